@@ -1,0 +1,139 @@
+// Package allocator decides how requests for device memory are served: from a cached block or by a new one, what
+// becomes of a block when the program lets it go, and which blocks go back to the driver. It is pure: no device,
+// no clock, no I/O, no goroutine, no lock. Whoever holds a Policy serialises the calls and performs what a plan
+// says, so that the same code decides in a running program, in replay, in fuzz tests and in benchmarks.
+//
+// # Life of a block
+//
+//	Plan ──► Commit ──► (in use) ──► Free ──► cached ──► Plan (hit) …
+//	   └───► Abort                     └────► cooling ──► Cooled ──► cached
+//
+// Whatever leaves the pool is reported as an Eviction, exactly once, and its Block is never seen again.
+package allocator
+
+import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
+
+// Block names one driver object that a policy knows. Numbers are never reused within one Policy; 0 is no block.
+type Block uint64
+
+// Class separates blocks that must not serve each other's requests: one number per (context, flags, alignment).
+// The caller numbers them, from 1.
+type Class uint32
+
+// Tag is an allocation site, numbered by the caller; 0 is unknown.
+type Tag uint32
+
+// Request asks for memory.
+type Request struct {
+	Size  uint64 // bytes, at least 1
+	Max   uint64 // largest block the driver creates in this class, in bytes; 0: unknown. Rounding stops there
+	Class Class
+	Tag   Tag
+	Time  int64 // ns, any epoch, the same for all calls
+}
+
+// Plan is a policy's answer. The caller performs it and calls Commit or Abort exactly once; several plans may be
+// open at a time.
+type Plan struct {
+	Hit    bool
+	Block  Block  // a hit: the block to hand out. A miss: the number of the block to be created
+	Size   uint64 // bytes of that block, at least the request's
+	Reason wire.Miss
+	Tag    Tag // the block's new tag
+}
+
+// Eviction is a block that left the pool; the caller releases its driver object.
+type Eviction struct {
+	Block  Block
+	Size   uint64
+	Tag    Tag
+	Reason wire.Evict
+}
+
+// Policy is one way to manage blocks. Calls must be serialised by the caller. Evictions are appended to out, which
+// is returned, so that steady state allocates nothing.
+type Policy interface {
+	// Name is the name that --policy takes.
+	Name() string
+
+	// Plan decides how to serve a request. Evictions must be released before a driver create (futhark-2018 gives
+	// up a misfit first).
+	Plan(req Request, out []Eviction) (Plan, []Eviction)
+
+	// Commit says that a plan was carried out: the block is in use.
+	Commit(p Plan)
+
+	// Abort says that the driver refused: a block that was to be created is forgotten.
+	Abort(p Plan)
+
+	// Free says that the application let the block go. While busy is set, queued commands still use it: it cools
+	// until Cooled. Freeing a block that is not in use is ignored (the caller diagnoses it).
+	Free(b Block, busy bool, time int64, out []Eviction) []Eviction
+
+	// Cooled says that the last command that used a cooling block has completed.
+	Cooled(b Block, time int64, out []Eviction) []Eviction
+
+	// Forget takes a block that is in use or cooling out of the policy's books without an Eviction: the caller
+	// disposes of it (it is still mapped, say).
+	Forget(b Block)
+
+	// Drain gives up the blocks that should go next after the driver failed to allocate need bytes, in
+	// drain_order; nothing is appended once no cached block is left. Cooling blocks are given up last: releasing
+	// them is legal, the driver frees them when their commands end.
+	Drain(need uint64, out []Eviction) []Eviction
+
+	// Trim gives up cached blocks until at most keep bytes are cached.
+	Trim(keep uint64, out []Eviction) []Eviction
+
+	// DropClass gives up every cached and cooling block of a class and caches none of it from then on: its context
+	// is gone.
+	DropClass(c Class, out []Eviction) []Eviction
+
+	// SetLimit changes one limit and evicts what no longer fits. An unknown name, a limit that this policy ignores,
+	// or a value out of range is an error that names the limit and its range, and changes nothing.
+	SetLimit(name string, value float64, time int64, out []Eviction) ([]Eviction, error)
+
+	// Limits returns the limits that this policy obeys, with their present values, in a fixed order.
+	Limits() []Limit
+
+	// Stats returns the counters. It costs O(1).
+	Stats() Stats
+
+	// Validate checks every invariant that the policy states, for tests. It may be slow.
+	Validate() error
+}
+
+// Stats counts what a policy has done. Names follow seed 003's PoolStats; docs/METRICS.md defines each.
+type Stats struct {
+	Hits, Misses   uint64
+	MissReasons    [wire.MissPolicy + 1]uint64
+	BytesRequested uint64 // sum of all requests
+	BytesAllocated uint64 // sum of all blocks created
+	BytesCached    uint64 // free now
+	BytesCooling   uint64 // free, still used by queued commands
+	BytesInUse     uint64 // granted now
+	BytesWanted    uint64 // requested of what is granted now
+	PeakInUse      uint64
+	PeakReserved   uint64 // of in use + cached + cooling
+	Blocks         uint64 // known now, in whatever state
+	Evictions      uint64
+}
+
+// HitRate returns hits / (hits + misses), 0 before the first request.
+func (s *Stats) HitRate() float64 {
+	if total := s.Hits + s.Misses; total > 0 {
+		return float64(s.Hits) / float64(total)
+	}
+	return 0
+}
+
+// Reserved returns the bytes held from the driver: in use, cached and cooling.
+func (s *Stats) Reserved() uint64 { return s.BytesInUse + s.BytesCached + s.BytesCooling }
+
+// Waste returns (granted - requested) / granted of what is in use, 0 when nothing is.
+func (s *Stats) Waste() float64 {
+	if s.BytesInUse == 0 {
+		return 0
+	}
+	return float64(s.BytesInUse-s.BytesWanted) / float64(s.BytesInUse)
+}

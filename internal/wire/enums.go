@@ -1,0 +1,252 @@
+// Code generated from event.h by internal/wire/gen; DO NOT EDIT.
+
+package wire
+
+import "strconv"
+
+// Kind: Kinds of event. A kind with a payload carries its length in size; the payload follows in whole 64-byte slots.
+type Kind uint16
+
+const (
+	KindNone    Kind = 0
+	KindProcess Kind = 1  // object: pid, link: parent pid, payload: program NUL argument NUL ...
+	KindThread  Kind = 2  // object: tid that writes this ring from here on
+	KindModule  Kind = 3  // object: module id, payload: path
+	KindTag     Kind = 4  // tag: id, op: gmttagmode, payload: struct gmtframe..., innermost first; link: value for size, thread
+	KindSite    Kind = 5  // tag: id, payload: a line per frame, "function TAB file TAB line TAB module+offset"; written by the session
+	KindDevice  Kind = 6  // object: device, granted: global memory bytes, link: largest allocation bytes, payload: name NUL driver
+	KindContext Kind = 7  // op: gmtlife, object: context, link: first device
+	KindQueue   Kind = 8  // op: gmtlife, object: queue, flags: GMT_FLAG_OUT_OF_ORDER
+	KindKernel  Kind = 9  // object: kernel, payload: name
+	KindCreate  Kind = 10 // op: gmtmemory; object, size, granted, tag; link: block (root buffer) or parent (sub-buffer, image of a buffer)
+	KindRetain  Kind = 11 // object; granted: references the application holds afterwards
+	KindRelease Kind = 12 // object; granted: references left; at 0 outcome says what became of the memory, link: block
+	KindUse     Kind = 13 // op: gmtcommand; object; link: queue; granted: kernel; size: bytes touched, 0 when unknown
+	KindSync    Kind = 14 // op: gmtsync; link: queue, 0 when several
+	KindCooled  Kind = 15 // link: block, granted: its size; a cooling block became free
+	KindEvict   Kind = 16 // link: block, granted: its size, reason: gmtevict; a pooled block went back to the driver
+	KindLimit   Kind = 17 // object: sequence number of the control message, status: 0 or -1, payload: "name=value" or the error
+	KindDiag    Kind = 18 // op: gmtdiag, payload: text for people
+	KindExit    Kind = 19 // the process runs its exit handlers; status: exit status where known (session)
+	KindLost    Kind = 20 // size: events lost since the last such event, granted: of these, uses; written by the session
+)
+
+var namesKind = [...]string{"none", "process", "thread", "module", "tag", "site", "device", "context", "queue", "kernel", "create", "retain", "release", "use", "sync", "cooled", "evict", "limit", "diag", "exit", "lost"}
+
+// String returns the word that screens and reports use.
+func (v Kind) String() string {
+	if int(v) < len(namesKind) {
+		return namesKind[v]
+	}
+	return strconv.Itoa(int(v))
+}
+
+// Memory: What a CREATE made.
+type Memory uint8
+
+const (
+	MemoryBuffer    Memory = 0
+	MemorySubBuffer Memory = 1
+	MemoryImage     Memory = 2
+	MemoryPipe      Memory = 3
+	MemorySVM       Memory = 4
+	MemoryUSMHost   Memory = 5
+	MemoryUSMDevice Memory = 6
+	MemoryUSMShared Memory = 7
+	MemoryExternal  Memory = 8 // storage owned by GL, EGL, a file descriptor...
+)
+
+var namesMemory = [...]string{"buffer", "subbuffer", "image", "pipe", "svm", "usm host", "usm device", "usm shared", "external"}
+
+// String returns the word that screens and reports use.
+func (v Memory) String() string {
+	if int(v) < len(namesMemory) {
+		return namesMemory[v]
+	}
+	return strconv.Itoa(int(v))
+}
+
+// Outcome: How a CREATE was served, or what a last RELEASE did with the memory.
+type Outcome uint8
+
+const (
+	OutcomeDriver  Outcome = 0 // created or released by the driver; never eligible for the pool
+	OutcomeHit     Outcome = 1 // served from a cached block
+	OutcomeMiss    Outcome = 2 // eligible, but the driver had to create a block
+	OutcomeFailed  Outcome = 3 // the driver refused; status says why
+	OutcomeCached  Outcome = 4 // the block is free in the pool
+	OutcomeCooling Outcome = 5 // free, but queued commands still use it
+	OutcomeRefused Outcome = 6 // pooled block that the policy or its state sent back to the driver; an EVICT follows
+	OutcomePinned  Outcome = 7 // no references left, but sub-objects keep the memory alive
+)
+
+var namesOutcome = [...]string{"driver", "hit", "miss", "failed", "cached", "cooling", "refused", "pinned"}
+
+// String returns the word that screens and reports use.
+func (v Outcome) String() string {
+	if int(v) < len(namesOutcome) {
+		return namesOutcome[v]
+	}
+	return strconv.Itoa(int(v))
+}
+
+// Miss: Why a poolable request was a miss.
+type Miss uint8
+
+const (
+	MissNone        Miss = 0
+	MissCold        Miss = 1 // no block of this class was ever freed that could have served it
+	MissTooSmall    Miss = 2 // free blocks exist, all smaller
+	MissTooWasteful Miss = 3 // a free block is large enough, but over max_waste_ratio
+	MissOtherClass  Miss = 4 // a fitting block is free in another class
+	MissCooling     Miss = 5 // a fitting block is still used by queued commands
+	MissLimit       Miss = 6 // a fitting block was evicted by max_cached_bytes
+	MissTagCap      Miss = 7 // a fitting block was evicted by a per-tag or per-bucket cap
+	MissDrained     Miss = 8 // a fitting block was handed back to make room
+	MissPolicy      Miss = 9 // the policy does not cache
+)
+
+var namesMiss = [...]string{"none", "cold", "too small", "too wasteful", "other class", "cooling", "limit", "tag cap", "drained", "policy"}
+
+// String returns the word that screens and reports use.
+func (v Miss) String() string {
+	if int(v) < len(namesMiss) {
+		return namesMiss[v]
+	}
+	return strconv.Itoa(int(v))
+}
+
+// Evict: Why a pooled block went back to the driver.
+type Evict uint8
+
+const (
+	EvictNone    Evict = 0
+	EvictLimit   Evict = 1 // max_cached_bytes
+	EvictTagCap  Evict = 2 // per-tag or per-bucket cap
+	EvictMisfit  Evict = 3 // futhark-2018: same tag, wrong size
+	EvictDrain   Evict = 4 // an allocation failed
+	EvictContext Evict = 5 // the application released its context
+	EvictTrim    Evict = 6 // the user asked
+	EvictAge     Evict = 7 // max_age
+	EvictState   Evict = 8 // not recyclable: still mapped, destructor callback, recorded elsewhere
+	EvictPolicy  Evict = 9 // the policy does not cache
+)
+
+var namesEvict = [...]string{"none", "limit", "tag cap", "misfit", "drain", "context", "trim", "age", "state", "policy"}
+
+// String returns the word that screens and reports use.
+func (v Evict) String() string {
+	if int(v) < len(namesEvict) {
+		return namesEvict[v]
+	}
+	return strconv.Itoa(int(v))
+}
+
+// Life: Object life, for CONTEXT and QUEUE.
+type Life uint8
+
+const (
+	LifeCreate  Life = 0
+	LifeRetain  Life = 1
+	LifeRelease Life = 2 // not the last reference
+	LifeEnd     Life = 3 // the application's last reference
+)
+
+var namesLife = [...]string{"create", "retain", "release", "end"}
+
+// String returns the word that screens and reports use.
+func (v Life) String() string {
+	if int(v) < len(namesLife) {
+		return namesLife[v]
+	}
+	return strconv.Itoa(int(v))
+}
+
+// Command: Commands that use memory.
+type Command uint8
+
+const (
+	CommandOther   Command = 0
+	CommandKernel  Command = 1
+	CommandRead    Command = 2
+	CommandWrite   Command = 3
+	CommandCopy    Command = 4
+	CommandFill    Command = 5
+	CommandMap     Command = 6
+	CommandUnmap   Command = 7
+	CommandMigrate Command = 8
+	CommandNative  Command = 9
+)
+
+var namesCommand = [...]string{"other", "kernel", "read", "write", "copy", "fill", "map", "unmap", "migrate", "native"}
+
+// String returns the word that screens and reports use.
+func (v Command) String() string {
+	if int(v) < len(namesCommand) {
+		return namesCommand[v]
+	}
+	return strconv.Itoa(int(v))
+}
+
+// Sync: Synchronisation points.
+type Sync uint8
+
+const (
+	SyncFinish   Sync = 0
+	SyncFlush    Sync = 1
+	SyncWait     Sync = 2
+	SyncBlocking Sync = 3 // a blocking read, write or map
+)
+
+var namesSync = [...]string{"finish", "flush", "wait", "blocking"}
+
+// String returns the word that screens and reports use.
+func (v Sync) String() string {
+	if int(v) < len(namesSync) {
+		return namesSync[v]
+	}
+	return strconv.Itoa(int(v))
+}
+
+// TagMode: What a tag is made of.
+type TagMode uint8
+
+const (
+	TagsNone   TagMode = 0
+	TagsCaller TagMode = 1
+	TagsStack  TagMode = 2
+	TagsSize   TagMode = 3
+	TagsThread TagMode = 4
+)
+
+var namesTagMode = [...]string{"none", "caller", "stack", "size", "thread"}
+
+// String returns the word that screens and reports use.
+func (v TagMode) String() string {
+	if int(v) < len(namesTagMode) {
+		return namesTagMode[v]
+	}
+	return strconv.Itoa(int(v))
+}
+
+// Diag: Things that the shim noticed.
+type Diag uint8
+
+const (
+	DiagTransparent   Diag = 0 // pooling is off for this process; the payload says why
+	DiagForked        Diag = 1 // a forked child is not watched
+	DiagSecondLoader  Diag = 2 // calls through another libOpenCL are not seen
+	DiagUnknownObject Diag = 3 // released or used, but never created through us
+	DiagPanic         Diag = 4 // the Go core failed and was switched off
+	DiagTagsFull      Diag = 5 // more distinct tags than the table holds: the rest share tag 0
+)
+
+var namesDiag = [...]string{"transparent", "forked", "second loader", "unknown object", "panic", "tags full"}
+
+// String returns the word that screens and reports use.
+func (v Diag) String() string {
+	if int(v) < len(namesDiag) {
+		return namesDiag[v]
+	}
+	return strconv.Itoa(int(v))
+}

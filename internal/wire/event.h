@@ -1,0 +1,264 @@
+/*
+ * event.h: everything that crosses from a target process to gpumemtop, defined once.
+ *
+ * The shim (C) and the eBPF program include this file; types_linux.go is generated from it (see types_def.go).
+ * Field names carry no underscore because cgo -godefs strips a common prefix from names that do.
+ *
+ * A target process creates one region (a memfd) with one ring per thread and sends its descriptor, with a
+ * struct gmthello, over the session's SOCK_SEQPACKET socket. Events flow through the rings; settings flow back
+ * over the socket as struct gmtcontrol. Nothing else is shared.
+ */
+#ifndef GMT_EVENT_H
+#define GMT_EVENT_H
+
+#include <stdint.h>
+
+/* Raised whenever a layout or a meaning below changes; both sides refuse another version. */
+#define GMT_VERSION 1
+#define GMT_MAGIC 0x31504d474d45474dull
+
+/* Kinds of event. A kind with a payload carries its length in size; the payload follows in whole 64-byte slots. */
+enum gmtkind {
+	GMT_KIND_NONE = 0,
+	GMT_KIND_PROCESS = 1,  /* object: pid, link: parent pid, payload: program NUL argument NUL ... */
+	GMT_KIND_THREAD = 2,   /* object: tid that writes this ring from here on */
+	GMT_KIND_MODULE = 3,   /* object: module id, payload: path */
+	GMT_KIND_TAG = 4,      /* tag: id, op: gmttagmode, payload: struct gmtframe..., innermost first; link: value for size, thread */
+	GMT_KIND_SITE = 5,     /* tag: id, payload: a line per frame, "function TAB file TAB line TAB module+offset"; written by the session */
+	GMT_KIND_DEVICE = 6,   /* object: device, granted: global memory bytes, link: largest allocation bytes, payload: name NUL driver */
+	GMT_KIND_CONTEXT = 7,  /* op: gmtlife, object: context, link: first device */
+	GMT_KIND_QUEUE = 8,    /* op: gmtlife, object: queue, flags: GMT_FLAG_OUT_OF_ORDER */
+	GMT_KIND_KERNEL = 9,   /* object: kernel, payload: name */
+	GMT_KIND_CREATE = 10,  /* op: gmtmemory; object, size, granted, tag; link: block (root buffer) or parent (sub-buffer, image of a buffer) */
+	GMT_KIND_RETAIN = 11,  /* object; granted: references the application holds afterwards */
+	GMT_KIND_RELEASE = 12, /* object; granted: references left; at 0 outcome says what became of the memory, link: block */
+	GMT_KIND_USE = 13,     /* op: gmtcommand; object; link: queue; granted: kernel; size: bytes touched, 0 when unknown */
+	GMT_KIND_SYNC = 14,    /* op: gmtsync; link: queue, 0 when several */
+	GMT_KIND_COOLED = 15,  /* link: block, granted: its size; a cooling block became free */
+	GMT_KIND_EVICT = 16,   /* link: block, granted: its size, reason: gmtevict; a pooled block went back to the driver */
+	GMT_KIND_LIMIT = 17,   /* object: sequence number of the control message, status: 0 or -1, payload: "name=value" or the error */
+	GMT_KIND_DIAG = 18,    /* op: gmtdiag, payload: text for people */
+	GMT_KIND_EXIT = 19,    /* the process runs its exit handlers; status: exit status where known (session) */
+	GMT_KIND_LOST = 20,    /* size: events lost since the last such event, granted: of these, uses; written by the session */
+};
+
+/* What a CREATE made. */
+enum gmtmemory {
+	GMT_MEMORY_BUFFER = 0,
+	GMT_MEMORY_SUBBUFFER = 1,
+	GMT_MEMORY_IMAGE = 2,
+	GMT_MEMORY_PIPE = 3,
+	GMT_MEMORY_SVM = 4,
+	GMT_MEMORY_USM_HOST = 5,
+	GMT_MEMORY_USM_DEVICE = 6,
+	GMT_MEMORY_USM_SHARED = 7,
+	GMT_MEMORY_EXTERNAL = 8, /* storage owned by GL, EGL, a file descriptor... */
+};
+
+/* How a CREATE was served, or what a last RELEASE did with the memory. */
+enum gmtoutcome {
+	GMT_OUTCOME_DRIVER = 0,  /* created or released by the driver; never eligible for the pool */
+	GMT_OUTCOME_HIT = 1,     /* served from a cached block */
+	GMT_OUTCOME_MISS = 2,    /* eligible, but the driver had to create a block */
+	GMT_OUTCOME_FAILED = 3,  /* the driver refused; status says why */
+	GMT_OUTCOME_CACHED = 4,  /* the block is free in the pool */
+	GMT_OUTCOME_COOLING = 5, /* free, but queued commands still use it */
+	GMT_OUTCOME_REFUSED = 6, /* pooled block that the policy or its state sent back to the driver; an EVICT follows */
+	GMT_OUTCOME_PINNED = 7,  /* no references left, but sub-objects keep the memory alive */
+};
+
+/* Why a poolable request was a miss. */
+enum gmtmiss {
+	GMT_MISS_NONE = 0,
+	GMT_MISS_COLD = 1,        /* no block of this class was ever freed that could have served it */
+	GMT_MISS_TOO_SMALL = 2,   /* free blocks exist, all smaller */
+	GMT_MISS_TOO_WASTEFUL = 3,/* a free block is large enough, but over max_waste_ratio */
+	GMT_MISS_OTHER_CLASS = 4, /* a fitting block is free in another class */
+	GMT_MISS_COOLING = 5,     /* a fitting block is still used by queued commands */
+	GMT_MISS_LIMIT = 6,       /* a fitting block was evicted by max_cached_bytes */
+	GMT_MISS_TAG_CAP = 7,     /* a fitting block was evicted by a per-tag or per-bucket cap */
+	GMT_MISS_DRAINED = 8,     /* a fitting block was handed back to make room */
+	GMT_MISS_POLICY = 9,      /* the policy does not cache */
+};
+
+/* Why a pooled block went back to the driver. */
+enum gmtevict {
+	GMT_EVICT_NONE = 0,
+	GMT_EVICT_LIMIT = 1,   /* max_cached_bytes */
+	GMT_EVICT_TAG_CAP = 2, /* per-tag or per-bucket cap */
+	GMT_EVICT_MISFIT = 3,  /* futhark-2018: same tag, wrong size */
+	GMT_EVICT_DRAIN = 4,   /* an allocation failed */
+	GMT_EVICT_CONTEXT = 5, /* the application released its context */
+	GMT_EVICT_TRIM = 6,    /* the user asked */
+	GMT_EVICT_AGE = 7,     /* max_age */
+	GMT_EVICT_STATE = 8,   /* not recyclable: still mapped, destructor callback, recorded elsewhere */
+	GMT_EVICT_POLICY = 9,  /* the policy does not cache */
+};
+
+/* Object life, for CONTEXT and QUEUE. */
+enum gmtlife {
+	GMT_LIFE_CREATE = 0,
+	GMT_LIFE_RETAIN = 1,
+	GMT_LIFE_RELEASE = 2, /* not the last reference */
+	GMT_LIFE_END = 3,     /* the application's last reference */
+};
+
+/* Commands that use memory. */
+enum gmtcommand {
+	GMT_COMMAND_OTHER = 0,
+	GMT_COMMAND_KERNEL = 1,
+	GMT_COMMAND_READ = 2,
+	GMT_COMMAND_WRITE = 3,
+	GMT_COMMAND_COPY = 4,
+	GMT_COMMAND_FILL = 5,
+	GMT_COMMAND_MAP = 6,
+	GMT_COMMAND_UNMAP = 7,
+	GMT_COMMAND_MIGRATE = 8,
+	GMT_COMMAND_NATIVE = 9,
+};
+
+/* Synchronisation points. */
+enum gmtsync {
+	GMT_SYNC_FINISH = 0,
+	GMT_SYNC_FLUSH = 1,
+	GMT_SYNC_WAIT = 2,
+	GMT_SYNC_BLOCKING = 3, /* a blocking read, write or map */
+};
+
+/* What a tag is made of. */
+enum gmttagmode {
+	GMT_TAGS_NONE = 0,
+	GMT_TAGS_CALLER = 1,
+	GMT_TAGS_STACK = 2,
+	GMT_TAGS_SIZE = 3,
+	GMT_TAGS_THREAD = 4,
+};
+
+/* Things that the shim noticed. */
+enum gmtdiag {
+	GMT_DIAG_TRANSPARENT = 0,    /* pooling is off for this process; the payload says why */
+	GMT_DIAG_FORKED = 1,         /* a forked child is not watched */
+	GMT_DIAG_SECOND_LOADER = 2,  /* calls through another libOpenCL are not seen */
+	GMT_DIAG_UNKNOWN_OBJECT = 3, /* released or used, but never created through us */
+	GMT_DIAG_PANIC = 4,          /* the Go core failed and was switched off */
+	GMT_DIAG_TAGS_FULL = 5,      /* more distinct tags than the table holds: the rest share tag 0 */
+};
+
+#define GMT_FLAG_OUT_OF_ORDER 1u
+#define GMT_FLAG_READS 2u         /* USE: the command reads the object */
+#define GMT_FLAG_WRITES 4u        /* USE: the command writes the object; neither flag: unknown */
+#define GMT_FLAG_WOULD_RACE 8u    /* RELEASE: an ungated pool could have handed the block out while it was in use */
+#define GMT_FLAG_ORDERED 16u      /* RELEASE: still in use, but any later use is ordered behind it */
+
+/*
+ * One event: 64 bytes. time is CLOCK_MONOTONIC in ns at the moment the event takes effect: for a CREATE the return
+ * of the driver, for everything else the entry of the call, so that sorting by time never shows a release before
+ * its create.
+ */
+struct gmtevent {
+	uint64_t time;
+	uint32_t duration; /* ns in the whole call, saturating; 0 when not measured */
+	uint32_t cost;     /* ns of these inside the driver */
+	uint16_t kind;     /* enum gmtkind */
+	uint8_t op;
+	uint8_t outcome;   /* enum gmtoutcome */
+	uint8_t reason;    /* enum gmtmiss or gmtevict */
+	uint8_t flags;     /* GMT_FLAG_* */
+	uint16_t scope;    /* context number modulo 65536, 0 when unknown */
+	int32_t status;    /* cl_int of the call */
+	uint32_t tag;
+	uint64_t object;   /* number of the object in its process, from 1, never reused; 0 when unknown */
+	uint64_t size;     /* bytes requested by the application; or payload length */
+	uint64_t granted;  /* bytes of the block that serves it */
+	uint64_t link;
+};
+
+/* One frame of a TAG payload. Offsets are relative to the module, so they mean the same in every run. */
+struct gmtframe {
+	uint64_t module; /* object of a MODULE event, 0 when unknown */
+	uint64_t offset; /* of the call's return address */
+};
+
+#define GMT_RINGS 256         /* threads with a ring of their own; further threads share the last one */
+#define GMT_RING_EVENTS 8192  /* power of two */
+#define GMT_PAYLOAD_MAX 4096  /* bytes; longer text is cut */
+
+/*
+ * One ring: single producer (a thread of the target), single consumer (the session). Positions count events from
+ * the start and never wrap. The producer alone writes head and the counters, the consumer alone writes tail.
+ * The consumer treats everything here as hostile: it copies an event before looking at it.
+ */
+struct gmtring {
+	uint64_t head;
+	uint64_t headpad[7];
+	uint64_t tail;
+	uint64_t tailpad[7];
+	uint64_t lost;     /* events that did not fit */
+	uint64_t lostuses; /* of these, USE events */
+	uint64_t waits;    /* times that the producer waited for room */
+	uint32_t owner;    /* tid, 0 when free */
+	uint32_t ownerpad;
+	uint64_t lostpad[4];
+	struct gmtevent events[GMT_RING_EVENTS];
+};
+
+/* Head of the region; the rings start at byte GMT_RINGS_OFFSET. */
+#define GMT_RINGS_OFFSET 4096
+struct gmtregion {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t rings;
+	uint32_t ringevents;
+	uint32_t pid;
+	uint64_t started; /* CLOCK_MONOTONIC ns */
+	uint32_t ended;   /* 1 once the process ran its exit handlers */
+	uint32_t endpad;
+};
+
+/* What the target sends with the region's descriptor. */
+struct gmthello {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t pid;
+	uint32_t ppid;
+	uint32_t arguments; /* bytes used of text */
+	uint8_t text[2048];    /* the command line: words, each ended by NUL */
+};
+
+/* What the session sends back, any time: text is "limit NAME=VALUE" or "trim BYTES". */
+struct gmtcontrol {
+	uint64_t sequence;
+	uint8_t text[120]; /* NUL-terminated */
+};
+
+/*
+ * Settings of a session: the file "config" in the runtime folder that GPUMEMTOP_SESSION names. The session writes
+ * it before it starts the target; the shim and the Go core read it.
+ */
+struct gmtconfig {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t tagmode;    /* enum gmttagmode */
+	uint32_t stackdepth; /* frames, 1 to GMT_STACK_MAX */
+	uint32_t waitms;     /* how long a producer may wait for room in its ring, in all, before events are dropped; 0: never */
+	uint32_t uses;       /* 1: write USE and SYNC events */
+	uint32_t pooling;    /* 1: load the Go core */
+	uint8_t policy[64];
+	uint8_t limits[1024];   /* "name=value,..." */
+};
+
+#define GMT_STACK_MAX 32
+
+#define GMT_SOCKET_NAME "socket"
+#define GMT_CONFIG_NAME "config"
+#define GMT_CORE_NAME "libgpumemtop-core.so"
+#define GMT_SHIM_NAME "libgpumemtop.so"
+#define GMT_SESSION_ENV "GPUMEMTOP_SESSION"
+
+#if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+_Static_assert(sizeof(struct gmtevent) == 64, "an event is one cache line");
+_Static_assert(sizeof(struct gmtframe) == 16, "frames fill payload slots evenly");
+_Static_assert(sizeof(struct gmtregion) <= GMT_RINGS_OFFSET, "the region's head fits before the rings");
+#endif
+
+#endif

@@ -1,0 +1,130 @@
+// Command gen writes the Go side of event.h: layouts through cgo -godefs into types_linux.go, and enumerations with
+// their names into enums.go. It runs from go generate in internal/wire.
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"go/format"
+	"log"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+)
+
+const notice = "// Code generated from event.h by internal/wire/gen; DO NOT EDIT.\n\n"
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("wire/gen: ")
+	header, err := os.ReadFile("event.h")
+	if err != nil {
+		log.Fatal(err)
+	}
+	write("types_linux.go", layouts())
+	write("enums.go", enums(string(header)))
+}
+
+func write(name string, source []byte) {
+	formatted, err := format.Source(source)
+	if err != nil {
+		log.Fatalf("%s: %v\n%s", name, err, source)
+	}
+	if err := os.WriteFile(name, formatted, 0o644); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// layouts runs cgo -godefs and gives the enumerated fields of Event their types.
+func layouts() []byte {
+	objects, err := os.MkdirTemp("", "godefs")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(objects)
+	cmd := exec.Command("go", "tool", "cgo", "-objdir", objects, "-godefs", "types_def.go")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		log.Fatalf("cgo -godefs: %v", err)
+	}
+	_, body, found := bytes.Cut(out, []byte("package wire\n"))
+	if !found {
+		log.Fatal("cgo -godefs printed no package clause")
+	}
+	for field, width := range map[string]string{"Kind": "uint16", "Outcome": "uint8"} {
+		re := regexp.MustCompile(`(?m)^(\s+` + field + `\s+)` + width + `$`)
+		body = re.ReplaceAll(body, []byte("${1}"+field))
+	}
+	return append([]byte(notice+"package wire\n"), body...)
+}
+
+var (
+	enumRE  = regexp.MustCompile(`(?s)(?:/\*([^*]*)\*/\s*)enum gmt(\w+) \{(.*?)\n\};`)
+	valueRE = regexp.MustCompile(`GMT_([A-Z]+)_(\w+) = (\d+),(?: */\* *(.*?) *\*/)?`)
+	goNames = map[string]string{"tagmode": "TagMode"}
+	widths  = map[string]string{"kind": "uint16"}
+)
+
+func enums(header string) []byte {
+	var b bytes.Buffer
+	b.WriteString(notice + "package wire\n\nimport \"strconv\"\n")
+	for _, m := range enumRE.FindAllStringSubmatch(header, -1) {
+		enum(&b, strings.Join(strings.Fields(m[1]), " "), m[2], m[3])
+	}
+	return b.Bytes()
+}
+
+func enum(b *bytes.Buffer, doc, name, body string) {
+	typ := goNames[name]
+	if typ == "" {
+		typ = strings.ToUpper(name[:1]) + name[1:]
+	}
+	width := widths[name]
+	if width == "" {
+		width = "uint8"
+	}
+	values := valueRE.FindAllStringSubmatch(body, -1)
+	if len(values) == 0 {
+		log.Fatalf("enum gmt%s: no values found", name)
+	}
+	fmt.Fprintf(b, "\n// %s: %s\ntype %s %s\n\nconst (\n", typ, doc, typ, width)
+	names := make([]string, len(values))
+	for i, v := range values {
+		if v[3] != fmt.Sprint(i) {
+			log.Fatalf("enum gmt%s: value %d is written %s; values count from 0", name, i, v[3])
+		}
+		prefix := typ
+		if v[1] == "TAGS" {
+			prefix = "Tags"
+		}
+		names[i] = strings.ToLower(strings.ReplaceAll(v[2], "_", " "))
+		fmt.Fprintf(b, "\t%s%s %s = %s", prefix, camel(v[2]), typ, v[3])
+		if v[4] != "" {
+			fmt.Fprintf(b, " // %s", v[4])
+		}
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(b, ")\n\nvar names%s = [...]string{", typ)
+	for _, n := range names {
+		fmt.Fprintf(b, "%q, ", n)
+	}
+	fmt.Fprintf(b, "}\n\n// String returns the word that screens and reports use.\nfunc (v %s) String() string {\n", typ)
+	fmt.Fprintf(b, "\tif int(v) < len(names%s) {\n\t\treturn names%s[v]\n\t}\n\treturn strconv.Itoa(int(v))\n}\n", typ, typ)
+}
+
+func camel(upper string) string {
+	var b strings.Builder
+	for _, word := range strings.Split(strings.ToLower(upper), "_") {
+		switch word {
+		case "usm", "svm":
+			b.WriteString(strings.ToUpper(word))
+		case "subbuffer":
+			b.WriteString("SubBuffer")
+		default:
+			b.WriteString(strings.ToUpper(word[:1]) + word[1:])
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,39 @@
+// Package wire holds the one definition of what passes between a target process and gpumemtop: events, their
+// rings in shared memory, and the few messages on the session's socket. event.h is the source; types_linux.go and
+// enums.go are generated from it. The package reads no clock and does no I/O.
+package wire
+
+//go:generate go run ./gen
+
+// Record is one event with its origin and payload, as it travels from a source to recording and model.
+type Record struct {
+	Event
+	Process uint32 // number of the process in its session, from 1
+	Thread  uint32 // tid of the thread that wrote it
+	Payload []byte // valid until the source is asked for the next record
+}
+
+// HasPayload reports whether Size of an event of this kind counts payload bytes.
+func (k Kind) HasPayload() bool {
+	switch k {
+	case KindProcess, KindModule, KindTag, KindSite, KindDevice, KindKernel, KindLimit, KindDiag:
+		return true
+	}
+	return false
+}
+
+// PayloadLen returns how many payload bytes follow the event, at most PayloadMax.
+func (e *Event) PayloadLen() int {
+	if !e.Kind.HasPayload() {
+		return 0
+	}
+	return int(min(e.Size, PayloadMax))
+}
+
+// Start returns when the call began, in ns: Time is when its effect took place.
+func (e *Event) Start() uint64 {
+	if e.Kind == KindCreate && uint64(e.Duration) <= e.Time {
+		return e.Time - uint64(e.Duration)
+	}
+	return e.Time
+}
