@@ -180,7 +180,7 @@ struct gmtframe {
 };
 
 #define GMT_RINGS 256         /* threads with a ring of their own; further threads share the last one */
-#define GMT_RING_EVENTS 8192  /* power of two */
+#define GMT_RING_EVENTS 16384 /* power of two */
 #define GMT_PAYLOAD_MAX 4096  /* bytes; longer text is cut */
 
 /*

@@ -30,6 +30,12 @@ const (
 	SizeofHello   = C.sizeof_struct_gmthello
 	SizeofControl = C.sizeof_struct_gmtcontrol
 	SizeofConfig  = C.sizeof_struct_gmtconfig
+
+	socketName = C.GMT_SOCKET_NAME
+	configName = C.GMT_CONFIG_NAME
+	coreName   = C.GMT_CORE_NAME
+	shimName   = C.GMT_SHIM_NAME
+	sessionEnv = C.GMT_SESSION_ENV
 )
 
 type (
@@ -39,6 +45,7 @@ type (
 	Frame C.struct_gmtframe
 
 	rawRegion  C.struct_gmtregion
+	rawRing    C.struct_gmtring
 	rawHello   C.struct_gmthello
 	rawControl C.struct_gmtcontrol
 	rawConfig  C.struct_gmtconfig

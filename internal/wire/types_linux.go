@@ -7,7 +7,7 @@ const (
 	magic   = 0x31504d474d45474d
 
 	rings       = 0x100
-	ringEvents  = 0x2000
+	ringEvents  = 0x4000
 	ringsOffset = 0x1000
 
 	PayloadMax = 0x1000
@@ -21,11 +21,17 @@ const (
 
 	SizeofEvent   = 0x40
 	SizeofFrame   = 0x10
-	sizeofRing    = 0x800c0
+	sizeofRing    = 0x1000c0
 	sizeofRegion  = 0x28
 	SizeofHello   = 0x818
 	SizeofControl = 0x80
 	SizeofConfig  = 0x460
+
+	socketName = "socket"
+	configName = "config"
+	coreName   = "libgpumemtop-core.so"
+	shimName   = "libgpumemtop.so"
+	sessionEnv = "GPUMEMTOP_SESSION"
 )
 
 type (
@@ -61,6 +67,19 @@ type (
 		Started    uint64
 		Ended      uint32
 		Endpad     uint32
+	}
+	rawRing struct {
+		Head     uint64
+		Headpad  [7]uint64
+		Tail     uint64
+		Tailpad  [7]uint64
+		Lost     uint64
+		Lostuses uint64
+		Waits    uint64
+		Owner    uint32
+		Ownerpad uint32
+		Lostpad  [4]uint64
+		Events   [16384]Event
 	}
 	rawHello struct {
 		Magic     uint64

@@ -43,6 +43,7 @@ func layouts() []byte {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(objects)
+	defer os.Remove("_cgo_2.o") // left behind whatever -objdir says
 	cmd := exec.Command("go", "tool", "cgo", "-objdir", objects, "-godefs", "types_def.go")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()

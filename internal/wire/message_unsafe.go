@@ -1,0 +1,113 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unsafe"
+)
+
+// Names in a session's runtime folder, and of the variable that leads to it.
+const (
+	SocketName = socketName
+	ConfigName = configName
+	CoreName   = coreName
+	ShimName   = shimName
+	SessionEnv = sessionEnv
+)
+
+// Config is what the session tells every process of the target before it starts.
+type Config struct {
+	Tags       TagMode
+	StackDepth int           // frames, 1 to StackMax
+	Wait       time.Duration // how long a producer may wait for room before events are dropped; 0: never
+	Uses       bool          // write USE and SYNC events
+	Pooling    bool          // load the Go core
+	Policy     string
+	Limits     string // "name=value,..."
+}
+
+// Encode returns the bytes of the config file.
+func (c Config) Encode() ([]byte, error) {
+	raw := rawConfig{
+		Magic: magic, Version: Version, Tagmode: uint32(c.Tags), Stackdepth: uint32(min(max(c.StackDepth, 1), StackMax)),
+		Waitms: uint32(c.Wait.Milliseconds()), Uses: flag(c.Uses), Pooling: flag(c.Pooling),
+	}
+	if err := putText(raw.Policy[:], c.Policy); err != nil {
+		return nil, fmt.Errorf("policy: %w", err)
+	}
+	if err := putText(raw.Limits[:], c.Limits); err != nil {
+		return nil, fmt.Errorf("limits: %w", err)
+	}
+	return bytes.Clone((*[SizeofConfig]byte)(unsafe.Pointer(&raw))[:]), nil
+}
+
+// Hello is what a process says when it makes its first OpenCL call.
+type Hello struct {
+	PID, Parent int
+	Arguments   []string
+}
+
+// DecodeHello reads a hello message. Nothing in it is trusted.
+func DecodeHello(b []byte) (Hello, error) {
+	var raw rawHello
+	if len(b) != SizeofHello {
+		return Hello{}, fmt.Errorf("hello has %d bytes, want %d", len(b), SizeofHello)
+	}
+	copy((*[SizeofHello]byte)(unsafe.Pointer(&raw))[:], b)
+	if raw.Magic != magic {
+		return Hello{}, errors.New("hello has no magic number")
+	}
+	if raw.Version != Version {
+		return Hello{}, fmt.Errorf("%w: %d, want %d", ErrVersion, raw.Version, Version)
+	}
+	text := raw.Text[:min(int(raw.Arguments), len(raw.Text))]
+	hello := Hello{PID: int(raw.Pid), Parent: int(raw.Ppid)}
+	if s := strings.TrimSuffix(string(text), "\x00"); s != "" {
+		hello.Arguments = strings.Split(s, "\x00")
+	}
+	return hello, nil
+}
+
+// Control is a message from the session to a target: "limit NAME=VALUE" or "trim BYTES".
+type Control struct {
+	Sequence uint64
+	Text     string
+}
+
+// Encode returns the message's bytes.
+func (c Control) Encode() ([]byte, error) {
+	raw := rawControl{Sequence: c.Sequence}
+	if err := putText(raw.Text[:], c.Text); err != nil {
+		return nil, err
+	}
+	return bytes.Clone((*[SizeofControl]byte)(unsafe.Pointer(&raw))[:]), nil
+}
+
+// DecodeControl reads a control message.
+func DecodeControl(b []byte) (Control, error) {
+	var raw rawControl
+	if len(b) != SizeofControl {
+		return Control{}, fmt.Errorf("control message has %d bytes, want %d", len(b), SizeofControl)
+	}
+	copy((*[SizeofControl]byte)(unsafe.Pointer(&raw))[:], b)
+	text, _, _ := bytes.Cut(raw.Text[:], []byte{0})
+	return Control{Sequence: raw.Sequence, Text: string(text)}, nil
+}
+
+func putText(dst []uint8, text string) error {
+	if len(text) >= len(dst) || strings.ContainsRune(text, 0) {
+		return fmt.Errorf("%q does not fit into %d bytes", text, len(dst)-1)
+	}
+	copy(dst, text)
+	return nil
+}
+
+func flag(b bool) uint32 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,153 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+)
+
+// RegionSize is the length in bytes of a target's shared memory.
+const RegionSize = ringsOffset + rings*sizeofRing
+
+// Rings is the number of rings in a region.
+const Rings = rings
+
+// ErrVersion says that the target speaks another version of this protocol.
+var ErrVersion = errors.New("the target's shim speaks another version")
+
+// Region is the consumer's side of a target's shared memory. The target may write anything there at any time, so
+// everything is copied before it is looked at. One goroutine uses a Region.
+type Region struct {
+	mem     []byte
+	head    *rawRegion
+	cursors [rings]Cursor
+}
+
+// NewRegion checks the head of a mapped region and starts to read every ring where it stands.
+func NewRegion(mem []byte) (*Region, error) {
+	if len(mem) < RegionSize {
+		return nil, fmt.Errorf("region has %d bytes, want %d", len(mem), RegionSize)
+	}
+	if uintptr(unsafe.Pointer(&mem[0]))%64 != 0 {
+		return nil, errors.New("region is not aligned to a cache line")
+	}
+	head := (*rawRegion)(unsafe.Pointer(&mem[0]))
+	if head.Magic != magic {
+		return nil, errors.New("region has no magic number")
+	}
+	if head.Version != Version || head.Rings != rings || head.Ringevents != ringEvents {
+		return nil, fmt.Errorf("%w: %d, want %d", ErrVersion, head.Version, Version)
+	}
+	r := &Region{mem: mem, head: head}
+	for i := range r.cursors {
+		at := ringsOffset + i*sizeofRing
+		r.cursors[i] = Cursor{
+			ring:   (*rawRing)(unsafe.Pointer(&mem[at])),
+			events: (*[ringEvents]Event)(unsafe.Pointer(&mem[at+sizeofRing-ringEvents*SizeofEvent])),
+		}
+	}
+	return r, nil
+}
+
+// PID returns the process that made the region, as it says.
+func (r *Region) PID() int { return int(r.head.Pid) }
+
+// Started returns when the process made its first OpenCL call, CLOCK_MONOTONIC ns.
+func (r *Region) Started() uint64 { return r.head.Started }
+
+// Ended reports whether the process has run its exit handlers.
+func (r *Region) Ended() bool { return atomic.LoadUint32(&r.head.Ended) != 0 }
+
+// Cursor returns the reader of one ring, 0 to Rings-1.
+func (r *Region) Cursor(ring int) *Cursor { return &r.cursors[ring] }
+
+// Lost sums what the producers could not write, and how often they waited for room.
+func (r *Region) Lost() (lost, uses, waits uint64) {
+	for i := range r.cursors {
+		ring := r.cursors[i].ring
+		lost += atomic.LoadUint64(&ring.Lost)
+		uses += atomic.LoadUint64(&ring.Lostuses)
+		waits += atomic.LoadUint64(&ring.Waits)
+	}
+	return lost, uses, waits
+}
+
+// Cursor reads one ring in order.
+type Cursor struct {
+	ring    *rawRing
+	events  *[ringEvents]Event
+	next    uint64 // position of the next event to read
+	head    uint64 // last seen head
+	thread  uint32
+	payload [PayloadMax]byte
+	broken  bool
+}
+
+// Next copies the next event into rec, with Thread and Payload but not Process, if its time is at most until. The
+// payload stays valid until the following call. THREAD events are consumed silently. A ring whose positions make
+// no sense is never read again.
+func (c *Cursor) Next(rec *Record, until uint64) bool {
+	for {
+		if c.next == c.head && !c.refill() {
+			return false
+		}
+		rec.Event = c.events[c.next%ringEvents]
+		if rec.Time > until {
+			return false
+		}
+		slots := uint64(rec.PayloadLen()+SizeofEvent-1) / SizeofEvent
+		if c.head-c.next < 1+slots {
+			c.broken = true
+			c.next = c.head
+			return false
+		}
+		rec.Payload = c.copyPayload(rec.PayloadLen())
+		c.next += 1 + slots
+		if rec.Kind == KindThread {
+			c.thread = uint32(rec.Object)
+			continue
+		}
+		rec.Thread = c.thread
+		return true
+	}
+}
+
+// refill looks for new events behind the last seen head.
+func (c *Cursor) refill() bool {
+	if c.broken {
+		return false
+	}
+	head := atomic.LoadUint64(&c.ring.Head)
+	if head-c.next > ringEvents {
+		c.broken = true
+		return false
+	}
+	c.head = head
+	return c.next != head
+}
+
+func (c *Cursor) copyPayload(n int) []byte {
+	out := c.payload[:0]
+	for at := c.next + 1; n > 0; at++ {
+		slot := (*[SizeofEvent]byte)(unsafe.Pointer(&c.events[at%ringEvents]))
+		out = append(out, slot[:min(n, SizeofEvent)]...)
+		n -= SizeofEvent
+	}
+	return out
+}
+
+// Release gives the space of everything read so far back to the producer.
+func (c *Cursor) Release() { atomic.StoreUint64(&c.ring.Tail, c.next) }
+
+// Broken reports whether the producer left the ring in a state that cannot be read.
+func (c *Cursor) Broken() bool { return c.broken }
+
+// Frames returns the call stack that a TAG record's payload holds, innermost first.
+func Frames(payload []byte) []Frame {
+	frames := make([]Frame, len(payload)/SizeofFrame)
+	for i := range frames {
+		copy((*[SizeofFrame]byte)(unsafe.Pointer(&frames[i]))[:], payload[i*SizeofFrame:])
+	}
+	return frames
+}

@@ -1,0 +1,77 @@
+/*
+ * core.h: what the shim and the Go core say to each other, inside one process. The core is loaded with dlopen and
+ * found by these names; nothing else is exported from it.
+ *
+ * Every function returns 0, or -1 once the core has failed: the shim then stops pooling and the program goes on
+ * with the driver alone. All may be called from any thread.
+ */
+#ifndef GMT_CORE_H
+#define GMT_CORE_H
+
+#include <stdint.h>
+
+#include "../internal/wire/event.h"
+
+struct gmt_request {
+	uint64_t size;
+	uint64_t max; /* largest block that the driver creates in this class */
+	int64_t time;
+	uint32_t class;
+	uint32_t tag;
+};
+
+struct gmt_plan {
+	uint64_t block;
+	uint64_t size;   /* bytes of the block */
+	uint64_t handle; /* a hit's driver object */
+	uint32_t tag;
+	uint8_t hit;
+	uint8_t reason; /* enum gmtmiss */
+};
+
+/* A block that left the pool. The shim releases its handle. */
+struct gmt_eviction {
+	uint64_t block;
+	uint64_t size;
+	uint64_t handle;
+	uint32_t tag;
+	uint8_t reason; /* enum gmtevict */
+};
+
+#define GMT_EVICTIONS_MAX 32
+
+struct gmt_evictions {
+	uint32_t count;
+	uint32_t more; /* 1: gmt_core_more has the rest */
+	struct gmt_eviction list[GMT_EVICTIONS_MAX];
+};
+
+/* What the core calls in the shim, from a thread of its own. */
+struct gmt_callbacks {
+	void (*evicted)(struct gmt_evictions *evictions);
+	void (*limit)(uint64_t sequence, int32_t status, const char *text, uint64_t length);
+	void (*diag)(uint32_t code, const char *text, uint64_t length);
+};
+
+/* Starts the policy that config names and listens on the session's socket. Called once. */
+typedef int32_t gmt_core_start_fn(const struct gmtconfig *config, const struct gmt_callbacks *callbacks, int32_t socket);
+
+/* A hit is in use on return. A miss is to be created with plan->size, then gmt_core_commit or gmt_core_abort. */
+typedef int32_t gmt_core_plan_fn(const struct gmt_request *request, struct gmt_plan *plan, struct gmt_evictions *evictions);
+typedef int32_t gmt_core_commit_fn(const struct gmt_plan *plan, uint64_t handle);
+typedef int32_t gmt_core_abort_fn(const struct gmt_plan *plan);
+
+/* Returns a block to the pool; it is among the evictions when the policy does not keep it. */
+typedef int32_t gmt_core_free_fn(uint64_t block, uint32_t busy, int64_t time, struct gmt_evictions *evictions);
+typedef int32_t gmt_core_cooled_fn(uint64_t block, int64_t time, struct gmt_evictions *evictions);
+typedef int32_t gmt_core_forget_fn(uint64_t block);
+
+typedef int32_t gmt_core_drain_fn(uint64_t need, struct gmt_evictions *evictions);
+typedef int32_t gmt_core_drop_class_fn(uint32_t class, struct gmt_evictions *evictions);
+typedef int32_t gmt_core_more_fn(struct gmt_evictions *evictions);
+
+/* The list of all of them, for the shim's loader. */
+#define GMT_CORE_FUNCTIONS(X)                                                                                          \
+	X(start) X(plan) X(commit) X(abort) X(free) X(cooled) X(forget) X(drain) X(drop_class) X(more)
+
+#endif

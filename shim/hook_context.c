@@ -1,0 +1,217 @@
+/* hook_context.c: contexts and queues. They decide how long a pooled block may live and what orders its uses. */
+#define _GNU_SOURCE
+#include "shim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DEVICES_MAX 64
+
+static void write_device(uint64_t number, cl_device_id device, uint64_t largest)
+{
+	char text[512];
+	size_t name = 0, driver = 0;
+	cl_ulong global = 0;
+	if (gmt_next.clGetDeviceInfo(device, CL_DEVICE_NAME, 256, text, &name) != CL_SUCCESS || name == 0)
+		text[name++] = 0;
+	if (gmt_next.clGetDeviceInfo(device, CL_DRIVER_VERSION, sizeof text - name, text + name, &driver) != CL_SUCCESS)
+		driver = 0;
+	gmt_next.clGetDeviceInfo(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof global, &global, NULL);
+	struct gmtevent event = {.time = gmt_now(), .kind = GMT_KIND_DEVICE, .object = number, .granted = global, .link = largest};
+	gmt_ring_write_payload(&event, text, name + driver);
+}
+
+static void write_context(const struct gmt_context *context, enum gmtlife life, uint64_t link)
+{
+	struct gmtevent event = {
+		.time = gmt_now(),
+		.kind = GMT_KIND_CONTEXT,
+		.op = (uint8_t)life,
+		.scope = gmt_scope(context),
+		.object = context->object.number,
+		.link = link,
+	};
+	gmt_ring_write(&event);
+}
+
+static void context_created(cl_context handle)
+{
+	struct gmt_context *context = gmt_context_add(handle);
+	if (!context)
+		return;
+	cl_device_id devices[DEVICES_MAX];
+	size_t bytes = 0;
+	if (gmt_next.clGetContextInfo(handle, CL_CONTEXT_DEVICES, sizeof devices, devices, &bytes) != CL_SUCCESS)
+		bytes = 0;
+	for (size_t i = 0; i < bytes / sizeof devices[0]; i++) {
+		cl_ulong largest = 0;
+		gmt_next.clGetDeviceInfo(devices[i], CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof largest, &largest, NULL);
+		if (largest > context->largest)
+			context->largest = largest;
+	}
+	if (bytes >= sizeof devices[0])
+		write_device(context->object.number, devices[0], context->largest);
+	write_context(context, GMT_LIFE_CREATE, context->object.number);
+}
+
+GMT_HOOK cl_context clCreateContext(const cl_context_properties *properties, cl_uint count, const cl_device_id *devices,
+				    void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *), void *data,
+				    cl_int *errcode)
+{
+	if (!gmt_enter_untimed())
+		return gmt_next.clCreateContext(properties, count, devices, notify, data, errcode);
+	cl_context handle = gmt_next.clCreateContext(properties, count, devices, notify, data, errcode);
+	if (handle)
+		context_created(handle);
+	gmt_leave();
+	return handle;
+}
+
+GMT_HOOK cl_context clCreateContextFromType(const cl_context_properties *properties, cl_device_type type,
+					    void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *), void *data,
+					    cl_int *errcode)
+{
+	if (!gmt_enter_untimed())
+		return gmt_next.clCreateContextFromType(properties, type, notify, data, errcode);
+	cl_context handle = gmt_next.clCreateContextFromType(properties, type, notify, data, errcode);
+	if (handle)
+		context_created(handle);
+	gmt_leave();
+	return handle;
+}
+
+GMT_HOOK cl_int clRetainContext(cl_context handle)
+{
+	if (!gmt_enter_untimed())
+		return gmt_next.clRetainContext(handle);
+	cl_int err = gmt_next.clRetainContext(handle);
+	struct gmt_context *context = err == CL_SUCCESS ? gmt_context_find(handle) : NULL;
+	if (context) {
+		atomic_fetch_add(&context->references, 1);
+		write_context(context, GMT_LIFE_RETAIN, 0);
+	}
+	gmt_leave();
+	return err;
+}
+
+/* Counts one reference down; true for the last. Never below zero: over-release is the driver's to report. */
+static bool last_reference(_Atomic uint32_t *references)
+{
+	uint32_t count = atomic_load(references);
+	while (count > 0 && !atomic_compare_exchange_weak(references, &count, count - 1))
+		;
+	return count == 1;
+}
+
+GMT_HOOK cl_int clReleaseContext(cl_context handle)
+{
+	if (!gmt_enter_untimed())
+		return gmt_next.clReleaseContext(handle);
+	struct gmt_context *context = gmt_context_find(handle);
+	if (context && last_reference(&context->references)) {
+		/* Each cached block would keep the context alive in the driver. */
+		gmt_pool_drop_context(context);
+		write_context(context, GMT_LIFE_END, 0);
+		gmt_context_remove(context);
+	} else if (context) {
+		write_context(context, GMT_LIFE_RELEASE, 0);
+	}
+	cl_int err = gmt_next.clReleaseContext(handle);
+	gmt_leave();
+	return err;
+}
+
+static void write_queue(const struct gmt_queue *queue, enum gmtlife life)
+{
+	struct gmtevent event = {
+		.time = gmt_now(),
+		.kind = GMT_KIND_QUEUE,
+		.op = (uint8_t)life,
+		.flags = queue->inorder ? 0 : GMT_FLAG_OUT_OF_ORDER,
+		.scope = gmt_scope(queue->context),
+		.object = queue->object.number,
+	};
+	gmt_ring_write(&event);
+}
+
+static void queue_created(cl_command_queue handle, cl_context contexthandle, cl_command_queue_properties properties)
+{
+	struct gmt_context *context = gmt_context_find(contexthandle);
+	struct gmt_queue *queue = gmt_queue_add(handle);
+	if (!queue) {
+		/* A queue that we cannot follow: no order can be relied on. */
+		if (context)
+			atomic_store(&context->unordered, 1);
+		return;
+	}
+	queue->context = context;
+	queue->inorder = !(properties & (CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_ON_DEVICE));
+	if (context) {
+		atomic_fetch_add(&context->queues, 1);
+		if (atomic_load(&context->ordered) && !(properties & CL_QUEUE_ON_DEVICE))
+			gmt_queue_order_behind(queue);
+	}
+	write_queue(queue, GMT_LIFE_CREATE);
+}
+
+GMT_HOOK cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id device, cl_command_queue_properties properties,
+					       cl_int *errcode)
+{
+	if (!gmt_enter_untimed())
+		return gmt_next.clCreateCommandQueue(context, device, properties, errcode);
+	cl_command_queue handle = gmt_next.clCreateCommandQueue(context, device, properties, errcode);
+	if (handle)
+		queue_created(handle, context, properties);
+	gmt_leave();
+	return handle;
+}
+
+GMT_HOOK cl_command_queue clCreateCommandQueueWithProperties(cl_context context, cl_device_id device,
+							     const cl_queue_properties *properties, cl_int *errcode)
+{
+	if (!gmt_enter_untimed())
+		return gmt_next.clCreateCommandQueueWithProperties(context, device, properties, errcode);
+	cl_command_queue handle = gmt_next.clCreateCommandQueueWithProperties(context, device, properties, errcode);
+	if (handle) {
+		cl_command_queue_properties bits = 0;
+		for (const cl_queue_properties *p = properties; p && *p; p += 2)
+			if (*p == CL_QUEUE_PROPERTIES)
+				bits = (cl_command_queue_properties)p[1];
+		queue_created(handle, context, bits);
+	}
+	gmt_leave();
+	return handle;
+}
+
+GMT_HOOK cl_int clRetainCommandQueue(cl_command_queue handle)
+{
+	if (!gmt_enter_untimed())
+		return gmt_next.clRetainCommandQueue(handle);
+	cl_int err = gmt_next.clRetainCommandQueue(handle);
+	struct gmt_queue *queue = err == CL_SUCCESS ? gmt_queue_find(handle) : NULL;
+	if (queue) {
+		atomic_fetch_add(&queue->references, 1);
+		write_queue(queue, GMT_LIFE_RETAIN);
+	}
+	gmt_leave();
+	return err;
+}
+
+GMT_HOOK cl_int clReleaseCommandQueue(cl_command_queue handle)
+{
+	if (!gmt_enter_untimed())
+		return gmt_next.clReleaseCommandQueue(handle);
+	struct gmt_queue *queue = gmt_queue_find(handle);
+	bool last = queue && last_reference(&queue->references);
+	if (queue)
+		write_queue(queue, last ? GMT_LIFE_END : GMT_LIFE_RELEASE);
+	if (last) {
+		gmt_queue_closing(queue);
+		gmt_queue_remove(queue); /* first: the driver may give the handle out again at once */
+	}
+	cl_int err = gmt_next.clReleaseCommandQueue(handle);
+	if (last)
+		gmt_queue_closed(queue);
+	gmt_leave();
+	return err;
+}

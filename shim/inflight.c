@@ -1,0 +1,316 @@
+/*
+ * inflight.c: which queued commands still use which memory.
+ *
+ * A queue counts the commands whose enqueue has returned. A use is (queue, count); it is over once the queue is
+ * known to have completed that many. Counting after the return, and noting the count before a clFinish, makes
+ * completion a lower bound at any interleaving. Completion is learned from the program's own waits, and from a
+ * marker of ours behind memory that was released while in use; a marker is polled, never waited for.
+ */
+#define _GNU_SOURCE
+#include "shim.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+void gmt_use_add(struct gmt_memory *memory, struct gmt_queue *queue, uint64_t position)
+{
+	struct gmt_uses *uses = &memory->uses;
+	struct gmt_use *free_slot = NULL;
+	gmt_lock(&memory->lock);
+	for (uint32_t i = 0; i < uses->count; i++) {
+		struct gmt_use *use = &uses->use[i];
+		if (use->queue == queue) {
+			if (use->queuenumber != queue->object.number || use->position < position)
+				*use = (struct gmt_use){queue, queue->object.number, position};
+			gmt_unlock(&memory->lock);
+			return;
+		}
+		if (use->queue->object.number != use->queuenumber || atomic_load(&use->queue->done) >= use->position)
+			free_slot = use; /* over */
+	}
+	if (!free_slot && uses->count < GMT_USES)
+		free_slot = &uses->use[uses->count++];
+	if (free_slot)
+		*free_slot = (struct gmt_use){queue, queue->object.number, position};
+	else
+		uses->many = true;
+	gmt_unlock(&memory->lock);
+}
+
+static bool over(const struct gmt_use *use)
+{
+	return use->queue->object.number != use->queuenumber ||
+	       atomic_load_explicit(&use->queue->done, memory_order_acquire) >= use->position;
+}
+
+/* True when whatever the context does next runs behind everything that this queue has been given. */
+static bool orders_all(const struct gmt_queue *queue, const struct gmt_context *context)
+{
+	return queue->inorder && queue->context == context && atomic_load(&queue->references) > 0 &&
+	       atomic_load(&context->queues) == 1 && !atomic_load(&context->unordered);
+}
+
+enum gmt_flight gmt_uses_state(struct gmt_uses *uses, struct gmt_context *context)
+{
+	if (uses->many)
+		return GMT_FLIGHT_BUSY;
+	enum gmt_flight state = GMT_FLIGHT_DONE;
+	for (uint32_t i = 0; i < uses->count; i++) {
+		struct gmt_use *use = &uses->use[i];
+		if (over(use))
+			continue;
+		gmt_queue_poll(use->queue);
+		if (over(use))
+			continue;
+		if (!context || !orders_all(use->queue, context))
+			return GMT_FLIGHT_BUSY;
+		state = GMT_FLIGHT_ORDERED;
+	}
+	return state;
+}
+
+void gmt_queue_done(struct gmt_queue *queue, uint64_t position)
+{
+	uint64_t done = atomic_load(&queue->done);
+	while (done < position && !atomic_compare_exchange_weak(&queue->done, &done, position))
+		;
+}
+
+static bool complete(cl_event event)
+{
+	cl_int status = CL_QUEUED;
+	cl_int err = gmt_next.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
+	return err != CL_SUCCESS || status <= CL_COMPLETE; /* negative: ended with an error, but ended */
+}
+
+static void drop_first_marker(struct gmt_queue *queue)
+{
+	cl_event event = queue->marker[0].event;
+	queue->markers--;
+	for (uint32_t i = 0; i < queue->markers; i++)
+		queue->marker[i] = queue->marker[i + 1];
+	gmt_next.clReleaseEvent(event);
+}
+
+void gmt_queue_poll(struct gmt_queue *queue)
+{
+	if (!queue->markers)
+		return;
+	gmt_lock(&queue->lock);
+	while (queue->markers) {
+		struct gmt_marker *first = &queue->marker[0];
+		if (first->position > atomic_load(&queue->done)) {
+			if (!complete(first->event))
+				break;
+			gmt_queue_done(queue, first->position);
+		}
+		drop_first_marker(queue);
+	}
+	gmt_unlock(&queue->lock);
+}
+
+void gmt_queue_mark(struct gmt_queue *queue)
+{
+	cl_command_queue handle = (cl_command_queue)atomic_load(&queue->object.handle);
+	uint64_t position = atomic_load(&queue->enqueued);
+	if (!handle || atomic_load(&queue->done) >= position)
+		return;
+	gmt_lock(&queue->lock);
+	bool covered = queue->markers && queue->marker[queue->markers - 1].position >= position;
+	if (!covered && gmt_next.clEnqueueMarkerWithWaitList) {
+		cl_event event;
+		if (gmt_next.clEnqueueMarkerWithWaitList(handle, 0, NULL, &event) == CL_SUCCESS) {
+			if (queue->markers == GMT_MARKERS) /* the newest says what it said, later */
+				gmt_next.clReleaseEvent(queue->marker[--queue->markers].event);
+			queue->marker[queue->markers++] = (struct gmt_marker){event, position};
+		}
+	}
+	gmt_unlock(&queue->lock);
+}
+
+/* Queues that the program has released while commands were pending, linked by zombies. */
+static struct gmt_queue *zombies;
+static _Atomic uint32_t zombie_lock;
+
+/* Recycles what has completed; with a context, everything of it. */
+static void bury(const struct gmt_context *context)
+{
+	gmt_lock(&zombie_lock);
+	for (struct gmt_queue **at = &zombies; *at;) {
+		struct gmt_queue *queue = *at;
+		bool gone = context && queue->context == context;
+		gmt_queue_poll(queue);
+		if (!gone && queue->markers && atomic_load(&queue->done) < atomic_load(&queue->enqueued)) {
+			at = &queue->zombies;
+			continue;
+		}
+		*at = queue->zombies;
+		while (queue->markers)
+			drop_first_marker(queue);
+		gmt_queue_recycle(queue);
+	}
+	gmt_unlock(&zombie_lock);
+}
+
+void gmt_queue_closing(struct gmt_queue *queue)
+{
+	if (gmt_pooling())
+		gmt_queue_mark(queue);
+}
+
+void gmt_queue_closed(struct gmt_queue *queue)
+{
+	if (queue->context)
+		atomic_fetch_sub(&queue->context->queues, 1);
+	gmt_queue_poll(queue);
+	if (!queue->markers) {
+		gmt_queue_recycle(queue);
+	} else {
+		gmt_lock(&zombie_lock);
+		queue->zombies = zombies;
+		zombies = queue;
+		gmt_unlock(&zombie_lock);
+	}
+	bury(NULL);
+}
+
+struct ordering {
+	struct gmt_queue *fresh;
+	cl_event events[GMT_MARKERS];
+	cl_uint count;
+};
+
+/* Adds an event behind everything that one queue has been given. It must be flushed: others are to wait for it. */
+static void collect_marker(struct gmt_queue *queue, void *arg)
+{
+	struct ordering *order = arg;
+	if (queue == order->fresh || queue->context != order->fresh->context || order->count == GMT_MARKERS)
+		return;
+	cl_command_queue handle = (cl_command_queue)atomic_load(&queue->object.handle);
+	if (handle && gmt_next.clEnqueueMarkerWithWaitList(handle, 0, NULL, &order->events[order->count]) == CL_SUCCESS) {
+		gmt_next.clFlush(handle);
+		order->count++;
+	}
+}
+
+void gmt_queue_order_behind(struct gmt_queue *fresh)
+{
+	if (!gmt_next.clEnqueueMarkerWithWaitList || !gmt_next.clEnqueueBarrierWithWaitList)
+		return;
+	struct ordering order = {.fresh = fresh};
+	gmt_queue_each(collect_marker, &order);
+	gmt_lock(&zombie_lock);
+	cl_event pending[2 * GMT_MARKERS];
+	cl_uint count = 0;
+	for (; count < order.count; count++)
+		pending[count] = order.events[count];
+	for (struct gmt_queue *z = zombies; z && count < 2 * GMT_MARKERS; z = z->zombies)
+		if (z->context == fresh->context && z->markers)
+			pending[count++] = z->marker[z->markers - 1].event;
+	cl_command_queue handle = (cl_command_queue)atomic_load(&fresh->object.handle);
+	if (count)
+		gmt_next.clEnqueueBarrierWithWaitList(handle, count, pending, NULL);
+	gmt_unlock(&zombie_lock);
+	for (cl_uint i = 0; i < order.count; i++)
+		gmt_next.clReleaseEvent(order.events[i]);
+}
+
+/* Blocks that were freed while in use: a ring that grows, oldest first. */
+static struct cooling {
+	uint64_t block, size;
+	uint32_t tag;
+	struct gmt_context *context;
+	uint64_t contextnumber;
+	struct gmt_uses uses;
+} *cooling;
+static size_t cooling_capacity, cooling_first;
+static _Atomic size_t cooling_count;
+static pthread_mutex_t cooling_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static struct cooling *cooling_at(size_t i)
+{
+	return &cooling[(cooling_first + i) % cooling_capacity];
+}
+
+static bool cooling_grow(void)
+{
+	size_t count = atomic_load(&cooling_count), capacity = cooling_capacity ? 2 * cooling_capacity : 256;
+	struct cooling *bigger = malloc(capacity * sizeof *bigger);
+	if (!bigger)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		bigger[i] = *cooling_at(i);
+	free(cooling);
+	cooling = bigger;
+	cooling_capacity = capacity;
+	cooling_first = 0;
+	return true;
+}
+
+void gmt_cooling_add(uint64_t block, uint64_t size, uint32_t tag, const struct gmt_uses *uses, struct gmt_context *context)
+{
+	for (uint32_t i = 0; i < uses->count; i++)
+		if (!over(&uses->use[i]))
+			gmt_queue_mark(uses->use[i].queue);
+	pthread_mutex_lock(&cooling_mutex);
+	size_t count = atomic_load(&cooling_count);
+	if (count < cooling_capacity || cooling_grow()) { /* else it cools for ever, which is safe */
+		*cooling_at(count) = (struct cooling){block, size, tag, context, context ? context->object.number : 0, *uses};
+		atomic_store(&cooling_count, count + 1);
+	}
+	pthread_mutex_unlock(&cooling_mutex);
+}
+
+/* Takes the first entry out; one that is still in use goes to the end, so that no stuck block hides the others. */
+static bool next_cooled(struct cooling *out)
+{
+	*out = *cooling_at(0);
+	cooling_first = (cooling_first + 1) % cooling_capacity;
+	size_t count = atomic_load(&cooling_count) - 1;
+	bool done = gmt_uses_state(&out->uses, NULL) == GMT_FLIGHT_DONE;
+	if (!done)
+		*cooling_at(count++) = *out;
+	atomic_store(&cooling_count, count);
+	return done;
+}
+
+void gmt_cooling_poll(unsigned most)
+{
+	if (gmt_likely(atomic_load_explicit(&cooling_count, memory_order_relaxed) == 0))
+		return;
+	struct cooling cooled[16];
+	unsigned found = 0;
+	if (pthread_mutex_trylock(&cooling_mutex) != 0)
+		return;
+	size_t count = atomic_load(&cooling_count);
+	for (size_t looked = 0; looked < most && looked < count && found < 16; looked++)
+		found += next_cooled(&cooled[found]);
+	pthread_mutex_unlock(&cooling_mutex);
+	for (unsigned i = 0; i < found; i++)
+		gmt_pool_cooled(cooled[i].block, cooled[i].size, cooled[i].tag);
+}
+
+static void drop_markers(struct gmt_queue *queue, void *context)
+{
+	if (queue->context != context)
+		return;
+	gmt_lock(&queue->lock);
+	while (queue->markers)
+		drop_first_marker(queue);
+	gmt_unlock(&queue->lock);
+}
+
+void gmt_inflight_drop(struct gmt_context *context)
+{
+	pthread_mutex_lock(&cooling_mutex);
+	size_t count = atomic_load(&cooling_count), kept = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct cooling entry = *cooling_at(i);
+		if (entry.context != context)
+			*cooling_at(kept++) = entry;
+	}
+	atomic_store(&cooling_count, kept);
+	pthread_mutex_unlock(&cooling_mutex);
+	gmt_queue_each(drop_markers, context);
+	bury(context);
+}

@@ -1,0 +1,258 @@
+/*
+ * objects.c: what the program holds, by handle. Lookups take no lock: entries are type-stable and chains are
+ * followed with a step limit, so a reader that races with a removal at worst misses, and then asks again under the
+ * lock. Adding and removing lock one of 64 stripes.
+ */
+#define _GNU_SOURCE
+#include "shim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STRIPES 64
+#define SLAB 16 /* entries allocated at a time */
+
+struct table {
+	_Atomic(struct gmt_object *) *buckets;
+	uint32_t mask;
+	size_t entry;
+	_Atomic uint64_t numbers;
+	struct stripe {
+		_Atomic uint32_t lock;
+		struct gmt_object *free;
+		char pad[48];
+	} stripe[STRIPES];
+};
+
+#define TABLE(name, type, size)                                                                                        \
+	static _Atomic(struct gmt_object *) name##_buckets[size];                                                     \
+	static struct table name = {.buckets = name##_buckets, .mask = (size)-1, .entry = sizeof(struct type)}
+
+TABLE(contexts, gmt_context, 256);
+TABLE(queues, gmt_queue, 1024);
+TABLE(kernels, gmt_kernel, 4096);
+TABLE(memories, gmt_memory, 1 << 18);
+
+static uint32_t hash(const void *handle)
+{
+	uint64_t h = (uint64_t)(uintptr_t)handle * 0x9e3779b97f4a7c15u;
+	return (uint32_t)(h >> 32);
+}
+
+static struct gmt_object *walk(struct table *t, uint32_t bucket, const void *handle, unsigned steps)
+{
+	struct gmt_object *o = atomic_load_explicit(&t->buckets[bucket], memory_order_acquire);
+	while (o && steps--) {
+		if (atomic_load_explicit(&o->handle, memory_order_acquire) == handle)
+			return o;
+		o = atomic_load_explicit(&o->chain, memory_order_acquire);
+	}
+	return NULL;
+}
+
+static struct stripe *stripe_of(struct table *t, uint32_t bucket)
+{
+	return &t->stripe[bucket % STRIPES];
+}
+
+static struct gmt_object *find(struct table *t, const void *handle)
+{
+	if (!handle)
+		return NULL;
+	uint32_t bucket = hash(handle) & t->mask;
+	struct gmt_object *o = walk(t, bucket, handle, 64);
+	if (o || !atomic_load_explicit(&t->buckets[bucket], memory_order_acquire))
+		return o;
+	gmt_lock(&stripe_of(t, bucket)->lock);
+	o = walk(t, bucket, handle, UINT32_MAX);
+	gmt_unlock(&stripe_of(t, bucket)->lock);
+	return o;
+}
+
+/* Both under the stripe's lock. */
+static void give_back(struct stripe *stripe, struct gmt_object *o)
+{
+	o->number = 0;
+	atomic_store_explicit(&o->chain, stripe->free, memory_order_relaxed);
+	stripe->free = o;
+}
+
+static struct gmt_object *take_free(struct table *t, struct stripe *stripe)
+{
+	if (!stripe->free) {
+		char *slab = calloc(SLAB, t->entry);
+		for (size_t i = 0; slab && i < SLAB; i++)
+			give_back(stripe, (struct gmt_object *)(void *)(slab + i * t->entry));
+	}
+	struct gmt_object *o = stripe->free;
+	if (o)
+		stripe->free = atomic_load_explicit(&o->chain, memory_order_relaxed);
+	return o;
+}
+
+/* Unlinks o when it is in its chain. Under the stripe's lock. */
+static bool unlink_object(struct table *t, uint32_t bucket, struct gmt_object *o)
+{
+	_Atomic(struct gmt_object *) *link = &t->buckets[bucket];
+	struct gmt_object *at;
+	while ((at = atomic_load_explicit(link, memory_order_relaxed)) && at != o)
+		link = &at->chain;
+	if (!at)
+		return false;
+	atomic_store_explicit(link, atomic_load_explicit(&o->chain, memory_order_relaxed), memory_order_release);
+	atomic_store_explicit(&o->handle, NULL, memory_order_release);
+	return true;
+}
+
+/*
+ * An entry for a handle that the driver has just returned. An older entry of the same handle was released behind
+ * our back and goes. NULL when memory is short: the object is then unknown to us.
+ */
+static struct gmt_object *add(struct table *t, const void *handle)
+{
+	if (!handle)
+		return NULL;
+	uint32_t bucket = hash(handle) & t->mask;
+	struct stripe *stripe = stripe_of(t, bucket);
+	gmt_lock(&stripe->lock);
+	struct gmt_object *o = take_free(t, stripe);
+	if (o) {
+		memset((char *)o + sizeof *o, 0, t->entry - sizeof *o);
+		o->number = atomic_fetch_add_explicit(&t->numbers, 1, memory_order_relaxed) + 1;
+		struct gmt_object *first = atomic_load_explicit(&t->buckets[bucket], memory_order_relaxed);
+		struct gmt_object *stale = first ? walk(t, bucket, handle, UINT32_MAX) : NULL;
+		if (stale && unlink_object(t, bucket, stale))
+			first = atomic_load_explicit(&t->buckets[bucket], memory_order_relaxed);
+		atomic_store_explicit(&o->chain, first, memory_order_relaxed);
+		atomic_store_explicit(&o->handle, handle, memory_order_release);
+		atomic_store_explicit(&t->buckets[bucket], o, memory_order_release);
+	}
+	gmt_unlock(&stripe->lock);
+	return o;
+}
+
+/* Takes o out of its table, and with recycle gives its memory to the next entry; false: it was not in there. */
+static bool take_out(struct table *t, struct gmt_object *o, bool recycle)
+{
+	const void *handle = atomic_load_explicit(&o->handle, memory_order_acquire);
+	if (!handle)
+		return false;
+	uint32_t bucket = hash(handle) & t->mask;
+	struct stripe *stripe = stripe_of(t, bucket);
+	gmt_lock(&stripe->lock);
+	bool found = unlink_object(t, bucket, o);
+	if (found && recycle)
+		give_back(stripe, o);
+	gmt_unlock(&stripe->lock);
+	return found;
+}
+
+struct gmt_context *gmt_context_find(cl_context handle)
+{
+	return (struct gmt_context *)find(&contexts, handle);
+}
+
+struct gmt_context *gmt_context_add(cl_context handle)
+{
+	struct gmt_context *context = (struct gmt_context *)add(&contexts, handle);
+	if (context)
+		atomic_store(&context->references, 1);
+	return context;
+}
+
+/* Its memory stays as it is: objects of the context may outlive it and still point here. */
+bool gmt_context_remove(struct gmt_context *context)
+{
+	return take_out(&contexts, &context->object, false);
+}
+
+struct gmt_queue *gmt_queue_find(cl_command_queue handle)
+{
+	return (struct gmt_queue *)find(&queues, handle);
+}
+
+struct gmt_queue *gmt_queue_add(cl_command_queue handle)
+{
+	struct gmt_queue *queue = (struct gmt_queue *)add(&queues, handle);
+	if (queue)
+		atomic_store(&queue->references, 1);
+	return queue;
+}
+
+bool gmt_queue_remove(struct gmt_queue *queue)
+{
+	return take_out(&queues, &queue->object, false);
+}
+
+void gmt_queue_recycle(struct gmt_queue *queue)
+{
+	struct stripe *stripe = stripe_of(&queues, (uint32_t)queue->object.number);
+	gmt_lock(&stripe->lock);
+	give_back(stripe, &queue->object);
+	gmt_unlock(&stripe->lock);
+}
+
+void gmt_queue_each(void (*visit)(struct gmt_queue *, void *), void *arg)
+{
+	for (uint32_t bucket = 0; bucket <= queues.mask; bucket++) {
+		gmt_lock(&stripe_of(&queues, bucket)->lock);
+		struct gmt_object *o = atomic_load(&queues.buckets[bucket]);
+		for (; o; o = atomic_load(&o->chain))
+			visit((struct gmt_queue *)o, arg);
+		gmt_unlock(&stripe_of(&queues, bucket)->lock);
+	}
+}
+
+struct gmt_kernel *gmt_kernel_find(cl_kernel handle)
+{
+	static __thread struct gmt_kernel *last __attribute__((tls_model("initial-exec")));
+	if (gmt_likely(last && atomic_load_explicit(&last->object.handle, memory_order_relaxed) == handle))
+		return last;
+	struct gmt_kernel *kernel = (struct gmt_kernel *)find(&kernels, handle);
+	if (kernel)
+		last = kernel;
+	return kernel;
+}
+
+struct gmt_kernel *gmt_kernel_add(cl_kernel handle, uint32_t arguments)
+{
+	uint64_t *argument = arguments ? calloc(arguments, sizeof *argument) : NULL;
+	if (arguments && !argument)
+		return NULL;
+	struct gmt_kernel *kernel = (struct gmt_kernel *)add(&kernels, handle);
+	if (!kernel) {
+		free(argument);
+		return NULL;
+	}
+	kernel->argument = argument;
+	kernel->arguments = arguments;
+	atomic_store(&kernel->references, 1);
+	return kernel;
+}
+
+bool gmt_kernel_remove(struct gmt_kernel *kernel)
+{
+	uint64_t *argument = kernel->argument;
+	if (!take_out(&kernels, &kernel->object, true))
+		return false;
+	free(argument);
+	return true;
+}
+
+struct gmt_memory *gmt_memory_find(const void *handle)
+{
+	return (struct gmt_memory *)find(&memories, handle);
+}
+
+struct gmt_memory *gmt_memory_add(const void *handle)
+{
+	struct gmt_memory *memory = (struct gmt_memory *)add(&memories, handle);
+	if (memory)
+		atomic_store(&memory->references, 1);
+	return memory;
+}
+
+bool gmt_memory_remove(struct gmt_memory *memory)
+{
+	return take_out(&memories, &memory->object, true);
+}
