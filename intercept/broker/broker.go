@@ -1,0 +1,221 @@
+// Package broker stands between the shim's calls and a policy: it serialises them, keeps the driver object of each
+// block, and turns a panic into an error, so that nothing of ours can bring the program down. It knows nothing of C.
+package broker
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+)
+
+// ErrFailed says that the broker has stopped for good: every later call returns it.
+var ErrFailed = errors.New("the allocator has failed")
+
+// Eviction is a block that left the pool, with the driver object that the caller releases.
+type Eviction struct {
+	allocator.Eviction
+	Handle uint64
+}
+
+// Plan is how a request is served. A hit carries its driver object and is in use already.
+type Plan struct {
+	allocator.Plan
+	Handle uint64
+}
+
+// Broker serves one process. All methods may be called from any thread.
+type Broker struct {
+	mu      sync.Mutex
+	policy  allocator.Policy
+	handles []uint64 // driver objects by Block.Index
+	failed  error
+
+	evicted []allocator.Eviction // scratch of one call
+	pending []Eviction           // left the pool, not yet fetched by More
+}
+
+// New returns a broker for the policy of that name with "name=value,..." limits.
+func New(policy, limits string) (*Broker, error) {
+	settings, err := allocator.ParseSettings(limits)
+	if err != nil {
+		return nil, err
+	}
+	p, err := allocator.New(policy, settings)
+	if err != nil {
+		return nil, err
+	}
+	return &Broker{policy: p}, nil
+}
+
+// enter locks, and reports whether the broker still works. Every enter is followed by a deferred leave.
+func (b *Broker) enter() error {
+	b.mu.Lock()
+	b.evicted = b.evicted[:0]
+	return b.failed
+}
+
+// leave unlocks and turns a panic into *err and lasting failure.
+func (b *Broker) leave(err *error) {
+	if p := recover(); p != nil {
+		b.failed = fmt.Errorf("%w: %v", ErrFailed, p)
+		*err = b.failed
+	}
+	b.mu.Unlock()
+}
+
+// Plan decides how to serve a request. A miss is followed by Commit or Abort. Evictions are appended to out.
+func (b *Broker) Plan(req allocator.Request, out []Eviction) (plan Plan, _ []Eviction, err error) {
+	defer b.leave(&err)
+	if err = b.enter(); err != nil {
+		return plan, out, err
+	}
+	plan.Plan, b.evicted = b.policy.Plan(req, b.evicted)
+	if plan.Hit {
+		b.policy.Commit(plan.Plan)
+		plan.Handle = b.handles[plan.Block.Index()]
+	}
+	return plan, b.take(out), nil
+}
+
+// Commit says that the driver created the block of a miss.
+func (b *Broker) Commit(plan allocator.Plan, handle uint64) (err error) {
+	defer b.leave(&err)
+	if err = b.enter(); err != nil {
+		return err
+	}
+	i := plan.Block.Index()
+	for len(b.handles) <= i {
+		b.handles = append(b.handles, 0)
+	}
+	b.handles[i] = handle
+	b.policy.Commit(plan)
+	return nil
+}
+
+// Abort says that the driver refused to create the block of a miss.
+func (b *Broker) Abort(plan allocator.Plan) (err error) {
+	defer b.leave(&err)
+	if err = b.enter(); err != nil {
+		return err
+	}
+	b.policy.Abort(plan)
+	return nil
+}
+
+// Free returns a block to the pool; busy while queued commands use it. Evictions may include the block itself.
+func (b *Broker) Free(block allocator.Block, busy bool, time int64, out []Eviction) (_ []Eviction, err error) {
+	defer b.leave(&err)
+	if err = b.enter(); err != nil {
+		return out, err
+	}
+	b.evicted = b.policy.Free(block, busy, time, b.evicted)
+	return b.take(out), nil
+}
+
+// Cooled says that the last command using a block has completed.
+func (b *Broker) Cooled(block allocator.Block, time int64, out []Eviction) (_ []Eviction, err error) {
+	defer b.leave(&err)
+	if err = b.enter(); err != nil {
+		return out, err
+	}
+	b.evicted = b.policy.Cooled(block, time, b.evicted)
+	return b.take(out), nil
+}
+
+// Forget takes a block out of the pool without an eviction.
+func (b *Broker) Forget(block allocator.Block) (err error) {
+	defer b.leave(&err)
+	if err = b.enter(); err != nil {
+		return err
+	}
+	b.policy.Forget(block)
+	return nil
+}
+
+// Drain gives up blocks after the driver failed to allocate need bytes.
+func (b *Broker) Drain(need uint64, out []Eviction) (_ []Eviction, err error) {
+	defer b.leave(&err)
+	if err = b.enter(); err != nil {
+		return out, err
+	}
+	b.evicted = b.policy.Drain(need, b.evicted)
+	return b.take(out), nil
+}
+
+// DropClass gives up every free block of a class and caches none of it any more.
+func (b *Broker) DropClass(class allocator.Class, out []Eviction) (_ []Eviction, err error) {
+	defer b.leave(&err)
+	if err = b.enter(); err != nil {
+		return out, err
+	}
+	b.evicted = b.policy.DropClass(class, b.evicted)
+	return b.take(out), nil
+}
+
+// More returns evictions that did not fit into an earlier out; see cap.
+func (b *Broker) More(out []Eviction) (_ []Eviction, err error) {
+	defer b.leave(&err)
+	if err = b.enter(); err != nil {
+		return out, err
+	}
+	return b.take(out), nil
+}
+
+// Pending reports whether evictions wait for More.
+func (b *Broker) Pending() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.pending) > 0
+}
+
+// take moves evictions to out as far as its capacity goes; the rest waits for More.
+func (b *Broker) take(out []Eviction) []Eviction {
+	if len(b.pending) == 0 && len(out)+len(b.evicted) <= cap(out) {
+		for _, e := range b.evicted {
+			out = append(out, Eviction{e, b.handles[e.Block.Index()]})
+		}
+		return out
+	}
+	for _, e := range b.evicted {
+		b.pending = append(b.pending, Eviction{e, b.handles[e.Block.Index()]})
+	}
+	b.evicted = b.evicted[:0]
+	n := min(cap(out)-len(out), len(b.pending))
+	out = append(out, b.pending[:n]...)
+	b.pending = append(b.pending[:0], b.pending[n:]...)
+	return out
+}
+
+// Control obeys a message of the session: "limit NAME=VALUE" or "trim BYTES", which keeps that many cached. It
+// returns what to acknowledge. A refused message changes nothing.
+func (b *Broker) Control(text string, time int64, out []Eviction) (reply string, _ []Eviction, err error) {
+	defer b.leave(&err)
+	if err = b.enter(); err != nil {
+		return "", out, err
+	}
+	verb, rest, _ := strings.Cut(text, " ")
+	switch verb {
+	case "limit":
+		name, number, _ := strings.Cut(rest, "=")
+		value, perr := strconv.ParseFloat(number, 64)
+		if perr != nil {
+			return "", out, fmt.Errorf("limit %s: %q is no number", name, number)
+		}
+		if b.evicted, err = b.policy.SetLimit(name, value, time, b.evicted); err != nil {
+			return "", out, err
+		}
+	case "trim":
+		keep, perr := strconv.ParseUint(rest, 10, 64)
+		if perr != nil {
+			return "", out, fmt.Errorf("trim: %q is no number of bytes", rest)
+		}
+		b.evicted = b.policy.Trim(keep, b.evicted)
+	default:
+		return "", out, fmt.Errorf("unknown control message %q", verb)
+	}
+	return rest, b.take(out), nil
+}

@@ -1,0 +1,171 @@
+package broker
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+func newBroker(t testing.TB, policy, limits string) *Broker {
+	t.Helper()
+	b, err := New(policy, limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// serve does what the shim does: plan, create on a miss, commit.
+func serve(t testing.TB, b *Broker, size, handle uint64) Plan {
+	t.Helper()
+	plan, out, err := b.Plan(allocator.Request{Size: size, Class: 1, Tag: 1}, nil)
+	if err != nil || len(out) > 0 {
+		t.Fatalf("plan: %v, evictions %v", err, out)
+	}
+	if !plan.Hit {
+		plan.Handle = handle
+		if err := b.Commit(plan.Plan, handle); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return plan
+}
+
+func TestHitCarriesTheDriversObject(t *testing.T) {
+	b := newBroker(t, "futhark", "")
+	first := serve(t, b, 1<<20, 0xabc)
+	if first.Hit {
+		t.Fatal("the first request cannot hit")
+	}
+	if out, err := b.Free(first.Block, false, 1, nil); err != nil || len(out) > 0 {
+		t.Fatalf("free: %v %v", out, err)
+	}
+	second := serve(t, b, 1<<20, 0xdef)
+	if !second.Hit || second.Handle != 0xabc || second.Block != first.Block {
+		t.Fatalf("got %+v, want a hit on object 0xabc", second)
+	}
+}
+
+func TestEvictionsCarryObjectsAndOverflowToMore(t *testing.T) {
+	b := newBroker(t, "futhark", "")
+	want := map[uint64]bool{}
+	var blocks []allocator.Block
+	for i := range uint64(10) {
+		blocks = append(blocks, serve(t, b, 1<<20, 100+i).Block)
+		want[100+i] = true
+	}
+	for _, block := range blocks {
+		if _, err := b.Free(block, false, 1, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var room [4]Eviction
+	got, err := b.DropClass(1, room[:0])
+	for err == nil && len(got) > 0 {
+		for _, e := range got {
+			if !want[e.Handle] {
+				t.Fatalf("object %d evicted twice or never created", e.Handle)
+			}
+			delete(want, e.Handle)
+		}
+		got, err = b.More(room[:0])
+	}
+	if err != nil || len(want) > 0 || b.Pending() {
+		t.Fatalf("err %v, still missing %v", err, want)
+	}
+}
+
+func TestControl(t *testing.T) {
+	b := newBroker(t, "futhark", "")
+	block := serve(t, b, 1<<20, 7).Block
+	if _, err := b.Free(block, false, 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	var room [4]Eviction
+	reply, out, err := b.Control("limit max_cached_bytes=1024", 2, room[:0])
+	if err != nil || reply != "max_cached_bytes=1024" {
+		t.Fatalf("reply %q, err %v", reply, err)
+	}
+	if len(out) != 1 || out[0].Handle != 7 || out[0].Reason != wire.EvictLimit {
+		t.Fatalf("lowering the cap evicted %+v, want object 7", out)
+	}
+	for _, bad := range []string{"limit max_cached_bytes=-1", "limit nonsense=1", "limit max_cached_bytes=abc", "dance", "trim x"} {
+		if _, _, err := b.Control(bad, 3, room[:0]); err == nil {
+			t.Errorf("%q was accepted", bad)
+		}
+	}
+}
+
+// broken fails in the middle of a plan.
+type broken struct{ allocator.Policy }
+
+func (broken) Plan(allocator.Request, []allocator.Eviction) (allocator.Plan, []allocator.Eviction) {
+	panic("on purpose")
+}
+
+func TestPanicBecomesLastingFailure(t *testing.T) {
+	b := newBroker(t, "futhark", "")
+	b.policy = broken{b.policy}
+	_, _, err := b.Plan(allocator.Request{Size: 1, Class: 1}, nil)
+	if !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "on purpose") {
+		t.Fatalf("err = %v", err)
+	}
+	if _, err := b.Free(1, false, 0, nil); !errors.Is(err, ErrFailed) {
+		t.Fatalf("after a failure Free returned %v", err)
+	}
+}
+
+func TestBadSettings(t *testing.T) {
+	for _, c := range [][2]string{{"nonsense", ""}, {"futhark", "nonsense=1"}, {"futhark", "max_cached_bytes"}} {
+		if _, err := New(c[0], c[1]); err == nil {
+			t.Errorf("New(%q, %q) worked", c[0], c[1])
+		}
+	}
+}
+
+func TestHammer(t *testing.T) {
+	b := newBroker(t, "pow2", "max_cached_bytes=67108864")
+	var live sync.Map // handle → in use
+	var mu sync.Mutex
+	next := uint64(0)
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for i := range 2000 {
+				plan, _, err := b.Plan(allocator.Request{Size: uint64(1+(g*i)%64) << 12, Class: 1, Tag: allocator.Tag(g)}, nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				handle := plan.Handle
+				if !plan.Hit {
+					mu.Lock()
+					next++
+					handle = next
+					mu.Unlock()
+					if err := b.Commit(plan.Plan, handle); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+				if _, taken := live.LoadOrStore(handle, true); taken {
+					t.Errorf("object %d handed out twice", handle)
+					return
+				}
+				live.Delete(handle)
+				if _, err := b.Free(plan.Block, false, int64(i), make([]Eviction, 0, 64)); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := b.policy.Validate(); err != nil {
+		t.Fatal(err)
+	}
+}

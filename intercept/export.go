@@ -1,0 +1,170 @@
+// Command intercept is the Go core of a target process: a C library that the shim loads for pooling policies. The
+// functions that it exports convert and call; what they do is in package broker.
+package main
+
+// #include "../shim/core.h"
+import "C"
+
+import (
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/intercept/broker"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+func main() {} // a C library has none, but -buildmode=c-shared wants one
+
+// core is the process's one broker. It is set by gmt_core_start, before the shim calls anything else.
+var core *broker.Broker
+
+const (
+	ok     = C.int32_t(0)
+	failed = C.int32_t(-1)
+)
+
+// few is how many evictions the frequent calls take at once: clearing room for more would cost them more than the
+// call itself. The shim asks for the rest.
+const few = 4
+
+//export gmt_core_start
+func gmt_core_start(config *C.struct_gmtconfig, callbacks *C.struct_gmt_callbacks, socket C.int32_t) (status C.int32_t) {
+	defer func() {
+		if recover() != nil {
+			status = failed
+		}
+	}()
+	b, err := broker.New(text(config.policy[:]), text(config.limits[:]))
+	if err != nil {
+		return failed
+	}
+	core = b
+	go listen(int(socket), *callbacks)
+	return ok
+}
+
+//export gmt_core_plan
+func gmt_core_plan(request *C.struct_gmt_request, plan *C.struct_gmt_plan, evictions *C.struct_gmt_evictions) C.int32_t {
+	var scratch [few]broker.Eviction
+	p, out, err := core.Plan(allocator.Request{
+		Size:  uint64(request.size),
+		Max:   uint64(request.max),
+		Class: allocator.Class(request.class),
+		Tag:   allocator.Tag(request.tag),
+		Time:  int64(request.time),
+	}, scratch[:0])
+	if err != nil {
+		return failed
+	}
+	*plan = C.struct_gmt_plan{
+		block:  C.uint64_t(p.Block),
+		size:   C.uint64_t(p.Size),
+		handle: C.uint64_t(p.Handle),
+		tag:    C.uint32_t(p.Tag),
+		reason: C.uint8_t(p.Reason),
+	}
+	if p.Hit {
+		plan.hit = 1
+	}
+	give(evictions, out)
+	return ok
+}
+
+//export gmt_core_commit
+func gmt_core_commit(plan *C.struct_gmt_plan, handle C.uint64_t) C.int32_t {
+	return status(core.Commit(planned(plan), uint64(handle)))
+}
+
+//export gmt_core_abort
+func gmt_core_abort(plan *C.struct_gmt_plan) C.int32_t {
+	return status(core.Abort(planned(plan)))
+}
+
+//export gmt_core_free
+func gmt_core_free(block C.uint64_t, busy C.uint32_t, time C.int64_t, evictions *C.struct_gmt_evictions) C.int32_t {
+	var scratch [few]broker.Eviction
+	out, err := core.Free(allocator.Block(block), busy != 0, int64(time), scratch[:0])
+	give(evictions, out)
+	return status(err)
+}
+
+//export gmt_core_cooled
+func gmt_core_cooled(block C.uint64_t, time C.int64_t, evictions *C.struct_gmt_evictions) C.int32_t {
+	var scratch [few]broker.Eviction
+	out, err := core.Cooled(allocator.Block(block), int64(time), scratch[:0])
+	give(evictions, out)
+	return status(err)
+}
+
+//export gmt_core_forget
+func gmt_core_forget(block C.uint64_t) C.int32_t {
+	return status(core.Forget(allocator.Block(block)))
+}
+
+//export gmt_core_drain
+func gmt_core_drain(need C.uint64_t, evictions *C.struct_gmt_evictions) C.int32_t {
+	var scratch [C.GMT_EVICTIONS_MAX]broker.Eviction
+	out, err := core.Drain(uint64(need), scratch[:0])
+	give(evictions, out)
+	return status(err)
+}
+
+//export gmt_core_drop_class
+func gmt_core_drop_class(class C.uint32_t, evictions *C.struct_gmt_evictions) C.int32_t {
+	var scratch [C.GMT_EVICTIONS_MAX]broker.Eviction
+	out, err := core.DropClass(allocator.Class(class), scratch[:0])
+	give(evictions, out)
+	return status(err)
+}
+
+//export gmt_core_more
+func gmt_core_more(evictions *C.struct_gmt_evictions) C.int32_t {
+	var scratch [C.GMT_EVICTIONS_MAX]broker.Eviction
+	out, err := core.More(scratch[:0])
+	give(evictions, out)
+	return status(err)
+}
+
+func status(err error) C.int32_t {
+	if err != nil {
+		return failed
+	}
+	return ok
+}
+
+func planned(plan *C.struct_gmt_plan) allocator.Plan {
+	return allocator.Plan{
+		Hit:    plan.hit != 0,
+		Block:  allocator.Block(plan.block),
+		Size:   uint64(plan.size),
+		Reason: wire.Miss(plan.reason),
+		Tag:    allocator.Tag(plan.tag),
+	}
+}
+
+// give fills the shim's list, which may not be all.
+func give(to *C.struct_gmt_evictions, out []broker.Eviction) {
+	to.count, to.more = C.uint32_t(len(out)), 0
+	for i, e := range out {
+		to.list[i] = C.struct_gmt_eviction{
+			block:  C.uint64_t(e.Block),
+			size:   C.uint64_t(e.Size),
+			handle: C.uint64_t(e.Handle),
+			tag:    C.uint32_t(e.Tag),
+			reason: C.uint8_t(e.Reason),
+		}
+	}
+	if len(out) > 0 && core.Pending() {
+		to.more = 1
+	}
+}
+
+// text returns what stands before the first NUL.
+func text(b []C.uint8_t) string {
+	var out []byte
+	for _, c := range b {
+		if c == 0 {
+			break
+		}
+		out = append(out, byte(c))
+	}
+	return string(out)
+}
