@@ -1,0 +1,134 @@
+// Package archtest holds the shape of the repository to its plan: which package may import which, who may use cgo and
+// unsafe, and what the pure packages must not touch. The rules are in rules.go, as data; the test reads the sources
+// itself, because a test that asks the go command is answered from the test cache after a violation was added.
+package archtest
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Module is the path that all imports of ours begin with.
+const Module = "codeberg.org/gpumemtop/gpumemtop"
+
+// File is what the rules need to know of one Go source file.
+type File struct {
+	Path    string   // relative to the module, with slashes
+	Test    bool     // its name ends in _test.go
+	Name    string   // of the package, as declared
+	Ignored bool     // "//go:build ignore": a generator's input, part of no package
+	Doc     bool     // it carries the package's doc comment
+	Imports []string // in order
+	Uses    []string // what it uses of packages time and os: "time.Now", "os.File"...
+}
+
+// Folder returns the folder of the file, "." for the module's root.
+func (f *File) Folder() string { return path.Dir(f.Path) }
+
+// Parse reads one file's text. The error says that it is no Go.
+func Parse(name string, text []byte) (File, error) {
+	tree, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return File{}, fmt.Errorf("parse: %w", err)
+	}
+	file := File{
+		Path:    name,
+		Test:    strings.HasSuffix(name, "_test.go"),
+		Name:    tree.Name.Name,
+		Ignored: ignored(tree),
+		Doc:     tree.Doc != nil,
+	}
+	for _, spec := range tree.Imports {
+		target, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return File{}, fmt.Errorf("parse %s: import %s: %w", name, spec.Path.Value, err)
+		}
+		file.Imports = append(file.Imports, target)
+	}
+	file.Uses = uses(tree, "time", "os")
+	return file, nil
+}
+
+func ignored(tree *ast.File) bool {
+	for _, group := range tree.Comments {
+		for _, comment := range group.List {
+			if comment.Pos() < tree.Package && comment.Text == "//go:build ignore" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// uses lists what a file takes from packages, by their names: nobody here imports these two under another.
+func uses(tree *ast.File, packages ...string) []string {
+	var found []string
+	ast.Inspect(tree, func(node ast.Node) bool {
+		selector, ok := node.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		from, ok := selector.X.(*ast.Ident)
+		if ok && slices.Contains(packages, from.Name) {
+			found = append(found, from.Name+"."+selector.Sel.Name)
+		}
+		return true
+	})
+	return found
+}
+
+// Load parses every Go file of the module at root. Folders that the go command ignores are left out.
+func Load(root string) ([]File, error) {
+	var files []File
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			// A file that vanished while others build is no finding.
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			return fmt.Errorf("walk the sources: %w", err)
+		}
+		if entry.IsDir() {
+			if name != root && skipped(entry.Name()) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") || strings.HasPrefix(entry.Name(), "_") || strings.HasPrefix(entry.Name(), ".") {
+			return nil
+		}
+		file, err := load(root, name)
+		if err == nil {
+			files = append(files, file)
+		}
+		return err
+	})
+	return files, err
+}
+
+func skipped(folder string) bool {
+	return strings.HasPrefix(folder, ".") || strings.HasPrefix(folder, "_") || folder == "testdata" || folder == "bin" ||
+		folder == "build"
+}
+
+func load(root, name string) (File, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return File{}, fmt.Errorf("read source: %w", err)
+	}
+	relative, err := filepath.Rel(root, name)
+	if err != nil {
+		return File{}, fmt.Errorf("place source: %w", err)
+	}
+	return Parse(filepath.ToSlash(relative), text)
+}

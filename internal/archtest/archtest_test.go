@@ -1,0 +1,114 @@
+package archtest
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestRepositoryFollowsItsPlan(t *testing.T) {
+	root := filepath.Join("..", "..")
+	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
+		t.Fatalf("not in the module: %v", err)
+	}
+	files, err := Load(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 10 {
+		t.Fatalf("only %d files found: the walk is broken", len(files))
+	}
+	for _, finding := range Check(files) {
+		t.Error(finding)
+	}
+}
+
+// The rules themselves must be free of cycles, or "one way" means nothing.
+func TestRulesRunOneWay(t *testing.T) {
+	var visit func(name string, above []string)
+	visit = func(name string, above []string) {
+		if slices.Contains(above, name) {
+			t.Fatalf("cycle in the rules: %s", strings.Join(append(above, name), " -> "))
+		}
+		place, ok := Places[name]
+		if !ok {
+			t.Fatalf("%s may import %s, which has no place", above[len(above)-1], name)
+		}
+		for _, next := range place.May {
+			visit(next, append(slices.Clone(above), name))
+		}
+	}
+	for name := range Places {
+		visit(name, nil)
+	}
+}
+
+func TestCheckFinds(t *testing.T) {
+	for _, test := range []struct {
+		name, file, text, want string
+	}{
+		{"backward import", "internal/model/a.go", `package model; import _ "` + Module + `/ui"`, "internal/model may not import ui"},
+		{"subpackage of a forbidden place", "allocator/a.go", `package allocator; import _ "` + Module + `/internal/export/x"`, "allocator may not import internal/export"},
+		{"folder without a place", "stray/a.go", "package stray", "no place"},
+		{"import of a folder without a place", "ui/a.go", `package ui; import _ "` + Module + `/stray"`, "which has no place"},
+		{"cgo", "internal/trace/a.go", `package trace; import "C"`, "cgo belongs"},
+		{"cgo in a test", "ui/a_test.go", `package ui; import "C"`, "cgo belongs"},
+		{"unsafe", "internal/trace/a.go", `package trace; import _ "unsafe"`, "_unsafe.go"},
+		{"unsafe in allocator", "allocator/a_unsafe.go", `package allocator; import _ "unsafe"`, "a policy sees no memory"},
+		{"lock in allocator", "allocator/a.go", `package allocator; import _ "sync"`, "serialises"},
+		{"files in the dashboard", "ui/a.go", `package ui; import "os"; var _, _ = os.Open("x")`, "os.Open: no I/O"},
+		{"files in model", "internal/model/a.go", `package model; import _ "os"`, "no I/O"},
+		{"clock in model", "internal/model/a.go", `package model; import "time"; var _ = time.Now()`, "time.Now: time is in the events"},
+		{"command imported", "e2e/a_test.go", `package e2e; import _ "` + Module + `/cmd/gpumemtop"`, "nobody imports"},
+		{"no doc", "ui/a.go", "package ui", "want one package doc comment, have 0"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			file, err := Parse(test.file, []byte(test.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			findings := strings.Join(Check([]File{file}), "\n")
+			if !strings.Contains(findings, test.want) {
+				t.Errorf("findings %q, want one with %q", findings, test.want)
+			}
+		})
+	}
+}
+
+func TestCheckAccepts(t *testing.T) {
+	for _, test := range []struct{ name, file, text string }{
+		{"forward import", "internal/model/a.go", "// Package model\npackage model; import _ \"" + Module + "/internal/wire\""},
+		{"within a place", "allocator/pow2/a.go", "// Package pow2\npackage pow2; import _ \"" + Module + "/allocator\""},
+		{"unsafe by name", "internal/trace/a_unsafe.go", "// Package trace\npackage trace; import _ \"unsafe\""},
+		{"durations", "internal/model/a.go", "// Package model\npackage model; import \"time\"; var _ = time.Second"},
+		{"a file as a value", "ui/a.go", "// Package ui\npackage ui; import \"os\"; var _ *os.File"},
+		{"tests may lock", "allocator/a_test.go", "package allocator; import _ \"sync\""},
+		{"generator's input", "internal/wire/a.go", "//go:build ignore\n\npackage wire; import \"C\""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			file, err := Parse(test.file, []byte(test.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if findings := Check([]File{file}); len(findings) > 0 {
+				t.Errorf("findings %q, want none", findings)
+			}
+		})
+	}
+}
+
+func TestTwoDocCommentsAreOneTooMany(t *testing.T) {
+	var files []File
+	for _, name := range []string{"ui/a.go", "ui/b.go"} {
+		file, err := Parse(name, []byte("// Package ui\npackage ui"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	if findings := Check(files); len(findings) != 1 || !strings.Contains(findings[0], "have 2") {
+		t.Errorf("findings %q, want one about two comments", findings)
+	}
+}

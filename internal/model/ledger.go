@@ -1,0 +1,127 @@
+package model
+
+import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
+
+// ledger keeps the totals of one process, or of all together. Gauges are signed: events may come slightly out of
+// order, and a gauge that dips below 0 for a moment must come back to the right value.
+type ledger struct {
+	counters Totals // gauges, percentiles and estimates in it stay 0 until totals fills them in
+
+	inUse, requested, cached, cooling int64
+	live, blocks                      int64
+
+	calls, driver histogram
+	costs         costs
+	steady        steady
+}
+
+// create counts a create that succeeded. owns says that the object has memory of its own.
+func (l *ledger) create(e *wire.Event, owns bool) {
+	c := &l.counters
+	c.Creates++
+	l.live++
+	l.calls.add(e.Duration)
+	switch e.Outcome {
+	case wire.OutcomeHit:
+		c.Hits++
+		c.HitNS += uint64(e.Duration)
+		c.BytesRequested += e.Size
+		l.costs.hit(granted(e))
+		l.steady.add(true)
+	case wire.OutcomeMiss:
+		c.Misses++
+		c.MissReasons[reason(e.Reason)]++
+		c.BytesRequested += e.Size
+		c.BytesAllocated += granted(e)
+		l.costs.create(granted(e), e.Cost)
+		l.steady.add(false)
+		l.driverCreate(e)
+	default:
+		if wire.Memory(e.Op) == wire.MemoryBuffer {
+			c.Unpooled++
+		}
+		if owns {
+			l.driverCreate(e)
+		}
+	}
+}
+
+func (l *ledger) driverCreate(e *wire.Event) {
+	l.counters.DriverCreates++
+	l.counters.DriverNS += uint64(e.Cost)
+	l.driver.add(e.Cost)
+}
+
+func (l *ledger) failed(e *wire.Event) {
+	l.counters.Failures++
+	l.calls.add(e.Duration)
+}
+
+func (l *ledger) released(e *wire.Event) {
+	l.counters.Releases++
+	l.live--
+	if e.Flags&wire.FlagWouldRace != 0 {
+		l.counters.HazardsAvoided++
+	}
+}
+
+func (l *ledger) driverRelease(e *wire.Event) {
+	l.counters.DriverReleases++
+	l.counters.DriverNS += uint64(e.Cost)
+}
+
+func (l *ledger) evicted(e *wire.Event) {
+	l.driverRelease(e)
+	l.counters.Evictions[reason(e.Reason)]++
+}
+
+// hold changes what the application holds.
+func (l *ledger) hold(granted, requested int64, now uint64) {
+	l.inUse += granted
+	l.requested += requested
+	c := &l.counters
+	if l.inUse > 0 && uint64(l.inUse) > c.PeakInUse {
+		c.PeakInUse, c.PeakInUseTime = uint64(l.inUse), now
+	}
+	if reserved := l.inUse + l.cached + l.cooling; reserved > 0 && uint64(reserved) > c.PeakReserved {
+		c.PeakReserved = uint64(reserved)
+	}
+}
+
+// totals returns the totals as they are shown, without LargestCached.
+func (l *ledger) totals() Totals {
+	t := l.counters
+	t.InUse, t.Requested = gauge(l.inUse), gauge(l.requested)
+	t.Cached, t.Cooling = gauge(l.cached), gauge(l.cooling)
+	t.LiveBuffers, t.CachedBlocks = gauge(l.live), gauge(l.blocks)
+	t.SteadyHits, t.SteadyRequests = l.steady.later()
+	t.SavedNS = l.costs.saved()
+	t.CreateP50NS, t.CreateP99NS = l.calls.percentile(0.5), l.calls.percentile(0.99)
+	t.DriverCreateP50, t.DriverCreateP99 = l.driver.percentile(0.5), l.driver.percentile(0.99)
+	return t
+}
+
+// gauge shows a signed gauge.
+func gauge(v int64) uint64 { return uint64(max(v, 0)) }
+
+// granted returns the bytes that serve a create; a source that does not know them grants what was asked for.
+func granted(e *wire.Event) uint64 {
+	if e.Granted == 0 {
+		return e.Size
+	}
+	return e.Granted
+}
+
+// reasons is how many reasons there are, for misses and for evictions alike.
+const reasons = uint8(wire.MissPolicy) + 1
+
+// This does not compile when the two differ.
+var _ [0]struct{} = [uint8(wire.EvictPolicy) + 1 - reasons]struct{}{}
+
+// reason returns an index for a reason: one that this version does not know counts as none.
+func reason(r uint8) uint8 {
+	if r < reasons {
+		return r
+	}
+	return 0
+}

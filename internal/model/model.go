@@ -1,0 +1,291 @@
+package model
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"sync/atomic"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Options are what a model knows before the first event.
+type Options struct {
+	Program   string           // of the session; empty: that of the first process
+	Arguments []string         // of Program
+	Policy    string           // name of the allocator policy
+	Limits    []Limit          // with their values at the start; others are not followed
+	Started   uint64           // ns, CLOCK_MONOTONIC; 0: the time of the first event
+	Wrappers  []*regexp.Regexp // functions that name no tag; nil: DefaultWrappers
+}
+
+// Model folds events into state. One goroutine at a time may call its methods, but for Published, which anybody may.
+//
+// Apply costs O(1) per event but for O(log n) in the number of distinct cached block sizes, and allocates nothing
+// once the model has seen as many objects, blocks, sizes and tags at a time as it ever will. Memory is bounded by the
+// largest number of live objects and cached blocks so far, the tags, and the processes.
+type Model struct {
+	options   Options
+	published atomic.Pointer[Snapshot]
+
+	begun   bool
+	now     uint64 // never goes back
+	turning uint64 // when the present slot ends
+	second  uint64 // since the start
+
+	ledger  ledger // of all processes
+	window  window
+	history history
+
+	seed      uint64
+	numbers   map[uint32]*process
+	processes []*process // in the order of their first event
+	latest    *process   // of the last event
+	leaving   int        // processes that ended and are not removed
+
+	objects slab[object]
+	blocks  slab[block]
+	classes slab[class]
+
+	rows     []*row
+	named    map[string]*row
+	untagged *row
+
+	marks       marks
+	limits      limits
+	recording   Recording
+	chosen      choice
+	awaited     awaited
+	shownDevice Device
+
+	events, lost, lostUses, unknown uint64
+}
+
+// New returns a model that has seen nothing yet.
+func New(o Options) *Model {
+	if o.Wrappers == nil {
+		o.Wrappers = DefaultWrappers()
+	}
+	o.Arguments = slices.Clone(o.Arguments)
+	m := &Model{
+		options: o,
+		seed:    rand.Uint64(),
+		numbers: map[uint32]*process{},
+		named:   map[string]*row{},
+		limits:  newLimits(o.Limits),
+	}
+	m.untagged = m.newRow(0)
+	m.untagged.name = "(untagged)"
+	m.named[m.untagged.name] = m.untagged
+	if o.Started != 0 {
+		m.begin(o.Started)
+	}
+	return m
+}
+
+// Apply folds one event. It takes anything: what makes no sense is counted in Snapshot.Unknown or ignored. The
+// record and its payload may be reused afterwards.
+func (m *Model) Apply(r *wire.Record) {
+	m.advance(r.Time)
+	m.events++
+	m.window.current().Events++
+	if r.Kind == wire.KindLost {
+		m.lose(&r.Event)
+		return
+	}
+	p := m.process(r.Process)
+	if p == nil {
+		m.unknown++
+		return
+	}
+	p.changed = true
+	switch r.Kind {
+	case wire.KindCreate:
+		m.create(p, &r.Event)
+	case wire.KindRelease:
+		m.release(p, &r.Event)
+	case wire.KindUse:
+		m.use(p, &r.Event)
+	case wire.KindSync:
+		for _, l := range m.ledgers(p) {
+			l.counters.Syncs++
+		}
+	case wire.KindRetain:
+		if p.objects.get(r.Object) < 0 {
+			m.unknown++
+		}
+	case wire.KindCooled:
+		m.cool(p, &r.Event)
+	case wire.KindEvict:
+		m.evict(p, &r.Event)
+	default:
+		m.rare(p, r)
+	}
+}
+
+// rare handles the kinds that come a few times per run.
+func (m *Model) rare(p *process, r *wire.Record) {
+	switch r.Kind {
+	case wire.KindProcess:
+		m.introduce(p, r)
+	case wire.KindTag:
+		m.tag(p, &r.Event)
+	case wire.KindSite:
+		m.site(p, r)
+	case wire.KindDevice:
+		m.device(p, r)
+	case wire.KindContext:
+		m.context(p, &r.Event)
+	case wire.KindLimit:
+		m.limits.answer(r)
+		m.marks.add(m.now, r.Kind, clean(r.Payload))
+	case wire.KindDiag:
+		m.marks.add(m.now, r.Kind, diagText(r))
+	case wire.KindExit:
+		m.exit(p, r)
+	default: // threads, modules, queues and kernels show nowhere
+	}
+}
+
+// lose handles LOST.
+func (m *Model) lose(e *wire.Event) {
+	m.lost += e.Size
+	m.lostUses += e.Granted
+	m.marks.lose(m.now, e.Size)
+}
+
+// tag handles TAG: sizes and threads have their name at once, call sites when SITE comes.
+func (m *Model) tag(p *process, e *wire.Event) {
+	switch wire.TagMode(e.Op) {
+	case wire.TagsSize:
+		m.label(p, e.Tag, "size "+bytesText(e.Link), nil)
+	case wire.TagsThread:
+		m.label(p, e.Tag, fmt.Sprintf("thread %d", e.Link), nil)
+	default:
+		m.row(p, e.Tag)
+	}
+}
+
+// site handles SITE.
+func (m *Model) site(p *process, r *wire.Record) {
+	frames := parseSite(r.Payload)
+	if len(frames) == 0 {
+		return
+	}
+	stack := make([]string, len(frames))
+	for i := range frames {
+		stack[i] = frames[i].text()
+	}
+	site := fold(frames, m.options.Wrappers)
+	m.label(p, r.Tag, site.name(), stack)
+}
+
+// Tick moves time on without an event, so that windows and history go on while the program is silent. now is
+// CLOCK_MONOTONIC ns; an earlier time than the latest seen changes nothing.
+func (m *Model) Tick(now uint64) { m.advance(now) }
+
+// ProcessEnded says that the session saw a process end at a time in ns: with an exit status, or by a signal if
+// that is not 0. A process that made no OpenCL call is ignored.
+func (m *Model) ProcessEnded(number uint32, status, signal int, time uint64) {
+	m.advance(time)
+	p := m.numbers[number]
+	if p == nil {
+		return
+	}
+	known := p.ended
+	if signal != 0 {
+		m.finish(p, Signaled, signal, m.now)
+	} else {
+		m.finish(p, Exited, status, m.now)
+	}
+	p.gone = true
+	if !known {
+		m.marks.add(m.now, wire.KindExit, exitText(&p.shown))
+	}
+	m.settle()
+}
+
+// LimitWanted says that a change of a limit was sent to the target under a sequence number. It stays pending until
+// a LIMIT event answers that number or a later one.
+func (m *Model) LimitWanted(name string, value float64, sequence uint64) {
+	m.limits.want(name, value, sequence)
+}
+
+// SetRecording says what is being written, and how many bytes so far.
+func (m *Model) SetRecording(path string, bytes uint64) {
+	m.recording = Recording{Path: path, Bytes: bytes}
+}
+
+// ledgers are the books that an event of a process goes into.
+func (m *Model) ledgers(p *process) [2]*ledger { return [2]*ledger{&p.ledger, &m.ledger} }
+
+func (m *Model) begin(time uint64) {
+	m.begun = true
+	m.options.Started, m.now, m.turning = time, time, time+slotNS
+}
+
+// advance moves time on. Gauges had their present values until now.
+func (m *Model) advance(time uint64) {
+	if !m.begun {
+		m.begin(time)
+	}
+	if time <= m.now {
+		return
+	}
+	m.now = time
+	if time >= m.turning {
+		m.turn()
+	}
+}
+
+// turn closes the slots that have ended.
+func (m *Model) turn() {
+	started := m.options.Started
+	slot := (m.now - started) / slotNS
+	m.history.advance(started, slot, m.sample())
+	m.window.advance(slot)
+	m.turning = started + (slot+1)*slotNS
+	m.second = slot / windowSlots
+	m.settle()
+}
+
+// sample reads the gauges.
+func (m *Model) sample() Sample {
+	t := Totals{Cached: gauge(m.ledger.cached), LargestCached: m.largest()}
+	return Sample{
+		InUse: gauge(m.ledger.inUse), Cached: t.Cached, Cooling: gauge(m.ledger.cooling),
+		Fragmentation: t.ExternalFragmentation(),
+	}
+}
+
+// largest returns the largest cached block of all processes.
+func (m *Model) largest() uint64 {
+	var largest uint64
+	for _, p := range m.processes {
+		largest = max(largest, p.sizes.largest())
+	}
+	return largest
+}
+
+func diagText(r *wire.Record) string {
+	word := wire.Diag(r.Op).String()
+	if len(r.Payload) == 0 {
+		return word
+	}
+	return word + ": " + clean(r.Payload)
+}
+
+func exitText(p *Process) string {
+	name := fmt.Sprintf("process %d", p.Number)
+	if p.PID != 0 {
+		name = fmt.Sprintf("%s (pid %d)", base(p.Program), p.PID)
+	}
+	switch {
+	case p.State == Signaled:
+		return fmt.Sprintf("%s ended by signal %d", name, p.Status)
+	case p.Status < 0:
+		return name + " exits"
+	}
+	return fmt.Sprintf("%s exited with status %d", name, p.Status)
+}

@@ -1,0 +1,371 @@
+package model
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// simulator writes random streams that a correct target could have written.
+type simulator struct {
+	*rand.Rand
+	next    uint64 // number of objects and blocks, shared by all processes for simplicity
+	live    []wire.Record
+	free    []wire.Record // releases whose block is cached or cooling
+	records []wire.Record
+	time    uint64
+}
+
+func (s *simulator) emit(r wire.Record) wire.Record {
+	s.time += s.Uint64N(2_000_000)
+	r.Time = s.time
+	s.records = append(s.records, r)
+	return r
+}
+
+func (s *simulator) step() {
+	switch n := s.IntN(20); {
+	case n < 6:
+		s.create()
+	case n < 9:
+		s.hit()
+	case n < 15:
+		s.release()
+	case n < 17:
+		s.settleBlock()
+	case n < 18 && len(s.live) > 0:
+		r := s.live[s.IntN(len(s.live))]
+		s.emit(wire.Record{Event: wire.Event{Kind: wire.KindUse, Object: r.Object}, Process: r.Process})
+	case n < 19:
+		s.emit(wire.Record{
+			Event:   wire.Event{Kind: wire.KindCreate, Outcome: wire.OutcomeFailed, Duration: 5, Status: -4, Size: 1 << 40},
+			Process: 1,
+		})
+	}
+}
+
+func (s *simulator) create() {
+	s.next++
+	size := s.Uint64N(1000) + 1
+	e := wire.Event{
+		Kind: wire.KindCreate, Outcome: wire.OutcomeMiss, Reason: uint8(s.IntN(10)), Tag: s.Uint32N(5),
+		Duration: s.Uint32N(10_000), Cost: s.Uint32N(5000),
+		Object: s.next, Link: s.next, Size: size, Granted: size + s.Uint64N(50),
+	}
+	if s.IntN(4) == 0 {
+		e.Outcome, e.Link, e.Op = wire.OutcomeDriver, 0, uint8(s.IntN(3))
+		if wire.Memory(e.Op) == wire.MemorySubBuffer {
+			e.Link = 1
+		}
+	}
+	s.live = append(s.live, s.emit(wire.Record{Event: e, Process: 1 + s.Uint32N(2)}))
+}
+
+func (s *simulator) hit() {
+	if len(s.free) == 0 {
+		return
+	}
+	r := s.takeFree(s.IntN(len(s.free)))
+	s.next++
+	e := wire.Event{
+		Kind: wire.KindCreate, Outcome: wire.OutcomeHit, Tag: s.Uint32N(5), Duration: s.Uint32N(1000),
+		Object: s.next, Link: r.Link, Size: s.Uint64N(r.Size) + 1, Granted: r.Size,
+	}
+	s.live = append(s.live, s.emit(wire.Record{Event: e, Process: r.Process}))
+}
+
+func (s *simulator) takeFree(i int) wire.Record {
+	r := s.free[i]
+	s.free[i] = s.free[len(s.free)-1]
+	s.free = s.free[:len(s.free)-1]
+	return r
+}
+
+// release lets an object go. The releases kept in free carry their block's size in Size.
+func (s *simulator) release() {
+	if len(s.live) == 0 {
+		return
+	}
+	i := s.IntN(len(s.live))
+	created := s.live[i]
+	e := wire.Event{Kind: wire.KindRelease, Object: created.Object, Link: created.Link, Cost: s.Uint32N(100)}
+	if s.IntN(5) == 0 {
+		e.Granted = 1
+		s.emit(wire.Record{Event: e, Process: created.Process})
+		return
+	}
+	s.live[i] = s.live[len(s.live)-1]
+	s.live = s.live[:len(s.live)-1]
+	if created.Outcome != wire.OutcomeDriver {
+		e.Outcome = []wire.Outcome{wire.OutcomeCached, wire.OutcomeCooling, wire.OutcomeRefused}[s.IntN(3)]
+	}
+	if s.IntN(3) == 0 {
+		e.Flags = wire.FlagWouldRace
+	}
+	r := s.emit(wire.Record{Event: e, Process: created.Process})
+	r.Size = created.Granted
+	switch e.Outcome {
+	case wire.OutcomeRefused:
+		s.evict(r)
+	case wire.OutcomeCached, wire.OutcomeCooling:
+		s.free = append(s.free, r)
+	default:
+	}
+}
+
+// settleBlock lets a cooling block become free, or evicts one.
+func (s *simulator) settleBlock() {
+	if len(s.free) == 0 {
+		return
+	}
+	i := s.IntN(len(s.free))
+	if r := &s.free[i]; r.Outcome == wire.OutcomeCooling {
+		r.Outcome = wire.OutcomeCached
+		s.emit(wire.Record{Event: wire.Event{Kind: wire.KindCooled, Link: r.Link, Granted: r.Size}, Process: r.Process})
+		return
+	}
+	s.evict(s.takeFree(i))
+}
+
+func (s *simulator) evict(r wire.Record) {
+	s.emit(wire.Record{
+		Event:   wire.Event{Kind: wire.KindEvict, Link: r.Link, Granted: r.Size, Reason: uint8(s.IntN(12)), Cost: 7},
+		Process: r.Process,
+	})
+}
+
+// naive computes totals from the events alone, in the plainest way: after each event it adds everything up again.
+type naive struct {
+	totals Totals
+	held   map[uint64]wire.Event // by object, the create
+	free   map[uint64]wire.Event // by block, with the size in Size and the state in Outcome
+}
+
+func (n *naive) apply(e *wire.Event) {
+	t := &n.totals
+	switch e.Kind {
+	case wire.KindCreate:
+		n.create(e)
+	case wire.KindRelease:
+		if e.Granted == 0 {
+			n.release(e)
+		}
+	case wire.KindCooled:
+		block := n.free[e.Link]
+		block.Outcome = wire.OutcomeCached
+		n.free[e.Link] = block
+	case wire.KindEvict:
+		delete(n.free, e.Link)
+		t.DriverReleases++
+		t.DriverNS += uint64(e.Cost)
+		t.Evictions[reason(e.Reason)]++
+	case wire.KindUse:
+		t.Uses++
+	default:
+	}
+	n.add(e.Time)
+}
+
+func (n *naive) create(e *wire.Event) {
+	t := &n.totals
+	if e.Outcome == wire.OutcomeFailed {
+		t.Failures++
+		return
+	}
+	t.Creates++
+	n.held[e.Object] = *e
+	sub := wire.Memory(e.Op) == wire.MemorySubBuffer
+	switch {
+	case e.Outcome == wire.OutcomeHit:
+		t.Hits++
+		t.HitNS += uint64(e.Duration)
+		t.BytesRequested += e.Size
+		delete(n.free, e.Link)
+		return
+	case e.Outcome == wire.OutcomeMiss:
+		t.Misses++
+		t.MissReasons[e.Reason]++
+		t.BytesRequested += e.Size
+		t.BytesAllocated += e.Granted
+	case wire.Memory(e.Op) == wire.MemoryBuffer:
+		t.Unpooled++
+	}
+	if !sub {
+		t.DriverCreates++
+		t.DriverNS += uint64(e.Cost)
+	}
+}
+
+func (n *naive) release(e *wire.Event) {
+	t := &n.totals
+	created := n.held[e.Object]
+	delete(n.held, e.Object)
+	t.Releases++
+	if e.Flags&wire.FlagWouldRace != 0 {
+		t.HazardsAvoided++
+	}
+	switch e.Outcome {
+	case wire.OutcomeCached, wire.OutcomeCooling:
+		n.free[created.Link] = wire.Event{Size: created.Granted, Outcome: e.Outcome}
+	case wire.OutcomeDriver:
+		if wire.Memory(created.Op) != wire.MemorySubBuffer {
+			t.DriverReleases++
+			t.DriverNS += uint64(e.Cost)
+		}
+	default:
+	}
+}
+
+// add recomputes the gauges.
+func (n *naive) add(time uint64) {
+	t := &n.totals
+	t.InUse, t.Requested, t.Cached, t.Cooling, t.CachedBlocks, t.LargestCached = 0, 0, 0, 0, 0, 0
+	for _, e := range n.held {
+		if wire.Memory(e.Op) != wire.MemorySubBuffer {
+			t.InUse += e.Granted
+			t.Requested += e.Size
+		}
+	}
+	for _, e := range n.free {
+		if e.Outcome == wire.OutcomeCooling {
+			t.Cooling += e.Size
+			continue
+		}
+		t.Cached += e.Size
+		t.CachedBlocks++
+		t.LargestCached = max(t.LargestCached, e.Size)
+	}
+	t.LiveBuffers = uint64(len(n.held))
+	if t.InUse > t.PeakInUse {
+		t.PeakInUse, t.PeakInUseTime = t.InUse, time
+	}
+	t.PeakReserved = max(t.PeakReserved, t.Reserved())
+}
+
+func TestTotalsEqualNaiveRecomputation(t *testing.T) {
+	for seed := range uint64(20) {
+		s := &simulator{Rand: rand.New(rand.NewPCG(seed, 1)), next: 1}
+		for range 1500 {
+			s.step()
+		}
+		m, n := New(Options{}), &naive{held: map[uint64]wire.Event{}, free: map[uint64]wire.Event{}}
+		for i := range s.records {
+			m.Apply(&s.records[i])
+			n.apply(&s.records[i].Event)
+			if i%97 == 0 || i == len(s.records)-1 {
+				snapshot := m.Snapshot()
+				got := snapshot.Totals
+				forgetEstimates(&got)
+				if diff := cmp.Diff(n.totals, got); diff != "" {
+					t.Fatalf("seed %d, event %d (-naive +model):\n%s", seed, i, diff)
+				}
+				checkConsistent(t, snapshot)
+			}
+		}
+	}
+}
+
+// forgetEstimates clears what has tests of its own.
+func forgetEstimates(t *Totals) {
+	t.SavedNS, t.SteadyHits, t.SteadyRequests = 0, 0, 0
+	t.CreateP50NS, t.CreateP99NS, t.DriverCreateP50, t.DriverCreateP99 = 0, 0, 0, 0
+}
+
+// checkConsistent checks what must hold in every snapshot of a run without ended processes: rows, processes and
+// history add up to the totals.
+func checkConsistent(t *testing.T, s *Snapshot) {
+	t.Helper()
+	var rows, processes Totals
+	for i := range s.Tags {
+		tag := &s.Tags[i]
+		rows.InUse += tag.InUse
+		rows.Requested += tag.Requested
+		rows.Cached += tag.Cached
+		rows.Cooling += tag.Cooling
+		rows.CachedBlocks += tag.CachedCount
+		rows.LiveBuffers += tag.Live
+		rows.Hits += tag.Hits
+		rows.Misses += tag.Misses
+		rows.Creates += tag.Creates
+		var free, cools uint64
+		for _, c := range tag.Free {
+			free += c.Size * (c.Blocks - c.Cooling)
+			cools += c.Size * c.Cooling
+		}
+		if free != tag.Cached || cools != tag.Cooling {
+			t.Errorf("free list of %q has %d + %d bytes, its row %d + %d", tag.Name, free, cools, tag.Cached, tag.Cooling)
+		}
+	}
+	for i := range s.Processes {
+		p := &s.Processes[i].Totals
+		processes.InUse += p.InUse
+		processes.Requested += p.Requested
+		processes.Cached += p.Cached
+		processes.Cooling += p.Cooling
+		processes.CachedBlocks += p.CachedBlocks
+		processes.LiveBuffers += p.LiveBuffers
+		processes.Hits += p.Hits
+		processes.Misses += p.Misses
+		processes.Creates += p.Creates
+	}
+	want := Totals{
+		InUse: s.Totals.InUse, Requested: s.Totals.Requested, Cached: s.Totals.Cached, Cooling: s.Totals.Cooling,
+		CachedBlocks: s.Totals.CachedBlocks, LiveBuffers: s.Totals.LiveBuffers,
+		Hits: s.Totals.Hits, Misses: s.Totals.Misses, Creates: s.Totals.Creates,
+	}
+	if diff := cmp.Diff(want, rows); diff != "" {
+		t.Errorf("rows do not add up (-totals +rows):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, processes); diff != "" {
+		t.Errorf("processes do not add up (-totals +processes):\n%s", diff)
+	}
+}
+
+func TestOldSnapshotsDoNotChange(t *testing.T) {
+	s := &simulator{Rand: rand.New(rand.NewPCG(42, 1)), next: 1}
+	for range 4000 {
+		s.step()
+	}
+	m := New(Options{Limits: []Limit{{Name: "max_cached_bytes"}}})
+	type pair struct{ kept, copied *Snapshot }
+	var pairs []pair
+	site := wire.Record{Event: wire.Event{Kind: wire.KindSite}, Process: 1, Payload: []byte("f\ta.c\t1\tx")}
+	for i := range s.records {
+		m.Apply(&s.records[i])
+		if i%200 == 0 {
+			pairs = append(pairs, pair{m.Snapshot(), deepCopy(m.Snapshot())})
+			site.Time, site.Tag = s.records[i].Time, uint32(i/200)
+			m.Apply(&site)
+			m.LimitWanted("max_cached_bytes", float64(i), uint64(i))
+			m.Apply(&wire.Record{Event: wire.Event{Kind: wire.KindDiag, Time: s.records[i].Time}, Process: 1})
+		}
+	}
+	m.ProcessEnded(1, 0, 0, s.time)
+	m.Tick(s.time + 1<<40)
+	m.Snapshot()
+	for i, p := range pairs {
+		if diff := cmp.Diff(p.copied, p.kept); diff != "" {
+			t.Errorf("snapshot %d changed (-then +now):\n%s", i, diff)
+		}
+	}
+}
+
+func deepCopy(s *Snapshot) *Snapshot {
+	c := *s
+	c.Arguments = append([]string(nil), s.Arguments...)
+	c.Limits = append([]Limit(nil), s.Limits...)
+	c.Processes = append([]Process{}, s.Processes...)
+	c.History = append([]Sample(nil), s.History...)
+	c.Marks = append([]Mark(nil), s.Marks...)
+	c.Tags = append([]Tag{}, s.Tags...)
+	for i := range c.Tags {
+		t := &c.Tags[i]
+		t.Stack = append([]string(nil), t.Stack...)
+		t.Trend = append([]uint64{}, t.Trend...)
+		t.Free = append([]FreeClass{}, t.Free...)
+	}
+	return &c
+}

@@ -1,0 +1,170 @@
+package model
+
+// All windows count time in slots of 100 ms since the start of the session.
+const (
+	slotNS      = 100_000_000
+	windowSlots = 10 // full slots in the window of one second
+	ringSlots   = windowSlots + 1
+	trendPoints = 60 // one per second
+)
+
+// window counts what happened in the last second: ten full slots and the one that is being filled.
+type window struct {
+	slots [ringSlots]Rates
+	slot  uint64 // being filled
+}
+
+func (w *window) advance(slot uint64) {
+	if slot > w.slot+ringSlots {
+		w.slot = slot - ringSlots
+	}
+	for ; w.slot < slot; w.slot++ {
+		w.slots[(w.slot+1)%ringSlots] = Rates{}
+	}
+}
+
+func (w *window) current() *Rates { return &w.slots[w.slot%ringSlots] }
+
+// last sums the full slots; NS is less than a second while the run is younger than that.
+func (w *window) last() Rates {
+	var sum Rates
+	for i := range uint64(ringSlots) {
+		if i == w.slot%ringSlots {
+			continue
+		}
+		s := &w.slots[i]
+		sum.Hits += s.Hits
+		sum.Misses += s.Misses
+		sum.Creates += s.Creates
+		sum.Releases += s.Releases
+		sum.Events += s.Events
+		sum.DriverCreates += s.DriverCreates
+		sum.DriverNanos += s.DriverNanos
+	}
+	sum.NS = min(w.slot, windowSlots) * slotNS
+	return sum
+}
+
+// pace is a window of one counter.
+type pace struct {
+	slots [ringSlots]uint32
+	slot  uint64
+}
+
+func (p *pace) advance(slot uint64) {
+	if slot > p.slot+ringSlots {
+		p.slot = slot - ringSlots
+	}
+	for ; p.slot < slot; p.slot++ {
+		p.slots[(p.slot+1)%ringSlots] = 0
+	}
+}
+
+func (p *pace) add(slot uint64) {
+	p.advance(slot)
+	p.slots[slot%ringSlots]++
+}
+
+func (p *pace) last(slot uint64) uint64 {
+	p.advance(slot)
+	var sum uint64
+	for i, count := range p.slots {
+		if uint64(i) != slot%ringSlots {
+			sum += uint64(count)
+		}
+	}
+	return sum
+}
+
+// merge adds another pace's counts.
+func (p *pace) merge(o *pace) {
+	slot := max(p.slot, o.slot)
+	p.advance(slot)
+	o.advance(slot)
+	for i := range p.slots {
+		p.slots[i] += o.slots[i]
+	}
+}
+
+// trend keeps a gauge's value at the end of each of the last trendPoints seconds.
+type trend struct {
+	points [trendPoints]uint64
+	born   uint64 // the first second it knows
+	second uint64 // being filled: the last point kept is the one before
+}
+
+// advance keeps value, which the gauge has had since the last call, for every second that has ended.
+func (t *trend) advance(second, value uint64) {
+	if second > t.second+trendPoints {
+		t.second = second - trendPoints
+	}
+	for ; t.second < second; t.second++ {
+		t.points[t.second%trendPoints] = value
+	}
+}
+
+// list returns the points, oldest first.
+func (t *trend) list() []uint64 {
+	n := min(t.second-t.born, trendPoints)
+	points := make([]uint64, 0, n)
+	for s := t.second - n; s < t.second; s++ {
+		points = append(points, t.points[s%trendPoints])
+	}
+	return points
+}
+
+// merge adds another trend's points, second by second.
+func (t *trend) merge(o *trend) {
+	for i := range t.points {
+		t.points[i] += o.points[i]
+	}
+	t.born = min(t.born, o.born)
+}
+
+// history keeps evenly spaced samples of the whole run: it starts with one sample per slot, and whenever the run
+// outgrows HistoryMax samples it merges pairs and doubles the spacing.
+type history struct {
+	samples []Sample
+	spacing uint64 // slots per sample
+	pending Sample // counts since the last sample
+}
+
+// advance closes the samples that end at or before slot. gauges are the values since the last call.
+func (h *history) advance(started, slot uint64, gauges Sample) {
+	if h.samples == nil {
+		h.samples, h.spacing = make([]Sample, 0, HistoryMax), 1
+	}
+	for slot/h.spacing > HistoryMax {
+		h.halve()
+	}
+	for n := uint64(len(h.samples)); n < slot/h.spacing; n++ {
+		s := gauges
+		s.Time = started + (n+1)*h.spacing*slotNS
+		s.Hits, s.Misses, s.Creates = h.pending.Hits, h.pending.Misses, h.pending.Creates
+		h.samples = append(h.samples, s)
+		h.pending = Sample{}
+	}
+}
+
+// halve merges pairs; the later sample's gauges hold at the end of both. An odd last sample is the beginning of one
+// that is not complete.
+func (h *history) halve() {
+	n := len(h.samples)
+	if n%2 == 1 {
+		h.pending.count(&h.samples[n-1])
+	}
+	for i := range n / 2 {
+		merged := h.samples[2*i+1]
+		merged.count(&h.samples[2*i])
+		h.samples[i] = merged
+	}
+	h.samples = h.samples[:n/2]
+	h.spacing *= 2
+}
+
+// count adds another sample's counts.
+func (s *Sample) count(o *Sample) {
+	s.Hits += o.Hits
+	s.Misses += o.Misses
+	s.Creates += o.Creates
+}

@@ -1,0 +1,203 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+const (
+	// peersMax bounds the processes that are watched at a time: each maps a region of 134 MB of address space.
+	peersMax = 4096
+	// helloTimeout bounds how long a connection may stay silent. A shim sends its hello right after connecting.
+	helloTimeout = time.Second
+)
+
+// acceptor takes in the processes of the target.
+type acceptor struct {
+	listener *net.UnixListener
+	join     func(*peer) // called from many goroutines
+	warn     func(string)
+	hellos   sync.WaitGroup
+	slots    chan struct{}
+	settled  chan struct{} // closed when the connection of settle has been accepted
+}
+
+func listen(path string, join func(*peer), warn func(string)) (*acceptor, error) {
+	listener, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})
+	if err != nil {
+		return nil, fmt.Errorf("open session socket: %w", err)
+	}
+	return &acceptor{
+		listener: listener, join: join, warn: warn,
+		slots: make(chan struct{}, peersMax), settled: make(chan struct{}),
+	}, nil
+}
+
+// serve accepts connections until the listener is closed.
+func (a *acceptor) serve() {
+	for {
+		conn, err := a.listener.AcceptUnix()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // too many open files, say: the next process may have more luck
+			a.warn(fmt.Sprintf("a process is not watched: %v", err))
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		if credentials(conn).Pid == int32(os.Getpid()) {
+			_ = conn.Close()
+			close(a.settled)
+			return
+		}
+		a.hellos.Go(func() { a.receive(conn) })
+	}
+}
+
+// settle waits until every process that connected so far has joined, and accepts no more. It puts a connection of
+// our own behind theirs in the queue.
+func (a *acceptor) settle() {
+	conn, err := net.DialUnix("unixpacket", nil, a.listener.Addr().(*net.UnixAddr))
+	if err == nil {
+		select {
+		case <-a.settled:
+		case <-time.After(helloTimeout):
+		}
+		_ = conn.Close()
+	}
+	_ = a.listener.Close()
+	a.hellos.Wait()
+}
+
+func (a *acceptor) receive(conn *net.UnixConn) {
+	select {
+	case a.slots <- struct{}{}:
+	default:
+		a.warn("a process is not watched: too many at a time")
+		_ = conn.Close()
+		return
+	}
+	p, err := greet(conn)
+	if err != nil {
+		<-a.slots
+		a.warn(fmt.Sprintf("a process is not watched: %v", err))
+		_ = conn.Close()
+		return
+	}
+	a.join(p)
+}
+
+// leave makes room for another process.
+func (a *acceptor) leave() { <-a.slots }
+
+// greet reads a hello with its descriptor and maps the region. Nothing in it is trusted.
+func greet(conn *net.UnixConn) (*peer, error) {
+	who := credentials(conn)
+	if int(who.Uid) != os.Geteuid() && int(who.Uid) != os.Getuid() {
+		return nil, fmt.Errorf("it belongs to user %d", who.Uid)
+	}
+	hello, fd, err := readHello(conn)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd) //nolint:errcheck // the mapping stays
+	mem, err := mapRegion(fd)
+	if err != nil {
+		return nil, err
+	}
+	var region *wire.Region
+	if guarded(func() { region, err = wire.NewRegion(mem) }) != 0 {
+		err = errors.New("its shared memory went away")
+	}
+	if err != nil {
+		_ = unix.Munmap(mem)
+		return nil, err
+	}
+	p := &peer{conn: conn, mem: mem, region: region, pid: hello.PID, parent: hello.Parent, command: hello.Arguments}
+	if who.Pid > 0 { // what we can see it as, should it live in a pid namespace of its own
+		p.pid = int(who.Pid)
+	}
+	return p, nil
+}
+
+// credentials returns who made a connection, a nobody if the kernel does not say.
+func credentials(conn *net.UnixConn) unix.Ucred {
+	nobody := unix.Ucred{Uid: ^uint32(0), Gid: ^uint32(0)}
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nobody
+	}
+	var who *unix.Ucred
+	var failed error
+	err = raw.Control(func(fd uintptr) { who, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	if err != nil || failed != nil {
+		return nobody
+	}
+	return *who
+}
+
+// readHello returns the message and the one descriptor that comes with it.
+func readHello(conn *net.UnixConn) (wire.Hello, int, error) {
+	var message [wire.SizeofHello + 1]byte
+	var rights [256]byte
+	if err := conn.SetReadDeadline(time.Now().Add(helloTimeout)); err != nil {
+		return wire.Hello{}, -1, err
+	}
+	n, rightsLen, _, _, err := conn.ReadMsgUnix(message[:], rights[:])
+	if err != nil {
+		return wire.Hello{}, -1, fmt.Errorf("read its hello: %w", err)
+	}
+	fds := descriptors(rights[:rightsLen])
+	hello, err := wire.DecodeHello(message[:n])
+	if err == nil && len(fds) != 1 {
+		err = fmt.Errorf("its hello carries %d descriptors, want 1", len(fds))
+	}
+	if err == nil {
+		err = conn.SetReadDeadline(time.Time{})
+	}
+	if err != nil {
+		for _, fd := range fds {
+			_ = unix.Close(fd)
+		}
+		return wire.Hello{}, -1, err
+	}
+	return hello, fds[0], nil
+}
+
+func descriptors(rights []byte) []int {
+	var fds []int
+	messages, err := unix.ParseSocketControlMessage(rights)
+	if err != nil {
+		return nil
+	}
+	for i := range messages {
+		if got, err := unix.ParseUnixRights(&messages[i]); err == nil {
+			fds = append(fds, got...)
+		}
+	}
+	return fds
+}
+
+// mapRegion maps a descriptor that ought to be a memfd of the right size.
+func mapRegion(fd int) ([]byte, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, fmt.Errorf("stat its shared memory: %w", err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size < wire.RegionSize {
+		return nil, fmt.Errorf("its shared memory has %d bytes, want %d", st.Size, wire.RegionSize)
+	}
+	mem, err := unix.Mmap(fd, 0, wire.RegionSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("map its shared memory: %w", err)
+	}
+	return mem, nil
+}

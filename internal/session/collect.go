@@ -1,0 +1,301 @@
+package session
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+const (
+	passMax  = 1 << 16 // events in one pass, so that commands and ticks get their turn
+	pollMin  = time.Millisecond
+	pollMax  = 10 * time.Millisecond
+	settleNS = 100_000 // a producer takes the time of an event a little before it writes it
+
+	tickNS  = 100_000_000   // publish a snapshot
+	flushNS = 250_000_000   // hand the recording to the kernel
+	sweepNS = 1_000_000_000 // look at all rings and their counters
+)
+
+// Recorder keeps every record. *trace.Writer is one.
+type Recorder interface {
+	Append(*wire.Record) error
+	Flush() error
+	Bytes() uint64
+}
+
+// collector reads the rings of all processes and feeds recording and model. Its goroutine alone touches those and the
+// peers; others reach it through the fields under mu.
+type collector struct {
+	model    *model.Model
+	recorder Recorder // nil: nothing is recorded, or it broke
+	path     string   // of the recording
+	sites    *sites
+	leave    func() // called when a process is gone
+	clock    func() uint64
+	child    func() int // pid of the program itself, 0 while unknown
+
+	merge   merge
+	peers   []*peer
+	count   uint32 // processes so far
+	waiting *peer  // the program itself, ended, its status still unknown
+	failure error  // of the recording
+	due     struct{ tick, flush, sweep uint64 }
+	changed []change
+
+	wake chan struct{}
+	mu   sync.Mutex
+	todo []func()
+	stop *Status // set once: finish up
+	done chan struct{}
+}
+
+// change is a limit that was set since the start; a process that comes later is told.
+type change struct {
+	name    string
+	message []byte
+	number  uint64
+}
+
+func newCollector(m *model.Model, recorder Recorder, path string) *collector {
+	return &collector{
+		model: m, recorder: recorder, path: path, sites: newSites(nil), clock: monotonic,
+		leave: func() {}, child: func() int { return 0 },
+		wake: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+}
+
+// do runs fn on the collector's goroutine, soon. It never waits.
+func (c *collector) do(fn func()) {
+	c.mu.Lock()
+	c.todo = append(c.todo, fn)
+	c.mu.Unlock()
+	c.nudge()
+}
+
+func (c *collector) nudge() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// finish drains what is there, completes recording and model, and ends run.
+func (c *collector) finish(status Status) {
+	c.mu.Lock()
+	c.stop = &status
+	c.mu.Unlock()
+	c.nudge()
+	<-c.done
+}
+
+// run is the collector's goroutine.
+func (c *collector) run() {
+	defer close(c.done)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	pause := pollMin
+	for {
+		todo, stop := c.take()
+		for _, fn := range todo {
+			fn()
+		}
+		if stop != nil {
+			c.complete(*stop)
+			return
+		}
+		n := c.pass()
+		c.chores()
+		switch {
+		case n >= passMax:
+			continue
+		case n > 0:
+			pause = pollMin
+		default:
+			pause = min(pause*3/2, pollMax)
+		}
+		timer.Reset(c.pause(pause))
+		select {
+		case <-timer.C:
+		case <-c.wake:
+		}
+	}
+}
+
+// pause lengthens the poll while there is nothing to poll.
+func (c *collector) pause(poll time.Duration) time.Duration {
+	if len(c.peers) == 0 {
+		return tickNS
+	}
+	return poll
+}
+
+func (c *collector) take() ([]func(), *Status) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	todo := c.todo
+	c.todo = nil
+	return todo, c.stop
+}
+
+// pass reads every ring once and returns how many events it delivered.
+func (c *collector) pass() int {
+	c.applySites()
+	now := c.clock()
+	until := now - min(now, settleNS)
+	all := now >= c.due.sweep
+	if all {
+		c.due.sweep = now + sweepNS
+	}
+	n := 0
+	c.guard(func() {
+		for _, p := range c.peers {
+			// The flag is read before the rings, so everything written before the end is found below.
+			if p.hungUp.Load() {
+				p.end(math.MaxUint64)
+			}
+			p.scan(&c.merge, until, all || p.ended)
+		}
+		n = c.merge.run(until, passMax, c.deliver)
+		if all {
+			c.reportLosses(now)
+		}
+	})
+	c.bury(now)
+	return n
+}
+
+// guard runs fn and removes the process whose memory went away under it.
+func (c *collector) guard(fn func()) {
+	fault := guarded(fn)
+	if fault == 0 {
+		return
+	}
+	for _, p := range c.peers {
+		if within(p.mem, fault) {
+			c.remove(p)
+			return
+		}
+	}
+	panic(fmt.Sprintf("fault at %#x in no process's memory", fault))
+}
+
+// deliver takes one event from a ring. Kinds that only the session writes are forgeries.
+func (c *collector) deliver(p *peer, r *wire.Record) {
+	switch r.Kind {
+	case wire.KindTag, wire.KindModule:
+		c.put(r)
+		c.sites.add(r)
+		return
+	case wire.KindExit:
+		p.said = true
+		r.Thread = max(r.Thread, 1) // 0 is the session's own word
+	case wire.KindNone, wire.KindProcess, wire.KindSite, wire.KindLost:
+		return
+	}
+	c.put(r)
+}
+
+// put records and applies a record.
+func (c *collector) put(r *wire.Record) {
+	if c.recorder != nil {
+		if err := c.recorder.Append(r); err != nil {
+			c.broken(err)
+		}
+	}
+	c.model.Apply(r)
+}
+
+// broken ends the recording after a failed write; the program goes on.
+func (c *collector) broken(err error) {
+	c.failure, c.recorder = err, nil
+}
+
+func (c *collector) applySites() {
+	for _, r := range c.sites.take() {
+		r.Time = c.clock()
+		c.put(&r)
+	}
+}
+
+// chores are what happens by the clock.
+func (c *collector) chores() {
+	now := c.clock()
+	if now >= c.due.flush {
+		c.due.flush = now + flushNS
+		c.flush()
+	}
+	if now >= c.due.tick {
+		c.due.tick = now + tickNS
+		c.model.Tick(now)
+		c.model.Publish()
+	}
+}
+
+func (c *collector) flush() {
+	if c.recorder == nil {
+		return
+	}
+	if err := c.recorder.Flush(); err != nil {
+		c.broken(err)
+		return
+	}
+	c.model.SetRecording(c.path, c.recorder.Bytes())
+}
+
+func (c *collector) reportLosses(now uint64) {
+	for _, p := range c.peers {
+		if events, uses := p.losses(); events > 0 {
+			c.put(&wire.Record{Process: p.number, Event: wire.Event{Time: now, Kind: wire.KindLost, Size: events, Granted: uses}})
+		}
+	}
+}
+
+// add takes a new process in.
+func (c *collector) add(p *peer) {
+	c.count++
+	p.number = c.count
+	c.peers = append(c.peers, p)
+	text := strings.Join(p.command, "\x00")
+	text = text[:min(len(text), wire.PayloadMax)]
+	c.put(&wire.Record{
+		Process: p.number, Payload: []byte(text),
+		Event: wire.Event{Time: c.clock(), Kind: wire.KindProcess, Object: uint64(p.pid), Link: uint64(p.parent), Size: uint64(len(text))},
+	})
+	for _, change := range c.changed {
+		_ = p.send(change.message) // it is gone then
+	}
+}
+
+// setLimit asks every process for a limit.
+func (c *collector) setLimit(name string, value float64, number uint64) error {
+	text := "limit " + name + "=" + strconv.FormatFloat(value, 'f', -1, 64)
+	message, err := wire.Control{Sequence: number, Text: text}.Encode()
+	if err != nil {
+		return fmt.Errorf("set limit: %w", err)
+	}
+	c.do(func() {
+		c.model.LimitWanted(name, value, number)
+		c.remember(change{name: name, message: message, number: number})
+		for _, p := range c.peers {
+			_ = p.send(message) // one that does not read gets the next change, one that is gone none
+		}
+	})
+	return nil
+}
+
+func (c *collector) remember(latest change) {
+	for i := range c.changed {
+		if c.changed[i].name == latest.name {
+			c.changed[i] = latest
+			return
+		}
+	}
+	c.changed = append(c.changed, latest)
+}

@@ -1,0 +1,314 @@
+package session
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+	"pgregory.net/rapid"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/symbol"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// tape is a Recorder that keeps everything, or fails after some records.
+type tape struct {
+	records []wire.Record
+	limit   int // 0: none
+	flushes int
+}
+
+var errFull = errors.New("no space left")
+
+func (t *tape) Append(r *wire.Record) error {
+	if t.limit > 0 && len(t.records) == t.limit {
+		return errFull
+	}
+	copied := *r
+	copied.Payload = slices.Clone(r.Payload)
+	t.records = append(t.records, copied)
+	return nil
+}
+
+func (t *tape) Flush() error  { t.flushes++; return nil }
+func (t *tape) Bytes() uint64 { return uint64(len(t.records)) }
+
+func (t *tape) kinds() string {
+	var b strings.Builder
+	for i := range t.records {
+		fmt.Fprintf(&b, "%d:%v ", t.records[i].Process, t.records[i].Kind)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// testCollector returns a collector without its goroutine, on a clock that stands until it is moved.
+func testCollector(recorder Recorder) (*collector, *uint64) {
+	now := uint64(1_000_000_000)
+	c := newCollector(model.New(model.Options{Program: "fake", Started: now}), recorder, "fake.gmt")
+	c.clock = func() uint64 { return now }
+	return c, &now
+}
+
+func create(time uint64, object uint64) wire.Event {
+	return wire.Event{Time: time, Kind: wire.KindCreate, Object: object, Size: 64, Granted: 64, Outcome: wire.OutcomeDriver}
+}
+
+func TestCollectorMergesByTime(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		tp := &tape{}
+		c, now := testCollector(tp)
+		targets := make([]*fakeTarget, rapid.IntRange(1, 3).Draw(rt, "processes"))
+		for i := range targets {
+			targets[i] = newFakeTarget(rt)
+			c.add(targets[i].peer(100 + i))
+		}
+		tp.records = nil
+		total := rapid.IntRange(0, 300).Draw(rt, "events")
+		time, object := *now, uint64(0)
+		for range total {
+			time += uint64(rapid.IntRange(0, 50_000).Draw(rt, "gap"))
+			object++
+			target := targets[rapid.IntRange(0, len(targets)-1).Draw(rt, "target")]
+			target.put(rapid.SampledFrom([]int{0, 1, 2, 31}).Draw(rt, "ring"), create(time, object), "")
+			if rapid.IntRange(0, 9).Draw(rt, "pass") == 0 {
+				*now = time
+				c.pass()
+			}
+		}
+		for _, target := range targets {
+			_ = target.conn.Close()
+		}
+		*now = time + sweepNS
+		c.complete(Status{})
+		got := slices.DeleteFunc(tp.records, func(r wire.Record) bool { return r.Kind != wire.KindCreate })
+		if len(got) != total {
+			rt.Fatalf("%d of %d events came out", len(got), total)
+		}
+		if !slices.IsSortedFunc(got, func(a, b wire.Record) int { return int(int64(a.Time - b.Time)) }) {
+			rt.Fatalf("not in the order of time")
+		}
+	})
+}
+
+func TestCollectorFindsEveryRing(t *testing.T) {
+	tp := &tape{}
+	c, now := testCollector(tp)
+	target := newFakeTarget(t)
+	c.add(target.peer(7))
+	c.pass()
+	target.put(wire.Rings-1, create(1, 1), "")
+	*now += sweepNS
+	if n := c.pass(); n != 1 {
+		t.Errorf("a sweep found %d events in the last ring, want 1", n)
+	}
+}
+
+func TestCollectorHoldsBackTheFuture(t *testing.T) {
+	tp := &tape{}
+	c, now := testCollector(tp)
+	target := newFakeTarget(t)
+	c.add(target.peer(7))
+	target.put(0, create(*now-settleNS, 1), "")
+	target.put(0, create(*now+1, 2), "")
+	if n := c.pass(); n != 1 {
+		t.Errorf("first pass delivered %d events, want 1: the other is not due", n)
+	}
+	*now += 1 + settleNS
+	if n := c.pass(); n != 1 {
+		t.Errorf("second pass delivered %d events, want 1", n)
+	}
+}
+
+func TestCollectorEndOfProcess(t *testing.T) {
+	tp := &tape{}
+	c, _ := testCollector(tp)
+	loud, quiet := newFakeTarget(t), newFakeTarget(t)
+	c.add(loud.peer(7))
+	c.add(quiet.peer(8))
+	loud.put(0, create(5, 1), "")
+	loud.put(0, wire.Event{Time: 6, Kind: wire.KindExit, Status: -1}, "")
+	quiet.put(0, create(7, 1), "")
+	quiet.lose(3, 10, 4)
+	for _, p := range slices.Clone(c.peers) {
+		p.hungUp.Store(true)
+	}
+	c.pass()
+	want := "1:process 2:process 1:create 1:exit 2:create 2:lost 2:exit"
+	if got := tp.kinds(); got != want {
+		t.Errorf("recorded %s\n   want %s", got, want)
+	}
+	if len(c.peers) != 0 {
+		t.Errorf("%d processes are still watched", len(c.peers))
+	}
+	lost := tp.records[len(tp.records)-2]
+	if lost.Size != 10 || lost.Granted != 4 {
+		t.Errorf("LOST says %d events, %d uses; want 10, 4", lost.Size, lost.Granted)
+	}
+	if s := c.model.Publish(); s.Lost != 10 || s.Processes[1].State != model.Exited {
+		t.Errorf("model: lost %d, state %v", s.Lost, s.Processes[1].State)
+	}
+}
+
+func TestCollectorStatusOfTheProgram(t *testing.T) {
+	tp := &tape{}
+	c, _ := testCollector(tp)
+	c.child = func() int { return 7 }
+	program, daemon := newFakeTarget(t), newFakeTarget(t)
+	c.add(program.peer(7))
+	c.add(daemon.peer(9))
+	program.put(0, wire.Event{Time: 6, Kind: wire.KindExit, Status: -1}, "")
+	_ = program.conn.Close()
+	c.complete(Status{Signal: 11})
+	last := tp.records[len(tp.records)-1]
+	if last.Process != 1 || last.Kind != wire.KindExit || last.Status != 139 || last.Thread != 0 {
+		t.Errorf("last record %+v, want the program's EXIT with status 139", last)
+	}
+	s := c.model.Published()
+	if p := s.Processes[0]; p.State != model.Signaled || p.Status != 11 {
+		t.Errorf("program: state %v, status %d; want signaled by 11", p.State, p.Status)
+	}
+	if p := s.Processes[1]; p.State != model.Running {
+		t.Errorf("a process that still runs is shown as %v", p.State)
+	}
+}
+
+func TestCollectorSurvivesHostileTargets(t *testing.T) {
+	tests := map[string]func(*fakeTarget){
+		"memory taken away": func(f *fakeTarget) {
+			if err := unix.Ftruncate(f.fd, 0); err != nil {
+				f.t.Fatal(err)
+			}
+		},
+		"head far ahead":     func(f *fakeTarget) { *f.word(0, 0) = 1 << 60 },
+		"payload past head":  func(f *fakeTarget) { f.put(0, wire.Event{Time: 1, Kind: wire.KindTag, Size: 4096}, "") },
+		"unknown kinds":      func(f *fakeTarget) { f.put(0, wire.Event{Time: 1, Kind: 9999, Size: 1 << 60}, "") },
+		"forged records":     func(f *fakeTarget) { f.put(0, wire.Event{Time: 1, Kind: wire.KindLost}, "") },
+		"counters backwards": func(f *fakeTarget) { f.lose(0, ^uint64(0), 5) },
+		"random bytes": func(f *fakeTarget) {
+			random := rand.NewChaCha8([32]byte{1})
+			_, _ = random.Read(f.mem[fakeRings : fakeRings+40*fakeRingSize])
+		},
+	}
+	for name, harm := range tests {
+		t.Run(name, func(t *testing.T) {
+			tp := &tape{}
+			c, now := testCollector(tp)
+			good, bad := newFakeTarget(t), newFakeTarget(t)
+			c.add(bad.peer(7))
+			c.add(good.peer(8))
+			harm(bad)
+			for i := range uint64(50) {
+				good.put(0, create(*now, i+1), "")
+				*now += sweepNS
+				c.pass()
+			}
+			_ = bad.conn.Close()
+			_ = good.conn.Close()
+			c.complete(Status{})
+			creates := 0
+			for i := range tp.records {
+				if r := &tp.records[i]; r.Process == 2 && r.Kind == wire.KindCreate {
+					creates++
+				}
+				if r := &tp.records[i]; r.Process == 1 && r.Kind == wire.KindLost && name == "forged records" {
+					t.Error("a forged record got through")
+				}
+			}
+			if creates != 50 {
+				t.Errorf("%d of 50 events of the other process came out", creates)
+			}
+		})
+	}
+}
+
+func TestCollectorNamesSites(t *testing.T) {
+	tp := &tape{}
+	c, _ := testCollector(tp)
+	c.sites = newSites(func(module string, offset uint64) []symbol.Frame {
+		return []symbol.Frame{{Function: "make\ttmp", File: "blur.c", Line: 88, Module: module, Offset: offset}}
+	})
+	target := newFakeTarget(t)
+	c.add(target.peer(7))
+	target.put(0, wire.Event{Time: 1, Kind: wire.KindModule, Object: 3}, "/bin/blur")
+	frame := append([]byte{3, 0, 0, 0, 0, 0, 0, 0}, 0x10, 0, 0, 0, 0, 0, 0, 0)
+	target.put(0, wire.Event{Time: 2, Kind: wire.KindTag, Tag: 5, Op: uint8(wire.TagsStack)}, string(frame))
+	_ = target.conn.Close()
+	c.complete(Status{})
+	last := tp.records[len(tp.records)-1]
+	if want := "make tmp\tblur.c\t88\t/bin/blur+0x10\n"; last.Kind != wire.KindSite || last.Tag != 5 || string(last.Payload) != want {
+		t.Errorf("last record %v tag %d %q, want the site %q", last.Kind, last.Tag, last.Payload, want)
+	}
+}
+
+func TestCollectorFullDisk(t *testing.T) {
+	tp := &tape{limit: 3}
+	c, now := testCollector(tp)
+	target := newFakeTarget(t)
+	c.add(target.peer(7))
+	for i := range uint64(20) {
+		target.put(0, create(*now-settleNS, i+1), "")
+	}
+	c.pass()
+	if !errors.Is(c.failure, errFull) || len(tp.records) != 3 {
+		t.Errorf("failure %v after %d records, want %v after 3", c.failure, len(tp.records), errFull)
+	}
+	if s := c.model.Publish(); s.Totals.Creates != 20 {
+		t.Errorf("the model saw %d creates, want all 20", s.Totals.Creates)
+	}
+}
+
+func TestCollectorLimits(t *testing.T) {
+	now := uint64(1)
+	c := newCollector(model.New(model.Options{Limits: []model.Limit{{Name: "max_cached_bytes", Value: 1, Max: 1 << 50}}}), nil, "")
+	c.clock = func() uint64 { return now }
+	early := newFakeTarget(t)
+	c.add(early.peer(7))
+	for i, value := range []float64{512, 1024} {
+		if err := c.setLimit("max_cached_bytes", value, uint64(i+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.setLimit(strings.Repeat("x", 200), 1, 3); err == nil {
+		t.Error("a name that fits no message was accepted")
+	}
+	todo, _ := c.take()
+	for _, fn := range todo {
+		fn()
+	}
+	late := newFakeTarget(t)
+	c.add(late.peer(8))
+	for _, want := range []struct {
+		target   *fakeTarget
+		sequence uint64
+		text     string
+	}{{early, 1, "limit max_cached_bytes=512"}, {early, 2, "limit max_cached_bytes=1024"}, {late, 2, "limit max_cached_bytes=1024"}} {
+		message := make([]byte, wire.SizeofControl)
+		if _, err := want.target.conn.Read(message); err != nil {
+			t.Fatal(err)
+		}
+		got, err := wire.DecodeControl(message)
+		if err != nil || got.Sequence != want.sequence || got.Text != want.text {
+			t.Errorf("got %d %q (%v), want %d %q", got.Sequence, got.Text, err, want.sequence, want.text)
+		}
+	}
+	if l := c.model.Publish().Limits[0]; !l.Pending || l.Wanted != 1024 {
+		t.Errorf("limit %+v, want 1024 pending", l)
+	}
+}
+
+func TestSitePayloadKeepsWholeLines(t *testing.T) {
+	s := newSites(func(string, uint64) []symbol.Frame {
+		return []symbol.Frame{{Function: strings.Repeat("f", 1000)}}
+	})
+	r := wire.Record{Event: wire.Event{Op: uint8(wire.TagsStack)}, Payload: make([]byte, 32*wire.SizeofFrame)}
+	site, ok := s.site(&r, nil)
+	if !ok || len(site.Payload) > wire.PayloadMax || !bytes.HasSuffix(site.Payload, []byte("\n")) {
+		t.Errorf("site of %d bytes, ok %v", len(site.Payload), ok)
+	}
+}

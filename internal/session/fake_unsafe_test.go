@@ -1,0 +1,142 @@
+package session
+
+import (
+	"net"
+	"os"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Places in a region, as event.h lays it out. They are written down a second time so that a change of the header
+// that forgets the reader shows up here.
+const (
+	fakeMagic    = 0x31504d474d45474d
+	fakeRings    = 4096
+	fakeRingSize = 192 + fakeSlots*64
+	fakeEvents   = 192
+	fakeSlots    = 16384
+)
+
+// tester is what *testing.T, *testing.B and *rapid.T have in common.
+type tester interface {
+	Helper()
+	Fatal(...any)
+	Cleanup(func())
+}
+
+// fakeTarget is the producer's side of a region, as the shim has it.
+type fakeTarget struct {
+	t    tester
+	fd   int
+	mem  []byte
+	conn *net.UnixConn
+}
+
+func newFakeTarget(t tester) *fakeTarget {
+	t.Helper()
+	fd, err := unix.MemfdCreate("fake", unix.MFD_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Ftruncate(fd, wire.RegionSize); err != nil {
+		t.Fatal(err)
+	}
+	mem, err := unix.Mmap(fd, 0, wire.RegionSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fakeTarget{t: t, fd: fd, mem: mem}
+	*(*uint64)(f.at(0)) = fakeMagic
+	for i, v := range []uint32{wire.Version, wire.Rings, fakeSlots, uint32(os.Getpid())} {
+		*(*uint32)(f.at(8 + 4*i)) = v
+	}
+	t.Cleanup(func() {
+		_ = unix.Close(fd)
+		_ = unix.Munmap(mem)
+	})
+	return f
+}
+
+func (f *fakeTarget) at(offset int) unsafe.Pointer { return unsafe.Pointer(&f.mem[offset]) }
+
+func (f *fakeTarget) word(ring, offset int) *uint64 {
+	return (*uint64)(f.at(fakeRings + ring*fakeRingSize + offset))
+}
+
+// room reports whether slots are free in a ring.
+func (f *fakeTarget) room(ring, slots int) bool {
+	return *f.word(ring, 0)-atomic.LoadUint64(f.word(ring, 64))+uint64(slots) <= fakeSlots
+}
+
+// put writes an event with its payload into a ring.
+func (f *fakeTarget) put(ring int, e wire.Event, payload string) {
+	if payload != "" {
+		e.Size = uint64(len(payload))
+	}
+	head := *f.word(ring, 0)
+	slot := func(n uint64) int { return fakeRings + ring*fakeRingSize + fakeEvents + int(n%fakeSlots)*64 }
+	*(*wire.Event)(f.at(slot(head))) = e
+	head++
+	for ; payload != ""; head++ {
+		n := copy(f.mem[slot(head):slot(head)+64], payload)
+		payload = payload[n:]
+	}
+	atomic.StoreUint64(f.word(ring, 0), head)
+}
+
+// lose counts events that did not fit.
+func (f *fakeTarget) lose(ring int, lost, uses uint64) {
+	atomic.AddUint64(f.word(ring, 128), lost)
+	atomic.AddUint64(f.word(ring, 136), uses)
+}
+
+// hello is the first message of a process.
+func fakeHello(pid int, text string) []byte {
+	b := make([]byte, wire.SizeofHello)
+	*(*uint64)(unsafe.Pointer(&b[0])) = fakeMagic
+	for i, v := range []uint32{wire.Version, uint32(pid), 1, uint32(len(text))} {
+		*(*uint32)(unsafe.Pointer(&b[8+4*i])) = v
+	}
+	copy(b[24:], text)
+	return b
+}
+
+// peer makes the consumer's side in this process, with a socket whose other end is f.conn.
+func (f *fakeTarget) peer(pid int) *peer {
+	f.t.Helper()
+	mem, err := mapRegion(f.fd)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	region, err := wire.NewRegion(mem)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	ours, theirs := socketPair(f.t)
+	f.conn = theirs
+	return &peer{conn: ours, mem: mem, region: region, pid: pid, command: []string{"fake", "arg"}}
+}
+
+func socketPair(t tester) (a, b *net.UnixConn) {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conns := [2]*net.UnixConn{}
+	for i, fd := range fds {
+		file := os.NewFile(uintptr(fd), "socket")
+		conn, err := net.FileConn(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = file.Close()
+		conns[i] = conn.(*net.UnixConn)
+		t.Cleanup(func() { _ = conn.Close() })
+	}
+	return conns[0], conns[1]
+}

@@ -1,0 +1,39 @@
+package session
+
+import (
+	"runtime"
+	"runtime/debug"
+	"unsafe"
+)
+
+// guarded runs fn, which reads memory that another process can take away: it may shorten the file behind a mapping
+// at any time, and a read beyond the end is a SIGBUS. It returns the address of such a fault, 0 when fn finished.
+// Every other panic goes on.
+func guarded(fn func()) (fault uintptr) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		thrown := recover()
+		if thrown == nil {
+			return
+		}
+		at, ok := thrown.(interface {
+			runtime.Error
+			Addr() uintptr
+		})
+		if !ok {
+			panic(thrown)
+		}
+		fault = at.Addr()
+	}()
+	fn()
+	return 0
+}
+
+// within reports whether an address lies in a mapping.
+func within(mem []byte, address uintptr) bool {
+	if len(mem) == 0 {
+		return false
+	}
+	start := uintptr(unsafe.Pointer(&mem[0]))
+	return address >= start && address-start < uintptr(len(mem))
+}

@@ -1,0 +1,126 @@
+package session
+
+import (
+	"bytes"
+	"io"
+	"sync"
+)
+
+// Bounds of the lines kept for the dashboard; the spool has everything.
+const (
+	linesMax     = 10_000
+	lineBytesMax = 4 << 20
+	lineMax      = 4 << 10 // longer lines are split
+)
+
+// Streams of the target.
+const (
+	stdout = 0
+	stderr = 1
+)
+
+// Line is one line that the target printed, without its end. It may hold anything.
+type Line struct {
+	Text   string
+	Stderr bool
+}
+
+// output collects what the target prints on captured streams: the latest lines for the dashboard, and all of it for
+// replay. After reveal it passes everything straight through. Any goroutine may call it.
+type output struct {
+	mu      sync.Mutex
+	spool   spool
+	to      [2]io.Writer
+	through bool
+
+	lines   []Line
+	first   uint64 // position of lines[0]
+	bytes   int
+	partial [2][]byte // the last, unfinished line of each stream
+	stale   [2]int    // its length at the last look
+}
+
+func newOutput(out, err io.Writer) *output { return &output{to: [2]io.Writer{out, err}} }
+
+// write takes a chunk of a stream. It waits for nobody until reveal, and for the terminal from then on.
+func (o *output) write(stream int, chunk []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.through {
+		_, _ = o.to[stream].Write(chunk) // closed by whoever read it: the program would not be told either
+		return
+	}
+	o.spool.add(stream, chunk)
+	o.split(stream, chunk)
+}
+
+// split cuts a chunk into lines.
+func (o *output) split(stream int, chunk []byte) {
+	for len(chunk) > 0 {
+		end := bytes.IndexByte(chunk, '\n')
+		part, whole := chunk, end >= 0
+		if whole {
+			part = chunk[:end]
+		}
+		room := lineMax - len(o.partial[stream])
+		if len(part) > room {
+			o.partial[stream] = append(o.partial[stream], part[:room]...)
+			o.finishLine(stream)
+			chunk = chunk[room:]
+			continue
+		}
+		o.partial[stream] = append(o.partial[stream], part...)
+		if !whole {
+			return
+		}
+		o.finishLine(stream)
+		chunk = chunk[end+1:]
+	}
+}
+
+// finishLine makes the unfinished line of a stream a line.
+func (o *output) finishLine(stream int) {
+	o.lines = append(o.lines, Line{Text: string(o.partial[stream]), Stderr: stream == stderr})
+	o.bytes += len(o.partial[stream])
+	o.partial[stream] = o.partial[stream][:0]
+	drop := 0
+	for len(o.lines)-drop > linesMax || o.bytes > lineBytesMax {
+		o.bytes -= len(o.lines[drop].Text)
+		drop++
+	}
+	o.lines = o.lines[drop:]
+	o.first += uint64(drop)
+}
+
+// since returns the lines from a position on, as far as they are kept, and the position after them. An unfinished
+// line, a prompt say, counts as a line once it has not grown between two looks.
+func (o *output) since(position uint64) ([]Line, uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for stream, text := range o.partial {
+		if len(text) > 0 && len(text) == o.stale[stream] {
+			o.finishLine(stream)
+		}
+		o.stale[stream] = len(o.partial[stream])
+	}
+	next := o.first + uint64(len(o.lines))
+	from := min(max(position, o.first), next)
+	lines := make([]Line, next-from)
+	copy(lines, o.lines[from-o.first:])
+	return lines, next
+}
+
+// reveal replays what was captured, if it is wanted, and passes the rest straight through.
+func (o *output) reveal(replay bool) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.through {
+		return nil
+	}
+	o.through = true
+	defer o.spool.close()
+	if !replay {
+		return nil
+	}
+	return o.spool.replay(o.to)
+}

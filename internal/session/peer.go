@@ -1,0 +1,129 @@
+package session
+
+import (
+	"errors"
+	"net"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// ahead is how many rings beyond the last one in use are looked at in every pass. Threads take rings in turn; to
+// miss one, this many would have to stand between taking a ring and writing to it. The regular full scan finds even
+// those. Looking at all rings all the time would make the kernel back the untouched ones with memory.
+const ahead = 32
+
+// peer is one process that made an OpenCL call. The collector owns it, but for hungUp and conn's reading side.
+type peer struct {
+	number  uint32
+	pid     int
+	parent  int
+	command []string
+
+	conn   *net.UnixConn
+	mem    []byte
+	region *wire.Region
+	hungUp atomic.Bool // the other end of the socket is closed: no event will follow
+
+	sources  [wire.Rings]source
+	used     int    // rings below this one have been written to
+	ended    bool   // everything up to limit that is still in the rings is to be read
+	limit    uint64 // while ended
+	stays    bool   // ended for us only: the session ends before the process does
+	said     bool   // wrote its own EXIT
+	lost     uint64
+	lostUses uint64
+}
+
+// scan offers rings to the merge and returns how many events came to the front.
+func (p *peer) scan(m *merge, until uint64, all bool) int {
+	if p.ended {
+		until = p.limit
+	}
+	rings := wire.Rings
+	if !all {
+		rings = min(rings, p.used+ahead)
+	}
+	n := 0
+	for i := range rings {
+		s := &p.sources[i]
+		if s.cursor == nil {
+			s.cursor, s.peer, s.ring = p.region.Cursor(i), p, i
+		}
+		if m.offer(s, until) {
+			p.used = max(p.used, i+1)
+			n++
+		}
+	}
+	return n
+}
+
+// end makes the next pass read all that is left.
+func (p *peer) end(limit uint64) {
+	if !p.ended {
+		p.ended, p.limit = true, limit
+	}
+}
+
+// gone asks the kernel whether the other end of the socket is closed, without waiting for watch to notice.
+func (p *peer) gone() bool {
+	raw, err := p.conn.SyscallConn()
+	if err != nil || p.hungUp.Load() {
+		return true
+	}
+	poll := []unix.PollFd{{Events: unix.POLLRDHUP}}
+	err = raw.Control(func(fd uintptr) {
+		poll[0].Fd = int32(fd)
+		_, _ = unix.Poll(poll, 0)
+	})
+	return err != nil || poll[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0
+}
+
+// losses returns what the rings dropped since the last call.
+func (p *peer) losses() (events, uses uint64) {
+	lost, lostUses, _ := p.region.Lost()
+	// Counters that go backwards are a broken peer's doing.
+	if lost > p.lost {
+		events = lost - p.lost
+	}
+	if lostUses > p.lostUses {
+		uses = min(lostUses-p.lostUses, events)
+	}
+	p.lost, p.lostUses = max(lost, p.lost), max(lostUses, p.lostUses)
+	return events, uses
+}
+
+// watch waits for the socket's end. What the process sends besides is not part of the protocol and ignored.
+func (p *peer) watch(wake func()) {
+	var scrap [64]byte
+	for {
+		n, err := p.conn.Read(scrap[:])
+		if n == 0 || err != nil {
+			break
+		}
+	}
+	p.hungUp.Store(true)
+	wake()
+}
+
+// send passes a control message on without ever waiting for the process to read.
+func (p *peer) send(message []byte) error {
+	raw, err := p.conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var sent error
+	err = raw.Control(func(fd uintptr) {
+		sent = unix.Send(int(fd), message, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+	})
+	return errors.Join(err, sent)
+}
+
+// close gives the socket and the shared memory back.
+func (p *peer) close() {
+	_ = p.conn.Close()
+	_ = unix.Munmap(p.mem)
+	p.mem, p.region = nil, nil
+}

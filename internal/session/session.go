@@ -1,0 +1,309 @@
+// Package session runs one target under watch: it makes the private runtime folder, starts the program with the
+// preload library, takes in every process of it that calls OpenCL, merges their event rings by time into recording
+// and model, forwards signals, keeps what the program prints while a dashboard covers the terminal, and puts
+// everything away at the end.
+//
+// Processes of the target that outlive the program itself are not waited for: what they wrote so far is drained, and
+// from then on they run unwatched.
+package session
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/symbol"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// killAfter is the time that a program has to obey SIGTERM when the user asked for its end.
+const killAfter = 5 * time.Second
+
+// Options describe a session.
+type Options struct {
+	Command []string // program, found by Find, and its arguments
+	Name    string   // the program's argv[0]; empty: Command[0]
+	Config  wire.Config
+
+	// Shim and Core return the libraries to put into the target. Core is asked only for pooling policies.
+	Shim, Core func() ([]byte, error)
+
+	Model     *model.Model
+	Recorder  Recorder // nil: nothing is recorded. The session does not close it
+	Recording string   // its path, to show
+	// Resolve names a return address in a module, innermost function first. It is called from one goroutine. nil:
+	// tags keep their numbers.
+	Resolve func(module string, offset uint64) []symbol.Frame
+
+	// Capture keeps what the program prints to a terminal, because a dashboard covers that. Cols and Rows are the
+	// size of the terminal that the program gets instead, in cells.
+	Capture    bool
+	Cols, Rows int
+
+	Stdin, Stdout, Stderr *os.File          // the program's, and where captured output goes; nil: ours
+	Warn                  func(text string) // takes messages for the user, from any goroutine; nil: nobody is told
+}
+
+// Session is a running target. Its methods may be called from any goroutine.
+type Session struct {
+	options   Options
+	folder    *folder
+	acceptor  *acceptor
+	collector *collector
+	streams   *streams
+	cmd       *exec.Cmd
+	signals   chan os.Signal
+	sequence  atomic.Uint64
+
+	ended  chan struct{} // closed when the program has ended
+	status Status        // from then on
+
+	mu    sync.Mutex
+	relay *relay
+}
+
+// Result is what is left of a session.
+type Result struct {
+	Status   Status
+	Snapshot *model.Snapshot
+	// Recording is the error that ended the recording early, nil when it is whole.
+	Recording error
+}
+
+// Start starts the program. An error wraps ErrNotFound or ErrNotExecutable when it is the program's; nothing is
+// left behind then. Afterwards Wait must be called.
+func Start(options Options) (*Session, error) {
+	s := &Session{options: complete(options), ended: make(chan struct{})}
+	// From here on a signal must not end us before the runtime folder is removed.
+	s.signals = catch()
+	err := s.prepare()
+	if err == nil {
+		err = s.start()
+	}
+	if err != nil {
+		stopCatching(s.signals)
+		return nil, errors.Join(err, s.abandon())
+	}
+	go s.forward(s.signals)
+	go s.reap()
+	return s, nil
+}
+
+func complete(o Options) Options {
+	if o.Stdin == nil {
+		o.Stdin = os.Stdin
+	}
+	if o.Stdout == nil {
+		o.Stdout = os.Stdout
+	}
+	if o.Stderr == nil {
+		o.Stderr = os.Stderr
+	}
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
+	if o.Name == "" {
+		o.Name = o.Command[0]
+	}
+	return o
+}
+
+// prepare makes everything that the target finds when it starts.
+func (s *Session) prepare() error {
+	if why := Obstacle(s.options.Command[0]); why != "" {
+		s.options.Warn(fmt.Sprintf("%s cannot be pooled: %s. It runs unwatched", filepath.Base(s.options.Command[0]), why))
+	}
+	var err error
+	if s.folder, err = newFolder(candidates()); err != nil {
+		return err
+	}
+	if err := s.fill(); err != nil {
+		return err
+	}
+	c := newCollector(s.options.Model, s.options.Recorder, s.options.Recording)
+	c.sites = newSites(s.options.Resolve)
+	c.child = s.PID
+	join := func(p *peer) {
+		c.do(func() { c.add(p) })
+		go p.watch(c.nudge)
+	}
+	if s.acceptor, err = listen(s.folder.join(wire.SocketName), join, s.options.Warn); err != nil {
+		return err
+	}
+	c.leave = s.acceptor.leave
+	s.collector = c
+	if s.streams, err = s.makeStreams(); err != nil {
+		return fmt.Errorf("open a terminal for the program: %w", err)
+	}
+	return nil
+}
+
+// fill writes libraries and settings into the runtime folder.
+func (s *Session) fill() error {
+	config, err := s.options.Config.Encode()
+	if err != nil {
+		return fmt.Errorf("write settings: %w", err)
+	}
+	if err := s.folder.write(wire.ConfigName, config, 0o600); err != nil {
+		return err
+	}
+	libraries := map[string]func() ([]byte, error){wire.ShimName: s.options.Shim}
+	if s.options.Config.Pooling {
+		libraries[wire.CoreName] = s.options.Core
+	}
+	for name, load := range libraries {
+		library, err := load()
+		if err != nil {
+			return err
+		}
+		if err := s.folder.write(name, library, 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Session) makeStreams() (*streams, error) {
+	files := [3]*os.File{s.options.Stdin, s.options.Stdout, s.options.Stderr}
+	if !s.options.Capture {
+		return plainStreams(files), nil
+	}
+	return captureStreams(files, s.options.Cols, s.options.Rows)
+}
+
+func (s *Session) start() error {
+	path := s.options.Command[0]
+	s.cmd = &exec.Cmd{
+		Path: path,
+		Args: append([]string{s.options.Name}, s.options.Command[1:]...),
+		Env:  environment(os.Environ(), s.folder.path),
+	}
+	s.streams.attach(s.cmd)
+	// Listening began before: a program that connects at once waits in the queue.
+	if err := s.cmd.Start(); err != nil {
+		return startError(path, err)
+	}
+	s.streams.started()
+	go s.acceptor.serve()
+	go s.collector.run()
+	return nil
+}
+
+// abandon undoes a start that failed.
+func (s *Session) abandon() error {
+	if s.streams != nil {
+		s.streams.close()
+	}
+	if s.acceptor != nil {
+		_ = s.acceptor.listener.Close()
+	}
+	if s.folder != nil {
+		return s.folder.remove()
+	}
+	return nil
+}
+
+// reap waits for the program.
+func (s *Session) reap() {
+	_ = s.cmd.Wait() // what it says is in ProcessState
+	s.status = newStatus(s.cmd.ProcessState)
+	s.streams.drain()
+	close(s.ended)
+}
+
+// Wait waits for the program's end and completes recording and model. It must be called exactly once, and without a
+// dashboard on the screen: from here on captured output goes to the terminal.
+func (s *Session) Wait() (Result, error) {
+	<-s.ended
+	s.acceptor.settle()
+	s.collector.finish(s.status)
+	stopCatching(s.signals)
+	err := errors.Join(s.Reveal(true), s.folder.remove())
+	s.mu.Lock()
+	s.relay.stop()
+	s.mu.Unlock()
+	s.streams.close()
+	return Result{Status: s.status, Snapshot: s.collector.model.Published(), Recording: s.collector.failure}, err
+}
+
+// Ended is closed when the program has ended and everything it printed has been read.
+func (s *Session) Ended() <-chan struct{} { return s.ended }
+
+// PID returns the program's process id.
+func (s *Session) PID() int { return s.cmd.Process.Pid }
+
+// Status returns how the program ended, and whether it has.
+func (s *Session) Status() (Status, bool) {
+	select {
+	case <-s.ended:
+		return s.status, true
+	default:
+		return Status{}, false
+	}
+}
+
+// SetLimit asks every process of the target, present and future, for an allocator limit. The answers come as LIMIT
+// events into the model. The error says that the name is too long to be one.
+func (s *Session) SetLimit(name string, value float64) error {
+	return s.collector.setLimit(name, value, s.sequence.Add(1))
+}
+
+// Signal sends a signal to the program; to its whole process group when it is in a session of its own.
+func (s *Session) Signal(sig os.Signal) {
+	number, ok := sig.(syscall.Signal)
+	if !ok {
+		return
+	}
+	if s.streams.output == nil {
+		_ = s.cmd.Process.Signal(number) // it may have ended meanwhile
+		return
+	}
+	select {
+	case <-s.ended: // the number may be another's by now
+	default:
+		_ = syscall.Kill(-s.PID(), number)
+	}
+}
+
+// Terminate asks the program to end, and kills it after five seconds.
+func (s *Session) Terminate() {
+	s.Signal(syscall.SIGTERM)
+	time.AfterFunc(killAfter, func() { s.Signal(syscall.SIGKILL) })
+}
+
+// Output returns what the program printed on captured streams since a position, oldest first, and the position to
+// ask from next time. The first position is 0. Only the latest 10 000 lines or 4 MiB are kept for this.
+func (s *Session) Output(since uint64) ([]Line, uint64) {
+	if s.streams.output == nil {
+		return nil, since
+	}
+	return s.streams.output.since(since)
+}
+
+// Resize tells the program's terminal its size in cells.
+func (s *Session) Resize(cols, rows int) { s.streams.resize(cols, rows) }
+
+// Reveal ends the capture: what was kept is replayed to the real streams, if that is wanted, and everything that
+// follows passes straight through, keys included. Call it when the dashboard has left the screen.
+func (s *Session) Reveal(replay bool) error {
+	if s.streams.output == nil {
+		return nil
+	}
+	err := s.streams.output.reveal(replay)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ended := s.Status(); !ended && s.relay == nil && s.streams.files[0] == s.streams.slaves[0] {
+		s.relay = newRelay(s.options.Stdin, s.streams.masters[0])
+	}
+	if err != nil {
+		return fmt.Errorf("replay the program's output: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package session
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/symbol"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+const (
+	sitesMax = 1 << 16 // requests waiting: beyond, tags keep their numbers
+	// sitesPatience bounds how long the end of a session waits for names: debug information of large programs takes
+	// seconds to read.
+	sitesPatience = 10 * time.Second
+)
+
+// resolver names a return address in a module: the innermost function first, then those it was inlined into.
+// (*symbol.Resolver).Frames is one.
+type resolver func(module string, offset uint64) []symbol.Frame
+
+// sites turns TAG records into SITE records on a goroutine of its own, which starts with the first request. add,
+// take and finish are called by the collector.
+type sites struct {
+	resolve resolver
+	done    chan struct{}
+
+	mu      sync.Mutex
+	more    *sync.Cond
+	started bool
+	closed  bool
+	queue   []wire.Record
+	ready   []wire.Record
+}
+
+func newSites(resolve resolver) *sites {
+	s := &sites{resolve: resolve, done: make(chan struct{})}
+	s.more = sync.NewCond(&s.mu)
+	return s
+}
+
+// add asks for a TAG's name, or notes a MODULE. The record is copied. It never waits.
+func (s *sites) add(r *wire.Record) {
+	if s.resolve == nil {
+		return
+	}
+	copied := *r
+	copied.Payload = slices.Clone(r.Payload)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) >= sitesMax {
+		return
+	}
+	s.queue = append(s.queue, copied)
+	if !s.started {
+		s.started = true
+		go s.run()
+	}
+	s.more.Signal()
+}
+
+// take returns the SITE records that are ready, without a time.
+func (s *sites) take() []wire.Record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ready := s.ready
+	s.ready = nil
+	return ready
+}
+
+// finish waits, within reason, until all requests are answered. Nothing may be added afterwards.
+func (s *sites) finish() {
+	s.mu.Lock()
+	s.closed = true
+	started := s.started
+	s.more.Signal()
+	s.mu.Unlock()
+	if !started {
+		return
+	}
+	select {
+	case <-s.done:
+	case <-time.After(sitesPatience):
+	}
+}
+
+type moduleKey struct {
+	process uint32
+	module  uint64
+}
+
+func (s *sites) run() {
+	defer close(s.done)
+	modules := map[moduleKey]string{}
+	for {
+		batch := s.wait()
+		if batch == nil {
+			return
+		}
+		for i := range batch {
+			r := &batch[i]
+			if r.Kind == wire.KindModule {
+				path, _, _ := strings.Cut(string(r.Payload), "\x00")
+				modules[moduleKey{r.Process, r.Object}] = path
+				continue
+			}
+			if site, ok := s.site(r, modules); ok {
+				s.mu.Lock()
+				s.ready = append(s.ready, site)
+				s.mu.Unlock()
+			}
+		}
+	}
+}
+
+// wait returns the next requests, nil when there will be none.
+func (s *sites) wait() []wire.Record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.queue) == 0 && !s.closed {
+		s.more.Wait()
+	}
+	batch := s.queue
+	s.queue = nil
+	return batch
+}
+
+// site names the frames of a tag. Tags of other kinds than call sites name themselves.
+func (s *sites) site(r *wire.Record, modules map[moduleKey]string) (wire.Record, bool) {
+	mode := wire.TagMode(r.Op)
+	if mode != wire.TagsCaller && mode != wire.TagsStack {
+		return wire.Record{}, false
+	}
+	var text strings.Builder
+	for _, frame := range wire.Frames(r.Payload) {
+		for _, named := range s.resolve(modules[moduleKey{r.Process, frame.Module}], frame.Offset) {
+			if line := siteLine(&named); text.Len()+len(line) <= wire.PayloadMax {
+				text.WriteString(line)
+			}
+		}
+	}
+	if text.Len() == 0 {
+		return wire.Record{}, false
+	}
+	return wire.Record{
+		Process: r.Process, Payload: []byte(text.String()),
+		Event: wire.Event{Kind: wire.KindSite, Tag: r.Tag, Size: uint64(text.Len())},
+	}, true
+}
+
+// separators may not occur in a field of a SITE line.
+var separators = strings.NewReplacer("\t", " ", "\n", " ", "\r", " ", "\x00", " ")
+
+// siteLine writes "function TAB file TAB line TAB module+offset", with an empty field for what is unknown.
+func siteLine(f *symbol.Frame) string {
+	line := ""
+	if f.Line > 0 {
+		line = strconv.Itoa(f.Line)
+	}
+	place := separators.Replace(f.Module) + "+0x" + strconv.FormatUint(f.Offset, 16)
+	return separators.Replace(f.Function) + "\t" + separators.Replace(f.File) + "\t" + line + "\t" + place + "\n"
+}

@@ -1,0 +1,264 @@
+package trace
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sort"
+
+	"github.com/klauspost/compress/zstd"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Reader reads a recording from the front, in bounded memory. What is damaged is stepped over and told by Damage.
+// One goroutine uses it.
+type Reader struct {
+	file   *os.File
+	path   string
+	size   int64
+	header Header
+	footer *Footer
+	first  int64 // offset of the first frame behind the header
+	offset int64 // of the next frame
+	frames int
+	zip    *zstd.Decoder
+
+	state    codecState
+	packed   []byte
+	raw      []byte
+	rest     []byte // of raw, to be decoded
+	left     uint32 // events in rest
+	damage   string
+	lastTime uint64
+}
+
+// Open opens a recording. Errors are ErrNotRecording, ErrVersion, or of the file system. A file that ends in the
+// middle opens: its events up to there are read.
+func Open(path string) (*Reader, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open recording: %w", err)
+	}
+	r, err := open(file, path)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return r, nil
+}
+
+func open(file *os.File, path string) (*Reader, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("open recording: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s %w", path, ErrNotRecording)
+	}
+	zip, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxFrameRaw))
+	if err != nil {
+		return nil, fmt.Errorf("open recording: %w", err)
+	}
+	r := &Reader{file: file, path: path, size: info.Size(), zip: zip}
+	if err := r.readHeader(); err != nil {
+		zip.Close()
+		return nil, err
+	}
+	r.readFooter()
+	return r, nil
+}
+
+func (r *Reader) readHeader() error {
+	var magic [len(fileMagic)]byte
+	if _, err := io.ReadFull(r.file, magic[:]); err != nil || magic != fileMagic {
+		return fmt.Errorf("%s %w", r.path, ErrNotRecording)
+	}
+	r.offset = int64(len(magic))
+	head, err := r.readFrame()
+	if err != nil || head.kind != frameHeader {
+		return fmt.Errorf("%s %w: its header is cut off or damaged", r.path, ErrNotRecording)
+	}
+	if err := json.Unmarshal(r.raw, &r.header); err != nil {
+		return fmt.Errorf("%s %w: %w", r.path, ErrNotRecording, err)
+	}
+	if r.header.Version > Version {
+		return fmt.Errorf("%s %w", r.path, ErrVersion)
+	}
+	r.first = r.offset
+	return nil
+}
+
+// readFooter looks for the footer at the end; without one the recording was cut off.
+func (r *Reader) readFooter() {
+	const most = 1 << 20
+	from := max(r.first, r.size-most)
+	tail := make([]byte, r.size-from)
+	if _, err := r.file.ReadAt(tail, from); err != nil {
+		return
+	}
+	at := bytes.LastIndex(tail, frameMagic[:])
+	if at < 0 {
+		return
+	}
+	r.offset = from + int64(at)
+	head, err := r.readFrame()
+	var footer Footer
+	if err == nil && head.kind == frameFooter && json.Unmarshal(r.raw, &footer) == nil {
+		r.footer = &footer
+	}
+	r.offset = r.first
+}
+
+// Header returns what was recorded.
+func (r *Reader) Header() Header { return r.header }
+
+// Footer returns how the recording ended, false when it was cut off.
+func (r *Reader) Footer() (Footer, bool) {
+	if r.footer == nil {
+		return Footer{}, false
+	}
+	return *r.footer, true
+}
+
+// Size returns the length of the file in bytes, as it was opened.
+func (r *Reader) Size() int64 { return r.size }
+
+// Offset returns how far reading has come, in bytes.
+func (r *Reader) Offset() int64 { return r.offset }
+
+// Damage says what could not be read so far, "" when nothing is missing. It is complete once Next has returned EOF.
+func (r *Reader) Damage() string { return r.damage }
+
+// Close closes the file.
+func (r *Reader) Close() error {
+	r.zip.Close()
+	return r.file.Close()
+}
+
+// Rewind starts again at the first event.
+func (r *Reader) Rewind() error {
+	r.offset, r.frames, r.left, r.rest, r.damage, r.lastTime = r.first, 0, 0, nil, "", 0
+	return nil
+}
+
+// SeekTime goes to the frame that holds the first event at or after a time in ns (CLOCK_MONOTONIC of the recording).
+// Events before it in that frame are still read. Without a footer it starts at the front.
+func (r *Reader) SeekTime(ns uint64) error {
+	if err := r.Rewind(); err != nil || r.footer == nil {
+		return err
+	}
+	index := r.footer.Index
+	i := sort.Search(len(index), func(i int) bool { return index[i].LastNS >= ns })
+	if i < len(index) && index[i].Offset >= r.first && index[i].Offset < r.size {
+		r.offset, r.frames = index[i].Offset, i
+	}
+	return nil
+}
+
+// Next reads the next record, io.EOF after the last. Its payload is valid until the following call.
+func (r *Reader) Next(rec *wire.Record) error {
+	for r.left == 0 {
+		if err := r.nextFrame(); err != nil {
+			return err
+		}
+	}
+	rest, err := r.state.next(r.rest, rec)
+	if err != nil {
+		r.hurt("frame %d holds %d events less than it says", r.frames, r.left)
+		r.left = 0
+		return r.Next(rec)
+	}
+	r.rest = rest
+	r.left--
+	r.lastTime = rec.Time
+	return nil
+}
+
+// nextFrame goes to the next frame of events.
+func (r *Reader) nextFrame() error {
+	for {
+		start := r.offset
+		head, err := r.readFrame()
+		switch {
+		case errors.Is(err, io.EOF):
+			if r.footer == nil && r.damage == "" {
+				r.hurt("it ends without a footer after frame %d: the program or gpumemtop was killed; all events up to there are whole", r.frames)
+			}
+			return io.EOF
+		case errors.Is(err, errFrame):
+			if !r.resync(start) {
+				return io.EOF
+			}
+		case err != nil:
+			return fmt.Errorf("read recording: %w", err)
+		case head.kind == frameEvents:
+			r.frames++
+			r.state = codecState{}
+			r.rest, r.left = r.raw, head.events
+			return nil
+		}
+	}
+}
+
+// resync looks for the next frame behind one that is damaged or cut off at start.
+func (r *Reader) resync(start int64) bool {
+	window := make([]byte, 256<<10)
+	for at := start + 1; at < r.size; at += int64(len(window) - len(frameMagic)) {
+		n, err := r.file.ReadAt(window, at)
+		if i := bytes.Index(window[:n], frameMagic[:]); i >= 0 {
+			r.offset = at + int64(i)
+			r.hurt("%d bytes behind frame %d are damaged", r.offset-start, r.frames)
+			return true
+		}
+		if err != nil {
+			break
+		}
+	}
+	r.hurt("the last %d bytes, behind frame %d, are cut off; the events before are whole", r.size-start, r.frames)
+	r.offset = r.size
+	return false
+}
+
+func (r *Reader) hurt(format string, args ...any) {
+	if r.damage != "" {
+		r.damage += "; "
+	}
+	if len(r.damage) < 1000 {
+		r.damage += fmt.Sprintf(format, args...)
+	}
+}
+
+var errFrame = errors.New("no whole frame")
+
+// readFrame reads and unpacks the frame at offset into raw, and moves behind it.
+func (r *Reader) readFrame() (frameHead, error) {
+	var head frameHead
+	var b [headSize]byte
+	n, err := r.file.ReadAt(b[:], r.offset)
+	if n == 0 && errors.Is(err, io.EOF) {
+		return head, io.EOF
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return head, err
+	}
+	if !head.decode(b[:n]) || r.offset+headSize+int64(head.packed) > r.size {
+		return head, errFrame
+	}
+	r.packed = append(r.packed[:0], make([]byte, head.packed)...)
+	if _, err := r.file.ReadAt(r.packed, r.offset+headSize); err != nil {
+		return head, err
+	}
+	if checksum(b[:checkedSize], r.packed) != head.checksum {
+		return head, errFrame
+	}
+	raw, err := r.zip.DecodeAll(r.packed, r.raw[:0])
+	if err != nil || len(raw) != int(head.raw) {
+		return head, errFrame
+	}
+	r.raw = raw
+	r.offset += headSize + int64(head.packed)
+	return head, nil
+}
