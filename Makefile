@@ -1,0 +1,201 @@
+# Builds gpumemtop and everything around it on Debian with Go. Start with "make", or "make demo" to see it work.
+#
+#   make          bin/gpumemtop and bin/examples/*
+#   make demo     run an example under the dashboard, then export the recording as JSON
+#   make test     build, tests of the shim under sanitizers, all Go tests with the race detector, then make check
+#   make check    formatting, static analysis of Go and C, generated files up to date
+#   make bench    what it costs and what it saves, measured on this machine
+#   make deps     install the Debian packages that are missing (part of everything above)
+#   make clean    remove what was built
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+# Everything that is needed beyond Go and make: compilers; an OpenCL that runs anywhere, its loader and headers; the
+# real programs that the tests run; the terminal that they drive.
+PACKAGES := gcc libc6-dev clang libbpf-dev \
+	pocl-opencl-icd ocl-icd-libopencl1 ocl-icd-opencl-dev opencl-headers \
+	clinfo clpeak hashcat clblast-utils tmux
+
+GO ?= go
+CC := gcc
+CLANG ?= clang
+GOLANGCI_VERSION := v2.15.0
+GOLANGCI := .tools/golangci-lint-$(GOLANGCI_VERSION)
+
+WARNINGS := -Wall -Wextra -Werror -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion -Wvla \
+	-Wformat=2
+EXAMPLE_FLAGS := -std=c11 -O2 -g $(WARNINGS)
+SHIM_FLAGS := -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -pthread $(WARNINGS)
+SHIM_LINK := -shared -Wl,--version-script=shim/shim.map -Wl,-z,now -Wl,-z,defs -ldl
+
+SHIM_SOURCES := $(wildcard shim/*.c)
+SHIM_HEADERS := $(wildcard shim/*.h shim/*.def) internal/wire/event.h
+EXAMPLES := $(filter-out common gpu,$(basename $(notdir $(wildcard examples/*.c))))
+FAULTS := $(filter-out work,$(basename $(notdir $(wildcard examples/faults/*.c))))
+EXAMPLE_BINS := $(addprefix bin/examples/,$(EXAMPLES)) $(addprefix bin/examples/faults/,$(FAULTS))
+EXAMPLE_HEADERS := $(wildcard examples/*.h examples/faults/*.h)
+LIBRARIES := internal/payload/lib/libgpumemtop.so internal/payload/lib/libgpumemtop-core.so
+
+# Version control is stamped into the binary where there is any that git trusts.
+STAMP := $(if $(shell git rev-parse HEAD 2>/dev/null),auto,false)
+
+# For make test, make demo and make bench, for example: make test TESTFLAGS=-v
+TESTFLAGS ?=
+DEMO_ARGUMENTS ?= 60 32M
+BENCHFLAGS ?=
+
+.PHONY: all
+all: bin/gpumemtop examples
+
+.PHONY: examples
+examples: $(EXAMPLE_BINS)
+
+# --- packages -------------------------------------------------------------------------------------------------------
+
+.PHONY: deps
+deps: build/deps.stamp
+
+build/deps.stamp: Makefile
+	@mkdir -p build
+	@missing=(); \
+	for package in $(PACKAGES); do \
+		state=$$(dpkg-query -W -f '$${db:Status-Status}' "$$package" 2>/dev/null || true); \
+		[ "$$state" = installed ] || missing+=("$$package"); \
+	done; \
+	if [ "$${#missing[@]}" -gt 0 ]; then \
+		echo "installing: $${missing[*]}"; \
+		command -v apt-get >/dev/null || { echo "no apt-get here: install the equivalents of: $${missing[*]}; then: touch $@" >&2; exit 1; }; \
+		if [ "$$(id -u)" = 0 ]; then root=(); \
+		elif command -v sudo >/dev/null; then root=(sudo); \
+		else echo "not root and no sudo: ask for these packages to be installed: $${missing[*]}" >&2; exit 1; fi; \
+		"$${root[@]}" apt-get update -q; \
+		"$${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$${missing[@]}"; \
+	fi
+	@touch $@
+
+# --- the two libraries that go into the target ----------------------------------------------------------------------
+
+build/libgpumemtop.so: $(SHIM_SOURCES) $(SHIM_HEADERS) shim/shim.map Makefile | build/deps.stamp
+	$(CC) $(SHIM_FLAGS) $(SHIM_SOURCES) $(SHIM_LINK) -o $@
+
+# go build knows best what changed; it is asked every time.
+build/libgpumemtop-core.so: FORCE | build/deps.stamp
+	$(GO) build -buildmode=c-shared -buildvcs=false -trimpath \
+		-ldflags='-s -w -extldflags=-Wl,--version-script=$(CURDIR)/intercept/intercept.map' -o $@ ./intercept
+
+# Copied only when different, so that an unchanged library does not rebuild the command.
+internal/payload/lib/%.so: build/%.so
+	@cmp -s $< $@ || cp $< $@
+
+bin/gpumemtop: FORCE $(LIBRARIES)
+	@mkdir -p bin
+	$(GO) build -buildvcs=$(STAMP) -trimpath -o $@ ./cmd/gpumemtop
+
+# --- examples -------------------------------------------------------------------------------------------------------
+
+.PRECIOUS: build/obj/%.o
+build/obj/%.o: examples/%.c $(EXAMPLE_HEADERS) Makefile | build/deps.stamp
+	@mkdir -p $(@D)
+	$(CC) $(EXAMPLE_FLAGS) -pthread -c $< -o $@
+
+# The one that finds OpenCL by itself, and the one that has none.
+bin/examples/dynamic: build/obj/dynamic.o build/obj/common.o
+	@mkdir -p $(@D)
+	$(CC) $^ -o $@ -ldl
+
+bin/examples/faults/nocl: build/obj/faults/nocl.o
+	@mkdir -p $(@D)
+	$(CC) $^ -o $@
+
+bin/examples/faults/%: build/obj/faults/%.o build/obj/faults/work.o build/obj/gpu.o build/obj/common.o
+	@mkdir -p $(@D)
+	$(CC) $^ -o $@ -pthread -lOpenCL
+
+bin/examples/%: build/obj/%.o build/obj/gpu.o build/obj/common.o
+	@mkdir -p $(@D)
+	$(CC) $^ -o $@ -pthread -lOpenCL
+
+# --- demo, tests, measurements --------------------------------------------------------------------------------------
+
+.PHONY: demo
+demo: all
+	@headless=--headless; \
+	if [ -t 0 ] && [ -t 1 ]; then headless=; fi; \
+	bin/gpumemtop $$headless -f -o build/demo.gmt -- bin/examples/pipeline $(DEMO_ARGUMENTS) || [ $$? -gt 128 ] # stopped by you
+	@bin/gpumemtop export build/demo.gmt --format chrome -f -o build/demo.json
+	@echo "recording: build/demo.gmt (bin/gpumemtop report build/demo.gmt)"
+	@echo "JSON:      build/demo.json (open it at https://ui.perfetto.dev or in chrome://tracing)"
+
+.PHONY: test
+test: all
+	$(MAKE) shim-test
+	$(GO) test -race -count=1 -timeout 15m $(TESTFLAGS) ./...
+	$(MAKE) check
+
+.PHONY: shim-test
+shim-test: | build/deps.stamp
+	@if [ -e shim/test/run.sh ]; then bash shim/test/run.sh; else echo "shim-test: skipped, there is no shim/test/run.sh"; fi
+
+.PHONY: bench
+bench: all
+	$(GO) run ./bench $(BENCHFLAGS)
+
+# --- checks ---------------------------------------------------------------------------------------------------------
+
+.PHONY: check
+check: check-format check-go check-lint check-c check-generated
+
+.PHONY: check-format
+check-format:
+	@files=$$(gofmt -l $$(find . -name '*.go' -not -path './.tools/*' -not -path './build/*')); \
+	[ -z "$$files" ] || { echo "not formatted, run gofmt -w: $$files" >&2; exit 1; }
+
+.PHONY: check-go
+check-go: $(LIBRARIES)
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+	$(GO) mod tidy -diff
+
+.PHONY: check-lint
+check-lint: $(GOLANGCI) $(LIBRARIES)
+	$(GOLANGCI) run ./...
+
+# Installed here and not through go.mod: it would bring two hundred modules with it.
+$(GOLANGCI):
+	@mkdir -p .tools
+	GOBIN=$(CURDIR)/.tools $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	mv .tools/golangci-lint $@
+
+# Both compilers' warnings on everything; both analyzers on what runs inside other people's programs.
+.PHONY: check-c
+check-c: | build/deps.stamp
+	@for compiler in $(CC) $(CLANG); do \
+		for source in examples/*.c examples/faults/*.c; do "$$compiler" $(EXAMPLE_FLAGS) -fsyntax-only "$$source"; done; \
+		for source in $(SHIM_SOURCES); do "$$compiler" $(SHIM_FLAGS) -fsyntax-only "$$source"; done; \
+	done
+	@for source in $(SHIM_SOURCES); do \
+		$(CC) $(SHIM_FLAGS) -fanalyzer -c "$$source" -o /dev/null; \
+		$(CLANG) --analyze --analyzer-output text -Xclang -analyzer-werror -std=gnu11 "$$source"; \
+	done
+	@echo "C: no findings"
+
+# Whatever is generated is committed; generating it again must change nothing. Asked of the files themselves, so that
+# it also works outside version control and with uncommitted changes.
+SUMS = find . \( -name .git -o -name .tools -o -name bin -o -name build \) -prune -o -type f -print0 | sort -z | xargs -0 sha256sum
+
+.PHONY: check-generated
+check-generated: | build/deps.stamp
+	@$(SUMS) > build/before.sums
+	$(GO) generate ./...
+	@$(SUMS) > build/after.sums
+	@diff build/before.sums build/after.sums || { echo "generated files were out of date: commit what go generate made" >&2; exit 1; }
+
+.PHONY: clean
+clean:
+	rm -rf bin build $(LIBRARIES)
+
+.PHONY: FORCE
+FORCE:

@@ -1,0 +1,140 @@
+// Command bench measures what gpumemtop costs and what its pool saves on this machine, and prints a table for each
+// question. Everything is compared with the bare program within the same run, in turns, and the median is shown:
+// figures from different machines, or from different hours on a busy one, do not compare. It judges nothing and never
+// fails because something was slow.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// section is one question with its table.
+type section struct {
+	name, title string
+	measure     func(*bench) error
+}
+
+var sections = []section{
+	{"pool", "What the pool saves: seconds of work, bare and with --policy futhark, by size of the buffers", (*bench).pool},
+	{"calls", "What calls cost: ns, recording on", (*bench).calls},
+	{"start", "What starting costs: ms for a program without OpenCL", (*bench).start},
+	{"record", "What a recording costs", (*bench).record},
+	{"go", "Go benchmarks of the parts", (*bench).parts},
+}
+
+// bench is one run of the benchmarks.
+type bench struct {
+	root string // of the repository
+	temp string // for recordings
+	runs int    // of each program in each mode; the median counts
+	out  *tabwriter.Writer
+}
+
+func main() {
+	runs := flag.Int("runs", 3, "run each program so often in each mode")
+	only := flag.String("only", "", "comma-separated sections to measure, of: "+strings.Join(sectionNames(), ", "))
+	flag.Parse()
+	if err := run(max(*runs, 1), *only); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func sectionNames() []string {
+	var names []string
+	for _, s := range sections {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+func run(runs int, only string) error {
+	root, err := findRoot()
+	if err != nil {
+		return err
+	}
+	temp, err := os.MkdirTemp("", "gpumemtop-bench")
+	if err != nil {
+		return fmt.Errorf("make a folder for recordings: %w", err)
+	}
+	defer os.RemoveAll(temp)
+	wanted := sectionNames()
+	if only != "" {
+		wanted = strings.Split(only, ",")
+	}
+	for _, name := range wanted {
+		if !slices.Contains(sectionNames(), name) {
+			return fmt.Errorf("no section %q: there are %s", name, strings.Join(sectionNames(), ", "))
+		}
+	}
+	b := &bench{root: root, temp: temp, runs: runs, out: tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', tabwriter.AlignRight)}
+	fmt.Printf("%s, %d cores, %s; median of %d runs in turns\n", processor(), runtime.NumCPU(), b.driver(), runs)
+	for _, s := range sections {
+		if !slices.Contains(wanted, s.name) {
+			continue
+		}
+		fmt.Printf("\n%s\n\n", s.title)
+		if err := s.measure(b); err != nil {
+			fmt.Printf("not measured: %v\n", err)
+		}
+	}
+	return nil
+}
+
+// findRoot returns the repository's folder and checks that it was built.
+func findRoot() (string, error) {
+	text, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the module: %w", err)
+	}
+	root := strings.TrimSpace(string(text))
+	if _, err := os.Stat(filepath.Join(root, "bin", "gpumemtop")); err != nil {
+		return "", fmt.Errorf("run make first: %w", err)
+	}
+	return root, nil
+}
+
+func processor() string {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return runtime.GOARCH
+	}
+	for line := range strings.Lines(string(text)) {
+		if name, ok := strings.CutPrefix(line, "model name"); ok {
+			return strings.TrimSpace(strings.TrimLeft(name, "\t :"))
+		}
+	}
+	return runtime.GOARCH
+}
+
+// driver names the OpenCL platform and device that the examples use: the first.
+func (b *bench) driver() string {
+	text, err := exec.Command("clinfo", "--list").Output()
+	if err != nil {
+		return "unknown OpenCL"
+	}
+	words := strings.Fields(strings.NewReplacer("`--", " ", "Platform #0:", "", "Device #0:", "/").Replace(string(text)))
+	return strings.Join(words, " ")
+}
+
+// row prints one row of the table under way; flush ends the table.
+func (b *bench) row(cells ...any) {
+	for _, cell := range cells {
+		fmt.Fprintf(b.out, "%v\t", cell)
+	}
+	fmt.Fprintln(b.out)
+}
+
+func (b *bench) flush() {
+	if err := b.out.Flush(); err != nil {
+		fmt.Fprintln(os.Stderr, "bench: write the table:", err)
+	}
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// mode is one way to run a program: bare when policy is empty.
+type mode struct {
+	name   string
+	policy string
+	flags  []string
+}
+
+// result is how one run went.
+type result struct {
+	wall   time.Duration
+	stderr string
+	peak   int64 // KiB, the most that the process had resident, without its children
+	bytes  int64 // of the recording
+	file   string
+	sum    summary
+}
+
+// summary is the part of --summary that is shown.
+type summary struct {
+	HitRate       float64 `json:"hit_rate"`
+	SteadyHitRate float64 `json:"steady_hit_rate"`
+	Lost          uint64  `json:"lost_events"`
+}
+
+func (b *bench) example(name string) string { return filepath.Join(b.root, "bin", "examples", name) }
+
+func (b *bench) gpumemtop() string { return filepath.Join(b.root, "bin", "gpumemtop") }
+
+// once runs a program in a mode, recording unless it is bare.
+func (b *bench) once(m mode, args ...string) (result, error) {
+	r := result{file: filepath.Join(b.temp, "bench.gmt")}
+	report := filepath.Join(b.temp, "summary.json")
+	if m.policy != "" {
+		wrap := []string{b.gpumemtop(), "record", "-f", "-o", r.file, "--policy", m.policy, "--summary", report}
+		args = slices.Concat(wrap, m.flags, []string{"--"}, args)
+	}
+	if err := r.execute(exec.Command(args[0], args[1:]...)); err != nil {
+		return r, err
+	}
+	if m.policy == "" {
+		return r, nil
+	}
+	info, err := os.Stat(r.file)
+	if err != nil {
+		return r, fmt.Errorf("no recording: %w", err)
+	}
+	r.bytes = info.Size()
+	text, err := os.ReadFile(report)
+	if err != nil {
+		return r, fmt.Errorf("no summary: %w", err)
+	}
+	if err := json.Unmarshal(text, &r.sum); err != nil {
+		return r, fmt.Errorf("read summary: %w", err)
+	}
+	return r, nil
+}
+
+func (r *result) execute(cmd *exec.Cmd) error {
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	start := time.Now()
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", cmd.Path, err)
+	}
+	ended, peak := make(chan struct{}), make(chan int64)
+	go watchPeak(cmd.Process.Pid, ended, peak)
+	err := cmd.Wait()
+	r.wall, r.stderr = time.Since(start), stderr.String()
+	close(ended)
+	r.peak = <-peak
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, strings.TrimSpace(r.stderr))
+	}
+	return nil
+}
+
+// watchPeak looks at a process now and then until it has ended, and sends the most memory that it had. The kernel's
+// own account at the end (ru_maxrss) includes what the parent had before it started the process.
+func watchPeak(pid int, ended <-chan struct{}, peak chan<- int64) {
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	var most int64
+	for {
+		select {
+		case <-ticker.C:
+			most = max(most, residentPeak(pid))
+		case <-ended:
+			peak <- most
+			return
+		}
+	}
+}
+
+// residentPeak returns VmHWM of a process in KiB, 0 when it is gone.
+func residentPeak(pid int) int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			size, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+			if err != nil {
+				return 0
+			}
+			return size
+		}
+	}
+	return 0
+}
+
+// turns runs a program in every mode, one after the other, as often as asked, and returns the results by mode. The
+// modes take turns so that whatever else the machine does hits all of them alike.
+func (b *bench) turns(modes []mode, args ...string) ([][]result, error) {
+	results := make([][]result, len(modes))
+	for range b.runs {
+		for i, m := range modes {
+			r, err := b.once(m, args...)
+			if err != nil {
+				return nil, err
+			}
+			results[i] = append(results[i], r)
+		}
+	}
+	return results, nil
+}
+
+// work returns the seconds that an example says on stderr, under -t, that its work took.
+func (r *result) work() float64 {
+	for line := range strings.Lines(r.stderr) {
+		_, after, ok := strings.Cut(strings.TrimSpace(line), ": ")
+		number, unit, isTime := strings.Cut(after, " ")
+		if seconds, err := strconv.ParseFloat(number, 64); ok && isTime && unit == "s" && err == nil {
+			return seconds
+		}
+	}
+	return 0
+}
+
+// costs returns the figures of callcost, nil when there are none.
+func (r *result) costs() map[string]float64 {
+	for line := range strings.Lines(r.stderr) {
+		var figures map[string]float64
+		if strings.HasPrefix(line, "{") && json.Unmarshal([]byte(line), &figures) == nil {
+			return figures
+		}
+	}
+	return nil
+}
+
+// median returns the middle one of what get takes from each result.
+func median(results []result, get func(*result) float64) float64 {
+	values := make([]float64, 0, len(results))
+	for i := range results {
+		values = append(values, get(&results[i]))
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}

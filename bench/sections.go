@@ -1,0 +1,186 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+var (
+	bare    = mode{name: "bare"}
+	none    = mode{name: "none", policy: "none", flags: []string{"--tags", "caller"}}
+	futhark = mode{name: "futhark", policy: "futhark", flags: []string{"--tags", "caller"}}
+	pow2    = mode{name: "pow2", policy: "pow2", flags: []string{"--tags", "caller"}}
+	stacks  = []mode{
+		{name: "none, stack tags", policy: "none", flags: []string{"--tags", "stack"}},
+		{name: "futhark, stack tags", policy: "futhark", flags: []string{"--tags", "stack"}},
+	}
+)
+
+const mib = 1 << 20
+
+// pool compares work times. The work excludes starting the process and compiling kernels, which are the same.
+func (b *bench) pool() error {
+	b.row("program", "MiB", "iterations", "bare s", "futhark s", "times faster", "wall bare s", "wall futhark s", "hits", "steady")
+	for _, program := range []struct {
+		name            string
+		traffic         int // bytes of SIZE in all iterations together
+		fewest, highest int
+	}{
+		{"stencil", 3 << 30, 12, 1000},
+		{"pipeline", 1 << 30, 5, 300},
+	} {
+		for _, size := range []int{1, 16, 64, 256} {
+			iterations := min(max(program.traffic/(size*mib), program.fewest), program.highest)
+			results, err := b.turns([]mode{bare, futhark}, b.example(program.name), "-t", strconv.Itoa(iterations), fmt.Sprintf("%dM", size))
+			if err != nil {
+				return err
+			}
+			work := [2]float64{median(results[0], (*result).work), median(results[1], (*result).work)}
+			wall := [2]float64{median(results[0], wallSeconds), median(results[1], wallSeconds)}
+			sum := results[1][len(results[1])-1].sum
+			b.row(program.name, size, iterations, fixed(work[0], 3), fixed(work[1], 3), fixed(work[0]/work[1], 2), fixed(wall[0], 3),
+				fixed(wall[1], 3), percent(sum.HitRate), percent(sum.SteadyHitRate))
+		}
+	}
+	b.flush()
+	fmt.Println("\nBelow glibc's 32 MiB threshold freed memory is reused without a pool as well: there is nothing to gain on PoCL.")
+	return nil
+}
+
+func wallSeconds(r *result) float64 { return r.wall.Seconds() }
+
+// calls shows what single calls cost in every mode, and how much more than bare that is.
+func (b *bench) calls() error {
+	modes := append([]mode{bare, none, futhark, pow2}, stacks...)
+	results, err := b.turns(modes, b.example("callcost"))
+	if err != nil {
+		return err
+	}
+	b.row("mode", "create+release", "over bare", "set argument", "over bare", "enqueue", "over bare")
+	keys := []string{"create_release_ns", "set_argument_ns", "enqueue_ns"}
+	for i, m := range modes {
+		cells := []any{m.name}
+		for _, key := range keys {
+			get := func(r *result) float64 { return r.costs()[key] }
+			here, base := median(results[i], get), median(results[0], get)
+			cells = append(cells, fixed(here, 1), fmt.Sprintf("%+.1f", here-base))
+		}
+		b.row(cells...)
+	}
+	b.flush()
+	fmt.Println("\nBudgets: create+release without pool bare + 250, from the pool 600 in all, stack tags + 1500; argument bare + 15; enqueue bare + 150.")
+	return nil
+}
+
+// start compares programs that do nothing: alone, with the library preloaded, and under gpumemtop.
+func (b *bench) start() error {
+	const repeats = 100
+	nocl := b.example(filepath.Join("faults", "nocl"))
+	preload := "LD_PRELOAD=" + filepath.Join(b.root, "build", "libgpumemtop.so")
+	ways := []struct {
+		name string
+		env  []string
+		args []string
+	}{
+		{"bare", nil, []string{nocl}},
+		{"library preloaded", []string{preload}, []string{nocl}},
+		{"gpumemtop --headless", nil, []string{b.gpumemtop(), "--headless", "--policy", "futhark", "--", nocl}},
+	}
+	results := make([][]result, len(ways))
+	for range repeats {
+		for i, way := range ways {
+			cmd := exec.Command(way.args[0], way.args[1:]...)
+			cmd.Env = append(os.Environ(), way.env...)
+			cmd.Dir = b.temp
+			var r result
+			if err := r.execute(cmd); err != nil {
+				return err
+			}
+			results[i] = append(results[i], r)
+		}
+	}
+	b.row("way", "ms", "over bare")
+	for i, way := range ways {
+		milliseconds := func(r *result) float64 { return float64(r.wall) / float64(time.Millisecond) }
+		here, base := median(results[i], milliseconds), median(results[0], milliseconds)
+		b.row(way.name, fixed(here, 2), fmt.Sprintf("%+.2f", here-base))
+	}
+	b.flush()
+	return nil
+}
+
+// record shows the size of recordings, how fast events can come, and what gpumemtop itself takes.
+func (b *bench) record() error {
+	b.row("program", "policy", "wall s", "events", "events/s", "lost", "bytes on disk", "bytes/event", "peak MiB of gpumemtop")
+	for _, row := range []struct {
+		m    mode
+		args []string
+	}{
+		{futhark, []string{b.example("train")}},
+		{none, []string{b.example("churn"), "100000", "4K", "2"}},
+		{none, []string{b.example("churn"), "1000000", "4K", "2"}},
+		{futhark, []string{b.example("churn"), "1000000", "4K", "2"}},
+		{pow2, []string{b.example("churn"), "1000000", "4K", "2"}},
+	} {
+		r, err := b.once(row.m, row.args...)
+		if err != nil {
+			return err
+		}
+		name := filepath.Base(row.args[0])
+		if len(row.args) > 1 {
+			name += " " + row.args[1]
+		}
+		events := b.events(r.file)
+		b.row(name, row.m.name, fixed(r.wall.Seconds(), 2), counted(events), counted(events/r.wall.Seconds()), r.sum.Lost, r.bytes,
+			counted(float64(r.bytes)/events), fixed(float64(r.peak)/1024, 1))
+	}
+	b.flush()
+	return nil
+}
+
+// events asks gpumemtop how many events a recording holds; 0 when it cannot tell.
+func (b *bench) events(file string) float64 {
+	text, err := exec.Command(b.gpumemtop(), "report", "--format", "json", file).Output()
+	if err != nil {
+		return 0
+	}
+	var report struct {
+		Events float64 `json:"events"`
+	}
+	if json.Unmarshal(text, &report) != nil {
+		return 0
+	}
+	return report.Events
+}
+
+// parts runs the Go benchmarks, briefly.
+func (b *bench) parts() error {
+	cmd := exec.Command("go", "test", "-run", "^$", "-bench", ".", "-benchtime", "100ms", "-benchmem", "./allocator/...",
+		"./internal/wire/...", "./internal/trace/...", "./internal/model/...")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = b.root, os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("go test -bench: %w", err)
+	}
+	return nil
+}
+
+func fixed(value float64, digits int) string { return strconv.FormatFloat(value, 'f', digits, 64) }
+
+func percent(rate float64) string { return fixed(100*rate, 1) + " %" }
+
+// counted shows a figure that depends on the number of events, which may be unknown.
+func counted(value float64) string {
+	if math.IsNaN(value) || value <= 0 || value > 1e15 {
+		return "?"
+	}
+	if value < 100 {
+		return fixed(value, 1)
+	}
+	return fixed(value, 0)
+}

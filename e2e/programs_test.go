@@ -1,0 +1,203 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// program is a row of the table: it must behave under every policy as it does bare.
+type program struct {
+	name   string
+	args   []string
+	env    []string
+	mask   bool    // the output holds measured times: compare it with numbers masked
+	steady float64 // the least steady hit rate under a pooling policy
+	unseen bool    // makes no OpenCL call
+}
+
+// abc1 in MD5: the word that hashcat is to find.
+const hashOfABC1 = "23734cd52ad4a4fb877d8a1e26e5df5f"
+
+func examplePrograms() []program {
+	return []program{
+		{name: "stencil", args: []string{example("stencil"), "40", "8M"}, steady: 0.95},
+		{name: "pipeline", args: []string{example("pipeline"), "16", "4M"}, steady: 0.95},
+		{name: "train", args: []string{example("train"), "30"}, steady: 0.95},
+		{name: "frag", args: []string{example("frag"), "3", "16M"}},
+		{name: "multiqueue", args: []string{example("multiqueue"), "60", "256K"}},
+		{name: "threads", args: []string{example("threads"), "4", "500", "64K"}},
+		{name: "leak", args: []string{example("leak")}},
+		{name: "tiny", args: []string{example("tiny")}},
+		{name: "churn", args: []string{example("churn"), "20000", "4K", "2"}, steady: 0.95},
+		{name: "callcost", args: []string{example("callcost"), "200"}},
+		{name: "dynamic", args: []string{example("dynamic"), "libOpenCL.so.1"}},
+		{name: "forker", args: []string{fault("forker")}},
+		{name: "nocl", args: []string{fault("nocl")}, unseen: true},
+	}
+}
+
+func debianPrograms(t *testing.T) []program {
+	t.Helper()
+	home := t.TempDir() // hashcat keeps its compiled kernels there, from one row to the next
+	return []program{
+		{name: "clinfo", args: []string{"clinfo"}},
+		{name: "clpeak", args: []string{"clpeak", "--global-bandwidth"}, mask: true},
+		{name: "clblast", args: []string{"clblast_tuner_copy_fast", "-runs", "1"}, mask: true},
+		{
+			name: "hashcat", env: []string{"HOME=" + home, "XDG_DATA_HOME=" + home, "XDG_CACHE_HOME=" + home},
+			args: []string{
+				"hashcat", "-m", "0", "-a", "3", "--potfile-disable", "--force", "-w", "1", "-D", "1", "--quiet",
+				"--session", "e2e", hashOfABC1, "?l?l?l?d",
+			},
+		},
+	}
+}
+
+var (
+	number   = regexp.MustCompile(`[0-9]+(\.[0-9]+)?`)
+	spaces   = regexp.MustCompile(`[ \t]+`)
+	barMarks = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+)
+
+// masked replaces what a measurement changes from run to run: numbers, the width of the columns they stand in, and
+// colours that grade them.
+func masked(output []byte) []byte {
+	output = barMarks.ReplaceAll(output, nil)
+	output = number.ReplaceAll(output, []byte("N"))
+	return spaces.ReplaceAll(output, []byte(" "))
+}
+
+func TestMaskedKeepsWords(t *testing.T) {
+	got := string(masked([]byte("| 12 |   3.50 ms | \x1b[32mOK\x1b[0m\n")))
+	if got != "| N | N ms | OK\n" {
+		t.Errorf("masked: %q", got)
+	}
+}
+
+func (p *program) sameOutput(a, b []byte) bool {
+	if p.mask {
+		return bytes.Equal(masked(a), masked(b))
+	}
+	return bytes.Equal(a, b)
+}
+
+// TestProgramsBehaveAsBare is the main promise: unmodified programs, the same output and end under every policy.
+func TestProgramsBehaveAsBare(t *testing.T) {
+	table := []string{"program     mode     exit  equal  wall s  steady  driver creates  lost"}
+	for _, program := range append(examplePrograms(), debianPrograms(t)...) {
+		t.Run(program.name, func(t *testing.T) {
+			if _, err := exec.LookPath(program.args[0]); err != nil {
+				t.Fatalf("%v: make deps installs it", err)
+			}
+			table = append(table, program.compare(t)...)
+		})
+	}
+	t.Logf("\n%s", strings.Join(table, "\n"))
+}
+
+// compare runs the program in all modes and returns a line of the table for each.
+func (p *program) compare(t *testing.T) []string {
+	t.Helper()
+	first := run(t, command{args: p.args, env: p.env}) // compiles kernels that the later runs find compiled
+	bare := run(t, command{args: p.args, env: p.env})
+	lines := []string{fmt.Sprintf("%-11s %-8s %-5s %-6s %6.2f", p.name, "bare", bare, "", bare.wall.Seconds())}
+	if bare.code != 0 {
+		t.Fatalf("bare run: %s\n%s", bare, bare.stderr)
+	}
+	if !p.sameOutput(first.stdout, bare.stdout) {
+		t.Fatalf("two bare runs differ, so nothing can be compared:\n%s\n%s", first.stdout, bare.stdout)
+	}
+	for _, policy := range []string{"none", "futhark", "pow2"} {
+		result, sum := runUnder(t, policy, command{args: p.args, env: p.env})
+		equal := p.sameOutput(bare.stdout, result.stdout)
+		lines = append(lines, fmt.Sprintf("%-11s %-8s %-5s %-6v %6.2f  %5.1f%%  %14d  %4d", p.name, policy, result, equal,
+			result.wall.Seconds(), 100*sum.SteadyHitRate, sum.DriverCreates, sum.LostEvents))
+		if !equal {
+			t.Errorf("%s: output differs\nbare: %s\nhere: %s\nstderr: %s", policy, bare.stdout, result.stdout, result.stderr)
+		}
+		if !result.sameEnd(bare) {
+			t.Errorf("%s: ended with %s, bare with %s\nstderr: %s", policy, result, bare, result.stderr)
+		}
+		p.checkSummary(t, policy, sum)
+	}
+	return lines
+}
+
+func (p *program) checkSummary(t *testing.T, policy string, sum summary) {
+	t.Helper()
+	if sum.Policy != policy {
+		t.Errorf("summary names policy %q, asked for %q", sum.Policy, policy)
+	}
+	if sum.LostEvents != 0 {
+		t.Errorf("%s: %d events lost", policy, sum.LostEvents)
+	}
+	if seen := len(sum.Processes) > 0; seen == p.unseen {
+		t.Errorf("%s: %d processes in the summary", policy, len(sum.Processes))
+	}
+	if policy == "none" {
+		if sum.Hits != 0 {
+			t.Errorf("none: %d hits from a policy that does not cache", sum.Hits)
+		}
+		return
+	}
+	if sum.SteadyHitRate < p.steady {
+		t.Errorf("%s: steady hit rate %.3f, want at least %.2f", policy, sum.SteadyHitRate, p.steady)
+	}
+	if p.steady > 0 && sum.DriverCreates >= sum.Hits {
+		t.Errorf("%s: %d driver creates for %d hits", policy, sum.DriverCreates, sum.Hits)
+	}
+}
+
+// A program reaches OpenCL by whatever name the library has; the pool must be there each time.
+func TestDynamicallyLoadedLibraryIsCaught(t *testing.T) {
+	library, err := exec.Command("sh", "-c", "ldd "+example("tiny")+" | awk '/libOpenCL/ { print $3 }'").Output()
+	if err != nil || len(bytes.TrimSpace(library)) == 0 {
+		t.Fatalf("where is libOpenCL? %v", err)
+	}
+	for _, name := range []string{"libOpenCL.so", "libOpenCL.so.1", string(bytes.TrimSpace(library))} {
+		t.Run(name, func(t *testing.T) {
+			bare := runBare(t, example("dynamic"), name)
+			result, sum := runUnder(t, "futhark", command{args: []string{example("dynamic"), name}})
+			if !result.sameEnd(bare) || !bytes.Equal(result.stdout, bare.stdout) {
+				t.Errorf("ended with %s and %q, bare %s and %q", result, result.stdout, bare, bare.stdout)
+			}
+			// It creates 20 buffers, one after the other.
+			if sum.Hits+sum.Misses != 20 || sum.Hits < 15 {
+				t.Errorf("%d hits and %d misses, want 20 requests, most of them hits", sum.Hits, sum.Misses)
+			}
+		})
+	}
+}
+
+func TestPolicyNoneCountsWithoutPooling(t *testing.T) {
+	_, sum := runUnder(t, "none", command{args: []string{example("leak"), "5", "1M"}})
+	if sum.DriverCreates != 20 || sum.DriverReleases != 15 {
+		t.Errorf("%d driver creates and %d releases, want 20 and 15: leak creates 20 buffers and loses 5", sum.DriverCreates, sum.DriverReleases)
+	}
+	if sum.PeakInUse != 5<<20 {
+		t.Errorf("peak in use %d bytes, want %d: at the end all five are lost", sum.PeakInUse, 5<<20)
+	}
+}
+
+func TestNoOpenCLIsSaid(t *testing.T) {
+	result, sum := runUnder(t, "futhark", command{args: []string{fault("nocl")}})
+	if !regexp.MustCompile(`(?i)no OpenCL`).Match(result.stderr) {
+		t.Errorf("stderr does not say that no OpenCL call was seen:\n%s", result.stderr)
+	}
+	if sum.Hits+sum.Misses+sum.DriverCreates != 0 {
+		t.Errorf("counts of a program without OpenCL: %+v", sum)
+	}
+}
+
+// The library does nothing outside a run of gpumemtop.
+func TestPreloadWithoutSessionIsTransparent(t *testing.T) {
+	bare := runBare(t, example("tiny"))
+	result := run(t, command{args: []string{example("tiny")}, env: []string{"LD_PRELOAD=" + root + "/build/libgpumemtop.so"}})
+	if !result.sameEnd(bare) || !bytes.Equal(result.stdout, bare.stdout) || len(result.stderr) != 0 {
+		t.Errorf("with the library alone: %s, %q, stderr %q", result, result.stdout, result.stderr)
+	}
+}

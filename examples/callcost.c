@@ -1,0 +1,99 @@
+/*
+ * callcost: measures what single calls cost: clSetKernelArg, an enqueue of one work item, and a pair of create and
+ * release. The figures go to stderr, one JSON object: the median of several batches, in ns.
+ *
+ *	callcost [-t] [ITERATIONS] [SIZE]     ITERATIONS: calls in a batch; SIZE: bytes of the buffers
+ */
+#include "common.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { BATCHES = 15, ENQUEUES_PER_FINISH = 100 };
+
+static const char *const source = "__kernel void add(__global uint *value, uint more) { value[0] += more; }\n";
+
+struct subject {
+	struct gpu gpu;
+	cl_kernel kernel;
+	cl_mem buffer;
+	size_t calls, size;
+};
+
+static __attribute__((noinline)) cl_mem create_measured(const struct gpu *gpu, size_t size)
+{
+	cl_int status;
+	cl_mem buffer = clCreateBuffer(gpu->context, CL_MEM_READ_WRITE, size, NULL, &status);
+	CHECK(status);
+	return buffer;
+}
+
+static void set_arguments(const struct subject *subject)
+{
+	for (size_t i = 0; i < subject->calls; i++)
+		CHECK(clSetKernelArg(subject->kernel, 0, sizeof(cl_mem), &subject->buffer));
+}
+
+/* The finish every so often is part of the price: a queue that only grows measures the queue. */
+static void enqueue(const struct subject *subject)
+{
+	for (size_t i = 1; i <= subject->calls; i++) {
+		gpu_run(&subject->gpu, subject->kernel, 1);
+		if (i % ENQUEUES_PER_FINISH == 0)
+			CHECK(clFinish(subject->gpu.queue));
+	}
+	CHECK(clFinish(subject->gpu.queue));
+}
+
+static void create_and_release(const struct subject *subject)
+{
+	for (size_t i = 0; i < subject->calls; i++)
+		CHECK(clReleaseMemObject(create_measured(&subject->gpu, subject->size)));
+}
+
+static int compare(const void *left, const void *right)
+{
+	double a = *(const double *)left, b = *(const double *)right;
+	return (a > b) - (a < b);
+}
+
+/* Median ns per call over the batches; the first, which warms up, does not count. */
+static double measure(const struct subject *subject, void (*batch)(const struct subject *))
+{
+	double costs[BATCHES];
+	batch(subject);
+	for (int i = 0; i < BATCHES; i++) {
+		uint64_t start = now_ns();
+		batch(subject);
+		costs[i] = (double)(now_ns() - start) / (double)subject->calls;
+	}
+	qsort(costs, BATCHES, sizeof *costs, compare);
+	return costs[BATCHES / 2];
+}
+
+int main(int argc, char **argv)
+{
+	struct arguments arguments = arguments_read(argc, argv, "[ITERATIONS] [SIZE]", 2);
+	struct subject subject = {.calls = arguments_count(&arguments, 0, 5000)};
+	subject.size = arguments_size(&arguments, 1, 4096);
+	subject.gpu = gpu_open(0);
+	cl_program program = gpu_build(&subject.gpu, source);
+	subject.kernel = gpu_kernel(program, "add");
+	subject.buffer = create_measured(&subject.gpu, sizeof(cl_uint));
+	cl_uint zero = 0, one = 1;
+	CHECK(clEnqueueWriteBuffer(subject.gpu.queue, subject.buffer, CL_TRUE, 0, sizeof zero, &zero, 0, NULL, NULL));
+	gpu_arguments(subject.kernel, sizeof(cl_mem), &subject.buffer, sizeof one, &one, (size_t)0);
+
+	double argument = measure(&subject, set_arguments);
+	double launch = measure(&subject, enqueue);
+	double pair = measure(&subject, create_and_release);
+	fprintf(stderr, "{\"set_argument_ns\":%.1f,\"enqueue_ns\":%.1f,\"create_release_ns\":%.1f}\n", argument, launch,
+		pair);
+	uint64_t hash = checksum_buffer(CHECKSUM_START, &subject.gpu, subject.buffer, sizeof(cl_uint));
+	CHECK(clReleaseMemObject(subject.buffer));
+	CHECK(clReleaseKernel(subject.kernel));
+	CHECK(clReleaseProgram(program));
+	gpu_close(&subject.gpu);
+	print_checksum(&arguments, hash);
+	return EXIT_SUCCESS;
+}
