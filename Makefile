@@ -29,7 +29,7 @@ WARNINGS := -Wall -Wextra -Werror -Wpedantic -Wshadow -Wstrict-prototypes -Wmiss
 	-Wformat=2
 EXAMPLE_FLAGS := -std=c11 -O2 -g $(WARNINGS)
 SHIM_FLAGS := -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -pthread $(WARNINGS)
-SHIM_LINK := -shared -Wl,--version-script=shim/shim.map -Wl,-z,now -Wl,-z,defs -ldl
+SHIM_LINK := -shared -static-libgcc -Wl,--version-script=shim/shim.map -Wl,-z,now -Wl,-z,defs -Wl,-Bsymbolic-functions -ldl
 
 SHIM_SOURCES := $(wildcard shim/*.c)
 SHIM_HEADERS := $(wildcard shim/*.h shim/*.def) internal/wire/event.h

@@ -43,7 +43,7 @@ func (g *ghosts) remember(class Class, tag Tag, size uint64, reason wire.Evict) 
 }
 
 // blame returns why a block that would have served is gone, and forgets it: the next one may be blamed on another.
-func (g *ghosts) blame(r rule, class Class, req *Request, l *limits) (wire.Miss, bool) {
+func (g *ghosts) blame(r rule, class Class, req Request, l *limits) (wire.Miss, bool) {
 	i := r.find(&g.shelf, class, req, l)
 	if i == 0 {
 		return wire.MissNone, false

@@ -60,20 +60,20 @@ func (p *pool) Name() string { return p.name }
 func (p *pool) Plan(req Request, out []Eviction) (Plan, []Eviction) {
 	req.Size = max(req.Size, 1)
 	if p.rule == nil {
-		return p.create(&req, req.Size, wire.MissPolicy), out
+		return p.create(req, req.Size, wire.MissPolicy), out
 	}
-	if i := p.rule.find(&p.free, req.Class, &req, &p.limits); i != 0 {
+	if i := p.rule.find(&p.free, req.Class, req, &p.limits); i != 0 {
 		e := &p.entries[i]
 		p.unshelve(i)
 		p.stats.BytesCached -= e.size
 		e.state, e.was, e.wanted = planned, cached, req.Size
 		return Plan{Hit: true, Block: p.block(i), Size: e.size, Tag: req.Tag}, out
 	}
-	return p.create(&req, p.rule.grant(&req, &p.limits), p.reason(&req)), out
+	return p.create(req, p.rule.grant(req, &p.limits), p.reason(req)), out
 }
 
 // create reserves an entry for a block that the driver is to make.
-func (p *pool) create(req *Request, size uint64, reason wire.Miss) Plan {
+func (p *pool) create(req Request, size uint64, reason wire.Miss) Plan {
 	i := p.newEntry()
 	e := &p.entries[i]
 	e.size, e.wanted, e.tag, e.class = size, req.Size, req.Tag, req.Class
@@ -84,7 +84,7 @@ func (p *pool) create(req *Request, size uint64, reason wire.Miss) Plan {
 
 // reason says why a request found no block. What stands first here could have been had: in flight before evicted,
 // evicted before too large, and so on.
-func (p *pool) reason(req *Request) wire.Miss {
+func (p *pool) reason(req Request) wire.Miss {
 	if p.rule.find(&p.warm, req.Class, req, &p.limits) != 0 {
 		return wire.MissCooling
 	}

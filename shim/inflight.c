@@ -223,13 +223,13 @@ static struct cooling {
 	uint64_t contextnumber;
 	struct gmt_uses uses;
 } *cooling;
-static size_t cooling_capacity, cooling_first;
+static size_t cooling_capacity /* a power of two */, cooling_first;
 static _Atomic size_t cooling_count;
 static pthread_mutex_t cooling_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static struct cooling *cooling_at(size_t i)
 {
-	return &cooling[(cooling_first + i) % cooling_capacity];
+	return &cooling[(cooling_first + i) & (cooling_capacity - 1)];
 }
 
 static bool cooling_grow(void)
@@ -265,7 +265,7 @@ void gmt_cooling_add(uint64_t block, uint64_t size, uint32_t tag, const struct g
 static bool next_cooled(struct cooling *out)
 {
 	*out = *cooling_at(0);
-	cooling_first = (cooling_first + 1) % cooling_capacity;
+	cooling_first = (cooling_first + 1) & (cooling_capacity - 1);
 	size_t count = atomic_load(&cooling_count) - 1;
 	bool done = gmt_uses_state(&out->uses, NULL) == GMT_FLIGHT_DONE;
 	if (!done)

@@ -1,0 +1,243 @@
+/*
+ * fake_core.c: a C stand-in for the Go core, so that sanitizers can look at the shim without a Go runtime. Blocks are
+ * powers of two, handed out last in first out. Knobs come from the environment:
+ *
+ *   FAKE_CORE_FAIL_AT=N      the Nth call and all after it fail
+ *   FAKE_CORE_START_FAILS=1  start fails
+ *   FAKE_CORE_EVICT=1        freed blocks are not kept
+ *   FAKE_CORE_HASTY=1        blocks in use by queued commands are handed out: what a correct pool must never do
+ */
+#include "../core.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define BLOCKS 65536u
+
+enum state { NOTHING, PLANNED, USED, COOLING, FREE, EVICTED };
+
+struct block {
+	uint64_t number, size, handle;
+	uint32_t class, tag;
+	enum state state;
+	uint64_t since; /* orders free blocks */
+};
+
+static struct {
+	pthread_mutex_t mutex;
+	struct block block[BLOCKS]; /* by number modulo BLOCKS */
+	uint64_t numbers, clock, calls;
+	uint64_t lowest; /* no block below is anything but NOTHING */
+	uint8_t dropped[65536]; /* classes */
+	unsigned long fail_at;
+	int evict, hasty;
+} core = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+EXPORT gmt_core_start_fn gmt_core_start;
+EXPORT gmt_core_plan_fn gmt_core_plan;
+EXPORT gmt_core_commit_fn gmt_core_commit;
+EXPORT gmt_core_abort_fn gmt_core_abort;
+EXPORT gmt_core_free_fn gmt_core_free;
+EXPORT gmt_core_cooled_fn gmt_core_cooled;
+EXPORT gmt_core_forget_fn gmt_core_forget;
+EXPORT gmt_core_drain_fn gmt_core_drain;
+EXPORT gmt_core_drop_class_fn gmt_core_drop_class;
+EXPORT gmt_core_more_fn gmt_core_more;
+
+static void wrong(const char *what)
+{
+	fprintf(stderr, "fake core: %s\n", what);
+	abort();
+}
+
+static int32_t enter(void)
+{
+	pthread_mutex_lock(&core.mutex);
+	core.calls++;
+	return core.fail_at && core.calls >= core.fail_at ? -1 : 0;
+}
+
+static int32_t leave(int32_t result)
+{
+	pthread_mutex_unlock(&core.mutex);
+	return result;
+}
+
+static struct block *find(uint64_t number, enum state state, const char *complaint)
+{
+	struct block *b = &core.block[number % BLOCKS];
+	if (b->number != number || b->state != state)
+		wrong(complaint);
+	return b;
+}
+
+static int number_from(const char *name)
+{
+	const char *text = getenv(name);
+	return text ? atoi(text) : 0;
+}
+
+int32_t gmt_core_start(const struct gmtconfig *config, const struct gmt_callbacks *callbacks, int32_t socket)
+{
+	if (!config || !callbacks || socket < 0)
+		wrong("started without what it needs");
+	core.fail_at = (unsigned long)number_from("FAKE_CORE_FAIL_AT");
+	core.evict = number_from("FAKE_CORE_EVICT");
+	core.hasty = number_from("FAKE_CORE_HASTY");
+	core.lowest = 1;
+	return number_from("FAKE_CORE_START_FAILS") ? -1 : 0;
+}
+
+static uint64_t rounded(uint64_t size, uint64_t max)
+{
+	uint64_t power = 1;
+	while (power < size)
+		power *= 2;
+	return max && power > max ? size : power;
+}
+
+static struct block *best(uint64_t size, uint32_t class, int any)
+{
+	struct block *found = NULL;
+	for (uint64_t n = core.lowest; n <= core.numbers; n++) {
+		struct block *b = &core.block[n % BLOCKS];
+		if (b->state == NOTHING && n == core.lowest)
+			core.lowest++;
+		int fits = b->state == FREE && (any || (b->size == size && b->class == class));
+		if (fits && (!found || b->since > found->since))
+			found = b;
+	}
+	return found;
+}
+
+int32_t gmt_core_plan(const struct gmt_request *request, struct gmt_plan *plan, struct gmt_evictions *evictions)
+{
+	(void)evictions;
+	if (enter() != 0)
+		return leave(-1);
+	uint64_t size = rounded(request->size, request->max);
+	struct block *b = best(size, request->class, 0);
+	int hit = b != NULL;
+	if (!b) {
+		b = &core.block[++core.numbers % BLOCKS];
+		if (b->state != NOTHING)
+			wrong("more blocks than the table holds");
+		*b = (struct block){.number = core.numbers, .size = size, .class = request->class};
+	}
+	b->tag = request->tag;
+	b->state = hit ? USED : PLANNED;
+	*plan = (struct gmt_plan){b->number, b->size, b->handle, b->tag, (uint8_t)hit, hit ? GMT_MISS_NONE : GMT_MISS_COLD};
+	return leave(0);
+}
+
+int32_t gmt_core_commit(const struct gmt_plan *plan, uint64_t handle)
+{
+	if (enter() != 0)
+		return leave(-1);
+	struct block *b = find(plan->block, PLANNED, "commit of a block that was not planned");
+	b->handle = handle;
+	b->state = USED;
+	return leave(0);
+}
+
+int32_t gmt_core_abort(const struct gmt_plan *plan)
+{
+	if (enter() != 0)
+		return leave(-1);
+	find(plan->block, PLANNED, "abort of a block that was not planned")->state = NOTHING;
+	return leave(0);
+}
+
+static void put_out(struct gmt_evictions *out, struct block *b, enum gmtevict reason)
+{
+	out->list[out->count++] = (struct gmt_eviction){b->number, b->size, b->handle, b->tag, (uint8_t)reason};
+	b->state = NOTHING;
+}
+
+int32_t gmt_core_free(uint64_t block, uint32_t busy, int64_t time, struct gmt_evictions *evictions)
+{
+	(void)time;
+	if (enter() != 0)
+		return leave(-1);
+	struct block *b = find(block, USED, "free of a block that is not in use");
+	b->state = busy && !core.hasty ? COOLING : FREE;
+	b->since = ++core.clock;
+	if (core.evict || core.dropped[b->class % 65536])
+		put_out(evictions, b, core.evict ? GMT_EVICT_POLICY : GMT_EVICT_CONTEXT);
+	return leave(0);
+}
+
+int32_t gmt_core_cooled(uint64_t block, int64_t time, struct gmt_evictions *evictions)
+{
+	(void)time, (void)evictions;
+	if (enter() != 0)
+		return leave(-1);
+	struct block *b = &core.block[block % BLOCKS];
+	if (b->number == block && b->state == COOLING) { /* else it was drained meanwhile */
+		b->state = FREE;
+		b->since = ++core.clock;
+	}
+	return leave(0);
+}
+
+int32_t gmt_core_forget(uint64_t block)
+{
+	if (enter() != 0)
+		return leave(-1);
+	find(block, USED, "forget of a block that is not in use")->state = NOTHING;
+	return leave(0);
+}
+
+/* One block at a time: the caller tries again after each. */
+int32_t gmt_core_drain(uint64_t need, struct gmt_evictions *evictions)
+{
+	(void)need;
+	if (enter() != 0)
+		return leave(-1);
+	struct block *b = best(0, 0, 1);
+	for (uint64_t n = core.lowest; !b && n <= core.numbers; n++)
+		if (core.block[n % BLOCKS].state == COOLING)
+			b = &core.block[n % BLOCKS];
+	if (b)
+		put_out(evictions, b, GMT_EVICT_DRAIN);
+	return leave(0);
+}
+
+static void evict_marked(struct gmt_evictions *evictions)
+{
+	evictions->count = evictions->more = 0;
+	for (uint64_t n = core.lowest; n <= core.numbers; n++) {
+		struct block *b = &core.block[n % BLOCKS];
+		if (b->state != EVICTED)
+			continue;
+		if (evictions->count == GMT_EVICTIONS_MAX) {
+			evictions->more = 1;
+			return;
+		}
+		put_out(evictions, b, GMT_EVICT_CONTEXT);
+	}
+}
+
+int32_t gmt_core_drop_class(uint32_t class, struct gmt_evictions *evictions)
+{
+	if (enter() != 0)
+		return leave(-1);
+	core.dropped[class % 65536] = 1;
+	for (uint64_t n = core.lowest; n <= core.numbers; n++) {
+		struct block *b = &core.block[n % BLOCKS];
+		if (b->class == class && (b->state == FREE || b->state == COOLING))
+			b->state = EVICTED;
+	}
+	evict_marked(evictions);
+	return leave(0);
+}
+
+int32_t gmt_core_more(struct gmt_evictions *evictions)
+{
+	if (enter() != 0)
+		return leave(-1);
+	evict_marked(evictions);
+	return leave(0);
+}

@@ -1,0 +1,98 @@
+/* fake_objects.h: the fake driver's insides. Everything is under one recursive lock. */
+#ifndef FAKE_OBJECTS_H
+#define FAKE_OBJECTS_H
+
+#include "fake_driver.h"
+
+enum fake_type { FAKE_DEVICE, FAKE_PROGRAM, FAKE_CONTEXT, FAKE_QUEUE, FAKE_MEMORY, FAKE_KERNEL, FAKE_EVENT, FAKE_TYPES };
+
+struct fake_object {
+	uint32_t magic;
+	enum fake_type type;
+	uint32_t references; /* the program's */
+	uint32_t holds;      /* of other objects and of queued commands */
+	struct fake_object *next;
+};
+
+struct _cl_context {
+	struct fake_object object;
+};
+
+struct fake_callback {
+	struct fake_callback *next;
+	void(CL_CALLBACK *notify)(cl_mem, void *);
+	void *data;
+};
+
+struct _cl_mem {
+	struct fake_object object;
+	cl_context context;
+	cl_mem parent;
+	cl_mem_flags flags;
+	size_t size, element;
+	uint64_t owner;   /* counts fake_hand_out */
+	uint32_t pending; /* commands that use it, or parts of it */
+	uint32_t maps;
+	struct fake_callback *callbacks; /* latest first */
+	void *storage;
+};
+
+#define FAKE_USES 4
+struct fake_command {
+	struct fake_command *next, *previous;
+	cl_command_queue queue;
+	bool barrier;      /* everything behind it waits for it */
+	bool after_all;    /* it waits for everything before it */
+	unsigned memories;
+	cl_mem memory[FAKE_USES];
+	uint64_t owner[FAKE_USES];
+	cl_uint waits;
+	cl_event *wait;
+	cl_event event;
+	uint64_t visited;
+};
+
+struct _cl_command_queue {
+	struct fake_object object;
+	cl_context context;
+	cl_command_queue_properties properties;
+	struct fake_command *first, *last;
+	cl_command_queue sibling; /* all queues that are alive */
+};
+
+struct _cl_event {
+	struct fake_object object;
+	cl_context context; /* of a user event */
+	struct fake_command *command; /* NULL: complete, or a user event */
+	cl_int status;
+};
+
+#define FAKE_ARGUMENTS 4 /* three memory objects and eight bytes of something else */
+struct _cl_kernel {
+	struct fake_object object;
+	cl_context context;
+	cl_mem memory[FAKE_ARGUMENTS - 1];
+};
+
+void fake_lock(void);
+void fake_unlock(void *unused);
+#define FAKE_LOCKED                                                                                                    \
+	int fake_guard __attribute__((cleanup(fake_unlock), unused)) = (fake_lock(), 0)
+
+void fake_fail(const char *what) __attribute__((noreturn));
+void *fake_new(enum fake_type type, size_t size);
+/* Aborts for a handle that is dead; false for NULL and other types. */
+bool fake_alive(const void *handle, enum fake_type type);
+void fake_hold(void *object);
+void fake_drop(void *object); /* undoes fake_hold */
+cl_int fake_retain(void *handle, enum fake_type type, cl_int invalid);
+cl_int fake_release(void *handle, enum fake_type type, cl_int invalid);
+cl_int fake_answer(const void *value, size_t size, size_t room, void *out, size_t *needed);
+cl_int fake_submit(cl_command_queue queue, cl_bool blocking, unsigned count, const cl_mem *memories, cl_uint waits,
+		   const cl_event *list, cl_event *event);
+cl_mem fake_root(cl_mem memory);
+void fake_queue_ends(cl_command_queue queue);
+void fake_memory_ends(cl_mem memory);
+void *fake_extension(const char *name);
+
+#endif
