@@ -21,6 +21,7 @@ struct table {
 	_Atomic(struct gmt_object *) *buckets;
 	uint32_t mask;
 	size_t entry;
+	size_t cleared; /* bytes of a new entry that are set to 0 */
 	_Atomic uint64_t numbers;
 	struct stripe {
 		_Atomic uint32_t lock;
@@ -29,14 +30,15 @@ struct table {
 	} stripe[STRIPES];
 };
 
-#define TABLE(name, type, size)                                                                                        \
+#define TABLE(name, type, size, clear)                                                                                 \
 	static _Atomic(struct gmt_object *) name##_buckets[size];                                                     \
-	static struct table name = {.buckets = name##_buckets, .mask = (size)-1, .entry = sizeof(struct type)}
+	static struct table name = {                                                                                  \
+		.buckets = name##_buckets, .mask = (size)-1, .entry = sizeof(struct type), .cleared = (clear)}
 
-TABLE(contexts, gmt_context, 256);
-TABLE(queues, gmt_queue, 1024);
-TABLE(kernels, gmt_kernel, 4096);
-TABLE(memories, gmt_memory, 1 << 18);
+TABLE(contexts, gmt_context, 256, sizeof(struct gmt_context));
+TABLE(queues, gmt_queue, 1024, sizeof(struct gmt_queue));
+TABLE(kernels, gmt_kernel, 4096, sizeof(struct gmt_kernel));
+TABLE(memories, gmt_memory, 1 << 18, offsetof(struct gmt_memory, uses.use)); /* uses.count says what is valid behind */
 
 static uint32_t hash(const void *handle)
 {
@@ -122,7 +124,7 @@ static struct gmt_object *add(struct table *t, const void *handle)
 	gmt_lock(&stripe->lock);
 	struct gmt_object *o = take_free(t, stripe);
 	if (o) {
-		memset((char *)o + sizeof *o, 0, t->entry - sizeof *o);
+		memset((char *)o + sizeof *o, 0, t->cleared - sizeof *o);
 		o->number = atomic_fetch_add_explicit(&t->numbers, 1, memory_order_relaxed) + 1;
 		struct gmt_object *first = atomic_load_explicit(&t->buckets[bucket], memory_order_relaxed);
 		struct gmt_object *stale = first ? walk(t, bucket, handle, UINT32_MAX) : NULL;

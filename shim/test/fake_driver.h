@@ -30,17 +30,17 @@ struct fake {
 	_Atomic uint64_t finishes, flushes, waits, markers, barriers;
 	_Atomic uint64_t hazards;          /* commands that may run beside an earlier owner's on the same memory */
 };
-extern struct fake fake;
+extern GMT_HOOK struct fake fake;
 
-cl_device_id fake_device(void);
-cl_program fake_program(void);
+GMT_HOOK cl_device_id fake_device(void);
+GMT_HOOK cl_program fake_program(void);
 /* Completes up to count commands of a queue, oldest first; returns how many it could. */
-unsigned fake_complete(cl_command_queue queue, unsigned count);
+GMT_HOOK unsigned fake_complete(cl_command_queue queue, unsigned count);
 /* The same for all queues, also of those that the program has released. */
-void fake_complete_all(void);
+GMT_HOOK void fake_complete_all(void);
 /* The program has just been given memory: uses from here on belong to a new owner. */
-void fake_hand_out(cl_mem memory);
+GMT_HOOK void fake_hand_out(cl_mem memory);
 /* Bytes of the driver's own object. */
-size_t fake_size(cl_mem memory);
+GMT_HOOK size_t fake_size(cl_mem memory);
 
 #endif

@@ -1,0 +1,393 @@
+/* harness.c: the session's side, and the runner. */
+#define _GNU_SOURCE
+#include "harness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TESTS_MAX 256
+#define REGION_SIZE (GMT_RINGS_OFFSET + (size_t)GMT_RINGS * sizeof(struct gmtring))
+
+static struct {
+	const char *name;
+	void (*run)(void);
+} tests[TESTS_MAX];
+static unsigned test_count;
+static char directory[64];
+
+static struct {
+	int listener;
+	struct gmtregion *region;
+	pthread_mutex_t mutex;
+	pthread_t reader;
+	_Atomic bool stop;
+	struct gmtevent *event; /* payload slots included, so that texts follow their event */
+	bool *payload;
+	size_t count, room;
+} session = {.listener = -1, .mutex = PTHREAD_MUTEX_INITIALIZER};
+
+struct world world;
+
+void test_add(const char *name, void (*run)(void))
+{
+	if (test_count == TESTS_MAX)
+		abort();
+	tests[test_count].name = name;
+	tests[test_count++].run = run;
+}
+
+void test_fail(const char *file, int line, const char *what, long long got, long long want)
+{
+	const char *slash = strrchr(file, '/');
+	fprintf(stderr, "%s:%d: %s is %lld, not %lld\n", slash ? slash + 1 : file, line, what, got, want);
+	_exit(1);
+}
+
+static void path_to(char *out, size_t size, const char *name)
+{
+	if (snprintf(out, size, "%s/%s", directory, name) >= (int)size)
+		abort();
+}
+
+static void write_config(struct options options)
+{
+	struct gmtconfig config = {
+		.magic = GMT_MAGIC,
+		.version = options.otherversion ? GMT_VERSION + 1 : GMT_VERSION,
+		.tagmode = options.tagmode,
+		.stackdepth = 16,
+		.waitms = options.waitms,
+		.uses = !options.nouses,
+		.pooling = !options.observe,
+		.policy = "fake",
+	};
+	char path[128];
+	path_to(path, sizeof path, GMT_CONFIG_NAME);
+	FILE *file = fopen(path, "w");
+	CHECK(file && fwrite(&config, sizeof config, 1, file) == 1);
+	CHECK(fclose(file) == 0);
+}
+
+static void link_core(void)
+{
+	char program[512], core[600], path[128];
+	ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+	CHECK(n > 0);
+	program[n] = 0;
+	*strrchr(program, '/') = 0;
+	snprintf(core, sizeof core, "%s/%s", program, GMT_CORE_NAME);
+	path_to(path, sizeof path, GMT_CORE_NAME);
+	CHECK(symlink(core, path) == 0);
+}
+
+void session_open(struct options options)
+{
+	write_config(options);
+	link_core();
+	CHECK(setenv(GMT_SESSION_ENV, directory, 1) == 0);
+	if (options.nosocket)
+		return;
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	path_to(address.sun_path, sizeof address.sun_path, GMT_SOCKET_NAME);
+	session.listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	CHECK(session.listener >= 0);
+	CHECK(bind(session.listener, (struct sockaddr *)&address, sizeof address) == 0);
+	CHECK(listen(session.listener, 8) == 0);
+}
+
+static int receive_region(int fd)
+{
+	struct gmthello hello;
+	struct iovec data = {&hello, sizeof hello};
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+	CHECK(recvmsg(fd, &message, MSG_CMSG_CLOEXEC) == (ssize_t)sizeof hello);
+	CHECK(hello.magic == GMT_MAGIC && hello.version == GMT_VERSION && hello.pid != 0);
+	CHECK(hello.arguments > 0 && hello.arguments <= sizeof hello.text);
+	struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+	CHECK(rights && rights->cmsg_type == SCM_RIGHTS);
+	int region;
+	memcpy(&region, CMSG_DATA(rights), sizeof region);
+	return region;
+}
+
+static bool connected(void)
+{
+	if (session.region)
+		return true;
+	int fd = session.listener < 0 ? -1 : accept4(session.listener, NULL, NULL, SOCK_CLOEXEC);
+	if (fd < 0)
+		return false;
+	int memory = receive_region(fd); /* fd stays open: the target's end must not see us go */
+	session.region = mmap(NULL, REGION_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+	CHECK(session.region != MAP_FAILED);
+	CHECK(session.region->magic == GMT_MAGIC && session.region->rings == GMT_RINGS);
+	close(memory);
+	return true;
+}
+
+static struct gmtring *ring_at(unsigned i)
+{
+	return (struct gmtring *)(void *)((char *)session.region + GMT_RINGS_OFFSET + i * sizeof(struct gmtring));
+}
+
+static void keep(const struct gmtevent *event, bool payload)
+{
+	if (session.count == session.room) {
+		session.room = session.room ? 2 * session.room : 4096;
+		session.event = realloc(session.event, session.room * sizeof *session.event);
+		session.payload = realloc(session.payload, session.room * sizeof *session.payload);
+		CHECK(session.event && session.payload);
+	}
+	session.event[session.count] = *event;
+	session.payload[session.count++] = payload;
+}
+
+static bool has_payload(uint16_t kind)
+{
+	return (kind >= GMT_KIND_PROCESS && kind <= GMT_KIND_DEVICE && kind != GMT_KIND_THREAD) || kind == GMT_KIND_KERNEL ||
+	       kind == GMT_KIND_LIMIT || kind == GMT_KIND_DIAG;
+}
+
+static void read_ring(struct gmtring *ring)
+{
+	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE), at = ring->tail;
+	CHECK(head - at <= GMT_RING_EVENTS);
+	while (at < head) {
+		struct gmtevent event = ring->events[at++ % GMT_RING_EVENTS];
+		CHECK(event.kind > GMT_KIND_NONE && event.kind <= GMT_KIND_EXIT);
+		keep(&event, false);
+		uint64_t slots = has_payload(event.kind) ? (event.size + sizeof event - 1) / sizeof event : 0;
+		CHECK(at + slots <= head);
+		while (slots-- > 0)
+			keep(&ring->events[at++ % GMT_RING_EVENTS], true);
+	}
+	__atomic_store_n(&ring->tail, at, __ATOMIC_RELEASE);
+}
+
+bool session_read(void)
+{
+	pthread_mutex_lock(&session.mutex);
+	bool there = connected();
+	for (unsigned i = 0; there && i < GMT_RINGS; i++)
+		read_ring(ring_at(i));
+	pthread_mutex_unlock(&session.mutex);
+	return there;
+}
+
+static void *reading(void *unused)
+{
+	(void)unused;
+	const struct timespec pause = {.tv_nsec = 200000};
+	while (!atomic_load(&session.stop)) {
+		session_read();
+		nanosleep(&pause, NULL);
+	}
+	return NULL;
+}
+
+void session_start(void)
+{
+	CHECK(pthread_create(&session.reader, NULL, reading, NULL) == 0);
+}
+
+void session_stop(void)
+{
+	atomic_store(&session.stop, true);
+	pthread_join(session.reader, NULL);
+	session_read();
+}
+
+const struct gmtregion *session_region(void)
+{
+	return session_read() ? session.region : NULL;
+}
+
+struct ring_totals session_totals(void)
+{
+	struct ring_totals totals = {0};
+	pthread_mutex_lock(&session.mutex);
+	CHECK(connected());
+	for (unsigned i = 0; i < GMT_RINGS; i++) {
+		struct gmtring *ring = ring_at(i);
+		totals.events += __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+		totals.lost += __atomic_load_n(&ring->lost, __ATOMIC_RELAXED);
+		totals.lostuses += __atomic_load_n(&ring->lostuses, __ATOMIC_RELAXED);
+		totals.waits += __atomic_load_n(&ring->waits, __ATOMIC_RELAXED);
+		totals.used += ring->head > 0;
+	}
+	pthread_mutex_unlock(&session.mutex);
+	return totals;
+}
+
+size_t events(enum gmtkind kind)
+{
+	size_t count = 0;
+	session_read();
+	for (size_t i = 0; i < session.count; i++)
+		count += !session.payload[i] && session.event[i].kind == kind;
+	return count;
+}
+
+static const struct gmtevent *find_last(enum gmtkind kind)
+{
+	session_read();
+	for (size_t i = session.count; i-- > 0;)
+		if (!session.payload[i] && session.event[i].kind == kind)
+			return &session.event[i];
+	return NULL;
+}
+
+struct gmtevent last_event(enum gmtkind kind)
+{
+	const struct gmtevent *event = find_last(kind);
+	return event ? *event : (struct gmtevent){0};
+}
+
+const char *last_text(enum gmtkind kind)
+{
+	static char text[GMT_PAYLOAD_MAX + 1];
+	const struct gmtevent *event = find_last(kind);
+	size_t length = event && event->size <= GMT_PAYLOAD_MAX ? event->size : 0;
+	if (length)
+		memcpy(text, event + 1, length);
+	text[length] = 0;
+	return text;
+}
+
+static size_t count_by(enum gmtkind kind, int op, int outcome)
+{
+	size_t count = 0;
+	session_read();
+	for (size_t i = 0; i < session.count; i++) {
+		const struct gmtevent *e = &session.event[i];
+		count += !session.payload[i] && e->kind == kind && (op < 0 || e->op == op) && (outcome < 0 || e->outcome == outcome);
+	}
+	return count;
+}
+
+size_t diags(enum gmtdiag code)
+{
+	return count_by(GMT_KIND_DIAG, (int)code, -1);
+}
+
+size_t outcomes(enum gmtkind kind, enum gmtoutcome outcome)
+{
+	return count_by(kind, -1, (int)outcome);
+}
+
+cl_context new_context(void)
+{
+	cl_int err = 1;
+	cl_device_id device = fake_device();
+	cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &err);
+	OK(err);
+	return context;
+}
+
+cl_command_queue new_queue(cl_context context, cl_command_queue_properties properties)
+{
+	cl_int err = 1;
+	cl_queue_properties list[] = {CL_QUEUE_PROPERTIES, properties, 0};
+	cl_command_queue queue = clCreateCommandQueueWithProperties(context, fake_device(), list, &err);
+	OK(err);
+	return queue;
+}
+
+void begin(struct options options)
+{
+	session_open(options);
+	world.context = new_context();
+	world.queue = new_queue(world.context, 0);
+}
+
+cl_mem new_buffer(size_t size)
+{
+	cl_int err = 1;
+	cl_mem buffer = clCreateBuffer(world.context, CL_MEM_READ_WRITE, size, NULL, &err);
+	OK(err);
+	CHECK(buffer);
+	fake_hand_out(buffer);
+	return buffer;
+}
+
+void use(cl_command_queue queue, cl_mem buffer)
+{
+	OK(clEnqueueFillBuffer(queue, buffer, "x", 1, 0, 16, 0, NULL, NULL));
+}
+
+void end_clean(void)
+{
+	OK(clReleaseCommandQueue(world.queue));
+	OK(clReleaseContext(world.context));
+	fake_complete_all();
+	EQUAL(fake.livememory, 0);
+	EQUAL(fake.livebytes, 0);
+	EQUAL(fake.livequeues, 0);
+	EQUAL(fake.liveevents, 0);
+	EQUAL(fake.livecontexts, 0);
+	EQUAL(fake.hazards, 0);
+}
+
+static void remove_directory(void)
+{
+	static const char *const names[] = {GMT_CONFIG_NAME, GMT_SOCKET_NAME, GMT_CORE_NAME};
+	char path[128];
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		path_to(path, sizeof path, names[i]);
+		unlink(path);
+	}
+	rmdir(directory);
+}
+
+static bool run_test(unsigned i)
+{
+	snprintf(directory, sizeof directory, "/tmp/gmt-shim-test.XXXXXX");
+	if (!mkdtemp(directory))
+		abort();
+	fflush(NULL);
+	pid_t child = fork();
+	if (child == 0) {
+		alarm(50);
+		tests[i].run();
+		exit(0);
+	}
+	int status = -1;
+	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	remove_directory();
+	if (child > 0 && status == 0) {
+		printf("ok    %s\n", tests[i].name);
+		return true;
+	}
+	if (WIFSIGNALED(status))
+		printf("FAIL  %s: signal %d\n", tests[i].name, WTERMSIG(status));
+	else
+		printf("FAIL  %s: status %d\n", tests[i].name, WEXITSTATUS(status));
+	return false;
+}
+
+/* Runs the tests that an argument names in part, or all; the exit status tells whether one failed. */
+int main(int argc, char **argv)
+{
+	unsigned passed = 0, failed = 0;
+	for (unsigned i = 0; i < test_count; i++) {
+		bool wanted = argc < 2;
+		for (int a = 1; a < argc; a++)
+			wanted |= strstr(tests[i].name, argv[a]) != NULL;
+		if (wanted)
+			*(run_test(i) ? &passed : &failed) += 1;
+	}
+	printf("%u passed, %u failed\n", passed, failed);
+	return failed > 0;
+}

@@ -1,0 +1,87 @@
+/*
+ * harness.h: plays gpumemtop's session for the tests, and runs each test in a process of its own, because the shim
+ * keeps state per process.
+ */
+#ifndef HARNESS_H
+#define HARNESS_H
+
+#include "fake_driver.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void test_add(const char *name, void (*run)(void));
+#define TEST(name)                                                                                                     \
+	static void name(void);                                                                                        \
+	__attribute__((constructor)) static void name##_added(void)                                                    \
+	{                                                                                                              \
+		test_add(#name, name);                                                                                 \
+	}                                                                                                              \
+	static void name(void)
+
+void test_fail(const char *file, int line, const char *what, long long got, long long want) __attribute__((noreturn));
+#define CHECK(condition)                                                                                               \
+	do {                                                                                                           \
+		if (!(condition))                                                                                      \
+			test_fail(__FILE__, __LINE__, #condition, 0, 1);                                               \
+	} while (0)
+#define EQUAL(got, want)                                                                                               \
+	do {                                                                                                           \
+		long long test_got = (long long)(got), test_want = (long long)(want);                                  \
+		if (test_got != test_want)                                                                             \
+			test_fail(__FILE__, __LINE__, #got, test_got, test_want);                                      \
+	} while (0)
+#define OK(call) EQUAL(call, CL_SUCCESS)
+
+struct options {
+	bool observe;      /* no pooling */
+	bool nouses;       /* no USE and SYNC events */
+	bool nosocket;     /* nobody listens */
+	bool otherversion; /* of the config */
+	uint32_t tagmode;
+	uint32_t waitms;
+};
+
+/* Writes the config, listens, and sets the environment: before the first OpenCL call. */
+void session_open(struct options options);
+/* Accepts when a target has connected, then takes what is in the rings. False: nobody has connected. */
+bool session_read(void);
+/* session_read from a thread, until session_stop. */
+void session_start(void);
+void session_stop(void);
+const struct gmtregion *session_region(void);
+/* What the rings count. */
+struct ring_totals {
+	uint64_t events, lost, lostuses, waits;
+	unsigned used; /* rings that anything was written to */
+};
+struct ring_totals session_totals(void);
+
+/* All of these read first. */
+size_t events(enum gmtkind kind);
+/* The last event of a kind; an empty one when there is none. */
+struct gmtevent last_event(enum gmtkind kind);
+/* The text of the last event of a kind. */
+const char *last_text(enum gmtkind kind);
+size_t diags(enum gmtdiag code);
+/* CREATE or RELEASE events with that outcome. */
+size_t outcomes(enum gmtkind kind, enum gmtoutcome outcome);
+
+/* The usual start: a session, a context, an in-order queue. */
+struct world {
+	cl_context context;
+	cl_command_queue queue;
+};
+extern struct world world;
+void begin(struct options options);
+cl_context new_context(void);
+cl_command_queue new_queue(cl_context context, cl_command_queue_properties properties);
+/* A read-write buffer in world.context, marked as handed out to a new owner. */
+cl_mem new_buffer(size_t size);
+/* A command of 16 bytes on a buffer. */
+void use(cl_command_queue queue, cl_mem buffer);
+/* Releases context and queue and checks that the driver has nothing left. */
+void end_clean(void);
+
+#endif

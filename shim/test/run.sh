@@ -1,0 +1,62 @@
+#!/bin/bash
+# Builds the shim against a fake OpenCL and runs its tests three times: plain, under address and undefined behaviour
+# sanitizers, under the thread sanitizer. Output goes to build/shim-test, or to the folder that is given.
+#
+#   run.sh [DIR]            all of it
+#   ONLY=tsan FILTER=ring run.sh
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+out=${1:-build/shim-test}
+CC=${CC:-gcc}
+warnings=(-Wall -Wextra -Werror -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion -Wvla -Wformat=2)
+common=(-std=gnu11 -g -fPIC -fvisibility=hidden -pthread "${warnings[@]}")
+
+# build NAME FLAGS...: one set of libraries and programs in $out/NAME.
+build() {
+	local name=$1 dir=$out/$1
+	shift
+	local flags=("${common[@]}" "$@")
+	mkdir -p "$dir"
+	(
+		"$CC" "${flags[@]}" -shared -Wl,-soname,libOpenCL.so.1 -o "$dir/libOpenCL.so.1" shim/test/fake_{driver,queue,memory,more}.c
+		ln -sf libOpenCL.so.1 "$dir/libOpenCL.so"
+	) &
+	local opencl=$!
+	"$CC" "${flags[@]}" -shared -o "$dir/libgpumemtop-core.so" shim/test/fake_core.c &
+	local core=$!
+	"$CC" "${flags[@]}" -shared -Wl,-soname,libgpumemtop.so -Wl,-z,now -Wl,--version-script=shim/shim.map -o "$dir/libgpumemtop.so" \
+		shim/*.c -ldl
+	wait "$opencl"
+	wait "$core"
+	"$CC" "${flags[@]}" -o "$dir/tests" shim/test/harness.c shim/test/test_*.c -Wl,--no-as-needed -Wl,-rpath,"\$ORIGIN" \
+		-L"$dir" -l:libgpumemtop.so -l:libOpenCL.so.1 -ldl
+}
+
+# What is preloaded for real, in the plain run only.
+build_doors() {
+	local dir=$out/plain
+	"$CC" "${common[@]}" -O2 -shared -Wl,-soname,libneighbour.so -o "$dir/libneighbour.so" shim/test/door_neighbour.c -ldl
+	"$CC" "${common[@]}" -O2 -shared -Wl,-soname,libbehind.so -o "$dir/libbehind.so" shim/test/door_behind.c
+	"$CC" "${common[@]}" -O2 -o "$dir/doors" shim/test/harness.c shim/test/door_*.c -DDOORS -ldl
+}
+
+run() {
+	local name=$1
+	shift
+	[ -z "${ONLY:-}" ] || [ "$ONLY" = "$name" ] || return 0
+	build "$name" "$@" || exit 1
+	echo "== $name"
+	"$out/$name/tests" ${FILTER:-} | tee "$out/$name/log" || true
+}
+
+export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0
+export UBSAN_OPTIONS=print_stacktrace=1
+export TSAN_OPTIONS=halt_on_error=1:die_after_fork=0
+rm -f "$out"/*/log
+run plain -O2
+run asan -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
+run tsan -O1 -fsanitize=thread
+
+cat "$out"/*/log | awk '
+	/^[0-9]+ passed, [0-9]+ failed$/ { passed += $1; failed += $3; runs++ }
+	END { printf "%d passed, %d failed\n", passed, failed; exit failed > 0 || passed == 0 }'
