@@ -1,0 +1,225 @@
+package ui
+
+import "strings"
+
+// A cell shows one grapheme cluster. The cells that a wide cluster covers after its first have an empty text.
+type cell struct {
+	text  string
+	style style
+}
+
+// canvas is one frame under construction. Everything is written through a region, which clips.
+type canvas struct {
+	w, h  int
+	cells []cell
+}
+
+func newCanvas(w, h int) *canvas {
+	c := &canvas{w: w, h: h, cells: make([]cell, w*h)}
+	c.clear()
+	return c
+}
+
+func (c *canvas) clear() {
+	for i := range c.cells {
+		c.cells[i] = cell{text: " "}
+	}
+}
+
+func (c *canvas) all() region { return region{c: c, w: c.w, h: c.h} }
+
+// set writes one cluster of width n at a place inside the canvas, and blanks the rest of wide clusters that it cuts.
+func (c *canvas) set(x, y, n int, text string, st style) {
+	row := c.cells[y*c.w : (y+1)*c.w]
+	for left := x; left > 0 && row[left].text == ""; left-- {
+		row[left-1].text = " "
+	}
+	for right := x + n; right < c.w && row[right].text == ""; right++ {
+		row[right].text = " "
+	}
+	row[x] = cell{text, st}
+	for i := 1; i < n; i++ {
+		row[x+i] = cell{"", st}
+	}
+}
+
+// encode returns the frame as lines for a terminal. Blanks at the end of a line are left out.
+func (c *canvas) encode(t *theme) string {
+	var b strings.Builder
+	b.Grow(len(c.cells) * 2)
+	for y := range c.h {
+		if y > 0 {
+			b.WriteByte('\n')
+		}
+		c.encodeRow(&b, c.cells[y*c.w:(y+1)*c.w], t)
+	}
+	return b.String()
+}
+
+func (c *canvas) encodeRow(b *strings.Builder, row []cell, t *theme) {
+	end := len(row)
+	for end > 0 && row[end-1].text == " " && !t.visibleBlank(row[end-1].style) {
+		end--
+	}
+	open := ""
+	for _, cell := range row[:end] {
+		sgr := t.open[cell.style]
+		if cell.text == " " && !t.visibleBlank(cell.style) {
+			sgr = open // a blank looks the same in any colour: no need to switch
+		}
+		if sgr != open {
+			if open != "" {
+				b.WriteString(t.reset)
+			}
+			b.WriteString(sgr)
+			open = sgr
+		}
+		if t.ascii {
+			writeASCII(b, cell.text)
+		} else {
+			b.WriteString(cell.text)
+		}
+	}
+	if open != "" {
+		b.WriteString(t.reset)
+	}
+}
+
+// region is a rectangle of a canvas with coordinates of its own. What does not fit is cut.
+type region struct {
+	c          *canvas
+	x, y, w, h int
+}
+
+// sub returns a part of the region, cut to it.
+func (r region) sub(x, y, w, h int) region {
+	x, y = max(0, min(x, r.w)), max(0, min(y, r.h))
+	return region{r.c, r.x + x, r.y + y, max(0, min(w, r.w-x)), max(0, min(h, r.h-y))}
+}
+
+// rows returns the region without its first n rows.
+func (r region) rows(n int) region { return r.sub(0, n, r.w, r.h-n) }
+
+// put writes one cluster of known width 1.
+func (r region) put(x, y int, text string, st style) {
+	if x >= 0 && x < r.w && y >= 0 && y < r.h {
+		r.c.set(r.x+x, r.y+y, 1, text, st)
+	}
+}
+
+// repeat writes the same cluster of width 1 n times and returns the column after it.
+func (r region) repeat(x, y, n int, text string, st style) int {
+	for i := range max(0, n) {
+		r.put(x+i, y, text, st)
+	}
+	return x + max(0, n)
+}
+
+// text writes s from column x on and returns the column after it. Control characters and clusters without a width are
+// left out.
+func (r region) text(x, y int, s string, st style) int {
+	if y < 0 || y >= r.h {
+		return x + width(s)
+	}
+	for len(s) > 0 && x < r.w {
+		if b := s[0]; b < 0x80 && (len(s) == 1 || s[1] < 0x80) {
+			if b >= 0x20 && b != 0x7f {
+				r.put(x, y, s[:1], st)
+				x++
+			}
+			s = s[1:]
+			continue
+		}
+		var cluster string
+		var n int
+		cluster, n, s = nextCluster(s)
+		if n == 0 {
+			continue
+		}
+		if x >= 0 && x+n <= r.w {
+			r.c.set(r.x+x, r.y+y, n, cluster, st)
+		}
+		x += n
+	}
+	return x
+}
+
+// textIn writes s into n columns: left-aligned, with an ellipsis where it is cut.
+func (r region) textIn(x, y, n int, s string, st style) {
+	if n <= 0 {
+		return
+	}
+	if width(s) <= n {
+		r.sub(x, y, n, 1).text(0, 0, s, st)
+		return
+	}
+	r.sub(x, y, n-1, 1).text(0, 0, s, st)
+	r.put(x+n-1, y, "…", st)
+}
+
+// right writes s so that it ends before column x, and returns the column where it starts.
+func (r region) right(x, y int, s string, st style) int {
+	at := x - width(s)
+	r.text(at, y, s, st)
+	return at
+}
+
+// spans writes styled pieces one after another.
+func (r region) spans(x, y int, pieces ...span) int {
+	for _, p := range pieces {
+		x = r.text(x, y, p.text, p.style)
+	}
+	return x
+}
+
+// span is a styled piece of text.
+type span struct {
+	text  string
+	style style
+}
+
+func spansWidth(pieces []span) int {
+	n := 0
+	for _, p := range pieces {
+		n += width(p.text)
+	}
+	return n
+}
+
+// box draws a frame with a title and, at its right end, a hint where there is room. It returns the inside.
+func (r region) box(title, hint []span, border style) region {
+	if r.w < 2 || r.h < 2 {
+		return r.sub(0, 0, 0, 0)
+	}
+	for y := 1; y < r.h-1; y++ {
+		r.put(0, y, "│", border)
+		r.put(r.w-1, y, "│", border)
+	}
+	r.repeat(1, r.h-1, r.w-2, "─", border)
+	r.put(0, 0, "╭", border)
+	r.put(r.w-1, 0, "╮", border)
+	r.put(0, r.h-1, "╰", border)
+	r.put(r.w-1, r.h-1, "╯", border)
+	r.sub(1, 0, r.w-2, 1).rule(title, hint, border)
+	return r.sub(1, 1, r.w-2, r.h-2)
+}
+
+// rule draws a line with a title and, at its right end, a hint where there is room.
+func (r region) rule(title, hint []span, border style) {
+	r.repeat(0, 0, r.w, "─", border)
+	inside := r.sub(1, 0, r.w-2, 1)
+	end := inside.spans(0, 0, title...) + 1
+	if spansWidth(title) > inside.w {
+		inside.put(inside.w-1, 0, "…", dim)
+	}
+	if n := spansWidth(hint); n > 0 && end+n+2 <= r.w {
+		r.spans(r.w-n-1, 0, hint...)
+	}
+}
+
+// wipe blanks the region.
+func (r region) wipe() {
+	for y := range r.h {
+		r.repeat(0, y, r.w, " ", plain)
+	}
+}

@@ -1,0 +1,194 @@
+package ui
+
+import "math"
+
+const brailleBase = 0x2800
+
+// brailleText holds the 256 braille patterns, so that drawing allocates nothing.
+var brailleText = func() (t [256]string) {
+	for i := range t {
+		t[i] = string(rune(brailleBase + i))
+	}
+	return t
+}()
+
+// brailleDot is the bit of the dot at a column and a row from the top.
+var brailleDot = [2][4]byte{{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}}
+
+func dots(pattern byte) int {
+	n := 0
+	for ; pattern != 0; pattern &= pattern - 1 {
+		n++
+	}
+	return n
+}
+
+// blocks are the eighths of a cell, from empty to full.
+var blocks = [9]string{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}
+
+// column is one dot column of a stacked chart: the heights of its layers, each from 0 to 1 of the chart. Absent
+// columns draw nothing.
+type column struct {
+	layers [3]float64
+	absent bool
+}
+
+// layer says how a layer of the stack is drawn: solid, or with every other dot, or with every fourth.
+type layer struct {
+	style style
+	mask  [2]byte // by parity of the cell's column; which dots of a cell may be set
+}
+
+const allDots = 0xff
+
+var (
+	solid     = [2]byte{allDots, allDots}
+	halftone  = [2]byte{0x01 | 0x10 | 0x04 | 0x80, 0x01 | 0x10 | 0x04 | 0x80}
+	sparse    = [2]byte{0x02 | 0x80, 0x02 | 0x80}
+	memLayers = []layer{{inUseStyle, solid}, {cachedStyle, halftone}, {coolingStyle, sparse}}
+	hitLayers = []layer{{hitChartStyle, solid}}
+)
+
+// stacked draws columns with their layers on top of each other, two columns and four dot rows to a cell. It draws
+// exactly r.w cells; columns must have twice as many entries.
+func (r region) stacked(columns []column, layers []layer) {
+	for x := range r.w {
+		for y := range r.h {
+			pattern, st := stackedCell(columns[2*x:2*x+2], layers, x, y, r.h)
+			if pattern != 0 {
+				r.put(x, y, brailleText[pattern], st)
+			}
+		}
+	}
+}
+
+// stackedCell returns the dots of one cell and the style of the layer that owns most of it.
+func stackedCell(columns []column, layers []layer, x, y, h int) (pattern byte, st style) {
+	var owned [3]int
+	for side := range 2 {
+		if columns[side].absent {
+			continue
+		}
+		for row := range 4 {
+			level := h*4 - (y*4 + row) // 1 at the bottom
+			l, ok := layerAt(&columns[side], len(layers), level, h*4)
+			if !ok {
+				continue
+			}
+			owned[l]++
+			pattern |= brailleDot[side][row] & layers[l].mask[x&1]
+		}
+	}
+	best := 0
+	for l := range layers {
+		if owned[l] > owned[best] {
+			best = l
+		}
+	}
+	return pattern, layers[best].style
+}
+
+// layerAt returns the layer that covers a dot row. A layer that has anything gets at least the row it starts in, if
+// none above it claims the row, so that small values stay visible.
+func layerAt(c *column, layers, level, rows int) (int, bool) {
+	sum := 0.0
+	for l := range layers {
+		if !(c.layers[l] > 0) {
+			continue
+		}
+		sum += c.layers[l]
+		top := int(math.Round(min(sum, 1) * float64(rows)))
+		if level <= max(top, 1) {
+			return l, true
+		}
+	}
+	return 0, false
+}
+
+// sparkline draws values as eighth blocks over the region's whole height, newest at the right. The largest value
+// fills the height; a value above zero shows at least an eighth.
+func (r region) sparkline(values []float64, st style) {
+	top := 0.0
+	for _, v := range values {
+		if v > top {
+			top = v
+		}
+	}
+	for x := range min(r.w, len(values)) {
+		eighths := 0
+		if v := values[x]; v > 0 {
+			eighths = max(1, int(math.Round(v/top*float64(8*r.h))))
+		}
+		for y := r.h - 1; y >= 0 && eighths > 0; y-- {
+			r.put(x, y, blocks[min(8, eighths)], st)
+			eighths -= 8
+		}
+	}
+}
+
+// trend draws the last values into n columns of one row, scaled to their largest.
+func (r region) trend(x, y, n int, values []uint64, st style) {
+	if n <= 0 || len(values) == 0 {
+		return
+	}
+	var scaled [64]float64
+	n = min(n, len(scaled))
+	for i := range n {
+		from, to := i*len(values)/n, (i+1)*len(values)/n
+		if to == from {
+			to = from + 1
+		}
+		for _, v := range values[from:min(to, len(values))] {
+			scaled[i] = max(scaled[i], float64(v))
+		}
+	}
+	r.sub(x, y, n, 1).sparkline(scaled[:n], st)
+}
+
+// bar draws a horizontal bar of parts of a whole. Each part that is above zero gets at least one cell, as far as
+// there are cells.
+func (r region) bar(x, y, n int, whole uint64, parts []part) {
+	at := 0
+	total := 0.0
+	for _, p := range parts {
+		if p.value == 0 || at >= n {
+			continue
+		}
+		total += float64(p.value)
+		end := n
+		if whole > 0 {
+			end = min(n, int(math.Round(total/float64(whole)*float64(n))))
+		}
+		end = max(end, at+1)
+		r.repeat(x+at, y, end-at, p.text, p.style)
+		at = end
+	}
+	r.repeat(x+at, y, n-at, "·", freeStyle)
+}
+
+// part is one part of a bar.
+type part struct {
+	value uint64
+	text  string
+	style style
+}
+
+// niceCeiling returns the next of 2, 2.5, 3, 4 times a power of two: a round top for an axis of bytes.
+func niceCeiling(v uint64) uint64 {
+	if v < 4 {
+		return 4
+	}
+	if v > 3<<61 {
+		return math.MaxUint64
+	}
+	step := uint64(1)
+	for step<<2 < v {
+		step <<= 1
+	}
+	for _, top := range [...]uint64{step * 2, step*2 + step/2, step * 3} {
+		if top >= v {
+			return top
+		}
+	}
+	return step << 2
+}

@@ -1,0 +1,389 @@
+package ui
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+)
+
+func chosenName(d *dashboard) string { return d.tags.current(d.shown()).Name }
+
+// names returns the tags in the order of the screen.
+func names(d *dashboard) (out []string) {
+	for _, i := range d.tags.rows {
+		out = append(out, d.shown().Tags[i].Name)
+	}
+	return out
+}
+
+func TestMove(t *testing.T) {
+	for _, test := range []struct {
+		keys []string
+		want int
+	}{
+		{nil, 0}, {[]string{"j"}, 1}, {[]string{"down", "down", "k"}, 1}, {[]string{"up"}, 0}, {[]string{"G"}, 21},
+		{[]string{"G", "j"}, 21}, {[]string{"G", "g"}, 0}, {[]string{"pgdown"}, 5}, {[]string{"G", "pgup"}, 16},
+	} {
+		d := newTest((&calls{}).options(), 120, 36, sampleSnapshot())
+		_ = d.View()
+		press(d, test.keys...)
+		if d.tags.at != test.want {
+			t.Errorf("%v: row %d, want %d", test.keys, d.tags.at, test.want)
+		}
+		if got, want := screen(d), "▸ "+chosenName(d); !strings.Contains(strings.ReplaceAll(got, "▸!", "▸ "), want) {
+			t.Errorf("%v: no cursor at %q in\n%s", test.keys, want, got)
+		}
+	}
+}
+
+func TestSort(t *testing.T) {
+	d := newTest((&calls{}).options(), 120, 36, sampleSnapshot())
+	press(d, "j")
+	if got := chosenName(d); got != "conv.c:203 im2col" {
+		t.Fatalf("chose %q", got)
+	}
+	largest := names(d)
+	press(d, "S")
+	if got := names(d); got[len(got)-1] != largest[0] || chosenName(d) != "conv.c:203 im2col" {
+		t.Errorf("reversed: last is %q, chosen is %q", got[len(got)-1], chosenName(d))
+	}
+	seen := []int{d.tags.sortColumn()}
+	for range tagColumns {
+		press(d, "s")
+		seen = append(seen, d.tags.sortColumn())
+		if chosenName(d) != "conv.c:203 im2col" {
+			t.Errorf("sorting by %s moved the cursor to %q", tagColumns[d.tags.sortColumn()].title, chosenName(d))
+		}
+	}
+	for i, c := range tagColumns {
+		if c.order != nil && !slices.Contains(seen, i) {
+			t.Errorf("s never sorts by %s", c.title)
+		}
+	}
+}
+
+func TestCursorFollowsItsTag(t *testing.T) {
+	d := newTest((&calls{}).options(), 120, 36, sampleSnapshot())
+	press(d, "j", "j")
+	want := chosenName(d)
+	next := sampleSnapshot()
+	next.Tags[2].InUse = 1 << 40 // now first
+	d.Update(frameMsg{now: testStart, snap: next})
+	if d.tags.at != 0 || chosenName(d) != want {
+		t.Errorf("row %d, %q; want row 0, %q", d.tags.at, chosenName(d), want)
+	}
+	gone := sampleSnapshot()
+	gone.Tags = gone.Tags[:1]
+	d.Update(frameMsg{now: testStart, snap: gone})
+	if d.tags.current(d.shown()) == nil {
+		t.Error("no cursor after the tag has gone")
+	}
+}
+
+func TestFreeze(t *testing.T) {
+	d := newTest((&calls{}).options(), 120, 36, sampleSnapshot())
+	press(d, "f")
+	later := sampleSnapshot()
+	later.Time += 12e9
+	later.Events += 14000
+	later.Totals.InUse = 3 << 30
+	d.Update(frameMsg{now: testStart, snap: later})
+	got := screen(d)
+	if !strings.Contains(got, "FROZEN 12 s, 14 000 events behind") || !strings.Contains(got, "in use 1.43G") {
+		t.Errorf("frozen screen:\n%s", got)
+	}
+	press(d, " ")
+	if got := screen(d); strings.Contains(got, "FROZEN") || !strings.Contains(got, "in use 3.00G") {
+		t.Errorf("screen after the freeze:\n%s", got)
+	}
+}
+
+func TestQuitDialog(t *testing.T) {
+	ended := func(o *Options) { o.App = func() App { return App{State: model.Exited} } }
+	for _, test := range []struct {
+		name     string
+		options  func(*Options)
+		keys     []string
+		quits    bool
+		result   Result
+		detached int
+		ended    int
+	}{
+		{"asks", nil, []string{"q"}, false, Quit, 0, 0},
+		{"escape", nil, []string{"q", "esc"}, false, Quit, 0, 0},
+		{"detach", nil, []string{"q", "d"}, true, Detached, 1, 0},
+		{"terminate", nil, []string{"q", "t"}, true, Terminated, 0, 1},
+		{"other keys do nothing", nil, []string{"q", "x", "j"}, false, Quit, 0, 0},
+		{"program has ended", ended, []string{"q"}, true, Quit, 0, 0},
+		{"nothing to ask", func(o *Options) { o.Detach, o.Terminate = nil, nil }, []string{"q"}, true, Quit, 0, 0},
+		{"d alone does nothing", nil, []string{"d"}, false, Quit, 0, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var c calls
+			o := c.options()
+			if test.options != nil {
+				test.options(&o)
+			}
+			d := newTest(o, 120, 36, sampleSnapshot())
+			if o.App != nil {
+				d.Update(frameMsg{now: testStart, app: o.App(), hasApp: true})
+			}
+			cmd := press(d, test.keys...)
+			if quits(cmd) != test.quits || d.result != test.result || c.detached != test.detached || c.ended != test.ended {
+				t.Errorf("quits %v, result %v, calls %+v", quits(cmd), d.result, c)
+			}
+			if !test.quits && test.keys[len(test.keys)-1] == "q" && !strings.Contains(screen(d), "[d]etach UI, app continues · [t]erminate · [esc]") {
+				t.Errorf("no question on the screen:\n%s", screen(d))
+			}
+		})
+	}
+}
+
+func TestExitWithApp(t *testing.T) {
+	o := (&calls{}).options()
+	o.ExitWithApp = true
+	d := newTest(o, 120, 36, sampleSnapshot())
+	_, cmd := d.Update(frameMsg{now: testStart, app: App{State: model.Signaled, Status: 11}, hasApp: true})
+	if !quits(cmd) || d.result != AppEnded {
+		t.Errorf("result %v", d.result)
+	}
+}
+
+func TestStates(t *testing.T) {
+	for _, test := range []struct {
+		app  App
+		want string
+	}{
+		{App{}, "● RUNNING"}, {App{State: model.Exited}, "✓ EXITED 0"}, {App{State: model.Exited, Status: 7}, "✗ EXITED 7"},
+		{App{State: model.Signaled, Status: 11}, "✗ SIGSEGV"}, {App{State: model.Signaled, Status: 60}, "✗ SIGNAL 60"},
+		{App{State: model.Exited, Status: -1}, "● EXITED"},
+	} {
+		d := newTest((&calls{}).options(), 80, 24, sampleSnapshot())
+		d.Update(frameMsg{now: testStart, app: test.app, hasApp: true})
+		if got := screen(d); !strings.Contains(got, test.want) {
+			t.Errorf("%+v: no %q in\n%s", test.app, test.want, got)
+		}
+	}
+}
+
+func TestInterrupt(t *testing.T) {
+	var c calls
+	d := newTest(c.options(), 120, 36, sampleSnapshot())
+	at := func(after time.Duration) { d.Update(frameMsg{now: testStart.Add(after)}) }
+	press(d, "ctrl+c")
+	at(time.Second)
+	press(d, "ctrl+c")
+	at(2 * time.Second)
+	press(d, "ctrl+c")
+	at(10 * time.Second)
+	press(d, "ctrl+c")
+	want := []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL, syscall.SIGINT}
+	if !slices.Equal(c.signals, want) {
+		t.Errorf("sent %v, want %v", c.signals, want)
+	}
+	d.Update(frameMsg{now: testStart, app: App{State: model.Exited}, hasApp: true})
+	if !quits(press(d, "ctrl+c")) {
+		t.Error("ctrl+c does not quit after the end of the program")
+	}
+}
+
+// answer makes the snapshot that follows a change of max_cached_bytes.
+func answer(value, wanted float64, pending bool, refused string) *model.Snapshot {
+	s := sampleSnapshot()
+	l := &s.Limits[0]
+	l.Value, l.Wanted, l.Pending, l.Refused = value, wanted, pending, refused
+	return s
+}
+
+func TestLimits(t *testing.T) {
+	var c calls
+	d := newTest(c.options(), 120, 36, sampleSnapshot())
+	press(d, "]", "]", "[")
+	if want := []float64{1 << 30, 2 << 30, 1 << 30}; !slices.Equal(c.values, want) || c.limits[0] != "max_cached_bytes" {
+		t.Fatalf("asked for %v %v, want %v", c.limits, c.values, want)
+	}
+	if got := screen(d); !strings.Contains(got, "1.00G …") {
+		t.Errorf("wanted value is not shown as pending:\n%s", got)
+	}
+	d.Update(frameMsg{now: testStart, snap: answer(512*mib, gib, true, "")})
+	if got := screen(d); !strings.Contains(got, "1.00G …") {
+		t.Errorf("pending value is not shown:\n%s", got)
+	}
+	d.Update(frameMsg{now: testStart, snap: answer(gib, gib, false, "")})
+	if got := screen(d); !strings.Contains(got, "1.00G ✓") || !strings.Contains(got, "✓ max_cached_bytes 512.0M → 1.00G acknowledged") {
+		t.Errorf("acknowledgement is not shown:\n%s", got)
+	}
+	press(d, "]")
+	d.Update(frameMsg{now: testStart, snap: answer(gib, 2*gib, false, "more than the device has")})
+	if got := screen(d); !strings.Contains(got, "✗ max_cached_bytes: more than the device has") || !strings.Contains(got, "1.00G ✗") {
+		t.Errorf("refusal is not shown:\n%s", got)
+	}
+}
+
+func TestLimitUnanswered(t *testing.T) {
+	d := newTest((&calls{}).options(), 120, 36, sampleSnapshot())
+	press(d, "]")
+	s := sampleSnapshot()
+	s.Time += 6e9
+	d.Update(frameMsg{now: testStart, snap: s})
+	if got := screen(d); !strings.Contains(got, "does not answer") || strings.Contains(got, "1.00G …") {
+		t.Errorf("screen:\n%s", got)
+	}
+}
+
+func TestLimitChoiceAndReadOnly(t *testing.T) {
+	var c calls
+	d := newTest(c.options(), 120, 36, sampleSnapshot())
+	press(d, "6", "6", "j", "j", "]", "}")
+	if !slices.Equal(c.limits, []string{"max_per_tag", "max_per_tag"}) || !slices.Equal(c.values, []float64{74, 148}) {
+		t.Errorf("asked for %v %v", c.limits, c.values)
+	}
+	c = calls{}
+	o := c.options()
+	o.ReadOnly = true
+	d = newTest(o, 120, 36, sampleSnapshot())
+	press(d, "]", "{")
+	if len(c.limits) != 0 || !strings.Contains(screen(d), "cannot be changed here") {
+		t.Errorf("read-only dashboard asked for %v:\n%s", c.limits, screen(d))
+	}
+}
+
+func TestNextValue(t *testing.T) {
+	size := &model.Limit{Bytes: true, Max: 1 << 63}
+	number := &model.Limit{Name: "max_per_tag", Max: 4096}
+	fraction := &model.Limit{Name: "max_waste_ratio", Min: 1, Max: 16}
+	for _, test := range []struct {
+		limit *model.Limit
+		base  float64
+		act   action
+		want  float64
+	}{
+		{size, 0, actMore, mib}, {size, mib, actLess, 0}, {size, gib, actLess, gib / 2}, {size, gib, actDouble, 2 * gib},
+		{size, 16 * gib, actMore, 1 << 63}, {size, 1 << 63, actLess, 16 * gib}, {size, 0, actHalve, 0},
+		{number, 0, actMore, 1}, {number, 1, actLess, 0}, {number, 7, actHalve, 3}, {number, 4000, actDouble, 4096},
+		{fraction, 2, actMore, 2.5}, {fraction, 1, actLess, 1}, {fraction, 2, actHalve, 1},
+	} {
+		if got := clampLimit(test.limit, nextValue(test.limit, test.base, test.act, 16*gib)); got != test.want {
+			t.Errorf("%s bytes=%v %v by %d: %v, want %v", test.limit.Name, test.limit.Bytes, test.base, test.act, got, test.want)
+		}
+	}
+}
+
+func TestFocusAndZoom(t *testing.T) {
+	d := newTest((&calls{}).options(), 120, 36, sampleSnapshot())
+	want := []pane{paneFree, paneMisses, paneLimits, paneOutput, paneMemory, paneRates, paneTags}
+	for _, p := range want {
+		press(d, "tab")
+		if d.focus != p {
+			t.Errorf("focus on %d, want %d", d.focus, p)
+		}
+	}
+	press(d, "shift+tab")
+	if d.focus != paneRates {
+		t.Errorf("focus on %d, want %d", d.focus, paneRates)
+	}
+	for _, p := range []string{"1", "2", "3", "4", "5", "6", "7"} {
+		press(d, p)
+		if got := d.panes(); len(got) != 1 || got[0] != pane(p[0]-'0') {
+			t.Errorf("%s shows %v", p, got)
+		}
+	}
+	press(d, "esc")
+	if len(d.panes()) != 7 {
+		t.Errorf("esc leaves %v", d.panes())
+	}
+}
+
+func TestOutputPane(t *testing.T) {
+	d := newTest((&calls{}).options(), 80, 24, sampleSnapshot())
+	press(d, "o")
+	got := screen(d)
+	for _, want := range []string{"output 4 lines, 1 on stderr", "!warning: no GPU", " iter 212/500  12.4 ms", " iter 213/500    12.1 ms"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	lines := make([]OutputLine, 3*outputMax)
+	for i := range lines {
+		lines[i].Text = "line " + itoa(i)
+	}
+	d.Update(frameMsg{now: testStart, lines: lines, next: 20004})
+	if len(d.output.lines) != outputMax || d.output.count != uint64(len(lines))+4 || d.output.next != 20004 {
+		t.Errorf("%d lines kept, %d counted", len(d.output.lines), d.output.count)
+	}
+	_ = d.View()
+	press(d, "g")
+	if got := screen(d); !strings.Contains(got, " line "+itoa(2*outputMax)) {
+		t.Errorf("the oldest kept line is not at the top:\n%s", got)
+	}
+}
+
+func TestHelpHasEveryKeyAndPane(t *testing.T) {
+	d := newTest((&calls{}).options(), 200, 200, sampleSnapshot())
+	press(d, "?")
+	got := screen(d)
+	for _, c := range d.keys {
+		if !strings.Contains(got, c.binding.Help().Desc) {
+			t.Errorf("no help for %s", c.shownKeys())
+		}
+	}
+	for _, w := range append(slices.Clone(words), paneHelp...) {
+		if !strings.Contains(got, w.meaning) {
+			t.Errorf("no help for %q", w.term)
+		}
+	}
+	press(d, "?")
+	if d.overlay != noOverlay {
+		t.Error("? does not close the help")
+	}
+}
+
+func TestLettersThatArriveTogether(t *testing.T) {
+	var c calls
+	d := newTest(c.options(), 120, 36, sampleSnapshot())
+	press(d, "jjk")
+	if d.tags.at != 1 {
+		t.Errorf("row %d, want 1", d.tags.at)
+	}
+	d.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("qt"), Paste: true})
+	if c.ended != 0 || d.overlay != noOverlay {
+		t.Error("pasted text was taken for keys")
+	}
+}
+
+func TestKeysAreUnique(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range newKeymap() {
+		for _, k := range c.binding.Keys() {
+			if seen[k] {
+				t.Errorf("%q is bound twice", k)
+			}
+			seen[k] = true
+		}
+	}
+}
+
+func TestResizeTellsTheProgram(t *testing.T) {
+	var c calls
+	newTest(c.options(), 120, 36, nil)
+	if len(c.sizes) != 1 || c.sizes[0] != [2]int{118, 36} {
+		t.Errorf("sizes %v", c.sizes)
+	}
+}
+
+func TestUnchangedFrameIsNotDrawnAgain(t *testing.T) {
+	s := sampleSnapshot()
+	d := newTest((&calls{}).options(), 120, 36, s)
+	_ = d.View()
+	d.Update(frameMsg{now: testStart.Add(time.Second), snap: s, next: 4})
+	if d.dirty {
+		t.Error("the same snapshot makes a new frame")
+	}
+}

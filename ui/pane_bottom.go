@@ -1,0 +1,188 @@
+package ui
+
+import (
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// drawMessage draws the line for what was just done, what happened, or what could be better, in this order.
+func (d *dashboard) drawMessage(r region, s *model.Snapshot) {
+	text, st := d.message(s)
+	r.textIn(1, 0, r.w-2, text, st)
+}
+
+func (d *dashboard) message(s *model.Snapshot) (string, style) {
+	switch {
+	case d.note.text != "":
+		return d.note.text, d.note.style
+	case s.Lost > 0:
+		return "! " + count(s.Lost) + " events lost (" + count(s.LostUses) + " of them uses): the numbers are too low by as many", badStyle
+	}
+	if n := len(s.Marks); n > 0 && since(s.Marks[n-1].Time, s.Time) < 2*answerTime {
+		if m := &s.Marks[n-1]; m.Kind == wire.KindDiag || m.Kind == wire.KindLost {
+			return "! " + m.Text, warnStyle
+		}
+	}
+	if text := advice(s); text != "" {
+		return "! " + text, warnStyle
+	}
+	return d.restText(s), dim
+}
+
+func (d *dashboard) restText(s *model.Snapshot) string {
+	switch {
+	case d.live == nil:
+		return "waiting for the program"
+	case d.ended():
+		return "the program has ended: q quits, everything else can still be looked at"
+	case s.Totals.Creates == 0:
+		return "no OpenCL allocation seen yet"
+	}
+	return count(s.Events) + " events, none lost"
+}
+
+// hints say what may help against a reason for misses.
+var hints = [wire.MissPolicy + 1]string{
+	wire.MissTooSmall:    "its sizes keep growing",
+	wire.MissTooWasteful: "a higher max_waste_ratio may help",
+	wire.MissOtherClass:  "blocks are free in another context or with other flags",
+	wire.MissCooling:     "queued commands still use its blocks",
+	wire.MissLimit:       "a higher max_cached_bytes may help",
+	wire.MissTagCap:      "a higher cap per tag may help",
+	wire.MissDrained:     "device memory ran out",
+}
+
+// advice names the tag with the most misses that need not be, and what its commonest reason suggests. It is empty when
+// no tag has a low hit rate.
+func advice(s *model.Snapshot) string {
+	var worst *model.Tag
+	for i := range s.Tags {
+		if t := &s.Tags[i]; suspicious(t) && (worst == nil || t.Misses > worst.Misses) {
+			worst = t
+		}
+	}
+	if worst == nil {
+		return ""
+	}
+	for _, reason := range rankMisses(&worst.MissReasons) {
+		if hint := hints[reason]; hint != "" {
+			return worst.Name + " hits " + percent(worst.HitRate()) + "% (" + wire.Miss(reason).String() + "): " + hint
+		}
+	}
+	return ""
+}
+
+// drawKeys draws the keys that there is room for.
+func (d *dashboard) drawKeys(r region) {
+	var items []item
+	for i := range d.keys {
+		c := &d.keys[i]
+		if c.short == "" || c.limits && (d.o.ReadOnly || d.o.SetLimit == nil) {
+			continue
+		}
+		shown := c.shownKeys()
+		if c.limits {
+			shown = "[ ]"
+		}
+		items = append(items, item{i, []span{{shown, keyStyle}, {" " + c.short, dim}}})
+	}
+	r.lineOf(1, 0, 2, fit(items, r.w-2, 2))
+}
+
+// drawOverlay draws help or the quit dialog over the panes.
+func (d *dashboard) drawOverlay(r region) {
+	switch d.overlay {
+	case helpOverlay:
+		d.drawHelp(r)
+	case quitOverlay:
+		d.drawQuit(r)
+	}
+}
+
+// quitText is the question of the quit dialog.
+func (d *dashboard) quitText() string {
+	var parts []string
+	if d.o.Detach != nil {
+		parts = append(parts, "[d]etach UI, app continues")
+	}
+	if d.o.Terminate != nil {
+		parts = append(parts, "[t]erminate")
+	}
+	return strings.Join(append(parts, "[esc]"), " · ")
+}
+
+func (d *dashboard) drawQuit(r region) {
+	const title = "the program is still running"
+	text := d.quitText()
+	w, h := min(r.w, width(text)+6), min(r.h, 5)
+	r = r.sub((r.w-w)/2, (r.h-h)/2, w, h)
+	r.wipe()
+	inside := r.box([]span{{" " + title + " ", titleStyle}}, nil, focusStyle)
+	inside.text(max(0, (inside.w-width(text))/2), inside.h/2, text, strong)
+}
+
+// helpLines are the lines of the help: keys, panes, words.
+func (d *dashboard) helpLines() [][]span {
+	var lines [][]span
+	head := func(text string) {
+		if len(lines) > 0 {
+			lines = append(lines, nil)
+		}
+		lines = append(lines, []span{{text, titleStyle}})
+	}
+	entry := func(name, text string, w int) {
+		for i, part := range wrap(text, d.w-w-6) {
+			if i > 0 {
+				name = ""
+			}
+			pad := strings.Repeat(" ", max(1, w-width(name)))
+			lines = append(lines, []span{{"  " + name, keyStyle}, {pad + part, plain}})
+		}
+	}
+	for _, section := range []string{sectionScreen, sectionMove, sectionLimits, sectionApp} {
+		head("keys: " + section)
+		for i := range d.keys {
+			if c := &d.keys[i]; c.section == section {
+				entry(c.shownKeys(), c.binding.Help().Desc, 12)
+			}
+		}
+	}
+	head("panes")
+	for _, p := range paneHelp {
+		entry(p.term, p.meaning, 14)
+	}
+	head("words")
+	for _, w := range words {
+		entry(w.term, w.meaning, 15)
+	}
+	return lines
+}
+
+// wrap breaks text between words into lines of at most n columns, as far as words allow.
+func wrap(text string, n int) (lines []string) {
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case width(line)+1+width(word) <= n:
+			line += " " + word
+		default:
+			lines, line = append(lines, line), word
+		}
+	}
+	return append(lines, line)
+}
+
+func (d *dashboard) drawHelp(r region) {
+	r.wipe()
+	hint := []span{{" j k", keyStyle}, {" scroll ", dim}, {"esc", keyStyle}, {" back ", dim}}
+	inside := r.box([]span{{" help ", titleStyle}}, hint, focusStyle)
+	lines := d.helpLines()
+	d.helpTop = max(0, min(d.helpTop, len(lines)-inside.h))
+	for y := range min(inside.h, len(lines)-d.helpTop) {
+		inside.spans(1, y, lines[d.helpTop+y]...)
+	}
+}

@@ -1,0 +1,137 @@
+package ui
+
+import (
+	"math"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// drawRates draws whether the pool works: hit rate, allocations per second, and what calls cost.
+func (d *dashboard) drawRates(r region, s *model.Snapshot) {
+	r = r.sub(1, 0, r.w-2, r.h)
+	r.lineOf(0, 0, 2, fit(hitItems(s), r.w, 2))
+	if r.h < 6 {
+		drawShortRates(r, s)
+		return
+	}
+	// What is left after five lines of text is shared by the two charts.
+	left := r.h - 4
+	spark := max(1, left/3)
+	hit := max(1, left-spark)
+	y := 1
+	drawHitChart(r.sub(0, y, r.w, hit), s)
+	y += hit
+	r.lineOf(0, y, 2, fit(allocItems(s), r.w, 2))
+	y++
+	drawAllocs(r.sub(5, y, r.w-5, spark), s)
+	y += spark
+	r.lineOf(0, y, 2, fit(costItems(s), r.w, 2))
+	drawMissLine(r.sub(0, y+1, r.w, 1), s)
+}
+
+// drawShortRates fills the rows under the hit rate with the most important numbers.
+func drawShortRates(r region, s *model.Snapshot) {
+	if r.h > 1 {
+		x := r.lineOf(0, 1, 2, fit(allocItems(s)[:1], r.w, 2)) + 1
+		drawAllocs(r.sub(x, 1, r.w-x, 1), s)
+	}
+	if r.h > 2 {
+		r.lineOf(0, 2, 2, fit(costItems(s), r.w, 2))
+	}
+	if r.h > 3 {
+		r.lineOf(0, 3, 2, fit(allocItems(s)[1:], r.w, 2))
+	}
+	if r.h > 4 {
+		drawMissLine(r.sub(0, 4, r.w, 1), s)
+	}
+}
+
+func hitItems(s *model.Snapshot) []item {
+	t, w := &s.Totals, &s.Window
+	recent := 0.0
+	if n := add(w.Hits, w.Misses); n > 0 {
+		recent = float64(w.Hits) / float64(n)
+	}
+	return []item{
+		{0, []span{{"hit ", dim}, {hitText(t.Hits, t.Misses), rateStyle(t.HitRate(), add(t.Hits, t.Misses))}}},
+		{2, []span{{"1 s ", dim}, {hitText(w.Hits, w.Misses), rateStyle(recent, add(w.Hits, w.Misses))}}},
+		{1, []span{{"steady ", dim}, {hitText(t.SteadyHits, since(t.SteadyHits, t.SteadyRequests)), rateStyle(t.SteadyHitRate(), t.SteadyRequests)}}},
+	}
+}
+
+func allocItems(s *model.Snapshot) []item {
+	w := &s.Window
+	busy := 0.0
+	if w.NS > 0 {
+		busy = float64(w.DriverNanos) / float64(w.NS)
+	}
+	return []item{
+		{0, []span{{perSecond(w.Creates, w.NS), plain}, {" alloc/s", dim}}},
+		{1, []span{{perSecond(w.DriverCreates, w.NS), plain}, {" driver/s", dim}}},
+		{2, []span{{"in driver ", dim}, {percent(busy) + "%", plain}}},
+	}
+}
+
+func costItems(s *model.Snapshot) []item {
+	t := &s.Totals
+	return []item{
+		{0, []span{{"create p50 ", dim}, {duration(t.CreateP50NS), plain}}},
+		{1, []span{{"p99 ", dim}, {duration(t.CreateP99NS), plain}}},
+		{2, []span{{"driver ", dim}, {duration(t.DriverCreateP50), plain}}},
+	}
+}
+
+// drawMissLine names the commonest reasons for misses.
+func drawMissLine(r region, s *model.Snapshot) {
+	if s.Totals.Misses == 0 {
+		r.text(0, 0, "no misses", dim)
+		return
+	}
+	items := []item{{0, []span{{"misses ", dim}, {count(s.Totals.Misses), plain}}}}
+	for i, m := range rankMisses(&s.Totals.MissReasons) {
+		items = append(items, item{i + 1, []span{{wire.Miss(m).String() + " ", dim}, {count(s.Totals.MissReasons[m]), plain}}})
+	}
+	r.lineOf(0, 0, 2, fit(items, r.w, 2))
+}
+
+// drawHitChart draws the hit rate over time; spans without requests stay empty.
+func drawHitChart(r region, s *model.Snapshot) {
+	const labels = 5
+	chart := r.sub(labels, 0, r.w-labels, r.h)
+	if chart.w < 1 {
+		return
+	}
+	columns := make([]column, 2*chart.w)
+	for i := range columns {
+		columns[i].absent = true
+	}
+	eachColumn(s.History, len(columns), func(c int, samples []model.Sample) {
+		var hits, misses uint64
+		for i := range samples {
+			hits, misses = add(hits, samples[i].Hits), add(misses, samples[i].Misses)
+		}
+		if n := float64(hits) + float64(misses); n > 0 {
+			columns[c] = column{layers: [3]float64{float64(hits) / n}}
+		}
+	})
+	for y := range chart.h {
+		r.put(labels-1, y, "│", frameStyle)
+	}
+	r.right(labels-1, 0, "100%", dim)
+	if chart.h > 1 {
+		r.right(labels-1, chart.h-1, "0", dim)
+	}
+	chart.stacked(columns, hitLayers)
+}
+
+// drawAllocs draws creates over time.
+func drawAllocs(r region, s *model.Snapshot) {
+	values := make([]float64, r.w)
+	eachColumn(s.History, len(values), func(c int, samples []model.Sample) {
+		for i := range samples {
+			values[c] = math.Max(values[c], float64(samples[i].Creates))
+		}
+	})
+	r.sparkline(values, trendStyle)
+}

@@ -1,0 +1,175 @@
+package ui
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/muesli/termenv"
+	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+)
+
+// terminal is a pty with everything that was written to it.
+type terminal struct {
+	master, slave *os.File
+	before        unix.Termios
+	done          chan struct{}
+	written       bytes.Buffer // valid after close
+}
+
+func newTerminal(t *testing.T) *terminal {
+	t.Helper()
+	master, slave, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pty.Setsize(slave, &pty.Winsize{Cols: 120, Rows: 36}); err != nil {
+		t.Fatal(err)
+	}
+	modes, err := unix.IoctlGetTermios(int(slave.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	term := &terminal{master: master, slave: slave, before: *modes, done: make(chan struct{})}
+	go func() {
+		defer close(term.done)
+		_, _ = io.Copy(&term.written, master) // ends with EIO
+	}()
+	return term
+}
+
+// check closes the terminal and looks whether it was left as it was found.
+func (term *terminal) check(t *testing.T) string {
+	t.Helper()
+	after, err := unix.IoctlGetTermios(int(term.slave.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *after != term.before {
+		t.Errorf("terminal modes %+v, before %+v", *after, term.before)
+	}
+	_ = term.slave.Close()
+	<-term.done
+	_ = term.master.Close()
+	out := term.written.String()
+	for _, pair := range [][2]string{{"\x1b[?1049h", "\x1b[?1049l"}, {"\x1b[?25l", "\x1b[?25h"}, {"\x1b[?2004h", "\x1b[?2004l"}} {
+		if strings.LastIndex(out, pair[0]) >= strings.LastIndex(out, pair[1]) {
+			t.Errorf("%q is not undone", pair[0])
+		}
+	}
+	if strings.Contains(out, "\x1b]11") {
+		t.Error("the terminal was asked for its background")
+	}
+	if n, m := strings.Count(out, beginSync), strings.Count(out, endSync); n == 0 || n != m {
+		t.Errorf("%d frames begin, %d end", n, m)
+	}
+	return out
+}
+
+func runOn(term *terminal, source func() *model.Snapshot, ctx context.Context) (Result, error) {
+	c := &calls{}
+	o := c.options()
+	o.Source, o.Input, o.Terminal, o.Refresh = source, term.slave, term.slave, time.Millisecond
+	return Run(ctx, o)
+}
+
+func TestRunRestoresTheTerminal(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		source func(keys io.Writer, stop func()) func() *model.Snapshot
+		result Result
+		err    string
+	}{
+		{"keys", func(keys io.Writer, _ func()) func() *model.Snapshot {
+			var once sync.Once // the first look comes when the terminal is set up
+			return func() *model.Snapshot {
+				once.Do(func() { _, _ = io.WriteString(keys, "jqd") })
+				return sampleSnapshot()
+			}
+		}, Detached, ""},
+		{"context", func(_ io.Writer, stop func()) func() *model.Snapshot {
+			return func() *model.Snapshot { stop(); return nil }
+		}, Quit, "context canceled"},
+		{"panic in a source", func(io.Writer, func()) func() *model.Snapshot {
+			return func() *model.Snapshot { panic("broken source") }
+		}, Quit, "broken source"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			term := newTerminal(t)
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			result, err := runOn(term, test.source(term.master, stop), ctx)
+			if result != test.result {
+				t.Errorf("result %v, want %v", result, test.result)
+			}
+			if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+				t.Errorf("error %v, want %q", err, test.err)
+			}
+			term.check(t)
+		})
+	}
+}
+
+func TestPanicsBecomeErrors(t *testing.T) {
+	g := &guarded{inner: newDashboard(Options{}, newThemeWith(termenv.Ascii, false, false))}
+	g.inner.w, g.inner.h, g.inner.dirty = 80, 24, true
+	g.inner.canvas = &canvas{w: 80, h: 24} // too small a grid: drawing panics
+	if got := g.View(); got != "" || g.failure == nil {
+		t.Fatalf("view %q, failure %v", got, g.failure)
+	}
+	if _, cmd := g.Update(nil); !quits(cmd) {
+		t.Error("a broken dashboard goes on")
+	}
+}
+
+func TestNoTerminal(t *testing.T) {
+	if _, err := Run(t.Context(), Options{}); err == nil || !strings.Contains(err.Error(), "--headless") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestNoColor(t *testing.T) {
+	d := newDashboard(Options{}, newTheme(os.Stdout, true, false, false))
+	d.resize(120, 36)
+	d.Update(frameMsg{now: testStart, snap: sampleSnapshot()})
+	if got := d.View(); strings.Contains(got, "\x1b") || !strings.Contains(got, "▸ blur.c:88") {
+		t.Errorf("frame without colours:\n%s", got)
+	}
+}
+
+func BenchmarkView(b *testing.B) {
+	for _, size := range [][2]int{{80, 24}, {120, 36}, {200, 60}} {
+		b.Run(itoa(size[0])+"x"+itoa(size[1]), func(b *testing.B) {
+			d := newTest((&calls{}).options(), size[0], size[1], sampleSnapshot())
+			b.ReportAllocs()
+			for b.Loop() {
+				d.dirty = true
+				_ = d.View()
+			}
+		})
+	}
+}
+
+// BenchmarkFrame is a whole tick with a new snapshot of a thousand tags.
+func BenchmarkFrame(b *testing.B) {
+	snaps := [2]*model.Snapshot{sampleSnapshot(), sampleSnapshot()}
+	for _, s := range snaps {
+		for i := range 1000 {
+			s.Tags = append(s.Tags, model.Tag{ID: uint32(1000 + i), Name: "x.c:" + itoa(i), InUse: uint64(i * 7919 % 1000)})
+		}
+	}
+	d := newTest((&calls{}).options(), 120, 36, snaps[0])
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		d.Update(frameMsg{now: testStart, snap: snaps[i%2], next: 4})
+		_ = d.View()
+	}
+}

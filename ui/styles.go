@@ -1,0 +1,113 @@
+package ui
+
+import (
+	"io"
+	"strings"
+
+	"github.com/charmbracelet/lipgloss"
+	"github.com/muesli/termenv"
+)
+
+// style is the meaning of a cell; the theme knows what it looks like.
+type style uint8
+
+const (
+	plain style = iota
+	dim
+	strong
+	titleStyle
+	frameStyle
+	focusStyle
+	keyStyle
+	inUseStyle
+	cachedStyle
+	coolingStyle
+	freeStyle
+	goodStyle
+	warnStyle
+	badStyle
+	trendStyle
+	hitChartStyle
+	cursorStyle
+	cursorTrendStyle
+	headStyle
+	bannerStyle
+	styleCount
+)
+
+// look is how a style appears on dark and on light backgrounds. Nothing is told by colour alone: the cursor has its
+// mark, cached memory its pattern, a warning its sign.
+type look struct {
+	dark, light string // #rrggbb; empty: the terminal's own
+	bold        bool
+	onDark      string // background
+	onLight     string
+}
+
+var looks = [styleCount]look{
+	plain:            {},
+	dim:              {dark: "#7c8594", light: "#6b7280"},
+	strong:           {dark: "#f3f4f6", light: "#111827", bold: true},
+	titleStyle:       {dark: "#c8d0dc", light: "#1f2937", bold: true},
+	frameStyle:       {dark: "#3d4655", light: "#b6bdc9"},
+	focusStyle:       {dark: "#5fb3ff", light: "#1d6fd1"},
+	keyStyle:         {dark: "#5fb3ff", light: "#1d6fd1", bold: true},
+	inUseStyle:       {dark: "#4aa8ff", light: "#1769c4"},
+	cachedStyle:      {dark: "#e0a63a", light: "#a86a00"},
+	coolingStyle:     {dark: "#c084fc", light: "#8b34d6"},
+	freeStyle:        {dark: "#4b5563", light: "#b3bac5"},
+	goodStyle:        {dark: "#5fd38d", light: "#137a3e"},
+	warnStyle:        {dark: "#f5b942", light: "#9a6200", bold: true},
+	badStyle:         {dark: "#ff6b6b", light: "#c81e1e", bold: true},
+	trendStyle:       {dark: "#2f7f88", light: "#5aa9b0"},
+	hitChartStyle:    {dark: "#3b8f60", light: "#4fa877"},
+	cursorTrendStyle: {dark: "#56d4dd", light: "#0b7a83", onDark: "#1f3a5a", onLight: "#d6e6fa"},
+	cursorStyle:      {dark: "#ffffff", light: "#0b1220", bold: true, onDark: "#1f3a5a", onLight: "#d6e6fa"},
+	headStyle:        {dark: "#93a1b5", light: "#4b5563", bold: true},
+	bannerStyle:      {dark: "#1a1300", light: "#ffffff", bold: true, onDark: "#f5b942", onLight: "#9a6200"},
+}
+
+// theme holds the escape sequences of every style for one terminal.
+type theme struct {
+	open  [styleCount]string
+	reset string
+	ascii bool
+}
+
+// newTheme makes the sequences that the terminal behind w understands, as its environment tells; it asks nothing.
+func newTheme(w io.Writer, noColor, light, ascii bool) *theme {
+	t := &theme{ascii: ascii, reset: "\x1b[0m"}
+	if noColor {
+		return t
+	}
+	r := lipgloss.NewRenderer(w)
+	r.SetHasDarkBackground(!light)
+	return t.fill(r)
+}
+
+// newThemeWith makes the sequences of a given colour profile.
+func newThemeWith(p termenv.Profile, light, ascii bool) *theme {
+	t := &theme{ascii: ascii, reset: "\x1b[0m"}
+	r := lipgloss.NewRenderer(io.Discard)
+	r.SetHasDarkBackground(!light)
+	r.SetColorProfile(p)
+	return t.fill(r)
+}
+
+// fill takes each style's opening sequence off a rendered letter.
+func (t *theme) fill(r *lipgloss.Renderer) *theme {
+	for i, l := range looks {
+		s := r.NewStyle().Bold(l.bold)
+		if l.dark != "" {
+			s = s.Foreground(lipgloss.AdaptiveColor{Dark: l.dark, Light: l.light})
+		}
+		if l.onDark != "" {
+			s = s.Background(lipgloss.AdaptiveColor{Dark: l.onDark, Light: l.onLight})
+		}
+		t.open[i], _, _ = strings.Cut(s.Render("x"), "x")
+	}
+	return t
+}
+
+// visibleBlank reports whether a blank in this style differs from one without style.
+func (t *theme) visibleBlank(st style) bool { return looks[st].onDark != "" && t.open[st] != "" }

@@ -1,0 +1,126 @@
+package ui
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// lineMax bounds what is kept of one line of output, in bytes.
+const lineMax = 4096
+
+// width returns the columns that region.text uses for s.
+func width(s string) int {
+	n := 0
+	for len(s) > 0 {
+		if b := s[0]; b < 0x80 && (len(s) == 1 || s[1] < 0x80) {
+			if b >= 0x20 && b != 0x7f {
+				n++
+			}
+			s = s[1:]
+			continue
+		}
+		var w int
+		_, w, s = nextCluster(s)
+		n += w
+	}
+	return n
+}
+
+// nextCluster takes the first grapheme cluster off s. Its width is 0 when it must not be shown.
+func nextCluster(s string) (cluster string, n int, rest string) {
+	cluster, n = ansi.FirstGraphemeCluster(s, ansi.GraphemeWidth)
+	rest = s[len(cluster):]
+	if n < 0 || n > 2 || isControl(cluster) {
+		n = 0
+	}
+	return cluster, n, rest
+}
+
+// isControl reports whether a cluster holds anything that moves the cursor or turns the direction of writing, or is
+// not text at all.
+func isControl(cluster string) bool {
+	for _, r := range cluster {
+		if r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return true
+		}
+	}
+	return false
+}
+
+// cleanLine makes one line of a program's output harmless: no escape sequences, no control characters, tabs expanded,
+// and of what a carriage return overwrites only the last.
+func cleanLine(s string) string {
+	if len(s) > lineMax {
+		s = s[:lineMax]
+	}
+	s = strings.TrimRight(s, "\r\n")
+	if i := strings.LastIndexByte(s, '\r'); i >= 0 {
+		s = s[i+1:]
+	}
+	if isPlain(s) {
+		return s
+	}
+	s = ansi.Strip(strings.ToValidUTF8(s, "?"))
+	var b strings.Builder
+	b.Grow(len(s))
+	column := 0
+	for _, r := range s {
+		switch {
+		case r == '\t':
+			n := 8 - column%8
+			b.WriteString("        "[:n])
+			column += n
+			continue
+		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
+			continue
+		}
+		b.WriteRune(r)
+		column++
+	}
+	return b.String()
+}
+
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if s[i] < 0x20 || s[i] >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// asciiFor maps what the dashboard itself draws with to ASCII.
+var asciiFor = map[string]string{
+	"─": "-", "│": "|", "╭": "+", "╮": "+", "╰": "+", "╯": "+", "┬": "+", "┴": "+", "├": "+", "┤": "+", "┼": "+",
+	"━": "-", "█": "#", "▓": "#", "▒": "=", "░": "~", "▇": "#", "▆": "#", "▅": "*", "▄": "*", "▃": "+", "▂": "-",
+	"▁": ".", "▏": "|", "▎": "|", "▍": "|", "▌": "|", "▋": "#", "▊": "#", "▉": "#",
+	"·": ".", "▪": "#", "•": "*", "●": "*", "○": "o", "▲": "^", "▼": "v", "▸": ">", "◂": "<", "…": ".", "✓": "+", "✗": "x",
+	"×": "x", "÷": "/", "≈": "~", "—": "-", "–": "-", "µ": "u", "∞": "-", "↑": "^", "↓": "v", "⏎": ">", "→": ">", "¶": "!",
+	"¹": "1", "²": "2", "³": "3", "⁴": "4", "⁵": "5", "⁶": "6", "⁷": "7",
+}
+
+// densities is how full a braille cell looks, by its number of dots.
+const densities = " .:::+++#"
+
+// writeASCII writes a cell of the same width without any byte above 0x7e.
+func writeASCII(b *strings.Builder, cluster string) {
+	if cluster == "" || cluster[0] < 0x80 && len(cluster) == 1 {
+		b.WriteString(cluster)
+		return
+	}
+	if s, ok := asciiFor[cluster]; ok {
+		b.WriteString(s)
+		return
+	}
+	r, _ := utf8.DecodeRuneInString(cluster)
+	if r >= brailleBase && r < brailleBase+256 {
+		b.WriteByte(densities[dots(byte(r-brailleBase))])
+		return
+	}
+	for range ansi.StringWidth(cluster) {
+		b.WriteByte('?')
+	}
+}

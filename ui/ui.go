@@ -1,0 +1,85 @@
+// Package ui is the dashboard: a Bubble Tea program over the latest snapshot of the model. It computes nothing from
+// events and reads no clock but the tick; what it wants done (a limit, a signal) it says through [Options].
+//
+// A frame is drawn on a grid of cells. Panes get a region of it and cannot write outside, so no line is ever wider
+// than the terminal, whatever the numbers and names are.
+package ui
+
+import (
+	"io"
+	"os"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+)
+
+// Options connect the dashboard with the rest. Every function may be nil; those that are set must return at once,
+// because all but Source, App and Output are called between two frames.
+type Options struct {
+	// Source returns the latest published snapshot. It is called once per refresh, from one goroutine at a time,
+	// and may return nil until there is one.
+	Source func() *model.Snapshot
+	// App returns the state of the wrapped program itself, which may make no OpenCL call. Without it the state is
+	// that of the snapshot's processes. Called like Source.
+	App func() App
+	// Output returns what the program printed since a position, oldest first, and the position to ask from next
+	// time. The first position is 0. Called like Source.
+	Output func(since uint64) (lines []OutputLine, next uint64)
+
+	// SetLimit asks for a limit. The answer shows up in a later snapshot.
+	SetLimit func(name string, value float64)
+	// Signal sends a signal to the program.
+	Signal func(os.Signal)
+	// Detach and Terminate carry out an answer of the quit dialog; the dashboard closes afterwards. Where both are
+	// nil there is nothing to ask, and q quits at once.
+	Detach, Terminate func()
+	// Resize tells the size in cells that the program's own terminal should have.
+	Resize func(cols, rows int)
+
+	Input    io.Reader // keys; nil: none
+	Terminal *os.File  // the terminal to draw on
+
+	Refresh     time.Duration // between two looks at Source; 0: 100 ms
+	ASCII       bool          // draw with ASCII only
+	NoColor     bool          // no SGR sequences at all
+	Light       bool          // colours for a light background
+	ReadOnly    bool          // limits can be seen but not changed
+	ExitWithApp bool          // close when the program has ended
+}
+
+// App is the wrapped program.
+type App struct {
+	PID    int
+	State  model.State
+	Status int // exit status, or signal number when Signaled; -1 when unknown
+}
+
+// OutputLine is one line that the program printed, without its line end. It may hold anything.
+type OutputLine struct {
+	Text   string
+	Stderr bool
+}
+
+// Result says how the dashboard was left.
+type Result int
+
+// The ways to leave the dashboard.
+const (
+	Quit       Result = iota // by q, with nothing left running
+	Detached                 // the program goes on without the dashboard
+	Terminated               // the program was asked to terminate
+	AppEnded                 // the program ended, and ExitWithApp is set
+)
+
+// String returns the result in a word, for messages.
+func (r Result) String() string {
+	switch r {
+	case Detached:
+		return "detached"
+	case Terminated:
+		return "terminated"
+	case AppEnded:
+		return "program ended"
+	}
+	return "quit"
+}

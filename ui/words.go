@@ -1,0 +1,41 @@
+package ui
+
+// word is a term with its meaning. The formulas with worked examples are in docs/METRICS.md.
+type word struct{ term, meaning string }
+
+var words = []word{
+	{"buffer", "a memory object of the program"},
+	{"block", "what the allocator holds: one driver object"},
+	{"tag", "the place in the program that allocates"},
+	{"class", "context, flags and alignment: blocks serve only requests of their class"},
+	{"hit, miss", "a request served without a driver create, or not"},
+	{"steady", "hit rate of the later half of the requests, without the cold start"},
+	{"requested", "bytes that the program asked for, of what it holds"},
+	{"in use", "bytes granted to the program"},
+	{"cached", "free in the pool"},
+	{"cooling", "free, but queued commands still use it"},
+	{"reserved", "in use + cached + cooling: what the device has given"},
+	{"waste", "(granted - requested) / granted"},
+	{"fragmentation", "1 - largest free block / all free bytes"},
+	{"avoided", "creates served without the driver; the time saved is an estimate: measured driver create of that size × creates avoided"},
+	{"lost", "events that did not fit: numbers are too low by as many"},
+	{"cold", "miss: no block of this class was free before"},
+	{"too small", "miss: all free blocks are smaller"},
+	{"too wasteful", "miss: a free block fits, but is over max_waste_ratio"},
+	{"other class", "miss: a block that fits belongs to another class"},
+	{"limit", "miss: a block that fitted was evicted by max_cached_bytes"},
+	{"tag cap", "miss: a block that fitted was evicted by a per-tag or per-bucket cap"},
+	{"drained", "miss: a block that fitted was given back to make room"},
+	{"policy", "miss: the policy does not cache"},
+}
+
+// paneHelp says which question each pane answers.
+var paneHelp = []word{
+	{"1 memory", "what happened? in use, cached and cooling on top of each other; ▲ a limit changed, ! a message"},
+	{"2 rates", "is the pool working? hit rate, allocations per second, time in the driver"},
+	{"3 tags", "who? one row per place that allocates; ! means that many of its requests miss"},
+	{"4 free list", "what does the chosen tag keep? blocks by size, cooling ones, the oldest"},
+	{"5 misses", "why was the driver called? reasons for all tags and for the chosen one"},
+	{"6 limits", "what can I change now? amber … is on its way, ✓ is acknowledged by the program; live even when frozen"},
+	{"7 output", "what does the program say? stderr is marked"},
+}
