@@ -102,8 +102,11 @@ func TestProgramsBehaveAsBare(t *testing.T) {
 // compare runs the program in all modes and returns a line of the table for each.
 func (p *program) compare(t *testing.T) []string {
 	t.Helper()
-	first := run(t, command{args: p.args, env: p.env}) // compiles kernels that the later runs find compiled
 	bare := run(t, command{args: p.args, env: p.env})
+	first := bare
+	if !p.mask { // those that measure are the slow ones, and say something new every time
+		first = run(t, command{args: p.args, env: p.env})
+	}
 	lines := []string{fmt.Sprintf("%-11s %-8s %-5s %-6s %6.2f", p.name, "bare", bare, "", bare.wall.Seconds())}
 	if bare.code != 0 {
 		t.Fatalf("bare run: %s\n%s", bare, bare.stderr)

@@ -29,7 +29,10 @@ static inline bool gmt_command_begin(struct gmt_command *c, cl_command_queue que
 	return true;
 }
 
-/* The real call has returned. A blocking command is complete, and on an in-order queue so is all before it. */
+/*
+ * The real call has returned. A blocking command is complete, and on an in-order queue so is all before it. A blocking
+ * write is none in this sense: before OpenCL 2.0 it may return as soon as the host's data is copied.
+ */
 void gmt_command_end(struct gmt_command *c, cl_int err, bool blocking);
 
 /* Notes that the command uses memory, after gmt_command_end. flags: GMT_FLAG_READS, GMT_FLAG_WRITES. */

@@ -11,6 +11,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#ifndef GMT_NO_DLSYM /* sanitizers bring a dlsym of their own */
+
 /* Our function in place of a real one found in an ICD loader; NULL when it is none of ours. */
 static void *stand_in(const char *name, void *real)
 {
@@ -49,6 +51,8 @@ GMT_HOOK void *dlsym(void *restrict handle, const char *restrict name)
 		return real(handle, name);
 	return answer(handle, name);
 }
+
+#endif
 
 /* Functions whose use we cannot follow: memory that they record or address must never be recycled. */
 static bool defeats_tracking(const char *name)

@@ -71,7 +71,7 @@ GMT_HOOK cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_b
 	cl_int err = CL_INVALID_VALUE;
 	if (!outside(buffer, offset, size))
 		GMT_TRY(err, gmt_next.clEnqueueWriteBuffer(queue, buffer, blocking, offset, size, pointer, waits, list, event));
-	gmt_command_end(&command, err, blocking);
+	gmt_command_end(&command, err, false);
 	gmt_command_use(&command, buffer, WRITES, size);
 	gmt_leave();
 	return err;
@@ -108,7 +108,7 @@ GMT_HOOK cl_int clEnqueueWriteBufferRect(cl_command_queue queue, cl_mem buffer, 
 	if (!rect_outside(buffer, origin, region, row, slice))
 		GMT_TRY(err, gmt_next.clEnqueueWriteBufferRect(queue, buffer, blocking, origin, hostorigin, region, row, slice,
 							       hostrow, hostslice, pointer, waits, list, event));
-	gmt_command_end(&command, err, blocking);
+	gmt_command_end(&command, err, false);
 	gmt_command_use(&command, buffer, WRITES, volume(region));
 	gmt_leave();
 	return err;

@@ -110,7 +110,7 @@ GMT_HOOK cl_int clEnqueueWriteImage(cl_command_queue queue, cl_mem image, cl_boo
 		return gmt_next.clEnqueueWriteImage(queue, image, blocking, origin, region, row, slice, pointer, waits, list, event);
 	cl_int err;
 	GMT_TRY(err, gmt_next.clEnqueueWriteImage(queue, image, blocking, origin, region, row, slice, pointer, waits, list, event));
-	gmt_command_end(&command, err, blocking);
+	gmt_command_end(&command, err, false);
 	gmt_command_use(&command, image, GMT_FLAG_WRITES, 0);
 	gmt_leave();
 	return err;

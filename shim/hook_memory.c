@@ -17,7 +17,7 @@ struct gmt_memory *gmt_memory_created(const struct gmt_created *c)
 	memory->tag = c->tag;
 	memory->parent = c->parent;
 	if (c->parent)
-		atomic_fetch_add(&c->parent->children, 1);
+		atomic_fetch_add(&c->parent->pins, 1);
 	memory->granted = c->served.granted;
 	memory->block = c->served.block;
 	return memory;
@@ -148,24 +148,28 @@ GMT_HOOK cl_mem clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_c
 	return c.handle;
 }
 
-static void write_references(const struct gmt_call *call, const struct gmt_memory *memory, enum gmtkind kind, uint32_t left,
-			     enum gmtoutcome outcome, cl_int status)
+/* What a retain or release of memory says; NULL: of something unknown. Made while the entry is certain to be there. */
+static struct gmtevent references_event(const struct gmt_call *call, const struct gmt_memory *memory, enum gmtkind kind,
+					enum gmtoutcome outcome)
 {
-	struct gmtevent event = {
-		.time = call->start,
-		.duration = gmt_clamp32(gmt_now() - call->start),
-		.kind = (uint16_t)kind,
-		.op = memory ? memory->kind : 0,
-		.outcome = (uint8_t)outcome,
-		.scope = memory ? memory->scope : 0,
-		.status = status,
-		.tag = memory ? memory->tag : 0,
-		.object = memory ? memory->object.number : 0,
-		.size = memory ? memory->size : 0,
-		.granted = left,
-		.link = memory ? memory->block : 0,
-	};
-	gmt_ring_write(&event);
+	struct gmtevent event = {.time = call->start, .kind = (uint16_t)kind, .outcome = (uint8_t)outcome};
+	if (memory) {
+		event.op = memory->kind;
+		event.scope = memory->scope;
+		event.tag = memory->tag;
+		event.object = memory->object.number;
+		event.size = memory->size;
+		event.link = memory->block;
+	}
+	return event;
+}
+
+static void write_references(struct gmtevent *event, uint32_t left, cl_int status)
+{
+	event->granted = left;
+	event->status = status;
+	event->duration = gmt_clamp32(gmt_now() - event->time);
+	gmt_ring_write(event);
 }
 
 GMT_HOOK cl_int clRetainMemObject(cl_mem handle)
@@ -175,39 +179,56 @@ GMT_HOOK cl_int clRetainMemObject(cl_mem handle)
 		return gmt_next.clRetainMemObject(handle);
 	cl_int err = gmt_next.clRetainMemObject(handle);
 	struct gmt_memory *memory = err == CL_SUCCESS ? gmt_memory_find(handle) : NULL;
-	if (memory)
-		write_references(&call, memory, GMT_KIND_RETAIN, atomic_fetch_add(&memory->references, 1) + 1, 0, err);
+	if (memory) {
+		struct gmtevent event = references_event(&call, memory, GMT_KIND_RETAIN, 0);
+		write_references(&event, atomic_fetch_add(&memory->references, 1) + 1, err);
+	}
 	gmt_leave();
 	return err;
 }
 
-/* The last reference has gone: the memory goes too, unless parts of it are still out there. */
-cl_int gmt_memory_end(struct gmt_call *call, struct gmt_memory *memory)
+/* One part of a buffer less. Its memory goes when that was the last thing that kept it. */
+static void unpin(struct gmt_call *call, struct gmt_memory *memory);
+
+static cl_int let_go(struct gmt_call *call, struct gmt_memory *memory)
 {
-	if (atomic_load(&memory->children) > 0) {
-		cl_int err = memory->block ? CL_SUCCESS : gmt_next.clReleaseMemObject((cl_mem)atomic_load(&memory->object.handle));
-		write_references(call, memory, GMT_KIND_RELEASE, 0, GMT_OUTCOME_PINNED, err);
-		return err;
-	}
 	struct gmt_memory *parent = memory->parent;
 	cl_int err = gmt_pool_release(call, memory);
-	if (parent && atomic_fetch_sub(&parent->children, 1) == 1 && atomic_load(&parent->references) == 0)
-		gmt_memory_unpinned(call, parent);
+	if (parent)
+		unpin(call, parent);
 	return err;
 }
 
-/* The last part of a released buffer has gone. The driver already has the release of one that is not pooled. */
-void gmt_memory_unpinned(struct gmt_call *call, struct gmt_memory *memory)
+static void unpin(struct gmt_call *call, struct gmt_memory *memory)
 {
+	if (atomic_fetch_sub(&memory->pins, 1) != 1)
+		return;
 	if (memory->block) {
-		gmt_memory_end(call, memory);
+		let_go(call, memory);
 		return;
 	}
+	/* The driver has had the release of one that is not pooled already. */
 	struct gmt_memory *parent = memory->parent;
-	write_references(call, memory, GMT_KIND_RELEASE, 0, GMT_OUTCOME_DRIVER, CL_SUCCESS);
+	struct gmtevent event = references_event(call, memory, GMT_KIND_RELEASE, GMT_OUTCOME_DRIVER);
 	gmt_memory_remove(memory);
-	if (parent && atomic_fetch_sub(&parent->children, 1) == 1 && atomic_load(&parent->references) == 0)
-		gmt_memory_unpinned(call, parent);
+	write_references(&event, 0, CL_SUCCESS);
+	if (parent)
+		unpin(call, parent);
+}
+
+/* The last reference has gone: the memory goes too, unless parts of it are still out there. */
+static cl_int end(struct gmt_call *call, struct gmt_memory *memory)
+{
+	if (gmt_likely(atomic_load(&memory->pins) == 1)) /* nobody can make new parts any more */
+		return let_go(call, memory);
+	struct gmtevent event = references_event(call, memory, GMT_KIND_RELEASE, GMT_OUTCOME_PINNED);
+	cl_mem handle = (cl_mem)atomic_load(&memory->object.handle);
+	bool pooled = memory->block != 0;
+	if (atomic_fetch_sub(&memory->pins, 1) == 1)
+		return let_go(call, memory);
+	cl_int err = pooled ? CL_SUCCESS : gmt_next.clReleaseMemObject(handle);
+	write_references(&event, 0, err);
+	return err;
 }
 
 GMT_HOOK cl_int clReleaseMemObject(cl_mem handle)
@@ -217,15 +238,17 @@ GMT_HOOK cl_int clReleaseMemObject(cl_mem handle)
 		return gmt_next.clReleaseMemObject(handle);
 	struct gmt_memory *memory = gmt_memory_find(handle);
 	uint32_t count = memory ? atomic_load(&memory->references) : 0;
-	while (count > 0 && !atomic_compare_exchange_weak(&memory->references, &count, count - 1))
-		;
+	struct gmtevent event = {0};
+	do
+		if (count != 1) /* also what we do not know, and one release too many: the driver answers */
+			event = references_event(&call, count ? memory : NULL, GMT_KIND_RELEASE, GMT_OUTCOME_DRIVER);
+	while (count > 0 && !atomic_compare_exchange_weak(&memory->references, &count, count - 1));
 	cl_int err;
 	if (count == 1) {
-		err = gmt_memory_end(&call, memory);
+		err = end(&call, memory);
 	} else {
-		/* Also what we do not know, and one release too many: the driver answers. */
 		err = gmt_next.clReleaseMemObject(handle);
-		write_references(&call, count ? memory : NULL, GMT_KIND_RELEASE, count ? count - 1 : 0, GMT_OUTCOME_DRIVER, err);
+		write_references(&event, count ? count - 1 : 0, err);
 	}
 	gmt_leave();
 	return err;
@@ -237,7 +260,7 @@ GMT_HOOK cl_int clGetMemObjectInfo(cl_mem handle, cl_mem_info what, size_t room,
 		return gmt_next.clGetMemObjectInfo(handle, what, room, value, needed);
 	cl_int err = gmt_next.clGetMemObjectInfo(handle, what, room, value, needed);
 	struct gmt_memory *memory = err == CL_SUCCESS && what == CL_MEM_SIZE && value ? gmt_memory_find(handle) : NULL;
-	if (memory && memory->block)
+	if (memory && memory->kind == GMT_MEMORY_BUFFER)
 		*(size_t *)value = memory->size;
 	gmt_leave();
 	return err;

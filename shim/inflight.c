@@ -117,7 +117,7 @@ void gmt_queue_mark(struct gmt_queue *queue)
 		return;
 	gmt_lock(&queue->lock);
 	bool covered = queue->markers && queue->marker[queue->markers - 1].position >= position;
-	if (!covered && gmt_next.clEnqueueMarkerWithWaitList) {
+	if (!covered && !queue->closed && gmt_next.clEnqueueMarkerWithWaitList) {
 		cl_event event;
 		if (gmt_next.clEnqueueMarkerWithWaitList(handle, 0, NULL, &event) == CL_SUCCESS) {
 			if (queue->markers == GMT_MARKERS) /* the newest says what it said, later */
@@ -156,6 +156,9 @@ void gmt_queue_closing(struct gmt_queue *queue)
 {
 	if (gmt_pooling())
 		gmt_queue_mark(queue);
+	gmt_lock(&queue->lock);
+	queue->closed = true; /* another thread may be about to put a marker behind memory that it releases */
+	gmt_unlock(&queue->lock);
 }
 
 void gmt_queue_closed(struct gmt_queue *queue)
@@ -163,9 +166,10 @@ void gmt_queue_closed(struct gmt_queue *queue)
 	if (queue->context)
 		atomic_fetch_sub(&queue->context->queues, 1);
 	gmt_queue_poll(queue);
-	if (!queue->markers) {
+	bool done = atomic_load(&queue->done) >= atomic_load(&queue->enqueued);
+	if (!queue->markers && (done || !gmt_pooling())) {
 		gmt_queue_recycle(queue);
-	} else {
+	} else if (queue->markers) { /* without one nobody can tell: its uses count as pending for ever */
 		gmt_lock(&zombie_lock);
 		queue->zombies = zombies;
 		zombies = queue;
@@ -174,45 +178,35 @@ void gmt_queue_closed(struct gmt_queue *queue)
 	bury(NULL);
 }
 
-struct ordering {
-	struct gmt_queue *fresh;
-	cl_event events[GMT_MARKERS];
-	cl_uint count;
-};
-
-/* Adds an event behind everything that one queue has been given. It must be flushed: others are to wait for it. */
-static void collect_marker(struct gmt_queue *queue, void *arg)
+/* Makes fresh wait for everything that queue has been given. What others wait for must be flushed. */
+static void order_behind(struct gmt_queue *queue, void *arg)
 {
-	struct ordering *order = arg;
-	if (queue == order->fresh || queue->context != order->fresh->context || order->count == GMT_MARKERS)
+	struct gmt_queue *fresh = arg;
+	if (queue == fresh || queue->context != fresh->context)
 		return;
 	cl_command_queue handle = (cl_command_queue)atomic_load(&queue->object.handle);
-	if (handle && gmt_next.clEnqueueMarkerWithWaitList(handle, 0, NULL, &order->events[order->count]) == CL_SUCCESS) {
-		gmt_next.clFlush(handle);
-		order->count++;
-	}
+	cl_event event;
+	if (!handle || gmt_next.clEnqueueMarkerWithWaitList(handle, 0, NULL, &event) != CL_SUCCESS)
+		return;
+	gmt_next.clFlush(handle);
+	gmt_next.clEnqueueBarrierWithWaitList((cl_command_queue)atomic_load(&fresh->object.handle), 1, &event, NULL);
+	gmt_next.clReleaseEvent(event);
 }
 
 void gmt_queue_order_behind(struct gmt_queue *fresh)
 {
 	if (!gmt_next.clEnqueueMarkerWithWaitList || !gmt_next.clEnqueueBarrierWithWaitList)
 		return;
-	struct ordering order = {.fresh = fresh};
-	gmt_queue_each(collect_marker, &order);
-	gmt_lock(&zombie_lock);
-	cl_event pending[2 * GMT_MARKERS];
-	cl_uint count = 0;
-	for (; count < order.count; count++)
-		pending[count] = order.events[count];
-	for (struct gmt_queue *z = zombies; z && count < 2 * GMT_MARKERS; z = z->zombies)
-		if (z->context == fresh->context && z->markers)
-			pending[count++] = z->marker[z->markers - 1].event;
+	gmt_queue_each(order_behind, fresh);
 	cl_command_queue handle = (cl_command_queue)atomic_load(&fresh->object.handle);
-	if (count)
-		gmt_next.clEnqueueBarrierWithWaitList(handle, count, pending, NULL);
+	gmt_lock(&zombie_lock);
+	for (struct gmt_queue *z = zombies; z; z = z->zombies) {
+		gmt_lock(&z->lock); /* keeps the event alive */
+		if (z->context == fresh->context && z->markers)
+			gmt_next.clEnqueueBarrierWithWaitList(handle, 1, &z->marker[z->markers - 1].event, NULL);
+		gmt_unlock(&z->lock);
+	}
 	gmt_unlock(&zombie_lock);
-	for (cl_uint i = 0; i < order.count; i++)
-		gmt_next.clReleaseEvent(order.events[i]);
 }
 
 /* Blocks that were freed while in use: a ring that grows, oldest first. */
@@ -220,7 +214,6 @@ static struct cooling {
 	uint64_t block, size;
 	uint32_t tag;
 	struct gmt_context *context;
-	uint64_t contextnumber;
 	struct gmt_uses uses;
 } *cooling;
 static size_t cooling_capacity /* a power of two */, cooling_first;
@@ -255,7 +248,7 @@ void gmt_cooling_add(uint64_t block, uint64_t size, uint32_t tag, const struct g
 	pthread_mutex_lock(&cooling_mutex);
 	size_t count = atomic_load(&cooling_count);
 	if (count < cooling_capacity || cooling_grow()) { /* else it cools for ever, which is safe */
-		*cooling_at(count) = (struct cooling){block, size, tag, context, context ? context->object.number : 0, *uses};
+		*cooling_at(count) = (struct cooling){block, size, tag, context, *uses};
 		atomic_store(&cooling_count, count + 1);
 	}
 	pthread_mutex_unlock(&cooling_mutex);

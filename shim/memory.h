@@ -18,8 +18,6 @@ struct gmt_created {
 struct gmt_memory *gmt_memory_created(const struct gmt_created *created);
 /* Enters it into the books and writes its CREATE event. */
 void gmt_memory_report(const struct gmt_call *call, const struct gmt_created *created, cl_int status);
-cl_int gmt_memory_end(struct gmt_call *call, struct gmt_memory *memory);
-void gmt_memory_unpinned(struct gmt_call *call, struct gmt_memory *memory);
 
 /*
  * True when a range lies beyond what the program asked for, in a block that is larger: the driver, which knows only

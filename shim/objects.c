@@ -36,7 +36,7 @@ struct table {
 		.buckets = name##_buckets, .mask = (size)-1, .entry = sizeof(struct type), .cleared = (clear)}
 
 TABLE(contexts, gmt_context, 256, sizeof(struct gmt_context));
-TABLE(queues, gmt_queue, 1024, sizeof(struct gmt_queue));
+TABLE(queues, gmt_queue, 1024, sizeof(struct gmt_object)); /* gmt_queue_recycle does it */
 TABLE(kernels, gmt_kernel, 4096, sizeof(struct gmt_kernel));
 TABLE(memories, gmt_memory, 1 << 18, offsetof(struct gmt_memory, uses.use)); /* uses.count says what is valid behind */
 
@@ -79,7 +79,7 @@ static struct gmt_object *find(struct table *t, const void *handle)
 /* Both under the stripe's lock. */
 static void give_back(struct stripe *stripe, struct gmt_object *o)
 {
-	o->number = 0;
+	atomic_store_explicit(&o->number, 0, memory_order_relaxed);
 	atomic_store_explicit(&o->chain, stripe->free, memory_order_relaxed);
 	stripe->free = o;
 }
@@ -125,7 +125,8 @@ static struct gmt_object *add(struct table *t, const void *handle)
 	struct gmt_object *o = take_free(t, stripe);
 	if (o) {
 		memset((char *)o + sizeof *o, 0, t->cleared - sizeof *o);
-		o->number = atomic_fetch_add_explicit(&t->numbers, 1, memory_order_relaxed) + 1;
+		uint64_t number = atomic_fetch_add_explicit(&t->numbers, 1, memory_order_relaxed) + 1;
+		atomic_store_explicit(&o->number, number, memory_order_relaxed);
 		struct gmt_object *first = atomic_load_explicit(&t->buckets[bucket], memory_order_relaxed);
 		struct gmt_object *stale = first ? walk(t, bucket, handle, UINT32_MAX) : NULL;
 		if (stale && unlink_object(t, bucket, stale))
@@ -194,6 +195,12 @@ bool gmt_queue_remove(struct gmt_queue *queue)
 void gmt_queue_recycle(struct gmt_queue *queue)
 {
 	struct stripe *stripe = stripe_of(&queues, (uint32_t)queue->object.number);
+	/* Uses may still point here: they see that the number is another, or at worst a queue that is not done. */
+	atomic_store(&queue->object.number, 0);
+	atomic_store(&queue->context, NULL);
+	atomic_store(&queue->closed, false);
+	atomic_store(&queue->enqueued, 0);
+	atomic_store(&queue->done, 0);
 	gmt_lock(&stripe->lock);
 	give_back(stripe, &queue->object);
 	gmt_unlock(&stripe->lock);
@@ -213,7 +220,7 @@ void gmt_queue_each(void (*visit)(struct gmt_queue *, void *), void *arg)
 struct gmt_kernel *gmt_kernel_find(cl_kernel handle)
 {
 	static __thread struct gmt_kernel *last __attribute__((tls_model("initial-exec")));
-	if (gmt_likely(last && atomic_load_explicit(&last->object.handle, memory_order_relaxed) == handle))
+	if (gmt_likely(last && handle && atomic_load_explicit(&last->object.handle, memory_order_relaxed) == handle))
 		return last;
 	struct gmt_kernel *kernel = (struct gmt_kernel *)find(&kernels, handle);
 	if (kernel)
@@ -254,8 +261,10 @@ struct gmt_memory *gmt_memory_find(const void *handle)
 struct gmt_memory *gmt_memory_add(const void *handle)
 {
 	struct gmt_memory *memory = (struct gmt_memory *)add(&memories, handle);
-	if (memory)
-		atomic_store(&memory->references, 1);
+	if (memory) {
+		atomic_store_explicit(&memory->references, 1, memory_order_relaxed);
+		atomic_store_explicit(&memory->pins, 1, memory_order_relaxed);
+	}
 	return memory;
 }
 

@@ -153,8 +153,14 @@ struct gmt_served gmt_pool_create(struct gmt_call *call, struct gmt_context *con
 {
 	cl_context handle = (cl_context)atomic_load(&context->object.handle);
 	uint32_t class = gmt_pooling() ? class_of(context, flags) : 0;
-	if (!class)
-		return direct(call, handle, flags, size, error);
+	if (!class) {
+		struct gmt_served served = direct(call, handle, flags, size, error);
+		if (served.handle && !gmt_session.config.pooling) { /* what a policy would have seen */
+			served.outcome = GMT_OUTCOME_MISS;
+			served.reason = GMT_MISS_POLICY;
+		}
+		return served;
+	}
 	gmt_cooling_poll(4);
 	struct gmt_request request = {.size = size, .max = context->largest, .time = (int64_t)call->start, .class = class, .tag = tag};
 	struct gmt_plan plan;
@@ -259,13 +265,17 @@ cl_int gmt_pool_release(struct gmt_call *call, struct gmt_memory *memory)
 	bool pooled = memory->block && gmt_pooling();
 	bool left_behind = atomic_load(&memory->maps) > 0 || atomic_load(&memory->callbacks);
 	enum gmt_flight flight = pooled && !left_behind ? gmt_uses_state(&memory->uses, context) : GMT_FLIGHT_DONE;
+	if (flight == GMT_FLIGHT_ORDERED) {
+		/* Asked again: a queue that is created meanwhile either sees this, or is seen here. */
+		atomic_store(&context->ordered, 1);
+		flight = gmt_uses_state(&memory->uses, context);
+	}
 	struct gmt_uses uses;
 	if (flight == GMT_FLIGHT_BUSY) {
 		uses = memory->uses;
 		event.flags = GMT_FLAG_WOULD_RACE;
 	} else if (flight == GMT_FLIGHT_ORDERED) {
 		event.flags = GMT_FLAG_ORDERED;
-		atomic_store_explicit(&context->ordered, 1, memory_order_relaxed);
 	}
 	gmt_memory_remove(memory); /* first: the handle may be given out again at once, by the driver or by the pool */
 	if (!pooled)

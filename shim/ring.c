@@ -25,7 +25,7 @@ static __thread struct writer writer __attribute__((tls_model("initial-exec")));
 static _Atomic uint32_t next_ring;
 static _Atomic uint32_t shared_lock;
 static _Atomic uint32_t shared_thread;
-static _Atomic uint64_t stalled; /* tail + 1 at which the session was given up on; 0: it reads */
+static _Atomic bool stalled; /* the session was given up on, and has not been seen to read since */
 static pthread_key_t key;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 
@@ -75,7 +75,7 @@ static bool room(struct writer *w, uint64_t slots)
 static bool wait_for_room(struct writer *w, uint64_t slots)
 {
 	uint64_t limit = (uint64_t)gmt_session.config.waitms * 1000000u;
-	if (limit == 0 || atomic_load_explicit(&stalled, memory_order_relaxed) == w->tail + 1)
+	if (limit == 0 || atomic_load_explicit(&stalled, memory_order_relaxed))
 		return false;
 	int saved = errno;
 	w->ring->waits++;
@@ -86,7 +86,7 @@ static bool wait_for_room(struct writer *w, uint64_t slots)
 		w->tail = load(&w->ring->tail);
 		found = room(w, slots);
 	}
-	atomic_store_explicit(&stalled, found ? 0 : w->tail + 1, memory_order_relaxed);
+	atomic_store_explicit(&stalled, !found, memory_order_relaxed);
 	errno = saved;
 	return found;
 }
@@ -98,7 +98,10 @@ static bool reserve(struct writer *w, const struct gmtevent *event, uint64_t slo
 	uint64_t spare = use && gmt_session.config.waitms == 0 ? GMT_RING_EVENTS / 4 : 0;
 	if (gmt_likely(room(w, slots + spare)))
 		return true;
-	w->tail = load(&w->ring->tail);
+	uint64_t tail = load(&w->ring->tail);
+	if (tail != w->tail)
+		atomic_store_explicit(&stalled, false, memory_order_relaxed);
+	w->tail = tail;
 	if (room(w, slots + spare) || (spare == 0 && wait_for_room(w, slots)))
 		return true;
 	__atomic_fetch_add(&w->ring->lost, 1, __ATOMIC_RELAXED);

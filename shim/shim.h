@@ -168,7 +168,7 @@ uint32_t gmt_tag(struct gmt_call *call, const void *caller, uint64_t size);
 struct gmt_object {
 	_Atomic(struct gmt_object *) chain;
 	_Atomic(const void *) handle;
-	uint64_t number; /* from 1, never reused within its table */
+	_Atomic uint64_t number; /* from 1, never reused within its table; 0 while nobody owns the entry */
 };
 
 #define GMT_CLASSES_MAX 16
@@ -192,14 +192,14 @@ struct gmt_marker {
 };
 struct gmt_queue {
 	struct gmt_object object;
-	struct gmt_context *context;
-	uint64_t contextnumber;
-	bool inorder;
+	_Atomic(struct gmt_context *) context;
+	_Atomic bool inorder;
 	_Atomic uint32_t references;
 	_Atomic uint64_t enqueued; /* commands whose enqueue has returned */
 	_Atomic uint64_t done;     /* commands known to have completed, counted the same way */
-	_Atomic uint32_t lock;     /* markers */
-	uint32_t markers;
+	_Atomic uint32_t lock;     /* markers, closed */
+	_Atomic bool closed;       /* the driver may have freed it: no more markers */
+	_Atomic uint32_t markers;
 	struct gmt_marker marker[GMT_MARKERS]; /* oldest first */
 	struct gmt_queue *zombies;             /* released by the program, commands pending */
 };
@@ -236,7 +236,7 @@ struct gmt_memory {
 	uint8_t kind; /* enum gmtmemory */
 	_Atomic uint8_t callbacks; /* has destructor callbacks */
 	_Atomic uint32_t references;
-	_Atomic uint32_t children;
+	_Atomic uint32_t pins; /* 1 for all references together, 1 for each part: who takes the last one ends it */
 	_Atomic int32_t maps;
 	_Atomic uint32_t lock; /* uses */
 	struct gmt_uses uses;

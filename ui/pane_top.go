@@ -85,15 +85,20 @@ func (d *dashboard) drawHeader(r region, s *model.Snapshot) {
 	r.lineOf(r.w-1-n, 0, gap, right)
 }
 
+// commandLine names the program without its folder: the line is short.
 func commandLine(s *model.Snapshot) string {
+	name := s.Program
+	if i := strings.LastIndexByte(name, '/'); i+1 < len(name) {
+		name = name[i+1:]
+	}
 	if len(s.Arguments) == 0 {
-		return s.Program
+		return name
 	}
 	args := s.Arguments
 	if args[0] == s.Program {
 		args = args[1:]
 	}
-	return strings.TrimSpace(s.Program + " " + strings.Join(args, " "))
+	return strings.TrimSpace(name + " " + strings.Join(args, " "))
 }
 
 func (d *dashboard) headerItems(s *model.Snapshot) []item {
@@ -114,10 +119,10 @@ func (d *dashboard) headerItems(s *model.Snapshot) []item {
 		if s.Device.Global > 0 {
 			spans = append(spans, span{" " + bytesText(s.Device.Global), dim})
 		}
-		items = append(items, item{5, spans})
+		items = append(items, item{6, spans})
 	}
 	if s.Policy != "" {
-		items = append(items, item{6, []span{{"policy ", dim}, {s.Policy, plain}}})
+		items = append(items, item{5, []span{{"policy ", dim}, {s.Policy, plain}}})
 	}
 	if s.Recording.Path != "" {
 		items = append(items, item{3, []span{{"REC ", badStyle}, {bytesText(s.Recording.Bytes), plain}}})

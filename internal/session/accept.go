@@ -131,14 +131,12 @@ func greet(conn *net.UnixConn) (*peer, error) {
 // credentials returns who made a connection, a nobody if the kernel does not say.
 func credentials(conn *net.UnixConn) unix.Ucred {
 	nobody := unix.Ucred{Uid: ^uint32(0), Gid: ^uint32(0)}
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return nobody
-	}
 	var who *unix.Ucred
-	var failed error
-	err = raw.Control(func(fd uintptr) { who, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
-	if err != nil || failed != nil {
+	err := control(conn, func(fd int) (err error) {
+		who, err = unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+		return err
+	})
+	if err != nil {
 		return nobody
 	}
 	return *who

@@ -2,9 +2,9 @@ package session
 
 import "golang.org/x/sys/unix"
 
-// monotonic returns CLOCK_MONOTONIC in ns, the clock of every event. Go's own monotonic clock is the same one, but
+// Now returns CLOCK_MONOTONIC in ns, the clock of every event. Go's own monotonic clock is the same one, but
 // its readings cannot be had as a number.
-func monotonic() uint64 {
+func Now() uint64 {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
 		panic(err) // the clock is part of every Linux that Go runs on

@@ -65,7 +65,7 @@ type change struct {
 
 func newCollector(m *model.Model, recorder Recorder, path string) *collector {
 	return &collector{
-		model: m, recorder: recorder, path: path, sites: newSites(nil), clock: monotonic,
+		model: m, recorder: recorder, path: path, sites: newSites(nil), clock: Now,
 		leave: func() {}, child: func() int { return 0 },
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}

@@ -67,11 +67,6 @@ func (f *fakeTarget) word(ring, offset int) *uint64 {
 	return (*uint64)(f.at(fakeRings + ring*fakeRingSize + offset))
 }
 
-// room reports whether slots are free in a ring.
-func (f *fakeTarget) room(ring, slots int) bool {
-	return *f.word(ring, 0)-atomic.LoadUint64(f.word(ring, 64))+uint64(slots) <= fakeSlots
-}
-
 // put writes an event with its payload into a ring.
 func (f *fakeTarget) put(ring int, e wire.Event, payload string) {
 	if payload != "" {

@@ -32,6 +32,8 @@ type output struct {
 	spool   spool
 	to      [2]io.Writer
 	through bool
+	shown   bool // output has reached, or will reach, the terminal
+	last    byte // printed last
 
 	lines   []Line
 	first   uint64 // position of lines[0]
@@ -42,11 +44,13 @@ type output struct {
 
 func newOutput(out, err io.Writer) *output { return &output{to: [2]io.Writer{out, err}} }
 
-// write takes a chunk of a stream. It waits for nobody until reveal, and for the terminal from then on.
+// write takes a chunk of a stream, which is not empty. It waits for nobody until reveal, and for the terminal from then on.
 func (o *output) write(stream int, chunk []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.last = chunk[len(chunk)-1]
 	if o.through {
+		o.shown = true
 		_, _ = o.to[stream].Write(chunk) // closed by whoever read it: the program would not be told either
 		return
 	}
@@ -122,5 +126,13 @@ func (o *output) reveal(replay bool) error {
 	if !replay {
 		return nil
 	}
+	o.shown = o.last != 0
 	return o.spool.replay(o.to)
+}
+
+// openLine reports whether what was shown ends in the middle of a line.
+func (o *output) openLine() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.shown && o.last != '\n'
 }

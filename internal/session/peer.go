@@ -1,7 +1,6 @@
 package session
 
 import (
-	"errors"
 	"net"
 	"sync/atomic"
 
@@ -69,14 +68,14 @@ func (p *peer) end(limit uint64) {
 
 // gone asks the kernel whether the other end of the socket is closed, without waiting for watch to notice.
 func (p *peer) gone() bool {
-	raw, err := p.conn.SyscallConn()
-	if err != nil || p.hungUp.Load() {
+	if p.hungUp.Load() {
 		return true
 	}
 	poll := []unix.PollFd{{Events: unix.POLLRDHUP}}
-	err = raw.Control(func(fd uintptr) {
+	err := control(p.conn, func(fd int) error {
 		poll[0].Fd = int32(fd)
-		_, _ = unix.Poll(poll, 0)
+		_, err := unix.Poll(poll, 0)
+		return err
 	})
 	return err != nil || poll[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0
 }
@@ -110,15 +109,9 @@ func (p *peer) watch(wake func()) {
 
 // send passes a control message on without ever waiting for the process to read.
 func (p *peer) send(message []byte) error {
-	raw, err := p.conn.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var sent error
-	err = raw.Control(func(fd uintptr) {
-		sent = unix.Send(int(fd), message, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+	return control(p.conn, func(fd int) error {
+		return unix.Send(fd, message, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 	})
-	return errors.Join(err, sent)
 }
 
 // close gives the socket and the shared memory back.

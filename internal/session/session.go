@@ -75,6 +75,8 @@ type Result struct {
 	Snapshot *model.Snapshot
 	// Recording is the error that ended the recording early, nil when it is whole.
 	Recording error
+	// OpenLine says that captured output left the terminal in the middle of a line.
+	OpenLine bool
 }
 
 // Start starts the program. An error wraps ErrNotFound or ErrNotExecutable when it is the program's; nothing is
@@ -230,7 +232,10 @@ func (s *Session) Wait() (Result, error) {
 	s.relay.stop()
 	s.mu.Unlock()
 	s.streams.close()
-	return Result{Status: s.status, Snapshot: s.collector.model.Published(), Recording: s.collector.failure}, err
+	return Result{
+		Status: s.status, Snapshot: s.collector.model.Published(), Recording: s.collector.failure,
+		OpenLine: s.streams.output != nil && s.streams.output.openLine(),
+	}, err
 }
 
 // Ended is closed when the program has ended and everything it printed has been read.

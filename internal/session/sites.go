@@ -135,10 +135,14 @@ func (s *sites) site(r *wire.Record, modules map[moduleKey]string) (wire.Record,
 		return wire.Record{}, false
 	}
 	var text strings.Builder
+frames:
 	for _, frame := range wire.Frames(r.Payload) {
 		for _, named := range s.resolve(modules[moduleKey{r.Process, frame.Module}], frame.Offset) {
 			if line := siteLine(&named); text.Len()+len(line) <= wire.PayloadMax {
 				text.WriteString(line)
+			}
+			if named.Function == "main" {
+				break frames // what called it is the C library, whose debug information takes long to read
 			}
 		}
 	}

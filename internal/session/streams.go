@@ -7,7 +7,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 )
 
@@ -64,7 +63,7 @@ func (s *streams) open(which int, wanted bool, cols, rows int) error {
 	if !wanted {
 		return nil
 	}
-	master, slave, err := pty.Open()
+	master, slave, err := openTerminal()
 	if err != nil {
 		return err
 	}
@@ -136,18 +135,14 @@ func (s *streams) read(master *os.File, stream int) {
 
 // readNow copies what is there without waiting.
 func (s *streams) readNow(master *os.File, stream int, buffer []byte) {
-	raw, err := master.SyscallConn()
-	if err != nil {
-		return
-	}
-	_ = raw.Control(func(fd uintptr) {
+	_ = control(master, func(fd int) error {
 		for {
-			n, err := unix.Read(int(fd), buffer)
+			n, err := unix.Read(fd, buffer)
 			if errors.Is(err, unix.EINTR) {
 				continue
 			}
 			if n <= 0 || err != nil {
-				return
+				return err
 			}
 			s.output.write(stream, buffer[:n])
 		}
@@ -179,7 +174,7 @@ func (s *streams) resize(cols, rows int) {
 	}
 	for _, master := range s.masters {
 		if master != nil {
-			_ = pty.Setsize(master, &pty.Winsize{Cols: uint16(min(cols, 1<<15)), Rows: uint16(min(rows, 1<<15))})
+			_ = setSize(master, cols, rows)
 		}
 	}
 }

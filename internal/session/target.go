@@ -94,6 +94,17 @@ func Obstacle(path string) string {
 	return ""
 }
 
+// NeedsOpenCL reports whether a program is linked against libOpenCL, so that it cannot even start without it.
+func NeedsOpenCL(path string) bool {
+	f, err := elf.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // only read
+	libraries, err := f.ImportedLibraries()
+	return err == nil && slices.ContainsFunc(libraries, func(name string) bool { return strings.HasPrefix(name, "libOpenCL.so") })
+}
+
 // privileged says whether the kernel would give the program rights that the caller lacks, which makes the dynamic
 // linker ignore preload libraries with a path.
 func privileged(path string) string {

@@ -30,7 +30,7 @@ const (
 
 var errEvent = errors.New("an event is cut off or out of range")
 
-// context is what the coding of an event refers to: both sides start each frame with an empty one.
+// codecState is what the coding of an event refers to: both sides start each frame with an empty one.
 type codecState struct {
 	time   uint64
 	thread uint32
@@ -39,11 +39,20 @@ type codecState struct {
 	object uint64 // of the last CREATE: the next is usually one more
 }
 
-// append adds one record to b.
+// slot returns the last event of a kind. Kinds that this version does not know share one with KindNone: a target may
+// write anything, and it must not cost the events around it.
+func (s *codecState) slot(kind wire.Kind) *wire.Event {
+	if kind > wire.KindLost {
+		kind = wire.KindNone
+	}
+	return &s.last[kind]
+}
+
+// append adds one record to b. A payload longer than wire.PayloadMax is cut.
 func (s *codecState) append(b []byte, r *wire.Record) []byte {
-	last := &s.last[min(r.Kind, wire.KindLost)]
+	last := s.slot(r.Kind)
 	mask, delta := s.mask(r, last)
-	b = append(b, byte(r.Kind))
+	b = binary.AppendUvarint(b, uint64(r.Kind))
 	b = binary.AppendUvarint(b, mask)
 	b = binary.AppendUvarint(b, delta)
 	if mask&hasProcess != 0 {
@@ -84,8 +93,9 @@ func (s *codecState) append(b []byte, r *wire.Record) []byte {
 		b = binary.AppendVarint(b, int64(r.Link-last.Link))
 	}
 	if r.Kind.HasPayload() {
-		b = binary.AppendUvarint(b, uint64(len(r.Payload)))
-		b = append(b, r.Payload...)
+		payload := r.Payload[:min(len(r.Payload), wire.PayloadMax)]
+		b = binary.AppendUvarint(b, uint64(len(payload)))
+		b = append(b, payload...)
 	}
 	s.advance(r, last)
 	return b
@@ -197,11 +207,8 @@ const (
 // next reads one record off the front of b and returns the rest. The payload is part of b.
 func (s *codecState) next(b []byte, r *wire.Record) ([]byte, error) {
 	d := decoder{b: b}
-	kind := wire.Kind(d.byte())
-	if kind > wire.KindLost {
-		return nil, errEvent
-	}
-	last := &s.last[kind]
+	kind := wire.Kind(d.uvarint(max16))
+	last := s.slot(kind)
 	mask := d.uvarint(hasBackwards<<1 - 1)
 	delta := d.uvarint(max64)
 	if mask&hasBackwards != 0 {

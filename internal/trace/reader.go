@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sort"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -27,13 +26,12 @@ type Reader struct {
 	frames int
 	zip    *zstd.Decoder
 
-	state    codecState
-	packed   []byte
-	raw      []byte
-	rest     []byte // of raw, to be decoded
-	left     uint32 // events in rest
-	damage   string
-	lastTime uint64
+	state  codecState
+	packed []byte
+	raw    []byte
+	rest   []byte // of raw, to be decoded
+	left   uint32 // events in rest
+	damage string
 }
 
 // Open opens a recording. Errors are ErrNotRecording, ErrVersion, or of the file system. A file that ends in the
@@ -91,6 +89,9 @@ func (r *Reader) readHeader() error {
 	return nil
 }
 
+// footerTries bounds the work on a file that is full of what looks like frames.
+const footerTries = 8
+
 // readFooter looks for the footer at the end; without one the recording was cut off.
 func (r *Reader) readFooter() {
 	const most = 1 << 20
@@ -99,17 +100,24 @@ func (r *Reader) readFooter() {
 	if _, err := r.file.ReadAt(tail, from); err != nil {
 		return
 	}
-	at := bytes.LastIndex(tail, frameMagic[:])
-	if at < 0 {
-		return
+	defer func() { r.offset = r.first }()
+	// Packed bytes may look like the start of a frame, so one that is none does not end the search.
+	for range footerTries {
+		at := bytes.LastIndex(tail, frameMagic[:])
+		if at < 0 {
+			return
+		}
+		r.offset = from + int64(at)
+		head, err := r.readFrame()
+		if err == nil {
+			var footer Footer
+			if head.kind == frameFooter && json.Unmarshal(r.raw, &footer) == nil {
+				r.footer = &footer
+			}
+			return
+		}
+		tail = tail[:at]
 	}
-	r.offset = from + int64(at)
-	head, err := r.readFrame()
-	var footer Footer
-	if err == nil && head.kind == frameFooter && json.Unmarshal(r.raw, &footer) == nil {
-		r.footer = &footer
-	}
-	r.offset = r.first
 }
 
 // Header returns what was recorded.
@@ -140,41 +148,74 @@ func (r *Reader) Close() error {
 
 // Rewind starts again at the first event.
 func (r *Reader) Rewind() error {
-	r.offset, r.frames, r.left, r.rest, r.damage, r.lastTime = r.first, 0, 0, nil, "", 0
+	r.offset, r.frames, r.left, r.rest, r.damage = r.first, 0, 0, nil, ""
 	return nil
 }
 
-// SeekTime goes to the frame that holds the first event at or after a time in ns (CLOCK_MONOTONIC of the recording).
-// Events before it in that frame are still read. Without a footer it starts at the front.
+// SeekTime goes to the first frame that holds an event at or after a time in ns (CLOCK_MONOTONIC of the recording), to
+// the end when there is none. Events before it in that frame are still read.
 func (r *Reader) SeekTime(ns uint64) error {
-	if err := r.Rewind(); err != nil || r.footer == nil {
+	if err := r.Rewind(); err != nil {
 		return err
 	}
-	index := r.footer.Index
-	i := sort.Search(len(index), func(i int) bool { return index[i].LastNS >= ns })
-	if i < len(index) && index[i].Offset >= r.first && index[i].Offset < r.size {
-		r.offset, r.frames = index[i].Offset, i
+	r.leap(ns)
+	return r.scan(ns)
+}
+
+// leap goes to the run of frames that the footer names for a time, if there is one.
+func (r *Reader) leap(ns uint64) {
+	if r.footer == nil {
+		return
 	}
-	return nil
+	frames := 0
+	for _, e := range r.footer.Index {
+		if e.LastNS >= ns && e.Offset >= r.first && e.Offset < r.size {
+			r.offset, r.frames = e.Offset, frames
+			return
+		}
+		frames += int(e.Frames)
+	}
+}
+
+// scan steps over frames whose events are all before a time, by their heads alone. It stops at a damaged head: Next
+// steps over that and tells.
+func (r *Reader) scan(ns uint64) error {
+	for {
+		var head frameHead
+		var b [headSize]byte
+		n, err := r.file.ReadAt(b[:], r.offset)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("read recording: %w", err)
+		}
+		if !head.decode(b[:n]) || head.kind != frameEvents || head.lastNS >= ns {
+			return nil
+		}
+		end := r.offset + headSize + int64(head.packed)
+		if end > r.size {
+			return nil
+		}
+		r.offset = end
+		r.frames++
+	}
 }
 
 // Next reads the next record, io.EOF after the last. Its payload is valid until the following call.
 func (r *Reader) Next(rec *wire.Record) error {
-	for r.left == 0 {
-		if err := r.nextFrame(); err != nil {
-			return err
+	for {
+		for r.left == 0 {
+			if err := r.nextFrame(); err != nil {
+				return err
+			}
 		}
-	}
-	rest, err := r.state.next(r.rest, rec)
-	if err != nil {
+		rest, err := r.state.next(r.rest, rec)
+		if err == nil {
+			r.rest = rest
+			r.left--
+			return nil
+		}
 		r.hurt("frame %d holds %d events less than it says", r.frames, r.left)
 		r.left = 0
-		return r.Next(rec)
 	}
-	r.rest = rest
-	r.left--
-	r.lastTime = rec.Time
-	return nil
 }
 
 // nextFrame goes to the next frame of events.

@@ -41,16 +41,36 @@ type Footer struct {
 	Status  int    `json:"status"`            // exit status of the program, -1 when unknown or signaled
 	Signal  int    `json:"signal"`            // that ended it, else 0
 	Message string `json:"message,omitempty"` // anything the session wants to say
-	// Index is where each event frame starts, in order; the writer fills it in.
+	// Index is where event frames start, in order, at most indexMax entries; the writer fills it in.
 	Index []IndexEntry `json:"index"`
 }
 
-// IndexEntry locates one frame of events.
+// IndexEntry locates a run of event frames: one, or in long recordings several.
 type IndexEntry struct {
-	Offset  int64  `json:"offset"` // of the frame in the file
-	Events  uint32 `json:"events"`
-	FirstNS uint64 `json:"first_ns"`
-	LastNS  uint64 `json:"last_ns"`
+	Offset  int64  `json:"offset"` // of the first frame in the file
+	Frames  uint64 `json:"frames"`
+	Events  uint64 `json:"events"`
+	FirstNS uint64 `json:"first_ns"` // earliest time in these frames
+	LastNS  uint64 `json:"last_ns"`  // latest
+}
+
+// indexMax bounds the index: a session writes four frames a second for as long as it runs, while the footer must
+// stay within what a reader looks through at the end of a file.
+const indexMax = 8192
+
+// halve joins the entries of an index in pairs.
+func halve(index []IndexEntry) []IndexEntry {
+	short := index[:0]
+	for i := 0; i < len(index); i += 2 {
+		e := index[i]
+		if i+1 < len(index) {
+			next := index[i+1]
+			e.Frames, e.Events = e.Frames+next.Frames, e.Events+next.Events
+			e.FirstNS, e.LastNS = min(e.FirstNS, next.FirstNS), max(e.LastNS, next.LastNS)
+		}
+		short = append(short, e)
+	}
+	return short
 }
 
 // A file starts with this, then come frames.

@@ -21,7 +21,7 @@ func anyRecord(t *rapid.T) wire.Record {
 	r := wire.Record{
 		Event: wire.Event{
 			Time: rapid.Uint64().Draw(t, "time"), Duration: rapid.Uint32().Draw(t, "duration"), Cost: rapid.Uint32().Draw(t, "cost"),
-			Kind: wire.Kind(rapid.IntRange(0, int(wire.KindLost)).Draw(t, "kind")),
+			Kind: wire.Kind(rapid.OneOf(rapid.IntRange(0, int(wire.KindLost)), rapid.IntRange(0, 1<<16-1)).Draw(t, "kind")),
 			Op:   rapid.Uint8().Draw(t, "op"), Outcome: wire.Outcome(rapid.Uint8().Draw(t, "outcome")),
 			Reason: rapid.Uint8().Draw(t, "reason"), Flags: rapid.Uint8().Draw(t, "flags"), Scope: rapid.Uint16().Draw(t, "scope"),
 			Status: rapid.Int32().Draw(t, "status"), Tag: rapid.Uint32().Draw(t, "tag"), Object: rapid.Uint64().Draw(t, "object"),
@@ -226,6 +226,13 @@ func TestFlippedBits(t *testing.T) {
 		if len(got) < 30 {
 			t.Fatalf("byte %d: only %d events left (%s)", i, len(got), r.Damage())
 		}
+		for k, from := 0, 0; k < len(got); k++ {
+			at := slices.IndexFunc(records[from:], func(r wire.Record) bool { return r.Event == got[k].Event })
+			if at < 0 {
+				t.Fatalf("byte %d: event %d was never written, or comes too late: %+v", i, k, got[k])
+			}
+			from += at + 1
+		}
 		if len(got) < len(records) && r.Damage() == "" {
 			t.Fatalf("byte %d: %d events and no damage reported", i, len(got))
 		}
@@ -247,6 +254,128 @@ func TestSeekTime(t *testing.T) {
 	got := readAll(t, r)
 	if len(got) > 350 || len(got) < 300 || got[len(got)-1].Event != records[999].Event {
 		t.Fatalf("%d events behind the time", len(got))
+	}
+}
+
+// TestSeekTimeWithoutFooter cuts the footer off: the heads of frames tell the times.
+func TestSeekTimeWithoutFooter(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.gmt")
+	records := sample(1000)
+	write(t, path, records, 50)
+	whole := open1(t, path)
+	footer, ok := whole.Footer()
+	if !ok || len(footer.Index) != 20 {
+		t.Fatalf("index of %d, want 20", len(footer.Index))
+	}
+	if err := os.Truncate(path, footer.Index[19].Offset); err != nil {
+		t.Fatal(err)
+	}
+	r := open1(t, path)
+	for at, want := range map[uint64]int{0: 950, records[700].Time: 250, records[999].Time: 0} {
+		if err := r.SeekTime(at); err != nil {
+			t.Fatal(err)
+		}
+		if got := readAll(t, r); len(got) != want {
+			t.Errorf("time %d: %d events behind it, want %d", at, len(got), want)
+		}
+	}
+}
+
+// TestLongRecording writes as many frames as a session does in two days. The footer stays small enough to be found,
+// and its index right.
+func TestLongRecording(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.gmt")
+	const frames = 2 * 24 * 3600 * 4
+	w, err := Create(path, Header{}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint64(frames) {
+		// Times that do not pack well.
+		w.head.events, w.head.firstNS, w.head.lastNS = 1, i*250_000_000+i*7919%1_000_003, i*250_000_000+i*104_729%1_000_003+1
+		w.index()
+		w.offset += 80
+	}
+	w.head, w.offset = frameHead{}, int64(w.Bytes())-frames*80
+	if err := w.Close(Footer{Status: 4}); err != nil {
+		t.Fatal(err)
+	}
+	r := open1(t, path)
+	footer, ok := r.Footer()
+	if !ok || footer.Status != 4 || footer.Events != frames {
+		t.Fatalf("footer %v, status %d, %d events", ok, footer.Status, footer.Events)
+	}
+	if n := len(footer.Index); n > indexMax || n < indexMax/2 {
+		t.Errorf("%d entries in the index", n)
+	}
+	var seen uint64
+	for _, e := range footer.Index {
+		if want := footer.Index[0].Offset + int64(seen)*80; e.Offset != want || e.Events != e.Frames {
+			t.Fatalf("entry %+v: want offset %d", e, want)
+		}
+		if first := seen*250_000_000 + seen*7919%1_000_003; e.FirstNS != first {
+			t.Fatalf("entry %+v: want first time %d", e, first)
+		}
+		seen += e.Frames
+	}
+	if seen != frames {
+		t.Errorf("the index counts %d frames, want %d", seen, frames)
+	}
+}
+
+// TestUnknownEventCostsNoOther: what a target wrote wrong must not take the events of others with it.
+func TestUnknownEventCostsNoOther(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.gmt")
+	records := sample(40)
+	records[5].Kind, records[9].Kind, records[12].Kind = wire.KindLost+1, 256+wire.KindCreate, 1<<16-1
+	records[20] = wire.Record{
+		Event:   wire.Event{Kind: wire.KindSite, Time: records[20].Time, Size: 2 * wire.PayloadMax},
+		Payload: make([]byte, 2*wire.PayloadMax),
+	}
+	write(t, path, records, 0)
+	r := open1(t, path)
+	got := readAll(t, r)
+	if len(got) != len(records) || r.Damage() != "" {
+		t.Fatalf("%d events, damage %q", len(got), r.Damage())
+	}
+	for i := range got {
+		if got[i].Event != records[i].Event {
+			t.Errorf("event %d is %+v, want %+v", i, got[i].Event, records[i].Event)
+		}
+	}
+	if n := len(got[20].Payload); n != wire.PayloadMax {
+		t.Errorf("a long payload came back with %d bytes, want %d", n, wire.PayloadMax)
+	}
+}
+
+// TestFooterBehindDeceivingBytes: packed bytes may hold the frame magic by chance.
+func TestFooterBehindDeceivingBytes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.gmt")
+	write(t, path, sample(10), 0)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, append(data, "\xf3GMF and no more"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := open1(t, path)
+	if f, ok := r.Footer(); !ok || f.Status != 3 {
+		t.Errorf("footer %v, status %d", ok, f.Status)
+	}
+	if got := readAll(t, r); len(got) != 10 || r.Damage() == "" {
+		t.Errorf("%d events, damage %q", len(got), r.Damage())
+	}
+}
+
+// TestHeaderTooLarge: no file is written that could not be read, and none is left.
+func TestHeaderTooLarge(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.gmt")
+	if _, err := Create(path, Header{Program: strings.Repeat("x", maxFrameRaw)}, false); err == nil {
+		t.Error("no error")
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file is left: %v", err)
 	}
 }
 

@@ -52,7 +52,12 @@ func Create(path string, h Header, force bool) (*Writer, error) {
 	w.write(fileMagic[:])
 	w.writeJSON(frameHeader, h)
 	if w.err != nil {
-		return nil, errors.Join(w.err, file.Close())
+		err := errors.Join(w.err, file.Close())
+		if !force {
+			// The file is ours and holds nothing; what cannot be removed either is worth no second complaint.
+			_ = os.Remove(path)
+		}
+		return nil, err
 	}
 	return w, nil
 }
@@ -80,14 +85,30 @@ func (w *Writer) Flush() error {
 	if w.head.events == 0 || w.err != nil {
 		return w.err
 	}
-	w.footer.Index = append(w.footer.Index, IndexEntry{w.offset, w.head.events, w.head.firstNS, w.head.lastNS})
-	w.footer.Events += uint64(w.head.events)
+	w.index()
 	w.head.kind = frameEvents
 	w.writeFrame(w.raw)
 	w.raw = w.raw[:0]
 	w.head = frameHead{}
 	w.state = codecState{}
 	return w.err
+}
+
+// index notes the frame that is about to be written. When the index is full it gets half as fine: all entries but the
+// last stand for the same number of frames.
+func (w *Writer) index() {
+	w.footer.Events += uint64(w.head.events)
+	one := IndexEntry{w.offset, 1, uint64(w.head.events), w.head.firstNS, w.head.lastNS}
+	index := w.footer.Index
+	if n := len(index); n > 1 && index[n-1].Frames < index[0].Frames {
+		last := halve([]IndexEntry{index[n-1], one})
+		index[n-1] = last[0]
+		return
+	}
+	if len(index) == indexMax {
+		index = halve(index)
+	}
+	w.footer.Index = append(index, one)
 }
 
 // Bytes returns the length of the file.
@@ -122,6 +143,10 @@ func (w *Writer) writeJSON(kind frameType, v any) {
 // writeFrame writes one frame in a single call, so that a crash cuts at most one. On failure what has reached the
 // file of it is cut off again.
 func (w *Writer) writeFrame(raw []byte) {
+	if len(raw) > maxFrameRaw && w.err == nil {
+		w.err = fmt.Errorf("write recording: a frame of %d bytes is more than a reader takes", len(raw))
+		return
+	}
 	var head [headSize]byte
 	w.packed = append(w.packed[:0], head[:]...)
 	w.packed = w.zip.EncodeAll(raw, w.packed)

@@ -233,15 +233,14 @@ func (v TagMode) String() string {
 type Diag uint8
 
 const (
-	DiagTransparent   Diag = 0 // pooling is off for this process; the payload says why
-	DiagForked        Diag = 1 // a forked child is not watched
-	DiagSecondLoader  Diag = 2 // calls through another libOpenCL are not seen
-	DiagUnknownObject Diag = 3 // released or used, but never created through us
-	DiagPanic         Diag = 4 // the Go core failed and was switched off
-	DiagTagsFull      Diag = 5 // more distinct tags than the table holds: the rest share tag 0
+	DiagTransparent  Diag = 0 // pooling is off for this process; the payload says why
+	DiagForked       Diag = 1 // a forked child is not watched
+	DiagSecondLoader Diag = 2 // calls through another libOpenCL are not seen
+	DiagPanic        Diag = 3 // the Go core failed and was switched off
+	DiagTagsFull     Diag = 4 // more distinct tags than the table holds: the rest share tag 0
 )
 
-var namesDiag = [...]string{"transparent", "forked", "second loader", "unknown object", "panic", "tags full"}
+var namesDiag = [...]string{"transparent", "forked", "second loader", "panic", "tags full"}
 
 // String returns the word that screens and reports use.
 func (v Diag) String() string {

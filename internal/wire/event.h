@@ -139,9 +139,8 @@ enum gmtdiag {
 	GMT_DIAG_TRANSPARENT = 0,    /* pooling is off for this process; the payload says why */
 	GMT_DIAG_FORKED = 1,         /* a forked child is not watched */
 	GMT_DIAG_SECOND_LOADER = 2,  /* calls through another libOpenCL are not seen */
-	GMT_DIAG_UNKNOWN_OBJECT = 3, /* released or used, but never created through us */
-	GMT_DIAG_PANIC = 4,          /* the Go core failed and was switched off */
-	GMT_DIAG_TAGS_FULL = 5,      /* more distinct tags than the table holds: the rest share tag 0 */
+	GMT_DIAG_PANIC = 3,          /* the Go core failed and was switched off */
+	GMT_DIAG_TAGS_FULL = 4,      /* more distinct tags than the table holds: the rest share tag 0 */
 };
 
 #define GMT_FLAG_OUT_OF_ORDER 1u

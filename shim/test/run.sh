@@ -28,16 +28,27 @@ build() {
 		shim/*.c -ldl
 	wait "$opencl"
 	wait "$core"
-	"$CC" "${flags[@]}" -o "$dir/tests" shim/test/harness.c shim/test/test_*.c -Wl,--no-as-needed -Wl,-rpath,"\$ORIGIN" \
+	"$CC" "${flags[@]}" -o "$dir/tests" shim/test/{harness,world}.c shim/test/test_*.c -Wl,--no-as-needed -Wl,-rpath,"\$ORIGIN" \
 		-L"$dir" -l:libgpumemtop.so -l:libOpenCL.so.1 -ldl
 }
 
-# What is preloaded for real, in the plain run only.
-build_doors() {
-	local dir=$out/plain
-	"$CC" "${common[@]}" -O2 -shared -Wl,-soname,libneighbour.so -o "$dir/libneighbour.so" shim/test/door_neighbour.c -ldl
+# What is preloaded for real, in the plain run only: a program that is linked with OpenCL, and one that opens it itself.
+run_preloaded() {
+	local dir
+	dir=$(cd "$out/plain" && pwd)
+	local link=(-L"$dir" -Wl,--no-as-needed -Wl,-rpath,"\$ORIGIN")
 	"$CC" "${common[@]}" -O2 -shared -Wl,-soname,libbehind.so -o "$dir/libbehind.so" shim/test/door_behind.c
-	"$CC" "${common[@]}" -O2 -o "$dir/doors" shim/test/harness.c shim/test/door_*.c -DDOORS -ldl
+	# Its own calls must not be tail calls, or the program would be the one that asks.
+	"$CC" "${common[@]}" -O2 -fno-optimize-sibling-calls -shared -Wl,-soname,libneighbour.so -o "$dir/libneighbour.so" shim/test/door_neighbour.c -ldl
+	cp "$dir/libOpenCL.so.1" "$dir/libOpenCL_second.so"
+	"$CC" "${common[@]}" -O2 -o "$dir/doors" shim/test/{harness,doors}.c "${link[@]}" -lneighbour -lbehind -ldl
+	"$CC" "${common[@]}" -O2 -o "$dir/linked" shim/test/{harness,world,test_pool}.c "${link[@]}" -l:libOpenCL.so.1
+	local program
+	for program in doors linked; do
+		echo "== $program"
+		mkdir -p "$out/$program"
+		LD_PRELOAD=$dir/libgpumemtop.so LD_LIBRARY_PATH=$dir "$dir/$program" | tee "$out/$program/log" || true
+	done
 }
 
 run() {
@@ -54,8 +65,9 @@ export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1:die_after_fork=0
 rm -f "$out"/*/log
 run plain -O2
-run asan -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
-run tsan -O1 -fsanitize=thread
+[ "${ONLY:-plain}" != plain ] || run_preloaded
+run asan -O1 -DGMT_NO_DLSYM -fsanitize=address,undefined -fno-sanitize-recover=all
+run tsan -O1 -DGMT_NO_DLSYM -fsanitize=thread
 
 cat "$out"/*/log | awk '
 	/^[0-9]+ passed, [0-9]+ failed$/ { passed += $1; failed += $3; runs++ }

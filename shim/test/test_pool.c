@@ -33,7 +33,8 @@ TEST(without_a_pool_everything_is_the_drivers)
 	}
 	EQUAL(fake.creates, 3);
 	EQUAL(fake.releases, 3);
-	EQUAL(outcomes(GMT_KIND_CREATE, GMT_OUTCOME_DRIVER), 3);
+	EQUAL(outcomes(GMT_KIND_CREATE, GMT_OUTCOME_MISS), 3);
+	EQUAL(last_event(GMT_KIND_CREATE).reason, GMT_MISS_POLICY);
 	EQUAL(outcomes(GMT_KIND_RELEASE, GMT_OUTCOME_DRIVER), 3);
 	end_clean();
 	EQUAL(fake.markers, 0);

@@ -1,0 +1,24 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+)
+
+// complete tells shells the words that the flags of a command take.
+func complete(cmd *cobra.Command) {
+	words := map[string][]string{"policy": allocator.Names(), "tags": tagNames()}
+	switch cmd.Name() {
+	case "export":
+		words["format"] = exportFormats
+	case "report":
+		words["format"] = reportFormats
+	}
+	for name, list := range words {
+		if cmd.Flags().Lookup(name) != nil {
+			// Fails only for a flag that does not exist.
+			_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp))
+		}
+	}
+}

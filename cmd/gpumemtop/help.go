@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// helpWidth is where the explanations of flags start.
+const helpWidth = 24
+
+// showHelp writes the help of a command: what it does, how it is called, examples, and its settings in groups.
+func showHelp(cmd *cobra.Command, where scope) {
+	var b strings.Builder
+	text := cmd.Long
+	if text == "" {
+		text = cmd.Short
+	}
+	fmt.Fprintf(&b, "%s\n\nUsage:\n", text)
+	usage := cmd.Annotations[usageKey]
+	if usage == "" {
+		usage = cmd.UseLine()
+	}
+	for line := range strings.SplitSeq(usage, "\n") {
+		fmt.Fprintf(&b, "  %s\n", line)
+	}
+	if cmd.Example != "" {
+		fmt.Fprintf(&b, "\nExamples:\n%s\n", cmd.Example)
+	}
+	writeCommands(&b, cmd)
+	writeSettings(&b, where)
+	if where&(onRun|onRecord) != 0 {
+		b.WriteString("\nEvery setting but --force can also come from the environment: --max-cached from GPUMEMTOP_MAX_CACHED, and so on.\n")
+	}
+	_, _ = io.WriteString(cmd.OutOrStdout(), b.String())
+}
+
+// usageKey is the annotation that holds a command's usage lines.
+const usageKey = "usage"
+
+func writeCommands(b *strings.Builder, cmd *cobra.Command) {
+	if !cmd.HasAvailableSubCommands() {
+		return
+	}
+	b.WriteString("\nCommands:\n")
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			fmt.Fprintf(b, "  %-*s%s\n", helpWidth, sub.Name(), sub.Short)
+		}
+	}
+}
+
+func writeSettings(b *strings.Builder, where scope) {
+	c := defaults()
+	for _, group := range groups {
+		title := "\n" + group + ":\n"
+		for i := range settings {
+			s := &settings[i]
+			if s.group != group || s.scope&where == 0 {
+				continue
+			}
+			b.WriteString(title)
+			title = ""
+			left := s.flag()
+			fmt.Fprintf(b, "  %-*s", helpWidth, left)
+			if len(left) >= helpWidth {
+				fmt.Fprintf(b, "\n  %*s", helpWidth, "")
+			}
+			b.WriteString(s.help + s.defaultText(c) + "\n")
+		}
+	}
+}
+
+// flag is how a flag is written: "-o, --output FILE".
+func (s *setting) flag() string {
+	text := "--" + s.name
+	if s.short != "" {
+		text = "-" + s.short + ", " + text
+	}
+	if s.value != "" {
+		text += " " + s.value
+	}
+	return text
+}
+
+// defaultText names a default that is worth naming.
+func (s *setting) defaultText(c *config) string {
+	switch field := s.field(c).(type) {
+	case *string:
+		if *field != "" {
+			return " (default " + *field + ")"
+		}
+	case *int:
+		return fmt.Sprintf(" (default %d)", *field)
+	case *time.Duration:
+		return fmt.Sprintf(" (default %v)", *field)
+	}
+	return ""
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/size"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// ringPatience is how long a thread of the program may wait for room in its ring, in all for one event, before the
+// event is dropped and counted.
+const ringPatience = 200 * time.Millisecond
+
+// plan is what a valid set of settings means.
+type plan struct {
+	policy   allocator.Policy
+	settings []allocator.Setting
+	tags     wire.TagMode
+	depth    int
+}
+
+// newPlan checks the settings that decide how the target runs.
+func newPlan(c *config) (*plan, error) {
+	p := &plan{depth: c.depth}
+	mode := slices.Index(tagNames(), c.tags)
+	if mode < 0 {
+		return nil, fmt.Errorf("bad value %q for --tags: want one of %s", c.tags, strings.Join(tagNames(), ", "))
+	}
+	p.tags = wire.TagMode(mode)
+	if c.depth < 1 || c.depth > wire.StackMax {
+		return nil, fmt.Errorf("bad value %d for --stack-depth: want 1 to %d", c.depth, wire.StackMax)
+	}
+	if c.refresh < 20*time.Millisecond || c.refresh > 10*time.Second {
+		return nil, fmt.Errorf("bad value %v for --refresh: want 20ms to 10s", c.refresh)
+	}
+	if _, known := allocator.Describe(c.policy); !known {
+		_, err := allocator.New(c.policy, nil)
+		return nil, err
+	}
+	var err error
+	if p.settings, err = parseLimits(c); err != nil {
+		return nil, err
+	}
+	p.policy, err = allocator.New(c.policy, p.settings)
+	return p, err
+}
+
+// tagNames are the values of --tags; the place of each is its wire.TagMode.
+func tagNames() []string {
+	var names []string
+	for mode := wire.TagsNone; mode <= wire.TagsThread; mode++ {
+		names = append(names, mode.String())
+	}
+	return names
+}
+
+// parseLimits reads --set and --max-cached. Sizes may have units.
+func parseLimits(c *config) ([]allocator.Setting, error) {
+	var settings []allocator.Setting
+	for _, text := range c.limits {
+		for assignment := range strings.SplitSeq(text, ",") {
+			name, value, found := strings.Cut(assignment, "=")
+			if !found || name == "" {
+				return nil, fmt.Errorf("bad value %q for --set: want LIMIT=VALUE, for example max_cached_bytes=512MiB", assignment)
+			}
+			setting, err := parseLimit(c.policy, strings.TrimSpace(name), strings.TrimSpace(value))
+			if err != nil {
+				return nil, fmt.Errorf("--set %s: %w", assignment, err)
+			}
+			settings = append(settings, setting)
+		}
+	}
+	if c.maxCached != "" {
+		setting, err := parseLimit(c.policy, "max_cached_bytes", c.maxCached)
+		if err != nil {
+			return nil, fmt.Errorf("--max-cached: %w", err)
+		}
+		settings = append(settings, setting)
+	}
+	return settings, nil
+}
+
+func parseLimit(policy, name, value string) (allocator.Setting, error) {
+	description, _ := allocator.Describe(policy)
+	i := slices.IndexFunc(description.Limits, func(l allocator.Limit) bool { return l.Name == name })
+	if i >= 0 && description.Limits[i].Bytes {
+		bytes, err := size.Parse(value)
+		return allocator.Setting{Name: name, Value: float64(bytes)}, err
+	}
+	number, err := strconv.ParseFloat(value, 64)
+	if i >= 0 && err != nil {
+		return allocator.Setting{}, fmt.Errorf("%q is no number", value)
+	}
+	// Of a limit that the policy does not have, the allocator says so itself.
+	return allocator.Setting{Name: name, Value: number}, nil
+}
+
+// config returns the settings in the form that the target reads.
+func (p *plan) config(recorded bool) wire.Config {
+	texts := make([]string, len(p.settings))
+	for i, s := range p.settings {
+		texts[i] = s.Name + "=" + strconv.FormatFloat(s.Value, 'f', -1, 64)
+	}
+	return wire.Config{
+		Tags: p.tags, StackDepth: p.depth, Pooling: p.policy.Name() != "none",
+		Policy: p.policy.Name(), Limits: strings.Join(texts, ","),
+		Wait: ringPatience,
+		// Nothing on the screen needs every use, and they are most of the events.
+		Uses: recorded,
+	}
+}
+
+// limits returns the policy's limits as the model follows them.
+func limits(policy allocator.Policy) []model.Limit {
+	var list []model.Limit
+	for _, l := range policy.Limits() {
+		list = append(list, model.Limit{Name: l.Name, Value: l.Value, Min: l.Min, Max: l.Max, Bytes: l.Bytes})
+	}
+	return list
+}
+
+// defaultRecording is the name that record gives.
+const defaultRecording = "./gpumemtop.%n.%p.gmt"
+
+// expand fills in the name of a recording.
+func expand(template, program string, now time.Time) (string, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	values := map[byte]string{
+		'n': filepath.Base(program), 'p': strconv.Itoa(os.Getpid()), 'h': host,
+		't': now.Format("20060102-150405"), '%': "%",
+	}
+	var b strings.Builder
+	for i := 0; i < len(template); i++ {
+		if template[i] != '%' {
+			b.WriteByte(template[i])
+			continue
+		}
+		i++
+		value, known := "", false
+		if i < len(template) {
+			value, known = values[template[i]]
+		}
+		if !known {
+			return "", fmt.Errorf("bad file name %q: after a %% want n, p, h, t or another %%", template)
+		}
+		b.WriteString(value)
+	}
+	return b.String(), nil
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/export"
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+var reportFormats = []string{"text", "json"}
+
+func newReport() *cobra.Command {
+	return command(onReport, &cobra.Command{
+		Use:         "report [flags] FILE",
+		Short:       "Show the figures of a recording",
+		Annotations: map[string]string{usageKey: "gpumemtop report [--format text|json] FILE"},
+		Example:     "  gpumemtop report blur.gmt\n  gpumemtop report --format json blur.gmt | jq .hit_rate",
+		Args:        oneFile,
+	}, func(cmd *cobra.Command, c *config, args []string) error {
+		if !slices.Contains(reportFormats, c.reportFormat) {
+			return fmt.Errorf("unknown format %q: want one of %s", c.reportFormat, strings.Join(reportFormats, ", "))
+		}
+		reader, err := trace.Open(args[0])
+		if err != nil {
+			return err
+		}
+		snapshot, err := fold(reader)
+		if err == nil {
+			warnDamage(args[0], reader)
+			err = writeReport(cmd.OutOrStdout(), snapshot, reader, c.reportFormat)
+		}
+		return errors.Join(err, reader.Close())
+	})
+}
+
+func writeReport(w io.Writer, snapshot *model.Snapshot, reader *trace.Reader, format string) error {
+	if format == "json" {
+		summary := export.NewSummary(snapshot)
+		if footer, whole := reader.Footer(); whole {
+			summary.Exit = export.Exit{Status: footer.Status, Signal: footer.Signal}
+		}
+		return summary.WriteJSON(w)
+	}
+	return export.Report(w, snapshot, export.ReportOptions{})
+}
+
+// fold puts a whole recording through the model.
+func fold(reader *trace.Reader) (*model.Snapshot, error) {
+	header := reader.Header()
+	var followed []model.Limit
+	if policy, err := allocator.New(header.Policy, nil); err == nil { // a later version's policy has no limits here
+		followed = limits(policy)
+	}
+	for i := range followed {
+		if value, ok := header.Limits[followed[i].Name]; ok {
+			followed[i].Value = value
+		}
+	}
+	m := model.New(model.Options{
+		Program: header.Program, Arguments: header.Arguments, Policy: header.Policy, Limits: followed, Started: header.ClockNS,
+	})
+	var record wire.Record
+	for {
+		err := reader.Next(&record)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		m.Apply(&record)
+	}
+	if footer, whole := reader.Footer(); whole {
+		m.Tick(footer.EndedNS)
+	}
+	return m.Publish(), nil
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// newRoot builds the whole command line.
+func newRoot() *cobra.Command {
+	root := command(onRun, &cobra.Command{
+		Use:   "gpumemtop [flags] [--] CMD [ARGS...]",
+		Short: "Run an OpenCL program with a caching allocator and watch its device memory",
+		Long: "gpumemtop runs an unmodified OpenCL program, serves its buffers from a caching allocator, and shows live where\n" +
+			"its device memory goes. Without a terminal, under CI, or with --headless it writes a summary instead.\n" +
+			"Flags end at the first word that is none. The exit status is the program's own; 125, 126 and 127 mean that\n" +
+			"gpumemtop failed, the program cannot be executed, or was not found.",
+		Annotations: map[string]string{usageKey: "gpumemtop [flags] [--] CMD [ARGS...]\ngpumemtop COMMAND [flags] ..."},
+		Example: "  gpumemtop ./blur 4096                        dashboard around ./blur\n" +
+			"  gpumemtop --policy none ./blur               only watch, no pool\n" +
+			"  gpumemtop record -o blur.gmt -- ./blur 4096  record, no dashboard\n" +
+			"  gpumemtop export blur.gmt -o blur.json       the recording for https://ui.perfetto.dev\n" +
+			"  gpumemtop -- report                          a program that is called like a command of ours",
+	}, func(cmd *cobra.Command, c *config, args []string) error {
+		if len(args) == 0 {
+			return errors.New("no program to run: gpumemtop CMD [ARGS...], or see gpumemtop --help")
+		}
+		return run(c, args, true)
+	})
+	root.Args = cobra.ArbitraryArgs
+	root.Version = versionText()
+	root.SetVersionTemplate("{{.Version}}")
+	root.AddCommand(newRecord(), newExport(), newReport(), newInfo(), newPolicies(), newVersion())
+	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true, RunE: func(*cobra.Command, []string) error { return root.Help() }})
+	return root
+}
+
+// command gives a command its flags from the settings table, and our way with help and errors.
+func command(where scope, cmd *cobra.Command, do func(*cobra.Command, *config, []string) error) *cobra.Command {
+	c := defaults()
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.Flags().SetInterspersed(where&(onRun|onRecord) == 0)
+	bind(cmd.Flags(), c, where)
+	cmd.SetFlagErrorFunc(flagError)
+	cmd.SetHelpFunc(func(asked *cobra.Command, _ []string) {
+		if asked != cmd { // one of cobra's own commands
+			showHelp(asked, 0)
+			return
+		}
+		showHelp(asked, where)
+	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := fromEnvironment(cmd.Flags(), where, os.LookupEnv); err != nil {
+			return err
+		}
+		return do(cmd, c, args)
+	}
+	complete(cmd)
+	return cmd
+}
+
+// flagError says what is wrong with a flag in our words.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var value *pflag.InvalidValueError
+	var missing *pflag.ValueRequiredError
+	switch {
+	case errors.As(err, &unknown):
+		name := "--" + unknown.GetSpecifiedName()
+		if unknown.GetSpecifiedShortnames() != "" {
+			name = "-" + unknown.GetSpecifiedName()
+		}
+		return fmt.Errorf("unknown flag %s: see %s --help; flags of the program come after its name", name, cmd.CommandPath())
+	case errors.As(err, &value):
+		return fmt.Errorf("bad value %q for --%s: see %s --help", value.GetValue(), value.GetFlag().Name, cmd.CommandPath())
+	case errors.As(err, &missing):
+		return fmt.Errorf("--%s needs a value: see %s --help", missing.GetFlag().Name, cmd.CommandPath())
+	}
+	return fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())
+}
+
+// oneFile is the Args of commands that read a recording.
+func oneFile(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("%s takes one recording, not %d: see %s --help", cmd.CommandPath(), len(args), cmd.CommandPath())
+	}
+	return nil
+}
+
+// noArguments is the Args of commands that take none.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%s takes no arguments: see %s --help", cmd.CommandPath(), cmd.CommandPath())
+	}
+	return nil
+}

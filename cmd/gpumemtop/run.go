@@ -1,0 +1,220 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/export"
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/payload"
+	"codeberg.org/gpumemtop/gpumemtop/internal/session"
+	"codeberg.org/gpumemtop/gpumemtop/internal/symbol"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+)
+
+// runner is one run of a program.
+type runner struct {
+	config    *config
+	plan      *plan
+	command   []string
+	path      string // of the program
+	model     *model.Model
+	recording string // path, empty when nothing is recorded
+	writer    *trace.Writer
+	session   *session.Session
+	screen    *screen // nil without a dashboard
+	notes     notes
+}
+
+// run runs a program to its end and reports. Its status comes back as an ended.
+func run(c *config, command []string, dashboard bool) error {
+	r := &runner{config: c, command: command}
+	if err := r.check(); err != nil {
+		return err
+	}
+	if dashboard {
+		r.screen = newScreen(c)
+	}
+	defer r.screen.close()
+	if err := r.start(); err != nil {
+		return err
+	}
+	if r.screen != nil {
+		r.notes.hold()
+		r.showDashboard()
+		r.notes.release()
+	}
+	result, err := r.session.Wait()
+	if err != nil {
+		r.notes.add(err.Error())
+	}
+	r.report(result)
+	return ended{result.Status}
+}
+
+// check finds everything that is wrong before anything is touched.
+func (r *runner) check() error {
+	var err error
+	if r.plan, err = newPlan(r.config); err != nil {
+		return err
+	}
+	if r.path, err = session.Find(r.command[0]); err != nil {
+		return err
+	}
+	if err := writable(r.config.summary, r.config.force); err != nil {
+		return err
+	}
+	if r.config.output != "" {
+		r.recording, err = expand(r.config.output, r.command[0], time.Now())
+	}
+	return err
+}
+
+// writable refuses a summary that cannot be written or would overwrite a file, before the program runs for hours.
+func writable(path string, force bool) error {
+	if path == "" {
+		return nil
+	}
+	_, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = unix.Access(filepath.Dir(path), unix.W_OK)
+	case err == nil && !force:
+		return fmt.Errorf("%s exists: use -f to overwrite it or --summary to name another", path)
+	case err == nil:
+		err = unix.Access(path, unix.W_OK)
+	}
+	if err != nil {
+		return fmt.Errorf("write summary %s: %w", path, err)
+	}
+	return nil
+}
+
+func (r *runner) start() error {
+	r.model = model.New(model.Options{
+		Program: r.command[0], Arguments: r.command[1:], Policy: r.plan.policy.Name(),
+		Limits: limits(r.plan.policy), Started: session.Now(),
+	})
+	options := session.Options{
+		Command: append([]string{r.path}, r.command[1:]...), Name: r.command[0],
+		Config: r.plan.config(r.recording != ""),
+		Shim:   payload.Shim, Core: payload.Core,
+		Model: r.model, Recording: r.recording, Resolve: symbol.New().Frames,
+		Warn: r.notes.add,
+	}
+	if r.screen != nil {
+		options.Capture, options.Cols, options.Rows = true, r.screen.cols, r.screen.rows
+	}
+	if r.recording != "" {
+		if err := r.createRecording(); err != nil {
+			return err
+		}
+		options.Recorder = r.writer
+	}
+	var err error
+	if r.session, err = session.Start(options); err != nil && r.writer != nil {
+		// Nothing ran: an empty recording would only be in the way.
+		_ = r.writer.Close(trace.Footer{Status: -1})
+		_ = os.Remove(r.recording)
+	}
+	return err
+}
+
+func (r *runner) createRecording() error {
+	host, err := os.Hostname()
+	if err != nil {
+		host = ""
+	}
+	values := map[string]float64{}
+	for _, l := range r.plan.policy.Limits() {
+		values[l.Name] = l.Value
+	}
+	r.writer, err = trace.Create(r.recording, trace.Header{
+		Created: time.Now(), ClockNS: session.Now(), Host: host, Program: r.command[0], Arguments: r.command[1:],
+		Policy: r.plan.policy.Name(), Limits: values, Tags: r.plan.tags.String(),
+	}, r.config.force)
+	return err
+}
+
+// report completes the recording and says what there is to say about the run.
+func (r *runner) report(result session.Result) {
+	broken := result.Recording
+	if r.writer != nil {
+		exit := exitOf(result.Status)
+		footer := trace.Footer{Lost: result.Snapshot.Lost, EndedNS: result.Snapshot.Time, Status: exit.Status, Signal: exit.Signal}
+		if err := r.writer.Close(footer); broken == nil {
+			broken = err
+		}
+	}
+	r.summarize(result)
+	if result.Status.Code == statusNotFound && len(result.Snapshot.Processes) == 0 && session.NeedsOpenCL(r.path) {
+		r.notes.add("the program needs libOpenCL.so.1: if that is missing, install an ICD loader (Debian: ocl-icd-libopencl1)")
+	}
+	if broken != nil {
+		r.notes.add(fmt.Sprintf("%v: the recording ends there, what is in %s is whole", broken, r.recording))
+	}
+}
+
+// summarize writes the figures for people, and for programs if that is wanted.
+func (r *runner) summarize(result session.Result) {
+	if result.OpenLine {
+		_, _ = os.Stderr.WriteString("\n")
+	}
+	summary := export.NewSummary(result.Snapshot)
+	summary.Exit = exitOf(result.Status)
+	if err := summary.WriteText(os.Stderr); err != nil {
+		return // nobody reads
+	}
+	if r.config.summary == "" {
+		return
+	}
+	if err := export.WriteFile(r.config.summary, r.config.force, summary.WriteJSON); err != nil {
+		r.notes.add(err.Error())
+	}
+}
+
+func exitOf(status session.Status) export.Exit {
+	if status.Signal != 0 {
+		return export.Exit{Status: -1, Signal: status.Signal}
+	}
+	return export.Exit{Status: status.Code}
+}
+
+// notes are lines for the user. While a dashboard covers the terminal they wait.
+type notes struct {
+	mu      sync.Mutex
+	held    bool
+	waiting []string
+}
+
+func (n *notes) add(text string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.held {
+		n.waiting = append(n.waiting, text)
+		return
+	}
+	say(os.Stderr, text)
+}
+
+func (n *notes) hold() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.held = true
+}
+
+func (n *notes) release() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, text := range n.waiting {
+		say(os.Stderr, text)
+	}
+	n.held, n.waiting = false, nil
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+//go:generate go test -run TestReadmeHasTheSettings -readme .
+
+// config is everything that can be set.
+type config struct {
+	policy    string
+	limits    []string
+	maxCached string
+	tags      string
+	depth     int
+
+	output  string
+	force   bool
+	summary string
+
+	headless    bool
+	ascii       bool
+	noColor     bool
+	refresh     time.Duration
+	readOnly    bool
+	exitWithApp bool
+	noReplay    bool
+
+	exportFormat string
+	reportFormat string
+}
+
+// scope says which commands have a setting.
+type scope uint8
+
+const (
+	onRun scope = 1 << iota // the command without a subcommand
+	onRecord
+	onExport
+	onReport
+)
+
+// Groups of settings, in the order that help shows them.
+const (
+	groupPool      = "Allocator"
+	groupTags      = "Call sites"
+	groupOutput    = "Output"
+	groupDashboard = "Dashboard"
+)
+
+var groups = []string{groupPool, groupTags, groupOutput, groupDashboard}
+
+// setting is one thing that can be set: this is all there is to say about it. Flags, environment variables, help and
+// the README's table come from here.
+type setting struct {
+	name  string // of the flag
+	short string // one letter, or empty
+	value string // what help calls the value; empty for switches
+	group string
+	scope scope
+	env   bool // GPUMEMTOP_NAME sets it, too
+	help  string
+	field func(*config) any // *string, *bool, *int, *time.Duration or *[]string, holding the default
+}
+
+// settings is the table.
+var settings = []setting{
+	{"policy", "", "NAME", groupPool, onRun | onRecord, true, "how buffers are served; 'gpumemtop policies' lists them", func(c *config) any { return &c.policy }},
+	{"set", "", "LIMIT=VALUE", groupPool, onRun | onRecord, true, "set a limit of the policy; may be given several times", func(c *config) any { return &c.limits }},
+	{"max-cached", "", "SIZE", groupPool, onRun | onRecord, true, "short for --set max_cached_bytes=SIZE, for example 512MiB", func(c *config) any { return &c.maxCached }},
+	{"tags", "", "KIND", groupTags, onRun | onRecord, true, "what tells allocation sites apart: stack, caller, size, thread or none", func(c *config) any { return &c.tags }},
+	{"stack-depth", "", "N", groupTags, onRun | onRecord, true, "frames of a call stack to keep, 1 to 32", func(c *config) any { return &c.depth }},
+	{"output", "o", "FILE", groupOutput, onRun | onRecord, true, "record into a file; in its name %n is the program, %p our process id, %h the host, %t the time", func(c *config) any { return &c.output }},
+	{"output", "o", "FILE", groupOutput, onExport, false, "file to write; - is standard output", func(c *config) any { return &c.output }},
+	{"force", "f", "", groupOutput, onRun | onRecord | onExport, false, "overwrite files that exist", func(c *config) any { return &c.force }},
+	{"summary", "", "FILE", groupOutput, onRun | onRecord, true, "write the final figures as JSON", func(c *config) any { return &c.summary }},
+	{"format", "", "NAME", groupOutput, onExport, false, "what to write: chrome (Chrome trace JSON, for Perfetto)", func(c *config) any { return &c.exportFormat }},
+	{"format", "", "NAME", groupOutput, onReport, false, "text or json", func(c *config) any { return &c.reportFormat }},
+	{"headless", "", "", groupDashboard, onRun, true, "no dashboard: only the figures at the end", func(c *config) any { return &c.headless }},
+	{"exit-with-app", "", "", groupDashboard, onRun, true, "close the dashboard when the program ends", func(c *config) any { return &c.exitWithApp }},
+	{"no-replay", "", "", groupDashboard, onRun, true, "do not repeat the program's output after the dashboard closes", func(c *config) any { return &c.noReplay }},
+	{"read-only", "", "", groupDashboard, onRun, true, "limits can be seen but not changed", func(c *config) any { return &c.readOnly }},
+	{"refresh", "", "TIME", groupDashboard, onRun, true, "time between two frames, 20ms to 10s", func(c *config) any { return &c.refresh }},
+	{"ascii", "", "", groupDashboard, onRun, true, "draw with ASCII characters only", func(c *config) any { return &c.ascii }},
+	{"no-color", "", "", groupDashboard, onRun, true, "no colours; NO_COLOR does the same", func(c *config) any { return &c.noColor }},
+}
+
+// defaults returns the settings before anybody set anything.
+func defaults() *config {
+	return &config{
+		policy: "futhark", tags: "stack", depth: 8, refresh: 100 * time.Millisecond,
+		noColor: os.Getenv("NO_COLOR") != "", exportFormat: "chrome", reportFormat: "text",
+	}
+}
+
+// envName is the environment variable that mirrors a flag, empty if none does.
+func (s *setting) envName() string {
+	if !s.env {
+		return ""
+	}
+	return "GPUMEMTOP_" + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
+}
+
+// bind makes the flags of a command.
+func bind(flags *pflag.FlagSet, c *config, where scope) {
+	flags.SortFlags = false
+	for i := range settings {
+		if s := &settings[i]; s.scope&where != 0 {
+			s.bind(flags, c)
+		}
+	}
+}
+
+func (s *setting) bind(flags *pflag.FlagSet, c *config) {
+	switch field := s.field(c).(type) {
+	case *string:
+		flags.StringVarP(field, s.name, s.short, *field, s.help)
+	case *bool:
+		flags.BoolVarP(field, s.name, s.short, *field, s.help)
+	case *int:
+		flags.IntVarP(field, s.name, s.short, *field, s.help)
+	case *time.Duration:
+		flags.DurationVarP(field, s.name, s.short, *field, s.help)
+	case *[]string:
+		flags.StringArrayVarP(field, s.name, s.short, *field, s.help)
+	}
+}
+
+// fromEnvironment gives the flags that were not on the command line the values of their variables.
+func fromEnvironment(flags *pflag.FlagSet, where scope, lookup func(string) (string, bool)) error {
+	for i := range settings {
+		s := &settings[i]
+		if s.scope&where == 0 || !s.env || flags.Changed(s.name) {
+			continue
+		}
+		value, ok := lookup(s.envName())
+		if !ok || value == "" {
+			continue
+		}
+		if err := flags.Set(s.name, value); err != nil {
+			return fmt.Errorf("bad value %q in %s: want what --%s takes", value, s.envName(), s.name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+func TestEnvironmentMirrorsFlags(t *testing.T) {
+	c := defaults()
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	bind(flags, c, onRun)
+	if err := flags.Parse([]string{"--policy", "pow2"}); err != nil {
+		t.Fatal(err)
+	}
+	variables := map[string]string{
+		"GPUMEMTOP_POLICY": "none", "GPUMEMTOP_SET": "min_block=4", "GPUMEMTOP_HEADLESS": "1",
+		"GPUMEMTOP_REFRESH": "1s", "GPUMEMTOP_STACK_DEPTH": "", "GPUMEMTOP_FORCE": "1",
+	}
+	err := fromEnvironment(flags, onRun, func(name string) (string, bool) { v, ok := variables[name]; return v, ok })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.policy != "pow2" {
+		t.Errorf("policy %q: the flag must win over the variable", c.policy)
+	}
+	if len(c.limits) != 1 || c.limits[0] != "min_block=4" || !c.headless || c.refresh != time.Second || c.depth != defaults().depth {
+		t.Errorf("settings %+v", c)
+	}
+	if c.force {
+		t.Error("files would be overwritten because of a variable")
+	}
+}
+
+func TestEverySettingIsComplete(t *testing.T) {
+	c := defaults()
+	seen := map[string]scope{}
+	for i := range settings {
+		s := &settings[i]
+		if s.help == "" || s.scope == 0 || seen[s.name]&s.scope != 0 {
+			t.Errorf("--%s: incomplete, or twice on the same command", s.name)
+		}
+		seen[s.name] |= s.scope
+		flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+		s.bind(flags, c)
+		if flags.Lookup(s.name) == nil {
+			t.Errorf("--%s: no flag for a %T", s.name, s.field(c))
+		}
+		if name := s.envName(); name == wire.SessionEnv {
+			t.Errorf("--%s: %s leads the target to its session", s.name, name)
+		}
+	}
+}
+
+// readmeRow is a setting's row in the README's table.
+func readmeRow(s *setting) string {
+	variable := ""
+	if name := s.envName(); name != "" {
+		variable = "`" + name + "`"
+	}
+	return fmt.Sprintf("| `%s` | %s | %s |", s.flag(), variable, s.help+s.defaultText(defaults()))
+}
+
+var updateReadme = flag.Bool("readme", false, "write the table of settings into the README")
+
+// TestReadmeHasTheSettings compares the table between the README's markers, if it has them, with ours.
+func TestReadmeHasTheSettings(t *testing.T) {
+	const path, begin, end = "../../README.md", "<!-- settings -->\n", "<!-- /settings -->"
+	readme, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(readme), begin)
+	table, after, closed := strings.Cut(rest, end)
+	if !found || !closed {
+		t.Skip("the README has no place for a table of settings")
+	}
+	if table == "" && !*updateReadme {
+		t.Skip("the README's table of settings is not filled in: run go generate ./cmd/gpumemtop")
+	}
+	want := "| flag | environment | |\n|---|---|---|\n"
+	for i := range settings {
+		if s := &settings[i]; s.scope&(onRun|onRecord) != 0 {
+			want += readmeRow(s) + "\n"
+		}
+	}
+	if *updateReadme {
+		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if table != want {
+		t.Errorf("README.md has another table of settings: run go generate ./cmd/gpumemtop")
+	}
+}
+
+func TestPlanReadsLimits(t *testing.T) {
+	c := defaults()
+	c.limits = []string{"max_cached_bytes=1GiB,max_waste_ratio=1.5", "min_block=64k"}
+	c.maxCached = "512MiB"
+	p, err := newPlan(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]float64{"max_cached_bytes": 512 << 20, "max_waste_ratio": 1.5, "min_block": 64 << 10}
+	for _, l := range p.policy.Limits() {
+		if l.Value != want[l.Name] {
+			t.Errorf("%s is %v, want %v", l.Name, l.Value, want[l.Name])
+		}
+	}
+	config := p.config(true)
+	if !config.Pooling || config.Wait != ringPatience || config.Tags != wire.TagsStack ||
+		config.Limits != "max_cached_bytes=1073741824,max_waste_ratio=1.5,min_block=65536,max_cached_bytes=536870912" {
+		t.Errorf("config %+v", config)
+	}
+	if live := p.config(false); live.Uses || !config.Uses {
+		t.Error("uses are written for a recording, and only then")
+	}
+}
+
+func TestExpand(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	got, err := expand("a-%n-%t-100%%.gmt", "./dir/app", now)
+	if want := "a-app-20260102-030405-100%.gmt"; err != nil || got != want {
+		t.Errorf("got %q, %v; want %q", got, err, want)
+	}
+	for _, bad := range []string{"%", "x%q", "%%%"} {
+		if got, err := expand(bad, "app", now); err == nil {
+			t.Errorf("%q became %q, want an error", bad, got)
+		}
+	}
+}

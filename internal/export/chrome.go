@@ -1,0 +1,166 @@
+package export
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// defaultCountersEvery keeps counters below what a screen can show anyway.
+const defaultCountersEvery = time.Millisecond
+
+// ChromeOptions choose what goes into a trace. The zero value takes everything.
+type ChromeOptions struct {
+	Since         uint64         // ns after the start; what lives then is shown from there on
+	Until         uint64         // ns after the start; 0: to the end
+	CountersEvery time.Duration  // at most one value of each counter in this time; 0: 1 ms
+	MaxEvents     uint64         // no slice or lifetime begins after so many lines, counters thin out to match; 0: no bound
+	NoLifetimes   bool           // leave out lifetimes of buffers and stays in the pool
+	Tag           *regexp.Regexp // only slices and lifetimes of tags whose name matches; counters stay complete
+	// Wrappers are functions that name no tag; nil: those of the model.
+	Wrappers []*regexp.Regexp
+}
+
+// drops reports whether the options can leave something out, which the first line must then tell.
+func (o *ChromeOptions) drops() bool {
+	return o.Since > 0 || o.Until > 0 || o.MaxEvents > 0 || o.Tag != nil
+}
+
+// ChromeReport says what a trace holds and what was left out of it.
+type ChromeReport struct {
+	Events           uint64 // lines written
+	Slices           uint64 // calls
+	Lifetimes        uint64 // of buffers, sub-buffers and blocks in the pool
+	Leaks            uint64 // objects never released
+	Lost             uint64 // events that are not in the recording
+	DroppedSlices    uint64 // for the options
+	DroppedLifetimes uint64 // for the options
+	Damage           string // of the recording, "" when it is whole
+}
+
+// Dropped tells people what the options left out, "" when that is nothing.
+func (r *ChromeReport) Dropped() string {
+	var parts []string
+	if r.DroppedSlices > 0 {
+		parts = append(parts, count(r.DroppedSlices, "call"))
+	}
+	if r.DroppedLifetimes > 0 {
+		parts = append(parts, count(r.DroppedLifetimes, "lifetime"))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Chrome writes a run as Chrome trace JSON, in the array form that Perfetto and chrome://tracing open. It reads src
+// two times, or three when the options leave something out; memory grows with live objects and tags, not with records.
+// Times are relative to the start. Counters are per process: memory by state, and the hit rate so far.
+func Chrome(w io.Writer, src Source, facts Facts, opts ChromeOptions) (ChromeReport, error) {
+	if opts.CountersEvery <= 0 {
+		opts.CountersEvery = defaultCountersEvery
+	}
+	if opts.Wrappers == nil {
+		opts.Wrappers = model.DefaultWrappers()
+	}
+	if err := src.Rewind(); err != nil {
+		return ChromeReport{}, fmt.Errorf("go to the start of the recording: %w", err)
+	}
+	seen, err := look(src, facts.ClockNS, opts.Wrappers)
+	if err != nil {
+		return ChromeReport{}, err
+	}
+	report := ChromeReport{Lost: seen.lost, Damage: damage(src)}
+	if opts.drops() {
+		// The first line says what was left out: write once to nowhere to know.
+		if report, err = newChrome(io.Discard, seen, opts, report).write(src, facts); err != nil {
+			return report, err
+		}
+	}
+	return newChrome(w, seen, opts, report).write(src, facts)
+}
+
+// write goes once through the source. What x.report says was dropped goes into the first line.
+func (x *chrome) write(src Source, facts Facts) (ChromeReport, error) {
+	if err := src.Rewind(); err != nil {
+		return ChromeReport{}, fmt.Errorf("go to the start of the recording: %w", err)
+	}
+	if err := x.head(facts); err != nil {
+		return ChromeReport{}, err
+	}
+	x.report = ChromeReport{Lost: x.report.Lost, Damage: x.report.Damage}
+	var r wire.Record
+	for x.out.err == nil {
+		err := src.Next(&r)
+		if errors.Is(err, io.EOF) || err == nil && r.Time > x.until {
+			break
+		}
+		if err != nil {
+			return x.report, fmt.Errorf("read the recording: %w", err)
+		}
+		x.step(&r)
+	}
+	x.end()
+	if err := x.out.finish(); err != nil {
+		return x.report, fmt.Errorf("write the trace: %w", err)
+	}
+	x.report.Events = x.out.events
+	return x.report, nil
+}
+
+// runFacts are the arguments of the first event.
+type runFacts struct {
+	Program   string             `json:"program"`
+	Arguments []string           `json:"arguments,omitempty"`
+	Policy    string             `json:"policy,omitempty"`
+	Limits    map[string]float64 `json:"limits,omitempty"`
+	Tags      string             `json:"tags,omitempty"`
+	Host      string             `json:"host,omitempty"`
+	Created   string             `json:"created,omitempty"`
+	Since     uint64             `json:"since_ns,omitempty"`
+	Until     uint64             `json:"until_ns,omitempty"`
+	Tag       string             `json:"only_tag,omitempty"`
+	Lifetimes bool               `json:"lifetimes"`
+	Slices    uint64             `json:"dropped_calls"`
+	Dropped   uint64             `json:"dropped_lifetimes"`
+	Lost      uint64             `json:"lost_events"`
+	Damage    string             `json:"damage,omitempty"`
+}
+
+// head writes the facts of the run, then the names of processes and threads.
+func (x *chrome) head(f Facts) error {
+	facts := runFacts{
+		Program: clean(f.Program), Policy: clean(f.Policy), Limits: f.Limits, Tags: clean(f.Tags), Host: clean(f.Host),
+		Since: x.opts.Since, Until: x.opts.Until, Lifetimes: !x.opts.NoLifetimes,
+		Slices: x.report.DroppedSlices, Dropped: x.report.DroppedLifetimes, Lost: x.report.Lost,
+		Damage: clean(x.report.Damage),
+	}
+	for _, argument := range f.Arguments {
+		facts.Arguments = append(facts.Arguments, clean(argument))
+	}
+	if !f.Created.IsZero() {
+		facts.Created = f.Created.UTC().Format(time.RFC3339Nano)
+	}
+	if x.opts.Tag != nil {
+		facts.Tag = clean(x.opts.Tag.String())
+	}
+	text, err := json.Marshal(facts)
+	if err != nil {
+		return fmt.Errorf("write the facts of the run: %w", err)
+	}
+	processes := x.seen.sorted()
+	if len(processes) > 0 {
+		x.home = place{processes[0].pid, processes[0].pid}
+	}
+	x.out.event("i", "run", `"gpumemtop"`, x.home, 0)
+	x.out.raw(`,"s":"g","args":`)
+	// A limit's name is the one text here that may hold DEL, which is legal JSON but not for Perfetto.
+	x.out.raw(strings.ReplaceAll(strings.TrimSuffix(string(text), "}"), "\x7f", " "))
+	x.out.close()
+	x.names(processes)
+	return nil
+}

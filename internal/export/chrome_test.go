@@ -1,0 +1,256 @@
+package export
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/chromelint"
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+var update = flag.Bool("update", false, "write golden files anew")
+
+// tape is a source that plays a list.
+type tape struct {
+	records []wire.Record
+	next    int
+	err     error // instead of io.EOF
+}
+
+func (t *tape) Next(r *wire.Record) error {
+	if t.next == len(t.records) {
+		if t.err != nil {
+			return t.err
+		}
+		return io.EOF
+	}
+	*r = t.records[t.next]
+	t.next++
+	return nil
+}
+
+func (t *tape) Rewind() error { t.next = 0; return nil }
+
+const (
+	origin = 1_000_000_000 // CLOCK_MONOTONIC at the start of the tests' runs
+	mib    = 1 << 20
+)
+
+// rec makes a record of process 1, thread 101, at a time in µs after the origin.
+func rec(us uint64, kind wire.Kind, set func(*wire.Record)) wire.Record {
+	r := wire.Record{Process: 1, Thread: 101}
+	r.Time, r.Kind = origin+us*1000, kind
+	if set != nil {
+		set(&r)
+	}
+	if r.Kind.HasPayload() {
+		r.Size = uint64(len(r.Payload))
+	}
+	return r
+}
+
+func text(us uint64, kind wire.Kind, payload string) wire.Record {
+	return rec(us, kind, func(r *wire.Record) { r.Payload = []byte(payload) })
+}
+
+func create(us, object, block, granted uint64, outcome wire.Outcome, tag uint32) wire.Record {
+	return rec(us, wire.KindCreate, func(r *wire.Record) {
+		r.Object, r.Link, r.Granted, r.Size, r.Outcome, r.Tag = object, block, granted, granted-granted/4, outcome, tag
+		r.Duration, r.Cost = 1500, 1000
+		if outcome == wire.OutcomeMiss {
+			r.Reason = uint8(wire.MissCold)
+		}
+	})
+}
+
+func release(us, object, block uint64, outcome wire.Outcome) wire.Record {
+	return rec(us, wire.KindRelease, func(r *wire.Record) {
+		r.Object, r.Link, r.Outcome, r.Duration = object, block, outcome, 500
+	})
+}
+
+// story is a run in which everything happens once.
+func story() []wire.Record {
+	sub := create(700, 4, 1, mib, wire.OutcomeDriver, 1)
+	sub.Op = uint8(wire.MemorySubBuffer)
+	failed := create(2600, 9, 0, 64*mib, wire.OutcomeFailed, 2)
+	failed.Status = -4
+	return []wire.Record{
+		rec(0, wire.KindProcess, func(r *wire.Record) { r.Object, r.Link, r.Payload = 4242, 1, []byte("/opt/app\x00-n\x005") }),
+		rec(10, wire.KindSite, func(r *wire.Record) {
+			r.Thread, r.Tag = 0, 1
+			r.Payload = []byte("cl::Buffer::Buffer\t/usr/include/CL/opencl.hpp\t3000\tapp+0x10\nblur<\"x\">\t/src/canny.c\t88\tapp+0x20\n")
+		}),
+		rec(20, wire.KindTag, func(r *wire.Record) { r.Tag, r.Op, r.Link, r.Payload = 2, uint8(wire.TagsSize), 2*mib, nil }),
+		create(100, 1, 1, 4*mib, wire.OutcomeMiss, 1),
+		create(101, 2, 2, 2*mib, wire.OutcomeMiss, 2), // its start lies within the call before
+		create(300, 3, 0, mib, wire.OutcomeDriver, 3),
+		sub,
+		rec(800, wire.KindSync, func(r *wire.Record) { r.Op, r.Link, r.Duration = uint8(wire.SyncFinish), 1, 100_000 }),
+		release(1200, 1, 1, wire.OutcomePinned),
+		release(1210, 4, 0, wire.OutcomeDriver),
+		release(1220, 1, 1, wire.OutcomeCooling),
+		release(1300, 2, 2, wire.OutcomeCached),
+		rec(1900, wire.KindCooled, func(r *wire.Record) { r.Link, r.Granted = 1, 4*mib }),
+		text(2000, wire.KindLimit, "max_cached_bytes=1024"),
+		rec(2100, wire.KindEvict, func(r *wire.Record) { r.Link, r.Granted, r.Reason = 2, 2*mib, uint8(wire.EvictLimit) }),
+		create(2500, 5, 1, 4*mib, wire.OutcomeHit, 1),
+		failed,
+		rec(2700, wire.KindDiag, func(r *wire.Record) { r.Op, r.Payload = uint8(wire.DiagTagsFull), []byte("too \x1b[31mmany\x7f") }),
+		rec(2800, wire.KindLost, func(r *wire.Record) { r.Size, r.Granted, r.Process, r.Thread = 12, 3, 0, 0 }),
+		create(2900, 6, 6, 8*mib, wire.OutcomeMiss, 2),
+		release(3000, 6, 6, wire.OutcomeRefused),
+		rec(3001, wire.KindEvict, func(r *wire.Record) { r.Link, r.Granted = 6, 8*mib }),
+		rec(9000, wire.KindExit, nil),
+	}
+}
+
+func storyFacts() Facts {
+	return Facts{
+		Program: "/opt/app", Arguments: []string{"-n", "5"}, Policy: "futhark", Limits: map[string]float64{"max_cached_bytes": 1024},
+		Tags: "stack", ClockNS: origin, Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+	}
+}
+
+// export writes a trace, which must be clean.
+func export(t *testing.T, records []wire.Record, opts ChromeOptions) (string, ChromeReport, chromelint.Facts) {
+	t.Helper()
+	var b bytes.Buffer
+	report, err := Chrome(&b, &tape{records: records}, storyFacts(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !json.Valid(b.Bytes()) {
+		t.Errorf("no JSON:\n%s", b.String())
+	}
+	facts, problems := chromelint.Lint(bytes.NewReader(b.Bytes()))
+	if len(problems) > 0 {
+		t.Errorf("%v in\n%s", problems, b.String())
+	}
+	if uint64(facts.Events) != report.Events {
+		t.Errorf("%d events reported, %d written", report.Events, facts.Events)
+	}
+	return b.String(), report, facts
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// fold gives the same records to the model.
+func fold(records []wire.Record) *model.Snapshot {
+	m := model.New(model.Options{Program: "/opt/app", Arguments: []string{"-n", "5"}, Policy: "futhark", Started: origin})
+	for i := range records {
+		m.Apply(&records[i])
+	}
+	return m.Snapshot()
+}
+
+func TestChromeGolden(t *testing.T) {
+	got, report, _ := export(t, story(), ChromeOptions{})
+	golden(t, "story.json", got)
+	want := ChromeReport{Events: report.Events, Slices: 13, Lifetimes: 8, Leaks: 2, Lost: 12}
+	if diff := cmp.Diff(want, report); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestChromeFacts compares what the trace alone says with what the model makes of the same records.
+func TestChromeFacts(t *testing.T) {
+	checkFacts(t, story())
+}
+
+func checkFacts(t *testing.T, records []wire.Record) {
+	t.Helper()
+	_, report, got := export(t, records, ChromeOptions{})
+	totals := fold(records).Totals
+	want := chromelint.Facts{
+		Events: got.Events, Creates: int(totals.Creates), Failed: int(totals.Failures), Hits: int(totals.Hits),
+		Misses: int(totals.Misses), Lifetimes: got.Lifetimes, PeakInUse: totals.PeakInUse, Leaks: int(report.Leaks),
+		LeakedBytes: totals.InUse, Last: got.Last,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for name, want := range map[string]uint64{"mem in_use": totals.InUse, "mem cached": totals.Cached, "mem cooling": totals.Cooling} {
+		if got := got.Last[name]; got != float64(want) {
+			t.Errorf("%s ends at %.0f, want %d", name, got, want)
+		}
+	}
+	if rate := 100 * totals.HitRate(); totals.Hits+totals.Misses > 0 && (got.Last["hit rate % total"] < rate-0.01 || got.Last["hit rate % total"] > rate+0.01) {
+		t.Errorf("hit rate ends at %v, want %v", got.Last["hit rate % total"], rate)
+	}
+}
+
+func TestChromeOptions(t *testing.T) {
+	for name, test := range map[string]struct {
+		opts    ChromeOptions
+		with    []string
+		without []string
+	}{
+		"no lifetimes": {ChromeOptions{NoLifetimes: true}, []string{`"ph":"X"`, `"lifetimes":false`}, []string{`"ph":"b"`, `"ph":"e"`}},
+		"tag": {
+			ChromeOptions{Tag: regexp.MustCompile("canny")},
+			[]string{`"only_tag":"canny"`, `canny.c:88 blur`, `"in_use":7340032`, `"dropped_calls":7`},
+			[]string{`"name":"size 2.0M"`, `"name":"finish"`},
+		},
+		"since": {
+			ChromeOptions{Since: 1_250_000},
+			[]string{`"ts":1250.000,"id2":{"local":"0x2"}`, `"ts":1250.000,"id2":{"local":"0x3"}`, `"cooling":true`, `"since_ns":1250000`},
+			[]string{`"name":"finish"`, `"ts":100.000`},
+		},
+		"until": {
+			ChromeOptions{Until: 1_250_000},
+			[]string{`"args":{"cut":true}`, `"name":"finish"`},
+			[]string{`"ts":1300.000`, `leaked`, `"ph":"i","cat":"mark"`},
+		},
+		"since the end": {ChromeOptions{Since: 1 << 40}, []string{`"name":"gpumemtop"`}, []string{`"ph":"X"`, `"ph":"b"`, `"ph":"C"`}},
+		"few events": {
+			ChromeOptions{MaxEvents: 8},
+			[]string{`"dropped_calls":11`, `"dropped_lifetimes":7`, `limit max_cached`},
+			[]string{`"name":"finish"`},
+		},
+		"counters as they come": {ChromeOptions{CountersEvery: 1}, []string{`"name":"mem","pid":4242,"tid":4242,"ts":101.000`}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, _, _ := export(t, story(), test.opts)
+			for _, part := range test.with {
+				if !strings.Contains(got, part) {
+					t.Errorf("%s is missing in\n%s", part, got)
+				}
+			}
+			for _, part := range test.without {
+				if strings.Contains(got, part) {
+					t.Errorf("%s is in\n%s", part, got)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,228 @@
+// Package chromelint checks Chrome trace JSON against the rules by which Perfetto's importer reads it
+// (src/trace_processor/importers/json), and recomputes the figures of a run from the trace alone. Tests use it on
+// everything that gpumemtop exports.
+package chromelint
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Problem is one rule that a trace breaks.
+type Problem struct {
+	Line int // from 1; 0: the trace as a whole
+	Text string
+}
+
+// String returns the problem as a line for people.
+func (p Problem) String() string {
+	if p.Line == 0 {
+		return p.Text
+	}
+	return fmt.Sprintf("line %d: %s", p.Line, p.Text)
+}
+
+// Facts are what a trace says of its run.
+type Facts struct {
+	Events      int
+	Creates     int // slices of creates that succeeded
+	Failed      int // of creates that did not
+	Hits        int
+	Misses      int
+	Lifetimes   int    // of objects with memory of their own
+	PeakInUse   uint64 // bytes, from these
+	Leaks       int    // lifetimes that were marked so, with and without memory of their own
+	LeakedBytes uint64
+	// Last are the last values of the counters, summed over processes, by "name key": "mem in_use".
+	Last map[string]float64
+}
+
+// Bounds of what Lint reads and reports.
+const (
+	lineMax     = 1 << 20
+	problemsMax = 100
+)
+
+// Lint reads a trace in the array form with one event per line. A trace without its end is none of its problems: one
+// that was cut off opens all the same.
+func Lint(r io.Reader) (Facts, []Problem) {
+	l := newLinter()
+	in := bufio.NewScanner(r)
+	in.Buffer(make([]byte, 0, 64<<10), lineMax)
+	for in.Scan() {
+		l.line++
+		l.text(in.Bytes())
+	}
+	if err := in.Err(); err != nil {
+		l.problem("read: %v", err)
+	}
+	l.end()
+	return l.facts, l.problems
+}
+
+// linter is what must be remembered from line to line.
+type linter struct {
+	line     int
+	opened   bool // "[" was seen
+	closed   bool // "]" was seen
+	comma    bool // the last event ended in one
+	facts    Facts
+	problems []Problem
+	more     int // problems beyond problemsMax
+
+	spans     map[thread][]span
+	lifetimes map[cookie]*lifetime
+	inUse     uint64
+	last      map[counter]float64
+}
+
+func newLinter() *linter {
+	return &linter{
+		facts: Facts{Last: map[string]float64{}}, spans: map[thread][]span{}, lifetimes: map[cookie]*lifetime{},
+		last: map[counter]float64{},
+	}
+}
+
+func (l *linter) problem(format string, args ...any) {
+	if len(l.problems) == problemsMax {
+		l.more++
+		return
+	}
+	l.problems = append(l.problems, Problem{Line: l.line, Text: fmt.Sprintf(format, args...)})
+}
+
+// text takes one line.
+func (l *linter) text(b []byte) {
+	if i := bytes.IndexFunc(b, func(r rune) bool { return r < ' ' || r == 0x7f }); i >= 0 {
+		l.problem("control character %#x", b[i])
+	}
+	switch {
+	case l.closed:
+		l.problem("something behind the closing bracket")
+	case !l.opened:
+		if l.opened = true; string(b) != "[" {
+			l.problem("does not begin with [ on a line of its own")
+		}
+	case string(b) == "]":
+		l.closed = true
+	default:
+		if l.facts.Events > 0 && !l.comma {
+			l.problem("no comma behind the event before")
+		}
+		b, l.comma = bytes.CutSuffix(b, []byte(","))
+		l.event(b)
+	}
+}
+
+// event is one event as it is written. What a rule forbids is a field here, so that it can be found.
+type event struct {
+	Phase    string                     `json:"ph"`
+	Name     string                     `json:"name"`
+	Category string                     `json:"cat"`
+	Scope    string                     `json:"s"`
+	Time     json.Number                `json:"ts"`
+	Duration json.Number                `json:"dur"`
+	PID      *uint64                    `json:"pid"`
+	TID      *uint64                    `json:"tid"`
+	ID       json.RawMessage            `json:"id"`
+	ID2      map[string]json.RawMessage `json:"id2"`
+	Args     map[string]json.RawMessage `json:"args"`
+	Stack    json.RawMessage            `json:"stack"`
+	Frame    json.RawMessage            `json:"sf"`
+}
+
+// phases are what gpumemtop writes; the importer ignores, or takes for something else, most others.
+const phases = "M X b e C i"
+
+func (l *linter) event(b []byte) {
+	l.facts.Events++
+	var e event
+	if err := json.Unmarshal(b, &e); err != nil || len(b) == 0 || b[0] != '{' {
+		l.problem("no event: %v", err)
+		return
+	}
+	switch {
+	case len(e.Phase) != 1 || !strings.Contains(phases, e.Phase):
+		l.problem("phase %q: want one of %s", e.Phase, phases)
+		return
+	case e.Name == "":
+		l.problem("no name")
+	case e.PID == nil || e.TID == nil:
+		l.problem("no pid or no tid")
+		return
+	}
+	if e.Stack != nil || e.Frame != nil {
+		l.problem("sf and stack are ignored: put frames into args")
+	}
+	if e.ID != nil {
+		l.problem("a plain id is global, or changes a counter's title: use id2.local")
+	}
+	if e.Phase == "M" {
+		l.metadata(&e)
+		return
+	}
+	ns, err := nanoseconds(e.Time)
+	if err != nil {
+		l.problem("ts: %v", err)
+		return
+	}
+	l.timed(&e, ns)
+}
+
+func (l *linter) timed(e *event, ns uint64) {
+	switch e.Phase {
+	case "X":
+		l.slice(e, ns)
+	case "b":
+		l.begin(e, ns)
+	case "e":
+		l.finish(e, ns)
+	case "C":
+		l.counter(e)
+	case "i":
+		if e.Scope != "g" && e.Scope != "p" && e.Scope != "t" {
+			l.problem("instant with scope %q: want g, p or t", e.Scope)
+		}
+	}
+}
+
+// metadata checks an M event; the importer knows these and ignores the rest.
+func (l *linter) metadata(e *event) {
+	if e.Time != "" {
+		l.problem("metadata with ts")
+	}
+	switch e.Name {
+	case "process_name", "thread_name":
+		var name string
+		if json.Unmarshal(e.Args["name"], &name) != nil || name == "" {
+			l.problem("%s without args.name", e.Name)
+		}
+	case "process_sort_index", "thread_sort_index":
+		var index float64
+		if json.Unmarshal(e.Args["sort_index"], &index) != nil {
+			l.problem("%s without args.sort_index", e.Name)
+		}
+	default:
+		l.problem("metadata %q is ignored", e.Name)
+	}
+}
+
+// end checks what only the whole trace can show.
+func (l *linter) end() {
+	l.line = 0
+	if l.facts.Events == 0 {
+		l.problem("no events: an empty array is not taken for a trace")
+	}
+	l.nesting()
+	l.open()
+	for c, value := range l.last {
+		l.facts.Last[c.name] += value
+	}
+	if l.more > 0 {
+		l.problems = append(l.problems, Problem{Text: fmt.Sprintf("%d more problems", l.more)})
+	}
+}

@@ -1,0 +1,215 @@
+package chromelint
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+type thread struct{ pid, tid uint64 }
+
+// span is a slice, in ns.
+type span struct {
+	start, end uint64
+	line       int
+}
+
+// cookie is what makes events parts of one lifetime.
+type cookie struct {
+	pid      uint64
+	category string
+	id       string
+}
+
+type lifetime struct {
+	name    string
+	started uint64
+	granted uint64
+	line    int
+	open    bool
+}
+
+type counter struct {
+	pid  uint64
+	name string
+}
+
+// nanoseconds reads microseconds with at most three decimals.
+func nanoseconds(n json.Number) (uint64, error) {
+	whole, part, _ := strings.Cut(string(n), ".")
+	switch {
+	case n == "":
+		return 0, errors.New("is missing")
+	case strings.HasPrefix(whole, "-"):
+		return 0, fmt.Errorf("%s is negative", n)
+	case len(part) > 3:
+		return 0, fmt.Errorf("%s is finer than a nanosecond", n)
+	}
+	ns, err := strconv.ParseUint(whole+(part + "000")[:3], 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s is no time in microseconds", n)
+	}
+	return ns, nil
+}
+
+func (l *linter) slice(e *event, ns uint64) {
+	length, err := nanoseconds(e.Duration)
+	if err != nil {
+		l.problem("dur: %v", err)
+		return
+	}
+	if ns+length < ns {
+		l.problem("dur: %s ends after all time", e.Duration)
+		return
+	}
+	at := thread{*e.PID, *e.TID}
+	l.spans[at] = append(l.spans[at], span{ns, ns + length, l.line})
+	if !strings.HasPrefix(e.Name, "create ") {
+		return
+	}
+	var outcome string
+	if json.Unmarshal(e.Args["outcome"], &outcome) != nil {
+		l.problem("create without args.outcome")
+	}
+	switch outcome {
+	case "failed":
+		l.facts.Failed++
+		return
+	case "hit":
+		l.facts.Hits++
+	case "miss":
+		l.facts.Misses++
+	}
+	l.facts.Creates++
+}
+
+// cookie returns what an async event belongs to, false when it says nothing usable.
+func (l *linter) cookie(e *event) (cookie, bool) {
+	var id string
+	if json.Unmarshal(e.ID2["local"], &id) != nil || len(e.ID2) != 1 || e.Category == "" {
+		l.problem("async event: want a category and id2 with a string local alone")
+		return cookie{}, false
+	}
+	if _, err := strconv.ParseUint(strings.TrimPrefix(id, "0x"), 16, 64); err != nil || !strings.HasPrefix(id, "0x") {
+		l.problem("id2.local %q: want a number in base 16", id)
+		return cookie{}, false
+	}
+	return cookie{*e.PID, e.Category, id}, true
+}
+
+// begin checks b. An id is used once: a track keeps the name of the first event that had its id.
+func (l *linter) begin(e *event, ns uint64) {
+	c, ok := l.cookie(e)
+	if !ok {
+		return
+	}
+	if before := l.lifetimes[c]; before != nil {
+		l.problem("%s %s was used before, in line %d", c.category, c.id, before.line)
+	}
+	t := &lifetime{name: e.Name, started: ns, line: l.line, open: true}
+	l.lifetimes[c] = t
+	if c.category == "cache" {
+		return
+	}
+	if json.Unmarshal(e.Args["granted"], &t.granted) != nil {
+		l.problem("lifetime without args.granted")
+	}
+	if c.category == "buf" {
+		l.facts.Lifetimes++
+		l.inUse += t.granted
+		l.facts.PeakInUse = max(l.facts.PeakInUse, l.inUse)
+	}
+}
+
+// finish checks e.
+func (l *linter) finish(e *event, ns uint64) {
+	c, ok := l.cookie(e)
+	if !ok {
+		return
+	}
+	t := l.lifetimes[c]
+	if t == nil || !t.open {
+		l.problem("%s %s ends, but is not open", c.category, c.id)
+		return
+	}
+	t.open = false
+	if t.name != e.Name {
+		l.problem("%s %s ends as %q, but began as %q in line %d", c.category, c.id, e.Name, t.name, t.line)
+	}
+	if ns < t.started {
+		l.problem("%s %s ends before it begins, in line %d", c.category, c.id, t.line)
+	}
+	owned := uint64(0)
+	if c.category == "buf" {
+		owned = t.granted
+	}
+	l.inUse -= owned
+	var leaked bool
+	if raw, said := e.Args["leaked"]; said && json.Unmarshal(raw, &leaked) != nil {
+		l.problem("args.leaked is no boolean")
+	}
+	if leaked {
+		l.facts.Leaks++
+		l.facts.LeakedBytes += owned
+	}
+}
+
+func (l *linter) counter(e *event) {
+	if len(e.Args) == 0 {
+		l.problem("counter without a value")
+	}
+	for key, raw := range e.Args {
+		var value *float64
+		if json.Unmarshal(raw, &value) != nil || value == nil {
+			l.problem("counter %s %s: %s is no number", e.Name, key, raw)
+			continue
+		}
+		l.last[counter{*e.PID, e.Name + " " + key}] = *value
+	}
+}
+
+// nesting checks that slices of one thread overlap only whole.
+func (l *linter) nesting() {
+	threads := slices.SortedFunc(maps.Keys(l.spans), func(a, b thread) int {
+		return cmp.Or(cmp.Compare(a.pid, b.pid), cmp.Compare(a.tid, b.tid))
+	})
+	for _, at := range threads {
+		spans := l.spans[at]
+		slices.SortStableFunc(spans, func(a, b span) int {
+			return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
+		})
+		var open []span
+		for _, s := range spans {
+			for len(open) > 0 && open[len(open)-1].end <= s.start {
+				open = open[:len(open)-1]
+			}
+			if n := len(open); n > 0 && s.end > open[n-1].end {
+				l.line = s.line
+				l.problem("slice overlaps the one in line %d, thread %d", open[n-1].line, at.tid)
+			}
+			open = append(open, s)
+		}
+	}
+	l.line = 0
+}
+
+// open checks that every lifetime ends.
+func (l *linter) open() {
+	var lines []int
+	for _, t := range l.lifetimes {
+		if t.open {
+			lines = append(lines, t.line)
+		}
+	}
+	slices.Sort(lines)
+	for _, line := range lines {
+		l.line = line
+		l.problem("lifetime without an end")
+	}
+	l.line = 0
+}

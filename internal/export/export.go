@@ -1,0 +1,46 @@
+// Package export turns recordings and snapshots into what leaves gpumemtop: Chrome trace JSON, summaries, reports, and
+// the files that hold them. It computes nothing that the events or the snapshot do not already say, and reads no clock.
+package export
+
+import (
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Source gives the records of a run in the order of their times; *trace.Reader is one.
+type Source interface {
+	// Next reads the next record, io.EOF after the last. Its payload is valid until the following call.
+	Next(*wire.Record) error
+	// Rewind starts again at the first record.
+	Rewind() error
+}
+
+// Facts say what was recorded. Whatever is not known stays empty.
+type Facts struct {
+	Program   string
+	Arguments []string
+	Policy    string
+	Limits    map[string]float64 // by name, in the limit's own unit
+	Tags      string             // what tags are made of: stack, caller...
+	Host      string
+	Created   time.Time
+	ClockNS   uint64 // CLOCK_MONOTONIC at the start; 0: the time of the first record
+}
+
+// FactsOf returns what the header of a recording says.
+func FactsOf(h trace.Header) Facts {
+	return Facts{
+		Program: h.Program, Arguments: h.Arguments, Policy: h.Policy, Limits: h.Limits,
+		Tags: h.Tags, Host: h.Host, Created: h.Created, ClockNS: h.ClockNS,
+	}
+}
+
+// damage returns what a source could not read so far, where it can tell.
+func damage(src Source) string {
+	if s, ok := src.(interface{ Damage() string }); ok {
+		return s.Damage()
+	}
+	return ""
+}

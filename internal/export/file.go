@@ -1,0 +1,131 @@
+package export
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// ErrExists says that a file is there already and was not to be overwritten.
+var ErrExists = errors.New("exists: use -f to overwrite it or -o to name another")
+
+// WriteFile lets fn write a file. It appears under its name only when it is whole: until then, and when anything
+// fails, whatever was there before stays as it was. A file that exists is replaced only with force, a directory never;
+// a link is followed. A name that ends in .gz makes a gzip file. Devices and pipes, and everything under /dev and
+// /proc such as /dev/stdout, are written to as they are.
+func WriteFile(path string, force bool, fn func(io.Writer) error) error {
+	target, direct, err := targetOf(path, force)
+	switch {
+	case err != nil:
+		return err
+	case direct:
+		return writeDirect(path, fn)
+	}
+	return writeBeside(target, path, force, fn)
+}
+
+// targetOf returns the file that path leads to. direct says that it is nothing to be replaced.
+func targetOf(path string, force bool) (target string, direct bool, err error) {
+	if full, err := filepath.Abs(path); err == nil && (strings.HasPrefix(full, "/dev/") || strings.HasPrefix(full, "/proc/")) {
+		return "", true, nil
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if _, err := os.Lstat(path); err == nil {
+			return "", false, fmt.Errorf("%s is a link to nothing: remove it or name another file", path)
+		}
+		return path, false, nil
+	case err != nil:
+		return "", false, fmt.Errorf("write file: %w", err)
+	case info.IsDir():
+		return "", false, fmt.Errorf("%s is a directory: name a file in it", path)
+	case !info.Mode().IsRegular():
+		return "", true, nil
+	case !force:
+		return "", false, fmt.Errorf("%s %w", path, ErrExists)
+	}
+	target, err = filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", false, fmt.Errorf("write file: %w", err)
+	}
+	return target, false, nil
+}
+
+// writeDirect writes to what cannot be replaced. The standard streams are used as they are open, so that what was
+// written to them before stays.
+func writeDirect(path string, fn func(io.Writer) error) error {
+	switch filepath.Clean(path) {
+	case "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1":
+		return fill(os.Stdout, path, fn)
+	case "/dev/stderr", "/dev/fd/2", "/proc/self/fd/2":
+		return fill(os.Stderr, path, fn)
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("write file: %w", err)
+	}
+	return errors.Join(fill(file, path, fn), file.Close())
+}
+
+// writeBeside writes a temporary file in the same folder and gives it its name at the end.
+func writeBeside(target, name string, force bool, fn func(io.Writer) error) error {
+	beside := filepath.Join(filepath.Dir(target), fmt.Sprintf(".gpumemtop-%016x.tmp", rand.Uint64()))
+	file, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	err = errors.Join(fill(file, name, fn), file.Close())
+	if err == nil {
+		err = settle(beside, target, name, force)
+	}
+	if err != nil {
+		// What cannot be removed either is worth no second complaint.
+		_ = os.Remove(beside)
+	}
+	return err
+}
+
+// settle gives the finished file its name. Without force it must not replace one that has appeared meanwhile, which
+// only a hard link can promise; file systems without these get a rename.
+func settle(beside, target, name string, force bool) error {
+	if !force {
+		err := os.Link(beside, target)
+		if err == nil {
+			return os.Remove(beside)
+		}
+		if errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("%s %w", name, ErrExists)
+		}
+	}
+	if err := os.Rename(beside, target); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+// fill writes the content, packed when the name says so.
+func fill(file *os.File, name string, fn func(io.Writer) error) error {
+	buffer := bufio.NewWriterSize(file, 64<<10)
+	var err error
+	if strings.HasSuffix(name, ".gz") {
+		packer := gzip.NewWriter(buffer)
+		err = errors.Join(fn(packer), packer.Close())
+	} else {
+		err = fn(buffer)
+	}
+	if err != nil {
+		return err
+	}
+	if err := buffer.Flush(); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}

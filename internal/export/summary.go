@@ -1,0 +1,189 @@
+package export
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Summary is a run in a few figures: sizes in bytes, rates 0…1. Its JSON keys are what scripts rely on.
+type Summary struct {
+	Policy                string             `json:"policy"`
+	Limits                map[string]float64 `json:"limits"` // by name
+	Hits                  uint64             `json:"hits"`
+	Misses                uint64             `json:"misses"`
+	HitRate               float64            `json:"hit_rate"`
+	SteadyHitRate         float64            `json:"steady_hit_rate"` // of the later half of the requests
+	MissReasons           map[string]uint64  `json:"miss_reasons"`    // all of them, "too_small" and so on
+	DriverCreates         uint64             `json:"driver_creates"`
+	DriverReleases        uint64             `json:"driver_releases"`
+	BytesRequested        uint64             `json:"bytes_requested"`
+	BytesAllocated        uint64             `json:"bytes_allocated"`
+	BytesCached           uint64             `json:"bytes_cached"` // at the end
+	PeakInUse             uint64             `json:"peak_in_use"`
+	PeakReserved          uint64             `json:"peak_reserved"`
+	Waste                 float64            `json:"waste"`                  // of what was in use at the end
+	ExternalFragmentation float64            `json:"external_fragmentation"` // of what was cached at the end
+	HazardsAvoided        uint64             `json:"hazards_avoided"`
+	LostEvents            uint64             `json:"lost_events"`
+	WallSeconds           float64            `json:"wall_seconds"`
+	// Exit is how the first process ended. Whoever started the program knows better and may set it.
+	Exit      Exit             `json:"exit"`
+	Processes []ProcessSummary `json:"processes"` // that made OpenCL calls, in the order of their first
+	PerTag    []TagSummary     `json:"per_tag"`   // by falling peak
+
+	snapshot *model.Snapshot
+}
+
+// Exit is how a process ended.
+type Exit struct {
+	Status int `json:"status"` // -1 when unknown or ended by a signal
+	Signal int `json:"signal"` // 0 when it was none
+}
+
+// ProcessSummary is one process.
+type ProcessSummary struct {
+	PID            int      `json:"pid"`
+	Parent         int      `json:"parent"`
+	Program        string   `json:"program"`
+	Arguments      []string `json:"arguments"`
+	Exit           Exit     `json:"exit"`
+	WallSeconds    float64  `json:"wall_seconds"`
+	Creates        uint64   `json:"creates"`
+	Hits           uint64   `json:"hits"`
+	Misses         uint64   `json:"misses"`
+	HitRate        float64  `json:"hit_rate"`
+	DriverCreates  uint64   `json:"driver_creates"`
+	BytesRequested uint64   `json:"bytes_requested"`
+	BytesAllocated uint64   `json:"bytes_allocated"`
+	BytesCached    uint64   `json:"bytes_cached"`
+	PeakInUse      uint64   `json:"peak_in_use"`
+	InUse          uint64   `json:"in_use"`
+	LiveBuffers    uint64   `json:"live_buffers"`
+}
+
+// TagSummary is one allocation site.
+type TagSummary struct {
+	Tag         string            `json:"tag"`
+	Stack       []string          `json:"stack,omitempty"` // innermost first
+	Creates     uint64            `json:"creates"`
+	Hits        uint64            `json:"hits"`
+	Misses      uint64            `json:"misses"`
+	HitRate     float64           `json:"hit_rate"`
+	MissReasons map[string]uint64 `json:"miss_reasons"` // those that occurred
+	PeakInUse   uint64            `json:"peak_in_use"`
+	InUse       uint64            `json:"in_use"`
+	BytesCached uint64            `json:"bytes_cached"`
+	LiveBuffers uint64            `json:"live_buffers"`
+	Waste       float64           `json:"waste"`
+}
+
+// NewSummary takes the figures from the last snapshot of a run.
+func NewSummary(s *model.Snapshot) Summary {
+	t := &s.Totals
+	summary := Summary{
+		Policy: s.Policy, Limits: map[string]float64{},
+		Hits: t.Hits, Misses: t.Misses, HitRate: t.HitRate(), SteadyHitRate: t.SteadyHitRate(),
+		MissReasons: map[string]uint64{}, DriverCreates: t.DriverCreates, DriverReleases: t.DriverReleases,
+		BytesRequested: t.BytesRequested, BytesAllocated: t.BytesAllocated, BytesCached: t.Cached,
+		PeakInUse: t.PeakInUse, PeakReserved: t.PeakReserved, Waste: t.Waste(),
+		ExternalFragmentation: t.ExternalFragmentation(), HazardsAvoided: t.HazardsAvoided, LostEvents: s.Lost,
+		WallSeconds: seconds(s.Started, s.Time), Exit: Exit{Status: -1},
+		Processes: []ProcessSummary{}, PerTag: []TagSummary{}, snapshot: s,
+	}
+	for i := range s.Limits {
+		summary.Limits[s.Limits[i].Name] = s.Limits[i].Value
+	}
+	for reason := wire.MissCold; reason <= wire.MissPolicy; reason++ {
+		summary.MissReasons[reasonKey(reason)] = t.MissReasons[reason]
+	}
+	for i := range s.Processes {
+		summary.Processes = append(summary.Processes, processSummary(&s.Processes[i], s.Time))
+	}
+	if len(s.Processes) > 0 {
+		summary.Exit = summary.Processes[0].Exit
+	}
+	for _, tag := range tagsByPeak(s.Tags) {
+		summary.PerTag = append(summary.PerTag, tagSummary(tag))
+	}
+	return summary
+}
+
+// reasonKey is a reason as a JSON key: "too_small".
+func reasonKey(reason wire.Miss) string { return strings.ReplaceAll(reason.String(), " ", "_") }
+
+func processSummary(p *model.Process, now uint64) ProcessSummary {
+	t := &p.Totals
+	ended := p.Ended
+	if ended == 0 {
+		ended = now
+	}
+	return ProcessSummary{
+		PID: p.PID, Parent: p.Parent, Program: p.Program, Arguments: append([]string{}, p.Arguments...),
+		Exit: exitOf(p), WallSeconds: seconds(p.Started, ended), Creates: t.Creates,
+		Hits: t.Hits, Misses: t.Misses, HitRate: t.HitRate(), DriverCreates: t.DriverCreates,
+		BytesRequested: t.BytesRequested, BytesAllocated: t.BytesAllocated, BytesCached: t.Cached,
+		PeakInUse: t.PeakInUse, InUse: t.InUse, LiveBuffers: t.LiveBuffers,
+	}
+}
+
+func exitOf(p *model.Process) Exit {
+	switch p.State {
+	case model.Exited:
+		return Exit{Status: p.Status}
+	case model.Signaled:
+		return Exit{Status: -1, Signal: max(p.Status, 0)}
+	}
+	return Exit{Status: -1}
+}
+
+func tagSummary(t *model.Tag) TagSummary {
+	reasons := map[string]uint64{}
+	for reason, n := range t.MissReasons {
+		if n > 0 {
+			reasons[reasonKey(wire.Miss(reason))] = n
+		}
+	}
+	return TagSummary{
+		Tag: t.Name, Stack: t.Stack, Creates: t.Creates, Hits: t.Hits, Misses: t.Misses, HitRate: t.HitRate(),
+		MissReasons: reasons, PeakInUse: t.PeakInUse, InUse: t.InUse, BytesCached: t.Cached, LiveBuffers: t.Live,
+		Waste: t.Waste(),
+	}
+}
+
+// tagsByPeak sorts without touching the snapshot.
+func tagsByPeak(tags []model.Tag) []*model.Tag {
+	sorted := make([]*model.Tag, len(tags))
+	for i := range tags {
+		sorted[i] = &tags[i]
+	}
+	slices.SortFunc(sorted, func(a, b *model.Tag) int {
+		return cmp.Or(cmp.Compare(b.PeakInUse, a.PeakInUse), cmp.Compare(b.Creates, a.Creates), cmp.Compare(a.Name, b.Name))
+	})
+	return sorted
+}
+
+// seconds between two times in ns, 0 when they are out of order.
+func seconds(from, to uint64) float64 {
+	if to < from {
+		return 0
+	}
+	return float64(to-from) / 1e9
+}
+
+// WriteJSON writes the summary as one JSON object, for scripts.
+func (s *Summary) WriteJSON(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(s); err != nil {
+		return fmt.Errorf("write summary: %w", err)
+	}
+	return nil
+}

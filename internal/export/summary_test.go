@@ -1,0 +1,177 @@
+package export
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// full fills every line of a summary.
+func full() *model.Snapshot {
+	s := fold(story())
+	s.Limits = []model.Limit{{Name: "max_cached_bytes", Value: 512 * mib, Bytes: true}, {Name: "max_waste_ratio", Value: 0.5}}
+	s.Device = model.Device{Name: "device", Driver: "1.0", Global: 8 << 30}
+	s.Totals.SavedNS = 123_456_789
+	s.Recording.Path = "run.gmt"
+	s.Arguments = []string{"a\nb", strings.Repeat("long ", 100), "\x1b[31m"}
+	return s
+}
+
+func TestSummaryKeys(t *testing.T) {
+	summary := NewSummary(full())
+	summary.Exit = Exit{Status: 3}
+	var b bytes.Buffer
+	if err := summary.WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]json.RawMessage
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Fields(`bytes_allocated bytes_cached bytes_requested driver_creates driver_releases exit
+		external_fragmentation hazards_avoided hit_rate hits limits lost_events miss_reasons misses peak_in_use
+		peak_reserved per_tag policy processes steady_hit_rate wall_seconds waste`)
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(got))); diff != "" {
+		t.Error(diff)
+	}
+	for key, want := range map[string]string{
+		"exit": `{"status":3,"signal":0}`, "hits": "1", "misses": "3", "hit_rate": "0.25", "lost_events": "12",
+		"limits": `{"max_cached_bytes":536870912,"max_waste_ratio":0.5}`, "wall_seconds": "0.009",
+		"miss_reasons": `{"cold":3,"cooling":0,"drained":0,"limit":0,"other_class":0,"policy":0,"tag_cap":0,"too_small":0,"too_wasteful":0}`,
+	} {
+		var b bytes.Buffer
+		if err := json.Compact(&b, got[key]); err != nil || b.String() != want {
+			t.Errorf("%s is %s (%v), want %s", key, b.String(), err, want)
+		}
+	}
+}
+
+func TestSummaryEmpty(t *testing.T) {
+	summary := NewSummary(&model.Snapshot{Program: "ls", Policy: "none", Started: 5, Time: 3})
+	summary.Exit = Exit{Signal: 11}
+	var b bytes.Buffer
+	if err := summary.WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(b.String(), "null") {
+		t.Errorf("empty lists are null:\n%s", b.String())
+	}
+	b.Reset()
+	if err := summary.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	if want := "gpumemtop: ls was ended by signal 11 after 0.00 s\n  no OpenCL call was seen\n"; b.String() != want {
+		t.Errorf("have %q, want %q", b.String(), want)
+	}
+}
+
+func TestSummaryExit(t *testing.T) {
+	for want, p := range map[Exit]model.Process{
+		{Status: 7}:              {State: model.Exited, Status: 7},
+		{Status: -1}:             {State: model.Running, Status: -1},
+		{Status: -1, Signal: 9}:  {State: model.Signaled, Status: 9},
+		{Status: -1, Signal: 0}:  {State: model.Exited, Status: -1},
+		{Status: 0, Signal: 0}:   {State: model.Exited},
+		{Status: -1, Signal: 15}: {State: model.Signaled, Status: 15},
+	} {
+		if got := NewSummary(&model.Snapshot{Processes: []model.Process{p}}).Exit; got != want {
+			t.Errorf("%+v: %+v, want %+v", p, got, want)
+		}
+	}
+}
+
+func TestSummaryText(t *testing.T) {
+	summary := NewSummary(full())
+	summary.Exit = Exit{Status: 0}
+	var b bytes.Buffer
+	if err := summary.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "summary.txt", b.String())
+}
+
+func TestSummaryTextBound(t *testing.T) {
+	s := full()
+	for i := range 50 {
+		s.Tags = append(s.Tags, model.Tag{Name: fmt.Sprintf("a\nb%d", i), Live: 5, InUse: 1 << 60, PeakInUse: 1 << 62})
+		s.Processes = append(s.Processes, model.Process{Program: "x\ny"})
+	}
+	summary := NewSummary(s)
+	var b bytes.Buffer
+	if err := summary.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(b.String(), "\n"); n != 12 {
+		t.Errorf("%d lines, want 12:\n%s", n, b.String())
+	}
+	if strings.ContainsAny(b.String(), "\x1b\r") {
+		t.Errorf("control characters in %q", b.String())
+	}
+}
+
+func TestSummaryLeavesTheSnapshot(t *testing.T) {
+	s, same := full(), full()
+	summary := NewSummary(s)
+	if err := errors.Join(summary.WriteText(&bytes.Buffer{}), Report(&bytes.Buffer{}, s, ReportOptions{})); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(same.Tags, s.Tags); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestReport(t *testing.T) {
+	s := full()
+	s.Processes = append(s.Processes, model.Process{PID: 4243, Program: "/bin/child", State: model.Signaled, Status: 9})
+	var b bytes.Buffer
+	if err := Report(&b, s, ReportOptions{Top: 2}); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "report.txt", b.String())
+	b.Reset()
+	if err := Report(&b, s, ReportOptions{Top: -1}); err != nil || strings.Contains(b.String(), "more tags") {
+		t.Errorf("all tags: %v\n%s", err, b.String())
+	}
+}
+
+func TestReportEmpty(t *testing.T) {
+	var b bytes.Buffer
+	s := &model.Snapshot{Program: "ls", Marks: []model.Mark{{Kind: wire.KindDiag, Text: "transparent: no core"}}}
+	if err := Report(&b, s, ReportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"no OpenCL call was seen", "transparent: no core"} {
+		if !strings.Contains(b.String(), part) {
+			t.Errorf("%q is missing in\n%s", part, b.String())
+		}
+	}
+}
+
+// fullDisk takes nothing.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space") }
+
+func TestWriteErrors(t *testing.T) {
+	s := full()
+	summary := NewSummary(s)
+	_, chrome := Chrome(fullDisk{}, &tape{records: story()}, storyFacts(), ChromeOptions{})
+	for name, err := range map[string]error{
+		"chrome": chrome, "json": summary.WriteJSON(fullDisk{}), "text": summary.WriteText(fullDisk{}),
+		"report": Report(fullDisk{}, s, ReportOptions{}),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "no space") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package session
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+func TestFolderIsPrivateAndGoesAway(t *testing.T) {
+	place := t.TempDir()
+	f, err := newFolder([]string{place})
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(f.path)
+	if err != nil || info.Mode().Perm() != 0o700 || filepath.Dir(f.path) != place {
+		t.Errorf("folder %s: %v, %v", f.path, info.Mode(), err)
+	}
+	if err := f.write("file", []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := f.remove(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat(f.path); !os.IsNotExist(err) {
+		t.Errorf("the folder is still there: %v", err)
+	}
+}
+
+func TestFolderSkipsWhatCannotBePreloaded(t *testing.T) {
+	good := t.TempDir()
+	space := filepath.Join(t.TempDir(), "with space")
+	colon := filepath.Join(t.TempDir(), "with:colon")
+	long := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
+	for _, dir := range []string{space, colon, long} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// /proc is mounted noexec wherever it is mounted by the book, and takes no folders anywhere.
+	bad := []string{space, colon, long, "/proc", "relative", filepath.Join(good, "missing")}
+	f, err := newFolder(append(slices.Clone(bad), good))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if filepath.Dir(f.path) != good {
+		t.Errorf("folder is %s, want it in %s", f.path, good)
+	}
+	if err := f.remove(); err != nil {
+		t.Error(err)
+	}
+	if _, err := newFolder(bad); err == nil || !strings.Contains(err.Error(), "set XDG_RUNTIME_DIR") {
+		t.Errorf("without a usable place: %v", err)
+	}
+}
+
+func TestFolderOfDeadSessionIsRemoved(t *testing.T) {
+	place := t.TempDir()
+	dead := exec.Command("true")
+	if err := dead.Run(); err != nil {
+		t.Fatal(err)
+	}
+	gone := "gpumemtop-" + strconv.Itoa(dead.Process.Pid) + "-00"
+	locked := "gpumemtop-" + strconv.Itoa(dead.Process.Pid) + "-11" // of a session in another pid namespace
+	alive := "gpumemtop-" + strconv.Itoa(os.Getppid()) + "-00"
+	for _, name := range []string{gone, locked, alive, "gpumemtop-notes-x", "other"} {
+		if err := os.Mkdir(filepath.Join(place, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lock, err := lockFolder(filepath.Join(place, locked))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close() //nolint:errcheck // only a lock
+	f, err := newFolder([]string{place})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	entries, _ := os.ReadDir(place)
+	for _, entry := range entries {
+		if entry.Name() != filepath.Base(f.path) {
+			left = append(left, entry.Name())
+		}
+	}
+	want := []string{locked, alive, "gpumemtop-notes-x", "other"}
+	slices.Sort(want)
+	if !slices.Equal(left, want) {
+		t.Errorf("left are %v, want %v", left, want)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	base := []string{"A=1", "LD_PRELOAD=/lib/a.so:/old/" + wire.ShimName + " /lib/b.so", wire.SessionEnv + "=/old", "B="}
+	got := environment(base, "/run/x")
+	want := []string{"A=1", "B=", "LD_PRELOAD=/run/x/" + wire.ShimName + ":/lib/a.so:/lib/b.so", wire.SessionEnv + "=/run/x"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestObstacle(t *testing.T) {
+	dir := t.TempDir()
+	shell, err := os.ReadFile("/bin/sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := slices.Clone(shell)
+	foreign[18], foreign[19] = 0xf3, 0x42 // e_machine
+	files := map[string][]byte{"shell": shell, "foreign": foreign, "script": []byte("#!/bin/sh\n"), "empty": nil}
+	for name, data := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]string{"shell": "", "script": "", "empty": "", "foreign": "another kind of processor", "missing": ""} {
+		got := Obstacle(filepath.Join(dir, name))
+		if (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}

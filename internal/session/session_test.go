@@ -1,0 +1,406 @@
+package session
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// options for a session whose streams are files of the test.
+func testOptions(t *testing.T, command ...string) Options {
+	t.Helper()
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	path, err := Find(command[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	library := emptyLibrary(t)
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = null.Close() })
+	return Options{
+		Command: append([]string{path}, command[1:]...), Name: command[0],
+		Config: wire.Config{Policy: "none", StackDepth: 1},
+		Shim:   func() ([]byte, error) { return library, nil },
+		Core:   func() ([]byte, error) { return nil, errors.New("the core was asked for") },
+		Model:  model.New(model.Options{Program: command[0]}),
+		Stdin:  null, Stdout: null, Stderr: null,
+		Warn: func(text string) { t.Errorf("warning: %s", text) },
+	}
+}
+
+func run(t *testing.T, o Options) Result {
+	t.Helper()
+	s, err := Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := s.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), "*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	return result
+}
+
+// collectFile returns a file to give away and a function that returns what was written to it.
+func collectFile(t *testing.T) (*os.File, func() string) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := readAll(r)
+	return w, func() string {
+		_ = w.Close()
+		return text()
+	}
+}
+
+// readAll reads in the background; the function returned waits for the end.
+func readAll(r io.Reader) func() string {
+	var b bytes.Buffer
+	var done sync.WaitGroup
+	done.Go(func() { _, _ = io.Copy(&b, r) }) // a terminal ends with EIO
+	return func() string {
+		done.Wait()
+		return b.String()
+	}
+}
+
+func TestExitStatus(t *testing.T) {
+	tests := map[string]Status{
+		"exit 0":        {},
+		"exit 7":        {Code: 7},
+		"exit 200":      {Code: 200},
+		"kill -SEGV $$": {Signal: 11},
+		"kill -TERM $$": {Signal: 15},
+		"kill -KILL $$": {Signal: 9},
+	}
+	for script, want := range tests {
+		t.Run(script, func(t *testing.T) {
+			if got := run(t, testOptions(t, "sh", "-c", script)).Status; got != want {
+				t.Errorf("status %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+func TestOpenCLProcess(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(roleEnv, "opencl")
+	o := testOptions(t, "sh", "-c", self+"; exit 4")
+	o.Warn = func(string) {}
+	tp := &tape{}
+	o.Recorder = tp
+	result := run(t, o)
+	if want := (Status{Code: 4}); result.Status != want {
+		t.Errorf("status %v, want %v", result.Status, want)
+	}
+	if got, want := tp.kinds(), "1:process 1:create 1:create 1:create 1:exit"; got != want {
+		t.Errorf("recorded %s\n   want %s", got, want)
+	}
+	p := result.Snapshot.Processes[0]
+	if p.Program != "fake" || !slices.Equal(p.Arguments, []string{"--flag"}) || p.Totals.Creates != 3 || p.State != model.Exited {
+		t.Errorf("process %+v", p)
+	}
+}
+
+func TestGarbageOnTheSocket(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(roleEnv, "garbage")
+	o := testOptions(t, "sh", "-c", self)
+	var mu sync.Mutex
+	var warnings []string
+	o.Warn = func(text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		warnings = append(warnings, text)
+	}
+	if result := run(t, o); result.Status != (Status{}) || len(result.Snapshot.Processes) != 0 {
+		t.Errorf("status %v, processes %v", result.Status, result.Snapshot.Processes)
+	}
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "hello") {
+		t.Errorf("warnings %q, want one about the hello", warnings)
+	}
+}
+
+func TestManyProcesses(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(roleEnv, "opencl")
+	before := openFiles(t)
+	o := testOptions(t, "sh", "-c", "for i in 1 2 3 4 5 6 7 8; do "+self+" & done; wait")
+	tp := &tape{}
+	o.Recorder = tp
+	result := run(t, o)
+	if n := len(result.Snapshot.Processes); n != 8 || result.Snapshot.Totals.Creates != 24 {
+		t.Errorf("%d processes with %d creates, want 8 with 24", n, result.Snapshot.Totals.Creates)
+	}
+	if after := openFiles(t); after > before+3 { // the test's own
+		t.Errorf("%d files open, %d before", after, before)
+	}
+}
+
+func openFiles(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
+func TestStartErrors(t *testing.T) {
+	dir := t.TempDir()
+	files := map[string]os.FileMode{"plain": 0o644, "noformat": 0o755, "nointerpreter": 0o755}
+	for name, mode := range files {
+		text := "echo hi\n"
+		if name == "nointerpreter" {
+			text = "#!/no/such/program\n"
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tests := []struct {
+		name string
+		want error
+	}{
+		{"/no/such/program", ErrNotFound},
+		{"no-such-program-anywhere", ErrNotFound},
+		{filepath.Join(dir, "plain"), ErrNotExecutable},
+		{dir, ErrNotExecutable},
+		{filepath.Join(dir, "noformat"), ErrNotExecutable},
+		{filepath.Join(dir, "nointerpreter"), ErrNotFound},
+	}
+	for _, test := range tests {
+		path, err := Find(test.name)
+		if err == nil {
+			o := testOptions(t, "true")
+			o.Command = []string{path}
+			_, err = Start(o)
+		}
+		if !errors.Is(err, test.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want one line of %v", test.name, err, test.want)
+		}
+	}
+}
+
+// terminal is a terminal of the test's, with what appears on it.
+func terminal(t *testing.T) (slave, master *os.File) {
+	t.Helper()
+	master, slave, err := openTerminal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = slave.Close()
+		_ = master.Close()
+	})
+	return slave, master
+}
+
+func TestCaptureReplaysEverything(t *testing.T) {
+	tests := map[string]struct{ script, out, err string }{
+		"terminals":    {`test -t 0 && test -t 1 && test -t 2 && echo yes`, "yes\n", ""},
+		"no newline":   {`printf prompt`, "prompt", ""},
+		"both streams": {`echo out; echo err >&2`, "out\n", "err\n"},
+		"nothing":      {`:`, "", ""},
+		"burst":        {`head -c 1000000 /dev/zero | tr '\0' x >&2; echo done`, "done\n", strings.Repeat("x", 1_000_000)},
+		"large":        {`seq 1 400000`, sequence(400000), ""},
+		"size":         {`stty size <&1`, "30 100\n", ""},
+		"carriage":     {`printf 'a\r\nb\n'`, "a\r\nb\n", ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := testOptions(t, "sh", "-c", test.script)
+			o.Capture, o.Cols, o.Rows = true, 100, 30
+			outSlave, outMaster := terminal(t)
+			errSlave, errMaster := terminal(t)
+			if err := rawOutput(outSlave); err != nil {
+				t.Fatal(err)
+			}
+			if err := rawOutput(errSlave); err != nil {
+				t.Fatal(err)
+			}
+			o.Stdin, o.Stdout, o.Stderr = outSlave, outSlave, errSlave
+			stdout, stderr := readAll(outMaster), readAll(errMaster)
+			if got := run(t, o).Status; got != (Status{}) {
+				t.Errorf("status %v", got)
+			}
+			_ = outSlave.Close()
+			_ = errSlave.Close()
+			if got := stdout(); got != test.out {
+				t.Errorf("stdout: %s", difference(got, test.out))
+			}
+			if got := stderr(); got != test.err {
+				t.Errorf("stderr: %s", difference(got, test.err))
+			}
+		})
+	}
+}
+
+func sequence(n int) string {
+	out, err := exec.Command("seq", "1", strconv.Itoa(n)).Output()
+	if err != nil {
+		panic(err)
+	}
+	return string(out)
+}
+
+func difference(got, want string) string {
+	i := 0
+	for i < len(got) && i < len(want) && got[i] == want[i] {
+		i++
+	}
+	return fmt.Sprintf("got %d bytes, want %d, alike for %d", len(got), len(want), i)
+}
+
+func TestCaptureLeavesRedirectionsAlone(t *testing.T) {
+	o := testOptions(t, "sh", "-c", `test -t 1 || echo file; test -t 2 && echo terminal >&2; cat`)
+	o.Capture = true
+	slave, master := terminal(t)
+	stderr := readAll(master)
+	stdout, text := collectFile(t)
+	input, err := os.CreateTemp(t.TempDir(), "input")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := input.WriteAt([]byte("from stdin\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+	o.Stdin, o.Stdout, o.Stderr = input, stdout, slave
+	run(t, o)
+	_ = slave.Close()
+	if got := text(); got != "file\nfrom stdin\n" {
+		t.Errorf("stdout %q", got)
+	}
+	if got := stderr(); got != "terminal\r\n" {
+		t.Errorf("stderr %q", got)
+	}
+}
+
+func TestRevealPassesKeysOn(t *testing.T) {
+	o := testOptions(t, "sh", "-c", `echo ready; read line; echo "got $line"`)
+	o.Capture = true
+	slave, master := terminal(t)
+	o.Stdin, o.Stdout, o.Stderr = slave, slave, slave
+	s, err := Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The relay wants to be in the terminal's foreground, which a test's terminal does not have: feed it directly.
+	if err := s.Reveal(true); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.streams.masters[0].WriteString("keys\n"); err != nil {
+		t.Fatal(err)
+	}
+	text := readAll(master)
+	if result, err := s.Wait(); err != nil || result.Status != (Status{}) {
+		t.Fatalf("%v, %v", result.Status, err)
+	}
+	_ = slave.Close()
+	if got := text(); !strings.HasSuffix(got, "got keys\r\n") || !strings.Contains(got, "ready") {
+		t.Errorf("terminal shows %q", got)
+	}
+}
+
+func TestSignalsReachTheProgram(t *testing.T) {
+	for _, capture := range []bool{false, true} {
+		o := testOptions(t, "sh", "-c", `trap 'echo usr1; exit 5' USR1; echo ready; while :; do sleep 0.01; done`)
+		o.Capture = capture
+		slave, master := terminal(t)
+		o.Stdin, o.Stdout, o.Stderr = slave, slave, slave
+		s, err := Start(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !capture {
+			readUntil(t, master, "ready")
+		} else {
+			for lines, next := s.Output(0); len(lines) == 0; lines, next = s.Output(next) {
+			}
+		}
+		if err := syscall.Kill(os.Getpid(), syscall.SIGUSR1); err != nil { // to us: it is forwarded
+			t.Fatal(err)
+		}
+		if result, err := s.Wait(); err != nil || result.Status != (Status{Code: 5}) {
+			t.Errorf("capture %v: %v, %v, want exit status 5", capture, result.Status, err)
+		}
+	}
+}
+
+func readUntil(t *testing.T, r io.Reader, want string) {
+	t.Helper()
+	var text []byte
+	buffer := make([]byte, 100)
+	for !strings.Contains(string(text), want) {
+		n, err := r.Read(buffer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, buffer[:n]...)
+	}
+}
+
+func TestDescendantsAreNotWaitedFor(t *testing.T) {
+	for _, capture := range []bool{false, true} {
+		o := testOptions(t, "sh", "-c", `(trap '' HUP; sleep 60; :) & echo $!`)
+		o.Capture = capture
+		slave, master := terminal(t)
+		o.Stdin, o.Stdout, o.Stderr = slave, slave, slave
+		text := readAll(master)
+		run(t, o) // the test's own time limit says whether it waited
+		_ = slave.Close()
+		if !capture { // the sleeper holds the slave
+			_ = master.Close()
+		}
+		if _, err := exec.Command("kill", strings.TrimSpace(text())).CombinedOutput(); err != nil && capture {
+			t.Logf("the descendant is gone already: %v", err)
+		}
+	}
+}
+
+func TestDieBySameSignal(t *testing.T) {
+	for _, sig := range []syscall.Signal{unix.SIGSEGV, unix.SIGTERM, unix.SIGKILL, unix.SIGABRT, unix.SIGPIPE} {
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(self)
+		cmd.Env = append(os.Environ(), roleEnv+"="+strconv.Itoa(int(sig)))
+		out, _ := cmd.CombinedOutput()
+		if got := newStatus(cmd.ProcessState); got != (Status{Signal: int(sig)}) || len(out) > 0 {
+			t.Errorf("%v: ended with %v and said %q", sig, got, out)
+		}
+	}
+}

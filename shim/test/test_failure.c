@@ -1,0 +1,264 @@
+/* test_failure.c: the driver runs out of memory; the core fails. */
+#include "harness.h"
+
+/* Fills the pool with blocks of 1 KiB that nobody uses. */
+static void fill_pool(int blocks)
+{
+	cl_mem buffers[64];
+	for (int i = 0; i < blocks; i++)
+		buffers[i] = new_buffer(1024);
+	for (int i = 0; i < blocks; i++)
+		OK(clReleaseMemObject(buffers[i]));
+	EQUAL(fake.livememory, blocks);
+}
+
+TEST(a_create_that_fails_gets_blocks_back_one_by_one)
+{
+	begin((struct options){0});
+	fake.cap = 8192;
+	fill_pool(8);
+	cl_mem buffer = new_buffer(2048);
+	EQUAL(fake.livememory, 7); /* two were enough */
+	EQUAL(events(GMT_KIND_EVICT), 2);
+	EQUAL(last_event(GMT_KIND_EVICT).reason, GMT_EVICT_DRAIN);
+	EQUAL(last_event(GMT_KIND_CREATE).status, CL_SUCCESS);
+	OK(clReleaseMemObject(buffer));
+	end_clean();
+}
+
+TEST(every_kind_of_create_gets_blocks_back)
+{
+	static char storage[4096];
+	begin((struct options){0});
+	fake.cap = 8192;
+	for (int i = 0; i < 4; i++) {
+		fill_pool(8);
+		cl_int err = 1;
+		cl_image_format format = {CL_RGBA, CL_UNSIGNED_INT8};
+		cl_image_desc desc = {.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = 32, .image_height = 32};
+		cl_mem got = i == 0   ? clCreateBuffer(world.context, CL_MEM_USE_HOST_PTR, 4096, storage, &err)
+			     : i == 1 ? clCreateImage(world.context, 0, &format, &desc, NULL, &err)
+			     : i == 2 ? clCreatePipe(world.context, 0, 4, 1024, NULL, &err)
+				      : clCreateBufferWithProperties(world.context, (cl_mem_properties[]){0}, 0, 4096, NULL, &err);
+		OK(err);
+		EQUAL(fake.livememory, 5);
+		OK(clReleaseMemObject(got));
+	}
+	end_clean();
+}
+
+TEST(the_error_is_passed_on_when_nothing_is_left)
+{
+	static const cl_int errors[] = {CL_MEM_OBJECT_ALLOCATION_FAILURE, CL_OUT_OF_RESOURCES, CL_OUT_OF_HOST_MEMORY};
+	begin((struct options){0});
+	for (int i = 0; i < 3; i++) {
+		fill_pool(3);
+		fake.failcreates = 1000;
+		fake.createerror = errors[i];
+		cl_int err = 1;
+		CHECK(!clCreateBuffer(world.context, 0, 5000, NULL, &err));
+		EQUAL(err, errors[i]);
+		EQUAL(fake.livememory, 0);
+		EQUAL(last_event(GMT_KIND_CREATE).outcome, GMT_OUTCOME_FAILED);
+		EQUAL(last_event(GMT_KIND_CREATE).status, errors[i]);
+		EQUAL(last_event(GMT_KIND_CREATE).object, 0);
+		fake.failcreates = 0;
+	}
+	end_clean();
+}
+
+TEST(other_errors_do_not_drain)
+{
+	begin((struct options){0});
+	fill_pool(3);
+	fake.failcreates = 1000;
+	fake.createerror = CL_INVALID_VALUE;
+	cl_int err = 1;
+	CHECK(!clCreateBuffer(world.context, 0, 5000, NULL, &err));
+	EQUAL(err, CL_INVALID_VALUE);
+	EQUAL(fake.livememory, 3);
+	fake.failcreates = 0;
+	end_clean();
+}
+
+TEST(rounding_up_never_costs_a_success)
+{
+	begin((struct options){0});
+	fake.cap = 5000;
+	cl_int err = 1;
+	cl_mem buffer = clCreateBuffer(world.context, 0, 4100, NULL, &err);
+	OK(err);
+	EQUAL(fake_size(buffer), 4100);
+	EQUAL(last_event(GMT_KIND_CREATE).outcome, GMT_OUTCOME_DRIVER);
+	EQUAL(last_event(GMT_KIND_CREATE).granted, 4100);
+	OK(clReleaseMemObject(buffer));
+	EQUAL(fake.livememory, 0);
+	end_clean();
+}
+
+static cl_mem lazy;
+
+static cl_int do_fill(void)
+{
+	return clEnqueueFillBuffer(world.queue, lazy, "x", 1, 0, 16, 0, NULL, NULL);
+}
+
+static cl_int do_kernel(void)
+{
+	cl_kernel kernel = clCreateKernel(fake_program(), "k", NULL);
+	OK(clSetKernelArg(kernel, 0, sizeof lazy, &lazy));
+	cl_int err = clEnqueueNDRangeKernel(world.queue, kernel, 1, NULL, &(size_t){1}, NULL, 0, NULL, NULL);
+	OK(clReleaseKernel(kernel));
+	return err;
+}
+
+static cl_int do_migrate(void)
+{
+	return clEnqueueMigrateMemObjects(world.queue, 1, &lazy, 0, 0, NULL, NULL);
+}
+
+static cl_int do_map(void)
+{
+	cl_int err = 1;
+	clEnqueueMapBuffer(world.queue, lazy, CL_TRUE, CL_MAP_READ, 0, 16, 0, NULL, NULL, &err);
+	return err;
+}
+
+static void gets_blocks_back(cl_int (*run)(void))
+{
+	begin((struct options){0});
+	lazy = new_buffer(4096);
+	cl_mem buffers[5];
+	for (int i = 0; i < 5; i++)
+		buffers[i] = new_buffer(1024);
+	for (int i = 0; i < 5; i++)
+		OK(clReleaseMemObject(buffers[i]));
+	fake.lazycap = 5 * 1024;
+	OK(run());
+	EQUAL(fake.livebytes, 5 * 1024);
+	EQUAL(events(GMT_KIND_EVICT), 4);
+	EQUAL(events(GMT_KIND_USE), 1);
+	OK(clReleaseMemObject(lazy));
+	end_clean();
+}
+
+TEST(a_fill_that_fails_gets_blocks_back)
+{
+	gets_blocks_back(do_fill);
+}
+
+TEST(a_kernel_that_fails_gets_blocks_back)
+{
+	gets_blocks_back(do_kernel);
+}
+
+TEST(a_migration_that_fails_gets_blocks_back)
+{
+	gets_blocks_back(do_migrate);
+}
+
+TEST(a_map_that_fails_gets_blocks_back)
+{
+	gets_blocks_back(do_map);
+}
+
+TEST(an_enqueue_error_is_passed_on_when_nothing_is_left)
+{
+	begin((struct options){0});
+	cl_mem buffer = new_buffer(4096);
+	fake.failenqueues = 1000;
+	EQUAL(clEnqueueFillBuffer(world.queue, buffer, "x", 1, 0, 16, 0, NULL, NULL), CL_OUT_OF_RESOURCES);
+	EQUAL(events(GMT_KIND_USE), 0);
+	fake.failenqueues = 0;
+	OK(clReleaseMemObject(buffer));
+	EQUAL(last_event(GMT_KIND_RELEASE).outcome, GMT_OUTCOME_CACHED);
+	end_clean();
+}
+
+/* A program's work, with everything checked that it can see. */
+static void work(void)
+{
+	cl_mem kept[6];
+	size_t size;
+	for (int i = 0; i < 6; i++) {
+		kept[i] = new_buffer((size_t)100 * (size_t)(i + 1));
+		use(world.queue, kept[i]);
+		OK(clGetMemObjectInfo(kept[i], CL_MEM_SIZE, sizeof size, &size, NULL));
+		EQUAL(size, 100 * (i + 1));
+		OK(clReleaseMemObject(new_buffer(1000)));
+	}
+	cl_command_queue second = new_queue(world.context, 0);
+	use(second, kept[0]);
+	OK(clReleaseMemObject(kept[0]));
+	OK(clFinish(second));
+	for (int i = 1; i < 6; i++) {
+		OK(clGetMemObjectInfo(kept[i], CL_MEM_SIZE, sizeof size, &size, NULL));
+		EQUAL(size, 100 * (i + 1));
+		EQUAL(clEnqueueFillBuffer(second, kept[i], "x", 1, size - 8, 16, 0, NULL, NULL), CL_INVALID_VALUE);
+		OK(clReleaseMemObject(kept[i]));
+	}
+	OK(clFinish(world.queue));
+	OK(clReleaseCommandQueue(second));
+}
+
+/* How many blocks the pool kept when the core failed at a call: nobody can name them any more. */
+static uint64_t stranded(void)
+{
+	return (uint64_t)(outcomes(GMT_KIND_RELEASE, GMT_OUTCOME_CACHED) + outcomes(GMT_KIND_RELEASE, GMT_OUTCOME_COOLING) -
+			  outcomes(GMT_KIND_CREATE, GMT_OUTCOME_HIT) - events(GMT_KIND_EVICT));
+}
+
+static void core_fails_at(int call)
+{
+	char text[16];
+	snprintf(text, sizeof text, "%d", call);
+	setenv("FAKE_CORE_FAIL_AT", text, 1);
+	begin((struct options){0});
+	work();
+	EQUAL(diags(GMT_DIAG_PANIC), 1);
+	work();
+	EQUAL(diags(GMT_DIAG_PANIC), 1);
+	EQUAL(fake.livememory, stranded());
+	EQUAL(fake.pending, 0);
+	EQUAL(fake.hazards, 0);
+	OK(clReleaseCommandQueue(world.queue));
+	OK(clReleaseContext(world.context));
+	EQUAL(fake.livequeues, 0);
+	EQUAL(fake.liveevents, 0);
+}
+
+#define CORE_FAILS_AT(n)                                                                                               \
+	TEST(core_fails_at_call_##n)                                                                                   \
+	{                                                                                                              \
+		core_fails_at(n);                                                                                      \
+	}
+CORE_FAILS_AT(1)
+CORE_FAILS_AT(2)
+CORE_FAILS_AT(3)
+CORE_FAILS_AT(4)
+CORE_FAILS_AT(5)
+CORE_FAILS_AT(6)
+CORE_FAILS_AT(7)
+CORE_FAILS_AT(8)
+CORE_FAILS_AT(9)
+CORE_FAILS_AT(10)
+CORE_FAILS_AT(12)
+CORE_FAILS_AT(14)
+CORE_FAILS_AT(16)
+CORE_FAILS_AT(18)
+CORE_FAILS_AT(20)
+CORE_FAILS_AT(22)
+CORE_FAILS_AT(24)
+CORE_FAILS_AT(26)
+CORE_FAILS_AT(28)
+CORE_FAILS_AT(30)
+
+TEST(core_does_not_start)
+{
+	setenv("FAKE_CORE_START_FAILS", "1", 1);
+	begin((struct options){0});
+	EQUAL(diags(GMT_DIAG_TRANSPARENT), 1);
+	work();
+	EQUAL(outcomes(GMT_KIND_CREATE, GMT_OUTCOME_HIT), 0);
+	end_clean();
+}

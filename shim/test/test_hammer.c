@@ -1,0 +1,218 @@
+/* test_hammer.c: threads that do everything at once. The fake driver watches for memory handed out too early. */
+#include "harness.h"
+
+#include <pthread.h>
+
+enum { THREADS = 8, ROUNDS = 400, HELD = 6 };
+
+static cl_command_queue shared[3];
+
+static uint32_t next_random(uint32_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 17;
+	return *state ^= *state << 5;
+}
+
+/* False when memory is short, which only the test that makes it so allows. */
+static bool create(cl_mem *slot, size_t size)
+{
+	if (!fake.cap) {
+		*slot = new_buffer(size);
+		return true;
+	}
+	cl_int err = 1;
+	*slot = clCreateBuffer(world.context, CL_MEM_READ_WRITE, size, NULL, &err);
+	if (*slot) {
+		fake_hand_out(*slot);
+		return true;
+	}
+	EQUAL(err, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+	fake_complete_all();
+	return false;
+}
+
+static void one_step(uint32_t *random, cl_mem *held, cl_command_queue *own)
+{
+	uint32_t dice = next_random(random);
+	cl_mem *slot = &held[dice % HELD];
+	cl_command_queue queue = dice & 64 ? *own : shared[(dice >> 8) % 3];
+	if (!*slot && !create(slot, 100u << ((dice >> 12) % 4)))
+		return;
+	if (dice % 5)
+		use(queue, *slot);
+	switch ((dice >> 16) % 16) {
+	case 0:
+		OK(clFinish(queue));
+		break;
+	case 1:
+		OK(clReleaseCommandQueue(*own));
+		*own = new_queue(world.context, dice >> 31 ? (cl_command_queue_properties)CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0);
+		break;
+	case 2:
+		fake_complete(queue, 3);
+		break;
+	case 3:
+		OK(clRetainMemObject(*slot));
+		OK(clReleaseMemObject(*slot));
+		break;
+	case 4: {
+		cl_buffer_region region = {0, 32};
+		cl_mem part = clCreateSubBuffer(*slot, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, NULL);
+		CHECK(part);
+		use(queue, part);
+		OK(clReleaseMemObject(*slot));
+		OK(clReleaseMemObject(part));
+		*slot = NULL;
+		break;
+	}
+	case 5: {
+		char byte;
+		OK(clEnqueueReadBuffer(queue, *slot, CL_TRUE, 0, 1, &byte, 0, NULL, NULL));
+		break;
+	}
+	default:
+		OK(clReleaseMemObject(*slot));
+		*slot = NULL;
+	}
+}
+
+static void *hammer(void *arg)
+{
+	uint32_t random = 0x9e3779b9u * (uint32_t)(1 + (uintptr_t)arg);
+	cl_mem held[HELD] = {0};
+	cl_command_queue own = new_queue(world.context, 0);
+	for (int i = 0; i < ROUNDS; i++)
+		one_step(&random, held, &own);
+	for (int i = 0; i < HELD; i++)
+		if (held[i])
+			OK(clReleaseMemObject(held[i]));
+	OK(clReleaseCommandQueue(own));
+	return NULL;
+}
+
+static void all_together(void *(*run)(void *))
+{
+	pthread_t threads[THREADS];
+	for (uintptr_t i = 0; i < THREADS; i++)
+		CHECK(pthread_create(&threads[i], NULL, run, (void *)i) == 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static void hammer_with(struct options options)
+{
+	begin(options);
+	session_start();
+	for (int i = 0; i < 3; i++)
+		shared[i] = new_queue(world.context, i == 2 ? (cl_command_queue_properties)CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0);
+	all_together(hammer);
+	for (int i = 0; i < 3; i++)
+		OK(clReleaseCommandQueue(shared[i]));
+	end_clean();
+	session_stop();
+	EQUAL(session_totals().lost, 0);
+}
+
+TEST(hammer_on_shared_and_own_queues)
+{
+	hammer_with((struct options){.tagmode = GMT_TAGS_CALLER, .waitms = 5000});
+	CHECK(outcomes(GMT_KIND_CREATE, GMT_OUTCOME_HIT) > 0);
+	CHECK(outcomes(GMT_KIND_RELEASE, GMT_OUTCOME_COOLING) > 0);
+	EQUAL(diags(GMT_DIAG_PANIC), 0);
+}
+
+TEST(hammer_while_memory_is_short)
+{
+	fake.cap = 20000;
+	hammer_with((struct options){.waitms = 5000});
+}
+
+TEST(hammer_while_the_core_fails)
+{
+	setenv("FAKE_CORE_FAIL_AT", "1500", 1);
+	begin((struct options){.nouses = true});
+	session_start();
+	for (int i = 0; i < 3; i++)
+		shared[i] = new_queue(world.context, 0);
+	all_together(hammer);
+	session_stop();
+	EQUAL(diags(GMT_DIAG_PANIC), 1);
+	EQUAL(fake.hazards, 0);
+}
+
+/* Each thread creates and uses on one ordered queue; others add queues now and then. */
+static void *ordered(void *arg)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		cl_mem buffer = new_buffer(100);
+		use(world.queue, buffer);
+		OK(clReleaseMemObject(buffer));
+		if ((uintptr_t)arg == 0 && i % 8 == 0) {
+			cl_command_queue second = new_queue(world.context, 0);
+			cl_mem other = new_buffer(100);
+			use(second, other);
+			OK(clReleaseMemObject(other));
+			OK(clReleaseCommandQueue(second));
+		}
+		if (i % 16 == 0)
+			fake_complete(world.queue, 100);
+	}
+	return NULL;
+}
+
+TEST(hammer_with_queues_that_come_and_go)
+{
+	begin((struct options){.waitms = 5000});
+	session_start();
+	all_together(ordered);
+	session_stop();
+	end_clean();
+}
+
+/* A buffer and the last of its parts are let go by two threads at the same moment. */
+static pthread_barrier_t together;
+static cl_mem both[2];
+
+static void *let_go(void *arg)
+{
+	for (int i = 0; i < ROUNDS * 5; i++) {
+		pthread_barrier_wait(&together);
+		OK(clReleaseMemObject(both[(uintptr_t)arg]));
+		pthread_barrier_wait(&together);
+	}
+	return NULL;
+}
+
+static void parts_and_buffers(bool pooled)
+{
+	static char storage[100];
+	begin((struct options){.nouses = true});
+	pthread_t threads[2];
+	pthread_barrier_init(&together, NULL, 3);
+	for (uintptr_t i = 0; i < 2; i++)
+		CHECK(pthread_create(&threads[i], NULL, let_go, (void *)i) == 0);
+	for (int i = 0; i < ROUNDS * 5; i++) {
+		cl_buffer_region region = {0, 32};
+		both[0] = pooled ? new_buffer(100) : clCreateBuffer(world.context, CL_MEM_USE_HOST_PTR, 100, storage, NULL);
+		both[1] = clCreateSubBuffer(both[0], 0, CL_BUFFER_CREATE_TYPE_REGION, &region, NULL);
+		pthread_barrier_wait(&together);
+		pthread_barrier_wait(&together);
+		EQUAL(fake.livememory, pooled);
+		session_read();
+	}
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	end_clean();
+	EQUAL(events(GMT_KIND_EVICT), pooled);
+}
+
+TEST(a_buffer_and_its_last_part_go_together)
+{
+	parts_and_buffers(true);
+}
+
+TEST(an_unpooled_buffer_and_its_last_part_go_together)
+{
+	parts_and_buffers(false);
+}

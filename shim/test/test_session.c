@@ -1,0 +1,206 @@
+/* test_session.c: with a session and without, forks, the end of the process. */
+#include "harness.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* OpenCL works as if we were not there. */
+static void transparent(void)
+{
+	world.context = new_context();
+	world.queue = new_queue(world.context, 0);
+	for (int i = 0; i < 3; i++) {
+		cl_mem buffer = new_buffer(1000);
+		EQUAL(fake_size(buffer), 1000);
+		use(world.queue, buffer);
+		OK(clReleaseMemObject(buffer));
+	}
+	OK(clFinish(world.queue));
+	EQUAL(fake.creates, 3);
+	EQUAL(fake.releases, 3);
+	EQUAL(fake.markers, 0);
+	end_clean();
+	CHECK(!session_read());
+}
+
+TEST(without_the_variable_it_is_transparent)
+{
+	session_open((struct options){0});
+	unsetenv(GMT_SESSION_ENV);
+	transparent();
+}
+
+TEST(with_an_empty_variable_it_is_transparent)
+{
+	session_open((struct options){0});
+	setenv(GMT_SESSION_ENV, "", 1);
+	transparent();
+}
+
+TEST(without_the_folder_it_is_transparent)
+{
+	session_open((struct options){0});
+	setenv(GMT_SESSION_ENV, "/nonexistent/gmt", 1);
+	transparent();
+}
+
+TEST(with_a_folder_name_too_long_it_is_transparent)
+{
+	static char name[5000];
+	session_open((struct options){0});
+	memset(name, 'x', sizeof name - 1);
+	setenv(GMT_SESSION_ENV, name, 1);
+	transparent();
+}
+
+TEST(with_another_version_it_is_transparent)
+{
+	session_open((struct options){.otherversion = true});
+	transparent();
+}
+
+TEST(without_a_socket_it_is_transparent)
+{
+	session_open((struct options){.nosocket = true});
+	transparent();
+}
+
+static void in_child(void (*run)(void))
+{
+	fflush(NULL);
+	pid_t child = fork();
+	CHECK(child >= 0);
+	if (child == 0) {
+		run();
+		_exit(0);
+	}
+	int status = -1;
+	CHECK(waitpid(child, &status, 0) == child);
+	EQUAL(status, 0);
+}
+
+static cl_mem inherited;
+
+static void use_after_fork(void)
+{
+	uint64_t creates = fake.creates;
+	for (int i = 0; i < 2; i++) {
+		cl_mem buffer = new_buffer(3000);
+		EQUAL(fake_size(buffer), 3000);
+		use(world.queue, buffer);
+		OK(clReleaseMemObject(buffer));
+	}
+	EQUAL(fake.creates, creates + 2);
+	OK(clReleaseMemObject(inherited));
+	OK(clFinish(world.queue));
+	CHECK(clCreateUserEvent(world.context, NULL));
+}
+
+TEST(a_forked_child_is_transparent)
+{
+	begin((struct options){0});
+	inherited = new_buffer(100);
+	size_t creates = events(GMT_KIND_CREATE);
+	in_child(use_after_fork);
+	EQUAL(events(GMT_KIND_CREATE), creates);
+	EQUAL(diags(GMT_DIAG_FORKED), 1);
+	EQUAL(events(GMT_KIND_EXIT), 0);
+	OK(clReleaseMemObject(inherited));
+	EQUAL(outcomes(GMT_KIND_RELEASE, GMT_OUTCOME_CACHED), 1);
+	end_clean();
+}
+
+static void be_a_target(void)
+{
+	world.context = new_context();
+	OK(clReleaseMemObject(new_buffer(100)));
+	CHECK(new_buffer(100));
+	EQUAL(fake.creates, 1);
+	exit(0);
+}
+
+TEST(a_child_forked_before_is_a_process_like_any_other)
+{
+	session_open((struct options){0});
+	in_child(be_a_target);
+	EQUAL(outcomes(GMT_KIND_CREATE, GMT_OUTCOME_HIT), 1);
+	EQUAL(diags(GMT_DIAG_FORKED), 0);
+}
+
+TEST(the_end_of_the_process_is_told)
+{
+	session_open((struct options){0});
+	in_child(be_a_target);
+	const struct gmtregion *region = session_region();
+	CHECK(region);
+	EQUAL(region->ended, 1);
+	EQUAL(events(GMT_KIND_EXIT), 1);
+	EQUAL(last_event(GMT_KIND_EXIT).status, -1);
+}
+
+static void die_at_once(void)
+{
+	world.context = new_context();
+	CHECK(new_buffer(100));
+	_exit(0);
+}
+
+TEST(events_outlive_a_process_that_calls_exit_at_once)
+{
+	session_open((struct options){0});
+	in_child(die_at_once);
+	EQUAL(events(GMT_KIND_CREATE), 1);
+	EQUAL(events(GMT_KIND_EXIT), 0);
+	EQUAL(session_region()->ended, 0);
+}
+
+static void by_caller(uint32_t mode, size_t first, size_t second)
+{
+	begin((struct options){.tagmode = mode});
+	uint32_t tags[4];
+	for (int i = 0; i < 4; i++) {
+		cl_mem buffer = i % 2 ? clCreateBuffer(world.context, 0, first, NULL, NULL)
+				      : clCreateBuffer(world.context, 0, second, NULL, NULL);
+		OK(clReleaseMemObject(buffer));
+		tags[i] = last_event(GMT_KIND_CREATE).tag;
+		EQUAL(last_event(GMT_KIND_RELEASE).tag, tags[i]);
+	}
+	CHECK(tags[0] != 0 && tags[1] != 0 && tags[0] != tags[1]);
+	EQUAL(tags[0], tags[2]);
+	EQUAL(tags[1], tags[3]);
+	EQUAL(events(GMT_KIND_TAG), 2);
+	EQUAL(last_event(GMT_KIND_TAG).op, mode);
+	end_clean();
+}
+
+TEST(tags_by_caller)
+{
+	by_caller(GMT_TAGS_CALLER, 10, 10);
+	EQUAL(events(GMT_KIND_MODULE), 1);
+	EQUAL(last_event(GMT_KIND_TAG).size, sizeof(struct gmtframe));
+	CHECK(strstr(last_text(GMT_KIND_MODULE), "/tests"));
+}
+
+TEST(tags_by_stack)
+{
+	by_caller(GMT_TAGS_STACK, 10, 10);
+	CHECK(last_event(GMT_KIND_TAG).size >= 3 * sizeof(struct gmtframe));
+	struct gmtframe innermost;
+	memcpy(&innermost, last_text(GMT_KIND_TAG), sizeof innermost); /* ours are left out */
+	EQUAL(innermost.module, 1);
+}
+
+TEST(tags_by_size)
+{
+	by_caller(GMT_TAGS_SIZE, 1000, 3000);
+	CHECK(last_event(GMT_KIND_TAG).link == 1024 || last_event(GMT_KIND_TAG).link == 4096);
+}
+
+TEST(no_tags)
+{
+	begin((struct options){0});
+	OK(clReleaseMemObject(new_buffer(10)));
+	EQUAL(last_event(GMT_KIND_CREATE).tag, 0);
+	EQUAL(events(GMT_KIND_TAG), 0);
+	end_clean();
+}
