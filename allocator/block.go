@@ -1,5 +1,7 @@
 package allocator
 
+import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
+
 // Index returns a small number that no other block known at the same time has, for tables of the caller's.
 func (b Block) Index() int { return int(uint32(b)) - 1 }
 
@@ -12,6 +14,7 @@ const (
 	inUse
 	cached
 	cooling
+	doomed // must go, but the call that decided so reports no evictions
 )
 
 // entry is one block. The Block of entry i is generation<<32 | i: the index finds it, the generation tells it from
@@ -26,7 +29,8 @@ type entry struct {
 	older      int32 // in the list of its state: cached or cooling
 	newer      int32
 	state      state
-	was        state // of a planned block: cached for a hit
+	was        state     // of a planned block: cached for a hit
+	reason     wire.Miss // of a planned block that is to be created
 }
 
 // ages is a list of entries from the oldest to the newest, linked through the entries.

@@ -65,13 +65,22 @@ func ParseSettings(text string) ([]Setting, error) {
 			return nil, fmt.Errorf("bad limit %q: want NAME=VALUE", field)
 		}
 		value, err := strconv.ParseFloat(number, 64)
-		if err != nil || math.IsNaN(value) || math.IsInf(value, 0) {
-			return nil, fmt.Errorf("limit %s: %q is no number", name, number)
+		if err != nil || !isDecimal(number) {
+			return nil, fmt.Errorf("limit %s: %q is no plain decimal number", name, number)
 		}
 		settings = append(settings, Setting{name, value})
 	}
 	return settings, nil
 }
+
+// isDecimal accepts digits with at most one point between them; ParseFloat also takes signs, exponents, hexadecimal,
+// underscores, "inf" and "nan".
+func isDecimal(s string) bool {
+	whole, fraction, pointed := strings.Cut(s, ".")
+	return isDigits(whole) && (!pointed || isDigits(fraction))
+}
+
+func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 // check returns the position of a limit in the table, if a policy that obeys names may set it to value.
 func check(policy string, names []string, name string, value float64) (int, error) {
@@ -84,7 +93,7 @@ func check(policy string, names []string, name string, value float64) (int, erro
 			return 0, fmt.Errorf("policy %s has no limit %s: it has %s", policy, name, list(names))
 		}
 		if math.IsNaN(value) || value < l.Min || value > l.Max {
-			return 0, fmt.Errorf("limit %s: %s is out of range: want %s to %s", name, number(value), number(l.Min), number(l.Max))
+			return 0, fmt.Errorf("limit %s: %s is out of range: policy %s wants %s to %s", name, number(value), policy, number(l.Min), number(l.Max))
 		}
 		return i, nil
 	}

@@ -24,7 +24,8 @@ type pool struct {
 	ghosts  *ghosts
 	freed   uint64           // frees so far: the age of blocks
 	blocks  map[Class]uint64 // known, by class
-	dropped map[Class]bool   // classes that are not cached any more and have blocks left
+	dropped map[Class]bool   // classes that are not cached any more
+	doomed  []int32          // blocks in that state, for the next call that reports evictions
 }
 
 func newPool(catalogued int) *pool {
@@ -58,6 +59,7 @@ func (p *pool) Name() string { return p.name }
 
 // Plan implements Policy. What a hit needs is taken off the shelf at once, so that no second plan gets it.
 func (p *pool) Plan(req Request, out []Eviction) (Plan, []Eviction) {
+	out = p.flush(out)
 	req.Size = max(req.Size, 1)
 	if p.rule == nil {
 		return p.create(req, req.Size, wire.MissPolicy), out
@@ -77,7 +79,7 @@ func (p *pool) create(req Request, size uint64, reason wire.Miss) Plan {
 	i := p.newEntry()
 	e := &p.entries[i]
 	e.size, e.wanted, e.tag, e.class = size, req.Size, req.Tag, req.Class
-	e.state, e.was = planned, unused
+	e.state, e.was, e.reason = planned, unused, reason
 	p.blocks[req.Class]++
 	return Plan{Block: p.block(i), Size: size, Reason: reason, Tag: req.Tag}
 }
@@ -116,7 +118,7 @@ func (p *pool) Commit(plan Plan) {
 		p.stats.Hits++
 	} else {
 		p.stats.Misses++
-		p.stats.MissReasons[plan.Reason]++
+		p.stats.MissReasons[e.reason]++
 		p.stats.BytesAllocated += e.size
 		p.stats.Blocks++
 	}
@@ -139,7 +141,25 @@ func (p *pool) Abort(plan Plan) {
 		p.recycle(i)
 		return
 	}
+	if p.dropped[e.class] || p.stats.BytesCached+e.size > p.limits.maxCachedBytes {
+		e.state = doomed
+		p.doomed = append(p.doomed, i)
+		return
+	}
 	p.keep(i)
+}
+
+// flush reports the blocks that Abort could not put back.
+func (p *pool) flush(out []Eviction) []Eviction {
+	for _, i := range p.doomed {
+		reason := wire.EvictLimit
+		if p.dropped[p.entries[i].class] {
+			reason = wire.EvictContext
+		}
+		out = p.dismiss(i, reason, out)
+	}
+	p.doomed = p.doomed[:0]
+	return out
 }
 
 // keep puts a block among the cached ones.
@@ -153,6 +173,7 @@ func (p *pool) keep(i int32) {
 
 // Free implements Policy.
 func (p *pool) Free(b Block, busy bool, _ int64, out []Eviction) []Eviction {
+	out = p.flush(out)
 	i := p.find(b, inUse)
 	if i == 0 {
 		return out
@@ -178,6 +199,7 @@ func (p *pool) Free(b Block, busy bool, _ int64, out []Eviction) []Eviction {
 
 // Cooled implements Policy.
 func (p *pool) Cooled(b Block, _ int64, out []Eviction) []Eviction {
+	out = p.flush(out)
 	i := p.find(b, cooling)
 	if i == 0 {
 		return out
@@ -219,6 +241,7 @@ func (p *pool) Forget(b Block) {
 
 // Drain implements Policy.
 func (p *pool) Drain(need uint64, out []Eviction) []Eviction {
+	out = p.flush(out)
 	need = min(max(need, 1), math.MaxInt64)
 	given := uint64(0)
 	for given < need && p.cachedByAge.oldest != 0 {
@@ -238,11 +261,12 @@ func (p *pool) Drain(need uint64, out []Eviction) []Eviction {
 
 // Trim implements Policy.
 func (p *pool) Trim(keep uint64, out []Eviction) []Eviction {
-	return p.shrink(keep, wire.EvictTrim, out)
+	return p.shrink(keep, wire.EvictTrim, p.flush(out))
 }
 
 // DropClass implements Policy.
 func (p *pool) DropClass(c Class, out []Eviction) []Eviction {
+	out = p.flush(out)
 	if s := p.free.classes[c]; s != nil {
 		for s.all.root != 0 {
 			out = p.evict(s.all.root, wire.EvictContext, out)
@@ -258,9 +282,7 @@ func (p *pool) DropClass(c Class, out []Eviction) []Eviction {
 		p.warm.drop(c)
 	}
 	p.ghosts.drop(c)
-	if p.blocks[c] > 0 {
-		p.dropped[c] = true
-	}
+	p.dropped[c] = true
 	return out
 }
 
@@ -271,7 +293,7 @@ func (p *pool) SetLimit(name string, value float64, _ int64, out []Eviction) ([]
 		return out, err
 	}
 	limitTable[i].set(&p.limits, value)
-	return p.shrink(p.limits.maxCachedBytes, wire.EvictLimit, out), nil
+	return p.shrink(p.limits.maxCachedBytes, wire.EvictLimit, p.flush(out)), nil
 }
 
 // Limits implements Policy.
@@ -357,7 +379,6 @@ func (p *pool) recycle(i int32) {
 	e := &p.entries[i]
 	if p.blocks[e.class]--; p.blocks[e.class] == 0 {
 		delete(p.blocks, e.class)
-		delete(p.dropped, e.class)
 	}
 	*e = entry{generation: e.generation + 1}
 	if e.generation != 0 { // else the numbers of this entry are used up
