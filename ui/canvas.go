@@ -107,12 +107,11 @@ func (r region) put(x, y int, text string, st style) {
 	}
 }
 
-// repeat writes the same cluster of width 1 n times and returns the column after it.
-func (r region) repeat(x, y, n int, text string, st style) int {
+// repeat writes the same cluster of width 1 n times.
+func (r region) repeat(x, y, n int, text string, st style) {
 	for i := range max(0, n) {
 		r.put(x+i, y, text, st)
 	}
-	return x + max(0, n)
 }
 
 // text writes s from column x on and returns the column after it. Control characters and clusters without a width are
@@ -157,12 +156,8 @@ func (r region) textIn(x, y, n int, s string, st style) {
 	r.put(x+n-1, y, "…", st)
 }
 
-// right writes s so that it ends before column x, and returns the column where it starts.
-func (r region) right(x, y int, s string, st style) int {
-	at := x - width(s)
-	r.text(at, y, s, st)
-	return at
-}
+// right writes s so that it ends before column x.
+func (r region) right(x, y int, s string, st style) { r.text(x-width(s), y, s, st) }
 
 // spans writes styled pieces one after another.
 func (r region) spans(x, y int, pieces ...span) int {

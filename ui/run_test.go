@@ -74,7 +74,7 @@ func (term *terminal) check(t *testing.T) string {
 	return out
 }
 
-func runOn(term *terminal, source func() *model.Snapshot, ctx context.Context) (Result, error) {
+func runOn(ctx context.Context, term *terminal, source func() *model.Snapshot) (Result, error) {
 	c := &calls{}
 	o := c.options()
 	o.Source, o.Input, o.Terminal, o.Refresh = source, term.slave, term.slave, time.Millisecond
@@ -106,7 +106,7 @@ func TestRunRestoresTheTerminal(t *testing.T) {
 			term := newTerminal(t)
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
-			result, err := runOn(term, test.source(term.master, stop), ctx)
+			result, err := runOn(ctx, term, test.source(term.master, stop))
 			if result != test.result {
 				t.Errorf("result %v, want %v", result, test.result)
 			}

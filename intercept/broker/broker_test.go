@@ -20,9 +20,9 @@ func newBroker(t testing.TB, policy, limits string) *Broker {
 }
 
 // serve does what the shim does: plan, create on a miss, commit.
-func serve(t testing.TB, b *Broker, size, handle uint64) Plan {
+func serve(t testing.TB, b *Broker, handle uint64) Plan {
 	t.Helper()
-	plan, out, err := b.Plan(allocator.Request{Size: size, Class: 1, Tag: 1}, nil)
+	plan, out, err := b.Plan(allocator.Request{Size: 1 << 20, Class: 1, Tag: 1}, nil)
 	if err != nil || len(out) > 0 {
 		t.Fatalf("plan: %v, evictions %v", err, out)
 	}
@@ -37,14 +37,14 @@ func serve(t testing.TB, b *Broker, size, handle uint64) Plan {
 
 func TestHitCarriesTheDriversObject(t *testing.T) {
 	b := newBroker(t, "futhark", "")
-	first := serve(t, b, 1<<20, 0xabc)
+	first := serve(t, b, 0xabc)
 	if first.Hit {
 		t.Fatal("the first request cannot hit")
 	}
 	if out, err := b.Free(first.Block, false, 1, nil); err != nil || len(out) > 0 {
 		t.Fatalf("free: %v %v", out, err)
 	}
-	second := serve(t, b, 1<<20, 0xdef)
+	second := serve(t, b, 0xdef)
 	if !second.Hit || second.Handle != 0xabc || second.Block != first.Block {
 		t.Fatalf("got %+v, want a hit on object 0xabc", second)
 	}
@@ -55,7 +55,7 @@ func TestEvictionsCarryObjectsAndOverflowToMore(t *testing.T) {
 	want := map[uint64]bool{}
 	var blocks []allocator.Block
 	for i := range uint64(10) {
-		blocks = append(blocks, serve(t, b, 1<<20, 100+i).Block)
+		blocks = append(blocks, serve(t, b, 100+i).Block)
 		want[100+i] = true
 	}
 	for _, block := range blocks {
@@ -81,7 +81,7 @@ func TestEvictionsCarryObjectsAndOverflowToMore(t *testing.T) {
 
 func TestControl(t *testing.T) {
 	b := newBroker(t, "futhark", "")
-	block := serve(t, b, 1<<20, 7).Block
+	block := serve(t, b, 7).Block
 	if _, err := b.Free(block, false, 1, nil); err != nil {
 		t.Fatal(err)
 	}

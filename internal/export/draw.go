@@ -139,7 +139,7 @@ func (x *chrome) showObject(p *running, number uint64, o *object) {
 		return
 	}
 	x.out.event("b", o.category(), o.tag.quoted, place{p.pid, o.tid}, x.at(max(o.started, x.since)))
-	x.out.hex(`,"id2":{"local":`, number)
+	x.out.id(number)
 	x.out.raw("}")
 	x.out.args()
 	x.out.number(`"bytes":`, o.size)
@@ -155,7 +155,7 @@ func (x *chrome) hideObject(p *running, number uint64, o *object, how string) {
 	}
 	o.shown = false
 	x.out.event("e", o.category(), o.tag.quoted, place{p.pid, o.tid}, x.at(max(x.now, o.started)))
-	x.out.hex(`,"id2":{"local":`, number)
+	x.out.id(number)
 	x.out.raw("}")
 	x.out.args()
 	if how != "" {
@@ -169,7 +169,7 @@ func (x *chrome) showBlock(p *running, b *block) {
 		return
 	}
 	x.out.event("b", "cache", poolName(b), place{p.pid, b.tid}, x.at(max(b.freed, x.since)))
-	x.out.hex(`,"id2":{"local":`, b.serial)
+	x.out.id(b.serial)
 	x.out.raw("}")
 	x.out.args()
 	x.out.number(`"bytes":`, b.size)
@@ -185,7 +185,7 @@ func (x *chrome) hideBlock(p *running, b *block, how string) {
 	}
 	b.shown = false
 	x.out.event("e", "cache", poolName(b), place{p.pid, b.tid}, x.at(max(x.now, b.freed)))
-	x.out.hex(`,"id2":{"local":`, b.serial)
+	x.out.id(b.serial)
 	x.out.raw("}")
 	x.out.args()
 	x.out.word(`"left":`, how)

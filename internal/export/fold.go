@@ -213,14 +213,14 @@ func (x *chrome) pool(p *running, b *block) {
 	b.freed = x.now
 	x.serial++
 	b.serial = x.serial
-	p.gauges.pool(b, 1)
+	p.pool(b, 1)
 	p.changed = true
 	x.showBlock(p, b)
 }
 
 func (x *chrome) unpool(p *running, b *block, how string) {
 	x.hideBlock(p, b, how)
-	p.gauges.pool(b, -1)
+	p.pool(b, -1)
 	p.changed = true
 	b.state = blockInUse
 }
@@ -232,9 +232,9 @@ func (x *chrome) cool(p *running, e *wire.Event) {
 	case b.state == blockInUse:
 		b.cooled = true
 	case b.state == blockCooling:
-		p.gauges.pool(b, -1)
+		p.pool(b, -1)
 		b.state = blockCached
-		p.gauges.pool(b, 1)
+		p.pool(b, 1)
 		p.changed = true
 	}
 }

@@ -80,10 +80,9 @@ func (l *lines) signed(key string, n int64) {
 	l.b = strconv.AppendInt(l.b, n, 10)
 }
 
-// hex appends a string of a number in base 16, the form that Perfetto takes for ids.
-func (l *lines) hex(key string, n uint64) {
-	l.b = append(l.b, key...)
-	l.b = append(l.b, `"0x`...)
+// id appends the number of an async track within its process. Perfetto takes ids in base 16.
+func (l *lines) id(n uint64) {
+	l.b = append(l.b, `,"id2":{"local":"0x`...)
 	l.b = strconv.AppendUint(l.b, n, 16)
 	l.b = append(l.b, '"')
 }

@@ -76,13 +76,13 @@ func readAll(t testing.TB, r *Reader) []wire.Record {
 	}
 }
 
-func open1(t testing.TB, path string) *Reader {
+func opened(t testing.TB, path string) *Reader {
 	t.Helper()
 	r, err := Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { r.Close() })
+	t.Cleanup(func() { _ = r.Close() })
 	return r
 }
 
@@ -98,7 +98,7 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		defer r.Close()
+		defer func() { _ = r.Close() }()
 		empty := cmp.Transformer("payload", func(b []byte) string { return string(b) })
 		got := readAll(t, r)
 		if diff := cmp.Diff(want, got, empty); diff != "" {
@@ -246,7 +246,7 @@ func TestSeekTime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.gmt")
 	records := sample(1000)
 	write(t, path, records, 50)
-	r := open1(t, path)
+	r := opened(t, path)
 	want := records[700].Time
 	if err := r.SeekTime(want); err != nil {
 		t.Fatal(err)
@@ -262,7 +262,7 @@ func TestSeekTimeWithoutFooter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.gmt")
 	records := sample(1000)
 	write(t, path, records, 50)
-	whole := open1(t, path)
+	whole := opened(t, path)
 	footer, ok := whole.Footer()
 	if !ok || len(footer.Index) != 20 {
 		t.Fatalf("index of %d, want 20", len(footer.Index))
@@ -270,7 +270,7 @@ func TestSeekTimeWithoutFooter(t *testing.T) {
 	if err := os.Truncate(path, footer.Index[19].Offset); err != nil {
 		t.Fatal(err)
 	}
-	r := open1(t, path)
+	r := opened(t, path)
 	for at, want := range map[uint64]int{0: 950, records[700].Time: 250, records[999].Time: 0} {
 		if err := r.SeekTime(at); err != nil {
 			t.Fatal(err)
@@ -300,7 +300,7 @@ func TestLongRecording(t *testing.T) {
 	if err := w.Close(Footer{Status: 4}); err != nil {
 		t.Fatal(err)
 	}
-	r := open1(t, path)
+	r := opened(t, path)
 	footer, ok := r.Footer()
 	if !ok || footer.Status != 4 || footer.Events != frames {
 		t.Fatalf("footer %v, status %d, %d events", ok, footer.Status, footer.Events)
@@ -333,7 +333,7 @@ func TestUnknownEventCostsNoOther(t *testing.T) {
 		Payload: make([]byte, 2*wire.PayloadMax),
 	}
 	write(t, path, records, 0)
-	r := open1(t, path)
+	r := opened(t, path)
 	got := readAll(t, r)
 	if len(got) != len(records) || r.Damage() != "" {
 		t.Fatalf("%d events, damage %q", len(got), r.Damage())
@@ -359,7 +359,7 @@ func TestFooterBehindDeceivingBytes(t *testing.T) {
 	if err := os.WriteFile(path, append(data, "\xf3GMF and no more"...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := open1(t, path)
+	r := opened(t, path)
 	if f, ok := r.Footer(); !ok || f.Status != 3 {
 		t.Errorf("footer %v, status %d", ok, f.Status)
 	}
@@ -413,7 +413,7 @@ func TestFullDiskLeavesAWholePrefix(t *testing.T) {
 	if err := w.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	w.file.Close() // every later write fails
+	_ = w.file.Close() // every later write fails
 	if err := w.Append(&records[50]); err != nil {
 		t.Fatal(err)
 	}
@@ -423,7 +423,7 @@ func TestFullDiskLeavesAWholePrefix(t *testing.T) {
 	if err := w.Append(&records[51]); err == nil {
 		t.Fatal("the error does not stick")
 	}
-	r := open1(t, path)
+	r := opened(t, path)
 	if got := readAll(t, r); len(got) != 50 || r.Damage() == "" {
 		t.Fatalf("%d events, damage %q", len(got), r.Damage())
 	}
@@ -510,7 +510,7 @@ func FuzzOpen(f *testing.F) {
 		if err != nil {
 			return
 		}
-		defer r.Close()
+		defer func() { _ = r.Close() }()
 		var rec wire.Record
 		for err == nil {
 			err = r.Next(&rec)
@@ -545,7 +545,7 @@ func BenchmarkNext(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	b.ReportAllocs()
 	var rec wire.Record
 	for b.Loop() {

@@ -24,7 +24,7 @@ func main() { println("started") }
 // build compiles the program inside the module, in a folder that go build ./... ignores.
 func build(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp(".", "_start-")
+	dir, err := os.MkdirTemp(".", "_start-") //nolint:usetesting // it has to lie in the module
 	if err != nil {
 		t.Fatal(err)
 	}
