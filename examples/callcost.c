@@ -2,7 +2,7 @@
  * callcost: measures what single calls cost: clSetKernelArg, an enqueue of one work item, and a pair of create and
  * release. The figures go to stderr, one JSON object: the median of several batches, in ns.
  *
- *	callcost [-t] [ITERATIONS] [SIZE]     ITERATIONS: calls in a batch; SIZE: bytes of the buffers
+ *	callcost [-t] [ITERATIONS] [SIZE]     ITERATIONS: calls in a batch, rounded up to hundreds; SIZE: bytes of the buffers
  */
 #include "common.h"
 
@@ -28,27 +28,42 @@ static __attribute__((noinline)) cl_mem create_measured(const struct gpu *gpu, s
 	return buffer;
 }
 
-static void set_arguments(const struct subject *subject)
+/* Each of these makes a batch of calls and returns the ns that they took. */
+static uint64_t set_arguments(const struct subject *subject)
 {
+	uint64_t start = now_ns();
 	for (size_t i = 0; i < subject->calls; i++)
 		CHECK(clSetKernelArg(subject->kernel, 0, sizeof(cl_mem), &subject->buffer));
+	return now_ns() - start;
 }
 
-/* The finish every so often is part of the price: a queue that only grows measures the queue. */
-static void enqueue(const struct subject *subject)
+/* The kernels wait behind a gate while they are enqueued, so that running them on the same processor costs nothing. */
+static uint64_t enqueue(const struct subject *subject)
 {
-	for (size_t i = 1; i <= subject->calls; i++) {
-		gpu_run(&subject->gpu, subject->kernel, 1);
-		if (i % ENQUEUES_PER_FINISH == 0)
-			CHECK(clFinish(subject->gpu.queue));
+	uint64_t spent = 0;
+	for (size_t done = 0; done < subject->calls; done += ENQUEUES_PER_FINISH) {
+		cl_int status;
+		size_t items = 1;
+		cl_event gate = clCreateUserEvent(subject->gpu.context, &status);
+		CHECK(status);
+		CHECK(clEnqueueNDRangeKernel(subject->gpu.queue, subject->kernel, 1, NULL, &items, NULL, 1, &gate, NULL));
+		uint64_t start = now_ns();
+		for (int i = 0; i < ENQUEUES_PER_FINISH; i++)
+			gpu_run(&subject->gpu, subject->kernel, 1);
+		spent += now_ns() - start;
+		CHECK(clSetUserEventStatus(gate, CL_COMPLETE));
+		CHECK(clFinish(subject->gpu.queue));
+		CHECK(clReleaseEvent(gate));
 	}
-	CHECK(clFinish(subject->gpu.queue));
+	return spent;
 }
 
-static void create_and_release(const struct subject *subject)
+static uint64_t create_and_release(const struct subject *subject)
 {
+	uint64_t start = now_ns();
 	for (size_t i = 0; i < subject->calls; i++)
 		CHECK(clReleaseMemObject(create_measured(&subject->gpu, subject->size)));
+	return now_ns() - start;
 }
 
 static int compare(const void *left, const void *right)
@@ -58,14 +73,12 @@ static int compare(const void *left, const void *right)
 }
 
 /* Median ns per call over the batches; the first, which warms up, does not count. */
-static double measure(const struct subject *subject, void (*batch)(const struct subject *))
+static double measure(const struct subject *subject, uint64_t (*batch)(const struct subject *))
 {
 	double costs[BATCHES];
 	batch(subject);
 	for (int i = 0; i < BATCHES; i++) {
-		uint64_t start = now_ns();
-		batch(subject);
-		costs[i] = (double)(now_ns() - start) / (double)subject->calls;
+		costs[i] = (double)batch(subject) / (double)subject->calls;
 	}
 	qsort(costs, BATCHES, sizeof *costs, compare);
 	return costs[BATCHES / 2];
@@ -75,6 +88,7 @@ int main(int argc, char **argv)
 {
 	struct arguments arguments = arguments_read(argc, argv, "[ITERATIONS] [SIZE]", 2);
 	struct subject subject = {.calls = arguments_count(&arguments, 0, 5000)};
+	subject.calls = (subject.calls + ENQUEUES_PER_FINISH - 1) / ENQUEUES_PER_FINISH * ENQUEUES_PER_FINISH;
 	subject.size = arguments_size(&arguments, 1, 4096);
 	subject.gpu = gpu_open(0);
 	cl_program program = gpu_build(&subject.gpu, source);

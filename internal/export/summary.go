@@ -31,6 +31,7 @@ type Summary struct {
 	Waste                 float64            `json:"waste"`                  // of what was in use at the end
 	ExternalFragmentation float64            `json:"external_fragmentation"` // of what was cached at the end
 	HazardsAvoided        uint64             `json:"hazards_avoided"`
+	Events                uint64             `json:"events"`
 	LostEvents            uint64             `json:"lost_events"`
 	WallSeconds           float64            `json:"wall_seconds"`
 	// Exit is how the first process ended. Whoever started the program knows better and may set it.
@@ -93,7 +94,7 @@ func NewSummary(s *model.Snapshot) Summary {
 		MissReasons: map[string]uint64{}, DriverCreates: t.DriverCreates, DriverReleases: t.DriverReleases,
 		BytesRequested: t.BytesRequested, BytesAllocated: t.BytesAllocated, BytesCached: t.Cached,
 		PeakInUse: t.PeakInUse, PeakReserved: t.PeakReserved, Waste: t.Waste(),
-		ExternalFragmentation: t.ExternalFragmentation(), HazardsAvoided: t.HazardsAvoided, LostEvents: s.Lost,
+		ExternalFragmentation: t.ExternalFragmentation(), HazardsAvoided: t.HazardsAvoided, Events: s.Events, LostEvents: s.Lost,
 		WallSeconds: seconds(s.Started, s.Time), Exit: Exit{Status: -1},
 		Processes: []ProcessSummary{}, PerTag: []TagSummary{}, snapshot: s,
 	}

@@ -38,7 +38,7 @@ func TestSummaryKeys(t *testing.T) {
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	want := strings.Fields(`bytes_allocated bytes_cached bytes_requested driver_creates driver_releases exit
+	want := strings.Fields(`bytes_allocated bytes_cached bytes_requested driver_creates driver_releases events exit
 		external_fragmentation hazards_avoided hit_rate hits limits lost_events miss_reasons misses peak_in_use
 		peak_reserved per_tag policy processes steady_hit_rate wall_seconds waste`)
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(got))); diff != "" {

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -76,7 +77,7 @@ func (s *survey) note(r *wire.Record, wrappers []*regexp.Regexp) {
 	case wire.KindCreate, wire.KindRelease, wire.KindSync:
 		p.threads[r.Thread] = struct{}{}
 	case wire.KindTag, wire.KindSite:
-		if name := tagName(r, wrappers); name != "" && p.tags[r.Tag] == nil {
+		if name := model.TagName(r, wrappers); name != "" && p.tags[r.Tag] == nil {
 			p.tags[r.Tag] = newTag(name)
 		}
 	}

@@ -130,7 +130,7 @@ func (m *Model) rare(p *process, r *wire.Record) {
 	case wire.KindProcess:
 		m.introduce(p, r)
 	case wire.KindTag:
-		m.tag(p, &r.Event)
+		m.tag(p, r)
 	case wire.KindSite:
 		m.site(p, r)
 	case wire.KindDevice:
@@ -156,29 +156,25 @@ func (m *Model) lose(e *wire.Event) {
 }
 
 // tag handles TAG: sizes and threads have their name at once, call sites when SITE comes.
-func (m *Model) tag(p *process, e *wire.Event) {
-	switch wire.TagMode(e.Op) {
-	case wire.TagsSize:
-		m.label(p, e.Tag, "size "+bytesText(e.Link), nil)
-	case wire.TagsThread:
-		m.label(p, e.Tag, fmt.Sprintf("thread %d", e.Link), nil)
-	default:
-		m.row(p, e.Tag)
+func (m *Model) tag(p *process, r *wire.Record) {
+	if name := TagName(r, m.options.Wrappers); name != "" {
+		m.label(p, r.Tag, name, nil)
+		return
 	}
+	m.row(p, r.Tag)
 }
 
 // site handles SITE.
 func (m *Model) site(p *process, r *wire.Record) {
-	frames := parseSite(r.Payload)
-	if len(frames) == 0 {
+	name := TagName(r, m.options.Wrappers)
+	if name == "" {
 		return
 	}
-	stack := make([]string, len(frames))
-	for i := range frames {
-		stack[i] = frames[i].text()
+	var stack []string
+	for _, f := range parseSite(r.Payload) {
+		stack = append(stack, f.text())
 	}
-	site := fold(frames, m.options.Wrappers)
-	m.label(p, r.Tag, site.name(), stack)
+	m.label(p, r.Tag, name, stack)
 }
 
 // Tick moves time on without an event, so that windows and history go on while the program is silent. now is

@@ -5,6 +5,8 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // DefaultWrappers returns the patterns of functions that only pass a request on: a tag is named after the first
@@ -17,6 +19,24 @@ func DefaultWrappers() []*regexp.Regexp {
 		regexp.MustCompile(`^__gnu_cxx::`),
 		regexp.MustCompile(`operator new`),
 	}
+}
+
+// TagName returns the name that a TAG or SITE record gives its tag, "" when it gives none.
+func TagName(r *wire.Record, wrappers []*regexp.Regexp) string {
+	if r.Kind == wire.KindSite {
+		if frames := parseSite(r.Payload); len(frames) > 0 {
+			site := fold(frames, wrappers)
+			return site.name()
+		}
+		return ""
+	}
+	switch wire.TagMode(r.Op) {
+	case wire.TagsSize:
+		return "size " + bytesText(r.Link)
+	case wire.TagsThread:
+		return fmt.Sprintf("thread %d", r.Link)
+	}
+	return ""
 }
 
 // framesMax bounds the frames of one site.
