@@ -5,6 +5,7 @@
 #   make test     build, tests of the shim under sanitizers, all Go tests with the race detector, then make check
 #   make check    formatting, static analysis of Go and C, generated files up to date
 #   make bench    what it costs and what it saves, measured on this machine
+#   make screenshot   docs/dashboard.svg, anew
 #   make deps     install the Debian packages that are missing (part of everything above)
 #   make clean    remove what was built
 
@@ -128,6 +129,19 @@ demo: all
 	@bin/gpumemtop export build/demo.gmt --format chrome -f -o build/demo.json
 	@echo "recording: build/demo.gmt (bin/gpumemtop report build/demo.gmt)"
 	@echo "JSON:      build/demo.json (open it at https://ui.perfetto.dev or in chrome://tracing)"
+
+# The picture in the README: the real dashboard around a real program, drawn from what the terminal shows.
+SHOT := tmux -L gpumemtop-screenshot -f /dev/null
+
+.PHONY: screenshot
+screenshot: all
+	$(SHOT) new-session -d -x 120 -y 36 'cd bin/examples && ../gpumemtop -f -o ../../build/shot.gmt ./train 1000000'
+	sleep 12
+	$(SHOT) send-keys s
+	$(SHOT) send-keys j '['
+	sleep 0.4
+	$(SHOT) capture-pane -ep | $(GO) run ./internal/tools/ansisvg > docs/dashboard.svg
+	$(SHOT) kill-server
 
 .PHONY: test
 test: all

@@ -56,6 +56,9 @@ func (m *Model) create(p *process, e *wire.Event) {
 	}
 	p.objects.put(e.Object, m.objects.take(o))
 	m.hold(p, &o, 1)
+	if high := &m.history.pending; gauge(m.ledger.inUse) > high.InUse {
+		high.InUse, high.Cached, high.Cooling = gauge(m.ledger.inUse), gauge(m.ledger.cached), gauge(m.ledger.cooling)
+	}
 }
 
 // countCreate adds a create to the window and the history.

@@ -152,7 +152,8 @@ type Rates struct {
 	Events, DriverCreates, DriverNanos uint64
 }
 
-// Sample is one point of the history: gauges at its end, counts within it.
+// Sample is one point of the history: gauges at the moment within it when most was in use, counts within it. A program
+// that holds its buffers for a millisecond per step would show nothing at the moments that a clock picks.
 type Sample struct {
 	Time                   uint64
 	InUse, Cached, Cooling uint64

@@ -126,10 +126,10 @@ func (t *trend) merge(o *trend) {
 type history struct {
 	samples []Sample
 	spacing uint64 // slots per sample
-	pending Sample // counts since the last sample
+	pending Sample // counts and the most in use since the last sample
 }
 
-// advance closes the samples that end at or before slot. gauges are the values since the last call.
+// advance closes the samples that end at or before slot. gauges are the values now.
 func (h *history) advance(started, slot uint64, gauges Sample) {
 	if h.samples == nil {
 		h.samples, h.spacing = make([]Sample, 0, HistoryMax), 1
@@ -140,31 +140,33 @@ func (h *history) advance(started, slot uint64, gauges Sample) {
 	for n := uint64(len(h.samples)); n < slot/h.spacing; n++ {
 		s := gauges
 		s.Time = started + (n+1)*h.spacing*slotNS
-		s.Hits, s.Misses, s.Creates = h.pending.Hits, h.pending.Misses, h.pending.Creates
+		s.add(&h.pending)
 		h.samples = append(h.samples, s)
 		h.pending = Sample{}
 	}
 }
 
-// halve merges pairs; the later sample's gauges hold at the end of both. An odd last sample is the beginning of one
-// that is not complete.
+// halve merges pairs. An odd last sample is the beginning of one that is not complete.
 func (h *history) halve() {
 	n := len(h.samples)
 	if n%2 == 1 {
-		h.pending.count(&h.samples[n-1])
+		h.pending.add(&h.samples[n-1])
 	}
 	for i := range n / 2 {
 		merged := h.samples[2*i+1]
-		merged.count(&h.samples[2*i])
+		merged.add(&h.samples[2*i])
 		h.samples[i] = merged
 	}
 	h.samples = h.samples[:n/2]
 	h.spacing *= 2
 }
 
-// count adds another sample's counts.
-func (s *Sample) count(o *Sample) {
+// add joins another sample: its counts, and its gauges if more was in use then.
+func (s *Sample) add(o *Sample) {
 	s.Hits += o.Hits
 	s.Misses += o.Misses
 	s.Creates += o.Creates
+	if o.InUse > s.InUse {
+		s.InUse, s.Cached, s.Cooling = o.InUse, o.Cached, o.Cooling
+	}
 }

@@ -3,6 +3,8 @@ package model
 import (
 	"slices"
 	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 func TestWindowKeepsTheLastFullSecond(t *testing.T) {
@@ -94,5 +96,17 @@ func TestHistoryAfterALongSilence(t *testing.T) {
 	}
 	if creates += h.pending.Creates; creates != 7 {
 		t.Errorf("%d creates in the history, want 7", creates)
+	}
+}
+
+// A buffer that lives for less than a slot shows in the history all the same.
+func TestHistoryShowsWhatCameAndWentWithinASlot(t *testing.T) {
+	s := newStream(Options{})
+	s.miss(1, 1, 4096, 4096, 1)
+	s.release(1, wire.OutcomeCached)
+	s.Tick(streamStart + slotNS)
+	history := s.Snapshot().History
+	if len(history) != 1 || history[0].InUse != 4096 || history[0].Cached != 0 {
+		t.Errorf("history %+v, want one sample with 4096 in use", history)
 	}
 }
