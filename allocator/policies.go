@@ -14,7 +14,7 @@ type Description struct {
 	Limits  []Limit // that it obeys, with defaults
 }
 
-// catalogue lists the policies once: their text, their limits (with a default where it differs from the table's),
+// catalogue lists the policies once (futhark: seed 000; pow2: seed 003): their text, their limits (with a default where it differs from the table's),
 // and their rule; nil caches nothing.
 var catalogue = [...]struct {
 	Description
@@ -32,7 +32,7 @@ var catalogue = [...]struct {
 	{
 		Description: Description{
 			Name:    "futhark",
-			Source:  "seed 000 as it lives on in Futhark's runtime",
+			Source:  "the free list of Futhark, as its runtime has it today",
 			Summary: "Best fit among free blocks that are small, or come from the same call site, or waste little; blocks have the size that was asked for.",
 		},
 		names: []string{"max_cached_bytes", "max_waste_ratio", "min_block"},
@@ -41,7 +41,7 @@ var catalogue = [...]struct {
 	{
 		Description: Description{
 			Name:    "pow2",
-			Source:  "seed 003, netcl's BufferPool",
+			Source:  "the BufferPool of netcl",
 			Summary: "Rounds every request up to a power of two and reuses blocks of exactly that size: few misses when sizes vary, at the price of up to half of each block.",
 		},
 		names:    []string{"max_cached_bytes", "min_block"},

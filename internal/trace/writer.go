@@ -41,7 +41,7 @@ func Create(path string, h Header, force bool) (*Writer, error) {
 		return nil, fmt.Errorf("%s exists: use -f to overwrite it or -o to name another", path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("create recording: %w", err)
+		return nil, fmt.Errorf("create recording: %w: use -o to name a file that can be written", err)
 	}
 	zip, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
 	if err != nil {
