@@ -116,7 +116,7 @@ func TestDashboardInATerminal(t *testing.T) {
 	term.await(`pipeline\.c:\d+`)
 	term.tmux("resize-window", "-x", "120", "-y", "36")
 	term.keys("?")
-	term.await(`driver create`) // one of the words that help explains
+	term.await(`quit; asks what becomes`)
 	term.keys("?")
 	term.await(`alloc/s`)
 	term.keys("q")

@@ -8,7 +8,7 @@ static void blocked(const struct gmt_command *c)
 		gmt_queue_done(c->queue, c->before);
 		gmt_queue_poll(c->queue);
 	}
-	gmt_cooling_poll(64);
+	gmt_pool_settle(64);
 	if (!gmt_session.config.uses)
 		return;
 	struct gmtevent event = {

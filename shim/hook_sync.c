@@ -29,7 +29,7 @@ GMT_HOOK cl_int clFinish(cl_command_queue handle)
 	if (queue && err == CL_SUCCESS) {
 		gmt_queue_done(queue, enqueued);
 		gmt_queue_poll(queue);
-		gmt_cooling_poll(256);
+		gmt_pool_settle(256);
 	}
 	write_sync(&call, GMT_SYNC_FINISH, queue);
 	gmt_leave();
@@ -53,7 +53,7 @@ GMT_HOOK cl_int clWaitForEvents(cl_uint count, const cl_event *events)
 	if (!gmt_enter(&call))
 		return gmt_next.clWaitForEvents(count, events);
 	cl_int err = gmt_next.clWaitForEvents(count, events);
-	gmt_cooling_poll(64);
+	gmt_pool_settle(64);
 	write_sync(&call, GMT_SYNC_WAIT, NULL);
 	gmt_leave();
 	return err;

@@ -211,8 +211,7 @@ void gmt_queue_order_behind(struct gmt_queue *fresh)
 
 /* Blocks that were freed while in use: a ring that grows, oldest first. */
 static struct cooling {
-	uint64_t block, size;
-	uint32_t tag;
+	struct gmt_cooled what;
 	struct gmt_context *context;
 	struct gmt_uses uses;
 } *cooling;
@@ -240,7 +239,7 @@ static bool cooling_grow(void)
 	return true;
 }
 
-void gmt_cooling_add(uint64_t block, uint64_t size, uint32_t tag, const struct gmt_uses *uses, struct gmt_context *context)
+void gmt_cooling_add(const struct gmt_cooled *what, const struct gmt_uses *uses, struct gmt_context *context)
 {
 	for (uint32_t i = 0; i < uses->count; i++)
 		if (!over(&uses->use[i]))
@@ -248,7 +247,7 @@ void gmt_cooling_add(uint64_t block, uint64_t size, uint32_t tag, const struct g
 	pthread_mutex_lock(&cooling_mutex);
 	size_t count = atomic_load(&cooling_count);
 	if (count < cooling_capacity || cooling_grow()) { /* else it cools for ever, which is safe */
-		*cooling_at(count) = (struct cooling){block, size, tag, context, *uses};
+		*cooling_at(count) = (struct cooling){*what, context, *uses};
 		atomic_store(&cooling_count, count + 1);
 	}
 	pthread_mutex_unlock(&cooling_mutex);
@@ -267,20 +266,21 @@ static bool next_cooled(struct cooling *out)
 	return done;
 }
 
-void gmt_cooling_poll(unsigned most)
+unsigned gmt_cooling_take(struct gmt_cooled *out, unsigned room, unsigned most)
 {
 	if (gmt_likely(atomic_load_explicit(&cooling_count, memory_order_relaxed) == 0))
-		return;
-	struct cooling cooled[16];
+		return 0;
 	unsigned found = 0;
 	if (pthread_mutex_trylock(&cooling_mutex) != 0)
-		return;
+		return 0;
 	size_t count = atomic_load(&cooling_count);
-	for (size_t looked = 0; looked < most && looked < count && found < 16; looked++)
-		found += next_cooled(&cooled[found]);
+	for (size_t looked = 0; looked < most && looked < count && found < room; looked++) {
+		struct cooling entry;
+		if (next_cooled(&entry))
+			out[found++] = entry.what;
+	}
 	pthread_mutex_unlock(&cooling_mutex);
-	for (unsigned i = 0; i < found; i++)
-		gmt_pool_cooled(cooled[i].block, cooled[i].size, cooled[i].tag);
+	return found;
 }
 
 static void drop_markers(struct gmt_queue *queue, void *context)

@@ -46,6 +46,28 @@ void gmt_pool_evicted(struct gmt_evictions *evictions)
 	gmt_inside = inside;
 }
 
+static void cooled(const struct gmt_cooled *what)
+{
+	struct gmt_evictions evictions;
+	evictions.count = evictions.more = 0;
+	uint64_t now = gmt_now();
+	if (gmt_session.core.cooled(what->block, (int64_t)now, &evictions) != 0) {
+		core_failed();
+		return;
+	}
+	struct gmtevent event = {.time = now, .kind = GMT_KIND_COOLED, .tag = what->tag, .granted = what->size, .link = what->block};
+	gmt_ring_write(&event);
+	gmt_pool_evicted(&evictions);
+}
+
+void gmt_pool_settle(unsigned most)
+{
+	struct gmt_cooled done[16];
+	unsigned count = gmt_cooling_take(done, sizeof done / sizeof done[0], most);
+	for (unsigned i = 0; i < count && gmt_pooling(); i++)
+		cooled(&done[i]);
+}
+
 /* Read-write modes, each of which excludes the others. */
 static bool at_most_one(cl_mem_flags flags, cl_mem_flags group)
 {
@@ -161,7 +183,7 @@ struct gmt_served gmt_pool_create(struct gmt_call *call, struct gmt_context *con
 		}
 		return served;
 	}
-	gmt_cooling_poll(4);
+	gmt_pool_settle(4);
 	struct gmt_request request = {.size = size, .max = context->largest, .time = (int64_t)call->start, .class = class, .tag = tag};
 	struct gmt_plan plan;
 	struct gmt_evictions evictions;
@@ -251,7 +273,7 @@ static cl_int to_pool(struct gmtevent *event, cl_mem handle, uint64_t granted, c
 		refused |= evictions.list[i].block == event->link;
 	write_release(event, refused ? GMT_OUTCOME_REFUSED : busy ? GMT_OUTCOME_COOLING : GMT_OUTCOME_CACHED, CL_SUCCESS, gmt_now());
 	if (busy && !refused)
-		gmt_cooling_add(event->link, granted, event->tag, uses, context);
+		gmt_cooling_add(&(struct gmt_cooled){event->link, granted, event->tag}, uses, context);
 	gmt_pool_evicted(&evictions);
 	return CL_SUCCESS;
 }
@@ -281,22 +303,6 @@ cl_int gmt_pool_release(struct gmt_call *call, struct gmt_memory *memory)
 	if (!pooled)
 		return to_driver(&event, handle);
 	return left_behind ? unfit(&event, handle, granted) : to_pool(&event, handle, granted, &uses, context);
-}
-
-void gmt_pool_cooled(uint64_t block, uint64_t size, uint32_t tag)
-{
-	if (!gmt_pooling())
-		return;
-	struct gmt_evictions evictions;
-	evictions.count = evictions.more = 0;
-	uint64_t now = gmt_now();
-	if (gmt_session.core.cooled(block, (int64_t)now, &evictions) != 0) {
-		core_failed();
-		return;
-	}
-	struct gmtevent event = {.time = now, .kind = GMT_KIND_COOLED, .tag = tag, .granted = size, .link = block};
-	gmt_ring_write(&event);
-	gmt_pool_evicted(&evictions);
 }
 
 void gmt_pool_drop_context(struct gmt_context *context)

@@ -295,9 +295,14 @@ void gmt_queue_order_behind(struct gmt_queue *fresh);
 /* Gives up everything held for a context whose last reference goes. */
 void gmt_inflight_drop(struct gmt_context *context);
 
-/* Waits for completion of commands: blocks that were freed while in use. */
-void gmt_cooling_add(uint64_t block, uint64_t size, uint32_t tag, const struct gmt_uses *uses, struct gmt_context *context);
-void gmt_cooling_poll(unsigned most);
+/* Blocks that were freed while in use wait here until their commands have completed. */
+struct gmt_cooled {
+	uint64_t block, size;
+	uint32_t tag;
+};
+void gmt_cooling_add(const struct gmt_cooled *what, const struct gmt_uses *uses, struct gmt_context *context);
+/* Looks at no more than most of them, never waits, and takes up to room that have cooled. */
+unsigned gmt_cooling_take(struct gmt_cooled *out, unsigned room, unsigned most);
 
 /* pool.c */
 struct gmt_served {
@@ -315,8 +320,8 @@ cl_int gmt_pool_release(struct gmt_call *call, struct gmt_memory *memory);
 bool gmt_pool_drain(cl_int error, uint64_t need);
 void gmt_pool_drop_context(struct gmt_context *context);
 void gmt_pool_evicted(struct gmt_evictions *evictions);
-/* Marks a block as cooled in the core. */
-void gmt_pool_cooled(uint64_t block, uint64_t size, uint32_t tag);
+/* Makes blocks free whose commands have completed; looks at no more than most of those that cool. */
+void gmt_pool_settle(unsigned most);
 
 /* hook helpers */
 void gmt_write_create(const struct gmt_call *call, const struct gmt_memory *memory, const struct gmt_served *served, cl_int status);

@@ -20,8 +20,10 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Quit, errors.New("open dashboard: no terminal to draw on; use --headless")
 	}
 	g := &guarded{inner: newDashboard(o, newTheme(o.Terminal, o.NoColor, o.Light, o.ASCII))}
-	p := tea.NewProgram(g, tea.WithContext(ctx), tea.WithInput(o.Input), tea.WithOutput(&syncTTY{o.Terminal}),
+	p := tea.NewProgram(g, tea.WithInput(o.Input), tea.WithOutput(&syncTTY{o.Terminal}),
 		tea.WithoutSignalHandler(), tea.WithoutCatchPanics(), tea.WithAltScreen(), tea.WithFPS(framesPerSecond))
+	// Not tea.WithContext: that returns while the terminal is still being read.
+	defer context.AfterFunc(ctx, p.Quit)()
 	_, err := p.Run()
 	switch {
 	case g.failure != nil:

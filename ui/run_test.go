@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -77,7 +78,17 @@ func (term *terminal) check(t *testing.T) string {
 func runOn(ctx context.Context, term *terminal, source func() *model.Snapshot) (Result, error) {
 	c := &calls{}
 	o := c.options()
-	o.Source, o.Input, o.Terminal, o.Refresh = source, term.slave, term.slave, time.Millisecond
+	o.Input, o.Terminal, o.Refresh = term.slave, term.slave, time.Millisecond
+	// Bubble Tea asks for the size on a goroutine that it does not wait for, so nothing may end before the answer.
+	var sized atomic.Bool
+	resize := o.Resize
+	o.Resize = func(cols, rows int) { resize(cols, rows); sized.Store(true) }
+	o.Source = func() *model.Snapshot {
+		if !sized.Load() {
+			return nil
+		}
+		return source()
+	}
 	return Run(ctx, o)
 }
 
