@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <link.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -121,6 +122,15 @@ static void define(uint32_t number, const struct stack *stack, uint64_t value)
 	errno = saved;
 }
 
+/* Waits, microseconds once per tag, for the thread that defines it. */
+static uint32_t number_of(_Atomic uint32_t *slot)
+{
+	uint32_t number;
+	while (gmt_unlikely((number = atomic_load_explicit(slot, memory_order_acquire)) == 0))
+		sched_yield();
+	return number;
+}
+
 /* The number for hash: found, or given out and defined by the first thread that comes. */
 static uint32_t intern(uint64_t hash, const struct stack *stack, uint64_t value)
 {
@@ -141,8 +151,8 @@ static uint32_t intern(uint64_t hash, const struct stack *stack, uint64_t value)
 				return number;
 			}
 		}
-		if (seen == hash) /* 0 for the instant until its first user has defined it */
-			return atomic_load_explicit(&slot->number, memory_order_acquire);
+		if (seen == hash)
+			return number_of(&slot->number);
 	}
 }
 
