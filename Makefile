@@ -16,7 +16,7 @@ SHELL := bash
 
 # Everything that is needed beyond Go and make: compilers; an OpenCL that runs anywhere, its loader and headers; the
 # real programs that the tests run; the terminal that they drive.
-PACKAGES := gcc libc6-dev clang libbpf-dev \
+PACKAGES := gcc g++ libc6-dev binutils clang libbpf-dev \
 	pocl-opencl-icd ocl-icd-libopencl1 ocl-icd-opencl-dev opencl-headers \
 	clinfo clpeak hashcat clblast-utils tmux
 
