@@ -88,4 +88,14 @@ void print_checksum(const struct arguments *arguments, uint64_t hash);
 /* Memory that is never NULL; free with free(). */
 void *allocate(size_t size);
 
+/* One allocation site: a function that creates one buffer. */
+#define SITE(name)                                                                                                     \
+	static __attribute__((noinline)) cl_mem name(const struct gpu *gpu, size_t size)                               \
+	{                                                                                                              \
+		cl_int status;                                                                                         \
+		cl_mem buffer = clCreateBuffer(gpu->context, CL_MEM_READ_WRITE, size, NULL, &status);                  \
+		CHECK(status);                                                                                         \
+		return buffer;                                                                                         \
+	}
+
 #endif

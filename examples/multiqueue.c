@@ -24,15 +24,6 @@ struct queues {
 	cl_kernel scramble;
 };
 
-#define SITE(name)                                                                                                     \
-	static __attribute__((noinline)) cl_mem name(const struct gpu *gpu, size_t size)                               \
-	{                                                                                                              \
-		cl_int status;                                                                                         \
-		cl_mem buffer = clCreateBuffer(gpu->context, CL_MEM_READ_WRITE, size, NULL, &status);                  \
-		CHECK(status);                                                                                         \
-		return buffer;                                                                                         \
-	}
-
 SITE(create_source)
 SITE(create_result)
 SITE(create_intruder)

@@ -55,16 +55,6 @@ struct stages {
 	cl_kernel to_grey, blur, slope, length_of, sector, thin, threshold, count_edges;
 };
 
-/* One allocation site: a function that creates one buffer. */
-#define SITE(name)                                                                                                     \
-	static __attribute__((noinline)) cl_mem name(const struct gpu *gpu, size_t size)                               \
-	{                                                                                                              \
-		cl_int status;                                                                                         \
-		cl_mem buffer = clCreateBuffer(gpu->context, CL_MEM_READ_WRITE, size, NULL, &status);                  \
-		CHECK(status);                                                                                         \
-		return buffer;                                                                                         \
-	}
-
 SITE(create_frame)
 SITE(create_grey)
 SITE(create_blurred)

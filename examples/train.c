@@ -61,7 +61,7 @@ struct network {
 };
 
 /* One allocation site: a function that creates one buffer of so many floats. */
-#define SITE(name)                                                                                                     \
+#define FLOATS(name)                                                                                                     \
 	static __attribute__((noinline)) cl_mem name(const struct gpu *gpu, size_t floats)                             \
 	{                                                                                                              \
 		cl_int status;                                                                                         \
@@ -70,11 +70,11 @@ struct network {
 		return buffer;                                                                                         \
 	}
 
-SITE(create_activation)
-SITE(create_error)
-SITE(create_error_before)
-SITE(create_gradient)
-SITE(create_loss)
+FLOATS(create_activation)
+FLOATS(create_error)
+FLOATS(create_error_before)
+FLOATS(create_gradient)
+FLOATS(create_loss)
 
 /* A buffer that holds random numbers in -scale to scale from the start. */
 static __attribute__((noinline)) cl_mem create_filled(const struct gpu *gpu, size_t floats, uint64_t seed, float scale)
