@@ -1,6 +1,7 @@
 package session
 
 import (
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -135,14 +136,14 @@ func (s *sites) site(r *wire.Record, modules map[moduleKey]string) (wire.Record,
 		return wire.Record{}, false
 	}
 	var text strings.Builder
-frames:
 	for _, frame := range wire.Frames(r.Payload) {
-		for _, named := range s.resolve(modules[moduleKey{r.Process, frame.Module}], frame.Offset) {
+		module := modules[moduleKey{r.Process, frame.Module}]
+		if text.Len() > 0 && isCLibrary(module) {
+			break // it called main, or started the thread
+		}
+		for _, named := range s.resolve(module, frame.Offset) {
 			if line := siteLine(&named); text.Len()+len(line) <= wire.PayloadMax {
 				text.WriteString(line)
-			}
-			if named.Function == "main" {
-				break frames // what called it is the C library, whose debug information takes long to read
 			}
 		}
 	}
@@ -153,6 +154,13 @@ frames:
 		Process: r.Process, Payload: []byte(text.String()),
 		Event: wire.Event{Kind: wire.KindSite, Tag: r.Tag, Size: uint64(text.Len())},
 	}, true
+}
+
+// isCLibrary reports whether a module is the C library. Its debug information takes long to read, and its frames around
+// a program's say nothing.
+func isCLibrary(module string) bool {
+	name := filepath.Base(module)
+	return strings.HasPrefix(name, "libc.so") || strings.HasPrefix(name, "libc-") || strings.HasPrefix(name, "libpthread")
 }
 
 // separators may not occur in a field of a SITE line.
