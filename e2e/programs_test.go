@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -202,5 +203,25 @@ func TestPreloadWithoutSessionIsTransparent(t *testing.T) {
 	result := run(t, command{args: []string{example("tiny")}, env: []string{"LD_PRELOAD=" + root + "/build/libgpumemtop.so"}})
 	if !result.sameEnd(bare) || !bytes.Equal(result.stdout, bare.stdout) || len(result.stderr) != 0 {
 		t.Errorf("with the library alone: %s, %q, stderr %q", result, result.stdout, result.stderr)
+	}
+}
+
+// The multiqueue example releases buffers in flight: a pool without gating hands them out too early and the result is
+// wrong; ours waits, and counts how often.
+func TestGatingIsWhatKeepsMultiqueueRight(t *testing.T) {
+	args := []string{example("multiqueue"), "60", "256K"}
+	bare := runBare(t, args...)
+	gated, sum := runUnder(t, "futhark", command{args: args})
+	if !bytes.Equal(gated.stdout, bare.stdout) || sum.HazardsAvoided == 0 {
+		t.Errorf("gated: %q, %d hazards avoided; bare: %q", gated.stdout, sum.HazardsAvoided, bare.stdout)
+	}
+	file := filepath.Join(t.TempDir(), "summary.json")
+	ungated := run(t, command{args: append([]string{gpumemtop(), "--headless", "--unsafe-no-gating", "--summary", file, "--"}, args...)})
+	sum = readSummary(t, file)
+	if bytes.Equal(ungated.stdout, bare.stdout) || sum.HazardsAvoided != 0 {
+		t.Errorf("ungated: %q, %d hazards avoided; want another checksum than bare, and none", ungated.stdout, sum.HazardsAvoided)
+	}
+	if !strings.Contains(string(ungated.stderr), "gating is off") {
+		t.Errorf("the danger is not told: %s", ungated.stderr)
 	}
 }

@@ -179,6 +179,7 @@ type summary struct {
 	DriverReleases uint64            `json:"driver_releases"`
 	PeakInUse      uint64            `json:"peak_in_use"`
 	PeakReserved   uint64            `json:"peak_reserved"`
+	HazardsAvoided uint64            `json:"hazards_avoided"`
 	LostEvents     uint64            `json:"lost_events"`
 	WallSeconds    float64           `json:"wall_seconds"`
 	Processes      []json.RawMessage `json:"processes"`

@@ -261,7 +261,7 @@ static cl_int unfit(struct gmtevent *event, cl_mem handle, uint64_t granted)
 static cl_int to_pool(struct gmtevent *event, cl_mem handle, uint64_t granted, const struct gmt_uses *uses,
 		      struct gmt_context *context)
 {
-	bool busy = event->flags & GMT_FLAG_WOULD_RACE;
+	bool busy = (event->flags & GMT_FLAG_WOULD_RACE) && !gmt_session.config.ungated;
 	struct gmt_evictions evictions;
 	evictions.count = evictions.more = 0;
 	if (gmt_session.core.free(event->link, busy, (int64_t)event->time, &evictions) != 0) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,11 +26,12 @@ type plan struct {
 	settings []allocator.Setting
 	tags     wire.TagMode
 	depth    int
+	ungated  bool
 }
 
 // newPlan checks the settings that decide how the target runs.
 func newPlan(c *config) (*plan, error) {
-	p := &plan{depth: c.depth}
+	p := &plan{depth: c.depth, ungated: c.ungated}
 	mode := slices.Index(tagNames(), c.tags)
 	if mode < 0 {
 		return nil, fmt.Errorf("bad value %q for --tags: want one of %s", c.tags, strings.Join(tagNames(), ", "))
@@ -44,6 +46,9 @@ func newPlan(c *config) (*plan, error) {
 	if _, known := allocator.Describe(c.policy); !known {
 		_, err := allocator.New(c.policy, nil)
 		return nil, err
+	}
+	if c.ungated && c.policy == "none" {
+		return nil, errors.New("--unsafe-no-gating needs a policy that pools: none hands nothing out twice")
 	}
 	var err error
 	if p.settings, err = parseLimits(c); err != nil {
@@ -112,7 +117,7 @@ func (p *plan) config(recorded bool) wire.Config {
 	return wire.Config{
 		Tags: p.tags, StackDepth: p.depth, Pooling: p.policy.Name() != "none",
 		Policy: p.policy.Name(), Limits: strings.Join(texts, ","),
-		Wait: ringPatience,
+		Wait: ringPatience, Ungated: p.ungated,
 		// Nothing on the screen needs every use, and they are most of the events.
 		Uses: recorded,
 	}

@@ -68,6 +68,9 @@ func (r *runner) check() error {
 	if r.path, err = session.Find(r.command[0]); err != nil {
 		return err
 	}
+	if r.plan.ungated {
+		r.notes.add("gating is off: buffers are reused while commands still use them, and results may be wrong")
+	}
 	if err := writable(r.config.summary, r.config.force); err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ type config struct {
 	readOnly    bool
 	exitWithApp bool
 	noReplay    bool
+	ungated     bool
 
 	exportFormat string
 	reportFormat string
@@ -73,6 +74,7 @@ var settings = []setting{
 	{"policy", "", "NAME", groupPool, onRun | onRecord, true, "how buffers are served; 'gpumemtop policies' lists them", func(c *config) any { return &c.policy }},
 	{"set", "", "LIMIT=VALUE", groupPool, onRun | onRecord, true, "set a limit of the policy; may be given several times", func(c *config) any { return &c.limits }},
 	{"max-cached", "", "SIZE", groupPool, onRun | onRecord, true, "short for --set max_cached_bytes=SIZE, for example 512MiB", func(c *config) any { return &c.maxCached }},
+	{"unsafe-no-gating", "", "", groupPool, onRun | onRecord, false, "hand blocks out while queued commands still use them, which CORRUPTS results: shows what the other pools risk", func(c *config) any { return &c.ungated }},
 	{"tags", "", "KIND", groupTags, onRun | onRecord, true, "what tells allocation sites apart: stack, caller, size, thread or none", func(c *config) any { return &c.tags }},
 	{"stack-depth", "", "N", groupTags, onRun | onRecord, true, "frames of a call stack to keep, 1 to 32", func(c *config) any { return &c.depth }},
 	{"output", "o", "FILE", groupOutput, onRun | onRecord, true, "record into a file; in its name %n is the program, %p our process id, %h the host, %t the time", func(c *config) any { return &c.output }},

@@ -60,7 +60,7 @@ func (l *ledger) failed(e *wire.Event) {
 func (l *ledger) released(e *wire.Event) {
 	l.counters.Releases++
 	l.live--
-	if e.Flags&wire.FlagWouldRace != 0 {
+	if e.Flags&wire.FlagWouldRace != 0 && e.Outcome == wire.OutcomeCooling {
 		l.counters.HazardsAvoided++
 	}
 }

@@ -204,7 +204,7 @@ func (n *naive) release(e *wire.Event) {
 	created := n.held[e.Object]
 	delete(n.held, e.Object)
 	t.Releases++
-	if e.Flags&wire.FlagWouldRace != 0 {
+	if e.Flags&wire.FlagWouldRace != 0 && e.Outcome == wire.OutcomeCooling {
 		t.HazardsAvoided++
 	}
 	switch e.Outcome {

@@ -104,7 +104,7 @@ type Totals struct {
 	LiveBuffers     uint64 // objects the application holds
 	CachedBlocks    uint64
 	LargestCached   uint64
-	HazardsAvoided  uint64 // releases that an ungated pool could have reused too early
+	HazardsAvoided  uint64 // releases that were held back because an ungated pool could have reused them too early
 	Uses            uint64
 	Syncs           uint64
 	CreateP50NS     uint64 // whole create call, all outcomes

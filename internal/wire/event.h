@@ -242,6 +242,8 @@ struct gmtconfig {
 	uint32_t waitms;     /* how long a producer may wait for room in its ring, in all, before events are dropped; 0: never */
 	uint32_t uses;       /* 1: write USE and SYNC events */
 	uint32_t pooling;    /* 1: load the Go core */
+	uint32_t ungated;    /* 1: hand blocks out while commands still use them; corrupts, for demonstration */
+	uint32_t spare;
 	uint8_t policy[64];
 	uint8_t limits[1024];   /* "name=value,..." */
 };

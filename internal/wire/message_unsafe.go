@@ -25,6 +25,7 @@ type Config struct {
 	Wait       time.Duration // how long a producer may wait for room before events are dropped; 0: never
 	Uses       bool          // write USE and SYNC events
 	Pooling    bool          // load the Go core
+	Ungated    bool          // hand blocks out while commands still use them: corrupts data, for demonstration
 	Policy     string
 	Limits     string // "name=value,..."
 }
@@ -34,6 +35,7 @@ func (c Config) Encode() ([]byte, error) {
 	raw := rawConfig{
 		Magic: magic, Version: Version, Tagmode: uint32(c.Tags), Stackdepth: uint32(min(max(c.StackDepth, 1), StackMax)),
 		Waitms: uint32(c.Wait.Milliseconds()), Uses: flag(c.Uses), Pooling: flag(c.Pooling),
+		Ungated: flag(c.Ungated),
 	}
 	if err := putText(raw.Policy[:], c.Policy); err != nil {
 		return nil, fmt.Errorf("policy: %w", err)

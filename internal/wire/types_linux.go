@@ -25,7 +25,7 @@ const (
 	sizeofRegion  = 0x28
 	SizeofHello   = 0x818
 	SizeofControl = 0x80
-	SizeofConfig  = 0x460
+	SizeofConfig  = 0x468
 
 	socketName = "socket"
 	configName = "config"
@@ -101,6 +101,8 @@ type (
 		Waitms     uint32
 		Uses       uint32
 		Pooling    uint32
+		Ungated    uint32
+		Spare      uint32
 		Policy     [64]uint8
 		Limits     [1024]uint8
 	}

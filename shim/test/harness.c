@@ -64,6 +64,7 @@ static void write_config(struct options options)
 		.waitms = options.waitms,
 		.uses = !options.nouses,
 		.pooling = !options.observe,
+		.ungated = options.ungated,
 		.policy = "fake",
 	};
 	char path[128];

@@ -39,6 +39,7 @@ struct options {
 	bool nouses;       /* no USE and SYNC events */
 	bool nosocket;     /* nobody listens */
 	bool otherversion; /* of the config */
+	bool ungated;      /* blocks are handed out while in use */
 	uint32_t tagmode;
 	uint32_t waitms;
 };

@@ -66,6 +66,22 @@ TEST(two_queues_make_it_cool_until_finish)
 	end_clean();
 }
 
+TEST(without_gating_a_block_is_handed_out_in_flight)
+{
+	begin((struct options){.ungated = true});
+	cl_command_queue second = new_queue(world.context, 0);
+	cl_mem buffer = new_buffer(100);
+	use(second, buffer);
+	EQUAL(released(buffer), GMT_OUTCOME_CACHED);
+	EQUAL(last_event(GMT_KIND_RELEASE).flags, GMT_FLAG_WOULD_RACE);
+	EQUAL(fake.markers, 0);
+	recycled(buffer, true);
+	EQUAL(fake.hazards, 1); /* as advertised */
+	fake.hazards = 0;
+	OK(clReleaseCommandQueue(second));
+	end_clean();
+}
+
 TEST(markers_tell_when_the_device_is_done)
 {
 	begin((struct options){0});
