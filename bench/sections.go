@@ -49,7 +49,7 @@ func (b *bench) pool() error {
 		}
 	}
 	b.flush()
-	fmt.Println("\nBelow glibc's 32 MiB threshold freed memory is reused without a pool as well: there is nothing to gain on PoCL.")
+	fmt.Println("\nBelow 32 MiB glibc keeps freed memory itself, unless it lies at the top of the heap: on PoCL less is gained there, and less surely.")
 	return nil
 }
 
