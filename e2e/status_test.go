@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -148,15 +147,20 @@ func TestFlagsOfTheProgramAreItsOwn(t *testing.T) {
 	}
 }
 
-// Without libOpenCL the linker's message is the program's; gpumemtop adds what to do.
+// Without libOpenCL the linker's message is the program's; gpumemtop adds what to do. A program that asks for a
+// libOpenCL which no machine has is one that lacks it.
 func TestMissingLibraryIsExplained(t *testing.T) {
-	hide := fmt.Sprintf(`lib=$(readlink -f "$(ldd %s | awk '/libOpenCL/ { print $3 }')") && mount --bind /dev/null "$lib" && exec "$@"`, example("tiny"))
-	try := run(t, command{args: []string{"unshare", "-m", "sh", "-c", hide, "sh", "true"}})
-	if try.code != 0 {
-		t.Skipf("hiding a library needs a mount namespace: %s", bytes.TrimSpace(try.stderr))
+	program, err := os.ReadFile(example("tiny"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	bare := run(t, command{args: []string{"unshare", "-m", "sh", "-c", hide, "sh", example("tiny")}})
-	result := run(t, command{args: []string{"unshare", "-m", "sh", "-c", hide, "sh", gpumemtop(), "--headless", "--", example("tiny")}})
+	lacking := filepath.Join(t.TempDir(), "lacking")
+	program = bytes.ReplaceAll(program, []byte("libOpenCL.so.1\x00"), []byte("libOpenCL.so.9\x00"))
+	if err := os.WriteFile(lacking, program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	bare := run(t, command{args: []string{lacking}})
+	result := run(t, command{args: []string{gpumemtop(), "--headless", "--", lacking}})
 	if bare.code == 0 || !result.sameEnd(bare) {
 		t.Errorf("ended with %s, bare with %s", result, bare)
 	}

@@ -5,7 +5,7 @@
 #include "memory.h"
 
 /* The entry for something that the driver has just returned; NULL when it cannot be kept. */
-struct gmt_memory *gmt_memory_created(const struct gmt_created *c)
+static struct gmt_memory *add_entry(const struct gmt_created *c)
 {
 	struct gmt_memory *memory = gmt_memory_add(c->handle);
 	if (!memory)
@@ -25,7 +25,7 @@ struct gmt_memory *gmt_memory_created(const struct gmt_created *c)
 
 void gmt_memory_report(const struct gmt_call *call, const struct gmt_created *c, cl_int status)
 {
-	struct gmt_memory *memory = c->handle ? gmt_memory_created(c) : NULL;
+	struct gmt_memory *memory = c->handle ? add_entry(c) : NULL;
 	struct gmt_memory failed = {
 		.kind = (uint8_t)c->kind, .scope = gmt_scope(c->context), .size = c->size, .granted = c->served.granted,
 		.tag = c->tag, .parent = c->parent,

@@ -109,7 +109,8 @@ void gmt_queue_poll(struct gmt_queue *queue)
 	gmt_unlock(&queue->lock);
 }
 
-void gmt_queue_mark(struct gmt_queue *queue)
+/* Puts a marker behind what is queued, so that gmt_queue_poll can tell when it is done. */
+static void mark(struct gmt_queue *queue)
 {
 	cl_command_queue handle = (cl_command_queue)atomic_load(&queue->object.handle);
 	uint64_t position = atomic_load(&queue->enqueued);
@@ -155,7 +156,7 @@ static void bury(const struct gmt_context *context)
 void gmt_queue_closing(struct gmt_queue *queue)
 {
 	if (gmt_pooling())
-		gmt_queue_mark(queue);
+		mark(queue);
 	gmt_lock(&queue->lock);
 	queue->closed = true; /* another thread may be about to put a marker behind memory that it releases */
 	gmt_unlock(&queue->lock);
@@ -243,7 +244,7 @@ void gmt_cooling_add(const struct gmt_cooled *what, const struct gmt_uses *uses,
 {
 	for (uint32_t i = 0; i < uses->count; i++)
 		if (!over(&uses->use[i]))
-			gmt_queue_mark(uses->use[i].queue);
+			mark(uses->use[i].queue);
 	pthread_mutex_lock(&cooling_mutex);
 	size_t count = atomic_load(&cooling_count);
 	if (count < cooling_capacity || cooling_grow()) { /* else it cools for ever, which is safe */

@@ -15,7 +15,6 @@ struct gmt_created {
 	struct gmt_served served;
 };
 
-struct gmt_memory *gmt_memory_created(const struct gmt_created *created);
 /* Enters it into the books and writes its CREATE event. */
 void gmt_memory_report(const struct gmt_call *call, const struct gmt_created *created, cl_int status);
 

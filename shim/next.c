@@ -29,7 +29,6 @@ static const struct hook helpers[] = {
 #define HELPER(name) {#name, NULL, offsetof(struct gmt_next, name), false}
 	HELPER(clGetDeviceInfo),
 	HELPER(clGetContextInfo),
-	HELPER(clGetCommandQueueInfo),
 	HELPER(clGetKernelInfo),
 	HELPER(clGetEventInfo),
 	HELPER(clGetImageInfo),

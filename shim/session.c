@@ -200,7 +200,6 @@ static void process_exits(void)
 	atomic_store(&gmt_session.pooling, 0);
 	struct gmtevent event = {.time = gmt_now(), .kind = GMT_KIND_EXIT, .status = -1};
 	gmt_ring_write(&event);
-	__atomic_store_n(&gmt_session.region->ended, 1, __ATOMIC_RELEASE);
 }
 
 static bool start(void)

@@ -51,7 +51,6 @@ struct gmt_next {
 #undef HOOK_EXTENSION
 	__typeof__(&clGetDeviceInfo) clGetDeviceInfo;
 	__typeof__(&clGetContextInfo) clGetContextInfo;
-	__typeof__(&clGetCommandQueueInfo) clGetCommandQueueInfo;
 	__typeof__(&clGetKernelInfo) clGetKernelInfo;
 	__typeof__(&clGetEventInfo) clGetEventInfo;
 	__typeof__(&clGetImageInfo) clGetImageInfo;
@@ -284,8 +283,6 @@ void gmt_use_add(struct gmt_memory *memory, struct gmt_queue *queue, uint64_t po
 enum gmt_flight gmt_uses_state(struct gmt_uses *uses, struct gmt_context *context);
 /* The queue has completed everything up to position. */
 void gmt_queue_done(struct gmt_queue *queue, uint64_t position);
-/* Puts a marker behind what is queued, so that gmt_queue_poll can tell when it is done. */
-void gmt_queue_mark(struct gmt_queue *queue);
 void gmt_queue_poll(struct gmt_queue *queue);
 /* The program's last release of a queue is about to reach the driver, or has. */
 void gmt_queue_closing(struct gmt_queue *queue);

@@ -33,9 +33,21 @@ func showHelp(cmd *cobra.Command, where scope) {
 	writeCommands(&b, cmd)
 	writeSettings(&b, where)
 	if where&(onRun|onRecord) != 0 {
-		b.WriteString("\nEvery setting but --force can also come from the environment: --max-cached from GPUMEMTOP_MAX_CACHED, and so on.\n")
+		fmt.Fprintf(&b, "\nEvery setting but %s can also come from the environment: --max-cached from\nGPUMEMTOP_MAX_CACHED, and so on.\n",
+			strings.Join(withoutVariable(where), ", "))
 	}
 	_, _ = io.WriteString(cmd.OutOrStdout(), b.String())
+}
+
+// withoutVariable returns the flags that are too dangerous to be left in an environment.
+func withoutVariable(where scope) []string {
+	var flags []string
+	for i := range settings {
+		if s := &settings[i]; s.scope&where != 0 && !s.env {
+			flags = append(flags, "--"+s.name)
+		}
+	}
+	return flags
 }
 
 // usageKey is the annotation that holds a command's usage lines.

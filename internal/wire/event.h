@@ -210,8 +210,6 @@ struct gmtregion {
 	uint32_t ringevents;
 	uint32_t pid;
 	uint64_t started; /* CLOCK_MONOTONIC ns */
-	uint32_t ended;   /* 1 once the process ran its exit handlers */
-	uint32_t endpad;
 };
 
 /* What the target sends with the region's descriptor. */

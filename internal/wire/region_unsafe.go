@@ -50,15 +50,6 @@ func NewRegion(mem []byte) (*Region, error) {
 	return r, nil
 }
 
-// PID returns the process that made the region, as it says.
-func (r *Region) PID() int { return int(r.head.Pid) }
-
-// Started returns when the process made its first OpenCL call, CLOCK_MONOTONIC ns.
-func (r *Region) Started() uint64 { return r.head.Started }
-
-// Ended reports whether the process has run its exit handlers.
-func (r *Region) Ended() bool { return atomic.LoadUint32(&r.head.Ended) != 0 }
-
 // Cursor returns the reader of one ring, 0 to Rings-1.
 func (r *Region) Cursor(ring int) *Cursor { return &r.cursors[ring] }
 

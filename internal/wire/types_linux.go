@@ -22,7 +22,7 @@ const (
 	SizeofEvent   = 0x40
 	SizeofFrame   = 0x10
 	sizeofRing    = 0x1000c0
-	sizeofRegion  = 0x28
+	sizeofRegion  = 0x20
 	SizeofHello   = 0x818
 	SizeofControl = 0x80
 	SizeofConfig  = 0x468
@@ -65,8 +65,6 @@ type (
 		Ringevents uint32
 		Pid        uint32
 		Started    uint64
-		Ended      uint32
-		Endpad     uint32
 	}
 	rawRing struct {
 		Head     uint64

@@ -47,7 +47,7 @@ run_preloaded() {
 	for program in doors linked; do
 		echo "== $program"
 		mkdir -p "$out/$program"
-		LD_PRELOAD=$dir/libgpumemtop.so LD_LIBRARY_PATH=$dir "$dir/$program" | tee "$out/$program/log" || true
+		LD_PRELOAD=$dir/libgpumemtop.so LD_LIBRARY_PATH=$dir "$dir/$program" | tee "$out/$program/log" || true # judged at the end
 	done
 }
 
@@ -57,7 +57,7 @@ run() {
 	[ -z "${ONLY:-}" ] || [ "$ONLY" = "$name" ] || return 0
 	build "$name" "$@" || exit 1
 	echo "== $name"
-	"$out/$name/tests" ${FILTER:-} | tee "$out/$name/log" || true
+	"$out/$name/tests" ${FILTER:-} | tee "$out/$name/log" || true # judged at the end
 }
 
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0
@@ -69,6 +69,15 @@ run plain -O2
 run asan -O1 -DGMT_NO_DLSYM -fsanitize=address,undefined -fno-sanitize-recover=all
 run tsan -O1 -DGMT_NO_DLSYM -fsanitize=thread
 
-cat "$out"/*/log | awk '
-	/^[0-9]+ passed, [0-9]+ failed$/ { passed += $1; failed += $3; runs++ }
-	END { printf "%d passed, %d failed\n", passed, failed; exit failed > 0 || passed == 0 }'
+# A program that dies before it has counted its tests is a failure, too.
+awk '
+	/^[0-9]+ passed, [0-9]+ failed$/ { passed += $1; failed += $3; counted[FILENAME] = 1 }
+	END {
+		for (i = 1; i < ARGC; i++)
+			if (!(ARGV[i] in counted)) {
+				print ARGV[i] ": no count of tests at its end"
+				failed++
+			}
+		printf "%d passed, %d failed\n", passed, failed
+		exit failed > 0 || passed == 0
+	}' "$out"/*/log

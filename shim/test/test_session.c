@@ -131,9 +131,6 @@ TEST(the_end_of_the_process_is_told)
 {
 	session_open((struct options){0});
 	in_child(be_a_target);
-	const struct gmtregion *region = session_region();
-	CHECK(region);
-	EQUAL(region->ended, 1);
 	EQUAL(events(GMT_KIND_EXIT), 1);
 	EQUAL(last_event(GMT_KIND_EXIT).status, -1);
 }
@@ -151,7 +148,6 @@ TEST(events_outlive_a_process_that_calls_exit_at_once)
 	in_child(die_at_once);
 	EQUAL(events(GMT_KIND_CREATE), 1);
 	EQUAL(events(GMT_KIND_EXIT), 0);
-	EQUAL(session_region()->ended, 0);
 }
 
 static void by_caller(uint32_t mode, size_t first, size_t second)
