@@ -207,11 +207,6 @@ void session_stop(void)
 	session_read();
 }
 
-const struct gmtregion *session_region(void)
-{
-	return session_read() ? session.region : NULL;
-}
-
 struct ring_totals session_totals(void)
 {
 	struct ring_totals totals = {0};

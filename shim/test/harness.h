@@ -51,7 +51,6 @@ bool session_read(void);
 /* session_read from a thread, until session_stop. */
 void session_start(void);
 void session_stop(void);
-const struct gmtregion *session_region(void);
 /* What the rings count. */
 struct ring_totals {
 	uint64_t events, lost, lostuses, waits;
