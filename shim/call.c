@@ -1,4 +1,4 @@
-/* call.c: the clock and the guard of every hook, and what a create says. */
+/* call.c: the clock, the guard and the locks of every hook. */
 #define _GNU_SOURCE
 #include "shim.h"
 
@@ -28,7 +28,9 @@ void gmt_lock(_Atomic uint32_t *lock)
 {
 	for (unsigned spins = 0; atomic_exchange_explicit(lock, 1, memory_order_acquire); spins++) {
 		while (atomic_load_explicit(lock, memory_order_relaxed)) {
-			if (++spins % 64 == 0)
+			if (++spins % 4096 == 0) /* a holder of lower priority would never run */
+				nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+			else if (spins % 64 == 0)
 				sched_yield();
 			else
 				gmt_pause();
@@ -36,23 +38,37 @@ void gmt_lock(_Atomic uint32_t *lock)
 	}
 }
 
-void gmt_write_create(const struct gmt_call *call, const struct gmt_memory *memory, const struct gmt_served *served, cl_int status)
+__thread int gmt_holding __attribute__((tls_model("initial-exec")));
+__thread int gmt_barred __attribute__((tls_model("initial-exec")));
+
+/* A bounded wait in callbacks: a driver might call them with a lock of its own, which another thread's call needs. */
+static bool lock_soon(_Atomic uint32_t *lock)
 {
-	struct gmtevent event = {
-		.time = call->last,
-		.duration = gmt_clamp32(call->last - call->start),
-		.cost = gmt_clamp32(call->driver),
-		.kind = GMT_KIND_CREATE,
-		.op = memory->kind,
-		.outcome = (uint8_t)served->outcome,
-		.reason = served->reason,
-		.scope = memory->scope,
-		.status = status,
-		.tag = memory->tag,
-		.object = memory->object.number,
-		.size = memory->size,
-		.granted = memory->granted,
-		.link = memory->parent ? memory->parent->object.number : memory->block,
-	};
-	gmt_ring_write(&event);
+	for (unsigned spins = 0; spins < 4096; spins++) {
+		if (!atomic_exchange_explicit(lock, 1, memory_order_acquire))
+			return true;
+		if (spins % 64 == 63)
+			sched_yield();
+		else
+			gmt_pause();
+	}
+	return false;
+}
+
+bool gmt_lock_driver(_Atomic uint32_t *lock)
+{
+	if (gmt_unlikely(gmt_barred)) {
+		if (gmt_holding || !lock_soon(lock))
+			return false;
+	} else {
+		gmt_lock(lock);
+	}
+	gmt_holding++;
+	return true;
+}
+
+void gmt_unlock_driver(_Atomic uint32_t *lock)
+{
+	gmt_holding--;
+	gmt_unlock(lock);
 }

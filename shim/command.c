@@ -2,13 +2,63 @@
 #define _GNU_SOURCE
 #include "command.h"
 
+bool gmt_command_begin(struct gmt_command *c, cl_command_queue queue, enum gmtcommand op, const char *function)
+{
+	if (!gmt_enter_untimed())
+		return false;
+	c->function = function;
+	c->before = c->fence = c->time = c->kernel = 0;
+	c->refused = CL_SUCCESS;
+	c->op = (uint8_t)op;
+	c->stranger = c->uncounted = false;
+	c->count = 0;
+	c->queue = gmt_queue_find(queue);
+	if (c->queue) {
+		c->fence = atomic_load_explicit(&c->queue->fence, memory_order_acquire);
+		c->before = atomic_load_explicit(&c->queue->enqueued, memory_order_acquire);
+	}
+	if (gmt_session.config.uses) {
+		gmt_ring_prepare();
+		c->time = gmt_now();
+	}
+	return true;
+}
+
+void gmt_command_access(struct gmt_command *c, struct gmt_memory *memory, uint8_t flags, uint64_t bytes, enum gmt_effect effect)
+{
+	if (c->count == GMT_ACCESSES)
+		c->uncounted = true;
+	else
+		c->access[c->count++] = (struct gmt_access){memory, bytes, flags, (uint8_t)effect};
+}
+
+static enum gmt_effect effect_of(const struct gmt_command *c, uint8_t flags)
+{
+	if (flags & GMT_FLAG_WRITES || c->op == GMT_COMMAND_NATIVE)
+		return GMT_EFFECT_WRITES;
+	return flags & GMT_FLAG_READS ? GMT_EFFECT_READS : GMT_EFFECT_NONE;
+}
+
+struct gmt_memory *gmt_command_uses(struct gmt_command *c, cl_mem handle, uint8_t flags, uint64_t bytes)
+{
+	struct gmt_memory *memory = gmt_memory_find(handle);
+	if (gmt_unlikely(!memory)) {
+		c->stranger |= handle && !gmt_finding_ghost(GMT_DIAG_USE_AFTER_RELEASE, c->function, handle);
+		return NULL;
+	}
+	if (gmt_unlikely(gmt_memory_released(memory, c->function)))
+		c->refused = CL_INVALID_MEM_OBJECT;
+	gmt_command_access(c, memory, flags, bytes, effect_of(c, flags));
+	return memory;
+}
+
 static void blocked(const struct gmt_command *c)
 {
 	if (c->queue->inorder) {
 		gmt_queue_done(c->queue, c->before);
 		gmt_queue_poll(c->queue);
 	}
-	gmt_pool_settle(64);
+	gmt_pool_settle(64, false);
 	if (!gmt_session.config.uses)
 		return;
 	struct gmtevent event = {
@@ -22,41 +72,162 @@ static void blocked(const struct gmt_command *c)
 	gmt_ring_write(&event);
 }
 
-void gmt_command_end(struct gmt_command *c, cl_int err, bool blocking)
+static uint64_t before(const struct gmt_command *c)
 {
-	if (!c->queue || err != CL_SUCCESS) {
-		c->queue = NULL;
-		return;
-	}
-	if (blocking)
-		blocked(c);
-	else
-		c->position = atomic_fetch_add_explicit(&c->queue->enqueued, 1, memory_order_acq_rel) + 1;
+	return c->queue->inorder ? c->before : c->fence;
 }
 
-void gmt_command_use(const struct gmt_command *c, cl_mem handle, uint8_t flags, uint64_t bytes)
+static void add_covers(struct gmt_covers *covers, const struct gmt_command *c, struct gmt_order order)
 {
-	struct gmt_memory *memory = c->queue ? gmt_memory_find(handle) : NULL;
-	if (!memory)
+	covers->count = 1;
+	covers->cover[0] = (struct gmt_cover){c->queue, c->queue->object.number, before(c), 0};
+	for (cl_uint i = 0; order.list && i < order.waits && covers->count < GMT_COVERS; i++) {
+		const struct gmt_event *event = gmt_event_find(order.list[i]);
+		if (event && event->of.what.queue)
+			covers->cover[covers->count++] = event->of.what;
+	}
+}
+
+static struct gmt_memory *root_of(struct gmt_memory *memory)
+{
+	while (memory->parent)
+		memory = memory->parent;
+	return memory;
+}
+
+/* The pool must know what uses its blocks until when; hook_references.c what other memory keeps alive. */
+static void follow(const struct gmt_command *c, uint64_t position, const struct gmt_covers *covers)
+{
+	for (uint32_t i = 0; i < c->count; i++) {
+		struct gmt_memory *root = root_of(c->access[i].memory);
+		if (root->kind >= GMT_MEMORY_SVM)
+			continue;
+		gmt_use_add(root, c->queue, position, covers);
+	}
+	if (c->uncounted && c->queue->context)
+		gmt_use_hidden(c->queue->context, c->queue, position);
+}
+
+/* The command went to a queue that we did not see made: nobody can tell when its memory is free again. */
+static void lost(const struct gmt_command *c)
+{
+	for (uint32_t i = 0; i < c->count; i++)
+		atomic_store(&root_of(c->access[i].memory)->unfit, 1);
+	if (c->uncounted)
+		gmt_pooling_off(GMT_DIAG_TRANSPARENT, "a command that cannot be followed, on a queue that was not seen made");
+}
+
+/* Its first owner filled it, and this one may be about to see that. Told once. */
+static void touch_blank(const struct gmt_command *c, const struct gmt_access *a, struct gmt_memory *root)
+{
+	if (a->effect == GMT_EFFECT_NONE || !atomic_exchange(&root->blank, 0) || a->effect == GMT_EFFECT_WRITES)
 		return;
-	struct gmt_memory *root = memory;
-	while (root->parent)
-		root = root->parent;
-	if (c->position && root->block)
-		gmt_use_add(root, c->queue, c->position);
-	if (!gmt_session.config.uses)
-		return;
+	gmt_finding_kernel(c->kernel ? GMT_DIAG_STALE_ARGUMENT : GMT_DIAG_STALE_READ, c->function, root, c->kernel);
+}
+
+static void write_use(const struct gmt_command *c, const struct gmt_access *a)
+{
 	struct gmtevent event = {
 		.time = c->time,
 		.kind = GMT_KIND_USE,
 		.op = c->op,
-		.flags = flags,
-		.scope = memory->scope,
-		.tag = memory->tag,
-		.object = memory->object.number,
-		.size = bytes,
+		.flags = a->flags,
+		.scope = a->memory->scope,
+		.tag = a->memory->tag,
+		.object = a->memory->object.number,
+		.size = a->bytes,
 		.granted = c->kernel,
 		.link = c->queue->object.number,
 	};
 	gmt_ring_write(&event);
+}
+
+static void succeeded(const struct gmt_command *c)
+{
+	for (uint32_t i = 0; i < c->count; i++) {
+		const struct gmt_access *a = &c->access[i];
+		struct gmt_memory *root = root_of(a->memory);
+		if (gmt_unlikely(atomic_load_explicit(&root->fresh, memory_order_relaxed)))
+			atomic_store_explicit(&root->fresh, 0, memory_order_relaxed);
+		if (gmt_unlikely(atomic_load_explicit(&root->blank, memory_order_relaxed)))
+			touch_blank(c, a, root);
+		if (gmt_unlikely(c->queue && c->queue->context && root->context && c->queue->context != root->context))
+			gmt_finding_kernel(GMT_DIAG_WRONG_CONTEXT, c->function, root, c->kernel);
+		if (gmt_session.config.uses && c->queue)
+			write_use(c, a);
+	}
+}
+
+static void failed(const struct gmt_command *c, cl_int err)
+{
+	if (c->stranger && err == CL_INVALID_MEM_OBJECT)
+		gmt_finding_unknown(c->function, err);
+	for (uint32_t i = 0; err == CL_INVALID_CONTEXT && i < c->count; i++) {
+		const struct gmt_memory *memory = c->access[i].memory;
+		if (c->queue && c->queue->context && memory->context && c->queue->context != memory->context)
+			gmt_finding(GMT_DIAG_WRONG_CONTEXT, c->function, memory, err);
+	}
+}
+
+/* The program can learn from its event that the command has completed, and with it what it waited for. */
+static void note_event(cl_event handle, struct gmt_queue *queue, uint64_t all, uint64_t position, const struct gmt_covers *covers)
+{
+	struct gmt_event *event = gmt_event_add(handle);
+	if (!event)
+		return;
+	struct gmt_completion *of = &event->of;
+	for (uint32_t i = 1; i < covers->count && of->waits < GMT_WAITS; i++)
+		of->wait[of->waits++] = covers->cover[i];
+	of->context = queue->context;
+	of->what = (struct gmt_cover){queue, queue->object.number, all, position};
+}
+
+cl_int gmt_command_end(struct gmt_command *c, cl_int err, bool blocking, struct gmt_order order)
+{
+	if (gmt_unlikely(err != CL_SUCCESS)) {
+		failed(c, err);
+		gmt_leave();
+		return err;
+	}
+	if (gmt_unlikely(!c->queue)) {
+		lost(c);
+	} else if (blocking) {
+		blocked(c);
+	} else {
+		uint64_t position = atomic_fetch_add_explicit(&c->queue->enqueued, 1, memory_order_acq_rel) + 1;
+		if (gmt_pooling()) {
+			struct gmt_covers covers;
+			add_covers(&covers, c, order);
+			follow(c, position, &covers);
+			if (order.event)
+				note_event(*order.event, c->queue, before(c), position, &covers);
+		}
+	}
+	succeeded(c);
+	gmt_leave();
+	return err;
+}
+
+static void raise_fence(struct gmt_queue *queue, uint64_t position)
+{
+	uint64_t fence = atomic_load(&queue->fence);
+	while (fence < position && !atomic_compare_exchange_weak(&queue->fence, &fence, position))
+		;
+}
+
+cl_int gmt_command_end_fence(struct gmt_command *c, cl_int err, bool barrier, struct gmt_order order)
+{
+	if (err == CL_SUCCESS && c->queue) {
+		bool all = !order.waits || c->queue->inorder;
+		uint64_t position = atomic_fetch_add_explicit(&c->queue->enqueued, 1, memory_order_acq_rel) + 1;
+		if (barrier && all)
+			raise_fence(c->queue, c->before);
+		if (order.event && gmt_pooling()) {
+			struct gmt_covers covers;
+			add_covers(&covers, c, order);
+			note_event(*order.event, c->queue, all ? c->before : c->fence, position, &covers);
+		}
+	}
+	gmt_leave();
+	return err;
 }

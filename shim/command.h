@@ -4,44 +4,71 @@
 
 #include "memory.h"
 
-struct gmt_command {
-	struct gmt_queue *queue; /* NULL: unknown, or nobody needs to know */
-	uint64_t before;         /* commands that the queue had been given before this one */
-	uint64_t position;       /* this command's count; 0: failed, or complete already */
-	uint64_t time;
-	uint64_t kernel;
-	uint8_t op;              /* enum gmtcommand */
+/* What a command does to memory, as far as that matters to a recycled block that nothing has been written to. */
+enum gmt_effect { GMT_EFFECT_NONE, GMT_EFFECT_READS, GMT_EFFECT_WRITES };
+
+struct gmt_access {
+	struct gmt_memory *memory;
+	uint64_t bytes;
+	uint8_t flags;  /* GMT_FLAG_READS, GMT_FLAG_WRITES; neither: unknown */
+	uint8_t effect; /* enum gmt_effect */
 };
 
-/* Begins an enqueue; false: only forward. Every true is followed by gmt_command_end and gmt_leave. */
-static inline bool gmt_command_begin(struct gmt_command *c, cl_command_queue queue, enum gmtcommand op)
-{
-	if (!gmt_enter_untimed())
-		return false;
-	*c = (struct gmt_command){.op = (uint8_t)op};
-	if (gmt_pooling() || gmt_session.config.uses) {
-		c->queue = gmt_queue_find(queue);
-		if (c->queue)
-			c->before = atomic_load_explicit(&c->queue->enqueued, memory_order_acquire);
-		if (gmt_session.config.uses)
-			c->time = gmt_now();
-	}
-	return true;
-}
+#define GMT_ACCESSES 64
+struct gmt_command {
+	const char *function;
+	struct gmt_queue *queue; /* NULL: unknown, or nobody needs to know */
+	uint64_t before;         /* commands that the queue had been given before this one */
+	uint64_t fence;          /* of these, so many are behind a barrier */
+	uint64_t time;
+	uint64_t kernel;
+	cl_int refused;  /* what to return instead of calling the driver */
+	uint8_t op;      /* enum gmtcommand */
+	bool stranger;   /* memory was named that nobody knows */
+	bool uncounted;  /* it uses more memory than fits below, or memory that cannot be told */
+	uint32_t count;
+	struct gmt_access access[GMT_ACCESSES];
+};
+
+/* Begins an enqueue; false: only forward. Every true is followed by gmt_command_end. */
+bool gmt_command_begin(struct gmt_command *c, cl_command_queue queue, enum gmtcommand op, const char *function);
+
+/* The command names memory. Returns its entry, NULL when it is unknown. */
+struct gmt_memory *gmt_command_uses(struct gmt_command *c, cl_mem handle, uint8_t flags, uint64_t bytes);
+/* The same with what is known about the effect; memory is not NULL. */
+void gmt_command_access(struct gmt_command *c, struct gmt_memory *memory, uint8_t flags, uint64_t bytes, enum gmt_effect effect);
 
 /*
- * The real call has returned. A blocking command is complete, and on an in-order queue so is all before it. A blocking
- * write is none in this sense: before OpenCL 2.0 it may return as soon as the host's data is copied.
+ * The offset to give to the driver for a range of bytes at offset. One that lies in a block, but beyond what the program
+ * asked for, is moved beyond the block, so that the driver refuses it with an error of its own choice.
  */
-void gmt_command_end(struct gmt_command *c, cl_int err, bool blocking);
+static inline size_t gmt_command_range(const struct gmt_memory *memory, size_t offset, size_t bytes)
+{
+	return gmt_likely(!gmt_beyond(memory, offset, bytes)) ? offset : (size_t)memory->granted + 1;
+}
 
-/* Notes that the command uses memory, after gmt_command_end. flags: GMT_FLAG_READS, GMT_FLAG_WRITES. */
-void gmt_command_use(const struct gmt_command *c, cl_mem handle, uint8_t flags, uint64_t bytes);
+/* What the program ordered the command behind, and the event that it gets. */
+struct gmt_order {
+	cl_uint waits;
+	const cl_event *list;
+	const cl_event *event;
+};
+
+/*
+ * The real call has returned err. A blocking command is complete, and on an in-order queue so is all before it. A
+ * blocking write is none in this sense: before OpenCL 2.0 it may return as soon as the host's data is copied.
+ * Returns err.
+ */
+cl_int gmt_command_end(struct gmt_command *c, cl_int err, bool blocking, struct gmt_order order);
+/* The same for a marker or barrier, which runs after everything before it when it waits for nothing else. */
+cl_int gmt_command_end_fence(struct gmt_command *c, cl_int err, bool barrier, struct gmt_order order);
 
 /* Drivers allocate lazily, so an enqueue can fail for want of memory that the pool holds. */
-#define GMT_TRY(err, expression)                                                                                       \
+#define GMT_TRY(err, command, expression)                                                                              \
 	do                                                                                                             \
-		(err) = (expression);                                                                                  \
+		(err) = (command).refused ? (command).refused : (expression);                                          \
 	while (gmt_unlikely((err) != CL_SUCCESS) && gmt_pool_drain((err), 0))
+
+#define GMT_ORDER ((struct gmt_order){waits, list, event})
 
 #endif

@@ -1,6 +1,7 @@
 /* hook_context.c: contexts and queues. They decide how long a pooled block may live and what orders its uses. */
 #define _GNU_SOURCE
-#include "shim.h"
+#include "callback.h"
+#include "pool.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,9 @@ static void write_device(uint64_t number, cl_device_id device, uint64_t largest)
 	if (gmt_next.clGetDeviceInfo(device, CL_DRIVER_VERSION, sizeof text - name, text + name, &driver) != CL_SUCCESS)
 		driver = 0;
 	gmt_next.clGetDeviceInfo(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof global, &global, NULL);
-	struct gmtevent event = {.time = gmt_now(), .kind = GMT_KIND_DEVICE, .object = number, .granted = global, .link = largest};
+	struct gmtevent event = {
+		.time = gmt_now(), .kind = GMT_KIND_DEVICE, .object = number, .granted = gmt_budget_cap(global), .link = largest,
+	};
 	gmt_ring_write_payload(&event, text, name + driver);
 }
 
@@ -34,6 +37,30 @@ static void write_context(const struct gmt_context *context, enum gmtlife life, 
 	gmt_ring_write(&event);
 }
 
+/* Before OpenCL 1.2 there are no markers to order by. */
+static bool has_markers(cl_device_id device)
+{
+	char version[256] = "";
+	if (gmt_next.clGetDeviceInfo(device, CL_DEVICE_VERSION, sizeof version, version, NULL) != CL_SUCCESS)
+		return true;
+	return strncmp(version, "OpenCL 1.0", 10) != 0 && strncmp(version, "OpenCL 1.1", 10) != 0;
+}
+
+static void learn_device(struct gmt_context *context, cl_device_id device)
+{
+	cl_ulong largest = 0, constant = 0;
+	gmt_next.clGetDeviceInfo(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof largest, &largest, NULL);
+	gmt_next.clGetDeviceInfo(device, CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE, sizeof constant, &constant, NULL);
+	if (largest > context->largest)
+		context->largest = largest;
+	if (!context->constant || (constant && constant < context->constant))
+		context->constant = constant;
+	if (!has_markers(device)) {
+		context->old = true;
+		atomic_store(&context->unordered, 1);
+	}
+}
+
 static void context_created(cl_context handle)
 {
 	struct gmt_context *context = gmt_context_add(handle);
@@ -43,14 +70,13 @@ static void context_created(cl_context handle)
 	size_t bytes = 0;
 	if (gmt_next.clGetContextInfo(handle, CL_CONTEXT_DEVICES, sizeof devices, devices, &bytes) != CL_SUCCESS)
 		bytes = 0;
-	for (size_t i = 0; i < bytes / sizeof devices[0]; i++) {
-		cl_ulong largest = 0;
-		gmt_next.clGetDeviceInfo(devices[i], CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof largest, &largest, NULL);
-		if (largest > context->largest)
-			context->largest = largest;
-	}
-	if (bytes >= sizeof devices[0])
+	for (size_t i = 0; i < bytes / sizeof devices[0]; i++)
+		learn_device(context, devices[i]);
+	context->largest = gmt_budget_cap(context->largest);
+	if (bytes >= sizeof devices[0]) {
+		context->device = devices[0];
 		write_device(context->object.number, devices[0], context->largest);
+	}
 	write_context(context, GMT_LIFE_CREATE, context->object.number);
 }
 
@@ -94,21 +120,12 @@ GMT_HOOK cl_int clRetainContext(cl_context handle)
 	return err;
 }
 
-/* Counts one reference down; true for the last. Never below zero: over-release is the driver's to report. */
-static bool last_reference(_Atomic uint32_t *references)
-{
-	uint32_t count = atomic_load(references);
-	while (count > 0 && !atomic_compare_exchange_weak(references, &count, count - 1))
-		;
-	return count == 1;
-}
-
 GMT_HOOK cl_int clReleaseContext(cl_context handle)
 {
 	if (!gmt_enter_untimed())
 		return gmt_next.clReleaseContext(handle);
 	struct gmt_context *context = gmt_context_find(handle);
-	if (context && last_reference(&context->references)) {
+	if (context && gmt_last_reference(&context->references)) {
 		/* Each cached block would keep the context alive in the driver. */
 		gmt_pool_drop_context(context);
 		write_context(context, GMT_LIFE_END, 0);
@@ -117,6 +134,38 @@ GMT_HOOK cl_int clReleaseContext(cl_context handle)
 		write_context(context, GMT_LIFE_RELEASE, 0);
 	}
 	cl_int err = gmt_next.clReleaseContext(handle);
+	gmt_leave();
+	return err;
+}
+
+struct context_callback {
+	void(CL_CALLBACK *notify)(cl_context, void *);
+	void *data;
+};
+
+static void CL_CALLBACK context_ended(cl_context handle, void *data)
+{
+	struct context_callback callback = *(struct context_callback *)data;
+	free(data);
+	struct gmt_callback before = gmt_callback_begin();
+	callback.notify(handle, callback.data);
+	gmt_callback_end(before);
+}
+
+GMT_HOOK cl_int clSetContextDestructorCallback(cl_context handle, void(CL_CALLBACK *notify)(cl_context, void *), void *data)
+{
+	if (!gmt_enter_untimed())
+		return gmt_next.clSetContextDestructorCallback(handle, notify, data);
+	struct context_callback *ours = notify ? malloc(sizeof *ours) : NULL;
+	cl_int err;
+	if (ours) {
+		*ours = (struct context_callback){notify, data};
+		err = gmt_next.clSetContextDestructorCallback(handle, context_ended, ours);
+		if (err != CL_SUCCESS)
+			free(ours);
+	} else {
+		err = gmt_next.clSetContextDestructorCallback(handle, notify, data);
+	}
 	gmt_leave();
 	return err;
 }
@@ -148,10 +197,18 @@ static void queue_created(cl_command_queue handle, cl_context contexthandle, cl_
 	queue->inorder = !(properties & (CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_ON_DEVICE));
 	if (context) {
 		atomic_fetch_add(&context->queues, 1);
-		if (atomic_load(&context->ordered) && !(properties & CL_QUEUE_ON_DEVICE))
+		if (gmt_pooling() && !(properties & CL_QUEUE_ON_DEVICE))
 			gmt_queue_order_behind(queue);
 	}
 	write_queue(queue, GMT_LIFE_CREATE);
+}
+
+static cl_command_queue_properties bits_of(const cl_queue_properties *p)
+{
+	for (; p && *p; p += 2)
+		if (*p == CL_QUEUE_PROPERTIES)
+			return (cl_command_queue_properties)p[1];
+	return 0;
 }
 
 GMT_HOOK cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id device, cl_command_queue_properties properties,
@@ -166,19 +223,27 @@ GMT_HOOK cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id 
 	return handle;
 }
 
+cl_command_queue clCreateCommandQueueWithPropertiesKHR(cl_context context, cl_device_id device,
+						       const cl_queue_properties_khr *properties, cl_int *errcode)
+{
+	__typeof__(&clCreateCommandQueueWithPropertiesKHR) next = atomic_load(&gmt_next.clCreateCommandQueueWithPropertiesKHR);
+	if (!gmt_enter_untimed())
+		return next(context, device, properties, errcode);
+	cl_command_queue handle = next(context, device, properties, errcode);
+	if (handle)
+		queue_created(handle, context, bits_of(properties));
+	gmt_leave();
+	return handle;
+}
+
 GMT_HOOK cl_command_queue clCreateCommandQueueWithProperties(cl_context context, cl_device_id device,
 							     const cl_queue_properties *properties, cl_int *errcode)
 {
 	if (!gmt_enter_untimed())
 		return gmt_next.clCreateCommandQueueWithProperties(context, device, properties, errcode);
 	cl_command_queue handle = gmt_next.clCreateCommandQueueWithProperties(context, device, properties, errcode);
-	if (handle) {
-		cl_command_queue_properties bits = 0;
-		for (const cl_queue_properties *p = properties; p && *p; p += 2)
-			if (*p == CL_QUEUE_PROPERTIES)
-				bits = (cl_command_queue_properties)p[1];
-		queue_created(handle, context, bits);
-	}
+	if (handle)
+		queue_created(handle, context, bits_of(properties));
 	gmt_leave();
 	return handle;
 }
@@ -202,16 +267,13 @@ GMT_HOOK cl_int clReleaseCommandQueue(cl_command_queue handle)
 	if (!gmt_enter_untimed())
 		return gmt_next.clReleaseCommandQueue(handle);
 	struct gmt_queue *queue = gmt_queue_find(handle);
-	bool last = queue && last_reference(&queue->references);
+	bool last = queue && gmt_last_reference(&queue->references);
 	if (queue)
 		write_queue(queue, last ? GMT_LIFE_END : GMT_LIFE_RELEASE);
-	if (last) {
-		gmt_queue_closing(queue);
-		gmt_queue_remove(queue); /* first: the driver may give the handle out again at once */
-	}
+	bool parked = last && gmt_queue_closing(queue); /* first: the driver may give the handle out again at once */
 	cl_int err = gmt_next.clReleaseCommandQueue(handle);
 	if (last)
-		gmt_queue_closed(queue);
+		gmt_queue_closed(queue, parked);
 	gmt_leave();
 	return err;
 }

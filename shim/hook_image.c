@@ -1,40 +1,152 @@
-/* hook_image.c: images, pipes and their commands: tracked, never pooled. Their size is what the driver says. */
+/* hook_image.c: images and pipes: tracked, never pooled. Their size is what the driver says. */
 #define _GNU_SOURCE
-#include "command.h"
+#include "memory.h"
 
-static cl_mem created(struct gmt_call *call, const void *caller, enum gmtmemory kind, cl_context context, cl_mem base,
-		      cl_mem handle, cl_int error)
+/* Takes it into the budget now that its size is known; false, and it is gone, when it does not fit. */
+static bool fits(cl_mem handle, size_t size, cl_int *error)
+{
+	if (gmt_budget_take(size))
+		return true;
+	gmt_next.clReleaseMemObject(handle);
+	*error = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+	return false;
+}
+
+static size_t size_of(cl_mem handle)
 {
 	size_t size = 0;
-	if (handle && gmt_next.clGetMemObjectInfo(handle, CL_MEM_SIZE, sizeof size, &size, NULL) != CL_SUCCESS)
-		size = 0;
+	return gmt_next.clGetMemObjectInfo(handle, CL_MEM_SIZE, sizeof size, &size, NULL) == CL_SUCCESS ? size : 0;
+}
+
+/* What is to be created, besides what only the driver needs to know. */
+struct creation {
+	const void *caller;
+	enum gmtmemory kind;
+	cl_context context;
+	cl_mem_flags flags;
+	cl_mem base; /* memory that it shares, or NULL */
+	size_t size;
+};
+
+static void report(struct gmt_call *call, const struct creation *n, cl_mem handle, cl_int error)
+{
 	struct gmt_created c = {
 		.handle = handle,
-		.kind = kind,
-		.context = gmt_context_find(context),
-		.size = size,
-		.tag = gmt_tag(call, caller, size),
-		.parent = gmt_memory_find(base),
+		.kind = n->kind,
+		.context = gmt_context_find(n->context),
+		.size = n->size,
+		.flags = n->flags,
+		.tag = gmt_tag(call, n->caller, n->size),
+		.parent = gmt_memory_find(n->base),
 		.served = {.outcome = handle ? GMT_OUTCOME_DRIVER : GMT_OUTCOME_FAILED},
 	};
 	if (!c.parent)
-		c.served.granted = size; /* an image of a buffer owns no memory */
+		c.served.granted = n->size; /* an image of a buffer owns no memory */
 	gmt_memory_report(call, &c, error);
-	return handle;
 }
 
-#define CREATE_IMAGE(kind, context, base, failed, expression)                                                          \
-	cl_int error = CL_SUCCESS;                                                                                     \
+#define CREATE(wanted, refused, expression)                                                                            \
+	struct creation n = wanted;                                                                                    \
+	cl_int error = CL_INVALID_MEM_OBJECT;                                                                          \
 	cl_mem handle;                                                                                                 \
 	do {                                                                                                           \
-		handle = (expression);                                                                                 \
+		handle = (refused) ? NULL : (expression);                                                              \
 		gmt_driver_returned(&call);                                                                            \
-	} while (!handle && gmt_pool_drain(error, 0));                                                                 \
-	created(&call, __builtin_return_address(0), kind, context, base, handle, error);                               \
-	if (failed)                                                                                                    \
-		*(failed) = error;                                                                                     \
+		n.size = handle ? size_of(handle) : 0;                                                                 \
+		if (handle && !gmt_memory_find(n.base) && !fits(handle, n.size, &error))                               \
+			handle = NULL;                                                                                 \
+	} while (!handle && gmt_pool_drain(error, n.size));                                                            \
+	report(&call, &n, handle, error);                                                                              \
+	if (errcode)                                                                                                   \
+		*errcode = error;                                                                                      \
 	gmt_leave();                                                                                                   \
 	return handle
+
+#define WANTED(kind, base) ((struct creation){__builtin_return_address(0), kind, context, flags, base, 0})
+
+static size_t channels(cl_channel_order order)
+{
+	switch (order) {
+	case CL_R:
+	case CL_A:
+	case CL_Rx:
+	case CL_INTENSITY:
+	case CL_LUMINANCE:
+	case CL_DEPTH:
+		return 1;
+	case CL_RG:
+	case CL_RA:
+	case CL_RGx:
+		return 2;
+	case CL_RGB:
+	case CL_RGBx:
+	case CL_sRGB:
+		return 3;
+	default:
+		return 4;
+	}
+}
+
+/* Bytes of one element; 0 when the format is not known. (API specification, image format descriptor.) */
+static size_t element_size(const cl_image_format *format)
+{
+	switch (format->image_channel_data_type) {
+	case CL_SNORM_INT8:
+	case CL_UNORM_INT8:
+	case CL_SIGNED_INT8:
+	case CL_UNSIGNED_INT8:
+		return channels(format->image_channel_order);
+	case CL_SNORM_INT16:
+	case CL_UNORM_INT16:
+	case CL_SIGNED_INT16:
+	case CL_UNSIGNED_INT16:
+	case CL_HALF_FLOAT:
+		return 2 * channels(format->image_channel_order);
+	case CL_SIGNED_INT32:
+	case CL_UNSIGNED_INT32:
+	case CL_FLOAT:
+		return 4 * channels(format->image_channel_order);
+	case CL_UNORM_SHORT_565:
+	case CL_UNORM_SHORT_555:
+		return 2;
+	case CL_UNORM_INT_101010:
+	case CL_UNORM_INT_101010_2:
+		return 4;
+	default:
+		return 0;
+	}
+}
+
+/*
+ * An image that shares a buffer must fit into what the program asked for, not into our block. One that does not is
+ * made so large that the driver refuses it, with an error of its own choice. Returns what the driver gets to see.
+ */
+static const cl_image_desc *within(const cl_image_format *format, const cl_image_desc *desc, cl_image_desc *moved)
+{
+	const struct gmt_memory *buffer = desc ? gmt_memory_find(desc->mem_object) : NULL;
+	size_t element = format ? element_size(format) : 0;
+	if (!buffer || buffer->kind != GMT_MEMORY_BUFFER || buffer->granted <= buffer->size || !element || !desc->image_width)
+		return desc;
+	bool rows = desc->image_type == CL_MEM_OBJECT_IMAGE2D;
+	size_t row = rows && desc->image_row_pitch ? desc->image_row_pitch : desc->image_width * element;
+	if ((rows ? row * desc->image_height : row) <= buffer->size)
+		return desc;
+	*moved = *desc;
+	if (rows)
+		moved->image_height += (size_t)buffer->granted / row + 1;
+	else
+		moved->image_width += (size_t)buffer->granted / element + 1;
+	return moved;
+}
+
+/* True, and a finding, when an image is to share memory that the program has released. */
+static bool released(const cl_image_desc *desc, const char *function)
+{
+	const struct gmt_memory *base = desc ? gmt_memory_find(desc->mem_object) : NULL;
+	if (!base && desc && desc->mem_object)
+		gmt_finding_ghost(GMT_DIAG_USE_AFTER_RELEASE, function, desc->mem_object);
+	return base && gmt_memory_released(base, function);
+}
 
 GMT_HOOK cl_mem clCreateImage(cl_context context, cl_mem_flags flags, const cl_image_format *format, const cl_image_desc *desc,
 			      void *host, cl_int *errcode)
@@ -42,8 +154,11 @@ GMT_HOOK cl_mem clCreateImage(cl_context context, cl_mem_flags flags, const cl_i
 	struct gmt_call call;
 	if (!gmt_enter(&call))
 		return gmt_next.clCreateImage(context, flags, format, desc, host, errcode);
-	CREATE_IMAGE(GMT_MEMORY_IMAGE, context, desc ? desc->mem_object : NULL, errcode,
-		     gmt_next.clCreateImage(context, flags, format, desc, host, &error));
+	bool refused = released(desc, __func__);
+	cl_image_desc moved;
+	desc = within(format, desc, &moved);
+	CREATE(WANTED(GMT_MEMORY_IMAGE, desc ? desc->mem_object : NULL), refused,
+	       gmt_next.clCreateImage(context, flags, format, desc, host, &error));
 }
 
 GMT_HOOK cl_mem clCreateImageWithProperties(cl_context context, const cl_mem_properties *properties, cl_mem_flags flags,
@@ -52,8 +167,11 @@ GMT_HOOK cl_mem clCreateImageWithProperties(cl_context context, const cl_mem_pro
 	struct gmt_call call;
 	if (!gmt_enter(&call))
 		return gmt_next.clCreateImageWithProperties(context, properties, flags, format, desc, host, errcode);
-	CREATE_IMAGE(GMT_MEMORY_IMAGE, context, desc ? desc->mem_object : NULL, errcode,
-		     gmt_next.clCreateImageWithProperties(context, properties, flags, format, desc, host, &error));
+	bool refused = released(desc, __func__);
+	cl_image_desc moved;
+	desc = within(format, desc, &moved);
+	CREATE(WANTED(GMT_MEMORY_IMAGE, desc ? desc->mem_object : NULL), refused,
+	       gmt_next.clCreateImageWithProperties(context, properties, flags, format, desc, host, &error));
 }
 
 GMT_HOOK cl_mem clCreateImage2D(cl_context context, cl_mem_flags flags, const cl_image_format *format, size_t width,
@@ -62,8 +180,8 @@ GMT_HOOK cl_mem clCreateImage2D(cl_context context, cl_mem_flags flags, const cl
 	struct gmt_call call;
 	if (!gmt_enter(&call))
 		return gmt_next.clCreateImage2D(context, flags, format, width, height, pitch, host, errcode);
-	CREATE_IMAGE(GMT_MEMORY_IMAGE, context, NULL, errcode,
-		     gmt_next.clCreateImage2D(context, flags, format, width, height, pitch, host, &error));
+	CREATE(WANTED(GMT_MEMORY_IMAGE, NULL), false,
+	       gmt_next.clCreateImage2D(context, flags, format, width, height, pitch, host, &error));
 }
 
 GMT_HOOK cl_mem clCreateImage3D(cl_context context, cl_mem_flags flags, const cl_image_format *format, size_t width,
@@ -72,8 +190,8 @@ GMT_HOOK cl_mem clCreateImage3D(cl_context context, cl_mem_flags flags, const cl
 	struct gmt_call call;
 	if (!gmt_enter(&call))
 		return gmt_next.clCreateImage3D(context, flags, format, width, height, depth, row, slice, host, errcode);
-	CREATE_IMAGE(GMT_MEMORY_IMAGE, context, NULL, errcode,
-		     gmt_next.clCreateImage3D(context, flags, format, width, height, depth, row, slice, host, &error));
+	CREATE(WANTED(GMT_MEMORY_IMAGE, NULL), false,
+	       gmt_next.clCreateImage3D(context, flags, format, width, height, depth, row, slice, host, &error));
 }
 
 GMT_HOOK cl_mem clCreatePipe(cl_context context, cl_mem_flags flags, cl_uint packet, cl_uint packets,
@@ -82,65 +200,6 @@ GMT_HOOK cl_mem clCreatePipe(cl_context context, cl_mem_flags flags, cl_uint pac
 	struct gmt_call call;
 	if (!gmt_enter(&call))
 		return gmt_next.clCreatePipe(context, flags, packet, packets, properties, errcode);
-	CREATE_IMAGE(GMT_MEMORY_PIPE, context, NULL, errcode,
-		     gmt_next.clCreatePipe(context, flags, packet, packets, properties, &error));
-}
-
-GMT_HOOK cl_int clEnqueueReadImage(cl_command_queue queue, cl_mem image, cl_bool blocking, const size_t *origin,
-				   const size_t *region, size_t row, size_t slice, void *pointer, cl_uint waits,
-				   const cl_event *list, cl_event *event)
-{
-	struct gmt_command command;
-	if (!gmt_command_begin(&command, queue, GMT_COMMAND_READ))
-		return gmt_next.clEnqueueReadImage(queue, image, blocking, origin, region, row, slice, pointer, waits, list, event);
-	cl_int err;
-	GMT_TRY(err, gmt_next.clEnqueueReadImage(queue, image, blocking, origin, region, row, slice, pointer, waits, list, event));
-	gmt_command_end(&command, err, blocking);
-	gmt_command_use(&command, image, GMT_FLAG_READS, 0);
-	gmt_leave();
-	return err;
-}
-
-GMT_HOOK cl_int clEnqueueWriteImage(cl_command_queue queue, cl_mem image, cl_bool blocking, const size_t *origin,
-				    const size_t *region, size_t row, size_t slice, const void *pointer, cl_uint waits,
-				    const cl_event *list, cl_event *event)
-{
-	struct gmt_command command;
-	if (!gmt_command_begin(&command, queue, GMT_COMMAND_WRITE))
-		return gmt_next.clEnqueueWriteImage(queue, image, blocking, origin, region, row, slice, pointer, waits, list, event);
-	cl_int err;
-	GMT_TRY(err, gmt_next.clEnqueueWriteImage(queue, image, blocking, origin, region, row, slice, pointer, waits, list, event));
-	gmt_command_end(&command, err, false);
-	gmt_command_use(&command, image, GMT_FLAG_WRITES, 0);
-	gmt_leave();
-	return err;
-}
-
-GMT_HOOK cl_int clEnqueueCopyImage(cl_command_queue queue, cl_mem source, cl_mem destination, const size_t *from,
-				   const size_t *to, const size_t *region, cl_uint waits, const cl_event *list, cl_event *event)
-{
-	struct gmt_command command;
-	if (!gmt_command_begin(&command, queue, GMT_COMMAND_COPY))
-		return gmt_next.clEnqueueCopyImage(queue, source, destination, from, to, region, waits, list, event);
-	cl_int err;
-	GMT_TRY(err, gmt_next.clEnqueueCopyImage(queue, source, destination, from, to, region, waits, list, event));
-	gmt_command_end(&command, err, false);
-	gmt_command_use(&command, source, GMT_FLAG_READS, 0);
-	gmt_command_use(&command, destination, GMT_FLAG_WRITES, 0);
-	gmt_leave();
-	return err;
-}
-
-GMT_HOOK cl_int clEnqueueFillImage(cl_command_queue queue, cl_mem image, const void *colour, const size_t *origin,
-				   const size_t *region, cl_uint waits, const cl_event *list, cl_event *event)
-{
-	struct gmt_command command;
-	if (!gmt_command_begin(&command, queue, GMT_COMMAND_FILL))
-		return gmt_next.clEnqueueFillImage(queue, image, colour, origin, region, waits, list, event);
-	cl_int err;
-	GMT_TRY(err, gmt_next.clEnqueueFillImage(queue, image, colour, origin, region, waits, list, event));
-	gmt_command_end(&command, err, false);
-	gmt_command_use(&command, image, GMT_FLAG_WRITES, 0);
-	gmt_leave();
-	return err;
+	CREATE(WANTED(GMT_MEMORY_PIPE, NULL), false,
+	       gmt_next.clCreatePipe(context, flags, packet, packets, properties, &error));
 }

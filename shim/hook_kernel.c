@@ -77,11 +77,49 @@ GMT_HOOK cl_int clReleaseKernel(cl_kernel handle)
 	if (!gmt_enter_untimed())
 		return gmt_next.clReleaseKernel(handle);
 	struct gmt_kernel *kernel = gmt_kernel_find(handle);
-	if (kernel && atomic_fetch_sub(&kernel->references, 1) == 1)
+	if (kernel && gmt_last_reference(&kernel->references))
 		gmt_kernel_remove(kernel);
 	cl_int err = gmt_next.clReleaseKernel(handle);
 	gmt_leave();
 	return err;
+}
+
+/* What is known of an argument, asked once. Drivers may know nothing of programs built without argument information. */
+static uint8_t kind_of(struct gmt_kernel *kernel, cl_uint index)
+{
+	uint8_t kind = __atomic_load_n(&kernel->kind[index], __ATOMIC_RELAXED);
+	cl_kernel handle = (cl_kernel)atomic_load(&kernel->object.handle);
+	if (kind || !handle || !gmt_next.clGetKernelArgInfo)
+		return kind;
+	cl_kernel_arg_address_qualifier address = 0;
+	cl_kernel_arg_type_qualifier type = 0;
+	kind = GMT_ARGUMENT_ASKED;
+	if (gmt_next.clGetKernelArgInfo(handle, index, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof address, &address, NULL) == CL_SUCCESS) {
+		if (address == CL_KERNEL_ARG_ADDRESS_GLOBAL || address == CL_KERNEL_ARG_ADDRESS_CONSTANT)
+			kind |= GMT_ARGUMENT_MEMORY;
+		if (gmt_next.clGetKernelArgInfo(handle, index, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof type, &type, NULL) != CL_SUCCESS)
+			type = 0;
+		if (address == CL_KERNEL_ARG_ADDRESS_CONSTANT || type & CL_KERNEL_ARG_TYPE_CONST)
+			kind |= GMT_ARGUMENT_READS;
+	}
+	__atomic_store_n(&kernel->kind[index], kind, __ATOMIC_RELAXED);
+	return kind;
+}
+
+static uint64_t bits_of(size_t size, const void *value)
+{
+	uint64_t bits = 0;
+	if (value && size == sizeof bits)
+		memcpy(&bits, value, sizeof bits);
+	return bits;
+}
+
+/* Eight bytes that look like memory that the pool has: an error when the kernel is known to want memory there. */
+static bool released_argument(struct gmt_kernel *kernel, cl_uint index, uint64_t bits)
+{
+	const struct gmt_memory *memory = bits ? gmt_memory_find((const void *)(uintptr_t)bits) : NULL;
+	return gmt_unlikely(memory && atomic_load_explicit(&memory->references, memory_order_relaxed) == 0) &&
+	       kind_of(kernel, index) & GMT_ARGUMENT_MEMORY && gmt_memory_released(memory, "clSetKernelArg");
 }
 
 /* Arguments come without a type: eight bytes may be a memory object, and are looked up when the kernel is enqueued. */
@@ -89,27 +127,46 @@ GMT_HOOK cl_int clSetKernelArg(cl_kernel handle, cl_uint index, size_t size, con
 {
 	if (!gmt_enter_untimed())
 		return gmt_next.clSetKernelArg(handle, index, size, value);
-	cl_int err = gmt_next.clSetKernelArg(handle, index, size, value);
-	struct gmt_kernel *kernel = err == CL_SUCCESS ? gmt_kernel_find(handle) : NULL;
-	if (kernel && index < kernel->arguments) {
-		uint64_t bits = 0;
-		if (value && size == sizeof bits)
-			memcpy(&bits, value, sizeof bits);
+	struct gmt_kernel *kernel = gmt_kernel_find(handle);
+	bool known = kernel && index < kernel->arguments;
+	uint64_t bits = bits_of(size, value);
+	cl_int err = CL_INVALID_MEM_OBJECT;
+	if (!known || !released_argument(kernel, index, bits))
+		err = gmt_next.clSetKernelArg(handle, index, size, value);
+	if (known && err == CL_SUCCESS)
 		kernel->argument[index] = bits;
-	}
 	gmt_leave();
 	return err;
 }
 
+/* Not refused when an argument was released meanwhile: the eight bytes may be no memory, or the kernel not use it. */
+static void use_argument(struct gmt_command *command, struct gmt_kernel *kernel, cl_uint index)
+{
+	const void *handle = (const void *)(uintptr_t)kernel->argument[index];
+	struct gmt_memory *memory = gmt_memory_find(handle);
+	if (!memory)
+		return;
+	if (gmt_unlikely(atomic_load_explicit(&memory->references, memory_order_relaxed) == 0) &&
+	    kind_of(kernel, index) & GMT_ARGUMENT_MEMORY)
+		gmt_memory_released(memory, command->function);
+	enum gmt_effect effect = GMT_EFFECT_WRITES;
+	if (gmt_unlikely(atomic_load_explicit(&memory->blank, memory_order_relaxed)) &&
+	    (memory->flags & CL_MEM_READ_ONLY || kind_of(kernel, index) & GMT_ARGUMENT_READS))
+		effect = GMT_EFFECT_READS;
+	gmt_command_access(command, memory, 0, 0, effect);
+}
+
 static void use_arguments(struct gmt_command *command, cl_kernel handle)
 {
-	struct gmt_kernel *kernel = command->queue ? gmt_kernel_find(handle) : NULL;
-	if (!kernel)
+	struct gmt_kernel *kernel = gmt_kernel_find(handle);
+	if (!kernel) {
+		command->uncounted = handle != NULL; /* not seen made: it may use anything */
 		return;
+	}
 	command->kernel = kernel->object.number;
 	for (uint32_t i = 0; i < kernel->arguments; i++)
 		if (kernel->argument[i])
-			gmt_command_use(command, (cl_mem)(uintptr_t)kernel->argument[i], 0, 0);
+			use_argument(command, kernel, i);
 }
 
 GMT_HOOK cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset,
@@ -117,27 +174,24 @@ GMT_HOOK cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel,
 				       cl_event *event)
 {
 	struct gmt_command command;
-	if (!gmt_command_begin(&command, queue, GMT_COMMAND_KERNEL))
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_KERNEL, __func__))
 		return gmt_next.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, waits, list, event);
-	cl_int err;
-	GMT_TRY(err, gmt_next.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, waits, list, event));
-	gmt_command_end(&command, err, false);
 	use_arguments(&command, kernel);
-	gmt_leave();
-	return err;
+	cl_int err;
+	GMT_TRY(err, command,
+		gmt_next.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, waits, list, event));
+	return gmt_command_end(&command, err, false, GMT_ORDER);
 }
 
 GMT_HOOK cl_int clEnqueueTask(cl_command_queue queue, cl_kernel kernel, cl_uint waits, const cl_event *list, cl_event *event)
 {
 	struct gmt_command command;
-	if (!gmt_command_begin(&command, queue, GMT_COMMAND_KERNEL))
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_KERNEL, __func__))
 		return gmt_next.clEnqueueTask(queue, kernel, waits, list, event);
-	cl_int err;
-	GMT_TRY(err, gmt_next.clEnqueueTask(queue, kernel, waits, list, event));
-	gmt_command_end(&command, err, false);
 	use_arguments(&command, kernel);
-	gmt_leave();
-	return err;
+	cl_int err;
+	GMT_TRY(err, command, gmt_next.clEnqueueTask(queue, kernel, waits, list, event));
+	return gmt_command_end(&command, err, false, GMT_ORDER);
 }
 
 /* Host code in a queue may wait for anything, so order within the queue proves nothing any more. */
@@ -146,15 +200,15 @@ GMT_HOOK cl_int clEnqueueNativeKernel(cl_command_queue queue, void(CL_CALLBACK *
 				      const cl_event *list, cl_event *event)
 {
 	struct gmt_command command;
-	if (!gmt_command_begin(&command, queue, GMT_COMMAND_NATIVE))
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_NATIVE, __func__))
 		return gmt_next.clEnqueueNativeKernel(queue, function, arguments, bytes, count, memories, places, waits, list, event);
-	if (command.queue && command.queue->context)
-		atomic_store(&command.queue->context->unordered, 1);
-	cl_int err;
-	GMT_TRY(err, gmt_next.clEnqueueNativeKernel(queue, function, arguments, bytes, count, memories, places, waits, list, event));
-	gmt_command_end(&command, err, false);
+	struct gmt_context *context = command.queue ? command.queue->context : NULL;
+	if (context && !atomic_exchange(&context->unordered, 1))
+		gmt_queue_gate(context); /* for good */
 	for (cl_uint i = 0; memories && i < count; i++)
-		gmt_command_use(&command, memories[i], 0, 0);
-	gmt_leave();
-	return err;
+		gmt_command_uses(&command, memories[i], 0, 0);
+	cl_int err;
+	GMT_TRY(err, command,
+		gmt_next.clEnqueueNativeKernel(queue, function, arguments, bytes, count, memories, places, waits, list, event));
+	return gmt_command_end(&command, err, false, GMT_ORDER);
 }

@@ -14,31 +14,25 @@ static uint8_t map_flags(cl_map_flags flags)
 			 (flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION) ? GMT_FLAG_WRITES : 0u));
 }
 
-static void mapped(struct gmt_command *command, cl_mem handle, cl_bool blocking, cl_map_flags flags, uint64_t bytes, cl_int err)
-{
-	if (err == CL_SUCCESS)
-		count_map(handle, 1);
-	gmt_command_end(command, err, blocking);
-	gmt_command_use(command, handle, map_flags(flags), bytes);
-}
-
 GMT_HOOK void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, cl_map_flags flags, size_t offset,
 				  size_t size, cl_uint waits, const cl_event *list, cl_event *event, cl_int *errcode)
 {
 	struct gmt_command command;
-	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MAP))
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MAP, __func__))
 		return gmt_next.clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, size, waits, list, event, errcode);
-	cl_int err = CL_INVALID_VALUE;
+	struct gmt_memory *memory = gmt_command_uses(&command, buffer, map_flags(flags), size);
+	offset = gmt_command_range(memory, offset, size);
+	cl_int err = command.refused;
 	void *pointer = NULL;
-	if (!gmt_outside(gmt_memory_find(buffer), offset, size)) {
-		do
+	do
+		if (!command.refused)
 			pointer = gmt_next.clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, size, waits, list, event, &err);
-		while (err != CL_SUCCESS && gmt_pool_drain(err, 0));
-	}
-	mapped(&command, buffer, blocking, flags, size, err);
+	while (err != CL_SUCCESS && gmt_pool_drain(err, 0));
+	if (err == CL_SUCCESS)
+		count_map(buffer, 1);
+	gmt_command_end(&command, err, blocking, GMT_ORDER);
 	if (errcode)
 		*errcode = err;
-	gmt_leave();
 	return pointer;
 }
 
@@ -47,17 +41,21 @@ GMT_HOOK void *clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool b
 				 const cl_event *list, cl_event *event, cl_int *errcode)
 {
 	struct gmt_command command;
-	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MAP))
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MAP, __func__))
 		return gmt_next.clEnqueueMapImage(queue, image, blocking, flags, origin, region, row, slice, waits, list, event, errcode);
-	cl_int err = CL_SUCCESS;
-	void *pointer;
+	gmt_command_uses(&command, image, map_flags(flags), 0);
+	cl_int err = command.refused;
+	void *pointer = NULL;
 	do
-		pointer = gmt_next.clEnqueueMapImage(queue, image, blocking, flags, origin, region, row, slice, waits, list, event, &err);
+		if (!command.refused)
+			pointer = gmt_next.clEnqueueMapImage(queue, image, blocking, flags, origin, region, row, slice, waits, list,
+							     event, &err);
 	while (err != CL_SUCCESS && gmt_pool_drain(err, 0));
-	mapped(&command, image, blocking, flags, 0, err);
+	if (err == CL_SUCCESS)
+		count_map(image, 1);
+	gmt_command_end(&command, err, blocking, GMT_ORDER);
 	if (errcode)
 		*errcode = err;
-	gmt_leave();
 	return pointer;
 }
 
@@ -65,29 +63,43 @@ GMT_HOOK cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem handle, v
 					const cl_event *list, cl_event *event)
 {
 	struct gmt_command command;
-	if (!gmt_command_begin(&command, queue, GMT_COMMAND_UNMAP))
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_UNMAP, __func__))
 		return gmt_next.clEnqueueUnmapMemObject(queue, handle, pointer, waits, list, event);
+	gmt_command_uses(&command, handle, 0, 0);
 	cl_int err;
-	GMT_TRY(err, gmt_next.clEnqueueUnmapMemObject(queue, handle, pointer, waits, list, event));
+	GMT_TRY(err, command, gmt_next.clEnqueueUnmapMemObject(queue, handle, pointer, waits, list, event));
 	if (err == CL_SUCCESS)
 		count_map(handle, -1);
-	gmt_command_end(&command, err, false);
-	gmt_command_use(&command, handle, 0, 0);
-	gmt_leave();
-	return err;
+	return gmt_command_end(&command, err, false, GMT_ORDER);
+}
+
+static void migrate(struct gmt_command *command, cl_uint count, const cl_mem *memories)
+{
+	for (cl_uint i = 0; memories && i < count; i++)
+		gmt_command_uses(command, memories[i], 0, 0);
 }
 
 GMT_HOOK cl_int clEnqueueMigrateMemObjects(cl_command_queue queue, cl_uint count, const cl_mem *memories,
 					   cl_mem_migration_flags flags, cl_uint waits, const cl_event *list, cl_event *event)
 {
 	struct gmt_command command;
-	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MIGRATE))
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MIGRATE, __func__))
 		return gmt_next.clEnqueueMigrateMemObjects(queue, count, memories, flags, waits, list, event);
+	migrate(&command, count, memories);
 	cl_int err;
-	GMT_TRY(err, gmt_next.clEnqueueMigrateMemObjects(queue, count, memories, flags, waits, list, event));
-	gmt_command_end(&command, err, false);
-	for (cl_uint i = 0; memories && i < count; i++)
-		gmt_command_use(&command, memories[i], 0, 0);
-	gmt_leave();
-	return err;
+	GMT_TRY(err, command, gmt_next.clEnqueueMigrateMemObjects(queue, count, memories, flags, waits, list, event));
+	return gmt_command_end(&command, err, false, GMT_ORDER);
+}
+
+cl_int clEnqueueMigrateMemObjectEXT(cl_command_queue queue, cl_uint count, const cl_mem *memories, cl_mem_migration_flags_ext flags,
+				    cl_uint waits, const cl_event *list, cl_event *event)
+{
+	__typeof__(&clEnqueueMigrateMemObjectEXT) next = atomic_load(&gmt_next.clEnqueueMigrateMemObjectEXT);
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MIGRATE, __func__))
+		return next(queue, count, memories, flags, waits, list, event);
+	migrate(&command, count, memories);
+	cl_int err;
+	GMT_TRY(err, command, next(queue, count, memories, flags, waits, list, event));
+	return gmt_command_end(&command, err, false, GMT_ORDER);
 }

@@ -1,13 +1,13 @@
 /* hook_svm.c: shared virtual memory and unified shared memory: pointers instead of handles; tracked, never pooled. */
 #define _GNU_SOURCE
-#include "memory.h"
+#include "callback.h"
+#include "command.h"
 
 #include <stdlib.h>
 
-static void *allocated(struct gmt_call *call, const void *caller, enum gmtmemory kind, cl_context context, size_t size,
-		       void *pointer, cl_int error)
+void gmt_pointer_allocated(struct gmt_call *call, const void *caller, enum gmtmemory kind, cl_context context, size_t size,
+			   void *pointer, cl_int error)
 {
-	gmt_driver_returned(call);
 	struct gmt_created c = {
 		.handle = pointer,
 		.kind = kind,
@@ -17,11 +17,9 @@ static void *allocated(struct gmt_call *call, const void *caller, enum gmtmemory
 		.served = {.granted = size, .outcome = pointer ? GMT_OUTCOME_DRIVER : GMT_OUTCOME_FAILED},
 	};
 	gmt_memory_report(call, &c, error);
-	return pointer;
 }
 
-/* Takes a pointer out of the books before the driver can hand it out again. */
-static void freed(const struct gmt_call *call, void *pointer)
+void gmt_pointer_freed(const struct gmt_call *call, void *pointer)
 {
 	struct gmt_memory *memory = gmt_memory_find(pointer);
 	if (!memory || memory->kind < GMT_MEMORY_SVM)
@@ -35,8 +33,8 @@ static void freed(const struct gmt_call *call, void *pointer)
 		.object = memory->object.number,
 		.size = memory->size,
 	};
-	if (gmt_memory_remove(memory))
-		gmt_ring_write(&event);
+	gmt_pool_bury(memory);
+	gmt_ring_write(&event);
 }
 
 GMT_HOOK void *clSVMAlloc(cl_context context, cl_svm_mem_flags flags, size_t size, cl_uint alignment)
@@ -44,9 +42,13 @@ GMT_HOOK void *clSVMAlloc(cl_context context, cl_svm_mem_flags flags, size_t siz
 	struct gmt_call call;
 	if (!gmt_enter(&call))
 		return gmt_next.clSVMAlloc(context, flags, size, alignment);
-	void *pointer = gmt_next.clSVMAlloc(context, flags, size, alignment);
-	allocated(&call, __builtin_return_address(0), GMT_MEMORY_SVM, context, size, pointer,
-		  pointer ? CL_SUCCESS : CL_MEM_OBJECT_ALLOCATION_FAILURE);
+	const struct gmt_context *known = gmt_context_find(context);
+	/* It fails without saying why; what cannot succeed is not worth emptying the pool for. */
+	bool possible = known && size > 0 && (!known->largest || size <= known->largest);
+	cl_int error = possible ? CL_MEM_OBJECT_ALLOCATION_FAILURE : CL_INVALID_VALUE;
+	void *pointer;
+	GMT_DRIVER_CREATE(&call, pointer, error, size, gmt_next.clSVMAlloc(context, flags, size, alignment));
+	gmt_pointer_allocated(&call, __builtin_return_address(0), GMT_MEMORY_SVM, context, size, pointer, pointer ? CL_SUCCESS : error);
 	gmt_leave();
 	return pointer;
 }
@@ -58,86 +60,131 @@ GMT_HOOK void clSVMFree(cl_context context, void *pointer)
 		gmt_next.clSVMFree(context, pointer);
 		return;
 	}
-	freed(&call, pointer);
+	gmt_pointer_freed(&call, pointer);
 	gmt_next.clSVMFree(context, pointer);
 	gmt_leave();
 }
 
-GMT_HOOK cl_int clEnqueueSVMFree(cl_command_queue queue, cl_uint count, void *pointers[],
-				 void(CL_CALLBACK *notify)(cl_command_queue, cl_uint, void *[], void *), void *data, cl_uint waits,
-				 const cl_event *list, cl_event *event)
+typedef void(CL_CALLBACK *svm_free_notify)(cl_command_queue, cl_uint, void *[], void *);
+struct free_callback {
+	svm_free_notify notify;
+	void *data;
+};
+
+static void CL_CALLBACK free_reached(cl_command_queue queue, cl_uint count, void *pointers[], void *data)
+{
+	struct free_callback callback = *(struct free_callback *)data;
+	free(data);
+	struct gmt_callback before = gmt_callback_begin();
+	callback.notify(queue, count, pointers, callback.data);
+	gmt_callback_end(before);
+}
+
+/* With a callback the program frees them itself, there. */
+static cl_int free_with(cl_command_queue queue, cl_uint count, void *pointers[], svm_free_notify notify, void *data, cl_uint waits,
+			const cl_event *list, cl_event *event)
+{
+	struct free_callback *ours = malloc(sizeof *ours);
+	if (!ours)
+		return gmt_next.clEnqueueSVMFree(queue, count, pointers, notify, data, waits, list, event);
+	*ours = (struct free_callback){notify, data};
+	cl_int err = gmt_next.clEnqueueSVMFree(queue, count, pointers, free_reached, ours, waits, list, event);
+	if (err != CL_SUCCESS)
+		free(ours);
+	return err;
+}
+
+/* The array may be gone when the call returns. */
+static cl_int free_all(const struct gmt_call *call, cl_command_queue queue, cl_uint count, void *pointers[], cl_uint waits,
+		       const cl_event *list, cl_event *event)
+{
+	void **copy = pointers && count ? malloc(count * sizeof *copy) : NULL;
+	for (cl_uint i = 0; copy && i < count; i++)
+		copy[i] = pointers[i];
+	cl_int err = gmt_next.clEnqueueSVMFree(queue, count, pointers, NULL, NULL, waits, list, event);
+	for (cl_uint i = 0; copy && err == CL_SUCCESS && i < count; i++)
+		gmt_pointer_freed(call, copy[i]);
+	free(copy);
+	return err;
+}
+
+GMT_HOOK cl_int clEnqueueSVMFree(cl_command_queue queue, cl_uint count, void *pointers[], svm_free_notify notify, void *data,
+				 cl_uint waits, const cl_event *list, cl_event *event)
 {
 	struct gmt_call call;
 	if (!gmt_enter(&call))
 		return gmt_next.clEnqueueSVMFree(queue, count, pointers, notify, data, waits, list, event);
-	/* With a callback the program frees them itself, there. The array may be gone when the call returns. */
-	void **copy = !notify && pointers && count ? malloc(count * sizeof *copy) : NULL;
-	for (cl_uint i = 0; copy && i < count; i++)
-		copy[i] = pointers[i];
-	cl_int err = gmt_next.clEnqueueSVMFree(queue, count, pointers, notify, data, waits, list, event);
-	for (cl_uint i = 0; copy && err == CL_SUCCESS && i < count; i++)
-		freed(&call, copy[i]);
-	free(copy);
+	cl_int err = notify ? free_with(queue, count, pointers, notify, data, waits, list, event)
+			    : free_all(&call, queue, count, pointers, waits, list, event);
 	gmt_leave();
 	return err;
 }
 
-#define REAL(name) atomic_load_explicit(&gmt_next.name, memory_order_acquire)
-
-#define USM_ALLOCATE(kind, expression)                                                                                 \
-	cl_int error = CL_SUCCESS;                                                                                     \
-	void *pointer = (expression);                                                                                  \
-	allocated(&call, __builtin_return_address(0), kind, context, size, pointer, error);                            \
-	if (errcode)                                                                                                   \
-		*errcode = error;                                                                                      \
-	gmt_leave();                                                                                                   \
-	return pointer
-
-void *clHostMemAllocINTEL(cl_context context, const cl_mem_properties_intel *properties, size_t size, cl_uint alignment,
-			  cl_int *errcode)
+/* The allocation that starts at pointer; one that it points into the middle of is not told apart. */
+static void uses(struct gmt_command *command, const void *pointer, uint8_t flags, uint64_t bytes)
 {
-	struct gmt_call call;
-	if (!gmt_enter(&call))
-		return REAL(clHostMemAllocINTEL)(context, properties, size, alignment, errcode);
-	USM_ALLOCATE(GMT_MEMORY_USM_HOST, REAL(clHostMemAllocINTEL)(context, properties, size, alignment, &error));
+	struct gmt_memory *memory = gmt_memory_find(pointer);
+	if (memory && memory->kind >= GMT_MEMORY_SVM)
+		gmt_command_access(command, memory, flags, bytes, GMT_EFFECT_NONE);
 }
 
-void *clDeviceMemAllocINTEL(cl_context context, cl_device_id device, const cl_mem_properties_intel *properties, size_t size,
-			    cl_uint alignment, cl_int *errcode)
+GMT_HOOK cl_int clEnqueueSVMMemcpy(cl_command_queue queue, cl_bool blocking, void *to, const void *from, size_t size,
+				   cl_uint waits, const cl_event *list, cl_event *event)
 {
-	struct gmt_call call;
-	if (!gmt_enter(&call))
-		return REAL(clDeviceMemAllocINTEL)(context, device, properties, size, alignment, errcode);
-	USM_ALLOCATE(GMT_MEMORY_USM_DEVICE, REAL(clDeviceMemAllocINTEL)(context, device, properties, size, alignment, &error));
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_COPY, __func__))
+		return gmt_next.clEnqueueSVMMemcpy(queue, blocking, to, from, size, waits, list, event);
+	uses(&command, from, GMT_FLAG_READS, size);
+	uses(&command, to, GMT_FLAG_WRITES, size);
+	cl_int err;
+	GMT_TRY(err, command, gmt_next.clEnqueueSVMMemcpy(queue, blocking, to, from, size, waits, list, event));
+	return gmt_command_end(&command, err, blocking, GMT_ORDER);
 }
 
-void *clSharedMemAllocINTEL(cl_context context, cl_device_id device, const cl_mem_properties_intel *properties, size_t size,
-			    cl_uint alignment, cl_int *errcode)
+GMT_HOOK cl_int clEnqueueSVMMemFill(cl_command_queue queue, void *pointer, const void *pattern, size_t patternsize, size_t size,
+				    cl_uint waits, const cl_event *list, cl_event *event)
 {
-	struct gmt_call call;
-	if (!gmt_enter(&call))
-		return REAL(clSharedMemAllocINTEL)(context, device, properties, size, alignment, errcode);
-	USM_ALLOCATE(GMT_MEMORY_USM_SHARED, REAL(clSharedMemAllocINTEL)(context, device, properties, size, alignment, &error));
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_FILL, __func__))
+		return gmt_next.clEnqueueSVMMemFill(queue, pointer, pattern, patternsize, size, waits, list, event);
+	uses(&command, pointer, GMT_FLAG_WRITES, size);
+	cl_int err;
+	GMT_TRY(err, command, gmt_next.clEnqueueSVMMemFill(queue, pointer, pattern, patternsize, size, waits, list, event));
+	return gmt_command_end(&command, err, false, GMT_ORDER);
 }
 
-cl_int clMemFreeINTEL(cl_context context, void *pointer)
+GMT_HOOK cl_int clEnqueueSVMMap(cl_command_queue queue, cl_bool blocking, cl_map_flags flags, void *pointer, size_t size,
+				cl_uint waits, const cl_event *list, cl_event *event)
 {
-	struct gmt_call call;
-	if (!gmt_enter(&call))
-		return REAL(clMemFreeINTEL)(context, pointer);
-	freed(&call, pointer);
-	cl_int err = REAL(clMemFreeINTEL)(context, pointer);
-	gmt_leave();
-	return err;
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MAP, __func__))
+		return gmt_next.clEnqueueSVMMap(queue, blocking, flags, pointer, size, waits, list, event);
+	uses(&command, pointer, 0, size);
+	cl_int err;
+	GMT_TRY(err, command, gmt_next.clEnqueueSVMMap(queue, blocking, flags, pointer, size, waits, list, event));
+	return gmt_command_end(&command, err, blocking, GMT_ORDER);
 }
 
-cl_int clMemBlockingFreeINTEL(cl_context context, void *pointer)
+GMT_HOOK cl_int clEnqueueSVMUnmap(cl_command_queue queue, void *pointer, cl_uint waits, const cl_event *list, cl_event *event)
 {
-	struct gmt_call call;
-	if (!gmt_enter(&call))
-		return REAL(clMemBlockingFreeINTEL)(context, pointer);
-	freed(&call, pointer);
-	cl_int err = REAL(clMemBlockingFreeINTEL)(context, pointer);
-	gmt_leave();
-	return err;
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_UNMAP, __func__))
+		return gmt_next.clEnqueueSVMUnmap(queue, pointer, waits, list, event);
+	uses(&command, pointer, 0, 0);
+	cl_int err;
+	GMT_TRY(err, command, gmt_next.clEnqueueSVMUnmap(queue, pointer, waits, list, event));
+	return gmt_command_end(&command, err, false, GMT_ORDER);
+}
+
+GMT_HOOK cl_int clEnqueueSVMMigrateMem(cl_command_queue queue, cl_uint count, const void **pointers, const size_t *sizes,
+				       cl_mem_migration_flags flags, cl_uint waits, const cl_event *list, cl_event *event)
+{
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MIGRATE, __func__))
+		return gmt_next.clEnqueueSVMMigrateMem(queue, count, pointers, sizes, flags, waits, list, event);
+	for (cl_uint i = 0; pointers && i < count; i++)
+		uses(&command, pointers[i], 0, 0);
+	cl_int err;
+	GMT_TRY(err, command, gmt_next.clEnqueueSVMMigrateMem(queue, count, pointers, sizes, flags, waits, list, event));
+	return gmt_command_end(&command, err, false, GMT_ORDER);
 }

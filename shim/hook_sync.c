@@ -1,8 +1,8 @@
-/* hook_sync.c: where the program itself learns that commands are done, and user events, which undo any order. */
+/* hook_sync.c: where the program waits for a queue, hands it over, or orders what is in it. */
 #define _GNU_SOURCE
 #include "command.h"
 
-static void write_sync(const struct gmt_call *call, enum gmtsync op, const struct gmt_queue *queue)
+void gmt_write_sync(const struct gmt_call *call, enum gmtsync op, const struct gmt_queue *queue)
 {
 	if (!gmt_session.config.uses)
 		return;
@@ -25,13 +25,15 @@ GMT_HOOK cl_int clFinish(cl_command_queue handle)
 	struct gmt_queue *queue = gmt_queue_find(handle);
 	uint64_t enqueued = queue ? atomic_load(&queue->enqueued) : 0;
 	cl_int err;
-	GMT_TRY(err, gmt_next.clFinish(handle));
+	do
+		err = gmt_next.clFinish(handle);
+	while (gmt_unlikely(err != CL_SUCCESS) && gmt_pool_drain(err, 0));
 	if (queue && err == CL_SUCCESS) {
 		gmt_queue_done(queue, enqueued);
 		gmt_queue_poll(queue);
-		gmt_pool_settle(256);
+		gmt_pool_settle(256, false);
 	}
-	write_sync(&call, GMT_SYNC_FINISH, queue);
+	gmt_write_sync(&call, GMT_SYNC_FINISH, queue);
 	gmt_leave();
 	return err;
 }
@@ -42,31 +44,43 @@ GMT_HOOK cl_int clFlush(cl_command_queue handle)
 	if (!gmt_enter(&call))
 		return gmt_next.clFlush(handle);
 	cl_int err = gmt_next.clFlush(handle);
-	write_sync(&call, GMT_SYNC_FLUSH, gmt_queue_find(handle));
+	gmt_write_sync(&call, GMT_SYNC_FLUSH, gmt_queue_find(handle));
 	gmt_leave();
 	return err;
 }
 
-GMT_HOOK cl_int clWaitForEvents(cl_uint count, const cl_event *events)
+GMT_HOOK cl_int clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint waits, const cl_event *list, cl_event *event)
 {
-	struct gmt_call call;
-	if (!gmt_enter(&call))
-		return gmt_next.clWaitForEvents(count, events);
-	cl_int err = gmt_next.clWaitForEvents(count, events);
-	gmt_pool_settle(64);
-	write_sync(&call, GMT_SYNC_WAIT, NULL);
-	gmt_leave();
-	return err;
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_OTHER, __func__))
+		return gmt_next.clEnqueueMarkerWithWaitList(queue, waits, list, event);
+	cl_int err = gmt_next.clEnqueueMarkerWithWaitList(queue, waits, list, event);
+	return gmt_command_end_fence(&command, err, false, GMT_ORDER);
 }
 
-GMT_HOOK cl_event clCreateUserEvent(cl_context handle, cl_int *errcode)
+GMT_HOOK cl_int clEnqueueBarrierWithWaitList(cl_command_queue queue, cl_uint waits, const cl_event *list, cl_event *event)
 {
-	if (!gmt_enter_untimed())
-		return gmt_next.clCreateUserEvent(handle, errcode);
-	struct gmt_context *context = gmt_context_find(handle);
-	if (context)
-		atomic_store(&context->unordered, 1);
-	cl_event event = gmt_next.clCreateUserEvent(handle, errcode);
-	gmt_leave();
-	return event;
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_OTHER, __func__))
+		return gmt_next.clEnqueueBarrierWithWaitList(queue, waits, list, event);
+	cl_int err = gmt_next.clEnqueueBarrierWithWaitList(queue, waits, list, event);
+	return gmt_command_end_fence(&command, err, true, GMT_ORDER);
+}
+
+GMT_HOOK cl_int clEnqueueMarker(cl_command_queue queue, cl_event *event)
+{
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_OTHER, __func__))
+		return gmt_next.clEnqueueMarker(queue, event);
+	cl_int err = gmt_next.clEnqueueMarker(queue, event);
+	return gmt_command_end_fence(&command, err, false, (struct gmt_order){0, NULL, event});
+}
+
+GMT_HOOK cl_int clEnqueueBarrier(cl_command_queue queue)
+{
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_OTHER, __func__))
+		return gmt_next.clEnqueueBarrier(queue);
+	cl_int err = gmt_next.clEnqueueBarrier(queue);
+	return gmt_command_end_fence(&command, err, true, (struct gmt_order){0});
 }

@@ -1,213 +1,117 @@
 /*
- * inflight.c: which queued commands still use which memory.
- *
- * A queue counts the commands whose enqueue has returned. A use is (queue, count); it is over once the queue is
- * known to have completed that many. Counting after the return, and noting the count before a clFinish, makes
- * completion a lower bound at any interleaving. Completion is learned from the program's own waits, and from a
- * marker of ours behind memory that was released while in use; a marker is polled, never waited for.
+ * inflight.c: which queued commands still use which memory, and the blocks that wait for them. A use is a queue and a
+ * position; it is over once the queue is known to have reached that.
  */
 #define _GNU_SOURCE
-#include "shim.h"
+#include "pool.h"
 
-#include <pthread.h>
 #include <stdlib.h>
-
-void gmt_use_add(struct gmt_memory *memory, struct gmt_queue *queue, uint64_t position)
-{
-	struct gmt_uses *uses = &memory->uses;
-	struct gmt_use *free_slot = NULL;
-	gmt_lock(&memory->lock);
-	for (uint32_t i = 0; i < uses->count; i++) {
-		struct gmt_use *use = &uses->use[i];
-		if (use->queue == queue) {
-			if (use->queuenumber != queue->object.number || use->position < position)
-				*use = (struct gmt_use){queue, queue->object.number, position};
-			gmt_unlock(&memory->lock);
-			return;
-		}
-		if (use->queue->object.number != use->queuenumber || atomic_load(&use->queue->done) >= use->position)
-			free_slot = use; /* over */
-	}
-	if (!free_slot && uses->count < GMT_USES)
-		free_slot = &uses->use[uses->count++];
-	if (free_slot)
-		*free_slot = (struct gmt_use){queue, queue->object.number, position};
-	else
-		uses->many = true;
-	gmt_unlock(&memory->lock);
-}
 
 static bool over(const struct gmt_use *use)
 {
-	return use->queue->object.number != use->queuenumber ||
-	       atomic_load_explicit(&use->queue->done, memory_order_acquire) >= use->position;
+	if (use->queue->object.number != use->queuenumber)
+		return true;
+	return use->several ? atomic_load(&use->queue->done) >= use->position : gmt_queue_reached(use->queue, use->position);
+}
+
+/*
+ * Whether the fresh use stands for an earlier one: only on one queue. A command that waits for one on another queue may
+ * be given up before that has run, because something else that it waits for has failed; its own queue is then done.
+ */
+static bool covered(const struct gmt_use *use, const struct gmt_use *fresh, const struct gmt_covers *covers)
+{
+	for (uint32_t i = 0; covers && i < covers->count; i++) {
+		const struct gmt_cover *c = &covers->cover[i];
+		if (c->queue == use->queue && c->queuenumber == use->queuenumber && use->queue == fresh->queue &&
+		    (use->position <= c->before || (use->position == c->position && !use->several)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Notes one more use; those on its queue that it runs after are over when it is. Of several on one queue the latest is kept, and
+ * stands for the others. Under the lock of whoever owns uses.
+ */
+static void add(struct gmt_uses *uses, struct gmt_use fresh, const struct gmt_covers *covers)
+{
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < uses->count; i++) {
+		struct gmt_use *use = &uses->use[i];
+		if (over(use) || covered(use, &fresh, covers))
+			continue;
+		if (use->queue == fresh.queue && use->queuenumber == fresh.queuenumber) {
+			if (use->position > fresh.position)
+				fresh.position = use->position;
+			fresh.several = true;
+			continue;
+		}
+		uses->use[kept++] = *use;
+	}
+	if (kept < GMT_USES)
+		uses->use[kept++] = fresh;
+	else
+		uses->many = true;
+	uses->count = kept;
+}
+
+void gmt_use_add(struct gmt_memory *memory, struct gmt_queue *queue, uint64_t position, const struct gmt_covers *covers)
+{
+	uint64_t number = queue->object.number;
+	gmt_lock(&memory->lock);
+	struct gmt_uses *uses = &memory->uses;
+	/* What most programs do: the same queue again, in order. */
+	if (gmt_likely(uses->count == 1 && uses->use[0].queue == queue && uses->use[0].queuenumber == number &&
+		       uses->use[0].position <= covers->cover[0].before))
+		uses->use[0] = (struct gmt_use){queue, number, position, false};
+	else
+		add(uses, (struct gmt_use){queue, number, position, false}, covers);
+	gmt_unlock(&memory->lock);
+}
+
+void gmt_use_hidden(struct gmt_context *context, struct gmt_queue *queue, uint64_t position)
+{
+	gmt_lock(&context->lock);
+	add(&context->hidden, (struct gmt_use){queue, queue->object.number, position, false}, NULL);
+	gmt_unlock(&context->lock);
+}
+
+struct gmt_uses gmt_uses_of(struct gmt_memory *memory)
+{
+	struct gmt_context *context = memory->context;
+	gmt_lock(&memory->lock);
+	struct gmt_uses uses = memory->uses;
+	gmt_unlock(&memory->lock);
+	if (gmt_likely(!context || (!context->hidden.count && !context->hidden.many)))
+		return uses;
+	gmt_lock(&context->lock);
+	for (uint32_t i = 0; i < context->hidden.count; i++)
+		add(&uses, context->hidden.use[i], NULL);
+	uses.many |= context->hidden.many;
+	gmt_unlock(&context->lock);
+	return uses;
 }
 
 /* True when whatever the context does next runs behind everything that this queue has been given. */
 static bool orders_all(const struct gmt_queue *queue, const struct gmt_context *context)
 {
 	return queue->inorder && queue->context == context && atomic_load(&queue->references) > 0 &&
-	       atomic_load(&context->queues) == 1 && !atomic_load(&context->unordered);
+	       atomic_load(&context->queues) == 1 && !atomic_load(&context->unordered) && !gmt_gated(context);
 }
 
-enum gmt_flight gmt_uses_state(struct gmt_uses *uses, struct gmt_context *context)
+enum gmt_flight gmt_uses_state(const struct gmt_uses *uses, struct gmt_context *context)
 {
-	if (uses->many)
-		return GMT_FLIGHT_BUSY;
-	enum gmt_flight state = GMT_FLIGHT_DONE;
-	for (uint32_t i = 0; i < uses->count; i++) {
-		struct gmt_use *use = &uses->use[i];
+	enum gmt_flight state = uses->many ? GMT_FLIGHT_BUSY : GMT_FLIGHT_DONE;
+	for (uint32_t i = 0; i < uses->count && state != GMT_FLIGHT_BUSY; i++) {
+		const struct gmt_use *use = &uses->use[i];
 		if (over(use))
 			continue;
 		gmt_queue_poll(use->queue);
 		if (over(use))
 			continue;
-		if (!context || !orders_all(use->queue, context))
-			return GMT_FLIGHT_BUSY;
-		state = GMT_FLIGHT_ORDERED;
+		state = context && orders_all(use->queue, context) ? GMT_FLIGHT_ORDERED : GMT_FLIGHT_BUSY;
 	}
 	return state;
-}
-
-void gmt_queue_done(struct gmt_queue *queue, uint64_t position)
-{
-	uint64_t done = atomic_load(&queue->done);
-	while (done < position && !atomic_compare_exchange_weak(&queue->done, &done, position))
-		;
-}
-
-static bool complete(cl_event event)
-{
-	cl_int status = CL_QUEUED;
-	cl_int err = gmt_next.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
-	return err != CL_SUCCESS || status <= CL_COMPLETE; /* negative: ended with an error, but ended */
-}
-
-static void drop_first_marker(struct gmt_queue *queue)
-{
-	cl_event event = queue->marker[0].event;
-	queue->markers--;
-	for (uint32_t i = 0; i < queue->markers; i++)
-		queue->marker[i] = queue->marker[i + 1];
-	gmt_next.clReleaseEvent(event);
-}
-
-void gmt_queue_poll(struct gmt_queue *queue)
-{
-	if (!queue->markers)
-		return;
-	gmt_lock(&queue->lock);
-	while (queue->markers) {
-		struct gmt_marker *first = &queue->marker[0];
-		if (first->position > atomic_load(&queue->done)) {
-			if (!complete(first->event))
-				break;
-			gmt_queue_done(queue, first->position);
-		}
-		drop_first_marker(queue);
-	}
-	gmt_unlock(&queue->lock);
-}
-
-/* Puts a marker behind what is queued, so that gmt_queue_poll can tell when it is done. */
-static void mark(struct gmt_queue *queue)
-{
-	cl_command_queue handle = (cl_command_queue)atomic_load(&queue->object.handle);
-	uint64_t position = atomic_load(&queue->enqueued);
-	if (!handle || atomic_load(&queue->done) >= position)
-		return;
-	gmt_lock(&queue->lock);
-	bool covered = queue->markers && queue->marker[queue->markers - 1].position >= position;
-	if (!covered && !queue->closed && gmt_next.clEnqueueMarkerWithWaitList) {
-		cl_event event;
-		if (gmt_next.clEnqueueMarkerWithWaitList(handle, 0, NULL, &event) == CL_SUCCESS) {
-			if (queue->markers == GMT_MARKERS) /* the newest says what it said, later */
-				gmt_next.clReleaseEvent(queue->marker[--queue->markers].event);
-			queue->marker[queue->markers++] = (struct gmt_marker){event, position};
-		}
-	}
-	gmt_unlock(&queue->lock);
-}
-
-/* Queues that the program has released while commands were pending, linked by zombies. */
-static struct gmt_queue *zombies;
-static _Atomic uint32_t zombie_lock;
-
-/* Recycles what has completed; with a context, everything of it. */
-static void bury(const struct gmt_context *context)
-{
-	gmt_lock(&zombie_lock);
-	for (struct gmt_queue **at = &zombies; *at;) {
-		struct gmt_queue *queue = *at;
-		bool gone = context && queue->context == context;
-		gmt_queue_poll(queue);
-		if (!gone && queue->markers && atomic_load(&queue->done) < atomic_load(&queue->enqueued)) {
-			at = &queue->zombies;
-			continue;
-		}
-		*at = queue->zombies;
-		while (queue->markers)
-			drop_first_marker(queue);
-		gmt_queue_recycle(queue);
-	}
-	gmt_unlock(&zombie_lock);
-}
-
-void gmt_queue_closing(struct gmt_queue *queue)
-{
-	if (gmt_pooling())
-		mark(queue);
-	gmt_lock(&queue->lock);
-	queue->closed = true; /* another thread may be about to put a marker behind memory that it releases */
-	gmt_unlock(&queue->lock);
-}
-
-void gmt_queue_closed(struct gmt_queue *queue)
-{
-	if (queue->context)
-		atomic_fetch_sub(&queue->context->queues, 1);
-	gmt_queue_poll(queue);
-	bool done = atomic_load(&queue->done) >= atomic_load(&queue->enqueued);
-	if (!queue->markers && (done || !gmt_pooling())) {
-		gmt_queue_recycle(queue);
-	} else if (queue->markers) { /* without one nobody can tell: its uses count as pending for ever */
-		gmt_lock(&zombie_lock);
-		queue->zombies = zombies;
-		zombies = queue;
-		gmt_unlock(&zombie_lock);
-	}
-	bury(NULL);
-}
-
-/* Makes fresh wait for everything that queue has been given. What others wait for must be flushed. */
-static void order_behind(struct gmt_queue *queue, void *arg)
-{
-	struct gmt_queue *fresh = arg;
-	if (queue == fresh || queue->context != fresh->context)
-		return;
-	cl_command_queue handle = (cl_command_queue)atomic_load(&queue->object.handle);
-	cl_event event;
-	if (!handle || gmt_next.clEnqueueMarkerWithWaitList(handle, 0, NULL, &event) != CL_SUCCESS)
-		return;
-	gmt_next.clFlush(handle);
-	gmt_next.clEnqueueBarrierWithWaitList((cl_command_queue)atomic_load(&fresh->object.handle), 1, &event, NULL);
-	gmt_next.clReleaseEvent(event);
-}
-
-void gmt_queue_order_behind(struct gmt_queue *fresh)
-{
-	if (!gmt_next.clEnqueueMarkerWithWaitList || !gmt_next.clEnqueueBarrierWithWaitList)
-		return;
-	gmt_queue_each(order_behind, fresh);
-	cl_command_queue handle = (cl_command_queue)atomic_load(&fresh->object.handle);
-	gmt_lock(&zombie_lock);
-	for (struct gmt_queue *z = zombies; z; z = z->zombies) {
-		gmt_lock(&z->lock); /* keeps the event alive */
-		if (z->context == fresh->context && z->markers)
-			gmt_next.clEnqueueBarrierWithWaitList(handle, 1, &z->marker[z->markers - 1].event, NULL);
-		gmt_unlock(&z->lock);
-	}
-	gmt_unlock(&zombie_lock);
 }
 
 /* Blocks that were freed while in use: a ring that grows, oldest first. */
@@ -215,10 +119,12 @@ static struct cooling {
 	struct gmt_cooled what;
 	struct gmt_context *context;
 	struct gmt_uses uses;
+	struct gmt_use *more; /* instead, when they are too many */
+	uint32_t mores;
 } *cooling;
 static size_t cooling_capacity /* a power of two */, cooling_first;
 static _Atomic size_t cooling_count;
-static pthread_mutex_t cooling_mutex = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic uint32_t cooling_lock;
 
 static struct cooling *cooling_at(size_t i)
 {
@@ -240,71 +146,137 @@ static bool cooling_grow(void)
 	return true;
 }
 
-void gmt_cooling_add(const struct gmt_cooled *what, const struct gmt_uses *uses, struct gmt_context *context)
+/* Used on more queues than we keep apart: it waits for all that the context's queues have been given. */
+static void wait_for_all(struct cooling *entry)
 {
-	for (uint32_t i = 0; i < uses->count; i++)
-		if (!over(&uses->use[i]))
-			mark(uses->use[i].queue);
-	pthread_mutex_lock(&cooling_mutex);
+	uint32_t room = 64;
+	for (;;) {
+		entry->more = malloc(room * sizeof *entry->more);
+		if (!entry->more)
+			return; /* it cools for ever, which is safe */
+		entry->mores = gmt_queue_pending(entry->context, entry->more, room);
+		if (entry->mores <= room)
+			break;
+		room = entry->mores + 64;
+		free(entry->more);
+	}
+	entry->uses.many = false;
+	entry->uses.count = 0;
+}
+
+static void put_in(struct cooling *entry)
+{
+	gmt_lock(&cooling_lock);
 	size_t count = atomic_load(&cooling_count);
-	if (count < cooling_capacity || cooling_grow()) { /* else it cools for ever, which is safe */
-		*cooling_at(count) = (struct cooling){*what, context, *uses};
+	bool room = count < cooling_capacity || cooling_grow();
+	if (room) {
+		*cooling_at(count) = *entry;
 		atomic_store(&cooling_count, count + 1);
 	}
-	pthread_mutex_unlock(&cooling_mutex);
+	gmt_unlock(&cooling_lock);
+	if (!room) /* it cools for ever, too */
+		free(entry->more);
 }
 
-/* Takes the first entry out; one that is still in use goes to the end, so that no stuck block hides the others. */
-static bool next_cooled(struct cooling *out)
+static bool take_first(struct cooling *entry)
 {
-	*out = *cooling_at(0);
-	cooling_first = (cooling_first + 1) & (cooling_capacity - 1);
-	size_t count = atomic_load(&cooling_count) - 1;
-	bool done = gmt_uses_state(&out->uses, NULL) == GMT_FLIGHT_DONE;
-	if (!done)
-		*cooling_at(count++) = *out;
-	atomic_store(&cooling_count, count);
-	return done;
-}
-
-unsigned gmt_cooling_take(struct gmt_cooled *out, unsigned room, unsigned most)
-{
-	if (gmt_likely(atomic_load_explicit(&cooling_count, memory_order_relaxed) == 0))
-		return 0;
-	unsigned found = 0;
-	if (pthread_mutex_trylock(&cooling_mutex) != 0)
-		return 0;
+	gmt_lock(&cooling_lock);
 	size_t count = atomic_load(&cooling_count);
-	for (size_t looked = 0; looked < most && looked < count && found < room; looked++) {
-		struct cooling entry;
-		if (next_cooled(&entry))
-			out[found++] = entry.what;
+	if (count) {
+		*entry = *cooling_at(0);
+		cooling_first = (cooling_first + 1) & (cooling_capacity - 1);
+		atomic_store(&cooling_count, count - 1);
 	}
-	pthread_mutex_unlock(&cooling_mutex);
-	return found;
+	gmt_unlock(&cooling_lock);
+	return count > 0;
 }
 
-static void drop_markers(struct gmt_queue *queue, void *context)
+void gmt_cooling_add(const struct gmt_cooled *what, const struct gmt_uses *uses, struct gmt_context *context)
 {
-	if (queue->context != context)
-		return;
-	gmt_lock(&queue->lock);
-	while (queue->markers)
-		drop_first_marker(queue);
-	gmt_unlock(&queue->lock);
+	struct cooling entry = {*what, context, *uses, NULL, 0};
+	if (uses->many)
+		wait_for_all(&entry);
+	put_in(&entry);
+}
+
+/* Forgets what is over, which only a long list is worth. */
+static bool cooled(struct cooling *entry)
+{
+	for (; entry->mores; entry->mores--) {
+		const struct gmt_use *use = &entry->more[entry->mores - 1];
+		if (!over(use))
+			gmt_queue_poll(use->queue);
+		if (!over(use))
+			return false;
+	}
+	return gmt_uses_state(&entry->uses, NULL) == GMT_FLIGHT_DONE;
+}
+
+#define ASKED_MAX 32
+/* Queues that entries wait for. */
+struct asked {
+	struct gmt_queue *queue[ASKED_MAX];
+	unsigned count;
+};
+
+static void ask(struct asked *asked, const struct gmt_use *use)
+{
+	for (unsigned i = 0; i < asked->count; i++)
+		if (asked->queue[i] == use->queue)
+			return;
+	if (asked->count < ASKED_MAX && !over(use))
+		asked->queue[asked->count++] = use->queue;
+}
+
+static void ask_all(struct asked *asked, const struct cooling *entry)
+{
+	for (uint32_t i = 0; i < entry->uses.count; i++)
+		ask(asked, &entry->uses.use[i]);
+	if (entry->mores) /* one after the other */
+		ask(asked, &entry->more[entry->mores - 1]);
+}
+
+/*
+ * Takes the first entry out; one that is still in use goes to the end, so that no stuck block hides the others. The
+ * driver is asked without the lock: a callback of the program may run in there, and release memory that is to cool.
+ */
+static bool next_cooled(struct gmt_cooled *out, struct cooling *entry, struct asked *asked)
+{
+	if (cooled(entry)) {
+		free(entry->more);
+		*out = entry->what;
+		return true;
+	}
+	ask_all(asked, entry);
+	put_in(entry);
+	return false;
+}
+
+unsigned gmt_cooling_take(struct gmt_cooled *out, unsigned room, unsigned most, bool markers)
+{
+	size_t count = atomic_load_explicit(&cooling_count, memory_order_relaxed);
+	unsigned found = 0;
+	struct asked asked = {.count = 0};
+	struct cooling entry;
+	for (size_t looked = 0; looked < most && looked < count && found < room && take_first(&entry); looked++)
+		found += next_cooled(&out[found], &entry, &asked);
+	for (unsigned i = 0; markers && i < asked.count; i++)
+		gmt_queue_mark(asked.queue[i]);
+	return found;
 }
 
 void gmt_inflight_drop(struct gmt_context *context)
 {
-	pthread_mutex_lock(&cooling_mutex);
+	gmt_lock(&cooling_lock);
 	size_t count = atomic_load(&cooling_count), kept = 0;
 	for (size_t i = 0; i < count; i++) {
 		struct cooling entry = *cooling_at(i);
-		if (entry.context != context)
+		if (entry.context == context)
+			free(entry.more);
+		else
 			*cooling_at(kept++) = entry;
 	}
 	atomic_store(&cooling_count, kept);
-	pthread_mutex_unlock(&cooling_mutex);
-	gmt_queue_each(drop_markers, context);
-	bury(context);
+	gmt_unlock(&cooling_lock);
+	gmt_queue_drop(context);
 }

@@ -2,7 +2,7 @@
 #ifndef GMT_MEMORY_H
 #define GMT_MEMORY_H
 
-#include "shim.h"
+#include "pool.h"
 
 /* A create that has returned. */
 struct gmt_created {
@@ -10,6 +10,7 @@ struct gmt_created {
 	enum gmtmemory kind;
 	struct gmt_context *context;
 	uint64_t size;
+	cl_mem_flags flags;
 	uint32_t tag;
 	struct gmt_memory *parent;
 	struct gmt_served served;
@@ -18,15 +19,41 @@ struct gmt_created {
 /* Enters it into the books and writes its CREATE event. */
 void gmt_memory_report(const struct gmt_call *call, const struct gmt_created *created, cl_int status);
 
+/* Shared memory is known by its pointer. freed: before the driver can hand it out again. */
+void gmt_pointer_allocated(struct gmt_call *call, const void *caller, enum gmtmemory kind, cl_context context, size_t size,
+			   void *pointer, cl_int error);
+void gmt_pointer_freed(const struct gmt_call *call, void *pointer);
+
+/* True, and a finding, when the program has released memory and the pool has it: the call must fail. */
+bool gmt_memory_released(const struct gmt_memory *memory, const char *function);
+
 /*
- * True when a range lies beyond what the program asked for, in a block that is larger: the driver, which knows only
- * the block, would let it pass.
+ * True when a range lies beyond what the program asked for, and inside the larger block that serves it: the driver,
+ * which knows only the block, would let it pass.
  */
-static inline bool gmt_outside(const struct gmt_memory *memory, size_t offset, size_t bytes)
+static inline bool gmt_beyond(const struct gmt_memory *memory, size_t offset, size_t bytes)
 {
 	if (!memory || memory->granted <= memory->size || memory->parent)
 		return false;
-	return offset > memory->size || bytes > memory->size - offset;
+	bool fits = offset <= memory->size && bytes <= memory->size - offset;
+	return gmt_unlikely(!fits) && offset <= memory->granted && bytes <= memory->granted - offset;
 }
+
+/*
+ * A create that never comes from the pool: tried again after handing blocks back. bytes count against the budget,
+ * when they are known beforehand.
+ */
+#define GMT_DRIVER_CREATE(call, handle, error, bytes, expression)                                                      \
+	do {                                                                                                           \
+		(handle) = NULL;                                                                                       \
+		if (gmt_budget_take(bytes)) {                                                                          \
+			(handle) = (expression);                                                                       \
+			if (!(handle))                                                                                 \
+				gmt_budget_give(bytes);                                                                \
+		} else {                                                                                               \
+			(error) = CL_MEM_OBJECT_ALLOCATION_FAILURE;                                                    \
+		}                                                                                                      \
+		gmt_driver_returned(call);                                                                             \
+	} while (!(handle) && gmt_pool_drain((error), (bytes)))
 
 #endif

@@ -1,48 +1,81 @@
-/* next.c: the real functions, resolved once, from the library that the program itself uses. */
+/*
+ * next.c: the real functions, which every hook calls in the end.
+ *
+ * There are two places to have them from: the library's exported entries, found by dlsym, and the table that an ICD
+ * loader gives its layers (door_layer.c). A loader's entry calls its outermost layer, which is us: so with a layer
+ * the table's functions are the ones to call, or a call would come back to us. Without one they are the entries.
+ */
 #define _GNU_SOURCE
 #include "shim.h"
 
+#include <CL/cl_icd.h>
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
 #include <string.h>
 
-struct gmt_next gmt_next;
-
 typedef void (*function)(void);
+
+#define IN_TABLE(name) (offsetof(struct _cl_icd_dispatch, name) / sizeof(void *))
+#define NOT_IN_TABLE SIZE_MAX
 
 static const struct hook {
 	const char *name;
 	function ours;
-	size_t slot;
-	bool extension;
+	size_t slot;  /* offset in struct gmt_functions */
+	size_t index; /* in the table of a loader */
 } hooks[] = {
-#define HOOK(name) {#name, (function)name, offsetof(struct gmt_next, name), false},
-#define HOOK_EXTENSION(name) {#name, (function)name, offsetof(struct gmt_next, name), true},
+#define HOOK(name) {#name, (function)name, offsetof(struct gmt_functions, name), IN_TABLE(name)},
+#define HOOK_EXTENSION(name) {#name, (function)name, offsetof(struct gmt_functions, name), NOT_IN_TABLE},
 #include "hooks.def"
 #undef HOOK
 #undef HOOK_EXTENSION
-};
-
 /* Functions that we only call. */
-static const struct hook helpers[] = {
-#define HELPER(name) {#name, NULL, offsetof(struct gmt_next, name), false}
-	HELPER(clGetDeviceInfo),
-	HELPER(clGetContextInfo),
+#define HELPER(name) {#name, NULL, offsetof(struct gmt_functions, name), IN_TABLE(name)}
 	HELPER(clGetKernelInfo),
-	HELPER(clGetEventInfo),
+	HELPER(clGetKernelArgInfo),
 	HELPER(clGetImageInfo),
-	HELPER(clReleaseEvent),
-	HELPER(clEnqueueMarkerWithWaitList),
-	HELPER(clEnqueueBarrierWithWaitList),
 #undef HELPER
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static void **slot_of(const struct hook *hook)
+/*
+ * Hooks call while the functions change from entries to a table or back. So a set is never changed once it is out,
+ * but for extensions, which all have; a changed copy takes its place. Any of them works, because all lead to the same
+ * drivers, and a hook that still goes through an entry comes back to a hook that only forwards (gmt_inside).
+ */
+#define SETS_MAX 24 /* one for the library, at most two for each loader; then it stays as it is */
+static struct gmt_functions sets[SETS_MAX];
+static unsigned current; /* of sets */
+_Atomic(struct gmt_functions *) gmt_next_now = &sets[0];
+
+/* The library's own functions, as dlsym has them; NULL for extensions. Fixed once resolved says so. */
+static void *entries[COUNT(hooks)];
+static _Atomic int resolved; /* 1: entries, -1: there is no library */
+static _Atomic int ready;    /* 1: gmt_next can be called, -1: there is nothing to call */
+static bool layered;         /* gmt_next is a table's */
+static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER; /* all of the above; no call is made under it */
+
+static void **slot_in(struct gmt_functions *set, const struct hook *hook)
 {
-	return (void **)(void *)((char *)&gmt_next + hook->slot);
+	return (void **)(void *)((char *)set + hook->slot);
+}
+
+/* Puts the functions that are there in functions, in the order of hooks, in place of the current ones; or only where
+ * there is none yet. */
+static void put(void *const *functions, bool missing)
+{
+	if (current + 1 == SETS_MAX)
+		return;
+	struct gmt_functions *old = &sets[current], *set = &sets[++current];
+	for (size_t i = 0; i < COUNT(hooks); i++) {
+		void *was = __atomic_load_n(slot_in(old, &hooks[i]), __ATOMIC_RELAXED);
+		bool taken = functions[i] && !(missing && was);
+		__atomic_store_n(slot_in(set, &hooks[i]), taken ? functions[i] : was, __ATOMIC_RELAXED);
+	}
+	atomic_store_explicit(&gmt_next_now, set, memory_order_release);
+	atomic_store(&ready, set->clCreateBuffer && set->clReleaseMemObject ? 1 : -1);
 }
 
 gmt_dlsym_fn *gmt_real_dlsym(void)
@@ -78,8 +111,10 @@ static int find_loaded(struct dl_phdr_info *info, size_t size, void *path)
 	return 1;
 }
 
-/* The library behind the global scope; else one that is loaded privately; else the system's. */
-static void *open_library(void)
+/*
+ * The library behind the global scope; else one that is loaded privately; else, if it may be loaded, the system's.
+ */
+static void *open_library(bool load)
 {
 	if (gmt_real_dlsym()(RTLD_NEXT, "clGetPlatformIDs"))
 		return RTLD_NEXT;
@@ -87,40 +122,35 @@ static void *open_library(void)
 	dl_iterate_phdr(find_loaded, &path);
 	if (path)
 		return dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
-	return dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_LOCAL);
+	return load ? dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_LOCAL) : NULL;
 }
 
-static void resolve(void *library, const struct hook *list, size_t count)
+/*
+ * Looks the entries up, once. The linker's lock is never asked for under ours: a library's constructor may call
+ * OpenCL while its thread holds the former. Two threads that come at once find the same.
+ */
+static void resolve(void *library)
 {
-	for (size_t i = 0; i < count; i++) {
-		void *symbol = list[i].extension ? NULL : gmt_real_dlsym()(library, list[i].name);
-		memcpy(slot_of(&list[i]), &symbol, sizeof symbol);
+	void *found[COUNT(hooks)] = {0};
+	for (size_t i = 0; library && i < COUNT(hooks); i++)
+		found[i] = hooks[i].index == NOT_IN_TABLE ? NULL : gmt_real_dlsym()(library, hooks[i].name);
+	pthread_mutex_lock(&writing);
+	if (atomic_load(&resolved) != 1) {
+		memcpy(entries, found, sizeof entries);
+		put(found, layered);
+		atomic_store(&resolved, library ? 1 : -1);
 	}
-}
-
-static _Atomic int ready; /* 1: resolved, -1: there is nothing to resolve */
-static pthread_mutex_t resolving = PTHREAD_MUTEX_INITIALIZER;
-
-static bool resolve_once(void *library)
-{
-	pthread_mutex_lock(&resolving);
-	if (atomic_load(&ready) == 0) {
-		if (!library)
-			library = open_library();
-		if (library) {
-			resolve(library, hooks, COUNT(hooks));
-			resolve(library, helpers, COUNT(helpers));
-		}
-		atomic_store(&ready, library && gmt_next.clCreateBuffer && gmt_next.clReleaseMemObject ? 1 : -1);
-	}
-	pthread_mutex_unlock(&resolving);
-	return atomic_load(&ready) == 1;
+	pthread_mutex_unlock(&writing);
 }
 
 bool gmt_next_ready(void)
 {
 	int now = atomic_load_explicit(&ready, memory_order_acquire);
-	return now ? now == 1 : resolve_once(NULL);
+	if (gmt_unlikely(now == 0)) {
+		resolve(open_library(true));
+		now = atomic_load(&ready);
+	}
+	return now == 1;
 }
 
 bool gmt_next_ready_from(const void *address)
@@ -128,23 +158,79 @@ bool gmt_next_ready_from(const void *address)
 	Dl_info info;
 	if (!dladdr(address, &info) || !is_loader(info.dli_fname))
 		return false;
-	if (atomic_load_explicit(&ready, memory_order_acquire) == 0) {
+	if (atomic_load_explicit(&resolved, memory_order_acquire) != 1) {
 		void *library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 		if (library)
-			return resolve_once(library);
+			resolve(library);
 	}
 	return gmt_next_ready();
 }
 
-void *gmt_hook_named(const char *name, void ***slot)
+bool gmt_next_is_entry(const char *name, const void *address)
 {
-	for (size_t i = 0; i < COUNT(hooks); i++) {
-		if (strcmp(hooks[i].name, name) == 0) {
-			void *ours;
-			memcpy(&ours, &hooks[i].ours, sizeof ours);
-			*slot = slot_of(&hooks[i]);
-			return ours;
-		}
-	}
+	for (size_t i = 0; atomic_load_explicit(&resolved, memory_order_acquire) == 1 && i < COUNT(hooks); i++)
+		if (strcmp(hooks[i].name, name) == 0)
+			return entries[i] == address;
+	return false;
+}
+
+void gmt_next_from_layer(const struct _cl_icd_dispatch *target, cl_uint count)
+{
+	void *const *table = (void *const *)(const void *)target;
+	void *functions[COUNT(hooks)] = {0};
+	for (size_t i = 0; i < COUNT(hooks); i++)
+		functions[i] = hooks[i].index < count ? table[hooks[i].index] : NULL;
+	/* What a short table lacks comes from the library, if there is one already. */
+	void *library = atomic_load(&resolved) == 0 ? open_library(false) : NULL;
+	if (library)
+		resolve(library);
+	pthread_mutex_lock(&writing);
+	put(functions, false);
+	layered = true;
+	pthread_mutex_unlock(&writing);
+}
+
+void gmt_next_from_entries(void)
+{
+	pthread_mutex_lock(&writing);
+	put(entries, false);
+	layered = false;
+	pthread_mutex_unlock(&writing);
+}
+
+void gmt_next_hook_table(void **table, cl_uint count)
+{
+	for (size_t i = 0; i < COUNT(hooks); i++)
+		if (hooks[i].ours && hooks[i].index < count && table[hooks[i].index])
+			memcpy(&table[hooks[i].index], &hooks[i].ours, sizeof hooks[i].ours);
+}
+
+static const struct hook *named(const char *name)
+{
+	for (size_t i = 0; i < COUNT(hooks); i++)
+		if (hooks[i].ours && strcmp(hooks[i].name, name) == 0)
+			return &hooks[i];
 	return NULL;
+}
+
+void *gmt_hook_named(const char *name)
+{
+	const struct hook *hook = named(name);
+	void *ours = NULL;
+	if (hook)
+		memcpy(&ours, &hook->ours, sizeof ours);
+	return ours;
+}
+
+bool gmt_next_extension(const char *name, void *real)
+{
+	const struct hook *hook = named(name);
+	if (!hook || hook->index != NOT_IN_TABLE)
+		return true;
+	pthread_mutex_lock(&writing);
+	void *there = __atomic_load_n(slot_in(&sets[0], hook), __ATOMIC_RELAXED);
+	for (size_t i = 0; !there && i < SETS_MAX; i++)
+		__atomic_store_n(slot_in(&sets[i], hook), real, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&writing);
+	return !there || there == real;
 }

@@ -4,7 +4,7 @@
  * lock. Adding and removing lock one of 64 stripes.
  */
 #define _GNU_SOURCE
-#include "shim.h"
+#include "objects.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +38,8 @@ struct table {
 TABLE(contexts, gmt_context, 256, sizeof(struct gmt_context));
 TABLE(queues, gmt_queue, 1024, sizeof(struct gmt_object)); /* gmt_queue_recycle does it */
 TABLE(kernels, gmt_kernel, 4096, sizeof(struct gmt_kernel));
+TABLE(events, gmt_event, 1 << 14, offsetof(struct gmt_event, of.wait)); /* of.waits says what is valid behind */
+TABLE(recordings, gmt_recording, 64, sizeof(struct gmt_recording));
 TABLE(memories, gmt_memory, 1 << 18, offsetof(struct gmt_memory, uses.use)); /* uses.count says what is valid behind */
 
 static uint32_t hash(const void *handle)
@@ -195,26 +197,66 @@ bool gmt_queue_remove(struct gmt_queue *queue)
 void gmt_queue_recycle(struct gmt_queue *queue)
 {
 	struct stripe *stripe = stripe_of(&queues, (uint32_t)queue->object.number);
+	gmt_lock(&queue->lock); /* see done() in queue.c */
 	/* Uses may still point here: they see that the number is another, or at worst a queue that is not done. */
 	atomic_store(&queue->object.number, 0);
 	atomic_store(&queue->context, NULL);
 	atomic_store(&queue->closed, false);
 	atomic_store(&queue->enqueued, 0);
 	atomic_store(&queue->done, 0);
+	atomic_store(&queue->fence, 0);
+	atomic_store(&queue->handed, 0);
+	for (unsigned i = 0; i < GMT_WINDOW / 64; i++)
+		atomic_store(&queue->after[i], 0);
+	gmt_unlock(&queue->lock);
 	gmt_lock(&stripe->lock);
 	give_back(stripe, &queue->object);
 	gmt_unlock(&stripe->lock);
 }
 
+static void each(struct table *t, void (*visit)(struct gmt_object *, void *), void *arg)
+{
+	for (uint32_t bucket = 0; bucket <= t->mask; bucket++) {
+		if (!atomic_load_explicit(&t->buckets[bucket], memory_order_acquire))
+			continue;
+		gmt_lock(&stripe_of(t, bucket)->lock);
+		struct gmt_object *o = atomic_load(&t->buckets[bucket]);
+		for (; o; o = atomic_load(&o->chain))
+			visit(o, arg);
+		gmt_unlock(&stripe_of(t, bucket)->lock);
+	}
+}
+
+struct queue_visit {
+	void (*visit)(struct gmt_queue *, void *);
+	void *arg;
+};
+
+static void visit_queue(struct gmt_object *o, void *arg)
+{
+	struct queue_visit *v = arg;
+	v->visit((struct gmt_queue *)o, v->arg);
+}
+
 void gmt_queue_each(void (*visit)(struct gmt_queue *, void *), void *arg)
 {
-	for (uint32_t bucket = 0; bucket <= queues.mask; bucket++) {
-		gmt_lock(&stripe_of(&queues, bucket)->lock);
-		struct gmt_object *o = atomic_load(&queues.buckets[bucket]);
-		for (; o; o = atomic_load(&o->chain))
-			visit((struct gmt_queue *)o, arg);
-		gmt_unlock(&stripe_of(&queues, bucket)->lock);
-	}
+	each(&queues, visit_queue, &(struct queue_visit){visit, arg});
+}
+
+struct memory_visit {
+	void (*visit)(struct gmt_memory *, void *);
+	void *arg;
+};
+
+static void visit_memory(struct gmt_object *o, void *arg)
+{
+	struct memory_visit *v = arg;
+	v->visit((struct gmt_memory *)o, v->arg);
+}
+
+void gmt_memory_each(void (*visit)(struct gmt_memory *, void *), void *arg)
+{
+	each(&memories, visit_memory, &(struct memory_visit){visit, arg});
 }
 
 struct gmt_kernel *gmt_kernel_find(cl_kernel handle)
@@ -230,7 +272,7 @@ struct gmt_kernel *gmt_kernel_find(cl_kernel handle)
 
 struct gmt_kernel *gmt_kernel_add(cl_kernel handle, uint32_t arguments)
 {
-	uint64_t *argument = arguments ? calloc(arguments, sizeof *argument) : NULL;
+	uint64_t *argument = arguments ? calloc(arguments, sizeof *argument + 1) : NULL;
 	if (arguments && !argument)
 		return NULL;
 	struct gmt_kernel *kernel = (struct gmt_kernel *)add(&kernels, handle);
@@ -239,6 +281,7 @@ struct gmt_kernel *gmt_kernel_add(cl_kernel handle, uint32_t arguments)
 		return NULL;
 	}
 	kernel->argument = argument;
+	kernel->kind = argument ? (uint8_t *)(argument + arguments) : NULL;
 	kernel->arguments = arguments;
 	atomic_store(&kernel->references, 1);
 	return kernel;
@@ -266,6 +309,75 @@ struct gmt_memory *gmt_memory_add(const void *handle)
 		atomic_store_explicit(&memory->pins, 1, memory_order_relaxed);
 	}
 	return memory;
+}
+
+void gmt_memory_renew(struct gmt_memory *memory)
+{
+	uint64_t number = atomic_fetch_add_explicit(&memories.numbers, 1, memory_order_relaxed) + 1;
+	atomic_store_explicit(&memory->object.number, number, memory_order_relaxed);
+	memory->parent = NULL;
+	if (memory->uses.many) /* all of them were over when it became free */
+		memory->uses = (struct gmt_uses){0};
+	atomic_store_explicit(&memory->ended, 0, memory_order_relaxed);
+	atomic_store_explicit(&memory->unfit, 0, memory_order_relaxed);
+	atomic_store_explicit(&memory->maps, 0, memory_order_relaxed);
+	atomic_store_explicit(&memory->fresh, 1, memory_order_relaxed);
+	atomic_store_explicit(&memory->pins, 1, memory_order_relaxed);
+	atomic_store_explicit(&memory->references, 1, memory_order_release);
+	/* Its uses stay: it may be ordered behind some. */
+}
+
+struct gmt_memory *gmt_memory_idle(uint32_t *bucket)
+{
+	for (; *bucket <= memories.mask; ++*bucket) {
+		struct stripe *stripe = stripe_of(&memories, *bucket);
+		struct gmt_memory *found = NULL;
+		gmt_lock(&stripe->lock);
+		struct gmt_object *o = atomic_load(&memories.buckets[*bucket]);
+		for (; o && !found; o = atomic_load(&o->chain))
+			if (atomic_load(&((struct gmt_memory *)o)->idle))
+				found = (struct gmt_memory *)o;
+		gmt_unlock(&stripe->lock);
+		if (found)
+			return found;
+	}
+	return NULL;
+}
+
+struct gmt_event *gmt_event_find(cl_event handle)
+{
+	return (struct gmt_event *)find(&events, handle);
+}
+
+struct gmt_event *gmt_event_add(cl_event handle)
+{
+	struct gmt_event *event = (struct gmt_event *)add(&events, handle);
+	if (event)
+		atomic_store_explicit(&event->references, 1, memory_order_relaxed);
+	return event;
+}
+
+bool gmt_event_remove(struct gmt_event *event)
+{
+	return take_out(&events, &event->object, true);
+}
+
+struct gmt_recording *gmt_recording_find(cl_command_buffer_khr handle)
+{
+	return (struct gmt_recording *)find(&recordings, handle);
+}
+
+struct gmt_recording *gmt_recording_add(cl_command_buffer_khr handle)
+{
+	struct gmt_recording *recording = (struct gmt_recording *)add(&recordings, handle);
+	if (recording)
+		atomic_store_explicit(&recording->references, 1, memory_order_relaxed);
+	return recording;
+}
+
+bool gmt_recording_remove(struct gmt_recording *recording)
+{
+	return take_out(&recordings, &recording->object, true);
 }
 
 bool gmt_memory_remove(struct gmt_memory *memory)

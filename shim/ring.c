@@ -160,6 +160,14 @@ static void write_event(const struct gmtevent *event, const void *payload, size_
 		put(&writer, event, payload, length);
 }
 
+void gmt_ring_prepare(void)
+{
+	if (gmt_unlikely(!writer.ring || writer.shared))
+		return;
+	__builtin_prefetch(&writer.ring->events[writer.head % GMT_RING_EVENTS], 1);
+	__builtin_prefetch(&writer.ring->head, 1);
+}
+
 void gmt_ring_write(const struct gmtevent *event)
 {
 	write_event(event, NULL, 0);

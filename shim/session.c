@@ -3,7 +3,8 @@
  * policies, loads the Go core. Nothing happens before that call, and nothing at all outside a gpumemtop run.
  */
 #define _GNU_SOURCE
-#include "shim.h"
+#include "pool.h"
+#include "signals.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -24,7 +25,9 @@
 struct gmt_session gmt_session;
 
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic int begun; /* a thread has begun to start, and may hold the lock in a child of fork */
 static int session_socket = -1;
+static _Atomic int quiet; /* drivers may be gone */
 
 static bool path_in(char *out, size_t size, const char *dir, const char *name)
 {
@@ -136,6 +139,18 @@ static void core_diag(uint32_t code, const char *text, uint64_t length)
 	gmt_ring_write_payload(&event, text, length);
 }
 
+bool gmt_session_is_quiet(void)
+{
+	return atomic_load(&quiet);
+}
+
+/* From the core's own thread, at any time. Blocks that are left are the driver's to free. */
+static void core_evicted(struct gmt_evictions *evictions)
+{
+	if (!gmt_session_is_quiet())
+		gmt_pool_evicted(evictions);
+}
+
 static bool core_functions(void *library)
 {
 	struct gmt_core *core = &gmt_session.core;
@@ -156,15 +171,19 @@ static bool core_functions(void *library)
  */
 static void load_core(const char *dir)
 {
-	static const struct gmt_callbacks callbacks = {gmt_pool_evicted, core_limit, core_diag};
+	static const struct gmt_callbacks callbacks = {core_evicted, core_limit, core_diag};
 	char path[4096];
-	sigset_t all, before;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	sigset_t mask;
+	struct gmt_dispositions handlers;
+	gmt_signals_block(&mask);
+	gmt_signals_save(&handlers);
 	void *library = path_in(path, sizeof path, dir, GMT_CORE_NAME) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
 	bool ok = library && core_functions(library) &&
 		  gmt_session.core.start(&gmt_session.config, &callbacks, session_socket) == 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	void *inside = NULL;
+	memcpy(&inside, &gmt_session.core.start, sizeof inside);
+	gmt_signals_restore(&handlers, inside);
+	gmt_signals_unblock(&mask);
 	if (ok) {
 		atomic_store(&gmt_session.pooling, 1);
 		return;
@@ -182,7 +201,7 @@ static void parent_forked(void)
 /* The region is not mapped here, other threads' locks are lost and a Go runtime would hang: only pass calls on. */
 static void child_forked(void)
 {
-	if (atomic_load(&gmt_session.state) == GMT_STATE_NEW)
+	if (atomic_load(&gmt_session.state) == GMT_STATE_NEW && !atomic_load(&begun))
 		return;
 	atomic_store(&gmt_session.state, GMT_STATE_OFF);
 	atomic_store(&gmt_session.pooling, 0);
@@ -193,19 +212,25 @@ static void child_forked(void)
 		close(session_socket);
 }
 
+void gmt_session_quiet(void)
+{
+	atomic_store(&quiet, 1);
+	atomic_store(&gmt_session.pooling, 0);
+}
+
 static void process_exits(void)
 {
 	if (atomic_load(&gmt_session.state) != GMT_STATE_ON)
 		return;
-	atomic_store(&gmt_session.pooling, 0);
+	gmt_session_quiet();
+	gmt_preload_ends();
 	struct gmtevent event = {.time = gmt_now(), .kind = GMT_KIND_EXIT, .status = -1};
 	gmt_ring_write(&event);
 }
 
-static bool start(void)
+static bool start(const char *dir)
 {
-	const char *dir = secure_getenv(GMT_SESSION_ENV);
-	if (!gmt_next_ready() || !dir || !*dir || !read_config(dir))
+	if (!dir || !*dir || !read_config(dir))
 		return false;
 	session_socket = connect_to(dir);
 	if (session_socket < 0)
@@ -219,30 +244,48 @@ static bool start(void)
 		session_socket = -1;
 		return false;
 	}
-	pthread_atfork(NULL, parent_forked, child_forked);
 	atexit(process_exits);
-	if (gmt_session.config.pooling)
-		load_core(dir);
 	return true;
 }
+
+/* True for the one thread that comes first. */
+static bool connect_once(const char *dir)
+{
+	bool first = false;
+	pthread_mutex_lock(&starting);
+	if (atomic_load(&gmt_session.state) == GMT_STATE_NEW) {
+		first = start(dir);
+		atomic_store_explicit(&gmt_session.state, first ? GMT_STATE_ON : GMT_STATE_OFF, memory_order_release);
+	}
+	pthread_mutex_unlock(&starting);
+	return first;
+}
+
+/*
+ * Nothing is loaded or looked up in a library while others wait for us: one of them may be in a library's constructor,
+ * and hold the linker's lock. Until the core is there, the others' buffers come from the driver.
+ */
 
 bool gmt_session_start(void)
 {
 	int saved = errno;
-	pthread_mutex_lock(&starting);
-	if (atomic_load(&gmt_session.state) == GMT_STATE_NEW) {
-		gmt_inside = 1;
-		int state = start() ? GMT_STATE_ON : GMT_STATE_OFF;
-		atomic_store_explicit(&gmt_session.state, state, memory_order_release);
-		gmt_inside = 0;
-	}
-	pthread_mutex_unlock(&starting);
+	gmt_inside = 1;
+	const char *dir = secure_getenv(GMT_SESSION_ENV);
+	if (!gmt_next_ready())
+		dir = NULL;
+	if (!atomic_exchange(&begun, 1))
+		pthread_atfork(NULL, parent_forked, child_forked);
+	if (connect_once(dir) && gmt_session.config.pooling)
+		load_core(dir);
+	gmt_inside = 0;
 	errno = saved;
 	return atomic_load(&gmt_session.state) == GMT_STATE_ON;
 }
 
 void gmt_pooling_off(enum gmtdiag code, const char *why)
 {
-	if (atomic_exchange(&gmt_session.pooling, 0))
-		gmt_diag(code, why);
+	if (!atomic_exchange(&gmt_session.pooling, 0))
+		return;
+	gmt_diag(code, why);
+	gmt_pool_abandon();
 }

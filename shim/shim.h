@@ -7,14 +7,21 @@
  * for the other process; whatever fails makes us transparent.
  *
  *   door_preload.c  how programs reach our hooks: exported names, dlsym, clGetExtensionFunctionAddress
- *   next.c          the real functions, resolved once
+ *   door_layer.c    the same for what passes these by: we are a layer in ICD loaders
+ *   next.c          the real functions
  *   session.c       the first call: connect, map the rings, load the core; fork and exit
  *   call.c          the five lines that every hook starts and ends with
  *   ring.c          events into shared memory
  *   tags.c          call sites
- *   objects.c       contexts, queues, kernels and memory objects by handle
- *   inflight.c      which queued commands use which memory, and when they are done
- *   pool.c          plan, create, commit; release, cool, evict
+ *   objects.h, .c   contexts, queues, kernels, events and memory objects by handle
+ *   queue.c         which commands of a queue have completed
+ *   inflight.c      which queued commands use which memory; blocks that cool
+ *   pool.h, .c      plan, create, commit; release, evict
+ *   upload.c        filling recycled blocks: COPY_HOST_PTR, --scrub
+ *   budget.c        --device-memory
+ *   finding.c       mistakes of the program
+ *   signals.h, .c   the program's handlers and Go's stacks
+ *   command.h, .c   what every enqueue has in common
  *   hook_*.c        the hooks, by kind of object
  */
 #ifndef GMT_SHIM_H
@@ -27,8 +34,10 @@
 #define CL_USE_DEPRECATED_OPENCL_2_0_APIS
 #define CL_USE_DEPRECATED_OPENCL_2_1_APIS
 #define CL_USE_DEPRECATED_OPENCL_2_2_APIS
+#define CL_ENABLE_BETA_EXTENSIONS
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
+#include <CL/cl_gl.h>
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -42,33 +51,53 @@
 #define gmt_likely(x) __builtin_expect(!!(x), 1)
 #define gmt_unlikely(x) __builtin_expect(!!(x), 0)
 
-/* next.c: the functions that we stand in front of. Valid once gmt_next_ready() has returned true. */
-struct gmt_next {
+/* next.c: the functions that we stand in front of. */
+struct gmt_functions {
 #define HOOK(name) __typeof__(&name) name;
 #define HOOK_EXTENSION(name) _Atomic(__typeof__(&name)) name;
 #include "hooks.def"
 #undef HOOK
 #undef HOOK_EXTENSION
-	__typeof__(&clGetDeviceInfo) clGetDeviceInfo;
-	__typeof__(&clGetContextInfo) clGetContextInfo;
 	__typeof__(&clGetKernelInfo) clGetKernelInfo;
-	__typeof__(&clGetEventInfo) clGetEventInfo;
+	__typeof__(&clGetKernelArgInfo) clGetKernelArgInfo;
 	__typeof__(&clGetImageInfo) clGetImageInfo;
-	__typeof__(&clReleaseEvent) clReleaseEvent;
-	__typeof__(&clEnqueueMarkerWithWaitList) clEnqueueMarkerWithWaitList;
-	__typeof__(&clEnqueueBarrierWithWaitList) clEnqueueBarrierWithWaitList;
 };
-extern struct gmt_next gmt_next;
+/*
+ * Those to call now; valid once gmt_next_ready() has returned true. Another set may take their place at any time, and
+ * an old one stays as it is.
+ */
+extern _Atomic(struct gmt_functions *) gmt_next_now;
+#define gmt_next (*atomic_load_explicit(&gmt_next_now, memory_order_acquire))
 
 /* Resolves the real functions, once; false when this process has no OpenCL library. */
 bool gmt_next_ready(void);
 /* The same, from the library that holds address: a program that opens libOpenCL itself decides which one is real. */
 bool gmt_next_ready_from(const void *address);
-/* Our function for name, or NULL; *slot receives where the real one is kept. */
-void *gmt_hook_named(const char *name, void ***slot);
+/* Whether address is the function of that name which the library itself exports. */
+bool gmt_next_is_entry(const char *name, const void *address);
+/* From here on the real functions are those of a loader's table of count pointers. */
+struct _cl_icd_dispatch;
+void gmt_next_from_layer(const struct _cl_icd_dispatch *target, cl_uint count);
+/* That loader is going away: the library's own functions again, as far as there are any. */
+void gmt_next_from_entries(void);
+/* Puts our functions into the table that a loader gets from us, where it has functions of its own. */
+void gmt_next_hook_table(void **table, cl_uint count);
+/* Our function for name, or NULL. */
+void *gmt_hook_named(const char *name);
+/* Takes the real function behind an extension that we hook; false when another platform's is there already. */
+bool gmt_next_extension(const char *name, void *real);
 /* glibc's own dlsym. */
 typedef void *gmt_dlsym_fn(void *handle, const char *name);
 gmt_dlsym_fn *gmt_real_dlsym(void);
+
+/* door_layer.c. Whether code at address belongs to an ICD loader that has us as a layer. */
+bool gmt_layer_holds(const void *address);
+/* Whether loaders in this process are asked to take us as a layer, as far as they know layers. */
+bool gmt_layer_expected(void);
+/* A loader has looked up how a layer is initialised, and found function. */
+void gmt_layer_asked(const void *function);
+/* door_preload.c. At the end of the process: tells what calls could not be seen. */
+void gmt_preload_ends(void);
 
 /* session.c */
 enum gmt_state { GMT_STATE_NEW, GMT_STATE_ON, GMT_STATE_OFF };
@@ -87,7 +116,10 @@ extern struct gmt_session gmt_session;
 
 /* The first OpenCL call of the process; false when we stay out of it. Calls from other threads wait for it. */
 bool gmt_session_start(void);
-/* Stops pooling for good and tells the session why. Blocks out there keep working. */
+/* No more driver calls of our own accord, because the drivers may go away: calls of the program still pass. */
+void gmt_session_quiet(void);
+bool gmt_session_is_quiet(void);
+/* Stops pooling for good and tells the session why. Blocks out there keep working, idle ones go to the driver. */
 void gmt_pooling_off(enum gmtdiag code, const char *why);
 
 static inline bool gmt_pooling(void)
@@ -101,6 +133,9 @@ struct gmt_call {
 	uint64_t last;   /* the latest reading: a clock costs as much as a lock, so readings are shared */
 	uint64_t driver; /* ns inside the driver */
 };
+/* ring.c: fetches what the next write needs from the session's processor, which has read there, while the driver
+ * works. */
+void gmt_ring_prepare(void);
 uint64_t gmt_now(void);
 
 /* The driver has returned from a call that began right after the latest reading. */
@@ -124,6 +159,7 @@ static inline bool gmt_enter(struct gmt_call *call)
 	if (gmt_unlikely(state != GMT_STATE_ON) && (state == GMT_STATE_OFF || !gmt_session_start()))
 		return false;
 	gmt_inside = 1;
+	gmt_ring_prepare();
 	call->start = call->last = gmt_now();
 	call->driver = 0;
 	return true;
@@ -160,167 +196,20 @@ void gmt_diag(enum gmtdiag code, const char *text);
 /* tags.c: the number of the call site whose return address is caller. */
 uint32_t gmt_tag(struct gmt_call *call, const void *caller, uint64_t size);
 
-/*
- * objects.c. Entries live in tables by handle and are type-stable: their memory is reused for entries of the same
- * type only and never returned, so that a stale pointer can be checked against a number instead of crashing.
- */
-struct gmt_object {
-	_Atomic(struct gmt_object *) chain;
-	_Atomic(const void *) handle;
-	_Atomic uint64_t number; /* from 1, never reused within its table; 0 while nobody owns the entry */
-};
-
-#define GMT_CLASSES_MAX 16
-struct gmt_context {
-	struct gmt_object object;
-	_Atomic uint32_t references;
-	uint64_t largest; /* bytes of the largest allocation that any of its devices takes; 0 unknown */
-	_Atomic uint32_t queues;     /* alive */
-	_Atomic uint32_t unordered;  /* 1: order between commands cannot be known (user events, native kernels) */
-	_Atomic uint32_t ordered;    /* 1: a block was freed as ordered behind a queue's pending commands */
-	_Atomic uint32_t classes;    /* used entries of flags and class */
-	_Atomic uint32_t classlock;
-	cl_mem_flags flags[GMT_CLASSES_MAX];
-	uint32_t class[GMT_CLASSES_MAX];
-};
-
-#define GMT_MARKERS 16
-struct gmt_marker {
-	cl_event event;
-	uint64_t position; /* all commands up to here have completed when event has */
-};
-struct gmt_queue {
-	struct gmt_object object;
-	_Atomic(struct gmt_context *) context;
-	_Atomic bool inorder;
-	_Atomic uint32_t references;
-	_Atomic uint64_t enqueued; /* commands whose enqueue has returned */
-	_Atomic uint64_t done;     /* commands known to have completed, counted the same way */
-	_Atomic uint32_t lock;     /* markers, closed */
-	_Atomic bool closed;       /* the driver may have freed it: no more markers */
-	_Atomic uint32_t markers;
-	struct gmt_marker marker[GMT_MARKERS]; /* oldest first */
-	struct gmt_queue *zombies;             /* released by the program, commands pending */
-};
-
-struct gmt_kernel {
-	struct gmt_object object;
-	_Atomic uint32_t references;
-	uint32_t arguments;
-	uint64_t *argument; /* the 8 bytes last set, 0 for anything else */
-};
-
-/* The last command on one queue that used a memory object. */
-struct gmt_use {
-	struct gmt_queue *queue;
-	uint64_t queuenumber;
-	uint64_t position;
-};
-#define GMT_USES 4
-struct gmt_uses {
-	uint32_t count;
-	bool many; /* used on more queues than fit: counts as used for ever */
-	struct gmt_use use[GMT_USES];
-};
-
-struct gmt_memory {
-	struct gmt_object object;
-	struct gmt_memory *parent; /* a sub-buffer's buffer */
-	struct gmt_context *context;
-	uint64_t size;    /* requested */
-	uint64_t granted; /* of the driver's object */
-	uint64_t block;   /* 0: not pooled */
-	uint32_t tag;
-	uint16_t scope;
-	uint8_t kind; /* enum gmtmemory */
-	_Atomic uint8_t callbacks; /* has destructor callbacks */
-	_Atomic uint32_t references;
-	_Atomic uint32_t pins; /* 1 for all references together, 1 for each part: who takes the last one ends it */
-	_Atomic int32_t maps;
-	_Atomic uint32_t lock; /* uses */
-	struct gmt_uses uses;
-};
-
-struct gmt_context *gmt_context_find(cl_context handle);
-struct gmt_context *gmt_context_add(cl_context handle);
-struct gmt_queue *gmt_queue_find(cl_command_queue handle);
-struct gmt_queue *gmt_queue_add(cl_command_queue handle);
-struct gmt_kernel *gmt_kernel_find(cl_kernel handle);
-struct gmt_kernel *gmt_kernel_add(cl_kernel handle, uint32_t arguments);
-struct gmt_memory *gmt_memory_find(const void *handle);
-struct gmt_memory *gmt_memory_add(const void *handle);
-/*
- * Takes an entry out of its table; false when another thread was first. Kernels and memory objects are reused from
- * then on; a queue waits for recycle, because its commands may be pending; a context is kept, because its objects
- * may outlive it.
- */
-bool gmt_context_remove(struct gmt_context *context);
-bool gmt_queue_remove(struct gmt_queue *queue);
-void gmt_queue_recycle(struct gmt_queue *queue);
-/* Calls visit for every queue that the program holds; visit must not add or remove one. */
-void gmt_queue_each(void (*visit)(struct gmt_queue *, void *), void *arg);
-bool gmt_kernel_remove(struct gmt_kernel *kernel);
-bool gmt_memory_remove(struct gmt_memory *memory);
-
-static inline uint16_t gmt_scope(const struct gmt_context *context)
-{
-	return context ? (uint16_t)context->object.number : 0;
-}
-
+/* call.c: locks that are held for a few instructions. */
 void gmt_lock(_Atomic uint32_t *lock);
 static inline void gmt_unlock(_Atomic uint32_t *lock)
 {
 	atomic_store_explicit(lock, 0, memory_order_release);
 }
-
-/* inflight.c */
-enum gmt_flight {
-	GMT_FLIGHT_DONE,    /* no queued command uses it */
-	GMT_FLIGHT_ORDERED, /* one does, but whatever uses it later runs after that */
-	GMT_FLIGHT_BUSY,
-};
-void gmt_use_add(struct gmt_memory *memory, struct gmt_queue *queue, uint64_t position);
-enum gmt_flight gmt_uses_state(struct gmt_uses *uses, struct gmt_context *context);
-/* The queue has completed everything up to position. */
-void gmt_queue_done(struct gmt_queue *queue, uint64_t position);
-void gmt_queue_poll(struct gmt_queue *queue);
-/* The program's last release of a queue is about to reach the driver, or has. */
-void gmt_queue_closing(struct gmt_queue *queue);
-void gmt_queue_closed(struct gmt_queue *queue);
-/* A second queue appears in a context: everything on it runs after what the first has queued. */
-void gmt_queue_order_behind(struct gmt_queue *fresh);
-/* Gives up everything held for a context whose last reference goes. */
-void gmt_inflight_drop(struct gmt_context *context);
-
-/* Blocks that were freed while in use wait here until their commands have completed. */
-struct gmt_cooled {
-	uint64_t block, size;
-	uint32_t tag;
-};
-void gmt_cooling_add(const struct gmt_cooled *what, const struct gmt_uses *uses, struct gmt_context *context);
-/* Looks at no more than most of them, never waits, and takes up to room that have cooled. */
-unsigned gmt_cooling_take(struct gmt_cooled *out, unsigned room, unsigned most);
-
-/* pool.c */
-struct gmt_served {
-	cl_mem handle;
-	uint64_t block, granted;
-	enum gmtoutcome outcome;
-	uint8_t reason;
-};
-bool gmt_pool_eligible(struct gmt_context *context, cl_mem_flags flags, size_t size, const void *host);
-struct gmt_served gmt_pool_create(struct gmt_call *call, struct gmt_context *context, cl_mem_flags flags, size_t size,
-				  uint32_t tag, cl_int *error);
-/* The program let go of memory for good: decides what becomes of it, and writes the RELEASE event. */
-cl_int gmt_pool_release(struct gmt_call *call, struct gmt_memory *memory);
-/* After an enqueue or create failed for want of memory: hands blocks back; false when there was nothing left. */
-bool gmt_pool_drain(cl_int error, uint64_t need);
-void gmt_pool_drop_context(struct gmt_context *context);
-void gmt_pool_evicted(struct gmt_evictions *evictions);
-/* Makes blocks free whose commands have completed; looks at no more than most of those that cool. */
-void gmt_pool_settle(unsigned most);
-
-/* hook helpers */
-void gmt_write_create(const struct gmt_call *call, const struct gmt_memory *memory, const struct gmt_served *served, cl_int status);
+/*
+ * For a lock that is held while the driver is called: it may run a callback of the program inside that call, and the
+ * callback come back here. False then, on the thread that holds such a lock, and in a callback that would wait long;
+ * everybody else waits.
+ */
+bool gmt_lock_driver(_Atomic uint32_t *lock);
+void gmt_unlock_driver(_Atomic uint32_t *lock);
+extern __thread int gmt_holding __attribute__((tls_model("initial-exec"))); /* such locks held by this thread */
+extern __thread int gmt_barred __attribute__((tls_model("initial-exec")));  /* 1: in a callback */
 
 #endif

@@ -44,6 +44,7 @@ static bool ours(uintptr_t address)
 	return address >= (uintptr_t)__ehdr_start && address < (uintptr_t)_end;
 }
 
+/* Without our own frames and the loader's, which are the same for every call. */
 struct stack {
 	unsigned depth, limit;
 	uintptr_t frames[GMT_STACK_MAX];
@@ -55,7 +56,7 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *arg)
 	uintptr_t address = (uintptr_t)_Unwind_GetIP(context);
 	if (!address)
 		return _URC_END_OF_STACK;
-	if (!ours(address))
+	if (!ours(address) && (stack->depth || !gmt_layer_holds((const void *)address)))
 		stack->frames[stack->depth++] = address;
 	return stack->depth < stack->limit ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
@@ -167,7 +168,13 @@ uint32_t gmt_tag(struct gmt_call *call, const void *caller, uint64_t size)
 	uint64_t value = 0;
 	switch (gmt_session.config.tagmode) {
 	case GMT_TAGS_CALLER:
-		stack.frames[stack.depth++] = value = (uintptr_t)caller;
+		if (gmt_unlikely(gmt_layer_holds(caller))) { /* a loader's entry called us: who called that? */
+			_Unwind_Backtrace(step, &stack);
+			call->last = gmt_now();
+		}
+		if (!stack.depth)
+			stack.frames[stack.depth++] = (uintptr_t)caller;
+		value = stack.frames[0];
 		break;
 	case GMT_TAGS_STACK:
 		stack.limit = gmt_session.config.stackdepth;

@@ -26,7 +26,7 @@ const (
 	KindCooled  Kind = 15 // link: block, granted: its size; a cooling block became free
 	KindEvict   Kind = 16 // link: block, granted: its size, reason: gmtevict; a pooled block went back to the driver
 	KindLimit   Kind = 17 // object: sequence number of the control message, status: 0 or -1, payload: "name=value" or the error
-	KindDiag    Kind = 18 // op: gmtdiag, payload: text for people
+	KindDiag    Kind = 18 // op: gmtdiag, payload: text; findings about the program: see gmtdiag
 	KindExit    Kind = 19 // the process runs its exit handlers; status: exit status where known (session)
 	KindLost    Kind = 20 // size: events lost since the last such event, granted: of these, uses; written by the session
 )
@@ -128,7 +128,7 @@ const (
 	EvictContext Evict = 5 // the application released its context
 	EvictTrim    Evict = 6 // the user asked
 	EvictAge     Evict = 7 // max_age
-	EvictState   Evict = 8 // not recyclable: still mapped, destructor callback, recorded elsewhere
+	EvictState   Evict = 8 // not recyclable: still mapped, destructor callback, command buffers
 	EvictPolicy  Evict = 9 // the policy does not cache
 )
 
@@ -229,23 +229,49 @@ func (v TagMode) String() string {
 	return strconv.Itoa(int(v))
 }
 
-// Diag: Things that the shim noticed.
+// Diag: Things that the shim noticed. From UNKNOWN_MEMORY on they are mistakes of the program, see below.
 type Diag uint8
 
 const (
-	DiagTransparent  Diag = 0 // pooling is off for this process; the payload says why
-	DiagForked       Diag = 1 // a forked child is not watched
-	DiagSecondLoader Diag = 2 // calls through another libOpenCL are not seen
-	DiagPanic        Diag = 3 // the Go core failed and was switched off
-	DiagTagsFull     Diag = 4 // more distinct tags than the table holds: the rest share tag 0
+	DiagTransparent     Diag = 0  // pooling is off for this process; the payload says why
+	DiagForked          Diag = 1  // a forked child is not watched
+	DiagSecondLoader    Diag = 2  // calls through another libOpenCL are not seen
+	DiagPanic           Diag = 3  // the Go core failed and was switched off
+	DiagTagsFull        Diag = 4  // more distinct tags than the table holds: the rest share tag 0
+	DiagUnknownMemory   Diag = 5  // release of, or command on, something that no create returned
+	DiagDoubleRelease   Diag = 6  // a release of memory whose last reference was gone
+	DiagUseAfterRelease Diag = 7  // a call on memory whose last reference was gone
+	DiagWrongContext    Diag = 8  // memory of one context used with a queue or kernel of another
+	DiagStillMapped     Diag = 9  // the last release of memory that is mapped
+	DiagStaleRead       Diag = 10 // certain: a command reads a recycled block that nothing has written since its create
+	DiagStaleArgument   Diag = 11 // such a block was given to a kernel that cannot write it: it reads it, or ignores it
 )
 
-var namesDiag = [...]string{"transparent", "forked", "second loader", "panic", "tags full"}
+var namesDiag = [...]string{"transparent", "forked", "second loader", "panic", "tags full", "unknown memory", "double release", "use after release", "wrong context", "still mapped", "stale read", "stale argument"}
 
 // String returns the word that screens and reports use.
 func (v Diag) String() string {
 	if int(v) < len(namesDiag) {
 		return namesDiag[v]
+	}
+	return strconv.Itoa(int(v))
+}
+
+// Scrub: What is done to a recycled block before the program gets it.
+type Scrub uint8
+
+const (
+	ScrubNone   Scrub = 0
+	ScrubZero   Scrub = 1
+	ScrubPoison Scrub = 2 // bytes of GMT_POISON
+)
+
+var namesScrub = [...]string{"none", "zero", "poison"}
+
+// String returns the word that screens and reports use.
+func (v Scrub) String() string {
+	if int(v) < len(namesScrub) {
+		return namesScrub[v]
 	}
 	return strconv.Itoa(int(v))
 }

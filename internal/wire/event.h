@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* Raised whenever a layout or a meaning below changes; both sides refuse another version. */
-#define GMT_VERSION 1
+#define GMT_VERSION 2
 #define GMT_MAGIC 0x31504d474d45474dull
 
 /* Kinds of event. A kind with a payload carries its length in size; the payload follows in whole 64-byte slots. */
@@ -37,7 +37,7 @@ enum gmtkind {
 	GMT_KIND_COOLED = 15,  /* link: block, granted: its size; a cooling block became free */
 	GMT_KIND_EVICT = 16,   /* link: block, granted: its size, reason: gmtevict; a pooled block went back to the driver */
 	GMT_KIND_LIMIT = 17,   /* object: sequence number of the control message, status: 0 or -1, payload: "name=value" or the error */
-	GMT_KIND_DIAG = 18,    /* op: gmtdiag, payload: text for people */
+	GMT_KIND_DIAG = 18,    /* op: gmtdiag, payload: text; findings about the program: see gmtdiag */
 	GMT_KIND_EXIT = 19,    /* the process runs its exit handlers; status: exit status where known (session) */
 	GMT_KIND_LOST = 20,    /* size: events lost since the last such event, granted: of these, uses; written by the session */
 };
@@ -91,7 +91,7 @@ enum gmtevict {
 	GMT_EVICT_CONTEXT = 5, /* the application released its context */
 	GMT_EVICT_TRIM = 6,    /* the user asked */
 	GMT_EVICT_AGE = 7,     /* max_age */
-	GMT_EVICT_STATE = 8,   /* not recyclable: still mapped, destructor callback, recorded elsewhere */
+	GMT_EVICT_STATE = 8,   /* not recyclable: still mapped, destructor callback, command buffers */
 	GMT_EVICT_POLICY = 9,  /* the policy does not cache */
 };
 
@@ -134,14 +134,35 @@ enum gmttagmode {
 	GMT_TAGS_THREAD = 4,
 };
 
-/* Things that the shim noticed. */
+/* Things that the shim noticed. From UNKNOWN_MEMORY on they are mistakes of the program, see below. */
 enum gmtdiag {
 	GMT_DIAG_TRANSPARENT = 0,    /* pooling is off for this process; the payload says why */
 	GMT_DIAG_FORKED = 1,         /* a forked child is not watched */
 	GMT_DIAG_SECOND_LOADER = 2,  /* calls through another libOpenCL are not seen */
 	GMT_DIAG_PANIC = 3,          /* the Go core failed and was switched off */
 	GMT_DIAG_TAGS_FULL = 4,      /* more distinct tags than the table holds: the rest share tag 0 */
+	GMT_DIAG_UNKNOWN_MEMORY = 5, /* release of, or command on, something that no create returned */
+	GMT_DIAG_DOUBLE_RELEASE = 6, /* a release of memory whose last reference was gone */
+	GMT_DIAG_USE_AFTER_RELEASE = 7, /* a call on memory whose last reference was gone */
+	GMT_DIAG_WRONG_CONTEXT = 8,  /* memory of one context used with a queue or kernel of another */
+	GMT_DIAG_STILL_MAPPED = 9,   /* the last release of memory that is mapped */
+	GMT_DIAG_STALE_READ = 10,     /* certain: a command reads a recycled block that nothing has written since its create */
+	GMT_DIAG_STALE_ARGUMENT = 11, /* such a block was given to a kernel that cannot write it: it reads it, or ignores it */
 };
+
+/*
+ * A DIAG that tells of a mistake: the payload is the name of the OpenCL function, tag the call site that created the
+ * memory (0 when unknown), object its number, granted its size, link the kernel's number where a kernel is concerned,
+ * status what the call returned.
+ */
+
+/* What is done to a recycled block before the program gets it. */
+enum gmtscrub {
+	GMT_SCRUB_NONE = 0,
+	GMT_SCRUB_ZERO = 1,
+	GMT_SCRUB_POISON = 2, /* bytes of GMT_POISON */
+};
+#define GMT_POISON 0xa5u
 
 #define GMT_FLAG_OUT_OF_ORDER 1u
 #define GMT_FLAG_READS 2u         /* USE: the command reads the object */
@@ -241,7 +262,9 @@ struct gmtconfig {
 	uint32_t uses;       /* 1: write USE and SYNC events */
 	uint32_t pooling;    /* 1: load the Go core */
 	uint32_t ungated;    /* 1: hand blocks out while commands still use them; corrupts, for demonstration */
-	uint32_t spare;
+	uint32_t scrub;      /* enum gmtscrub */
+	uint64_t devicememory; /* bytes of device memory that each process is made to have; 0: what the device has */
+	uint64_t copymin;    /* bytes from which buffers with CL_MEM_COPY_HOST_PTR come from the pool */
 	uint8_t policy[64];
 	uint8_t limits[1024];   /* "name=value,..." */
 };

@@ -26,8 +26,12 @@ type Config struct {
 	Uses       bool          // write USE and SYNC events
 	Pooling    bool          // load the Go core
 	Ungated    bool          // hand blocks out while commands still use them: corrupts data, for demonstration
-	Policy     string
-	Limits     string // "name=value,..."
+	Scrub      Scrub         // what is done to recycled blocks before the program gets them
+	CopyMin    uint64        // bytes from which buffers with CL_MEM_COPY_HOST_PTR come from the pool
+	// DeviceMemory is how many bytes of device memory each process is made to have; 0: what the device has.
+	DeviceMemory uint64
+	Policy       string
+	Limits       string // "name=value,..."
 }
 
 // Encode returns the bytes of the config file.
@@ -35,7 +39,7 @@ func (c Config) Encode() ([]byte, error) {
 	raw := rawConfig{
 		Magic: magic, Version: Version, Tagmode: uint32(c.Tags), Stackdepth: uint32(min(max(c.StackDepth, 1), StackMax)),
 		Waitms: uint32(c.Wait.Milliseconds()), Uses: flag(c.Uses), Pooling: flag(c.Pooling),
-		Ungated: flag(c.Ungated),
+		Ungated: flag(c.Ungated), Scrub: uint32(c.Scrub), Devicememory: c.DeviceMemory, Copymin: c.CopyMin,
 	}
 	if err := putText(raw.Policy[:], c.Policy); err != nil {
 		return nil, fmt.Errorf("policy: %w", err)

@@ -3,7 +3,7 @@
 package wire
 
 const (
-	Version = 0x1
+	Version = 0x2
 	magic   = 0x31504d474d45474d
 
 	rings       = 0x100
@@ -25,7 +25,7 @@ const (
 	sizeofRegion  = 0x20
 	SizeofHello   = 0x818
 	SizeofControl = 0x80
-	SizeofConfig  = 0x468
+	SizeofConfig  = 0x478
 
 	socketName = "socket"
 	configName = "config"
@@ -92,16 +92,18 @@ type (
 		Text     [120]uint8
 	}
 	rawConfig struct {
-		Magic      uint64
-		Version    uint32
-		Tagmode    uint32
-		Stackdepth uint32
-		Waitms     uint32
-		Uses       uint32
-		Pooling    uint32
-		Ungated    uint32
-		Spare      uint32
-		Policy     [64]uint8
-		Limits     [1024]uint8
+		Magic        uint64
+		Version      uint32
+		Tagmode      uint32
+		Stackdepth   uint32
+		Waitms       uint32
+		Uses         uint32
+		Pooling      uint32
+		Ungated      uint32
+		Scrub        uint32
+		Devicememory uint64
+		Copymin      uint64
+		Policy       [64]uint8
+		Limits       [1024]uint8
 	}
 )

@@ -22,6 +22,9 @@ func (k Kind) HasPayload() bool {
 	return false
 }
 
+// Finding reports whether a diagnostic tells of a mistake of the program.
+func (v Diag) Finding() bool { return v >= DiagUnknownMemory }
+
 // PayloadLen returns how many payload bytes follow the event, at most PayloadMax.
 func (e *Event) PayloadLen() int {
 	if !e.Kind.HasPayload() {

@@ -190,18 +190,21 @@ int32_t gmt_core_forget(uint64_t block)
 	return leave(0);
 }
 
-/* One block at a time: the caller tries again after each. */
+/* No more than what is needed; the caller tries again when that was not enough. */
 int32_t gmt_core_drain(uint64_t need, struct gmt_evictions *evictions)
 {
-	(void)need;
 	if (enter() != 0)
 		return leave(-1);
-	struct block *b = best(0, 0, 1);
-	for (uint64_t n = core.lowest; !b && n <= core.numbers; n++)
-		if (core.block[n % BLOCKS].state == COOLING)
-			b = &core.block[n % BLOCKS];
-	if (b)
+	for (uint64_t given = 0; given < need && evictions->count < GMT_EVICTIONS_MAX;) {
+		struct block *b = best(0, 0, 1);
+		for (uint64_t n = core.lowest; !b && n <= core.numbers; n++)
+			if (core.block[n % BLOCKS].state == COOLING)
+				b = &core.block[n % BLOCKS];
+		if (!b)
+			break;
+		given += b->size;
 		put_out(evictions, b, GMT_EVICT_DRAIN);
+	}
 	return leave(0);
 }
 

@@ -1,4 +1,4 @@
-/* fake_driver.c: objects and their life, contexts, kernels, queries. */
+/* fake_driver.c: objects and their life, contexts, queries. */
 #define _GNU_SOURCE
 #include "fake_objects.h"
 
@@ -13,17 +13,21 @@
 struct fake fake = {.largest = 1u << 30, .createerror = CL_MEM_OBJECT_ALLOCATION_FAILURE, .enqueueerror = CL_OUT_OF_RESOURCES};
 
 static pthread_mutex_t mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static unsigned depth; /* of the lock */
 static struct fake_object *spare[FAKE_TYPES]; /* dead, latest first */
 
 void fake_lock(void)
 {
 	pthread_mutex_lock(&mutex);
+	depth++;
 }
 
 void fake_unlock(void *unused)
 {
 	(void)unused;
+	struct fake_deferred *list = --depth == 0 ? fake_take_deferred() : NULL;
 	pthread_mutex_unlock(&mutex);
+	fake_run_deferred(list);
 }
 
 void fake_fail(const char *what)
@@ -51,16 +55,27 @@ void *fake_new(enum fake_type type, size_t size)
 bool fake_alive(const void *handle, enum fake_type type)
 {
 	const struct fake_object *o = handle;
-	if (o && o->magic == DEAD)
+	if (o && o->magic == DEAD && !fake.forgiving)
 		fake_fail("a dead handle is used");
 	return o && o->magic == ALIVE && o->type == type;
+}
+
+static void context_ends(cl_context context)
+{
+	fake.livecontexts--;
+	for (struct fake_context_callback *c = context->callbacks; c;) {
+		struct fake_context_callback *next = c->next;
+		c->notify(context, c->data);
+		free(c);
+		c = next;
+	}
 }
 
 static size_t ends(struct fake_object *o)
 {
 	switch (o->type) {
 	case FAKE_CONTEXT:
-		fake.livecontexts--;
+		context_ends((cl_context)o);
 		return sizeof(struct _cl_context);
 	case FAKE_QUEUE:
 		fake_queue_ends((cl_command_queue)o);
@@ -73,10 +88,11 @@ static size_t ends(struct fake_object *o)
 		fake_drop(((cl_kernel)o)->context);
 		return sizeof(struct _cl_kernel);
 	case FAKE_EVENT:
-		fake.liveevents--;
-		if (((cl_event)o)->context)
-			fake_drop(((cl_event)o)->context);
+		fake_event_ends((cl_event)o);
 		return sizeof(struct _cl_event);
+	case FAKE_RECORDING:
+		fake_drop(((cl_command_buffer_khr)o)->queue);
+		return sizeof(struct _cl_command_buffer_khr);
 	default:
 		return sizeof *o;
 	}
@@ -124,6 +140,8 @@ cl_int fake_release(void *handle, enum fake_type type, cl_int invalid)
 	if (!fake_alive(handle, type))
 		return invalid;
 	struct fake_object *o = handle;
+	if (o->references == 0 && fake.forgiving)
+		return invalid;
 	if (o->references == 0)
 		fake_fail("released more often than retained");
 	o->references--;
@@ -140,6 +158,11 @@ cl_int fake_answer(const void *value, size_t size, size_t room, void *out, size_
 	if (needed)
 		*needed = size;
 	return CL_SUCCESS;
+}
+
+cl_uint fake_references(const struct fake_object *object, bool holds)
+{
+	return object->references + (holds ? object->holds : 0);
 }
 
 cl_device_id fake_device(void)
@@ -173,10 +196,16 @@ GMT_HOOK cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t
 		return fake_answer("fake", 5, room, out, needed);
 	if (what == CL_DRIVER_VERSION)
 		return fake_answer("1.0", 4, room, out, needed);
+	if (what == CL_DEVICE_VERSION) {
+		const char *version = fake.version ? fake.version : "OpenCL 3.0 fake";
+		return fake_answer(version, strlen(version) + 1, room, out, needed);
+	}
+	if (what == CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE && fake.constant)
+		number = fake.constant;
 	return fake_answer(&number, sizeof number, room, out, needed);
 }
 
-static cl_context new_context(cl_int *errcode)
+cl_context fake_new_context(cl_int *errcode)
 {
 	FAKE_LOCKED;
 	cl_context context = fake_new(FAKE_CONTEXT, sizeof *context);
@@ -192,7 +221,7 @@ GMT_HOOK cl_context clCreateContext(const cl_context_properties *properties, cl_
 {
 	(void)properties, (void)notify, (void)data;
 	if (count && devices)
-		return new_context(errcode);
+		return fake_new_context(errcode);
 	if (errcode)
 		*errcode = CL_INVALID_VALUE;
 	return NULL;
@@ -203,7 +232,7 @@ GMT_HOOK cl_context clCreateContextFromType(const cl_context_properties *propert
 					    cl_int *errcode)
 {
 	(void)properties, (void)notify, (void)data, (void)type;
-	return new_context(errcode);
+	return fake_new_context(errcode);
 }
 
 GMT_HOOK cl_int clRetainContext(cl_context context)
@@ -216,136 +245,31 @@ GMT_HOOK cl_int clReleaseContext(cl_context context)
 	return fake_release(context, FAKE_CONTEXT, CL_INVALID_CONTEXT);
 }
 
+GMT_HOOK cl_int clSetContextDestructorCallback(cl_context context, void(CL_CALLBACK *notify)(cl_context, void *), void *data)
+{
+	FAKE_LOCKED;
+	if (!fake_alive(context, FAKE_CONTEXT))
+		return CL_INVALID_CONTEXT;
+	struct fake_context_callback *callback = notify ? malloc(sizeof *callback) : NULL;
+	if (!callback)
+		return CL_INVALID_VALUE;
+	*callback = (struct fake_context_callback){context->callbacks, notify, data};
+	context->callbacks = callback;
+	return CL_SUCCESS;
+}
+
 GMT_HOOK cl_int clGetContextInfo(cl_context context, cl_context_info what, size_t room, void *out, size_t *needed)
 {
 	FAKE_LOCKED;
 	if (!fake_alive(context, FAKE_CONTEXT))
 		return CL_INVALID_CONTEXT;
 	cl_device_id device = fake_device();
+	cl_uint references = fake_references(&context->object, fake.countobjects);
+	if (what == CL_CONTEXT_REFERENCE_COUNT)
+		return fake_answer(&references, sizeof references, room, out, needed);
 	if (what != CL_CONTEXT_DEVICES)
 		return CL_INVALID_VALUE;
 	return fake_answer(&device, sizeof device, room, out, needed);
-}
-
-static cl_kernel new_kernel(cl_context context)
-{
-	cl_kernel kernel = fake_new(FAKE_KERNEL, sizeof *kernel);
-	kernel->context = context;
-	fake_hold(context);
-	fake.livekernels++;
-	return kernel;
-}
-
-/* Kernels want a context to hold; the fake has no programs, so each one makes its own. */
-static cl_kernel kernel_alone(void)
-{
-	cl_context context = new_context(NULL);
-	cl_kernel kernel = new_kernel(context);
-	fake_release(context, FAKE_CONTEXT, CL_INVALID_CONTEXT);
-	return kernel;
-}
-
-GMT_HOOK cl_kernel clCreateKernel(cl_program program, const char *name, cl_int *errcode)
-{
-	FAKE_LOCKED;
-	cl_int error = !fake_alive(program, FAKE_PROGRAM) ? CL_INVALID_PROGRAM : name ? CL_SUCCESS : CL_INVALID_VALUE;
-	if (errcode)
-		*errcode = error;
-	return error == CL_SUCCESS ? kernel_alone() : NULL;
-}
-
-GMT_HOOK cl_int clCreateKernelsInProgram(cl_program program, cl_uint room, cl_kernel *kernels, cl_uint *count)
-{
-	FAKE_LOCKED;
-	if (!fake_alive(program, FAKE_PROGRAM))
-		return CL_INVALID_PROGRAM;
-	if (kernels && room < 2)
-		return CL_INVALID_VALUE;
-	for (cl_uint i = 0; kernels && i < 2; i++)
-		kernels[i] = kernel_alone();
-	if (count)
-		*count = 2;
-	return CL_SUCCESS;
-}
-
-GMT_HOOK cl_kernel clCloneKernel(cl_kernel source, cl_int *errcode)
-{
-	FAKE_LOCKED;
-	cl_kernel kernel = NULL;
-	if (fake_alive(source, FAKE_KERNEL)) {
-		kernel = new_kernel(source->context);
-		memcpy(kernel->memory, source->memory, sizeof kernel->memory);
-	}
-	if (errcode)
-		*errcode = kernel ? CL_SUCCESS : CL_INVALID_KERNEL;
-	return kernel;
-}
-
-GMT_HOOK cl_int clRetainKernel(cl_kernel kernel)
-{
-	return fake_retain(kernel, FAKE_KERNEL, CL_INVALID_KERNEL);
-}
-
-GMT_HOOK cl_int clReleaseKernel(cl_kernel kernel)
-{
-	return fake_release(kernel, FAKE_KERNEL, CL_INVALID_KERNEL);
-}
-
-GMT_HOOK cl_int clGetKernelInfo(cl_kernel kernel, cl_kernel_info what, size_t room, void *out, size_t *needed)
-{
-	FAKE_LOCKED;
-	if (!fake_alive(kernel, FAKE_KERNEL))
-		return CL_INVALID_KERNEL;
-	cl_uint arguments = FAKE_ARGUMENTS;
-	if (what == CL_KERNEL_FUNCTION_NAME)
-		return fake_answer("kernel", 7, room, out, needed);
-	return fake_answer(&arguments, sizeof arguments, room, out, needed);
-}
-
-GMT_HOOK cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size, const void *value)
-{
-	FAKE_LOCKED;
-	if (!fake_alive(kernel, FAKE_KERNEL))
-		return CL_INVALID_KERNEL;
-	if (index >= FAKE_ARGUMENTS)
-		return CL_INVALID_ARG_INDEX;
-	if (index == FAKE_ARGUMENTS - 1)
-		return CL_SUCCESS;
-	cl_mem memory = NULL;
-	if (size != sizeof memory)
-		return CL_INVALID_ARG_SIZE;
-	if (value)
-		memcpy(&memory, value, sizeof memory);
-	if (memory && !fake_alive(memory, FAKE_MEMORY))
-		return CL_INVALID_MEM_OBJECT;
-	kernel->memory[index] = memory;
-	return CL_SUCCESS;
-}
-
-static cl_int run_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint waits, const cl_event *list, cl_event *event)
-{
-	FAKE_LOCKED;
-	if (!fake_alive(kernel, FAKE_KERNEL))
-		return CL_INVALID_KERNEL;
-	cl_mem used[FAKE_ARGUMENTS];
-	unsigned count = 0;
-	for (unsigned i = 0; i < FAKE_ARGUMENTS - 1; i++)
-		if (kernel->memory[i])
-			used[count++] = kernel->memory[i];
-	return fake_submit(queue, CL_FALSE, count, used, waits, list, event);
-}
-
-GMT_HOOK cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset,
-				       const size_t *global, const size_t *local, cl_uint waits, const cl_event *list,
-				       cl_event *event)
-{
-	(void)dimensions, (void)offset, (void)global, (void)local;
-	return run_kernel(queue, kernel, waits, list, event);
-}
-
-GMT_HOOK cl_int clEnqueueTask(cl_command_queue queue, cl_kernel kernel, cl_uint waits, const cl_event *list, cl_event *event)
-{
-	return run_kernel(queue, kernel, waits, list, event);
 }
 
 GMT_HOOK void *clGetExtensionFunctionAddress(const char *name)

@@ -8,7 +8,7 @@
 #ifndef FAKE_DRIVER_H
 #define FAKE_DRIVER_H
 
-#include "../shim.h"
+#include "../pool.h"
 
 struct fake {
 	/* Knobs. Sizes in bytes; 0 switches one off, except largest. */
@@ -20,6 +20,18 @@ struct fake {
 	_Atomic uint32_t failenqueues;     /* the same for commands on memory */
 	_Atomic int32_t enqueueerror;
 	_Atomic uint32_t failmarkers;      /* 1: markers cannot be enqueued */
+	_Atomic uint32_t countobjects;     /* 1: objects count in the references of their context */
+	_Atomic uint32_t countcommands;    /* 1: queued commands count in the references of what they use */
+	_Atomic uint32_t anycontext;       /* 1: commands may use memory of any context */
+	_Atomic uint32_t forgiving;        /* 1: dead handles are an error, as if each had been looked up */
+	_Atomic uint32_t callbackthread;   /* 1: callbacks of events run on a thread of the driver's own */
+	_Atomic uint32_t eager;            /* 1: asking about an event, markers and flushes complete what can be */
+	_Atomic uint32_t lazyprofile;      /* 1: times of pending commands are 0, not an error */
+	_Atomic uint32_t arginfo;          /* 1: arguments of kernels are described, as follows */
+	_Atomic uint32_t argaddress[4], argtype[4];
+	_Atomic uint64_t constant;         /* CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE */
+	_Atomic(const char *) version;     /* CL_DEVICE_VERSION; NULL: 3.0 */
+	_Atomic(void (*)(void)) aftersubmit; /* called once: the next command is queued, its enqueue has not returned */
 	/* Counters. */
 	_Atomic uint64_t creates;          /* memory objects that the driver made, parts of others included */
 	_Atomic uint64_t failed;           /* creates refused */
@@ -28,6 +40,9 @@ struct fake {
 	_Atomic uint64_t commands;         /* enqueued, ours included */
 	_Atomic uint64_t pending;          /* not yet complete */
 	_Atomic uint64_t finishes, flushes, waits, markers, barriers;
+	_Atomic uint64_t setargs;          /* clSetKernelArg calls */
+	_Atomic uint64_t queries;          /* clGetMemObjectInfo and clRetainMemObject calls */
+	_Atomic uint64_t callbacks;        /* of events, that have run */
 	_Atomic uint64_t hazards;          /* commands that may run beside an earlier owner's on the same memory */
 };
 extern GMT_HOOK struct fake fake;
@@ -38,6 +53,21 @@ GMT_HOOK cl_program fake_program(void);
 GMT_HOOK unsigned fake_complete(cl_command_queue queue, unsigned count);
 /* The same for all queues, also of those that the program has released. */
 GMT_HOOK void fake_complete_all(void);
+/* Completes the command of an event and what that depends on; false when a user event holds it up. */
+GMT_HOOK bool fake_complete_event(cl_event event);
+/* Ends a command with an error and without waiting for anything before it. */
+GMT_HOOK void fake_fail_event(cl_event event, cl_int status);
+/* The same for all markers of a queue. */
+GMT_HOOK unsigned fake_fail_markers(cl_command_queue queue, cl_int status);
+/* Calls those back that want to know that a command runs. */
+GMT_HOOK void fake_start_event(cl_event event);
+/* A queue made by a function that nobody hooks. */
+GMT_HOOK cl_command_queue fake_unseen_queue(cl_context context);
+/* A command buffer uses memory from now on whenever it is enqueued; as with real ones, it does not keep it alive. */
+GMT_HOOK void fake_record(cl_command_buffer_khr buffer, cl_mem memory);
+/* The contents of the driver's own object. What nothing has been written to is FAKE_FRESH. */
+#define FAKE_FRESH 0xcdu
+GMT_HOOK const unsigned char *fake_contents(cl_mem memory);
 /* The program has just been given memory: uses from here on belong to a new owner. */
 GMT_HOOK void fake_hand_out(cl_mem memory);
 /* Bytes of the driver's own object. */

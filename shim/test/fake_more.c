@@ -1,40 +1,9 @@
-/* fake_more.c: commands on images, native kernels, migration; shared virtual memory; extension functions. */
+/* fake_more.c: native kernels, migration, memory of OpenGL, shared virtual memory. */
 #define _GNU_SOURCE
 #include "fake_objects.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-GMT_HOOK cl_int clEnqueueReadImage(cl_command_queue queue, cl_mem image, cl_bool blocking, const size_t *origin,
-				   const size_t *region, size_t row, size_t slice, void *pointer, cl_uint waits,
-				   const cl_event *list, cl_event *event)
-{
-	(void)origin, (void)region, (void)row, (void)slice, (void)pointer;
-	return fake_submit(queue, blocking, 1, &image, waits, list, event);
-}
-
-GMT_HOOK cl_int clEnqueueWriteImage(cl_command_queue queue, cl_mem image, cl_bool blocking, const size_t *origin,
-				    const size_t *region, size_t row, size_t slice, const void *pointer, cl_uint waits,
-				    const cl_event *list, cl_event *event)
-{
-	(void)origin, (void)region, (void)row, (void)slice, (void)pointer;
-	return fake_submit(queue, blocking, 1, &image, waits, list, event);
-}
-
-GMT_HOOK cl_int clEnqueueCopyImage(cl_command_queue queue, cl_mem source, cl_mem destination, const size_t *from,
-				   const size_t *to, const size_t *region, cl_uint waits, const cl_event *list, cl_event *event)
-{
-	(void)from, (void)to, (void)region;
-	cl_mem both[] = {source, destination};
-	return fake_submit(queue, CL_FALSE, 2, both, waits, list, event);
-}
-
-GMT_HOOK cl_int clEnqueueFillImage(cl_command_queue queue, cl_mem image, const void *colour, const size_t *origin,
-				   const size_t *region, cl_uint waits, const cl_event *list, cl_event *event)
-{
-	(void)colour, (void)origin, (void)region;
-	return fake_submit(queue, CL_FALSE, 1, &image, waits, list, event);
-}
 
 static cl_int on_list(cl_command_queue queue, cl_uint count, const cl_mem *memories, cl_uint waits, const cl_event *list,
 		      cl_event *event)
@@ -59,13 +28,15 @@ GMT_HOOK cl_int clEnqueueMigrateMemObjects(cl_command_queue queue, cl_uint count
 	return on_list(queue, count, memories, waits, list, event);
 }
 
-static void *allocate(cl_context context, size_t size, cl_int *errcode)
+void *fake_allocate(cl_context context, size_t size, cl_int *errcode)
 {
 	FAKE_LOCKED;
 	void *pointer = NULL;
 	cl_int error = !fake_alive(context, FAKE_CONTEXT) ? CL_INVALID_CONTEXT : size ? CL_SUCCESS : CL_INVALID_BUFFER_SIZE;
 	if (error == CL_SUCCESS && size > fake.largest)
 		error = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+	if (error == CL_SUCCESS && context->terminated)
+		error = CL_CONTEXT_TERMINATED_KHR;
 	if (error == CL_SUCCESS) {
 		pointer = malloc(size);
 		fake.livepointers++;
@@ -75,7 +46,7 @@ static void *allocate(cl_context context, size_t size, cl_int *errcode)
 	return pointer;
 }
 
-static cl_int release(cl_context context, void *pointer)
+cl_int fake_free(cl_context context, void *pointer)
 {
 	FAKE_LOCKED;
 	if (!fake_alive(context, FAKE_CONTEXT))
@@ -88,12 +59,12 @@ static cl_int release(cl_context context, void *pointer)
 GMT_HOOK void *clSVMAlloc(cl_context context, cl_svm_mem_flags flags, size_t size, cl_uint alignment)
 {
 	(void)flags, (void)alignment;
-	return allocate(context, size, NULL);
+	return fake_allocate(context, size, NULL);
 }
 
 GMT_HOOK void clSVMFree(cl_context context, void *pointer)
 {
-	release(context, pointer);
+	fake_free(context, pointer);
 }
 
 GMT_HOOK cl_int clEnqueueSVMFree(cl_command_queue queue, cl_uint count, void *pointers[],
@@ -109,56 +80,102 @@ GMT_HOOK cl_int clEnqueueSVMFree(cl_command_queue queue, cl_uint count, void *po
 	if (notify)
 		notify(queue, count, pointers, data);
 	for (cl_uint i = 0; !notify && i < count; i++)
-		release(queue->context, pointers[i]);
+		fake_free(queue->context, pointers[i]);
 	return CL_SUCCESS;
 }
 
-static cl_mem intel_buffer(cl_context context, const cl_mem_properties_intel *properties, cl_mem_flags flags, size_t size,
-			   void *host, cl_int *errcode)
+/* Their contents change at once: nothing here looks at them later. */
+static cl_int on_pointers(cl_command_queue queue, cl_bool blocking, bool valid, cl_uint waits, const cl_event *list, cl_event *event)
 {
-	return clCreateBufferWithProperties(context, (const cl_mem_properties *)properties, flags, size, host, errcode);
+	return valid ? fake_submit(queue, blocking, 0, NULL, waits, list, event) : CL_INVALID_VALUE;
 }
 
-static void *intel_host(cl_context context, const cl_mem_properties_intel *properties, size_t size, cl_uint alignment, cl_int *errcode)
+GMT_HOOK cl_int clEnqueueSVMMemcpy(cl_command_queue queue, cl_bool blocking, void *to, const void *from, size_t size,
+				   cl_uint waits, const cl_event *list, cl_event *event)
 {
-	(void)properties, (void)alignment;
-	return allocate(context, size, errcode);
+	cl_int err = on_pointers(queue, blocking, to && from, waits, list, event);
+	if (err == CL_SUCCESS)
+		memcpy(to, from, size);
+	return err;
 }
 
-static void *intel_device(cl_context context, cl_device_id device, const cl_mem_properties_intel *properties, size_t size,
-			  cl_uint alignment, cl_int *errcode)
+GMT_HOOK cl_int clEnqueueSVMMemFill(cl_command_queue queue, void *pointer, const void *pattern, size_t patternsize, size_t size,
+				    cl_uint waits, const cl_event *list, cl_event *event)
 {
-	(void)device, (void)properties, (void)alignment;
-	return allocate(context, size, errcode);
+	cl_int err = on_pointers(queue, CL_FALSE, pointer && pattern && patternsize, waits, list, event);
+	for (size_t i = 0; err == CL_SUCCESS && i < size; i++)
+		((char *)pointer)[i] = ((const char *)pattern)[i % patternsize];
+	return err;
 }
 
-static cl_int command_buffer(void)
+GMT_HOOK cl_int clEnqueueSVMMap(cl_command_queue queue, cl_bool blocking, cl_map_flags flags, void *pointer, size_t size,
+				cl_uint waits, const cl_event *list, cl_event *event)
 {
-	return CL_INVALID_OPERATION;
+	(void)flags;
+	return on_pointers(queue, blocking, pointer && size, waits, list, event);
 }
 
-void *fake_extension(const char *name)
+GMT_HOOK cl_int clEnqueueSVMUnmap(cl_command_queue queue, void *pointer, cl_uint waits, const cl_event *list, cl_event *event)
 {
-	typedef void (*function)(void);
-	static const struct {
-		const char *name;
-		function address;
-	} known[] = {
-		{"clCreateBufferWithPropertiesINTEL", (function)intel_buffer},
-		{"clHostMemAllocINTEL", (function)intel_host},
-		{"clDeviceMemAllocINTEL", (function)intel_device},
-		{"clSharedMemAllocINTEL", (function)intel_device},
-		{"clMemFreeINTEL", (function)release},
-		{"clMemBlockingFreeINTEL", (function)release},
-		{"clCreateCommandBufferKHR", (function)command_buffer},
-		{"clGetKernelSubGroupInfoKHR", (function)command_buffer},
-	};
-	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-		if (strcmp(known[i].name, name) == 0) {
-			void *address;
-			memcpy(&address, &known[i].address, sizeof address);
-			return address;
-		}
-	}
+	return on_pointers(queue, CL_FALSE, pointer != NULL, waits, list, event);
+}
+
+GMT_HOOK cl_int clEnqueueSVMMigrateMem(cl_command_queue queue, cl_uint count, const void **pointers, const size_t *sizes,
+				       cl_mem_migration_flags flags, cl_uint waits, const cl_event *list, cl_event *event)
+{
+	(void)sizes, (void)flags;
+	return on_pointers(queue, CL_FALSE, count && pointers, waits, list, event);
+}
+
+/* Every object of OpenGL has 4096 bytes; there is none with the name 0. */
+static cl_mem from_gl(cl_context context, cl_mem_flags flags, cl_GLuint object, cl_int *errcode)
+{
+	if (object)
+		return fake_new_memory(context, flags, 4096, NULL, errcode);
+	if (errcode)
+		*errcode = CL_INVALID_GL_OBJECT;
 	return NULL;
+}
+
+GMT_HOOK cl_mem clCreateFromGLBuffer(cl_context context, cl_mem_flags flags, cl_GLuint object, cl_int *errcode)
+{
+	return from_gl(context, flags, object, errcode);
+}
+
+GMT_HOOK cl_mem clCreateFromGLRenderbuffer(cl_context context, cl_mem_flags flags, cl_GLuint object, cl_int *errcode)
+{
+	return from_gl(context, flags, object, errcode);
+}
+
+GMT_HOOK cl_mem clCreateFromGLTexture(cl_context context, cl_mem_flags flags, cl_GLenum target, cl_GLint level, cl_GLuint texture,
+				      cl_int *errcode)
+{
+	(void)target, (void)level;
+	return from_gl(context, flags, texture, errcode);
+}
+
+GMT_HOOK cl_mem clCreateFromGLTexture2D(cl_context context, cl_mem_flags flags, cl_GLenum target, cl_GLint level, cl_GLuint texture,
+					cl_int *errcode)
+{
+	(void)target, (void)level;
+	return from_gl(context, flags, texture, errcode);
+}
+
+GMT_HOOK cl_mem clCreateFromGLTexture3D(cl_context context, cl_mem_flags flags, cl_GLenum target, cl_GLint level, cl_GLuint texture,
+					cl_int *errcode)
+{
+	(void)target, (void)level;
+	return from_gl(context, flags, texture, errcode);
+}
+
+GMT_HOOK cl_int clEnqueueAcquireGLObjects(cl_command_queue queue, cl_uint count, const cl_mem *memories, cl_uint waits,
+					  const cl_event *list, cl_event *event)
+{
+	return on_list(queue, count, memories, waits, list, event);
+}
+
+GMT_HOOK cl_int clEnqueueReleaseGLObjects(cl_command_queue queue, cl_uint count, const cl_mem *memories, cl_uint waits,
+					  const cl_event *list, cl_event *event)
+{
+	return on_list(queue, count, memories, waits, list, event);
 }

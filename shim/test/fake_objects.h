@@ -4,7 +4,7 @@
 
 #include "fake_driver.h"
 
-enum fake_type { FAKE_DEVICE, FAKE_PROGRAM, FAKE_CONTEXT, FAKE_QUEUE, FAKE_MEMORY, FAKE_KERNEL, FAKE_EVENT, FAKE_TYPES };
+enum fake_type { FAKE_DEVICE, FAKE_PROGRAM, FAKE_CONTEXT, FAKE_QUEUE, FAKE_MEMORY, FAKE_KERNEL, FAKE_EVENT, FAKE_RECORDING, FAKE_TYPES };
 
 struct fake_object {
 	uint32_t magic;
@@ -14,8 +14,16 @@ struct fake_object {
 	struct fake_object *next;
 };
 
+struct fake_context_callback {
+	struct fake_context_callback *next;
+	void(CL_CALLBACK *notify)(cl_context, void *);
+	void *data;
+};
+
 struct _cl_context {
 	struct fake_object object;
+	bool terminated;
+	struct fake_context_callback *callbacks; /* latest first */
 };
 
 struct fake_callback {
@@ -29,15 +37,28 @@ struct _cl_mem {
 	cl_context context;
 	cl_mem parent;
 	cl_mem_flags flags;
+	size_t origin; /* in its parent */
 	size_t size, element;
 	uint64_t owner;   /* counts fake_hand_out */
 	uint32_t pending; /* commands that use it, or parts of it */
 	uint32_t maps;
 	struct fake_callback *callbacks; /* latest first */
-	void *storage;
+	unsigned char *storage; /* of one without a parent, once it is needed */
 };
 
-#define FAKE_USES 4
+/* What a command does to the contents of memory when it runs. */
+struct fake_action {
+	enum { FAKE_NOTHING, FAKE_READ, FAKE_WRITE, FAKE_FILL, FAKE_COPY } kind;
+	size_t from, to, size;
+	union {
+		void *out;
+		const void *in;
+	} host;
+	unsigned char pattern[16];
+	size_t patternsize;
+};
+
+#define FAKE_USES 80
 struct fake_command {
 	struct fake_command *next, *previous;
 	cl_command_queue queue;
@@ -50,6 +71,8 @@ struct fake_command {
 	cl_event *wait;
 	cl_event event;
 	uint64_t visited;
+	bool marker;
+	struct fake_action action;
 };
 
 struct _cl_command_queue {
@@ -60,8 +83,16 @@ struct _cl_command_queue {
 	cl_command_queue sibling; /* all queues that are alive */
 };
 
+struct fake_event_callback {
+	struct fake_event_callback *next;
+	cl_int type;
+	void(CL_CALLBACK *notify)(cl_event, cl_int, void *);
+	void *data;
+};
+
 struct _cl_event {
 	struct fake_object object;
+	struct fake_event_callback *callbacks; /* latest first */
 	cl_context context; /* of a user event */
 	struct fake_command *command; /* NULL: complete, or a user event */
 	cl_int status;
@@ -72,6 +103,14 @@ struct _cl_kernel {
 	struct fake_object object;
 	cl_context context;
 	cl_mem memory[FAKE_ARGUMENTS - 1];
+};
+
+struct _cl_command_buffer_khr {
+	struct fake_object object;
+	cl_command_queue queue;
+	unsigned memories;
+	cl_mem memory[FAKE_USES];
+	uint64_t owner[FAKE_USES];
 };
 
 void fake_lock(void);
@@ -90,9 +129,36 @@ cl_int fake_release(void *handle, enum fake_type type, cl_int invalid);
 cl_int fake_answer(const void *value, size_t size, size_t room, void *out, size_t *needed);
 cl_int fake_submit(cl_command_queue queue, cl_bool blocking, unsigned count, const cl_mem *memories, cl_uint waits,
 		   const cl_event *list, cl_event *event);
+cl_int fake_submit_action(cl_command_queue queue, cl_bool blocking, unsigned count, const cl_mem *memories,
+			  const struct fake_action *action, cl_uint waits, const cl_event *list, cl_event *event);
+struct fake_command *fake_append(cl_command_queue queue, cl_uint waits, const cl_event *list, cl_event *event);
+/* What is wrong with a command, before its ranges are looked at. */
+cl_int fake_check(cl_command_queue queue, unsigned count, const cl_mem *memories, cl_uint waits, const cl_event *list);
+cl_mem fake_new_memory(cl_context context, cl_mem_flags flags, size_t size, cl_mem parent, cl_int *errcode);
 cl_mem fake_root(cl_mem memory);
+/* The bytes of memory from offset on; NULL when there are too many to keep. */
+unsigned char *fake_bytes(cl_mem memory, size_t offset);
+void fake_act(const struct fake_command *c);
+cl_context fake_new_context(cl_int *errcode);
+cl_event fake_new_event(void);
+/* The event has ended: calls back, once the driver's lock is free. */
+void fake_event_ended(cl_event event);
+void fake_event_ends(cl_event event);
+/* Runs function once the driver's lock is free, on this thread. */
+void fake_defer(void (*function)(void));
+/* What was put off; ran after the lock has been let go. */
+struct fake_deferred *fake_take_deferred(void);
+void fake_run_deferred(struct fake_deferred *list);
+/* Ends all commands of a context's queues. */
+void fake_fail_context(cl_context context, cl_int status);
+bool fake_run(struct fake_command *c);
+void fake_complete_with(struct fake_command *c, cl_int status);
+/* What queued commands and other objects count for where the driver says so. */
+cl_uint fake_references(const struct fake_object *object, bool holds);
 void fake_queue_ends(cl_command_queue queue);
 void fake_memory_ends(cl_mem memory);
+void *fake_allocate(cl_context context, size_t size, cl_int *errcode);
+cl_int fake_free(cl_context context, void *pointer);
 void *fake_extension(const char *name);
 
 #endif

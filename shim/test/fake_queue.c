@@ -1,4 +1,4 @@
-/* fake_queue.c: queues, events, and what orders commands. */
+/* fake_queue.c: queues, and what orders commands. */
 #define _GNU_SOURCE
 #include "fake_objects.h"
 
@@ -23,9 +23,11 @@ void fake_queue_ends(cl_command_queue queue)
 	fake_drop(queue->context);
 }
 
-static void complete(struct fake_command *c)
+void fake_complete_with(struct fake_command *c, cl_int status)
 {
 	cl_command_queue queue = c->queue;
+	if (status == CL_COMPLETE)
+		fake_act(c);
 	*(c->previous ? &c->previous->next : &queue->first) = c->next;
 	*(c->next ? &c->next->previous : &queue->last) = c->previous;
 	for (unsigned i = 0; i < c->memories; i++) {
@@ -35,15 +37,14 @@ static void complete(struct fake_command *c)
 	for (cl_uint i = 0; i < c->waits; i++)
 		fake_drop(c->wait[i]);
 	c->event->command = NULL;
-	c->event->status = CL_COMPLETE;
+	c->event->status = status;
+	fake_event_ended(c->event);
 	fake_drop(c->event);
 	free(c->wait);
 	free(c);
 	fake.pending--;
 	fake_drop(queue);
 }
-
-static bool run(struct fake_command *c);
 
 static bool run_before(struct fake_command *c)
 {
@@ -54,22 +55,25 @@ static bool run_before(struct fake_command *c)
 			p = p->next;
 		if (p == c)
 			return true;
-		if (!run(p))
+		if (!fake_run(p))
 			return false;
 	}
 }
 
-/* Completes a command and all that it depends on; false when a user event holds it up. */
-static bool run(struct fake_command *c)
+/* Completes a command and all that it depends on; false when a user event holds it up. Its event may be gone then. */
+bool fake_run(struct fake_command *c)
 {
+	cl_int status = CL_COMPLETE;
 	for (cl_uint i = 0; i < c->waits; i++) {
 		cl_event e = c->wait[i];
-		if (e->command ? !run(e->command) : e->status > CL_COMPLETE)
+		if (e->command ? !fake_run(e->command) : e->status > CL_COMPLETE)
 			return false;
+		if (e->status < 0)
+			status = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
 	}
 	if (!run_before(c))
 		return false;
-	complete(c);
+	fake_complete_with(c, status);
 	return true;
 }
 
@@ -122,15 +126,7 @@ static cl_int check_waits(cl_uint waits, const cl_event *list)
 	return CL_SUCCESS;
 }
 
-static cl_event new_event(void)
-{
-	cl_event event = fake_new(FAKE_EVENT, sizeof *event);
-	event->status = CL_QUEUED;
-	fake.liveevents++;
-	return event;
-}
-
-static struct fake_command *append(cl_command_queue queue, cl_uint waits, const cl_event *list, cl_event *event)
+struct fake_command *fake_append(cl_command_queue queue, cl_uint waits, const cl_event *list, cl_event *event)
 {
 	struct fake_command *c = calloc(1, sizeof *c);
 	cl_event *copy = waits ? malloc(waits * sizeof(cl_event)) : NULL;
@@ -143,7 +139,7 @@ static struct fake_command *append(cl_command_queue queue, cl_uint waits, const 
 		copy[i] = list[i];
 		fake_hold(list[i]);
 	}
-	c->event = new_event();
+	c->event = fake_new_event();
 	c->event->command = c;
 	fake_hold(c->event);
 	c->previous = queue->last;
@@ -171,40 +167,63 @@ static bool refused(unsigned memories)
 	return true;
 }
 
-cl_int fake_submit(cl_command_queue queue, cl_bool blocking, unsigned count, const cl_mem *memories, cl_uint waits,
-		   const cl_event *list, cl_event *event)
+cl_int fake_check(cl_command_queue queue, unsigned count, const cl_mem *memories, cl_uint waits, const cl_event *list)
 {
 	FAKE_LOCKED;
 	if (!fake_alive(queue, FAKE_QUEUE))
 		return CL_INVALID_COMMAND_QUEUE;
+	if (queue->context->terminated)
+		return CL_CONTEXT_TERMINATED_KHR;
 	for (unsigned i = 0; i < count; i++)
 		if (!fake_alive(memories[i], FAKE_MEMORY))
 			return CL_INVALID_MEM_OBJECT;
-	cl_int err = check_waits(waits, list);
+	for (unsigned i = 0; i < count && !fake.anycontext; i++)
+		if (memories[i]->context != queue->context)
+			return CL_INVALID_CONTEXT;
+	return check_waits(waits, list);
+}
+
+static void use_memory(struct fake_command *c, cl_mem memory)
+{
+	cl_mem root = fake_root(memory);
+	look_for_hazards(c, root);
+	c->memory[c->memories] = memory;
+	c->owner[c->memories++] = root->owner;
+	root->pending++;
+	fake_hold(memory);
+}
+
+cl_int fake_submit_action(cl_command_queue queue, cl_bool blocking, unsigned count, const cl_mem *memories,
+			  const struct fake_action *action, cl_uint waits, const cl_event *list, cl_event *event)
+{
+	FAKE_LOCKED;
+	cl_int err = fake_check(queue, count, memories, waits, list);
 	if (err != CL_SUCCESS)
 		return err;
 	if (refused(count))
 		return fake.enqueueerror;
-	struct fake_command *c = append(queue, waits, list, event);
-	for (unsigned i = 0; i < count && i < FAKE_USES; i++) {
-		cl_mem root = fake_root(memories[i]);
-		look_for_hazards(c, root);
-		c->memory[i] = memories[i];
-		c->owner[i] = root->owner;
-		c->memories++;
-		root->pending++;
-		fake_hold(memories[i]);
-	}
-	if (blocking && !run(c))
+	struct fake_command *c = fake_append(queue, waits, list, event);
+	if (action)
+		c->action = *action;
+	for (unsigned i = 0; i < count && i < FAKE_USES; i++)
+		use_memory(c, memories[i]);
+	fake_defer(atomic_exchange(&fake.aftersubmit, NULL));
+	if (blocking && !fake_run(c))
 		fake_fail("a blocking command waits for ever");
 	return CL_SUCCESS;
+}
+
+cl_int fake_submit(cl_command_queue queue, cl_bool blocking, unsigned count, const cl_mem *memories, cl_uint waits,
+		   const cl_event *list, cl_event *event)
+{
+	return fake_submit_action(queue, blocking, count, memories, NULL, waits, list, event);
 }
 
 unsigned fake_complete(cl_command_queue queue, unsigned count)
 {
 	FAKE_LOCKED;
 	unsigned done = 0;
-	while (done < count && queue->first && run(queue->first))
+	while (done < count && queue->first && fake_run(queue->first))
 		done++;
 	return done;
 }
@@ -214,8 +233,33 @@ void fake_complete_all(void)
 	FAKE_LOCKED;
 	cl_command_queue q = queues;
 	while (q) {
-		bool ran = q->first && run(q->first);
+		bool ran = q->first && fake_run(q->first);
 		q = ran ? queues : q->sibling; /* the queue itself may have died with its last command */
+	}
+}
+
+unsigned fake_fail_markers(cl_command_queue queue, cl_int status)
+{
+	FAKE_LOCKED;
+	unsigned count = 0;
+	for (struct fake_command *c = queue->first, *next; c; c = next) {
+		next = c->next;
+		if (c->marker) {
+			fake_complete_with(c, status);
+			count++;
+		}
+	}
+	return count;
+}
+
+void fake_fail_context(cl_context context, cl_int status)
+{
+	for (cl_command_queue q = queues, next; q; q = next) {
+		fake_hold(q);
+		while (q->context == context && q->first)
+			fake_complete_with(q->first, status);
+		next = q->sibling;
+		fake_drop(q);
 	}
 }
 
@@ -223,7 +267,7 @@ static cl_command_queue new_queue(cl_context context, cl_command_queue_propertie
 {
 	FAKE_LOCKED;
 	cl_command_queue queue = NULL;
-	if (fake_alive(context, FAKE_CONTEXT)) {
+	if (fake_alive(context, FAKE_CONTEXT) && !context->terminated) {
 		queue = fake_new(FAKE_QUEUE, sizeof *queue);
 		queue->context = context;
 		queue->properties = properties;
@@ -235,6 +279,11 @@ static cl_command_queue new_queue(cl_context context, cl_command_queue_propertie
 	if (errcode)
 		*errcode = queue ? CL_SUCCESS : CL_INVALID_CONTEXT;
 	return queue;
+}
+
+cl_command_queue fake_unseen_queue(cl_context context)
+{
+	return new_queue(context, 0, NULL);
 }
 
 GMT_HOOK cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id device, cl_command_queue_properties properties,
@@ -272,110 +321,8 @@ GMT_HOOK cl_int clGetCommandQueueInfo(cl_command_queue queue, cl_command_queue_i
 		return CL_INVALID_COMMAND_QUEUE;
 	if (what == CL_QUEUE_CONTEXT)
 		return fake_answer(&queue->context, sizeof queue->context, room, out, needed);
+	cl_uint references = fake_references(&queue->object, fake.countcommands);
+	if (what == CL_QUEUE_REFERENCE_COUNT)
+		return fake_answer(&references, sizeof references, room, out, needed);
 	return fake_answer(&queue->properties, sizeof queue->properties, room, out, needed);
-}
-
-GMT_HOOK cl_int clFinish(cl_command_queue queue)
-{
-	FAKE_LOCKED;
-	fake.finishes++;
-	if (!fake_alive(queue, FAKE_QUEUE))
-		return CL_INVALID_COMMAND_QUEUE;
-	while (queue->first)
-		if (!run(queue->first))
-			fake_fail("clFinish waits for ever");
-	return CL_SUCCESS;
-}
-
-GMT_HOOK cl_int clFlush(cl_command_queue queue)
-{
-	FAKE_LOCKED;
-	fake.flushes++;
-	return fake_alive(queue, FAKE_QUEUE) ? CL_SUCCESS : CL_INVALID_COMMAND_QUEUE;
-}
-
-GMT_HOOK cl_int clWaitForEvents(cl_uint count, const cl_event *list)
-{
-	FAKE_LOCKED;
-	fake.waits++;
-	if (count == 0 || !list)
-		return CL_INVALID_VALUE;
-	for (cl_uint i = 0; i < count; i++) {
-		if (!fake_alive(list[i], FAKE_EVENT))
-			return CL_INVALID_EVENT;
-		if (list[i]->command ? !run(list[i]->command) : list[i]->status > CL_COMPLETE)
-			fake_fail("clWaitForEvents waits for ever");
-	}
-	return CL_SUCCESS;
-}
-
-static cl_int between(cl_command_queue queue, bool barrier, cl_uint waits, const cl_event *list, cl_event *event)
-{
-	if (!fake_alive(queue, FAKE_QUEUE))
-		return CL_INVALID_COMMAND_QUEUE;
-	cl_int err = check_waits(waits, list);
-	if (err != CL_SUCCESS)
-		return err;
-	struct fake_command *c = append(queue, waits, list, event);
-	c->barrier = barrier;
-	c->after_all = waits == 0;
-	return CL_SUCCESS;
-}
-
-GMT_HOOK cl_int clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint waits, const cl_event *list, cl_event *event)
-{
-	FAKE_LOCKED;
-	fake.markers++;
-	return fake.failmarkers ? CL_OUT_OF_HOST_MEMORY : between(queue, false, waits, list, event);
-}
-
-GMT_HOOK cl_int clEnqueueBarrierWithWaitList(cl_command_queue queue, cl_uint waits, const cl_event *list, cl_event *event)
-{
-	FAKE_LOCKED;
-	fake.barriers++;
-	return between(queue, true, waits, list, event);
-}
-
-GMT_HOOK cl_event clCreateUserEvent(cl_context context, cl_int *errcode)
-{
-	FAKE_LOCKED;
-	cl_event event = NULL;
-	if (fake_alive(context, FAKE_CONTEXT)) {
-		event = new_event();
-		event->status = CL_SUBMITTED;
-		event->context = context;
-		fake_hold(context);
-	}
-	if (errcode)
-		*errcode = event ? CL_SUCCESS : CL_INVALID_CONTEXT;
-	return event;
-}
-
-GMT_HOOK cl_int clSetUserEventStatus(cl_event event, cl_int status)
-{
-	FAKE_LOCKED;
-	if (!fake_alive(event, FAKE_EVENT) || !event->context)
-		return CL_INVALID_EVENT;
-	event->status = status;
-	return CL_SUCCESS;
-}
-
-GMT_HOOK cl_int clGetEventInfo(cl_event event, cl_event_info what, size_t room, void *out, size_t *needed)
-{
-	FAKE_LOCKED;
-	if (!fake_alive(event, FAKE_EVENT))
-		return CL_INVALID_EVENT;
-	if (what != CL_EVENT_COMMAND_EXECUTION_STATUS)
-		return CL_INVALID_VALUE;
-	return fake_answer(&event->status, sizeof event->status, room, out, needed);
-}
-
-GMT_HOOK cl_int clRetainEvent(cl_event event)
-{
-	return fake_retain(event, FAKE_EVENT, CL_INVALID_EVENT);
-}
-
-GMT_HOOK cl_int clReleaseEvent(cl_event event)
-{
-	return fake_release(event, FAKE_EVENT, CL_INVALID_EVENT);
 }

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TESTS_MAX 256
+#define TESTS_MAX 512
 #define REGION_SIZE (GMT_RINGS_OFFSET + (size_t)GMT_RINGS * sizeof(struct gmtring))
 
 static struct {
@@ -65,6 +65,8 @@ static void write_config(struct options options)
 		.uses = !options.nouses,
 		.pooling = !options.observe,
 		.ungated = options.ungated,
+		.scrub = options.scrub,
+		.devicememory = options.devicememory,
 		.policy = "fake",
 	};
 	char path[128];
@@ -248,15 +250,28 @@ struct gmtevent last_event(enum gmtkind kind)
 	return event ? *event : (struct gmtevent){0};
 }
 
-const char *last_text(enum gmtkind kind)
+static const char *text_of(const struct gmtevent *event)
 {
 	static char text[GMT_PAYLOAD_MAX + 1];
-	const struct gmtevent *event = find_last(kind);
 	size_t length = event && event->size <= GMT_PAYLOAD_MAX ? event->size : 0;
 	if (length)
 		memcpy(text, event + 1, length);
 	text[length] = 0;
 	return text;
+}
+
+const char *last_text(enum gmtkind kind)
+{
+	return text_of(find_last(kind));
+}
+
+const char *first_text(enum gmtkind kind)
+{
+	session_read();
+	for (size_t i = 0; i < session.count; i++)
+		if (!session.payload[i] && session.event[i].kind == kind)
+			return text_of(&session.event[i]);
+	return "";
 }
 
 static size_t count_by(enum gmtkind kind, int op, int outcome)

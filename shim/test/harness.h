@@ -42,6 +42,8 @@ struct options {
 	bool ungated;      /* blocks are handed out while in use */
 	uint32_t tagmode;
 	uint32_t waitms;
+	uint32_t scrub;        /* enum gmtscrub */
+	uint64_t devicememory; /* bytes */
 };
 
 /* Writes the config, listens, and sets the environment: before the first OpenCL call. */
@@ -62,8 +64,9 @@ struct ring_totals session_totals(void);
 size_t events(enum gmtkind kind);
 /* The last event of a kind; an empty one when there is none. */
 struct gmtevent last_event(enum gmtkind kind);
-/* The text of the last event of a kind. */
+/* The text of the last event of a kind, or the first; "" when there is none. */
 const char *last_text(enum gmtkind kind);
+const char *first_text(enum gmtkind kind);
 size_t diags(enum gmtdiag code);
 /* CREATE or RELEASE events with that outcome. */
 size_t outcomes(enum gmtkind kind, enum gmtoutcome outcome);
@@ -79,6 +82,10 @@ cl_context new_context(void);
 cl_command_queue new_queue(cl_context context, cl_command_queue_properties properties);
 /* A read-write buffer in world.context, marked as handed out to a new owner. */
 cl_mem new_buffer(size_t size);
+/* The last release of a buffer, and what became of its memory. */
+enum gmtoutcome release(cl_mem buffer);
+/* A new buffer of 100 bytes that a command on queue uses. */
+cl_mem new_used(cl_command_queue queue);
 /* A command of 16 bytes on a buffer. */
 void use(cl_command_queue queue, cl_mem buffer);
 /* Releases context and queue and checks that the driver has nothing left. */

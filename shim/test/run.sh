@@ -11,6 +11,8 @@ CC=${CC:-gcc}
 warnings=(-Wall -Wextra -Werror -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion -Wvla -Wformat=2)
 common=(-std=gnu11 -g -fPIC -fvisibility=hidden -pthread "${warnings[@]}")
 
+driver=(shim/test/fake_{driver,queue,sync,event,memory,command,image,kernel,more,ext}.c)
+
 # build NAME FLAGS...: one set of libraries and programs in $out/NAME.
 build() {
 	local name=$1 dir=$out/$1
@@ -18,18 +20,57 @@ build() {
 	local flags=("${common[@]}" "$@")
 	mkdir -p "$dir"
 	(
-		"$CC" "${flags[@]}" -shared -Wl,-soname,libOpenCL.so.1 -o "$dir/libOpenCL.so.1" shim/test/fake_{driver,queue,memory,more}.c
+		"$CC" "${flags[@]}" -shared -Wl,-soname,libOpenCL.so.1 -o "$dir/libOpenCL.so.1" \
+			"${driver[@]}"
 		ln -sf libOpenCL.so.1 "$dir/libOpenCL.so"
 	) &
 	local opencl=$!
 	"$CC" "${flags[@]}" -shared -o "$dir/libgpumemtop-core.so" shim/test/fake_core.c &
 	local core=$!
-	"$CC" "${flags[@]}" -shared -Wl,-soname,libgpumemtop.so -Wl,-z,now -Wl,--version-script=shim/shim.map -o "$dir/libgpumemtop.so" \
+	"$CC" "${flags[@]}" -shared -Wl,-soname,libgpumemtop.so -Wl,-z,now -Wl,-z,nodelete -Wl,--version-script=shim/shim.map -o "$dir/libgpumemtop.so" \
 		shim/*.c -ldl
 	wait "$opencl"
 	wait "$core"
 	"$CC" "${flags[@]}" -o "$dir/tests" shim/test/{harness,world}.c shim/test/test_*.c -Wl,--no-as-needed -Wl,-rpath,"\$ORIGIN" \
 		-L"$dir" -l:libgpumemtop.so -l:libOpenCL.so.1 -ldl
+}
+
+# build_layers NAME FLAGS...: a driver, loaders of any name in front of it, somebody else's layer, and who uses them.
+build_layers() {
+	local name=$1 dir=$out/$1
+	shift
+	local flags=("${common[@]}" "$@")
+	"$CC" "${flags[@]}" -shared -Wl,-soname,libfakedriver.so -o "$dir/libfakedriver.so" "${driver[@]}"
+	"$CC" "${flags[@]}" -shared -Wl,-soname,libmine.so -o "$dir/libmine.so" shim/test/fake_{loader,entries}.c -ldl
+	cp "$dir/libmine.so" "$dir/libyours.so"
+	"$CC" "${flags[@]}" -shared -o "$dir/libother.so" shim/test/fake_layer.c
+	"$CC" "${flags[@]}" -o "$dir/layers" shim/test/{harness,layers}.c -ldl
+	mkdir -p "$dir/layered"
+	ln -sf ../libfakedriver.so "$dir/layered/libfakedriver.so"
+	"$CC" "${flags[@]}" -shared -Wl,-soname,libOpenCL.so.1 -o "$dir/layered/libOpenCL.so.1" \
+		shim/test/fake_{loader,entries}.c -ldl
+	cp "$dir/layered/libOpenCL.so.1" "$dir/layered/libOpenCL_second.so"
+	"$CC" "${flags[@]}" -o "$dir/tests_both" shim/test/{harness,world,both}.c shim/test/test_*.c -Wl,--no-as-needed \
+		-Wl,-rpath,"\$ORIGIN/layered:\$ORIGIN" -L"$dir/layered" -L"$dir" -l:libgpumemtop.so -l:libOpenCL.so.1 -l:libfakedriver.so -ldl
+}
+
+# run_layers NAME LOG PRELOAD: the shim as a layer, outermost.
+run_layers() {
+	local dir
+	dir=$(cd "$out/$1" && pwd)
+	local layers=$dir/libother.so:$dir/libgpumemtop.so
+	echo "== $2"
+	mkdir -p "$out/$2"
+	LD_PRELOAD=$3 OPENCL_LAYERS=$layers EXPECTED_LAYERS=$layers "$dir/layers" ${FILTER:-} | tee "$out/$2/log" || true # judged at the end
+}
+
+# run_both NAME [TESTS]: the shim in front of a loader that is linked, and its layer, too.
+run_both() {
+	local dir
+	dir=$(cd "$out/$1" && pwd)
+	echo "== $1-both"
+	mkdir -p "$out/$1-both"
+	OPENCL_LAYERS=$dir/libgpumemtop.so "$dir/tests_both" ${FILTER:-${2:-}} | tee "$out/$1-both/log" || true # judged at the end
 }
 
 # What is preloaded for real, in the plain run only: a program that is linked with OpenCL, and one that opens it itself.
@@ -58,6 +99,12 @@ run() {
 	build "$name" "$@" || exit 1
 	echo "== $name"
 	"$out/$name/tests" ${FILTER:-} | tee "$out/$name/log" || true # judged at the end
+	build_layers "$name" "$@" || exit 1
+	run_layers "$name" "$name-layers" ""
+	local some="" # under sanitizers the usual tests have just run
+	[ "$name" = plain ] || some="both_doors a_loader"
+	run_both "$name" "$some"
+	[ "$name" != plain ] || run_layers "$name" "$name-layers-preloaded" "$(cd "$out/$name" && pwd)/libgpumemtop.so"
 }
 
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0

@@ -32,6 +32,52 @@ static bool create(cl_mem *slot, size_t size)
 	return false;
 }
 
+static _Atomic unsigned called;
+
+static void CL_CALLBACK on_event(cl_event event, cl_int status, void *data)
+{
+	(void)event, (void)status, (void)data;
+	cl_mem buffer;
+	called++;
+	if (create(&buffer, 100)) {
+		use(shared[called % 3], buffer);
+		OK(clReleaseMemObject(buffer));
+	}
+}
+
+/* Commands that wait for each other on two queues; what is learned of them in every way. */
+static void with_events(uint32_t *random, cl_command_queue queue, cl_mem buffer)
+{
+	uint32_t dice = next_random(random);
+	cl_event event[2];
+	cl_int status;
+	OK(clEnqueueFillBuffer(queue, buffer, "y", 1, 0, 16, 0, NULL, &event[0]));
+	OK(clEnqueueFillBuffer(shared[dice % 3], buffer, "z", 1, 0, 16, 1, &event[0], &event[1]));
+	if (dice & 8)
+		OK(clSetEventCallback(event[dice >> 4 & 1], CL_COMPLETE, on_event, NULL));
+	if (dice & 32)
+		OK(clEnqueueBarrierWithWaitList(shared[dice % 3], 0, NULL, NULL));
+	if (dice & 64)
+		CHECK(fake_complete_event(event[1]));
+	if (dice & 128)
+		OK(clWaitForEvents(1, &event[dice >> 8 & 1]));
+	else
+		OK(clGetEventInfo(event[1], CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL));
+	for (int i = 0; i < 2; i++)
+		OK(clReleaseEvent(event[i]));
+}
+
+static cl_mem copied(uint32_t dice)
+{
+	unsigned char host[800];
+	size_t size = 100u << (dice % 4);
+	memset(host, (int)(dice >> 8 & 255), sizeof host);
+	cl_mem buffer = clCreateBuffer(world.context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, size, host, NULL);
+	CHECK(buffer && memcmp(fake_contents(buffer), host, size) == 0);
+	fake_hand_out(buffer);
+	return buffer;
+}
+
 static void one_step(uint32_t *random, cl_mem *held, cl_command_queue *own)
 {
 	uint32_t dice = next_random(random);
@@ -71,6 +117,15 @@ static void one_step(uint32_t *random, cl_mem *held, cl_command_queue *own)
 		OK(clEnqueueReadBuffer(queue, *slot, CL_TRUE, 0, 1, &byte, 0, NULL, NULL));
 		break;
 	}
+	case 6:
+		with_events(random, queue, *slot);
+		break;
+	case 7:
+		if (!fake.cap) {
+			OK(clReleaseMemObject(*slot));
+			*slot = copied(next_random(random));
+		}
+		break;
 	default:
 		OK(clReleaseMemObject(*slot));
 		*slot = NULL;
@@ -107,6 +162,7 @@ static void hammer_with(struct options options)
 	for (int i = 0; i < 3; i++)
 		shared[i] = new_queue(world.context, i == 2 ? (cl_command_queue_properties)CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0);
 	all_together(hammer);
+	fake_complete_all(); /* and the callbacks, while there is something to call */
 	for (int i = 0; i < 3; i++)
 		OK(clReleaseCommandQueue(shared[i]));
 	end_clean();
@@ -119,7 +175,57 @@ TEST(hammer_on_shared_and_own_queues)
 	hammer_with((struct options){.tagmode = GMT_TAGS_CALLER, .waitms = 5000});
 	CHECK(outcomes(GMT_KIND_CREATE, GMT_OUTCOME_HIT) > 0);
 	CHECK(outcomes(GMT_KIND_RELEASE, GMT_OUTCOME_COOLING) > 0);
+	CHECK(called > 0);
 	EQUAL(diags(GMT_DIAG_PANIC), 0);
+}
+
+TEST(hammer_with_callbacks_on_threads_of_the_drivers)
+{
+	fake.callbackthread = 1;
+	hammer_with((struct options){.waitms = 5000, .scrub = GMT_SCRUB_POISON});
+	CHECK(called > 0);
+}
+
+TEST(hammer_within_a_budget)
+{
+	fake.cap = 1ull << 40; /* only so that creates may fail */
+	hammer_with((struct options){.waitms = 5000, .devicememory = 20000});
+}
+
+/* User events come and go beside threads that use two kinds of queues. */
+static void *opens(void *arg)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		cl_event user = clCreateUserEvent(world.context, NULL);
+		cl_mem buffer = new_buffer(100);
+		use(world.queue, buffer);
+		OK(clReleaseMemObject(buffer));
+		if (i % 5 == (int)(uintptr_t)arg) {
+			cl_command_queue fresh = new_queue(world.context, i % 2 ? (cl_command_queue_properties)CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0);
+			cl_mem other = new_buffer(100);
+			use(fresh, other);
+			OK(clReleaseMemObject(other));
+			OK(clReleaseCommandQueue(fresh));
+		}
+		OK(clSetUserEventStatus(user, CL_COMPLETE));
+		OK(clReleaseEvent(user));
+		if (i % 7 == 0)
+			OK(clFinish(world.queue));
+	}
+	return NULL;
+}
+
+TEST(hammer_with_user_events)
+{
+	begin((struct options){.waitms = 5000});
+	session_start();
+	all_together(opens);
+	session_stop();
+	cl_mem buffer = new_buffer(100);
+	use(world.queue, buffer);
+	OK(clReleaseMemObject(buffer));
+	EQUAL(last_event(GMT_KIND_RELEASE).flags, GMT_FLAG_ORDERED); /* all gates are closed again */
+	end_clean();
 }
 
 TEST(hammer_while_memory_is_short)

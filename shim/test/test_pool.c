@@ -120,7 +120,8 @@ TEST(what_is_never_pooled)
 	static char storage[100];
 	begin((struct options){0});
 	never_pooled(CL_MEM_USE_HOST_PTR, sizeof storage, storage, CL_SUCCESS);
-	never_pooled(CL_MEM_COPY_HOST_PTR, sizeof storage, storage, CL_SUCCESS);
+	never_pooled(CL_MEM_COPY_HOST_PTR | CL_MEM_HOST_READ_ONLY, sizeof storage, storage, CL_SUCCESS);
+	never_pooled(CL_MEM_COPY_HOST_PTR | CL_MEM_HOST_NO_ACCESS, sizeof storage, storage, CL_SUCCESS);
 	never_pooled(1ull << 40, 100, NULL, CL_SUCCESS);
 	never_pooled(CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY, 100, NULL, CL_SUCCESS);
 	never_pooled(CL_MEM_READ_WRITE, 0, NULL, CL_INVALID_BUFFER_SIZE);

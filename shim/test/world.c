@@ -43,6 +43,19 @@ void use(cl_command_queue queue, cl_mem buffer)
 	OK(clEnqueueFillBuffer(queue, buffer, "x", 1, 0, 16, 0, NULL, NULL));
 }
 
+enum gmtoutcome release(cl_mem buffer)
+{
+	OK(clReleaseMemObject(buffer));
+	return (enum gmtoutcome)last_event(GMT_KIND_RELEASE).outcome;
+}
+
+cl_mem new_used(cl_command_queue queue)
+{
+	cl_mem buffer = new_buffer(100);
+	use(queue, buffer);
+	return buffer;
+}
+
 void end_clean(void)
 {
 	OK(clReleaseCommandQueue(world.queue));

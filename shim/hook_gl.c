@@ -1,0 +1,100 @@
+/* hook_gl.c: memory whose storage belongs to OpenGL: tracked, never pooled. Its size is what the driver says. */
+#define _GNU_SOURCE
+#include "command.h"
+
+static cl_mem created(struct gmt_call *call, const void *caller, cl_context context, cl_mem_flags flags, cl_mem handle,
+		      cl_int error, cl_int *errcode)
+{
+	size_t size = 0;
+	gmt_driver_returned(call);
+	if (handle && gmt_next.clGetMemObjectInfo(handle, CL_MEM_SIZE, sizeof size, &size, NULL) != CL_SUCCESS)
+		size = 0;
+	struct gmt_created c = {
+		.handle = handle,
+		.kind = GMT_MEMORY_EXTERNAL,
+		.context = gmt_context_find(context),
+		.size = size,
+		.flags = flags,
+		.tag = gmt_tag(call, caller, size),
+		.served = {.outcome = handle ? GMT_OUTCOME_DRIVER : GMT_OUTCOME_FAILED},
+	};
+	gmt_memory_report(call, &c, error);
+	if (errcode)
+		*errcode = error;
+	gmt_leave();
+	return handle;
+}
+
+#define CREATE(expression)                                                                                             \
+	cl_int error = CL_SUCCESS;                                                                                     \
+	cl_mem handle = (expression);                                                                                  \
+	return created(&call, __builtin_return_address(0), context, flags, handle, error, errcode)
+
+GMT_HOOK cl_mem clCreateFromGLBuffer(cl_context context, cl_mem_flags flags, cl_GLuint object, cl_int *errcode)
+{
+	struct gmt_call call;
+	if (!gmt_enter(&call))
+		return gmt_next.clCreateFromGLBuffer(context, flags, object, errcode);
+	CREATE(gmt_next.clCreateFromGLBuffer(context, flags, object, &error));
+}
+
+GMT_HOOK cl_mem clCreateFromGLRenderbuffer(cl_context context, cl_mem_flags flags, cl_GLuint object, cl_int *errcode)
+{
+	struct gmt_call call;
+	if (!gmt_enter(&call))
+		return gmt_next.clCreateFromGLRenderbuffer(context, flags, object, errcode);
+	CREATE(gmt_next.clCreateFromGLRenderbuffer(context, flags, object, &error));
+}
+
+GMT_HOOK cl_mem clCreateFromGLTexture(cl_context context, cl_mem_flags flags, cl_GLenum target, cl_GLint level, cl_GLuint texture,
+				      cl_int *errcode)
+{
+	struct gmt_call call;
+	if (!gmt_enter(&call))
+		return gmt_next.clCreateFromGLTexture(context, flags, target, level, texture, errcode);
+	CREATE(gmt_next.clCreateFromGLTexture(context, flags, target, level, texture, &error));
+}
+
+GMT_HOOK cl_mem clCreateFromGLTexture2D(cl_context context, cl_mem_flags flags, cl_GLenum target, cl_GLint level, cl_GLuint texture,
+					cl_int *errcode)
+{
+	struct gmt_call call;
+	if (!gmt_enter(&call))
+		return gmt_next.clCreateFromGLTexture2D(context, flags, target, level, texture, errcode);
+	CREATE(gmt_next.clCreateFromGLTexture2D(context, flags, target, level, texture, &error));
+}
+
+GMT_HOOK cl_mem clCreateFromGLTexture3D(cl_context context, cl_mem_flags flags, cl_GLenum target, cl_GLint level, cl_GLuint texture,
+					cl_int *errcode)
+{
+	struct gmt_call call;
+	if (!gmt_enter(&call))
+		return gmt_next.clCreateFromGLTexture3D(context, flags, target, level, texture, errcode);
+	CREATE(gmt_next.clCreateFromGLTexture3D(context, flags, target, level, texture, &error));
+}
+
+GMT_HOOK cl_int clEnqueueAcquireGLObjects(cl_command_queue queue, cl_uint count, const cl_mem *memories, cl_uint waits,
+					  const cl_event *list, cl_event *event)
+{
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_OTHER, __func__))
+		return gmt_next.clEnqueueAcquireGLObjects(queue, count, memories, waits, list, event);
+	for (cl_uint i = 0; memories && i < count; i++)
+		gmt_command_uses(&command, memories[i], 0, 0);
+	cl_int err;
+	GMT_TRY(err, command, gmt_next.clEnqueueAcquireGLObjects(queue, count, memories, waits, list, event));
+	return gmt_command_end(&command, err, false, GMT_ORDER);
+}
+
+GMT_HOOK cl_int clEnqueueReleaseGLObjects(cl_command_queue queue, cl_uint count, const cl_mem *memories, cl_uint waits,
+					  const cl_event *list, cl_event *event)
+{
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_OTHER, __func__))
+		return gmt_next.clEnqueueReleaseGLObjects(queue, count, memories, waits, list, event);
+	for (cl_uint i = 0; memories && i < count; i++)
+		gmt_command_uses(&command, memories[i], 0, 0);
+	cl_int err;
+	GMT_TRY(err, command, gmt_next.clEnqueueReleaseGLObjects(queue, count, memories, waits, list, event));
+	return gmt_command_end(&command, err, false, GMT_ORDER);
+}

@@ -1,0 +1,44 @@
+/*
+ * signals.h: the program's signal handlers must never run on a stack of Go's. Go code runs on small stacks of its own,
+ * and a handler that comes upon one, as those without SA_ONSTACK do, would write beyond it.
+ */
+#ifndef GMT_SIGNALS_H
+#define GMT_SIGNALS_H
+
+#include "shim.h"
+
+#include <signal.h>
+
+/* 1 once the program has a handler, without SA_ONSTACK, for a signal that may come at any time. */
+extern _Atomic int gmt_handlers;
+
+struct gmt_signals {
+	bool held;
+	sigset_t mask;
+};
+
+void gmt_signals_block(sigset_t *before);
+void gmt_signals_unblock(const sigset_t *before);
+
+/* A call into the Go core; without handlers it costs nothing more. */
+#define GMT_CORE(call)                                                                                                 \
+	__extension__({                                                                                                \
+		struct gmt_signals gmt_signals;                                                                        \
+		gmt_signals.held = atomic_load_explicit(&gmt_handlers, memory_order_relaxed);                          \
+		if (gmt_unlikely(gmt_signals.held))                                                                    \
+			gmt_signals_block(&gmt_signals.mask);                                                          \
+		int32_t gmt_result = gmt_session.core.call;                                                            \
+		if (gmt_unlikely(gmt_signals.held))                                                                    \
+			gmt_signals_unblock(&gmt_signals.mask);                                                        \
+		gmt_result;                                                                                            \
+	})
+
+/* Around the start of the core: what it does to the handlers that are there is undone. */
+struct gmt_dispositions {
+	struct sigaction action[NSIG];
+};
+void gmt_signals_save(struct gmt_dispositions *before);
+/* inside: any address in the core's library. */
+void gmt_signals_restore(const struct gmt_dispositions *before, const void *inside);
+
+#endif

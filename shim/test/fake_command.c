@@ -1,0 +1,193 @@
+/* fake_command.c: commands on buffers, and what they do to contents. */
+#define _GNU_SOURCE
+#include "fake_objects.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STORAGE_MAX (1u << 20) /* larger buffers have no contents and cannot be mapped */
+
+unsigned char *fake_bytes(cl_mem memory, size_t offset)
+{
+	for (; memory->parent; memory = memory->parent)
+		offset += memory->origin;
+	if (memory->size > STORAGE_MAX)
+		return NULL;
+	if (!memory->storage) {
+		memory->storage = malloc(memory->size);
+		if (!memory->storage)
+			fake_fail("out of memory");
+		memset(memory->storage, FAKE_FRESH, memory->size);
+	}
+	return memory->storage + offset;
+}
+
+const unsigned char *fake_contents(cl_mem memory)
+{
+	FAKE_LOCKED;
+	return fake_alive(memory, FAKE_MEMORY) ? fake_bytes(memory, 0) : NULL;
+}
+
+void fake_act(const struct fake_command *c)
+{
+	const struct fake_action *a = &c->action;
+	if (a->kind == FAKE_NOTHING || !fake_bytes(c->memory[0], 0) || (a->kind == FAKE_COPY && !fake_bytes(c->memory[1], 0)))
+		return;
+	switch (a->kind) {
+	case FAKE_READ:
+		memcpy(a->host.out, fake_bytes(c->memory[0], a->from), a->size);
+		break;
+	case FAKE_WRITE:
+		memcpy(fake_bytes(c->memory[0], a->to), a->host.in, a->size);
+		break;
+	case FAKE_COPY:
+		memmove(fake_bytes(c->memory[1], a->to), fake_bytes(c->memory[0], a->from), a->size);
+		break;
+	default:
+		for (size_t i = 0; i < a->size && a->patternsize; i++)
+			fake_bytes(c->memory[0], a->to)[i] = a->pattern[i % a->patternsize];
+	}
+}
+
+/* A command on one range of a buffer, with the driver's own checks: of its range last. */
+static cl_int on_range(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size, const void *pointer,
+		       const struct fake_action *action, cl_uint waits, const cl_event *list, cl_event *event)
+{
+	FAKE_LOCKED;
+	cl_int err = fake_check(queue, 1, &buffer, waits, list);
+	if (err != CL_SUCCESS)
+		return err;
+	if (!pointer || offset > buffer->size || size > buffer->size - offset)
+		return CL_INVALID_VALUE;
+	return fake_submit_action(queue, blocking, 1, &buffer, action, waits, list, event);
+}
+
+static size_t last_byte(const size_t *origin, const size_t *region, size_t row, size_t slice)
+{
+	row = row ? row : region[0];
+	slice = slice ? slice : row * region[1];
+	size_t planes, lines, end;
+	if (__builtin_mul_overflow(origin[2] + region[2] - 1, slice, &planes) ||
+	    __builtin_mul_overflow(origin[1] + region[1] - 1, row, &lines) || __builtin_add_overflow(planes, lines, &end) ||
+	    __builtin_add_overflow(end, origin[0], &end) || __builtin_add_overflow(end, region[0], &end))
+		return SIZE_MAX;
+	return end;
+}
+
+GMT_HOOK cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size,
+				    void *pointer, cl_uint waits, const cl_event *list, cl_event *event)
+{
+	struct fake_action action = {.kind = FAKE_READ, .from = offset, .size = size, .host.out = pointer};
+	return on_range(queue, buffer, blocking, offset, size, pointer, &action, waits, list, event);
+}
+
+GMT_HOOK cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size,
+				     const void *pointer, cl_uint waits, const cl_event *list, cl_event *event)
+{
+	struct fake_action action = {.kind = FAKE_WRITE, .to = offset, .size = size, .host.in = pointer};
+	return on_range(queue, buffer, blocking, offset, size, pointer, &action, waits, list, event);
+}
+
+GMT_HOOK cl_int clEnqueueReadBufferRect(cl_command_queue queue, cl_mem buffer, cl_bool blocking, const size_t *origin,
+					const size_t *hostorigin, const size_t *region, size_t row, size_t slice, size_t hostrow,
+					size_t hostslice, void *pointer, cl_uint waits, const cl_event *list, cl_event *event)
+{
+	(void)hostrow, (void)hostslice;
+	if (!origin || !hostorigin || !region)
+		return CL_INVALID_VALUE;
+	return on_range(queue, buffer, blocking, 0, last_byte(origin, region, row, slice), pointer, NULL, waits, list, event);
+}
+
+GMT_HOOK cl_int clEnqueueWriteBufferRect(cl_command_queue queue, cl_mem buffer, cl_bool blocking, const size_t *origin,
+					 const size_t *hostorigin, const size_t *region, size_t row, size_t slice, size_t hostrow,
+					 size_t hostslice, const void *pointer, cl_uint waits, const cl_event *list,
+					 cl_event *event)
+{
+	(void)hostrow, (void)hostslice;
+	if (!origin || !hostorigin || !region)
+		return CL_INVALID_VALUE;
+	return on_range(queue, buffer, blocking, 0, last_byte(origin, region, row, slice), pointer, NULL, waits, list, event);
+}
+
+GMT_HOOK cl_int clEnqueueCopyBuffer(cl_command_queue queue, cl_mem source, cl_mem destination, size_t from, size_t to,
+				    size_t size, cl_uint waits, const cl_event *list, cl_event *event)
+{
+	FAKE_LOCKED;
+	cl_mem both[] = {source, destination};
+	struct fake_action action = {.kind = FAKE_COPY, .from = from, .to = to, .size = size};
+	cl_int err = fake_check(queue, 2, both, waits, list);
+	if (err != CL_SUCCESS)
+		return err;
+	if (from > source->size || size > source->size - from || to > destination->size || size > destination->size - to)
+		return CL_INVALID_VALUE;
+	return fake_submit_action(queue, CL_FALSE, 2, both, &action, waits, list, event);
+}
+
+GMT_HOOK cl_int clEnqueueCopyBufferRect(cl_command_queue queue, cl_mem source, cl_mem destination, const size_t *from,
+					const size_t *to, const size_t *region, size_t row, size_t slice, size_t torow,
+					size_t toslice, cl_uint waits, const cl_event *list, cl_event *event)
+{
+	FAKE_LOCKED;
+	cl_mem both[] = {source, destination};
+	cl_int err = fake_check(queue, 2, both, waits, list);
+	if (err != CL_SUCCESS)
+		return err;
+	if (!from || !to || !region || last_byte(from, region, row, slice) > source->size ||
+	    last_byte(to, region, torow, toslice) > destination->size)
+		return CL_INVALID_VALUE;
+	return fake_submit(queue, CL_FALSE, 2, both, waits, list, event);
+}
+
+GMT_HOOK cl_int clEnqueueFillBuffer(cl_command_queue queue, cl_mem buffer, const void *pattern, size_t patternsize, size_t offset,
+				    size_t size, cl_uint waits, const cl_event *list, cl_event *event)
+{
+	struct fake_action action = {.kind = FAKE_FILL, .to = offset, .size = size, .patternsize = patternsize};
+	if (pattern && patternsize <= sizeof action.pattern)
+		memcpy(action.pattern, pattern, patternsize);
+	return on_range(queue, buffer, CL_FALSE, offset, size, pattern, &action, waits, list, event);
+}
+
+static void *map(cl_command_queue queue, cl_mem memory, cl_bool blocking, size_t offset, size_t size, cl_uint waits,
+		 const cl_event *list, cl_event *event, cl_int *errcode)
+{
+	FAKE_LOCKED;
+	cl_int error = fake_check(queue, 1, &memory, waits, list);
+	if (error == CL_SUCCESS && (offset > memory->size || size > memory->size - offset || !fake_bytes(memory, 0)))
+		error = CL_INVALID_VALUE;
+	if (error == CL_SUCCESS)
+		error = fake_submit(queue, blocking, 1, &memory, waits, list, event);
+	if (errcode)
+		*errcode = error;
+	if (error != CL_SUCCESS)
+		return NULL;
+	memory->maps++;
+	return fake_bytes(memory, offset);
+}
+
+GMT_HOOK void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, cl_map_flags flags, size_t offset,
+				  size_t size, cl_uint waits, const cl_event *list, cl_event *event, cl_int *errcode)
+{
+	(void)flags;
+	return map(queue, buffer, blocking, offset, size, waits, list, event, errcode);
+}
+
+GMT_HOOK void *clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool blocking, cl_map_flags flags,
+				 const size_t *origin, const size_t *region, size_t *row, size_t *slice, cl_uint waits,
+				 const cl_event *list, cl_event *event, cl_int *errcode)
+{
+	(void)flags, (void)origin, (void)region, (void)row, (void)slice;
+	return map(queue, image, blocking, 0, 0, waits, list, event, errcode);
+}
+
+GMT_HOOK cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void *pointer, cl_uint waits,
+					const cl_event *list, cl_event *event)
+{
+	FAKE_LOCKED;
+	if (!fake_alive(memory, FAKE_MEMORY))
+		return CL_INVALID_MEM_OBJECT;
+	if (!pointer || memory->maps == 0)
+		return CL_INVALID_VALUE;
+	cl_int err = fake_submit(queue, CL_FALSE, 1, &memory, waits, list, event);
+	memory->maps -= err == CL_SUCCESS;
+	return err;
+}

@@ -1,0 +1,93 @@
+/* fake_sync.c: waiting, markers and barriers. */
+#define _GNU_SOURCE
+#include "fake_objects.h"
+
+#include <string.h>
+
+GMT_HOOK cl_int clFinish(cl_command_queue queue)
+{
+	FAKE_LOCKED;
+	fake.finishes++;
+	if (!fake_alive(queue, FAKE_QUEUE))
+		return CL_INVALID_COMMAND_QUEUE;
+	while (queue->first)
+		if (!fake_run(queue->first))
+			fake_fail("clFinish waits for ever");
+	return CL_SUCCESS;
+}
+
+GMT_HOOK cl_int clFlush(cl_command_queue queue)
+{
+	FAKE_LOCKED;
+	fake.flushes++;
+	if (fake.eager)
+		fake_complete_all();
+	return fake_alive(queue, FAKE_QUEUE) ? CL_SUCCESS : CL_INVALID_COMMAND_QUEUE;
+}
+
+GMT_HOOK cl_int clWaitForEvents(cl_uint count, const cl_event *list)
+{
+	FAKE_LOCKED;
+	fake.waits++;
+	if (count == 0 || !list)
+		return CL_INVALID_VALUE;
+	for (cl_uint i = 0; i < count; i++) {
+		if (!fake_alive(list[i], FAKE_EVENT))
+			return CL_INVALID_EVENT;
+		if (list[i]->command ? !fake_run(list[i]->command) : list[i]->status > CL_COMPLETE)
+			fake_fail("clWaitForEvents waits for ever");
+	}
+	return CL_SUCCESS;
+}
+
+/* Before OpenCL 1.2 there is no such function, and an ICD loader calls a null pointer. */
+static void check_version(void)
+{
+	const char *version = fake.version;
+	if (version && (strncmp(version, "OpenCL 1.0", 10) == 0 || strncmp(version, "OpenCL 1.1", 10) == 0))
+		fake_fail("a function of OpenCL 1.2 was called");
+}
+
+static cl_int between(cl_command_queue queue, bool barrier, cl_uint waits, const cl_event *list, cl_event *event)
+{
+	if (!fake_alive(queue, FAKE_QUEUE))
+		return CL_INVALID_COMMAND_QUEUE;
+	cl_int err = fake_check(queue, 0, NULL, waits, list);
+	if (err != CL_SUCCESS)
+		return err;
+	struct fake_command *c = fake_append(queue, waits, list, event);
+	c->barrier = barrier;
+	c->marker = !barrier;
+	c->after_all = waits == 0;
+	return CL_SUCCESS;
+}
+
+GMT_HOOK cl_int clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint waits, const cl_event *list, cl_event *event)
+{
+	FAKE_LOCKED;
+	fake.markers++;
+	check_version();
+	if (fake.eager)
+		fake_complete_all();
+	return fake.failmarkers ? CL_OUT_OF_HOST_MEMORY : between(queue, false, waits, list, event);
+}
+
+GMT_HOOK cl_int clEnqueueBarrierWithWaitList(cl_command_queue queue, cl_uint waits, const cl_event *list, cl_event *event)
+{
+	FAKE_LOCKED;
+	fake.barriers++;
+	check_version();
+	return between(queue, true, waits, list, event);
+}
+
+GMT_HOOK cl_int clEnqueueMarker(cl_command_queue queue, cl_event *event)
+{
+	FAKE_LOCKED;
+	return event ? between(queue, false, 0, NULL, event) : CL_INVALID_VALUE;
+}
+
+GMT_HOOK cl_int clEnqueueBarrier(cl_command_queue queue)
+{
+	FAKE_LOCKED;
+	return between(queue, true, 0, NULL, NULL);
+}

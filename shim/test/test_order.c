@@ -1,0 +1,237 @@
+/* test_order.c: what runs behind what: user events, and queues that appear. */
+#include "harness.h"
+
+#define UNORDERED CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE
+
+static void behind(cl_command_queue queue, cl_mem buffer, cl_event event)
+{
+	OK(clEnqueueFillBuffer(queue, buffer, "x", 1, 0, 16, 1, &event, NULL));
+}
+
+static cl_event user_event(void)
+{
+	cl_int err = 1;
+	cl_event event = clCreateUserEvent(world.context, &err);
+	OK(err);
+	return event;
+}
+
+/* Ordered reuse works, or does not, right now; leaves nothing behind. */
+static void ordered(bool want)
+{
+	EQUAL(release(new_used(world.queue)), want ? GMT_OUTCOME_CACHED : GMT_OUTCOME_COOLING);
+	OK(clFinish(world.queue));
+}
+
+static void opens_and_closes(bool set)
+{
+	begin((struct options){0});
+	ordered(true);
+	cl_event event = user_event();
+	ordered(false);
+	cl_event another = user_event();
+	if (set)
+		OK(clSetUserEventStatus(event, CL_COMPLETE));
+	OK(clReleaseEvent(event));
+	ordered(false);
+	OK(clSetUserEventStatus(another, CL_COMPLETE));
+	EQUAL(clSetUserEventStatus(another, CL_COMPLETE), CL_INVALID_OPERATION); /* counts once */
+	ordered(set);
+	OK(clReleaseEvent(another));
+	ordered(set);
+	EQUAL(fake.markers + fake.flushes, 0);
+	end_clean();
+}
+
+TEST(ordered_reuse_stops_while_a_user_event_is_open)
+{
+	opens_and_closes(true);
+}
+
+TEST(a_user_event_set_to_an_error_ends_the_pool_of_its_context)
+{
+	begin((struct options){0});
+	ordered(true);
+	cl_event event = user_event();
+	ordered(false);
+	OK(clSetUserEventStatus(event, -1));
+	EQUAL(release(new_used(world.queue)), GMT_OUTCOME_DRIVER);
+	EQUAL(diags(GMT_DIAG_TRANSPARENT), 1);
+	OK(clReleaseEvent(event));
+	end_clean();
+}
+
+TEST(a_user_event_released_unset_stays_open)
+{
+	opens_and_closes(false);
+}
+
+static void CL_CALLBACK release_it(cl_event event, cl_int status, void *data)
+{
+	(void)status, (void)data;
+	OK(clReleaseEvent(event));
+}
+
+TEST(a_user_event_released_by_its_callback_is_closed)
+{
+	begin((struct options){0});
+	cl_event event = user_event();
+	OK(clSetEventCallback(event, CL_COMPLETE, release_it, NULL));
+	OK(clSetUserEventStatus(event, CL_COMPLETE));
+	EQUAL(fake.liveevents, 0);
+	ordered(true);
+	end_clean();
+}
+
+TEST(a_user_event_that_cannot_be_made_is_not_open)
+{
+	begin((struct options){0});
+	cl_int err = 0;
+	CHECK(!clCreateUserEvent(NULL, &err));
+	EQUAL(err, CL_INVALID_CONTEXT);
+	ordered(true);
+	end_clean();
+}
+
+TEST(user_events_of_another_context_do_not_matter)
+{
+	begin((struct options){0});
+	cl_context other = new_context();
+	cl_event event = clCreateUserEvent(other, NULL);
+	CHECK(event);
+	ordered(true);
+	OK(clReleaseEvent(event));
+	OK(clReleaseContext(other));
+	end_clean();
+}
+
+/* What was handed out as ordered, then a command that waits for the program: a queue that appears now must run
+ * behind the one and not behind the other. */
+static void appears_while_open(cl_command_queue_properties properties, bool gone)
+{
+	begin((struct options){0});
+	cl_mem buffer = new_used(world.queue);
+	EQUAL(release(buffer), GMT_OUTCOME_CACHED);
+	CHECK(new_buffer(100) == buffer);
+	cl_event event = user_event();
+	cl_mem held = new_buffer(200);
+	behind(world.queue, held, event);
+	if (gone)
+		OK(clReleaseCommandQueue(world.queue));
+	cl_command_queue fresh = new_queue(world.context, properties);
+	use(fresh, buffer);
+	EQUAL(fake.hazards, 0);
+	OK(clFinish(fresh)); /* the fake fails when this waits for the event */
+	OK(clSetUserEventStatus(event, CL_COMPLETE));
+	OK(clReleaseEvent(event));
+	OK(clReleaseMemObject(buffer));
+	OK(clReleaseMemObject(held));
+	if (gone) {
+		world.queue = fresh;
+	} else {
+		OK(clFinish(world.queue));
+		OK(clReleaseCommandQueue(fresh));
+	}
+	end_clean();
+}
+
+TEST(a_queue_that_appears_while_a_user_event_is_open)
+{
+	appears_while_open(0, false);
+}
+
+TEST(an_unordered_queue_that_appears_while_a_user_event_is_open)
+{
+	appears_while_open(UNORDERED, false);
+}
+
+TEST(a_queue_that_replaces_one_while_a_user_event_is_open)
+{
+	appears_while_open(0, true);
+}
+
+/* The same with as many markers as a queue remembers, and a second user event: the marker that counts must stay. */
+TEST(a_second_user_event_keeps_the_marker_of_the_first)
+{
+	begin((struct options){0});
+	cl_event early = user_event(), event[2];
+	cl_mem cooling[GMT_MARKERS];
+	int count = 0;
+	for (; fake.markers < GMT_MARKERS - 1; count++) { /* each create puts one behind what cools */
+		CHECK(count < GMT_MARKERS);
+		cooling[count] = new_used(world.queue);
+		EQUAL(release(cooling[count]), GMT_OUTCOME_COOLING);
+	}
+	OK(clSetUserEventStatus(early, CL_COMPLETE));
+	OK(clReleaseEvent(early));
+	cl_mem buffer = clCreateBuffer(world.context, CL_MEM_READ_ONLY, 100, NULL, NULL);
+	uint64_t before = fake.markers;
+	use(world.queue, buffer);
+	EQUAL(release(buffer), GMT_OUTCOME_CACHED);
+	event[0] = user_event();
+	EQUAL(fake.markers, before + 1);
+	cl_mem again = clCreateBuffer(world.context, CL_MEM_READ_ONLY, 100, NULL, NULL);
+	CHECK(again == buffer);
+	fake_hand_out(again);
+	behind(world.queue, again, event[0]);
+	event[1] = user_event();
+	cl_command_queue fresh = new_queue(world.context, 0);
+	cl_mem other = new_buffer(300);
+	use(fresh, other);
+	OK(clFinish(fresh)); /* not behind the first user event */
+	for (int i = 0; i < 2; i++) {
+		OK(clSetUserEventStatus(event[i], CL_COMPLETE));
+		OK(clReleaseEvent(event[i]));
+	}
+	OK(clFinish(world.queue));
+	OK(clReleaseMemObject(again));
+	OK(clReleaseMemObject(other));
+	OK(clReleaseCommandQueue(fresh));
+	end_clean();
+}
+
+TEST(nothing_is_flushed_with_a_user_event_open_and_no_queue_new)
+{
+	begin((struct options){0});
+	cl_event event = user_event();
+	for (int i = 0; i < 40; i++) {
+		cl_mem buffer = new_buffer(100);
+		behind(world.queue, buffer, event);
+		EQUAL(release(buffer), GMT_OUTCOME_COOLING);
+	}
+	EQUAL(fake.flushes + fake.finishes + fake.waits, 0);
+	CHECK(fake.markers > 0);
+	EQUAL(fake.pending, 40 + fake.markers);
+	OK(clSetUserEventStatus(event, CL_COMPLETE));
+	OK(clReleaseEvent(event));
+	end_clean();
+}
+
+TEST(a_new_queue_flushes_once_what_it_waits_for)
+{
+	begin((struct options){0});
+	cl_mem buffer = new_used(world.queue);
+	EQUAL(release(buffer), GMT_OUTCOME_CACHED);
+	EQUAL(fake.flushes, 0);
+	cl_command_queue fresh = new_queue(world.context, 0);
+	EQUAL(fake.flushes, 1);
+	EQUAL(fake.markers, 1);
+	EQUAL(fake.barriers, 1);
+	OK(clReleaseCommandQueue(fresh));
+	EQUAL(fake.flushes, 1);
+	end_clean();
+}
+
+TEST(before_opencl_1_2_nothing_is_ordered_and_no_marker_is_made)
+{
+	fake.version = "OpenCL 1.1 fake";
+	begin((struct options){0});
+	cl_mem buffer = new_used(world.queue);
+	EQUAL(release(buffer), GMT_OUTCOME_COOLING);
+	cl_command_queue second = new_queue(world.context, 0);
+	CHECK(new_buffer(100) != buffer);
+	EQUAL(fake.markers, 0);
+	OK(clReleaseCommandQueue(second));
+	OK(clFinish(world.queue));
+	CHECK(new_buffer(100) == buffer);
+}

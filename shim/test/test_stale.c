@@ -1,0 +1,193 @@
+/* test_stale.c: memory of another context, memory still mapped, contents that nobody has written. */
+#include "misuse.h"
+
+static void wrong_context(bool accepted)
+{
+	fake.anycontext = accepted;
+	prepare((struct options){.tagmode = GMT_TAGS_SIZE});
+	cl_context other = new_context();
+	cl_mem foreign = clCreateBuffer(other, CL_MEM_READ_WRITE, SIZE, NULL, NULL);
+	struct gmtevent create = last_event(GMT_KIND_CREATE);
+	cl_int want = accepted ? CL_SUCCESS : CL_INVALID_CONTEXT;
+	EQUAL(clEnqueueFillBuffer(world.queue, foreign, "x", 1, 0, 16, 0, NULL, NULL), want);
+	EQUAL(findings(), 1);
+	finding(GMT_DIAG_WRONG_CONTEXT, "clEnqueueFillBuffer", create.object, SIZE, want);
+	EQUAL(last_event(GMT_KIND_DIAG).tag, create.tag);
+	cl_kernel kernel = clCreateKernel(fake_program(), "k", NULL);
+	OK(clSetKernelArg(kernel, 0, sizeof foreign, &foreign));
+	EQUAL(clEnqueueNDRangeKernel(world.queue, kernel, 1, NULL, one, NULL, 0, NULL, NULL), want);
+	EQUAL(findings(), 2);
+	finding(GMT_DIAG_WRONG_CONTEXT, "clEnqueueNDRangeKernel", create.object, SIZE, want);
+	OK(clReleaseKernel(kernel));
+	OK(clFinish(world.queue));
+	OK(clReleaseMemObject(foreign));
+	OK(clReleaseContext(other));
+	finish();
+}
+
+TEST(memory_of_another_context_that_the_driver_refuses)
+{
+	wrong_context(false);
+}
+
+TEST(memory_of_another_context_that_the_driver_accepts)
+{
+	wrong_context(true);
+}
+
+TEST(memory_that_is_still_mapped_when_it_is_released)
+{
+	prepare((struct options){0});
+	for (int pooled = 0; pooled < 2; pooled++) {
+		cl_mem buffer = pooled ? new_buffer(SIZE) : clCreateBuffer(world.context, CL_MEM_USE_HOST_PTR, SIZE, host, NULL);
+		uint64_t object = last_event(GMT_KIND_CREATE).object;
+		CHECK(clEnqueueMapBuffer(world.queue, buffer, CL_TRUE, CL_MAP_WRITE, 0, SIZE, 0, NULL, NULL, NULL));
+		OK(clReleaseMemObject(buffer));
+		EQUAL(findings(), (size_t)pooled + 1);
+		finding(GMT_DIAG_STILL_MAPPED, "clReleaseMemObject", object, SIZE, CL_SUCCESS);
+		EQUAL(fake.livememory, 2);
+	}
+	finish();
+}
+
+/* A recycled buffer that nothing has been written to. */
+static cl_mem recycled(cl_mem_flags flags)
+{
+	cl_mem buffer = clCreateBuffer(world.context, flags, SIZE, NULL, NULL);
+	use(world.queue, buffer);
+	OK(clFinish(world.queue));
+	OK(clReleaseMemObject(buffer));
+	CHECK(clCreateBuffer(world.context, flags, SIZE, NULL, NULL) == buffer);
+	EQUAL(last_event(GMT_KIND_CREATE).outcome, GMT_OUTCOME_HIT);
+	fake_hand_out(buffer);
+	return buffer;
+}
+
+static cl_int do_map_write(void)
+{
+	void *pointer = clEnqueueMapBuffer(world.queue, idle, CL_TRUE, CL_MAP_WRITE, 0, 16, 0, NULL, NULL, NULL);
+	return pointer ? clEnqueueUnmapMemObject(world.queue, idle, pointer, 0, NULL, NULL) : CL_INVALID_VALUE;
+}
+
+static cl_int do_map_read(void)
+{
+	void *pointer = clEnqueueMapBuffer(world.queue, idle, CL_TRUE, CL_MAP_READ, 0, 16, 0, NULL, NULL, NULL);
+	return pointer ? clEnqueueUnmapMemObject(world.queue, idle, pointer, 0, NULL, NULL) : CL_INVALID_VALUE;
+}
+
+static cl_int do_write_part(void)
+{
+	cl_buffer_region region = {64, 32};
+	cl_mem part = clCreateSubBuffer(idle, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, NULL);
+	cl_int err = clEnqueueFillBuffer(world.queue, part, "x", 1, 0, 16, 0, NULL, NULL);
+	OK(clReleaseMemObject(part));
+	return err;
+}
+
+static cl_int do_read_part(void)
+{
+	cl_buffer_region region = {64, 32};
+	cl_mem part = clCreateSubBuffer(idle, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, NULL);
+	cl_int err = clEnqueueReadBuffer(world.queue, part, CL_TRUE, 0, 16, host, 0, NULL, NULL);
+	OK(clReleaseMemObject(part));
+	return err;
+}
+
+TEST(stale_contents_are_read)
+{
+	static const struct misuse reads[] = {
+		{"clEnqueueReadBuffer", do_read},   {"clEnqueueReadBufferRect", do_read_rect},
+		{"clEnqueueCopyBuffer", do_copy_from}, {"clEnqueueCopyBufferToImage", do_to_image},
+		{"clEnqueueMapBuffer", do_map_read},   {"clEnqueueReadBuffer", do_read_part},
+	};
+	prepare((struct options){.tagmode = GMT_TAGS_SIZE});
+	for (size_t i = 0; i < sizeof reads / sizeof reads[0]; i++) {
+		idle = recycled(CL_MEM_READ_WRITE);
+		struct gmtevent create = last_event(GMT_KIND_CREATE);
+		OK(reads[i].run());
+		EQUAL(findings(), i + 1);
+		finding(GMT_DIAG_STALE_READ, reads[i].function, create.object, SIZE, CL_SUCCESS);
+		EQUAL(last_event(GMT_KIND_DIAG).tag, create.tag);
+		OK(reads[i].run()); /* told once */
+		EQUAL(findings(), i + 1);
+		OK(clReleaseMemObject(idle));
+	}
+	finish();
+}
+
+TEST(contents_that_were_written_are_not_stale)
+{
+	static cl_int (*const writes[])(void) = {
+		do_write, do_write_rect, do_fill, do_copy_to, do_copy_rect, do_from_image, do_map_write, do_write_part,
+	};
+	prepare((struct options){0});
+	for (size_t i = 0; i < sizeof writes / sizeof writes[0]; i++) {
+		idle = recycled(CL_MEM_READ_WRITE);
+		OK(writes[i]());
+		OK(do_read());
+		OK(clReleaseMemObject(idle));
+	}
+	idle = recycled(CL_MEM_READ_WRITE);
+	OK(do_migrate()); /* neither reads nor writes */
+	EQUAL(findings(), 0);
+	OK(do_read());
+	EQUAL(findings(), 1);
+	OK(clReleaseMemObject(idle));
+	finish();
+}
+
+TEST(a_read_that_fails_is_none)
+{
+	prepare((struct options){0});
+	idle = recycled(CL_MEM_READ_WRITE);
+	EQUAL(clEnqueueReadBuffer(world.queue, idle, CL_TRUE, SIZE, 16, host, 0, NULL, NULL), CL_INVALID_VALUE);
+	EQUAL(findings(), 0);
+	OK(clReleaseMemObject(idle));
+	finish();
+}
+
+TEST(a_fresh_buffer_is_not_stale)
+{
+	prepare((struct options){0});
+	idle = new_buffer(SIZE);
+	OK(do_read());
+	EQUAL(findings(), 0);
+	OK(clReleaseMemObject(idle));
+	finish();
+}
+
+static void stale_argument(cl_mem_flags flags, size_t want)
+{
+	size_t before = findings();
+	cl_mem buffer = recycled(flags);
+	uint64_t object = last_event(GMT_KIND_CREATE).object;
+	cl_kernel kernel = clCreateKernel(fake_program(), "k", NULL);
+	uint64_t number = last_event(GMT_KIND_KERNEL).object;
+	OK(clSetKernelArg(kernel, 0, sizeof buffer, &buffer));
+	for (int i = 0; i < 2; i++) {
+		OK(clEnqueueNDRangeKernel(world.queue, kernel, 1, NULL, one, NULL, 0, NULL, NULL));
+		EQUAL(findings(), before + want);
+	}
+	if (want) {
+		finding(GMT_DIAG_STALE_ARGUMENT, "clEnqueueNDRangeKernel", object, SIZE, CL_SUCCESS);
+		EQUAL(last_event(GMT_KIND_DIAG).link, number);
+	}
+	OK(clReleaseKernel(kernel));
+	OK(clReleaseMemObject(buffer));
+}
+
+TEST(stale_contents_are_given_to_a_kernel)
+{
+	prepare((struct options){0});
+	stale_argument(CL_MEM_READ_WRITE, 0); /* it may write them */
+	stale_argument(CL_MEM_READ_ONLY, 1);
+	fake.argtype[0] = CL_KERNEL_ARG_TYPE_CONST;
+	stale_argument(CL_MEM_READ_WRITE, 1);
+	fake.argtype[0] = 0;
+	fake.argaddress[0] = CL_KERNEL_ARG_ADDRESS_CONSTANT;
+	stale_argument(CL_MEM_READ_WRITE, 1);
+	fake.arginfo = 0;
+	stale_argument(CL_MEM_READ_WRITE, 0); /* nobody knows */
+	stale_argument(CL_MEM_READ_ONLY, 1);
+	finish();
+}
