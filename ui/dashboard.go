@@ -20,6 +20,7 @@ const (
 	paneMisses
 	paneLimits
 	paneOutput
+	paneProcesses // has no number: it is there alone or not at all
 )
 
 // overlay is what lies over the panes.
@@ -51,6 +52,7 @@ type dashboard struct {
 	freeTop     int // first row of the free list
 	limits      limitBook
 	output      outputLog
+	one         oneProcess
 	note        note
 	interrupts  int // presses of ctrl+c in a row
 	interrupted time.Time
@@ -108,8 +110,11 @@ func (d *dashboard) View() string {
 	return d.frame
 }
 
-// shown returns the snapshot on the screen, nil before there is one.
-func (d *dashboard) shown() *model.Snapshot {
+// shown returns the snapshot on the screen, nil before there is one: of all processes, or of the chosen one.
+func (d *dashboard) shown() *model.Snapshot { return d.one.take(d.whole()) }
+
+// whole returns the snapshot of all processes.
+func (d *dashboard) whole() *model.Snapshot {
 	if d.frozen != nil {
 		return d.frozen
 	}

@@ -97,10 +97,12 @@ func (d *dashboard) drawInside(p pane, r region, s *model.Snapshot) {
 		d.drawLimits(r)
 	case paneOutput:
 		d.drawOutput(r)
+	case paneProcesses:
+		d.drawProcesses(r)
 	}
 }
 
-var paneDigits = [...]string{"", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷"}
+var paneDigits = [...]string{"", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", ""}
 
 // paneTitle returns what stands in the frame of a pane: the title, and a hint that gives way first.
 func (d *dashboard) paneTitle(p pane, s *model.Snapshot) (title, hint []span) {
@@ -125,6 +127,8 @@ func (d *dashboard) paneTitle(p pane, s *model.Snapshot) (title, hint []span) {
 			title = append(title, span{" " + strconv.Itoa(len(d.live.Limits)), dim})
 		}
 		return title, d.limitsHint()
+	case paneProcesses:
+		return d.processesTitle()
 	}
 	return d.outputTitle()
 }

@@ -27,6 +27,8 @@ const (
 	actHalve
 	actDouble
 	actOutput
+	actProcess
+	actProcesses
 	actInterrupt
 	actRedraw
 )
@@ -70,6 +72,8 @@ func newKeymap() []command {
 		bindLimit(actLess, "", "[", "lower the chosen limit: half of a size, one step of a number", "["),
 		bindLimit(actMore, "limit", "]", "raise the chosen limit: twice a size, one step of a number", "]"),
 		bind(actOutput, sectionApp, "output", "o", "output of the program on the whole screen", "o"),
+		bind(actProcess, sectionApp, "process", "p", "look at one process: the first, the next, and after the last all again", "p"),
+		bind(actProcesses, sectionApp, "", "P", "list of the processes; enter looks at one", "P"),
 		bind(actInterrupt, sectionApp, "interrupt", "ctrl+c", "SIGINT to the program; again within 2 s SIGTERM, then SIGKILL", "ctrl+c"),
 		bind(actReverse, sectionMove, "", "S", "reverse the order", "S"),
 		bind(actUp, sectionMove, "", "k ↑", "up in the focused pane", "k", "up"),

@@ -20,15 +20,44 @@ func (d *dashboard) message(s *model.Snapshot) (string, style) {
 	case s.Lost > 0:
 		return "! " + count(s.Lost) + " events lost (" + count(s.LostUses) + " of them uses): the numbers are too low by as many", badStyle
 	}
+	latest := latestMistake(s)
 	if n := len(s.Marks); n > 0 && since(s.Marks[n-1].Time, s.Time) < 2*answerTime {
-		if m := &s.Marks[n-1]; m.Kind == wire.KindDiag || m.Kind == wire.KindLost {
+		m := &s.Marks[n-1]
+		told := latest != nil && latest.First == m.Time // below, in more words
+		if !told && (m.Kind == wire.KindDiag || m.Kind == wire.KindLost) {
 			return "! " + m.Text, warnStyle
 		}
+	}
+	if latest != nil {
+		return "! " + mistakeCount(s) + ", the latest: " + latest.Text(bytesText), badStyle
 	}
 	if text := advice(s); text != "" {
 		return "! " + text, warnStyle
 	}
 	return d.restText(s), dim
+}
+
+// latestMistake returns the mistake of the program that was made last, nil when there are none.
+func latestMistake(s *model.Snapshot) *model.Finding {
+	var latest *model.Finding
+	for i := range s.Findings {
+		if f := &s.Findings[i]; latest == nil || f.Last > latest.Last {
+			latest = f
+		}
+	}
+	return latest
+}
+
+// mistakeCount counts different mistakes, however often each was made.
+func mistakeCount(s *model.Snapshot) string {
+	switch n := len(s.Findings); {
+	case s.OtherFindings > 0:
+		return "over " + count(uint64(n)) + " mistakes"
+	case n == 1:
+		return "1 mistake"
+	default:
+		return count(uint64(n)) + " mistakes"
+	}
 }
 
 func (d *dashboard) restText(s *model.Snapshot) string {
@@ -79,6 +108,9 @@ func (d *dashboard) drawKeys(r region) {
 	var items []item
 	for i := range d.keys {
 		c := &d.keys[i]
+		if c.action == actProcess && (d.live == nil || len(d.live.Processes) < 2) {
+			continue
+		}
 		if c.short == "" || c.limits && (d.o.ReadOnly || d.o.SetLimit == nil) {
 			continue
 		}

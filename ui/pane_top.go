@@ -106,6 +106,9 @@ func (d *dashboard) headerItems(s *model.Snapshot) []item {
 	if d.frozen != nil {
 		items = append(items, item{0, []span{{d.frozenText(), bannerStyle}}})
 	}
+	if d.single(s) {
+		items = append(items, item{0, []span{{d.one.text(), keyStyle}}})
+	}
 	items = append(items, item{0, []span{d.stateSpan(s)}}, item{2, []span{{clock(d.wall(s)), plain}}})
 	if pid := d.pidText(s); pid != "" {
 		items = append(items, item{4, []span{{"pid ", dim}, {pid, plain}}})
@@ -126,6 +129,9 @@ func (d *dashboard) headerItems(s *model.Snapshot) []item {
 	}
 	if s.Recording.Path != "" {
 		items = append(items, item{3, []span{{"REC ", badStyle}, {bytesText(s.Recording.Bytes), plain}}})
+	}
+	if len(s.Findings) > 0 {
+		items = append(items, item{1, []span{{strings.ToUpper(mistakeCount(s)), badStyle}}})
 	}
 	if s.Lost > 0 {
 		items = append(items, item{1, []span{{"LOST " + count(s.Lost) + " events", badStyle}}})
@@ -154,7 +160,7 @@ func (d *dashboard) frozenText() string {
 // stateSpan says in a word how the program is.
 func (d *dashboard) stateSpan(s *model.Snapshot) span {
 	app := d.app
-	if !d.hasApp {
+	if !d.hasApp || d.single(s) {
 		app = stateOf(s)
 	}
 	switch {
@@ -189,7 +195,7 @@ func stateOf(s *model.Snapshot) App {
 // wall returns how long the program has run, in ns.
 func (d *dashboard) wall(s *model.Snapshot) uint64 {
 	end := s.Time
-	if d.ended() && len(s.Processes) > 0 {
+	if (d.ended() || d.single(s)) && len(s.Processes) > 0 {
 		end = 0
 		for i := range s.Processes {
 			end = max(end, s.Processes[i].Ended)
@@ -203,7 +209,7 @@ func (d *dashboard) wall(s *model.Snapshot) uint64 {
 
 func (d *dashboard) pidText(s *model.Snapshot) string {
 	pid := d.app.PID
-	if pid == 0 && len(s.Processes) > 0 {
+	if (pid == 0 || d.single(s)) && len(s.Processes) > 0 {
 		pid = s.Processes[0].PID
 	}
 	if pid <= 0 {

@@ -72,8 +72,12 @@ func (d *dashboard) do(c *command, pressed string) tea.Cmd {
 		d.zoomOn(pane(pressed[0] - '0'))
 	case actOutput:
 		d.zoomOn(paneOutput)
+	case actProcess:
+		d.nextProcess()
+	case actProcesses:
+		d.listProcesses()
 	case actEnter:
-		d.zoomOn(paneFree)
+		d.enter()
 	case actBack:
 		d.back()
 	case actSort:
@@ -148,7 +152,17 @@ func (d *dashboard) back() {
 		d.zoomOn(d.zoom)
 	case d.frozen != nil:
 		d.freeze()
+	case d.one.number != 0:
+		d.lookAt(0)
 	}
+}
+
+func (d *dashboard) enter() {
+	if d.zoom == paneProcesses {
+		d.chooseProcess()
+		return
+	}
+	d.zoomOn(paneFree)
 }
 
 // zoomOn shows one pane alone, or all again when it already is alone.
@@ -201,6 +215,8 @@ func (d *dashboard) move(a action) {
 		d.output.back = max(0, min(d.output.back-step(a, max(1, d.output.page-1)), len(d.output.lines)-d.output.page))
 	case paneFree:
 		d.freeTop = max(0, min(d.freeTop, far)+step(a, page)) // drawing bounds it
+	case paneProcesses:
+		d.moveProcess(step(a, max(1, d.one.page-1)))
 	case paneLimits:
 		if s := d.live; s != nil {
 			d.limits.move(s.Limits, step(a, page))

@@ -18,6 +18,7 @@ var words = []word{
 	{"waste", "(granted - requested) / granted"},
 	{"fragmentation", "1 - largest free block / all free bytes"},
 	{"avoided", "creates served without the driver; the time saved is an estimate: measured driver create of that size × creates avoided"},
+	{"mistakes", "of the program, such as releasing a buffer twice; each is counted once here, the report lists them all"},
 	{"lost", "events that did not fit: numbers are too low by as many"},
 	{"cold", "miss: no block of this class was free before"},
 	{"too small", "miss: all free blocks are smaller"},
@@ -38,4 +39,5 @@ var paneHelp = []word{
 	{"5 misses", "why was the driver called? reasons for all tags and for the chosen one"},
 	{"6 limits", "what can I change now? amber … is on its way, ✓ is acknowledged by the program; live even when frozen"},
 	{"7 output", "what does the program say? stderr is marked"},
+	{"P processes", "which one? all that made OpenCL calls; limits, device and output are of all of them"},
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -34,6 +35,8 @@ type running struct {
 	objects      map[uint64]*object
 	blocks       map[uint64]*block
 	lanes        map[uint32]*lane
+	kernels      model.Kernels
+	mistakes     map[mistakeKey]struct{}
 	hits, misses uint64
 
 	changed bool   // gauges or rate, since the last counters
@@ -77,7 +80,7 @@ func (x *chrome) process(number uint32) *running {
 	if p == nil {
 		p = &running{
 			surveyed: x.seen.process(number), objects: map[uint64]*object{}, blocks: map[uint64]*block{},
-			lanes: map[uint32]*lane{},
+			lanes: map[uint32]*lane{}, mistakes: map[mistakeKey]struct{}{},
 		}
 		x.processes[number] = p
 	}
@@ -109,7 +112,16 @@ func (x *chrome) step(r *wire.Record) {
 		x.cool(p, &r.Event)
 	case wire.KindEvict:
 		x.forget(p, r.Link, "evicted")
-	case wire.KindLimit, wire.KindDiag:
+	case wire.KindKernel:
+		p.kernels.Add(r.Object, r.Payload)
+		return
+	case wire.KindDiag:
+		if wire.Diag(r.Op).Finding() {
+			x.mistake(p, r)
+			return
+		}
+		x.mark(r)
+	case wire.KindLimit:
 		x.mark(r)
 	default:
 		return

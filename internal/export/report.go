@@ -12,18 +12,18 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// reportTags is how many tags a report lists when nobody says.
-const reportTags = 20
+// reportRows is how many tags and processes a report lists when nobody says.
+const reportRows = 20
 
 // ReportOptions choose what a report shows.
 type ReportOptions struct {
-	Top int // tags in each table; 0: 20, negative: all
+	Top int // rows in each table; 0: 20, negative: all
 }
 
 // Report writes a run as text: what ran, totals, tags, miss reasons, what was never released, what happened.
 func Report(w io.Writer, s *model.Snapshot, opts ReportOptions) error {
 	if opts.Top == 0 {
-		opts.Top = reportTags
+		opts.Top = reportRows
 	}
 	var b bytes.Buffer
 	reportHead(&b, s)
@@ -31,9 +31,10 @@ func Report(w io.Writer, s *model.Snapshot, opts ReportOptions) error {
 		fmt.Fprintln(&b, "\nno OpenCL call was seen")
 	} else {
 		reportTotals(&b, s)
-		reportProcesses(&b, s)
+		reportProcesses(&b, s, opts.Top)
 		reportTagTable(&b, s, opts.Top)
 		reportMisses(&b, &s.Totals)
+		reportMistakes(&b, s, opts.Top)
 		reportAlive(&b, s, opts.Top)
 	}
 	reportMarks(&b, s)
@@ -108,45 +109,17 @@ func reportTotals(b *bytes.Buffer, s *model.Snapshot) {
 	})
 }
 
-func reportProcesses(b *bytes.Buffer, s *model.Snapshot) {
-	if len(s.Processes) < 2 {
-		return
+// topOf bounds a list and tells how many it leaves out.
+func topOf[T any](list []T, most int) (kept []T, left int) {
+	if most < 0 || len(list) <= most {
+		return list, 0
 	}
-	heading(b, "processes")
-	table(b, func(w io.Writer) {
-		fmt.Fprintln(w, "pid\tcreates\thits\thit rate\tpeak\tin use\tended\tprogram\t")
-		for i := range s.Processes {
-			p := &s.Processes[i]
-			t := &p.Totals
-			fmt.Fprintf(w, "%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t\n", p.PID, t.Creates, t.Hits, percent(t.HitRate(), t.Hits+t.Misses),
-				size.Format(t.PeakInUse), size.Format(t.InUse), endedText(p), cut(programName(p.Program), nameWidth))
-		}
-	})
-}
-
-func endedText(p *model.Process) string {
-	switch {
-	case p.State == model.Running:
-		return "running"
-	case p.State == model.Signaled:
-		return fmt.Sprintf("signal %d", p.Status)
-	case p.Status < 0:
-		return "unknown"
-	}
-	return fmt.Sprintf("status %d", p.Status)
-}
-
-// top bounds a list of tags and tells how many it leaves out.
-func top(tags []*model.Tag, most int) (kept []*model.Tag, left int) {
-	if most < 0 || len(tags) <= most {
-		return tags, 0
-	}
-	return tags[:most], len(tags) - most
+	return list[:most], len(list) - most
 }
 
 func reportTagTable(b *bytes.Buffer, s *model.Snapshot, most int) {
 	heading(b, "tags, by peak")
-	tags, left := top(tagsByPeak(s.Tags), most)
+	tags, left := topOf(tagsByPeak(s.Tags), most)
 	table(b, func(w io.Writer) {
 		fmt.Fprintln(w, "peak\tin use\tlive\tcached\tcreates\thits\thit rate\twaste\t  tag")
 		for _, t := range tags {
@@ -179,8 +152,8 @@ func reportMisses(b *bytes.Buffer, t *model.Totals) {
 }
 
 func reportAlive(b *bytes.Buffer, s *model.Snapshot, most int) {
-	heading(b, "never released")
-	tags, left := top(leaks(s.Tags), most)
+	heading(b, "leaked at exit, by tag")
+	tags, left := topOf(leaks(s.Tags), most)
 	if len(tags) == 0 {
 		fmt.Fprintln(b, "nothing")
 		return
@@ -189,6 +162,9 @@ func reportAlive(b *bytes.Buffer, s *model.Snapshot, most int) {
 		fmt.Fprintln(w, "buffers\tbytes\t  tag")
 		for _, t := range tags {
 			fmt.Fprintf(w, "%d\t%s\t  %s\n", t.Live, size.Format(t.InUse), clean(t.Name))
+			for _, frame := range t.Stack {
+				fmt.Fprintf(w, "\t\t    %s\n", clean(frame))
+			}
 		}
 	})
 	reportLeft(b, left)

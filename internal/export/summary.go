@@ -38,6 +38,11 @@ type Summary struct {
 	Exit      Exit             `json:"exit"`
 	Processes []ProcessSummary `json:"processes"` // that made OpenCL calls, in the order of their first
 	PerTag    []TagSummary     `json:"per_tag"`   // by falling peak
+	// Findings are the program's mistakes in the order of their first time, at most model.FindingsMax; OtherFindings
+	// came when that many were known.
+	Findings      []FindingSummary `json:"findings"`
+	OtherFindings uint64           `json:"other_findings"`
+	Leaks         []LeakSummary    `json:"leaks"` // what was never released, the most bytes first
 
 	snapshot *model.Snapshot
 }
@@ -113,6 +118,7 @@ func NewSummary(s *model.Snapshot) Summary {
 	for _, tag := range tagsByPeak(s.Tags) {
 		summary.PerTag = append(summary.PerTag, tagSummary(tag))
 	}
+	summary.mistakes(s)
 	return summary
 }
 

@@ -39,8 +39,8 @@ func TestSummaryKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := strings.Fields(`bytes_allocated bytes_cached bytes_requested driver_creates driver_releases events exit
-		external_fragmentation hazards_avoided hit_rate hits limits lost_events miss_reasons misses peak_in_use
-		peak_reserved per_tag policy processes steady_hit_rate wall_seconds waste`)
+		external_fragmentation findings hazards_avoided hit_rate hits leaks limits lost_events miss_reasons misses
+		other_findings peak_in_use peak_reserved per_tag policy processes steady_hit_rate wall_seconds waste`)
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(got))); diff != "" {
 		t.Error(diff)
 	}
@@ -103,7 +103,10 @@ func TestSummaryText(t *testing.T) {
 func TestSummaryTextBound(t *testing.T) {
 	s := full()
 	for i := range 50 {
-		s.Tags = append(s.Tags, model.Tag{Name: fmt.Sprintf("a\nb%d", i), Live: 5, InUse: 1 << 60, PeakInUse: 1 << 62})
+		s.Tags = append(s.Tags, model.Tag{
+			Name: fmt.Sprintf("a\nb%d", i), Stack: []string{"a\nb", "b", "c", "d"}, Live: 5, InUse: 1 << 60, PeakInUse: 1 << 62,
+		})
+		s.Findings = append(s.Findings, model.Finding{Kind: wire.DiagDoubleRelease, Function: "x\r\ny", Tag: "\x1b", Count: 1})
 		s.Processes = append(s.Processes, model.Process{Program: "x\ny"})
 	}
 	summary := NewSummary(s)
@@ -111,8 +114,9 @@ func TestSummaryTextBound(t *testing.T) {
 	if err := summary.WriteText(&b); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(b.String(), "\n"); n != 12 {
-		t.Errorf("%d lines, want 12:\n%s", n, b.String())
+	// Twelve; leaks and mistakes; and 51 processes: a title, a head, twenty, and how many more.
+	if n := strings.Count(b.String(), "\n"); n != 12+18+23 {
+		t.Errorf("%d lines, want 53:\n%s", n, b.String())
 	}
 	if strings.ContainsAny(b.String(), "\x1b\r") {
 		t.Errorf("control characters in %q", b.String())

@@ -76,6 +76,10 @@ func (s *survey) note(r *wire.Record, wrappers []*regexp.Regexp) {
 		p.program = string(program)
 	case wire.KindCreate, wire.KindRelease, wire.KindSync:
 		p.threads[r.Thread] = struct{}{}
+	case wire.KindDiag:
+		if wire.Diag(r.Op).Finding() {
+			p.threads[r.Thread] = struct{}{}
+		}
 	case wire.KindTag, wire.KindSite:
 		if name := model.TagName(r, wrappers); name != "" && p.tags[r.Tag] == nil {
 			p.tags[r.Tag] = newTag(name)

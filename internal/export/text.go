@@ -20,13 +20,15 @@ const (
 	titleWidth = 60 // of a command line
 )
 
-// WriteText writes the summary for people: at most 12 lines of plain text.
+// WriteText writes the summary for people: at most 12 lines of plain text; where there are several processes one for
+// each of the largest 20 and at most two more; and as many lines about what was never released and about mistakes of
+// the program as these need, at most 19.
 func (s *Summary) WriteText(w io.Writer) error {
 	lines := []string{s.title()}
 	if len(s.Processes) == 0 {
 		lines = append(lines, "  no OpenCL call was seen")
 	} else {
-		lines = append(lines, s.figures()...)
+		lines = append(append(lines, s.figures()...), processLines(s.snapshot)...)
 	}
 	if file := s.snapshot.Recording.Path; file != "" {
 		lines = append(lines, "  more: gpumemtop report "+clean(file))
@@ -55,7 +57,7 @@ func (s *Summary) title() string {
 	return title
 }
 
-// figures are the lines between the title and the last, at most ten.
+// figures are the lines between the title and the last.
 func (s *Summary) figures() []string {
 	t := &s.snapshot.Totals
 	lines := []string{
@@ -73,8 +75,9 @@ func (s *Summary) figures() []string {
 		label = "             "
 	}
 	if t.LiveBuffers > 0 {
-		lines = append(lines, "  leaked     "+leakText(s.snapshot))
+		lines = append(lines, leakLines(s.snapshot)...)
 	}
+	lines = append(lines, mistakeLines(s.snapshot)...)
 	if s.LostEvents > 0 {
 		lines = append(lines, "  lost       "+count(s.LostEvents, "event")+", missing from these figures")
 	}
@@ -150,22 +153,6 @@ func leaks(tags []model.Tag) []*model.Tag {
 		return 0
 	})
 	return live
-}
-
-func leakText(s *model.Snapshot) string {
-	text := fmt.Sprintf("%s (%s) never released", count(s.Totals.LiveBuffers, "buffer"), size.FormatLong(s.Totals.InUse))
-	tags := leaks(s.Tags)
-	for i, tag := range tags[:min(topTags, len(tags))] {
-		separator := ", "
-		if i == 0 {
-			separator = ": "
-		}
-		text += fmt.Sprintf("%s%d at %s", separator, tag.Live, cut(tag.Name, nameWidth))
-	}
-	if len(tags) > topTags {
-		text += " and " + count(uint64(len(tags)-topTags), "more tag")
-	}
-	return text
 }
 
 // count writes a number of things.

@@ -119,7 +119,7 @@ func (m *Model) cool(p *process, e *wire.Event) {
 		b.state = cached
 		b.weigh(w, c, 1)
 		m.count(p, b, 1)
-		w.free = nil
+		w.stale()
 	}
 }
 
@@ -128,7 +128,7 @@ func (m *Model) evict(p *process, e *wire.Event) {
 	for _, l := range m.ledgers(p) {
 		l.evicted(e)
 	}
-	m.window.current().DriverNanos += uint64(e.Cost)
+	m.spend(p, e)
 	place := p.blocks.get(e.Link)
 	if place < 0 {
 		m.unknown++

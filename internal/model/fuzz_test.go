@@ -51,8 +51,8 @@ func recordOf(b []byte) wire.Record {
 // checkSane checks what holds whatever was fed.
 func checkSane(t *testing.T, s *Snapshot) {
 	t.Helper()
-	if len(s.History) > HistoryMax || len(s.Marks) > MarksMax {
-		t.Errorf("%d samples, %d marks", len(s.History), len(s.Marks))
+	if len(s.History) > HistoryMax || len(s.Marks) > MarksMax || len(s.Findings) > FindingsMax {
+		t.Errorf("%d samples, %d marks, %d findings", len(s.History), len(s.Marks), len(s.Findings))
 	}
 	for i := range s.Tags {
 		tag := &s.Tags[i]

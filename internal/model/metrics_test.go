@@ -130,6 +130,19 @@ var metricsExamples = []func(*stream) string{
 		return fmt.Sprintf("a process ends with %d bytes in use → in use %d; a second process creates a buffer of 32 → in use %d, "+
 			"the first process still shows %d", left, left, snapshot.Totals.InUse, snapshot.Processes[0].Totals.InUse)
 	},
+	func(s *stream) string {
+		for range 3 {
+			s.found(wire.DiagDoubleRelease, "clReleaseMemObject", 1, 64, 0, -38)
+		}
+		s.found(wire.DiagDoubleRelease, "clReleaseMemObject", 2, 64, 0, -38)
+		snapshot := s.Snapshot()
+		mistakes := uint64(0)
+		for i := range snapshot.Findings {
+			mistakes += snapshot.Findings[i].Count
+		}
+		return fmt.Sprintf("a buffer released three times too often, another one once from another tag → %d findings, %d mistakes",
+			len(snapshot.Findings), mistakes)
+	},
 }
 
 func TestMetricsExamples(t *testing.T) {

@@ -53,6 +53,7 @@ type Model struct {
 	untagged *row
 
 	marks       marks
+	findings    findings
 	limits      limits
 	recording   Recording
 	chosen      choice
@@ -75,7 +76,7 @@ func New(o Options) *Model {
 		named:   map[string]*row{},
 		limits:  newLimits(o.Limits),
 	}
-	m.untagged = m.newRow(0)
+	m.untagged = m.newWhole(0)
 	m.untagged.name = "(untagged)"
 	m.named[m.untagged.name] = m.untagged
 	if o.Started != 0 {
@@ -100,6 +101,7 @@ func (m *Model) Apply(r *wire.Record) {
 		return
 	}
 	p.changed = true
+	p.window.current().Events++
 	switch r.Kind {
 	case wire.KindCreate:
 		m.create(p, &r.Event)
@@ -140,11 +142,17 @@ func (m *Model) rare(p *process, r *wire.Record) {
 	case wire.KindLimit:
 		m.limits.answer(r)
 		m.marks.add(m.now, r.Kind, clean(r.Payload))
+	case wire.KindKernel:
+		p.kernels.Add(r.Object, r.Payload)
 	case wire.KindDiag:
+		if wire.Diag(r.Op).Finding() {
+			m.find(p, r)
+			return
+		}
 		m.marks.add(m.now, r.Kind, diagText(r))
 	case wire.KindExit:
 		m.exit(p, r)
-	default: // threads, modules, queues and kernels show nowhere
+	default: // threads, modules and queues show nowhere
 	}
 }
 
@@ -241,6 +249,7 @@ func (m *Model) turn() {
 	slot := (m.now - started) / slotNS
 	m.history.advance(started, slot, m.sample())
 	m.window.advance(slot)
+	m.turnProcesses(slot)
 	m.turning = started + (slot+1)*slotNS
 	m.second = slot / windowSlots
 	m.settle()
@@ -248,11 +257,7 @@ func (m *Model) turn() {
 
 // sample reads the gauges.
 func (m *Model) sample() Sample {
-	t := Totals{Cached: gauge(m.ledger.cached), LargestCached: m.largest()}
-	return Sample{
-		InUse: gauge(m.ledger.inUse), Cached: t.Cached, Cooling: gauge(m.ledger.cooling),
-		Fragmentation: t.ExternalFragmentation(),
-	}
+	return m.ledger.sample(m.largest())
 }
 
 // largest returns the largest cached block of all processes.

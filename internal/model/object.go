@@ -43,8 +43,8 @@ func (m *Model) create(p *process, e *wire.Event) {
 	for _, l := range m.ledgers(p) {
 		l.create(e, own)
 	}
-	w.create(e, m.window.slot)
-	m.countCreate(e, own)
+	w.created(e, m.window.slot)
+	m.countCreate(p, e, own)
 	if old := p.objects.get(e.Object); old >= 0 {
 		m.unknown++
 		m.end(p, e.Object, old)
@@ -56,14 +56,17 @@ func (m *Model) create(p *process, e *wire.Event) {
 	}
 	p.objects.put(e.Object, m.objects.take(o))
 	m.hold(p, &o, 1)
-	if high := &m.history.pending; gauge(m.ledger.inUse) > high.InUse {
-		high.InUse, high.Cached, high.Cooling = gauge(m.ledger.inUse), gauge(m.ledger.cached), gauge(m.ledger.cooling)
-	}
+	m.history.pending.raise(&m.ledger)
+	p.history.pending.raise(&p.ledger)
 }
 
-// countCreate adds a create to the window and the history.
-func (m *Model) countCreate(e *wire.Event, own bool) {
-	now, sample := m.window.current(), &m.history.pending
+// countCreate adds a create to windows and histories.
+func (m *Model) countCreate(p *process, e *wire.Event, own bool) {
+	countCreate(p.window.current(), &p.history.pending, e, own)
+	countCreate(m.window.current(), &m.history.pending, e, own)
+}
+
+func countCreate(now *Rates, sample *Sample, e *wire.Event, own bool) {
 	now.Creates++
 	sample.Creates++
 	switch {
@@ -90,7 +93,7 @@ func (m *Model) hold(p *process, o *object, sign int64) {
 	for _, l := range m.ledgers(p) {
 		l.hold(granted, requested, m.now)
 	}
-	o.row.final().hold(granted, requested, m.second)
+	o.row.final().held(granted, requested, m.second)
 }
 
 // release handles RELEASE. Its granted are the references that are left: the object's life ends at 0.
@@ -106,7 +109,8 @@ func (m *Model) release(p *process, e *wire.Event) {
 	o := m.objects.at(place)
 	if !o.released {
 		o.released = true
-		o.row.final().live--
+		o.row.final().released()
+		p.window.current().Releases++
 		m.window.current().Releases++
 		for _, l := range m.ledgers(p) {
 			l.released(e)
@@ -146,7 +150,7 @@ func (m *Model) letGo(p *process, o *object, e *wire.Event) {
 		for _, l := range m.ledgers(p) {
 			l.driverRelease(e)
 		}
-		m.window.current().DriverNanos += uint64(e.Cost)
+		m.spend(p, e)
 	}
 }
 
@@ -155,7 +159,7 @@ func (m *Model) end(p *process, number uint64, place int32) {
 	o := m.objects.at(place)
 	m.hold(p, o, -1)
 	if !o.released {
-		o.row.final().live--
+		o.row.final().released()
 		for _, l := range m.ledgers(p) {
 			l.live--
 		}

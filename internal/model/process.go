@@ -32,6 +32,13 @@ type process struct {
 	sizes   sizes // of cached blocks
 
 	devices []device
+	kernels Kernels
+
+	rows    []*row // parts of the wholes
+	second  uint64 // of the session, when they were shown last
+	window  window
+	history history
+	born    uint64 // the slot that the history begins with
 }
 
 type device struct {
@@ -58,6 +65,7 @@ func (m *Model) process(number uint32) *process {
 func (m *Model) newProcess(number uint32) *process {
 	p := &process{tags: map[uint32]*row{}}
 	p.shown = Process{Number: number, Status: -1, Started: m.now}
+	p.window.slot, p.born, p.history.most = m.window.slot, m.window.slot, processHistoryMax
 	p.objects.seed, p.blocks.seed, p.sizes.index.seed = m.seed, m.seed, m.seed
 	m.numbers[number] = p
 	m.processes = append(m.processes, p)
@@ -92,6 +100,8 @@ func (m *Model) exit(p *process, r *wire.Record) {
 	status := -1
 	if r.Thread == 0 {
 		status, p.gone = int(r.Status), true
+	} else {
+		p.shown.Orderly = true
 	}
 	m.finish(p, Exited, status, m.now)
 	m.marks.add(m.now, wire.KindExit, exitText(&p.shown))
@@ -135,7 +145,7 @@ func (m *Model) anyRunning() bool {
 
 // remove ends all objects and blocks of a process. Its own totals stay as they were.
 func (m *Model) remove(p *process) {
-	kept, largest := p.ledger, p.sizes.largest()
+	kept, rows, largest := p.ledger, m.keepRows(p), p.sizes.largest()
 	var places []int32
 	var numbers []uint64
 	p.objects.all(func(number uint64, place int32) {
@@ -150,12 +160,14 @@ func (m *Model) remove(p *process) {
 		m.forget(p, place)
 	}
 	p.ledger = kept
+	restoreRows(p, rows)
 	p.objects.clear()
 	p.blocks.clear()
 	p.sizes = sizes{index: table{seed: m.seed}}
+	p.kernels = Kernels{}
 	p.shown.Totals = p.totals()
 	p.shown.Totals.LargestCached = largest
-	p.changed, p.removed = false, true
+	p.changed, p.removed = true, true
 	m.leaving--
 }
 
@@ -163,15 +175,6 @@ func (p *process) totals() Totals {
 	t := p.ledger.totals()
 	t.LargestCached = p.sizes.largest()
 	return t
-}
-
-// view returns the process as it is shown now.
-func (p *process) view() Process {
-	if p.changed && !p.removed {
-		p.shown.Totals = p.totals()
-		p.changed = false
-	}
-	return p.shown
 }
 
 // device handles DEVICE: the first one is shown until a context says which one the program uses.

@@ -2,7 +2,6 @@ package model
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 )
 
@@ -11,35 +10,43 @@ import (
 func (m *Model) Snapshot() *Snapshot {
 	m.rows = slices.DeleteFunc(m.rows, func(w *row) bool { return w.into != nil })
 	s := &Snapshot{
-		Time:      m.now,
-		Started:   m.options.Started,
-		Program:   m.options.Program,
-		Arguments: m.options.Arguments,
-		Policy:    m.options.Policy,
-		Limits:    slices.Clone(m.limits.list),
-		Device:    m.shownDevice,
-		Processes: make([]Process, len(m.processes)),
-		Totals:    m.ledger.totals(),
-		Window:    m.window.last(),
-		History:   slices.Clone(m.history.samples),
-		Tags:      make([]Tag, 0, len(m.rows)),
-		Marks:     slices.Clone(m.marks.list),
-		Recording: m.recording,
-		Events:    m.events,
-		Lost:      m.lost,
-		LostUses:  m.lostUses,
-		Unknown:   m.unknown,
+		Time:          m.now,
+		Started:       m.options.Started,
+		Program:       m.options.Program,
+		Arguments:     m.options.Arguments,
+		Policy:        m.options.Policy,
+		Limits:        slices.Clone(m.limits.list),
+		Device:        m.shownDevice,
+		Processes:     make([]Process, len(m.processes)),
+		Totals:        m.ledger.totals(),
+		Window:        m.window.last(),
+		History:       m.history.list(),
+		Tags:          m.tags(m.rows),
+		Marks:         slices.Clone(m.marks.list),
+		Findings:      m.findings.show(m.untagged),
+		OtherFindings: m.findings.others,
+		Recording:     m.recording,
+		Events:        m.events,
+		Lost:          m.lost,
+		LostUses:      m.lostUses,
+		Unknown:       m.unknown,
 	}
 	s.Totals.LargestCached = m.largest()
 	for i, p := range m.processes {
-		s.Processes[i] = p.view()
-	}
-	for _, w := range m.rows {
-		if !w.unseen {
-			s.Tags = append(s.Tags, m.show(w))
-		}
+		s.Processes[i] = m.view(p)
 	}
 	return s
+}
+
+// tags returns rows as they are now.
+func (m *Model) tags(rows []*row) []Tag {
+	tags := make([]Tag, 0, len(rows))
+	for _, w := range rows {
+		if !w.unseen {
+			tags = append(tags, m.show(w))
+		}
+	}
+	return tags
 }
 
 // Publish builds a snapshot and makes it the one that Published returns.
@@ -61,29 +68,51 @@ func (m *Model) show(w *row) Tag {
 	if w.free == nil {
 		w.free = m.freeClasses(w)
 	}
-	t := Tag{
-		ID: w.id, Name: w.name, Stack: w.stack,
+	whole := w
+	if w.whole != nil {
+		whole = w.whole
+	}
+	return Tag{
+		ID: whole.id, Name: whole.title(), Stack: whole.stack,
 		Live: gauge(w.live), InUse: gauge(w.inUse), Requested: gauge(w.requested),
 		Cached: gauge(w.cached), Cooling: gauge(w.cooling), CachedCount: gauge(w.blocks),
 		Hits: w.hits, Misses: w.misses, MissReasons: w.reasons,
 		Creates: w.creates, Window: w.pace.last(m.window.slot), PeakInUse: w.peak,
 		Trend: w.points, Free: w.free,
 	}
-	if t.Name == "" {
-		t.Name = fmt.Sprintf("tag %d", w.id)
-	}
-	return t
 }
 
 // freeClasses lists a row's free blocks by size, smallest first.
 func (m *Model) freeClasses(w *row) []FreeClass {
-	list := make([]FreeClass, 0, w.classes.count)
-	w.classes.all(func(size uint64, place int32) {
-		c := m.classes.at(place)
-		list = append(list, FreeClass{
-			Size: size, Blocks: c.count, Cooling: c.cooling, Oldest: m.blocks.at(c.first).freed,
+	parts := w.parts
+	if w.whole != nil {
+		parts = []*row{w}
+	}
+	list := []FreeClass{}
+	for _, part := range parts {
+		part.classes.all(func(size uint64, place int32) {
+			c := m.classes.at(place)
+			list = append(list, FreeClass{
+				Size: size, Blocks: c.count, Cooling: c.cooling, Oldest: m.blocks.at(c.first).freed,
+			})
 		})
-	})
+	}
 	slices.SortFunc(list, func(a, b FreeClass) int { return cmp.Compare(a.Size, b.Size) })
-	return list
+	return joinClasses(list)
+}
+
+// joinClasses makes one class of neighbours of the same size: those of several processes.
+func joinClasses(list []FreeClass) []FreeClass {
+	joined := list[:0]
+	for _, c := range list {
+		last := len(joined) - 1
+		if last < 0 || joined[last].Size != c.Size {
+			joined = append(joined, c)
+			continue
+		}
+		joined[last].Blocks += c.Blocks
+		joined[last].Cooling += c.Cooling
+		joined[last].Oldest = min(joined[last].Oldest, c.Oldest)
+	}
+	return joined
 }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -263,6 +264,7 @@ func TestTotalsEqualNaiveRecomputation(t *testing.T) {
 					t.Fatalf("seed %d, event %d (-naive +model):\n%s", seed, i, diff)
 				}
 				checkConsistent(t, snapshot)
+				checkOwn(t, snapshot)
 			}
 		}
 	}
@@ -278,27 +280,8 @@ func forgetEstimates(t *Totals) {
 // history add up to the totals.
 func checkConsistent(t *testing.T, s *Snapshot) {
 	t.Helper()
-	var rows, processes Totals
-	for i := range s.Tags {
-		tag := &s.Tags[i]
-		rows.InUse += tag.InUse
-		rows.Requested += tag.Requested
-		rows.Cached += tag.Cached
-		rows.Cooling += tag.Cooling
-		rows.CachedBlocks += tag.CachedCount
-		rows.LiveBuffers += tag.Live
-		rows.Hits += tag.Hits
-		rows.Misses += tag.Misses
-		rows.Creates += tag.Creates
-		var free, cools uint64
-		for _, c := range tag.Free {
-			free += c.Size * (c.Blocks - c.Cooling)
-			cools += c.Size * c.Cooling
-		}
-		if free != tag.Cached || cools != tag.Cooling {
-			t.Errorf("free list of %q has %d + %d bytes, its row %d + %d", tag.Name, free, cools, tag.Cached, tag.Cooling)
-		}
-	}
+	var processes Totals
+	rows := addTags(t, s.Tags)
 	for i := range s.Processes {
 		p := &s.Processes[i].Totals
 		processes.InUse += p.InUse
@@ -311,11 +294,7 @@ func checkConsistent(t *testing.T, s *Snapshot) {
 		processes.Misses += p.Misses
 		processes.Creates += p.Creates
 	}
-	want := Totals{
-		InUse: s.Totals.InUse, Requested: s.Totals.Requested, Cached: s.Totals.Cached, Cooling: s.Totals.Cooling,
-		CachedBlocks: s.Totals.CachedBlocks, LiveBuffers: s.Totals.LiveBuffers,
-		Hits: s.Totals.Hits, Misses: s.Totals.Misses, Creates: s.Totals.Creates,
-	}
+	want := sums(&s.Totals)
 	if diff := cmp.Diff(want, rows); diff != "" {
 		t.Errorf("rows do not add up (-totals +rows):\n%s", diff)
 	}
@@ -341,6 +320,8 @@ func TestOldSnapshotsDoNotChange(t *testing.T) {
 			m.Apply(&site)
 			m.LimitWanted("max_cached_bytes", float64(i), uint64(i))
 			m.Apply(&wire.Record{Event: wire.Event{Kind: wire.KindDiag, Time: s.records[i].Time}, Process: 1})
+			mistake := wire.Event{Kind: wire.KindDiag, Op: uint8(wire.DiagStaleRead), Time: s.records[i].Time, Tag: uint32(i / 200 % 7)}
+			m.Apply(&wire.Record{Event: mistake, Process: 1})
 		}
 	}
 	m.ProcessEnded(1, 0, 0, s.time)
@@ -358,14 +339,58 @@ func deepCopy(s *Snapshot) *Snapshot {
 	c.Arguments = append([]string(nil), s.Arguments...)
 	c.Limits = append([]Limit(nil), s.Limits...)
 	c.Processes = append([]Process{}, s.Processes...)
+	for i := range c.Processes {
+		p := &c.Processes[i]
+		p.History, p.Tags = slices.Clone(p.History), copyTags(p.Tags)
+	}
 	c.History = append([]Sample(nil), s.History...)
+	c.Findings = append([]Finding(nil), s.Findings...)
 	c.Marks = append([]Mark(nil), s.Marks...)
-	c.Tags = append([]Tag{}, s.Tags...)
-	for i := range c.Tags {
-		t := &c.Tags[i]
+	c.Tags = copyTags(s.Tags)
+	return &c
+}
+
+func copyTags(tags []Tag) []Tag {
+	tags = slices.Clone(tags)
+	for i := range tags {
+		t := &tags[i]
 		t.Stack = append([]string(nil), t.Stack...)
 		t.Trend = append([]uint64{}, t.Trend...)
 		t.Free = append([]FreeClass{}, t.Free...)
 	}
-	return &c
+	return tags
+}
+
+// addTags sums rows up, each of which must agree with its free list.
+func addTags(t *testing.T, tags []Tag) (rows Totals) {
+	t.Helper()
+	for i := range tags {
+		tag := &tags[i]
+		rows.InUse += tag.InUse
+		rows.Requested += tag.Requested
+		rows.Cached += tag.Cached
+		rows.Cooling += tag.Cooling
+		rows.CachedBlocks += tag.CachedCount
+		rows.LiveBuffers += tag.Live
+		rows.Hits += tag.Hits
+		rows.Misses += tag.Misses
+		rows.Creates += tag.Creates
+		var free, cools uint64
+		for _, c := range tag.Free {
+			free += c.Size * (c.Blocks - c.Cooling)
+			cools += c.Size * c.Cooling
+		}
+		if free != tag.Cached || cools != tag.Cooling {
+			t.Errorf("free list of %q has %d + %d bytes, its row %d + %d", tag.Name, free, cools, tag.Cached, tag.Cooling)
+		}
+	}
+	return rows
+}
+
+// sums are the totals that rows and processes add up to.
+func sums(t *Totals) Totals {
+	return Totals{
+		InUse: t.InUse, Requested: t.Requested, Cached: t.Cached, Cooling: t.Cooling, CachedBlocks: t.CachedBlocks,
+		LiveBuffers: t.LiveBuffers, Hits: t.Hits, Misses: t.Misses, Creates: t.Creates,
+	}
 }

@@ -2,14 +2,20 @@ package model
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// row is one line of the tag table: a tag, or several that turned out to show the same name. Gauges are signed for
-// the reason given at ledger.
+// row is one line of the tag table: a tag, or several that turned out to show the same name. There are two kinds: a
+// part is what one process has of it, with the free lists; a whole is all of them together, and has the name. Gauges are
+// signed for the reason given at ledger.
 type row struct {
+	whole *row     // of a part; nil in a whole
+	owner *process // of a part
+	parts []*row   // of a whole
+
 	id     uint32
 	name   string // empty until it is known
 	stack  []string
@@ -24,7 +30,7 @@ type row struct {
 	pace                  pace
 	trend                 trend
 
-	classes table       // block size to place in Model.classes: sizes that have free blocks
+	classes table       // of a part: block size to place in Model.classes, sizes that have free blocks
 	free    []FreeClass // as last shown, nil when that is out of date
 	points  []uint64    // the trend as last shown
 	shown   uint64      // the second that points ends with
@@ -48,44 +54,88 @@ func (w *row) final() *row {
 	return w
 }
 
-// row returns the row of a process's tag, which it makes on first mention.
-func (m *Model) row(p *process, tag uint32) *row {
-	if tag == 0 {
-		return m.untagged
+// title is how a whole shows: by its name, or by its number before that is known.
+func (w *row) title() string {
+	if w.name == "" {
+		return fmt.Sprintf("tag %d", w.id)
 	}
+	return w.name
+}
+
+// both are the rows that something in a part counts in.
+func (w *row) both() [2]*row { return [2]*row{w, w.whole} }
+
+// stale says that the free lists have changed since they were shown.
+func (w *row) stale() { w.free, w.whole.free = nil, nil }
+
+// partOf returns the part that a process has of a whole, nil when it has none.
+func (w *row) partOf(p *process) *row {
+	for _, part := range w.parts {
+		if part.owner == p {
+			return part
+		}
+	}
+	return nil
+}
+
+// row returns a process's part of the row of a tag, which it makes on first mention.
+func (m *Model) row(p *process, tag uint32) *row {
 	if w := p.tags[tag]; w != nil {
 		return w.final()
 	}
+	whole := m.untagged
+	if tag != 0 {
+		whole = m.newWhole(tag)
+	}
 	w := m.newRow(tag)
+	w.whole, w.owner = whole, p
+	w.classes.seed = m.seed
+	whole.parts = append(whole.parts, w)
+	p.rows = append(p.rows, w)
 	p.tags[tag] = w
+	return w
+}
+
+func (m *Model) newWhole(id uint32) *row {
+	w := m.newRow(id)
+	m.rows = append(m.rows, w)
 	return w
 }
 
 func (m *Model) newRow(id uint32) *row {
 	w := &row{id: id, unseen: true}
-	w.classes.seed = m.seed
 	w.trend.born, w.trend.second = m.second, m.second
-	m.rows = append(m.rows, w)
 	return w
 }
 
 // label gives a tag its name and stack; a row that already has the name takes the tag in. A tag keeps its first name.
 func (m *Model) label(p *process, tag uint32, name string, stack []string) {
 	w := m.row(p, tag)
-	if w.name != "" || name == "" {
+	if w.whole.name != "" || name == "" {
 		return
 	}
+	m.findings.renamed()
 	known := m.named[name]
 	if known == nil {
-		w.name, w.stack = name, stack
-		m.named[name] = w
+		w.whole.name, w.whole.stack = name, stack
+		m.named[name] = w.whole
 		return
 	}
-	m.merge(w, known)
-	p.tags[tag] = known
+	// A whole without a name has one part.
+	m.merge(w.whole, known)
+	known.free = nil
+	w.whole = known
+	same := known.partOf(p)
+	if same == nil {
+		known.parts = append(known.parts, w)
+		return
+	}
+	m.mergeFree(w, same)
+	m.merge(w, same)
+	p.tags[tag] = same
 }
 
-// merge folds a row into another one.
+// merge folds a row into another one, but for the free lists.
 func (m *Model) merge(from, to *row) {
 	for _, w := range [2]*row{from, to} {
 		w.trend.advance(m.second, gauge(w.inUse))
@@ -95,6 +145,9 @@ func (m *Model) merge(from, to *row) {
 	to.live += from.live
 	to.inUse += from.inUse
 	to.requested += from.requested
+	to.cached += from.cached
+	to.cooling += from.cooling
+	to.blocks += from.blocks
 	to.creates += from.creates
 	to.hits += from.hits
 	to.misses += from.misses
@@ -103,11 +156,10 @@ func (m *Model) merge(from, to *row) {
 	}
 	to.peak = max(to.peak, from.peak, gauge(to.inUse))
 	to.unseen = to.unseen && from.unseen
-	m.mergeFree(from, to)
 	from.into = to
 }
 
-// mergeFree moves the free blocks of both rows anew into one of them, in the order in which they were freed.
+// mergeFree moves the free blocks of two parts anew into one of them, in the order in which they were freed.
 func (m *Model) mergeFree(from, to *row) {
 	var places []int32
 	for _, w := range [2]*row{from, to} {
@@ -144,7 +196,7 @@ func (m *Model) list(place int32, w *row) {
 	}
 	c.last = place
 	c.count++
-	w.free = nil
+	w.stale()
 	b.weigh(w, c, 1)
 }
 
@@ -163,7 +215,7 @@ func (m *Model) unlist(place int32) {
 		m.blocks.at(b.next).previous = b.previous
 	}
 	c.count--
-	w.free = nil
+	w.stale()
 	b.weigh(w, c, -1)
 	if c.count == 0 {
 		w.classes.remove(c.size)
@@ -173,16 +225,37 @@ func (m *Model) unlist(place int32) {
 
 // weigh adds a free block to its row's gauges, or takes it off.
 func (b *block) weigh(w *row, c *class, sign int64) {
+	bytes := sign * int64(b.size)
 	if b.state == cooling {
-		w.cooling += sign * int64(b.size)
+		w.cooling += bytes
+		w.whole.cooling += bytes
 		c.cooling += uint64(sign)
 		return
 	}
-	w.cached += sign * int64(b.size)
-	w.blocks += sign
+	for _, w := range w.both() {
+		w.cached += bytes
+		w.blocks += sign
+	}
 }
 
-// create counts a create that succeeded.
+// created counts a create that succeeded.
+func (w *row) created(e *wire.Event, slot uint64) {
+	w.create(e, slot)
+	w.whole.create(e, slot)
+}
+
+// released counts the end of a buffer.
+func (w *row) released() {
+	w.live--
+	w.whole.live--
+}
+
+// held changes what the application holds of this tag.
+func (w *row) held(granted, requested int64, second uint64) {
+	w.hold(granted, requested, second)
+	w.whole.hold(granted, requested, second)
+}
+
 func (w *row) create(e *wire.Event, slot uint64) {
 	w.unseen = false
 	w.creates++
@@ -198,7 +271,6 @@ func (w *row) create(e *wire.Event, slot uint64) {
 	}
 }
 
-// hold changes what the application holds of this tag.
 func (w *row) hold(granted, requested int64, second uint64) {
 	w.trend.advance(second, gauge(w.inUse))
 	w.inUse += granted

@@ -7,24 +7,26 @@ import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
 // Snapshot is everything there is to show at one moment. Nobody changes a published snapshot or what it refers to.
 // Sizes are bytes, times CLOCK_MONOTONIC ns, rates 0…1. The words are those of docs/METRICS.md.
 type Snapshot struct {
-	Time      uint64 // of the latest event or tick
-	Started   uint64 // of the session
-	Program   string
-	Arguments []string
-	Policy    string
-	Limits    []Limit
-	Device    Device
-	Processes []Process
-	Totals    Totals
-	Window    Rates     // over the last second
-	History   []Sample  // evenly spaced, oldest first, at most HistoryMax
-	Tags      []Tag     // unordered: whoever shows them sorts
-	Marks     []Mark    // what happened, oldest first, at most MarksMax
-	Recording Recording // Path is empty when nothing is recorded
-	Events    uint64    // folded so far
-	Lost      uint64    // events that did not fit a ring
-	LostUses  uint64    // of these, uses
-	Unknown   uint64    // events about objects that were never seen created
+	Time          uint64 // of the latest event or tick
+	Started       uint64 // of the session
+	Program       string
+	Arguments     []string
+	Policy        string
+	Limits        []Limit
+	Device        Device
+	Processes     []Process
+	Totals        Totals
+	Window        Rates     // over the last second
+	History       []Sample  // evenly spaced, oldest first, at most HistoryMax
+	Tags          []Tag     // unordered: whoever shows them sorts
+	Marks         []Mark    // what happened, oldest first, at most MarksMax
+	Findings      []Finding // mistakes of the program, in the order of their first time, at most FindingsMax
+	OtherFindings uint64    // mistakes that came when that list was full
+	Recording     Recording // Path is empty when nothing is recorded
+	Events        uint64    // folded so far
+	Lost          uint64    // events that did not fit a ring
+	LostUses      uint64    // of these, uses
+	Unknown       uint64    // events about objects that were never seen created
 }
 
 // Bounds of the lists in a snapshot.
@@ -70,10 +72,17 @@ type Process struct {
 	Program   string
 	Arguments []string
 	State     State
-	Status    int // exit status, or signal number when Signaled; -1 when unknown
+	Status    int  // exit status, or signal number when Signaled; -1 when unknown
+	Orderly   bool // its exit handlers ran: it was not killed, nor left by _exit
 	Started   uint64
 	Ended     uint64 // 0 while it runs
 	Totals    Totals
+
+	// What Snapshot has for all processes together, of this one; empty where it is the only one. A tag has the ID that
+	// it has there. The history begins with the process and has at most 150 samples.
+	Window  Rates
+	History []Sample
+	Tags    []Tag
 }
 
 // Totals are counters since the start, and gauges (In…, Cached…) now.

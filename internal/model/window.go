@@ -121,9 +121,11 @@ func (t *trend) merge(o *trend) {
 	t.born = min(t.born, o.born)
 }
 
-// history keeps evenly spaced samples of the whole run: it starts with one sample per slot, and whenever the run
-// outgrows HistoryMax samples it merges pairs and doubles the spacing.
+// history keeps evenly spaced samples of a whole run: it starts with one sample per slot, and whenever the run
+// outgrows the most samples that it may have it merges pairs and doubles the spacing. A sample never changes where it
+// is, so snapshots share the list.
 type history struct {
+	most    uint64 // 0: HistoryMax
 	samples []Sample
 	spacing uint64 // slots per sample
 	pending Sample // counts and the most in use since the last sample
@@ -132,9 +134,12 @@ type history struct {
 // advance closes the samples that end at or before slot. gauges are the values now.
 func (h *history) advance(started, slot uint64, gauges Sample) {
 	if h.samples == nil {
-		h.samples, h.spacing = make([]Sample, 0, HistoryMax), 1
+		if h.most == 0 {
+			h.most = HistoryMax
+		}
+		h.samples, h.spacing = make([]Sample, 0, h.most), 1
 	}
-	for slot/h.spacing > HistoryMax {
+	for slot/h.spacing > h.most {
 		h.halve()
 	}
 	for n := uint64(len(h.samples)); n < slot/h.spacing; n++ {
@@ -152,13 +157,23 @@ func (h *history) halve() {
 	if n%2 == 1 {
 		h.pending.add(&h.samples[n-1])
 	}
-	for i := range n / 2 {
-		merged := h.samples[2*i+1]
-		merged.add(&h.samples[2*i])
-		h.samples[i] = merged
+	halved := make([]Sample, n/2, h.most)
+	for i := range halved {
+		halved[i] = h.samples[2*i+1]
+		halved[i].add(&h.samples[2*i])
 	}
-	h.samples = h.samples[:n/2]
+	h.samples = halved
 	h.spacing *= 2
+}
+
+// list returns the samples so far, which nobody may change.
+func (h *history) list() []Sample { return h.samples[:len(h.samples):len(h.samples)] }
+
+// raise takes the gauges when more is in use than ever since the last sample.
+func (s *Sample) raise(l *ledger) {
+	if gauge(l.inUse) > s.InUse {
+		s.InUse, s.Cached, s.Cooling = gauge(l.inUse), gauge(l.cached), gauge(l.cooling)
+	}
 }
 
 // add joins another sample: its counts, and its gauges if more was in use then.

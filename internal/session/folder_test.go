@@ -100,11 +100,33 @@ func TestFolderOfDeadSessionIsRemoved(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
-	base := []string{"A=1", "LD_PRELOAD=/lib/a.so:/old/" + wire.ShimName + " /lib/b.so", wire.SessionEnv + "=/old", "B="}
-	got := environment(base, "/run/x")
-	want := []string{"A=1", "B=", "LD_PRELOAD=/run/x/" + wire.ShimName + ":/lib/a.so:/lib/b.so", wire.SessionEnv + "=/run/x"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
+	shim := "/run/x/" + wire.ShimName
+	for name, c := range map[string]struct{ base, want []string }{
+		"nothing there": {[]string{"A=1"}, []string{"A=1", "LD_PRELOAD=" + shim, "OPENCL_LAYERS=" + shim, wire.SessionEnv + "=/run/x"}},
+		"other libraries": {
+			[]string{"LD_PRELOAD=/lib/a.so /lib/b.so", "OPENCL_LAYERS=/a b.so:c.so", "B="},
+			[]string{"B=", "LD_PRELOAD=" + shim + ":/lib/a.so:/lib/b.so", "OPENCL_LAYERS=/a b.so:c.so:" + shim, wire.SessionEnv + "=/run/x"},
+		},
+		"a session around": {
+			[]string{"LD_PRELOAD=/lib/a.so:/old/" + wire.ShimName, "OPENCL_LAYERS=/old/" + wire.ShimName + ":c.so", wire.SessionEnv + "=/old"},
+			[]string{"LD_PRELOAD=" + shim + ":/lib/a.so", "OPENCL_LAYERS=c.so:" + shim, wire.SessionEnv + "=/run/x"},
+		},
+	} {
+		if got := environment(c.base, "/run/x"); !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestSanitized(t *testing.T) {
+	for _, c := range []struct{ base, want []string }{
+		{[]string{"A=1"}, []string{"A=1", "ASAN_OPTIONS=verify_asan_link_order=0"}},
+		{[]string{"ASAN_OPTIONS=", "A=1"}, []string{"ASAN_OPTIONS=verify_asan_link_order=0", "A=1"}},
+		{[]string{"ASAN_OPTIONS=detect_leaks=0"}, []string{"ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0"}},
+	} {
+		if got := sanitized(slices.Clone(c.base)); !slices.Equal(got, c.want) {
+			t.Errorf("%q: got %q, want %q", c.base, got, c.want)
+		}
 	}
 }
 

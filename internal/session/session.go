@@ -182,10 +182,14 @@ func (s *Session) makeStreams() (*streams, error) {
 
 func (s *Session) start() error {
 	path := s.options.Command[0]
+	env := environment(os.Environ(), s.folder.path)
+	if needs(path, "libasan.so") {
+		env = sanitized(env)
+	}
 	s.cmd = &exec.Cmd{
 		Path: path,
 		Args: append([]string{s.options.Name}, s.options.Command[1:]...),
-		Env:  environment(os.Environ(), s.folder.path),
+		Env:  env,
 	}
 	s.streams.attach(s.cmd)
 	// Listening began before: a program that connects at once waits in the queue.

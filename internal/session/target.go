@@ -74,8 +74,14 @@ func startError(path string, err error) error {
 	return fmt.Errorf("start %s: %w", path, err)
 }
 
+// launchers start a program with an environment of their own, in which nothing of ours is left.
+var launchers = []string{"sudo", "doas", "pkexec"}
+
 // Obstacle says why a program would not load a preload library (ld.so(8)), "" when nothing speaks against it.
 func Obstacle(path string) string {
+	if name := filepath.Base(path); slices.Contains(launchers, name) {
+		return "it gives its program a clean environment; put gpumemtop behind it, as in " + name + " gpumemtop ./app"
+	}
 	if why := privileged(path); why != "" {
 		return why
 	}
@@ -95,14 +101,17 @@ func Obstacle(path string) string {
 }
 
 // NeedsOpenCL reports whether a program is linked against libOpenCL, so that it cannot even start without it.
-func NeedsOpenCL(path string) bool {
+func NeedsOpenCL(path string) bool { return needs(path, "libOpenCL.so") }
+
+// needs reports whether a program is linked against a library whose name begins like that.
+func needs(path, library string) bool {
 	f, err := elf.Open(path)
 	if err != nil {
 		return false
 	}
 	defer f.Close() //nolint:errcheck // only read
 	libraries, err := f.ImportedLibraries()
-	return err == nil && slices.ContainsFunc(libraries, func(name string) bool { return strings.HasPrefix(name, "libOpenCL.so") })
+	return err == nil && slices.ContainsFunc(libraries, func(name string) bool { return strings.HasPrefix(name, library) })
 }
 
 // privileged says whether the kernel would give the program rights that the caller lacks, which makes the dynamic
@@ -147,24 +156,48 @@ func machineName(h *elf.FileHeader) string {
 	return bits + " " + strings.TrimPrefix(h.Machine.String(), "EM_")
 }
 
-// environment returns the target's environment: ours, with the shim in front of what is preloaded already and
-// without the shim of a session around this one.
+// layersEnv lists the layers that ICD loaders load, the outermost last.
+const layersEnv = "OPENCL_LAYERS"
+
+// environment returns the target's environment: ours, with the shim in front of what is preloaded already, behind the
+// loader layers that are wanted already, and without the shim of a session around this one. Preloaded and as a layer
+// it must have the same path, so that a loader finds the library that is there.
 func environment(base []string, dir string) []string {
-	preload := filepath.Join(dir, wire.ShimName)
-	env := make([]string, 0, len(base)+2)
+	shim := filepath.Join(dir, wire.ShimName)
+	preload, layers := []string{shim}, []string{}
+	env := make([]string, 0, len(base)+3)
 	for _, entry := range base {
 		name, value, _ := strings.Cut(entry, "=")
 		switch name {
 		case "LD_PRELOAD":
-			for _, library := range strings.FieldsFunc(value, func(r rune) bool { return r == ' ' || r == ':' }) {
-				if filepath.Base(library) != wire.ShimName {
-					preload += ":" + library
-				}
-			}
+			preload = append(preload, others(value, " :")...)
+		case layersEnv:
+			layers = append(layers, others(value, ":")...)
 		case wire.SessionEnv:
 		default:
 			env = append(env, entry)
 		}
 	}
-	return append(env, "LD_PRELOAD="+preload, wire.SessionEnv+"="+dir)
+	layers = append(layers, shim)
+	return append(env, "LD_PRELOAD="+strings.Join(preload, ":"), layersEnv+"="+strings.Join(layers, ":"), wire.SessionEnv+"="+dir)
+}
+
+// sanitized lets a program that is linked against an address sanitizer start: that wants to be the first library, which
+// a preload library makes impossible. Nothing that it intercepts is lost: what we stand in front of goes to the C
+// library's own functions.
+func sanitized(env []string) []string {
+	const variable, option = "ASAN_OPTIONS=", "verify_asan_link_order=0"
+	for i, entry := range env {
+		if value, found := strings.CutPrefix(entry, variable); found {
+			env[i] = variable + strings.TrimPrefix(value+":"+option, ":")
+			return env
+		}
+	}
+	return append(env, variable+option)
+}
+
+// others splits a list of libraries at any of the separators and leaves shims out.
+func others(list, separators string) []string {
+	libraries := strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune(separators, r) })
+	return slices.DeleteFunc(libraries, func(library string) bool { return filepath.Base(library) == wire.ShimName })
 }

@@ -31,6 +31,10 @@ type Header struct {
 	Limits      map[string]float64 `json:"limits"`
 	Tags        string             `json:"tags"`
 	Environment map[string]string  `json:"environment,omitempty"`
+	// Scrub is what recycled blocks were filled with, "zero" or "poison"; empty: nothing.
+	Scrub string `json:"scrub,omitempty"`
+	// DeviceMemory is how many bytes of device memory each process was made to have; 0: what the device had.
+	DeviceMemory uint64 `json:"device_memory,omitempty"`
 }
 
 // Footer is written when a recording ends in order.
