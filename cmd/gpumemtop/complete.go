@@ -8,12 +8,14 @@ import (
 
 // complete tells shells the words that the flags of a command take.
 func complete(cmd *cobra.Command) {
-	words := map[string][]string{"policy": allocator.Names(), "tags": tagNames()}
+	words := map[string][]string{"policy": allocator.Names(), "tags": tagNames(), "scrub": scrubNames()}
 	switch cmd.Name() {
 	case "export":
 		words["format"] = exportFormats
 	case "report":
 		words["format"] = reportFormats
+	case "fit":
+		words["format"] = fitFormats
 	}
 	for name, list := range words {
 		if cmd.Flags().Lookup(name) != nil {

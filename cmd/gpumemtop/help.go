@@ -32,14 +32,15 @@ func showHelp(cmd *cobra.Command, where scope) {
 	}
 	writeCommands(&b, cmd)
 	writeSettings(&b, where)
-	if where&(onRun|onRecord) != 0 {
+	if where&onAny != 0 {
 		fmt.Fprintf(&b, "\nEvery setting but %s can also come from the environment: --max-cached from\nGPUMEMTOP_MAX_CACHED, and so on.\n",
 			strings.Join(withoutVariable(where), ", "))
 	}
 	_, _ = io.WriteString(cmd.OutOrStdout(), b.String())
 }
 
-// withoutVariable returns the flags that are too dangerous to be left in an environment.
+// withoutVariable returns the flags that no variable sets: too dangerous to be left in an environment, or of one
+// command alone.
 func withoutVariable(where scope) []string {
 	var flags []string
 	for i := range settings {

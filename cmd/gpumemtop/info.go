@@ -38,8 +38,14 @@ func writeInfo(w io.Writer, reader *trace.Reader) error {
 		{"recorded", header.Created.Format(time.RFC3339) + on(header.Host)},
 		{"policy", strings.TrimSpace(header.Policy + " " + limitText(header.Limits))},
 		{"tags", header.Tags},
-		{"size", size.FormatLong(uint64(reader.Size()))},
 	}
+	if header.Scrub != "" {
+		rows = append(rows, [2]string{"scrub", header.Scrub})
+	}
+	if header.DeviceMemory > 0 {
+		rows = append(rows, [2]string{"memory", size.FormatLong(header.DeviceMemory) + " of device memory allowed to each process"})
+	}
+	rows = append(rows, [2]string{"size", size.FormatLong(uint64(reader.Size()))})
 	if footer, whole := reader.Footer(); whole {
 		rows = append(rows,
 			[2]string{"events", fmt.Sprintf("%d, %d lost", footer.Events, footer.Lost)},

@@ -17,8 +17,16 @@ import (
 )
 
 // ringPatience is how long a thread of the program may wait for room in its ring, in all for one event, before the
-// event is dropped and counted.
-const ringPatience = 200 * time.Millisecond
+// event is dropped and counted; a recording is worth more patience. (A busy machine may let us wait for a processor
+// for seconds.)
+const (
+	ringPatience      = 200 * time.Millisecond
+	recordingPatience = 5 * time.Second
+)
+
+// copyMin is the size from which a buffer that starts as a copy of host memory is served from the pool: filling a
+// recycled block takes a command, and below some megabytes that costs more than a new buffer (docs/RATIONALE.md).
+const copyMin = 4 << 20
 
 // plan is what a valid set of settings means.
 type plan struct {
@@ -27,6 +35,8 @@ type plan struct {
 	tags     wire.TagMode
 	depth    int
 	ungated  bool
+	scrub    wire.Scrub
+	memory   uint64 // bytes of device memory for each process, 0: what the device has
 }
 
 // newPlan checks the settings that decide how the target runs.
@@ -50,12 +60,50 @@ func newPlan(c *config) (*plan, error) {
 	if c.ungated && c.policy == "none" {
 		return nil, errors.New("--unsafe-no-gating needs a policy that pools: none hands nothing out twice")
 	}
-	var err error
+	err := p.readMemory(c)
+	if err != nil {
+		return nil, err
+	}
 	if p.settings, err = parseLimits(c); err != nil {
 		return nil, err
 	}
 	p.policy, err = allocator.New(c.policy, p.settings)
 	return p, err
+}
+
+// deviceMemoryMin is the smallest card that can be asked for.
+const deviceMemoryMin = 1 << 20
+
+// readMemory reads --scrub and --device-memory.
+func (p *plan) readMemory(c *config) error {
+	kind := slices.Index(scrubNames(), c.scrub)
+	if kind < 0 {
+		return fmt.Errorf("bad value %q for --scrub: want one of %s", c.scrub, strings.Join(scrubNames(), ", "))
+	}
+	p.scrub = wire.Scrub(kind)
+	if p.scrub != wire.ScrubNone && c.policy == "none" {
+		return errors.New("--scrub needs a policy that pools: none recycles nothing")
+	}
+	if c.deviceMemory == "" {
+		return nil
+	}
+	var err error
+	if p.memory, err = size.Parse(c.deviceMemory); err != nil {
+		return fmt.Errorf("--device-memory: %w", err)
+	}
+	if p.memory < deviceMemoryMin {
+		return fmt.Errorf("bad value %q for --device-memory: want at least 1MiB", c.deviceMemory)
+	}
+	return nil
+}
+
+// scrubNames are the values of --scrub; the place of each is its wire.Scrub.
+func scrubNames() []string {
+	var names []string
+	for kind := wire.ScrubNone; kind <= wire.ScrubPoison; kind++ {
+		names = append(names, kind.String())
+	}
+	return names
 }
 
 // tagNames are the values of --tags; the place of each is its wire.TagMode.
@@ -114,10 +162,14 @@ func (p *plan) config(recorded bool) wire.Config {
 	for i, s := range p.settings {
 		texts[i] = s.Name + "=" + strconv.FormatFloat(s.Value, 'f', -1, 64)
 	}
+	patience := ringPatience
+	if recorded {
+		patience = recordingPatience
+	}
 	return wire.Config{
 		Tags: p.tags, StackDepth: p.depth, Pooling: p.policy.Name() != "none",
 		Policy: p.policy.Name(), Limits: strings.Join(texts, ","),
-		Wait: ringPatience, Ungated: p.ungated,
+		Wait: patience, Ungated: p.ungated, CopyMin: copyMin, Scrub: p.scrub, DeviceMemory: p.memory,
 		// Nothing on the screen needs every use, and they are most of the events.
 		Uses: recorded,
 	}

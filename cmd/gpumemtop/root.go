@@ -23,6 +23,7 @@ func newRoot() *cobra.Command {
 			"  gpumemtop --policy none ./blur               only watch, no pool\n" +
 			"  gpumemtop record -o blur.gmt -- ./blur 4096  record, no dashboard\n" +
 			"  gpumemtop export blur.gmt -o blur.json       the recording for https://ui.perfetto.dev\n" +
+			"  gpumemtop fit ./blur 4096                    how small a card will do?\n" +
 			"  gpumemtop -- report                          a program that is called like a command of ours",
 	}, func(cmd *cobra.Command, c *config, args []string) error {
 		if len(args) == 0 {
@@ -33,7 +34,7 @@ func newRoot() *cobra.Command {
 	root.Args = cobra.ArbitraryArgs
 	root.Version = versionText()
 	root.SetVersionTemplate("{{.Version}}")
-	root.AddCommand(newRecord(), newExport(), newReport(), newInfo(), newPolicies(), newVersion())
+	root.AddCommand(newRecord(), newExport(), newReport(), newFit(), newInfo(), newPolicies(), newVersion())
 	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true, RunE: func(*cobra.Command, []string) error { return root.Help() }})
 	return root
 }
@@ -42,7 +43,7 @@ func newRoot() *cobra.Command {
 func command(where scope, cmd *cobra.Command, do func(*cobra.Command, *config, []string) error) *cobra.Command {
 	c := defaults()
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	cmd.Flags().SetInterspersed(where&(onRun|onRecord) == 0)
+	cmd.Flags().SetInterspersed(where&onAny == 0)
 	bind(cmd.Flags(), c, where)
 	cmd.SetFlagErrorFunc(flagError)
 	cmd.SetHelpFunc(func(asked *cobra.Command, _ []string) {

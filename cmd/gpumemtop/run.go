@@ -17,6 +17,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/symbol"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // runner is one run of a program.
@@ -142,8 +143,17 @@ func (r *runner) createRecording() error {
 	r.writer, err = trace.Create(r.recording, trace.Header{
 		Created: time.Now(), ClockNS: session.Now(), Host: host, Program: r.command[0], Arguments: r.command[1:],
 		Policy: r.plan.policy.Name(), Limits: values, Tags: r.plan.tags.String(),
+		Scrub: scrubText(r.plan.scrub), DeviceMemory: r.plan.memory,
 	}, r.config.force)
 	return err
+}
+
+// scrubText is what a recording's header says of scrubbing: nothing when there was none.
+func scrubText(scrub wire.Scrub) string {
+	if scrub == wire.ScrubNone {
+		return ""
+	}
+	return scrub.String()
 }
 
 // report completes the recording and says what there is to say about the run.

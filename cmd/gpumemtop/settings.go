@@ -32,8 +32,14 @@ type config struct {
 	noReplay    bool
 	ungated     bool
 
+	scrub        string
+	deviceMemory string
+
 	exportFormat string
 	reportFormat string
+	fitFormat    string
+	resolution   string
+	timeout      time.Duration
 }
 
 // scope says which commands have a setting.
@@ -44,17 +50,22 @@ const (
 	onRecord
 	onExport
 	onReport
+	onFit
 )
+
+// onAny are the commands that run a program.
+const onAny = onRun | onRecord | onFit
 
 // Groups of settings, in the order that help shows them.
 const (
 	groupPool      = "Allocator"
+	groupFit       = "Search"
 	groupTags      = "Call sites"
 	groupOutput    = "Output"
 	groupDashboard = "Dashboard"
 )
 
-var groups = []string{groupPool, groupTags, groupOutput, groupDashboard}
+var groups = []string{groupFit, groupPool, groupTags, groupOutput, groupDashboard}
 
 // setting is one thing that can be set: this is all there is to say about it. Flags, environment variables, help and
 // the README's table come from here.
@@ -71,18 +82,23 @@ type setting struct {
 
 // settings is the table.
 var settings = []setting{
-	{"policy", "", "NAME", groupPool, onRun | onRecord, true, "how buffers are served; 'gpumemtop policies' lists them", func(c *config) any { return &c.policy }},
-	{"set", "", "LIMIT=VALUE", groupPool, onRun | onRecord, true, "set a limit of the policy; may be given several times", func(c *config) any { return &c.limits }},
-	{"max-cached", "", "SIZE", groupPool, onRun | onRecord, true, "short for --set max_cached_bytes=SIZE, for example 512MiB", func(c *config) any { return &c.maxCached }},
+	{"policy", "", "NAME", groupPool, onAny, true, "how buffers are served; 'gpumemtop policies' lists them", func(c *config) any { return &c.policy }},
+	{"set", "", "LIMIT=VALUE", groupPool, onAny, true, "set a limit of the policy; may be given several times", func(c *config) any { return &c.limits }},
+	{"max-cached", "", "SIZE", groupPool, onAny, true, "short for --set max_cached_bytes=SIZE, for example 512MiB", func(c *config) any { return &c.maxCached }},
 	{"unsafe-no-gating", "", "", groupPool, onRun | onRecord, false, "hand blocks out while queued commands still use them, which CORRUPTS results: shows what the other pools risk", func(c *config) any { return &c.ungated }},
-	{"tags", "", "KIND", groupTags, onRun | onRecord, true, "what tells allocation sites apart: stack, caller, size, thread or none", func(c *config) any { return &c.tags }},
-	{"stack-depth", "", "N", groupTags, onRun | onRecord, true, "frames of a call stack to keep, 1 to 32", func(c *config) any { return &c.depth }},
+	{"scrub", "", "KIND", groupPool, onRun | onRecord, true, "fill recycled blocks before the program gets them: none, zero or poison (bytes of 0xa5)", func(c *config) any { return &c.scrub }},
+	{"device-memory", "", "SIZE", groupPool, onRun | onRecord, true, "creates fail as on a card with that much memory, at least 1MiB; each process has a card of its own", func(c *config) any { return &c.deviceMemory }},
+	{"resolution", "", "SIZE", groupFit, onFit, false, "how closely to look; by default 1 % of what the program needs, at least 64KiB", func(c *config) any { return &c.resolution }},
+	{"timeout", "", "TIME", groupFit, onFit, false, "a run that takes longer does not survive; 0s: no limit", func(c *config) any { return &c.timeout }},
+	{"tags", "", "KIND", groupTags, onAny, true, "what tells allocation sites apart: stack, caller, size, thread or none", func(c *config) any { return &c.tags }},
+	{"stack-depth", "", "N", groupTags, onAny, true, "frames of a call stack to keep, 1 to 32", func(c *config) any { return &c.depth }},
 	{"output", "o", "FILE", groupOutput, onRun | onRecord, true, "record into a file; in its name %n is the program, %p our process id, %h the host, %t the time", func(c *config) any { return &c.output }},
 	{"output", "o", "FILE", groupOutput, onExport, false, "file to write; - is standard output", func(c *config) any { return &c.output }},
 	{"force", "f", "", groupOutput, onRun | onRecord | onExport, false, "overwrite files that exist", func(c *config) any { return &c.force }},
 	{"summary", "", "FILE", groupOutput, onRun | onRecord, true, "write the final figures as JSON", func(c *config) any { return &c.summary }},
 	{"format", "", "NAME", groupOutput, onExport, false, "what to write: chrome (Chrome trace JSON, for Perfetto)", func(c *config) any { return &c.exportFormat }},
 	{"format", "", "NAME", groupOutput, onReport, false, "text or json", func(c *config) any { return &c.reportFormat }},
+	{"format", "", "NAME", groupOutput, onFit, false, "text or json", func(c *config) any { return &c.fitFormat }},
 	{"headless", "", "", groupDashboard, onRun, true, "no dashboard: only the figures at the end", func(c *config) any { return &c.headless }},
 	{"exit-with-app", "", "", groupDashboard, onRun, true, "close the dashboard when the program ends", func(c *config) any { return &c.exitWithApp }},
 	{"no-replay", "", "", groupDashboard, onRun, true, "do not repeat the program's output after the dashboard closes", func(c *config) any { return &c.noReplay }},
@@ -95,8 +111,8 @@ var settings = []setting{
 // defaults returns the settings before anybody set anything.
 func defaults() *config {
 	return &config{
-		policy: "futhark", tags: "stack", depth: 8, refresh: 100 * time.Millisecond,
-		noColor: os.Getenv("NO_COLOR") != "", exportFormat: "chrome", reportFormat: "text",
+		policy: "futhark", scrub: "none", tags: "stack", depth: 8, refresh: 100 * time.Millisecond,
+		noColor: os.Getenv("NO_COLOR") != "", exportFormat: "chrome", reportFormat: "text", fitFormat: "text",
 	}
 }
 

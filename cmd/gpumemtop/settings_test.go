@@ -103,6 +103,7 @@ func TestPlanReadsLimits(t *testing.T) {
 	c := defaults()
 	c.limits = []string{"max_cached_bytes=1GiB,max_waste_ratio=1.5", "min_block=64k"}
 	c.maxCached = "512MiB"
+	c.scrub, c.deviceMemory = "poison", "1.5 GiB"
 	p, err := newPlan(c)
 	if err != nil {
 		t.Fatal(err)
@@ -114,9 +115,12 @@ func TestPlanReadsLimits(t *testing.T) {
 		}
 	}
 	config := p.config(true)
-	if !config.Pooling || config.Wait != ringPatience || config.Tags != wire.TagsStack ||
+	if !config.Pooling || config.Wait != recordingPatience || config.Tags != wire.TagsStack ||
 		config.Limits != "max_cached_bytes=1073741824,max_waste_ratio=1.5,min_block=65536,max_cached_bytes=536870912" {
 		t.Errorf("config %+v", config)
+	}
+	if config.Scrub != wire.ScrubPoison || config.DeviceMemory != 3<<29 {
+		t.Errorf("scrub %s, %d bytes of device memory", config.Scrub, config.DeviceMemory)
 	}
 	if live := p.config(false); live.Uses || !config.Uses {
 		t.Error("uses are written for a recording, and only then")
