@@ -37,6 +37,8 @@ func examplePrograms() []program {
 		{name: "callcost", args: []string{example("callcost"), "200"}},
 		{name: "dynamic", args: []string{example("dynamic"), "libOpenCL.so.1"}},
 		{name: "forker", args: []string{fault("forker")}},
+		{name: "handler, early", args: []string{fault("handler"), "before"}},
+		{name: "handler, late", args: []string{fault("handler"), "after"}},
 		{name: "nocl", args: []string{fault("nocl")}, unseen: true},
 	}
 }
@@ -48,6 +50,8 @@ func debianPrograms(t *testing.T) []program {
 		{name: "clinfo", args: []string{"clinfo"}},
 		{name: "clpeak", args: []string{"clpeak", "--global-bandwidth"}, mask: true},
 		{name: "clblast", args: []string{"clblast_tuner_copy_fast", "-runs", "1"}, mask: true},
+		ffmpeg("ffmpeg blur", "avgblur_opencl=3,unsharp_opencl"),
+		ffmpeg("ffmpeg means", "nlmeans_opencl=s=3:p=5:r=7"),
 		{
 			name: "hashcat", env: []string{"HOME=" + home, "XDG_DATA_HOME=" + home, "XDG_CACHE_HOME=" + home},
 			args: []string{
@@ -56,6 +60,16 @@ func debianPrograms(t *testing.T) []program {
 			},
 		},
 	}
+}
+
+// ffmpeg filters ten pictures on the device and prints a checksum of what comes back. Pictures are images, filters keep
+// tables and sums in buffers; the pictures of one film are decoded, filtered and read back by several threads.
+func ffmpeg(name, filters string) program {
+	return program{name: name, args: []string{
+		"ffmpeg", "-v", "error", "-nostdin", "-init_hw_device", "opencl=gpu", "-filter_hw_device", "gpu",
+		"-f", "lavfi", "-i", "testsrc=size=320x240:rate=5:duration=2",
+		"-vf", "format=yuv420p,hwupload," + filters + ",hwdownload,format=yuv420p", "-f", "md5", "-",
+	}}
 }
 
 var (
@@ -88,7 +102,7 @@ func (p *program) sameOutput(a, b []byte) bool {
 
 // TestProgramsBehaveAsBare is the main promise: unmodified programs, the same output and end under every policy.
 func TestProgramsBehaveAsBare(t *testing.T) {
-	table := []string{"program     mode     exit  equal  wall s  steady  driver creates  lost"}
+	table := []string{"program      mode     exit  equal  wall s  steady  driver creates  lost"}
 	for _, program := range append(examplePrograms(), debianPrograms(t)...) {
 		t.Run(program.name, func(t *testing.T) {
 			if _, err := exec.LookPath(program.args[0]); err != nil {
@@ -108,7 +122,7 @@ func (p *program) compare(t *testing.T) []string {
 	if !p.mask { // those that measure are the slow ones, and say something new every time
 		first = run(t, command{args: p.args, env: p.env})
 	}
-	lines := []string{fmt.Sprintf("%-11s %-8s %-5s %-6s %6.2f", p.name, "bare", bare, "", bare.wall.Seconds())}
+	lines := []string{fmt.Sprintf("%-12s %-8s %-5s %-6s %6.2f", p.name, "bare", bare, "", bare.wall.Seconds())}
 	if bare.code != 0 {
 		t.Fatalf("bare run: %s\n%s", bare, bare.stderr)
 	}
@@ -118,7 +132,7 @@ func (p *program) compare(t *testing.T) []string {
 	for _, policy := range []string{"none", "futhark", "pow2"} {
 		result, sum := runUnder(t, policy, command{args: p.args, env: p.env})
 		equal := p.sameOutput(bare.stdout, result.stdout)
-		lines = append(lines, fmt.Sprintf("%-11s %-8s %-5s %-6v %6.2f  %5.1f%%  %14d  %4d", p.name, policy, result, equal,
+		lines = append(lines, fmt.Sprintf("%-12s %-8s %-5s %-6v %6.2f  %5.1f%%  %14d  %4d", p.name, policy, result, equal,
 			result.wall.Seconds(), 100*sum.SteadyHitRate, sum.DriverCreates, sum.LostEvents))
 		if !equal {
 			t.Errorf("%s: output differs\nbare: %s\nhere: %s\nstderr: %s", policy, bare.stdout, result.stdout, result.stderr)

@@ -54,7 +54,8 @@ func contains(b []byte, s string) bool { return bytes.Contains(b, []byte(s)) }
 func environment(extra ...string) []string {
 	var env []string
 	for _, pair := range os.Environ() {
-		if !strings.HasPrefix(pair, "GPUMEMTOP_") && !strings.HasPrefix(pair, "LD_PRELOAD=") {
+		name, _, _ := strings.Cut(pair, "=")
+		if !strings.HasPrefix(name, "GPUMEMTOP_") && name != "LD_PRELOAD" && name != "OPENCL_LAYERS" {
 			env = append(env, pair)
 		}
 	}
@@ -180,6 +181,7 @@ type summary struct {
 	PeakInUse      uint64            `json:"peak_in_use"`
 	PeakReserved   uint64            `json:"peak_reserved"`
 	HazardsAvoided uint64            `json:"hazards_avoided"`
+	MissReasons    map[string]uint64 `json:"miss_reasons"`
 	LostEvents     uint64            `json:"lost_events"`
 	WallSeconds    float64           `json:"wall_seconds"`
 	Processes      []json.RawMessage `json:"processes"`
@@ -188,7 +190,7 @@ type summary struct {
 
 var summaryKeys = strings.Fields(`policy limits hits misses hit_rate steady_hit_rate miss_reasons driver_creates
 	driver_releases bytes_requested bytes_allocated bytes_cached peak_in_use peak_reserved waste external_fragmentation
-	hazards_avoided lost_events wall_seconds exit processes per_tag`)
+	hazards_avoided lost_events wall_seconds exit processes per_tag findings other_findings leaks`)
 
 func readSummary(t *testing.T, file string) summary {
 	t.Helper()

@@ -55,8 +55,9 @@ func TestRedirectedStreamsAreUntouched(t *testing.T) {
 }
 
 func TestSignalsReachTheProgram(t *testing.T) {
-	bare := runBare(t, fault("stubborn"), "20")
-	p := start(t, command{args: []string{gpumemtop(), "--headless", "--", fault("stubborn"), "20"}})
+	// Long enough that it is still there when the last signal comes, on a busy machine.
+	bare := runBare(t, fault("stubborn"), "300")
+	p := start(t, command{args: []string{gpumemtop(), "--headless", "--", fault("stubborn"), "300"}})
 	target := awaitDescendant(t, p.cmd.Process.Pid, "stubborn")
 	waitFor(t, "stubborn to be ready", func() bool { return catches(target, syscall.SIGUSR2) })
 	for _, signal := range []syscall.Signal{

@@ -1,6 +1,7 @@
 /*
- * callcost: measures what single calls cost: clSetKernelArg, an enqueue of one work item, and a pair of create and
- * release. The figures go to stderr, one JSON object: the median of several batches, in ns.
+ * callcost: measures what single calls cost: clSetKernelArg, an enqueue of one work item without and with an event
+ * that is released at once, and a pair of create and release. The figures go to stderr, one JSON object: the median of
+ * several batches, in ns.
  *
  *	callcost [-t] [ITERATIONS] [SIZE]     ITERATIONS: calls in a batch, rounded up to hundreds; SIZE: bytes of the buffers
  */
@@ -37,8 +38,30 @@ static uint64_t set_arguments(const struct subject *subject)
 	return now_ns() - start;
 }
 
+/* One kernel after the other, for the time that passes until the last is enqueued. */
+static uint64_t launch(const struct subject *subject, int count)
+{
+	uint64_t start = now_ns();
+	for (int i = 0; i < count; i++)
+		gpu_run(&subject->gpu, subject->kernel, 1);
+	return now_ns() - start;
+}
+
+/* The same with an event for each, released at once. */
+static uint64_t launch_with_event(const struct subject *subject, int count)
+{
+	const size_t items = 1;
+	uint64_t start = now_ns();
+	for (int i = 0; i < count; i++) {
+		cl_event event;
+		CHECK(clEnqueueNDRangeKernel(subject->gpu.queue, subject->kernel, 1, NULL, &items, NULL, 0, NULL, &event));
+		CHECK(clReleaseEvent(event));
+	}
+	return now_ns() - start;
+}
+
 /* The kernels wait behind a gate while they are enqueued, so that running them on the same processor costs nothing. */
-static uint64_t enqueue(const struct subject *subject)
+static uint64_t behind_gate(const struct subject *subject, uint64_t (*launches)(const struct subject *, int))
 {
 	uint64_t spent = 0;
 	for (size_t done = 0; done < subject->calls; done += ENQUEUES_PER_FINISH) {
@@ -47,15 +70,22 @@ static uint64_t enqueue(const struct subject *subject)
 		cl_event gate = clCreateUserEvent(subject->gpu.context, &status);
 		CHECK(status);
 		CHECK(clEnqueueNDRangeKernel(subject->gpu.queue, subject->kernel, 1, NULL, &items, NULL, 1, &gate, NULL));
-		uint64_t start = now_ns();
-		for (int i = 0; i < ENQUEUES_PER_FINISH; i++)
-			gpu_run(&subject->gpu, subject->kernel, 1);
-		spent += now_ns() - start;
+		spent += launches(subject, ENQUEUES_PER_FINISH);
 		CHECK(clSetUserEventStatus(gate, CL_COMPLETE));
 		CHECK(clFinish(subject->gpu.queue));
 		CHECK(clReleaseEvent(gate));
 	}
 	return spent;
+}
+
+static uint64_t enqueue(const struct subject *subject)
+{
+	return behind_gate(subject, launch);
+}
+
+static uint64_t enqueue_with_event(const struct subject *subject)
+{
+	return behind_gate(subject, launch_with_event);
 }
 
 static uint64_t create_and_release(const struct subject *subject)
@@ -99,10 +129,11 @@ int main(int argc, char **argv)
 	gpu_arguments(subject.kernel, sizeof(cl_mem), &subject.buffer, sizeof one, &one, (size_t)0);
 
 	double argument = measure(&subject, set_arguments);
-	double launch = measure(&subject, enqueue);
+	double kernel = measure(&subject, enqueue);
+	double kernel_with_event = measure(&subject, enqueue_with_event);
 	double pair = measure(&subject, create_and_release);
-	fprintf(stderr, "{\"set_argument_ns\":%.1f,\"enqueue_ns\":%.1f,\"create_release_ns\":%.1f}\n", argument, launch,
-		pair);
+	fprintf(stderr, "{\"set_argument_ns\":%.1f,\"enqueue_ns\":%.1f,\"enqueue_event_ns\":%.1f,\"create_release_ns\":%.1f}\n",
+		argument, kernel, kernel_with_event, pair);
 	uint64_t hash = checksum_buffer(CHECKSUM_START, &subject.gpu, subject.buffer, sizeof(cl_uint));
 	CHECK(clReleaseMemObject(subject.buffer));
 	CHECK(clReleaseKernel(subject.kernel));

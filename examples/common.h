@@ -8,7 +8,9 @@
 #ifndef EXAMPLES_COMMON_H
 #define EXAMPLES_COMMON_H
 
+#ifndef CL_TARGET_OPENCL_VERSION /* what asks a driver for everything wants a later one */
 #define CL_TARGET_OPENCL_VERSION 120
+#endif
 #define _POSIX_C_SOURCE 200809L
 
 #include <CL/cl.h>

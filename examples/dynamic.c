@@ -3,11 +3,14 @@
  * it is given and looks every function up, half of them by clGetExtensionFunctionAddressForPlatform where that knows
  * them.
  *
- *	dynamic [-t] LIBRARY [ITERATIONS] [SIZE]     LIBRARY: libOpenCL.so, libOpenCL.so.1, or a path
+ *	dynamic [-t] LIBRARY [ITERATIONS] [SIZE]     LIBRARY: libOpenCL.so, libOpenCL.so.1, or a path; with @ in front it
+ *	                                             is opened with RTLD_DEEPBIND, as programs do that bring their own
  */
+#define _GNU_SOURCE /* RTLD_DEEPBIND */
 #include "common.h"
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +46,9 @@ static void assign(void *function, void *address, const char *name)
 
 static void open_library(const char *name)
 {
-	void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+	bool own = *name == '@';
+	name += own;
+	void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL | (own ? RTLD_DEEPBIND : 0));
 	if (library == NULL)
 		fail("cannot open %s: %s", name, dlerror());
 #define LOOK_UP(name) assign(&cl.name, dlsym(library, #name), #name);
