@@ -4,6 +4,7 @@
 #   make demo     run an example under the dashboard, then export the recording as JSON
 #   make test     build, tests of the shim under sanitizers, all Go tests with the race detector, then make check
 #   make check    formatting, static analysis of Go and C, generated files up to date
+#   make soak     random programs, bare and under every policy: SEEDS=2000 of them, from FIRST=1 on
 #   make bench    what it costs and what it saves, measured on this machine
 #   make screenshot   docs/dashboard.svg, anew
 #   make deps     install the Debian packages that are missing (part of everything above)
@@ -18,7 +19,7 @@ SHELL := bash
 # real programs that the tests run; the terminal that they drive.
 PACKAGES := gcc g++ libc6-dev binutils clang libbpf-dev \
 	pocl-opencl-icd ocl-icd-libopencl1 ocl-icd-opencl-dev opencl-headers \
-	clinfo clpeak hashcat clblast-utils tmux
+	clinfo clpeak hashcat clblast-utils sudo ffmpeg openmpi-bin libopenmpi-dev tmux
 
 GO ?= go
 CC := gcc
@@ -30,14 +31,18 @@ WARNINGS := -Wall -Wextra -Werror -Wpedantic -Wshadow -Wstrict-prototypes -Wmiss
 	-Wformat=2
 EXAMPLE_FLAGS := -std=c11 -O2 -g $(WARNINGS)
 SHIM_FLAGS := -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -pthread $(WARNINGS)
-SHIM_LINK := -shared -static-libgcc -Wl,--version-script=shim/shim.map -Wl,-z,now -Wl,-z,defs -Wl,-Bsymbolic-functions -ldl
+SHIM_LINK := -shared -static-libgcc -Wl,--version-script=shim/shim.map -Wl,-z,now -Wl,-z,defs -Wl,-z,nodelete \
+	-Wl,-Bsymbolic-functions -ldl
 
 SHIM_SOURCES := $(wildcard shim/*.c)
 SHIM_HEADERS := $(wildcard shim/*.h shim/*.def) internal/wire/event.h
 EXAMPLES := $(filter-out common gpu,$(basename $(notdir $(wildcard examples/*.c))))
 FAULTS := $(filter-out work,$(basename $(notdir $(wildcard examples/faults/*.c))))
-EXAMPLE_BINS := $(addprefix bin/examples/,$(EXAMPLES)) $(addprefix bin/examples/faults/,$(FAULTS))
-EXAMPLE_HEADERS := $(wildcard examples/*.h examples/faults/*.h)
+# Those that are more than one file have a folder each.
+FOLDERS := queries conformance soak
+EXAMPLE_BINS := $(addprefix bin/examples/,$(EXAMPLES) $(FOLDERS)) $(addprefix bin/examples/faults/,$(FAULTS)) bin/examples/ranks
+EXAMPLE_SOURCES := $(wildcard examples/*.c examples/faults/*.c examples/mpi/*.c $(FOLDERS:%=examples/%/*.c))
+EXAMPLE_HEADERS := $(wildcard examples/*.h examples/faults/*.h $(FOLDERS:%=examples/%/*.h))
 LIBRARIES := internal/payload/lib/libgpumemtop.so internal/payload/lib/libgpumemtop-core.so
 
 # Version control is stamped into the binary where there is any that git trusts.
@@ -47,6 +52,8 @@ STAMP := $(if $(shell git rev-parse HEAD 2>/dev/null),auto,false)
 TESTFLAGS ?=
 DEMO_ARGUMENTS ?= 60 32M
 BENCHFLAGS ?=
+SEEDS ?= 2000
+FIRST ?= 1
 
 .PHONY: all
 all: bin/gpumemtop examples
@@ -85,7 +92,7 @@ build/libgpumemtop.so: $(SHIM_SOURCES) $(SHIM_HEADERS) shim/shim.map Makefile | 
 # go build knows best what changed; it is asked every time.
 build/libgpumemtop-core.so: FORCE | build/deps.stamp
 	$(GO) build -buildmode=c-shared -buildvcs=false -trimpath \
-		-ldflags='-s -w -extldflags=-Wl,--version-script=$(CURDIR)/intercept/intercept.map' -o $@ ./intercept
+		-ldflags='-s -w -X=runtime.godebugDefault=asyncpreemptoff=1 -extldflags=-Wl,--version-script=$(CURDIR)/intercept/intercept.map' -o $@ ./intercept
 
 # Copied only when different, so that an unchanged library does not rebuild the command.
 internal/payload/lib/%.so: build/%.so
@@ -102,6 +109,17 @@ build/obj/%.o: examples/%.c $(EXAMPLE_HEADERS) Makefile | build/deps.stamp
 	@mkdir -p $(@D)
 	$(CC) $(EXAMPLE_FLAGS) -pthread -c $< -o $@
 
+# The one for MPI, whose headers are not held to our warnings: -isystem, and a compiler that knows where they are.
+MPI_FLAGS = $(patsubst -I%,-isystem %,$(shell mpicc --showme:compile))
+
+build/obj/mpi/%.o: examples/mpi/%.c $(EXAMPLE_HEADERS) Makefile | build/deps.stamp
+	@mkdir -p $(@D)
+	$(CC) $(EXAMPLE_FLAGS) $(MPI_FLAGS) -c $< -o $@
+
+bin/examples/ranks: build/obj/mpi/ranks.o build/obj/gpu.o build/obj/common.o
+	@mkdir -p $(@D)
+	mpicc $^ -o $@ -lOpenCL
+
 # The one that finds OpenCL by itself, and the one that has none.
 bin/examples/dynamic: build/obj/dynamic.o build/obj/common.o
 	@mkdir -p $(@D)
@@ -110,6 +128,15 @@ bin/examples/dynamic: build/obj/dynamic.o build/obj/common.o
 bin/examples/faults/nocl: build/obj/faults/nocl.o
 	@mkdir -p $(@D)
 	$(CC) $^ -o $@
+
+objects = $(patsubst examples/%.c,build/obj/%.o,$(wildcard examples/$(1)/*.c)) build/obj/gpu.o build/obj/common.o
+
+bin/examples/queries: $(call objects,queries)
+bin/examples/conformance: $(call objects,conformance)
+bin/examples/soak: $(call objects,soak)
+$(FOLDERS:%=bin/examples/%):
+	@mkdir -p $(@D)
+	$(CC) $^ -o $@ -pthread -lOpenCL
 
 bin/examples/faults/%: build/obj/faults/%.o build/obj/faults/work.o build/obj/gpu.o build/obj/common.o
 	@mkdir -p $(@D)
@@ -153,6 +180,12 @@ test: all
 shim-test: | build/deps.stamp
 	@bash shim/test/run.sh
 
+# What it finds it prints as a line for e2e/testdata/soak.txt. Run in the folder: only then is the output of a test that
+# passes shown.
+.PHONY: soak
+soak: all
+	cd e2e && $(GO) test -run '^TestSoak$$' -count=1 -timeout 0 $(TESTFLAGS) -args -soak.seeds=$(SEEDS) -soak.first=$(FIRST)
+
 .PHONY: bench
 bench: all
 	$(GO) run ./bench $(BENCHFLAGS)
@@ -187,7 +220,7 @@ $(GOLANGCI):
 .PHONY: check-c
 check-c: | build/deps.stamp
 	@for compiler in $(CC) $(CLANG); do \
-		for source in examples/*.c examples/faults/*.c; do "$$compiler" $(EXAMPLE_FLAGS) -fsyntax-only "$$source"; done; \
+		for source in $(EXAMPLE_SOURCES); do "$$compiler" $(EXAMPLE_FLAGS) $(MPI_FLAGS) -fsyntax-only "$$source"; done; \
 		for source in $(SHIM_SOURCES); do "$$compiler" $(SHIM_FLAGS) -fsyntax-only "$$source"; done; \
 	done
 	@for source in $(SHIM_SOURCES); do \

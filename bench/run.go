@@ -124,11 +124,11 @@ func residentPeak(pid int) int64 {
 	return 0
 }
 
-// turns runs a program in every mode, one after the other, as often as asked, and returns the results by mode. The
-// modes take turns so that whatever else the machine does hits all of them alike.
-func (b *bench) turns(modes []mode, args ...string) ([][]result, error) {
+// turns runs a program in every mode, one after the other, as often as asked and a number of times that, and returns the
+// results by mode. The modes take turns so that whatever else the machine does hits all of them alike.
+func (b *bench) turns(times int, modes []mode, args ...string) ([][]result, error) {
 	results := make([][]result, len(modes))
-	for range b.runs {
+	for range times * b.runs {
 		for i, m := range modes {
 			r, err := b.once(m, args...)
 			if err != nil {
