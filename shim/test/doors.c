@@ -31,12 +31,7 @@ static bool is_in(const void *address, const char *library)
 
 static void *beside(const char *name)
 {
-	char path[512];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof path - 64);
-	CHECK(n > 0);
-	path[n] = 0;
-	strcpy(strrchr(path, '/') + 1, name);
-	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	return dlopen(path_beside(name), RTLD_NOW | RTLD_LOCAL);
 }
 
 /* A program's first steps with what it opened: two buffers, the second of them the first again. */

@@ -42,7 +42,6 @@ struct fake {
 	_Atomic uint64_t finishes, flushes, waits, markers, barriers;
 	_Atomic uint64_t setargs;          /* clSetKernelArg calls */
 	_Atomic uint64_t queries;          /* clGetMemObjectInfo and clRetainMemObject calls */
-	_Atomic uint64_t callbacks;        /* of events, that have run */
 	_Atomic uint64_t hazards;          /* commands that may run beside an earlier owner's on the same memory */
 };
 extern GMT_HOOK struct fake fake;

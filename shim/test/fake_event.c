@@ -50,7 +50,6 @@ static void *call_back(void *arg)
 {
 	struct fake_deferred *d = arg;
 	d->notify(d->event, d->status, d->data);
-	fake.callbacks++;
 	return NULL;
 }
 

@@ -112,8 +112,7 @@ GMT_HOOK cl_int clEnqueueCopyImage(cl_command_queue queue, cl_mem source, cl_mem
 				   const size_t *to, const size_t *region, cl_uint waits, const cl_event *list, cl_event *event)
 {
 	(void)from, (void)to, (void)region;
-	cl_mem both[] = {source, destination};
-	return fake_submit(queue, CL_FALSE, 2, both, waits, list, event);
+	return on_two(queue, source, destination, waits, list, event);
 }
 
 GMT_HOOK cl_int clEnqueueFillImage(cl_command_queue queue, cl_mem image, const void *colour, const size_t *origin,

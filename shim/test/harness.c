@@ -76,16 +76,21 @@ static void write_config(struct options options)
 	CHECK(fclose(file) == 0);
 }
 
+const char *path_beside(const char *name)
+{
+	static char path[512];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof path - 64);
+	CHECK(n > 0);
+	path[n] = 0;
+	strcpy(strrchr(path, '/') + 1, name);
+	return path;
+}
+
 static void link_core(void)
 {
-	char program[512], core[600], path[128];
-	ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-	CHECK(n > 0);
-	program[n] = 0;
-	*strrchr(program, '/') = 0;
-	snprintf(core, sizeof core, "%s/%s", program, GMT_CORE_NAME);
+	char path[128];
 	path_to(path, sizeof path, GMT_CORE_NAME);
-	CHECK(symlink(core, path) == 0);
+	CHECK(symlink(path_beside(GMT_CORE_NAME), path) == 0);
 }
 
 void session_open(struct options options)

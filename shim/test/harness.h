@@ -71,6 +71,20 @@ size_t diags(enum gmtdiag code);
 /* CREATE or RELEASE events with that outcome. */
 size_t outcomes(enum gmtkind kind, enum gmtoutcome outcome);
 
+/* The path of a file beside the test program, in a buffer that the next call uses again. */
+const char *path_beside(const char *name);
+
+/* A function of an extension, asked for as programs do. */
+#define EXTENSION(name)                                                                                                \
+	name##_fn name;                                                                                                \
+	do {                                                                                                           \
+		void *address = clGetExtensionFunctionAddress(#name);                                                  \
+		CHECK(address);                                                                                        \
+		memcpy(&name, &address, sizeof address);                                                               \
+	} while (0)
+
+#define UNORDERED CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE
+
 /* The usual start: a session, a context, an in-order queue. */
 struct world {
 	cl_context context;
@@ -86,8 +100,9 @@ cl_mem new_buffer(size_t size);
 enum gmtoutcome release(cl_mem buffer);
 /* A new buffer of 100 bytes that a command on queue uses. */
 cl_mem new_used(cl_command_queue queue);
-/* A command of 16 bytes on a buffer. */
+/* A command of 16 bytes on a buffer; fill also waits for events, and returns its own. */
 void use(cl_command_queue queue, cl_mem buffer);
+cl_event fill(cl_command_queue queue, cl_mem buffer, cl_uint waits, const cl_event *list);
 /* Releases context and queue and checks that the driver has nothing left. */
 void end_clean(void);
 

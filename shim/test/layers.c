@@ -8,7 +8,6 @@
 #include "fake_loader.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,12 +26,7 @@ static void *found(void *library, const char *name)
 
 static void *beside(const char *name)
 {
-	char path[512];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof path - 64);
-	CHECK(n > 0);
-	path[n] = 0;
-	strcpy(strrchr(path, '/') + 1, name);
-	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	void *library = dlopen(path_beside(name), RTLD_NOW | RTLD_LOCAL);
 	if (!library)
 		fprintf(stderr, "%s\n", dlerror());
 	CHECK(library);
@@ -361,10 +355,5 @@ TEST(the_library_stays)
 {
 	void *library = shim();
 	EQUAL(dlclose(library), 0);
-	char path[512];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof path - 64);
-	CHECK(n > 0);
-	path[n] = 0;
-	strcpy(strrchr(path, '/') + 1, GMT_SHIM_NAME);
-	CHECK(dlopen(path, RTLD_NOW | RTLD_NOLOAD));
+	CHECK(dlopen(path_beside(GMT_SHIM_NAME), RTLD_NOW | RTLD_NOLOAD));
 }

@@ -13,7 +13,7 @@ common=(-std=gnu11 -g -fPIC -fvisibility=hidden -pthread "${warnings[@]}")
 
 driver=(shim/test/fake_{driver,queue,sync,event,memory,command,image,kernel,more,ext}.c)
 
-# build NAME FLAGS...: one set of libraries and programs in $out/NAME.
+# build NAME FLAGS...: one set of libraries and programs in $out/NAME. Leaves the objects of the tests in tests.
 build() {
 	local name=$1 dir=$out/$1
 	shift
@@ -31,7 +31,14 @@ build() {
 		shim/*.c -ldl
 	wait "$opencl"
 	wait "$core"
-	"$CC" "${flags[@]}" -o "$dir/tests" shim/test/{harness,world}.c shim/test/test_*.c -Wl,--no-as-needed -Wl,-rpath,"\$ORIGIN" \
+	local source object
+	tests=()
+	for source in shim/test/{harness,world}.c shim/test/test_*.c; do
+		object=$dir/$(basename "$source" .c).o
+		"$CC" "${flags[@]}" -c -o "$object" "$source"
+		tests+=("$object")
+	done
+	"$CC" "${flags[@]}" -o "$dir/tests" "${tests[@]}" -Wl,--no-as-needed -Wl,-rpath,"\$ORIGIN" \
 		-L"$dir" -l:libgpumemtop.so -l:libOpenCL.so.1 -ldl
 }
 
@@ -44,13 +51,13 @@ build_layers() {
 	"$CC" "${flags[@]}" -shared -Wl,-soname,libmine.so -o "$dir/libmine.so" shim/test/fake_{loader,entries}.c -ldl
 	cp "$dir/libmine.so" "$dir/libyours.so"
 	"$CC" "${flags[@]}" -shared -o "$dir/libother.so" shim/test/fake_layer.c
-	"$CC" "${flags[@]}" -o "$dir/layers" shim/test/{harness,layers}.c -ldl
+	"$CC" "${flags[@]}" -o "$dir/layers" "$dir/harness.o" shim/test/layers.c -ldl
 	mkdir -p "$dir/layered"
 	ln -sf ../libfakedriver.so "$dir/layered/libfakedriver.so"
 	"$CC" "${flags[@]}" -shared -Wl,-soname,libOpenCL.so.1 -o "$dir/layered/libOpenCL.so.1" \
 		shim/test/fake_{loader,entries}.c -ldl
 	cp "$dir/layered/libOpenCL.so.1" "$dir/layered/libOpenCL_second.so"
-	"$CC" "${flags[@]}" -o "$dir/tests_both" shim/test/{harness,world,both}.c shim/test/test_*.c -Wl,--no-as-needed \
+	"$CC" "${flags[@]}" -o "$dir/tests_both" "${tests[@]}" shim/test/both.c -Wl,--no-as-needed \
 		-Wl,-rpath,"\$ORIGIN/layered:\$ORIGIN" -L"$dir/layered" -L"$dir" -l:libgpumemtop.so -l:libOpenCL.so.1 -l:libfakedriver.so -ldl
 }
 
@@ -61,7 +68,7 @@ run_layers() {
 	local layers=$dir/libother.so:$dir/libgpumemtop.so
 	echo "== $2"
 	mkdir -p "$out/$2"
-	LD_PRELOAD=$3 OPENCL_LAYERS=$layers EXPECTED_LAYERS=$layers "$dir/layers" ${FILTER:-} | tee "$out/$2/log" || true # judged at the end
+	LD_PRELOAD=$3 OPENCL_LAYERS=$layers EXPECTED_LAYERS=$layers "$dir/layers" ${FILTER:-} | tee "$out/$2/log" || bad=1
 }
 
 # run_both NAME [TESTS]: the shim in front of a loader that is linked, and its layer, too.
@@ -70,7 +77,7 @@ run_both() {
 	dir=$(cd "$out/$1" && pwd)
 	echo "== $1-both"
 	mkdir -p "$out/$1-both"
-	OPENCL_LAYERS=$dir/libgpumemtop.so "$dir/tests_both" ${FILTER:-${2:-}} | tee "$out/$1-both/log" || true # judged at the end
+	OPENCL_LAYERS=$dir/libgpumemtop.so "$dir/tests_both" ${FILTER:-${2:-}} | tee "$out/$1-both/log" || bad=1
 }
 
 # What is preloaded for real, in the plain run only: a program that is linked with OpenCL, and one that opens it itself.
@@ -88,7 +95,7 @@ run_preloaded() {
 	for program in doors linked; do
 		echo "== $program"
 		mkdir -p "$out/$program"
-		LD_PRELOAD=$dir/libgpumemtop.so LD_LIBRARY_PATH=$dir "$dir/$program" | tee "$out/$program/log" || true # judged at the end
+		LD_PRELOAD=$dir/libgpumemtop.so LD_LIBRARY_PATH=$dir "$dir/$program" | tee "$out/$program/log" || bad=1
 	done
 }
 
@@ -96,10 +103,10 @@ run() {
 	local name=$1
 	shift
 	[ -z "${ONLY:-}" ] || [ "$ONLY" = "$name" ] || return 0
-	build "$name" "$@" || exit 1
+	build "$name" "$@"
 	echo "== $name"
-	"$out/$name/tests" ${FILTER:-} | tee "$out/$name/log" || true # judged at the end
-	build_layers "$name" "$@" || exit 1
+	"$out/$name/tests" ${FILTER:-} | tee "$out/$name/log" || bad=1
+	build_layers "$name" "$@"
 	run_layers "$name" "$name-layers" ""
 	local some="" # under sanitizers the usual tests have just run
 	[ "$name" = plain ] || some="both_doors a_loader"
@@ -111,14 +118,16 @@ export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0
 export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1:die_after_fork=0
 rm -f "$out"/*/log
+bad=0 # 1: a program has failed
 run plain -O2
 [ "${ONLY:-plain}" != plain ] || run_preloaded
 run asan -O1 -DGMT_NO_DLSYM -fsanitize=address,undefined -fno-sanitize-recover=all
 run tsan -O1 -DGMT_NO_DLSYM -fsanitize=thread
 
-# A program that dies before it has counted its tests is a failure, too.
-awk '
+# A program that dies, before it has counted its tests or after, or that finds none to run, is a failure, too.
+awk -v bad="$bad" '
 	/^[0-9]+ passed, [0-9]+ failed$/ { passed += $1; failed += $3; counted[FILENAME] = 1 }
+	/^0 passed, 0 failed$/ && !ENVIRON["FILTER"] { print FILENAME ": no test of that name"; failed++ }
 	END {
 		for (i = 1; i < ARGC; i++)
 			if (!(ARGV[i] in counted)) {
@@ -126,5 +135,5 @@ awk '
 				failed++
 			}
 		printf "%d passed, %d failed\n", passed, failed
-		exit failed > 0 || passed == 0
+		exit failed > 0 || passed == 0 || bad
 	}' "$out"/*/log

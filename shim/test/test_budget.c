@@ -128,11 +128,6 @@ TEST(rounding_up_does_not_cost_the_last_bytes)
 	end_clean();
 }
 
-static void *extension(const char *name)
-{
-	return clGetExtensionFunctionAddress(name);
-}
-
 static cl_mem image(size_t width, size_t height, cl_mem base, cl_int *err)
 {
 	cl_image_format format = {CL_RGBA, CL_UNSIGNED_INT8};
@@ -188,22 +183,18 @@ TEST(parts_and_images_of_buffers_do_not_count)
 TEST(shared_memory_counts)
 {
 	begin((struct options){.devicememory = 1024});
-	clDeviceMemAllocINTEL_fn allocate;
-	clMemFreeINTEL_fn give_back;
-	void *address = extension("clDeviceMemAllocINTEL");
-	memcpy(&allocate, &address, sizeof address);
-	address = extension("clMemFreeINTEL");
-	memcpy(&give_back, &address, sizeof address);
+	EXTENSION(clDeviceMemAllocINTEL);
+	EXTENSION(clMemFreeINTEL);
 	cl_int err = 1;
-	void *svm = clSVMAlloc(world.context, 0, 512, 0), *usm = allocate(world.context, fake_device(), NULL, 512, 0, &err);
+	void *svm = clSVMAlloc(world.context, 0, 512, 0), *usm = clDeviceMemAllocINTEL(world.context, fake_device(), NULL, 512, 0, &err);
 	CHECK(svm && usm);
 	CHECK(!clSVMAlloc(world.context, 0, 1, 0));
-	CHECK(!allocate(world.context, fake_device(), NULL, 1, 0, &err));
+	CHECK(!clDeviceMemAllocINTEL(world.context, fake_device(), NULL, 1, 0, &err));
 	EQUAL(err, CL_MEM_OBJECT_ALLOCATION_FAILURE);
 	EQUAL(create_error(0, 1, NULL), CL_MEM_OBJECT_ALLOCATION_FAILURE);
 	clSVMFree(world.context, svm);
 	OK(create_error(0, 512, NULL));
-	OK(give_back(world.context, usm));
+	OK(clMemFreeINTEL(world.context, usm));
 	void *all = clSVMAlloc(world.context, 0, 1024, 0);
 	CHECK(all);
 	EQUAL(events(GMT_KIND_EVICT), 1);
@@ -225,14 +216,26 @@ TEST(what_the_driver_refuses_does_not_count)
 	end_clean();
 }
 
+static int ended;
+
+static void CL_CALLBACK count_end(cl_mem memory, void *data)
+{
+	(void)memory, (void)data;
+	ended++;
+}
+
 TEST(memory_with_callbacks_and_memory_that_is_mapped_is_given_back)
 {
 	begin((struct options){.devicememory = 1024});
 	for (int i = 0; i < 5; i++) {
 		cl_mem buffer = new_buffer(1024);
-		CHECK(clEnqueueMapBuffer(world.queue, buffer, CL_TRUE, CL_MAP_WRITE, 0, 16, 0, NULL, NULL, NULL));
+		if (i % 2)
+			OK(clSetMemObjectDestructorCallback(buffer, count_end, NULL));
+		else
+			CHECK(clEnqueueMapBuffer(world.queue, buffer, CL_TRUE, CL_MAP_WRITE, 0, 16, 0, NULL, NULL, NULL));
 		OK(clReleaseMemObject(buffer));
 	}
 	EQUAL(events(GMT_KIND_EVICT), 5);
+	EQUAL(ended, 2);
 	end_clean();
 }

@@ -191,7 +191,7 @@ static void more_work(void)
 	static char host[3000] = "contents";
 	cl_mem copy[2], busy[3];
 	cl_event event[3], user = clCreateUserEvent(world.context, NULL);
-	cl_command_queue unordered = new_queue(world.context, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+	cl_command_queue unordered = new_queue(world.context, UNORDERED);
 	int before = ended;
 	for (int i = 0; i < 2; i++) {
 		copy[i] = clCreateBuffer(world.context, CL_MEM_COPY_HOST_PTR, 3000, host, NULL);

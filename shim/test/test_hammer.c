@@ -93,7 +93,7 @@ static void one_step(uint32_t *random, cl_mem *held, cl_command_queue *own)
 		break;
 	case 1:
 		OK(clReleaseCommandQueue(*own));
-		*own = new_queue(world.context, dice >> 31 ? (cl_command_queue_properties)CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0);
+		*own = new_queue(world.context, dice >> 31 ? (cl_command_queue_properties)UNORDERED : 0);
 		break;
 	case 2:
 		fake_complete(queue, 3);
@@ -160,7 +160,7 @@ static void hammer_with(struct options options)
 	begin(options);
 	session_start();
 	for (int i = 0; i < 3; i++)
-		shared[i] = new_queue(world.context, i == 2 ? (cl_command_queue_properties)CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0);
+		shared[i] = new_queue(world.context, i == 2 ? (cl_command_queue_properties)UNORDERED : 0);
 	all_together(hammer);
 	fake_complete_all(); /* and the callbacks, while there is something to call */
 	for (int i = 0; i < 3; i++)
@@ -201,7 +201,7 @@ static void *opens(void *arg)
 		use(world.queue, buffer);
 		OK(clReleaseMemObject(buffer));
 		if (i % 5 == (int)(uintptr_t)arg) {
-			cl_command_queue fresh = new_queue(world.context, i % 2 ? (cl_command_queue_properties)CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0);
+			cl_command_queue fresh = new_queue(world.context, i % 2 ? (cl_command_queue_properties)UNORDERED : 0);
 			cl_mem other = new_buffer(100);
 			use(fresh, other);
 			OK(clReleaseMemObject(other));

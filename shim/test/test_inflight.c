@@ -152,7 +152,7 @@ TEST(an_unordered_queue_makes_it_cool)
 {
 	begin((struct options){0});
 	OK(clReleaseCommandQueue(world.queue));
-	world.queue = new_queue(world.context, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+	world.queue = new_queue(world.context, UNORDERED);
 	cl_mem buffer = new_buffer(100);
 	use(world.queue, buffer);
 	EQUAL(released(buffer), GMT_OUTCOME_COOLING);
@@ -278,24 +278,6 @@ TEST(every_command_counts_as_a_use)
 	end_clean();
 }
 
-TEST(used_on_more_queues_than_fit)
-{
-	begin((struct options){0});
-	cl_command_queue queues[GMT_USES + 2];
-	cl_mem buffer = new_buffer(100);
-	for (int i = 0; i < GMT_USES + 2; i++) {
-		queues[i] = new_queue(world.context, 0);
-		use(queues[i], buffer);
-	}
-	EQUAL(released(buffer), GMT_OUTCOME_COOLING);
-	for (int i = 0; i < GMT_USES + 2; i++)
-		OK(clFinish(queues[i]));
-	EQUAL(events(GMT_KIND_COOLED), 1); /* it waited for all of them */
-	for (int i = 0; i < GMT_USES + 2; i++)
-		OK(clReleaseCommandQueue(queues[i]));
-	end_clean();
-}
-
 TEST(finished_queues_make_room_for_others)
 {
 	begin((struct options){0});
@@ -347,7 +329,7 @@ TEST(a_second_queue_runs_behind_the_first)
 	use(world.queue, buffer);
 	OK(clReleaseMemObject(buffer));
 	CHECK(new_buffer(100) == buffer); /* freed as ordered, in use by its next owner */
-	cl_command_queue second = new_queue(world.context, 0), third = new_queue(world.context, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+	cl_command_queue second = new_queue(world.context, 0), third = new_queue(world.context, UNORDERED);
 	EQUAL(fake.barriers, 2); /* each behind what the buffer was handed out behind */
 	use(second, buffer);
 	use(third, buffer);

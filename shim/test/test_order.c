@@ -1,7 +1,6 @@
 /* test_order.c: what runs behind what: user events, and queues that appear. */
 #include "harness.h"
 
-#define UNORDERED CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE
 
 static void behind(cl_command_queue queue, cl_mem buffer, cl_event event)
 {
@@ -155,12 +154,9 @@ TEST(a_second_user_event_keeps_the_marker_of_the_first)
 {
 	begin((struct options){0});
 	cl_event early = user_event(), event[2];
-	cl_mem cooling[GMT_MARKERS];
-	int count = 0;
-	for (; fake.markers < GMT_MARKERS - 1; count++) { /* each create puts one behind what cools */
+	for (int count = 0; fake.markers < GMT_MARKERS - 1; count++) { /* each create puts one behind what cools */
 		CHECK(count < GMT_MARKERS);
-		cooling[count] = new_used(world.queue);
-		EQUAL(release(cooling[count]), GMT_OUTCOME_COOLING);
+		EQUAL(release(new_used(world.queue)), GMT_OUTCOME_COOLING);
 	}
 	OK(clSetUserEventStatus(early, CL_COMPLETE));
 	OK(clReleaseEvent(early));

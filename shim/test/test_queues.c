@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 
-#define UNORDERED CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE
 
 /* More queues than a buffer's uses are kept apart for: it cools until all are done, whatever the order. */
 static void many_queues(int last)
@@ -163,7 +162,7 @@ static void *enqueues(void *unused)
 {
 	(void)unused;
 	theirs = new_buffer(300);
-	OK(clEnqueueFillBuffer(world.queue, theirs, "x", 1, 0, 16, 0, NULL, &their_event));
+	their_event = fill(world.queue, theirs, 0, NULL);
 	return NULL;
 }
 
@@ -196,9 +195,8 @@ TEST(a_command_counted_late_is_not_taken_for_done)
 	begin((struct options){0});
 	cl_command_queue second = new_queue(world.context, 0); /* nothing is merely ordered */
 	cl_mem ours = new_buffer(100);
-	cl_event event;
 	fake.aftersubmit = enqueue_elsewhere;
-	OK(clEnqueueFillBuffer(world.queue, ours, "x", 1, 0, 16, 0, NULL, &event));
+	cl_event event = fill(world.queue, ours, 0, NULL);
 	/* The driver has ours first, the shim theirs. Ours completes: theirs must not be taken for done. */
 	OK(clWaitForEvents(1, &event));
 	EQUAL(fake.pending, 1);

@@ -4,8 +4,6 @@
 
 #include "harness.h"
 
-#define UNORDERED CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE
-
 /* Two queues, so that nothing is reused as merely ordered. */
 static cl_command_queue second;
 
@@ -19,14 +17,6 @@ static inline void finish(void)
 {
 	OK(clReleaseCommandQueue(second));
 	end_clean();
-}
-
-static inline cl_event fill(cl_command_queue queue, cl_mem buffer, cl_uint waits, const cl_event *list)
-{
-	cl_event event = NULL;
-	OK(clEnqueueFillBuffer(queue, buffer, "x", 1, 0, 16, waits, list, &event));
-	CHECK(event);
-	return event;
 }
 
 static inline cl_mem used(cl_command_queue queue, cl_event *event)

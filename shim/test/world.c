@@ -43,6 +43,14 @@ void use(cl_command_queue queue, cl_mem buffer)
 	OK(clEnqueueFillBuffer(queue, buffer, "x", 1, 0, 16, 0, NULL, NULL));
 }
 
+cl_event fill(cl_command_queue queue, cl_mem buffer, cl_uint waits, const cl_event *list)
+{
+	cl_event event = NULL;
+	OK(clEnqueueFillBuffer(queue, buffer, "x", 1, 0, 16, waits, list, &event));
+	CHECK(event);
+	return event;
+}
+
 enum gmtoutcome release(cl_mem buffer)
 {
 	OK(clReleaseMemObject(buffer));
