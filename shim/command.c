@@ -52,6 +52,12 @@ struct gmt_memory *gmt_command_uses(struct gmt_command *c, cl_mem handle, uint8_
 	return memory;
 }
 
+void gmt_command_uses_all(struct gmt_command *c, cl_uint count, const cl_mem *handles)
+{
+	for (cl_uint i = 0; handles && i < count; i++)
+		gmt_command_uses(c, handles[i], 0, 0);
+}
+
 static void blocked(const struct gmt_command *c)
 {
 	if (c->queue->inorder) {

@@ -35,6 +35,8 @@ bool gmt_command_begin(struct gmt_command *c, cl_command_queue queue, enum gmtco
 
 /* The command names memory. Returns its entry, NULL when it is unknown. */
 struct gmt_memory *gmt_command_uses(struct gmt_command *c, cl_mem handle, uint8_t flags, uint64_t bytes);
+/* A list of it, of which nothing more is known. */
+void gmt_command_uses_all(struct gmt_command *c, cl_uint count, const cl_mem *handles);
 /* The same with what is known about the effect; memory is not NULL. */
 void gmt_command_access(struct gmt_command *c, struct gmt_memory *memory, uint8_t flags, uint64_t bytes, enum gmt_effect effect);
 

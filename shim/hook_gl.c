@@ -79,8 +79,7 @@ GMT_HOOK cl_int clEnqueueAcquireGLObjects(cl_command_queue queue, cl_uint count,
 	struct gmt_command command;
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_OTHER, __func__))
 		return gmt_next.clEnqueueAcquireGLObjects(queue, count, memories, waits, list, event);
-	for (cl_uint i = 0; memories && i < count; i++)
-		gmt_command_uses(&command, memories[i], 0, 0);
+	gmt_command_uses_all(&command, count, memories);
 	cl_int err;
 	GMT_TRY(err, command, gmt_next.clEnqueueAcquireGLObjects(queue, count, memories, waits, list, event));
 	return gmt_command_end(&command, err, false, GMT_ORDER);
@@ -92,8 +91,7 @@ GMT_HOOK cl_int clEnqueueReleaseGLObjects(cl_command_queue queue, cl_uint count,
 	struct gmt_command command;
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_OTHER, __func__))
 		return gmt_next.clEnqueueReleaseGLObjects(queue, count, memories, waits, list, event);
-	for (cl_uint i = 0; memories && i < count; i++)
-		gmt_command_uses(&command, memories[i], 0, 0);
+	gmt_command_uses_all(&command, count, memories);
 	cl_int err;
 	GMT_TRY(err, command, gmt_next.clEnqueueReleaseGLObjects(queue, count, memories, waits, list, event));
 	return gmt_command_end(&command, err, false, GMT_ORDER);

@@ -205,8 +205,7 @@ GMT_HOOK cl_int clEnqueueNativeKernel(cl_command_queue queue, void(CL_CALLBACK *
 	struct gmt_context *context = command.queue ? command.queue->context : NULL;
 	if (context && !atomic_exchange(&context->unordered, 1))
 		gmt_queue_gate(context); /* for good */
-	for (cl_uint i = 0; memories && i < count; i++)
-		gmt_command_uses(&command, memories[i], 0, 0);
+	gmt_command_uses_all(&command, count, memories);
 	cl_int err;
 	GMT_TRY(err, command,
 		gmt_next.clEnqueueNativeKernel(queue, function, arguments, bytes, count, memories, places, waits, list, event));

@@ -73,19 +73,13 @@ GMT_HOOK cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem handle, v
 	return gmt_command_end(&command, err, false, GMT_ORDER);
 }
 
-static void migrate(struct gmt_command *command, cl_uint count, const cl_mem *memories)
-{
-	for (cl_uint i = 0; memories && i < count; i++)
-		gmt_command_uses(command, memories[i], 0, 0);
-}
-
 GMT_HOOK cl_int clEnqueueMigrateMemObjects(cl_command_queue queue, cl_uint count, const cl_mem *memories,
 					   cl_mem_migration_flags flags, cl_uint waits, const cl_event *list, cl_event *event)
 {
 	struct gmt_command command;
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MIGRATE, __func__))
 		return gmt_next.clEnqueueMigrateMemObjects(queue, count, memories, flags, waits, list, event);
-	migrate(&command, count, memories);
+	gmt_command_uses_all(&command, count, memories);
 	cl_int err;
 	GMT_TRY(err, command, gmt_next.clEnqueueMigrateMemObjects(queue, count, memories, flags, waits, list, event));
 	return gmt_command_end(&command, err, false, GMT_ORDER);
@@ -98,7 +92,7 @@ cl_int clEnqueueMigrateMemObjectEXT(cl_command_queue queue, cl_uint count, const
 	struct gmt_command command;
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MIGRATE, __func__))
 		return next(queue, count, memories, flags, waits, list, event);
-	migrate(&command, count, memories);
+	gmt_command_uses_all(&command, count, memories);
 	cl_int err;
 	GMT_TRY(err, command, next(queue, count, memories, flags, waits, list, event));
 	return gmt_command_end(&command, err, false, GMT_ORDER);

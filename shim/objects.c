@@ -344,6 +344,11 @@ struct gmt_memory *gmt_memory_idle(uint32_t *bucket)
 	return NULL;
 }
 
+bool gmt_memory_remove(struct gmt_memory *memory)
+{
+	return take_out(&memories, &memory->object, true);
+}
+
 struct gmt_event *gmt_event_find(cl_event handle)
 {
 	return (struct gmt_event *)find(&events, handle);
@@ -378,9 +383,4 @@ struct gmt_recording *gmt_recording_add(cl_command_buffer_khr handle)
 bool gmt_recording_remove(struct gmt_recording *recording)
 {
 	return take_out(&recordings, &recording->object, true);
-}
-
-bool gmt_memory_remove(struct gmt_memory *memory)
-{
-	return take_out(&memories, &memory->object, true);
 }

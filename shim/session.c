@@ -265,7 +265,6 @@ static bool connect_once(const char *dir)
  * Nothing is loaded or looked up in a library while others wait for us: one of them may be in a library's constructor,
  * and hold the linker's lock. Until the core is there, the others' buffers come from the driver.
  */
-
 bool gmt_session_start(void)
 {
 	int saved = errno;
