@@ -108,10 +108,7 @@ func (d *dashboard) drawKeys(r region) {
 	var items []item
 	for i := range d.keys {
 		c := &d.keys[i]
-		if c.action == actProcess && (d.live == nil || len(d.live.Processes) < 2) {
-			continue
-		}
-		if c.short == "" || c.limits && (d.o.ReadOnly || d.o.SetLimit == nil) {
+		if c.short == "" || !d.usable(c) {
 			continue
 		}
 		shown := c.shownKeys()
@@ -121,6 +118,18 @@ func (d *dashboard) drawKeys(r region) {
 		items = append(items, item{i, []span{{shown, keyStyle}, {" " + c.short, dim}}})
 	}
 	r.lineOf(1, 0, 2, fit(items, r.w-2, 2))
+}
+
+// usable reports whether a key can do something now.
+func (d *dashboard) usable(c *command) bool {
+	switch {
+	case c.limits:
+		return !d.o.ReadOnly && d.o.SetLimit != nil
+	case c.action == actProcess:
+		return d.live != nil && len(d.live.Processes) > 1
+	default:
+		return true
+	}
 }
 
 // drawOverlay draws help or the quit dialog over the panes.

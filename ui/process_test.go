@@ -107,6 +107,21 @@ func TestProcessList(t *testing.T) {
 
 // The chosen process is followed from snapshot to snapshot, whatever place it has, and all are shown when it is not
 // there.
+func TestListOfProcessesStaysOnTab(t *testing.T) {
+	d := newTest((&calls{}).options(), 120, 36, crowdSnapshot(3))
+	press(d, "P")
+	list := screen(d)
+	for _, key := range []string{"tab", "shift+tab"} {
+		if press(d, key); screen(d) != list {
+			t.Errorf("%s: the list gave way to\n%s", key, screen(d))
+		}
+	}
+	press(d, "esc", "tab")
+	if screen(d) == list {
+		t.Error("the list stays for good")
+	}
+}
+
 func TestProcessIsFollowed(t *testing.T) {
 	d := newTest((&calls{}).options(), 120, 36, crowdSnapshot(3))
 	press(d, "p", "p")

@@ -178,8 +178,11 @@ func (d *dashboard) zoomOn(p pane) {
 	d.output.back, d.freeTop = 0, 0
 }
 
-// turnFocus goes to the next pane on the screen; zoomed, it zooms the next.
+// turnFocus goes to the next pane on the screen; zoomed, it zooms the next. The list of processes is not one of them.
 func (d *dashboard) turnFocus(step int) {
+	if d.zoom == paneProcesses {
+		return
+	}
 	panes := d.panes()
 	if d.zoom != noPane {
 		d.zoom = pane((int(d.zoom)-1+step+int(paneOutput))%int(paneOutput) + 1)
