@@ -71,7 +71,7 @@ func TestMisuseIsOneLine(t *testing.T) {
 		{"bad size", []string{"--max-cached", "12Q", "--", tiny}, 125, "12Q"},
 		{"unknown scrub", []string{"--scrub", "bleach", "--", tiny}, 125, "bleach"},
 		{"scrub without a pool", []string{"--policy", "none", "--scrub", "zero", "--", tiny}, 125, "--scrub"},
-		{"too small a card", []string{"--device-memory", "1K", "--", tiny}, 125, "1MiB"},
+		{"no card", []string{"--device-memory", "0", "--", tiny}, 125, "more than nothing"},
 		{"fit without a program", []string{"fit"}, 125, "fit"},
 		{"fit of no such program", []string{"fit", "--", filepath.Join(dir, "nothing")}, 127, "nothing"},
 		{"unknown limit", []string{"--set", "max_cashed=1", "--", tiny}, 125, "max_cashed"},

@@ -12,10 +12,8 @@ func complete(cmd *cobra.Command) {
 	switch cmd.Name() {
 	case "export":
 		words["format"] = exportFormats
-	case "report":
-		words["format"] = reportFormats
-	case "fit":
-		words["format"] = fitFormats
+	case "report", "fit":
+		words["format"] = textFormats
 	}
 	for name, list := range words {
 		if cmd.Flags().Lookup(name) != nil {

@@ -2,11 +2,8 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -24,8 +21,8 @@ func newExport() *cobra.Command {
 		Example:     "  gpumemtop export blur.gmt -o blur.json       open it at https://ui.perfetto.dev",
 		Args:        oneFile,
 	}, func(cmd *cobra.Command, c *config, args []string) error {
-		if !slices.Contains(exportFormats, c.exportFormat) {
-			return fmt.Errorf("unknown format %q: want one of %s", c.exportFormat, strings.Join(exportFormats, ", "))
+		if err := checkFormat(c.exportFormat, exportFormats); err != nil {
+			return err
 		}
 		if c.output == "" {
 			return errors.New("no file to write: name one with -o, or - for standard output")

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -15,8 +13,6 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/size"
 )
-
-var fitFormats = []string{"text", "json"}
 
 // resolutionMin is the finest resolution that is taken when nobody asks for one.
 const resolutionMin = 64 << 10
@@ -55,20 +51,20 @@ func newFit() *cobra.Command {
 // fitter looks for the least memory that a program survives with.
 type fitter struct {
 	command    []string
-	path       string        // of the program
-	plans      []*plan       // without the pool and with it
-	timeout    time.Duration // of each run, 0: none
-	resolution uint64        // bytes, 0: from the peak
-	runs       int           // begun so far
-	signals    chan os.Signal
+	path       string         // of the program
+	plans      []*plan        // without the pool and with it
+	timeout    time.Duration  // of each run, 0: none
+	resolution uint64         // bytes, 0: from the peak
+	runs       int            // begun so far
+	signals    chan os.Signal // those that end it all
 	stopped    syscall.Signal // that ended it all, 0: none did
 }
 
 // newFitter checks the command line.
 func newFitter(c *config, command []string) (*fitter, error) {
-	f := &fitter{command: command, timeout: c.timeout, signals: make(chan os.Signal, 1)}
-	if !slices.Contains(fitFormats, c.fitFormat) {
-		return nil, fmt.Errorf("unknown format %q: want one of %s", c.fitFormat, strings.Join(fitFormats, ", "))
+	f := &fitter{command: command, timeout: c.timeout}
+	if err := checkFormat(c.fitFormat, textFormats); err != nil {
+		return nil, err
 	}
 	if c.timeout < 0 {
 		return nil, fmt.Errorf("bad value %v for --timeout: want a time, or 0s for no limit", c.timeout)
@@ -102,11 +98,7 @@ func newFitter(c *config, command []string) (*fitter, error) {
 
 // fit does all runs. When a signal ends them, the error is an ended with the status that a shell would give.
 func (f *fitter) fit() (*fitResult, error) {
-	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		if !signal.Ignored(sig) { // nohup(1), or a shell's background
-			signal.Notify(f.signals, sig)
-		}
-	}
+	f.signals = session.Catch()
 	defer signal.Stop(f.signals)
 	result := &fitResult{Command: f.command}
 	if err := f.measure(result); err != nil {

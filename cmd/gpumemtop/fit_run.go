@@ -48,7 +48,7 @@ func (f *fitter) run(p *plan, memory uint64) (*outcome, error) {
 	o.timeout = f.await(s)
 	result, err := s.Wait()
 	o.tail = printed.end()
-	if f.stopped != 0 {
+	if f.stopped != 0 || f.told() { // the session has passed it on, and the run may have ended by it
 		return nil, f.ended()
 	}
 	if err != nil {
@@ -62,11 +62,8 @@ func (f *fitter) run(p *plan, memory uint64) (*outcome, error) {
 }
 
 func (f *fitter) start(p *plan, memory uint64, output *os.File) (*session.Session, error) {
-	select {
-	case sig := <-f.signals: // between two runs
-		f.stop(sig)
+	if f.told() { // between two runs
 		return nil, f.ended()
-	default:
 	}
 	input, err := os.Open(os.DevNull)
 	if err != nil {
@@ -111,6 +108,17 @@ func (f *fitter) await(s *session.Session) time.Duration {
 		s.Terminate()
 		<-s.Ended()
 		return 0
+	}
+}
+
+// told reports whether a signal has come that nobody has looked at.
+func (f *fitter) told() bool {
+	select {
+	case sig := <-f.signals:
+		f.stop(sig)
+		return true
+	default:
+		return false
 	}
 }
 

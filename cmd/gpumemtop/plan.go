@@ -42,9 +42,9 @@ type plan struct {
 // newPlan checks the settings that decide how the target runs.
 func newPlan(c *config) (*plan, error) {
 	p := &plan{depth: c.depth, ungated: c.ungated}
-	mode := slices.Index(tagNames(), c.tags)
-	if mode < 0 {
-		return nil, fmt.Errorf("bad value %q for --tags: want one of %s", c.tags, strings.Join(tagNames(), ", "))
+	mode, err := oneOf("tags", c.tags, tagNames())
+	if err != nil {
+		return nil, err
 	}
 	p.tags = wire.TagMode(mode)
 	if c.depth < 1 || c.depth > wire.StackMax {
@@ -60,8 +60,7 @@ func newPlan(c *config) (*plan, error) {
 	if c.ungated && c.policy == "none" {
 		return nil, errors.New("--unsafe-no-gating needs a policy that pools: none hands nothing out twice")
 	}
-	err := p.readMemory(c)
-	if err != nil {
+	if err = p.readMemory(c); err != nil {
 		return nil, err
 	}
 	if p.settings, err = parseLimits(c); err != nil {
@@ -71,14 +70,11 @@ func newPlan(c *config) (*plan, error) {
 	return p, err
 }
 
-// deviceMemoryMin is the smallest card that can be asked for.
-const deviceMemoryMin = 1 << 20
-
 // readMemory reads --scrub and --device-memory.
 func (p *plan) readMemory(c *config) error {
-	kind := slices.Index(scrubNames(), c.scrub)
-	if kind < 0 {
-		return fmt.Errorf("bad value %q for --scrub: want one of %s", c.scrub, strings.Join(scrubNames(), ", "))
+	kind, err := oneOf("scrub", c.scrub, scrubNames())
+	if err != nil {
+		return err
 	}
 	p.scrub = wire.Scrub(kind)
 	if p.scrub != wire.ScrubNone && c.policy == "none" {
@@ -87,32 +83,47 @@ func (p *plan) readMemory(c *config) error {
 	if c.deviceMemory == "" {
 		return nil
 	}
-	var err error
 	if p.memory, err = size.Parse(c.deviceMemory); err != nil {
 		return fmt.Errorf("--device-memory: %w", err)
 	}
-	if p.memory < deviceMemoryMin {
-		return fmt.Errorf("bad value %q for --device-memory: want at least 1MiB", c.deviceMemory)
+	if p.memory == 0 {
+		return fmt.Errorf("bad value %q for --device-memory: want more than nothing", c.deviceMemory)
 	}
 	return nil
 }
 
 // scrubNames are the values of --scrub; the place of each is its wire.Scrub.
-func scrubNames() []string {
+func scrubNames() []string { return names(wire.ScrubNone, wire.ScrubPoison) }
+
+// tagNames are the values of --tags; the place of each is its wire.TagMode.
+func tagNames() []string { return names(wire.TagsNone, wire.TagsThread) }
+
+// names are the words for the values of an enumeration whose first is 0.
+func names[T interface {
+	~uint8
+	String() string
+}](first, last T) []string {
 	var names []string
-	for kind := wire.ScrubNone; kind <= wire.ScrubPoison; kind++ {
-		names = append(names, kind.String())
+	for value := first; value <= last; value++ {
+		names = append(names, value.String())
 	}
 	return names
 }
 
-// tagNames are the values of --tags; the place of each is its wire.TagMode.
-func tagNames() []string {
-	var names []string
-	for mode := wire.TagsNone; mode <= wire.TagsThread; mode++ {
-		names = append(names, mode.String())
+// oneOf returns the place of a flag's value among the words that it takes.
+func oneOf(flag, value string, words []string) (int, error) {
+	if at := slices.Index(words, value); at >= 0 {
+		return at, nil
 	}
-	return names
+	return 0, fmt.Errorf("bad value %q for --%s: want one of %s", value, flag, strings.Join(words, ", "))
+}
+
+// checkFormat checks the value of --format.
+func checkFormat(value string, formats []string) error {
+	if !slices.Contains(formats, value) {
+		return fmt.Errorf("unknown format %q: want one of %s", value, strings.Join(formats, ", "))
+	}
+	return nil
 }
 
 // parseLimits reads --set and --max-cached. Sizes may have units.

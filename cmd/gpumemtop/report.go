@@ -2,10 +2,7 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +13,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-var reportFormats = []string{"text", "json"}
+// textFormats are the formats of what people read, or scripts.
+var textFormats = []string{"text", "json"}
 
 func newReport() *cobra.Command {
 	return command(onReport, &cobra.Command{
@@ -26,8 +24,8 @@ func newReport() *cobra.Command {
 		Example:     "  gpumemtop report blur.gmt\n  gpumemtop report --format json blur.gmt | jq .hit_rate",
 		Args:        oneFile,
 	}, func(cmd *cobra.Command, c *config, args []string) error {
-		if !slices.Contains(reportFormats, c.reportFormat) {
-			return fmt.Errorf("unknown format %q: want one of %s", c.reportFormat, strings.Join(reportFormats, ", "))
+		if err := checkFormat(c.reportFormat, textFormats); err != nil {
+			return err
 		}
 		reader, err := trace.Open(args[0])
 		if err != nil {

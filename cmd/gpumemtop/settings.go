@@ -87,7 +87,7 @@ var settings = []setting{
 	{"max-cached", "", "SIZE", groupPool, onAny, true, "short for --set max_cached_bytes=SIZE, for example 512MiB", func(c *config) any { return &c.maxCached }},
 	{"unsafe-no-gating", "", "", groupPool, onRun | onRecord, false, "hand blocks out while queued commands still use them, which CORRUPTS results: shows what the other pools risk", func(c *config) any { return &c.ungated }},
 	{"scrub", "", "KIND", groupPool, onRun | onRecord, true, "fill recycled blocks before the program gets them: none, zero or poison (bytes of 0xa5)", func(c *config) any { return &c.scrub }},
-	{"device-memory", "", "SIZE", groupPool, onRun | onRecord, true, "creates fail as on a card with that much memory, at least 1MiB; each process has a card of its own", func(c *config) any { return &c.deviceMemory }},
+	{"device-memory", "", "SIZE", groupPool, onRun | onRecord, true, "creates fail as on a card with that much memory; each process has a card of its own", func(c *config) any { return &c.deviceMemory }},
 	{"resolution", "", "SIZE", groupFit, onFit, false, "how closely to look; by default 1 % of what the program needs, at least 64KiB", func(c *config) any { return &c.resolution }},
 	{"timeout", "", "TIME", groupFit, onFit, false, "a run that takes longer does not survive; 0s: no limit", func(c *config) any { return &c.timeout }},
 	{"tags", "", "KIND", groupTags, onAny, true, "what tells allocation sites apart: stack, caller, size, thread or none", func(c *config) any { return &c.tags }},

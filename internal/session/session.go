@@ -84,7 +84,7 @@ type Result struct {
 func Start(options Options) (*Session, error) {
 	s := &Session{options: complete(options), ended: make(chan struct{})}
 	// From here on a signal must not end us before the runtime folder is removed.
-	s.signals = catch()
+	s.signals = Catch()
 	err := s.prepare()
 	if err == nil {
 		err = s.start()

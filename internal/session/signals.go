@@ -13,9 +13,9 @@ var forwarded = []os.Signal{
 	syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
 }
 
-// catch starts to receive the signals to forward. One that was ignored when we started stays so, for the target too
-// (nohup(1), and commands that a shell starts in the background).
-func catch() chan os.Signal {
+// Catch starts to receive the signals that a target gets when we do. One that was ignored when we started stays so, for
+// the target too (nohup(1), and commands that a shell starts in the background). signal.Stop ends it.
+func Catch() chan os.Signal {
 	signals := make(chan os.Signal, 16)
 	for _, sig := range forwarded {
 		if !signal.Ignored(sig) {
