@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { LIMIT = 60 /* seconds; programs take less than one */ };
@@ -114,7 +113,7 @@ int main(int argc, char **argv)
 	if (!options.list) {
 		pthread_t watchdog;
 		struct world common = {0};
-		style = style_of(options.seed, device_first());
+		style = style_of(options.seed, gpu_device());
 		common.profiling = style.profiling;
 		world_open(&common);
 		threads_open(&common);
