@@ -100,6 +100,7 @@ void op_fail(struct thread *t, const struct op *op)
 	if (!replace) {
 		storage_forget(t, slot->storage);
 		slot->storage->defined = 0;
+		slot->serial = ++t->serial; /* for kernels that know the slot: this is not what they read */
 	}
 	MUST(t, clReleaseCommandQueue(f.queue.handle));
 	free(f.host);

@@ -35,6 +35,16 @@ static void *watch(void *arg)
 	_exit(3);
 }
 
+/*
+ * fail() in any thread ends the program while others work: what exit would run, that of the libraries too, must not.
+ * What it said went to stderr unbuffered, and nothing is on stdout yet.
+ */
+static void leave(void)
+{
+	if (!atomic_load(&finished))
+		_exit(EXIT_FAILURE);
+}
+
 static void *work(void *arg)
 {
 	struct thread *t = arg;
@@ -119,6 +129,8 @@ int main(int argc, char **argv)
 		threads_open(&common);
 		if (pthread_create(&watchdog, NULL, watch, NULL) != 0)
 			fail("soak: cannot start a thread");
+		if (atexit(leave) != 0) /* as late as this, to be the first that is called */
+			fail("soak: cannot register for the end");
 		run_all();
 		uint64_t hash = close_all(&common);
 		atomic_store(&finished, true);

@@ -192,7 +192,10 @@ struct op op_make(const struct options *options, unsigned number);
 void op_print(const struct op *op);
 void op_run(struct thread *t, const struct op *op);
 
-/* Ends the program with status 1, a message, and the operation that runs. Never runs exit handlers: others still work. */
+/*
+ * Ends the program with status 1, a message, and the operation that runs. Never runs exit handlers: others still work.
+ * main.c sees to the same for fail() and CHECK().
+ */
 _Noreturn void broken(const struct thread *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* On stderr, with --trace. */
 void note(const struct thread *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
