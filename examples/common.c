@@ -119,6 +119,11 @@ uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+void pause_us(long us)
+{
+	nanosleep(&(struct timespec){.tv_nsec = us * 1000}, NULL);
+}
+
 void report_time(const struct arguments *arguments, uint64_t start)
 {
 	if (arguments->timing)

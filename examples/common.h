@@ -25,7 +25,10 @@ struct gpu {
 	cl_command_queue queue;
 };
 
-/* Opens the first device of the first platform. properties are those of the queue. */
+/* The first device of the first platform. */
+cl_device_id gpu_device(void);
+
+/* Opens that device. properties are those of the queue. */
 struct gpu gpu_open(cl_command_queue_properties properties);
 
 /* Finishes the queue and releases what gpu_open created. */
@@ -80,6 +83,9 @@ void fill_random(void *data, size_t size, uint64_t seed);
 
 /* CLOCK_MONOTONIC in ns. */
 uint64_t now_ns(void);
+
+/* Sleeps; us: less than a second. */
+void pause_us(long us);
 
 /* Says on stderr how long the work since start took, when -t was given. */
 void report_time(const struct arguments *arguments, uint64_t start);

@@ -5,14 +5,20 @@
 
 enum { PIECE = 1 << 20 }; /* bytes read at a time by checksum_buffer */
 
-struct gpu gpu_open(cl_command_queue_properties properties)
+cl_device_id gpu_device(void)
 {
-	struct gpu gpu;
 	cl_platform_id platform;
+	cl_device_id device;
 	cl_uint platforms = 0;
 	if (clGetPlatformIDs(1, &platform, &platforms) != CL_SUCCESS || platforms == 0)
 		fail("no OpenCL platform: install one, for example pocl-opencl-icd");
-	CHECK(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &gpu.device, NULL));
+	CHECK(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL));
+	return device;
+}
+
+struct gpu gpu_open(cl_command_queue_properties properties)
+{
+	struct gpu gpu = {.device = gpu_device()};
 	cl_int status;
 	gpu.context = clCreateContext(NULL, 1, &gpu.device, NULL, NULL, &status);
 	CHECK(status);

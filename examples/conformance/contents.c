@@ -203,6 +203,7 @@ static const char *check_host_flag(struct bench *bench, cl_mem_flags flag, size_
 	const struct gpu *gpu = &bench->gpu;
 	const size_t zero[3] = {0}, region[3] = {4, 2, 1};
 	cl_int code;
+	memset(back, 0, sizeof back); /* not what an earlier read left there */
 	cl_mem buffer = new_buffer(gpu, CL_MEM_READ_WRITE | flag, size, NULL);
 	HOLDS(buffer != NULL);
 	OK(set_all(gpu, buffer, size / 4, 9));
@@ -243,8 +244,7 @@ const char *allocations(struct bench *bench)
 	const size_t all = (size_t)256 << 20, chunks[] = {(size_t)64 << 20, (size_t)16 << 20, ((size_t)24 << 20) - 4};
 	for (size_t c = 0; c < 3; c++) {
 		cl_mem buffers[16];
-		size_t count = all / chunks[c];
-		count = count > 16 ? 16 : count;
+		const size_t count = all / chunks[c]; /* 16 at most */
 		for (size_t i = 0; i < count; i++) {
 			buffers[i] = new_buffer(gpu, CL_MEM_READ_WRITE, chunks[c], NULL);
 			HOLDS(buffers[i] != NULL);

@@ -1,5 +1,5 @@
 /*
- * conformance: checks what the specification promises about memory objects, each three times over; the names are those
+ * conformance: checks what the specification promises about memory objects, each three times over; most have the names
  * of the Khronos tests that measure the same. Prints a line for each, and exits with 1 when one has failed.
  *
  *	conformance
@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static const char *source =
 	"kernel void fill(global uint *data, uint value) { data[get_global_id(0)] = value; }\n"
@@ -104,7 +103,7 @@ bool reaches(_Atomic int *what, int least)
 	for (int i = 0; i < 10000; i++) {
 		if (*what >= least)
 			return true;
-		nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+		pause_us(1000);
 	}
 	return *what >= least;
 }

@@ -74,7 +74,7 @@ const char *new_buffers_are_new(struct bench *bench)
 
 const char *array_info_size(struct bench *bench)
 {
-	/* Prime numbers, powers of two and what lies around them, large before small. */
+	/* From 1 MiB down to a byte, each five sevenths of the one before, and a byte less than each. */
 	for (size_t size = 1 << 20; size > 0; size = size * 5 / 7) {
 		for (size_t less = 0; less < 2 && less < size; less++) {
 			cl_mem buffer = new_buffer(&bench->gpu, CL_MEM_READ_WRITE, size - less, NULL);
@@ -207,14 +207,10 @@ const char *mem_object_destructor_callback(struct bench *bench)
 /* Contexts end, and say so, whatever was created in them and released before or after them. */
 const char *context_destructor_callback(struct bench *bench)
 {
+	(void)bench;
 	for (int late = 0; late < 2; late++) {
 		order.count = 0;
-		struct gpu other = {.device = bench->gpu.device};
-		cl_int code;
-		other.context = clCreateContext(NULL, 1, &other.device, NULL, NULL, &code);
-		OK(code);
-		other.queue = clCreateCommandQueueWithProperties(other.context, other.device, NULL, &code);
-		OK(code);
+		struct gpu other = gpu_open(0);
 		for (int i = 0; i < 3; i++)
 			OK(clSetContextDestructorCallback(other.context, context_ended, &callers[i]));
 		cl_mem last = new_buffer(&other, CL_MEM_READ_WRITE, 8192, NULL);

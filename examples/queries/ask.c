@@ -57,9 +57,7 @@ static unsigned long long number(const unsigned char *value, size_t bytes, size_
 
 static void print_list(const struct query *query, const unsigned char *value, size_t size)
 {
-	size_t bytes = query->answer != ANSWER_NUMBER && query->answer != ANSWER_HEX ? sizeof(size_t)
-		     : size % 8 == 0                                                ? 8
-										    : 4;
+	size_t bytes = size % 8 == 0 ? 8 : 4;
 	for (size_t i = 0; i < size / bytes; i++) {
 		unsigned long long it = number(value, bytes, i);
 		if (query->answer == ANSWER_HANDLES)
@@ -85,7 +83,6 @@ static void print_answer(const struct query *query, const unsigned char *value, 
 		return;
 	case ANSWER_NUMBER:
 	case ANSWER_HEX:
-	case ANSWER_SIZES:
 	case ANSWER_HANDLES:
 		print_list(query, value, size);
 		return;

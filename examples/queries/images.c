@@ -19,17 +19,8 @@ static const struct query pipe_queries[] = {
 	QUERY(CL_PIPE_PROPERTIES, ANSWER_HEX),
 };
 
-static cl_int get_image(const void *object, const void *second, cl_uint key, size_t room, void *value, size_t *needed)
-{
-	(void)second;
-	return clGetImageInfo((cl_mem)(uintptr_t)object, key, room, value, needed);
-}
-
-static cl_int get_pipe(const void *object, const void *second, cl_uint key, size_t room, void *value, size_t *needed)
-{
-	(void)second;
-	return clGetPipeInfo((cl_mem)(uintptr_t)object, key, room, value, needed);
-}
+GETTER(get_image, clGetImageInfo(AS(cl_mem, object), key, room, value, needed))
+GETTER(get_pipe, clGetPipeInfo(AS(cl_mem, object), key, room, value, needed))
 
 static const cl_image_format rgba = {CL_RGBA, CL_UNSIGNED_INT8};
 

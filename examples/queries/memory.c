@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static const struct query memory_queries[] = {
 	QUERY(CL_MEM_TYPE, ANSWER_HEX),
@@ -20,21 +19,29 @@ static const struct query memory_queries[] = {
 	QUERY(CL_MEM_PROPERTIES, ANSWER_HEX),
 };
 
-static cl_int get_memory(const void *object, const void *second, cl_uint key, size_t room, void *value, size_t *needed)
+GETTER(get_memory, clGetMemObjectInfo(AS(cl_mem, object), key, room, value, needed))
+
+cl_uint least_references(cl_uint (*count)(const void *object), const void *object, cl_uint due, int looks)
 {
-	(void)second;
-	return clGetMemObjectInfo((cl_mem)(uintptr_t)object, key, room, value, needed);
+	cl_uint least = count(object);
+	for (int look = 1; least > due && look < looks; look++) {
+		pause_us(1000);
+		cl_uint now = count(object);
+		least = now < least ? now : least;
+	}
+	return least;
+}
+
+static cl_uint memory_references(const void *buffer)
+{
+	cl_uint count = 0;
+	CHECK(clGetMemObjectInfo(AS(cl_mem, buffer), CL_MEM_REFERENCE_COUNT, sizeof count, &count, NULL));
+	return count;
 }
 
 void settle(cl_mem buffer, cl_uint references)
 {
-	for (int look = 0; look < 2000; look++) {
-		cl_uint count = 0;
-		CHECK(clGetMemObjectInfo(buffer, CL_MEM_REFERENCE_COUNT, sizeof count, &count, NULL));
-		if (count <= references)
-			return;
-		nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
-	}
+	least_references(memory_references, buffer, references, 2000);
 }
 
 void ask_memory_object(const char *label, cl_mem handle)
@@ -54,34 +61,33 @@ __attribute__((noinline)) cl_mem create_buffer(const struct gpu *gpu, cl_mem_fla
 static const struct mode {
 	const char *name;
 	cl_mem_flags flags;
-	bool host; /* needs host memory */
 } modes[] = {
-	{"0", 0, false},
-	{"READ_WRITE", CL_MEM_READ_WRITE, false},
-	{"READ_ONLY", CL_MEM_READ_ONLY, false},
-	{"WRITE_ONLY", CL_MEM_WRITE_ONLY, false},
-	{"HOST_READ_ONLY", CL_MEM_HOST_READ_ONLY, false},
-	{"HOST_WRITE_ONLY", CL_MEM_HOST_WRITE_ONLY, false},
-	{"HOST_NO_ACCESS", CL_MEM_HOST_NO_ACCESS, false},
-	{"READ_WRITE HOST_READ_ONLY", CL_MEM_READ_WRITE | CL_MEM_HOST_READ_ONLY, false},
-	{"READ_ONLY HOST_WRITE_ONLY", CL_MEM_READ_ONLY | CL_MEM_HOST_WRITE_ONLY, false},
-	{"WRITE_ONLY HOST_READ_ONLY", CL_MEM_WRITE_ONLY | CL_MEM_HOST_READ_ONLY, false},
-	{"READ_WRITE HOST_NO_ACCESS", CL_MEM_READ_WRITE | CL_MEM_HOST_NO_ACCESS, false},
-	{"ALLOC_HOST_PTR", CL_MEM_ALLOC_HOST_PTR, false},
-	{"READ_WRITE ALLOC_HOST_PTR", CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, false},
-	{"READ_ONLY ALLOC_HOST_PTR", CL_MEM_READ_ONLY | CL_MEM_ALLOC_HOST_PTR, false},
-	{"COPY_HOST_PTR", CL_MEM_COPY_HOST_PTR, true},
-	{"READ_ONLY COPY_HOST_PTR", CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, true},
-	{"READ_ONLY HOST_NO_ACCESS COPY_HOST_PTR", CL_MEM_READ_ONLY | CL_MEM_HOST_NO_ACCESS | CL_MEM_COPY_HOST_PTR, true},
-	{"USE_HOST_PTR", CL_MEM_USE_HOST_PTR, true},
-	{"WRITE_ONLY USE_HOST_PTR", CL_MEM_WRITE_ONLY | CL_MEM_USE_HOST_PTR, true},
-	{"ALLOC_HOST_PTR COPY_HOST_PTR", CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR, true},
+	{"0", 0},
+	{"READ_WRITE", CL_MEM_READ_WRITE},
+	{"READ_ONLY", CL_MEM_READ_ONLY},
+	{"WRITE_ONLY", CL_MEM_WRITE_ONLY},
+	{"HOST_READ_ONLY", CL_MEM_HOST_READ_ONLY},
+	{"HOST_WRITE_ONLY", CL_MEM_HOST_WRITE_ONLY},
+	{"HOST_NO_ACCESS", CL_MEM_HOST_NO_ACCESS},
+	{"READ_WRITE HOST_READ_ONLY", CL_MEM_READ_WRITE | CL_MEM_HOST_READ_ONLY},
+	{"READ_ONLY HOST_WRITE_ONLY", CL_MEM_READ_ONLY | CL_MEM_HOST_WRITE_ONLY},
+	{"WRITE_ONLY HOST_READ_ONLY", CL_MEM_WRITE_ONLY | CL_MEM_HOST_READ_ONLY},
+	{"READ_WRITE HOST_NO_ACCESS", CL_MEM_READ_WRITE | CL_MEM_HOST_NO_ACCESS},
+	{"ALLOC_HOST_PTR", CL_MEM_ALLOC_HOST_PTR},
+	{"READ_WRITE ALLOC_HOST_PTR", CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR},
+	{"READ_ONLY ALLOC_HOST_PTR", CL_MEM_READ_ONLY | CL_MEM_ALLOC_HOST_PTR},
+	{"COPY_HOST_PTR", CL_MEM_COPY_HOST_PTR},
+	{"READ_ONLY COPY_HOST_PTR", CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR},
+	{"READ_ONLY HOST_NO_ACCESS COPY_HOST_PTR", CL_MEM_READ_ONLY | CL_MEM_HOST_NO_ACCESS | CL_MEM_COPY_HOST_PTR},
+	{"USE_HOST_PTR", CL_MEM_USE_HOST_PTR},
+	{"WRITE_ONLY USE_HOST_PTR", CL_MEM_WRITE_ONLY | CL_MEM_USE_HOST_PTR},
+	{"ALLOC_HOST_PTR COPY_HOST_PTR", CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR},
 };
 
 /* Sizes one after another: the first is freed before the second comes, and so on; 4096 and 65536 fill their blocks. */
 static const size_t sizes[] = {4096, 4095, 4000, 2049, 1, 65536, 65535, 40000, 128};
 
-/* Maps, writes or fills a buffer, whatever its flags allow, and unmaps it again, as programs do before they release it. */
+/* Fills a buffer; maps it where its flags allow that, and unmaps it again, as programs do before they release it. */
 static void use_buffer(const struct gpu *gpu, cl_mem buffer, cl_mem_flags flags, size_t size)
 {
 	const unsigned char pattern = 0x5a;
@@ -96,12 +102,13 @@ static void use_buffer(const struct gpu *gpu, cl_mem buffer, cl_mem_flags flags,
 	CHECK(clFinish(gpu->queue));
 }
 
-/* One buffer: asked when it is new, retained, used, mapped twice, unmapped; then released. */
+/* One buffer: asked when it is new, retained, filled, mapped and unmapped; then released. */
 static void ask_buffer(const struct gpu *gpu, const struct mode *mode, size_t size, size_t round, void *host)
 {
 	char label[128];
 	snprintf(label, sizeof label, "buffer %s, %zu bytes, number %zu", mode->name, size, round);
-	cl_mem buffer = create_buffer(gpu, mode->flags, size, mode->host ? host : NULL);
+	const bool takes = mode->flags & (CL_MEM_COPY_HOST_PTR | CL_MEM_USE_HOST_PTR);
+	cl_mem buffer = create_buffer(gpu, mode->flags, size, takes ? host : NULL);
 	if (buffer == NULL)
 		fail("%s: cannot be created", label);
 	name_add(buffer, "this buffer");

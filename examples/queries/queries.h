@@ -12,7 +12,6 @@
 enum answer {
 	ANSWER_NUMBER,  /* cl_uint, cl_ulong, size_t, cl_bool by their size; also a list of one of them */
 	ANSWER_HEX,     /* bits */
-	ANSWER_SIZES,   /* a list of size_t */
 	ANSWER_HANDLES, /* handles or pointers, by name */
 	ANSWER_TEXT,
 	ANSWER_BYTES,   /* anything else, byte by byte */
@@ -30,6 +29,15 @@ struct query {
 
 /* clGet*Info of one kind of object; second is the device where the function takes one. */
 typedef cl_int (*get_info)(const void *object, const void *second, cl_uint key, size_t room, void *value, size_t *needed);
+
+/* All clGet*Info functions look alike: (object[, second], key, room, value, needed). */
+#define GETTER(name, call)                                                                                             \
+	static cl_int name(const void *object, const void *second, cl_uint key, size_t room, void *value, size_t *needed) \
+	{                                                                                                              \
+		(void)second;                                                                                          \
+		return call;                                                                                           \
+	}
+#define AS(type, object) ((type)(uintptr_t)(object))
 
 struct object {
 	const char *label; /* begins each line */
@@ -61,7 +69,13 @@ void print_error(const char *label, const char *function, const char *what, cl_i
 /* The number of references that a context or a queue shows, once a driver's own threads have let go of theirs. */
 void print_references(const char *moment, const struct gpu *gpu);
 
-/* A driver's threads let go of a command's buffers a little after clFinish: waits for the count that is due. */
+/*
+ * A driver's threads let go of what a command used a little after clFinish. Counts an object's references every
+ * millisecond, so many times at most, until there are no more than are due; returns the least of the counts.
+ */
+cl_uint least_references(cl_uint (*count)(const void *object), const void *object, cl_uint due, int looks);
+
+/* Waits until a buffer has no more references than are due. */
 void settle(cl_mem buffer, cl_uint references);
 
 /* Creates a buffer: the one place of these programs, so that what it gets was released by it before. */

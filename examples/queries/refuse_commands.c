@@ -238,19 +238,25 @@ static cl_mem create_line(const struct gpu *gpu, size_t width)
 	return image;
 }
 
-static void refuse_on_buffer(const struct gpu *gpu, const struct gpu *stranger, cl_mem_flags flags, const char *mode, size_t size)
+/* Everything on one buffer, or part of a buffer, of size bytes, which is released. */
+static void refuse_on(const struct gpu *gpu, const struct gpu *stranger, const char *label, cl_mem buffer, bool part,
+		      size_t size)
 {
-	char label[64];
-	snprintf(label, sizeof label, "%s buffer, %zu bytes", mode, size);
-	struct attempt base = {.queue = gpu->queue, .size = size, .pointer = host};
-	base.buffer = create_buffer(gpu, flags, size, NULL);
+	struct attempt base = {.queue = gpu->queue, .buffer = buffer, .part = part, .pointer = host};
 	base.other = create_buffer(gpu, CL_MEM_READ_WRITE, HOST, NULL);
 	base.image = create_line(gpu, 8192);
 	attempt_ranges(gpu, label, &base, size);
 	attempt_others(gpu, label, &base, size, stranger);
 	CHECK(clReleaseMemObject(base.image));
 	CHECK(clReleaseMemObject(base.other));
-	CHECK(clReleaseMemObject(base.buffer));
+	CHECK(clReleaseMemObject(buffer));
+}
+
+static void refuse_on_buffer(const struct gpu *gpu, const struct gpu *stranger, cl_mem_flags flags, const char *mode, size_t size)
+{
+	char label[64];
+	snprintf(label, sizeof label, "%s buffer, %zu bytes", mode, size);
+	refuse_on(gpu, stranger, label, create_buffer(gpu, flags, size, NULL), false, size);
 }
 
 /* The same on a part of a buffer: there is memory behind its end in any case. */
@@ -260,17 +266,10 @@ static void refuse_on_part(const struct gpu *gpu, const struct gpu *stranger, si
 	char label[64];
 	cl_int code;
 	snprintf(label, sizeof label, "part of %zu bytes", size);
-	struct attempt base = {.queue = gpu->queue, .part = true, .pointer = host};
 	cl_mem whole = create_buffer(gpu, CL_MEM_READ_WRITE, size, NULL);
-	base.buffer = clCreateSubBuffer(whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
+	cl_mem part = clCreateSubBuffer(whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
 	CHECK(code);
-	base.other = create_buffer(gpu, CL_MEM_READ_WRITE, HOST, NULL);
-	base.image = create_line(gpu, 8192);
-	attempt_ranges(gpu, label, &base, region.size);
-	attempt_others(gpu, label, &base, region.size, stranger);
-	CHECK(clReleaseMemObject(base.image));
-	CHECK(clReleaseMemObject(base.other));
-	CHECK(clReleaseMemObject(base.buffer));
+	refuse_on(gpu, stranger, label, part, true, region.size);
 	CHECK(clReleaseMemObject(whole));
 }
 

@@ -186,12 +186,13 @@ static void refuse_images(const struct gpu *gpu, const char *label, size_t size)
 
 void refuse_creates(const struct gpu *gpu)
 {
+	refuse_buffers(gpu, "once");
+	refuse_buffers(gpu, "once more"); /* in what the first ones have left */
 	/* Each size in what the size before has left. */
 	const size_t sizes[] = {4096, 4000, 4092, 2048, 1028, 65536, 65000};
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
 		char label[32];
 		snprintf(label, sizeof label, "%zu bytes", sizes[i]);
-		refuse_buffers(gpu, label);
 		refuse_parts(gpu, label, sizes[i]);
 		refuse_images(gpu, label, sizes[i]);
 	}

@@ -2,7 +2,6 @@
 #include "soak.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 /* Waits for nobody. A command that has no event was given to an in-order queue: a marker stands for it. */
 cl_event storage_event(struct thread *t, struct storage *storage)
@@ -10,11 +9,6 @@ cl_event storage_event(struct thread *t, struct storage *storage)
 	if (!storage->last && storage->behind)
 		MUST(t, clEnqueueMarkerWithWaitList(storage->behind->handle, 0, NULL, &storage->last));
 	return storage->last;
-}
-
-void pause_us(long us)
-{
-	nanosleep(&(struct timespec){.tv_nsec = us * 1000}, NULL);
 }
 
 void command_wait_for(struct command *command, cl_event event)
@@ -116,19 +110,38 @@ void command_end(struct command *command)
 		MUST(t, clFlush(command->queue->handle));
 }
 
+/* Host memory that no command uses any more. */
+static void host_over(const struct thread *t, unsigned op, unsigned char *host, unsigned char *want, size_t size)
+{
+	if (want)
+		compare(t, op, host, want, size);
+	free(host);
+	free(want);
+}
+
 void keep(struct command *command, unsigned char *host, unsigned char *want, size_t size)
 {
 	struct thread *t = command->t;
+	if (command->blocking) {
+		host_over(t, atomic_load(&t->op), host, want, size);
+		return;
+	}
 	struct pending *pending = allocate(sizeof *pending);
 	*pending = (struct pending){command->event, host, want, size, atomic_load(&t->op), t->pending};
 	MUST(t, clRetainEvent(command->event));
 	t->pending = pending;
 }
 
-static bool event_over(const struct thread *t, cl_event event)
+cl_int event_status(const struct thread *t, cl_event event)
 {
 	cl_int status = CL_QUEUED;
 	MUST(t, clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL));
+	return status;
+}
+
+static bool event_over(const struct thread *t, cl_event event)
+{
+	cl_int status = event_status(t, event);
 	if (status < 0)
 		broken(t, "a command ended with error %d", status);
 	return status == CL_COMPLETE;
@@ -146,12 +159,9 @@ void pending_sweep(struct thread *t, bool wait)
 			at = &pending->next;
 			continue;
 		}
-		if (pending->want)
-			compare(t, pending->op, pending->host, pending->want, pending->size);
+		host_over(t, pending->op, pending->host, pending->want, pending->size);
 		MUST(t, clReleaseEvent(pending->event));
 		*at = pending->next;
-		free(pending->host);
-		free(pending->want);
 		free(pending);
 	}
 }

@@ -1,7 +1,6 @@
 /* commands.c: writing, reading, filling and copying buffers, and comparing what was read with what must be there. */
 #include "soak.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 size_t slot_defined(const struct slot *slot)
@@ -53,10 +52,7 @@ static void write_region(struct thread *t, struct slot *slot, struct queue *queu
 	MUST(t, clEnqueueWriteBuffer(queue->handle, slot->mem, blocking, offset, size, host, command.waits, command.list, command.out));
 	memcpy(slot_mirror(slot) + offset, host, size);
 	slot_written(slot, offset, size);
-	if (blocking)
-		free(host);
-	else
-		keep(&command, host, NULL, size);
+	keep(&command, host, NULL, size);
 	command_end(&command);
 }
 
@@ -81,13 +77,7 @@ static void read_region(struct thread *t, struct slot *slot, struct queue *queue
 	command_begin(&command, t, queue, slot->storage, NULL, blocking);
 	command_want_event(&command);
 	MUST(t, clEnqueueReadBuffer(queue->handle, slot->mem, blocking, offset, size, host, command.waits, command.list, command.out));
-	if (blocking) {
-		compare(t, atomic_load(&t->op), host, want, size);
-		free(host);
-		free(want);
-	} else {
-		keep(&command, host, want, size);
-	}
+	keep(&command, host, want, size);
 	command_end(&command);
 }
 

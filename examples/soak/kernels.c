@@ -73,17 +73,23 @@ void affine_power(cl_uint *a, cl_uint *key, cl_uint rounds)
 	*key = key_all;
 }
 
+/* n words of to become those of from, times a, plus key. */
+static void affine_words(unsigned char *to, const unsigned char *from, size_t n, cl_uint a, cl_uint key)
+{
+	for (size_t i = 0; i < n; i++) {
+		cl_uint word;
+		memcpy(&word, from + 4 * i, 4);
+		word = word * a + key;
+		memcpy(to + 4 * i, &word, 4);
+	}
+}
+
 /* The kernel's effect on the mirrors; the arguments are set. */
 static void effect(const struct kernel *kernel, struct slot *x, struct slot *y)
 {
 	cl_uint a = kernel->a, key = kernel->key;
 	affine_power(&a, &key, kernel->rounds);
-	for (size_t i = 0; i < kernel->n; i++) {
-		cl_uint word;
-		memcpy(&word, slot_mirror(x) + 4 * i, 4);
-		word = word * a + key;
-		memcpy(slot_mirror(y) + 4 * i, &word, 4);
-	}
+	affine_words(slot_mirror(y), slot_mirror(x), kernel->n, a, key);
 	slot_written(y, 0, 4 * (size_t)kernel->n);
 }
 
@@ -198,12 +204,7 @@ void kernel_svm(struct thread *t, struct svm *svm, struct slot *slot, bool to_sl
 	struct command command;
 	command_begin(&command, t, queue, svm->storage, slot->storage, false);
 	unsigned char *x = svm->storage->mirror, *y = slot_mirror(slot);
-	for (size_t i = 0; i < n; i++) {
-		cl_uint word;
-		memcpy(&word, (to_slot ? x : y) + 4 * i, 4);
-		word = word * a + key;
-		memcpy((to_slot ? y : x) + 4 * i, &word, 4);
-	}
+	affine_words(to_slot ? y : x, to_slot ? x : y, n, a, key);
 	if (to_slot)
 		slot_written(slot, 0, 4 * (size_t)n);
 	enqueue(&command, kernel->handle, n);

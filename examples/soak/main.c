@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { LIMIT = 60 /* seconds; programs take less than one */ };
@@ -34,6 +33,16 @@ static void *watch(void *arg)
 		fprintf(stderr, "soak: hangs: thread %u is in op %u\n", i, atomic_load(&threads[i].op));
 	fflush(stderr);
 	_exit(3);
+}
+
+/*
+ * fail() in any thread ends the program while others work: what exit would run, that of the libraries too, must not.
+ * What it said went to stderr unbuffered, and nothing is on stdout yet.
+ */
+static void leave(void)
+{
+	if (!atomic_load(&finished))
+		_exit(EXIT_FAILURE);
 }
 
 static void *work(void *arg)
@@ -114,12 +123,14 @@ int main(int argc, char **argv)
 	if (!options.list) {
 		pthread_t watchdog;
 		struct world common = {0};
-		style = style_of(options.seed, device_first());
+		style = style_of(options.seed, gpu_device());
 		common.profiling = style.profiling;
 		world_open(&common);
 		threads_open(&common);
 		if (pthread_create(&watchdog, NULL, watch, NULL) != 0)
 			fail("soak: cannot start a thread");
+		if (atexit(leave) != 0) /* as late as this, to be the first that is called */
+			fail("soak: cannot register for the end");
 		run_all();
 		uint64_t hash = close_all(&common);
 		atomic_store(&finished, true);

@@ -85,8 +85,7 @@ void op_map(struct thread *t, const struct op *op)
 	struct queue *queue = &t->queue[op->queue];
 	if (!is_buffer(slot) || !t->style->maps)
 		return;
-	if (slot_defined(slot) < slot->size)
-		define(t, slot, queue);
+	define(t, slot, queue);
 	size_t offset = below(t, slot->size), size = 1 + below(t, slot->size - offset);
 	cl_map_flags flags = 0;
 	if (host_reads(slot) && once_in(t, 2))

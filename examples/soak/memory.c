@@ -33,11 +33,10 @@ void storage_drop(struct thread *t, struct storage *storage)
 	free(storage);
 }
 
-struct slot *slot_place(struct thread *t, struct slot *slot, enum slot_kind kind, cl_mem mem, struct storage *storage)
+void slot_place(struct thread *t, struct slot *slot, enum slot_kind kind, cl_mem mem, struct storage *storage)
 {
 	storage->refs++;
 	*slot = (struct slot){.kind = kind, .mem = mem, .storage = storage, .size = storage->size, .serial = ++t->serial};
-	return slot;
 }
 
 /*
@@ -167,8 +166,6 @@ void op_sub(struct thread *t, const struct op *op)
 	slot_release(t, slot);
 	define(t, parent, &t->queue[op->queue]); /* contents are known from the start, without holes */
 	cl_buffer_region region = {.origin = below(t, parent->size / align) * align};
-	if (region.origin >= parent->size)
-		region.origin = 0;
 	region.size = 1 + below(t, parent->size - region.origin);
 	if (region.size > 4)
 		region.size &= ~(size_t)3;

@@ -10,7 +10,6 @@
 #define SOAK_H
 
 #define CL_TARGET_OPENCL_VERSION 300
-#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include "../common.h"
 
 #include <pthread.h>
@@ -47,7 +46,6 @@ struct style {
 	bool callbacks;   /* events have callbacks */
 	bool images;      /* and the device can */
 	bool native;      /* kernels in C, and the device can */
-	bool unmapped;    /* maps were ended */
 	bool destructors; /* memory objects have callbacks */
 	bool maps;
 	bool late;      /* threads start with one queue */
@@ -194,7 +192,10 @@ struct op op_make(const struct options *options, unsigned number);
 void op_print(const struct op *op);
 void op_run(struct thread *t, const struct op *op);
 
-/* Ends the program with status 1, a message, and the operation that runs. Never runs exit handlers: others still work. */
+/*
+ * Ends the program with status 1, a message, and the operation that runs. Never runs exit handlers: others still work.
+ * main.c sees to the same for fail() and CHECK().
+ */
 _Noreturn void broken(const struct thread *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* On stderr, with --trace. */
 void note(const struct thread *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -209,7 +210,6 @@ void world_open(struct world *world);
 cl_command_queue queue_new(const struct world *world, bool inorder);
 void world_close(struct world *world);
 struct style style_of(uint64_t seed, cl_device_id device);
-cl_device_id device_first(void);
 void thread_open(struct thread *t);
 /* Reads everything back and releases it. */
 void thread_close(struct thread *t);
@@ -246,12 +246,12 @@ void command_wait_for(struct command *command, cl_event event);
 void command_want_event(struct command *command);
 /* The command has been enqueued: it is now the last of its storages. The event, if any, belongs to the storages. */
 void command_end(struct command *command);
-/* Keeps host memory until the command is over. Takes both pointers; want may be NULL. */
+/* Keeps host memory until the command is over, as a blocking one is. Takes both pointers; want may be NULL. */
 void keep(struct command *command, unsigned char *host, unsigned char *want, size_t size);
 /* Checks and frees what is over; waits for it when told. */
 void pending_sweep(struct thread *t, bool wait);
-/* us: less than a second. */
-void pause_us(long us);
+/* The event's status; negative: an error. */
+cl_int event_status(const struct thread *t, cl_event event);
 void gates_open(struct thread *t);
 /* Turns "the last command of queue" into an event, because the queue goes. */
 void chain_leave_queue(struct thread *t, struct queue *queue);
@@ -276,7 +276,7 @@ bool is_image(const struct slot *slot);
 bool host_reads(const struct slot *slot);
 bool host_writes(const struct slot *slot);
 /* Fills an empty slot. */
-struct slot *slot_place(struct thread *t, struct slot *slot, enum slot_kind kind, cl_mem mem, struct storage *storage);
+void slot_place(struct thread *t, struct slot *slot, enum slot_kind kind, cl_mem mem, struct storage *storage);
 struct storage *storage_new(size_t size);
 void storage_drop(struct thread *t, struct storage *storage);
 /* Takes the object out of the slot; the program's references to it are the caller's. */
@@ -288,19 +288,22 @@ void slot_create(struct thread *t, struct slot *slot, size_t size, cl_mem_flags 
 void hostmemory_free(struct thread *t);
 /* Releases what threads have handed over. */
 void mailbox_empty(void);
-/* Waits until all callbacks have been made. Ends the program when some were in the wrong order. */
-void callbacks_wait(void);
 void op_create(struct thread *t, const struct op *op);
 void op_sub(struct thread *t, const struct op *op);
 void op_release(struct thread *t, const struct op *op);
 void op_retain(struct thread *t, const struct op *op);
 void op_handoff(struct thread *t, const struct op *op);
 void op_reap(struct thread *t, const struct op *op);
+
+/* --- callbacks and events (events.c) */
+
 void op_destructor(struct thread *t, const struct op *op);
 void op_event_callback(struct thread *t, const struct op *op);
 void op_events(struct thread *t, const struct op *op);
+/* Waits until all callbacks have been made. Ends the program when some were in the wrong order. */
+void callbacks_wait(void);
 
-/* --- commands on buffers (commands.c, kernels.c, maps.c, images.c, check.c) */
+/* --- commands on buffers (commands.c, rects.c) */
 
 /* Writes to what was never written, in whatever way the object allows. */
 void define(struct thread *t, struct slot *slot, struct queue *queue);
@@ -316,9 +319,12 @@ void op_write(struct thread *t, const struct op *op);
 void op_read(struct thread *t, const struct op *op);
 void op_fill(struct thread *t, const struct op *op);
 void op_copy(struct thread *t, const struct op *op);
+void op_migrate(struct thread *t, const struct op *op);
 void op_host_rect(struct thread *t, const struct op *op);
 void op_copy_rect(struct thread *t, const struct op *op);
-void op_migrate(struct thread *t, const struct op *op);
+
+/* --- kernels (kernels.c) */
+
 void kernels_open(struct thread *t);
 void kernels_close(struct thread *t);
 /* Defines the whole words of a buffer that kernels may write. */
@@ -329,6 +335,14 @@ void op_overtake(struct thread *t, const struct op *op);
 void op_again(struct thread *t, const struct op *op);
 void op_clone(struct thread *t, const struct op *op);
 void op_native(struct thread *t, const struct op *op);
+void op_image_kernel(struct thread *t, const struct op *op);
+/* n words of the pointer's memory become those of the slot, or the other way. */
+void kernel_svm(struct thread *t, struct svm *svm, struct slot *slot, bool to_slot, cl_uint n, struct queue *queue);
+/* What v * a + key, applied so many times, does in one such step. */
+void affine_power(cl_uint *a, cl_uint *key, cl_uint rounds);
+
+/* --- maps (maps.c) */
+
 void op_map(struct thread *t, const struct op *op);
 void op_unmap(struct thread *t, const struct op *op);
 /* Maps the whole slot, writes it, and unmaps it. */
@@ -337,31 +351,39 @@ void map_define(struct thread *t, struct slot *slot, struct queue *queue);
 void maps_end(struct thread *t, struct storage *storage, cl_mem mem, struct queue *queue);
 /* Forgets the maps made through mem without ending them. */
 void maps_abandon(struct storage *storage, cl_mem mem);
+
+/* --- images (images.c) */
+
 void op_image(struct thread *t, const struct op *op);
 void op_texels(struct thread *t, const struct op *op);
 void op_image_copy(struct thread *t, const struct op *op);
 void op_image_map(struct thread *t, const struct op *op);
-void op_image_kernel(struct thread *t, const struct op *op);
 void image_define(struct thread *t, struct slot *slot, struct queue *queue);
 void image_read_back(struct thread *t, struct slot *slot, struct queue *queue);
-/* --- what else there is (svm.c, failing.c, streams.c) */
+
+/* --- shared virtual memory (svm.c) */
 
 /* Memory of a device that shares single buffers; free with clSVMFree. */
 void *svm_alloc(const struct world *world, size_t size);
 void svm_close(struct thread *t);
 void op_svm(struct thread *t, const struct op *op);
 void op_svm_kernel(struct thread *t, const struct op *op);
-/* n words of the pointer's memory become those of the slot, or the other way. */
-void kernel_svm(struct thread *t, struct svm *svm, struct slot *slot, bool to_slot, cl_uint n, struct queue *queue);
-/* What v * a + key, applied so many times, does in one such step. */
-void affine_power(cl_uint *a, cl_uint *key, cl_uint rounds);
+
+/* --- failures (failing.c) */
+
 /* Lets go of the events that ended with errors. */
 void failed_release(struct thread *t);
 void op_fail(struct thread *t, const struct op *op);
+
+/* --- other contexts (streams.c) */
+
 void op_stream(struct thread *t, const struct op *op);
 void op_large(struct thread *t, const struct op *op);
 void fars_close(struct thread *t);
 void op_far(struct thread *t, const struct op *op);
+
+/* --- questions and wrong calls (check.c) */
+
 void op_query(struct thread *t, const struct op *op);
 void op_bad(struct thread *t, const struct op *op);
 

@@ -128,7 +128,7 @@ void op_large(struct thread *t, const struct op *op)
 	if (!t->style->large)
 		return;
 	cl_command_queue queue = t->queue[op->queue].handle;
-	size_t size = ((size_t)4 << 20) + 4 * below(t, 512 << 10), count = 2 + below(t, 2), at = size - 64;
+	size_t size = ((size_t)4 << 20) + 4 * below(t, 512 << 10), count = 2 + below(t, 2);
 	unsigned char *host = allocate(size), last[3][64];
 	cl_event event[3], gate = NULL;
 	cl_int status = CL_SUCCESS;
@@ -137,9 +137,8 @@ void op_large(struct thread *t, const struct op *op)
 	MUST(t, status);
 	unsigned char want[3][64];
 	for (size_t i = 0; i < count; i++) {
-		size_t now = size - 4096 * below(t, 64);
+		size_t now = size - 4096 * below(t, 64), at = now - 64;
 		fill_random(host, now, draw(&t->random));
-		at = now - 64;
 		memcpy(want[i], host + at, 64);
 		cl_mem mem = clCreateBuffer(t->world->context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, now, host, &status);
 		MUST(t, status);

@@ -28,17 +28,6 @@ static const char *const source =
 	"	y[i] = v.x | v.y << 8 | v.z << 16 | v.w << 24;\n"
 	"}\n";
 
-cl_device_id device_first(void)
-{
-	cl_platform_id platform;
-	cl_device_id device;
-	cl_uint platforms = 0;
-	if (clGetPlatformIDs(1, &platform, &platforms) != CL_SUCCESS || platforms == 0)
-		fail("no OpenCL platform: install one, for example pocl-opencl-icd");
-	CHECK(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL));
-	return device;
-}
-
 struct style style_of(uint64_t seed, cl_device_id device)
 {
 	cl_bool images = CL_FALSE;
@@ -82,7 +71,7 @@ void world_open(struct world *world)
 {
 	cl_int status;
 	cl_uint bits;
-	world->device = device_first();
+	world->device = gpu_device();
 	CHECK(clGetDeviceInfo(world->device, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits, NULL));
 	world->align = bits / 8;
 	world->context = clCreateContext(NULL, 1, &world->device, NULL, NULL, &status);
