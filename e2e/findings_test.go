@@ -2,30 +2,12 @@ package e2e
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/export"
 )
-
-// mistakesOf runs a program under a policy with --summary and returns what it found.
-func mistakesOf(t *testing.T, policy string, flags []string, args ...string) (outcome, export.Summary) {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "summary.json")
-	words := append([]string{gpumemtop(), "--headless", "--policy", policy, "--summary", file}, flags...)
-	result := run(t, command{args: append(append(words, "--"), args...)})
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("no summary: %v\n%s", err, result.stderr)
-	}
-	var sum export.Summary
-	if err := json.Unmarshal(text, &sum); err != nil {
-		t.Fatalf("summary is no JSON: %v\n%s", err, text)
-	}
-	return result, sum
-}
 
 // deed is a mistake of examples/faults/mistakes and how it must be reported.
 type deed struct {
@@ -58,7 +40,7 @@ func TestMistakesAreFound(t *testing.T) {
 				policies = append(policies, "none")
 			}
 			for _, policy := range policies {
-				result, sum := mistakesOf(t, policy, nil, fault("mistakes"), d.name, "3")
+				result, sum := runUnder(t, policy, command{args: []string{fault("mistakes"), d.name, "3"}})
 				if result.code != 0 || result.signal != 0 {
 					t.Errorf("%s: ended with %s\n%s", policy, result, result.stderr)
 				}
@@ -68,7 +50,7 @@ func TestMistakesAreFound(t *testing.T) {
 	}
 }
 
-func (d *deed) check(t *testing.T, policy string, result outcome, sum *export.Summary) {
+func (d *deed) check(t *testing.T, policy string, result outcome, sum *summary) {
 	t.Helper()
 	if len(sum.Findings) != 1 {
 		t.Errorf("%s: findings %+v, want one of kind %s", policy, sum.Findings, d.kind)
@@ -81,8 +63,8 @@ func (d *deed) check(t *testing.T, policy string, result outcome, sum *export.Su
 	if d.site == "" && (got.Tag != "" || got.Size != 0) || d.site != "" && (!strings.Contains(got.Tag, d.site) || got.Size != 1<<20) {
 		t.Errorf("%s: found at %q with %d bytes, want site %q", policy, got.Tag, got.Size, d.site)
 	}
-	if len(sum.Processes) != 1 || got.Process != sum.Processes[0].PID {
-		t.Errorf("%s: found in process %d of %+v", policy, got.Process, sum.Processes)
+	if processes := sum.figures(t); len(processes) != 1 || got.Process != processes[0].PID {
+		t.Errorf("%s: found in process %d of %+v", policy, got.Process, processes)
 	}
 	if len(sum.Leaks) != 0 {
 		t.Errorf("%s: leaks %+v", policy, sum.Leaks)
@@ -94,7 +76,7 @@ func (d *deed) check(t *testing.T, policy string, result outcome, sum *export.Su
 
 func TestLeaksAreListed(t *testing.T) {
 	for _, policy := range []string{"none", "futhark"} {
-		result, sum := mistakesOf(t, policy, nil, fault("mistakes"), "leak", "3")
+		result, sum := runUnder(t, policy, command{args: []string{fault("mistakes"), "leak", "3"}})
 		if len(sum.Findings) != 0 {
 			t.Errorf("%s: findings %+v", policy, sum.Findings)
 		}
@@ -118,7 +100,7 @@ func TestNothingIsFoundInGoodPrograms(t *testing.T) {
 	} {
 		t.Run(filepath.Base(args[0]), func(t *testing.T) {
 			for _, policy := range []string{"none", "futhark", "pow2"} {
-				result, sum := mistakesOf(t, policy, nil, args...)
+				result, sum := runUnder(t, policy, command{args: args})
 				if result.code != 0 || len(sum.Findings) != 0 || sum.OtherFindings != 0 || len(sum.Leaks) != 0 {
 					t.Errorf("%s: ended with %s, findings %+v, leaks %+v", policy, result, sum.Findings, sum.Leaks)
 				}
@@ -158,15 +140,16 @@ func TestFindingsAreRecorded(t *testing.T) {
 // With scrubbing a program that reads what it never wrote reads the same every time; the mistake is found all the same.
 func TestScrubbedBlocksAreStillStale(t *testing.T) {
 	for _, kind := range []string{"zero", "poison"} {
-		result, sum := mistakesOf(t, "futhark", []string{"--scrub", kind}, fault("mistakes"), "stale-read", "2")
+		way := served{policy: "futhark", flags: []string{"--scrub", kind}}
+		result, sum := way.run(t, command{args: []string{fault("mistakes"), "stale-read", "2"}})
 		if result.code != 0 || len(sum.Findings) != 1 || sum.Findings[0].Kind != "stale_read" || sum.Findings[0].Count != 2 {
 			t.Errorf("--scrub %s: ended with %s, findings %+v", kind, result, sum.Findings)
 		}
 		for _, args := range [][]string{{example("pipeline"), "5", "1M"}, {example("multiqueue"), "5"}, {example("threads")}} {
 			bare := runBare(t, args...)
-			result, _ := mistakesOf(t, "futhark", []string{"--scrub", kind}, args...)
-			if !result.sameEnd(bare) || string(result.stdout) != string(bare.stdout) {
-				t.Errorf("--scrub %s: %v printed %q and ended with %s, bare %q and %s", kind, args, result.stdout, result, bare.stdout, bare)
+			result, _ := way.run(t, command{args: args})
+			if difference := differs(bare, result); difference != "" {
+				t.Errorf("--scrub %s: %v %s", kind, args, difference)
 			}
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
+	"time"
 )
 
 // children lists the child processes of all threads of a process.
@@ -55,19 +55,43 @@ func awaitDescendant(t *testing.T, pid int, name string) int {
 	return found
 }
 
-// catches reports whether a process has a handler for a signal.
-func catches(pid int, signal syscall.Signal) bool {
-	mask, err := strconv.ParseUint(statusField(pid, "SigCgt"), 16, 64)
-	return err == nil && mask&(1<<(uint(signal)-1)) != 0
-}
+// memorySlack, in KiB, is how much more memory gpumemtop may have after much than after little: buffers that fill,
+// garbage not yet collected.
+const memorySlack = 24 << 10
 
-// peakKiB returns the most memory that a process has had resident so far, 0 when it is gone.
-func peakKiB(pid int) int {
-	size, err := strconv.Atoi(strings.TrimSuffix(statusField(pid, "VmHWM"), " kB"))
+// statusKiB returns an amount of memory of a process, 0 when it is gone.
+func statusKiB(pid int, name string) int {
+	size, err := strconv.Atoi(strings.TrimSuffix(statusField(pid, name), " kB"))
 	if err != nil {
 		return 0
 	}
 	return size
+}
+
+// waitWatching waits for the end and returns the most that was seen of an amount of memory, in KiB.
+func (p *process) waitWatching(name string) (result outcome, most int) {
+	p.t.Helper()
+	ended, watched := make(chan struct{}), make(chan int)
+	go func() {
+		most := 0
+		ticker := time.NewTicker(pollEvery)
+		defer ticker.Stop()
+		for {
+			most = max(most, statusKiB(p.cmd.Process.Pid, name))
+			select {
+			case <-ticker.C:
+			case <-ended:
+				watched <- most
+				return
+			}
+		}
+	}()
+	result = p.wait()
+	close(ended)
+	if most = <-watched; most == 0 {
+		p.t.Fatalf("%v had no %s at any time", p.cmd.Args, name)
+	}
+	return result, most
 }
 
 // statusField returns a line of /proc/PID/status without its name, "" when the process is gone.

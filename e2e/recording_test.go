@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/chromelint"
 )
@@ -175,8 +174,7 @@ func TestMillionPairsAreRecordedInFlatMemory(t *testing.T) {
 			if sum.LostEvents != 0 {
 				t.Errorf("%d events lost", sum.LostEvents)
 			}
-			const slack = 24 << 10 // KiB: buffers that fill, garbage not yet collected
-			if many > few+slack {
+			if many > few+memorySlack {
 				t.Errorf("memory grew from %d KiB with 0.1 to %d KiB with 1 million pairs", few, many)
 			}
 			t.Logf("%.2f s, %d KiB with 0.1 and %d KiB with 1 million pairs", result.wall.Seconds(), few, many)
@@ -193,24 +191,9 @@ func churn(t *testing.T, policy string, pairs int) (int, outcome, summary) {
 		gpumemtop(), "record", "-o", "x.gmt", "--policy", policy, "--summary", file, "--",
 		example("churn"), itoa(pairs), "4K", "2",
 	}})
-	peak, ended := make(chan int), make(chan struct{})
-	go func() {
-		most := 0
-		for ticker := time.NewTicker(pollEvery); ; {
-			select {
-			case <-ticker.C:
-				most = max(most, peakKiB(p.cmd.Process.Pid))
-			case <-ended:
-				ticker.Stop()
-				peak <- most
-				return
-			}
-		}
-	}()
-	result := p.wait()
-	close(ended)
+	result, most := p.waitWatching("VmHWM")
 	if result.code != 0 {
 		t.Errorf("churn: %s\n%s", result, result.stderr)
 	}
-	return <-peak, result, readSummary(t, file)
+	return most, result, readSummary(t, file)
 }

@@ -10,11 +10,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/export"
 )
 
 const (
@@ -160,13 +163,37 @@ func runBare(t *testing.T, args ...string) outcome {
 	return run(t, command{args: args})
 }
 
-// runUnder runs a program under a policy, without a dashboard, and returns the summary as well.
-func runUnder(t *testing.T, policy string, c command) (outcome, summary) {
+// served is one way in which gpumemtop serves buffers.
+type served struct {
+	policy string
+	flags  []string
+}
+
+// String names it in results: "pow2 --set min_block=64K".
+func (s served) String() string { return strings.Join(append([]string{s.policy}, s.flags...), " ") }
+
+// run runs a program this way, without a dashboard, and returns the summary as well.
+func (s served) run(t *testing.T, c command) (outcome, summary) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "summary.json")
-	c.args = append([]string{gpumemtop(), "--headless", "--policy", policy, "--summary", file, "--"}, c.args...)
+	words := []string{gpumemtop(), "--headless", "--policy", s.policy, "--summary", file}
+	c.args = slices.Concat(words, s.flags, []string{"--"}, c.args)
 	result := run(t, c)
 	return result, readSummary(t, file)
+}
+
+// runUnder runs a program under a policy as it is by default.
+func runUnder(t *testing.T, policy string, c command) (outcome, summary) {
+	t.Helper()
+	return served{policy: policy}.run(t, c)
+}
+
+// differs says how a run with gpumemtop differs from the bare one; "" when it does not.
+func differs(bare, here outcome) string {
+	if here.sameEnd(bare) && bytes.Equal(here.stdout, bare.stdout) {
+		return ""
+	}
+	return fmt.Sprintf("ended with %s and %q, bare with %s and %q\nstderr: %s", here, here.stdout, bare, bare.stdout, here.stderr)
 }
 
 // summary is what --summary writes, as far as the tests look at it. All keys are checked for being there.
@@ -186,6 +213,10 @@ type summary struct {
 	WallSeconds    float64           `json:"wall_seconds"`
 	Processes      []json.RawMessage `json:"processes"`
 	PerTag         []json.RawMessage `json:"per_tag"`
+
+	Findings      []export.FindingSummary `json:"findings"`
+	OtherFindings uint64                  `json:"other_findings"`
+	Leaks         []export.LeakSummary    `json:"leaks"`
 }
 
 var summaryKeys = strings.Fields(`policy limits hits misses hit_rate steady_hit_rate miss_reasons driver_creates

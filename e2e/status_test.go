@@ -33,11 +33,8 @@ func TestExitStatusIsTheTargets(t *testing.T) {
 			}
 			for _, policy := range []string{"none", "futhark"} {
 				result, _ := runUnder(t, policy, command{args: test.args})
-				if !result.sameEnd(bare) {
-					t.Errorf("%s: ended with %s, bare with %s\nstderr: %s", policy, result, bare, result.stderr)
-				}
-				if !bytes.Equal(result.stdout, bare.stdout) {
-					t.Errorf("%s: stdout %q, bare %q", policy, result.stdout, bare.stdout)
+				if difference := differs(bare, result); difference != "" {
+					t.Errorf("%s: %s", policy, difference)
 				}
 			}
 		})

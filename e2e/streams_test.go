@@ -3,10 +3,12 @@ package e2e
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -34,8 +36,8 @@ func TestStdinReachesTheProgram(t *testing.T) {
 	input := bytes.Repeat([]byte("all that is typed, all that is piped\n"), 20000)
 	bare := run(t, command{args: []string{fault("reader")}, stdin: bytes.NewReader(input)})
 	result, _ := runUnder(t, "pow2", command{args: []string{fault("reader")}, stdin: bytes.NewReader(input)})
-	if !result.sameEnd(bare) || !bytes.Equal(result.stdout, bare.stdout) {
-		t.Errorf("%s %q, bare %s %q", result, result.stdout, bare, bare.stdout)
+	if difference := differs(bare, result); difference != "" {
+		t.Error(difference)
 	}
 }
 
@@ -54,12 +56,27 @@ func TestRedirectedStreamsAreUntouched(t *testing.T) {
 	}
 }
 
+// openStdin is a stdin that lasts until end is called: what reads it cannot be over before.
+func openStdin(t *testing.T) (stdin *os.File, end func()) {
+	t.Helper()
+	stdin, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	end = sync.OnceFunc(func() {
+		if err := errors.Join(stdin.Close(), writer.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(end)
+	return stdin, end
+}
+
 func TestSignalsReachTheProgram(t *testing.T) {
-	// Long enough that it is still there when the last signal comes, on a busy machine.
-	bare := runBare(t, fault("stubborn"), "300")
-	p := start(t, command{args: []string{gpumemtop(), "--headless", "--", fault("stubborn"), "300"}})
-	target := awaitDescendant(t, p.cmd.Process.Pid, "stubborn")
-	waitFor(t, "stubborn to be ready", func() bool { return catches(target, syscall.SIGUSR2) })
+	bare := runBare(t, fault("stubborn"), "20")
+	stdin, end := openStdin(t)
+	p := start(t, command{args: []string{gpumemtop(), "--headless", "--", fault("stubborn"), "20"}, stdin: stdin})
+	waitFor(t, "stubborn to be ready", func() bool { return contains(p.stderr.bytes(), "stubborn: ready\n") })
 	for _, signal := range []syscall.Signal{
 		syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
 	} {
@@ -69,9 +86,9 @@ func TestSignalsReachTheProgram(t *testing.T) {
 		line := fmt.Sprintf("stubborn: ignored signal %02d\n", int(signal))
 		waitFor(t, signal.String()+" to arrive", func() bool { return contains(p.stderr.bytes(), line) })
 	}
-	result := p.wait()
-	if !result.sameEnd(bare) || !bytes.Equal(result.stdout, bare.stdout) {
-		t.Errorf("after six ignored signals: %s %q, bare %s %q", result, result.stdout, bare, bare.stdout)
+	end()
+	if difference := differs(bare, p.wait()); difference != "" {
+		t.Errorf("after six ignored signals: %s", difference)
 	}
 }
 
@@ -101,20 +118,31 @@ func TestInterruptEndsBothAndKeepsTheRecording(t *testing.T) {
 func TestRuntimeFolderIsPrivateAndRemoved(t *testing.T) {
 	base := t.TempDir()
 	env := []string{"XDG_RUNTIME_DIR=" + base, "TMPDIR=" + base}
-	p := start(t, command{args: []string{gpumemtop(), "--headless", "--", fault("stubborn"), "20"}, env: env})
+	stdin, end := openStdin(t)
+	p := start(t, command{args: []string{gpumemtop(), "--headless", "--", fault("stubborn"), "5"}, env: env, stdin: stdin})
 	awaitDescendant(t, p.cmd.Process.Pid, "stubborn")
 	entries, err := os.ReadDir(base)
 	if err != nil {
 		t.Fatal(err)
 	}
+	folders := 0
 	for _, entry := range entries {
 		if !entry.IsDir() || !strings.HasPrefix(entry.Name(), "gpumemtop") {
 			continue // what the driver makes is its own affair
 		}
-		if info, err := entry.Info(); err == nil && info.Mode().Perm() != 0o700 {
+		folders++
+		info, err := entry.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm() != 0o700 {
 			t.Errorf("%s has mode %v, want 0700", entry.Name(), info.Mode().Perm())
 		}
 	}
+	if folders != 1 {
+		t.Errorf("%d runtime folders during a run, want one: %v", folders, entries)
+	}
+	end()
 	p.wait()
 	left, err := filepath.Glob(filepath.Join(base, "gpumemtop*"))
 	if err != nil || len(left) != 0 {

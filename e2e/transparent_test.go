@@ -3,19 +3,9 @@ package e2e
 import (
 	"bytes"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 )
-
-// served is one way in which gpumemtop serves buffers.
-type served struct {
-	policy string
-	flags  []string
-}
-
-// String names it in results: "pow2 --set min_block=64K".
-func (s served) String() string { return strings.Join(append([]string{s.policy}, s.flags...), " ") }
 
 // ways are those that make a difference to a program that looks: no pool, blocks as large as asked for and larger ones,
 // much larger ones, pools that are small, and sites told apart in other ways.
@@ -30,19 +20,10 @@ var ways = []served{
 	{policy: "pow2", flags: []string{"--tags", "none", "--max-cached", "1MiB"}},
 }
 
-// run runs a program this way.
-func (s served) run(t *testing.T, args ...string) (outcome, summary) {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "summary.json")
-	line := append([]string{gpumemtop(), "--headless", "--policy", s.policy, "--summary", file}, s.flags...)
-	result := run(t, command{args: append(append(line, "--"), args...)})
-	return result, readSummary(t, file)
-}
-
 // check runs a program this way and compares it with the bare run, line by line.
 func (s served) check(t *testing.T, bare outcome, args []string) {
 	t.Helper()
-	result, sum := s.run(t, args...)
+	result, sum := s.run(t, command{args: args})
 	if !result.sameEnd(bare) {
 		t.Errorf("ended with %s, bare with %s\nstderr: %s", result, bare, result.stderr)
 	}
@@ -147,7 +128,7 @@ func TestConformanceChecksPass(t *testing.T) {
 
 // The checks see a pool that hands out memory which is still used.
 func TestConformanceChecksSeeMissingGates(t *testing.T) {
-	result, sum := served{policy: "futhark", flags: []string{"--unsafe-no-gating"}}.run(t, example("conformance"))
+	result, sum := served{policy: "futhark", flags: []string{"--unsafe-no-gating"}}.run(t, command{args: []string{example("conformance")}})
 	if result.code != 1 || !contains(result.stdout, "two_queues FAILED") || !contains(result.stdout, "user_events FAILED") {
 		t.Errorf("ended with %s without gating, after %d hits:\n%s", result, sum.Hits, result.stdout)
 	}
