@@ -25,21 +25,33 @@ type Tag uint32
 
 // Request asks for memory.
 type Request struct {
-	Size  uint64 // bytes, at least 1
-	Max   uint64 // largest block the driver creates in this class, in bytes; 0: unknown. Rounding stops there
-	Class Class
-	Tag   Tag
-	Time  int64 // ns, any epoch, the same for all calls
+	Size   uint64 // bytes, at least 1
+	Max    uint64 // largest block the driver creates in this class, in bytes; 0: unknown. Rounding stops there
+	Heap   uint64 // bytes of memory that the class's device has; 0: unknown
+	Align  uint64 // bytes, a power of two: where a part of a block may begin; 0: no part can serve this request
+	Class  Class
+	Tag    Tag
+	Pinned bool  // host memory that the device reaches by itself (CL_MEM_ALLOC_HOST_PTR)
+	Time   int64 // ns, any epoch, the same for all calls
 }
 
 // Plan is a policy's answer. The caller performs it and calls Commit or Abort exactly once; several plans may be
 // open at a time.
+//
+// Slab is not 0 when the block is a part of a larger one. The caller then creates the slab if SlabSize is not 0 and
+// says so with Grown, makes the part, and calls Commit, or Abort wherever it fails. A plan may name a slab that
+// another open plan is still to create: whoever carries out plans at the same time waits for that one's Grown or Abort,
+// and after an Abort gives this plan up with Abort, too, and plans anew.
 type Plan struct {
-	Hit    bool
-	Block  Block  // a hit: the block to hand out. A miss: the number of the block to be created
-	Size   uint64 // bytes of that block, at least the request's
-	Reason wire.Miss
-	Tag    Tag // the block's new tag
+	Hit      bool   // no new memory of the driver is needed
+	Block    Block  // the block to hand out, or the number of the block or part to be created
+	Size     uint64 // bytes of that block, at least the request's
+	Reason   wire.Miss
+	Tag      Tag   // the block's new tag
+	Slab     Block // the block that this one is a part of
+	Offset   uint64
+	SlabSize uint64 // bytes of the slab, when it is to be created
+	Fresh    bool   // a part that nobody had any byte of before
 }
 
 // Eviction is a block that left the pool; the caller releases its driver object.
@@ -60,10 +72,14 @@ type Policy interface {
 	// up a misfit first).
 	Plan(req Request, out []Eviction) (Plan, []Eviction)
 
+	// Grown says that the slab of a plan was created.
+	Grown(p Plan)
+
 	// Commit says that a plan was carried out: the block is in use.
 	Commit(p Plan)
 
-	// Abort says that the driver refused: a block that was to be created is forgotten.
+	// Abort says that the driver refused: a block that was to be created is forgotten, a slab as well unless it was
+	// Grown.
 	Abort(p Plan)
 
 	// Free says that the application let the block go. While busy is set, queued commands still use it: it cools
@@ -89,15 +105,23 @@ type Policy interface {
 	// is gone.
 	DropClass(c Class, out []Eviction) []Eviction
 
-	// SetLimit changes one limit and evicts what no longer fits. An unknown name, a limit that this policy ignores,
-	// or a value out of range is an error that names the limit and its range, and changes nothing.
-	SetLimit(name string, value float64, time int64, out []Eviction) ([]Eviction, error)
+	// Expire gives up the blocks that have been cached for longer than max_age. It returns when there may be
+	// something to do again, 0 when nothing is cached or there is no such limit.
+	Expire(time int64, out []Eviction) (_ []Eviction, next int64)
+
+	// SetLimit changes one limit and evicts what no longer fits, in drain_order. An unknown name, a limit that this
+	// policy ignores, a value out of range or one that contradicts another limit is an error that names the limit and
+	// what it takes, and changes nothing.
+	SetLimit(name, value string, time int64, out []Eviction) ([]Eviction, error)
 
 	// Limits returns the limits that this policy obeys, with their present values, in a fixed order.
 	Limits() []Limit
 
-	// Stats returns the counters. It costs O(1).
+	// Stats returns counters and gauges. It costs O(1), but for O(classes) to find the largest free block.
 	Stats() Stats
+
+	// Rows returns the same by tag, by bucket and by class, those with something to say, in ascending order.
+	Rows(by Dimension) []Row
 
 	// Validate checks every invariant that the policy states, for tests. It may be slow.
 	Validate() error
@@ -136,4 +160,26 @@ func (s *Stats) Waste() float64 {
 		return 0
 	}
 	return float64(s.BytesInUse-s.BytesWanted) / float64(s.BytesInUse)
+}
+
+// Dimension is what Rows are told apart by.
+type Dimension uint8
+
+// The dimensions.
+const (
+	ByTag Dimension = iota
+	ByBucket
+	ByClass
+)
+
+// Row is what a policy has counted for one tag, one bucket of sizes, or one class.
+type Row struct {
+	Key     uint64 // the tag, the largest size of the bucket in bytes, or the class
+	Hits    uint64
+	Misses  uint64
+	InUse   uint64 // bytes granted now
+	Wanted  uint64 // bytes requested of these
+	Cached  uint64 // bytes free now, but for those in slabs, which have no tag and no bucket
+	Cooling uint64
+	Blocks  uint64 // cached now
 }

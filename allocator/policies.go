@@ -45,7 +45,7 @@ var catalogue = [...]struct {
 			Summary: "Rounds every request up to a power of two and reuses blocks of exactly that size: few misses when sizes vary, at the price of up to half of each block.",
 		},
 		names:    []string{"max_cached_bytes", "min_block"},
-		defaults: []Setting{{"min_block", smallest}},
+		defaults: []Setting{{"min_block", "4"}},
 		rule:     pow2{},
 	},
 }

@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"math"
+	"strconv"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -47,7 +48,8 @@ func newPool(catalogued int) *pool {
 	for _, s := range c.defaults {
 		for i := range limitTable {
 			if limitTable[i].Name == s.Name {
-				limitTable[i].set(&p.limits, s.Value)
+				value, _ := strconv.ParseFloat(s.Value, 64)
+				limitTable[i].set(&p.limits, value)
 			}
 		}
 	}
@@ -129,6 +131,15 @@ func (p *pool) Commit(plan Plan) {
 	p.stats.PeakInUse = max(p.stats.PeakInUse, p.stats.BytesInUse)
 	p.stats.PeakReserved = max(p.stats.PeakReserved, p.stats.Reserved())
 }
+
+// Grown implements Policy.
+func (p *pool) Grown(Plan) {}
+
+// Expire implements Policy.
+func (p *pool) Expire(_ int64, out []Eviction) ([]Eviction, int64) { return p.flush(out), 0 }
+
+// Rows implements Policy.
+func (p *pool) Rows(Dimension) []Row { return nil }
 
 // Abort implements Policy.
 func (p *pool) Abort(plan Plan) {
@@ -287,8 +298,8 @@ func (p *pool) DropClass(c Class, out []Eviction) []Eviction {
 }
 
 // SetLimit implements Policy.
-func (p *pool) SetLimit(name string, value float64, _ int64, out []Eviction) ([]Eviction, error) {
-	i, err := check(p.name, p.names, name, value)
+func (p *pool) SetLimit(name, text string, _ int64, out []Eviction) ([]Eviction, error) {
+	i, value, err := check(p.name, p.names, name, text)
 	if err != nil {
 		return out, err
 	}
@@ -303,6 +314,7 @@ func (p *pool) Limits() []Limit {
 		if contains(p.names, limitTable[i].Name) {
 			l := limitTable[i].Limit
 			l.Value = limitTable[i].get(&p.limits)
+			l.Text = number(l.Value)
 			obeyed = append(obeyed, l)
 		}
 	}

@@ -81,17 +81,42 @@ func (b *Broker) Plan(req allocator.Request, out []Eviction) (plan Plan, _ []Evi
 	return plan, b.take(out), nil
 }
 
-// Commit says that the driver created the block of a miss.
+// Grown says that the driver created the slab of a plan.
+func (b *Broker) Grown(plan allocator.Plan, handle uint64) (err error) {
+	defer b.leave(&err)
+	if err = b.enter(); err != nil {
+		return err
+	}
+	b.keep(plan.Slab, handle)
+	b.policy.Grown(plan)
+	return nil
+}
+
+// keep notes the driver object of a block.
+func (b *Broker) keep(block allocator.Block, handle uint64) {
+	i := block.Index()
+	for len(b.handles) <= i {
+		b.handles = append(b.handles, 0)
+	}
+	b.handles[i] = handle
+}
+
+// Stats returns the policy's counters and gauges.
+func (b *Broker) Stats() (s allocator.Stats, err error) {
+	defer b.leave(&err)
+	if err = b.enter(); err != nil {
+		return s, err
+	}
+	return b.policy.Stats(), nil
+}
+
+// Commit says that the driver created the block of a miss, or the part.
 func (b *Broker) Commit(plan allocator.Plan, handle uint64) (err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {
 		return err
 	}
-	i := plan.Block.Index()
-	for len(b.handles) <= i {
-		b.handles = append(b.handles, 0)
-	}
-	b.handles[i] = handle
+	b.keep(plan.Block, handle)
 	b.policy.Commit(plan)
 	return nil
 }
@@ -201,11 +226,7 @@ func (b *Broker) Control(text string, time int64, out []Eviction) (reply string,
 	switch verb {
 	case "limit":
 		name, number, _ := strings.Cut(rest, "=")
-		value, perr := strconv.ParseFloat(number, 64)
-		if perr != nil {
-			return "", out, fmt.Errorf("limit %s: %q is no number", name, number)
-		}
-		if b.evicted, err = b.policy.SetLimit(name, value, time, b.evicted); err != nil {
+		if b.evicted, err = b.policy.SetLimit(name, number, time, b.evicted); err != nil {
 			return "", out, err
 		}
 	case "trim":
