@@ -69,7 +69,8 @@ var Places = map[string]Place{
 	"internal/wire/gen": {Unsafe: true},
 
 	"allocator/treap": {Timeless: true, Never: pure},
-	"allocator":       {May: []string{"allocator/treap", "internal/wire"}, Timeless: true, Never: pure},
+	"allocator/carve": {May: []string{"allocator/treap"}, Timeless: true, Never: pure},
+	"allocator":       {May: []string{"allocator/carve", "allocator/treap", "internal/wire"}, Timeless: true, Never: pure},
 	"internal/trace":  {May: []string{"internal/wire"}, Timeless: true},
 	"internal/model":  {May: []string{"internal/wire"}, Timeless: true, Never: noFiles},
 	"internal/symbol": {May: []string{"internal/wire"}, Timeless: true},
