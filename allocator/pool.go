@@ -279,14 +279,14 @@ func (p *pool) Trim(keep uint64, out []Eviction) []Eviction {
 func (p *pool) DropClass(c Class, out []Eviction) []Eviction {
 	out = p.flush(out)
 	if s := p.free.classes[c]; s != nil {
-		for s.all.root != 0 {
-			out = p.evict(s.all.root, wire.EvictContext, out)
+		for s.all.Root != 0 {
+			out = p.evict(s.all.Root, wire.EvictContext, out)
 		}
 		p.free.drop(c)
 	}
 	if s := p.warm.classes[c]; s != nil {
-		for s.all.root != 0 {
-			i := s.all.root
+		for s.all.Root != 0 {
+			i := s.all.Root
 			p.leaveCooling(i)
 			out = p.dismiss(i, wire.EvictContext, out)
 		}

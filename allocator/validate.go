@@ -1,6 +1,10 @@
 package allocator
 
-import "fmt"
+import (
+	"fmt"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator/treap"
+)
 
 // Validate implements Policy: it counts everything again from the block table, and walks every order.
 func (p *pool) Validate() error {
@@ -69,10 +73,10 @@ func (p *pool) validateFree(s *shelf, a *ages, want state) error {
 		}
 		tagged := 0
 		for _, t := range c.tags {
-			tagged += t.count
+			tagged += t.Count
 		}
-		if tagged != c.all.count {
-			return fmt.Errorf("class %d has %d blocks by tag and %d by size", class, tagged, c.all.count)
+		if tagged != c.all.Count {
+			return fmt.Errorf("class %d has %d blocks by tag and %d by size", class, tagged, c.all.Count)
 		}
 	}
 	if len(left) > 0 {
@@ -82,21 +86,21 @@ func (p *pool) validateFree(s *shelf, a *ages, want state) error {
 }
 
 // validateTree checks one tree's order and members, and strikes these off.
-func (p *pool) validateTree(f *forest, t *tree, class Class, left map[int32]bool) (err error) {
+func (p *pool) validateTree(f *treap.Forest, t *treap.Tree, class Class, left map[int32]bool) (err error) {
 	before, count := int32(0), 0
-	f.each(t, func(i int32) {
+	f.Each(t, func(i int32) {
 		switch {
-		case !left[i] || p.entries[i].class != class || p.entries[i].size != f.nodes[i].size:
+		case !left[i] || p.entries[i].class != class || p.entries[i].size != f.Size(i):
 			err = fmt.Errorf("block %d stands in the order of class %d and does not belong there", i, class)
-		case before != 0 && !f.less(before, i):
+		case before != 0 && !f.Less(before, i):
 			err = fmt.Errorf("blocks %d and %d are out of order", before, i)
 		}
 		before = i
 		count++
 		delete(left, i)
 	})
-	if err == nil && count != t.count {
-		err = fmt.Errorf("class %d counts %d blocks and holds %d", class, t.count, count)
+	if err == nil && count != t.Count {
+		err = fmt.Errorf("class %d counts %d blocks and holds %d", class, t.Count, count)
 	}
 	return err
 }
