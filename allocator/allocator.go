@@ -105,8 +105,8 @@ type Policy interface {
 	// is gone.
 	DropClass(c Class, out []Eviction) []Eviction
 
-	// Expire gives up the blocks that have been cached for longer than max_age. It returns when there may be
-	// something to do again, 0 when nothing is cached or there is no such limit.
+	// Expire gives up the blocks that have been cached for max_age. It returns when there may be something to do again,
+	// 0 when there is no such limit. Plan, Free and Cooled do the same in passing.
 	Expire(time int64, out []Eviction) (_ []Eviction, next int64)
 
 	// SetLimit changes one limit and evicts what no longer fits, in drain_order. An unknown name, a limit that this

@@ -178,10 +178,14 @@ func (p *pool) Trim(keep uint64, out []Eviction) []Eviction {
 // Expire implements Policy.
 func (p *pool) Expire(time int64, out []Eviction) (_ []Eviction, next int64) {
 	out = p.expire(time, p.flush(out))
-	if i := p.cachedByAge.oldest; i != 0 && p.limits.maxAge != 0 {
-		next = p.entries[i].since + p.limits.maxAge
+	if p.limits.maxAge == 0 {
+		return out, 0
 	}
-	return out, next
+	since := p.now // of a block that is freed from here on
+	if i := p.cachedByAge.oldest; i != 0 {
+		since = p.entries[i].since
+	}
+	return out, since + p.limits.maxAge
 }
 
 // expire moves time on. The threads of a program do not agree on it: it never goes back.
@@ -247,6 +251,7 @@ func (p *pool) keep(i int32) {
 	}
 	p.free.put(i, e)
 	p.stats.BytesCached += e.size
+	p.whole += e.size
 	p.stats.Ranges++
 	p.squares.add(e.size)
 	for _, row := range p.of(e) {
@@ -265,6 +270,7 @@ func (p *pool) unkeep(i int32) {
 	}
 	p.free.take(i, e)
 	p.stats.BytesCached -= e.size
+	p.whole -= e.size
 	p.stats.Ranges--
 	p.squares.sub(e.size)
 	for _, row := range p.of(e) {

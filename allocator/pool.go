@@ -25,7 +25,8 @@ type pool struct {
 	slabs   *slabs         // nil: every block is one of its own
 
 	stats   Stats
-	squares wide // of the sizes of cached blocks
+	squares wide   // of the sizes of cached blocks
+	whole   uint64 // bytes cached in blocks of their own
 	rows    rows
 }
 

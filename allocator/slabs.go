@@ -347,12 +347,15 @@ func (p *pool) largest() (found int32) {
 	return found
 }
 
-// spaces adds the free ranges of slabs to the statistics.
-func (p *pool) spaces(s *Stats) {
+// inSlabs sums the free ranges of slabs up. What a carver keeps for itself is free, and in no range.
+func (p *pool) inSlabs() Space {
+	var all Space
 	for _, c := range p.slabs.classes {
 		space := c.carver.Space()
-		s.Largest = max(s.Largest, space.Largest)
-		s.Ranges += uint64(space.Ranges)
-		s.Squares += space.Squares
+		all.Largest = max(all.Largest, space.Largest)
+		all.Ranges += uint64(space.Ranges)
+		all.Squares += space.Squares
 	}
+	all.Bytes = p.stats.BytesCached - p.whole
+	return all
 }

@@ -29,6 +29,13 @@ type Stats struct {
 	Largest        uint64  // bytes of the largest free block, or range in a slab
 	Ranges         uint64  // free blocks, and ranges in slabs
 	Squares        float64 // of their sizes, summed
+	InSlabs        Space   // what of the last three, and of BytesCached, lies in slabs
+}
+
+// Space describes free ranges.
+type Space struct {
+	Bytes, Largest, Ranges uint64
+	Squares                float64
 }
 
 // HitRate returns hits / (hits + misses), 0 before the first request (seed 003, PoolStats).
@@ -171,7 +178,10 @@ func (p *pool) Stats() Stats {
 		s.Largest = p.entries[i].size
 	}
 	if p.slabs != nil {
-		p.spaces(&s)
+		s.InSlabs = p.inSlabs()
+		s.Largest = max(s.Largest, s.InSlabs.Largest)
+		s.Ranges += s.InSlabs.Ranges
+		s.Squares += s.InSlabs.Squares
 	}
 	return s
 }
