@@ -43,7 +43,7 @@ var catalogue = [...]kind{
 	{
 		Description: Description{
 			Name:   "futhark-2018",
-			Source: "the free list that Futhark got in January 2018 (seed 000)",
+			Source: "How Futhark manages GPU memory, Troels Henriksen 2018",
 			Summary: "One free block for each call site. It serves the next request of that site if it is at least as large as that and " +
 				"at most twice; otherwise it is released, and a block of just the right size is created. A freed block takes the " +
 				"place of the one that its site had. Good when a loop asks for the same sizes again and again at the same places.",
@@ -57,7 +57,7 @@ var catalogue = [...]kind{
 	{
 		Description: Description{
 			Name:   "futhark",
-			Source: "the free list of Futhark's runtime since 2022",
+			Source: "rts/c/free_list.h, the free list of Futhark's runtime since 2022",
 			Summary: "Best fit: the smallest free block that is large enough serves, if it is small, or comes from the same call site, or is " +
 				"less than twice the request. Blocks have the size that was asked for, so little is wasted. When the driver has no memory " +
 				"left, free blocks go back one by one. The default: it suits programs that nobody knows.",
@@ -69,7 +69,7 @@ var catalogue = [...]kind{
 	{
 		Description: Description{
 			Name:   "pow2",
-			Source: "the BufferPool of netcl (seed 003)",
+			Source: "netcl, BufferPool",
 			Summary: "Every request is rounded up to a power of two and served by a free block of exactly that size, the latest first. Few " +
 				"misses when sizes vary, at the price of up to half of each block.",
 		},
@@ -80,7 +80,7 @@ var catalogue = [...]kind{
 	{
 		Description: Description{
 			Name:   "buckets",
-			Source: "the PersistentBufferPool of netcl (seed 003)",
+			Source: "netcl, PersistentBufferPool",
 			Summary: "Requests are rounded up to one of a few sizes, by default 1 KiB to 256 MiB in steps of four, and to powers of two above. At " +
 				"most 16 blocks of a size wait, and 4 GiB in all; what is freed beyond that goes to the driver. Made for training loops " +
 				"that run for days; up to three quarters of a block can be waste.",
@@ -92,7 +92,7 @@ var catalogue = [...]kind{
 	{
 		Description: Description{
 			Name:   "pinned",
-			Source: "the PinnedBufferPool of netcl (seed 003)",
+			Source: "netcl, PinnedBufferPool",
 			Summary: "Like pow2, but for buffers made with CL_MEM_ALLOC_HOST_PTR alone: host memory that the device reaches by itself, which is " +
 				"dear to make and is used for transfers. All other buffers come from the driver.",
 		},
@@ -104,7 +104,7 @@ var catalogue = [...]kind{
 	{
 		Description: Description{
 			Name:   "mantissa",
-			Source: "the MemoryPool of PyOpenCL",
+			Source: "PyOpenCL, MemoryPool",
 			Summary: "Sizes with the same leading bits share a bin, and its blocks have the largest of them: with 4 bits behind the leading one a " +
 				"sixteenth is wasted at most. When the driver has no memory left, the largest blocks go back first.",
 		},
@@ -115,7 +115,7 @@ var catalogue = [...]kind{
 	{
 		Description: Description{
 			Name:   "slab",
-			Source: "sub-allocation as for Vulkan (seed 004)",
+			Source: "Vulkan Memory Allocation (Part 1 of N), crush depth",
 			Summary: "Buffers are parts of large blocks: the smallest free range that is large enough serves, and neighbours that are free are " +
 				"joined. A slab has max(M, H/K) bytes for requests of up to M, a heap of H and K slabs of it; what is not set comes from what " +
 				"the program asks for. Larger requests get blocks of their own, kept as futhark does. Few driver objects, little waste.",
