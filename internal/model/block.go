@@ -21,7 +21,8 @@ type block struct {
 	cooled bool // its COOLED came before the RELEASE that made it cool
 	part   bool // of a slab: its bytes are missing there
 
-	share int32 // place of its class in shares.classes
+	key   uint32 // of its class
+	share int32  // place of that in shares.classes
 
 	row            *row // whose free list it is in, and where
 	class          int32
@@ -41,7 +42,7 @@ func (m *Model) acquire(p *process, o *object, e *wire.Event) {
 		m.vacate(p, place)
 	}
 	b := m.blocks.at(place)
-	b.owner, b.size, b.share, b.state, b.cooled = e.Object, o.granted, o.share, inUse, false
+	b.owner, b.size, b.key, b.share, b.state, b.cooled = e.Object, o.granted, classKey(e), o.share, inUse, false
 	if e.Flags&wire.FlagPart != 0 {
 		b.part = true
 		m.room(p, -int64(b.size))
@@ -151,7 +152,9 @@ func (m *Model) forget(p *process, place int32) {
 func (m *Model) cool(p *process, e *wire.Event) {
 	place := p.blocks.get(e.Link)
 	if place < 0 {
-		m.unknown++
+		if e.Flags&wire.FlagPart == 0 { // a part may have ended with its slab
+			m.unknown++
+		}
 		return
 	}
 	b := m.blocks.at(place)
@@ -192,5 +195,10 @@ func (m *Model) evict(p *process, e *wire.Event) {
 		m.unknown++
 		return
 	}
+	b := m.blocks.at(place)
+	slab, key := b.state == carved, b.key
 	m.forget(p, place)
+	if slab && p.carved[key] == 0 {
+		m.endParts(p, key)
+	}
 }

@@ -217,9 +217,9 @@ func (m *Model) ProcessEnded(number uint32, status, signal int, time uint64) {
 	m.settle()
 }
 
-// LimitWanted says that a change of a limit was sent to the target under a sequence number. It stays pending until
-// a LIMIT event answers that number or a later one.
-func (m *Model) LimitWanted(name string, value float64, sequence uint64) {
+// LimitWanted says that a change of a limit was sent to the target under a sequence number, with the value as the
+// target takes it. It stays pending until a LIMIT event answers that number or a later one.
+func (m *Model) LimitWanted(name, value string, sequence uint64) {
 	m.limits.want(name, value, sequence)
 }
 

@@ -32,8 +32,9 @@ type process struct {
 	sizes   sizes   // of cached blocks
 	squares squares // of cached blocks
 	slabs   sizes
-	told    told // of the free ranges in slabs
-	left    *Tag // what its slabs had when they were taken off the gauges, nil: nothing
+	carved  map[uint32]int // slabs by class
+	told    told           // of the free ranges in slabs
+	left    *Tag           // what its slabs had when they were taken off the gauges, nil: nothing
 
 	devices []device
 	kernels Kernels
@@ -67,7 +68,7 @@ func (m *Model) process(number uint32) *process {
 }
 
 func (m *Model) newProcess(number uint32) *process {
-	p := &process{tags: map[uint32]*row{}}
+	p := &process{tags: map[uint32]*row{}, carved: map[uint32]int{}}
 	p.shown = Process{Number: number, Status: -1, Started: m.now}
 	p.window.slot, p.born, p.history.most = m.window.slot, m.window.slot, processHistoryMax
 	p.objects.seed, p.blocks.seed, p.sizes.index.seed, p.slabs.index.seed = m.seed, m.seed, m.seed, m.seed

@@ -3,6 +3,7 @@ package model
 import (
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -355,7 +356,7 @@ func TestOldSnapshotsDoNotChange(t *testing.T) {
 			pairs = append(pairs, pair{m.Snapshot(), deepCopy(m.Snapshot())})
 			site.Time, site.Tag = s.records[i].Time, uint32(i/200)
 			m.Apply(&site)
-			m.LimitWanted("max_cached_bytes", float64(i), uint64(i))
+			m.LimitWanted("max_cached_bytes", strconv.Itoa(i), uint64(i))
 			m.Apply(&wire.Record{Event: wire.Event{Kind: wire.KindDiag, Time: s.records[i].Time}, Process: 1})
 			mistake := wire.Event{Kind: wire.KindDiag, Op: uint8(wire.DiagStaleRead), Time: s.records[i].Time, Tag: uint32(i / 200 % 7)}
 			m.Apply(&wire.Record{Event: mistake, Process: 1})

@@ -69,9 +69,12 @@ type shares struct {
 	known   int32
 }
 
+// classKey tells the classes of one process apart.
+func classKey(e *wire.Event) uint32 { return uint32(e.Scope)<<16 | uint32(e.Access) }
+
 // class returns the place of a create's class, 0 when there are too many.
 func (s *shares) class(e *wire.Event) int32 {
-	key := uint32(e.Scope)<<16 | uint32(e.Access)
+	key := classKey(e)
 	if s.known > 0 && s.keys[s.known] == key {
 		return s.known
 	}

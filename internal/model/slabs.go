@@ -29,7 +29,7 @@ func (m *Model) slab(p *process, e *wire.Event) {
 		m.vacate(p, place)
 		m.forget(p, place)
 	}
-	place := m.blocks.take(block{number: e.Link, size: e.Granted, state: carved})
+	place := m.blocks.take(block{number: e.Link, size: e.Granted, key: classKey(e), state: carved})
 	p.blocks.put(e.Link, place)
 	m.carve(p, m.blocks.at(place), 1)
 }
@@ -40,6 +40,7 @@ func (m *Model) carve(p *process, b *block, sign int64) {
 		l.slabs += sign
 		l.slabBytes += sign * int64(b.size)
 	}
+	p.carved[b.key] += int(sign)
 	if sign > 0 {
 		p.slabs.add(b.size)
 	} else {
@@ -47,6 +48,20 @@ func (m *Model) carve(p *process, b *block, sign int64) {
 		p.slabs.remove(b.size)
 	}
 	m.room(p, sign*int64(b.size))
+}
+
+// endParts ends the cooling parts of a class whose last slab went back to the driver: of some it is never known that
+// they have cooled.
+func (m *Model) endParts(p *process, key uint32) {
+	var parts []int32
+	p.blocks.all(func(_ uint64, place int32) {
+		if b := m.blocks.at(place); b.part && b.state == cooling && b.key == key {
+			parts = append(parts, place)
+		}
+	})
+	for _, place := range parts {
+		m.forget(p, place)
+	}
 }
 
 // room changes what is free in slabs.

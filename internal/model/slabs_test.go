@@ -224,6 +224,18 @@ func TestSlabEventsLateOrLost(t *testing.T) {
 			s.evict(1, wire.EvictTrim)
 			s.releasePart(1, wire.OutcomeCached)
 		},
+		"a part that never cools": func(s *stream) {
+			s.slab(1, 1000)
+			s.part(wire.OutcomeMiss, 1, 2, 300)
+			s.slab(4, 500)
+			s.part(wire.OutcomeHit, 2, 3, 300)
+			s.releasePart(1, wire.OutcomeCooling)
+			s.releasePart(2, wire.OutcomeCached)
+			s.evict(4, wire.EvictTrim)
+			checkGauges(t, s.Snapshot(), 0, 700, 300)
+			s.evict(1, wire.EvictTrim)
+			s.feed(wire.Event{Kind: wire.KindCooled, Flags: wire.FlagPart, Link: 2, Granted: 300})
+		},
 		"parts evicted one by one": func(s *stream) {
 			s.slab(1, 1000)
 			s.part(wire.OutcomeMiss, 1, 2, 300)
@@ -240,7 +252,8 @@ func TestSlabEventsLateOrLost(t *testing.T) {
 		got := s.Snapshot()
 		checkGauges(t, got, 0, 0, 0)
 		checkBooks(t, s.Model)
-		if got.Totals.DriverReleases != 1 || got.Totals.Slabs != 0 {
+		slabs := got.Totals.Evictions[wire.EvictTrim] + got.Totals.Evictions[wire.EvictContext]
+		if got.Totals.DriverReleases != slabs || slabs == 0 || got.Totals.Slabs != 0 {
 			t.Errorf("%s: totals %+v", name, got.Totals)
 		}
 		if t.Failed() {

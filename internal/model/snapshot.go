@@ -41,18 +41,6 @@ const (
 	MarksMax   = 64
 )
 
-// Limit is one allocator limit in the running program.
-type Limit struct {
-	Name     string
-	Value    float64 // as acknowledged by the target
-	Min, Max float64
-	Bytes    bool // show as a size
-	// Wanted differs from Value while a change is on its way. Refused is the target's word when it said no.
-	Wanted  float64
-	Pending bool
-	Refused string
-}
-
 // Device is the first device that the program made a context for.
 type Device struct {
 	Name, Driver string
