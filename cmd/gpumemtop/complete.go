@@ -14,7 +14,7 @@ func complete(cmd *cobra.Command) {
 	switch cmd.Name() {
 	case "export":
 		words["format"] = exportFormats
-	case "report", "fit":
+	case "report", "fit", "replay":
 		words["format"] = textFormats
 	}
 	if cmd.Flags().Lookup("set") != nil {
