@@ -35,6 +35,16 @@ var (
 		"math/rand/v2": "the same requests must give the same answers",
 		"unsafe":       "a policy sees no memory",
 	}
+	// What many threads call at once locks, and is as pure otherwise.
+	pureButConcurrent = map[string]string{
+		"time":         pure["time"],
+		"os":           pure["os"],
+		"net":          pure["net"],
+		"io":           pure["io"],
+		"math/rand":    pure["math/rand"],
+		"math/rand/v2": pure["math/rand/v2"],
+		"unsafe":       pure["unsafe"],
+	}
 	noFiles = map[string]string{
 		"os":      "no I/O here",
 		"os/exec": "no I/O here",
@@ -68,7 +78,16 @@ var Places = map[string]Place{
 	// The generators run at build time and belong to what they generate.
 	"internal/wire/gen": {Unsafe: true},
 
-	"allocator":       {May: []string{"internal/wire"}, Timeless: true, Never: pure},
+	"allocator": {May: []string{"internal/wire"}, Timeless: true, Never: pure},
+	// Parts of an allocator that many threads call at once. The policies above use none of them.
+	"allocator/rcu":        {Timeless: true, Never: pureButConcurrent},
+	"allocator/collective": {Timeless: true, Never: pureButConcurrent},
+	"allocator/ualloc": {
+		May:      []string{"allocator/collective", "allocator/rcu"},
+		Timeless: true,
+		Never:    pureButConcurrent,
+	},
+
 	"internal/trace":  {May: []string{"internal/wire"}, Timeless: true},
 	"internal/model":  {May: []string{"internal/wire"}, Timeless: true, Never: noFiles},
 	"internal/symbol": {May: []string{"internal/wire"}, Timeless: true},
