@@ -67,6 +67,18 @@ func (m *Mutex) Lock(purpose int) Member {
 	return t.member(rank)
 }
 
+// Waiting returns how many callers of Lock wait for their turn, for tests and statistics. Of a Group it counts those
+// who have come once all have.
+func (m *Mutex) Waiting() int {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	n := 0
+	for _, t := range m.waiting {
+		n += t.size
+	}
+	return n
+}
+
 // joinable returns the waiting team that a newcomer belongs to, nil when it must begin one.
 func (m *Mutex) joinable(purpose int) *team {
 	for _, t := range m.waiting {

@@ -112,7 +112,7 @@ func TestHighestRankSplitsTheListForAll(t *testing.T) {
 				}
 			})
 		}
-		until(m.waits(n))
+		until(func() bool { return m.Waiting() == n })
 		gate.Unlock()
 		all.Wait()
 	}
