@@ -73,6 +73,7 @@ var Places = map[string]Place{
 	"allocator/semaphore":  {Timeless: true, Never: shared},
 	"allocator/rcu":        {Timeless: true, Never: shared},
 	"allocator/collective": {Timeless: true, Never: shared},
+	"allocator/tbuddy":     {May: []string{"allocator/semaphore"}, Timeless: true, Never: shared},
 	"allocator/ualloc": {
 		May:      []string{"allocator/collective", "allocator/rcu", "allocator/semaphore"},
 		Timeless: true,
@@ -80,7 +81,7 @@ var Places = map[string]Place{
 	},
 	"allocator/treap": {Timeless: true, Never: pure},
 	"allocator/carve": {
-		May:      []string{"allocator/treap", "allocator/ualloc"},
+		May:      []string{"allocator/tbuddy", "allocator/treap", "allocator/ualloc"},
 		Timeless: true,
 		Never:    pure,
 	},
