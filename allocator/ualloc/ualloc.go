@@ -76,9 +76,9 @@ func New(coarse Coarse, geometry Geometry, arenas int) (*Allocator, error) {
 func (al *Allocator) Geometry() Geometry { return al.geometry }
 
 // Alloc takes a block of at least size bytes, and returns its offset and its bytes. Small ones are from the arena with
-// that number, modulo the number of arenas: threads with different numbers do not disturb each other. It is false for
-// size 0, and when neither this arena nor the coarse allocator has room; another arena may. What calls under way are
-// about to free counts as in use.
+// that number, modulo the number of arenas: threads with different numbers do not disturb each other. Only when neither
+// this arena nor the coarse allocator has room are they from the next arenas, of which the seed says nothing. It is
+// false for size 0, and when nobody has room. What calls under way are about to free counts as in use.
 func (al *Allocator) Alloc(arena int, size uint64) (offset, granted uint64, ok bool) {
 	if size == 0 || size > uint64(al.geometry.Pages)*al.geometry.Page() {
 		return 0, 0, false
@@ -100,12 +100,14 @@ func (al *Allocator) try(arena int, size uint64) (offset, granted uint64, ok boo
 		return al.allocLarge(size)
 	}
 	class := al.geometry.classOf(size)
-	b, slot, ok := al.arenas[uint(arena)%uint(len(al.arenas))].alloc(class)
-	if !ok {
-		return 0, 0, false
+	n := uint(len(al.arenas))
+	for i := range n {
+		if b, slot, ok := al.arenas[(uint(arena)%n+i)%n].alloc(class); ok {
+			unit := b.chunk.page*binUnits + unitOf(class, b.index, slot)
+			return uint64(unit) * al.geometry.Unit, al.geometry.Unit << class, true
+		}
 	}
-	unit := b.chunk.page*binUnits + unitOf(class, b.index, slot)
-	return uint64(unit) * al.geometry.Unit, al.geometry.Unit << class, true
+	return 0, 0, false
 }
 
 // settle waits until the bins that are on their way to their chunks have arrived. It is false when there were none.
