@@ -39,6 +39,12 @@ func (c *Counting) Value() int {
 	return units
 }
 
+// Growing reports whether somebody grows.
+func (c *Counting) Growing() bool {
+	_, growers := unpackCounting(c.word.Load())
+	return growers > 0
+}
+
 // Wait takes units for a caller that needs n, at least 1; otherwise it panics.
 //
 // It returns n: they are the caller's. It returns less, perhaps 0: that many are the caller's, and it must get the rest
