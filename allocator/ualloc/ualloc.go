@@ -32,10 +32,11 @@ import (
 )
 
 // Coarse gives out pages: blocks of 2^order of them that start at a multiple of their size. Alloc says false when it
-// has none, whatever the order. All methods may be called from any thread, and do not call back.
+// has none, whatever the order; with different scatter it may look in different places. Free says false when no such
+// block is out. All methods may be called from any thread. A tbuddy.Tree is one.
 type Coarse interface {
-	Alloc(order int) (page int, ok bool)
-	Free(page, order int)
+	Alloc(order int, scatter uint64) (page int, ok bool)
+	Free(page, order int) (ok bool)
 }
 
 // Allocator is the allocator of one pool. Make one with New. All methods may be called from any thread.
@@ -67,7 +68,7 @@ func New(coarse Coarse, geometry Geometry, arenas int) (*Allocator, error) {
 		large:    make([]atomic.Uint32, geometry.Pages),
 	}
 	for i := range al.arenas {
-		al.arenas[i] = newArena(al)
+		al.arenas[i] = newArena(al, i)
 	}
 	return al, nil
 }
@@ -97,7 +98,7 @@ func (al *Allocator) Alloc(arena int, size uint64) (offset, granted uint64, ok b
 
 func (al *Allocator) try(arena int, size uint64) (offset, granted uint64, ok bool) {
 	if size > al.geometry.Largest() {
-		return al.allocLarge(size)
+		return al.allocLarge(arena, size)
 	}
 	class := al.geometry.classOf(size)
 	n := uint(len(al.arenas))
@@ -147,9 +148,9 @@ func (al *Allocator) Free(offset uint64) (granted uint64, ok bool) {
 	return al.geometry.Unit << class, true
 }
 
-func (al *Allocator) allocLarge(size uint64) (offset, granted uint64, ok bool) {
+func (al *Allocator) allocLarge(arena int, size uint64) (offset, granted uint64, ok bool) {
 	order := bits.Len64((size - 1) / al.geometry.Page())
-	page, ok := al.coarse.Alloc(order)
+	page, ok := al.coarse.Alloc(order, uint64(arena))
 	if !ok {
 		return 0, 0, false
 	}
@@ -163,6 +164,5 @@ func (al *Allocator) freeLarge(page int) (granted uint64, ok bool) {
 		return 0, false
 	}
 	order := int(noted) - 1
-	al.coarse.Free(page, order)
-	return al.geometry.Page() << order, true
+	return al.geometry.Page() << order, al.coarse.Free(page, order)
 }
