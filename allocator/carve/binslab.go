@@ -46,7 +46,7 @@ func newBinSlab(of *binned, count int) *binSlab {
 }
 
 // Alloc implements ualloc.Coarse: a chunk for small parts.
-func (s *binSlab) Alloc(order int) (page int, ok bool) {
+func (s *binSlab) Alloc(order int, _ uint64) (page int, ok bool) {
 	if page, ok = s.pages.alloc(order); ok {
 		s.chunk(page, 1)
 	}
@@ -54,9 +54,9 @@ func (s *binSlab) Alloc(order int) (page int, ok bool) {
 }
 
 // Free implements ualloc.Coarse: a chunk has no part left.
-func (s *binSlab) Free(page, order int) {
+func (s *binSlab) Free(page, order int) (ok bool) {
 	s.chunk(page, -1)
-	s.pages.release(page, order)
+	return s.pages.release(page, order)
 }
 
 // chunk adds the bins of a chunk to the spare ones (n = 1), or takes them away (-1).

@@ -107,7 +107,6 @@ func (t *Tree) split(i, first int) {
 			return
 		}
 		t.lock(p / 2)
-		t.set(p, t.listed(part)|t.listed(part+1))
-		t.unlock(p)
+		t.release(p, t.listed(part)|t.listed(part+1))
 	}
 }

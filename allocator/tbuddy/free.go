@@ -35,8 +35,7 @@ func (t *Tree) give(i, order int) {
 			t.set(i^1, 0)
 			i /= 2
 			t.lock(i / 2)
-			t.set(i, 0)
-			t.unlock(i)
+			t.release(i, 0)
 			t.stocks[order].signal(0, promised)
 			order, promised = order+1, 1
 			continue

@@ -75,6 +75,10 @@ func (t *Tree) set(i int, value uint32) {
 	}
 }
 
+// release unlocks node i and sets what it lists. The caller holds its parent's lock too, so that all of the word is the
+// caller's.
+func (t *Tree) release(i int, list uint32) { t.nodes[i].word.Store(list) }
+
 // rise brings node p, which the caller has locked, and those above it in line with their halves, as far up as something
 // changes. It releases the lock.
 func (t *Tree) rise(p int) {
@@ -84,8 +88,7 @@ func (t *Tree) rise(p int) {
 			break
 		}
 		t.lock(p / 2)
-		t.set(p, list)
-		t.unlock(p)
+		t.release(p, list)
 		p /= 2
 	}
 	t.unlock(p)

@@ -186,6 +186,26 @@ func TestLowPagesFirst(t *testing.T) {
 	}
 }
 
+// TestScatterSpreads: of eight free pages each is found by one of eight threads.
+func TestScatterSpreads(t *testing.T) {
+	tree := New(16)
+	for range 16 {
+		tree.Alloc(0, 0)
+	}
+	for page := 0; page < 16; page += 2 {
+		tree.Free(page, 0)
+	}
+	found := map[int]bool{}
+	for scatter := range uint64(8) {
+		page, _ := tree.Alloc(0, scatter)
+		found[page] = true
+		tree.Free(page, 0)
+	}
+	if len(found) != 8 {
+		t.Errorf("eight values lead to %v", found)
+	}
+}
+
 func TestSizesOutOfRange(t *testing.T) {
 	for _, pages := range []int{-1, 0, MaxPages + 1} {
 		func() {

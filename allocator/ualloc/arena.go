@@ -10,6 +10,7 @@ import (
 // arena is what the threads with one number share.
 type arena struct {
 	of      *Allocator
+	number  int
 	readers *rcu.Domain // of all lists
 	lists   [classes]list
 	chunks  chunkList
@@ -17,8 +18,8 @@ type arena struct {
 	leaving atomic.Int32 // bins that have lost their class and are not yet back in their chunk
 }
 
-func newArena(of *Allocator) *arena {
-	a := &arena{of: of, readers: rcu.New()}
+func newArena(of *Allocator, number int) *arena {
+	a := &arena{of: of, number: number, readers: rcu.New()}
 	a.chunks.units = semaphore.NewBulk(0)
 	for class := range a.lists {
 		l := &a.lists[class]
@@ -57,9 +58,7 @@ func (a *arena) bin(class int) *bin {
 			return b
 		}
 		units.Signal(0, usableBins-1)
-		if !units.TryWait(1) {
-			return nil
-		}
+		return nil
 	}
 	return a.chunks.take(from)
 }
@@ -70,7 +69,7 @@ func (a *arena) chunk() *chunk {
 		a.owned.Add(-1)
 		return nil
 	}
-	page, ok := a.of.coarse.Alloc(chunkOrder)
+	page, ok := a.of.coarse.Alloc(chunkOrder, uint64(a.number))
 	if !ok {
 		a.owned.Add(-1)
 		return nil
@@ -101,12 +100,15 @@ func (a *arena) free(b *bin, within int) (class int, ok bool) {
 	}
 	l := &a.lists[class]
 	_, count := unpack(b.state.Add(1))
-	if !b.linked.Load() || count == 1 {
+	full := count == b.capacity(class)
+	// Whoever freed the first slot links the bin. He may be late: then who frees the last one does, because a bin that is
+	// missed is looked for in the list.
+	if count == 1 || full {
 		l.relink(b)
 	}
 	a.readers.Exit(r)
 	l.units.Signal(1, 0)
-	if count < b.capacity(class) {
+	if !full {
 		b = nil
 	}
 	a.trim(l, b)

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator/tbuddy"
 )
 
 // BenchmarkExhaust is the benchmark of seed 001 §5.3: calls that take one block each until the pool is exhausted, and
@@ -15,7 +17,7 @@ func BenchmarkExhaust(b *testing.B) {
 	for _, size := range []uint64{8, 64, 1024, 2048, 4096} {
 		for _, goroutines := range []int{1, 2, 4, 8} {
 			b.Run(fmt.Sprintf("size=%d/goroutines=%d", size, goroutines), func(b *testing.B) {
-				al, err := New(newBuddy(g.Pages), g, goroutines)
+				al, err := New(tbuddy.New(g.Pages), g, goroutines)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -66,7 +68,7 @@ func BenchmarkPair(b *testing.B) {
 				if arenas == "own" {
 					n = goroutines
 				}
-				al, err := New(newBuddy(g.Pages), g, n)
+				al, err := New(tbuddy.New(g.Pages), g, n)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -17,7 +17,7 @@ type bin struct {
 
 	next     atomic.Pointer[bin] // stays when the bin is taken out, for readers who stand on it
 	previous *bin                // guarded by the list's mutex
-	linked   atomic.Bool         // written under the list's mutex
+	linked   bool                // likewise
 
 	chunk *chunk
 	index int // in the chunk

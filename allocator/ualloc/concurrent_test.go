@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator/collective"
+	"codeberg.org/gpumemtop/gpumemtop/allocator/tbuddy"
 )
 
 // until runs other goroutines until something holds.
@@ -18,14 +19,20 @@ func until(holds func() bool) {
 	}
 }
 
+// counted is a coarse allocator that knows how much it has.
+type counted interface {
+	Coarse
+	FreePages() int
+}
+
 // wantHome fails unless everything is back with the coarse allocator.
-func wantHome(t *testing.T, al *Allocator, coarse *buddy) {
+func wantHome(t *testing.T, al *Allocator, coarse counted) {
 	t.Helper()
 	if err := al.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if s := al.Stats(); s != (Stats{}) || coarse.free != al.Geometry().Pages {
-		t.Fatalf("after everything was freed: %+v, %d of %d pages free", s, coarse.free, al.Geometry().Pages)
+	if s := al.Stats(); s != (Stats{}) || coarse.FreePages() != al.Geometry().Pages {
+		t.Fatalf("after everything was freed: %+v, %d of %d pages free", s, coarse.FreePages(), al.Geometry().Pages)
 	}
 }
 
@@ -51,7 +58,7 @@ func TestHammer(t *testing.T) {
 	g := Geometry{Unit: 8, Pages: 12 * chunkBins}
 	for _, arenas := range []int{1, 3} {
 		t.Run(fmt.Sprintf("arenas=%d", arenas), func(t *testing.T) {
-			coarse := newBuddy(g.Pages)
+			coarse := tbuddy.New(g.Pages)
 			al, err := New(coarse, g, arenas)
 			if err != nil {
 				t.Fatal(err)
@@ -75,7 +82,7 @@ func TestHammer(t *testing.T) {
 					all.Go(func() {
 						for range steps {
 							i := rng.IntN(places)
-							offset, granted, ok := al.Alloc(id, 1+rng.Uint64N(8<<rng.IntN(9)))
+							offset, granted, ok := al.Alloc(id, 1+rng.Uint64N(8<<rng.IntN(12)))
 							if !ok {
 								t.Error("refused, although there is room")
 								return
@@ -222,11 +229,11 @@ func TestWaitersShareOneListOperation(t *testing.T) {
 	for _, from := range []side{tailed, plain} {
 		before := a.chunks.operations
 		bins := make(chan *bin, n)
+		if !a.chunks.units.TryWait(n + 1) {
+			t.Fatal("no units")
+		}
 		gate := a.chunks.mutex.Lock(collective.Alone)
 		for range n {
-			if !a.chunks.units.TryWait(1) {
-				t.Fatal("no unit")
-			}
 			go func() { bins <- a.chunks.take(from) }()
 		}
 		until(func() bool { return a.chunks.mutex.Waiting() == n })
@@ -245,6 +252,12 @@ func TestWaitersShareOneListOperation(t *testing.T) {
 		if got != 1 {
 			t.Errorf("%d list operations for %d bins, want 1", got, n)
 		}
+		before = a.chunks.operations
+		one := a.chunks.take(from) // of a chunk that has more
+		if seen[one] || a.chunks.operations != before {
+			t.Errorf("bin %d, %d list operations; want a new bin and none", one.index, a.chunks.operations-before)
+		}
+		seen[one] = true
 		for b := range seen {
 			a.chunks.give(b, func(c *chunk) { a.chunks.push(c); a.chunks.units.Signal(usableBins, 0) })
 		}
@@ -316,6 +329,58 @@ func TestBinThatWasMissedGoesLater(t *testing.T) {
 	wantHome(t, p.Allocator, p.coarse)
 }
 
+// A thread has freed the first slot of an exhausted bin and not yet linked it, while others free the rest and yet
+// others look for bins that were missed.
+func TestBinThatIsNotYetLinkedGoesLater(t *testing.T) {
+	p := newPool(t, Geometry{Unit: 8, Pages: chunkBins}, 1)
+	a, l := p.arenas[0], &p.arenas[0].lists[7]
+	var offsets []uint64
+	for range 6 { // three in either of two bins
+		b, _ := p.alloc(0, 1024)
+		offsets = append(offsets, b.offset)
+	}
+	first := &a.of.chunks[0].Load().bins[chunkBins-1]
+	if first.linked || !first.clear(0) {
+		t.Fatal("the first bin is not exhausted")
+	}
+	first.state.Add(1)
+	p.Free(offsets[1])
+	p.Free(offsets[2])
+	p.Free(offsets[3])
+	l.relink(first)
+	l.units.Signal(1, 0)
+	a.trim(l, nil)
+	p.Free(offsets[4])
+	p.Free(offsets[5])
+	wantHome(t, p.Allocator, p.coarse)
+}
+
+// All bins that were missed go.
+func TestBinsThatWereMissedGoTogether(t *testing.T) {
+	p := newPool(t, Geometry{Unit: 8, Pages: chunkBins}, 1)
+	l := &p.arenas[0].lists[7]
+	var offsets []uint64
+	for range 7 { // three in either of two bins, one in the next
+		b, _ := p.alloc(0, 1024)
+		offsets = append(offsets, b.offset)
+	}
+	out := 0 // units
+	for _, offset := range offsets[:6] {
+		n := l.units.Counts().Units
+		if !l.units.TryWait(n) {
+			t.Fatal("no units")
+		}
+		out += n
+		p.Free(offset)
+	}
+	if p.Stats().Bins != 3 || l.units.Counts().Units != 1 {
+		t.Fatalf("%d bins, %+v: want all bins, and one unit", p.Stats().Bins, l.units.Counts())
+	}
+	l.units.Signal(out, 0)
+	p.Free(offsets[6])
+	wantHome(t, p.Allocator, p.coarse)
+}
+
 // The same for chunks.
 func TestChunkThatWasMissedGoesLater(t *testing.T) {
 	p := newPool(t, Geometry{Unit: 8, Pages: chunkBins}, 1)
@@ -331,5 +396,140 @@ func TestChunkThatWasMissedGoesLater(t *testing.T) {
 	first, second := s.take(tailed), s.take(plain)
 	s.give(first, p.arenas[0].drop)
 	s.give(second, p.arenas[0].drop)
+	wantHome(t, p.Allocator, p.coarse)
+}
+
+// Those who wait for a bin that has a tail get all of its slots, and are not sent to look for another.
+func TestWaitersGetTheTail(t *testing.T) {
+	p := newPool(t, Geometry{Unit: 8, Pages: chunkBins}, 1)
+	a, l := p.arenas[0], &p.arenas[0].lists[4]
+	p.alloc(0, 8) // makes the chunk
+	if l.units.Wait(1, l.batch()) || !a.chunks.units.TryWait(usableBins-1) {
+		t.Fatal("want to grow, with all bins for ourselves")
+	}
+	var got, refused atomic.Int64
+	var all sync.WaitGroup
+	const n = 32 // blocks of 16 units in a bin with a tail
+	for range n - 1 {
+		all.Go(func() {
+			if _, _, ok := p.Alloc(0, 128); ok {
+				got.Add(1)
+			} else {
+				refused.Add(1)
+			}
+		})
+	}
+	until(func() bool { return l.units.Counts().Reserved+int(refused.Load()) == n-1 })
+	b := a.chunks.take(tailed)
+	b.open(4)
+	l.relink(b)
+	l.units.Signal(b.capacity(4)-1, l.batch()-1)
+	all.Wait()
+	if got.Load() != n-1 {
+		t.Errorf("%d of %d found room, %d were refused", got.Load(), n-1, refused.Load())
+	}
+}
+
+// hooked calls something when it has nothing to give.
+type hooked struct {
+	*buddy
+	refuses func()
+}
+
+func (h *hooked) Alloc(order int, scatter uint64) (int, bool) {
+	page, ok := h.buddy.Alloc(order, scatter)
+	if !ok {
+		h.refuses()
+	}
+	return page, ok
+}
+
+// What is freed while an allocation finds out that there is nothing more is found: a slot, or a whole bin.
+func TestFreedMeanwhile(t *testing.T) {
+	for _, size := range []uint64{512, 1024} {
+		coarse := &hooked{newBuddy(chunkBins), func() {}}
+		al, err := New(coarse, Geometry{Unit: 8, Pages: chunkBins}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var offsets []uint64
+		for {
+			offset, _, ok := al.Alloc(0, 1024)
+			if !ok {
+				break
+			}
+			offsets = append(offsets, offset)
+		}
+		last := offsets[len(offsets)-3:] // a bin
+		if size == 1024 {
+			last = last[:1]
+		}
+		coarse.refuses = func() {
+			for _, offset := range last {
+				al.Free(offset)
+			}
+			last = nil
+		}
+		if _, _, ok := al.Alloc(0, size); !ok {
+			t.Errorf("%d bytes were refused, although blocks had been freed", size)
+		}
+	}
+}
+
+// Stage two of many threads in one bin.
+func TestOneBinForMany(t *testing.T) {
+	const goroutines = 4
+	c := newChunk(nil, 0)
+	b := &c.bins[headerBins]
+	for range 100 {
+		b.open(0)
+		var taken [binUnits]atomic.Int32
+		taken[0].Add(1)
+		var all sync.WaitGroup
+		for range goroutines {
+			all.Go(func() {
+				for {
+					if _, ok := b.claim(0); !ok {
+						return
+					}
+					taken[b.take()].Add(1)
+				}
+			})
+		}
+		all.Wait()
+		for slot := range taken {
+			if n := taken[slot].Load(); n != 1 {
+				t.Fatalf("slot %d was taken %d times", slot, n)
+			}
+		}
+	}
+	if _, ok := b.claim(1); ok {
+		t.Error("a slot of another class was taken")
+	}
+}
+
+// A bin that is exhausted and freed from in turns is in the list whenever it has a slot: a unit that nobody could find
+// would keep its owner searching for ever.
+func TestBinBetweenExhaustedAndNot(t *testing.T) {
+	const goroutines, rounds = 4, 20_000
+	p := newPool(t, Geometry{Unit: 8, Pages: chunkBins}, 1)
+	keep, _ := p.alloc(0, 1024) // two slots of the bin are left
+	units := p.arenas[0].chunks.units
+	if !units.TryWait(usableBins - 1) { // and there is no other bin
+		t.Fatal("no units")
+	}
+	var all sync.WaitGroup
+	for range goroutines {
+		all.Go(func() {
+			for range rounds {
+				if offset, _, ok := p.Alloc(0, 1024); ok {
+					p.Free(offset)
+				}
+			}
+		})
+	}
+	all.Wait()
+	units.Signal(usableBins-1, 0)
+	p.Free(keep.offset)
 	wantHome(t, p.Allocator, p.coarse)
 }

@@ -73,8 +73,8 @@ func (g Geometry) classOf(size uint64) int { return bits.Len64((size - 1) / g.Un
 // of a chunk have tails.
 func capacity(class, index int) int {
 	n := bodyUnits >> class
-	if class < tailClasses && index < headerBins+tailedBins {
-		n += tailUnits >> class
+	if index < headerBins+tailedBins {
+		n += tailUnits >> class // 0 for classes that a tail is too small for
 	}
 	return n
 }

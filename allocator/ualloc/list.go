@@ -13,7 +13,7 @@ import (
 // holds the mutex, in a read section or not, and never waits for a barrier meanwhile.
 //
 // The semaphore's units are free slots that whoever gets a unit will find: a slot is counted after its bin has been
-// linked, and the slots of a bin are uncounted before it is taken away.
+// linked, or while another thread is just linking it, and the slots of a bin are uncounted before it is taken away.
 type list struct {
 	class   int
 	readers *rcu.Domain
@@ -60,10 +60,10 @@ func (l *list) relink(b *bin) {
 	defer l.mutex.Unlock()
 	class, count := b.load()
 	belongs := class == l.class && count > 0
-	if belongs == b.linked.Load() {
+	if belongs == b.linked {
 		return
 	}
-	b.linked.Store(belongs)
+	b.linked = belongs
 	if belongs {
 		l.push(b)
 	} else {

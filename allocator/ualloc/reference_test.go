@@ -18,7 +18,7 @@ type buddy struct {
 
 func newBuddy(pages int) *buddy { return &buddy{used: make([]bool, pages), free: pages} }
 
-func (c *buddy) Alloc(order int) (int, bool) {
+func (c *buddy) Alloc(order int, _ uint64) (int, bool) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	n := 1 << order
@@ -31,13 +31,16 @@ func (c *buddy) Alloc(order int) (int, bool) {
 	return 0, false
 }
 
-func (c *buddy) Free(page, order int) {
+func (c *buddy) FreePages() int { return c.free }
+
+func (c *buddy) Free(page, order int) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if slices.Contains(c.used[page:page+1<<order], false) {
 		panic(fmt.Sprintf("pages %d to %d are not all in use", page, page+1<<order-1))
 	}
 	c.fill(page, 1<<order, false)
+	return true
 }
 
 func (c *buddy) fill(page, n int, used bool) {

@@ -32,10 +32,11 @@ import (
 )
 
 // Coarse gives out pages: blocks of 2^order of them that start at a multiple of their size. Alloc says false when it
-// has none, whatever the order. All methods may be called from any thread, and do not call back.
+// has none, whatever the order; with different scatter it may look in different places. Free says false when no such
+// block is out. All methods may be called from any thread. A tbuddy.Tree is one.
 type Coarse interface {
-	Alloc(order int) (page int, ok bool)
-	Free(page, order int)
+	Alloc(order int, scatter uint64) (page int, ok bool)
+	Free(page, order int) (ok bool)
 }
 
 // Allocator is the allocator of one pool. Make one with New. All methods may be called from any thread.
@@ -67,7 +68,7 @@ func New(coarse Coarse, geometry Geometry, arenas int) (*Allocator, error) {
 		large:    make([]atomic.Uint32, geometry.Pages),
 	}
 	for i := range al.arenas {
-		al.arenas[i] = newArena(al)
+		al.arenas[i] = newArena(al, i)
 	}
 	return al, nil
 }
@@ -76,9 +77,9 @@ func New(coarse Coarse, geometry Geometry, arenas int) (*Allocator, error) {
 func (al *Allocator) Geometry() Geometry { return al.geometry }
 
 // Alloc takes a block of at least size bytes, and returns its offset and its bytes. Small ones are from the arena with
-// that number, modulo the number of arenas: threads with different numbers do not disturb each other. It is false for
-// size 0, and when neither this arena nor the coarse allocator has room; another arena may. What calls under way are
-// about to free counts as in use.
+// that number, modulo the number of arenas: threads with different numbers do not disturb each other. Only when neither
+// this arena nor the coarse allocator has room are they from the next arenas, of which the seed says nothing. It is
+// false for size 0, and when nobody has room. What calls under way are about to free counts as in use.
 func (al *Allocator) Alloc(arena int, size uint64) (offset, granted uint64, ok bool) {
 	if size == 0 || size > uint64(al.geometry.Pages)*al.geometry.Page() {
 		return 0, 0, false
@@ -97,15 +98,17 @@ func (al *Allocator) Alloc(arena int, size uint64) (offset, granted uint64, ok b
 
 func (al *Allocator) try(arena int, size uint64) (offset, granted uint64, ok bool) {
 	if size > al.geometry.Largest() {
-		return al.allocLarge(size)
+		return al.allocLarge(arena, size)
 	}
 	class := al.geometry.classOf(size)
-	b, slot, ok := al.arenas[uint(arena)%uint(len(al.arenas))].alloc(class)
-	if !ok {
-		return 0, 0, false
+	n := uint(len(al.arenas))
+	for i := range n {
+		if b, slot, ok := al.arenas[(uint(arena)%n+i)%n].alloc(class); ok {
+			unit := b.chunk.page*binUnits + unitOf(class, b.index, slot)
+			return uint64(unit) * al.geometry.Unit, al.geometry.Unit << class, true
+		}
 	}
-	unit := b.chunk.page*binUnits + unitOf(class, b.index, slot)
-	return uint64(unit) * al.geometry.Unit, al.geometry.Unit << class, true
+	return 0, 0, false
 }
 
 // settle waits until the bins that are on their way to their chunks have arrived. It is false when there were none.
@@ -145,9 +148,9 @@ func (al *Allocator) Free(offset uint64) (granted uint64, ok bool) {
 	return al.geometry.Unit << class, true
 }
 
-func (al *Allocator) allocLarge(size uint64) (offset, granted uint64, ok bool) {
+func (al *Allocator) allocLarge(arena int, size uint64) (offset, granted uint64, ok bool) {
 	order := bits.Len64((size - 1) / al.geometry.Page())
-	page, ok := al.coarse.Alloc(order)
+	page, ok := al.coarse.Alloc(order, uint64(arena))
 	if !ok {
 		return 0, 0, false
 	}
@@ -161,6 +164,5 @@ func (al *Allocator) freeLarge(page int) (granted uint64, ok bool) {
 		return 0, false
 	}
 	order := int(noted) - 1
-	al.coarse.Free(page, order)
-	return al.geometry.Page() << order, true
+	return al.geometry.Page() << order, al.coarse.Free(page, order)
 }

@@ -183,23 +183,38 @@ func TestNewRefuses(t *testing.T) {
 // An arena ends where its semaphores could not count its slots any more.
 func TestArenaHasALimit(t *testing.T) {
 	const pages = (maxChunks + 1) * chunkBins
-	al, err := New(newBuddy(pages), Geometry{Unit: 8, Pages: pages}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := 0
-	for {
-		if _, _, ok := al.Alloc(0, 1024); !ok {
-			break
+	for arenas, want := range map[int]int{1: maxChunks * 378, 2: (maxChunks + 1) * 378} {
+		al, err := New(newBuddy(pages), Geometry{Unit: 8, Pages: pages}, arenas)
+		if err != nil {
+			t.Fatal(err)
 		}
-		got++
+		got := 0
+		for ok := true; ok; got++ {
+			_, _, ok = al.Alloc(0, 1024)
+		}
+		if got--; got != want {
+			t.Errorf("%d blocks in %d arenas, want %d", got, arenas, want)
+		}
 	}
-	if want := maxChunks * 378; got != want {
-		t.Errorf("%d blocks in one arena, want %d", got, want)
+}
+
+// A thread whose arena is exhausted finds what others have left over.
+func TestOtherArenasHelpOut(t *testing.T) {
+	p := newPool(t, Geometry{Unit: 8, Pages: 2 * chunkBins}, 3)
+	p.alloc(1, 1024)
+	p.alloc(2, 8)
+	for range 377 + 125*3 { // the rest of arena 1, and 125 bins of arena 2
+		if _, ok := p.alloc(0, 1024); !ok {
+			t.Fatal("refused, although there is room")
+		}
 	}
-	if _, _, ok := al.Alloc(1, 1024); !ok {
-		t.Error("the other arena has no room")
+	if _, ok := p.alloc(0, 1024); ok {
+		t.Error("more blocks than fit")
 	}
+	if _, ok := p.alloc(0, 8); !ok {
+		t.Error("another class of another arena is not found")
+	}
+	p.empty()
 }
 
 // run is a random program: requests of all sizes and frees, one after the other.

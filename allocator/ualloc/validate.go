@@ -90,8 +90,8 @@ func (c *chunk) validate() error {
 		if used := !idle && i >= headerBins; (class >= 0) != used || idle && i < headerBins {
 			return fmt.Errorf("bin %d has class %d, and its chunk says that it is in use: %v", i, class, used)
 		}
-		if b.linked.Load() != (class >= 0 && count > 0) {
-			return fmt.Errorf("bin %d of class %d with %d free slots is linked: %v", i, class, count, b.linked.Load())
+		if b.linked != (class >= 0 && count > 0) {
+			return fmt.Errorf("bin %d of class %d with %d free slots is linked: %v", i, class, count, b.linked)
 		}
 		if class < 0 {
 			continue
@@ -147,7 +147,7 @@ func (l *list) validate(a *arena) error {
 	var previous *bin
 	for b := l.head.Load(); b != nil; previous, b = b, b.next.Load() {
 		class, count := b.load()
-		if class != l.class || b.chunk.arena != a || !b.linked.Load() || b.previous != previous {
+		if class != l.class || b.chunk.arena != a || !b.linked || b.previous != previous {
 			return fmt.Errorf("bin %d of the chunk at page %d stands wrongly in the list", b.index, b.chunk.page)
 		}
 		units += count
@@ -159,7 +159,7 @@ func (l *list) validate(a *arena) error {
 			continue
 		}
 		for i := range c.bins {
-			if class, _ := c.bins[i].load(); class == l.class && c.bins[i].linked.Load() {
+			if class, _ := c.bins[i].load(); class == l.class && c.bins[i].linked {
 				linked--
 			}
 		}

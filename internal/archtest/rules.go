@@ -71,9 +71,10 @@ var Places = map[string]Place{
 
 	// What many threads may call at once locks for itself; otherwise it is as pure as the policies.
 	"allocator/semaphore":  {Timeless: true, Never: shared},
+	"allocator/twostage":   {May: []string{"allocator/semaphore"}, Timeless: true, Never: shared},
+	"allocator/tbuddy":     {May: []string{"allocator/semaphore"}, Timeless: true, Never: shared},
 	"allocator/rcu":        {Timeless: true, Never: shared},
 	"allocator/collective": {Timeless: true, Never: shared},
-	"allocator/tbuddy":     {May: []string{"allocator/semaphore"}, Timeless: true, Never: shared},
 	"allocator/ualloc": {
 		May:      []string{"allocator/collective", "allocator/rcu", "allocator/semaphore"},
 		Timeless: true,
