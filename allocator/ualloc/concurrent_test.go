@@ -479,7 +479,7 @@ func TestFreedMeanwhile(t *testing.T) {
 // Stage two of many threads in one bin.
 func TestOneBinForMany(t *testing.T) {
 	const goroutines = 4
-	c := newChunk(nil, 0)
+	c := newChunk(nil, 0, chunkBins)
 	b := &c.bins[headerBins]
 	for range 100 {
 		b.open(0)

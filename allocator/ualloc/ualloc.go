@@ -2,8 +2,8 @@
 // It is pure: no device, no clock, no I/O, no goroutine. It hands out offsets and never touches the memory, which may
 // be a device's; headers are on the host, but their place in the pool stays unused, as the seed lays it out.
 //
-// Definition. The pool is pages, given out in powers of two by a coarse allocator. A chunk is 128 pages, which are its
-// bins. A bin has a class, and is divided into blocks of 1, 2, 4... 128 units behind a header of 16 units. The first
+// Definition. The pool is pages, given out in powers of two by a coarse allocator. A chunk is 128 pages or less, which
+// are its bins. A bin has a class, and is divided into blocks of 1, 2, 4... 128 units behind a header of 16 units. The first
 // two bins of a chunk are its header, and divided into 62 tails of 16 units; logically, a tail is the end of the bin
 // that it belongs to, for classes up to 16 units. Sizes are rounded up to a power of two of units. What a bin cannot
 // hold twice is served by pages. Each arena has its own chunks, per class a list of bins with free slots, and a bulk
@@ -64,7 +64,7 @@ func New(coarse Coarse, geometry Geometry, arenas int) (*Allocator, error) {
 		geometry: geometry,
 		coarse:   coarse,
 		arenas:   make([]*arena, arenas),
-		chunks:   make([]atomic.Pointer[chunk], (geometry.Pages+chunkBins-1)/chunkBins),
+		chunks:   make([]atomic.Pointer[chunk], (geometry.Pages+geometry.bins()-1)/geometry.bins()),
 		large:    make([]atomic.Uint32, geometry.Pages),
 	}
 	for i := range al.arenas {
@@ -138,7 +138,7 @@ func (al *Allocator) Free(offset uint64) (granted uint64, ok bool) {
 		return 0, false
 	}
 	index, within, ok := binOf(int(offset % al.geometry.Chunk() / al.geometry.Unit))
-	if !ok {
+	if !ok || index >= len(c.bins) { // a small chunk has room for more tails than bins
 		return 0, false
 	}
 	class, ok := c.arena.free(&c.bins[index], within)
