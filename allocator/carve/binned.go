@@ -35,15 +35,17 @@ const (
 // has a quarter of 128 (2 MiB for 128 bytes, 8 MiB for 512), for 3 % of it: two of its bins are headers.
 const chunkBins = 32
 
+const pageShift = 9 // a page is 1 << pageShift units
+
 // NewUAlloc returns a Carver that keeps small parts in bins. Offsets are multiples of unit bytes. It panics unless unit
-// is a power of two, 2 KiB at most.
+// is a power of two, 1 MiB at most.
 //
 // All else grows with the unit, as seed 001 has it for 8 bytes: a bin, which is a page, is 512 units; requests up to
 // 128 units are small, larger ones get a power of two of pages. A slab has room for one chunk of bins at least, since
 // without one it could not serve small requests; so a device that cannot allocate that much has no slabs.
 func NewUAlloc(unit uint64) Carver {
-	const page = 512
-	u := &binned{unit: unit, fine: power("unit", unit), shift: power("page", unit*page)}
+	fine := power("unit", unit)
+	u := &binned{unit: unit, fine: fine, shift: fine + pageShift}
 	u.small = make([]firsts, u.class(u.geometry(1).Largest())+1)
 	return u
 }

@@ -166,9 +166,17 @@ func TestMisuse(t *testing.T) {
 			}
 		}
 	}
-	for _, align := range []uint64{0, 3, 1 << 21, 1 << 63} {
-		if said := catch(func() { NewBestFit(align) }); !strings.HasPrefix(said, "carve: ") {
-			t.Errorf("alignment %d: panic %q", align, said)
+	for name, create := range map[string]func(uint64) Carver{"bestfit": NewBestFit, "buddy": NewBuddy, "ualloc": NewUAlloc} {
+		for _, align := range []uint64{0, 3, 1 << 21, 1 << 63} {
+			if said := catch(func() { create(align) }); !strings.HasPrefix(said, "carve: ") {
+				t.Errorf("%s, alignment %d: panic %q", name, align, said)
+			}
+		}
+		for align := uint64(1); align <= 1<<20; align *= 2 {
+			c := create(align)
+			if size := c.SlabSize(1); size%align != 0 || c.Round(1) != align || c.Usable(size) < align || c.Usable(1<<63) > 1<<48 {
+				t.Errorf("%s, alignment %d: slab of %d, part of %d, usable up to %d", name, align, size, c.Round(1), c.Usable(1<<63))
+			}
 		}
 	}
 }
