@@ -79,22 +79,27 @@ func (al *Allocator) Geometry() Geometry { return al.geometry }
 // Alloc takes a block of at least size bytes, and returns its offset and its bytes. Small ones are from the arena with
 // that number, modulo the number of arenas: threads with different numbers do not disturb each other. Only when neither
 // this arena nor the coarse allocator has room are they from the next arenas, of which the seed says nothing. It is
-// false for size 0, and when nobody has room. What calls under way are about to free counts as in use.
+// false for size 0, and when nobody has room; what calls under way are about to free counts as in use.
 func (al *Allocator) Alloc(arena int, size uint64) (offset, granted uint64, ok bool) {
 	if size == 0 || size > uint64(al.geometry.Pages)*al.geometry.Page() {
 		return 0, 0, false
 	}
-	for {
+	for range tries {
 		arrived := al.arrived.Load()
 		if offset, granted, ok = al.try(arena, size); ok {
 			return offset, granted, true
 		}
 		// Bins that wait for readers are free memory (§3.1: false resource starvation).
 		if !al.settle() && al.arrived.Load() == arrived {
-			return 0, 0, false
+			break
 		}
 	}
+	return 0, 0, false
 }
+
+// tries is how often an allocation looks again because bins came home meanwhile. Without a limit one that nothing can
+// serve would go on for as long as others allocate and free.
+const tries = 16
 
 func (al *Allocator) try(arena int, size uint64) (offset, granted uint64, ok bool) {
 	if size > al.geometry.Largest() {
@@ -124,7 +129,8 @@ func (al *Allocator) settle() bool {
 }
 
 // Free gives a block back, and returns its bytes. It is false, and nothing happens, for an offset that is no block's
-// first: one that was freed before, for example. (One that was given out again since is a block's first.)
+// first: one that was freed before, for example. (One that was given out again since is a block's first.) It may wait
+// for threads that walk the list of a bin that has become empty; they do not wait for anything but a list's mutex.
 func (al *Allocator) Free(offset uint64) (granted uint64, ok bool) {
 	page := offset / al.geometry.Page()
 	switch {
