@@ -25,21 +25,42 @@ type Tag uint32
 
 // Request asks for memory.
 type Request struct {
-	Size  uint64 // bytes, at least 1
-	Max   uint64 // largest block the driver creates in this class, in bytes; 0: unknown. Rounding stops there
-	Class Class
-	Tag   Tag
-	Time  int64 // ns, any epoch, the same for all calls
+	Size   uint64 // bytes, at least 1
+	Max    uint64 // largest block the driver creates in this class, in bytes; 0: unknown
+	Round  uint64 // where rounding up stops, in bytes; 0: at Max
+	Heap   uint64 // bytes of memory that the class's device has; 0: unknown
+	Align  uint64 // bytes, a power of two: where a part of a block may begin; 0: no part can serve this request
+	Class  Class
+	Tag    Tag
+	Pinned bool  // host memory that the device reaches by itself (CL_MEM_ALLOC_HOST_PTR)
+	Time   int64 // ns, any epoch, the same for all calls
+}
+
+// most returns the bytes of the largest block that may be created for the request, 0 when nobody knows.
+func (r *Request) most() uint64 {
+	if r.Round != 0 {
+		return r.Round
+	}
+	return r.Max
 }
 
 // Plan is a policy's answer. The caller performs it and calls Commit or Abort exactly once; several plans may be
 // open at a time.
+//
+// Slab is not 0 when the block is a part of a larger one. The caller then creates the slab if SlabSize is not 0 and
+// says so with Grown, makes the part, and calls Commit, or Abort wherever it fails. A plan may name a slab that
+// another open plan is still to create: whoever carries out plans at the same time waits for that one's Grown or Abort,
+// and after an Abort gives this plan up with Abort, too, and plans anew.
 type Plan struct {
-	Hit    bool
-	Block  Block  // a hit: the block to hand out. A miss: the number of the block to be created
-	Size   uint64 // bytes of that block, at least the request's
-	Reason wire.Miss
-	Tag    Tag // the block's new tag
+	Hit      bool   // no new memory of the driver is needed
+	Block    Block  // the block to hand out, or the number of the block or part to be created
+	Size     uint64 // bytes of that block, at least the request's
+	Reason   wire.Miss
+	Tag      Tag   // the block's new tag
+	Slab     Block // the block that this one is a part of
+	Offset   uint64
+	SlabSize uint64 // bytes of the slab, when it is to be created
+	Fresh    bool   // a part that nobody had any byte of before
 }
 
 // Eviction is a block that left the pool; the caller releases its driver object.
@@ -60,10 +81,14 @@ type Policy interface {
 	// up a misfit first).
 	Plan(req Request, out []Eviction) (Plan, []Eviction)
 
+	// Grown says that the slab of a plan was created.
+	Grown(p Plan)
+
 	// Commit says that a plan was carried out: the block is in use.
 	Commit(p Plan)
 
-	// Abort says that the driver refused: a block that was to be created is forgotten.
+	// Abort says that the driver refused: a block that was to be created is forgotten, a slab as well unless it was
+	// Grown.
 	Abort(p Plan)
 
 	// Free says that the application let the block go. While busy is set, queued commands still use it: it cools
@@ -89,51 +114,24 @@ type Policy interface {
 	// is gone.
 	DropClass(c Class, out []Eviction) []Eviction
 
-	// SetLimit changes one limit and evicts what no longer fits. An unknown name, a limit that this policy ignores,
-	// or a value out of range is an error that names the limit and its range, and changes nothing.
-	SetLimit(name string, value float64, time int64, out []Eviction) ([]Eviction, error)
+	// Expire gives up the blocks that have been cached for max_age. It returns when there may be something to do again,
+	// 0 when there is no such limit. Plan, Free and Cooled do the same in passing.
+	Expire(time int64, out []Eviction) (_ []Eviction, next int64)
+
+	// SetLimit changes one limit and evicts what no longer fits, in drain_order. An unknown name, a limit that this
+	// policy ignores, a value out of range or one that contradicts another limit is an error that names the limit and
+	// what it takes, and changes nothing.
+	SetLimit(name, value string, time int64, out []Eviction) ([]Eviction, error)
 
 	// Limits returns the limits that this policy obeys, with their present values, in a fixed order.
 	Limits() []Limit
 
-	// Stats returns the counters. It costs O(1).
+	// Stats returns counters and gauges. It costs O(1), but for O(classes) to find the largest free block.
 	Stats() Stats
+
+	// Rows returns the same by tag, by bucket and by class, those with something to say, in ascending order.
+	Rows(by Dimension) []Row
 
 	// Validate checks every invariant that the policy states, for tests. It may be slow.
 	Validate() error
-}
-
-// Stats counts what a policy has done. Names follow seed 003's PoolStats; docs/METRICS.md defines each.
-type Stats struct {
-	Hits, Misses   uint64
-	MissReasons    [wire.MissPolicy + 1]uint64
-	BytesRequested uint64 // sum of all requests
-	BytesAllocated uint64 // sum of all blocks created
-	BytesCached    uint64 // free now
-	BytesCooling   uint64 // free, still used by queued commands
-	BytesInUse     uint64 // granted now
-	BytesWanted    uint64 // requested of what is granted now
-	PeakInUse      uint64
-	PeakReserved   uint64 // of in use + cached + cooling
-	Blocks         uint64 // known now, in whatever state
-	Evictions      uint64
-}
-
-// HitRate returns hits / (hits + misses), 0 before the first request.
-func (s *Stats) HitRate() float64 {
-	if total := s.Hits + s.Misses; total > 0 {
-		return float64(s.Hits) / float64(total)
-	}
-	return 0
-}
-
-// Reserved returns the bytes held from the driver: in use, cached and cooling.
-func (s *Stats) Reserved() uint64 { return s.BytesInUse + s.BytesCached + s.BytesCooling }
-
-// Waste returns (granted - requested) / granted of what is in use, 0 when nothing is.
-func (s *Stats) Waste() float64 {
-	if s.BytesInUse == 0 {
-		return 0
-	}
-	return float64(s.BytesInUse-s.BytesWanted) / float64(s.BytesInUse)
 }

@@ -8,7 +8,7 @@ import (
 // stocked returns a policy with that many free blocks of different sizes, all tagged differently from tag 0.
 func stocked(b *testing.B, name string, blocks int) Policy {
 	b.Helper()
-	p, err := New(name, []Setting{{"max_cached_bytes", 1 << 50}})
+	p, err := New(name, []Setting{{"max_cached_bytes", "1125899906842624"}})
 	if err != nil {
 		b.Fatal(err)
 	}

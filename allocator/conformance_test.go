@@ -283,23 +283,23 @@ func TestSetLimit(t *testing.T) {
 		d := newDriver(t, name, "")
 		for _, limit := range d.policy.Limits() {
 			for _, value := range []float64{limit.Min, limit.Max, limit.Value} {
-				if _, err := d.policy.SetLimit(limit.Name, value, 0, nil); err != nil {
+				if _, err := d.policy.SetLimit(limit.Name, number(value), 0, nil); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
 			for _, value := range []float64{limit.Min - 1, limit.Max * 2} {
-				_, err := d.policy.SetLimit(limit.Name, value, 0, nil)
+				_, err := d.policy.SetLimit(limit.Name, number(value), 0, nil)
 				if err == nil || !strings.Contains(err.Error(), limit.Name) || !strings.Contains(err.Error(), number(limit.Max)) {
 					t.Errorf("%s: %s=%v: %v", name, limit.Name, value, err)
 				}
 			}
 		}
-		if _, err := d.policy.SetLimit("nonsense", 1, 0, nil); err == nil {
+		if _, err := d.policy.SetLimit("nonsense", "1", 0, nil); err == nil {
 			t.Errorf("%s obeys a limit called nonsense", name)
 		}
 	}
 	d := newDriver(t, "pow2", "")
-	if _, err := d.policy.SetLimit("max_waste_ratio", 2, 0, nil); err == nil || !strings.Contains(err.Error(), "max_cached_bytes") {
+	if _, err := d.policy.SetLimit("max_waste_ratio", "2", 0, nil); err == nil || !strings.Contains(err.Error(), "max_cached_bytes") {
 		t.Errorf("pow2 has no waste ratio, but: %v", err)
 	}
 }
@@ -313,7 +313,7 @@ func TestLoweringTheCapEvictsTheOldest(t *testing.T) {
 	for _, b := range blocks {
 		d.free(b, false)
 	}
-	evicted, err := d.policy.SetLimit("max_cached_bytes", 2<<20, 0, nil)
+	evicted, err := d.policy.SetLimit("max_cached_bytes", "2097152", 0, nil)
 	if err != nil || len(evicted) != 2 || evicted[0].Block != blocks[0] || evicted[1].Block != blocks[1] {
 		t.Fatalf("evicted %v, %v", evicted, err)
 	}

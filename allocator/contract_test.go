@@ -51,15 +51,24 @@ func TestDroppedClassStaysDropped(t *testing.T) {
 	}
 }
 
-func TestParseSettingsTakesPlainDecimalsOnly(t *testing.T) {
-	for _, text := range []string{"a=1e9", "a=0x10p2", "a=+1", "a=-1", "a=.5", "a=5.", "a=1_0", "a=", "a=inf", "a=1.2.3", "a= 1"} {
+func TestParseSettings(t *testing.T) {
+	got, err := ParseSettings("max_cached_bytes=1048576,max_waste_ratio=1.5")
+	if err != nil || len(got) != 2 || got[0] != (Setting{"max_cached_bytes", "1048576"}) || got[1] != (Setting{"max_waste_ratio", "1.5"}) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	for _, text := range []string{"a", "=1", "a=1,", ",a=1"} {
 		if settings, err := ParseSettings(text); err == nil {
 			t.Errorf("%q gave %v", text, settings)
 		}
 	}
-	got, err := ParseSettings("max_cached_bytes=1048576,max_waste_ratio=1.5")
-	if err != nil || len(got) != 2 || got[0] != (Setting{"max_cached_bytes", 1 << 20}) || got[1] != (Setting{"max_waste_ratio", 1.5}) {
-		t.Errorf("got %v, %v", got, err)
+}
+
+func TestValuesArePlainDecimals(t *testing.T) {
+	p := newDriver(t, "futhark", "").policy
+	for _, text := range []string{"1e1", "0x10p2", "+2", "-2", ".5", "5.", "1_0", "", "inf", "1.2.3", " 2"} {
+		if _, err := p.SetLimit("max_waste_ratio", text, 0, nil); err == nil {
+			t.Errorf("%q was taken", text)
+		}
 	}
 }
 

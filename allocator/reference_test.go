@@ -367,7 +367,7 @@ func (d *duel) setLimit() {
 	v := value[d.next()%len(value)]
 	d.r.limits[l.Name] = v
 	want := append(d.r.owed(), d.r.shrink(d.r.cap(), wire.EvictLimit)...)
-	got, err := d.p.SetLimit(l.Name, v, 0, nil)
+	got, err := d.p.SetLimit(l.Name, number(v), 0, nil)
 	if err != nil {
 		d.Fatal(err)
 	}

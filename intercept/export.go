@@ -47,9 +47,14 @@ func gmt_core_plan(request *C.struct_gmt_request, plan *C.struct_gmt_plan, evict
 	p, out, err := core.Plan(allocator.Request{
 		Size:  uint64(request.size),
 		Max:   uint64(request.max),
+		Round: uint64(request.round),
+		Heap:  uint64(request.heap),
+		Align: uint64(request.align),
 		Class: allocator.Class(request.class),
 		Tag:   allocator.Tag(request.tag),
 		Time:  int64(request.time),
+
+		Pinned: request.pinned != 0,
 	}, scratch[:0])
 	if err != nil {
 		return failed
@@ -60,12 +65,24 @@ func gmt_core_plan(request *C.struct_gmt_request, plan *C.struct_gmt_plan, evict
 		handle: C.uint64_t(p.Handle),
 		tag:    C.uint32_t(p.Tag),
 		reason: C.uint8_t(p.Reason),
+
+		slab:     C.uint64_t(p.Slab),
+		offset:   C.uint64_t(p.Offset),
+		slabsize: C.uint64_t(p.SlabSize),
+	}
+	if p.Fresh {
+		plan.fresh = 1
 	}
 	if p.Hit {
 		plan.hit = 1
 	}
 	give(evictions, out)
 	return ok
+}
+
+//export gmt_core_grown
+func gmt_core_grown(plan *C.struct_gmt_plan, handle C.uint64_t) C.int32_t {
+	return status(core.Grown(planned(plan), uint64(handle)))
 }
 
 //export gmt_core_commit
@@ -123,6 +140,18 @@ func gmt_core_more(evictions *C.struct_gmt_evictions) C.int32_t {
 	return status(err)
 }
 
+//export gmt_core_gauge
+func gmt_core_gauge(gauge *C.struct_gmt_gauge) C.int32_t {
+	s, err := core.Stats()
+	*gauge = C.struct_gmt_gauge{
+		bytes:   C.uint64_t(s.InSlabs.Bytes),
+		largest: C.uint64_t(s.InSlabs.Largest),
+		ranges:  C.uint64_t(s.InSlabs.Ranges),
+		squares: C.double(s.InSlabs.Squares),
+	}
+	return status(err)
+}
+
 func status(err error) C.int32_t {
 	if err != nil {
 		return failed
@@ -137,6 +166,11 @@ func planned(plan *C.struct_gmt_plan) allocator.Plan {
 		Size:   uint64(plan.size),
 		Reason: wire.Miss(plan.reason),
 		Tag:    allocator.Tag(plan.tag),
+
+		Slab:     allocator.Block(plan.slab),
+		Offset:   uint64(plan.offset),
+		SlabSize: uint64(plan.slabsize),
+		Fresh:    plan.fresh != 0,
 	}
 }
 

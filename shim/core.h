@@ -14,19 +14,37 @@
 
 struct gmt_request {
 	uint64_t size;
-	uint64_t max; /* largest block that the driver creates in this class */
+	uint64_t max;   /* largest block that the driver creates in this class */
+	uint64_t round; /* where rounding up stops */
+	uint64_t heap; /* bytes of memory that the class's device has; 0: unknown */
 	int64_t time;
 	uint32_t class;
 	uint32_t tag;
+	uint32_t align;  /* of sub-buffers, in bytes; 0: no part of a larger block can serve this request */
+	uint32_t pinned; /* 1: host memory that the device reaches by itself */
 };
 
+/*
+ * A block of its own, or a part of a slab: a larger block that gmt_core_grown has made known. A part is a sub-buffer;
+ * its buffer's release releases that, and only then the part is given back with gmt_core_free.
+ */
 struct gmt_plan {
 	uint64_t block;
-	uint64_t size;   /* bytes of the block */
-	uint64_t handle; /* a hit's driver object */
+	uint64_t size;     /* bytes of the block */
+	uint64_t handle;   /* a hit's driver object; for a part, that of its slab, unless it is to be created */
+	uint64_t slab;     /* not 0: block is a part of this one */
+	uint64_t offset;   /* in the slab */
+	uint64_t slabsize; /* not 0: the slab is to be created first, with so many bytes */
 	uint32_t tag;
-	uint8_t hit;
+	uint8_t hit;    /* no new memory of the driver is needed */
 	uint8_t reason; /* enum gmtmiss */
+	uint8_t fresh;  /* nobody had any of this part before */
+};
+
+/* Free memory in slabs. */
+struct gmt_gauge {
+	uint64_t bytes, largest, ranges;
+	double squares; /* of the sizes of the ranges, summed */
 };
 
 /* A block that left the pool. The shim releases its handle. */
@@ -56,8 +74,13 @@ struct gmt_callbacks {
 /* Starts the policy that config names and listens on the session's socket. Called once. */
 typedef int32_t gmt_core_start_fn(const struct gmtconfig *config, const struct gmt_callbacks *callbacks, int32_t socket);
 
-/* A hit is in use on return. A miss is to be created with plan->size, then gmt_core_commit or gmt_core_abort. */
+/*
+ * A hit of a whole block is in use on return. Everything else is to be created, then gmt_core_commit or gmt_core_abort:
+ * a miss with plan->size bytes, a part of plan->handle. May wait for another thread that creates the slab.
+ */
 typedef int32_t gmt_core_plan_fn(const struct gmt_request *request, struct gmt_plan *plan, struct gmt_evictions *evictions);
+/* The slab of plan was created; gmt_core_abort says that it was not, or that its part was not. */
+typedef int32_t gmt_core_grown_fn(const struct gmt_plan *plan, uint64_t handle);
 typedef int32_t gmt_core_commit_fn(const struct gmt_plan *plan, uint64_t handle);
 typedef int32_t gmt_core_abort_fn(const struct gmt_plan *plan);
 
@@ -69,9 +92,10 @@ typedef int32_t gmt_core_forget_fn(uint64_t block);
 typedef int32_t gmt_core_drain_fn(uint64_t need, struct gmt_evictions *evictions);
 typedef int32_t gmt_core_drop_class_fn(uint32_t class, struct gmt_evictions *evictions);
 typedef int32_t gmt_core_more_fn(struct gmt_evictions *evictions);
+typedef int32_t gmt_core_gauge_fn(struct gmt_gauge *gauge);
 
 /* The list of all of them, for the shim's loader. */
 #define GMT_CORE_FUNCTIONS(X)                                                                                          \
-	X(start) X(plan) X(commit) X(abort) X(free) X(cooled) X(forget) X(drain) X(drop_class) X(more)
+	X(start) X(plan) X(grown) X(commit) X(abort) X(free) X(cooled) X(forget) X(drain) X(drop_class) X(more) X(gauge)
 
 #endif

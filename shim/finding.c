@@ -24,7 +24,7 @@ static struct gmtevent about(const struct gmt_memory *memory)
 void gmt_finding(enum gmtdiag code, const char *function, const struct gmt_memory *memory, cl_int status)
 {
 	struct gmtevent event = about(memory);
-	event.status = status;
+	event.status = gmt_clamp16(status);
 	write(code, function, event);
 }
 
@@ -75,5 +75,5 @@ bool gmt_finding_ghost(enum gmtdiag code, const char *function, const void *hand
 
 void gmt_finding_unknown(const char *function, cl_int status)
 {
-	write(GMT_DIAG_UNKNOWN_MEMORY, function, (struct gmtevent){.status = status});
+	write(GMT_DIAG_UNKNOWN_MEMORY, function, (struct gmtevent){.status = gmt_clamp16(status)});
 }

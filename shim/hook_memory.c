@@ -43,7 +43,7 @@ static void write_create(const struct gmt_call *call, const struct gmt_memory *m
 		.outcome = (uint8_t)served->outcome,
 		.reason = served->reason,
 		.scope = memory->scope,
-		.status = status,
+		.status = gmt_clamp16(status),
 		.tag = memory->tag,
 		.object = memory->object.number,
 		.size = memory->size,
@@ -220,7 +220,7 @@ static struct gmtevent references_event(const struct gmt_call *call, const struc
 static void write_references(struct gmtevent *event, uint32_t left, cl_int status)
 {
 	event->granted = left;
-	event->status = status;
+	event->status = gmt_clamp16(status);
 	event->duration = gmt_clamp32(gmt_now() - event->time);
 	gmt_ring_write(event);
 }

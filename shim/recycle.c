@@ -50,7 +50,7 @@ static cl_int release_block(const struct gmt_eviction *e)
 		.cost = gmt_clamp32(cost),
 		.kind = GMT_KIND_EVICT,
 		.reason = e->reason,
-		.status = err,
+		.status = gmt_clamp16(err),
 		.tag = e->tag,
 		.granted = e->size,
 		.link = e->block,
@@ -146,7 +146,7 @@ static struct gmtevent release_event(const struct gmt_call *call, const struct g
 static void write_release(struct gmtevent *event, enum gmtoutcome outcome, cl_int status, uint64_t now)
 {
 	event->outcome = (uint8_t)outcome;
-	event->status = status;
+	event->status = gmt_clamp16(status);
 	event->duration = gmt_clamp32(now - event->time);
 	gmt_ring_write(event);
 }

@@ -129,7 +129,7 @@ static bool send_hello(int region)
 
 static void core_limit(uint64_t sequence, int32_t status, const char *text, uint64_t length)
 {
-	struct gmtevent event = {.time = gmt_now(), .kind = GMT_KIND_LIMIT, .object = sequence, .status = status};
+	struct gmtevent event = {.time = gmt_now(), .kind = GMT_KIND_LIMIT, .object = sequence, .status = gmt_clamp16(status)};
 	gmt_ring_write_payload(&event, text, length);
 }
 

@@ -191,6 +191,10 @@ static inline uint32_t gmt_clamp32(uint64_t ns)
 {
 	return ns > UINT32_MAX ? UINT32_MAX : (uint32_t)ns;
 }
+static inline int16_t gmt_clamp16(int32_t status)
+{
+	return status < INT16_MIN ? INT16_MIN : status > INT16_MAX ? INT16_MAX : (int16_t)status;
+}
 void gmt_diag(enum gmtdiag code, const char *text);
 
 /* tags.c: the number of the call site whose return address is caller. */

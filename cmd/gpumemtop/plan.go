@@ -155,23 +155,19 @@ func parseLimits(c *config) ([]allocator.Setting, error) {
 func parseLimit(policy, name, value string) (allocator.Setting, error) {
 	description, _ := allocator.Describe(policy)
 	i := slices.IndexFunc(description.Limits, func(l allocator.Limit) bool { return l.Name == name })
-	if i >= 0 && description.Limits[i].Bytes {
+	if i >= 0 && description.Limits[i].Kind == allocator.Bytes {
 		bytes, err := size.Parse(value)
-		return allocator.Setting{Name: name, Value: float64(bytes)}, err
-	}
-	number, err := strconv.ParseFloat(value, 64)
-	if i >= 0 && err != nil {
-		return allocator.Setting{}, fmt.Errorf("%q is no number", value)
+		return allocator.Setting{Name: name, Value: strconv.FormatUint(bytes, 10)}, err
 	}
 	// Of a limit that the policy does not have, the allocator says so itself.
-	return allocator.Setting{Name: name, Value: number}, nil
+	return allocator.Setting{Name: name, Value: value}, nil
 }
 
 // config returns the settings in the form that the target reads.
 func (p *plan) config(recorded bool) wire.Config {
 	texts := make([]string, len(p.settings))
 	for i, s := range p.settings {
-		texts[i] = s.Name + "=" + strconv.FormatFloat(s.Value, 'f', -1, 64)
+		texts[i] = s.Name + "=" + s.Value
 	}
 	patience := ringPatience
 	if recorded {
@@ -190,7 +186,7 @@ func (p *plan) config(recorded bool) wire.Config {
 func limits(policy allocator.Policy) []model.Limit {
 	var list []model.Limit
 	for _, l := range policy.Limits() {
-		list = append(list, model.Limit{Name: l.Name, Value: l.Value, Min: l.Min, Max: l.Max, Bytes: l.Bytes})
+		list = append(list, model.Limit{Name: l.Name, Value: l.Value, Min: l.Min, Max: l.Max, Bytes: l.Kind == allocator.Bytes})
 	}
 	return list
 }

@@ -33,7 +33,7 @@ func newPolicies() *cobra.Command {
 }
 
 func limitValue(l allocator.Limit) string {
-	if l.Bytes {
+	if l.Kind == allocator.Bytes {
 		return size.Format(uint64(l.Value))
 	}
 	return strconv.FormatFloat(l.Value, 'g', -1, 64)

@@ -13,7 +13,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-func mistake(us uint64, kind wire.Diag, function string, tag uint32, kernel uint64, status int32) wire.Record {
+func mistake(us uint64, kind wire.Diag, function string, tag uint32, kernel uint64, status int16) wire.Record {
 	return rec(us, wire.KindDiag, func(r *wire.Record) {
 		r.Op, r.Payload, r.Tag, r.Link, r.Status = uint8(kind), []byte(function), tag, kernel, status
 		r.Thread = 202 // makes no other call

@@ -199,7 +199,7 @@ func records(data []byte) []wire.Record {
 		r.Kind, r.Op, r.Outcome, r.Reason, r.Flags = wire.Kind(data[2]%24), data[3]%16, wire.Outcome(data[4]%10), data[5], data[6]
 		r.Tag, r.Time, r.Duration = uint32(data[7]%8), at(8), uint32(at(16))
 		r.Object, r.Link, r.Size, r.Granted = at(16)%8, at(24)%8, at(24), at(32)
-		r.Status, r.Payload = int32(data[6]), data[8:40]
+		r.Status, r.Payload = int16(data[6]), data[8:40]
 		list, data = append(list, r), data[40:]
 	}
 	return list

@@ -45,7 +45,7 @@ func (f *Finding) Certain() bool {
 func FindingOf(r *wire.Record, kernels *Kernels) Finding {
 	return Finding{
 		Kind: wire.Diag(r.Op), Function: clean(short(r.Payload)), Kernel: kernels.Name(r.Link), Count: 1, Size: r.Granted,
-		Status: r.Status,
+		Status: int32(r.Status),
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // found feeds a DIAG that tells of a mistake.
-func (s *stream) found(kind wire.Diag, function string, tag uint32, size, kernel uint64, status int32) {
+func (s *stream) found(kind wire.Diag, function string, tag uint32, size, kernel uint64, status int16) {
 	s.feed(wire.Event{
 		Kind: wire.KindDiag, Op: uint8(kind), Tag: tag, Object: 9, Granted: size, Link: kernel, Status: status,
 	}, []byte(function)...)

@@ -41,7 +41,7 @@ func recordOf(b []byte) wire.Record {
 		Event: wire.Event{
 			Time: binary.LittleEndian.Uint64([]byte{0, 0, b[8], b[0] & 0xe0, b[4] >> 4, 0, 0, b[6] & b[7] & b[8]}),
 			Kind: wire.Kind(b[0] & 0x1f), Op: b[1] & 15, Outcome: wire.Outcome(b[2]), Reason: b[8],
-			Flags: b[3], Status: int32(int8(b[2])), Duration: uint32(b[4]) << (b[5] & 31), Cost: uint32(b[5]),
+			Flags: b[3], Status: int16(int8(b[2])), Duration: uint32(b[4]) << (b[5] & 31), Cost: uint32(b[5]),
 			Tag: uint32(b[3] & 7), Object: wide(b[3]), Link: wide(b[5]), Size: wide(b[6]), Granted: wide(b[7]),
 		},
 		Process: uint32(b[4] & 3), Thread: uint32(b[1] & 1),

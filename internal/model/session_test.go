@@ -118,7 +118,7 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", step, diff)
 		}
 	}
-	answer := func(sequence uint64, status int32, text string) {
+	answer := func(sequence uint64, status int16, text string) {
 		s.feed(wire.Event{Kind: wire.KindLimit, Object: sequence, Status: status}, []byte(text)...)
 	}
 	limit := Limit{Name: "max_cached_bytes", Value: 100, Max: 1000, Wanted: 100}

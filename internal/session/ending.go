@@ -57,7 +57,7 @@ func (c *collector) exited(p *peer, status Status) {
 	now := c.clock()
 	c.model.ProcessEnded(p.number, status.Code, status.Signal, now)
 	if !p.said || status.Code >= 0 {
-		c.put(&wire.Record{Process: p.number, Event: wire.Event{Time: now, Kind: wire.KindExit, Status: int32(status.Shell())}})
+		c.put(&wire.Record{Process: p.number, Event: wire.Event{Time: now, Kind: wire.KindExit, Status: int16(status.Shell())}})
 	}
 }
 

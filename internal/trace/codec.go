@@ -26,6 +26,7 @@ const (
 	hasThread
 	hasProcess
 	hasBackwards // time goes back: the difference is negative
+	hasAccess    // from version 2 on
 )
 
 var errEvent = errors.New("an event is cut off or out of range")
@@ -35,14 +36,14 @@ type codecState struct {
 	time   uint64
 	thread uint32
 	proc   uint32
-	last   [wire.KindLost + 1]wire.Event
+	last   [wire.KindGauge + 1]wire.Event
 	object uint64 // of the last CREATE: the next is usually one more
 }
 
 // slot returns the last event of a kind. Kinds that this version does not know share one with KindNone: a target may
 // write anything, and it must not cost the events around it.
 func (s *codecState) slot(kind wire.Kind) *wire.Event {
-	if kind > wire.KindLost {
+	if kind > wire.KindGauge {
 		kind = wire.KindNone
 	}
 	return &s.last[kind]
@@ -92,6 +93,9 @@ func (s *codecState) append(b []byte, r *wire.Record) []byte {
 	if mask&hasLink != 0 {
 		b = binary.AppendVarint(b, int64(r.Link-last.Link))
 	}
+	if mask&hasAccess != 0 {
+		b = binary.AppendUvarint(b, uint64(r.Access))
+	}
 	if r.Kind.HasPayload() {
 		payload := r.Payload[:min(len(r.Payload), wire.PayloadMax)]
 		b = binary.AppendUvarint(b, uint64(len(payload)))
@@ -135,6 +139,7 @@ func (s *codecState) mask(r *wire.Record, last *wire.Event) (mask, delta uint64)
 	set(r.Size != last.Size, hasSize)
 	set(r.Granted != expectedGranted(r.Kind, r.Size), hasGranted)
 	set(r.Link != last.Link, hasLink)
+	set(r.Access != last.Access, hasAccess)
 	return mask, delta
 }
 
@@ -209,7 +214,7 @@ func (s *codecState) next(b []byte, r *wire.Record) ([]byte, error) {
 	d := decoder{b: b}
 	kind := wire.Kind(d.uvarint(max16))
 	last := s.slot(kind)
-	mask := d.uvarint(hasBackwards<<1 - 1)
+	mask := d.uvarint(hasAccess<<1 - 1)
 	delta := d.uvarint(max64)
 	if mask&hasBackwards != 0 {
 		delta = -delta
@@ -261,7 +266,7 @@ func (d *decoder) common(mask uint64, r *wire.Record) {
 		r.Scope = uint16(d.uvarint(max16))
 	}
 	if mask&hasStatus != 0 {
-		r.Status = int32(d.varint())
+		r.Status = int16(d.varint())
 	}
 	if mask&hasTag != 0 {
 		r.Tag = uint32(d.uvarint(max32))
@@ -282,5 +287,8 @@ func (d *decoder) object(mask uint64, r *wire.Record, latest, link uint64) {
 	}
 	if mask&hasLink != 0 {
 		r.Link = link + uint64(d.varint())
+	}
+	if mask&hasAccess != 0 {
+		r.Access = uint16(d.uvarint(max16))
 	}
 }

@@ -21,10 +21,10 @@ func anyRecord(t *rapid.T) wire.Record {
 	r := wire.Record{
 		Event: wire.Event{
 			Time: rapid.Uint64().Draw(t, "time"), Duration: rapid.Uint32().Draw(t, "duration"), Cost: rapid.Uint32().Draw(t, "cost"),
-			Kind: wire.Kind(rapid.OneOf(rapid.IntRange(0, int(wire.KindLost)), rapid.IntRange(0, 1<<16-1)).Draw(t, "kind")),
+			Kind: wire.Kind(rapid.OneOf(rapid.IntRange(0, int(wire.KindGauge)), rapid.IntRange(0, 1<<16-1)).Draw(t, "kind")),
 			Op:   rapid.Uint8().Draw(t, "op"), Outcome: wire.Outcome(rapid.Uint8().Draw(t, "outcome")),
-			Reason: rapid.Uint8().Draw(t, "reason"), Flags: rapid.Uint8().Draw(t, "flags"), Scope: rapid.Uint16().Draw(t, "scope"),
-			Status: rapid.Int32().Draw(t, "status"), Tag: rapid.Uint32().Draw(t, "tag"), Object: rapid.Uint64().Draw(t, "object"),
+			Reason: rapid.Uint8().Draw(t, "reason"), Flags: rapid.Uint8().Draw(t, "flags"), Scope: rapid.Uint16().Draw(t, "scope"), Access: rapid.Uint16().Draw(t, "access"),
+			Status: rapid.Int16().Draw(t, "status"), Tag: rapid.Uint32().Draw(t, "tag"), Object: rapid.Uint64().Draw(t, "object"),
 			Size: rapid.Uint64().Draw(t, "size"), Granted: rapid.Uint64().Draw(t, "granted"), Link: rapid.Uint64().Draw(t, "link"),
 		},
 		Process: rapid.Uint32Range(0, 3).Draw(t, "process"),

@@ -14,7 +14,7 @@ const (
 	KindModule  Kind = 3  // object: module id, payload: path
 	KindTag     Kind = 4  // tag: id, op: gmttagmode, payload: struct gmtframe..., innermost first; link: value for size, thread
 	KindSite    Kind = 5  // tag: id, payload: a line per frame, "function TAB file TAB line TAB module+offset"; written by the session
-	KindDevice  Kind = 6  // object: device, granted: global memory bytes, link: largest allocation bytes, payload: name NUL driver
+	KindDevice  Kind = 6  // object: device, granted: global memory bytes, link: largest allocation bytes, tag: alignment of sub-buffers in bytes, payload: name NUL driver
 	KindContext Kind = 7  // op: gmtlife, object: context, link: first device
 	KindQueue   Kind = 8  // op: gmtlife, object: queue, flags: GMT_FLAG_OUT_OF_ORDER
 	KindKernel  Kind = 9  // object: kernel, payload: name
@@ -29,9 +29,11 @@ const (
 	KindDiag    Kind = 18 // op: gmtdiag, payload: text; findings about the program: see gmtdiag
 	KindExit    Kind = 19 // the process runs its exit handlers; status: exit status where known (session)
 	KindLost    Kind = 20 // size: events lost since the last such event, granted: of these, uses; written by the session
+	KindSlab    Kind = 21 // link: block, granted: its size; a block whose parts serve requests was created, or refused: status
+	KindGauge   Kind = 22 // free memory in slabs as the policy sees it: granted: bytes, size: largest range, object: ranges, link: bits of a double, the sum of their squares
 )
 
-var namesKind = [...]string{"none", "process", "thread", "module", "tag", "site", "device", "context", "queue", "kernel", "create", "retain", "release", "use", "sync", "cooled", "evict", "limit", "diag", "exit", "lost"}
+var namesKind = [...]string{"none", "process", "thread", "module", "tag", "site", "device", "context", "queue", "kernel", "create", "retain", "release", "use", "sync", "cooled", "evict", "limit", "diag", "exit", "lost", "slab", "gauge"}
 
 // String returns the word that screens and reports use.
 func (v Kind) String() string {

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* Raised whenever a layout or a meaning below changes; both sides refuse another version. */
-#define GMT_VERSION 2
+#define GMT_VERSION 3
 #define GMT_MAGIC 0x31504d474d45474dull
 
 /* Kinds of event. A kind with a payload carries its length in size; the payload follows in whole 64-byte slots. */
@@ -25,7 +25,7 @@ enum gmtkind {
 	GMT_KIND_MODULE = 3,   /* object: module id, payload: path */
 	GMT_KIND_TAG = 4,      /* tag: id, op: gmttagmode, payload: struct gmtframe..., innermost first; link: value for size, thread */
 	GMT_KIND_SITE = 5,     /* tag: id, payload: a line per frame, "function TAB file TAB line TAB module+offset"; written by the session */
-	GMT_KIND_DEVICE = 6,   /* object: device, granted: global memory bytes, link: largest allocation bytes, payload: name NUL driver */
+	GMT_KIND_DEVICE = 6,   /* object: device, granted: global memory bytes, link: largest allocation bytes, tag: alignment of sub-buffers in bytes, payload: name NUL driver */
 	GMT_KIND_CONTEXT = 7,  /* op: gmtlife, object: context, link: first device */
 	GMT_KIND_QUEUE = 8,    /* op: gmtlife, object: queue, flags: GMT_FLAG_OUT_OF_ORDER */
 	GMT_KIND_KERNEL = 9,   /* object: kernel, payload: name */
@@ -40,6 +40,8 @@ enum gmtkind {
 	GMT_KIND_DIAG = 18,    /* op: gmtdiag, payload: text; findings about the program: see gmtdiag */
 	GMT_KIND_EXIT = 19,    /* the process runs its exit handlers; status: exit status where known (session) */
 	GMT_KIND_LOST = 20,    /* size: events lost since the last such event, granted: of these, uses; written by the session */
+	GMT_KIND_SLAB = 21,    /* link: block, granted: its size; a block whose parts serve requests was created, or refused: status */
+	GMT_KIND_GAUGE = 22,   /* free memory in slabs as the policy sees it: granted: bytes, size: largest range, object: ranges, link: bits of a double, the sum of their squares */
 };
 
 /* What a CREATE made. */
@@ -169,6 +171,7 @@ enum gmtscrub {
 #define GMT_FLAG_WRITES 4u        /* USE: the command writes the object; neither flag: unknown */
 #define GMT_FLAG_WOULD_RACE 8u    /* RELEASE: an ungated pool could have handed the block out while it was in use */
 #define GMT_FLAG_ORDERED 16u      /* RELEASE: still in use, but any later use is ordered behind it */
+#define GMT_FLAG_PART 32u         /* CREATE, RELEASE, COOLED: the block is a part of a slab, and ends with its buffer */
 
 /*
  * One event: 64 bytes. time is CLOCK_MONOTONIC in ns at the moment the event takes effect: for a CREATE the return
@@ -185,7 +188,8 @@ struct gmtevent {
 	uint8_t reason;    /* enum gmtmiss or gmtevict */
 	uint8_t flags;     /* GMT_FLAG_* */
 	uint16_t scope;    /* context number modulo 65536, 0 when unknown */
-	int32_t status;    /* cl_int of the call */
+	int16_t status;    /* cl_int of the call, saturating */
+	uint16_t access;   /* CREATE: the lowest 16 bits of its cl_mem_flags; with scope they make the class */
 	uint32_t tag;
 	uint64_t object;   /* number of the object in its process, from 1, never reused; 0 when unknown */
 	uint64_t size;     /* bytes requested by the application; or payload length */

@@ -22,6 +22,7 @@ const (
 	FlagWrites     = C.GMT_FLAG_WRITES
 	FlagWouldRace  = C.GMT_FLAG_WOULD_RACE
 	FlagOrdered    = C.GMT_FLAG_ORDERED
+	FlagPart       = C.GMT_FLAG_PART
 
 	SizeofEvent   = C.sizeof_struct_gmtevent
 	SizeofFrame   = C.sizeof_struct_gmtframe

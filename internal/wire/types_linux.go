@@ -3,7 +3,7 @@
 package wire
 
 const (
-	Version = 0x2
+	Version = 0x3
 	magic   = 0x31504d474d45474d
 
 	rings       = 0x100
@@ -18,6 +18,7 @@ const (
 	FlagWrites     = 0x4
 	FlagWouldRace  = 0x8
 	FlagOrdered    = 0x10
+	FlagPart       = 0x20
 
 	SizeofEvent   = 0x40
 	SizeofFrame   = 0x10
@@ -45,7 +46,8 @@ type (
 		Reason   uint8
 		Flags    uint8
 		Scope    uint16
-		Status   int32
+		Status   int16
+		Access   uint16
 		Tag      uint32
 		Object   uint64
 		Size     uint64

@@ -117,7 +117,7 @@ int32_t gmt_core_plan(const struct gmt_request *request, struct gmt_plan *plan, 
 	(void)evictions;
 	if (enter() != 0)
 		return leave(-1);
-	uint64_t size = rounded(request->size, request->max);
+	uint64_t size = rounded(request->size, request->round);
 	struct block *b = best(size, request->class, 0);
 	int hit = b != NULL;
 	if (!b) {
@@ -243,4 +243,19 @@ int32_t gmt_core_more(struct gmt_evictions *evictions)
 		return leave(-1);
 	evict_marked(evictions);
 	return leave(0);
+}
+
+int32_t gmt_core_grown(const struct gmt_plan *plan, uint64_t handle);
+int32_t gmt_core_grown(const struct gmt_plan *plan, uint64_t handle)
+{
+	(void)plan;
+	(void)handle;
+	return 0;
+}
+
+int32_t gmt_core_gauge(struct gmt_gauge *gauge);
+int32_t gmt_core_gauge(struct gmt_gauge *gauge)
+{
+	*gauge = (struct gmt_gauge){0};
+	return 0;
 }
