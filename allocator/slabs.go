@@ -48,8 +48,8 @@ func (p *pool) isPart(i int32) bool { return p.entries[i].slab != 0 && !p.entrie
 // slabOf returns the slab that an entry is, or is a part of.
 func (p *pool) slabOf(i int32) *slab { return &p.slabs.list[p.entries[i].slab] }
 
-// coarsest is the largest alignment that slabs are carved for: that of carve.NewUAlloc. OpenCL devices want 128
-// or 512 bytes as a rule; the requests of one that wants more get blocks of their own.
+// coarsest is the largest alignment that slabs are carved for: with it the chunks of ualloc, and so its slabs, have
+// 32 MiB. OpenCL devices want 128 or 512 bytes as a rule; the requests of one that wants more get blocks of their own.
 const coarsest = 2048
 
 // carverOf returns what carves the slabs of a class; nil when that is not possible, or done for another alignment.
