@@ -293,6 +293,21 @@ func TestLimitsFit(t *testing.T) {
 	}
 }
 
+// TestSlabsRow looks at the row of what is free in slabs: its list counts slabs.
+func TestSlabsRow(t *testing.T) {
+	s := sampleSnapshot()
+	s.Tags = []model.Tag{{
+		ID: math.MaxUint32, Name: "(slabs)", Slabs: true, Cached: 3 * mib, CachedCount: 5, Free: []model.FreeClass{{Size: 4 * mib, Blocks: 2}},
+	}}
+	d := newTest((&calls{}).options(), 120, 36, s)
+	got := screen(d)
+	for _, want := range []string{"(slabs)", "SIZE    SLABS", "4.00M        2", "3.00M"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in\n%s", want, got)
+		}
+	}
+}
+
 func TestLimitText(t *testing.T) {
 	seconds := &model.Limit{Kind: model.LimitSeconds, Max: 1e6}
 	for _, test := range []struct {

@@ -126,6 +126,26 @@ func TestSamePolicy(t *testing.T) {
 	}
 }
 
+// TestOtherPolicy plays what was recorded without a pool through a policy, and looks at what that did when it ran.
+func TestOtherPolicy(t *testing.T) {
+	open := func(path string) *trace.Reader {
+		reader, err := trace.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = reader.Close() })
+		return reader
+	}
+	r, err := Replay(open("testdata/frag.none.gmt"), ReplayOptions{Policy: "mantissa"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	totals := fold(t, open("testdata/frag.mantissa.gmt"))
+	if r.Hits != totals.Hits || r.MissReasons != totals.MissReasons || r.PeakReserved != totals.PeakReserved || r.Hits == 0 || r.Recorded.Hits != 0 {
+		t.Errorf("%+v\nrecorded was %+v", r, totals)
+	}
+}
+
 func fold(t *testing.T, src Source) model.Totals {
 	t.Helper()
 	m := model.New(model.Options{})
