@@ -146,7 +146,7 @@ func (s *simulator) evict(r wire.Record) {
 func TestTotalsEqualNaiveRecomputation(t *testing.T) {
 	for seed := range uint64(20) {
 		s := &simulator{Rand: rand.New(rand.NewPCG(seed, 1)), next: 1}
-		for range 1500 {
+		for range 1000 {
 			s.step()
 		}
 		m, n := New(Options{}), newNaive()
