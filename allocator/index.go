@@ -194,7 +194,7 @@ func (x *index) removeNode(n int32) {
 	x.spare = append(x.spare, n)
 }
 
-// enterIdle notes that a node has become empty, and removes another one when there are too many.
+// enterIdle notes that a node has become empty, and removes the idlest when there are too many.
 func (x *index) enterIdle(n int32) {
 	x.full--
 	x.empty++
@@ -205,7 +205,7 @@ func (x *index) enterIdle(n int32) {
 		x.idle = n
 	}
 	x.idlest = n
-	if x.empty > max(emptyMax, x.full) {
+	for x.empty > max(emptyMax, x.full) {
 		x.removeNode(x.idle)
 	}
 }
