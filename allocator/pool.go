@@ -1,6 +1,10 @@
 package allocator
 
-import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
+import (
+	"cmp"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
 
 // pool is the machinery that all policies share: the block table, free and cooling blocks, limits, counters. What
 // differs is its rule, and whether it carves slabs.
@@ -65,7 +69,7 @@ func (p *pool) Plan(request Request, out []Eviction) (Plan, []Eviction) {
 	req.Size = max(req.Size, 1)
 	if req.Heap != 0 && req.Heap != p.heap {
 		p.heap = req.Heap
-		out = p.fit(out)
+		out = p.shrink(p.cap(), wire.EvictLimit, out)
 	}
 	if p.rule == nil || p.pinned && !req.Pinned {
 		return p.create(req, req.Size, wire.MissPolicy), out
@@ -171,8 +175,12 @@ func (p *pool) Abort(plan Plan) {
 		p.recycle(i)
 	case p.dropped[e.class] || p.stats.BytesCached+e.size > p.cap():
 		p.doom(i)
+	case p.tooMany(e, 1):
+		e.doom = wire.EvictTagCap
+		p.doom(i)
 	default:
 		p.keep(i)
+		p.stats.peaks()
 	}
 }
 
@@ -182,16 +190,19 @@ func (p *pool) doom(i int32) {
 	p.doomed = append(p.doomed, i)
 }
 
-// flush reports the blocks that Abort could not put back.
+// flush reports the blocks that Abort could not put back, and what a new slab, or an aborted part of one, is too much.
 func (p *pool) flush(out []Eviction) []Eviction {
 	for _, i := range p.doomed {
-		reason := wire.EvictLimit
+		reason := cmp.Or(p.entries[i].doom, wire.EvictLimit)
 		if p.dropped[p.entries[i].class] {
 			reason = wire.EvictContext
 		}
 		out = p.dismiss(i, reason, out)
 	}
 	p.doomed = p.doomed[:0]
+	if p.slabs != nil {
+		out = p.evictOld(out)
+	}
 	return out
 }
 
