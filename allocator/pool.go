@@ -290,13 +290,13 @@ func (p *pool) block(i int32) Block {
 	return Block(p.entries[i].generation)<<32 | Block(uint32(i))
 }
 
-// find returns the entry of a block in that state, 0 when there is none.
+// find returns the entry of a block in that state, 0 when there is none. A slab is nobody's block.
 func (p *pool) find(b Block, s state) int32 {
 	i := uint64(uint32(b))
 	if i == 0 || i >= uint64(len(p.entries)) {
 		return 0
 	}
-	if e := &p.entries[i]; e.generation != uint32(b>>32) || e.state != s {
+	if e := &p.entries[i]; e.generation != uint32(b>>32) || e.state != s || e.isSlab {
 		return 0
 	}
 	return int32(i)
