@@ -35,6 +35,7 @@ type entry struct {
 	isSlab     bool
 	slab       int32 // number of the slab that it is, or is a part of; 0: neither
 	offset     uint64
+	rows       [ByClass + 1]int32 // places of its rows, since it was first in use
 }
 
 // chain links entries from the oldest to the newest. An entry is in one list at a time.

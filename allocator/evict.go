@@ -114,31 +114,31 @@ func over(count, most uint64) bool { return most != 0 && count > most }
 // rebucket gives up cached blocks whose size is that of no bucket any more, and counts buckets anew.
 func (p *pool) rebucket(out []Eviction) []Eviction {
 	p.rows[ByBucket] = nil
-	for _, i := range p.inDrainOrder() {
-		if _, size := p.bucket(p.entries[i].size); size != p.entries[i].size {
-			p.at(i).Cached += p.entries[i].size // evict takes it off
-			p.at(i).Blocks++
-			out = p.evict(i, wire.EvictLimit, out)
-		}
-	}
 	for i := range p.entries {
 		e := &p.entries[i]
+		if e.state == unused {
+			continue
+		}
+		p.assign(e)
+		row := p.of(e)[ByBucket]
 		switch e.state {
 		case inUse:
-			p.at(int32(i)).InUse += e.size
-			p.at(int32(i)).Wanted += e.wanted
+			row.InUse += e.size
+			row.Wanted += e.wanted
 		case cooling:
-			p.at(int32(i)).Cooling += e.size
+			row.Cooling += e.size
 		case cached:
-			p.at(int32(i)).Cached += e.size
-			p.at(int32(i)).Blocks++
+			row.Cached += e.size
+			row.Blocks++
+		}
+	}
+	for _, i := range p.inDrainOrder() {
+		if _, size := p.bucket(p.entries[i].size); size != p.entries[i].size {
+			out = p.evict(i, wire.EvictLimit, out)
 		}
 	}
 	return out
 }
-
-// at returns the row of an entry's bucket.
-func (p *pool) at(i int32) *Row { return p.of(&p.entries[i])[ByBucket] }
 
 // next returns the block that goes first in drain_order, 0 when nothing is cached.
 func (p *pool) next() int32 {

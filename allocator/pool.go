@@ -146,6 +146,11 @@ func (p *pool) Commit(plan Plan) {
 		p.stats.Blocks++
 	}
 	e.state, e.tag = inUse, plan.Tag
+	if e.was == cached { // the same bucket and class as before
+		e.rows[ByTag] = p.rows.at(ByTag, int(e.tag), uint64(e.tag))
+	} else {
+		p.assign(e)
+	}
 	p.stats.BytesRequested += e.wanted
 	p.stats.BytesInUse += e.size
 	p.stats.BytesWanted += e.wanted
