@@ -301,3 +301,31 @@ func TestHitAllocatesNothing(t *testing.T) {
 		}
 	})
 }
+
+// TestMissAllocatesNothing has blocks and slabs come and go: what is kept of them does not grow.
+func TestMissAllocatesNothing(t *testing.T) {
+	everyKind(t, func(t *testing.T, d *driver) {
+		var out []Eviction
+		cycle := func() {
+			plan, _ := d.policy.Plan(Request{Size: mib, Class: 1, Align: d.align, Pinned: d.pinned}, out[:0])
+			if plan.SlabSize != 0 {
+				d.policy.Grown(plan)
+			}
+			if plan.Block.Index() > 2 || plan.Slab.Index() > 2 {
+				t.Fatalf("%+v, and nothing else is there", plan)
+			}
+			d.policy.Commit(plan)
+			out = d.policy.Free(plan.Block, false, 0, out[:0])
+			out = d.policy.Trim(0, out)
+		}
+		for range 2000 { // more than are remembered of those that went
+			cycle()
+		}
+		if n := testing.AllocsPerRun(100, cycle); n != 0 {
+			t.Errorf("%v allocations per miss", n)
+		}
+		if s := d.policy.Stats(); s.Hits != 0 || s.Blocks != 0 {
+			t.Errorf("after misses only: %+v", s)
+		}
+	})
+}

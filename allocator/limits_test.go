@@ -3,6 +3,7 @@ package allocator
 import (
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -223,5 +224,55 @@ func TestTheSmallestAgeIsAnAge(t *testing.T) {
 	d.now += 10
 	if out, next := d.policy.Expire(d.now, nil); len(out) != 1 || out[0].Reason != wire.EvictAge || next != 0 {
 		t.Errorf("expire evicted %v, next is due at %d", out, next)
+	}
+}
+
+// TestLoweringCountsEvictsInDrainOrder has blocks of two sizes, or two call sites, by turns.
+func TestLoweringCountsEvictsInDrainOrder(t *testing.T) {
+	for _, c := range []struct{ policy, limit, order string }{
+		{"pow2", "max_per_bucket", "oldest-first"}, {"pow2", "max_per_bucket", "largest-first"}, {"pow2", "max_per_bucket", "slot"},
+		{"buckets", "max_per_bucket", "oldest-first"}, {"mantissa", "max_per_bucket", "largest-first"},
+		{"futhark", "max_per_tag", "oldest-first"}, {"futhark", "max_per_tag", "largest-first"}, {"futhark", "max_per_tag", "all"},
+	} {
+		d := newDriver(t, c.policy, "drain_order="+c.order)
+		var blocks []Block
+		for i := range 6 {
+			blocks = append(blocks, d.alloc(mib<<(i%2*4), 1, Tag(i%2)).Block)
+		}
+		for _, i := range []int{4, 1, 0, 3, 2, 5} {
+			d.free(blocks[i], false)
+		}
+		// One of each may stay. Of equal ones the largest-first order takes the latest.
+		want := []int{4, 1, 0, 3}
+		if c.order == "largest-first" {
+			want = []int{5, 3, 2, 0}
+		}
+		var got []int
+		for _, e := range d.set(c.limit, "1") {
+			if e.Reason != wire.EvictTagCap {
+				t.Errorf("%+v: evicted %v", c, e)
+			}
+			got = append(got, slices.Index(blocks, e.Block))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%+v: evicted %v, want %v", c, got, want)
+		}
+		d.check()
+	}
+}
+
+// TestAgesAreExact to the millisecond: what was set is what is shown.
+func TestAgesAreExact(t *testing.T) {
+	p := newDriver(t, "futhark", "").policy
+	for ms := range 5000 {
+		want := number(float64(ms) / 1000)
+		if _, err := p.SetLimit("max_age", want, 0, nil); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range p.Limits() {
+			if l.Name == "max_age" && l.Text != want {
+				t.Fatalf("max_age is %s, was set to %s", l.Text, want)
+			}
+		}
 	}
 }
