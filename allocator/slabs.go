@@ -370,6 +370,8 @@ func (p *pool) dropSlabs(class Class, out []Eviction) []Eviction {
 		}
 	}
 	p.forgetCarver(class)
+	out = p.evictOld(out) // ranges that cooled are free now, in slabs that stay
+	p.stats.peaks()
 	return out
 }
 

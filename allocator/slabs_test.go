@@ -92,3 +92,29 @@ func TestANewSlabMayPushOutOthers(t *testing.T) {
 		d.check()
 	}
 }
+
+// TestRangesOfADroppedClassAreFree: what cooled of it waits in a slab that somebody else still uses, within the cap.
+func TestRangesOfADroppedClassAreFree(t *testing.T) {
+	for _, name := range carving() {
+		d := newPartDriver(t, name)
+		other := d.alloc(mib, 2, 1)
+		used, cools := d.alloc(mib/4, 1, 1), d.alloc(mib/4, 1, 1)
+		if used.Slab != cools.Slab {
+			t.Fatalf("%s: %+v and %+v are to share a slab", name, used, cools)
+		}
+		d.free(other.Block, false)
+		d.free(cools.Block, true)
+		s := d.policy.Stats()
+		d.set("max_cached_bytes", number(float64(s.BytesCached)))
+		d.drop(cools.Block)
+		out := d.policy.DropClass(1, nil)
+		if len(out) != 1 || out[0].Block != other.Slab || out[0].Reason != wire.EvictLimit {
+			t.Errorf("%s: evicted %v, want the slab that waits", name, out)
+		}
+		d.release(out)
+		d.check()
+		if now := d.policy.Stats(); now.BytesCooling != 0 || now.BytesCached != s.BytesCached-other.SlabSize+cools.Size {
+			t.Errorf("%s: %+v\nbefore: %+v", name, now, s)
+		}
+	}
+}

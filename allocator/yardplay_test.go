@@ -164,11 +164,14 @@ func (y *yard) forget(b *yardBlock) {
 }
 
 func (y *yard) drain(need uint64) {
-	could := y.waiting()
 	out := y.p.Drain(need, nil)
-	drained := slices.DeleteFunc(slices.Clone(out), func(e Eviction) bool { return e.Reason != wire.EvictDrain })
+	first := slices.IndexFunc(out, func(e Eviction) bool { return e.Reason == wire.EvictDrain })
+	if first < 0 {
+		first = len(out)
+	}
+	y.release(out[:first], false) // what earlier calls could not report
+	could, drained := y.waiting(), out[first:]
 	sum := y.release(drained, !could, wire.EvictDrain)
-	y.release(slices.DeleteFunc(out, func(e Eviction) bool { return e.Reason == wire.EvictDrain }), false)
 	switch last := len(drained) - 1; {
 	case could && (last < 0 || sum < need && y.waiting()):
 		y.Fatalf("%d were needed, %d given, and something could go", need, sum)
