@@ -174,8 +174,9 @@ func (u *binned) rank(slab int32, s *binSlab) {
 	if rank := s.pages.rank(); u.large.of(slab) != rank {
 		u.large.set(slab, rank)
 	}
+	rest := s.rest()
 	for class := range u.small {
-		if room := s.room(class); u.small[class].of(slab) != room {
+		if room := s.room(class, rest); u.small[class].of(slab) != room {
 			u.small[class].set(slab, room)
 		}
 	}
@@ -205,16 +206,26 @@ func (u *binned) Validate() error {
 			continue
 		}
 		s := *u.slabs.get(slab)
-		if err := s.validate(&want); err != nil {
-			return fmt.Errorf("slab %d: %w", slab, err)
-		}
 		if u.large.of(slab) != s.pages.rank() {
 			return fmt.Errorf("slab %d has rank %d and stands in %d", slab, s.pages.rank(), u.large.of(slab))
 		}
 		for class := range u.small {
-			if u.small[class].of(slab) != s.room(class) {
-				return fmt.Errorf("slab %d, class %d: has room %d and stands in %d", slab, class, s.room(class), u.small[class].of(slab))
+			if room := s.room(class, s.rest()); u.small[class].of(slab) != room {
+				return fmt.Errorf("slab %d, class %d: has room %d and stands in %d", slab, class, room, u.small[class].of(slab))
 			}
+		}
+	}
+	// What is idle counts otherwise than what the tree and the allocator say.
+	for i := range u.slabs.list {
+		if !u.slabs.there[i] {
+			continue
+		}
+		s := u.slabs.list[i]
+		if idle := s.wake(); idle >= 0 {
+			defer s.sleep(idle)
+		}
+		if err := s.validate(&want); err != nil {
+			return fmt.Errorf("slab %d: %w", i, err)
 		}
 	}
 	if want != u.tally {

@@ -49,7 +49,7 @@ func TestValidateFinds(t *testing.T) {
 		"slots":    func(_ *binned, s *binSlab) { s.slots[3]++ },
 		"bin":      func(_ *binned, s *binSlab) { s.bins[2].parts++ },
 		"parts":    func(_ *binned, s *binSlab) { s.parts = 0 },
-		"lost bin": func(_ *binned, s *binSlab) { s.bins[5].chunk = false },
+		"lost bin": func(_ *binned, s *binSlab) { s.chunks[0] = noChunk },
 		"tree":     func(_ *binned, s *binSlab) { s.pages.tree.Alloc(0, 0) },
 		"slot":     func(_ *binned, s *binSlab) { s.small.Alloc(0, 1) },
 	} {
