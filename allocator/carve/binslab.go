@@ -120,21 +120,23 @@ func (s *binSlab) slot(class, n int) {
 	s.of.tally.add(s.geometry.Unit<<class, n)
 }
 
+// rank notes whether the slab has a free slot of a class.
+func (s *binSlab) rank(slab int32, class int) {
+	if ranks := &s.of.small[class]; ranks.of(slab) != s.roomInBin(class) {
+		ranks.set(slab, s.roomInBin(class))
+	}
+}
+
 // capacity returns how many parts of a class the bin at a page holds.
 func (s *binSlab) capacity(page, class int) int {
 	return s.geometry.Capacity(page, s.geometry.Unit<<class)
 }
 
-// room says what the slab has for a class, of which rest is what it has for all.
-func (s *binSlab) room(class int, rest uint8) uint8 {
-	if s.slots[class] > 0 {
-		return roomInBin
-	}
-	return rest
-}
+// roomInBin is 1 if the slab has a free slot of a class.
+func (s *binSlab) roomInBin(class int) uint8 { return uint8(min(s.slots[class], 1)) }
 
-// rest says what the slab has for a class without free slots.
-func (s *binSlab) rest() uint8 {
+// room says what the slab has for a class without free slots.
+func (s *binSlab) room() uint8 {
 	switch {
 	case s.spare > 0:
 		return roomInChunk
@@ -170,7 +172,7 @@ func (s *binSlab) freeLarge(p Part) bool {
 	return ok
 }
 
-func (s *binSlab) carveSmall(size uint64) (Part, bool) {
+func (s *binSlab) carveSmall(slab int32, size uint64) (Part, bool) {
 	offset, granted, ok := s.small.Alloc(0, size)
 	if !ok {
 		return Part{}, false
@@ -188,6 +190,7 @@ func (s *binSlab) carveSmall(size uint64) (Part, bool) {
 	}
 	s.bins[page].parts++
 	s.slot(class, -1)
+	s.rank(slab, class)
 	return Part{Offset: offset, Size: granted, Fresh: s.hand(offset, granted)}, true
 }
 
@@ -207,6 +210,7 @@ func (s *binSlab) freeSmall(p Part) bool {
 	if _, ok = s.small.Free(p.Offset); !ok {
 		return false
 	}
+	s.rank(p.Slab, class)
 	number := page / chunkBins
 	if s.chunks[number]--; s.chunks[number] == 0 {
 		s.sleep(number * chunkBins)
