@@ -68,7 +68,7 @@ func TestMeeting(t *testing.T) {
 // TestMeetingsByChance: wherever the first calls meet, no block is handed out twice and none is lost.
 func TestMeetingsByChance(t *testing.T) {
 	const pages, threads = 16, 4
-	for round := range uint64(400) {
+	for round := range uint64(200) {
 		tree := New(pages)
 		o := &owners{t, make([]atomic.Int32, pages)}
 		var wg sync.WaitGroup

@@ -99,7 +99,7 @@ func TestBinsThatStayComeBeforeAChunk(t *testing.T) {
 // The same while others leave bins all the time: two arenas whose blocks come and go beside one who wants pages. There
 // is always room for a chunk of either, or one chunk and his pages.
 func TestWhatStaysIsFreeForMany(t *testing.T) {
-	const rounds = 2000
+	const rounds = 600
 	g := Geometry{Unit: 8, Pages: 3 * chunkBins}
 	coarse := tbuddy.New(g.Pages)
 	al, err := New(coarse, g, 4)
