@@ -46,7 +46,7 @@ func newDriver(t testing.TB, policy, limits string) *driver {
 func newPartDriver(t testing.TB, policy string) *driver {
 	t.Helper()
 	d := newDriver(t, policy, "")
-	d.align = 256
+	d.align = 64 // for which a chunk of ualloc is a MiB
 	for _, l := range d.policy.Limits() {
 		if l.Name == "max_part" {
 			d.set("max_part", "1048576")

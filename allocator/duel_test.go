@@ -83,9 +83,10 @@ var values = map[string][]string{
 	"bucket_sizes":        {netcl, "1000", "1024:4096", "100:200:5000"},
 	"max_age":             {"0", "0", "0", "0.000000005", "0.0000001", "0.000001"},
 	"drain_order":         {"slot", "largest-first", "oldest-first", "all"},
-	"max_part":            {"0", "256", "4096", "100000"},
+	"max_part":            {"0", "4096", "20000", "100000"},
 	"heap_bytes":          {"0", "1048576", "16777216"},
 	"slabs_per_heap":      {"1", "4", "62"},
+	"page_bytes":          {"256", "1024", "4096"},
 }
 
 func (d *duel) plan() {

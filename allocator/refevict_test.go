@@ -248,10 +248,15 @@ func (r *reference) drain(need uint64) []Eviction {
 
 func (r *reference) expire(time int64) (out []Eviction, next int64) {
 	out = r.pass(time, r.owed())
-	if b := r.oldest(cached); b != nil && r.limit("max_age", 0) != 0 {
-		next = b.time + int64(math.Round(r.limit("max_age", 0)*1e9))
+	age := int64(math.Round(r.limit("max_age", 0) * 1e9))
+	if age == 0 {
+		return out, 0
 	}
-	return out, next
+	since := r.now // of a block that is freed from here on
+	if b := r.oldest(cached); b != nil {
+		since = b.time
+	}
+	return out, since + age
 }
 
 // dropClass returns its evictions in any order.

@@ -198,7 +198,7 @@ func (y *yard) aged() (next int64) {
 		}
 	}
 	if oldest == math.MaxInt64 {
-		return 0
+		return y.now + age
 	}
 	if y.now-oldest >= age {
 		y.Fatalf("at %d something has waited since %d", y.now, oldest)

@@ -11,7 +11,7 @@ import (
 //
 // A small request goes to the lowest slab where a bin of its size has a free slot, else to the lowest with a bin that
 // has no size yet, else to the lowest with room for another chunk of bins; a large one as in the buddy system. Carve
-// and Free cost O(log n) of the pages of a slab, plus O(log n) of the slabs for each of the small sizes.
+// and Free cost O(log n) of the pages of a slab, plus O(log n) of the slabs.
 type binned struct {
 	unit  uint64
 	fine  int // the unit is 1 << fine bytes
@@ -19,15 +19,15 @@ type binned struct {
 	slabs numbers[*binSlab]
 	tally tally
 	large firsts   // slabs by largest free block
-	small []firsts // by class: slabs by the rooms below
+	rooms firsts   // slabs by the room for small requests
+	small []firsts // by class: slabs with a free slot in a bin (1)
 }
 
-// What a slab has for a class.
+// What a slab has for small requests of any size.
 const (
 	noRoom uint8 = iota
 	roomForChunk
 	roomInChunk
-	roomInBin
 )
 
 // chunkBins is how many bins a chunk has. Seed 001 has 64 or 128 (it prints both), for units of 8 bytes; with a unit of
@@ -115,9 +115,7 @@ func (u *binned) Remove(slab int32) {
 	}
 	s.pages.close()
 	u.large.set(slab, 0)
-	for class := range u.small {
-		u.small[class].set(slab, noRoom)
-	}
+	u.rooms.set(slab, noRoom)
 	u.slabs.remove(slab)
 }
 
@@ -129,7 +127,7 @@ func (u *binned) Carve(size uint64) (p Part, ok bool) {
 	}
 	s := *u.slabs.get(slab)
 	if u.isSmall(size) {
-		p, ok = s.carveSmall(max(size, 1))
+		p, ok = s.carveSmall(slab, max(size, 1))
 	} else {
 		p, ok = s.carveLarge(size)
 	}
@@ -147,21 +145,22 @@ func (u *binned) choose(size uint64) int32 {
 	if !u.isSmall(size) {
 		return u.large.first(uint8(orderOf(size, u.shift) + 1))
 	}
-	ranks := &u.small[u.class(size)]
-	if most := ranks.most(); most != noRoom {
-		return ranks.first(most)
+	if slab := u.small[u.class(size)].first(1); slab != 0 {
+		return slab
 	}
-	return 0
+	return u.rooms.first(max(u.rooms.most(), roomForChunk))
 }
 
 // Free implements Carver.
 func (u *binned) Free(p Part) (empty bool) {
 	s := *u.slabs.get(p.Slab)
-	free := s.freeSmall
+	var ok bool
 	if p.Offset&(1<<u.shift-1) == 0 {
-		free = s.freeLarge
+		ok = s.freeLarge(p)
+	} else {
+		ok = s.freeSmall(p)
 	}
-	if !free(p) {
+	if !ok {
 		panic(fmt.Sprintf("carve: %+v comes back and is no part", p))
 	}
 	s.parts--
@@ -174,10 +173,8 @@ func (u *binned) rank(slab int32, s *binSlab) {
 	if rank := s.pages.rank(); u.large.of(slab) != rank {
 		u.large.set(slab, rank)
 	}
-	for class := range u.small {
-		if room := s.room(class); u.small[class].of(slab) != room {
-			u.small[class].set(slab, room)
-		}
+	if room := s.room(); u.rooms.of(slab) != room {
+		u.rooms.set(slab, room)
 	}
 }
 
@@ -186,7 +183,7 @@ func (u *binned) rank(slab int32, s *binSlab) {
 func (u *binned) Space() Space {
 	most := largest(&u.large, u.shift)
 	for class := len(u.small) - 1; most == 0 && class >= 0; class-- {
-		if u.small[class].most() != noRoom {
+		if u.small[class].most() != 0 || u.rooms.most() != noRoom {
 			most = u.unit << class
 		}
 	}
@@ -199,22 +196,35 @@ func (u *binned) Validate() error {
 	for i := range u.slabs.list {
 		slab := int32(i)
 		if !u.slabs.there[slab] {
-			if u.large.of(slab) != 0 || u.small[0].of(slab) != noRoom {
+			if u.large.of(slab) != 0 || u.rooms.of(slab) != noRoom {
 				return fmt.Errorf("slab %d is gone and has a rank", slab)
 			}
 			continue
 		}
 		s := *u.slabs.get(slab)
-		if err := s.validate(&want); err != nil {
-			return fmt.Errorf("slab %d: %w", slab, err)
-		}
 		if u.large.of(slab) != s.pages.rank() {
 			return fmt.Errorf("slab %d has rank %d and stands in %d", slab, s.pages.rank(), u.large.of(slab))
 		}
 		for class := range u.small {
-			if u.small[class].of(slab) != s.room(class) {
-				return fmt.Errorf("slab %d, class %d: has room %d and stands in %d", slab, class, s.room(class), u.small[class].of(slab))
+			if u.small[class].of(slab) != s.roomInBin(class) {
+				return fmt.Errorf("slab %d has %d slots of class %d, and stands in %d", slab, s.slots[class], class, u.small[class].of(slab))
 			}
+		}
+		if u.rooms.of(slab) != s.room() {
+			return fmt.Errorf("slab %d has room %d and stands in %d", slab, s.room(), u.rooms.of(slab))
+		}
+	}
+	// What is idle counts otherwise than what the tree and the allocator say.
+	for i := range u.slabs.list {
+		if !u.slabs.there[i] {
+			continue
+		}
+		s := u.slabs.list[i]
+		if idle := s.wake(); idle >= 0 {
+			defer s.sleep(idle)
+		}
+		if err := s.validate(&want); err != nil {
+			return fmt.Errorf("slab %d: %w", i, err)
 		}
 	}
 	if want != u.tally {

@@ -15,15 +15,19 @@ type binSlab struct {
 	pages    pages
 	small    *ualloc.Allocator
 	bins     []bin  // by page
-	spare    int    // bins without a class, in chunks
+	chunks   []int  // parts by number of the chunk; noChunk
+	idle     int    // page of the chunk without parts that the allocator keeps; -1: none
+	spare    int    // bins without a part, in chunks but for that one
 	slots    []int  // free ones, by class
 	units    bitset // those that small parts had, by number in the slab
 	parts    int
 }
 
+// noChunk says that pages are no chunk.
+const noChunk = -1
+
 // bin is what a page in a chunk is used for.
 type bin struct {
-	chunk bool // it is in a chunk, and no header
 	class int8 // if it has parts
 	parts int16
 }
@@ -34,8 +38,13 @@ func newBinSlab(of *binned, count int) *binSlab {
 		geometry: of.geometry(count),
 		pages:    newPages(count, of.shift, &of.tally),
 		bins:     make([]bin, count),
+		chunks:   make([]int, (count+chunkBins-1)/chunkBins),
+		idle:     -1,
 		slots:    make([]int, len(of.small)),
 		units:    newBitset(uint64(count) << of.shift / of.unit),
+	}
+	for i := range s.chunks {
+		s.chunks[i] = noChunk
 	}
 	small, err := ualloc.New(s, s.geometry, 1)
 	if err != nil {
@@ -48,6 +57,7 @@ func newBinSlab(of *binned, count int) *binSlab {
 // Alloc implements ualloc.Coarse: a chunk for small parts.
 func (s *binSlab) Alloc(order int, _ uint64) (page int, ok bool) {
 	if page, ok = s.pages.alloc(order); ok {
+		s.chunks[page/chunkBins] = 0
 		s.chunk(page, 1)
 	}
 	return page, ok
@@ -55,19 +65,48 @@ func (s *binSlab) Alloc(order int, _ uint64) (page int, ok bool) {
 
 // Free implements ualloc.Coarse: a chunk has no part left.
 func (s *binSlab) Free(page, order int) (ok bool) {
+	if page == s.idle {
+		s.wake()
+	}
 	s.chunk(page, -1)
+	s.chunks[page/chunkBins] = noChunk
 	return s.pages.release(page, order)
 }
 
-// chunk adds the bins of a chunk to the spare ones (n = 1), or takes them away (-1).
+// chunk adds the bins of a chunk to the spare ones (n = 1), or takes them away (-1). In chunks as small as these all
+// bins have tails, and are worth the same.
 func (s *binSlab) chunk(page, n int) {
-	for i := page + s.geometry.HeaderPages(); i < page+s.geometry.ChunkPages(); i++ {
-		s.bins[i].chunk = n > 0
-		s.keep(i, n)
-	}
+	header := s.geometry.HeaderPages()
+	s.keep(page+header, n*(chunkBins-header))
 }
 
-// keep counts n more spare bins. What one is worth is what it can be filled with.
+// sleep has a chunk without parts, which the allocator keeps for the next one, count as free pages. They are free for
+// everybody: carveLarge takes them back. One such chunk is enough.
+func (s *binSlab) sleep(page int) {
+	if s.idle >= 0 {
+		s.small.Trim()
+		return
+	}
+	s.chunk(page, -1)
+	order := orderOf(s.geometry.Chunk(), s.of.shift)
+	s.pages.given(order, s.pages.merged(page, order))
+	s.idle = page
+}
+
+// wake is the reverse; it does nothing when there is no such chunk.
+func (s *binSlab) wake() (page int) {
+	page = s.idle
+	if page < 0 {
+		return page
+	}
+	s.idle = -1
+	order := orderOf(s.geometry.Chunk(), s.of.shift)
+	s.pages.taken(order, s.pages.merged(page, order))
+	s.chunk(page, 1)
+	return page
+}
+
+// keep counts n more spare bins like the one at a page. What one is worth is what it can be filled with.
 func (s *binSlab) keep(page, n int) {
 	s.spare += n
 	s.of.tally.add(s.worth(page), n)
@@ -81,25 +120,36 @@ func (s *binSlab) slot(class, n int) {
 	s.of.tally.add(s.geometry.Unit<<class, n)
 }
 
+// rank notes whether the slab has a free slot of a class.
+func (s *binSlab) rank(slab int32, class int) {
+	if ranks := &s.of.small[class]; ranks.of(slab) != s.roomInBin(class) {
+		ranks.set(slab, s.roomInBin(class))
+	}
+}
+
 // capacity returns how many parts of a class the bin at a page holds.
 func (s *binSlab) capacity(page, class int) int {
 	return s.geometry.Capacity(page, s.geometry.Unit<<class)
 }
 
-// room says what the slab has for a class.
-func (s *binSlab) room(class int) uint8 {
+// roomInBin is 1 if the slab has a free slot of a class.
+func (s *binSlab) roomInBin(class int) uint8 { return uint8(min(s.slots[class], 1)) }
+
+// room says what the slab has for a class without free slots.
+func (s *binSlab) room() uint8 {
 	switch {
-	case s.slots[class] > 0:
-		return roomInBin
 	case s.spare > 0:
 		return roomInChunk
-	case 1<<s.pages.rank() > s.geometry.ChunkPages():
+	case 1<<s.pages.rank() > chunkBins:
 		return roomForChunk
 	}
 	return noRoom
 }
 
 func (s *binSlab) carveLarge(size uint64) (Part, bool) {
+	if s.idle >= 0 {
+		s.small.Trim()
+	}
 	order := orderOf(size, s.of.shift)
 	page, ok := s.pages.alloc(order)
 	if !ok {
@@ -111,15 +161,27 @@ func (s *binSlab) carveLarge(size uint64) (Part, bool) {
 
 func (s *binSlab) freeLarge(p Part) bool {
 	order := orderOf(p.Size, s.of.shift)
-	return p.Size == 1<<(s.of.shift+order) && s.pages.release(int(p.Offset>>s.of.shift), order)
+	if p.Size != 1<<(s.of.shift+order) {
+		return false
+	}
+	idle := s.wake()
+	ok := s.pages.release(int(p.Offset>>s.of.shift), order)
+	if idle >= 0 {
+		s.sleep(idle)
+	}
+	return ok
 }
 
-func (s *binSlab) carveSmall(size uint64) (Part, bool) {
+func (s *binSlab) carveSmall(slab int32, size uint64) (Part, bool) {
 	offset, granted, ok := s.small.Alloc(0, size)
 	if !ok {
 		return Part{}, false
 	}
 	page, _ := s.geometry.Bin(offset)
+	if s.idle >= 0 && page/chunkBins == s.idle/chunkBins {
+		s.wake()
+	}
+	s.chunks[page/chunkBins]++
 	class := s.of.class(granted)
 	if s.bins[page].parts == 0 {
 		s.keep(page, -1)
@@ -128,6 +190,7 @@ func (s *binSlab) carveSmall(size uint64) (Part, bool) {
 	}
 	s.bins[page].parts++
 	s.slot(class, -1)
+	s.rank(slab, class)
 	return Part{Offset: offset, Size: granted, Fresh: s.hand(offset, granted)}, true
 }
 
@@ -144,20 +207,23 @@ func (s *binSlab) freeSmall(p Part) bool {
 		s.slot(class, -s.capacity(page, class))
 		s.keep(page, 1)
 	}
-	_, ok = s.small.Free(p.Offset)
-	return ok
+	if _, ok = s.small.Free(p.Offset); !ok {
+		return false
+	}
+	s.rank(p.Slab, class)
+	number := page / chunkBins
+	if s.chunks[number]--; s.chunks[number] == 0 {
+		s.sleep(number * chunkBins)
+	}
+	return true
 }
 
 // hand notes that a small part is handed out, and says whether it is fresh: neither it nor the pages around it were
 // handed out as a whole, and no small part had any of its units.
 func (s *binSlab) hand(offset, size uint64) (fresh bool) {
 	page := offset >> s.of.shift
-	fresh = !s.pages.history.within(page, 0)
+	fresh = s.units.fill(offset/s.geometry.Unit, size/s.geometry.Unit) && !s.pages.history.within(page, 0)
 	s.pages.history.touch(page, 0)
-	for unit := offset / s.geometry.Unit; unit < (offset+size)/s.geometry.Unit; unit++ {
-		fresh = fresh && !s.units.has(unit)
-		s.units.set(unit)
-	}
 	return fresh
 }
 
@@ -169,7 +235,7 @@ func (s *binSlab) validate(want *tally) error {
 	if err := s.small.Validate(); err != nil {
 		return err
 	}
-	spare, inBins, slots := 0, 0, make([]int, len(s.slots))
+	spare, inBins, slots, chunks := 0, 0, make([]int, len(s.slots)), slices.Clone(s.chunks)
 	for page, b := range s.bins {
 		switch {
 		case b.parts > 0:
@@ -177,9 +243,15 @@ func (s *binSlab) validate(want *tally) error {
 			slots[b.class] += free
 			want.add(s.geometry.Unit<<b.class, free)
 			inBins += int(b.parts)
-		case b.chunk:
+			chunks[page/chunkBins] -= int(b.parts)
+		case s.chunks[page/chunkBins] != noChunk && page%chunkBins >= s.geometry.HeaderPages():
 			spare++
 			want.add(s.worth(page), 1)
+		}
+	}
+	for number, parts := range chunks {
+		if parts != 0 && parts != noChunk {
+			return fmt.Errorf("chunk %d has %d parts less than are counted", number, parts)
 		}
 	}
 	if stats := s.small.Stats(); spare != s.spare || !slices.Equal(slots, s.slots) || inBins != stats.Small || inBins > s.parts {

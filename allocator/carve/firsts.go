@@ -14,7 +14,11 @@ func (f *firsts) set(slab int32, rank uint8) {
 	i := len(f.ranks)/2 + int(slab)
 	f.ranks[i] = rank
 	for i /= 2; i > 0; i /= 2 {
-		f.ranks[i] = max(f.ranks[2*i], f.ranks[2*i+1])
+		most := max(f.ranks[2*i], f.ranks[2*i+1])
+		if f.ranks[i] == most {
+			return
+		}
+		f.ranks[i] = most
 	}
 }
 

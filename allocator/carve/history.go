@@ -17,6 +17,19 @@ func newBitset(n uint64) bitset { return make(bitset, (n+63)/64) }
 func (b bitset) has(i uint64) bool { return b[i/64]>>(i%64)&1 != 0 }
 func (b bitset) set(i uint64)      { b[i/64] |= 1 << (i % 64) }
 
+// fill adds n numbers from one on, and says whether none of them was there.
+func (b bitset) fill(from, n uint64) (clean bool) {
+	clean = true
+	for n > 0 {
+		count := min(n, 64-from%64)
+		mask := ^uint64(0) >> (64 - count) << (from % 64)
+		clean = clean && b[from/64]&mask == 0
+		b[from/64] |= mask
+		from, n = from+count, n-count
+	}
+	return clean
+}
+
 // newHistory starts a history of a slab of 2^height pages at most, all fresh.
 func newHistory(height int) history {
 	return history{height, newBitset(2 << height), newBitset(2 << height)}

@@ -13,6 +13,7 @@ type pages struct {
 	shift   int                // a page is 1 << shift bytes
 	tally   *tally             // of all slabs' free blocks
 	free    [maxHeight + 1]int // blocks by order
+	orders  uint32             // a bit per order that has some
 	history history
 }
 
@@ -31,13 +32,19 @@ func newPages(count, shift int, t *tally) pages {
 // close takes the free blocks of a slab that goes out of the books.
 func (p *pages) close() {
 	for order, n := range p.free {
-		p.count(order, -n)
+		if n != 0 {
+			p.count(order, -n)
+		}
 	}
 }
 
 // count notes that there are n free blocks more of an order.
 func (p *pages) count(order, n int) {
 	p.free[order] += n
+	p.orders &^= 1 << order
+	if p.free[order] != 0 {
+		p.orders |= 1 << order
+	}
 	p.tally.add(1<<(p.shift+order), n)
 }
 
@@ -47,30 +54,44 @@ func (p *pages) alloc(order int) (page int, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	from := order
-	for ; p.free[from] == 0; from++ {
-		p.count(from, 1)
-	}
-	p.count(from, -1)
+	p.taken(order, order+bits.TrailingZeros32(p.orders>>order))
 	return page, true
 }
 
-// release gives a block back; false: it is none. The tree has merged it with its buddies as far up as the block that
-// is Available now.
+// release gives a block back; false: it is none.
 func (p *pages) release(page, order int) bool {
-	if !p.tree.Free(page, order) {
-		return false
+	merged, ok := p.tree.Release(page, order)
+	if ok {
+		p.given(order, merged)
 	}
-	for p.tree.State(page&^(1<<order-1), order) != tbuddy.Available {
+	return ok
+}
+
+// taken notes that a block was cut from one of order from, with its buddies left over.
+func (p *pages) taken(order, from int) {
+	p.count(from, -1)
+	for ; order < from; order++ {
+		p.count(order, 1)
+	}
+}
+
+// given notes the reverse.
+func (p *pages) given(order, merged int) {
+	for ; order < merged; order++ {
 		p.count(order, -1)
-		order++
 	}
-	p.count(order, 1)
-	return true
+	p.count(merged, 1)
+}
+
+// merged returns the order of the block that a block which is taken would be a part of if it were free.
+func (p *pages) merged(page, order int) int {
+	for ; order < p.tree.Height() && p.tree.State(page&^(1<<order-1)^1<<order, order) == tbuddy.Available; order++ {
+	}
+	return order
 }
 
 // rank returns the largest order that is free, plus one; 0 when all is taken.
-func (p *pages) rank() uint8 { return uint8(p.tree.LargestFree() + 1) }
+func (p *pages) rank() uint8 { return uint8(bits.Len32(p.orders)) }
 
 // order returns the smallest order whose blocks have size bytes.
 func orderOf(size uint64, shift int) int { return bits.Len64((max(size, 1) - 1) >> shift) }

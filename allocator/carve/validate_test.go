@@ -41,17 +41,18 @@ func TestValidateFinds(t *testing.T) {
 		}
 	}
 	for name, damage := range map[string]func(u *binned, s *binSlab){
-		"tally":    func(u *binned, _ *binSlab) { u.tally.bytes++ },
-		"rank":     func(u *binned, _ *binSlab) { u.large.set(1, 1) },
-		"room":     func(u *binned, _ *binSlab) { u.small[3].set(1, roomForChunk) },
-		"ghost":    func(u *binned, _ *binSlab) { u.slabs.add(2); u.slabs.remove(2); u.large.set(2, 1) },
-		"spare":    func(_ *binned, s *binSlab) { s.spare++ },
-		"slots":    func(_ *binned, s *binSlab) { s.slots[3]++ },
-		"bin":      func(_ *binned, s *binSlab) { s.bins[2].parts++ },
-		"parts":    func(_ *binned, s *binSlab) { s.parts = 0 },
-		"lost bin": func(_ *binned, s *binSlab) { s.bins[5].chunk = false },
-		"tree":     func(_ *binned, s *binSlab) { s.pages.tree.Alloc(0, 0) },
-		"slot":     func(_ *binned, s *binSlab) { s.small.Alloc(0, 1) },
+		"tally":     func(u *binned, _ *binSlab) { u.tally.bytes++ },
+		"rank":      func(u *binned, _ *binSlab) { u.large.set(1, 1) },
+		"room":      func(u *binned, _ *binSlab) { u.rooms.set(1, noRoom) },
+		"slot rank": func(u *binned, _ *binSlab) { u.small[3].set(1, 1) },
+		"ghost":     func(u *binned, _ *binSlab) { u.slabs.add(2); u.slabs.remove(2); u.large.set(2, 1) },
+		"spare":     func(_ *binned, s *binSlab) { s.spare++ },
+		"slots":     func(_ *binned, s *binSlab) { s.slots[3]++ },
+		"bin":       func(_ *binned, s *binSlab) { s.bins[2].parts++ },
+		"parts":     func(_ *binned, s *binSlab) { s.parts = 0 },
+		"lost bin":  func(_ *binned, s *binSlab) { s.chunks[0] = noChunk },
+		"tree":      func(_ *binned, s *binSlab) { s.pages.tree.Alloc(0, 0) },
+		"slot":      func(_ *binned, s *binSlab) { s.small.Alloc(0, 1) },
 	} {
 		u := damaged(t, NewUAlloc(1)).(*binned)
 		if damage(u, *u.slabs.get(1)); u.Validate() == nil {

@@ -28,13 +28,15 @@ type Mutex struct {
 	mutex   sync.Mutex // guards the fields and the sizes of waiting teams; held for a few instructions
 	inside  *team      // nil: unlocked, and nobody waits
 	waiting []*team    // the next one first
+	spent   *team      // one that all have left and that nobody waited for; nil: none
 }
 
 // Member is one goroutine's part in the group that is inside.
 type Member struct {
-	Rank int // 0 to Size-1, each once
-	Size int // of the group
-	team *team
+	Rank  int // 0 to Size-1, each once
+	Size  int // of the group
+	team  *team
+	entry uint64 // of the team
 }
 
 // team is one entering of one group.
@@ -42,6 +44,7 @@ type team struct {
 	of      *Mutex
 	purpose int           // Alone: nobody joins
 	size    int           // fixed once it is inside
+	entry   uint64        // how many groups have used it and left
 	entered chan struct{} // closed when it is inside; nil if it never waited
 
 	mutex   sync.Mutex    // guards the rest
@@ -59,12 +62,23 @@ func (m *Mutex) Lock(purpose int) Member {
 	if t != nil {
 		t.size++
 	} else {
-		t = &team{of: m, purpose: purpose, size: 1}
+		t = m.team(purpose)
 		m.admit(t)
 	}
 	rank := t.size - 1
 	m.mutex.Unlock()
 	return t.member(rank)
+}
+
+// team returns a team of one.
+func (m *Mutex) team(purpose int) *team {
+	t := m.spent
+	if t == nil {
+		return &team{of: m, purpose: purpose, size: 1}
+	}
+	m.spent = nil
+	t.purpose, t.size = purpose, 1
+	return t
 }
 
 // Waiting returns how many callers of Lock wait for their turn, for tests and statistics. Of a Group it counts those
@@ -113,7 +127,7 @@ func (t *team) member(rank int) Member {
 	if t.entered != nil {
 		<-t.entered
 	}
-	return Member{Rank: rank, Size: t.size, team: t}
+	return Member{Rank: rank, Size: t.size, team: t, entry: t.entry}
 }
 
 // Barrier waits until every member of the group has called it as often as the caller, or has left.
@@ -147,11 +161,14 @@ func (t *team) release() {
 func (m Member) Unlock() {
 	t := m.team
 	t.mutex.Lock()
-	t.present--
-	last := t.present == 0
-	if t.present < 0 {
+	if t.entry != m.entry {
 		t.mutex.Unlock()
 		panic("collective: unlock by a member that has left")
+	}
+	t.present--
+	last := t.present == 0
+	if last {
+		t.entry++
 	}
 	// Those at the barrier may have waited for us only.
 	if t.arrived == t.present {
@@ -159,15 +176,18 @@ func (m Member) Unlock() {
 	}
 	t.mutex.Unlock()
 	if last {
-		t.of.handOver()
+		t.of.handOver(t)
 	}
 }
 
-// handOver lets the next team in, all of it at once.
-func (m *Mutex) handOver() {
+// handOver lets the next team in, all of it at once. The one that has left serves again unless it had to wait.
+func (m *Mutex) handOver(gone *team) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	m.inside = nil
+	if gone.entered == nil {
+		m.spent = gone
+	}
 	if len(m.waiting) == 0 {
 		return
 	}

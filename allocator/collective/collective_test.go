@@ -249,7 +249,18 @@ func TestMisusePanics(t *testing.T) {
 	in := m.Lock(0)
 	in.Unlock()
 	panics("unlocked twice", in.Unlock)
+	next := m.Lock(0)
+	panics("unlocked after another has entered", in.Unlock)
+	next.Unlock()
+	panics("unlocked twice after that", next.Unlock)
 	panics("empty group", func() { NewGroup(&m, 0) })
+}
+
+func TestAloneAllocatesNothing(t *testing.T) {
+	var m Mutex
+	if n := testing.AllocsPerRun(100, func() { m.Lock(0).Unlock() }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
 }
 
 // TestHammer mixes all ways to enter; plain variables are written inside, for the race detector.

@@ -30,6 +30,7 @@ type Domain struct {
 	wake    chan struct{}
 	mutex   sync.Mutex // held by one barrier at a time
 	queue   queue
+	spent   []func() // room for the next queue; guarded by mutex
 }
 
 type counter struct {
@@ -130,6 +131,8 @@ func (d *Domain) barrier() {
 	for _, call := range calls {
 		call()
 	}
+	clear(calls)
+	d.spent = calls[:0]
 }
 
 // flip ends the waiting of one barrier: it takes over the callbacks and increments the epoch. The order is the whole
@@ -138,7 +141,7 @@ func (d *Domain) barrier() {
 func (d *Domain) flip() (calls []func(), previous uint64) {
 	d.waiting.Add(-1)
 	d.queue.mutex.Lock()
-	calls, d.queue.calls = d.queue.calls, nil
+	calls, d.queue.calls = d.queue.calls, d.spent
 	d.queue.mutex.Unlock()
 	return calls, d.epoch.Add(1) - 1
 }

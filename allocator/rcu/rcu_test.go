@@ -15,6 +15,14 @@ func until(holds func() bool) {
 	}
 }
 
+func TestSteadyStateAllocatesNothing(t *testing.T) {
+	d, calls := New(), 0
+	call := func() { calls++ }
+	if n := testing.AllocsPerRun(100, func() { d.Defer(call); d.Defer(call); d.Barrier() }); n != 0 || calls != 202 {
+		t.Errorf("%v allocations, %d calls", n, calls)
+	}
+}
+
 func TestBarrierWaitsForReadersAndRunsCallbacksInOrder(t *testing.T) {
 	d := New()
 	var ran []int

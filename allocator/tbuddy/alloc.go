@@ -9,6 +9,10 @@ func (t *Tree) Alloc(order int, scatter uint64) (page int, ok bool) {
 	if order < 0 || order > t.height {
 		return 0, false
 	}
+	if t.enter() {
+		defer t.leave()
+		return t.allocAlone(order, scatter)
+	}
 	for {
 		before := t.freed.Load()
 		if from := t.claim(order); from >= 0 {

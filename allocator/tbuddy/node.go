@@ -8,7 +8,15 @@ import (
 // node is one word. Bit n says that a block of order n in it is Available: its own order's bit stands alone, other bits
 // are those of its halves. A node's lock protects the words of its halves, but for their lock bits; so a change of a
 // node that concerns its parent holds both locks, and that is all that any change needs.
-type node struct{ word atomic.Uint32 }
+//
+// It is a plain word, because a call that has the tree to itself (alone.go) needs no atomic stores.
+type node struct{ word uint32 }
+
+func (n *node) load() uint32 { return atomic.LoadUint32(&n.word) }
+
+func (n *node) store(value uint32) { atomic.StoreUint32(&n.word, value) }
+
+func (n *node) swap(old, value uint32) bool { return atomic.CompareAndSwapUint32(&n.word, old, value) }
 
 const (
 	lockBit = 1 << 31
@@ -31,7 +39,12 @@ func (s State) String() string { return [...]string{"Busy", "Partial", "Availabl
 
 // State returns the state of a block of that order, which begins at that page and lies in the tree.
 func (t *Tree) State(page, order int) State {
-	switch listed := t.listed(t.node(page, order)); listed {
+	alone := t.enter()
+	listed := t.listed(t.node(page, order))
+	if alone {
+		t.leave()
+	}
+	switch listed {
 	case 0:
 		return Busy
 	case available(order):
@@ -43,20 +56,20 @@ func (t *Tree) State(page, order int) State {
 func available(order int) uint32 { return 1 << order }
 
 // listed returns the orders that are Available in node i.
-func (t *Tree) listed(i int) uint32 { return t.nodes[i].word.Load() & orders }
+func (t *Tree) listed(i int) uint32 { return t.nodes[i].load() & orders }
 
 // lock locks node i for a few steps of its owner. Whoever waits lets others run.
 func (t *Tree) lock(i int) {
 	for tries := 1; ; tries++ {
-		word := &t.nodes[i].word
-		if old := word.Load(); old&lockBit == 0 && word.CompareAndSwap(old, old|lockBit) {
+		n := &t.nodes[i]
+		if old := n.load(); old&lockBit == 0 && n.swap(old, old|lockBit) {
 			return
 		}
 		relax(tries)
 	}
 }
 
-func (t *Tree) unlock(i int) { t.nodes[i].word.And(^uint32(lockBit)) }
+func (t *Tree) unlock(i int) { atomic.AndUint32(&t.nodes[i].word, ^uint32(lockBit)) }
 
 // relax comes between two tries at something that other threads are about to make possible.
 func relax(tries int) {
@@ -68,8 +81,8 @@ func relax(tries int) {
 // set changes what node i lists, and whether it is held. The caller holds the lock of its parent; that of i itself may
 // change meanwhile.
 func (t *Tree) set(i int, value uint32) {
-	for word := &t.nodes[i].word; ; {
-		if old := word.Load(); word.CompareAndSwap(old, old&lockBit|value) {
+	for n := &t.nodes[i]; ; {
+		if old := n.load(); n.swap(old, old&lockBit|value) {
 			return
 		}
 	}
@@ -77,7 +90,7 @@ func (t *Tree) set(i int, value uint32) {
 
 // release unlocks node i and sets what it lists. The caller holds its parent's lock too, so that all of the word is the
 // caller's.
-func (t *Tree) release(i int, list uint32) { t.nodes[i].word.Store(list) }
+func (t *Tree) release(i int, list uint32) { t.nodes[i].store(list) }
 
 // rise brings node p, which the caller has locked, and those above it in line with their halves, as far up as something
 // changes. It releases the lock.

@@ -18,9 +18,14 @@ var kinds = []struct {
 	name string
 	make func(pages int) buddy
 }{
-	{"bulk", func(pages int) buddy { return New(pages) }},
+	{"alone", func(pages int) buddy { return New(pages) }}, // until calls meet
+	{"bulk", func(pages int) buddy { return newShared(pages) }},
 	{"counting", func(pages int) buddy { return NewCounting(pages) }},
 	{"mutex", func(pages int) buddy { return NewMutex(pages) }},
+}
+
+func newShared(pages int) *Tree {
+	return build(pages, func(units int) stock { return newBulkStock(units) })
 }
 
 // bitmap says of each page whether it is allocated, and answers every question by looking at all of them.
@@ -237,13 +242,18 @@ func TestValidateSees(t *testing.T) {
 		"its halves list":         func(tree *Tree) { tree.set(1, available(2)) },
 		"allocated and not Busy":  func(tree *Tree) { tree.set(1, heldBit|1) },
 	} {
-		tree := New(16)
+		tree := newShared(16)
 		spoil(tree)
 		if err := tree.Validate(); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	tree := New(3)
+	tree := New(16)
+	tree.counts[2]++
+	if err := tree.Validate(); err == nil || !strings.Contains(err.Error(), "counted as") {
+		t.Error(err)
+	}
+	tree = New(3)
 	tree.Alloc(0, 0)
 	tree.set(tree.node(3, 0), available(0))
 	if err := tree.Validate(); err == nil || !strings.Contains(err.Error(), "beyond the last page") {

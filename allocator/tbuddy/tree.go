@@ -40,6 +40,9 @@
 // would fail falsely. So a merge is announced to the semaphore of the next order, as growth is, before it takes the
 // unit. And an allocation that has found nothing at any order tries again if anything was freed meanwhile: it may have
 // passed an order just before a block came there, and a higher one just after another left.
+//
+// The seed's threads come by the thousand; a host may have one. As long as no two calls have met, each has the tree to
+// itself and takes the same block in plain steps. The first two that meet make the tree shared for good.
 package tbuddy
 
 import (
@@ -55,8 +58,10 @@ const MaxPages = 1 << 24
 type Tree struct {
 	pages  int
 	height int
-	nodes  []node  // [1] is the root, the halves of i are 2i and 2i+1; [0] is locked for the root's parent
-	stocks []stock // by order
+	nodes  []node // [1] is the root, the halves of i are 2i and 2i+1; [0] is locked for the root's parent
+	mode   atomic.Uint32
+	counts []int   // Available blocks by order, until the tree is shared
+	stocks []stock // by order, from then on
 	_      [64]byte
 	freed  atomic.Uint64 // how many frees have come to their end
 }
@@ -64,28 +69,27 @@ type Tree struct {
 // New returns a tree over that many pages, all free. They need not be a power of two: what the tree has beyond them is
 // never handed out. It panics unless pages is 1 to MaxPages.
 func New(pages int) *Tree {
-	return build(pages, func(units int) stock { return newBulkStock(units) })
-}
-
-func build(pages int, newStock func(units int) stock) *Tree {
 	if pages < 1 || pages > MaxPages {
 		panic(fmt.Sprintf("tbuddy: %d pages are outside 1 to %d", pages, MaxPages))
 	}
 	t := &Tree{pages: pages, height: bits.Len(uint(pages - 1))}
 	t.nodes = make([]node, 2<<t.height)
-	units := make([]int, t.height+1)
+	t.counts = make([]int, t.height+1)
 	for page := 0; page < pages; {
 		order := min(bits.Len(uint(pages-page))-1, bits.TrailingZeros(uint(page)|1<<t.height))
 		i := t.node(page, order)
-		t.lock(i / 2)
-		t.set(i, available(order))
-		t.rise(i / 2)
-		units[order]++
+		t.nodes[i].word = available(order)
+		t.raise(i / 2)
+		t.counts[order]++
 		page += 1 << order
 	}
-	for order := range units {
-		t.stocks = append(t.stocks, newStock(units[order]))
-	}
+	return t
+}
+
+// build returns a tree that is shared from the start.
+func build(pages int, newStock func(units int) stock) *Tree {
+	t := New(pages)
+	t.share(newStock)
 	return t
 }
 
@@ -98,6 +102,10 @@ func (t *Tree) Height() int { return t.height }
 // LargestFree returns the largest order of which a block is free, -1 when none is. It costs O(height), and is exact
 // when no other thread allocates or frees.
 func (t *Tree) LargestFree() int {
+	if t.enter() {
+		defer t.leave()
+		return bits.Len32(t.listed(1)) - 1
+	}
 	for order := t.height; order >= 0; order-- {
 		if t.stocks[order].units() > 0 {
 			return order
@@ -109,6 +117,13 @@ func (t *Tree) LargestFree() int {
 // FreePages returns how many pages are free. It costs O(height), and is exact when no other thread allocates or frees.
 func (t *Tree) FreePages() int {
 	pages := 0
+	if t.enter() {
+		defer t.leave()
+		for order, n := range t.counts {
+			pages += n << order
+		}
+		return pages
+	}
 	for order, s := range t.stocks {
 		pages += s.units() << order
 	}

@@ -3,15 +3,22 @@ package tbuddy
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Validate checks every invariant of the package comment. No other call may be in progress.
 func (t *Tree) Validate() error {
 	v := validation{tree: t, free: make([]int, t.height+1)}
-	if t.nodes[0].word.Load() != 0 {
+	if t.nodes[0].load() != 0 {
 		v.complain(0, "the root's parent is locked")
 	}
 	v.visit(1, t.height, false)
+	if t.mode.Load() != shared {
+		if !slices.Equal(t.counts, v.free) {
+			v.complain(0, "%v blocks are Available by order, counted as %v", v.free, t.counts)
+		}
+		return errors.Join(v.found...)
+	}
 	for order, s := range t.stocks {
 		if s.units() != v.free[order] || !s.atRest() {
 			v.complain(0, "order %d: %d blocks are Available, the semaphore counts %d, at rest %v", order, v.free[order], s.units(), s.atRest())
@@ -33,7 +40,7 @@ func (v *validation) complain(i int, format string, args ...any) {
 // visit checks node i and what is below. Taken says that a block that it is a part of is free or allocated as a whole.
 func (v *validation) visit(i, order int, taken bool) {
 	t := v.tree
-	word := t.nodes[i].word.Load()
+	word := t.nodes[i].load()
 	free, held := word&orders == available(order), word&heldBit != 0
 	page := t.page(i, order)
 	switch {

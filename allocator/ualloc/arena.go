@@ -1,6 +1,7 @@
 package ualloc
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator/rcu"
@@ -16,11 +17,19 @@ type arena struct {
 	chunks  chunkList
 	owned   atomic.Int32 // chunks
 	leaving atomic.Int32 // bins that have lost their class and are not yet back in their chunk
+
+	headers struct { // of chunks that were given back
+		mutex sync.Mutex
+		spare []*chunk
+	}
 }
+
+// spareHeaders is how many headers of chunks an arena keeps for its next ones.
+const spareHeaders = 4
 
 func newArena(of *Allocator, number int) *arena {
 	a := &arena{of: of, number: number, readers: rcu.New()}
-	a.chunks.units, a.chunks.usable = semaphore.NewBulk(0), of.geometry.usable()
+	a.chunks.units, a.chunks.usable, a.chunks.drop = semaphore.NewBulk(0), of.geometry.usable(), a.drop
 	for class := range a.lists {
 		l := &a.lists[class]
 		l.class, l.readers, l.units = class, a.readers, semaphore.NewBulk(0)
@@ -51,7 +60,11 @@ func (a *arena) alloc(class int) (b *bin, slot int, ok bool) {
 func (a *arena) bin(class int) *bin {
 	from := sideOf(class)
 	units := a.chunks.units
-	if !units.Wait(1, a.chunks.usable) {
+	for !units.Wait(1, a.chunks.usable) {
+		if a.takeBack() {
+			units.Signal(0, a.chunks.usable-1)
+			continue
+		}
 		if c := a.chunk(); c != nil {
 			b := c.pick(c.nth(from, 0))
 			a.chunks.add(c)
@@ -74,27 +87,54 @@ func (a *arena) chunk() *chunk {
 		a.owned.Add(-1)
 		return nil
 	}
-	c := newChunk(a, page, a.of.geometry.bins())
+	c := a.header(page)
 	a.of.chunks[page/a.of.geometry.bins()].Store(c)
 	return c
 }
 
-// drop gives a chunk without bins in use back.
+// header returns the header for a chunk that begins at a page: of one that was given back, or a new one.
+func (a *arena) header(page int) *chunk {
+	h := &a.headers
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	n := len(h.spare)
+	if n == 0 {
+		return newChunk(a, page, a.of.geometry.bins())
+	}
+	c := h.spare[n-1]
+	h.spare = h.spare[:n-1]
+	c.page = page
+	return c
+}
+
+// store takes in the header of a chunk that was given back. Its bins have no class, and all are in it.
+func (a *arena) store(c *chunk) {
+	h := &a.headers
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if len(h.spare) < spareHeaders {
+		h.spare = append(h.spare, c)
+	}
+}
+
+// drop gives a chunk without bins in use back. Its header can be another's when nobody looks at it any more.
 func (a *arena) drop(c *chunk) {
 	a.of.chunks[c.page/len(c.bins)].Store(nil)
 	a.owned.Add(-1)
 	a.of.coarse.Free(c.page, a.of.geometry.order())
+	a.readers.Defer(c.reuse)
 }
 
-// free gives back the block that begins at a unit of a bin. It is false when none does.
+// free gives back the block that begins at a unit of a bin of the chunk with that number. It is false when none does.
 //
 // What looks at the bin is a read section: a bin gets no other class as long as anybody is inside who has seen it with
 // this one. That matters for frees that are wrong, and for those that have given their slot back and not yet linked
 // the bin.
-func (a *arena) free(b *bin, within int) (class int, ok bool) {
+func (a *arena) free(c *chunk, number, index, within int) (class int, ok bool) {
 	r := a.readers.Enter()
+	b := &c.bins[index]
 	class, _ = b.load()
-	if class < 0 || within&(1<<class-1) != 0 || within>>class >= b.capacity(class) || !b.clear(within>>class) {
+	if a.of.chunks[number].Load() != c || class < 0 || within&(1<<class-1) != 0 || within>>class >= b.capacity(class) || !b.clear(within>>class) {
 		a.readers.Exit(r)
 		return 0, false
 	}
@@ -108,11 +148,27 @@ func (a *arena) free(b *bin, within int) (class int, ok bool) {
 	}
 	a.readers.Exit(r)
 	l.units.Signal(1, 0)
-	if !full {
+	switch {
+	case !full:
 		b = nil
+	case a.of.wanting.Load() == 0:
+		b = l.keep(b)
 	}
 	a.trim(l, b)
 	return class, true
+}
+
+// takeBack sends the bins that stay without blocks to their chunks. It is false when there were none.
+func (a *arena) takeBack() bool {
+	found := false
+	for class := range a.lists {
+		l := &a.lists[class]
+		if b := l.unkeep(); b != nil {
+			a.trim(l, b)
+			found = true
+		}
+	}
+	return found
 }
 
 // trim takes bins without blocks out of a list: b, which may be nil, and those that others had to leave.
@@ -149,12 +205,18 @@ func (a *arena) retire(l *list, b *bin) bool {
 		return true
 	}
 	l.relink(b)
-	a.readers.Defer(func() {
-		b.next.Store(nil)
-		a.chunks.give(b, a.drop)
-		a.of.arrived.Add(1)
-		a.leaving.Add(-1)
-	})
+	if b.home == nil {
+		b.home = func() { a.home(b) }
+	}
+	a.readers.Defer(b.home)
 	a.readers.TryBarrier()
 	return true
+}
+
+// home takes a bin that no reader sees any more back into its chunk.
+func (a *arena) home(b *bin) {
+	b.next.Store(nil)
+	a.chunks.give(b)
+	a.of.arrived.Add(1)
+	a.leaving.Add(-1)
 }

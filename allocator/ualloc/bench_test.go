@@ -89,7 +89,7 @@ func BenchmarkPair(b *testing.B) {
 	}
 }
 
-// BenchmarkPairAlone is BenchmarkPair in an empty pool: each pair makes a chunk and a bin and gives both back.
+// BenchmarkPairAlone is BenchmarkPair in an empty pool, where the bin stays.
 func BenchmarkPairAlone(b *testing.B) {
 	g := Geometry{Unit: 8, Pages: 64 * chunkBins}
 	al, err := New(tbuddy.New(g.Pages), g, 1)

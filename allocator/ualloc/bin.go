@@ -20,7 +20,8 @@ type bin struct {
 	linked   bool                // likewise
 
 	chunk *chunk
-	index int // in the chunk
+	index int    // in the chunk
+	home  func() // takes it back into the chunk; nil until it goes there first
 }
 
 const countBits = 32
@@ -35,6 +36,9 @@ func unpack(state uint64) (class, count int) {
 func (b *bin) load() (class, count int) { return unpack(b.state.Load()) }
 
 func (b *bin) capacity(class int) int { return capacity(class, b.index) }
+
+// empty says whether the bin has that class and no block.
+func (b *bin) empty(class int) bool { return b.state.Load() == stateOf(class, b.capacity(class)) }
 
 // open gives the bin a class, with its first slot taken. Nobody else knows the bin.
 func (b *bin) open(class int) {

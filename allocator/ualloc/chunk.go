@@ -13,6 +13,7 @@ type chunk struct {
 	arena *arena
 	page  int // its first
 	bins  []bin
+	reuse func() // makes the header a spare one of its arena
 
 	// The rest is guarded by the chunk list's mutex. Members of a group that take bins change free and count at the
 	// same time.
@@ -24,6 +25,7 @@ type chunk struct {
 
 func newChunk(a *arena, page, bins int) *chunk {
 	c := &chunk{arena: a, page: page, bins: make([]bin, bins)}
+	c.reuse = func() { a.store(c) }
 	for i := range c.bins {
 		c.bins[i].chunk, c.bins[i].index = c, i
 	}
@@ -82,8 +84,9 @@ type chunkList struct {
 	units      *semaphore.Bulk
 	usable     int // bins of a chunk
 	head       *chunk
-	missed     bool // a chunk without a bin in use may be in the list, because units were out when it became empty
-	operations int  // how often head was written, for tests
+	drop       func(*chunk) // takes a chunk without a bin in use, after it was unlinked
+	missed     bool         // a chunk without a bin in use may be in the list, because units were out when it became empty
+	operations int          // how often head was written, for tests
 }
 
 // take returns a free bin. The caller has a unit. All who wait for one at the same time enter together: each walks as
@@ -142,8 +145,8 @@ func (s *chunkList) push(c *chunk) {
 	s.operations++
 }
 
-// give takes a bin without class back into its chunk. It calls drop for each chunk that is not needed any more.
-func (s *chunkList) give(b *bin, drop func(*chunk)) {
+// give takes a bin without class back into its chunk, and has each chunk dropped that is not needed any more.
+func (s *chunkList) give(b *bin) {
 	in := s.mutex.Lock(collective.Alone)
 	defer in.Unlock()
 	c := b.chunk
@@ -161,7 +164,7 @@ func (s *chunkList) give(b *bin, drop func(*chunk)) {
 			return
 		}
 		s.unlink(c)
-		drop(c)
+		s.drop(c)
 	}
 }
 

@@ -30,8 +30,12 @@ func wantHome(t *testing.T, al *Allocator, coarse counted) {
 	if err := al.Validate(); err != nil {
 		t.Fatal(err)
 	}
+	al.Trim()
+	if err := al.Validate(); err != nil {
+		t.Fatal(err)
+	}
 	if s := al.Stats(); s != (Stats{}) || coarse.FreePages() != al.Geometry().Pages {
-		t.Fatalf("after everything was freed: %+v, %d of %d pages free", s, coarse.FreePages(), al.Geometry().Pages)
+		t.Fatalf("after everything was freed and trimmed: %+v, %d of %d pages free", s, coarse.FreePages(), al.Geometry().Pages)
 	}
 }
 
@@ -219,6 +223,7 @@ func TestOneOfManyFrees(t *testing.T) {
 // others look for bins that were missed.
 func TestBinThatIsNotYetLinkedGoesLater(t *testing.T) {
 	p := newPool(t, Geometry{Unit: 8, Pages: chunkBins}, 1)
+	p.wanting.Add(1) // no bin stays
 	a, l := p.arenas[0], &p.arenas[0].lists[7]
 	var offsets []uint64
 	for range 6 { // three in either of two bins

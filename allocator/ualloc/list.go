@@ -20,7 +20,8 @@ type list struct {
 	units   *semaphore.Bulk
 	head    atomic.Pointer[bin]
 	mutex   sync.Mutex
-	missed  atomic.Bool // a bin without a block may be in the list, because units were out when it became empty
+	kept    atomic.Pointer[bin] // the bin that lost its last block last: it stays, if it still has none
+	missed  atomic.Bool         // another bin without a block may be in the list, because units were out when it became empty
 }
 
 // batch is what a grower promises: a bin with a tail. One without brings less, and some who waited grow in turn;
@@ -94,12 +95,35 @@ func (l *list) unlink(b *bin) {
 	}
 }
 
-// anyEmpty returns a bin of the list without any block, nil if there is none.
+// keep has b, which has no block, stay, and returns the bin that must go for that: the one that stayed so far if it
+// has no block either; nil: none.
+func (l *list) keep(b *bin) *bin {
+	if l.kept.Load() == b {
+		return nil
+	}
+	if old := l.kept.Swap(b); old != nil && old != b && old.empty(l.class) {
+		return old
+	}
+	return nil
+}
+
+// unkeep has no bin stay, and returns the one that did if it has no block; nil: there is none.
+func (l *list) unkeep() *bin {
+	if l.kept.Load() == nil {
+		return nil
+	}
+	if old := l.kept.Swap(nil); old != nil && old.empty(l.class) {
+		return old
+	}
+	return nil
+}
+
+// anyEmpty returns a bin of the list without any block, but for the one that stays; nil if there is none.
 func (l *list) anyEmpty() *bin {
 	r := l.readers.Enter()
 	defer l.readers.Exit(r)
 	for b := l.head.Load(); b != nil; b = b.next.Load() {
-		if class, count := b.load(); class == l.class && count == b.capacity(class) {
+		if b.empty(l.class) && b != l.kept.Load() {
 			return b
 		}
 	}

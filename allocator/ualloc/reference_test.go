@@ -157,22 +157,24 @@ func (p *pool) check() {
 	if pages != p.Geometry().Pages {
 		p.t.Fatalf("%d pages of %d are accounted for", pages, p.Geometry().Pages)
 	}
-	if got.Small > 0 != (got.Bins > 0) || got.Small > 0 != (got.Chunks > 0) {
-		p.t.Fatalf("%d blocks in %d bins of %d chunks", got.Small, got.Bins, got.Chunks)
+	if got.Small > 0 != (got.Bins > got.Kept) || got.Bins > 0 != (got.Chunks > 0) || got.Kept > classes*len(p.arenas) {
+		p.t.Fatalf("%d blocks in %d bins, of which %d stay, in %d chunks", got.Small, got.Bins, got.Kept, got.Chunks)
 	}
 	if want.Small != got.Small || want.SmallBytes != got.SmallBytes || want.Large != got.Large || want.LargeBytes != got.LargeBytes {
 		p.t.Fatalf("stats %+v, want %+v", got, want)
 	}
 }
 
-// empty frees everything and looks whether it has gone home.
+// empty frees everything, trims, and looks whether all has gone home.
 func (p *pool) empty() {
 	p.t.Helper()
 	for len(p.blocks) > 0 {
 		p.release(len(p.blocks) - 1)
 	}
 	p.check()
+	p.Trim()
+	p.check()
 	if p.Stats() != (Stats{}) || p.coarse.free != p.Geometry().Pages {
-		p.t.Errorf("after everything was freed: %+v, %d of %d pages free", p.Stats(), p.coarse.free, p.Geometry().Pages)
+		p.t.Errorf("after everything was freed and trimmed: %+v, %d of %d pages free", p.Stats(), p.coarse.free, p.Geometry().Pages)
 	}
 }

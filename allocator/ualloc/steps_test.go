@@ -15,6 +15,7 @@ func TestWaitersShareOneListOperation(t *testing.T) {
 	const n = 2*usableBins + 5 // two chunks, and some of a third
 	p := newPool(t, Geometry{Unit: 8, Pages: 3 * chunkBins}, 1)
 	a := p.arenas[0]
+	a.chunks.drop = func(c *chunk) { a.chunks.push(c); a.chunks.units.Signal(usableBins, 0) }
 	for range 3 {
 		a.chunks.add(mustChunk(t, a))
 		a.chunks.units.Signal(1, 0) // the one that the maker would have kept
@@ -52,7 +53,7 @@ func TestWaitersShareOneListOperation(t *testing.T) {
 		}
 		seen[one] = true
 		for b := range seen {
-			a.chunks.give(b, func(c *chunk) { a.chunks.push(c); a.chunks.units.Signal(usableBins, 0) })
+			a.chunks.give(b)
 		}
 	}
 }
@@ -70,6 +71,7 @@ func mustChunk(t *testing.T, a *arena) *chunk {
 // A reader who stands on a bin keeps it from being used for anything else.
 func TestBinStaysWhileReadersSeeIt(t *testing.T) {
 	p := newPool(t, Geometry{Unit: 8, Pages: chunkBins}, 1)
+	p.wanting.Add(1)         // no bin stays
 	keep, _ := p.alloc(0, 8) // so that the chunk stays
 	b, _ := p.alloc(0, 64)
 	a := p.arenas[0]
@@ -94,6 +96,7 @@ func TestBinStaysWhileReadersSeeIt(t *testing.T) {
 // A bin that becomes empty while units are out stays, and goes when they come back.
 func TestBinThatWasMissedGoesLater(t *testing.T) {
 	p := newPool(t, Geometry{Unit: 8, Pages: chunkBins}, 1)
+	p.wanting.Add(1) // no bin stays
 	l := &p.arenas[0].lists[7]
 	var offsets []uint64
 	for range 4 { // three in one bin, one in the next
@@ -127,6 +130,7 @@ func TestBinThatWasMissedGoesLater(t *testing.T) {
 // All bins that were missed go.
 func TestBinsThatWereMissedGoTogether(t *testing.T) {
 	p := newPool(t, Geometry{Unit: 8, Pages: chunkBins}, 1)
+	p.wanting.Add(1) // no bin stays
 	l := &p.arenas[0].lists[7]
 	var offsets []uint64
 	for range 7 { // three in either of two bins, one in the next
@@ -153,6 +157,7 @@ func TestBinsThatWereMissedGoTogether(t *testing.T) {
 // The same for chunks.
 func TestChunkThatWasMissedGoesLater(t *testing.T) {
 	p := newPool(t, Geometry{Unit: 8, Pages: chunkBins}, 1)
+	p.wanting.Add(1) // no bin stays
 	s := &p.arenas[0].chunks
 	b, _ := p.alloc(0, 8)
 	if !s.units.TryWait(2) {
@@ -163,8 +168,8 @@ func TestChunkThatWasMissedGoesLater(t *testing.T) {
 		t.Fatalf("%d chunks, missed %v: want one, and a note", p.Stats().Chunks, s.missed)
 	}
 	first, second := s.take(tailed), s.take(plain)
-	s.give(first, p.arenas[0].drop)
-	s.give(second, p.arenas[0].drop)
+	s.give(first)
+	s.give(second)
 	wantHome(t, p.Allocator, p.coarse)
 }
 

@@ -11,6 +11,11 @@
 // the list, then sets a zero bit in its bitmap; who gets no unit brings a new bin, and if need be a new chunk. A bin
 // without blocks goes back to its chunk, a chunk without bins to the coarse allocator.
 //
+// The seed gives bins back at once. A program that takes one block and frees it, again and again, would make a chunk
+// and a bin each time. So of each class of an arena one bin stays, the one that lost its last block last, and with it
+// its chunk: 8 bins for each arena, in as many chunks at most. They are free memory for everybody: an arena takes its
+// bins back before it asks for another chunk, an allocation that finds nothing takes back all of them, and Trim does.
+//
 // The seed gives a chunk of 512 KiB, bins of 4 KiB, 64 bins and 62 tails. 512/4 is 128. The tails of two bins are 62
 // all the same, so here 62 of the 126 usable bins have one, and the others hold as much less. The share of a chunk
 // that small blocks can use is the same in both readings: everything but the headers, 1 - 16/512 = 96.875 %.
@@ -21,7 +26,8 @@
 //     who owns it (§4).
 //   - Units of a semaphore are there to be found: nobody who has one fails.
 //   - When no call is under way, free counter plus blocks in use is a bin's capacity, and the free counters of a list
-//     add up to its semaphore. When all blocks have been freed, the coarse allocator has everything back.
+//     add up to its semaphore. Bins without blocks are those that stay. When all blocks have been freed and the pool was
+//     trimmed, the coarse allocator has everything back.
 //   - Calls that do not overlap in time give the same answers in every run.
 package ualloc
 
@@ -49,6 +55,7 @@ type Allocator struct {
 	// but whether a page is a block's first only its owner can say.
 	large   []atomic.Uint32
 	arrived atomic.Uint64 // bins that have come back to their chunks
+	wanting atomic.Int32  // allocations that have found nothing so far: no bin stays without blocks
 }
 
 // New returns an allocator for a pool of which coarse has all pages. More arenas mean less contention and more chunks
@@ -84,17 +91,44 @@ func (al *Allocator) Alloc(arena int, size uint64) (offset, granted uint64, ok b
 	if size == 0 || size > uint64(al.geometry.Pages)*al.geometry.Page() {
 		return 0, 0, false
 	}
+	if offset, granted, ok = al.try(arena, size); ok {
+		return offset, granted, true
+	}
+	return al.insist(arena, size)
+}
+
+// insist tries again with all that is free memory (§3.1: false resource starvation): bins that stay without blocks, of
+// which there will be no more meanwhile, and bins that wait for readers.
+func (al *Allocator) insist(arena int, size uint64) (offset, granted uint64, ok bool) {
+	al.wanting.Add(1)
+	defer al.wanting.Add(-1)
+	al.takeBack()
 	for range tries {
 		arrived := al.arrived.Load()
 		if offset, granted, ok = al.try(arena, size); ok {
 			return offset, granted, true
 		}
-		// Bins that wait for readers are free memory (§3.1: false resource starvation).
-		if !al.settle() && al.arrived.Load() == arrived {
+		if !al.takeBack() && !al.settle() && al.arrived.Load() == arrived {
 			break
 		}
 	}
 	return 0, 0, false
+}
+
+// Trim gives back what the pool keeps without blocks: see the package comment. What calls under way leave may stay. It
+// waits for readers as Free does.
+func (al *Allocator) Trim() {
+	al.takeBack()
+	al.settle()
+}
+
+// takeBack is Trim, but for bins that somebody else is about to send home. It is false when no bin stayed.
+func (al *Allocator) takeBack() bool {
+	found := false
+	for _, a := range al.arenas {
+		found = a.takeBack() || found
+	}
+	return found
 }
 
 // tries is how often an allocation looks again because bins came home meanwhile. Without a limit one that nothing can
@@ -139,7 +173,8 @@ func (al *Allocator) Free(offset uint64) (granted uint64, ok bool) {
 	case offset%al.geometry.Page() == 0:
 		return al.freeLarge(int(page))
 	}
-	c := al.chunks[offset/al.geometry.Chunk()].Load()
+	number := int(offset / al.geometry.Chunk())
+	c := al.chunks[number].Load()
 	if c == nil {
 		return 0, false
 	}
@@ -147,7 +182,7 @@ func (al *Allocator) Free(offset uint64) (granted uint64, ok bool) {
 	if !ok || index >= len(c.bins) { // a small chunk has room for more tails than bins
 		return 0, false
 	}
-	class, ok := c.arena.free(&c.bins[index], within)
+	class, ok := c.arena.free(c, number, index, within)
 	if !ok {
 		return 0, false
 	}

@@ -109,6 +109,7 @@ func TestExhaustionOfOneChunk(t *testing.T) {
 						t.Fatalf("offset %d cannot be freed", offset)
 					}
 				}
+				al.Trim()
 				if coarse.free != chunkBins {
 					t.Errorf("%d pages are home, want %d", coarse.free, chunkBins)
 				}
@@ -137,6 +138,7 @@ func TestChunksOfFewerBins(t *testing.T) {
 		for offset := uint64(0); offset < p.Geometry().Chunk(); offset += 8 {
 			p.Free(offset)
 		}
+		p.Trim()
 		if p.coarse.free != bins {
 			t.Errorf("of a chunk of %d bins %d are home", bins, p.coarse.free)
 		}

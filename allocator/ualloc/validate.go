@@ -15,6 +15,7 @@ type Stats struct {
 	LargeBytes uint64
 	Chunks     int
 	Bins       int    // with a class
+	Kept       int    // of these, without blocks
 	SpareBytes uint64 // in chunks, granted to nobody and no header: what Small can grow by without another chunk, if sizes suit
 }
 
@@ -31,6 +32,9 @@ func (al *Allocator) Stats() Stats {
 			if class, count := c.bins[i].load(); class >= 0 {
 				s.Bins++
 				n := c.bins[i].capacity(class) - count
+				if n == 0 {
+					s.Kept++
+				}
 				s.Small += n
 				s.SmallBytes += uint64(n) * al.geometry.Unit << class
 			}
@@ -149,6 +153,9 @@ func (l *list) validate(a *arena) error {
 		class, count := b.load()
 		if class != l.class || b.chunk.arena != a || !b.linked || b.previous != previous {
 			return fmt.Errorf("bin %d of the chunk at page %d stands wrongly in the list", b.index, b.chunk.page)
+		}
+		if b.empty(class) && b != l.kept.Load() {
+			return fmt.Errorf("bin %d of the chunk at page %d has no block and is not the one that stays", b.index, b.chunk.page)
 		}
 		units += count
 		linked++
