@@ -67,9 +67,12 @@ cl_int gmt_command_end_fence(struct gmt_command *c, cl_int err, bool barrier, st
 
 /* Drivers allocate lazily, so an enqueue can fail for want of memory that the pool holds. */
 #define GMT_TRY(err, command, expression)                                                                              \
-	do                                                                                                             \
-		(err) = (command).refused ? (command).refused : (expression);                                          \
-	while (gmt_unlikely((err) != CL_SUCCESS) && gmt_pool_drain((err), 0))
+	do {                                                                                                           \
+		struct gmt_shortage gmt_short = gmt_shortage();                                                        \
+		do                                                                                                     \
+			(err) = (command).refused ? (command).refused : (expression);                                  \
+		while (gmt_unlikely((err) != CL_SUCCESS) && gmt_pool_drain(&gmt_short, (err), 0));                     \
+	} while (0)
 
 #define GMT_ORDER ((struct gmt_order){waits, list, event})
 

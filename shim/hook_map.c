@@ -4,7 +4,7 @@
 
 static void count_map(cl_mem handle, int32_t by)
 {
-	for (struct gmt_memory *memory = gmt_memory_find(handle); memory; memory = memory->parent)
+	for (struct gmt_memory *memory = gmt_memory_find(handle); memory; memory = memory->parent ? memory->parent : memory->slab)
 		atomic_fetch_add(&memory->maps, by);
 }
 
@@ -24,10 +24,11 @@ GMT_HOOK void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool
 	offset = gmt_command_range(memory, offset, size);
 	cl_int err = command.refused;
 	void *pointer = NULL;
+	struct gmt_shortage shortage = gmt_shortage();
 	do
 		if (!command.refused)
 			pointer = gmt_next.clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, size, waits, list, event, &err);
-	while (err != CL_SUCCESS && gmt_pool_drain(err, 0));
+	while (err != CL_SUCCESS && gmt_pool_drain(&shortage, err, 0));
 	if (err == CL_SUCCESS)
 		count_map(buffer, 1);
 	gmt_command_end(&command, err, blocking, GMT_ORDER);
@@ -46,11 +47,12 @@ GMT_HOOK void *clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool b
 	gmt_command_uses(&command, image, map_flags(flags), 0);
 	cl_int err = command.refused;
 	void *pointer = NULL;
+	struct gmt_shortage shortage = gmt_shortage();
 	do
 		if (!command.refused)
 			pointer = gmt_next.clEnqueueMapImage(queue, image, blocking, flags, origin, region, row, slice, waits, list,
 							     event, &err);
-	while (err != CL_SUCCESS && gmt_pool_drain(err, 0));
+	while (err != CL_SUCCESS && gmt_pool_drain(&shortage, err, 0));
 	if (err == CL_SUCCESS)
 		count_map(image, 1);
 	gmt_command_end(&command, err, blocking, GMT_ORDER);
@@ -65,7 +67,10 @@ GMT_HOOK cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem handle, v
 	struct gmt_command command;
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_UNMAP, __func__))
 		return gmt_next.clEnqueueUnmapMemObject(queue, handle, pointer, waits, list, event);
-	gmt_command_uses(&command, handle, 0, 0);
+	const struct gmt_memory *memory = gmt_command_uses(&command, handle, 0, 0);
+	static char nowhere; /* drivers may look for mappings in the slab, and find somebody else's */
+	if (memory && memory->slab && pointer && atomic_load(&memory->maps) <= 0)
+		pointer = &nowhere;
 	cl_int err;
 	GMT_TRY(err, command, gmt_next.clEnqueueUnmapMemObject(queue, handle, pointer, waits, list, event));
 	if (err == CL_SUCCESS)

@@ -45,15 +45,18 @@ static inline bool gmt_beyond(const struct gmt_memory *memory, size_t offset, si
  */
 #define GMT_DRIVER_CREATE(call, handle, error, bytes, expression)                                                      \
 	do {                                                                                                           \
-		(handle) = NULL;                                                                                       \
-		if (gmt_budget_take(bytes)) {                                                                          \
-			(handle) = (expression);                                                                       \
-			if (!(handle))                                                                                 \
-				gmt_budget_give(bytes);                                                                \
-		} else {                                                                                               \
-			(error) = CL_MEM_OBJECT_ALLOCATION_FAILURE;                                                    \
-		}                                                                                                      \
-		gmt_driver_returned(call);                                                                             \
-	} while (!(handle) && gmt_pool_drain((error), (bytes)))
+		struct gmt_shortage gmt_short = gmt_shortage();                                                        \
+		do {                                                                                                   \
+			(handle) = NULL;                                                                               \
+			if (gmt_budget_take(bytes)) {                                                                  \
+				(handle) = (expression);                                                               \
+				if (!(handle))                                                                         \
+					gmt_budget_give(bytes);                                                        \
+			} else {                                                                                       \
+				(error) = CL_MEM_OBJECT_ALLOCATION_FAILURE;                                            \
+			}                                                                                              \
+			gmt_driver_returned(call);                                                                     \
+		} while (!(handle) && gmt_pool_drain(&gmt_short, (error), (bytes)));                                   \
+	} while (0)
 
 #endif
