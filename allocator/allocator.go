@@ -105,8 +105,8 @@ type Policy interface {
 	// is gone.
 	DropClass(c Class, out []Eviction) []Eviction
 
-	// Expire gives up the blocks that have been cached for longer than max_age. It returns when there may be
-	// something to do again, 0 when nothing is cached or there is no such limit.
+	// Expire gives up the blocks that have been cached for max_age. It returns when there may be something to do again,
+	// 0 when there is no such limit. Plan, Free and Cooled do the same in passing.
 	Expire(time int64, out []Eviction) (_ []Eviction, next int64)
 
 	// SetLimit changes one limit and evicts what no longer fits, in drain_order. An unknown name, a limit that this
@@ -125,61 +125,4 @@ type Policy interface {
 
 	// Validate checks every invariant that the policy states, for tests. It may be slow.
 	Validate() error
-}
-
-// Stats counts what a policy has done. Names follow seed 003's PoolStats; docs/METRICS.md defines each.
-type Stats struct {
-	Hits, Misses   uint64
-	MissReasons    [wire.MissPolicy + 1]uint64
-	BytesRequested uint64 // sum of all requests
-	BytesAllocated uint64 // sum of all blocks created
-	BytesCached    uint64 // free now
-	BytesCooling   uint64 // free, still used by queued commands
-	BytesInUse     uint64 // granted now
-	BytesWanted    uint64 // requested of what is granted now
-	PeakInUse      uint64
-	PeakReserved   uint64 // of in use + cached + cooling
-	Blocks         uint64 // known now, in whatever state
-	Evictions      uint64
-}
-
-// HitRate returns hits / (hits + misses), 0 before the first request.
-func (s *Stats) HitRate() float64 {
-	if total := s.Hits + s.Misses; total > 0 {
-		return float64(s.Hits) / float64(total)
-	}
-	return 0
-}
-
-// Reserved returns the bytes held from the driver: in use, cached and cooling.
-func (s *Stats) Reserved() uint64 { return s.BytesInUse + s.BytesCached + s.BytesCooling }
-
-// Waste returns (granted - requested) / granted of what is in use, 0 when nothing is.
-func (s *Stats) Waste() float64 {
-	if s.BytesInUse == 0 {
-		return 0
-	}
-	return float64(s.BytesInUse-s.BytesWanted) / float64(s.BytesInUse)
-}
-
-// Dimension is what Rows are told apart by.
-type Dimension uint8
-
-// The dimensions.
-const (
-	ByTag Dimension = iota
-	ByBucket
-	ByClass
-)
-
-// Row is what a policy has counted for one tag, one bucket of sizes, or one class.
-type Row struct {
-	Key     uint64 // the tag, the largest size of the bucket in bytes, or the class
-	Hits    uint64
-	Misses  uint64
-	InUse   uint64 // bytes granted now
-	Wanted  uint64 // bytes requested of these
-	Cached  uint64 // bytes free now, but for those in slabs, which have no tag and no bucket
-	Cooling uint64
-	Blocks  uint64 // cached now
 }

@@ -22,41 +22,55 @@ const (
 type entry struct {
 	size       uint64
 	wanted     uint64 // requested by whoever has it
-	order      uint64 // when it was freed, descending
+	since      int64  // when it became cached
 	generation uint32
 	tag        Tag
 	class      Class
-	older      int32 // in the list of its state: cached or cooling
-	newer      int32
+	slot       int32 // while cached, see slots
 	state      state
 	was        state     // of a planned block: cached for a hit
 	reason     wire.Miss // of a planned block that is to be created
+	passes     bool      // through: it is not cached
+	isSlab     bool
+	slab       int32 // number of the slab that it is, or is a part of; 0: neither
+	offset     uint64
 }
 
-// ages is a list of entries from the oldest to the newest, linked through the entries.
-type ages struct{ oldest, newest int32 }
+// chain links entries from the oldest to the newest. An entry is in one list at a time.
+type chain []struct{ older, newer int32 }
 
-func (a *ages) push(entries []entry, i int32) {
-	entries[i].older, entries[i].newer = a.newest, 0
+// ages is one list of a chain.
+type ages struct {
+	oldest, newest int32
+	count          int
+}
+
+func (c *chain) push(a *ages, i int32) {
+	for len(*c) <= int(i) {
+		*c = append(*c, struct{ older, newer int32 }{})
+	}
+	(*c)[i].older, (*c)[i].newer = a.newest, 0
 	if a.newest != 0 {
-		entries[a.newest].newer = i
+		(*c)[a.newest].newer = i
 	} else {
 		a.oldest = i
 	}
 	a.newest = i
+	a.count++
 }
 
-func (a *ages) remove(entries []entry, i int32) {
-	e := &entries[i]
-	if e.older != 0 {
-		entries[e.older].newer = e.newer
+func (c *chain) remove(a *ages, i int32) {
+	l := &(*c)[i]
+	if l.older != 0 {
+		(*c)[l.older].newer = l.newer
 	} else {
-		a.oldest = e.newer
+		a.oldest = l.newer
 	}
-	if e.newer != 0 {
-		entries[e.newer].older = e.older
+	if l.newer != 0 {
+		(*c)[l.newer].older = l.older
 	} else {
-		a.newest = e.older
+		a.newest = l.older
 	}
-	e.older, e.newer = 0, 0
+	l.older, l.newer = 0, 0
+	a.count--
 }

@@ -10,20 +10,18 @@ const ghostsMax = 1024
 type ghosts struct {
 	shelf shelf
 	ring  [ghostsMax + 1]struct {
-		class  Class
-		tag    Tag
+		block  entry
 		reason wire.Miss
 		there  bool
 	}
 	next int32 // the oldest, to be replaced
-	made uint64
 }
 
 // remember notes an eviction, if its reason is one that a miss can be blamed on.
-func (g *ghosts) remember(class Class, tag Tag, size uint64, reason wire.Evict) {
+func (g *ghosts) remember(e *entry, reason wire.Evict) {
 	var blame wire.Miss
 	switch reason {
-	case wire.EvictLimit:
+	case wire.EvictLimit, wire.EvictAge:
 		blame = wire.MissLimit
 	case wire.EvictTagCap:
 		blame = wire.MissTagCap
@@ -35,21 +33,20 @@ func (g *ghosts) remember(class Class, tag Tag, size uint64, reason wire.Evict) 
 	g.next = g.next%ghostsMax + 1
 	slot := &g.ring[g.next]
 	if slot.there {
-		g.shelf.take(g.next, slot.class, slot.tag)
+		g.shelf.take(g.next, &slot.block)
 	}
-	g.made++
-	slot.class, slot.tag, slot.reason, slot.there = class, tag, blame, true
-	g.shelf.put(g.next, class, tag, size, ^g.made)
+	slot.block, slot.reason, slot.there = *e, blame, true
+	g.shelf.put(g.next, e)
 }
 
 // blame returns why a block that would have served is gone, and forgets it: the next one may be blamed on another.
-func (g *ghosts) blame(r rule, class Class, req Request, l *limits) (wire.Miss, bool) {
-	i := r.find(&g.shelf, class, req, l)
+func (g *ghosts) blame(r rule, req *Request, l *limits) (wire.Miss, bool) {
+	i := r.find(&g.shelf, req.Class, req, l)
 	if i == 0 {
 		return wire.MissNone, false
 	}
 	slot := &g.ring[i]
-	g.shelf.take(i, slot.class, slot.tag)
+	g.shelf.take(i, &slot.block)
 	slot.there = false
 	return slot.reason, true
 }
@@ -57,8 +54,8 @@ func (g *ghosts) blame(r rule, class Class, req Request, l *limits) (wire.Miss, 
 // drop forgets the ghosts of a class.
 func (g *ghosts) drop(class Class) {
 	for i := range g.ring {
-		if slot := &g.ring[i]; slot.there && slot.class == class {
-			g.shelf.take(int32(i), slot.class, slot.tag)
+		if slot := &g.ring[i]; slot.there && slot.block.class == class {
+			g.shelf.take(int32(i), &slot.block)
 			slot.there = false
 		}
 	}

@@ -2,7 +2,8 @@ package allocator
 
 import (
 	"fmt"
-	"strconv"
+	"math"
+	"slices"
 	"strings"
 )
 
@@ -36,33 +37,112 @@ type Setting struct {
 	Name, Value string
 }
 
-// limits are the values in force.
+// order is which cached blocks go first when memory is short.
+type order uint8
+
+const (
+	bySlot order = iota
+	largestFirst
+	oldestFirst
+	allAtOnce
+)
+
+// limits are the values in force. Sizes are bytes.
 type limits struct {
-	maxCachedBytes uint64
-	maxWasteRatio  float64
-	minBlock       uint64
+	maxCachedBytes    uint64
+	maxCachedFraction float64
+	maxPerTag         uint64 // 0: no such limit
+	maxPerBucket      uint64 // 0: no such limit
+	maxWasteRatio     float64
+	minBlock          uint64
+	maxAge            int64 // ns, 0: no such limit
+	drainOrder        order
+	rejectNew         bool
+	stealOtherTag     bool
+	mantissaBits      uint
+	bucketSizes       []uint64
+	maxPart           uint64 // M of seed 004; 0: from what the program asks for
+	heapBytes         uint64 // H; 0: what the program has had in use
+	slabsPerHeap      uint64 // K
+	pageBytes         uint64
 }
 
-// limitTable defines every limit once. Value is the default for a policy that does not say otherwise.
+const (
+	tib  = 1 << 40
+	most = 1 << 50 // bytes, of any limit
+)
+
+// netcl are the buckets of seed 003's PersistentBufferPool: 1 KiB to 256 MiB by factors of 4.
+const netcl = "1024:4096:16384:65536:262144:1048576:4194304:16777216:67108864:268435456"
+
+// limitTable defines every limit once. Text is the default for a policy that does not say otherwise.
 var limitTable = [...]struct {
 	Limit
-	get func(*limits) float64
-	set func(*limits, float64)
+	field func(*limits) any // *uint64, *float64, *int64 (seconds as ns), *uint, *bool, *order or *[]uint64
 }{
 	{
-		Limit: Limit{Name: "max_cached_bytes", Value: 4 << 30, Max: 1 << 50, Kind: Bytes, Help: "most bytes that wait in the pool; beyond it the blocks freed longest ago go back to the driver"},
-		get:   func(l *limits) float64 { return float64(l.maxCachedBytes) },
-		set:   func(l *limits, v float64) { l.maxCachedBytes = uint64(v) },
+		Limit{Name: "max_cached_bytes", Kind: Bytes, Text: "4294967296", Max: most, Help: "most bytes that wait in the pool"},
+		func(l *limits) any { return &l.maxCachedBytes },
 	},
 	{
-		Limit: Limit{Name: "max_waste_ratio", Value: 2, Min: 1, Max: 1024, Help: "a block of another tag serves a request only if it is less than this many times as large"},
-		get:   func(l *limits) float64 { return l.maxWasteRatio },
-		set:   func(l *limits, v float64) { l.maxWasteRatio = v },
+		Limit{Name: "max_cached_fraction", Kind: Number, Text: "1", Max: 1, Help: "the same as a share of the device's memory; the lower of both counts"},
+		func(l *limits) any { return &l.maxCachedFraction },
 	},
 	{
-		Limit: Limit{Name: "min_block", Value: 4096, Min: 1, Max: 1 << 30, Kind: Bytes, Help: "blocks below this size are never too wasteful (futhark); requests are rounded up to at least this (pow2)"},
-		get:   func(l *limits) float64 { return float64(l.minBlock) },
-		set:   func(l *limits, v float64) { l.minBlock = uint64(v) },
+		Limit{Name: "over_limit", Kind: Choice, Text: "evict-old", Choices: []string{"evict-old", "reject-new"}, Help: "what goes to the driver when a freed block would exceed a limit: blocks freed longest ago, or the new one"},
+		func(l *limits) any { return &l.rejectNew },
+	},
+	{
+		Limit{Name: "max_per_tag", Kind: Count, Text: "0", Max: 1e6, Help: "most free blocks of one call site (and class); 0: no limit"},
+		func(l *limits) any { return &l.maxPerTag },
+	},
+	{
+		Limit{Name: "max_per_bucket", Kind: Count, Text: "0", Max: 1e6, Help: "most free blocks of one size (and class); 0: no limit"},
+		func(l *limits) any { return &l.maxPerBucket },
+	},
+	{
+		Limit{Name: "max_waste_ratio", Kind: Number, Text: "2", Min: 1, Max: 1024, Help: "how many times as large as the request a block may be"},
+		func(l *limits) any { return &l.maxWasteRatio },
+	},
+	{
+		Limit{Name: "min_block", Kind: Bytes, Text: "4096", Min: 1, Max: 1 << 30, Help: "smallest block; for futhark: blocks below it are never too wasteful"},
+		func(l *limits) any { return &l.minBlock },
+	},
+	{
+		Limit{Name: "steal_other_tag", Kind: Switch, Text: "on", Choices: []string{"off", "on"}, Help: "whether blocks of other call sites may serve"},
+		func(l *limits) any { return &l.stealOtherTag },
+	},
+	{
+		Limit{Name: "mantissa_bits", Kind: Count, Text: "4", Max: 8, Help: "bits behind the leading one that tell sizes apart: more of them waste less and hit less"},
+		func(l *limits) any { return &l.mantissaBits },
+	},
+	{
+		Limit{Name: "bucket_sizes", Kind: Sizes, Text: netcl, Min: 1, Max: tib, Help: "sizes of blocks, ascending; powers of two above the last"},
+		func(l *limits) any { return &l.bucketSizes },
+	},
+	{
+		Limit{Name: "max_part", Kind: Bytes, Text: "0", Max: tib, Help: "largest request that is served from a slab; 0: a quarter of the slab that the program's requests so far suggest"},
+		func(l *limits) any { return &l.maxPart },
+	},
+	{
+		Limit{Name: "heap_bytes", Kind: Bytes, Text: "0", Max: most, Help: "memory to be divided into slabs; 0: as much as the program has had in use"},
+		func(l *limits) any { return &l.heapBytes },
+	},
+	{
+		Limit{Name: "slabs_per_heap", Kind: Count, Text: "62", Min: 1, Max: 1e6, Help: "slabs into which that is divided; each is at least max_part"},
+		func(l *limits) any { return &l.slabsPerHeap },
+	},
+	{
+		Limit{Name: "page_bytes", Kind: Bytes, Text: "4096", Min: 256, Max: 1 << 24, Help: "smallest part of a slab, a power of two; more where the device wants it"},
+		func(l *limits) any { return &l.pageBytes },
+	},
+	{
+		Limit{Name: "max_age", Kind: Seconds, Text: "0", Max: 1e6, Help: "how long a block may wait in the pool; 0: for ever"},
+		func(l *limits) any { return &l.maxAge },
+	},
+	{
+		Limit{Name: "drain_order", Kind: Choice, Text: "oldest-first", Choices: []string{"slot", "largest-first", "oldest-first", "all"}, Help: "which blocks go first when the driver has no memory left or a limit is lowered"},
+		func(l *limits) any { return &l.drainOrder },
 	},
 }
 
@@ -83,48 +163,93 @@ func ParseSettings(text string) ([]Setting, error) {
 	return settings, nil
 }
 
-// isDecimal accepts digits with at most one point between them; ParseFloat also takes signs, exponents, hexadecimal,
-// underscores, "inf" and "nan".
-func isDecimal(s string) bool {
-	whole, fraction, pointed := strings.Cut(s, ".")
-	return isDigits(whole) && (!pointed || isDigits(fraction))
-}
-
-func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
-
-// check returns the position of a limit in the table, if a policy that obeys names may set it to value.
-func check(policy string, names []string, name, text string) (int, float64, error) {
+// lookup returns the place of a limit in the table, if a policy that obeys names has it.
+func lookup(policy string, names []string, name string) (int, error) {
 	for i := range limitTable {
-		l := &limitTable[i]
-		if l.Name != name {
-			continue
-		}
-		if !contains(names, name) {
-			return 0, 0, fmt.Errorf("policy %s has no limit %s: it has %s", policy, name, list(names))
-		}
-		value, err := strconv.ParseFloat(text, 64)
-		if err != nil || !isDecimal(text) || value < l.Min || value > l.Max {
-			return 0, 0, fmt.Errorf("limit %s: %s is out of range: policy %s wants %s to %s", name, text, policy, number(l.Min), number(l.Max))
-		}
-		return i, value, nil
-	}
-	return 0, 0, fmt.Errorf("unknown limit %q: policy %s has %s", name, policy, list(names))
-}
-
-func contains(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
+		switch {
+		case limitTable[i].Name != name:
+		case !slices.Contains(names, name):
+			return 0, fmt.Errorf("policy %s has no limit %s: it has %s", policy, name, list(names))
+		default:
+			return i, nil
 		}
 	}
-	return false
+	return 0, fmt.Errorf("unknown limit %q: policy %s has %s", name, policy, list(names))
 }
 
-func list(names []string) string {
-	if len(names) == 0 {
-		return "none"
+// set gives a limit in the table a value. The error says what it takes.
+func (l *limits) set(i int, policy, text string) error {
+	limit := &limitTable[i]
+	ok := false
+	switch field := limit.field(l).(type) {
+	case *uint64:
+		*field, ok = parseWhole[uint64](text, &limit.Limit)
+	case *uint:
+		*field, ok = parseWhole[uint](text, &limit.Limit)
+	case *float64:
+		*field, ok = parseNumber(text, &limit.Limit)
+	case *int64:
+		var seconds float64
+		seconds, ok = parseNumber(text, &limit.Limit)
+		*field = int64(math.Round(seconds * 1e9))
+	case *bool:
+		var at int
+		at, ok = parseChoice(text, limit.Choices)
+		*field = at == 1
+	case *order:
+		var at int
+		at, ok = parseChoice(text, limit.Choices)
+		*field = order(at)
+	case *[]uint64:
+		*field, ok = parseSizes(text, &limit.Limit)
 	}
-	return strings.Join(names, ", ")
+	if !ok {
+		return fmt.Errorf("limit %s: %s is out of range: policy %s wants %s", limit.Name, quoted(text), policy, limit.Takes())
+	}
+	return nil
 }
 
-func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+// get fills in a limit's present value.
+func (l *limits) get(i int) Limit {
+	limit := limitTable[i].Limit
+	switch field := limitTable[i].field(l).(type) {
+	case *uint64:
+		limit.Value = float64(*field)
+	case *uint:
+		limit.Value = float64(*field)
+	case *float64:
+		limit.Value = *field
+	case *int64:
+		limit.Value = float64(*field) / 1e9
+	case *bool:
+		if *field {
+			limit.Value = 1
+		}
+	case *order:
+		limit.Value = float64(*field)
+	case *[]uint64:
+		limit.Value = float64(len(*field))
+		limit.Text = formatSizes(*field)
+		return limit
+	}
+	limit.Text = number(limit.Value)
+	if limit.Choices != nil {
+		limit.Text = limit.Choices[int(limit.Value)]
+	}
+	return limit
+}
+
+// contradiction says which limits cannot hold together.
+func (l *limits) contradiction(names []string) error {
+	has := func(name string) bool { return slices.Contains(names, name) }
+	page := l.pageBytes
+	switch {
+	case has("page_bytes") && page&(page-1) != 0:
+		return fmt.Errorf("limit page_bytes: %d is no power of two: want 256, 512 ... 16777216", page)
+	case has("page_bytes") && l.maxPart != 0 && l.maxPart < page:
+		return fmt.Errorf("limit max_part: %d is less than page_bytes, %d: want 0 or at least that", l.maxPart, page)
+	case has("max_part") && l.heapBytes != 0 && l.maxPart > l.heapBytes:
+		return fmt.Errorf("limit max_part: %d is more than heap_bytes, %d: want at most that", l.maxPart, l.heapBytes)
+	}
+	return nil
+}

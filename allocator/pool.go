@@ -1,98 +1,110 @@
 package allocator
 
-import (
-	"math"
-	"strconv"
-
-	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
-)
+import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
 
 // pool is the machinery that all policies share: the block table, free and cooling blocks, limits, counters. What
-// differs is its rule.
+// differs is its rule, and whether it carves slabs.
 type pool struct {
-	name   string
-	names  []string // of the limits that it obeys
-	rule   rule     // nil: cache nothing
-	limits limits
-	stats  Stats
+	*kind
+	limits  limits
+	request Request // of the present Plan
+	now     int64   // the latest time seen
+	heap    uint64  // bytes of the device's memory, as far as requests have told
 
 	entries []entry // [0] is none
 	spare   []int32 // unused entries
-	free    shelf   // cached blocks
+	free    shelf   // cached blocks, but for slabs
 	warm    shelf   // cooling blocks
+	chain   chain   // of entries
 	cachedByAge,
 	coolingByAge ages
+	slots   slots // of cached blocks
 	ghosts  *ghosts
-	freed   uint64           // frees so far: the age of blocks
-	blocks  map[Class]uint64 // known, by class
-	dropped map[Class]bool   // classes that are not cached any more
-	doomed  []int32          // blocks in that state, for the next call that reports evictions
+	dropped map[Class]bool // classes that are not cached any more
+	doomed  []int32        // blocks in that state, for the next call that reports evictions
+	slabs   *slabs         // nil: every block is one of its own
+
+	stats   Stats
+	squares wide   // of the sizes of cached blocks
+	whole   uint64 // bytes cached in blocks of their own
+	rows    rows
 }
 
-func newPool(catalogued int) *pool {
-	c := &catalogue[catalogued]
+func newPool(k *kind) *pool {
+	tagged := k.rule != nil && k.rule.tagged()
 	p := &pool{
-		name:    c.Name,
-		names:   c.names,
-		rule:    c.rule,
+		kind:    k,
 		entries: make([]entry, 1),
-		free:    newShelf(),
-		warm:    newShelf(),
-		ghosts:  &ghosts{shelf: newShelf()},
-		blocks:  map[Class]uint64{},
+		free:    newShelf(tagged),
+		warm:    newShelf(tagged),
+		ghosts:  &ghosts{shelf: newShelf(tagged)},
 		dropped: map[Class]bool{},
 	}
-	for i := range limitTable {
-		limitTable[i].set(&p.limits, limitTable[i].Value)
+	if k.carver != nil {
+		p.slabs = newSlabs(k.carver)
 	}
-	for _, s := range c.defaults {
-		for i := range limitTable {
-			if limitTable[i].Name == s.Name {
-				value, _ := strconv.ParseFloat(s.Value, 64)
-				limitTable[i].set(&p.limits, value)
-			}
-		}
-	}
+	p.limits = k.limits()
 	return p
 }
 
 // Name implements Policy.
-func (p *pool) Name() string { return p.name }
+func (p *pool) Name() string { return p.kind.Name }
+
+// bucket numbers the sizes of blocks.
+func (p *pool) bucket(size uint64) (number int, largest uint64) {
+	if p.rule == nil {
+		return octave(size)
+	}
+	return p.rule.bucket(size, &p.limits)
+}
 
 // Plan implements Policy. What a hit needs is taken off the shelf at once, so that no second plan gets it.
-func (p *pool) Plan(req Request, out []Eviction) (Plan, []Eviction) {
-	out = p.flush(out)
+func (p *pool) Plan(request Request, out []Eviction) (Plan, []Eviction) {
+	p.request = request // here, because a pointer to it goes through interfaces
+	req := &p.request
+	out = p.expire(req.Time, p.flush(out))
 	req.Size = max(req.Size, 1)
-	if p.rule == nil {
+	if req.Heap != 0 && req.Heap != p.heap {
+		p.heap = req.Heap
+		out = p.fit(out)
+	}
+	if p.rule == nil || p.pinned && !req.Pinned {
 		return p.create(req, req.Size, wire.MissPolicy), out
 	}
+	if p.slabs != nil {
+		if plan, ok := p.carve(req); ok {
+			return plan, out
+		}
+	}
 	if i := p.rule.find(&p.free, req.Class, req, &p.limits); i != 0 {
+		p.unkeep(i)
 		e := &p.entries[i]
-		p.unshelve(i)
-		p.stats.BytesCached -= e.size
 		e.state, e.was, e.wanted = planned, cached, req.Size
 		return Plan{Hit: true, Block: p.block(i), Size: e.size, Tag: req.Tag}, out
 	}
-	return p.create(req, p.rule.grant(req, &p.limits), p.reason(req)), out
+	reason := p.reason(req)
+	if i := p.rule.misfit(&p.free, req, &p.limits); i != 0 {
+		out = p.evict(i, wire.EvictMisfit, out)
+	}
+	return p.create(req, p.rule.grant(req, &p.limits), reason), out
 }
 
 // create reserves an entry for a block that the driver is to make.
-func (p *pool) create(req Request, size uint64, reason wire.Miss) Plan {
+func (p *pool) create(req *Request, size uint64, reason wire.Miss) Plan {
 	i := p.newEntry()
 	e := &p.entries[i]
 	e.size, e.wanted, e.tag, e.class = size, req.Size, req.Tag, req.Class
-	e.state, e.was, e.reason = planned, unused, reason
-	p.blocks[req.Class]++
+	e.state, e.was, e.reason, e.passes = planned, unused, reason, reason == wire.MissPolicy
 	return Plan{Block: p.block(i), Size: size, Reason: reason, Tag: req.Tag}
 }
 
 // reason says why a request found no block. What stands first here could have been had: in flight before evicted,
 // evicted before too large, and so on.
-func (p *pool) reason(req Request) wire.Miss {
+func (p *pool) reason(req *Request) wire.Miss {
 	if p.rule.find(&p.warm, req.Class, req, &p.limits) != 0 {
 		return wire.MissCooling
 	}
-	if why, found := p.ghosts.blame(p.rule, req.Class, req, &p.limits); found {
+	if why, found := p.ghosts.blame(p.rule, req, &p.limits); found {
 		return why
 	}
 	if p.free.first(req.Class, p.rule.grant(req, &p.limits)) != 0 {
@@ -116,11 +128,17 @@ func (p *pool) Commit(plan Plan) {
 		return
 	}
 	e := &p.entries[i]
-	if e.was == cached {
+	hit := e.was == cached || p.isPart(i) && e.reason == wire.MissNone
+	if hit {
 		p.stats.Hits++
 	} else {
 		p.stats.Misses++
 		p.stats.MissReasons[e.reason]++
+	}
+	switch {
+	case p.isPart(i):
+		p.stats.Parts++
+	case !hit:
 		p.stats.BytesAllocated += e.size
 		p.stats.Blocks++
 	}
@@ -128,18 +146,17 @@ func (p *pool) Commit(plan Plan) {
 	p.stats.BytesRequested += e.wanted
 	p.stats.BytesInUse += e.size
 	p.stats.BytesWanted += e.wanted
-	p.stats.PeakInUse = max(p.stats.PeakInUse, p.stats.BytesInUse)
-	p.stats.PeakReserved = max(p.stats.PeakReserved, p.stats.Reserved())
+	for _, row := range p.of(e) {
+		row.InUse += e.size
+		row.Wanted += e.wanted
+		if hit {
+			row.Hits++
+		} else {
+			row.Misses++
+		}
+	}
+	p.stats.peaks()
 }
-
-// Grown implements Policy.
-func (p *pool) Grown(Plan) {}
-
-// Expire implements Policy.
-func (p *pool) Expire(_ int64, out []Eviction) ([]Eviction, int64) { return p.flush(out), 0 }
-
-// Rows implements Policy.
-func (p *pool) Rows(Dimension) []Row { return nil }
 
 // Abort implements Policy.
 func (p *pool) Abort(plan Plan) {
@@ -148,16 +165,22 @@ func (p *pool) Abort(plan Plan) {
 		return
 	}
 	e := &p.entries[i]
-	if e.was != cached {
+	switch {
+	case p.isPart(i):
+		p.abortPart(i)
+	case e.was != cached:
 		p.recycle(i)
-		return
+	case p.dropped[e.class] || p.stats.BytesCached+e.size > p.cap():
+		p.doom(i)
+	default:
+		p.keep(i)
 	}
-	if p.dropped[e.class] || p.stats.BytesCached+e.size > p.limits.maxCachedBytes {
-		e.state = doomed
-		p.doomed = append(p.doomed, i)
-		return
-	}
-	p.keep(i)
+}
+
+// doom notes that a block must go with the next call that reports evictions.
+func (p *pool) doom(i int32) {
+	p.entries[i].state = doomed
+	p.doomed = append(p.doomed, i)
 }
 
 // flush reports the blocks that Abort could not put back.
@@ -173,193 +196,86 @@ func (p *pool) flush(out []Eviction) []Eviction {
 	return out
 }
 
-// keep puts a block among the cached ones.
-func (p *pool) keep(i int32) {
-	e := &p.entries[i]
-	e.state = cached
-	p.stats.BytesCached += e.size
-	p.free.put(i, e.class, e.tag, e.size, e.order)
-	p.cachedByAge.push(p.entries, i)
-}
-
 // Free implements Policy.
-func (p *pool) Free(b Block, busy bool, _ int64, out []Eviction) []Eviction {
-	out = p.flush(out)
+func (p *pool) Free(b Block, busy bool, time int64, out []Eviction) []Eviction {
+	out = p.expire(time, p.flush(out))
 	i := p.find(b, inUse)
 	if i == 0 {
 		return out
 	}
+	p.leaveUse(i)
 	e := &p.entries[i]
-	p.leaveUse(e)
-	p.freed++
-	e.order = ^p.freed
 	switch {
-	case p.rule == nil:
+	case e.passes:
 		return p.dismiss(i, wire.EvictPolicy, out)
+	case p.isPart(i) && (!busy || p.dropped[e.class]): // nobody is given a range of a dropped class
+		return p.freePart(i, out)
 	case p.dropped[e.class]:
 		return p.dismiss(i, wire.EvictContext, out)
 	case !busy:
 		return p.shelve(i, out)
 	}
-	e.state = cooling
-	p.stats.BytesCooling += e.size
-	p.warm.put(i, e.class, e.tag, e.size, e.order)
-	p.coolingByAge.push(p.entries, i)
+	p.enterCooling(i)
 	return out
 }
 
 // Cooled implements Policy.
-func (p *pool) Cooled(b Block, _ int64, out []Eviction) []Eviction {
-	out = p.flush(out)
+func (p *pool) Cooled(b Block, time int64, out []Eviction) []Eviction {
+	out = p.expire(time, p.flush(out))
 	i := p.find(b, cooling)
 	if i == 0 {
 		return out
 	}
 	p.leaveCooling(i)
+	if p.isPart(i) {
+		return p.freePart(i, out)
+	}
 	return p.shelve(i, out)
-}
-
-// shelve makes a block cached, and evicts what is then too much. One that alone exceeds the cap would push out
-// everything else and then itself, so it goes at once.
-func (p *pool) shelve(i int32, out []Eviction) []Eviction {
-	if p.entries[i].size > p.limits.maxCachedBytes {
-		return p.dismiss(i, wire.EvictLimit, out)
-	}
-	p.keep(i)
-	return p.shrink(p.limits.maxCachedBytes, wire.EvictLimit, out)
-}
-
-// shrink evicts the blocks freed longest ago until at most keep bytes are cached.
-func (p *pool) shrink(keep uint64, reason wire.Evict, out []Eviction) []Eviction {
-	for p.stats.BytesCached > keep && p.cachedByAge.oldest != 0 {
-		out = p.evict(p.cachedByAge.oldest, reason, out)
-	}
-	return out
 }
 
 // Forget implements Policy.
 func (p *pool) Forget(b Block) {
-	if i := p.find(b, inUse); i != 0 {
-		p.leaveUse(&p.entries[i])
-		p.stats.Blocks--
-		p.recycle(i)
-	} else if i := p.find(b, cooling); i != 0 {
+	i := p.find(b, inUse)
+	if i != 0 {
+		p.leaveUse(i)
+	} else if i = p.find(b, cooling); i != 0 {
 		p.leaveCooling(i)
-		p.stats.Blocks--
-		p.recycle(i)
+	} else {
+		return
 	}
-}
-
-// Drain implements Policy.
-func (p *pool) Drain(need uint64, out []Eviction) []Eviction {
-	out = p.flush(out)
-	need = min(max(need, 1), math.MaxInt64)
-	given := uint64(0)
-	for given < need && p.cachedByAge.oldest != 0 {
-		given += p.entries[p.cachedByAge.oldest].size
-		out = p.evict(p.cachedByAge.oldest, wire.EvictDrain, out)
+	if p.isPart(i) {
+		p.losePart(i)
+		return
 	}
-	if given > 0 {
-		return out
-	}
-	for p.coolingByAge.oldest != 0 {
-		i := p.coolingByAge.oldest
-		p.leaveCooling(i)
-		out = p.dismiss(i, wire.EvictDrain, out)
-	}
-	return out
-}
-
-// Trim implements Policy.
-func (p *pool) Trim(keep uint64, out []Eviction) []Eviction {
-	return p.shrink(keep, wire.EvictTrim, p.flush(out))
-}
-
-// DropClass implements Policy.
-func (p *pool) DropClass(c Class, out []Eviction) []Eviction {
-	out = p.flush(out)
-	if s := p.free.classes[c]; s != nil {
-		for s.all.root != 0 {
-			out = p.evict(s.all.root, wire.EvictContext, out)
-		}
-		p.free.drop(c)
-	}
-	if s := p.warm.classes[c]; s != nil {
-		for s.all.root != 0 {
-			i := s.all.root
-			p.leaveCooling(i)
-			out = p.dismiss(i, wire.EvictContext, out)
-		}
-		p.warm.drop(c)
-	}
-	p.ghosts.drop(c)
-	p.dropped[c] = true
-	return out
+	p.stats.Blocks--
+	p.recycle(i)
 }
 
 // SetLimit implements Policy.
-func (p *pool) SetLimit(name, text string, _ int64, out []Eviction) ([]Eviction, error) {
-	i, value, err := check(p.name, p.names, name, text)
+func (p *pool) SetLimit(name, text string, time int64, out []Eviction) ([]Eviction, error) {
+	out = p.flush(out)
+	i, err := lookup(p.Name(), p.names, name)
 	if err != nil {
 		return out, err
 	}
-	limitTable[i].set(&p.limits, value)
-	return p.shrink(p.limits.maxCachedBytes, wire.EvictLimit, p.flush(out)), nil
+	changed := p.limits
+	if err = changed.set(i, p.Name(), text); err != nil {
+		return out, err
+	}
+	if err = changed.contradiction(p.names); err != nil {
+		return out, err
+	}
+	p.limits = changed
+	if name == "bucket_sizes" || name == "mantissa_bits" {
+		out = p.rebucket(out)
+	}
+	return p.fit(p.expire(time, out)), nil
 }
 
 // Limits implements Policy.
-func (p *pool) Limits() []Limit {
-	var obeyed []Limit
-	for i := range limitTable {
-		if contains(p.names, limitTable[i].Name) {
-			l := limitTable[i].Limit
-			l.Value = limitTable[i].get(&p.limits)
-			l.Text = number(l.Value)
-			obeyed = append(obeyed, l)
-		}
-	}
-	return obeyed
-}
+func (p *pool) Limits() []Limit { return p.limits.list(p.names) }
 
-// Stats implements Policy.
-func (p *pool) Stats() Stats { return p.stats }
-
-// evict takes a cached block out of the pool.
-func (p *pool) evict(i int32, reason wire.Evict, out []Eviction) []Eviction {
-	p.stats.BytesCached -= p.entries[i].size
-	p.unshelve(i)
-	return p.dismiss(i, reason, out)
-}
-
-// dismiss reports a block that is on no list any more as gone.
-func (p *pool) dismiss(i int32, reason wire.Evict, out []Eviction) []Eviction {
-	e := &p.entries[i]
-	out = append(out, Eviction{Block: p.block(i), Size: e.size, Tag: e.tag, Reason: reason})
-	p.ghosts.remember(e.class, e.tag, e.size, reason)
-	p.stats.Evictions++
-	p.stats.Blocks--
-	p.recycle(i)
-	return out
-}
-
-func (p *pool) unshelve(i int32) {
-	e := &p.entries[i]
-	p.free.take(i, e.class, e.tag)
-	p.cachedByAge.remove(p.entries, i)
-}
-
-func (p *pool) leaveUse(e *entry) {
-	p.stats.BytesInUse -= e.size
-	p.stats.BytesWanted -= e.wanted
-}
-
-func (p *pool) leaveCooling(i int32) {
-	e := &p.entries[i]
-	p.stats.BytesCooling -= e.size
-	p.warm.take(i, e.class, e.tag)
-	p.coolingByAge.remove(p.entries, i)
-}
-
+// block returns the number of an entry's block.
 func (p *pool) block(i int32) Block {
 	return Block(p.entries[i].generation)<<32 | Block(uint32(i))
 }
@@ -389,9 +305,6 @@ func (p *pool) newEntry() int32 {
 // recycle gives an entry that is on no list back. Its next block has another generation.
 func (p *pool) recycle(i int32) {
 	e := &p.entries[i]
-	if p.blocks[e.class]--; p.blocks[e.class] == 0 {
-		delete(p.blocks, e.class)
-	}
 	*e = entry{generation: e.generation + 1}
 	if e.generation != 0 { // else the numbers of this entry are used up
 		p.spare = append(p.spare, i)

@@ -1,27 +1,51 @@
 package allocator
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
-// rule is what makes one policy differ from another: how much to create, and which free block may serve.
+// rule is what makes one policy of whole blocks differ from another: how much to create, and which free block serves.
 type rule interface {
 	// grant returns the size of the block to create for a request.
-	grant(req Request, l *limits) uint64
+	grant(req *Request, l *limits) uint64
 
 	// find returns the block of a shelf that serves a request best, 0 when none is acceptable.
-	find(s *shelf, class Class, req Request, l *limits) int32
+	find(s *shelf, class Class, req *Request, l *limits) int32
+
+	// misfit returns a block to give up when none was acceptable, 0 for none.
+	misfit(s *shelf, req *Request, l *limits) int32
+
+	// bucket numbers the sizes that blocks have, ascending and dense, and returns the largest size of that bucket.
+	bucket(size uint64, l *limits) (number int, largest uint64)
+
+	// tagged says whether find looks at tags.
+	tagged() bool
 }
 
-// smallest is what seed 000 never goes below: its alloc raises a request to sizeof(int).
-const smallest = 4
+// octave is the bucket of a policy that has none: the power of two that a size does not exceed.
+func octave(size uint64) (number int, largest uint64) {
+	number = bits.Len64(max(size, 1) - 1)
+	if number == 64 {
+		return number, 1<<64 - 1
+	}
+	return number, 1 << number
+}
 
 // futhark is the free list of Futhark's present runtime (rts/c/free_list.h, 2022): best fit among the blocks that
 // are small, or have the same tag, or are less than max_waste_ratio times the request.
 type futhark struct{}
 
-func (futhark) grant(req Request, _ *limits) uint64 { return max(req.Size, smallest) }
+// smallest is what seed 000 never goes below: its alloc raises a request to sizeof(int).
+const smallest = 4
 
-func (futhark) find(s *shelf, class Class, req Request, l *limits) int32 {
+func (futhark) grant(req *Request, _ *limits) uint64 { return max(req.Size, smallest) }
+
+func (futhark) find(s *shelf, class Class, req *Request, l *limits) int32 {
 	want := max(req.Size, smallest)
+	if !l.stealOtherTag {
+		return s.firstOfTag(class, req.Tag, want)
+	}
 	i := s.first(class, want)
 	if i == 0 {
 		return 0
@@ -32,25 +56,95 @@ func (futhark) find(s *shelf, class Class, req Request, l *limits) int32 {
 	return s.firstOfTag(class, req.Tag, want)
 }
 
-// pow2 is seed 003's BufferPool: every block has a power of two of bytes, and serves requests that round up to it.
-type pow2 struct{}
+func (futhark) misfit(*shelf, *Request, *limits) int32 { return 0 }
 
-func (pow2) grant(req Request, l *limits) uint64 {
-	size := max(req.Size, l.minBlock)
-	if size > 1<<63 {
-		return size
+func (futhark) bucket(size uint64, _ *limits) (int, uint64) { return octave(size) }
+
+func (futhark) tagged() bool { return true }
+
+// first2018 is the free list of seed 000: a block of the same tag serves when it is at least as large as the request
+// and at most max_waste_ratio times that; otherwise it is released before a new one is created. With
+// steal_other_tag, which the seed only thinks of, a block of another tag may serve before one is created.
+type first2018 struct{}
+
+func (first2018) grant(req *Request, l *limits) uint64 { return max(req.Size, l.minBlock) }
+
+func (r first2018) find(s *shelf, class Class, req *Request, l *limits) int32 {
+	want := r.grant(req, l)
+	if i := s.firstOfTag(class, req.Tag, want); i != 0 && within(s.sizeOf(i), want, l) {
+		return i
 	}
-	rounded := uint64(1) << bits.Len64(size-1)
-	if req.Max != 0 && rounded > req.Max {
-		return max(req.Max, req.Size)
+	if !l.stealOtherTag || s.anyOfTag(class, req.Tag) != 0 {
+		return 0
 	}
-	return rounded
+	if i := s.first(class, want); i != 0 && within(s.sizeOf(i), want, l) {
+		return i
+	}
+	return 0
 }
 
-func (p pow2) find(s *shelf, class Class, req Request, l *limits) int32 {
-	want := p.grant(req, l)
+func within(size, want uint64, l *limits) bool { return float64(size) <= l.maxWasteRatio*float64(want) }
+
+func (first2018) misfit(s *shelf, req *Request, _ *limits) int32 {
+	return s.anyOfTag(req.Class, req.Tag)
+}
+
+func (first2018) bucket(size uint64, _ *limits) (int, uint64) { return octave(size) }
+
+func (first2018) tagged() bool { return true }
+
+// bucketed is what the policies have in common that round sizes up to buckets: a block serves exactly the requests
+// that round up to its size.
+type bucketed struct {
+	round func(size uint64, l *limits) (number int, largest uint64)
+}
+
+func (b bucketed) grant(req *Request, l *limits) uint64 {
+	_, size := b.round(max(req.Size, l.minBlock), l)
+	if size < req.Size || req.Max != 0 && size > req.Max {
+		return max(req.Max, req.Size)
+	}
+	return size
+}
+
+func (b bucketed) find(s *shelf, class Class, req *Request, l *limits) int32 {
+	want := b.grant(req, l)
 	if i := s.first(class, want); i != 0 && s.sizeOf(i) == want {
 		return i
 	}
 	return 0
 }
+
+func (bucketed) misfit(*shelf, *Request, *limits) int32 { return 0 }
+
+func (b bucketed) bucket(size uint64, l *limits) (int, uint64) { return b.round(size, l) }
+
+func (bucketed) tagged() bool { return false }
+
+// pow2 is seed 003's BufferPool: every size is a power of two.
+var pow2 = bucketed{func(size uint64, _ *limits) (int, uint64) { return octave(size) }}
+
+// listed is seed 003's PersistentBufferPool: sizes come from a list, and are powers of two above its last.
+var listed = bucketed{func(size uint64, l *limits) (int, uint64) {
+	if i, _ := slices.BinarySearch(l.bucketSizes, size); i < len(l.bucketSizes) {
+		return i, l.bucketSizes[i]
+	}
+	number, largest := octave(size)
+	return sizesMax + number, largest
+}}
+
+// mantissa is PyOpenCL's MemoryPool (src/mempool.hpp): a bin has the sizes with the same leading mantissa_bits behind
+// the highest bit, and its blocks the largest of these.
+var mantissa = bucketed{func(size uint64, l *limits) (int, uint64) {
+	exponent := uint(bits.Len64(size)) - 1
+	if exponent <= l.mantissaBits {
+		return int(size), size
+	}
+	shift := exponent - l.mantissaBits
+	top := size>>shift + 1 // the first value of the next bin, without its low bits
+	number := int(shift)<<l.mantissaBits + int(size>>shift)
+	if bits.Len64(top)+int(shift) > 64 {
+		return number, 1<<64 - 1
+	}
+	return number, top<<shift - 1
+}}

@@ -1,68 +1,177 @@
 package allocator
 
-// shelf indexes free blocks of all classes, so that a rule finds the best one in O(log n). Each block stands in two
-// orders: among its class, and among its class and tag.
+// shelf orders free blocks of all classes by size: all of a class, and where tags matter those of each tag, too.
 type shelf struct {
 	classes map[Class]*section
-	bySize  forest
-	byTag   forest
+	all     index
+	tagged  *index // nil: tags do not matter
+	byTag   chain
+	tags    []*tagged // by section of tagged
+
+	latest Class // of section
+	last   *section
 }
 
 // section is one class on a shelf.
 type section struct {
-	all  tree
-	tags map[Tag]*tree
+	all  int32 // section of shelf.all
+	tags map[Tag]*tagged
+	free int // blocks
 }
 
-func newShelf() shelf { return shelf{classes: map[Class]*section{}} }
+// tagged are the blocks of one tag in one class.
+type tagged struct {
+	class   Class
+	tag     Tag
+	section int32 // of shelf.tagged
+	ages    ages
+}
 
-func (s *shelf) put(i int32, class Class, tag Tag, size, order uint64) {
-	c := s.classes[class]
-	if c == nil {
-		c = &section{tags: map[Tag]*tree{}}
-		s.classes[class] = c
+func newShelf(tagged bool) shelf {
+	s := shelf{classes: map[Class]*section{}, all: newIndex()}
+	if tagged {
+		x := newIndex()
+		s.tagged = &x
 	}
-	t := c.tags[tag]
+	return s
+}
+
+// class returns the section of a class, nil when it has none.
+func (s *shelf) class(class Class) *section {
+	if s.last == nil || s.latest != class {
+		s.latest, s.last = class, s.classes[class]
+	}
+	return s.last
+}
+
+// ofBlock returns the tag's blocks that a block belongs to.
+func (s *shelf) ofBlock(c *section, i int32, e *entry) *tagged {
+	if home := s.tagged.home(i); home != 0 {
+		if t := s.tags[home]; t != nil && t.class == e.class && t.tag == e.tag {
+			return t
+		}
+	}
+	t := c.tags[e.tag]
 	if t == nil {
-		t = &tree{}
-		c.tags[tag] = t
+		t = &tagged{class: e.class, tag: e.tag, section: s.tagged.section()}
+		c.tags[e.tag] = t
+		for len(s.tags) <= int(t.section) {
+			s.tags = append(s.tags, nil)
+		}
+		s.tags[t.section] = t
 	}
-	s.bySize.grow(int(i))
-	s.byTag.grow(int(i))
-	s.bySize.insert(&c.all, i, size, order)
-	s.byTag.insert(t, i, size, order)
+	return t
 }
 
-func (s *shelf) take(i int32, class Class, tag Tag) {
-	c := s.classes[class]
-	s.bySize.remove(&c.all, i)
-	s.byTag.remove(c.tags[tag], i)
+func (s *shelf) put(i int32, e *entry) {
+	c := s.class(e.class)
+	if c == nil {
+		c = &section{all: s.all.section(), tags: map[Tag]*tagged{}}
+		s.classes[e.class], s.last = c, c
+	}
+	c.free++
+	s.all.put(c.all, i, e.size)
+	if s.tagged == nil {
+		return
+	}
+	t := s.ofBlock(c, i, e)
+	s.tagged.put(t.section, i, e.size)
+	s.byTag.push(&t.ages, i)
 }
 
-// first returns the smallest block of a class with at least size bytes, 0 when there is none.
+func (s *shelf) take(i int32, e *entry) {
+	s.class(e.class).free--
+	s.all.take(i)
+	if s.tagged != nil {
+		s.byTag.remove(&s.tags[s.tagged.home(i)].ages, i)
+		s.tagged.take(i)
+	}
+}
+
+// ofTag returns the blocks of one tag by age.
+func (s *shelf) ofTag(class Class, tag Tag) ages {
+	if c := s.class(class); c != nil {
+		if t := c.tags[tag]; t != nil {
+			return t.ages
+		}
+	}
+	return ages{}
+}
+
+// ofSize returns how many blocks of one size there are in a class, and the one that came first.
+func (s *shelf) ofSize(class Class, size uint64) (count, oldest int32) {
+	if c := s.class(class); c != nil {
+		return s.all.peers(c.all, size)
+	}
+	return 0, 0
+}
+
+// first returns the smallest block of a class with at least size bytes, of equal ones the latest, 0 when there is none.
 func (s *shelf) first(class Class, size uint64) int32 {
-	if c := s.classes[class]; c != nil {
-		return s.bySize.atLeast(&c.all, size)
+	if c := s.class(class); c != nil {
+		return s.all.first(c.all, size)
 	}
 	return 0
 }
 
 // firstOfTag is first among the blocks of one tag.
 func (s *shelf) firstOfTag(class Class, tag Tag, size uint64) int32 {
-	if c := s.classes[class]; c != nil {
+	if c := s.class(class); c != nil {
 		if t := c.tags[tag]; t != nil {
-			return s.byTag.atLeast(t, size)
+			return s.tagged.first(t.section, size)
 		}
 	}
 	return 0
 }
 
-func (s *shelf) empty(class Class) bool {
-	c := s.classes[class]
-	return c == nil || c.all.count == 0
+// anyOfTag returns the largest block of one tag, 0 when there is none.
+func (s *shelf) anyOfTag(class Class, tag Tag) int32 {
+	if c := s.class(class); c != nil {
+		if t := c.tags[tag]; t != nil {
+			return s.tagged.last(t.section)
+		}
+	}
+	return 0
 }
 
-func (s *shelf) sizeOf(i int32) uint64 { return s.bySize.nodes[i].size }
+// largest returns the largest block, of equal ones the latest of the lowest class, 0 when there is none. It looks at
+// every class once.
+func (s *shelf) largest() (found int32) {
+	var lowest Class
+	for class, c := range s.classes {
+		i := s.all.last(c.all)
+		if i == 0 {
+			continue
+		}
+		size, most := s.sizeOf(i), uint64(0)
+		if found != 0 {
+			most = s.sizeOf(found)
+		}
+		if size > most || size == most && class < lowest {
+			found, lowest = i, class
+		}
+	}
+	return found
+}
+
+func (s *shelf) empty(class Class) bool {
+	c := s.class(class)
+	return c == nil || c.free == 0
+}
+
+func (s *shelf) sizeOf(i int32) uint64 { return s.all.sizeOf(i) }
 
 // drop forgets an empty class.
-func (s *shelf) drop(class Class) { delete(s.classes, class) }
+func (s *shelf) drop(class Class) {
+	c := s.class(class)
+	if c == nil {
+		return
+	}
+	s.last = nil
+	s.all.drop(c.all)
+	for _, t := range c.tags {
+		s.tagged.drop(t.section)
+		s.tags[t.section] = nil
+	}
+	delete(s.classes, class)
+}

@@ -1,27 +1,64 @@
 package allocator
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+	"slices"
+)
 
-// Validate implements Policy: it counts everything again from the block table, and walks every order.
+// Validate implements Policy: it counts everything again from the block table, and walks every list.
 func (p *pool) Validate() error {
-	want := p.stats
-	want.BytesCached, want.BytesCooling, want.BytesInUse, want.BytesWanted, want.Blocks = 0, 0, 0, 0, 0
-	blocks := map[Class]uint64{}
+	if err := p.validateStats(); err != nil {
+		return err
+	}
+	if err := p.validateRows(); err != nil {
+		return err
+	}
+	if p.stats.BytesCached > p.cap() && p.cachedByAge.count > 0 {
+		return fmt.Errorf("%d bytes are cached, the limit is %d", p.stats.BytesCached, p.cap())
+	}
+	if err := p.validateFree(&p.free, &p.cachedByAge, cached); err != nil {
+		return err
+	}
+	if err := p.validateFree(&p.warm, &p.coolingByAge, cooling); err != nil {
+		return err
+	}
+	if p.slabs == nil {
+		return nil
+	}
+	return p.validateSlabs()
+}
+
+// validateStats counts the gauges again.
+func (p *pool) validateStats() error {
+	want, squares := p.stats, 0.0
+	want.BytesCached, want.BytesCooling, want.BytesInUse, want.BytesWanted = 0, 0, 0, 0
+	want.Blocks, want.Slabs, want.Parts, want.Ranges = 0, 0, 0, 0
 	for i := 1; i < len(p.entries); i++ {
 		e := &p.entries[i]
-		switch e.state {
-		case unused:
+		part := p.isPart(int32(i))
+		switch {
+		case e.state == unused:
 			continue
-		case inUse:
+		case e.isSlab:
+			if s := p.slabOf(int32(i)); s.grown {
+				want.BytesCached += e.size - s.used
+				want.Slabs++
+			}
+		case e.state == inUse:
 			want.BytesInUse += e.size
 			want.BytesWanted += e.wanted
-		case cached:
+		case e.state == cached:
 			want.BytesCached += e.size
-		case cooling:
+			want.Ranges++
+			squares += float64(e.size) * float64(e.size)
+		case e.state == cooling, part && e.state == doomed:
 			want.BytesCooling += e.size
 		}
-		blocks[e.class]++
-		if e.state != planned || e.was == cached {
+		switch {
+		case part && (e.state == inUse || e.state == cooling):
+			want.Parts++
+		case !part && (e.state != planned || e.was == cached):
 			want.Blocks++
 		}
 		if e.state == inUse && e.size < e.wanted {
@@ -31,72 +68,160 @@ func (p *pool) Validate() error {
 	if want != p.stats {
 		return fmt.Errorf("counters are %+v, the blocks say %+v", p.stats, want)
 	}
-	for class, n := range blocks {
-		if p.blocks[class] != n {
-			return fmt.Errorf("class %d has %d blocks, counted as %d", class, n, p.blocks[class])
-		}
-	}
-	if p.stats.BytesCached > p.limits.maxCachedBytes {
-		return fmt.Errorf("%d bytes are cached, the limit is %d", p.stats.BytesCached, p.limits.maxCachedBytes)
-	}
-	if err := p.validateFree(&p.free, &p.cachedByAge, cached); err != nil {
-		return err
-	}
-	return p.validateFree(&p.warm, &p.coolingByAge, cooling)
-}
-
-// validateFree checks that a shelf and a list of ages hold exactly the blocks in one state.
-func (p *pool) validateFree(s *shelf, a *ages, want state) error {
-	left := map[int32]bool{}
-	for i := 1; i < len(p.entries); i++ {
-		if p.entries[i].state == want {
-			left[int32(i)] = true
-		}
-	}
-	listed := 0
-	for i := a.oldest; i != 0; i = p.entries[i].newer {
-		if !left[i] {
-			return fmt.Errorf("block %d is listed by age in state %d", i, p.entries[i].state)
-		}
-		listed++
-	}
-	if listed != len(left) {
-		return fmt.Errorf("%d blocks are listed by age, %d are in state %d", listed, len(left), want)
-	}
-	for class, c := range s.classes {
-		if err := p.validateTree(&s.bySize, &c.all, class, left); err != nil {
-			return err
-		}
-		tagged := 0
-		for _, t := range c.tags {
-			tagged += t.count
-		}
-		if tagged != c.all.count {
-			return fmt.Errorf("class %d has %d blocks by tag and %d by size", class, tagged, c.all.count)
-		}
-	}
-	if len(left) > 0 {
-		return fmt.Errorf("%d blocks in state %d stand in no order", len(left), want)
+	if kept := p.squares.float(); math.Abs(kept-squares) > 1e-9*squares {
+		return fmt.Errorf("the squares sum up to %g, kept as %g", squares, kept)
 	}
 	return nil
 }
 
-// validateTree checks one tree's order and members, and strikes these off.
-func (p *pool) validateTree(f *forest, t *tree, class Class, left map[int32]bool) (err error) {
-	before, count := int32(0), 0
-	f.each(t, func(i int32) {
-		switch {
-		case !left[i] || p.entries[i].class != class || p.entries[i].size != f.nodes[i].size:
-			err = fmt.Errorf("block %d stands in the order of class %d and does not belong there", i, class)
-		case before != 0 && !f.less(before, i):
-			err = fmt.Errorf("blocks %d and %d are out of order", before, i)
+// validateRows checks that each dimension adds up to the whole.
+func (p *pool) validateRows() error {
+	for by := range p.rows {
+		var sum Row
+		for _, row := range p.rows[by] {
+			sum.Hits += row.Hits
+			sum.Misses += row.Misses
+			sum.InUse += row.InUse
+			sum.Wanted += row.Wanted
+			sum.Blocks += row.Blocks
 		}
-		before = i
-		count++
-		delete(left, i)
-	})
-	if err == nil && count != t.count {
-		err = fmt.Errorf("class %d counts %d blocks and holds %d", class, t.count, count)
+		want := Row{Hits: p.stats.Hits, Misses: p.stats.Misses, InUse: p.stats.BytesInUse, Wanted: p.stats.BytesWanted, Blocks: p.stats.Ranges}
+		if Dimension(by) == ByBucket { // counted anew when buckets change
+			sum.Hits, sum.Misses = want.Hits, want.Misses
+		}
+		if sum != want {
+			return fmt.Errorf("dimension %d adds up to %+v, the whole is %+v", by, sum, want)
+		}
 	}
-	return err
+	return nil
+}
+
+// validateFree checks that a shelf and a list of ages hold exactly the blocks in one state; slabs stand on no shelf.
+func (p *pool) validateFree(s *shelf, a *ages, want state) error {
+	count, free, last := 0, 0, int64(math.MinInt64)
+	for i := a.oldest; i != 0; i = p.chain[i].newer {
+		e := &p.entries[i]
+		if e.state != want {
+			return fmt.Errorf("block %d is listed by age in state %d", i, e.state)
+		}
+		if want == cached && p.slots.blocks[e.slot] != i {
+			return fmt.Errorf("block %d is not in its slot %d", i, e.slot)
+		}
+		if want == cached && e.since < last {
+			return fmt.Errorf("block %d is listed behind a younger one", i)
+		}
+		if want == cached {
+			last = e.since
+		}
+		count++
+		if !e.isSlab {
+			free++
+		}
+	}
+	for i := range p.entries {
+		if p.entries[i].state == want {
+			count--
+		}
+	}
+	if count != 0 {
+		return fmt.Errorf("%d more blocks are listed by age than are in state %d", count, want)
+	}
+	for class, c := range s.classes {
+		if err := p.validateSection(s, class, c); err != nil {
+			return err
+		}
+		free -= c.free
+	}
+	if free != 0 {
+		return fmt.Errorf("%d blocks in state %d stand on no shelf", free, want)
+	}
+	return nil
+}
+
+// validateSection checks one class on a shelf.
+func (p *pool) validateSection(s *shelf, class Class, c *section) error {
+	onShelf, err := p.validateIndex(&s.all, c.all, class)
+	if err != nil {
+		return err
+	}
+	byTag := onShelf
+	if s.tagged != nil {
+		byTag = 0
+		for tag, t := range c.tags {
+			n, err := p.validateIndex(s.tagged, t.section, class)
+			if err != nil {
+				return err
+			}
+			if n != t.ages.count {
+				return fmt.Errorf("tag %d has %d blocks by size and %d by age", tag, n, t.ages.count)
+			}
+			byTag += n
+		}
+	}
+	if onShelf != c.free || byTag != c.free {
+		return fmt.Errorf("class %d has %d free blocks, %d by size and %d by tag", class, c.free, onShelf, byTag)
+	}
+	return nil
+}
+
+// validateIndex checks the blocks of one section and returns how many there are.
+func (p *pool) validateIndex(x *index, section int32, class Class) (count int, err error) {
+	last := uint64(0)
+	x.forest.Each(&x.sections[section], func(n int32) {
+		size := x.forest.Size(n)
+		if size <= last || x.bySize[sizeKey{section, size}] != n {
+			err = fmt.Errorf("size %d of section %d is out of order, or not found by size", size, section)
+		}
+		last = size
+		at := int32(0)
+		for i := x.nodes[n].newest; i != 0 && x.nodes[n].count > 0; i = x.links[i].older {
+			if e := &p.entries[i]; e.class != class || e.size != size {
+				err = fmt.Errorf("block %d does not belong under size %d of class %d", i, size, class)
+			}
+			at++
+		}
+		if at != x.nodes[n].count {
+			err = fmt.Errorf("%d blocks of size %d, counted as %d", at, size, x.nodes[n].count)
+		}
+		count += int(at)
+	})
+	return count, err
+}
+
+// validateSlabs checks what slabs and their parts say of each other.
+func (p *pool) validateSlabs() error {
+	found := make([]slab, len(p.slabs.list))
+	for i := range p.entries {
+		e := &p.entries[i]
+		if !p.isPart(int32(i)) {
+			continue
+		}
+		s := &found[e.slab]
+		s.parts++
+		s.used += e.size
+		switch e.state {
+		case cooling:
+			s.cooling++
+		case doomed:
+			s.lost = append(s.lost, int32(i))
+		}
+	}
+	for number := 1; number < len(found); number++ {
+		s, f := &p.slabs.list[number], &found[number]
+		slices.Sort(f.lost)
+		lost := slices.Sorted(slices.Values(s.lost))
+		if s.parts != f.parts || s.used != f.used || s.cooling != f.cooling || !slices.Equal(lost, f.lost) {
+			return fmt.Errorf("slab %d keeps %+v, its parts say %+v", number, *s, *f)
+		}
+		e := &p.entries[s.entry]
+		if s.entry != 0 && (!e.isSlab || s.grown && s.idle() != (e.state == cached) && e.state != doomed) {
+			return fmt.Errorf("slab %d with %d parts is in state %d", number, s.parts, e.state)
+		}
+	}
+	for class, c := range p.slabs.classes {
+		if err := c.carver.Validate(); err != nil {
+			return fmt.Errorf("class %d: %w", class, err)
+		}
+	}
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,8 +24,10 @@ var modes = []struct {
 	limits []string
 }{
 	{policy: "none"},
-	{"futhark", []string{"min_block", "max_waste_ratio", "max_cached_bytes"}},
-	{"pow2", []string{"min_block", "max_cached_bytes"}},
+	{"futhark", []string{"min_block", "max_waste_ratio", "max_cached_bytes", "max_age", "over_limit", "drain_order"}},
+	{"pow2", []string{"min_block", "max_cached_bytes", "max_per_bucket"}},
+	{"slab", []string{"max_part", "heap_bytes", "max_cached_bytes", "max_age", "over_limit"}},
+	{"ualloc", []string{"max_part", "max_cached_bytes", "drain_order"}},
 }
 
 // values are those that a limit may be set to.
@@ -32,6 +35,12 @@ var values = map[string][]string{
 	"min_block":        {"64B", "1KiB", "16KiB", "64KiB"},
 	"max_waste_ratio":  {"1", "1.5", "4", "8"},
 	"max_cached_bytes": {"0", "4KiB", "64KiB", "1MiB"},
+	"max_per_bucket":   {"1", "2", "4"},
+	"max_age":          {"1ms", "10ms"},
+	"over_limit":       {"reject-new", "evict-old"},
+	"drain_order":      {"slot", "largest-first", "oldest-first", "all"},
+	"max_part":         {"4KiB", "64KiB", "1MiB"},
+	"heap_bytes":       {"4MiB", "64MiB"},
 }
 
 // switches change nothing for a correct program; those of scrub only with a pool.
@@ -40,10 +49,17 @@ var switches = [][]string{
 	{"-o", "soak.gmt"},
 }
 
-// ways are the policies with what the seed says about each: half of them as they are by default.
+// pooling is how many of the policies that pool a random program runs under.
+const pooling = 2
+
+// ways are no pool and some that the seed picks, with what it says about each: half of them as they are by default.
 func (s soak) ways() []served {
 	var ways []served
+	picked := rand.New(rand.NewPCG(s.seed, 0)).Perm(len(modes) - 1)[:pooling]
 	for i, mode := range modes {
+		if i > 0 && !slices.Contains(picked, i-1) {
+			continue
+		}
 		random := rand.New(rand.NewPCG(s.seed, uint64(i)))
 		way := served{policy: mode.policy}
 		if random.IntN(2) == 0 {

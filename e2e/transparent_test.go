@@ -18,6 +18,15 @@ var ways = []served{
 	{policy: "pow2", flags: []string{"--tags", "caller"}},
 	{policy: "pow2", flags: []string{"--tags", "stack", "--set", "min_block=64KiB"}},
 	{policy: "pow2", flags: []string{"--tags", "none", "--max-cached", "1MiB"}},
+	{policy: "futhark-2018", flags: []string{"--tags", "none", "--set", "max_per_tag=8"}},
+	{policy: "buckets", flags: []string{"--set", "over_limit=evict-old"}},
+	{policy: "mantissa", flags: []string{"--set", "mantissa_bits=2,max_age=1ms"}},
+	{policy: "slab"},
+	{policy: "slab", flags: []string{"--set", "max_part=64KiB,heap_bytes=1MiB,slabs_per_heap=4", "--max-cached", "256KiB"}},
+	{policy: "buddy"},
+	{policy: "buddy", flags: []string{"--set", "page_bytes=64KiB"}},
+	{policy: "ualloc"},
+	{policy: "ualloc", flags: []string{"--set", "over_limit=reject-new", "--max-cached", "0"}},
 }
 
 // check runs a program this way and compares it with the bare run, line by line.

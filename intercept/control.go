@@ -19,7 +19,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// listen obeys the session's messages until the session is gone. It sleeps in poll, so it costs the program nothing.
+// listen obeys the session's messages, and gives up blocks that are too old, until the session is gone. It sleeps in
+// poll, so it costs the program nothing.
 func listen(socket int, callbacks C.struct_gmt_callbacks) {
 	var buffer [wire.SizeofControl]byte
 	for {
@@ -28,7 +29,7 @@ func listen(socket int, callbacks C.struct_gmt_callbacks) {
 		case errors.Is(err, unix.EINTR):
 		case errors.Is(err, unix.EAGAIN):
 			poll := []unix.PollFd{{Fd: int32(socket), Events: unix.POLLIN}}
-			if _, err := unix.Poll(poll, -1); err != nil && !errors.Is(err, unix.EINTR) {
+			if _, err := unix.Poll(poll, expire(callbacks)); err != nil && !errors.Is(err, unix.EINTR) {
 				return
 			}
 		case err != nil || n <= 0:
@@ -54,6 +55,21 @@ func obey(message wire.Control, callbacks C.struct_gmt_callbacks) {
 	}
 	data := []byte(reply + "\x00")
 	C.call_limit(callbacks, C.uint64_t(message.Sequence), result, (*C.char)(unsafe.Pointer(&data[0])), C.uint64_t(len(reply)))
+}
+
+// expire gives up what is too old. It returns how many milliseconds it is until more may be, -1 for never.
+func expire(callbacks C.struct_gmt_callbacks) int {
+	var evictions C.struct_gmt_evictions
+	var scratch [C.GMT_EVICTIONS_MAX]broker.Eviction
+	time := int64(now())
+	out, next, err := core.Expire(time, scratch[:0])
+	give(&evictions, out)
+	C.call_evicted(callbacks, &evictions)
+	if err != nil || next == 0 {
+		return -1
+	}
+	const least, most = 10, 1000 // so that nobody can keep a processor busy with it, nor put it off for long
+	return int(max(least, min((next-time)/1e6+1, most)))
 }
 
 // now reads the clock that the shim's events use.

@@ -142,8 +142,12 @@ func gmt_core_more(evictions *C.struct_gmt_evictions) C.int32_t {
 //export gmt_core_gauge
 func gmt_core_gauge(gauge *C.struct_gmt_gauge) C.int32_t {
 	s, err := core.Stats()
-	*gauge = C.struct_gmt_gauge{}
-	_ = s
+	*gauge = C.struct_gmt_gauge{
+		bytes:   C.uint64_t(s.InSlabs.Bytes),
+		largest: C.uint64_t(s.InSlabs.Largest),
+		ranges:  C.uint64_t(s.InSlabs.Ranges),
+		squares: C.double(s.InSlabs.Squares),
+	}
 	return status(err)
 }
 

@@ -30,8 +30,9 @@ type Plan struct {
 // Broker serves one process. All methods may be called from any thread.
 type Broker struct {
 	mu      sync.Mutex
+	settled sync.Cond // a slab was created, or was not
 	policy  allocator.Policy
-	handles []uint64 // driver objects by Block.Index
+	handles []uint64 // driver objects by Block.Index; 0, or refused: see Plan
 	failed  error
 
 	evicted []allocator.Eviction // scratch of one call
@@ -48,7 +49,9 @@ func New(policy, limits string) (*Broker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Broker{policy: p}, nil
+	b := &Broker{policy: p}
+	b.settled.L = &b.mu
+	return b, nil
 }
 
 // enter locks, and reports whether the broker still works. Every enter is followed by a deferred leave.
@@ -63,22 +66,53 @@ func (b *Broker) leave(err *error) {
 	if p := recover(); p != nil {
 		b.failed = fmt.Errorf("%w: %v", ErrFailed, p)
 		*err = b.failed
+		b.settled.Broadcast()
 	}
 	b.mu.Unlock()
 }
 
-// Plan decides how to serve a request. A miss is followed by Commit or Abort. Evictions are appended to out.
+// refused stands for the driver object of a slab that could not be created.
+const refused = ^uint64(0)
+
+// Plan decides how to serve a request. A hit of a whole block is in use; everything else is followed by Commit or
+// Abort. Evictions are appended to out.
+//
+// When the request fits a slab that another thread is creating, Plan waits for that thread: there is memory on its way,
+// and to ask the driver for more would be false starvation (seed 001 §3.1). When that create fails, the request gets
+// a block of its own.
 func (b *Broker) Plan(req allocator.Request, out []Eviction) (plan Plan, _ []Eviction, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {
 		return plan, out, err
 	}
 	plan.Plan, b.evicted = b.policy.Plan(req, b.evicted)
-	if plan.Hit {
+	out = b.take(out)
+	for plan.Slab != 0 && plan.SlabSize == 0 {
+		if plan.Handle, err = b.await(plan.Slab); err != nil || plan.Handle != refused {
+			return plan, out, err
+		}
+		b.policy.Abort(plan.Plan)
+		req.Align = 0
+		b.evicted = b.evicted[:0]
+		plan.Plan, b.evicted = b.policy.Plan(req, b.evicted)
+		out = b.take(out)
+	}
+	switch {
+	case plan.Slab != 0:
+		b.keep(plan.Slab, 0)
+	case plan.Hit:
 		b.policy.Commit(plan.Plan)
 		plan.Handle = b.handles[plan.Block.Index()]
 	}
-	return plan, b.take(out), nil
+	return plan, out, nil
+}
+
+// await returns the driver object of a slab, or refused, when it is known.
+func (b *Broker) await(slab allocator.Block) (handle uint64, err error) {
+	for b.handles[slab.Index()] == 0 && b.failed == nil {
+		b.settled.Wait()
+	}
+	return b.handles[slab.Index()], b.failed
 }
 
 // Grown says that the driver created the slab of a plan.
@@ -89,6 +123,7 @@ func (b *Broker) Grown(plan allocator.Plan, handle uint64) (err error) {
 	}
 	b.keep(plan.Slab, handle)
 	b.policy.Grown(plan)
+	b.settled.Broadcast()
 	return nil
 }
 
@@ -121,11 +156,15 @@ func (b *Broker) Commit(plan allocator.Plan, handle uint64) (err error) {
 	return nil
 }
 
-// Abort says that the driver refused to create the block of a miss.
+// Abort says that the driver refused to create what a plan asks for.
 func (b *Broker) Abort(plan allocator.Plan) (err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {
 		return err
+	}
+	if plan.SlabSize != 0 && b.handles[plan.Slab.Index()] == 0 {
+		b.keep(plan.Slab, refused)
+		b.settled.Broadcast()
 	}
 	b.policy.Abort(plan)
 	return nil
@@ -179,6 +218,16 @@ func (b *Broker) DropClass(class allocator.Class, out []Eviction) (_ []Eviction,
 	}
 	b.evicted = b.policy.DropClass(class, b.evicted)
 	return b.take(out), nil
+}
+
+// Expire gives up blocks that are too old, and returns when to call again; 0: there is no limit of that kind.
+func (b *Broker) Expire(time int64, out []Eviction) (_ []Eviction, next int64, err error) {
+	defer b.leave(&err)
+	if err = b.enter(); err != nil {
+		return out, 0, err
+	}
+	b.evicted, next = b.policy.Expire(time, b.evicted)
+	return b.take(out), next, nil
 }
 
 // More returns evictions that did not fit into an earlier out; see cap.

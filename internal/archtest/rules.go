@@ -68,7 +68,9 @@ var Places = map[string]Place{
 	// The generators run at build time and belong to what they generate.
 	"internal/wire/gen": {Unsafe: true},
 
-	"allocator":       {May: []string{"internal/wire"}, Timeless: true, Never: pure},
+	"allocator/treap": {Timeless: true, Never: pure},
+	"allocator/carve": {May: []string{"allocator/treap"}, Timeless: true, Never: pure},
+	"allocator":       {May: []string{"allocator/carve", "allocator/treap", "internal/wire"}, Timeless: true, Never: pure},
 	"internal/trace":  {May: []string{"internal/wire"}, Timeless: true},
 	"internal/model":  {May: []string{"internal/wire"}, Timeless: true, Never: noFiles},
 	"internal/symbol": {May: []string{"internal/wire"}, Timeless: true},

@@ -1,0 +1,84 @@
+package carve
+
+import "math/bits"
+
+// BlockSize is seed 004's size of the blocks that a heap of h bytes is divided into: about k of them, and each large
+// enough for a resource of m bytes. It is max(m, h/k), in bytes; k = 0 counts as 1.
+func BlockSize(m, h, k uint64) uint64 { return max(m, h/max(k, 1)) }
+
+// DefaultBlocks is seed 004's example of k.
+const DefaultBlocks = 62
+
+// What M is kept between while nobody gives it.
+const (
+	smallestM = 1 << 20
+	largestM  = 64 << 20
+)
+
+// Sizing says how large slabs are to be. Of all fields 0 means not given.
+type Sizing struct {
+	M      uint64 // bytes: the largest request that slabs serve
+	H      uint64 // bytes that the program will use at once
+	K      uint64 // how many slabs H is divided into; DefaultBlocks when not given
+	Limit  uint64 // bytes: the largest allocation of the device
+	Memory uint64 // bytes of the device
+}
+
+// Hints are what a program has shown of itself so far: seed 004 would have it tell up front.
+type Hints struct {
+	Request uint64 // bytes: the largest request
+	InUse   uint64 // bytes: the most in use at once
+}
+
+// Choose returns the bytes of a new slab for a carver, and the largest request that slabs of that size serve. A larger
+// request is humongous (seed 004) and gets a block of its own.
+//
+// When not given, M is four times the largest request so far, rounded up to a power of two, between 1 MiB and 64 MiB,
+// and slabs serve requests up to a quarter of it: one slab has room for several. A given M is itself the largest
+// request. When not given, H is the most bytes in use so far, and never above the device's memory.
+//
+// The size is rounded up to what the carver manages. Where that is more than the device allocates, it is the largest
+// manageable size that the device does allocate. Both are 0 when there is none: every request is humongous then.
+func (s Sizing) Choose(c Carver, hints Hints) (slab, serves uint64) {
+	m, serves := s.M, s.M
+	if m == 0 {
+		m = automatic(hints.Request)
+		serves = m / 4
+	}
+	h := s.H
+	if h == 0 {
+		h = hints.InUse
+		if s.Memory != 0 {
+			h = min(h, s.Memory)
+		}
+	}
+	k := s.K
+	if k == 0 {
+		k = DefaultBlocks
+	}
+	slab = fit(c, BlockSize(m, h, k), s.Limit)
+	return slab, min(serves, c.Usable(slab))
+}
+
+func automatic(request uint64) uint64 {
+	if request > largestM/4 {
+		return largestM
+	}
+	return max(uint64(4)<<bits.Len64(max(request, 1)-1), smallestM)
+}
+
+// fit returns the bytes of a slab with room for a request of size bytes, or of the largest that the limit allows.
+func fit(c Carver, size, limit uint64) uint64 {
+	slab := c.SlabSize(size)
+	if slab != 0 && (limit == 0 || slab <= limit) {
+		return slab
+	}
+	if limit == 0 {
+		limit = maxBytes
+	}
+	most := c.Usable(limit)
+	if most == 0 {
+		return 0
+	}
+	return c.SlabSize(most)
+}

@@ -1,0 +1,76 @@
+package carve
+
+import "math/bits"
+
+// table finds numbers by place. It is a hash table with open addressing that leaves no trace of what was taken out, so
+// that a steady number of entries never makes it grow.
+type table struct {
+	slots []slot // a power of two of them, at most half in use; place 0 is none
+	count int
+}
+
+type slot struct {
+	place uint64
+	value int32
+}
+
+// home returns the slot where the search for a place begins (Fibonacci hashing: the multiplier is 2^64 over the golden
+// ratio).
+func (t *table) home(place uint64) int {
+	return int(place * 0x9e3779b97f4a7c15 >> (64 - bits.TrailingZeros(uint(len(t.slots)))))
+}
+
+// find returns the slot that holds a place, or the free one where it would go.
+func (t *table) find(place uint64) int {
+	i := t.home(place)
+	for t.slots[i].place != 0 && t.slots[i].place != place {
+		i = (i + 1) & (len(t.slots) - 1)
+	}
+	return i
+}
+
+// get returns the number at a place, 0 when there is none.
+func (t *table) get(place uint64) int32 {
+	if len(t.slots) == 0 {
+		return 0
+	}
+	return t.slots[t.find(place)].value
+}
+
+// put adds a place that is not there.
+func (t *table) put(place uint64, value int32) {
+	if 2*t.count >= len(t.slots) {
+		old := t.slots
+		t.slots = make([]slot, max(16, 2*len(old)))
+		for _, s := range old {
+			if s.place != 0 {
+				t.slots[t.find(s.place)] = s
+			}
+		}
+	}
+	t.slots[t.find(place)] = slot{place, value}
+	t.count++
+}
+
+// take removes a place and returns its number, 0 when it is not there. Entries behind the gap that the search would
+// not reach any more move up.
+func (t *table) take(place uint64) int32 {
+	if len(t.slots) == 0 {
+		return 0
+	}
+	mask := len(t.slots) - 1
+	gap := t.find(place)
+	value := t.slots[gap].value
+	if value == 0 {
+		return 0
+	}
+	for i := (gap + 1) & mask; t.slots[i].place != 0; i = (i + 1) & mask {
+		if home := t.home(t.slots[i].place); (i-home)&mask >= (i-gap)&mask {
+			t.slots[gap] = t.slots[i]
+			gap = i
+		}
+	}
+	t.slots[gap] = slot{}
+	t.count--
+	return value
+}

@@ -1,0 +1,40 @@
+package carve
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestTable compares it with a map. Places that begin their search at the same few slots collide and wrap around.
+func TestTable(t *testing.T) {
+	var tab table
+	want := map[uint64]int32{}
+	rng := rand.New(rand.NewPCG(3, 3))
+	var places []uint64
+	for p := uint64(1); len(places) < 40; p++ {
+		// With 64 slots these begin at the last four and the first four.
+		if i := p * 0x9e3779b97f4a7c15 >> 58; i < 4 || i >= 60 {
+			places = append(places, p)
+		}
+	}
+	for range 20_000 {
+		p := places[rng.IntN(len(places))]
+		if _, there := want[p]; !there && len(want) < 30 {
+			want[p] = 1 + rng.Int32N(1000)
+			tab.put(p, want[p])
+		} else {
+			if got := tab.take(p); got != want[p] {
+				t.Fatalf("took %d from %d, want %d", got, p, want[p])
+			}
+			delete(want, p)
+		}
+		for _, p := range places {
+			if tab.get(p) != want[p] {
+				t.Fatalf("%d is at %d, want %d", tab.get(p), p, want[p])
+			}
+		}
+	}
+	if tab.count != len(want) || len(tab.slots) != 64 {
+		t.Errorf("%d entries of %d in %d slots", tab.count, len(want), len(tab.slots))
+	}
+}

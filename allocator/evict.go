@@ -1,0 +1,318 @@
+package allocator
+
+import (
+	"math"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// cap returns the most bytes that may wait in the pool.
+func (p *pool) cap() uint64 {
+	if p.heap == 0 || p.limits.maxCachedFraction == 1 {
+		return p.limits.maxCachedBytes
+	}
+	return min(p.limits.maxCachedBytes, uint64(p.limits.maxCachedFraction*float64(p.heap)))
+}
+
+// shelve makes a block cached, and evicts what is then too much. One that alone exceeds the cap would push out
+// everything else and then itself, so it goes at once.
+func (p *pool) shelve(i int32, out []Eviction) []Eviction {
+	e := &p.entries[i]
+	if e.size > p.cap() || p.limits.rejectNew && p.stats.BytesCached+e.size > p.cap() {
+		return p.dismiss(i, wire.EvictLimit, out)
+	}
+	for p.limits.maxPerTag != 0 {
+		peers := p.free.ofTag(e.class, e.tag)
+		if uint64(peers.count) < p.limits.maxPerTag {
+			break
+		}
+		if p.limits.rejectNew {
+			return p.dismiss(i, wire.EvictTagCap, out)
+		}
+		out = p.evict(peers.oldest, wire.EvictTagCap, out)
+	}
+	for p.limits.maxPerBucket != 0 {
+		count, oldest := p.free.ofSize(e.class, e.size)
+		if uint64(count) < p.limits.maxPerBucket {
+			break
+		}
+		if p.limits.rejectNew {
+			return p.dismiss(i, wire.EvictTagCap, out)
+		}
+		out = p.evict(oldest, wire.EvictTagCap, out)
+	}
+	p.keep(i)
+	for p.stats.BytesCached > p.cap() && p.cachedByAge.oldest != 0 {
+		out = p.evict(p.cachedByAge.oldest, wire.EvictLimit, out)
+	}
+	p.stats.peaks()
+	return out
+}
+
+// fit gives up what limits do not allow any more, in drain_order.
+func (p *pool) fit(out []Eviction) []Eviction {
+	out = p.shrink(p.cap(), wire.EvictLimit, out)
+	if p.limits.maxPerTag != 0 || p.limits.maxPerBucket != 0 {
+		out = p.fitCounts(out)
+	}
+	return out
+}
+
+// fitCounts gives up the oldest blocks of tags and sizes that have too many. It looks at every cached block once.
+func (p *pool) fitCounts(out []Eviction) []Eviction {
+	for i := p.cachedByAge.oldest; i != 0; {
+		e, next := &p.entries[i], p.chain[i].newer
+		tags := p.free.ofTag(e.class, e.tag).count
+		sizes, _ := p.free.ofSize(e.class, e.size)
+		if over(uint64(tags), p.limits.maxPerTag) || over(uint64(sizes), p.limits.maxPerBucket) {
+			out = p.evict(i, wire.EvictTagCap, out)
+		}
+		i = next
+	}
+	return out
+}
+
+func over(count, most uint64) bool { return most != 0 && count > most }
+
+// rebucket gives up cached blocks whose size is that of no bucket any more, and counts buckets anew.
+func (p *pool) rebucket(out []Eviction) []Eviction {
+	p.rows[ByBucket] = nil
+	for i := p.cachedByAge.oldest; i != 0; {
+		next := p.chain[i].newer
+		if _, size := p.bucket(p.entries[i].size); size != p.entries[i].size {
+			p.at(i).Cached += p.entries[i].size // evict takes it off
+			p.at(i).Blocks++
+			out = p.evict(i, wire.EvictLimit, out)
+		}
+		i = next
+	}
+	for i := range p.entries {
+		e := &p.entries[i]
+		switch e.state {
+		case inUse:
+			p.at(int32(i)).InUse += e.size
+			p.at(int32(i)).Wanted += e.wanted
+		case cooling:
+			p.at(int32(i)).Cooling += e.size
+		case cached:
+			p.at(int32(i)).Cached += e.size
+			p.at(int32(i)).Blocks++
+		}
+	}
+	return out
+}
+
+// at returns the row of an entry's bucket.
+func (p *pool) at(i int32) *Row { return p.of(&p.entries[i])[ByBucket] }
+
+// next returns the block that goes first in drain_order, 0 when nothing is cached.
+func (p *pool) next() int32 {
+	switch p.limits.drainOrder {
+	case bySlot:
+		return p.slots.first()
+	case largestFirst:
+		return p.largest()
+	default:
+		return p.cachedByAge.oldest
+	}
+}
+
+// shrink gives up blocks in drain_order until at most keep bytes are cached.
+func (p *pool) shrink(keep uint64, reason wire.Evict, out []Eviction) []Eviction {
+	for p.stats.BytesCached > keep {
+		i := p.next()
+		if i == 0 {
+			break // what is left lies in slabs that are in use
+		}
+		out = p.evict(i, reason, out)
+		if p.limits.drainOrder == allAtOnce {
+			keep = 0
+		}
+	}
+	return out
+}
+
+// Drain implements Policy.
+func (p *pool) Drain(need uint64, out []Eviction) []Eviction {
+	out = p.flush(out)
+	need = min(max(need, 1), math.MaxInt64)
+	if p.limits.drainOrder == allAtOnce {
+		need = math.MaxUint64
+	}
+	given := uint64(0)
+	for given < need {
+		i := p.next()
+		if i == 0 {
+			break
+		}
+		given += p.entries[i].size
+		out = p.evict(i, wire.EvictDrain, out)
+	}
+	if given > 0 {
+		return out
+	}
+	return p.drainCooling(out)
+}
+
+// drainCooling gives up what still cools. A part goes only with its whole slab: its range must not serve anybody else.
+func (p *pool) drainCooling(out []Eviction) []Eviction {
+	for i := p.coolingByAge.oldest; i != 0; {
+		next := p.chain[i].newer
+		if !p.isPart(i) {
+			p.leaveCooling(i)
+			out = p.dismiss(i, wire.EvictDrain, out)
+		}
+		i = next
+	}
+	if p.slabs != nil {
+		out = p.drainSlabs(out)
+	}
+	return out
+}
+
+// Trim implements Policy.
+func (p *pool) Trim(keep uint64, out []Eviction) []Eviction {
+	return p.shrink(keep, wire.EvictTrim, p.flush(out))
+}
+
+// Expire implements Policy.
+func (p *pool) Expire(time int64, out []Eviction) (_ []Eviction, next int64) {
+	out = p.expire(time, p.flush(out))
+	if p.limits.maxAge == 0 {
+		return out, 0
+	}
+	since := p.now // of a block that is freed from here on
+	if i := p.cachedByAge.oldest; i != 0 {
+		since = p.entries[i].since
+	}
+	return out, since + p.limits.maxAge
+}
+
+// expire moves time on. The threads of a program do not agree on it: it never goes back.
+func (p *pool) expire(time int64, out []Eviction) []Eviction {
+	p.now = max(p.now, time)
+	if p.limits.maxAge == 0 {
+		return out
+	}
+	for i := p.cachedByAge.oldest; i != 0 && p.now-p.entries[i].since >= p.limits.maxAge; i = p.cachedByAge.oldest {
+		out = p.evict(i, wire.EvictAge, out)
+	}
+	return out
+}
+
+// DropClass implements Policy.
+func (p *pool) DropClass(c Class, out []Eviction) []Eviction {
+	out = p.flush(out)
+	p.dropped[c] = true
+	for i := p.free.first(c, 0); i != 0; i = p.free.first(c, 0) {
+		out = p.evict(i, wire.EvictContext, out)
+	}
+	if p.slabs != nil {
+		out = p.dropSlabs(c, out)
+	}
+	for i := p.warm.first(c, 0); i != 0; i = p.warm.first(c, 0) {
+		p.leaveCooling(i)
+		out = p.dismiss(i, wire.EvictContext, out)
+	}
+	p.free.drop(c)
+	p.warm.drop(c)
+	p.ghosts.drop(c)
+	return out
+}
+
+// evict takes a cached block out of the pool.
+func (p *pool) evict(i int32, reason wire.Evict, out []Eviction) []Eviction {
+	p.unkeep(i)
+	return p.dismiss(i, reason, out)
+}
+
+// dismiss reports a block that is on no list any more as gone.
+func (p *pool) dismiss(i int32, reason wire.Evict, out []Eviction) []Eviction {
+	e := &p.entries[i]
+	out = append(out, Eviction{Block: p.block(i), Size: e.size, Tag: e.tag, Reason: reason})
+	if e.isSlab {
+		p.removeSlab(i, reason)
+	} else {
+		p.ghosts.remember(e, reason)
+	}
+	p.stats.Evictions++
+	p.stats.Blocks--
+	p.recycle(i)
+	return out
+}
+
+// keep puts a block among the cached ones.
+func (p *pool) keep(i int32) {
+	e := &p.entries[i]
+	e.state, e.since, e.slot = cached, p.now, p.slots.put(i)
+	p.chain.push(&p.cachedByAge, i)
+	if e.isSlab {
+		return // its bytes are counted as a carver's
+	}
+	p.free.put(i, e)
+	p.stats.BytesCached += e.size
+	p.whole += e.size
+	p.stats.Ranges++
+	p.squares.add(e.size)
+	for _, row := range p.of(e) {
+		row.Cached += e.size
+		row.Blocks++
+	}
+}
+
+// unkeep is the reverse.
+func (p *pool) unkeep(i int32) {
+	e := &p.entries[i]
+	p.slots.take(e.slot)
+	p.chain.remove(&p.cachedByAge, i)
+	if e.isSlab {
+		return
+	}
+	p.free.take(i, e)
+	p.stats.BytesCached -= e.size
+	p.whole -= e.size
+	p.stats.Ranges--
+	p.squares.sub(e.size)
+	for _, row := range p.of(e) {
+		row.Cached -= e.size
+		row.Blocks--
+	}
+}
+
+func (p *pool) leaveUse(i int32) {
+	e := &p.entries[i]
+	p.stats.BytesInUse -= e.size
+	p.stats.BytesWanted -= e.wanted
+	for _, row := range p.of(e) {
+		row.InUse -= e.size
+		row.Wanted -= e.wanted
+	}
+}
+
+func (p *pool) enterCooling(i int32) {
+	e := &p.entries[i]
+	e.state = cooling
+	if p.isPart(i) {
+		p.slabOf(i).cooling++
+	}
+	p.warm.put(i, e)
+	p.chain.push(&p.coolingByAge, i)
+	p.stats.BytesCooling += e.size
+	for _, row := range p.of(e) {
+		row.Cooling += e.size
+	}
+	p.stats.peaks()
+}
+
+func (p *pool) leaveCooling(i int32) {
+	e := &p.entries[i]
+	if p.isPart(i) {
+		p.slabOf(i).cooling--
+	}
+	p.warm.take(i, e)
+	p.chain.remove(&p.coolingByAge, i)
+	p.stats.BytesCooling -= e.size
+	for _, row := range p.of(e) {
+		row.Cooling -= e.size
+	}
+}

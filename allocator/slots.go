@@ -1,0 +1,90 @@
+package allocator
+
+import "math/bits"
+
+// slots numbers free blocks as Futhark's free list does: a block takes the lowest empty slot, and draining goes from
+// the lowest slot up (seed 000; rts/c/free_list.h). Bitmaps over bitmaps find both in a step per factor of 64.
+type slots struct {
+	blocks []int32    // by slot, 0: empty
+	taken  [][]uint64 // [0] has a bit per slot, each further one a bit per word of the one before that is not 0
+	room   [][]uint64 // the same for empty slots
+}
+
+// put gives block i the lowest empty slot.
+func (s *slots) put(i int32) (slot int32) {
+	slot = lowest(s.room)
+	if slot < 0 {
+		slot = int32(len(s.blocks))
+		s.blocks = append(s.blocks, 0)
+		s.taken, s.room = widen(s.taken, slot), widen(s.room, slot)
+	}
+	s.blocks[slot] = i
+	set(s.taken, slot)
+	reset(s.room, slot)
+	return slot
+}
+
+func (s *slots) take(slot int32) {
+	s.blocks[slot] = 0
+	reset(s.taken, slot)
+	set(s.room, slot)
+}
+
+// first returns the block in the lowest slot, 0 when there is none.
+func (s *slots) first() int32 {
+	if slot := lowest(s.taken); slot >= 0 {
+		return s.blocks[slot]
+	}
+	return 0
+}
+
+// widen makes room for a bit at a position that is at most one beyond what there is.
+func widen(levels [][]uint64, at int32) [][]uint64 {
+	for l := 0; ; l++ {
+		at >>= 6
+		if l == len(levels) {
+			levels = append(levels, []uint64{0})
+			if l > 0 && levels[l-1][0] != 0 {
+				levels[l][0] = 1
+			}
+		}
+		for int(at) >= len(levels[l]) {
+			levels[l] = append(levels[l], 0)
+		}
+		if len(levels[l]) == 1 {
+			return levels
+		}
+	}
+}
+
+func set(levels [][]uint64, at int32) {
+	for l := range levels {
+		levels[l][at>>6] |= 1 << (at & 63)
+		at >>= 6
+	}
+}
+
+func reset(levels [][]uint64, at int32) {
+	for l := range levels {
+		levels[l][at>>6] &^= 1 << (at & 63)
+		if levels[l][at>>6] != 0 {
+			return
+		}
+		at >>= 6
+	}
+}
+
+// lowest returns the position of the lowest bit, -1 when there is none.
+func lowest(levels [][]uint64) (at int32) {
+	for l := len(levels) - 1; l >= 0; l-- {
+		word := levels[l][at]
+		if word == 0 {
+			return -1
+		}
+		at = at<<6 | int32(bits.TrailingZeros64(word))
+	}
+	if len(levels) == 0 {
+		return -1
+	}
+	return at
+}

@@ -1,0 +1,103 @@
+package broker
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+)
+
+// part asks for a buffer that slabs can serve.
+func part(t *testing.T, b *Broker) Plan {
+	t.Helper()
+	plan, out, err := b.Plan(allocator.Request{Size: 4096, Align: 128, Class: 1, Max: 1 << 30, Heap: 1 << 32}, nil)
+	if err != nil || len(out) > 0 {
+		t.Errorf("plan: %v, evictions %v", err, out)
+	}
+	return plan
+}
+
+// second starts a request while the slab that it fits is being created.
+func second(t *testing.T, b *Broker) (first Plan, other <-chan Plan) {
+	t.Helper()
+	first = part(t, b)
+	if first.SlabSize == 0 || first.Hit {
+		t.Fatalf("plan %+v, want one that creates a slab", first)
+	}
+	answer := make(chan Plan, 1)
+	go func() { answer <- part(t, b) }()
+	synctest.Wait()
+	select {
+	case plan := <-answer:
+		t.Fatalf("plan %+v did not wait for the slab", plan)
+	default:
+	}
+	return first, answer
+}
+
+func TestAPlanWaitsForTheSlabThatAnotherThreadCreates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBroker(t, "slab", "")
+		first, other := second(t, b)
+		if err := b.Grown(first.Plan, 77); err != nil {
+			t.Fatal(err)
+		}
+		plan := <-other
+		if plan.Slab != first.Slab || plan.SlabSize != 0 || plan.Handle != 77 || !plan.Hit || plan.Offset == first.Offset {
+			t.Errorf("plan %+v, want another part of the slab of %+v", plan, first)
+		}
+		for _, p := range []Plan{first, plan} {
+			if err := b.Commit(p.Plan, 5); err != nil {
+				t.Error(err)
+			}
+		}
+		if s, err := b.Stats(); err != nil || s.Slabs != 1 || s.Parts != 2 || s.Misses != 1 || s.Hits != 1 {
+			t.Errorf("%+v, %v", s, err)
+		}
+	})
+}
+
+func TestAPlanThatWaitedForNothingGetsABlockOfItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBroker(t, "slab", "")
+		first, other := second(t, b)
+		if err := b.Abort(first.Plan); err != nil {
+			t.Fatal(err)
+		}
+		plan := <-other
+		if plan.Slab != 0 || plan.Hit || plan.Size != 4096 {
+			t.Errorf("plan %+v, want a block of its own", plan)
+		}
+		if err := b.Commit(plan.Plan, 5); err != nil {
+			t.Error(err)
+		}
+		if s, err := b.Stats(); err != nil || s.Slabs != 0 || s.Blocks != 1 || s.BytesCached != 0 {
+			t.Errorf("%+v, %v", s, err)
+		}
+		if again := part(t, b); again.SlabSize == 0 {
+			t.Errorf("plan %+v, want one that tries to create a slab again", again)
+		}
+	})
+}
+
+func TestWaitersLearnThatTheBrokerHasFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBroker(t, "slab", "")
+		if plan := part(t, b); plan.SlabSize == 0 {
+			t.Fatalf("plan %+v, want one that creates a slab", plan)
+		}
+		failed := make(chan error, 1)
+		go func() {
+			_, _, err := b.Plan(allocator.Request{Size: 4096, Align: 128, Class: 1}, nil)
+			failed <- err
+		}()
+		synctest.Wait()
+		b.policy = nil // whatever comes next panics
+		if err := b.Forget(1); err == nil {
+			t.Error("a panic was no failure")
+		}
+		if err := <-failed; err == nil {
+			t.Error("the waiting plan was served")
+		}
+	})
+}
