@@ -69,26 +69,36 @@ static int look_into(struct dl_phdr_info *file, size_t size, void *unused)
 }
 
 /* The driver makes images, but none of a sub-buffer. */
-static bool refuses(struct gmt_context *context)
+static bool refuses_in(cl_context context, uint32_t align)
 {
 	const cl_image_format format = {CL_RGBA, CL_UNSIGNED_INT8};
 	cl_image_desc desc = {.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = 4};
-	cl_buffer_region region = {context->align, 16};
-	cl_context handle = (cl_context)atomic_load(&context->object.handle);
+	cl_buffer_region region = {align, 16};
 	cl_int err = CL_SUCCESS;
-	cl_mem whole = handle ? gmt_next.clCreateBuffer(handle, 0, context->align + 16u, NULL, &err) : NULL, images[2] = {NULL, NULL};
+	cl_mem whole = gmt_next.clCreateBuffer(context, 0, align + 16u, NULL, &err), images[2] = {NULL, NULL};
 	if (!whole)
 		return false;
 	cl_mem part = gmt_next.clCreateSubBuffer(whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
 	for (int i = 0; i < 2; i++) {
 		desc.mem_object = i ? part : whole;
-		images[i] = desc.mem_object && gmt_next.clCreateImage ? gmt_next.clCreateImage(handle, 0, &format, &desc, NULL, &err) : NULL;
+		images[i] = desc.mem_object && gmt_next.clCreateImage ? gmt_next.clCreateImage(context, 0, &format, &desc, NULL, &err) : NULL;
 	}
 	bool refused = images[0] && !images[1];
 	cl_mem all[] = {images[0], images[1], part, whole};
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		if (all[i])
 			gmt_next.clReleaseMemObject(all[i]);
+	return refused;
+}
+
+/* Tried in a context of its own, because a driver may leave traces of what it has refused (PoCL 3.1 keeps a reference). */
+static bool refuses(const struct gmt_context *context)
+{
+	cl_int err = CL_SUCCESS;
+	cl_context own = gmt_next.clCreateContext(NULL, 1, &context->device, NULL, NULL, &err);
+	bool refused = own && refuses_in(own, context->align);
+	if (own)
+		gmt_next.clReleaseContext(own);
 	return refused;
 }
 
@@ -101,7 +111,14 @@ bool gmt_images_of_parts(struct gmt_context *context)
 		atomic_store(&gmt_images_wanted, 1);
 	if (!atomic_load_explicit(&gmt_images_wanted, memory_order_relaxed))
 		return true; /* so far */
-	images = refuses(context) ? GMT_IMAGES_OF_WHOLES : GMT_IMAGES_OF_PARTS;
+	static _Atomic int known; /* of the first device: 1 + enum gmt_images */
+	static _Atomic(cl_device_id) first;
+	bool same = atomic_load(&known) && atomic_load(&first) == context->device;
+	images = same ? (uint8_t)(atomic_load(&known) - 1) : refuses(context) ? GMT_IMAGES_OF_WHOLES : GMT_IMAGES_OF_PARTS;
 	atomic_store(&context->images, images);
+	if (!atomic_load(&known)) {
+		atomic_store(&first, context->device);
+		atomic_store(&known, 1 + images);
+	}
 	return images == GMT_IMAGES_OF_PARTS;
 }

@@ -22,7 +22,7 @@ uint32_t gmt_part_align(const struct gmt_request_for *r)
 {
 	struct gmt_context *context = r->context;
 	bool can = context->align && !r->host && !atomic_load_explicit(&context->recordings, memory_order_relaxed);
-	return can && gmt_images_of_parts(context) ? context->align : 0;
+	return can && atomic_load_explicit(&context->images, memory_order_relaxed) != GMT_IMAGES_OF_WHOLES ? context->align : 0;
 }
 
 static void write_slab(const struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, uint64_t cost,
@@ -113,9 +113,10 @@ struct gmt_served gmt_part_create(struct gmt_call *call, const struct gmt_reques
 		.reason = plan->reason,
 		.written = plan->fresh,
 	};
-	if (plan->slabsize)
+	bool may = gmt_images_of_parts(r->context);
+	if (may && plan->slabsize)
 		served.slab = grow(call, r, plan, error);
-	else
+	else if (may)
 		served.slab = gmt_memory_pin((const void *)(uintptr_t)plan->handle, plan->slab);
 	if (served.slab)
 		served.handle = carve(call, r, plan, served.slab, error);
