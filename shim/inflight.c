@@ -272,7 +272,7 @@ bool gmt_cooling_late(const struct gmt_context *context, struct gmt_cooled *out)
 	size_t count = atomic_load(&cooling_count);
 	for (size_t i = 0; i < count && !found; i++) {
 		struct cooling *entry = cooling_at(i);
-		found = entry->what.late && (!context || entry->context == context);
+		found = entry->what.late && entry->context == context;
 		if (found) {
 			*out = entry->what;
 			entry->what.late = NULL;

@@ -179,17 +179,65 @@ void gmt_slab_evict(struct gmt_memory *slab, enum gmtevict reason)
 	gmt_slab_unpin(slab);
 }
 
-/* The range is the pool's again, or cools; what may be used by anything that is not followed cools until its context ends. */
-static void give_range(struct gmtevent *event, const struct gmt_cooled *what, const struct gmt_uses *uses,
-		       struct gmt_context *context, bool busy, bool forever)
+/* Out of the books, and to the driver. */
+static cl_int end_part(struct gmt_memory *memory)
+{
+	struct gmt_memory *slab = memory->slab;
+	cl_mem handle = handle_of(memory);
+	gmt_pool_bury(memory);
+	cl_int err = gmt_next.clReleaseMemObject(handle);
+	gmt_part_count(slab, -1);
+	return err;
+}
+
+void gmt_part_late(const struct gmt_cooled *what)
+{
+	struct gmt_memory *memory = gmt_memory_find(what->late);
+	if (memory && memory->block == what->block && gmt_pool_claim(memory))
+		gmt_part_abandon(memory);
+}
+
+void gmt_part_abandon(struct gmt_memory *memory)
+{
+	struct gmt_memory *slab = memory->slab;
+	if (slab) {
+		end_part(memory);
+		gmt_slab_unpin(slab);
+	} else {
+		gmt_slab_evict(memory, GMT_EVICT_POLICY);
+	}
+}
+
+/* What becomes of a part that the program has released. */
+struct fate {
+	bool busy;    /* its range cools */
+	bool forever; /* until its context ends: it may be used by what is not followed */
+	bool late;    /* it stays alive until then: drivers call its destructors when it goes (PoCL 3.1, too early) */
+};
+
+static struct fate fate_of(const struct gmt_memory *memory, bool mapped, enum gmt_flight flight)
+{
+	const struct gmt_context *context = memory->context;
+	bool unfit = mapped || atomic_load(&memory->unfit) || atomic_load(&context->recordings) || atomic_load(&context->closed);
+	bool ordered = flight == GMT_FLIGHT_ORDERED && !gmt_session.config.scrub; /* what scrubs is not ordered behind it */
+	bool pending = flight != GMT_FLIGHT_DONE && !ordered && !gmt_session.config.ungated;
+	return (struct fate){
+		.busy = unfit || pending,
+		.forever = unfit,
+		.late = !unfit && flight != GMT_FLIGHT_DONE && atomic_load(&memory->calls_back),
+	};
+}
+
+static void give_range(const struct gmtevent *event, const struct gmt_cooled *what, const struct gmt_uses *uses,
+		       struct gmt_context *context, struct fate fate)
 {
 	struct gmt_evictions evictions;
 	evictions.count = evictions.more = 0;
 	gmt_evicting();
-	bool given = GMT_CORE(free(what->block, busy, (int64_t)event->time, &evictions)) == 0;
+	bool given = GMT_CORE(free(what->block, fate.busy, (int64_t)event->time, &evictions)) == 0;
 	if (!given)
 		gmt_pool_failed();
-	if (what->late || (given && busy && !forever))
+	else if (fate.late || (fate.busy && !fate.forever))
 		gmt_cooling_add(what, uses, context);
 	gmt_pool_evicted(&evictions);
 	gmt_evicted();
@@ -205,24 +253,22 @@ cl_int gmt_part_release(struct gmtevent *event, struct gmt_memory *memory, bool 
 		gmt_slab_unpin(slab);
 		return err;
 	}
-	bool forever = mapped || atomic_load(&memory->unfit) || atomic_load(&context->recordings) || atomic_load(&context->closed);
 	struct gmt_uses uses = gmt_uses_of(memory);
 	enum gmt_flight flight = gmt_pool_in_flight(&uses, context);
-	bool ordered = flight == GMT_FLIGHT_ORDERED && !gmt_session.config.scrub; /* what scrubs is not ordered */
-	bool busy = forever || (flight != GMT_FLIGHT_DONE && !ordered && !gmt_session.config.ungated);
-	bool late = atomic_load(&memory->calls_back) && flight != GMT_FLIGHT_DONE && !forever;
-	struct gmt_cooled what = {event->link, memory->granted, event->tag, true, late && busy ? handle_of(memory) : NULL, slab};
+	struct fate fate = fate_of(memory, mapped, flight);
+	struct gmt_cooled what = {event->link, memory->granted, event->tag, true, fate.late ? handle_of(memory) : NULL};
 	event->flags = GMT_FLAG_PART;
 	event->flags |= flight == GMT_FLIGHT_BUSY ? GMT_FLAG_WOULD_RACE : flight == GMT_FLIGHT_ORDERED ? GMT_FLAG_ORDERED : 0;
-	cl_mem handle = handle_of(memory);
-	gmt_pool_bury(memory);
-	cl_int err = what.late ? CL_SUCCESS : gmt_next.clReleaseMemObject(handle);
-	gmt_part_count(slab, -1);
-	give_range(event, &what, &uses, context, busy, forever);
+	cl_int err = CL_SUCCESS;
+	if (fate.late)
+		gmt_pool_idle(memory);
+	else
+		err = end_part(memory);
+	give_range(event, &what, &uses, context, fate);
 	uint64_t now = gmt_now();
 	event->cost = gmt_clamp32(now - event->time);
-	gmt_pool_released(event, busy ? GMT_OUTCOME_COOLING : GMT_OUTCOME_CACHED, err, now);
-	if (!what.late)
+	gmt_pool_released(event, fate.busy ? GMT_OUTCOME_COOLING : GMT_OUTCOME_CACHED, err, now);
+	if (!fate.late)
 		gmt_slab_unpin(slab);
 	gmt_gauge(now, false);
 	gmt_pool_check();

@@ -65,8 +65,7 @@ struct gmt_cooled {
 	uint64_t block, size;
 	uint32_t tag;
 	bool part;
-	cl_mem late;             /* a sub-buffer to be released then, because its destructors are called */
-	struct gmt_memory *slab; /* that it is a part of */
+	cl_mem late; /* the part itself, when it is to be released then, because of its destructors */
 };
 void gmt_cooling_add(const struct gmt_cooled *what, const struct gmt_uses *uses, struct gmt_context *context);
 /*
@@ -76,7 +75,7 @@ void gmt_cooling_add(const struct gmt_cooled *what, const struct gmt_uses *uses,
 unsigned gmt_cooling_take(struct gmt_cooled *out, unsigned room, unsigned most, bool markers);
 /* Gives up everything held for a context whose last reference goes. */
 void gmt_inflight_drop(struct gmt_context *context);
-/* Takes out one that has a sub-buffer to be released, of a context or of any; false when there is none. */
+/* Takes one out of a context's that is to be released late; false when there is none. */
 bool gmt_cooling_late(const struct gmt_context *context, struct gmt_cooled *out);
 
 /* pool.c: creates */
@@ -113,6 +112,10 @@ cl_mem gmt_part_child(const struct gmt_memory *part, cl_mem_flags flags, cl_buff
 /* A sub-buffer of memory's, one of the program's or a part, is there or gone. */
 void gmt_part_count(struct gmt_memory *memory, int32_t by);
 cl_int gmt_part_release(struct gmtevent *event, struct gmt_memory *memory, bool mapped);
+/* One that has waited for its commands goes to the driver, unless it has gone. */
+void gmt_part_late(const struct gmt_cooled *what);
+/* Pooling has ended: a slab, or such a part, that the caller has claimed. */
+void gmt_part_abandon(struct gmt_memory *memory);
 void gmt_slab_unpin(struct gmt_memory *slab);
 /* The pool gives up a slab that the caller has claimed. */
 void gmt_slab_evict(struct gmt_memory *slab, enum gmtevict reason);

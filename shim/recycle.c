@@ -98,25 +98,12 @@ void gmt_pool_evicted(struct gmt_evictions *evictions)
 	gmt_inside = inside;
 }
 
-static void release_late(const struct gmt_cooled *what)
-{
-	gmt_next.clReleaseMemObject(what->late);
-	gmt_slab_unpin(what->slab);
-}
-
-/* Sub-buffers that wait for their commands go now: drivers keep them for as long as it takes, as far as they can. */
-static void release_all_late(const struct gmt_context *context)
-{
-	for (struct gmt_cooled what; gmt_cooling_late(context, &what);)
-		release_late(&what);
-}
-
 static void cooled(const struct gmt_cooled *what)
 {
 	struct gmt_evictions evictions;
 	evictions.count = evictions.more = 0;
 	if (gmt_unlikely(what->late != NULL))
-		release_late(what);
+		gmt_part_late(what);
 	uint64_t now = gmt_now();
 	gmt_evicting();
 	if (GMT_CORE(cooled(what->block, (int64_t)now, &evictions)) == 0) {
@@ -140,7 +127,7 @@ void gmt_pool_settle(unsigned most, bool markers)
 		if (gmt_pooling())
 			cooled(&done[i]);
 		else if (done[i].late)
-			release_late(&done[i]);
+			gmt_part_late(&done[i]);
 }
 
 static struct gmtevent release_event(const struct gmt_call *call, const struct gmt_memory *memory)
@@ -256,7 +243,8 @@ cl_int gmt_pool_release(struct gmt_call *call, struct gmt_memory *memory)
 
 void gmt_pool_drop_context(struct gmt_context *context)
 {
-	release_all_late(context);
+	for (struct gmt_cooled what; gmt_cooling_late(context, &what);)
+		gmt_part_late(&what);
 	gmt_inflight_drop(context);
 	uint32_t count = atomic_load(&context->classes);
 	gmt_evicting();
@@ -290,13 +278,12 @@ void gmt_pool_abandon(void)
 {
 	if (gmt_session_is_quiet())
 		return;
-	release_all_late(NULL);
 	uint32_t bucket = 0;
 	for (struct gmt_memory *memory; (memory = gmt_memory_idle(&bucket));) {
 		if (!gmt_pool_claim(memory))
 			continue;
-		if (memory->whole) {
-			gmt_slab_evict(memory, GMT_EVICT_POLICY);
+		if (memory->whole || memory->slab) {
+			gmt_part_abandon(memory);
 			continue;
 		}
 		struct gmt_eviction e = {
