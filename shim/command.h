@@ -46,7 +46,9 @@ void gmt_command_access(struct gmt_command *c, struct gmt_memory *memory, uint8_
  */
 static inline size_t gmt_command_range(const struct gmt_memory *memory, size_t offset, size_t bytes)
 {
-	return gmt_likely(!gmt_beyond(memory, offset, bytes)) ? offset : (size_t)memory->granted + 1;
+	if (gmt_likely(!gmt_beyond(memory, offset, bytes)))
+		return offset;
+	return (size_t)(memory->slab ? memory->slab : memory)->granted + 1;
 }
 
 /* What the program ordered the command behind, and the event that it gets. */

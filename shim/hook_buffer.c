@@ -20,10 +20,7 @@ static size_t image_range(cl_mem image, const struct gmt_memory *buffer, size_t 
 	if (!buffer || (buffer->granted <= buffer->size && !buffer->slab) || !region ||
 	    gmt_next.clGetImageInfo(image, CL_IMAGE_ELEMENT_SIZE, sizeof element, &element, NULL) != CL_SUCCESS)
 		return offset;
-	size_t bytes = (size_t)volume(region) * element;
-	if (buffer->slab && (offset > buffer->size || bytes > buffer->size - offset))
-		return (size_t)buffer->slab->granted + 1;
-	return gmt_command_range(buffer, offset, bytes);
+	return gmt_command_range(buffer, offset, (size_t)volume(region) * element);
 }
 
 GMT_HOOK cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size,

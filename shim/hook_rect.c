@@ -19,6 +19,20 @@ static size_t span(const size_t *region, size_t row, size_t slice)
 	return (region[2] - 1) * slice + (region[1] - 1) * row + region[0];
 }
 
+/* Where a rectangle ends, in bytes; the largest number when it is beyond all memory, 0 when it is empty. */
+static size_t end_of(const size_t *origin, const size_t *region, size_t row, size_t slice)
+{
+	size_t line = row ? row : region[0], plane, lines, planes, end;
+	if (!region[0] || !region[1] || !region[2])
+		return 0;
+	if (__builtin_mul_overflow(line, region[1], &plane) || __builtin_mul_overflow(line, origin[1] + region[1] - 1, &lines) ||
+	    __builtin_mul_overflow(slice ? slice : plane, origin[2] + region[2] - 1, &planes) ||
+	    __builtin_add_overflow(lines, planes, &end) || __builtin_add_overflow(end, origin[0], &end) ||
+	    __builtin_add_overflow(end, region[0], &end))
+		return SIZE_MAX;
+	return end;
+}
+
 /* The origin to give to the driver: see gmt_command_range. moved has room for another. */
 static const size_t *rect_range(const struct gmt_memory *memory, const size_t *origin, const size_t *region, size_t row,
 				size_t slice, size_t *moved)
@@ -29,6 +43,8 @@ static const size_t *rect_range(const struct gmt_memory *memory, const size_t *o
 	size_t plane = slice ? slice : line * region[1];
 	size_t offset = origin[2] * plane + origin[1] * line + origin[0];
 	size_t given = gmt_command_range(memory, offset, span(region, row, slice));
+	if (memory && memory->slab) /* where sums that are too large must not look small */
+		given = end_of(origin, region, row, slice) <= memory->size ? offset : (size_t)memory->slab->granted + 1;
 	if (given == offset)
 		return origin;
 	moved[0] = given;
@@ -77,20 +93,6 @@ GMT_HOOK cl_int clEnqueueWriteBufferRect(cl_command_queue queue, cl_mem buffer, 
 		gmt_next.clEnqueueWriteBufferRect(queue, buffer, blocking, origin, hostorigin, region, row, slice, hostrow,
 						  hostslice, pointer, waits, list, event));
 	return gmt_command_end(&command, err, false, GMT_ORDER);
-}
-
-/* Where a rectangle ends, in bytes; the largest number when it is beyond all memory, 0 when it is empty. */
-static size_t end_of(const size_t *origin, const size_t *region, size_t row, size_t slice)
-{
-	size_t line = row ? row : region[0], plane, lines, planes, end;
-	if (!region[0] || !region[1] || !region[2])
-		return 0;
-	if (__builtin_mul_overflow(line, region[1], &plane) || __builtin_mul_overflow(line, origin[1] + region[1] - 1, &lines) ||
-	    __builtin_mul_overflow(slice ? slice : plane, origin[2] + region[2] - 1, &planes) ||
-	    __builtin_add_overflow(lines, planes, &end) || __builtin_add_overflow(end, origin[0], &end) ||
-	    __builtin_add_overflow(end, region[0], &end))
-		return SIZE_MAX;
-	return end;
 }
 
 /* Both sides of a copy, as the driver is to see them. */

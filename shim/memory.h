@@ -28,14 +28,16 @@ void gmt_pointer_freed(const struct gmt_call *call, void *pointer);
 bool gmt_memory_released(const struct gmt_memory *memory, const char *function);
 
 /*
- * True when a range lies beyond what the program asked for, and inside the larger block that serves it: the driver,
- * which knows only the block, would let it pass.
+ * True when a range lies beyond what the program asked for, and inside the larger block or the slab that serves it: the
+ * driver would let it pass, because it knows only the block, or looks where a sub-buffer's buffer ends (PoCL 3.1).
  */
 static inline bool gmt_beyond(const struct gmt_memory *memory, size_t offset, size_t bytes)
 {
-	if (!memory || memory->granted <= memory->size || memory->parent)
+	if (!memory || (memory->granted <= memory->size && !memory->slab) || memory->parent)
 		return false;
 	bool fits = offset <= memory->size && bytes <= memory->size - offset;
+	if (memory->slab)
+		return gmt_unlikely(!fits);
 	return gmt_unlikely(!fits) && offset <= memory->granted && bytes <= memory->granted - offset;
 }
 

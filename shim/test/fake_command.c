@@ -62,6 +62,17 @@ void fake_act(const struct fake_command *c)
 	}
 }
 
+/* Whether a range ends in a buffer; some drivers look where the buffer ends that this one is a part of. */
+static bool in_range(cl_mem buffer, size_t offset, size_t size)
+{
+	size_t whole = buffer->size;
+	if (fake.fragile && buffer->parent) {
+		whole = fake_root(buffer)->size;
+		offset = offset > whole ? offset : offset + buffer->origin;
+	}
+	return offset <= whole && size <= whole - offset;
+}
+
 /* A command on one range of a buffer, with the driver's own checks: of its range last. */
 static cl_int on_range(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size, const void *pointer,
 		       const struct fake_action *action, cl_uint waits, const cl_event *list, cl_event *event)
@@ -70,7 +81,7 @@ static cl_int on_range(cl_command_queue queue, cl_mem buffer, cl_bool blocking, 
 	cl_int err = fake_check(queue, 1, &buffer, waits, list);
 	if (err != CL_SUCCESS)
 		return err;
-	if (!pointer || offset > buffer->size || size > buffer->size - offset)
+	if (!pointer || !in_range(buffer, offset, size))
 		return CL_INVALID_VALUE;
 	return fake_submit_action(queue, blocking, 1, &buffer, action, waits, list, event);
 }
@@ -131,7 +142,7 @@ GMT_HOOK cl_int clEnqueueCopyBuffer(cl_command_queue queue, cl_mem source, cl_me
 	cl_int err = fake_check(queue, 2, both, waits, list);
 	if (err != CL_SUCCESS)
 		return err;
-	if (from > source->size || size > source->size - from || to > destination->size || size > destination->size - to)
+	if (!in_range(source, from, size) || !in_range(destination, to, size))
 		return CL_INVALID_VALUE;
 	size_t first = from + source->origin, second = to + destination->origin;
 	if (fake_root(source) == fake_root(destination) && first < second + size && second < first + size)
@@ -183,7 +194,7 @@ static void *map(cl_command_queue queue, cl_mem memory, cl_bool blocking, size_t
 {
 	FAKE_LOCKED;
 	cl_int error = fake_check(queue, 1, &memory, waits, list);
-	if (error == CL_SUCCESS && (offset > memory->size || size > memory->size - offset || !fake_bytes(memory, 0)))
+	if (error == CL_SUCCESS && (!in_range(memory, offset, size) || !fake_bytes(memory, 0)))
 		error = CL_INVALID_VALUE;
 	if (error == CL_SUCCESS)
 		error = fake_submit(queue, blocking, 1, &memory, waits, list, event);

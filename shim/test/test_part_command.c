@@ -242,22 +242,41 @@ TEST(native_kernels_on_parts)
 	end_clean();
 }
 
-TEST(commands_beyond_a_part_are_refused)
+static void refused_beyond(bool fragile)
 {
 	static char host[SLAB_BYTES];
+	static const size_t offsets[] = {0, 1, 999, 1000, 1001, 1024, 2000, SIZE_MAX}, zero[3];
+	fake.fragile = fragile;
 	begin_carved((struct options){0});
 	cl_mem before = new_buffer(1000), part = new_buffer(1000), behind = new_buffer(1000);
-	static const size_t offsets[] = {0, 1, 999, 1000, 1001, 1024, 2000, SIZE_MAX};
 	for (size_t i = 0; i < sizeof offsets / sizeof offsets[0]; i++) {
-		cl_int want = offsets[i] == 0 ? CL_SUCCESS : CL_INVALID_VALUE;
+		cl_int want = offsets[i] == 0 ? CL_SUCCESS : CL_INVALID_VALUE, err = 1;
+		const size_t origin[3] = {offsets[i], 0, 0}, region[3] = {100, 10, 1};
 		EQUAL(clEnqueueReadBuffer(world.queue, part, CL_TRUE, offsets[i], 1000, host, 0, NULL, NULL), want);
 		EQUAL(clEnqueueWriteBuffer(world.queue, part, CL_TRUE, offsets[i], 1000, host, 0, NULL, NULL), want);
 		EQUAL(clEnqueueFillBuffer(world.queue, part, "x", 1, offsets[i], 1000, 0, NULL, NULL), want);
 		EQUAL(clEnqueueCopyBuffer(world.queue, part, behind, offsets[i], 0, 1000, 0, NULL, NULL), want);
 		EQUAL(clEnqueueCopyBuffer(world.queue, before, part, 0, offsets[i], 1000, 0, NULL, NULL), want);
+		EQUAL(clEnqueueReadBufferRect(world.queue, part, CL_TRUE, origin, zero, region, 0, 0, 0, 0, host, 0, NULL, NULL), want);
+		EQUAL(clEnqueueWriteBufferRect(world.queue, part, CL_TRUE, origin, zero, region, 0, 0, 0, 0, host, 0, NULL, NULL), want);
+		void *mapped = clEnqueueMapBuffer(world.queue, part, CL_TRUE, CL_MAP_READ, offsets[i], 1000, 0, NULL, NULL, &err);
+		EQUAL(err, want);
+		if (mapped)
+			OK(clEnqueueUnmapMemObject(world.queue, part, mapped, 0, NULL, NULL));
 	}
 	cl_mem all[] = {before, part, behind};
 	for (int i = 0; i < 3; i++)
 		OK(clReleaseMemObject(all[i]));
+	OK(clFinish(world.queue));
 	end_clean();
+}
+
+TEST(commands_beyond_a_part_are_refused)
+{
+	refused_beyond(false);
+}
+
+TEST(commands_beyond_a_part_are_refused_where_drivers_look_at_the_slab)
+{
+	refused_beyond(true);
 }
