@@ -1,4 +1,4 @@
-/* hook_map.c: mapping and moving: commands that hand memory to the host or to a device. */
+/* hook_map.c: mapping: commands that hand memory to the host. */
 #define _GNU_SOURCE
 #include "command.h"
 
@@ -75,30 +75,5 @@ GMT_HOOK cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem handle, v
 	GMT_TRY(err, command, gmt_next.clEnqueueUnmapMemObject(queue, handle, pointer, waits, list, event));
 	if (err == CL_SUCCESS)
 		count_map(handle, -1);
-	return gmt_command_end(&command, err, false, GMT_ORDER);
-}
-
-GMT_HOOK cl_int clEnqueueMigrateMemObjects(cl_command_queue queue, cl_uint count, const cl_mem *memories,
-					   cl_mem_migration_flags flags, cl_uint waits, const cl_event *list, cl_event *event)
-{
-	struct gmt_command command;
-	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MIGRATE, __func__))
-		return gmt_next.clEnqueueMigrateMemObjects(queue, count, memories, flags, waits, list, event);
-	gmt_command_uses_all(&command, count, memories);
-	cl_int err;
-	GMT_TRY(err, command, gmt_next.clEnqueueMigrateMemObjects(queue, count, memories, flags, waits, list, event));
-	return gmt_command_end(&command, err, false, GMT_ORDER);
-}
-
-cl_int clEnqueueMigrateMemObjectEXT(cl_command_queue queue, cl_uint count, const cl_mem *memories, cl_mem_migration_flags_ext flags,
-				    cl_uint waits, const cl_event *list, cl_event *event)
-{
-	__typeof__(&clEnqueueMigrateMemObjectEXT) next = atomic_load(&gmt_next.clEnqueueMigrateMemObjectEXT);
-	struct gmt_command command;
-	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MIGRATE, __func__))
-		return next(queue, count, memories, flags, waits, list, event);
-	gmt_command_uses_all(&command, count, memories);
-	cl_int err;
-	GMT_TRY(err, command, next(queue, count, memories, flags, waits, list, event));
 	return gmt_command_end(&command, err, false, GMT_ORDER);
 }

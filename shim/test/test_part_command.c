@@ -242,6 +242,25 @@ TEST(native_kernels_on_parts)
 	end_clean();
 }
 
+TEST(parts_do_not_move)
+{
+	begin_carved((struct options){0});
+	cl_mem part = new_buffer(1000), other = clCreateBuffer(world.context, CL_MEM_READ_ONLY, SLAB_BYTES + 1, NULL, NULL);
+	cl_mem both[] = {part, other};
+	uint64_t creates = fake.creates, commands = fake.commands;
+	OK(clEnqueueMigrateMemObjects(world.queue, 2, both, 0, 0, NULL, NULL));
+	EQUAL(fake.creates, creates + 1);
+	EQUAL(fake.commands, commands + 1);
+	OK(clEnqueueMigrateMemObjects(world.queue, 1, &other, 0, 0, NULL, NULL));
+	EQUAL(fake.creates, creates + 1);
+	EQUAL(clEnqueueMigrateMemObjects(world.queue, 0, &part, 0, 0, NULL, NULL), CL_INVALID_VALUE);
+	EQUAL(release(part), GMT_OUTCOME_CACHED);
+	CHECK(last_event(GMT_KIND_RELEASE).flags & GMT_FLAG_ORDERED); /* it counts as used all the same */
+	OK(clFinish(world.queue));
+	OK(clReleaseMemObject(other));
+	end_clean();
+}
+
 static void refused_beyond(bool fragile)
 {
 	static char host[SLAB_BYTES];

@@ -130,12 +130,12 @@ TEST(memory_on_its_way_is_waited_for)
 }
 
 /* A release that waits for the thread that fails: it must not wait for long, and gives up. */
-static _Atomic bool failed;
+static _Atomic bool stuck, failed;
 
 static void waits_for_the_failing(cl_mem memory)
 {
 	(void)memory;
-	releasing++;
+	stuck = true;
 	while (!failed)
 		nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
 }
@@ -157,7 +157,7 @@ TEST(a_release_that_waits_for_the_program_holds_nobody_up)
 	fake.beforerelease = waits_for_the_failing;
 	pthread_t thread;
 	CHECK(pthread_create(&thread, NULL, create_other, (void *)(uintptr_t)(2 * BLOCK)) == 0); /* drains the block */
-	while (!*(volatile int *)&releasing)
+	while (!stuck)
 		nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
 	cl_int err = 1;
 	CHECK(!clCreateBuffer(world.context, CL_MEM_READ_ONLY, 2 * BLOCK, NULL, &err));
