@@ -133,7 +133,7 @@ var limitTable = [...]struct {
 		func(l *limits) any { return &l.slabsPerHeap },
 	},
 	{
-		Limit{Name: "page_bytes", Kind: Bytes, Text: "4096", Min: 256, Max: 1 << 24, Help: "smallest part of a slab, a power of two; more where the device wants it"},
+		Limit{Name: "page_bytes", Kind: Bytes, Text: "4096", Min: 256, Max: 1 << 20, Help: "smallest part of a slab, a power of two, from the next slab of a context that has none on; more where the device wants it"},
 		func(l *limits) any { return &l.pageBytes },
 	},
 	{
@@ -245,7 +245,7 @@ func (l *limits) contradiction(names []string) error {
 	page := l.pageBytes
 	switch {
 	case has("page_bytes") && page&(page-1) != 0:
-		return fmt.Errorf("limit page_bytes: %d is no power of two: want 256, 512 ... 16777216", page)
+		return fmt.Errorf("limit page_bytes: %d is no power of two: want 256, 512 ... 1048576", page)
 	case has("page_bytes") && l.maxPart != 0 && l.maxPart < page:
 		return fmt.Errorf("limit max_part: %d is less than page_bytes, %d: want 0 or at least that", l.maxPart, page)
 	case has("max_part") && l.heapBytes != 0 && l.maxPart > l.heapBytes:

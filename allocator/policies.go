@@ -124,6 +124,31 @@ var catalogue = [...]kind{
 		rule:   futhark{},
 		carver: func(align uint64, _ *limits) carve.Carver { return carve.NewBestFit(align) },
 	},
+	{
+		Description: Description{
+			Name:   "buddy",
+			Source: "TBuddy of Throughput-Oriented GPU Memory Allocation, Gelado and Garland 2019",
+			Summary: "Buffers are parts of slabs, as with slab, but of a power of two of pages each: a part is split off a block twice as large " +
+				"and joined with its other half, its buddy, when both are free. Finding and joining take a step per doubling, and what is " +
+				"free is never cut up oddly; up to half of a part is waste.",
+		},
+		names: with("max_part", "heap_bytes", "slabs_per_heap", "page_bytes", "max_waste_ratio", "min_block"),
+		rule:  futhark{},
+		carver: func(align uint64, l *limits) carve.Carver {
+			return carve.NewBuddy(max(l.pageBytes, align))
+		},
+	},
+	{
+		Description: Description{
+			Name:   "ualloc",
+			Source: "UAlloc of Throughput-Oriented GPU Memory Allocation, Gelado and Garland 2019",
+			Summary: "Like buddy for large requests. Small ones get a slot in a bin, which has slots of one size, a power of two of the device's " +
+				"alignment, in a chunk that buddy serves: many tiny buffers lie close together and take a bit of a bitmap each.",
+		},
+		names:  with("max_part", "heap_bytes", "slabs_per_heap", "max_waste_ratio", "min_block"),
+		rule:   futhark{},
+		carver: func(align uint64, _ *limits) carve.Carver { return carve.NewUAlloc(max(align, 8)) },
+	},
 }
 
 // Names returns the names of all policies.

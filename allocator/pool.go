@@ -266,6 +266,9 @@ func (p *pool) SetLimit(name, text string, time int64, out []Eviction) ([]Evicti
 		return out, err
 	}
 	p.limits = changed
+	if name == "page_bytes" {
+		p.remake()
+	}
 	if name == "bucket_sizes" || name == "mantissa_bits" {
 		out = p.rebucket(out)
 	}

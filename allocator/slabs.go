@@ -20,8 +20,9 @@ type slabs struct {
 // carved is what one class has in slabs.
 type carved struct {
 	carver  carve.Carver
-	align   uint64    // bytes
-	largest uint64    // request so far
+	align   uint64 // bytes
+	largest uint64 // request so far
+	slabs   int
 	gone    int       // slabs given up that no miss has been blamed on
 	blame   wire.Miss // for these
 }
@@ -47,10 +48,17 @@ func (p *pool) isPart(i int32) bool { return p.entries[i].slab != 0 && !p.entrie
 // slabOf returns the slab that an entry is, or is a part of.
 func (p *pool) slabOf(i int32) *slab { return &p.slabs.list[p.entries[i].slab] }
 
-// carverOf returns what carves the slabs of a class; nil when it carves for another alignment.
+// coarsest is the largest alignment that slabs are carved for: with it the chunks of ualloc, and so its slabs, have
+// 32 MiB. OpenCL devices want 128 or 512 bytes as a rule; the requests of one that wants more get blocks of their own.
+const coarsest = 2048
+
+// carverOf returns what carves the slabs of a class; nil when that is not possible, or done for another alignment.
 func (p *pool) carverOf(class Class, align uint64) *carved {
 	c := p.slabs.classes[class]
 	if c == nil {
+		if align&(align-1) != 0 || align > coarsest {
+			return nil
+		}
 		c = &carved{carver: p.slabs.make(align, &p.limits), align: align}
 		p.slabs.classes[class] = c
 	}
@@ -66,7 +74,10 @@ func (p *pool) carve(req *Request) (Plan, bool) {
 		return Plan{}, false
 	}
 	c := p.carverOf(req.Class, req.Align)
-	if c == nil || c.carver.Round(req.Size) == 0 {
+	if c == nil {
+		return Plan{}, false
+	}
+	if size := c.carver.Round(req.Size); size == 0 || over(size, req.most()) {
 		return Plan{}, false
 	}
 	c.largest = max(c.largest, req.Size)
@@ -98,6 +109,7 @@ func (p *pool) grow(req *Request, c *carved) (Plan, bool) {
 	reason := p.slabReason(req, c)
 	number := p.newSlab(req, size)
 	c.carver.Add(number, size)
+	c.slabs++
 	part, ok := c.carver.Carve(req.Size)
 	if !ok { // Choose promised room
 		p.forgetSlab(number)
@@ -187,12 +199,11 @@ func (p *pool) abortPart(i int32) {
 	s := p.slabOf(i)
 	number := p.entries[i].slab
 	p.giveBack(i)
-	slabs := &p.entries[s.entry]
 	switch {
 	case !s.idle():
 	case !s.grown:
 		p.forgetSlab(number)
-	case p.dropped[slabs.class] || p.stats.BytesCached > p.cap():
+	case p.dropped[p.entries[s.entry].class] || p.stats.BytesCached > p.cap():
 		p.doom(s.entry)
 	default:
 		p.keep(s.entry)
@@ -268,16 +279,31 @@ func (p *pool) removeSlab(i int32, reason wire.Evict) {
 	case wire.EvictDrain, wire.EvictTrim:
 		c.gone, c.blame = c.gone+1, wire.MissDrained
 	}
-	c.carver.Remove(e.slab)
+	c.remove(e.slab)
 	p.slabs.free(e.slab)
 }
 
 // forgetSlab ends a slab that was never created.
 func (p *pool) forgetSlab(number int32) {
 	i := p.slabs.list[number].entry
-	p.slabs.classes[p.entries[i].class].carver.Remove(number)
+	p.slabs.classes[p.entries[i].class].remove(number)
 	p.slabs.free(number)
 	p.recycle(i)
+}
+
+func (c *carved) remove(number int32) {
+	c.carver.Remove(number)
+	c.slabs--
+}
+
+// remake gives classes that have no slab a carver of the present limits. The others keep theirs: their parts lie where
+// they lie.
+func (p *pool) remake() {
+	for _, c := range p.slabs.classes {
+		if c.slabs == 0 {
+			c.carver = p.slabs.make(c.align, &p.limits)
+		}
+	}
 }
 
 func (s *slabs) free(number int32) {

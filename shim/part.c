@@ -267,6 +267,8 @@ cl_int gmt_part_release(struct gmtevent *event, struct gmt_memory *memory, bool 
 	give_range(event, &what, &uses, context, fate);
 	uint64_t now = gmt_now();
 	event->cost = gmt_clamp32(now - event->time);
+	if (fate.late)
+		gmt_part_wait(&what, &uses);
 	gmt_pool_released(event, fate.busy ? GMT_OUTCOME_COOLING : GMT_OUTCOME_CACHED, err, now);
 	if (!fate.late)
 		gmt_slab_unpin(slab);

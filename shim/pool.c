@@ -172,7 +172,8 @@ static bool plan_for(const struct gmt_call *call, const struct gmt_request_for *
 {
 	struct gmt_request request = {
 		.size = r->size,
-		.max = most(r),
+		.max = r->context->largest,
+		.round = most(r),
 		.heap = r->context->heap,
 		.time = (int64_t)call->start,
 		.class = class,

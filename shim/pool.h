@@ -114,6 +114,8 @@ void gmt_part_count(struct gmt_memory *memory, int32_t by);
 cl_int gmt_part_release(struct gmtevent *event, struct gmt_memory *memory, bool mapped);
 /* One that has waited for its commands goes to the driver, unless it has gone. */
 void gmt_part_late(const struct gmt_cooled *what);
+/* late.c: makes that happen when the commands of uses have completed. */
+void gmt_part_wait(const struct gmt_cooled *what, const struct gmt_uses *uses);
 /* Pooling has ended: a slab, or such a part, that the caller has claimed. */
 void gmt_part_abandon(struct gmt_memory *memory);
 void gmt_slab_unpin(struct gmt_memory *slab);

@@ -18,6 +18,7 @@
  *   inflight.c      which queued commands use which memory; blocks that cool
  *   pool.h, .c      plan, create, commit
  *   part.c          buffers that are parts of slabs; images.c says where they may be
+ *   late.c          those with destructor callbacks
  *   recycle.c       release, evict
  *   drain.c         running out of memory
  *   gauge.c         how free memory lies in slabs

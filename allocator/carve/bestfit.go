@@ -174,14 +174,14 @@ func (b *bestFit) shelve(i int32) {
 	g := &b.segments[i]
 	g.free = true
 	b.order.Insert(&b.free, i, g.size, b.place(i))
-	b.tally.add(g.size)
+	b.tally.add(g.size, 1)
 }
 
 func (b *bestFit) unshelve(i int32) {
 	g := &b.segments[i]
 	g.free = false
 	b.order.Remove(&b.free, i)
-	b.tally.remove(g.size)
+	b.tally.add(g.size, -1)
 }
 
 func (b *bestFit) newSegment(g segment) int32 {
@@ -238,7 +238,7 @@ func (b *bestFit) validateSlab(slab int32, s *bestSlab, want *tally) (segments i
 			return 0, fmt.Errorf("part %d is not found at its place", i)
 		}
 		if g.free {
-			want.add(g.size)
+			want.add(g.size, 1)
 		} else {
 			parts++
 		}

@@ -56,7 +56,7 @@ func (s Sizing) Choose(c Carver, hints Hints) (slab, serves uint64) {
 	if k == 0 {
 		k = DefaultBlocks
 	}
-	slab = fit(c, BlockSize(m, h, k), s.Limit)
+	slab = fit(c, max(BlockSize(m, h, k), c.Round(m)), s.Limit)
 	return slab, min(serves, c.Usable(slab))
 }
 

@@ -23,11 +23,12 @@ type Carver interface {
 	Round(size uint64) uint64
 
 	// SlabSize returns the bytes of a slab that has at least want bytes, rounded up to what can be managed; 0 when
-	// none can be that large. It may be more than the device creates: then Usable tells what a smaller slab is worth.
+	// none can be that large. A slab of SlabSize(Round(size)) bytes serves a request of size bytes. It may be more than
+	// the device creates: then Usable tells what a smaller slab is worth.
 	SlabSize(want uint64) uint64
 
-	// Usable returns the size of the largest request that an empty slab of slabSize bytes serves: less than the slab
-	// where that is not a size that SlabSize returns. 0: too small to be a slab.
+	// Usable returns the size of the largest request that an empty slab of slabSize bytes serves. 0: too small to be a
+	// slab.
 	Usable(slabSize uint64) uint64
 
 	// Add takes in an empty slab of size bytes, whose contents nobody knows. Bytes beyond what can be managed stay
@@ -56,16 +57,16 @@ const MaxSlabs = 1 << 24
 // Part is one range of a slab.
 type Part struct {
 	Slab   int32
-	Fresh  bool   // nobody has had any byte of it since the slab was added
 	Offset uint64 // bytes from the slab's start
 	Size   uint64 // bytes granted, at least those asked for
+	Fresh  bool   // nobody has had any byte of it since the slab was added
 }
 
 // Space describes the ranges that are free: those that Carve chooses from, not joined where they only happen to be
 // neighbours.
 type Space struct {
 	Bytes   uint64  // of all ranges
-	Largest uint64  // the largest request that Carve can serve now; 0 when it can serve none
+	Largest uint64  // the largest request that Carve can serve now; 0 when none. NewUAlloc may refuse smaller ones
 	Squares float64 // sum of the squares of the ranges' bytes
 	Ranges  int
 }
@@ -78,22 +79,22 @@ type tally struct {
 	ranges int
 }
 
-func (t *tally) add(size uint64) {
+// add counts n more ranges of size bytes each; n may be negative.
+func (t *tally) add(size uint64, n int) {
+	times := uint64(max(n, -n))
 	high, low := bits.Mul64(size, size)
+	over, low := bits.Mul64(low, times)
+	high = high*times + over
 	var carry uint64
-	t.low, carry = bits.Add64(t.low, low, 0)
-	t.high, _ = bits.Add64(t.high, high, carry)
-	t.bytes += size
-	t.ranges++
-}
-
-func (t *tally) remove(size uint64) {
-	high, low := bits.Mul64(size, size)
-	var borrow uint64
-	t.low, borrow = bits.Sub64(t.low, low, 0)
-	t.high, _ = bits.Sub64(t.high, high, borrow)
-	t.bytes -= size
-	t.ranges--
+	if n < 0 {
+		t.low, carry = bits.Sub64(t.low, low, 0)
+		t.high -= high + carry
+	} else {
+		t.low, carry = bits.Add64(t.low, low, 0)
+		t.high += high + carry
+	}
+	t.bytes += size * uint64(n)
+	t.ranges += n
 }
 
 func (t *tally) space(largest uint64) Space {

@@ -85,8 +85,12 @@ func (w *churn) step() Part {
 	return w.live[i]
 }
 
+// TestSteadyStateAllocatesNothing: chunks of bins, which come and go with their last part, are the exception.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	for i := range kinds {
+		if kinds[i].name == "ualloc" {
+			continue
+		}
 		w := newChurn(kinds[i].create(), 1<<20, kinds[i].sizes[1])
 		for range 1000 {
 			w.grow()
@@ -111,6 +115,8 @@ func BenchmarkCarve(b *testing.B) {
 		create func() Carver
 	}{
 		{"bestfit", func() Carver { return NewBestFit(128) }},
+		{"buddy", func() Carver { return NewBuddy(4096) }},
+		{"ualloc", func() Carver { return NewUAlloc(128) }},
 	} {
 		for _, n := range []int{100, 1_000, 10_000, 100_000, 1_000_000} {
 			b.Run(fmt.Sprintf("%s/parts=%d", c.name, n), func(b *testing.B) {
@@ -136,7 +142,7 @@ func TestMisuse(t *testing.T) {
 			"slab -1":            func(c Carver, _ Part) { c.Add(-1, 4096) },
 			"too many slabs":     func(c Carver, _ Part) { c.Add(MaxSlabs, 4096) },
 			"added twice":        func(c Carver, p Part) { c.Add(p.Slab, k.slabs[0]) },
-			"too small a slab":   func(c Carver, _ Part) { c.Add(2, 1) },
+			"too small a slab":   func(c Carver, _ Part) { c.Add(3, 0) },
 			"removed with parts": func(c Carver, p Part) { c.Remove(p.Slab) },
 			"unknown slab":       func(c Carver, _ Part) { c.Remove(7) },
 			"part of no slab":    func(c Carver, p Part) { p.Slab = 9; c.Free(p) },
@@ -145,18 +151,74 @@ func TestMisuse(t *testing.T) {
 			"part beyond":        func(c Carver, p Part) { p.Offset += 1 << 50; c.Free(p) },
 			"part off by one":    func(c Carver, p Part) { p.Offset++; c.Free(p) },
 			"part grown":         func(c Carver, p Part) { p.Size *= 2; c.Free(p) },
+			"part shrunk":        func(c Carver, p Part) { p.Size--; c.Free(p) },
+			"part before":        func(c Carver, p Part) { p.Offset = 0; p.Size = c.Round(1); c.Free(p) },
 		} {
-			c := k.create()
-			c.Add(1, k.slabs[0])
-			p, _ := c.Carve(1)
-			if said := catch(func() { misuse(c, p) }); !strings.HasPrefix(said, "carve: ") {
-				t.Errorf("%s, %s: panic %q", k.name, name, said)
+			for _, size := range []uint64{1, 600} {
+				c := k.create()
+				c.Add(1, k.slabs[0])
+				c.Add(2, k.slabs[0])
+				c.Carve(size + 40)
+				p, _ := c.Carve(size)
+				if said := catch(func() { misuse(c, p) }); !strings.HasPrefix(said, "carve: ") {
+					t.Errorf("%s, %s, %+v: panic %q", k.name, name, p, said)
+				}
 			}
 		}
 	}
-	for _, align := range []uint64{0, 3, 1 << 21, 1 << 63} {
-		if said := catch(func() { NewBestFit(align) }); !strings.HasPrefix(said, "carve: ") {
-			t.Errorf("alignment %d: panic %q", align, said)
+	for name, create := range map[string]func(uint64) Carver{"bestfit": NewBestFit, "buddy": NewBuddy, "ualloc": NewUAlloc} {
+		for _, align := range []uint64{0, 3, 1 << 21, 1 << 63} {
+			if said := catch(func() { create(align) }); !strings.HasPrefix(said, "carve: ") {
+				t.Errorf("%s, alignment %d: panic %q", name, align, said)
+			}
+		}
+		for align := uint64(1); align <= 1<<20; align *= 2 {
+			c := create(align)
+			if size := c.SlabSize(1); size%align != 0 || c.Round(1) != align || c.Usable(size) < align || c.Usable(1<<63) > 1<<48 {
+				t.Errorf("%s, alignment %d: slab of %d, part of %d, usable up to %d", name, align, size, c.Round(1), c.Usable(1<<63))
+			}
+		}
+	}
+}
+
+// TestSmallPartsFillBins: a new bin is begun when all of its size are full, and a new chunk when no bin is left,
+// whatever the slabs' numbers.
+func TestSmallPartsFillBins(t *testing.T) {
+	c := NewUAlloc(1)
+	c.Add(2, 2*32*512)
+	carve := func(size uint64, slab int32) Part {
+		t.Helper()
+		p, ok := c.Carve(size)
+		if !ok || p.Slab != slab {
+			t.Fatalf("a request of %d got %+v, %v; want slab %d", size, p, ok, slab)
+		}
+		return p
+	}
+	carve(1, 2)
+	c.Add(1, 32*512)
+	carve(1, 2)            // a slot of the bin that is there
+	carve(100, 2)          // a bin of the chunk that is there
+	large := carve(129, 1) // pages of the lowest slab
+	for range 29*3 - 1 {   // 30 bins less one hold three each
+		carve(128, 2)
+	}
+	carve(128, 2) // another chunk, for which slab 1 has no room
+	c.Free(large)
+	if p := carve(513, 1); p.Size != 1024 || p.Offset != 0 {
+		t.Errorf("a large request got %+v", p)
+	}
+	if err := c.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestChunks: without room for a chunk of bins there is no slab.
+func TestChunks(t *testing.T) {
+	for _, unit := range []uint64{8, 128, 512} {
+		c := NewUAlloc(unit)
+		chunk := 32 * 512 * unit
+		if c.SlabSize(1) != chunk || c.Usable(chunk) != chunk || c.Usable(chunk-1) != 0 || c.SlabSize(chunk+1) != chunk+512*unit {
+			t.Errorf("unit %d: slabs of %d and %d bytes, %d and %d are usable of one chunk and a byte less", unit, c.SlabSize(1), c.SlabSize(chunk+1), c.Usable(chunk), c.Usable(chunk-1))
 		}
 	}
 }
@@ -180,7 +242,7 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%s: %d bytes are usable, round to %d and need %d", kinds[i].name, most, c.Round(most), c.SlabSize(most))
 		}
 		for _, size := range []uint64{most + 1, 1 << 62, 1 << 63, ^uint64(0)} {
-			if c.Round(size) != 0 || c.SlabSize(size) != 0 {
+			if c.Round(size) != 0 || size > maxBytes && c.SlabSize(size) != 0 {
 				t.Errorf("%s: %d rounds to %d and needs a slab of %d", kinds[i].name, size, c.Round(size), c.SlabSize(size))
 			}
 			if p, ok := c.Carve(size); ok {
@@ -191,8 +253,11 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%s: 0 rounds to %d, 1 to %d; of nothing %d is usable", kinds[i].name, c.Round(0), c.Round(1), c.Usable(0))
 		}
 		for want := uint64(1); want < most/4; want = want*3 + 1 {
-			if slab := c.SlabSize(want); slab < want || c.Usable(slab) < want || c.SlabSize(slab) != slab {
-				t.Errorf("%s: a slab for %d has %d and serves %d", kinds[i].name, want, slab, c.Usable(slab))
+			if slab := c.SlabSize(want); slab < want || c.SlabSize(slab) != slab {
+				t.Errorf("%s: a slab for %d has %d, and for that %d", kinds[i].name, want, slab, c.SlabSize(slab))
+			}
+			if slab := c.SlabSize(c.Round(want)); c.Usable(slab) < want {
+				t.Errorf("%s: a slab for a part of %d has %d and serves %d", kinds[i].name, want, slab, c.Usable(slab))
 			}
 		}
 	}

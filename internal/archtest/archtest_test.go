@@ -58,6 +58,9 @@ func TestCheckFinds(t *testing.T) {
 		{"unsafe", "internal/trace/a.go", `package trace; import _ "unsafe"`, "_unsafe.go"},
 		{"unsafe in allocator", "allocator/a_unsafe.go", `package allocator; import _ "unsafe"`, "a policy sees no memory"},
 		{"lock in allocator", "allocator/a.go", `package allocator; import _ "sync"`, "serialises"},
+		{"lock in carve", "allocator/carve/a.go", `package carve; import _ "sync"`, "serialises"},
+		{"policy in carve", "allocator/carve/a.go", `package carve; import _ "` + Module + `/allocator"`, "imports run one way"},
+		{"clock in a semaphore", "allocator/semaphore/a.go", `package semaphore; import "time"; var _ = time.Now()`, "semaphore/a.go: must not import time"},
 		{"files in the dashboard", "ui/a.go", `package ui; import "os"; var _, _ = os.Open("x")`, "os.Open: no I/O"},
 		{"files in model", "internal/model/a.go", `package model; import _ "os"`, "no I/O"},
 		{"clock in model", "internal/model/a.go", `package model; import "time"; var _ = time.Now()`, "time.Now: time is in the events"},
@@ -84,6 +87,7 @@ func TestCheckAccepts(t *testing.T) {
 		{"unsafe by name", "internal/trace/a_unsafe.go", "// Package trace\npackage trace; import _ \"unsafe\""},
 		{"durations", "internal/model/a.go", "// Package model\npackage model; import \"time\"; var _ = time.Second"},
 		{"a file as a value", "ui/a.go", "// Package ui\npackage ui; import \"os\"; var _ *os.File"},
+		{"locks for many threads", "allocator/semaphore/a.go", "// Package semaphore\npackage semaphore; import _ \"sync\""},
 		{"tests may lock", "allocator/a_test.go", "package allocator; import _ \"sync\""},
 		{"generator's input", "internal/wire/a.go", "//go:build ignore\n\npackage wire; import \"C\""},
 	} {

@@ -35,6 +35,7 @@ var (
 		"math/rand/v2": "the same requests must give the same answers",
 		"unsafe":       "a policy sees no memory",
 	}
+	shared  = without(pure, "sync")
 	noFiles = map[string]string{
 		"os":      "no I/O here",
 		"os/exec": "no I/O here",
@@ -68,9 +69,25 @@ var Places = map[string]Place{
 	// The generators run at build time and belong to what they generate.
 	"internal/wire/gen": {Unsafe: true},
 
+	// What many threads may call at once locks for itself; otherwise it is as pure as the policies.
+	"allocator/semaphore":  {Timeless: true, Never: shared},
+	"allocator/twostage":   {May: []string{"allocator/semaphore"}, Timeless: true, Never: shared},
+	"allocator/tbuddy":     {May: []string{"allocator/semaphore"}, Timeless: true, Never: shared},
+	"allocator/rcu":        {Timeless: true, Never: shared},
+	"allocator/collective": {Timeless: true, Never: shared},
+	"allocator/ualloc": {
+		May:      []string{"allocator/collective", "allocator/rcu", "allocator/semaphore"},
+		Timeless: true,
+		Never:    shared,
+	},
 	"allocator/treap": {Timeless: true, Never: pure},
-	"allocator/carve": {May: []string{"allocator/treap"}, Timeless: true, Never: pure},
-	"allocator":       {May: []string{"allocator/carve", "allocator/treap", "internal/wire"}, Timeless: true, Never: pure},
+	"allocator/carve": {
+		May:      []string{"allocator/tbuddy", "allocator/treap", "allocator/ualloc"},
+		Timeless: true,
+		Never:    pure,
+	},
+	"allocator": {May: []string{"allocator/carve", "allocator/treap", "internal/wire"}, Timeless: true, Never: pure},
+
 	"internal/trace":  {May: []string{"internal/wire"}, Timeless: true},
 	"internal/model":  {May: []string{"internal/wire"}, Timeless: true, Never: noFiles},
 	"internal/symbol": {May: []string{"internal/wire"}, Timeless: true},
@@ -78,7 +95,7 @@ var Places = map[string]Place{
 	"intercept":       {May: []string{"allocator", "internal/wire"}, Cgo: true, Unsafe: true},
 	"tracer":          {May: []string{"internal/wire"}},
 
-	"internal/lab": {May: []string{"allocator", "internal/model", "internal/size", "internal/trace", "internal/wire"}, Timeless: true},
+	"internal/lab": {May: []string{"allocator", "internal/model", "internal/size", "internal/trace", "internal/wire"}, Timeless: true, Never: noFiles},
 	"internal/export": {
 		May:      []string{"internal/lab", "internal/model", "internal/size", "internal/symbol", "internal/trace", "internal/wire"},
 		Timeless: true,
@@ -97,6 +114,13 @@ var Places = map[string]Place{
 	"internal/archtest": {},
 	"bench":             {},
 	"e2e":               {May: []string{"internal/export"}},
+}
+
+// without returns a copy of a list of forbidden packages that lacks one.
+func without(never map[string]string, allowed string) map[string]string {
+	rest := maps.Clone(never)
+	delete(rest, allowed)
+	return rest
 }
 
 // PlaceOf returns the name of the place that a folder belongs to.

@@ -1,0 +1,224 @@
+package carve
+
+import (
+	"fmt"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator/ualloc"
+)
+
+// binned serves small requests from bins (seed 001 §4.2) and large ones by pages (§4.1). Who owns an offset its
+// alignment tells: no small part begins at a multiple of a page, every large one does.
+//
+// A small request goes to the lowest slab where a bin of its size has a free slot, else to the lowest with a bin that
+// has no size yet, else to the lowest with room for another chunk of bins; a large one as in the buddy system. Carve
+// and Free cost O(log n) of the pages of a slab, plus O(log n) of the slabs for each of the small sizes.
+type binned struct {
+	unit  uint64
+	fine  int // the unit is 1 << fine bytes
+	shift int // a page is 1 << shift bytes
+	slabs numbers[*binSlab]
+	tally tally
+	large firsts   // slabs by largest free block
+	small []firsts // by class: slabs by the rooms below
+}
+
+// What a slab has for a class.
+const (
+	noRoom uint8 = iota
+	roomForChunk
+	roomInChunk
+	roomInBin
+)
+
+// chunkBins is how many bins a chunk has. Seed 001 has 64 or 128 (it prints both), for units of 8 bytes; with a unit of
+// 512 bytes that is 16 or 32 MiB, which a program with a few small buffers would have to hold for them. A chunk of 32
+// has a quarter of 128 (2 MiB for 128 bytes, 8 MiB for 512), for 3 % of it: two of its bins are headers.
+const chunkBins = 32
+
+const pageShift = 9 // a page is 1 << pageShift units
+
+// NewUAlloc returns a Carver that keeps small parts in bins. Offsets are multiples of unit bytes. It panics unless unit
+// is a power of two, 1 MiB at most.
+//
+// All else grows with the unit, as seed 001 has it for 8 bytes: a bin, which is a page, is 512 units; requests up to
+// 128 units are small, larger ones get a power of two of pages. A slab has room for one chunk of bins at least, since
+// without one it could not serve small requests; so a device that cannot allocate that much has no slabs.
+func NewUAlloc(unit uint64) Carver {
+	fine := power("unit", unit)
+	u := &binned{unit: unit, fine: fine, shift: fine + pageShift}
+	u.small = make([]firsts, u.class(u.geometry(1).Largest())+1)
+	return u
+}
+
+func (u *binned) geometry(pages int) ualloc.Geometry {
+	return ualloc.Geometry{Unit: u.unit, Pages: pages, Bins: chunkBins}
+}
+
+// class numbers the small sizes from 0.
+func (u *binned) class(size uint64) int { return orderOf(size, u.fine) }
+
+// isSmall says whether a request is for bins.
+func (u *binned) isSmall(size uint64) bool { return size <= u.geometry(1).Largest() }
+
+// count returns the pages of a slab, 0 when it has no room for a chunk. There are no more than one arena can use.
+func (u *binned) count(slabSize uint64) int {
+	chunk := u.geometry(1).ChunkPages()
+	pages := int(min(slabSize>>u.shift, uint64(chunk*u.geometry(1).MaxChunks())))
+	if pages < chunk {
+		return 0
+	}
+	return pages
+}
+
+// most returns the bytes of the largest slab.
+func (u *binned) most() uint64 { return uint64(u.count(maxBytes)) << u.shift }
+
+// Round implements Carver.
+func (u *binned) Round(size uint64) uint64 {
+	switch {
+	case u.isSmall(size):
+		return u.geometry(1).Round(max(size, 1))
+	case size > u.Usable(maxBytes):
+		return 0
+	}
+	return 1 << (u.shift + orderOf(size, u.shift))
+}
+
+// SlabSize implements Carver: any number of pages from a chunk on.
+func (u *binned) SlabSize(want uint64) uint64 {
+	if want > u.most() {
+		return 0
+	}
+	page := uint64(1) << u.shift
+	return max((want+page-1)&^(page-1), u.geometry(1).Chunk())
+}
+
+// Usable implements Carver.
+func (u *binned) Usable(slabSize uint64) uint64 { return usable(u.count(slabSize), u.shift) }
+
+// Add implements Carver.
+func (u *binned) Add(slab int32, size uint64) {
+	count := u.count(size)
+	if count == 0 {
+		panic(fmt.Sprintf("carve: slab %d has no room for a chunk of %d bytes", slab, u.geometry(1).Chunk()))
+	}
+	at := u.slabs.add(slab)
+	*at = newBinSlab(u, count)
+	u.rank(slab, *at)
+}
+
+// Remove implements Carver.
+func (u *binned) Remove(slab int32) {
+	s := *u.slabs.get(slab)
+	if s.parts != 0 {
+		panic(fmt.Sprintf("carve: slab %d is to go and has %d parts", slab, s.parts))
+	}
+	s.pages.close()
+	u.large.set(slab, 0)
+	for class := range u.small {
+		u.small[class].set(slab, noRoom)
+	}
+	u.slabs.remove(slab)
+}
+
+// Carve implements Carver.
+func (u *binned) Carve(size uint64) (p Part, ok bool) {
+	slab := u.choose(size)
+	if slab == 0 {
+		return Part{}, false
+	}
+	s := *u.slabs.get(slab)
+	if u.isSmall(size) {
+		p, ok = s.carveSmall(max(size, 1))
+	} else {
+		p, ok = s.carveLarge(size)
+	}
+	if !ok {
+		return Part{}, false // never: the ranks say that there is room
+	}
+	p.Slab = slab
+	s.parts++
+	u.rank(slab, s)
+	return p, true
+}
+
+// choose returns the slab for a request, 0 when none has room.
+func (u *binned) choose(size uint64) int32 {
+	if !u.isSmall(size) {
+		return u.large.first(uint8(orderOf(size, u.shift) + 1))
+	}
+	ranks := &u.small[u.class(size)]
+	if most := ranks.most(); most != noRoom {
+		return ranks.first(most)
+	}
+	return 0
+}
+
+// Free implements Carver.
+func (u *binned) Free(p Part) (empty bool) {
+	s := *u.slabs.get(p.Slab)
+	free := s.freeSmall
+	if p.Offset&(1<<u.shift-1) == 0 {
+		free = s.freeLarge
+	}
+	if !free(p) {
+		panic(fmt.Sprintf("carve: %+v comes back and is no part", p))
+	}
+	s.parts--
+	u.rank(p.Slab, s)
+	return s.parts == 0
+}
+
+// rank notes what a slab has room for now.
+func (u *binned) rank(slab int32, s *binSlab) {
+	if rank := s.pages.rank(); u.large.of(slab) != rank {
+		u.large.set(slab, rank)
+	}
+	for class := range u.small {
+		if room := s.room(class); u.small[class].of(slab) != room {
+			u.small[class].set(slab, room)
+		}
+	}
+}
+
+// Space implements Carver. Ranges are the free blocks of pages, the free slots of bins, and bins without a size; of
+// these all that they can be filled with counts, their tails included.
+func (u *binned) Space() Space {
+	most := largest(&u.large, u.shift)
+	for class := len(u.small) - 1; most == 0 && class >= 0; class-- {
+		if u.small[class].most() != noRoom {
+			most = u.unit << class
+		}
+	}
+	return u.tally.space(most)
+}
+
+// Validate implements Carver.
+func (u *binned) Validate() error {
+	var want tally
+	for i := range u.slabs.list {
+		slab := int32(i)
+		if !u.slabs.there[slab] {
+			if u.large.of(slab) != 0 || u.small[0].of(slab) != noRoom {
+				return fmt.Errorf("slab %d is gone and has a rank", slab)
+			}
+			continue
+		}
+		s := *u.slabs.get(slab)
+		if err := s.validate(&want); err != nil {
+			return fmt.Errorf("slab %d: %w", slab, err)
+		}
+		if u.large.of(slab) != s.pages.rank() {
+			return fmt.Errorf("slab %d has rank %d and stands in %d", slab, s.pages.rank(), u.large.of(slab))
+		}
+		for class := range u.small {
+			if u.small[class].of(slab) != s.room(class) {
+				return fmt.Errorf("slab %d, class %d: has room %d and stands in %d", slab, class, s.room(class), u.small[class].of(slab))
+			}
+		}
+	}
+	if want != u.tally {
+		return fmt.Errorf("free ranges are counted as %+v, and are %+v", u.tally, want)
+	}
+	return nil
+}

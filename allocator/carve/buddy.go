@@ -1,0 +1,147 @@
+package carve
+
+import (
+	"fmt"
+	"math/bits"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator/tbuddy"
+)
+
+// buddy gives every request a power of two of pages, at a multiple of its size (seed 001 §4.1). Each slab has a tree;
+// a request goes to the lowest slab whose largest free block is large enough, and there to the smallest order that has
+// one, lowest page first. Carve and Free cost O(log n) of the pages of a slab, plus O(log n) of the slabs.
+type buddy struct {
+	shift int // a page is 1 << shift bytes
+	slabs numbers[buddySlab]
+	ranks firsts
+	tally tally
+}
+
+type buddySlab struct {
+	pages pages
+	parts int
+}
+
+// NewBuddy returns a Carver with a buddy system in each slab. A page is the least that a part takes and what offsets
+// are multiples of, in bytes. It panics unless page is a power of two, 1 MiB at most. A slab has tbuddy.MaxPages at
+// most, and takes 9 to 17 bytes of host memory for each of its pages.
+func NewBuddy(page uint64) Carver { return &buddy{shift: power("page", page)} }
+
+// Round implements Carver.
+func (b *buddy) Round(size uint64) uint64 {
+	if size > tbuddy.MaxPages<<b.shift {
+		return 0
+	}
+	return 1 << (b.shift + orderOf(size, b.shift))
+}
+
+// SlabSize implements Carver: any number of pages will do, a part has as many as the largest power of two in it.
+func (b *buddy) SlabSize(want uint64) uint64 {
+	if want > tbuddy.MaxPages<<b.shift {
+		return 0
+	}
+	page := uint64(1) << b.shift
+	return (max(want, 1) + page - 1) &^ (page - 1)
+}
+
+// Usable implements Carver: the largest power of two of pages.
+func (b *buddy) Usable(slabSize uint64) uint64 { return usable(b.count(slabSize), b.shift) }
+
+// count returns the pages of a slab.
+func (b *buddy) count(slabSize uint64) int {
+	return int(min(slabSize>>b.shift, tbuddy.MaxPages))
+}
+
+func usable(pages, shift int) uint64 {
+	if pages == 0 {
+		return 0
+	}
+	return 1 << (shift + bits.Len(uint(pages)) - 1)
+}
+
+// Add implements Carver.
+func (b *buddy) Add(slab int32, size uint64) {
+	if b.count(size) == 0 {
+		panic(fmt.Sprintf("carve: slab %d is smaller than a page", slab))
+	}
+	s := b.slabs.add(slab)
+	s.pages = newPages(b.count(size), b.shift, &b.tally)
+	b.ranks.set(slab, s.pages.rank())
+}
+
+// Remove implements Carver.
+func (b *buddy) Remove(slab int32) {
+	s := b.slabs.get(slab)
+	if s.parts != 0 {
+		panic(fmt.Sprintf("carve: slab %d is to go and has %d parts", slab, s.parts))
+	}
+	s.pages.close()
+	b.ranks.set(slab, 0)
+	b.slabs.remove(slab)
+}
+
+// Carve implements Carver.
+func (b *buddy) Carve(size uint64) (Part, bool) {
+	order := orderOf(size, b.shift)
+	slab := b.ranks.first(uint8(order + 1))
+	if slab == 0 {
+		return Part{}, false
+	}
+	s := b.slabs.get(slab)
+	page, ok := s.pages.alloc(order)
+	if !ok {
+		return Part{}, false // never: the rank says that there is one
+	}
+	s.parts++
+	b.ranks.set(slab, s.pages.rank())
+	return Part{
+		Slab: slab, Offset: uint64(page) << b.shift, Size: 1 << (b.shift + order), Fresh: s.pages.history.hand(uint64(page), order),
+	}, true
+}
+
+// Free implements Carver.
+func (b *buddy) Free(p Part) (empty bool) {
+	s := b.slabs.get(p.Slab)
+	order := orderOf(p.Size, b.shift)
+	page := p.Offset >> b.shift
+	if page<<b.shift != p.Offset || p.Size != 1<<(b.shift+order) || !s.pages.release(int(page), order) {
+		panic(fmt.Sprintf("carve: %+v comes back and is no part", p))
+	}
+	s.parts--
+	b.ranks.set(p.Slab, s.pages.rank())
+	return s.parts == 0
+}
+
+// Space implements Carver.
+func (b *buddy) Space() Space { return b.tally.space(largest(&b.ranks, b.shift)) }
+
+// largest returns the bytes of the largest free block of all slabs, by their ranks.
+func largest(ranks *firsts, shift int) uint64 {
+	if rank := ranks.most(); rank > 0 {
+		return 1 << (shift + int(rank) - 1)
+	}
+	return 0
+}
+
+// Validate implements Carver.
+func (b *buddy) Validate() error {
+	var want tally
+	for i := range b.slabs.list {
+		slab := int32(i)
+		rank := uint8(0)
+		if b.slabs.there[slab] {
+			s := b.slabs.get(slab)
+			if err := s.pages.validate(&want); err != nil {
+				return fmt.Errorf("slab %d: %w", slab, err)
+			}
+			rank = s.pages.rank()
+		}
+		if b.ranks.of(slab) != rank {
+			return fmt.Errorf("slab %d has rank %d and stands in %d", slab, rank, b.ranks.of(slab))
+		}
+	}
+	if want != b.tally {
+		return fmt.Errorf("free blocks are counted as %+v, and are %+v", b.tally, want)
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package carve
+
+// history knows which blocks of a slab nobody has had yet: blocks of 2^order pages, at multiples of their size. They
+// are the nodes of a binary tree, and two bits of each tell it all: a block is fresh when neither it nor a block
+// around it was handed out as a whole, and nothing within it was.
+type history struct {
+	height int    // the order of the root, which covers the slab
+	some   bitset // by node: some of its bytes were handed out
+	whole  bitset // by node: it was handed out
+}
+
+// bitset is a set of small numbers.
+type bitset []uint64
+
+func newBitset(n uint64) bitset { return make(bitset, (n+63)/64) }
+
+func (b bitset) has(i uint64) bool { return b[i/64]>>(i%64)&1 != 0 }
+func (b bitset) set(i uint64)      { b[i/64] |= 1 << (i % 64) }
+
+// newHistory starts a history of a slab of 2^height pages at most, all fresh.
+func newHistory(height int) history {
+	return history{height, newBitset(2 << height), newBitset(2 << height)}
+}
+
+// node numbers blocks: 1 is the root, the halves of i are 2i and 2i+1.
+func (h *history) node(page uint64, order int) uint64 {
+	return 1<<(h.height-order) + page>>order
+}
+
+// within says whether a block that holds this one, or is it, was handed out as a whole.
+func (h *history) within(page uint64, order int) bool {
+	for node := h.node(page, order); node != 0; node /= 2 {
+		if h.whole.has(node) {
+			return true
+		}
+	}
+	return false
+}
+
+// touch notes that bytes of a block are handed out.
+func (h *history) touch(page uint64, order int) {
+	for node := h.node(page, order); node != 0 && !h.some.has(node); node /= 2 {
+		h.some.set(node)
+	}
+}
+
+// hand notes that a block is handed out, and says whether it was fresh.
+func (h *history) hand(page uint64, order int) (fresh bool) {
+	node := h.node(page, order)
+	fresh = !h.some.has(node) && !h.within(page, order)
+	h.whole.set(node)
+	h.touch(page, order)
+	return fresh
+}

@@ -1,0 +1,106 @@
+package carve
+
+import (
+	"fmt"
+	"math/bits"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator/tbuddy"
+)
+
+// pages is one slab under the buddy system: its tree, and what the tree does not tell.
+type pages struct {
+	tree    *tbuddy.Tree
+	shift   int                // a page is 1 << shift bytes
+	tally   *tally             // of all slabs' free blocks
+	free    [maxHeight + 1]int // blocks by order
+	history history
+}
+
+const maxHeight = 24 // of tbuddy.MaxPages
+
+// newPages takes in a slab of count pages. Where that is no power of two the largest blocks come first.
+func newPages(count, shift int, t *tally) pages {
+	p := pages{tree: tbuddy.New(count), shift: shift, tally: t}
+	p.history = newHistory(p.tree.Height())
+	for order := range p.free {
+		p.count(order, count>>order&1)
+	}
+	return p
+}
+
+// close takes the free blocks of a slab that goes out of the books.
+func (p *pages) close() {
+	for order, n := range p.free {
+		p.count(order, -n)
+	}
+}
+
+// count notes that there are n free blocks more of an order.
+func (p *pages) count(order, n int) {
+	p.free[order] += n
+	p.tally.add(1<<(p.shift+order), n)
+}
+
+// alloc takes a block of 2^order pages. The tree cuts it from a block of the lowest order that has one.
+func (p *pages) alloc(order int) (page int, ok bool) {
+	page, ok = p.tree.Alloc(order, 0)
+	if !ok {
+		return 0, false
+	}
+	from := order
+	for ; p.free[from] == 0; from++ {
+		p.count(from, 1)
+	}
+	p.count(from, -1)
+	return page, true
+}
+
+// release gives a block back; false: it is none. The tree has merged it with its buddies as far up as the block that
+// is Available now.
+func (p *pages) release(page, order int) bool {
+	if !p.tree.Free(page, order) {
+		return false
+	}
+	for p.tree.State(page&^(1<<order-1), order) != tbuddy.Available {
+		p.count(order, -1)
+		order++
+	}
+	p.count(order, 1)
+	return true
+}
+
+// rank returns the largest order that is free, plus one; 0 when all is taken.
+func (p *pages) rank() uint8 { return uint8(p.tree.LargestFree() + 1) }
+
+// order returns the smallest order whose blocks have size bytes.
+func orderOf(size uint64, shift int) int { return bits.Len64((max(size, 1) - 1) >> shift) }
+
+// validate checks the tree and, against it, the counts, and adds the free blocks to a tally.
+func (p *pages) validate(want *tally) error {
+	if err := p.tree.Validate(); err != nil {
+		return err
+	}
+	var free [maxHeight + 1]int
+	p.walk(0, p.tree.Height(), func(_, order int) {
+		free[order]++
+		want.add(1<<(p.shift+order), 1)
+	})
+	if free != p.free {
+		return fmt.Errorf("free blocks by order are counted as %v and are %v", p.free, free)
+	}
+	return nil
+}
+
+// walk visits the free blocks within a block.
+func (p *pages) walk(page, order int, visit func(page, order int)) {
+	if page >= p.tree.Pages() {
+		return
+	}
+	switch p.tree.State(page, order) {
+	case tbuddy.Available:
+		visit(page, order)
+	case tbuddy.Partial:
+		p.walk(page, order-1, visit)
+		p.walk(page+1<<(order-1), order-1, visit)
+	}
+}

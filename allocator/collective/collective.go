@@ -1,0 +1,177 @@
+// Package collective is a mutex that a group enters together: the collective mutex of seed 001 §4.2.2.
+//
+// Definition. All members of a group enter the critical section at the same time. Each has a rank from 0 to the
+// group's size less one. They coordinate by barriers, so that they work in parallel and one of them updates the shared
+// structure for all. Each unlocks when it leaves, and the mutex stays locked until all have left.
+//
+// In the seed a group is a block of threads that the hardware starts together. A host has two substitutes:
+//   - a Group, a fixed number of goroutines that all come;
+//   - whoever arrives while the mutex is locked: they wait anyway, so those with the same purpose form a group and
+//     enter together on unlock. Without contention a group has one member and the mutex is an ordinary one.
+//
+// Invariants:
+//   - At most one group is inside. All its members are inside, have left, or are about to return from Lock.
+//   - While a group is inside, its size is fixed: who arrives joins or begins a group that waits.
+//   - Groups enter in the order in which they began to wait (a Group: in which its last member arrived).
+package collective
+
+import (
+	"slices"
+	"sync"
+)
+
+// Alone is the purpose of those who enter by themselves.
+const Alone = -1
+
+// Mutex is a collective mutex. The zero value is unlocked. It must not be copied after first use.
+type Mutex struct {
+	mutex   sync.Mutex // guards the fields and the sizes of waiting teams; held for a few instructions
+	inside  *team      // nil: unlocked, and nobody waits
+	waiting []*team    // the next one first
+}
+
+// Member is one goroutine's part in the group that is inside.
+type Member struct {
+	Rank int // 0 to Size-1, each once
+	Size int // of the group
+	team *team
+}
+
+// team is one entering of one group.
+type team struct {
+	of      *Mutex
+	purpose int           // Alone: nobody joins
+	size    int           // fixed once it is inside
+	entered chan struct{} // closed when it is inside; nil if it never waited
+
+	mutex   sync.Mutex    // guards the rest
+	present int           // have not left
+	arrived int           // of them, at the barrier
+	turn    chan struct{} // closed when all present have arrived; nil before the first has
+}
+
+// Lock waits until the caller's group is inside. Callers with the same purpose, which is 0 or more, who wait at the
+// same time are one group. They must go through the same barriers, so a purpose stands for a piece of code. A caller
+// with purpose Alone is a group by itself.
+func (m *Mutex) Lock(purpose int) Member {
+	m.mutex.Lock()
+	t := m.joinable(purpose)
+	if t != nil {
+		t.size++
+	} else {
+		t = &team{of: m, purpose: purpose, size: 1}
+		m.admit(t)
+	}
+	rank := t.size - 1
+	m.mutex.Unlock()
+	return t.member(rank)
+}
+
+// Waiting returns how many callers of Lock wait for their turn, for tests and statistics. Of a Group it counts those
+// who have come once all have.
+func (m *Mutex) Waiting() int {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	n := 0
+	for _, t := range m.waiting {
+		n += t.size
+	}
+	return n
+}
+
+// joinable returns the waiting team that a newcomer belongs to, nil when it must begin one.
+func (m *Mutex) joinable(purpose int) *team {
+	for _, t := range m.waiting {
+		if purpose != Alone && t.purpose == purpose {
+			return t
+		}
+	}
+	return nil
+}
+
+// admit lets a team in, or has it wait for its turn.
+func (m *Mutex) admit(t *team) {
+	if m.inside == nil {
+		m.enter(t)
+		return
+	}
+	if t.entered == nil {
+		t.entered = make(chan struct{})
+	}
+	m.waiting = append(m.waiting, t)
+}
+
+func (m *Mutex) enter(t *team) {
+	m.inside, t.present = t, t.size
+	if t.entered != nil {
+		close(t.entered)
+	}
+}
+
+// member returns a place in the team, once it is inside.
+func (t *team) member(rank int) Member {
+	if t.entered != nil {
+		<-t.entered
+	}
+	return Member{Rank: rank, Size: t.size, team: t}
+}
+
+// Barrier waits until every member of the group has called it as often as the caller, or has left.
+func (m Member) Barrier() {
+	t := m.team
+	t.mutex.Lock()
+	t.arrived++
+	if t.arrived == t.present {
+		t.release()
+		t.mutex.Unlock()
+		return
+	}
+	if t.turn == nil {
+		t.turn = make(chan struct{})
+	}
+	turn := t.turn
+	t.mutex.Unlock()
+	<-turn
+}
+
+// release lets everybody pass the barrier.
+func (t *team) release() {
+	if t.turn != nil {
+		close(t.turn)
+	}
+	t.arrived, t.turn = 0, nil
+}
+
+// Unlock is the member's leaving, and does not wait for the others. The last to leave lets the next group in. It
+// panics when more members leave than entered.
+func (m Member) Unlock() {
+	t := m.team
+	t.mutex.Lock()
+	t.present--
+	last := t.present == 0
+	if t.present < 0 {
+		t.mutex.Unlock()
+		panic("collective: unlock by a member that has left")
+	}
+	// Those at the barrier may have waited for us only.
+	if t.arrived == t.present {
+		t.release()
+	}
+	t.mutex.Unlock()
+	if last {
+		t.of.handOver()
+	}
+}
+
+// handOver lets the next team in, all of it at once.
+func (m *Mutex) handOver() {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.inside = nil
+	if len(m.waiting) == 0 {
+		return
+	}
+	next := m.waiting[0]
+	m.waiting = slices.Delete(m.waiting, 0, 1)
+	m.enter(next)
+}

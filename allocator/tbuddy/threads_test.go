@@ -1,0 +1,340 @@
+package tbuddy
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// owners finds blocks that overlap: each page belongs to one thread, or to 0.
+type owners struct {
+	t    *testing.T
+	page []atomic.Int32
+}
+
+func (o *owners) move(b block, from, to int32) {
+	for i := range 1 << b.order {
+		if !o.page[b.page+i].CompareAndSwap(from, to) {
+			o.t.Errorf("page %d of %v belongs to %d, not to %d", b.page+i, b, o.page[b.page+i].Load(), from)
+		}
+	}
+}
+
+// TestHammer: many threads allocate and free blocks of all sizes; none overlap, and in the end all is one piece again.
+func TestHammer(t *testing.T) {
+	for _, kind := range kinds {
+		for _, pages := range []int{8, 100, 1024} {
+			t.Run(fmt.Sprintf("%s/%d", kind.name, pages), func(t *testing.T) {
+				subj := kind.make(pages)
+				o := &owners{t, make([]atomic.Int32, pages)}
+				var wg sync.WaitGroup
+				for id := range int32(16) {
+					wg.Go(func() { churn(o, subj, id+1) })
+				}
+				wg.Wait()
+				whole(t, subj, pages)
+			})
+		}
+	}
+}
+
+func churn(o *owners, subj buddy, id int32) {
+	rng := rand.New(rand.NewPCG(uint64(id), 5))
+	var live []block
+	for range 600 {
+		if len(live) > 0 && rng.IntN(2) == 0 {
+			i := rng.IntN(len(live))
+			o.move(live[i], id, 0)
+			if !subj.Free(live[i].page, live[i].order) {
+				o.t.Errorf("%v cannot be freed", live[i])
+			}
+			live = slices.Delete(live, i, i+1)
+			continue
+		}
+		order := min(rng.IntN(6), rng.IntN(6))
+		if page, ok := subj.Alloc(order, rng.Uint64()); ok {
+			live = append(live, block{page, order})
+			o.move(block{page, order}, 0, id)
+		}
+	}
+	for _, b := range live {
+		o.move(b, id, 0)
+		subj.Free(b.page, b.order)
+	}
+}
+
+// whole tests that all pages are free and merged as far as they can be.
+func whole(t *testing.T, subj buddy, pages int) {
+	t.Helper()
+	tree, ok := subj.(*Tree)
+	if !ok {
+		return
+	}
+	if err := tree.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	fresh := New(pages)
+	if tree.FreePages() != pages || tree.LargestFree() != fresh.LargestFree() {
+		t.Errorf("%d of %d pages free, largest order %d", tree.FreePages(), pages, tree.LargestFree())
+	}
+}
+
+// TestExhaustion is the evaluation of seed 001 §5.3: as many threads as there is room for allocate one block each. All
+// sizes are served to the last one; one more is not.
+func TestExhaustion(t *testing.T) {
+	for _, kind := range kinds {
+		for _, pages := range []int{512, 300} {
+			for order := range 5 {
+				subj := kind.make(pages)
+				o := &owners{t, make([]atomic.Int32, pages)}
+				var wg sync.WaitGroup
+				for id := range pages >> order {
+					wg.Go(func() {
+						page, ok := subj.Alloc(order, uint64(id)*0x9e3779b97f4a7c15)
+						if !ok {
+							t.Errorf("%s, %d pages, order %d: thread %d gets nothing", kind.name, pages, order, id)
+							return
+						}
+						o.move(block{page, order}, 0, 1)
+					})
+				}
+				wg.Wait()
+				if _, ok := subj.Alloc(order, 0); ok {
+					t.Errorf("%s, %d pages, order %d: one block too many", kind.name, pages, order)
+				}
+			}
+		}
+	}
+}
+
+// TestNeverFailsWithRoom: the threads are so few that each request could be met whatever the others hold, so none may
+// fail, though blocks are split and merged all the time.
+func TestNeverFailsWithRoom(t *testing.T) {
+	for _, kind := range kinds {
+		for _, c := range []struct {
+			name   string
+			pages  int
+			orders []int // what each thread takes and frees, one block at a time
+		}{
+			{"as many as pages", 8, []int{0, 0, 0, 0, 0, 0, 0, 0}},
+			{"two for two pages", 2, []int{0, 0}},
+			{"all of it and more", 16, []int{2, 2, 2, 2}},
+			{"no power of two", 7, []int{0, 0, 0, 0, 0, 0, 0}},
+			// At most two of the four blocks of 8 have a page of a small one, and at most one is the other's.
+			{"small and large", 32, []int{0, 1, 3, 3}},
+			{"half against one page", 16, []int{0, 3}},
+		} {
+			t.Run(kind.name+"/"+c.name, func(t *testing.T) {
+				subj := kind.make(c.pages)
+				var wg sync.WaitGroup
+				for id, order := range c.orders {
+					wg.Go(func() {
+						for i := range uint64(1500) {
+							page, ok := subj.Alloc(order, i*uint64(2*id+1)*0x9e3779b97f4a7c15)
+							if !ok {
+								t.Errorf("thread %d: nothing of order %d", id, order)
+								return
+							}
+							if i%4 == 0 {
+								runtime.Gosched()
+							}
+							subj.Free(page, order)
+						}
+					})
+				}
+				wg.Wait()
+				whole(t, subj, c.pages)
+			})
+		}
+	}
+}
+
+// gate stops one thread at a point of a stock, once.
+type gate struct {
+	armed   atomic.Bool
+	reached chan bool
+	open    chan bool
+}
+
+func newGate() *gate { return &gate{reached: make(chan bool), open: make(chan bool)} }
+
+func (g *gate) pass() {
+	if g != nil && g.armed.CompareAndSwap(true, false) {
+		g.reached <- true
+		<-g.open
+	}
+}
+
+// gatedStock stops before a wait, after a wait that took a unit, or after a try-wait that did, and tells of a try-wait
+// that took none.
+type gatedStock struct {
+	bulkStock
+	before, waited, tried *gate
+	failed                func()
+}
+
+func (s *gatedStock) wait() bool {
+	s.before.pass()
+	taken := s.bulkStock.wait()
+	if taken {
+		s.waited.pass()
+	}
+	return taken
+}
+
+func (s *gatedStock) tryWait() bool {
+	taken := s.bulkStock.tryWait()
+	if taken {
+		s.tried.pass()
+	} else if s.failed != nil {
+		s.failed()
+	}
+	return taken
+}
+
+func gated(pages int) (*Tree, []*gatedStock) {
+	var stocks []*gatedStock
+	tree := build(pages, func(units int) stock {
+		stocks = append(stocks, &gatedStock{bulkStock: newBulkStock(units)})
+		return stocks[len(stocks)-1]
+	})
+	return tree, stocks
+}
+
+// start runs an Alloc of order 0 in a thread of its own.
+func start(tree *Tree) chan bool {
+	done := make(chan bool, 1)
+	go func() {
+		_, ok := tree.Alloc(0, 0)
+		done <- ok
+	}()
+	return done
+}
+
+// waitsOrEnds lets the others run until a thread waits for a block of that stock, or until it is done.
+func waitsOrEnds(s *gatedStock, done chan bool) {
+	for s.Counts().Reserved == 0 && len(done) == 0 {
+		runtime.Gosched()
+	}
+}
+
+// TestSplitHidesNothing: while one thread splits the only block, another one that needs half of it waits.
+func TestSplitHidesNothing(t *testing.T) {
+	tree, stocks := gated(2)
+	g := newGate()
+	stocks[1].waited = g
+	g.armed.Store(true)
+	first := start(tree)
+	<-g.reached
+	second := start(tree)
+	waitsOrEnds(stocks[0], second)
+	close(g.open)
+	if !<-first || !<-second {
+		t.Error("out of memory with a page on its way")
+	}
+}
+
+// TestMergeHidesNothing: a page is free all the time, but for a moment a merge has taken it and has not given it back as
+// a part of something larger.
+func TestMergeHidesNothing(t *testing.T) {
+	tree, stocks := gated(2)
+	g := newGate()
+	stocks[0].tried = g
+	tree.Alloc(0, 0)
+	g.armed.Store(true)
+	freed := make(chan bool)
+	go func() { freed <- tree.Free(0, 0) }()
+	<-g.reached
+	taken := start(tree)
+	waitsOrEnds(stocks[1], taken)
+	close(g.open)
+	if !<-freed || !<-taken {
+		t.Error("out of memory with a page free all the time")
+	}
+	if err := tree.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPassingByHidesNothing: a thread finds no page, then one is freed, then the larger block that it was to split next
+// is taken. There was room at each moment.
+func TestPassingByHidesNothing(t *testing.T) {
+	tree, stocks := gated(4)
+	tree.Alloc(0, 0)
+	tree.Alloc(0, 0)
+	g := newGate()
+	stocks[1].before = g
+	g.armed.Store(true)
+	taken := start(tree)
+	<-g.reached
+	tree.Free(0, 0)
+	if _, ok := tree.Alloc(1, 0); !ok {
+		t.Fatal("the upper half is free")
+	}
+	close(g.open)
+	if !<-taken {
+		t.Error("out of memory with room at each moment")
+	}
+}
+
+// TestFreeWaitsForThePromised: the buddy of a freed page is Available, but its unit is with a thread that still looks.
+// The free must not leave two buddies free and unmerged when that thread takes another page.
+func TestFreeWaitsForThePromised(t *testing.T) {
+	tree, stocks := gated(4)
+	for range 4 {
+		tree.Alloc(0, 0)
+	}
+	tree.Free(1, 0)
+	g := newGate()
+	stocks[0].waited = g
+	g.armed.Store(true)
+	looking := start(tree)
+	<-g.reached
+	freed := make(chan bool, 1)
+	go func() { freed <- tree.Free(0, 0) }()
+	tree.Free(2, 0) // another page for the one that looks
+	close(g.open)
+	if !<-looking || !<-freed {
+		t.Error("the page was not served or not freed")
+	}
+	if err := tree.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWaitingFreeKeepsTheLists: a free that has merged once and then waits has told the tree so, or searches for what
+// it has merged would go astray.
+func TestWaitingFreeKeepsTheLists(t *testing.T) {
+	tree, stocks := gated(4)
+	tree.Alloc(0, 0)
+	tree.Alloc(0, 0)
+	tree.Free(0, 0)
+	g := newGate()
+	stocks[1].waited = g
+	g.armed.Store(true)
+	looking := make(chan bool)
+	go func() {
+		_, ok := tree.Alloc(1, 0)
+		looking <- ok
+	}()
+	<-g.reached
+	tries := 0
+	stocks[1].failed = func() {
+		if tries++; tries == 2 {
+			if got := tree.listed(1); got != available(1) {
+				t.Errorf("the root lists %#x while only the upper half is Available", got)
+			}
+			close(g.open)
+		}
+	}
+	if !tree.Free(1, 0) || !<-looking {
+		t.Error("the page was not freed or the half not served")
+	}
+	if err := tree.Validate(); err != nil {
+		t.Error(err)
+	}
+}

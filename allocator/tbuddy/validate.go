@@ -1,0 +1,66 @@
+package tbuddy
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Validate checks every invariant of the package comment. No other call may be in progress.
+func (t *Tree) Validate() error {
+	v := validation{tree: t, free: make([]int, t.height+1)}
+	if t.nodes[0].word.Load() != 0 {
+		v.complain(0, "the root's parent is locked")
+	}
+	v.visit(1, t.height, false)
+	for order, s := range t.stocks {
+		if s.units() != v.free[order] || !s.atRest() {
+			v.complain(0, "order %d: %d blocks are Available, the semaphore counts %d, at rest %v", order, v.free[order], s.units(), s.atRest())
+		}
+	}
+	return errors.Join(v.found...)
+}
+
+type validation struct {
+	tree  *Tree
+	free  []int // Available blocks by order
+	found []error
+}
+
+func (v *validation) complain(i int, format string, args ...any) {
+	v.found = append(v.found, fmt.Errorf("tbuddy: node %d: "+format, append([]any{i}, args...)...))
+}
+
+// visit checks node i and what is below. Taken says that a block that it is a part of is free or allocated as a whole.
+func (v *validation) visit(i, order int, taken bool) {
+	t := v.tree
+	word := t.nodes[i].word.Load()
+	free, held := word&orders == available(order), word&heldBit != 0
+	page := t.page(i, order)
+	switch {
+	case word&lockBit != 0:
+		v.complain(i, "locked")
+	case taken && word != 0:
+		v.complain(i, "not Busy in a block that is free or allocated as a whole: %#x", word)
+	case held && word != heldBit:
+		v.complain(i, "allocated and not Busy: %#x", word)
+	case (free || held) && page+1<<order > t.pages:
+		v.complain(i, "beyond the last page")
+	case free && i > 1 && t.listed(i^1) == available(order):
+		v.complain(i, "it and its buddy are Available")
+	}
+	if free {
+		v.free[order]++
+	}
+	taken = taken || free || held
+	if order == 0 {
+		if !taken && page < t.pages {
+			v.complain(i, "page %d is neither free nor allocated", page)
+		}
+		return
+	}
+	if below := t.listed(2*i) | t.listed(2*i+1); !free && below != word&orders {
+		v.complain(i, "lists orders %#x, its halves list %#x", word&orders, below)
+	}
+	v.visit(2*i, order-1, taken)
+	v.visit(2*i+1, order-1, taken)
+}
