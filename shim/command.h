@@ -46,7 +46,7 @@ void gmt_command_access(struct gmt_command *c, struct gmt_memory *memory, uint8_
  */
 static inline size_t gmt_command_range(const struct gmt_memory *memory, size_t offset, size_t bytes)
 {
-	if (gmt_likely(!gmt_beyond(memory, offset, bytes)))
+	if (gmt_likely(!memory || !gmt_beyond(memory, offset, bytes)))
 		return offset;
 	return (size_t)(memory->slab ? memory->slab : memory)->granted + 1;
 }

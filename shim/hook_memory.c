@@ -174,7 +174,7 @@ static cl_mem driver_part(cl_mem buffer, const struct gmt_memory *parent, cl_mem
 	if (parent && parent->slab)
 		return gmt_part_child(parent, flags, type, info, error);
 	const cl_buffer_region *region = type == CL_BUFFER_CREATE_TYPE_REGION ? info : NULL;
-	if (!region || !gmt_beyond(parent, region->origin, region->size))
+	if (!region || !parent || !gmt_beyond(parent, region->origin, region->size))
 		return gmt_next.clCreateSubBuffer(buffer, flags, type, info, error);
 	cl_buffer_region moved = *region;
 	moved.origin = (((size_t)parent->granted + 4096) & ~(size_t)4095) + (moved.origin & 4095); /* as aligned as it was */
