@@ -109,6 +109,8 @@ static void follow(const struct gmt_command *c, uint64_t position, const struct 
 		if (root->kind >= GMT_MEMORY_SVM)
 			continue;
 		gmt_use_add(root, c->queue, position, covers);
+		if (root->slab)
+			gmt_use_add(root->slab, c->queue, position, covers);
 	}
 	if (c->uncounted && c->queue->context)
 		gmt_use_hidden(c->queue->context, c->queue, position);

@@ -46,7 +46,9 @@ void gmt_command_access(struct gmt_command *c, struct gmt_memory *memory, uint8_
  */
 static inline size_t gmt_command_range(const struct gmt_memory *memory, size_t offset, size_t bytes)
 {
-	return gmt_likely(!gmt_beyond(memory, offset, bytes)) ? offset : (size_t)memory->granted + 1;
+	if (gmt_likely(!memory || !gmt_beyond(memory, offset, bytes)))
+		return offset;
+	return (size_t)(memory->slab ? memory->slab : memory)->granted + 1;
 }
 
 /* What the program ordered the command behind, and the event that it gets. */
@@ -67,9 +69,12 @@ cl_int gmt_command_end_fence(struct gmt_command *c, cl_int err, bool barrier, st
 
 /* Drivers allocate lazily, so an enqueue can fail for want of memory that the pool holds. */
 #define GMT_TRY(err, command, expression)                                                                              \
-	do                                                                                                             \
-		(err) = (command).refused ? (command).refused : (expression);                                          \
-	while (gmt_unlikely((err) != CL_SUCCESS) && gmt_pool_drain((err), 0))
+	do {                                                                                                           \
+		struct gmt_shortage gmt_short = gmt_shortage();                                                        \
+		do                                                                                                     \
+			(err) = (command).refused ? (command).refused : (expression);                                  \
+		while (gmt_unlikely((err) != CL_SUCCESS) && gmt_pool_drain(&gmt_short, (err), 0));                     \
+	} while (0)
 
 #define GMT_ORDER ((struct gmt_order){waits, list, event})
 

@@ -79,6 +79,8 @@ static bool of_a_layer(const char *name)
 
 static __attribute__((noinline)) bool wanted(void *handle, const char *name)
 {
+	if (strncmp(name, "clCreateImage", strlen("clCreateImage")) == 0)
+		atomic_store(&gmt_images_wanted, 1);
 	if (handle == RTLD_NEXT || handle == RTLD_DEFAULT)
 		return false;
 	return of_a_layer(name) || (!gmt_inside && gmt_hook_named(name));

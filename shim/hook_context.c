@@ -8,7 +8,7 @@
 
 #define DEVICES_MAX 64
 
-static void write_device(uint64_t number, cl_device_id device, uint64_t largest)
+static void write_device(const struct gmt_context *context, cl_device_id device)
 {
 	char text[512];
 	size_t name = 0, driver = 0;
@@ -19,7 +19,12 @@ static void write_device(uint64_t number, cl_device_id device, uint64_t largest)
 		driver = 0;
 	gmt_next.clGetDeviceInfo(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof global, &global, NULL);
 	struct gmtevent event = {
-		.time = gmt_now(), .kind = GMT_KIND_DEVICE, .object = number, .granted = gmt_budget_cap(global), .link = largest,
+		.time = gmt_now(),
+		.kind = GMT_KIND_DEVICE,
+		.object = context->object.number,
+		.granted = gmt_budget_cap(global),
+		.link = context->largest,
+		.tag = context->align,
 	};
 	gmt_ring_write_payload(&event, text, name + driver);
 }
@@ -37,18 +42,42 @@ static void write_context(const struct gmt_context *context, enum gmtlife life, 
 	gmt_ring_write(&event);
 }
 
+static bool says(cl_device_id device, const char *prefix)
+{
+	char version[256] = "";
+	return gmt_next.clGetDeviceInfo(device, CL_DEVICE_VERSION, sizeof version, version, NULL) == CL_SUCCESS &&
+	       strncmp(version, prefix, strlen(prefix)) == 0;
+}
+
+/* OpenCL 1.0 has no sub-buffers. */
+static bool is_first(cl_device_id device)
+{
+	return says(device, "OpenCL 1.0");
+}
+
 /* Before OpenCL 1.2 there are no markers to order by. */
 static bool has_markers(cl_device_id device)
 {
-	char version[256] = "";
-	if (gmt_next.clGetDeviceInfo(device, CL_DEVICE_VERSION, sizeof version, version, NULL) != CL_SUCCESS)
-		return true;
-	return strncmp(version, "OpenCL 1.0", 10) != 0 && strncmp(version, "OpenCL 1.1", 10) != 0;
+	return !is_first(device) && !says(device, "OpenCL 1.1");
+}
+
+/* Of sub-buffers, in bytes, a power of two: devices say it in bits. 0: too large for us. */
+static uint32_t alignment(cl_device_id device)
+{
+	cl_uint bits = 0;
+	gmt_next.clGetDeviceInfo(device, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits, NULL);
+	uint32_t align = 1;
+	while (align && align < bits / 8)
+		align *= 2;
+	return align;
 }
 
 static void learn_device(struct gmt_context *context, cl_device_id device)
 {
-	cl_ulong largest = 0, constant = 0;
+	cl_ulong largest = 0, constant = 0, heap = 0;
+	gmt_next.clGetDeviceInfo(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof heap, &heap, NULL);
+	if (!context->heap || (heap && heap < context->heap))
+		context->heap = heap;
 	gmt_next.clGetDeviceInfo(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof largest, &largest, NULL);
 	gmt_next.clGetDeviceInfo(device, CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE, sizeof constant, &constant, NULL);
 	if (largest > context->largest)
@@ -73,9 +102,13 @@ static void context_created(cl_context handle)
 	for (size_t i = 0; i < bytes / sizeof devices[0]; i++)
 		learn_device(context, devices[i]);
 	context->largest = gmt_budget_cap(context->largest);
+	context->heap = gmt_budget_cap(context->heap);
+	/* Between devices a slab moves as a whole, with everybody's parts. */
+	if (bytes == sizeof devices[0] && gmt_next.clCreateSubBuffer && !is_first(devices[0]))
+		context->align = alignment(devices[0]);
 	if (bytes >= sizeof devices[0]) {
 		context->device = devices[0];
-		write_device(context->object.number, devices[0], context->largest);
+		write_device(context, devices[0]);
 	}
 	write_context(context, GMT_LIFE_CREATE, context->object.number);
 }

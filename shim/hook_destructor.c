@@ -43,7 +43,7 @@ GMT_HOOK cl_int clSetMemObjectDestructorCallback(cl_mem handle, void(CL_CALLBACK
 	if (!memory || !gmt_memory_released(memory, __func__))
 		err = set_callback(handle, notify, data);
 	if (memory && err == CL_SUCCESS)
-		atomic_store(&memory->unfit, 1);
+		atomic_store(memory->slab ? &memory->calls_back : &memory->unfit, 1);
 	gmt_leave();
 	return err;
 }

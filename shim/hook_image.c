@@ -49,13 +49,14 @@ static void report(struct gmt_call *call, const struct creation *n, cl_mem handl
 	struct creation n = wanted;                                                                                    \
 	cl_int error = CL_INVALID_MEM_OBJECT;                                                                          \
 	cl_mem handle;                                                                                                 \
+	struct gmt_shortage shortage = gmt_shortage();                                                                 \
 	do {                                                                                                           \
 		handle = (refused) ? NULL : (expression);                                                              \
 		gmt_driver_returned(&call);                                                                            \
 		n.size = handle ? size_of(handle) : 0;                                                                 \
 		if (handle && !gmt_memory_find(n.base) && !fits(handle, n.size, &error))                               \
 			handle = NULL;                                                                                 \
-	} while (!handle && gmt_pool_drain(error, n.size));                                                            \
+	} while (!handle && gmt_pool_drain(&shortage, error, n.size));                                                            \
 	report(&call, &n, handle, error);                                                                              \
 	if (errcode)                                                                                                   \
 		*errcode = error;                                                                                      \
@@ -142,6 +143,7 @@ static const cl_image_desc *within(const cl_image_format *format, const cl_image
 /* True, and a finding, when an image is to share memory that the program has released. */
 static bool released(const cl_image_desc *desc, const char *function)
 {
+	atomic_store_explicit(&gmt_images_wanted, 1, memory_order_relaxed);
 	const struct gmt_memory *base = desc ? gmt_memory_find(desc->mem_object) : NULL;
 	if (!base && desc && desc->mem_object)
 		gmt_finding_ghost(GMT_DIAG_USE_AFTER_RELEASE, function, desc->mem_object);

@@ -193,21 +193,3 @@ GMT_HOOK cl_int clEnqueueTask(cl_command_queue queue, cl_kernel kernel, cl_uint 
 	GMT_TRY(err, command, gmt_next.clEnqueueTask(queue, kernel, waits, list, event));
 	return gmt_command_end(&command, err, false, GMT_ORDER);
 }
-
-/* Host code in a queue may wait for anything, so order within the queue proves nothing any more. */
-GMT_HOOK cl_int clEnqueueNativeKernel(cl_command_queue queue, void(CL_CALLBACK *function)(void *), void *arguments, size_t bytes,
-				      cl_uint count, const cl_mem *memories, const void **places, cl_uint waits,
-				      const cl_event *list, cl_event *event)
-{
-	struct gmt_command command;
-	if (!gmt_command_begin(&command, queue, GMT_COMMAND_NATIVE, __func__))
-		return gmt_next.clEnqueueNativeKernel(queue, function, arguments, bytes, count, memories, places, waits, list, event);
-	struct gmt_context *context = command.queue ? command.queue->context : NULL;
-	if (context && !atomic_exchange(&context->unordered, 1))
-		gmt_queue_gate(context); /* for good */
-	gmt_command_uses_all(&command, count, memories);
-	cl_int err;
-	GMT_TRY(err, command,
-		gmt_next.clEnqueueNativeKernel(queue, function, arguments, bytes, count, memories, places, waits, list, event));
-	return gmt_command_end(&command, err, false, GMT_ORDER);
-}

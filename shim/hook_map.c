@@ -1,10 +1,10 @@
-/* hook_map.c: mapping and moving: commands that hand memory to the host or to a device. */
+/* hook_map.c: mapping: commands that hand memory to the host. */
 #define _GNU_SOURCE
 #include "command.h"
 
 static void count_map(cl_mem handle, int32_t by)
 {
-	for (struct gmt_memory *memory = gmt_memory_find(handle); memory; memory = memory->parent)
+	for (struct gmt_memory *memory = gmt_memory_find(handle); memory; memory = memory->parent ? memory->parent : memory->slab)
 		atomic_fetch_add(&memory->maps, by);
 }
 
@@ -24,10 +24,11 @@ GMT_HOOK void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool
 	offset = gmt_command_range(memory, offset, size);
 	cl_int err = command.refused;
 	void *pointer = NULL;
+	struct gmt_shortage shortage = gmt_shortage();
 	do
 		if (!command.refused)
 			pointer = gmt_next.clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, size, waits, list, event, &err);
-	while (err != CL_SUCCESS && gmt_pool_drain(err, 0));
+	while (err != CL_SUCCESS && gmt_pool_drain(&shortage, err, 0));
 	if (err == CL_SUCCESS)
 		count_map(buffer, 1);
 	gmt_command_end(&command, err, blocking, GMT_ORDER);
@@ -46,11 +47,12 @@ GMT_HOOK void *clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool b
 	gmt_command_uses(&command, image, map_flags(flags), 0);
 	cl_int err = command.refused;
 	void *pointer = NULL;
+	struct gmt_shortage shortage = gmt_shortage();
 	do
 		if (!command.refused)
 			pointer = gmt_next.clEnqueueMapImage(queue, image, blocking, flags, origin, region, row, slice, waits, list,
 							     event, &err);
-	while (err != CL_SUCCESS && gmt_pool_drain(err, 0));
+	while (err != CL_SUCCESS && gmt_pool_drain(&shortage, err, 0));
 	if (err == CL_SUCCESS)
 		count_map(image, 1);
 	gmt_command_end(&command, err, blocking, GMT_ORDER);
@@ -65,35 +67,13 @@ GMT_HOOK cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem handle, v
 	struct gmt_command command;
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_UNMAP, __func__))
 		return gmt_next.clEnqueueUnmapMemObject(queue, handle, pointer, waits, list, event);
-	gmt_command_uses(&command, handle, 0, 0);
+	const struct gmt_memory *memory = gmt_command_uses(&command, handle, 0, 0);
+	static char nowhere; /* drivers may look for mappings in the slab, and find somebody else's */
+	if (memory && memory->slab && pointer && atomic_load(&memory->maps) <= 0)
+		pointer = &nowhere;
 	cl_int err;
 	GMT_TRY(err, command, gmt_next.clEnqueueUnmapMemObject(queue, handle, pointer, waits, list, event));
 	if (err == CL_SUCCESS)
 		count_map(handle, -1);
-	return gmt_command_end(&command, err, false, GMT_ORDER);
-}
-
-GMT_HOOK cl_int clEnqueueMigrateMemObjects(cl_command_queue queue, cl_uint count, const cl_mem *memories,
-					   cl_mem_migration_flags flags, cl_uint waits, const cl_event *list, cl_event *event)
-{
-	struct gmt_command command;
-	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MIGRATE, __func__))
-		return gmt_next.clEnqueueMigrateMemObjects(queue, count, memories, flags, waits, list, event);
-	gmt_command_uses_all(&command, count, memories);
-	cl_int err;
-	GMT_TRY(err, command, gmt_next.clEnqueueMigrateMemObjects(queue, count, memories, flags, waits, list, event));
-	return gmt_command_end(&command, err, false, GMT_ORDER);
-}
-
-cl_int clEnqueueMigrateMemObjectEXT(cl_command_queue queue, cl_uint count, const cl_mem *memories, cl_mem_migration_flags_ext flags,
-				    cl_uint waits, const cl_event *list, cl_event *event)
-{
-	__typeof__(&clEnqueueMigrateMemObjectEXT) next = atomic_load(&gmt_next.clEnqueueMigrateMemObjectEXT);
-	struct gmt_command command;
-	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MIGRATE, __func__))
-		return next(queue, count, memories, flags, waits, list, event);
-	gmt_command_uses_all(&command, count, memories);
-	cl_int err;
-	GMT_TRY(err, command, next(queue, count, memories, flags, waits, list, event));
 	return gmt_command_end(&command, err, false, GMT_ORDER);
 }

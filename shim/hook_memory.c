@@ -6,7 +6,7 @@
 static struct gmt_memory *entry_of(const struct gmt_created *c)
 {
 	struct gmt_memory *memory;
-	if (c->served.outcome == GMT_OUTCOME_HIT) {
+	if (c->served.outcome == GMT_OUTCOME_HIT && !c->served.slab) {
 		memory = gmt_memory_find(c->handle);
 		if (memory)
 			gmt_memory_renew(memory);
@@ -24,10 +24,15 @@ static struct gmt_memory *entry_of(const struct gmt_created *c)
 	memory->parent = c->parent;
 	if (c->parent)
 		atomic_fetch_add(&c->parent->pins, 1);
+	if (c->parent && c->parent->slab && c->kind == GMT_MEMORY_SUBBUFFER)
+		gmt_part_count(c->parent, 1);
 	memory->granted = c->served.granted;
 	memory->block = c->served.block;
-	memory->counted = gmt_session.config.devicememory && !c->parent;
-	atomic_store_explicit(&memory->blank, c->served.outcome == GMT_OUTCOME_HIT && !c->served.written, memory_order_relaxed);
+	memory->slab = c->served.slab;
+	memory->offset = c->served.offset;
+	memory->counted = gmt_session.config.devicememory && !c->parent && !c->served.slab;
+	bool recycled = c->served.slab || c->served.outcome == GMT_OUTCOME_HIT;
+	atomic_store_explicit(&memory->blank, recycled && !c->served.written, memory_order_relaxed);
 	return memory;
 }
 
@@ -42,6 +47,8 @@ static void write_create(const struct gmt_call *call, const struct gmt_memory *m
 		.op = memory->kind,
 		.outcome = (uint8_t)served->outcome,
 		.reason = served->reason,
+		.flags = served->slab && served->block ? GMT_FLAG_PART : 0,
+		.access = (uint16_t)memory->flags,
 		.scope = memory->scope,
 		.status = gmt_clamp16(status),
 		.tag = memory->tag,
@@ -58,7 +65,7 @@ void gmt_memory_report(const struct gmt_call *call, const struct gmt_created *c,
 	struct gmt_memory *memory = c->handle ? entry_of(c) : NULL;
 	struct gmt_memory failed = {
 		.kind = (uint8_t)c->kind, .scope = gmt_scope(c->context), .size = c->size, .granted = c->served.granted,
-		.tag = c->tag, .parent = c->parent,
+		.tag = c->tag, .flags = c->flags, .parent = c->parent,
 	};
 	write_create(call, memory ? memory : &failed, &c->served, status);
 }
@@ -164,8 +171,10 @@ cl_mem clCreateBufferWithPropertiesINTEL(cl_context context, const cl_mem_proper
 static cl_mem driver_part(cl_mem buffer, const struct gmt_memory *parent, cl_mem_flags flags, cl_buffer_create_type type,
 			  const void *info, cl_int *error)
 {
+	if (parent && parent->slab)
+		return gmt_part_child(parent, flags, type, info, error);
 	const cl_buffer_region *region = type == CL_BUFFER_CREATE_TYPE_REGION ? info : NULL;
-	if (!region || !gmt_beyond(parent, region->origin, region->size))
+	if (!region || !parent || !gmt_beyond(parent, region->origin, region->size))
 		return gmt_next.clCreateSubBuffer(buffer, flags, type, info, error);
 	cl_buffer_region moved = *region;
 	moved.origin = (((size_t)parent->granted + 4096) & ~(size_t)4095) + (moved.origin & 4095); /* as aligned as it was */

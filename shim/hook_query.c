@@ -18,6 +18,10 @@ static cl_uint references_of(const struct gmt_memory *memory, cl_uint references
 
 static void correct(const struct gmt_memory *memory, cl_mem_info what, void *value)
 {
+	if (memory->slab || (memory->kind == GMT_MEMORY_SUBBUFFER && memory->parent && memory->parent->slab)) {
+		gmt_part_correct(memory, what, value);
+		return;
+	}
 	switch (what) {
 	case CL_MEM_SIZE:
 		if (memory->kind == GMT_MEMORY_BUFFER)

@@ -15,6 +15,7 @@ struct last {
 	const struct gmt_queue *queue;
 	uint64_t queuenumber, position;
 	bool live; /* the program holds the memory, and the command was its own */
+	bool real; /* a driver may keep the event: parts leave that to their slab */
 };
 
 struct search {
@@ -37,6 +38,7 @@ static void add(struct gmt_memory *memory, void *arg)
 	if (s->count < s->room)
 		s->list[s->count] = (struct last){
 			use.queue, use.queuenumber, use.position, !atomic_load(&memory->idle) && !atomic_load(&memory->fresh),
+			memory->slab == NULL,
 		};
 	s->count++;
 }
@@ -68,34 +70,40 @@ static struct search search(const struct gmt_context *context)
 	return s;
 }
 
-/* Events of a queue that the pool alone keeps. */
-static cl_uint hidden_events(const struct gmt_queue *queue)
+/* Events of a queue that the pool alone keeps, less those that buffers of their own would keep. */
+static int64_t hidden_events(const struct gmt_queue *queue)
 {
 	struct search s = search(queue->context);
-	cl_uint hidden = 0;
+	int64_t hidden = 0;
 	for (size_t i = 0; s.list && i < s.count;) {
 		size_t first = i;
-		bool live = false;
-		for (; i < s.count && compare(&s.list[i], &s.list[first]) == 0; i++)
+		bool live = false, real = false;
+		for (; i < s.count && compare(&s.list[i], &s.list[first]) == 0; i++) {
 			live |= s.list[i].live;
-		hidden += !live && s.list[first].queuenumber == queue->object.number;
+			real |= s.list[i].real;
+		}
+		if (s.list[first].queuenumber == queue->object.number)
+			hidden += real - live;
 	}
 	free(s.list);
 	return hidden;
 }
 
-/* Queues that the program has released and that the pool alone keeps. */
-static cl_uint hidden_queues(const struct gmt_context *context)
+/* Queues that the program has released and that the pool alone keeps, less those that buffers of their own would keep. */
+static int64_t hidden_queues(const struct gmt_context *context)
 {
 	struct search s = search(context);
-	cl_uint hidden = 0;
+	int64_t hidden = 0;
 	for (size_t i = 0; s.list && i < s.count;) {
 		size_t first = i;
+		bool live = false, real = false;
 		bool held = atomic_load(&s.list[i].queue->object.number) == s.list[i].queuenumber &&
 			    atomic_load(&s.list[i].queue->references) > 0;
-		for (; i < s.count && s.list[i].queuenumber == s.list[first].queuenumber; i++)
-			held |= s.list[i].live;
-		hidden += !held;
+		for (; i < s.count && s.list[i].queuenumber == s.list[first].queuenumber; i++) {
+			live |= s.list[i].live;
+			real |= s.list[i].real;
+		}
+		hidden += held ? 0 : real - live;
 	}
 	free(s.list);
 	return hidden;
@@ -120,8 +128,8 @@ static cl_uint context_references(cl_context handle, cl_uint count)
 	cl_uint idle = context ? atomic_load(&context->idle) + (atomic_load(&context->upload) != NULL) : 0;
 	if (!idle || !counts_objects(handle, count))
 		return count;
-	cl_uint hidden = idle + hidden_queues(context), least = atomic_load(&context->references);
-	return count > least + hidden ? count - hidden : least;
+	int64_t hidden = idle + hidden_queues(context), least = atomic_load(&context->references);
+	return (cl_uint)(count > least + hidden ? count - hidden : least);
 }
 
 GMT_HOOK cl_int clGetContextInfo(cl_context handle, cl_context_info what, size_t room, void *value, size_t *needed)
@@ -141,8 +149,8 @@ static cl_uint queue_references(struct gmt_queue *queue, cl_uint count)
 	cl_uint least = atomic_load(&queue->references);
 	if (count <= least)
 		return count;
-	cl_uint hidden = hidden_events(queue) + atomic_load(&queue->markers);
-	return count > least + hidden ? count - hidden : least;
+	int64_t hidden = hidden_events(queue) + atomic_load(&queue->markers);
+	return (cl_uint)(count > least + hidden ? count - hidden : least);
 }
 
 GMT_HOOK cl_int clGetCommandQueueInfo(cl_command_queue handle, cl_command_queue_info what, size_t room, void *value, size_t *needed)

@@ -25,9 +25,10 @@ GMT_HOOK cl_int clFinish(cl_command_queue handle)
 	struct gmt_queue *queue = gmt_queue_find(handle);
 	uint64_t enqueued = queue ? atomic_load(&queue->enqueued) : 0;
 	cl_int err;
+	struct gmt_shortage shortage = gmt_shortage();
 	do
 		err = gmt_next.clFinish(handle);
-	while (gmt_unlikely(err != CL_SUCCESS) && gmt_pool_drain(err, 0));
+	while (gmt_unlikely(err != CL_SUCCESS) && gmt_pool_drain(&shortage, err, 0));
 	if (queue && err == CL_SUCCESS) {
 		gmt_queue_done(queue, enqueued);
 		gmt_queue_poll(queue);

@@ -174,7 +174,7 @@ static void put_in(struct cooling *entry)
 		atomic_store(&cooling_count, count + 1);
 	}
 	gmt_unlock(&cooling_lock);
-	if (!room) /* it cools for ever, too */
+	if (!room) /* it cools for ever, too; a sub-buffer with destructors as well */
 		free(entry->more);
 }
 
@@ -262,6 +262,23 @@ unsigned gmt_cooling_take(struct gmt_cooled *out, unsigned room, unsigned most, 
 		found += next_cooled(&out[found], &entry, &asked);
 	for (unsigned i = 0; markers && i < asked.count; i++)
 		gmt_queue_mark(asked.queue[i]);
+	return found;
+}
+
+bool gmt_cooling_late(const struct gmt_context *context, struct gmt_cooled *out)
+{
+	bool found = false;
+	gmt_lock(&cooling_lock);
+	size_t count = atomic_load(&cooling_count);
+	for (size_t i = 0; i < count && !found; i++) {
+		struct cooling *entry = cooling_at(i);
+		found = entry->what.late && entry->context == context;
+		if (found) {
+			*out = entry->what;
+			entry->what.late = NULL;
+		}
+	}
+	gmt_unlock(&cooling_lock);
 	return found;
 }
 

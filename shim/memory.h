@@ -28,14 +28,16 @@ void gmt_pointer_freed(const struct gmt_call *call, void *pointer);
 bool gmt_memory_released(const struct gmt_memory *memory, const char *function);
 
 /*
- * True when a range lies beyond what the program asked for, and inside the larger block that serves it: the driver,
- * which knows only the block, would let it pass.
+ * True when a range lies beyond what the program asked for, and inside the larger block or the slab that serves it: the
+ * driver would let it pass, because it knows only the block, or looks where a sub-buffer's buffer ends (PoCL 3.1).
  */
 static inline bool gmt_beyond(const struct gmt_memory *memory, size_t offset, size_t bytes)
 {
-	if (!memory || memory->granted <= memory->size || memory->parent)
+	if (!memory || (memory->granted <= memory->size && !memory->slab) || memory->parent)
 		return false;
 	bool fits = offset <= memory->size && bytes <= memory->size - offset;
+	if (memory->slab)
+		return gmt_unlikely(!fits);
 	return gmt_unlikely(!fits) && offset <= memory->granted && bytes <= memory->granted - offset;
 }
 
@@ -45,15 +47,18 @@ static inline bool gmt_beyond(const struct gmt_memory *memory, size_t offset, si
  */
 #define GMT_DRIVER_CREATE(call, handle, error, bytes, expression)                                                      \
 	do {                                                                                                           \
-		(handle) = NULL;                                                                                       \
-		if (gmt_budget_take(bytes)) {                                                                          \
-			(handle) = (expression);                                                                       \
-			if (!(handle))                                                                                 \
-				gmt_budget_give(bytes);                                                                \
-		} else {                                                                                               \
-			(error) = CL_MEM_OBJECT_ALLOCATION_FAILURE;                                                    \
-		}                                                                                                      \
-		gmt_driver_returned(call);                                                                             \
-	} while (!(handle) && gmt_pool_drain((error), (bytes)))
+		struct gmt_shortage gmt_short = gmt_shortage();                                                        \
+		do {                                                                                                   \
+			(handle) = NULL;                                                                               \
+			if (gmt_budget_take(bytes)) {                                                                  \
+				(handle) = (expression);                                                               \
+				if (!(handle))                                                                         \
+					gmt_budget_give(bytes);                                                        \
+			} else {                                                                                       \
+				(error) = CL_MEM_OBJECT_ALLOCATION_FAILURE;                                            \
+			}                                                                                              \
+			gmt_driver_returned(call);                                                                     \
+		} while (!(handle) && gmt_pool_drain(&gmt_short, (error), (bytes)));                                   \
+	} while (0)
 
 #endif

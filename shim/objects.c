@@ -311,6 +311,20 @@ struct gmt_memory *gmt_memory_add(const void *handle)
 	return memory;
 }
 
+/* Under the lock that removing takes: an entry that is found keeps its handle and block until it is unlocked. */
+struct gmt_memory *gmt_memory_pin(const void *handle, uint64_t block)
+{
+	uint32_t bucket = hash(handle) & memories.mask;
+	struct stripe *stripe = stripe_of(&memories, bucket);
+	gmt_lock(&stripe->lock);
+	struct gmt_memory *memory = (struct gmt_memory *)walk(&memories, bucket, handle, UINT32_MAX);
+	uint32_t pins = memory && memory->block == block ? atomic_load(&memory->pins) : 0;
+	while (pins && !atomic_compare_exchange_weak(&memory->pins, &pins, pins + 1))
+		;
+	gmt_unlock(&stripe->lock);
+	return pins ? memory : NULL;
+}
+
 void gmt_memory_renew(struct gmt_memory *memory)
 {
 	uint64_t number = atomic_fetch_add_explicit(&memories.numbers, 1, memory_order_relaxed) + 1;

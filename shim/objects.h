@@ -28,6 +28,9 @@ struct gmt_uses {
 	struct gmt_use use[GMT_USES];
 };
 
+/* Whether the driver makes images of sub-buffers. */
+enum gmt_images { GMT_IMAGES_UNTRIED, GMT_IMAGES_OF_PARTS, GMT_IMAGES_OF_WHOLES };
+
 #define GMT_CLASSES_MAX 16
 struct gmt_context {
 	struct gmt_object object;
@@ -35,6 +38,9 @@ struct gmt_context {
 	cl_device_id device;  /* its first */
 	uint64_t largest;     /* bytes of the largest allocation that any of its devices takes; 0 unknown */
 	uint64_t constant;    /* bytes of the largest __constant argument that all of its devices take; 0 unknown */
+	uint64_t heap;        /* bytes of memory of the device that has least; 0 unknown */
+	uint32_t align;       /* of sub-buffers, in bytes, a power of two; 0: there can be no parts */
+	_Atomic uint8_t images; /* enum gmt_images */
 	bool old;             /* before OpenCL 1.2: no markers */
 	_Atomic uint32_t queues;     /* alive */
 	_Atomic uint32_t unordered;  /* 1: order between commands cannot be known (native kernels, unknown queues) */
@@ -123,23 +129,29 @@ struct gmt_kernel {
 
 struct gmt_memory {
 	struct gmt_object object;
-	struct gmt_memory *parent; /* a sub-buffer's buffer */
+	struct gmt_memory *parent; /* of a sub-buffer that the program made: its buffer */
 	struct gmt_context *context;
 	uint64_t size;    /* requested */
 	uint64_t granted; /* of the driver's object */
 	uint64_t block;   /* 0: not pooled */
+	struct gmt_memory *slab; /* the slab that its driver object is a part of, or NULL */
+	uint64_t offset;         /* in there, bytes */
 	cl_mem_flags flags; /* as requested */
 	uint32_t tag;
 	uint16_t scope;
 	uint8_t kind;    /* enum gmtmemory */
 	uint8_t counted; /* 1: in the budget */
+	uint8_t whole;   /* 1: a slab, which the program never gets: idle until it leaves the pool */
+	uint8_t reason;  /* enum gmtevict, of a slab that has left the pool and waits for its parts */
+	_Atomic uint8_t calls_back; /* a part with a destructor callback, which must not come while commands use it */
 	_Atomic uint8_t ended;   /* its last reference has gone once: what came after are references of parts' users */
 	_Atomic uint8_t unfit;   /* not to be recycled: the driver holds something that belongs to this owner */
 	_Atomic uint8_t blank;   /* recycled, and nothing has been written since */
 	_Atomic uint8_t fresh;   /* recycled, and no command has used it since */
 	_Atomic uint8_t idle;    /* the program has released it, the pool has its block; who clears this owns the block */
 	_Atomic uint32_t references;
-	_Atomic uint32_t pins; /* 1 for all references together, 1 for each part: who takes the last one ends it */
+	_Atomic uint32_t pins; /* 1 for all references together (a slab's: the pool's), 1 for each part: who takes the last one ends it */
+	_Atomic uint32_t children; /* of a part or slab: sub-buffers of its memory that are alive */
 	_Atomic int32_t maps;
 	_Atomic uint32_t lock; /* uses */
 	struct gmt_uses uses;
@@ -158,6 +170,8 @@ struct gmt_recording *gmt_recording_add(cl_command_buffer_khr handle);
 /* Also finds what the pool has: see idle. */
 struct gmt_memory *gmt_memory_find(const void *handle);
 struct gmt_memory *gmt_memory_add(const void *handle);
+/* The entry of that handle and block with one more pin; NULL when it is gone, or going. */
+struct gmt_memory *gmt_memory_pin(const void *handle, uint64_t block);
 /* The entry of a block that was claimed from the pool gets a new owner and number. */
 void gmt_memory_renew(struct gmt_memory *memory);
 /*

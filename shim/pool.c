@@ -65,21 +65,21 @@ static cl_mem within_budget(const struct gmt_request_for *r, cl_int *error)
 	return handle;
 }
 
-/* A real create, tried again for as long as the pool has something to give back. */
-static cl_mem driver_create(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error)
+cl_mem gmt_pool_driver_create(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error)
 {
 	cl_mem handle;
+	struct gmt_shortage shortage = gmt_shortage();
 	do {
 		handle = within_budget(r, error);
 		gmt_driver_returned(call);
-	} while (!handle && gmt_pool_drain(*error, r->size));
+	} while (!handle && gmt_pool_drain(&shortage, *error, r->size));
 	return handle;
 }
 
-static struct gmt_served direct(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error)
+struct gmt_served gmt_pool_direct(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error)
 {
 	struct gmt_served served = {.granted = r->size, .outcome = GMT_OUTCOME_DRIVER, .written = true};
-	served.handle = driver_create(call, r, error);
+	served.handle = gmt_pool_driver_create(call, r, error);
 	if (!served.handle)
 		served.outcome = GMT_OUTCOME_FAILED;
 	return served;
@@ -93,7 +93,7 @@ static struct gmt_served miss(struct gmt_call *call, const struct gmt_request_fo
 	struct gmt_request_for block = *r;
 	block.size = plan->size;
 	if (!r->host || plan->size == r->size) /* the driver copies as much as it creates */
-		served.handle = driver_create(call, &block, error);
+		served.handle = gmt_pool_driver_create(call, &block, error);
 	if (served.handle) {
 		if (GMT_CORE(commit(plan, (uint64_t)(uintptr_t)served.handle)) == 0)
 			return served;
@@ -106,7 +106,7 @@ static struct gmt_served miss(struct gmt_call *call, const struct gmt_request_fo
 		gmt_pool_failed();
 	/* Rounding up must not turn a request down that the driver would have met. */
 	if (plan->size > r->size)
-		return direct(call, r, error);
+		return gmt_pool_direct(call, r, error);
 	served.block = 0;
 	served.granted = r->size;
 	served.outcome = GMT_OUTCOME_FAILED;
@@ -149,10 +149,12 @@ static bool hit(struct gmt_call *call, const struct gmt_request_for *r, const st
 	struct gmt_evictions evictions;
 	evictions.count = evictions.more = 0;
 	gmt_pool_idle(memory);
+	gmt_evicting();
 	if (GMT_CORE(free(plan->block, 0, (int64_t)call->start, &evictions)) != 0)
 		gmt_pool_failed();
 	else
 		gmt_pool_evicted(&evictions);
+	gmt_evicted();
 	gmt_pool_check();
 	return false;
 }
@@ -166,13 +168,36 @@ static uint64_t most(const struct gmt_request_for *r)
 	return constant ? r->context->constant : r->context->largest;
 }
 
+static bool plan_for(const struct gmt_call *call, const struct gmt_request_for *r, uint32_t class, struct gmt_plan *plan)
+{
+	struct gmt_request request = {
+		.size = r->size,
+		.max = r->context->largest,
+		.round = most(r),
+		.heap = r->context->heap,
+		.time = (int64_t)call->start,
+		.class = class,
+		.tag = r->tag,
+		.align = gmt_part_align(r),
+		.pinned = (r->flags & CL_MEM_ALLOC_HOST_PTR) != 0,
+	};
+	struct gmt_evictions evictions;
+	evictions.count = evictions.more = 0;
+	gmt_evicting();
+	bool ok = GMT_CORE(plan(&request, plan, &evictions)) == 0;
+	if (ok)
+		gmt_pool_evicted(&evictions);
+	gmt_evicted();
+	return ok;
+}
+
 struct gmt_served gmt_pool_create(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error)
 {
 	bool open = gmt_pooling() && !atomic_load_explicit(&r->context->closed, memory_order_relaxed);
 	uint32_t class = open ? class_of(r->context, r->flags) : 0;
 	struct gmt_served served;
 	if (!class) {
-		served = direct(call, r, error);
+		served = gmt_pool_direct(call, r, error);
 		if (served.handle && !gmt_session.config.pooling) { /* what a policy would have seen */
 			served.outcome = GMT_OUTCOME_MISS;
 			served.reason = GMT_MISS_POLICY;
@@ -180,25 +205,16 @@ struct gmt_served gmt_pool_create(struct gmt_call *call, const struct gmt_reques
 		return served;
 	}
 	gmt_pool_settle(4, true);
-	struct gmt_request request = {
-		.size = r->size,
-		.max = r->context->largest,
-		.round = most(r),
-		.time = (int64_t)call->start,
-		.class = class,
-		.tag = r->tag,
-	};
 	struct gmt_plan plan;
-	struct gmt_evictions evictions;
-	evictions.count = evictions.more = 0;
-	if (GMT_CORE(plan(&request, &plan, &evictions)) != 0) {
+	if (!plan_for(call, r, class, &plan)) {
 		gmt_pool_failed();
-		return direct(call, r, error);
+		return gmt_pool_direct(call, r, error);
 	}
-	gmt_pool_evicted(&evictions);
 	call->last = gmt_now();
+	if (plan.slab)
+		return gmt_part_create(call, r, &plan, error);
 	if (!plan.hit)
 		return miss(call, r, &plan, error);
 	*error = CL_SUCCESS;
-	return hit(call, r, &plan, &served) ? served : direct(call, r, error);
+	return hit(call, r, &plan, &served) ? served : gmt_pool_direct(call, r, error);
 }

@@ -64,6 +64,8 @@ struct gmt_uses gmt_uses_of(struct gmt_memory *memory);
 struct gmt_cooled {
 	uint64_t block, size;
 	uint32_t tag;
+	bool part;
+	cl_mem late; /* the part itself, when it is to be released then, because of its destructors */
 };
 void gmt_cooling_add(const struct gmt_cooled *what, const struct gmt_uses *uses, struct gmt_context *context);
 /*
@@ -73,6 +75,8 @@ void gmt_cooling_add(const struct gmt_cooled *what, const struct gmt_uses *uses,
 unsigned gmt_cooling_take(struct gmt_cooled *out, unsigned room, unsigned most, bool markers);
 /* Gives up everything held for a context whose last reference goes. */
 void gmt_inflight_drop(struct gmt_context *context);
+/* Takes one out of a context's that is to be released late; false when there is none. */
+bool gmt_cooling_late(const struct gmt_context *context, struct gmt_cooled *out);
 
 /* pool.c: creates */
 struct gmt_request_for {
@@ -84,21 +88,68 @@ struct gmt_request_for {
 };
 struct gmt_served {
 	cl_mem handle;
-	uint64_t block, granted;
+	uint64_t block, granted, offset;
+	struct gmt_memory *slab; /* not NULL: a part of this, which is pinned for it */
 	enum gmtoutcome outcome;
 	uint8_t reason;
 	bool written; /* its contents are what the program asked for */
 };
 bool gmt_pool_eligible(const struct gmt_request_for *r);
 struct gmt_served gmt_pool_create(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error);
+/* A real create, tried again for as long as the pool has something to give back; and what it is served as. */
+cl_mem gmt_pool_driver_create(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error);
+struct gmt_served gmt_pool_direct(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error);
+
+/*
+ * part.c: buffers that are sub-buffers of slabs, and slabs. A slab's entry is idle while the pool has it, and pinned by
+ * the pool and by each part: whoever takes the last pin releases it.
+ */
+/* How parts that serve r are to be aligned, in bytes; 0 when none may. */
+uint32_t gmt_part_align(const struct gmt_request_for *r);
+struct gmt_served gmt_part_create(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, cl_int *error);
+/* The program's own sub-buffer of a part. */
+cl_mem gmt_part_child(const struct gmt_memory *part, cl_mem_flags flags, cl_buffer_create_type type, const void *info, cl_int *error);
+/* A sub-buffer of memory's, one of the program's or a part, is there or gone. */
+void gmt_part_count(struct gmt_memory *memory, int32_t by);
+cl_int gmt_part_release(struct gmtevent *event, struct gmt_memory *memory, bool mapped);
+/* One that has waited for its commands goes to the driver, unless it has gone. */
+void gmt_part_late(const struct gmt_cooled *what);
+/* late.c: makes that happen when the commands of uses have completed. */
+void gmt_part_wait(const struct gmt_cooled *what, const struct gmt_uses *uses);
+/* Pooling has ended: a slab, or such a part, that the caller has claimed. */
+void gmt_part_abandon(struct gmt_memory *memory);
+void gmt_slab_unpin(struct gmt_memory *slab);
+/* The pool gives up a slab that the caller has claimed. */
+void gmt_slab_evict(struct gmt_memory *slab, enum gmtevict reason);
+/* What a query of a part, or of the program's sub-buffer of one, is to answer instead of what the driver has said. */
+void gmt_part_correct(const struct gmt_memory *memory, cl_mem_info what, void *value);
+/* For commands that drivers carry out wrongly on sub-buffers: the slab instead, and the offset in there. */
+cl_mem gmt_part_whole(const struct gmt_memory *memory, cl_mem handle, size_t *offset);
+
+/*
+ * images.c: whether parts may serve a context as far as images are concerned. A driver may refuse images of sub-buffers;
+ * then a program that makes any gets none.
+ */
+bool gmt_images_of_parts(struct gmt_context *context);
+/* The program has found, or called, a function that makes images. */
+extern _Atomic int gmt_images_wanted;
+
+/* gauge.c: tells how free memory lies in slabs; now, or when it has not been told for a while. */
+void gmt_gauge(uint64_t time, bool now);
+/* The process ends. */
+void gmt_gauge_end(void);
 
 /*
  * recycle.c: releases and evictions. The program let go of memory for good: decides what becomes of it, and writes the
  * RELEASE event.
  */
 cl_int gmt_pool_release(struct gmt_call *call, struct gmt_memory *memory);
-/* After an enqueue or create failed for want of memory: hands blocks back; false when there was nothing left. */
-bool gmt_pool_drain(cl_int error, uint64_t need);
+void gmt_pool_released(struct gmtevent *event, enum gmtoutcome outcome, cl_int status, uint64_t now);
+cl_int gmt_pool_to_driver(struct gmtevent *event, struct gmt_memory *memory);
+/* Queued commands still use what is about to be released: says whether whatever comes next is ordered behind them. */
+enum gmt_flight gmt_pool_in_flight(const struct gmt_uses *uses, struct gmt_context *context);
+/* Releases a block that has left the pool, and says so. */
+cl_int gmt_pool_release_block(const struct gmt_eviction *e);
 void gmt_pool_drop_context(struct gmt_context *context);
 void gmt_pool_evicted(struct gmt_evictions *evictions);
 /* Makes blocks free whose commands have completed; looks at no more than most of those that cool. */
@@ -115,6 +166,28 @@ void gmt_pool_failed(void);
 void gmt_pool_check(void);
 /* Pooling has ended: what the pool has goes back to the driver. */
 void gmt_pool_abandon(void);
+
+/*
+ * drain.c: running out of memory. The call of the program that may, from before its first attempt on.
+ */
+struct gmt_shortage {
+	uint64_t seen;  /* releases that had reached the driver before the latest attempt */
+	uint64_t given; /* bytes that this call has had given back */
+	uint32_t others; /* times that it tried again because of what other threads did */
+};
+extern _Atomic uint64_t gmt_given_back;
+static inline struct gmt_shortage gmt_shortage(void)
+{
+	return (struct gmt_shortage){.seen = atomic_load_explicit(&gmt_given_back, memory_order_relaxed)};
+}
+/* The attempt failed; need: bytes that it asked for, 0 when unknown. True: there may be room now. */
+bool gmt_pool_drain(struct gmt_shortage *shortage, cl_int error, uint64_t need);
+/* Around every call of the core that may take blocks out of the pool, until they have been released. */
+void gmt_evicting(void);
+void gmt_evicted(void);
+/* A thread has taken blocks out of the pool; they are with the driver now. */
+void gmt_leaving(void);
+void gmt_left(void);
 
 /* hook_sync.c: queue is NULL when there are several, or none that we know. */
 void gmt_write_sync(const struct gmt_call *call, enum gmtsync op, const struct gmt_queue *queue);

@@ -1,6 +1,6 @@
 /*
  * recycle.c: releases and evictions. A block is the pool's while its entry is idle; whoever clears that mark owns the
- * block, so it is handed out or released exactly once.
+ * block, so it is handed out or released exactly once. Parts of slabs take another way, see part.c.
  */
 #define _GNU_SOURCE
 #include "pool.h"
@@ -34,12 +34,15 @@ static cl_mem handle_of(const struct gmt_memory *memory)
 void gmt_pool_bury(struct gmt_memory *memory)
 {
 	uint64_t counted = memory->counted ? memory->granted : 0;
-	gmt_finding_buried(memory);
+	if (memory->kind == GMT_MEMORY_SUBBUFFER && memory->parent && memory->parent->slab)
+		gmt_part_count(memory->parent, -1);
+	if (!memory->whole)
+		gmt_finding_buried(memory);
 	if (gmt_memory_remove(memory) && counted)
 		gmt_budget_give(counted);
 }
 
-static cl_int release_block(const struct gmt_eviction *e)
+cl_int gmt_pool_release_block(const struct gmt_eviction *e)
 {
 	uint64_t start = gmt_now();
 	cl_int err = gmt_next.clReleaseMemObject((cl_mem)(uintptr_t)e->handle);
@@ -64,14 +67,21 @@ static void evict(const struct gmt_eviction *e)
 	struct gmt_memory *memory = gmt_memory_find((const void *)(uintptr_t)e->handle);
 	if (!memory || !gmt_pool_claim(memory))
 		return; /* gmt_pool_abandon was first */
+	if (gmt_unlikely(memory->whole)) {
+		gmt_slab_evict(memory, e->reason);
+		return;
+	}
 	gmt_pool_bury(memory);
-	release_block(e);
+	gmt_pool_release_block(e);
 }
 
 /* Releases what left the pool. Reached from the core's own thread too, so it holds the guard itself. */
 void gmt_pool_evicted(struct gmt_evictions *evictions)
 {
+	if (gmt_likely(!evictions->count))
+		return;
 	int inside = gmt_inside;
+	gmt_leaving();
 	gmt_inside = 1;
 	for (;;) {
 		for (uint32_t i = 0; i < evictions->count && !gmt_session_is_quiet(); i++)
@@ -84,6 +94,7 @@ void gmt_pool_evicted(struct gmt_evictions *evictions)
 			break;
 		}
 	}
+	gmt_left();
 	gmt_inside = inside;
 }
 
@@ -91,42 +102,32 @@ static void cooled(const struct gmt_cooled *what)
 {
 	struct gmt_evictions evictions;
 	evictions.count = evictions.more = 0;
+	if (gmt_unlikely(what->late != NULL))
+		gmt_part_late(what);
 	uint64_t now = gmt_now();
-	if (GMT_CORE(cooled(what->block, (int64_t)now, &evictions)) != 0) {
+	gmt_evicting();
+	if (GMT_CORE(cooled(what->block, (int64_t)now, &evictions)) == 0) {
+		struct gmtevent event = {
+			.time = now, .kind = GMT_KIND_COOLED, .flags = what->part ? GMT_FLAG_PART : 0,
+			.tag = what->tag, .granted = what->size, .link = what->block,
+		};
+		gmt_ring_write(&event);
+		gmt_pool_evicted(&evictions);
+	} else {
 		gmt_pool_failed();
-		return;
 	}
-	struct gmtevent event = {.time = now, .kind = GMT_KIND_COOLED, .tag = what->tag, .granted = what->size, .link = what->block};
-	gmt_ring_write(&event);
-	gmt_pool_evicted(&evictions);
+	gmt_evicted();
 }
 
 void gmt_pool_settle(unsigned most, bool markers)
 {
 	struct gmt_cooled done[16];
 	unsigned count = gmt_cooling_take(done, sizeof done / sizeof done[0], most, markers);
-	for (unsigned i = 0; i < count && gmt_pooling(); i++)
-		cooled(&done[i]);
-}
-
-static bool out_of_memory(cl_int error)
-{
-	return error == CL_MEM_OBJECT_ALLOCATION_FAILURE || error == CL_OUT_OF_RESOURCES || error == CL_OUT_OF_HOST_MEMORY;
-}
-
-bool gmt_pool_drain(cl_int error, uint64_t need)
-{
-	if (!out_of_memory(error) || !gmt_pooling())
-		return false;
-	uint64_t lacks = gmt_budget_lacks(need);
-	struct gmt_evictions evictions = {0};
-	if (GMT_CORE(drain(lacks ? lacks : need ? need : 1, &evictions)) != 0) {
-		gmt_pool_failed();
-		return false;
-	}
-	bool some = evictions.count > 0;
-	gmt_pool_evicted(&evictions);
-	return some;
+	for (unsigned i = 0; i < count; i++)
+		if (gmt_pooling())
+			cooled(&done[i]);
+		else if (done[i].late)
+			gmt_part_late(&done[i]);
 }
 
 static struct gmtevent release_event(const struct gmt_call *call, const struct gmt_memory *memory)
@@ -143,7 +144,7 @@ static struct gmtevent release_event(const struct gmt_call *call, const struct g
 	};
 }
 
-static void write_release(struct gmtevent *event, enum gmtoutcome outcome, cl_int status, uint64_t now)
+void gmt_pool_released(struct gmtevent *event, enum gmtoutcome outcome, cl_int status, uint64_t now)
 {
 	event->outcome = (uint8_t)outcome;
 	event->status = gmt_clamp16(status);
@@ -151,14 +152,14 @@ static void write_release(struct gmtevent *event, enum gmtoutcome outcome, cl_in
 	gmt_ring_write(event);
 }
 
-static cl_int to_driver(struct gmtevent *event, struct gmt_memory *memory)
+cl_int gmt_pool_to_driver(struct gmtevent *event, struct gmt_memory *memory)
 {
 	cl_mem handle = handle_of(memory);
 	gmt_pool_bury(memory);
 	cl_int err = gmt_next.clReleaseMemObject(handle);
 	uint64_t now = gmt_now();
 	event->cost = gmt_clamp32(now - event->time);
-	write_release(event, GMT_OUTCOME_DRIVER, err, now);
+	gmt_pool_released(event, GMT_OUTCOME_DRIVER, err, now);
 	return err;
 }
 
@@ -175,37 +176,39 @@ static cl_int unfit(struct gmtevent *event, struct gmt_memory *memory)
 	gmt_pool_bury(memory);
 	if (GMT_CORE(forget(event->link)) != 0)
 		gmt_pool_failed();
-	write_release(event, GMT_OUTCOME_REFUSED, CL_SUCCESS, gmt_now());
-	return release_block(&eviction);
+	gmt_pool_released(event, GMT_OUTCOME_REFUSED, CL_SUCCESS, gmt_now());
+	return gmt_pool_release_block(&eviction);
 }
 
 /* Gives a block back to the policy. What it evicts is released after the event, so that nobody waits for it. */
 static cl_int to_pool(struct gmtevent *event, struct gmt_memory *memory, const struct gmt_uses *uses)
 {
 	bool busy = (event->flags & GMT_FLAG_WOULD_RACE) && !gmt_session.config.ungated;
-	struct gmt_cooled what = {event->link, memory->granted, event->tag};
+	struct gmt_cooled what = {.block = event->link, .size = memory->granted, .tag = event->tag};
 	struct gmt_context *context = memory->context;
 	struct gmt_evictions evictions;
 	evictions.count = evictions.more = 0;
 	gmt_pool_idle(memory); /* first: from here on it may have a new owner */
+	gmt_evicting();
 	if (GMT_CORE(free(event->link, busy, (int64_t)event->time, &evictions)) != 0) {
 		gmt_pool_failed(); /* which releases it */
-		write_release(event, GMT_OUTCOME_REFUSED, CL_SUCCESS, gmt_now());
+		gmt_evicted();
+		gmt_pool_released(event, GMT_OUTCOME_REFUSED, CL_SUCCESS, gmt_now());
 		return CL_SUCCESS;
 	}
 	bool refused = false;
 	for (uint32_t i = 0; i < evictions.count; i++)
 		refused |= evictions.list[i].block == event->link;
-	write_release(event, refused ? GMT_OUTCOME_REFUSED : busy ? GMT_OUTCOME_COOLING : GMT_OUTCOME_CACHED, CL_SUCCESS, gmt_now());
+	gmt_pool_released(event, refused ? GMT_OUTCOME_REFUSED : busy ? GMT_OUTCOME_COOLING : GMT_OUTCOME_CACHED, CL_SUCCESS, gmt_now());
 	if (busy && !refused)
 		gmt_cooling_add(&what, uses, context);
 	gmt_pool_evicted(&evictions);
+	gmt_evicted();
 	gmt_pool_check();
 	return CL_SUCCESS;
 }
 
-/* Queued commands still use what is about to be released: says whether whatever comes next is ordered behind them. */
-static enum gmt_flight in_flight(const struct gmt_uses *uses, struct gmt_context *context)
+enum gmt_flight gmt_pool_in_flight(const struct gmt_uses *uses, struct gmt_context *context)
 {
 	enum gmt_flight flight = gmt_uses_state(uses, context);
 	if (flight != GMT_FLIGHT_ORDERED)
@@ -223,12 +226,14 @@ cl_int gmt_pool_release(struct gmt_call *call, struct gmt_memory *memory)
 	bool mapped = atomic_load(&memory->maps) > 0;
 	if (gmt_unlikely(mapped))
 		gmt_finding(GMT_DIAG_STILL_MAPPED, "clReleaseMemObject", memory, CL_SUCCESS);
+	if (memory->slab)
+		return gmt_part_release(&event, memory, mapped);
 	if (!memory->block || !gmt_pooling())
-		return to_driver(&event, memory);
+		return gmt_pool_to_driver(&event, memory);
 	if (mapped || atomic_load(&memory->unfit) || atomic_load(&context->recordings) || atomic_load(&context->closed))
 		return unfit(&event, memory);
 	struct gmt_uses uses = gmt_uses_of(memory);
-	enum gmt_flight flight = in_flight(&uses, context);
+	enum gmt_flight flight = gmt_pool_in_flight(&uses, context);
 	if (flight == GMT_FLIGHT_BUSY)
 		event.flags = GMT_FLAG_WOULD_RACE;
 	else if (flight == GMT_FLIGHT_ORDERED)
@@ -238,8 +243,11 @@ cl_int gmt_pool_release(struct gmt_call *call, struct gmt_memory *memory)
 
 void gmt_pool_drop_context(struct gmt_context *context)
 {
+	for (struct gmt_cooled what; gmt_cooling_late(context, &what);)
+		gmt_part_late(&what);
 	gmt_inflight_drop(context);
 	uint32_t count = atomic_load(&context->classes);
+	gmt_evicting();
 	for (uint32_t i = 0; i < count && gmt_pooling(); i++) {
 		struct gmt_evictions evictions;
 		evictions.count = evictions.more = 0;
@@ -249,6 +257,7 @@ void gmt_pool_drop_context(struct gmt_context *context)
 		}
 		gmt_pool_evicted(&evictions);
 	}
+	gmt_evicted();
 	gmt_upload_end(context);
 }
 
@@ -273,6 +282,10 @@ void gmt_pool_abandon(void)
 	for (struct gmt_memory *memory; (memory = gmt_memory_idle(&bucket));) {
 		if (!gmt_pool_claim(memory))
 			continue;
+		if (memory->whole || memory->slab) {
+			gmt_part_abandon(memory);
+			continue;
+		}
 		struct gmt_eviction e = {
 			.block = memory->block,
 			.size = memory->granted,
@@ -281,6 +294,6 @@ void gmt_pool_abandon(void)
 			.reason = GMT_EVICT_POLICY,
 		};
 		gmt_pool_bury(memory);
-		release_block(&e);
+		gmt_pool_release_block(&e);
 	}
 }

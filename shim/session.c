@@ -222,6 +222,7 @@ static void process_exits(void)
 {
 	if (atomic_load(&gmt_session.state) != GMT_STATE_ON)
 		return;
+	gmt_gauge_end();
 	gmt_session_quiet();
 	gmt_preload_ends();
 	struct gmtevent event = {.time = gmt_now(), .kind = GMT_KIND_EXIT, .status = -1};

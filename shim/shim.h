@@ -16,7 +16,12 @@
  *   objects.h, .c   contexts, queues, kernels, events and memory objects by handle
  *   queue.c         which commands of a queue have completed
  *   inflight.c      which queued commands use which memory; blocks that cool
- *   pool.h, .c      plan, create, commit; release, evict
+ *   pool.h, .c      plan, create, commit
+ *   part.c          buffers that are parts of slabs; images.c says where they may be
+ *   late.c          those with destructor callbacks
+ *   recycle.c       release, evict
+ *   drain.c         running out of memory
+ *   gauge.c         how free memory lies in slabs
  *   upload.c        filling recycled blocks: COPY_HOST_PTR, --scrub
  *   budget.c        --device-memory
  *   finding.c       mistakes of the program

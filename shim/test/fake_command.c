@@ -28,10 +28,20 @@ const unsigned char *fake_contents(cl_mem memory)
 	return fake_alive(memory, FAKE_MEMORY) ? fake_bytes(memory, 0) : NULL;
 }
 
+static void copy_rectangle(const struct fake_command *c)
+{
+	const struct fake_action *a = &c->action;
+	for (size_t z = 0; z < a->region[2]; z++)
+		for (size_t y = 0; y < a->region[1]; y++)
+			memmove(fake_bytes(c->memory[1], a->to + z * a->toslice + y * a->torow),
+				fake_bytes(c->memory[0], a->from + z * a->slice + y * a->row), a->region[0]);
+}
+
 void fake_act(const struct fake_command *c)
 {
 	const struct fake_action *a = &c->action;
-	if (a->kind == FAKE_NOTHING || !fake_bytes(c->memory[0], 0) || (a->kind == FAKE_COPY && !fake_bytes(c->memory[1], 0)))
+	bool two = a->kind == FAKE_COPY || a->kind == FAKE_RECTANGLE;
+	if (a->kind == FAKE_NOTHING || !fake_bytes(c->memory[0], 0) || (two && !fake_bytes(c->memory[1], 0)))
 		return;
 	switch (a->kind) {
 	case FAKE_READ:
@@ -39,6 +49,9 @@ void fake_act(const struct fake_command *c)
 		break;
 	case FAKE_WRITE:
 		memcpy(fake_bytes(c->memory[0], a->to), a->host.in, a->size);
+		break;
+	case FAKE_RECTANGLE:
+		copy_rectangle(c);
 		break;
 	case FAKE_COPY:
 		memmove(fake_bytes(c->memory[1], a->to), fake_bytes(c->memory[0], a->from), a->size);
@@ -49,6 +62,17 @@ void fake_act(const struct fake_command *c)
 	}
 }
 
+/* Whether a range ends in a buffer; some drivers look where the buffer ends that this one is a part of. */
+static bool in_range(cl_mem buffer, size_t offset, size_t size)
+{
+	size_t whole = buffer->size;
+	if (fake.fragile && buffer->parent) {
+		whole = fake_root(buffer)->size;
+		offset = offset > whole ? offset : offset + buffer->origin;
+	}
+	return offset <= whole && size <= whole - offset;
+}
+
 /* A command on one range of a buffer, with the driver's own checks: of its range last. */
 static cl_int on_range(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size, const void *pointer,
 		       const struct fake_action *action, cl_uint waits, const cl_event *list, cl_event *event)
@@ -57,7 +81,7 @@ static cl_int on_range(cl_command_queue queue, cl_mem buffer, cl_bool blocking, 
 	cl_int err = fake_check(queue, 1, &buffer, waits, list);
 	if (err != CL_SUCCESS)
 		return err;
-	if (!pointer || offset > buffer->size || size > buffer->size - offset)
+	if (!pointer || !in_range(buffer, offset, size))
 		return CL_INVALID_VALUE;
 	return fake_submit_action(queue, blocking, 1, &buffer, action, waits, list, event);
 }
@@ -118,8 +142,11 @@ GMT_HOOK cl_int clEnqueueCopyBuffer(cl_command_queue queue, cl_mem source, cl_me
 	cl_int err = fake_check(queue, 2, both, waits, list);
 	if (err != CL_SUCCESS)
 		return err;
-	if (from > source->size || size > source->size - from || to > destination->size || size > destination->size - to)
+	if (!in_range(source, from, size) || !in_range(destination, to, size))
 		return CL_INVALID_VALUE;
+	size_t first = from + source->origin, second = to + destination->origin;
+	if (fake_root(source) == fake_root(destination) && first < second + size && second < first + size)
+		return CL_MEM_COPY_OVERLAP;
 	return fake_submit_action(queue, CL_FALSE, 2, both, &action, waits, list, event);
 }
 
@@ -132,10 +159,25 @@ GMT_HOOK cl_int clEnqueueCopyBufferRect(cl_command_queue queue, cl_mem source, c
 	cl_int err = fake_check(queue, 2, both, waits, list);
 	if (err != CL_SUCCESS)
 		return err;
+	fake_not_fragile(source);
+	fake_not_fragile(destination);
 	if (!from || !to || !region || last_byte(from, region, row, slice) > source->size ||
 	    last_byte(to, region, torow, toslice) > destination->size)
 		return CL_INVALID_VALUE;
-	return fake_submit(queue, CL_FALSE, 2, both, waits, list, event);
+	if (source == destination && (row != torow || slice != toslice))
+		return CL_INVALID_VALUE;
+	struct fake_action a = {.kind = FAKE_RECTANGLE, .row = row ? row : region[0], .torow = torow ? torow : region[0]};
+	a.slice = slice ? slice : a.row * region[1];
+	a.toslice = toslice ? toslice : a.torow * region[1];
+	memcpy(a.region, region, sizeof a.region);
+	a.from = from[0] + from[1] * a.row + from[2] * a.slice;
+	a.to = to[0] + to[1] * a.torow + to[2] * a.toslice;
+	/* As coarse as a driver may be: by the boxes around them, and by the first dimension alone. */
+	size_t end = last_byte(from, region, row, slice), toend = last_byte(to, region, torow, toslice);
+	bool lines = from[0] < to[0] + region[0] && to[0] < from[0] + region[0];
+	if (source == destination && ((a.from < toend && a.to < end && lines) || (fake.fragile && from[0] > 4096)))
+		return CL_MEM_COPY_OVERLAP;
+	return fake_submit_action(queue, CL_FALSE, 2, both, &a, waits, list, event);
 }
 
 GMT_HOOK cl_int clEnqueueFillBuffer(cl_command_queue queue, cl_mem buffer, const void *pattern, size_t patternsize, size_t offset,
@@ -152,7 +194,7 @@ static void *map(cl_command_queue queue, cl_mem memory, cl_bool blocking, size_t
 {
 	FAKE_LOCKED;
 	cl_int error = fake_check(queue, 1, &memory, waits, list);
-	if (error == CL_SUCCESS && (offset > memory->size || size > memory->size - offset || !fake_bytes(memory, 0)))
+	if (error == CL_SUCCESS && (!in_range(memory, offset, size) || !fake_bytes(memory, 0)))
 		error = CL_INVALID_VALUE;
 	if (error == CL_SUCCESS)
 		error = fake_submit(queue, blocking, 1, &memory, waits, list, event);
@@ -161,6 +203,8 @@ static void *map(cl_command_queue queue, cl_mem memory, cl_bool blocking, size_t
 	if (error != CL_SUCCESS)
 		return NULL;
 	memory->maps++;
+	if (fake.countparts && memory->parent)
+		memory->parent->maps++;
 	return fake_bytes(memory, offset);
 }
 
@@ -179,15 +223,26 @@ GMT_HOOK void *clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool b
 	return map(queue, image, blocking, 0, 0, waits, list, event, errcode);
 }
 
+static bool fake_mapped(cl_mem memory, const void *pointer)
+{
+	const unsigned char *bytes = fake_bytes(memory, 0), *p = pointer;
+	return !bytes || (p >= bytes && p < bytes + memory->size);
+}
+
 GMT_HOOK cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void *pointer, cl_uint waits,
 					const cl_event *list, cl_event *event)
 {
 	FAKE_LOCKED;
 	if (!fake_alive(memory, FAKE_MEMORY))
 		return CL_INVALID_MEM_OBJECT;
-	if (!pointer || memory->maps == 0)
+	cl_mem root = fake.countparts ? fake_root(memory) : memory;
+	if (!pointer || root->maps == 0 || !fake_mapped(root, pointer))
 		return CL_INVALID_VALUE;
 	cl_int err = fake_submit(queue, CL_FALSE, 1, &memory, waits, list, event);
-	memory->maps -= err == CL_SUCCESS;
+	if (err != CL_SUCCESS)
+		return err;
+	memory->maps--;
+	if (root != memory)
+		root->maps--;
 	return err;
 }

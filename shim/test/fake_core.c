@@ -6,34 +6,16 @@
  *   FAKE_CORE_START_FAILS=1  start fails
  *   FAKE_CORE_EVICT=1        freed blocks are not kept
  *   FAKE_CORE_HASTY=1        blocks in use by queued commands are handed out: what a correct pool must never do
+ *   FAKE_CORE_SLAB=BYTES     requests that parts may serve are parts of slabs of that size, first fit
  */
-#include "../core.h"
+#include "fake_core.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define EXPORT __attribute__((visibility("default")))
-#define BLOCKS 65536u
 
-enum state { NOTHING, PLANNED, USED, COOLING, FREE, EVICTED };
-
-struct block {
-	uint64_t number, size, handle;
-	uint32_t class, tag;
-	enum state state;
-	uint64_t since; /* orders free blocks */
-};
-
-static struct {
-	pthread_mutex_t mutex;
-	struct block block[BLOCKS]; /* by number modulo BLOCKS */
-	uint64_t numbers, clock, calls;
-	uint64_t lowest; /* no block below is anything but NOTHING */
-	uint8_t dropped[65536]; /* classes */
-	unsigned long fail_at;
-	int evict, hasty;
-} core = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+struct fake_core core = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 EXPORT gmt_core_start_fn gmt_core_start;
 EXPORT gmt_core_plan_fn gmt_core_plan;
@@ -45,8 +27,10 @@ EXPORT gmt_core_forget_fn gmt_core_forget;
 EXPORT gmt_core_drain_fn gmt_core_drain;
 EXPORT gmt_core_drop_class_fn gmt_core_drop_class;
 EXPORT gmt_core_more_fn gmt_core_more;
+EXPORT gmt_core_grown_fn gmt_core_grown;
+EXPORT gmt_core_gauge_fn gmt_core_gauge;
 
-static void wrong(const char *what)
+void wrong(const char *what)
 {
 	fprintf(stderr, "fake core: %s\n", what);
 	abort();
@@ -63,6 +47,15 @@ static int32_t leave(int32_t result)
 {
 	pthread_mutex_unlock(&core.mutex);
 	return result;
+}
+
+struct block *new_block(uint64_t size, uint32_t class, uint32_t tag)
+{
+	struct block *b = &core.block[++core.numbers % BLOCKS];
+	if (b->state != NOTHING)
+		wrong("more blocks than the table holds");
+	*b = (struct block){.number = core.numbers, .size = size, .class = class, .tag = tag, .state = PLANNED};
+	return b;
 }
 
 static struct block *find(uint64_t number, enum state state, const char *complaint)
@@ -86,6 +79,7 @@ int32_t gmt_core_start(const struct gmtconfig *config, const struct gmt_callback
 	core.fail_at = (unsigned long)number_from("FAKE_CORE_FAIL_AT");
 	core.evict = number_from("FAKE_CORE_EVICT");
 	core.hasty = number_from("FAKE_CORE_HASTY");
+	core.slab = (uint64_t)number_from("FAKE_CORE_SLAB");
 	core.lowest = 1;
 	return number_from("FAKE_CORE_START_FAILS") ? -1 : 0;
 }
@@ -117,18 +111,20 @@ int32_t gmt_core_plan(const struct gmt_request *request, struct gmt_plan *plan, 
 	(void)evictions;
 	if (enter() != 0)
 		return leave(-1);
+	if (core.slab && request->align && request->size <= core.slab && carve(request, plan))
+		return leave(0);
 	uint64_t size = rounded(request->size, request->round);
 	struct block *b = best(size, request->class, 0);
 	int hit = b != NULL;
-	if (!b) {
-		b = &core.block[++core.numbers % BLOCKS];
-		if (b->state != NOTHING)
-			wrong("more blocks than the table holds");
-		*b = (struct block){.number = core.numbers, .size = size, .class = request->class};
-	}
+	if (hit)
+		b->state = USED;
+	else
+		b = new_block(size, request->class, request->tag);
 	b->tag = request->tag;
-	b->state = hit ? USED : PLANNED;
-	*plan = (struct gmt_plan){b->number, b->size, b->handle, b->tag, (uint8_t)hit, hit ? GMT_MISS_NONE : GMT_MISS_COLD};
+	*plan = (struct gmt_plan){
+		.block = b->number, .size = b->size, .handle = b->handle, .tag = b->tag, .hit = (uint8_t)hit,
+		.reason = hit ? GMT_MISS_NONE : GMT_MISS_COLD,
+	};
 	return leave(0);
 }
 
@@ -147,10 +143,13 @@ int32_t gmt_core_abort(const struct gmt_plan *plan)
 	if (enter() != 0)
 		return leave(-1);
 	find(plan->block, PLANNED, "abort of a block that was not planned")->state = NOTHING;
+	struct block *slab = &core.block[plan->slab % BLOCKS];
+	if (plan->slabsize && slab->number == plan->slab && slab->state == PLANNED)
+		slab->state = NOTHING;
 	return leave(0);
 }
 
-static void put_out(struct gmt_evictions *out, struct block *b, enum gmtevict reason)
+void put_out(struct gmt_evictions *out, struct block *b, enum gmtevict reason)
 {
 	out->list[out->count++] = (struct gmt_eviction){b->number, b->size, b->handle, b->tag, (uint8_t)reason};
 	b->state = NOTHING;
@@ -162,6 +161,10 @@ int32_t gmt_core_free(uint64_t block, uint32_t busy, int64_t time, struct gmt_ev
 	if (enter() != 0)
 		return leave(-1);
 	struct block *b = find(block, USED, "free of a block that is not in use");
+	if (b->slab) {
+		free_part(b, busy != 0, core.evict, evictions);
+		return leave(0);
+	}
 	b->state = busy && !core.hasty ? COOLING : FREE;
 	b->since = ++core.clock;
 	if (core.evict || core.dropped[b->class % 65536])
@@ -171,11 +174,13 @@ int32_t gmt_core_free(uint64_t block, uint32_t busy, int64_t time, struct gmt_ev
 
 int32_t gmt_core_cooled(uint64_t block, int64_t time, struct gmt_evictions *evictions)
 {
-	(void)time, (void)evictions;
+	(void)time;
 	if (enter() != 0)
 		return leave(-1);
 	struct block *b = &core.block[block % BLOCKS];
-	if (b->number == block && b->state == COOLING) { /* else it was drained meanwhile */
+	if (b->slab && b->number == block && b->state == COOLING)
+		free_part(b, false, core.evict, evictions);
+	else if (b->number == block && b->state == COOLING) { /* else it was drained meanwhile */
 		b->state = FREE;
 		b->since = ++core.clock;
 	}
@@ -186,7 +191,10 @@ int32_t gmt_core_forget(uint64_t block)
 {
 	if (enter() != 0)
 		return leave(-1);
-	find(block, USED, "forget of a block that is not in use")->state = NOTHING;
+	struct block *b = find(block, USED, "forget of a block that is not in use");
+	if (b->slab)
+		wrong("a part is forgotten, and its range lost");
+	b->state = NOTHING;
 	return leave(0);
 }
 
@@ -198,8 +206,10 @@ int32_t gmt_core_drain(uint64_t need, struct gmt_evictions *evictions)
 	for (uint64_t given = 0; given < need && evictions->count < GMT_EVICTIONS_MAX;) {
 		struct block *b = best(0, 0, 1);
 		for (uint64_t n = core.lowest; !b && n <= core.numbers; n++)
-			if (core.block[n % BLOCKS].state == COOLING)
+			if (core.block[n % BLOCKS].state == COOLING && !core.block[n % BLOCKS].slab)
 				b = &core.block[n % BLOCKS];
+		if (!b)
+			b = unused_slab();
 		if (!b)
 			break;
 		given += b->size;
@@ -230,9 +240,11 @@ int32_t gmt_core_drop_class(uint32_t class, struct gmt_evictions *evictions)
 	core.dropped[class % 65536] = 1;
 	for (uint64_t n = core.lowest; n <= core.numbers; n++) {
 		struct block *b = &core.block[n % BLOCKS];
-		if (b->class == class && (b->state == FREE || b->state == COOLING))
+		if (b->class == class && !b->slab && (b->state == FREE || b->state == COOLING))
 			b->state = EVICTED;
 	}
+	for (struct block *slab; (slab = unused_slab_of(class));)
+		slab->state = EVICTED;
 	evict_marked(evictions);
 	return leave(0);
 }
@@ -245,17 +257,20 @@ int32_t gmt_core_more(struct gmt_evictions *evictions)
 	return leave(0);
 }
 
-int32_t gmt_core_grown(const struct gmt_plan *plan, uint64_t handle);
 int32_t gmt_core_grown(const struct gmt_plan *plan, uint64_t handle)
 {
-	(void)plan;
-	(void)handle;
-	return 0;
+	if (enter() != 0)
+		return leave(-1);
+	struct block *slab = find(plan->slab, PLANNED, "a slab that was not planned has grown");
+	slab->state = SLAB;
+	slab->handle = handle;
+	return leave(0);
 }
 
-int32_t gmt_core_gauge(struct gmt_gauge *gauge);
 int32_t gmt_core_gauge(struct gmt_gauge *gauge)
 {
-	*gauge = (struct gmt_gauge){0};
-	return 0;
+	if (enter() != 0)
+		return leave(-1);
+	measure(gauge);
+	return leave(0);
 }

@@ -10,7 +10,8 @@
 #define ALIVE 0x600dbeefu
 #define DEAD 0xdeadbeefu
 
-struct fake fake = {.largest = 1u << 30, .createerror = CL_MEM_OBJECT_ALLOCATION_FAILURE, .enqueueerror = CL_OUT_OF_RESOURCES};
+struct fake fake = {.largest = 1u << 30, .createerror = CL_MEM_OBJECT_ALLOCATION_FAILURE, .enqueueerror = CL_OUT_OF_RESOURCES,
+		    .alignbits = 64, .devices = 1};
 
 static pthread_mutex_t mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static unsigned depth; /* of the lock */
@@ -200,6 +201,9 @@ GMT_HOOK cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t
 		const char *version = fake.version ? fake.version : "OpenCL 3.0 fake";
 		return fake_answer(version, strlen(version) + 1, room, out, needed);
 	}
+	cl_uint align = fake.alignbits;
+	if (what == CL_DEVICE_MEM_BASE_ADDR_ALIGN)
+		return fake_answer(&align, sizeof align, room, out, needed);
 	if (what == CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE && fake.constant)
 		number = fake.constant;
 	return fake_answer(&number, sizeof number, room, out, needed);
@@ -269,7 +273,8 @@ GMT_HOOK cl_int clGetContextInfo(cl_context context, cl_context_info what, size_
 		return fake_answer(&references, sizeof references, room, out, needed);
 	if (what != CL_CONTEXT_DEVICES)
 		return CL_INVALID_VALUE;
-	return fake_answer(&device, sizeof device, room, out, needed);
+	cl_device_id devices[] = {device, device};
+	return fake_answer(devices, fake.devices * sizeof device, room, out, needed);
 }
 
 GMT_HOOK void *clGetExtensionFunctionAddress(const char *name)

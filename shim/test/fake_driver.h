@@ -30,7 +30,16 @@ struct fake {
 	_Atomic uint32_t arginfo;          /* 1: arguments of kernels are described, as follows */
 	_Atomic uint32_t argaddress[4], argtype[4];
 	_Atomic uint64_t constant;         /* CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE */
+	_Atomic uint32_t alignbits;        /* CL_DEVICE_MEM_BASE_ADDR_ALIGN */
+	_Atomic uint32_t devices;          /* of each context */
+	_Atomic uint32_t imagesofwholes;   /* 1: no images of sub-buffers */
+	_Atomic uint32_t fragile;          /* 1: rectangles, copies to and from images and native kernels on sub-buffers abort */
+	_Atomic uint32_t countparts;       /* 1: sub-buffers and mappings count in the references of their buffer, mappings only there */
+	_Atomic uint32_t runnative;        /* 1: native kernels run, when they are enqueued */
+	_Atomic uint32_t failparts;        /* so many of the next sub-buffers fail */
 	_Atomic(const char *) version;     /* CL_DEVICE_VERSION; NULL: 3.0 */
+	_Atomic(void (*)(cl_mem)) beforerelease; /* called, without the lock, for each clReleaseMemObject */
+	_Atomic(void (*)(size_t)) aftercreate;   /* the same for each attempt to create a buffer, with its size when it failed, else 0 */
 	_Atomic(void (*)(void)) aftersubmit; /* called once: the next command is queued, its enqueue has not returned */
 	/* Counters. */
 	_Atomic uint64_t creates;          /* memory objects that the driver made, parts of others included */

@@ -14,6 +14,11 @@ static cl_mem new_image(cl_context context, cl_mem_flags flags, const cl_image_f
 	size_t height = desc->image_height ? desc->image_height : 1, depth = desc->image_depth ? desc->image_depth : 1;
 	cl_mem base = desc->mem_object && fake_alive(desc->mem_object, FAKE_MEMORY) ? desc->mem_object : NULL;
 	size_t row = desc->image_row_pitch ? desc->image_row_pitch : desc->image_width * 4;
+	if (base && base->parent && fake.imagesofwholes) {
+		if (errcode)
+			*errcode = CL_INVALID_MEM_OBJECT;
+		return NULL;
+	}
 	if ((desc->mem_object && !base) || (base && (height > SIZE_MAX / row || row * height > base->size))) {
 		if (errcode)
 			*errcode = CL_INVALID_IMAGE_DESCRIPTOR;
@@ -73,6 +78,7 @@ static bool inside(cl_mem image, cl_mem buffer, const size_t *region, size_t off
 	FAKE_LOCKED;
 	if (!fake_alive(image, FAKE_MEMORY) || !fake_alive(buffer, FAKE_MEMORY))
 		return true; /* another error */
+	fake_not_fragile(buffer);
 	size_t bytes = region[0] * region[1] * region[2] * image->element;
 	return offset <= buffer->size && bytes <= buffer->size - offset;
 }

@@ -21,12 +21,20 @@ void fake_memory_ends(cl_mem memory)
 		c = next;
 	}
 	fake.livememory--;
+	if (memory->parent && !memory->element)
+		memory->parent->parts--;
 	if (memory->parent)
 		fake_drop(memory->parent);
 	else
 		fake.livebytes -= memory->size;
 	free(memory->storage);
 	fake_drop(memory->context);
+}
+
+void fake_not_fragile(cl_mem memory)
+{
+	if (fake.fragile && memory->parent && !memory->element)
+		fake_fail("a sub-buffer in a command that drivers get wrong");
 }
 
 size_t fake_size(cl_mem memory)
@@ -41,6 +49,8 @@ void fake_hand_out(cl_mem memory)
 	if (fake_alive(memory, FAKE_MEMORY))
 		memory->owner++;
 }
+
+static uint64_t births;
 
 static bool out_of_luck(cl_int *error)
 {
@@ -93,13 +103,22 @@ static bool host_matches(cl_mem_flags flags, const void *host, cl_int *errcode)
 	return false;
 }
 
-GMT_HOOK cl_mem clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size, void *host, cl_int *errcode)
+static cl_mem new_buffer(cl_context context, cl_mem_flags flags, size_t size, void *host, cl_int *errcode)
 {
 	FAKE_LOCKED;
 	cl_mem buffer = host_matches(flags, host, errcode) ? fake_new_memory(context, flags, size, NULL, errcode) : NULL;
 	unsigned char *bytes = buffer && flags & CL_MEM_COPY_HOST_PTR ? fake_bytes(buffer, 0) : NULL;
 	if (bytes)
 		memcpy(bytes, host, size);
+	return buffer;
+}
+
+GMT_HOOK cl_mem clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size, void *host, cl_int *errcode)
+{
+	cl_mem buffer = new_buffer(context, flags, size, host, errcode);
+	void (*after)(size_t) = fake.aftercreate;
+	if (after)
+		after(buffer ? 0 : size);
 	return buffer;
 }
 
@@ -113,19 +132,26 @@ GMT_HOOK cl_mem clCreateBufferWithProperties(cl_context context, const cl_mem_pr
 GMT_HOOK cl_mem clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_create_type type, const void *info, cl_int *errcode)
 {
 	FAKE_LOCKED;
+	const cl_mem_flags inherited = CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR;
 	const cl_buffer_region *region = info;
 	cl_int error = CL_SUCCESS;
 	if (!fake_alive(buffer, FAKE_MEMORY) || buffer->parent)
 		error = CL_INVALID_MEM_OBJECT;
 	else if (!region || type != CL_BUFFER_CREATE_TYPE_REGION || region->origin > buffer->size ||
-		 region->size > buffer->size - region->origin)
+		 region->size > buffer->size - region->origin || flags & inherited)
 		error = CL_INVALID_VALUE;
-	const cl_mem_flags inherited = CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR;
+	else if (region->size && region->origin % (fake.alignbits / 8))
+		error = CL_MISALIGNED_SUB_BUFFER_OFFSET;
+	else if (fake.failparts && fake.failparts--)
+		error = CL_OUT_OF_RESOURCES;
 	cl_mem part = NULL;
 	if (error == CL_SUCCESS)
 		part = fake_new_memory(buffer->context, flags | (buffer->flags & inherited), region->size, buffer, &error);
-	if (part)
+	if (part) {
 		part->origin = region->origin;
+		part->born = ++births;
+		buffer->parts++;
+	}
 	if (errcode)
 		*errcode = error;
 	return part;
@@ -140,6 +166,13 @@ GMT_HOOK cl_int clRetainMemObject(cl_mem memory)
 GMT_HOOK cl_int clReleaseMemObject(cl_mem memory)
 {
 	fake.releases++;
+	void (*before)(cl_mem) = fake.beforerelease;
+	if (before)
+		before(memory);
+	fake_lock();
+	if (memory && fake_alive(memory, FAKE_MEMORY) && memory->object.references == 1)
+		memory->died = ++births;
+	fake_unlock(NULL);
 	return fake_release(memory, FAKE_MEMORY, CL_INVALID_MEM_OBJECT);
 }
 
@@ -150,6 +183,10 @@ GMT_HOOK cl_int clGetMemObjectInfo(cl_mem memory, cl_mem_info what, size_t room,
 	if (!fake_alive(memory, FAKE_MEMORY))
 		return CL_INVALID_MEM_OBJECT;
 	cl_uint references = fake_references(&memory->object, fake.countcommands);
+	cl_uint maps = fake.countparts && !memory->element ? (memory->parent ? 0 : memory->maps) : memory->maps;
+	if (fake.countparts && !fake.countcommands)
+		references += memory->parts + maps;
+	cl_mem none = NULL;
 	if (what == CL_MEM_SIZE)
 		return fake_answer(&memory->size, sizeof memory->size, room, out, needed);
 	if (what == CL_MEM_FLAGS)
@@ -157,7 +194,13 @@ GMT_HOOK cl_int clGetMemObjectInfo(cl_mem memory, cl_mem_info what, size_t room,
 	if (what == CL_MEM_REFERENCE_COUNT)
 		return fake_answer(&references, sizeof references, room, out, needed);
 	if (what == CL_MEM_MAP_COUNT)
-		return fake_answer(&memory->maps, sizeof memory->maps, room, out, needed);
+		return fake_answer(&maps, sizeof maps, room, out, needed);
+	if (what == CL_MEM_ASSOCIATED_MEMOBJECT)
+		return fake_answer(&memory->parent, sizeof none, room, out, needed);
+	if (what == CL_MEM_OFFSET)
+		return fake_answer(&memory->origin, sizeof memory->origin, room, out, needed);
+	if (what == CL_MEM_HOST_PTR) /* as some drivers do for what they allocate themselves */
+		return fake_answer(memory->parent ? &memory->parent : &none, sizeof none, room, out, needed);
 	return CL_INVALID_VALUE;
 }
 

@@ -13,11 +13,31 @@ static cl_int on_list(cl_command_queue queue, cl_uint count, const cl_mem *memor
 	return fake_submit(queue, CL_FALSE, count, memories, waits, list, event);
 }
 
+/* At once, with a copy of its arguments. */
+static void run_native(void(CL_CALLBACK *function)(void *), void *arguments, size_t bytes, cl_uint count, const cl_mem *memories,
+		       const void **places)
+{
+	char *copy = malloc(bytes ? bytes : 1);
+	if (!copy)
+		fake_fail("out of memory");
+	memcpy(copy, arguments, bytes);
+	fake_lock();
+	for (cl_uint i = 0; i < count; i++) {
+		fake_not_fragile(memories[i]);
+		unsigned char *pointer = fake_bytes(memories[i], 0);
+		memcpy(copy + ((const char *)places[i] - (const char *)arguments), &pointer, sizeof pointer);
+	}
+	fake_unlock(NULL);
+	function(copy);
+	free(copy);
+}
+
 GMT_HOOK cl_int clEnqueueNativeKernel(cl_command_queue queue, void(CL_CALLBACK *function)(void *), void *arguments, size_t bytes,
 				      cl_uint count, const cl_mem *memories, const void **places, cl_uint waits,
 				      const cl_event *list, cl_event *event)
 {
-	(void)arguments, (void)bytes, (void)places;
+	if (fake.runnative && function)
+		run_native(function, arguments, bytes, count, memories, places);
 	return function ? on_list(queue, count, memories, waits, list, event) : CL_INVALID_VALUE;
 }
 

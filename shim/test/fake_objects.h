@@ -40,15 +40,18 @@ struct _cl_mem {
 	size_t origin; /* in its parent */
 	size_t size, element;
 	uint64_t owner;   /* counts fake_hand_out */
+	uint64_t born, died; /* of a sub-buffer: when it was created and released, 0: not yet */
 	uint32_t pending; /* commands that use it, or parts of it */
-	uint32_t maps;
+	uint32_t maps;    /* with fake.countparts, those of its sub-buffers included */
+	uint32_t parts;   /* sub-buffers */
 	struct fake_callback *callbacks; /* latest first */
 	unsigned char *storage; /* of one without a parent, once it is needed */
 };
 
 /* What a command does to the contents of memory when it runs. */
 struct fake_action {
-	enum { FAKE_NOTHING, FAKE_READ, FAKE_WRITE, FAKE_FILL, FAKE_COPY } kind;
+	enum { FAKE_NOTHING, FAKE_READ, FAKE_WRITE, FAKE_FILL, FAKE_COPY, FAKE_RECTANGLE } kind;
+	size_t region[3], row, slice, torow, toslice; /* of a rectangle, without zeros */
 	size_t from, to, size;
 	union {
 		void *out;
@@ -136,6 +139,8 @@ struct fake_command *fake_append(cl_command_queue queue, cl_uint waits, const cl
 cl_int fake_check(cl_command_queue queue, unsigned count, const cl_mem *memories, cl_uint waits, const cl_event *list);
 cl_mem fake_new_memory(cl_context context, cl_mem_flags flags, size_t size, cl_mem parent, cl_int *errcode);
 cl_mem fake_root(cl_mem memory);
+/* For commands that drivers are known to get wrong on sub-buffers. */
+void fake_not_fragile(cl_mem memory);
 /* The bytes of memory from offset on; NULL when there are too many to keep. */
 unsigned char *fake_bytes(cl_mem memory, size_t offset);
 void fake_act(const struct fake_command *c);

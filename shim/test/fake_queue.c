@@ -95,10 +95,20 @@ static bool behind(struct fake_command *c, const struct fake_command *target)
 	return false;
 }
 
+/* Whether older was released before newer, of the same bytes, was created. */
+static bool outlived(cl_mem older, cl_mem newer)
+{
+	bool same = older->parent && older->parent == newer->parent && older->origin < newer->origin + newer->size &&
+		    newer->origin < older->origin + older->size;
+	return same && older->died && older->died < newer->born;
+}
+
 /* Whether p, which used root for an earlier owner as its i-th object, may still run when c does. */
 static bool hazard(struct fake_command *c, const struct fake_command *p, unsigned i, cl_mem root)
 {
-	if (p == c || p->owner[i] >= root->owner || fake_root(p->memory[i]) != root)
+	if (p == c || fake_root(p->memory[i]) != root)
+		return false;
+	if (!outlived(p->memory[i], c->memory[c->memories]) && p->owner[i] >= root->owner)
 		return false;
 	if (p->queue == c->queue && inorder(c->queue))
 		return false;
@@ -186,8 +196,8 @@ cl_int fake_check(cl_command_queue queue, unsigned count, const cl_mem *memories
 static void use_memory(struct fake_command *c, cl_mem memory)
 {
 	cl_mem root = fake_root(memory);
-	look_for_hazards(c, root);
 	c->memory[c->memories] = memory;
+	look_for_hazards(c, root);
 	c->owner[c->memories++] = root->owner;
 	root->pending++;
 	fake_hold(memory);

@@ -25,7 +25,7 @@ build() {
 		ln -sf libOpenCL.so.1 "$dir/libOpenCL.so"
 	) &
 	local opencl=$!
-	"$CC" "${flags[@]}" -shared -o "$dir/libgpumemtop-core.so" shim/test/fake_core.c &
+	"$CC" "${flags[@]}" -shared -o "$dir/libgpumemtop-core.so" shim/test/fake_{core,carve}.c &
 	local core=$!
 	"$CC" "${flags[@]}" -shared -Wl,-soname,libgpumemtop.so -Wl,-z,now -Wl,-z,nodelete -Wl,--version-script=shim/shim.map -o "$dir/libgpumemtop.so" \
 		shim/*.c -ldl

@@ -263,10 +263,22 @@ static void core_fails_at(int call)
 	EQUAL(fake.liveevents, 0);
 }
 
+/* The same work on parts of slabs. */
+static void core_fails_with_parts_at(int call)
+{
+	setenv("FAKE_CORE_SLAB", "16384", 1);
+	fake.countparts = fake.fragile = 1;
+	core_fails_at(call);
+}
+
 #define CORE_FAILS_AT(n)                                                                                               \
 	TEST(core_fails_at_call_##n)                                                                                   \
 	{                                                                                                              \
 		core_fails_at(n);                                                                                      \
+	}                                                                                                              \
+	TEST(core_fails_with_parts_at_call_##n)                                                                        \
+	{                                                                                                              \
+		core_fails_with_parts_at(n);                                                                           \
 	}
 #define CORE_FAILS_AT_TEN(n)                                                                                           \
 	CORE_FAILS_AT(n##0) CORE_FAILS_AT(n##1) CORE_FAILS_AT(n##2) CORE_FAILS_AT(n##3) CORE_FAILS_AT(n##4)            \

@@ -192,6 +192,48 @@ TEST(hammer_within_a_budget)
 	hammer_with((struct options){.waitms = 5000, .devicememory = 20000});
 }
 
+/* The same on parts of a few slabs, which drivers get wrong where they can. */
+static void hammer_parts(struct options options)
+{
+	setenv("FAKE_CORE_SLAB", "8192", 1);
+	fake.fragile = fake.countparts = 1;
+	hammer_with(options);
+}
+
+TEST(hammer_with_parts)
+{
+	hammer_parts((struct options){.waitms = 5000});
+	CHECK(events(GMT_KIND_SLAB) > 0);
+	CHECK(outcomes(GMT_KIND_CREATE, GMT_OUTCOME_HIT) > 0);
+	CHECK(outcomes(GMT_KIND_RELEASE, GMT_OUTCOME_COOLING) > 0);
+}
+
+TEST(hammer_with_parts_while_memory_is_short)
+{
+	fake.cap = 20000;
+	hammer_parts((struct options){.waitms = 5000, .scrub = GMT_SCRUB_ZERO});
+}
+
+TEST(hammer_with_parts_that_are_not_kept)
+{
+	setenv("FAKE_CORE_EVICT", "1", 1);
+	hammer_parts((struct options){.waitms = 5000, .devicememory = 1u << 20});
+}
+
+TEST(hammer_with_parts_while_the_core_fails)
+{
+	setenv("FAKE_CORE_SLAB", "8192", 1);
+	setenv("FAKE_CORE_FAIL_AT", "1500", 1);
+	begin((struct options){.nouses = true});
+	session_start();
+	for (int i = 0; i < 3; i++)
+		shared[i] = new_queue(world.context, 0);
+	all_together(hammer);
+	session_stop();
+	EQUAL(diags(GMT_DIAG_PANIC), 1);
+	EQUAL(fake.hazards, 0);
+}
+
 /* User events come and go beside threads that use two kinds of queues. */
 static void *opens(void *arg)
 {

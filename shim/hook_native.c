@@ -1,0 +1,106 @@
+/*
+ * hook_native.c: host code in a queue. Memory reaches it as pointers that the driver puts in the places of handles; for
+ * a part of a slab these are made from the slab's (PoCL 3.1 forgets the offsets of sub-buffers).
+ */
+#define _GNU_SOURCE
+#include "command.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Stands before the program's arguments, which the driver copies with it. */
+struct native {
+	void(CL_CALLBACK *function)(void *);
+	size_t arguments; /* where these begin, in bytes */
+	size_t count;
+	struct {
+		size_t place, offset; /* of a pointer in the arguments, and of what it is to point to in its slab */
+	} part[];
+};
+
+static void CL_CALLBACK run_native(void *block)
+{
+	const struct native *n = block;
+	char *arguments = (char *)block + n->arguments;
+	for (size_t i = 0; i < n->count; i++) {
+		char *pointer;
+		memcpy(&pointer, arguments + n->part[i].place, sizeof pointer);
+		pointer += n->part[i].offset;
+		memcpy(arguments + n->part[i].place, &pointer, sizeof pointer);
+	}
+	n->function(arguments);
+}
+
+/* What the program asked for. */
+struct native_call {
+	void(CL_CALLBACK *function)(void *);
+	void *arguments;
+	size_t bytes;
+	cl_uint count;
+	const cl_mem *memories;
+	const void **places;
+};
+
+static bool has_parts(const struct native_call *n)
+{
+	if (!n->function || !n->arguments || !n->memories || !n->places)
+		return false;
+	bool some = false;
+	for (cl_uint i = 0; i < n->count; i++) {
+		const struct gmt_memory *memory = gmt_memory_find(n->memories[i]);
+		size_t place = (size_t)((const char *)n->places[i] - (const char *)n->arguments);
+		if (place > n->bytes || n->bytes - place < sizeof(void *))
+			return false; /* the driver has to tell */
+		some |= memory && memory->slab;
+	}
+	return some;
+}
+
+static cl_int enqueue_parts(cl_command_queue queue, const struct native_call *n, cl_uint waits, const cl_event *list, cl_event *event)
+{
+	size_t head = (sizeof(struct native) + n->count * sizeof(((struct native *)0)->part[0]) + 15) & ~(size_t)15;
+	struct native *block = malloc(head + n->bytes);
+	cl_mem *memories = calloc(n->count, sizeof *memories);
+	const void **places = calloc(n->count, sizeof *places);
+	cl_int err = CL_OUT_OF_HOST_MEMORY;
+	if (block && memories && places) {
+		*block = (struct native){.function = n->function, .arguments = head};
+		memcpy((char *)block + head, n->arguments, n->bytes);
+		for (cl_uint i = 0; i < n->count; i++) {
+			size_t place = (size_t)((const char *)n->places[i] - (const char *)n->arguments), offset = 0;
+			memories[i] = gmt_part_whole(gmt_memory_find(n->memories[i]), n->memories[i], &offset);
+			places[i] = (char *)block + head + place;
+			block->part[i].place = place;
+			block->part[i].offset = offset;
+		}
+		block->count = n->count;
+		err = gmt_next.clEnqueueNativeKernel(queue, run_native, block, head + n->bytes, n->count, memories, places, waits,
+						     list, event);
+	}
+	free(places);
+	free(memories);
+	free(block);
+	return err;
+}
+
+/* Host code in a queue may wait for anything, so order within the queue proves nothing any more. */
+GMT_HOOK cl_int clEnqueueNativeKernel(cl_command_queue queue, void(CL_CALLBACK *function)(void *), void *arguments, size_t bytes,
+				      cl_uint count, const cl_mem *memories, const void **places, cl_uint waits,
+				      const cl_event *list, cl_event *event)
+{
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_NATIVE, __func__))
+		return gmt_next.clEnqueueNativeKernel(queue, function, arguments, bytes, count, memories, places, waits, list, event);
+	struct gmt_context *context = command.queue ? command.queue->context : NULL;
+	if (context && !atomic_exchange(&context->unordered, 1))
+		gmt_queue_gate(context); /* for good */
+	gmt_command_uses_all(&command, count, memories);
+	struct native_call native = {function, arguments, bytes, count, memories, places};
+	cl_int err;
+	if (gmt_unlikely(has_parts(&native)))
+		GMT_TRY(err, command, enqueue_parts(queue, &native, waits, list, event));
+	else
+		GMT_TRY(err, command,
+			gmt_next.clEnqueueNativeKernel(queue, function, arguments, bytes, count, memories, places, waits, list, event));
+	return gmt_command_end(&command, err, false, GMT_ORDER);
+}

@@ -1,0 +1,207 @@
+/* hook_rect.c: commands on rectangles in buffers, which must refuse what lies beyond the request, as others do. */
+#define _GNU_SOURCE
+#include "command.h"
+
+#include <stdlib.h>
+
+#define READS GMT_FLAG_READS
+#define WRITES GMT_FLAG_WRITES
+
+/* The bytes that a rectangle spans from its first to its last; pitches of 0 mean tightly packed (clEnqueueReadBufferRect). */
+static size_t span(const size_t *region, size_t row, size_t slice)
+{
+	if (!row)
+		row = region[0];
+	if (!slice)
+		slice = row * region[1];
+	if (!region[0] || !region[1] || !region[2])
+		return 0;
+	return (region[2] - 1) * slice + (region[1] - 1) * row + region[0];
+}
+
+/* Where a rectangle ends, in bytes; the largest number when it is beyond all memory, 0 when it is empty. */
+static size_t end_of(const size_t *origin, const size_t *region, size_t row, size_t slice)
+{
+	size_t line = row ? row : region[0], plane, lines, planes, end;
+	if (!region[0] || !region[1] || !region[2])
+		return 0;
+	if (__builtin_mul_overflow(line, region[1], &plane) || __builtin_mul_overflow(line, origin[1] + region[1] - 1, &lines) ||
+	    __builtin_mul_overflow(slice ? slice : plane, origin[2] + region[2] - 1, &planes) ||
+	    __builtin_add_overflow(lines, planes, &end) || __builtin_add_overflow(end, origin[0], &end) ||
+	    __builtin_add_overflow(end, region[0], &end))
+		return SIZE_MAX;
+	return end;
+}
+
+/* The origin to give to the driver: see gmt_command_range. moved has room for another. */
+static const size_t *rect_range(const struct gmt_memory *memory, const size_t *origin, const size_t *region, size_t row,
+				size_t slice, size_t *moved)
+{
+	if (!origin || !region)
+		return origin; /* the driver has an error for that */
+	size_t line = row ? row : region[0];
+	size_t plane = slice ? slice : line * region[1];
+	size_t offset = origin[2] * plane + origin[1] * line + origin[0];
+	size_t given = gmt_command_range(memory, offset, span(region, row, slice));
+	if (memory && memory->slab) /* where sums that are too large must not look small */
+		given = end_of(origin, region, row, slice) <= memory->size ? offset : (size_t)memory->slab->granted + 1;
+	if (given == offset)
+		return origin;
+	moved[0] = given;
+	moved[1] = origin[1];
+	moved[2] = origin[2];
+	return moved;
+}
+
+static uint64_t volume(const size_t *region)
+{
+	return region ? (uint64_t)region[0] * region[1] * region[2] : 0;
+}
+
+GMT_HOOK cl_int clEnqueueReadBufferRect(cl_command_queue queue, cl_mem buffer, cl_bool blocking, const size_t *origin,
+					const size_t *hostorigin, const size_t *region, size_t row, size_t slice, size_t hostrow,
+					size_t hostslice, void *pointer, cl_uint waits, const cl_event *list, cl_event *event)
+{
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_READ, __func__))
+		return gmt_next.clEnqueueReadBufferRect(queue, buffer, blocking, origin, hostorigin, region, row, slice, hostrow,
+							hostslice, pointer, waits, list, event);
+	struct gmt_memory *memory = gmt_command_uses(&command, buffer, READS, volume(region));
+	size_t moved[3];
+	origin = rect_range(memory, origin, region, row, slice, moved);
+	cl_int err;
+	GMT_TRY(err, command,
+		gmt_next.clEnqueueReadBufferRect(queue, buffer, blocking, origin, hostorigin, region, row, slice, hostrow,
+						 hostslice, pointer, waits, list, event));
+	return gmt_command_end(&command, err, blocking, GMT_ORDER);
+}
+
+GMT_HOOK cl_int clEnqueueWriteBufferRect(cl_command_queue queue, cl_mem buffer, cl_bool blocking, const size_t *origin,
+					 const size_t *hostorigin, const size_t *region, size_t row, size_t slice, size_t hostrow,
+					 size_t hostslice, const void *pointer, cl_uint waits, const cl_event *list,
+					 cl_event *event)
+{
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_WRITE, __func__))
+		return gmt_next.clEnqueueWriteBufferRect(queue, buffer, blocking, origin, hostorigin, region, row, slice, hostrow,
+							 hostslice, pointer, waits, list, event);
+	struct gmt_memory *memory = gmt_command_uses(&command, buffer, WRITES, volume(region));
+	size_t moved[3];
+	origin = rect_range(memory, origin, region, row, slice, moved);
+	cl_int err;
+	GMT_TRY(err, command,
+		gmt_next.clEnqueueWriteBufferRect(queue, buffer, blocking, origin, hostorigin, region, row, slice, hostrow,
+						  hostslice, pointer, waits, list, event));
+	return gmt_command_end(&command, err, false, GMT_ORDER);
+}
+
+/* Both sides of a copy, as the driver is to see them. */
+struct rectangles {
+	cl_mem source, destination;
+	const size_t *from, *to, *region;
+	size_t row, slice, torow, toslice;
+};
+
+static cl_int copy(cl_command_queue queue, const struct rectangles *r, cl_uint waits, const cl_event *list, cl_event *event)
+{
+	return gmt_next.clEnqueueCopyBufferRect(queue, r->source, r->destination, r->from, r->to, r->region, r->row, r->slice,
+						r->torow, r->toslice, waits, list, event);
+}
+
+/*
+ * Drivers carry such copies out wrongly on sub-buffers (PoCL 3.1 crashes), so a part is named as its slab. The origin is
+ * in bytes in its first dimension, and may lie anywhere.
+ */
+static const size_t *in_slab(const struct gmt_memory *memory, cl_mem *handle, const size_t *origin, const size_t *region, size_t row,
+			     size_t slice, size_t *moved)
+{
+	if (!memory || !memory->slab || !origin || !region)
+		return rect_range(memory, origin, region, row, slice, moved);
+	bool fits = end_of(origin, region, row, slice) <= memory->size;
+	size_t offset = 0;
+	*handle = gmt_part_whole(memory, *handle, &offset);
+	moved[0] = fits ? origin[0] + offset : (size_t)memory->slab->granted + 1;
+	moved[1] = origin[1];
+	moved[2] = origin[2];
+	return moved;
+}
+
+/* Whether a byte is in both of two rectangles of one buffer, which have the same pitches. */
+static bool overlap(const struct rectangles *r)
+{
+	int64_t row = (int64_t)(r->row ? r->row : r->region[0]);
+	int64_t slice = (int64_t)(r->slice ? r->slice : (size_t)row * r->region[1]);
+	int64_t width = (int64_t)r->region[0], rows = (int64_t)r->region[1], slices = (int64_t)r->region[2];
+	int64_t apart = ((int64_t)r->to[0] - (int64_t)r->from[0]) + ((int64_t)r->to[1] - (int64_t)r->from[1]) * row +
+			((int64_t)r->to[2] - (int64_t)r->from[2]) * slice;
+	for (int64_t z = 1 - slices; z < slices; z++) {
+		int64_t left = apart + z * slice, y = row ? -left / row : 0;
+		for (int64_t near = y - 1; near <= y + 1; near++)
+			if (near > -rows && near < rows && llabs(left + near * row) < width)
+				return true;
+	}
+	return false;
+}
+
+/* Through memory of its own, for rules about copies inside one buffer that are none for two parts of a slab. */
+static cl_int copy_twice(cl_command_queue queue, const struct rectangles *r, cl_context context, cl_uint waits,
+			 const cl_event *list, cl_event *event)
+{
+	static const size_t zero[3];
+	cl_int err = CL_OUT_OF_RESOURCES;
+	cl_event first = NULL;
+	cl_mem between = gmt_next.clCreateBuffer(context, 0, r->region[0] * r->region[1] * r->region[2], NULL, &err);
+	if (!between)
+		return err;
+	struct rectangles out = *r, in = *r;
+	out.destination = in.source = between;
+	out.to = in.from = zero;
+	out.torow = in.row = r->region[0];
+	out.toslice = in.slice = r->region[0] * r->region[1];
+	err = copy(queue, &out, waits, list, &first);
+	if (err == CL_SUCCESS) {
+		err = copy(queue, &in, 1, &first, event);
+		gmt_next.clReleaseEvent(first);
+	}
+	gmt_next.clReleaseMemObject(between);
+	return err;
+}
+
+/* asked: with the origins that the program gave. */
+static cl_int copy_parts(cl_command_queue queue, const struct rectangles *r, const struct rectangles *asked, const struct gmt_memory *in,
+			 const struct gmt_memory *out, cl_uint waits, const cl_event *list, cl_event *event)
+{
+	bool inside = in && out && in->slab && in->slab == out->slab && r->from && r->to && r->region &&
+		      end_of(asked->from, asked->region, asked->row, asked->slice) <= in->size &&
+		      end_of(asked->to, asked->region, asked->torow, asked->toslice) <= out->size;
+	struct rectangles same = *r;
+	if (inside && in == out && r->row == r->torow && r->slice == r->toslice && overlap(asked)) {
+		same.to = same.from; /* which no driver takes for anything else */
+		return copy(queue, &same, waits, list, event);
+	}
+	cl_int err = copy(queue, r, waits, list, event);
+	bool rule = err == CL_MEM_COPY_OVERLAP || (err == CL_INVALID_VALUE && in != out);
+	cl_context context = inside ? (cl_context)atomic_load(&in->context->object.handle) : NULL;
+	if (gmt_likely(!inside || !rule || !context))
+		return err;
+	return copy_twice(queue, r, context, waits, list, event);
+}
+
+GMT_HOOK cl_int clEnqueueCopyBufferRect(cl_command_queue queue, cl_mem source, cl_mem destination, const size_t *from,
+					const size_t *to, const size_t *region, size_t row, size_t slice, size_t torow,
+					size_t toslice, cl_uint waits, const cl_event *list, cl_event *event)
+{
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_COPY, __func__))
+		return gmt_next.clEnqueueCopyBufferRect(queue, source, destination, from, to, region, row, slice, torow, toslice,
+							waits, list, event);
+	struct gmt_memory *in = gmt_command_uses(&command, source, READS, volume(region));
+	struct gmt_memory *out = gmt_command_uses(&command, destination, WRITES, volume(region));
+	size_t moved[2][3];
+	struct rectangles asked = {source, destination, from, to, region, row, slice, torow, toslice}, r = asked;
+	r.from = in_slab(in, &r.source, from, region, row, slice, moved[0]);
+	r.to = in_slab(out, &r.destination, to, region, torow, toslice, moved[1]);
+	cl_int err;
+	GMT_TRY(err, command, copy_parts(queue, &r, &asked, in, out, waits, list, event));
+	return gmt_command_end(&command, err, false, GMT_ORDER);
+}

@@ -1,0 +1,346 @@
+/* test_part.c: buffers that are parts of slabs: what the program sees of it, and what becomes of slabs. */
+#include "carved.h"
+
+static void looks_whole(cl_mem buffer, size_t size, cl_mem_flags flags)
+{
+	EQUAL(asked(buffer, CL_MEM_SIZE), size);
+	EQUAL(asked(buffer, CL_MEM_FLAGS), flags);
+	EQUAL(asked(buffer, CL_MEM_OFFSET), 0);
+	EQUAL(asked(buffer, CL_MEM_REFERENCE_COUNT), 1);
+	EQUAL(asked(buffer, CL_MEM_MAP_COUNT), 0);
+	CHECK(!asked_pointer(buffer, CL_MEM_ASSOCIATED_MEMOBJECT));
+	CHECK(!asked_pointer(buffer, CL_MEM_HOST_PTR));
+}
+
+TEST(parts_look_like_buffers)
+{
+	static const cl_mem_flags flags[] = {0, CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY | CL_MEM_HOST_READ_ONLY, CL_MEM_ALLOC_HOST_PTR};
+	begin_carved((struct options){0});
+	EQUAL(last_event(GMT_KIND_DEVICE).tag, ALIGNMENT);
+	for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+		cl_mem buffer[3];
+		for (size_t b = 0; b < 3; b++) {
+			buffer[b] = clCreateBuffer(world.context, flags[i], 1000 + b, NULL, NULL);
+			CHECK(buffer[b]);
+			CHECK(is_part(GMT_KIND_CREATE));
+			EQUAL(last_event(GMT_KIND_CREATE).outcome, b ? GMT_OUTCOME_HIT : GMT_OUTCOME_MISS);
+			EQUAL(last_event(GMT_KIND_CREATE).granted, 1024);
+			EQUAL(last_event(GMT_KIND_CREATE).access, flags[i]);
+			looks_whole(buffer[b], 1000 + b, flags[i]);
+		}
+		EQUAL(events(GMT_KIND_SLAB), i + 1);
+		EQUAL(last_event(GMT_KIND_SLAB).granted, SLAB_BYTES);
+		EQUAL(fake.livebytes, (i + 1) * SLAB_BYTES);
+		for (size_t b = 0; b < 3; b++)
+			EQUAL(release(buffer[b]), GMT_OUTCOME_CACHED);
+		CHECK(is_part(GMT_KIND_RELEASE));
+		EQUAL(fake.livememory, i + 1);
+	}
+	end_clean();
+	EQUAL(events(GMT_KIND_EVICT), 4);
+}
+
+TEST(who_gets_no_part)
+{
+	static char host[4096];
+	begin_carved((struct options){0});
+	cl_mem copied = clCreateBuffer(world.context, CL_MEM_COPY_HOST_PTR, sizeof host, host, NULL);
+	cl_mem large = new_buffer(SLAB_BYTES + 1);
+	EQUAL(events(GMT_KIND_SLAB), 0);
+	OK(clReleaseMemObject(copied));
+	OK(clReleaseMemObject(large));
+	fake.devices = 2;
+	cl_context two = new_context();
+	EQUAL(last_event(GMT_KIND_DEVICE).tag, 0);
+	OK(clReleaseMemObject(clCreateBuffer(two, 0, 100, NULL, NULL)));
+	OK(clReleaseContext(two));
+	fake.devices = 1;
+	fake.version = "OpenCL 1.0 fake";
+	cl_context old = new_context();
+	OK(clReleaseMemObject(clCreateBuffer(old, 0, 100, NULL, NULL)));
+	OK(clReleaseContext(old));
+	EQUAL(events(GMT_KIND_SLAB), 0);
+	end_clean();
+}
+
+/* This program imports clCreateImage. */
+TEST(no_parts_where_images_of_them_are_refused)
+{
+	fake.imagesofwholes = 1;
+	begin_carved((struct options){0});
+	for (int i = 0; i < 2; i++) {
+		cl_mem buffer = new_buffer(100);
+		EQUAL(events(GMT_KIND_SLAB), 0);
+		cl_image_format format = {CL_RGBA, CL_UNSIGNED_INT8};
+		cl_image_desc desc = {.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = 25, .mem_object = buffer};
+		cl_mem image = clCreateImage(world.context, 0, &format, &desc, NULL, NULL);
+		CHECK(image);
+		OK(clReleaseMemObject(image));
+		OK(clReleaseMemObject(buffer));
+	}
+	end_clean();
+}
+
+TEST(images_of_parts)
+{
+	begin_carved((struct options){0});
+	cl_mem buffer = new_buffer(100);
+	CHECK(is_part(GMT_KIND_CREATE));
+	cl_image_format format = {CL_RGBA, CL_UNSIGNED_INT8};
+	cl_image_desc desc = {.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = 25, .mem_object = buffer};
+	cl_int err = 1;
+	cl_mem image = clCreateImage(world.context, 0, &format, &desc, NULL, &err);
+	OK(err);
+	CHECK(asked_pointer(image, CL_MEM_ASSOCIATED_MEMOBJECT) == buffer);
+	EQUAL(last_event(GMT_KIND_CREATE).flags, 0);
+	desc.image_width = 26;
+	CHECK(!clCreateImage(world.context, 0, &format, &desc, NULL, &err));
+	EQUAL(err, CL_INVALID_IMAGE_DESCRIPTOR);
+	EQUAL(release(buffer), GMT_OUTCOME_PINNED);
+	EQUAL(release(image), GMT_OUTCOME_CACHED); /* of the buffer, which ends with it */
+	end_clean();
+}
+
+static cl_int child_error(cl_mem buffer, size_t origin, size_t size, cl_mem_flags flags)
+{
+	cl_int err = 1;
+	cl_buffer_region region = {origin, size};
+	cl_mem child = clCreateSubBuffer(buffer, flags, CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
+	EQUAL(child != NULL, err == CL_SUCCESS);
+	if (child)
+		OK(clReleaseMemObject(child));
+	return err;
+}
+
+/* What a buffer of its own answers, a part must. */
+TEST(sub_buffers_of_parts_are_refused_as_of_buffers)
+{
+	static const size_t origins[] = {0, 64, 128, 896, 999, 1000, 1024, 1152, 4096, 60000, SLAB_BYTES, SIZE_MAX - 127, SIZE_MAX};
+	static const size_t sizes[] = {0, 1, 104, 105, 1000, 1001, SLAB_BYTES, SIZE_MAX};
+	static char host[1000];
+	begin_carved((struct options){0});
+	cl_mem before = new_buffer(1000), part = new_buffer(1000), behind = new_buffer(1000);
+	CHECK(is_part(GMT_KIND_CREATE));
+	cl_mem whole = clCreateBuffer(world.context, CL_MEM_USE_HOST_PTR, 1000, host, NULL);
+	for (size_t o = 0; o < sizeof origins / sizeof origins[0]; o++)
+		for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
+			EQUAL(child_error(part, origins[o], sizes[s], 0), child_error(whole, origins[o], sizes[s], 0));
+	EQUAL(child_error(part, 0, 100, CL_MEM_ALLOC_HOST_PTR), CL_INVALID_VALUE);
+	cl_int err = 1;
+	CHECK(!clCreateSubBuffer(part, 0, CL_BUFFER_CREATE_TYPE_REGION, NULL, &err));
+	EQUAL(err, CL_INVALID_VALUE);
+	CHECK(!clCreateSubBuffer(part, 0, 0x7777, &(cl_buffer_region){0, 100}, &err));
+	EQUAL(err, CL_INVALID_VALUE);
+	cl_mem child = clCreateSubBuffer(part, 0, CL_BUFFER_CREATE_TYPE_REGION, &(cl_buffer_region){128, 200}, &err);
+	OK(err);
+	EQUAL(child_error(child, 0, 100, 0), CL_INVALID_MEM_OBJECT);
+	CHECK(asked_pointer(child, CL_MEM_ASSOCIATED_MEMOBJECT) == part);
+	EQUAL(asked(child, CL_MEM_OFFSET), 128);
+	EQUAL(asked(child, CL_MEM_SIZE), 200);
+	cl_mem all[] = {child, whole, behind, part, before};
+	for (int i = 0; i < 5; i++)
+		OK(clReleaseMemObject(all[i]));
+	end_clean();
+}
+
+TEST(a_part_stays_taken_while_sub_buffers_of_it_live)
+{
+	begin_carved((struct options){0});
+	cl_mem buffer = new_buffer(1000);
+	cl_mem child = clCreateSubBuffer(buffer, 0, CL_BUFFER_CREATE_TYPE_REGION, &(cl_buffer_region){128, 200}, NULL);
+	OK(clEnqueueFillBuffer(world.queue, child, "c", 1, 0, 200, 0, NULL, NULL));
+	OK(clFinish(world.queue));
+	EQUAL(release(buffer), GMT_OUTCOME_PINNED);
+	CHECK(asked_pointer(child, CL_MEM_ASSOCIATED_MEMOBJECT) == buffer);
+	cl_mem other = new_buffer(1000);
+	OK(clEnqueueFillBuffer(world.queue, other, "o", 1, 0, 1000, 0, NULL, NULL));
+	OK(clFinish(world.queue));
+	for (int i = 0; i < 200; i++)
+		EQUAL(fake_contents(child)[i], 'c');
+	OK(clReleaseMemObject(child));
+	EQUAL(last_event(GMT_KIND_RELEASE).outcome, GMT_OUTCOME_CACHED);
+	CHECK(is_part(GMT_KIND_RELEASE));
+	cl_mem again = new_buffer(1000);
+	CHECK(memchr(fake_contents(again), 'c', 1000)); /* the same range */
+	OK(clReleaseMemObject(again));
+	OK(clReleaseMemObject(other));
+	end_clean();
+}
+
+/* A driver that counts sub-buffers and mappings in a buffer counts those of a part in its slab. */
+static void counts_like_a_buffer(bool counted, bool part)
+{
+	static char host[1000];
+	cl_mem buffer = part ? new_buffer(1000) : clCreateBuffer(world.context, CL_MEM_USE_HOST_PTR, 1000, host, NULL);
+	cl_mem child = clCreateSubBuffer(buffer, 0, CL_BUFFER_CREATE_TYPE_REGION, &(cl_buffer_region){128, 200}, NULL);
+	EQUAL(asked(buffer, CL_MEM_REFERENCE_COUNT), counted ? 2 : 1);
+	EQUAL(asked(child, CL_MEM_REFERENCE_COUNT), 1);
+	void *mapped = clEnqueueMapBuffer(world.queue, buffer, CL_TRUE, CL_MAP_WRITE, 0, 100, 0, NULL, NULL, NULL);
+	EQUAL(asked(buffer, CL_MEM_MAP_COUNT), 1);
+	EQUAL(asked(buffer, CL_MEM_REFERENCE_COUNT), counted ? 3 : 1);
+	OK(clRetainMemObject(buffer));
+	EQUAL(asked(buffer, CL_MEM_REFERENCE_COUNT), counted ? 4 : 2);
+	OK(clReleaseMemObject(buffer));
+	OK(clEnqueueUnmapMemObject(world.queue, buffer, mapped, 0, NULL, NULL));
+	EQUAL(clEnqueueUnmapMemObject(world.queue, buffer, mapped, 0, NULL, NULL), CL_INVALID_VALUE);
+	EQUAL(asked(buffer, CL_MEM_MAP_COUNT), 0);
+	OK(clReleaseMemObject(buffer));
+	EQUAL(asked(buffer, CL_MEM_REFERENCE_COUNT), counted ? 1 : 0);
+	OK(clReleaseMemObject(child));
+	OK(clFinish(world.queue));
+}
+
+TEST(references_and_mappings_that_are_counted_in_the_slab)
+{
+	fake.countparts = 1;
+	begin_carved((struct options){0});
+	cl_mem other = new_buffer(100); /* its mapping is none of the others' */
+	void *mapped = clEnqueueMapBuffer(world.queue, other, CL_TRUE, CL_MAP_READ, 0, 100, 0, NULL, NULL, NULL);
+	counts_like_a_buffer(true, false);
+	counts_like_a_buffer(true, true);
+	OK(clEnqueueUnmapMemObject(world.queue, other, mapped, 0, NULL, NULL));
+	OK(clReleaseMemObject(other));
+	end_clean();
+}
+
+TEST(references_and_mappings_that_are_not)
+{
+	begin_carved((struct options){0});
+	counts_like_a_buffer(false, true);
+	end_clean();
+}
+
+TEST(slabs_do_not_count_in_their_context)
+{
+	fake.countobjects = 1;
+	begin_carved((struct options){0});
+	cl_uint before = 0, with = 0;
+	OK(clGetContextInfo(world.context, CL_CONTEXT_REFERENCE_COUNT, sizeof before, &before, NULL));
+	cl_mem buffer[3];
+	for (int i = 0; i < 3; i++)
+		buffer[i] = new_buffer(100);
+	OK(clGetContextInfo(world.context, CL_CONTEXT_REFERENCE_COUNT, sizeof with, &with, NULL));
+	EQUAL(with, before + 3);
+	for (int i = 0; i < 3; i++)
+		OK(clReleaseMemObject(buffer[i]));
+	OK(clGetContextInfo(world.context, CL_CONTEXT_REFERENCE_COUNT, sizeof with, &with, NULL));
+	EQUAL(with, before);
+	end_clean();
+}
+
+TEST(a_slab_goes_with_its_last_part)
+{
+	begin_carved((struct options){0});
+	cl_mem first = new_buffer(100), second = new_buffer(100);
+	OK(clReleaseMemObject(first));
+	OK(clReleaseCommandQueue(world.queue));
+	OK(clReleaseContext(world.context));
+	EQUAL(fake.livebytes, SLAB_BYTES);
+	OK(clEnqueueFillBuffer(world.queue = new_queue(world.context, 0), second, "x", 1, 0, 16, 0, NULL, NULL));
+	OK(clFinish(world.queue));
+	OK(clReleaseCommandQueue(world.queue));
+	EQUAL(events(GMT_KIND_EVICT), 0);
+	OK(clReleaseMemObject(second));
+	EQUAL(events(GMT_KIND_EVICT), 1);
+	EQUAL(last_event(GMT_KIND_EVICT).granted, SLAB_BYTES);
+	EQUAL(fake.livememory, 0);
+	EQUAL(fake.livecontexts, 0);
+}
+
+TEST(a_slab_whose_pool_has_ended_goes_with_its_last_part)
+{
+	setenv("FAKE_CORE_FAIL_AT", "7", 1); /* plan, grown, commit, gauge, plan, commit, and then */
+	begin_carved((struct options){0});
+	cl_mem first = new_buffer(100), second = new_buffer(100);
+	cl_mem child = clCreateSubBuffer(second, 0, CL_BUFFER_CREATE_TYPE_REGION, &(cl_buffer_region){0, 50}, NULL);
+	EQUAL(diags(GMT_DIAG_PANIC), 0);
+	OK(clReleaseMemObject(first));
+	EQUAL(diags(GMT_DIAG_PANIC), 1);
+	EQUAL(fake.livebytes, SLAB_BYTES);
+	OK(clReleaseMemObject(second));
+	OK(clReleaseMemObject(child));
+	EQUAL(fake.livememory, 0);
+	EQUAL(events(GMT_KIND_EVICT), 1);
+	EQUAL(release(new_buffer(100)), GMT_OUTCOME_DRIVER);
+	end_clean();
+}
+
+TEST(a_slab_that_cannot_be_created)
+{
+	begin_carved((struct options){0});
+	fake.cap = SLAB_BYTES - 1;
+	cl_mem buffer = new_buffer(100);
+	EQUAL(last_event(GMT_KIND_CREATE).outcome, GMT_OUTCOME_DRIVER);
+	CHECK(!is_part(GMT_KIND_CREATE));
+	EQUAL(last_event(GMT_KIND_SLAB).status, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+	EQUAL(fake_size(buffer), 100);
+	OK(clReleaseMemObject(buffer));
+	fake.cap = 0;
+	fake.failparts = 1;
+	buffer = new_buffer(100); /* the slab is there, its part is not */
+	EQUAL(last_event(GMT_KIND_CREATE).outcome, GMT_OUTCOME_DRIVER);
+	EQUAL(fake.livebytes, SLAB_BYTES + 100);
+	OK(clReleaseMemObject(buffer));
+	buffer = new_buffer(100);
+	EQUAL(last_event(GMT_KIND_CREATE).outcome, GMT_OUTCOME_HIT);
+	OK(clReleaseMemObject(buffer));
+	end_clean();
+}
+
+TEST(an_unused_slab_is_given_back_for_another)
+{
+	begin_carved((struct options){0});
+	OK(clReleaseMemObject(new_buffer(100)));
+	fake.cap = SLAB_BYTES;
+	cl_mem other = clCreateBuffer(world.context, CL_MEM_READ_ONLY, 100, NULL, NULL);
+	CHECK(other && is_part(GMT_KIND_CREATE));
+	EQUAL(events(GMT_KIND_EVICT), 1);
+	EQUAL(last_event(GMT_KIND_EVICT).reason, GMT_EVICT_DRAIN);
+	OK(clReleaseMemObject(other));
+	end_clean();
+}
+
+TEST(a_budget_counts_slabs)
+{
+	begin_carved((struct options){.devicememory = 2 * SLAB_BYTES});
+	cl_mem buffer[600];
+	int count = 0;
+	cl_int err = CL_SUCCESS;
+	while (count < 600 && (buffer[count] = clCreateBuffer(world.context, 0, 1000, NULL, &err)))
+		count++;
+	EQUAL(count, 2 * 64); /* whole slabs of 1 KiB parts, and nothing besides */
+	EQUAL(err, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+	EQUAL(events(GMT_KIND_SLAB), 3);
+	while (count > 0)
+		OK(clReleaseMemObject(buffer[--count]));
+	cl_mem large = new_buffer(SLAB_BYTES + SLAB_BYTES / 2); /* after one slab went */
+	OK(clReleaseMemObject(large));
+	end_clean();
+}
+
+TEST(free_memory_in_slabs_is_told)
+{
+	begin_carved((struct options){0});
+	cl_mem buffer = new_buffer(1000);
+	EQUAL(events(GMT_KIND_GAUGE), 1);
+	EQUAL(last_event(GMT_KIND_GAUGE).granted, SLAB_BYTES - 1024);
+	EQUAL(last_event(GMT_KIND_GAUGE).size, SLAB_BYTES - 1024);
+	EQUAL(last_event(GMT_KIND_GAUGE).object, 1);
+	double squares;
+	uint64_t bits = last_event(GMT_KIND_GAUGE).link;
+	memcpy(&squares, &bits, sizeof squares);
+	CHECK(squares > 0 && squares <= (double)SLAB_BYTES * SLAB_BYTES);
+	OK(clReleaseMemObject(buffer));
+	end_clean();
+	CHECK(events(GMT_KIND_GAUGE) >= 2);
+	EQUAL(last_event(GMT_KIND_GAUGE).granted, 0);
+}
+
+TEST(without_slabs_nothing_is_told_of_them)
+{
+	begin((struct options){0});
+	OK(clReleaseMemObject(new_buffer(1000)));
+	end_clean();
+	EQUAL(events(GMT_KIND_GAUGE), 0);
+	EQUAL(events(GMT_KIND_SLAB), 0);
+}

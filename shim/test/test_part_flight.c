@@ -1,0 +1,221 @@
+/* test_part_flight.c: parts that are released while something may still use them. */
+#include "carved.h"
+
+TEST(a_part_in_use_cools)
+{
+	begin_carved((struct options){0});
+	cl_command_queue second = new_queue(world.context, 0);
+	cl_mem buffer = new_used(world.queue);
+	EQUAL(release(buffer), GMT_OUTCOME_COOLING);
+	CHECK(is_part(GMT_KIND_RELEASE));
+	CHECK(last_event(GMT_KIND_RELEASE).flags & GMT_FLAG_WOULD_RACE);
+	EQUAL(fake.livememory, 2); /* the driver keeps it as long as it takes */
+	cl_mem other = new_used(second);
+	EQUAL(fake.hazards, 0);
+	OK(clFinish(world.queue));
+	EQUAL(events(GMT_KIND_COOLED), 1);
+	CHECK(is_part(GMT_KIND_COOLED));
+	EQUAL(fake.livememory, 2);
+	cl_mem again = new_used(second); /* of the first one's range */
+	EQUAL(fake.hazards, 0);
+	OK(clFinish(second));
+	OK(clReleaseMemObject(other));
+	OK(clReleaseMemObject(again));
+	OK(clReleaseCommandQueue(second));
+	end_clean();
+}
+
+TEST(a_range_that_is_ordered_behind_its_commands_is_handed_out)
+{
+	begin_carved((struct options){0});
+	for (int i = 0; i < 10; i++) {
+		cl_mem buffer = new_used(world.queue);
+		EQUAL(release(buffer), GMT_OUTCOME_CACHED);
+		CHECK(last_event(GMT_KIND_RELEASE).flags & GMT_FLAG_ORDERED);
+	}
+	cl_mem buffer = new_buffer(100);
+	cl_command_queue second = new_queue(world.context, 0); /* which runs behind it all */
+	use(second, buffer);
+	EQUAL(fake.hazards, 0);
+	OK(clFinish(second));
+	OK(clReleaseMemObject(buffer));
+	OK(clReleaseCommandQueue(second));
+	end_clean();
+}
+
+TEST(a_hasty_pool_is_noticed)
+{
+	setenv("FAKE_CORE_HASTY", "1", 1);
+	begin_carved((struct options){0});
+	cl_command_queue second = new_queue(world.context, 0);
+	OK(clReleaseMemObject(new_used(world.queue)));
+	cl_mem buffer = new_used(second);
+	EQUAL(fake.hazards, 1);
+	OK(clFinish(second));
+	OK(clFinish(world.queue));
+	OK(clReleaseMemObject(buffer));
+	OK(clReleaseCommandQueue(second));
+}
+
+static int ended;
+
+static void CL_CALLBACK on_end(cl_mem memory, void *data)
+{
+	(void)memory;
+	EQUAL(ended, (int)(intptr_t)data);
+	ended++;
+}
+
+static cl_mem with_destructors(void)
+{
+	cl_mem buffer = new_buffer(100);
+	ended = 0;
+	for (intptr_t i = 2; i-- > 0;)
+		OK(clSetMemObjectDestructorCallback(buffer, on_end, (void *)i));
+	return buffer;
+}
+
+TEST(destructors_of_parts_are_called)
+{
+	begin_carved((struct options){0});
+	EQUAL(release(with_destructors()), GMT_OUTCOME_CACHED);
+	EQUAL(ended, 2);
+	end_clean();
+}
+
+/* A driver may call them when the sub-buffer goes, though commands still use its memory (PoCL 3.1 does). */
+TEST(destructors_of_parts_wait_for_their_commands)
+{
+	begin_carved((struct options){0});
+	new_queue(world.context, 0);
+	cl_command_queue second = new_queue(world.context, 0);
+	cl_mem buffer = with_destructors();
+	use(world.queue, buffer);
+	EQUAL(release(buffer), GMT_OUTCOME_COOLING);
+	EQUAL(ended, 0);
+	EQUAL(clReleaseMemObject(buffer), CL_INVALID_MEM_OBJECT);
+	OK(clFinish(second));
+	EQUAL(ended, 0);
+	OK(clFinish(world.queue));
+	EQUAL(ended, 2);
+	OK(clReleaseCommandQueue(second));
+}
+
+TEST(destructors_of_parts_are_called_when_their_context_goes)
+{
+	begin_carved((struct options){0});
+	cl_command_queue second = new_queue(world.context, 0);
+	cl_mem buffer = with_destructors();
+	use(second, buffer);
+	OK(clReleaseMemObject(buffer));
+	OK(clReleaseCommandQueue(second));
+	end_clean();
+	EQUAL(ended, 2);
+}
+
+/* What may be used behind our back keeps its range until the context goes. */
+static void stays_taken(cl_mem buffer)
+{
+	OK(clEnqueueFillBuffer(world.queue, buffer, "t", 1, 0, 100, 0, NULL, NULL));
+	OK(clFinish(world.queue));
+	EQUAL(release(buffer), GMT_OUTCOME_COOLING);
+	for (int i = 0; i < 5; i++) {
+		cl_mem other = new_buffer(100);
+		CHECK(fake_contents(other)[0] != 't');
+		OK(clReleaseMemObject(other));
+	}
+	EQUAL(events(GMT_KIND_COOLED), 0);
+}
+
+TEST(a_part_that_is_still_mapped_stays_taken)
+{
+	begin_carved((struct options){0});
+	cl_mem buffer = new_buffer(100);
+	CHECK(clEnqueueMapBuffer(world.queue, buffer, CL_TRUE, CL_MAP_WRITE, 0, 100, 0, NULL, NULL, NULL));
+	stays_taken(buffer);
+	EQUAL(diags(GMT_DIAG_STILL_MAPPED), 1);
+	end_clean();
+}
+
+TEST(parts_and_command_buffers)
+{
+	begin_carved((struct options){0});
+	EXTENSION(clCreateCommandBufferKHR);
+	EXTENSION(clReleaseCommandBufferKHR);
+	cl_mem buffer = new_buffer(100);
+	cl_command_buffer_khr recording = clCreateCommandBufferKHR(1, &world.queue, NULL, NULL);
+	CHECK(recording);
+	stays_taken(buffer);
+	EQUAL(events(GMT_KIND_SLAB), 1);
+	CHECK(!is_part(GMT_KIND_CREATE)); /* no new ones meanwhile */
+	OK(clReleaseCommandBufferKHR(recording));
+	buffer = new_buffer(100);
+	CHECK(is_part(GMT_KIND_CREATE));
+	OK(clReleaseMemObject(buffer));
+	end_clean();
+}
+
+TEST(a_part_on_a_queue_that_was_not_seen_made_stays_taken)
+{
+	begin_carved((struct options){0});
+	cl_command_queue unseen = fake_unseen_queue(world.context);
+	cl_mem buffer = new_used(unseen);
+	stays_taken(buffer);
+	fake_complete_all();
+	fake.forgiving = 1;
+}
+
+static unsigned char first_byte(cl_mem buffer)
+{
+	return fake_contents(buffer)[0];
+}
+
+TEST(recycled_ranges_are_scrubbed)
+{
+	begin_carved((struct options){.scrub = GMT_SCRUB_POISON});
+	cl_mem buffer = new_buffer(100);
+	EQUAL(first_byte(buffer), FAKE_FRESH);
+	use(world.queue, buffer);
+	EQUAL(release(buffer), GMT_OUTCOME_COOLING); /* our queue is not ordered behind it */
+	cl_mem other = new_buffer(100);
+	EQUAL(first_byte(other), FAKE_FRESH);
+	OK(clFinish(world.queue));
+	buffer = new_buffer(100);
+	EQUAL(first_byte(buffer), GMT_POISON);
+	OK(clReleaseMemObject(buffer));
+	OK(clReleaseMemObject(other));
+	end_clean();
+}
+
+static size_t reads(cl_mem buffer)
+{
+	char byte;
+	OK(clEnqueueReadBuffer(world.queue, buffer, CL_TRUE, 0, 1, &byte, 0, NULL, NULL));
+	OK(clReleaseMemObject(buffer));
+	return diags(GMT_DIAG_STALE_READ);
+}
+
+TEST(stale_contents_of_parts)
+{
+	begin_carved((struct options){0});
+	EQUAL(reads(new_buffer(100)), 0); /* nobody had it before */
+	EQUAL(reads(new_buffer(100)), 1);
+	EQUAL(reads(new_buffer(500)), 2); /* some of it */
+	cl_mem written = new_used(world.queue);
+	EQUAL(reads(written), 2);
+	end_clean();
+}
+
+TEST(released_parts_are_told_of)
+{
+	begin_carved((struct options){0});
+	cl_mem keep = new_buffer(100), buffer = new_buffer(100);
+	fake.forgiving = 1;
+	OK(clReleaseMemObject(buffer));
+	EQUAL(clReleaseMemObject(buffer), CL_INVALID_MEM_OBJECT);
+	EQUAL(diags(GMT_DIAG_DOUBLE_RELEASE), 1);
+	EQUAL(clEnqueueFillBuffer(world.queue, buffer, "x", 1, 0, 16, 0, NULL, NULL), CL_INVALID_MEM_OBJECT);
+	EQUAL(diags(GMT_DIAG_USE_AFTER_RELEASE), 1);
+	OK(clReleaseMemObject(keep));
+	end_clean();
+}
