@@ -23,7 +23,9 @@ type section struct {
 }
 
 var sections = []section{
+	// Programs, bare and under gpumemtop.
 	{"pool", "What the pool saves: seconds of work, bare and with --policy futhark, by size of the buffers", (*bench).pool},
+	{"programs", "What each policy does to programs: times, and memory held", (*bench).programs},
 	{"calls", "What calls cost: ns, recording on", (*bench).calls},
 	{"start", "What starting costs: ms for a program without OpenCL", (*bench).start},
 	{"record", "What a recording costs", (*bench).record},
