@@ -112,7 +112,9 @@ var Places = map[string]Place{
 	// Nobody imports these; tools are programs for the people who work on this repository.
 	"internal/tools":    {},
 	"internal/archtest": {},
-	"bench":             {May: []string{"allocator"}},
+	"bench": {May: []string{
+		"allocator", "allocator/rcu", "allocator/semaphore", "allocator/tbuddy", "allocator/ualloc", "intercept",
+	}},
 	"e2e": {May: []string{"internal/export"}},
 }
 
