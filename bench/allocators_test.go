@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/allocator/rcu"
+	"codeberg.org/gpumemtop/gpumemtop/allocator/tbuddy"
 )
 
 func TestInTurnsTakesTurnsAndLeavesFailuresOut(t *testing.T) {
@@ -89,6 +91,53 @@ func TestStrideVisitsAll(t *testing.T) {
 		}
 		if a != 1 {
 			t.Errorf("the stride and %d have the factor %d in common", n, a)
+		}
+	}
+}
+
+// TestExhaustionFailsAsExpected: what the caption says of the paper.
+func TestExhaustionFailsAsExpected(t *testing.T) {
+	for _, test := range []struct {
+		size        int
+		least, most float64
+	}{{8, 0.02, 0.05}, {128, 0.02, 0.05}, {512, 0.125, 0.15}, {1024, 0.25, 0.27}, {2048, 0.5, 0.5}, {4096, 0, 0}, {65536, 0, 0}} {
+		requests := 4 * mib / test.size
+		ask, err := fromUalloc(test.size, requests)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, failed, err := askAll(ask, requests)
+		if rate := float64(failed) / float64(requests); err != nil || rate < test.least || rate > test.most {
+			t.Errorf("%d bytes: %v of the requests failed, want %v to %v; %v", test.size, rate, test.least, test.most, err)
+		}
+	}
+	if _, failed, err := askAll(fromBuddy(tbuddy.NewMutex(1024), 4), 256); failed != 0 || err != nil {
+		t.Errorf("%d of 256 requests for all of a buddy allocator failed, %v", failed, err)
+	}
+}
+
+func TestSemaphoresGiveUnits(t *testing.T) {
+	for _, threads := range []int{1, 3} {
+		grown := 0
+		count := func() { grown++ }
+		if _, err := countedUnits(2*batch, threads, count); err != nil || grown != 2 {
+			t.Errorf("counting, %d threads: grown %d times, %v", threads, grown, err)
+		}
+		grown = 0
+		if _, err := bulkUnits(2*batch, threads, count); err != nil || grown != 2 {
+			t.Errorf("bulk, %d threads: grown %d times, %v", threads, grown, err)
+		}
+	}
+}
+
+func TestSearchesRemoveEverything(t *testing.T) {
+	for name, barrier := range map[string]func(*rcu.Domain){
+		"plain": (*rcu.Domain).Barrier, "delegated": func(d *rcu.Domain) { d.TryBarrier() },
+	} {
+		for _, elements := range []int{256, 16} {
+			if _, err := removeAll(256, elements, 4, barrier); err != nil {
+				t.Errorf("%s, %d elements: %v", name, elements, err)
+			}
 		}
 	}
 }

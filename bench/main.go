@@ -32,6 +32,9 @@ var sections = []section{
 	// The allocators by themselves.
 	{"policies", "What deciding costs: ns for an alloc and free, by number of threads", (*bench).policies},
 	{"flat", "Whether a hit costs the same however many blocks there are: ns", (*bench).flat},
+	{"exhaustion", "How fast a pool is given out, and how much of it", (*bench).exhaustion},
+	{"semaphores", "Bulk semaphores against counting ones: ns", (*bench).semaphores},
+	{"rcu", "Barriers that others may take over, against plain ones: ns", (*bench).delegation},
 	{"go", "Go benchmarks of the parts", (*bench).parts},
 }
 
