@@ -26,13 +26,22 @@ type Tag uint32
 // Request asks for memory.
 type Request struct {
 	Size   uint64 // bytes, at least 1
-	Max    uint64 // largest block the driver creates in this class, in bytes; 0: unknown. Rounding stops there
+	Max    uint64 // largest block the driver creates in this class, in bytes; 0: unknown
+	Round  uint64 // where rounding up stops, in bytes; 0: at Max
 	Heap   uint64 // bytes of memory that the class's device has; 0: unknown
 	Align  uint64 // bytes, a power of two: where a part of a block may begin; 0: no part can serve this request
 	Class  Class
 	Tag    Tag
 	Pinned bool  // host memory that the device reaches by itself (CL_MEM_ALLOC_HOST_PTR)
 	Time   int64 // ns, any epoch, the same for all calls
+}
+
+// most returns the bytes of the largest block that may be created for the request, 0 when nobody knows.
+func (r *Request) most() uint64 {
+	if r.Round != 0 {
+		return r.Round
+	}
+	return r.Max
 }
 
 // Plan is a policy's answer. The caller performs it and calls Commit or Abort exactly once; several plans may be

@@ -101,8 +101,8 @@ type bucketed struct {
 
 func (b bucketed) grant(req *Request, l *limits) uint64 {
 	_, size := b.round(max(req.Size, l.minBlock), l)
-	if size < req.Size || req.Max != 0 && size > req.Max {
-		return max(req.Max, req.Size)
+	if size < req.Size || over(size, req.most()) {
+		return max(req.most(), req.Size)
 	}
 	return size
 }

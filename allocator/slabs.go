@@ -48,8 +48,8 @@ func (p *pool) isPart(i int32) bool { return p.entries[i].slab != 0 && !p.entrie
 // slabOf returns the slab that an entry is, or is a part of.
 func (p *pool) slabOf(i int32) *slab { return &p.slabs.list[p.entries[i].slab] }
 
-// coarsest is the largest alignment that slabs are carved for: that of carve.NewUAlloc. OpenCL devices want 16 to 4096
-// bytes; one that wants more gets blocks of their own.
+// coarsest is the largest alignment that slabs are carved for: with it the chunks of ualloc, and so its slabs, have
+// 32 MiB. OpenCL devices want 128 or 512 bytes as a rule; the requests of one that wants more get blocks of their own.
 const coarsest = 2048
 
 // carverOf returns what carves the slabs of a class; nil when that is not possible, or done for another alignment.
@@ -74,7 +74,10 @@ func (p *pool) carve(req *Request) (Plan, bool) {
 		return Plan{}, false
 	}
 	c := p.carverOf(req.Class, req.Align)
-	if c == nil || c.carver.Round(req.Size) == 0 {
+	if c == nil {
+		return Plan{}, false
+	}
+	if size := c.carver.Round(req.Size); size == 0 || over(size, req.most()) {
 		return Plan{}, false
 	}
 	c.largest = max(c.largest, req.Size)
@@ -196,12 +199,11 @@ func (p *pool) abortPart(i int32) {
 	s := p.slabOf(i)
 	number := p.entries[i].slab
 	p.giveBack(i)
-	slabs := &p.entries[s.entry]
 	switch {
 	case !s.idle():
 	case !s.grown:
 		p.forgetSlab(number)
-	case p.dropped[slabs.class] || p.stats.BytesCached > p.cap():
+	case p.dropped[p.entries[s.entry].class] || p.stats.BytesCached > p.cap():
 		p.doom(s.entry)
 	default:
 		p.keep(s.entry)

@@ -47,6 +47,7 @@ func gmt_core_plan(request *C.struct_gmt_request, plan *C.struct_gmt_plan, evict
 	p, out, err := core.Plan(allocator.Request{
 		Size:  uint64(request.size),
 		Max:   uint64(request.max),
+		Round: uint64(request.round),
 		Heap:  uint64(request.heap),
 		Align: uint64(request.align),
 		Class: allocator.Class(request.class),

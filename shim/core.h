@@ -14,7 +14,8 @@
 
 struct gmt_request {
 	uint64_t size;
-	uint64_t max;  /* largest block that the driver creates in this class */
+	uint64_t max;   /* largest block that the driver creates in this class */
+	uint64_t round; /* where rounding up stops */
 	uint64_t heap; /* bytes of memory that the class's device has; 0: unknown */
 	int64_t time;
 	uint32_t class;

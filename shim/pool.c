@@ -182,7 +182,8 @@ struct gmt_served gmt_pool_create(struct gmt_call *call, const struct gmt_reques
 	gmt_pool_settle(4, true);
 	struct gmt_request request = {
 		.size = r->size,
-		.max = most(r),
+		.max = r->context->largest,
+		.round = most(r),
 		.time = (int64_t)call->start,
 		.class = class,
 		.tag = r->tag,

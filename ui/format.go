@@ -3,8 +3,10 @@ package ui
 import (
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/size"
 )
 
@@ -18,19 +20,40 @@ func bytesText(v uint64) string {
 	return size.Format(v)
 }
 
-// limitText formats a limit's value. What the allocator takes as no limit at all has no digits worth reading.
-func limitText(v float64, isBytes bool) string {
+// limitText formats a value of a limit. What the allocator takes as no limit at all has no digits worth reading.
+func limitText(l *model.Limit, v float64) string {
 	switch {
 	case math.IsNaN(v):
 		return none
-	case isBytes && v >= unlimitedBytes:
+	case l.Words():
+		return l.TextOf(v)
+	case l.Kind == model.LimitSizes:
+		return strconv.FormatFloat(v, 'f', 0, 64) + " sizes"
+	case l.Kind == model.LimitBytes && v >= unlimitedBytes, math.IsInf(v, 0) || math.Abs(v) >= 1<<53:
 		return "no limit"
-	case isBytes && v > 0:
-		return bytesText(uint64(v))
-	case math.IsInf(v, 0) || math.Abs(v) >= 1<<53:
-		return "no limit"
+	case l.Kind == model.LimitBytes:
+		return bytesText(uint64(max(v, 0)))
+	case l.Kind == model.LimitSeconds && v == 0 && l.Min == 0:
+		return "off"
+	case l.Kind == model.LimitSeconds:
+		return secondsText(v)
 	}
 	return strconv.FormatFloat(v, 'g', 4, 64)
+}
+
+// secondsText formats a span of time that somebody set: "30s", "1h30m".
+func secondsText(v float64) string {
+	if v < 60 {
+		return strconv.FormatFloat(v, 'g', 4, 64) + "s"
+	}
+	text := time.Duration(min(v, 1e9) * float64(time.Second)).Round(time.Second).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }
 
 // unlimitedBytes is more than any device has; a byte limit from here on is none.

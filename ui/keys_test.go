@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -194,84 +195,17 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// answer makes the snapshot that follows a change of max_cached_bytes.
-func answer(value, wanted float64, pending bool, refused string) *model.Snapshot {
+// TestSlabsRow looks at the row of what is free in slabs: its list counts slabs.
+func TestSlabsRow(t *testing.T) {
 	s := sampleSnapshot()
-	l := &s.Limits[0]
-	l.Value, l.Wanted, l.Pending, l.Refused = value, wanted, pending, refused
-	return s
-}
-
-func TestLimits(t *testing.T) {
-	var c calls
-	d := newTest(c.options(), 120, 36, sampleSnapshot())
-	press(d, "]", "]", "[")
-	if want := []float64{1 << 30, 2 << 30, 1 << 30}; !slices.Equal(c.values, want) || c.limits[0] != "max_cached_bytes" {
-		t.Fatalf("asked for %v %v, want %v", c.limits, c.values, want)
-	}
-	if got := screen(d); !strings.Contains(got, "1.00G …") {
-		t.Errorf("wanted value is not shown as pending:\n%s", got)
-	}
-	d.Update(frameMsg{now: testStart, snap: answer(512*mib, gib, true, "")})
-	if got := screen(d); !strings.Contains(got, "1.00G …") {
-		t.Errorf("pending value is not shown:\n%s", got)
-	}
-	d.Update(frameMsg{now: testStart, snap: answer(gib, gib, false, "")})
-	if got := screen(d); !strings.Contains(got, "1.00G ✓") || !strings.Contains(got, "✓ max_cached_bytes 512.0M → 1.00G acknowledged") {
-		t.Errorf("acknowledgement is not shown:\n%s", got)
-	}
-	press(d, "]")
-	d.Update(frameMsg{now: testStart, snap: answer(gib, 2*gib, false, "more than the device has")})
-	if got := screen(d); !strings.Contains(got, "✗ max_cached_bytes: more than the device has") || !strings.Contains(got, "1.00G ✗") {
-		t.Errorf("refusal is not shown:\n%s", got)
-	}
-}
-
-func TestLimitUnanswered(t *testing.T) {
-	d := newTest((&calls{}).options(), 120, 36, sampleSnapshot())
-	press(d, "]")
-	s := sampleSnapshot()
-	s.Time += 6e9
-	d.Update(frameMsg{now: testStart, snap: s})
-	if got := screen(d); !strings.Contains(got, "does not answer") || strings.Contains(got, "1.00G …") {
-		t.Errorf("screen:\n%s", got)
-	}
-}
-
-func TestLimitChoiceAndReadOnly(t *testing.T) {
-	var c calls
-	d := newTest(c.options(), 120, 36, sampleSnapshot())
-	press(d, "6", "6", "j", "j", "]", "}")
-	if !slices.Equal(c.limits, []string{"max_per_tag", "max_per_tag"}) || !slices.Equal(c.values, []float64{74, 148}) {
-		t.Errorf("asked for %v %v", c.limits, c.values)
-	}
-	c = calls{}
-	o := c.options()
-	o.ReadOnly = true
-	d = newTest(o, 120, 36, sampleSnapshot())
-	press(d, "]", "{")
-	if len(c.limits) != 0 || !strings.Contains(screen(d), "cannot be changed here") {
-		t.Errorf("read-only dashboard asked for %v:\n%s", c.limits, screen(d))
-	}
-}
-
-func TestNextValue(t *testing.T) {
-	size := &model.Limit{Bytes: true, Max: 1 << 63}
-	number := &model.Limit{Name: "max_per_tag", Max: 4096}
-	fraction := &model.Limit{Name: "max_waste_ratio", Min: 1, Max: 16}
-	for _, test := range []struct {
-		limit *model.Limit
-		base  float64
-		act   action
-		want  float64
-	}{
-		{size, 0, actMore, mib}, {size, mib, actLess, 0}, {size, gib, actLess, gib / 2}, {size, gib, actDouble, 2 * gib},
-		{size, 16 * gib, actMore, 1 << 63}, {size, 1 << 63, actLess, 16 * gib}, {size, 0, actHalve, 0},
-		{number, 0, actMore, 1}, {number, 1, actLess, 0}, {number, 7, actHalve, 3}, {number, 4000, actDouble, 4096},
-		{fraction, 2, actMore, 2.5}, {fraction, 1, actLess, 1}, {fraction, 2, actHalve, 1},
-	} {
-		if got := clampLimit(test.limit, nextValue(test.limit, test.base, test.act, 16*gib)); got != test.want {
-			t.Errorf("%s bytes=%v %v by %d: %v, want %v", test.limit.Name, test.limit.Bytes, test.base, test.act, got, test.want)
+	s.Tags = []model.Tag{{
+		ID: math.MaxUint32, Name: "(slabs)", Slabs: true, Cached: 3 * mib, CachedCount: 5, Free: []model.FreeClass{{Size: 4 * mib, Blocks: 2}},
+	}}
+	d := newTest((&calls{}).options(), 120, 36, s)
+	got := screen(d)
+	for _, want := range []string{"(slabs)", "SIZE    SLABS", "4.00M        2", "3.00M"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in\n%s", want, got)
 		}
 	}
 }

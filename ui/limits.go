@@ -2,7 +2,6 @@ package ui
 
 import (
 	"math"
-	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 )
@@ -68,17 +67,18 @@ func (b *limitBook) wanted(l *model.Limit) (float64, bool) {
 	return l.Value, false
 }
 
-// ask notes a change of l and returns the value to ask for; false when the limit is at the end of its range.
-func (b *limitBook) ask(l *model.Limit, a action, s *model.Snapshot) (float64, bool) {
+// ask notes a change of l and returns the value to ask for; false when the limit is at the end of its range, or cannot
+// be stepped.
+func (b *limitBook) ask(l *model.Limit, a action, s *model.Snapshot) (string, bool) {
 	base, _ := b.wanted(l)
 	to := clampLimit(l, nextValue(l, base, a, s.Device.Global))
 	if to == base || math.IsNaN(to) {
-		return 0, false
+		return "", false
 	}
 	b.chosen = l.Name
 	b.asked[l.Name] = change{from: l.Value, to: to, at: s.Time}
 	delete(b.done, l.Name)
-	return to, true
+	return l.TextOf(to), true
 }
 
 // settle looks which changes the program has answered, and returns what there is to say about it.
@@ -103,7 +103,7 @@ func (b *limitBook) settle(s *model.Snapshot) (text string, st style) {
 		case l.Refused != "" && (c.seen || l.Wanted == c.to):
 			text, st = "✗ "+l.Name+": "+l.Refused, badStyle
 		case l.Value == c.to || c.seen:
-			text, st = "✓ "+l.Name+" "+limitText(c.from, l.Bytes)+" → "+limitText(l.Value, l.Bytes)+" acknowledged", goodStyle
+			text, st = "✓ "+l.Name+" "+limitText(l, c.from)+" → "+limitText(l, l.Value)+" acknowledged", goodStyle
 			c.to, c.at = l.Value, s.Time
 			b.done[l.Name] = c
 		case since(c.at, s.Time) > answerTime:
@@ -118,40 +118,49 @@ func (b *limitBook) settle(s *model.Snapshot) (text string, st style) {
 
 // nextValue returns the value one step from base.
 func nextValue(l *model.Limit, base float64, a action, device uint64) float64 {
+	up := a == actMore || a == actDouble
 	switch {
-	case l.Bytes && (a == actMore || a == actDouble):
-		return moreBytes(base, l.Max, device)
-	case l.Bytes:
-		return lessBytes(base, device)
+	case l.Kind == model.LimitSizes:
+		return base
+	case l.Words() && up:
+		return base + 1
+	case l.Words():
+		return base - 1
+	case l.Kind == model.LimitBytes && up:
+		return moreBytes(l, base, device)
+	case l.Kind == model.LimitBytes:
+		return lessBytes(l, base, device)
 	case a == actDouble:
 		return base * 2
 	case a == actHalve:
 		return roundTo(base/2, l)
 	case a == actMore:
-		return base + numberStep(l, base)
+		return roundTo(base+numberStep(l, base), l)
 	}
-	return base - numberStep(l, base-numberStep(l, base)/2)
+	return roundTo(base-numberStep(l, base-numberStep(l, base)/2), l)
 }
 
-// moreBytes doubles a size. What is already larger than the device goes to the end of the range.
-func moreBytes(base, top float64, device uint64) float64 {
+// moreBytes doubles a size. Above nothing comes a megabyte; what is already larger than the device goes to the end of
+// the range.
+func moreBytes(l *model.Limit, base float64, device uint64) float64 {
 	switch {
-	case base < smallestBytes:
+	case base < smallestBytes && l.Min == 0:
 		return smallestBytes
-	case base >= unlimitedBytes, device > 0 && base >= float64(device) && top > base:
-		return max(base, top)
+	case base >= unlimitedBytes, device > 0 && base >= float64(device) && l.Max > base:
+		return max(base, l.Max)
 	}
 	return base * 2
 }
 
-// lessBytes halves a size. Below no limit comes the device, or 16 GiB where its size is unknown.
-func lessBytes(base float64, device uint64) float64 {
+// lessBytes halves a size. Below no limit comes the device, or 16 GiB where its size is unknown; below a megabyte
+// nothing, for a limit that can be nothing.
+func lessBytes(l *model.Limit, base float64, device uint64) float64 {
 	switch {
 	case base >= unlimitedBytes && device > 0:
 		return float64(device)
 	case base >= unlimitedBytes:
 		return 1 << 34
-	case base/2 < smallestBytes:
+	case base/2 < smallestBytes && l.Min == 0:
 		return 0
 	}
 	return math.Floor(base / 2)
@@ -172,19 +181,26 @@ func numberStep(l *model.Limit, base float64) float64 {
 	return max(1, math.Round(step))
 }
 
+// roundTo keeps counts whole, and of fractions six digits: sums of steps have more.
 func roundTo(v float64, l *model.Limit) float64 {
 	if isFraction(l) {
-		return v
+		return math.Round(v*1e6) / 1e6
 	}
 	return math.Floor(v)
 }
 
-// isFraction reports whether a limit takes values between whole numbers.
+// isFraction reports whether a limit is stepped by less than one.
 func isFraction(l *model.Limit) bool {
-	return strings.HasSuffix(l.Name, "_ratio") || strings.HasSuffix(l.Name, "_fraction") || l.Value != math.Trunc(l.Value)
+	return l.Kind == model.LimitNumber || l.Value != math.Trunc(l.Value)
 }
 
 func clampLimit(l *model.Limit, v float64) float64 {
+	switch {
+	case l.Words():
+		return max(0, min(v, float64(len(l.Choices)-1)))
+	case l.Kind == model.LimitSizes:
+		return v
+	}
 	if l.Max > l.Min {
 		v = min(v, l.Max)
 	}
@@ -194,7 +210,10 @@ func clampLimit(l *model.Limit, v float64) float64 {
 // position returns where v lies in the range of l, from 0 to 1: by size on a logarithmic scale, as sizes are stepped.
 func position(l *model.Limit, v float64, device uint64) float64 {
 	low, high := l.Min, l.Max
-	if l.Bytes {
+	if l.Words() {
+		low, high = 0, float64(len(l.Choices)-1)
+	}
+	if l.Kind == model.LimitBytes {
 		if high >= unlimitedBytes || high <= low {
 			high = float64(max(device, 1<<34)) * 2
 		}

@@ -34,18 +34,35 @@ func (d *dashboard) drawLimits(r region) {
 		}
 	}
 	top := max(0, min(at-r.h+1, len(s.Limits)-r.h))
+	columns := columnsOf(s.Limits, r.w)
 	for y := range min(r.h, len(s.Limits)-top) {
-		d.drawLimit(r.sub(0, y, r.w, 1), &s.Limits[top+y], top+y == at, s.Device.Global)
+		d.drawLimit(r.sub(0, y, r.w, 1), columns, &s.Limits[top+y], top+y == at, s.Device.Global)
 	}
 }
 
-func (d *dashboard) drawLimit(r region, l *model.Limit, chosen bool, device uint64) {
-	const value = 9
-	name := min(18, max(8, r.w-value-4))
-	slider := r.w - name - value - 7
+// limitColumns are the widths of the columns of limits. A value may be wider than its column where the name leaves room:
+// words are.
+type limitColumns struct{ name, value, slider int }
+
+// sliderMin is the least width of a slider that says anything.
+const sliderMin = 6
+
+func columnsOf(limits []model.Limit, w int) limitColumns {
+	c := limitColumns{name: 8, value: 9}
+	for i := range limits {
+		c.name = max(c.name, width(limits[i].Name))
+	}
+	c.name = min(c.name, max(8, w-c.value-4))
+	if c.slider = w - c.name - c.value - 7; c.slider < sliderMin {
+		c.slider = 0
+	}
+	return c
+}
+
+func (d *dashboard) drawLimit(r region, c limitColumns, l *model.Limit, chosen bool, device uint64) {
 	wanted, pending := d.limits.wanted(l)
 	nameStyle, valueStyle := plain, strong
-	if d.o.ReadOnly || d.o.SetLimit == nil {
+	if d.o.ReadOnly || d.o.SetLimit == nil || l.Kind == model.LimitSizes {
 		nameStyle, valueStyle = dim, dim
 	}
 	if chosen {
@@ -55,11 +72,13 @@ func (d *dashboard) drawLimit(r region, l *model.Limit, chosen bool, device uint
 	if pending {
 		valueStyle = warnStyle
 	}
-	r.textIn(1, 0, name, l.Name, nameStyle)
-	r.sub(name+1, 0, value+1, 1).right(value+1, 0, limitText(wanted, l.Bytes), valueStyle)
-	r.spans(name+value+3, 0, d.limitMark(l, pending))
-	if slider >= 8 {
-		drawSlider(r.sub(name+value+5, 0, slider, 1), position(l, wanted, device), chosen)
+	text := limitText(l, wanted)
+	right := c.name + c.value + 2
+	r.textIn(1, 0, min(c.name, right-width(text)-2), l.Name, nameStyle)
+	r.right(right, 0, text, valueStyle)
+	r.spans(right+1, 0, d.limitMark(l, pending))
+	if c.slider > 0 && l.Kind != model.LimitSizes {
+		drawSlider(r.sub(right+3, 0, c.slider, 1), position(l, wanted, device), chosen)
 	}
 }
 

@@ -20,7 +20,7 @@ func (d *dashboard) drawFree(r region, s *model.Snapshot) {
 		return cmp.Or(cmp.Compare(float64(b.Size)*float64(b.Blocks), float64(a.Size)*float64(a.Blocks)), cmp.Compare(b.Size, a.Size))
 	})
 	if r.h >= 3 {
-		drawFreeHead(r)
+		drawFreeHead(r, t.Slabs)
 		r = r.rows(1)
 	}
 	if d.zoom == paneFree && r.h >= 12 {
@@ -78,11 +78,14 @@ func freeColumnsFor(w int) ([]freeColumn, int) {
 	return freeColumns[:n], w - 1 - used
 }
 
-func drawFreeHead(r region) {
+func drawFreeHead(r region, slabs bool) {
 	r.right(freeSize, 0, "SIZE", headStyle)
 	columns, x := freeColumnsFor(r.w)
-	for _, c := range columns {
+	for i, c := range columns {
 		x += c.width
+		if slabs && i == 0 {
+			c.title = "SLABS"
+		}
 		r.right(x, 0, c.title, headStyle)
 	}
 }

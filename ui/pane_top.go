@@ -228,7 +228,7 @@ func numberItems(s *model.Snapshot) []item {
 	reserved := add(t.InUse, t.Cached, t.Cooling)
 	cached := []span{{"cached ", dim}, {bytesText(t.Cached), cachedStyle}}
 	if l := findLimit(s, "max_cached_bytes"); l != nil && l.Value < unlimitedBytes {
-		cached = append(cached, span{"/" + limitText(l.Value, true), dim})
+		cached = append(cached, span{"/" + limitText(l, l.Value), dim})
 	}
 	peak := []span{{"peak ", dim}, {bytesText(t.PeakInUse), plain}}
 	if t.PeakInUseTime > s.Started {

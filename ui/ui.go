@@ -26,8 +26,8 @@ type Options struct {
 	// time. The first position is 0. Called like Source.
 	Output func(since uint64) (lines []OutputLine, next uint64)
 
-	// SetLimit asks for a limit. The answer shows up in a later snapshot.
-	SetLimit func(name string, value float64)
+	// SetLimit asks for a limit, its value as the allocator takes it. The answer shows up in a later snapshot.
+	SetLimit func(name, value string)
 	// Signal sends a signal to the program.
 	Signal func(os.Signal)
 	// Detach and Terminate carry out an answer of the quit dialog; the dashboard closes afterwards. Where both are

@@ -20,7 +20,7 @@ var testStart = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 // calls are what a dashboard asked its surroundings to do.
 type calls struct {
 	limits   []string
-	values   []float64
+	values   []string
 	signals  []os.Signal
 	detached int
 	ended    int
@@ -29,7 +29,7 @@ type calls struct {
 
 func (c *calls) options() Options {
 	return Options{
-		SetLimit: func(name string, v float64) { c.limits, c.values = append(c.limits, name), append(c.values, v) },
+		SetLimit: func(name, v string) { c.limits, c.values = append(c.limits, name), append(c.values, v) },
 		Signal:   func(s os.Signal) { c.signals = append(c.signals, s) },
 		Detach:   func() { c.detached++ }, Terminate: func() { c.ended++ },
 		Resize: func(w, h int) { c.sizes = append(c.sizes, [2]int{w, h}) },

@@ -7,6 +7,8 @@ import (
 
 	"github.com/charmbracelet/bubbles/key"
 	tea "github.com/charmbracelet/bubbletea"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 )
 
 // interruptWindow is how soon the next ctrl+c must follow to be a stronger one.
@@ -271,7 +273,9 @@ func (d *dashboard) adjust(a action) {
 		d.say(warnStyle, "the program has not told its limits yet")
 	default:
 		l := d.limits.chosenOf(d.live.Limits)
-		if value, ok := d.limits.ask(l, a, d.live); ok {
+		if l.Kind == model.LimitSizes {
+			d.say(dim, l.Name+" is "+l.Text+": a list cannot be changed here")
+		} else if value, ok := d.limits.ask(l, a, d.live); ok {
 			d.o.SetLimit(l.Name, value)
 		} else {
 			d.say(dim, l.Name+" is at the end of its range")

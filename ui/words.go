@@ -6,6 +6,7 @@ type word struct{ term, meaning string }
 var words = []word{
 	{"buffer", "a memory object of the program"},
 	{"block", "what the allocator holds: one driver object"},
+	{"slab", "a large block of which buffers are parts; what no part covers is free, and in the row (slabs)"},
 	{"tag", "the place in the program that allocates"},
 	{"class", "context, flags and alignment: blocks serve only requests of their class"},
 	{"hit, miss", "a request served without a driver create, or not"},
@@ -16,7 +17,7 @@ var words = []word{
 	{"cooling", "free, but queued commands still use it"},
 	{"reserved", "in use + cached + cooling: what the device has given"},
 	{"waste", "(granted - requested) / granted"},
-	{"fragmentation", "1 - largest free block / all free bytes"},
+	{"fragmentation", "1 - largest free block or range in a slab / all free bytes"},
 	{"avoided", "creates served without the driver; the time saved is an estimate: measured driver create of that size × creates avoided"},
 	{"mistakes", "of the program, such as releasing a buffer twice; each is counted once here, the report lists them all"},
 	{"lost", "events that did not fit: numbers are too low by as many"},

@@ -30,21 +30,28 @@ const (
 	roomInBin
 )
 
+// chunkBins is how many bins a chunk has. Seed 001 has 64 or 128 (it prints both), for units of 8 bytes; with a unit of
+// 512 bytes that is 16 or 32 MiB, which a program with a few small buffers would have to hold for them. A chunk of 32
+// has a quarter of 128 (2 MiB for 128 bytes, 8 MiB for 512), for 3 % of it: two of its bins are headers.
+const chunkBins = 32
+
+const pageShift = 9 // a page is 1 << pageShift units
+
 // NewUAlloc returns a Carver that keeps small parts in bins. Offsets are multiples of unit bytes. It panics unless unit
-// is a power of two, 2 KiB at most.
+// is a power of two, 1 MiB at most.
 //
 // All else grows with the unit, as seed 001 has it for 8 bytes: a bin, which is a page, is 512 units; requests up to
 // 128 units are small, larger ones get a power of two of pages. A slab has room for one chunk of bins at least, since
 // without one it could not serve small requests; so a device that cannot allocate that much has no slabs.
 func NewUAlloc(unit uint64) Carver {
-	const page = 512
-	u := &binned{unit: unit, fine: power("unit", unit), shift: power("page", unit*page)}
+	fine := power("unit", unit)
+	u := &binned{unit: unit, fine: fine, shift: fine + pageShift}
 	u.small = make([]firsts, u.class(u.geometry(1).Largest())+1)
 	return u
 }
 
 func (u *binned) geometry(pages int) ualloc.Geometry {
-	return ualloc.Geometry{Unit: u.unit, Pages: pages}
+	return ualloc.Geometry{Unit: u.unit, Pages: pages, Bins: chunkBins}
 }
 
 // class numbers the small sizes from 0.
@@ -56,7 +63,7 @@ func (u *binned) isSmall(size uint64) bool { return size <= u.geometry(1).Larges
 // count returns the pages of a slab, 0 when it has no room for a chunk. There are no more than one arena can use.
 func (u *binned) count(slabSize uint64) int {
 	chunk := u.geometry(1).ChunkPages()
-	pages := int(min(slabSize>>u.shift, uint64(ualloc.MaxChunks*chunk)))
+	pages := int(min(slabSize>>u.shift, uint64(chunk*u.geometry(1).MaxChunks())))
 	if pages < chunk {
 		return 0
 	}

@@ -81,9 +81,9 @@ func TestChooseRounds(t *testing.T) {
 		{"buddy", NewBuddy(4096), Sizing{M: 3 * m}, 4 * m, 3 * m},
 		{"buddy, H/K is larger", NewBuddy(4096), Sizing{M: 3 * m, H: 5*m + 1, K: 1}, 5*m + 4096, 3 * m},
 		{"buddy, the device has less", NewBuddy(4096), Sizing{M: 3 * m, Limit: 3 * m}, 2 * m, 2 * m},
-		{"ualloc", NewUAlloc(128), Sizing{}, 8 * m, m / 4},
-		{"ualloc of 512", NewUAlloc(512), Sizing{}, 32 * m, m / 4},
-		{"ualloc, the device has less than a chunk", NewUAlloc(128), Sizing{Limit: 8*m - 1}, 0, 0},
+		{"ualloc", NewUAlloc(128), Sizing{}, 2 * m, m / 4},
+		{"ualloc of 512", NewUAlloc(512), Sizing{}, 8 * m, m / 4},
+		{"ualloc, the device has less than a chunk", NewUAlloc(128), Sizing{Limit: 2*m - 1}, 0, 0},
 	} {
 		if slab, serves := c.sizing.Choose(c.carver, Hints{}); slab != c.slab || serves != c.serves {
 			t.Errorf("%s: slab %d, serves %d; want %d, %d", c.name, slab, serves, c.slab, c.serves)

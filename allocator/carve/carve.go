@@ -57,9 +57,9 @@ const MaxSlabs = 1 << 24
 // Part is one range of a slab.
 type Part struct {
 	Slab   int32
-	Fresh  bool   // nobody has had any byte of it since the slab was added
 	Offset uint64 // bytes from the slab's start
 	Size   uint64 // bytes granted, at least those asked for
+	Fresh  bool   // nobody has had any byte of it since the slab was added
 }
 
 // Space describes the ranges that are free: those that Carve chooses from, not joined where they only happen to be

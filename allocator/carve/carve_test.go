@@ -166,9 +166,17 @@ func TestMisuse(t *testing.T) {
 			}
 		}
 	}
-	for _, align := range []uint64{0, 3, 1 << 21, 1 << 63} {
-		if said := catch(func() { NewBestFit(align) }); !strings.HasPrefix(said, "carve: ") {
-			t.Errorf("alignment %d: panic %q", align, said)
+	for name, create := range map[string]func(uint64) Carver{"bestfit": NewBestFit, "buddy": NewBuddy, "ualloc": NewUAlloc} {
+		for _, align := range []uint64{0, 3, 1 << 21, 1 << 63} {
+			if said := catch(func() { create(align) }); !strings.HasPrefix(said, "carve: ") {
+				t.Errorf("%s, alignment %d: panic %q", name, align, said)
+			}
+		}
+		for align := uint64(1); align <= 1<<20; align *= 2 {
+			c := create(align)
+			if size := c.SlabSize(1); size%align != 0 || c.Round(1) != align || c.Usable(size) < align || c.Usable(1<<63) > 1<<48 {
+				t.Errorf("%s, alignment %d: slab of %d, part of %d, usable up to %d", name, align, size, c.Round(1), c.Usable(1<<63))
+			}
 		}
 	}
 }
@@ -177,7 +185,7 @@ func TestMisuse(t *testing.T) {
 // whatever the slabs' numbers.
 func TestSmallPartsFillBins(t *testing.T) {
 	c := NewUAlloc(1)
-	c.Add(2, 2*128*512)
+	c.Add(2, 2*32*512)
 	carve := func(size uint64, slab int32) Part {
 		t.Helper()
 		p, ok := c.Carve(size)
@@ -187,11 +195,11 @@ func TestSmallPartsFillBins(t *testing.T) {
 		return p
 	}
 	carve(1, 2)
-	c.Add(1, 128*512)
+	c.Add(1, 32*512)
 	carve(1, 2)            // a slot of the bin that is there
 	carve(100, 2)          // a bin of the chunk that is there
 	large := carve(129, 1) // pages of the lowest slab
-	for range 125*3 - 1 {  // 126 bins less one hold three each
+	for range 29*3 - 1 {   // 30 bins less one hold three each
 		carve(128, 2)
 	}
 	carve(128, 2) // another chunk, for which slab 1 has no room
@@ -208,7 +216,7 @@ func TestSmallPartsFillBins(t *testing.T) {
 func TestChunks(t *testing.T) {
 	for _, unit := range []uint64{8, 128, 512} {
 		c := NewUAlloc(unit)
-		chunk := 128 * 512 * unit
+		chunk := 32 * 512 * unit
 		if c.SlabSize(1) != chunk || c.Usable(chunk) != chunk || c.Usable(chunk-1) != 0 || c.SlabSize(chunk+1) != chunk+512*unit {
 			t.Errorf("unit %d: slabs of %d and %d bytes, %d and %d are usable of one chunk and a byte less", unit, c.SlabSize(1), c.SlabSize(chunk+1), c.Usable(chunk), c.Usable(chunk-1))
 		}

@@ -76,10 +76,10 @@ var kinds = []kind{
 		name:   "ualloc",
 		unit:   1,
 		create: func() Carver { return NewUAlloc(1) },
-		slabs:  []uint64{128 * 512, 300 * 512, 256 * 512},
-		sizes:  []uint64{20, 130, 600, 20_000, 70_000},
+		slabs:  []uint64{32 * 512, 75 * 512, 64 * 512},
+		sizes:  []uint64{20, 130, 600, 6_000, 20_000},
 		// A large request is refused when no block is left, a small one when in addition no chunk fits.
-		refused: func(size uint64, s Space) bool { return s.Largest < size || size <= 128 && s.Largest < 128*512 },
+		refused: func(size uint64, s Space) bool { return s.Largest < size || size <= 128 && s.Largest < 32*512 },
 	},
 }
 

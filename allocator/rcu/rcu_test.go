@@ -128,7 +128,7 @@ func TestDelegatedCallbackRunsWithoutItsOwner(t *testing.T) {
 
 // One full barrier and one conditional barrier meet, again and again, with nobody after them to pick up what they lost.
 func TestNoCallbackIsLostBetweenTwoBarriers(t *testing.T) {
-	for round := range 30_000 {
+	for round := range 20_000 {
 		d := New()
 		var ran atomic.Int64
 		var all sync.WaitGroup
@@ -186,7 +186,7 @@ func TestTooManyExitsPanic(t *testing.T) {
 // TestHammer has writers take nodes out of a list that readers walk. Callbacks write to the nodes without any care:
 // the race detector complains if a reader can still see one.
 func TestHammer(t *testing.T) {
-	const nodes, readers, writers = 400, 2, 4
+	const nodes, readers, writers = 200, 2, 4
 	d := New()
 	l := newList(nodes)
 	var ran, delegated atomic.Int64

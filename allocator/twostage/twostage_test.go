@@ -2,8 +2,10 @@ package twostage
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -145,6 +147,63 @@ func TestWaiterGrows(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// diary notes in which order a pool adds units and says so.
+type diary struct {
+	Accounting
+	Stack[int]
+	log []string
+}
+
+func (d *diary) Put(unit int) {
+	d.log = append(d.log, "put")
+	d.Stack.Put(unit)
+}
+
+func (d *diary) Grown(n int) {
+	d.log = append(d.log, fmt.Sprint("grown ", n))
+	d.Accounting.Grown(n)
+}
+
+func (d *diary) Give() {
+	d.log = append(d.log, "give")
+	d.Accounting.Give()
+}
+
+// trackerOf keeps apart the two that both have a Take.
+type trackerOf struct{ *diary }
+
+func (t trackerOf) Take() (int, bool) { return t.Stack.Take() }
+
+type accountsOf struct{ *diary }
+
+func (a accountsOf) Take() bool { return a.Accounting.Take() }
+
+// TestUnitsAreThereBeforeTheyCount: each unit is in the tracker when the accounts hear of it, and counts once.
+func TestUnitsAreThereBeforeTheyCount(t *testing.T) {
+	for name, accounts := range accountings {
+		t.Run(name, func(t *testing.T) {
+			made := 0
+			d := &diary{Accounting: accounts(3)}
+			p := New(accountsOf{d}, trackerOf{d}, func() ([]int, error) {
+				made += 3
+				return []int{made - 2, made - 1, made}, nil
+			})
+			seen := map[int]bool{}
+			for range 4 {
+				unit, ok := p.Get()
+				if !ok || seen[unit] {
+					t.Errorf("unit %d, %v, after %v", unit, ok, seen)
+				}
+				seen[unit] = true
+			}
+			p.Put(1)
+			if want := []string{"put", "put", "grown 2", "put", "put", "grown 2", "put", "give"}; !slices.Equal(d.log, want) {
+				t.Errorf("%q", d.log)
+			}
+		})
 	}
 }
 

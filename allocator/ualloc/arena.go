@@ -20,7 +20,7 @@ type arena struct {
 
 func newArena(of *Allocator, number int) *arena {
 	a := &arena{of: of, number: number, readers: rcu.New()}
-	a.chunks.units = semaphore.NewBulk(0)
+	a.chunks.units, a.chunks.usable = semaphore.NewBulk(0), of.geometry.usable()
 	for class := range a.lists {
 		l := &a.lists[class]
 		l.class, l.readers, l.units = class, a.readers, semaphore.NewBulk(0)
@@ -51,13 +51,13 @@ func (a *arena) alloc(class int) (b *bin, slot int, ok bool) {
 func (a *arena) bin(class int) *bin {
 	from := sideOf(class)
 	units := a.chunks.units
-	if !units.Wait(1, usableBins) {
+	if !units.Wait(1, a.chunks.usable) {
 		if c := a.chunk(); c != nil {
 			b := c.pick(c.nth(from, 0))
 			a.chunks.add(c)
 			return b
 		}
-		units.Signal(0, usableBins-1)
+		units.Signal(0, a.chunks.usable-1)
 		return nil
 	}
 	return a.chunks.take(from)
@@ -65,25 +65,25 @@ func (a *arena) bin(class int) *bin {
 
 // chunk returns a new chunk that is in no list, nil if there is none.
 func (a *arena) chunk() *chunk {
-	if a.owned.Add(1) > maxChunks {
+	if int(a.owned.Add(1)) > a.of.geometry.MaxChunks() {
 		a.owned.Add(-1)
 		return nil
 	}
-	page, ok := a.of.coarse.Alloc(chunkOrder, uint64(a.number))
+	page, ok := a.of.coarse.Alloc(a.of.geometry.order(), uint64(a.number))
 	if !ok {
 		a.owned.Add(-1)
 		return nil
 	}
-	c := newChunk(a, page)
-	a.of.chunks[page/chunkBins].Store(c)
+	c := newChunk(a, page, a.of.geometry.bins())
+	a.of.chunks[page/a.of.geometry.bins()].Store(c)
 	return c
 }
 
 // drop gives a chunk without bins in use back.
 func (a *arena) drop(c *chunk) {
-	a.of.chunks[c.page/chunkBins].Store(nil)
+	a.of.chunks[c.page/len(c.bins)].Store(nil)
 	a.owned.Add(-1)
-	a.of.coarse.Free(c.page, chunkOrder)
+	a.of.coarse.Free(c.page, a.of.geometry.order())
 }
 
 // free gives back the block that begins at a unit of a bin. It is false when none does.

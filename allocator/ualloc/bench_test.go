@@ -88,3 +88,20 @@ func BenchmarkPair(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkPairAlone is BenchmarkPair in an empty pool: each pair makes a chunk and a bin and gives both back.
+func BenchmarkPairAlone(b *testing.B) {
+	g := Geometry{Unit: 8, Pages: 64 * chunkBins}
+	al, err := New(tbuddy.New(g.Pages), g, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		offset, _, ok := al.Alloc(0, 64)
+		if !ok {
+			b.Fatal("refused")
+		}
+		al.Free(offset)
+	}
+}

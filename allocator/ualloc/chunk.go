@@ -12,7 +12,7 @@ import (
 type chunk struct {
 	arena *arena
 	page  int // its first
-	bins  [chunkBins]bin
+	bins  []bin
 
 	// The rest is guarded by the chunk list's mutex. Members of a group that take bins change free and count at the
 	// same time.
@@ -22,16 +22,16 @@ type chunk struct {
 	linked         bool // in the list: it has a free bin
 }
 
-func newChunk(a *arena, page int) *chunk {
-	c := &chunk{arena: a, page: page}
+func newChunk(a *arena, page, bins int) *chunk {
+	c := &chunk{arena: a, page: page, bins: make([]bin, bins)}
 	for i := range c.bins {
 		c.bins[i].chunk, c.bins[i].index = c, i
 	}
 	for i := range c.free {
-		c.free[i].Store(^uint64(0))
+		c.free[i].Store(^(^uint64(0) << min(64, max(0, bins-64*i))))
 	}
-	c.free[0].Store(^uint64(1<<headerBins - 1))
-	c.count.Store(usableBins)
+	c.free[0].And(^uint64(1<<headerBins - 1))
+	c.count.Store(int32(bins - headerBins))
 	return c
 }
 
@@ -80,6 +80,7 @@ func (c *chunk) pick(index int) *bin {
 type chunkList struct {
 	mutex      collective.Mutex
 	units      *semaphore.Bulk
+	usable     int // bins of a chunk
 	head       *chunk
 	missed     bool // a chunk without a bin in use may be in the list, because units were out when it became empty
 	operations int  // how often head was written, for tests
@@ -129,7 +130,7 @@ func (s *chunkList) add(c *chunk) {
 	in := s.mutex.Lock(collective.Alone)
 	s.push(c)
 	in.Unlock()
-	s.units.Signal(usableBins-1, usableBins-1)
+	s.units.Signal(s.usable-1, s.usable-1)
 }
 
 func (s *chunkList) push(c *chunk) {
@@ -155,7 +156,7 @@ func (s *chunkList) give(b *bin, drop func(*chunk)) {
 	// Units may be out for bins that somebody is about to take. If he takes them elsewhere, it is his giving back that
 	// looks for this chunk again.
 	for c := s.empty(c); c != nil; c = s.empty(nil) {
-		if !s.units.TryWait(usableBins) {
+		if !s.units.TryWait(s.usable) {
 			s.missed = true
 			return
 		}
@@ -166,14 +167,14 @@ func (s *chunkList) give(b *bin, drop func(*chunk)) {
 
 // empty returns a chunk of the list without a bin in use: the one that has changed, or one that was missed.
 func (s *chunkList) empty(changed *chunk) *chunk {
-	if changed != nil && changed.count.Load() == usableBins {
+	if changed != nil && int(changed.count.Load()) == s.usable {
 		return changed
 	}
 	if !s.missed {
 		return nil
 	}
 	for c := s.head; c != nil; c = c.next {
-		if c.count.Load() == usableBins {
+		if int(c.count.Load()) == s.usable {
 			return c
 		}
 	}

@@ -15,11 +15,10 @@ const (
 	tailUnits   = 16
 	bodyUnits   = binUnits - headerUnits
 
-	chunkOrder = 7
-	chunkBins  = 1 << chunkOrder
+	// chunkBins is how many bins a chunk has at most, and when Geometry does not say.
+	chunkBins = 128
 	// The first two bins of a chunk hold its header and the tails of others.
 	headerBins = 2
-	usableBins = chunkBins - headerBins
 	tailsInBin = bodyUnits / tailUnits
 	tailedBins = headerBins * tailsInBin
 
@@ -29,11 +28,6 @@ const (
 	tailClasses = 5
 
 	bitmapWords = binUnits / 64
-
-	// chunkSlots is the most that a chunk can hold, blocks of one unit.
-	chunkSlots = tailedBins*(bodyUnits+tailUnits) + (usableBins-tailedBins)*bodyUnits
-	// maxChunks is how many chunks an arena has at most: a semaphore must be able to count their slots.
-	maxChunks = semaphore.MaxUnits / chunkSlots
 )
 
 // Geometry is the size of a pool and of what its memory is made of.
@@ -43,13 +37,37 @@ type Geometry struct {
 	Unit uint64
 	// Pages is the size of the pool in pages. A page is a bin: 512 units.
 	Pages int
+	// Bins is how many bins a chunk has: a power of two from 4 to 128; 0 is 128. The first two are its header, so of
+	// a small chunk blocks can use a smaller share: 96.875 % of 64 bins or more, 93.75 % of 32, 87.5 % of 16.
+	Bins int
 }
 
 // Page returns the bytes of a page, which is also a bin.
 func (g Geometry) Page() uint64 { return binUnits * g.Unit }
 
-// Chunk returns the bytes of a chunk, 128 bins.
-func (g Geometry) Chunk() uint64 { return chunkBins * g.Page() }
+// Chunk returns the bytes of a chunk.
+func (g Geometry) Chunk() uint64 { return uint64(g.bins()) * g.Page() }
+
+func (g Geometry) bins() int {
+	if g.Bins == 0 {
+		return chunkBins
+	}
+	return g.Bins
+}
+
+// order returns the order of a chunk, in pages.
+func (g Geometry) order() int { return bits.Len(uint(g.bins())) - 1 }
+
+// usable returns how many bins of a chunk are no header.
+func (g Geometry) usable() int { return g.bins() - headerBins }
+
+// chunkSlots returns the most that a chunk can hold, blocks of one unit.
+func (g Geometry) chunkSlots() int {
+	return g.usable()*bodyUnits + min(g.usable(), tailedBins)*tailUnits
+}
+
+// MaxChunks returns how many chunks an arena has at most: a semaphore must be able to count their slots.
+func (g Geometry) MaxChunks() int { return semaphore.MaxUnits / g.chunkSlots() }
 
 // Largest returns the largest size in bytes that bins serve. A bin would hold only one block of the next size, half a
 // page, so that and everything larger is pages.
@@ -60,6 +78,8 @@ func (g Geometry) check() error {
 	switch {
 	case g.Unit == 0 || bits.OnesCount64(g.Unit) != 1 || g.Unit > most/binUnits:
 		return fmt.Errorf("a unit of %d bytes is not a power of two that is useful", g.Unit)
+	case g.Bins != 0 && (g.Bins < 4 || g.Bins > chunkBins || bits.OnesCount(uint(g.Bins)) != 1):
+		return fmt.Errorf("chunks of %d bins", g.Bins)
 	case g.Pages < 1 || uint64(g.Pages) > most/g.Page():
 		return fmt.Errorf("a pool of %d pages of %d bytes", g.Pages, g.Page())
 	}
@@ -69,8 +89,8 @@ func (g Geometry) check() error {
 // classOf returns the class of a size from 1 to Largest.
 func (g Geometry) classOf(size uint64) int { return bits.Len64((size - 1) / g.Unit) }
 
-// capacity returns how many blocks of a class the bin with that index holds. Only the first 62 of the 126 usable bins
-// of a chunk have tails.
+// capacity returns how many blocks of a class the bin with that index holds. Only the first 62 usable bins of a
+// chunk have tails.
 func capacity(class, index int) int {
 	n := bodyUnits >> class
 	if index < headerBins+tailedBins {

@@ -2,11 +2,8 @@ package ualloc
 
 // For callers who keep books of their own on what is free.
 
-// MaxChunks is how many chunks an arena has at most.
-const MaxChunks = maxChunks
-
 // ChunkPages returns the pages of a chunk. Coarse is asked for chunks only when a small block needs one.
-func (g Geometry) ChunkPages() int { return chunkBins }
+func (g Geometry) ChunkPages() int { return g.bins() }
 
 // HeaderPages returns how many pages at a chunk's start are no bins.
 func (g Geometry) HeaderPages() int { return headerBins }
@@ -15,12 +12,12 @@ func (g Geometry) HeaderPages() int { return headerBins }
 // tail. It is false where no small block can be.
 func (g Geometry) Bin(offset uint64) (page int, ok bool) {
 	index, _, ok := binOf(int(offset % g.Chunk() / g.Unit))
-	return int(offset/g.Chunk())*chunkBins + index, ok
+	return int(offset/g.Chunk())*g.bins() + index, ok && index < g.bins()
 }
 
 // Capacity returns how many blocks of size bytes, from 1 to Largest, the bin at a page holds.
 func (g Geometry) Capacity(page int, size uint64) int {
-	return capacity(g.classOf(size), page%chunkBins)
+	return capacity(g.classOf(size), page%g.bins())
 }
 
 // Round returns the bytes that a small block for a request of size bytes, from 1 to Largest, has.

@@ -8,6 +8,9 @@ import (
 	"testing"
 )
 
+// usableBins is how many bins of a chunk can be used, unless a test has smaller chunks.
+const usableBins = chunkBins - headerBins
+
 // buddy is a coarse allocator that is as simple as can be: a page is free or not, and the first place that suits is
 // taken.
 type buddy struct {
@@ -150,7 +153,7 @@ func (p *pool) check() {
 		}
 	}
 	got := p.Stats()
-	pages := p.coarse.free + got.Chunks*chunkBins + int(got.LargeBytes/p.Geometry().Page())
+	pages := p.coarse.free + got.Chunks*p.Geometry().bins() + int(got.LargeBytes/p.Geometry().Page())
 	if pages != p.Geometry().Pages {
 		p.t.Fatalf("%d pages of %d are accounted for", pages, p.Geometry().Pages)
 	}

@@ -2,8 +2,8 @@
 // It is pure: no device, no clock, no I/O, no goroutine. It hands out offsets and never touches the memory, which may
 // be a device's; headers are on the host, but their place in the pool stays unused, as the seed lays it out.
 //
-// Definition. The pool is pages, given out in powers of two by a coarse allocator. A chunk is 128 pages, which are its
-// bins. A bin has a class, and is divided into blocks of 1, 2, 4... 128 units behind a header of 16 units. The first
+// Definition. The pool is pages, given out in powers of two by a coarse allocator. A chunk is 128 pages or less, which
+// are its bins. A bin has a class, and is divided into blocks of 1, 2, 4... 128 units behind a header of 16 units. The first
 // two bins of a chunk are its header, and divided into 62 tails of 16 units; logically, a tail is the end of the bin
 // that it belongs to, for classes up to 16 units. Sizes are rounded up to a power of two of units. What a bin cannot
 // hold twice is served by pages. Each arena has its own chunks, per class a list of bins with free slots, and a bulk
@@ -64,7 +64,7 @@ func New(coarse Coarse, geometry Geometry, arenas int) (*Allocator, error) {
 		geometry: geometry,
 		coarse:   coarse,
 		arenas:   make([]*arena, arenas),
-		chunks:   make([]atomic.Pointer[chunk], (geometry.Pages+chunkBins-1)/chunkBins),
+		chunks:   make([]atomic.Pointer[chunk], (geometry.Pages+geometry.bins()-1)/geometry.bins()),
 		large:    make([]atomic.Uint32, geometry.Pages),
 	}
 	for i := range al.arenas {
@@ -79,22 +79,27 @@ func (al *Allocator) Geometry() Geometry { return al.geometry }
 // Alloc takes a block of at least size bytes, and returns its offset and its bytes. Small ones are from the arena with
 // that number, modulo the number of arenas: threads with different numbers do not disturb each other. Only when neither
 // this arena nor the coarse allocator has room are they from the next arenas, of which the seed says nothing. It is
-// false for size 0, and when nobody has room. What calls under way are about to free counts as in use.
+// false for size 0, and when nobody has room; what calls under way are about to free counts as in use.
 func (al *Allocator) Alloc(arena int, size uint64) (offset, granted uint64, ok bool) {
 	if size == 0 || size > uint64(al.geometry.Pages)*al.geometry.Page() {
 		return 0, 0, false
 	}
-	for {
+	for range tries {
 		arrived := al.arrived.Load()
 		if offset, granted, ok = al.try(arena, size); ok {
 			return offset, granted, true
 		}
 		// Bins that wait for readers are free memory (§3.1: false resource starvation).
 		if !al.settle() && al.arrived.Load() == arrived {
-			return 0, 0, false
+			break
 		}
 	}
+	return 0, 0, false
 }
+
+// tries is how often an allocation looks again because bins came home meanwhile. Without a limit one that nothing can
+// serve would go on for as long as others allocate and free.
+const tries = 16
 
 func (al *Allocator) try(arena int, size uint64) (offset, granted uint64, ok bool) {
 	if size > al.geometry.Largest() {
@@ -124,7 +129,8 @@ func (al *Allocator) settle() bool {
 }
 
 // Free gives a block back, and returns its bytes. It is false, and nothing happens, for an offset that is no block's
-// first: one that was freed before, for example. (One that was given out again since is a block's first.)
+// first: one that was freed before, for example. (One that was given out again since is a block's first.) It may wait
+// for threads that walk the list of a bin that has become empty; they do not wait for anything but a list's mutex.
 func (al *Allocator) Free(offset uint64) (granted uint64, ok bool) {
 	page := offset / al.geometry.Page()
 	switch {
@@ -138,7 +144,7 @@ func (al *Allocator) Free(offset uint64) (granted uint64, ok bool) {
 		return 0, false
 	}
 	index, within, ok := binOf(int(offset % al.geometry.Chunk() / al.geometry.Unit))
-	if !ok {
+	if !ok || index >= len(c.bins) { // a small chunk has room for more tails than bins
 		return 0, false
 	}
 	class, ok := c.arena.free(&c.bins[index], within)

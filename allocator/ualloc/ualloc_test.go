@@ -51,8 +51,8 @@ func TestUnitsAndSlotsAreOneToOne(t *testing.T) {
 				slots++
 			}
 		}
-		if class == 0 && slots != chunkSlots {
-			t.Errorf("a chunk has %d slots, declared as %d", slots, chunkSlots)
+		if declared := (Geometry{}).chunkSlots(); class == 0 && slots != declared {
+			t.Errorf("a chunk has %d slots, declared as %d", slots, declared)
 		}
 	}
 	if _, _, ok := binOf(5*binUnits + headerUnits - 1); ok {
@@ -117,6 +117,32 @@ func TestExhaustionOfOneChunk(t *testing.T) {
 	}
 }
 
+// A chunk of fewer bins has fewer usable ones, all with tails; what it has been given for goes back as a whole.
+func TestChunksOfFewerBins(t *testing.T) {
+	for bins, want := range map[int]int{4: 2 * 512, 16: 14 * 512, 32: 30 * 512, 64: 62 * 512, 128: 62*512 + 64*496} {
+		p := newPool(t, Geometry{Unit: 8, Pages: bins, Bins: bins}, 1)
+		got := 0
+		for {
+			if _, _, ok := p.Alloc(0, 8); !ok {
+				break
+			}
+			got++
+		}
+		if got != want || p.coarse.free != 0 {
+			t.Errorf("a chunk of %d bins holds %d units, want %d; %d pages are left", bins, got, want, p.coarse.free)
+		}
+		if err := p.Validate(); err != nil {
+			t.Error(err)
+		}
+		for offset := uint64(0); offset < p.Geometry().Chunk(); offset += 8 {
+			p.Free(offset)
+		}
+		if p.coarse.free != bins {
+			t.Errorf("of a chunk of %d bins %d are home", bins, p.coarse.free)
+		}
+	}
+}
+
 // Small sizes take the bins with tails first, sizes that cannot use them those without.
 func TestTailsGoToThoseWhoCanUseThem(t *testing.T) {
 	p := newPool(t, Geometry{Unit: 8, Pages: chunkBins}, 1)
@@ -173,7 +199,8 @@ func TestNewRefuses(t *testing.T) {
 	for _, test := range []struct {
 		g      Geometry
 		arenas int
-	}{{Geometry{0, 1}, 1}, {Geometry{24, 1}, 1}, {Geometry{1 << 60, 1}, 1}, {Geometry{8, 0}, 1}, {Geometry{8, 1 << 50}, 1}, {Geometry{8, 1}, 0}} {
+	}{{Geometry{0, 1, 0}, 1}, {Geometry{24, 1, 0}, 1}, {Geometry{1 << 60, 1, 0}, 1}, {Geometry{8, 0, 0}, 1}, {Geometry{8, 1 << 50, 0}, 1},
+		{Geometry{8, 1, 0}, 0}, {Geometry{8, 1, 2}, 1}, {Geometry{8, 1, 48}, 1}, {Geometry{8, 1, 256}, 1}, {Geometry{8, 1, -32}, 1}} {
 		if _, err := New(newBuddy(1), test.g, test.arenas); err == nil {
 			t.Errorf("%+v with %d arenas is accepted", test.g, test.arenas)
 		}
@@ -182,7 +209,8 @@ func TestNewRefuses(t *testing.T) {
 
 // An arena ends where its semaphores could not count its slots any more.
 func TestArenaHasALimit(t *testing.T) {
-	const pages = (maxChunks + 1) * chunkBins
+	maxChunks := Geometry{}.MaxChunks()
+	pages := (maxChunks + 1) * chunkBins
 	for arenas, want := range map[int]int{1: maxChunks * 378, 2: (maxChunks + 1) * 378} {
 		al, err := New(newBuddy(pages), Geometry{Unit: 8, Pages: pages}, arenas)
 		if err != nil {
@@ -232,9 +260,9 @@ func run(p *pool, rng *rand.Rand, steps int, each func(b block, ok bool)) {
 func TestAgainstIntervals(t *testing.T) {
 	for _, unit := range []uint64{8, 512} {
 		for _, pages := range []int{chunkBins - 1, 3*chunkBins + 5} {
-			for seed := range uint64(3) {
-				p := newPool(t, Geometry{Unit: unit, Pages: pages}, 2)
-				run(p, rand.New(rand.NewPCG(seed, unit)), 800, func(block, bool) {})
+			for seed, bins := range []int{0, 64, 32, 4} {
+				p := newPool(t, Geometry{Unit: unit, Pages: pages, Bins: bins}, 2)
+				run(p, rand.New(rand.NewPCG(uint64(seed), unit)), 800, func(block, bool) {})
 				p.empty()
 			}
 		}

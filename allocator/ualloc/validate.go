@@ -36,7 +36,7 @@ func (al *Allocator) Stats() Stats {
 			}
 		}
 	}
-	s.SpareBytes = uint64(s.Chunks)*chunkSlots*al.geometry.Unit - s.SmallBytes
+	s.SpareBytes = uint64(s.Chunks*al.geometry.chunkSlots())*al.geometry.Unit - s.SmallBytes
 	for page := range al.large {
 		if order := al.large[page].Load(); order > 0 {
 			s.Large++
@@ -55,11 +55,11 @@ func (al *Allocator) Validate() error {
 		if order := al.large[page].Load(); order > 0 {
 			pages = 1 << (order - 1)
 		}
-		if c := al.chunks[page/chunkBins].Load(); c != nil && page%chunkBins == 0 {
+		if c := al.chunks[page/al.geometry.bins()].Load(); c != nil && page%al.geometry.bins() == 0 {
 			if pages > 0 || c.page != page {
 				return fmt.Errorf("page %d is the first of a chunk that says page %d, and of a block of %d pages", page, c.page, pages)
 			}
-			pages = chunkBins
+			pages = al.geometry.bins()
 			owned[c.arena]++
 			if err := c.validate(); err != nil {
 				return fmt.Errorf("chunk at page %d: %w", page, err)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
@@ -12,8 +14,11 @@ func complete(cmd *cobra.Command) {
 	switch cmd.Name() {
 	case "export":
 		words["format"] = exportFormats
-	case "report", "fit":
+	case "report", "fit", "replay":
 		words["format"] = textFormats
+	}
+	if cmd.Flags().Lookup("set") != nil {
+		_ = cmd.RegisterFlagCompletionFunc("set", completeLimit)
 	}
 	for name, list := range words {
 		if cmd.Flags().Lookup(name) != nil {
@@ -21,4 +26,25 @@ func complete(cmd *cobra.Command) {
 			_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp))
 		}
 	}
+}
+
+// completeLimit offers the limits of the chosen policy, and the words of one that takes words.
+func completeLimit(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	policy := defaults().policy
+	if chosen, err := cmd.Flags().GetString("policy"); err == nil {
+		policy = chosen
+	}
+	description, _ := allocator.Describe(policy)
+	var offers []string
+	for i := range description.Limits {
+		l := &description.Limits[i]
+		if !strings.HasPrefix(typed, l.Name+"=") {
+			offers = append(offers, l.Name+"=\t"+l.Help)
+			continue
+		}
+		for _, word := range l.Choices {
+			offers = append(offers, l.Name+"="+word)
+		}
+	}
+	return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }

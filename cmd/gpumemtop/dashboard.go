@@ -123,7 +123,7 @@ func (r *runner) output(since uint64) ([]ui.OutputLine, uint64) {
 	return shown, next
 }
 
-func (r *runner) setLimit(name string, value float64) {
+func (r *runner) setLimit(name, value string) {
 	if err := r.session.SetLimit(name, value); err != nil {
 		r.notes.add(err.Error())
 	}

@@ -69,10 +69,10 @@ func on(host string) string {
 	return " on " + host
 }
 
-func limitText(limits map[string]float64) string {
+func limitText(limits trace.Limits) string {
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(limits)) {
-		texts = append(texts, fmt.Sprintf("%s=%.10g", name, limits[name]))
+		texts = append(texts, name+"="+limits[name])
 	}
 	return strings.Join(texts, " ")
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/size"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -126,43 +125,6 @@ func checkFormat(value string, formats []string) error {
 	return nil
 }
 
-// parseLimits reads --set and --max-cached. Sizes may have units.
-func parseLimits(c *config) ([]allocator.Setting, error) {
-	var settings []allocator.Setting
-	for _, text := range c.limits {
-		for assignment := range strings.SplitSeq(text, ",") {
-			name, value, found := strings.Cut(assignment, "=")
-			if !found || name == "" {
-				return nil, fmt.Errorf("bad value %q for --set: want LIMIT=VALUE, for example max_cached_bytes=512MiB", assignment)
-			}
-			setting, err := parseLimit(c.policy, strings.TrimSpace(name), strings.TrimSpace(value))
-			if err != nil {
-				return nil, fmt.Errorf("--set %s: %w", assignment, err)
-			}
-			settings = append(settings, setting)
-		}
-	}
-	if c.maxCached != "" {
-		setting, err := parseLimit(c.policy, "max_cached_bytes", c.maxCached)
-		if err != nil {
-			return nil, fmt.Errorf("--max-cached: %w", err)
-		}
-		settings = append(settings, setting)
-	}
-	return settings, nil
-}
-
-func parseLimit(policy, name, value string) (allocator.Setting, error) {
-	description, _ := allocator.Describe(policy)
-	i := slices.IndexFunc(description.Limits, func(l allocator.Limit) bool { return l.Name == name })
-	if i >= 0 && description.Limits[i].Kind == allocator.Bytes {
-		bytes, err := size.Parse(value)
-		return allocator.Setting{Name: name, Value: strconv.FormatUint(bytes, 10)}, err
-	}
-	// Of a limit that the policy does not have, the allocator says so itself.
-	return allocator.Setting{Name: name, Value: value}, nil
-}
-
 // config returns the settings in the form that the target reads.
 func (p *plan) config(recorded bool) wire.Config {
 	texts := make([]string, len(p.settings))
@@ -180,15 +142,6 @@ func (p *plan) config(recorded bool) wire.Config {
 		// Nothing on the screen needs every use, and they are most of the events.
 		Uses: recorded,
 	}
-}
-
-// limits returns the policy's limits as the model follows them.
-func limits(policy allocator.Policy) []model.Limit {
-	var list []model.Limit
-	for _, l := range policy.Limits() {
-		list = append(list, model.Limit{Name: l.Name, Value: l.Value, Min: l.Min, Max: l.Max, Bytes: l.Kind == allocator.Bytes})
-	}
-	return list
 }
 
 // defaultRecording is the name that record gives.

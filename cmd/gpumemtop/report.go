@@ -60,7 +60,7 @@ func fold(reader *trace.Reader) (*model.Snapshot, error) {
 	}
 	for i := range followed {
 		if value, ok := header.Limits[followed[i].Name]; ok {
-			followed[i].Value = value
+			followed[i].Set(value)
 		}
 	}
 	m := model.New(model.Options{

@@ -136,9 +136,9 @@ func (r *runner) createRecording() error {
 	if err != nil {
 		host = ""
 	}
-	values := map[string]float64{}
+	values := trace.Limits{}
 	for _, l := range r.plan.policy.Limits() {
-		values[l.Name] = l.Value
+		values[l.Name] = l.Text
 	}
 	r.writer, err = trace.Create(r.recording, trace.Header{
 		Created: time.Now(), ClockNS: session.Now(), Host: host, Program: r.command[0], Arguments: r.command[1:],

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
 )
 
 //go:generate go test -run TestReadmeHasTheSettings -readme .
@@ -35,6 +37,8 @@ type config struct {
 	scrub        string
 	deviceMemory string
 
+	capacity     string
+	replayFormat string
 	exportFormat string
 	reportFormat string
 	fitFormat    string
@@ -51,6 +55,7 @@ const (
 	onExport
 	onReport
 	onFit
+	onReplay
 )
 
 // onAny are the commands that run a program.
@@ -82,12 +87,13 @@ type setting struct {
 
 // settings is the table.
 var settings = []setting{
-	{"policy", "", "NAME", groupPool, onAny, true, "how buffers are served; 'gpumemtop policies' lists them", func(c *config) any { return &c.policy }},
-	{"set", "", "LIMIT=VALUE", groupPool, onAny, true, "set a limit of the policy; may be given several times", func(c *config) any { return &c.limits }},
-	{"max-cached", "", "SIZE", groupPool, onAny, true, "short for --set max_cached_bytes=SIZE, for example 512MiB", func(c *config) any { return &c.maxCached }},
+	{"policy", "", "NAME", groupPool, onAny | onReplay, true, "how buffers are served: " + strings.Join(allocator.Names(), ", ") + "; 'gpumemtop policies' tells of them", func(c *config) any { return &c.policy }},
+	{"set", "", "LIMIT=VALUE", groupPool, onAny | onReplay, true, "set a limit of the policy, for example max_cached_bytes=512MiB, max_age=30s or drain_order=all; may be given several times", func(c *config) any { return &c.limits }},
+	{"max-cached", "", "SIZE", groupPool, onAny | onReplay, true, "short for --set max_cached_bytes=SIZE, for example 512MiB", func(c *config) any { return &c.maxCached }},
 	{"unsafe-no-gating", "", "", groupPool, onRun | onRecord, false, "hand blocks out while queued commands still use them, which CORRUPTS results: shows what the other pools risk", func(c *config) any { return &c.ungated }},
 	{"scrub", "", "KIND", groupPool, onRun | onRecord, true, "fill recycled blocks before the program gets them: none, zero or poison (bytes of 0xa5)", func(c *config) any { return &c.scrub }},
 	{"device-memory", "", "SIZE", groupPool, onRun | onRecord, true, "creates fail as on a card with that much memory; each process has a card of its own", func(c *config) any { return &c.deviceMemory }},
+	{"capacity", "", "SIZE", groupPool, onReplay, false, "memory that each process may have from the driver; by default any", func(c *config) any { return &c.capacity }},
 	{"resolution", "", "SIZE", groupFit, onFit, false, "how closely to look; by default 1 % of what the program needs, at least 64KiB", func(c *config) any { return &c.resolution }},
 	{"timeout", "", "TIME", groupFit, onFit, false, "a run that takes longer does not survive; 0s: no limit", func(c *config) any { return &c.timeout }},
 	{"tags", "", "KIND", groupTags, onAny, true, "what tells allocation sites apart: stack, caller, size, thread or none", func(c *config) any { return &c.tags }},
@@ -99,6 +105,7 @@ var settings = []setting{
 	{"format", "", "NAME", groupOutput, onExport, false, "what to write: chrome (Chrome trace JSON, for Perfetto)", func(c *config) any { return &c.exportFormat }},
 	{"format", "", "NAME", groupOutput, onReport, false, "text or json", func(c *config) any { return &c.reportFormat }},
 	{"format", "", "NAME", groupOutput, onFit, false, "text or json", func(c *config) any { return &c.fitFormat }},
+	{"format", "", "NAME", groupOutput, onReplay, false, "text or json", func(c *config) any { return &c.replayFormat }},
 	{"headless", "", "", groupDashboard, onRun, true, "no dashboard: only the figures at the end", func(c *config) any { return &c.headless }},
 	{"exit-with-app", "", "", groupDashboard, onRun, true, "close the dashboard when the program ends", func(c *config) any { return &c.exitWithApp }},
 	{"no-replay", "", "", groupDashboard, onRun, true, "do not repeat the program's output after the dashboard closes", func(c *config) any { return &c.noReplay }},
@@ -112,7 +119,7 @@ var settings = []setting{
 func defaults() *config {
 	return &config{
 		policy: "futhark", scrub: "none", tags: "stack", depth: 8, refresh: 100 * time.Millisecond,
-		noColor: os.Getenv("NO_COLOR") != "", exportFormat: "chrome", reportFormat: "text", fitFormat: "text",
+		noColor: os.Getenv("NO_COLOR") != "", exportFormat: "chrome", reportFormat: "text", fitFormat: "text", replayFormat: "text",
 	}
 }
 

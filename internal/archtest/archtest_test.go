@@ -58,6 +58,8 @@ func TestCheckFinds(t *testing.T) {
 		{"unsafe", "internal/trace/a.go", `package trace; import _ "unsafe"`, "_unsafe.go"},
 		{"unsafe in allocator", "allocator/a_unsafe.go", `package allocator; import _ "unsafe"`, "a policy sees no memory"},
 		{"lock in allocator", "allocator/a.go", `package allocator; import _ "sync"`, "serialises"},
+		{"lock in carve", "allocator/carve/a.go", `package carve; import _ "sync"`, "serialises"},
+		{"policy in carve", "allocator/carve/a.go", `package carve; import _ "` + Module + `/allocator"`, "imports run one way"},
 		{"clock in a semaphore", "allocator/semaphore/a.go", `package semaphore; import "time"; var _ = time.Now()`, "semaphore/a.go: must not import time"},
 		{"files in the dashboard", "ui/a.go", `package ui; import "os"; var _, _ = os.Open("x")`, "os.Open: no I/O"},
 		{"files in model", "internal/model/a.go", `package model; import _ "os"`, "no I/O"},

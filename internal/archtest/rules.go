@@ -95,7 +95,7 @@ var Places = map[string]Place{
 	"intercept":       {May: []string{"allocator", "internal/wire"}, Cgo: true, Unsafe: true},
 	"tracer":          {May: []string{"internal/wire"}},
 
-	"internal/lab": {May: []string{"allocator", "internal/model", "internal/size", "internal/trace", "internal/wire"}, Timeless: true},
+	"internal/lab": {May: []string{"allocator", "internal/model", "internal/size", "internal/trace", "internal/wire"}, Timeless: true, Never: noFiles},
 	"internal/export": {
 		May:      []string{"internal/lab", "internal/model", "internal/size", "internal/symbol", "internal/trace", "internal/wire"},
 		Timeless: true,

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -114,21 +115,21 @@ func (x *chrome) write(src Source, facts Facts) (ChromeReport, error) {
 
 // runFacts are the arguments of the first event.
 type runFacts struct {
-	Program   string             `json:"program"`
-	Arguments []string           `json:"arguments,omitempty"`
-	Policy    string             `json:"policy,omitempty"`
-	Limits    map[string]float64 `json:"limits,omitempty"`
-	Tags      string             `json:"tags,omitempty"`
-	Host      string             `json:"host,omitempty"`
-	Created   string             `json:"created,omitempty"`
-	Since     uint64             `json:"since_ns,omitempty"`
-	Until     uint64             `json:"until_ns,omitempty"`
-	Tag       string             `json:"only_tag,omitempty"`
-	Lifetimes bool               `json:"lifetimes"`
-	Slices    uint64             `json:"dropped_calls"`
-	Dropped   uint64             `json:"dropped_lifetimes"`
-	Lost      uint64             `json:"lost_events"`
-	Damage    string             `json:"damage,omitempty"`
+	Program   string       `json:"program"`
+	Arguments []string     `json:"arguments,omitempty"`
+	Policy    string       `json:"policy,omitempty"`
+	Limits    trace.Limits `json:"limits,omitempty"`
+	Tags      string       `json:"tags,omitempty"`
+	Host      string       `json:"host,omitempty"`
+	Created   string       `json:"created,omitempty"`
+	Since     uint64       `json:"since_ns,omitempty"`
+	Until     uint64       `json:"until_ns,omitempty"`
+	Tag       string       `json:"only_tag,omitempty"`
+	Lifetimes bool         `json:"lifetimes"`
+	Slices    uint64       `json:"dropped_calls"`
+	Dropped   uint64       `json:"dropped_lifetimes"`
+	Lost      uint64       `json:"lost_events"`
+	Damage    string       `json:"damage,omitempty"`
 }
 
 // head writes the facts of the run, then the names of processes and threads.

@@ -16,6 +16,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/chromelint"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -118,7 +119,7 @@ func story() []wire.Record {
 
 func storyFacts() Facts {
 	return Facts{
-		Program: "/opt/app", Arguments: []string{"-n", "5"}, Policy: "futhark", Limits: map[string]float64{"max_cached_bytes": 1024},
+		Program: "/opt/app", Arguments: []string{"-n", "5"}, Policy: "futhark", Limits: trace.Limits{"max_cached_bytes": "1024"},
 		Tags: "stack", ClockNS: origin, Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}
 }
@@ -252,5 +253,31 @@ func TestChromeOptions(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestChromeSlabs shows a slab from its create to its eviction, and what is free in it on the counter of the pool.
+func TestChromeSlabs(t *testing.T) {
+	part := create(200, 1, 2, mib, wire.OutcomeMiss, 1)
+	part.Flags = wire.FlagPart
+	free := release(300, 1, 2, wire.OutcomeCached)
+	free.Flags = wire.FlagPart
+	got, report, facts := export(t, []wire.Record{
+		rec(100, wire.KindSlab, func(r *wire.Record) { r.Link, r.Granted, r.Cost = 1, 4*mib, 900 }),
+		rec(110, wire.KindSlab, func(r *wire.Record) { r.Link, r.Granted, r.Status = 9, 4*mib, -4 }),
+		part, free,
+		rec(400, wire.KindEvict, func(r *wire.Record) { r.Link, r.Granted = 1, 4*mib }),
+	}, ChromeOptions{CountersEvery: 1})
+	for _, want := range []string{
+		`"ph":"b","cat":"slab","name":"slab 4.00M","pid":4194305,"tid":101,"ts":100.000,"id2":{"local":"0x1"},"args":{"granted":4194304}`,
+		`"ph":"e","cat":"slab","name":"slab 4.00M","pid":4194305,"tid":101,"ts":400.000,"id2":{"local":"0x1"},"args":{"left":"evicted"}`,
+		`"in_use":1048576,"cached":3145728,"cooling":0`, `"in_use":0,"cached":4194304,"cooling":0`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s is missing in\n%s", want, got)
+		}
+	}
+	if report.Lifetimes != 2 || facts.Last["mem cached"] != 0 {
+		t.Errorf("report %+v, facts %+v", report, facts)
 	}
 }

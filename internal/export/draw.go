@@ -168,23 +168,30 @@ func (x *chrome) showBlock(p *running, b *block) {
 	if b.shown = x.lifetime(b.tag); !b.shown {
 		return
 	}
-	x.out.event("b", "cache", poolName(b), place{p.pid, b.tid}, x.at(max(b.freed, x.since)))
+	category, name := poolName(b)
+	x.out.event("b", category, name, place{p.pid, b.tid}, x.at(max(b.freed, x.since)))
 	x.out.id(b.serial)
 	x.out.raw("}")
 	x.out.args()
+	if b.state == blockSlab {
+		x.out.number(`"granted":`, b.size)
+		x.out.close()
+		return
+	}
 	x.out.number(`"bytes":`, b.size)
 	x.out.raw(`,"cooling":` + strconv.FormatBool(b.state == blockCooling))
 	x.out.raw(`,"tag":` + b.tag.quoted)
 	x.out.close()
 }
 
-// hideBlock ends a block's stay in the pool.
+// hideBlock ends a block's stay in the pool, or a slab.
 func (x *chrome) hideBlock(p *running, b *block, how string) {
 	if !b.shown {
 		return
 	}
 	b.shown = false
-	x.out.event("e", "cache", poolName(b), place{p.pid, b.tid}, x.at(max(x.now, b.freed)))
+	category, name := poolName(b)
+	x.out.event("e", category, name, place{p.pid, b.tid}, x.at(max(x.now, b.freed)))
 	x.out.id(b.serial)
 	x.out.raw("}")
 	x.out.args()
@@ -192,7 +199,13 @@ func (x *chrome) hideBlock(p *running, b *block, how string) {
 	x.out.close()
 }
 
-func poolName(b *block) string { return `"free ` + size.Format(b.size) + `"` }
+// poolName returns the category and the name of a block's stay in the pool.
+func poolName(b *block) (category, name string) {
+	if b.state == blockSlab {
+		return "slab", `"slab ` + size.Format(b.size) + `"`
+	}
+	return "cache", `"free ` + size.Format(b.size) + `"`
+}
 
 // mark writes an instant for what concerns the whole run.
 func (x *chrome) mark(r *wire.Record) {
@@ -242,7 +255,7 @@ func (x *chrome) counters(p *running, ns uint64) {
 	x.out.event("C", "", `"mem"`, at, x.at(ns))
 	x.out.args()
 	x.out.number(`"in_use":`, uint64(max(p.inUse, 0)))
-	x.out.number(`,"cached":`, uint64(max(p.cached, 0)))
+	x.out.number(`,"cached":`, uint64(max(p.cached, 0)+max(p.room, 0)))
 	x.out.number(`,"cooling":`, uint64(max(p.cooling, 0)))
 	x.out.close()
 	if p.hits+p.misses == 0 {

@@ -22,8 +22,8 @@ type Facts struct {
 	Program   string
 	Arguments []string
 	Policy    string
-	Limits    map[string]float64 // by name, in the limit's own unit
-	Tags      string             // what tags are made of: stack, caller...
+	Limits    trace.Limits // as the allocator takes them
+	Tags      string       // what tags are made of: stack, caller...
 	Host      string
 	Created   time.Time
 	ClockNS   uint64 // CLOCK_MONOTONIC at the start; 0: the time of the first record

@@ -34,6 +34,7 @@ type running struct {
 	gauges
 	objects      map[uint64]*object
 	blocks       map[uint64]*block
+	carved       map[uint32]int // slabs by class
 	lanes        map[uint32]*lane
 	kernels      model.Kernels
 	mistakes     map[mistakeKey]struct{}
@@ -79,7 +80,7 @@ func (x *chrome) process(number uint32) *running {
 	p := x.processes[number]
 	if p == nil {
 		p = &running{
-			surveyed: x.seen.process(number), objects: map[uint64]*object{}, blocks: map[uint64]*block{},
+			surveyed: x.seen.process(number), objects: map[uint64]*object{}, blocks: map[uint64]*block{}, carved: map[uint32]int{},
 			lanes: map[uint32]*lane{}, mistakes: map[mistakeKey]struct{}{},
 		}
 		x.processes[number] = p
@@ -111,7 +112,9 @@ func (x *chrome) step(r *wire.Record) {
 	case wire.KindCooled:
 		x.cool(p, &r.Event)
 	case wire.KindEvict:
-		x.forget(p, r.Link, "evicted")
+		x.evict(p, r.Link)
+	case wire.KindSlab:
+		x.slab(p, r)
 	case wire.KindKernel:
 		p.kernels.Add(r.Object, r.Payload)
 		return
@@ -144,7 +147,7 @@ func (x *chrome) create(p *running, r *wire.Record) {
 	}
 	if pooled(e) && e.Link != 0 {
 		o.block = e.Link
-		x.acquire(p, o, e.Object)
+		x.acquire(p, o, e)
 	}
 	switch e.Outcome {
 	case wire.OutcomeHit:
@@ -169,7 +172,7 @@ func (p *running) hold(o *object, sign int64) {
 
 // acquire gives a block to an object: out of the pool for a hit, or new. A block that another object still has means
 // that the release of that one is late.
-func (x *chrome) acquire(p *running, o *object, number uint64) {
+func (x *chrome) acquire(p *running, o *object, e *wire.Event) {
 	b := p.blocks[o.block]
 	if b == nil {
 		b = &block{}
@@ -181,7 +184,24 @@ func (x *chrome) acquire(p *running, o *object, number uint64) {
 		p.hold(last, -1)
 		last.owns = false
 	}
-	*b = block{tag: o.tag, size: o.granted, owner: number, tid: o.tid}
+	p.rejoin(b)
+	*b = block{tag: o.tag, size: o.granted, owner: e.Object, tid: o.tid, key: classKey(e), part: e.Flags&wire.FlagPart != 0}
+	if b.part {
+		p.room -= int64(b.size)
+		p.changed = true
+	}
+}
+
+// slab takes a block whose parts will serve requests.
+func (x *chrome) slab(p *running, r *wire.Record) {
+	if r.Status != 0 {
+		return
+	}
+	x.forget(p, r.Link, "unknown")
+	b := &block{tag: p.slabs(), size: r.Granted, tid: p.thread(r.Thread), key: classKey(&r.Event), state: blockSlab}
+	p.carved[b.key]++
+	p.blocks[r.Link] = b
+	x.pool(p, b)
 }
 
 func (x *chrome) release(p *running, r *wire.Record) {
@@ -190,24 +210,25 @@ func (x *chrome) release(p *running, r *wire.Record) {
 	if o == nil || r.Granted > 0 || r.Outcome == wire.OutcomePinned {
 		return
 	}
-	b := p.blocks[o.block]
-	if !o.owns || o.block == 0 {
-		b = nil
-	}
+	b := p.held(o, r.Object)
 	x.hideObject(p, r.Object, o, "")
 	p.hold(o, -1)
 	delete(p.objects, r.Object)
+	if b == nil {
+		return
+	}
+	cools := r.Outcome == wire.OutcomeCooling && !b.cooled
 	switch {
-	case b == nil:
-	case r.Outcome == wire.OutcomeCached, r.Outcome == wire.OutcomeCooling:
-		b.state = blockCached
-		if r.Outcome == wire.OutcomeCooling && !b.cooled {
-			b.state = blockCooling
-		}
-		x.pool(p, b)
 	case r.Outcome == wire.OutcomeRefused: // its EVICT follows
+		b.owner = 0
+	case cools:
+		b.state = blockCooling
+		x.pool(p, b)
+	case !b.part && (r.Outcome == wire.OutcomeCached || r.Outcome == wire.OutcomeCooling):
+		b.state = blockCached
+		x.pool(p, b)
 	default:
-		delete(p.blocks, o.block)
+		x.forget(p, o.block, "")
 	}
 }
 
@@ -215,11 +236,30 @@ func (x *chrome) release(p *running, r *wire.Record) {
 func (x *chrome) letGo(p *running, o *object, number uint64, how string) {
 	x.hideObject(p, number, o, how)
 	p.hold(o, -1)
-	if o.owns && o.block != 0 {
+	if p.held(o, number) != nil {
 		x.forget(p, o.block, how)
 	}
 	delete(p.objects, number)
 }
+
+// evict ends a block. With the last slab of a class go its cooling parts: of some it is never known that they have
+// cooled.
+func (x *chrome) evict(p *running, number uint64) {
+	b := p.blocks[number]
+	slab := b != nil && b.state == blockSlab
+	x.forget(p, number, "evicted")
+	if !slab || p.carved[b.key] > 0 {
+		return
+	}
+	for _, part := range slices.Sorted(maps.Keys(p.blocks)) {
+		if c := p.blocks[part]; c.part && c.state == blockCooling && c.key == b.key {
+			x.forget(p, part, "evicted")
+		}
+	}
+}
+
+// classKey tells the classes of one process apart.
+func classKey(e *wire.Event) uint32 { return uint32(e.Scope)<<16 | uint32(e.Access) }
 
 func (x *chrome) pool(p *running, b *block) {
 	b.freed = x.now
@@ -231,6 +271,9 @@ func (x *chrome) pool(p *running, b *block) {
 }
 
 func (x *chrome) unpool(p *running, b *block, how string) {
+	if b.state == blockSlab {
+		p.carved[b.key]--
+	}
 	x.hideBlock(p, b, how)
 	p.pool(b, -1)
 	p.changed = true
@@ -243,6 +286,8 @@ func (x *chrome) cool(p *running, e *wire.Event) {
 	case b == nil:
 	case b.state == blockInUse:
 		b.cooled = true
+	case b.state == blockCooling && b.part:
+		x.forget(p, e.Link, "cooled")
 	case b.state == blockCooling:
 		p.pool(b, -1)
 		b.state = blockCached
@@ -259,6 +304,10 @@ func (x *chrome) forget(p *running, number uint64, how string) {
 	}
 	if b.state != blockInUse {
 		x.unpool(p, b, how)
+	}
+	if b.part {
+		p.rejoin(b)
+		p.changed = true
 	}
 	delete(p.blocks, number)
 }

@@ -7,6 +7,7 @@ const (
 	blockInUse = iota
 	blockCached
 	blockCooling
+	blockSlab // its parts are blocks of their own
 )
 
 // object is one memory object that the application holds, or whose memory outlives its references.
@@ -30,20 +31,41 @@ type block struct {
 	freed  uint64 // ns, absolute
 	state  uint8
 	cooled bool // its COOLED came before the RELEASE that made it cool
+	key    uint32
+	part   bool // of a slab: its bytes are missing there
 	shown  bool // its stay in the pool was begun in the trace
 }
 
-// gauges are bytes, signed because a late event may take one below 0 for a moment.
-type gauges struct{ inUse, cached, cooling int64 }
+// gauges are bytes, signed because a late event may take one below 0 for a moment. room is free in slabs.
+type gauges struct{ inUse, cached, cooling, room int64 }
 
-// pool adds a free block to the gauges, or takes it off.
+// pool adds a free block or a slab to the gauges, or takes it off.
 func (g *gauges) pool(b *block, sign int64) {
 	switch b.state {
+	case blockSlab:
+		g.room += sign * int64(b.size)
 	case blockCached:
 		g.cached += sign * int64(b.size)
 	case blockCooling:
 		g.cooling += sign * int64(b.size)
 	}
+}
+
+// rejoin gives the bytes of a part back to its slab.
+func (g *gauges) rejoin(b *block) {
+	if b.part {
+		b.part = false
+		g.room += int64(b.size)
+	}
+}
+
+// held returns the block that an object has, nil when it is not known any more or somebody else's.
+func (p *running) held(o *object, number uint64) *block {
+	b := p.blocks[o.block]
+	if !o.owns || o.block == 0 || b == nil || b.state != blockInUse || b.owner != number {
+		return nil
+	}
+	return b
 }
 
 // hasMemory reports whether a create gives an object memory of its own: sub-buffers and images of buffers share their

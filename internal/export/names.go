@@ -10,6 +10,9 @@ import (
 // untagged is the name of everything without a tag, as in internal/model.
 const untagged = "(untagged)"
 
+// slabs is the name of what is free in slabs, as in internal/model.
+const slabs = "(slabs)"
+
 // clean makes text of a target safe to print: valid UTF-8 on one line, without characters that control a terminal or
 // change the writing direction. Perfetto gives up on any control character, DEL included.
 func clean(text string) string {

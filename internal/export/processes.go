@@ -72,9 +72,7 @@ func reportProcesses(b *bytes.Buffer, s *model.Snapshot, most int) {
 				size.Format(t.PeakInUse), size.Format(t.InUse), endedText(p), cut(programName(p.Program), nameWidth))
 		}
 	})
-	if left > 0 {
-		fmt.Fprintf(b, "and %d more\n", left)
-	}
+	reportMore(b, left)
 }
 
 // endedText says how a process ended, as far as that is known: only a program's parent learns its exit status.

@@ -30,6 +30,8 @@ type world struct {
 	objects uint64
 	held    [2][]heldObject // by process
 	free    [2][]heldBlock
+	slabs   [2][]*heldSlab
+	parts   [2][]heldPart
 	records []wire.Record
 }
 
@@ -130,7 +132,13 @@ func (w *world) run() []wire.Record {
 	w.now = origin
 	for range rapid.IntRange(0, 60).Draw(w.t, "steps") {
 		process := rapid.IntRange(0, 1).Draw(w.t, "process")
-		switch rapid.IntRange(0, 5).Draw(w.t, "step") {
+		switch rapid.IntRange(0, 8).Draw(w.t, "step") {
+		case 6:
+			w.createPart(process)
+		case 7:
+			w.endPart(process)
+		case 8:
+			w.evictSlab(process)
 		case 0, 1:
 			w.create(process)
 		case 2, 3:

@@ -33,6 +33,7 @@ func Report(w io.Writer, s *model.Snapshot, opts ReportOptions) error {
 		reportTotals(&b, s)
 		reportProcesses(&b, s, opts.Top)
 		reportTagTable(&b, s, opts.Top)
+		reportShares(&b, s, opts.Top)
 		reportMisses(&b, &s.Totals)
 		reportMistakes(&b, s, opts.Top)
 		reportAlive(&b, s, opts.Top)
@@ -82,11 +83,17 @@ func reportHead(b *bytes.Buffer, s *model.Snapshot) {
 	pairs(b, rows)
 }
 
+// limitText writes a limit's value for people.
 func limitText(l *model.Limit) string {
-	if l.Bytes {
+	switch {
+	case l.Kind == model.LimitBytes:
 		return size.FormatLong(uint64(max(l.Value, 0)))
+	case l.Kind == model.LimitSeconds && l.Value == 0 && l.Min == 0:
+		return "off"
+	case l.Kind == model.LimitSeconds:
+		return l.Text + " s"
 	}
-	return fmt.Sprintf("%g", l.Value)
+	return l.Text
 }
 
 func heading(b *bytes.Buffer, text string) { fmt.Fprintf(b, "\n%s\n", strings.ToUpper(text)) }
@@ -105,6 +112,7 @@ func reportTotals(b *bytes.Buffer, s *model.Snapshot) {
 			size.FormatLong(t.BytesAllocated))},
 		{"memory", fmt.Sprintf("%s, at %.3f s", memoryText(t), seconds(s.Started, t.PeakInUseTime))},
 		{"at the end", endText(t)},
+		{"slabs", slabsText(t)},
 		{"hazards", fmt.Sprintf("%d releases of buffers that commands still used", t.HazardsAvoided)},
 	})
 }

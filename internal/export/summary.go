@@ -9,35 +9,46 @@ import (
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // Summary is a run in a few figures: sizes in bytes, rates 0…1. Its JSON keys are what scripts rely on.
 type Summary struct {
-	Policy                string             `json:"policy"`
-	Limits                map[string]float64 `json:"limits"` // by name
-	Hits                  uint64             `json:"hits"`
-	Misses                uint64             `json:"misses"`
-	HitRate               float64            `json:"hit_rate"`
-	SteadyHitRate         float64            `json:"steady_hit_rate"` // of the later half of the requests
-	MissReasons           map[string]uint64  `json:"miss_reasons"`    // all of them, "too_small" and so on
-	DriverCreates         uint64             `json:"driver_creates"`
-	DriverReleases        uint64             `json:"driver_releases"`
-	BytesRequested        uint64             `json:"bytes_requested"`
-	BytesAllocated        uint64             `json:"bytes_allocated"`
-	BytesCached           uint64             `json:"bytes_cached"` // at the end
-	PeakInUse             uint64             `json:"peak_in_use"`
-	PeakReserved          uint64             `json:"peak_reserved"`
-	Waste                 float64            `json:"waste"`                  // of what was in use at the end
-	ExternalFragmentation float64            `json:"external_fragmentation"` // of what was cached at the end
-	HazardsAvoided        uint64             `json:"hazards_avoided"`
-	Events                uint64             `json:"events"`
-	LostEvents            uint64             `json:"lost_events"`
-	WallSeconds           float64            `json:"wall_seconds"`
+	Policy         string            `json:"policy"`
+	Limits         trace.Limits      `json:"limits"`
+	Hits           uint64            `json:"hits"`
+	Misses         uint64            `json:"misses"`
+	HitRate        float64           `json:"hit_rate"`
+	SteadyHitRate  float64           `json:"steady_hit_rate"` // of the later half of the requests
+	MissReasons    map[string]uint64 `json:"miss_reasons"`    // all of them, "too_small" and so on
+	DriverCreates  uint64            `json:"driver_creates"`
+	DriverReleases uint64            `json:"driver_releases"`
+	BytesRequested uint64            `json:"bytes_requested"`
+	BytesAllocated uint64            `json:"bytes_allocated"`
+	BytesCached    uint64            `json:"bytes_cached"` // at the end
+	PeakInUse      uint64            `json:"peak_in_use"`
+	PeakReserved   uint64            `json:"peak_reserved"`
+	PeakRequested  uint64            `json:"peak_requested"`
+	PeakCached     uint64            `json:"peak_cached"`
+	PeakCooling    uint64            `json:"peak_cooling"`
+	Slabs          uint64            `json:"slabs"` // at the end
+	SlabBytes      uint64            `json:"slab_bytes"`
+	Waste          float64           `json:"waste"` // of what was in use at the end
+	// Three forms, of what was cached at the end.
+	ExternalFragmentation          float64 `json:"external_fragmentation"`
+	ExternalFragmentationQuadratic float64 `json:"external_fragmentation_quadratic"`
+	ExternalFragmentationRoot      float64 `json:"external_fragmentation_root"`
+	HazardsAvoided                 uint64  `json:"hazards_avoided"`
+	Events                         uint64  `json:"events"`
+	LostEvents                     uint64  `json:"lost_events"`
+	WallSeconds                    float64 `json:"wall_seconds"`
 	// Exit is how the first process ended. Whoever started the program knows better and may set it.
 	Exit      Exit             `json:"exit"`
-	Processes []ProcessSummary `json:"processes"` // that made OpenCL calls, in the order of their first
-	PerTag    []TagSummary     `json:"per_tag"`   // by falling peak
+	Processes []ProcessSummary `json:"processes"`  // that made OpenCL calls, in the order of their first
+	PerTag    []TagSummary     `json:"per_tag"`    // by falling peak
+	PerBucket []ShareSummary   `json:"per_bucket"` // by size
+	PerClass  []ShareSummary   `json:"per_class"`
 	// Findings are the program's mistakes in the order of their first time, at most model.FindingsMax; OtherFindings
 	// came when that many were known.
 	Findings      []FindingSummary `json:"findings"`
@@ -94,17 +105,20 @@ type TagSummary struct {
 func NewSummary(s *model.Snapshot) Summary {
 	t := &s.Totals
 	summary := Summary{
-		Policy: s.Policy, Limits: map[string]float64{},
+		Policy: s.Policy, Limits: trace.Limits{},
 		Hits: t.Hits, Misses: t.Misses, HitRate: t.HitRate(), SteadyHitRate: t.SteadyHitRate(),
 		MissReasons: map[string]uint64{}, DriverCreates: t.DriverCreates, DriverReleases: t.DriverReleases,
 		BytesRequested: t.BytesRequested, BytesAllocated: t.BytesAllocated, BytesCached: t.Cached,
 		PeakInUse: t.PeakInUse, PeakReserved: t.PeakReserved, Waste: t.Waste(),
-		ExternalFragmentation: t.ExternalFragmentation(), HazardsAvoided: t.HazardsAvoided, Events: s.Events, LostEvents: s.Lost,
+		PeakRequested: t.PeakRequested, PeakCached: t.PeakCached, PeakCooling: t.PeakCooling,
+		Slabs: t.Slabs, SlabBytes: t.SlabBytes,
+		ExternalFragmentation: t.ExternalFragmentation(), ExternalFragmentationQuadratic: t.QuadraticFragmentation(),
+		ExternalFragmentationRoot: t.RootFragmentation(), HazardsAvoided: t.HazardsAvoided, Events: s.Events, LostEvents: s.Lost,
 		WallSeconds: seconds(s.Started, s.Time), Exit: Exit{Status: -1},
 		Processes: []ProcessSummary{}, PerTag: []TagSummary{}, snapshot: s,
 	}
 	for i := range s.Limits {
-		summary.Limits[s.Limits[i].Name] = s.Limits[i].Value
+		summary.Limits[s.Limits[i].Name] = s.Limits[i].Text
 	}
 	for reason := wire.MissCold; reason <= wire.MissPolicy; reason++ {
 		summary.MissReasons[reasonKey(reason)] = t.MissReasons[reason]
@@ -118,6 +132,7 @@ func NewSummary(s *model.Snapshot) Summary {
 	for _, tag := range tagsByPeak(s.Tags) {
 		summary.PerTag = append(summary.PerTag, tagSummary(tag))
 	}
+	summary.shares(s)
 	summary.mistakes(s)
 	return summary
 }

@@ -19,7 +19,11 @@ import (
 // full fills every line of a summary.
 func full() *model.Snapshot {
 	s := fold(story())
-	s.Limits = []model.Limit{{Name: "max_cached_bytes", Value: 512 * mib, Bytes: true}, {Name: "max_waste_ratio", Value: 0.5}}
+	s.Limits = []model.Limit{
+		{Name: "max_cached_bytes", Value: 512 * mib, Text: "536870912", Kind: model.LimitBytes},
+		{Name: "max_waste_ratio", Value: 0.5, Text: "0.5"},
+		{Name: "drain_order", Text: "oldest-first", Kind: model.LimitChoice}, {Name: "max_age", Value: 30, Text: "30", Kind: model.LimitSeconds},
+	}
 	s.Device = model.Device{Name: "device", Driver: "1.0", Global: 8 << 30}
 	s.Totals.SavedNS = 123_456_789
 	s.Recording.Path = "run.gmt"
@@ -39,14 +43,15 @@ func TestSummaryKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := strings.Fields(`bytes_allocated bytes_cached bytes_requested driver_creates driver_releases events exit
-		external_fragmentation findings hazards_avoided hit_rate hits leaks limits lost_events miss_reasons misses
-		other_findings peak_in_use peak_reserved per_tag policy processes steady_hit_rate wall_seconds waste`)
+		external_fragmentation external_fragmentation_quadratic external_fragmentation_root findings hazards_avoided hit_rate hits leaks limits lost_events miss_reasons misses
+		other_findings peak_cached peak_cooling peak_in_use peak_requested peak_reserved per_bucket per_class per_tag policy
+		processes slab_bytes slabs steady_hit_rate wall_seconds waste`)
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(got))); diff != "" {
 		t.Error(diff)
 	}
 	for key, want := range map[string]string{
 		"exit": `{"status":3,"signal":0}`, "hits": "1", "misses": "3", "hit_rate": "0.25", "lost_events": "12",
-		"limits": `{"max_cached_bytes":536870912,"max_waste_ratio":0.5}`, "wall_seconds": "0.009",
+		"limits": `{"drain_order":"oldest-first","max_age":30,"max_cached_bytes":536870912,"max_waste_ratio":0.5}`, "wall_seconds": "0.009",
 		"miss_reasons": `{"cold":3,"cooling":0,"drained":0,"limit":0,"other_class":0,"policy":0,"tag_cap":0,"too_small":0,"too_wasteful":0}`,
 	} {
 		var b bytes.Buffer

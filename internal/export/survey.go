@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 
@@ -74,7 +75,7 @@ func (s *survey) note(r *wire.Record, wrappers []*regexp.Regexp) {
 		p.pid = r.Object
 		program, _, _ := bytes.Cut(r.Payload, []byte{0})
 		p.program = string(program)
-	case wire.KindCreate, wire.KindRelease, wire.KindSync:
+	case wire.KindCreate, wire.KindRelease, wire.KindSync, wire.KindSlab:
 		p.threads[r.Thread] = struct{}{}
 	case wire.KindDiag:
 		if wire.Diag(r.Op).Finding() {
@@ -128,4 +129,15 @@ func (p *surveyed) thread(tid uint32) uint64 {
 		return p.pid
 	}
 	return uint64(tid)
+}
+
+// slabs returns the tag of what is no site's: that of slabs. It is among the tags so that options can choose it.
+func (p *surveyed) slabs() *tag {
+	const none = math.MaxUint32 // a tag's number that the shim never gives
+	t := p.tags[none]
+	if t == nil {
+		t = newTag(slabs)
+		p.tags[none] = t
+	}
+	return t
 }

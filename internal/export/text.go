@@ -70,6 +70,9 @@ func (s *Summary) figures() []string {
 	label := "  top tags   "
 	for i := range s.PerTag[:min(topTags, len(s.PerTag))] {
 		tag := &s.PerTag[i]
+		if tag.Tag == slabs {
+			continue
+		}
 		lines = append(lines, fmt.Sprintf("%s%s: peak %s, %s, hit rate %s", label, cut(tag.Tag, nameWidth),
 			size.FormatLong(tag.PeakInUse), count(tag.Creates, "create"), percent(tag.HitRate, tag.Hits+tag.Misses)))
 		label = "             "

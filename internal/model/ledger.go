@@ -10,6 +10,9 @@ type ledger struct {
 	inUse, requested, cached, cooling int64
 	live, blocks                      int64
 
+	slabs, slabBytes int64
+	room             int64 // free in slabs: their bytes less those of their parts
+
 	calls, driver histogram
 	costs         costs
 	steady        steady
@@ -32,10 +35,10 @@ func (l *ledger) create(e *wire.Event, owns bool) {
 		c.Misses++
 		c.MissReasons[reason(e.Reason)]++
 		c.BytesRequested += e.Size
-		c.BytesAllocated += granted(e)
-		l.costs.create(granted(e), e.Cost)
 		l.steady.add(false)
-		l.driverCreate(e)
+		if e.Flags&wire.FlagPart == 0 { // else the SLAB before it was the driver's create
+			l.allocated(granted(e), e)
+		}
 	default:
 		if wire.Memory(e.Op) == wire.MemoryBuffer {
 			c.Unpooled++
@@ -44,6 +47,13 @@ func (l *ledger) create(e *wire.Event, owns bool) {
 			l.driverCreate(e)
 		}
 	}
+}
+
+// allocated counts a block that the driver created.
+func (l *ledger) allocated(bytes uint64, e *wire.Event) {
+	l.counters.BytesAllocated += bytes
+	l.costs.create(bytes, e.Cost)
+	l.driverCreate(e)
 }
 
 func (l *ledger) driverCreate(e *wire.Event) {
@@ -79,20 +89,48 @@ func (l *ledger) evicted(e *wire.Event) {
 func (l *ledger) hold(granted, requested int64, now uint64) {
 	l.inUse += granted
 	l.requested += requested
-	c := &l.counters
-	if l.inUse > 0 && uint64(l.inUse) > c.PeakInUse {
+	if c := &l.counters; l.inUse > 0 && uint64(l.inUse) > c.PeakInUse {
 		c.PeakInUse, c.PeakInUseTime = uint64(l.inUse), now
 	}
-	if reserved := l.inUse + l.cached + l.cooling; reserved > 0 && uint64(reserved) > c.PeakReserved {
-		c.PeakReserved = uint64(reserved)
-	}
+	l.raise()
 }
 
-// totals returns the totals as they are shown, without LargestCached.
+// count changes what is free in whole blocks.
+func (l *ledger) count(cools bool, bytes, blocks int64) {
+	if cools {
+		l.cooling += bytes
+	} else {
+		l.cached += bytes
+		l.blocks += blocks
+	}
+	l.raise()
+}
+
+// carve changes what is free in slabs.
+func (l *ledger) carve(bytes int64) {
+	l.room += bytes
+	l.raise()
+}
+
+// free returns what is free in the pool. Events of slabs and of parts may each be missing or late, which must not
+// take anything off what the whole blocks have.
+func (l *ledger) free() uint64 { return gauge(l.cached) + gauge(l.room) }
+
+// raise notes new peaks.
+func (l *ledger) raise() {
+	c := &l.counters
+	c.PeakRequested = max(c.PeakRequested, gauge(l.requested))
+	c.PeakCached = max(c.PeakCached, l.free())
+	c.PeakCooling = max(c.PeakCooling, gauge(l.cooling))
+	c.PeakReserved = max(c.PeakReserved, gauge(l.inUse+l.cached+l.cooling+l.room))
+}
+
+// totals returns the totals as they are shown, without what spread adds.
 func (l *ledger) totals() Totals {
 	t := l.counters
 	t.InUse, t.Requested = gauge(l.inUse), gauge(l.requested)
-	t.Cached, t.Cooling = gauge(l.cached), gauge(l.cooling)
+	t.Cached, t.Cooling = l.free(), gauge(l.cooling)
+	t.Slabs, t.SlabBytes, t.SlabFree = gauge(l.slabs), gauge(l.slabBytes), gauge(l.room)
 	t.LiveBuffers, t.CachedBlocks = gauge(l.live), gauge(l.blocks)
 	t.SteadyHits, t.SteadyRequests = l.steady.later()
 	t.SavedNS = l.costs.saved()

@@ -218,3 +218,17 @@ func TestLargestCachedFollowsTheFreeList(t *testing.T) {
 		}
 	}
 }
+
+// TestReleaseAfterItsBlockIsSomebodyElses checks a number that two blocks had: the release of the first must not put
+// the second into the free list.
+func TestReleaseAfterItsBlockIsSomebodyElses(t *testing.T) {
+	s := newStream(Options{})
+	s.miss(1, 1, 64, 64, 0)
+	s.evict(1, wire.EvictDrain)
+	s.miss(2, 1, 64, 64, 0)
+	s.release(1, wire.OutcomeCached)
+	checkGauges(t, s.Snapshot(), 64, 0, 0)
+	s.release(2, wire.OutcomeCached)
+	checkGauges(t, s.Snapshot(), 0, 64, 0)
+	checkBooks(t, s.Model)
+}

@@ -5,9 +5,82 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
+
+// LimitKind is what a limit's value is, as in package allocator.
+type LimitKind uint8
+
+// The kinds of limits.
+const (
+	LimitNumber  LimitKind = iota
+	LimitCount             // a whole number
+	LimitBytes             // whole
+	LimitSeconds           // a decimal number
+	LimitSwitch            // one of Choices: "off", "on"
+	LimitChoice            // one of Choices
+	LimitSizes             // ascending sizes in bytes, "1024:4096"
+)
+
+// Limit is one allocator limit in the running program.
+type Limit struct {
+	Name     string
+	Kind     LimitKind
+	Text     string  // as acknowledged by the target, which takes it in this form
+	Value    float64 // the same as a number: the place among Choices, how many Sizes
+	Min, Max float64
+	Choices  []string // for Switch and Choice
+	// Wanted differs from Value while a change is on its way. Refused is the target's word when it said no.
+	Wanted  float64
+	Pending bool
+	Refused string
+}
+
+// Words reports whether the limit takes words.
+func (l *Limit) Words() bool { return l.Kind == LimitSwitch || l.Kind == LimitChoice }
+
+// Number returns what a text means as a Value, false when it means nothing for this limit.
+func (l *Limit) Number(text string) (float64, bool) {
+	switch {
+	case l.Words():
+		at := slices.Index(l.Choices, text)
+		return float64(at), at >= 0
+	case l.Kind == LimitSizes:
+		for size := range strings.SplitSeq(text, ":") {
+			if _, err := strconv.ParseUint(size, 10, 64); err != nil {
+				return 0, false
+			}
+		}
+		return float64(strings.Count(text, ":") + 1), true
+	}
+	value, err := strconv.ParseFloat(text, 64)
+	return value, err == nil && !math.IsNaN(value) && !math.IsInf(value, 0)
+}
+
+// TextOf writes a Value in the form that the target takes. Sizes cannot be written so: they are the Text.
+func (l *Limit) TextOf(value float64) string {
+	switch {
+	case l.Kind == LimitSizes:
+		return l.Text
+	case l.Words():
+		if at := int(value); at >= 0 && at < len(l.Choices) {
+			return l.Choices[at]
+		}
+		return ""
+	}
+	return strconv.FormatFloat(value, 'f', -1, 64)
+}
+
+// Set gives the limit the value that a text means; a text that means nothing is ignored.
+func (l *Limit) Set(text string) bool {
+	value, ok := l.Number(text)
+	if ok {
+		l.Text, l.Value = text, value
+	}
+	return ok
+}
 
 // limits follows the limits of the running program and the changes on their way to it.
 type limits struct {
@@ -23,13 +96,24 @@ func newLimits(list []Limit) limits {
 	return l
 }
 
-// want notes that a change was sent with a sequence number. A limit that is not in the list is ignored.
-func (l *limits) want(name string, value float64, sequence uint64) {
-	i := slices.IndexFunc(l.list, func(x Limit) bool { return x.Name == name })
+// find returns the place of a limit, -1 when it is not in the list.
+func (l *limits) find(name string) int {
+	return slices.IndexFunc(l.list, func(x Limit) bool { return x.Name == name })
+}
+
+// want notes that a change was sent with a sequence number. A limit that is not in the list, or a value that means
+// nothing for it, is ignored.
+func (l *limits) want(name, text string, sequence uint64) {
+	i := l.find(name)
 	if i < 0 {
 		return
 	}
-	l.list[i].Wanted, l.list[i].Pending, l.list[i].Refused = value, true, ""
+	x := &l.list[i]
+	value, ok := x.Number(text)
+	if !ok {
+		return
+	}
+	x.Wanted, x.Pending, x.Refused = value, true, ""
 	l.sent[i] = sequence
 }
 
@@ -40,14 +124,13 @@ func (l *limits) answer(r *wire.Record) {
 		l.refuse(r)
 		return
 	}
-	name, value, ok := assignment(r.Payload)
-	i := slices.IndexFunc(l.list, func(x Limit) bool { return x.Name == string(name) })
-	if !ok || i < 0 {
+	name, text, _ := bytes.Cut(bytes.TrimRight(r.Payload, "\x00"), []byte("="))
+	i := l.find(string(name))
+	if i < 0 || !l.list[i].Set(string(text)) {
 		return
 	}
-	l.list[i].Value = value
-	if !l.list[i].Pending || r.Object >= l.sent[i] {
-		l.list[i].Pending, l.list[i].Refused, l.list[i].Wanted = false, "", value
+	if x := &l.list[i]; !x.Pending || r.Object >= l.sent[i] {
+		x.Pending, x.Refused, x.Wanted = false, "", x.Value
 	}
 }
 
@@ -60,17 +143,4 @@ func (l *limits) refuse(r *wire.Record) {
 			}
 		}
 	}
-}
-
-// assignment splits "name=value".
-func assignment(text []byte) (name []byte, value float64, ok bool) {
-	name, number, found := bytes.Cut(bytes.TrimRight(text, "\x00"), []byte("="))
-	if !found {
-		return nil, 0, false
-	}
-	value, err := strconv.ParseFloat(string(number), 64)
-	if err != nil || math.IsNaN(value) || math.IsInf(value, 0) {
-		return nil, 0, false
-	}
-	return name, value, true
 }

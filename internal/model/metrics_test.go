@@ -39,6 +39,17 @@ var metricsExamples = []func(*stream) string{
 			t.Misses, t.Hits, 100*t.HitRate(), t.SteadyHits, t.SteadyRequests, 100*t.SteadyHitRate())
 	},
 	func(s *stream) string {
+		s.slab(1, 1<<20)
+		s.part(wire.OutcomeMiss, 1, 2, 256<<10)
+		s.part(wire.OutcomeHit, 2, 3, 128<<10)
+		s.releasePart(1, wire.OutcomeCached)
+		s.gauge(896<<10, 640<<10, 2, 0)
+		t := s.Snapshot().Totals
+		return fmt.Sprintf("a slab of %d K is created for a part of 256 K, another part of 128 K follows behind it, the first is "+
+			"released → driver creates %d, misses %d, hits %d; in use %d K, cached %d K in %d ranges, the largest %d K",
+			t.SlabBytes>>10, t.DriverCreates, t.Misses, t.Hits, t.InUse>>10, t.Cached>>10, t.CachedBlocks, t.LargestCached>>10)
+	},
+	func(s *stream) string {
 		for n := range uint64(3) {
 			s.miss(n+1, n+1, 100*(n+1), 100*(n+1), 0)
 		}
@@ -47,6 +58,17 @@ var metricsExamples = []func(*stream) string{
 		t := s.Snapshot().Totals
 		return fmt.Sprintf("buffers of 100, 200 and 300 granted; the first released to the pool, the second still cooling"+
 			" → in use %d, cached %d, cooling %d, reserved %d", t.InUse, t.Cached, t.Cooling, t.Reserved())
+	},
+	func(s *stream) string {
+		s.slab(1, 1000)
+		s.part(wire.OutcomeMiss, 1, 2, 600)
+		s.releasePart(1, wire.OutcomeCooling)
+		s.miss(2, 3, 500, 500, 0)
+		s.release(2, wire.OutcomeCached)
+		t := s.Snapshot().Totals
+		return fmt.Sprintf("a slab of 1000 with a part of 600, which is released and cools; then a block of 500, which is released → "+
+			"peak in use %d, peak cooling %d, peak cached %d, peak reserved %d",
+			t.PeakInUse, t.PeakCooling, t.PeakCached, t.PeakReserved)
 	},
 	func(s *stream) string {
 		s.miss(1, 1, 600, 800, 0)
@@ -61,8 +83,19 @@ var metricsExamples = []func(*stream) string{
 			s.release(n+1, wire.OutcomeCached)
 		}
 		t := s.Snapshot().Totals
-		return fmt.Sprintf("free {256, 256, 256} → external fragmentation 1 − %d / %d = %.3f",
-			t.LargestCached, t.Cached, t.ExternalFragmentation())
+		return fmt.Sprintf("free {256, 256, 256} → external fragmentation 1 − %d / %d = %.3f; quadratic 1 − %.0f / %d² = %.3f; "+
+			"root 1 − √%.0f / %d = %.3f", t.LargestCached, t.Cached, t.ExternalFragmentation(),
+			t.Squares, t.Cached, t.QuadraticFragmentation(), t.Squares, t.Cached, t.RootFragmentation())
+	},
+	func(s *stream) string {
+		s.miss(1, 1, 1500, 1500, 0)
+		s.miss(2, 2, 1024, 1024, 0)
+		s.miss(3, 3, 2048, 2048, 0)
+		s.release(2, wire.OutcomeCached)
+		b := s.Snapshot().Buckets
+		return fmt.Sprintf("blocks of 1500, 1024 and 2048, the second released → bucket %d to %d: misses %d, in use %d, cached %d; "+
+			"bucket %d to %d: misses %d, in use %d", b[0].Smallest, b[0].Largest, b[0].Misses, b[0].InUse, b[0].Cached,
+			b[1].Smallest, b[1].Largest, b[1].Misses, b[1].InUse)
 	},
 	func(s *stream) string {
 		for n, cost := range []uint32{60_000, 40_000} {

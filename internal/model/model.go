@@ -44,9 +44,11 @@ type Model struct {
 	latest    *process   // of the last event
 	leaving   int        // processes that ended and are not removed
 
-	objects slab[object]
-	blocks  slab[block]
-	classes slab[class]
+	objects arena[object]
+	blocks  arena[block]
+	classes arena[class]
+
+	shares shares
 
 	rows     []*row
 	named    map[string]*row
@@ -76,6 +78,7 @@ func New(o Options) *Model {
 		named:   map[string]*row{},
 		limits:  newLimits(o.Limits),
 	}
+	m.shares.index.seed = m.seed
 	m.untagged = m.newWhole(0)
 	m.untagged.name = "(untagged)"
 	m.named[m.untagged.name] = m.untagged
@@ -121,6 +124,8 @@ func (m *Model) Apply(r *wire.Record) {
 		m.cool(p, &r.Event)
 	case wire.KindEvict:
 		m.evict(p, &r.Event)
+	case wire.KindGauge:
+		p.told = toldOf(&r.Event)
 	default:
 		m.rare(p, r)
 	}
@@ -139,6 +144,8 @@ func (m *Model) rare(p *process, r *wire.Record) {
 		m.device(p, r)
 	case wire.KindContext:
 		m.context(p, &r.Event)
+	case wire.KindSlab:
+		m.slab(p, &r.Event)
 	case wire.KindLimit:
 		m.limits.answer(r)
 		m.marks.add(m.now, r.Kind, clean(r.Payload))
@@ -210,9 +217,9 @@ func (m *Model) ProcessEnded(number uint32, status, signal int, time uint64) {
 	m.settle()
 }
 
-// LimitWanted says that a change of a limit was sent to the target under a sequence number. It stays pending until
-// a LIMIT event answers that number or a later one.
-func (m *Model) LimitWanted(name string, value float64, sequence uint64) {
+// LimitWanted says that a change of a limit was sent to the target under a sequence number, with the value as the
+// target takes it. It stays pending until a LIMIT event answers that number or a later one.
+func (m *Model) LimitWanted(name, value string, sequence uint64) {
 	m.limits.want(name, value, sequence)
 }
 
@@ -256,18 +263,7 @@ func (m *Model) turn() {
 }
 
 // sample reads the gauges.
-func (m *Model) sample() Sample {
-	return m.ledger.sample(m.largest())
-}
-
-// largest returns the largest cached block of all processes.
-func (m *Model) largest() uint64 {
-	var largest uint64
-	for _, p := range m.processes {
-		largest = max(largest, p.sizes.largest())
-	}
-	return largest
-}
+func (m *Model) sample() Sample { return m.ledger.sample(m.spread()) }
 
 func diagText(r *wire.Record) string {
 	word := wire.Diag(r.Op).String()

@@ -8,6 +8,7 @@ type object struct {
 	granted  uint64
 	size     uint64
 	used     uint64 // time of the last command that used it, 0 when none did
+	share    int32  // place of its class in shares.classes
 	row      *row
 	owns     bool // has memory of its own in the gauges
 	released bool // the application holds no reference: only sub-objects keep it
@@ -50,9 +51,13 @@ func (m *Model) create(p *process, e *wire.Event) {
 		m.end(p, e.Object, old)
 	}
 	o := object{row: w, owns: own, size: e.Size, granted: granted(e)}
+	if own {
+		o.share = m.shares.class(e)
+		m.shares.create(&o, e)
+	}
 	if pooled(e) && e.Link != 0 {
 		o.block = e.Link
-		m.acquire(p, o.block, e.Object, o.granted)
+		m.acquire(p, &o, e)
 	}
 	p.objects.put(e.Object, m.objects.take(o))
 	m.hold(p, &o, 1)
@@ -77,6 +82,9 @@ func countCreate(now *Rates, sample *Sample, e *wire.Event, own bool) {
 	case e.Outcome == wire.OutcomeMiss:
 		now.Misses++
 		sample.Misses++
+		if e.Flags&wire.FlagPart != 0 { // the driver create was the slab's
+			return
+		}
 	case !own:
 		return
 	}
@@ -92,6 +100,9 @@ func (m *Model) hold(p *process, o *object, sign int64) {
 	granted, requested := sign*int64(o.granted), sign*int64(o.size)
 	for _, l := range m.ledgers(p) {
 		l.hold(granted, requested, m.now)
+	}
+	for _, s := range m.shares.of(o.granted, o.share) {
+		s.inUse += granted
 	}
 	o.row.final().held(granted, requested, m.second)
 }
@@ -130,10 +141,7 @@ func (m *Model) release(p *process, e *wire.Event) {
 // was evicted before this release arrived.
 func (m *Model) letGo(p *process, o *object, e *wire.Event) {
 	m.hold(p, o, -1)
-	place := int32(-1)
-	if o.block != 0 {
-		place = p.blocks.get(o.block)
-	}
+	place := m.heldBy(p, o, e.Object)
 	switch e.Outcome {
 	case wire.OutcomeCached, wire.OutcomeCooling:
 		if place >= 0 {
@@ -146,6 +154,9 @@ func (m *Model) letGo(p *process, o *object, e *wire.Event) {
 	default:
 		if place >= 0 {
 			m.forget(p, place)
+		}
+		if e.Flags&wire.FlagPart != 0 {
+			return
 		}
 		for _, l := range m.ledgers(p) {
 			l.driverRelease(e)
@@ -164,9 +175,9 @@ func (m *Model) end(p *process, number uint64, place int32) {
 			l.live--
 		}
 	}
-	if o.owns && o.block != 0 {
-		if b := p.blocks.get(o.block); b >= 0 {
-			m.forget(p, b)
+	if o.owns {
+		if place := m.heldBy(p, o, number); place >= 0 {
+			m.forget(p, place)
 		}
 	}
 	p.objects.remove(number)

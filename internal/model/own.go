@@ -19,6 +19,9 @@ func (m *Model) view(p *process) Process {
 		if p.changed || p.shown.Tags == nil || !p.ended && p.second != m.second {
 			p.rows = slices.DeleteFunc(p.rows, func(w *row) bool { return w.into != nil })
 			p.shown.Tags, p.second = m.tags(p.rows), m.second
+			if t, ok := p.slabTag(); ok {
+				p.shown.Tags = append(p.shown.Tags, t)
+			}
 		}
 		p.shown.Window, p.shown.History = p.window.last(), p.history.list()
 	}
@@ -31,14 +34,14 @@ func (m *Model) turnProcesses(slot uint64) {
 	for _, p := range m.processes {
 		p.window.advance(slot)
 		if !p.removed {
-			p.history.advance(m.options.Started+p.born*slotNS, slot-p.born, p.ledger.sample(p.sizes.largest()))
+			p.history.advance(m.options.Started+p.born*slotNS, slot-p.born, p.ledger.sample(p.spread()))
 		}
 	}
 }
 
 // sample reads the gauges.
-func (l *ledger) sample(largest uint64) Sample {
-	t := Totals{Cached: gauge(l.cached), LargestCached: largest}
+func (l *ledger) sample(s spread) Sample {
+	t := Totals{Cached: l.free(), LargestCached: s.largest}
 	return Sample{
 		InUse: gauge(l.inUse), Cached: t.Cached, Cooling: gauge(l.cooling), Fragmentation: t.ExternalFragmentation(),
 	}

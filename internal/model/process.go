@@ -29,7 +29,12 @@ type process struct {
 	objects table // number to place in Model.objects
 	blocks  table // number to place in Model.blocks
 	tags    map[uint32]*row
-	sizes   sizes // of cached blocks
+	sizes   sizes   // of cached blocks
+	squares squares // of cached blocks
+	slabs   sizes
+	carved  map[uint32]int // slabs by class
+	told    told           // of the free ranges in slabs
+	left    *Tag           // what its slabs had when they were taken off the gauges, nil: nothing
 
 	devices []device
 	kernels Kernels
@@ -63,10 +68,10 @@ func (m *Model) process(number uint32) *process {
 }
 
 func (m *Model) newProcess(number uint32) *process {
-	p := &process{tags: map[uint32]*row{}}
+	p := &process{tags: map[uint32]*row{}, carved: map[uint32]int{}}
 	p.shown = Process{Number: number, Status: -1, Started: m.now}
 	p.window.slot, p.born, p.history.most = m.window.slot, m.window.slot, processHistoryMax
-	p.objects.seed, p.blocks.seed, p.sizes.index.seed = m.seed, m.seed, m.seed
+	p.objects.seed, p.blocks.seed, p.sizes.index.seed, p.slabs.index.seed = m.seed, m.seed, m.seed, m.seed
 	m.numbers[number] = p
 	m.processes = append(m.processes, p)
 	m.settle()
@@ -145,7 +150,10 @@ func (m *Model) anyRunning() bool {
 
 // remove ends all objects and blocks of a process. Its own totals stay as they were.
 func (m *Model) remove(p *process) {
-	kept, rows, largest := p.ledger, m.keepRows(p), p.sizes.largest()
+	kept, rows, spread := p.ledger, m.keepRows(p), p.spread()
+	if t, ok := p.slabTag(); ok {
+		p.left = &t
+	}
 	var places []int32
 	var numbers []uint64
 	p.objects.all(func(number uint64, place int32) {
@@ -163,17 +171,18 @@ func (m *Model) remove(p *process) {
 	restoreRows(p, rows)
 	p.objects.clear()
 	p.blocks.clear()
-	p.sizes = sizes{index: table{seed: m.seed}}
+	p.sizes, p.slabs = sizes{index: table{seed: m.seed}}, sizes{index: table{seed: m.seed}}
 	p.kernels = Kernels{}
-	p.shown.Totals = p.totals()
-	p.shown.Totals.LargestCached = largest
+	p.shown.Totals = p.ledger.totals()
+	spread.addTo(&p.shown.Totals)
 	p.changed, p.removed = true, true
 	m.leaving--
 }
 
 func (p *process) totals() Totals {
 	t := p.ledger.totals()
-	t.LargestCached = p.sizes.largest()
+	s := p.spread()
+	s.addTo(&t)
 	return t
 }
 

@@ -22,6 +22,8 @@ func (m *Model) Snapshot() *Snapshot {
 		Window:        m.window.last(),
 		History:       m.history.list(),
 		Tags:          m.tags(m.rows),
+		Buckets:       m.shares.bySize(),
+		Classes:       m.shares.byClass(),
 		Marks:         slices.Clone(m.marks.list),
 		Findings:      m.findings.show(m.untagged),
 		OtherFindings: m.findings.others,
@@ -31,7 +33,11 @@ func (m *Model) Snapshot() *Snapshot {
 		LostUses:      m.lostUses,
 		Unknown:       m.unknown,
 	}
-	s.Totals.LargestCached = m.largest()
+	spread := m.spread()
+	spread.addTo(&s.Totals)
+	if t, ok := m.slabTag(); ok {
+		s.Tags = append(s.Tags, t)
+	}
 	for i, p := range m.processes {
 		s.Processes[i] = m.view(p)
 	}
@@ -97,8 +103,12 @@ func (m *Model) freeClasses(w *row) []FreeClass {
 			})
 		})
 	}
-	slices.SortFunc(list, func(a, b FreeClass) int { return cmp.Compare(a.Size, b.Size) })
+	sortClasses(list)
 	return joinClasses(list)
+}
+
+func sortClasses(list []FreeClass) {
+	slices.SortFunc(list, func(a, b FreeClass) int { return cmp.Compare(a.Size, b.Size) })
 }
 
 // joinClasses makes one class of neighbours of the same size: those of several processes.

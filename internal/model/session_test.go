@@ -123,13 +123,14 @@ func TestLimits(t *testing.T) {
 	}
 	limit := Limit{Name: "max_cached_bytes", Value: 100, Max: 1000, Wanted: 100}
 	check("at the start", limit)
-	s.LimitWanted("max_cached_bytes", 200, 1)
-	s.LimitWanted("max_cached_bytes", 300, 2)
-	s.LimitWanted("no_such_limit", 1, 3)
+	s.LimitWanted("max_cached_bytes", "200", 1)
+	s.LimitWanted("max_cached_bytes", "300", 2)
+	s.LimitWanted("no_such_limit", "1", 3)
+	s.LimitWanted("max_cached_bytes", "plenty", 4)
 	limit.Wanted, limit.Pending = 300, true
 	check("two changes on their way", limit)
 	answer(1, 0, "max_cached_bytes=200")
-	limit.Value = 200
+	limit.Value, limit.Text = 200, "200"
 	check("the first acknowledged", limit)
 	answer(2, -1, "max_cached_bytes: above\x1b 250")
 	limit.Wanted, limit.Pending, limit.Refused = 200, false, "max_cached_bytes: above  250"
@@ -139,7 +140,7 @@ func TestLimits(t *testing.T) {
 	}
 	check("nonsense", limit)
 	answer(9, 0, "max_cached_bytes=150")
-	limit.Value, limit.Wanted, limit.Refused = 150, 150, ""
+	limit.Value, limit.Text, limit.Wanted, limit.Refused = 150, "150", 150, ""
 	check("changed by somebody else", limit)
 	if got := len(s.Snapshot().Marks); got != 9 {
 		t.Errorf("%d marks, want one per LIMIT event", got)
@@ -190,5 +191,28 @@ func TestStartIsTheFirstEventWhenUnknown(t *testing.T) {
 	s := m.Snapshot()
 	if s.Started != 5_000_000_000 || s.Time != 7_000_000_000 || len(s.History) != 20 {
 		t.Errorf("started %d, time %d, %d samples", s.Started, s.Time, len(s.History))
+	}
+}
+
+func TestLimitsOfWordsAndSizes(t *testing.T) {
+	s := newStream(Options{Limits: []Limit{
+		{Name: "drain_order", Kind: LimitChoice, Text: "all", Value: 2, Choices: []string{"slot", "largest-first", "all"}},
+		{Name: "bucket_sizes", Kind: LimitSizes, Text: "1024:4096", Value: 2},
+	}})
+	s.LimitWanted("drain_order", "largest-first", 1)
+	if l := s.Snapshot().Limits[0]; !l.Pending || l.Wanted != 1 || l.TextOf(l.Wanted) != "largest-first" || l.Text != "all" {
+		t.Errorf("on its way: %+v", l)
+	}
+	for _, text := range []string{"drain_order=upwards", "drain_order=", "drain_order=1", "bucket_sizes=1024:x", "bucket_sizes="} {
+		s.feed(wire.Event{Kind: wire.KindLimit, Object: 1}, []byte(text)...)
+	}
+	if l := s.Snapshot().Limits; !l[0].Pending || l[0].Value != 2 || l[1].Text != "1024:4096" {
+		t.Errorf("nonsense was taken: %+v", l)
+	}
+	s.feed(wire.Event{Kind: wire.KindLimit, Object: 1}, []byte("drain_order=largest-first\x00")...)
+	s.feed(wire.Event{Kind: wire.KindLimit, Object: 2}, []byte("bucket_sizes=1:2:3")...)
+	l := s.Snapshot().Limits
+	if l[0].Pending || l[0].Value != 1 || l[0].Text != "largest-first" || l[1].Text != "1:2:3" || l[1].Value != 3 || l[1].TextOf(5) != "1:2:3" {
+		t.Errorf("acknowledged: %+v", l)
 	}
 }

@@ -4,7 +4,7 @@ package model
 // distinct ones. add and remove cost O(log distinct) and allocate only when there are more distinct sizes than ever.
 type sizes struct {
 	index   table // size to place in entries
-	entries slab[sizeCount]
+	entries arena[sizeCount]
 	heap    []int32 // places in entries, largest size first
 }
 
@@ -88,4 +88,11 @@ func (s *sizes) down(at int) {
 		s.swap(at, child)
 		at = child
 	}
+}
+
+// list appends the sizes with their counts.
+func (s *sizes) list(to *[]FreeClass) {
+	s.index.all(func(size uint64, place int32) {
+		*to = append(*to, FreeClass{Size: size, Blocks: s.entries.at(place).count})
+	})
 }

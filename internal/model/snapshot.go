@@ -2,7 +2,11 @@
 // publishes immutable snapshots that anybody may read. It reads no clock: time is in the events.
 package model
 
-import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
+import (
+	"math"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
 
 // Snapshot is everything there is to show at one moment. Nobody changes a published snapshot or what it refers to.
 // Sizes are bytes, times CLOCK_MONOTONIC ns, rates 0…1. The words are those of docs/METRICS.md.
@@ -19,6 +23,8 @@ type Snapshot struct {
 	Window        Rates     // over the last second
 	History       []Sample  // evenly spaced, oldest first, at most HistoryMax
 	Tags          []Tag     // unordered: whoever shows them sorts
+	Buckets       []Bucket  // of sizes that something happened in, the smallest first
+	Classes       []Class   // in the order of their first create, at most ClassesMax; then the others together
 	Marks         []Mark    // what happened, oldest first, at most MarksMax
 	Findings      []Finding // mistakes of the program, in the order of their first time, at most FindingsMax
 	OtherFindings uint64    // mistakes that came when that list was full
@@ -34,18 +40,6 @@ const (
 	HistoryMax = 600
 	MarksMax   = 64
 )
-
-// Limit is one allocator limit in the running program.
-type Limit struct {
-	Name     string
-	Value    float64 // as acknowledged by the target
-	Min, Max float64
-	Bytes    bool // show as a size
-	// Wanted differs from Value while a change is on its way. Refused is the target's word when it said no.
-	Wanted  float64
-	Pending bool
-	Refused string
-}
 
 // Device is the first device that the program made a context for.
 type Device struct {
@@ -105,14 +99,21 @@ type Totals struct {
 	BytesAllocated  uint64 // sum of blocks the driver created
 	Requested       uint64 // asked for, of what is in use
 	InUse           uint64 // granted to the application
-	Cached          uint64 // free in the pool
+	Cached          uint64 // free in the pool, and of that in slabs: SlabFree
 	Cooling         uint64 // free, still used by queued commands
 	PeakInUse       uint64
 	PeakInUseTime   uint64
 	PeakReserved    uint64
-	LiveBuffers     uint64 // objects the application holds
-	CachedBlocks    uint64
-	LargestCached   uint64
+	PeakRequested   uint64
+	PeakCached      uint64
+	PeakCooling     uint64
+	LiveBuffers     uint64  // objects the application holds
+	CachedBlocks    uint64  // free blocks, and free ranges in slabs
+	LargestCached   uint64  // of those
+	Squares         float64 // sum of their sizes' squares
+	Slabs           uint64
+	SlabBytes       uint64
+	SlabFree        uint64
 	HazardsAvoided  uint64 // releases that were held back because an ungated pool could have reused them too early
 	Uses            uint64
 	Syncs           uint64
@@ -146,6 +147,27 @@ func (t *Totals) ExternalFragmentation() float64 {
 	}
 	return rate(t.Cached-t.LargestCached, t.Cached)
 }
+
+// QuadraticFragmentation returns 1 - Σf²/F², f the size of each free block and range and F their sum; 0 when nothing
+// is free.
+func (t *Totals) QuadraticFragmentation() float64 {
+	if t.Cached == 0 {
+		return 0
+	}
+	f := float64(t.Cached)
+	return bound(1 - t.Squares/f/f)
+}
+
+// RootFragmentation returns 1 - √Σf²/F, 0 when nothing is free.
+func (t *Totals) RootFragmentation() float64 {
+	if t.Cached == 0 {
+		return 0
+	}
+	return bound(1 - math.Sqrt(t.Squares)/float64(t.Cached))
+}
+
+// bound keeps a rate within 0…1: what the squares are taken from may be a moment older than the sum.
+func bound(rate float64) float64 { return max(0, min(rate, 1)) }
 
 func rate(part, whole uint64) float64 {
 	if whole == 0 {
@@ -189,6 +211,7 @@ type Tag struct {
 	PeakInUse   uint64
 	Trend       []uint64 // in use, evenly spaced over the last minute, oldest first
 	Free        []FreeClass
+	Slabs       bool // no site, but what is free in slabs: Free lists slabs, free or not, and CachedCount free ranges
 }
 
 // HitRate returns hits / (hits + misses).

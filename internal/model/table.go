@@ -1,6 +1,6 @@
 package model
 
-// table maps object and block numbers to places in a slab. Go's map allocates now and then under a steady stream
+// table maps object and block numbers to places in an arena. Go's map allocates now and then under a steady stream
 // of new keys that replace old ones, which is what numbers that are never reused are; this one does not: it is open
 // addressing with linear probing, and a deletion moves later entries back instead of leaving tombstones.
 // The zero table is empty and ready for use once seed is set.
@@ -108,14 +108,14 @@ func (t *table) after(i int) int { return (i + 1) & (len(t.slots) - 1) }
 // distance counts the steps from slot a back to slot b.
 func (t *table) distance(a, b int) int { return (a - b) & (len(t.slots) - 1) }
 
-// slab holds values at places that stay the same until they are given back; given-back places are used again.
+// arena holds values at places that stay the same until they are given back; given-back places are used again.
 // A pointer from at is valid until the next take.
-type slab[T any] struct {
+type arena[T any] struct {
 	items []T
 	spare []int32
 }
 
-func (s *slab[T]) take(value T) int32 {
+func (s *arena[T]) take(value T) int32 {
 	if n := len(s.spare); n > 0 {
 		place := s.spare[n-1]
 		s.spare = s.spare[:n-1]
@@ -126,10 +126,10 @@ func (s *slab[T]) take(value T) int32 {
 	return int32(len(s.items) - 1)
 }
 
-func (s *slab[T]) give(place int32) {
+func (s *arena[T]) give(place int32) {
 	var zero T
 	s.items[place] = zero
 	s.spare = append(s.spare, place)
 }
 
-func (s *slab[T]) at(place int32) *T { return &s.items[place] }
+func (s *arena[T]) at(place int32) *T { return &s.items[place] }

@@ -172,7 +172,7 @@ func (h *history) list() []Sample { return h.samples[:len(h.samples):len(h.sampl
 // raise takes the gauges when more is in use than ever since the last sample.
 func (s *Sample) raise(l *ledger) {
 	if gauge(l.inUse) > s.InUse {
-		s.InUse, s.Cached, s.Cooling = gauge(l.inUse), gauge(l.cached), gauge(l.cooling)
+		s.InUse, s.Cached, s.Cooling = gauge(l.inUse), l.free(), gauge(l.cooling)
 	}
 }
 

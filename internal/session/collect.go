@@ -3,7 +3,6 @@ package session
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -274,8 +273,8 @@ func (c *collector) add(p *peer) {
 }
 
 // setLimit asks every process for a limit.
-func (c *collector) setLimit(name string, value float64, number uint64) error {
-	text := "limit " + name + "=" + strconv.FormatFloat(value, 'f', -1, 64)
+func (c *collector) setLimit(name, value string, number uint64) error {
+	text := "limit " + name + "=" + value
 	message, err := wire.Control{Sequence: number, Text: text}.Encode()
 	if err != nil {
 		return fmt.Errorf("set limit: %w", err)

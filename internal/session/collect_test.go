@@ -269,12 +269,12 @@ func TestCollectorLimits(t *testing.T) {
 	c.clock = func() uint64 { return now }
 	early := newFakeTarget(t)
 	c.add(early.peer(7))
-	for i, value := range []float64{512, 1024} {
+	for i, value := range []string{"512", "1024"} {
 		if err := c.setLimit("max_cached_bytes", value, uint64(i+1)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := c.setLimit(strings.Repeat("x", 200), 1, 3); err == nil {
+	if err := c.setLimit(strings.Repeat("x", 200), "1", 3); err == nil {
 		t.Error("a name that fits no message was accepted")
 	}
 	todo, _ := c.take()

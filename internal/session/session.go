@@ -258,9 +258,10 @@ func (s *Session) Status() (Status, bool) {
 	}
 }
 
-// SetLimit asks every process of the target, present and future, for an allocator limit. The answers come as LIMIT
-// events into the model. The error says that the name is too long to be one.
-func (s *Session) SetLimit(name string, value float64) error {
+// SetLimit asks every process of the target, present and future, for an allocator limit, whose value is written as the
+// allocator takes it. The answers come as LIMIT events into the model. The error says that name and value are too long
+// to be one.
+func (s *Session) SetLimit(name, value string) error {
 	return s.collector.setLimit(name, value, s.sequence.Add(1))
 }
 

@@ -3,6 +3,7 @@ package trace
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -38,12 +39,22 @@ type codecState struct {
 	proc   uint32
 	last   [wire.KindGauge + 1]wire.Event
 	object uint64 // of the last CREATE: the next is usually one more
+
+	newest wire.Kind // that the version of the recording knows
 }
 
-// slot returns the last event of a kind. Kinds that this version does not know share one with KindNone: a target may
+// newState returns the state at the start of a frame.
+func newState(version int) codecState {
+	if version < 2 {
+		return codecState{newest: wire.KindLost}
+	}
+	return codecState{newest: wire.KindGauge}
+}
+
+// slot returns the last event of a kind. Kinds that the version does not know share one with KindNone: a target may
 // write anything, and it must not cost the events around it.
 func (s *codecState) slot(kind wire.Kind) *wire.Event {
-	if kind > wire.KindGauge {
+	if kind > s.newest {
 		kind = wire.KindNone
 	}
 	return &s.last[kind]
@@ -266,7 +277,7 @@ func (d *decoder) common(mask uint64, r *wire.Record) {
 		r.Scope = uint16(d.uvarint(max16))
 	}
 	if mask&hasStatus != 0 {
-		r.Status = int16(d.varint())
+		r.Status = int16(max(math.MinInt16, min(d.varint(), math.MaxInt16))) // version 1 had 32 bits
 	}
 	if mask&hasTag != 0 {
 		r.Tag = uint32(d.uvarint(max32))

@@ -237,7 +237,7 @@ func (r *Reader) nextFrame() error {
 			return fmt.Errorf("read recording: %w", err)
 		case head.kind == frameEvents:
 			r.frames++
-			r.state = codecState{}
+			r.state = newState(r.header.Version)
 			r.rest, r.left = r.raw, head.events
 			return nil
 		}

@@ -21,16 +21,16 @@ var (
 
 // Header says what was recorded. Unknown fields are ignored when read.
 type Header struct {
-	Version     int                `json:"version"`
-	Created     time.Time          `json:"created"`
-	ClockNS     uint64             `json:"clock_ns"` // CLOCK_MONOTONIC at Created
-	Host        string             `json:"host"`
-	Program     string             `json:"program"`
-	Arguments   []string           `json:"arguments"`
-	Policy      string             `json:"policy"`
-	Limits      map[string]float64 `json:"limits"`
-	Tags        string             `json:"tags"`
-	Environment map[string]string  `json:"environment,omitempty"`
+	Version     int               `json:"version"`
+	Created     time.Time         `json:"created"`
+	ClockNS     uint64            `json:"clock_ns"` // CLOCK_MONOTONIC at Created
+	Host        string            `json:"host"`
+	Program     string            `json:"program"`
+	Arguments   []string          `json:"arguments"`
+	Policy      string            `json:"policy"`
+	Limits      Limits            `json:"limits"`
+	Tags        string            `json:"tags"`
+	Environment map[string]string `json:"environment,omitempty"`
 	// Scrub is what recycled blocks were filled with, "zero" or "poison"; empty: nothing.
 	Scrub string `json:"scrub,omitempty"`
 	// DeviceMemory is how many bytes of device memory each process was made to have; 0: what the device had.

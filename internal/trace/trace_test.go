@@ -469,7 +469,7 @@ func TestLaterVersion(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	var s codecState
+	s := newState(Version)
 	var b []byte
 	for _, r := range sample(20) {
 		b = s.append(b, &r)
@@ -477,7 +477,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(b)
 	f.Add([]byte{10, 0xff, 0xff, 0x03})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var s codecState
+		s := newState(Version)
 		var r wire.Record
 		for len(b) > 0 {
 			rest, err := s.next(b, &r)

@@ -47,7 +47,7 @@ func Create(path string, h Header, force bool) (*Writer, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("create recording: %w", err), file.Close())
 	}
-	w := &Writer{file: file, zip: zip}
+	w := &Writer{file: file, zip: zip, state: newState(Version)}
 	h.Version = Version
 	w.write(fileMagic[:])
 	w.writeJSON(frameHeader, h)
@@ -90,7 +90,7 @@ func (w *Writer) Flush() error {
 	w.writeFrame(w.raw)
 	w.raw = w.raw[:0]
 	w.head = frameHead{}
-	w.state = codecState{}
+	w.state = newState(Version)
 	return w.err
 }
 

@@ -117,7 +117,7 @@ int32_t gmt_core_plan(const struct gmt_request *request, struct gmt_plan *plan, 
 	(void)evictions;
 	if (enter() != 0)
 		return leave(-1);
-	uint64_t size = rounded(request->size, request->max);
+	uint64_t size = rounded(request->size, request->round);
 	struct block *b = best(size, request->class, 0);
 	int hit = b != NULL;
 	if (!b) {

@@ -1,0 +1,73 @@
+package carve
+
+import "testing"
+
+// TestValidateFinds damages the books, one entry at a time: a Validate that finds nothing would let every other test
+// pass.
+func TestValidateFinds(t *testing.T) {
+	for name, damage := range map[string]func(b *bestFit){
+		"tally":        func(b *bestFit) { b.tally.bytes++ },
+		"squares":      func(b *bestFit) { b.tally.low++ },
+		"parts":        func(b *bestFit) { b.slabs.get(1).parts++ },
+		"size":         func(b *bestFit) { b.slabs.get(1).size += 16 },
+		"used":         func(b *bestFit) { b.slabs.get(1).used = 16 },
+		"offset":       func(b *bestFit) { b.segments[2].offset += 16 },
+		"link":         func(b *bestFit) { b.segments[2].before = 0 },
+		"lost part":    func(b *bestFit) { b.parts.take(b.place(2)) },
+		"free twice":   func(b *bestFit) { b.segments[2].free = true },
+		"lost segment": func(b *bestFit) { b.newSegment(segment{}) },
+		"out of order": func(b *bestFit) { b.order.Remove(&b.free, b.free.Root) },
+		"under old key": func(b *bestFit) {
+			g := &b.segments[3]
+			b.order.Remove(&b.free, 3)
+			b.order.Insert(&b.free, 3, g.size+1, 1)
+		},
+	} {
+		b := damaged(t, NewBestFit(16)).(*bestFit)
+		if damage(b); b.Validate() == nil {
+			t.Errorf("best fit, %s: not found", name)
+		}
+	}
+	for name, damage := range map[string]func(b *buddy){
+		"tally":  func(b *buddy) { b.tally.ranges++ },
+		"rank":   func(b *buddy) { b.ranks.set(1, 1) },
+		"ghost":  func(b *buddy) { b.slabs.add(2); b.slabs.remove(2); b.ranks.set(2, 1) },
+		"counts": func(b *buddy) { b.slabs.get(1).pages.free[0]++ },
+		"tree":   func(b *buddy) { b.slabs.get(1).pages.tree.Alloc(0, 0) },
+	} {
+		b := damaged(t, NewBuddy(16)).(*buddy)
+		if damage(b); b.Validate() == nil {
+			t.Errorf("buddy, %s: not found", name)
+		}
+	}
+	for name, damage := range map[string]func(u *binned, s *binSlab){
+		"tally":    func(u *binned, _ *binSlab) { u.tally.bytes++ },
+		"rank":     func(u *binned, _ *binSlab) { u.large.set(1, 1) },
+		"room":     func(u *binned, _ *binSlab) { u.small[3].set(1, roomForChunk) },
+		"ghost":    func(u *binned, _ *binSlab) { u.slabs.add(2); u.slabs.remove(2); u.large.set(2, 1) },
+		"spare":    func(_ *binned, s *binSlab) { s.spare++ },
+		"slots":    func(_ *binned, s *binSlab) { s.slots[3]++ },
+		"bin":      func(_ *binned, s *binSlab) { s.bins[2].parts++ },
+		"parts":    func(_ *binned, s *binSlab) { s.parts = 0 },
+		"lost bin": func(_ *binned, s *binSlab) { s.bins[5].chunk = false },
+		"tree":     func(_ *binned, s *binSlab) { s.pages.tree.Alloc(0, 0) },
+		"slot":     func(_ *binned, s *binSlab) { s.small.Alloc(0, 1) },
+	} {
+		u := damaged(t, NewUAlloc(1)).(*binned)
+		if damage(u, *u.slabs.get(1)); u.Validate() == nil {
+			t.Errorf("ualloc, %s: not found", name)
+		}
+	}
+}
+
+// damaged returns a carver with a slab and two parts, in order so far.
+func damaged(t *testing.T, c Carver) Carver {
+	t.Helper()
+	c.Add(1, max(4096, 2*c.SlabSize(1)))
+	c.Carve(1)
+	c.Carve(1)
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/size"
+)
+
+// parseLimits reads --set and --max-cached.
+func parseLimits(c *config) ([]allocator.Setting, error) {
+	var settings []allocator.Setting
+	for _, text := range c.limits {
+		for assignment := range strings.SplitSeq(text, ",") {
+			name, value, found := strings.Cut(assignment, "=")
+			if !found || name == "" {
+				return nil, fmt.Errorf("bad value %q for --set: want LIMIT=VALUE, for example max_cached_bytes=512MiB", assignment)
+			}
+			setting, err := parseLimit(c.policy, strings.TrimSpace(name), strings.TrimSpace(value))
+			if err != nil {
+				return nil, fmt.Errorf("--set %s: %w", assignment, err)
+			}
+			settings = append(settings, setting)
+		}
+	}
+	if c.maxCached != "" {
+		setting, err := parseLimit(c.policy, "max_cached_bytes", c.maxCached)
+		if err != nil {
+			return nil, fmt.Errorf("--max-cached: %w", err)
+		}
+		settings = append(settings, setting)
+	}
+	return settings, nil
+}
+
+// parseLimit writes a value as people write it in the form that the allocator takes. Of a limit that the policy does
+// not have the allocator says so itself.
+func parseLimit(policy, name, value string) (allocator.Setting, error) {
+	description, _ := allocator.Describe(policy)
+	i := slices.IndexFunc(description.Limits, func(l allocator.Limit) bool { return l.Name == name })
+	if i < 0 {
+		return allocator.Setting{Name: name, Value: value}, nil
+	}
+	l := &description.Limits[i]
+	text, err := canonical(l, value)
+	if err == nil {
+		err = within(l, text, value)
+	}
+	if err != nil {
+		return allocator.Setting{}, fmt.Errorf("limit %s: %w: want %s, for example %s=%s", name, err, takes(l), name, example(l))
+	}
+	return allocator.Setting{Name: name, Value: text}, nil
+}
+
+// canonical reads sizes with units, times, and the words that switches go by. What is left is for the allocator.
+func canonical(l *allocator.Limit, value string) (string, error) {
+	switch l.Kind {
+	case allocator.Bytes:
+		return bytesOf(value)
+	case allocator.Seconds:
+		return secondsOf(value)
+	case allocator.Switch:
+		return switchOf(value)
+	case allocator.Choice:
+		word := strings.ToLower(value)
+		if !slices.Contains(l.Choices, word) {
+			return "", fmt.Errorf("bad value %q", value)
+		}
+		return word, nil
+	case allocator.Sizes:
+		var sizes []string
+		for field := range strings.SplitSeq(value, ":") {
+			bytes, err := bytesOf(field)
+			if err != nil {
+				return "", err
+			}
+			sizes = append(sizes, bytes)
+		}
+		return strings.Join(sizes, ":"), nil
+	case allocator.Number, allocator.Count:
+	}
+	return value, nil
+}
+
+func bytesOf(value string) (string, error) {
+	bytes, err := size.Parse(value)
+	if err != nil {
+		return "", fmt.Errorf("bad size %q", value)
+	}
+	return strconv.FormatUint(bytes, 10), nil
+}
+
+// secondsOf reads "30s", "1h30m" or a number of seconds.
+func secondsOf(value string) (string, error) {
+	if seconds, err := strconv.ParseFloat(value, 64); err == nil {
+		return numberText(seconds), nil
+	}
+	d, err := time.ParseDuration(value)
+	if err != nil || d < 0 {
+		return "", fmt.Errorf("bad time %q", value)
+	}
+	return numberText(d.Seconds()), nil
+}
+
+func switchOf(value string) (string, error) {
+	switch strings.ToLower(value) {
+	case "on", "true", "yes", "1":
+		return "on", nil
+	case "off", "false", "no", "0":
+		return "off", nil
+	}
+	return "", fmt.Errorf("bad value %q", value)
+}
+
+// within says what is wrong with a value of a limit. Whether it contradicts another limit is for the allocator to say.
+func within(l *allocator.Limit, text, value string) error {
+	if l.Choices != nil || l.Kind == allocator.Sizes {
+		return nil
+	}
+	number, err := strconv.ParseFloat(text, 64)
+	whole := l.Kind == allocator.Count || l.Kind == allocator.Bytes
+	switch {
+	case err != nil || math.IsNaN(number), whole && strings.Trim(text, "0123456789") != "":
+		return fmt.Errorf("bad value %q", value)
+	case number < l.Min || number > l.Max:
+		return fmt.Errorf("%s is out of range", value)
+	}
+	return nil
+}
+
+// takes says which values a limit takes, in units that people read.
+func takes(l *allocator.Limit) string {
+	switch l.Kind {
+	case allocator.Bytes:
+		return fmt.Sprintf("a size from %s to %s", sizeText(l.Min), sizeText(l.Max))
+	case allocator.Seconds:
+		return fmt.Sprintf("a time from %s to %s", secondsText(l.Min), secondsText(l.Max))
+	case allocator.Count:
+		return fmt.Sprintf("a whole number from %s to %s", numberText(l.Min), numberText(l.Max))
+	case allocator.Switch, allocator.Choice:
+		return "one of " + strings.Join(l.Choices, ", ")
+	case allocator.Sizes:
+		return fmt.Sprintf("ascending sizes from %s to %s with colons between them", sizeText(l.Min), sizeText(l.Max))
+	case allocator.Number:
+	}
+	return fmt.Sprintf("a number from %s to %s", numberText(l.Min), numberText(l.Max))
+}
+
+// example is a value that a limit takes.
+func example(l *allocator.Limit) string {
+	switch l.Kind {
+	case allocator.Bytes:
+		return sizeText(max(l.Min, min(l.Max, 1<<20)))
+	case allocator.Seconds:
+		return "30s"
+	case allocator.Sizes:
+		return "4K:64K:1M"
+	case allocator.Number, allocator.Count, allocator.Switch, allocator.Choice:
+	}
+	return l.Text
+}
+
+// valueText is a limit's value for people.
+func valueText(l *allocator.Limit) string {
+	switch l.Kind {
+	case allocator.Bytes:
+		return sizeText(l.Value)
+	case allocator.Seconds:
+		return secondsText(l.Value)
+	case allocator.Sizes:
+		var sizes []string
+		for field := range strings.SplitSeq(l.Text, ":") {
+			bytes, err := strconv.ParseUint(field, 10, 64)
+			if err != nil {
+				return l.Text
+			}
+			sizes = append(sizes, sizeText(float64(bytes)))
+		}
+		return strings.Join(sizes, ":")
+	case allocator.Number, allocator.Count, allocator.Switch, allocator.Choice:
+	}
+	return l.Text
+}
+
+// sizeText writes a size so that --set takes it back unchanged: whole units, or bytes.
+func sizeText(v float64) string {
+	bytes, unit := uint64(v), 0
+	for unit < 5 && bytes > 0 && bytes%1024 == 0 {
+		bytes /= 1024
+		unit++
+	}
+	return strconv.FormatUint(bytes, 10) + [...]string{"", "K", "M", "G", "T", "P"}[unit]
+}
+
+func secondsText(v float64) string { return numberText(v) + "s" }
+
+func numberText(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+// limits returns the policy's limits as the model follows them.
+func limits(policy allocator.Policy) []model.Limit {
+	var list []model.Limit
+	for _, l := range policy.Limits() {
+		list = append(list, shownLimit(&l))
+	}
+	return list
+}
+
+// limitKinds are the model's words for the allocator's kinds.
+var limitKinds = map[allocator.Kind]model.LimitKind{
+	allocator.Number: model.LimitNumber, allocator.Count: model.LimitCount, allocator.Bytes: model.LimitBytes,
+	allocator.Seconds: model.LimitSeconds, allocator.Switch: model.LimitSwitch, allocator.Choice: model.LimitChoice,
+	allocator.Sizes: model.LimitSizes,
+}
+
+func shownLimit(l *allocator.Limit) model.Limit {
+	return model.Limit{
+		Name: l.Name, Kind: limitKinds[l.Kind], Text: l.Text, Value: l.Value, Min: l.Min, Max: l.Max, Choices: l.Choices,
+	}
+}

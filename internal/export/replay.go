@@ -1,0 +1,140 @@
+package export
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
+	"codeberg.org/gpumemtop/gpumemtop/internal/size"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// ReplaySummary is what a policy did with a recording, for scripts: sizes in bytes, rates 0…1. Keys that a run's summary
+// has, too, mean the same.
+type ReplaySummary struct {
+	Policy                         string            `json:"policy"`
+	Limits                         trace.Limits      `json:"limits"`
+	Capacity                       uint64            `json:"capacity"` // of each process; 0: any
+	Processes                      int               `json:"processes"`
+	Requests                       uint64            `json:"requests"` // poolable
+	Unpooled                       uint64            `json:"unpooled"` // creates that no policy sees, left out
+	Failures                       uint64            `json:"failures"` // requests that found no memory
+	Direct                         uint64            `json:"direct"`   // requests met as they came when there was no memory for a larger block
+	Hits                           uint64            `json:"hits"`
+	Misses                         uint64            `json:"misses"`
+	HitRate                        float64           `json:"hit_rate"`
+	MissReasons                    map[string]uint64 `json:"miss_reasons"`
+	DriverCreates                  uint64            `json:"driver_creates"` // of blocks and slabs
+	DriverCreatesAvoided           uint64            `json:"driver_creates_avoided"`
+	Evictions                      uint64            `json:"evictions"`
+	BytesRequested                 uint64            `json:"bytes_requested"`
+	BytesAllocated                 uint64            `json:"bytes_allocated"`
+	PeakInUse                      uint64            `json:"peak_in_use"`
+	PeakReserved                   uint64            `json:"peak_reserved"`
+	WasteAtPeak                    float64           `json:"waste_at_peak"`
+	Waste                          float64           `json:"waste"`
+	InUse                          uint64            `json:"in_use"`
+	BytesCached                    uint64            `json:"bytes_cached"`
+	BytesCooling                   uint64            `json:"bytes_cooling"`
+	BytesFree                      uint64            `json:"bytes_free"` // cached before the contexts ended; so are the rest
+	Slabs                          uint64            `json:"slabs"`
+	ExternalFragmentation          float64           `json:"external_fragmentation"`
+	ExternalFragmentationQuadratic float64           `json:"external_fragmentation_quadratic"`
+	ExternalFragmentationRoot      float64           `json:"external_fragmentation_root"`
+	RecordedHits                   uint64            `json:"recorded_hits"`
+	RecordedMisses                 uint64            `json:"recorded_misses"`
+	LostEvents                     uint64            `json:"lost_events"`
+}
+
+// ReplayJSON writes what a policy did with a recording as one JSON object.
+func ReplayJSON(w io.Writer, r *lab.ReplayResult) error {
+	s := ReplaySummary{
+		Policy: r.Policy, Limits: trace.Limits{}, Capacity: r.Capacity, Processes: r.Processes, Requests: r.Requests,
+		Unpooled: r.Unpooled, Failures: r.Failures, Direct: r.Direct, Hits: r.Hits, Misses: r.Misses, HitRate: r.HitRate(),
+		MissReasons: map[string]uint64{}, DriverCreates: r.DriverCreates, DriverCreatesAvoided: r.Hits, Evictions: r.Evictions,
+		BytesRequested: r.BytesRequested, BytesAllocated: r.BytesAllocated, PeakInUse: r.PeakInUse, PeakReserved: r.PeakReserved,
+		WasteAtPeak: r.WasteAtPeak(), Waste: r.Waste(), InUse: r.InUse, BytesCached: r.Cached, BytesCooling: r.Cooling, BytesFree: r.Free, Slabs: r.Slabs,
+		ExternalFragmentation: r.ExternalFragmentation(), ExternalFragmentationQuadratic: r.QuadraticFragmentation(),
+		ExternalFragmentationRoot: r.RootFragmentation(), RecordedHits: r.Recorded.Hits, RecordedMisses: r.Recorded.Misses,
+		LostEvents: r.Lost,
+	}
+	for i := range r.Limits {
+		s.Limits[r.Limits[i].Name] = r.Limits[i].Text
+	}
+	for reason := wire.MissCold; reason <= wire.MissPolicy; reason++ {
+		s.MissReasons[reasonKey(reason)] = r.MissReasons[reason]
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(s); err != nil {
+		return fmt.Errorf("write replay: %w", err)
+	}
+	return nil
+}
+
+// ReplayText writes the same for people. recorded names the policy that was recorded.
+func ReplayText(w io.Writer, r *lab.ReplayResult, recorded string) error {
+	var b bytes.Buffer
+	pairs(&b, [][2]string{
+		{"policy", r.Policy},
+		{"hit rate", fmt.Sprintf("%s of %s; as recorded with %s %s", percent(r.HitRate(), r.Hits+r.Misses), count(r.Requests, "request"),
+			clean(recorded), percent(r.RecordedHitRate(), r.Recorded.Hits+r.Recorded.Misses))},
+		{"misses", missText(r)},
+		{"driver", fmt.Sprintf("%s, %d avoided; %d given back by the policy", count(r.DriverCreates, "create"), r.Hits, r.Evictions)},
+		{"memory", fmt.Sprintf("peak %s in use (waste %s), %s reserved", size.FormatLong(r.PeakInUse),
+			percent(r.WasteAtPeak(), r.PeakInUse), size.FormatLong(r.PeakReserved))},
+		{"free", fmt.Sprintf("%s before the contexts ended; external fragmentation %s, quadratic %s, root %s", size.FormatLong(r.Free),
+			percent(r.ExternalFragmentation(), r.Free), percent(r.QuadraticFragmentation(), r.Free), percent(r.RootFragmentation(), r.Free))},
+		{"at the end", fmt.Sprintf("%s in use, %s free, %s cooling", size.FormatLong(r.InUse), size.FormatLong(r.Cached),
+			size.FormatLong(r.Cooling))},
+		{"failures", failureText(r)},
+		{"left out", leftOut(r)},
+	})
+	if _, err := w.Write(b.Bytes()); err != nil {
+		return fmt.Errorf("write replay: %w", err)
+	}
+	return nil
+}
+
+func missText(r *lab.ReplayResult) string {
+	var reasons []string
+	for reason, n := range r.MissReasons {
+		if n > 0 {
+			reasons = append(reasons, fmt.Sprintf("%d %s", n, wire.Miss(reason)))
+		}
+	}
+	if len(reasons) == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d: %s", r.Misses, strings.Join(reasons, ", "))
+}
+
+func failureText(r *lab.ReplayResult) string {
+	if r.Capacity == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%s found no memory within %s", count(r.Failures, "request"), size.FormatLong(r.Capacity))
+	if r.Processes > 1 {
+		text += " for each process"
+	}
+	if r.Direct > 0 {
+		text += fmt.Sprintf("; %d had to be met without the policy, which rounds them up", r.Direct)
+	}
+	return text
+}
+
+// leftOut says what of the recording no policy was asked for.
+func leftOut(r *lab.ReplayResult) string {
+	var parts []string
+	if r.Unpooled > 0 {
+		parts = append(parts, count(r.Unpooled, "create")+" that no policy sees")
+	}
+	if r.Lost > 0 {
+		parts = append(parts, count(r.Lost, "event")+" that the recording misses")
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,75 @@
+package lab
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// TestReplayRandom plays nonsense through every policy: their invariants hold, and what is counted here agrees with
+// what they count.
+func TestReplayRandom(t *testing.T) {
+	for i, policy := range allocator.Names() {
+		for seed := range uint64(15) {
+			rng := rand.New(rand.NewPCG(seed, uint64(i)))
+			o := ReplayOptions{Policy: policy, Capacity: rng.Uint64N(2) * 1 << 22}
+			r := &replay{options: o, processes: map[uint32]*process{}}
+			for n := range 400 {
+				record := randomRecord(rng, uint64(n))
+				if err := r.take(&record); err != nil {
+					t.Fatal(err)
+				}
+				if n%20 == 0 {
+					checkProcesses(t, r)
+				}
+			}
+			r.finish()
+			checkProcesses(t, r)
+			if rate := r.result.WasteAtPeak(); math.IsNaN(rate) || rate < 0 || rate > 1 {
+				t.Errorf("%s: waste %g", policy, rate)
+			}
+			if t.Failed() {
+				t.Fatalf("%s, seed %d", policy, seed)
+			}
+		}
+	}
+}
+
+func randomRecord(rng *rand.Rand, n uint64) wire.Record {
+	kinds := []wire.Kind{
+		wire.KindCreate, wire.KindCreate, wire.KindCreate, wire.KindRelease, wire.KindRelease, wire.KindCooled, wire.KindEvict,
+		wire.KindSync, wire.KindDevice, wire.KindContext, wire.KindLost, wire.KindUse,
+	}
+	return wire.Record{Process: 1 + rng.Uint32N(2), Event: wire.Event{
+		Time: n * 1e6, Kind: kinds[rng.IntN(len(kinds))], Op: uint8(rng.IntN(4)), Outcome: wire.Outcome(rng.IntN(8)), Reason: uint8(rng.IntN(10)),
+		Flags: uint8(rng.IntN(64)), Scope: uint16(rng.IntN(2)), Access: 1 | uint16(rng.IntN(2))<<4, Object: rng.Uint64N(12),
+		Link: rng.Uint64N(12), Size: 1 + rng.Uint64N(1<<uint(rng.IntN(21))), Granted: rng.Uint64N(2) * rng.Uint64N(1<<30), Tag: 1 << rng.UintN(10),
+	}}
+}
+
+func checkProcesses(t *testing.T, r *replay) {
+	t.Helper()
+	var inUse, reserved uint64
+	for number, p := range r.processes {
+		if err := p.policy.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		s := p.policy.Stats()
+		var direct uint64
+		for _, h := range p.objects {
+			if h.direct {
+				direct += h.size
+			}
+		}
+		if p.reserved != s.Reserved()+direct {
+			t.Errorf("process %d has %d reserved, its policy %d and %d besides", number, p.reserved, s.Reserved(), direct)
+		}
+		inUse, reserved = inUse+p.inUse, reserved+p.reserved
+	}
+	if r.inUse != inUse || r.reserved != reserved {
+		t.Errorf("%d in use and %d reserved, the processes have %d and %d", r.inUse, r.reserved, inUse, reserved)
+	}
+}

@@ -1,0 +1,91 @@
+package lab
+
+import (
+	"math"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// ReplayResult is what a policy did with a recording: sums over its processes, each of which has a policy of its own.
+// Sizes are bytes. The words are those of docs/METRICS.md.
+type ReplayResult struct {
+	Policy    string
+	Limits    []allocator.Limit
+	Capacity  uint64 // for each process; 0: any
+	Processes int
+
+	Requests      uint64 // poolable, in the recording
+	Unpooled      uint64 // creates of the recording that were not, and are left out
+	Failures      uint64 // requests that found no memory
+	Direct        uint64 // requests that were met as they came when there was no memory for a larger block
+	Hits, Misses  uint64
+	MissReasons   [wire.MissPolicy + 1]uint64
+	DriverCreates uint64 // blocks and slabs; what is left out is not in it
+	Evictions     uint64
+
+	BytesRequested, BytesAllocated uint64
+	PeakInUse, PeakReserved        uint64 // of all processes together
+	WantedAtPeak                   uint64 // requested when most was in use
+
+	// At the end.
+	InUse, Wanted, Cached, Cooling uint64
+
+	// Before the contexts ended, which takes everything back to the driver, or at the end where none did.
+	Free    uint64  // bytes cached
+	Largest uint64  // block, or range in a slab
+	Squares float64 // of all of them, summed
+	Slabs   uint64
+
+	Recorded struct{ Hits, Misses uint64 } // by the policy that was recorded
+	Lost     uint64                        // events that the recording misses
+}
+
+// HitRate returns hits / (hits + misses), 0 without a request.
+func (r *ReplayResult) HitRate() float64 { return rate(r.Hits, r.Hits+r.Misses) }
+
+// RecordedHitRate returns the same of the policy that was recorded.
+func (r *ReplayResult) RecordedHitRate() float64 {
+	return rate(r.Recorded.Hits, r.Recorded.Hits+r.Recorded.Misses)
+}
+
+// WasteAtPeak returns (granted - requested) / granted when most was in use.
+func (r *ReplayResult) WasteAtPeak() float64 { return rate(r.PeakInUse-r.WantedAtPeak, r.PeakInUse) }
+
+// Waste returns the same at the end.
+func (r *ReplayResult) Waste() float64 { return rate(r.InUse-r.Wanted, r.InUse) }
+
+// ExternalFragmentation returns 1 - largest free block or range / all free bytes before the contexts ended, 0 when
+// nothing was free.
+func (r *ReplayResult) ExternalFragmentation() float64 {
+	if r.Free == 0 {
+		return 0
+	}
+	return bound(1 - float64(r.Largest)/float64(r.Free))
+}
+
+// QuadraticFragmentation returns 1 - Σf²/F² of the same.
+func (r *ReplayResult) QuadraticFragmentation() float64 {
+	if r.Free == 0 {
+		return 0
+	}
+	free := float64(r.Free)
+	return bound(1 - r.Squares/free/free)
+}
+
+// RootFragmentation returns 1 - √Σf²/F of the same.
+func (r *ReplayResult) RootFragmentation() float64 {
+	if r.Free == 0 {
+		return 0
+	}
+	return bound(1 - math.Sqrt(r.Squares)/float64(r.Free))
+}
+
+func bound(rate float64) float64 { return max(0, min(rate, 1)) }
+
+func rate(part, whole uint64) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return float64(part) / float64(whole)
+}
