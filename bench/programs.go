@@ -16,7 +16,7 @@ var workloads = [][]string{
 	{"multiqueue", "-t", "60", "256K"},
 	{"threads", "-t", "4", "500", "64K"},
 	{"staging", "-t"},
-	{"churn", "-t", "20000", "4K", "2"},
+	{"churn", "-t", "200000", "4K", "2"},
 }
 
 // programs runs the examples under every policy.
@@ -29,8 +29,7 @@ func (b *bench) programs() error {
 	b.flush()
 	fmt.Println("\nWork is the time that the program says it took for its loop, wall that from start to end, with the start of gpumemtop,\n" +
 		"which records; both as multiples of the bare program's. The work here takes milliseconds: the table shows costs and\n" +
-		"memory, section pool what is gained. The peak requested is the peak in use under none, whose blocks are as large as\n" +
-		"the requests.")
+		"memory, section pool what is gained.")
 	for _, note := range notes {
 		fmt.Println(note)
 	}
@@ -57,30 +56,25 @@ func (b *bench) everyPolicy(workload []string) (notes []string) {
 			return []string{fmt.Sprintf("%s, not measured: %v", workload[0], failures[0])}
 		}
 	}
-	requested := 0.0
-	for i, m := range modes {
-		if m.policy == "none" {
-			requested = median(results[i], func(r *result) float64 { return r.sum.PeakInUse })
-		}
-	}
 	for i, m := range modes {
 		if failures[i] != nil {
 			notes = append(notes, fmt.Sprintf("%s under %s, not measured: %v", workload[0], m.name, failures[i]))
 			continue
 		}
-		b.row(append([]any{workload[0], m.name}, compared(results[i], results[0], requested)...)...)
+		b.row(append([]any{workload[0], m.name}, compared(results[i], results[0])...)...)
 	}
 	return notes
 }
 
 // compared returns the cells of one mode: its times as multiples of the bare ones.
-func compared(here, bare []result, requested float64) []any {
+func compared(here, bare []result) []any {
 	multiple := func(get func(*result) float64) string { return times(median(here, get), median(bare, get)) }
 	cells := []any{multiple((*result).work), multiple(wallSeconds)}
 	if here[0].sum.Policy == "" { // it is the bare one
 		return []any{"1.00", fixed(median(bare, wallSeconds), 2) + " s", "", "", ""}
 	}
 	reserved := median(here, func(r *result) float64 { return r.sum.PeakReserved })
+	requested := median(here, func(r *result) float64 { return r.sum.PeakRequested })
 	return append(cells, percent(median(here, func(r *result) float64 { return r.sum.HitRate })),
 		percent(median(here, func(r *result) float64 { return r.sum.SteadyHitRate })), times(reserved, requested))
 }

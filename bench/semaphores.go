@@ -29,9 +29,10 @@ func (b *bench) semaphores() error {
 		b.row(cells...)
 	}
 	b.flush()
-	fmt.Println("\nns for one unit, all threads together; whoever finds none brings 512. That is one addition, or for slow growth a sleep of\n" +
-		"0.1 ms, as long as drivers need for a create, of which some systems make 1 ms. While one thread brings 512 units no more than 511 others need another:\n" +
-		"only above 512 threads do bulk semaphores let several grow at once, and what they do for that costs time below.")
+	fmt.Println("\nns for one unit, all threads together; whoever finds none brings 512. That is one addition, or for slow growth a sleep\n" +
+		"of 0.1 ms, as long as drivers need for a create; some systems make 1 ms of it. While one thread brings 512 units no\n" +
+		"more than 511 others need another: only above 512 threads do bulk semaphores let several grow at once, and below that\n" +
+		"keeping three counters instead of one is all that can be seen of them.")
 	return nil
 }
 
