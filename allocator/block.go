@@ -28,12 +28,14 @@ type entry struct {
 	class      Class
 	slot       int32 // while cached, see slots
 	state      state
-	was        state     // of a planned block: cached for a hit
-	reason     wire.Miss // of a planned block that is to be created
-	passes     bool      // through: it is not cached
+	was        state      // of a planned block: cached for a hit
+	reason     wire.Miss  // of a planned block that is to be created
+	doom       wire.Evict // of a doomed block; none: limit
+	passes     bool       // through: it is not cached
 	isSlab     bool
 	slab       int32 // number of the slab that it is, or is a part of; 0: neither
 	offset     uint64
+	rows       [ByClass + 1]int32 // places of its rows, since it was first in use
 }
 
 // chain links entries from the oldest to the newest. An entry is in one list at a time.

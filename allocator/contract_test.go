@@ -15,7 +15,9 @@ func TestAbortedHitThatNoLongerFitsIsEvictedByTheNextCall(t *testing.T) {
 	hit := d.plan(1<<20, 1, 1)
 	d.free(second.Block, false) // takes the room
 	d.policy.Abort(hit)
-	d.check()
+	if err := d.policy.Validate(); err != nil {
+		t.Error(err)
+	}
 	evicted := d.policy.Trim(1<<20, nil)
 	if len(evicted) != 1 || evicted[0].Block != first.Block || evicted[0].Reason != wire.EvictLimit {
 		t.Fatalf("evicted %v, want the aborted block by the limit", evicted)
@@ -31,7 +33,9 @@ func TestAbortedHitOfADroppedClassIsNotCached(t *testing.T) {
 	hit := d.plan(1<<20, 1, 1)
 	d.release(d.policy.DropClass(1, nil))
 	d.policy.Abort(hit)
-	d.check()
+	if err := d.policy.Validate(); err != nil {
+		t.Error(err)
+	}
 	if s := d.policy.Stats(); s.BytesCached != 0 {
 		t.Errorf("%d bytes of a dropped class are cached", s.BytesCached)
 	}
@@ -41,41 +45,88 @@ func TestAbortedHitOfADroppedClassIsNotCached(t *testing.T) {
 	}
 }
 
-func TestDroppedClassStaysDropped(t *testing.T) {
-	for _, name := range []string{"futhark", "pow2"} {
-		d := newDriver(t, name, "")
-		d.release(d.policy.DropClass(1, nil))
-		if evicted := d.free(d.alloc(1<<20, 1, 1).Block, false); len(evicted) != 1 || evicted[0].Reason != wire.EvictContext {
-			t.Errorf("%s: evicted %v, want the block: its class was dropped before", name, evicted)
-		}
-	}
-}
-
-func TestParseSettings(t *testing.T) {
-	got, err := ParseSettings("max_cached_bytes=1048576,max_waste_ratio=1.5")
-	if err != nil || len(got) != 2 || got[0] != (Setting{"max_cached_bytes", "1048576"}) || got[1] != (Setting{"max_waste_ratio", "1.5"}) {
-		t.Errorf("got %v, %v", got, err)
-	}
-	for _, text := range []string{"a", "=1", "a=1,", ",a=1"} {
-		if settings, err := ParseSettings(text); err == nil {
-			t.Errorf("%q gave %v", text, settings)
-		}
-	}
-}
-
-func TestValuesArePlainDecimals(t *testing.T) {
-	p := newDriver(t, "futhark", "").policy
-	for _, text := range []string{"1e1", "0x10p2", "+2", "-2", ".5", "5.", "1_0", "", "inf", "1.2.3", " 2"} {
-		if _, err := p.SetLimit("max_waste_ratio", text, 0, nil); err == nil {
-			t.Errorf("%q was taken", text)
-		}
-	}
-}
-
 func TestCommitWithAForeignReasonIsCountedSomewhere(t *testing.T) {
 	d := newDriver(t, "futhark", "")
 	plan := d.plan(1<<20, 1, 1)
 	plan.Reason = 200 // plans travel through the program's memory
 	d.commit(plan, 1)
 	d.check()
+}
+
+// An aborted hit may also find as many blocks of its call site, or of its size, as there may be.
+func TestAbortedHitBeyondACountIsEvictedByTheNextCall(t *testing.T) {
+	for policy, limits := range map[string]string{"futhark-2018": "", "futhark": "max_per_tag=1", "pow2": "max_per_bucket=1"} {
+		d := newDriver(t, policy, limits)
+		first, second := d.alloc(mib, 1, 1), d.alloc(mib, 1, 1)
+		d.free(first.Block, false)
+		hit := d.plan(mib, 1, 1)
+		d.free(second.Block, false)
+		d.policy.Abort(hit)
+		evicted := d.policy.Trim(1<<40, nil)
+		if len(evicted) != 1 || evicted[0].Block != first.Block || evicted[0].Reason != wire.EvictTagCap {
+			t.Errorf("%s evicted %v, want the aborted block over its count", policy, evicted)
+		}
+		d.release(evicted)
+		d.check()
+	}
+}
+
+// TestBlameIsBounded: of more than 1024 blocks that went, the first are forgotten, and each is blamed once.
+func TestBlameIsBounded(t *testing.T) {
+	d := newDriver(t, "futhark", "max_waste_ratio=1,max_cached_bytes=0")
+	for size := range uint64(ghostsMax + 2) {
+		d.free(d.alloc(10_000-size, 1, Tag(size)).Block, false)
+	}
+	for _, c := range []struct {
+		size uint64
+		want wire.Miss
+	}{
+		{10_000, wire.MissCold}, {9_999, wire.MissCold}, {9_998, wire.MissLimit}, {9_998, wire.MissCold},
+		{10_000 - ghostsMax - 1, wire.MissLimit},
+	} {
+		if plan := d.plan(c.size, 1, 1<<20); plan.Reason != c.want {
+			t.Errorf("a request of %d: reason %v, want %v", c.size, plan.Reason, c.want)
+		}
+	}
+}
+
+// TestPartsOfAnotherAlignment: slabs are carved for the alignment that their class began with.
+func TestPartsOfAnotherAlignment(t *testing.T) {
+	for _, name := range carving() {
+		d := newPartDriver(t, name)
+		first := d.alloc(1000, 1, 1)
+		d.align = 4096
+		if other := d.alloc(1000, 1, 1); first.Slab == 0 || other.Slab != 0 {
+			t.Errorf("%s: %+v, then with another alignment %+v", name, first, other)
+		}
+		d.check()
+	}
+}
+
+// TestNobodyWaitsForASlabThatFailed has three plans share a slab whose creation fails: no later plan gets a part of it,
+// however long the others take to give up.
+func TestNobodyWaitsForASlabThatFailed(t *testing.T) {
+	for _, name := range carving() {
+		d := newPartDriver(t, name)
+		plan := func() Plan {
+			p, _ := d.policy.Plan(d.request(1000, 1, 1), nil)
+			return p
+		}
+		grower, second, third := plan(), plan(), plan()
+		if grower.SlabSize == 0 || second.Slab != grower.Slab || third.Slab != grower.Slab || !second.Hit || second.SlabSize != 0 {
+			t.Fatalf("%s: plans %+v, %+v, %+v", name, grower, second, third)
+		}
+		d.policy.Abort(second)
+		d.policy.Abort(grower)
+		again := plan()
+		if again.Slab == grower.Slab || again.SlabSize == 0 {
+			t.Errorf("%s: %+v, want a new slab", name, again)
+		}
+		d.policy.Abort(third)
+		d.commit(again, 1)
+		d.check()
+		if s := d.policy.Stats(); s.Hits != 0 || s.Misses != 1 || s.Slabs != 1 {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
 }

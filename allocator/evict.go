@@ -1,7 +1,9 @@
 package allocator
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -42,10 +44,16 @@ func (p *pool) shelve(i int32, out []Eviction) []Eviction {
 		out = p.evict(oldest, wire.EvictTagCap, out)
 	}
 	p.keep(i)
+	out = p.evictOld(out)
+	p.stats.peaks()
+	return out
+}
+
+// evictOld gives up what was freed longest ago until the cap holds, or nothing is left that could go.
+func (p *pool) evictOld(out []Eviction) []Eviction {
 	for p.stats.BytesCached > p.cap() && p.cachedByAge.oldest != 0 {
 		out = p.evict(p.cachedByAge.oldest, wire.EvictLimit, out)
 	}
-	p.stats.peaks()
 	return out
 }
 
@@ -58,18 +66,47 @@ func (p *pool) fit(out []Eviction) []Eviction {
 	return out
 }
 
-// fitCounts gives up the oldest blocks of tags and sizes that have too many. It looks at every cached block once.
+// fitCounts gives up blocks of tags and sizes that have too many.
 func (p *pool) fitCounts(out []Eviction) []Eviction {
-	for i := p.cachedByAge.oldest; i != 0; {
-		e, next := &p.entries[i], p.chain[i].newer
-		tags := p.free.ofTag(e.class, e.tag).count
-		sizes, _ := p.free.ofSize(e.class, e.size)
-		if over(uint64(tags), p.limits.maxPerTag) || over(uint64(sizes), p.limits.maxPerBucket) {
+	for _, i := range p.inDrainOrder() {
+		if p.tooMany(&p.entries[i], 0) {
 			out = p.evict(i, wire.EvictTagCap, out)
 		}
-		i = next
 	}
 	return out
+}
+
+// tooMany reports whether more blocks of a block's tag or size would be cached than may, if there were some more.
+func (p *pool) tooMany(e *entry, more int) bool {
+	if p.limits.maxPerTag != 0 && over(uint64(p.free.ofTag(e.class, e.tag).count+more), p.limits.maxPerTag) {
+		return true
+	}
+	if p.limits.maxPerBucket == 0 {
+		return false
+	}
+	sizes, _ := p.free.ofSize(e.class, e.size)
+	return over(uint64(int(sizes)+more), p.limits.maxPerBucket)
+}
+
+// inDrainOrder lists the cached blocks, but for slabs. Where all would go at once, the oldest come first.
+func (p *pool) inDrainOrder() []int32 {
+	var list []int32
+	for i := p.cachedByAge.oldest; i != 0; i = p.chain[i].newer {
+		if !p.entries[i].isSlab {
+			list = append(list, i)
+		}
+	}
+	switch p.limits.drainOrder {
+	case bySlot:
+		slices.SortFunc(list, func(i, j int32) int { return cmp.Compare(p.entries[i].slot, p.entries[j].slot) })
+	case largestFirst: // of equal ones the latest, as shelf.largest has it
+		slices.Reverse(list)
+		slices.SortStableFunc(list, func(i, j int32) int {
+			a, b := &p.entries[i], &p.entries[j]
+			return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(a.class, b.class))
+		})
+	}
+	return list
 }
 
 func over(count, most uint64) bool { return most != 0 && count > most }
@@ -77,33 +114,31 @@ func over(count, most uint64) bool { return most != 0 && count > most }
 // rebucket gives up cached blocks whose size is that of no bucket any more, and counts buckets anew.
 func (p *pool) rebucket(out []Eviction) []Eviction {
 	p.rows[ByBucket] = nil
-	for i := p.cachedByAge.oldest; i != 0; {
-		next := p.chain[i].newer
-		if _, size := p.bucket(p.entries[i].size); size != p.entries[i].size {
-			p.at(i).Cached += p.entries[i].size // evict takes it off
-			p.at(i).Blocks++
-			out = p.evict(i, wire.EvictLimit, out)
-		}
-		i = next
-	}
 	for i := range p.entries {
 		e := &p.entries[i]
+		if e.state == unused {
+			continue
+		}
+		p.assign(e)
+		row := p.of(e)[ByBucket]
 		switch e.state {
 		case inUse:
-			p.at(int32(i)).InUse += e.size
-			p.at(int32(i)).Wanted += e.wanted
+			row.InUse += e.size
+			row.Wanted += e.wanted
 		case cooling:
-			p.at(int32(i)).Cooling += e.size
+			row.Cooling += e.size
 		case cached:
-			p.at(int32(i)).Cached += e.size
-			p.at(int32(i)).Blocks++
+			row.Cached += e.size
+			row.Blocks++
+		}
+	}
+	for _, i := range p.inDrainOrder() {
+		if _, size := p.bucket(p.entries[i].size); size != p.entries[i].size {
+			out = p.evict(i, wire.EvictLimit, out)
 		}
 	}
 	return out
 }
-
-// at returns the row of an entry's bucket.
-func (p *pool) at(i int32) *Row { return p.of(&p.entries[i])[ByBucket] }
 
 // next returns the block that goes first in drain_order, 0 when nothing is cached.
 func (p *pool) next() int32 {

@@ -17,7 +17,7 @@ type index struct {
 	dropped  []int32 // unused sections
 	links    []link  // by block
 
-	recent [256]int32 // nodes by some bits of their key, so that the map is asked less often
+	recent [1024]int32 // nodes by some bits of their key, so that the map is asked less often
 
 	full, empty int   // nodes
 	idle        int32 // the node that has been empty longest; linked through their lists
@@ -89,7 +89,7 @@ func (x *index) is(n, section int32, size uint64) bool {
 
 // find returns the node of a size in a section, 0 when there is none.
 func (x *index) find(section int32, size uint64) int32 {
-	cached := &x.recent[uint8(uint64(section)*31+(size*0x9e3779b97f4a7c15)>>56)]
+	cached := &x.recent[(uint64(section)*31+(size*0x9e3779b97f4a7c15)>>54)%uint64(len(x.recent))]
 	if !x.is(*cached, section, size) {
 		*cached = x.bySize[sizeKey{section, size}]
 	}
@@ -194,7 +194,7 @@ func (x *index) removeNode(n int32) {
 	x.spare = append(x.spare, n)
 }
 
-// enterIdle notes that a node has become empty, and removes another one when there are too many.
+// enterIdle notes that a node has become empty, and removes the idlest when there are too many.
 func (x *index) enterIdle(n int32) {
 	x.full--
 	x.empty++
@@ -205,7 +205,7 @@ func (x *index) enterIdle(n int32) {
 		x.idle = n
 	}
 	x.idlest = n
-	if x.empty > max(emptyMax, x.full) {
+	for x.empty > max(emptyMax, x.full) {
 		x.removeNode(x.idle)
 	}
 }

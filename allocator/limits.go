@@ -192,6 +192,9 @@ func (l *limits) set(i int, policy, text string) error {
 		var seconds float64
 		seconds, ok = parseNumber(text, &limit.Limit)
 		*field = int64(math.Round(seconds * 1e9))
+		if seconds > 0 {
+			*field = max(*field, 1) // 0 would be for ever
+		}
 	case *bool:
 		var at int
 		at, ok = parseChoice(text, limit.Choices)

@@ -1,6 +1,10 @@
 package allocator
 
-import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
+import (
+	"cmp"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
 
 // pool is the machinery that all policies share: the block table, free and cooling blocks, limits, counters. What
 // differs is its rule, and whether it carves slabs.
@@ -66,7 +70,7 @@ func (p *pool) Plan(request Request, out []Eviction) (Plan, []Eviction) {
 	req.Size = max(req.Size, 1)
 	if req.Heap != 0 && req.Heap != p.heap {
 		p.heap = req.Heap
-		out = p.fit(out)
+		out = p.shrink(p.cap(), wire.EvictLimit, out)
 	}
 	if p.rule == nil || p.pinned && !req.Pinned {
 		return p.create(req, req.Size, wire.MissPolicy), out
@@ -143,6 +147,11 @@ func (p *pool) Commit(plan Plan) {
 		p.stats.Blocks++
 	}
 	e.state, e.tag = inUse, plan.Tag
+	if e.was == cached { // the same bucket and class as before
+		e.rows[ByTag] = p.rows.at(ByTag, int(e.tag), uint64(e.tag))
+	} else {
+		p.assign(e)
+	}
 	p.stats.BytesRequested += e.wanted
 	p.stats.BytesInUse += e.size
 	p.stats.BytesWanted += e.wanted
@@ -172,8 +181,12 @@ func (p *pool) Abort(plan Plan) {
 		p.recycle(i)
 	case p.dropped[e.class] || p.stats.BytesCached+e.size > p.cap():
 		p.doom(i)
+	case p.tooMany(e, 1):
+		e.doom = wire.EvictTagCap
+		p.doom(i)
 	default:
 		p.keep(i)
+		p.stats.peaks()
 	}
 }
 
@@ -183,16 +196,19 @@ func (p *pool) doom(i int32) {
 	p.doomed = append(p.doomed, i)
 }
 
-// flush reports the blocks that Abort could not put back.
+// flush reports the blocks that Abort could not put back, and what a new slab, or an aborted part of one, is too much.
 func (p *pool) flush(out []Eviction) []Eviction {
 	for _, i := range p.doomed {
-		reason := wire.EvictLimit
+		reason := cmp.Or(p.entries[i].doom, wire.EvictLimit)
 		if p.dropped[p.entries[i].class] {
 			reason = wire.EvictContext
 		}
 		out = p.dismiss(i, reason, out)
 	}
 	p.doomed = p.doomed[:0]
+	if p.slabs != nil {
+		out = p.evictOld(out)
+	}
 	return out
 }
 
@@ -283,13 +299,13 @@ func (p *pool) block(i int32) Block {
 	return Block(p.entries[i].generation)<<32 | Block(uint32(i))
 }
 
-// find returns the entry of a block in that state, 0 when there is none.
+// find returns the entry of a block in that state, 0 when there is none. A slab is nobody's block.
 func (p *pool) find(b Block, s state) int32 {
 	i := uint64(uint32(b))
 	if i == 0 || i >= uint64(len(p.entries)) {
 		return 0
 	}
-	if e := &p.entries[i]; e.generation != uint32(b>>32) || e.state != s {
+	if e := &p.entries[i]; e.generation != uint32(b>>32) || e.state != s || e.isSlab {
 		return 0
 	}
 	return int32(i)

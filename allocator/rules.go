@@ -64,7 +64,8 @@ func (futhark) tagged() bool { return true }
 
 // first2018 is the free list of seed 000: a block of the same tag serves when it is at least as large as the request
 // and at most max_waste_ratio times that; otherwise it is released before a new one is created. With
-// steal_other_tag, which the seed only thinks of, a block of another tag may serve before one is created.
+// steal_other_tag, which the seed only thinks of, a block of another tag may serve before one is created; what the
+// request's own tag has then stays.
 type first2018 struct{}
 
 func (first2018) grant(req *Request, l *limits) uint64 { return max(req.Size, l.minBlock) }
@@ -74,7 +75,7 @@ func (r first2018) find(s *shelf, class Class, req *Request, l *limits) int32 {
 	if i := s.firstOfTag(class, req.Tag, want); i != 0 && within(s.sizeOf(i), want, l) {
 		return i
 	}
-	if !l.stealOtherTag || s.anyOfTag(class, req.Tag) != 0 {
+	if !l.stealOtherTag {
 		return 0
 	}
 	if i := s.first(class, want); i != 0 && within(s.sizeOf(i), want, l) {

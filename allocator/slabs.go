@@ -181,11 +181,12 @@ func (p *pool) slabReason(req *Request, c *carved) wire.Miss {
 
 // Grown implements Policy.
 func (p *pool) Grown(plan Plan) {
-	i := p.find(plan.Slab, planned)
-	if i == 0 || !p.entries[i].isSlab {
+	i := p.find(plan.Block, planned)
+	if i == 0 || !p.isPart(i) || p.slabOf(i).grown || p.block(p.slabOf(i).entry) != plan.Slab {
 		return
 	}
-	e, s := &p.entries[i], p.slabOf(i)
+	s := p.slabOf(i)
+	e := &p.entries[s.entry]
 	e.state, s.grown = inUse, true
 	p.stats.Blocks++
 	p.stats.Slabs++
@@ -197,13 +198,43 @@ func (p *pool) Grown(plan Plan) {
 // abortPart gives a part back that was not made, and a slab that was not created, with its last part.
 func (p *pool) abortPart(i int32) {
 	s := p.slabOf(i)
-	number := p.entries[i].slab
+	number, grower := p.entries[i].slab, p.entries[i].reason != wire.MissNone
 	p.giveBack(i)
+	if !s.grown && grower {
+		p.orphan(number)
+	}
 	switch {
 	case !s.idle():
 	case !s.grown:
 		p.forgetSlab(number)
-	case p.dropped[p.entries[s.entry].class] || p.stats.BytesCached > p.cap():
+	default:
+		p.settle(s)
+	}
+	p.stats.peaks()
+}
+
+// orphan takes the parts that other plans have in a slab that will never be created out of it, so that no further plan
+// gets one. Their numbers stay until their plans are aborted, too.
+func (p *pool) orphan(number int32) {
+	s, c := &p.slabs.list[number], p.slabs.classes[p.entries[p.slabs.list[number].entry].class]
+	for i := 0; s.parts > 0 && i < len(p.entries); i++ { // rarely anybody has one
+		if e := &p.entries[i]; e.slab == number && !e.isSlab {
+			c.carver.Free(carve.Part{Slab: number, Offset: e.offset, Size: e.size})
+			e.slab = 0
+			s.parts--
+			s.used -= e.size
+		}
+	}
+}
+
+// settle does what the end of its last part means for a slab, where no eviction can be reported.
+func (p *pool) settle(s *slab) {
+	e := &p.entries[s.entry]
+	switch {
+	case s.used == e.size: // all of it is lost
+		e.doom = wire.EvictState
+		p.doom(s.entry)
+	case p.dropped[e.class] || p.stats.BytesCached > p.cap():
 		p.doom(s.entry)
 	default:
 		p.keep(s.entry)
@@ -239,9 +270,7 @@ func (p *pool) freePart(i int32, out []Eviction) []Eviction {
 		}
 		p.keep(s.entry)
 	}
-	for p.stats.BytesCached > p.cap() && p.cachedByAge.oldest != 0 {
-		out = p.evict(p.cachedByAge.oldest, wire.EvictLimit, out)
-	}
+	out = p.evictOld(out)
 	p.stats.peaks()
 	return out
 }
@@ -253,14 +282,10 @@ func (p *pool) losePart(i int32) {
 	p.stats.Parts--
 	p.stats.BytesCooling += e.size
 	s.lost = append(s.lost, i)
-	if !s.idle() {
-		return
+	p.stats.peaks()
+	if s.idle() {
+		p.settle(s)
 	}
-	if p.dropped[e.class] {
-		p.doom(s.entry)
-		return
-	}
-	p.keep(s.entry)
 }
 
 // removeSlab takes a slab that has no parts but lost ones from its carver.
@@ -281,14 +306,24 @@ func (p *pool) removeSlab(i int32, reason wire.Evict) {
 	}
 	c.remove(e.slab)
 	p.slabs.free(e.slab)
+	p.forgetCarver(e.class)
+}
+
+// forgetCarver ends a class that was dropped, with its last slab.
+func (p *pool) forgetCarver(class Class) {
+	if c := p.slabs.classes[class]; c != nil && c.slabs == 0 && p.dropped[class] {
+		delete(p.slabs.classes, class)
+	}
 }
 
 // forgetSlab ends a slab that was never created.
 func (p *pool) forgetSlab(number int32) {
 	i := p.slabs.list[number].entry
-	p.slabs.classes[p.entries[i].class].remove(number)
+	class := p.entries[i].class
+	p.slabs.classes[class].remove(number)
 	p.slabs.free(number)
 	p.recycle(i)
+	p.forgetCarver(class)
 }
 
 func (c *carved) remove(number int32) {
@@ -355,6 +390,9 @@ func (p *pool) dropSlabs(class Class, out []Eviction) []Eviction {
 			out = p.evict(i, wire.EvictContext, out)
 		}
 	}
+	p.forgetCarver(class)
+	out = p.evictOld(out) // ranges that cooled are free now, in slabs that stay
+	p.stats.peaks()
 	return out
 }
 

@@ -137,25 +137,34 @@ const rowsMax = 1 << 16
 // rows keeps Rows; each is found by a small number.
 type rows [ByClass + 1][]Row
 
-func (r *rows) at(by Dimension, number int, key uint64) *Row {
+// at returns the place of a row, which it makes if it is not there.
+func (r *rows) at(by Dimension, number int, key uint64) int32 {
 	if number >= rowsMax {
 		number, key = 0, 0
 	}
 	for len(r[by]) <= number {
 		r[by] = append(r[by], Row{})
 	}
-	row := &r[by][number]
-	row.Key = key
-	return row
+	r[by][number].Key = key
+	return int32(number)
+}
+
+// assign finds the rows that a block counts in from now on.
+func (p *pool) assign(e *entry) {
+	number, largest := p.bucket(e.size)
+	e.rows = [...]int32{
+		ByTag:    p.rows.at(ByTag, int(e.tag), uint64(e.tag)),
+		ByBucket: p.rows.at(ByBucket, number, largest),
+		ByClass:  p.rows.at(ByClass, int(e.class), uint64(e.class)),
+	}
 }
 
 // of returns the rows that a block counts in.
-func (p *pool) of(e *entry) [3]*Row {
-	number, largest := p.bucket(e.size)
-	return [3]*Row{
-		p.rows.at(ByTag, int(e.tag), uint64(e.tag)),
-		p.rows.at(ByBucket, number, largest),
-		p.rows.at(ByClass, int(e.class), uint64(e.class)),
+func (p *pool) of(e *entry) [ByClass + 1]*Row {
+	return [...]*Row{
+		ByTag:    &p.rows[ByTag][e.rows[ByTag]],
+		ByBucket: &p.rows[ByBucket][e.rows[ByBucket]],
+		ByClass:  &p.rows[ByClass][e.rows[ByClass]],
 	}
 }
 

@@ -32,7 +32,7 @@ type Broker struct {
 	mu      sync.Mutex
 	settled sync.Cond // a slab was created, or was not
 	policy  allocator.Policy
-	handles []uint64 // driver objects by Block.Index; 0, or refused: see Plan
+	held    []object // by Block.Index
 	failed  error
 
 	evicted []allocator.Eviction // scratch of one call
@@ -71,6 +71,12 @@ func (b *Broker) leave(err *error) {
 	b.mu.Unlock()
 }
 
+// object is what a block is to the driver.
+type object struct {
+	block  allocator.Block
+	handle uint64 // 0: it is still to be created; refused: it never will
+}
+
 // refused stands for the driver object of a slab that could not be created.
 const refused = ^uint64(0)
 
@@ -102,18 +108,25 @@ func (b *Broker) Plan(req allocator.Request, out []Eviction) (plan Plan, _ []Evi
 		b.keep(plan.Slab, 0)
 	case plan.Hit:
 		b.policy.Commit(plan.Plan)
-		plan.Handle = b.handles[plan.Block.Index()]
+		plan.Handle = b.handle(plan.Block)
 	}
 	return plan, out, nil
 }
 
-// await returns the driver object of a slab, or refused, when it is known.
+// await returns the driver object of a slab, or refused, when it is known. A slab that was refused is forgotten, and
+// another block may have its index before the last of those who wait for it looks.
 func (b *Broker) await(slab allocator.Block) (handle uint64, err error) {
-	for b.handles[slab.Index()] == 0 && b.failed == nil {
+	for b.held[slab.Index()] == (object{slab, 0}) && b.failed == nil {
 		b.settled.Wait()
 	}
-	return b.handles[slab.Index()], b.failed
+	if b.held[slab.Index()].block != slab {
+		return refused, b.failed
+	}
+	return b.handle(slab), b.failed
 }
+
+// handle returns the driver object of a block.
+func (b *Broker) handle(block allocator.Block) uint64 { return b.held[block.Index()].handle }
 
 // Grown says that the driver created the slab of a plan.
 func (b *Broker) Grown(plan allocator.Plan, handle uint64) (err error) {
@@ -130,10 +143,10 @@ func (b *Broker) Grown(plan allocator.Plan, handle uint64) (err error) {
 // keep notes the driver object of a block.
 func (b *Broker) keep(block allocator.Block, handle uint64) {
 	i := block.Index()
-	for len(b.handles) <= i {
-		b.handles = append(b.handles, 0)
+	for len(b.held) <= i {
+		b.held = append(b.held, object{})
 	}
-	b.handles[i] = handle
+	b.held[i] = object{block, handle}
 }
 
 // Stats returns the policy's counters and gauges.
@@ -162,7 +175,7 @@ func (b *Broker) Abort(plan allocator.Plan) (err error) {
 	if err = b.enter(); err != nil {
 		return err
 	}
-	if plan.SlabSize != 0 && b.handles[plan.Slab.Index()] == 0 {
+	if plan.SlabSize != 0 && b.handle(plan.Slab) == 0 {
 		b.keep(plan.Slab, refused)
 		b.settled.Broadcast()
 	}
@@ -250,12 +263,12 @@ func (b *Broker) Pending() bool {
 func (b *Broker) take(out []Eviction) []Eviction {
 	if len(b.pending) == 0 && len(out)+len(b.evicted) <= cap(out) {
 		for _, e := range b.evicted {
-			out = append(out, Eviction{e, b.handles[e.Block.Index()]})
+			out = append(out, Eviction{e, b.handle(e.Block)})
 		}
 		return out
 	}
 	for _, e := range b.evicted {
-		b.pending = append(b.pending, Eviction{e, b.handles[e.Block.Index()]})
+		b.pending = append(b.pending, Eviction{e, b.handle(e.Block)})
 	}
 	b.evicted = b.evicted[:0]
 	n := min(cap(out)-len(out), len(b.pending))

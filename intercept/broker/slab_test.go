@@ -80,6 +80,31 @@ func TestAPlanThatWaitedForNothingGetsABlockOfItsOwn(t *testing.T) {
 	})
 }
 
+// The slab that was refused is forgotten at once, and its index goes to the next block: those who wait must not take
+// that block's object for the slab's.
+func TestAWaiterIsNotFooledByABlockWithTheIndexOfTheSlab(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBroker(t, "slab", "")
+		first, other := second(t, b)
+		b.mu.Lock() // as another thread that is there first
+		b.keep(first.Slab, refused)
+		b.settled.Broadcast()
+		b.policy.Abort(first.Plan)
+		next, _ := b.policy.Plan(allocator.Request{Size: 64, Class: 2}, nil)
+		for next.Block.Index() != first.Slab.Index() {
+			b.keep(next.Block, 66)
+			b.policy.Commit(next)
+			next, _ = b.policy.Plan(allocator.Request{Size: 64, Class: 2}, nil)
+		}
+		b.keep(next.Block, 66)
+		b.policy.Commit(next)
+		b.mu.Unlock()
+		if plan := <-other; plan.Slab != 0 || plan.Handle == 66 {
+			t.Errorf("plan %+v, want a block of its own", plan)
+		}
+	})
+}
+
 func TestWaitersLearnThatTheBrokerHasFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBroker(t, "slab", "")

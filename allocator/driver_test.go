@@ -1,0 +1,198 @@
+package allocator
+
+import (
+	"slices"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// driver plays the part of whoever holds a policy: it creates and releases blocks, and fails the test when the
+// policy hands one out twice, gives one up twice, or serves a request from a wrong block.
+type driver struct {
+	t      testing.TB
+	policy Policy
+	blocks map[Block]*held // whole blocks, slabs and parts
+	align  uint64          // of requests; 0: no parts
+	pinned bool
+	now    int64
+}
+
+type held struct {
+	size   uint64
+	class  Class
+	busy   bool // in use, cooling, or a slab with such parts
+	slab   Block
+	offset uint64
+	parts  int // of a slab
+}
+
+// newDriver makes a policy, and requests that it caches.
+func newDriver(t testing.TB, policy, limits string) *driver {
+	t.Helper()
+	settings, err := ParseSettings(limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := New(policy, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &driver{t: t, policy: p, blocks: map[Block]*held{}, pinned: policy == "pinned"}
+}
+
+// newPartDriver makes one whose requests are parts of slabs, if the policy has such: a request of a MiB takes a whole
+// slab.
+func newPartDriver(t testing.TB, policy string) *driver {
+	t.Helper()
+	d := newDriver(t, policy, "")
+	d.align = 256
+	for _, l := range d.policy.Limits() {
+		if l.Name == "max_part" {
+			d.set("max_part", "1048576")
+		}
+	}
+	return d
+}
+
+func (d *driver) set(name, value string) []Eviction {
+	d.t.Helper()
+	evicted, err := d.policy.SetLimit(name, value, d.now, nil)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.release(evicted)
+	return evicted
+}
+
+func (d *driver) request(size uint64, class Class, tag Tag) Request {
+	d.now++
+	return Request{Size: size, Class: class, Tag: tag, Align: d.align, Pinned: d.pinned, Time: d.now}
+}
+
+func (d *driver) alloc(size uint64, class Class, tag Tag) Plan {
+	d.t.Helper()
+	plan := d.plan(size, class, tag)
+	d.commit(plan, class)
+	return plan
+}
+
+func (d *driver) plan(size uint64, class Class, tag Tag) Plan {
+	d.t.Helper()
+	plan, evicted := d.policy.Plan(d.request(size, class, tag), nil)
+	d.release(evicted)
+	b, slab := d.blocks[plan.Block], d.blocks[plan.Slab]
+	switch {
+	case plan.Size < size:
+		d.t.Fatalf("a request of %d is served by %d bytes", size, plan.Size)
+	case plan.Hit != (plan.Reason == wire.MissNone):
+		d.t.Fatalf("hit %v with reason %v", plan.Hit, plan.Reason)
+	case plan.Slab != 0 && (b != nil || plan.Offset%d.align != 0):
+		d.t.Fatalf("%+v is to be a part, and is %+v", plan, b)
+	case plan.Slab != 0 && plan.SlabSize == 0 && (slab == nil || slab.class != class || plan.Offset+plan.Size > slab.size):
+		d.t.Fatalf("%+v is to be a part of %+v", plan, slab)
+	case plan.Slab != 0 && plan.SlabSize != 0 && (slab != nil || plan.Offset+plan.Size > plan.SlabSize):
+		d.t.Fatalf("%+v is to be a part of a new slab, which is %+v", plan, slab)
+	case plan.Slab != 0:
+	case plan.Hit && (b == nil || b.busy || b.class != class || b.size != plan.Size):
+		d.t.Fatalf("hit on %d, which is %+v", plan.Block, b)
+	case !plan.Hit && b != nil:
+		d.t.Fatalf("block %d is to be created and exists", plan.Block)
+	}
+	return plan
+}
+
+func (d *driver) commit(plan Plan, class Class) {
+	d.t.Helper()
+	if plan.SlabSize != 0 {
+		d.policy.Grown(plan)
+		d.blocks[plan.Slab] = &held{size: plan.SlabSize, class: class}
+	}
+	if slab := d.blocks[plan.Slab]; slab != nil {
+		slab.parts++
+		slab.busy = true
+		for block, b := range d.blocks {
+			if b.slab == plan.Slab && plan.Offset < b.offset+b.size && b.offset < plan.Offset+plan.Size {
+				d.t.Fatalf("%+v overlaps block %d at %d", plan, block, b.offset)
+			}
+		}
+	}
+	d.policy.Commit(plan)
+	if !plan.Hit || plan.Slab != 0 {
+		d.blocks[plan.Block] = &held{size: plan.Size, class: class, slab: plan.Slab, offset: plan.Offset}
+	}
+	d.blocks[plan.Block].busy = true
+}
+
+// drop notes that nobody uses a block any more; a part is gone then.
+func (d *driver) drop(b Block) {
+	h := d.blocks[b]
+	if h == nil {
+		return
+	}
+	h.busy = false
+	if slab := d.blocks[h.slab]; h.slab != 0 {
+		slab.parts--
+		slab.busy = slab.parts > 0
+		delete(d.blocks, b)
+	}
+}
+
+func (d *driver) free(b Block, busy bool) []Eviction {
+	d.t.Helper()
+	d.now++
+	if !busy {
+		d.drop(b)
+	}
+	evicted := d.policy.Free(b, busy, d.now, nil)
+	if slices.ContainsFunc(evicted, func(e Eviction) bool { return e.Block == b }) {
+		d.drop(b) // it does not cool
+	}
+	d.release(evicted)
+	return evicted
+}
+
+func (d *driver) cooled(b Block) {
+	d.t.Helper()
+	d.drop(b)
+	d.release(d.policy.Cooled(b, d.now, nil))
+}
+
+func (d *driver) forget(b Block) {
+	d.policy.Forget(b)
+	d.drop(b)
+	delete(d.blocks, b)
+}
+
+func (d *driver) release(evicted []Eviction) {
+	d.t.Helper()
+	for _, e := range evicted {
+		b := d.blocks[e.Block]
+		if b == nil || b.busy || b.size != e.Size || b.slab != 0 || e.Reason == wire.EvictNone {
+			d.t.Fatalf("eviction %+v of %+v", e, b)
+		}
+		delete(d.blocks, e.Block)
+	}
+}
+
+// check compares what the policy says of itself with what there is.
+func (d *driver) check() {
+	d.t.Helper()
+	if err := d.policy.Validate(); err != nil {
+		d.t.Fatal(err)
+	}
+	blocks, bytes, used := uint64(0), uint64(0), uint64(0)
+	for _, b := range d.blocks {
+		if b.slab == 0 {
+			blocks++
+			bytes += b.size
+		}
+		if b.busy && b.parts == 0 {
+			used += b.size
+		}
+	}
+	s := d.policy.Stats()
+	if s.Blocks != blocks || s.Reserved() != bytes || s.BytesInUse+s.BytesCooling != used {
+		d.t.Fatalf("%d blocks of %d bytes, %d of them not free, and the policy has %+v", blocks, bytes, used, s)
+	}
+}

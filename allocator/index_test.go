@@ -1,0 +1,191 @@
+package allocator
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// shelved is a block in the plain model of an index: a list in which later ones come later.
+type shelved struct {
+	section, block int32
+	size           uint64
+}
+
+// indexGame plays an index against a list.
+type indexGame struct {
+	testing.TB
+	x        index
+	sections []int32
+	list     []shelved
+}
+
+func (g *indexGame) in(section int32, most func(a, b uint64) int, accept func(size uint64) bool) int32 {
+	found := shelved{}
+	for _, s := range g.list { // of equal ones the latest
+		if s.section == section && accept(s.size) && (found.block == 0 || most(s.size, found.size) <= 0) {
+			found = s
+		}
+	}
+	return found.block
+}
+
+// agree asks both the same questions.
+func (g *indexGame) agree(size uint64) {
+	for _, section := range g.sections {
+		want := g.in(section, cmp.Compare[uint64], func(s uint64) bool { return s >= size })
+		if got := g.x.first(section, size); got != want {
+			g.Fatalf("the first of at least %d bytes is %d, want %d of %v", size, got, want, g.list)
+		}
+		want = g.in(section, func(a, b uint64) int { return cmp.Compare(b, a) }, func(uint64) bool { return true })
+		if got := g.x.last(section); got != want {
+			g.Fatalf("the last is %d, want %d of %v", got, want, g.list)
+		}
+		n, first := int32(0), int32(0)
+		for _, s := range g.list {
+			if s.section == section && s.size == size {
+				n++
+				if first == 0 {
+					first = s.block
+				}
+			}
+		}
+		if count, oldest := g.x.peers(section, size); count != n || oldest != first {
+			g.Fatalf("%d bytes: %d blocks, the oldest %d, want %d and %d", size, count, oldest, n, first)
+		}
+	}
+	for _, s := range g.list {
+		if g.x.sizeOf(s.block) != s.size || g.x.home(s.block) != s.section {
+			g.Fatalf("block %d has %d bytes in %d, want %+v", s.block, g.x.sizeOf(s.block), g.x.home(s.block), s)
+		}
+	}
+	g.bounded()
+}
+
+// bounded checks how many empty sizes linger.
+func (g *indexGame) bounded() {
+	full := map[sizeKey]bool{}
+	for _, s := range g.list {
+		full[sizeKey{s.section, s.size}] = true
+	}
+	x := &g.x
+	if x.full != len(full) || x.empty > max(emptyMax, x.full) || len(x.bySize) != x.full+x.empty {
+		g.Fatalf("%d sizes have blocks, %d do not and %d are kept; the list has %d", x.full, x.empty, len(x.bySize), len(full))
+	}
+	if len(x.nodes)-1 != len(x.bySize)+len(x.spare) {
+		g.Fatalf("%d nodes, of which %d are in use and %d spare", len(x.nodes)-1, len(x.bySize), len(x.spare))
+	}
+}
+
+func (g *indexGame) step(rng *rand.Rand, block int32, sizes uint64) {
+	section, size := g.sections[rng.IntN(len(g.sections))], 1+rng.Uint64N(sizes)
+	at := slices.IndexFunc(g.list, func(s shelved) bool { return s.block == block })
+	if at < 0 {
+		g.x.put(section, block, size)
+		g.list = append(g.list, shelved{section, block, size})
+	} else {
+		g.x.take(block)
+		g.list = slices.Delete(g.list, at, at+1)
+	}
+	g.agree(size)
+}
+
+// drop ends one section and begins another.
+func (g *indexGame) drop() {
+	section := g.sections[0]
+	for _, s := range g.list {
+		if s.section == section {
+			g.x.take(s.block)
+		}
+	}
+	g.list = slices.DeleteFunc(g.list, func(s shelved) bool { return s.section == section })
+	g.x.drop(section)
+	g.sections[0] = g.x.section()
+}
+
+// TestIndex has few sizes, so that blocks share them, and many, so that empty ones have to go.
+func TestIndex(t *testing.T) {
+	for _, sizes := range []uint64{3, 40, 100_000} {
+		rng := rand.New(rand.NewPCG(sizes, 1))
+		g := &indexGame{TB: t, x: newIndex()}
+		for range 3 {
+			g.sections = append(g.sections, g.x.section())
+		}
+		for i := range 4000 {
+			g.step(rng, 1+rng.Int32N(60), sizes)
+			if i%500 == 499 {
+				g.drop()
+				g.agree(1)
+			}
+		}
+		if len(g.x.sections) > 5 {
+			t.Errorf("%d sections were made for 3", len(g.x.sections))
+		}
+	}
+}
+
+// TestEmptySizesLinger: taking a block and giving it back changes no tree.
+func TestEmptySizesLinger(t *testing.T) {
+	x := newIndex()
+	section := x.section()
+	for i := range int32(1000) {
+		x.put(section, i+1, uint64(i+1))
+	}
+	for i := range int32(1000) {
+		x.take(i + 1)
+		x.put(section, i+1, uint64(i+1))
+	}
+	if x.forest.AtLeast(&x.sections[section], 1000) == 0 || len(x.spare) != 0 {
+		t.Errorf("%d nodes were removed", len(x.spare))
+	}
+	for i := range int32(1000) {
+		x.take(i + 1)
+	}
+	if x.empty > emptyMax {
+		t.Errorf("%d empty sizes linger, at most %d should", x.empty, emptyMax)
+	}
+	if x.first(section, 1) != 0 || x.empty != 0 {
+		t.Errorf("a search over empty sizes left %d of them", x.empty)
+	}
+}
+
+// TestSlots compares the bitmaps with an array that is scanned, as Futhark does it.
+func TestSlots(t *testing.T) {
+	var s slots
+	var plain []int32
+	rng := rand.New(rand.NewPCG(2, 2))
+	scan := func(want func(block int32) bool) int { return slices.IndexFunc(plain, want) }
+	taken := func(b int32) bool { return b != 0 }
+	for i := range int32(60_000) {
+		// It grows beyond 64 * 64, so that there are three levels, and shrinks to nothing again.
+		if grow := 30; i/10_000%2 == 0 && rng.IntN(100) < 100-grow || rng.IntN(100) < grow || scan(taken) < 0 {
+			want := scan(func(b int32) bool { return b == 0 })
+			if want < 0 {
+				want = len(plain)
+				plain = append(plain, 0)
+			}
+			plain[want] = i + 1
+			if got := s.put(i + 1); int(got) != want {
+				t.Fatalf("block %d took slot %d, want %d", i+1, got, want)
+			}
+		} else {
+			at := rng.IntN(len(plain))
+			if plain[at] == 0 || i%3 == 0 {
+				at = scan(taken)
+			}
+			s.take(int32(at))
+			plain[at] = 0
+		}
+		want := int32(0)
+		if at := scan(taken); at >= 0 {
+			want = plain[at]
+		}
+		if got := s.first(); got != want {
+			t.Fatalf("the first is %d, want %d", got, want)
+		}
+	}
+	if len(s.taken) != 3 {
+		t.Errorf("%d levels were tried, want 3", len(s.taken))
+	}
+}

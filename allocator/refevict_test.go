@@ -1,0 +1,285 @@
+package allocator
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// This file is the part of the reference that gives blocks up.
+
+func (r *reference) find(b Block, s state) *refBlock {
+	for _, x := range r.blocks {
+		if x.block == b && x.state == s {
+			return x
+		}
+	}
+	return nil
+}
+
+func (r *reference) drop(b *refBlock) {
+	r.blocks = slices.DeleteFunc(r.blocks, func(x *refBlock) bool { return x == b })
+}
+
+// enter puts a block into a state in which it waits; a cached one takes the lowest empty slot.
+func (r *reference) enter(b *refBlock, s state) {
+	r.clock++
+	b.state, b.since, b.time = s, r.clock, r.now
+	if s != cached {
+		return
+	}
+	slot := slices.Index(r.slots, nil)
+	if slot < 0 {
+		slot = len(r.slots)
+		r.slots = append(r.slots, nil)
+	}
+	r.slots[slot] = b
+}
+
+func (r *reference) leaveSlot(b *refBlock) {
+	if slot := slices.Index(r.slots, b); slot >= 0 {
+		r.slots[slot] = nil
+	}
+}
+
+func (r *reference) evict(b *refBlock, reason wire.Evict, out []Eviction) []Eviction {
+	r.leaveSlot(b)
+	r.drop(b)
+	r.count.Evictions++
+	blame := map[wire.Evict]wire.Miss{
+		wire.EvictLimit: wire.MissLimit, wire.EvictAge: wire.MissLimit, wire.EvictTagCap: wire.MissTagCap,
+		wire.EvictDrain: wire.MissDrained, wire.EvictTrim: wire.MissDrained,
+	}[reason]
+	if blame != wire.MissNone {
+		r.clock++
+		r.gone = append(r.gone, &refBlock{size: b.size, class: b.class, tag: b.tag, blame: blame, since: r.clock})
+		r.gone = r.gone[max(0, len(r.gone)-1024):]
+	}
+	return append(out, Eviction{b.block, b.size, b.tag, reason})
+}
+
+// oldest returns the block that has been in a state longest.
+func (r *reference) oldest(s state) (found *refBlock) {
+	for _, b := range r.in(s) {
+		if found == nil || b.since < found.since {
+			found = b
+		}
+	}
+	return found
+}
+
+// largest returns the largest cached block among some; of equal ones that of the lowest class, of these the latest.
+func (r *reference) largest(among func(*refBlock) bool) *refBlock {
+	list := slices.DeleteFunc(r.in(cached), func(b *refBlock) bool { return !among(b) })
+	if len(list) == 0 {
+		return nil
+	}
+	return slices.MinFunc(list, func(a, b *refBlock) int {
+		return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(a.class, b.class), cmp.Compare(b.since, a.since))
+	})
+}
+
+// next returns the cached block that goes first in drain_order, among some.
+func (r *reference) next(among func(*refBlock) bool) *refBlock {
+	switch r.limits["drain_order"] {
+	case "slot":
+		for _, b := range r.slots {
+			if b != nil && among(b) {
+				return b
+			}
+		}
+		return nil
+	case "largest-first":
+		return r.largest(among)
+	}
+	list := slices.DeleteFunc(r.in(cached), func(b *refBlock) bool { return !among(b) })
+	if len(list) == 0 {
+		return nil
+	}
+	return slices.MinFunc(list, func(a, b *refBlock) int { return cmp.Compare(a.since, b.since) })
+}
+
+func anyBlock(*refBlock) bool { return true }
+
+func (r *reference) cachedBytes() (sum uint64) {
+	for _, b := range r.in(cached) {
+		sum += b.size
+	}
+	return sum
+}
+
+func (r *reference) cap() uint64 {
+	most := r.limit("max_cached_bytes", math.MaxInt64)
+	if share := r.limit("max_cached_fraction", 1); share < 1 && r.heap != 0 {
+		most = min(most, share*float64(r.heap))
+	}
+	return uint64(most)
+}
+
+// owed returns what an earlier abort could not report.
+func (r *reference) owed() (out []Eviction) {
+	for _, b := range r.doomed {
+		if r.closed[b.class] {
+			b.doom = wire.EvictContext
+		}
+		out = r.evict(b, b.doom, out)
+	}
+	r.doomed = nil
+	return out
+}
+
+// pass moves time on, never back, and gives up what is too old.
+func (r *reference) pass(time int64, out []Eviction) []Eviction {
+	r.now = max(r.now, time)
+	age := int64(math.Round(r.limit("max_age", 0) * 1e9))
+	if age == 0 {
+		return out
+	}
+	for b := r.oldest(cached); b != nil && r.now-b.time >= age; b = r.oldest(cached) {
+		out = r.evict(b, wire.EvictAge, out)
+	}
+	return out
+}
+
+func (r *reference) shrink(keep uint64, reason wire.Evict, out []Eviction) []Eviction {
+	for r.cachedBytes() > keep {
+		out = r.evict(r.next(anyBlock), reason, out)
+		if r.limits["drain_order"] == "all" {
+			keep = 0
+		}
+	}
+	return out
+}
+
+// thin gives up what call sites and sizes have too many of.
+func (r *reference) thin(out []Eviction) []Eviction {
+	over := func(b *refBlock) bool {
+		tags, sizes := r.peers(b)
+		return tags > r.most("max_per_tag") || sizes > r.most("max_per_bucket")
+	}
+	for b := r.next(over); b != nil; b = r.next(over) {
+		out = r.evict(b, wire.EvictTagCap, out)
+	}
+	return out
+}
+
+// store makes a block cached, as the limits allow.
+func (r *reference) store(b *refBlock, out []Eviction) []Eviction {
+	reject := r.limits["over_limit"] == "reject-new"
+	if b.size > r.cap() || reject && r.cachedBytes()+b.size > r.cap() {
+		return r.evict(b, wire.EvictLimit, out)
+	}
+	for _, limit := range []struct {
+		name string
+		peer func(x *refBlock) bool
+	}{
+		{"max_per_tag", func(x *refBlock) bool { return x.class == b.class && x.tag == b.tag }},
+		{"max_per_bucket", func(x *refBlock) bool { return x.class == b.class && x.size == b.size }},
+	} {
+		peers := slices.DeleteFunc(r.in(cached), func(x *refBlock) bool { return !limit.peer(x) })
+		slices.SortFunc(peers, func(a, b *refBlock) int { return cmp.Compare(a.since, b.since) })
+		for ; float64(len(peers)) >= r.most(limit.name); peers = peers[1:] {
+			if reject {
+				return r.evict(b, wire.EvictTagCap, out)
+			}
+			out = r.evict(peers[0], wire.EvictTagCap, out)
+		}
+	}
+	r.enter(b, cached)
+	for r.cachedBytes() > r.cap() {
+		out = r.evict(r.oldest(cached), wire.EvictLimit, out)
+	}
+	return out
+}
+
+func (r *reference) free(block Block, busy bool, time int64) []Eviction {
+	out := r.pass(time, r.owed())
+	b := r.find(block, inUse)
+	switch {
+	case b == nil:
+		return out
+	case b.reason == wire.MissPolicy:
+		return r.evict(b, wire.EvictPolicy, out)
+	case r.closed[b.class]:
+		return r.evict(b, wire.EvictContext, out)
+	case busy:
+		r.enter(b, cooling)
+		return out
+	}
+	return r.store(b, out)
+}
+
+func (r *reference) cooled(block Block, time int64) []Eviction {
+	out := r.pass(time, r.owed())
+	if b := r.find(block, cooling); b != nil {
+		return r.store(b, out)
+	}
+	return out
+}
+
+func (r *reference) forget(block Block) {
+	for _, s := range []state{inUse, cooling} {
+		if b := r.find(block, s); b != nil {
+			r.drop(b)
+		}
+	}
+}
+
+func (r *reference) drain(need uint64) []Eviction {
+	out := r.owed()
+	given := uint64(0)
+	for b := r.next(anyBlock); b != nil; b = r.next(anyBlock) {
+		if r.limits["drain_order"] != "all" && given >= max(need, 1) {
+			break
+		}
+		given += b.size
+		out = r.evict(b, wire.EvictDrain, out)
+	}
+	if given > 0 {
+		return out
+	}
+	for b := r.oldest(cooling); b != nil; b = r.oldest(cooling) {
+		out = r.evict(b, wire.EvictDrain, out)
+	}
+	return out
+}
+
+func (r *reference) expire(time int64) (out []Eviction, next int64) {
+	out = r.pass(time, r.owed())
+	if b := r.oldest(cached); b != nil && r.limit("max_age", 0) != 0 {
+		next = b.time + int64(math.Round(r.limit("max_age", 0)*1e9))
+	}
+	return out, next
+}
+
+// dropClass returns its evictions in any order.
+func (r *reference) dropClass(c Class) []Eviction {
+	out := r.owed()
+	r.closed[c] = true
+	for _, b := range append(r.in(cached), r.in(cooling)...) {
+		if b.class == c {
+			out = r.evict(b, wire.EvictContext, out)
+		}
+	}
+	for _, b := range r.gone {
+		if b.class == c {
+			b.blame = wire.MissNone
+		}
+	}
+	return out
+}
+
+func (r *reference) setLimit(name, value string, time int64) []Eviction {
+	out := r.owed()
+	r.limits[name] = value
+	if name == "bucket_sizes" || name == "mantissa_bits" {
+		r.forgetRows(ByBucket)
+		strange := func(b *refBlock) bool { return r.round(b.size) != b.size }
+		for b := r.next(strange); b != nil; b = r.next(strange) {
+			out = r.evict(b, wire.EvictLimit, out)
+		}
+	}
+	return r.thin(r.shrink(r.cap(), wire.EvictLimit, r.pass(time, out)))
+}

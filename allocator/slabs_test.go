@@ -1,0 +1,120 @@
+package allocator
+
+import (
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// TestSlabsOverTheCap: of two slabs of a MiB one may wait. What was freed last stays, or goes, as over_limit says.
+func TestSlabsOverTheCap(t *testing.T) {
+	for _, name := range carving() {
+		for over, want := range map[string]int{"evict-old": 0, "reject-new": 1} {
+			d := newPartDriver(t, name)
+			d.set("over_limit", over)
+			plans := []Plan{d.alloc(mib, 1, 1), d.alloc(mib, 1, 1)}
+			d.set("max_cached_bytes", number(float64(plans[0].SlabSize)))
+			if out := d.free(plans[0].Block, false); len(out) != 0 {
+				t.Fatalf("%s: evicted %v, one may wait", name, out)
+			}
+			out := d.free(plans[1].Block, false)
+			if len(out) != 1 || out[0].Block != plans[want].Slab || out[0].Reason != wire.EvictLimit {
+				t.Errorf("%s, %s: evicted %v, want slab %x", name, over, out, plans[want].Slab)
+			}
+			d.check()
+		}
+	}
+}
+
+// TestASlabIsBlamedOnce for the miss of whoever needs one again.
+func TestASlabIsBlamedOnce(t *testing.T) {
+	for _, name := range carving() {
+		for _, c := range []struct {
+			give func(d *driver) []Eviction
+			want wire.Miss
+		}{
+			{func(d *driver) []Eviction { return d.policy.Trim(0, nil) }, wire.MissDrained},
+			{func(d *driver) []Eviction { return d.policy.Drain(1, nil) }, wire.MissDrained},
+			{func(d *driver) []Eviction {
+				out, _ := d.policy.SetLimit("max_cached_bytes", "0", d.now, nil)
+				return out
+			}, wire.MissLimit},
+		} {
+			d := newPartDriver(t, name)
+			d.free(d.alloc(mib, 1, 1).Block, false)
+			d.release(c.give(d))
+			for _, want := range []wire.Miss{c.want, wire.MissCold} {
+				if plan := d.alloc(mib, 1, 1); plan.Reason != want {
+					t.Errorf("%s: reason %v, want %v", name, plan.Reason, want)
+				}
+			}
+			d.check()
+		}
+	}
+}
+
+// TestSlabSizes: seed 004's max(M, H/K), and requests above M get blocks of their own.
+func TestSlabSizes(t *testing.T) {
+	const heap = 8 << 30
+	d := newDriver(t, "slab", "max_part=67108864,heap_bytes=8589934592,slabs_per_heap=62")
+	d.align = 256
+	if plan := d.alloc(1000, 1, 1); plan.SlabSize != (heap/62+255)/256*256 {
+		t.Errorf("%+v, want a slab of 8 GiB / 62", plan)
+	}
+	if plan := d.alloc(64*mib, 1, 1); plan.Slab == 0 {
+		t.Errorf("%+v, want a part", plan)
+	}
+	if plan := d.alloc(64*mib+1, 1, 1); plan.Slab != 0 {
+		t.Errorf("%+v, want a block of its own", plan)
+	}
+	d = newDriver(t, "slab", "max_part=67108864,heap_bytes=134217728,slabs_per_heap=62")
+	d.align = 256
+	if plan := d.alloc(1000, 1, 1); plan.SlabSize != 64*mib {
+		t.Errorf("%+v, want a slab of M", plan)
+	}
+}
+
+// TestANewSlabMayPushOutOthers: what is free of it waits in the pool, too. Grown cannot say so, the next call does.
+func TestANewSlabMayPushOutOthers(t *testing.T) {
+	for _, name := range carving() {
+		d := newPartDriver(t, name)
+		old := d.alloc(mib, 1, 1)
+		d.free(old.Block, false)
+		d.set("max_cached_bytes", number(float64(old.SlabSize)))
+		if d.alloc(mib/4, 2, 1); d.blocks[old.Slab] == nil {
+			t.Fatalf("%s: evicted before there was a need", name)
+		}
+		out, _ := d.policy.Expire(d.now, nil)
+		if len(out) != 1 || out[0].Block != old.Slab || out[0].Reason != wire.EvictLimit {
+			t.Errorf("%s: evicted %v, want the slab that waits", name, out)
+		}
+		d.release(out)
+		d.check()
+	}
+}
+
+// TestRangesOfADroppedClassAreFree: what cooled of it waits in a slab that somebody else still uses, within the cap.
+func TestRangesOfADroppedClassAreFree(t *testing.T) {
+	for _, name := range carving() {
+		d := newPartDriver(t, name)
+		other := d.alloc(mib, 2, 1)
+		used, cools := d.alloc(mib/4, 1, 1), d.alloc(mib/4, 1, 1)
+		if used.Slab != cools.Slab {
+			t.Fatalf("%s: %+v and %+v are to share a slab", name, used, cools)
+		}
+		d.free(other.Block, false)
+		d.free(cools.Block, true)
+		s := d.policy.Stats()
+		d.set("max_cached_bytes", number(float64(s.BytesCached)))
+		d.drop(cools.Block)
+		out := d.policy.DropClass(1, nil)
+		if len(out) != 1 || out[0].Block != other.Slab || out[0].Reason != wire.EvictLimit {
+			t.Errorf("%s: evicted %v, want the slab that waits", name, out)
+		}
+		d.release(out)
+		d.check()
+		if now := d.policy.Stats(); now.BytesCooling != 0 || now.BytesCached != s.BytesCached-other.SlabSize+cools.Size {
+			t.Errorf("%s: %+v\nbefore: %+v", name, now, s)
+		}
+	}
+}

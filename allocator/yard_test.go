@@ -1,0 +1,251 @@
+package allocator
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// yard plays the driver and the program for a policy that carves. It knows every range of every slab, and where a
+// part must not be; where it is to be is the carver's choice.
+type yard struct {
+	testing.TB
+	dice
+	p      Policy
+	slabs  map[Block]*yardSlab
+	blocks map[Block]*yardBlock // whole ones
+	open   []*opening
+	closed map[Class]bool
+	heap   uint64
+	now    int64
+	peaks  Stats
+	evicts uint64
+	late   bool // the last call could not report evictions
+}
+
+// yardBlock is a block, or a part of a slab.
+type yardBlock struct {
+	block  Block
+	slab   Block // 0: a whole block
+	offset uint64
+	size   uint64
+	wanted uint64
+	class  Class
+	state  state // a part that is doomed is lost
+	since  int64
+}
+
+type yardSlab struct {
+	block   Block
+	size    uint64
+	class   Class
+	grown   bool
+	doomed  bool // an abort left it without parts and without a place
+	since   int64
+	parts   []*yardBlock
+	touched []bool // by unit: was ever planned to be somebody's
+}
+
+// opening is a plan that is not carried out yet.
+type opening struct {
+	plan Plan
+	b    *yardBlock
+	dead bool // its slab was not created
+}
+
+const unit = 256
+
+// alignment of the parts of a class.
+func alignment(c Class) uint64 {
+	if c == 3 {
+		return 4 * unit
+	}
+	return unit
+}
+
+func newYard(tb testing.TB, name string, ops []byte) *yard {
+	tb.Helper()
+	p, err := New(name, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return &yard{
+		TB: tb, dice: dice{took: ops}, p: p,
+		slabs: map[Block]*yardSlab{}, blocks: map[Block]*yardBlock{}, closed: map[Class]bool{},
+	}
+}
+
+// text returns the value of a limit.
+func (y *yard) text(name string) string {
+	for _, l := range y.p.Limits() {
+		if l.Name == name {
+			return l.Text
+		}
+	}
+	y.Fatalf("%s has no limit %s", y.p.Name(), name)
+	return ""
+}
+
+func (y *yard) limit(name string) float64 {
+	value, err := strconv.ParseFloat(y.text(name), 64)
+	if err != nil {
+		y.Fatal(err)
+	}
+	return value
+}
+
+func (y *yard) cap() uint64 {
+	most := y.limit("max_cached_bytes")
+	if share := y.limit("max_cached_fraction"); share < 1 && y.heap != 0 {
+		most = min(most, share*float64(y.heap))
+	}
+	return uint64(most)
+}
+
+// remove takes a part out of its slab.
+func (s *yardSlab) remove(b *yardBlock) {
+	s.parts = slices.DeleteFunc(s.parts, func(x *yardBlock) bool { return x == b })
+}
+
+// has reports whether the slab has a part in one of some states.
+func (s *yardSlab) has(states ...state) bool {
+	return slices.ContainsFunc(s.parts, func(b *yardBlock) bool { return slices.Contains(states, b.state) })
+}
+
+// idle reports whether a slab waits in the pool: nobody has a part, nor will have.
+func (s *yardSlab) idle() bool { return s.grown && !s.has(planned, inUse, cooling) }
+
+// gaps returns the free ranges of a slab.
+func (s *yardSlab) gaps() (list []uint64) {
+	slices.SortFunc(s.parts, func(a, b *yardBlock) int { return cmp.Compare(a.offset, b.offset) })
+	end := uint64(0)
+	for _, b := range s.parts {
+		if b.offset > end {
+			list = append(list, b.offset-end)
+		}
+		end = b.offset + b.size
+	}
+	if end < s.size {
+		list = append(list, s.size-end)
+	}
+	return list
+}
+
+// waiting reports whether there is anything to give up.
+func (y *yard) waiting() bool {
+	for _, s := range y.slabs {
+		if s.idle() && !s.doomed {
+			return true
+		}
+	}
+	for _, b := range y.blocks {
+		if b.state == cached {
+			return true
+		}
+	}
+	return false
+}
+
+// release carries out evictions. Parts that cool go with their slab where the driver may be left to wait for them.
+func (y *yard) release(out []Eviction, mayCool bool, reasons ...wire.Evict) (sum uint64) {
+	y.late = false
+	for _, e := range out {
+		y.evicts++
+		sum += e.Size
+		owed := e.Reason == wire.EvictLimit || e.Reason == wire.EvictContext || e.Reason == wire.EvictState // by an earlier call
+		if !owed && !slices.Contains(reasons, e.Reason) {
+			y.Fatalf("%+v for no such reason", e)
+		}
+		if b := y.blocks[e.Block]; b != nil {
+			if b.size != e.Size || b.state == planned || b.state == inUse && e.Reason != wire.EvictPolicy ||
+				b.state == cooling && !mayCool {
+				y.Fatalf("%+v is evicted: %+v", b, e)
+			}
+			delete(y.blocks, e.Block)
+			continue
+		}
+		s := y.slabs[e.Block]
+		if s == nil || s.size != e.Size || !s.grown || s.has(planned, inUse) || s.has(cooling) && !mayCool {
+			y.Fatalf("%+v is evicted: %+v", s, e)
+		}
+		delete(y.slabs, e.Block)
+	}
+	return sum
+}
+
+// pass notes the time of a call.
+func (y *yard) pass(time int64) { y.now = max(y.now, time) }
+
+// aged fails where something has waited for too long, and returns when the next does.
+func (y *yard) aged() (next int64) {
+	age := int64(math.Round(y.limit("max_age") * 1e9))
+	if age == 0 {
+		return 0
+	}
+	oldest := int64(math.MaxInt64)
+	for _, s := range y.slabs {
+		if s.idle() && !s.doomed {
+			oldest = min(oldest, s.since)
+		}
+	}
+	for _, b := range y.blocks {
+		if b.state == cached {
+			oldest = min(oldest, b.since)
+		}
+	}
+	if oldest == math.MaxInt64 {
+		return 0
+	}
+	if y.now-oldest >= age {
+		y.Fatalf("at %d something has waited since %d", y.now, oldest)
+	}
+	return oldest + age
+}
+
+// recount says what the statistics must be.
+func (y *yard) recount() Stats {
+	s := y.p.Stats()
+	want := s // what happened is not the yard's business
+	want.BytesInUse, want.BytesWanted, want.BytesCached, want.BytesCooling = 0, 0, 0, 0
+	want.Blocks, want.Slabs, want.Parts, want.Evictions = 0, 0, 0, y.evicts
+	count := func(b *yardBlock) {
+		switch b.state {
+		case inUse:
+			want.BytesInUse += b.size
+			want.BytesWanted += b.wanted
+		case cooling, doomed:
+			want.BytesCooling += b.size
+		case cached:
+			want.BytesCached += b.size
+		}
+		if b.slab != 0 && (b.state == inUse || b.state == cooling) {
+			want.Parts++
+		}
+	}
+	for _, b := range y.blocks {
+		if b.state == doomed { // a whole one: in nobody's hands until the next call
+			want.BytesCooling -= b.size
+		}
+		if b.state != planned || b.since >= 0 {
+			want.Blocks++
+		}
+		count(b)
+	}
+	for _, slab := range y.slabs {
+		if !slab.grown {
+			continue
+		}
+		want.Blocks++
+		want.Slabs++
+		want.BytesCached += slab.size
+		for _, b := range slab.parts {
+			want.BytesCached -= b.size
+			count(b)
+		}
+	}
+	return want
+}

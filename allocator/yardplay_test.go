@@ -1,0 +1,327 @@
+package allocator
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// This file is the part of the yard that plays.
+
+// agree compares what the policy says of itself with what there is.
+func (y *yard) agree() {
+	y.Helper()
+	if err := y.p.Validate(); err != nil {
+		y.Fatal(err)
+	}
+	got, want := y.p.Stats(), y.recount()
+	k := &y.peaks
+	k.PeakInUse = max(k.PeakInUse, want.BytesInUse)
+	k.PeakWanted = max(k.PeakWanted, want.BytesWanted)
+	k.PeakCached = max(k.PeakCached, want.BytesCached)
+	k.PeakCooling = max(k.PeakCooling, want.BytesCooling)
+	k.PeakReserved = max(k.PeakReserved, want.Reserved())
+	want.PeakInUse, want.PeakWanted, want.PeakCached = k.PeakInUse, k.PeakWanted, k.PeakCached
+	want.PeakCooling, want.PeakReserved = k.PeakCooling, k.PeakReserved
+	if y.p.Name() == "slab" { // its ranges are exactly the gaps
+		want.Largest, want.Ranges, want.Squares = 0, 0, 0
+		for _, f := range y.free() {
+			want.Largest = max(want.Largest, f)
+			want.Ranges++
+			want.Squares += float64(f) * float64(f)
+		}
+	}
+	if got != want {
+		y.Fatalf("stats are %+v,\na recount says %+v", got, want)
+	}
+	if !y.late && got.BytesCached > y.cap() && y.waiting() {
+		y.Fatalf("%d bytes are cached, the limit is %d, and something could go", got.BytesCached, y.cap())
+	}
+}
+
+// settle carries out one open plan, or a step of it, or fails to.
+func (y *yard) settle() {
+	if len(y.open) == 0 {
+		return
+	}
+	i, how := y.next()%len(y.open), y.next()%8
+	o := y.open[i]
+	s := y.slabs[o.plan.Slab]
+	if o.plan.SlabSize != 0 && !o.dead && !s.grown && how > 0 {
+		y.p.Grown(o.plan)
+		s.grown, y.late = true, true
+		y.agree()
+		if how < 3 {
+			return // the part follows later
+		}
+	}
+	if how > 1 && !o.dead && (s == nil || s.grown) {
+		y.p.Commit(o.plan)
+		o.b.state, o.b.since = inUse, 0
+	} else {
+		y.p.Abort(o.plan)
+		y.late = true
+		y.abort(o)
+	}
+	y.open = slices.Delete(y.open, i, i+1)
+}
+
+// abort notes that a plan failed.
+func (y *yard) abort(o *opening) {
+	s := y.slabs[o.plan.Slab]
+	switch {
+	case o.dead:
+	case s != nil && !s.grown && o.plan.SlabSize != 0: // the slab is gone, for all who have a plan with it
+		for _, x := range y.open {
+			x.dead = x.dead || x.plan.Slab == s.block
+		}
+		delete(y.slabs, s.block)
+	case s != nil:
+		s.remove(o.b)
+		y.settled(s)
+	case !o.plan.Hit:
+		delete(y.blocks, o.b.block)
+	case y.closed[o.b.class] || y.recount().BytesCached+o.b.size > y.cap():
+		o.b.state = doomed
+	default:
+		o.b.state, o.b.since = cached, y.now
+	}
+}
+
+// settled notes when a slab has become idle without a call that could give it up.
+func (y *yard) settled(s *yardSlab) {
+	s.since = y.now
+	s.doomed = s.idle() && (len(s.gaps()) == 0 || y.closed[s.class] || y.recount().BytesCached > y.cap())
+}
+
+// holders lists all blocks and parts, in order of their numbers.
+func (y *yard) holders() []*yardBlock {
+	all := maps.Clone(y.blocks)
+	for _, s := range y.slabs {
+		for _, b := range s.parts {
+			all[b.block] = b
+		}
+	}
+	var list []*yardBlock
+	for _, block := range slices.Sorted(maps.Keys(all)) {
+		list = append(list, all[block])
+	}
+	return list
+}
+
+func (y *yard) some() *yardBlock {
+	i := y.next()
+	if list := y.holders(); len(list) > 0 && i < 250 {
+		return list[i%len(list)]
+	}
+	return &yardBlock{block: Block(i)<<32 | Block(i), state: unused}
+}
+
+func (y *yard) letGo(b *yardBlock, busy bool, time int64) {
+	was := b.state
+	s := y.slabs[b.slab]
+	if was == inUse {
+		switch {
+		case busy && !y.closed[b.class]:
+			b.state = cooling
+		case s != nil:
+			s.remove(b)
+			s.since = max(y.now, time)
+		default:
+			b.state, b.since = cached, max(y.now, time)
+		}
+	}
+	y.pass(time)
+	y.release(y.p.Free(b.block, busy, time, nil), false, wire.EvictAge)
+}
+
+func (y *yard) cooled(b *yardBlock, time int64) {
+	if s := y.slabs[b.slab]; b.state == cooling && s != nil {
+		s.remove(b)
+		s.since = max(y.now, time)
+	} else if b.state == cooling {
+		b.state, b.since = cached, max(y.now, time)
+	}
+	y.pass(time)
+	y.release(y.p.Cooled(b.block, time, nil), false, wire.EvictAge)
+}
+
+func (y *yard) forget(b *yardBlock) {
+	y.p.Forget(b.block)
+	if b.state != inUse && b.state != cooling {
+		return
+	}
+	if s := y.slabs[b.slab]; s != nil {
+		b.state = doomed // its range stays taken
+		y.late = true
+		y.settled(s)
+		return
+	}
+	delete(y.blocks, b.block)
+}
+
+func (y *yard) drain(need uint64) {
+	out := y.p.Drain(need, nil)
+	first := slices.IndexFunc(out, func(e Eviction) bool { return e.Reason == wire.EvictDrain })
+	if first < 0 {
+		first = len(out)
+	}
+	y.release(out[:first], false) // what earlier calls could not report
+	could, drained := y.waiting(), out[first:]
+	sum := y.release(drained, !could, wire.EvictDrain)
+	switch last := len(drained) - 1; {
+	case could && (last < 0 || sum < need && y.waiting()):
+		y.Fatalf("%d were needed, %d given, and something could go", need, sum)
+	case could && y.text("drain_order") != "all" && sum-drained[last].Size >= max(need, 1):
+		y.Fatalf("%d were needed, %d given", need, sum)
+	}
+	for _, s := range y.slabs {
+		if !could && s.has(cooling) && !s.has(planned, inUse) {
+			y.Fatalf("%+v only cools, and is kept", s)
+		}
+	}
+}
+
+func (y *yard) dropClass(c Class) {
+	y.closed[c] = true
+	y.release(y.p.DropClass(c, nil), true)
+	for _, s := range y.slabs {
+		if s.class != c {
+			continue
+		}
+		if !s.has(planned, inUse) {
+			y.Fatalf("%+v is nobody's and stays", s)
+		}
+		for _, b := range slices.Clone(s.parts) {
+			if b.state == cooling {
+				s.remove(b)
+			}
+		}
+	}
+	for _, b := range y.blocks {
+		if b.class == c && (b.state == cached || b.state == cooling) {
+			y.Fatalf("%+v stays", b)
+		}
+	}
+}
+
+func (y *yard) setLimit() {
+	limits := y.p.Limits()
+	name := limits[y.next()%len(limits)].Name
+	value, time := values[name][y.next()%len(values[name])], y.clock()
+	out, err := y.p.SetLimit(name, value, time, nil)
+	if err == nil {
+		y.pass(time)
+	}
+	y.release(out, false, wire.EvictAge)
+	if err == nil {
+		y.aged()
+	}
+}
+
+func (y *yard) expire() {
+	time := y.clock()
+	y.pass(time)
+	out, next := y.p.Expire(time, nil)
+	y.release(out, false, wire.EvictAge)
+	if due := y.aged(); due != next {
+		y.Fatalf("expire at %d is due at %d, want %d", time, next, due)
+	}
+}
+
+func (y *yard) step() {
+	switch op := y.next() % 64; {
+	case op < 18:
+		y.plan()
+	case op < 36:
+		y.settle()
+	case op < 48:
+		y.letGo(y.some(), y.next()%4 == 0, y.clock())
+	case op < 54:
+		y.cooled(y.some(), y.clock())
+	case op == 54:
+		y.forget(y.some())
+	case op == 55:
+		y.drain(partSizes[y.next()%len(partSizes)] - 1)
+	case op == 56:
+		keep := partSizes[y.next()%len(partSizes)] - 1
+		y.release(y.p.Trim(keep, nil), false, wire.EvictTrim)
+		if y.p.Stats().BytesCached > keep && y.waiting() {
+			y.Fatalf("trim to %d left something that could go", keep)
+		}
+	case op < 61:
+		y.setLimit()
+	case op == 61:
+		y.expire()
+	case y.next()%32 == 0:
+		y.dropClass(Class(1 + y.next()%3))
+	}
+}
+
+func runYard(tb testing.TB, name string, ops []byte) {
+	tb.Helper()
+	y := newYard(tb, name, ops)
+	for y.at < len(y.took) {
+		y.step()
+		y.agree()
+	}
+	y.end()
+}
+
+// end gives everything back: nothing must be left.
+func (y *yard) end() {
+	for len(y.open) > 0 {
+		y.settle()
+		y.agree()
+	}
+	for _, b := range y.holders() {
+		y.letGo(b, false, y.now)
+		y.agree()
+		y.cooled(b, y.now)
+		y.agree()
+	}
+	y.release(y.p.Trim(0, nil), false, wire.EvictTrim)
+	y.agree()
+	for c := range Class(4) {
+		y.dropClass(c)
+	}
+	if n := len(y.p.(*pool).slabs.classes); n != 0 {
+		y.Fatalf("%d classes keep their carvers beyond their end", n)
+	}
+	if s := y.p.Stats(); len(y.slabs) != 0 || len(y.blocks) != 0 || s.Reserved() != 0 || s.Ranges != 0 {
+		y.Fatalf("at the end there are %d slabs and %d blocks, stats %+v", len(y.slabs), len(y.blocks), s)
+	}
+}
+
+// carving lists the policies that hand out parts of slabs.
+func carving() (names []string) {
+	for _, name := range Names() {
+		if find(name).carver != nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func TestSlabs(t *testing.T) {
+	for _, name := range carving() {
+		for seed := range uint64(12) {
+			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
+				runYard(t, name, noise(seed, 3000))
+			})
+		}
+	}
+}
+
+func FuzzSlabs(f *testing.F) {
+	names := carving()
+	for i := range names {
+		f.Add(byte(i), noise(uint64(i), 400))
+	}
+	f.Fuzz(func(t *testing.T, policy byte, ops []byte) {
+		runYard(t, names[int(policy)%len(names)], ops[:min(len(ops), 2000)])
+	})
+}
