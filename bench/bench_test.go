@@ -13,6 +13,9 @@ func TestResultReadsWhatExamplesSay(t *testing.T) {
 	if got := r.costs()["enqueue_ns"]; got != 12.5 {
 		t.Errorf("cost %v, want 12.5", got)
 	}
+	if pairs := (result{stderr: "churn: 250.0 ns per pair, 20 pairs, 2 threads\n"}); pairs.work() != 250e-9 {
+		t.Errorf("work %v of a pair, want 250 ns", pairs.work())
+	}
 	var silent result
 	if silent.work() != 0 || silent.costs() != nil {
 		t.Error("figures out of nothing")

@@ -23,10 +23,18 @@ type section struct {
 }
 
 var sections = []section{
+	// Programs, bare and under gpumemtop.
 	{"pool", "What the pool saves: seconds of work, bare and with --policy futhark, by size of the buffers", (*bench).pool},
+	{"programs", "What each policy does to programs: times, and memory held", (*bench).programs},
 	{"calls", "What calls cost: ns, recording on", (*bench).calls},
 	{"start", "What starting costs: ms for a program without OpenCL", (*bench).start},
 	{"record", "What a recording costs", (*bench).record},
+	// The allocators by themselves.
+	{"policies", "What deciding costs: ns for an alloc and free, by number of threads", (*bench).policies},
+	{"flat", "Whether a hit costs the same however many blocks there are: ns", (*bench).flat},
+	{"exhaustion", "How fast a pool is given out, and how much of it", (*bench).exhaustion},
+	{"semaphores", "Bulk semaphores against counting ones: ns", (*bench).semaphores},
+	{"rcu", "Barriers that others may take over, against plain ones: ns", (*bench).delegation},
 	{"go", "Go benchmarks of the parts", (*bench).parts},
 }
 

@@ -32,8 +32,11 @@ type result struct {
 
 // summary is the part of --summary that is shown.
 type summary struct {
+	Policy        string  `json:"policy"`
 	HitRate       float64 `json:"hit_rate"`
 	SteadyHitRate float64 `json:"steady_hit_rate"`
+	PeakRequested float64 `json:"peak_requested"`
+	PeakReserved  float64 `json:"peak_reserved"`
 	Lost          uint64  `json:"lost_events"`
 }
 
@@ -140,13 +143,18 @@ func (b *bench) turns(times int, modes []mode, args ...string) ([][]result, erro
 	return results, nil
 }
 
-// work returns the seconds that an example says on stderr, under -t, that its work took.
+// work returns the seconds that an example says on stderr, under -t, that its work took; for churn, of one pair.
 func (r *result) work() float64 {
 	for line := range strings.Lines(r.stderr) {
 		_, after, ok := strings.Cut(strings.TrimSpace(line), ": ")
 		number, unit, isTime := strings.Cut(after, " ")
-		if seconds, err := strconv.ParseFloat(number, 64); ok && isTime && unit == "s" && err == nil {
-			return seconds
+		value, err := strconv.ParseFloat(number, 64)
+		switch {
+		case !ok || !isTime || err != nil:
+		case unit == "s":
+			return value
+		case strings.HasPrefix(unit, "ns per pair"):
+			return value / 1e9
 		}
 	}
 	return 0
@@ -169,6 +177,5 @@ func median(results []result, get func(*result) float64) float64 {
 	for i := range results {
 		values = append(values, get(&results[i]))
 	}
-	slices.Sort(values)
-	return values[len(values)/2]
+	return middle(values)
 }

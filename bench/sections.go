@@ -32,8 +32,8 @@ func (b *bench) pool() error {
 		traffic         int // bytes of SIZE in all iterations together
 		fewest, highest int
 	}{
-		{"stencil", 3 << 30, 12, 1000},
-		{"pipeline", 1 << 30, 5, 300},
+		{"stencil", 1 << 30, 8, 500},
+		{"pipeline", 1 << 28, 3, 100},
 	} {
 		for _, size := range []int{1, 16, 64, 256} {
 			iterations := min(max(program.traffic/(size*mib), program.fewest), program.highest)
@@ -161,10 +161,10 @@ func (b *bench) events(file string) float64 {
 	return report.Events
 }
 
-// parts runs the Go benchmarks, briefly.
+// parts runs the Go benchmarks, briefly: those of packages that no other section measures.
 func (b *bench) parts() error {
-	cmd := exec.Command("go", "test", "-run", "^$", "-bench", ".", "-benchtime", "100ms", "-benchmem", "./allocator/...",
-		"./internal/wire/...", "./internal/trace/...", "./internal/model/...")
+	cmd := exec.Command("go", "test", "-run", "^$", "-bench", ".", "-benchtime", "100ms", "-benchmem",
+		"./allocator/carve", "./allocator/collective", "./internal/wire/...", "./internal/trace/...", "./internal/model/...")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = b.root, os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("go test -bench: %w", err)
