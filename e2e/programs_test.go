@@ -21,6 +21,8 @@ type program struct {
 	steady float64 // the least steady hit rate under a pooling policy
 	sites  bool    // has a site for each buffer that lives at a time, as futhark-2018 wants it
 	pinned bool    // its buffers are pinned memory, for the policy that caches nothing else
+
+	policies []string // nil: all
 	unseen bool    // makes no OpenCL call
 }
 
@@ -38,7 +40,7 @@ func examplePrograms() []program {
 		{name: "threads", args: []string{example("threads"), "4", "500", "64K"}},
 		{name: "leak", args: []string{example("leak")}},
 		{name: "tiny", args: []string{example("tiny")}},
-		{name: "churn", args: []string{example("churn"), "20000", "4K", "2"}, steady: 0.95, sites: true},
+		{name: "churn", args: []string{example("churn"), "20000", "4K", "2"}, steady: 0.95}, // two threads at one site
 		{name: "staging", args: []string{example("staging"), "40", "256K"}, steady: 0.95, sites: true, pinned: true},
 		{name: "callcost", args: []string{example("callcost"), "200"}},
 		{name: "dynamic", args: []string{example("dynamic"), "libOpenCL.so.1"}},
@@ -54,7 +56,8 @@ func debianPrograms(t *testing.T) []program {
 	home := t.TempDir() // hashcat keeps its compiled kernels there, from one row to the next
 	return []program{
 		{name: "clinfo", args: []string{"clinfo"}},
-		{name: "clpeak", args: []string{"clpeak", "--global-bandwidth"}, mask: true},
+		{name: "clpeak", args: []string{"clpeak", "--kernel-latency"}, mask: true},
+		{name: "clpeak memory", args: []string{"clpeak", "--global-bandwidth"}, mask: true, policies: []string{"none", "futhark", "slab"}},
 		{name: "clblast", args: []string{"clblast_tuner_copy_fast", "-runs", "1"}, mask: true},
 		ffmpeg("ffmpeg blur", "avgblur_opencl=3,unsharp_opencl"),
 		ffmpeg("ffmpeg means", "nlmeans_opencl=s=3:p=5:r=7"),
@@ -135,7 +138,11 @@ func (p *program) compare(t *testing.T) []string {
 	if !p.sameOutput(first.stdout, bare.stdout) {
 		t.Fatalf("two bare runs differ, so nothing can be compared:\n%s\n%s", first.stdout, bare.stdout)
 	}
-	for _, policy := range allocator.Names() {
+	policies := p.policies
+	if policies == nil {
+		policies = allocator.Names()
+	}
+	for _, policy := range policies {
 		result, sum := runUnder(t, policy, command{args: p.args, env: p.env})
 		equal := p.sameOutput(bare.stdout, result.stdout)
 		lines = append(lines, fmt.Sprintf("%-12s %-12s %-5s %-6v %6.2f  %5.1f%%  %14d  %4d", p.name, policy, result, equal,
