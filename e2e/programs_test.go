@@ -23,7 +23,7 @@ type program struct {
 	pinned bool    // its buffers are pinned memory, for the policy that caches nothing else
 
 	policies []string // nil: all
-	unseen bool    // makes no OpenCL call
+	unseen   bool     // makes no OpenCL call
 }
 
 // abc1 in MD5: the word that hashcat is to find.
