@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 )
@@ -30,7 +31,7 @@ type Plan struct {
 // Broker serves one process. All methods may be called from any thread.
 type Broker struct {
 	mu      sync.Mutex
-	settled sync.Cond // a slab was created, or was not
+	settled chan struct{} // closed, and replaced, when a slab was created, or was not
 	policy  allocator.Policy
 	held    []object // by Block.Index
 	failed  error
@@ -49,9 +50,7 @@ func New(policy, limits string) (*Broker, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Broker{policy: p}
-	b.settled.L = &b.mu
-	return b, nil
+	return &Broker{policy: p, settled: make(chan struct{})}, nil
 }
 
 // enter locks, and reports whether the broker still works. Every enter is followed by a deferred leave.
@@ -66,7 +65,7 @@ func (b *Broker) leave(err *error) {
 	if p := recover(); p != nil {
 		b.failed = fmt.Errorf("%w: %v", ErrFailed, p)
 		*err = b.failed
-		b.settled.Broadcast()
+		b.settle()
 	}
 	b.mu.Unlock()
 }
@@ -84,25 +83,23 @@ const refused = ^uint64(0)
 // Abort. Evictions are appended to out.
 //
 // When the request fits a slab that another thread is creating, Plan waits for that thread: there is memory on its way,
-// and to ask the driver for more would be false starvation (seed 001 §3.1). When that create fails, the request gets
-// a block of its own.
+// and to ask the driver for more would be false starvation (seed 001 §3.1). When that create fails, or takes longer than
+// patience, the request gets a block of its own.
 func (b *Broker) Plan(req allocator.Request, out []Eviction) (plan Plan, _ []Eviction, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {
 		return plan, out, err
 	}
 	plan.Plan, b.evicted = b.policy.Plan(req, b.evicted)
-	out = b.take(out)
-	for plan.Slab != 0 && plan.SlabSize == 0 {
+	if plan.Slab != 0 && plan.SlabSize == 0 {
 		if plan.Handle, err = b.await(plan.Slab); err != nil || plan.Handle != refused {
-			return plan, out, err
+			return plan, b.take(out), err
 		}
 		b.policy.Abort(plan.Plan)
 		req.Align = 0
-		b.evicted = b.evicted[:0]
 		plan.Plan, b.evicted = b.policy.Plan(req, b.evicted)
-		out = b.take(out)
 	}
+	out = b.take(out)
 	switch {
 	case plan.Slab != 0:
 		b.keep(plan.Slab, 0)
@@ -115,14 +112,41 @@ func (b *Broker) Plan(req allocator.Request, out []Eviction) (plan Plan, _ []Evi
 
 // await returns the driver object of a slab, or refused, when it is known. A slab that was refused is forgotten, and
 // another block may have its index before the last of those who wait for it looks.
+//
+// What this thread has to release is left to whoever asks next, the other thread perhaps, whose create needs it.
 func (b *Broker) await(slab allocator.Block) (handle uint64, err error) {
+	var late <-chan time.Time
 	for b.held[slab.Index()] == (object{slab, 0}) && b.failed == nil {
-		b.settled.Wait()
+		if late == nil {
+			b.postpone()
+			late = time.After(patience)
+		}
+		settled := b.settled
+		b.mu.Unlock()
+		select {
+		case <-settled:
+		case <-late:
+			b.mu.Lock()
+			b.evicted = b.evicted[:0]
+			return refused, b.failed
+		}
+		b.mu.Lock()
+		b.evicted = b.evicted[:0]
 	}
 	if b.held[slab.Index()].block != slab {
 		return refused, b.failed
 	}
 	return b.handle(slab), b.failed
+}
+
+// patience is how long a plan waits for another thread, which is in the driver: it may wait there for commands, these for
+// an event that the program sets, and the program for this plan.
+const patience = 100 * time.Millisecond
+
+// settle wakes up everybody who waits for a slab.
+func (b *Broker) settle() {
+	close(b.settled)
+	b.settled = make(chan struct{})
 }
 
 // handle returns the driver object of a block.
@@ -136,7 +160,7 @@ func (b *Broker) Grown(plan allocator.Plan, handle uint64) (err error) {
 	}
 	b.keep(plan.Slab, handle)
 	b.policy.Grown(plan)
-	b.settled.Broadcast()
+	b.settle()
 	return nil
 }
 
@@ -177,7 +201,7 @@ func (b *Broker) Abort(plan allocator.Plan) (err error) {
 	}
 	if plan.SlabSize != 0 && b.handle(plan.Slab) == 0 {
 		b.keep(plan.Slab, refused)
-		b.settled.Broadcast()
+		b.settle()
 	}
 	b.policy.Abort(plan)
 	return nil
@@ -267,14 +291,19 @@ func (b *Broker) take(out []Eviction) []Eviction {
 		}
 		return out
 	}
-	for _, e := range b.evicted {
-		b.pending = append(b.pending, Eviction{e, b.handle(e.Block)})
-	}
-	b.evicted = b.evicted[:0]
+	b.postpone()
 	n := min(cap(out)-len(out), len(b.pending))
 	out = append(out, b.pending[:n]...)
 	b.pending = append(b.pending[:0], b.pending[n:]...)
 	return out
+}
+
+// postpone leaves the evictions of this call to a later one.
+func (b *Broker) postpone() {
+	for _, e := range b.evicted {
+		b.pending = append(b.pending, Eviction{e, b.handle(e.Block)})
+	}
+	b.evicted = b.evicted[:0]
 }
 
 // Control obeys a message of the session: "limit NAME=VALUE" or "trim BYTES", which keeps that many cached. It
@@ -289,7 +318,7 @@ func (b *Broker) Control(text string, time int64, out []Eviction) (reply string,
 	case "limit":
 		name, number, _ := strings.Cut(rest, "=")
 		if b.evicted, err = b.policy.SetLimit(name, number, time, b.evicted); err != nil {
-			return "", out, err
+			return "", b.take(out), err
 		}
 	case "trim":
 		keep, perr := strconv.ParseUint(rest, 10, 64)

@@ -88,7 +88,7 @@ func TestAWaiterIsNotFooledByABlockWithTheIndexOfTheSlab(t *testing.T) {
 		first, other := second(t, b)
 		b.mu.Lock() // as another thread that is there first
 		b.keep(first.Slab, refused)
-		b.settled.Broadcast()
+		b.settle()
 		b.policy.Abort(first.Plan)
 		next, _ := b.policy.Plan(allocator.Request{Size: 64, Class: 2}, nil)
 		for next.Block.Index() != first.Slab.Index() {
@@ -103,6 +103,68 @@ func TestAWaiterIsNotFooledByABlockWithTheIndexOfTheSlab(t *testing.T) {
 			t.Errorf("plan %+v, want a block of its own", plan)
 		}
 	})
+}
+
+func TestAPlanDoesNotWaitForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBroker(t, "slab", "")
+		first, other := second(t, b)
+		plan := <-other // the other thread stays in the driver
+		if plan.Slab != 0 || plan.Hit {
+			t.Errorf("plan %+v, want a block of its own", plan)
+		}
+		if err := b.Grown(first.Plan, 77); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range []Plan{first, plan} {
+			if err := b.Commit(p.Plan, 5); err != nil {
+				t.Error(err)
+			}
+		}
+		if s, err := b.Stats(); err != nil || s.Slabs != 1 || s.Parts != 1 || s.Blocks != 2 {
+			t.Errorf("%+v, %v", s, err)
+		}
+	})
+}
+
+// What a plan has to release before it waits may be what the create that it waits for needs.
+func TestWhatAWaitingPlanEvictsIsThereForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBroker(t, "slab", "max_age=1")
+		old, _, err := b.Plan(allocator.Request{Size: 1 << 30, Class: 1, Time: 1}, nil)
+		if err != nil || b.Commit(old.Plan, 9) != nil {
+			t.Fatal(err)
+		}
+		if out, err := b.Free(old.Block, false, 1, make([]Eviction, 0, 4)); err != nil || len(out) > 0 {
+			t.Fatal(out, err)
+		}
+		first := part(t, b)
+		go func() {
+			if _, _, err := b.Plan(allocator.Request{Size: 4096, Align: 128, Class: 1, Time: 5e9}, nil); err != nil {
+				t.Error(err)
+			}
+		}()
+		synctest.Wait()
+		out, err := b.Drain(1<<30, make([]Eviction, 0, 4))
+		if err != nil || len(out) != 1 || out[0].Handle != 9 {
+			t.Errorf("drained %v, %v: want the block that the waiting plan gave up", out, err)
+		}
+		if err := b.Grown(first.Plan, 77); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestARefusedMessageLosesNoEvictions(t *testing.T) {
+	b := newBroker(t, "slab", "max_cached_bytes=0")
+	plan := part(t, b)
+	if b.Grown(plan.Plan, 7) != nil || b.Commit(plan.Plan, 8) != nil || b.Forget(plan.Block) != nil {
+		t.Fatal("cannot forget a part")
+	}
+	_, out, err := b.Control("limit nonsense=1", 1, make([]Eviction, 0, 4))
+	if err == nil || len(out) != 1 || out[0].Handle != 7 {
+		t.Errorf("%v, %v: want an error, and the slab that nobody has", out, err)
+	}
 }
 
 func TestWaitersLearnThatTheBrokerHasFailed(t *testing.T) {
