@@ -169,24 +169,34 @@ func (p *pool) shrink(keep uint64, reason wire.Evict, out []Eviction) []Eviction
 
 // Drain implements Policy.
 func (p *pool) Drain(need uint64, out []Eviction) []Eviction {
-	out = p.flush(out)
-	need = min(max(need, 1), math.MaxInt64)
-	if p.limits.drainOrder == allAtOnce {
-		need = math.MaxUint64
-	}
 	given := uint64(0)
-	for given < need {
+	owed := len(out)
+	out = p.flush(out)
+	for _, e := range out[owed:] {
+		given += e.Size // on its way to the driver as well
+	}
+	need = min(max(need, 1), math.MaxInt64)
+	for given < need || p.limits.drainOrder == allAtOnce {
 		i := p.next()
 		if i == 0 {
 			break
 		}
-		given += p.entries[i].size
+		given += p.gives(i)
 		out = p.evict(i, wire.EvictDrain, out)
 	}
 	if given > 0 {
 		return out
 	}
 	return p.drainCooling(out)
+}
+
+// gives returns the bytes that the driver gets back with a cached block at once: not those of a slab's lost parts.
+func (p *pool) gives(i int32) uint64 {
+	e := &p.entries[i]
+	if e.isSlab {
+		return e.size - p.slabOf(i).used
+	}
+	return e.size
 }
 
 // drainCooling gives up what still cools. A part goes only with its whole slab: its range must not serve anybody else.

@@ -13,7 +13,7 @@ type pool struct {
 	limits  limits
 	request Request // of the present Plan
 	now     int64   // the latest time seen
-	heap    uint64  // bytes of the device's memory, as far as requests have told
+	heap    uint64  // bytes of memory of the device that has most, as far as requests have told
 
 	entries []entry // [0] is none
 	spare   []int32 // unused entries
@@ -68,9 +68,9 @@ func (p *pool) Plan(request Request, out []Eviction) (Plan, []Eviction) {
 	req := &p.request
 	out = p.expire(req.Time, p.flush(out))
 	req.Size = max(req.Size, 1)
-	if req.Heap != 0 && req.Heap != p.heap {
+	if req.Heap > p.heap {
 		p.heap = req.Heap
-		out = p.shrink(p.cap(), wire.EvictLimit, out)
+		out = p.shrink(p.cap(), wire.EvictLimit, out) // there was no cap by a fraction before the first
 	}
 	if p.rule == nil || p.pinned && !req.Pinned {
 		return p.create(req, req.Size, wire.MissPolicy), out
@@ -102,6 +102,10 @@ func (p *pool) create(req *Request, size uint64, reason wire.Miss) Plan {
 	return Plan{Block: p.block(i), Size: size, Reason: reason, Tag: req.Tag}
 }
 
+// othersMax is how many classes a miss looks into for a block that would have served: programs have few, and one that has
+// many must not pay for it.
+const othersMax = 32
+
 // reason says why a request found no block. What stands first here could have been had: in flight before evicted,
 // evicted before too large, and so on.
 func (p *pool) reason(req *Request) wire.Miss {
@@ -114,8 +118,8 @@ func (p *pool) reason(req *Request) wire.Miss {
 	if p.free.first(req.Class, p.rule.grant(req, &p.limits)) != 0 {
 		return wire.MissTooWasteful
 	}
-	for class := range p.free.classes {
-		if class != req.Class && p.rule.find(&p.free, class, req, &p.limits) != 0 {
+	for _, c := range p.free.filled[:min(len(p.free.filled), othersMax)] {
+		if c.class != req.Class && p.rule.find(&p.free, c.class, req, &p.limits) != 0 {
 			return wire.MissOtherClass
 		}
 	}

@@ -160,7 +160,7 @@ func (r *reference) in(s state) (list []*refBlock) {
 // plan predicts a plan; a miss has no block number yet.
 func (r *reference) plan(req Request) (Plan, *refBlock, []Eviction) {
 	out := r.pass(req.Time, r.owed())
-	if req.Heap != 0 && req.Heap != r.heap {
+	if req.Heap > r.heap {
 		r.heap = req.Heap
 		out = r.shrink(r.cap(), wire.EvictLimit, out)
 	}

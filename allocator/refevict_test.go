@@ -230,6 +230,9 @@ func (r *reference) forget(block Block) {
 func (r *reference) drain(need uint64) []Eviction {
 	out := r.owed()
 	given := uint64(0)
+	for _, e := range out { // the driver gets these, too
+		given += e.Size
+	}
 	for b := r.next(anyBlock); b != nil; b = r.next(anyBlock) {
 		if r.limits["drain_order"] != "all" && given >= max(need, 1) {
 			break

@@ -10,13 +10,16 @@ type shelf struct {
 
 	latest Class // of section
 	last   *section
+	filled []*section // those with blocks, in no order that means anything
 }
 
 // section is one class on a shelf.
 type section struct {
-	all  int32 // section of shelf.all
-	tags map[Tag]*tagged
-	free int // blocks
+	class Class
+	all   int32 // section of shelf.all
+	place int   // in shelf.filled
+	tags  map[Tag]*tagged
+	free  int // blocks
 }
 
 // tagged are the blocks of one tag in one class.
@@ -66,10 +69,13 @@ func (s *shelf) ofBlock(c *section, i int32, e *entry) *tagged {
 func (s *shelf) put(i int32, e *entry) {
 	c := s.class(e.class)
 	if c == nil {
-		c = &section{all: s.all.section(), tags: map[Tag]*tagged{}}
+		c = &section{class: e.class, all: s.all.section(), tags: map[Tag]*tagged{}}
 		s.classes[e.class], s.last = c, c
 	}
-	c.free++
+	if c.free++; c.free == 1 {
+		c.place = len(s.filled)
+		s.filled = append(s.filled, c)
+	}
 	s.all.put(c.all, i, e.size)
 	if s.tagged == nil {
 		return
@@ -80,12 +86,24 @@ func (s *shelf) put(i int32, e *entry) {
 }
 
 func (s *shelf) take(i int32, e *entry) {
-	s.class(e.class).free--
+	if c := s.class(e.class); c.free == 1 {
+		c.free = 0
+		s.leave(c)
+	} else {
+		c.free--
+	}
 	s.all.take(i)
 	if s.tagged != nil {
 		s.byTag.remove(&s.tags[s.tagged.home(i)].ages, i)
 		s.tagged.take(i)
 	}
+}
+
+// leave takes a class that has become empty off the list of the others.
+func (s *shelf) leave(c *section) {
+	last := s.filled[len(s.filled)-1]
+	s.filled[c.place], last.place = last, c.place
+	s.filled = s.filled[:len(s.filled)-1]
 }
 
 // ofTag returns the blocks of one tag by age.
@@ -138,11 +156,8 @@ func (s *shelf) anyOfTag(class Class, tag Tag) int32 {
 // every class once.
 func (s *shelf) largest() (found int32) {
 	var lowest Class
-	for class, c := range s.classes {
-		i := s.all.last(c.all)
-		if i == 0 {
-			continue
-		}
+	for _, c := range s.filled {
+		i, class := s.all.last(c.all), c.class
 		size, most := s.sizeOf(i), uint64(0)
 		if found != 0 {
 			most = s.sizeOf(found)

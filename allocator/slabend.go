@@ -1,6 +1,8 @@
 package allocator
 
 import (
+	"slices"
+
 	"codeberg.org/gpumemtop/gpumemtop/allocator/carve"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -53,6 +55,9 @@ func (p *pool) settle(s *slab) {
 
 // idle reports whether nobody has a part of the slab, nor ever will have those that are lost.
 func (s *slab) idle() bool { return int(s.parts) == len(s.lost) }
+
+// cools reports whether nobody has a part of the slab but commands.
+func (s *slab) cools() bool { return int(s.parts) == int(s.cooling)+len(s.lost) }
 
 // giveBack returns a part's range to the carver.
 func (p *pool) giveBack(i int32) {
@@ -159,9 +164,12 @@ func (s *slabs) free(number int32) {
 // drainSlabs gives up slabs whose parts all cool, or are lost. Their parts' driver objects were released by the
 // program; the driver keeps the memory until their commands end.
 func (p *pool) drainSlabs(out []Eviction) []Eviction {
+	if !slices.ContainsFunc(p.slabs.list, func(s slab) bool { return s.cooling > 0 && s.cools() }) {
+		return out // of many cooling parts none needs a look
+	}
 	for i := p.coolingByAge.oldest; i != 0; {
 		next := p.chain[i].newer
-		if s := p.slabOf(i); p.isPart(i) && int(s.parts) == int(s.cooling)+len(s.lost) {
+		if s := p.slabOf(i); p.isPart(i) && s.cools() {
 			out = p.coolAtOnce(i, wire.EvictDrain, out)
 		}
 		i = next

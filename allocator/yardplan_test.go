@@ -18,7 +18,7 @@ func (y *yard) plan() {
 		req.Align = alignment(req.Class)
 	} else if kind > 200 {
 		req.Heap = 1 << 20 << (kind % 4)
-		y.heap = req.Heap
+		y.heap = max(y.heap, req.Heap)
 	}
 	if y.next()%16 == 0 {
 		req.Max = max(req.Size, 100_000)
