@@ -119,14 +119,74 @@ func TestNobodyWaitsForASlabThatFailed(t *testing.T) {
 		d.policy.Abort(second)
 		d.policy.Abort(grower)
 		again := plan()
-		if again.Slab == grower.Slab || again.SlabSize == 0 {
-			t.Errorf("%s: %+v, want a new slab", name, again)
+		if again.Hit || again.Slab == grower.Slab || again.SlabSize > grower.SlabSize/2 {
+			t.Errorf("%s: %+v, want a smaller slab, or a block of its own", name, again)
 		}
 		d.policy.Abort(third)
 		d.commit(again, 1)
 		d.check()
-		if s := d.policy.Stats(); s.Hits != 0 || s.Misses != 1 || s.Slabs != 1 {
+		if s := d.policy.Stats(); s.Hits != 0 || s.Misses != 1 || s.Blocks != 1 {
 			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
+
+// TestSlabsShrinkWhereMemoryIsShort: what the driver refused is not asked for again at once, and in the end it is.
+func TestSlabsShrinkWhereMemoryIsShort(t *testing.T) {
+	for _, name := range carving() {
+		p := newDriver(t, name, "").policy
+		req := Request{Size: 100_000, Align: 64, Class: 1, Max: 1 << 30, Heap: 1 << 33}
+		first, _ := p.Plan(req, nil)
+		last := first.SlabSize
+		for p.Abort(first); last != 0; {
+			plan, _ := p.Plan(req, nil)
+			if plan.SlabSize > last/2 {
+				t.Fatalf("%s: a slab of %d after one of %d was refused", name, plan.SlabSize, last)
+			}
+			last = plan.SlabSize
+			p.Abort(plan)
+		}
+		for i := 0; ; i++ {
+			plan, _ := p.Plan(req, nil)
+			if plan.SlabSize == first.SlabSize {
+				break
+			}
+			if i == 100 {
+				t.Fatalf("%s: no slab of %d any more", name, first.SlabSize)
+			}
+			if plan.SlabSize != 0 {
+				p.Grown(plan)
+			}
+			p.Commit(plan)
+		}
+	}
+}
+
+// TestSlabsLeaveRoom: on a small device slabs are small, and there are none where memory runs short.
+func TestSlabsLeaveRoom(t *testing.T) {
+	for _, name := range carving() {
+		d := newDriver(t, name, "")
+		d.align = 64
+		const heap = 64 * mib
+		whole := 0
+		for range 200 {
+			req := d.request(300_000, 1, 1)
+			req.Heap = heap
+			before := d.policy.Stats()
+			plan, _ := d.policy.Plan(req, nil)
+			if plan.SlabSize > heap/16 || plan.SlabSize != 0 && before.Reserved()+plan.SlabSize > heap/4*3 {
+				t.Fatalf("%s: a slab of %d with %d reserved", name, plan.SlabSize, before.Reserved())
+			}
+			if plan.Slab == 0 {
+				whole++
+			}
+			if plan.SlabSize != 0 {
+				d.policy.Grown(plan)
+			}
+			d.policy.Commit(plan)
+		}
+		if whole == 0 {
+			t.Errorf("%s: all of 60 MB in slabs of a card of 64 MiB", name)
 		}
 	}
 }

@@ -13,6 +13,7 @@ func (p *pool) abortPart(i int32) {
 	number, grower := p.entries[i].slab, p.entries[i].reason != wire.MissNone
 	p.giveBack(i)
 	if !s.grown && grower {
+		p.slabs.classes[p.entries[s.entry].class].refuse(p.entries[s.entry].size)
 		p.orphan(number)
 	}
 	switch {

@@ -23,6 +23,7 @@ type carved struct {
 	align   uint64 // bytes
 	largest uint64 // request so far
 	slabs   int
+	most    uint64    // bytes of the largest slab to ask the driver for, 0: no limit; see refuse
 	gone    int       // slabs given up that no miss has been blamed on
 	blame   wire.Miss // for these
 }
@@ -86,6 +87,9 @@ func (p *pool) carve(req *Request) (Plan, bool) {
 		plan.Hit = true
 		return plan, true
 	}
+	if i := p.free.first(req.Class, req.Size); i != 0 && within(p.free.sizeOf(i), req.Size, &p.limits) {
+		return Plan{}, false // a block of its own that is there already
+	}
 	return p.grow(req, c)
 }
 
@@ -100,11 +104,15 @@ func (p *pool) mostPart() uint64 {
 // grow plans a new slab with the request's part in it.
 func (p *pool) grow(req *Request, c *carved) (Plan, bool) {
 	sizing := carve.Sizing{
-		M: p.limits.maxPart, H: p.limits.heapBytes, K: p.limits.slabsPerHeap, Limit: req.Max, Memory: p.heap,
+		M: p.limits.maxPart, H: p.limits.heapBytes, K: p.limits.slabsPerHeap, Limit: p.mostSlab(req, c), Memory: p.heap,
 	}
 	size, serves := sizing.Choose(c.carver, carve.Hints{Request: c.largest, InUse: p.stats.PeakWanted})
 	if req.Size > serves || len(p.slabs.spare) == 0 && len(p.slabs.list) == carve.MaxSlabs {
+		c.recover()
 		return Plan{}, false
+	}
+	if p.heap != 0 && p.stats.Reserved()+size > p.heap/4*3 {
+		return Plan{}, false // what is free in slabs that are in use is nobody else's: memory is too short for that
 	}
 	reason := p.slabReason(req, c)
 	number := p.newSlab(req, size)
@@ -119,6 +127,36 @@ func (p *pool) grow(req *Request, c *carved) (Plan, bool) {
 	plan.SlabSize, plan.Reason = size, reason
 	p.entries[uint32(plan.Block)].reason = reason
 	return plan, true
+}
+
+// share of the device's memory is the most that a slab has whose size nobody set.
+const share = 16
+
+// mostSlab returns the bytes of the largest slab to create, 0 when nothing is known.
+func (p *pool) mostSlab(req *Request, c *carved) uint64 {
+	most := req.Max
+	if p.limits.maxPart == 0 && p.heap != 0 {
+		most = least(most, max(p.heap/share, 1))
+	}
+	return least(most, c.most)
+}
+
+// least returns the smaller of two numbers of which 0 means that there is none.
+func least(a, b uint64) uint64 {
+	if a == 0 || b == 0 {
+		return a + b
+	}
+	return min(a, b)
+}
+
+// refuse notes that the driver had no memory for a slab: the next is at most half as large. With recover it grows back,
+// a slab or a request that found none too large at a time.
+func (c *carved) refuse(size uint64) { c.most = max(size/2, 1) }
+
+func (c *carved) recover() {
+	if c.most *= 2; c.most > 1<<40 {
+		c.most = 0
+	}
 }
 
 // newSlab makes an entry for a slab to be created.
@@ -187,6 +225,7 @@ func (p *pool) Grown(plan Plan) {
 	}
 	s := p.slabOf(i)
 	e := &p.entries[s.entry]
+	p.slabs.classes[e.class].recover()
 	e.state, s.grown = inUse, true
 	p.stats.Blocks++
 	p.stats.Slabs++

@@ -271,7 +271,7 @@ static void gone(struct gmt_call *call, struct gmt_memory *memory)
 {
 	struct gmt_memory *parent = memory->parent;
 	struct gmtevent event = references_event(call, memory, GMT_KIND_RELEASE, GMT_OUTCOME_DRIVER);
-	gmt_pool_bury(memory);
+	gmt_budget_give(gmt_pool_bury(memory));
 	write_references(&event, 0, CL_SUCCESS);
 	if (parent)
 		unpin(call, parent);

@@ -33,7 +33,7 @@ void gmt_pointer_freed(const struct gmt_call *call, void *pointer)
 		.object = memory->object.number,
 		.size = memory->size,
 	};
-	gmt_pool_bury(memory);
+	gmt_budget_give(gmt_pool_bury(memory));
 	gmt_ring_write(&event);
 }
 

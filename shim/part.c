@@ -21,7 +21,8 @@ static cl_mem handle_of(const struct gmt_memory *memory)
 uint32_t gmt_part_align(const struct gmt_request_for *r)
 {
 	struct gmt_context *context = r->context;
-	bool can = context->align && !r->host && !atomic_load_explicit(&context->recordings, memory_order_relaxed);
+	/* A callback may run under a lock of the driver's, which whoever creates the slab to share with it may need. */
+	bool can = context->align && !r->host && !gmt_barred && !atomic_load_explicit(&context->recordings, memory_order_relaxed);
 	return can && atomic_load_explicit(&context->images, memory_order_relaxed) != GMT_IMAGES_OF_WHOLES ? context->align : 0;
 }
 
@@ -64,13 +65,15 @@ static struct gmt_memory *enter_slab(const struct gmt_request_for *r, const stru
 	return slab;
 }
 
-static struct gmt_memory *grow(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, cl_int *error)
+/* Nothing is handed back for it: the buffer alone needs less, and is tried next. */
+static struct gmt_memory *grow(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan)
 {
 	struct gmt_request_for whole = *r;
 	whole.size = plan->slabsize;
 	uint64_t before = call->driver;
-	cl_mem handle = gmt_pool_driver_create(call, &whole, error);
-	write_slab(call, r, plan, call->driver - before, handle ? CL_SUCCESS : *error);
+	cl_int error = CL_SUCCESS;
+	cl_mem handle = gmt_pool_driver_try(call, &whole, &error);
+	write_slab(call, r, plan, call->driver - before, handle ? CL_SUCCESS : error);
 	struct gmt_memory *slab = handle ? enter_slab(r, plan, handle) : NULL;
 	if (handle && !slab) {
 		gmt_next.clReleaseMemObject(handle);
@@ -86,12 +89,12 @@ static struct gmt_memory *grow(struct gmt_call *call, const struct gmt_request_f
 }
 
 /* As large as was asked for: what lies beyond, up to the next part, is refused by the driver itself. */
-static cl_mem carve(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, const struct gmt_memory *slab,
-		    cl_int *error)
+static cl_mem carve(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, const struct gmt_memory *slab)
 {
 	cl_buffer_region region = {plan->offset, r->size};
+	cl_int error;
 	cl_mem part = gmt_next.clCreateSubBuffer(handle_of(slab), r->flags & ~(cl_mem_flags)OWN_STORAGE,
-						 CL_BUFFER_CREATE_TYPE_REGION, &region, error);
+						 CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
 	gmt_driver_returned(call);
 	if (!part || plan->fresh || !gmt_session.config.scrub)
 		return part;
@@ -103,7 +106,8 @@ static cl_mem carve(struct gmt_call *call, const struct gmt_request_for *r, cons
 	return NULL;
 }
 
-struct gmt_served gmt_part_create(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, cl_int *error)
+/* False: there is no part, and nothing is left of the plan. */
+bool gmt_part_create(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, struct gmt_served *out)
 {
 	struct gmt_served served = {
 		.granted = plan->size,
@@ -114,18 +118,20 @@ struct gmt_served gmt_part_create(struct gmt_call *call, const struct gmt_reques
 		.written = plan->fresh,
 	};
 	bool may = gmt_images_of_parts(r->context);
+	if (gmt_unlikely(plan->slabsize))
+		call->last = gmt_now(); /* what has been tried out is no part of this */
 	if (may && plan->slabsize)
-		served.slab = grow(call, r, plan, error);
+		served.slab = grow(call, r, plan);
 	else if (may)
 		served.slab = gmt_memory_pin((const void *)(uintptr_t)plan->handle, plan->slab);
 	if (served.slab)
-		served.handle = carve(call, r, plan, served.slab, error);
+		served.handle = carve(call, r, plan, served.slab);
 	if (!served.handle) {
 		if (GMT_CORE(abort(plan)) != 0)
 			gmt_pool_failed();
 		if (served.slab)
 			gmt_slab_unpin(served.slab);
-		return gmt_pool_direct(call, r, error);
+		return false;
 	}
 	gmt_part_count(served.slab, 1);
 	if (GMT_CORE(commit(plan, (uint64_t)(uintptr_t)served.handle)) != 0) {
@@ -134,7 +140,8 @@ struct gmt_served gmt_part_create(struct gmt_call *call, const struct gmt_reques
 		served.outcome = GMT_OUTCOME_DRIVER;
 	}
 	gmt_gauge(call->last, plan->slabsize != 0);
-	return served;
+	*out = served;
+	return true;
 }
 
 /* Under the part's own rules, in the slab: what would reach beyond the part is moved beyond the slab, as aligned as it was. */
@@ -168,8 +175,7 @@ void gmt_slab_unpin(struct gmt_memory *slab)
 		.tag = slab->tag,
 		.reason = slab->reason,
 	};
-	gmt_pool_bury(slab);
-	gmt_pool_release_block(&e);
+	gmt_pool_release_block(&e, gmt_pool_bury(slab));
 	gmt_gauge(gmt_now(), true);
 }
 

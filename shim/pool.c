@@ -65,13 +65,19 @@ static cl_mem within_budget(const struct gmt_request_for *r, cl_int *error)
 	return handle;
 }
 
+cl_mem gmt_pool_driver_try(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error)
+{
+	cl_mem handle = within_budget(r, error);
+	gmt_driver_returned(call);
+	return handle;
+}
+
 cl_mem gmt_pool_driver_create(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error)
 {
 	cl_mem handle;
 	struct gmt_shortage shortage = gmt_shortage();
 	do {
-		handle = within_budget(r, error);
-		gmt_driver_returned(call);
+		handle = gmt_pool_driver_try(call, r, error);
 	} while (!handle && gmt_pool_drain(&shortage, *error, r->size));
 	return handle;
 }
@@ -168,7 +174,8 @@ static uint64_t most(const struct gmt_request_for *r)
 	return constant ? r->context->constant : r->context->largest;
 }
 
-static bool plan_for(const struct gmt_call *call, const struct gmt_request_for *r, uint32_t class, struct gmt_plan *plan)
+static bool plan_for(const struct gmt_call *call, const struct gmt_request_for *r, uint32_t class, uint32_t align,
+		     struct gmt_plan *plan)
 {
 	struct gmt_request request = {
 		.size = r->size,
@@ -178,7 +185,7 @@ static bool plan_for(const struct gmt_call *call, const struct gmt_request_for *
 		.time = (int64_t)call->start,
 		.class = class,
 		.tag = r->tag,
-		.align = gmt_part_align(r),
+		.align = align,
 		.pinned = (r->flags & CL_MEM_ALLOC_HOST_PTR) != 0,
 	};
 	struct gmt_evictions evictions;
@@ -206,13 +213,21 @@ struct gmt_served gmt_pool_create(struct gmt_call *call, const struct gmt_reques
 	}
 	gmt_pool_settle(4, true);
 	struct gmt_plan plan;
-	if (!plan_for(call, r, class, &plan)) {
-		gmt_pool_failed();
+	bool planned = plan_for(call, r, class, gmt_part_align(r), &plan);
+	call->last = gmt_now();
+	if (planned && plan.slab) {
+		if (gmt_part_create(call, r, &plan, &served)) {
+			*error = CL_SUCCESS;
+			return served;
+		}
+		planned = gmt_pooling() && plan_for(call, r, class, 0, &plan); /* a block of its own needs less memory */
+		call->last = gmt_now();
+	}
+	if (!planned) {
+		if (gmt_pooling())
+			gmt_pool_failed();
 		return gmt_pool_direct(call, r, error);
 	}
-	call->last = gmt_now();
-	if (plan.slab)
-		return gmt_part_create(call, r, &plan, error);
 	if (!plan.hit)
 		return miss(call, r, &plan, error);
 	*error = CL_SUCCESS;

@@ -97,6 +97,8 @@ struct gmt_served {
 bool gmt_pool_eligible(const struct gmt_request_for *r);
 struct gmt_served gmt_pool_create(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error);
 /* A real create, tried again for as long as the pool has something to give back; and what it is served as. */
+/* Once, and again for as long as the pool has something to give back. */
+cl_mem gmt_pool_driver_try(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error);
 cl_mem gmt_pool_driver_create(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error);
 struct gmt_served gmt_pool_direct(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error);
 
@@ -106,7 +108,7 @@ struct gmt_served gmt_pool_direct(struct gmt_call *call, const struct gmt_reques
  */
 /* How parts that serve r are to be aligned, in bytes; 0 when none may. */
 uint32_t gmt_part_align(const struct gmt_request_for *r);
-struct gmt_served gmt_part_create(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, cl_int *error);
+bool gmt_part_create(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, struct gmt_served *served);
 /* The program's own sub-buffer of a part. */
 cl_mem gmt_part_child(const struct gmt_memory *part, cl_mem_flags flags, cl_buffer_create_type type, const void *info, cl_int *error);
 /* A sub-buffer of memory's, one of the program's or a part, is there or gone. */
@@ -149,13 +151,13 @@ cl_int gmt_pool_to_driver(struct gmtevent *event, struct gmt_memory *memory);
 /* Queued commands still use what is about to be released: says whether whatever comes next is ordered behind them. */
 enum gmt_flight gmt_pool_in_flight(const struct gmt_uses *uses, struct gmt_context *context);
 /* Releases a block that has left the pool, and says so. */
-cl_int gmt_pool_release_block(const struct gmt_eviction *e);
+cl_int gmt_pool_release_block(const struct gmt_eviction *e, uint64_t counted);
 void gmt_pool_drop_context(struct gmt_context *context);
 void gmt_pool_evicted(struct gmt_evictions *evictions);
 /* Makes blocks free whose commands have completed; looks at no more than most of those that cool. */
 void gmt_pool_settle(unsigned most, bool markers);
-/* Takes memory out of the books, before its release can reach the driver. */
-void gmt_pool_bury(struct gmt_memory *memory);
+/* Takes memory out of the books, before its release can reach the driver. Bytes to give to the budget after that. */
+uint64_t gmt_pool_bury(struct gmt_memory *memory);
 /* Takes an idle block for oneself; false when somebody else did. */
 bool gmt_pool_claim(struct gmt_memory *memory);
 /* The reverse, before the block is given to the core. */

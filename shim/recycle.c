@@ -31,21 +31,21 @@ static cl_mem handle_of(const struct gmt_memory *memory)
 	return (cl_mem)atomic_load_explicit(&memory->object.handle, memory_order_relaxed);
 }
 
-void gmt_pool_bury(struct gmt_memory *memory)
+uint64_t gmt_pool_bury(struct gmt_memory *memory)
 {
 	uint64_t counted = memory->counted ? memory->granted : 0;
 	if (memory->kind == GMT_MEMORY_SUBBUFFER && memory->parent && memory->parent->slab)
 		gmt_part_count(memory->parent, -1);
 	if (!memory->whole)
 		gmt_finding_buried(memory);
-	if (gmt_memory_remove(memory) && counted)
-		gmt_budget_give(counted);
+	return gmt_memory_remove(memory) ? counted : 0;
 }
 
-cl_int gmt_pool_release_block(const struct gmt_eviction *e)
+cl_int gmt_pool_release_block(const struct gmt_eviction *e, uint64_t counted)
 {
 	uint64_t start = gmt_now();
 	cl_int err = gmt_next.clReleaseMemObject((cl_mem)(uintptr_t)e->handle);
+	gmt_budget_give(counted);
 	uint64_t cost = gmt_now() - start;
 	struct gmtevent event = {
 		.time = start,
@@ -71,8 +71,7 @@ static void evict(const struct gmt_eviction *e)
 		gmt_slab_evict(memory, e->reason);
 		return;
 	}
-	gmt_pool_bury(memory);
-	gmt_pool_release_block(e);
+	gmt_pool_release_block(e, gmt_pool_bury(memory));
 }
 
 /* Releases what left the pool. Reached from the core's own thread too, so it holds the guard itself. */
@@ -155,8 +154,9 @@ void gmt_pool_released(struct gmtevent *event, enum gmtoutcome outcome, cl_int s
 cl_int gmt_pool_to_driver(struct gmtevent *event, struct gmt_memory *memory)
 {
 	cl_mem handle = handle_of(memory);
-	gmt_pool_bury(memory);
+	uint64_t counted = gmt_pool_bury(memory);
 	cl_int err = gmt_next.clReleaseMemObject(handle);
+	gmt_budget_give(counted);
 	uint64_t now = gmt_now();
 	event->cost = gmt_clamp32(now - event->time);
 	gmt_pool_released(event, GMT_OUTCOME_DRIVER, err, now);
@@ -173,11 +173,11 @@ static cl_int unfit(struct gmtevent *event, struct gmt_memory *memory)
 		.tag = event->tag,
 		.reason = GMT_EVICT_STATE,
 	};
-	gmt_pool_bury(memory);
+	uint64_t counted = gmt_pool_bury(memory);
 	if (GMT_CORE(forget(event->link)) != 0)
 		gmt_pool_failed();
 	gmt_pool_released(event, GMT_OUTCOME_REFUSED, CL_SUCCESS, gmt_now());
-	return gmt_pool_release_block(&eviction);
+	return gmt_pool_release_block(&eviction, counted);
 }
 
 /* Gives a block back to the policy. What it evicts is released after the event, so that nobody waits for it. */
@@ -293,7 +293,6 @@ void gmt_pool_abandon(void)
 			.tag = memory->tag,
 			.reason = GMT_EVICT_POLICY,
 		};
-		gmt_pool_bury(memory);
-		gmt_pool_release_block(&e);
+		gmt_pool_release_block(&e, gmt_pool_bury(memory));
 	}
 }
