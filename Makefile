@@ -40,7 +40,7 @@ EXAMPLES := $(filter-out common gpu,$(basename $(notdir $(wildcard examples/*.c)
 FAULTS := $(filter-out work,$(basename $(notdir $(wildcard examples/faults/*.c))))
 # Those that are more than one file have a folder each.
 FOLDERS := queries conformance soak
-EXAMPLE_BINS := $(addprefix bin/examples/,$(EXAMPLES) $(FOLDERS)) $(addprefix bin/examples/faults/,$(FAULTS)) bin/examples/ranks
+EXAMPLE_BINS := $(addprefix bin/examples/,$(EXAMPLES) $(FOLDERS) $(FOLDERS:%=%-buffers)) $(addprefix bin/examples/faults/,$(FAULTS)) bin/examples/ranks
 EXAMPLE_SOURCES := $(wildcard examples/*.c examples/faults/*.c examples/mpi/*.c $(FOLDERS:%=examples/%/*.c))
 EXAMPLE_HEADERS := $(wildcard examples/*.h examples/faults/*.h $(FOLDERS:%=examples/%/*.h))
 LIBRARIES := internal/payload/lib/libgpumemtop.so internal/payload/lib/libgpumemtop-core.so
@@ -104,10 +104,15 @@ bin/gpumemtop: FORCE $(LIBRARIES)
 
 # --- examples -------------------------------------------------------------------------------------------------------
 
-.PRECIOUS: build/obj/%.o
+.PRECIOUS: build/obj/%.o build/obj/buffers/%.o
 build/obj/%.o: examples/%.c $(EXAMPLE_HEADERS) Makefile | build/deps.stamp
 	@mkdir -p $(@D)
 	$(CC) $(EXAMPLE_FLAGS) -pthread -c $< -o $@
+
+# Without images, and so in front of any driver with buffers that are parts of slabs.
+build/obj/buffers/%.o: examples/%.c $(EXAMPLE_HEADERS) Makefile | build/deps.stamp
+	@mkdir -p $(@D)
+	$(CC) $(EXAMPLE_FLAGS) -DWITHOUT_IMAGES -pthread -c $< -o $@
 
 # The one for MPI, whose headers are not held to our warnings: -isystem, and a compiler that knows where they are.
 MPI_FLAGS = $(patsubst -I%,-isystem %,$(shell mpicc --showme:compile))
@@ -129,12 +134,14 @@ bin/examples/faults/nocl: build/obj/faults/nocl.o
 	@mkdir -p $(@D)
 	$(CC) $^ -o $@
 
-objects = $(patsubst examples/%.c,build/obj/%.o,$(wildcard examples/$(1)/*.c)) build/obj/gpu.o build/obj/common.o
+objects = $(patsubst examples/%.c,$(2)/%.o,$(wildcard examples/$(1)/*.c)) build/obj/gpu.o build/obj/common.o
 
-bin/examples/queries: $(call objects,queries)
-bin/examples/conformance: $(call objects,conformance)
-bin/examples/soak: $(call objects,soak)
-$(FOLDERS:%=bin/examples/%):
+define folder
+bin/examples/$(1): $(call objects,$(1),build/obj)
+bin/examples/$(1)-buffers: $(call objects,$(1),build/obj/buffers)
+endef
+$(foreach name,$(FOLDERS),$(eval $(call folder,$(name))))
+$(FOLDERS:%=bin/examples/%) $(FOLDERS:%=bin/examples/%-buffers):
 	@mkdir -p $(@D)
 	$(CC) $^ -o $@ -pthread -lOpenCL
 

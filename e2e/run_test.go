@@ -172,6 +172,13 @@ type served struct {
 // String names it in results: "pow2 --set min_block=64K".
 func (s served) String() string { return strings.Join(append([]string{s.policy}, s.flags...), " ") }
 
+// carves reports whether the policy makes buffers parts of slabs: not for programs that make images, because PoCL makes
+// none of a part. Those are built without images as well.
+func (s served) carves() bool { return slices.Contains([]string{"slab", "buddy", "ualloc"}, s.policy) }
+
+// withoutImages is the name of that build.
+func withoutImages(name string) string { return name + "-buffers" }
+
 // run runs a program this way, without a dashboard, and returns the summary as well.
 func (s served) run(t *testing.T, c command) (outcome, summary) {
 	t.Helper()
@@ -207,6 +214,7 @@ type summary struct {
 	DriverReleases uint64            `json:"driver_releases"`
 	PeakInUse      uint64            `json:"peak_in_use"`
 	PeakReserved   uint64            `json:"peak_reserved"`
+	PeakSlabs      uint64            `json:"peak_slabs"`
 	HazardsAvoided uint64            `json:"hazards_avoided"`
 	MissReasons    map[string]uint64 `json:"miss_reasons"`
 	LostEvents     uint64            `json:"lost_events"`
@@ -220,7 +228,7 @@ type summary struct {
 }
 
 var summaryKeys = strings.Fields(`policy limits hits misses hit_rate steady_hit_rate miss_reasons driver_creates
-	driver_releases bytes_requested bytes_allocated bytes_cached peak_in_use peak_reserved waste external_fragmentation
+	driver_releases bytes_requested bytes_allocated bytes_cached peak_in_use peak_reserved peak_slabs waste external_fragmentation
 	hazards_avoided lost_events wall_seconds exit processes per_tag findings other_findings leaks`)
 
 func readSummary(t *testing.T, file string) summary {

@@ -13,6 +13,7 @@ import (
 type soak struct {
 	seed, threads, queues, ops uint64
 	skip                       []uint64 // operations left out, ascending
+	plain                      bool     // the build without images
 }
 
 // soakOf chooses the shape of a seed's program.
@@ -21,8 +22,12 @@ func soakOf(seed uint64) soak {
 }
 
 func (s soak) args() []string {
+	program := "soak"
+	if s.plain {
+		program = withoutImages(program)
+	}
 	args := []string{
-		example("soak"), "--threads", fmt.Sprint(s.threads), "--queues", fmt.Sprint(s.queues), "--ops", fmt.Sprint(s.ops),
+		example(program), "--threads", fmt.Sprint(s.threads), "--queues", fmt.Sprint(s.queues), "--ops", fmt.Sprint(s.ops),
 	}
 	if len(s.skip) > 0 {
 		args = append(args, "--skip", ranges(s.skip))
@@ -68,6 +73,7 @@ func parseSoak(line string) (s soak, way served, err error) {
 		return s, way, fmt.Errorf("%q: only %d of seed, threads, queues, ops, skip, policy: %w", line, n, err)
 	}
 	way.flags = strings.Fields(line)[6:]
+	s.plain = way.carves()
 	if skip == "-" {
 		return s, way, nil
 	}

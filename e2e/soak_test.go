@@ -27,6 +27,7 @@ var modes = []struct {
 	{"futhark", []string{"min_block", "max_waste_ratio", "max_cached_bytes", "max_age", "over_limit", "drain_order"}},
 	{"pow2", []string{"min_block", "max_cached_bytes", "max_per_bucket"}},
 	{"slab", []string{"max_part", "heap_bytes", "max_cached_bytes", "max_age", "over_limit"}},
+	{"buddy", []string{"max_part", "page_bytes", "max_cached_bytes", "max_age"}},
 	{"ualloc", []string{"max_part", "max_cached_bytes", "drain_order"}},
 }
 
@@ -41,6 +42,7 @@ var values = map[string][]string{
 	"drain_order":      {"slot", "largest-first", "oldest-first", "all"},
 	"max_part":         {"4KiB", "64KiB", "1MiB"},
 	"heap_bytes":       {"4MiB", "64MiB"},
+	"page_bytes":       {"4KiB", "64KiB"},
 }
 
 // switches change nothing for a correct program; those of scrub only with a pool.
@@ -122,6 +124,9 @@ func (s soak) under(t *testing.T, way served, bare outcome, totals *soakTotals) 
 	totals.hits += sum.Hits
 	totals.hazardsAvoided += sum.HazardsAvoided
 	totals.cooling += sum.MissReasons["cooling"]
+	if way.carves() && sum.PeakSlabs == 0 {
+		t.Errorf("%s: no slabs, so no buffer was a part of one", s.line(way.String()))
+	}
 	difference := differs(bare, here)
 	if difference == "" {
 		return
@@ -191,6 +196,26 @@ func (s soak) bare(t *testing.T) outcome {
 	return bare
 }
 
+// everyWay runs the program bare and in its ways; that without images for those that carve.
+func (s soak) everyWay(t *testing.T, totals *soakTotals) {
+	t.Helper()
+	ways := s.ways()
+	for _, s.plain = range []bool{false, true} {
+		fit := slices.DeleteFunc(slices.Clone(ways), func(way served) bool { return way.carves() != s.plain })
+		if len(fit) == 0 {
+			continue
+		}
+		bare, hangs := s.alone(t)
+		if hangs {
+			totals.hanging = append(totals.hanging, s.seed)
+			continue
+		}
+		for _, way := range fit {
+			s.under(t, way, bare, totals)
+		}
+	}
+}
+
 // TestSoak runs random programs, each bare and under every policy, with limits from the seed: they must not notice.
 func TestSoak(t *testing.T) {
 	var totals soakTotals
@@ -199,14 +224,7 @@ func TestSoak(t *testing.T) {
 			s := soakOf(seed)
 			totals.programs++
 			totals.operations += s.ops * s.threads
-			bare, hangs := s.alone(t)
-			if hangs {
-				totals.hanging = append(totals.hanging, seed)
-				return
-			}
-			for _, way := range s.ways() {
-				s.under(t, way, bare, &totals)
-			}
+			s.everyWay(t, &totals)
 		})
 	}
 	fmt.Println("soak:", &totals) // also without -v: it is what make soak is for

@@ -1,11 +1,26 @@
 /* hook_map.c: mapping: commands that hand memory to the host. */
 #define _GNU_SOURCE
 #include "command.h"
+#include "memory.h"
 
-static void count_map(cl_mem handle, int32_t by)
+/* The program may release a buffer before it ends the mapping, which drivers let keep the buffer: here it keeps the part. */
+static void mapped(cl_mem handle)
 {
+	for (struct gmt_memory *memory = gmt_memory_find(handle); memory; memory = memory->parent ? memory->parent : memory->slab) {
+		atomic_fetch_add(&memory->maps, 1);
+		if (memory->slab)
+			atomic_fetch_add(&memory->pins, 1);
+	}
+}
+
+/* Returns the part that one mapping less keeps, or NULL: never more than were made, whatever the driver accepts. */
+static struct gmt_memory *unmapped(cl_mem handle)
+{
+	struct gmt_memory *part = NULL;
 	for (struct gmt_memory *memory = gmt_memory_find(handle); memory; memory = memory->parent ? memory->parent : memory->slab)
-		atomic_fetch_add(&memory->maps, by);
+		if (atomic_fetch_sub(&memory->maps, 1) > 0 && memory->slab)
+			part = memory;
+	return part;
 }
 
 static uint8_t map_flags(cl_map_flags flags)
@@ -30,7 +45,7 @@ GMT_HOOK void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool
 			pointer = gmt_next.clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, size, waits, list, event, &err);
 	while (err != CL_SUCCESS && gmt_pool_drain(&shortage, err, 0));
 	if (err == CL_SUCCESS)
-		count_map(buffer, 1);
+		mapped(buffer);
 	gmt_command_end(&command, err, blocking, GMT_ORDER);
 	if (errcode)
 		*errcode = err;
@@ -54,7 +69,7 @@ GMT_HOOK void *clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool b
 							     event, &err);
 	while (err != CL_SUCCESS && gmt_pool_drain(&shortage, err, 0));
 	if (err == CL_SUCCESS)
-		count_map(image, 1);
+		mapped(image);
 	gmt_command_end(&command, err, blocking, GMT_ORDER);
 	if (errcode)
 		*errcode = err;
@@ -73,7 +88,12 @@ GMT_HOOK cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem handle, v
 		pointer = &nowhere;
 	cl_int err;
 	GMT_TRY(err, command, gmt_next.clEnqueueUnmapMemObject(queue, handle, pointer, waits, list, event));
-	if (err == CL_SUCCESS)
-		count_map(handle, -1);
-	return gmt_command_end(&command, err, false, GMT_ORDER);
+	struct gmt_memory *part = err == CL_SUCCESS ? unmapped(handle) : NULL;
+	gmt_command_end(&command, err, false, GMT_ORDER);
+	struct gmt_call call;
+	if (part && gmt_enter(&call)) { /* now that the command is one of its uses */
+		gmt_memory_unpin(&call, part);
+		gmt_leave();
+	}
+	return err;
 }

@@ -254,15 +254,12 @@ GMT_HOOK cl_int clRetainMemObject(cl_mem handle)
 	return err;
 }
 
-/* One part of a buffer less. Its memory goes when that was the last thing that kept it. */
-static void unpin(struct gmt_call *call, struct gmt_memory *memory);
-
 static cl_int let_go(struct gmt_call *call, struct gmt_memory *memory)
 {
 	struct gmt_memory *parent = memory->parent;
 	cl_int err = gmt_pool_release(call, memory);
 	if (parent)
-		unpin(call, parent);
+		gmt_memory_unpin(call, parent);
 	return err;
 }
 
@@ -274,10 +271,10 @@ static void gone(struct gmt_call *call, struct gmt_memory *memory)
 	gmt_budget_give(gmt_pool_bury(memory));
 	write_references(&event, 0, CL_SUCCESS);
 	if (parent)
-		unpin(call, parent);
+		gmt_memory_unpin(call, parent);
 }
 
-static void unpin(struct gmt_call *call, struct gmt_memory *memory)
+void gmt_memory_unpin(struct gmt_call *call, struct gmt_memory *memory)
 {
 	if (atomic_fetch_sub(&memory->pins, 1) != 1)
 		return;
@@ -288,7 +285,7 @@ static void unpin(struct gmt_call *call, struct gmt_memory *memory)
 }
 
 /*
- * The last reference has gone: the memory goes too, unless parts of it are still out there. What is pooled keeps one
+ * The last reference has gone: the memory goes too, unless parts or mappings still keep it. What is pooled keeps one
  * reference of the driver's; one that parts have brought back was counted by the driver in addition.
  */
 static cl_int end(struct gmt_call *call, struct gmt_memory *memory)
@@ -296,6 +293,8 @@ static cl_int end(struct gmt_call *call, struct gmt_memory *memory)
 	bool again = atomic_exchange(&memory->ended, 1), ours = memory->block && !again;
 	if (gmt_likely(!again && atomic_load(&memory->pins) == 1)) /* nobody can make new parts any more */
 		return let_go(call, memory);
+	if (memory->slab && !again && atomic_load(&memory->maps) > 0)
+		gmt_finding(GMT_DIAG_STILL_MAPPED, "clReleaseMemObject", memory, CL_SUCCESS);
 	struct gmtevent event = references_event(call, memory, GMT_KIND_RELEASE, GMT_OUTCOME_PINNED);
 	cl_int err = ours ? CL_SUCCESS : gmt_next.clReleaseMemObject((cl_mem)atomic_load(&memory->object.handle));
 	if (atomic_fetch_sub(&memory->pins, 1) != 1) {

@@ -7,6 +7,11 @@
 #define READS GMT_FLAG_READS
 #define WRITES GMT_FLAG_WRITES
 
+static bool empty(const size_t *region)
+{
+	return !region[0] || !region[1] || !region[2];
+}
+
 /* The bytes that a rectangle spans from its first to its last; pitches of 0 mean tightly packed (clEnqueueReadBufferRect). */
 static size_t span(const size_t *region, size_t row, size_t slice)
 {
@@ -14,7 +19,7 @@ static size_t span(const size_t *region, size_t row, size_t slice)
 		row = region[0];
 	if (!slice)
 		slice = row * region[1];
-	if (!region[0] || !region[1] || !region[2])
+	if (empty(region))
 		return 0;
 	return (region[2] - 1) * slice + (region[1] - 1) * row + region[0];
 }
@@ -23,7 +28,7 @@ static size_t span(const size_t *region, size_t row, size_t slice)
 static size_t end_of(const size_t *origin, const size_t *region, size_t row, size_t slice)
 {
 	size_t line = row ? row : region[0], plane, lines, planes, end;
-	if (!region[0] || !region[1] || !region[2])
+	if (empty(region))
 		return 0;
 	if (__builtin_mul_overflow(line, region[1], &plane) || __builtin_mul_overflow(line, origin[1] + region[1] - 1, &lines) ||
 	    __builtin_mul_overflow(slice ? slice : plane, origin[2] + region[2] - 1, &planes) ||
@@ -110,17 +115,18 @@ static cl_int copy(cl_command_queue queue, const struct rectangles *r, cl_uint w
 
 /*
  * Drivers carry such copies out wrongly on sub-buffers (PoCL 3.1 crashes), so a part is named as its slab. The origin is
- * in bytes in its first dimension, and may lie anywhere.
+ * in bytes in its first dimension, and may lie anywhere. That of an empty one stays: drivers subtract one from its end, and
+ * refuse what is below zero then.
  */
 static const size_t *in_slab(const struct gmt_memory *memory, cl_mem *handle, const size_t *origin, const size_t *region, size_t row,
 			     size_t slice, size_t *moved)
 {
 	if (!memory || !memory->slab || !origin || !region)
 		return rect_range(memory, origin, region, row, slice, moved);
-	bool fits = end_of(origin, region, row, slice) <= memory->size;
+	bool fits = empty(region) ? origin[0] <= memory->size : end_of(origin, region, row, slice) <= memory->size;
 	size_t offset = 0;
 	*handle = gmt_part_whole(memory, *handle, &offset);
-	moved[0] = fits ? origin[0] + offset : (size_t)memory->slab->granted + 1;
+	moved[0] = !fits ? (size_t)memory->slab->granted + 1 : empty(region) ? origin[0] : origin[0] + offset;
 	moved[1] = origin[1];
 	moved[2] = origin[2];
 	return moved;
@@ -171,7 +177,7 @@ static cl_int copy_twice(cl_command_queue queue, const struct rectangles *r, cl_
 static cl_int copy_parts(cl_command_queue queue, const struct rectangles *r, const struct rectangles *asked, const struct gmt_memory *in,
 			 const struct gmt_memory *out, cl_uint waits, const cl_event *list, cl_event *event)
 {
-	bool inside = in && out && in->slab && in->slab == out->slab && r->from && r->to && r->region &&
+	bool inside = in && out && in->slab && in->slab == out->slab && r->from && r->to && r->region && !empty(r->region) &&
 		      end_of(asked->from, asked->region, asked->row, asked->slice) <= in->size &&
 		      end_of(asked->to, asked->region, asked->torow, asked->toslice) <= out->size;
 	struct rectangles same = *r;

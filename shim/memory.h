@@ -24,6 +24,9 @@ void gmt_pointer_allocated(struct gmt_call *call, const void *caller, enum gmtme
 			   void *pointer, cl_int error);
 void gmt_pointer_freed(const struct gmt_call *call, void *pointer);
 
+/* A part of a buffer less, or a mapping of a part. The memory goes when that was the last thing that kept it. */
+void gmt_memory_unpin(struct gmt_call *call, struct gmt_memory *memory);
+
 /* True, and a finding, when the program has released memory and the pool has it: the call must fail. */
 bool gmt_memory_released(const struct gmt_memory *memory, const char *function);
 

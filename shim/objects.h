@@ -150,7 +150,7 @@ struct gmt_memory {
 	_Atomic uint8_t fresh;   /* recycled, and no command has used it since */
 	_Atomic uint8_t idle;    /* the program has released it, the pool has its block; who clears this owns the block */
 	_Atomic uint32_t references;
-	_Atomic uint32_t pins; /* 1 for all references together (a slab's: the pool's), 1 for each part: who takes the last one ends it */
+	_Atomic uint32_t pins; /* 1 for all references together (a slab's: the pool's), 1 for each part, in parts for each map: who takes the last one ends it */
 	_Atomic uint32_t children; /* of a part or slab: sub-buffers of its memory that are alive */
 	_Atomic int32_t maps;
 	_Atomic uint32_t lock; /* uses */

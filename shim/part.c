@@ -221,10 +221,10 @@ struct fate {
 	bool late;    /* it stays alive until then: drivers call its destructors when it goes (PoCL 3.1, too early) */
 };
 
-static struct fate fate_of(const struct gmt_memory *memory, bool mapped, enum gmt_flight flight)
+static struct fate fate_of(const struct gmt_memory *memory, enum gmt_flight flight)
 {
 	const struct gmt_context *context = memory->context;
-	bool unfit = mapped || atomic_load(&memory->unfit) || atomic_load(&context->recordings) || atomic_load(&context->closed);
+	bool unfit = atomic_load(&memory->unfit) || atomic_load(&context->recordings) || atomic_load(&context->closed);
 	bool ordered = flight == GMT_FLIGHT_ORDERED && !gmt_session.config.scrub; /* what scrubs is not ordered behind it */
 	bool pending = flight != GMT_FLIGHT_DONE && !ordered && !gmt_session.config.ungated;
 	return (struct fate){
@@ -249,7 +249,7 @@ static void give_range(const struct gmtevent *event, const struct gmt_cooled *wh
 	gmt_evicted();
 }
 
-cl_int gmt_part_release(struct gmtevent *event, struct gmt_memory *memory, bool mapped)
+cl_int gmt_part_release(struct gmtevent *event, struct gmt_memory *memory)
 {
 	struct gmt_context *context = memory->context;
 	struct gmt_memory *slab = memory->slab;
@@ -261,7 +261,7 @@ cl_int gmt_part_release(struct gmtevent *event, struct gmt_memory *memory, bool 
 	}
 	struct gmt_uses uses = gmt_uses_of(memory);
 	enum gmt_flight flight = gmt_pool_in_flight(&uses, context);
-	struct fate fate = fate_of(memory, mapped, flight);
+	struct fate fate = fate_of(memory, flight);
 	struct gmt_cooled what = {event->link, memory->granted, event->tag, true, fate.late ? handle_of(memory) : NULL};
 	event->flags = GMT_FLAG_PART;
 	event->flags |= flight == GMT_FLIGHT_BUSY ? GMT_FLAG_WOULD_RACE : flight == GMT_FLIGHT_ORDERED ? GMT_FLAG_ORDERED : 0;

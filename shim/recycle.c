@@ -223,11 +223,11 @@ cl_int gmt_pool_release(struct gmt_call *call, struct gmt_memory *memory)
 {
 	struct gmtevent event = release_event(call, memory);
 	struct gmt_context *context = memory->context;
+	if (memory->slab) /* none that is mapped */
+		return gmt_part_release(&event, memory);
 	bool mapped = atomic_load(&memory->maps) > 0;
 	if (gmt_unlikely(mapped))
 		gmt_finding(GMT_DIAG_STILL_MAPPED, "clReleaseMemObject", memory, CL_SUCCESS);
-	if (memory->slab)
-		return gmt_part_release(&event, memory, mapped);
 	if (!memory->block || !gmt_pooling())
 		return gmt_pool_to_driver(&event, memory);
 	if (mapped || atomic_load(&memory->unfit) || atomic_load(&context->recordings) || atomic_load(&context->closed))

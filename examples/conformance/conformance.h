@@ -7,6 +7,7 @@
 
 #define CL_TARGET_OPENCL_VERSION 300
 #include "../common.h"
+#include "../images.h"
 
 /* What a check works with. */
 struct bench {

@@ -11,6 +11,7 @@
 
 #define CL_TARGET_OPENCL_VERSION 300
 #include "../common.h"
+#include "../images.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -43,7 +43,7 @@ struct style style_of(uint64_t seed, cl_device_id device)
 		.gates = bits % 4 != 0,
 		.inorder = (bits >> 8) % 4 == 0 || !(queues & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE),
 		.callbacks = (bits >> 16) % 2 == 0,
-		.images = (bits >> 24) % 2 == 0 && images,
+		.images = (bits >> 24) % 2 == 0 && images && HAS_IMAGES,
 		.native = (bits >> 32) % 4 == 0 && (can & CL_EXEC_NATIVE_KERNEL),
 		.destructors = (bits >> 40) % 2 == 0,
 		.maps = (bits >> 48) % 4 != 0,

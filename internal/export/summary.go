@@ -32,7 +32,8 @@ type Summary struct {
 	PeakRequested  uint64            `json:"peak_requested"`
 	PeakCached     uint64            `json:"peak_cached"`
 	PeakCooling    uint64            `json:"peak_cooling"`
-	Slabs          uint64            `json:"slabs"` // at the end
+	PeakSlabs      uint64            `json:"peak_slabs"` // so many at a time
+	Slabs          uint64            `json:"slabs"`      // at the end
 	SlabBytes      uint64            `json:"slab_bytes"`
 	Waste          float64           `json:"waste"` // of what was in use at the end
 	// Three forms, of what was cached at the end.
@@ -111,7 +112,7 @@ func NewSummary(s *model.Snapshot) Summary {
 		BytesRequested: t.BytesRequested, BytesAllocated: t.BytesAllocated, BytesCached: t.Cached,
 		PeakInUse: t.PeakInUse, PeakReserved: t.PeakReserved, Waste: t.Waste(),
 		PeakRequested: t.PeakRequested, PeakCached: t.PeakCached, PeakCooling: t.PeakCooling,
-		Slabs: t.Slabs, SlabBytes: t.SlabBytes,
+		PeakSlabs: t.PeakSlabs, Slabs: t.Slabs, SlabBytes: t.SlabBytes,
 		ExternalFragmentation: t.ExternalFragmentation(), ExternalFragmentationQuadratic: t.QuadraticFragmentation(),
 		ExternalFragmentationRoot: t.RootFragmentation(), HazardsAvoided: t.HazardsAvoided, Events: s.Events, LostEvents: s.Lost,
 		WallSeconds: seconds(s.Started, s.Time), Exit: Exit{Status: -1},

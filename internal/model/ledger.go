@@ -122,6 +122,7 @@ func (l *ledger) raise() {
 	c.PeakRequested = max(c.PeakRequested, gauge(l.requested))
 	c.PeakCached = max(c.PeakCached, l.free())
 	c.PeakCooling = max(c.PeakCooling, gauge(l.cooling))
+	c.PeakSlabs = max(c.PeakSlabs, gauge(l.slabs))
 	c.PeakReserved = max(c.PeakReserved, gauge(l.inUse+l.cached+l.cooling+l.room))
 }
 

@@ -142,4 +142,5 @@ func (n *naive) add(time uint64) {
 	}
 	t.PeakReserved = max(t.PeakReserved, t.Reserved())
 	t.PeakRequested, t.PeakCached, t.PeakCooling = max(t.PeakRequested, t.Requested), max(t.PeakCached, t.Cached), max(t.PeakCooling, t.Cooling)
+	t.PeakSlabs = max(t.PeakSlabs, t.Slabs)
 }

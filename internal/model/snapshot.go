@@ -107,6 +107,7 @@ type Totals struct {
 	PeakRequested   uint64
 	PeakCached      uint64
 	PeakCooling     uint64
+	PeakSlabs       uint64  // so many at a time
 	LiveBuffers     uint64  // objects the application holds
 	CachedBlocks    uint64  // free blocks, and free ranges in slabs
 	LargestCached   uint64  // of those

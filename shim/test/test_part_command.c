@@ -168,6 +168,17 @@ TEST(rectangles_in_one_part)
 	end_clean();
 }
 
+TEST(an_empty_rectangle_is_the_drivers_to_refuse)
+{
+	static const size_t zero[3], region[3] = {0, 10, 1};
+	begin_carved((struct options){0});
+	cl_mem from = new_buffer(3000), to = new_buffer(3000);
+	EQUAL(clEnqueueCopyBufferRect(world.queue, from, to, zero, zero, region, 64, 0, 200, 0, 0, NULL, NULL), CL_INVALID_VALUE);
+	OK(clReleaseMemObject(from));
+	OK(clReleaseMemObject(to));
+	end_clean();
+}
+
 TEST(memory_between_two_rectangles_may_be_short)
 {
 	static const size_t zero[3], region[3] = {50, 10, 1};

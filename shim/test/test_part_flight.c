@@ -127,13 +127,32 @@ static void stays_taken(cl_mem buffer)
 	EQUAL(events(GMT_KIND_COOLED), 0);
 }
 
-TEST(a_part_that_is_still_mapped_stays_taken)
+TEST(a_part_that_is_still_mapped_stays_until_it_is_not)
 {
 	begin_carved((struct options){0});
-	cl_mem buffer = new_buffer(100);
-	CHECK(clEnqueueMapBuffer(world.queue, buffer, CL_TRUE, CL_MAP_WRITE, 0, 100, 0, NULL, NULL, NULL));
-	stays_taken(buffer);
+	cl_command_queue second = new_queue(world.context, 0);
+	cl_mem buffer = new_buffer(100), other;
+	void *mapped[2];
+	for (int i = 0; i < 2; i++) {
+		mapped[i] = clEnqueueMapBuffer(world.queue, buffer, CL_TRUE, CL_MAP_WRITE, 0, 100, 0, NULL, NULL, NULL);
+		CHECK(mapped[i]);
+	}
+	memset(mapped[0], 't', 100);
+	EQUAL(release(buffer), GMT_OUTCOME_PINNED);
 	EQUAL(diags(GMT_DIAG_STILL_MAPPED), 1);
+	for (int i = 0; i < 2; i++) {
+		other = new_buffer(100);
+		CHECK(fake_contents(other)[0] != 't');
+		OK(clReleaseMemObject(other));
+		OK(clEnqueueUnmapMemObject(world.queue, buffer, mapped[i], 0, NULL, NULL));
+	}
+	EQUAL(last_event(GMT_KIND_RELEASE).outcome, GMT_OUTCOME_COOLING); /* the command may still use it */
+	other = new_buffer(100);
+	CHECK(fake_contents(other)[0] != 't');
+	OK(clReleaseMemObject(other));
+	OK(clFinish(world.queue));
+	EQUAL(events(GMT_KIND_COOLED), 1);
+	OK(clReleaseCommandQueue(second));
 	end_clean();
 }
 
