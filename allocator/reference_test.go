@@ -100,13 +100,19 @@ func (r *reference) grant(req Request) uint64 {
 	case !r.caches(req):
 		return req.Size
 	case r.policy == "futhark":
-		return max(req.Size, 4) // sizeof(int)
+		return stopped(max(req.Size, 4), req) // sizeof(int)
 	case r.policy == "futhark-2018":
-		return max(req.Size, uint64(r.limit("min_block", 4)))
+		return stopped(max(req.Size, uint64(r.limit("min_block", 4))), req)
 	}
-	size := r.round(max(req.Size, uint64(r.limit("min_block", 1))))
-	if req.Max != 0 && size > req.Max {
-		return max(req.Max, req.Size)
+	return stopped(r.round(max(req.Size, uint64(r.limit("min_block", 1)))), req)
+}
+
+// stopped is a size that a request is rounded up to, or the one at which rounding stops.
+func stopped(size uint64, req Request) uint64 {
+	for _, most := range []uint64{req.Round, req.Max} {
+		if most != 0 {
+			return max(min(size, most), req.Size)
+		}
 	}
 	return size
 }
@@ -116,6 +122,9 @@ func (r *reference) accepts(b *refBlock, req Request, own bool) bool {
 	want := r.grant(req)
 	size, ratio := float64(b.size), r.limit("max_waste_ratio", 2)*float64(want)
 	same := b.tag == req.Tag
+	if req.Round != 0 && b.size > max(req.Round, req.Size) {
+		return false
+	}
 	if !same && (own || r.limits["steal_other_tag"] == "off") {
 		return false
 	}

@@ -39,21 +39,23 @@ type futhark struct{}
 // smallest is what seed 000 never goes below: its alloc raises a request to sizeof(int).
 const smallest = 4
 
-func (futhark) grant(req *Request, _ *limits) uint64 { return max(req.Size, smallest) }
+func (futhark) grant(req *Request, _ *limits) uint64 { return req.bounded(max(req.Size, smallest)) }
 
-func (futhark) find(s *shelf, class Class, req *Request, l *limits) int32 {
-	want := max(req.Size, smallest)
-	if !l.stealOtherTag {
-		return s.firstOfTag(class, req.Tag, want)
+func (f futhark) find(s *shelf, class Class, req *Request, l *limits) int32 {
+	want := f.grant(req, l)
+	if l.stealOtherTag {
+		i := s.first(class, want)
+		if i == 0 || !req.takes(s.sizeOf(i)) {
+			return 0
+		}
+		if size := s.sizeOf(i); size == want || size < l.minBlock || float64(size) < l.maxWasteRatio*float64(want) {
+			return i
+		}
 	}
-	i := s.first(class, want)
-	if i == 0 {
-		return 0
-	}
-	if size := s.sizeOf(i); size == want || size < l.minBlock || float64(size) < l.maxWasteRatio*float64(want) {
+	if i := s.firstOfTag(class, req.Tag, want); i != 0 && req.takes(s.sizeOf(i)) {
 		return i
 	}
-	return s.firstOfTag(class, req.Tag, want)
+	return 0
 }
 
 func (futhark) misfit(*shelf, *Request, *limits) int32 { return 0 }
@@ -68,17 +70,17 @@ func (futhark) tagged() bool { return true }
 // request's own tag has then stays.
 type first2018 struct{}
 
-func (first2018) grant(req *Request, l *limits) uint64 { return max(req.Size, l.minBlock) }
+func (first2018) grant(req *Request, l *limits) uint64 { return req.bounded(max(req.Size, l.minBlock)) }
 
 func (r first2018) find(s *shelf, class Class, req *Request, l *limits) int32 {
 	want := r.grant(req, l)
-	if i := s.firstOfTag(class, req.Tag, want); i != 0 && within(s.sizeOf(i), want, l) {
+	if i := s.firstOfTag(class, req.Tag, want); i != 0 && within(s.sizeOf(i), want, l) && req.takes(s.sizeOf(i)) {
 		return i
 	}
 	if !l.stealOtherTag {
 		return 0
 	}
-	if i := s.first(class, want); i != 0 && within(s.sizeOf(i), want, l) {
+	if i := s.first(class, want); i != 0 && within(s.sizeOf(i), want, l) && req.takes(s.sizeOf(i)) {
 		return i
 	}
 	return 0
@@ -102,10 +104,7 @@ type bucketed struct {
 
 func (b bucketed) grant(req *Request, l *limits) uint64 {
 	_, size := b.round(max(req.Size, l.minBlock), l)
-	if size < req.Size || over(size, req.most()) {
-		return max(req.most(), req.Size)
-	}
-	return size
+	return req.bounded(size)
 }
 
 func (b bucketed) find(s *shelf, class Class, req *Request, l *limits) int32 {
