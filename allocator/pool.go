@@ -283,7 +283,7 @@ func (p *pool) SetLimit(name, text string, time int64, out []Eviction) ([]Evicti
 	}
 	p.limits = changed
 	if name == "page_bytes" {
-		p.remake()
+		p.slabs.version++
 	}
 	if name == "bucket_sizes" || name == "mantissa_bits" {
 		out = p.rebucket(out)

@@ -141,16 +141,6 @@ func (c *carved) remove(number int32) {
 	c.slabs--
 }
 
-// remake gives classes that have no slab a carver of the present limits. The others keep theirs: their parts lie where
-// they lie.
-func (p *pool) remake() {
-	for _, c := range p.slabs.classes {
-		if c.slabs == 0 {
-			c.carver = p.slabs.make(c.align, &p.limits)
-		}
-	}
-}
-
 func (s *slabs) free(number int32) {
 	s.list[number] = slab{}
 	s.spare = append(s.spare, number)

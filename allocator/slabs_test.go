@@ -118,3 +118,34 @@ func TestRangesOfADroppedClassAreFree(t *testing.T) {
 		}
 	}
 }
+
+// TestPagesOfTheNextSlab: a class whose slabs are gone carves anew by what page_bytes says then, whether or not it had a
+// slab when that was set. While it has one, nothing changes.
+func TestPagesOfTheNextSlab(t *testing.T) {
+	d := newPartDriver(t, "buddy")
+	part := func(class Class, want uint64) Block {
+		t.Helper()
+		plan := d.alloc(1, class, 1)
+		if plan.Slab == 0 || plan.Size != want {
+			t.Errorf("%+v of class %d, want a part of %d bytes", plan, class, want)
+		}
+		return plan.Block
+	}
+	first := part(1, 4096)
+	d.free(part(2, 4096), false)
+	d.set("page_bytes", "65536")
+	second := part(1, 4096)
+	d.free(first, false)
+	d.free(second, false)
+	d.free(part(1, 4096), false) // its slab waits
+	d.release(d.policy.Trim(0, nil))
+	first = part(1, 65536)
+	part(2, 65536)
+	part(3, 65536)
+	d.set("page_bytes", "1024")
+	d.set("page_bytes", "512")
+	d.free(first, false)
+	d.release(d.policy.Trim(0, nil))
+	part(1, 512)
+	d.check()
+}
