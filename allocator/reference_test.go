@@ -34,6 +34,7 @@ type refBlock struct {
 	tag    Tag
 	state  state
 	hit    bool       // planned: existed before
+	stale  bool       // its size was done away with
 	since  int        // when it came into its state
 	time   int64      // the same in the caller's time
 	reason wire.Miss  // of a planned one that is to be created
@@ -253,7 +254,7 @@ func (r *reference) abort(b *refBlock) {
 		return
 	case r.closed[b.class]:
 		b.doom = wire.EvictContext
-	case r.cachedBytes()+b.size > r.cap():
+	case b.stale, r.cachedBytes()+b.size > r.cap():
 		b.doom = wire.EvictLimit
 	case tags+1 > r.most("max_per_tag"), sizes+1 > r.most("max_per_bucket"):
 		b.doom = wire.EvictTagCap

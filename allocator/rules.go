@@ -19,6 +19,9 @@ type rule interface {
 	// bucket numbers the sizes that blocks have, ascending and dense, and returns the largest size of that bucket.
 	bucket(size uint64, l *limits) (number int, largest uint64)
 
+	// stale says whether no request gets a block of that size any more, but where rounding stops at it.
+	stale(size uint64, l *limits) bool
+
 	// tagged says whether find looks at tags.
 	tagged() bool
 }
@@ -62,6 +65,8 @@ func (futhark) misfit(*shelf, *Request, *limits) int32 { return 0 }
 
 func (futhark) bucket(size uint64, _ *limits) (int, uint64) { return octave(size) }
 
+func (futhark) stale(uint64, *limits) bool { return false }
+
 func (futhark) tagged() bool { return true }
 
 // first2018 is the free list of seed 000: a block of the same tag serves when it is at least as large as the request
@@ -94,6 +99,8 @@ func (first2018) misfit(s *shelf, req *Request, _ *limits) int32 {
 
 func (first2018) bucket(size uint64, _ *limits) (int, uint64) { return octave(size) }
 
+func (first2018) stale(uint64, *limits) bool { return false }
+
 func (first2018) tagged() bool { return true }
 
 // bucketed is what the policies have in common that round sizes up to buckets: a block serves exactly the requests
@@ -118,6 +125,12 @@ func (b bucketed) find(s *shelf, class Class, req *Request, l *limits) int32 {
 func (bucketed) misfit(*shelf, *Request, *limits) int32 { return 0 }
 
 func (b bucketed) bucket(size uint64, l *limits) (int, uint64) { return b.round(size, l) }
+
+func (b bucketed) stale(size uint64, l *limits) bool {
+	_, least := b.round(l.minBlock, l)
+	_, largest := b.round(size, l)
+	return size != largest || size < least
+}
 
 func (bucketed) tagged() bool { return false }
 
