@@ -26,6 +26,32 @@ func TestSlabsOverTheCap(t *testing.T) {
 	}
 }
 
+// TestAPartOfABusySlabIsNeverRejected: its range cannot go to the driver alone, so over the cap an old slab goes, whatever
+// over_limit says. The slab itself is rejected when it comes back as a whole and is too much.
+func TestAPartOfABusySlabIsNeverRejected(t *testing.T) {
+	for _, name := range carving() {
+		for _, over := range []string{"evict-old", "reject-new"} {
+			d := newPartDriver(t, name)
+			d.set("over_limit", over)
+			old := d.alloc(mib, 1, 1)
+			part, other := d.alloc(mib/4, 2, 1), d.alloc(mib/4, 2, 1)
+			if part.Slab != other.Slab || part.SlabSize == 0 {
+				t.Fatalf("%s: %+v and %+v are to share a slab", name, part, other)
+			}
+			d.free(old.Block, false)
+			d.set("max_cached_bytes", number(float64(d.policy.Stats().BytesCached)))
+			if out := d.free(part.Block, false); len(out) != 1 || out[0].Block != old.Slab || out[0].Reason != wire.EvictLimit {
+				t.Errorf("%s, %s: evicted %v, want the slab that waits", name, over, out)
+			}
+			d.set("max_cached_bytes", number(float64(part.SlabSize-1)))
+			if out := d.free(other.Block, false); len(out) != 1 || out[0].Block != part.Slab || out[0].Reason != wire.EvictLimit {
+				t.Errorf("%s, %s: evicted %v, want the slab that is too large", name, over, out)
+			}
+			d.check()
+		}
+	}
+}
+
 // TestASlabIsBlamedOnce for the miss of whoever needs one again.
 func TestASlabIsBlamedOnce(t *testing.T) {
 	for _, name := range carving() {
