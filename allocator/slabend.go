@@ -91,6 +91,9 @@ func (p *pool) losePart(i int32) {
 	e.state = doomed // no call finds it any more
 	p.stats.Parts--
 	p.stats.BytesCooling += e.size
+	for _, row := range p.of(e) {
+		row.Cooling += e.size
+	}
 	s.lost = append(s.lost, i)
 	p.stats.peaks()
 	if s.idle() {
@@ -103,7 +106,11 @@ func (p *pool) removeSlab(i int32, reason wire.Evict) {
 	e, s := &p.entries[i], p.slabOf(i)
 	c := p.slabs.classes[e.class]
 	for _, part := range s.lost {
-		p.stats.BytesCooling -= p.entries[part].size
+		lost := &p.entries[part]
+		p.stats.BytesCooling -= lost.size
+		for _, row := range p.of(lost) {
+			row.Cooling -= lost.size
+		}
 		p.giveBack(part)
 	}
 	p.stats.Slabs--
