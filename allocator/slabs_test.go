@@ -175,3 +175,65 @@ func TestPagesOfTheNextSlab(t *testing.T) {
 	part(1, 512)
 	d.check()
 }
+
+// TestSlabsGrowWithTheProgram: without heap_bytes what has been in use at most is divided, but no more than the device
+// has.
+func TestSlabsGrowWithTheProgram(t *testing.T) {
+	for memory, want := range map[uint64]uint64{0: 32 * mib, 256 * mib: 32 * mib, 48 * mib: 24 * mib} {
+		d := newDriver(t, "slab", "slabs_per_heap=2,max_part=1048576")
+		d.align = 256
+		alloc := func(size uint64) Plan {
+			req := d.request(size, 1, 1)
+			req.Heap = memory
+			plan, out := d.policy.Plan(req, nil)
+			d.release(out)
+			d.commit(plan, 1)
+			return plan
+		}
+		alloc(64 * mib) // a block of its own
+		if plan := alloc(1000); plan.SlabSize != want {
+			t.Errorf("64 MiB in use of %d: %+v, want a slab of %d", memory, plan, want)
+		}
+		d.check()
+	}
+}
+
+// TestCoarseAlignments get no slabs, whose chunks would be huge.
+func TestCoarseAlignments(t *testing.T) {
+	for _, name := range carving() {
+		for align, want := range map[uint64]bool{1: true, 128: true, 2048: true, 4096: false, 1 << 20: false, 3: false} {
+			d := newDriver(t, name, "")
+			d.align = align
+			if plan := d.alloc(1000, 1, 1); (plan.Slab != 0) != want {
+				t.Errorf("%s: %+v for an alignment of %d", name, plan, align)
+			}
+			d.check()
+		}
+	}
+}
+
+// TestTheLargestGoesFirst, be it a slab or a block of its own.
+func TestTheLargestGoesFirst(t *testing.T) {
+	for _, name := range carving() {
+		for _, size := range []uint64{4 * mib, mib / 2} {
+			d := newPartDriver(t, name)
+			d.set("drain_order", "largest-first")
+			small, large := d.alloc(mib, 1, 1), d.alloc(mib, 1, 1)
+			d.align = 0
+			whole := d.alloc(size, 1, 1)
+			for _, plan := range []Plan{small, whole, large} {
+				d.free(plan.Block, false)
+			}
+			want := small.Slab // of equal ones
+			if size > small.SlabSize {
+				want = whole.Block
+			}
+			out := d.policy.Drain(1, nil)
+			if len(out) != 1 || out[0].Block != want {
+				t.Errorf("%s: %v went, want %x: slabs of %d and a block of %d", name, out, want, small.SlabSize, size)
+			}
+			d.release(out)
+			d.check()
+		}
+	}
+}
