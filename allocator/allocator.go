@@ -27,13 +27,13 @@ type Tag uint32
 type Request struct {
 	Size   uint64 // bytes, at least 1
 	Max    uint64 // largest block the driver creates in this class, in bytes; 0: unknown
-	Round  uint64 // where rounding up stops, in bytes; 0: at Max
+	Round  uint64 // no block larger than this or Size may serve, in bytes: rounding up stops here; 0: at Max
 	Heap   uint64 // bytes of memory that the class's device has; 0: unknown
 	Align  uint64 // bytes, a power of two: where a part of a block may begin; 0: no part can serve this request
 	Class  Class
 	Tag    Tag
 	Pinned bool  // host memory that the device reaches by itself (CL_MEM_ALLOC_HOST_PTR)
-	Time   int64 // ns, any epoch, the same for all calls
+	Time   int64 // ns, any epoch, the same for all calls, not negative
 }
 
 // most returns the bytes of the largest block that may be created for the request, 0 when nobody knows.
@@ -43,6 +43,17 @@ func (r *Request) most() uint64 {
 	}
 	return r.Max
 }
+
+// bounded returns a size that the request was rounded up to, or less where rounding stops before.
+func (r *Request) bounded(size uint64) uint64 {
+	if size < r.Size || over(size, r.most()) {
+		return max(r.most(), r.Size)
+	}
+	return size
+}
+
+// takes reports whether a block of that size, which is large enough, is not larger than may serve the request.
+func (r *Request) takes(size uint64) bool { return !over(size, r.Round) || size <= r.Size }
 
 // Plan is a policy's answer. The caller performs it and calls Commit or Abort exactly once; several plans may be
 // open at a time.

@@ -98,6 +98,14 @@ func (d *duel) plan() {
 	if kind%16 == 1 {
 		req.Heap = 10_000 << (kind / 64)
 	}
+	switch kind % 32 {
+	case 3, 4:
+		req.Round = max(req.Size, 1500)
+	case 5, 6:
+		req.Round = req.Size
+	case 7:
+		req.Round = 1000
+	}
 	req.Pinned = kind%8 != 2
 	want, b, evictions := d.r.plan(req)
 	got, evicted := d.p.Plan(req, nil)

@@ -20,7 +20,7 @@ func (p *pool) cap() uint64 {
 // everything else and then itself, so it goes at once.
 func (p *pool) shelve(i int32, out []Eviction) []Eviction {
 	e := &p.entries[i]
-	if e.size > p.cap() || p.limits.rejectNew && p.stats.BytesCached+e.size > p.cap() {
+	if e.stale || e.size > p.cap() || p.limits.rejectNew && p.stats.BytesCached+e.size > p.cap() {
 		return p.dismiss(i, wire.EvictLimit, out)
 	}
 	for p.limits.maxPerTag != 0 {
@@ -111,8 +111,8 @@ func (p *pool) inDrainOrder() []int32 {
 
 func over(count, most uint64) bool { return most != 0 && count > most }
 
-// rebucket gives up cached blocks whose size is that of no bucket any more, and counts buckets anew.
-func (p *pool) rebucket(out []Eviction) []Eviction {
+// rebucket counts buckets anew.
+func (p *pool) rebucket() {
 	p.rows[ByBucket] = nil
 	for i := range p.entries {
 		e := &p.entries[i]
@@ -132,8 +132,18 @@ func (p *pool) rebucket(out []Eviction) []Eviction {
 			row.Blocks++
 		}
 	}
+}
+
+// retire gives up cached blocks whose size nobody will be given any more since limits changed, and marks others that
+// have such: they go when they come back. A size at which rounding stopped is given again.
+func (p *pool) retire(was *limits, out []Eviction) []Eviction {
+	for i := range p.entries {
+		if e := &p.entries[i]; e.state != unused {
+			e.stale = p.rule.stale(e.size, &p.limits) && (e.stale || !p.rule.stale(e.size, was))
+		}
+	}
 	for _, i := range p.inDrainOrder() {
-		if _, size := p.bucket(p.entries[i].size); size != p.entries[i].size {
+		if p.entries[i].stale {
 			out = p.evict(i, wire.EvictLimit, out)
 		}
 	}

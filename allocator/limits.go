@@ -89,7 +89,7 @@ var limitTable = [...]struct {
 		func(l *limits) any { return &l.maxCachedFraction },
 	},
 	{
-		Limit{Name: "over_limit", Kind: Choice, Text: "evict-old", Choices: []string{"evict-old", "reject-new"}, Help: "what goes to the driver when a freed block would exceed a limit: blocks freed longest ago, or the new one"},
+		Limit{Name: "over_limit", Kind: Choice, Text: "evict-old", Choices: []string{"evict-old", "reject-new"}, Help: "what goes to the driver when a freed block would exceed a limit: blocks freed longest ago, or the new one; a part of a slab that is in use cannot go, and old ones do"},
 		func(l *limits) any { return &l.rejectNew },
 	},
 	{
@@ -101,11 +101,11 @@ var limitTable = [...]struct {
 		func(l *limits) any { return &l.maxPerBucket },
 	},
 	{
-		Limit{Name: "max_waste_ratio", Kind: Number, Text: "2", Min: 1, Max: 1024, Help: "how many times as large as the request a block may be"},
+		Limit{Name: "max_waste_ratio", Kind: Number, Text: "2", Min: 1, Max: 1024, Help: "how many times as large as the request a block may be; for futhark: one of another call site"},
 		func(l *limits) any { return &l.maxWasteRatio },
 	},
 	{
-		Limit{Name: "min_block", Kind: Bytes, Text: "4096", Min: 1, Max: 1 << 30, Help: "smallest block; for futhark: blocks below it are never too wasteful"},
+		Limit{Name: "min_block", Kind: Bytes, Text: "4096", Min: 1, Max: 1 << 30, Help: "smallest block; for futhark: blocks of other call sites below it are never too wasteful"},
 		func(l *limits) any { return &l.minBlock },
 	},
 	{

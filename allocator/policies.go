@@ -120,7 +120,7 @@ var catalogue = [...]kind{
 				"joined. A slab has max(M, H/K) bytes for requests of up to M, a heap of H and K slabs of it; what is not set comes from what " +
 				"the program asks for. Larger requests get blocks of their own, kept as futhark does. Few driver objects, little waste.",
 		},
-		names:  with("max_part", "heap_bytes", "slabs_per_heap", "max_waste_ratio", "min_block"),
+		names:  with("max_part", "heap_bytes", "slabs_per_heap"),
 		rule:   futhark{},
 		carver: func(align uint64, _ *limits) carve.Carver { return carve.NewBestFit(align) },
 	},
@@ -132,7 +132,7 @@ var catalogue = [...]kind{
 				"and joined with its other half, its buddy, when both are free. Finding and joining take a step per doubling, and what is " +
 				"free is never cut up oddly; up to half of a part is waste.",
 		},
-		names: with("max_part", "heap_bytes", "slabs_per_heap", "page_bytes", "max_waste_ratio", "min_block"),
+		names: with("max_part", "heap_bytes", "slabs_per_heap", "page_bytes"),
 		rule:  futhark{},
 		carver: func(align uint64, l *limits) carve.Carver {
 			return carve.NewBuddy(max(l.pageBytes, align))
@@ -145,7 +145,7 @@ var catalogue = [...]kind{
 			Summary: "Like buddy for large requests. Small ones get a slot in a bin, which has slots of one size, a power of two of the device's " +
 				"alignment, in a chunk that buddy serves: many tiny buffers lie close together and take a bit of a bitmap each.",
 		},
-		names:  with("max_part", "heap_bytes", "slabs_per_heap", "max_waste_ratio", "min_block"),
+		names:  with("max_part", "heap_bytes", "slabs_per_heap"),
 		rule:   futhark{},
 		carver: func(align uint64, _ *limits) carve.Carver { return carve.NewUAlloc(max(align, 8)) },
 	},

@@ -183,7 +183,7 @@ func (p *pool) Abort(plan Plan) {
 		p.abortPart(i)
 	case e.was != cached:
 		p.recycle(i)
-	case p.dropped[e.class] || p.stats.BytesCached+e.size > p.cap():
+	case p.dropped[e.class] || e.stale || p.stats.BytesCached+e.size > p.cap():
 		p.doom(i)
 	case p.tooMany(e, 1):
 		e.doom = wire.EvictTagCap
@@ -285,12 +285,16 @@ func (p *pool) SetLimit(name, text string, time int64, out []Eviction) ([]Evicti
 	if err = changed.contradiction(p.names); err != nil {
 		return out, err
 	}
+	was := p.limits
 	p.limits = changed
-	if name == "page_bytes" {
-		p.remake()
-	}
-	if name == "bucket_sizes" || name == "mantissa_bits" {
-		out = p.rebucket(out)
+	switch name {
+	case "page_bytes":
+		p.slabs.version++
+	case "bucket_sizes", "mantissa_bits":
+		p.rebucket()
+		out = p.retire(&was, out)
+	case "min_block":
+		out = p.retire(&was, out)
 	}
 	return p.fit(p.expire(time, out)), nil
 }

@@ -34,6 +34,7 @@ type refBlock struct {
 	tag    Tag
 	state  state
 	hit    bool       // planned: existed before
+	stale  bool       // its size was done away with
 	since  int        // when it came into its state
 	time   int64      // the same in the caller's time
 	reason wire.Miss  // of a planned one that is to be created
@@ -100,13 +101,19 @@ func (r *reference) grant(req Request) uint64 {
 	case !r.caches(req):
 		return req.Size
 	case r.policy == "futhark":
-		return max(req.Size, 4) // sizeof(int)
+		return stopped(max(req.Size, 4), req) // sizeof(int)
 	case r.policy == "futhark-2018":
-		return max(req.Size, uint64(r.limit("min_block", 4)))
+		return stopped(max(req.Size, uint64(r.limit("min_block", 4))), req)
 	}
-	size := r.round(max(req.Size, uint64(r.limit("min_block", 1))))
-	if req.Max != 0 && size > req.Max {
-		return max(req.Max, req.Size)
+	return stopped(r.round(max(req.Size, uint64(r.limit("min_block", 1)))), req)
+}
+
+// stopped is a size that a request is rounded up to, or the one at which rounding stops.
+func stopped(size uint64, req Request) uint64 {
+	for _, most := range []uint64{req.Round, req.Max} {
+		if most != 0 {
+			return max(min(size, most), req.Size)
+		}
 	}
 	return size
 }
@@ -116,6 +123,9 @@ func (r *reference) accepts(b *refBlock, req Request, own bool) bool {
 	want := r.grant(req)
 	size, ratio := float64(b.size), r.limit("max_waste_ratio", 2)*float64(want)
 	same := b.tag == req.Tag
+	if req.Round != 0 && b.size > max(req.Round, req.Size) {
+		return false
+	}
 	if !same && (own || r.limits["steal_other_tag"] == "off") {
 		return false
 	}
@@ -244,7 +254,7 @@ func (r *reference) abort(b *refBlock) {
 		return
 	case r.closed[b.class]:
 		b.doom = wire.EvictContext
-	case r.cachedBytes()+b.size > r.cap():
+	case b.stale, r.cachedBytes()+b.size > r.cap():
 		b.doom = wire.EvictLimit
 	case tags+1 > r.most("max_per_tag"), sizes+1 > r.most("max_per_bucket"):
 		b.doom = wire.EvictTagCap

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -168,7 +169,7 @@ func (r *reference) thin(out []Eviction) []Eviction {
 // store makes a block cached, as the limits allow.
 func (r *reference) store(b *refBlock, out []Eviction) []Eviction {
 	reject := r.limits["over_limit"] == "reject-new"
-	if b.size > r.cap() || reject && r.cachedBytes()+b.size > r.cap() {
+	if b.stale || b.size > r.cap() || reject && r.cachedBytes()+b.size > r.cap() {
 		return r.evict(b, wire.EvictLimit, out)
 	}
 	for _, limit := range []struct {
@@ -279,15 +280,30 @@ func (r *reference) dropClass(c Class) []Eviction {
 	return out
 }
 
+// gives says whether some request, which nothing stops from being rounded up, gets a block of that size.
+func (r *reference) gives(size uint64) bool {
+	if r.policy == "none" || strings.HasPrefix(r.policy, "futhark") {
+		return true
+	}
+	return r.grant(Request{Size: size, Pinned: true}) == size
+}
+
 func (r *reference) setLimit(name, value string, time int64) []Eviction {
 	out := r.owed()
+	given := map[*refBlock]bool{}
+	for _, b := range r.blocks {
+		given[b] = r.gives(b.size)
+	}
 	r.limits[name] = value
 	if name == "bucket_sizes" || name == "mantissa_bits" {
 		r.forgetRows(ByBucket)
-		strange := func(b *refBlock) bool { return r.round(b.size) != b.size }
-		for b := r.next(strange); b != nil; b = r.next(strange) {
-			out = r.evict(b, wire.EvictLimit, out)
-		}
+	}
+	for _, b := range r.blocks {
+		b.stale = !r.gives(b.size) && (b.stale || given[b])
+	}
+	stale := func(b *refBlock) bool { return b.stale }
+	for b := r.next(stale); b != nil; b = r.next(stale) {
+		out = r.evict(b, wire.EvictLimit, out)
 	}
 	return r.thin(r.shrink(r.cap(), wire.EvictLimit, r.pass(time, out)))
 }

@@ -19,6 +19,9 @@ type rule interface {
 	// bucket numbers the sizes that blocks have, ascending and dense, and returns the largest size of that bucket.
 	bucket(size uint64, l *limits) (number int, largest uint64)
 
+	// stale says whether no request gets a block of that size any more, but where rounding stops at it.
+	stale(size uint64, l *limits) bool
+
 	// tagged says whether find looks at tags.
 	tagged() bool
 }
@@ -39,26 +42,30 @@ type futhark struct{}
 // smallest is what seed 000 never goes below: its alloc raises a request to sizeof(int).
 const smallest = 4
 
-func (futhark) grant(req *Request, _ *limits) uint64 { return max(req.Size, smallest) }
+func (futhark) grant(req *Request, _ *limits) uint64 { return req.bounded(max(req.Size, smallest)) }
 
-func (futhark) find(s *shelf, class Class, req *Request, l *limits) int32 {
-	want := max(req.Size, smallest)
-	if !l.stealOtherTag {
-		return s.firstOfTag(class, req.Tag, want)
+func (f futhark) find(s *shelf, class Class, req *Request, l *limits) int32 {
+	want := f.grant(req, l)
+	if l.stealOtherTag {
+		i := s.first(class, want)
+		if i == 0 || !req.takes(s.sizeOf(i)) {
+			return 0
+		}
+		if size := s.sizeOf(i); size == want || size < l.minBlock || float64(size) < l.maxWasteRatio*float64(want) {
+			return i
+		}
 	}
-	i := s.first(class, want)
-	if i == 0 {
-		return 0
-	}
-	if size := s.sizeOf(i); size == want || size < l.minBlock || float64(size) < l.maxWasteRatio*float64(want) {
+	if i := s.firstOfTag(class, req.Tag, want); i != 0 && req.takes(s.sizeOf(i)) {
 		return i
 	}
-	return s.firstOfTag(class, req.Tag, want)
+	return 0
 }
 
 func (futhark) misfit(*shelf, *Request, *limits) int32 { return 0 }
 
 func (futhark) bucket(size uint64, _ *limits) (int, uint64) { return octave(size) }
+
+func (futhark) stale(uint64, *limits) bool { return false }
 
 func (futhark) tagged() bool { return true }
 
@@ -68,17 +75,17 @@ func (futhark) tagged() bool { return true }
 // request's own tag has then stays.
 type first2018 struct{}
 
-func (first2018) grant(req *Request, l *limits) uint64 { return max(req.Size, l.minBlock) }
+func (first2018) grant(req *Request, l *limits) uint64 { return req.bounded(max(req.Size, l.minBlock)) }
 
 func (r first2018) find(s *shelf, class Class, req *Request, l *limits) int32 {
 	want := r.grant(req, l)
-	if i := s.firstOfTag(class, req.Tag, want); i != 0 && within(s.sizeOf(i), want, l) {
+	if i := s.firstOfTag(class, req.Tag, want); i != 0 && within(s.sizeOf(i), want, l) && req.takes(s.sizeOf(i)) {
 		return i
 	}
 	if !l.stealOtherTag {
 		return 0
 	}
-	if i := s.first(class, want); i != 0 && within(s.sizeOf(i), want, l) {
+	if i := s.first(class, want); i != 0 && within(s.sizeOf(i), want, l) && req.takes(s.sizeOf(i)) {
 		return i
 	}
 	return 0
@@ -92,6 +99,8 @@ func (first2018) misfit(s *shelf, req *Request, _ *limits) int32 {
 
 func (first2018) bucket(size uint64, _ *limits) (int, uint64) { return octave(size) }
 
+func (first2018) stale(uint64, *limits) bool { return false }
+
 func (first2018) tagged() bool { return true }
 
 // bucketed is what the policies have in common that round sizes up to buckets: a block serves exactly the requests
@@ -102,10 +111,7 @@ type bucketed struct {
 
 func (b bucketed) grant(req *Request, l *limits) uint64 {
 	_, size := b.round(max(req.Size, l.minBlock), l)
-	if size < req.Size || over(size, req.most()) {
-		return max(req.most(), req.Size)
-	}
-	return size
+	return req.bounded(size)
 }
 
 func (b bucketed) find(s *shelf, class Class, req *Request, l *limits) int32 {
@@ -119,6 +125,12 @@ func (b bucketed) find(s *shelf, class Class, req *Request, l *limits) int32 {
 func (bucketed) misfit(*shelf, *Request, *limits) int32 { return 0 }
 
 func (b bucketed) bucket(size uint64, l *limits) (int, uint64) { return b.round(size, l) }
+
+func (b bucketed) stale(size uint64, l *limits) bool {
+	_, least := b.round(l.minBlock, l)
+	_, largest := b.round(size, l)
+	return size != largest || size < least
+}
 
 func (bucketed) tagged() bool { return false }
 

@@ -97,6 +97,9 @@ func (p *pool) losePart(i int32) {
 	e.state = doomed // no call finds it any more
 	p.stats.Parts--
 	p.stats.BytesCooling += e.size
+	for _, row := range p.of(e) {
+		row.Cooling += e.size
+	}
 	s.lost = append(s.lost, i)
 	p.stats.peaks()
 	if s.idle() {
@@ -109,7 +112,11 @@ func (p *pool) removeSlab(i int32, reason wire.Evict) {
 	e, s := &p.entries[i], p.slabOf(i)
 	c := p.slabs.classes[e.class]
 	for _, part := range s.lost {
-		p.stats.BytesCooling -= p.entries[part].size
+		lost := &p.entries[part]
+		p.stats.BytesCooling -= lost.size
+		for _, row := range p.of(lost) {
+			row.Cooling -= lost.size
+		}
 		p.giveBack(part)
 	}
 	p.stats.Slabs--
@@ -145,16 +152,6 @@ func (p *pool) forgetSlab(number int32) {
 func (c *carved) remove(number int32) {
 	c.carver.Remove(number)
 	c.slabs--
-}
-
-// remake gives classes that have no slab a carver of the present limits. The others keep theirs: their parts lie where
-// they lie.
-func (p *pool) remake() {
-	for _, c := range p.slabs.classes {
-		if c.slabs == 0 {
-			c.carver = p.slabs.make(c.align, &p.limits)
-		}
-	}
 }
 
 func (s *slabs) free(number int32) {

@@ -15,11 +15,13 @@ type slabs struct {
 	classes map[Class]*carved
 	list    []slab  // by number, [0] is none
 	spare   []int32 // unused numbers
+	version int     // counts changes of the limits that carvers are made by
 }
 
 // carved is what one class has in slabs.
 type carved struct {
 	carver  carve.Carver
+	version int    // of the limits that the carver was made by
 	align   uint64 // bytes
 	largest uint64 // request so far
 	slabs   int
@@ -53,18 +55,22 @@ func (p *pool) slabOf(i int32) *slab { return &p.slabs.list[p.entries[i].slab] }
 // 32 MiB. OpenCL devices want 128 or 512 bytes as a rule; the requests of one that wants more get blocks of their own.
 const coarsest = 2048
 
-// carverOf returns what carves the slabs of a class; nil when that is not possible, or done for another alignment.
+// carverOf returns what carves the slabs of a class; nil when that is not possible, or done for another alignment. A
+// class that has a slab keeps its carver: its parts lie where they lie.
 func (p *pool) carverOf(class Class, align uint64) *carved {
 	c := p.slabs.classes[class]
 	if c == nil {
 		if align&(align-1) != 0 || align > coarsest {
 			return nil
 		}
-		c = &carved{carver: p.slabs.make(align, &p.limits), align: align}
+		c = &carved{align: align}
 		p.slabs.classes[class] = c
 	}
 	if c.align != align {
 		return nil
+	}
+	if c.carver == nil || c.slabs == 0 && c.version != p.slabs.version {
+		c.carver, c.version = p.slabs.make(align, &p.limits), p.slabs.version
 	}
 	return c
 }

@@ -26,6 +26,32 @@ func TestSlabsOverTheCap(t *testing.T) {
 	}
 }
 
+// TestAPartOfABusySlabIsNeverRejected: its range cannot go to the driver alone, so over the cap an old slab goes, whatever
+// over_limit says. The slab itself is rejected when it comes back as a whole and is too much.
+func TestAPartOfABusySlabIsNeverRejected(t *testing.T) {
+	for _, name := range carving() {
+		for _, over := range []string{"evict-old", "reject-new"} {
+			d := newPartDriver(t, name)
+			d.set("over_limit", over)
+			old := d.alloc(mib, 1, 1)
+			part, other := d.alloc(mib/4, 2, 1), d.alloc(mib/4, 2, 1)
+			if part.Slab != other.Slab || part.SlabSize == 0 {
+				t.Fatalf("%s: %+v and %+v are to share a slab", name, part, other)
+			}
+			d.free(old.Block, false)
+			d.set("max_cached_bytes", number(float64(d.policy.Stats().BytesCached)))
+			if out := d.free(part.Block, false); len(out) != 1 || out[0].Block != old.Slab || out[0].Reason != wire.EvictLimit {
+				t.Errorf("%s, %s: evicted %v, want the slab that waits", name, over, out)
+			}
+			d.set("max_cached_bytes", number(float64(part.SlabSize-1)))
+			if out := d.free(other.Block, false); len(out) != 1 || out[0].Block != part.Slab || out[0].Reason != wire.EvictLimit {
+				t.Errorf("%s, %s: evicted %v, want the slab that is too large", name, over, out)
+			}
+			d.check()
+		}
+	}
+}
+
 // TestASlabIsBlamedOnce for the miss of whoever needs one again.
 func TestASlabIsBlamedOnce(t *testing.T) {
 	for _, name := range carving() {
@@ -115,6 +141,99 @@ func TestRangesOfADroppedClassAreFree(t *testing.T) {
 		d.check()
 		if now := d.policy.Stats(); now.BytesCooling != 0 || now.BytesCached != s.BytesCached-other.SlabSize+cools.Size {
 			t.Errorf("%s: %+v\nbefore: %+v", name, now, s)
+		}
+	}
+}
+
+// TestPagesOfTheNextSlab: a class whose slabs are gone carves anew by what page_bytes says then, whether or not it had a
+// slab when that was set. While it has one, nothing changes.
+func TestPagesOfTheNextSlab(t *testing.T) {
+	d := newPartDriver(t, "buddy")
+	part := func(class Class, want uint64) Block {
+		t.Helper()
+		plan := d.alloc(1, class, 1)
+		if plan.Slab == 0 || plan.Size != want {
+			t.Errorf("%+v of class %d, want a part of %d bytes", plan, class, want)
+		}
+		return plan.Block
+	}
+	first := part(1, 4096)
+	d.free(part(2, 4096), false)
+	d.set("page_bytes", "65536")
+	second := part(1, 4096)
+	d.free(first, false)
+	d.free(second, false)
+	d.free(part(1, 4096), false) // its slab waits
+	d.release(d.policy.Trim(0, nil))
+	first = part(1, 65536)
+	part(2, 65536)
+	part(3, 65536)
+	d.set("page_bytes", "1024")
+	d.set("page_bytes", "512")
+	d.free(first, false)
+	d.release(d.policy.Trim(0, nil))
+	part(1, 512)
+	d.check()
+}
+
+// TestSlabsGrowWithTheProgram: without heap_bytes what has been in use at most is divided, but no more than the device
+// has.
+func TestSlabsGrowWithTheProgram(t *testing.T) {
+	for memory, want := range map[uint64]uint64{0: 32 * mib, 256 * mib: 32 * mib, 48 * mib: 24 * mib} {
+		d := newDriver(t, "slab", "slabs_per_heap=2,max_part=1048576")
+		d.align = 256
+		alloc := func(size uint64) Plan {
+			req := d.request(size, 1, 1)
+			req.Heap = memory
+			plan, out := d.policy.Plan(req, nil)
+			d.release(out)
+			d.commit(plan, 1)
+			return plan
+		}
+		alloc(64 * mib) // a block of its own
+		if plan := alloc(1000); plan.SlabSize != want {
+			t.Errorf("64 MiB in use of %d: %+v, want a slab of %d", memory, plan, want)
+		}
+		d.check()
+	}
+}
+
+// TestCoarseAlignments get no slabs, whose chunks would be huge.
+func TestCoarseAlignments(t *testing.T) {
+	for _, name := range carving() {
+		for align, want := range map[uint64]bool{1: true, 128: true, 2048: true, 4096: false, 1 << 20: false, 3: false} {
+			d := newDriver(t, name, "")
+			d.align = align
+			if plan := d.alloc(1000, 1, 1); (plan.Slab != 0) != want {
+				t.Errorf("%s: %+v for an alignment of %d", name, plan, align)
+			}
+			d.check()
+		}
+	}
+}
+
+// TestTheLargestGoesFirst, be it a slab or a block of its own.
+func TestTheLargestGoesFirst(t *testing.T) {
+	for _, name := range carving() {
+		for _, size := range []uint64{4 * mib, mib / 2} {
+			d := newPartDriver(t, name)
+			d.set("drain_order", "largest-first")
+			small, large := d.alloc(mib, 1, 1), d.alloc(mib, 1, 1)
+			d.align = 0
+			whole := d.alloc(size, 1, 1)
+			for _, plan := range []Plan{small, whole, large} {
+				d.free(plan.Block, false)
+			}
+			want := small.Slab // of equal ones
+			if size > small.SlabSize {
+				want = whole.Block
+			}
+			out := d.policy.Drain(1, nil)
+			if len(out) != 1 || out[0].Block != want {
+				t.Errorf("%s: %v went, want %x: slabs of %d and a block of %d", name, out, want, small.SlabSize, size)
+			}
+			d.release(out)
+			d.check()
 		}
 	}
 }

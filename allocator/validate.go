@@ -36,30 +36,12 @@ func (p *pool) validateStats() error {
 	want.Blocks, want.Slabs, want.Parts, want.Ranges = 0, 0, 0, 0
 	for i := 1; i < len(p.entries); i++ {
 		e := &p.entries[i]
-		part := p.isPart(int32(i))
-		switch {
-		case e.state == unused:
+		if e.state == unused {
 			continue
-		case e.isSlab:
-			if s := p.slabOf(int32(i)); s.grown {
-				want.BytesCached += e.size - s.used
-				want.Slabs++
-			}
-		case e.state == inUse:
-			want.BytesInUse += e.size
-			want.BytesWanted += e.wanted
-		case e.state == cached:
-			want.BytesCached += e.size
-			want.Ranges++
-			squares += float64(e.size) * float64(e.size)
-		case e.state == cooling, part && e.state == doomed:
-			want.BytesCooling += e.size
 		}
-		switch {
-		case part && (e.state == inUse || e.state == cooling):
-			want.Parts++
-		case !part && (e.state != planned || e.was == cached):
-			want.Blocks++
+		p.recount(int32(i), &want)
+		if e.state == cached && !e.isSlab {
+			squares += float64(e.size) * float64(e.size)
 		}
 		if e.state == inUse && e.size < e.wanted {
 			return fmt.Errorf("block %d has %d bytes and serves a request of %d", i, e.size, e.wanted)
@@ -74,8 +56,39 @@ func (p *pool) validateStats() error {
 	return nil
 }
 
-// validateRows checks that each dimension adds up to the whole.
+// recount adds one block to gauges.
+func (p *pool) recount(i int32, sum *Stats) {
+	e, part := &p.entries[i], p.isPart(i)
+	switch {
+	case e.isSlab:
+		if s := p.slabOf(i); s.grown {
+			sum.BytesCached += e.size - s.used
+			sum.Slabs++
+		}
+	case e.state == inUse:
+		sum.BytesInUse += e.size
+		sum.BytesWanted += e.wanted
+	case e.state == cached:
+		sum.BytesCached += e.size
+		sum.Ranges++
+	case e.state == cooling, part && e.state == doomed:
+		sum.BytesCooling += e.size
+	}
+	switch {
+	case part && (e.state == inUse || e.state == cooling):
+		sum.Parts++
+	case !part && (e.state != planned || e.was == cached):
+		sum.Blocks++
+	}
+}
+
+// validateRows checks that each dimension adds up to the whole, but for what waits in slabs.
 func (p *pool) validateRows() error {
+	s := &p.stats
+	want := Row{
+		Hits: s.Hits, Misses: s.Misses, InUse: s.BytesInUse, Wanted: s.BytesWanted,
+		Cached: p.whole, Cooling: s.BytesCooling, Blocks: s.Ranges,
+	}
 	for by := range p.rows {
 		var sum Row
 		for _, row := range p.rows[by] {
@@ -83,9 +96,10 @@ func (p *pool) validateRows() error {
 			sum.Misses += row.Misses
 			sum.InUse += row.InUse
 			sum.Wanted += row.Wanted
+			sum.Cached += row.Cached
+			sum.Cooling += row.Cooling
 			sum.Blocks += row.Blocks
 		}
-		want := Row{Hits: p.stats.Hits, Misses: p.stats.Misses, InUse: p.stats.BytesInUse, Wanted: p.stats.BytesWanted, Blocks: p.stats.Ranges}
 		if Dimension(by) == ByBucket { // counted anew when buckets change
 			sum.Hits, sum.Misses = want.Hits, want.Misses
 		}

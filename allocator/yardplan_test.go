@@ -23,9 +23,15 @@ func (y *yard) plan() {
 	if y.next()%16 == 0 {
 		req.Max = max(req.Size, 100_000)
 	}
+	if kind := y.next(); kind < 16 {
+		req.Round = req.Size + uint64(kind)*100
+	}
 	plan, out := y.p.Plan(req, nil)
 	y.pass(req.Time)
 	y.release(out, false, wire.EvictAge)
+	if req.Round != 0 && plan.Size > req.Round {
+		y.Fatalf("request %+v is rounded up to %+v", req, plan)
+	}
 	if plan.Size < req.Size || plan.Hit != (plan.Reason == wire.MissNone) {
 		y.Fatalf("request %+v: %+v", req, plan)
 	}

@@ -194,24 +194,8 @@ func (u *binned) Space() Space {
 func (u *binned) Validate() error {
 	var want tally
 	for i := range u.slabs.list {
-		slab := int32(i)
-		if !u.slabs.there[slab] {
-			if u.large.of(slab) != 0 || u.rooms.of(slab) != noRoom {
-				return fmt.Errorf("slab %d is gone and has a rank", slab)
-			}
-			continue
-		}
-		s := *u.slabs.get(slab)
-		if u.large.of(slab) != s.pages.rank() {
-			return fmt.Errorf("slab %d has rank %d and stands in %d", slab, s.pages.rank(), u.large.of(slab))
-		}
-		for class := range u.small {
-			if u.small[class].of(slab) != s.roomInBin(class) {
-				return fmt.Errorf("slab %d has %d slots of class %d, and stands in %d", slab, s.slots[class], class, u.small[class].of(slab))
-			}
-		}
-		if u.rooms.of(slab) != s.room() {
-			return fmt.Errorf("slab %d has room %d and stands in %d", slab, s.room(), u.rooms.of(slab))
+		if err := u.validateRanks(int32(i)); err != nil {
+			return err
 		}
 	}
 	// What is idle counts otherwise than what the tree and the allocator say.
@@ -229,6 +213,29 @@ func (u *binned) Validate() error {
 	}
 	if want != u.tally {
 		return fmt.Errorf("free ranges are counted as %+v, and are %+v", u.tally, want)
+	}
+	return nil
+}
+
+// validateRanks checks where a slab stands.
+func (u *binned) validateRanks(slab int32) error {
+	if !u.slabs.there[slab] {
+		if u.large.of(slab) != 0 || u.rooms.of(slab) != noRoom {
+			return fmt.Errorf("slab %d is gone and has a rank", slab)
+		}
+		return nil
+	}
+	s := *u.slabs.get(slab)
+	if u.large.of(slab) != s.pages.rank() {
+		return fmt.Errorf("slab %d has rank %d and stands in %d", slab, s.pages.rank(), u.large.of(slab))
+	}
+	for class := range u.small {
+		if u.small[class].of(slab) != s.roomInBin(class) {
+			return fmt.Errorf("slab %d has %d slots of class %d, and stands in %d", slab, s.slots[class], class, u.small[class].of(slab))
+		}
+	}
+	if u.rooms.of(slab) != s.room() {
+		return fmt.Errorf("slab %d has room %d and stands in %d", slab, s.room(), u.rooms.of(slab))
 	}
 	return nil
 }
