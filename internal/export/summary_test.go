@@ -184,3 +184,13 @@ func TestWriteErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestPolicyText names the lower of both limits on what is cached.
+func TestPolicyText(t *testing.T) {
+	s := &model.Snapshot{Policy: "pow2", Device: model.Device{Global: 512 * mib}, Limits: []model.Limit{
+		{Name: "max_cached_bytes", Value: 512 * mib}, {Name: "max_cached_fraction", Value: 0.25},
+	}}
+	if got, want := policyText(s), "pow2, at most 128.0 MiB cached"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
