@@ -27,6 +27,7 @@ type change struct {
 	from, to float64
 	at       uint64 // snapshot time when it was asked for, then answered
 	seen     bool   // the session has taken it up
+	refusals uint64 // that there were before
 }
 
 func newLimitBook() limitBook {
@@ -76,7 +77,7 @@ func (b *limitBook) ask(l *model.Limit, a action, s *model.Snapshot) (string, bo
 		return "", false
 	}
 	b.chosen = l.Name
-	b.asked[l.Name] = change{from: l.Value, to: to, at: s.Time}
+	b.asked[l.Name] = change{from: l.Value, to: to, at: s.Time, refusals: l.Refusals}
 	delete(b.done, l.Name)
 	return l.TextOf(to), true
 }
@@ -100,7 +101,7 @@ func (b *limitBook) settle(s *model.Snapshot) (text string, st style) {
 			continue
 		}
 		switch {
-		case l.Refused != "" && (c.seen || l.Wanted == c.to):
+		case c.refusedBy(l):
 			text, st = "✗ "+l.Name+": "+l.Refused, badStyle
 		case l.Value == c.to || c.seen:
 			text, st = "✓ "+l.Name+" "+limitText(l, c.from)+" → "+limitText(l, l.Value)+" acknowledged", goodStyle
@@ -114,6 +115,11 @@ func (b *limitBook) settle(s *model.Snapshot) (text string, st style) {
 		delete(b.asked, l.Name)
 	}
 	return text, st
+}
+
+// refusedBy reports whether the target has refused the change, be it between two frames.
+func (c *change) refusedBy(l *model.Limit) bool {
+	return l.Refused != "" && (c.seen || l.Refusals != c.refusals && l.RefusedText == l.TextOf(c.to))
 }
 
 // nextValue returns the value one step from base.

@@ -36,9 +36,34 @@ func TestLimits(t *testing.T) {
 		t.Errorf("acknowledgement is not shown:\n%s", got)
 	}
 	press(d, "]")
-	d.Update(frameMsg{now: testStart, snap: answer(gib, 2*gib, false, "more than the device has")})
+	refused := answer(gib, gib, false, "more than the device has") // between two frames: nothing was seen on its way
+	refused.Limits[0].RefusedText, refused.Limits[0].Refusals = "2147483648", 1
+	d.Update(frameMsg{now: testStart, snap: refused})
 	if got := screen(d); !strings.Contains(got, "✗ max_cached_bytes: more than the device has") || !strings.Contains(got, "1.00G ✗") {
 		t.Errorf("refusal is not shown:\n%s", got)
+	}
+}
+
+// TestLimitRefusedTwice asks again for what was refused: the old refusal is no answer, and the new one is.
+func TestLimitRefusedTwice(t *testing.T) {
+	refusal := func(text, word string, n uint64) *model.Snapshot {
+		s := answer(512*mib, 512*mib, false, word)
+		s.Limits[0].RefusedText, s.Limits[0].Refusals = text, n
+		return s
+	}
+	d := newTest((&calls{}).options(), 120, 36, refusal("1073741824", "the first no", 1))
+	press(d, "]")
+	d.Update(frameMsg{now: testStart, snap: refusal("1073741824", "the first no", 1)})
+	if got := screen(d); !strings.Contains(got, "1.00G …") || strings.Contains(got, "the first no") {
+		t.Errorf("an old refusal counts as an answer:\n%s", got)
+	}
+	d.Update(frameMsg{now: testStart, snap: refusal("268435456", "not ours", 2)})
+	if got := screen(d); !strings.Contains(got, "1.00G …") || strings.Contains(got, "not ours") {
+		t.Errorf("the refusal of another value counts as an answer:\n%s", got)
+	}
+	d.Update(frameMsg{now: testStart, snap: refusal("1073741824", "the second no", 3)})
+	if got := screen(d); !strings.Contains(got, "✗ max_cached_bytes: the second no") || strings.Contains(got, "1.00G …") {
+		t.Errorf("the second refusal is not shown:\n%s", got)
 	}
 }
 
@@ -152,5 +177,15 @@ func TestNextValue(t *testing.T) {
 		if got := clampLimit(test.limit, nextValue(test.limit, test.base, test.act, 16*gib)); got != test.want {
 			t.Errorf("%s kind %d %v by %d: %v, want %v", test.limit.Name, test.limit.Kind, test.base, test.act, got, test.want)
 		}
+	}
+}
+
+// TestCachedMost shows the lower of both limits behind what is cached.
+func TestCachedMost(t *testing.T) {
+	s := sampleSnapshot()
+	s.Limits[7].Value = 1. / 64
+	d := newTest((&calls{}).options(), 120, 36, s)
+	if got := screen(d); !strings.Contains(got, "cached 384.0M/256.0M") {
+		t.Errorf("screen:\n%s", got)
 	}
 }

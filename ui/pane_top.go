@@ -227,8 +227,8 @@ func numberItems(s *model.Snapshot) []item {
 	t := &s.Totals
 	reserved := add(t.InUse, t.Cached, t.Cooling)
 	cached := []span{{"cached ", dim}, {bytesText(t.Cached), cachedStyle}}
-	if l := findLimit(s, "max_cached_bytes"); l != nil && l.Value < unlimitedBytes {
-		cached = append(cached, span{"/" + limitText(l, l.Value), dim})
+	if most, known := s.CachedMost(); known && most < unlimitedBytes {
+		cached = append(cached, span{"/" + bytesText(most), dim})
 	}
 	peak := []span{{"peak ", dim}, {bytesText(t.PeakInUse), plain}}
 	if t.PeakInUseTime > s.Started {
@@ -248,15 +248,6 @@ func numberItems(s *model.Snapshot) []item {
 		{6, []span{{"frag ", dim}, {percent(t.ExternalFragmentation()) + "%", plain}}},
 		{2, []span{{perSecond(s.Window.Creates, s.Window.NS), plain}, {" alloc/s", dim}}},
 	}
-}
-
-func findLimit(s *model.Snapshot, name string) *model.Limit {
-	for i := range s.Limits {
-		if s.Limits[i].Name == name {
-			return &s.Limits[i]
-		}
-	}
-	return nil
 }
 
 func hitText(hits, misses uint64) string {

@@ -25,7 +25,7 @@ var words = []word{
 	{"too small", "miss: all free blocks are smaller"},
 	{"too wasteful", "miss: a free block fits, but is over max_waste_ratio"},
 	{"other class", "miss: a block that fits belongs to another class"},
-	{"limit", "miss: a block that fitted was evicted by max_cached_bytes"},
+	{"limit", "miss: a block that fitted was evicted by max_cached_bytes or max_cached_fraction"},
 	{"tag cap", "miss: a block that fitted was evicted by a per-tag or per-bucket cap"},
 	{"drained", "miss: a block that fitted was given back to make room"},
 	{"policy", "miss: the policy does not cache"},

@@ -13,8 +13,34 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/size"
 )
 
-// parseLimits reads --set and --max-cached.
+// parseLimits reads --set and --max-cached. A limit that is given twice is refused: which one was meant?
 func parseLimits(c *config) ([]allocator.Setting, error) {
+	settings, err := parseSettings(c)
+	if err != nil {
+		return nil, err
+	}
+	if c.maxCached != "" {
+		setting, err := parseLimit(c.policy, "max_cached_bytes", c.maxCached)
+		if err != nil {
+			return nil, fmt.Errorf("--max-cached: %w", err)
+		}
+		settings = append(settings, setting)
+	}
+	for i := range settings {
+		name := settings[i].Name
+		if slices.ContainsFunc(settings[:i], func(s allocator.Setting) bool { return s.Name == name }) {
+			by := "by --set"
+			if i == len(settings)-1 && c.maxCached != "" {
+				by = "by --set and by --max-cached"
+			}
+			return nil, fmt.Errorf("limit %s is given twice, %s: give it once, in a flag or its environment variable", name, by)
+		}
+	}
+	return settings, nil
+}
+
+// parseSettings reads --set.
+func parseSettings(c *config) ([]allocator.Setting, error) {
 	var settings []allocator.Setting
 	for _, text := range c.limits {
 		for assignment := range strings.SplitSeq(text, ",") {
@@ -28,13 +54,6 @@ func parseLimits(c *config) ([]allocator.Setting, error) {
 			}
 			settings = append(settings, setting)
 		}
-	}
-	if c.maxCached != "" {
-		setting, err := parseLimit(c.policy, "max_cached_bytes", c.maxCached)
-		if err != nil {
-			return nil, fmt.Errorf("--max-cached: %w", err)
-		}
-		settings = append(settings, setting)
 	}
 	return settings, nil
 }
@@ -98,7 +117,7 @@ func bytesOf(value string) (string, error) {
 
 // secondsOf reads "30s", "1h30m" or a number of seconds.
 func secondsOf(value string) (string, error) {
-	if seconds, err := strconv.ParseFloat(value, 64); err == nil {
+	if seconds, err := strconv.ParseFloat(value, 64); err == nil && !strings.ContainsAny(value, "xX") {
 		return numberText(seconds), nil
 	}
 	d, err := time.ParseDuration(value)
@@ -130,8 +149,17 @@ func within(l *allocator.Limit, text, value string) error {
 		return fmt.Errorf("bad value %q", value)
 	case number < l.Min || number > l.Max:
 		return fmt.Errorf("%s is out of range", value)
+	case !isDecimal(text):
+		return fmt.Errorf("bad value %q", value)
 	}
 	return nil
+}
+
+// isDecimal accepts what the allocator takes for a number: digits, with a point among them or none.
+func isDecimal(text string) bool {
+	whole, fraction, pointed := strings.Cut(text, ".")
+	digits := func(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+	return digits(whole) && (!pointed || digits(fraction))
 }
 
 // takes says which values a limit takes, in units that people read.

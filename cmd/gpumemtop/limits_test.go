@@ -22,9 +22,10 @@ func TestParseLimit(t *testing.T) {
 		}
 	}
 	for name, values := range map[string][]string{
-		"max_cached_bytes": {"", "-1", "many", "2E"}, "max_age": {"", "-1", "-5s", "soon", "inf", "1e7", "NaN"},
-		"steal_other_tag": {"", "2", "maybe"}, "drain_order": {"", "0", "up"}, "max_waste_ratio": {"", "0.5", "lots", "inf", "NaN"},
-		"max_per_tag": {"1.5", "-1", "1e3", "10000000"},
+		"max_cached_bytes": {"", "-1", "many", "2E"}, "max_age": {"", "-1", "-5s", "soon", "inf", "1e7", "NaN", "0x1p3"},
+		"steal_other_tag": {"", "2", "maybe"}, "drain_order": {"", "0", "up"}, "max_waste_ratio": {"", "0.5", "lots", "inf", "NaN", "0x1p1", "2e0", "+2", "2."},
+		"max_cached_fraction": {"0x1p-1", "5e-1", ".5", "1_0", "-0.5", "0X.8P0"},
+		"max_per_tag":         {"1.5", "-1", "1e3", "10000000"},
 	} {
 		for _, value := range values {
 			_, err := parseLimit("futhark", name, value)
@@ -37,6 +38,27 @@ func TestParseLimit(t *testing.T) {
 					t.Errorf("%s=%s: %q is missing in: %v", name, value, part, err)
 				}
 			}
+		}
+	}
+}
+
+func TestLimitGivenTwice(t *testing.T) {
+	for _, test := range []struct {
+		set       []string
+		maxCached string
+		want      string // of the error; none where empty
+	}{
+		{[]string{"max_cached_bytes=1M"}, "2M", "limit max_cached_bytes is given twice, by --set and by --max-cached"},
+		{[]string{"max_age=1,max_waste_ratio=2", "max_age=2"}, "", "limit max_age is given twice, by --set:"},
+		{[]string{"max_age=1", "max_age=1"}, "2M", "limit max_age is given twice, by --set:"},
+		{[]string{"no_such_limit=1", "no_such_limit=2"}, "", "no_such_limit"},
+		{[]string{"max_age=1,max_waste_ratio=2"}, "2M", ""},
+	} {
+		c := defaults()
+		c.limits, c.maxCached = test.set, test.maxCached
+		got, err := parseLimits(c)
+		if test.want == "" && (err != nil || len(got) != 3) || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%v %s: %v, %v; want %q", test.set, test.maxCached, got, err, test.want)
 		}
 	}
 }

@@ -101,7 +101,7 @@ func TestReadmeHasTheSettings(t *testing.T) {
 
 func TestPlanReadsLimits(t *testing.T) {
 	c := defaults()
-	c.limits = []string{"max_cached_bytes=1GiB,max_waste_ratio=1.5", "min_block=64k"}
+	c.limits = []string{"max_age=1m,max_waste_ratio=1.5", "min_block=64k"}
 	c.maxCached = "512MiB"
 	c.scrub, c.deviceMemory = "poison", "1.5 GiB"
 	p, err := newPlan(c)
@@ -116,7 +116,7 @@ func TestPlanReadsLimits(t *testing.T) {
 	}
 	config := p.config(true)
 	if !config.Pooling || config.Wait != recordingPatience || config.Tags != wire.TagsStack ||
-		config.Limits != "max_cached_bytes=1073741824,max_waste_ratio=1.5,min_block=65536,max_cached_bytes=536870912" {
+		config.Limits != "max_age=60,max_waste_ratio=1.5,min_block=65536,max_cached_bytes=536870912" {
 		t.Errorf("config %+v", config)
 	}
 	if config.Scrub != wire.ScrubPoison || config.DeviceMemory != 3<<29 {

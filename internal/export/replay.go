@@ -14,13 +14,14 @@ import (
 )
 
 // ReplaySummary is what a policy did with a recording, for scripts: sizes in bytes, rates 0…1. Keys that a run's summary
-// has, too, mean the same.
+// has, too, mean the same. Figures that in a run's summary count what no policy sees, too, are here of what is poolable,
+// and those of what was free are from before the contexts ended (docs/METRICS.md): their names say so.
 type ReplaySummary struct {
 	Policy                         string            `json:"policy"`
 	Limits                         trace.Limits      `json:"limits"`
 	Capacity                       uint64            `json:"capacity"` // of each process; 0: any
-	Processes                      int               `json:"processes"`
-	Requests                       uint64            `json:"requests"` // poolable
+	Processes                      int               `json:"process_count"`
+	Requests                       uint64            `json:"requests"` // poolable: hits, misses, direct and failures
 	Unpooled                       uint64            `json:"unpooled"` // creates that no policy sees, left out
 	Failures                       uint64            `json:"failures"` // requests that found no memory
 	Direct                         uint64            `json:"direct"`   // requests met as they came when there was no memory for a larger block
@@ -28,23 +29,23 @@ type ReplaySummary struct {
 	Misses                         uint64            `json:"misses"`
 	HitRate                        float64           `json:"hit_rate"`
 	MissReasons                    map[string]uint64 `json:"miss_reasons"`
-	DriverCreates                  uint64            `json:"driver_creates"` // of blocks and slabs
+	DriverCreates                  uint64            `json:"driver_creates_poolable"` // of blocks and slabs
 	DriverCreatesAvoided           uint64            `json:"driver_creates_avoided"`
 	Evictions                      uint64            `json:"evictions"`
 	BytesRequested                 uint64            `json:"bytes_requested"`
 	BytesAllocated                 uint64            `json:"bytes_allocated"`
-	PeakInUse                      uint64            `json:"peak_in_use"`
-	PeakReserved                   uint64            `json:"peak_reserved"`
+	PeakInUse                      uint64            `json:"peak_in_use_poolable"`
+	PeakReserved                   uint64            `json:"peak_reserved_poolable"`
 	WasteAtPeak                    float64           `json:"waste_at_peak"`
-	Waste                          float64           `json:"waste"`
-	InUse                          uint64            `json:"in_use"`
+	Waste                          float64           `json:"waste_poolable"`  // at the end
+	InUse                          uint64            `json:"in_use_poolable"` // at the end, and so are the next two
 	BytesCached                    uint64            `json:"bytes_cached"`
 	BytesCooling                   uint64            `json:"bytes_cooling"`
-	BytesFree                      uint64            `json:"bytes_free"` // cached before the contexts ended; so are the rest
-	Slabs                          uint64            `json:"slabs"`
-	ExternalFragmentation          float64           `json:"external_fragmentation"`
-	ExternalFragmentationQuadratic float64           `json:"external_fragmentation_quadratic"`
-	ExternalFragmentationRoot      float64           `json:"external_fragmentation_root"`
+	BytesFree                      uint64            `json:"bytes_cached_before_end"`
+	Slabs                          uint64            `json:"slabs_before_end"`
+	ExternalFragmentation          float64           `json:"external_fragmentation_before_end"`
+	ExternalFragmentationQuadratic float64           `json:"external_fragmentation_quadratic_before_end"`
+	ExternalFragmentationRoot      float64           `json:"external_fragmentation_root_before_end"`
 	RecordedHits                   uint64            `json:"recorded_hits"`
 	RecordedMisses                 uint64            `json:"recorded_misses"`
 	LostEvents                     uint64            `json:"lost_events"`
@@ -81,7 +82,7 @@ func ReplayText(w io.Writer, r *lab.ReplayResult, recorded string) error {
 	var b bytes.Buffer
 	pairs(&b, [][2]string{
 		{"policy", r.Policy},
-		{"hit rate", fmt.Sprintf("%s of %s; as recorded with %s %s", percent(r.HitRate(), r.Hits+r.Misses), count(r.Requests, "request"),
+		{"hit rate", fmt.Sprintf("%s of %s; as recorded with %s %s", percent(r.HitRate(), r.Hits+r.Misses), count(r.Hits+r.Misses, "request"),
 			clean(recorded), percent(r.RecordedHitRate(), r.Recorded.Hits+r.Recorded.Misses))},
 		{"misses", missText(r)},
 		{"driver", fmt.Sprintf("%s, %d avoided; %d given back by the policy", count(r.DriverCreates, "create"), r.Hits, r.Evictions)},

@@ -4,13 +4,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -46,10 +50,11 @@ func TestReplayJSON(t *testing.T) {
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	want := strings.Fields(`bytes_allocated bytes_cached bytes_cooling bytes_free bytes_requested capacity direct driver_creates
-		driver_creates_avoided evictions external_fragmentation external_fragmentation_quadratic external_fragmentation_root failures
-		hit_rate hits in_use limits lost_events miss_reasons misses peak_in_use peak_reserved policy processes recorded_hits
-		recorded_misses requests slabs unpooled waste waste_at_peak`)
+	want := strings.Fields(`bytes_allocated bytes_cached bytes_cached_before_end bytes_cooling bytes_requested capacity direct
+		driver_creates_avoided driver_creates_poolable evictions external_fragmentation_before_end
+		external_fragmentation_quadratic_before_end external_fragmentation_root_before_end failures
+		hit_rate hits in_use_poolable limits lost_events miss_reasons misses peak_in_use_poolable peak_reserved_poolable policy
+		process_count recorded_hits recorded_misses requests slabs_before_end unpooled waste_at_peak waste_poolable`)
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(got))); diff != "" {
 		t.Error(diff)
 	}
@@ -60,5 +65,97 @@ func TestReplayJSON(t *testing.T) {
 	}
 	if err := ReplayJSON(fullDisk{}, r); err == nil || !strings.Contains(err.Error(), "no space") {
 		t.Errorf("a full disk: %v", err)
+	}
+}
+
+// TestReplayMeansTheSame plays recordings through the policy that was recorded: what has the name of a key of the run's
+// summary has its value.
+func TestReplayMeansTheSame(t *testing.T) {
+	files, err := filepath.Glob("../lab/testdata/*.gmt")
+	if err != nil || len(files) < 9 {
+		t.Fatalf("%d recordings, %v", len(files), err)
+	}
+	for _, file := range files {
+		reader, err := trace.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run, replayed := asJSON(t, reader, false), asJSON(t, reader, true)
+		if err := reader.Close(); err != nil {
+			t.Fatal(err)
+		}
+		shared := 0
+		for key, value := range replayed {
+			want, has := run[key]
+			if !has || key == "limits" { // the model was not told of any
+				continue
+			}
+			shared++
+			if string(value) != string(want) {
+				t.Errorf("%s: %s is %s in a replay and %s in a summary", file, key, value, want)
+			}
+		}
+		if shared < 8 {
+			t.Errorf("%s: %d keys have the same name", file, shared)
+		}
+	}
+}
+
+// asJSON returns the summary of a recording, or of its replay through the policy that was recorded.
+func asJSON(t *testing.T, reader *trace.Reader, replay bool) map[string]json.RawMessage {
+	t.Helper()
+	if err := reader.Rewind(); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	header := reader.Header()
+	if replay {
+		o := lab.ReplayOptions{Policy: header.Policy}
+		for name, value := range header.Limits {
+			o.Settings = append(o.Settings, allocator.Setting{Name: name, Value: value})
+		}
+		r, err := lab.Replay(reader, o)
+		if err == nil {
+			err = ReplayJSON(&b, r)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	} else {
+		m := model.New(model.Options{Policy: header.Policy})
+		var record wire.Record
+		for reader.Next(&record) == nil {
+			m.Apply(&record)
+		}
+		summary := NewSummary(m.Snapshot())
+		if err := summary.WriteJSON(&b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got map[string]json.RawMessage
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range got {
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, value); err != nil {
+			t.Fatal(err)
+		}
+		got[key] = compact.Bytes()
+	}
+	return got
+}
+
+// TestReplayTextCountsWhatItRates has a request that fails and one that is met directly: neither is a hit or a miss.
+func TestReplayTextCountsWhatItRates(t *testing.T) {
+	r := &lab.ReplayResult{Policy: "pow2", Capacity: mib, Requests: 6, Hits: 3, Misses: 1, Failures: 1, Direct: 1}
+	var b bytes.Buffer
+	if err := ReplayText(&b, r, "none"); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"75.0 % of 4 requests", "1 request found no memory", "1 had to be met without the policy"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, b.String())
+		}
 	}
 }

@@ -26,7 +26,10 @@ type Summary struct {
 	DriverReleases uint64            `json:"driver_releases"`
 	BytesRequested uint64            `json:"bytes_requested"`
 	BytesAllocated uint64            `json:"bytes_allocated"`
-	BytesCached    uint64            `json:"bytes_cached"` // at the end
+	InUse          uint64            `json:"in_use"` // at the end, and so are the next three
+	BytesCached    uint64            `json:"bytes_cached"`
+	LargestCached  uint64            `json:"largest_cached"` // block, or free range in a slab
+	BytesCooling   uint64            `json:"bytes_cooling"`
 	PeakInUse      uint64            `json:"peak_in_use"`
 	PeakReserved   uint64            `json:"peak_reserved"`
 	PeakRequested  uint64            `json:"peak_requested"`
@@ -81,7 +84,9 @@ type ProcessSummary struct {
 	BytesRequested uint64   `json:"bytes_requested"`
 	BytesAllocated uint64   `json:"bytes_allocated"`
 	BytesCached    uint64   `json:"bytes_cached"`
+	BytesCooling   uint64   `json:"bytes_cooling"`
 	PeakInUse      uint64   `json:"peak_in_use"`
+	PeakReserved   uint64   `json:"peak_reserved"`
 	InUse          uint64   `json:"in_use"`
 	LiveBuffers    uint64   `json:"live_buffers"`
 }
@@ -109,7 +114,8 @@ func NewSummary(s *model.Snapshot) Summary {
 		Policy: s.Policy, Limits: trace.Limits{},
 		Hits: t.Hits, Misses: t.Misses, HitRate: t.HitRate(), SteadyHitRate: t.SteadyHitRate(),
 		MissReasons: map[string]uint64{}, DriverCreates: t.DriverCreates, DriverReleases: t.DriverReleases,
-		BytesRequested: t.BytesRequested, BytesAllocated: t.BytesAllocated, BytesCached: t.Cached,
+		BytesRequested: t.BytesRequested, BytesAllocated: t.BytesAllocated, InUse: t.InUse,
+		BytesCached: t.Cached, LargestCached: t.LargestCached, BytesCooling: t.Cooling,
 		PeakInUse: t.PeakInUse, PeakReserved: t.PeakReserved, Waste: t.Waste(),
 		PeakRequested: t.PeakRequested, PeakCached: t.PeakCached, PeakCooling: t.PeakCooling,
 		PeakSlabs: t.PeakSlabs, Slabs: t.Slabs, SlabBytes: t.SlabBytes,
@@ -152,7 +158,7 @@ func processSummary(p *model.Process, now uint64) ProcessSummary {
 		Exit: exitOf(p), WallSeconds: seconds(p.Started, ended), Creates: t.Creates,
 		Hits: t.Hits, Misses: t.Misses, HitRate: t.HitRate(), DriverCreates: t.DriverCreates,
 		BytesRequested: t.BytesRequested, BytesAllocated: t.BytesAllocated, BytesCached: t.Cached,
-		PeakInUse: t.PeakInUse, InUse: t.InUse, LiveBuffers: t.LiveBuffers,
+		BytesCooling: t.Cooling, PeakInUse: t.PeakInUse, PeakReserved: t.PeakReserved, InUse: t.InUse, LiveBuffers: t.LiveBuffers,
 	}
 }
 

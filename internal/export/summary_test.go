@@ -42,8 +42,8 @@ func TestSummaryKeys(t *testing.T) {
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	want := strings.Fields(`bytes_allocated bytes_cached bytes_requested driver_creates driver_releases events exit
-		external_fragmentation external_fragmentation_quadratic external_fragmentation_root findings hazards_avoided hit_rate hits leaks limits lost_events miss_reasons misses
+	want := strings.Fields(`bytes_allocated bytes_cached bytes_cooling bytes_requested driver_creates driver_releases events exit
+		external_fragmentation external_fragmentation_quadratic external_fragmentation_root findings hazards_avoided hit_rate hits in_use largest_cached leaks limits lost_events miss_reasons misses
 		other_findings peak_cached peak_cooling peak_in_use peak_requested peak_reserved peak_slabs per_bucket per_class per_tag policy
 		processes slab_bytes slabs steady_hit_rate wall_seconds waste`)
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(got))); diff != "" {
@@ -182,5 +182,43 @@ func TestWriteErrors(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "no space") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestPolicyText names the lower of both limits on what is cached.
+func TestPolicyText(t *testing.T) {
+	s := &model.Snapshot{Policy: "pow2", Device: model.Device{Global: 512 * mib}, Limits: []model.Limit{
+		{Name: "max_cached_bytes", Value: 512 * mib}, {Name: "max_cached_fraction", Value: 0.25},
+	}}
+	if got, want := policyText(s), "pow2, at most 128.0 MiB cached"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestSummaryGauges finds what a run held at its end, and the peak of each process.
+func TestSummaryGauges(t *testing.T) {
+	totals := model.Totals{InUse: 1, Cached: 7, LargestCached: 4, Cooling: 3, PeakReserved: 12}
+	summary := NewSummary(&model.Snapshot{Totals: totals, Processes: []model.Process{{Totals: totals}}})
+	var b bytes.Buffer
+	if err := summary.WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	type gauges struct {
+		InUse        uint64 `json:"in_use"`
+		BytesCached  uint64 `json:"bytes_cached"`
+		Largest      uint64 `json:"largest_cached"`
+		BytesCooling uint64 `json:"bytes_cooling"`
+		PeakReserved uint64 `json:"peak_reserved"`
+	}
+	var got struct {
+		gauges
+		Processes []gauges `json:"processes"`
+	}
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	want, process := gauges{1, 7, 4, 3, 12}, gauges{1, 7, 0, 3, 12}
+	if got.gauges != want || len(got.Processes) != 1 || got.Processes[0] != process {
+		t.Errorf("%+v, want %+v and %+v", got, want, process)
 	}
 }

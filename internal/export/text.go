@@ -101,10 +101,8 @@ func policyText(s *model.Snapshot) string {
 	if text == "" {
 		text = "unknown"
 	}
-	for i := range s.Limits {
-		if s.Limits[i].Name == "max_cached_bytes" {
-			text += ", at most " + size.FormatLong(uint64(max(s.Limits[i].Value, 0))) + " cached"
-		}
+	if most, known := s.CachedMost(); known {
+		text += ", at most " + size.FormatLong(most) + " cached"
 	}
 	return text
 }

@@ -131,18 +131,20 @@ func (p *process) create(e *wire.Event) {
 	p.replay.hold(p)
 }
 
-// serve asks the policy and does what it says, as the shim does: where the driver has no more, what the policy gives up
-// makes room, then the request is met as it came.
+// serve asks the policy and does what it says, as the shim does: for a slab that does not fit nothing is given up, but
+// the request gets a block of its own; where the driver has no more for that, what the policy gives up makes room, then
+// the request is met as it came.
 func (p *process) serve(req allocator.Request) (held, bool) {
 	plan := p.plan(req)
-	if plan.Slab != 0 && plan.SlabSize != 0 {
-		if !p.allocate(plan.SlabSize) {
-			p.policy.Abort(plan)
-			req.Align = 0
-			plan = p.plan(req)
-		} else {
-			p.policy.Grown(plan)
-		}
+	switch {
+	case plan.Slab == 0 || plan.SlabSize == 0:
+	case p.fits(plan.SlabSize):
+		p.take(plan.SlabSize)
+		p.policy.Grown(plan)
+	default:
+		p.policy.Abort(plan)
+		req.Align = 0
+		plan = p.plan(req)
 	}
 	if plan.Slab == 0 && !plan.Hit && !p.allocate(plan.Size) {
 		p.policy.Abort(plan)
@@ -163,17 +165,31 @@ func (p *process) plan(req allocator.Request) allocator.Plan {
 	return plan
 }
 
-// allocate takes memory from the driver, for as long as the policy has something to give back.
+// fits reports whether the driver has so much.
+func (p *process) fits(size uint64) bool {
+	return p.capacity == 0 || size <= p.capacity && p.reserved <= p.capacity-size
+}
+
+// take takes memory from the driver, which has it.
+func (p *process) take(size uint64) {
+	p.reserved += size
+	p.replay.result.DriverCreates++
+}
+
+// allocate takes memory from the driver, for as long as the policy has something to give back. For what can never fit
+// nothing is given back.
 func (p *process) allocate(size uint64) bool {
-	for p.capacity > 0 && (size > p.capacity || p.reserved > p.capacity-size) {
-		p.evictions = p.policy.Drain(size, p.evictions[:0])
+	for !p.fits(size) {
+		if size > p.capacity {
+			return false
+		}
+		p.evictions = p.policy.Drain(p.reserved-(p.capacity-size), p.evictions[:0])
 		if len(p.evictions) == 0 {
 			return false
 		}
 		p.give()
 	}
-	p.reserved += size
-	p.replay.result.DriverCreates++
+	p.take(size)
 	return true
 }
 

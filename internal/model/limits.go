@@ -32,10 +32,14 @@ type Limit struct {
 	Value    float64 // the same as a number: the place among Choices, how many Sizes
 	Min, Max float64
 	Choices  []string // for Switch and Choice
-	// Wanted differs from Value while a change is on its way. Refused is the target's word when it said no.
+	// Wanted differs from Value while a change is on its way.
 	Wanted  float64
 	Pending bool
-	Refused string
+	// Refused is the target's word when it said no to the latest change, RefusedText the value that it refused, and
+	// Refusals how often it has said no.
+	Refused     string
+	RefusedText string
+	Refusals    uint64
 }
 
 // Words reports whether the limit takes words.
@@ -85,11 +89,17 @@ func (l *Limit) Set(text string) bool {
 // limits follows the limits of the running program and the changes on their way to it.
 type limits struct {
 	list []Limit
-	sent []uint64 // number of the latest change sent for each, while it is pending
+	sent []sent // the latest change sent for each, while it is pending
+}
+
+// sent is a change on its way.
+type sent struct {
+	number uint64
+	text   string
 }
 
 func newLimits(list []Limit) limits {
-	l := limits{list: slices.Clone(list), sent: make([]uint64, len(list))}
+	l := limits{list: slices.Clone(list), sent: make([]sent, len(list))}
 	for i := range l.list {
 		l.list[i].Wanted = l.list[i].Value
 	}
@@ -113,8 +123,8 @@ func (l *limits) want(name, text string, sequence uint64) {
 	if !ok {
 		return
 	}
-	x.Wanted, x.Pending, x.Refused = value, true, ""
-	l.sent[i] = sequence
+	x.Wanted, x.Pending, x.Refused, x.RefusedText = value, true, "", ""
+	l.sent[i] = sent{sequence, text}
 }
 
 // answer applies the target's word: what it acknowledges holds, and the change is done unless a later one for the
@@ -129,18 +139,37 @@ func (l *limits) answer(r *wire.Record) {
 	if i < 0 || !l.list[i].Set(string(text)) {
 		return
 	}
-	if x := &l.list[i]; !x.Pending || r.Object >= l.sent[i] {
-		x.Pending, x.Refused, x.Wanted = false, "", x.Value
+	if x := &l.list[i]; !x.Pending || r.Object >= l.sent[i].number {
+		x.Pending, x.Refused, x.RefusedText, x.Wanted = false, "", "", x.Value
 	}
 }
 
 func (l *limits) refuse(r *wire.Record) {
 	for i := range l.list {
-		if x := &l.list[i]; x.Pending && l.sent[i] == r.Object {
+		if x := &l.list[i]; x.Pending && l.sent[i].number == r.Object {
 			x.Pending, x.Wanted, x.Refused = false, x.Value, clean(r.Payload)
+			x.RefusedText, x.Refusals = l.sent[i].text, x.Refusals+1
 			if x.Refused == "" {
 				x.Refused = "refused"
 			}
 		}
 	}
+}
+
+// CachedMost returns how many bytes the policy keeps cached at most in each process: the lower of max_cached_bytes and
+// max_cached_fraction of the device's memory. It returns false when the policy has no such limit.
+func (s *Snapshot) CachedMost() (uint64, bool) {
+	most, known := math.Inf(1), false
+	for i := range s.Limits {
+		switch l := &s.Limits[i]; {
+		case l.Name == "max_cached_bytes":
+			most, known = min(most, max(l.Value, 0)), true
+		case l.Name == "max_cached_fraction" && l.Value < 1 && s.Device.Global > 0:
+			most, known = min(most, max(l.Value, 0)*float64(s.Device.Global)), true
+		}
+	}
+	if most >= math.MaxUint64 {
+		return math.MaxUint64, known
+	}
+	return uint64(most), known
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -134,16 +135,41 @@ func TestLimits(t *testing.T) {
 	check("the first acknowledged", limit)
 	answer(2, -1, "max_cached_bytes: above\x1b 250")
 	limit.Wanted, limit.Pending, limit.Refused = 200, false, "max_cached_bytes: above  250"
+	limit.RefusedText, limit.Refusals = "300", 1
 	check("the second refused", limit)
 	for _, bad := range []string{"", "max_cached_bytes", "max_cached_bytes=", "max_cached_bytes=NaN", "other=5", "=5"} {
 		answer(9, 0, bad)
 	}
 	check("nonsense", limit)
 	answer(9, 0, "max_cached_bytes=150")
-	limit.Value, limit.Text, limit.Wanted, limit.Refused = 150, "150", 150, ""
+	limit.Value, limit.Text, limit.Wanted, limit.Refused, limit.RefusedText = 150, "150", 150, "", ""
 	check("changed by somebody else", limit)
 	if got := len(s.Snapshot().Marks); got != 9 {
 		t.Errorf("%d marks, want one per LIMIT event", got)
+	}
+}
+
+func TestCachedMost(t *testing.T) {
+	bytes := Limit{Name: "max_cached_bytes", Value: 4 << 30}
+	share := func(v float64) Limit { return Limit{Name: "max_cached_fraction", Value: v} }
+	for _, test := range []struct {
+		limits []Limit
+		device uint64
+		want   uint64
+		known  bool
+	}{
+		{nil, 8 << 30, math.MaxUint64, false},
+		{[]Limit{bytes, share(1)}, 1 << 30, 4 << 30, true},
+		{[]Limit{bytes, share(0.25)}, 8 << 30, 2 << 30, true},
+		{[]Limit{bytes, share(0.75)}, 8 << 30, 4 << 30, true},
+		{[]Limit{share(0), bytes}, 8 << 30, 0, true},
+		{[]Limit{bytes, share(0.25)}, 0, 4 << 30, true}, // a share of nobody knows what
+		{[]Limit{{Name: "max_cached_bytes", Value: math.MaxUint64}}, 0, math.MaxUint64, true},
+	} {
+		s := Snapshot{Limits: test.limits, Device: Device{Global: test.device}}
+		if got, known := s.CachedMost(); got != test.want || known != test.known {
+			t.Errorf("%+v of %d: %d, %v; want %d", test.limits, test.device, got, known, test.want)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/klauspost/compress/zstd"
@@ -34,12 +35,12 @@ type Reader struct {
 	damage string
 }
 
-// Open opens a recording. Errors are ErrNotRecording, ErrVersion, or of the file system. A file that ends in the
-// middle opens: its events up to there are read.
+// Open opens a recording, which must be a file that can be sought. Errors are ErrNotRecording, ErrVersion, or of the file
+// system. A file that ends in the middle opens: its events up to there are read.
 func Open(path string) (*Reader, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("open recording: %w", err)
+		return nil, openError(path, err)
 	}
 	r, err := open(file, path)
 	if err != nil {
@@ -50,15 +51,17 @@ func Open(path string) (*Reader, error) {
 
 func open(file *os.File, path string) (*Reader, error) {
 	info, err := file.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("open recording: %w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s %w", path, ErrNotRecording)
+	switch {
+	case err != nil:
+		return nil, openError(path, err)
+	case info.IsDir():
+		return nil, fmt.Errorf("%s %w: it is a folder", path, ErrNotRecording)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s %w: that is a file that can be sought, which a pipe or a device cannot", path, ErrNotRecording)
 	}
 	zip, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxFrameRaw))
 	if err != nil {
-		return nil, fmt.Errorf("open recording: %w", err)
+		return nil, openError(path, err)
 	}
 	r := &Reader{file: file, path: path, size: info.Size(), zip: zip}
 	if err := r.readHeader(); err != nil {
@@ -67,6 +70,15 @@ func open(file *os.File, path string) (*Reader, error) {
 	}
 	r.readFooter()
 	return r, nil
+}
+
+// openError says what could not be opened, and that once.
+func openError(path string, err error) error {
+	var of *fs.PathError
+	if errors.As(err, &of) {
+		err = of.Err
+	}
+	return fmt.Errorf("open recording %s: %w", path, err)
 }
 
 func (r *Reader) readHeader() error {

@@ -3,6 +3,7 @@ package trace
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -440,8 +442,23 @@ func TestNoRecording(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := Open(dir); err == nil {
-		t.Error("a folder opened")
+	pipe := filepath.Join(dir, "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	keep, err := os.OpenFile(pipe, os.O_RDWR, 0) // opening it for reading must not wait
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = keep.Close() }()
+	for path, want := range map[string]string{dir: "it is a folder", pipe: "can be sought", "/dev/null": "can be sought"} {
+		if _, err := Open(path); !errors.Is(err, ErrNotRecording) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	_, err = Open(filepath.Join(dir, "nothing"))
+	if !errors.Is(err, fs.ErrNotExist) || strings.Count(err.Error(), "open") != 1 || !strings.Contains(err.Error(), "nothing: no such file") {
+		t.Errorf("nothing there: %v", err)
 	}
 }
 
