@@ -75,7 +75,7 @@ func (d *dashboard) restText(s *model.Snapshot) string {
 // hints say what may help against a reason for misses.
 var hints = [wire.MissPolicy + 1]string{
 	wire.MissTooSmall:    "its sizes keep growing",
-	wire.MissTooWasteful: "a higher max_waste_ratio may help",
+	wire.MissTooWasteful: "a higher max_waste_ratio or steal_other_tag=on may help",
 	wire.MissOtherClass:  "blocks are free in another context or with other flags",
 	wire.MissCooling:     "queued commands still use its blocks",
 	wire.MissLimit:       "a higher max_cached_bytes may help",

@@ -23,7 +23,7 @@ var words = []word{
 	{"lost", "events that did not fit: numbers are too low by as many"},
 	{"cold", "miss: no block of this class was free before"},
 	{"too small", "miss: all free blocks are smaller"},
-	{"too wasteful", "miss: a free block fits, but is over max_waste_ratio"},
+	{"too wasteful", "miss: a free block is large enough, but the policy refuses it: over max_waste_ratio, or of another tag or bucket"},
 	{"other class", "miss: a block that fits belongs to another class"},
 	{"limit", "miss: a block that fitted was evicted by max_cached_bytes or max_cached_fraction"},
 	{"tag cap", "miss: a block that fitted was evicted by a per-tag or per-bucket cap"},

@@ -99,7 +99,7 @@ const (
 	MissNone        Miss = 0
 	MissCold        Miss = 1 // no block of this class was ever freed that could have served it
 	MissTooSmall    Miss = 2 // free blocks exist, all smaller
-	MissTooWasteful Miss = 3 // a free block is large enough, but over max_waste_ratio
+	MissTooWasteful Miss = 3 // a free block is large enough, but the policy refuses it: over max_waste_ratio, or another call site's
 	MissOtherClass  Miss = 4 // a fitting block is free in another class
 	MissCooling     Miss = 5 // a fitting block is still used by queued commands
 	MissLimit       Miss = 6 // a fitting block was evicted by max_cached_bytes

@@ -74,7 +74,7 @@ enum gmtmiss {
 	GMT_MISS_NONE = 0,
 	GMT_MISS_COLD = 1,        /* no block of this class was ever freed that could have served it */
 	GMT_MISS_TOO_SMALL = 2,   /* free blocks exist, all smaller */
-	GMT_MISS_TOO_WASTEFUL = 3,/* a free block is large enough, but over max_waste_ratio */
+	GMT_MISS_TOO_WASTEFUL = 3,/* a free block is large enough, but the policy refuses it: over max_waste_ratio, or another call site's */
 	GMT_MISS_OTHER_CLASS = 4, /* a fitting block is free in another class */
 	GMT_MISS_COOLING = 5,     /* a fitting block is still used by queued commands */
 	GMT_MISS_LIMIT = 6,       /* a fitting block was evicted by max_cached_bytes */
