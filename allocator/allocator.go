@@ -32,6 +32,7 @@ type Request struct {
 	Align  uint64 // bytes, a power of two: where a part of a block may begin; 0: no part can serve this request
 	Class  Class
 	Tag    Tag
+	Exact  bool  // a block that is created must have just the size (the driver copies as much as it creates); a larger one may serve
 	Pinned bool  // host memory that the device reaches by itself (CL_MEM_ALLOC_HOST_PTR)
 	Time   int64 // ns, any epoch, the same for all calls, not negative
 }
@@ -46,7 +47,10 @@ func (r *Request) most() uint64 {
 
 // bounded returns a size that the request was rounded up to, or less where rounding stops before.
 func (r *Request) bounded(size uint64) uint64 {
-	if size < r.Size || over(size, r.most()) {
+	switch {
+	case r.Exact:
+		return r.Size
+	case size < r.Size || over(size, r.most()):
 		return max(r.most(), r.Size)
 	}
 	return size

@@ -107,3 +107,25 @@ func TestNoPartAboveRound(t *testing.T) {
 		}
 	}
 }
+
+// TestExactRequests: the driver copies as much as it creates, so a new block has just the size; an old one may be larger
+// where the policy takes such.
+func TestExactRequests(t *testing.T) {
+	for _, name := range Names() {
+		d := newDriver(t, name, "")
+		req := d.request(5000, 1, 1)
+		req.Exact, req.Pinned = true, true
+		first, _ := d.policy.Plan(req, nil)
+		if first.Size != 5000 || first.Hit {
+			t.Errorf("%s: %+v, want a new block of 5000 bytes", name, first)
+		}
+		d.commit(first, 1)
+		d.free(first.Block, false)
+		req.Size = 4000
+		second, evicted := d.policy.Plan(req, nil)
+		d.release(evicted)
+		if takes := find(name).rule != nil && find(name).rule.tagged(); second.Hit != takes || !second.Hit && second.Size != 4000 {
+			t.Errorf("%s: %+v for 4000 bytes with 5000 free", name, second)
+		}
+	}
+}

@@ -54,6 +54,7 @@ func gmt_core_plan(request *C.struct_gmt_request, plan *C.struct_gmt_plan, evict
 		Tag:   allocator.Tag(request.tag),
 		Time:  int64(request.time),
 
+		Exact:  request.exact != 0,
 		Pinned: request.pinned != 0,
 	}, scratch[:0])
 	if err != nil {

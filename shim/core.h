@@ -22,6 +22,7 @@ struct gmt_request {
 	uint32_t tag;
 	uint32_t align;  /* of sub-buffers, in bytes; 0: no part of a larger block can serve this request */
 	uint32_t pinned; /* 1: host memory that the device reaches by itself */
+	uint32_t exact;  /* 1: what is created must have just the size */
 };
 
 /*

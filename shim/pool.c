@@ -168,8 +168,6 @@ static bool hit(struct gmt_call *call, const struct gmt_request_for *r, const st
 /* The largest block that a request may be rounded up to. */
 static uint64_t most(const struct gmt_request_for *r)
 {
-	if (r->host)
-		return r->size; /* see miss */
 	bool constant = r->context->constant && r->size <= r->context->constant && r->context->constant < r->context->largest;
 	return constant ? r->context->constant : r->context->largest;
 }
@@ -187,6 +185,7 @@ static bool plan_for(const struct gmt_call *call, const struct gmt_request_for *
 		.tag = r->tag,
 		.align = align,
 		.pinned = (r->flags & CL_MEM_ALLOC_HOST_PTR) != 0,
+		.exact = r->host != NULL, /* see miss */
 	};
 	struct gmt_evictions evictions;
 	evictions.count = evictions.more = 0;

@@ -91,7 +91,7 @@ func (p *process) request(e *wire.Event) allocator.Request {
 		Pinned: e.Access&allocHostPointer != 0,
 	}
 	if e.Access&copyHostPointer != 0 { // the driver copies as much as it creates
-		req.Round, req.Align = e.Size, 0
+		req.Exact, req.Align = true, 0
 	}
 	return req
 }

@@ -113,7 +113,7 @@ int32_t gmt_core_plan(const struct gmt_request *request, struct gmt_plan *plan, 
 		return leave(-1);
 	if (core.slab && request->align && request->size <= core.slab && carve(request, plan))
 		return leave(0);
-	uint64_t size = rounded(request->size, request->round);
+	uint64_t size = request->exact ? request->size : rounded(request->size, request->round);
 	struct block *b = best(size, request->class, 0);
 	int hit = b != NULL;
 	if (hit)
