@@ -12,7 +12,7 @@ import (
 // all who have this one obey, and max_part where there are slabs.
 var effects = map[string]struct{ value, base, part string }{
 	"max_cached_bytes":    {"200000", "", "0"},
-	"max_cached_fraction": {"0.01", "", "0"},
+	"max_cached_fraction": {"0.0001", "", "0"},
 	"over_limit":          {"", "max_cached_bytes=10000000", "1048576"}, // the other choice
 	"max_per_tag":         {"2", "", "0"},
 	"max_per_bucket":      {"2", "", "0"},
@@ -37,7 +37,7 @@ func (d *driver) story() string {
 	var live []Block
 	for i := range 400 {
 		req := d.request(1+rng.Uint64N(64)<<rng.IntN(16), 1, Tag(rng.IntN(7)))
-		req.Heap = 64 * mib
+		req.Heap = 4096 * mib
 		plan, out := d.policy.Plan(req, nil)
 		d.release(out)
 		d.commit(plan, 1)

@@ -102,7 +102,8 @@ func TestNoPartAboveRound(t *testing.T) {
 				if got := plan.Slab != 0; got != want || got && plan.Size != part || !got && plan.Size != 1000 {
 					t.Errorf("%s, no more than %d: %+v, want a part: %v", name, round, plan, want)
 				}
-				d.policy.Abort(plan)
+				d.commit(plan, 1)
+				d.free(plan.Block, false)
 			}
 		}
 	}
