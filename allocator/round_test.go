@@ -104,6 +104,7 @@ func TestNoPartAboveRound(t *testing.T) {
 				}
 				d.commit(plan, 1)
 				d.free(plan.Block, false)
+				d.release(d.policy.Trim(0, nil))
 			}
 		}
 	}
