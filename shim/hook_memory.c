@@ -188,15 +188,15 @@ GMT_HOOK cl_mem clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_c
 		return gmt_next.clCreateSubBuffer(buffer, flags, type, info, errcode);
 	cl_int error = CL_INVALID_MEM_OBJECT;
 	struct gmt_memory *parent = gmt_memory_find(buffer);
-	size_t size = type == CL_BUFFER_CREATE_TYPE_REGION && info ? ((const cl_buffer_region *)info)->size : 0;
+	cl_buffer_region none = {0, 0}, region = type == CL_BUFFER_CREATE_TYPE_REGION && info ? *(const cl_buffer_region *)info : none;
 	struct gmt_created c = {
 		.kind = GMT_MEMORY_SUBBUFFER,
 		.context = parent ? parent->context : NULL,
-		.size = size,
+		.size = region.size,
 		.flags = flags,
-		.tag = gmt_tag(&call, __builtin_return_address(0), size),
+		.tag = gmt_tag(&call, __builtin_return_address(0), region.size),
 		.parent = parent,
-		.served = {.outcome = GMT_OUTCOME_DRIVER},
+		.served = {.outcome = GMT_OUTCOME_DRIVER, .offset = region.origin},
 	};
 	if (!parent && buffer)
 		gmt_finding_ghost(GMT_DIAG_USE_AFTER_RELEASE, __func__, buffer);

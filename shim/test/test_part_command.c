@@ -253,6 +253,31 @@ TEST(native_kernels_on_parts)
 	end_clean();
 }
 
+/* Drivers forget where sub-buffers begin, so the slab's pointer is moved on. */
+TEST(native_kernels_on_sub_buffers_of_parts)
+{
+	static const cl_buffer_region region = {2 * ALIGNMENT, 100};
+	fake.fragile = fake.runnative = 1;
+	begin_carved((struct options){0});
+	cl_mem keep = filled(100), part = filled(1000), other = new_buffer(100), both[] = {NULL, other};
+	both[0] = clCreateSubBuffer(part, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, NULL);
+	CHECK(both[0]);
+	struct arguments a = {.before = 1, .behind = 2};
+	const void *places[] = {&a.first, &a.second};
+	OK(clEnqueueNativeKernel(world.queue, native, &a, sizeof a, 2, both, places, 0, NULL, NULL));
+	a.second = (unsigned char[100]){0};
+	OK(clEnqueueNativeKernel(world.queue, native, &a, sizeof a, 1, both, places, 0, NULL, NULL)); /* alone */
+	OK(clFinish(world.queue));
+	for (size_t i = 0; i < 1000; i++)
+		EQUAL(fake_contents(part)[i], i - region.origin < 100 ? 'a' : (unsigned char)(i * 7 + 1));
+	EQUAL(fake_contents(keep)[0], 1);
+	EQUAL(fake_contents(other)[99], 'b');
+	cl_mem all[] = {keep, both[0], part, other};
+	for (int i = 0; i < 4; i++)
+		OK(clReleaseMemObject(all[i]));
+	end_clean();
+}
+
 TEST(parts_do_not_move)
 {
 	begin_carved((struct options){0});
