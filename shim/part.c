@@ -230,7 +230,7 @@ static struct fate fate_of(const struct gmt_memory *memory, enum gmt_flight flig
 	return (struct fate){
 		.busy = unfit || pending,
 		.forever = unfit,
-		.late = !unfit && flight != GMT_FLIGHT_DONE && atomic_load(&memory->calls_back),
+		.late = flight != GMT_FLIGHT_DONE && atomic_load(&memory->calls_back),
 	};
 }
 
@@ -262,7 +262,14 @@ cl_int gmt_part_release(struct gmtevent *event, struct gmt_memory *memory)
 	struct gmt_uses uses = gmt_uses_of(memory);
 	enum gmt_flight flight = gmt_pool_in_flight(&uses, context);
 	struct fate fate = fate_of(memory, flight);
-	struct gmt_cooled what = {event->link, memory->granted, event->tag, true, fate.late ? handle_of(memory) : NULL};
+	struct gmt_cooled what = {
+		.block = event->link,
+		.size = memory->granted,
+		.tag = event->tag,
+		.part = true,
+		.late = fate.late ? handle_of(memory) : NULL,
+		.alone = !fate.busy || fate.forever,
+	};
 	event->flags = GMT_FLAG_PART;
 	event->flags |= flight == GMT_FLIGHT_BUSY ? GMT_FLAG_WOULD_RACE : flight == GMT_FLIGHT_ORDERED ? GMT_FLAG_ORDERED : 0;
 	cl_int err = CL_SUCCESS;

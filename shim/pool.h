@@ -66,6 +66,7 @@ struct gmt_cooled {
 	uint32_t tag;
 	bool part;
 	cl_mem late; /* the part itself, when it is to be released then, because of its destructors */
+	bool alone;  /* nothing but that: its range is free already, or stays taken */
 };
 void gmt_cooling_add(const struct gmt_cooled *what, const struct gmt_uses *uses, struct gmt_context *context);
 /*
@@ -116,7 +117,7 @@ void gmt_part_count(struct gmt_memory *memory, int32_t by);
 cl_int gmt_part_release(struct gmtevent *event, struct gmt_memory *memory);
 /* One that has waited for its commands goes to the driver, unless it has gone. */
 void gmt_part_late(const struct gmt_cooled *what);
-/* late.c: makes that happen when the commands of uses have completed. */
+/* late.c: makes that happen when the commands of uses have completed, as far as markers can tell. */
 void gmt_part_wait(const struct gmt_cooled *what, const struct gmt_uses *uses);
 /* Pooling has ended: a slab, or such a part, that the caller has claimed. */
 void gmt_part_abandon(struct gmt_memory *memory);

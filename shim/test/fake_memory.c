@@ -12,14 +12,18 @@ cl_mem fake_root(cl_mem memory)
 	return memory;
 }
 
-void fake_memory_ends(cl_mem memory)
+static void call_back(cl_mem memory)
 {
-	for (struct fake_callback *c = memory->callbacks; c;) {
-		struct fake_callback *next = c->next;
+	for (struct fake_callback *c; (c = memory->callbacks);) {
+		memory->callbacks = c->next;
 		c->notify(memory, c->data);
 		free(c);
-		c = next;
 	}
+}
+
+void fake_memory_ends(cl_mem memory)
+{
+	call_back(memory);
 	fake.livememory--;
 	if (memory->parent && !memory->element)
 		memory->parent->parts--;
@@ -170,8 +174,11 @@ GMT_HOOK cl_int clReleaseMemObject(cl_mem memory)
 	if (before)
 		before(memory);
 	fake_lock();
-	if (memory && fake_alive(memory, FAKE_MEMORY) && memory->object.references == 1)
+	if (memory && fake_alive(memory, FAKE_MEMORY) && memory->object.references == 1) {
 		memory->died = ++births;
+		if (fake.earlyends)
+			call_back(memory);
+	}
 	fake_unlock(NULL);
 	return fake_release(memory, FAKE_MEMORY, CL_INVALID_MEM_OBJECT);
 }
