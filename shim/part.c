@@ -154,6 +154,8 @@ cl_mem gmt_part_child(const struct gmt_memory *part, cl_mem_flags flags, cl_buff
 	bool fits = region->origin <= part->size && region->size <= part->size - region->origin;
 	size_t beyond = ((size_t)part->slab->granted + 8191) & ~(size_t)4095;
 	cl_buffer_region moved = {fits ? part->offset + region->origin : beyond + (region->origin & 4095), region->size};
+	if (moved.size > SIZE_MAX - moved.origin) /* drivers may add the two */
+		moved.size = SIZE_MAX - moved.origin;
 	return gmt_next.clCreateSubBuffer(slab, flags, type, &moved, error);
 }
 

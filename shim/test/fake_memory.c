@@ -141,8 +141,9 @@ GMT_HOOK cl_mem clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_c
 	cl_int error = CL_SUCCESS;
 	if (!fake_alive(buffer, FAKE_MEMORY) || buffer->parent)
 		error = CL_INVALID_MEM_OBJECT;
-	else if (!region || type != CL_BUFFER_CREATE_TYPE_REGION || region->origin > buffer->size ||
-		 region->size > buffer->size - region->origin || flags & inherited)
+	else if (!region || type != CL_BUFFER_CREATE_TYPE_REGION || flags & inherited ||
+		 (!fake.fragile && region->origin > buffer->size) || region->origin + region->size > buffer->size ||
+		 (!fake.fragile && region->size > buffer->size))
 		error = CL_INVALID_VALUE;
 	else if (region->size && region->origin % (fake.alignbits / 8))
 		error = CL_MISALIGNED_SUB_BUFFER_OFFSET;
