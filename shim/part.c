@@ -181,6 +181,12 @@ void gmt_slab_unpin(struct gmt_memory *slab)
 	gmt_gauge(gmt_now(), true);
 }
 
+void gmt_part_lost(struct gmt_memory *slab)
+{
+	gmt_part_count(slab, -1);
+	gmt_slab_unpin(slab);
+}
+
 void gmt_slab_evict(struct gmt_memory *slab, enum gmtevict reason)
 {
 	slab->reason = (uint8_t)reason;
@@ -255,10 +261,10 @@ cl_int gmt_part_release(struct gmtevent *event, struct gmt_memory *memory)
 {
 	struct gmt_context *context = memory->context;
 	struct gmt_memory *slab = memory->slab;
+	event->flags = memory->block ? GMT_FLAG_PART : 0;
 	if (!memory->block || !gmt_pooling()) {
 		cl_int err = gmt_pool_to_driver(event, memory);
-		gmt_part_count(slab, -1);
-		gmt_slab_unpin(slab);
+		gmt_part_lost(slab);
 		return err;
 	}
 	struct gmt_uses uses = gmt_uses_of(memory);
@@ -272,7 +278,6 @@ cl_int gmt_part_release(struct gmtevent *event, struct gmt_memory *memory)
 		.late = fate.late ? handle_of(memory) : NULL,
 		.alone = !fate.busy || fate.forever,
 	};
-	event->flags = GMT_FLAG_PART;
 	event->flags |= flight == GMT_FLIGHT_BUSY ? GMT_FLAG_WOULD_RACE : flight == GMT_FLIGHT_ORDERED ? GMT_FLAG_ORDERED : 0;
 	cl_int err = CL_SUCCESS;
 	if (fate.late)

@@ -114,6 +114,8 @@ bool gmt_part_create(struct gmt_call *call, const struct gmt_request_for *r, con
 cl_mem gmt_part_child(const struct gmt_memory *part, cl_mem_flags flags, cl_buffer_create_type type, const void *info, cl_int *error);
 /* A sub-buffer of memory's, one of the program's or a part, is there or gone. */
 void gmt_part_count(struct gmt_memory *memory, int32_t by);
+/* A part of the slab is out of the books. */
+void gmt_part_lost(struct gmt_memory *slab);
 cl_int gmt_part_release(struct gmtevent *event, struct gmt_memory *memory);
 /* One that has waited for its commands goes to the driver, unless it has gone. */
 void gmt_part_late(const struct gmt_cooled *what);
