@@ -295,6 +295,18 @@ TEST(a_part_that_outlives_the_pool_is_released_as_one)
 	end_clean();
 }
 
+TEST(no_part_is_made_of_what_is_another_slab_by_now)
+{
+	setenv("FAKE_CORE_STALE", "1", 1);
+	begin_carved((struct options){0});
+	cl_mem first = new_buffer(100), second = new_buffer(100);
+	CHECK(!is_part(GMT_KIND_CREATE));
+	CHECK(fake.livebytes > SLAB_BYTES);
+	OK(clReleaseMemObject(first));
+	OK(clReleaseMemObject(second));
+	end_clean();
+}
+
 TEST(a_slab_that_cannot_be_created)
 {
 	begin_carved((struct options){0});
