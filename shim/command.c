@@ -111,6 +111,8 @@ static void follow(const struct gmt_command *c, uint64_t position, const struct 
 		gmt_use_add(root, c->queue, position, covers);
 		if (root->slab)
 			gmt_use_add(root->slab, c->queue, position, covers);
+		if (gmt_unlikely(atomic_load_explicit(&root->calls_back, memory_order_relaxed)))
+			gmt_queue_mark(c->queue); /* here: what is enqueued later need not end for its destructors, see late.c */
 	}
 	if (c->uncounted && c->queue->context)
 		gmt_use_hidden(c->queue->context, c->queue, position);

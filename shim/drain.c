@@ -17,8 +17,9 @@
 #define WAIT_FOR_CORE 1000000u
 #define OTHERS_MAX 64 /* what others do need not be of use to this call */
 
-_Atomic uint64_t gmt_given_back;
-static _Atomic uint32_t evicting, leaving, draining;
+/* On lines of their own: every create and release of the pool writes the others, every create and command reads this. */
+_Alignas(64) _Atomic uint64_t gmt_given_back;
+static _Alignas(64) _Atomic uint32_t evicting, leaving, draining;
 
 void gmt_evicting(void)
 {

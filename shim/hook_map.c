@@ -44,8 +44,10 @@ GMT_HOOK void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool
 		if (!command.refused)
 			pointer = gmt_next.clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, size, waits, list, event, &err);
 	while (err != CL_SUCCESS && gmt_pool_drain(&shortage, err, 0));
-	if (err == CL_SUCCESS)
+	if (err == CL_SUCCESS) {
+		gmt_mapping_add(buffer, pointer);
 		mapped(buffer);
+	}
 	gmt_command_end(&command, err, blocking, GMT_ORDER);
 	if (errcode)
 		*errcode = err;
@@ -82,12 +84,14 @@ GMT_HOOK cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem handle, v
 	struct gmt_command command;
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_UNMAP, __func__))
 		return gmt_next.clEnqueueUnmapMemObject(queue, handle, pointer, waits, list, event);
-	const struct gmt_memory *memory = gmt_command_uses(&command, handle, 0, 0);
-	static char nowhere; /* drivers may look for mappings in the slab, and find somebody else's */
-	if (memory && memory->slab && pointer && atomic_load(&memory->maps) <= 0)
+	gmt_command_uses(&command, handle, 0, 0);
+	static char nowhere;
+	if (pointer && !gmt_mapping_known(handle, pointer))
 		pointer = &nowhere;
 	cl_int err;
 	GMT_TRY(err, command, gmt_next.clEnqueueUnmapMemObject(queue, handle, pointer, waits, list, event));
+	if (err == CL_SUCCESS)
+		gmt_mapping_remove(handle, pointer);
 	struct gmt_memory *part = err == CL_SUCCESS ? unmapped(handle) : NULL;
 	gmt_command_end(&command, err, false, GMT_ORDER);
 	struct gmt_call call;

@@ -63,6 +63,8 @@ static void write_create(const struct gmt_call *call, const struct gmt_memory *m
 void gmt_memory_report(const struct gmt_call *call, const struct gmt_created *c, cl_int status)
 {
 	struct gmt_memory *memory = c->handle ? entry_of(c) : NULL;
+	if (gmt_unlikely(!memory && c->served.slab)) /* the driver's own count keeps the slab as long as it takes */
+		gmt_part_lost(c->served.slab);
 	struct gmt_memory failed = {
 		.kind = (uint8_t)c->kind, .scope = gmt_scope(c->context), .size = c->size, .granted = c->served.granted,
 		.tag = c->tag, .flags = c->flags, .parent = c->parent,
@@ -188,15 +190,15 @@ GMT_HOOK cl_mem clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_c
 		return gmt_next.clCreateSubBuffer(buffer, flags, type, info, errcode);
 	cl_int error = CL_INVALID_MEM_OBJECT;
 	struct gmt_memory *parent = gmt_memory_find(buffer);
-	size_t size = type == CL_BUFFER_CREATE_TYPE_REGION && info ? ((const cl_buffer_region *)info)->size : 0;
+	cl_buffer_region none = {0, 0}, region = type == CL_BUFFER_CREATE_TYPE_REGION && info ? *(const cl_buffer_region *)info : none;
 	struct gmt_created c = {
 		.kind = GMT_MEMORY_SUBBUFFER,
 		.context = parent ? parent->context : NULL,
-		.size = size,
+		.size = region.size,
 		.flags = flags,
-		.tag = gmt_tag(&call, __builtin_return_address(0), size),
+		.tag = gmt_tag(&call, __builtin_return_address(0), region.size),
 		.parent = parent,
-		.served = {.outcome = GMT_OUTCOME_DRIVER},
+		.served = {.outcome = GMT_OUTCOME_DRIVER, .offset = region.origin},
 	};
 	if (!parent && buffer)
 		gmt_finding_ghost(GMT_DIAG_USE_AFTER_RELEASE, __func__, buffer);
@@ -266,9 +268,11 @@ static cl_int let_go(struct gmt_call *call, struct gmt_memory *memory)
 /* Nothing keeps memory any more whose release the driver has had already. */
 static void gone(struct gmt_call *call, struct gmt_memory *memory)
 {
-	struct gmt_memory *parent = memory->parent;
+	struct gmt_memory *parent = memory->parent, *slab = memory->slab;
 	struct gmtevent event = references_event(call, memory, GMT_KIND_RELEASE, GMT_OUTCOME_DRIVER);
 	gmt_budget_give(gmt_pool_bury(memory));
+	if (slab) /* a part that the core does not know of */
+		gmt_part_lost(slab);
 	write_references(&event, 0, CL_SUCCESS);
 	if (parent)
 		gmt_memory_unpin(call, parent);

@@ -41,17 +41,28 @@ struct native_call {
 	const void **places;
 };
 
+/* See gmt_part_whole; also for the program's sub-buffer of a part. */
+static cl_mem whole(cl_mem handle, size_t *offset)
+{
+	const struct gmt_memory *memory = gmt_memory_find(handle);
+	*offset = 0;
+	if (!memory || memory->kind != GMT_MEMORY_SUBBUFFER || !memory->parent || !memory->parent->slab)
+		return gmt_part_whole(memory, handle, offset);
+	*offset = (size_t)memory->offset;
+	return gmt_part_whole(memory->parent, handle, offset);
+}
+
 static bool has_parts(const struct native_call *n)
 {
 	if (!n->function || !n->arguments || !n->memories || !n->places)
 		return false;
 	bool some = false;
+	size_t offset;
 	for (cl_uint i = 0; i < n->count; i++) {
-		const struct gmt_memory *memory = gmt_memory_find(n->memories[i]);
 		size_t place = (size_t)((const char *)n->places[i] - (const char *)n->arguments);
 		if (place > n->bytes || n->bytes - place < sizeof(void *))
 			return false; /* the driver has to tell */
-		some |= memory && memory->slab;
+		some |= whole(n->memories[i], &offset) != n->memories[i];
 	}
 	return some;
 }
@@ -67,8 +78,8 @@ static cl_int enqueue_parts(cl_command_queue queue, const struct native_call *n,
 		*block = (struct native){.function = n->function, .arguments = head};
 		memcpy((char *)block + head, n->arguments, n->bytes);
 		for (cl_uint i = 0; i < n->count; i++) {
-			size_t place = (size_t)((const char *)n->places[i] - (const char *)n->arguments), offset = 0;
-			memories[i] = gmt_part_whole(gmt_memory_find(n->memories[i]), n->memories[i], &offset);
+			size_t place = (size_t)((const char *)n->places[i] - (const char *)n->arguments), offset;
+			memories[i] = whole(n->memories[i], &offset);
 			places[i] = (char *)block + head + place;
 			block->part[i].place = place;
 			block->part[i].offset = offset;

@@ -132,25 +132,58 @@ static const size_t *in_slab(const struct gmt_memory *memory, cl_mem *handle, co
 	return moved;
 }
 
-/* Whether a byte is in both of two rectangles of one buffer, which have the same pitches. */
-static bool overlap(const struct rectangles *r)
+/* What a pitch of 0 stands for. */
+static size_t row_of(const size_t *region, size_t row)
 {
-	int64_t row = (int64_t)(r->row ? r->row : r->region[0]);
-	int64_t slice = (int64_t)(r->slice ? r->slice : (size_t)row * r->region[1]);
-	int64_t width = (int64_t)r->region[0], rows = (int64_t)r->region[1], slices = (int64_t)r->region[2];
-	int64_t apart = ((int64_t)r->to[0] - (int64_t)r->from[0]) + ((int64_t)r->to[1] - (int64_t)r->from[1]) * row +
-			((int64_t)r->to[2] - (int64_t)r->from[2]) * slice;
-	for (int64_t z = 1 - slices; z < slices; z++) {
-		int64_t left = apart + z * slice, y = row ? -left / row : 0;
-		for (int64_t near = y - 1; near <= y + 1; near++)
-			if (near > -rows && near < rows && llabs(left + near * row) < width)
-				return true;
-	}
+	return row ? row : region[0];
+}
+
+static size_t slice_of(const size_t *region, size_t row, size_t slice)
+{
+	return slice ? slice : row_of(region, row) * region[1];
+}
+
+static bool same_pitches(const struct rectangles *r)
+{
+	return row_of(r->region, r->row) == row_of(r->region, r->torow) &&
+	       slice_of(r->region, r->row, r->slice) == slice_of(r->region, r->torow, r->toslice);
+}
+
+/* Whether rows of two planes so far apart meet: only those of nearly the same height can. */
+static bool rows_meet(int64_t apart, int64_t row, int64_t width, int64_t rows)
+{
+	int64_t y = -apart / row;
+	for (int64_t near = y - 1; near <= y + 1; near++)
+		if (near > -rows && near < rows && llabs(apart + near * row) < width)
+			return true;
 	return false;
 }
 
-/* Through memory of its own, for rules about copies inside one buffer that are none for two parts of a slab. */
-static cl_int copy_twice(cl_command_queue queue, const struct rectangles *r, cl_context context, cl_uint waits,
+/*
+ * Whether a byte is in both of two rectangles of one buffer, which are not empty, lie in there, and have the same pitches.
+ * Pitches that are too small are the driver's to refuse; with others no plane is longer than it is far from the next, so
+ * that only planes of nearly the same depth can meet.
+ */
+static bool overlap(const struct rectangles *r)
+{
+	int64_t row = (int64_t)row_of(r->region, r->row), slice = (int64_t)slice_of(r->region, r->row, r->slice);
+	int64_t width = (int64_t)r->region[0], rows = (int64_t)r->region[1], slices = (int64_t)r->region[2];
+	if (row < width || slice / row < rows)
+		return false;
+	int64_t apart = ((int64_t)r->to[0] - (int64_t)r->from[0]) + ((int64_t)r->to[1] - (int64_t)r->from[1]) * row +
+			((int64_t)r->to[2] - (int64_t)r->from[2]) * slice;
+	int64_t z = -apart / slice;
+	for (int64_t near = z - 1; near <= z + 1; near++)
+		if (near > -slices && near < slices && rows_meet(apart + near * slice, row, width, rows))
+			return true;
+	return false;
+}
+
+/*
+ * Through memory of its own, for rules about copies inside one buffer that are none for two parts of a slab. refused: what
+ * the driver has said of the copy, which stands where there can be no such memory at all.
+ */
+static cl_int copy_twice(cl_command_queue queue, const struct rectangles *r, cl_context context, cl_int refused, cl_uint waits,
 			 const cl_event *list, cl_event *event)
 {
 	static const size_t zero[3];
@@ -158,7 +191,7 @@ static cl_int copy_twice(cl_command_queue queue, const struct rectangles *r, cl_
 	cl_event first = NULL;
 	cl_mem between = gmt_next.clCreateBuffer(context, 0, r->region[0] * r->region[1] * r->region[2], NULL, &err);
 	if (!between)
-		return err;
+		return err == CL_INVALID_BUFFER_SIZE ? refused : err;
 	struct rectangles out = *r, in = *r;
 	out.destination = in.source = between;
 	out.to = in.from = zero;
@@ -181,16 +214,16 @@ static cl_int copy_parts(cl_command_queue queue, const struct rectangles *r, con
 		      end_of(asked->from, asked->region, asked->row, asked->slice) <= in->size &&
 		      end_of(asked->to, asked->region, asked->torow, asked->toslice) <= out->size;
 	struct rectangles same = *r;
-	if (inside && in == out && r->row == r->torow && r->slice == r->toslice && overlap(asked)) {
+	if (inside && in == out && same_pitches(r) && overlap(asked)) {
 		same.to = same.from; /* which no driver takes for anything else */
 		return copy(queue, &same, waits, list, event);
 	}
 	cl_int err = copy(queue, r, waits, list, event);
-	bool rule = err == CL_MEM_COPY_OVERLAP || (err == CL_INVALID_VALUE && in != out);
+	bool rule = in != out && (err == CL_MEM_COPY_OVERLAP || err == CL_INVALID_VALUE);
 	cl_context context = inside ? (cl_context)atomic_load(&in->context->object.handle) : NULL;
 	if (gmt_likely(!inside || !rule || !context))
 		return err;
-	return copy_twice(queue, r, context, waits, list, event);
+	return copy_twice(queue, r, context, err, waits, list, event);
 }
 
 GMT_HOOK cl_int clEnqueueCopyBufferRect(cl_command_queue queue, cl_mem source, cl_mem destination, const size_t *from,

@@ -10,13 +10,20 @@
 #include <string.h>
 
 _Atomic int gmt_images_wanted;
-static _Atomic int looked;
+static _Atomic unsigned long long looked; /* files that had been loaded when we looked last */
+
+/* Relocations, whose symbols are wanted only: each begins alike, with or without an addend. */
+struct relocations {
+	const char *first;
+	size_t bytes, each;
+};
 
 /* What a file's dynamic section says of its symbols. */
 struct symbols {
 	const ElfW(Sym) *table;
 	const char *names;
 	const uint32_t *hash, *gnuhash;
+	struct relocations calls, rel, rela;
 };
 
 static const void *at(const struct dl_phdr_info *file, ElfW(Addr) address)
@@ -24,30 +31,56 @@ static const void *at(const struct dl_phdr_info *file, ElfW(Addr) address)
 	return (const void *)(address < file->dlpi_addr ? address + file->dlpi_addr : address);
 }
 
+static void learn(struct symbols *s, const struct dl_phdr_info *file, const ElfW(Dyn) *entry)
+{
+	switch (entry->d_tag) {
+	case DT_SYMTAB:
+		s->table = at(file, entry->d_un.d_ptr);
+		break;
+	case DT_STRTAB:
+		s->names = at(file, entry->d_un.d_ptr);
+		break;
+	case DT_HASH:
+		s->hash = at(file, entry->d_un.d_ptr);
+		break;
+	case DT_GNU_HASH:
+		s->gnuhash = at(file, entry->d_un.d_ptr);
+		break;
+	case DT_JMPREL:
+		s->calls.first = at(file, entry->d_un.d_ptr);
+		break;
+	case DT_PLTRELSZ:
+		s->calls.bytes = entry->d_un.d_val;
+		break;
+	case DT_PLTREL:
+		s->calls.each = entry->d_un.d_val == DT_RELA ? sizeof(ElfW(Rela)) : sizeof(ElfW(Rel));
+		break;
+	case DT_REL:
+		s->rel.first = at(file, entry->d_un.d_ptr);
+		break;
+	case DT_RELSZ:
+		s->rel.bytes = entry->d_un.d_val;
+		break;
+	case DT_RELA:
+		s->rela.first = at(file, entry->d_un.d_ptr);
+		break;
+	case DT_RELASZ:
+		s->rela.bytes = entry->d_un.d_val;
+		break;
+	default:
+		break;
+	}
+}
+
 static struct symbols symbols_of(const struct dl_phdr_info *file)
 {
-	struct symbols s = {0};
+	struct symbols s = {.rel.each = sizeof(ElfW(Rel)), .rela.each = sizeof(ElfW(Rela))};
 	const ElfW(Dyn) *entry = NULL;
 	for (unsigned i = 0; i < file->dlpi_phnum; i++)
 		if (file->dlpi_phdr[i].p_type == PT_DYNAMIC)
 			entry = (const void *)(file->dlpi_addr + file->dlpi_phdr[i].p_vaddr);
 	for (; entry && entry->d_tag != DT_NULL; entry++)
-		switch (entry->d_tag) {
-		case DT_SYMTAB:
-			s.table = at(file, entry->d_un.d_ptr);
-			break;
-		case DT_STRTAB:
-			s.names = at(file, entry->d_un.d_ptr);
-			break;
-		case DT_HASH:
-			s.hash = at(file, entry->d_un.d_ptr);
-			break;
-		case DT_GNU_HASH:
-			s.gnuhash = at(file, entry->d_un.d_ptr);
-			break;
-		default:
-			break;
-		}
+		learn(&s, file, entry);
 	return s;
 }
 
@@ -56,16 +89,63 @@ static bool makes_images(const char *name)
 	return strncmp(name, "clCreateImage", strlen("clCreateImage")) == 0;
 }
 
-/* The GNU table holds only what a file defines, and says where that begins: what it imports stands before. */
+static bool imports(const struct symbols *s, size_t symbol)
+{
+	return s->table[symbol].st_shndx == SHN_UNDEF && makes_images(s->names + s->table[symbol].st_name);
+}
+
+static size_t symbol_of(const ElfW(Rel) *relocation)
+{
+	return __ELF_NATIVE_CLASS == 64 ? relocation->r_info >> 32 : relocation->r_info >> 8;
+}
+
+static bool relocates(const struct symbols *s, const struct relocations *r)
+{
+	for (size_t i = 0; r->first && r->each && i + r->each <= r->bytes; i += r->each)
+		if (imports(s, symbol_of((const void *)(r->first + i))))
+			return true;
+	return false;
+}
+
+/*
+ * The GNU table holds only what a file defines, and says where that begins: what it imports stands before. Of a file that
+ * defines nothing it says nothing, so there each use of a symbol is looked at.
+ */
 static int look_into(struct dl_phdr_info *file, size_t size, void *unused)
 {
 	(void)size, (void)unused;
 	struct symbols s = symbols_of(file);
-	uint32_t count = s.gnuhash ? s.gnuhash[1] : s.hash ? s.hash[1] : 0;
-	for (uint32_t i = 1; s.table && s.names && i < count; i++)
-		if (s.table[i].st_shndx == SHN_UNDEF && makes_images(s.names + s.table[i].st_name))
+	uint32_t count = s.hash ? s.hash[1] : s.gnuhash ? s.gnuhash[1] : 0;
+	if (!s.table || !s.names)
+		return 0;
+	for (uint32_t i = 1; i < count; i++)
+		if (imports(&s, i))
 			return 1;
-	return 0;
+	return count <= 1 && (relocates(&s, &s.calls) || relocates(&s, &s.rela) || relocates(&s, &s.rel));
+}
+
+/* Of the first file, which is all that is asked. */
+static int count_loaded(struct dl_phdr_info *file, size_t size, void *loaded)
+{
+	if (size >= offsetof(struct dl_phdr_info, dlpi_adds) + sizeof file->dlpi_adds)
+		*(unsigned long long *)loaded = file->dlpi_adds;
+	return 1;
+}
+
+/* Files are loaded later, too. */
+static bool wanted(void)
+{
+	unsigned long long loaded = 1;
+	if (atomic_load_explicit(&gmt_images_wanted, memory_order_relaxed))
+		return true;
+	dl_iterate_phdr(count_loaded, &loaded);
+	if (gmt_likely(atomic_load(&looked) == loaded))
+		return false;
+	bool found = dl_iterate_phdr(look_into, NULL) != 0;
+	if (found)
+		atomic_store(&gmt_images_wanted, 1);
+	atomic_store(&looked, loaded);
+	return found;
 }
 
 /* The driver makes images, but none of a sub-buffer. */
@@ -107,9 +187,7 @@ bool gmt_images_of_parts(struct gmt_context *context)
 	uint8_t images = atomic_load_explicit(&context->images, memory_order_relaxed);
 	if (images != GMT_IMAGES_UNTRIED)
 		return images == GMT_IMAGES_OF_PARTS;
-	if (!atomic_exchange(&looked, 1) && dl_iterate_phdr(look_into, NULL))
-		atomic_store(&gmt_images_wanted, 1);
-	if (!atomic_load_explicit(&gmt_images_wanted, memory_order_relaxed))
+	if (!wanted())
 		return true; /* so far */
 	static _Atomic int known; /* of the first device: 1 + enum gmt_images */
 	static _Atomic(cl_device_id) first;

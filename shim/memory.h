@@ -27,6 +27,14 @@ void gmt_pointer_freed(const struct gmt_call *call, void *pointer);
 /* A part of a buffer less, or a mapping of a part. The memory goes when that was the last thing that kept it. */
 void gmt_memory_unpin(struct gmt_call *call, struct gmt_memory *memory);
 
+/*
+ * mapping.c: pointers that parts of slabs, and the program's sub-buffers of these, are mapped to. known: true where the
+ * driver can tell better, and when there are more than we keep.
+ */
+void gmt_mapping_add(cl_mem handle, const void *pointer);
+bool gmt_mapping_known(cl_mem handle, const void *pointer);
+void gmt_mapping_remove(cl_mem handle, const void *pointer);
+
 /* True, and a finding, when the program has released memory and the pool has it: the call must fail. */
 bool gmt_memory_released(const struct gmt_memory *memory, const char *function);
 

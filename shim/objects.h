@@ -127,6 +127,7 @@ struct gmt_kernel {
 	uint8_t *kind;      /* enum gmt_argument */
 };
 
+#define GMT_MAPPINGS 4
 struct gmt_memory {
 	struct gmt_object object;
 	struct gmt_memory *parent; /* of a sub-buffer that the program made: its buffer */
@@ -135,7 +136,7 @@ struct gmt_memory {
 	uint64_t granted; /* of the driver's object */
 	uint64_t block;   /* 0: not pooled */
 	struct gmt_memory *slab; /* the slab that its driver object is a part of, or NULL */
-	uint64_t offset;         /* in there, bytes */
+	uint64_t offset;         /* in there, bytes; of a sub-buffer that the program made, in its parent */
 	cl_mem_flags flags; /* as requested */
 	uint32_t tag;
 	uint16_t scope;
@@ -153,8 +154,11 @@ struct gmt_memory {
 	_Atomic uint32_t pins; /* 1 for all references together (a slab's: the pool's), 1 for each part, in parts for each map: who takes the last one ends it */
 	_Atomic uint32_t children; /* of a part or slab: sub-buffers of its memory that are alive */
 	_Atomic int32_t maps;
-	_Atomic uint32_t lock; /* uses */
+	_Atomic uint32_t lock; /* uses, mappings, unlisted, mapping */
+	uint32_t mappings; /* of a part: pointers that it and its sub-buffers are mapped to */
+	uint32_t unlisted; /* more of these than fit */
 	struct gmt_uses uses;
+	const void *mapping[GMT_MAPPINGS];
 };
 
 struct gmt_context *gmt_context_find(cl_context handle);

@@ -154,6 +154,8 @@ cl_mem gmt_part_child(const struct gmt_memory *part, cl_mem_flags flags, cl_buff
 	bool fits = region->origin <= part->size && region->size <= part->size - region->origin;
 	size_t beyond = ((size_t)part->slab->granted + 8191) & ~(size_t)4095;
 	cl_buffer_region moved = {fits ? part->offset + region->origin : beyond + (region->origin & 4095), region->size};
+	if (moved.size > SIZE_MAX - moved.origin) /* drivers may add the two */
+		moved.size = SIZE_MAX - moved.origin;
 	return gmt_next.clCreateSubBuffer(slab, flags, type, &moved, error);
 }
 
@@ -177,6 +179,12 @@ void gmt_slab_unpin(struct gmt_memory *slab)
 	};
 	gmt_pool_release_block(&e, gmt_pool_bury(slab));
 	gmt_gauge(gmt_now(), true);
+}
+
+void gmt_part_lost(struct gmt_memory *slab)
+{
+	gmt_part_count(slab, -1);
+	gmt_slab_unpin(slab);
 }
 
 void gmt_slab_evict(struct gmt_memory *slab, enum gmtevict reason)
@@ -230,7 +238,7 @@ static struct fate fate_of(const struct gmt_memory *memory, enum gmt_flight flig
 	return (struct fate){
 		.busy = unfit || pending,
 		.forever = unfit,
-		.late = !unfit && flight != GMT_FLIGHT_DONE && atomic_load(&memory->calls_back),
+		.late = flight != GMT_FLIGHT_DONE && atomic_load(&memory->calls_back),
 	};
 }
 
@@ -253,17 +261,23 @@ cl_int gmt_part_release(struct gmtevent *event, struct gmt_memory *memory)
 {
 	struct gmt_context *context = memory->context;
 	struct gmt_memory *slab = memory->slab;
+	event->flags = memory->block ? GMT_FLAG_PART : 0;
 	if (!memory->block || !gmt_pooling()) {
 		cl_int err = gmt_pool_to_driver(event, memory);
-		gmt_part_count(slab, -1);
-		gmt_slab_unpin(slab);
+		gmt_part_lost(slab);
 		return err;
 	}
 	struct gmt_uses uses = gmt_uses_of(memory);
 	enum gmt_flight flight = gmt_pool_in_flight(&uses, context);
 	struct fate fate = fate_of(memory, flight);
-	struct gmt_cooled what = {event->link, memory->granted, event->tag, true, fate.late ? handle_of(memory) : NULL};
-	event->flags = GMT_FLAG_PART;
+	struct gmt_cooled what = {
+		.block = event->link,
+		.size = memory->granted,
+		.tag = event->tag,
+		.part = true,
+		.late = fate.late ? handle_of(memory) : NULL,
+		.alone = !fate.busy || fate.forever,
+	};
 	event->flags |= flight == GMT_FLIGHT_BUSY ? GMT_FLAG_WOULD_RACE : flight == GMT_FLIGHT_ORDERED ? GMT_FLAG_ORDERED : 0;
 	cl_int err = CL_SUCCESS;
 	if (fate.late)

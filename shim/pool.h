@@ -66,6 +66,7 @@ struct gmt_cooled {
 	uint32_t tag;
 	bool part;
 	cl_mem late; /* the part itself, when it is to be released then, because of its destructors */
+	bool alone;  /* nothing but that: its range is free already, or stays taken */
 };
 void gmt_cooling_add(const struct gmt_cooled *what, const struct gmt_uses *uses, struct gmt_context *context);
 /*
@@ -113,10 +114,12 @@ bool gmt_part_create(struct gmt_call *call, const struct gmt_request_for *r, con
 cl_mem gmt_part_child(const struct gmt_memory *part, cl_mem_flags flags, cl_buffer_create_type type, const void *info, cl_int *error);
 /* A sub-buffer of memory's, one of the program's or a part, is there or gone. */
 void gmt_part_count(struct gmt_memory *memory, int32_t by);
+/* A part of the slab is out of the books. */
+void gmt_part_lost(struct gmt_memory *slab);
 cl_int gmt_part_release(struct gmtevent *event, struct gmt_memory *memory);
 /* One that has waited for its commands goes to the driver, unless it has gone. */
 void gmt_part_late(const struct gmt_cooled *what);
-/* late.c: makes that happen when the commands of uses have completed. */
+/* late.c: makes that happen when the commands of uses have completed, as far as markers can tell. */
 void gmt_part_wait(const struct gmt_cooled *what, const struct gmt_uses *uses);
 /* Pooling has ended: a slab, or such a part, that the caller has claimed. */
 void gmt_part_abandon(struct gmt_memory *memory);

@@ -103,6 +103,8 @@ static void cooled(const struct gmt_cooled *what)
 	evictions.count = evictions.more = 0;
 	if (gmt_unlikely(what->late != NULL))
 		gmt_part_late(what);
+	if (gmt_unlikely(what->alone))
+		return;
 	uint64_t now = gmt_now();
 	gmt_evicting();
 	if (GMT_CORE(cooled(what->block, (int64_t)now, &evictions)) == 0) {

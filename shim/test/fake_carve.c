@@ -55,6 +55,8 @@ bool carve(const struct gmt_request *request, struct gmt_plan *plan)
 		.slabsize = hit ? 0 : core.slab, .tag = request->tag, .hit = hit,
 		.reason = hit ? GMT_MISS_NONE : GMT_MISS_COLD, .fresh = offset >= slab->touched,
 	};
+	if (hit && core.stale)
+		plan->slab += BLOCKS; /* as of one that has gone, whose handle is another's now */
 	if (offset + size > slab->touched)
 		slab->touched = offset + size;
 	return true;

@@ -164,11 +164,11 @@ GMT_HOOK cl_int clEnqueueCopyBufferRect(cl_command_queue queue, cl_mem source, c
 	if (!from || !to || !region || last_byte(from, region, row, slice) > source->size ||
 	    last_byte(to, region, torow, toslice) > destination->size)
 		return CL_INVALID_VALUE;
-	if (source == destination && (row != torow || slice != toslice))
-		return CL_INVALID_VALUE;
 	struct fake_action a = {.kind = FAKE_RECTANGLE, .row = row ? row : region[0], .torow = torow ? torow : region[0]};
 	a.slice = slice ? slice : a.row * region[1];
 	a.toslice = toslice ? toslice : a.torow * region[1];
+	if (source == destination && (a.row != a.torow || a.slice != a.toslice))
+		return CL_INVALID_VALUE;
 	memcpy(a.region, region, sizeof a.region);
 	a.from = from[0] + from[1] * a.row + from[2] * a.slice;
 	a.to = to[0] + to[1] * a.torow + to[2] * a.toslice;

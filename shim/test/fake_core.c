@@ -6,6 +6,7 @@
  *   FAKE_CORE_START_FAILS=1  start fails
  *   FAKE_CORE_EVICT=1        freed blocks are not kept
  *   FAKE_CORE_HASTY=1        blocks in use by queued commands are handed out: what a correct pool must never do
+ *   FAKE_CORE_STALE=1        parts are said to be of slabs that have gone
  *   FAKE_CORE_SLAB=BYTES     requests that parts may serve are parts of slabs of that size, first fit
  */
 #include "fake_core.h"
@@ -79,6 +80,7 @@ int32_t gmt_core_start(const struct gmtconfig *config, const struct gmt_callback
 	core.fail_at = (unsigned long)number_from("FAKE_CORE_FAIL_AT");
 	core.evict = number_from("FAKE_CORE_EVICT");
 	core.hasty = number_from("FAKE_CORE_HASTY");
+	core.stale = number_from("FAKE_CORE_STALE");
 	core.slab = (uint64_t)number_from("FAKE_CORE_SLAB");
 	core.lowest = 1;
 	return number_from("FAKE_CORE_START_FAILS") ? -1 : 0;

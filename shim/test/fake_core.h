@@ -28,7 +28,7 @@ extern struct fake_core {
 	uint64_t lowest; /* no block below is anything but NOTHING */
 	uint8_t dropped[65536]; /* classes */
 	unsigned long fail_at;
-	int evict, hasty;
+	int evict, hasty, stale;
 	uint64_t slab;
 } core;
 

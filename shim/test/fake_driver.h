@@ -35,6 +35,7 @@ struct fake {
 	_Atomic uint32_t imagesofwholes;   /* 1: no images of sub-buffers */
 	_Atomic uint32_t fragile;          /* 1: rectangles, copies to and from images and native kernels on sub-buffers abort */
 	_Atomic uint32_t countparts;       /* 1: sub-buffers and mappings count in the references of their buffer, mappings only there */
+	_Atomic uint32_t earlyends;        /* 1: destructors are called when memory is released, though commands use it */
 	_Atomic uint32_t runnative;        /* 1: native kernels run, when they are enqueued */
 	_Atomic uint32_t failparts;        /* so many of the next sub-buffers fail */
 	_Atomic(const char *) version;     /* CL_DEVICE_VERSION; NULL: 3.0 */

@@ -12,14 +12,18 @@ cl_mem fake_root(cl_mem memory)
 	return memory;
 }
 
-void fake_memory_ends(cl_mem memory)
+static void call_back(cl_mem memory)
 {
-	for (struct fake_callback *c = memory->callbacks; c;) {
-		struct fake_callback *next = c->next;
+	for (struct fake_callback *c; (c = memory->callbacks);) {
+		memory->callbacks = c->next;
 		c->notify(memory, c->data);
 		free(c);
-		c = next;
 	}
+}
+
+void fake_memory_ends(cl_mem memory)
+{
+	call_back(memory);
 	fake.livememory--;
 	if (memory->parent && !memory->element)
 		memory->parent->parts--;
@@ -137,8 +141,9 @@ GMT_HOOK cl_mem clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_c
 	cl_int error = CL_SUCCESS;
 	if (!fake_alive(buffer, FAKE_MEMORY) || buffer->parent)
 		error = CL_INVALID_MEM_OBJECT;
-	else if (!region || type != CL_BUFFER_CREATE_TYPE_REGION || region->origin > buffer->size ||
-		 region->size > buffer->size - region->origin || flags & inherited)
+	else if (!region || type != CL_BUFFER_CREATE_TYPE_REGION || flags & inherited ||
+		 (!fake.fragile && region->origin > buffer->size) || region->origin + region->size > buffer->size ||
+		 (!fake.fragile && region->size > buffer->size))
 		error = CL_INVALID_VALUE;
 	else if (region->size && region->origin % (fake.alignbits / 8))
 		error = CL_MISALIGNED_SUB_BUFFER_OFFSET;
@@ -170,8 +175,11 @@ GMT_HOOK cl_int clReleaseMemObject(cl_mem memory)
 	if (before)
 		before(memory);
 	fake_lock();
-	if (memory && fake_alive(memory, FAKE_MEMORY) && memory->object.references == 1)
+	if (memory && fake_alive(memory, FAKE_MEMORY) && memory->object.references == 1) {
 		memory->died = ++births;
+		if (fake.earlyends)
+			call_back(memory);
+	}
 	fake_unlock(NULL);
 	return fake_release(memory, FAKE_MEMORY, CL_INVALID_MEM_OBJECT);
 }

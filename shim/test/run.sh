@@ -91,8 +91,12 @@ run_preloaded() {
 	cp "$dir/libOpenCL.so.1" "$dir/libOpenCL_second.so"
 	"$CC" "${common[@]}" -O2 -o "$dir/doors" shim/test/{harness,doors}.c "${link[@]}" -lneighbour -lbehind -ldl
 	"$CC" "${common[@]}" -O2 -o "$dir/linked" shim/test/{harness,world,test_pool}.c "${link[@]}" -l:libOpenCL.so.1
+	local images=(shim/test/{harness,world,images}.c "${link[@]}" -l:libOpenCL.so.1 -ldl)
+	"$CC" "${common[@]}" -O2 -shared -o "$dir/libplugin.so" shim/test/door_plugin.c
+	"$CC" "${common[@]}" -O2 -o "$dir/images_later" "${images[@]}"
+	"$CC" "${common[@]}" -O2 -no-pie -DMAKES_IMAGES -o "$dir/images" "${images[@]}"
 	local program
-	for program in doors linked; do
+	for program in doors linked images images_later; do
 		echo "== $program"
 		mkdir -p "$out/$program"
 		LD_PRELOAD=$dir/libgpumemtop.so LD_LIBRARY_PATH=$dir "$dir/$program" | tee "$out/$program/log" || bad=1

@@ -265,6 +265,48 @@ TEST(a_slab_whose_pool_has_ended_goes_with_its_last_part)
 	end_clean();
 }
 
+TEST(a_part_that_the_core_has_not_learned_of_keeps_no_slab)
+{
+	setenv("FAKE_CORE_FAIL_AT", "3", 1); /* plan, grown, and then */
+	begin_carved((struct options){0});
+	cl_mem buffer = new_buffer(100);
+	EQUAL(diags(GMT_DIAG_PANIC), 1);
+	CHECK(!is_part(GMT_KIND_CREATE));
+	cl_mem child = clCreateSubBuffer(buffer, 0, CL_BUFFER_CREATE_TYPE_REGION, &(cl_buffer_region){0, 50}, NULL);
+	CHECK(child);
+	OK(clReleaseMemObject(buffer));
+	OK(clReleaseMemObject(child));
+	EQUAL(fake.livememory, 0);
+	CHECK(!is_part(GMT_KIND_RELEASE));
+	end_clean();
+}
+
+/* Its create was none of the driver's, so its release is none either. */
+TEST(a_part_that_outlives_the_pool_is_released_as_one)
+{
+	setenv("FAKE_CORE_FAIL_AT", "7", 1); /* as above */
+	begin_carved((struct options){0});
+	cl_mem first = new_buffer(100), second = new_buffer(100);
+	OK(clReleaseMemObject(first));
+	EQUAL(diags(GMT_DIAG_PANIC), 1);
+	EQUAL(release(second), GMT_OUTCOME_DRIVER);
+	CHECK(is_part(GMT_KIND_RELEASE));
+	EQUAL(fake.livememory, 0);
+	end_clean();
+}
+
+TEST(no_part_is_made_of_what_is_another_slab_by_now)
+{
+	setenv("FAKE_CORE_STALE", "1", 1);
+	begin_carved((struct options){0});
+	cl_mem first = new_buffer(100), second = new_buffer(100);
+	CHECK(!is_part(GMT_KIND_CREATE));
+	CHECK(fake.livebytes > SLAB_BYTES);
+	OK(clReleaseMemObject(first));
+	OK(clReleaseMemObject(second));
+	end_clean();
+}
+
 TEST(a_slab_that_cannot_be_created)
 {
 	begin_carved((struct options){0});

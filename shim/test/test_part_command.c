@@ -152,6 +152,8 @@ TEST(rectangles_in_one_part)
 	EQUAL(copies(part, part, 0, 0, 9, 50, 100, 100), CL_MEM_COPY_OVERLAP);
 	EQUAL(copies(part, part, 0, 60, 0, 50, 100, 100), CL_MEM_COPY_OVERLAP); /* around the end of a line */
 	EQUAL(copies(part, part, 0, 50, 0, 50, 100, 200), CL_INVALID_VALUE);
+	EQUAL(copies(part, part, 0, 49, 0, 50, 0, 50), CL_MEM_COPY_OVERLAP); /* a pitch of 0 is one of 50 */
+	EQUAL(copies(part, part, 0, 0, 9, 50, 50, 0), CL_MEM_COPY_OVERLAP);
 	OK(copies(part, part, 0, 50, 0, 50, 100, 100)); /* side by side */
 	for (size_t i = 0; i < 1000; i++)
 		EQUAL(fake_contents(part)[i], (unsigned char)((i % 100 < 50 ? i : i - 50) * 7 + 1));
@@ -253,6 +255,31 @@ TEST(native_kernels_on_parts)
 	end_clean();
 }
 
+/* Drivers forget where sub-buffers begin, so the slab's pointer is moved on. */
+TEST(native_kernels_on_sub_buffers_of_parts)
+{
+	static const cl_buffer_region region = {2 * ALIGNMENT, 100};
+	fake.fragile = fake.runnative = 1;
+	begin_carved((struct options){0});
+	cl_mem keep = filled(100), part = filled(1000), other = new_buffer(100), both[] = {NULL, other};
+	both[0] = clCreateSubBuffer(part, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, NULL);
+	CHECK(both[0]);
+	struct arguments a = {.before = 1, .behind = 2};
+	const void *places[] = {&a.first, &a.second};
+	OK(clEnqueueNativeKernel(world.queue, native, &a, sizeof a, 2, both, places, 0, NULL, NULL));
+	a.second = (unsigned char[100]){0};
+	OK(clEnqueueNativeKernel(world.queue, native, &a, sizeof a, 1, both, places, 0, NULL, NULL)); /* alone */
+	OK(clFinish(world.queue));
+	for (size_t i = 0; i < 1000; i++)
+		EQUAL(fake_contents(part)[i], i - region.origin < 100 ? 'a' : (unsigned char)(i * 7 + 1));
+	EQUAL(fake_contents(keep)[0], 1);
+	EQUAL(fake_contents(other)[99], 'b');
+	cl_mem all[] = {keep, both[0], part, other};
+	for (int i = 0; i < 4; i++)
+		OK(clReleaseMemObject(all[i]));
+	end_clean();
+}
+
 TEST(parts_do_not_move)
 {
 	begin_carved((struct options){0});
@@ -298,6 +325,25 @@ static void refused_beyond(bool fragile)
 	for (int i = 0; i < 3; i++)
 		OK(clReleaseMemObject(all[i]));
 	OK(clFinish(world.queue));
+	end_clean();
+}
+
+/* Where drivers add an origin and a size without a look at the sum. */
+TEST(sub_buffers_beyond_a_part_are_refused)
+{
+	fake.fragile = 1;
+	begin_carved((struct options){0});
+	cl_mem before = new_buffer(1000), part = new_buffer(1000);
+	for (size_t size = 128; size < 40000; size += 128) {
+		cl_buffer_region region = {256, 0 - size}, far = {3 * SLAB_BYTES, 0 - size};
+		cl_int err = 1;
+		CHECK(!clCreateSubBuffer(part, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err));
+		EQUAL(err, CL_INVALID_VALUE);
+		CHECK(!clCreateSubBuffer(part, 0, CL_BUFFER_CREATE_TYPE_REGION, &far, &err));
+		EQUAL(err, CL_INVALID_VALUE);
+	}
+	OK(clReleaseMemObject(before));
+	OK(clReleaseMemObject(part));
 	end_clean();
 }
 

@@ -68,6 +68,7 @@ static void CL_CALLBACK on_end(cl_mem memory, void *data)
 
 static cl_mem with_destructors(void)
 {
+	fake.earlyends = 1;
 	cl_mem buffer = new_buffer(100);
 	ended = 0;
 	for (intptr_t i = 2; i-- > 0;)
@@ -111,6 +112,93 @@ TEST(destructors_of_parts_are_called_when_their_context_goes)
 	OK(clReleaseCommandQueue(second));
 	end_clean();
 	EQUAL(ended, 2);
+}
+
+/* Whatever the program does, or stops doing, before its last command on the part has completed. */
+static void destructors_wait(bool recorded, bool released)
+{
+	begin_carved((struct options){0});
+	EXTENSION(clCreateCommandBufferKHR);
+	EXTENSION(clReleaseCommandBufferKHR);
+	cl_command_queue second = new_queue(world.context, 0);
+	cl_event gate = clCreateUserEvent(world.context, NULL);
+	cl_mem buffer = with_destructors();
+	cl_command_buffer_khr recording = recorded ? clCreateCommandBufferKHR(1, &world.queue, NULL, NULL) : NULL;
+	OK(clReleaseEvent(fill(second, buffer, 1, &gate)));
+	if (released)
+		OK(clReleaseCommandQueue(second));
+	OK(clReleaseMemObject(buffer));
+	fake_complete_all();
+	EQUAL(ended, 0);
+	OK(clReleaseMemObject(new_buffer(100)));
+	EQUAL(ended, 0);
+	OK(clSetUserEventStatus(gate, CL_COMPLETE));
+	fake_complete_all();
+	EQUAL(ended, 2); /* and nobody has asked */
+	OK(clReleaseMemObject(new_buffer(100)));
+	OK(clReleaseEvent(gate));
+	if (recorded)
+		OK(clReleaseCommandBufferKHR(recording));
+	if (!released)
+		OK(clReleaseCommandQueue(second));
+	end_clean();
+}
+
+TEST(destructors_of_parts_that_stay_taken_wait_for_their_commands)
+{
+	destructors_wait(true, false);
+}
+
+TEST(destructors_of_parts_wait_for_commands_of_released_queues)
+{
+	destructors_wait(false, true);
+}
+
+TEST(destructors_of_parts_wait_where_there_are_no_markers)
+{
+	begin_carved((struct options){0});
+	new_queue(world.context, 0);
+	cl_mem buffer = with_destructors();
+	fake.failmarkers = 1;
+	use(world.queue, buffer);
+	OK(clReleaseMemObject(buffer));
+	EQUAL(ended, 0);
+	OK(clFinish(world.queue));
+	EQUAL(ended, 2);
+	EQUAL(events(GMT_KIND_COOLED), 1);
+}
+
+TEST(destructors_of_parts_do_not_wait_for_later_commands)
+{
+	begin_carved((struct options){0});
+	cl_event first = clCreateUserEvent(world.context, NULL), second = clCreateUserEvent(world.context, NULL);
+	cl_mem buffer = with_destructors(), other = new_buffer(100);
+	OK(clReleaseEvent(fill(world.queue, buffer, 1, &first)));
+	OK(clReleaseEvent(fill(world.queue, other, 1, &second)));
+	OK(clReleaseMemObject(buffer));
+	OK(clSetUserEventStatus(first, CL_COMPLETE));
+	fake_complete_all();
+	EQUAL(ended, 2);
+	OK(clSetUserEventStatus(second, CL_COMPLETE));
+	OK(clFinish(world.queue));
+	OK(clReleaseMemObject(other));
+	OK(clReleaseEvent(first));
+	OK(clReleaseEvent(second));
+	end_clean();
+}
+
+/* Its range is handed out at once, and only once. */
+TEST(destructors_of_parts_that_are_ordered)
+{
+	begin_carved((struct options){0});
+	cl_mem buffer = with_destructors();
+	use(world.queue, buffer);
+	EQUAL(release(buffer), GMT_OUTCOME_CACHED);
+	EQUAL(ended, 0);
+	OK(clFinish(world.queue));
+	EQUAL(ended, 2);
+	EQUAL(events(GMT_KIND_COOLED), 0);
+	end_clean();
 }
 
 /* What may be used behind our back keeps its range until the context goes. */

@@ -132,12 +132,19 @@ TEST(memory_on_its_way_is_waited_for)
 /* A release that waits for the thread that fails: it must not wait for long, and gives up. */
 static _Atomic bool stuck, failed;
 
+static void wait_for_flag(const _Atomic bool *flag)
+{
+	for (int i = 0; !*flag; i++) {
+		CHECK(i < 100000);
+		nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+	}
+}
+
 static void waits_for_the_failing(cl_mem memory)
 {
 	(void)memory;
 	stuck = true;
-	while (!failed)
-		nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+	wait_for_flag(&failed);
 }
 
 static void *lets_go(void *buffer)
@@ -157,8 +164,7 @@ TEST(a_release_that_waits_for_the_program_holds_nobody_up)
 	fake.beforerelease = waits_for_the_failing;
 	pthread_t thread;
 	CHECK(pthread_create(&thread, NULL, create_other, (void *)(uintptr_t)(2 * BLOCK)) == 0); /* drains the block */
-	while (!stuck)
-		nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+	wait_for_flag(&stuck);
 	cl_int err = 1;
 	CHECK(!clCreateBuffer(world.context, CL_MEM_READ_ONLY, 2 * BLOCK, NULL, &err));
 	EQUAL(err, CL_MEM_OBJECT_ALLOCATION_FAILURE);

@@ -1,0 +1,38 @@
+/*
+ * images.c: what decides whether a program can make images. Preloaded, and built in two ways: one that gets a plugin that
+ * can, and one that can itself (MAKES_IMAGES), whose table of symbols has nothing to be found by.
+ */
+#include "carved.h"
+
+#include <dlfcn.h>
+
+static bool gets_a_part(void)
+{
+	cl_mem buffer = new_buffer(100);
+	bool part = is_part(GMT_KIND_CREATE);
+	OK(clReleaseMemObject(buffer));
+	return part;
+}
+
+#ifdef MAKES_IMAGES
+TEST(a_program_that_makes_images_gets_no_parts)
+{
+	fake.imagesofwholes = 1;
+	begin_carved((struct options){0});
+	CHECK(!gets_a_part());
+	end_clean();
+	EQUAL(clCreateImage(NULL, 0, NULL, NULL, NULL, NULL) != NULL, 0);
+}
+#else
+TEST(a_program_whose_plugin_makes_images_gets_no_more_parts)
+{
+	fake.imagesofwholes = 1;
+	begin_carved((struct options){0});
+	CHECK(gets_a_part());
+	void *plugin = dlopen(path_beside("libplugin.so"), RTLD_NOW);
+	CHECK(plugin);
+	CHECK(!gets_a_part());
+	CHECK(!gets_a_part());
+	end_clean();
+}
+#endif
