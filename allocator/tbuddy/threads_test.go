@@ -169,12 +169,19 @@ func (g *gate) pass() {
 	}
 }
 
-// gatedStock stops before a wait, after a wait that took a unit, or after a try-wait that did, and tells of a try-wait
-// that took none.
+// gatedStock stops before a wait, after a wait that took a unit, after a try-wait that did, or when it has been signalled
+// blocks, and tells of a try-wait that took none.
 type gatedStock struct {
 	bulkStock
-	before, waited, tried *gate
-	failed                func()
+	before, waited, tried, signalled *gate
+	failed                           func()
+}
+
+func (s *gatedStock) signal(n, promises int) {
+	s.bulkStock.signal(n, promises)
+	if n > 0 {
+		s.signalled.pass()
+	}
 }
 
 func (s *gatedStock) wait() bool {
@@ -279,6 +286,69 @@ func TestPassingByHidesNothing(t *testing.T) {
 	if !<-taken {
 		t.Error("out of memory with room at each moment")
 	}
+}
+
+// TestLateFreeHidesNothing: the same, but the page has been signalled by a free that has not come to its end.
+func TestLateFreeHidesNothing(t *testing.T) {
+	tree, stocks := gated(4)
+	tree.Alloc(0, 0)
+	tree.Alloc(0, 0)
+	passing, late := newGate(), newGate()
+	stocks[1].before, stocks[0].signalled = passing, late
+	passing.armed.Store(true)
+	taken := start(tree)
+	<-passing.reached
+	late.armed.Store(true)
+	freed := make(chan bool)
+	go func() { freed <- tree.Free(0, 0) }()
+	<-late.reached
+	if _, ok := tree.Alloc(1, 0); !ok {
+		t.Fatal("the upper half is free")
+	}
+	close(passing.open)
+	if !<-taken {
+		t.Error("out of memory with room at each moment")
+	}
+	close(late.open)
+	<-freed
+}
+
+// TestMergeIsSeen: who has passed the order of a page, and comes back when a merge has taken it, is told of that.
+func TestMergeIsSeen(t *testing.T) {
+	tree, stocks := gated(2)
+	tree.Alloc(0, 0)
+	g := newGate()
+	stocks[1].signalled = g
+	g.armed.Store(true)
+	before := tree.moved.Load()
+	freed := make(chan bool)
+	go func() { freed <- tree.Free(0, 0) }()
+	<-g.reached
+	if tree.moved.Load() == before {
+		t.Error("a page was taken out of the books unseen")
+	}
+	close(g.open)
+	<-freed
+}
+
+// TestBlockBeingSplitIsNotAllocated: nobody can free it as a whole.
+func TestBlockBeingSplitIsNotAllocated(t *testing.T) {
+	tree := newShared(4)
+	half := tree.node(0, 1)
+	tree.lock(half) // so that who takes the root cannot split it
+	taken := start(tree)
+	for tree.listed(1) != 0 {
+		runtime.Gosched()
+	}
+	merged, ok := tree.Release(0, 2)
+	tree.unlock(half)
+	if ok {
+		t.Errorf("a block that nobody was given has been freed, as one of order %d", merged)
+	}
+	if !<-taken || !tree.Free(0, 0) {
+		t.Error("the page was not served or not freed")
+	}
+	whole(t, tree, 4)
 }
 
 // TestFreeWaitsForThePromised: the buddy of a freed page is Available, but its unit is with a thread that still looks.
