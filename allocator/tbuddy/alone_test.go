@@ -13,7 +13,7 @@ import (
 func TestAloneAndSharedAgree(t *testing.T) {
 	for _, pages := range []int{1, 7, 64, 100} {
 		rng := rand.New(rand.NewPCG(uint64(pages), 8))
-		plain, common := New(pages), newShared(pages)
+		plain, common := New(pages), NewShared(pages)
 		var live []block
 		for range 3000 {
 			if n := len(live); n > 0 && rng.IntN(2) == 0 {

@@ -333,7 +333,7 @@ func TestMergeIsSeen(t *testing.T) {
 
 // TestBlockBeingSplitIsNotAllocated: nobody can free it as a whole.
 func TestBlockBeingSplitIsNotAllocated(t *testing.T) {
-	tree := newShared(4)
+	tree := NewShared(4)
 	half := tree.node(0, 1)
 	tree.lock(half) // so that who takes the root cannot split it
 	taken := start(tree)

@@ -88,6 +88,12 @@ func New(pages int) *Tree {
 	return t
 }
 
+// NewShared returns a tree as New does, which goes by semaphores and locks from the start, as if calls had met: to compare
+// with.
+func NewShared(pages int) *Tree {
+	return build(pages, func(units int) stock { return newBulkStock(units) })
+}
+
 // build returns a tree that is shared from the start.
 func build(pages int, newStock func(units int) stock) *Tree {
 	t := New(pages)
