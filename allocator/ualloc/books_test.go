@@ -53,34 +53,29 @@ func TestLastBinIsFound(t *testing.T) {
 	}
 }
 
-// A thread that has taken the units of a bin, and not yet said where it goes, is waited for.
-func TestAllocationWaitsForUnitsThatAreOut(t *testing.T) {
+// A thread that has taken a bin out of the books, and not yet queued its way home, is waited for.
+func TestAllocationWaitsForABinThatIsOut(t *testing.T) {
 	p := newPool(t, Geometry{Unit: 8, Pages: 4, Bins: 4}, 1)
 	a, l := p.arenas[0], &p.arenas[0].lists[7]
-	keep, _ := p.alloc(0, 8)
-	b, _ := p.alloc(0, 1024)
-	p.Free(b.offset)
-	a.leaving.Add(1) // the steps of a thread that retires the bin
-	if !l.units.TryWait(3) {
-		t.Fatal("no units")
-	}
+	keep, _, _ := p.Alloc(0, 8)
+	last, _, _ := p.Alloc(0, 1024)
+	p.Free(last)
+	l.mutex.Lock() // so that who retires the bin cannot unlink it
+	trimmed := make(chan bool)
+	go func() { p.Trim(); close(trimmed) }()
+	until(func() bool { return l.units.Counts().Units == 0 })
 	var barriers atomic.Int64
 	var count func()
 	count = func() { barriers.Add(1); a.readers.Defer(count) }
 	a.readers.Defer(count)
-	done := make(chan bool, 1)
-	go func() { _, _, ok := p.Alloc(0, 1024); done <- ok }()
-	until(func() bool { return len(done) > 0 || barriers.Load() > 4*tries }) // it has been through them
-	if len(done) > 0 {
-		t.Fatalf("served: %v, with all units out", <-done)
-	}
-	l.units.Signal(3, 0) // and is refused
-	p.arrived.Add(1)
-	a.leaving.Add(-1)
-	if !<-done {
+	served := make(chan bool, 1)
+	go func() { _, _, ok := p.Alloc(0, 1024); served <- ok }()
+	until(func() bool { return len(served) > 0 || barriers.Load() > 4*tries }) // it has been through them
+	l.mutex.Unlock()
+	if <-trimmed; !<-served {
 		t.Error("refused, although there is room")
 	}
-	p.Free(keep.offset)
+	p.Free(keep)
 }
 
 // asked calls something once, when it is asked for a block.
