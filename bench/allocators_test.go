@@ -23,8 +23,36 @@ func TestInTurnsTakesTurnsAndLeavesFailuresOut(t *testing.T) {
 	if want := []int{0, 1, 2, 0, 2, 0, 2}; !slices.Equal(order, want) {
 		t.Errorf("measured %v, want %v", order, want)
 	}
-	if figures[0] != (figure{value: 6}) || !errors.Is(figures[1].err, broken) || figures[2].value != 7 {
+	if figures[0].value != 6 || figures[0].err != nil || !slices.Equal(figures[0].values, []float64{9, 6, 4}) || !errors.Is(figures[1].err, broken) || figures[2].value != 7 {
 		t.Errorf("figures %v", figures)
+	}
+}
+
+func TestFigureOverAnother(t *testing.T) {
+	f, other := figure{value: 6, values: []float64{6, 8, 5}}, figure{value: 4, values: []float64{4, 4, 5}}
+	if got := f.over(other); got != "1.50 (1.00 to 2.00)" {
+		t.Error(got)
+	}
+}
+
+// TestLongEnough: figures are of as many operations as take the time, and no more than that.
+func TestLongEnough(t *testing.T) {
+	var counts []int
+	ns, err := lasting(100, 2, func(n int) (float64, error) { counts = append(counts, n); return 2, nil })
+	if last := counts[len(counts)-1]; ns != 2 || err != nil || last < 50 || last > 64 {
+		t.Errorf("%v ns, %v, after %v operations", ns, err, counts)
+	}
+	values := []float64{3, 5, 4, 9}
+	ns, err = repeated(100, 10, func() (float64, error) { next := values[0]; values = values[1:]; return next, nil })
+	if ns != 4 || err != nil || len(values) != 1 {
+		t.Errorf("%v ns, %v, %v left; want the mean of three", ns, err, values)
+	}
+	fails := func() (float64, error) { return 0, errRefused }
+	if _, err := lasting(1, 1, func(int) (float64, error) { return fails() }); !errors.Is(err, errRefused) {
+		t.Error(err)
+	}
+	if _, err := repeated(1, 1, fails); !errors.Is(err, errRefused) {
+		t.Error(err)
 	}
 }
 
@@ -52,12 +80,12 @@ func TestContendersDoWhatIsMeasured(t *testing.T) {
 	}
 	for _, c := range contenders {
 		for _, threads := range []int{1, 3} {
-			if _, err := c.measure(threads, 200); err != nil {
+			if _, err := c.measure(threads, 200, 0); err != nil && (c.name != aloneName || threads == 1) {
 				t.Errorf("%s with %d threads: %v", c.name, threads, err)
 			}
 		}
 	}
-	if _, err := inBroker("none", true).measure(1, 200); err == nil {
+	if _, err := inBroker("none", true).measure(1, 200, 0); err == nil {
 		t.Error("hits of a policy that has none are measured")
 	}
 }

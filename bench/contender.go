@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/allocator/tbuddy"
@@ -25,7 +26,13 @@ const (
 // requestSizes are what a thread asks for, one after the other, in bytes.
 var requestSizes = [depth]uint64{64, 128, 192, 256, 384, 512, 768, 1024}
 
-var errRefused = errors.New("refused a request")
+var (
+	errRefused = errors.New("refused a request")
+	errShared  = errors.New("threads that meet share the tree")
+)
+
+// aloneName is the tree buddy allocator as long as no two calls have met.
+const aloneName = "[tree buddy, alone]"
 
 // step has a thread allocate and free so often.
 type step = func(pairs int) error
@@ -37,15 +44,19 @@ type contender struct {
 	start func(threads int) (steps []step, check step, err error)
 }
 
-// measure returns the ns of one alloc and free.
-func (c contender) measure(threads, pairs int) (float64, error) {
+// measure returns the ns of one alloc and free, measured for some time, but with so many pairs at least.
+func (c contender) measure(threads, pairs int, least time.Duration) (float64, error) {
 	steps, check, err := c.start(threads)
 	if err != nil {
 		return 0, err
 	}
-	ns, err := share(pairs, steps)
+	done := 0
+	ns, err := lasting(least, pairs, func(pairs int) (float64, error) {
+		done += pairs
+		return share(pairs, steps)
+	})
 	if err == nil && check != nil {
-		err = check(pairs)
+		err = check(done)
 	}
 	return ns, err
 }
@@ -171,7 +182,13 @@ func scatter(thread int) uint64 { return uint64(thread) * 0x9e3779b97f4a7c15 }
 func direct() []contender {
 	const pages = 1 << 12
 	return []contender{
-		{"[tree buddy]", func(threads int) ([]step, step, error) { return buddyRings(threads, tbuddy.New(pages)) }},
+		{"[tree buddy]", func(threads int) ([]step, step, error) { return buddyRings(threads, tbuddy.NewShared(pages)) }},
+		{aloneName, func(threads int) ([]step, step, error) {
+			if threads > 1 {
+				return nil, nil, errShared
+			}
+			return buddyRings(threads, tbuddy.New(pages))
+		}},
 		{"[counting buddy]", func(threads int) ([]step, step, error) { return buddyRings(threads, tbuddy.NewCounting(pages)) }},
 		{"[mutex buddy]", func(threads int) ([]step, step, error) { return buddyRings(threads, tbuddy.NewMutex(pages)) }},
 		{"[ualloc]", func(threads int) ([]step, step, error) {

@@ -35,8 +35,9 @@ func (b *bench) exhaustion() error {
 		}
 	}
 	b.flush()
-	fmt.Println("\nMillions of requests in a second, failed ones included, each by one of many threads, until they add up to the pool: 8 MiB\n" +
-		"at 8 bytes, 512 MiB from 512 bytes on. The unaligned allocator lies on a tree buddy allocator with pages of 4 KiB. The\n" +
+	fmt.Println("\nMillions of requests in a second, failed ones included, until they add up to the pool: 8 MiB at 8 bytes, 512 MiB from 512\n" +
+		"bytes on. The paper has as many threads as requests, and each makes one; here 8 threads for each core make many each,\n" +
+		"one after the other, so that fewer meet. The unaligned allocator lies on a tree buddy allocator with pages of 4 KiB. The\n" +
 		"buddy allocators alone have pages of the size that is asked for, up to 4 KiB: nothing can fail, and one lock sees the\n" +
 		"best case. To be expected of the unaligned one, as in the paper: some failures below 1 KiB, for headers; 1 in 4 at 1\n" +
 		"KiB, because three fit into 4 KiB with a header; half at 2 KiB, which take 4 KiB; none from there on. A request that\n" +

@@ -13,8 +13,8 @@ func (b *bench) policies() error {
 	for _, name := range allocator.Names() {
 		hits, misses = append(hits, inBroker(name, true)), append(misses, inBroker(name, false))
 	}
-	notes := b.threadTable("hit", 1<<17, append(hits, direct()...))
-	notes = append(notes, b.threadTable("miss", 1<<14, misses)...)
+	notes := b.threadTable("hit", append(hits, direct()...))
+	notes = append(notes, b.threadTable("miss", misses)...)
 	fmt.Println("ns of wall time for one alloc and free, all threads together, and how many times futhark's with 1 thread that is.\n" +
 		"Policies decide behind one mutex, as in a program; the driver's part, the shim's and the clock's are left out. What\n" +
 		"is in brackets is called directly by all threads. A miss makes a block, or a slab, and gives it up again.")
@@ -24,14 +24,14 @@ func (b *bench) policies() error {
 	return nil
 }
 
-// threadTable measures so many allocs and frees of contenders with some numbers of threads, and returns what could not
-// be measured.
-func (b *bench) threadTable(name string, pairs int, contenders []contender) (notes []string) {
+// threadTable measures allocs and frees of contenders with some numbers of threads, and returns what could not be
+// measured.
+func (b *bench) threadTable(name string, contenders []contender) (notes []string) {
 	counts := []int{1, 2, 4, 8}
 	var ways []func() (float64, error)
 	for _, c := range contenders {
 		for _, threads := range counts {
-			ways = append(ways, func() (float64, error) { return c.measure(threads, pairs) })
+			ways = append(ways, func() (float64, error) { return c.measure(threads, 1<<12, lasts) })
 		}
 	}
 	figures := inTurns(b.runs, ways)

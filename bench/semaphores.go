@@ -12,28 +12,35 @@ const batch = 512
 
 // semaphores compares bulk semaphores with counting ones (seed 001 §5.1).
 func (b *bench) semaphores() error {
-	const fast, slow = 1 << 22, 1 << 17 // units
 	b.row("threads", "bulk", "counting", "counting / bulk", "slow growth: bulk", "counting", "counting / bulk")
 	for _, threads := range []int{1, 4, 16, 64, 1024, 4096} {
 		figures := inTurns(b.runs, []func() (float64, error){
-			func() (float64, error) { return bulkUnits(fast, threads, func() {}) },
-			func() (float64, error) { return countedUnits(fast, threads, func() {}) },
-			func() (float64, error) { return bulkUnits(slow, threads, driverCreate) },
-			func() (float64, error) { return countedUnits(slow, threads, driverCreate) },
+			longEnough(bulkUnits, threads, func() {}),
+			longEnough(countedUnits, threads, func() {}),
+			longEnough(bulkUnits, threads, driverCreate),
+			longEnough(countedUnits, threads, driverCreate),
 		})
 		cells := []any{threads}
 		for i := 0; i < len(figures); i += 2 {
-			bulk, counting := figures[i].value, figures[i+1].value
-			cells = append(cells, counted(bulk), counted(counting), fixed(counting/bulk, 2))
+			bulk, counting := figures[i], figures[i+1]
+			cells = append(cells, counted(bulk.value), counted(counting.value), counting.over(bulk))
 		}
 		b.row(cells...)
 	}
 	b.flush()
-	fmt.Println("\nns for one unit, all threads together; whoever finds none brings 512. That is one addition, or for slow growth a sleep\n" +
-		"of 0.1 ms, as long as drivers need for a create; some systems make 1 ms of it. While one thread brings 512 units no\n" +
-		"more than 511 others need another: only above 512 threads do bulk semaphores let several grow at once, and below that\n" +
-		"keeping three counters instead of one is all that can be seen of them.")
+	fmt.Println("\nns for one unit, all threads together, and in brackets the lowest and highest of one turn; each figure is of 0.4 s or\n" +
+		"more. Whoever finds no unit brings 512. That is one addition, or for slow growth a sleep of 0.1 ms, as long as drivers\n" +
+		"need for a create; some systems make 1 ms of it. While one thread brings 512 units no more than 511 others need another:\n" +
+		"only above 512 threads do bulk semaphores let several grow at once, and below that keeping three counters instead of one\n" +
+		"is all that can be seen of them.")
 	return nil
+}
+
+// longEnough takes as many units as are needed for the start of thousands of threads to be of no account.
+func longEnough(from func(units, threads int, grow func()) (float64, error), threads int, grow func()) func() (float64, error) {
+	return func() (float64, error) {
+		return lasting(4*lasts, 1<<17, func(units int) (float64, error) { return from(units, threads, grow) })
+	}
 }
 
 // driverCreate takes as long as a driver needs for a block.

@@ -51,6 +51,7 @@ type team struct {
 	present int           // have not left
 	arrived int           // of them, at the barrier
 	turn    chan struct{} // closed when all present have arrived; nil before the first has
+	gone    []uint64      // a bit per rank that has left a team of several, which enters once
 }
 
 // Lock waits until the caller's group is inside. Callers with the same purpose, which is 0 or more, who wait at the
@@ -157,11 +158,11 @@ func (t *team) release() {
 }
 
 // Unlock is the member's leaving, and does not wait for the others. The last to leave lets the next group in. It
-// panics when more members leave than entered.
+// panics when this member has left before.
 func (m Member) Unlock() {
 	t := m.team
 	t.mutex.Lock()
-	if t.entry != m.entry {
+	if t.entry != m.entry || m.Size > 1 && !t.leave(m.Rank) {
 		t.mutex.Unlock()
 		panic("collective: unlock by a member that has left")
 	}
@@ -178,6 +179,19 @@ func (m Member) Unlock() {
 	if last {
 		t.of.handOver(t)
 	}
+}
+
+// leave notes that a rank has left. It is false when it had left before.
+func (t *team) leave(rank int) bool {
+	if t.gone == nil {
+		t.gone = make([]uint64, (t.size+63)/64)
+	}
+	word, bit := &t.gone[rank/64], uint64(1)<<(rank%64)
+	if *word&bit != 0 {
+		return false
+	}
+	*word |= bit
+	return true
 }
 
 // handOver lets the next team in, all of it at once. The one that has left serves again unless it had to wait.

@@ -236,6 +236,35 @@ func TestStaysLockedUntilAllHaveLeft(t *testing.T) {
 	(<-done).Unlock()
 }
 
+// A member that leaves twice does not leave for another one.
+func TestLeavingTwiceLetsNobodyIn(t *testing.T) {
+	const n = 70
+	var m Mutex
+	g := NewGroup(&m, n)
+	members := make(chan Member, n)
+	for range n {
+		go func() { members <- g.Lock() }()
+	}
+	for left := range n {
+		in := <-members
+		in.Unlock()
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("rank %d left twice", in.Rank)
+				}
+			}()
+			in.Unlock()
+		}()
+		m.mutex.Lock()
+		inside := m.inside != nil
+		m.mutex.Unlock()
+		if want := left < n-1; inside != want {
+			t.Fatalf("after %d of %d have left the mutex is locked: %v", left+1, n, inside)
+		}
+	}
+}
+
 func TestMisusePanics(t *testing.T) {
 	panics := func(name string, call func()) {
 		defer func() {

@@ -10,11 +10,13 @@
 // Invariants:
 //   - A callback runs after every read section that began before it was queued has ended, and runs once.
 //   - Read sections have their epoch or, for as long as one barrier waits, the one before: two counters suffice.
-//   - A callback is in the queue, or with the one barrier that holds the mutex, or has run.
+//   - A callback is in the queue, or with the one barrier that holds the mutex, or has run. One that panics has run, and
+//     what it kept from running is in the queue again.
 package rcu
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -97,7 +99,8 @@ func (d *Domain) Exit(r Reader) {
 
 // Defer queues a callback for the next barrier. The caller has made unreachable what the callback reclaims, and then
 // calls Barrier or TryBarrier. Callbacks run in the order of their queueing, one at a time; they must not call
-// Barrier or TryBarrier of the same domain.
+// Barrier or TryBarrier of the same domain. A callback that panics does so in the barrier that runs it, and has run; those
+// behind it are left to the next barrier, even if somebody has waited for them or delegated them.
 func (d *Domain) Defer(call func()) {
 	d.queue.mutex.Lock()
 	defer d.queue.mutex.Unlock()
@@ -128,11 +131,26 @@ func (d *Domain) barrier() {
 	defer d.mutex.Unlock()
 	calls, previous := d.flip()
 	d.drain(previous)
-	for _, call := range calls {
-		call()
+	d.run(calls)
+}
+
+// run runs callbacks. When one panics, those behind it are the first of the next barrier.
+func (d *Domain) run(calls []func()) {
+	ran := 0
+	defer func() {
+		if ran < len(calls) {
+			d.queue.mutex.Lock()
+			defer d.queue.mutex.Unlock()
+			d.queue.calls = slices.Concat(calls[ran:], d.queue.calls)
+			return
+		}
+		clear(calls)
+		d.spent = calls[:0]
+	}()
+	for ran < len(calls) {
+		ran++
+		calls[ran-1]()
 	}
-	clear(calls)
-	d.spent = calls[:0]
 }
 
 // flip ends the waiting of one barrier: it takes over the callbacks and increments the epoch. The order is the whole
@@ -141,7 +159,7 @@ func (d *Domain) barrier() {
 func (d *Domain) flip() (calls []func(), previous uint64) {
 	d.waiting.Add(-1)
 	d.queue.mutex.Lock()
-	calls, d.queue.calls = d.queue.calls, d.spent
+	calls, d.queue.calls, d.spent = d.queue.calls, d.spent, nil
 	d.queue.mutex.Unlock()
 	return calls, d.epoch.Add(1) - 1
 }

@@ -179,6 +179,40 @@ func TestConditionalBarrierIsFullWhenNobodyWaits(t *testing.T) {
 	all.Wait()
 }
 
+// A callback that panics takes nobody else's with it, those that are queued later included.
+func TestPanicLosesNoCallback(t *testing.T) {
+	d := New()
+	var ran []int
+	queue := func(i int) { d.Defer(func() { ran = append(ran, i) }) }
+	panics := func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic was swallowed")
+			}
+		}()
+		d.Barrier()
+	}
+	queue(0)
+	d.Barrier()
+	queue(1)
+	d.Defer(func() { queue(4); panic("on purpose") })
+	queue(2)
+	queue(3)
+	panics()
+	queue(5)
+	d.Barrier()
+	d.Defer(func() { panic("as the last one") })
+	panics()
+	for i := range 3 {
+		queue(6 + 2*i)
+		queue(7 + 2*i)
+		d.Barrier()
+	}
+	if want := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}; !slices.Equal(ran, want) {
+		t.Errorf("callbacks ran as %v, want %v", ran, want)
+	}
+}
+
 func TestTooManyExitsPanic(t *testing.T) {
 	d := New()
 	r := d.Enter()

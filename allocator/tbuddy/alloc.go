@@ -13,14 +13,15 @@ func (t *Tree) Alloc(order int, scatter uint64) (page int, ok bool) {
 		defer t.leave()
 		return t.allocAlone(order, scatter)
 	}
-	for {
-		before := t.freed.Load()
+	for tries := 1; ; tries++ {
+		before := t.moved.Load()
 		if from := t.claim(order); from >= 0 {
 			return t.take(order, from, scatter), true
 		}
-		if t.freed.Load() == before {
+		if t.listed(1)>>order == 0 && t.moved.Load() == before {
 			return 0, false
 		}
+		relax(tries)
 	}
 }
 
@@ -41,23 +42,25 @@ func (t *Tree) claim(order int) int {
 
 // take finds the block of order from that the caller has claimed, and cuts its first part of the wanted order off.
 func (t *Tree) take(order, from int, scatter uint64) int {
-	i := t.find(from, scatter)
+	if from == order {
+		return t.page(t.find(order, scatter, heldBit), order)
+	}
+	i := t.find(from, scatter, 0)
 	first := i << (from - order)
-	if from > order {
-		t.split(i, first)
-		for cut := order; cut < from; cut++ {
-			t.stocks[cut].signal(1, 1)
-		}
+	t.split(i, first)
+	for cut := order; cut < from; cut++ {
+		t.stocks[cut].signal(1, 1)
 	}
 	return t.page(first, order)
 }
 
 // find takes an Available node of that order out of the tree. The caller has claimed one, so that there is one; others
-// may take it before the caller comes there, but then another one is left.
-func (t *Tree) find(order int, scatter uint64) int {
+// may take it before the caller comes there, but then another one is left. The mark is heldBit if all of it is to be
+// allocated, and 0 if it is to be split: then it is no block that could be freed.
+func (t *Tree) find(order int, scatter uint64, mark uint32) int {
 	for tries := 1; ; tries++ {
 		i := t.descend(order, scatter)
-		if i != 0 && t.seize(i, order) {
+		if i != 0 && t.seize(i, order, mark) {
 			return i
 		}
 		scatter = scatter*6364136223846793005 + uint64(tries)
@@ -85,14 +88,14 @@ func (t *Tree) descend(order int, scatter uint64) int {
 	return i
 }
 
-// seize makes node i Busy if it is Available. It is marked as held, whether all of it or its first part will be.
-func (t *Tree) seize(i, order int) bool {
+// seize makes node i Busy if it is Available, and marks it.
+func (t *Tree) seize(i, order int, mark uint32) bool {
 	t.lock(i / 2)
 	if t.listed(i) != available(order) {
 		t.unlock(i / 2)
 		return false
 	}
-	t.set(i, heldBit)
+	t.set(i, mark)
 	t.rise(i / 2)
 	return true
 }

@@ -13,7 +13,7 @@ import (
 func TestAloneAndSharedAgree(t *testing.T) {
 	for _, pages := range []int{1, 7, 64, 100} {
 		rng := rand.New(rand.NewPCG(uint64(pages), 8))
-		plain, common := New(pages), newShared(pages)
+		plain, common := New(pages), NewShared(pages)
 		var live []block
 		for range 3000 {
 			if n := len(live); n > 0 && rng.IntN(2) == 0 {
@@ -65,16 +65,67 @@ func TestMeeting(t *testing.T) {
 	whole(t, tree, 2)
 }
 
-// TestMeetingsByChance: wherever the first calls meet, no block is handed out twice and none is lost.
+// TestStateOutOfRange: a call that panics leaves the tree to others.
+func TestStateOutOfRange(t *testing.T) {
+	tree := New(64)
+	for _, b := range []block{{64, 0}, {-65, 0}, {0, 7}, {0, -1}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%v has a state", b)
+				}
+			}()
+			tree.State(b.page, b.order)
+		}()
+	}
+	if tree.mode.Load() != unmet {
+		t.Errorf("mode %d after calls that have panicked", tree.mode.Load())
+	}
+}
+
+// meeting has the first of some threads hold the tree until another one has come.
+type meeting struct {
+	tree *Tree
+	here atomic.Bool
+}
+
+// hold is the first thread's part, at any time.
+func (m *meeting) hold() {
+	alone := m.tree.enter()
+	m.here.Store(true)
+	if alone {
+		for m.tree.mode.Load() != called {
+			runtime.Gosched()
+		}
+		m.tree.leave()
+	}
+}
+
+// await is that of the others, before their last call.
+func (m *meeting) await() {
+	for !m.here.Load() {
+		runtime.Gosched()
+	}
+}
+
+// TestMeetingsByChance: wherever the first calls meet, at some step of one thread at the latest, no block is handed out
+// twice and none is lost.
 func TestMeetingsByChance(t *testing.T) {
-	const pages, threads = 16, 4
+	const pages, threads, steps = 16, 4, 6
 	for round := range uint64(200) {
 		tree := New(pages)
+		m := &meeting{tree: tree}
 		o := &owners{t, make([]atomic.Int32, pages)}
 		var wg sync.WaitGroup
 		for id := range int32(threads) {
 			wg.Go(func() {
-				for i := range uint64(6) {
+				for i := range uint64(steps) {
+					switch {
+					case id == 0 && i == round%steps:
+						m.hold()
+					case id > 0 && i == steps-1:
+						m.await()
+					}
 					order := int(i+uint64(id)) % 3
 					page, ok := tree.Alloc(order, round*(i+1))
 					if !ok {
@@ -89,6 +140,9 @@ func TestMeetingsByChance(t *testing.T) {
 			})
 		}
 		wg.Wait()
+		if tree.mode.Load() != shared {
+			t.Fatal("no two calls have met")
+		}
 		whole(t, tree, pages)
 	}
 }

@@ -24,7 +24,7 @@ func (t *Tree) Release(page, order int) (merged int, ok bool) {
 	}
 	t.set(i, 0)
 	merged = t.give(i, order)
-	t.freed.Add(1)
+	t.moved.Add(1)
 	return merged, true
 }
 
@@ -43,6 +43,7 @@ func (t *Tree) give(i, order int) int {
 		}
 		t.stocks[order+1].expect()
 		if t.stocks[order].tryWait() {
+			t.moved.Add(1)
 			t.set(i^1, 0)
 			i /= 2
 			t.lock(i / 2)

@@ -37,10 +37,12 @@ const (
 // String returns the state's name.
 func (s State) String() string { return [...]string{"Busy", "Partial", "Available"}[s] }
 
-// State returns the state of a block of that order, which begins at that page and lies in the tree.
+// State returns the state of a block of that order, which begins at that page and lies in the tree. It panics when there
+// is no such block.
 func (t *Tree) State(page, order int) State {
+	n := &t.nodes[t.node(page, order)] // before the tree is the caller's: it may panic
 	alone := t.enter()
-	listed := t.listed(t.node(page, order))
+	listed := n.load() & orders
 	if alone {
 		t.leave()
 	}

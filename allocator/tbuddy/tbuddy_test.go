@@ -19,13 +19,9 @@ var kinds = []struct {
 	make func(pages int) buddy
 }{
 	{"alone", func(pages int) buddy { return New(pages) }}, // until calls meet
-	{"bulk", func(pages int) buddy { return newShared(pages) }},
+	{"bulk", func(pages int) buddy { return NewShared(pages) }},
 	{"counting", func(pages int) buddy { return NewCounting(pages) }},
 	{"mutex", func(pages int) buddy { return NewMutex(pages) }},
-}
-
-func newShared(pages int) *Tree {
-	return build(pages, func(units int) stock { return newBulkStock(units) })
 }
 
 // bitmap says of each page whether it is allocated, and answers every question by looking at all of them.
@@ -242,7 +238,7 @@ func TestValidateSees(t *testing.T) {
 		"its halves list":         func(tree *Tree) { tree.set(1, available(2)) },
 		"allocated and not Busy":  func(tree *Tree) { tree.set(1, heldBit|1) },
 	} {
-		tree := newShared(16)
+		tree := NewShared(16)
 		spoil(tree)
 		if err := tree.Validate(); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)

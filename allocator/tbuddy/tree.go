@@ -38,8 +38,10 @@
 //
 // While a merge holds the unit of a buddy, that memory is in no semaphore, and an allocation that climbed past it
 // would fail falsely. So a merge is announced to the semaphore of the next order, as growth is, before it takes the
-// unit. And an allocation that has found nothing at any order tries again if anything was freed meanwhile: it may have
-// passed an order just before a block came there, and a higher one just after another left.
+// unit. And an allocation that has found nothing at any order tries again if the root lists something large enough, or if
+// anything was freed or merged meanwhile: it may have passed an order just before a block came there, and a higher one
+// just after another left. A block is listed before it is signalled, and so before its free has come to an end. What was
+// listed and is not any more has been allocated, or taken by a merge.
 //
 // The seed's threads come by the thousand; a host may have one. As long as no two calls have met, each has the tree to
 // itself and takes the same block in plain steps. The first two that meet make the tree shared for good.
@@ -63,7 +65,7 @@ type Tree struct {
 	counts []int   // Available blocks by order, until the tree is shared
 	stocks []stock // by order, from then on
 	_      [64]byte
-	freed  atomic.Uint64 // how many frees have come to their end
+	moved  atomic.Uint64 // how many frees have come to their end, and how often one has taken a buddy
 }
 
 // New returns a tree over that many pages, all free. They need not be a power of two: what the tree has beyond them is
@@ -84,6 +86,12 @@ func New(pages int) *Tree {
 		page += 1 << order
 	}
 	return t
+}
+
+// NewShared returns a tree as New does, which goes by semaphores and locks from the start, as if calls had met: to compare
+// with.
+func NewShared(pages int) *Tree {
+	return build(pages, func(units int) stock { return newBulkStock(units) })
 }
 
 // build returns a tree that is shared from the start.

@@ -13,7 +13,7 @@
 //   - The tracker holds at least as many units as the accounts, and as the threads that still look: a look succeeds in
 //     the end.
 //   - Units are conserved: each is with one caller or in the tracker.
-//   - Get fails only if growing has failed in that call: never because others have the units in their hands and are
+//   - Get fails only if growing has failed in that call, and no unit was there afterwards: never because others have the units in their hands and are
 //     about to add them (false resource starvation, §3.1).
 //   - A thread waits only while another one grows. When that one fails, the thread that waited grows itself.
 //
@@ -31,6 +31,8 @@ import (
 type Accounting interface {
 	// Take takes a unit, or returns false: the caller grows, and calls Grown. It waits while units are on their way.
 	Take() bool
+	// TryTake takes a unit if there is one that is promised to nobody. It does not wait, and nobody grows.
+	TryTake() bool
 	// Grown adds n units, those that a grower does not keep; 0 if it failed.
 	Grown(n int)
 	// Give adds a unit that a caller gives back.
@@ -51,18 +53,20 @@ func NewBulk(batch int) Accounting {
 	return bulk{semaphore.NewBulk(0), batch}
 }
 
-func (b bulk) Take() bool  { return b.sem.Wait(1, b.batch) }
-func (b bulk) Grown(n int) { b.sem.Signal(n, b.batch-1) }
-func (b bulk) Give()       { b.sem.Signal(1, 0) }
+func (b bulk) Take() bool    { return b.sem.Wait(1, b.batch) }
+func (b bulk) TryTake() bool { return b.sem.TryWait(1) }
+func (b bulk) Grown(n int)   { b.sem.Signal(n, b.batch-1) }
+func (b bulk) Give()         { b.sem.Signal(1, 0) }
 
 type counting struct{ sem *semaphore.Counting }
 
 // NewCounting returns accounts without a unit, by a counting semaphore: one thread grows at a time.
 func NewCounting() Accounting { return counting{semaphore.NewCounting(0)} }
 
-func (c counting) Take() bool  { return c.sem.Wait(1) == 1 }
-func (c counting) Grown(n int) { c.sem.Grown(n) }
-func (c counting) Give()       { c.sem.Signal(1) }
+func (c counting) Take() bool    { return c.sem.Wait(1) == 1 }
+func (c counting) TryTake() bool { return c.sem.TryWait(1) }
+func (c counting) Grown(n int)   { c.sem.Grown(n) }
+func (c counting) Give()         { c.sem.Signal(1) }
 
 // Tracker holds units.
 type Tracker[T any] interface {
@@ -86,10 +90,13 @@ func New[T any](accounts Accounting, tracker Tracker[T], grow func() ([]T, error
 	return &Pool[T]{accounts: accounts, tracker: tracker, grow: grow}
 }
 
-// Get returns a unit, which is the caller's until Put. It fails if this thread had to grow the pool and could not.
+// Get returns a unit, which is the caller's until Put. It fails if this thread had to grow the pool and could not, and
+// nobody has put a unit back by then.
 func (p *Pool[T]) Get() (unit T, ok bool) {
 	if !p.accounts.Take() {
-		return p.add()
+		if unit, ok = p.add(); ok || !p.accounts.TryTake() {
+			return unit, ok
+		}
 	}
 	for {
 		if unit, ok = p.tracker.Take(); ok {

@@ -289,3 +289,36 @@ func holdTwo(t *testing.T, p *Pool[int], owned []atomic.Bool, rng *rand.Rand) {
 		give()
 	}
 }
+
+// TestPutWhileGrowingFails: what others put back while a thread finds out that there is nothing to grow from is found.
+func TestPutWhileGrowingFails(t *testing.T) {
+	for name, accounts := range accountings {
+		t.Run(name, func(t *testing.T) {
+			meanwhile := func() {}
+			batch := []int{1, 2}
+			p := New(accounts(2), &Stack[int]{}, func() ([]int, error) {
+				if batch == nil {
+					meanwhile()
+					return nil, errEmpty
+				}
+				got := batch
+				batch = nil
+				return got, nil
+			})
+			first, _ := p.Get()
+			second, _ := p.Get()
+			meanwhile = func() { p.Put(second) }
+			if unit, ok := p.Get(); !ok || unit != second {
+				t.Errorf("unit %d, %v: want the one that was put back", unit, ok)
+			}
+			meanwhile = func() {}
+			if unit, ok := p.Get(); ok || unit != 0 {
+				t.Errorf("unit %d of an empty pool", unit)
+			}
+			p.Put(first)
+			if unit, ok := p.Get(); !ok || unit != first {
+				t.Errorf("unit %d, %v: want the one that was put back", unit, ok)
+			}
+		})
+	}
+}

@@ -16,7 +16,7 @@ type arena struct {
 	lists   [classes]list
 	chunks  chunkList
 	owned   atomic.Int32 // chunks
-	leaving atomic.Int32 // bins that have lost their class and are not yet back in their chunk
+	leaving atomic.Int32 // bins that are not yet back in their chunk, and threads that take bins or chunks out: see trim
 
 	headers struct { // of chunks that were given back
 		mutex sync.Mutex
@@ -45,6 +45,7 @@ func (a *arena) alloc(class int) (b *bin, slot int, ok bool) {
 			b.open(class)
 			l.relink(b)
 			l.units.Signal(b.capacity(class)-1, l.batch()-1)
+			a.trim(l, nil) // whoever took a slot of this bin before left his unit to a bin that was missed for want of it
 			return b, 0, true
 		}
 		l.units.Signal(0, l.batch()-1)
@@ -67,7 +68,9 @@ func (a *arena) bin(class int) *bin {
 		}
 		if c := a.chunk(); c != nil {
 			b := c.pick(c.nth(from, 0))
+			a.leaving.Add(1)
 			a.chunks.add(c)
+			a.leaving.Add(-1)
 			return b
 		}
 		units.Signal(0, a.chunks.usable-1)
@@ -122,6 +125,7 @@ func (a *arena) drop(c *chunk) {
 	a.of.chunks[c.page/len(c.bins)].Store(nil)
 	a.owned.Add(-1)
 	a.of.coarse.Free(c.page, a.of.geometry.order())
+	a.of.arrived.Add(1)
 	a.readers.Defer(c.reuse)
 }
 
@@ -150,29 +154,61 @@ func (a *arena) free(c *chunk, number, index, within int) (class int, ok bool) {
 	l.units.Signal(1, 0)
 	switch {
 	case !full:
-		b = nil
+		a.trim(l, nil)
 	case a.of.wanting.Load() == 0:
-		b = l.keep(b)
+		a.keep(l, b)
+	default:
+		a.trim(l, b)
 	}
-	a.trim(l, b)
 	return class, true
 }
 
-// takeBack sends the bins that stay without blocks to their chunks. It is false when there were none.
+// keep has a bin without blocks stay, and sends the one that stayed so far to its chunk.
+func (a *arena) keep(l *list, b *bin) {
+	if l.kept.Load() == b {
+		a.trim(l, nil)
+		return
+	}
+	a.leaving.Add(1) // the other one is neither what stays nor on its way
+	a.trim(l, l.keep(b))
+	a.leaving.Add(-1)
+}
+
+// takeBack sends the bins that stay without blocks to their chunks, and what had to be left in a list before. It is
+// false when nothing stayed.
 func (a *arena) takeBack() bool {
 	found := false
 	for class := range a.lists {
 		l := &a.lists[class]
-		if b := l.unkeep(); b != nil {
-			a.trim(l, b)
-			found = true
+		if l.kept.Load() == nil {
+			a.trim(l, nil)
+			continue
 		}
+		a.leaving.Add(1) // as in keep
+		b := l.unkeep()
+		a.trim(l, b)
+		a.leaving.Add(-1)
+		found = found || b != nil
+	}
+	if a.chunks.missed.Load() {
+		a.leaving.Add(1)
+		a.chunks.sweep()
+		a.leaving.Add(-1)
 	}
 	return found
 }
 
 // trim takes bins without blocks out of a list: b, which may be nil, and those that others had to leave.
+//
+// From when it has their units until they are back, in the list or in their chunks, free slots are in no book. So this
+// thread counts as leaving all the while, and each bin that it sends on its way does until it is home: who finds nothing
+// waits for them. What has come back is counted in arrived first, for those who look after that.
 func (a *arena) trim(l *list, b *bin) {
+	if b == nil && !l.missed.Load() {
+		return
+	}
+	a.leaving.Add(1)
+	defer a.leaving.Add(-1)
 	for b != nil || l.missed.Load() && l.missed.CompareAndSwap(true, false) {
 		if b == nil {
 			if b = l.anyEmpty(); b == nil {
@@ -188,8 +224,9 @@ func (a *arena) trim(l *list, b *bin) {
 }
 
 // retire takes a bin without blocks out of the list and sends it to its chunk, unless somebody allocates from it
-// first. It is false when units are out, so that it cannot tell: who has them signals some later and then trims,
-// because he sees missed.
+// first. It is false when units are out, so that it cannot tell. Either their owners take slots of this bin, and free
+// them, or they take others, whose units are still to be signalled: by a free, by a grower, or by somebody else who
+// retires. Whoever signals trims afterwards, because he sees missed.
 func (a *arena) retire(l *list, b *bin) bool {
 	n := b.capacity(l.class)
 	if !l.units.TryWait(n) {
@@ -198,12 +235,12 @@ func (a *arena) retire(l *list, b *bin) bool {
 			return false
 		}
 	}
-	a.leaving.Add(1)
 	if !b.state.CompareAndSwap(stateOf(l.class, n), 0) {
-		a.leaving.Add(-1)
 		l.units.Signal(n, 0)
+		a.of.arrived.Add(1)
 		return true
 	}
+	a.leaving.Add(1)
 	l.relink(b)
 	if b.home == nil {
 		b.home = func() { a.home(b) }

@@ -85,7 +85,7 @@ type chunkList struct {
 	usable     int // bins of a chunk
 	head       *chunk
 	drop       func(*chunk) // takes a chunk without a bin in use, after it was unlinked
-	missed     bool         // a chunk without a bin in use may be in the list, because units were out when it became empty
+	missed     atomic.Bool  // a chunk without a bin in use may be in the list, because units were out when it became empty
 	operations int          // how often head was written, for tests
 }
 
@@ -128,12 +128,21 @@ func (s *chunkList) cut(c *chunk) {
 	s.operations++
 }
 
-// add links a chunk that nobody knows yet, and signals its bins but the one that the caller keeps.
+// add links a chunk that nobody knows yet, and signals its bins but the one that the caller keeps. Then it does what
+// give does: somebody who has a unit, for want of which a chunk stayed, can take a bin of the new chunk and keep it.
 func (s *chunkList) add(c *chunk) {
 	in := s.mutex.Lock(collective.Alone)
+	defer in.Unlock()
 	s.push(c)
-	in.Unlock()
 	s.units.Signal(s.usable-1, s.usable-1)
+	s.dropEmpty(nil)
+}
+
+// sweep drops the chunks that were missed, if it can.
+func (s *chunkList) sweep() {
+	in := s.mutex.Lock(collective.Alone)
+	defer in.Unlock()
+	s.dropEmpty(nil)
 }
 
 func (s *chunkList) push(c *chunk) {
@@ -156,11 +165,16 @@ func (s *chunkList) give(b *bin) {
 		s.push(c)
 	}
 	s.units.Signal(1, 0)
-	// Units may be out for bins that somebody is about to take. If he takes them elsewhere, it is his giving back that
-	// looks for this chunk again.
-	for c := s.empty(c); c != nil; c = s.empty(nil) {
+	s.dropEmpty(c)
+}
+
+// dropEmpty drops the chunks without a bin in use: the one that has changed, nil if none has, and those that were missed.
+// The caller holds the mutex. Units may be out for bins that somebody is about to take. If he takes them elsewhere, and
+// keeps them, then others signal units afterwards, and look here again.
+func (s *chunkList) dropEmpty(changed *chunk) {
+	for c := s.empty(changed); c != nil; c = s.empty(nil) {
 		if !s.units.TryWait(s.usable) {
-			s.missed = true
+			s.missed.Store(true)
 			return
 		}
 		s.unlink(c)
@@ -173,7 +187,7 @@ func (s *chunkList) empty(changed *chunk) *chunk {
 	if changed != nil && int(changed.count.Load()) == s.usable {
 		return changed
 	}
-	if !s.missed {
+	if !s.missed.Load() {
 		return nil
 	}
 	for c := s.head; c != nil; c = c.next {
@@ -181,7 +195,7 @@ func (s *chunkList) empty(changed *chunk) *chunk {
 			return c
 		}
 	}
-	s.missed = false
+	s.missed.Store(false)
 	return nil
 }
 

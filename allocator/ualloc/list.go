@@ -98,9 +98,6 @@ func (l *list) unlink(b *bin) {
 // keep has b, which has no block, stay, and returns the bin that must go for that: the one that stayed so far if it
 // has no block either; nil: none.
 func (l *list) keep(b *bin) *bin {
-	if l.kept.Load() == b {
-		return nil
-	}
 	if old := l.kept.Swap(b); old != nil && old != b && old.empty(l.class) {
 		return old
 	}
@@ -109,9 +106,6 @@ func (l *list) keep(b *bin) *bin {
 
 // unkeep has no bin stay, and returns the one that did if it has no block; nil: there is none.
 func (l *list) unkeep() *bin {
-	if l.kept.Load() == nil {
-		return nil
-	}
 	if old := l.kept.Swap(nil); old != nil && old.empty(l.class) {
 		return old
 	}

@@ -34,6 +34,7 @@ package ualloc
 import (
 	"fmt"
 	"math/bits"
+	"runtime"
 	"sync/atomic"
 )
 
@@ -54,7 +55,7 @@ type Allocator struct {
 	// large has the order plus one of a block of pages, by its first page. A tree of pages knows its orders itself,
 	// but whether a page is a block's first only its owner can say.
 	large   []atomic.Uint32
-	arrived atomic.Uint64 // bins that have come back to their chunks
+	arrived atomic.Uint64 // how often units, a bin or a chunk that somebody had taken out came back
 	wanting atomic.Int32  // allocations that have found nothing so far: no bin stays without blocks
 }
 
@@ -108,7 +109,7 @@ func (al *Allocator) insist(arena int, size uint64) (offset, granted uint64, ok 
 		if offset, granted, ok = al.try(arena, size); ok {
 			return offset, granted, true
 		}
-		if !al.takeBack() && !al.settle() && al.arrived.Load() == arrived {
+		if !al.takeBack() && !al.settle(arrived) && al.arrived.Load() == arrived {
 			break
 		}
 	}
@@ -119,7 +120,7 @@ func (al *Allocator) insist(arena int, size uint64) (offset, granted uint64, ok 
 // waits for readers as Free does.
 func (al *Allocator) Trim() {
 	al.takeBack()
-	al.settle()
+	al.settle(al.arrived.Load())
 }
 
 // takeBack is Trim, but for bins that somebody else is about to send home. It is false when no bin stayed.
@@ -150,13 +151,18 @@ func (al *Allocator) try(arena int, size uint64) (offset, granted uint64, ok boo
 	return 0, 0, false
 }
 
-// settle waits until the bins that are on their way to their chunks have arrived. It is false when there were none.
-func (al *Allocator) settle() bool {
+// settle waits until what others have taken out has come back: all of it, or in each arena something since arrived was
+// read. It is false when nothing was out. A barrier is not enough: who takes a bin out has not queued it yet at first.
+func (al *Allocator) settle(arrived uint64) bool {
 	waited := false
 	for _, a := range al.arenas {
-		if a.leaving.Load() > 0 {
-			a.readers.Barrier()
+		for a.leaving.Load() > 0 {
 			waited = true
+			a.readers.Barrier()
+			if al.arrived.Load() != arrived {
+				break
+			}
+			runtime.Gosched()
 		}
 	}
 	return waited
