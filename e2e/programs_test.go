@@ -29,6 +29,9 @@ type program struct {
 // abc1 in MD5: the word that hashcat is to find.
 const hashOfABC1 = "23734cd52ad4a4fb877d8a1e26e5df5f"
 
+// few are for what takes long, or has little to do with the policy.
+var few = []string{"none", "futhark", "slab"}
+
 func examplePrograms() []program {
 	return []program{
 		{name: "stencil", args: []string{example("stencil"), "40", "8M"}, steady: 0.95, sites: true},
@@ -45,8 +48,8 @@ func examplePrograms() []program {
 		{name: "callcost", args: []string{example("callcost"), "200"}},
 		{name: "dynamic", args: []string{example("dynamic"), "libOpenCL.so.1"}},
 		{name: "forker", args: []string{fault("forker")}},
-		{name: "handler, early", args: []string{fault("handler"), "before"}},
-		{name: "handler, late", args: []string{fault("handler"), "after"}},
+		{name: "handler, early", args: []string{fault("handler"), "before"}, policies: few},
+		{name: "handler, late", args: []string{fault("handler"), "after"}, policies: few},
 		{name: "nocl", args: []string{fault("nocl")}, unseen: true},
 	}
 }
@@ -57,7 +60,7 @@ func debianPrograms(t *testing.T) []program {
 	return []program{
 		{name: "clinfo", args: []string{"clinfo"}},
 		{name: "clpeak", args: []string{"clpeak", "--kernel-latency"}, mask: true},
-		{name: "clpeak memory", args: []string{"clpeak", "--global-bandwidth"}, mask: true, policies: []string{"none", "futhark", "slab"}},
+		{name: "clpeak memory", args: []string{"clpeak", "--global-bandwidth"}, mask: true, policies: few},
 		{name: "clblast", args: []string{"clblast_tuner_copy_fast", "-runs", "1"}, mask: true},
 		ffmpeg("ffmpeg blur", "avgblur_opencl=3,unsharp_opencl"),
 		ffmpeg("ffmpeg means", "nlmeans_opencl=s=3:p=5:r=7"),
