@@ -114,7 +114,7 @@ func (p *pool) grow(req *Request, c *carved) (Plan, bool) {
 	}
 	size, serves := sizing.Choose(c.carver, carve.Hints{Request: c.largest, InUse: p.stats.PeakWanted})
 	if req.Size > serves || len(p.slabs.spare) == 0 && len(p.slabs.list) == carve.MaxSlabs {
-		c.recover()
+		c.regain()
 		return Plan{}, false
 	}
 	if p.heap != 0 && p.stats.Reserved()+size > p.heap/4*3 {
@@ -155,11 +155,11 @@ func least(a, b uint64) uint64 {
 	return min(a, b)
 }
 
-// refuse notes that the driver had no memory for a slab: the next is at most half as large. With recover it grows back,
+// refuse notes that the driver had no memory for a slab: the next is at most half as large. With regain it grows back,
 // a slab or a request that found none too large at a time.
 func (c *carved) refuse(size uint64) { c.most = max(size/2, 1) }
 
-func (c *carved) recover() {
+func (c *carved) regain() {
 	if c.most *= 2; c.most > 1<<40 {
 		c.most = 0
 	}
@@ -231,7 +231,7 @@ func (p *pool) Grown(plan Plan) {
 	}
 	s := p.slabOf(i)
 	e := &p.entries[s.entry]
-	p.slabs.classes[e.class].recover()
+	p.slabs.classes[e.class].regain()
 	e.state, s.grown = inUse, true
 	p.stats.Blocks++
 	p.stats.Slabs++

@@ -82,7 +82,7 @@ cl_mem gmt_pool_driver_create(struct gmt_call *call, const struct gmt_request_fo
 	return handle;
 }
 
-struct gmt_served gmt_pool_direct(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error)
+static struct gmt_served direct(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error)
 {
 	struct gmt_served served = {.granted = r->size, .outcome = GMT_OUTCOME_DRIVER, .written = true};
 	served.handle = gmt_pool_driver_create(call, r, error);
@@ -112,7 +112,7 @@ static struct gmt_served miss(struct gmt_call *call, const struct gmt_request_fo
 		gmt_pool_failed();
 	/* Rounding up must not turn a request down that the driver would have met. */
 	if (plan->size > r->size)
-		return gmt_pool_direct(call, r, error);
+		return direct(call, r, error);
 	served.block = 0;
 	served.granted = r->size;
 	served.outcome = GMT_OUTCOME_FAILED;
@@ -203,7 +203,7 @@ struct gmt_served gmt_pool_create(struct gmt_call *call, const struct gmt_reques
 	uint32_t class = open ? class_of(r->context, r->flags) : 0;
 	struct gmt_served served;
 	if (!class) {
-		served = gmt_pool_direct(call, r, error);
+		served = direct(call, r, error);
 		if (served.handle && !gmt_session.config.pooling) { /* what a policy would have seen */
 			served.outcome = GMT_OUTCOME_MISS;
 			served.reason = GMT_MISS_POLICY;
@@ -225,10 +225,10 @@ struct gmt_served gmt_pool_create(struct gmt_call *call, const struct gmt_reques
 	if (!planned) {
 		if (gmt_pooling())
 			gmt_pool_failed();
-		return gmt_pool_direct(call, r, error);
+		return direct(call, r, error);
 	}
 	if (!plan.hit)
 		return miss(call, r, &plan, error);
 	*error = CL_SUCCESS;
-	return hit(call, r, &plan, &served) ? served : gmt_pool_direct(call, r, error);
+	return hit(call, r, &plan, &served) ? served : direct(call, r, error);
 }

@@ -97,11 +97,9 @@ struct gmt_served {
 };
 bool gmt_pool_eligible(const struct gmt_request_for *r);
 struct gmt_served gmt_pool_create(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error);
-/* A real create, tried again for as long as the pool has something to give back; and what it is served as. */
-/* Once, and again for as long as the pool has something to give back. */
+/* A real create: once, and again for as long as the pool has something to give back. */
 cl_mem gmt_pool_driver_try(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error);
 cl_mem gmt_pool_driver_create(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error);
-struct gmt_served gmt_pool_direct(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error);
 
 /*
  * part.c: buffers that are sub-buffers of slabs, and slabs. A slab's entry is idle while the pool has it, and pinned by
