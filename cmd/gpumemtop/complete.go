@@ -13,7 +13,7 @@ func complete(cmd *cobra.Command) {
 	words := map[string][]string{"policy": allocator.Names(), "tags": tagNames(), "scrub": scrubNames()}
 	switch cmd.Name() {
 	case "export":
-		words["format"] = exportFormats
+		words["format"] = exporterNames()
 	case "report", "fit", "replay":
 		words["format"] = textFormats
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +13,38 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 )
 
-var exportFormats = []string{"chrome"}
+// exporter is one format that a recording can be written in.
+type exporter struct {
+	name, help string
+	// write writes what in gives. Nothing is kept of a file when it fails.
+	write func(w io.Writer, in *input, c *config) error
+}
+
+// exporters is the table; the first is the default.
+var exporters = []exporter{
+	{"chrome", "Chrome trace JSON, for Perfetto", exportChrome},
+}
+
+func exporterNames() []string {
+	names := make([]string, len(exporters))
+	for i := range exporters {
+		names[i] = exporters[i].name
+	}
+	return names
+}
+
+func exporterHelp() string {
+	texts := make([]string, len(exporters))
+	for i := range exporters {
+		texts[i] = exporters[i].name + " (" + exporters[i].help + ")"
+	}
+	return strings.Join(texts, ", ")
+}
+
+func exportChrome(w io.Writer, in *input, _ *config) error {
+	_, err := export.Chrome(w, in, export.FactsOf(in.reader.Header()), export.ChromeOptions{})
+	return err
+}
 
 func newExport() *cobra.Command {
 	return command(onExport, &cobra.Command{
@@ -21,30 +54,33 @@ func newExport() *cobra.Command {
 		Example:     "  gpumemtop export blur.gmt -o blur.json       open it at https://ui.perfetto.dev",
 		Args:        oneFile,
 	}, func(cmd *cobra.Command, c *config, args []string) error {
-		if err := checkFormat(c.exportFormat, exportFormats); err != nil {
-			return err
-		}
-		if c.output == "" {
+		at := slices.IndexFunc(exporters, func(e exporter) bool { return e.name == c.exportFormat })
+		switch {
+		case at < 0:
+			return checkFormat(c.exportFormat, exporterNames())
+		case c.output == "":
 			return errors.New("no file to write: name one with -o, or - for standard output")
 		}
-		reader, err := trace.Open(args[0])
+		in, err := openInput(args[0], c)
 		if err != nil {
 			return err
 		}
-		write := func(w io.Writer) error {
-			_, err := export.Chrome(w, reader, export.FactsOf(reader.Header()), export.ChromeOptions{})
-			return err
-		}
-		if c.output == "-" {
-			err = write(cmd.OutOrStdout())
-		} else {
-			err = export.WriteFile(c.output, c.force, write)
-		}
-		if err == nil {
-			warnDamage(args[0], reader)
-		}
-		return errors.Join(err, reader.Close())
+		return errors.Join(writeExport(cmd.OutOrStdout(), &exporters[at], in, c), in.close())
 	})
+}
+
+func writeExport(stdout io.Writer, e *exporter, in *input, c *config) error {
+	write := func(w io.Writer) error { return e.write(w, in, c) }
+	var err error
+	if c.output == "-" {
+		err = write(stdout)
+	} else {
+		err = export.WriteFile(c.output, c.force, write)
+	}
+	if err == nil {
+		warnDamage(in.path, in.reader)
+	}
+	return err
 }
 
 // warnDamage says what of a recording could not be read. What could be is worth having: it is no failure.

@@ -37,6 +37,11 @@ type config struct {
 	scrub        string
 	deviceMemory string
 
+	since, until time.Duration
+	process      string
+	tag          string
+	top          int
+
 	capacity     string
 	replayFormat string
 	exportFormat string
@@ -47,7 +52,7 @@ type config struct {
 }
 
 // scope says which commands have a setting.
-type scope uint8
+type scope uint16
 
 const (
 	onRun scope = 1 << iota // the command without a subcommand
@@ -56,21 +61,31 @@ const (
 	onReport
 	onFit
 	onReplay
+	onView
+	onTrim
+	onMerge
+	onImport
+	onDiff
+	onCheck
 )
 
 // onAny are the commands that run a program.
 const onAny = onRun | onRecord | onFit
 
+// onPart are the commands that may read a part of a recording.
+const onPart = onReport | onExport | onTrim
+
 // Groups of settings, in the order that help shows them.
 const (
 	groupPool      = "Allocator"
 	groupFit       = "Search"
+	groupPart      = "Part of the recording"
 	groupTags      = "Call sites"
 	groupOutput    = "Output"
 	groupDashboard = "Dashboard"
 )
 
-var groups = []string{groupFit, groupPool, groupTags, groupOutput, groupDashboard}
+var groups = []string{groupFit, groupPart, groupPool, groupTags, groupOutput, groupDashboard}
 
 // setting is one thing that can be set: this is all there is to say about it. Flags, environment variables, help and
 // the README's table come from here.
@@ -96,13 +111,18 @@ var settings = []setting{
 	{"capacity", "", "SIZE", groupPool, onReplay, false, "memory that each process may have from the driver; by default any", func(c *config) any { return &c.capacity }},
 	{"resolution", "", "SIZE", groupFit, onFit, false, "how closely to look; by default 1 % of what the program needs, at least 64KiB", func(c *config) any { return &c.resolution }},
 	{"timeout", "", "TIME", groupFit, onFit, false, "a run that takes longer does not survive; 0s: no limit", func(c *config) any { return &c.timeout }},
+	{"since", "", "TIME", groupPart, onPart, false, "from so long after the start, for example 2.5s or 1m; what was there before is carried over", func(c *config) any { return &c.since }},
+	{"until", "", "TIME", groupPart, onPart, false, "up to so long after the start; 0s: to the end", func(c *config) any { return &c.until }},
+	{"process", "", "PID", groupPart, onPart, false, "one process: its process id, or its number in the recording with a # before it", func(c *config) any { return &c.process }},
+	{"tag", "", "REGEXP", groupPart, onReport | onExport, false, "only call sites whose name matches", func(c *config) any { return &c.tag }},
+	{"top", "", "N", groupPart, onReport | onDiff, false, "rows in each table; 0: all", func(c *config) any { return &c.top }},
 	{"tags", "", "KIND", groupTags, onAny, true, "what tells allocation sites apart: stack, caller, size, thread or none", func(c *config) any { return &c.tags }},
 	{"stack-depth", "", "N", groupTags, onAny, true, "frames of a call stack to keep, 1 to 32", func(c *config) any { return &c.depth }},
 	{"output", "o", "FILE", groupOutput, onRun | onRecord, true, "record into a file; in its name %n is the program, %p our process id, %h the host, %t the time", func(c *config) any { return &c.output }},
 	{"output", "o", "FILE", groupOutput, onExport, false, "file to write; - is standard output", func(c *config) any { return &c.output }},
 	{"force", "f", "", groupOutput, onRun | onRecord | onExport, false, "overwrite files that exist", func(c *config) any { return &c.force }},
 	{"summary", "", "FILE", groupOutput, onRun | onRecord, true, "write the final figures as JSON", func(c *config) any { return &c.summary }},
-	{"format", "", "NAME", groupOutput, onExport, false, "what to write: chrome (Chrome trace JSON, for Perfetto)", func(c *config) any { return &c.exportFormat }},
+	{"format", "", "NAME", groupOutput, onExport, false, "what to write: " + exporterHelp(), func(c *config) any { return &c.exportFormat }},
 	{"format", "", "NAME", groupOutput, onReport, false, "text or json", func(c *config) any { return &c.reportFormat }},
 	{"format", "", "NAME", groupOutput, onFit, false, "text or json", func(c *config) any { return &c.fitFormat }},
 	{"format", "", "NAME", groupOutput, onReplay, false, "text or json", func(c *config) any { return &c.replayFormat }},
@@ -118,7 +138,7 @@ var settings = []setting{
 // defaults returns the settings before anybody set anything.
 func defaults() *config {
 	return &config{
-		policy: "futhark", scrub: "none", tags: "stack", depth: 8, refresh: 100 * time.Millisecond,
+		policy: "futhark", scrub: "none", tags: "stack", depth: 8, top: 20, refresh: 100 * time.Millisecond,
 		noColor: os.Getenv("NO_COLOR") != "", exportFormat: "chrome", reportFormat: "text", fitFormat: "text", replayFormat: "text",
 	}
 }

@@ -46,7 +46,7 @@ var (
 		"net":     "no I/O here",
 	}
 	everything = []string{
-		"allocator", "internal/cl", "internal/export", "internal/lab", "internal/model", "internal/payload",
+		"allocator", "internal/analysis", "internal/cl", "internal/cut", "internal/export", "internal/lab", "internal/life", "internal/model", "internal/payload", "internal/report",
 		"internal/session", "internal/size", "internal/symbol", "internal/trace", "internal/wire", "tracer", "ui",
 	}
 )
@@ -90,14 +90,24 @@ var Places = map[string]Place{
 
 	"internal/trace":  {May: []string{"internal/wire"}, Timeless: true},
 	"internal/model":  {May: []string{"internal/wire"}, Timeless: true, Never: noFiles},
+	"internal/life":   {May: []string{"internal/model", "internal/trace", "internal/wire"}, Timeless: true, Never: noFiles},
+	"internal/cut":    {May: []string{"internal/life", "internal/trace", "internal/wire"}, Timeless: true, Never: noFiles},
 	"internal/symbol": {May: []string{"internal/wire"}, Timeless: true},
 	"internal/cl":     {Cgo: true, Unsafe: true},
 	"intercept":       {May: []string{"allocator", "internal/wire"}, Cgo: true, Unsafe: true},
 	"tracer":          {May: []string{"internal/wire"}},
 
 	"internal/lab": {May: []string{"allocator", "internal/model", "internal/size", "internal/trace", "internal/wire"}, Timeless: true, Never: noFiles},
+	"internal/analysis": {
+		May:      []string{"allocator", "internal/life", "internal/model", "internal/trace", "internal/wire"},
+		Timeless: true, Never: noFiles,
+	},
+	"internal/report": {
+		May:      []string{"internal/analysis", "internal/model", "internal/size", "internal/trace", "internal/wire"},
+		Timeless: true, Never: noFiles,
+	},
 	"internal/export": {
-		May:      []string{"internal/lab", "internal/model", "internal/size", "internal/symbol", "internal/trace", "internal/wire"},
+		May:      []string{"internal/lab", "internal/life", "internal/model", "internal/size", "internal/symbol", "internal/trace", "internal/wire"},
 		Timeless: true,
 	},
 

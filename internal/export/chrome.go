@@ -61,7 +61,7 @@ func (r *ChromeReport) Dropped() string {
 // Chrome writes a run as Chrome trace JSON, in the array form that Perfetto and chrome://tracing open. It reads src
 // two times, or three when the options leave something out; memory grows with live objects and tags, not with records.
 // Times are relative to the start. Counters are per process: memory by state, and the hit rate so far.
-func Chrome(w io.Writer, src Source, facts Facts, opts ChromeOptions) (ChromeReport, error) {
+func Chrome(w io.Writer, src trace.Source, facts Facts, opts ChromeOptions) (ChromeReport, error) {
 	if opts.CountersEvery <= 0 {
 		opts.CountersEvery = defaultCountersEvery
 	}
@@ -86,7 +86,7 @@ func Chrome(w io.Writer, src Source, facts Facts, opts ChromeOptions) (ChromeRep
 }
 
 // write goes once through the source. What x.report says was dropped goes into the first line.
-func (x *chrome) write(src Source, facts Facts) (ChromeReport, error) {
+func (x *chrome) write(src trace.Source, facts Facts) (ChromeReport, error) {
 	if err := src.Rewind(); err != nil {
 		return ChromeReport{}, fmt.Errorf("go to the start of the recording: %w", err)
 	}

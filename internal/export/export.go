@@ -6,16 +6,7 @@ import (
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
-	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
-
-// Source gives the records of a run in the order of their times; *trace.Reader is one.
-type Source interface {
-	// Next reads the next record, io.EOF after the last. Its payload is valid until the following call.
-	Next(*wire.Record) error
-	// Rewind starts again at the first record.
-	Rewind() error
-}
 
 // Facts say what was recorded. Whatever is not known stays empty.
 type Facts struct {
@@ -38,7 +29,7 @@ func FactsOf(h trace.Header) Facts {
 }
 
 // damage returns what a source could not read so far, where it can tell.
-func damage(src Source) string {
+func damage(src trace.Source) string {
 	if s, ok := src.(interface{ Damage() string }); ok {
 		return s.Damage()
 	}

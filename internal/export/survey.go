@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -42,7 +43,7 @@ type tag struct{ name, quoted string }
 func newTag(name string) *tag { return &tag{name: name, quoted: quote(name)} }
 
 // look reads a source to its end.
-func look(src Source, clock uint64, wrappers []*regexp.Regexp) (*survey, error) {
+func look(src trace.Source, clock uint64, wrappers []*regexp.Regexp) (*survey, error) {
 	s := &survey{base: clock, processes: map[uint32]*surveyed{}}
 	var r wire.Record
 	for {

@@ -8,14 +8,9 @@ import (
 	"io"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
-
-// Source gives the records of a run in the order of their times; *trace.Reader is one.
-type Source interface {
-	// Next reads the next record, io.EOF after the last.
-	Next(*wire.Record) error
-}
 
 // ReplayOptions say what a recording is played through.
 type ReplayOptions struct {
@@ -34,7 +29,7 @@ type ReplayOptions struct {
 // context's first device.
 //
 // An error is that of the source, or says what is wrong with the policy or a setting.
-func Replay(src Source, o ReplayOptions) (*ReplayResult, error) {
+func Replay(src trace.Source, o ReplayOptions) (*ReplayResult, error) {
 	policy, err := allocator.New(o.Policy, o.Settings)
 	if err != nil {
 		return nil, err

@@ -35,6 +35,11 @@ func (tape *tape) Next(r *wire.Record) error {
 	return nil
 }
 
+func (tape *tape) Rewind() error {
+	tape.next = 0
+	return nil
+}
+
 const (
 	scope     = 1
 	readWrite = 1
@@ -73,7 +78,9 @@ func (tape *tape) replay(t *testing.T, policy string, capacity uint64, settings 
 	if err != nil {
 		t.Fatal(err)
 	}
-	tape.next = 0
+	if err := tape.Rewind(); err != nil {
+		t.Fatal(err)
+	}
 	r, err := Replay(tape, ReplayOptions{Policy: policy, Settings: parsed, Capacity: capacity})
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +141,7 @@ func TestSamePolicy(t *testing.T) {
 }
 
 // poolable leaves out the creates that no policy saw: what peaks are without them.
-type poolable struct{ Source }
+type poolable struct{ trace.Source }
 
 func (p poolable) Next(r *wire.Record) error {
 	for {
@@ -165,7 +172,7 @@ func TestOtherPolicy(t *testing.T) {
 	}
 }
 
-func fold(t *testing.T, src Source) model.Totals {
+func fold(t *testing.T, src trace.Source) model.Totals {
 	t.Helper()
 	m := model.New(model.Options{})
 	var record wire.Record

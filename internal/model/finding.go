@@ -44,7 +44,7 @@ func (f *Finding) Certain() bool {
 // caller's to add.
 func FindingOf(r *wire.Record, kernels *Kernels) Finding {
 	return Finding{
-		Kind: wire.Diag(r.Op), Function: clean(short(r.Payload)), Kernel: kernels.Name(r.Link), Count: 1, Size: r.Granted,
+		Kind: wire.Diag(r.Op), Function: Clean(short(r.Payload)), Kernel: kernels.Name(r.Link), Count: 1, Size: r.Granted,
 		Status: int32(r.Status),
 	}
 }

@@ -25,7 +25,7 @@ func (k *Kernels) Add(number uint64, name []byte) {
 		k.order[k.next] = number
 		k.next = (k.next + 1) % kernelsMax
 	}
-	k.names[number] = clean(short(name))
+	k.names[number] = Clean(short(name))
 }
 
 // Name returns a kernel's name, empty when it is not known, or no longer.

@@ -147,7 +147,7 @@ func (l *limits) answer(r *wire.Record) {
 func (l *limits) refuse(r *wire.Record) {
 	for i := range l.list {
 		if x := &l.list[i]; x.Pending && l.sent[i].number == r.Object {
-			x.Pending, x.Wanted, x.Refused = false, x.Value, clean(r.Payload)
+			x.Pending, x.Wanted, x.Refused = false, x.Value, Clean(r.Payload)
 			x.RefusedText, x.Refusals = l.sent[i].text, x.Refusals+1
 			if x.Refused == "" {
 				x.Refused = "refused"

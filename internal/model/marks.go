@@ -37,9 +37,9 @@ func (m *marks) lose(time, events uint64) {
 	last.Text = fmt.Sprintf("%d events lost", m.lost)
 }
 
-// clean makes text from a target safe to show on a terminal: valid UTF-8 without control characters or characters
+// Clean makes text from a target safe to show on a terminal: valid UTF-8 without control characters or characters
 // that change the writing direction.
-func clean(text []byte) string {
+func Clean(text []byte) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
 			return ' '

@@ -148,7 +148,7 @@ func (m *Model) rare(p *process, r *wire.Record) {
 		m.slab(p, &r.Event)
 	case wire.KindLimit:
 		m.limits.answer(r)
-		m.marks.add(m.now, r.Kind, clean(r.Payload))
+		m.marks.add(m.now, r.Kind, Clean(r.Payload))
 	case wire.KindKernel:
 		p.kernels.Add(r.Object, r.Payload)
 	case wire.KindDiag:
@@ -185,11 +185,7 @@ func (m *Model) site(p *process, r *wire.Record) {
 	if name == "" {
 		return
 	}
-	var stack []string
-	for _, f := range parseSite(r.Payload) {
-		stack = append(stack, f.text())
-	}
-	m.label(p, r.Tag, name, stack)
+	m.label(p, r.Tag, name, SiteStack(r.Payload))
 }
 
 // Tick moves time on without an event, so that windows and history go on while the program is silent. now is
@@ -270,7 +266,7 @@ func diagText(r *wire.Record) string {
 	if len(r.Payload) == 0 {
 		return word
 	}
-	return word + ": " + clean(r.Payload)
+	return word + ": " + Clean(r.Payload)
 }
 
 func exitText(p *Process) string {

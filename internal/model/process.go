@@ -86,9 +86,9 @@ func (m *Model) introduce(p *process, r *wire.Record) {
 	for word := range bytes.SplitSeq(bytes.TrimSuffix(r.Payload, []byte{0}), []byte{0}) {
 		switch {
 		case p.shown.Program == "":
-			p.shown.Program = clean(word)
+			p.shown.Program = Clean(word)
 		case len(p.shown.Arguments) < argumentsMax:
-			p.shown.Arguments = append(p.shown.Arguments, clean(word))
+			p.shown.Arguments = append(p.shown.Arguments, Clean(word))
 		}
 	}
 	if m.options.Program == "" {
@@ -190,7 +190,7 @@ func (p *process) totals() Totals {
 func (m *Model) device(p *process, r *wire.Record) {
 	name, driver, _ := bytes.Cut(bytes.TrimRight(r.Payload, "\x00"), []byte{0})
 	d := device{number: r.Object, Device: Device{
-		Name: clean(name), Driver: clean(driver), Global: r.Granted, LargestAlloc: r.Link,
+		Name: Clean(name), Driver: Clean(driver), Global: r.Granted, LargestAlloc: r.Link,
 	}}
 	if len(p.devices) < devicesMax {
 		p.devices = append(p.devices, d)

@@ -39,6 +39,15 @@ func TagName(r *wire.Record, wrappers []*regexp.Regexp) string {
 	return ""
 }
 
+// SiteStack returns the frames of a SITE's payload as texts for people, innermost first.
+func SiteStack(payload []byte) []string {
+	var stack []string
+	for _, f := range parseSite(payload) {
+		stack = append(stack, f.text())
+	}
+	return stack
+}
+
 // framesMax bounds the frames of one site.
 const framesMax = 64
 
@@ -57,7 +66,7 @@ func parseSite(payload []byte) []frame {
 			fields = append(fields, "")
 		}
 		for i, field := range fields {
-			fields[i] = clean([]byte(field))
+			fields[i] = Clean([]byte(field))
 		}
 		f := frame{function: fields[0], file: fields[1], line: fields[2], place: fields[3]}
 		if f != (frame{}) && len(frames) < framesMax {

@@ -35,6 +35,31 @@ type Header struct {
 	Scrub string `json:"scrub,omitempty"`
 	// DeviceMemory is how many bytes of device memory each process was made to have; 0: what the device had.
 	DeviceMemory uint64 `json:"device_memory,omitempty"`
+	// Merged says what a merged recording was made of; empty for one that a session wrote.
+	Merged []Origin `json:"merged,omitempty"`
+}
+
+// Origin is one recording that went into a merged one.
+type Origin struct {
+	Host      string    `json:"host"`
+	Program   string    `json:"program"`
+	Arguments []string  `json:"arguments,omitempty"`
+	Policy    string    `json:"policy"`
+	Limits    Limits    `json:"limits,omitempty"`
+	Created   time.Time `json:"created"`
+	// First and Last are the numbers that its processes have in the merged recording.
+	First uint32 `json:"first"`
+	Last  uint32 `json:"last"`
+}
+
+// HostOf returns the host that a process ran on.
+func (h *Header) HostOf(process uint32) string {
+	for i := range h.Merged {
+		if o := &h.Merged[i]; process >= o.First && process <= o.Last {
+			return o.Host
+		}
+	}
+	return h.Host
 }
 
 // Footer is written when a recording ends in order.

@@ -172,6 +172,7 @@ enum gmtscrub {
 #define GMT_FLAG_WOULD_RACE 8u    /* RELEASE: an ungated pool could have handed the block out while it was in use */
 #define GMT_FLAG_ORDERED 16u      /* RELEASE: still in use, but any later use is ordered behind it */
 #define GMT_FLAG_PART 32u         /* CREATE, RELEASE, COOLED: the block is a part of a slab, and ends with its buffer */
+#define GMT_FLAG_CARRIED 64u      /* CREATE, RELEASE, SLAB of a recording that was cut: what was there before it begins; counts as nothing that happened */
 
 /*
  * One event: 64 bytes. time is CLOCK_MONOTONIC in ns at the moment the event takes effect: for a CREATE the return

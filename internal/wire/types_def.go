@@ -23,6 +23,7 @@ const (
 	FlagWouldRace  = C.GMT_FLAG_WOULD_RACE
 	FlagOrdered    = C.GMT_FLAG_ORDERED
 	FlagPart       = C.GMT_FLAG_PART
+	FlagCarried    = C.GMT_FLAG_CARRIED
 
 	SizeofEvent   = C.sizeof_struct_gmtevent
 	SizeofFrame   = C.sizeof_struct_gmtframe

@@ -19,6 +19,7 @@ const (
 	FlagWouldRace  = 0x8
 	FlagOrdered    = 0x10
 	FlagPart       = 0x20
+	FlagCarried    = 0x40
 
 	SizeofEvent   = 0x40
 	SizeofFrame   = 0x10
