@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/csv"
 )
 
 // complete tells shells the words that the flags of a command take.
@@ -14,6 +15,7 @@ func complete(cmd *cobra.Command) {
 	switch cmd.Name() {
 	case "export":
 		words["format"] = exporterNames()
+		words["table"] = csv.Tables
 	case "report", "fit", "replay":
 		words["format"] = textFormats
 	}

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"maps"
+	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
@@ -132,4 +135,9 @@ func (p *ProcessNames) Site(tag uint32) *Site {
 		p.sites[tag] = s
 	}
 	return s
+}
+
+// Tags returns the tags that were named or asked for, in ascending order.
+func (p *ProcessNames) Tags() iter.Seq[uint32] {
+	return slices.Values(slices.Sorted(maps.Keys(p.sites)))
 }
