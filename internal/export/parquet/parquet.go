@@ -27,7 +27,7 @@ var tableNames = []string{Events, Buffers, Blocks, Samples, Processes, Tags}
 const (
 	rowGroup = 64 << 10 // rows
 	openRows = 16 * rowGroup
-	openMost = 64 // processes
+	openMost = 32 // processes
 )
 
 // Write writes the tables of a recording into a folder, which is made when there is none; the folder above it must be
