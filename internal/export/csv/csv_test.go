@@ -118,7 +118,7 @@ func ofSamples(t rapid.TB, records []wire.Record) (f figures) {
 // TestTablesAddUp recomputes the model's figures of random runs of one process.
 func TestTablesAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		records := randomrun.Records(rapid.Uint64().Draw(t, "seed"), 1, rapid.IntRange(0, 500).Draw(t, "steps"))
+		records := randomrun.Records(rapid.Uint64().Draw(t, "seed"), 1, rapid.IntRange(0, 150).Draw(t, "steps"))
 		m := model.New(model.Options{Started: randomrun.Start})
 		for i := range records {
 			m.Apply(&records[i])

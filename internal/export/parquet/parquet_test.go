@@ -107,7 +107,7 @@ func collect(t *testing.T, records []wire.Record, o tables.Options) (c struct {
 
 // TestRoundTrip reads back what was written, of one process: rows of several stand in several files.
 func TestRoundTrip(t *testing.T) {
-	for seed := range uint64(8) {
+	for seed := range uint64(5) {
 		dir := t.TempDir()
 		records := randomrun.Records(seed, 1, int(seed*seed*20))
 		if err := Write(dir, false, &randomrun.Tape{Records: records}, options("node")); err != nil {
@@ -344,7 +344,7 @@ func TestOnlySomeCallSites(t *testing.T) {
 func TestManyProcesses(t *testing.T) {
 	dir := t.TempDir()
 	const processes = openMost + 6
-	records := randomrun.Records(3, processes, 4000)
+	records := randomrun.Records(3, processes, 2000)
 	if err := Write(dir, false, &randomrun.Tape{Records: records}, options("a")); err != nil {
 		t.Fatal(err)
 	}
