@@ -23,6 +23,10 @@ type exporter struct {
 // exporters is the table; the first is the default.
 var exporters = []exporter{
 	{"chrome", "Chrome trace JSON, for Perfetto", exportChrome},
+	{"pprof", "a profile, for go tool pprof", exportPprof},
+	{"memviz", "a snapshot, for PyTorch's memory_viz", exportMemviz},
+	{"rmm", "a log of RMM, for its replay", exportRMM},
+	{"minimalloc", "lifetimes, for MiniMalloc", exportMinimalloc},
 }
 
 func exporterNames() []string {
