@@ -55,8 +55,9 @@ func newExport() *cobra.Command {
 		Use:         "export [flags] FILE",
 		Short:       "Write a recording in another format",
 		Annotations: map[string]string{usageKey: "gpumemtop export [--format NAME] -o OUT [-f] FILE"},
-		Example:     "  gpumemtop export blur.gmt -o blur.json       open it at https://ui.perfetto.dev",
-		Args:        oneFile,
+		Example: "  gpumemtop export blur.gmt -o blur.json       open it at https://ui.perfetto.dev\n" +
+			"  gpumemtop export blur.gmt --format pprof -o blur.pb.gz && go tool pprof -http=: blur.pb.gz",
+		Args: oneFile,
 	}, func(cmd *cobra.Command, c *config, args []string) error {
 		at := slices.IndexFunc(exporters, func(e exporter) bool { return e.name == c.exportFormat })
 		switch {
@@ -64,6 +65,9 @@ func newExport() *cobra.Command {
 			return checkFormat(c.exportFormat, exporterNames())
 		case c.output == "":
 			return errors.New("no file to write: name one with -o, or - for standard output")
+		}
+		if err := checkFormatFlags(cmd.Flags(), c.exportFormat); err != nil {
+			return err
 		}
 		in, err := openInput(args[0], c)
 		if err != nil {

@@ -3,14 +3,32 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/memviz"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/minimalloc"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/pprof"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/rmm"
 )
+
+// formatsOf are the settings of export that only some formats know.
+var formatsOf = map[string][]string{"at": {"pprof"}, "max-events": {"memviz"}}
+
+// checkFormatFlags refuses flags that the format would ignore.
+func checkFormatFlags(flags *pflag.FlagSet, format string) error {
+	for _, name := range slices.Sorted(maps.Keys(formatsOf)) {
+		if formats := formatsOf[name]; flags.Changed(name) && !slices.Contains(formats, format) {
+			return fmt.Errorf("--%s is for --format %s, not %s: leave it out", name, strings.Join(formats, " or "), format)
+		}
+	}
+	return nil
+}
 
 // tagPattern returns what --tag asks for, nil when it is not set.
 func (c *config) tagPattern() (*regexp.Regexp, error) {
