@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"html/template"
 	"io"
+	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
@@ -102,7 +103,7 @@ func hashOf(text string) string {
 
 func (v *htmlView) page() *htmlPage {
 	p := &htmlPage{
-		Title: v.program(), Command: shown(v.commandLine(), htmlCommandWidth),
+		Title: v.program(), Command: shown(strings.Join(v.commandLine(), " "), htmlCommandWidth),
 		Style: template.CSS(htmlStyle), Script: template.JS(htmlScript),
 		Policy: template.HTML("default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; style-src " +
 			hashOf(htmlStyle) + "; script-src " + hashOf(htmlScript)),

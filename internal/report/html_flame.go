@@ -15,7 +15,7 @@ import (
 // Bounds of a flame graph: what is narrower than a thousandth cannot be seen.
 const (
 	flameFrames = 1000
-	flameBytes  = 160 << 10
+	flameBytes  = 120 << 10
 	flameNamed  = 0.015 // from which width on a frame is named without a script
 	flameDepth  = 48
 	flameLeast  = 0.001

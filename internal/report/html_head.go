@@ -12,7 +12,8 @@ import (
 // htmlDiagnosis is a card.
 type htmlDiagnosis struct {
 	Severity, Title, Text, Tag string
-	Command, Why               string // of its knob
+	Why                        string   // of its knob
+	Command                    []string // words
 }
 
 // duration of the part that the report is about, ns.
@@ -32,9 +33,6 @@ func (v *htmlView) duration() uint64 {
 func (v *htmlView) facts() []htmlFact {
 	h := &v.a.Run.Header
 	facts := []htmlFact{{Name: "policy", Text: name(h.Policy)}}
-	if limits := v.limits(); len(limits) > 0 {
-		facts = append(facts, htmlFact{Name: "limits", Words: limits})
-	}
 	if d := &v.s.Device; d.Name != "" {
 		text := name(d.Name)
 		if d.Global > 0 {
@@ -55,7 +53,11 @@ func (v *htmlView) facts() []htmlFact {
 		facts = append(facts, htmlFact{Name: "date", Text: h.Created.Format("2006-01-02 15:04:05 -07:00")})
 	}
 	facts = append(facts, htmlFact{Name: "duration", Text: durationText(v.duration()) + v.ended()})
-	return append(facts, v.partFacts()...)
+	facts = append(facts, v.partFacts()...)
+	if limits := v.limits(); len(limits) > 0 {
+		facts = append(facts, htmlFact{Name: "limits", Words: limits})
+	}
+	return facts
 }
 
 // ended says how the program ended, where that is known.

@@ -1,5 +1,7 @@
 package report
 
+import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
+
 // grown says how much more is in use after an iteration than before it.
 func grown(bytes int64) htmlCell {
 	switch {
@@ -33,22 +35,23 @@ func (v *htmlView) peak() (htmlSection, bool) {
 
 func (v *htmlView) misses() (htmlSection, bool) {
 	s := htmlSection{ID: "misses", Title: "Misses by reason"}
-	if len(v.a.Misses) == 0 {
+	all := v.a.Misses[:min(len(v.a.Misses), 2*int(wire.MissPolicy))] // there are no more reasons
+	if len(all) == 0 {
 		s.Intro = "There was no miss."
 		return s, true
 	}
 	var most uint64
-	for i := range v.a.Misses {
-		most = max(most, v.a.Misses[i].LostNS)
+	for i := range all {
+		most = max(most, all[i].LostNS)
 	}
 	s.Intro = "Poolable creates for which the driver had to create a block, what that took, and the limit that would have helped."
-	t := htmlTable{Title: "Misses by reason", Left: v.left(len(v.a.Misses)),
+	t := htmlTable{Title: "Misses by reason", Left: v.left(len(all)),
 		Columns: columns("#time lost", "", "#misses", "#bytes", "reason", "limit to try")}
-	for i := range v.a.Misses[:v.rows(len(v.a.Misses))] {
-		m := &v.a.Misses[i]
+	for i := range all[:v.rows(len(all))] {
+		m := &all[i]
 		knob := htmlCell{Class: "knob"}
 		if m.Knob.Limit != "" {
-			knob.Code, knob.Text = "--set "+quoteWord(name(m.Knob.Limit+"="+m.Knob.Value)), shown(m.Knob.Why, htmlTextWidth)
+			knob.Code, knob.Text = []string{"--set", quoteWord(name(m.Knob.Limit + "=" + m.Knob.Value))}, shown(m.Knob.Why, htmlTextWidth)
 		}
 		t.Rows = append(t.Rows, []htmlCell{durationCell(m.LostNS), barCell(m.LostNS, most), countCell(m.Count),
 			bytesCell(m.Bytes), textCell(name(m.Reason)), knob})

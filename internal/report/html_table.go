@@ -27,7 +27,7 @@ type htmlCell struct {
 	Text   string
 	Sort   string   // number to sort by; empty: by Text
 	Bar    string   // part of the column's largest, in percent
-	Code   string   // command line
+	Code   []string // words of a command line
 	Stack  []string // shown on demand, innermost first
 	Number bool
 	Class  string

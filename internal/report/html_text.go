@@ -19,7 +19,7 @@ const (
 	htmlTextWidth    = 400
 	htmlFrameWidth   = 200
 	htmlRows         = 100       // of each table
-	htmlStackBytes   = 256 << 10 // of all stacks
+	htmlStackBytes   = 160 << 10 // of all stacks
 	htmlCards        = 30
 )
 
@@ -96,26 +96,27 @@ func (v *htmlView) commandWords() []string {
 	return append([]string{h.Program}, h.Arguments...)
 }
 
-func (v *htmlView) commandLine() string {
+// commandLine writes the words as a shell takes them.
+func (v *htmlView) commandLine() []string {
 	words := v.commandWords()
 	quoted := make([]string, 0, len(words))
 	for _, word := range words[:min(len(words), htmlCommandWidth)] {
 		quoted = append(quoted, quoteWord(word))
 	}
-	return strings.Join(quoted, " ")
+	return quoted
 }
 
 // tryCommand is the command line that runs the program with another limit. A program whose command line cannot be
 // shown as it is, is left for the reader to add.
-func (v *htmlView) tryCommand(limit, value string) string {
+func (v *htmlView) tryCommand(limit, value string) []string {
 	words := []string{"gpumemtop"}
 	if policy := v.a.Run.Header.Policy; policy != "" {
 		words = append(words, "--policy", quoteWord(shown(policy, 40)))
 	}
-	words = append(words, "--set", quoteWord(shown(limit+"="+value, htmlNameWidth)), "--")
+	words = append(words, "--set", quoteWord(name(limit+"="+value)), "--")
 	program := v.commandLine()
-	if v.commandWords()[0] == "" || len(program) > htmlCommandWidth || shown(program, htmlCommandWidth) != program {
-		program = "…"
+	if line := strings.Join(program, " "); v.commandWords()[0] == "" || shown(line, htmlCommandWidth) != line {
+		program = []string{"…"}
 	}
-	return strings.Join(append(words, program), " ")
+	return append(words, program...)
 }

@@ -179,7 +179,9 @@ func (v *htmlView) bands() []plot.Band {
 	var bands []plot.Band
 	for i := range v.a.Phases[:min(len(v.a.Phases), htmlBands)] {
 		p := &v.a.Phases[i]
-		bands = append(bands, plot.Band{From: float64(p.Start), To: float64(p.End), Label: phaseText(i, p), Class: [...]string{"even", "odd"}[i%2]})
+		bands = append(bands, plot.Band{
+			From: float64(p.Start), To: float64(p.End), Name: fmt.Sprintf("phase %d", i+1), Label: phaseText(i, p), Class: [...]string{"even", "odd"}[i%2],
+		})
 	}
 	return bands
 }

@@ -11,11 +11,11 @@
 
   // --- numbers, as the rest of the page writes them
   const gap = "\u202f";
-  const digits = (v) => (v >= 99.95 || (v < 10 && v === Math.trunc(v)) ? v.toFixed(0) : v >= 9.995 ? v.toFixed(1) : v.toFixed(2));
+  const digits = (v) => (v >= 99.95 ? v.toFixed(0) : v >= 9.995 ? v.toFixed(1) : v.toFixed(2));
   const bytes = (v) => {
     let unit = 0;
     for (; v >= 1023.5 && unit < 6; unit++) v /= 1024;
-    return digits(v) + gap + ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"][unit];
+    return (unit ? digits(v) : v.toFixed(0)) + gap + ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"][unit];
   };
   const time = (ns) => {
     if (ns >= 1e9) return (ns / 1e9).toFixed(ns < 1e11 ? 2 : 0) + gap + "s";
@@ -80,7 +80,7 @@
       if (value === null || value === undefined || (data.total && value === 0)) continue;
       sum += value;
       const row = make("tr"), name = make("td");
-      name.append(make("i", "", "swatch " + series.class), " ", make("span", series.name.length > 40 ? "…" + series.name.slice(-39) : series.name, "name"));
+      name.append(make("i", "", "swatch " + series.class), " ", make("span", series.name, "name"));
       row.append(name, make("td", written[data.unit](value), "n"));
       body.append(row);
     }

@@ -29,12 +29,15 @@ type Series struct {
 	Known  []bool // whether there is a value at all; nil: always
 }
 
-// Band shades a stretch of the X axis.
+// Band shades a stretch of the X axis. Its name is written into it where there is room, its label on demand.
 type Band struct {
-	From, To float64
-	Label    string
-	Class    string
+	From, To    float64
+	Name, Label string
+	Class       string
 }
+
+// bandNamed is from which part of the axis on a band has room for its name.
+const bandNamed = 0.08
 
 // Bar is an upright bar between two places of the X axis.
 type Bar struct {
@@ -121,6 +124,11 @@ func (c *Chart) bands(d *drawing, height int) {
 			"height", strconv.Itoa(height))
 		d.title(band.Label)
 		d.close("rect")
+		if to-from >= bandNamed {
+			d.open("svg", "x", percent(from), "y", "0", "width", "1", "height", "1", "overflow", "visible")
+			d.text("banded", "5", "13", band.Name)
+			d.close("svg")
+		}
 	}
 }
 
@@ -162,7 +170,8 @@ func valueAt(values []float64, i int) float64 {
 
 func (c *Chart) bars(d *drawing) {
 	for _, bar := range c.Bars {
-		from, to, up := c.X.At(bar.From), c.X.At(bar.To), c.Y.At(bar.Value)
+		from, up := c.X.At(bar.From), c.Y.At(bar.Value)
+		to := max(from, c.X.At(bar.To))
 		d.open("rect", "class", "bar "+bar.Class, "x", percent(from), "y", percent(1-up), "width", percent(to-from),
 			"height", percent(up))
 		d.title(bar.Label)

@@ -47,7 +47,7 @@ func DurationText(ns float64) string {
 	case ns >= 0.9995*micro:
 		return digits(ns/micro) + gap + "µs"
 	}
-	return digits(ns) + gap + "ns"
+	return trim(ns, 0) + gap + "ns"
 }
 
 // clock writes a long duration as "2m 05s", "3h 10m" or "2d 4h".
@@ -98,7 +98,7 @@ func clockExact(s int64) string {
 // digits writes three digits.
 func digits(v float64) string {
 	switch {
-	case v >= 99.95 || v == math.Trunc(v) && v < 10:
+	case v >= 99.95:
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	case v >= 9.995:
 		return strconv.FormatFloat(v, 'f', 1, 64)
@@ -121,6 +121,9 @@ func DecimalBytes(v float64) string {
 	for v >= 1023.5 && unit < 6 {
 		v /= 1024
 		unit++
+	}
+	if unit == 0 {
+		return trim(v, 0) + gap + "B"
 	}
 	return digits(v) + gap + [...]string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}[unit]
 }
