@@ -72,8 +72,8 @@ type Leak struct {
 	Oldest  uint64 // when the first of them was created
 }
 
-// Temporary is a call site whose buffers lived within one iteration; where no iterations were found, those that lived
-// for less than a hundredth of the run.
+// Temporary is a call site most of whose buffers were temporary: each ended before the same place of the next iteration
+// was reached; where the thread has no iterations, it lived for less than a hundredth of the run.
 type Temporary struct {
 	Name     string
 	Buffers  uint64 // that were temporary

@@ -18,6 +18,7 @@ const (
 	requestsLeast     = 20        // of poolable requests, for a rate to mean something
 	hitRateLow        = 0.8       // of the later half: a program that repeats itself gets more than nine of ten
 	wasteHigh         = 0.25      // of what is in use at the peak; rounding to powers of two wastes that on average
+	wasteRatio        = 1.25      // the ratio that allows no more waste than a fifth
 	fragmentationHigh = 0.5       // at the peak: no free block has half of what is free
 	idleShare         = 0.2       // of what is reserved at the peak, free: less is not worth a change
 	bytesLeast        = 64 << 10  // waste and free memory below that hurt nobody
@@ -233,8 +234,9 @@ func wasteIsHigh(x *run, a *Analysis) (Diagnosis, bool) {
 	}
 	if l := limit(x.snapshot, "mantissa_bits"); l != nil && l.Value < l.Max {
 		d.Knob = Knob{Limit: l.Name, Value: strconv.Itoa(int(l.Value) + 1), Why: "more bits waste less"}
-	} else if l := limit(x.snapshot, "max_waste_ratio"); l != nil && l.Value > 1.25 {
-		d.Knob = Knob{Limit: l.Name, Value: "1.25", Why: "larger blocks of other call sites then do not serve"}
+	} else if l := limit(x.snapshot, "max_waste_ratio"); l != nil && l.Value > wasteRatio && x.snapshot.Policy == "futhark-2018" {
+		// With futhark it is for blocks of other call sites alone: those of the same one serve whatever their size.
+		d.Knob = Knob{Limit: l.Name, Value: strconv.FormatFloat(wasteRatio, 'f', -1, 64), Why: "larger blocks then do not serve"}
 	}
 	return d, true
 }

@@ -68,15 +68,20 @@ func (c *poolCaps) raise(p *life.Process) {
 // capKeys tell call sites and sizes apart: a cap is of one or of the other.
 func capKeys(tag uint32, size uint64) [2]uint64 { return [2]uint64{uint64(tag) << 1, size<<1 | 1} }
 
+// evicted must come while the block is still known: it has the call site.
 func (m *misses) evicted(p *process, e *wire.Event) {
 	switch wire.Evict(e.Reason) {
 	case wire.EvictLimit:
 		p.pool.away += int64(e.Granted)
 	case wire.EvictTagCap:
+		tag := e.Tag
+		if b := p.life.Block(e.Link); b != nil {
+			tag = b.Tag
+		}
 		if p.pool.capped == nil {
 			p.pool.capped = map[uint64]uint64{}
 		}
-		for _, key := range capKeys(e.Tag, e.Granted) {
+		for _, key := range capKeys(tag, e.Granted) {
 			p.pool.capped[key]++
 		}
 	default: // no limit says so

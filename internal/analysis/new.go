@@ -28,7 +28,7 @@ func (o *Options) wanted(name string) bool { return o.Tag == nil || o.Tag.MatchS
 // processes, not with records. Errors are those of the source; what is damaged in it is told by Damage. One goroutine
 // uses the source meanwhile.
 func New(src trace.Source, o Options) (*Analysis, error) {
-	first := newSurvey()
+	first := newSurvey(&o)
 	if err := each(src, first.step); err != nil {
 		return nil, fmt.Errorf("look through the recording: %w", err)
 	}
@@ -63,16 +63,16 @@ func each(src trace.Source, step func(*wire.Record)) error {
 
 // happened reports whether a record is of something that happened in the part: not carried over from before it, and no
 // mere name.
-func happened(r *wire.Record) bool {
+func (s *survey) happened(r *wire.Record) bool {
+	if r.Time < s.since {
+		return false
+	}
 	switch r.Kind {
 	case wire.KindProcess, wire.KindThread, wire.KindModule, wire.KindTag, wire.KindSite, wire.KindDevice,
 		wire.KindContext, wire.KindQueue, wire.KindKernel:
 		return false
-	case wire.KindGauge:
-		return true
-	default:
-		return !carried(r)
 	}
+	return !carried(r)
 }
 
 // carried reports whether a record stands for what was there before the part begins.
@@ -80,6 +80,7 @@ func carried(r *wire.Record) bool {
 	switch r.Kind {
 	case wire.KindCreate, wire.KindRelease, wire.KindSlab:
 		return r.Flags&wire.FlagCarried != 0
+	default:
+		return false
 	}
-	return false
 }

@@ -80,29 +80,23 @@ func (l *laps) create(number, now uint64, inUse, own int64) {
 	l.mark, l.before = now, inUse-own
 }
 
-// same reports whether a create lies in the same iteration as the latest one; known is false for one outside of all.
-func (s *stream) same(number uint64) (same, known bool) {
-	if len(s.laps) == 0 {
-		return false, false
-	}
-	at := min(s.at, len(s.laps)-1)
-	for ; at >= 0 && s.laps[at].first > number; at-- {
-		if at == 0 {
-			return false, true
+// within reports whether a buffer that ends now lived within one iteration: since its create, the thread has not come to
+// the same place of the next one. That way it does not matter where an iteration begins. known is false where the thread
+// has no iterations.
+func (s *stream) within(number uint64) (within, known bool) {
+	for _, l := range s.laps {
+		if number >= l.first && number < l.end {
+			return s.creates-1-number < l.period, true
 		}
 	}
-	l := s.laps[at]
-	if number >= l.end {
-		return false, true
-	}
-	return (number-l.first)/l.period == (min(s.creates, l.end)-1-l.first)/l.period, true
+	return false, len(s.laps) > 0
 }
 
 // temporary reports whether a buffer that ends now lived within one iteration of the thread that created it, or, where
 // that thread has none, for less than a hundredth of the run.
 func (x *run) temporary(p *process, o *life.Object, lived uint64) bool {
-	if same, known := x.stream(p, o.Thread).same(o.Note); known {
-		return same
+	if within, known := x.stream(p, o.Thread).within(o.Note); known {
+		return within
 	}
 	return lived < (x.survey.last-x.survey.first)/100
 }
@@ -148,13 +142,16 @@ func (x *run) phase(s *stream, l *laps) Phase {
 	}
 }
 
+// gapLeast is which part of the run is worth a line of its own between two phases.
+const gapLeast = 1000
+
 // gaps are the times of the part before, between and behind phases, which follow each other.
 func (x *run) gaps(s *stream, phases []Phase) []Phase {
 	var list []Phase
 	from := x.since(x.survey.first)
 	end := x.since(x.survey.last)
 	for _, p := range append(slices.Clone(phases), Phase{Start: end, End: end}) {
-		if p.Start > from {
+		if p.Start > from+(x.survey.last-x.survey.first)/gapLeast {
 			list = append(list, Phase{
 				Process: s.process, Thread: s.thread, Start: from, End: p.Start, PeakInUse: x.line.mostBetween(from, p.Start),
 			})

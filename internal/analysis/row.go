@@ -13,8 +13,6 @@ type row struct {
 	wanted  bool
 	stack   []string
 	creates uint64 // of buffers
-	free    int64  // in the pool now
-	inUse   int64  // now
 	series  int    // place in Timeline.Tags, -1 without
 	pooled  int    // place in Timeline.Free, -1 without
 
@@ -113,10 +111,11 @@ func (x *run) lagOf() Lag {
 	return lag
 }
 
+// temporaries are the call sites most of whose buffers were temporary: of others the last one may look so.
 func (x *run) temporaries() []Temporary {
 	var list []Temporary
 	for _, w := range x.sortedRows() {
-		if t := &w.temporary; t.buffers > 0 {
+		if t := &w.temporary; 2*t.buffers > w.creates {
 			list = append(list, Temporary{
 				Name: w.name, Buffers: t.buffers, Creates: w.creates, Bytes: t.bytes, LifeP50: w.lives.percentile(0.5),
 				DriverNS: t.driverNS,
@@ -133,7 +132,7 @@ func (x *run) leaks() []Leak {
 	for i := range x.snapshot.Tags {
 		t := &x.snapshot.Tags[i]
 		w := x.rows[t.Name]
-		if t.Live == 0 || w == nil || w.leaked.buffers == 0 {
+		if t.Live == 0 || w == nil || !w.wanted || w.leaked.buffers == 0 {
 			continue
 		}
 		list = append(list, Leak{

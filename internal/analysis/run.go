@@ -83,8 +83,11 @@ func (x *run) step(r *wire.Record) {
 	if r.Kind == wire.KindLost {
 		return
 	}
-	x.fold.Step(r)
 	p := x.process(r.Process)
+	if r.Kind == wire.KindEvict {
+		x.misses.evicted(p, &r.Event)
+	}
+	x.fold.Step(r)
 	x.account(p)
 	switch r.Kind {
 	case wire.KindUse:
@@ -95,7 +98,6 @@ func (x *run) step(r *wire.Record) {
 		}
 	case wire.KindEvict:
 		x.frees.add(r.Granted, r.Cost)
-		x.misses.evicted(p, &r.Event)
 	case wire.KindExit:
 		p.ended = true
 	}
@@ -104,7 +106,7 @@ func (x *run) step(r *wire.Record) {
 
 // advance moves time on to a record.
 func (x *run) advance(r *wire.Record) {
-	if happened(r) {
+	if x.survey.happened(r) {
 		if x.quiet {
 			x.quiet = false
 			x.raise()

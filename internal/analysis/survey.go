@@ -16,6 +16,7 @@ type survey struct {
 	fold        *life.Fold
 	books       books
 	first, last uint64 // times of what happened in the part
+	since       uint64 // when the part begins
 	earliest    uint64 // time of the first record
 	events      uint64
 	slabs       bool               // there were some
@@ -25,8 +26,11 @@ type survey struct {
 	stretches   map[uint64][]stretch
 }
 
-func newSurvey() *survey {
+func newSurvey(o *Options) *survey {
 	s := &survey{names: life.NewNames(), finders: map[uint64]*finder{}}
+	if o.Since > 0 {
+		s.since = o.Header.ClockNS + uint64(o.Since)
+	}
 	s.fold = life.New(s)
 	return s
 }
@@ -38,7 +42,7 @@ func (s *survey) step(r *wire.Record) {
 	if s.earliest == 0 {
 		s.earliest = r.Time
 	}
-	if happened(r) {
+	if s.happened(r) {
 		if s.events == 0 {
 			s.first = r.Time
 		}

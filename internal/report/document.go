@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
@@ -85,6 +86,7 @@ func newDocument(a *analysis.Analysis, o Options) *document {
 }
 
 func (s *section) empty() bool {
+	s.tables = slices.DeleteFunc(s.tables, func(t table) bool { return len(t.rows) == 0 })
 	return len(s.facts) == 0 && len(s.tables) == 0 && len(s.items) == 0 && len(s.chart) == 0 && len(s.notes) == 0
 }
 

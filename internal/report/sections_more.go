@@ -143,7 +143,7 @@ func (v *view) overTime() section {
 	return section{heading: "over time", chart: []string{
 		line("in use", inUse, bytes), line("free", free, bytes), line("fragmentation", l.Fragmentation, rate),
 		line("waste", l.Waste, rate),
-		fmt.Sprintf("%-14s %-30s%30s", "", seconds(l.Start), seconds(l.Start+l.Step*uint64(len(l.InUse)))),
+		fmt.Sprintf("%-14s %-30s%30s", "", seconds(l.Start), seconds(min(l.Start+l.Step*uint64(len(l.InUse)), max(l.Start, v.s.Time-min(v.s.Started, v.s.Time))))),
 	}}
 }
 
