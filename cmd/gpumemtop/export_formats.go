@@ -5,7 +5,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -28,18 +27,6 @@ func checkFormatFlags(flags *pflag.FlagSet, format string) error {
 		}
 	}
 	return nil
-}
-
-// tagPattern returns what --tag asks for, nil when it is not set.
-func (c *config) tagPattern() (*regexp.Regexp, error) {
-	if c.tag == "" {
-		return nil, nil
-	}
-	pattern, err := regexp.Compile(c.tag)
-	if err != nil {
-		return nil, fmt.Errorf("bad value %q for --tag: want a regular expression: %w", c.tag, err)
-	}
-	return pattern, nil
 }
 
 // moment returns what --at asks for, which lies in the part.
