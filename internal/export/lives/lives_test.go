@@ -48,6 +48,27 @@ func TestRunGrace(t *testing.T) {
 	}
 }
 
+// Processes that end one after the other each go once.
+func TestRunEnds(t *testing.T) {
+	run := lives.NewRun(nil)
+	step := func(process uint32, kind wire.Kind) {
+		r := wire.Record{Process: process}
+		r.Kind, r.Object, r.Size, r.Granted = kind, 1, 10, 10
+		run.Step(&r)
+	}
+	for process := range uint32(3) {
+		step(process, wire.KindCreate)
+	}
+	for process := range uint32(3) {
+		step(process, wire.KindExit)
+		step(2, wire.KindSync)
+		step(2, wire.KindSync)
+		if want := max(int64(10), int64(20-10*process)); run.InUse != want {
+			t.Errorf("%d in use when %d processes are gone, want %d", run.InUse, process+1, want)
+		}
+	}
+}
+
 // bench is a fold with a layout beside it.
 type bench struct {
 	life.Watcher

@@ -213,12 +213,8 @@ func (x *writer) Pool(p *life.Process, b *life.Block) {
 	}
 }
 
-// Unpool implements life.Watcher.
-func (x *writer) Unpool(p *life.Process, b *life.Block, how life.How) {
-	if how == life.Hit {
-		x.complete(x.layout.Block(p, b.Number))
-	}
-}
+// Unpool implements life.Watcher. What begins or ends next completes what cools.
+func (x *writer) Unpool(*life.Process, *life.Block, life.How) {}
 
 // Gone implements life.BlockWatcher.
 func (x *writer) Gone(p *life.Process, b *life.Block) {

@@ -17,6 +17,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/cut"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/lives/draw"
+	"codeberg.org/gpumemtop/gpumemtop/internal/life"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -165,6 +166,26 @@ func TestRandomPart(t *testing.T) {
 		}
 		if _, err := checkSegments(s, -1); err != nil {
 			rt.Fatal(err)
+		}
+		data, _ = write(rt, src, Options{})
+		allocs, creates := 0, 0
+		for _, list := range traces(read(rt, data)) {
+			for _, e := range list {
+				if e.text("action") == "alloc" {
+					allocs++
+				}
+			}
+		}
+		if err := src.Rewind(); err != nil {
+			rt.Fatal(err)
+		}
+		for r := (wire.Record{}); src.Next(&r) == nil; {
+			if r.Kind == wire.KindCreate && r.Outcome != wire.OutcomeFailed && r.Flags&wire.FlagCarried == 0 && life.HasMemory(&r.Event) {
+				creates++
+			}
+		}
+		if allocs != creates {
+			rt.Errorf("%d allocs for %d creates within the part", allocs, creates)
 		}
 	})
 }

@@ -223,6 +223,22 @@ func TestTag(t *testing.T) {
 	}
 }
 
+// TestFirstPeak comes to its peak twice: the first time counts.
+func TestFirstPeak(t *testing.T) {
+	var list []wire.Record
+	for i := range uint64(2) {
+		r := wire.Record{Process: 1}
+		r.Kind, r.Object, r.Size, r.Granted, r.Time = wire.KindCreate, i+1, 10, 10, draw.Origin+100*i
+		list = append(list, r)
+		r.Kind, r.Granted, r.Time = wire.KindRelease, 0, r.Time+50
+		list = append(list, r)
+	}
+	p := write(t, &draw.Tape{Records: list}, pprof.Options{})
+	if p.TimeNanos != header().Created.UnixNano() || sums(p)[3] != 10 {
+		t.Errorf("the peak is at %d with %d in use", p.TimeNanos, sums(p)[3])
+	}
+}
+
 func TestHosts(t *testing.T) {
 	h := header()
 	h.Merged = []trace.Origin{{Host: "a", First: 1, Last: 1}, {Host: "b", First: 2, Last: 2}}

@@ -172,6 +172,25 @@ func TestStory(t *testing.T) {
 	}
 }
 
+// TestAddressesComeBack lets buffers come and go one after the other, pooled or not: all have one address.
+func TestAddressesComeBack(t *testing.T) {
+	for _, block := range []uint64{0, 1} {
+		var list []wire.Record
+		for i := range uint64(100) {
+			r := wire.Record{Process: 1}
+			r.Kind, r.Object, r.Link, r.Size, r.Granted = wire.KindCreate, i+1, block*(i+1), 5, 8
+			r.Outcome = wire.Outcome(block) // driver or hit
+			list = append(list, r)
+			r.Kind, r.Granted, r.Outcome = wire.KindRelease, 0, wire.OutcomeDriver
+			list = append(list, r)
+		}
+		text := write(t, &draw.Tape{Records: list}, rmm.Options{})
+		if n := strings.Count(text, ",0x100000000,5,"); n != 200 {
+			t.Errorf("block %d: %d of 200 lines have the first address", block, n)
+		}
+	}
+}
+
 // full takes a few bytes.
 type full struct{ left int }
 

@@ -36,7 +36,7 @@ func (t *Tape) Rewind() error { t.next = 0; return nil }
 
 // processes that a run has; tags are numbered from 0 to tags-1, with names from 1 on.
 const (
-	processes = 2
+	processes = 3
 	tags      = 6
 	slabSize  = 1 << 20
 )
