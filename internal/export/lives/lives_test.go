@@ -56,14 +56,14 @@ func TestRunEnds(t *testing.T) {
 		r.Kind, r.Object, r.Size, r.Granted = kind, 1, 10, 10
 		run.Step(&r)
 	}
-	for process := range uint32(3) {
+	const processes = 5
+	for process := range uint32(processes) {
 		step(process, wire.KindCreate)
 	}
-	for process := range uint32(3) {
+	for process := range uint32(processes - 1) {
 		step(process, wire.KindExit)
-		step(2, wire.KindSync)
-		step(2, wire.KindSync)
-		if want := max(int64(10), int64(20-10*process)); run.InUse != want {
+		step(processes-1, wire.KindSync)
+		if want := int64(10 * (processes - 1 - process)); run.InUse != want {
 			t.Errorf("%d in use when %d processes are gone, want %d", run.InUse, process+1, want)
 		}
 	}
