@@ -245,6 +245,19 @@ func TestShort(t *testing.T) {
 	}
 }
 
+// TestBrokenOff ends between a release and the eviction that follows: the viewer goes back from the segments to what was
+// before, so what its trace let go must be there.
+func TestBrokenOff(t *testing.T) {
+	list := short()[:6]
+	r := list[5]
+	r.Kind, r.Granted, r.Outcome = wire.KindRelease, 0, wire.OutcomeRefused
+	data, _ := write(t, &draw.Tape{Records: append(list, r)}, Options{})
+	sum, err := checkSegments(read(t, data), 0)
+	if err != nil || sum.pending != 1000 || sum.inUse != 0 {
+		t.Errorf("%+v, %v; want 1000 pending", sum, err)
+	}
+}
+
 // TestPython lets the real reader of pickles load a snapshot.
 func TestPython(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.pickle")

@@ -272,23 +272,20 @@ func (x *writer) gather(of func(*lives.Range) *segment, r *lives.Range, b block)
 		home = r.Slab
 	}
 	b.addr, b.size = r.Addr, r.Size
+	if r.Pending {
+		b.state, b.requested = pending, r.Size
+	}
 	b.requested = min(b.requested, b.size)
 	s := of(home)
 	s.blocks = append(s.blocks, b)
 }
 
-// describe says what a block is.
+// describe says what a block is; gather knows whether it was let go and is not free yet.
 func (x *writer) describe(p *life.Process, b *life.Block) block {
-	switch b.State {
-	case life.InUse:
+	if b.State == life.InUse {
 		if o := p.Object(b.Owner); o != nil && o.Owns && o.Block == b.Number {
 			return x.holds(p, o)
 		}
-	case life.Cooling:
-		if x.choice.Has(p.Number, b.Tag) {
-			return block{state: pending, requested: b.Size}
-		}
-	case life.Cached, life.Slab:
 	}
 	return block{state: inactive}
 }
