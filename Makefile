@@ -16,10 +16,10 @@ SHELL := bash
 .SUFFIXES:
 
 # Everything that is needed beyond Go and make: compilers; an OpenCL that runs anywhere, its loader and headers; the
-# real programs that the tests run; the terminal that they drive.
+# real programs that the tests run; the terminal and the browser that they drive; a reader of what is exported.
 PACKAGES := gcc g++ libc6-dev binutils clang libbpf-dev \
 	pocl-opencl-icd ocl-icd-libopencl1 ocl-icd-opencl-dev opencl-headers \
-	clinfo clpeak hashcat clblast-utils sudo ffmpeg openmpi-bin libopenmpi-dev tmux
+	clinfo clpeak hashcat clblast-utils sudo ffmpeg openmpi-bin libopenmpi-dev tmux chromium python3
 
 GO ?= go
 CC := gcc

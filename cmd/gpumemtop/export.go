@@ -28,6 +28,10 @@ var exporters = []exporter{
 	{name: "chrome", help: "Chrome trace JSON, for Perfetto", write: exportChrome},
 	{name: "parquet", help: "a folder of Apache Parquet tables, for DuckDB, Spark and pandas; many recordings may share it", fill: exportParquet},
 	{name: "csv", help: "comma-separated values, for spreadsheets and pandas: the table that --table names", write: exportCSV},
+	{name: "pprof", help: "a profile, for go tool pprof", write: exportPprof},
+	{name: "memviz", help: "a snapshot, for PyTorch's memory_viz", write: exportMemviz},
+	{name: "rmm", help: "a log of RMM, for its replay", write: exportRMM},
+	{name: "minimalloc", help: "lifetimes, for MiniMalloc", write: exportMinimalloc},
 }
 
 func exporterNames() []string {
@@ -57,21 +61,23 @@ func newExport() *cobra.Command {
 		Short:       "Write a recording in another format",
 		Annotations: map[string]string{usageKey: "gpumemtop export [--format NAME] -o OUT [-f] FILE"},
 		Example: "  gpumemtop export blur.gmt -o blur.json       open it at https://ui.perfetto.dev\n" +
-			"  gpumemtop export blur.gmt --format parquet -o runs/",
+			"  gpumemtop export blur.gmt --format parquet -o runs/\n" +
+			"  gpumemtop export blur.gmt --format pprof -o blur.pb.gz && go tool pprof -http=: blur.pb.gz",
 		Args: oneFile,
 	}, func(cmd *cobra.Command, c *config, args []string) error {
 		at := slices.IndexFunc(exporters, func(e exporter) bool { return e.name == c.exportFormat })
 		switch {
 		case at < 0:
 			return checkFormat(c.exportFormat, exporterNames())
-		case c.table != "" && c.exportFormat != "csv":
-			return fmt.Errorf("--table says what --format csv writes: --format %s has no use for it", c.exportFormat)
 		case c.output == "" && exporters[at].fill != nil:
 			return fmt.Errorf("no folder to write into: name one with -o for --format %s", c.exportFormat)
 		case c.output == "":
 			return errors.New("no file to write: name one with -o, or - for standard output")
 		case c.output == "-" && exporters[at].fill != nil:
 			return fmt.Errorf("--format %s writes a folder, which standard output cannot take: name one with -o", c.exportFormat)
+		}
+		if err := checkFormatFlags(cmd.Flags(), c.exportFormat); err != nil {
+			return err
 		}
 		in, err := openInput(args[0], c)
 		if err != nil {

@@ -41,6 +41,8 @@ type config struct {
 	since, until time.Duration
 	process      string
 	tag          string
+	at           string
+	maxEvents    int
 	top          int
 
 	capacity     string
@@ -117,16 +119,19 @@ var settings = []setting{
 	{"until", "", "TIME", groupPart, onPart, false, "up to so long after the start; 0s: to the end", func(c *config) any { return &c.until }},
 	{"process", "", "PID", groupPart, onPart, false, "one process: its process id, or its number in the recording with a # before it", func(c *config) any { return &c.process }},
 	{"tag", "", "REGEXP", groupPart, onReport | onExport, false, "only call sites whose name matches", func(c *config) any { return &c.tag }},
+	{"at", "", "MOMENT", groupPart, onExport, false, "when to count what is in use: peak, end, or so long after the start, for example 2.5s (pprof)", func(c *config) any { return &c.at }},
+	{"max-events", "", "N", groupPart, onExport, false, "keep at most so many events, the last ones; 0: as many as the viewer draws (memviz)", func(c *config) any { return &c.maxEvents }},
 	{"top", "", "N", groupPart, onReport | onDiff, false, "rows in each table; 0: all", func(c *config) any { return &c.top }},
 	{"tags", "", "KIND", groupTags, onAny, true, "what tells allocation sites apart: stack, caller, size, thread or none", func(c *config) any { return &c.tags }},
 	{"stack-depth", "", "N", groupTags, onAny, true, "frames of a call stack to keep, 1 to 32", func(c *config) any { return &c.depth }},
 	{"output", "o", "FILE", groupOutput, onRun | onRecord, true, "record into a file; in its name %n is the program, %p our process id, %h the host, %t the time", func(c *config) any { return &c.output }},
 	{"output", "o", "FILE", groupOutput, onExport, false, "file to write, or folder; - is standard output", func(c *config) any { return &c.output }},
-	{"force", "f", "", groupOutput, onRun | onRecord | onExport, false, "overwrite files that exist", func(c *config) any { return &c.force }},
 	{"summary", "", "FILE", groupOutput, onRun | onRecord, true, "write the final figures as JSON", func(c *config) any { return &c.summary }},
 	{"format", "", "NAME", groupOutput, onExport, false, "what to write: " + exporterHelp(), func(c *config) any { return &c.exportFormat }},
 	{"table", "", "NAME", groupOutput, onExport, false, "the table that csv is of: " + strings.Join(csv.Tables, ", ") + "; by default " + csv.Tables[0], func(c *config) any { return &c.table }},
-	{"format", "", "NAME", groupOutput, onReport, false, "text or json", func(c *config) any { return &c.reportFormat }},
+	{"output", "o", "FILE", groupOutput, onReport, false, "file to write instead of standard output", func(c *config) any { return &c.output }},
+	{"force", "f", "", groupOutput, onRun | onRecord | onExport | onReport, false, "overwrite files that exist", func(c *config) any { return &c.force }},
+	{"format", "", "NAME", groupOutput, onReport, false, "text, json or md (Markdown)", func(c *config) any { return &c.reportFormat }},
 	{"format", "", "NAME", groupOutput, onFit, false, "text or json", func(c *config) any { return &c.fitFormat }},
 	{"format", "", "NAME", groupOutput, onReplay, false, "text or json", func(c *config) any { return &c.replayFormat }},
 	{"headless", "", "", groupDashboard, onRun, true, "no dashboard: only the figures at the end", func(c *config) any { return &c.headless }},
@@ -141,7 +146,7 @@ var settings = []setting{
 // defaults returns the settings before anybody set anything.
 func defaults() *config {
 	return &config{
-		policy: "futhark", scrub: "none", tags: "stack", depth: 8, top: 20, refresh: 100 * time.Millisecond,
+		policy: "futhark", scrub: "none", tags: "stack", depth: 8, top: 20, at: "peak", refresh: 100 * time.Millisecond,
 		noColor: os.Getenv("NO_COLOR") != "", exportFormat: "chrome", reportFormat: "text", fitFormat: "text", replayFormat: "text",
 	}
 }

@@ -15,6 +15,7 @@ type Fold struct {
 	Now uint64
 
 	watcher   Watcher
+	gone      func(*Process, *Block)
 	processes map[uint32]*Process
 	latest    *Process // of the last record
 	serial    uint64   // of the last stay in the pool
@@ -27,7 +28,11 @@ func New(watcher Watcher) *Fold {
 	if watcher == nil {
 		watcher = nobody{}
 	}
-	return &Fold{watcher: watcher, processes: map[uint32]*Process{}}
+	f := &Fold{watcher: watcher, gone: func(*Process, *Block) {}, processes: map[uint32]*Process{}}
+	if w, ok := watcher.(BlockWatcher); ok {
+		f.gone = w.Gone
+	}
+	return f
 }
 
 type nobody struct{}
@@ -139,7 +144,7 @@ func (f *Fold) take(r *wire.Record) *Object {
 	}
 	*o = Object{
 		Number: r.Object, Kind: wire.Memory(r.Op), Outcome: r.Outcome, Reason: r.Reason, Flags: r.Flags,
-		Owns: hasMemory(&r.Event), Scope: r.Scope, Access: r.Access, Tag: r.Tag, Thread: r.Thread,
+		Owns: HasMemory(&r.Event), Scope: r.Scope, Access: r.Access, Tag: r.Tag, Thread: r.Thread,
 		Duration: r.Duration, Cost: r.Cost, Size: r.Size, Granted: Granted(&r.Event), Started: f.Now,
 	}
 	if o.Carried() {
@@ -209,6 +214,7 @@ func (f *Fold) block(p *Process, number uint64) *Block {
 
 // give forgets a block.
 func (f *Fold) give(p *Process, b *Block) {
+	f.gone(p, b)
 	delete(p.blocks, b.Number)
 	f.blocks = append(f.blocks, b)
 }

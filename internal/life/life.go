@@ -24,6 +24,13 @@ type Watcher interface {
 	Unpool(p *Process, b *Block, how How)
 }
 
+// BlockWatcher is a Watcher that is told of the end of every block, too: in the pool or in use.
+type BlockWatcher interface {
+	Watcher
+	// Gone tells that a block is no more. Unpool and End came before, where they were due.
+	Gone(p *Process, b *Block)
+}
+
 // How says why something ended.
 type How uint8
 
@@ -76,6 +83,7 @@ type Object struct {
 	Size     uint64 // asked for
 	Granted  uint64 // got
 	Started  uint64 // when the create took effect
+	Note     uint64 // the watcher's own
 	Used     uint64 // when the last command that used it was enqueued; 0: none did, or uses were not recorded
 	ended    bool   // End was told
 }
@@ -140,9 +148,9 @@ func (p *Process) Blocks() []*Block {
 	return slices.SortedFunc(maps.Values(p.blocks), func(a, b *Block) int { return cmp.Compare(a.Number, b.Number) })
 }
 
-// hasMemory reports whether a create gives an object memory of its own: sub-buffers and images of buffers share their
+// HasMemory reports whether a create gives an object memory of its own: sub-buffers and images of buffers share their
 // parent's, and external objects show what somebody else allocated.
-func hasMemory(e *wire.Event) bool {
+func HasMemory(e *wire.Event) bool {
 	switch wire.Memory(e.Op) {
 	case wire.MemorySubBuffer, wire.MemoryExternal:
 		return pooled(e)

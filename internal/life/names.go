@@ -2,6 +2,7 @@ package life
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +30,8 @@ type ProcessNames struct {
 	Devices   []Device
 	Kernels   model.Kernels
 	sites     map[uint32]*Site
+	builds    map[string]string // build ids by path
+	contexts  map[uint16]uint64 // numbers of first devices by context
 }
 
 // Device is one that the process saw.
@@ -41,8 +44,9 @@ type Device struct {
 
 // Site is what a tag is called.
 type Site struct {
-	Name  string   // "file.c:88 function", "module+0x1234", or "tag 7" when it is not known
-	Stack []string // innermost first, empty when unknown
+	Name   string        // "file.c:88 function", "module+0x1234", or "tag 7" when it is not known
+	Stack  []string      // innermost first, empty when unknown
+	Frames []model.Frame // those of Stack from the one that names the site
 }
 
 // Untagged is the site of what has no tag.
@@ -83,12 +87,19 @@ func (n *Names) Add(r *wire.Record) {
 		n.Process(r.Process).device(r)
 	case wire.KindKernel:
 		n.Process(r.Process).Kernels.Add(r.Object, r.Payload)
+	case wire.KindModule:
+		n.Process(r.Process).module(r)
+	case wire.KindContext:
+		if wire.Life(r.Op) == wire.LifeCreate {
+			n.Process(r.Process).contexts[uint16(r.Object)] = r.Link
+		}
 	case wire.KindTag, wire.KindSite:
 		if name := model.TagName(r, model.DefaultWrappers()); name != "" {
 			site := n.Process(r.Process).Site(r.Tag)
 			site.Name = name
 			if r.Kind == wire.KindSite {
 				site.Stack = model.SiteStack(r.Payload)
+				site.Frames = model.SiteFrames(r.Payload, model.DefaultWrappers())
 			}
 		}
 	default:
@@ -99,7 +110,9 @@ func (n *Names) Add(r *wire.Record) {
 func (n *Names) Process(number uint32) *ProcessNames {
 	p := n.processes[number]
 	if p == nil {
-		p = &ProcessNames{Number: number, sites: map[uint32]*Site{}}
+		p = &ProcessNames{
+			Number: number, sites: map[uint32]*Site{}, builds: map[string]string{}, contexts: map[uint16]uint64{},
+		}
 		n.processes[number] = p
 	}
 	return p
@@ -122,6 +135,31 @@ func (p *ProcessNames) device(r *wire.Record) {
 	p.Devices = append(p.Devices, Device{
 		Number: r.Object, Name: model.Clean(name), Driver: model.Clean(driver), Global: r.Granted, LargestAlloc: r.Link,
 	})
+}
+
+// module takes "path" or "path NUL build-id".
+func (p *ProcessNames) module(r *wire.Record) {
+	path, build, _ := bytes.Cut(bytes.TrimRight(r.Payload, "\x00"), []byte{0})
+	if len(build) > 0 {
+		p.builds[model.Clean(path)] = model.Clean(build)
+	}
+}
+
+// BuildID returns the build id of a module by its path, in hexadecimal; empty when it is not known.
+func (p *ProcessNames) BuildID(path string) string { return p.builds[path] }
+
+// Device returns the place in Devices of the first device of a context, 0 when it is not known.
+func (p *ProcessNames) Device(scope uint16) int {
+	number, ok := p.contexts[scope]
+	if !ok {
+		return 0
+	}
+	return max(0, slices.IndexFunc(p.Devices, func(d Device) bool { return d.Number == number }))
+}
+
+// Processes returns the names in all processes, by number.
+func (n *Names) Processes() []*ProcessNames {
+	return slices.SortedFunc(maps.Values(n.processes), func(a, b *ProcessNames) int { return cmp.Compare(a.Number, b.Number) })
 }
 
 // Site returns what a tag is called; of one that was never named, that is its number.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -46,6 +48,39 @@ func SiteStack(payload []byte) []string {
 		stack = append(stack, f.text())
 	}
 	return stack
+}
+
+// Frame is one call of a stack, as a SITE tells it; what is unknown is empty.
+type Frame struct {
+	Function, File string
+	Line           int
+	Module         string // path
+	Offset         uint64 // in Module, of the return address
+}
+
+// SiteFrames returns the calls of a SITE's payload, innermost first, from the one that names the tag: the wrappers
+// before it are left out.
+func SiteFrames(payload []byte, wrappers []*regexp.Regexp) []Frame {
+	parsed := parseSite(payload)
+	if i := slices.IndexFunc(parsed, func(f frame) bool { return !f.wrapper(wrappers) }); i > 0 {
+		parsed = parsed[i:]
+	}
+	frames := make([]Frame, len(parsed))
+	for i := range parsed {
+		frames[i] = parsed[i].export()
+	}
+	return frames
+}
+
+func (f *frame) export() Frame {
+	out := Frame{Function: f.function, File: f.file, Module: f.place}
+	out.Line, _ = strconv.Atoi(f.line) // 0: unknown
+	if at := strings.LastIndex(f.place, "+0x"); at >= 0 {
+		if offset, err := strconv.ParseUint(f.place[at+3:], 16, 64); err == nil {
+			out.Module, out.Offset = f.place[:at], offset
+		}
+	}
+	return out
 }
 
 // framesMax bounds the frames of one site.

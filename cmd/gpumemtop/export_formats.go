@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/memviz"
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/minimalloc"
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/pprof"
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/rmm"
+)
+
+// formatsOf are the settings of export that only some formats know.
+var formatsOf = map[string][]string{"at": {"pprof"}, "max-events": {"memviz"}, "table": {"csv"}}
+
+// checkFormatFlags refuses flags that the format would ignore.
+func checkFormatFlags(flags *pflag.FlagSet, format string) error {
+	for _, name := range slices.Sorted(maps.Keys(formatsOf)) {
+		if formats := formatsOf[name]; flags.Changed(name) && !slices.Contains(formats, format) {
+			return fmt.Errorf("--%s is for --format %s, not %s: leave it out", name, strings.Join(formats, " or "), format)
+		}
+	}
+	return nil
+}
+
+// moment returns what --at asks for, which lies in the part.
+func (c *config) moment() (pprof.Moment, error) {
+	at, err := pprof.ParseMoment(c.at)
+	if err != nil {
+		return at, fmt.Errorf("bad value %q for --at: want peak, end, or a time after the start such as 2.5s", c.at)
+	}
+	after, timed := at.After()
+	switch {
+	case timed && after < c.since:
+		return at, fmt.Errorf("--at %v is before --since %v: nothing is known of it", after, c.since)
+	case timed && c.until > 0 && after > c.until:
+		return at, fmt.Errorf("--at %v is after --until %v: nothing is known of it", after, c.until)
+	}
+	return at, nil
+}
+
+func exportPprof(w io.Writer, in *input, c *config) error {
+	tag, err := c.tagPattern()
+	if err != nil {
+		return err
+	}
+	at, err := c.moment()
+	if err != nil {
+		return err
+	}
+	return pprof.Write(w, in, pprof.Options{Header: in.reader.Header(), At: at, Tag: tag})
+}
+
+func exportMemviz(w io.Writer, in *input, c *config) error {
+	tag, err := c.tagPattern()
+	if err != nil {
+		return err
+	}
+	if c.maxEvents < 0 {
+		return fmt.Errorf("bad value %d for --max-events: want a number of events, or 0 for %d", c.maxEvents, memviz.DefaultMaxEvents)
+	}
+	report, err := memviz.Write(w, in, memviz.Options{Header: in.reader.Header(), MaxEvents: uint64(c.maxEvents), Tag: tag})
+	if err == nil && report.Dropped > 0 {
+		say(os.Stderr, fmt.Sprintf("of %d events the last %d were kept; --max-events N keeps more", report.Events, report.Events-report.Dropped))
+	}
+	return err
+}
+
+func exportRMM(w io.Writer, in *input, c *config) error {
+	tag, err := c.tagPattern()
+	if err != nil {
+		return err
+	}
+	return rmm.Write(w, in, rmm.Options{Header: in.reader.Header(), Tag: tag})
+}
+
+func exportMinimalloc(w io.Writer, in *input, c *config) error {
+	tag, err := c.tagPattern()
+	if err != nil {
+		return err
+	}
+	return minimalloc.Write(w, in, minimalloc.Options{Tag: tag})
+}

@@ -1,0 +1,122 @@
+package memviz
+
+import (
+	"bufio"
+	"encoding/binary"
+	"io"
+)
+
+// Opcodes of Python's pickle, protocol 4 (PEP 3154), as far as they are used. PyTorch's viewer knows all of them.
+const (
+	opProto      = 0x80
+	opStop       = '.'
+	opMark       = '('
+	opDict       = '}'
+	opSetItems   = 'u'
+	opList       = ']'
+	opAppends    = 'e'
+	opText       = 'X' // u32 length, UTF-8
+	opInt1       = 'K' // u8
+	opInt2       = 'M' // u16
+	opInt4       = 'J' // i32
+	opLong       = 0x8a
+	opMemoize    = 0x94
+	opGet        = 'h' // u8
+	opGetLong    = 'j' // u32
+	chunk        = 1000
+	largest      = 1<<53 - 1 // whole number that a double holds like all below
+	protoVersion = 4
+)
+
+// pickler writes a pickle as it goes. Texts are written once and referred to from then on. Errors are kept for finish.
+type pickler struct {
+	w     *bufio.Writer
+	texts map[string]uint32 // places in the memo
+	memo  uint32            // things in it
+}
+
+func newPickler(w io.Writer) *pickler {
+	p := &pickler{w: bufio.NewWriterSize(w, 64<<10), texts: map[string]uint32{}}
+	p.raw(opProto, protoVersion)
+	return p
+}
+
+func (p *pickler) finish() error {
+	p.raw(opStop)
+	return p.w.Flush()
+}
+
+// raw writes bytes; a bufio.Writer keeps its first error for Flush.
+func (p *pickler) raw(b ...byte) { _, _ = p.w.Write(b) }
+
+// memoize keeps what was written last and returns its place.
+func (p *pickler) memoize() uint32 {
+	p.raw(opMemoize)
+	p.memo++
+	return p.memo - 1
+}
+
+// get writes what is kept.
+func (p *pickler) get(place uint32) {
+	if place < 1<<8 {
+		p.raw(opGet, byte(place))
+		return
+	}
+	p.raw(binary.LittleEndian.AppendUint32([]byte{opGetLong}, place)...)
+}
+
+// text writes valid UTF-8.
+func (p *pickler) text(s string) {
+	if place, ok := p.texts[s]; ok {
+		p.get(place)
+		return
+	}
+	p.raw(binary.LittleEndian.AppendUint32([]byte{opText}, uint32(len(s)))...)
+	_, _ = p.w.WriteString(s)
+	p.texts[s] = p.memoize()
+}
+
+// number writes a whole number; more than a double holds becomes the largest that it does.
+func (p *pickler) number(n uint64) {
+	n = min(n, largest)
+	switch {
+	case n < 1<<8:
+		p.raw(opInt1, byte(n))
+	case n < 1<<16:
+		p.raw(opInt2, byte(n), byte(n>>8))
+	case n < 1<<31:
+		p.raw(binary.LittleEndian.AppendUint32([]byte{opInt4}, uint32(n))...)
+	default:
+		p.raw(binary.LittleEndian.AppendUint64([]byte{opLong, 8}, n)...)
+	}
+}
+
+// dict writes a dictionary; fill writes keys and values in turn.
+func (p *pickler) dict(fill func()) {
+	p.raw(opDict, opMark)
+	fill()
+	p.raw(opSetItems)
+}
+
+func (p *pickler) textItem(key, value string) { p.text(key); p.text(value) }
+
+func (p *pickler) numberItem(key string, n uint64) { p.text(key); p.number(n) }
+
+// list writes a list of a length that nobody needs to know; fill calls item before each thing that it writes. The
+// viewer puts the things of an APPENDS into the arguments of one call, so there are not many in one.
+func (p *pickler) list(fill func(item func())) {
+	p.raw(opList)
+	n := 0
+	fill(func() {
+		if n%chunk == 0 {
+			if n > 0 {
+				p.raw(opAppends)
+			}
+			p.raw(opMark)
+		}
+		n++
+	})
+	if n > 0 {
+		p.raw(opAppends)
+	}
+}

@@ -1,0 +1,299 @@
+package memviz
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/lives"
+	"codeberg.org/gpumemtop/gpumemtop/internal/life"
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+)
+
+// States of a block, in PyTorch's words.
+const (
+	active   = "active_allocated"
+	pending  = "active_pending_free"
+	inactive = "inactive"
+)
+
+// block is a piece of a segment.
+type block struct {
+	addr, size, requested uint64
+	state                 string
+	site                  siteKey
+}
+
+// segment is memory that the driver gave.
+type segment struct {
+	addr, size uint64
+	list       int
+	kind       string
+	blocks     []block // by address; what none covers is free
+}
+
+type siteKey struct{ process, tag uint32 }
+
+// out writes the snapshot.
+type out struct {
+	*pickler
+	x      *writer
+	stacks map[siteKey]uint32 // places in the memo
+}
+
+// pickle writes everything.
+func (x *writer) pickle(w io.Writer, report Report) error {
+	p := &out{pickler: newPickler(w), x: x, stacks: map[siteKey]uint32{}}
+	p.dict(func() {
+		p.text("segments")
+		p.list(func(item func()) {
+			for _, s := range x.segments() {
+				item()
+				p.segment(s)
+			}
+		})
+		p.text("device_traces")
+		p.list(func(item func()) {
+			for _, l := range x.traces {
+				item()
+				p.trace(l)
+			}
+		})
+		p.text("gpumemtop")
+		p.about(report)
+	})
+	return p.finish()
+}
+
+// about says what the format has no place for. The viewer does not look at it.
+func (p *out) about(report Report) {
+	p.dict(func() {
+		p.textItem("program", model.Clean([]byte(p.x.options.Header.Program)))
+		p.textItem("policy", model.Clean([]byte(p.x.options.Header.Policy)))
+		p.numberItem("events", report.Events)
+		p.numberItem("events_dropped", report.Dropped)
+		p.text("devices")
+		p.list(func(item func()) {
+			for _, l := range p.x.traces {
+				item()
+				p.text(p.deviceName(l))
+			}
+		})
+	})
+}
+
+func (p *out) deviceName(l *list) string {
+	n := p.x.names.Process(l.process)
+	name := fmt.Sprintf("process %d %s", n.PID, n.Program)
+	if l.device < len(n.Devices) {
+		name += ", " + n.Devices[l.device].Name
+	}
+	return name
+}
+
+func (p *out) trace(l *list) {
+	p.list(func(item func()) {
+		for _, part := range [...][]event{l.events[l.next:], l.events[:l.next]} {
+			for i := range part {
+				item()
+				p.event(l, &part[i])
+			}
+		}
+		item()
+		p.event(l, &event{action: snapshot, time: p.x.fold.Now})
+	})
+}
+
+func (p *out) event(l *list, e *event) {
+	p.dict(func() {
+		p.textItem("action", actions[e.action])
+		p.numberItem("addr", e.addr)
+		if e.action == oom {
+			p.numberItem("device_free", e.addr)
+		}
+		p.numberItem("size", e.size)
+		p.numberItem("stream", 0)
+		p.numberItem("time_us", p.micros(e.time))
+		if e.outside {
+			p.textItem("segment_type", outsideSlabs)
+		}
+		p.text("frames")
+		p.frames(siteKey{l.process, e.tag}, e.action != snapshot && e.action != segmentFree)
+	})
+}
+
+// micros are µs since 1970.
+func (p *out) micros(ns uint64) uint64 {
+	h := &p.x.options.Header
+	return uint64(max(h.Created.UnixMicro(), 0)) + (max(ns, h.ClockNS)-h.ClockNS)/1000
+}
+
+// frames writes a call stack, the first time that it is needed.
+func (p *out) frames(key siteKey, known bool) {
+	if !known {
+		key = siteKey{}
+	}
+	if place, ok := p.stacks[key]; ok {
+		p.get(place)
+		return
+	}
+	var frames []model.Frame
+	if known {
+		site := p.x.names.Process(key.process).Site(key.tag)
+		if frames = site.Frames; len(frames) == 0 {
+			frames = []model.Frame{{Function: site.Name}}
+		}
+	}
+	p.list(func(item func()) {
+		for i := range frames {
+			item()
+			p.dict(func() {
+				p.textItem("name", lives.FrameName(&frames[i]))
+				p.textItem("filename", frames[i].File)
+				p.numberItem("line", uint64(max(frames[i].Line, 0)))
+			})
+		}
+	})
+	p.stacks[key] = p.memoize()
+}
+
+func (p *out) segment(s *segment) {
+	var allocated, requested, held uint64
+	for i := range s.blocks {
+		switch b := &s.blocks[i]; b.state {
+		case active:
+			allocated, requested, held = allocated+b.size, requested+b.requested, held+b.size
+		case pending:
+			held += b.size
+		}
+	}
+	p.dict(func() {
+		p.numberItem("device", uint64(s.list))
+		p.numberItem("address", s.addr)
+		p.numberItem("total_size", s.size)
+		p.numberItem("allocated_size", allocated)
+		p.numberItem("active_size", held)
+		p.numberItem("requested_size", requested)
+		p.numberItem("stream", 0)
+		p.textItem("segment_type", s.kind)
+		p.text("blocks")
+		p.blocks(s)
+	})
+}
+
+// blocks writes the pieces of a segment without gaps.
+func (p *out) blocks(s *segment) {
+	process := p.x.traces[s.list].process
+	p.list(func(item func()) {
+		at := s.addr
+		for i := range s.blocks {
+			b := &s.blocks[i]
+			if b.addr > at {
+				item()
+				p.block(&block{addr: at, size: b.addr - at, state: inactive})
+			}
+			item()
+			b.site.process = process
+			p.block(b)
+			at = b.addr + b.size
+		}
+		if end := s.addr + s.size; end > at {
+			item()
+			p.block(&block{addr: at, size: end - at, state: inactive})
+		}
+	})
+}
+
+func (p *out) block(b *block) {
+	p.dict(func() {
+		p.numberItem("address", b.addr)
+		p.numberItem("size", b.size)
+		p.numberItem("requested_size", b.requested)
+		p.textItem("state", b.state)
+		p.text("frames")
+		p.frames(b.site, b.state == active)
+	})
+}
+
+// Kinds of segment beside PyTorch's own.
+const (
+	large        = "large"
+	outsideSlabs = "outside slabs" // a part that found no place in ours; its slab is a segment, too
+	evictedSlab  = "evicted slab"  // which is there only because parts are in it
+)
+
+// segments returns what the driver has given out, by address.
+func (x *writer) segments() []*segment {
+	found := map[*lives.Range]*segment{}
+	of := func(r *lives.Range) *segment {
+		s := found[r]
+		if s == nil {
+			s = &segment{addr: r.Addr, size: r.Size, list: r.List, kind: large}
+			if r.Outside {
+				s.kind = outsideSlabs
+			}
+			if r.Lingering {
+				s.kind = evictedSlab
+			}
+			found[r] = s
+		}
+		return s
+	}
+	for _, p := range x.fold.Processes() {
+		for _, b := range p.Blocks() {
+			x.gather(of, x.layout.Block(p, b.Number), x.describe(p, b))
+		}
+		for _, o := range p.Objects() {
+			if o.Owns && o.Block == 0 {
+				x.gather(of, x.layout.Object(p, o), x.holds(p, o))
+			}
+		}
+	}
+	segments := slices.SortedFunc(maps.Values(found), func(a, b *segment) int { return cmp.Compare(a.addr, b.addr) })
+	for _, s := range segments {
+		slices.SortFunc(s.blocks, func(a, b block) int { return cmp.Compare(a.addr, b.addr) })
+	}
+	return segments
+}
+
+// gather puts a block into the segment where it lies. A slab has none of its own.
+func (x *writer) gather(of func(*lives.Range) *segment, r *lives.Range, b block) {
+	switch {
+	case r == nil:
+		return
+	case r.IsSlab():
+		of(r)
+		return
+	}
+	home := r
+	if r.Slab != nil {
+		home = r.Slab
+	}
+	b.addr, b.size = r.Addr, r.Size
+	if r.Pending {
+		b.state, b.requested = pending, r.Size
+	}
+	b.requested = min(b.requested, b.size)
+	s := of(home)
+	s.blocks = append(s.blocks, b)
+}
+
+// describe says what a block is; gather knows whether it was let go and is not free yet.
+func (x *writer) describe(p *life.Process, b *life.Block) block {
+	if b.State == life.InUse {
+		if o := p.Object(b.Owner); o != nil && o.Owns && o.Block == b.Number {
+			return x.holds(p, o)
+		}
+	}
+	return block{state: inactive}
+}
+
+// holds says what an object's memory is.
+func (x *writer) holds(p *life.Process, o *life.Object) block {
+	if !x.choice.Has(p.Number, o.Tag) {
+		return block{state: inactive}
+	}
+	return block{state: active, requested: o.Size, site: siteKey{tag: o.Tag}}
+}

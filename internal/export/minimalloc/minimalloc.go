@@ -1,0 +1,139 @@
+// Package minimalloc writes the lifetimes of buffers as an instance of the static allocation problem, in the CSV of
+// Google's MiniMalloc (M. D. Moffitt, ASPLOS 2023): when each buffer is needed, and how large it is. A solver finds the
+// offsets for the least memory.
+package minimalloc
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/lives"
+	"codeberg.org/gpumemtop/gpumemtop/internal/life"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Header is the first line.
+const Header = "id,lower,upper,size"
+
+// Options say what an instance has.
+type Options struct {
+	Tag *regexp.Regexp // call sites whose buffers are in it; nil: all
+}
+
+// Write writes an instance: a line for each buffer that has memory of its own, in the order of their ends. Its size is
+// what it was granted, so that the most that is needed at a time is the peak of bytes in use. lower and upper count
+// creates and releases: a buffer is needed from lower on and no more at upper. What was there before has lower 0, and
+// the first create or release after it is 1; what is left at the end has an upper behind the last of them.
+//
+// It goes through the source twice when there is a pattern, else once; memory grows with what is alive at a time, and
+// with the call sites.
+func Write(w io.Writer, src trace.Source, o Options) error {
+	x := &writer{w: bufio.NewWriterSize(w, 64<<10), lower: map[key]uint64{}}
+	names := life.NewNames()
+	if o.Tag != nil {
+		var err error
+		if names, err = life.ReadNames(src); err != nil {
+			return err
+		}
+	}
+	x.choice = lives.NewChoice(names, o.Tag)
+	x.run = lives.NewRun(x)
+	_, _ = x.w.WriteString(Header + "\n") // a bufio.Writer keeps its first error for Flush
+	if err := lives.Each(src, func(r *wire.Record) error { x.step(r); return nil }); err != nil {
+		return err
+	}
+	x.quiet, x.rest = false, true
+	x.start()
+	for _, p := range x.run.Processes() {
+		x.run.End(p, life.Leaked)
+	}
+	if err := x.w.Flush(); err != nil {
+		return fmt.Errorf("write an instance for MiniMalloc: %w", err)
+	}
+	return nil
+}
+
+type key struct {
+	process uint32
+	object  uint64
+}
+
+// writer follows a run.
+type writer struct {
+	w      *bufio.Writer
+	b      []byte
+	choice *lives.Choice
+	run    *lives.Run
+	rank   uint64         // of the next create or release
+	lower  map[key]uint64 // of what is alive
+	quiet  bool           // the record tells what was there before
+	before bool           // something was there before
+	rest   bool           // what ends now is what was left
+}
+
+func (x *writer) step(r *wire.Record) {
+	x.quiet = (r.Kind == wire.KindCreate || r.Kind == wire.KindRelease) && r.Flags&wire.FlagCarried != 0
+	x.run.Step(r)
+}
+
+// start keeps rank 0 for what was there before.
+func (x *writer) start() {
+	if x.before && x.rank == 0 {
+		x.rank = 1
+	}
+}
+
+// Begin implements life.Watcher.
+func (x *writer) Begin(p *life.Process, o *life.Object) {
+	if !o.Owns || !x.choice.Has(p.Number, o.Tag) {
+		return
+	}
+	if x.quiet {
+		x.before = true
+	} else {
+		x.start()
+	}
+	x.lower[key{p.Number, o.Number}] = x.rank
+	if !x.quiet {
+		x.rank++
+	}
+}
+
+// End implements life.Watcher.
+func (x *writer) End(p *life.Process, o *life.Object, _ life.How) {
+	k := key{p.Number, o.Number}
+	lower, ok := x.lower[k]
+	if !ok {
+		return
+	}
+	delete(x.lower, k)
+	if x.quiet { // it was in the pool
+		return
+	}
+	x.start()
+	b := append(x.b[:0], 'p')
+	b = strconv.AppendUint(b, uint64(p.Number), 10)
+	b = append(b, 'b')
+	for i, n := range [...]uint64{o.Number, lower, x.rank, o.Granted} {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendUint(b, n, 10)
+	}
+	b = append(b, '\n')
+	_, _ = x.w.Write(b)
+	x.b = b
+	if !x.rest {
+		x.rank++
+	}
+}
+
+// Pool implements life.Watcher.
+func (x *writer) Pool(*life.Process, *life.Block) {}
+
+// Unpool implements life.Watcher.
+func (x *writer) Unpool(*life.Process, *life.Block, life.How) {}

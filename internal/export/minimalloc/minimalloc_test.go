@@ -1,0 +1,192 @@
+package minimalloc_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/cut"
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/lives/draw"
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/minimalloc"
+	"codeberg.org/gpumemtop/gpumemtop/internal/life"
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+type failer interface {
+	Helper()
+	Fatal(...any)
+}
+
+// instance is what a solver reads.
+type instance struct {
+	buffers int
+	changes map[uint64]int64 // bytes more from a rank on
+	last    uint64           // upper
+}
+
+// peak returns the most that is needed at a time.
+func (i *instance) peak() uint64 {
+	var now, peak int64
+	for rank := range i.last + 1 {
+		now += i.changes[rank]
+		peak = max(peak, now)
+	}
+	return uint64(peak)
+}
+
+// read reads an instance as strictly as MiniMalloc does.
+func read(t failer, r io.Reader) instance {
+	t.Helper()
+	rows, err := csv.NewReader(r).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Join(rows[0], ",") != "id,lower,upper,size" {
+		t.Fatal("header", rows[0])
+	}
+	in := instance{changes: map[uint64]int64{}}
+	seen := map[string]bool{}
+	for _, row := range rows[1:] {
+		var n [3]uint64
+		for i := range n {
+			if n[i], err = strconv.ParseUint(row[i+1], 10, 63); err != nil {
+				t.Fatal(row, err)
+			}
+		}
+		if seen[row[0]] || n[0] >= n[1] {
+			t.Fatal("comes twice, or is needed never:", row)
+		}
+		seen[row[0]] = true
+		in.buffers++
+		in.changes[n[0]] += int64(n[2])
+		in.changes[n[1]] -= int64(n[2])
+		in.last = max(in.last, n[1])
+	}
+	return in
+}
+
+func write(t failer, src trace.Source, o minimalloc.Options) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := minimalloc.Write(&b, src, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestRandom recomputes the peak of any run from its instance alone.
+func TestRandom(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		records := draw.Run(rt)
+		m := model.New(model.Options{})
+		creates := 0
+		for i := range records {
+			m.Apply(&records[i])
+			if r := &records[i]; r.Kind == wire.KindCreate && r.Outcome != wire.OutcomeFailed && life.HasMemory(&r.Event) {
+				creates++
+			}
+		}
+		got := read(rt, strings.NewReader(write(rt, &draw.Tape{Records: records}, minimalloc.Options{})))
+		if want := m.Publish().Totals.PeakInUse; got.peak() != want || got.buffers != creates {
+			rt.Errorf("peak %d of %d buffers, want %d of %d", got.peak(), got.buffers, want, creates)
+		}
+	})
+}
+
+// TestRandomPart takes the end of a run: what was there before counts from 0 on.
+func TestRandomPart(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		records := draw.Run(rt)
+		since := draw.Origin + rapid.Uint64Range(0, 150_000).Draw(rt, "since")
+		src := cut.Range(&draw.Tape{Records: records}, cut.Options{Since: since})
+		m := model.New(model.Options{})
+		var most uint64
+		for r := (wire.Record{}); src.Next(&r) == nil; {
+			ends := r.Kind == wire.KindRelease || r.Kind == wire.KindExit
+			if ends && r.Flags&wire.FlagCarried == 0 { // carried releases are of what was in the pool
+				most = max(most, m.Publish().Totals.InUse)
+			}
+			m.Apply(&r)
+		}
+		most = max(most, m.Publish().Totals.InUse)
+		got := read(rt, strings.NewReader(write(rt, src, minimalloc.Options{})))
+		if got.peak() != most {
+			rt.Errorf("from %d on peak %d, want %d", since, got.peak(), most)
+		}
+	})
+}
+
+func TestStory(t *testing.T) {
+	var list []wire.Record
+	add := func(kind wire.Kind, e wire.Event) {
+		e.Kind = kind
+		list = append(list, wire.Record{Process: 3, Event: e})
+	}
+	add(wire.KindCreate, wire.Event{Object: 1, Size: 5, Granted: 8, Flags: wire.FlagCarried})
+	add(wire.KindCreate, wire.Event{Object: 7, Link: 7, Size: 5, Granted: 8, Outcome: wire.OutcomeHit, Flags: wire.FlagCarried})
+	add(wire.KindRelease, wire.Event{Object: 7, Link: 7, Outcome: wire.OutcomeCached, Flags: wire.FlagCarried})
+	add(wire.KindRelease, wire.Event{Object: 1})
+	add(wire.KindCreate, wire.Event{Object: 2, Size: 5, Granted: 6, Tag: 4})
+	add(wire.KindCreate, wire.Event{Object: 3, Size: 5, Granted: 7, Tag: 5})
+	add(wire.KindRelease, wire.Event{Object: 2})
+	if got, want := write(t, &draw.Tape{Records: list}, minimalloc.Options{}), `id,lower,upper,size
+p3b1,0,1,8
+p3b2,2,4,6
+p3b3,3,5,7
+`; got != want {
+		t.Errorf("have\n%swant\n%s", got, want)
+	}
+	if got, want := write(t, &draw.Tape{Records: list}, minimalloc.Options{Tag: regexp.MustCompile("4$")}), `id,lower,upper,size
+p3b2,0,1,6
+`; got != want {
+		t.Errorf("of tag 4 have\n%swant\n%s", got, want)
+	}
+	if got, want := write(t, &draw.Tape{Records: list[:1]}, minimalloc.Options{}), `id,lower,upper,size
+p3b1,0,1,8
+`; got != want {
+		t.Errorf("of what was there have\n%swant\n%s", got, want)
+	}
+}
+
+// TestRead makes sure that what checks instances is right about one that was worked out by hand.
+func TestRead(t *testing.T) {
+	in := read(t, strings.NewReader("id,lower,upper,size\na,0,4,5\nb,4,9,7\nc,3,5,2\n"))
+	if in.buffers != 3 || in.peak() != 9 {
+		t.Errorf("%d buffers, peak %d; want 3, 9", in.buffers, in.peak())
+	}
+}
+
+// FuzzWrite gives it nonsense: every line is still one.
+func FuzzWrite(f *testing.F) {
+	f.Add([]byte(strings.Repeat("0123456789abcdefghijklmnopqrstuvwxyz\x0a\x01\xff\x7f", 8)))
+	f.Add(bytes.Repeat([]byte{1, 1, 10, 0, 2, 0, 0, 1, 5, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 9}, 16))
+	line := regexp.MustCompile(`^p\d+b\d+,\d+,\d+,\d+$`)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		text := write(t, &draw.Tape{Records: draw.Nonsense(data)}, minimalloc.Options{})
+		for _, text := range strings.Split(strings.TrimSuffix(text, "\n"), "\n")[1:] {
+			if !line.MatchString(text) {
+				t.Fatal(text)
+			}
+		}
+	})
+}
+
+// BenchmarkWrite writes a million records.
+func BenchmarkWrite(b *testing.B) {
+	list := draw.Churn(500_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := minimalloc.Write(io.Discard, &draw.Tape{Records: list}, minimalloc.Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(list)), "ns/record")
+}

@@ -1,0 +1,194 @@
+package pprof
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/lives"
+	"codeberg.org/gpumemtop/gpumemtop/internal/life"
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+)
+
+// slabs is the function that has what is free in slabs.
+const slabs = "(slabs)"
+
+// moduleSpan is how many addresses each module has in a profile; offsets beyond are not kept. All are equally wide so
+// that the same module is the same one in two profiles that are compared.
+const moduleSpan = 1 << 40
+
+// book has the tables of a profile.
+type book struct {
+	profile   *profile.Profile
+	functions map[functionKey]*profile.Function
+	locations map[locationKey]*profile.Location
+	mappings  map[mappingKey]*profile.Mapping
+}
+
+type functionKey struct{ name, file string }
+
+type mappingKey struct{ path, build string }
+
+type locationKey struct {
+	functionKey
+	mappingKey
+	line   int
+	offset uint64
+}
+
+func compareKeys(a, b sampleKey) int {
+	if a.slabs != b.slabs {
+		return cmp.Or(cmp.Compare(a.process, b.process), map[bool]int{true: 1, false: -1}[a.slabs])
+	}
+	return cmp.Or(cmp.Compare(a.process, b.process), cmp.Compare(a.tag, b.tag), cmp.Compare(a.device, b.device),
+		cmp.Compare(a.bytes, b.bytes))
+}
+
+// profile makes a profile of the samples.
+func (c *collector) profile() *profile.Profile {
+	b := &book{
+		profile:   &profile.Profile{DefaultSampleType: "inuse_space"},
+		functions: map[functionKey]*profile.Function{}, locations: map[locationKey]*profile.Location{},
+		mappings: map[mappingKey]*profile.Mapping{},
+	}
+	for _, t := range [...][2]string{
+		allocObjects: {"alloc_objects", "count"}, allocSpace: {"alloc_space", "bytes"},
+		inUseObjects: {"inuse_objects", "count"}, inUseSpace: {"inuse_space", "bytes"}, cachedSpace: {"cached_space", "bytes"},
+	} {
+		b.profile.SampleType = append(b.profile.SampleType, &profile.ValueType{Type: t[0], Unit: t[1]})
+	}
+	c.describe(b.profile)
+	label := c.labels()
+	for _, key := range slices.SortedFunc(maps.Keys(c.samples), compareKeys) {
+		v := c.samples[key]
+		sample := &profile.Sample{Value: v[:], Label: label(key), Location: c.stack(b, key)}
+		if key.bytes > 0 {
+			sample.NumLabel = map[string][]int64{"bytes": {int64(min(key.bytes, 1<<62))}}
+			sample.NumUnit = map[string][]string{"bytes": {"bytes"}}
+		}
+		b.profile.Sample = append(b.profile.Sample, sample)
+	}
+	return b.profile
+}
+
+// describe says which run this is, and which moment.
+func (c *collector) describe(p *profile.Profile) {
+	h := &c.options.Header
+	after := time.Duration(max(c.when, h.ClockNS) - h.ClockNS)
+	p.DurationNanos = int64(max(c.fold().Now, h.ClockNS) - h.ClockNS)
+	if !h.Created.IsZero() {
+		p.TimeNanos = h.Created.Add(after).UnixNano()
+	}
+	words := []string{model.Clean([]byte(h.Program))}
+	for _, word := range h.Arguments {
+		words = append(words, model.Clean([]byte(word)))
+	}
+	p.Comments = []string{
+		fmt.Sprintf("gpumemtop: in use and cached %s, %v after the start", c.options.At, after),
+		"program: " + strings.Join(words, " "),
+		"policy: " + model.Clean([]byte(h.Policy)),
+	}
+}
+
+// stack returns the locations of a sample, innermost first.
+func (c *collector) stack(b *book, key sampleKey) []*profile.Location {
+	if key.slabs {
+		return []*profile.Location{b.location(locationKey{functionKey: functionKey{name: slabs}})}
+	}
+	p := c.names.Process(key.process)
+	site := p.Site(key.tag)
+	if len(site.Frames) == 0 {
+		return []*profile.Location{b.location(locationKey{functionKey: functionKey{name: site.Name}})}
+	}
+	stack := make([]*profile.Location, len(site.Frames))
+	for i := range site.Frames {
+		f := &site.Frames[i]
+		stack[i] = b.location(locationKey{
+			functionKey{lives.FrameName(f), f.File}, mappingKey{f.Module, p.BuildID(f.Module)}, f.Line, f.Offset,
+		})
+	}
+	return stack
+}
+
+// location returns the location of a frame. Functions have no system name: pprof would take it for one to demangle, and
+// cut template arguments off names that are right.
+func (b *book) location(key locationKey) *profile.Location {
+	if l := b.locations[key]; l != nil {
+		return l
+	}
+	f := b.functions[key.functionKey]
+	if f == nil {
+		f = &profile.Function{ID: uint64(len(b.profile.Function) + 1), Name: key.name, Filename: key.file}
+		b.functions[key.functionKey] = f
+		b.profile.Function = append(b.profile.Function, f)
+	}
+	l := &profile.Location{
+		ID: uint64(len(b.profile.Location) + 1), Line: []profile.Line{{Function: f, Line: int64(key.line)}},
+	}
+	if key.path != "" {
+		l.Mapping = b.mapping(key.mappingKey)
+		if key.offset < moduleSpan {
+			l.Address = l.Mapping.Start + key.offset
+		}
+	}
+	b.locations[key] = l
+	b.profile.Location = append(b.profile.Location, l)
+	return l
+}
+
+// mapping returns a module. It claims to have functions: there is no more to be found out about the frames.
+func (b *book) mapping(key mappingKey) *profile.Mapping {
+	if m := b.mappings[key]; m != nil {
+		return m
+	}
+	id := uint64(len(b.profile.Mapping) + 1)
+	m := &profile.Mapping{
+		ID: id, Start: id * moduleSpan, Limit: (id + 1) * moduleSpan, File: key.path, BuildID: key.build,
+		HasFunctions: true, HasFilenames: true, HasLineNumbers: true,
+	}
+	b.mappings[key] = m
+	b.profile.Mapping = append(b.profile.Mapping, m)
+	return m
+}
+
+// labels returns what tells samples apart beside their stacks: processes, devices and hosts only when there are several.
+func (c *collector) labels() func(sampleKey) map[string][]string {
+	processes := c.names.Processes()
+	hosts := map[string]bool{}
+	devices := false
+	for _, p := range processes {
+		hosts[c.options.Header.HostOf(p.Number)] = true
+		devices = devices || len(p.Devices) > 1
+	}
+	return func(key sampleKey) map[string][]string {
+		p := c.names.Process(key.process)
+		labels := map[string][]string{"tag": {slabs}}
+		if !key.slabs {
+			labels["tag"] = []string{p.Site(key.tag).Name}
+		}
+		if len(processes) > 1 {
+			labels["process"] = []string{processName(p)}
+		}
+		if devices && key.device < len(p.Devices) && !key.slabs {
+			labels["device"] = []string{p.Devices[key.device].Name}
+		}
+		if len(hosts) > 1 {
+			labels["host"] = []string{model.Clean([]byte(c.options.Header.HostOf(key.process)))}
+		}
+		return labels
+	}
+}
+
+// processName is "program pid 4242": pprof takes a label that is only a number for no text to look for.
+func processName(p *life.ProcessNames) string {
+	if p.Program == "" {
+		return fmt.Sprintf("#%d", p.Number)
+	}
+	return fmt.Sprintf("%s pid %d", path.Base(p.Program), p.PID)
+}

@@ -1,0 +1,119 @@
+package report
+
+import (
+	"fmt"
+	"math"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/report/plot"
+)
+
+// histogram makes a chart of bins, which are powers of two wide.
+func histogram(title string, bins []analysis.Bin, axis func(least, most uint64) plot.Axis, text func(uint64) string) htmlPlot {
+	var most, all uint64
+	for _, b := range bins {
+		most, all = max(most, b.Count), all+b.Count
+	}
+	first, last := bins[0].From, bins[len(bins)-1].To
+	c := plot.Chart{Title: title, X: axis(max(first, 1), max(last, 1)), Y: plot.Counts(most)}
+	for _, b := range bins {
+		c.Bars = append(c.Bars, plot.Bar{
+			From: float64(max(b.From, 1)), To: float64(max(b.To, 1)) + 1, Value: float64(b.Count), Class: "s0",
+			Label: fmt.Sprintf("%s to %s: %s, %s, %s together", text(b.From), text(b.To), things(b.Count, "buffer"),
+				rateText(float64(b.Count)/float64(max(all, 1)), all), bytesText(b.Bytes)),
+		})
+	}
+	return htmlPlot{Title: "buffers", SVG: trusted(&c)}
+}
+
+// binned keeps what a histogram can have: 64 powers of two and 0.
+func binned(bins []analysis.Bin) []analysis.Bin { return bins[:min(len(bins), 65)] }
+
+func (v *htmlView) sizes() (htmlSection, bool) {
+	s := htmlSection{ID: "sizes", Title: "Sizes asked for"}
+	bins := binned(v.a.Sizes)
+	if len(bins) == 0 {
+		s.Intro = "No buffer was created."
+		return s, true
+	}
+	s.Intro = "Buffers created, by size; each bar is a power of two and the sizes up to the next."
+	s.Plots = []htmlPlot{histogram("Buffers created by size", bins, plot.LogBytes, bytesText)}
+	return s, true
+}
+
+func (v *htmlView) lifetimes() (htmlSection, bool) {
+	s := htmlSection{ID: "lifetimes", Title: "Lifetimes"}
+	bins := binned(v.a.Lifetimes)
+	if len(bins) == 0 {
+		s.Intro = "No buffer was released."
+		return s, true
+	}
+	s.Intro = "Buffers that were released, by how long they lived."
+	s.Plots = []htmlPlot{histogram("Released buffers by lifetime", bins, plot.LogTimes, durationText)}
+	return s, true
+}
+
+func (v *htmlView) costs() (htmlSection, bool) {
+	s := htmlSection{ID: "driver", Title: "What the driver takes"}
+	for _, of := range []struct {
+		name  string
+		curve *analysis.CostCurve
+	}{{"creates", &v.a.CreateCost}, {"releases", &v.a.ReleaseCost}} {
+		if len(of.curve.Points) > 0 {
+			s.Plots = append(s.Plots, costPlot(of.name, of.curve))
+		}
+	}
+	s.Intro = "Each dot is the mean of the calls of one power of two, with its standard deviation; the line is the least-squares fit a + b·size through all calls."
+	if len(s.Plots) == 0 {
+		s.Intro = "No driver call was measured."
+	}
+	return s, true
+}
+
+// formula writes the fitted line.
+func formula(c *analysis.CostCurve) string {
+	sign := "+"
+	if c.B < 0 {
+		sign = "−"
+	}
+	return fmt.Sprintf("%s %s %s per MiB · size, R² %.3f; %s, p50 %s, p99 %s", signedDuration(c.A), sign,
+		plot.DurationText(math.Abs(c.B)*(1<<20)), c.R2, things(c.Calls, "call"), durationText(c.P50), durationText(c.P99))
+}
+
+func signedDuration(ns float64) string {
+	if ns < 0 {
+		return "−" + plot.DurationText(-ns)
+	}
+	return plot.DurationText(ns)
+}
+
+// curvePoints is how finely the fitted line is drawn: on logarithmic axes it is bent.
+const curvePoints = 64
+
+func costPlot(of string, curve *analysis.CostCurve) htmlPlot {
+	points := curve.Points[:min(len(curve.Points), 65)]
+	least, most := points[0].NS, points[0].NS
+	for _, p := range points {
+		least, most = min(least, p.NS), max(most, p.NS+p.StdDev)
+	}
+	first, last := max(points[0].Size, 1), max(points[len(points)-1].Size, 1)
+	c := plot.Chart{
+		Title: "Duration of driver " + of + " by size: " + formula(curve), Height: 220,
+		X: plot.LogBytes(first/2+1, last*2-last/2), Y: plot.LogTimes(uint64(max(least/1.5, 1)), uint64(max(most*1.5, 10))),
+	}
+	fitted := plot.Curve{Class: "fit"}
+	for i := range curvePoints + 1 {
+		x := c.X.Low * math.Pow(c.X.High/c.X.Low, float64(i)/curvePoints)
+		if y := curve.A + curve.B*x; y >= c.Y.Low && y <= c.Y.High {
+			fitted.X, fitted.Y = append(fitted.X, x), append(fitted.Y, y)
+		}
+	}
+	c.Curves = []plot.Curve{fitted}
+	for _, p := range points {
+		c.Points = append(c.Points, plot.Point{
+			X: float64(p.Size), Y: p.NS, Low: max(p.NS-p.StdDev, c.Y.Low), High: p.NS + p.StdDev, Class: "s0",
+			Label: fmt.Sprintf("%s: %s ± %s, %s", bytesText(p.Size), plot.DurationText(p.NS), plot.DurationText(p.StdDev), things(p.Calls, "call")),
+		})
+	}
+	return htmlPlot{Title: "driver " + of, Note: formula(curve), SVG: trusted(&c)}
+}

@@ -1,0 +1,279 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/report/plot"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+const (
+	// htmlSeries is how many call sites have a colour: with more, colours could not be told apart.
+	htmlSeries = 8
+	// htmlBands is how many phases are shaded.
+	htmlBands = 60
+	// nearLimit is the part of the device's memory from which on its limit is worth a line.
+	nearLimit = 0.5
+)
+
+// layer is a series with the name and the class of its colour.
+type layer struct {
+	name, class string
+	values      []float64
+}
+
+// plotData is what the script tells of a chart over time.
+type plotData struct {
+	Start  uint64       `json:"start"`
+	Step   uint64       `json:"step"`
+	Unit   string       `json:"unit"` // "bytes" or "rate"
+	Total  string       `json:"total,omitempty"`
+	Series []plotSeries `json:"series"`
+}
+
+type plotSeries struct {
+	Name   string     `json:"name"`
+	Class  string     `json:"class"`
+	Values []*float64 `json:"values"` // null: unknown
+}
+
+// points is how many points the timeline has.
+func (v *htmlView) points() int { return min(len(v.a.Timeline.InUse), analysis.PointsMax) }
+
+// timeAxis covers the timeline.
+func (v *htmlView) timeAxis() plot.Axis {
+	t := &v.a.Timeline
+	return plot.Times(t.Start, t.Start+uint64(v.points())*max(t.Step, 1))
+}
+
+// floats makes a series as long as the timeline.
+func (v *htmlView) floats(values []uint64) []float64 {
+	floats := make([]float64, v.points())
+	for i := range min(len(floats), len(values)) {
+		floats[i] = float64(values[i])
+	}
+	return floats
+}
+
+// layersOf gives colours to the first call sites and adds the others up. What they do not hold of the total, where
+// there is one, belongs to the others, too.
+func (v *htmlView) layersOf(series []analysis.Series, total []uint64) []layer {
+	shownSeries := min(len(series), htmlSeries)
+	if len(series) == htmlSeries+1 {
+		shownSeries++ // the others would be one
+	}
+	layers := make([]layer, 0, shownSeries+1)
+	rest := layer{name: "others", class: "rest", values: make([]float64, v.points())}
+	sum := make([]float64, v.points())
+	for i, s := range series {
+		values := v.floats(s.Values)
+		for j, value := range values {
+			sum[j] += value
+			if i >= shownSeries {
+				rest.values[j] += value
+			}
+		}
+		if i < shownSeries {
+			layers = append(layers, layer{name(s.Name), fmt.Sprintf("s%d", i), values})
+		}
+	}
+	for j, whole := range v.floats(total) {
+		rest.values[j] += max(0, whole-sum[j])
+	}
+	if anything(rest.values) {
+		layers = append(layers, rest)
+	}
+	return layers
+}
+
+func anything(values []float64) bool {
+	for _, value := range values {
+		if value > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// stack makes the areas, the legend and the data of layers, and returns the highest sum.
+func (v *htmlView) stack(layers []layer) (areas []plot.Series, legend []htmlLegend, data *plotData, highest float64) {
+	data = &plotData{Start: v.a.Timeline.Start, Step: v.a.Timeline.Step, Unit: "bytes", Total: "sum", Series: []plotSeries{}}
+	sum := make([]float64, v.points())
+	for _, l := range layers {
+		areas = append(areas, plot.Series{Class: l.class, Values: l.values})
+		legend = append(legend, htmlLegend{l.class, l.name})
+		data.add(l.name, l.class, l.values, nil)
+		for i, value := range l.values {
+			sum[i] += value
+			highest = max(highest, sum[i])
+		}
+	}
+	return areas, legend, data, highest
+}
+
+func (d *plotData) add(name, class string, values []float64, known []bool) {
+	s := plotSeries{name, class, make([]*float64, len(values))}
+	for i := range values {
+		if (known == nil || known[i]) && !math.IsNaN(values[i]) && !math.IsInf(values[i], 0) {
+			rounded := math.Round(values[i]*1e4) / 1e4
+			s.Values[i] = &rounded
+		}
+	}
+	d.Series = append(d.Series, s)
+}
+
+// text writes the data as JSON.
+func (d *plotData) text() string {
+	text, err := json.Marshal(d)
+	if err != nil {
+		return "" // a chart without a read-out: no value is a number
+	}
+	return string(text)
+}
+
+func (v *htmlView) memory() (htmlSection, bool) {
+	s := htmlSection{ID: "memory", Title: "Memory over time"}
+	if v.points() == 0 {
+		s.Intro = "Nothing was recorded over time."
+		return s, true
+	}
+	t := &v.a.Timeline
+	layers := v.layersOf(t.Tags, t.InUse)
+	for _, l := range []layer{{"cached", "cached", v.floats(t.Cached)}, {"cooling", "cooling", v.floats(t.Cooling)}} {
+		if anything(l.values) {
+			layers = append(layers, l)
+		}
+	}
+	areas, legend, data, highest := v.stack(layers)
+	c := plot.Chart{Title: "Memory in use by call site, cached and cooling, over time", Height: 300, X: v.timeAxis(), Areas: areas, Data: data.text()}
+	note := v.limitRule(&c, &highest)
+	c.Y = plot.Bytes(uint64(highest))
+	c.Bands, c.Marks = v.bands(), v.marks()
+	s.Intro = "In use by call site, then what is cached and cooling in the pool. Each step shows the moment within it when most was in use. " + v.bandsText()
+	s.Plots = []htmlPlot{{Title: "bytes", Note: note, SVG: trusted(&c), Legend: legend}}
+	return s, true
+}
+
+// limitRule draws the device's memory where it is near enough, and makes room for it; else it says how far it is.
+func (v *htmlView) limitRule(c *plot.Chart, highest *float64) string {
+	limit, what := v.a.Run.Header.DeviceMemory, "card played"
+	if limit == 0 {
+		limit, what = v.s.Device.Global, "device memory"
+	}
+	switch {
+	case limit == 0:
+		return ""
+	case *highest < nearLimit*float64(limit):
+		return fmt.Sprintf("%s %s, far above", what, bytesText(limit))
+	}
+	*highest = max(*highest, float64(limit))
+	c.Rules = append(c.Rules, plot.Rule{Value: float64(limit), Label: what + " " + bytesText(limit), Class: "limit"})
+	return ""
+}
+
+func (v *htmlView) bands() []plot.Band {
+	var bands []plot.Band
+	for i := range v.a.Phases[:min(len(v.a.Phases), htmlBands)] {
+		p := &v.a.Phases[i]
+		bands = append(bands, plot.Band{
+			From: float64(p.Start), To: float64(p.End), Name: fmt.Sprintf("phase %d", i+1), Label: phaseText(i, p), Class: [...]string{"even", "odd"}[i%2],
+		})
+	}
+	return bands
+}
+
+func (v *htmlView) bandsText() string {
+	switch n := len(v.a.Phases); {
+	case n == 0:
+		return ""
+	case n > htmlBands:
+		return fmt.Sprintf("Shaded: the first %d of %d phases.", htmlBands, n)
+	}
+	return "Shaded: phases."
+}
+
+func phaseText(i int, p *analysis.Phase) string {
+	if p.Iterations == 0 {
+		return fmt.Sprintf("phase %d: nothing repeats", i+1)
+	}
+	return fmt.Sprintf("phase %d: %s of %s", i+1, things(p.Iterations, "iteration"), durationText(p.Period))
+}
+
+// markClasses are the kinds of marks that are drawn into the charts.
+var markClasses = map[wire.Kind]string{wire.KindLimit: "change", wire.KindDiag: "mistake", wire.KindLost: "lost", wire.KindExit: "exit"}
+
+func (v *htmlView) marks() []plot.Mark {
+	var marks []plot.Mark
+	t := &v.a.Timeline
+	end := t.Start + uint64(v.points())*max(t.Step, 1)
+	for i := range v.s.Marks[:min(len(v.s.Marks), model.MarksMax)] {
+		m := &v.s.Marks[i]
+		at := v.since(m.Time)
+		if class, drawn := markClasses[m.Kind]; drawn && at >= t.Start && at <= end {
+			marks = append(marks, plot.Mark{X: float64(at), Label: durationText(at) + ": " + name(m.Text), Class: class})
+		}
+	}
+	return marks
+}
+
+func (v *htmlView) hitRate() (htmlSection, bool) {
+	s := htmlSection{ID: "hit-rate", Title: "Hit rate over time"}
+	t, n := &v.a.Timeline, min(v.points(), len(v.a.Timeline.Hits), len(v.a.Timeline.Misses))
+	values, known, requests := make([]float64, n), make([]bool, n), uint64(0)
+	for i := range n {
+		if all := t.Hits[i] + t.Misses[i]; all > 0 {
+			values[i], known[i] = float64(t.Hits[i])/float64(all), true
+			requests += all
+		}
+	}
+	if requests == 0 {
+		s.Intro = "No request could have been served from the pool."
+		return s, true
+	}
+	data := plotData{Start: t.Start, Step: t.Step, Unit: "rate"}
+	data.add("hit rate", "s0", values, known)
+	c := plot.Chart{Title: "Hit rate over time", X: v.timeAxis(), Y: plot.Percent(), Bands: v.bands(), Marks: v.marks(),
+		Lines: []plot.Series{{Class: "s0", Values: values, Known: known}}, Data: data.text()}
+	s.Intro = "Poolable creates that were served without a driver create. No line: no request."
+	s.Plots = []htmlPlot{{Title: "hits of all requests", SVG: trusted(&c)}}
+	return s, true
+}
+
+func (v *htmlView) freeList() (htmlSection, bool) {
+	s := htmlSection{ID: "free-list", Title: "Free list over time"}
+	layers := v.layersOf(v.a.Timeline.Free, nil)
+	areas, legend, data, highest := v.stack(layers)
+	if highest == 0 {
+		s.Intro = "Nothing was ever free in the pool."
+		return s, true
+	}
+	c := plot.Chart{Title: "Free memory in the pool by the call site that used it last, over time", X: v.timeAxis(),
+		Y: plot.Bytes(uint64(highest)), Areas: areas, Bands: v.bands(), Marks: v.marks(), Data: data.text()}
+	s.Intro = "Free in the pool, cached and cooling, by the call site that used it last."
+	s.Plots = []htmlPlot{{Title: "bytes", SVG: trusted(&c), Legend: legend}}
+	return s, true
+}
+
+func (v *htmlView) fragmentation() (htmlSection, bool) {
+	s := htmlSection{ID: "fragmentation", Title: "Fragmentation and waste over time"}
+	t := &v.a.Timeline
+	n := min(v.points(), len(t.Fragmentation), len(t.Waste))
+	if n == 0 {
+		s.Intro = "Nothing was recorded over time."
+		return s, true
+	}
+	data := plotData{Start: t.Start, Step: t.Step, Unit: "rate"}
+	c := plot.Chart{Title: "External fragmentation and waste over time", X: v.timeAxis(), Y: plot.Percent()}
+	for _, l := range []layer{{"external fragmentation", "s0", t.Fragmentation[:n]}, {"waste", "s5", t.Waste[:n]}} {
+		c.Lines = append(c.Lines, plot.Series{Class: l.class, Values: l.values})
+		data.add(l.name, l.class, l.values, nil)
+	}
+	c.Data, c.Bands, c.Marks = data.text(), v.bands(), v.marks()
+	s.Intro = "External fragmentation: 1 − largest cached block / all that is cached. Waste: granted, but not asked for, of what is in use."
+	s.Plots = []htmlPlot{{Title: "rate", SVG: trusted(&c), Legend: []htmlLegend{{"s0 stroke", "external fragmentation"}, {"s5 stroke", "waste"}}}}
+	return s, true
+}

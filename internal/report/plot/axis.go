@@ -1,0 +1,138 @@
+// Package plot draws charts as SVG that fits any width: what scales with the window is placed in percent, and text keeps
+// its size. It needs no script. Names in a chart may be anything; they come out escaped.
+package plot
+
+import (
+	"math"
+	"slices"
+)
+
+// Axis maps values to places between 0, the left or lower end, and 1.
+type Axis struct {
+	Low, High float64
+	Log       bool
+	Ticks     []Tick // ascending, within the axis
+}
+
+// Tick is a value that is written at an axis.
+type Tick struct {
+	Value float64
+	Label string
+}
+
+// At returns where a value is, never outside of 0…1.
+func (a *Axis) At(v float64) float64 {
+	low, high := a.Low, a.High
+	if a.Log {
+		low, high, v = math.Log2(low), math.Log2(high), math.Log2(max(v, a.Low))
+	}
+	if high <= low || math.IsNaN(v) {
+		return 0
+	}
+	return max(0, min((v-low)/(high-low), 1))
+}
+
+// ticksMost is how many steps an axis has at most: with more, labels would touch on small screens.
+const ticksMost = 5
+
+// headroom is what an axis has above its largest value, so that the top of a curve can be seen.
+const headroom = 1.04
+
+// Bytes is an axis from 0 with ticks that are round in binary units.
+func Bytes(most uint64) Axis {
+	step := 1.0
+	for float64(most)/step > ticksMost {
+		step *= 2
+	}
+	return upTo(float64(max(most, 1)), step, func(v float64) string { return BytesText(v) })
+}
+
+// Counts is an axis from 0 with whole decimal ticks.
+func Counts(most uint64) Axis {
+	step := 1.0
+	for i := 0; float64(most)/step > ticksMost; i++ {
+		step *= [...]float64{2, 2.5, 2}[i%3]
+	}
+	return upTo(float64(max(most, 1)), step, func(v float64) string { return CountText(uint64(v)) })
+}
+
+// Percent is an axis for rates from 0 to 1.
+func Percent() Axis {
+	a := upTo(1, 0.25, func(v float64) string { return CountText(uint64(math.Round(v*100))) + " %" })
+	return a
+}
+
+func upTo(most, step float64, label func(float64) string) Axis {
+	a := Axis{High: most * headroom}
+	for i := 0; float64(i)*step <= a.High; i++ {
+		a.Ticks = append(a.Ticks, Tick{float64(i) * step, label(float64(i) * step)})
+	}
+	return a
+}
+
+// Lengths of time, ns.
+const (
+	micro  = 1e3
+	milli  = 1e6
+	second = 1e9
+	minute = 60 * second
+	hour   = 60 * minute
+	day    = 24 * hour
+)
+
+// longSteps are the steps of time that people count in beyond seconds.
+var longSteps = []float64{
+	15 * second, 30 * second, minute, 2 * minute, 5 * minute, 10 * minute, 15 * minute, 30 * minute,
+	hour, 2 * hour, 3 * hour, 6 * hour, 12 * hour, day, 2 * day, 7 * day,
+}
+
+// timeStep returns the least step that people count in with which a length has no more than the most ticks.
+func timeStep(length float64) float64 {
+	step := 1.0
+	for i := 0; length/step > ticksMost+2; i++ {
+		step *= [...]float64{2, 2.5, 2}[i%3]
+		if step > 10*second {
+			break
+		}
+	}
+	if step <= 10*second {
+		return step
+	}
+	at := slices.IndexFunc(longSteps, func(s float64) bool { return length/s <= ticksMost+2 })
+	if at >= 0 {
+		return longSteps[at]
+	}
+	weeks := math.Ceil(length / (ticksMost + 2) / (7 * day))
+	return weeks * 7 * day
+}
+
+// Times is an axis from one moment to another, ns.
+func Times(from, to uint64) Axis {
+	a := Axis{Low: float64(from), High: max(float64(to), float64(from)+1)}
+	step := timeStep(a.High - a.Low)
+	for i := math.Ceil(a.Low / step); i*step <= a.High; i++ {
+		a.Ticks = append(a.Ticks, Tick{i * step, moment(i * step)})
+	}
+	return a
+}
+
+// LogBytes is a logarithmic axis for sizes whose ends are powers of two.
+func LogBytes(least, most uint64) Axis { return logAxis(least, most, 2, BytesText) }
+
+// LogTimes is a logarithmic axis for durations whose ends are powers of ten.
+func LogTimes(least, most uint64) Axis {
+	return logAxis(least, most, 10, func(v float64) string { return moment(v) })
+}
+
+func logAxis(least, most uint64, base float64, label func(float64) string) Axis {
+	exponent := func(v uint64) float64 { return math.Log2(float64(max(v, 1))) / math.Log2(base) }
+	first := math.Floor(exponent(least) + 1e-9)
+	last := max(math.Ceil(exponent(max(least, most))-1e-9), first+1)
+	a := Axis{Low: math.Pow(base, first), High: math.Pow(base, last), Log: true}
+	step := math.Ceil((last - first) / (ticksMost + 2))
+	for e := first; e <= last; e += step {
+		value := math.Pow(base, e)
+		a.Ticks = append(a.Ticks, Tick{value, label(value)})
+	}
+	return a
+}

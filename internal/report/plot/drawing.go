@@ -1,0 +1,124 @@
+package plot
+
+import (
+	"html"
+	"math"
+	"strconv"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+)
+
+// drawing is SVG that is being written.
+type drawing struct{ strings.Builder }
+
+// Escape makes text safe between tags and in quoted attributes, whoever wrote it.
+func Escape(text string) string { return html.EscapeString(model.Clean([]byte(text))) }
+
+// open begins an element with attributes in pairs; those without a value are left out.
+func (d *drawing) open(name string, attributes ...string) {
+	d.WriteString("<" + name)
+	for i := 0; i+1 < len(attributes); i += 2 {
+		if attributes[i+1] != "" {
+			d.WriteString(" " + attributes[i] + `="` + Escape(attributes[i+1]) + `"`)
+		}
+	}
+	d.WriteString(">")
+}
+
+func (d *drawing) close(name string) { d.WriteString("</" + name + ">") }
+
+// title says what the element around it is.
+func (d *drawing) title(text string) {
+	d.open("title")
+	d.WriteString(Escape(text))
+	d.close("title")
+}
+
+func (d *drawing) text(class, x, y, text string) {
+	d.open("text", "class", class, "x", x, "y", y)
+	d.WriteString(Escape(text))
+	d.close("text")
+}
+
+func (d *drawing) line(class, x1, y1, x2, y2 string) {
+	d.open("line", "class", class, "x1", x1, "y1", y1, "x2", x2, "y2", y2)
+	d.close("line")
+}
+
+func (d *drawing) path(class, data string) {
+	d.open("path", "class", class, "d", data)
+	d.close("path")
+}
+
+// percent writes a part of 1 as an attribute.
+func percent(part float64) string { return trim(100*part, 3) + "%" }
+
+// span is how wide and high the picture of the shapes is, in its own units: finer than any screen.
+const span = 6000
+
+func unit(part float64) string { return strconv.Itoa(int(math.Round(part * span))) }
+
+// up returns the place of a value from the top.
+func (c *Chart) up(value float64) string { return unit(1 - c.Y.At(value)) }
+
+// area outlines what is between two series, in steps.
+func (c *Chart) area(below, top []float64) string {
+	n := float64(len(top))
+	var b strings.Builder
+	b.WriteString("M0 " + c.up(top[0]))
+	for i := 1; i < len(top); i++ {
+		if top[i] != top[i-1] {
+			b.WriteString("H" + unit(float64(i)/n) + "V" + c.up(top[i]))
+		}
+	}
+	b.WriteString("H" + unit(1) + "V" + c.up(below[len(below)-1]))
+	for i := len(below) - 1; i > 0; i-- {
+		if below[i] != below[i-1] {
+			b.WriteString("H" + unit(float64(i)/n) + "V" + c.up(below[i-1]))
+		}
+	}
+	b.WriteString("H0Z")
+	return b.String()
+}
+
+// gapMost is how much of the axis a line crosses without a value, in parts of it; it breaks where more is unknown.
+const gapMost = 50
+
+// stairs draws a series as a line of steps.
+func (c *Chart) stairs(s Series) string {
+	n := len(s.Values)
+	at := func(i int) string { return unit(float64(i) / float64(n)) }
+	var b strings.Builder
+	last, end := "", 0
+	for i, value := range s.Values {
+		if s.Known != nil && !s.Known[i] {
+			continue
+		}
+		y := c.up(value)
+		switch {
+		case last == "" || (i-end)*gapMost > n:
+			if last != "" {
+				b.WriteString("H" + at(end))
+			}
+			b.WriteString("M" + at(i) + " " + y)
+		case y != last:
+			b.WriteString("H" + at(i) + "V" + y)
+		}
+		last, end = y, i+1
+	}
+	if last != "" {
+		b.WriteString("H" + at(end))
+	}
+	return b.String()
+}
+
+func (c *Chart) curve(curve Curve) string {
+	var b strings.Builder
+	command := "M"
+	for i := range curve.X {
+		b.WriteString(command + unit(c.X.At(curve.X[i])) + " " + c.up(curve.Y[i]))
+		command = "L"
+	}
+	return b.String()
+}
