@@ -46,6 +46,7 @@ type config struct {
 	replayFormat string
 	exportFormat string
 	reportFormat string
+	infoFormat   string
 	fitFormat    string
 	resolution   string
 	timeout      time.Duration
@@ -67,6 +68,7 @@ const (
 	onImport
 	onDiff
 	onCheck
+	onInfo
 )
 
 // onAny are the commands that run a program.
@@ -124,6 +126,7 @@ var settings = []setting{
 	{"summary", "", "FILE", groupOutput, onRun | onRecord, true, "write the final figures as JSON", func(c *config) any { return &c.summary }},
 	{"format", "", "NAME", groupOutput, onExport, false, "what to write: " + exporterHelp(), func(c *config) any { return &c.exportFormat }},
 	{"format", "", "NAME", groupOutput, onReport, false, "text or json", func(c *config) any { return &c.reportFormat }},
+	{"format", "", "NAME", groupOutput, onInfo, false, "text or json", func(c *config) any { return &c.infoFormat }},
 	{"format", "", "NAME", groupOutput, onFit, false, "text or json", func(c *config) any { return &c.fitFormat }},
 	{"format", "", "NAME", groupOutput, onReplay, false, "text or json", func(c *config) any { return &c.replayFormat }},
 	{"headless", "", "", groupDashboard, onRun, true, "no dashboard: only the figures at the end", func(c *config) any { return &c.headless }},
@@ -139,7 +142,7 @@ var settings = []setting{
 func defaults() *config {
 	return &config{
 		policy: "futhark", scrub: "none", tags: "stack", depth: 8, top: 20, refresh: 100 * time.Millisecond,
-		noColor: os.Getenv("NO_COLOR") != "", exportFormat: "chrome", reportFormat: "text", fitFormat: "text", replayFormat: "text",
+		noColor: os.Getenv("NO_COLOR") != "", exportFormat: "chrome", reportFormat: "text", infoFormat: "text", fitFormat: "text", replayFormat: "text",
 	}
 }
 
