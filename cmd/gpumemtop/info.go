@@ -207,7 +207,10 @@ func keep(more *int, length int) bool {
 
 // ending says how the recording ended.
 func (f *infoFacts) ending() string {
-	if f.Ended != nil {
+	switch {
+	case f.Ended != nil && f.Ended.Status < 0 && f.Ended.Signal == 0:
+		return "in order; the exit status is not known"
+	case f.Ended != nil:
 		return session.Status{Code: f.Ended.Status, Signal: f.Ended.Signal}.String()
 	}
 	text := "cut off: the program or gpumemtop was killed, or it is still being written"

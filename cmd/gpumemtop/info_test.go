@@ -90,6 +90,14 @@ func TestInfo(t *testing.T) {
 	}
 }
 
+func TestEnding(t *testing.T) {
+	for want, end := range map[string]infoEnd{"exit status 3": {Status: 3}, "SIGSEGV": {Status: -1, Signal: 11}, "not known": {Status: -1}} {
+		if got := (&infoFacts{Ended: &end}).ending(); !strings.Contains(got, want) {
+			t.Errorf("%+v: %q, want %q", end, got, want)
+		}
+	}
+}
+
 // TestInfoTorn: what is lost is told, and what to do; the definitions are there all the same.
 func TestInfoTorn(t *testing.T) {
 	facts, text := told(t, 20)
