@@ -50,6 +50,7 @@ type config struct {
 	exportFormat string
 	table        string
 	reportFormat string
+	infoFormat   string
 	fitFormat    string
 	resolution   string
 	timeout      time.Duration
@@ -71,6 +72,7 @@ const (
 	onImport
 	onDiff
 	onCheck
+	onInfo
 )
 
 // onAny are the commands that run a program.
@@ -124,10 +126,11 @@ var settings = []setting{
 	{"top", "", "N", groupPart, onReport | onDiff, false, "rows in each table; 0: all", func(c *config) any { return &c.top }},
 	{"tags", "", "KIND", groupTags, onAny, true, "what tells allocation sites apart: stack, caller, size, thread or none", func(c *config) any { return &c.tags }},
 	{"stack-depth", "", "N", groupTags, onAny, true, "frames of a call stack to keep, 1 to 32", func(c *config) any { return &c.depth }},
-	{"output", "o", "FILE", groupOutput, onRun | onRecord, true, "record into a file; in its name %n is the program, %p our process id, %h the host, %t the time", func(c *config) any { return &c.output }},
+	{"output", "o", "FILE", groupOutput, onRun | onRecord, true, "record into a file; in its name %n is the program, %s the process id of this gpumemtop, %h the host, %t the time; with %p each process gets a file, and %p is its process id", func(c *config) any { return &c.output }},
 	{"output", "o", "FILE", groupOutput, onExport, false, "file to write, or folder; - is standard output", func(c *config) any { return &c.output }},
 	{"summary", "", "FILE", groupOutput, onRun | onRecord, true, "write the final figures as JSON", func(c *config) any { return &c.summary }},
 	{"format", "", "NAME", groupOutput, onExport, false, "what to write: " + exporterHelp(), func(c *config) any { return &c.exportFormat }},
+	{"format", "", "NAME", groupOutput, onInfo, false, "text or json", func(c *config) any { return &c.infoFormat }},
 	{"table", "", "NAME", groupOutput, onExport, false, "the table that csv is of: " + strings.Join(csv.Tables, ", ") + "; by default " + csv.Tables[0], func(c *config) any { return &c.table }},
 	{"output", "o", "FILE", groupOutput, onReport, false, "file to write instead of standard output", func(c *config) any { return &c.output }},
 	{"force", "f", "", groupOutput, onRun | onRecord | onExport | onReport, false, "overwrite files that exist", func(c *config) any { return &c.force }},
@@ -146,8 +149,7 @@ var settings = []setting{
 // defaults returns the settings before anybody set anything.
 func defaults() *config {
 	return &config{
-		policy: "futhark", scrub: "none", tags: "stack", depth: 8, top: 20, at: "peak", refresh: 100 * time.Millisecond,
-		noColor: os.Getenv("NO_COLOR") != "", exportFormat: "chrome", reportFormat: "text", fitFormat: "text", replayFormat: "text",
+		policy: "futhark", scrub: "none", tags: "stack", depth: 8, top: 20, at: "peak", refresh: 100 * time.Millisecond, noColor: os.Getenv("NO_COLOR") != "", exportFormat: "chrome", reportFormat: "text", fitFormat: "text", replayFormat: "text", infoFormat: "text",
 	}
 }
 
