@@ -32,12 +32,12 @@ func TestSourceErrors(t *testing.T) {
 	}
 }
 
-// iterate makes a loop: each time a temporary buffer, and one that stays until the next time.
-func iterate(s *tape, times int) {
+// iterate makes a loop of ten: each time a temporary buffer, and one that stays until the next time.
+func iterate(s *tape) {
 	s.site(1, "scratch", "main")
 	s.site(2, "grid", "main")
 	last := s.driver(2, 4*mib)
-	for range times {
+	for range 10 {
 		a := s.driver(1, mib)
 		b := s.driver(2, 4*mib)
 		s.use(a)
@@ -51,7 +51,7 @@ func iterate(s *tape, times int) {
 
 func TestTemporariesAndPhases(t *testing.T) {
 	s := newTape()
-	iterate(s, 10)
+	iterate(s)
 	a := s.analyse(t)
 	want := []Temporary{{Name: "scratch.c:1 scratch", Buffers: 10, Creates: 10, Bytes: 10 * mib, LifeP50: a.Temporaries[0].LifeP50, DriverNS: 5000}}
 	if diff := gocmp.Diff(want, a.Temporaries); diff != "" {
@@ -245,7 +245,7 @@ func TestPart(t *testing.T) {
 
 func TestTagNarrows(t *testing.T) {
 	s := newTape()
-	iterate(s, 10)
+	iterate(s)
 	s.driver(2, 77)
 	all, one := s.analyse(t), s.analyse(t, func(o *Options) { o.Tag = regexp.MustCompile("^scratch") })
 	if len(one.Peak.Tags) != 1 || len(one.Temporaries) != 1 || len(one.Leaks) != 0 || len(all.Leaks) != 1 || len(one.Lag.Tags) != 1 || len(one.Timeline.Tags) != 1 ||
@@ -259,7 +259,7 @@ func TestTagNarrows(t *testing.T) {
 
 func TestFlame(t *testing.T) {
 	s := newTape()
-	iterate(s, 10)
+	iterate(s)
 	s.driver(3, 5)
 	f := s.analyse(t).Flame
 	if len(f.Children) != 3 || f.Children[0].Name != "main /src/main.c:2" || f.Children[2].Name != "tag 3" {

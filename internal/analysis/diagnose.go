@@ -106,8 +106,8 @@ func neverReleased(_ *run, a *Analysis) (Diagnosis, bool) {
 	return Diagnosis{
 		Severity: Problem, Tag: top.Name,
 		Title: fmt.Sprintf("%s never released", plain.Count(buffers, "buffer")),
-		Text: fmt.Sprintf("%s in all; %s of it from %s, the oldest since %.3f s", size.FormatLong(bytes),
-			size.FormatLong(top.Bytes), top.Name, float64(top.Oldest)/1e9),
+		Text: fmt.Sprintf("%s in all; %s of it from %s, the oldest made %s after the start", size.FormatLong(bytes),
+			size.FormatLong(top.Bytes), top.Name, plain.Duration(top.Oldest)),
 	}, true
 }
 

@@ -84,8 +84,8 @@ var diagnoses = []struct {
 	}, func(s *tape) {
 		s.put(wire.Event{Kind: wire.KindDiag, Op: uint8(wire.DiagForked)}, "a child")
 	}, "futhark", "double release", ""},
-	{"memory grows", func(s *tape) { leaking(s, 10) }, func(s *tape) { iterate(s, 10) }, "futhark", "10 iterations leaves 1.00 MiB more", ""},
-	{"never released", func(s *tape) { leaking(s, 1) }, func(s *tape) { iterate(s, 10) }, "futhark", "1.00 MiB of it from tag 2", ""},
+	{"memory grows", func(s *tape) { leaking(s, 10) }, func(s *tape) { iterate(s) }, "futhark", "10 iterations leaves 1.00 MiB more", ""},
+	{"never released", func(s *tape) { leaking(s, 1) }, func(s *tape) { iterate(s) }, "futhark", "1.00 MiB of it from tag 2", ""},
 	{"lost", func(s *tape) {
 		s.put(wire.Event{Kind: wire.KindLost, Size: 5, Granted: 2}, "")
 	}, func(s *tape) { loop(s, 3, wire.OutcomeDriver, 0) }, "futhark", "2 of them uses", ""},
