@@ -284,3 +284,28 @@ func TestPolicyLimits(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestLeaksOfEndedProcesses are found also when other processes go on, and a parent that only its sub-buffer keeps is no
+// buffer that leaked, though its memory has.
+func TestLeaksOfEndedProcesses(t *testing.T) {
+	s := newTape()
+	s.site(1, "a")
+	parent := s.driver(1, 100)
+	begun := s.now - origin
+	sub := s.create(wire.OutcomeDriver, 2, 50, 50, parent)
+	s.last().Op = uint8(wire.MemorySubBuffer)
+	s.release(parent, wire.OutcomePinned)
+	s.driver(1, 7)
+	s.exit()
+	s.last().Thread = 0
+	s.process = 2
+	s.release(s.driver(1, 9), wire.OutcomeDriver)
+	a := s.analyse(t)
+	want := []Leak{
+		{Name: "a.c:1 a", Stack: []string{"a /src/a.c:1"}, Buffers: 1, Bytes: 107, Oldest: begun + 3*ms},
+		{Name: "tag 2", Buffers: 1, Oldest: begun + ms},
+	}
+	if diff := gocmp.Diff(want, a.Leaks); diff != "" || sub == 0 {
+		t.Error(diff)
+	}
+}

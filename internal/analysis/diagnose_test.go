@@ -223,6 +223,21 @@ func TestWasteKnobComesFromTheBlocks(t *testing.T) {
 	}
 }
 
+// TestSlabsCostTheirFirstPart: what the driver took for a slab is lost to the miss that needed it.
+func TestSlabsCostTheirFirstPart(t *testing.T) {
+	s := newTape()
+	s.put(wire.Event{Kind: wire.KindSlab, Link: 1, Granted: 8 * mib, Cost: 9000}, "")
+	for n := range uint64(2) {
+		s.create(wire.OutcomeMiss, 1, mib, mib, n+2)
+		s.last().Flags = wire.FlagPart
+	}
+	a := s.analyse(t, policy("slab", nil))
+	if len(a.Misses) != 1 || a.Misses[0].LostNS != 9000 || a.CreateCost.Calls != 1 || len(a.Timeline.Free) != 1 ||
+		a.Timeline.Free[0].Name != slabs || a.Timeline.Free[0].Values[len(a.Timeline.InUse)-1] != 6*mib {
+		t.Errorf("%+v, %+v, %+v", a.Misses, a.CreateCost, a.Timeline.Free)
+	}
+}
+
 // TestFractionIsTheKnob where it is the lower of both limits.
 func TestFractionIsTheKnob(t *testing.T) {
 	s := newTape()
