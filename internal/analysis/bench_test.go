@@ -55,9 +55,9 @@ func TestMemoryIsBounded(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		return after.TotalAlloc - before.TotalAlloc
 	}
-	few, many := taken(60_000), taken(600_000)
+	few, many := taken(20_000), taken(200_000)
 	if many > few+few/4 {
-		t.Errorf("%d bytes for 60000 records, %d for 600000", few, many)
+		t.Errorf("%d bytes for 20000 records, %d for 200000", few, many)
 	}
 }
 

@@ -45,15 +45,15 @@ func check(t *testing.T, a *analysis.Analysis) {
 	if l := &a.Timeline; len(l.InUse) > analysis.PointsMax || len(l.Tags) > analysis.SeriesMax || len(l.Free) > analysis.SeriesMax {
 		t.Errorf("%d points, %d and %d series", len(l.InUse), len(l.Tags), len(l.Free))
 	}
-	for line := range strings.Lines(written(t, Text, a, Options{Top: 20})) {
+	for line := range strings.Lines(textOf(t, Text, a, Options{Top: 20})) {
 		if utf8.RuneCountInString(line) > textWidth+1 || strings.ContainsAny(line, "\x00\x1b\r") {
 			t.Errorf("%q", line)
 		}
 	}
-	if !json.Valid([]byte(written(t, JSON, a, Options{}))) {
+	if !json.Valid([]byte(textOf(t, JSON, a, Options{}))) {
 		t.Error("no JSON")
 	}
-	written(t, Markdown, a, Options{})
+	textOf(t, Markdown, a, Options{})
 }
 
 // recordOf spreads nine bytes over the fields of a record.

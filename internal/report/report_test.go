@@ -41,7 +41,7 @@ func analysed(t *testing.T, name string, change ...func(*analysis.Options)) *ana
 	return a
 }
 
-func written(t *testing.T, write func(io.Writer, *analysis.Analysis, Options) error, a *analysis.Analysis, o Options) string {
+func textOf(t *testing.T, write func(io.Writer, *analysis.Analysis, Options) error, a *analysis.Analysis, o Options) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := write(&b, a, o); err != nil {
@@ -56,13 +56,13 @@ func TestGolden(t *testing.T) {
 	for _, name := range recordings(t) {
 		base := strings.TrimSuffix(filepath.Base(name), ".gmt")
 		a := analysed(t, name)
-		t.Run(base+".txt", func(t *testing.T) { golden.RequireEqual(t, written(t, Text, a, Options{Top: 20})) })
-		t.Run(base+".md", func(t *testing.T) { golden.RequireEqual(t, written(t, Markdown, a, Options{Top: 20})) })
+		t.Run(base+".txt", func(t *testing.T) { golden.RequireEqual(t, textOf(t, Text, a, Options{Top: 20})) })
+		t.Run(base+".md", func(t *testing.T) { golden.RequireEqual(t, textOf(t, Markdown, a, Options{Top: 20})) })
 		short := *a
 		short.Timeline = analysis.Timeline{Start: a.Timeline.Start, Step: a.Timeline.Step}
-		t.Run(base+".json", func(t *testing.T) { golden.RequireEqual(t, written(t, JSON, &short, Options{})) })
+		t.Run(base+".json", func(t *testing.T) { golden.RequireEqual(t, textOf(t, JSON, &short, Options{})) })
 		for range 3 {
-			if diff := cmp.Diff(written(t, JSON, a, Options{}), written(t, JSON, analysed(t, name), Options{})); diff != "" {
+			if diff := cmp.Diff(textOf(t, JSON, a, Options{}), textOf(t, JSON, analysed(t, name), Options{})); diff != "" {
 				t.Fatalf("%s: not the same twice: %s", base, diff)
 			}
 		}
@@ -89,7 +89,7 @@ func TestIterations(t *testing.T) {
 
 func TestTextIsNarrowAndClean(t *testing.T) {
 	for _, name := range recordings(t) {
-		for line := range strings.Lines(written(t, Text, analysed(t, name), Options{})) {
+		for line := range strings.Lines(textOf(t, Text, analysed(t, name), Options{})) {
 			line = strings.TrimSuffix(line, "\n")
 			if n := utf8.RuneCountInString(line); n > textWidth || strings.TrimRight(line, " ") != line || strings.ContainsAny(line, "\x1b\r\t") {
 				t.Errorf("%s: %d columns: %q", name, n, line)
@@ -114,7 +114,7 @@ func TestWrap(t *testing.T) {
 
 // TestMarkdownCannotBreakOut: names with pipes, backquotes and HTML stay text within their cell.
 func TestMarkdownCannotBreakOut(t *testing.T) {
-	text := written(t, Markdown, analysed(t, "testdata/tiny.gmt"), Options{})
+	text := textOf(t, Markdown, analysed(t, "testdata/tiny.gmt"), Options{})
 	columns, pipe := 0, regexp.MustCompile(`(^|[^\\])\|`)
 	for line := range strings.Lines(text) {
 		n := len(pipe.FindAllString(strings.ReplaceAll(line, `\\`, ""), -1))
@@ -135,7 +135,7 @@ func TestMarkdownCannotBreakOut(t *testing.T) {
 }
 
 func TestJSONKeys(t *testing.T) {
-	text := written(t, JSON, analysed(t, "testdata/tiny.gmt"), Options{})
+	text := textOf(t, JSON, analysed(t, "testdata/tiny.gmt"), Options{})
 	var got map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &got); err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func TestJSONKeys(t *testing.T) {
 	if err := json.Unmarshal(got["leaks"], &leaks); err != nil || len(leaks) != 2 || leaks[0].OldestNS != 50_000 {
 		t.Errorf("%v: %+v", err, leaks)
 	}
-	if text := written(t, JSON, &analysis.Analysis{}, Options{}); strings.Count(text, "null") != 1 || !strings.Contains(text, `"flame": null`) {
+	if text := textOf(t, JSON, &analysis.Analysis{}, Options{}); strings.Count(text, "null") != 1 || !strings.Contains(text, `"flame": null`) {
 		t.Errorf("empty lists are null:\n%s", text)
 	}
 }
@@ -165,7 +165,7 @@ func TestTopBoundsTables(t *testing.T) {
 		s.Processes[i].Totals.PeakInUse = uint64(i)
 	}
 	a := &analysis.Analysis{Snapshot: s}
-	some, all := written(t, Text, a, Options{Top: 20}), written(t, Text, a, Options{})
+	some, all := textOf(t, Text, a, Options{Top: 20}), textOf(t, Text, a, Options{})
 	if strings.Count(some, "worker") != 20 || !strings.Contains(some, "and 280 more\n") || !strings.Contains(some, "worker299\n") {
 		t.Errorf("20 of 300:\n%s", some)
 	}
@@ -178,7 +178,7 @@ func TestTopBoundsTables(t *testing.T) {
 func TestEmpty(t *testing.T) {
 	s := &model.Snapshot{Program: "ls", Marks: []model.Mark{{Text: "transparent: no core"}}}
 	for name, write := range map[string]func(io.Writer, *analysis.Analysis, Options) error{"text": Text, "markdown": Markdown} {
-		text := written(t, write, &analysis.Analysis{Snapshot: s, Damage: "the end is cut off"}, Options{})
+		text := textOf(t, write, &analysis.Analysis{Snapshot: s, Damage: "the end is cut off"}, Options{})
 		for _, part := range []string{"no OpenCL call was seen", "transparent: no core", "the end is cut off"} {
 			if !strings.Contains(text, part) {
 				t.Errorf("%s lacks %q:\n%s", name, part, text)
@@ -203,7 +203,7 @@ func TestWriteErrors(t *testing.T) {
 
 func TestBeyondTheEnd(t *testing.T) {
 	a := analysed(t, "testdata/tiny.gmt", func(o *analysis.Options) { o.Since = 1e9 })
-	if text := written(t, Text, a, Options{}); !strings.Contains(text, "nothing happened in this part: the recording ends after 0.000 s") {
+	if text := textOf(t, Text, a, Options{}); !strings.Contains(text, "nothing happened in this part: the recording ends after 0.000 s") {
 		t.Errorf("%s", text)
 	}
 }
