@@ -78,6 +78,35 @@ var metricsExamples = []func(*testing.T, *tape) string{
 		c := s.analyse(t).CreateCost
 		return fmt.Sprintf("creates of 1000, 2000 and 3000 bytes that take 3000, 5000 and 7000 ns → %.0f ns + %.0f ns per byte, R² %.2f", c.A, c.B, c.R2)
 	},
+	func(t *testing.T, s *tape) string {
+		object := s.driver(1, 100)
+		s.now += 599 * ms
+		s.release(s.driver(1, 200), wire.OutcomeDriver)
+		s.now += 598 * ms
+		s.release(object, wire.OutcomeDriver)
+		l := s.analyse(t).Timeline
+		middle := l.InUse[600*ms/l.Step]
+		return fmt.Sprintf("100 bytes are held for 1.2 s, 200 more for 1 ms in the middle → %d points %.0f ms apart, %d in use in the first, %d in the middle one",
+			len(l.InUse), float64(l.Step)/ms, l.InUse[0], middle)
+	},
+	func(t *testing.T, s *tape) string {
+		for _, size := range []uint64{1024, 1500, 2048} {
+			s.release(s.driver(1, size), wire.OutcomeDriver)
+		}
+		a := s.analyse(t)
+		return fmt.Sprintf("buffers of 1024, 1500 and 2048 bytes, released after 1 ms each → sizes %d to %d: %d, %d to %d: %d; lifetimes %d to %d ns: %d",
+			a.Sizes[0].From, a.Sizes[0].To, a.Sizes[0].Count, a.Sizes[1].From, a.Sizes[1].To, a.Sizes[1].Count, a.Lifetimes[0].From,
+			a.Lifetimes[0].To, a.Lifetimes[0].Count)
+	},
+	func(t *testing.T, s *tape) string {
+		s.put(wire.Event{Kind: wire.KindSite, Tag: 1}, "a\t\t\t\nmain\t\t\t\n")
+		s.put(wire.Event{Kind: wire.KindSite, Tag: 2}, "b\t\t\t\nmain\t\t\t\n")
+		s.driver(1, 100)
+		s.release(s.driver(2, 50), wire.OutcomeDriver)
+		main := s.analyse(t).Flame.Children[0]
+		return fmt.Sprintf("main calls a, which leaks 100 bytes, and b, which creates and releases 50 → %s: %d at the peak, %d asked for, %d creates, %d leaked",
+			main.Name, main.Peak, main.Total, main.Creates, main.Leaked)
+	},
 }
 
 func TestMetricsExamples(t *testing.T) {
