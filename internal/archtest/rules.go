@@ -46,7 +46,7 @@ var (
 		"net":     "no I/O here",
 	}
 	everything = []string{
-		"allocator", "internal/analysis", "internal/cl", "internal/cut", "internal/export", "internal/lab", "internal/life", "internal/model", "internal/payload", "internal/report",
+		"allocator", "internal/analysis", "internal/check", "internal/cl", "internal/compare", "internal/cut", "internal/export", "internal/lab", "internal/life", "internal/model", "internal/payload", "internal/report",
 		"internal/session", "internal/size", "internal/symbol", "internal/trace", "internal/wire", "tracer", "ui",
 	}
 )
@@ -102,6 +102,8 @@ var Places = map[string]Place{
 		May:      []string{"allocator", "internal/life", "internal/model", "internal/trace", "internal/wire"},
 		Timeless: true, Never: noFiles,
 	},
+	"internal/check":   {May: []string{"internal/analysis", "internal/model", "internal/size"}, Timeless: true, Never: noFiles},
+	"internal/compare": {May: []string{"internal/analysis", "internal/model", "internal/size"}, Timeless: true, Never: noFiles},
 	"internal/report": {
 		May:      []string{"internal/analysis", "internal/model", "internal/size", "internal/trace", "internal/wire"},
 		Timeless: true, Never: noFiles,
