@@ -2,83 +2,112 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export"
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
-	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 )
 
 // textFormats are the formats of what people read, or scripts.
 var textFormats = []string{"text", "json"}
 
+// reporter is one format that a report can be written in.
+type reporter struct {
+	name  string
+	write func(io.Writer, *analysis.Analysis, report.Options) error
+}
+
+// reporters is the table; the first is the default.
+var reporters = []reporter{
+	{"text", report.Text},
+	{"json", report.JSON},
+	{"md", report.Markdown},
+}
+
+func reporterNames() []string {
+	names := make([]string, len(reporters))
+	for i := range reporters {
+		names[i] = reporters[i].name
+	}
+	return names
+}
+
 func newReport() *cobra.Command {
 	return command(onReport, &cobra.Command{
 		Use:         "report [flags] FILE",
 		Short:       "Show the figures of a recording",
-		Annotations: map[string]string{usageKey: "gpumemtop report [--format text|json] FILE"},
-		Example:     "  gpumemtop report blur.gmt\n  gpumemtop report --format json blur.gmt | jq .hit_rate",
-		Args:        oneFile,
+		Annotations: map[string]string{usageKey: "gpumemtop report [--format " + strings.Join(reporterNames(), "|") + "] [-o OUT] FILE"},
+		Example: "  gpumemtop report blur.gmt\n  gpumemtop report --format json blur.gmt | jq .hit_rate\n" +
+			"  gpumemtop report --format md -o blur.md blur.gmt\n  gpumemtop report --since 2s --tag blur.c blur.gmt",
+		Args: oneFile,
 	}, func(cmd *cobra.Command, c *config, args []string) error {
-		if err := checkFormat(c.reportFormat, textFormats); err != nil {
-			return err
+		at := slices.IndexFunc(reporters, func(r reporter) bool { return r.name == c.reportFormat })
+		if at < 0 {
+			return checkFormat(c.reportFormat, reporterNames())
 		}
-		reader, err := trace.Open(args[0])
+		if c.top < 0 {
+			return fmt.Errorf("bad value %d for --top: want a number of rows, or 0 for all", c.top)
+		}
+		tag, err := c.tagPattern()
 		if err != nil {
 			return err
 		}
-		snapshot, err := fold(reader)
+		in, err := openInput(args[0], c)
+		if err != nil {
+			return err
+		}
+		a, err := analyse(in, c, tag)
 		if err == nil {
-			warnDamage(args[0], reader)
-			err = writeReport(cmd.OutOrStdout(), snapshot, reader, c.reportFormat)
+			warnDamage(args[0], in.reader)
+			err = writeReport(cmd.OutOrStdout(), &reporters[at], a, c)
 		}
-		return errors.Join(err, reader.Close())
+		return errors.Join(err, in.close())
 	})
 }
 
-func writeReport(w io.Writer, snapshot *model.Snapshot, reader *trace.Reader, format string) error {
-	if format == "json" {
-		summary := export.NewSummary(snapshot)
-		if footer, whole := reader.Footer(); whole {
-			summary.Exit = export.Exit{Status: footer.Status, Signal: footer.Signal}
-		}
-		return summary.WriteJSON(w)
+// tagPattern reads --tag, nil without one.
+func (c *config) tagPattern() (*regexp.Regexp, error) {
+	if c.tag == "" {
+		return nil, nil
 	}
-	return export.Report(w, snapshot, export.ReportOptions{})
+	tag, err := regexp.Compile(c.tag)
+	if err != nil {
+		return nil, fmt.Errorf("bad value %q for --tag: want a regular expression: %w", c.tag, err)
+	}
+	return tag, nil
 }
 
-// fold puts a whole recording through the model.
-func fold(reader *trace.Reader) (*model.Snapshot, error) {
-	header := reader.Header()
-	var followed []model.Limit
-	if policy, err := allocator.New(header.Policy, nil); err == nil { // a later version's policy has no limits here
-		followed = limits(policy)
-	}
-	for i := range followed {
-		if value, ok := header.Limits[followed[i].Name]; ok {
-			followed[i].Set(value)
-		}
-	}
-	m := model.New(model.Options{
-		Program: header.Program, Arguments: header.Arguments, Policy: header.Policy, Limits: followed, Started: header.ClockNS,
+func analyse(in *input, c *config, tag *regexp.Regexp) (*analysis.Analysis, error) {
+	footer, whole := in.reader.Footer()
+	return analysis.New(in, analysis.Options{
+		Header: in.reader.Header(), Footer: footer, Whole: whole, Since: c.since, Until: c.until, Process: c.process, Tag: tag,
 	})
-	var record wire.Record
-	for {
-		err := reader.Next(&record)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		m.Apply(&record)
+}
+
+// analyseFile analyses a whole recording.
+func analyseFile(path string, c *config) (*analysis.Analysis, error) {
+	in, err := openInput(path, c)
+	if err != nil {
+		return nil, err
 	}
-	if footer, whole := reader.Footer(); whole {
-		m.Tick(footer.EndedNS)
+	a, err := analyse(in, c, nil)
+	if err == nil {
+		warnDamage(path, in.reader)
 	}
-	return m.Publish(), nil
+	return a, errors.Join(err, in.close())
+}
+
+func writeReport(stdout io.Writer, r *reporter, a *analysis.Analysis, c *config) error {
+	write := func(w io.Writer) error { return r.write(w, a, report.Options{Top: c.top}) }
+	if c.output == "" || c.output == "-" {
+		return write(stdout)
+	}
+	return export.WriteFile(c.output, c.force, write)
 }

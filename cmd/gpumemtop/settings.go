@@ -47,6 +47,9 @@ type config struct {
 	exportFormat string
 	reportFormat string
 	fitFormat    string
+	diffFormat   string
+	checkFormat  string
+	rules        string
 	resolution   string
 	timeout      time.Duration
 }
@@ -120,10 +123,14 @@ var settings = []setting{
 	{"stack-depth", "", "N", groupTags, onAny, true, "frames of a call stack to keep, 1 to 32", func(c *config) any { return &c.depth }},
 	{"output", "o", "FILE", groupOutput, onRun | onRecord, true, "record into a file; in its name %n is the program, %p our process id, %h the host, %t the time", func(c *config) any { return &c.output }},
 	{"output", "o", "FILE", groupOutput, onExport, false, "file to write; - is standard output", func(c *config) any { return &c.output }},
-	{"force", "f", "", groupOutput, onRun | onRecord | onExport, false, "overwrite files that exist", func(c *config) any { return &c.force }},
+	{"output", "o", "FILE", groupOutput, onReport, false, "file to write instead of standard output", func(c *config) any { return &c.output }},
+	{"force", "f", "", groupOutput, onRun | onRecord | onExport | onReport, false, "overwrite files that exist", func(c *config) any { return &c.force }},
 	{"summary", "", "FILE", groupOutput, onRun | onRecord, true, "write the final figures as JSON", func(c *config) any { return &c.summary }},
 	{"format", "", "NAME", groupOutput, onExport, false, "what to write: " + exporterHelp(), func(c *config) any { return &c.exportFormat }},
-	{"format", "", "NAME", groupOutput, onReport, false, "text or json", func(c *config) any { return &c.reportFormat }},
+	{"format", "", "NAME", groupOutput, onReport, false, "text, json or md (Markdown)", func(c *config) any { return &c.reportFormat }},
+	{"rules", "", "FILE", groupOutput, onCheck, false, "the rules, in TOML", func(c *config) any { return &c.rules }},
+	{"format", "", "NAME", groupOutput, onDiff, false, "text or json", func(c *config) any { return &c.diffFormat }},
+	{"format", "", "NAME", groupOutput, onCheck, false, "text or json", func(c *config) any { return &c.checkFormat }},
 	{"format", "", "NAME", groupOutput, onFit, false, "text or json", func(c *config) any { return &c.fitFormat }},
 	{"format", "", "NAME", groupOutput, onReplay, false, "text or json", func(c *config) any { return &c.replayFormat }},
 	{"headless", "", "", groupDashboard, onRun, true, "no dashboard: only the figures at the end", func(c *config) any { return &c.headless }},
@@ -139,7 +146,7 @@ var settings = []setting{
 func defaults() *config {
 	return &config{
 		policy: "futhark", scrub: "none", tags: "stack", depth: 8, top: 20, refresh: 100 * time.Millisecond,
-		noColor: os.Getenv("NO_COLOR") != "", exportFormat: "chrome", reportFormat: "text", fitFormat: "text", replayFormat: "text",
+		noColor: os.Getenv("NO_COLOR") != "", exportFormat: "chrome", reportFormat: "text", fitFormat: "text", diffFormat: "text", checkFormat: "text", replayFormat: "text",
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // called durations, which are ns, too. The words are those of docs/METRICS.md. Nobody changes it once it is made.
 type Analysis struct {
 	Run      Run
-	Snapshot *model.Snapshot // at the end of the part: totals, tags, processes, mistakes, marks
+	Snapshot *model.Snapshot // at the end of the part: totals, tags that were asked for, processes, mistakes, marks
 
 	Peak        Peak
 	Leaks       []Leak      // the most bytes first
@@ -41,15 +41,17 @@ type Run struct {
 	Since, Until time.Duration // the part that was asked for; Until 0: to the end
 	Process      string        // that was asked for, empty: all
 	Tag          string        // pattern that was asked for, empty: all
+	Events       uint64        // records that lie in the part, without what was carried over
 }
 
 // Peak is the first moment when the most was in use.
 type Peak struct {
-	Time     uint64
-	InUse    uint64
-	Reserved uint64 // at that moment
-	Buffers  uint64
-	Tags     []PeakTag // who held it, the most bytes first
+	Time      uint64
+	InUse     uint64
+	Requested uint64
+	Reserved  uint64 // at that moment
+	Buffers   uint64
+	Tags      []PeakTag // who held it, the most bytes first
 }
 
 // PeakTag is what one call site held at the peak.
@@ -70,8 +72,8 @@ type Leak struct {
 	Oldest  uint64 // when the first of them was created
 }
 
-// Temporary is a call site whose buffers lived within one iteration; where no iterations were found, those that lived
-// for less than a hundredth of the run.
+// Temporary is a call site most of whose buffers were temporary: each ended before the same place of the next iteration
+// was reached; where the thread has no iterations, it lived for less than a hundredth of the run.
 type Temporary struct {
 	Name     string
 	Buffers  uint64 // that were temporary
@@ -164,14 +166,17 @@ type CostPoint struct {
 	StdDev float64 // ns
 }
 
-// Phase is a stretch of the run with a repeating sequence of creates, or between two of those.
+// Phase is a stretch of the run in which one thread repeats a sequence of creates, or between two of those. Stretches
+// of several threads may lie side by side.
 type Phase struct {
+	Process    uint32 // number in the session
+	Thread     uint32
 	Start, End uint64
 	Iterations uint64 // 0: nothing repeats
 	Period     uint64 // duration of one iteration, the median
 	Creates    uint64 // per iteration
-	PeakInUse  uint64
-	Growth     int64 // bytes that more were in use after an iteration than before it, the median
+	PeakInUse  uint64 // of the process, as seen at these creates
+	Growth     int64  // bytes that the process had in use more after an iteration than before it, the median
 }
 
 // Severity of a diagnosis.

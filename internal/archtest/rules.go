@@ -46,7 +46,7 @@ var (
 		"net":     "no I/O here",
 	}
 	everything = []string{
-		"allocator", "internal/analysis", "internal/check", "internal/cl", "internal/compare", "internal/cut", "internal/export", "internal/lab", "internal/life", "internal/model", "internal/payload", "internal/report",
+		"allocator", "internal/analysis", "internal/check", "internal/cl", "internal/compare", "internal/cut", "internal/export", "internal/lab", "internal/life", "internal/model", "internal/payload", "internal/plain", "internal/report",
 		"internal/session", "internal/size", "internal/symbol", "internal/trace", "internal/wire", "tracer", "ui",
 	}
 )
@@ -97,19 +97,30 @@ var Places = map[string]Place{
 	"intercept":       {May: []string{"allocator", "internal/wire"}, Cgo: true, Unsafe: true},
 	"tracer":          {May: []string{"internal/wire"}},
 
+	// What is written for people, in the same words everywhere.
+	"internal/plain": {May: []string{"internal/model", "internal/size", "internal/wire"}, Timeless: true, Never: noFiles},
+
 	"internal/lab": {May: []string{"allocator", "internal/model", "internal/size", "internal/trace", "internal/wire"}, Timeless: true, Never: noFiles},
 	"internal/analysis": {
-		May:      []string{"allocator", "internal/life", "internal/model", "internal/trace", "internal/wire"},
+		May: []string{
+			"allocator", "internal/life", "internal/model", "internal/plain", "internal/size", "internal/trace", "internal/wire",
+		},
 		Timeless: true, Never: noFiles,
 	},
 	"internal/check":   {May: []string{"internal/analysis", "internal/model", "internal/size"}, Timeless: true, Never: noFiles},
-	"internal/compare": {May: []string{"internal/analysis", "internal/model", "internal/size"}, Timeless: true, Never: noFiles},
+	"internal/compare": {May: []string{"internal/analysis", "internal/model", "internal/size", "internal/trace"}, Timeless: true, Never: noFiles},
 	"internal/report": {
-		May:      []string{"internal/analysis", "internal/model", "internal/size", "internal/trace", "internal/wire"},
+		May: []string{
+			"internal/analysis", "internal/export", "internal/model", "internal/plain", "internal/size", "internal/trace",
+			"internal/wire",
+		},
 		Timeless: true, Never: noFiles,
 	},
 	"internal/export": {
-		May:      []string{"internal/lab", "internal/life", "internal/model", "internal/size", "internal/symbol", "internal/trace", "internal/wire"},
+		May: []string{
+			"internal/lab", "internal/life", "internal/model", "internal/plain", "internal/size", "internal/symbol",
+			"internal/trace", "internal/wire",
+		},
 		Timeless: true,
 	},
 

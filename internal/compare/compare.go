@@ -5,11 +5,13 @@ package compare
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 )
 
 // Unit says what a figure counts.
@@ -131,7 +133,6 @@ func notes(a, b *analysis.Analysis) []string {
 		"programs":     {a.Snapshot.Program, b.Snapshot.Program},
 		"arguments":    {fmt.Sprint(a.Snapshot.Arguments), fmt.Sprint(b.Snapshot.Arguments)},
 		"policies":     {a.Snapshot.Policy, b.Snapshot.Policy},
-		"limits":       {fmt.Sprint(a.Run.Header.Limits), fmt.Sprint(b.Run.Header.Limits)},
 		"devices":      {a.Snapshot.Device.Name, b.Snapshot.Device.Name},
 		"hosts":        {a.Run.Header.Host, b.Run.Header.Host},
 		"damaged":      {a.Damage, b.Damage},
@@ -144,6 +145,25 @@ func notes(a, b *analysis.Analysis) []string {
 		}
 	}
 	slices.Sort(list)
+	if a.Snapshot.Policy == b.Snapshot.Policy { // else they are others anyway
+		list = append(list, limitNotes(a.Run.Header.Limits, b.Run.Header.Limits)...)
+	}
+	return list
+}
+
+// limitNotes tell which limits differ.
+func limitNotes(a, b trace.Limits) []string {
+	all := maps.Clone(a)
+	if all == nil {
+		all = trace.Limits{}
+	}
+	maps.Copy(all, b)
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if a[name] != b[name] {
+			list = append(list, fmt.Sprintf("limit %s differs: %q and %q", name, a[name], b[name]))
+		}
+	}
 	return list
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 )
 
 // sampled is a run whose hits, creates and driver times are drawn at random.
@@ -145,6 +146,19 @@ removed b.c:6 h > -
 removed gone.c:1 x > -`
 	if strings.Join(got, "\n") != want {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
+	}
+}
+
+func TestLimitsThatDiffer(t *testing.T) {
+	run := func(limits trace.Limits) *analysis.Analysis {
+		return &analysis.Analysis{Snapshot: &model.Snapshot{}, Run: analysis.Run{Header: trace.Header{Limits: limits}}}
+	}
+	got := Runs(run(trace.Limits{"max_age": "0", "min_block": "4096"}), run(trace.Limits{"max_age": "30", "min_block": "4096"})).Notes
+	if len(got) != 1 || got[0] != `limit max_age differs: "0" and "30"` {
+		t.Errorf("%q", got)
+	}
+	if got := Runs(run(nil), run(trace.Limits{"max_age": "30"})).Notes; len(got) != 1 {
+		t.Errorf("limits of one run only: %q", got)
 	}
 }
 

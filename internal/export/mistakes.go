@@ -1,11 +1,11 @@
 package export
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/plain"
 	"codeberg.org/gpumemtop/gpumemtop/internal/size"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -65,7 +65,7 @@ func mistakeLines(s *model.Snapshot) []string {
 	var lines []string
 	label := "  mistakes   "
 	for i := range s.Findings[:min(topFindings, len(s.Findings))] {
-		lines = append(lines, label+cut(s.Findings[i].Text(size.FormatLong), mistakeWidth))
+		lines = append(lines, label+plain.Cut(s.Findings[i].Text(size.FormatLong), mistakeWidth))
 		label = "             "
 	}
 	if left := len(s.Findings) - topFindings; left > 0 {
@@ -76,48 +76,19 @@ func mistakeLines(s *model.Snapshot) []string {
 
 // leakLines tell how much was never released and where it came from: each of the first call sites with its callers.
 func leakLines(s *model.Snapshot) []string {
-	lines := []string{fmt.Sprintf("  leaked     %s (%s) never released", count(s.Totals.LiveBuffers, "buffer"),
+	lines := []string{fmt.Sprintf("  leaked     %s (%s) never released", plain.Count(s.Totals.LiveBuffers, "buffer"),
 		size.FormatLong(s.Totals.InUse))}
 	tags := leaks(s.Tags)
 	for _, tag := range tags[:min(topTags, len(tags))] {
-		lines = append(lines, fmt.Sprintf("             %d (%s) at %s", tag.Live, size.FormatLong(tag.InUse), cut(tag.Name, nameWidth)))
+		lines = append(lines, fmt.Sprintf("             %d (%s) at %s", tag.Live, size.FormatLong(tag.InUse), plain.Cut(tag.Name, nameWidth)))
 		for _, frame := range tag.Stack[:min(stackLines, len(tag.Stack))] {
-			lines = append(lines, "               "+cut(frame, mistakeWidth))
+			lines = append(lines, "               "+plain.Cut(frame, mistakeWidth))
 		}
 	}
 	if len(tags) > topTags {
-		lines = append(lines, "             and "+count(uint64(len(tags)-topTags), "more tag"))
+		lines = append(lines, "             and "+plain.Count(uint64(len(tags)-topTags), "more tag"))
 	}
 	return lines
-}
-
-// reportMistakes lists the findings; nothing when there are none.
-func reportMistakes(b *bytes.Buffer, s *model.Snapshot, most int) {
-	if len(s.Findings) == 0 {
-		return
-	}
-	heading(b, "mistakes of the program")
-	shown := len(s.Findings)
-	if most >= 0 {
-		shown = min(shown, most)
-	}
-	stale := false
-	for i := range s.Findings {
-		f := &s.Findings[i]
-		stale = stale || f.Kind == wire.DiagStaleRead || f.Kind == wire.DiagStaleArgument
-		if i < shown {
-			fmt.Fprintf(b, "%10.3f s  %s\n", seconds(s.Started, f.First), clean(f.Text(size.FormatLong)))
-		}
-	}
-	if left := len(s.Findings) - shown; left > 0 {
-		fmt.Fprintf(b, "and %d more\n", left)
-	}
-	if s.OtherFindings > 0 {
-		fmt.Fprintf(b, "and %s that came when this list was full\n", count(s.OtherFindings, "other"))
-	}
-	if stale {
-		fmt.Fprintln(b, "(Of kernels only their arguments are known: one that may write an argument counts as having written it.)")
-	}
 }
 
 // mistakeKey tells findings apart in a trace.

@@ -50,21 +50,6 @@ func TestMistakesText(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, "mistakes-summary.txt", b.String())
-	b.Reset()
-	if err := Report(&b, s, ReportOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	golden(t, "mistakes-report.txt", b.String())
-	s.OtherFindings = 3
-	b.Reset()
-	if err := Report(&b, s, ReportOptions{Top: 2}); err != nil {
-		t.Fatal(err)
-	}
-	for _, part := range []string{"\nand 5 more\n", "3 others that came", "Of kernels only their arguments are known"} {
-		if !strings.Contains(b.String(), part) {
-			t.Errorf("%q is missing in\n%s", part, b.String())
-		}
-	}
 }
 
 func TestMistakesJSON(t *testing.T) {

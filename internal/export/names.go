@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
-	"unicode"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/plain"
 )
 
 // untagged is the name of everything without a tag, as in internal/model.
@@ -13,16 +14,11 @@ const untagged = "(untagged)"
 // slabs is the name of what is free in slabs, as in internal/model.
 const slabs = "(slabs)"
 
-// clean makes text of a target safe to print: valid UTF-8 on one line, without characters that control a terminal or
-// change the writing direction. Perfetto gives up on any control character, DEL included.
-func clean(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text, "�"))
-}
+// clean makes text of a target safe to print. Perfetto gives up on any control character, DEL included.
+func clean(text string) string { return plain.Clean(text) }
+
+// count writes a number of things.
+func count(n uint64, thing string) string { return plain.Count(n, thing) }
 
 // quote writes text as a JSON string. It leaves < and > of C++ names readable.
 func quote(text string) string {

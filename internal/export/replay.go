@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
+	"codeberg.org/gpumemtop/gpumemtop/internal/plain"
 	"codeberg.org/gpumemtop/gpumemtop/internal/size"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -80,16 +81,16 @@ func ReplayJSON(w io.Writer, r *lab.ReplayResult) error {
 // ReplayText writes the same for people. recorded names the policy that was recorded.
 func ReplayText(w io.Writer, r *lab.ReplayResult, recorded string) error {
 	var b bytes.Buffer
-	pairs(&b, [][2]string{
+	plain.Pairs(&b, [][2]string{
 		{"policy", r.Policy},
-		{"hit rate", fmt.Sprintf("%s of %s; as recorded with %s %s", percent(r.HitRate(), r.Hits+r.Misses), count(r.Hits+r.Misses, "request"),
-			clean(recorded), percent(r.RecordedHitRate(), r.Recorded.Hits+r.Recorded.Misses))},
+		{"hit rate", fmt.Sprintf("%s of %s; as recorded with %s %s", plain.Percent(r.HitRate(), r.Hits+r.Misses), plain.Count(r.Hits+r.Misses, "request"),
+			clean(recorded), plain.Percent(r.RecordedHitRate(), r.Recorded.Hits+r.Recorded.Misses))},
 		{"misses", missText(r)},
-		{"driver", fmt.Sprintf("%s, %d avoided; %d given back by the policy", count(r.DriverCreates, "create"), r.Hits, r.Evictions)},
+		{"driver", fmt.Sprintf("%s, %d avoided; %d given back by the policy", plain.Count(r.DriverCreates, "create"), r.Hits, r.Evictions)},
 		{"memory", fmt.Sprintf("peak %s in use (waste %s), %s reserved", size.FormatLong(r.PeakInUse),
-			percent(r.WasteAtPeak(), r.PeakInUse), size.FormatLong(r.PeakReserved))},
+			plain.Percent(r.WasteAtPeak(), r.PeakInUse), size.FormatLong(r.PeakReserved))},
 		{"free", fmt.Sprintf("%s before the contexts ended; external fragmentation %s, quadratic %s, root %s", size.FormatLong(r.Free),
-			percent(r.ExternalFragmentation(), r.Free), percent(r.QuadraticFragmentation(), r.Free), percent(r.RootFragmentation(), r.Free))},
+			plain.Percent(r.ExternalFragmentation(), r.Free), plain.Percent(r.QuadraticFragmentation(), r.Free), plain.Percent(r.RootFragmentation(), r.Free))},
 		{"at the end", fmt.Sprintf("%s in use, %s free, %s cooling", size.FormatLong(r.InUse), size.FormatLong(r.Cached),
 			size.FormatLong(r.Cooling))},
 		{"failures", failureText(r)},
@@ -118,7 +119,7 @@ func failureText(r *lab.ReplayResult) string {
 	if r.Capacity == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%s found no memory within %s", count(r.Failures, "request"), size.FormatLong(r.Capacity))
+	text := fmt.Sprintf("%s found no memory within %s", plain.Count(r.Failures, "request"), size.FormatLong(r.Capacity))
 	if r.Processes > 1 {
 		text += " for each process"
 	}
@@ -132,10 +133,10 @@ func failureText(r *lab.ReplayResult) string {
 func leftOut(r *lab.ReplayResult) string {
 	var parts []string
 	if r.Unpooled > 0 {
-		parts = append(parts, count(r.Unpooled, "create")+" that no policy sees")
+		parts = append(parts, plain.Count(r.Unpooled, "create")+" that no policy sees")
 	}
 	if r.Lost > 0 {
-		parts = append(parts, count(r.Lost, "event")+" that the recording misses")
+		parts = append(parts, plain.Count(r.Lost, "event")+" that the recording misses")
 	}
 	return strings.Join(parts, ", ")
 }

@@ -1,12 +1,7 @@
 package export
 
 import (
-	"bytes"
-	"fmt"
-	"io"
-
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
-	"codeberg.org/gpumemtop/gpumemtop/internal/size"
 )
 
 // ShareSummary is what one range of sizes, or one class, has of a run.
@@ -44,52 +39,5 @@ func shareSummary(s *model.Share) ShareSummary {
 	return ShareSummary{
 		Creates: s.Creates, Hits: s.Hits, Misses: s.Misses, HitRate: s.HitRate(), InUse: s.InUse,
 		BytesCached: s.Cached, BytesCooling: s.Cooling, BlocksCached: s.Blocks,
-	}
-}
-
-// slabsText says how much of the slabs is free, "" without any.
-func slabsText(t *model.Totals) string {
-	if t.Slabs == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d of %s, %s of them free", t.Slabs, size.FormatLong(t.SlabBytes), size.FormatLong(t.SlabFree))
-}
-
-// reportShares tells sizes and classes apart, where there are several.
-func reportShares(b *bytes.Buffer, s *model.Snapshot, most int) {
-	if len(s.Buckets) > 1 {
-		heading(b, "buckets")
-		buckets, left := topOf(s.Buckets, most)
-		table(b, func(w io.Writer) {
-			fmt.Fprintln(w, shareHead+"\t  granted")
-			for i := range buckets {
-				fmt.Fprintf(w, "%s\t  from %s\n", shareRow(&buckets[i].Share), size.Format(buckets[i].Smallest))
-			}
-		})
-		reportMore(b, left)
-	}
-	if len(s.Classes) > 1 {
-		heading(b, "classes")
-		classes, left := topOf(s.Classes, most)
-		table(b, func(w io.Writer) {
-			fmt.Fprintln(w, shareHead+"\t  class")
-			for i := range classes {
-				fmt.Fprintf(w, "%s\t  %s\n", shareRow(&classes[i].Share), classes[i].Name)
-			}
-		})
-		reportMore(b, left)
-	}
-}
-
-const shareHead = "in use\tcached\tblocks\tcreates\thits\tmisses\thit rate"
-
-func shareRow(s *model.Share) string {
-	return fmt.Sprintf("%s\t%s\t%d\t%d\t%d\t%d\t%s", size.Format(s.InUse), size.Format(s.Cached+s.Cooling), s.Blocks,
-		s.Creates, s.Hits, s.Misses, percent(s.HitRate(), s.Hits+s.Misses))
-}
-
-func reportMore(b *bytes.Buffer, left int) {
-	if left > 0 {
-		fmt.Fprintf(b, "and %d more\n", left)
 	}
 }

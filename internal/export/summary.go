@@ -1,14 +1,13 @@
 package export
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/plain"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -121,7 +120,7 @@ func NewSummary(s *model.Snapshot) Summary {
 		PeakSlabs: t.PeakSlabs, Slabs: t.Slabs, SlabBytes: t.SlabBytes,
 		ExternalFragmentation: t.ExternalFragmentation(), ExternalFragmentationQuadratic: t.QuadraticFragmentation(),
 		ExternalFragmentationRoot: t.RootFragmentation(), HazardsAvoided: t.HazardsAvoided, Events: s.Events, LostEvents: s.Lost,
-		WallSeconds: seconds(s.Started, s.Time), Exit: Exit{Status: -1},
+		WallSeconds: plain.Seconds(s.Started, s.Time), Exit: Exit{Status: -1},
 		Processes: []ProcessSummary{}, PerTag: []TagSummary{}, snapshot: s,
 	}
 	for i := range s.Limits {
@@ -136,7 +135,7 @@ func NewSummary(s *model.Snapshot) Summary {
 	if len(s.Processes) > 0 {
 		summary.Exit = summary.Processes[0].Exit
 	}
-	for _, tag := range tagsByPeak(s.Tags) {
+	for _, tag := range plain.TagsByPeak(s.Tags) {
 		summary.PerTag = append(summary.PerTag, tagSummary(tag))
 	}
 	summary.shares(s)
@@ -155,7 +154,7 @@ func processSummary(p *model.Process, now uint64) ProcessSummary {
 	}
 	return ProcessSummary{
 		PID: p.PID, Parent: p.Parent, Program: p.Program, Arguments: append([]string{}, p.Arguments...),
-		Exit: exitOf(p), WallSeconds: seconds(p.Started, ended), Creates: t.Creates,
+		Exit: exitOf(p), WallSeconds: plain.Seconds(p.Started, ended), Creates: t.Creates,
 		Hits: t.Hits, Misses: t.Misses, HitRate: t.HitRate(), DriverCreates: t.DriverCreates,
 		BytesRequested: t.BytesRequested, BytesAllocated: t.BytesAllocated, BytesCached: t.Cached,
 		BytesCooling: t.Cooling, PeakInUse: t.PeakInUse, PeakReserved: t.PeakReserved, InUse: t.InUse, LiveBuffers: t.LiveBuffers,
@@ -184,26 +183,6 @@ func tagSummary(t *model.Tag) TagSummary {
 		MissReasons: reasons, PeakInUse: t.PeakInUse, InUse: t.InUse, BytesCached: t.Cached, LiveBuffers: t.Live,
 		Waste: t.Waste(),
 	}
-}
-
-// tagsByPeak sorts without touching the snapshot.
-func tagsByPeak(tags []model.Tag) []*model.Tag {
-	sorted := make([]*model.Tag, len(tags))
-	for i := range tags {
-		sorted[i] = &tags[i]
-	}
-	slices.SortFunc(sorted, func(a, b *model.Tag) int {
-		return cmp.Or(cmp.Compare(b.PeakInUse, a.PeakInUse), cmp.Compare(b.Creates, a.Creates), cmp.Compare(a.Name, b.Name))
-	})
-	return sorted
-}
-
-// seconds between two times in ns, 0 when they are out of order.
-func seconds(from, to uint64) float64 {
-	if to < from {
-		return 0
-	}
-	return float64(to-from) / 1e9
 }
 
 // WriteJSON writes the summary as one JSON object, for scripts.

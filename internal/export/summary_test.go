@@ -131,38 +131,11 @@ func TestSummaryTextBound(t *testing.T) {
 func TestSummaryLeavesTheSnapshot(t *testing.T) {
 	s, same := full(), full()
 	summary := NewSummary(s)
-	if err := errors.Join(summary.WriteText(&bytes.Buffer{}), Report(&bytes.Buffer{}, s, ReportOptions{})); err != nil {
+	if err := summary.WriteText(&bytes.Buffer{}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(same.Tags, s.Tags); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestReport(t *testing.T) {
-	s := full()
-	s.Processes = append(s.Processes, model.Process{PID: 4243, Program: "/bin/child", State: model.Signaled, Status: 9})
-	var b bytes.Buffer
-	if err := Report(&b, s, ReportOptions{Top: 2}); err != nil {
-		t.Fatal(err)
-	}
-	golden(t, "report.txt", b.String())
-	b.Reset()
-	if err := Report(&b, s, ReportOptions{Top: -1}); err != nil || strings.Contains(b.String(), "more tags") {
-		t.Errorf("all tags: %v\n%s", err, b.String())
-	}
-}
-
-func TestReportEmpty(t *testing.T) {
-	var b bytes.Buffer
-	s := &model.Snapshot{Program: "ls", Marks: []model.Mark{{Kind: wire.KindDiag, Text: "transparent: no core"}}}
-	if err := Report(&b, s, ReportOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	for _, part := range []string{"no OpenCL call was seen", "transparent: no core"} {
-		if !strings.Contains(b.String(), part) {
-			t.Errorf("%q is missing in\n%s", part, b.String())
-		}
 	}
 }
 
@@ -177,21 +150,10 @@ func TestWriteErrors(t *testing.T) {
 	_, chrome := Chrome(fullDisk{}, &tape{records: story()}, storyFacts(), ChromeOptions{})
 	for name, err := range map[string]error{
 		"chrome": chrome, "json": summary.WriteJSON(fullDisk{}), "text": summary.WriteText(fullDisk{}),
-		"report": Report(fullDisk{}, s, ReportOptions{}),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "no space") {
 			t.Errorf("%s: %v", name, err)
 		}
-	}
-}
-
-// TestPolicyText names the lower of both limits on what is cached.
-func TestPolicyText(t *testing.T) {
-	s := &model.Snapshot{Policy: "pow2", Device: model.Device{Global: 512 * mib}, Limits: []model.Limit{
-		{Name: "max_cached_bytes", Value: 512 * mib}, {Name: "max_cached_fraction", Value: 0.25},
-	}}
-	if got, want := policyText(s), "pow2, at most 128.0 MiB cached"; got != want {
-		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -3,15 +3,12 @@ package export
 import (
 	"fmt"
 	"io"
-	"path"
 	"slices"
 	"strings"
-	"time"
-	"unicode/utf8"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/plain"
 	"codeberg.org/gpumemtop/gpumemtop/internal/size"
-	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 const (
@@ -61,11 +58,11 @@ func (s *Summary) title() string {
 func (s *Summary) figures() []string {
 	t := &s.snapshot.Totals
 	lines := []string{
-		"  policy     " + policyText(s.snapshot),
-		"  hit rate   " + hitText(t),
-		"  driver     " + driverText(t),
-		"  memory     " + memoryText(t),
-		"  at the end " + endText(t),
+		"  policy     " + plain.Policy(s.snapshot),
+		"  hit rate   " + plain.Hits(t),
+		"  driver     " + plain.Driver(t),
+		"  memory     " + plain.Memory(t),
+		"  at the end " + plain.End(t),
 	}
 	label := "  top tags   "
 	for i := range s.PerTag[:min(topTags, len(s.PerTag))] {
@@ -73,8 +70,8 @@ func (s *Summary) figures() []string {
 		if tag.Tag == slabs {
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("%s%s: peak %s, %s, hit rate %s", label, cut(tag.Tag, nameWidth),
-			size.FormatLong(tag.PeakInUse), count(tag.Creates, "create"), percent(tag.HitRate, tag.Hits+tag.Misses)))
+		lines = append(lines, fmt.Sprintf("%s%s: peak %s, %s, hit rate %s", label, plain.Cut(tag.Tag, nameWidth),
+			size.FormatLong(tag.PeakInUse), plain.Count(tag.Creates, "create"), plain.Percent(tag.HitRate, tag.Hits+tag.Misses)))
 		label = "             "
 	}
 	if t.LiveBuffers > 0 {
@@ -82,7 +79,7 @@ func (s *Summary) figures() []string {
 	}
 	lines = append(lines, mistakeLines(s.snapshot)...)
 	if s.LostEvents > 0 {
-		lines = append(lines, "  lost       "+count(s.LostEvents, "event")+", missing from these figures")
+		lines = append(lines, "  lost       "+plain.Count(s.LostEvents, "event")+", missing from these figures")
 	}
 	return lines
 }
@@ -93,57 +90,12 @@ func commandLine(s *model.Snapshot) string {
 	if s.Program == "" {
 		words = []string{"the program"}
 	}
-	return cut(clean(strings.Join(words, " ")), titleWidth)
-}
-
-func policyText(s *model.Snapshot) string {
-	text := s.Policy
-	if text == "" {
-		text = "unknown"
-	}
-	if most, known := s.CachedMost(); known {
-		text += ", at most " + size.FormatLong(most) + " cached"
-	}
-	return text
-}
-
-func hitText(t *model.Totals) string {
-	if t.Hits+t.Misses == 0 {
-		return "no request could have been served from the pool"
-	}
-	return fmt.Sprintf("%s of %s; steady (later half) %s; %s, %d of them cold",
-		percent(t.HitRate(), t.Hits+t.Misses), count(t.Hits+t.Misses, "request"), percent(t.SteadyHitRate(), t.SteadyRequests),
-		misses(t.Misses), t.MissReasons[wire.MissCold])
-}
-
-func misses(n uint64) string {
-	if n == 1 {
-		return "1 miss"
-	}
-	return fmt.Sprintf("%d misses", n)
-}
-
-func driverText(t *model.Totals) string {
-	text := fmt.Sprintf("%s, %d avoided", count(t.DriverCreates, "create"), t.Hits)
-	if t.SavedNS > 0 {
-		text += fmt.Sprintf(": ~%s saved (an estimate)", duration(t.SavedNS))
-	}
-	return text
-}
-
-func memoryText(t *model.Totals) string {
-	return fmt.Sprintf("peak %s in use, %s reserved", size.FormatLong(t.PeakInUse), size.FormatLong(t.PeakReserved))
-}
-
-func endText(t *model.Totals) string {
-	return fmt.Sprintf("%s in use (waste %s), %s free in the pool (external fragmentation %s)",
-		size.FormatLong(t.InUse), percent(t.Waste(), t.InUse),
-		size.FormatLong(t.Cached+t.Cooling), percent(t.ExternalFragmentation(), t.Cached))
+	return plain.Cut(clean(strings.Join(words, " ")), titleWidth)
 }
 
 // leaks returns the tags with objects that were never released, those with the most memory first.
 func leaks(tags []model.Tag) []*model.Tag {
-	live := slices.DeleteFunc(tagsByPeak(tags), func(t *model.Tag) bool { return t.Live == 0 })
+	live := slices.DeleteFunc(plain.TagsByPeak(tags), func(t *model.Tag) bool { return t.Live == 0 })
 	slices.SortStableFunc(live, func(a, b *model.Tag) int {
 		switch {
 		case a.InUse > b.InUse:
@@ -154,48 +106,4 @@ func leaks(tags []model.Tag) []*model.Tag {
 		return 0
 	})
 	return live
-}
-
-// count writes a number of things.
-func count(n uint64, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
-// percent writes a rate; a rate of nothing is no number.
-func percent(rate float64, of uint64) string {
-	if of == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.1f %%", 100*rate)
-}
-
-// duration rounds ns to three digits or so.
-func duration(ns uint64) string {
-	d := time.Duration(min(ns, 1<<62))
-	for unit := time.Second; unit >= time.Microsecond; unit /= 1000 {
-		if d >= unit {
-			return d.Round(unit / 100).String()
-		}
-	}
-	return d.String()
-}
-
-// cut bounds text to a number of characters, keeping its beginning.
-func cut(text string, most int) string {
-	text = clean(text)
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return string([]rune(text)[:most-1]) + "…"
-}
-
-// programName is the last part of a program's path.
-func programName(program string) string {
-	if program == "" {
-		return "-"
-	}
-	return clean(path.Base(program))
 }

@@ -76,6 +76,7 @@ type Object struct {
 	Size     uint64 // asked for
 	Granted  uint64 // got
 	Started  uint64 // when the create took effect
+	Note     uint64 // the watcher's own
 	Used     uint64 // when the last command that used it was enqueued; 0: none did, or uses were not recorded
 	ended    bool   // End was told
 }

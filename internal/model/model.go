@@ -18,6 +18,8 @@ type Options struct {
 	Limits    []Limit          // with their values at the start; others are not followed
 	Started   uint64           // ns, CLOCK_MONOTONIC; 0: the time of the first event
 	Wrappers  []*regexp.Regexp // functions that name no tag; nil: DefaultWrappers
+	// Removed is called when the memory of a process that ended leaves the common gauges; nil: nobody is told.
+	Removed func(process uint32)
 }
 
 // Model folds events into state. One goroutine at a time may call its methods, but for Published, which anybody may.

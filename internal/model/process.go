@@ -177,6 +177,9 @@ func (m *Model) remove(p *process) {
 	spread.addTo(&p.shown.Totals)
 	p.changed, p.removed = true, true
 	m.leaving--
+	if m.options.Removed != nil {
+		m.options.Removed(p.shown.Number)
+	}
 }
 
 func (p *process) totals() Totals {

@@ -55,6 +55,9 @@ func (m *Model) tags(rows []*row) []Tag {
 	return tags
 }
 
+// Fragmentation returns the external fragmentation as it is now. It costs time in proportion to processes.
+func (m *Model) Fragmentation() float64 { return m.sample().Fragmentation }
+
 // Publish builds a snapshot and makes it the one that Published returns.
 func (m *Model) Publish() *Snapshot {
 	s := m.Snapshot()

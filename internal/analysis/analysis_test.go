@@ -1,0 +1,286 @@
+package analysis
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+func TestNothing(t *testing.T) {
+	a := newTape().analyse(t)
+	if len(a.Timeline.InUse) != 0 || a.Peak.InUse != 0 || len(a.Diagnoses) != 0 || len(a.Phases) != 0 || a.Run.Events != 0 {
+		t.Errorf("made of nothing: %+v", a)
+	}
+}
+
+type broken struct{ *tape }
+
+func (broken) Next(*wire.Record) error { return errors.New("no disk") }
+
+func TestSourceErrors(t *testing.T) {
+	if _, err := New(broken{newTape()}, Options{}); err == nil || !strings.Contains(err.Error(), "no disk") {
+		t.Errorf("%v", err)
+	}
+}
+
+// iterate makes a loop: each time a temporary buffer, and one that stays until the next time.
+func iterate(s *tape, times int) {
+	s.site(1, "scratch", "main")
+	s.site(2, "grid", "main")
+	last := s.driver(2, 4*mib)
+	for range times {
+		a := s.driver(1, mib)
+		b := s.driver(2, 4*mib)
+		s.use(a)
+		s.use(b)
+		s.release(a, wire.OutcomeDriver).Cost = 500
+		s.release(last, wire.OutcomeDriver)
+		last = b
+	}
+	s.release(last, wire.OutcomeDriver)
+}
+
+func TestTemporariesAndPhases(t *testing.T) {
+	s := newTape()
+	iterate(s, 10)
+	a := s.analyse(t)
+	want := []Temporary{{Name: "scratch.c:1 scratch", Buffers: 10, Creates: 10, Bytes: 10 * mib, LifeP50: a.Temporaries[0].LifeP50, DriverNS: 5000}}
+	if diff := gocmp.Diff(want, a.Temporaries); diff != "" {
+		t.Error(diff)
+	}
+	if life := a.Temporaries[0].LifeP50; life < 3.9*ms || life > 4.1*ms {
+		t.Errorf("a temporary lives %d ns, want about 4 ms", life)
+	}
+	var found *Phase
+	for i := range a.Phases {
+		if a.Phases[i].Iterations > 0 {
+			found = &a.Phases[i]
+		}
+	}
+	if found == nil || found.Iterations < 10 || found.Iterations > 11 || found.Period != 6*ms || found.Creates != 2 || found.Growth != 0 {
+		t.Errorf("phases %+v", a.Phases)
+	}
+	for i := 1; i < len(a.Phases); i++ {
+		if a.Phases[i].Start < a.Phases[i-1].End {
+			t.Errorf("phases overlap: %+v", a.Phases)
+		}
+	}
+}
+
+func TestTemporariesWithoutIterations(t *testing.T) {
+	s := newTape()
+	long := s.driver(1, 64)
+	for n := range uint64(300) { // no size comes twice
+		s.release(s.driver(2, 100+n*n), wire.OutcomeDriver)
+	}
+	s.release(long, wire.OutcomeDriver)
+	a := s.analyse(t)
+	if len(a.Temporaries) != 1 || a.Temporaries[0].Name != "tag 2" || a.Temporaries[0].Buffers != 300 {
+		t.Errorf("temporaries %+v", a.Temporaries)
+	}
+	for _, p := range a.Phases {
+		if p.Iterations != 0 {
+			t.Errorf("iterations in %+v", p)
+		}
+	}
+}
+
+func TestLag(t *testing.T) {
+	s := newTape()
+	a, b := s.driver(1, 1000), s.driver(2, 50)
+	s.use(a)
+	s.now += 99 * ms
+	s.release(a, wire.OutcomeDriver)
+	s.release(b, wire.OutcomeDriver)
+	l := s.analyse(t).Lag
+	if l.Known != 1 || l.Unused != 1 || len(l.Tags) != 1 || math.Abs(l.ByteSeconds-100) > 1e-9 {
+		t.Errorf("lag %+v, want 100 byte seconds of one buffer", l)
+	}
+	if l.P50 < 96*ms || l.P50 > 104*ms {
+		t.Errorf("p50 %d, want 100 ms", l.P50)
+	}
+	s = newTape()
+	s.release(s.driver(1, 1000), wire.OutcomeDriver)
+	if l := s.analyse(t).Lag; l.Known != 0 || l.Unused != 0 {
+		t.Errorf("without uses %+v", l)
+	}
+}
+
+func TestCostCurve(t *testing.T) {
+	var c costs
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 100_000 {
+		size := random.Uint64N(1 << 30)
+		c.add(size, uint32(2000+size/1000))
+	}
+	if got := c.curve(); math.Abs(got.A-2000) > 2 || math.Abs(got.B-0.001) > 1e-6 || got.R2 < 0.999999 || got.Calls != 100_000 {
+		t.Errorf("%+v, want 2000 + 0.001 × size", got)
+	}
+	c = costs{}
+	c.add(64, 100)
+	c.add(64, 200)
+	c.add(64, 0) // not measured
+	if got := c.curve(); got.A != 150 || got.B != 0 || got.R2 != 0 || got.Calls != 2 || got.Points[0].StdDev != 50 {
+		t.Errorf("one size: %+v", got)
+	}
+}
+
+func TestHistogram(t *testing.T) {
+	var h histogram
+	for _, n := range rand.New(rand.NewPCG(1, 2)).Perm(10_000) {
+		h.add(uint64(n+1) * 1000)
+	}
+	for p, want := range map[float64]float64{0.5: 5e6, 0.99: 9.9e6, 1: 1e7, 0.0001: 1000} {
+		if got := float64(h.percentile(p)); math.Abs(got-want) > want/31 {
+			t.Errorf("p%g is %g, want %g", 100*p, got, want)
+		}
+	}
+	h = histogram{}
+	if h.percentile(0.5) != 0 {
+		t.Error("a percentile of nothing")
+	}
+	h.add(math.MaxUint64)
+	h.add(0)
+	if h.total != 2 || h.percentile(0.5) != 0 {
+		t.Errorf("%+v", h.total)
+	}
+}
+
+func TestSampler(t *testing.T) {
+	var s sampler
+	for n := range int64(1_000_000) {
+		s.add(n)
+	}
+	if m := s.median(); m < 490_000 || m > 510_000 || len(s.values) > samplesMax {
+		t.Errorf("median %d of %d values", m, len(s.values))
+	}
+}
+
+func TestTimeline(t *testing.T) {
+	s := newTape()
+	s.site(1, "a")
+	a := s.driver(1, 100)
+	s.now += 100 * ms
+	b := s.create(wire.OutcomeMiss, 2, 150, 200, 7)
+	s.now += 100 * ms
+	s.release(b, wire.OutcomeCached)
+	s.now += 100 * ms
+	s.release(a, wire.OutcomeDriver)
+	l := s.analyse(t).Timeline
+	if n := len(l.InUse); n > PointsMax || n < PointsMax/2 || l.Start != 2*ms {
+		t.Fatalf("%d points from %d", n, l.Start)
+	}
+	at := func(ms uint64) int { return int((ms*1_000_000 - l.Start) / l.Step) }
+	for _, c := range []struct{ ms, inUse, cached, tag1, free uint64 }{
+		{50, 100, 0, 100, 0}, {150, 300, 0, 100, 0}, {250, 100, 200, 100, 200},
+	} {
+		i := at(c.ms)
+		if l.InUse[i] != c.inUse || l.Cached[i] != c.cached || l.Tags[1].Values[i] != c.tag1 || l.Free[0].Values[i] != c.free {
+			t.Errorf("after %d ms %d, %d, %d, %d: want %+v", c.ms, l.InUse[i], l.Cached[i], l.Tags[1].Values[i], l.Free[0].Values[i], c)
+		}
+	}
+	if waste := l.Waste[at(150)]; math.Abs(waste-50.0/300) > 1e-9 {
+		t.Errorf("waste %g", waste)
+	}
+	if l.Tags[0].Name != "tag 2" || l.Tags[1].Name != "a.c:1 a" || len(l.Free) != 1 || l.Misses[at(103)]+l.Misses[at(104)] != 1 {
+		t.Errorf("series %s, %s, %d", l.Tags[0].Name, l.Tags[1].Name, len(l.Free))
+	}
+}
+
+func TestManyTagsAreOthers(t *testing.T) {
+	s := newTape()
+	for tag := range uint32(40) {
+		s.driver(tag+1, uint64(1000-tag))
+	}
+	l := s.analyse(t).Timeline
+	last := len(l.InUse) - 1
+	if len(l.Tags) != SeriesMax || l.Tags[SeriesMax-1].Name != others || l.Tags[0].Name != "tag 1" {
+		t.Fatalf("%d series", len(l.Tags))
+	}
+	var sum uint64
+	for _, series := range l.Tags {
+		sum += series.Values[last]
+	}
+	if sum != l.InUse[last] {
+		t.Errorf("series have %d of %d", sum, l.InUse[last])
+	}
+}
+
+// TestPart carries over what was there: it is in use, and nothing that happened.
+func TestPart(t *testing.T) {
+	s := newTape()
+	object := s.create(wire.OutcomeMiss, 1, 100, 100, 1)
+	s.last().Flags = wire.FlagCarried
+	s.create(wire.OutcomeHit, 2, 9000, 9000, 2)
+	s.last().Flags = wire.FlagCarried
+	s.release(s.objects, wire.OutcomeCached).Flags = wire.FlagCarried
+	s.now += 1000 * ms
+	s.driver(3, 10)
+	s.release(object, wire.OutcomeCached)
+	a := s.analyse(t, func(o *Options) { o.Since = time.Second })
+	if a.Peak.InUse != 110 || len(a.Peak.Tags) != 2 || a.Run.Events != 2 {
+		t.Errorf("peak %+v, %d events", a.Peak, a.Run.Events)
+	}
+	if len(a.Sizes) != 1 || len(a.Misses) != 0 {
+		t.Errorf("what was carried over was counted: %+v, %+v", a.Sizes, a.Misses)
+	}
+	a = s.analyse(t, func(o *Options) { o.Since, o.Until = time.Second, time.Hour })
+	if len(a.Leaks) != 0 {
+		t.Errorf("what goes on is no leak: %+v", a.Leaks)
+	}
+	a = s.analyse(t, func(o *Options) { o.Since = time.Hour })
+	if a.Run.Events != 0 || len(a.Timeline.InUse) != 0 {
+		t.Errorf("%d events beyond the end", a.Run.Events)
+	}
+}
+
+func TestTagNarrows(t *testing.T) {
+	s := newTape()
+	iterate(s, 10)
+	s.driver(2, 77)
+	all, one := s.analyse(t), s.analyse(t, func(o *Options) { o.Tag = regexp.MustCompile("^scratch") })
+	if len(one.Peak.Tags) != 1 || len(one.Temporaries) != 1 || len(one.Leaks) != 0 || len(all.Leaks) != 1 || len(one.Lag.Tags) != 1 || len(one.Timeline.Tags) != 1 ||
+		len(one.Snapshot.Tags) != 1 || len(one.Flame.Children) != 1 || one.Run.Tag != "^scratch" {
+		t.Errorf("not narrowed: %+v, %+v, %+v, %+v, %d", one.Peak.Tags, one.Temporaries, one.Leaks, one.Lag.Tags, len(one.Timeline.Tags))
+	}
+	if diff := gocmp.Diff(all.Snapshot.Totals, one.Snapshot.Totals); diff != "" || all.Peak.InUse != one.Peak.InUse {
+		t.Errorf("totals changed: %s", diff)
+	}
+}
+
+func TestFlame(t *testing.T) {
+	s := newTape()
+	iterate(s, 10)
+	s.driver(3, 5)
+	f := s.analyse(t).Flame
+	if len(f.Children) != 3 || f.Children[0].Name != "main /src/main.c:2" || f.Children[2].Name != "tag 3" {
+		t.Fatalf("%+v", f.Children)
+	}
+	var creates, peak uint64
+	for _, c := range f.Children {
+		creates += c.Creates
+		peak += c.Peak
+	}
+	if f.Creates != creates || f.Creates != 22 || f.Peak != peak || f.Peak != 9*mib || f.Leaked != 5 {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestPolicyLimits(t *testing.T) {
+	limits := PolicyLimits("futhark", trace.Limits{"max_cached_bytes": "77"})
+	if len(limits) == 0 || limits[0].Name != "max_cached_bytes" || limits[0].Value != 77 {
+		t.Errorf("%+v", limits)
+	}
+	if got := PolicyLimits("of a later version", nil); got != nil {
+		t.Errorf("%+v", got)
+	}
+}

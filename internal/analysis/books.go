@@ -1,0 +1,94 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+)
+
+// books keep what each call site of each process holds.
+type books struct {
+	sites map[uint64]*site
+	cache [256]*site // the latest by tag
+}
+
+// held is what a call site holds at one moment. It is signed: a late event may take it below 0 for that moment.
+type held struct{ inUse, requested, buffers int64 }
+
+// site is one call site of one process.
+type site struct {
+	process, tag uint32
+	held
+	free           int64 // of its blocks in the pool
+	peak, peakFree int64 // the most of its own, in the first pass
+	epoch          uint64
+	saved          held // at the beginning of the epoch
+
+	row            *row
+	creates, total uint64 // of all its buffers
+	leaked         uint64 // bytes
+}
+
+func (b *books) site(process, tag uint32) *site {
+	place := &b.cache[(tag^process<<4)&255]
+	if s := *place; s != nil && s.tag == tag && s.process == process {
+		return s
+	}
+	key := uint64(process)<<32 | uint64(tag)
+	s := b.sites[key]
+	if s == nil {
+		if b.sites == nil {
+			b.sites = map[uint64]*site{}
+		}
+		s = &site{process: process, tag: tag}
+		b.sites[key] = s
+	}
+	*place = s
+	return s
+}
+
+// sorted returns the sites by process and tag.
+func (b *books) sorted() []*site {
+	all := make([]*site, 0, len(b.sites))
+	for _, s := range b.sites {
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b *site) int {
+		return cmp.Or(cmp.Compare(a.process, b.process), cmp.Compare(a.tag, b.tag))
+	})
+	return all
+}
+
+// peak finds who held what when the most was in use, in O(1) for each event: an epoch begins with each new peak, and a
+// site that changes for the first time in an epoch saves what it held before, which is what it held at the peak.
+type peak struct {
+	epoch    uint64
+	time     uint64
+	inUse    int64
+	reserved int64
+}
+
+// touch must come before a site's change.
+func (k *peak) touch(s *site) {
+	if s.epoch != k.epoch {
+		s.epoch, s.saved = k.epoch, s.held
+	}
+}
+
+// raise takes the sum of all sites after each change.
+func (k *peak) raise(now uint64, inUse, reserved int64) {
+	if inUse > k.inUse {
+		k.epoch++
+		k.time, k.inUse, k.reserved = now, inUse, reserved
+	}
+}
+
+// at returns what a site held at the peak.
+func (k *peak) at(s *site) held {
+	switch {
+	case k.epoch == 0:
+		return held{}
+	case s.epoch == k.epoch:
+		return s.saved
+	}
+	return s.held
+}

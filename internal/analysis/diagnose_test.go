@@ -1,0 +1,236 @@
+package analysis
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// loop makes iterations of one temporary buffer, which the driver takes so long to create.
+func loop(s *tape, times int, outcome wire.Outcome, cost uint32) {
+	for range times {
+		object := s.create(outcome, 1, mib, mib, 0)
+		s.last().Cost = cost
+		if outcome == wire.OutcomeMiss {
+			s.last().Reason = uint8(wire.MissPolicy)
+		}
+		s.release(object, wire.OutcomeDriver)
+	}
+}
+
+// leaking loses a buffer in each of some iterations.
+func leaking(s *tape, times int) {
+	for range times {
+		s.release(s.driver(1, 100), wire.OutcomeDriver)
+		s.driver(2, mib)
+	}
+}
+
+// requests makes so many hits and misses that the pool could have served.
+func requests(s *tape, hits, misses uint64) {
+	first := s.create(wire.OutcomeMiss, 1, 64, 64, 1)
+	s.release(first, wire.OutcomeCached)
+	for n := range hits + misses {
+		if (n+1)*misses/(hits+misses) > n*misses/(hits+misses) {
+			object := s.create(wire.OutcomeMiss, 2, 1000+n, 1000+n, 100+n)
+			s.last().Reason = uint8(wire.MissTooSmall)
+			s.release(object, wire.OutcomeCached)
+			continue
+		}
+		s.release(s.create(wire.OutcomeHit, 1, 64, 64, 1), wire.OutcomeCached)
+	}
+}
+
+// pooled leaves so many free blocks, and then takes the peak.
+func pooled(s *tape, blocks uint64, size uint64) {
+	for n := range blocks {
+		s.create(wire.OutcomeMiss, 1, size, size, n+1)
+	}
+	for n := range blocks {
+		s.release(n+1, wire.OutcomeCached)
+	}
+	object := s.driver(2, blocks*size+1)
+	s.now += 50 * ms
+	s.release(object, wire.OutcomeDriver)
+}
+
+// keeping uses a buffer and keeps it for a time.
+func keeping(s *tape, after uint64) {
+	object := s.driver(1, mib)
+	s.now += 100 * ms
+	s.use(object)
+	s.now += after
+	s.release(object, wire.OutcomeDriver)
+}
+
+func serve(s *tape, size, granted uint64) {
+	s.release(s.create(wire.OutcomeMiss, 1, size, granted, 1), wire.OutcomeCached)
+}
+
+// diagnoses are the titles with a stream that they are for, and one that they are not for.
+var diagnoses = []struct {
+	title    string
+	fires    func(*tape)
+	not      func(*tape)
+	policy   string
+	evidence string // in the text
+	knob     string
+}{
+	{"mistake", func(s *tape) {
+		s.put(wire.Event{Kind: wire.KindDiag, Op: uint8(wire.DiagDoubleRelease), Status: -38}, "clReleaseMemObject")
+	}, func(s *tape) {
+		s.put(wire.Event{Kind: wire.KindDiag, Op: uint8(wire.DiagForked)}, "a child")
+	}, "futhark", "double release", ""},
+	{"memory grows", func(s *tape) { leaking(s, 10) }, func(s *tape) { iterate(s, 10) }, "futhark", "10 iterations leaves 1.00 MiB more", ""},
+	{"never released", func(s *tape) { leaking(s, 1) }, func(s *tape) { iterate(s, 10) }, "futhark", "1.00 MiB of it from tag 2", ""},
+	{"lost", func(s *tape) {
+		s.put(wire.Event{Kind: wire.KindLost, Size: 5, Granted: 2}, "")
+	}, func(s *tape) { loop(s, 3, wire.OutcomeDriver, 0) }, "futhark", "2 of them uses", ""},
+	{"device's memory", func(s *tape) {
+		s.device(10 * mib)
+		s.release(s.driver(1, 9*mib+mib/2), wire.OutcomeDriver)
+	}, func(s *tape) {
+		s.device(10 * mib)
+		s.release(s.driver(1, 8*mib), wire.OutcomeDriver)
+	}, "futhark", "9.50 MiB of 10.0 MiB", ""},
+	{"few requests", func(s *tape) { requests(s, 50, 50) }, func(s *tape) { requests(s, 95, 5) }, "futhark", "too small", ""},
+	{"goes to the driver", func(s *tape) { loop(s, 30, wire.OutcomeMiss, 1000) },
+		func(s *tape) { loop(s, 5, wire.OutcomeMiss, 1000) }, "none", "30 creates", ""},
+	{"before the loop", func(s *tape) { loop(s, 30, wire.OutcomeDriver, ms/2) },
+		func(s *tape) { loop(s, 30, wire.OutcomeDriver, 500) }, "futhark", "30 buffers of tag 1", ""},
+	{"long after", func(s *tape) { keeping(s, 100*ms) }, func(s *tape) { keeping(s, ms) }, "futhark", "held 10", ""},
+	{"much larger", func(s *tape) { serve(s, mib+1, 2*mib) }, func(s *tape) { serve(s, mib, mib+1) }, "mantissa", "50.0 %", "mantissa_bits=5"},
+	{"much larger", func(s *tape) { serve(s, mib+1, 2*mib) }, func(s *tape) { serve(s, 5, 50) }, "futhark-2018", "50.0 %", "max_waste_ratio=1.25"},
+	{"small pieces", func(s *tape) { pooled(s, 4, mib) }, func(s *tape) { pooled(s, 1, mib) }, "futhark", "4.00 MiB lay free", ""},
+}
+
+func TestDiagnoses(t *testing.T) {
+	for _, c := range diagnoses {
+		s := newTape()
+		c.fires(s)
+		a := s.analyse(t, policy(c.policy, nil))
+		d := diagnosis(a, c.title)
+		switch {
+		case d == nil:
+			t.Errorf("%s: not found among %+v", c.title, a.Diagnoses)
+		case !strings.Contains(d.Text, c.evidence):
+			t.Errorf("%s: %q lacks %q", c.title, d.Text, c.evidence)
+		case c.knob != "" && d.Knob.Limit+"="+d.Knob.Value != c.knob:
+			t.Errorf("%s: knob %+v, want %s", c.title, d.Knob, c.knob)
+		}
+		s = newTape()
+		c.not(s)
+		if d := diagnosis(s.analyse(t, policy(c.policy, nil)), c.title); d != nil {
+			t.Errorf("%s without reason: %+v", c.title, d)
+		}
+	}
+}
+
+func diagnosis(a *Analysis, title string) *Diagnosis {
+	at := slices.IndexFunc(a.Diagnoses, func(d Diagnosis) bool { return strings.Contains(d.Title, title) })
+	if at < 0 {
+		return nil
+	}
+	return &a.Diagnoses[at]
+}
+
+func TestDiagnosesComeInOrder(t *testing.T) {
+	s := newTape()
+	s.put(wire.Event{Kind: wire.KindLost, Size: 5}, "")
+	requests(s, 50, 50)
+	leaking(s, 10)
+	rank := map[Severity]int{Problem: 0, Advice: 1, Note: 2}
+	a := s.analyse(t)
+	if len(a.Diagnoses) < 4 || !slices.IsSortedFunc(a.Diagnoses, func(a, b Diagnosis) int { return rank[a.Severity] - rank[b.Severity] }) {
+		t.Errorf("%+v", a.Diagnoses)
+	}
+}
+
+// missing makes misses of one reason and whatever the knob is worked out from.
+func missing(s *tape, reason wire.Miss, evict wire.Evict) {
+	for n := range uint64(4) { // four blocks of a call site are freed and sent away
+		s.create(wire.OutcomeMiss, 1, 3*mib, 3*mib, n+1)
+		s.last().Cost = 700
+	}
+	for n := range uint64(4) {
+		s.release(n+1, wire.OutcomeRefused)
+		s.put(wire.Event{Kind: wire.KindEvict, Link: n + 1, Granted: 3 * mib, Reason: uint8(evict)}, "")
+	}
+	for n := range uint64(4) {
+		s.release(s.create(wire.OutcomeMiss, 1, 3*mib, 3*mib, n+11), wire.OutcomeDriver)
+		r := &s.records[len(s.records)-2]
+		r.Cost, r.Reason = 1000, uint8(reason)
+	}
+}
+
+func TestMissesAndKnobs(t *testing.T) {
+	for _, c := range []struct {
+		reason wire.Miss
+		evict  wire.Evict
+		policy string
+		limits trace.Limits
+		want   string
+	}{
+		{wire.MissLimit, wire.EvictLimit, "futhark", trace.Limits{"max_cached_bytes": "1048576"}, "max_cached_bytes=16777216"}, // 12 MiB
+		{wire.MissLimit, wire.EvictLimit, "none", nil, "="},
+		{wire.MissTagCap, wire.EvictTagCap, "futhark-2018", nil, "max_per_tag=5"},
+		{wire.MissTagCap, wire.EvictTagCap, "buckets", nil, "max_per_bucket=20"},
+		{wire.MissCooling, wire.EvictNone, "futhark", nil, "="},
+		{wire.MissPolicy, wire.EvictPolicy, "none", nil, "="},
+		{wire.MissTooWasteful, wire.EvictNone, "mantissa", nil, "mantissa_bits=3"},
+		{wire.MissTooWasteful, wire.EvictNone, "futhark", trace.Limits{"steal_other_tag": "off"}, "steal_other_tag=on"},
+		{wire.MissTooWasteful, wire.EvictNone, "pow2", nil, "="},
+		{wire.Miss(77), wire.EvictNone, "futhark", nil, "="},
+	} {
+		s := newTape()
+		missing(s, c.reason, c.evict)
+		a := s.analyse(t, policy(c.policy, c.limits))
+		var got *Miss
+		for i := range a.Misses {
+			if a.Misses[i].Reason != wire.MissCold.String() {
+				got = &a.Misses[i]
+			}
+		}
+		if got == nil || got.Count != 4 || got.Bytes != 12*mib || got.LostNS != 4000 || got.Knob.Why == "" {
+			t.Errorf("%s: %+v", c.reason, got)
+			continue
+		}
+		if knob := got.Knob.Limit + "=" + got.Knob.Value; knob != c.want {
+			t.Errorf("%s under %s: %s (%s), want %s", c.reason, c.policy, knob, got.Knob.Why, c.want)
+		}
+		if a.Misses[0].LostNS < a.Misses[len(a.Misses)-1].LostNS {
+			t.Errorf("%s: the dearest is not the first", c.reason)
+		}
+	}
+}
+
+// TestWasteKnobComesFromTheBlocks: a free block three times as large would have served.
+func TestWasteKnobComesFromTheBlocks(t *testing.T) {
+	s := newTape()
+	s.release(s.create(wire.OutcomeMiss, 1, 3*mib, 3*mib, 1), wire.OutcomeCached)
+	for n := range uint64(3) {
+		s.create(wire.OutcomeMiss, 2, mib, mib, n+5)
+		s.last().Reason = uint8(wire.MissTooWasteful)
+	}
+	a := s.analyse(t)
+	for _, m := range a.Misses {
+		if m.Reason == "too wasteful" && (m.Knob.Limit != "max_waste_ratio" || m.Knob.Value != "3.1" || !strings.Contains(m.Knob.Why, "3.00 times")) {
+			t.Errorf("%+v", m.Knob)
+		}
+	}
+}
+
+// TestFractionIsTheKnob where it is the lower of both limits.
+func TestFractionIsTheKnob(t *testing.T) {
+	s := newTape()
+	s.device(100 * mib)
+	missing(s, wire.MissLimit, wire.EvictLimit)
+	a := s.analyse(t, policy("futhark", trace.Limits{"max_cached_fraction": "0.01"}))
+	at := slices.IndexFunc(a.Misses, func(m Miss) bool { return m.Reason == "limit" })
+	if k := a.Misses[at].Knob; k.Limit != "max_cached_fraction" || k.Value != "0.12" {
+		t.Errorf("%+v", k)
+	}
+}

@@ -1,0 +1,223 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+)
+
+// How iterations are found. Each thread's creates are a sequence of keys, one for each call site and size. A period P is
+// proposed when the last 1, 4 or 16 keys have occurred before, P creates ago; a rolling hash finds that in O(1). A
+// proposal is followed from then on: a create matches when the one P creates before has the same key. What matched for
+// two periods, so that three iterations are seen, is a stretch. A stretch survives short interruptions, such as a create
+// that comes in one iteration only; each costs it, so that of nested loops the outer one wins, which has none.
+//
+// Limits of the method: an iteration has at most windowMax creates; sizes that differ from iteration to iteration do not
+// repeat; work that threads take from a queue in no fixed order does not repeat either.
+const (
+	windowMax     = 8192 // keys of a thread that are remembered
+	windowMin     = 64
+	candidatesMax = 6    // periods followed at a time
+	stretchesMax  = 16   // kept of each thread
+	streamsMax    = 1024 // threads that are followed; further ones have no iterations
+	createsLeast  = 6    // of a stretch: fewer may repeat by chance
+	shareLeast    = 16   // a stretch has at least the 16th part of its thread's creates
+	missWeight    = 8    // creates that one create out of step outweighs
+)
+
+// gramLengths are how many keys must have occurred before for a period to be proposed.
+var gramLengths = [...]uint64{1, 4, 16}
+
+// stretch is a part of a thread's creates that repeats.
+type stretch struct {
+	first, end uint64 // creates [first, end) of the thread
+	period     uint64
+	missed     uint64 // creates that did not match
+}
+
+func (s *stretch) score() int64 { return int64(s.end-s.first) - missWeight*int64(s.missed) }
+
+// candidate is a period that may be the right one.
+type candidate struct {
+	stretch
+	run       uint64 // creates that matched one after the other, up to now
+	pending   uint64 // creates that did not match since end
+	confirmed bool
+}
+
+// finder looks for the iterations of one thread.
+type finder struct {
+	keys       []uint64 // the latest, at their number modulo the length
+	count      uint64
+	grams      [len(gramLengths)]gram
+	candidates []candidate
+	found      []stretch
+}
+
+// gram finds where the last few keys occurred before.
+type gram struct {
+	hash, power uint64   // of the last keys; the factor of the one that leaves
+	latest      []uint64 // count at the last occurrence, by hash
+}
+
+const gramBase = 0x9e3779b97f4a7c15 | 1
+
+func (f *finder) key(number uint64) uint64 { return f.keys[number&uint64(len(f.keys)-1)] }
+
+// add takes the key of the next create.
+func (f *finder) add(key uint64) {
+	f.grow()
+	number := f.count
+	for i, length := range gramLengths {
+		g := &f.grams[i]
+		g.hash = g.hash*gramBase + key
+		if number >= length {
+			g.hash -= g.power * f.key(number-length)
+		}
+	}
+	f.keys[number&uint64(len(f.keys)-1)] = key
+	f.count++
+	f.follow(key)
+	steady := len(f.candidates) > 0 && slices.ContainsFunc(f.candidates, func(c candidate) bool { return c.confirmed && c.run >= c.period })
+	for i, length := range gramLengths {
+		g := &f.grams[i]
+		place := &g.latest[g.hash*gramBase>>32&uint64(len(g.latest)-1)]
+		if !steady && *place > 0 && f.count >= length {
+			f.propose(f.count - *place)
+		}
+		*place = f.count
+	}
+}
+
+// grow makes room as the thread creates more, up to windowMax.
+func (f *finder) grow() {
+	size := uint64(len(f.keys))
+	if size == windowMax || f.count < size {
+		return
+	}
+	grown := make([]uint64, max(2*size, windowMin))
+	for n := range f.count {
+		grown[n] = f.keys[n]
+	}
+	f.keys = grown
+	for i, length := range gramLengths {
+		g := &f.grams[i]
+		if g.power == 0 {
+			g.power = 1
+			for range length {
+				g.power *= gramBase
+			}
+		}
+		g.latest = make([]uint64, len(grown))
+	}
+}
+
+// follow goes on with the candidates.
+func (f *finder) follow(key uint64) {
+	kept := f.candidates[:0]
+	for i := range f.candidates {
+		c := f.candidates[i]
+		if c.step(f.count, key == f.key(f.count-1-c.period)) {
+			kept = append(kept, c)
+		} else if c.confirmed {
+			f.keep(c.stretch)
+		}
+	}
+	f.candidates = kept
+}
+
+// step tells a candidate whether the latest create matches; false when it is out of the race.
+func (c *candidate) step(count uint64, matches bool) bool {
+	if !matches {
+		c.run = 0
+		c.pending++
+		return c.confirmed && count-c.end <= 3*c.period+createsLeast
+	}
+	c.run++
+	switch {
+	case !c.confirmed && c.run >= 2*c.period && c.run+c.period >= createsLeast:
+		c.confirmed, c.first, c.end = true, count-c.run-c.period, count
+	case c.confirmed && c.run >= c.period:
+		c.missed += c.pending
+		c.end, c.pending = count, 0
+	case c.confirmed && count-c.end > 3*c.period+createsLeast:
+		return false
+	}
+	return true
+}
+
+// propose begins to follow a period, with what has matched already.
+func (f *finder) propose(period uint64) {
+	if period == 0 || period >= uint64(len(f.keys)) || period >= f.count {
+		return
+	}
+	for i := range f.candidates {
+		c := &f.candidates[i]
+		if period == c.period || c.run >= c.period && period%c.period == 0 {
+			return
+		}
+	}
+	c := candidate{stretch: stretch{period: period}}
+	oldest := f.count - min(f.count, uint64(len(f.keys)))
+	for n := f.count; n > oldest+period && f.key(n-1) == f.key(n-1-period); n-- {
+		c.run++
+	}
+	if c.run == 0 {
+		return
+	}
+	c.run--
+	c.step(f.count, true)
+	if len(f.candidates) < candidatesMax {
+		f.candidates = append(f.candidates, c)
+		return
+	}
+	for i := range f.candidates {
+		if old := &f.candidates[i]; !old.confirmed && old.run < c.run {
+			*old = c
+			return
+		}
+	}
+}
+
+// keep notes a stretch that has ended.
+func (f *finder) keep(s stretch) {
+	if len(f.found) < stretchesMax {
+		f.found = append(f.found, s)
+		return
+	}
+	least := 0
+	for i := range f.found {
+		if f.found[i].score() < f.found[least].score() {
+			least = i
+		}
+	}
+	if f.found[least].score() < s.score() {
+		f.found[least] = s
+	}
+}
+
+// finish returns the stretches, in order, none of which overlaps another.
+func (f *finder) finish() []stretch {
+	for i := range f.candidates {
+		if f.candidates[i].confirmed {
+			f.keep(f.candidates[i].stretch)
+		}
+	}
+	slices.SortStableFunc(f.found, func(a, b stretch) int {
+		return cmp.Or(cmp.Compare(b.score(), a.score()), cmp.Compare(a.period, b.period), cmp.Compare(a.first, b.first))
+	})
+	var chosen []stretch
+	for _, s := range f.found {
+		overlaps := slices.ContainsFunc(chosen, func(o stretch) bool { return s.first < o.end && o.first < s.end })
+		if !overlaps && s.score() > 0 && (s.end-s.first)*shareLeast >= f.count {
+			chosen = append(chosen, s)
+		}
+	}
+	slices.SortFunc(chosen, func(a, b stretch) int { return cmp.Compare(a.first, b.first) })
+	return chosen
+}
+
+// createKey is the key of a create.
+func createKey(tag uint32, size uint64) uint64 {
+	h := (uint64(tag)+1)*0xff51afd7ed558ccd ^ size*0xc4ceb9fe1a85ec53
+	return h ^ h>>29
+}

@@ -1,0 +1,83 @@
+package analysis
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// find returns what the finder makes of a sequence.
+func find(keys []uint64) []stretch {
+	var f finder
+	for _, key := range keys {
+		f.add(createKey(1, key))
+	}
+	return f.finish()
+}
+
+func repeat(times int, keys ...uint64) []uint64 {
+	var all []uint64
+	for range times {
+		all = append(all, keys...)
+	}
+	return all
+}
+
+func TestFindsPeriods(t *testing.T) {
+	inner := append(repeat(50, 1), 2)
+	interrupted := append(append(repeat(20, 1, 2, 3), 9), repeat(20, 1, 2, 3)...)
+	for name, c := range map[string]struct {
+		keys []uint64
+		want string
+	}{
+		"nothing":     {nil, "[]"},
+		"one":         {repeat(1, 1, 2, 3), "[]"},
+		"two":         {repeat(2, 1, 2, 3), "[]"},
+		"three":       {repeat(3, 1, 2, 3), "[{0 9 3 0}]"},
+		"one key":     {repeat(100, 7), "[{0 100 1 0}]"},
+		"too few":     {repeat(5, 7), "[]"},
+		"frag":        {repeat(5, 1, 1, 1, 2), "[{0 20 4 0}]"},
+		"pairs":       {repeat(8, 1, 1, 2, 2), "[{0 32 4 0}]"},
+		"preamble":    {append([]uint64{8, 9, 8}, repeat(10, 1, 2, 3)...), "[{3 33 3 0}]"},
+		"nested":      {repeat(10, inner...), "[{0 510 51 0}]"},
+		"interrupted": {interrupted, "[{0 121 3 4}]"},
+		"two phases":  {append(repeat(30, 1, 2, 3), repeat(30, 4, 5)...), "[{0 90 3 0} {90 150 2 0}]"},
+	} {
+		if got := fmt.Sprint(find(c.keys)); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// TestFindsAnyPeriod repeats a random sequence that is no repetition itself, behind a random beginning.
+func TestFindsAnyPeriod(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		period := rapid.IntRange(1, 200).Draw(t, "period")
+		body := rapid.SliceOfN(rapid.Uint64Range(1, 40), period, period).Draw(t, "body")
+		body[0] = 100 // occurs once
+		preamble := rapid.SliceOfN(rapid.Uint64Range(1000, 2000), 0, 30).Draw(t, "preamble")
+		times := rapid.IntRange(6, 20).Draw(t, "times")
+		got := find(append(preamble, repeat(times, body...)...))
+		if len(got) != 1 || got[0].period != uint64(period) {
+			t.Fatalf("period %d × %d behind %d: found %v", period, times, len(preamble), got)
+		}
+		if first := int(got[0].first); first > len(preamble)+period || first < len(preamble)-period {
+			t.Fatalf("begins at %d, want %d", first, len(preamble))
+		}
+	})
+}
+
+func TestFindsNoPeriodWhereNothingRepeats(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n, seed := rapid.IntRange(0, 3000).Draw(t, "n"), rapid.Uint64().Draw(t, "seed")
+		var f finder
+		for range n { // a generator of its own: rapid's would repeat values on purpose
+			seed = seed*6364136223846793005 + 1442695040888963407
+			f.add(createKey(1, seed>>50))
+		}
+		if got := f.finish(); len(got) != 0 {
+			t.Fatalf("found %v in noise", got)
+		}
+	})
+}

@@ -1,0 +1,173 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/life"
+)
+
+// phasesMax bounds the list of phases.
+const phasesMax = 32
+
+// stream is one thread's creates in the second pass.
+type stream struct {
+	process, thread uint32
+	creates         uint64
+	firstTime       uint64
+	laps            []*laps // in order
+	at              int     // of laps: the present one, or the next
+}
+
+// laps are the iterations of one stretch.
+type laps struct {
+	stretch
+	began, ended uint64 // times of the first and the last create
+	mark         uint64 // time of the last beginning of an iteration
+	before       int64  // in use then
+	complete     uint64
+	times        sampler
+	growth       sampler
+	peak         int64
+}
+
+// stream returns that of a thread of a process.
+func (x *run) stream(p *process, thread uint32) *stream {
+	if p.stream != nil && p.stream.thread == thread {
+		return p.stream
+	}
+	s := p.streams[thread]
+	if s == nil {
+		s = &stream{process: p.number, thread: thread}
+		for _, found := range x.survey.stretches[streamOf(p.number, thread)] {
+			s.laps = append(s.laps, &laps{stretch: found})
+		}
+		p.streams[thread] = s
+	}
+	p.stream = s
+	return s
+}
+
+// create counts a create. inUse is what the process has with it, own what it brought.
+func (s *stream) create(now uint64, inUse, own int64) (number uint64) {
+	number = s.creates
+	s.creates++
+	if number == 0 {
+		s.firstTime = now
+	}
+	if s.at < len(s.laps) && number >= s.laps[s.at].end {
+		s.at++
+	}
+	if s.at < len(s.laps) && number >= s.laps[s.at].first {
+		s.laps[s.at].create(number, now, inUse, own)
+	}
+	return number
+}
+
+func (l *laps) create(number, now uint64, inUse, own int64) {
+	l.peak = max(l.peak, inUse)
+	l.ended = now
+	if (number-l.first)%l.period != 0 {
+		return
+	}
+	if number == l.first {
+		l.began = now
+	} else {
+		l.complete++
+		l.times.add(int64(now - l.mark))
+		l.growth.add(inUse - own - l.before)
+	}
+	l.mark, l.before = now, inUse-own
+}
+
+// within reports whether a buffer that ends now lived within one iteration: since its create, the thread has not come to
+// the same place of the next one. That way it does not matter where an iteration begins. known is false where the thread
+// has no iterations.
+func (s *stream) within(number uint64) (within, known bool) {
+	for _, l := range s.laps {
+		if number >= l.first && number < l.end {
+			return s.creates-1-number < l.period, true
+		}
+	}
+	return false, len(s.laps) > 0
+}
+
+// temporary reports whether a buffer that ends now lived within one iteration of the thread that created it, or, where
+// that thread has none, for less than a hundredth of the run.
+func (x *run) temporary(p *process, o *life.Object, lived uint64) bool {
+	if within, known := x.stream(p, o.Thread).within(o.Note); known {
+		return within
+	}
+	return lived < (x.survey.last-x.survey.first)/100
+}
+
+// phases lists the stretches of all threads, and of the one that creates the most also what lies between.
+func (x *run) phases() []Phase {
+	var all []*stream
+	for _, p := range x.processes {
+		for _, s := range p.streams {
+			if s.creates > 0 {
+				all = append(all, s)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b *stream) int {
+		return cmp.Or(cmp.Compare(min(1, len(b.laps)), min(1, len(a.laps))), cmp.Compare(b.creates, a.creates),
+			cmp.Compare(a.process, b.process), cmp.Compare(a.thread, b.thread))
+	})
+	var list []Phase
+	for i, s := range all {
+		for _, l := range s.laps {
+			list = append(list, x.phase(s, l))
+		}
+		if i == 0 {
+			list = append(list, x.gaps(s, list)...)
+		}
+		if len(list) >= phasesMax {
+			break
+		}
+	}
+	list = list[:min(len(list), phasesMax)]
+	slices.SortStableFunc(list, func(a, b Phase) int { return cmp.Compare(a.Start, b.Start) })
+	return list
+}
+
+func (x *run) phase(s *stream, l *laps) Phase {
+	period := uint64(max(l.times.median(), 0))
+	iterations := (l.end - l.first + l.period/2) / l.period
+	return Phase{
+		Process: s.process, Thread: s.thread, Start: x.since(l.began),
+		End: min(max(x.since(l.mark)+period, x.since(l.ended)), x.since(max(x.survey.last, l.ended))), Iterations: iterations,
+		Period: period, Creates: l.period, PeakInUse: count(l.peak), Growth: l.growth.median(),
+	}
+}
+
+// gapLeast is which part of the run is worth a line of its own between two phases.
+const gapLeast = 1000
+
+// gaps are the times of the part before, between and behind phases, which follow each other.
+func (x *run) gaps(s *stream, phases []Phase) []Phase {
+	var list []Phase
+	from := x.since(x.survey.first)
+	end := x.since(x.survey.last)
+	for _, p := range append(slices.Clone(phases), Phase{Start: end, End: end}) {
+		if p.Start > from+(x.survey.last-x.survey.first)/gapLeast {
+			list = append(list, Phase{
+				Process: s.process, Thread: s.thread, Start: from, End: p.Start, PeakInUse: x.line.mostBetween(from, p.Start),
+			})
+		}
+		from = max(from, p.End)
+	}
+	return list
+}
+
+// mostBetween returns the most in use between two times, to within a step.
+func (l *timeline) mostBetween(from, to uint64) uint64 {
+	var most uint64
+	for i, v := range l.InUse {
+		if at := l.Start + uint64(i)*l.Step; at+l.Step > from && at < to {
+			most = max(most, v)
+		}
+	}
+	return most
+}

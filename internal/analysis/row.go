@@ -1,0 +1,188 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/life"
+)
+
+// row is what all call sites of one name have together.
+type row struct {
+	name    string
+	wanted  bool
+	stack   []string
+	creates uint64 // of buffers
+	series  int    // place in Timeline.Tags, -1 without
+	pooled  int    // place in Timeline.Free, -1 without
+
+	temporary struct{ buffers, bytes, driverNS uint64 }
+	lives     histogram // of temporary buffers
+	lag       histogram
+	lagBytes  float64 // byte seconds
+
+	leaked struct{ buffers, bytes, oldest uint64 }
+}
+
+// row returns the row of a site, which it makes on first mention.
+func (x *run) row(s *site) *row {
+	if s.row != nil {
+		return s.row
+	}
+	named := x.survey.names.Process(s.process).Site(s.tag)
+	w := x.rows[named.Name]
+	if w == nil {
+		w = &row{name: named.Name, wanted: x.options.wanted(named.Name), stack: named.Stack}
+		w.series, w.pooled = x.line.places(w.name, w.wanted)
+		x.rows[w.name] = w
+	}
+	s.row = w
+	return w
+}
+
+// sortedRows returns those that were asked for by name.
+func (x *run) sortedRows() []*row {
+	var all []*row
+	for _, w := range x.rows {
+		if w.wanted {
+			all = append(all, w)
+		}
+	}
+	slices.SortFunc(all, func(a, b *row) int { return cmp.Compare(a.name, b.name) })
+	return all
+}
+
+// released notes the end of a buffer: how long it lived, how long it was held for nothing, whether it was temporary.
+func (x *run) released(p *process, s *site, o *life.Object) {
+	w, lived := s.row, x.fold.Now-min(o.Started, x.fold.Now)
+	x.lifetimes.add(lived, o.Size)
+	if o.Owns {
+		x.lag.release(w, o, x.fold.Now)
+	}
+	if o.Carried() || !x.temporary(p, o, lived) {
+		return
+	}
+	t := &w.temporary
+	t.buffers++
+	t.bytes += o.Size
+	t.driverNS += uint64(o.Cost) + x.releaseCost(o)
+	w.lives.add(lived)
+}
+
+// lags is how long memory is held after its last use.
+type lags struct {
+	seen          bool // a use was recorded
+	known, unused uint64
+	all           histogram
+	bytes         float64
+}
+
+func (l *lags) release(w *row, o *life.Object, now uint64) {
+	if o.Used == 0 {
+		l.unused++
+		return
+	}
+	lag := now - min(o.Used, now)
+	seconds := float64(o.Granted) * float64(lag) / 1e9
+	l.known++
+	l.all.add(lag)
+	l.bytes += seconds
+	w.lag.add(lag)
+	w.lagBytes += seconds
+}
+
+// lagOf sums up. Without any use in the recording nothing is known.
+func (x *run) lagOf() Lag {
+	l := &x.lag
+	if !l.seen {
+		return Lag{}
+	}
+	lag := Lag{
+		Known: l.known, Unused: l.unused, P50: l.all.percentile(0.5), P99: l.all.percentile(0.99), ByteSeconds: l.bytes,
+	}
+	for _, w := range x.sortedRows() {
+		if w.lag.total > 0 {
+			lag.Tags = append(lag.Tags, LagTag{
+				Name: w.name, Known: w.lag.total, P50: w.lag.percentile(0.5), P99: w.lag.percentile(0.99), ByteSeconds: w.lagBytes,
+			})
+		}
+	}
+	slices.SortStableFunc(lag.Tags, func(a, b LagTag) int { return cmp.Compare(b.ByteSeconds, a.ByteSeconds) })
+	return lag
+}
+
+// temporaries are the call sites most of whose buffers were temporary: of others the last one may look so.
+func (x *run) temporaries() []Temporary {
+	var list []Temporary
+	for _, w := range x.sortedRows() {
+		if t := &w.temporary; 2*t.buffers > w.creates {
+			list = append(list, Temporary{
+				Name: w.name, Buffers: t.buffers, Creates: w.creates, Bytes: t.bytes, LifeP50: w.lives.percentile(0.5),
+				DriverNS: t.driverNS,
+			})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Temporary) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	return list
+}
+
+// leaks are what the snapshot still has, as far as it is over: what goes on behind the part is none.
+func (x *run) leaks() []Leak {
+	var list []Leak
+	for i := range x.snapshot.Tags {
+		t := &x.snapshot.Tags[i]
+		w := x.rows[t.Name]
+		if t.Live == 0 || w == nil || !w.wanted || w.leaked.buffers == 0 {
+			continue
+		}
+		list = append(list, Leak{
+			Name: t.Name, Stack: t.Stack, Buffers: min(t.Live, w.leaked.buffers), Bytes: min(t.InUse, w.leaked.bytes),
+			Oldest: x.since(w.leaked.oldest),
+		})
+	}
+	slices.SortFunc(list, func(a, b Leak) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Buffers, a.Buffers), cmp.Compare(a.Name, b.Name))
+	})
+	return list
+}
+
+// peakOf says who held what at the peak.
+func (x *run) peakOf() Peak {
+	k := &x.peak
+	top := Peak{Time: x.since(k.time), InUse: count(k.inUse), Reserved: count(k.reserved)}
+	if k.epoch == 0 {
+		top.Time = 0
+	}
+	tags := map[string]*PeakTag{}
+	largest := map[string]int64{}
+	for _, s := range x.books.sorted() {
+		h := k.at(s)
+		top.Requested += count(h.requested)
+		top.Buffers += count(h.buffers)
+		w := x.row(s)
+		if h == (held{}) || !w.wanted {
+			continue
+		}
+		t := tags[w.name]
+		if t == nil {
+			t = &PeakTag{Name: w.name}
+			tags[w.name] = t
+		}
+		t.InUse += count(h.inUse)
+		t.Requested += count(h.requested)
+		t.Buffers += count(h.buffers)
+		if stack := x.survey.names.Process(s.process).Site(s.tag).Stack; t.Stack == nil || h.inUse > largest[w.name] {
+			t.Stack, largest[w.name] = stack, h.inUse
+		}
+	}
+	for _, t := range tags {
+		top.Tags = append(top.Tags, *t)
+	}
+	slices.SortFunc(top.Tags, func(a, b PeakTag) int {
+		return cmp.Or(cmp.Compare(b.InUse, a.InUse), cmp.Compare(b.Buffers, a.Buffers), cmp.Compare(a.Name, b.Name))
+	})
+	return top
+}
+
+// count shows a signed gauge.
+func count(v int64) uint64 { return uint64(max(v, 0)) }

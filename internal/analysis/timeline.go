@@ -1,0 +1,135 @@
+package analysis
+
+import (
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/life"
+)
+
+// others is the last series where there are more call sites than SeriesMax, and slabs that of free memory in slabs.
+const (
+	others = "others"
+	slabs  = "(slabs)"
+)
+
+// timeline samples the gauges at evenly spaced times.
+type timeline struct {
+	Timeline
+	begin     uint64 // CLOCK_MONOTONIC of Start
+	at        int    // the point that is being filled
+	most      int64  // in use, within it
+	tags      []int64
+	free      []int64
+	tagPlace  map[string]int
+	freePlace map[string]int
+	moreTags  bool // the last series is others
+	moreFree  bool
+	slabPlace int // -1 without
+}
+
+// newTimeline makes the points between two times.
+func newTimeline(s *survey, o *Options, started uint64) *timeline {
+	l := &timeline{slabPlace: -1}
+	if s.events > 0 {
+		l.Step = max(1, (s.last-s.first)/PointsMax+1)
+		points := int((s.last-s.first)/l.Step) + 1
+		l.begin, l.Start = s.first, relative(started, s.first)
+		l.InUse, l.Cached, l.Cooling = make([]uint64, points), make([]uint64, points), make([]uint64, points)
+		l.Hits, l.Misses = make([]uint64, points), make([]uint64, points)
+		l.Fragmentation, l.Waste = make([]float64, points), make([]float64, points)
+	}
+	names := s.top(o, func(at *site) int64 { return at.peak })
+	l.tagPlace, l.moreTags = l.series(&l.Tags, &l.tags, names)
+	pools := s.top(o, func(at *site) int64 { return at.peakFree })
+	if s.slabs && o.wanted(slabs) {
+		pools = slices.Insert(pools, 0, slabs)
+	}
+	l.freePlace, l.moreFree = l.series(&l.Free, &l.free, pools)
+	if place, ok := l.freePlace[slabs]; ok {
+		l.slabPlace = place
+	}
+	return l
+}
+
+// series makes one for each of the first names, and one for the others.
+func (l *timeline) series(list *[]Series, values *[]int64, names []string) (places map[string]int, more bool) {
+	if len(names) > SeriesMax {
+		names, more = append(slices.Clone(names[:SeriesMax-1]), others), true
+	}
+	places = map[string]int{}
+	for i, name := range names {
+		if !more || i < SeriesMax-1 {
+			places[name] = i
+		}
+		*list = append(*list, Series{Name: name, Values: make([]uint64, len(l.InUse))})
+	}
+	*values = make([]int64, len(names))
+	return places, more
+}
+
+// places returns the series of a name, -1 where it has none.
+func (l *timeline) places(name string, wanted bool) (tag, free int) {
+	place := func(places map[string]int, more bool) int {
+		at, known := places[name]
+		switch {
+		case known && wanted:
+			return at
+		case more && wanted:
+			return SeriesMax - 1
+		}
+		return -1
+	}
+	return place(l.tagPlace, l.moreTags), place(l.freePlace, l.moreFree)
+}
+
+// advance closes the points that end before a time. now are the gauges until then.
+func (l *timeline) advance(time uint64, now *life.Gauges, fragmentation func() float64) {
+	if l.Step == 0 || time < l.begin {
+		return
+	}
+	next := min(int((time-l.begin)/l.Step), len(l.InUse)-1)
+	if next <= l.at {
+		return
+	}
+	fragmented := fragmentation()
+	for l.at < next {
+		l.close(now, fragmented)
+		l.at++
+		l.most = -1
+		l.look(now)
+	}
+}
+
+// close fills in what a point has of its end.
+func (l *timeline) close(now *life.Gauges, fragmented float64) {
+	l.Fragmentation[l.at], l.Waste[l.at] = fragmented, wasteOf(now.InUse, now.Requested)
+}
+
+// look takes the gauges when more is in use than ever within the point.
+func (l *timeline) look(now *life.Gauges) {
+	if l.Step == 0 || now.InUse <= l.most {
+		return
+	}
+	l.most = now.InUse
+	l.InUse[l.at], l.Cached[l.at], l.Cooling[l.at] = count(now.InUse), now.Free(), count(now.Cooling)
+	for i, v := range l.tags {
+		l.Tags[i].Values[l.at] = count(v)
+	}
+	if l.slabPlace >= 0 {
+		l.free[l.slabPlace] = now.Room
+	}
+	for i, v := range l.free {
+		l.Free[i].Values[l.at] = count(v)
+	}
+}
+
+// wasteOf is the internal fragmentation of what is in use.
+func wasteOf(granted, requested int64) float64 {
+	if granted <= 0 || requested > granted {
+		return 0
+	}
+	return float64(granted-max(requested, 0)) / float64(granted)
+}
+
+// relative is a time after the start.
+func relative(started, time uint64) uint64 { return time - min(started, time) }

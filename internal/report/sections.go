@@ -1,0 +1,219 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/plain"
+	"codeberg.org/gpumemtop/gpumemtop/internal/size"
+)
+
+// diagnosesMax is how many conclusions people get to see first; JSON has all.
+const diagnosesMax = 5
+
+// commandWidth bounds a command line, characters.
+const commandWidth = 240
+
+func (v *view) command() string {
+	words := append([]string{v.s.Program}, v.s.Arguments...)
+	if v.s.Program == "" {
+		words = []string{"the program"}
+	}
+	return plain.Cut(strings.Join(words, " "), commandWidth)
+}
+
+func (v *view) head() section {
+	s := section{facts: [][2]string{{"program", v.command()}, {"policy", plain.Policy(v.s)}}}
+	add := func(name, format string, args ...any) {
+		s.facts = append(s.facts, [2]string{name, plain.Clean(fmt.Sprintf(format, args...))})
+	}
+	for i := range v.s.Limits {
+		add("limit", "%s = %s", v.s.Limits[i].Name, limitValue(&v.s.Limits[i]))
+	}
+	if d := v.s.Device; d.Name != "" {
+		add("device", "%s (%s), %s", d.Name, d.Driver, size.FormatLong(d.Global))
+	}
+	add("time", "%.3f s, %d events", plain.Seconds(v.s.Started, v.s.Time), v.s.Events)
+	v.partFacts(add)
+	if v.s.Lost > 0 {
+		add("lost", "%d events (%d of them uses): figures are too low", v.s.Lost, v.s.LostUses)
+	}
+	if v.s.Unknown > 0 {
+		add("unknown", "%d events about objects that were never seen created", v.s.Unknown)
+	}
+	if v.a.Damage != "" {
+		add("damage", "%s", v.a.Damage)
+	}
+	return s
+}
+
+// partFacts say which part of the recording this is.
+func (v *view) partFacts(add func(name, format string, args ...any)) {
+	r := &v.a.Run
+	switch {
+	case r.Until > 0:
+		add("part", "from %v to %v after the start", r.Since, r.Until)
+	case r.Since > 0:
+		add("part", "from %v after the start", r.Since)
+	}
+	if r.Process != "" {
+		add("process", "%s alone", r.Process)
+	}
+	if r.Tag != "" {
+		add("tags", "that match %s; totals are those of all", r.Tag)
+	}
+	if r.Events > 0 || r.Since == 0 && r.Until == 0 {
+		return
+	}
+	text := "nothing happened in this part"
+	if r.Whole && r.Footer.EndedNS > r.Started && uint64(r.Since) > r.Footer.EndedNS-r.Started {
+		text += fmt.Sprintf(": the recording ends after %.3f s", plain.Seconds(r.Started, r.Footer.EndedNS))
+	}
+	add("note", "%s", text)
+}
+
+// limitValue writes a limit's value for people.
+func limitValue(l *model.Limit) string {
+	switch {
+	case l.Kind == model.LimitBytes:
+		return size.FormatLong(uint64(max(l.Value, 0)))
+	case l.Kind == model.LimitSeconds && l.Value == 0 && l.Min == 0:
+		return "off"
+	case l.Kind == model.LimitSeconds:
+		return l.Text + " s"
+	}
+	return l.Text
+}
+
+// knobValue writes what to change for people.
+func knobValue(k *analysis.Knob) string {
+	if k.Limit == "" {
+		return ""
+	}
+	return "--set " + k.Limit + "=" + k.Value
+}
+
+func (v *view) standsOut() section {
+	s := section{heading: "what stands out"}
+	shown, left := plain.Top(v.a.Diagnoses, diagnosesMax)
+	for i := range shown {
+		d := &shown[i]
+		text := fmt.Sprintf("%s: %s: %s", d.Severity, d.Title, d.Text)
+		if d.Knob.Limit != "" {
+			text += "; try " + knobValue(&d.Knob)
+		}
+		s.items = append(s.items, plain.Clean(text))
+	}
+	if left > 0 {
+		s.notes = []string{fmt.Sprintf("and %d more", left)}
+	}
+	if len(shown) == 0 {
+		s.notes = []string{"nothing"}
+	}
+	return s
+}
+
+func (v *view) totals() section {
+	t := v.t
+	s := section{heading: "totals", facts: [][2]string{
+		{"hit rate", plain.Hits(t)},
+		{"driver", plain.Driver(t)},
+		{"in driver", fmt.Sprintf("%s in %d creates and %d releases; create p50 %s, p99 %s", plain.Duration(t.DriverNS),
+			t.DriverCreates, t.DriverReleases, plain.Duration(t.DriverCreateP50), plain.Duration(t.DriverCreateP99))},
+		{"calls", fmt.Sprintf("%d creates (%d failed, %d never eligible), %d releases; create p50 %s, p99 %s",
+			t.Creates, t.Failures, t.Unpooled, t.Releases, plain.Duration(t.CreateP50NS), plain.Duration(t.CreateP99NS))},
+		{"bytes", fmt.Sprintf("%s requested in all, %s created by the driver", size.FormatLong(t.BytesRequested),
+			size.FormatLong(t.BytesAllocated))},
+		{"memory", fmt.Sprintf("%s, at %.3f s", plain.Memory(t), plain.Seconds(v.s.Started, t.PeakInUseTime))},
+		{"at the end", plain.End(t)},
+	}}
+	if t.Slabs > 0 {
+		s.facts = append(s.facts, [2]string{"slabs", fmt.Sprintf("%d of %s, %s of them free", t.Slabs, size.FormatLong(t.SlabBytes),
+			size.FormatLong(t.SlabFree))})
+	}
+	s.facts = append(s.facts, [2]string{"hazards", fmt.Sprintf("%d releases of buffers that commands still used", t.HazardsAvoided)})
+	return s
+}
+
+func (v *view) peak() section {
+	p := &v.a.Peak
+	if len(p.Tags) == 0 {
+		return section{}
+	}
+	rows, left := top(v, p.Tags)
+	t := table{columns: []string{"in use", "share", "buffers", "waste", "tag"}, left: left, thing: "tag"}
+	for i := range rows {
+		r := &rows[i]
+		t.rows = append(t.rows, row{cells: []string{
+			size.Format(r.InUse), plain.Percent(float64(r.InUse)/float64(max(p.InUse, 1)), p.InUse), fmt.Sprint(r.Buffers),
+			plain.Percent(wasted(r.InUse, r.Requested), r.InUse), plain.Clean(r.Name),
+		}})
+	}
+	return section{
+		heading: "who held it at the peak", tables: []table{t},
+		facts: [][2]string{{"at", fmt.Sprintf("%s: %s in use by %s, %s reserved", seconds(p.Time), size.FormatLong(p.InUse),
+			plain.Count(p.Buffers, "buffer"), size.FormatLong(p.Reserved))}},
+	}
+}
+
+func wasted(granted, requested uint64) float64 {
+	return float64(granted-min(requested, granted)) / float64(max(granted, 1))
+}
+
+// seconds writes a time after the start.
+func seconds(ns uint64) string { return fmt.Sprintf("%.3f s", float64(ns)/1e9) }
+
+func (v *view) tags() section {
+	rows, left := top(v, plain.TagsByPeak(v.s.Tags))
+	t := table{
+		columns: []string{"peak", "in use", "live", "cached", "creates", "hits", "hit rate", "waste", "tag"}, left: left, thing: "tag",
+	}
+	for _, r := range rows {
+		t.add(size.Format(r.PeakInUse), size.Format(r.InUse), fmt.Sprint(r.Live), size.Format(r.Cached+r.Cooling),
+			fmt.Sprint(r.Creates), fmt.Sprint(r.Hits), plain.Percent(r.HitRate(), r.Hits+r.Misses),
+			plain.Percent(r.Waste(), r.InUse), plain.Clean(r.Name))
+	}
+	return section{heading: "tags, by peak", tables: []table{t}}
+}
+
+func (v *view) misses() section {
+	if len(v.a.Misses) == 0 {
+		return section{}
+	}
+	s := section{heading: "misses, by reason"}
+	t := table{columns: []string{"misses", "share", "bytes", "driver", "reason"}}
+	for i := range v.a.Misses {
+		m := &v.a.Misses[i]
+		t.add(fmt.Sprint(m.Count), plain.Percent(float64(m.Count)/float64(max(v.t.Misses, 1)), v.t.Misses), size.Format(m.Bytes),
+			plain.Duration(m.LostNS), m.Reason)
+		text := m.Reason + ": " + m.Knob.Why
+		if m.Knob.Limit != "" {
+			text += "; try " + knobValue(&m.Knob)
+		}
+		s.items = append(s.items, text)
+	}
+	s.tables = []table{t}
+	return s
+}
+
+func (v *view) leaks() section {
+	s := section{heading: "leaked at exit, by tag"}
+	if len(v.a.Leaks) == 0 {
+		s.notes = []string{"nothing"}
+		return s
+	}
+	rows, left := top(v, v.a.Leaks)
+	t := table{columns: []string{"buffers", "bytes", "oldest", "tag"}, left: left, thing: "tag"}
+	for i := range rows {
+		l := &rows[i]
+		r := row{cells: []string{fmt.Sprint(l.Buffers), size.Format(l.Bytes), seconds(l.Oldest), plain.Clean(l.Name)}}
+		for _, frame := range l.Stack {
+			r.below = append(r.below, plain.Clean(frame))
+		}
+		t.rows = append(t.rows, r)
+	}
+	s.tables = []table{t}
+	return s
+}
