@@ -16,7 +16,9 @@ func complete(cmd *cobra.Command) {
 	case "export":
 		words["format"] = exporterNames()
 		words["table"] = csv.Tables
-	case "report", "fit", "replay":
+	case "report":
+		words["format"] = reporterNames()
+	case "fit", "replay", "diff", "check", "info":
 		words["format"] = textFormats
 	}
 	if cmd.Flags().Lookup("set") != nil {

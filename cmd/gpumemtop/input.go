@@ -36,6 +36,9 @@ func openInput(path string, c *config) (*input, error) {
 	return &input{Source: cut.Range(reader, options), path: path, reader: reader}, nil
 }
 
+// Damage returns what could not be read so far.
+func (in *input) Damage() string { return in.reader.Damage() }
+
 func (in *input) close() error { return in.reader.Close() }
 
 // checkPart checks the part that was asked for.

@@ -17,6 +17,7 @@ import (
 // Exit statuses for failures of our own, as env(1), timeout(1) and nohup(1) have them, so that they cannot be taken
 // for most programs' statuses.
 const (
+	statusBroken        = 1 // check: the run does not keep to the rules
 	statusFailed        = 125
 	statusNotExecutable = 126
 	statusNotFound      = 127
@@ -41,6 +42,9 @@ func execute(args []string, stderr io.Writer) int {
 		return 0
 	case errors.As(err, &program):
 		program.Exit()
+	}
+	if errors.Is(err, errBroken) {
+		return statusBroken
 	}
 	say(stderr, err.Error())
 	switch {

@@ -93,6 +93,19 @@ func analyse(in *input, c *config, tag *regexp.Regexp) (*analysis.Analysis, erro
 	})
 }
 
+// analyseFile analyses a whole recording.
+func analyseFile(path string, c *config) (*analysis.Analysis, error) {
+	in, err := openInput(path, c)
+	if err != nil {
+		return nil, err
+	}
+	a, err := analyse(in, c, nil)
+	if err == nil {
+		warnDamage(path, in.reader)
+	}
+	return a, errors.Join(err, in.close())
+}
+
 func writeReport(stdout io.Writer, r *reporter, a *analysis.Analysis, c *config) error {
 	write := func(w io.Writer) error { return r.write(w, a, report.Options{Top: c.top}) }
 	if c.output == "" || c.output == "-" {

@@ -46,7 +46,7 @@ var (
 		"net":     "no I/O here",
 	}
 	everything = []string{
-		"allocator", "internal/analysis", "internal/cl", "internal/cut", "internal/export", "internal/lab", "internal/life", "internal/model", "internal/payload", "internal/plain", "internal/report",
+		"allocator", "internal/analysis", "internal/check", "internal/cl", "internal/compare", "internal/cut", "internal/export", "internal/lab", "internal/life", "internal/model", "internal/payload", "internal/plain", "internal/report",
 		"internal/session", "internal/size", "internal/symbol", "internal/trace", "internal/wire", "tracer", "ui",
 	}
 )
@@ -107,6 +107,8 @@ var Places = map[string]Place{
 		},
 		Timeless: true, Never: noFiles,
 	},
+	"internal/check":   {May: []string{"internal/analysis", "internal/model", "internal/size"}, Timeless: true, Never: noFiles},
+	"internal/compare": {May: []string{"internal/analysis", "internal/model", "internal/size", "internal/trace"}, Timeless: true, Never: noFiles},
 	"internal/report": {
 		May: []string{
 			"internal/analysis", "internal/export", "internal/model", "internal/plain", "internal/size", "internal/trace",

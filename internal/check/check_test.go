@@ -1,0 +1,198 @@
+package check
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// run has 3 MiB at its peak, a quarter of it waste, 9 hits in 10, a leak of 64 KiB and 1 KiB of growth per iteration.
+func run() *analysis.Analysis {
+	s := &model.Snapshot{
+		Totals: model.Totals{
+			Hits: 90, Misses: 10, SteadyHits: 49, SteadyRequests: 50, PeakReserved: 5 << 20, PeakCached: 2 << 20,
+			Creates: 101, DriverCreates: 11, DriverNS: 1_500_000_000, Cached: 100, LargestCached: 25,
+		},
+		Tags: []model.Tag{
+			{Name: "blur.c:88 make_tmp", Hits: 90, Misses: 10, Creates: 100, PeakInUse: 2 << 20},
+			{Name: "main.c:7 main", Creates: 1, PeakInUse: 1 << 20},
+			{Name: "(slabs)", Slabs: true, PeakInUse: 9 << 20},
+		},
+		Findings: []model.Finding{{Kind: wire.DiagDoubleRelease}, {Kind: wire.DiagStaleArgument}},
+	}
+	return &analysis.Analysis{
+		Snapshot: s,
+		Peak: analysis.Peak{InUse: 3 << 20, Tags: []analysis.PeakTag{
+			{InUse: 2 << 20, Requested: 1 << 20}, {InUse: 2 << 20, Requested: 2 << 20},
+		}},
+		Leaks:  []analysis.Leak{{Name: "main.c:7 main", Buffers: 1, Bytes: 64 << 10}},
+		Phases: []analysis.Phase{{Growth: 1 << 30}, {Iterations: 5, Growth: -4}, {Iterations: 50, Growth: 1024}},
+	}
+}
+
+func judge(t *testing.T, rules string, a *analysis.Analysis) *Result {
+	t.Helper()
+	parsed, err := Parse(rules)
+	if err != nil {
+		t.Fatalf("%s: %v", rules, err)
+	}
+	return parsed.Judge(a)
+}
+
+// TestBounds has each rule kept at its exact figure and broken one step beyond.
+func TestBounds(t *testing.T) {
+	for _, c := range []struct{ key, kept, broken string }{
+		{"max_peak_in_use", `"3MiB"`, "3145727"},
+		{"max_peak_reserved", `"5M"`, `"4.9M"`},
+		{"max_peak_cached", "2097152", "2097151"},
+		{"max_leaked_bytes", `"64KiB"`, "0"},
+		{"max_leaked_buffers", "1", "0"},
+		{"min_hit_rate", "0.9", "0.91"},
+		{"min_steady_hit_rate", "0.98", "1"},
+		{"max_misses", "10", "9"},
+		{"max_waste", "0.25", "0.24"},
+		{"max_external_fragmentation", "0.75", "0.74"},
+		{"max_growth", `"1KiB"`, "1023"},
+		{"max_creates", "101", "100"},
+		{"max_driver_creates", "11", "10"},
+		{"max_driver_time", `"1.5s"`, `"1499ms"`},
+		{"max_mistakes", "1", "0"},
+		{"max_lost_events", "7", "6"},
+	} {
+		a := run()
+		if c.key == lostEvents {
+			a.Snapshot.Lost = 7
+		}
+		if r := judge(t, c.key+" = "+c.kept, a); !r.Passed {
+			t.Errorf("%s = %s is kept, but: %+v", c.key, c.kept, r.Verdicts)
+		}
+		if r := judge(t, c.key+" = "+c.broken, a); r.Passed || r.Verdicts[0].Why != "" {
+			t.Errorf("%s = %s is broken, but: %+v", c.key, c.broken, r.Verdicts)
+		}
+		at := 0
+		for at < len(metrics) && metrics[at].key != c.key {
+			at++
+		}
+		if at == len(metrics) {
+			t.Errorf("no rule %s", c.key)
+		}
+	}
+}
+
+func TestEveryRuleIsTested(t *testing.T) {
+	if len(metrics) != 16 {
+		t.Errorf("%d rules, and TestBounds has 16: add the new ones", len(metrics))
+	}
+}
+
+func TestCallSites(t *testing.T) {
+	rules := "max_peak_in_use = \"3MiB\"\n[[tag]]\nmatch = '\\.c:'\nmax_peak_in_use = \"1MiB\"\nmax_leaked_bytes = 0\n"
+	r := judge(t, rules, run())
+	var got []string
+	for _, v := range r.Verdicts {
+		got = append(got, v.Rule+" "+v.Tag+" "+map[bool]string{true: "ok", false: "no"}[v.Passed])
+	}
+	want := "max_peak_in_use  ok, max_peak_in_use blur.c:88 make_tmp no, max_peak_in_use main.c:7 main ok, " +
+		"max_leaked_bytes blur.c:88 make_tmp ok, max_leaked_bytes main.c:7 main no"
+	if strings.Join(got, ", ") != want {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, ", "), want)
+	}
+}
+
+// TestNothingToJudge fails what holds for nothing.
+func TestNothingToJudge(t *testing.T) {
+	empty := &analysis.Analysis{Snapshot: &model.Snapshot{}}
+	for rules, why := range map[string]string{
+		"min_hit_rate = 0":                           noRequests,
+		"min_steady_hit_rate = 0":                    noRequests,
+		"max_growth = 0":                             "nothing that repeats",
+		"[[tag]]\nmatch = \"blurr\"\nmax_misses = 1": "no call site matches",
+	} {
+		if r := judge(t, rules, empty); r.Passed || !strings.Contains(r.Verdicts[0].Why, why) {
+			t.Errorf("%s: %+v", rules, r.Verdicts)
+		}
+	}
+	a := run()
+	a.Snapshot.Lost = 3
+	if r := judge(t, "max_misses = 1000", a); r.Passed {
+		t.Error("lost events pass unasked")
+	}
+	if r := judge(t, "max_misses = 1000\nmax_lost_events = 3", a); !r.Passed {
+		t.Errorf("lost events fail although a rule allows them: %+v", r.Verdicts)
+	}
+	a = run()
+	a.Damage = "cut off"
+	if r := judge(t, "max_misses = 1000", a); r.Passed {
+		t.Error("a torn recording passes")
+	}
+}
+
+func TestBadRules(t *testing.T) {
+	for rules, want := range map[string]string{
+		"":                                "no rule in it",
+		"max_peak = 1":                    "do you mean max_peak_in_use?",
+		"leaks = 0":                       "unknown rule \"leaks\": there are max_peak_in_use",
+		"max_misses = \"many\"":           "max_misses: bad bound many: want a whole number",
+		"max_misses = 1.5":                "want a whole number",
+		"min_hit_rate = 90":               "want a rate from 0 to 1",
+		"max_peak_in_use = -1":            "want 0 or more",
+		"max_peak_in_use = \"lots\"":      "bad size",
+		"max_driver_time = 3":             "want a time such as",
+		"max_driver_time = \"soon\"":      "bad time",
+		"max_misses = [1]":                "want a whole number",
+		"max_misses = 1\nmax_misses = 2":  "line 2",
+		"x = = 1":                         "line 1",
+		"[tag]\nmatch = 'x'":              "[[tag]] with two brackets",
+		"tag = 1":                         "[[tag]] with two brackets",
+		"[[tag]]\nmax_misses = 1":         "[[tag]] 1: no match",
+		"[[tag]]\nmatch = '('":            "[[tag]] 1: match: error parsing regexp",
+		"[[tag]]\nmatch = 'x'":            "[[tag]] 1: no rule in it",
+		"[[tag]]\nmatch='x'\nmax_waste=0": "for whole runs, not for call sites",
+	} {
+		if _, err := Parse(rules); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", rules, err, want)
+		}
+	}
+}
+
+func TestWrite(t *testing.T) {
+	r := judge(t, "max_peak_in_use = \"4MiB\"\nmin_hit_rate = 0.95", run())
+	var text bytes.Buffer
+	if err := r.WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	want := "ok    max_peak_in_use: 3.00 MiB, want at most 4.00 MiB\n" +
+		"FAIL  min_hit_rate: 90.00 %, want at least 95.00 %\n1 of 2 kept\n"
+	if text.String() != want {
+		t.Errorf("got\n%swant\n%s", text.String(), want)
+	}
+	var data bytes.Buffer
+	if err := r.WriteJSON(&data); err != nil {
+		t.Fatal(err)
+	}
+	var back Result
+	if err := json.Unmarshal(data.Bytes(), &back); err != nil || back.Passed || len(back.Verdicts) != 2 || back.Verdicts[1].Value != 0.9 {
+		t.Errorf("%v: %s", err, data.String())
+	}
+}
+
+// FuzzParse takes anything: an error or rules that can be judged.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{"max_peak_in_use = \"1G\"", "[[tag]]\nmatch = 'x'\nmax_misses = 3", "min_hit_rate = nan", "tag = [[1]]"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		rules, err := Parse(text)
+		if err != nil {
+			return
+		}
+		if r := rules.Judge(run()); len(r.Verdicts) == 0 {
+			t.Errorf("%q: rules without a verdict", text)
+		}
+	})
+}

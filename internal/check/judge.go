@@ -1,0 +1,130 @@
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+)
+
+// Verdict is what became of one rule.
+type Verdict struct {
+	Rule   string  `json:"rule"`
+	Tag    string  `json:"tag,omitempty"`   // call site, or the pattern when none matches
+	Bound  float64 `json:"bound"`           // bytes, ns, a rate or a count
+	Value  float64 `json:"value,omitempty"` // 0 when it is not known
+	Passed bool    `json:"passed"`
+	Why    string  `json:"why,omitempty"` // it could not be judged, which counts as failed
+	text   string
+}
+
+// Result is what became of all rules.
+type Result struct {
+	Passed   bool      `json:"passed"`
+	Verdicts []Verdict `json:"rules"`
+}
+
+// Judge holds a run against the rules. What cannot be judged fails: a rule that quietly holds for nothing is worse than
+// none. So does a call site's rule that matches no call site, a recording that is not whole, and, unless a rule says how
+// many may be missing, one that lacks events: its figures are too low.
+func (s *Rules) Judge(a *analysis.Analysis) *Result {
+	result := &Result{Passed: true, Verdicts: s.complete(a)}
+	for i := range s.list {
+		result.Verdicts = append(result.Verdicts, s.list[i].judge(a)...)
+	}
+	for i := range result.Verdicts {
+		result.Passed = result.Passed && result.Verdicts[i].Passed
+	}
+	return result
+}
+
+// complete judges what nobody has to ask for; it says nothing when all is well.
+func (s *Rules) complete(a *analysis.Analysis) []Verdict {
+	var verdicts []Verdict
+	if a.Damage != "" {
+		verdicts = append(verdicts, Verdict{Rule: "recording", Why: a.Damage, text: "not whole: " + a.Damage})
+	}
+	asked := slices.ContainsFunc(s.list, func(r rule) bool { return r.metric.key == lostEvents })
+	if lost := a.Snapshot.Lost; lost > 0 && !asked {
+		verdicts = append(verdicts, Verdict{
+			Rule: lostEvents, Value: float64(lost), text: fmt.Sprintf("%d, want none unless %s says so", lost, lostEvents),
+		})
+	}
+	return verdicts
+}
+
+func (r *rule) judge(a *analysis.Analysis) []Verdict {
+	if r.tag == nil {
+		value, known, why := r.metric.whole(a)
+		return []Verdict{r.verdict("", value, known, why)}
+	}
+	var verdicts []Verdict
+	for i := range a.Snapshot.Tags {
+		t := &a.Snapshot.Tags[i]
+		if !t.Slabs && r.tag.MatchString(t.Name) {
+			value, known, why := r.metric.tag(a, t)
+			verdicts = append(verdicts, r.verdict(t.Name, value, known, why))
+		}
+	}
+	if len(verdicts) == 0 {
+		return []Verdict{r.verdict(r.tag.String(), 0, false, "no call site matches")}
+	}
+	return verdicts
+}
+
+func (r *rule) verdict(tag string, value float64, known bool, why string) Verdict {
+	v := Verdict{Rule: r.metric.key, Tag: model.Clean([]byte(tag)), Bound: r.bound}
+	sign, bound := "at most", r.metric.kind.format(r.bound)
+	if r.least() {
+		sign = "at least"
+	}
+	if !known {
+		v.Why = why
+		v.text = fmt.Sprintf("%s, want %s %s", why, sign, bound)
+		return v
+	}
+	v.Value = value
+	v.Passed = value <= r.bound
+	if r.least() {
+		v.Passed = value >= r.bound
+	}
+	v.text = fmt.Sprintf("%s, want %s %s", r.metric.kind.format(value), sign, bound)
+	return v
+}
+
+// WriteText writes a line per rule, the failed ones marked.
+func (s *Result) WriteText(w io.Writer) error {
+	failed := 0
+	for i := range s.Verdicts {
+		v := &s.Verdicts[i]
+		mark := "ok  "
+		if !v.Passed {
+			mark = "FAIL"
+			failed++
+		}
+		where := ""
+		if v.Tag != "" {
+			where = " of " + v.Tag
+		}
+		if _, err := fmt.Fprintf(w, "%s  %s%s: %s\n", mark, v.Rule, where, v.text); err != nil {
+			return fmt.Errorf("write verdicts: %w", err)
+		}
+	}
+	if _, err := fmt.Fprintf(w, "%d of %d kept\n", len(s.Verdicts)-failed, len(s.Verdicts)); err != nil {
+		return fmt.Errorf("write verdicts: %w", err)
+	}
+	return nil
+}
+
+// WriteJSON writes the same for programs.
+func (s *Result) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	if err := e.Encode(s); err != nil {
+		return fmt.Errorf("write verdicts: %w", err)
+	}
+	return nil
+}

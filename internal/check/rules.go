@@ -1,0 +1,205 @@
+// Package check holds a run against rules, so that a build can fail when a program needs more memory, leaks, or misses
+// the pool more than it may.
+package check
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/size"
+)
+
+// Rules are what a run must keep to.
+type Rules struct {
+	list []rule
+}
+
+// rule bounds one figure.
+type rule struct {
+	metric *metric
+	bound  float64
+	tag    *regexp.Regexp // of call sites, each of which must keep to it; nil: the whole run
+}
+
+// least reports whether the figure must be at least the bound.
+func (r *rule) least() bool { return strings.HasPrefix(r.metric.key, "min_") }
+
+// Parse reads rules in TOML: keys of the table in Help with their bounds, and [[tag]] sections whose match is a regular
+// expression for call sites. Sizes are texts such as "512MiB", or bytes; rates 0 to 1; times texts such as "1.5s".
+// Errors name the key.
+func Parse(text string) (*Rules, error) {
+	var all map[string]any
+	if _, err := toml.Decode(text, &all); err != nil {
+		var bad toml.ParseError
+		if errors.As(err, &bad) {
+			return nil, fmt.Errorf("line %d: %s", bad.Position.Line, bad.Message)
+		}
+		return nil, err
+	}
+	sections, err := tagSections(all["tag"])
+	if err != nil {
+		return nil, err
+	}
+	delete(all, "tag")
+	rules := &Rules{}
+	if err := rules.add(all, nil); err != nil {
+		return nil, err
+	}
+	for i, section := range sections {
+		if err := rules.addSection(section); err != nil {
+			return nil, fmt.Errorf("[[tag]] %d: %w", i+1, err)
+		}
+	}
+	if len(rules.list) == 0 {
+		return nil, errors.New("no rule in it: for example max_peak_in_use = \"512MiB\"")
+	}
+	return rules, nil
+}
+
+func tagSections(value any) ([]map[string]any, error) {
+	switch sections := value.(type) {
+	case nil:
+		return nil, nil
+	case []map[string]any:
+		return sections, nil
+	}
+	return nil, errors.New("tag is no list of sections: write [[tag]] with two brackets, then match = \"...\"")
+}
+
+// addSection takes the rules for call sites.
+func (s *Rules) addSection(section map[string]any) error {
+	pattern, ok := section["match"].(string)
+	if !ok {
+		return errors.New("no match: want match = \"regular expression for call sites\"")
+	}
+	tag, err := regexp.Compile(pattern)
+	if err != nil {
+		return fmt.Errorf("match: %w", err)
+	}
+	delete(section, "match")
+	if len(section) == 0 {
+		return errors.New("no rule in it")
+	}
+	return s.add(section, tag)
+}
+
+// add takes the rules of one section.
+func (s *Rules) add(section map[string]any, tag *regexp.Regexp) error {
+	for _, key := range slices.Sorted(maps.Keys(section)) {
+		at := slices.IndexFunc(metrics, func(m metric) bool { return m.key == key })
+		if at < 0 {
+			return fmt.Errorf("unknown rule %q: %s", key, suggestion(key, tag != nil))
+		}
+		m := &metrics[at]
+		if tag != nil && m.tag == nil {
+			return fmt.Errorf("%s is for whole runs, not for call sites", key)
+		}
+		bound, err := m.kind.parse(section[key])
+		if err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+		s.list = append(s.list, rule{metric: m, bound: bound, tag: tag})
+	}
+	slices.SortStableFunc(s.list, func(a, b rule) int { return cmp.Compare(a.order(), b.order()) })
+	return nil
+}
+
+// order is that of the table, rules for the whole run first.
+func (r *rule) order() int {
+	at := slices.IndexFunc(metrics, func(m metric) bool { return m.key == r.metric.key })
+	if r.tag != nil {
+		at += len(metrics)
+	}
+	return at
+}
+
+// suggestion names the rules that share the most with what was written.
+func suggestion(key string, tag bool) string {
+	var known []string
+	for i := range metrics {
+		if !tag || metrics[i].tag != nil {
+			known = append(known, metrics[i].key)
+		}
+	}
+	for _, name := range known {
+		if strings.HasPrefix(name, key) || strings.HasSuffix(name, key) {
+			return "do you mean " + name + "?"
+		}
+	}
+	return "there are " + strings.Join(known, ", ")
+}
+
+// parse reads a bound.
+func (k kind) parse(value any) (float64, error) {
+	number, isNumber := 0.0, false
+	switch v := value.(type) {
+	case int64:
+		number, isNumber = float64(v), true
+	case float64:
+		number, isNumber = v, true
+	}
+	text, isText := value.(string)
+	switch {
+	case isNumber && (number < 0 || math.IsNaN(number) || math.IsInf(number, 0)):
+		return 0, fmt.Errorf("bad bound %v: want 0 or more", value)
+	case k == amount && isText:
+		n, err := size.Parse(text)
+		return float64(n), err
+	case k == nanos && isText:
+		d, err := time.ParseDuration(text)
+		if err != nil || d < 0 {
+			return 0, fmt.Errorf("bad time %q: want for example \"1.5s\" or \"200ms\"", text)
+		}
+		return float64(d), nil
+	case k == rate && isNumber && number <= 1, (k == amount || k == count) && isNumber && number == math.Trunc(number):
+		return number, nil
+	}
+	return 0, fmt.Errorf("bad bound %v: want %s", value, k.want())
+}
+
+func (k kind) want() string {
+	return [...]string{
+		amount: "a size such as \"512MiB\", or bytes", count: "a whole number", rate: "a rate from 0 to 1",
+		nanos: "a time such as \"1.5s\"",
+	}[k]
+}
+
+// format writes a figure for people.
+func (k kind) format(value float64) string {
+	switch k {
+	case amount:
+		if value < 0 {
+			return "-" + size.FormatLong(uint64(-value))
+		}
+		return size.FormatLong(uint64(value))
+	case rate:
+		return fmt.Sprintf("%.2f %%", 100*value)
+	case nanos:
+		return time.Duration(value).Round(time.Microsecond).String()
+	default:
+		return fmt.Sprintf("%.0f", value)
+	}
+}
+
+// Help lists the rules, a line each.
+func Help() string {
+	var b strings.Builder
+	for i := range metrics {
+		m := &metrics[i]
+		where := ""
+		if m.tag != nil {
+			where = "; also in [[tag]]"
+		}
+		fmt.Fprintf(&b, "  %-28s%s (%s%s)\n", m.key, m.help, m.kind.want(), where)
+	}
+	return b.String()
+}

@@ -1,0 +1,219 @@
+// Package compare says what changed from one run to another: overall and by call site, and which of the changes are more
+// than chance.
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+)
+
+// Unit says what a figure counts.
+type Unit string
+
+// The units of figures.
+const (
+	Bytes Unit = "bytes"
+	Count Unit = "count"
+	Rate  Unit = "rate" // 0 to 1
+	Nanos Unit = "ns"
+)
+
+// Test is how a change was judged.
+type Test string
+
+// The tests. All but the last two give a probability.
+const (
+	Proportions Test = "two proportions" // z-test with pooled variance, of hits in requests
+	Means       Test = "means"           // Welch's test, of durations; normal approximation
+	Events      Test = "events"          // conditional test of two Poisson counts; normal approximation
+	Exact       Test = "exact"           // the same work was done: any difference is one
+	Threshold   Test = "threshold"       // one value on each side: a difference beyond thresholdRate and thresholdBytes
+)
+
+// Bounds of what counts as a change.
+const (
+	level          = 0.01 // chance, over all tested changes together, to call one significant that is none
+	thresholdRate  = 0.01
+	thresholdBytes = 64 << 10
+	thresholdTime  = 0.1 // of durations that were measured once
+)
+
+// Change is one figure of both runs.
+type Change struct {
+	Figure      string
+	Unit        Unit
+	A, B        float64
+	Test        Test
+	P           float64 // probability that chance alone makes such a difference; 1 where the test gives none
+	Significant bool
+}
+
+// Delta returns B - A.
+func (c *Change) Delta() float64 { return c.B - c.A }
+
+// Fate is what became of a call site.
+type Fate string
+
+// The fates of call sites.
+const (
+	Kept    Fate = "kept"
+	Moved   Fate = "moved" // another line of the same function
+	Added   Fate = "added"
+	Removed Fate = "removed"
+)
+
+// Tag is one call site of both runs.
+type Tag struct {
+	Name    string // in B; in A when it was removed
+	Before  string // its name in A when it moved
+	Fate    Fate
+	Changes []Change
+}
+
+// Diff is what changed.
+type Diff struct {
+	Overall []Change
+	Tags    []Tag // those with a significant change first, then by the change of their peaks
+	// Notes say what makes the runs hard to compare.
+	Notes []string
+}
+
+// Runs compares run a with run b.
+func Runs(a, b *analysis.Analysis) *Diff {
+	d := &Diff{Overall: overall(a, b), Notes: notes(a, b)}
+	same := sameWork(a, b)
+	for _, pair := range match(a.Snapshot.Tags, b.Snapshot.Tags) {
+		d.Tags = append(d.Tags, pair.compare(a, b, same))
+	}
+	var tested []*Change
+	for i := range d.Overall {
+		tested = append(tested, &d.Overall[i])
+	}
+	for i := range d.Tags {
+		for j := range d.Tags[i].Changes {
+			tested = append(tested, &d.Tags[i].Changes[j])
+		}
+	}
+	decide(tested)
+	slices.SortStableFunc(d.Tags, func(x, y Tag) int {
+		return cmp.Or(cmp.Compare(y.significant(), x.significant()), cmp.Compare(y.weight(), x.weight()))
+	})
+	return d
+}
+
+// significant counts the significant changes, as far as sorting needs it.
+func (t *Tag) significant() int {
+	if slices.ContainsFunc(t.Changes, func(c Change) bool { return c.Significant }) {
+		return 1
+	}
+	return 0
+}
+
+// weight is how far its peak moved.
+func (t *Tag) weight() float64 { return math.Abs(t.Changes[0].Delta()) }
+
+// sameWork reports whether both runs went through the same number of iterations of the same creates, so that counts
+// are no matter of chance.
+func sameWork(a, b *analysis.Analysis) bool {
+	repeat := func(p analysis.Phase) bool { return p.Iterations == 0 }
+	pa, pb := slices.DeleteFunc(slices.Clone(a.Phases), repeat), slices.DeleteFunc(slices.Clone(b.Phases), repeat)
+	return len(pa) > 0 && slices.EqualFunc(pa, pb, func(x, y analysis.Phase) bool { return x.Iterations == y.Iterations })
+}
+
+func notes(a, b *analysis.Analysis) []string {
+	var list []string
+	for name, pair := range map[string][2]string{
+		"programs":     {a.Snapshot.Program, b.Snapshot.Program},
+		"arguments":    {fmt.Sprint(a.Snapshot.Arguments), fmt.Sprint(b.Snapshot.Arguments)},
+		"policies":     {a.Snapshot.Policy, b.Snapshot.Policy},
+		"devices":      {a.Snapshot.Device.Name, b.Snapshot.Device.Name},
+		"hosts":        {a.Run.Header.Host, b.Run.Header.Host},
+		"damaged":      {a.Damage, b.Damage},
+		"events lost":  {fmt.Sprint(a.Snapshot.Lost), fmt.Sprint(b.Snapshot.Lost)},
+		"processes":    {fmt.Sprint(len(a.Snapshot.Processes)), fmt.Sprint(len(b.Snapshot.Processes))},
+		"kinds of tag": {a.Run.Header.Tags, b.Run.Header.Tags},
+	} {
+		if pair[0] != pair[1] {
+			list = append(list, fmt.Sprintf("%s differ: %q and %q", name, pair[0], pair[1]))
+		}
+	}
+	slices.Sort(list)
+	if a.Snapshot.Policy == b.Snapshot.Policy { // else they are others anyway
+		list = append(list, limitNotes(a.Run.Header.Limits, b.Run.Header.Limits)...)
+	}
+	return list
+}
+
+// limitNotes tell which limits differ.
+func limitNotes(a, b trace.Limits) []string {
+	all := maps.Clone(a)
+	if all == nil {
+		all = trace.Limits{}
+	}
+	maps.Copy(all, b)
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if a[name] != b[name] {
+			list = append(list, fmt.Sprintf("limit %s differs: %q and %q", name, a[name], b[name]))
+		}
+	}
+	return list
+}
+
+// overall compares the figures of whole runs.
+func overall(a, b *analysis.Analysis) []Change {
+	s, t := &a.Snapshot.Totals, &b.Snapshot.Totals
+	same := sameWork(a, b)
+	list := []Change{
+		once("peak in use", float64(a.Peak.InUse), float64(b.Peak.InUse)),
+		once("peak reserved", float64(s.PeakReserved), float64(t.PeakReserved)),
+		once("leaked", leaked(a.Leaks, ""), leaked(b.Leaks, "")),
+		proportion("hit rate", s.Hits, s.Hits+s.Misses, t.Hits, t.Hits+t.Misses),
+		events("creates", s.Creates, t.Creates, same),
+		events("driver creates", s.DriverCreates, t.DriverCreates, same),
+		means("driver create", &a.CreateCost, &b.CreateCost),
+		means("driver release", &a.ReleaseCost, &b.ReleaseCost),
+		timed("time in the driver", s.DriverNS, t.DriverNS),
+		timed("wall time", span(a.Snapshot), span(b.Snapshot)),
+	}
+	if ga, gb, ok := growth(a.Phases, b.Phases); ok {
+		list = append(list, once("growth per iteration", float64(ga), float64(gb)))
+	}
+	return list
+}
+
+func span(s *model.Snapshot) uint64 { return s.Time - min(s.Started, s.Time) }
+
+// growth returns the growth of the phases with the most iterations.
+func growth(a, b []analysis.Phase) (ga, gb int64, ok bool) {
+	longest := func(phases []analysis.Phase) (int64, bool) {
+		best := analysis.Phase{}
+		for _, p := range phases {
+			if p.Iterations > best.Iterations {
+				best = p
+			}
+		}
+		return best.Growth, best.Iterations > 0
+	}
+	ga, known := longest(a)
+	gb, also := longest(b)
+	return ga, gb, known && also
+}
+
+// leaked sums what a call site left, or all of them with "".
+func leaked(leaks []analysis.Leak, name string) float64 {
+	var sum uint64
+	for i := range leaks {
+		if name == "" || leaks[i].Name == name {
+			sum += leaks[i].Bytes
+		}
+	}
+	return float64(sum)
+}

@@ -1,0 +1,93 @@
+package compare
+
+import (
+	"regexp"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+)
+
+// pair is a call site in both runs; one of them may be missing.
+type pair struct {
+	a, b *model.Tag
+	fate Fate
+}
+
+// lineNumber is that in "file.c:88 function".
+var lineNumber = regexp.MustCompile(`:\d+ `)
+
+// place is a call site without its line: code above it may have changed.
+func place(name string) string { return lineNumber.ReplaceAllString(name, " ") }
+
+// match finds the same call sites in two runs: by name, then, where a function has one site left on each side, by
+// function.
+func match(a, b []model.Tag) []pair {
+	var pairs []pair
+	left, names := map[string][]*model.Tag{}, map[string]*model.Tag{}
+	for i := range a {
+		names[a[i].Name] = &a[i]
+	}
+	var added []*model.Tag
+	for i := range b {
+		if old := names[b[i].Name]; old != nil {
+			pairs = append(pairs, pair{old, &b[i], Kept})
+			delete(names, b[i].Name)
+			continue
+		}
+		added = append(added, &b[i])
+		left[place(b[i].Name)] = append(left[place(b[i].Name)], &b[i])
+	}
+	gone := map[string][]*model.Tag{}
+	for i := range a {
+		if names[a[i].Name] != nil {
+			gone[place(a[i].Name)] = append(gone[place(a[i].Name)], &a[i])
+		}
+	}
+	for _, t := range added {
+		p := place(t.Name)
+		if len(left[p]) == 1 && len(gone[p]) == 1 {
+			pairs = append(pairs, pair{gone[p][0], t, Moved})
+			delete(names, gone[p][0].Name)
+			continue
+		}
+		pairs = append(pairs, pair{nil, t, Added})
+	}
+	for i := range a {
+		if names[a[i].Name] != nil {
+			pairs = append(pairs, pair{&a[i], nil, Removed})
+		}
+	}
+	return pairs
+}
+
+// compare compares the figures of one call site.
+func (p pair) compare(a, b *analysis.Analysis, same bool) Tag {
+	t := Tag{Fate: p.fate}
+	before, after := p.a, p.b
+	switch p.fate {
+	case Removed:
+		t.Name, after = p.a.Name, &model.Tag{}
+	case Added:
+		t.Name, before = p.b.Name, &model.Tag{}
+	case Moved:
+		t.Name, t.Before = p.b.Name, p.a.Name
+	case Kept:
+		t.Name = p.b.Name
+	}
+	t.Changes = []Change{
+		once("peak in use", float64(before.PeakInUse), float64(after.PeakInUse)),
+		once("leaked", leftBy(a, before), leftBy(b, after)),
+		events("creates", before.Creates, after.Creates, same),
+		events("misses", before.Misses, after.Misses, same),
+		proportion("hit rate", before.Hits, before.Hits+before.Misses, after.Hits, after.Hits+after.Misses),
+	}
+	return t
+}
+
+// leftBy returns what a call site leaked; one that is not there leaked nothing.
+func leftBy(a *analysis.Analysis, t *model.Tag) float64 {
+	if t.Name == "" {
+		return 0
+	}
+	return leaked(a.Leaks, t.Name)
+}
