@@ -8,17 +8,6 @@ import (
 	"testing"
 )
 
-// recordUnder makes a recording under a policy.
-func recordUnder(t *testing.T, policy string, args ...string) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), policy+".gmt")
-	result := run(t, command{args: append([]string{gpumemtop(), "record", "-o", file, "--policy", policy, "--"}, args...)})
-	if result.code != 0 {
-		t.Fatalf("record: %s\n%s", result, result.stderr)
-	}
-	return file
-}
-
 func TestDiff(t *testing.T) {
 	a, b := recordUnder(t, "none", example("train"), "20"), recordUnder(t, "futhark", example("train"), "20")
 	result := run(t, command{args: []string{gpumemtop(), "diff", a, b}})
