@@ -48,7 +48,8 @@ type Model struct {
 	blocks  arena[block]
 	classes arena[class]
 
-	shares shares
+	shares   shares
+	carrying carrying
 
 	rows     []*row
 	named    map[string]*row
@@ -93,7 +94,11 @@ func New(o Options) *Model {
 func (m *Model) Apply(r *wire.Record) {
 	m.advance(r.Time)
 	m.events++
-	m.window.current().Events++
+	was := carried(&r.Event)
+	if !was {
+		m.carriedAll()
+		m.window.current().Events++
+	}
 	if r.Kind == wire.KindLost {
 		m.lose(&r.Event)
 		return
@@ -104,9 +109,17 @@ func (m *Model) Apply(r *wire.Record) {
 		return
 	}
 	p.changed = true
-	p.window.current().Events++
+	if was {
+		m.carry(p)
+	} else {
+		p.window.current().Events++
+	}
 	switch r.Kind {
 	case wire.KindCreate:
+		if r.Outcome == wire.OutcomeFailed {
+			m.fail(p, &r.Event)
+			break
+		}
 		m.create(p, &r.Event)
 	case wire.KindRelease:
 		m.release(p, &r.Event)
