@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,6 +15,7 @@ type input struct {
 	trace.Source
 	path   string
 	reader *trace.Reader
+	part   cut.Options
 }
 
 // openInput opens a recording and chooses the part.
@@ -33,7 +35,13 @@ func openInput(path string, c *config) (*input, error) {
 	if c.until > 0 {
 		options.Until = start + uint64(c.until)
 	}
-	return &input{Source: cut.Range(reader, options), path: path, reader: reader}, nil
+	if c.process != "" {
+		options.Process, err = chooseProcess(reader, c.process)
+		if err != nil {
+			return nil, errors.Join(err, reader.Close())
+		}
+	}
+	return &input{Source: cut.Range(reader, options), path: path, reader: reader, part: options}, nil
 }
 
 func (in *input) close() error { return in.reader.Close() }

@@ -113,7 +113,7 @@ var settings = []setting{
 	{"timeout", "", "TIME", groupFit, onFit, false, "a run that takes longer does not survive; 0s: no limit", func(c *config) any { return &c.timeout }},
 	{"since", "", "TIME", groupPart, onPart, false, "from so long after the start, for example 2.5s or 1m; what was there before is carried over", func(c *config) any { return &c.since }},
 	{"until", "", "TIME", groupPart, onPart, false, "up to so long after the start; 0s: to the end", func(c *config) any { return &c.until }},
-	{"process", "", "PID", groupPart, onPart, false, "one process: its process id, or its number in the recording with a # before it", func(c *config) any { return &c.process }},
+	{"process", "", "PID", groupPart, onPart, false, "one process: its process id, its number in the recording with a # before it, or all that run the program of that name", func(c *config) any { return &c.process }},
 	{"tag", "", "REGEXP", groupPart, onReport | onExport, false, "only call sites whose name matches", func(c *config) any { return &c.tag }},
 	{"top", "", "N", groupPart, onReport | onDiff, false, "rows in each table; 0: all", func(c *config) any { return &c.top }},
 	{"tags", "", "KIND", groupTags, onAny, true, "what tells allocation sites apart: stack, caller, size, thread or none", func(c *config) any { return &c.tags }},

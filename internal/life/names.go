@@ -2,9 +2,12 @@ package life
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
@@ -90,6 +93,11 @@ func (n *Names) Add(r *wire.Record) {
 		}
 	default:
 	}
+}
+
+// Processes returns the names in all processes that anything was named in, by their numbers.
+func (n *Names) Processes() []*ProcessNames {
+	return slices.SortedFunc(maps.Values(n.processes), func(a, b *ProcessNames) int { return cmp.Compare(a.Number, b.Number) })
 }
 
 // Process returns the names in a process, which it makes on first mention.
