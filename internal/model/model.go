@@ -92,11 +92,13 @@ func New(o Options) *Model {
 // Apply folds one event. It takes anything: what makes no sense is counted in Snapshot.Unknown or ignored. The
 // record and its payload may be reused afterwards.
 func (m *Model) Apply(r *wire.Record) {
-	m.advance(r.Time)
-	m.events++
 	was := carried(&r.Event)
 	if !was {
 		m.carriedAll()
+	}
+	m.advance(r.Time)
+	m.events++
+	if !was {
 		m.window.current().Events++
 	}
 	if r.Kind == wire.KindLost {
@@ -203,7 +205,10 @@ func (m *Model) site(p *process, r *wire.Record) {
 
 // Tick moves time on without an event, so that windows and history go on while the program is silent. now is
 // CLOCK_MONOTONIC ns; an earlier time than the latest seen changes nothing.
-func (m *Model) Tick(now uint64) { m.advance(now) }
+func (m *Model) Tick(now uint64) {
+	m.carriedAll()
+	m.advance(now)
+}
 
 // ProcessEnded says that the session saw a process end at a time in ns: with an exit status, or by a signal if
 // that is not 0. A process that made no OpenCL call is ignored.
