@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/importer"
 )
 
 // complete tells shells the words that the flags of a command take.
@@ -14,6 +15,8 @@ func complete(cmd *cobra.Command) {
 	switch cmd.Name() {
 	case "export":
 		words["format"] = exporterNames()
+	case "import":
+		words["format"] = importer.Names()
 	case "report", "fit", "replay":
 		words["format"] = textFormats
 	}

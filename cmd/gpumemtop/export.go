@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/export"
+	"codeberg.org/gpumemtop/gpumemtop/internal/ndjson"
+	"codeberg.org/gpumemtop/gpumemtop/internal/splice"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 )
 
@@ -23,6 +25,7 @@ type exporter struct {
 // exporters is the table; the first is the default.
 var exporters = []exporter{
 	{"chrome", "Chrome trace JSON, for Perfetto", exportChrome},
+	{"ndjson", "a line of JSON for each record, to be imported again", exportNDJSON},
 }
 
 func exporterNames() []string {
@@ -44,6 +47,18 @@ func exporterHelp() string {
 func exportChrome(w io.Writer, in *input, _ *config) error {
 	_, err := export.Chrome(w, in, export.FactsOf(in.reader.Header()), export.ChromeOptions{})
 	return err
+}
+
+func exportNDJSON(w io.Writer, in *input, c *config) error {
+	lines := ndjson.NewWriter(w)
+	if err := lines.Header(splice.TrimHeader(in.reader.Header(), in.part)); err != nil {
+		return err
+	}
+	footer, err := splice.Trim(lines, in.reader, in.part, c.partText())
+	if err != nil {
+		return err
+	}
+	return lines.Footer(footer)
 }
 
 func newExport() *cobra.Command {

@@ -50,7 +50,10 @@ func writeInfo(w io.Writer, reader *trace.Reader) error {
 		rows = append(rows,
 			[2]string{"events", fmt.Sprintf("%d, %d lost", footer.Events, footer.Lost)},
 			[2]string{"duration", time.Duration(footer.EndedNS - header.ClockNS).Round(time.Millisecond).String()},
-			[2]string{"ended", session.Status{Code: footer.Status, Signal: footer.Signal}.String()})
+			[2]string{"ended", endText(footer)})
+		if footer.Message != "" {
+			rows = append(rows, [2]string{"note", footer.Message})
+		}
 	} else {
 		rows = append(rows, [2]string{"ended", "cut off: the program or gpumemtop was killed; everything before is whole"})
 	}
@@ -60,6 +63,14 @@ func writeInfo(w io.Writer, reader *trace.Reader) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// endText says how the program ended, where that is known.
+func endText(footer trace.Footer) string {
+	if footer.Status < 0 && footer.Signal == 0 {
+		return "unknown"
+	}
+	return session.Status{Code: footer.Status, Signal: footer.Signal}.String()
 }
 
 func on(host string) string {

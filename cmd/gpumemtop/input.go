@@ -27,6 +27,15 @@ func openInput(path string, c *config) (*input, error) {
 	if err != nil {
 		return nil, err
 	}
+	options, err := c.part(reader)
+	if err != nil {
+		return nil, errors.Join(err, reader.Close())
+	}
+	return &input{Source: cut.Range(reader, options), path: path, reader: reader, part: options}, nil
+}
+
+// part finds what --since, --until and --process mean in a recording.
+func (c *config) part(reader *trace.Reader) (cut.Options, error) {
 	var options cut.Options
 	start := reader.Header().ClockNS
 	if c.since > 0 {
@@ -35,13 +44,16 @@ func openInput(path string, c *config) (*input, error) {
 	if c.until > 0 {
 		options.Until = start + uint64(c.until)
 	}
-	if c.process != "" {
-		options.Process, err = chooseProcess(reader, c.process)
-		if err != nil {
-			return nil, errors.Join(err, reader.Close())
-		}
+	if footer, whole := reader.Footer(); whole && options.Since > footer.EndedNS {
+		lasts := time.Duration(footer.EndedNS - start).Round(time.Millisecond)
+		return options, fmt.Errorf("--since %v is behind the end: the recording lasts %v", c.since, lasts)
 	}
-	return &input{Source: cut.Range(reader, options), path: path, reader: reader, part: options}, nil
+	if c.process == "" {
+		return options, nil
+	}
+	var err error
+	options.Process, err = chooseProcess(reader, c.process)
+	return options, err
 }
 
 func (in *input) close() error { return in.reader.Close() }
