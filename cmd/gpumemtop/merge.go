@@ -31,7 +31,7 @@ func newMerge() *cobra.Command {
 		if err := checkDifferent(args); err != nil {
 			return err
 		}
-		return mergeFiles(args, c)
+		return mergeFiles(args, c, fanIn)
 	})
 }
 
@@ -62,28 +62,28 @@ func checkDifferent(paths []string) error {
 	return nil
 }
 
-// fanIn is how many recordings are open at a time: each keeps an unpacked frame of up to a few MiB. More are merged in
-// groups first.
+// fanIn is how many recordings are open at a time: each keeps an unpacked frame of up to a few MiB.
 const fanIn = 64
 
-func mergeFiles(paths []string, c *config) error {
+// mergeFiles merges recordings. More than most are merged in groups first.
+func mergeFiles(paths []string, c *config, most int) error {
 	plan, err := planMerge(paths)
 	if err != nil {
 		return err
 	}
 	return writeRecording(c.output, c.force, plan.Header(), func(w *trace.Writer) (footer trace.Footer, err error) {
-		sources := make([]func(*trace.Reader) trace.Source, len(paths))
+		sources := make([]opened, len(paths))
 		for i := range paths {
 			sources[i] = func(r *trace.Reader) trace.Source { return plan.Renumbered(i, r) }
 		}
-		if len(paths) <= fanIn {
+		if len(paths) <= most {
 			return plan.Footer(), mergeGroup(plan, w, paths, sources)
 		}
 		folder, err := os.MkdirTemp(filepath.Dir(c.output), ".gpumemtop-merge-")
 		if err != nil {
 			return footer, fmt.Errorf("merge %d recordings: %w", len(paths), err)
 		}
-		err = mergeInSteps(plan, w, folder, paths, sources)
+		err = mergeInSteps(plan, w, folder, most, paths, sources)
 		return plan.Footer(), errors.Join(err, os.RemoveAll(folder))
 	})
 }
@@ -117,13 +117,16 @@ func planMerge(paths []string) (*splice.Plan, error) {
 // warningsMax bounds the lines about recordings that are not whole.
 const warningsMax = 5
 
+// opened makes a source of a recording that was opened to be merged.
+type opened func(*trace.Reader) trace.Source
+
 // mergeInSteps merges more recordings than may be open at a time: groups of them into files of a folder, then these.
-func mergeInSteps(plan *splice.Plan, w *trace.Writer, folder string, paths []string, as []func(*trace.Reader) trace.Source) error {
-	for level := 0; len(paths) > fanIn; level++ {
+func mergeInSteps(plan *splice.Plan, w *trace.Writer, folder string, most int, paths []string, as []opened) error {
+	for level := 0; len(paths) > most; level++ {
 		var groups []string
-		var plain []func(*trace.Reader) trace.Source
-		for from := 0; from < len(paths); from += fanIn {
-			to := min(from+fanIn, len(paths))
+		var plain []opened
+		for from := 0; from < len(paths); from += most {
+			to := min(from+most, len(paths))
 			path := filepath.Join(folder, fmt.Sprintf("%d-%d", level, from))
 			if err := mergeInto(plan, path, paths[from:to], as[from:to]); err != nil {
 				return err
@@ -143,7 +146,7 @@ func mergeInSteps(plan *splice.Plan, w *trace.Writer, folder string, paths []str
 	return mergeGroup(plan, w, paths, as)
 }
 
-func mergeInto(plan *splice.Plan, path string, paths []string, as []func(*trace.Reader) trace.Source) error {
+func mergeInto(plan *splice.Plan, path string, paths []string, as []opened) error {
 	w, err := trace.Create(path, trace.Header{}, false)
 	if err != nil {
 		return err
@@ -152,7 +155,7 @@ func mergeInto(plan *splice.Plan, path string, paths []string, as []func(*trace.
 }
 
 // mergeGroup merges recordings that may all be open.
-func mergeGroup(plan *splice.Plan, w *trace.Writer, paths []string, as []func(*trace.Reader) trace.Source) (err error) {
+func mergeGroup(plan *splice.Plan, w *trace.Writer, paths []string, as []opened) (err error) {
 	sources := make([]trace.Source, len(paths))
 	for i, path := range paths {
 		reader, openErr := trace.Open(path)
