@@ -185,10 +185,10 @@ func TestCollectorSurvivesHostileTargets(t *testing.T) {
 				f.t.Fatal(err)
 			}
 		},
-		"head far ahead":     func(f *fakeTarget) { *f.word(0, 0) = 1 << 60 },
-		"payload past head":  func(f *fakeTarget) { f.put(0, wire.Event{Time: 1, Kind: wire.KindTag, Size: 4096}, "") },
-		"unknown kinds":      func(f *fakeTarget) { f.put(0, wire.Event{Time: 1, Kind: 9999, Size: 1 << 60}, "") },
-		"forged records":     func(f *fakeTarget) { f.put(0, wire.Event{Time: 1, Kind: wire.KindLost}, "") },
+		"head far ahead":    func(f *fakeTarget) { *f.word(0, 0) = 1 << 60 },
+		"payload past head": func(f *fakeTarget) { f.put(0, wire.Event{Time: 1, Kind: wire.KindTag, Size: 4096}, "") },
+		"unknown kinds":     func(f *fakeTarget) { f.put(0, wire.Event{Time: 1, Kind: 9999, Size: 1 << 60}, "") },
+		"forged records":    func(f *fakeTarget) { f.put(0, wire.Event{Time: 1, Kind: wire.KindLost}, "") },
 		"a forged past": func(f *fakeTarget) {
 			f.put(0, wire.Event{Time: 1, Kind: wire.KindCreate, Object: 1, Size: 1, Flags: wire.FlagCarried}, "")
 		},
