@@ -2,6 +2,7 @@ package cut_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -117,4 +118,40 @@ func TestErrorsOfTheSource(t *testing.T) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
+}
+
+// FuzzRange takes anything: a part comes to its end, and is the same when it is read again.
+func FuzzRange(f *testing.F) {
+	f.Add([]byte{10, 2, 0, 0x11, 9, 1, 12, 4, 0, 0x11, 0, 2, 10, 1, 32, 0x21, 9, 3, 21, 0, 0, 3, 9, 4, 16, 0, 0, 3, 9, 5, 15, 0, 32, 1, 1, 6}, uint64(4), uint64(0))
+	f.Add([]byte{19, 0, 0, 0, 0, 1, 17, 0, 0, 0, 0, 2, 22, 0, 0, 0, 0, 3, 4, 2, 0, 0, 0, 4, 5, 0, 0, 0, 0, 9}, uint64(5), uint64(6))
+	f.Fuzz(func(t *testing.T, data []byte, since, until uint64) {
+		var records []wire.Record
+		for b := range slices.Chunk(data, 6) {
+			if len(b) < 6 {
+				break
+			}
+			r := wire.Record{Process: uint32(b[0] >> 6), Thread: uint32(b[1] >> 7), Event: wire.Event{
+				Time: uint64(b[5]) * second / 4, Kind: wire.Kind(b[0] & 31), Outcome: wire.Outcome(b[1] & 7), Op: b[1] >> 3 & 15,
+				Flags: b[2], Object: uint64(b[3] & 15), Link: uint64(b[3] >> 4), Size: uint64(b[4]), Granted: uint64(b[4] & 0xf0),
+			}}
+			if r.Kind.HasPayload() {
+				r.Payload = b[3:5]
+			}
+			records = append(records, r)
+		}
+		o := cut.Options{Since: since % (70 * second), Until: until % (70 * second)}
+		src := cut.Range(&lifetest.Tape{Records: records}, o)
+		first := read(t, src)
+		if err := src.Rewind(); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(first, read(t, src)); diff != "" {
+			t.Errorf("(-first +second):\n%s", diff)
+		}
+		for i := range first {
+			if o.Until > 0 && o.Until >= o.Since && first[i].Time > o.Until {
+				t.Errorf("record %d at %d is behind %d", i, first[i].Time, o.Until)
+			}
+		}
+	})
 }
