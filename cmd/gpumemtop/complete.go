@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/csv"
 	"codeberg.org/gpumemtop/gpumemtop/internal/importer"
 )
 
@@ -15,6 +16,7 @@ func complete(cmd *cobra.Command) {
 	switch cmd.Name() {
 	case "export":
 		words["format"] = exporterNames()
+		words["table"] = csv.Tables
 	case "import":
 		words["format"] = importer.Names()
 	case "report", "fit", "replay":

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -15,17 +16,21 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 )
 
-// exporter is one format that a recording can be written in.
+// exporter is one format that a recording can be written in: as a file with write, or into a folder with fill.
 type exporter struct {
 	name, help string
 	// write writes what in gives. Nothing is kept of a file when it fails.
 	write func(w io.Writer, in *input, c *config) error
+	// fill writes what in gives into the folder c.output, or nothing when it fails. Nil for exports that are files.
+	fill func(in *input, c *config) error
 }
 
 // exporters is the table; the first is the default.
 var exporters = []exporter{
-	{"chrome", "Chrome trace JSON, for Perfetto", exportChrome},
-	{"ndjson", "a line of JSON for each record, to be imported again", exportNDJSON},
+	{name: "chrome", help: "Chrome trace JSON, for Perfetto", write: exportChrome},
+	{name: "parquet", help: "a folder of Apache Parquet tables, for DuckDB, Spark and pandas; many recordings may share it", fill: exportParquet},
+	{name: "csv", help: "comma-separated values, for spreadsheets and pandas: the table that --table names", write: exportCSV},
+	{name: "ndjson", help: "a line of JSON for each record, to be imported again", write: exportNDJSON},
 }
 
 func exporterNames() []string {
@@ -66,15 +71,22 @@ func newExport() *cobra.Command {
 		Use:         "export [flags] FILE",
 		Short:       "Write a recording in another format",
 		Annotations: map[string]string{usageKey: "gpumemtop export [--format NAME] -o OUT [-f] FILE"},
-		Example:     "  gpumemtop export blur.gmt -o blur.json       open it at https://ui.perfetto.dev",
-		Args:        oneFile,
+		Example: "  gpumemtop export blur.gmt -o blur.json       open it at https://ui.perfetto.dev\n" +
+			"  gpumemtop export blur.gmt --format parquet -o runs/",
+		Args: oneFile,
 	}, func(cmd *cobra.Command, c *config, args []string) error {
 		at := slices.IndexFunc(exporters, func(e exporter) bool { return e.name == c.exportFormat })
 		switch {
 		case at < 0:
 			return checkFormat(c.exportFormat, exporterNames())
+		case c.table != "" && c.exportFormat != "csv":
+			return fmt.Errorf("--table says what --format csv writes: --format %s has no use for it", c.exportFormat)
+		case c.output == "" && exporters[at].fill != nil:
+			return fmt.Errorf("no folder to write into: name one with -o for --format %s", c.exportFormat)
 		case c.output == "":
 			return errors.New("no file to write: name one with -o, or - for standard output")
+		case c.output == "-" && exporters[at].fill != nil:
+			return fmt.Errorf("--format %s writes a folder, which standard output cannot take: name one with -o", c.exportFormat)
 		}
 		in, err := openInput(args[0], c)
 		if err != nil {
@@ -85,11 +97,15 @@ func newExport() *cobra.Command {
 }
 
 func writeExport(stdout io.Writer, e *exporter, in *input, c *config) error {
+	defer in.stopAtSignals()()
 	write := func(w io.Writer) error { return e.write(w, in, c) }
 	var err error
-	if c.output == "-" {
+	switch {
+	case e.fill != nil:
+		err = e.fill(in, c)
+	case c.output == "-":
 		err = write(stdout)
-	} else {
+	default:
 		err = export.WriteFile(c.output, c.force, write)
 	}
 	if err == nil {

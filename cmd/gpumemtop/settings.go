@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/csv"
 )
 
 //go:generate go test -run TestReadmeHasTheSettings -readme .
@@ -46,6 +47,7 @@ type config struct {
 	replayFormat string
 	exportFormat string
 	importFormat string
+	table        string
 	reportFormat string
 	fitFormat    string
 	resolution   string
@@ -120,11 +122,12 @@ var settings = []setting{
 	{"tags", "", "KIND", groupTags, onAny, true, "what tells allocation sites apart: stack, caller, size, thread or none", func(c *config) any { return &c.tags }},
 	{"stack-depth", "", "N", groupTags, onAny, true, "frames of a call stack to keep, 1 to 32", func(c *config) any { return &c.depth }},
 	{"output", "o", "FILE", groupOutput, onRun | onRecord, true, "record into a file; in its name %n is the program, %p our process id, %h the host, %t the time", func(c *config) any { return &c.output }},
-	{"output", "o", "FILE", groupOutput, onExport, false, "file to write; - is standard output", func(c *config) any { return &c.output }},
+	{"output", "o", "FILE", groupOutput, onExport, false, "file to write, or folder; - is standard output", func(c *config) any { return &c.output }},
 	{"output", "o", "FILE", groupOutput, onTrim | onMerge | onImport, false, "recording to write", func(c *config) any { return &c.output }},
 	{"force", "f", "", groupOutput, onRun | onRecord | onExport | onTrim | onMerge | onImport, false, "overwrite files that exist", func(c *config) any { return &c.force }},
 	{"summary", "", "FILE", groupOutput, onRun | onRecord, true, "write the final figures as JSON", func(c *config) any { return &c.summary }},
 	{"format", "", "NAME", groupOutput, onExport, false, "what to write: " + exporterHelp(), func(c *config) any { return &c.exportFormat }},
+	{"table", "", "NAME", groupOutput, onExport, false, "the table that csv is of: " + strings.Join(csv.Tables, ", ") + "; by default " + csv.Tables[0], func(c *config) any { return &c.table }},
 	{"format", "", "NAME", groupOutput, onImport, false, "what to read: " + importerHelp() + "; by default what it looks like", func(c *config) any { return &c.importFormat }},
 	{"format", "", "NAME", groupOutput, onReport, false, "text or json", func(c *config) any { return &c.reportFormat }},
 	{"format", "", "NAME", groupOutput, onFit, false, "text or json", func(c *config) any { return &c.fitFormat }},

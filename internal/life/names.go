@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"slices"
 
@@ -140,4 +141,9 @@ func (p *ProcessNames) Site(tag uint32) *Site {
 		p.sites[tag] = s
 	}
 	return s
+}
+
+// Tags returns the tags that were named or asked for, in ascending order.
+func (p *ProcessNames) Tags() iter.Seq[uint32] {
+	return slices.Values(slices.Sorted(maps.Keys(p.sites)))
 }

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// recording writes a small recording.
+func recording(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "run.gmt")
+	w, err := trace.Create(path, trace.Header{Program: "app", Host: "a", ClockNS: 1000}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint64(3) {
+		create := wire.Event{Time: 2000 + i, Kind: wire.KindCreate, Outcome: wire.OutcomeMiss, Object: i + 1, Link: i + 1, Size: 8, Granted: 8, Tag: uint32(i)}
+		if err := w.Append(&wire.Record{Event: create, Process: 1, Thread: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(trace.Footer{}); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestExportTables(t *testing.T) {
+	path, dir := recording(t), t.TempDir()
+	folder, file := filepath.Join(dir, "runs"), filepath.Join(dir, "file")
+	for _, step := range []struct{ args, err string }{
+		{"--format csv -o " + file, ""},
+		{"--format csv -o " + file, "exists: use -f"},
+		{"--format csv --table tags -o " + filepath.Join(dir, "none"), `no table "tags"`},
+		{"--format csv --tag ( -o " + filepath.Join(dir, "none"), `bad value "(" for --tag`},
+		{"--format parquet -o " + file, "is a file: name a folder"},
+		{"--format parquet -f -o " + file, "is a file: name a folder"},
+		{"--format parquet -o " + folder, ""},
+		{"--format parquet -o " + folder, "is in " + folder + " already: use -f to replace it"},
+		{"--format parquet -f -o " + folder, ""},
+	} {
+		root := newRoot()
+		root.SetArgs(append([]string{"export", path}, strings.Fields(step.args)...))
+		err := root.Execute()
+		if step.err == "" && err != nil || step.err != "" && (err == nil || !strings.Contains(err.Error(), step.err)) {
+			t.Errorf("%s: error %v, want %q", step.args, err, step.err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error("a file was made for an error")
+	}
+	if got, err := os.ReadFile(file); err != nil || strings.Count(string(got), "\r\n") != 1+3 {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// endless is a source without an end.
+type endless struct{}
+
+func (endless) Next(*wire.Record) error { return nil }
+func (endless) Rewind() error           { return nil }
+
+func TestSignalsStopReading(t *testing.T) {
+	in := &input{Source: endless{}}
+	defer in.stopAtSignals()()
+	if err := in.Next(&wire.Record{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if err := in.Next(&wire.Record{}); err != nil {
+			if !errors.Is(err, errInterrupted) {
+				t.Error(err)
+			}
+			return
+		}
+	}
+}

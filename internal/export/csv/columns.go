@@ -1,0 +1,102 @@
+package csv
+
+import (
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/tables"
+)
+
+// column is one column of a table.
+type column[T any] struct {
+	name  string
+	value func(*T) string
+}
+
+func names[T any](columns []column[T]) []string {
+	list := make([]string, len(columns))
+	for i := range columns {
+		list[i] = columns[i].name
+	}
+	return list
+}
+
+func bufferColumns() []column[tables.Buffer] {
+	type row = *tables.Buffer
+	return []column[tables.Buffer]{
+		{"created_s", func(r row) string { return seconds(r.CreatedNS) }},
+		{"released_s", func(r row) string { return maybe(r.ReleasedNS, seconds) }},
+		{"lifetime_s", func(r row) string { return maybe(r.Lifetime, seconds) }},
+		{"site", func(r row) string { return text(r.Site) }},
+		{"size", func(r row) string { return number(r.Size) }},
+		{"granted", func(r row) string { return number(r.Granted) }},
+		{"outcome", func(r row) string { return r.Outcome }},
+		{"reason", func(r row) string { return r.Reason }},
+		{"ending", func(r row) string { return r.Ending }},
+		{"leaked", func(r row) string { return yes(r.Leaked) }},
+		{"memory", func(r row) string { return r.Memory }},
+		{"owns", func(r row) string { return yes(r.Owns) }},
+		{"carried", func(r row) string { return yes(r.Carried) }},
+		{"created_ns", func(r row) string { return number(r.CreatedNS) }},
+		{"released_ns", func(r row) string { return maybe(r.ReleasedNS, number) }},
+		{"lifetime_ns", func(r row) string { return maybe(r.Lifetime, number) }},
+		{"first_use_ns", func(r row) string { return maybe(r.FirstUse, number) }},
+		{"last_use_ns", func(r row) string { return maybe(r.LastUse, number) }},
+		{"uses", func(r row) string { return number(r.Uses) }},
+		{"duration_ns", func(r row) string { return number(r.Duration) }},
+		{"cost_ns", func(r row) string { return number(r.Cost) }},
+		{"release_cost_ns", func(r row) string { return number(r.ReleaseCost) }},
+		{"object", func(r row) string { return number(r.Object) }},
+		{"block", func(r row) string { return number(r.Block) }},
+		{"parent", func(r row) string { return number(r.Parent) }},
+		{"thread", func(r row) string { return number(r.Thread) }},
+		{"context", func(r row) string { return number(int64(r.Context)) }},
+		{"access", func(r row) string { return number(int64(r.Access)) }},
+		{"flags", func(r row) string { return r.Flags }},
+		{"tag", func(r row) string { return number(r.Tag) }},
+		{"stack", func(r row) string { return text(strings.Join(r.Stack, "; ")) }},
+	}
+}
+
+func eventColumns() []column[tables.Event] {
+	type row = *tables.Event
+	return []column[tables.Event]{
+		{"time_s", func(r row) string { return seconds(r.TimeNS) }},
+		{"time_ns", func(r row) string { return number(r.TimeNS) }},
+		{"kind", func(r row) string { return r.Kind }},
+		{"op", func(r row) string { return r.Op }},
+		{"outcome", func(r row) string { return r.Outcome }},
+		{"reason", func(r row) string { return r.Reason }},
+		{"site", func(r row) string { return text(r.Site) }},
+		{"size", func(r row) string { return number(r.Size) }},
+		{"granted", func(r row) string { return number(r.Granted) }},
+		{"object", func(r row) string { return number(r.Object) }},
+		{"link", func(r row) string { return number(r.Link) }},
+		{"duration_ns", func(r row) string { return number(r.Duration) }},
+		{"cost_ns", func(r row) string { return number(r.Cost) }},
+		{"flags", func(r row) string { return r.Flags }},
+		{"carried", func(r row) string { return yes(r.Carried) }},
+		{"thread", func(r row) string { return number(r.Thread) }},
+		{"context", func(r row) string { return number(int64(r.Context)) }},
+		{"access", func(r row) string { return number(int64(r.Access)) }},
+		{"status", func(r row) string { return number(int64(r.Status)) }},
+		{"tag", func(r row) string { return number(r.Tag) }},
+		{"text", func(r row) string { return text(r.Text) }},
+	}
+}
+
+func sampleColumns() []column[tables.Sample] {
+	type row = *tables.Sample
+	return []column[tables.Sample]{
+		{"time_s", func(r row) string { return seconds(r.TimeNS) }},
+		{"time_ns", func(r row) string { return number(r.TimeNS) }},
+		{"step_ns", func(r row) string { return number(r.Step) }},
+		{"in_use", func(r row) string { return number(r.InUse) }},
+		{"requested", func(r row) string { return number(r.Requested) }},
+		{"peak_in_use", func(r row) string { return number(r.PeakInUse) }},
+		{"cached", func(r row) string { return number(r.Cached) }},
+		{"cooling", func(r row) string { return number(r.Cooling) }},
+		{"slab_free", func(r row) string { return number(r.SlabFree) }},
+		{"hits", func(r row) string { return number(r.Hits) }},
+		{"misses", func(r row) string { return number(r.Misses) }},
+	}
+}

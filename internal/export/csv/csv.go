@@ -1,0 +1,128 @@
+// Package csv writes tables of recordings as comma-separated values (RFC 4180), for spreadsheets and pandas. It reads no
+// clock.
+package csv
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/tables"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+)
+
+// Tables are the names of the tables that can be written. The first is what people mean who do not say: a row per
+// buffer can be sorted, filtered and summed as it is, while events have to be paired first, and a spreadsheet, which
+// ends at a million rows, holds a run of more than twice the length.
+var Tables = []string{"buffers", "events", "samples"}
+
+// Write writes one of Tables, with a line of names first. Memory grows with what is alive, not with the recording. An
+// error says which table there is none of, what of the source could not be read, or what w said.
+func Write(w io.Writer, table string, src trace.Source, o tables.Options) error {
+	var sink tables.Sink
+	var out *writer
+	switch table {
+	case "buffers":
+		columns := bufferColumns()
+		out = newWriter(w, names(columns))
+		sink.Buffer = func(process uint32, row *tables.Buffer) error { return put(out, columns, process, row) }
+	case "events":
+		columns := eventColumns()
+		out = newWriter(w, names(columns))
+		sink.Event = func(process uint32, row *tables.Event) error { return put(out, columns, process, row) }
+	case "samples":
+		columns := sampleColumns()
+		out = newWriter(w, names(columns))
+		sink.Sample = func(process uint32, row *tables.Sample) error { return put(out, columns, process, row) }
+	default:
+		return fmt.Errorf("no table %q: want one of %s", table, strings.Join(Tables, ", "))
+	}
+	run, err := tables.Look(src, o)
+	if err != nil {
+		return err
+	}
+	out.origins(run)
+	if err := run.Walk(src, nil, sink); err != nil {
+		return err
+	}
+	out.lines.Flush()
+	return out.lines.Error()
+}
+
+// writer writes rows.
+type writer struct {
+	lines   *csv.Writer
+	fields  []string
+	origin  map[uint32][]string // what the first columns say of a process
+	failure error
+}
+
+// originNames are the columns that say where a row comes from.
+var originNames = []string{"host", "pid", "process"}
+
+func newWriter(w io.Writer, names []string) *writer {
+	out := &writer{lines: csv.NewWriter(w), origin: map[uint32][]string{}}
+	out.lines.UseCRLF = true
+	out.failure = out.lines.Write(append(append(out.fields, originNames...), names...))
+	return out
+}
+
+func (w *writer) origins(run *tables.Run) {
+	for _, p := range run.Processes() {
+		w.origin[p.Number] = []string{text(p.Host), strconv.Itoa(p.PID), strconv.FormatUint(uint64(p.Number), 10)}
+	}
+}
+
+// put writes a row.
+func put[T any](w *writer, columns []column[T], process uint32, row *T) error {
+	if w.failure != nil {
+		return w.failure
+	}
+	w.fields = append(w.fields[:0], w.origin[process]...)
+	for i := range columns {
+		w.fields = append(w.fields, columns[i].value(row))
+	}
+	return w.lines.Write(w.fields)
+}
+
+// text makes a text from a program harmless. Spreadsheets take one that starts like a formula for one, and run it: such
+// a text gets an apostrophe in front. So does one that starts with apostrophes before that, so that taking one away
+// gives back what was there.
+func text(s string) string {
+	rest := strings.TrimLeft(s, "'")
+	if rest != "" && strings.IndexByte("=+-@\t\r\n", rest[0]) >= 0 {
+		return "'" + s
+	}
+	return s
+}
+
+// Text returns what a field holds that Write made safe for spreadsheets.
+func Text(field string) string {
+	if rest, found := strings.CutPrefix(field, "'"); found && text(rest) == field {
+		return rest
+	}
+	return field
+}
+
+// seconds writes ns as seconds with 9 decimals.
+func seconds(ns int64) string {
+	sign, n := "", uint64(ns)
+	if ns < 0 {
+		sign, n = "-", -n
+	}
+	return fmt.Sprintf("%s%d.%09d", sign, n/1e9, n%1e9)
+}
+
+func number(n int64) string { return strconv.FormatInt(n, 10) }
+
+// maybe is empty for what is not known.
+func maybe(n *int64, format func(int64) string) string {
+	if n == nil {
+		return ""
+	}
+	return format(*n)
+}
+
+func yes(b bool) string { return strconv.FormatBool(b) }

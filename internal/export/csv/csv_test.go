@@ -1,0 +1,224 @@
+package csv
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/randomrun"
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/tables"
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+func options() tables.Options {
+	return tables.Options{Header: trace.Header{Host: "=node", Program: "app", ClockNS: randomrun.Start}}
+}
+
+// table writes a table and reads it again, rows by the names of their columns.
+func table(t rapid.TB, name string, records []wire.Record) []map[string]string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, name, &randomrun.Tape{Records: records}, options()); err != nil {
+		t.Fatal(err)
+	}
+	lines, err := csv.NewReader(&b).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []map[string]string
+	for _, line := range lines[1:] {
+		row := map[string]string{}
+		for i, field := range line {
+			row[lines[0][i]] = field
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func amount(t rapid.TB, row map[string]string, column string) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(row[column], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// figures are what a table adds up to.
+type figures struct{ hits, misses, inUse, live, peak int64 }
+
+func ofBuffers(t rapid.TB, records []wire.Record) (f figures) {
+	t.Helper()
+	for _, row := range table(t, "buffers", records) {
+		f.count(row["outcome"])
+		if row["leaked"] == "true" {
+			f.live++
+			if row["owns"] == "true" {
+				f.inUse += amount(t, row, "granted")
+			}
+		}
+	}
+	return f
+}
+
+func (f *figures) count(outcome string) {
+	switch outcome {
+	case "hit":
+		f.hits++
+	case "miss":
+		f.misses++
+	}
+}
+
+func ofEvents(t rapid.TB, records []wire.Record) (f figures) {
+	t.Helper()
+	granted := map[string]int64{}
+	for _, row := range table(t, "events", records) {
+		switch {
+		case row["kind"] == "create" && row["outcome"] != "failed":
+			f.count(row["outcome"])
+			f.live++
+			if row["op"] != "subbuffer" {
+				granted[row["object"]] = amount(t, row, "granted")
+				f.inUse += granted[row["object"]]
+			}
+		case row["kind"] == "release":
+			f.live--
+			f.inUse -= granted[row["object"]]
+		}
+		f.peak = max(f.peak, f.inUse)
+		if row["host"] != "'=node" || row["time_s"] != seconds(amount(t, row, "time_ns")) {
+			t.Errorf("row %v", row)
+		}
+	}
+	return f
+}
+
+func ofSamples(t rapid.TB, records []wire.Record) (f figures) {
+	t.Helper()
+	for _, row := range table(t, "samples", records) {
+		f.hits += amount(t, row, "hits")
+		f.misses += amount(t, row, "misses")
+		f.inUse = amount(t, row, "in_use")
+		f.peak = max(f.peak, amount(t, row, "peak_in_use"))
+	}
+	return f
+}
+
+// TestTablesAddUp recomputes the model's figures of random runs of one process.
+func TestTablesAddUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		records := randomrun.Records(rapid.Uint64().Draw(t, "seed"), 1, rapid.IntRange(0, 150).Draw(t, "steps"))
+		m := model.New(model.Options{Started: randomrun.Start})
+		for i := range records {
+			m.Apply(&records[i])
+		}
+		s := m.Publish()
+		want := figures{int64(s.Totals.Hits), int64(s.Totals.Misses), int64(s.Totals.InUse), int64(s.Totals.LiveBuffers), int64(s.Totals.PeakInUse)}
+		if have := ofEvents(t, records); have != want {
+			t.Errorf("events say %+v, the model %+v", have, want)
+		}
+		live := want.live
+		if want.live = 0; ofSamples(t, records) != want {
+			t.Errorf("samples say %+v, the model %+v", ofSamples(t, records), want)
+		}
+		if want.live, want.peak = live, 0; ofBuffers(t, records) != want {
+			t.Errorf("buffers say %+v, the model %+v", ofBuffers(t, records), want)
+		}
+	})
+}
+
+func TestLines(t *testing.T) {
+	records := randomrun.Records(1, 1, 50)
+	site := wire.Record{Process: 1, Event: wire.Event{Time: records[0].Time, Kind: wire.KindSite, Tag: 1}, Payload: []byte("-[A b:\"c\", d]\ta.m\t0\t\n")}
+	records = append([]wire.Record{site}, records[6:]...)
+	for _, name := range Tables {
+		var b bytes.Buffer
+		if err := Write(&b, name, &randomrun.Tape{Records: records}, options()); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.SplitAfter(b.String(), "\r\n")
+		if !strings.HasPrefix(lines[0], "host,pid,process,") || strings.Count(b.String(), "\n") != len(lines)-1 {
+			t.Errorf("%s: %q", name, lines[0])
+		}
+		if quoted := strings.Contains(b.String(), `"'-[A b:""c"", d]`); quoted != (name != "samples") {
+			t.Errorf("%s: quoted: %v", name, quoted)
+		}
+	}
+}
+
+func TestSeconds(t *testing.T) {
+	for ns, want := range map[int64]string{0: "0.000000000", 1: "0.000000001", 1_500_000_000: "1.500000000", -1: "-0.000000001", -1 << 63: "-9223372036.854775808"} {
+		if got := seconds(ns); got != want {
+			t.Errorf("%d: %s, want %s", ns, got, want)
+		}
+	}
+}
+
+// FuzzText: no text is a formula any more, and every one can be had back.
+func FuzzText(f *testing.F) {
+	for _, seed := range []string{"", "'", "=1+1", "'=1", "''@x", "-", "plain", "+\n", "\t="} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		field := text(s)
+		if field != "" && strings.IndexByte("=+-@\t\r\n", field[0]) >= 0 {
+			t.Errorf("%q becomes %q", s, field)
+		}
+		if got := Text(field); got != s {
+			t.Errorf("%q becomes %q, which means %q", s, field, got)
+		}
+	})
+}
+
+// full is a disk that takes no more.
+type full struct{ left int }
+
+var errFull = errors.New("no space")
+
+func (w *full) Write(p []byte) (int, error) {
+	if w.left -= len(p); w.left < 0 {
+		return 0, errFull
+	}
+	return len(p), nil
+}
+
+func TestErrors(t *testing.T) {
+	records := randomrun.Records(1, 1, 5000)
+	for _, name := range Tables {
+		for _, left := range []int{0, 100, 9000} {
+			if err := Write(&full{left}, name, &randomrun.Tape{Records: records}, options()); !errors.Is(err, errFull) {
+				t.Errorf("%s: error %v", name, err)
+			}
+		}
+	}
+	if err := Write(io.Discard, "tags", &randomrun.Tape{}, options()); err == nil || !strings.Contains(err.Error(), `no table "tags": want one of buffers, events, samples`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func BenchmarkEvents(b *testing.B) {
+	records := randomrun.Records(1, 4, 500_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := Write(io.Discard, "events", &randomrun.Tape{Records: records}, options()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(len(records))*float64(b.N)/b.Elapsed().Seconds(), "events/s")
+}
+
+func ExampleText() {
+	fmt.Println(Text("'=1+1"), Text("'quoted'"))
+	// Output: =1+1 'quoted'
+}

@@ -1,0 +1,171 @@
+package parquet
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path"
+	"strings"
+)
+
+// folder is where tables are gathered. New ones are written into a folder of their own in it, stage, and moved when
+// all are whole.
+type folder struct {
+	dir   string
+	made  bool // by us
+	root  *os.Root
+	stage string
+	moves []move
+	saved []move // what was moved out of the way
+}
+
+// move is one file on its way.
+type move struct{ from, to string }
+
+// openFolder opens a folder, and makes it when there is none.
+func openFolder(dir string) (*folder, error) {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s is a file: name a folder with -o", dir)
+	}
+	f := &folder{dir: dir, stage: fmt.Sprintf(".gpumemtop-%016x.tmp", rand.Uint64())}
+	err := os.Mkdir(dir, 0o777)
+	f.made = err == nil
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("make the folder: %w", err)
+	}
+	if f.root, err = os.OpenRoot(dir); err != nil {
+		return nil, fmt.Errorf("open the folder: %w", err)
+	}
+	if err := f.root.Mkdir(f.stage, 0o777); err != nil {
+		return nil, errors.Join(fmt.Errorf("write into %s: %w", dir, err), f.close())
+	}
+	return f, nil
+}
+
+// close removes what is not wanted any more.
+func (f *folder) close() error {
+	err := f.root.RemoveAll(f.stage)
+	err = errors.Join(err, f.root.Close())
+	if f.made {
+		_ = os.Remove(f.dir) // fails when there is something in it, as it should
+	}
+	return err
+}
+
+// create makes a file that is to be moved to a place in the folder.
+func (f *folder) create(to string) (*os.File, error) {
+	from := path.Join(f.stage, fmt.Sprint(len(f.moves)))
+	file, err := f.root.OpenFile(from, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return nil, fmt.Errorf("write into %s: %w", f.dir, err)
+	}
+	f.moves = append(f.moves, move{from, to})
+	return file, nil
+}
+
+// find returns the files of recordings that are in the folder.
+func (f *folder) find(recordings map[string]bool) ([]string, error) {
+	var found []string
+	for _, table := range tableNames {
+		files, err := fs.Glob(f.root.FS(), table+"/host=*/process=*/*.parquet")
+		if err != nil {
+			return nil, fmt.Errorf("look through %s: %w", f.dir, err)
+		}
+		for _, file := range files {
+			if recording, _, ok := strings.Cut(path.Base(file), "-"); ok && recordings[recording] {
+				found = append(found, file)
+			}
+		}
+	}
+	return found, nil
+}
+
+// commit moves what was written to its places, and old out of the way first. Either all of it is done, or nothing.
+func (f *folder) commit(old []string, force bool) error {
+	err := f.swap(old, force)
+	if err != nil {
+		err = errors.Join(err, f.restore())
+	}
+	return err
+}
+
+func (f *folder) swap(old []string, force bool) error {
+	for i, file := range old {
+		aside := move{file, path.Join(f.stage, fmt.Sprint("old", i))}
+		if err := f.root.Rename(aside.from, aside.to); err != nil {
+			return fmt.Errorf("replace %s: %w", file, err)
+		}
+		f.saved = append(f.saved, aside)
+	}
+	for i, m := range f.moves {
+		if err := f.settle(m, force); err != nil {
+			f.undo(f.moves[:i+1])
+			return err
+		}
+	}
+	for _, m := range f.saved {
+		f.prune(m.from)
+	}
+	return nil
+}
+
+// settle gives a file its place. Without force it must not replace one that has appeared meanwhile, which only a hard
+// link can promise; file systems without these get a rename.
+func (f *folder) settle(m move, force bool) error {
+	if err := f.root.MkdirAll(path.Dir(m.to), 0o777); err != nil {
+		return fmt.Errorf("write into %s: %w", f.dir, err)
+	}
+	if !force {
+		err := f.root.Link(m.from, m.to)
+		if err == nil {
+			return nil
+		}
+		if errors.Is(err, fs.ErrExist) {
+			return f.taken()
+		}
+	}
+	if err := f.root.Rename(m.from, m.to); err != nil {
+		return fmt.Errorf("write %s: %w", path.Join(f.dir, m.to), err)
+	}
+	return nil
+}
+
+// taken says what it means that a recording is there already.
+func (f *folder) taken() error {
+	return fmt.Errorf("this recording is in %s already: use -f to replace it, or -o to name another folder", f.dir)
+}
+
+// undo takes back moves; the last of them was not made, but its folders may be there.
+func (f *folder) undo(moves []move) {
+	for i, m := range moves {
+		if i < len(moves)-1 {
+			_ = f.root.Remove(m.to) // nothing more can be done
+		}
+		f.prune(m.to)
+	}
+}
+
+// restore puts back what was moved out of the way.
+func (f *folder) restore() error {
+	for _, m := range f.saved {
+		err := f.root.MkdirAll(path.Dir(m.from), 0o777)
+		if err == nil {
+			err = f.root.Rename(m.to, m.from)
+		}
+		if err != nil {
+			return fmt.Errorf("put %s back: %w", m.from, err)
+		}
+	}
+	return nil
+}
+
+// prune removes the folders that a file was in, as far as they are empty.
+func (f *folder) prune(file string) {
+	for dir := path.Dir(file); dir != "."; dir = path.Dir(dir) {
+		if f.root.Remove(dir) != nil {
+			return // not empty, or not there
+		}
+	}
+}

@@ -1,0 +1,138 @@
+// Package parquet writes recordings as tables into a folder that many recordings share, partitioned by host and process
+// as Hive does it, for DuckDB, Spark and pandas. It reads no clock.
+package parquet
+
+import (
+	"errors"
+	"fmt"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/tables"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+)
+
+// Tables, by the names of their folders.
+const (
+	Events    = "events"
+	Buffers   = "buffers"
+	Blocks    = "blocks"
+	Samples   = "samples"
+	Processes = "processes"
+	Tags      = "tags"
+)
+
+var tableNames = []string{Events, Buffers, Blocks, Samples, Processes, Tags}
+
+// Bounds on the writers that are open at a time. A process that has many records takes all the memory that a row group
+// can; one that has few takes little more than its files.
+const (
+	rowGroup = 64 << 10 // rows
+	openRows = 16 * rowGroup
+	openMost = 32 // processes
+)
+
+// Write writes the tables of a recording into a folder, which is made when there is none; the folder above it must be
+// there. A recording that is in the folder already is replaced with force, else refused: also when it was merged or
+// when other parts of it were written. Files appear when all of them are whole, and when anything fails, nothing has
+// changed. The source is read several times, the more often the more processes there are.
+func Write(dir string, force bool, src trace.Source, o tables.Options) error {
+	f, err := openFolder(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f, force, src, o), f.close())
+}
+
+func write(f *folder, force bool, src trace.Source, o tables.Options) error {
+	run, err := tables.Look(src, o)
+	if err != nil {
+		return err
+	}
+	recordings := map[string]bool{}
+	for _, p := range run.Processes() {
+		recordings[p.Recording] = true
+	}
+	old, err := f.find(recordings)
+	switch {
+	case err != nil:
+		return err
+	case len(old) > 0 && !force:
+		return f.taken()
+	}
+	w := &writers{folder: f}
+	parts := groups(run.Processes())
+	for _, group := range parts {
+		if err := w.write(run, src, group, len(parts) == 1); err != nil {
+			return err
+		}
+	}
+	return f.commit(old, force)
+}
+
+// groups divides processes into those whose tables are written at the same time.
+func groups(processes []*tables.Facts) [][]*tables.Facts {
+	var list [][]*tables.Facts
+	rows := uint64(0)
+	for _, p := range processes {
+		n := min(p.Records, rowGroup)
+		if len(list) == 0 || rows+n > openRows || len(list[len(list)-1]) == openMost {
+			list, rows = append(list, nil), 0
+		}
+		list[len(list)-1] = append(list[len(list)-1], p)
+		rows += n
+	}
+	return list
+}
+
+// writers are the open tables of a group of processes.
+type writers struct {
+	folder *folder
+
+	events    kind[tables.Event]
+	buffers   kind[tables.Buffer]
+	blocks    kind[tables.Stay]
+	samples   kind[tables.Sample]
+	processes kind[tables.Process]
+	tags      kind[tables.Tag]
+}
+
+// write writes all tables of a group of processes.
+func (w *writers) write(run *tables.Run, src trace.Source, group []*tables.Facts, all bool) error {
+	defer w.abandon()
+	for _, p := range group {
+		if err := w.open(p); err != nil {
+			return err
+		}
+	}
+	wanted := func(process uint32) bool { return w.events.open[process] != nil }
+	if all {
+		wanted = nil
+	}
+	err := run.Walk(src, wanted, tables.Sink{
+		Event: w.events.add, Buffer: w.buffers.add, Stay: w.blocks.add, Sample: w.samples.add,
+		Process: w.processes.add, Tag: w.tags.add,
+	})
+	if err == nil {
+		err = errors.Join(w.events.finish(), w.buffers.finish(), w.blocks.finish(), w.samples.finish(),
+			w.processes.finish(), w.tags.finish())
+	}
+	if err != nil {
+		return fmt.Errorf("write into %s: %w", w.folder.dir, err)
+	}
+	return nil
+}
+
+func (w *writers) open(p *tables.Facts) error {
+	return errors.Join(w.events.start(w.folder, Events, p), w.buffers.start(w.folder, Buffers, p),
+		w.blocks.start(w.folder, Blocks, p), w.samples.start(w.folder, Samples, p),
+		w.processes.start(w.folder, Processes, p), w.tags.start(w.folder, Tags, p))
+}
+
+// abandon closes the files that are still open.
+func (w *writers) abandon() {
+	w.events.abandon()
+	w.buffers.abandon()
+	w.blocks.abandon()
+	w.samples.abandon()
+	w.processes.abandon()
+	w.tags.abandon()
+}

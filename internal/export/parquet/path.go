@@ -1,0 +1,76 @@
+package parquet
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/tables"
+)
+
+// nameMax is how long a name in a folder may be, in bytes, on the file systems in use.
+const nameMax = 255
+
+// noHost is Hive's name for a partition whose value is empty.
+const noHost = "__HIVE_DEFAULT_PARTITION__"
+
+// escaped are the characters besides control characters that Hive escapes in the names of partitions (Apache Hive,
+// org.apache.hadoop.hive.common.FileUtils).
+const escaped = "\"#%'*/:=?\\{[]^"
+
+// partition returns the name of a folder for all rows in which a column has a value. It is one name, whatever the
+// value: nothing in it leads to another folder. Values too long for a name are cut, and end in a checksum.
+func partition(column, value string) string {
+	if value == "" {
+		return column + "=" + noHost
+	}
+	name := column + "=" + escape(value)
+	if len(name) <= nameMax {
+		return name
+	}
+	sum := sha256.Sum256([]byte(value))
+	const tail = 1 + 16 // ~ and half of that in hexadecimal
+	return shorten(name, nameMax-tail) + "~" + hex.EncodeToString(sum[:8])
+}
+
+func escape(value string) string {
+	var b strings.Builder
+	for i, r := range value {
+		size := utf8.RuneLen(r)
+		switch {
+		case r == utf8.RuneError && !strings.HasPrefix(value[i:], "\ufffd"):
+			b.WriteString("\ufffd")
+		case size == 1 && (r < ' ' || r == 0x7f || strings.ContainsRune(escaped, r)):
+			fmt.Fprintf(&b, "%%%02X", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// shorten cuts a name to at most some bytes, but not through an escape or a character.
+func shorten(name string, most int) string {
+	name = name[:most]
+	if at := strings.LastIndexByte(name, '%'); at > most-3 {
+		return name[:at]
+	}
+	for !utf8.ValidString(name) {
+		name = name[:len(name)-1]
+	}
+	return name
+}
+
+// place returns where a table of a process goes: the same place for each export of the same recording, and for no other
+// recording.
+func place(table string, p *tables.Facts) string {
+	process := fmt.Sprint(p.PID)
+	if p.PID == 0 {
+		process = fmt.Sprint(p.Original)
+	}
+	return path.Join(table, partition("host", p.Host), partition("process", process),
+		fmt.Sprintf("%s-%d.parquet", p.Recording, p.Original))
+}

@@ -1,0 +1,202 @@
+package tables
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/life"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Options say what rows are made of.
+type Options struct {
+	Header trace.Header
+	Since  uint64         // CLOCK_MONOTONIC ns where the part begins: no samples before; 0: at the start
+	Cut    bool           // the part ends before the recording does: what is alive then has not leaked
+	Tag    *regexp.Regexp // of call sites that buffers, stays and tags are wanted of; nil: all
+}
+
+// Run is what there is to know about a recording before rows are made of it.
+type Run struct {
+	options   Options
+	names     *life.Names
+	processes map[uint32]*Facts
+	first     uint64 // time that counts as 0
+	last      uint64
+	step      uint64 // of samples
+	lost      uint64
+	wall      int64 // ns since 1970 at first
+}
+
+// Facts are what is known about a process before its rows are made.
+type Facts struct {
+	Number    uint32 // in the source
+	Recording string // same for all copies of a recording, on its own or merged
+	Original  uint32 // number in that recording
+	Host      string
+	PID       int // 0 when unknown
+	Records   uint64
+
+	started, last uint64
+	exited        bool
+	status        *int64
+}
+
+// samplesMax is how many samples a process has at most.
+const samplesMax = 1000
+
+// Look goes through a source once for its names and sizes, and leaves it rewound.
+func Look(src trace.Source, o Options) (*Run, error) {
+	r := &Run{options: o, names: life.NewNames(), processes: map[uint32]*Facts{}, first: o.Header.ClockNS}
+	if err := src.Rewind(); err != nil {
+		return nil, fmt.Errorf("go to the start of the recording: %w", err)
+	}
+	var record wire.Record
+	for {
+		err := src.Next(&record)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look through the recording: %w", err)
+		}
+		r.see(&record)
+	}
+	if err := src.Rewind(); err != nil {
+		return nil, fmt.Errorf("go to the start of the recording: %w", err)
+	}
+	r.finish()
+	return r, nil
+}
+
+func (r *Run) see(record *wire.Record) {
+	if r.first == 0 {
+		r.first = record.Time
+	}
+	r.last = max(r.last, record.Time)
+	if record.Kind == wire.KindLost {
+		r.lost += record.Size
+	}
+	r.names.Add(record)
+	p := r.processes[record.Process]
+	if p == nil {
+		p = &Facts{Number: record.Process, started: record.Time}
+		r.processes[record.Process] = p
+	}
+	p.Records++
+	p.last = max(p.last, record.Time)
+	switch record.Kind {
+	case wire.KindProcess:
+		p.started = record.Time
+	case wire.KindExit:
+		p.exited = true
+		if record.Thread == 0 && record.Status >= 0 {
+			status := int64(record.Status)
+			p.status = &status
+		}
+	default:
+	}
+}
+
+func (r *Run) finish() {
+	start := max(r.first, r.options.Since)
+	r.step = nice((max(r.last, start)-start)/samplesMax + 1)
+	created := r.options.Header.Created
+	if year := created.Year(); year >= 1970 && year < 2262 {
+		r.wall = created.UnixNano()
+	}
+	for number, p := range r.processes {
+		p.Host = r.options.Header.HostOf(number)
+		p.PID = r.names.Process(number).PID
+		r.identify(p)
+	}
+}
+
+// nice returns the next of 1, 2, 5, 10, 20, 50… that is no less.
+func nice(n uint64) uint64 {
+	for unit := uint64(1); unit < math.MaxUint64/10; unit *= 10 {
+		for _, factor := range []uint64{1, 2, 5} {
+			if unit*factor >= n {
+				return unit * factor
+			}
+		}
+	}
+	return n
+}
+
+// identify gives a process the identity of the recording that it was recorded in. It must not change when recordings
+// are merged or when a part is taken, and it must differ between any two recordings.
+func (r *Run) identify(p *Facts) {
+	h := &r.options.Header
+	origin := trace.Origin{
+		Host: h.Host, Program: h.Program, Arguments: h.Arguments, Policy: h.Policy, Created: h.Created, First: 1,
+	}
+	for i := range h.Merged {
+		if o := &h.Merged[i]; p.Number >= o.First && p.Number <= o.Last {
+			origin = *o
+			break
+		}
+	}
+	p.Original = p.Number - origin.First + 1
+	if p.Number == 0 {
+		p.Original = 0 // of no process
+	}
+	words := append([]string{origin.Host, origin.Program, origin.Policy}, origin.Arguments...)
+	var b []byte
+	for _, word := range words {
+		b = binary.AppendUvarint(b, uint64(len(word)))
+		b = append(b, word...)
+	}
+	b = origin.Created.UTC().AppendFormat(b, "2006-01-02T15:04:05.999999999")
+	if origin.Created.IsZero() {
+		b = binary.AppendUvarint(b, h.ClockNS) // all there is
+	}
+	sum := sha256.Sum256(b)
+	p.Recording = hex.EncodeToString(sum[:16])
+}
+
+// Processes returns what is known of all processes, by their numbers.
+func (r *Run) Processes() []*Facts {
+	return slices.SortedFunc(maps.Values(r.processes), func(a, b *Facts) int { return cmp.Compare(a.Number, b.Number) })
+}
+
+// site returns what a call site is called, nil when it is not wanted.
+func (r *Run) site(process, tag uint32) *life.Site {
+	s := r.names.Process(process).Site(tag)
+	if r.options.Tag != nil && !r.options.Tag.MatchString(s.Name) {
+		return nil
+	}
+	return s
+}
+
+// since returns ns since the start; times before it are negative.
+func (r *Run) since(time uint64) int64 {
+	if time >= r.first {
+		return clamp(time - r.first)
+	}
+	return -clamp(r.first - time)
+}
+
+// at returns a time of ns since the start as ns since 1970, the nearest that there is.
+func (r *Run) at(since int64) int64 {
+	sum := r.wall + since
+	if since > 0 && sum < r.wall {
+		return math.MaxInt64
+	}
+	return sum
+}
+
+// clamp returns a number, or the largest that databases can subtract from.
+func clamp(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
+
+func optional(n int64) *int64 { return &n }

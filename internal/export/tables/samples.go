@@ -1,0 +1,69 @@
+package tables
+
+import "codeberg.org/gpumemtop/gpumemtop/internal/life"
+
+// sampler is the step of time that a process is in.
+type sampler struct {
+	begun        bool
+	end          uint64 // of the step: the first moment that does not belong to it
+	now          life.Gauges
+	peak         int64
+	hits, misses uint64 // until now
+	told         struct{ hits, misses uint64 }
+}
+
+// note takes what a process holds after a record. Those that were carried over build up what is there bit by bit: only
+// the end of that is something that was.
+func (s *sampler) note(l *life.Process, carried bool) {
+	s.now, s.hits, s.misses = l.Gauges, l.Hits, l.Misses
+	if carried {
+		return
+	}
+	s.peak = max(s.peak, s.now.InUse)
+}
+
+// catchUp makes the samples of all steps that are over.
+func (w *walk) catchUp(p *process, now uint64) {
+	s, run := &p.times, w.run
+	now = max(now, run.first, run.options.Since)
+	if s.begun && now < s.end {
+		return
+	}
+	start, step := max(run.first, run.options.Since), run.step
+	end := start + (now-start)/step*step + step
+	if !s.begun {
+		s.begun, s.end = true, end
+		return
+	}
+	for s.end < end && w.err == nil {
+		w.takeSample(p)
+		s.end += step
+		s.peak = s.now.InUse
+	}
+}
+
+// takeSample makes the row of the step that is over.
+func (w *walk) takeSample(p *process) {
+	s := &p.times
+	s.peak = max(s.peak, s.now.InUse)
+	p.peak = max(p.peak, s.peak)
+	if w.sink.Sample == nil || w.err != nil {
+		return
+	}
+	since := w.run.since(s.end)
+	w.sample = Sample{
+		Recording: p.Recording, Number: int32(p.Original), Time: w.run.at(since), TimeNS: since,
+		Step: clamp(w.run.step), InUse: s.now.InUse, Requested: s.now.Requested, PeakInUse: s.peak,
+		Cached: clamp(s.now.Free()), Cooling: s.now.Cooling, SlabFree: s.now.Room,
+		Hits: clamp(s.hits - s.told.hits), Misses: clamp(s.misses - s.told.misses),
+	}
+	s.told.hits, s.told.misses = s.hits, s.misses
+	w.keep(w.sink.Sample(p.Number, &w.sample))
+}
+
+// endSamples makes the row of the last step.
+func (w *walk) endSamples(p *process) {
+	if p.times.begun {
+		w.takeSample(p)
+	}
+}

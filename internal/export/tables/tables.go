@@ -1,0 +1,158 @@
+// Package tables makes rows of recordings: one per record, per life of a buffer, per stay in the pool, per moment, per
+// process and per call site. What a row holds is decided here, once for all formats that are tables; docs/EXPORTS.md
+// tells users of it. It reads no clock.
+package tables
+
+// Event is one record. Numbers are those of the record; what a kind does not have is 0 or empty.
+type Event struct {
+	Recording string `parquet:"recording,dict"`
+	Number    int32  `parquet:"number"`
+	Time      int64  `parquet:"time,timestamp(nanosecond:utc),delta"`
+	TimeNS    int64  `parquet:"time_ns,delta"`
+	Kind      string `parquet:"kind,dict"`
+	Op        string `parquet:"op,dict,optional"`
+	Outcome   string `parquet:"outcome,dict,optional"`
+	Reason    string `parquet:"reason,dict,optional"`
+	Flags     string `parquet:"flags,dict,optional"`
+	Carried   bool   `parquet:"carried"`
+	Thread    int64  `parquet:"thread,dict"`
+	Context   int32  `parquet:"context,dict"`
+	Access    int32  `parquet:"access,dict"`
+	Status    int32  `parquet:"status,dict"`
+	Tag       int64  `parquet:"tag,dict"`
+	Site      string `parquet:"site,dict,optional"`
+	Object    int64  `parquet:"object,delta"`
+	Link      int64  `parquet:"link,delta"`
+	Size      int64  `parquet:"size,delta"`
+	Granted   int64  `parquet:"granted,delta"`
+	Duration  int64  `parquet:"duration_ns"`
+	Cost      int64  `parquet:"cost_ns"`
+	Text      string `parquet:"text,optional"`
+}
+
+// Buffer is the life of one memory object.
+type Buffer struct {
+	Recording   string   `parquet:"recording,dict"`
+	Number      int32    `parquet:"number"`
+	Object      int64    `parquet:"object,delta"`
+	Memory      string   `parquet:"memory,dict"`
+	Owns        bool     `parquet:"owns"`
+	Tag         int64    `parquet:"tag,dict"`
+	Site        string   `parquet:"site,dict"`
+	Stack       []string `parquet:"stack,list" parquet-element:",dict"`
+	Thread      int64    `parquet:"thread,dict"`
+	Context     int32    `parquet:"context,dict"`
+	Access      int32    `parquet:"access,dict"`
+	Flags       string   `parquet:"flags,dict,optional"`
+	Carried     bool     `parquet:"carried"`
+	Size        int64    `parquet:"size,delta"`
+	Granted     int64    `parquet:"granted,delta"`
+	Block       int64    `parquet:"block,delta"`
+	Parent      int64    `parquet:"parent,delta"`
+	Outcome     string   `parquet:"outcome,dict"`
+	Reason      string   `parquet:"reason,dict,optional"`
+	Created     int64    `parquet:"created,timestamp(nanosecond:utc),delta"`
+	CreatedNS   int64    `parquet:"created_ns,delta"`
+	Released    *int64   `parquet:"released,timestamp(nanosecond:utc)"`
+	ReleasedNS  *int64   `parquet:"released_ns,optional"`
+	Lifetime    *int64   `parquet:"lifetime_ns,optional"`
+	FirstUse    *int64   `parquet:"first_use_ns,optional"`
+	LastUse     *int64   `parquet:"last_use_ns,optional"`
+	Uses        int64    `parquet:"uses"`
+	Duration    int64    `parquet:"duration_ns"`
+	Cost        int64    `parquet:"cost_ns"`
+	ReleaseCost int64    `parquet:"release_cost_ns"`
+	Ending      string   `parquet:"ending,dict"`
+	Leaked      bool     `parquet:"leaked"`
+}
+
+// Stay is one stay of a block in the pool, or the life of a slab.
+type Stay struct {
+	Recording string `parquet:"recording,dict"`
+	Number    int32  `parquet:"number"`
+	Block     int64  `parquet:"block,delta"`
+	State     string `parquet:"state,dict"`
+	Part      bool   `parquet:"part"`
+	Tag       int64  `parquet:"tag,dict"`
+	Site      string `parquet:"site,dict"`
+	Thread    int64  `parquet:"thread,dict"`
+	Context   int32  `parquet:"context,dict"`
+	Access    int32  `parquet:"access,dict"`
+	Owner     int64  `parquet:"owner,delta"`
+	Size      int64  `parquet:"size,delta"`
+	Began     int64  `parquet:"began,timestamp(nanosecond:utc),delta"`
+	BeganNS   int64  `parquet:"began_ns,delta"`
+	Ended     *int64 `parquet:"ended,timestamp(nanosecond:utc)"`
+	EndedNS   *int64 `parquet:"ended_ns,optional"`
+	Stayed    *int64 `parquet:"stay_ns,optional"`
+	Ending    string `parquet:"ending,dict"`
+	Reason    string `parquet:"reason,dict,optional"`
+}
+
+// Sample is what a process held at the end of a step of time, and what happened within it.
+type Sample struct {
+	Recording string `parquet:"recording,dict"`
+	Number    int32  `parquet:"number"`
+	Time      int64  `parquet:"time,timestamp(nanosecond:utc),delta"`
+	TimeNS    int64  `parquet:"time_ns,delta"`
+	Step      int64  `parquet:"step_ns"`
+	InUse     int64  `parquet:"in_use"`
+	Requested int64  `parquet:"requested"`
+	PeakInUse int64  `parquet:"peak_in_use"`
+	Cached    int64  `parquet:"cached"`
+	Cooling   int64  `parquet:"cooling"`
+	SlabFree  int64  `parquet:"slab_free"`
+	Hits      int64  `parquet:"hits"`
+	Misses    int64  `parquet:"misses"`
+}
+
+// Process is one process of a recording.
+type Process struct {
+	Recording    string            `parquet:"recording,dict"`
+	Number       int32             `parquet:"number"`
+	PID          int64             `parquet:"pid"`
+	Parent       int64             `parquet:"parent"`
+	Hostname     string            `parquet:"hostname"`
+	Program      string            `parquet:"program"`
+	Arguments    []string          `parquet:"arguments,list"`
+	Policy       string            `parquet:"policy"`
+	Limits       map[string]string `parquet:"limits"`
+	Tags         string            `parquet:"tags"`
+	Scrub        string            `parquet:"scrub,optional"`
+	DeviceMemory int64             `parquet:"device_memory"`
+	Device       string            `parquet:"device,optional"`
+	Driver       string            `parquet:"driver,optional"`
+	DeviceBytes  int64             `parquet:"device_bytes"`
+	Started      int64             `parquet:"started,timestamp(nanosecond:utc)"`
+	StartedNS    int64             `parquet:"started_ns"`
+	Last         int64             `parquet:"last,timestamp(nanosecond:utc)"`
+	LastNS       int64             `parquet:"last_ns"`
+	Exited       bool              `parquet:"exited"`
+	Status       *int64            `parquet:"exit_status,optional"`
+	Records      int64             `parquet:"records"`
+	Hits         int64             `parquet:"hits"`
+	Misses       int64             `parquet:"misses"`
+	PeakInUse    int64             `parquet:"peak_in_use"`
+	InUse        int64             `parquet:"in_use"`
+	LostEvents   int64             `parquet:"lost_events"`
+}
+
+// Tag is one call site of a process.
+type Tag struct {
+	Recording string   `parquet:"recording,dict"`
+	Number    int32    `parquet:"number"`
+	Tag       int64    `parquet:"tag"`
+	Site      string   `parquet:"site"`
+	Stack     []string `parquet:"stack,list"`
+}
+
+// Sink takes rows, in the order in which what they tell of ended. Fields that are nil are not asked for. A row is valid
+// during the call only, what its pointers and slices lead to for longer. After an error no more rows come.
+type Sink struct {
+	Event   func(process uint32, row *Event) error
+	Buffer  func(process uint32, row *Buffer) error
+	Stay    func(process uint32, row *Stay) error
+	Sample  func(process uint32, row *Sample) error
+	Process func(process uint32, row *Process) error
+	Tag     func(process uint32, row *Tag) error
+}

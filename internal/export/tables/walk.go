@@ -1,0 +1,198 @@
+package tables
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/life"
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Walk goes through a source once more and makes the rows of the processes that are wanted; wanted nil: of all. Memory
+// grows with live objects and blocks, not with records. It leaves the source at its end.
+func (r *Run) Walk(src trace.Source, wanted func(process uint32) bool, sink Sink) error {
+	if err := src.Rewind(); err != nil {
+		return fmt.Errorf("go to the start of the recording: %w", err)
+	}
+	w := &walk{run: r, sink: sink, processes: map[uint32]*process{}}
+	w.fold = life.New(w)
+	for {
+		err := src.Next(&w.record)
+		if errors.Is(err, io.EOF) {
+			return w.finish()
+		}
+		if err != nil {
+			return fmt.Errorf("read the recording: %w", err)
+		}
+		if wanted != nil && !wanted(w.record.Process) {
+			continue
+		}
+		if w.step(); w.err != nil {
+			return w.err
+		}
+	}
+}
+
+type walk struct {
+	run       *Run
+	sink      Sink
+	fold      *life.Fold
+	processes map[uint32]*process
+	latest    *process
+	record    wire.Record
+	err       error // of the sink, the first
+
+	event  Event
+	buffer Buffer
+	stay   Stay
+	sample Sample
+}
+
+// process is a process whose rows are being made.
+type process struct {
+	*Facts
+	uses  map[uint64]uses // of live objects
+	times sampler
+	peak  int64
+}
+
+// uses are what the life of an object does not tell.
+type uses struct {
+	first uint64
+	count int64
+}
+
+func (w *walk) process(number uint32) *process {
+	if w.latest != nil && w.latest.Number == number {
+		return w.latest
+	}
+	p := w.processes[number]
+	if p == nil {
+		p = &process{Facts: w.run.processes[number], uses: map[uint64]uses{}}
+		w.processes[number] = p
+	}
+	w.latest = p
+	return p
+}
+
+func (w *walk) step() {
+	r := &w.record
+	p := w.process(r.Process)
+	if w.sink.Event != nil {
+		w.tell(p, r)
+	}
+	if r.Kind == wire.KindLost {
+		return
+	}
+	if r.Process != 0 {
+		w.catchUp(p, max(r.Time, w.fold.Now))
+	}
+	l := w.fold.Step(r)
+	p.times.note(l, r.Flags&wire.FlagCarried != 0)
+	p.peak = max(p.peak, p.times.peak)
+	if r.Kind == wire.KindUse && l.Object(r.Object) != nil {
+		u := p.uses[r.Object]
+		if u.count == 0 {
+			u.first = w.fold.Now
+		}
+		u.count++
+		p.uses[r.Object] = u
+	}
+}
+
+// tell makes the row of a record.
+func (w *walk) tell(p *process, r *wire.Record) {
+	e := &r.Event
+	since := w.run.since(r.Time)
+	row := &w.event
+	*row = Event{
+		Recording: p.Recording, Number: int32(p.Original), Time: w.run.at(since), TimeNS: since, Kind: e.Kind.String(),
+		Op: opWord(e), Outcome: outcomeWord(e), Reason: reasonWord(e), Flags: flagWords[e.Flags],
+		Carried: e.Flags&wire.FlagCarried != 0, Thread: int64(r.Thread), Context: int32(e.Scope),
+		Access: int32(e.Access), Status: int32(e.Status), Tag: int64(e.Tag), Object: int64(e.Object),
+		Link: int64(e.Link), Size: clamp(e.Size), Granted: clamp(e.Granted), Duration: int64(e.Duration),
+		Cost: int64(e.Cost),
+	}
+	if hasTag(e) {
+		row.Site = w.run.names.Process(p.Number).Site(e.Tag).Name
+	}
+	if e.Kind.HasPayload() {
+		row.Size = 0
+		if e.Kind != wire.KindTag { // whose payload is no text
+			row.Text = model.Clean(r.Payload)
+		}
+	}
+	w.keep(w.sink.Event(p.Number, row))
+}
+
+func (w *walk) keep(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+// finish ends what is open, and makes the rows that need the whole.
+func (w *walk) finish() error {
+	w.record = wire.Record{}
+	for _, l := range w.fold.Processes() {
+		p := w.process(l.Number)
+		left := l.InUse
+		how := life.Leaked
+		if w.run.options.Cut && !p.exited {
+			how = life.Cut
+		}
+		w.endSamples(p)
+		w.fold.End(l, how)
+		if w.sink.Process != nil && w.err == nil && l.Number != 0 {
+			w.keep(w.sink.Process(l.Number, w.run.process(p, l, left)))
+		}
+	}
+	if w.sink.Tag != nil {
+		w.tags()
+	}
+	return w.err
+}
+
+// process makes a row of a process; left is what it had in use at the end.
+func (r *Run) process(p *process, l *life.Process, left int64) *Process {
+	h, names := &r.options.Header, r.names.Process(p.Number)
+	started, last := r.since(p.started), r.since(p.last)
+	row := &Process{
+		Recording: p.Recording, Number: int32(p.Original), PID: int64(names.PID), Parent: int64(names.Parent),
+		Hostname: model.Clean([]byte(p.Host)), Program: names.Program, Arguments: names.Arguments,
+		Policy: h.Policy, Limits: h.Limits, Tags: h.Tags, Scrub: h.Scrub, DeviceMemory: clamp(h.DeviceMemory),
+		Started: r.at(started), StartedNS: started, Last: r.at(last), LastNS: last, Exited: p.exited, Status: p.status,
+		Records: clamp(p.Records), Hits: clamp(l.Hits), Misses: clamp(l.Misses), PeakInUse: p.peak, InUse: left,
+		LostEvents: clamp(r.lost),
+	}
+	for i := range h.Merged {
+		if o := &h.Merged[i]; p.Number >= o.First && p.Number <= o.Last {
+			row.Policy, row.Limits = o.Policy, o.Limits
+		}
+	}
+	if len(names.Devices) > 0 {
+		d := &names.Devices[0]
+		row.Device, row.Driver, row.DeviceBytes = d.Name, d.Driver, clamp(d.Global)
+	}
+	return row
+}
+
+func (w *walk) tags() {
+	for _, number := range slices.Sorted(maps.Keys(w.processes)) {
+		p := w.process(number)
+		for tag := range w.run.names.Process(number).Tags() {
+			site := w.run.site(number, tag)
+			if site == nil || w.err != nil {
+				continue
+			}
+			w.keep(w.sink.Tag(number, &Tag{
+				Recording: p.Recording, Number: int32(p.Original), Tag: int64(tag), Site: site.Name, Stack: site.Stack,
+			}))
+		}
+	}
+}

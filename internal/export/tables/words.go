@@ -1,0 +1,71 @@
+package tables
+
+import (
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// flagWords are the words for all sets of flags.
+var flagWords = func() (words [256]string) {
+	names := []string{"out_of_order", "reads", "writes", "would_race", "ordered", "part", "carried", "unknown"}
+	for set := range words {
+		var list []string
+		for bit, name := range names {
+			if set&(1<<bit) != 0 {
+				list = append(list, name)
+			}
+		}
+		words[set] = strings.Join(list, " ")
+	}
+	return words
+}()
+
+// opWord says what an event did; the meaning of op depends on the kind.
+func opWord(e *wire.Event) string {
+	switch e.Kind {
+	case wire.KindCreate:
+		return wire.Memory(e.Op).String()
+	case wire.KindUse:
+		return wire.Command(e.Op).String()
+	case wire.KindSync:
+		return wire.Sync(e.Op).String()
+	case wire.KindContext, wire.KindQueue:
+		return wire.Life(e.Op).String()
+	case wire.KindDiag:
+		return wire.Diag(e.Op).String()
+	case wire.KindTag:
+		return wire.TagMode(e.Op).String()
+	default:
+		return ""
+	}
+}
+
+// outcomeWord is empty for what has no outcome, as a release that leaves references.
+func outcomeWord(e *wire.Event) string {
+	if e.Kind == wire.KindCreate || e.Kind == wire.KindRelease && e.Granted == 0 {
+		return e.Outcome.String()
+	}
+	return ""
+}
+
+func reasonWord(e *wire.Event) string {
+	switch {
+	case e.Kind == wire.KindCreate && e.Outcome == wire.OutcomeMiss:
+		return wire.Miss(e.Reason).String()
+	case e.Kind == wire.KindEvict:
+		return wire.Evict(e.Reason).String()
+	}
+	return ""
+}
+
+// hasTag reports whether an event's tag is a call site.
+func hasTag(e *wire.Event) bool {
+	switch e.Kind {
+	case wire.KindCreate, wire.KindTag, wire.KindSite:
+		return true
+	case wire.KindDiag:
+		return wire.Diag(e.Op).Finding()
+	}
+	return false
+}
