@@ -195,7 +195,7 @@ func TestCarriedComesTogether(t *testing.T) {
 		since := lifetest.Start + rapid.Uint64Range(1, 60_000).Draw(t, "since")
 		part := cut.Options{Since: since}
 		var kept sink
-		if _, err := splice.Trim(&kept, whole, part, ""); err != nil {
+		if _, err := splice.Trim(&kept, whole, cut.Range(whole, part), part, ""); err != nil {
 			t.Fatal(err)
 		}
 		trimmed := &recording{Tape: lifetest.Tape{Records: kept}, header: splice.TrimHeader(whole.header, part), footer: whole.footer}
@@ -255,7 +255,7 @@ func TestTrimFooter(t *testing.T) {
 		{torn, cut.Options{}, "", trace.Footer{Lost: 12, Status: -1, EndedNS: lifetest.Start + 20, Message: "it had been cut off"}},
 	} {
 		var got sink
-		footer, err := splice.Trim(&got, test.of, test.part, test.about)
+		footer, err := splice.Trim(&got, test.of, cut.Range(test.of, test.part), test.part, test.about)
 		if diff := gocmp.Diff(test.want, footer); err != nil || diff != "" {
 			t.Errorf("%+v: %v\n%s", test.part, err, diff)
 		}

@@ -36,14 +36,14 @@ func TrimHeader(h trace.Header, part cut.Options) trace.Header {
 	return h
 }
 
-// Trim writes the part of a recording into a sink, in bounded memory, and returns its footer. about says which part it
-// is, for people; empty: all of it. The sink is left open.
-func Trim(to Sink, in Recording, part cut.Options, about string) (trace.Footer, error) {
-	if err := in.Rewind(); err != nil {
+// Trim writes the part of a recording that a source gives into a sink, in bounded memory, and returns its footer. about
+// says which part it is, for people; empty: all of it. The sink is left open.
+func Trim(to Sink, in Recording, src trace.Source, part cut.Options, about string) (trace.Footer, error) {
+	if err := src.Rewind(); err != nil {
 		return trace.Footer{}, fmt.Errorf("go to the start of the recording: %w", err)
 	}
 	footer := trace.Footer{Status: -1, EndedNS: TrimHeader(in.Header(), part).ClockNS}
-	err := each(cut.Range(in, part), func(r *wire.Record) error {
+	err := each(src, func(r *wire.Record) error {
 		footer.EndedNS = max(footer.EndedNS, r.Time)
 		if r.Kind == wire.KindLost {
 			footer.Lost += r.Size
