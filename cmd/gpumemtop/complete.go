@@ -7,6 +7,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/csv"
+	"codeberg.org/gpumemtop/gpumemtop/internal/importer"
 )
 
 // complete tells shells the words that the flags of a command take.
@@ -16,6 +17,8 @@ func complete(cmd *cobra.Command) {
 	case "export":
 		words["format"] = exporterNames()
 		words["table"] = csv.Tables
+	case "import":
+		words["format"] = importer.Names()
 	case "report":
 		words["format"] = reporterNames()
 	case "fit", "replay", "diff", "check", "info":

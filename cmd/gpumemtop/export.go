@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/export"
+	"codeberg.org/gpumemtop/gpumemtop/internal/ndjson"
+	"codeberg.org/gpumemtop/gpumemtop/internal/splice"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 )
 
@@ -32,6 +34,7 @@ var exporters = []exporter{
 	{name: "memviz", help: "a snapshot, for PyTorch's memory_viz", write: exportMemviz},
 	{name: "rmm", help: "a log of RMM, for its replay", write: exportRMM},
 	{name: "minimalloc", help: "lifetimes, for MiniMalloc", write: exportMinimalloc},
+	{name: "ndjson", help: "a line of JSON for each record, to be imported again", write: exportNDJSON},
 }
 
 func exporterNames() []string {
@@ -53,6 +56,18 @@ func exporterHelp() string {
 func exportChrome(w io.Writer, in *input, _ *config) error {
 	_, err := export.Chrome(w, in, export.FactsOf(in.reader.Header()), export.ChromeOptions{})
 	return err
+}
+
+func exportNDJSON(w io.Writer, in *input, c *config) error {
+	lines := ndjson.NewWriter(w)
+	if err := lines.Header(splice.TrimHeader(in.reader.Header(), in.part)); err != nil {
+		return err
+	}
+	footer, err := splice.Trim(lines, in.reader, in, in.part, c.partText())
+	if err != nil {
+		return err
+	}
+	return lines.Footer(footer)
 }
 
 func newExport() *cobra.Command {

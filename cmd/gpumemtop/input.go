@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,6 +15,7 @@ type input struct {
 	trace.Source
 	path   string
 	reader *trace.Reader
+	part   cut.Options
 }
 
 // openInput opens a recording and chooses the part.
@@ -25,6 +27,15 @@ func openInput(path string, c *config) (*input, error) {
 	if err != nil {
 		return nil, err
 	}
+	options, err := c.part(reader)
+	if err != nil {
+		return nil, errors.Join(err, reader.Close())
+	}
+	return &input{Source: cut.Range(reader, options), path: path, reader: reader, part: options}, nil
+}
+
+// part finds what --since, --until and --process mean in a recording.
+func (c *config) part(reader *trace.Reader) (cut.Options, error) {
 	var options cut.Options
 	start := reader.Header().ClockNS
 	if c.since > 0 {
@@ -33,7 +44,16 @@ func openInput(path string, c *config) (*input, error) {
 	if c.until > 0 {
 		options.Until = start + uint64(c.until)
 	}
-	return &input{Source: cut.Range(reader, options), path: path, reader: reader}, nil
+	if footer, whole := reader.Footer(); whole && options.Since > footer.EndedNS {
+		lasts := time.Duration(footer.EndedNS - start).Round(time.Millisecond)
+		return options, fmt.Errorf("--since %v is behind the end: the recording lasts %v", c.since, lasts)
+	}
+	if c.process == "" {
+		return options, nil
+	}
+	var err error
+	options.Process, err = chooseProcess(reader, c.process)
+	return options, err
 }
 
 // Damage returns what could not be read so far.

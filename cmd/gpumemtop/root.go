@@ -34,7 +34,7 @@ func newRoot() *cobra.Command {
 	root.Args = cobra.ArbitraryArgs
 	root.Version = versionText()
 	root.SetVersionTemplate("{{.Version}}")
-	root.AddCommand(newRecord(), newExport(), newReport(), newDiff(), newCheck(), newReplay(), newFit(), newInfo(), newPolicies(), newVersion())
+	root.AddCommand(newRecord(), newExport(), newReport(), newDiff(), newCheck(), newTrim(), newMerge(), newImport(), newReplay(), newFit(), newInfo(), newPolicies(), newVersion())
 	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true, RunE: func(*cobra.Command, []string) error { return root.Help() }})
 	return root
 }

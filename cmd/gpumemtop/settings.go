@@ -48,6 +48,7 @@ type config struct {
 	capacity     string
 	replayFormat string
 	exportFormat string
+	importFormat string
 	table        string
 	reportFormat string
 	infoFormat   string
@@ -122,7 +123,7 @@ var settings = []setting{
 	{"timeout", "", "TIME", groupFit, onFit, false, "a run that takes longer does not survive; 0s: no limit", func(c *config) any { return &c.timeout }},
 	{"since", "", "TIME", groupPart, onPart, false, "from so long after the start, for example 2.5s or 1m; what was there before is carried over", func(c *config) any { return &c.since }},
 	{"until", "", "TIME", groupPart, onPart, false, "up to so long after the start; 0s: to the end", func(c *config) any { return &c.until }},
-	{"process", "", "PID", groupPart, onPart, false, "one process: its process id, or its number in the recording with a # before it", func(c *config) any { return &c.process }},
+	{"process", "", "PID", groupPart, onPart, false, "one process: its process id, its number in the recording with a # before it, or all that run the program of that name", func(c *config) any { return &c.process }},
 	{"tag", "", "REGEXP", groupPart, onReport | onExport, false, "only call sites whose name matches", func(c *config) any { return &c.tag }},
 	{"at", "", "MOMENT", groupPart, onExport, false, "when to count what is in use: peak, end, or so long after the start, for example 2.5s (pprof)", func(c *config) any { return &c.at }},
 	{"max-events", "", "N", groupPart, onExport, false, "keep at most so many events, the last ones; 0: as many as the viewer draws (memviz)", func(c *config) any { return &c.maxEvents }},
@@ -131,12 +132,14 @@ var settings = []setting{
 	{"stack-depth", "", "N", groupTags, onAny, true, "frames of a call stack to keep, 1 to 32", func(c *config) any { return &c.depth }},
 	{"output", "o", "FILE", groupOutput, onRun | onRecord, true, "record into a file; in its name %n is the program, %s the process id of this gpumemtop, %h the host, %t the time; with %p each process gets a file, and %p is its process id", func(c *config) any { return &c.output }},
 	{"output", "o", "FILE", groupOutput, onExport, false, "file to write, or folder; - is standard output", func(c *config) any { return &c.output }},
+	{"output", "o", "FILE", groupOutput, onTrim | onMerge | onImport, false, "recording to write", func(c *config) any { return &c.output }},
 	{"summary", "", "FILE", groupOutput, onRun | onRecord, true, "write the final figures as JSON", func(c *config) any { return &c.summary }},
 	{"format", "", "NAME", groupOutput, onExport, false, "what to write: " + exporterHelp(), func(c *config) any { return &c.exportFormat }},
 	{"format", "", "NAME", groupOutput, onInfo, false, "text or json", func(c *config) any { return &c.infoFormat }},
 	{"table", "", "NAME", groupOutput, onExport, false, "the table that csv is of: " + strings.Join(csv.Tables, ", ") + "; by default " + csv.Tables[0], func(c *config) any { return &c.table }},
+	{"format", "", "NAME", groupOutput, onImport, false, "what to read: " + importerHelp() + "; by default what it looks like", func(c *config) any { return &c.importFormat }},
 	{"output", "o", "FILE", groupOutput, onReport, false, "file to write instead of standard output", func(c *config) any { return &c.output }},
-	{"force", "f", "", groupOutput, onRun | onRecord | onExport | onReport, false, "overwrite files that exist", func(c *config) any { return &c.force }},
+	{"force", "f", "", groupOutput, onRun | onRecord | onExport | onReport | onTrim | onMerge | onImport, false, "overwrite files that exist", func(c *config) any { return &c.force }},
 	{"format", "", "NAME", groupOutput, onReport, false, "text, json or md (Markdown)", func(c *config) any { return &c.reportFormat }},
 	{"rules", "", "FILE", groupOutput, onCheck, false, "the rules, in TOML", func(c *config) any { return &c.rules }},
 	{"format", "", "NAME", groupOutput, onDiff, false, "text or json", func(c *config) any { return &c.diffFormat }},

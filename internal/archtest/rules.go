@@ -46,8 +46,10 @@ var (
 		"net":     "no I/O here",
 	}
 	everything = []string{
-		"allocator", "internal/analysis", "internal/check", "internal/cl", "internal/compare", "internal/cut", "internal/export", "internal/lab", "internal/life", "internal/model", "internal/payload", "internal/plain", "internal/report",
-		"internal/session", "internal/size", "internal/symbol", "internal/trace", "internal/wire", "tracer", "ui",
+		"allocator", "internal/analysis", "internal/check", "internal/cl", "internal/compare", "internal/cut",
+		"internal/export", "internal/importer", "internal/lab", "internal/life", "internal/model", "internal/ndjson",
+		"internal/payload", "internal/plain", "internal/report", "internal/session", "internal/size", "internal/splice",
+		"internal/symbol", "internal/trace", "internal/wire", "tracer", "ui",
 	}
 )
 
@@ -92,6 +94,12 @@ var Places = map[string]Place{
 	"internal/model":  {May: []string{"internal/wire"}, Timeless: true, Never: noFiles},
 	"internal/life":   {May: []string{"internal/model", "internal/trace", "internal/wire"}, Timeless: true, Never: noFiles},
 	"internal/cut":    {May: []string{"internal/life", "internal/trace", "internal/wire"}, Timeless: true, Never: noFiles},
+	"internal/splice": {May: []string{"internal/cut", "internal/trace", "internal/wire"}, Timeless: true, Never: noFiles},
+	"internal/ndjson": {May: []string{"internal/trace", "internal/wire"}, Timeless: true, Never: noFiles},
+	"internal/importer": {
+		May:      []string{"internal/ndjson", "internal/trace", "internal/wire"},
+		Timeless: true, Never: noFiles,
+	},
 	"internal/symbol": {May: []string{"internal/wire"}, Timeless: true},
 	"internal/cl":     {Cgo: true, Unsafe: true},
 	"intercept":       {May: []string{"allocator", "internal/wire"}, Cgo: true, Unsafe: true},

@@ -1,28 +1,40 @@
 package cut
 
 import (
+	"cmp"
+	"slices"
+
 	"codeberg.org/gpumemtop/gpumemtop/internal/life"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// carry writes what a process has as records: slabs, then what is free in the pool, then what the application holds.
+// carry writes what a process has as records: slabs, then what is free in the pool, the longest first, then what the
+// application holds. What only says more about these comes last.
 func (p *part) carry(process *life.Process) {
-	blocks := process.Blocks()
+	number, blocks := process.Number, process.Blocks()
+	slices.SortFunc(blocks, func(a, b *life.Block) int { return cmp.Compare(a.Serial, b.Serial) })
 	for _, b := range blocks {
 		if b.State == life.Slab {
-			p.carried = append(p.carried, slab(process.Number, b))
+			p.carried = append(p.carried, slab(number, b))
 		}
 	}
 	for _, b := range blocks {
 		if b.State == life.Cached || b.State == life.Cooling {
-			p.carried = append(p.carried, pooled(process.Number, b)...)
+			create, release := pooled(number, b)
+			p.carried = append(p.carried, create, release)
 		}
 	}
 	for _, o := range process.Objects() {
-		p.carried = append(p.carried, object(process.Number, o))
+		create := object(number, o)
+		p.carried = append(p.carried, create)
+		if o.Released {
+			p.carried = append(p.carried, end(create, wire.OutcomePinned))
+		}
 	}
-	if gauge, ok := p.gauges[process.Number]; ok {
-		p.carried = append(p.carried, gauge)
+	for _, b := range blocks {
+		if b.State == life.InUse && b.Cooled {
+			p.carried = append(p.carried, cooled(number, b, p.options.Since))
+		}
 	}
 }
 
@@ -34,21 +46,26 @@ func slab(process uint32, b *life.Block) wire.Record {
 }
 
 // pooled writes a free block as the life and the end of the object that had it last.
-func pooled(process uint32, b *life.Block) []wire.Record {
-	flags := uint8(wire.FlagCarried)
-	if b.Part {
-		flags |= wire.FlagPart
-	}
-	create := wire.Record{Process: process, Thread: b.Thread, Event: wire.Event{
-		Time: b.Freed, Kind: wire.KindCreate, Outcome: wire.OutcomeHit, Flags: flags, Scope: b.Scope, Access: b.Access,
-		Tag: b.Tag, Object: b.Owner, Size: b.Size, Granted: b.Size, Link: b.Number,
+func pooled(process uint32, b *life.Block) (create, release wire.Record) {
+	create = wire.Record{Process: process, Thread: b.Thread, Event: wire.Event{
+		Time: b.Freed, Kind: wire.KindCreate, Outcome: wire.OutcomeHit, Flags: wire.FlagCarried | partFlag(b),
+		Scope: b.Scope, Access: b.Access, Tag: b.Tag, Object: b.Owner, Size: b.Size, Granted: b.Size, Link: b.Number,
 	}}
-	release := create
-	release.Kind, release.Size, release.Granted, release.Outcome = wire.KindRelease, 0, 0, wire.OutcomeCached
 	if b.State == life.Cooling {
-		release.Outcome = wire.OutcomeCooling
+		return create, end(create, wire.OutcomeCooling)
 	}
-	return []wire.Record{create, release}
+	return create, end(create, wire.OutcomeCached)
+}
+
+// end writes the end of an object that was written.
+func end(create wire.Record, outcome wire.Outcome) wire.Record {
+	r := wire.Record{Process: create.Process, Thread: create.Thread}
+	r.Kind, r.Time, r.Flags = wire.KindRelease, create.Time, create.Flags&(wire.FlagCarried|wire.FlagPart)
+	r.Object, r.Outcome = create.Object, outcome
+	if create.Outcome == wire.OutcomeHit || create.Outcome == wire.OutcomeMiss {
+		r.Link = create.Link
+	}
+	return r
 }
 
 func object(process uint32, o *life.Object) wire.Record {
@@ -61,4 +78,17 @@ func object(process uint32, o *life.Object) wire.Record {
 		Outcome: o.Outcome, Reason: o.Reason, Flags: o.Flags | wire.FlagCarried, Scope: o.Scope, Access: o.Access,
 		Tag: o.Tag, Object: o.Number, Size: o.Size, Granted: o.Granted, Link: link,
 	}}
+}
+
+func cooled(process uint32, b *life.Block, time uint64) wire.Record {
+	return wire.Record{Process: process, Thread: b.Thread, Event: wire.Event{
+		Time: time, Kind: wire.KindCooled, Flags: partFlag(b), Link: b.Number, Granted: b.Size,
+	}}
+}
+
+func partFlag(b *life.Block) uint8 {
+	if b.Part {
+		return wire.FlagPart
+	}
+	return 0
 }

@@ -1,13 +1,21 @@
 // Package cut takes a part of a run: some time of it, some processes. What was there when the part begins comes first,
 // as records with wire.FlagCarried, so that whatever is made of the part is right about what it holds. It reads no
 // clock.
+//
+// A part has, in this order: what names things, as it was before Since; for each process what is in the pool and what
+// the application holds, with the times when that came to be; what the policy said last of its slabs, each limit that was
+// changed, with its last value, and the exits that are under way, with their times; all records from the first one that is not before Since to the last one
+// before one that is behind Until; names of call sites in it that came later, at Until. Processes that ended before
+// Since are not in it.
 package cut
 
 import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/life"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
@@ -20,8 +28,8 @@ type Options struct {
 	Process      func(uint32) bool // by number in the session; nil: all
 }
 
-// Range returns the part of a source. Its records before Since are read and folded each time that reading starts
-// again; memory grows with what is alive at Since.
+// Range returns the part of a source. Its records before Since are read twice each time that reading starts again;
+// memory grows with what is alive at Since, and with call sites.
 func Range(src trace.Source, o Options) trace.Source {
 	if o.Since == 0 && o.Until == 0 && o.Process == nil {
 		return src
@@ -29,25 +37,46 @@ func Range(src trace.Source, o Options) trace.Source {
 	if o.Until == 0 {
 		o.Until = math.MaxUint64
 	}
-	return &part{src: src, options: o}
+	p := &part{src: src, options: o}
+	p.reset()
+	return p
 }
+
+// stage is how far reading has come.
+type stage uint8
+
+const (
+	outside stage = iota // nothing was read
+	before
+	within
+	behind
+)
 
 // part is a part of a source.
 type part struct {
 	src     trace.Source
 	options Options
-	inside  bool
-	fold    *life.Fold
-	gauges  map[uint32]wire.Record // the latest of each process
-	carried []wire.Record          // to be given, then first
-	over    bool                   // the source ended, or first is the last
+	stage   stage
+	old     *old
+	gone    map[uint32]bool // processes that ended before Since
+	carried []wire.Record   // to be given, then the first one that is not before Since
+	unnamed map[site]bool   // call sites that were given without their names
 }
+
+// site is a call site.
+type site struct{ process, tag uint32 }
 
 // Rewind implements trace.Source.
 func (p *part) Rewind() error {
-	p.inside, p.over, p.carried = false, false, nil
-	p.fold, p.gauges = nil, nil
+	p.reset()
 	return p.src.Rewind()
+}
+
+func (p *part) reset() {
+	*p = part{src: p.src, options: p.options, unnamed: map[site]bool{}}
+	if p.options.Since == 0 {
+		p.stage = within
+	}
 }
 
 // Damage returns what the source could not read so far.
@@ -60,84 +89,227 @@ func (p *part) Damage() string {
 
 // Next implements trace.Source.
 func (p *part) Next(r *wire.Record) error {
-	for !p.inside {
-		given, err := p.before(r)
-		if given || err != nil {
-			return err
-		}
-	}
-	if len(p.carried) > 0 {
-		*r, p.carried = p.carried[0], p.carried[1:]
-		return nil
-	}
-	if p.over {
-		return io.EOF
-	}
-	return p.within(r)
-}
-
-// within gives the next record of the part.
-func (p *part) within(r *wire.Record) error {
 	for {
-		if err := p.src.Next(r); err != nil {
+		given, err := p.step(r)
+		if err != nil {
 			return err
 		}
-		if r.Time > p.options.Until {
-			p.over = true
-			return io.EOF
-		}
-		if p.wanted(r) {
+		if given {
+			p.note(r)
 			return nil
 		}
 	}
 }
 
+// step takes one record and says whether it is to be given.
+func (p *part) step(r *wire.Record) (bool, error) {
+	if len(p.carried) > 0 {
+		*r, p.carried = p.carried[0], p.carried[1:]
+		return true, nil
+	}
+	switch p.stage {
+	case outside:
+		return false, p.survey(r)
+	case before:
+		return p.before(r)
+	case within:
+		return p.within(r)
+	default:
+		return p.behind(r)
+	}
+}
+
+// note keeps which call sites still lack their names.
+func (p *part) note(r *wire.Record) {
+	switch r.Kind {
+	case wire.KindTag:
+		if mode := wire.TagMode(r.Op); mode == wire.TagsCaller || mode == wire.TagsStack {
+			p.unnamed[site{r.Process, r.Tag}] = true
+		}
+	case wire.KindSite:
+		delete(p.unnamed, site{r.Process, r.Tag})
+	default: // has no name of its own to come
+	}
+}
+
 func (p *part) wanted(r *wire.Record) bool {
-	return p.options.Process == nil || r.Kind == wire.KindLost || p.options.Process(r.Process)
+	if r.Kind == wire.KindLost && r.Process == 0 {
+		return true
+	}
+	return !p.gone[r.Process] && (p.options.Process == nil || p.options.Process(r.Process))
+}
+
+// within gives what is in the part.
+func (p *part) within(r *wire.Record) (bool, error) {
+	if err := p.src.Next(r); err != nil {
+		return false, err
+	}
+	if r.Time > p.options.Until {
+		p.stage = behind
+		return p.missing(r), nil
+	}
+	return p.wanted(r), nil
+}
+
+// behind gives the names that are still missing.
+func (p *part) behind(r *wire.Record) (bool, error) {
+	if len(p.unnamed) == 0 {
+		return false, io.EOF
+	}
+	if err := p.src.Next(r); err != nil {
+		return false, err
+	}
+	return p.missing(r), nil
+}
+
+// missing reports whether a record behind the part has a name that is still missing, and brings it into the part.
+func (p *part) missing(r *wire.Record) bool {
+	if r.Kind != wire.KindSite || !p.unnamed[site{r.Process, r.Tag}] {
+		return false
+	}
+	r.Time = p.options.Until
+	return true
+}
+
+// grace is how long after its last word a process that began to exit is taken for gone, as in internal/model.
+const grace = 1_000_000_000
+
+// survey looks which processes end before the part, and goes back to the start.
+func (p *part) survey(r *wire.Record) error {
+	p.stage, p.gone, p.old = before, map[uint32]bool{}, newOld()
+	last := map[uint32]uint64{} // time of the last word of those that exit
+	for {
+		err := p.src.Next(r)
+		if errors.Is(err, io.EOF) || err == nil && r.Time >= p.options.Since {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("look for the start: %w", err)
+		}
+		if _, exits := last[r.Process]; exits || r.Kind == wire.KindExit {
+			last[r.Process] = max(last[r.Process], r.Time)
+		}
+		if r.Kind == wire.KindExit && r.Thread == 0 { // the session's word: it is gone
+			p.gone[r.Process] = true
+		}
+	}
+	for process, time := range last {
+		if p.options.Since-time >= grace {
+			p.gone[process] = true
+		}
+	}
+	if err := p.src.Rewind(); err != nil {
+		return fmt.Errorf("go back to the start: %w", err)
+	}
+	return nil
+}
+
+// old is what the records before the part leave behind.
+type old struct {
+	fold   *life.Fold
+	gauges map[uint32]wire.Record // the latest of each process
+	limits []wire.Record          // the latest of each, in the order of their changes
+	exits  map[uint32]wire.Record // the first of each process
+}
+
+func newOld() *old {
+	return &old{fold: life.New(nil), gauges: map[uint32]wire.Record{}, exits: map[uint32]wire.Record{}}
+}
+
+// limitsMax bounds the limits that are kept: a policy has a few dozen, in a handful of processes.
+const limitsMax = 1024
+
+// limit keeps a change that the target took.
+func (o *old) limit(r *wire.Record) {
+	if r.Status != 0 {
+		return
+	}
+	name := limitName(r)
+	o.limits = slices.DeleteFunc(o.limits, func(l wire.Record) bool {
+		return l.Process == r.Process && limitName(&l) == name
+	})
+	if len(o.limits) < limitsMax {
+		o.limits = append(o.limits, keep(r))
+	}
+}
+
+// limitName returns the name before the = of a LIMIT.
+func limitName(r *wire.Record) string {
+	if i := slices.Index(r.Payload, '='); i >= 0 {
+		return string(r.Payload[:i])
+	}
+	return string(r.Payload)
+}
+
+// keep copies a record with its payload.
+func keep(r *wire.Record) wire.Record {
+	kept := *r
+	kept.Payload = slices.Clone(r.Payload)
+	return kept
 }
 
 // before takes one record of the time before the part. It gives those that name things.
-func (p *part) before(r *wire.Record) (given bool, err error) {
-	if p.fold == nil {
-		p.fold, p.gauges = life.New(nil), map[uint32]wire.Record{}
-	}
-	err = p.src.Next(r)
+func (p *part) before(r *wire.Record) (bool, error) {
+	err := p.src.Next(r)
 	ended := errors.Is(err, io.EOF)
 	switch {
 	case err != nil && !ended:
 		return false, fmt.Errorf("look for the start: %w", err)
-	case ended || r.Time >= p.options.Since:
-		p.enter(r, ended)
+	case ended:
+		p.enter()
+		return false, nil
+	case r.Time >= p.options.Since:
+		p.enter()
+		p.first(r)
 		return false, nil
 	case !p.wanted(r):
 		return false, nil
 	}
 	switch r.Kind {
 	case wire.KindProcess, wire.KindThread, wire.KindModule, wire.KindTag, wire.KindSite, wire.KindDevice,
-		wire.KindContext, wire.KindQueue, wire.KindKernel, wire.KindLimit:
+		wire.KindContext, wire.KindQueue, wire.KindKernel:
 		return true, nil
+	case wire.KindLimit:
+		p.old.limit(r)
 	case wire.KindExit:
-		p.fold.End(p.fold.Process(r.Process), life.Released)
-		return true, nil
+		if _, known := p.old.exits[r.Process]; !known {
+			p.old.exits[r.Process] = *r
+		}
 	case wire.KindGauge:
-		p.gauges[r.Process] = *r
+		p.old.gauges[r.Process] = *r
 	default:
-		p.fold.Step(r)
+		p.old.fold.Step(r)
 	}
 	return false, nil
 }
 
-// enter begins the part with a record, unless the source has ended.
-func (p *part) enter(r *wire.Record, ended bool) {
-	p.inside = true
-	for _, process := range p.fold.Processes() {
+// enter begins the part: what was there is to be given.
+func (p *part) enter() {
+	p.stage = within
+	for _, process := range p.old.fold.Processes() {
 		p.carry(process)
 	}
-	p.fold = nil
-	p.over = ended || r.Time > p.options.Until
-	if !p.over && p.wanted(r) {
-		first := *r
-		first.Payload = append([]byte(nil), r.Payload...)
-		p.carried = append(p.carried, first)
+	p.add(p.old.gauges)
+	p.carried = append(p.carried, p.old.limits...)
+	p.add(p.old.exits)
+	p.old = nil
+}
+
+// add gives records of processes by their numbers.
+func (p *part) add(records map[uint32]wire.Record) {
+	for _, process := range slices.Sorted(maps.Keys(records)) {
+		p.carried = append(p.carried, records[process])
+	}
+}
+
+// first takes the first record that is not before the part.
+func (p *part) first(r *wire.Record) {
+	give := p.wanted(r)
+	if r.Time > p.options.Until {
+		p.stage = behind
+		give = p.missing(r)
+	}
+	if give {
+		p.carried = append(p.carried, keep(r))
 	}
 }

@@ -75,14 +75,34 @@ func writeDirect(path string, fn func(io.Writer) error) error {
 	return errors.Join(fill(file, path, fn), file.Close())
 }
 
-// writeBeside writes a temporary file in the same folder and gives it its name at the end.
-func writeBeside(target, name string, force bool, fn func(io.Writer) error) error {
-	beside := filepath.Join(filepath.Dir(target), fmt.Sprintf(".gpumemtop-%016x.tmp", rand.Uint64()))
-	file, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
+// Beside does as WriteFile does with a file that fn makes itself, under the name that it is given. Devices and pipes are
+// refused.
+func Beside(path string, force bool, fn func(beside string) error) error {
+	target, direct, err := targetOf(path, force)
+	switch {
+	case err != nil:
+		return err
+	case direct:
+		return fmt.Errorf("%s is no regular file: use -o to name another", path)
 	}
-	err = errors.Join(fill(file, name, fn), file.Close())
+	return beside(target, path, force, fn)
+}
+
+// writeBeside writes a temporary file and gives it its name at the end.
+func writeBeside(target, name string, force bool, fn func(io.Writer) error) error {
+	return beside(target, name, force, func(beside string) error {
+		file, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if err != nil {
+			return fmt.Errorf("write %s: %w", name, err)
+		}
+		return errors.Join(fill(file, name, fn), file.Close())
+	})
+}
+
+// beside lets fn make a file in the folder of another one, whose name it gets at the end.
+func beside(target, name string, force bool, fn func(beside string) error) error {
+	beside := filepath.Join(filepath.Dir(target), fmt.Sprintf(".gpumemtop-%016x.tmp", rand.Uint64()))
+	err := fn(beside)
 	if err == nil {
 		err = settle(beside, target, name, force)
 	}

@@ -98,10 +98,7 @@ func (f *Fold) End(p *Process, how How) {
 		p.drop(f, o)
 	}
 	for _, b := range p.Blocks() {
-		if b.State != InUse {
-			f.watcher.Unpool(p, b, Open)
-		}
-		f.give(p, b)
+		f.forget(p, b.Number, Open)
 	}
 }
 
@@ -145,12 +142,17 @@ func (f *Fold) take(r *wire.Record) *Object {
 	*o = Object{
 		Number: r.Object, Kind: wire.Memory(r.Op), Outcome: r.Outcome, Reason: r.Reason, Flags: r.Flags,
 		Owns: HasMemory(&r.Event), Scope: r.Scope, Access: r.Access, Tag: r.Tag, Thread: r.Thread,
-		Duration: r.Duration, Cost: r.Cost, Size: r.Size, Granted: Granted(&r.Event), Started: f.Now,
-	}
-	if o.Carried() {
-		o.Started = r.Time
+		Duration: r.Duration, Cost: r.Cost, Size: r.Size, Granted: Granted(&r.Event), Started: f.since(&r.Event),
 	}
 	return o
+}
+
+// since is when something came to be: a record that is carried over says when that was.
+func (f *Fold) since(e *wire.Event) uint64 {
+	if e.Flags&wire.FlagCarried != 0 {
+		return e.Time
+	}
+	return f.Now
 }
 
 // drop forgets an object.
@@ -228,12 +230,16 @@ func (f *Fold) slab(p *Process, r *wire.Record) {
 	b := f.block(p, r.Link)
 	b.Size, b.Thread, b.Scope, b.Access, b.State = r.Granted, r.Thread, r.Scope, r.Access, Slab
 	p.carved[b.class()]++
-	f.pool(p, b)
+	f.pool(p, b, &r.Event)
 }
 
 func (f *Fold) release(p *Process, e *wire.Event) {
 	o := p.objects[e.Object]
-	if o == nil || e.Granted > 0 || e.Outcome == wire.OutcomePinned {
+	if o == nil || e.Granted > 0 {
+		return
+	}
+	o.Released = true
+	if e.Outcome == wire.OutcomePinned {
 		return
 	}
 	b := p.held(o)
@@ -246,12 +252,12 @@ func (f *Fold) release(p *Process, e *wire.Event) {
 	switch {
 	case e.Outcome == wire.OutcomeRefused: // its EVICT follows
 		b.Owner = 0
-	case e.Outcome == wire.OutcomeCooling && !b.cooled:
+	case e.Outcome == wire.OutcomeCooling && !b.Cooled:
 		b.State = Cooling
-		f.pool(p, b)
+		f.pool(p, b, e)
 	case !b.Part && (e.Outcome == wire.OutcomeCached || e.Outcome == wire.OutcomeCooling):
 		b.State = Cached
-		f.pool(p, b)
+		f.pool(p, b, e)
 	default:
 		f.forget(p, number, Evicted)
 	}
@@ -300,7 +306,7 @@ func (f *Fold) cool(p *Process, e *wire.Event) {
 	switch {
 	case b == nil:
 	case b.State == InUse:
-		b.cooled = true
+		b.Cooled = true
 	case b.State == Cooling && b.Part:
 		f.forget(p, e.Link, Cooled)
 	case b.State == Cooling:
@@ -332,9 +338,9 @@ func (p *Process) rejoin(b *Block) {
 	}
 }
 
-func (f *Fold) pool(p *Process, b *Block) {
+func (f *Fold) pool(p *Process, b *Block, e *wire.Event) {
 	f.serial++
-	b.Freed, b.Serial, b.Shown = f.Now, f.serial, false
+	b.Freed, b.Serial, b.Shown = f.since(e), f.serial, false
 	p.count(b, 1)
 	f.watcher.Pool(p, b)
 }

@@ -71,6 +71,7 @@ type Object struct {
 	Reason   uint8        // wire.Miss of a miss
 	Flags    uint8        // of its CREATE
 	Owns     bool         // has memory of its own, not a parent's or somebody else's
+	Released bool         // no reference is left: only sub-objects keep its memory
 	Shown    bool         // the watcher's own
 	Scope    uint16       // context
 	Access   uint16       // the lowest 16 bits of its cl_mem_flags
@@ -96,6 +97,7 @@ type Block struct {
 	Number uint64 // in its process
 	State  State
 	Part   bool   // of a slab: its bytes are missing there
+	Cooled bool   // its COOLED came before the RELEASE that makes it cool
 	Shown  bool   // the watcher's own
 	Tag    uint32 // of the object that had it last
 	Thread uint32
@@ -105,7 +107,6 @@ type Block struct {
 	Owner  uint64 // number of the object that has it, or had it last
 	Serial uint64 // of this stay in the pool, in all processes from 1
 	Freed  uint64 // when the stay began
-	cooled bool   // its COOLED came before the RELEASE that made it cool
 }
 
 func (b *Block) class() uint32 { return uint32(b.Scope)<<16 | uint32(b.Access) }

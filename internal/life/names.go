@@ -125,6 +125,11 @@ func (n *Names) Add(r *wire.Record) {
 	}
 }
 
+// Processes returns the names in all processes that anything was named in, by their numbers.
+func (n *Names) Processes() []*ProcessNames {
+	return slices.SortedFunc(maps.Values(n.processes), func(a, b *ProcessNames) int { return cmp.Compare(a.Number, b.Number) })
+}
+
 // Process returns the names in a process, which it makes on first mention.
 func (n *Names) Process(number uint32) *ProcessNames {
 	p := n.processes[number]
@@ -174,11 +179,6 @@ func (p *ProcessNames) Device(scope uint16) int {
 		return 0
 	}
 	return max(0, slices.IndexFunc(p.Devices, func(d Device) bool { return d.Number == number }))
-}
-
-// Processes returns the names in all processes, by number.
-func (n *Names) Processes() []*ProcessNames {
-	return slices.SortedFunc(maps.Values(n.processes), func(a, b *ProcessNames) int { return cmp.Compare(a.Number, b.Number) })
 }
 
 // Site returns what a tag is called; of one that was never named, that is its number.

@@ -98,9 +98,9 @@ func (m *Model) disown(p *process, b *block) {
 
 // pool puts a block that the application let go into the free list of its tag. A part that is not in use any more is
 // no block: its bytes are free in its slab.
-func (m *Model) pool(p *process, place int32, w *row, cools bool) {
+func (m *Model) pool(p *process, place int32, w *row, cools bool, since uint64) {
 	b := m.blocks.at(place)
-	b.freed, b.state = m.now, cached
+	b.freed, b.state = since, cached
 	if cools && !b.cooled {
 		b.state = cooling
 	} else if b.part {
@@ -125,7 +125,7 @@ func (m *Model) unpool(p *process, place int32) {
 func (m *Model) count(p *process, b *block, sign int64) {
 	bytes := sign * int64(b.size)
 	for _, l := range m.ledgers(p) {
-		l.count(b.state == cooling, bytes, sign)
+		l.count(b.state == cooling, bytes, sign, m.now)
 	}
 	for _, s := range m.shares.of(b.size, b.share) {
 		s.count(b.state == cooling, bytes, sign)

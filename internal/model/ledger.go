@@ -13,6 +13,8 @@ type ledger struct {
 	slabs, slabBytes int64
 	room             int64 // free in slabs: their bytes less those of their parts
 
+	carrying bool // peaks wait, see Model.carry
+
 	calls, driver histogram
 	costs         costs
 	steady        steady
@@ -89,27 +91,24 @@ func (l *ledger) evicted(e *wire.Event) {
 func (l *ledger) hold(granted, requested int64, now uint64) {
 	l.inUse += granted
 	l.requested += requested
-	if c := &l.counters; l.inUse > 0 && uint64(l.inUse) > c.PeakInUse {
-		c.PeakInUse, c.PeakInUseTime = uint64(l.inUse), now
-	}
-	l.raise()
+	l.raise(now)
 }
 
 // count changes what is free in whole blocks.
-func (l *ledger) count(cools bool, bytes, blocks int64) {
+func (l *ledger) count(cools bool, bytes, blocks int64, now uint64) {
 	if cools {
 		l.cooling += bytes
 	} else {
 		l.cached += bytes
 		l.blocks += blocks
 	}
-	l.raise()
+	l.raise(now)
 }
 
 // carve changes what is free in slabs.
-func (l *ledger) carve(bytes int64) {
+func (l *ledger) carve(bytes int64, now uint64) {
 	l.room += bytes
-	l.raise()
+	l.raise(now)
 }
 
 // free returns what is free in the pool. Events of slabs and of parts may each be missing or late, which must not
@@ -117,8 +116,14 @@ func (l *ledger) carve(bytes int64) {
 func (l *ledger) free() uint64 { return gauge(l.cached) + gauge(l.room) }
 
 // raise notes new peaks.
-func (l *ledger) raise() {
+func (l *ledger) raise(now uint64) {
+	if l.carrying {
+		return
+	}
 	c := &l.counters
+	if gauge(l.inUse) > c.PeakInUse {
+		c.PeakInUse, c.PeakInUseTime = gauge(l.inUse), now
+	}
 	c.PeakRequested = max(c.PeakRequested, gauge(l.requested))
 	c.PeakCached = max(c.PeakCached, l.free())
 	c.PeakCooling = max(c.PeakCooling, gauge(l.cooling))

@@ -51,7 +51,8 @@ type Model struct {
 	blocks  arena[block]
 	classes arena[class]
 
-	shares shares
+	shares   shares
+	carrying carrying
 
 	rows     []*row
 	named    map[string]*row
@@ -94,9 +95,15 @@ func New(o Options) *Model {
 // Apply folds one event. It takes anything: what makes no sense is counted in Snapshot.Unknown or ignored. The
 // record and its payload may be reused afterwards.
 func (m *Model) Apply(r *wire.Record) {
+	was := carried(&r.Event)
+	if !was {
+		m.carriedAll()
+	}
 	m.advance(r.Time)
 	m.events++
-	m.window.current().Events++
+	if !was {
+		m.window.current().Events++
+	}
 	if r.Kind == wire.KindLost {
 		m.lose(r)
 		return
@@ -107,9 +114,17 @@ func (m *Model) Apply(r *wire.Record) {
 		return
 	}
 	p.changed = true
-	p.window.current().Events++
+	if was {
+		m.carry(p)
+	} else {
+		p.window.current().Events++
+	}
 	switch r.Kind {
 	case wire.KindCreate:
+		if r.Outcome == wire.OutcomeFailed {
+			m.fail(p, &r.Event)
+			break
+		}
 		m.create(p, &r.Event)
 	case wire.KindRelease:
 		m.release(p, &r.Event)
@@ -196,7 +211,10 @@ func (m *Model) site(p *process, r *wire.Record) {
 
 // Tick moves time on without an event, so that windows and history go on while the program is silent. now is
 // CLOCK_MONOTONIC ns; an earlier time than the latest seen changes nothing.
-func (m *Model) Tick(now uint64) { m.advance(now) }
+func (m *Model) Tick(now uint64) {
+	m.carriedAll()
+	m.advance(now)
+}
 
 // ProcessEnded says that the session saw a process end at a time in ns: with an exit status, or by a signal if
 // that is not 0. A process that made no OpenCL call is ignored.

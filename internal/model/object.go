@@ -32,20 +32,14 @@ func pooled(e *wire.Event) bool {
 	return e.Outcome == wire.OutcomeHit || e.Outcome == wire.OutcomeMiss
 }
 
-// create handles CREATE.
+// create handles a CREATE that succeeded.
 func (m *Model) create(p *process, e *wire.Event) {
-	if e.Outcome == wire.OutcomeFailed {
-		for _, l := range m.ledgers(p) {
-			l.failed(e)
-		}
-		return
+	own, w, was := owns(e), m.row(p, e.Tag), carried(e)
+	if was {
+		m.carryCreate(p, w)
+	} else {
+		m.countCreate(p, w, e, own)
 	}
-	own, w := owns(e), m.row(p, e.Tag)
-	for _, l := range m.ledgers(p) {
-		l.create(e, own)
-	}
-	w.created(e, m.window.slot)
-	m.countCreate(p, e, own)
 	if old := p.objects.get(e.Object); old >= 0 {
 		m.unknown++
 		m.end(p, e.Object, old)
@@ -53,7 +47,9 @@ func (m *Model) create(p *process, e *wire.Event) {
 	o := object{row: w, owns: own, size: e.Size, granted: granted(e)}
 	if own {
 		o.share = m.shares.class(e)
-		m.shares.create(&o, e)
+		if !was {
+			m.shares.create(&o, e)
+		}
 	}
 	if pooled(e) && e.Link != 0 {
 		o.block = e.Link
@@ -61,14 +57,30 @@ func (m *Model) create(p *process, e *wire.Event) {
 	}
 	p.objects.put(e.Object, m.objects.take(o))
 	m.hold(p, &o, 1)
-	m.history.pending.raise(&m.ledger)
-	p.history.pending.raise(&p.ledger)
+	if !was {
+		m.history.pending.raise(&m.ledger)
+		p.history.pending.raise(&p.ledger)
+	}
 	m.since.most.raise(&m.ledger)
 	p.since.most.raise(&p.ledger)
 }
 
-// countCreate adds a create to windows and histories.
-func (m *Model) countCreate(p *process, e *wire.Event, own bool) {
+// fail handles a CREATE that failed.
+func (m *Model) fail(p *process, e *wire.Event) {
+	if carried(e) {
+		return
+	}
+	for _, l := range m.ledgers(p) {
+		l.failed(e)
+	}
+}
+
+// countCreate adds a create to ledgers, rows, windows and histories.
+func (m *Model) countCreate(p *process, w *row, e *wire.Event, own bool) {
+	for _, l := range m.ledgers(p) {
+		l.create(e, own)
+	}
+	w.created(e, m.window.slot)
 	countCreate(p.window.current(), &p.history.pending, e, own)
 	countCreate(m.window.current(), &m.history.pending, e, own)
 }
@@ -123,11 +135,7 @@ func (m *Model) release(p *process, e *wire.Event) {
 	if !o.released {
 		o.released = true
 		o.row.final().released()
-		p.window.current().Releases++
-		m.window.current().Releases++
-		for _, l := range m.ledgers(p) {
-			l.released(e)
-		}
+		m.countRelease(p, e)
 	}
 	if e.Outcome == wire.OutcomePinned {
 		return
@@ -139,6 +147,21 @@ func (m *Model) release(p *process, e *wire.Event) {
 	m.objects.give(place)
 }
 
+// countRelease adds the end of a buffer to ledgers and windows.
+func (m *Model) countRelease(p *process, e *wire.Event) {
+	if carried(e) {
+		for _, l := range m.ledgers(p) {
+			l.live--
+		}
+		return
+	}
+	p.window.current().Releases++
+	m.window.current().Releases++
+	for _, l := range m.ledgers(p) {
+		l.released(e)
+	}
+}
+
 // letGo ends an object's hold on its memory, which goes where the outcome says. A block that is not known any more
 // was evicted before this release arrived.
 func (m *Model) letGo(p *process, o *object, e *wire.Event) {
@@ -147,7 +170,7 @@ func (m *Model) letGo(p *process, o *object, e *wire.Event) {
 	switch e.Outcome {
 	case wire.OutcomeCached, wire.OutcomeCooling:
 		if place >= 0 {
-			m.pool(p, place, o.row.final(), e.Outcome == wire.OutcomeCooling)
+			m.pool(p, place, o.row.final(), e.Outcome == wire.OutcomeCooling, m.dated(e))
 		}
 	case wire.OutcomeRefused:
 		if place >= 0 {
@@ -157,7 +180,7 @@ func (m *Model) letGo(p *process, o *object, e *wire.Event) {
 		if place >= 0 {
 			m.forget(p, place)
 		}
-		if e.Flags&wire.FlagPart != 0 {
+		if e.Flags&wire.FlagPart != 0 || carried(e) {
 			return
 		}
 		for _, l := range m.ledgers(p) {

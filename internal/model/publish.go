@@ -8,6 +8,7 @@ import (
 // Snapshot builds an immutable picture of the present state. It costs time in proportion to tags, their free
 // lists as far as they changed, processes, and the length of the history, whatever the number of events.
 func (m *Model) Snapshot() *Snapshot {
+	m.carriedAll()
 	m.rows = slices.DeleteFunc(m.rows, func(w *row) bool { return w.into != nil })
 	s := &Snapshot{
 		Time:          m.now,

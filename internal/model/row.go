@@ -22,6 +22,8 @@ type row struct {
 	into   *row // set once this row was folded into another one; only that one counts from then on, see Snapshot
 	unseen bool // only mentioned so far: not shown before something happens in it
 
+	carrying bool // the peak waits, see Model.carry
+
 	live, inUse, requested, cached, cooling, blocks int64
 
 	creates, hits, misses uint64
@@ -275,5 +277,12 @@ func (w *row) hold(granted, requested int64, second uint64) {
 	w.trend.advance(second, gauge(w.inUse))
 	w.inUse += granted
 	w.requested += requested
-	w.peak = max(w.peak, gauge(w.inUse))
+	w.raise()
+}
+
+// raise notes a new peak.
+func (w *row) raise() {
+	if !w.carrying {
+		w.peak = max(w.peak, gauge(w.inUse))
+	}
 }

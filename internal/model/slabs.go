@@ -18,12 +18,9 @@ func (m *Model) slab(p *process, e *wire.Event) {
 	if e.Status != 0 {
 		return
 	}
-	for _, l := range m.ledgers(p) {
-		l.allocated(e.Granted, e)
+	if !carried(e) {
+		m.countSlab(p, e)
 	}
-	p.window.current().DriverCreates++
-	m.window.current().DriverCreates++
-	m.spend(p, e)
 	if place := p.blocks.get(e.Link); place >= 0 {
 		m.unknown++
 		m.vacate(p, place)
@@ -32,6 +29,16 @@ func (m *Model) slab(p *process, e *wire.Event) {
 	place := m.blocks.take(block{number: e.Link, size: e.Granted, key: classKey(e), state: carved})
 	p.blocks.put(e.Link, place)
 	m.carve(p, m.blocks.at(place), 1)
+}
+
+// countSlab counts a slab that the driver created.
+func (m *Model) countSlab(p *process, e *wire.Event) {
+	for _, l := range m.ledgers(p) {
+		l.allocated(e.Granted, e)
+	}
+	p.window.current().DriverCreates++
+	m.window.current().DriverCreates++
+	m.spend(p, e)
 }
 
 // carve adds a slab to the gauges, or takes it off.
@@ -67,7 +74,7 @@ func (m *Model) endParts(p *process, key uint32) {
 // room changes what is free in slabs.
 func (m *Model) room(p *process, bytes int64) {
 	for _, l := range m.ledgers(p) {
-		l.carve(bytes)
+		l.carve(bytes, m.now)
 	}
 }
 

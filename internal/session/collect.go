@@ -195,6 +195,7 @@ func (c *collector) guard(fn func()) {
 
 // deliver takes one event from a ring. Kinds that only the session writes are forgeries.
 func (c *collector) deliver(p *peer, r *wire.Record) {
+	r.Flags &^= wire.FlagCarried // says that something happened before the recording
 	switch r.Kind {
 	case wire.KindTag, wire.KindModule:
 		c.put(r)

@@ -185,10 +185,13 @@ func TestCollectorSurvivesHostileTargets(t *testing.T) {
 				f.t.Fatal(err)
 			}
 		},
-		"head far ahead":     func(f *fakeTarget) { *f.word(0, 0) = 1 << 60 },
-		"payload past head":  func(f *fakeTarget) { f.put(0, wire.Event{Time: 1, Kind: wire.KindTag, Size: 4096}, "") },
-		"unknown kinds":      func(f *fakeTarget) { f.put(0, wire.Event{Time: 1, Kind: 9999, Size: 1 << 60}, "") },
-		"forged records":     func(f *fakeTarget) { f.put(0, wire.Event{Time: 1, Kind: wire.KindLost}, "") },
+		"head far ahead":    func(f *fakeTarget) { *f.word(0, 0) = 1 << 60 },
+		"payload past head": func(f *fakeTarget) { f.put(0, wire.Event{Time: 1, Kind: wire.KindTag, Size: 4096}, "") },
+		"unknown kinds":     func(f *fakeTarget) { f.put(0, wire.Event{Time: 1, Kind: 9999, Size: 1 << 60}, "") },
+		"forged records":    func(f *fakeTarget) { f.put(0, wire.Event{Time: 1, Kind: wire.KindLost}, "") },
+		"a forged past": func(f *fakeTarget) {
+			f.put(0, wire.Event{Time: 1, Kind: wire.KindCreate, Object: 1, Size: 1, Flags: wire.FlagCarried}, "")
+		},
 		"counters backwards": func(f *fakeTarget) { f.lose(0, ^uint64(0), 5) },
 		"random bytes": func(f *fakeTarget) {
 			random := rand.NewChaCha8([32]byte{1})
@@ -218,6 +221,9 @@ func TestCollectorSurvivesHostileTargets(t *testing.T) {
 				}
 				if r := &tp.records[i]; r.Process == 1 && r.Kind == wire.KindLost && name == "forged records" {
 					t.Error("a forged record got through")
+				}
+				if r := &tp.records[i]; r.Kind == wire.KindCreate && r.Flags&wire.FlagCarried != 0 && name == "a forged past" {
+					t.Error("something happened before the recording")
 				}
 			}
 			if creates != 50 {

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/export"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+)
+
+// writeRecording makes a recording, which appears under its name when it is whole. fill writes the records and returns
+// the footer.
+func writeRecording(path string, force bool, header trace.Header, fill func(*trace.Writer) (trace.Footer, error)) error {
+	return export.Beside(path, force, func(beside string) error {
+		w, err := trace.Create(beside, header, false)
+		if err != nil {
+			return err
+		}
+		footer, err := fill(w)
+		return errors.Join(err, w.Close(footer))
+	})
+}
+
+// checkOutput demands a file to write that is none of those to read.
+func checkOutput(output string, inputs ...string) error {
+	if output == "" {
+		return errors.New("no file to write: name one with -o")
+	}
+	for _, input := range inputs {
+		if sameFile(output, input) {
+			return fmt.Errorf("%s is what is read: use -o to name another file", output)
+		}
+	}
+	return nil
+}
+
+func sameFile(a, b string) bool {
+	of, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(of, other)
+}
