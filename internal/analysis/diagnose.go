@@ -93,7 +93,7 @@ func memoryGrows(x *run, a *Analysis) (Diagnosis, bool) {
 	return d, true
 }
 
-func neverReleased(_ *run, a *Analysis) (Diagnosis, bool) {
+func neverReleased(x *run, a *Analysis) (Diagnosis, bool) {
 	var buffers, bytes uint64
 	for i := range a.Leaks {
 		buffers += a.Leaks[i].Buffers
@@ -103,12 +103,25 @@ func neverReleased(_ *run, a *Analysis) (Diagnosis, bool) {
 		return Diagnosis{}, false
 	}
 	top := &a.Leaks[0]
+	severity, how := Problem, "never released"
+	if !x.options.Whole && !x.anyEnded() { // they might have been
+		severity, how = Note, "in use where the recording breaks off"
+	}
 	return Diagnosis{
-		Severity: Problem, Tag: top.Name,
-		Title: fmt.Sprintf("%s never released", plain.Count(buffers, "buffer")),
+		Severity: severity, Tag: top.Name,
+		Title: fmt.Sprintf("%s %s", plain.Count(buffers, "buffer"), how),
 		Text: fmt.Sprintf("%s in all; %s of it from %s, the oldest made %s after the start", size.FormatLong(bytes),
 			size.FormatLong(top.Bytes), top.Name, plain.Duration(top.Oldest)),
 	}, true
+}
+
+func (x *run) anyEnded() bool {
+	for _, p := range x.processes {
+		if p.ended {
+			return true
+		}
+	}
+	return false
 }
 
 func lostEvents(x *run, _ *Analysis) (Diagnosis, bool) {

@@ -137,6 +137,16 @@ func diagnosis(a *Analysis, title string) *Diagnosis {
 	return &a.Diagnoses[at]
 }
 
+// TestTornRecordings accuse nobody: what is in use there might have been released.
+func TestTornRecordings(t *testing.T) {
+	s := newTape()
+	s.driver(1, mib)
+	a := s.analyse(t, func(o *Options) { o.Whole = false })
+	if d := diagnosis(a, "breaks off"); d == nil || d.Severity != Note || diagnosis(a, "never released") != nil || len(a.Leaks) != 1 {
+		t.Errorf("%+v", a.Diagnoses)
+	}
+}
+
 func TestDiagnosesComeInOrder(t *testing.T) {
 	s := newTape()
 	s.put(wire.Event{Kind: wire.KindLost, Size: 5}, "")

@@ -102,7 +102,7 @@ type checker interface {
 // analyse is New, of a run under the policy futhark that must work.
 func (t *tape) analyse(tb checker, change ...func(*Options)) *Analysis {
 	tb.Helper()
-	o := Options{Header: trace.Header{Policy: "futhark", ClockNS: origin}}
+	o := Options{Whole: true, Header: trace.Header{Policy: "futhark", ClockNS: origin}}
 	for _, f := range change {
 		f(&o)
 	}
