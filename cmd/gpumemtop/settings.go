@@ -124,7 +124,7 @@ var settings = []setting{
 	{"force", "f", "", groupOutput, onRun | onRecord | onExport | onReport, false, "overwrite files that exist", func(c *config) any { return &c.force }},
 	{"summary", "", "FILE", groupOutput, onRun | onRecord, true, "write the final figures as JSON", func(c *config) any { return &c.summary }},
 	{"format", "", "NAME", groupOutput, onExport, false, "what to write: " + exporterHelp(), func(c *config) any { return &c.exportFormat }},
-	{"format", "", "NAME", groupOutput, onReport, false, "text, json or md (Markdown)", func(c *config) any { return &c.reportFormat }},
+	{"format", "", "NAME", groupOutput, onReport, false, "text, json, md (Markdown) or html (one file for a browser)", func(c *config) any { return &c.reportFormat }},
 	{"format", "", "NAME", groupOutput, onFit, false, "text or json", func(c *config) any { return &c.fitFormat }},
 	{"format", "", "NAME", groupOutput, onReplay, false, "text or json", func(c *config) any { return &c.replayFormat }},
 	{"headless", "", "", groupDashboard, onRun, true, "no dashboard: only the figures at the end", func(c *config) any { return &c.headless }},
