@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -23,6 +24,11 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("CI", "1") // never a dashboard, even when a person runs the tests
 			env.Setenv("TMPDIR", env.WorkDir)
+			recordings, err := filepath.Abs("../../internal/report/testdata")
+			if err != nil {
+				return err
+			}
+			env.Setenv("RECORDINGS", recordings)
 			return os.Mkdir(env.WorkDir+"/bin", 0o755)
 		},
 		Condition: func(name string) (bool, error) {

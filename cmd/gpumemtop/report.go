@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 
@@ -79,10 +80,11 @@ func (c *config) tagPattern() (*regexp.Regexp, error) {
 		return nil, nil
 	}
 	tag, err := regexp.Compile(c.tag)
-	if err != nil {
-		return nil, fmt.Errorf("bad value %q for --tag: want a regular expression: %w", c.tag, err)
+	var wrong *syntax.Error
+	if errors.As(err, &wrong) {
+		return nil, fmt.Errorf("bad value %q for --tag: want a regular expression: %s", c.tag, wrong.Code)
 	}
-	return tag, nil
+	return tag, err
 }
 
 func analyse(in *input, c *config, tag *regexp.Regexp) (*analysis.Analysis, error) {

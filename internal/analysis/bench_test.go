@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"io"
+	"runtime"
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -41,6 +42,23 @@ func (m *mix) Next(r *wire.Record) error {
 	m.n++
 	r.Time = 1000 + 250*m.n
 	return nil
+}
+
+// TestMemoryIsBounded: ten times as many records take no more memory.
+func TestMemoryIsBounded(t *testing.T) {
+	taken := func(records uint64) uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := New(&mix{records: records}, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	few, many := taken(20_000), taken(200_000)
+	if many > few+few/4 {
+		t.Errorf("%d bytes for 20000 records, %d for 200000", few, many)
+	}
 }
 
 // BenchmarkNew measures an analysis for each record of the recording, both passes, without reading a file.

@@ -106,8 +106,8 @@ func neverReleased(_ *run, a *Analysis) (Diagnosis, bool) {
 	return Diagnosis{
 		Severity: Problem, Tag: top.Name,
 		Title: fmt.Sprintf("%s never released", plain.Count(buffers, "buffer")),
-		Text: fmt.Sprintf("%s in all; %s of it from %s, the oldest since %.3f s", size.FormatLong(bytes),
-			size.FormatLong(top.Bytes), top.Name, float64(top.Oldest)/1e9),
+		Text: fmt.Sprintf("%s in all; %s of it from %s, the oldest made %s after the start", size.FormatLong(bytes),
+			size.FormatLong(top.Bytes), top.Name, plain.Duration(top.Oldest)),
 	}, true
 }
 
@@ -181,10 +181,14 @@ func policyNone(x *run, a *Analysis) (Diagnosis, bool) {
 	if x.snapshot.Policy != "none" || iterations == 0 || t.MissReasons[wire.MissPolicy] < requestsLeast {
 		return Diagnosis{}, false
 	}
+	var lost uint64
+	for i := range a.Misses {
+		lost += a.Misses[i].LostNS
+	}
 	return Diagnosis{
 		Severity: Advice, Title: "every iteration goes to the driver",
 		Text: fmt.Sprintf("%s of poolable buffers took it %s; a pool (--policy futhark) would serve most: gpumemtop replay tells",
-			plain.Count(t.MissReasons[wire.MissPolicy], "create"), plain.Duration(t.DriverNS)),
+			plain.Count(t.MissReasons[wire.MissPolicy], "create"), plain.Duration(lost)),
 	}, true
 }
 

@@ -84,8 +84,8 @@ var diagnoses = []struct {
 	}, func(s *tape) {
 		s.put(wire.Event{Kind: wire.KindDiag, Op: uint8(wire.DiagForked)}, "a child")
 	}, "futhark", "double release", ""},
-	{"memory grows", func(s *tape) { leaking(s, 10) }, func(s *tape) { iterate(s, 10) }, "futhark", "10 iterations leaves 1.00 MiB more", ""},
-	{"never released", func(s *tape) { leaking(s, 1) }, func(s *tape) { iterate(s, 10) }, "futhark", "1.00 MiB of it from tag 2", ""},
+	{"memory grows", func(s *tape) { leaking(s, 10) }, func(s *tape) { iterate(s) }, "futhark", "10 iterations leaves 1.00 MiB more", ""},
+	{"never released", func(s *tape) { leaking(s, 1) }, func(s *tape) { iterate(s) }, "futhark", "1.00 MiB of it from tag 2", ""},
 	{"lost", func(s *tape) {
 		s.put(wire.Event{Kind: wire.KindLost, Size: 5, Granted: 2}, "")
 	}, func(s *tape) { loop(s, 3, wire.OutcomeDriver, 0) }, "futhark", "2 of them uses", ""},
@@ -220,6 +220,21 @@ func TestWasteKnobComesFromTheBlocks(t *testing.T) {
 		if m.Reason == "too wasteful" && (m.Knob.Limit != "max_waste_ratio" || m.Knob.Value != "3.1" || !strings.Contains(m.Knob.Why, "3.00 times")) {
 			t.Errorf("%+v", m.Knob)
 		}
+	}
+}
+
+// TestSlabsCostTheirFirstPart: what the driver took for a slab is lost to the miss that needed it.
+func TestSlabsCostTheirFirstPart(t *testing.T) {
+	s := newTape()
+	s.put(wire.Event{Kind: wire.KindSlab, Link: 1, Granted: 8 * mib, Cost: 9000}, "")
+	for n := range uint64(2) {
+		s.create(wire.OutcomeMiss, 1, mib, mib, n+2)
+		s.last().Flags = wire.FlagPart
+	}
+	a := s.analyse(t, policy("slab", nil))
+	if len(a.Misses) != 1 || a.Misses[0].LostNS != 9000 || a.CreateCost.Calls != 1 || len(a.Timeline.Free) != 1 ||
+		a.Timeline.Free[0].Name != slabs || a.Timeline.Free[0].Values[len(a.Timeline.InUse)-1] != 6*mib {
+		t.Errorf("%+v, %+v, %+v", a.Misses, a.CreateCost, a.Timeline.Free)
 	}
 }
 

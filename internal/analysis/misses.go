@@ -96,6 +96,10 @@ func (m *misses) add(p *process, o *life.Object) {
 	m.count[reason]++
 	m.bytes[reason] += o.Size
 	m.lost[reason] += uint64(o.Cost)
+	if o.Flags&wire.FlagPart != 0 { // it needed the slab before it
+		m.lost[reason] += uint64(p.slab)
+		p.slab = 0
+	}
 	switch wire.Miss(reason) {
 	case wire.MissLimit:
 		m.cachedMost = max(m.cachedMost, count(p.pool.most))

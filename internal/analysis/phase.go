@@ -95,7 +95,7 @@ func (s *stream) within(number uint64) (within, known bool) {
 // temporary reports whether a buffer that ends now lived within one iteration of the thread that created it, or, where
 // that thread has none, for less than a hundredth of the run.
 func (x *run) temporary(p *process, o *life.Object, lived uint64) bool {
-	if within, known := x.stream(p, o.Thread).within(o.Note); known {
+	if within, known := x.stream(p, o.Thread).within(o.Note &^ pinned); known {
 		return within
 	}
 	return lived < (x.survey.last-x.survey.first)/100

@@ -79,7 +79,9 @@ type lags struct {
 
 func (l *lags) release(w *row, o *life.Object, now uint64) {
 	if o.Used == 0 {
-		l.unused++
+		if !o.Carried() { // else it may have been used before the part
+			l.unused++
+		}
 		return
 	}
 	lag := now - min(o.Used, now)
@@ -126,24 +128,35 @@ func (x *run) temporaries() []Temporary {
 	return list
 }
 
-// leaks are what the snapshot still has, as far as it is over: what goes on behind the part is none.
+// leaks are what processes left behind; what goes on behind the part is none.
 func (x *run) leaks() []Leak {
 	var list []Leak
-	for i := range x.snapshot.Tags {
-		t := &x.snapshot.Tags[i]
-		w := x.rows[t.Name]
-		if t.Live == 0 || w == nil || !w.wanted || w.leaked.buffers == 0 {
-			continue
+	for _, w := range x.sortedRows() {
+		if l := &w.leaked; l.buffers > 0 {
+			list = append(list, Leak{Name: w.name, Stack: w.stack, Buffers: l.buffers, Bytes: l.bytes, Oldest: x.since(l.oldest)})
 		}
-		list = append(list, Leak{
-			Name: t.Name, Stack: t.Stack, Buffers: min(t.Live, w.leaked.buffers), Bytes: min(t.InUse, w.leaked.bytes),
-			Oldest: x.since(w.leaked.oldest),
-		})
 	}
-	slices.SortFunc(list, func(a, b Leak) int {
-		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Buffers, a.Buffers), cmp.Compare(a.Name, b.Name))
+	slices.SortStableFunc(list, func(a, b Leak) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Buffers, a.Buffers))
 	})
 	return list
+}
+
+// left notes a buffer that its process left behind. One whose last reference the program gave up is none, but its memory
+// is: a sub-buffer keeps it.
+func (w *row) left(s *site, o *life.Object) {
+	l := &w.leaked
+	if o.Owns {
+		l.bytes += o.Granted
+		s.leaked += o.Granted
+	}
+	if o.Note&pinned != 0 {
+		return
+	}
+	if l.buffers == 0 || o.Started < l.oldest {
+		l.oldest = o.Started
+	}
+	l.buffers++
 }
 
 // peakOf says who held what at the peak.

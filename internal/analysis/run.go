@@ -34,6 +34,10 @@ type run struct {
 	snapshot *model.Snapshot
 }
 
+// pinned is the bit of an object's note that says that only sub-objects keep it; the others are the number of its create
+// in its thread.
+const pinned = 1 << 63
+
 // process is what a process has beside its life.Process.
 type process struct {
 	number  uint32
@@ -42,6 +46,7 @@ type process struct {
 	ended   bool
 	streams map[uint32]*stream
 	stream  *stream // of the last create
+	slab    uint32  // ns that the driver took for a slab whose first part is yet to come
 	pool    poolCaps
 }
 
@@ -84,8 +89,14 @@ func (x *run) step(r *wire.Record) {
 		return
 	}
 	p := x.process(r.Process)
-	if r.Kind == wire.KindEvict {
+	switch r.Kind {
+	case wire.KindEvict:
 		x.misses.evicted(p, &r.Event)
+	case wire.KindRelease:
+		if o := p.life.Object(r.Object); o != nil && r.Outcome == wire.OutcomePinned {
+			o.Note |= pinned
+		}
+	default:
 	}
 	x.fold.Step(r)
 	x.account(p)
@@ -95,6 +106,7 @@ func (x *run) step(r *wire.Record) {
 	case wire.KindSlab:
 		if r.Status == 0 && !carried(r) {
 			x.creates.add(r.Granted, r.Cost)
+			p.slab = r.Cost
 		}
 	case wire.KindEvict:
 		x.frees.add(r.Granted, r.Cost)
@@ -219,15 +231,8 @@ func (x *run) End(p *life.Process, o *life.Object, how life.How) {
 			x.frees.add(o.Granted, uint32(cost))
 		}
 	case life.Leaked:
-		l := &w.leaked
-		if l.buffers == 0 || o.Started < l.oldest {
-			l.oldest = o.Started
-		}
-		l.buffers++
-		if o.Owns {
-			l.bytes += o.Granted
-			s.leaked += o.Granted
-		}
+		w.left(s, o)
+	default: // nobody knows
 	}
 }
 

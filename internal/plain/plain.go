@@ -5,10 +5,8 @@ package plain
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"path"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -91,13 +89,6 @@ func Top[T any](list []T, most int) (kept []T, left int) {
 		return list, 0
 	}
 	return list[:most], len(list) - most
-}
-
-// Table aligns the cells that fill writes, separated by tabs. They stand right, but for what follows the last tab.
-func Table(b *bytes.Buffer, fill func(w io.Writer)) {
-	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fill(w)
-	_ = w.Flush() // a bytes.Buffer takes everything
 }
 
 // Pairs aligns names and their values, which stand left; those without a value are left out.

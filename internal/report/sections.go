@@ -35,7 +35,7 @@ func (v *view) head() section {
 	if d := v.s.Device; d.Name != "" {
 		add("device", "%s (%s), %s", d.Name, d.Driver, size.FormatLong(d.Global))
 	}
-	add("time", "%.3f s, %d events", plain.Seconds(v.s.Started, v.s.Time), v.s.Events)
+	add("time", "%s, %d events", v.clockOf(v.s.Time), v.s.Events)
 	v.partFacts(add)
 	if v.s.Lost > 0 {
 		add("lost", "%d events (%d of them uses): figures are too low", v.s.Lost, v.s.LostUses)
@@ -126,7 +126,7 @@ func (v *view) totals() section {
 			t.Creates, t.Failures, t.Unpooled, t.Releases, plain.Duration(t.CreateP50NS), plain.Duration(t.CreateP99NS))},
 		{"bytes", fmt.Sprintf("%s requested in all, %s created by the driver", size.FormatLong(t.BytesRequested),
 			size.FormatLong(t.BytesAllocated))},
-		{"memory", fmt.Sprintf("%s, at %.3f s", plain.Memory(t), plain.Seconds(v.s.Started, t.PeakInUseTime))},
+		{"memory", fmt.Sprintf("%s, at %s", plain.Memory(t), v.clockOf(t.PeakInUseTime))},
 		{"at the end", plain.End(t)},
 	}}
 	if t.Slabs > 0 {
@@ -153,7 +153,7 @@ func (v *view) peak() section {
 	}
 	return section{
 		heading: "who held it at the peak", tables: []table{t},
-		facts: [][2]string{{"at", fmt.Sprintf("%s: %s in use by %s, %s reserved", seconds(p.Time), size.FormatLong(p.InUse),
+		facts: [][2]string{{"at", fmt.Sprintf("%s: %s in use by %s, %s reserved", v.clock(p.Time), size.FormatLong(p.InUse),
 			plain.Count(p.Buffers, "buffer"), size.FormatLong(p.Reserved))}},
 	}
 }
@@ -162,8 +162,19 @@ func wasted(granted, requested uint64) float64 {
 	return float64(granted-min(requested, granted)) / float64(max(granted, 1))
 }
 
-// seconds writes a time after the start.
-func seconds(ns uint64) string { return fmt.Sprintf("%.3f s", float64(ns)/1e9) }
+// shortRun is a run whose times are in milliseconds, ns.
+const shortRun = 100_000_000
+
+// clock writes a time after the start.
+func (v *view) clock(ns uint64) string {
+	if v.s.Time-min(v.s.Started, v.s.Time) < shortRun {
+		return fmt.Sprintf("%.3f ms", float64(ns)/1e6)
+	}
+	return fmt.Sprintf("%.3f s", float64(ns)/1e9)
+}
+
+// clockOf writes a CLOCK_MONOTONIC time as one after the start.
+func (v *view) clockOf(ns uint64) string { return v.clock(ns - min(v.s.Started, ns)) }
 
 func (v *view) tags() section {
 	rows, left := top(v, plain.TagsByPeak(v.s.Tags))
@@ -208,7 +219,7 @@ func (v *view) leaks() section {
 	t := table{columns: []string{"buffers", "bytes", "oldest", "tag"}, left: left, thing: "tag"}
 	for i := range rows {
 		l := &rows[i]
-		r := row{cells: []string{fmt.Sprint(l.Buffers), size.Format(l.Bytes), seconds(l.Oldest), plain.Clean(l.Name)}}
+		r := row{cells: []string{fmt.Sprint(l.Buffers), size.Format(l.Bytes), v.clock(l.Oldest), plain.Clean(l.Name)}}
 		for _, frame := range l.Stack {
 			r.below = append(r.below, plain.Clean(frame))
 		}

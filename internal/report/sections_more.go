@@ -34,10 +34,10 @@ func (v *view) phases() section {
 	t := table{columns: []string{"from", "to", "iterations", "period", "creates", "growth", "peak", "process, thread"}, left: left}
 	for i := range rows {
 		p := &rows[i]
-		cells := []string{seconds(p.Start), seconds(p.End), "0", "-", "-", "-", size.Format(p.PeakInUse), ""}
+		cells := []string{v.clock(p.Start), v.clock(p.End), "0", "-", "-", "-", size.Format(p.PeakInUse), ""}
 		if p.Iterations > 0 {
 			cells = []string{
-				seconds(p.Start), seconds(p.End), fmt.Sprint(p.Iterations), plain.Duration(p.Period), fmt.Sprint(p.Creates),
+				v.clock(p.Start), v.clock(p.End), fmt.Sprint(p.Iterations), plain.Duration(p.Period), fmt.Sprint(p.Creates),
 				growth(p.Growth), size.Format(p.PeakInUse), fmt.Sprintf("#%d, %d", p.Process, p.Thread),
 			}
 		}
@@ -143,7 +143,7 @@ func (v *view) overTime() section {
 	return section{heading: "over time", chart: []string{
 		line("in use", inUse, bytes), line("free", free, bytes), line("fragmentation", l.Fragmentation, rate),
 		line("waste", l.Waste, rate),
-		fmt.Sprintf("%-14s %-30s%30s", "", seconds(l.Start), seconds(min(l.Start+l.Step*uint64(len(l.InUse)), max(l.Start, v.s.Time-min(v.s.Started, v.s.Time))))),
+		fmt.Sprintf("%-14s %-30s%30s", "", v.clock(l.Start), v.clock(min(l.Start+l.Step*uint64(len(l.InUse)), max(l.Start, v.s.Time-min(v.s.Started, v.s.Time))))),
 	}}
 }
 
@@ -256,7 +256,7 @@ func (v *view) mistakes() section {
 	}
 	for i := range shown {
 		f := &shown[i]
-		s.items = append(s.items, plain.Clean(fmt.Sprintf("%.3f s %s", plain.Seconds(v.s.Started, f.First), f.Text(size.FormatLong))))
+		s.items = append(s.items, plain.Clean(v.clockOf(f.First)+" "+f.Text(size.FormatLong)))
 	}
 	if left > 0 {
 		s.notes = append(s.notes, fmt.Sprintf("and %d more", left))
@@ -276,7 +276,7 @@ func (v *view) happened() section {
 	}
 	t := table{columns: []string{"time", "what", ""}}
 	for _, mark := range v.s.Marks {
-		t.add(fmt.Sprintf("%.3f s", plain.Seconds(v.s.Started, mark.Time)), mark.Kind.String(), plain.Clean(mark.Text))
+		t.add(v.clockOf(mark.Time), mark.Kind.String(), plain.Clean(mark.Text))
 	}
 	s := section{heading: "what happened", tables: []table{t}}
 	if len(v.s.Marks) == model.MarksMax {

@@ -35,6 +35,9 @@ func (s *section) text(b *bytes.Buffer) {
 		wrap(b, fmt.Sprintf("%-12s ", fact[0]), fact[1])
 	}
 	for i := range s.tables {
+		if i > 0 || len(s.facts) > 0 && s.tables[i].title != "" {
+			fmt.Fprintln(b)
+		}
 		s.tables[i].text(b)
 	}
 	for _, item := range s.items {
@@ -87,17 +90,20 @@ func (t *table) text(b *bytes.Buffer) {
 	}
 }
 
+// glued stands for a space at which no line ends. No text has it: it is a control character.
+const glued = "\x00"
+
 // wrap writes a text behind a label; what does not fit goes on below, as far in as the label reaches. A word that is
-// longer than a line is broken.
+// longer than a line is broken; a number stays with its percent sign.
 func wrap(b *bytes.Buffer, label, text string) {
 	indent := strings.Repeat(" ", utf8.RuneCountInString(label))
 	room := textWidth - len(indent)
 	line := ""
 	flush := func() {
-		fmt.Fprintln(b, strings.TrimRight(label+line, " "))
+		fmt.Fprintln(b, strings.ReplaceAll(strings.TrimRight(label+line, " "), glued, " "))
 		label, line = indent, ""
 	}
-	for _, word := range strings.Fields(text) {
+	for _, word := range strings.Fields(strings.ReplaceAll(text, " %", glued+"%")) {
 		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > room {
 			flush()
 		}

@@ -1,0 +1,209 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/exp/golden"
+	"github.com/google/go-cmp/cmp"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+)
+
+// analysed is the analysis of a recording.
+func analysed(t *testing.T, name string, change ...func(*analysis.Options)) *analysis.Analysis {
+	t.Helper()
+	r, err := trace.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	footer, whole := r.Footer()
+	o := analysis.Options{Header: r.Header(), Footer: footer, Whole: whole}
+	for _, f := range change {
+		f(&o)
+	}
+	a, err := analysis.New(r, o)
+	if err := errors.Join(err, r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func textOf(t *testing.T, write func(io.Writer, *analysis.Analysis, Options) error, a *analysis.Analysis, o Options) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := write(&b, a, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestGolden compares the reports of all recordings with those that are committed: go test -update writes them anew. The
+// long lists of the timeline are left out of the JSON.
+func TestGolden(t *testing.T) {
+	for _, name := range recordings(t) {
+		base := strings.TrimSuffix(filepath.Base(name), ".gmt")
+		a := analysed(t, name)
+		t.Run(base+".txt", func(t *testing.T) { golden.RequireEqual(t, textOf(t, Text, a, Options{Top: 20})) })
+		t.Run(base+".md", func(t *testing.T) { golden.RequireEqual(t, textOf(t, Markdown, a, Options{Top: 20})) })
+		short := *a
+		short.Timeline = analysis.Timeline{Start: a.Timeline.Start, Step: a.Timeline.Step}
+		t.Run(base+".json", func(t *testing.T) { golden.RequireEqual(t, textOf(t, JSON, &short, Options{})) })
+		for range 3 {
+			if diff := cmp.Diff(textOf(t, JSON, a, Options{}), textOf(t, JSON, analysed(t, name), Options{})); diff != "" {
+				t.Fatalf("%s: not the same twice: %s", base, diff)
+			}
+		}
+	}
+}
+
+// TestIterations are found in the examples that have some, as many as were asked for.
+func TestIterations(t *testing.T) {
+	for name, want := range map[string]struct{ iterations, creates uint64 }{
+		"train": {25, 10}, "pipeline": {6, 10}, "frag": {6, 4}, "leak": {5, 4}, "threads": {20, 3}, "stencil": {40, 1}, "churn": {500, 1},
+		"tiny": {0, 0},
+	} {
+		var most analysis.Phase
+		for _, p := range analysed(t, "testdata/"+name+".gmt").Phases {
+			if p.Iterations > most.Iterations {
+				most = p
+			}
+		}
+		if most.Iterations != want.iterations || most.Creates != want.creates {
+			t.Errorf("%s: %d iterations of %d creates, want %+v", name, most.Iterations, most.Creates, want)
+		}
+	}
+}
+
+func TestTextIsNarrowAndClean(t *testing.T) {
+	for _, name := range recordings(t) {
+		for line := range strings.Lines(textOf(t, Text, analysed(t, name), Options{})) {
+			line = strings.TrimSuffix(line, "\n")
+			if n := utf8.RuneCountInString(line); n > textWidth || strings.TrimRight(line, " ") != line || strings.ContainsAny(line, "\x1b\r\t") {
+				t.Errorf("%s: %d columns: %q", name, n, line)
+			}
+		}
+	}
+}
+
+func TestWrap(t *testing.T) {
+	var b bytes.Buffer
+	wrap(&b, "label ", strings.Repeat("ä", 150)+" end "+strings.Repeat("b ", 60))
+	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	if len(lines) != 3 || lines[0] != "label "+strings.Repeat("ä", 94) || !strings.HasPrefix(lines[1], "      ä") {
+		t.Errorf("%q", lines)
+	}
+	b.Reset()
+	wrap(&b, "label ", "")
+	if b.String() != "label\n" {
+		t.Errorf("%q", b.String())
+	}
+}
+
+// TestMarkdownCannotBreakOut: names with pipes, backquotes and HTML stay text within their cell.
+func TestMarkdownCannotBreakOut(t *testing.T) {
+	text := textOf(t, Markdown, analysed(t, "testdata/tiny.gmt"), Options{})
+	columns, pipe := 0, regexp.MustCompile(`(^|[^\\])\|`)
+	for line := range strings.Lines(text) {
+		n := len(pipe.FindAllString(strings.ReplaceAll(line, `\\`, ""), -1))
+		if !strings.HasPrefix(line, "|") {
+			columns = 0
+			continue
+		}
+		if columns != 0 && n != columns {
+			t.Errorf("%d pipes, want %d: %s", n, columns, line)
+		}
+		columns = n
+	}
+	for _, bad := range []string{"<script>", "<i>", "`tick`", "*star*", "\x1b"} {
+		if strings.Contains(text, bad) {
+			t.Errorf("%q in\n%s", bad, text)
+		}
+	}
+}
+
+func TestJSONKeys(t *testing.T) {
+	text := textOf(t, JSON, analysed(t, "testdata/tiny.gmt"), Options{})
+	var got map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range strings.Fields(`hit_rate hits misses per_tag processes findings exit peak misses_by_reason leaks temporaries phases
+		driver_create_cost driver_release_cost lag timeline sizes lifetimes_ns flame diagnoses damage part`) {
+		if _, ok := got[key]; !ok {
+			t.Errorf("no key %s among %v", key, slices.Sorted(maps.Keys(got)))
+		}
+	}
+	if string(got["hits"]) != "1" || string(got["misses"]) != "3" || !strings.Contains(string(got["exit"]), `"status": 3`) {
+		t.Errorf("hits %s, misses %s, exit %s", got["hits"], got["misses"], got["exit"])
+	}
+	var leaks []LeakJSON
+	if err := json.Unmarshal(got["leaks"], &leaks); err != nil || len(leaks) != 2 || leaks[0].OldestNS != 50_000 {
+		t.Errorf("%v: %+v", err, leaks)
+	}
+	if text := textOf(t, JSON, &analysis.Analysis{}, Options{}); strings.Count(text, "null") != 1 || !strings.Contains(text, `"flame": null`) {
+		t.Errorf("empty lists are null:\n%s", text)
+	}
+}
+
+func TestTopBoundsTables(t *testing.T) {
+	s := &model.Snapshot{Processes: make([]model.Process, 300)}
+	for i := range s.Processes {
+		s.Processes[i].Program = fmt.Sprintf("/bin/worker%d", i)
+		s.Processes[i].Totals.PeakInUse = uint64(i)
+	}
+	a := &analysis.Analysis{Snapshot: s}
+	some, all := textOf(t, Text, a, Options{Top: 20}), textOf(t, Text, a, Options{})
+	if strings.Count(some, "worker") != 20 || !strings.Contains(some, "and 280 more\n") || !strings.Contains(some, "worker299\n") {
+		t.Errorf("20 of 300:\n%s", some)
+	}
+	if strings.Count(all, "worker") != 300 || strings.Contains(all, "more\n") {
+		t.Errorf("all of 300:\n%s", all)
+	}
+}
+
+// TestEmpty says that nothing was seen, and what happened all the same.
+func TestEmpty(t *testing.T) {
+	s := &model.Snapshot{Program: "ls", Marks: []model.Mark{{Text: "transparent: no core"}}}
+	for name, write := range map[string]func(io.Writer, *analysis.Analysis, Options) error{"text": Text, "markdown": Markdown} {
+		text := textOf(t, write, &analysis.Analysis{Snapshot: s, Damage: "the end is cut off"}, Options{})
+		for _, part := range []string{"no OpenCL call was seen", "transparent: no core", "the end is cut off"} {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s lacks %q:\n%s", name, part, text)
+			}
+		}
+	}
+}
+
+// fullDisk takes nothing.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space") }
+
+func TestWriteErrors(t *testing.T) {
+	a := analysed(t, "testdata/tiny.gmt")
+	for name, write := range map[string]func(io.Writer, *analysis.Analysis, Options) error{"text": Text, "json": JSON, "md": Markdown} {
+		if err := write(fullDisk{}, a, Options{}); err == nil || !strings.Contains(err.Error(), "no space") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestBeyondTheEnd(t *testing.T) {
+	a := analysed(t, "testdata/tiny.gmt", func(o *analysis.Options) { o.Since = 1e9 })
+	if text := textOf(t, Text, a, Options{}); !strings.Contains(text, "nothing happened in this part: the recording ends after 0.000 s") {
+		t.Errorf("%s", text)
+	}
+}
