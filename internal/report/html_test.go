@@ -36,9 +36,9 @@ var (
 	fetches    = regexp.MustCompile(`(?i)url\(|@import|fetch\(|XMLHttpRequest|import\(|WebSocket|\.innerHTML|eval\(`)
 )
 
-// take splits a page into its style and script, its tags without brackets, and its text. By hand: regular expressions
+// dissect splits a page into its style and script, its tags without brackets, and its text. By hand: regular expressions
 // take seconds for two megabytes.
-func take(page string) (own, tags []string, text string) {
+func dissect(page string) (own, tags []string, text string) {
 	var b strings.Builder
 	for {
 		before, rest, more := strings.Cut(page, "<")
@@ -59,7 +59,7 @@ func take(page string) (own, tags []string, text string) {
 
 // loads returns what the page refers to beyond itself, and values without quotation marks: ours all have them.
 func loads(page string) (found []string) {
-	own, tags, _ := take(page)
+	own, tags, _ := dissect(page)
 	for _, text := range own {
 		found = append(found, fetches.FindAllString(text, -1)...)
 	}
@@ -88,7 +88,7 @@ func TestHTMLRefersToNothingElse(t *testing.T) {
 		if found := loads(page); len(found) > 0 {
 			t.Errorf("%s refers to %q", name, found)
 		}
-		if _, tags, text := take(page); strings.Contains(text, ">") || slices.ContainsFunc(tags, strange) {
+		if _, tags, text := dissect(page); strings.Contains(text, ">") || slices.ContainsFunc(tags, strange) {
 			t.Errorf("%s: text that may be a tag", name)
 		}
 		if strings.ContainsAny(page, "\x00\x1b\u202e") {
@@ -134,7 +134,7 @@ func TestHTMLPolicyNamesWhatIsThere(t *testing.T) {
 
 // visible is the text of a page.
 func visible(page string) string {
-	_, _, text := take(page)
+	_, _, text := dissect(page)
 	return strings.Join(strings.Fields(html.UnescapeString(text)), " ")
 }
 
@@ -152,6 +152,33 @@ func TestHTMLSays(t *testing.T) {
 	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("no word of %q", part)
+		}
+	}
+}
+
+// Real recordings: what the analysis found is on the page, every figure is a number, and twice the same is written.
+func TestHTMLOfRecordings(t *testing.T) {
+	for _, recording := range recordings(t) {
+		a := analysed(t, recording)
+		page := writeHTML(a, Options{})
+		text := visible(page)
+		want := []string{bytesText(a.Peak.InUse), rateText(a.Snapshot.Totals.HitRate(), a.Snapshot.Totals.Hits+a.Snapshot.Totals.Misses)}
+		for i := range a.Peak.Tags {
+			want = append(want, a.Peak.Tags[i].Name)
+		}
+		for i := range a.Diagnoses {
+			want = append(want, a.Diagnoses[i].Title)
+		}
+		for _, part := range want {
+			if part = strings.Join(strings.Fields(part), " "); !strings.Contains(text, part) { // as visible writes it
+				t.Errorf("%s: no word of %q", recording, part)
+			}
+		}
+		if found := loads(page); len(found) > 0 || strings.Contains(text, "NaN") || strings.Contains(text, "+Inf") {
+			t.Errorf("%s: what is no number, or refers to %q", recording, found)
+		}
+		if writeHTML(analysed(t, recording), Options{}) != page {
+			t.Errorf("%s: not the same twice", recording)
 		}
 	}
 }
