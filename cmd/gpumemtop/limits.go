@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/size"
 )
@@ -234,20 +235,7 @@ func numberText(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 func limits(policy allocator.Policy) []model.Limit {
 	var list []model.Limit
 	for _, l := range policy.Limits() {
-		list = append(list, shownLimit(&l))
+		list = append(list, analysis.LimitOf(&l))
 	}
 	return list
-}
-
-// limitKinds are the model's words for the allocator's kinds.
-var limitKinds = map[allocator.Kind]model.LimitKind{
-	allocator.Number: model.LimitNumber, allocator.Count: model.LimitCount, allocator.Bytes: model.LimitBytes,
-	allocator.Seconds: model.LimitSeconds, allocator.Switch: model.LimitSwitch, allocator.Choice: model.LimitChoice,
-	allocator.Sizes: model.LimitSizes,
-}
-
-func shownLimit(l *allocator.Limit) model.Limit {
-	return model.Limit{
-		Name: l.Name, Kind: limitKinds[l.Kind], Text: l.Text, Value: l.Value, Min: l.Min, Max: l.Max, Choices: l.Choices,
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 )
 
 func TestParseLimit(t *testing.T) {
@@ -69,7 +70,7 @@ func TestExamplesAreTaken(t *testing.T) {
 		description, _ := allocator.Describe(policy)
 		for i := range description.Limits {
 			l := &description.Limits[i]
-			shown := shownLimit(l)
+			shown := analysis.LimitOf(l)
 			if value, ok := shown.Number(l.Text); !ok || value != l.Value || shown.TextOf(value) != l.Text {
 				t.Errorf("%s: %s %s is %v, %v in the dashboard, want %v", policy, l.Name, l.Text, value, ok, l.Value)
 			}

@@ -238,6 +238,33 @@ func TestSlabsCostTheirFirstPart(t *testing.T) {
 	}
 }
 
+// TestEvictedAndMissedAgain: what comes back is not counted twice.
+func TestEvictedAndMissedAgain(t *testing.T) {
+	s := newTape()
+	for n := range uint64(20) {
+		object := s.create(wire.OutcomeMiss, 1, 3*mib, 3*mib, n+1)
+		s.last().Reason = uint8(wire.MissLimit)
+		s.release(object, wire.OutcomeRefused)
+		s.put(wire.Event{Kind: wire.KindEvict, Link: n + 1, Granted: 3 * mib, Reason: uint8(wire.EvictLimit)}, "")
+	}
+	a := s.analyse(t, policy("futhark", trace.Limits{"max_cached_bytes": "1048576"}))
+	if k := a.Misses[0].Knob; k.Value != "4194304" {
+		t.Errorf("%+v, want a limit for one block of 3 MiB", k)
+	}
+}
+
+// TestShortLagIsNone: it is the way from one line of the program to the next.
+func TestShortLagIsNone(t *testing.T) {
+	s := newTape()
+	object := s.driver(1, mib)
+	s.use(object)
+	s.now -= ms / 2
+	s.release(object, wire.OutcomeDriver)
+	if d := diagnosis(s.analyse(t), "long after"); d != nil {
+		t.Errorf("%+v", d)
+	}
+}
+
 // TestFractionIsTheKnob where it is the lower of both limits.
 func TestFractionIsTheKnob(t *testing.T) {
 	s := newTape()

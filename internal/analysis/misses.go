@@ -23,15 +23,20 @@ var limitKinds = map[allocator.Kind]model.LimitKind{
 	allocator.Sizes: model.LimitSizes,
 }
 
+// LimitOf returns a limit of the allocator's as the model follows it. Any goroutine may call it.
+func LimitOf(l *allocator.Limit) model.Limit {
+	return model.Limit{
+		Name: l.Name, Kind: limitKinds[l.Kind], Text: l.Text, Value: l.Value, Min: l.Min, Max: l.Max, Choices: l.Choices,
+	}
+}
+
 // PolicyLimits returns the limits of a policy with values that were recorded; none of a policy that this version does
 // not know. Any goroutine may call it.
 func PolicyLimits(policy string, values trace.Limits) []model.Limit {
 	description, _ := allocator.Describe(policy)
 	var list []model.Limit
 	for _, l := range description.Limits {
-		limit := model.Limit{
-			Name: l.Name, Kind: limitKinds[l.Kind], Text: l.Text, Value: l.Value, Min: l.Min, Max: l.Max, Choices: l.Choices,
-		}
+		limit := LimitOf(&l)
 		if value, ok := values[l.Name]; ok {
 			limit.Set(value)
 		}
