@@ -27,7 +27,11 @@ const browserTimeout = 2 * time.Minute
 type browser struct {
 	t       *testing.T
 	context context.Context
+	*heard
+}
 
+// heard is what a page said.
+type heard struct {
 	mutex      sync.Mutex
 	complaints []string // errors and warnings of scripts, of the content security policy, of the network
 	requests   []string // URLs, without the page itself and what is in it
@@ -55,7 +59,7 @@ func newBrowser(t *testing.T) *browser {
 	limited, cancel := context.WithTimeout(t.Context(), browserTimeout)
 	allocator, free := chromedp.NewExecAllocator(limited, options...)
 	page, closePage := chromedp.NewContext(allocator)
-	b := &browser{t: t, context: page}
+	b := &browser{t: t, context: page, heard: &heard{}}
 	t.Cleanup(func() {
 		closePage()
 		free()
@@ -85,22 +89,25 @@ func endGroup(t *testing.T, group <-chan *exec.Cmd) {
 	}
 }
 
-func (b *browser) listen(event any) {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
+func (h *heard) listen(event any) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
 		if url := e.Request.URL; !strings.HasPrefix(url, "data:") && url != e.DocumentURL {
-			b.requests = append(b.requests, url)
+			h.requests = append(h.requests, url)
 		}
 	case *log.EventEntryAdded:
-		b.complaints = append(b.complaints, e.Entry.Text)
+		h.complaints = append(h.complaints, e.Entry.Text)
 	case *runtime.EventExceptionThrown:
-		b.complaints = append(b.complaints, "exception: "+e.ExceptionDetails.Text)
+		h.complaints = append(h.complaints, "exception: "+e.ExceptionDetails.Text)
 	case *runtime.EventConsoleAPICalled:
-		b.complaints = append(b.complaints, "console."+string(e.Type))
+		h.complaints = append(h.complaints, "console."+string(e.Type))
 	}
 }
+
+// within is the same browser for a part of the test.
+func (b *browser) within(t *testing.T) *browser { return &browser{t, b.context, b.heard} }
 
 // do does something on the page.
 func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
@@ -144,4 +151,5 @@ func (b *browser) quiet() {
 	if len(b.complaints) > 0 || len(b.requests) > 0 {
 		b.t.Errorf("the page complains: %q, and asks for %q", b.complaints, b.requests)
 	}
+	b.complaints, b.requests = nil, nil
 }

@@ -48,14 +48,16 @@ const (
 	plotsShown = `document.querySelectorAll("svg.plot").length`
 	// overflow is how much wider the page is than its window.
 	overflow = `Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - window.innerWidth`
-	// firstColumn is what the first column of the first table says.
-	firstColumn = `[...document.querySelectorAll("#peak tbody tr")].map(r => Number(r.cells[0].dataset.v))`
+	// peakColumn is what is in use at the peak, by call site.
+	peakColumn  = `[...document.querySelectorAll("#peak tbody tr")].map(r => Number(r.cells[1].dataset.v))`
 	framesShown = `[...document.querySelectorAll(".box0 .frame")].filter(f => f.getBoundingClientRect().width > 0).length`
 	flameWidth  = `document.querySelector(".box0 svg.flame").getBoundingClientRect().width`
 	frameWidth  = `document.querySelectorAll(".box0 .frame")[3].querySelector("rect").getBoundingClientRect().width`
 )
 
-func (b *browser) checkPage(t *testing.T) {
+// checkPage checks that everything of the sample is shown.
+func (b *browser) checkPage() {
+	t := b.t
 	t.Helper()
 	if shown := eval[[]string](b, sectionsShown); !slices.Equal(shown, sections) {
 		t.Errorf("sections\n%q, want\n%q", shown, sections)
@@ -68,40 +70,52 @@ func (b *browser) checkPage(t *testing.T) {
 	}
 }
 
-// The report in a browser: all there with and without scripts, at any width, and asking nobody for anything.
-func TestHTMLReportInABrowser(t *testing.T) {
-	path := page(t, reporttest.Sample())
+func TestHTMLReport(t *testing.T) {
 	b := newBrowser(t)
+	t.Run("of a long run", func(t *testing.T) { b.within(t).sample() })
+	t.Run("of a recording", func(t *testing.T) { b.within(t).recorded() })
+	t.Run("of a hostile recording", func(t *testing.T) { b.within(t).hostile() })
+}
+
+// sample looks at a page with everything: all there with and without scripts, at any width, and asking nobody for
+// anything.
+func (b *browser) sample() {
+	t := b.t
+	path := page(t, reporttest.Sample())
 	for _, scripts := range []bool{false, true} {
 		call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !scripts})
 		for _, width := range []int64{360, 700, 1600} {
 			b.open(path, width, 900)
-			b.checkPage(t)
+			b.checkPage()
 			if over := eval[int](b, overflow); over > 0 {
 				t.Errorf("scripts %t, %d pixels wide: %d pixels too wide", scripts, width, over)
 			}
 		}
 	}
-	t.Run("tables are sorted", b.sorting)
-	t.Run("the call tree zooms", b.zooming)
-	t.Run("values under the pointer", b.reading)
+	b.sort()
+	b.zoom()
+	b.read()
 	b.quiet()
 }
 
-func (b *browser) sorting(t *testing.T) {
-	before := eval[[]uint64](b, firstColumn)
-	head := chromedp.CSS("#peak th:first-child button")
+// sort orders a table by its head.
+func (b *browser) sort() {
+	t := b.t
+	before := eval[[]uint64](b, peakColumn)
+	head := chromedp.CSS("#peak th:nth-child(2) button")
 	b.do(chromedp.Click(head), chromedp.Click(head))
-	after := eval[[]uint64](b, firstColumn)
+	after := eval[[]uint64](b, peakColumn)
 	if !slices.IsSorted(after) || slices.Equal(before, after) || len(before) != len(after) {
 		t.Errorf("%d sorted upwards is %d", before, after)
 	}
-	if sorted := eval[string](b, `document.querySelector("#peak th").getAttribute("aria-sort")`); sorted != "ascending" {
+	if sorted := eval[string](b, `document.querySelector("#peak th:nth-child(2)").getAttribute("aria-sort")`); sorted != "ascending" {
 		t.Errorf("the head says %q", sorted)
 	}
 }
 
-func (b *browser) zooming(t *testing.T) {
+// zoom looks closer at a frame of the call tree, goes back with a key, and searches.
+func (b *browser) zoom() {
+	t := b.t
 	before, whole := eval[float64](b, frameWidth), eval[float64](b, flameWidth)
 	eval[bool](b, `document.querySelectorAll(".box0 .frame")[3].dispatchEvent(new MouseEvent("click"))`)
 	if after := eval[float64](b, frameWidth); before > whole/2 || after < whole-1 {
@@ -117,7 +131,9 @@ func (b *browser) zooming(t *testing.T) {
 	}
 }
 
-func (b *browser) reading(t *testing.T) {
+// read asks for values with a key, and with the pointer.
+func (b *browser) read() {
+	t := b.t
 	if shown := eval[bool](b, `!document.querySelector("#memory .readout").hidden`); shown {
 		t.Error("values are shown before anybody asked")
 	}
@@ -137,9 +153,35 @@ func (b *browser) reading(t *testing.T) {
 	}
 }
 
-// Whatever a recording says stays text.
-func TestHTMLReportOfAHostileRecording(t *testing.T) {
-	b := newBrowser(t)
+// recorded goes the way of a person: record, report, look.
+func (b *browser) recorded() {
+	t := b.t
+	recording, out := filepath.Join(t.TempDir(), "a.gmt"), filepath.Join(t.TempDir(), "a.html")
+	record := run(t, command{args: []string{gpumemtop(), "record", "-o", recording, "--", example("train"), "40"}})
+	written := run(t, command{args: []string{gpumemtop(), "report", "--format", "html", "-o", out, recording}})
+	if record.code != 0 || written.code != 0 || len(written.stdout) > 0 {
+		t.Fatalf("record ended with %s, report with %s: %s%s", record, written, written.stdout, written.stderr)
+	}
+	again := run(t, command{args: []string{gpumemtop(), "report", "--format", "html", "-o", out, recording}})
+	if again.code != 125 || !contains(again.stderr, "exists") {
+		t.Errorf("writing it again ended with %s: %s", again, again.stderr)
+	}
+	b.open(out, 1200, 900)
+	if title := eval[string](b, `document.title`); title != "train – gpumemtop" {
+		t.Errorf("title %q", title)
+	}
+	if empty := eval[[]string](b, plotsEmpty); len(empty) > 0 {
+		t.Errorf("empty charts: %q", empty)
+	}
+	if text := eval[string](b, `document.querySelector("#peak").textContent`); !contains([]byte(text), "create_activation") {
+		t.Errorf("who held the memory: %s", text)
+	}
+	b.quiet()
+}
+
+// hostile looks at what a recording says that would do harm: it stays text.
+func (b *browser) hostile() {
+	t := b.t
 	b.open(page(t, reporttest.Hostile()), 1200, 900)
 	if n := eval[int](b, `document.querySelectorAll("img, script:not(:last-child), iframe, [onerror]").length`); n > 0 {
 		t.Errorf("%d elements that nobody asked for", n)

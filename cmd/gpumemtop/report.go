@@ -30,6 +30,7 @@ var reporters = []reporter{
 	{"text", report.Text},
 	{"json", report.JSON},
 	{"md", report.Markdown},
+	{"html", report.HTML},
 }
 
 func reporterNames() []string {
@@ -46,7 +47,7 @@ func newReport() *cobra.Command {
 		Short:       "Show the figures of a recording",
 		Annotations: map[string]string{usageKey: "gpumemtop report [--format " + strings.Join(reporterNames(), "|") + "] [-o OUT] FILE"},
 		Example: "  gpumemtop report blur.gmt\n  gpumemtop report --format json blur.gmt | jq .hit_rate\n" +
-			"  gpumemtop report --format md -o blur.md blur.gmt\n  gpumemtop report --since 2s --tag blur.c blur.gmt",
+			"  gpumemtop report --format md -o blur.md blur.gmt\n  gpumemtop report --format html -o blur.html blur.gmt\n  gpumemtop report --since 2s --tag blur.c blur.gmt",
 		Args: oneFile,
 	}, func(cmd *cobra.Command, c *config, args []string) error {
 		at := slices.IndexFunc(reporters, func(r reporter) bool { return r.name == c.reportFormat })

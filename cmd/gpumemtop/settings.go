@@ -140,7 +140,7 @@ var settings = []setting{
 	{"format", "", "NAME", groupOutput, onImport, false, "what to read: " + importerHelp() + "; by default what it looks like", func(c *config) any { return &c.importFormat }},
 	{"output", "o", "FILE", groupOutput, onReport, false, "file to write instead of standard output", func(c *config) any { return &c.output }},
 	{"force", "f", "", groupOutput, onRun | onRecord | onExport | onReport | onTrim | onMerge | onImport, false, "overwrite files that exist", func(c *config) any { return &c.force }},
-	{"format", "", "NAME", groupOutput, onReport, false, "text, json or md (Markdown)", func(c *config) any { return &c.reportFormat }},
+	{"format", "", "NAME", groupOutput, onReport, false, "text, json, md (Markdown) or html (one file for a browser)", func(c *config) any { return &c.reportFormat }},
 	{"rules", "", "FILE", groupOutput, onCheck, false, "the rules, in TOML", func(c *config) any { return &c.rules }},
 	{"format", "", "NAME", groupOutput, onDiff, false, "text or json", func(c *config) any { return &c.diffFormat }},
 	{"format", "", "NAME", groupOutput, onCheck, false, "text or json", func(c *config) any { return &c.checkFormat }},

@@ -74,13 +74,23 @@ func (v *htmlView) ended() string {
 	return ""
 }
 
+// limits are those of the run with their values for people; of a policy that this version does not know, as they were
+// recorded.
 func (v *htmlView) limits() []string {
-	limits := v.a.Run.Header.Limits
 	var words []string
-	for _, limit := range slices.Sorted(maps.Keys(limits)) {
-		words = append(words, name(limit+"="+limits[limit]))
+	for i := range v.s.Limits[:min(len(v.s.Limits), htmlCards)] {
+		l := &v.s.Limits[i]
+		words = append(words, name(l.Name+" = "+limitValue(l)))
 	}
-	return words[:min(len(words), htmlCards)]
+	if len(words) > 0 {
+		return words
+	}
+	limits := v.a.Run.Header.Limits
+	names := slices.Sorted(maps.Keys(limits))
+	for _, limit := range names[:min(len(names), htmlCards)] {
+		words = append(words, name(limit+" = "+limits[limit]))
+	}
+	return words
 }
 
 // partFacts say which part of the recording this is, and what it was made of.
@@ -97,7 +107,7 @@ func (v *htmlView) partFacts() []htmlFact {
 		facts = append(facts, htmlFact{Name: "process", Text: name(r.Process) + " only"})
 	}
 	if r.Tag != "" {
-		facts = append(facts, htmlFact{Name: "call sites", Text: "those that match " + name(r.Tag)})
+		facts = append(facts, htmlFact{Name: "call sites", Text: "those that match " + name(r.Tag) + "; totals are those of all"})
 	}
 	if n := len(r.Header.Merged); n > 0 {
 		facts = append(facts, htmlFact{Name: "merged", Text: "from " + things(uint64(n), "recording")})
@@ -115,6 +125,9 @@ func (v *htmlView) warnings() []string {
 	}
 	if !v.a.Run.Whole {
 		warnings = append(warnings, "The recording did not end in order: what came last may be missing.")
+	}
+	if r := &v.a.Run; r.Events == 0 && (r.Since > 0 || r.Until > 0) {
+		warnings = append(warnings, "Nothing happened in this part.")
 	}
 	if v.s.Lost > 0 {
 		text := things(v.s.Lost, "event") + " lost, missing from these figures"

@@ -1,6 +1,11 @@
 package report
 
-import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
+import (
+	"fmt"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/plain"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
 
 // grown says how much more is in use after an iteration than before it.
 func grown(bytes int64) htmlCell {
@@ -23,11 +28,11 @@ func (v *htmlView) peak() (htmlSection, bool) {
 	s.Intro = "At " + durationText(p.Time) + " most was in use: " + bytesText(p.InUse) + " in " + things(p.Buffers, "buffer") +
 		", " + bytesText(p.Reserved) + " reserved."
 	t := htmlTable{Title: "Memory in use at the peak by call site", Left: v.left(len(p.Tags)),
-		Columns: columns("#in use", "#share", "", "#requested", "#buffers", "call site")}
+		Columns: columns("call site", "#in use", "#share", "", "#requested", "#buffers")}
 	for i := range p.Tags[:v.rows(len(p.Tags))] {
 		tag := &p.Tags[i]
-		t.Rows = append(t.Rows, []htmlCell{bytesCell(tag.InUse), rateCell(float64(tag.InUse)/float64(max(p.InUse, 1)), p.InUse),
-			barCell(tag.InUse, p.Tags[0].InUse), bytesCell(tag.Requested), countCell(tag.Buffers), v.siteCell(tag.Name, tag.Stack)})
+		t.Rows = append(t.Rows, []htmlCell{v.siteCell(tag.Name, tag.Stack), bytesCell(tag.InUse), rateCell(float64(tag.InUse)/float64(max(p.InUse, 1)), p.InUse),
+			barCell(tag.InUse, p.Tags[0].InUse), bytesCell(tag.Requested), countCell(tag.Buffers)})
 	}
 	s.Tables = []htmlTable{t}
 	return s, true
@@ -46,15 +51,15 @@ func (v *htmlView) misses() (htmlSection, bool) {
 	}
 	s.Intro = "Poolable creates for which the driver had to create a block, what that took, and the limit that would have helped."
 	t := htmlTable{Title: "Misses by reason", Left: v.left(len(all)),
-		Columns: columns("#time lost", "", "#misses", "#bytes", "reason", "limit to try")}
+		Columns: columns("reason", "#time lost", "", "#misses", "#bytes", "limit to try")}
 	for i := range all[:v.rows(len(all))] {
 		m := &all[i]
 		knob := htmlCell{Class: "knob"}
 		if m.Knob.Limit != "" {
 			knob.Code, knob.Text = []string{"--set", quoteWord(name(m.Knob.Limit + "=" + m.Knob.Value))}, shown(m.Knob.Why, htmlTextWidth)
 		}
-		t.Rows = append(t.Rows, []htmlCell{durationCell(m.LostNS), barCell(m.LostNS, most), countCell(m.Count),
-			bytesCell(m.Bytes), textCell(name(m.Reason)), knob})
+		t.Rows = append(t.Rows, []htmlCell{textCell(name(m.Reason)), durationCell(m.LostNS), barCell(m.LostNS, most), countCell(m.Count),
+			bytesCell(m.Bytes), knob})
 	}
 	s.Tables = []htmlTable{t}
 	return s, true
@@ -72,12 +77,12 @@ func (v *htmlView) lag() (htmlSection, bool) {
 		" had no use at all."
 	if len(l.Tags) > 0 {
 		t := htmlTable{Title: "Release lag by call site", Left: v.left(len(l.Tags)),
-			Columns: columns("#bytes × time", "", "#p50", "#p99", "#buffers", "call site")}
+			Columns: columns("call site", "#bytes × time", "", "#p50", "#p99", "#buffers")}
 		for i := range l.Tags[:v.rows(len(l.Tags))] {
 			tag := &l.Tags[i]
-			t.Rows = append(t.Rows, []htmlCell{numberCell(byteSecondsText(tag.ByteSeconds), tag.ByteSeconds),
+			t.Rows = append(t.Rows, []htmlCell{v.siteCell(tag.Name, nil), numberCell(byteSecondsText(tag.ByteSeconds), tag.ByteSeconds),
 				barCell(uint64(max(tag.ByteSeconds, 0)), uint64(max(l.Tags[0].ByteSeconds, 0))), durationCell(tag.P50), durationCell(tag.P99),
-				countCell(tag.Known), v.siteCell(tag.Name, nil)})
+				countCell(tag.Known)})
 		}
 		s.Tables = []htmlTable{t}
 	}
@@ -92,11 +97,11 @@ func (v *htmlView) temporaries() (htmlSection, bool) {
 	}
 	s.Intro = "Buffers that lived within one iteration, or where none was found for less than a hundredth of the run: candidates for creating once and keeping."
 	t := htmlTable{Title: "Temporaries by call site", Left: v.left(len(v.a.Temporaries)),
-		Columns: columns("#bytes", "#temporary", "#creates", "#lifetime p50", "#driver time", "call site")}
+		Columns: columns("call site", "#bytes", "#temporary", "#creates", "#lifetime p50", "#driver time")}
 	for i := range v.a.Temporaries[:v.rows(len(v.a.Temporaries))] {
 		x := &v.a.Temporaries[i]
-		t.Rows = append(t.Rows, []htmlCell{bytesCell(x.Bytes), countCell(x.Buffers), countCell(x.Creates), durationCell(x.LifeP50),
-			durationCell(x.DriverNS), v.siteCell(x.Name, nil)})
+		t.Rows = append(t.Rows, []htmlCell{v.siteCell(x.Name, nil), bytesCell(x.Bytes), countCell(x.Buffers), countCell(x.Creates), durationCell(x.LifeP50),
+			durationCell(x.DriverNS)})
 	}
 	s.Tables = []htmlTable{t}
 	return s, true
@@ -108,14 +113,14 @@ func (v *htmlView) phases() (htmlSection, bool) {
 		s.Intro = "No phases were found."
 		return s, true
 	}
-	s.Intro = "Stretches with a repeating sequence of creates, and those between them. Growth is what one iteration leaves behind."
+	s.Intro = "Stretches in which a thread repeats a sequence of creates, and those between them. Growth is what the process has in use more after an iteration than before it."
 	t := htmlTable{Title: "Phases", Left: v.left(len(v.a.Phases)),
-		Columns: columns("#phase", "#start", "#duration", "#iterations", "#period", "#creates each", "#peak in use", "#growth each")}
+		Columns: columns("#phase", "#start", "#duration", "#iterations", "#period", "#creates each", "#peak in use", "#growth each", "process, thread")}
 	for i := range v.a.Phases[:v.rows(len(v.a.Phases))] {
 		p := &v.a.Phases[i]
 		none := numberCell("–", -1)
 		row := []htmlCell{countCell(uint64(i + 1)), durationCell(p.Start), durationCell(p.End - min(p.Start, p.End)), none, none, none,
-			bytesCell(p.PeakInUse), none}
+			bytesCell(p.PeakInUse), none, textCell(fmt.Sprintf("#%d, %d", p.Process, p.Thread))}
 		if p.Iterations > 0 {
 			row[3], row[4], row[5], row[7] = countCell(p.Iterations), durationCell(p.Period), countCell(p.Creates), grown(p.Growth)
 		}
@@ -136,11 +141,11 @@ func (v *htmlView) leaks() (htmlSection, bool) {
 		s.Intro += " The recording, or the part of it, ends before the program does: some of these may be no leaks."
 	}
 	t := htmlTable{Title: "Leaks by call site", Left: v.left(len(v.a.Leaks)),
-		Columns: columns("#bytes", "", "#buffers", "#first at", "call site")}
+		Columns: columns("call site", "#bytes", "", "#buffers", "#first at")}
 	for i := range v.a.Leaks[:v.rows(len(v.a.Leaks))] {
 		l := &v.a.Leaks[i]
-		t.Rows = append(t.Rows, []htmlCell{bytesCell(l.Bytes), barCell(l.Bytes, v.a.Leaks[0].Bytes), countCell(l.Buffers), durationCell(l.Oldest),
-			v.siteCell(l.Name, l.Stack)})
+		t.Rows = append(t.Rows, []htmlCell{v.siteCell(l.Name, l.Stack), bytesCell(l.Bytes), barCell(l.Bytes, v.a.Leaks[0].Bytes), countCell(l.Buffers),
+			durationCell(l.Oldest)})
 	}
 	s.Tables = []htmlTable{t}
 	return s, true
@@ -161,7 +166,7 @@ func (v *htmlView) processes() (htmlSection, bool) {
 	for i := range all[:v.rows(len(all))] {
 		p := &all[i]
 		row := []htmlCell{countCell(uint64(max(p.PID, 0))), bytesCell(p.Totals.PeakInUse), bytesCell(p.Totals.InUse), countCell(p.Totals.Creates),
-			rateCell(p.Totals.HitRate(), p.Totals.Hits+p.Totals.Misses), durationCell(v.since(p.Started)), textCell(v.endedText(p)),
+			rateCell(p.Totals.HitRate(), p.Totals.Hits+p.Totals.Misses), durationCell(v.since(p.Started)), textCell(plain.Ended(p)),
 			{Text: name(p.Program), Class: "site"}}
 		row[0].Text = row[0].Sort // a process id is no amount
 		if len(v.a.Run.Header.Merged) > 0 {

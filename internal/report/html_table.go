@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"strings"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report/plot"
 )
 
@@ -42,7 +41,8 @@ func columns(names ...string) []htmlColumn {
 	return list
 }
 
-func textCell(text string) htmlCell { return htmlCell{Text: text} }
+// textCell is for a word or two.
+func textCell(text string) htmlCell { return htmlCell{Text: text, Class: "word"} }
 
 func numberCell(text string, value float64) htmlCell {
 	return htmlCell{Text: text, Sort: strconv.FormatFloat(value, 'g', 12, 64), Number: true}
@@ -99,18 +99,3 @@ func (v *htmlView) left(n int) string {
 
 // since returns a time of a snapshot relative to the start.
 func (v *htmlView) since(time uint64) uint64 { return time - min(time, v.a.Run.Started) }
-
-// endedText says how a process ended, as far as that is known: only a program's parent learns its exit status.
-func (v *htmlView) endedText(p *model.Process) string {
-	switch {
-	case p.State == model.Running:
-		return "running"
-	case p.State == model.Signaled:
-		return "signal " + strconv.Itoa(p.Status)
-	case p.Status >= 0:
-		return "status " + strconv.Itoa(p.Status)
-	case p.Orderly:
-		return "exited"
-	}
-	return "unknown"
-}

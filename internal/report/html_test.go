@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
@@ -15,76 +16,112 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/report/reporttest"
 )
 
-func written(t *testing.T, a *analysis.Analysis, o Options) string {
-	t.Helper()
+func writeHTML(a *analysis.Analysis, o Options) string {
 	var b bytes.Buffer
 	if err := HTML(&b, a, o); err != nil {
-		t.Fatal(err)
+		panic(err) // a bytes.Buffer takes everything
 	}
 	return b.String()
 }
 
+// The pages that several tests look at.
 var (
-	raw        = regexp.MustCompile(`(?s)<(style|script)>.*?</(style|script)>`)
-	tags       = regexp.MustCompile(`<[!/a-zA-Z][^<>]*>`)
-	attributes = regexp.MustCompile(`([^\s"'=<>/]+)\s*=\s*("[^"]*"|'[^']*'|[^\s>]*)`)
-	references = regexp.MustCompile(`(?i)^(src|href|xlink:href|srcset|action|formaction|poster|background|data|style|on[a-z]+)$`)
-	allowed    = regexp.MustCompile(`^"(#[a-z-]+|data:,)"$`)
+	samplePage  = sync.OnceValue(func() string { return writeHTML(reporttest.Sample(), Options{}) })
+	hostilePage = sync.OnceValue(func() string { return writeHTML(reporttest.Hostile(), Options{}) })
+)
+
+var (
+	references = regexp.MustCompile(`^(?i:src|href|xlink:href|srcset|action|formaction|poster|background|data|style|on[a-z]+)$`)
+	allowed    = regexp.MustCompile(`^(#[a-z-]+|data:,)$`)
 	fetches    = regexp.MustCompile(`(?i)url\(|@import|fetch\(|XMLHttpRequest|import\(|WebSocket|\.innerHTML|eval\(`)
 )
 
-// loads returns what the page refers to beyond itself.
-func loads(page string) []string {
-	var found []string
-	for _, own := range raw.FindAllString(page, -1) {
-		found = append(found, fetches.FindAllString(own, -1)...)
+// dissect splits a page into its style and script, its tags without brackets, and its text. By hand: regular expressions
+// take seconds for two megabytes.
+func dissect(page string) (own, tags []string, text string) {
+	var b strings.Builder
+	for {
+		before, rest, more := strings.Cut(page, "<")
+		b.WriteString(before + " ")
+		if !more {
+			return own, tags, b.String()
+		}
+		tag, after, _ := strings.Cut(rest, ">")
+		tags = append(tags, tag)
+		if tag == "style" || tag == "script" {
+			var inside string
+			inside, after, _ = strings.Cut(after, "</"+tag+">")
+			own = append(own, inside)
+		}
+		page = after
 	}
-	for _, tag := range tags.FindAllString(raw.ReplaceAllString(page, ""), -1) {
-		for _, match := range attributes.FindAllStringSubmatch(tag, -1) {
-			if references.MatchString(match[1]) && !allowed.MatchString(match[2]) {
-				found = append(found, match[0])
+}
+
+// loads returns what the page refers to beyond itself, and values without quotation marks: ours all have them.
+func loads(page string) (found []string) {
+	own, tags, _ := dissect(page)
+	for _, text := range own {
+		found = append(found, fetches.FindAllString(text, -1)...)
+	}
+	for _, tag := range tags {
+		for {
+			before, rest, more := strings.Cut(tag, `="`)
+			if strings.Contains(before, "=") {
+				found = append(found, before)
 			}
+			if !more {
+				break
+			}
+			value, after, _ := strings.Cut(rest, `"`)
+			name := before[strings.LastIndexByte(before, ' ')+1:]
+			if references.MatchString(name) && !allowed.MatchString(value) {
+				found = append(found, name+"="+value)
+			}
+			tag = after
 		}
 	}
 	return found
 }
 
 func TestHTMLRefersToNothingElse(t *testing.T) {
-	for name, a := range map[string]*analysis.Analysis{"sample": reporttest.Sample(), "hostile": reporttest.Hostile(), "empty": {}} {
-		page := written(t, a, Options{})
+	for name, page := range map[string]string{"sample": samplePage(), "hostile": hostilePage(), "empty": writeHTML(&analysis.Analysis{}, Options{})} {
 		if found := loads(page); len(found) > 0 {
 			t.Errorf("%s refers to %q", name, found)
 		}
-		if rest := tags.ReplaceAllString(raw.ReplaceAllString(page, ""), ""); strings.ContainsAny(rest, "<>") {
-			at := strings.IndexAny(rest, "<>")
-			t.Errorf("%s: text that may be a tag: %q", name, rest[max(0, at-60):min(len(rest), at+60)])
+		if _, tags, text := dissect(page); strings.Contains(text, ">") || slices.ContainsFunc(tags, strange) {
+			t.Errorf("%s: text that may be a tag", name)
 		}
 		if strings.ContainsAny(page, "\x00\x1b\u202e") {
 			t.Errorf("%s has control characters", name)
 		}
 	}
-	for _, bad := range []string{`<img src="http://x/">`, `<a href=//x>`, `<b onclick="x">`, `<style>a{b:url(x)}</style>`, `<p style="x">`} {
+	for _, bad := range []string{`<img src="http://x/">`, `<img alt="" src='//x'>`, `<a href=//x>`, `<b onclick="x">`, `<style>a{b:url(x)}</style>`, `<p style="x">`} {
 		if len(loads(bad)) == 0 {
 			t.Errorf("%s is not noticed", bad)
 		}
 	}
 }
 
+// strange reports a tag that has a bracket in it, or none of the names that tags have.
+func strange(tag string) bool {
+	return strings.Contains(tag, "<") || !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz/!", rune((tag + " ")[0]))
+}
+
 func TestHTMLIsBounded(t *testing.T) {
 	const most = 2 << 20
-	for name, a := range map[string]*analysis.Analysis{"sample": reporttest.Sample(), "hostile": reporttest.Hostile()} {
-		if n := len(written(t, a, Options{})); n > most {
+	for name, page := range map[string]string{"sample": samplePage(), "hostile": hostilePage()} {
+		if n := len(page); n > most {
 			t.Errorf("%s has %d bytes", name, n)
 		}
 	}
-	if page := written(t, reporttest.Hostile(), Options{}); !strings.Contains(page, "and 2900 more rows") || !strings.Contains(page, "too small or too deep to be drawn") {
+	if page := hostilePage(); !strings.Contains(page, "and 200 more rows") || !strings.Contains(page, "too small or too deep to be drawn") {
 		t.Error("nobody says what was left out")
 	}
 }
 
 // The policy names the style and the script that are there: a browser runs them, and nothing else.
 func TestHTMLPolicyNamesWhatIsThere(t *testing.T) {
-	page := html.UnescapeString(written(t, reporttest.Sample(), Options{}))
+	page := html.UnescapeString(samplePage())
 	for kind, text := range map[string]string{"style": htmlStyle, "script": htmlScript} {
 		if !strings.Contains(page, "<"+kind+">"+text+"</"+kind+">") || !strings.Contains(page, kind+"-src "+hashOf(text)) {
 			t.Errorf("the %s is not there as it is, or not allowed", kind)
@@ -95,17 +132,17 @@ func TestHTMLPolicyNamesWhatIsThere(t *testing.T) {
 	}
 }
 
-// plain is the text of a page.
-func bare(page string) string {
-	text := html.UnescapeString(tags.ReplaceAllString(raw.ReplaceAllString(page, ""), " "))
-	return strings.Join(strings.Fields(text), " ")
+// visible is the text of a page.
+func visible(page string) string {
+	_, _, text := dissect(page)
+	return strings.Join(strings.Fields(html.UnescapeString(text)), " ")
 }
 
 func TestHTMLSays(t *testing.T) {
-	text := strings.ReplaceAll(bare(written(t, reporttest.Sample(), Options{})), "\u202f", " ")
+	text := strings.ReplaceAll(visible(samplePage()), "\u202f", " ")
 	for _, part := range []string{
 		"/home/ada/net/train --epochs 3 --data 'cifar 10/train.bin'", "policy futhark", "Radeon Instinct MI100, 1.00 GiB, driver 3452.0", "host node17",
-		"date 2026-03-14 15:09:26", "duration 42.0 s, exit status 0", "max_waste_ratio=0.5", "3 events lost",
+		"date 2026-03-14 15:09:26", "duration 42.0 s, exit status 0", "max_waste_ratio = 0.5", "3 events lost",
 		"problem loader.c:114 leaks", "gpumemtop --policy futhark --set max_cached_bytes=536870912 -- /home/ada/net/train",
 		"peak in use 612.0 MiB", "hit rate 98.2 %", "driver time 2.14 s", "time saved ≈ 14.3 s an estimate: 27 004 driver creates avoided",
 		"leaked 48.1 MiB 13 buffers at 2 call sites", "device memory 1.00 GiB", "phase 2: 3100 iterations of 7.05 ms",
@@ -119,9 +156,36 @@ func TestHTMLSays(t *testing.T) {
 	}
 }
 
+// Real recordings: what the analysis found is on the page, every figure is a number, and twice the same is written.
+func TestHTMLOfRecordings(t *testing.T) {
+	for _, recording := range recordings(t) {
+		a := analysed(t, recording)
+		page := writeHTML(a, Options{})
+		text := visible(page)
+		want := []string{bytesText(a.Peak.InUse), rateText(a.Snapshot.Totals.HitRate(), a.Snapshot.Totals.Hits+a.Snapshot.Totals.Misses)}
+		for i := range a.Peak.Tags {
+			want = append(want, a.Peak.Tags[i].Name)
+		}
+		for i := range a.Diagnoses {
+			want = append(want, a.Diagnoses[i].Title)
+		}
+		for _, part := range want {
+			if part = strings.Join(strings.Fields(part), " "); !strings.Contains(text, part) { // as visible writes it
+				t.Errorf("%s: no word of %q", recording, part)
+			}
+		}
+		if found := loads(page); len(found) > 0 || strings.Contains(text, "NaN") || strings.Contains(text, "+Inf") {
+			t.Errorf("%s: what is no number, or refers to %q", recording, found)
+		}
+		if writeHTML(analysed(t, recording), Options{}) != page {
+			t.Errorf("%s: not the same twice", recording)
+		}
+	}
+}
+
 // A recording in which nothing happened makes a page that says so.
 func TestHTMLOfNothing(t *testing.T) {
-	text := bare(written(t, &analysis.Analysis{Snapshot: &model.Snapshot{}}, Options{}))
+	text := visible(writeHTML(&analysis.Analysis{Snapshot: &model.Snapshot{}}, Options{}))
 	for _, part := range []string{
 		"unknown program", "did not end in order", "Nothing to say against this run", "Nothing was recorded over time.",
 		"No request could have been served", "Nothing was ever free", "Nothing was ever in use", "There was no miss", "No buffer was created", "No buffer was released",
@@ -137,8 +201,8 @@ func TestHTMLOfNothing(t *testing.T) {
 }
 
 func TestHTMLRowsAsAsked(t *testing.T) {
-	page := written(t, reporttest.Sample(), Options{Top: 2})
-	if text := bare(page); !strings.Contains(text, "and 8 more rows") || strings.Contains(text, "and 2 more row ") {
+	page := writeHTML(reporttest.Sample(), Options{Top: 2})
+	if text := visible(page); !strings.Contains(text, "and 8 more rows") || strings.Contains(text, "and 2 more row ") {
 		t.Error("want the first two rows of each table, and a word on the others")
 	}
 	peak := page[strings.Index(page, `<section id="peak">`):strings.Index(page, `<section id="misses">`)]
@@ -154,7 +218,7 @@ func TestHTMLTellsTheTimeline(t *testing.T) {
 		Start: 5, Step: 10, InUse: []uint64{30, 20}, Cached: []uint64{1, 2}, Cooling: []uint64{0, 0},
 		Tags: []analysis.Series{{Name: `a"</b>`, Values: []uint64{10, 20}}, {Name: "b", Values: []uint64{15, 0}}},
 	}
-	page := written(t, a, Options{})
+	page := writeHTML(a, Options{})
 	match := regexp.MustCompile(`data-plot="([^"]*)"`).FindStringSubmatch(page)
 	var data plotData
 	if err := json.Unmarshal([]byte(html.UnescapeString(match[1])), &data); err != nil {

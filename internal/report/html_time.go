@@ -175,25 +175,52 @@ func (v *htmlView) limitRule(c *plot.Chart, highest *float64) string {
 	return ""
 }
 
+// shaded are the places of the phases of the thread that has most phases that repeat: those of several threads may lie
+// side by side, and would hide each other.
+func (v *htmlView) shaded() (places []int, threads int) {
+	type thread struct{ process, number uint32 }
+	repeats := map[thread]uint64{}
+	var most thread
+	for i := range v.a.Phases {
+		p := &v.a.Phases[i]
+		of := thread{p.Process, p.Thread}
+		if repeats[of] += p.Iterations; i == 0 || repeats[of] > repeats[most] {
+			most = of
+		}
+	}
+	for i := range v.a.Phases {
+		if p := &v.a.Phases[i]; (thread{p.Process, p.Thread}) == most {
+			places = append(places, i)
+		}
+	}
+	return places, len(repeats)
+}
+
 func (v *htmlView) bands() []plot.Band {
+	places, _ := v.shaded()
 	var bands []plot.Band
-	for i := range v.a.Phases[:min(len(v.a.Phases), htmlBands)] {
+	for n, i := range places[:min(len(places), htmlBands)] {
 		p := &v.a.Phases[i]
 		bands = append(bands, plot.Band{
-			From: float64(p.Start), To: float64(p.End), Name: fmt.Sprintf("phase %d", i+1), Label: phaseText(i, p), Class: [...]string{"even", "odd"}[i%2],
+			From: float64(p.Start), To: float64(p.End), Name: fmt.Sprintf("phase %d", i+1), Label: phaseText(i, p), Class: [...]string{"even", "odd"}[n%2],
 		})
 	}
 	return bands
 }
 
 func (v *htmlView) bandsText() string {
-	switch n := len(v.a.Phases); {
-	case n == 0:
+	places, threads := v.shaded()
+	if len(places) == 0 {
 		return ""
-	case n > htmlBands:
-		return fmt.Sprintf("Shaded: the first %d of %d phases.", htmlBands, n)
 	}
-	return "Shaded: phases."
+	text := "Shaded: phases"
+	if n := len(places); n > htmlBands {
+		text = fmt.Sprintf("Shaded: the first %d of %d phases", htmlBands, n)
+	}
+	if threads > 1 {
+		text += fmt.Sprintf(" of the busiest of %d threads", threads)
+	}
+	return text + "."
 }
 
 func phaseText(i int, p *analysis.Phase) string {

@@ -29,7 +29,7 @@ type Series struct {
 	Known  []bool // whether there is a value at all; nil: always
 }
 
-// Band shades a stretch of the X axis. Its name is written into it where there is room, its label on demand.
+// Band shades a stretch of the X axis. Its name is written above it where there is room.
 type Band struct {
 	From, To    float64
 	Name, Label string
@@ -124,10 +124,8 @@ func (c *Chart) bands(d *drawing, height int) {
 			"height", strconv.Itoa(height))
 		d.title(band.Label)
 		d.close("rect")
-		if to-from >= bandNamed {
-			d.open("svg", "x", percent(from), "y", "0", "width", "1", "height", "1", "overflow", "visible")
-			d.text("banded", "5", "13", band.Name)
-			d.close("svg")
+		if to-from >= bandNamed { // above the plot, where nothing hides it
+			d.text("banded", percent(from), "-3", band.Name)
 		}
 	}
 }

@@ -32,8 +32,8 @@ func Hostile() *analysis.Analysis {
 		Flame:    hostileTree(long),
 	}
 	knob := analysis.Knob{Limit: long, Value: long, Why: long}
-	for i := range 3000 {
-		n := uint64(3000 - i)
+	for i := range 300 {
+		n := uint64(300 - i)
 		a.Peak.Tags = append(a.Peak.Tags, analysis.PeakTag{Name: long, Stack: frames, InUse: n})
 		a.Leaks = append(a.Leaks, analysis.Leak{Name: long, Stack: frames, Bytes: n, Buffers: n})
 		a.Temporaries = append(a.Temporaries, analysis.Temporary{Name: long, Bytes: n})
@@ -57,7 +57,7 @@ func hostileRun(long string) analysis.Run {
 		Footer:  trace.Footer{Message: long, EndedNS: 1},
 		Started: math.MaxUint64, Since: math.MinInt64, Until: time.Hour, Process: long, Tag: long,
 	}
-	for i := range 3000 {
+	for i := range 300 {
 		run.Header.Limits[strings.Repeat("x", i)+long] = long
 		run.Header.Merged = append(run.Header.Merged, trace.Origin{Host: long, Program: long, First: uint32(i), Last: uint32(i)})
 	}
@@ -69,7 +69,7 @@ func hostileSnapshot(long string) *model.Snapshot {
 		Program: long, Arguments: []string{long}, Device: model.Device{Name: long, Driver: long, Global: 1}, Lost: math.MaxUint64, LostUses: 1, Unknown: 1,
 		Totals: model.Totals{Hits: math.MaxUint64, Misses: math.MaxUint64, PeakInUse: math.MaxUint64, DriverNS: math.MaxUint64, SavedNS: math.MaxUint64},
 	}
-	for i := range 3000 {
+	for i := range 300 {
 		s.Processes = append(s.Processes, model.Process{PID: -1, Number: uint32(i), Program: long})
 		s.Findings = append(s.Findings, model.Finding{Kind: wire.Diag(i), Function: long, Tag: long, Kernel: long, Count: 2, Size: math.MaxUint64})
 		s.Marks = append(s.Marks, model.Mark{Time: uint64(i), Kind: wire.Kind(i % 25), Text: long})
@@ -98,7 +98,7 @@ func hostileTimeline(long string) analysis.Timeline {
 // hostileTree is wide, and deeper than anybody draws.
 func hostileTree(long string) *analysis.Frame {
 	root := &analysis.Frame{Peak: 10_000, Total: 10_000, Leaked: 10_000}
-	for range 3000 {
+	for range 2000 {
 		root.Children = append(root.Children, &analysis.Frame{Name: long, Peak: 10, Total: 20, Leaked: 10})
 	}
 	for at, depth := root.Children[0], 0; depth < 1000; depth++ {
