@@ -41,11 +41,6 @@ func exporterHelp() string {
 	return strings.Join(texts, ", ")
 }
 
-func exportChrome(w io.Writer, in *input, _ *config) error {
-	_, err := export.Chrome(w, in, export.FactsOf(in.reader.Header()), export.ChromeOptions{})
-	return err
-}
-
 func newExport() *cobra.Command {
 	return command(onExport, &cobra.Command{
 		Use:         "export [flags] FILE",
@@ -54,6 +49,9 @@ func newExport() *cobra.Command {
 		Example:     "  gpumemtop export blur.gmt -o blur.json       open it at https://ui.perfetto.dev",
 		Args:        oneFile,
 	}, func(cmd *cobra.Command, c *config, args []string) error {
+		if err := checkChrome(cmd.Flags(), c); err != nil {
+			return err
+		}
 		at := slices.IndexFunc(exporters, func(e exporter) bool { return e.name == c.exportFormat })
 		switch {
 		case at < 0:

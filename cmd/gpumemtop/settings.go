@@ -42,6 +42,14 @@ type config struct {
 	tag          string
 	top          int
 
+	minSize       string
+	maxEvents     int
+	countersEvery time.Duration
+	noLifetimes   bool
+	lifetimes     int
+	flows         bool
+	json          string
+
 	capacity     string
 	replayFormat string
 	exportFormat string
@@ -80,12 +88,13 @@ const (
 	groupPool      = "Allocator"
 	groupFit       = "Search"
 	groupPart      = "Part of the recording"
+	groupChrome    = "Chrome trace"
 	groupTags      = "Call sites"
 	groupOutput    = "Output"
 	groupDashboard = "Dashboard"
 )
 
-var groups = []string{groupFit, groupPart, groupPool, groupTags, groupOutput, groupDashboard}
+var groups = []string{groupFit, groupPart, groupChrome, groupPool, groupTags, groupOutput, groupDashboard}
 
 // setting is one thing that can be set: this is all there is to say about it. Flags, environment variables, help and
 // the README's table come from here.
@@ -116,9 +125,16 @@ var settings = []setting{
 	{"process", "", "PID", groupPart, onPart, false, "one process: its process id, or its number in the recording with a # before it", func(c *config) any { return &c.process }},
 	{"tag", "", "REGEXP", groupPart, onReport | onExport, false, "only call sites whose name matches", func(c *config) any { return &c.tag }},
 	{"top", "", "N", groupPart, onReport | onDiff, false, "rows in each table; 0: all", func(c *config) any { return &c.top }},
+	{"min-size", "", "SIZE", groupChrome, onExport, false, "no calls on, and no lifetimes of, memory that is smaller; counters stay complete", func(c *config) any { return &c.minSize }},
+	{"max-events", "", "N", groupChrome, onExport, false, "no call or lifetime begins after so many lines, and counters thin out to match; 0: no bound", func(c *config) any { return &c.maxEvents }},
+	{"counters-every", "", "TIME", groupChrome, onExport, false, "at most one value of each counter in this time", func(c *config) any { return &c.countersEvery }},
+	{"lifetimes", "", "N", groupChrome, onExport, false, "lifetimes of the N call sites with the most bytes only; 0: all", func(c *config) any { return &c.lifetimes }},
+	{"no-lifetimes", "", "", groupChrome, onExport, false, "no lifetimes: only calls and counters", func(c *config) any { return &c.noLifetimes }},
+	{"flows", "", "", groupChrome, onExport, false, "arrows from each create to the lifetime and to the release", func(c *config) any { return &c.flows }},
 	{"tags", "", "KIND", groupTags, onAny, true, "what tells allocation sites apart: stack, caller, size, thread or none", func(c *config) any { return &c.tags }},
 	{"stack-depth", "", "N", groupTags, onAny, true, "frames of a call stack to keep, 1 to 32", func(c *config) any { return &c.depth }},
 	{"output", "o", "FILE", groupOutput, onRun | onRecord, true, "record into a file; in its name %n is the program, %p our process id, %h the host, %t the time", func(c *config) any { return &c.output }},
+	{"json", "", "FILE", groupOutput, onRun | onRecord, true, "write a Chrome trace while the program runs; without -o nothing else is recorded; % as for -o", func(c *config) any { return &c.json }},
 	{"output", "o", "FILE", groupOutput, onExport, false, "file to write; - is standard output", func(c *config) any { return &c.output }},
 	{"force", "f", "", groupOutput, onRun | onRecord | onExport, false, "overwrite files that exist", func(c *config) any { return &c.force }},
 	{"summary", "", "FILE", groupOutput, onRun | onRecord, true, "write the final figures as JSON", func(c *config) any { return &c.summary }},
@@ -138,7 +154,7 @@ var settings = []setting{
 // defaults returns the settings before anybody set anything.
 func defaults() *config {
 	return &config{
-		policy: "futhark", scrub: "none", tags: "stack", depth: 8, top: 20, refresh: 100 * time.Millisecond,
+		policy: "futhark", scrub: "none", tags: "stack", depth: 8, top: 20, refresh: 100 * time.Millisecond, countersEvery: time.Millisecond,
 		noColor: os.Getenv("NO_COLOR") != "", exportFormat: "chrome", reportFormat: "text", fitFormat: "text", replayFormat: "text",
 	}
 }

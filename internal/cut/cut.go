@@ -41,11 +41,12 @@ type part struct {
 	gauges  map[uint32]wire.Record // the latest of each process
 	carried []wire.Record          // to be given, then first
 	over    bool                   // the source ended, or first is the last
+	cut     bool                   // the source goes on behind the part
 }
 
 // Rewind implements trace.Source.
 func (p *part) Rewind() error {
-	p.inside, p.over, p.carried = false, false, nil
+	p.inside, p.over, p.cut, p.carried = false, false, false, nil
 	p.fold, p.gauges = nil, nil
 	return p.src.Rewind()
 }
@@ -57,6 +58,9 @@ func (p *part) Damage() string {
 	}
 	return ""
 }
+
+// Cut reports, once Next has given io.EOF, whether the source goes on behind the part: what lives then is no leak.
+func (p *part) Cut() bool { return p.cut }
 
 // Next implements trace.Source.
 func (p *part) Next(r *wire.Record) error {
@@ -83,7 +87,7 @@ func (p *part) within(r *wire.Record) error {
 			return err
 		}
 		if r.Time > p.options.Until {
-			p.over = true
+			p.over, p.cut = true, true
 			return io.EOF
 		}
 		if p.wanted(r) {
@@ -134,7 +138,8 @@ func (p *part) enter(r *wire.Record, ended bool) {
 		p.carry(process)
 	}
 	p.fold = nil
-	p.over = ended || r.Time > p.options.Until
+	p.cut = !ended && r.Time > p.options.Until
+	p.over = ended || p.cut
 	if !p.over && p.wanted(r) {
 		first := *r
 		first.Payload = append([]byte(nil), r.Payload...)

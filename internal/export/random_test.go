@@ -16,6 +16,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	part "codeberg.org/gpumemtop/gpumemtop/internal/cut"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/chromelint"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
@@ -180,16 +181,21 @@ func TestChromeRandomOptions(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		records := (&world{t: rt}).run()
 		opts := ChromeOptions{
-			Since:       rapid.Uint64Range(0, 90_000).Draw(rt, "since"),
-			Until:       rapid.Uint64Range(0, 90_000).Draw(rt, "until"),
 			MaxEvents:   rapid.Uint64Range(0, 100).Draw(rt, "most"),
 			NoLifetimes: rapid.Bool().Draw(rt, "none"),
+			Lifetimes:   rapid.IntRange(0, 3).Draw(rt, "tags"),
+			MinSize:     rapid.Uint64Range(0, 1<<20).Draw(rt, "smallest"),
+			Flows:       rapid.Bool().Draw(rt, "flows"),
 		}
 		if rapid.Bool().Draw(rt, "only") {
 			opts.Tag = regexp.MustCompile("[12]$")
 		}
+		some := part.Options{Since: origin + rapid.Uint64Range(0, 90_000).Draw(rt, "since")}
+		if rapid.Bool().Draw(rt, "ends") {
+			some.Until = some.Since + rapid.Uint64Range(0, 90_000).Draw(rt, "length")
+		}
 		var b bytes.Buffer
-		if _, err := Chrome(&b, &tape{records: records}, Facts{ClockNS: origin}, opts); err != nil {
+		if _, err := Chrome(&b, part.Range(&tape{records: records}, some), Facts{ClockNS: origin}, opts); err != nil {
 			rt.Fatal(err)
 		}
 		if _, problems := chromelint.Lint(&b); len(problems) > 0 {
@@ -220,7 +226,7 @@ func FuzzChrome(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, since, most uint64) {
 		list := records(data)
 		var b bytes.Buffer
-		if _, err := Chrome(&b, &tape{records: list}, Facts{Program: string(data)}, ChromeOptions{Since: since, MaxEvents: most}); err != nil {
+		if _, err := Chrome(&b, &tape{records: list}, Facts{Program: string(data), Since: time.Duration(since)}, ChromeOptions{MaxEvents: most, Flows: most%2 > 0}); err != nil {
 			t.Fatal(err)
 		}
 		if !json.Valid(b.Bytes()) {
@@ -257,7 +263,7 @@ func compareName(t *testing.T, naming wire.Record) {
 	t.Helper()
 	naming.Tag = 5
 	list := []wire.Record{naming, create(2, 1, 1, mib, wire.OutcomeMiss, 5), create(3, 2, 2, mib, wire.OutcomeMiss, 0)}
-	seen, err := look(&tape{records: list}, origin, model.DefaultWrappers())
+	seen, err := look(&tape{records: list}, &Facts{ClockNS: origin}, model.DefaultWrappers())
 	if err != nil {
 		t.Fatal(err)
 	}
