@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -27,8 +26,9 @@ type runner struct {
 	command   []string
 	path      string // of the program
 	model     *model.Model
-	recording string // path, empty when nothing is recorded
-	writer    *trace.Writer
+	recording string // path, empty when there is no recording
+	trace     string // likewise, of the Chrome trace
+	outlets   tee    // both
 	session   *session.Session
 	screen    *screen // nil without a dashboard
 	notes     notes
@@ -72,17 +72,15 @@ func (r *runner) check() error {
 	if r.plan.ungated {
 		r.notes.add("gating is off: buffers are reused while commands still use them, and results may be wrong")
 	}
-	if err := writable(r.config.summary, r.config.force); err != nil {
+	if err := writable("summary", r.config.summary, r.config.force); err != nil {
 		return err
 	}
-	if r.config.output != "" {
-		r.recording, err = expand(r.config.output, r.command[0], time.Now())
-	}
-	return err
+	return r.checkFiles()
 }
 
-// writable refuses a summary that cannot be written or would overwrite a file, before the program runs for hours.
-func writable(path string, force bool) error {
+// writable refuses a file that cannot be written or would be overwritten, before the program runs for hours. flag names
+// it.
+func writable(flag, path string, force bool) error {
 	if path == "" {
 		return nil
 	}
@@ -91,12 +89,12 @@ func writable(path string, force bool) error {
 	case errors.Is(err, fs.ErrNotExist):
 		err = unix.Access(filepath.Dir(path), unix.W_OK)
 	case err == nil && !force:
-		return fmt.Errorf("%s exists: use -f to overwrite it or --summary to name another", path)
+		return fmt.Errorf("%s exists: use -f to overwrite it or --%s to name another", path, flag)
 	case err == nil:
 		err = unix.Access(path, unix.W_OK)
 	}
 	if err != nil {
-		return fmt.Errorf("write summary %s: %w", path, err)
+		return fmt.Errorf("write %s %s: %w", flag, path, err)
 	}
 	return nil
 }
@@ -108,43 +106,24 @@ func (r *runner) start() error {
 	})
 	options := session.Options{
 		Command: append([]string{r.path}, r.command[1:]...), Name: r.command[0],
-		Config: r.plan.config(r.recording != ""),
+		Config: r.plan.config(r.recording != "" || r.trace != ""),
 		Shim:   payload.Shim, Core: payload.Core,
-		Model: r.model, Recording: r.recording, Resolve: symbol.New().Frames,
+		Model: r.model, Resolve: symbol.New().Frames,
 		Warn: r.notes.add,
 	}
 	if r.screen != nil {
 		options.Capture, options.Cols, options.Rows = true, r.screen.cols, r.screen.rows
 	}
-	if r.recording != "" {
-		if err := r.createRecording(); err != nil {
-			return err
-		}
-		options.Recorder = r.writer
+	if err := r.record(); err != nil {
+		return err
+	}
+	if len(r.outlets) > 0 {
+		options.Recorder, options.Recording = r.outlets, r.outlets[0].path
 	}
 	var err error
-	if r.session, err = session.Start(options); err != nil && r.writer != nil {
-		// Nothing ran: an empty recording would only be in the way.
-		_ = r.writer.Close(trace.Footer{Status: -1})
-		_ = os.Remove(r.recording)
+	if r.session, err = session.Start(options); err != nil {
+		r.discard()
 	}
-	return err
-}
-
-func (r *runner) createRecording() error {
-	host, err := os.Hostname()
-	if err != nil {
-		host = ""
-	}
-	values := trace.Limits{}
-	for _, l := range r.plan.policy.Limits() {
-		values[l.Name] = l.Text
-	}
-	r.writer, err = trace.Create(r.recording, trace.Header{
-		Created: time.Now(), ClockNS: session.Now(), Host: host, Program: r.command[0], Arguments: r.command[1:],
-		Policy: r.plan.policy.Name(), Limits: values, Tags: r.plan.tags.String(),
-		Scrub: scrubText(r.plan.scrub), DeviceMemory: r.plan.memory,
-	}, r.config.force)
 	return err
 }
 
@@ -158,20 +137,15 @@ func scrubText(scrub wire.Scrub) string {
 
 // report completes the recording and says what there is to say about the run.
 func (r *runner) report(result session.Result) {
-	broken := result.Recording
-	if r.writer != nil {
-		exit := exitOf(result.Status)
-		footer := trace.Footer{Lost: result.Snapshot.Lost, EndedNS: result.Snapshot.Time, Status: exit.Status, Signal: exit.Signal}
-		if err := r.writer.Close(footer); broken == nil {
-			broken = err
-		}
-	}
+	exit := exitOf(result.Status)
+	footer := trace.Footer{Lost: result.Snapshot.Lost, EndedNS: result.Snapshot.Time, Status: exit.Status, Signal: exit.Signal}
+	broken := r.close(footer)
 	r.summarize(result)
 	if result.Status.Code == statusNotFound && len(result.Snapshot.Processes) == 0 && session.NeedsOpenCL(r.path) {
 		r.notes.add("the program needs libOpenCL.so.1: if that is missing, install an ICD loader (Debian: ocl-icd-libopencl1)")
 	}
-	if broken != nil {
-		r.notes.add(fmt.Sprintf("%v: the recording ends there, what is in %s is whole", broken, r.recording))
+	for _, text := range broken {
+		r.notes.add(text)
 	}
 }
 

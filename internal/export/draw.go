@@ -121,13 +121,20 @@ func (x *chrome) createSlice(p *running, r *wire.Record) {
 	x.out.number(`,"bytes":`, r.Size)
 	x.out.number(`,"granted":`, life.Granted(&r.Event))
 	x.out.number(`,"object":`, r.Object)
-	x.out.micros(`,"driver_us":`, uint64(r.Cost))
+	x.cost(r)
 	if !t.told {
 		t.told = true
 		x.out.raw(`,"stack":`)
 		x.out.raw(t.stack)
 	}
 	x.out.close()
+}
+
+// cost appends the time in the driver; a call that did not reach it has none, which saves a tenth of a line.
+func (x *chrome) cost(r *wire.Record) {
+	if r.Cost > 0 {
+		x.out.micros(`,"driver_us":`, uint64(r.Cost))
+	}
 }
 
 // flow appends the arrow of an object. Its id is one in all processes.
@@ -151,11 +158,12 @@ func (x *chrome) releaseSlice(p *running, r *wire.Record) {
 	}
 	x.out.args()
 	x.out.number(`"object":`, r.Object)
-	x.out.number(`,"references":`, r.Granted)
 	if r.Granted == 0 {
 		x.out.word(`,"outcome":`, r.Outcome.String())
+	} else {
+		x.out.number(`,"references":`, r.Granted)
 	}
-	x.out.micros(`,"driver_us":`, uint64(r.Cost))
+	x.cost(r)
 	x.out.close()
 }
 
@@ -218,7 +226,9 @@ func (x *chrome) showBlock(p *running, b *life.Block, t *tag, group *pool) {
 		return
 	}
 	x.out.number(`"bytes":`, b.Size)
-	x.out.truth(`,"cooling":`, b.State == life.Cooling)
+	if b.State == life.Cooling {
+		x.out.raw(`,"cooling":true`)
+	}
 	x.out.raw(`,"tag":`)
 	x.out.raw(t.quoted)
 	x.out.close()

@@ -77,6 +77,10 @@ func (x *chrome) process(number uint32) *running {
 	p := x.processes[number]
 	if p == nil {
 		seen := x.seen.process(number)
+		if seen.pid == 0 { // a live trace is not told of its processes before
+			seen.pid = firstFreePID + uint64(number)
+			x.nameProcess(seen)
+		}
 		p = &running{
 			surveyed: seen, life: x.fold.Process(number), home: placeOf(seen.pid, seen.pid),
 			lanes: map[uint32]*lane{}, mistakes: map[mistakeKey]struct{}{},

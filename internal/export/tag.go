@@ -22,17 +22,18 @@ type tag struct {
 	chosen       bool   // the options want its slices and lifetimes
 	shown        bool   // and the lifetimes
 	named        bool   // a record says so
+	frame        string // to guess the name from
 	guessed      bool   // that record did not come in time
 }
 
 func newTag(name string) *tag {
-	return &tag{name: name, quoted: quote(name), chosen: true, shown: true}
+	return &tag{name: name, quoted: quote(name), chosen: true, shown: true, told: true}
 }
 
 // call names a tag.
 func (t *tag) call(name string, stack []string) {
-	t.name, t.quoted, t.stack = name, quote(name), ""
-	if len(stack) == 0 {
+	t.name, t.quoted, t.stack, t.told = name, quote(name), "", len(stack) == 0
+	if t.told {
 		return
 	}
 	quoted := make([]string, len(stack))
