@@ -388,11 +388,20 @@ func BenchmarkChrome(b *testing.B) {
 		}
 		list = append(list, create(10*i+5, i+1, 1, mib, outcome, uint32(i%8)), release(10*i+10, i+1, 1, wire.OutcomeCached))
 	}
+	var written counted
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Chrome(io.Discard, &tape{records: list}, Facts{}, ChromeOptions{CountersEvery: time.Millisecond}); err != nil {
+		written = 0
+		if _, err := Chrome(&written, &tape{records: list}, Facts{}, ChromeOptions{CountersEvery: time.Millisecond}); err != nil {
 			b.Fatal(err)
 		}
 	}
+	b.SetBytes(int64(written))
+	b.ReportMetric(float64(written)/pairs, "B/life")
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(2*pairs), "ns/record")
 }
+
+// counted is a writer that only counts bytes.
+type counted int64
+
+func (c *counted) Write(b []byte) (int, error) { *c += counted(len(b)); return len(b), nil }
