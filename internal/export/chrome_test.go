@@ -354,3 +354,83 @@ func TestChromeManyAlive(t *testing.T) {
 	}
 	contains(t, got, []string{`"dropped_lifetimes":20`}, nil)
 }
+
+// recorded writes records into a file and returns its bytes.
+func recorded(t *testing.T, records []wire.Record) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "run.gmt")
+	w, err := trace.Create(path, trace.Header{Program: "/opt/app", ClockNS: origin, Policy: "futhark"}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range records {
+		if err := w.Append(&records[i]); err != nil {
+			t.Fatal(err)
+		}
+		if i%5 == 4 {
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.Close(trace.Footer{}); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// TestChromeOfCutRecordings exports what is left of a recording that was cut off, at every byte.
+func TestChromeOfCutRecordings(t *testing.T) {
+	data := recorded(t, story())
+	path := filepath.Join(t.TempDir(), "cut.gmt")
+	exported, ended := 0, map[string]int{}
+	for n := len(data); n >= 0; n-- {
+		if err := os.WriteFile(path, data[:n], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := trace.Open(path)
+		if err != nil {
+			continue // not even a header
+		}
+		exported++
+		text, _, _ := exportPart(t, r, FactsOf(r.Header()), ChromeOptions{})
+		for _, how := range []string{`"leaked":true`, `"cut":true`, `"damage":`} {
+			if strings.Contains(text, how) {
+				ended[how]++
+			}
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if exported < len(data)/2 || ended[`"leaked":true`] == 0 || ended[`"cut":true`] == 0 || ended[`"damage":`] < exported/2 {
+		t.Errorf("%d of %d exported, %v", exported, len(data), ended)
+	}
+}
+
+// TestChromeNames puts what Perfetto gives up on into everything that has a name.
+func TestChromeNames(t *testing.T) {
+	const bad = "a\x00b\x01\x1b[31m\x7f\xff\xfe\u2028\u202e\"\\<\x80\u0085"
+	for i := range len(bad) {
+		name := bad[i:]
+		list := []wire.Record{
+			rec(0, wire.KindProcess, func(r *wire.Record) { r.Object, r.Payload = 4242, []byte("/opt/"+name) }),
+			text(1, wire.KindModule, name),
+			rec(2, wire.KindTag, func(r *wire.Record) { r.Tag, r.Op, r.Payload = 2, uint8(wire.TagsStack), frames(0, 7) }),
+			rec(3, wire.KindSite, func(r *wire.Record) { r.Tag, r.Payload = 1, []byte(name+"\t/"+name+"\t"+name+"\t"+name+"\n") }),
+			text(4, wire.KindLimit, name), text(5, wire.KindKernel, name),
+			rec(6, wire.KindDiag, func(r *wire.Record) { r.Op, r.Payload = uint8(wire.DiagTagsFull), []byte(name) }),
+			create(10, 1, 1, mib, wire.OutcomeMiss, 1), create(11, 2, 2, mib, wire.OutcomeMiss, 2),
+			mistake(12, wire.DiagStaleRead, name, 1, 0, 0),
+		}
+		facts := storyFacts()
+		facts.Program, facts.Arguments, facts.Policy, facts.Host, facts.Tags = name, []string{name}, name, name, name
+		facts.Limits = trace.Limits{name: name}
+		exportPart(t, &tape{records: list}, facts, ChromeOptions{Tag: regexp.MustCompile(".*")})
+		live(t, list)
+	}
+}
