@@ -78,20 +78,29 @@ func writeDirect(path string, fn func(io.Writer) error) error {
 
 // writeBeside writes a temporary file in the same folder and gives it its name at the end.
 func writeBeside(target, name string, force bool, fn func(io.Writer) error) error {
-	beside := filepath.Join(filepath.Dir(target), fmt.Sprintf(".gpumemtop-%016x.tmp", rand.Uint64()))
-	file, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	file, err := createBeside(target, name)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
+		return err
 	}
 	err = errors.Join(fill(file, name, fn), file.Close())
 	if err == nil {
-		err = settle(beside, target, name, force)
+		err = settle(file.Name(), target, name, force)
 	}
 	if err != nil {
 		// What cannot be removed either is worth no second complaint.
-		_ = os.Remove(beside)
+		_ = os.Remove(file.Name())
 	}
 	return err
+}
+
+// createBeside makes a temporary file in the folder of target.
+func createBeside(target, name string) (*os.File, error) {
+	beside := filepath.Join(filepath.Dir(target), fmt.Sprintf(".gpumemtop-%016x.tmp", rand.Uint64()))
+	file, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return nil, fmt.Errorf("write %s: %w", name, err)
+	}
+	return file, nil
 }
 
 // settle gives the finished file its name. Without force it must not replace one that has appeared meanwhile, which

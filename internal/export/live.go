@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"slices"
@@ -66,25 +65,26 @@ func (f *liveFile) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// CreateLive makes the file. An existing one is replaced only with force, and only if it is a regular file.
-// facts.ClockNS is what times are relative to.
+// CreateLive makes the file, which appears under its name when it is a trace already. An existing one is replaced only
+// with force, and only if it is a regular file; a link is followed. facts.ClockNS is what times are relative to.
 func CreateLive(name string, facts Facts, force bool) (*Live, error) {
-	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
-	if force {
-		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-			return nil, fmt.Errorf("write %s: it is no regular file: name another", name)
-		}
-		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	target, direct, err := targetOf(name, force)
+	switch {
+	case err != nil:
+		return nil, err
+	case direct:
+		return nil, fmt.Errorf("write %s: it is no regular file: name another", name)
 	}
-	file, err := os.OpenFile(name, flags, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("%s exists: use -f to overwrite it or name another", name)
-	}
+	file, err := createBeside(target, name)
 	if err != nil {
-		return nil, fmt.Errorf("write trace: %w: name a file that can be written", err)
+		return nil, err
 	}
 	l := newLive(&liveFile{file: file}, &facts)
-	if err := l.begin(&facts); err != nil {
+	if err = l.begin(&facts); err == nil {
+		err = settle(file.Name(), target, name, force)
+	}
+	if err != nil {
+		_ = os.Remove(file.Name()) // what cannot be removed either is worth no second complaint
 		return nil, errors.Join(err, file.Close())
 	}
 	return l, nil

@@ -251,7 +251,7 @@ func TestCreateLive(t *testing.T) {
 		want  string
 	}{
 		"exists":        {old, false, "use -f to overwrite it"},
-		"no such place": {filepath.Join(old, "x"), false, "name a file that can be written"},
+		"no such place": {filepath.Join(old, "x"), false, "not a directory"},
 		"a device":      {"/dev/null", true, "is no regular file"},
 	} {
 		if _, err := CreateLive(test.path, storyFacts(), test.force); err == nil || !strings.Contains(err.Error(), test.want) {
