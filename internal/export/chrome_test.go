@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -385,7 +386,8 @@ func recorded(t *testing.T, records []wire.Record) []byte {
 
 // TestChromeOfCutRecordings exports what is left of a recording that was cut off, at every byte.
 func TestChromeOfCutRecordings(t *testing.T) {
-	data := recorded(t, story())
+	whole := story()
+	data := recorded(t, append(slices.Clone(whole[:8]), whole[len(whole)-1]))
 	path := filepath.Join(t.TempDir(), "cut.gmt")
 	exported, ended := 0, map[string]int{}
 	for n := len(data); n >= 0; n-- {

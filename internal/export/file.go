@@ -19,8 +19,8 @@ var ErrExists = errors.New("exists: use -f to overwrite it or -o to name another
 
 // WriteFile lets fn write a file. It appears under its name only when it is whole: until then, and when anything
 // fails, whatever was there before stays as it was. A file that exists is replaced only with force, a directory never;
-// a link is followed. A name that ends in .gz makes a gzip file. Devices and pipes, and everything under /dev and
-// /proc such as /dev/stdout, are written to as they are.
+// a link is followed. A name that ends in .gz makes a gzip file. Devices and pipes, and everything under /dev (but
+// /dev/shm) and /proc such as /dev/stdout, are written to as they are.
 func WriteFile(path string, force bool, fn func(io.Writer) error) error {
 	target, direct, err := targetOf(path, force)
 	switch {
@@ -34,7 +34,7 @@ func WriteFile(path string, force bool, fn func(io.Writer) error) error {
 
 // targetOf returns the file that path leads to. direct says that it is nothing to be replaced.
 func targetOf(path string, force bool) (target string, direct bool, err error) {
-	if full, err := filepath.Abs(path); err == nil && (strings.HasPrefix(full, "/dev/") || strings.HasPrefix(full, "/proc/")) {
+	if full, err := filepath.Abs(path); err == nil && special(full) {
 		return "", true, nil
 	}
 	info, err := os.Stat(path)
@@ -58,6 +58,11 @@ func targetOf(path string, force bool) (target string, direct bool, err error) {
 		return "", false, fmt.Errorf("write file: %w", err)
 	}
 	return target, false, nil
+}
+
+// special reports whether a path leads to what the kernel plays as files. /dev/shm holds real ones.
+func special(path string) bool {
+	return strings.HasPrefix(path, "/proc/") || strings.HasPrefix(path, "/dev/") && !strings.HasPrefix(path, "/dev/shm/")
 }
 
 // writeDirect writes to what cannot be replaced. The standard streams are used as they are open, so that what was

@@ -55,7 +55,7 @@ const counterLines = 3
 
 func newChrome(w io.Writer, seen *survey, opts *ChromeOptions, report ChromeReport) *chrome {
 	x := &chrome{
-		out: lines{w: w, room: pageBytes}, opts: opts, seen: seen, report: report, every: uint64(opts.CountersEvery),
+		out: lines{w: w}, opts: opts, seen: seen, report: report, every: uint64(opts.CountersEvery),
 		processes: map[uint32]*running{}, whole: true,
 	}
 	x.fold = life.New(x)

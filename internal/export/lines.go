@@ -10,7 +10,7 @@ import (
 const (
 	// linesFlush is how many bytes are gathered before they are written.
 	linesFlush = 64 << 10
-	// pageBytes is what a write to a file moves at least, if anything: a kill can come between two pages of one write.
+	// pageBytes is what the kernel writes at once, at least: a kill may come between two pages of one write.
 	pageBytes = 4 << 10
 )
 
@@ -23,8 +23,8 @@ type lines struct {
 	events uint64
 	err    error
 
-	paged bool // no write reaches over the end of a page, unless one event alone does
-	room  int  // left in the page
+	paged bool // no event reaches over the end of a page, unless it is longer than one
+	at    int  // where in a page the next write begins
 }
 
 // place is where an event shows: `,"pid":7,"tid":8`.
@@ -60,29 +60,24 @@ func (l *lines) args() { l.b = append(l.b, `,"args":{`...) }
 // close ends an event with its arguments.
 func (l *lines) close() {
 	l.b = append(l.b, "}}"...)
-	switch {
-	case l.paged:
+	if l.paged {
 		l.turn()
-	case len(l.b) >= linesFlush:
+	}
+	if len(l.b) >= linesFlush {
 		l.flush()
 	}
 }
 
-// turn writes the page when the last event does not fit into it: spaces fill what is left.
+// turn moves the last event to the next page when it does not fit: spaces fill what is left.
 func (l *lines) turn() {
-	if len(l.b) <= l.room {
-		return
-	}
-	if l.start > 0 || l.room < pageBytes {
-		event := slices.Clone(l.b[l.start:])
-		l.b = append(l.b[:l.start], bytes.Repeat([]byte{' '}, l.room-l.start)...)
-		l.flush()
-		l.b = append(l.b, event...)
-	}
-	if len(l.b) > pageBytes {
-		l.flush()
+	from := (l.at + l.start) % pageBytes
+	if from > 0 && from+len(l.b)-l.start > pageBytes {
+		l.b = slices.Insert(l.b, l.start, blank[from:]...)
 	}
 }
+
+// blank is an empty page.
+var blank = bytes.Repeat([]byte{' '}, pageBytes)
 
 // finish ends the trace.
 func (l *lines) finish() error {
@@ -96,9 +91,7 @@ func (l *lines) flush() {
 	if l.err == nil && len(l.b) > 0 {
 		_, l.err = l.w.Write(l.b)
 	}
-	if l.room -= len(l.b) % pageBytes; l.room <= 0 {
-		l.room += pageBytes
-	}
+	l.at = (l.at + len(l.b)) % pageBytes
 	l.b, l.start = l.b[:0], 0
 }
 
