@@ -118,7 +118,7 @@ func (r *runner) start() error {
 		return err
 	}
 	if len(r.outlets) > 0 {
-		options.Recorder, options.Recording = r.outlets, r.outlets[0].path
+		options.Recorder, options.Recording = r.outlets, r.recording
 	}
 	var err error
 	if r.session, err = session.Start(options); err != nil {
@@ -143,6 +143,9 @@ func (r *runner) report(result session.Result) {
 	r.summarize(result)
 	if result.Status.Code == statusNotFound && len(result.Snapshot.Processes) == 0 && session.NeedsOpenCL(r.path) {
 		r.notes.add("the program needs libOpenCL.so.1: if that is missing, install an ICD loader (Debian: ocl-icd-libopencl1)")
+	}
+	if r.trace != "" {
+		r.notes.add("the trace is in " + r.trace + ": open it at https://ui.perfetto.dev")
 	}
 	for _, text := range broken {
 		r.notes.add(text)
