@@ -112,8 +112,11 @@ func TestLiveTraceSurvivesDeathOfGpumemtop(t *testing.T) {
 		if err := syscall.Kill(p.cmd.Process.Pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
+		// The program runs on, which another test is about, and keeps our end of its output open.
+		if err := syscall.Kill(target, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
 		p.wait()
-		_ = syscall.Kill(target, syscall.SIGKILL) // it runs on, which another test is about
 		lintFile(t, file)
 	}
 }
@@ -153,11 +156,11 @@ func TestLiveTraceOnAFullDisk(t *testing.T) {
 	if err := unix.Prlimit(p.cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: most, Max: most}, nil); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the trace to fill the disk", func() bool {
-		info, err := os.Stat(file)
-		return err == nil && info.Size() > most-(8<<10)
+	// A recording takes a hundredth of the room of a trace.
+	waitFor(t, "the recording to go on", func() bool {
+		info, err := os.Stat(recording)
+		return err == nil && info.Size() > most/32
 	})
-	awaitGrowth(t, recording)
 	if err := syscall.Kill(target, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
