@@ -160,7 +160,7 @@ func (l *Live) learn(r *wire.Record) {
 	case wire.KindTag, wire.KindSite:
 		if name := model.TagName(r, l.chrome.opts.Wrappers); name != "" {
 			p.rename(r, name)
-		} else if r.Kind == wire.KindTag && p.tags[r.Tag] == nil {
+		} else if r.Kind == wire.KindTag {
 			p.tag(r.Tag).frame = l.frame(r)
 		}
 	default:
