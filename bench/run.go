@@ -33,6 +33,8 @@ type result struct {
 // summary is the part of --summary that is shown.
 type summary struct {
 	Policy        string  `json:"policy"`
+	Hits          float64 `json:"hits"`
+	Misses        float64 `json:"misses"`
 	HitRate       float64 `json:"hit_rate"`
 	SteadyHitRate float64 `json:"steady_hit_rate"`
 	PeakRequested float64 `json:"peak_requested"`

@@ -26,7 +26,7 @@ type figuresOf struct {
 	Processes      []processFigures `json:"processes"`
 }
 
-func reported(t *testing.T, file string) (f figuresOf) {
+func reportOf(t *testing.T, file string) (f figuresOf) {
 	t.Helper()
 	result := run(t, command{args: []string{gpumemtop(), "report", "--format", "json", file}})
 	if result.code != 0 || len(result.stderr) != 0 {
@@ -108,7 +108,7 @@ func TestTrimmedPartsAddUp(t *testing.T) {
 			if result.code != 0 {
 				t.Fatalf("record: %s\n%s", result, result.stderr)
 			}
-			whole := reported(t, file)
+			whole := reportOf(t, file)
 			a, b := middle(t, file)
 			ns := func(n uint64) string { return fmt.Sprintf("%dns", n) }
 			parts := []string{
@@ -118,7 +118,7 @@ func TestTrimmedPartsAddUp(t *testing.T) {
 			}
 			var sum figuresOf
 			for i, part := range parts {
-				f := reported(t, part)
+				f := reportOf(t, part)
 				sum.Hits, sum.Misses, sum.HazardsAvoided = sum.Hits+f.Hits, sum.Misses+f.Misses, sum.HazardsAvoided+f.HazardsAvoided
 				sum.DriverCreates, sum.DriverReleases = sum.DriverCreates+f.DriverCreates, sum.DriverReleases+f.DriverReleases
 				sum.Requested, sum.PeakInUse = sum.Requested+f.Requested, max(sum.PeakInUse, f.PeakInUse)
@@ -174,7 +174,7 @@ func TestTrimMakesWhole(t *testing.T) {
 func TestMergeOfTwoPrograms(t *testing.T) {
 	train, stencil := record(t, example("train"), "10"), record(t, example("stencil"), "20", "1M")
 	both := tool(t, "merge", train, stencil)
-	a, b, sum := reported(t, train), reported(t, stencil), reported(t, both)
+	a, b, sum := reportOf(t, train), reportOf(t, stencil), reportOf(t, both)
 	if sum.Hits != a.Hits+b.Hits || sum.Misses != a.Misses+b.Misses || sum.Requested != a.Requested+b.Requested || sum.InUse != b.InUse {
 		t.Errorf("together %+v\nof %+v\nand %+v", sum, a, b)
 	}
@@ -186,11 +186,11 @@ func TestMergeOfTwoPrograms(t *testing.T) {
 			t.Errorf("origin %d is %+v", i, o)
 		}
 	}
-	again := reported(t, tool(t, "trim", both, "--process", "stencil"))
+	again := reportOf(t, tool(t, "trim", both, "--process", "stencil"))
 	if diff := cmp.Diff(b, again); diff != "" {
 		t.Errorf("taken out again (-before +after):\n%s", diff)
 	}
-	four := reported(t, tool(t, "merge", both, tool(t, "merge", tool(t, "trim", train), tool(t, "trim", stencil))))
+	four := reportOf(t, tool(t, "merge", both, tool(t, "merge", tool(t, "trim", train), tool(t, "trim", stencil))))
 	if four.Hits != 2*sum.Hits || len(four.Processes) != 4 {
 		t.Errorf("merged of merged %+v", four)
 	}
@@ -216,7 +216,7 @@ func TestLinesOfJSONAndBack(t *testing.T) {
 		if !bytes.Equal(want, got) {
 			t.Errorf("%s: written again the lines differ: %d bytes, then %d", args[0], len(want), len(got))
 		}
-		if diff := cmp.Diff(reported(t, file), reported(t, back)); diff != "" {
+		if diff := cmp.Diff(reportOf(t, file), reportOf(t, back)); diff != "" {
 			t.Errorf("%s: report (-before +after):\n%s", args[0], diff)
 		}
 		for line := range bytes.Lines(want) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/export"
 	"codeberg.org/gpumemtop/gpumemtop/internal/ndjson"
@@ -21,17 +22,19 @@ type exporter struct {
 	name, help string
 	// write writes what in gives. Nothing is kept of a file when it fails.
 	write func(w io.Writer, in *input, c *config) error
+	// check finds what is wrong with the settings before anything is read; nil when the format has none of its own.
+	check func(*config) error
 	// fill writes what in gives into the folder c.output, or nothing when it fails. Nil for exports that are files.
 	fill func(in *input, c *config) error
 }
 
 // exporters is the table; the first is the default.
 var exporters = []exporter{
-	{name: "chrome", help: "Chrome trace JSON, for Perfetto", write: exportChrome},
+	{name: "chrome", help: "Chrome trace JSON, for Perfetto", write: exportChrome, check: checkChrome},
 	{name: "parquet", help: "a folder of Apache Parquet tables, for DuckDB, Spark and pandas; many recordings may share it", fill: exportParquet},
 	{name: "csv", help: "comma-separated values, for spreadsheets and pandas: the table that --table names", write: exportCSV},
-	{name: "pprof", help: "a profile, for go tool pprof", write: exportPprof},
-	{name: "memviz", help: "a snapshot, for PyTorch's memory_viz", write: exportMemviz},
+	{name: "pprof", help: "a profile, for go tool pprof", write: exportPprof, check: checkPprof},
+	{name: "memviz", help: "a snapshot, for PyTorch's memory_viz", write: exportMemviz, check: checkMemviz},
 	{name: "rmm", help: "a log of RMM, for its replay", write: exportRMM},
 	{name: "minimalloc", help: "lifetimes, for MiniMalloc", write: exportMinimalloc},
 	{name: "ndjson", help: "a line of JSON for each record, to be imported again", write: exportNDJSON},
@@ -51,11 +54,6 @@ func exporterHelp() string {
 		texts[i] = exporters[i].name + " (" + exporters[i].help + ")"
 	}
 	return strings.Join(texts, ", ")
-}
-
-func exportChrome(w io.Writer, in *input, _ *config) error {
-	_, err := export.Chrome(w, in, export.FactsOf(in.reader.Header()), export.ChromeOptions{})
-	return err
 }
 
 func exportNDJSON(w io.Writer, in *input, c *config) error {
@@ -91,7 +89,7 @@ func newExport() *cobra.Command {
 		case c.output == "-" && exporters[at].fill != nil:
 			return fmt.Errorf("--format %s writes a folder, which standard output cannot take: name one with -o", c.exportFormat)
 		}
-		if err := checkFormatFlags(cmd.Flags(), c.exportFormat); err != nil {
+		if err := checkExport(cmd.Flags(), &exporters[at], c); err != nil {
 			return err
 		}
 		in, err := openInput(args[0], c)
@@ -100,6 +98,17 @@ func newExport() *cobra.Command {
 		}
 		return errors.Join(writeExport(cmd.OutOrStdout(), &exporters[at], in, c), in.close())
 	})
+}
+
+// checkExport finds what is wrong with the settings.
+func checkExport(flags *pflag.FlagSet, e *exporter, c *config) error {
+	if err := checkFormatFlags(flags, e.name); err != nil {
+		return err
+	}
+	if _, err := c.tagPattern(); err != nil || e.check == nil {
+		return err
+	}
+	return e.check(c)
 }
 
 func writeExport(stdout io.Writer, e *exporter, in *input, c *config) error {

@@ -17,7 +17,10 @@ import (
 )
 
 // formatsOf are the settings of export that only some formats know.
-var formatsOf = map[string][]string{"at": {"pprof"}, "max-events": {"memviz"}, "table": {"csv"}}
+var formatsOf = map[string][]string{
+	"at": {"pprof"}, "table": {"csv"}, "max-events": {"chrome", "memviz"},
+	"min-size": {"chrome"}, "counters-every": {"chrome"}, "lifetimes": {"chrome"}, "no-lifetimes": {"chrome"}, "flows": {"chrome"},
+}
 
 // checkFormatFlags refuses flags that the format would ignore.
 func checkFormatFlags(flags *pflag.FlagSet, format string) error {
@@ -45,6 +48,18 @@ func (c *config) moment() (pprof.Moment, error) {
 	return at, nil
 }
 
+func checkPprof(c *config) error {
+	_, err := c.moment()
+	return err
+}
+
+func checkMemviz(c *config) error {
+	if c.maxEvents < 0 {
+		return fmt.Errorf("bad value %d for --max-events: want a number of events, or 0 for %d", c.maxEvents, memviz.DefaultMaxEvents)
+	}
+	return nil
+}
+
 func exportPprof(w io.Writer, in *input, c *config) error {
 	tag, err := c.tagPattern()
 	if err != nil {
@@ -61,9 +76,6 @@ func exportMemviz(w io.Writer, in *input, c *config) error {
 	tag, err := c.tagPattern()
 	if err != nil {
 		return err
-	}
-	if c.maxEvents < 0 {
-		return fmt.Errorf("bad value %d for --max-events: want a number of events, or 0 for %d", c.maxEvents, memviz.DefaultMaxEvents)
 	}
 	report, err := memviz.Write(w, in, memviz.Options{Header: in.reader.Header(), MaxEvents: uint64(c.maxEvents), Tag: tag})
 	if err == nil && report.Dropped > 0 {

@@ -13,13 +13,14 @@ func newRecord() *cobra.Command {
 		Annotations: map[string]string{usageKey: "gpumemtop record [flags] [--] CMD [ARGS...]"},
 		Example: "  gpumemtop record ./blur 4096                 writes ./gpumemtop.blur.NUMBER.gmt\n" +
 			"  gpumemtop record -o %n-%p.gmt -- ./train     a file for each of its processes\n" +
-			"  gpumemtop record -o %h-%t.gmt -- ./blur      names it after host and time",
+			"  gpumemtop record -o %h-%t.gmt -- ./blur      names it after host and time\n" +
+			"  gpumemtop record --json blur.json ./blur     a Chrome trace instead, which grows while the program runs",
 		Args: cobra.ArbitraryArgs,
 	}, func(_ *cobra.Command, c *config, args []string) error {
 		if len(args) == 0 {
 			return errors.New("no program to record: gpumemtop record -o FILE CMD [ARGS...]")
 		}
-		if c.output == "" {
+		if c.output == "" && c.json == "" {
 			c.output = defaultRecording
 		}
 		return run(c, args, false)

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -27,9 +26,9 @@ type runner struct {
 	command   []string
 	path      string // of the program
 	model     *model.Model
-	recording fileName      // nil when nothing is recorded
-	writer    *trace.Writer // of the one file for all processes
-	split     *split        // or of one for each
+	recording fileName // nil when there is no recording
+	trace     string   // path, empty when there is no Chrome trace
+	outlets   tee      // what of these there is
 	session   *session.Session
 	screen    *screen // nil without a dashboard
 	notes     notes
@@ -73,20 +72,15 @@ func (r *runner) check() error {
 	if r.plan.ungated {
 		r.notes.add("gating is off: buffers are reused while commands still use them, and results may be wrong")
 	}
-	if err := writable(r.config.summary, r.config.force); err != nil {
+	if err := writable("summary", r.config.summary, r.config.force); err != nil {
 		return err
 	}
-	if r.config.output == "" {
-		return nil
-	}
-	if r.recording, err = expand(r.config.output, r.command[0], time.Now()); err != nil {
-		return err
-	}
-	return r.recording.check()
+	return r.checkFiles()
 }
 
-// writable refuses a summary that cannot be written or would overwrite a file, before the program runs for hours.
-func writable(path string, force bool) error {
+// writable refuses a file that cannot be written or would be overwritten, before the program runs for hours. flag names
+// it.
+func writable(flag, path string, force bool) error {
 	if path == "" {
 		return nil
 	}
@@ -95,12 +89,12 @@ func writable(path string, force bool) error {
 	case errors.Is(err, fs.ErrNotExist):
 		err = unix.Access(filepath.Dir(path), unix.W_OK)
 	case err == nil && !force:
-		return fmt.Errorf("%s exists: use -f to overwrite it or --summary to name another", path)
+		return fmt.Errorf("%s exists: use -f to overwrite it or --%s to name another", path, flag)
 	case err == nil:
 		err = unix.Access(path, unix.W_OK)
 	}
 	if err != nil {
-		return fmt.Errorf("write summary %s: %w", path, err)
+		return fmt.Errorf("write %s %s: %w", flag, path, err)
 	}
 	return nil
 }
@@ -112,58 +106,25 @@ func (r *runner) start() error {
 	})
 	options := session.Options{
 		Command: append([]string{r.path}, r.command[1:]...), Name: r.command[0],
-		Config: r.plan.config(r.recording != nil),
+		Config: r.plan.config(r.recording != nil || r.trace != ""),
 		Shim:   payload.Shim, Core: payload.Core,
-		Model: r.model, Recording: r.recording.String(), Resolve: symbol.New().Frames,
+		Model: r.model, Resolve: symbol.New().Frames,
 		Warn: r.notes.add,
 	}
 	if r.screen != nil {
 		options.Capture, options.Cols, options.Rows = true, r.screen.cols, r.screen.rows
 	}
-	var err error
-	if r.recording != nil {
-		if options.Recorder, err = r.createRecording(); err != nil {
-			return err
-		}
+	if err := r.record(); err != nil {
+		return err
 	}
-	if r.session, err = session.Start(options); err != nil && r.writer != nil {
-		// Nothing ran: an empty recording would only be in the way.
-		_ = r.writer.Close(trace.Footer{Status: -1})
-		_ = os.Remove(r.recording.String())
+	if len(r.outlets) > 0 {
+		options.Recorder, options.Recording = r.outlets, r.recording.String()
+	}
+	var err error
+	if r.session, err = session.Start(options); err != nil {
+		r.discard()
 	}
 	return err
-}
-
-// createRecording makes the file, or what makes files as processes come.
-func (r *runner) createRecording() (session.Recorder, error) {
-	header := r.header()
-	if !r.recording.single() {
-		r.split = newSplit(r.recording, header, r.model, r.config.force, r.notes.add)
-		return r.split, nil
-	}
-	var err error
-	if r.writer, err = trace.Create(r.recording.String(), header, r.config.force); err != nil {
-		return nil, err
-	}
-	r.writer.Summarize(func() trace.Summary { return trace.Summary(r.model.Interval()) })
-	return r.writer, nil
-}
-
-// header says what is recorded.
-func (r *runner) header() trace.Header {
-	host, err := os.Hostname()
-	if err != nil {
-		host = ""
-	}
-	values := trace.Limits{}
-	for _, l := range r.plan.policy.Limits() {
-		values[l.Name] = l.Text
-	}
-	return trace.Header{
-		Created: time.Now(), ClockNS: session.Now(), Host: host, Program: r.command[0], Arguments: r.command[1:],
-		Policy: r.plan.policy.Name(), Limits: values, Tags: r.plan.tags.String(),
-		Scrub: scrubText(r.plan.scrub), DeviceMemory: r.plan.memory, Environment: recorded(os.Environ()),
-	}
 }
 
 // scrubText is what a recording's header says of scrubbing: nothing when there was none.
@@ -176,26 +137,18 @@ func scrubText(scrub wire.Scrub) string {
 
 // report completes the recording and says what there is to say about the run.
 func (r *runner) report(result session.Result) {
-	broken := result.Recording
-	if r.writer != nil {
-		exit := exitOf(result.Status)
-		footer := trace.Footer{Lost: result.Snapshot.Lost, EndedNS: result.Snapshot.Time, Status: exit.Status, Signal: exit.Signal}
-		if err := r.writer.Close(footer); broken == nil {
-			broken = err
-		}
-	}
+	exit := exitOf(result.Status)
+	footer := trace.Footer{Lost: result.Snapshot.Lost, EndedNS: result.Snapshot.Time, Status: exit.Status, Signal: exit.Signal}
+	broken := r.close(footer)
 	r.summarize(result)
-	if r.split != nil {
-		r.split.close()
-		for _, line := range r.split.said() {
-			r.notes.add(line)
-		}
-	}
 	if result.Status.Code == statusNotFound && len(result.Snapshot.Processes) == 0 && session.NeedsOpenCL(r.path) {
 		r.notes.add("the program needs libOpenCL.so.1: if that is missing, install an ICD loader (Debian: ocl-icd-libopencl1)")
 	}
-	if broken != nil {
-		r.notes.add(fmt.Sprintf("%v: the recording ends there, what is in %s is whole", broken, r.recording))
+	if r.trace != "" {
+		r.notes.add("the trace is in " + r.trace + ": open it at https://ui.perfetto.dev")
+	}
+	for _, text := range broken {
+		r.notes.add(text)
 	}
 }
 
@@ -205,7 +158,7 @@ func (r *runner) summarize(result session.Result) {
 		_, _ = os.Stderr.WriteString("\n")
 	}
 	snapshot := *result.Snapshot
-	if r.split != nil {
+	if !r.recording.single() {
 		snapshot.Recording.Path = "" // no file has that name
 	}
 	summary := export.NewSummary(&snapshot)

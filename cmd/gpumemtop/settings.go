@@ -42,8 +42,15 @@ type config struct {
 	process      string
 	tag          string
 	at           string
-	maxEvents    int
 	top          int
+
+	minSize       string
+	maxEvents     int
+	countersEvery time.Duration
+	noLifetimes   bool
+	lifetimes     int
+	flows         bool
+	json          string
 
 	capacity     string
 	replayFormat string
@@ -90,12 +97,13 @@ const (
 	groupPool      = "Allocator"
 	groupFit       = "Search"
 	groupPart      = "Part of the recording"
+	groupChrome    = "Chrome trace"
 	groupTags      = "Call sites"
 	groupOutput    = "Output"
 	groupDashboard = "Dashboard"
 )
 
-var groups = []string{groupFit, groupPart, groupPool, groupTags, groupOutput, groupDashboard}
+var groups = []string{groupFit, groupPart, groupChrome, groupPool, groupTags, groupOutput, groupDashboard}
 
 // setting is one thing that can be set: this is all there is to say about it. Flags, environment variables, help and
 // the README's table come from here.
@@ -126,10 +134,16 @@ var settings = []setting{
 	{"process", "", "PID", groupPart, onPart, false, "one process: its process id, its number in the recording with a # before it, or all that run the program of that name", func(c *config) any { return &c.process }},
 	{"tag", "", "REGEXP", groupPart, onReport | onExport, false, "only call sites whose name matches", func(c *config) any { return &c.tag }},
 	{"at", "", "MOMENT", groupPart, onExport, false, "when to count what is in use: peak, end, or so long after the start, for example 2.5s (pprof)", func(c *config) any { return &c.at }},
-	{"max-events", "", "N", groupPart, onExport, false, "keep at most so many events, the last ones; 0: as many as the viewer draws (memviz)", func(c *config) any { return &c.maxEvents }},
+	{"max-events", "", "N", groupPart, onExport, false, "chrome: no call or lifetime begins after so many lines, and counters thin out to match; memviz: the last so many events; 0: no bound, and as many as the viewer draws", func(c *config) any { return &c.maxEvents }},
 	{"top", "", "N", groupPart, onReport | onDiff, false, "rows in each table; 0: all", func(c *config) any { return &c.top }},
+	{"min-size", "", "SIZE", groupChrome, onExport, false, "no calls on, and no lifetimes of, memory that is smaller; counters stay complete", func(c *config) any { return &c.minSize }},
+	{"counters-every", "", "TIME", groupChrome, onExport, false, "at most one value of each counter in this time", func(c *config) any { return &c.countersEvery }},
+	{"lifetimes", "", "N", groupChrome, onExport, false, "lifetimes of the N call sites with the most bytes only; 0: all", func(c *config) any { return &c.lifetimes }},
+	{"no-lifetimes", "", "", groupChrome, onExport, false, "no lifetimes: only calls and counters", func(c *config) any { return &c.noLifetimes }},
+	{"flows", "", "", groupChrome, onExport, false, "arrows from each create to the lifetime and to the release", func(c *config) any { return &c.flows }},
 	{"tags", "", "KIND", groupTags, onAny, true, "what tells allocation sites apart: stack, caller, size, thread or none", func(c *config) any { return &c.tags }},
 	{"stack-depth", "", "N", groupTags, onAny, true, "frames of a call stack to keep, 1 to 32", func(c *config) any { return &c.depth }},
+	{"json", "", "FILE", groupOutput, onRun | onRecord, true, "write a Chrome trace while the program runs; without -o nothing else is recorded; % as for -o", func(c *config) any { return &c.json }},
 	{"output", "o", "FILE", groupOutput, onRun | onRecord, true, "record into a file; in its name %n is the program, %s the process id of this gpumemtop, %h the host, %t the time; with %p each process gets a file, and %p is its process id", func(c *config) any { return &c.output }},
 	{"output", "o", "FILE", groupOutput, onExport, false, "file to write, or folder; - is standard output", func(c *config) any { return &c.output }},
 	{"output", "o", "FILE", groupOutput, onTrim | onMerge | onImport, false, "recording to write", func(c *config) any { return &c.output }},
@@ -158,7 +172,7 @@ var settings = []setting{
 // defaults returns the settings before anybody set anything.
 func defaults() *config {
 	return &config{
-		policy: "futhark", scrub: "none", tags: "stack", depth: 8, top: 20, at: "peak", refresh: 100 * time.Millisecond, noColor: os.Getenv("NO_COLOR") != "", exportFormat: "chrome", reportFormat: "text", fitFormat: "text", replayFormat: "text", infoFormat: "text", diffFormat: "text", checkFormat: "text",
+		policy: "futhark", scrub: "none", tags: "stack", depth: 8, top: 20, at: "peak", refresh: 100 * time.Millisecond, noColor: os.Getenv("NO_COLOR") != "", exportFormat: "chrome", reportFormat: "text", fitFormat: "text", replayFormat: "text", infoFormat: "text", diffFormat: "text", checkFormat: "text", countersEvery: time.Millisecond,
 	}
 }
 

@@ -87,6 +87,9 @@ func (p *part) Damage() string {
 	return ""
 }
 
+// Cut reports, once Next has given io.EOF, whether the source goes on behind the part: what lives then is no leak.
+func (p *part) Cut() bool { return p.stage == behind }
+
 // Next implements trace.Source.
 func (p *part) Next(r *wire.Record) error {
 	for {

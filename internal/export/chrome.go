@@ -19,19 +19,20 @@ const defaultCountersEvery = time.Millisecond
 
 // ChromeOptions choose what goes into a trace. The zero value takes everything.
 type ChromeOptions struct {
-	Since         uint64         // ns after the start; what lives then is shown from there on
-	Until         uint64         // ns after the start; 0: to the end
 	CountersEvery time.Duration  // at most one value of each counter in this time; 0: 1 ms
 	MaxEvents     uint64         // no slice or lifetime begins after so many lines, counters thin out to match; 0: no bound
 	NoLifetimes   bool           // leave out lifetimes of buffers and stays in the pool
+	Lifetimes     int            // lifetimes of so many tags only, those with the most bytes in creates; 0: all
+	MinSize       uint64         // no slices and lifetimes of what was granted fewer bytes; counters stay complete
 	Tag           *regexp.Regexp // only slices and lifetimes of tags whose name matches; counters stay complete
+	Flows         bool           // arrows from creates to lifetimes and releases
 	// Wrappers are functions that name no tag; nil: those of the model.
 	Wrappers []*regexp.Regexp
 }
 
 // drops reports whether the options can leave something out, which the first line must then tell.
 func (o *ChromeOptions) drops() bool {
-	return o.Since > 0 || o.Until > 0 || o.MaxEvents > 0 || o.Tag != nil
+	return o.MaxEvents > 0 || o.Lifetimes > 0 || o.MinSize > 0 || o.Tag != nil
 }
 
 // ChromeReport says what a trace holds and what was left out of it.
@@ -59,45 +60,56 @@ func (r *ChromeReport) Dropped() string {
 }
 
 // Chrome writes a run as Chrome trace JSON, in the array form that Perfetto and chrome://tracing open. It reads src
-// two times, or three when the options leave something out; memory grows with live objects and tags, not with records.
-// Times are relative to the start. Counters are per process: memory by state, and the hit rate so far.
+// two times, or three when something may be left out; memory grows with live objects and tags, not with records.
+// Times are relative to the start. Counters are per process: memory by state, fragmentation, and the hit rate so far.
 func Chrome(w io.Writer, src trace.Source, facts Facts, opts ChromeOptions) (ChromeReport, error) {
-	if opts.CountersEvery <= 0 {
-		opts.CountersEvery = defaultCountersEvery
-	}
-	if opts.Wrappers == nil {
-		opts.Wrappers = model.DefaultWrappers()
-	}
+	opts.complete()
 	if err := src.Rewind(); err != nil {
 		return ChromeReport{}, fmt.Errorf("go to the start of the recording: %w", err)
 	}
-	seen, err := look(src, facts.ClockNS, opts.Wrappers)
+	seen, err := look(src, &facts, opts.Wrappers)
 	if err != nil {
 		return ChromeReport{}, err
 	}
 	report := ChromeReport{Lost: seen.lost, Damage: damage(src)}
-	if opts.drops() {
+	if opts.drops() || seen.most > aliveMax && !opts.NoLifetimes {
 		// The first line says what was left out: write once to nowhere to know.
-		if report, err = newChrome(io.Discard, seen, opts, report).write(src, facts); err != nil {
+		if report, err = newChrome(io.Discard, seen, &opts, report).write(src, &facts); err != nil {
 			return report, err
 		}
 	}
-	return newChrome(w, seen, opts, report).write(src, facts)
+	return newChrome(w, seen, &opts, report).write(src, &facts)
+}
+
+func (o *ChromeOptions) complete() {
+	if o.CountersEvery <= 0 {
+		o.CountersEvery = defaultCountersEvery
+	}
+	if o.Wrappers == nil {
+		o.Wrappers = model.DefaultWrappers()
+	}
 }
 
 // write goes once through the source. What x.report says was dropped goes into the first line.
-func (x *chrome) write(src trace.Source, facts Facts) (ChromeReport, error) {
+func (x *chrome) write(src trace.Source, facts *Facts) (ChromeReport, error) {
 	if err := src.Rewind(); err != nil {
 		return ChromeReport{}, fmt.Errorf("go to the start of the recording: %w", err)
+	}
+	processes := x.seen.sorted()
+	if len(processes) > 0 {
+		x.home = placeOf(processes[0].pid, processes[0].pid)
+	} else {
+		x.home = placeOf(firstFreePID, firstFreePID)
 	}
 	if err := x.head(facts); err != nil {
 		return ChromeReport{}, err
 	}
+	x.names(processes)
 	x.report = ChromeReport{Lost: x.report.Lost, Damage: x.report.Damage}
 	var r wire.Record
 	for x.out.err == nil {
 		err := src.Next(&r)
-		if errors.Is(err, io.EOF) || err == nil && r.Time > x.until {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
@@ -105,12 +117,19 @@ func (x *chrome) write(src trace.Source, facts Facts) (ChromeReport, error) {
 		}
 		x.step(&r)
 	}
+	x.whole = x.report.Damage == "" && !goesOn(src)
 	x.end()
 	if err := x.out.finish(); err != nil {
 		return x.report, fmt.Errorf("write the trace: %w", err)
 	}
 	x.report.Events = x.out.events
 	return x.report, nil
+}
+
+// goesOn reports whether a source that was read to its end is a part, and the run goes on behind it.
+func goesOn(src trace.Source) bool {
+	s, ok := src.(interface{ Cut() bool })
+	return ok && s.Cut()
 }
 
 // runFacts are the arguments of the first event.
@@ -125,18 +144,22 @@ type runFacts struct {
 	Since     uint64       `json:"since_ns,omitempty"`
 	Until     uint64       `json:"until_ns,omitempty"`
 	Tag       string       `json:"only_tag,omitempty"`
+	MinSize   uint64       `json:"min_size,omitempty"`
+	Largest   int          `json:"lifetimes_of_tags,omitempty"`
 	Lifetimes bool         `json:"lifetimes"`
+	Live      bool         `json:"live,omitempty"`
 	Slices    uint64       `json:"dropped_calls"`
 	Dropped   uint64       `json:"dropped_lifetimes"`
 	Lost      uint64       `json:"lost_events"`
 	Damage    string       `json:"damage,omitempty"`
 }
 
-// head writes the facts of the run, then the names of processes and threads.
-func (x *chrome) head(f Facts) error {
+// head writes the facts of the run.
+func (x *chrome) head(f *Facts) error {
 	facts := runFacts{
 		Program: clean(f.Program), Policy: clean(f.Policy), Limits: f.Limits, Tags: clean(f.Tags), Host: clean(f.Host),
-		Since: x.opts.Since, Until: x.opts.Until, Lifetimes: !x.opts.NoLifetimes,
+		Since: uint64(f.Since), Until: uint64(f.Until), MinSize: x.opts.MinSize, Largest: x.opts.Lifetimes,
+		Lifetimes: !x.opts.NoLifetimes, Live: x.live,
 		Slices: x.report.DroppedSlices, Dropped: x.report.DroppedLifetimes, Lost: x.report.Lost,
 		Damage: clean(x.report.Damage),
 	}
@@ -153,15 +176,10 @@ func (x *chrome) head(f Facts) error {
 	if err != nil {
 		return fmt.Errorf("write the facts of the run: %w", err)
 	}
-	processes := x.seen.sorted()
-	if len(processes) > 0 {
-		x.home = place{processes[0].pid, processes[0].pid}
-	}
-	x.out.event("i", "run", `"gpumemtop"`, x.home, 0)
+	x.out.event(`{"ph":"i","cat":"run","name":`, `"gpumemtop"`, x.home, 0)
 	x.out.raw(`,"s":"g","args":`)
 	// A limit's name is the one text here that may hold DEL, which is legal JSON but not for Perfetto.
 	x.out.raw(strings.ReplaceAll(strings.TrimSuffix(string(text), "}"), "\x7f", " "))
 	x.out.close()
-	x.names(processes)
 	return nil
 }

@@ -127,22 +127,27 @@ func storyFacts() Facts {
 // export writes a trace, which must be clean.
 func export(t *testing.T, records []wire.Record, opts ChromeOptions) (string, ChromeReport, chromelint.Facts) {
 	t.Helper()
+	return exportPart(t, &tape{records: records}, storyFacts(), opts)
+}
+
+func exportPart(t *testing.T, src trace.Source, facts Facts, opts ChromeOptions) (string, ChromeReport, chromelint.Facts) {
+	t.Helper()
 	var b bytes.Buffer
-	report, err := Chrome(&b, &tape{records: records}, storyFacts(), opts)
+	report, err := Chrome(&b, src, facts, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !json.Valid(b.Bytes()) {
 		t.Errorf("no JSON:\n%s", b.String())
 	}
-	facts, problems := chromelint.Lint(bytes.NewReader(b.Bytes()))
+	found, problems := chromelint.Lint(bytes.NewReader(b.Bytes()))
 	if len(problems) > 0 {
 		t.Errorf("%v in\n%s", problems, b.String())
 	}
-	if uint64(facts.Events) != report.Events {
-		t.Errorf("%d events reported, %d written", report.Events, facts.Events)
+	if uint64(found.Events) != report.Events {
+		t.Errorf("%d events reported, %d written", report.Events, found.Events)
 	}
-	return b.String(), report, facts
+	return b.String(), report, found
 }
 
 func golden(t *testing.T, name, got string) {
@@ -222,36 +227,35 @@ func TestChromeOptions(t *testing.T) {
 			[]string{`"only_tag":"canny"`, `canny.c:88 blur`, `"in_use":7340032`, `"dropped_calls":7`},
 			[]string{`"name":"size 2.0M"`, `"name":"finish"`},
 		},
-		"since": {
-			ChromeOptions{Since: 1_250_000},
-			[]string{`"ts":1250.000,"id2":{"local":"0x2"}`, `"ts":1250.000,"id2":{"local":"0x3"}`, `"cooling":true`, `"since_ns":1250000`},
-			[]string{`"name":"finish"`, `"ts":100.000`},
-		},
-		"until": {
-			ChromeOptions{Until: 1_250_000},
-			[]string{`"args":{"cut":true}`, `"name":"finish"`},
-			[]string{`"ts":1300.000`, `leaked`, `"ph":"i","cat":"mark"`},
-		},
-		"since the end": {ChromeOptions{Since: 1 << 40}, []string{`"name":"gpumemtop"`}, []string{`"ph":"X"`, `"ph":"b"`, `"ph":"C"`}},
 		"few events": {
-			ChromeOptions{MaxEvents: 8},
+			ChromeOptions{MaxEvents: 9},
 			[]string{`"dropped_calls":11`, `"dropped_lifetimes":7`, `limit max_cached`},
 			[]string{`"name":"finish"`},
+		},
+		"small": {
+			ChromeOptions{MinSize: 4 * mib},
+			[]string{`"min_size":4194304`, `"object":5`, `"granted":67108864`, `"name":"finish"`, `"dropped_calls":5`, `"dropped_lifetimes":4`},
+			[]string{`"granted":2097152`, `"granted":1048576`},
+		},
+		"the largest tag": {
+			ChromeOptions{Lifetimes: 1},
+			[]string{`"lifetimes_of_tags":1`, `"dropped_calls":0`, `"ph":"b","cat":"buf","name":"size 2.0M"`, `"name":"create subbuffer"`},
+			[]string{`"ph":"b","cat":"buf","name":"canny`, `"ph":"b","cat":"sub"`, `"ph":"b","cat":"cache","name":"free 4.00M"`},
+		},
+		"flows": {
+			ChromeOptions{Flows: true},
+			[]string{
+				`"dur":1.500,"bind_id":"0x100000000001","flow_out":true`,
+				`"id2":{"local":"0x1"},"bind_id":"0x100000000001","flow_out":true,"flow_in":true`,
+				`"dur":0.500,"bind_id":"0x100000000001","flow_in":true`,
+			},
+			[]string{`"dur":0.500,"bind_id":"0x100000000001","flow_out"`},
 		},
 		"counters as they come": {ChromeOptions{CountersEvery: 1}, []string{`"name":"mem","pid":4242,"tid":4242,"ts":101.000`}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, _, _ := export(t, story(), test.opts)
-			for _, part := range test.with {
-				if !strings.Contains(got, part) {
-					t.Errorf("%s is missing in\n%s", part, got)
-				}
-			}
-			for _, part := range test.without {
-				if strings.Contains(got, part) {
-					t.Errorf("%s is in\n%s", part, got)
-				}
-			}
+			contains(t, got, test.with, test.without)
 		})
 	}
 }

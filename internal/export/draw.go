@@ -5,76 +5,112 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strconv"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/size"
+	"codeberg.org/gpumemtop/gpumemtop/internal/life"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // names writes what processes and threads are called.
 func (x *chrome) names(processes []*surveyed) {
 	for _, p := range processes {
-		name := fmt.Sprintf("process %d", p.number)
-		if p.program != "" {
-			name = path.Base(p.program)
-		}
-		x.name("process_name", name, place{p.pid, p.pid})
+		x.nameProcess(p)
 		for _, tid := range slices.Sorted(maps.Keys(p.threads)) {
-			at := place{p.pid, p.thread(tid)}
-			name := fmt.Sprintf("thread %d", at.tid)
-			if at.tid == at.pid {
-				name = "main thread"
-			}
-			x.name("thread_name", name, at)
+			x.nameThread(p, tid)
 		}
 	}
 }
 
+func (x *chrome) nameProcess(p *surveyed) {
+	name := fmt.Sprintf("process %d", p.number)
+	if p.program != "" {
+		name = path.Base(p.program)
+	}
+	x.name("process_name", name, placeOf(p.pid, p.pid))
+}
+
+func (x *chrome) nameThread(p *surveyed, thread uint32) {
+	tid := p.thread(thread)
+	name := fmt.Sprintf("thread %d", tid)
+	if tid == p.pid {
+		name = "main thread"
+	}
+	x.name("thread_name", name, placeOf(p.pid, tid))
+}
+
 func (x *chrome) name(kind, name string, at place) {
-	x.out.event("M", "", `"`+kind+`"`, at, 0)
+	x.out.begin(`{"ph":"M","name":"`, kind+`"`, at)
 	x.out.args()
 	x.out.raw(`"name":` + quote(name))
 	x.out.close()
 }
 
-// chosen reports whether a tag's slices and lifetimes are asked for.
-func (x *chrome) chosen(t *tag) bool {
-	return x.opts.Tag == nil || t != nil && x.opts.Tag.MatchString(t.name)
+// lane returns where the calls of a thread show.
+func (x *chrome) lane(p *running, thread uint32) *lane {
+	if p.lane != nil && p.lane.thread == thread {
+		return p.lane
+	}
+	l := p.lanes[thread]
+	if l == nil {
+		l = &lane{thread: thread, at: placeOf(p.pid, p.thread(thread)), floor: x.seen.begin}
+		p.lanes[thread] = l
+		if x.live {
+			x.nameThread(p.surveyed, thread)
+		}
+	}
+	p.lane = l
+	return l
 }
 
-func (x *chrome) full() bool { return x.opts.MaxEvents > 0 && x.out.events >= x.opts.MaxEvents }
-
-// slice begins the slice of a call up to its arguments; false when it is left out. t is nil for calls without one.
-func (x *chrome) slice(p *running, r *wire.Record, name string, t *tag) bool {
-	if !x.inside {
-		return false
-	}
-	if !x.chosen(t) || x.full() {
-		x.report.DroppedSlices++
-		return false
-	}
-	l := p.lanes[r.Thread]
-	if l == nil {
-		l = &lane{floor: x.since}
-		p.lanes[r.Thread] = l
-	}
+// slice begins the slice of a call up to its arguments.
+func (x *chrome) slice(p *running, r *wire.Record, name string) {
+	l := x.lane(p, r.Thread)
 	s := span{r.Start(), r.Time}
 	if r.Kind != wire.KindCreate {
 		s.end = r.Time + uint64(r.Duration)
 	}
 	s = l.fit(s)
 	x.report.Slices++
-	x.out.event("X", "call", name, place{p.pid, p.thread(r.Thread)}, x.at(s.start))
+	x.out.event(`{"ph":"X","cat":"call","name":`, name, l.at, x.at(s.start))
 	x.out.micros(`,"dur":`, s.end-s.start)
-	x.out.args()
+}
+
+// wanted reports whether a call is to be shown.
+func (x *chrome) wanted(chosen bool) bool {
+	if !chosen || x.full() {
+		x.report.DroppedSlices++
+		return false
+	}
 	return true
 }
 
-func (x *chrome) createSlice(p *running, r *wire.Record, t *tag) {
-	if !x.slice(p, r, `"create `+wire.Memory(r.Op).String()+`"`, t) {
+// createNames are what creates are called, as JSON.
+var createNames = func() (names [wire.MemoryExternal + 1]string) {
+	for i := range names {
+		names[i] = `"create ` + wire.Memory(i).String() + `"`
+	}
+	return names
+}()
+
+func createName(op uint8) string {
+	if int(op) < len(createNames) {
+		return createNames[op]
+	}
+	return `"create ` + wire.Memory(op).String() + `"`
+}
+
+func (x *chrome) createSlice(p *running, r *wire.Record) {
+	t := p.tag(r.Tag)
+	if !x.wanted(t.chosen && life.Granted(&r.Event) >= x.opts.MinSize) {
 		return
 	}
-	x.out.raw(`"tag":` + t.quoted)
+	x.slice(p, r, createName(r.Op))
+	if x.opts.Flows && r.Outcome != wire.OutcomeFailed {
+		p.flows[r.Object] = struct{}{}
+		x.flow(p, r.Object, `,"flow_out":true`)
+	}
+	x.out.args()
+	x.out.raw(`"tag":`)
+	x.out.raw(t.quoted)
 	x.out.word(`,"outcome":`, r.Outcome.String())
 	if r.Outcome == wire.OutcomeMiss {
 		x.out.word(`,"reason":`, wire.Miss(r.Reason).String())
@@ -83,140 +119,137 @@ func (x *chrome) createSlice(p *running, r *wire.Record, t *tag) {
 		x.out.signed(`,"status":`, int64(r.Status))
 	}
 	x.out.number(`,"bytes":`, r.Size)
-	x.out.number(`,"granted":`, grantedBytes(&r.Event))
+	x.out.number(`,"granted":`, life.Granted(&r.Event))
 	x.out.number(`,"object":`, r.Object)
-	x.out.micros(`,"driver_us":`, uint64(r.Cost))
+	x.cost(r)
+	if !t.told {
+		t.told = true
+		x.out.raw(`,"stack":`)
+		x.out.raw(t.stack)
+	}
 	x.out.close()
 }
 
-func (x *chrome) releaseSlice(p *running, r *wire.Record, o *object) {
-	var t *tag
-	if o != nil {
-		t = o.tag
+// cost appends the time in the driver; a call that did not reach it has none, which saves a tenth of a line.
+func (x *chrome) cost(r *wire.Record) {
+	if r.Cost > 0 {
+		x.out.micros(`,"driver_us":`, uint64(r.Cost))
 	}
-	if !x.slice(p, r, `"release"`, t) {
+}
+
+// flow appends the arrow of an object. Its id is one in all processes.
+func (x *chrome) flow(p *running, object uint64, ends string) {
+	x.out.hex(`,"bind_id":`, uint64(p.number)<<44^object)
+	x.out.raw(ends)
+}
+
+func (x *chrome) releaseSlice(p *running, r *wire.Record) {
+	o := p.life.Object(r.Object)
+	chosen := x.opts.Tag == nil && x.opts.MinSize == 0
+	if o != nil {
+		chosen = p.tag(o.Tag).chosen && o.Granted >= x.opts.MinSize
+	}
+	if !x.wanted(chosen) {
 		return
 	}
+	x.slice(p, r, `"release"`)
+	if _, open := p.flows[r.Object]; open && r.Granted == 0 && r.Outcome != wire.OutcomePinned {
+		x.flow(p, r.Object, `,"flow_in":true`)
+	}
+	x.out.args()
 	x.out.number(`"object":`, r.Object)
-	x.out.number(`,"references":`, r.Granted)
 	if r.Granted == 0 {
 		x.out.word(`,"outcome":`, r.Outcome.String())
+	} else {
+		x.out.number(`,"references":`, r.Granted)
 	}
-	x.out.micros(`,"driver_us":`, uint64(r.Cost))
+	x.cost(r)
 	x.out.close()
 }
 
 func (x *chrome) sync(p *running, r *wire.Record) {
-	if x.slice(p, r, `"`+wire.Sync(r.Op).String()+`"`, nil) {
-		x.out.number(`"queue":`, r.Link)
-		x.out.close()
-	}
-}
-
-// lifetime reports whether a lifetime of a tag is to be begun now.
-func (x *chrome) lifetime(t *tag) bool {
-	if !x.inside || x.opts.NoLifetimes {
-		return false
-	}
-	if !x.chosen(t) || x.full() {
-		x.report.DroppedLifetimes++
-		return false
-	}
-	x.report.Lifetimes++
-	return true
-}
-
-// category keeps objects without memory of their own apart, so that bytes on the others' track add up.
-func (o *object) category() string {
-	if o.owns {
-		return "buf"
-	}
-	return "sub"
-}
-
-func (x *chrome) showObject(p *running, number uint64, o *object) {
-	if o.shown = x.lifetime(o.tag); !o.shown {
+	if !x.wanted(x.opts.Tag == nil) {
 		return
 	}
-	x.out.event("b", o.category(), o.tag.quoted, place{p.pid, o.tid}, x.at(max(o.started, x.since)))
-	x.out.id(number)
-	x.out.raw("}")
+	x.slice(p, r, `"`+wire.Sync(r.Op).String()+`"`)
 	x.out.args()
-	x.out.number(`"bytes":`, o.size)
-	x.out.number(`,"granted":`, o.granted)
-	x.out.number(`,"object":`, number)
+	x.out.number(`"queue":`, r.Link)
 	x.out.close()
 }
 
-// hideObject ends the lifetime of an object; how says why when it was not released.
-func (x *chrome) hideObject(p *running, number uint64, o *object, how string) {
-	if !o.shown {
-		return
+// showObject begins a lifetime. Objects without memory of their own are kept apart, so that bytes on the others' track
+// add up.
+func (x *chrome) showObject(p *running, o *life.Object, t *tag) {
+	head := `{"ph":"b","cat":"sub","name":`
+	if o.Owns {
+		head = `{"ph":"b","cat":"buf","name":`
 	}
-	o.shown = false
-	x.out.event("e", o.category(), o.tag.quoted, place{p.pid, o.tid}, x.at(max(x.now, o.started)))
-	x.out.id(number)
-	x.out.raw("}")
+	x.out.event(head, t.quoted, x.lane(p, o.Thread).at, x.at(o.Started))
+	x.out.id(o.Number)
+	if x.opts.Flows {
+		_, open := p.flows[o.Number]
+		p.flows[o.Number] = struct{}{}
+		x.flow(p, o.Number, `,"flow_out":true`)
+		if open {
+			x.out.raw(`,"flow_in":true`)
+		}
+	}
 	x.out.args()
-	if how != "" {
-		x.out.raw(`"` + how + `":true`)
-	}
+	x.out.number(`"bytes":`, o.Size)
+	x.out.number(`,"granted":`, o.Granted)
+	x.out.number(`,"object":`, o.Number)
 	x.out.close()
 }
 
-func (x *chrome) showBlock(p *running, b *block) {
-	if b.shown = x.lifetime(b.tag); !b.shown {
-		return
+// objectEnds say how an object ended.
+var objectEnds = [...]string{life.Released: "", life.Unknown: `"unknown":true`, life.Leaked: `"leaked":true`, life.Cut: `"cut":true`}
+
+func (x *chrome) hideObject(p *running, o *life.Object, t *tag, how life.How) {
+	head := `{"ph":"e","cat":"sub","name":`
+	if o.Owns {
+		head = `{"ph":"e","cat":"buf","name":`
 	}
-	category, name := poolName(b)
-	x.out.event("b", category, name, place{p.pid, b.tid}, x.at(max(b.freed, x.since)))
-	x.out.id(b.serial)
-	x.out.raw("}")
+	x.out.event(head, t.quoted, x.lane(p, o.Thread).at, x.at(max(x.fold.Now, o.Started)))
+	x.out.id(o.Number)
 	x.out.args()
-	if b.state == blockSlab {
-		x.out.number(`"granted":`, b.size)
+	x.out.raw(objectEnds[how])
+	x.out.close()
+}
+
+func (x *chrome) showBlock(p *running, b *life.Block, t *tag, group *pool) {
+	x.out.event(group.begin, group.quoted, x.lane(p, b.Thread).at, x.at(b.Freed))
+	x.out.id(b.Serial)
+	x.out.args()
+	if b.State == life.Slab {
+		x.out.number(`"granted":`, b.Size)
 		x.out.close()
 		return
 	}
-	x.out.number(`"bytes":`, b.size)
-	x.out.raw(`,"cooling":` + strconv.FormatBool(b.state == blockCooling))
-	x.out.raw(`,"tag":` + b.tag.quoted)
+	x.out.number(`"bytes":`, b.Size)
+	if b.State == life.Cooling {
+		x.out.raw(`,"cooling":true`)
+	}
+	x.out.raw(`,"tag":`)
+	x.out.raw(t.quoted)
 	x.out.close()
 }
 
 // hideBlock ends a block's stay in the pool, or a slab.
-func (x *chrome) hideBlock(p *running, b *block, how string) {
-	if !b.shown {
-		return
-	}
-	b.shown = false
-	category, name := poolName(b)
-	x.out.event("e", category, name, place{p.pid, b.tid}, x.at(max(x.now, b.freed)))
-	x.out.id(b.serial)
-	x.out.raw("}")
+func (x *chrome) hideBlock(p *running, b *life.Block, group *pool, how life.How) {
+	x.out.event(group.end, group.quoted, x.lane(p, b.Thread).at, x.at(max(x.fold.Now, b.Freed)))
+	x.out.id(b.Serial)
 	x.out.args()
-	x.out.word(`"left":`, how)
+	x.out.word(`"left":`, how.String())
 	x.out.close()
-}
-
-// poolName returns the category and the name of a block's stay in the pool.
-func poolName(b *block) (category, name string) {
-	if b.state == blockSlab {
-		return "slab", `"slab ` + size.Format(b.size) + `"`
-	}
-	return "cache", `"free ` + size.Format(b.size) + `"`
 }
 
 // mark writes an instant for what concerns the whole run.
 func (x *chrome) mark(r *wire.Record) {
-	if !x.inside {
-		return
-	}
 	at := x.home
-	if p := x.seen.processes[r.Process]; p != nil {
-		at = place{p.pid, p.pid}
+	if r.Kind != wire.KindLost {
+		at = x.process(r.Process).home
 	}
-	x.out.event("i", "mark", quote(markText(r)), at, x.at(x.now))
+	x.out.event(`{"ph":"i","cat":"mark","name":`, quote(markText(r)), at, x.at(max(x.fold.Now, r.Time)))
 	x.out.raw(`,"s":"g"`)
 	x.out.args()
 	x.out.word(`"kind":`, r.Kind.String())
@@ -233,37 +266,4 @@ func markText(r *wire.Record) string {
 		return "limit refused: " + string(r.Payload)
 	}
 	return "limit " + string(r.Payload)
-}
-
-// countersBefore writes the values that held when the next counters were due, when that was before now.
-func (x *chrome) countersBefore(p *running) {
-	if x.inside && p.changed && p.counted && x.now > p.due {
-		x.counters(p, p.due)
-	}
-}
-
-// countersAfter writes the values after a record, unless the last ones are too fresh.
-func (x *chrome) countersAfter(p *running) {
-	if x.inside && p.changed && x.now >= p.due {
-		x.counters(p, x.now)
-	}
-}
-
-func (x *chrome) counters(p *running, ns uint64) {
-	p.changed, p.counted, p.due = false, true, ns+x.every
-	at := place{p.pid, p.pid}
-	x.out.event("C", "", `"mem"`, at, x.at(ns))
-	x.out.args()
-	x.out.number(`"in_use":`, uint64(max(p.inUse, 0)))
-	x.out.number(`,"cached":`, uint64(max(p.cached, 0)+max(p.room, 0)))
-	x.out.number(`,"cooling":`, uint64(max(p.cooling, 0)))
-	x.out.close()
-	if p.hits+p.misses == 0 {
-		return
-	}
-	x.out.event("C", "", `"hit rate %"`, at, x.at(ns))
-	x.out.args()
-	x.out.raw(`"total":`)
-	x.out.b = strconv.AppendFloat(x.out.b, 100*float64(p.hits)/float64(p.hits+p.misses), 'f', 2, 64)
-	x.out.close()
 }

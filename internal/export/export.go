@@ -18,6 +18,8 @@ type Facts struct {
 	Host      string
 	Created   time.Time
 	ClockNS   uint64 // CLOCK_MONOTONIC at the start; 0: the time of the first record
+	// Since and Until are the part that was asked for, after the start; Until 0: to the end.
+	Since, Until time.Duration
 }
 
 // FactsOf returns what the header of a recording says.

@@ -2,7 +2,6 @@ package export
 
 import (
 	"bufio"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/klauspost/compress/gzip"
 )
 
 // ErrExists says that a file is there already and was not to be overwritten.
@@ -18,8 +19,8 @@ var ErrExists = errors.New("exists: use -f to overwrite it or -o to name another
 
 // WriteFile lets fn write a file. It appears under its name only when it is whole: until then, and when anything
 // fails, whatever was there before stays as it was. A file that exists is replaced only with force, a directory never;
-// a link is followed. A name that ends in .gz makes a gzip file. Devices and pipes, and everything under /dev and
-// /proc such as /dev/stdout, are written to as they are.
+// a link is followed. A name that ends in .gz makes a gzip file. Devices and pipes, and everything under /dev (but
+// /dev/shm) and /proc such as /dev/stdout, are written to as they are.
 func WriteFile(path string, force bool, fn func(io.Writer) error) error {
 	target, direct, err := targetOf(path, force)
 	switch {
@@ -33,7 +34,7 @@ func WriteFile(path string, force bool, fn func(io.Writer) error) error {
 
 // targetOf returns the file that path leads to. direct says that it is nothing to be replaced.
 func targetOf(path string, force bool) (target string, direct bool, err error) {
-	if full, err := filepath.Abs(path); err == nil && (strings.HasPrefix(full, "/dev/") || strings.HasPrefix(full, "/proc/")) {
+	if full, err := filepath.Abs(path); err == nil && special(full) {
 		return "", true, nil
 	}
 	info, err := os.Stat(path)
@@ -57,6 +58,11 @@ func targetOf(path string, force bool) (target string, direct bool, err error) {
 		return "", false, fmt.Errorf("write file: %w", err)
 	}
 	return target, false, nil
+}
+
+// special reports whether a path leads to what the kernel plays as files. /dev/shm holds real ones.
+func special(path string) bool {
+	return strings.HasPrefix(path, "/proc/") || strings.HasPrefix(path, "/dev/") && !strings.HasPrefix(path, "/dev/shm/")
 }
 
 // writeDirect writes to what cannot be replaced. The standard streams are used as they are open, so that what was
@@ -91,9 +97,9 @@ func Beside(path string, force bool, fn func(beside string) error) error {
 // writeBeside writes a temporary file and gives it its name at the end.
 func writeBeside(target, name string, force bool, fn func(io.Writer) error) error {
 	return beside(target, name, force, func(beside string) error {
-		file, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		file, err := createTemporary(beside, name)
 		if err != nil {
-			return fmt.Errorf("write %s: %w", name, err)
+			return err
 		}
 		return errors.Join(fill(file, name, fn), file.Close())
 	})
@@ -101,7 +107,7 @@ func writeBeside(target, name string, force bool, fn func(io.Writer) error) erro
 
 // beside lets fn make a file in the folder of another one, whose name it gets at the end.
 func beside(target, name string, force bool, fn func(beside string) error) error {
-	beside := filepath.Join(filepath.Dir(target), fmt.Sprintf(".gpumemtop-%016x.tmp", rand.Uint64()))
+	beside := nameBeside(target)
 	err := fn(beside)
 	if err == nil {
 		err = settle(beside, target, name, force)
@@ -111,6 +117,20 @@ func beside(target, name string, force bool, fn func(beside string) error) error
 		_ = os.Remove(beside)
 	}
 	return err
+}
+
+// nameBeside names a temporary file in the folder of target.
+func nameBeside(target string) string {
+	return filepath.Join(filepath.Dir(target), fmt.Sprintf(".gpumemtop-%016x.tmp", rand.Uint64()))
+}
+
+// createTemporary makes a temporary file; name is the one that it will have.
+func createTemporary(beside, name string) (*os.File, error) {
+	file, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return nil, fmt.Errorf("write %s: %w", name, err)
+	}
+	return file, nil
 }
 
 // settle gives the finished file its name. Without force it must not replace one that has appeared meanwhile, which

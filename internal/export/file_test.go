@@ -132,6 +132,18 @@ func TestWriteFileGzip(t *testing.T) {
 	}
 }
 
+// Files in memory are files.
+func TestWriteFileInMemory(t *testing.T) {
+	t.Setenv("TMPDIR", "/dev/shm")
+	path := filepath.Join(t.TempDir(), "new")
+	if err := WriteFile(path, false, content("text")); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFile(path, false, content("other")); !errors.Is(err, ErrExists) {
+		t.Errorf("error %v, want %v", err, ErrExists)
+	}
+}
+
 func TestWriteFileThrough(t *testing.T) {
 	if err := WriteFile("/dev/null", false, content("text")); err != nil {
 		t.Error(err)

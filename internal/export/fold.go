@@ -4,74 +4,71 @@ import (
 	"cmp"
 	"io"
 	"maps"
-	"math"
 	"slices"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/life"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// chrome writes one trace while it folds the records, by the same rules as internal/model.
+// chrome writes one trace. It is the watcher of a fold.
 type chrome struct {
 	out       lines
-	opts      ChromeOptions
+	opts      *ChromeOptions
 	seen      *survey
-	home      place // of what belongs to no process: the first one
+	home      place // of what belongs to no process
 	report    ChromeReport
-	since     uint64 // absolute, as all times here
-	until     uint64
-	now       uint64 // never goes back
-	inside    bool   // since has come
 	every     uint64 // ns between values of a counter
-	serial    uint64 // of the last stay in the pool
+	fold      *life.Fold
 	processes map[uint32]*running
 	latest    *running // of the last record
+	pending   pending
+	pools     pools
+	whole     bool // the source ends where the run did
+	live      bool // names are written as they come
 }
 
 // running is one process as far as the records have come.
 type running struct {
 	*surveyed
-	gauges
-	objects      map[uint64]*object
-	blocks       map[uint64]*block
-	carved       map[uint32]int // slabs by class
-	lanes        map[uint32]*lane
-	kernels      model.Kernels
-	mistakes     map[mistakeKey]struct{}
-	hits, misses uint64
+	life     *life.Process
+	home     place // of what belongs to no thread
+	lanes    map[uint32]*lane
+	lane     *lane // of the last call
+	kernels  model.Kernels
+	mistakes map[mistakeKey]struct{}
+	flows    map[uint64]struct{} // objects with an arrow that has begun; only with flows
+	early    map[uint64]*tag     // of objects that were shown under a name that is not their tag's any more
+	last     uint64              // time of its last record
+	exited   bool
+	counters counters
+}
 
-	changed bool   // gauges or rate, since the last counters
-	counted bool   // counters were written before
-	due     uint64 // when the next may be written
+// pending is an object that was carried over, before it is known whether it only tells of a block in the pool.
+type pending struct {
+	process *running
+	object  uint64
 }
 
 // counterLines is how many lines one set of counters takes.
-const counterLines = 2
+const counterLines = 3
 
-func newChrome(w io.Writer, seen *survey, opts ChromeOptions, report ChromeReport) *chrome {
+func newChrome(w io.Writer, seen *survey, opts *ChromeOptions, report ChromeReport) *chrome {
 	x := &chrome{
-		out: lines{w: w}, opts: opts, seen: seen, report: report,
-		since: seen.base + opts.Since, until: math.MaxUint64,
-		every: uint64(opts.CountersEvery), processes: map[uint32]*running{},
+		out: lines{w: w}, opts: opts, seen: seen, report: report, every: uint64(opts.CountersEvery),
+		processes: map[uint32]*running{}, whole: true,
 	}
-	if opts.Until > 0 {
-		x.until = seen.base + opts.Until
-	}
-	if opts.MaxEvents > 0 && seen.last > x.since {
+	x.fold = life.New(x)
+	if opts.MaxEvents > 0 && seen.last > seen.begin {
 		// At most a quarter of the lines for the counters of one process.
-		length := min(seen.last, x.until) - x.since
-		x.every = max(x.every, length/max(opts.MaxEvents/(4*counterLines), 1))
+		x.every = max(x.every, (seen.last-seen.begin)/max(opts.MaxEvents/(4*counterLines), 1))
 	}
+	x.choose()
 	return x
 }
 
 // at makes a time relative to the start.
-func (x *chrome) at(ns uint64) uint64 {
-	if ns < x.seen.base {
-		return 0
-	}
-	return ns - x.seen.base
-}
+func (x *chrome) at(ns uint64) uint64 { return max(ns, x.seen.begin) - x.seen.base }
 
 func (x *chrome) process(number uint32) *running {
 	if x.latest != nil && x.latest.number == number {
@@ -79,9 +76,15 @@ func (x *chrome) process(number uint32) *running {
 	}
 	p := x.processes[number]
 	if p == nil {
+		seen := x.seen.process(number)
+		if seen.pid == 0 { // a live trace is not told of its processes before
+			seen.pid = firstFreePID + uint64(number)
+			x.nameProcess(seen)
+		}
 		p = &running{
-			surveyed: x.seen.process(number), objects: map[uint64]*object{}, blocks: map[uint64]*block{}, carved: map[uint32]int{},
+			surveyed: seen, life: x.fold.Process(number), home: placeOf(seen.pid, seen.pid),
 			lanes: map[uint32]*lane{}, mistakes: map[mistakeKey]struct{}{},
+			flows: map[uint64]struct{}{}, early: map[uint64]*tag{},
 		}
 		x.processes[number] = p
 	}
@@ -91,33 +94,48 @@ func (x *chrome) process(number uint32) *running {
 
 // step takes one record.
 func (x *chrome) step(r *wire.Record) {
-	x.now = max(x.now, r.Time)
-	if !x.inside && x.now >= x.since {
-		x.inside = true
-		x.showAll()
+	if x.pending.process != nil {
+		x.settle(r)
 	}
 	if r.Kind == wire.KindLost {
+		x.fold.Step(r)
 		x.mark(r)
 		return
 	}
 	p := x.process(r.Process)
-	x.countersBefore(p)
+	p.last = max(p.last, r.Time)
+	if !carried(&r.Event) {
+		// What holds until now was true when the counters were due.
+		x.countersBefore(p, max(x.fold.Now, r.Time))
+		x.call(p, r)
+	}
+	before := p.life.Gauges
+	hits := p.life.Hits + p.life.Misses
+	x.fold.Step(r)
+	switch r.Kind {
+	case wire.KindCooled:
+		p.counters.cooled(p.life.Block(r.Link), &before, &p.life.Gauges)
+	case wire.KindGauge:
+		p.counters.told = r.Size
+	case wire.KindExit:
+		p.exited = true
+	default:
+	}
+	p.counters.changed = p.counters.changed || before != p.life.Gauges || hits != p.life.Hits+p.life.Misses
+	x.countersAfter(p, carried(&r.Event))
+}
+
+// call draws what a record says by itself, without what follows for objects and blocks.
+func (x *chrome) call(p *running, r *wire.Record) {
 	switch r.Kind {
 	case wire.KindCreate:
-		x.create(p, r)
+		x.createSlice(p, r)
 	case wire.KindRelease:
-		x.release(p, r)
+		x.releaseSlice(p, r)
 	case wire.KindSync:
 		x.sync(p, r)
-	case wire.KindCooled:
-		x.cool(p, &r.Event)
-	case wire.KindEvict:
-		x.evict(p, r.Link)
-	case wire.KindSlab:
-		x.slab(p, r)
 	case wire.KindKernel:
 		p.kernels.Add(r.Object, r.Payload)
-		return
 	case wire.KindDiag:
 		if wire.Diag(r.Op).Finding() {
 			x.mistake(p, r)
@@ -127,189 +145,88 @@ func (x *chrome) step(r *wire.Record) {
 	case wire.KindLimit:
 		x.mark(r)
 	default:
+	}
+}
+
+// settle shows the object that was carried over last, unless its end follows: then a block in the pool was. r is the
+// record that follows, nil at the end.
+func (x *chrome) settle(r *wire.Record) {
+	p, number := x.pending.process, x.pending.object
+	x.pending = pending{}
+	if r != nil && r.Kind == wire.KindRelease && carried(&r.Event) && r.Process == p.number && r.Object == number {
 		return
 	}
-	x.countersAfter(p)
+	if o := p.life.Object(number); o != nil {
+		x.show(p, o)
+	}
 }
 
-func (x *chrome) create(p *running, r *wire.Record) {
-	e, name := &r.Event, p.tag(r.Tag)
-	x.createSlice(p, r, name)
-	if e.Outcome == wire.OutcomeFailed {
+// Begin implements life.Watcher.
+func (x *chrome) Begin(process *life.Process, o *life.Object) {
+	p := x.process(process.Number)
+	if o.Carried() {
+		x.pending = pending{p, o.Number}
 		return
 	}
-	if old := p.objects[e.Object]; old != nil {
-		// A number that is used again: the release of the first was lost.
-		x.letGo(p, old, e.Object, "unknown")
-	}
-	o := &object{
-		tag: name, owns: hasMemory(e), size: e.Size, granted: grantedBytes(e), started: x.now, tid: p.thread(r.Thread),
-	}
-	if pooled(e) && e.Link != 0 {
-		o.block = e.Link
-		x.acquire(p, o, e)
-	}
-	switch e.Outcome {
-	case wire.OutcomeHit:
-		p.hits++
-		p.changed = true
-	case wire.OutcomeMiss:
-		p.misses++
-		p.changed = true
-	}
-	p.objects[e.Object] = o
-	p.hold(o, 1)
-	x.showObject(p, e.Object, o)
+	x.show(p, o)
 }
 
-// hold adds an object's memory to the gauges, or takes it off.
-func (p *running) hold(o *object, sign int64) {
-	if o.owns {
-		p.inUse += sign * int64(o.granted)
-		p.changed = true
-	}
-}
-
-// acquire gives a block to an object: out of the pool for a hit, or new. A block that another object still has means
-// that the release of that one is late.
-func (x *chrome) acquire(p *running, o *object, e *wire.Event) {
-	b := p.blocks[o.block]
-	if b == nil {
-		b = &block{}
-		p.blocks[o.block] = b
-	} else if b.state != blockInUse {
-		x.unpool(p, b, "hit")
-	} else if last := p.objects[b.owner]; last != nil && last.owns && last.block == o.block {
-		x.hideObject(p, b.owner, last, "")
-		p.hold(last, -1)
-		last.owns = false
-	}
-	p.rejoin(b)
-	*b = block{tag: o.tag, size: o.granted, owner: e.Object, tid: o.tid, key: classKey(e), part: e.Flags&wire.FlagPart != 0}
-	if b.part {
-		p.room -= int64(b.size)
-		p.changed = true
-	}
-}
-
-// slab takes a block whose parts will serve requests.
-func (x *chrome) slab(p *running, r *wire.Record) {
-	if r.Status != 0 {
+// show begins the lifetime of an object.
+func (x *chrome) show(p *running, o *life.Object) {
+	t := p.tag(o.Tag)
+	if o.Shown = x.lifetime(t, o.Granted, &t.alive); !o.Shown {
 		return
 	}
-	x.forget(p, r.Link, "unknown")
-	b := &block{tag: p.slabs(), size: r.Granted, tid: p.thread(r.Thread), key: classKey(&r.Event), state: blockSlab}
-	p.carved[b.key]++
-	p.blocks[r.Link] = b
-	x.pool(p, b)
+	if t.guessed {
+		p.early[o.Number] = t
+	}
+	x.showObject(p, o, t)
 }
 
-func (x *chrome) release(p *running, r *wire.Record) {
-	o := p.objects[r.Object]
-	x.releaseSlice(p, r, o)
-	if o == nil || r.Granted > 0 || r.Outcome == wire.OutcomePinned {
+// End implements life.Watcher.
+func (x *chrome) End(process *life.Process, o *life.Object, how life.How) {
+	if how == life.Leaked {
+		x.report.Leaks++
+	}
+	p := x.process(process.Number)
+	delete(p.flows, o.Number)
+	if !o.Shown {
 		return
 	}
-	b := p.held(o, r.Object)
-	x.hideObject(p, r.Object, o, "")
-	p.hold(o, -1)
-	delete(p.objects, r.Object)
-	if b == nil {
+	t := p.early[o.Number]
+	if t == nil {
+		t = p.tag(o.Tag)
+	} else {
+		delete(p.early, o.Number)
+	}
+	t.alive--
+	x.hideObject(p, o, t, how)
+}
+
+// Pool implements life.Watcher.
+func (x *chrome) Pool(process *life.Process, b *life.Block) {
+	p := x.process(process.Number)
+	if b.State == life.Cached {
+		p.counters.free.Add(b.Size)
+	}
+	t, group := x.poolOf(p, b)
+	if b.Shown = x.lifetime(t, b.Size, &group.alive); b.Shown {
+		x.showBlock(p, b, t, group)
+	}
+}
+
+// Unpool implements life.Watcher.
+func (x *chrome) Unpool(process *life.Process, b *life.Block, how life.How) {
+	p := x.process(process.Number)
+	if b.State == life.Cached {
+		p.counters.free.Remove(b.Size)
+	}
+	if !b.Shown {
 		return
 	}
-	cools := r.Outcome == wire.OutcomeCooling && !b.cooled
-	switch {
-	case r.Outcome == wire.OutcomeRefused: // its EVICT follows
-		b.owner = 0
-	case cools:
-		b.state = blockCooling
-		x.pool(p, b)
-	case !b.part && (r.Outcome == wire.OutcomeCached || r.Outcome == wire.OutcomeCooling):
-		b.state = blockCached
-		x.pool(p, b)
-	default:
-		x.forget(p, o.block, "")
-	}
-}
-
-// letGo ends an object without a word from the target.
-func (x *chrome) letGo(p *running, o *object, number uint64, how string) {
-	x.hideObject(p, number, o, how)
-	p.hold(o, -1)
-	if p.held(o, number) != nil {
-		x.forget(p, o.block, how)
-	}
-	delete(p.objects, number)
-}
-
-// evict ends a block. With the last slab of a class go its cooling parts: of some it is never known that they have
-// cooled.
-func (x *chrome) evict(p *running, number uint64) {
-	b := p.blocks[number]
-	slab := b != nil && b.state == blockSlab
-	x.forget(p, number, "evicted")
-	if !slab || p.carved[b.key] > 0 {
-		return
-	}
-	for _, part := range slices.Sorted(maps.Keys(p.blocks)) {
-		if c := p.blocks[part]; c.part && c.state == blockCooling && c.key == b.key {
-			x.forget(p, part, "evicted")
-		}
-	}
-}
-
-// classKey tells the classes of one process apart.
-func classKey(e *wire.Event) uint32 { return uint32(e.Scope)<<16 | uint32(e.Access) }
-
-func (x *chrome) pool(p *running, b *block) {
-	b.freed = x.now
-	x.serial++
-	b.serial = x.serial
-	p.pool(b, 1)
-	p.changed = true
-	x.showBlock(p, b)
-}
-
-func (x *chrome) unpool(p *running, b *block, how string) {
-	if b.state == blockSlab {
-		p.carved[b.key]--
-	}
-	x.hideBlock(p, b, how)
-	p.pool(b, -1)
-	p.changed = true
-	b.state = blockInUse
-}
-
-func (x *chrome) cool(p *running, e *wire.Event) {
-	b := p.blocks[e.Link]
-	switch {
-	case b == nil:
-	case b.state == blockInUse:
-		b.cooled = true
-	case b.state == blockCooling && b.part:
-		x.forget(p, e.Link, "cooled")
-	case b.state == blockCooling:
-		p.pool(b, -1)
-		b.state = blockCached
-		p.pool(b, 1)
-		p.changed = true
-	}
-}
-
-// forget ends a block.
-func (x *chrome) forget(p *running, number uint64, how string) {
-	b := p.blocks[number]
-	if b == nil {
-		return
-	}
-	if b.state != blockInUse {
-		x.unpool(p, b, how)
-	}
-	if b.part {
-		p.rejoin(b)
-		p.changed = true
-	}
-	delete(p.blocks, number)
+	_, group := x.poolOf(p, b)
+	group.alive--
+	x.hideBlock(p, b, group, how)
 }
 
 // sortedProcesses returns the processes by number, so that the same run always gives the same file.
@@ -317,43 +234,19 @@ func (x *chrome) sortedProcesses() []*running {
 	return slices.SortedFunc(maps.Values(x.processes), func(a, b *running) int { return cmp.Compare(a.number, b.number) })
 }
 
-// showAll shows what lives when the chosen time begins.
-func (x *chrome) showAll() {
-	for _, p := range x.sortedProcesses() {
-		for _, number := range slices.Sorted(maps.Keys(p.objects)) {
-			x.showObject(p, number, p.objects[number])
-		}
-		for _, number := range slices.Sorted(maps.Keys(p.blocks)) {
-			if b := p.blocks[number]; b.state != blockInUse {
-				x.showBlock(p, b)
-			}
-		}
-		p.changed = true
-	}
-}
-
-// end closes what is open, at the last record of each process: what it still holds there is a leak, unless the
-// options cut the rest off. Counters end with their last value, which keeps leaks in it.
+// end closes what is open, at the last record of each process: what it still holds there is a leak, unless the source
+// goes on behind its last record. Counters end with their last value, which keeps leaks in it.
 func (x *chrome) end() {
+	if x.pending.process != nil {
+		x.settle(nil)
+	}
 	for _, p := range x.sortedProcesses() {
-		how, last := "leaked", min(p.last, x.until)
-		if p.last > x.until {
-			how = "cut"
+		how := life.Leaked
+		if !x.whole && !p.exited {
+			how = life.Cut
 		}
-		x.now = max(last, x.since)
-		if x.inside {
-			x.counters(p, x.now)
-		}
-		for _, number := range slices.Sorted(maps.Keys(p.objects)) {
-			if how == "leaked" {
-				x.report.Leaks++
-			}
-			x.hideObject(p, number, p.objects[number], how)
-		}
-		for _, number := range slices.Sorted(maps.Keys(p.blocks)) {
-			if b := p.blocks[number]; b.state != blockInUse {
-				x.hideBlock(p, b, "end")
-			}
-		}
+		x.fold.Now = p.last
+		x.writeCounters(p, p.last)
+		x.fold.End(p.life, how)
 	}
 }

@@ -6,8 +6,10 @@ const laneDepth = 64
 // lane keeps the slices of one thread properly nested. A create's start is its end less its duration, which reaches
 // into the call before it by as much as the create did after the driver returned: such overlaps are cut.
 type lane struct {
-	open  []span
-	floor uint64 // nothing starts earlier any more
+	thread uint32
+	at     place
+	open   []span
+	floor  uint64 // nothing starts earlier any more
 }
 
 // span is a time from start to end, in ns.

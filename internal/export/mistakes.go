@@ -106,11 +106,11 @@ func (x *chrome) mistake(p *running, r *wire.Record) {
 		f.Tag = t.name
 	}
 	key := mistakeKey{r.Op, f.Function, f.Kernel, t}
-	if _, known := p.mistakes[key]; known || !x.inside || !x.chosen(t) || len(p.mistakes) == model.FindingsMax {
+	if _, known := p.mistakes[key]; known || !t.chosen || len(p.mistakes) == model.FindingsMax {
 		return
 	}
 	p.mistakes[key] = struct{}{}
-	x.out.event("i", "mistake", quote(f.Text(size.FormatLong)), place{p.pid, p.thread(r.Thread)}, x.at(x.now))
+	x.out.event(`{"ph":"i","cat":"mistake","name":`, quote(f.Text(size.FormatLong)), x.lane(p, r.Thread).at, x.at(max(x.fold.Now, r.Time)))
 	x.out.raw(`,"s":"p"`)
 	x.out.args()
 	x.out.word(`"kind":`, findingKey(f.Kind))
@@ -119,6 +119,6 @@ func (x *chrome) mistake(p *running, r *wire.Record) {
 	x.out.number(`,"bytes":`, f.Size)
 	x.out.number(`,"object":`, r.Object)
 	x.out.signed(`,"status":`, int64(f.Status))
-	x.out.raw(`,"certain":` + fmt.Sprint(f.Certain()))
+	x.out.truth(`,"certain":`, f.Certain())
 	x.out.close()
 }

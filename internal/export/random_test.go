@@ -16,6 +16,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	part "codeberg.org/gpumemtop/gpumemtop/internal/cut"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/chromelint"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
@@ -180,16 +181,21 @@ func TestChromeRandomOptions(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		records := (&world{t: rt}).run()
 		opts := ChromeOptions{
-			Since:       rapid.Uint64Range(0, 90_000).Draw(rt, "since"),
-			Until:       rapid.Uint64Range(0, 90_000).Draw(rt, "until"),
 			MaxEvents:   rapid.Uint64Range(0, 100).Draw(rt, "most"),
 			NoLifetimes: rapid.Bool().Draw(rt, "none"),
+			Lifetimes:   rapid.IntRange(0, 3).Draw(rt, "tags"),
+			MinSize:     rapid.Uint64Range(0, 1<<20).Draw(rt, "smallest"),
+			Flows:       rapid.Bool().Draw(rt, "flows"),
 		}
 		if rapid.Bool().Draw(rt, "only") {
 			opts.Tag = regexp.MustCompile("[12]$")
 		}
+		some := part.Options{Since: origin + rapid.Uint64Range(0, 90_000).Draw(rt, "since")}
+		if rapid.Bool().Draw(rt, "ends") {
+			some.Until = some.Since + rapid.Uint64Range(0, 90_000).Draw(rt, "length")
+		}
 		var b bytes.Buffer
-		if _, err := Chrome(&b, &tape{records: records}, Facts{ClockNS: origin}, opts); err != nil {
+		if _, err := Chrome(&b, part.Range(&tape{records: records}, some), Facts{ClockNS: origin}, opts); err != nil {
 			rt.Fatal(err)
 		}
 		if _, problems := chromelint.Lint(&b); len(problems) > 0 {
@@ -220,21 +226,27 @@ func FuzzChrome(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, since, most uint64) {
 		list := records(data)
 		var b bytes.Buffer
-		if _, err := Chrome(&b, &tape{records: list}, Facts{Program: string(data)}, ChromeOptions{Since: since, MaxEvents: most}); err != nil {
+		if _, err := Chrome(&b, &tape{records: list}, Facts{Program: string(data), Since: time.Duration(since)}, ChromeOptions{MaxEvents: most, Flows: most%2 > 0}); err != nil {
 			t.Fatal(err)
 		}
-		if !json.Valid(b.Bytes()) {
-			t.Fatalf("no JSON: %q", b.String())
-		}
-		_, problems := chromelint.Lint(&b)
-		for _, p := range problems {
-			for _, bad := range []string{"control", "negative", "overlaps", "no number", "is not open", "without an end", "ends before"} {
-				if strings.Contains(p.Text, bad) {
-					t.Fatal(p)
-				}
+		checkNonsense(t, b.Bytes())
+	})
+}
+
+// checkNonsense checks the trace of a run that could not be.
+func checkNonsense(t *testing.T, text []byte) {
+	t.Helper()
+	if !json.Valid(text) {
+		t.Fatalf("no JSON: %q", text)
+	}
+	_, problems := chromelint.Lint(bytes.NewReader(text))
+	for _, p := range problems {
+		for _, bad := range []string{"control", "negative", "overlaps", "no number", "is not open", "without an end", "ends before", "ends as"} {
+			if strings.Contains(p.Text, bad) {
+				t.Fatal(p)
 			}
 		}
-	})
+	}
 }
 
 // TestNamesAreTheModels compares the names of tags with those that every other screen shows.
@@ -257,7 +269,7 @@ func compareName(t *testing.T, naming wire.Record) {
 	t.Helper()
 	naming.Tag = 5
 	list := []wire.Record{naming, create(2, 1, 1, mib, wire.OutcomeMiss, 5), create(3, 2, 2, mib, wire.OutcomeMiss, 0)}
-	seen, err := look(&tape{records: list}, origin, model.DefaultWrappers())
+	seen, err := look(&tape{records: list}, &Facts{ClockNS: origin}, model.DefaultWrappers())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -376,11 +388,20 @@ func BenchmarkChrome(b *testing.B) {
 		}
 		list = append(list, create(10*i+5, i+1, 1, mib, outcome, uint32(i%8)), release(10*i+10, i+1, 1, wire.OutcomeCached))
 	}
+	var written counted
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Chrome(io.Discard, &tape{records: list}, Facts{}, ChromeOptions{CountersEvery: time.Millisecond}); err != nil {
+		written = 0
+		if _, err := Chrome(&written, &tape{records: list}, Facts{}, ChromeOptions{CountersEvery: time.Millisecond}); err != nil {
 			b.Fatal(err)
 		}
 	}
+	b.SetBytes(int64(written))
+	b.ReportMetric(float64(written)/pairs, "B/life")
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(2*pairs), "ns/record")
 }
+
+// counted is a writer that only counts bytes.
+type counted int64
+
+func (c *counted) Write(b []byte) (int, error) { *c += counted(len(b)); return len(b), nil }

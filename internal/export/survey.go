@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"regexp"
 	"slices"
 
@@ -22,29 +21,22 @@ const firstFreePID = 1 << 22
 // survey is what a first pass over a source learns: everything that must be known before the first line is written.
 type survey struct {
 	base      uint64 // time that all others are relative to
+	begin     uint64 // nothing shows earlier: where a part begins, else base
 	last      uint64 // time of the last record
 	lost      uint64 // events
+	most      int    // objects, or blocks and slabs, at once in one process: at least as many as there were
+	part      bool   // something was carried over
+	happened  bool   // and then something happened
 	processes map[uint32]*surveyed
+	alive     map[uint32]*population
 }
 
-// surveyed is one process.
-type surveyed struct {
-	number  uint32
-	pid     uint64
-	program string
-	last    uint64 // time of its last record
-	threads map[uint32]struct{}
-	tags    map[uint32]*tag
-}
-
-// tag is a name, as text and as JSON.
-type tag struct{ name, quoted string }
-
-func newTag(name string) *tag { return &tag{name: name, quoted: quote(name)} }
+// population is how many objects and blocks there are in a process, at most.
+type population struct{ objects, blocks int }
 
 // look reads a source to its end.
-func look(src trace.Source, clock uint64, wrappers []*regexp.Regexp) (*survey, error) {
-	s := &survey{base: clock, processes: map[uint32]*surveyed{}}
+func look(src trace.Source, facts *Facts, wrappers []*regexp.Regexp) (*survey, error) {
+	s := &survey{base: facts.ClockNS, processes: map[uint32]*surveyed{}, alive: map[uint32]*population{}}
 	var r wire.Record
 	for {
 		err := src.Next(&r)
@@ -56,13 +48,17 @@ func look(src trace.Source, clock uint64, wrappers []*regexp.Regexp) (*survey, e
 		}
 		s.note(&r, wrappers)
 	}
+	if facts.Since > 0 {
+		s.begin = s.base + uint64(facts.Since)
+	}
+	s.begin = max(s.begin, s.base)
 	s.settlePIDs()
 	return s, nil
 }
 
 func (s *survey) note(r *wire.Record, wrappers []*regexp.Regexp) {
 	s.last = max(s.last, r.Time)
-	if start := r.Start(); s.base == 0 || start < s.base && start > 0 {
+	if start := r.Start(); !carried(&r.Event) && (s.base == 0 || start < s.base && start > 0) {
 		s.base = start
 	}
 	if r.Kind == wire.KindLost {
@@ -70,32 +66,90 @@ func (s *survey) note(r *wire.Record, wrappers []*regexp.Regexp) {
 		return
 	}
 	p := s.process(r.Process)
-	p.last = max(p.last, r.Time)
 	switch r.Kind {
 	case wire.KindProcess:
-		p.pid = r.Object
-		program, _, _ := bytes.Cut(r.Payload, []byte{0})
-		p.program = string(program)
-	case wire.KindCreate, wire.KindRelease, wire.KindSync, wire.KindSlab:
-		p.threads[r.Thread] = struct{}{}
-	case wire.KindDiag:
-		if wire.Diag(r.Op).Finding() {
+		p.introduce(r)
+	case wire.KindTag, wire.KindSite:
+		if name := model.TagName(r, wrappers); name != "" {
+			p.name(r, name)
+		}
+	case wire.KindCreate, wire.KindRelease, wire.KindSync, wire.KindSlab, wire.KindEvict, wire.KindDiag:
+		s.event(p, r)
+	default:
+	}
+}
+
+// carried reports whether a record stands for what was there before a part.
+func carried(e *wire.Event) bool {
+	return e.Flags&wire.FlagCarried != 0 && (e.Kind == wire.KindCreate || e.Kind == wire.KindRelease || e.Kind == wire.KindSlab)
+}
+
+// event notes something that happened, or was carried over.
+func (s *survey) event(p *surveyed, r *wire.Record) {
+	if carried(&r.Event) {
+		s.part = s.part || !s.happened
+	} else {
+		if s.part && !s.happened {
+			s.begin = r.Time
+		}
+		s.happened = true
+		if r.Kind != wire.KindEvict && (r.Kind != wire.KindDiag || wire.Diag(r.Op).Finding()) {
 			p.threads[r.Thread] = struct{}{}
 		}
-	case wire.KindTag, wire.KindSite:
-		if name := model.TagName(r, wrappers); name != "" && p.tags[r.Tag] == nil {
-			p.tags[r.Tag] = newTag(name)
-		}
 	}
+	alive := s.alive[p.number]
+	if alive == nil {
+		alive = &population{}
+		s.alive[p.number] = alive
+	}
+	switch r.Kind {
+	case wire.KindCreate:
+		p.count(r)
+		alive.objects++
+		if r.Outcome == wire.OutcomeMiss || r.Flags&wire.FlagCarried != 0 {
+			alive.blocks++
+		}
+	case wire.KindSlab:
+		alive.blocks++
+	case wire.KindRelease:
+		if r.Granted == 0 && r.Outcome != wire.OutcomePinned {
+			alive.objects--
+		}
+	case wire.KindEvict:
+		alive.blocks--
+	default:
+	}
+	s.most = max(s.most, alive.objects, alive.blocks)
 }
 
 func (s *survey) process(number uint32) *surveyed {
 	p := s.processes[number]
 	if p == nil {
-		p = &surveyed{number: number, threads: map[uint32]struct{}{}, tags: map[uint32]*tag{0: newTag(untagged)}}
+		p = newSurveyed(number)
 		s.processes[number] = p
 	}
 	return p
+}
+
+// introduce takes a PROCESS.
+func (p *surveyed) introduce(r *wire.Record) {
+	p.pid = r.Object
+	program, _, _ := bytes.Cut(r.Payload, []byte{0})
+	p.program = string(program)
+}
+
+// name takes what a TAG or SITE is called. The first name stays.
+func (p *surveyed) name(r *wire.Record, name string) {
+	if t := p.tags[r.Tag]; t != nil && t.named {
+		return
+	}
+	t := p.tag(r.Tag)
+	t.named = true
+	if r.Kind == wire.KindSite {
+		t.call(name, model.SiteStack(r.Payload))
+		return
+	}
+	t.call(name, nil)
 }
 
 // sorted returns the processes by their numbers.
@@ -107,38 +161,14 @@ func (s *survey) sorted() []*surveyed {
 func (s *survey) settlePIDs() {
 	taken := map[uint64]bool{}
 	for _, p := range s.sorted() {
-		if p.pid == 0 || p.pid >= firstFreePID || taken[p.pid] {
-			p.pid = firstFreePID + uint64(p.number)
-		}
-		taken[p.pid] = true
+		p.settlePID(taken)
 	}
 }
 
-// tag returns the tag with an id; one that was never named is called by its number.
-func (p *surveyed) tag(id uint32) *tag {
-	t := p.tags[id]
-	if t == nil {
-		t = newTag(fmt.Sprintf("tag %d", id))
-		p.tags[id] = t
+// settlePID gives a process another pid when its own is unknown or taken.
+func (p *surveyed) settlePID(taken map[uint64]bool) {
+	if p.pid == 0 || p.pid >= firstFreePID || taken[p.pid] {
+		p.pid = firstFreePID + uint64(p.number)
 	}
-	return t
-}
-
-// thread returns the id under which a thread shows: records of the session itself have none.
-func (p *surveyed) thread(tid uint32) uint64 {
-	if tid == 0 {
-		return p.pid
-	}
-	return uint64(tid)
-}
-
-// slabs returns the tag of what is no site's: that of slabs. It is among the tags so that options can choose it.
-func (p *surveyed) slabs() *tag {
-	const none = math.MaxUint32 // a tag's number that the shim never gives
-	t := p.tags[none]
-	if t == nil {
-		t = newTag(slabs)
-		p.tags[none] = t
-	}
-	return t
+	taken[p.pid] = true
 }

@@ -47,8 +47,8 @@ const (
 	problemsMax = 100
 )
 
-// Lint reads a trace in the array form with one event per line. A trace without its end is none of its problems: one
-// that was cut off opens all the same.
+// Lint reads a trace in the array form with one event per line. A trace without its end is none of its problems, nor
+// are lifetimes that are open there: one that was cut off behind an event opens all the same.
 func Lint(r io.Reader) (Facts, []Problem) {
 	l := newLinter()
 	in := bufio.NewScanner(r)
@@ -76,6 +76,7 @@ type linter struct {
 
 	spans     map[thread][]span
 	lifetimes map[cookie]*lifetime
+	flows     map[uint64]struct{}
 	inUse     uint64
 	last      map[counter]float64
 }
@@ -83,7 +84,7 @@ type linter struct {
 func newLinter() *linter {
 	return &linter{
 		facts: Facts{Last: map[string]float64{}}, spans: map[thread][]span{}, lifetimes: map[cookie]*lifetime{},
-		last: map[counter]float64{},
+		flows: map[uint64]struct{}{}, last: map[counter]float64{},
 	}
 }
 
@@ -131,6 +132,9 @@ type event struct {
 	ID       json.RawMessage            `json:"id"`
 	ID2      map[string]json.RawMessage `json:"id2"`
 	Args     map[string]json.RawMessage `json:"args"`
+	BindID   string                     `json:"bind_id"`
+	FlowIn   bool                       `json:"flow_in"`
+	FlowOut  bool                       `json:"flow_out"`
 	Stack    json.RawMessage            `json:"stack"`
 	Frame    json.RawMessage            `json:"sf"`
 }
@@ -170,6 +174,7 @@ func (l *linter) event(b []byte) {
 		l.problem("ts: %v", err)
 		return
 	}
+	l.flow(&e)
 	l.timed(&e, ns)
 }
 

@@ -12,8 +12,8 @@ var clean = []string{
 	`[`,
 	`{"ph":"i","cat":"run","name":"gpumemtop","pid":7,"tid":7,"ts":0.000,"s":"g","args":{}},`,
 	`{"ph":"M","name":"process_name","pid":7,"tid":7,"args":{"name":"app"}},`,
-	`{"ph":"X","cat":"call","name":"create buffer","pid":7,"tid":8,"ts":1.000,"dur":2.500,"args":{"outcome":"miss"}},`,
-	`{"ph":"b","cat":"buf","name":"a","id2":{"local":"0x1"},"pid":7,"tid":8,"ts":3.500,"args":{"granted":64}},`,
+	`{"ph":"X","cat":"call","name":"create buffer","pid":7,"tid":8,"ts":1.000,"dur":2.500,"bind_id":"0x9","flow_out":true,"args":{"outcome":"miss"}},`,
+	`{"ph":"b","cat":"buf","name":"a","id2":{"local":"0x1"},"pid":7,"tid":8,"ts":3.500,"bind_id":"0x9","flow_in":true,"flow_out":true,"args":{"granted":64}},`,
 	`{"ph":"X","cat":"call","name":"create buffer","pid":7,"tid":8,"ts":4.000,"dur":1.000,"args":{"outcome":"hit"}},`,
 	`{"ph":"b","cat":"buf","name":"a","id2":{"local":"0x2"},"pid":7,"tid":8,"ts":5.000,"args":{"granted":32}},`,
 	`{"ph":"e","cat":"buf","name":"a","id2":{"local":"0x2"},"pid":7,"tid":8,"ts":6.000,"args":{}},`,
@@ -36,6 +36,9 @@ func TestClean(t *testing.T) {
 	}
 	if _, problems := Lint(strings.NewReader(strings.Join(clean[:len(clean)-1], "\n") + ",")); len(problems) > 0 {
 		t.Errorf("cut off behind an event: %v", problems)
+	}
+	if _, problems := Lint(strings.NewReader(strings.Join(clean[:6], "\n"))); len(problems) > 0 {
+		t.Errorf("cut off while something lives: %v", problems)
 	}
 }
 
@@ -81,6 +84,12 @@ func TestProblems(t *testing.T) {
 		"text as value":       {8, "64", `"64"`, "is no number"},
 		"null as value":       {8, "64", `null`, "is no number"},
 		"leaked no boolean":   {9, "true", "1", "args.leaked"},
+		"flow again":          {5, `"ts"`, `"bind_id":"0x9","flow_out":true,"ts"`, "line 6: flow 0x9 begins again"},
+		"flow from nowhere":   {3, `"bind_id":"0x9","flow_out":true`, `"bind_id":"0x9","flow_in":true`, "has not begun"},
+		"flow without an end": {3, `"flow_out":true,`, ``, "without flow_in or flow_out"},
+		"flow without an id":  {3, `"bind_id":"0x9",`, ``, "flow without bind_id"},
+		"flow id":             {3, `0x9`, `9`, "want a number in base 16"},
+		"flow on a counter":   {8, `"ts"`, `"bind_id":"0x9","flow_in":true,"ts"`, "flow on phase C"},
 		"text behind":         {10, "]", "]\n]", "line 12: something behind"},
 	} {
 		t.Run(name, func(t *testing.T) {

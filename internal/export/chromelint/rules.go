@@ -198,8 +198,36 @@ func (l *linter) nesting() {
 	l.line = 0
 }
 
-// open checks that every lifetime ends.
+// flow checks an arrow: it begins before it ends, and only once.
+func (l *linter) flow(e *event) {
+	if e.BindID == "" {
+		if e.FlowIn || e.FlowOut {
+			l.problem("flow without bind_id")
+		}
+		return
+	}
+	id, err := strconv.ParseUint(strings.TrimPrefix(e.BindID, "0x"), 16, 64)
+	_, begun := l.flows[id]
+	switch {
+	case err != nil || !strings.HasPrefix(e.BindID, "0x"):
+		l.problem("bind_id %q: want a number in base 16", e.BindID)
+	case e.Phase != "X" && e.Phase != "b":
+		l.problem("flow on phase %s: only X and b have a slice to bind to", e.Phase)
+	case !e.FlowIn && !e.FlowOut:
+		l.problem("bind_id without flow_in or flow_out")
+	case e.FlowIn && !begun:
+		l.problem("flow %s ends, but has not begun", e.BindID)
+	case !e.FlowIn && begun:
+		l.problem("flow %s begins again", e.BindID)
+	}
+	l.flows[id] = struct{}{}
+}
+
+// open checks that every lifetime ends, unless the trace was cut off.
 func (l *linter) open() {
+	if !l.closed {
+		return
+	}
 	var lines []int
 	for _, t := range l.lifetimes {
 		if t.open {

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// countedBytes is a writer that only counts.
+type countedBytes int64
+
+// Write implements io.Writer.
+func (c *countedBytes) Write(b []byte) (int, error) {
+	*c += countedBytes(len(b))
+	return len(b), nil
+}
+
+// chrome shows how fast recordings become Chrome traces, and how large these are.
+func (b *bench) chrome() error {
+	b.row("program", "written as", "events", "s", "MB", "MB/s", "bytes/life", "bytes on disk/life", "peak MiB")
+	for _, args := range [][]string{
+		{b.example("train"), "3000"}, {b.example("churn"), "1000000", "4K", "2"},
+	} {
+		recorded, err := b.once(futhark, args...)
+		if err != nil {
+			return err
+		}
+		events := b.events(recorded.file)
+		name := filepath.Base(args[0]) + " " + args[1]
+		for _, way := range []struct {
+			name  string
+			flags []string
+			file  string // "": standard output, which is counted
+		}{
+			{"JSON", nil, ""},
+			{"JSON with arrows", []string{"--flows"}, ""},
+			{"JSON, 100000 lines at most", []string{"--max-events", "100000"}, ""},
+			{"packed JSON", nil, filepath.Join(b.temp, "bench.json.gz")},
+		} {
+			r, written, err := b.exportChrome(recorded.file, way.file, way.flags)
+			if err != nil {
+				return err
+			}
+			lives := recorded.sum.Hits + recorded.sum.Misses
+			disk := "-"
+			if way.file != "" {
+				disk, written = fixed(written/lives, 1), 0
+			}
+			mb := written / 1e6
+			b.row(name, way.name, counted(events), fixed(r.wall.Seconds(), 2), counted(mb), counted(mb/r.wall.Seconds()),
+				counted(written/lives), disk, fixed(float64(r.peak)/1024, 1))
+		}
+	}
+	b.flush()
+	return nil
+}
+
+// exportChrome exports a recording and returns how many bytes came out.
+func (b *bench) exportChrome(recording, file string, flags []string) (result, float64, error) {
+	args := append([]string{"export", "--format", "chrome", "-f", recording, "-o"}, "-")
+	if file != "" {
+		args[len(args)-1] = file
+	}
+	cmd := exec.Command(b.gpumemtop(), append(args, flags...)...)
+	var written countedBytes
+	cmd.Stdout = &written
+	var r result
+	if err := r.execute(cmd); err != nil || file == "" {
+		return r, float64(written), err
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return r, 0, fmt.Errorf("no trace: %w", err)
+	}
+	return r, float64(info.Size()), nil
+}

@@ -1,0 +1,86 @@
+package export
+
+import (
+	"codeberg.org/gpumemtop/gpumemtop/internal/life"
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+)
+
+// counters is what one process needs for its counters.
+type counters struct {
+	free    model.Largest // sizes of cached blocks
+	told    uint64        // largest free range in slabs, as the policy said last
+	changed bool          // something, since the last values
+	started bool          // values were written, or are due
+	due     uint64        // when the next may be written
+
+	waste, external uint64 // the last values
+	fragmented      bool   // there are such
+}
+
+// cooled notes that a block has become free without leaving the pool.
+func (c *counters) cooled(b *life.Block, before, after *life.Gauges) {
+	if b != nil && b.State == life.Cached && after.Cached != before.Cached {
+		c.free.Add(b.Size)
+	}
+}
+
+// countersBefore writes the values that held when the next counters were due, when that was before now.
+func (x *chrome) countersBefore(p *running, now uint64) {
+	if c := &p.counters; c.changed && c.started && now > c.due {
+		x.writeCounters(p, c.due)
+	}
+}
+
+// countersAfter writes the values after a record, unless the last ones are too fresh. What was carried over counts
+// from where the part begins, together.
+func (x *chrome) countersAfter(p *running, carried bool) {
+	switch c := &p.counters; {
+	case !c.changed:
+	case carried:
+		c.started, c.due = true, x.seen.begin
+	case x.fold.Now >= c.due:
+		x.writeCounters(p, x.fold.Now)
+	}
+}
+
+func (x *chrome) writeCounters(p *running, ns uint64) {
+	c, g := &p.counters, p.life
+	c.changed, c.started, c.due = false, true, ns+x.every
+	x.out.event(`{"ph":"C","name":`, `"mem"`, p.home, x.at(ns))
+	x.out.args()
+	x.out.number(`"in_use":`, uint64(max(g.InUse, 0)))
+	x.out.number(`,"cached":`, g.Free())
+	x.out.number(`,"cooling":`, uint64(max(g.Cooling, 0)))
+	x.out.close()
+	x.fragmentation(p, ns)
+	if g.Hits+g.Misses == 0 {
+		return
+	}
+	x.out.event(`{"ph":"C","name":`, `"hit rate %"`, p.home, x.at(ns))
+	x.out.args()
+	x.out.hundredths(`"total":`, parts(g.Hits, g.Hits+g.Misses))
+	x.out.close()
+}
+
+// fragmentation writes waste and external fragmentation where they have changed.
+func (x *chrome) fragmentation(p *running, ns uint64) {
+	c, g := &p.counters, p.life
+	inUse := uint64(max(g.InUse, 0))
+	waste := parts(inUse-min(uint64(max(g.Requested, 0)), inUse), inUse)
+	free, largest := g.Free(), c.free.Value()
+	if room := uint64(max(g.Room, 0)); room > 0 && c.told > 0 {
+		largest = max(largest, min(c.told, room))
+	} else {
+		largest = max(largest, room)
+	}
+	external := parts(free-min(largest, free), free)
+	if c.fragmented && waste == c.waste && external == c.external {
+		return
+	}
+	c.fragmented, c.waste, c.external = true, waste, external
+	x.out.event(`{"ph":"C","name":`, `"fragmentation %"`, p.home, x.at(ns))
+	x.out.args()
+	x.out.hundredths(`"waste":`, waste)
+	x.out.hundredths(`,"external":`, external)
+	x.out.close()
+}
