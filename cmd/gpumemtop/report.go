@@ -53,19 +53,7 @@ func writeReport(w io.Writer, snapshot *model.Snapshot, reader *trace.Reader, fo
 
 // fold puts a whole recording through the model.
 func fold(reader *trace.Reader) (*model.Snapshot, error) {
-	header := reader.Header()
-	var followed []model.Limit
-	if policy, err := allocator.New(header.Policy, nil); err == nil { // a later version's policy has no limits here
-		followed = limits(policy)
-	}
-	for i := range followed {
-		if value, ok := header.Limits[followed[i].Name]; ok {
-			followed[i].Set(value)
-		}
-	}
-	m := model.New(model.Options{
-		Program: header.Program, Arguments: header.Arguments, Policy: header.Policy, Limits: followed, Started: header.ClockNS,
-	})
+	m := model.New(modelOptions(reader.Header()))
 	var record wire.Record
 	for {
 		err := reader.Next(&record)
@@ -81,4 +69,20 @@ func fold(reader *trace.Reader) (*model.Snapshot, error) {
 		m.Tick(footer.EndedNS)
 	}
 	return m.Publish(), nil
+}
+
+// modelOptions returns what a model of a recording knows before the first event.
+func modelOptions(header trace.Header) model.Options {
+	var followed []model.Limit
+	if policy, err := allocator.New(header.Policy, nil); err == nil { // a later version's policy has no limits here
+		followed = limits(policy)
+	}
+	for i := range followed {
+		if value, ok := header.Limits[followed[i].Name]; ok {
+			followed[i].Set(value)
+		}
+	}
+	return model.Options{
+		Program: header.Program, Arguments: header.Arguments, Policy: header.Policy, Limits: followed, Started: header.ClockNS,
+	}
 }

@@ -47,6 +47,7 @@ type config struct {
 	exportFormat string
 	reportFormat string
 	fitFormat    string
+	viewAt       string
 	resolution   string
 	timeout      time.Duration
 }
@@ -130,9 +131,10 @@ var settings = []setting{
 	{"exit-with-app", "", "", groupDashboard, onRun, true, "close the dashboard when the program ends", func(c *config) any { return &c.exitWithApp }},
 	{"no-replay", "", "", groupDashboard, onRun, true, "do not repeat the program's output after the dashboard closes", func(c *config) any { return &c.noReplay }},
 	{"read-only", "", "", groupDashboard, onRun, true, "limits can be seen but not changed", func(c *config) any { return &c.readOnly }},
+	{"at", "", "TIME", groupDashboard, onView, false, "open so long after the start, for example 2.5s or 1m; by default at the end", func(c *config) any { return &c.viewAt }},
 	{"refresh", "", "TIME", groupDashboard, onRun, true, "time between two frames, 20ms to 10s", func(c *config) any { return &c.refresh }},
-	{"ascii", "", "", groupDashboard, onRun, true, "draw with ASCII characters only", func(c *config) any { return &c.ascii }},
-	{"no-color", "", "", groupDashboard, onRun, true, "no colours; NO_COLOR does the same", func(c *config) any { return &c.noColor }},
+	{"ascii", "", "", groupDashboard, onRun | onView, true, "draw with ASCII characters only", func(c *config) any { return &c.ascii }},
+	{"no-color", "", "", groupDashboard, onRun | onView, true, "no colours; NO_COLOR does the same", func(c *config) any { return &c.noColor }},
 }
 
 // defaults returns the settings before anybody set anything.

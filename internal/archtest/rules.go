@@ -47,7 +47,7 @@ var (
 	}
 	everything = []string{
 		"allocator", "internal/analysis", "internal/cl", "internal/cut", "internal/export", "internal/lab", "internal/life", "internal/model", "internal/payload", "internal/report",
-		"internal/session", "internal/size", "internal/symbol", "internal/trace", "internal/wire", "tracer", "ui",
+		"internal/session", "internal/size", "internal/symbol", "internal/trace", "internal/viewer", "internal/wire", "tracer", "ui",
 	}
 )
 
@@ -110,6 +110,9 @@ var Places = map[string]Place{
 		May:      []string{"internal/lab", "internal/life", "internal/model", "internal/size", "internal/symbol", "internal/trace", "internal/wire"},
 		Timeless: true,
 	},
+
+	// It reads recordings and the clock, by which it tells whether somebody waits.
+	"internal/viewer": {May: []string{"internal/model", "internal/trace", "internal/wire"}, Never: noProcesses},
 
 	"internal/payload": {},
 	"internal/session": {May: []string{
