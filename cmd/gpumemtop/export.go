@@ -61,6 +61,9 @@ func newExport() *cobra.Command {
 		case c.output == "":
 			return errors.New("no file to write: name one with -o, or - for standard output")
 		}
+		if toTerminal(c.output) {
+			meter().Hide()
+		}
 		in, err := openInput(args[0], c)
 		if err != nil {
 			return err

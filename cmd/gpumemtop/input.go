@@ -33,7 +33,7 @@ func openInput(path string, c *config) (*input, error) {
 	if c.until > 0 {
 		options.Until = start + uint64(c.until)
 	}
-	return &input{Source: cut.Range(reader, options), path: path, reader: reader}, nil
+	return &input{Source: cut.Range(watch(reader, path), options), path: path, reader: reader}, nil
 }
 
 func (in *input) close() error { return in.reader.Close() }

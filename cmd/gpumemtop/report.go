@@ -31,7 +31,7 @@ func newReport() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		snapshot, err := fold(reader)
+		snapshot, err := fold(reader, watch(reader, args[0]))
 		if err == nil {
 			warnDamage(args[0], reader)
 			err = writeReport(cmd.OutOrStdout(), snapshot, reader, c.reportFormat)
@@ -51,12 +51,12 @@ func writeReport(w io.Writer, snapshot *model.Snapshot, reader *trace.Reader, fo
 	return export.Report(w, snapshot, export.ReportOptions{})
 }
 
-// fold puts a whole recording through the model.
-func fold(reader *trace.Reader) (*model.Snapshot, error) {
+// fold puts a source, all of a recording, through the model.
+func fold(reader *trace.Reader, source trace.Source) (*model.Snapshot, error) {
 	m := model.New(modelOptions(reader.Header()))
 	var record wire.Record
 	for {
-		err := reader.Next(&record)
+		err := source.Next(&record)
 		if errors.Is(err, io.EOF) {
 			break
 		}

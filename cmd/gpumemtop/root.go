@@ -58,6 +58,9 @@ func command(where scope, cmd *cobra.Command, do func(*cobra.Command, *config, [
 		if err := fromEnvironment(cmd.Flags(), where, os.LookupEnv); err != nil {
 			return err
 		}
+		if where&(onAny|onView) == 0 { // these have programs and terminals to think of
+			defer interruptible()()
+		}
 		return do(cmd, c, args)
 	}
 	complete(cmd)

@@ -46,7 +46,7 @@ var (
 		"net":     "no I/O here",
 	}
 	everything = []string{
-		"allocator", "internal/analysis", "internal/cl", "internal/cut", "internal/export", "internal/lab", "internal/life", "internal/model", "internal/payload", "internal/report",
+		"allocator", "internal/analysis", "internal/cl", "internal/cut", "internal/export", "internal/lab", "internal/life", "internal/model", "internal/payload", "internal/progress", "internal/report",
 		"internal/session", "internal/size", "internal/symbol", "internal/trace", "internal/viewer", "internal/wire", "tracer", "ui",
 	}
 )
@@ -111,6 +111,7 @@ var Places = map[string]Place{
 		Timeless: true,
 	},
 
+	"internal/progress": {May: []string{"internal/size"}, Never: noProcesses},
 	// It reads recordings and the clock, by which it tells whether somebody waits.
 	"internal/viewer": {May: []string{"internal/model", "internal/trace", "internal/wire"}, Never: noProcesses},
 

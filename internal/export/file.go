@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 )
 
 // ErrExists says that a file is there already and was not to be overwritten.
@@ -78,11 +79,14 @@ func writeDirect(path string, fn func(io.Writer) error) error {
 // writeBeside writes a temporary file in the same folder and gives it its name at the end.
 func writeBeside(target, name string, force bool, fn func(io.Writer) error) error {
 	beside := filepath.Join(filepath.Dir(target), fmt.Sprintf(".gpumemtop-%016x.tmp", rand.Uint64()))
-	file, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	file, err := begin(beside)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	err = errors.Join(fill(file, name, fn), file.Close())
+	unfinished.Lock()
+	defer unfinished.Unlock()
+	delete(unfinished.paths, beside)
 	if err == nil {
 		err = settle(beside, target, name, force)
 	}
@@ -91,6 +95,32 @@ func writeBeside(target, name string, force bool, fn func(io.Writer) error) erro
 		_ = os.Remove(beside)
 	}
 	return err
+}
+
+// unfinished are the temporary files that are being written. Whoever holds the lock may begin or finish one.
+var unfinished = struct {
+	sync.Mutex
+	paths map[string]bool
+}{paths: map[string]bool{}}
+
+// begin makes a temporary file.
+func begin(path string) (*os.File, error) {
+	unfinished.Lock()
+	defer unfinished.Unlock()
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err == nil {
+		unfinished.paths[path] = true
+	}
+	return file, err
+}
+
+// Abandon removes the temporary files that WriteFile is writing, in whatever goroutines. It is for a process that is
+// about to end: nothing can be begun or finished after it.
+func Abandon() {
+	unfinished.Lock() // for good
+	for path := range unfinished.paths {
+		_ = os.Remove(path)
+	}
 }
 
 // settle gives the finished file its name. Without force it must not replace one that has appeared meanwhile, which
