@@ -37,6 +37,7 @@ type Model struct {
 	ledger  ledger // of all processes
 	window  window
 	history history
+	since   since
 
 	seed      uint64
 	numbers   map[uint32]*process
@@ -95,7 +96,7 @@ func (m *Model) Apply(r *wire.Record) {
 	m.events++
 	m.window.current().Events++
 	if r.Kind == wire.KindLost {
-		m.lose(&r.Event)
+		m.lose(r)
 		return
 	}
 	p := m.process(r.Process)
@@ -164,10 +165,13 @@ func (m *Model) rare(p *process, r *wire.Record) {
 }
 
 // lose handles LOST.
-func (m *Model) lose(e *wire.Event) {
-	m.lost += e.Size
-	m.lostUses += e.Granted
-	m.marks.lose(m.now, e.Size)
+func (m *Model) lose(r *wire.Record) {
+	m.lost += r.Size
+	m.lostUses += r.Granted
+	m.marks.lose(m.now, r.Size)
+	if p := m.numbers[r.Process]; p != nil {
+		p.lost += r.Size
+	}
 }
 
 // tag handles TAG: sizes and threads have their name at once, call sites when SITE comes.

@@ -63,6 +63,8 @@ func (m *Model) create(p *process, e *wire.Event) {
 	m.hold(p, &o, 1)
 	m.history.pending.raise(&m.ledger)
 	p.history.pending.raise(&p.ledger)
+	m.since.most.raise(&m.ledger)
+	p.since.most.raise(&p.ledger)
 }
 
 // countCreate adds a create to windows and histories.

@@ -43,6 +43,8 @@ type process struct {
 	second  uint64 // of the session, when they were shown last
 	window  window
 	history history
+	since   since
+	lost    uint64 // events
 	born    uint64 // the slot that the history begins with
 }
 

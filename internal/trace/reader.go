@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -22,8 +23,9 @@ type Reader struct {
 	size   int64
 	header Header
 	footer *Footer
-	first  int64 // offset of the first frame behind the header
-	offset int64 // of the next frame
+	first  int64        // offset of the first frame behind the header
+	index  []IndexEntry // the footer's, if it fits the file
+	offset int64        // of the next frame
 	frames int
 	zip    *zstd.Decoder
 
@@ -32,6 +34,9 @@ type Reader struct {
 	raw    []byte
 	rest   []byte // of raw, to be decoded
 	left   uint32 // events in rest
+	events uint64 // read since Rewind
+	latest uint64 // time in the frames so far
+	leapt  bool   // not all frames since Rewind were read
 	damage string
 }
 
@@ -88,6 +93,9 @@ func (r *Reader) readHeader() error {
 	}
 	r.offset = int64(len(magic))
 	head, err := r.readFrame()
+	if err == nil {
+		err = r.unpack(&head)
+	}
 	if err != nil || head.kind != frameHeader {
 		return fmt.Errorf("%s %w: its header is cut off or damaged", r.path, ErrNotRecording)
 	}
@@ -101,13 +109,16 @@ func (r *Reader) readHeader() error {
 	return nil
 }
 
-// footerTries bounds the work on a file that is full of what looks like frames.
-const footerTries = 8
+const (
+	// footerTries bounds the work on a file that is full of what looks like frames.
+	footerTries = 8
+	// tailMax is how much of a file's end is looked through for its footer.
+	tailMax = 2 << 20
+)
 
 // readFooter looks for the footer at the end; without one the recording was cut off.
 func (r *Reader) readFooter() {
-	const most = 1 << 20
-	from := max(r.first, r.size-most)
+	from := max(r.first, r.size-tailMax)
 	tail := make([]byte, r.size-from)
 	if _, err := r.file.ReadAt(tail, from); err != nil {
 		return
@@ -123,8 +134,9 @@ func (r *Reader) readFooter() {
 		head, err := r.readFrame()
 		if err == nil {
 			var footer Footer
-			if head.kind == frameFooter && json.Unmarshal(r.raw, &footer) == nil {
+			if head.kind == frameFooter && r.unpack(&head) == nil && json.Unmarshal(r.raw, &footer) == nil {
 				r.footer = &footer
+				r.index = r.fitting(footer.Index)
 			}
 			return
 		}
@@ -161,6 +173,7 @@ func (r *Reader) Close() error {
 // Rewind starts again at the first event.
 func (r *Reader) Rewind() error {
 	r.offset, r.frames, r.left, r.rest, r.damage = r.first, 0, 0, nil, ""
+	r.events, r.latest, r.leapt = 0, 0, false
 	return nil
 }
 
@@ -170,23 +183,17 @@ func (r *Reader) SeekTime(ns uint64) error {
 	if err := r.Rewind(); err != nil {
 		return err
 	}
-	r.leap(ns)
-	return r.scan(ns)
-}
-
-// leap goes to the run of frames that the footer names for a time, if there is one.
-func (r *Reader) leap(ns uint64) {
-	if r.footer == nil {
-		return
-	}
 	frames := 0
-	for _, e := range r.footer.Index {
-		if e.LastNS >= ns && e.Offset >= r.first && e.Offset < r.size {
+	for _, e := range r.index {
+		if e.LastNS >= ns {
 			r.offset, r.frames = e.Offset, frames
-			return
+			break
 		}
 		frames += int(e.Frames)
 	}
+	err := r.scan(ns)
+	r.leapt = r.offset != r.first
+	return err
 }
 
 // scan steps over frames whose events are all before a time, by their heads alone. It stops at a damaged head: Next
@@ -197,17 +204,15 @@ func (r *Reader) scan(ns uint64) error {
 		var b [headSize]byte
 		n, err := r.file.ReadAt(b[:], r.offset)
 		if err != nil && !errors.Is(err, io.EOF) {
-			return fmt.Errorf("read recording: %w", err)
+			return readError(err)
 		}
-		if !head.decode(b[:n]) || head.kind != frameEvents || head.lastNS >= ns {
+		if !r.fits(&head, b[:n], r.offset) || head.kind == frameEvents && head.lastNS >= ns {
 			return nil
 		}
-		end := r.offset + headSize + int64(head.packed)
-		if end > r.size {
-			return nil
+		r.offset += head.length()
+		if head.kind == frameEvents {
+			r.frames++
 		}
-		r.offset = end
-		r.frames++
 	}
 }
 
@@ -230,30 +235,52 @@ func (r *Reader) Next(rec *wire.Record) error {
 	}
 }
 
-// nextFrame goes to the next frame of events.
+// nextFrame goes to the next frame of events. It steps over those of other types, which a later version may add.
 func (r *Reader) nextFrame() error {
 	for {
 		start := r.offset
 		head, err := r.readFrame()
+		if err == nil && head.kind == frameEvents {
+			if err = r.unpack(&head); err == nil {
+				r.frames++
+				r.events += uint64(head.events)
+				r.latest = max(r.latest, head.lastNS)
+				r.state = newState(r.header.Version)
+				r.rest, r.left = r.raw, head.events
+				return nil
+			}
+		}
 		switch {
 		case errors.Is(err, io.EOF):
-			if r.footer == nil && r.damage == "" {
-				r.hurt("it ends without a footer after frame %d: the program or gpumemtop was killed; all events up to there are whole", r.frames)
-			}
+			r.conclude()
 			return io.EOF
 		case errors.Is(err, errFrame):
 			if !r.resync(start) {
 				return io.EOF
 			}
 		case err != nil:
-			return fmt.Errorf("read recording: %w", err)
-		case head.kind == frameEvents:
-			r.frames++
-			r.state = newState(r.header.Version)
-			r.rest, r.left = r.raw, head.events
-			return nil
+			return readError(err)
 		}
 	}
+}
+
+// conclude tells at the end what is missing though no frame is damaged.
+func (r *Reader) conclude() {
+	switch {
+	case r.damage != "":
+	case r.footer == nil:
+		r.hurt("it ends without a footer after frame %d%s: the program or gpumemtop was killed; all events up to there are whole", r.frames, r.when())
+	case !r.leapt && r.events != r.footer.Events:
+		r.hurt("it holds %d events, and its footer speaks of %d: it was put together or cut", r.events, r.footer.Events)
+	}
+}
+
+// when says how far the frames so far have come, empty when there are none.
+func (r *Reader) when() string {
+	if r.frames == 0 || r.latest < r.header.ClockNS {
+		return ""
+	}
+	return fmt.Sprintf(" at %.3f s", float64(r.latest-r.header.ClockNS)/1e9)
 }
 
 // resync looks for the next frame behind one that is damaged or cut off at start.
@@ -270,7 +297,7 @@ func (r *Reader) resync(start int64) bool {
 			break
 		}
 	}
-	r.hurt("the last %d bytes, behind frame %d, are cut off; the events before are whole", r.size-start, r.frames)
+	r.hurt("the last %d bytes, behind frame %d%s, are cut off; the events before are whole", r.size-start, r.frames, r.when())
 	r.offset = r.size
 	return false
 }
@@ -286,7 +313,7 @@ func (r *Reader) hurt(format string, args ...any) {
 
 var errFrame = errors.New("no whole frame")
 
-// readFrame reads and unpacks the frame at offset into raw, and moves behind it.
+// readFrame reads the frame at offset, packed, and moves behind it.
 func (r *Reader) readFrame() (frameHead, error) {
 	var head frameHead
 	var b [headSize]byte
@@ -297,21 +324,31 @@ func (r *Reader) readFrame() (frameHead, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return head, err
 	}
-	if !head.decode(b[:n]) || r.offset+headSize+int64(head.packed) > r.size {
+	if !r.fits(&head, b[:n], r.offset) {
 		return head, errFrame
 	}
-	r.packed = append(r.packed[:0], make([]byte, head.packed)...)
+	r.packed = slices.Grow(r.packed[:0], int(head.packed))[:head.packed]
 	if _, err := r.file.ReadAt(r.packed, r.offset+headSize); err != nil {
 		return head, err
 	}
 	if checksum(b[:checkedSize], r.packed) != head.checksum {
 		return head, errFrame
 	}
+	r.offset += head.length()
+	return head, nil
+}
+
+// fits reads a head and reports whether it is one, as far as that shows without the payload, and within the file.
+func (r *Reader) fits(head *frameHead, b []byte, offset int64) bool {
+	return head.decode(b) && (head.sound || r.header.Version < 3) && offset+head.length() <= r.size
+}
+
+// unpack unpacks the frame that readFrame read into raw.
+func (r *Reader) unpack(head *frameHead) error {
 	raw, err := r.zip.DecodeAll(r.packed, r.raw[:0])
 	if err != nil || len(raw) != int(head.raw) {
-		return head, errFrame
+		return errFrame
 	}
 	r.raw = raw
-	r.offset += headSize + int64(head.packed)
-	return head, nil
+	return nil
 }

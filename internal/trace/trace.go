@@ -10,7 +10,7 @@ import (
 )
 
 // Version is the format that this package writes. It reads that and older ones.
-const Version = 2
+const Version = 3
 
 var (
 	// ErrNotRecording says that a file is something else.
@@ -74,34 +74,6 @@ type Footer struct {
 	Index []IndexEntry `json:"index"`
 }
 
-// IndexEntry locates a run of event frames: one, or in long recordings several.
-type IndexEntry struct {
-	Offset  int64  `json:"offset"` // of the first frame in the file
-	Frames  uint64 `json:"frames"`
-	Events  uint64 `json:"events"`
-	FirstNS uint64 `json:"first_ns"` // earliest time in these frames
-	LastNS  uint64 `json:"last_ns"`  // latest
-}
-
-// indexMax bounds the index: a session writes four frames a second for as long as it runs, while the footer must
-// stay within what a reader looks through at the end of a file.
-const indexMax = 8192
-
-// halve joins the entries of an index in pairs.
-func halve(index []IndexEntry) []IndexEntry {
-	short := index[:0]
-	for i := 0; i < len(index); i += 2 {
-		e := index[i]
-		if i+1 < len(index) {
-			next := index[i+1]
-			e.Frames, e.Events = e.Frames+next.Frames, e.Events+next.Events
-			e.FirstNS, e.LastNS = min(e.FirstNS, next.FirstNS), max(e.LastNS, next.LastNS)
-		}
-		short = append(short, e)
-	}
-	return short
-}
-
 // A file starts with this, then come frames.
 var fileMagic = [8]byte{'G', 'M', 'T', 'R', 'E', 'C', '\r', '\n'}
 
@@ -111,26 +83,34 @@ var frameMagic = [4]byte{0xf3, 'G', 'M', 'F'}
 type frameType uint8
 
 const (
-	frameHeader frameType = 1
-	frameEvents frameType = 2
-	frameFooter frameType = 3
+	frameHeader      frameType = 1
+	frameEvents      frameType = 2
+	frameFooter      frameType = 3
+	frameDefinitions frameType = 4 // from version 3 on
 )
 
+// flagDefines says of an event frame that a frame of definitions follows it.
+const flagDefines = 1
+
 // frameHead is the fixed part of a frame, 48 bytes, little endian. The checksum covers the head up to itself and the
-// payload as it is in the file.
+// payload as it is in the file. From version 3 on the head has a checksum of its own, so that it can be trusted
+// without the payload.
 type frameHead struct {
 	kind     frameType
+	flags    uint8
 	packed   uint32 // bytes of payload in the file
 	raw      uint32 // bytes of payload unpacked
 	events   uint32
 	firstNS  uint64
 	lastNS   uint64
+	sound    bool // the head's own checksum is right
 	checksum uint32
 }
 
 const (
 	headSize    = 48
-	checkedSize = 44 // of the head, by the checksum
+	ownSize     = 40 // of the head, by its own checksum
+	checkedSize = 44 // of the head, by the frame's checksum
 
 	// Bounds that a reader insists on, so that a damaged length cannot take all memory.
 	maxFrameRaw    = 16 << 20
@@ -144,15 +124,14 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func (h *frameHead) encode(b *[headSize]byte, payload []byte) {
 	copy(b[:4], frameMagic[:])
-	b[4] = byte(h.kind)
-	b[5], b[6], b[7] = 0, 0, 0
+	b[4], b[5], b[6], b[7] = byte(h.kind), h.flags, 0, 0
 	binary.LittleEndian.PutUint32(b[8:], h.packed)
 	binary.LittleEndian.PutUint32(b[12:], h.raw)
 	binary.LittleEndian.PutUint32(b[16:], h.events)
 	binary.LittleEndian.PutUint32(b[20:], 0)
 	binary.LittleEndian.PutUint64(b[24:], h.firstNS)
 	binary.LittleEndian.PutUint64(b[32:], h.lastNS)
-	binary.LittleEndian.PutUint32(b[40:], 0)
+	binary.LittleEndian.PutUint32(b[40:], crc32.Checksum(b[:ownSize], castagnoli))
 	binary.LittleEndian.PutUint32(b[44:], checksum(b[:checkedSize], payload))
 }
 
@@ -161,15 +140,19 @@ func (h *frameHead) decode(b []byte) bool {
 	if len(b) < headSize || [4]byte(b[:4]) != frameMagic {
 		return false
 	}
-	h.kind = frameType(b[4])
+	h.kind, h.flags = frameType(b[4]), b[5]
 	h.packed = binary.LittleEndian.Uint32(b[8:])
 	h.raw = binary.LittleEndian.Uint32(b[12:])
 	h.events = binary.LittleEndian.Uint32(b[16:])
 	h.firstNS = binary.LittleEndian.Uint64(b[24:])
 	h.lastNS = binary.LittleEndian.Uint64(b[32:])
+	h.sound = binary.LittleEndian.Uint32(b[40:]) == crc32.Checksum(b[:ownSize], castagnoli)
 	h.checksum = binary.LittleEndian.Uint32(b[44:])
 	return h.packed <= maxFramePacked && h.raw <= maxFrameRaw
 }
+
+// length returns the bytes of the whole frame.
+func (h *frameHead) length() int64 { return headSize + int64(h.packed) }
 
 func checksum(head, payload []byte) uint32 {
 	return crc32.Update(crc32.Checksum(head, castagnoli), castagnoli, payload)

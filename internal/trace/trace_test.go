@@ -288,17 +288,20 @@ func TestSeekTimeWithoutFooter(t *testing.T) {
 func TestLongRecording(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.gmt")
 	const frames = 2 * 24 * 3600 * 4
+	rng := rand.New(rand.NewPCG(1, 2))
 	w, err := Create(path, Header{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range uint64(frames) {
-		// Times that do not pack well.
-		w.head.events, w.head.firstNS, w.head.lastNS = 1, i*250_000_000+i*7919%1_000_003, i*250_000_000+i*104_729%1_000_003+1
-		w.index()
+		// Times and summaries that do not pack well.
+		head := &w.events.head
+		head.events, head.firstNS, head.lastNS = 1, i*250_000_000+i*7919%1_000_003, i*250_000_000+i*104_729%1_000_003+1
+		w.index(&Summary{rng.Uint64() >> 8, rng.Uint64() >> 8, rng.Uint64() >> 8, rng.Uint64() >> 24, rng.Uint64() >> 24, rng.Uint64() >> 24, rng.Uint64() >> 24, rng.Uint64() >> 24})
 		w.offset += 80
 	}
-	w.head, w.offset = frameHead{}, int64(w.Bytes())-frames*80
+	w.events.clear()
+	w.offset -= frames * 80
 	if err := w.Close(Footer{Status: 4}); err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,34 +11,63 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// TestVersion1 reads a recording that the last gpumemtop of version 1 wrote: SLAB and GAUGE were unknown kinds then,
-// which shared their last values with NONE, and a status had 32 bits.
-func TestVersion1(t *testing.T) {
-	r := opened(t, "testdata/version1.gmt")
-	want := Header{
-		Version: 1, Program: "blur", Arguments: []string{"4096"}, Policy: "futhark", Created: time.Unix(1, 0).UTC(), ClockNS: 1_000_000,
-		Host: "somewhere", Tags: "stack",
-		Limits: Limits{"max_cached_bytes": "4294967296", "max_waste_ratio": "2", "min_block": "4096"},
-	}
-	if diff := cmp.Diff(want, r.Header()); diff != "" {
-		t.Errorf("header (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(version1(), readAll(t, r)); diff != "" {
-		t.Errorf("records (-written +read):\n%s", diff)
-	}
-	if f, whole := r.Footer(); !whole || f.Status != 3 || r.Damage() != "" {
-		t.Errorf("footer %+v, damage %q", f, r.Damage())
+// TestVersions reads recordings that the last gpumemtop of each version wrote. In version 1 SLAB and GAUGE were unknown
+// kinds, which shared their last values with NONE, and a status had 32 bits.
+func TestVersions(t *testing.T) {
+	one := []wire.Kind{10, 21, 12, 22, 300, 1, 0, 16, 18}
+	two := []wire.Kind{1, 3, 10, 21, 12, 22, 300, 5, 0, 9, 18}
+	for _, want := range []struct {
+		header  Header
+		records []wire.Record
+		footer  Footer // but for the index
+		blocks  int
+	}{
+		{Header{
+			Version: 1, Program: "blur", Arguments: []string{"4096"}, Policy: "futhark", Created: time.Unix(1, 0).UTC(), ClockNS: 1_000_000,
+			Host: "somewhere", Tags: "stack", Limits: Limits{"max_cached_bytes": "4294967296", "max_waste_ratio": "2", "min_block": "4096"},
+		}, written(one, -100_000, 1), Footer{Status: 3, Events: 360, EndedNS: 2_000_000}, 3},
+		{Header{
+			Version: 2, Program: "blur", Arguments: []string{"4096"}, Policy: "slab", Created: time.Unix(2, 0).UTC(), ClockNS: 1_000_000,
+			Host: "somewhere", Tags: "stack", Limits: Limits{"min_block": "4096", "drain_order": "all"}, Scrub: "poison", DeviceMemory: 1 << 30,
+		}, written(two, -800, 3), Footer{Status: 3, Events: 440, EndedNS: 2_000_000}, 5},
+		{Header{
+			Version: 3, Program: "blur", Arguments: []string{"4096"}, Policy: "slab", Created: time.Unix(3, 0).UTC(), ClockNS: 1_000_000,
+			Host: "somewhere", Tags: "stack", Limits: Limits{"min_block": "4096"}, Environment: map[string]string{"POCL_DEVICES": "cpu"},
+		}, written(two, -800, 3), Footer{Status: -1, Signal: 9, Events: 440, EndedNS: 2_000_000}, 5},
+	} {
+		r := opened(t, fmt.Sprintf("testdata/version%d.gmt", want.header.Version))
+		if diff := cmp.Diff(want.header, r.Header()); diff != "" {
+			t.Errorf("header (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(want.records, readAll(t, r)); diff != "" {
+			t.Errorf("version %d: records (-written +read):\n%s", want.header.Version, diff)
+		}
+		f, whole := r.Footer()
+		f.Index = nil
+		if diff := cmp.Diff(want.footer, f); diff != "" || !whole || r.Damage() != "" {
+			t.Errorf("footer (-want +got), damage %q:\n%s", r.Damage(), diff)
+		}
+		checkOverview(t, r, want.records)
+		blocks, err := r.Blocks()
+		if err != nil || len(blocks) != want.blocks {
+			t.Errorf("version %d: %d blocks, %v, want %d", want.header.Version, len(blocks), err, want.blocks)
+		}
+		for i := range blocks {
+			if b := &blocks[i]; b.HasSummary != (want.header.Version >= 3) || b.HasSummary && b.Summary != numbered(uint64(i+1)) {
+				t.Errorf("version %d, block %d: summary %+v", want.header.Version, i, b)
+			}
+		}
 	}
 }
 
-// version1 returns what was written into testdata/version1.gmt.
-func version1() []wire.Record {
+// written returns what was written into a file in testdata.
+func written(kinds []wire.Kind, status int, accesses uint64) []wire.Record {
 	var records []wire.Record
 	for n := range uint64(40) {
-		for i, kind := range []wire.Kind{10, 21, 12, 22, 300, 1, 0, 16, 18} {
+		for i, kind := range kinds {
 			r := wire.Record{Process: 1 + uint32(n%2), Thread: 100, Event: wire.Event{
 				Time: 1_000_000 + n*1000 + uint64(i), Kind: kind, Op: uint8(n / 8), Outcome: wire.Outcome(n % 5), Reason: uint8(n / 16),
-				Flags: uint8(i), Scope: 3, Status: int16(max(-32768, int(n)*-100_000)), Tag: uint32(n / 4), Object: n + 1,
+				Flags: uint8(i), Scope: 3, Status: int16(max(-32768, int(n)*status)), Access: uint16(n % accesses), Tag: uint32(n / 4), Object: n + 1,
 				Size: 4096 * (n / 2), Granted: 4096 * (n / 3), Link: n / 5, Duration: uint32(n), Cost: uint32(i),
 			}}
 			if kind.HasPayload() {

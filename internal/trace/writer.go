@@ -20,11 +20,40 @@ type Writer struct {
 	err    error
 	offset int64
 
-	state  codecState
-	raw    []byte
-	packed []byte
-	head   frameHead
-	footer Footer
+	summarize   func() Summary // nil: blocks have none
+	events      batch
+	definitions batch // of those events, the ones that define
+	packed      []byte
+	footer      Footer
+}
+
+// batch is a frame of records that is being filled.
+type batch struct {
+	head  frameHead
+	state codecState
+	raw   []byte
+}
+
+func newBatch(kind frameType) batch {
+	return batch{head: frameHead{kind: kind}, state: newState(Version)}
+}
+
+// append adds a record, which refers to those before it.
+func (f *batch) append(r *wire.Record) {
+	if f.head.events == 0 {
+		f.head.firstNS, f.head.lastNS = r.Time, r.Time
+	}
+	f.raw = f.state.append(f.raw, r)
+	f.head.events++
+	f.head.firstNS = min(f.head.firstNS, r.Time)
+	f.head.lastNS = max(f.head.lastNS, r.Time)
+}
+
+// clear starts the next frame.
+func (f *batch) clear() {
+	f.raw = f.raw[:0]
+	f.head = frameHead{kind: f.head.kind}
+	f.state = newState(Version)
 }
 
 // Create makes a recording file. An existing one is replaced only with force, and only if it is a regular file.
@@ -47,7 +76,7 @@ func Create(path string, h Header, force bool) (*Writer, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("create recording: %w", err), file.Close())
 	}
-	w := &Writer{file: file, zip: zip, state: newState(Version)}
+	w := &Writer{file: file, zip: zip, events: newBatch(frameEvents), definitions: newBatch(frameDefinitions)}
 	h.Version = Version
 	w.write(fileMagic[:])
 	w.writeJSON(frameHeader, h)
@@ -62,19 +91,20 @@ func Create(path string, h Header, force bool) (*Writer, error) {
 	return w, nil
 }
 
+// Summarize sets what summarizes a block. It is called when a block is cut, by Append, Flush or Close, and says what
+// happened since the last call. Call Summarize before the first Append.
+func (w *Writer) Summarize(summarize func() Summary) { w.summarize = summarize }
+
 // Append adds a record. It reaches the file with the frame, at the latest with Flush.
 func (w *Writer) Append(r *wire.Record) error {
 	if w.err != nil {
 		return w.err
 	}
-	if w.head.events == 0 {
-		w.head.firstNS, w.head.lastNS = r.Time, r.Time
+	w.events.append(r)
+	if defines(r.Kind) {
+		w.definitions.append(r)
 	}
-	w.raw = w.state.append(w.raw, r)
-	w.head.events++
-	w.head.firstNS = min(w.head.firstNS, r.Time)
-	w.head.lastNS = max(w.head.lastNS, r.Time)
-	if len(w.raw) >= cutRaw || w.head.events >= cutEvents {
+	if len(w.events.raw) >= cutRaw || w.events.head.events >= cutEvents {
 		return w.Flush()
 	}
 	return nil
@@ -82,33 +112,36 @@ func (w *Writer) Append(r *wire.Record) error {
 
 // Flush writes what was appended since the last frame.
 func (w *Writer) Flush() error {
-	if w.head.events == 0 || w.err != nil {
+	head := &w.events.head
+	if head.events == 0 || w.err != nil {
 		return w.err
 	}
-	w.index()
-	w.head.kind = frameEvents
-	w.writeFrame(w.raw)
-	w.raw = w.raw[:0]
-	w.head = frameHead{}
-	w.state = newState(Version)
+	var summary *Summary
+	if w.summarize != nil {
+		s := w.summarize()
+		summary = &s
+	}
+	w.index(summary)
+	w.packed = w.packed[:0]
+	if w.definitions.head.events == 0 {
+		w.pack(head, summary, w.events.raw)
+	} else {
+		// Both frames go out in one call: a crash leaves both or none.
+		head.flags |= flagDefines
+		w.pack(head, summary, w.events.raw)
+		w.pack(&w.definitions.head, nil, w.definitions.raw)
+		w.definitions.clear()
+	}
+	w.write(w.packed)
+	w.events.clear()
 	return w.err
 }
 
-// index notes the frame that is about to be written. When the index is full it gets half as fine: all entries but the
-// last stand for the same number of frames.
-func (w *Writer) index() {
-	w.footer.Events += uint64(w.head.events)
-	one := IndexEntry{w.offset, 1, uint64(w.head.events), w.head.firstNS, w.head.lastNS}
-	index := w.footer.Index
-	if n := len(index); n > 1 && index[n-1].Frames < index[0].Frames {
-		last := halve([]IndexEntry{index[n-1], one})
-		index[n-1] = last[0]
-		return
-	}
-	if len(index) == indexMax {
-		index = halve(index)
-	}
-	w.footer.Index = append(index, one)
+// index notes the frame that is about to be written.
+func (w *Writer) index(summary *Summary) {
+	head := &w.events.head
+	w.footer.Events += uint64(head.events)
+	w.footer.Index = addEntry(w.footer.Index, IndexEntry{w.offset, 1, uint64(head.events), head.firstNS, head.lastNS, summary})
 }
 
 // Bytes returns the length of the file.
@@ -135,27 +168,32 @@ func (w *Writer) writeJSON(kind frameType, v any) {
 		w.err = fmt.Errorf("write recording: %w", err)
 		return
 	}
-	w.head = frameHead{kind: kind}
-	w.writeFrame(data)
-	w.head = frameHead{}
+	w.packed = w.packed[:0]
+	w.pack(&frameHead{kind: kind}, nil, data)
+	w.write(w.packed)
 }
 
-// writeFrame writes one frame in a single call, so that a crash cuts at most one. On failure what has reached the
-// file of it is cut off again.
-func (w *Writer) writeFrame(raw []byte) {
+// pack adds a frame to what is written next.
+func (w *Writer) pack(head *frameHead, summary *Summary, raw []byte) {
 	if len(raw) > maxFrameRaw && w.err == nil {
 		w.err = fmt.Errorf("write recording: a frame of %d bytes is more than a reader takes", len(raw))
 		return
 	}
-	var head [headSize]byte
-	w.packed = append(w.packed[:0], head[:]...)
+	start := len(w.packed)
+	var b [headSize]byte
+	w.packed = append(w.packed, b[:]...)
+	if summary != nil {
+		w.packed = summary.append(w.packed)
+	}
 	w.packed = w.zip.EncodeAll(raw, w.packed)
-	w.head.raw, w.head.packed = uint32(len(raw)), uint32(len(w.packed)-headSize)
-	w.head.encode(&head, w.packed[headSize:])
-	copy(w.packed, head[:])
-	w.write(w.packed)
+	payload := w.packed[start+headSize:]
+	head.raw, head.packed = uint32(len(raw)), uint32(len(payload))
+	head.encode(&b, payload)
+	copy(w.packed[start:], b[:])
 }
 
+// write writes in a single call, so that a crash cuts as little as it can. On failure what has reached the file is cut
+// off again.
 func (w *Writer) write(b []byte) {
 	if w.err != nil {
 		return
