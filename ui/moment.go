@@ -20,8 +20,9 @@ type Moment struct {
 	// Shown is how things were; its Time says when, and that is not always the time that was asked for. nil: nothing
 	// has been read yet.
 	Shown *model.Snapshot
-	// Rough says that of the totals in Shown only hits, misses, creates, releases and the bytes in use, cached and
-	// cooling are those of its Time. Tags, limits, marks and all the rest are of the time Known.
+	// Rough says that of the totals in Shown only hits, misses, creates, releases and the peak in use are those of its
+	// Time, and that the bytes in use, cached and cooling are of the fullest moment in the stretch of time that ends
+	// there. Tags, limits, marks and all the rest are of the time Known.
 	Rough bool
 	Known uint64
 	// Latest is as far as reading has come. History are samples of the whole run, evenly spaced or not.

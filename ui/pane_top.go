@@ -240,9 +240,8 @@ func (d *dashboard) numberItems(s *model.Snapshot) []item {
 func roughItems(s *model.Snapshot) []item {
 	t := &s.Totals
 	return []item{
-		{0, []span{{"in use ", dim}, {bytesText(t.InUse), inUseStyle}}},
-		{1, []span{{"cached ", dim}, {bytesText(t.Cached), cachedStyle}}},
-		{5, []span{{"reserved ", dim}, {bytesText(add(t.InUse, t.Cached, t.Cooling)), plain}}},
+		{0, []span{{"in use up to ", dim}, {bytesText(t.InUse), inUseStyle}}},
+		{1, []span{{"peak ", dim}, {bytesText(t.PeakInUse), plain}}},
 		{0, []span{{"hit ", dim}, {hitText(t.Hits, t.Misses), rateStyle(t.HitRate(), t.Hits+t.Misses)}}},
 		{2, []span{{count(t.Creates), plain}, {" creates", dim}}},
 	}
@@ -334,11 +333,15 @@ func (d *dashboard) savingItems(s *model.Snapshot) []item {
 
 // legendItems explain the gauge; savings are only known where totals are not rough.
 func (d *dashboard) legendItems(s *model.Snapshot) []item {
-	items := legendItems(s)
-	if d.replay.moment.Rough {
-		return slices.DeleteFunc(items, func(i item) bool { return i.rank >= 3 })
+	if !d.replay.moment.Rough {
+		return legendItems(s)
 	}
-	return items
+	return []item{
+		{0, []span{{"█", inUseStyle}, {" in use", dim}}},
+		{0, []span{{"▒", cachedStyle}, {" cached", dim}}},
+		{1, []span{{"░", coolingStyle}, {" cooling", dim}}},
+		{2, []span{{"when most was in use, in the stretch before this time", dim}}},
+	}
 }
 
 // legendItems explain the gauge and say what the pool has saved.

@@ -73,15 +73,32 @@ func openView(path string) (*viewer.Viewer, error) {
 	if err != nil {
 		return nil, err
 	}
-	blocks := summaries(reader)
-	if err := reader.Close(); err != nil {
-		return nil, fmt.Errorf("close recording: %w", err)
+	blocks, err := summaries(reader)
+	if err := errors.Join(err, reader.Close()); err != nil {
+		return nil, fmt.Errorf("read the summaries of %s: %w", path, err)
 	}
 	return viewer.Open(path, viewer.Options{Model: modelOptions, Blocks: blocks})
 }
 
 // summaries returns what the file tells of itself without its events: nothing before format 3.
-func summaries(*trace.Reader) []viewer.Block { return nil }
+func summaries(reader *trace.Reader) ([]viewer.Block, error) {
+	list, err := reader.Blocks()
+	if err != nil {
+		return nil, err
+	}
+	blocks := make([]viewer.Block, len(list))
+	for i := range list {
+		b := &list[i]
+		if !b.HasSummary {
+			return nil, nil
+		}
+		blocks[i] = viewer.Block{
+			LastNS: b.LastNS, InUse: b.Summary.InUse, Cached: b.Summary.Cached, Cooling: b.Summary.Cooling,
+			Hits: b.Summary.Hits, Misses: b.Summary.Misses, Creates: b.Summary.Creates, Releases: b.Summary.Releases,
+		}
+	}
+	return blocks, nil
+}
 
 // showView shows the dashboard until it is left. A signal that ended it comes back as an ended.
 func showView(c *config, s *screen, v *viewer.Viewer, after time.Duration) error {

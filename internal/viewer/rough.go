@@ -7,7 +7,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 )
 
-// rough is what the summaries tell: samples, and the totals at the end of each.
+// rough is what the summaries tell: samples, and the totals at the end of each, with the bytes of its fullest moment.
 type rough struct {
 	first   model.Snapshot // what is known before any event
 	samples []model.Sample
@@ -20,6 +20,7 @@ func newRough(h trace.Header, o Options) rough {
 		Time: h.ClockNS, Started: h.ClockNS, Program: known.Program, Arguments: known.Arguments, Policy: known.Policy, Limits: known.Limits,
 	}}
 	var sum model.Totals
+	latest := h.ClockNS
 	for i := range o.Blocks {
 		b := &o.Blocks[i]
 		sum.Hits += b.Hits
@@ -27,9 +28,13 @@ func newRough(h trace.Header, o Options) rough {
 		sum.Creates += b.Creates
 		sum.Releases += b.Releases
 		sum.InUse, sum.Cached, sum.Cooling = b.InUse, b.Cached, b.Cooling
+		if b.InUse > sum.PeakInUse {
+			sum.PeakInUse, sum.PeakInUseTime = b.InUse, b.LastNS
+		}
+		latest = max(latest, b.LastNS) // blocks of several processes may overlap a little
 		r.totals = append(r.totals, sum)
 		r.samples = append(r.samples, model.Sample{
-			Time: b.LastNS, InUse: b.InUse, Cached: b.Cached, Cooling: b.Cooling, Hits: b.Hits, Misses: b.Misses, Creates: b.Creates,
+			Time: latest, InUse: b.InUse, Cached: b.Cached, Cooling: b.Cooling, Hits: b.Hits, Misses: b.Misses, Creates: b.Creates,
 		})
 	}
 	return r

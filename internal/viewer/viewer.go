@@ -24,7 +24,8 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Block is what the file tells of a stretch of the recording without its events: bytes at its end, counts within.
+// Block is what the file tells of a stretch of the recording without its events: bytes at the moment in it when most was
+// in use, counts within.
 type Block struct {
 	LastNS                          uint64
 	InUse, Cached, Cooling          uint64
@@ -164,7 +165,7 @@ func (v *Viewer) show(m *Moment, at uint64) {
 		m.Shown = m.Latest
 	case at > m.Latest.Time && len(v.rough.samples) > 0:
 		m.Shown, m.Rough, m.Known = v.rough.at(at, m.Latest), true, m.Latest.Time
-		m.Note = "reading: header, memory and rates are from the file's summaries; all else is as it was at the time read so far"
+		m.Note = "reading: header, memory and rates come from the file's summaries, all else is as far as reading has come"
 	case at > m.Latest.Time:
 		m.Shown = m.Latest
 		m.Note = "reading has not come that far: this is the latest time that has been read"

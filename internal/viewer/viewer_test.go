@@ -213,8 +213,8 @@ func TestSummariesAnswerFirst(t *testing.T) {
 	v.kept = newKept(started, v.until)
 	for at, want := range map[uint64]model.Totals{
 		started + 1e9:  {},
-		started + 14e9: {InUse: 50, Cached: 5, Hits: 3, Misses: 1, Creates: 4, Releases: 2},
-		math.MaxUint64: {InUse: 70, Cached: 7, Cooling: 1, Hits: 33, Misses: 11, Creates: 44, Releases: 22},
+		started + 14e9: {InUse: 50, PeakInUse: 50, PeakInUseTime: started + 5e9, Cached: 5, Hits: 3, Misses: 1, Creates: 4, Releases: 2},
+		math.MaxUint64: {InUse: 70, PeakInUse: 70, PeakInUseTime: started + 15e9, Cached: 7, Cooling: 1, Hits: 33, Misses: 11, Creates: 44, Releases: 22},
 	} {
 		m := v.Moment(at)
 		if diff := cmp.Diff(want, m.Shown.Totals); diff != "" || !m.Rough || m.Done || len(m.History) != 2 || m.Shown.Program != "app" {
