@@ -14,7 +14,7 @@ func complete(cmd *cobra.Command) {
 	switch cmd.Name() {
 	case "export":
 		words["format"] = exporterNames()
-	case "report", "fit", "replay":
+	case "report", "fit", "replay", "doctor":
 		words["format"] = textFormats
 	}
 	if cmd.Flags().Lookup("set") != nil {

@@ -35,7 +35,7 @@ func newRoot() *cobra.Command {
 	root.Args = cobra.ArbitraryArgs
 	root.Version = versionText()
 	root.SetVersionTemplate("{{.Version}}")
-	root.AddCommand(newRecord(), newExport(), newReport(), newView(), newReplay(), newFit(), newInfo(), newPolicies(), newVersion())
+	root.AddCommand(newRecord(), newExport(), newReport(), newView(), newReplay(), newFit(), newInfo(), newPolicies(), newDoctor(), newVersion())
 	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true, RunE: func(*cobra.Command, []string) error { return root.Help() }})
 	return root
 }

@@ -47,6 +47,7 @@ type config struct {
 	exportFormat string
 	reportFormat string
 	fitFormat    string
+	doctorFormat string
 	viewAt       string
 	resolution   string
 	timeout      time.Duration
@@ -68,6 +69,7 @@ const (
 	onImport
 	onDiff
 	onCheck
+	onDoctor
 )
 
 // onAny are the commands that run a program.
@@ -125,6 +127,7 @@ var settings = []setting{
 	{"summary", "", "FILE", groupOutput, onRun | onRecord, true, "write the final figures as JSON", func(c *config) any { return &c.summary }},
 	{"format", "", "NAME", groupOutput, onExport, false, "what to write: " + exporterHelp(), func(c *config) any { return &c.exportFormat }},
 	{"format", "", "NAME", groupOutput, onReport, false, "text or json", func(c *config) any { return &c.reportFormat }},
+	{"format", "", "NAME", groupOutput, onDoctor, false, "text or json", func(c *config) any { return &c.doctorFormat }},
 	{"format", "", "NAME", groupOutput, onFit, false, "text or json", func(c *config) any { return &c.fitFormat }},
 	{"format", "", "NAME", groupOutput, onReplay, false, "text or json", func(c *config) any { return &c.replayFormat }},
 	{"headless", "", "", groupDashboard, onRun, true, "no dashboard: only the figures at the end", func(c *config) any { return &c.headless }},
@@ -141,7 +144,7 @@ var settings = []setting{
 func defaults() *config {
 	return &config{
 		policy: "futhark", scrub: "none", tags: "stack", depth: 8, top: 20, refresh: 100 * time.Millisecond,
-		noColor: os.Getenv("NO_COLOR") != "", exportFormat: "chrome", reportFormat: "text", fitFormat: "text", replayFormat: "text",
+		noColor: os.Getenv("NO_COLOR") != "", exportFormat: "chrome", reportFormat: "text", fitFormat: "text", doctorFormat: "text", replayFormat: "text",
 	}
 }
 

@@ -46,7 +46,7 @@ var (
 		"net":     "no I/O here",
 	}
 	everything = []string{
-		"allocator", "internal/analysis", "internal/cl", "internal/cut", "internal/export", "internal/lab", "internal/life", "internal/model", "internal/payload", "internal/progress", "internal/report",
+		"allocator", "internal/analysis", "internal/cl", "internal/cut", "internal/doctor", "internal/export", "internal/lab", "internal/life", "internal/model", "internal/payload", "internal/progress", "internal/report",
 		"internal/session", "internal/size", "internal/symbol", "internal/trace", "internal/viewer", "internal/wire", "tracer", "ui",
 	}
 )
@@ -120,8 +120,9 @@ var Places = map[string]Place{
 		"allocator", "internal/model", "internal/payload", "internal/size", "internal/symbol", "internal/trace",
 		"internal/wire", "tracer",
 	}},
-	"ui":            {May: []string{"internal/model", "internal/size", "internal/wire"}, Idle: true, Never: noProcesses},
-	"cmd/gpumemtop": {May: everything},
+	"internal/doctor": {May: []string{"internal/payload", "internal/session", "internal/size", "internal/wire"}},
+	"ui":              {May: []string{"internal/model", "internal/size", "internal/wire"}, Idle: true, Never: noProcesses},
+	"cmd/gpumemtop":   {May: everything},
 
 	// Nobody imports these; tools are programs for the people who work on this repository.
 	"internal/tools":    {},
