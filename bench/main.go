@@ -29,6 +29,7 @@ var sections = []section{
 	{"calls", "What calls cost: ns, recording on", (*bench).calls},
 	{"start", "What starting costs: ms for a program without OpenCL", (*bench).start},
 	{"record", "What a recording costs", (*bench).record},
+	{"view", "How soon a long recording can be looked at", (*bench).view},
 	// The allocators by themselves.
 	{"policies", "What deciding costs: ns for an alloc and free, by number of threads", (*bench).policies},
 	{"flat", "Whether a hit costs the same however many blocks there are: ns", (*bench).flat},

@@ -74,10 +74,10 @@ func openView(path string) (*viewer.Viewer, error) {
 		return nil, err
 	}
 	blocks, err := summaries(reader)
-	if err := errors.Join(err, reader.Close()); err != nil {
-		return nil, fmt.Errorf("read the summaries of %s: %w", path, err)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("read the summaries of %s: %w", path, err), reader.Close())
 	}
-	return viewer.Open(path, viewer.Options{Model: modelOptions, Blocks: blocks})
+	return viewer.New(reader, path, viewer.Options{Model: modelOptions, Blocks: blocks}), nil
 }
 
 // summaries returns what the file tells of itself without its events: nothing before format 3.

@@ -129,6 +129,7 @@ var Places = map[string]Place{
 	"internal/archtest": {},
 	"bench": {May: []string{
 		"allocator", "allocator/rcu", "allocator/semaphore", "allocator/tbuddy", "allocator/ualloc", "intercept",
+		"internal/trace", "internal/wire",
 	}},
 	"e2e": {May: []string{"internal/export"}},
 }

@@ -74,13 +74,9 @@ type Viewer struct {
 	exactOf uint64
 }
 
-// Open opens a recording and begins to fold it. It returns at once, whatever the length of the recording. Errors are
-// those of trace.Open.
-func Open(path string, o Options) (*Viewer, error) {
-	reader, err := trace.Open(path)
-	if err != nil {
-		return nil, err
-	}
+// New begins to fold a recording, which was opened from a path, and closes its reader in the end. It returns at once,
+// whatever the length of the recording.
+func New(reader *trace.Reader, path string, o Options) *Viewer {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -95,7 +91,7 @@ func Open(path string, o Options) (*Viewer, error) {
 	v.ends.Add(2)
 	go func() { defer v.ends.Done(); v.fold(ctx, reader) }()
 	go func() { defer v.ends.Done(); v.workOut(ctx) }()
-	return v, nil
+	return v
 }
 
 // Close ends the folding and waits for that.
