@@ -132,7 +132,7 @@ func (b *bench) openView(path string, all bool) (opened, error) {
 	if err != nil {
 		return o, fmt.Errorf("start view: %w", err)
 	}
-	defer terminal.Close()
+	defer terminal.Close() //nolint:errcheck // the other side of a pty
 	var written bytes.Buffer
 	buffer := make([]byte, 64<<10)
 	for o.first == 0 || all && o.read == 0 {
