@@ -86,6 +86,34 @@ func record(t *testing.T, args ...string) string {
 	return file
 }
 
+// With %p each process that calls OpenCL has a recording of its own, and the shell around them has none.
+func TestRecordingOfEachProcess(t *testing.T) {
+	dir := t.TempDir()
+	script := `"$1" & first=$!; "$2" 3 1M & second=$!; echo $first $second; wait; exit 5`
+	result := run(t, command{dir: dir, args: []string{
+		gpumemtop(), "record", "-o", "each-%p.gmt", "--", "sh", "-c", script, "sh", example("tiny"), example("leak"),
+	}})
+	if result.code != 5 {
+		t.Fatalf("record: %s\n%s", result, result.stderr)
+	}
+	line, _, _ := strings.Cut(string(result.stdout), "\n")
+	for i, pid := range strings.Fields(line) {
+		name := "each-" + pid + ".gmt"
+		if !contains(result.stderr, name) {
+			t.Errorf("%s is not named in %q", name, result.stderr)
+		}
+		source := []string{"tiny.c", "leak.c"}
+		checkReport(t, filepath.Join(dir, name), source[i])
+		report := run(t, command{args: []string{gpumemtop(), "report", filepath.Join(dir, name)}})
+		if contains(report.stdout, source[1-i]) || len(report.stderr) > 0 {
+			t.Errorf("%s: it has the other program's call sites, or %q", name, report.stderr)
+		}
+	}
+	if files, err := filepath.Glob(filepath.Join(dir, "*.gmt")); len(files) != 2 {
+		t.Errorf("files %q, %v", files, err)
+	}
+}
+
 // A recording cut at any place is read as far as it goes, with one line that says so.
 func TestCutRecording(t *testing.T) {
 	whole, err := os.ReadFile(record(t, example("threads"), "2", "2000", "4K"))

@@ -3,10 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -142,36 +139,4 @@ func (p *plan) config(recorded bool) wire.Config {
 		// Nothing on the screen needs every use, and they are most of the events.
 		Uses: recorded,
 	}
-}
-
-// defaultRecording is the name that record gives.
-const defaultRecording = "./gpumemtop.%n.%p.gmt"
-
-// expand fills in the name of a recording.
-func expand(template, program string, now time.Time) (string, error) {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "localhost"
-	}
-	values := map[byte]string{
-		'n': filepath.Base(program), 'p': strconv.Itoa(os.Getpid()), 'h': host,
-		't': now.Format("20060102-150405"), '%': "%",
-	}
-	var b strings.Builder
-	for i := 0; i < len(template); i++ {
-		if template[i] != '%' {
-			b.WriteByte(template[i])
-			continue
-		}
-		i++
-		value, known := "", false
-		if i < len(template) {
-			value, known = values[template[i]]
-		}
-		if !known {
-			return "", fmt.Errorf("bad file name %q: after a %% want n, p, h, t or another %%", template)
-		}
-		b.WriteString(value)
-	}
-	return b.String(), nil
 }

@@ -27,8 +27,9 @@ type runner struct {
 	command   []string
 	path      string // of the program
 	model     *model.Model
-	recording string // path, empty when nothing is recorded
-	writer    *trace.Writer
+	recording fileName      // nil when nothing is recorded
+	writer    *trace.Writer // of the one file for all processes
+	split     *split        // or of one for each
 	session   *session.Session
 	screen    *screen // nil without a dashboard
 	notes     notes
@@ -75,10 +76,13 @@ func (r *runner) check() error {
 	if err := writable(r.config.summary, r.config.force); err != nil {
 		return err
 	}
-	if r.config.output != "" {
-		r.recording, err = expand(r.config.output, r.command[0], time.Now())
+	if r.config.output == "" {
+		return nil
 	}
-	return err
+	if r.recording, err = expand(r.config.output, r.command[0], time.Now()); err != nil {
+		return err
+	}
+	return r.recording.check()
 }
 
 // writable refuses a summary that cannot be written or would overwrite a file, before the program runs for hours.
@@ -108,30 +112,45 @@ func (r *runner) start() error {
 	})
 	options := session.Options{
 		Command: append([]string{r.path}, r.command[1:]...), Name: r.command[0],
-		Config: r.plan.config(r.recording != ""),
+		Config: r.plan.config(r.recording != nil),
 		Shim:   payload.Shim, Core: payload.Core,
-		Model: r.model, Recording: r.recording, Resolve: symbol.New().Frames,
+		Model: r.model, Recording: r.recording.String(), Resolve: symbol.New().Frames,
 		Warn: r.notes.add,
 	}
 	if r.screen != nil {
 		options.Capture, options.Cols, options.Rows = true, r.screen.cols, r.screen.rows
 	}
-	if r.recording != "" {
-		if err := r.createRecording(); err != nil {
+	var err error
+	if r.recording != nil {
+		if options.Recorder, err = r.createRecording(); err != nil {
 			return err
 		}
-		options.Recorder = r.writer
 	}
-	var err error
 	if r.session, err = session.Start(options); err != nil && r.writer != nil {
 		// Nothing ran: an empty recording would only be in the way.
 		_ = r.writer.Close(trace.Footer{Status: -1})
-		_ = os.Remove(r.recording)
+		_ = os.Remove(r.recording.String())
 	}
 	return err
 }
 
-func (r *runner) createRecording() error {
+// createRecording makes the file, or what makes files as processes come.
+func (r *runner) createRecording() (session.Recorder, error) {
+	header := r.header()
+	if !r.recording.single() {
+		r.split = newSplit(r.recording, header, r.model, r.config.force, r.notes.add)
+		return r.split, nil
+	}
+	var err error
+	if r.writer, err = trace.Create(r.recording.String(), header, r.config.force); err != nil {
+		return nil, err
+	}
+	r.writer.Summarize(func() trace.Summary { return trace.Summary(r.model.Interval()) })
+	return r.writer, nil
+}
+
+// header says what is recorded.
+func (r *runner) header() trace.Header {
 	host, err := os.Hostname()
 	if err != nil {
 		host = ""
@@ -140,12 +159,11 @@ func (r *runner) createRecording() error {
 	for _, l := range r.plan.policy.Limits() {
 		values[l.Name] = l.Text
 	}
-	r.writer, err = trace.Create(r.recording, trace.Header{
+	return trace.Header{
 		Created: time.Now(), ClockNS: session.Now(), Host: host, Program: r.command[0], Arguments: r.command[1:],
 		Policy: r.plan.policy.Name(), Limits: values, Tags: r.plan.tags.String(),
-		Scrub: scrubText(r.plan.scrub), DeviceMemory: r.plan.memory,
-	}, r.config.force)
-	return err
+		Scrub: scrubText(r.plan.scrub), DeviceMemory: r.plan.memory, Environment: recorded(os.Environ()),
+	}
 }
 
 // scrubText is what a recording's header says of scrubbing: nothing when there was none.
@@ -167,6 +185,12 @@ func (r *runner) report(result session.Result) {
 		}
 	}
 	r.summarize(result)
+	if r.split != nil {
+		r.split.close()
+		for _, line := range r.split.said() {
+			r.notes.add(line)
+		}
+	}
 	if result.Status.Code == statusNotFound && len(result.Snapshot.Processes) == 0 && session.NeedsOpenCL(r.path) {
 		r.notes.add("the program needs libOpenCL.so.1: if that is missing, install an ICD loader (Debian: ocl-icd-libopencl1)")
 	}
@@ -180,7 +204,11 @@ func (r *runner) summarize(result session.Result) {
 	if result.OpenLine {
 		_, _ = os.Stderr.WriteString("\n")
 	}
-	summary := export.NewSummary(result.Snapshot)
+	snapshot := *result.Snapshot
+	if r.split != nil {
+		snapshot.Recording.Path = "" // no file has that name
+	}
+	summary := export.NewSummary(&snapshot)
 	summary.Exit = exitOf(result.Status)
 	_ = summary.WriteText(os.Stderr) // perhaps nobody reads; the file is written all the same
 	if r.config.summary == "" {

@@ -126,16 +126,3 @@ func TestPlanReadsLimits(t *testing.T) {
 		t.Error("uses are written for a recording, and only then")
 	}
 }
-
-func TestExpand(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	got, err := expand("a-%n-%t-100%%.gmt", "./dir/app", now)
-	if want := "a-app-20260102-030405-100%.gmt"; err != nil || got != want {
-		t.Errorf("got %q, %v; want %q", got, err, want)
-	}
-	for _, bad := range []string{"%", "x%q", "%%%"} {
-		if got, err := expand(bad, "app", now); err == nil {
-			t.Errorf("%q became %q, want an error", bad, got)
-		}
-	}
-}

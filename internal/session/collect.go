@@ -29,6 +29,13 @@ type Recorder interface {
 	Bytes() uint64
 }
 
+// Keeper is a Recorder that wants to know when nothing more will come of a process, which ended with a status: Code is
+// -1 when that is not known. Processes that are still there when the session ends have no such call.
+type Keeper interface {
+	Recorder
+	Ended(process uint32, status Status)
+}
+
 // collector reads the rings of all processes and feeds recording and model. Its goroutine alone touches those and the
 // peers; others reach it through the fields under mu.
 type collector struct {
@@ -42,9 +49,10 @@ type collector struct {
 
 	merge   merge
 	peers   []*peer
-	count   uint32 // processes so far
-	waiting *peer  // the program itself, ended, its status still unknown
-	failure error  // of the recording
+	count   uint32            // processes so far
+	waiting *peer             // the program itself, ended, its status still unknown
+	leaving map[uint32]Status // processes that ended, but some of their call sites may still be named
+	failure error             // of the recording
 	due     struct{ tick, flush, sweep uint64 }
 	changed []change
 
@@ -65,7 +73,7 @@ type change struct {
 func newCollector(m *model.Model, recorder Recorder, path string) *collector {
 	return &collector{
 		model: m, recorder: recorder, path: path, sites: newSites(nil), clock: Now,
-		leave: func() {}, child: func() int { return 0 },
+		leave: func() {}, child: func() int { return 0 }, leaving: map[uint32]Status{},
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 }
@@ -201,14 +209,14 @@ func (c *collector) deliver(p *peer, r *wire.Record) {
 	c.put(r)
 }
 
-// put records and applies a record.
+// put applies and records a record, in this order: the recording asks the model for a summary of what it has got.
 func (c *collector) put(r *wire.Record) {
+	c.model.Apply(r)
 	if c.recorder != nil {
 		if err := c.recorder.Append(r); err != nil {
 			c.broken(err)
 		}
 	}
-	c.model.Apply(r)
 }
 
 // broken ends the recording after a failed write; the program goes on.
@@ -218,8 +226,21 @@ func (c *collector) broken(err error) {
 
 func (c *collector) applySites() {
 	for _, r := range c.sites.take() {
+		if r.Kind == wire.KindExit {
+			c.left(r.Process)
+			continue
+		}
 		r.Time = c.clock()
 		c.put(&r)
+	}
+}
+
+// left tells the recorder that nothing more will come of a process.
+func (c *collector) left(process uint32) {
+	status := c.leaving[process]
+	delete(c.leaving, process)
+	if keeper, ok := c.recorder.(Keeper); ok {
+		keeper.Ended(process, status)
 	}
 }
 

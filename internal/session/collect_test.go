@@ -233,6 +233,7 @@ func TestCollectorNamesSites(t *testing.T) {
 	c.sites = newSites(func(module string, offset uint64) []symbol.Frame {
 		return []symbol.Frame{{Function: "make\ttmp", File: "blur.c", Line: 88, Module: module, Offset: offset}}
 	})
+	c.sites.buildID = func(path string) string { return map[string]string{"/bin/blur": "c0ffee"}[path] }
 	target := newFakeTarget(t)
 	c.add(target.peer(7))
 	target.put(0, wire.Event{Time: 1, Kind: wire.KindModule, Object: 3}, "/bin/blur")
@@ -241,8 +242,50 @@ func TestCollectorNamesSites(t *testing.T) {
 	_ = target.conn.Close()
 	c.complete(Status{})
 	last := tp.records[len(tp.records)-1]
+	checkModule(t, tp.records[len(tp.records)-2], "/bin/blur\x00c0ffee")
 	if want := "make tmp\tblur.c\t88\t/bin/blur+0x10\n"; last.Kind != wire.KindSite || last.Tag != 5 || string(last.Payload) != want {
 		t.Errorf("last record %v tag %d %q, want the site %q", last.Kind, last.Tag, last.Payload, want)
+	}
+}
+
+func checkModule(t *testing.T, r wire.Record, payload string) {
+	t.Helper()
+	if r.Kind != wire.KindModule || r.Object != 3 || string(r.Payload) != payload || int(r.Size) != len(payload) {
+		t.Errorf("record %v of %d %q, want the module %q", r.Kind, r.Object, r.Payload, payload)
+	}
+}
+
+// keeper notes when processes have ended, and whether their call sites were named before.
+type keeper struct {
+	tape
+	ended []string
+}
+
+func (k *keeper) Ended(process uint32, status Status) {
+	named := slices.ContainsFunc(k.records, func(r wire.Record) bool { return r.Process == process && r.Kind == wire.KindSite })
+	k.ended = append(k.ended, fmt.Sprintf("%d: %v, named %v", process, status, named))
+}
+
+// TestKeeperHearsOfEnds: after the names of the process's call sites, and with the program's own status.
+func TestKeeperHearsOfEnds(t *testing.T) {
+	for _, resolve := range []resolver{nil, func(string, uint64) []symbol.Frame { return []symbol.Frame{{Function: "f"}} }} {
+		k := &keeper{}
+		c, _ := testCollector(k)
+		c.sites = newSites(resolve)
+		c.child = func() int { return 7 }
+		for _, pid := range []int{7, 8} {
+			target := newFakeTarget(t)
+			c.add(target.peer(pid))
+			target.put(0, wire.Event{Time: 2, Kind: wire.KindTag, Tag: 5, Op: uint8(wire.TagsStack)}, string(make([]byte, wire.SizeofFrame)))
+			_ = target.conn.Close()
+		}
+		c.complete(Status{Code: 3})
+		want := []string{
+			fmt.Sprintf("2: exit status -1, named %v", resolve != nil), fmt.Sprintf("1: exit status 3, named %v", resolve != nil),
+		}
+		if len(c.leaving) != 0 || !slices.Equal(k.ended, want) {
+			t.Errorf("ended %q, want %q; %d still leaving", k.ended, want, len(c.leaving))
+		}
 	}
 }
 

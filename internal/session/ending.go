@@ -59,6 +59,10 @@ func (c *collector) exited(p *peer, status Status) {
 	if !p.said || status.Code >= 0 {
 		c.put(&wire.Record{Process: p.number, Event: wire.Event{Time: now, Kind: wire.KindExit, Status: int16(status.Shell())}})
 	}
+	c.leaving[p.number] = status
+	if !c.sites.add(&wire.Record{Process: p.number, Event: wire.Event{Kind: wire.KindExit}}) {
+		c.left(p.number)
+	}
 }
 
 // complete drains all rings, including those of processes that still run, and brings recording and model to an end.

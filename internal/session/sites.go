@@ -1,6 +1,7 @@
 package session
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -25,8 +26,12 @@ type resolver func(module string, offset uint64) []symbol.Frame
 
 // sites turns TAG records into SITE records on a goroutine of its own, which starts with the first request. add,
 // take and finish are called by the collector.
+//
+// It also says the build ids of modules: each MODULE record comes back as a second one. An EXIT record comes back when
+// all that was asked before it has been answered.
 type sites struct {
 	resolve resolver
+	buildID func(path string) string // symbol.BuildID
 	done    chan struct{}
 
 	mu      sync.Mutex
@@ -38,22 +43,23 @@ type sites struct {
 }
 
 func newSites(resolve resolver) *sites {
-	s := &sites{resolve: resolve, done: make(chan struct{})}
+	s := &sites{resolve: resolve, buildID: symbol.BuildID, done: make(chan struct{})}
 	s.more = sync.NewCond(&s.mu)
 	return s
 }
 
-// add asks for a TAG's name, or notes a MODULE. The record is copied. It never waits.
-func (s *sites) add(r *wire.Record) {
+// add asks for a TAG's name, a MODULE's build id, or to have an EXIT back. The record is copied. It never waits. It
+// returns false when there will be no answer.
+func (s *sites) add(r *wire.Record) bool {
 	if s.resolve == nil {
-		return
+		return false
 	}
 	copied := *r
 	copied.Payload = slices.Clone(r.Payload)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.queue) >= sitesMax {
-		return
+		return false
 	}
 	s.queue = append(s.queue, copied)
 	if !s.started {
@@ -61,9 +67,10 @@ func (s *sites) add(r *wire.Record) {
 		go s.run()
 	}
 	s.more.Signal()
+	return true
 }
 
-// take returns the SITE records that are ready, without a time.
+// take returns the records that are ready, without a time.
 func (s *sites) take() []wire.Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,19 +109,41 @@ func (s *sites) run() {
 			return
 		}
 		for i := range batch {
-			r := &batch[i]
-			if r.Kind == wire.KindModule {
-				path, _, _ := strings.Cut(string(r.Payload), "\x00")
-				modules[moduleKey{r.Process, r.Object}] = path
-				continue
-			}
-			if site, ok := s.site(r, modules); ok {
+			if answer, ok := s.answer(&batch[i], modules); ok {
 				s.mu.Lock()
-				s.ready = append(s.ready, site)
+				s.ready = append(s.ready, answer)
 				s.mu.Unlock()
 			}
 		}
 	}
+}
+
+// answer returns what comes back for a record.
+func (s *sites) answer(r *wire.Record, modules map[moduleKey]string) (wire.Record, bool) {
+	switch r.Kind {
+	case wire.KindModule:
+		path, _, _ := strings.Cut(string(r.Payload), "\x00")
+		modules[moduleKey{r.Process, r.Object}] = path
+		return s.module(r, path)
+	case wire.KindExit:
+		maps.DeleteFunc(modules, func(k moduleKey, _ string) bool { return k.process == r.Process })
+		return *r, true
+	default:
+		return s.site(r, modules)
+	}
+}
+
+// module says a module's build id, if it has one.
+func (s *sites) module(r *wire.Record, path string) (wire.Record, bool) {
+	id := s.buildID(path)
+	text := path + "\x00" + id
+	if id == "" || len(text) > wire.PayloadMax {
+		return wire.Record{}, false
+	}
+	return wire.Record{
+		Process: r.Process, Payload: []byte(text),
+		Event: wire.Event{Kind: wire.KindModule, Object: r.Object, Size: uint64(len(text))},
+	}, true
 }
 
 // wait returns the next requests, nil when there will be none.

@@ -62,6 +62,22 @@ func checksum(f *object) uint32 {
 	return hash.Sum32()
 }
 
+// BuildID returns the build id of a file in hexadecimal, empty when it is no readable regular file in ELF or has none. It
+// may be called from any goroutine.
+func BuildID(path string) (id string) {
+	defer func() {
+		if recover() != nil { // debug/elf: see load
+			id = ""
+		}
+	}()
+	file, err := open(path)
+	if err != nil {
+		return ""
+	}
+	defer file.close()
+	return hex.EncodeToString(buildID(file.File))
+}
+
 // buildID returns the bytes of the NT_GNU_BUILD_ID note, nil when there is none.
 func buildID(f *elf.File) []byte {
 	const kind, name, limit = 3, "GNU\x00", 4096

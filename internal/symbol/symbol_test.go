@@ -281,6 +281,9 @@ func keepByID(t *testing.T, program, debug, root string) {
 	}
 	defer f.close()
 	id := fmt.Sprintf("%x", buildID(f.File))
+	if got := BuildID(program); got != id || id == "" {
+		t.Errorf("BuildID is %q, want %q", got, id)
+	}
 	directory := filepath.Join(root, ".build-id", id[:2])
 	if err := os.MkdirAll(directory, 0o700); err != nil {
 		t.Fatal(err)
@@ -308,6 +311,9 @@ func TestWhatIsNoModule(t *testing.T) {
 	for _, module := range []string{"", "/no/such/file", directory, pipe, "/dev/zero", text, empty, "linux-vdso.so.1", "a\x00b"} {
 		if got, want := r.Resolve(module, 0x10), (Frame{Module: module, Offset: 0x10}); got != want {
 			t.Errorf("Resolve(%q) = %+v, want %+v", module, got, want)
+		}
+		if id := BuildID(module); id != "" {
+			t.Errorf("BuildID(%q) = %q", module, id)
 		}
 	}
 }

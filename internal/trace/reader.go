@@ -199,15 +199,12 @@ func (r *Reader) SeekTime(ns uint64) error {
 // scan steps over frames whose events are all before a time, by their heads alone. It stops at a damaged head: Next
 // steps over that and tells.
 func (r *Reader) scan(ns uint64) error {
+	w := r.walk()
 	for {
 		var head frameHead
-		var b [headSize]byte
-		n, err := r.file.ReadAt(b[:], r.offset)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return readError(err)
-		}
-		if !r.fits(&head, b[:n], r.offset) || head.kind == frameEvents && head.lastNS >= ns {
-			return nil
+		b := w.at(r.offset, headSize)
+		if w.err != nil || !r.fits(&head, b, r.offset) || head.kind == frameEvents && head.lastNS >= ns {
+			return w.err
 		}
 		r.offset += head.length()
 		if head.kind == frameEvents {
@@ -285,7 +282,7 @@ func (r *Reader) when() string {
 
 // resync looks for the next frame behind one that is damaged or cut off at start.
 func (r *Reader) resync(start int64) bool {
-	window := make([]byte, 256<<10)
+	window := make([]byte, min(256<<10, r.size-start))
 	for at := start + 1; at < r.size; at += int64(len(window) - len(frameMagic)) {
 		n, err := r.file.ReadAt(window, at)
 		if i := bytes.Index(window[:n], frameMagic[:]); i >= 0 {

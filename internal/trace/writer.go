@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -56,6 +57,11 @@ func (f *batch) clear() {
 	f.state = newState(Version)
 }
 
+// packer returns what packs the frames of all writers: it takes half a megabyte, and keeps nothing between frames.
+var packer = sync.OnceValues(func() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
+})
+
 // Create makes a recording file. An existing one is replaced only with force, and only if it is a regular file.
 func Create(path string, h Header, force bool) (*Writer, error) {
 	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
@@ -72,7 +78,7 @@ func Create(path string, h Header, force bool) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create recording: %w: use -o to name a file that can be written", err)
 	}
-	zip, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
+	zip, err := packer()
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("create recording: %w", err), file.Close())
 	}
@@ -152,9 +158,6 @@ func (w *Writer) Close(f Footer) error {
 	if w.Flush() == nil {
 		f.Index, f.Events = w.footer.Index, w.footer.Events
 		w.writeJSON(frameFooter, f)
-	}
-	if err := w.zip.Close(); err != nil && w.err == nil {
-		w.err = err
 	}
 	if err := w.file.Close(); err != nil && w.err == nil {
 		w.err = fmt.Errorf("close recording: %w", err)

@@ -11,7 +11,7 @@ const (
 	KindNone    Kind = 0
 	KindProcess Kind = 1  // object: pid, link: parent pid, payload: program NUL argument NUL ...
 	KindThread  Kind = 2  // object: tid that writes this ring from here on
-	KindModule  Kind = 3  // object: module id, payload: path
+	KindModule  Kind = 3  // object: module id, payload: path; a second one, by the session: path NUL build id in hexadecimal
 	KindTag     Kind = 4  // tag: id, op: gmttagmode, payload: struct gmtframe..., innermost first; link: value for size, thread
 	KindSite    Kind = 5  // tag: id, payload: a line per frame, "function TAB file TAB line TAB module+offset"; written by the session
 	KindDevice  Kind = 6  // object: device, granted: global memory bytes, link: largest allocation bytes, tag: alignment of sub-buffers in bytes, payload: name NUL driver

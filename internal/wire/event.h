@@ -22,7 +22,7 @@ enum gmtkind {
 	GMT_KIND_NONE = 0,
 	GMT_KIND_PROCESS = 1,  /* object: pid, link: parent pid, payload: program NUL argument NUL ... */
 	GMT_KIND_THREAD = 2,   /* object: tid that writes this ring from here on */
-	GMT_KIND_MODULE = 3,   /* object: module id, payload: path */
+	GMT_KIND_MODULE = 3,   /* object: module id, payload: path; a second one, by the session: path NUL build id in hexadecimal */
 	GMT_KIND_TAG = 4,      /* tag: id, op: gmttagmode, payload: struct gmtframe..., innermost first; link: value for size, thread */
 	GMT_KIND_SITE = 5,     /* tag: id, payload: a line per frame, "function TAB file TAB line TAB module+offset"; written by the session */
 	GMT_KIND_DEVICE = 6,   /* object: device, granted: global memory bytes, link: largest allocation bytes, tag: alignment of sub-buffers in bytes, payload: name NUL driver */
