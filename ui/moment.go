@@ -138,7 +138,7 @@ func (d *dashboard) typeTime(msg tea.KeyMsg) {
 		r.typed = r.typed[:len(r.typed)-1]
 	case msg.Type == tea.KeyRunes && len(r.typed) < typedMax:
 		for _, c := range msg.Runes {
-			if strings.ContainsRune("0123456789.:hmnuµs", c) {
+			if strings.ContainsRune("0123456789.:hmnus", c) {
 				r.typed += string(c)
 			}
 		}

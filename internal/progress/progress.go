@@ -119,7 +119,7 @@ func (l *Line) Hide() {
 }
 
 // barWidth is how many cells the bar has, where there is room for one.
-const barWidth = 24
+const barWidth = 20
 
 // text is the line, one column narrower than the terminal so that none goes on to the next row.
 func (l *Line) text(now time.Time, done, total int64) string {
@@ -131,19 +131,17 @@ func (l *Line) text(now time.Time, done, total int64) string {
 	filled := int(share * barWidth)
 	bar := "[" + strings.Repeat("=", filled) + strings.Repeat(" ", barWidth-filled) + "]"
 	bytes := size.Format(uint64(done)) + " of " + size.Format(uint64(total))
-	line, room := percent, max(0, l.width()-1)
-	for _, more := range []string{line + "  " + bar, line + "  " + bar + "  " + bytes, line + "  " + bar + "  " + bytes + l.rest(now, share)} {
-		if len(more) <= room {
-			line = more
+	label, left, short := printable(l.label)+"  ", l.rest(now, share), percent+"  "+bar
+	room := max(0, l.width()-1)
+	for _, line := range []string{
+		label + short + "  " + bytes + ", " + left, label + short + "  " + left, label + short, short, percent,
+	} {
+		line = strings.TrimRight(line, " ,")
+		if ansi.StringWidth(line) <= room {
+			return line
 		}
 	}
-	if label := printable(l.label); ansi.StringWidth(label)+2+len(line) <= room {
-		line = label + "  " + line
-	}
-	if len(line) > room {
-		return line[:room]
-	}
-	return line
+	return percent[:min(room, len(percent))]
 }
 
 // rest estimates the time that is left, "" where there is nothing to tell it from.
@@ -153,7 +151,7 @@ func (l *Line) rest(now time.Time, share float64) string {
 		return ""
 	}
 	left := time.Duration(float64(spent) * (1 - share) / share)
-	return ", " + left.Round(time.Second).String() + " left"
+	return left.Round(time.Second).String() + " left"
 }
 
 // printable leaves out what a terminal would obey.

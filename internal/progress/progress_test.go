@@ -40,7 +40,7 @@ func TestLongWorkShowsALine(t *testing.T) {
 	l.Set("reading x.gmt", 0, 4<<20)
 	clock.now = clock.now.Add(time.Second)
 	l.Set("reading x.gmt", 1<<20, 4<<20)
-	want := "\rreading x.gmt   25 %  [======                  ]  1.00M of 4.00M, 3s left\x1b[K"
+	want := "\rreading x.gmt   25 %  [=====               ]  1.00M of 4.00M, 3s left\x1b[K"
 	if out.String() != want {
 		t.Errorf("wrote %q, want %q", out, want)
 	}
@@ -62,6 +62,17 @@ func TestLongWorkShowsALine(t *testing.T) {
 	l.Set("pass 2", 1<<20, 4<<20)
 	if got := out.String(); !strings.Contains(got, "pass 2") || strings.Contains(got, "left") {
 		t.Errorf("the next pass begins with %q", got)
+	}
+}
+
+// The widest of our lines fits the usual terminal: it names the pass.
+func TestTheLineNamesThePass(t *testing.T) {
+	l, out, clock := newTest(80)
+	l.Set("reading long.gmt, pass 2", 0, 1<<30)
+	clock.now = clock.now.Add(time.Second)
+	l.Set("reading long.gmt, pass 2", 600<<20, 1<<30)
+	if !strings.Contains(out.String(), "pass 2   58 %  [===========         ]  1s left") {
+		t.Errorf("wrote %q", out)
 	}
 }
 
@@ -150,7 +161,7 @@ func TestTheLineReachesTheTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, _ := io.ReadAll(master) // ends with EIO
-	if want := "\r 50 %  [============            ]\x1b[K\r\x1b[K"; string(got) != want {
+	if want := "\rreading   50 %  [==========          ]\x1b[K\r\x1b[K"; string(got) != want {
 		t.Errorf("the terminal got %q, want %q", got, want)
 	}
 }
