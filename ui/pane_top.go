@@ -112,7 +112,9 @@ func (d *dashboard) headerItems(s *model.Snapshot) []item {
 	}
 	if d.viewing() {
 		items = append(items, d.momentItems(s)...)
-		items = append(items, item{2, []span{d.stateSpan(s)}})
+		if !d.replay.moment.Rough {
+			items = append(items, item{2, []span{d.stateSpan(s)}})
+		}
 	} else {
 		items = append(items, item{0, []span{d.stateSpan(s)}}, item{2, []span{{clock(d.wall(s)), plain}}})
 	}
