@@ -30,6 +30,7 @@ var sections = []section{
 	{"start", "What starting costs: ms for a program without OpenCL", (*bench).start},
 	{"record", "What a recording costs", (*bench).record},
 	{"chrome", "What Chrome traces cost: the time to write one, and its size for each life of a buffer", (*bench).chrome},
+	{"view", "How soon a long recording can be looked at", (*bench).view},
 	// The allocators by themselves.
 	{"policies", "What deciding costs: ns for an alloc and free, by number of threads", (*bench).policies},
 	{"flat", "Whether a hit costs the same however many blocks there are: ns", (*bench).flat},

@@ -25,6 +25,7 @@
  *   upload.c        filling recycled blocks: COPY_HOST_PTR, --scrub
  *   budget.c        --device-memory
  *   finding.c       mistakes of the program
+ *   probe.c         what gpumemtop doctor asks
  *   signals.h, .c   the program's handlers and Go's stacks
  *   command.h, .c   what every enqueue has in common
  *   hook_*.c        the hooks, by kind of object

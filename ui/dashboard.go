@@ -53,6 +53,7 @@ type dashboard struct {
 	limits      limitBook
 	output      outputLog
 	one         oneProcess
+	replay      replay
 	note        note
 	interrupts  int // presses of ctrl+c in a row
 	interrupted time.Time
@@ -78,7 +79,8 @@ func newDashboard(o Options, t *theme) *dashboard {
 	if o.Refresh <= 0 {
 		o.Refresh = 100 * time.Millisecond
 	}
-	return &dashboard{o: o, theme: t, keys: newKeymap(), focus: paneTags, dirty: true, limits: newLimitBook()}
+	return &dashboard{o: o, theme: t, keys: newKeymap(o.Moment != nil), focus: paneTags, dirty: true,
+		limits: newLimitBook(), replay: replay{at: o.At}}
 }
 
 // Init starts the ticks.
@@ -148,6 +150,9 @@ func (d *dashboard) leave(r Result) tea.Cmd {
 
 // ended reports whether the program is over.
 func (d *dashboard) ended() bool {
+	if d.viewing() {
+		return false
+	}
 	if d.hasApp {
 		return d.app.State != model.Running
 	}

@@ -23,7 +23,7 @@ func (d *dashboard) draw() string {
 	if s == nil {
 		s = nothing
 	}
-	l := arrange(d.w, d.h, d.zoom)
+	l := d.arrange()
 	switch l.mode {
 	case tooSmall:
 		d.drawTooSmall(all)
@@ -140,6 +140,9 @@ func (d *dashboard) tagsTitle() (title, hint []span) {
 	if len(t.rows) > t.page && t.page > 0 {
 		title = append(title, span{"  " + strconv.Itoa(first) + "–" + strconv.Itoa(last), dim})
 	}
+	if m := &d.replay.moment; m.Rough {
+		title = append(title, span{"  of " + exactTime(since(m.From, m.Known)), warnStyle})
+	}
 	c := t.sortColumn()
 	name := tagColumns[c].title
 	if c == nameColumn {
@@ -150,6 +153,9 @@ func (d *dashboard) tagsTitle() (title, hint []span) {
 }
 
 func (d *dashboard) limitsHint() []span {
+	if d.viewing() {
+		return []span{{" as they were ", dim}}
+	}
 	if d.o.ReadOnly || d.o.SetLimit == nil {
 		return []span{{" read only ", dim}}
 	}

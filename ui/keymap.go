@@ -31,6 +31,15 @@ const (
 	actProcesses
 	actInterrupt
 	actRedraw
+	actBackward
+	actForward
+	actBackwardMore
+	actForwardMore
+	actBackwardMost
+	actForwardMost
+	actFirst
+	actLast
+	actTime
 )
 
 // command is one line of the keymap. The dispatcher, the key line and the help are all made from it.
@@ -58,10 +67,18 @@ const (
 	sectionMove   = "move"
 	sectionLimits = "limits"
 	sectionApp    = "program"
+	sectionTime   = "time"
 )
 
-// newKeymap returns all keys, in the order in which the key line shows them.
-func newKeymap() []command {
+// travels reports whether a command moves the time cursor.
+func (c *command) travels() bool { return c.section == sectionTime }
+
+// newKeymap returns all keys, in the order in which the key line shows them: those of a look at a recording, or those
+// of a live program.
+func newKeymap(viewing bool) []command {
+	if viewing {
+		return viewKeymap()
+	}
 	return []command{
 		bind(actQuit, sectionScreen, "quit", "q", "quit; asks what becomes of a program that still runs", "q"),
 		bind(actHelp, sectionScreen, "help", "?", "this help", "?"),
@@ -88,6 +105,39 @@ func newKeymap() []command {
 		bind(actRedraw, sectionScreen, "", "ctrl+l", "draw everything again", "ctrl+l"),
 		bindLimit(actHalve, "", "{", "halve the chosen limit", "{"),
 		bindLimit(actDouble, "", "}", "double the chosen limit", "}"),
+	}
+}
+
+// viewKeymap returns the keys for a recording: none that needs a live program.
+func viewKeymap() []command {
+	return []command{
+		bind(actQuit, sectionScreen, "quit", "q", "quit (also ctrl+c)", "q", "ctrl+c"),
+		bind(actHelp, sectionScreen, "help", "?", "this help", "?"),
+		bind(actBackward, sectionTime, "", "←", "one kept instant back", "left"),
+		bind(actForward, sectionTime, "time", "← →", "one kept instant on", "right"),
+		bind(actTime, sectionTime, "go to", "t", "go to a time, such as 12.5, 1m30s or 1:30", "t"),
+		bind(actSort, sectionMove, "sort", "s", "sort the tags by the next column", "s"),
+		bind(actNext, sectionScreen, "pane", "tab", "next pane", "tab"),
+		bind(actZoom, sectionScreen, "zoom", "1-6", "zoom a pane; the same key or esc goes back", "1", "2", "3", "4", "5", "6"),
+		bind(actProcess, sectionScreen, "process", "p", "look at one process: the first, the next, and after the last all again", "p"),
+		bind(actProcesses, sectionScreen, "", "P", "list of the processes; enter looks at one", "P"),
+		bind(actBackwardMore, sectionTime, "", "shift+←", "ten kept instants back", "shift+left"),
+		bind(actForwardMore, sectionTime, "", "shift+→", "ten kept instants on", "shift+right"),
+		bind(actBackwardMost, sectionTime, "", "ctrl+←", "fifty kept instants back", "ctrl+left"),
+		bind(actForwardMost, sectionTime, "", "ctrl+→", "fifty kept instants on", "ctrl+right"),
+		bind(actFirst, sectionTime, "", "home", "to the start", "home"),
+		bind(actLast, sectionTime, "", "end", "to the end", "end"),
+		bind(actReverse, sectionMove, "", "S", "reverse the order", "S"),
+		bind(actUp, sectionMove, "", "k ↑", "up in the focused pane", "k", "up"),
+		bind(actDown, sectionMove, "", "j ↓", "down", "j", "down"),
+		bind(actTop, sectionMove, "", "g", "to the top", "g"),
+		bind(actBottom, sectionMove, "", "G", "to the bottom", "G"),
+		bind(actPageUp, sectionMove, "", "pgup", "a page up", "pgup", "ctrl+b"),
+		bind(actPageDown, sectionMove, "", "pgdn", "a page down", "pgdown", "ctrl+f"),
+		bind(actEnter, sectionMove, "", "enter", "free list and call stack of the chosen tag", "enter"),
+		bind(actPrevious, sectionScreen, "", "shift+tab", "previous pane", "shift+tab"),
+		bind(actBack, sectionScreen, "", "esc", "back", "esc"),
+		bind(actRedraw, sectionScreen, "", "ctrl+l", "draw everything again", "ctrl+l"),
 	}
 }
 

@@ -55,8 +55,8 @@ func modeFor(w, h int) mode {
 	return tooSmall
 }
 
-// arrange places the panes; zoom is the one that is alone, or noPane.
-func arrange(w, h int, zoom pane) layout {
+// arrange places the panes; zoom is the one that is alone, or noPane. Without output the tags get its rows.
+func arrange(w, h int, zoom pane, output bool) layout {
 	l := layout{mode: modeFor(w, h)}
 	switch l.mode {
 	case full:
@@ -71,19 +71,22 @@ func arrange(w, h int, zoom pane) layout {
 	case zoom != noPane:
 		l.panes = []placed{{zoom, l.mode == full, area}}
 	case l.mode == full:
-		l.panes = arrangeFull(area)
+		l.panes = arrangeFull(area, output)
 	default:
-		l.panes = arrangeCompact(area, h)
+		l.panes = arrangeCompact(area, h, output)
 	}
 	return l
 }
 
 // arrangeFull shares the rows out: what is more than 30 goes to the tags for the most part.
-func arrangeFull(a rect) []placed {
+func arrangeFull(a rect, withOutput bool) []placed {
 	extra := a.h - 30
 	graphs := min(10+extra/3, 18)
 	lists := min(8+extra/3, 14)
 	output := max(3, min(3+extra/6, 12))
+	if !withOutput {
+		output = 0
+	}
 	tags := a.h - graphs - lists - output
 
 	left := a.w * 60 / 100
@@ -102,13 +105,19 @@ func arrangeFull(a rect) []placed {
 		placed{paneMisses, true, rect{free, y, misses, lists}},
 		placed{paneLimits, true, rect{free + misses, y, a.w - free - misses, lists}})
 	y += lists
-	return append(panes, placed{paneOutput, true, rect{0, y, a.w, output}})
+	if output > 0 {
+		panes = append(panes, placed{paneOutput, true, rect{0, y, a.w, output}})
+	}
+	return panes
 }
 
 // arrangeCompact drops the graphs first when rows are few, then free list and limits, then the output, and leaves the
 // tags what remains. Titles take a row each.
-func arrangeCompact(a rect, h int) []placed {
+func arrangeCompact(a rect, h int, withOutput bool) []placed {
 	graphs, lists, output := 4+max(0, h-24)/4, 3+max(0, h-24)/6, 2+max(0, h-30)/8
+	if !withOutput {
+		output = 0
+	}
 	const fewest = 6 // rows of the tag table with its title and head
 	if a.h < graphs+lists+output+fewest+2 {
 		graphs = 0
@@ -142,9 +151,20 @@ func arrangeCompact(a rect, h int) []placed {
 	return panes
 }
 
+// arrange places the panes of this dashboard: what a program printed is in no recording.
+func (d *dashboard) arrange() layout { return arrange(d.w, d.h, d.zoom, !d.viewing()) }
+
+// lastPane is the last of the panes that can be zoomed in turn.
+func (d *dashboard) lastPane() pane {
+	if d.viewing() {
+		return paneLimits
+	}
+	return paneOutput
+}
+
 // panes returns the panes on the screen in the order of the focus.
 func (d *dashboard) panes() []pane {
-	l := arrange(d.w, d.h, d.zoom)
+	l := d.arrange()
 	out := make([]pane, len(l.panes))
 	for i := range l.panes {
 		out[i] = l.panes[i].pane

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"slices"
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
@@ -14,6 +15,9 @@ func (d *dashboard) drawMessage(r region, s *model.Snapshot) {
 }
 
 func (d *dashboard) message(s *model.Snapshot) (string, style) {
+	if text, st := d.momentText(); text != "" && (d.note.text == "" || d.replay.typing) {
+		return text, st
+	}
 	switch {
 	case d.note.text != "":
 		return d.note.text, d.note.style
@@ -62,6 +66,8 @@ func mistakeCount(s *model.Snapshot) string {
 
 func (d *dashboard) restText(s *model.Snapshot) string {
 	switch {
+	case d.viewing() && d.live == nil:
+		return "reading the recording"
 	case d.live == nil:
 		return "waiting for the program"
 	case d.ended():
@@ -105,6 +111,10 @@ func advice(s *model.Snapshot) string {
 
 // drawKeys draws the keys that there is room for.
 func (d *dashboard) drawKeys(r region) {
+	if d.replay.typing {
+		d.drawTyping(r)
+		return
+	}
 	var items []item
 	for i := range d.keys {
 		c := &d.keys[i]
@@ -116,6 +126,18 @@ func (d *dashboard) drawKeys(r region) {
 			shown = "[ ]"
 		}
 		items = append(items, item{i, []span{{shown, keyStyle}, {" " + c.short, dim}}})
+	}
+	r.lineOf(1, 0, 2, fit(items, r.w-2, 2))
+}
+
+// drawTyping draws the keys of the prompt, with what was typed where no line of messages shows it.
+func (d *dashboard) drawTyping(r region) {
+	var items []item
+	if l := d.arrange(); !l.message {
+		items = append(items, item{0, []span{{"go to: " + d.replay.typed + "_", strong}}})
+	}
+	for i, k := range typingKeys {
+		items = append(items, item{i + 1, []span{{k.Key, keyStyle}, {" " + k.Desc, dim}}})
 	}
 	r.lineOf(1, 0, 2, fit(items, r.w-2, 2))
 }
@@ -182,7 +204,10 @@ func (d *dashboard) helpLines() [][]span {
 			lines = append(lines, []span{{"  " + name, keyStyle}, {pad + part, plain}})
 		}
 	}
-	for _, section := range []string{sectionScreen, sectionMove, sectionLimits, sectionApp} {
+	for _, section := range []string{sectionScreen, sectionTime, sectionMove, sectionLimits, sectionApp} {
+		if !slices.ContainsFunc(d.keys, func(c command) bool { return c.section == section }) {
+			continue
+		}
 		head("keys: " + section)
 		for i := range d.keys {
 			if c := &d.keys[i]; c.section == section {
@@ -191,7 +216,7 @@ func (d *dashboard) helpLines() [][]span {
 		}
 	}
 	head("panes")
-	for _, p := range paneHelp {
+	for _, p := range d.paneHelp() {
 		entry(p.term, p.meaning, 14)
 	}
 	head("words")

@@ -10,6 +10,39 @@ import (
 // spans of time that a chart covers, in ns: the shortest that holds the history.
 var chartSpans = []uint64{10e9, 20e9, 30e9, 60e9, 120e9, 300e9, 600e9, 1200e9, 1800e9, 3600e9, 7200e9, 14400e9, 43200e9, 86400e9}
 
+// timeline is what charts show: samples, and the span of time that they cover.
+type timeline struct {
+	samples     []model.Sample
+	from, until uint64
+	whole       bool   // the whole of a recording; else what led to now
+	at          uint64 // the time cursor, when whole
+}
+
+// timeline returns what charts of a snapshot show.
+func (d *dashboard) timeline(s *model.Snapshot) timeline {
+	if d.viewing() {
+		return d.wholeRun(s)
+	}
+	t := timeline{samples: s.History}
+	if n := len(s.History); n > 0 {
+		t.until = s.History[n-1].Time
+	}
+	t.from = t.until - chartSpan(s.History) // may wrap around: only the difference counts
+	return t
+}
+
+// wholeRun returns all that has been read of a recording, of the chosen process where there is one.
+func (d *dashboard) wholeRun(s *model.Snapshot) timeline {
+	m := &d.replay.moment
+	t := timeline{samples: m.History, from: m.From, until: max(m.Until, m.From+1), whole: true, at: s.Time}
+	if d.single(s) && m.Latest != nil {
+		if i := d.one.find(m.Latest); i >= 0 {
+			t.samples = m.Latest.Processes[i].History
+		}
+	}
+	return t
+}
+
 // chartSpan returns the time that charts cover.
 func chartSpan(h []model.Sample) uint64 {
 	if len(h) == 0 {
@@ -27,23 +60,27 @@ func chartSpan(h []model.Sample) uint64 {
 // memoryHint explains the layers where no gauge does, else it tells the peak.
 func (d *dashboard) memoryHint(s *model.Snapshot) []span {
 	if modeFor(d.w, d.h) == full {
+		if d.replay.moment.Rough {
+			return nil
+		}
 		return []span{{" peak reserved ", dim}, {bytesText(s.Totals.PeakReserved) + " ", plain}}
 	}
 	return []span{{" █", inUseStyle}, {" in use ", dim}, {"▒", cachedStyle}, {" cached ", dim}, {"░", coolingStyle}, {" cooling ", dim}}
 }
 
-// eachColumn cuts the history into n equal spans of time that end now, and calls f with the samples of each. A span
-// without samples gets the last sample before it; before the first sample f is not called.
-func eachColumn(h []model.Sample, n int, f func(column int, samples []model.Sample)) {
+// eachColumn cuts the time into n equal spans, and calls f with the samples of each. A span without samples gets the
+// last sample before it; before the first sample f is not called, nor where nothing has been read yet.
+func (t *timeline) eachColumn(n int, f func(column int, samples []model.Sample)) {
+	h := t.samples
 	if len(h) == 0 || n <= 0 {
 		return
 	}
-	length := chartSpan(h)
-	end := h[len(h)-1].Time
+	length := t.until - t.from
+	known := add(h[len(h)-1].Time, length/uint64(n), length/100)
 	i := 0
 	for c := range n {
 		behind := uint64(float64(length) * float64(n-1-c) / float64(n))
-		until := since(behind, end)
+		until := since(behind, t.until)
 		from := i
 		for i < len(h) && (h[i].Time <= until || c == n-1) {
 			i++
@@ -51,6 +88,7 @@ func eachColumn(h []model.Sample, n int, f func(column int, samples []model.Samp
 		switch {
 		case i > from:
 			f(c, h[from:i])
+		case t.whole && until > known:
 		case i > 0:
 			f(c, h[i-1:i])
 		}
@@ -59,7 +97,8 @@ func eachColumn(h []model.Sample, n int, f func(column int, samples []model.Samp
 
 // memoryColumns returns the stack for n dot columns and the bytes that the top stands for. Within a span the sample
 // with the most reserved counts, so that no peak is averaged away.
-func memoryColumns(h []model.Sample, n int) ([]column, uint64) {
+func memoryColumns(t *timeline, n int) ([]column, uint64) {
+	h := t.samples
 	columns := make([]column, n)
 	for i := range columns {
 		columns[i].absent = true
@@ -69,7 +108,7 @@ func memoryColumns(h []model.Sample, n int) ([]column, uint64) {
 		largest = max(largest, add(h[i].InUse, h[i].Cached, h[i].Cooling))
 	}
 	top := niceCeiling(largest)
-	eachColumn(h, n, func(c int, samples []model.Sample) {
+	t.eachColumn(n, func(c int, samples []model.Sample) {
 		most := &samples[0]
 		for i := range samples {
 			s := &samples[i]
@@ -94,7 +133,8 @@ func (d *dashboard) drawMemory(r region, s *model.Snapshot) {
 	if chart.w < 4 || chart.h < 1 {
 		return
 	}
-	columns, top := memoryColumns(s.History, 2*chart.w)
+	t := d.timeline(s)
+	columns, top := memoryColumns(&t, 2*chart.w)
 	for y := range chart.h {
 		r.put(labels-1, y, "│", frameStyle)
 	}
@@ -108,30 +148,68 @@ func (d *dashboard) drawMemory(r region, s *model.Snapshot) {
 	}
 	label(chart.h-1, 0)
 	chart.stacked(columns, memLayers)
+	t.drawCursor(chart)
 	if axis {
-		drawTimeAxis(r.sub(labels, r.h-1, r.w-labels, 1), s)
+		t.drawAxis(r.sub(labels, r.h-1, r.w-labels, 1), d.latestMarks(s))
 	}
 }
 
-// drawTimeAxis labels quarters of the chart's time, and marks when limits changed.
-func drawTimeAxis(r region, s *model.Snapshot) {
-	length := chartSpan(s.History)
+// latestMarks returns the marks to draw: of a recording also those behind the cursor.
+func (d *dashboard) latestMarks(s *model.Snapshot) []model.Mark {
+	if d.viewing() && d.replay.moment.Latest != nil {
+		return d.replay.moment.Latest.Marks
+	}
+	return s.Marks
+}
+
+// drawCursor marks the time that is shown.
+func (t *timeline) drawCursor(chart region) {
+	if !t.whole {
+		return
+	}
+	x := t.column(t.at, chart.w)
+	for y := range chart.h {
+		chart.put(x, y, "│", focusStyle)
+	}
+}
+
+// column returns the cell of a time among w.
+func (t *timeline) column(at uint64, w int) int {
+	share := float64(since(t.from, min(at, t.until))) / float64(max(t.until-t.from, 1))
+	return max(0, min(w-1, int(share*float64(w))))
+}
+
+// drawAxis labels quarters of the chart's time, and marks when limits changed.
+func (t *timeline) drawAxis(r region, marks []model.Mark) {
+	length := t.until - t.from
 	quarters := 4
 	if r.w < 40 {
 		quarters = 2
 	}
 	for q := range quarters {
-		x := r.w * q / quarters
-		r.text(x, 0, "-"+axisTime(length*uint64(quarters-q)/uint64(quarters)), dim)
+		behind := length / uint64(quarters) * uint64(quarters-q)
+		label := "-" + axisTime(behind)
+		if t.whole {
+			label = duration(length / uint64(quarters) * uint64(q))
+		}
+		r.text(r.w*q/quarters, 0, label, dim)
 	}
-	r.right(r.w, 0, "now", dim)
-	if len(s.History) == 0 {
-		return
+	last := "now"
+	if t.whole {
+		last = duration(length)
 	}
-	end := s.History[len(s.History)-1].Time
-	for _, m := range s.Marks {
-		behind := since(m.Time, end)
-		if m.Time > end || behind >= length {
+	r.right(r.w, 0, last, dim)
+	if len(t.samples) > 0 {
+		t.drawMarks(r, marks)
+	}
+}
+
+func (t *timeline) drawMarks(r region, marks []model.Mark) {
+	length := t.until - t.from
+	for i := range marks {
+		m := &marks[i]
+		behind := since(m.Time, t.until)
+		if m.Time > t.until || behind >= length {
 			continue
 		}
 		x := r.w - 1 - int(float64(behind)/float64(length)*float64(r.w))

@@ -10,9 +10,11 @@ import (
 // drawRates draws whether the pool works: hit rate, allocations per second, and what calls cost.
 func (d *dashboard) drawRates(r region, s *model.Snapshot) {
 	r = r.sub(1, 0, r.w-2, r.h)
-	r.lineOf(0, 0, 2, fit(hitItems(s), r.w, 2))
+	t := d.timeline(s)
+	rough := d.replay.moment.Rough
+	r.lineOf(0, 0, 2, fit(hitItems(s, rough), r.w, 2))
 	if r.h < 6 {
-		drawShortRates(r, s)
+		t.drawShortRates(r, s, rough)
 		return
 	}
 	// What is left after five lines of text is shared by the two charts.
@@ -20,47 +22,55 @@ func (d *dashboard) drawRates(r region, s *model.Snapshot) {
 	spark := max(1, left/3)
 	hit := max(1, left-spark)
 	y := 1
-	drawHitChart(r.sub(0, y, r.w, hit), s)
+	t.drawHits(r.sub(0, y, r.w, hit))
 	y += hit
-	r.lineOf(0, y, 2, fit(allocItems(s), r.w, 2))
+	r.lineOf(0, y, 2, fit(allocItems(s, rough), r.w, 2))
 	y++
-	drawAllocs(r.sub(5, y, r.w-5, spark), s)
+	t.drawAllocs(r.sub(5, y, r.w-5, spark))
 	y += spark
-	r.lineOf(0, y, 2, fit(costItems(s), r.w, 2))
-	drawMissLine(r.sub(0, y+1, r.w, 1), s)
+	r.lineOf(0, y, 2, fit(costItems(s, rough), r.w, 2))
+	drawMissLine(r.sub(0, y+1, r.w, 1), s, rough)
 }
 
 // drawShortRates fills the rows under the hit rate with the most important numbers.
-func drawShortRates(r region, s *model.Snapshot) {
+func (t *timeline) drawShortRates(r region, s *model.Snapshot, rough bool) {
 	if r.h > 1 {
-		x := r.lineOf(0, 1, 2, fit(allocItems(s)[:1], r.w, 2)) + 1
-		drawAllocs(r.sub(x, 1, r.w-x, 1), s)
+		x := r.lineOf(0, 1, 2, fit(allocItems(s, rough)[:1], r.w, 2)) + 1
+		t.drawAllocs(r.sub(x, 1, r.w-x, 1))
 	}
 	if r.h > 2 {
-		r.lineOf(0, 2, 2, fit(costItems(s), r.w, 2))
+		r.lineOf(0, 2, 2, fit(costItems(s, rough), r.w, 2))
 	}
 	if r.h > 3 {
-		r.lineOf(0, 3, 2, fit(allocItems(s)[1:], r.w, 2))
+		r.lineOf(0, 3, 2, fit(allocItems(s, rough)[1:], r.w, 2))
 	}
 	if r.h > 4 {
-		drawMissLine(r.sub(0, 4, r.w, 1), s)
+		drawMissLine(r.sub(0, 4, r.w, 1), s, rough)
 	}
 }
 
-func hitItems(s *model.Snapshot) []item {
+// hitItems are how well the pool serves. Where totals are rough, hits and misses are all there is.
+func hitItems(s *model.Snapshot, rough bool) []item {
 	t, w := &s.Totals, &s.Window
+	total := item{0, []span{{"hit ", dim}, {hitText(t.Hits, t.Misses), rateStyle(t.HitRate(), add(t.Hits, t.Misses))}}}
+	if rough {
+		return []item{total}
+	}
 	recent := 0.0
 	if n := add(w.Hits, w.Misses); n > 0 {
 		recent = float64(w.Hits) / float64(n)
 	}
 	return []item{
-		{0, []span{{"hit ", dim}, {hitText(t.Hits, t.Misses), rateStyle(t.HitRate(), add(t.Hits, t.Misses))}}},
+		total,
 		{2, []span{{"1 s ", dim}, {hitText(w.Hits, w.Misses), rateStyle(recent, add(w.Hits, w.Misses))}}},
 		{1, []span{{"steady ", dim}, {hitText(t.SteadyHits, since(t.SteadyHits, t.SteadyRequests)), rateStyle(t.SteadyHitRate(), t.SteadyRequests)}}},
 	}
 }
 
-func allocItems(s *model.Snapshot) []item {
+func allocItems(s *model.Snapshot, rough bool) []item {
+	if rough {
+		return []item{{0, []span{{count(s.Totals.Creates), plain}, {" creates", dim}}}}
+	}
 	w := &s.Window
 	busy := 0.0
 	if w.NS > 0 {
@@ -73,7 +83,10 @@ func allocItems(s *model.Snapshot) []item {
 	}
 }
 
-func costItems(s *model.Snapshot) []item {
+func costItems(s *model.Snapshot, rough bool) []item {
+	if rough {
+		return nil
+	}
 	t := &s.Totals
 	return []item{
 		{0, []span{{"create p50 ", dim}, {duration(t.CreateP50NS), plain}}},
@@ -83,7 +96,11 @@ func costItems(s *model.Snapshot) []item {
 }
 
 // drawMissLine names the commonest reasons for misses.
-func drawMissLine(r region, s *model.Snapshot) {
+func drawMissLine(r region, s *model.Snapshot, rough bool) {
+	if rough {
+		r.lineOf(0, 0, 2, fit([]item{{0, []span{{"misses ", dim}, {count(s.Totals.Misses), plain}}}}, r.w, 2))
+		return
+	}
 	if s.Totals.Misses == 0 {
 		r.text(0, 0, "no misses", dim)
 		return
@@ -95,8 +112,8 @@ func drawMissLine(r region, s *model.Snapshot) {
 	r.lineOf(0, 0, 2, fit(items, r.w, 2))
 }
 
-// drawHitChart draws the hit rate over time; spans without requests stay empty.
-func drawHitChart(r region, s *model.Snapshot) {
+// drawHits draws the hit rate over time; spans without requests stay empty.
+func (t *timeline) drawHits(r region) {
 	const labels = 5
 	chart := r.sub(labels, 0, r.w-labels, r.h)
 	if chart.w < 1 {
@@ -106,7 +123,7 @@ func drawHitChart(r region, s *model.Snapshot) {
 	for i := range columns {
 		columns[i].absent = true
 	}
-	eachColumn(s.History, len(columns), func(c int, samples []model.Sample) {
+	t.eachColumn(len(columns), func(c int, samples []model.Sample) {
 		var hits, misses uint64
 		for i := range samples {
 			hits, misses = add(hits, samples[i].Hits), add(misses, samples[i].Misses)
@@ -126,9 +143,9 @@ func drawHitChart(r region, s *model.Snapshot) {
 }
 
 // drawAllocs draws creates over time.
-func drawAllocs(r region, s *model.Snapshot) {
+func (t *timeline) drawAllocs(r region) {
 	values := make([]float64, r.w)
-	eachColumn(s.History, len(values), func(c int, samples []model.Sample) {
+	t.eachColumn(len(values), func(c int, samples []model.Sample) {
 		for i := range samples {
 			values[c] = math.Max(values[c], float64(samples[i].Creates))
 		}

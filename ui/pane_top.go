@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -57,7 +58,7 @@ func (r region) line(x, y, gap int, items []item) {
 // drawTop draws header, numbers, gauge and, in full mode, the legend of the gauge.
 func (d *dashboard) drawTop(r region, s *model.Snapshot, m mode) {
 	d.drawHeader(r, s)
-	numbers := numberItems(s)
+	numbers := d.numberItems(s)
 	gap := 2
 	if m == full {
 		gap = 3
@@ -65,7 +66,7 @@ func (d *dashboard) drawTop(r region, s *model.Snapshot, m mode) {
 	r.line(1, 1, gap, numbers)
 	drawGauge(r.sub(1, 2, r.w-2, 1), s, m)
 	if m == full {
-		r.line(1, 3, gap, legendItems(s))
+		r.line(1, 3, gap, d.legendItems(s))
 	}
 }
 
@@ -109,7 +110,14 @@ func (d *dashboard) headerItems(s *model.Snapshot) []item {
 	if d.single(s) {
 		items = append(items, item{0, []span{{d.one.text(), keyStyle}}})
 	}
-	items = append(items, item{0, []span{d.stateSpan(s)}}, item{2, []span{{clock(d.wall(s)), plain}}})
+	if d.viewing() {
+		items = append(items, d.momentItems(s)...)
+		if !d.replay.moment.Rough {
+			items = append(items, item{2, []span{d.stateSpan(s)}})
+		}
+	} else {
+		items = append(items, item{0, []span{d.stateSpan(s)}}, item{2, []span{{clock(d.wall(s)), plain}}})
+	}
 	if pid := d.pidText(s); pid != "" {
 		items = append(items, item{4, []span{{"pid ", dim}, {pid, plain}}})
 	}
@@ -223,6 +231,24 @@ func (d *dashboard) pidText(s *model.Snapshot) string {
 }
 
 // numberItems are the numbers of the second line.
+func (d *dashboard) numberItems(s *model.Snapshot) []item {
+	if d.replay.moment.Rough {
+		return roughItems(s)
+	}
+	return numberItems(s)
+}
+
+// roughItems are the numbers that the summaries in a recording tell.
+func roughItems(s *model.Snapshot) []item {
+	t := &s.Totals
+	return []item{
+		{0, []span{{"in use up to ", dim}, {bytesText(t.InUse), inUseStyle}}},
+		{1, []span{{"peak ", dim}, {bytesText(t.PeakInUse), plain}}},
+		{0, []span{{"hit ", dim}, {hitText(t.Hits, t.Misses), rateStyle(t.HitRate(), t.Hits+t.Misses)}}},
+		{2, []span{{count(t.Creates), plain}, {" creates", dim}}},
+	}
+}
+
 func numberItems(s *model.Snapshot) []item {
 	t := &s.Totals
 	reserved := add(t.InUse, t.Cached, t.Cooling)
@@ -302,6 +328,24 @@ func drawGauge(r region, s *model.Snapshot, m mode) {
 	r.right(r.w, 0, label, dim)
 }
 
+// savingItems are what the pool has saved, where that is known.
+func (d *dashboard) savingItems(s *model.Snapshot) []item {
+	return slices.DeleteFunc(d.legendItems(s), func(i item) bool { return i.rank < 3 })
+}
+
+// legendItems explain the gauge; savings are only known where totals are not rough.
+func (d *dashboard) legendItems(s *model.Snapshot) []item {
+	if !d.replay.moment.Rough {
+		return legendItems(s)
+	}
+	return []item{
+		{0, []span{{"█", inUseStyle}, {" in use", dim}}},
+		{0, []span{{"▒", cachedStyle}, {" cached", dim}}},
+		{1, []span{{"░", coolingStyle}, {" cooling", dim}}},
+		{2, []span{{"when most was in use, in the stretch before this time", dim}}},
+	}
+}
+
 // legendItems explain the gauge and say what the pool has saved.
 func legendItems(s *model.Snapshot) []item {
 	t := &s.Totals
@@ -324,7 +368,7 @@ func legendItems(s *model.Snapshot) []item {
 func (d *dashboard) drawNumbersOnly(r region, s *model.Snapshot) {
 	d.drawHeader(r, s)
 	x, y := 1, 1
-	for _, it := range append(numberItems(s), legendItems(s)[4:]...) {
+	for _, it := range append(d.numberItems(s), d.savingItems(s)...) {
 		n := spansWidth(it.spans)
 		if x > 1 && x+n > r.w-1 {
 			x, y = 1, y+1

@@ -25,6 +25,11 @@ type Options struct {
 	// Output returns what the program printed since a position, oldest first, and the position to ask from next
 	// time. The first position is 0. Called like Source.
 	Output func(since uint64) (lines []OutputLine, next uint64)
+	// Moment makes the dashboard one of a recording, with a time cursor in the place of all that needs a live program:
+	// it returns what is known of a time, LastMoment the end. Unlike Source it is called between two frames, also from
+	// the keys that move the cursor, which is at At first. Source, App and Output are not asked then.
+	Moment func(at uint64) Moment
+	At     uint64
 
 	// SetLimit asks for a limit, its value as the allocator takes it. The answer shows up in a later snapshot.
 	SetLimit func(name, value string)

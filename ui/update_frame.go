@@ -32,6 +32,9 @@ func (d *dashboard) look(wait time.Duration) tea.Cmd {
 			}
 		}()
 		f := frameMsg{now: now, next: from}
+		if o.Moment != nil {
+			return f
+		}
 		if o.Source != nil {
 			f.snap = o.Source()
 		}
@@ -48,6 +51,9 @@ func (d *dashboard) look(wait time.Duration) tea.Cmd {
 // takeFrame shows what a tick found.
 func (d *dashboard) takeFrame(f frameMsg) tea.Cmd {
 	d.now = f.now
+	if d.viewing() {
+		d.takeMoment()
+	}
 	if f.snap != nil && f.snap != d.live {
 		d.live, d.dirty = f.snap, true
 		d.tags.take(d.shown())

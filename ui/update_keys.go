@@ -34,6 +34,10 @@ func (d *dashboard) takeKeys(msg tea.KeyMsg) tea.Cmd {
 }
 
 func (d *dashboard) takeKey(msg tea.KeyMsg) tea.Cmd {
+	if d.replay.typing && msg.Type != tea.KeyCtrlC {
+		d.typeTime(msg)
+		return nil
+	}
 	if d.overlay == quitOverlay && msg.Type != tea.KeyCtrlC {
 		return d.answerQuit(msg.String())
 	}
@@ -53,6 +57,10 @@ func (d *dashboard) takeKey(msg tea.KeyMsg) tea.Cmd {
 func (d *dashboard) do(c *command, pressed string) tea.Cmd {
 	if c.limits {
 		d.adjust(c.action)
+		return nil
+	}
+	if c.travels() {
+		d.travel(c.action)
 		return nil
 	}
 	switch c.action {
@@ -187,7 +195,8 @@ func (d *dashboard) turnFocus(step int) {
 	}
 	panes := d.panes()
 	if d.zoom != noPane {
-		d.zoom = pane((int(d.zoom)-1+step+int(paneOutput))%int(paneOutput) + 1)
+		last := d.lastPane()
+		d.zoom = pane((int(d.zoom)-1+step+int(last))%int(last) + 1)
 		d.focus = d.zoom
 		return
 	}
@@ -265,6 +274,8 @@ func (d *dashboard) moveHelp(a action) {
 // adjust asks for a new value of the chosen limit.
 func (d *dashboard) adjust(a action) {
 	switch {
+	case d.viewing():
+		d.say(warnStyle, "this is a recording: its limits are what they were")
 	case d.o.ReadOnly || d.o.SetLimit == nil:
 		d.say(warnStyle, "limits cannot be changed here")
 	case d.ended():

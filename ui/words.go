@@ -42,3 +42,28 @@ var paneHelp = []word{
 	{"7 output", "what does the program say? stderr is marked"},
 	{"P processes", "which one? all that made OpenCL calls; limits, device and output are of all of them"},
 }
+
+// viewHelp are the panes that are other in a look at a recording; those without a meaning are not there.
+var viewHelp = map[string]string{
+	"1 memory":    "what happened? in use, cached and cooling on top of each other, over the whole run; │ is the time that all panes show",
+	"6 limits":    "what was set? the policy's limits at that time; a recording's cannot be changed",
+	"7 output":    "",
+	"P processes": "which one? all that made OpenCL calls; limits and device are of all of them",
+}
+
+// paneHelp returns what the help says of the panes.
+func (d *dashboard) paneHelp() []word {
+	if !d.viewing() {
+		return paneHelp
+	}
+	var list []word
+	for _, p := range paneHelp {
+		if meaning, other := viewHelp[p.term]; other {
+			p.meaning = meaning
+		}
+		if p.meaning != "" {
+			list = append(list, p)
+		}
+	}
+	return list
+}

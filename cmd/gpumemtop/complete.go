@@ -21,7 +21,7 @@ func complete(cmd *cobra.Command) {
 		words["format"] = importer.Names()
 	case "report":
 		words["format"] = reporterNames()
-	case "fit", "replay", "diff", "check", "info":
+	case "fit", "replay", "diff", "check", "info", "doctor":
 		words["format"] = textFormats
 	}
 	if cmd.Flags().Lookup("set") != nil {

@@ -92,6 +92,9 @@ func newExport() *cobra.Command {
 		if err := checkExport(cmd.Flags(), &exporters[at], c); err != nil {
 			return err
 		}
+		if toTerminal(c.output) {
+			meter().Hide()
+		}
 		in, err := openInput(args[0], c)
 		if err != nil {
 			return err
@@ -112,7 +115,6 @@ func checkExport(flags *pflag.FlagSet, e *exporter, c *config) error {
 }
 
 func writeExport(stdout io.Writer, e *exporter, in *input, c *config) error {
-	defer in.stopAtSignals()()
 	write := func(w io.Writer) error { return e.write(w, in, c) }
 	var err error
 	switch {

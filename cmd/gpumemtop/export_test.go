@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
@@ -59,30 +58,5 @@ func TestExportTables(t *testing.T) {
 	}
 	if got, err := os.ReadFile(file); err != nil || strings.Count(string(got), "\r\n") != 1+3 {
 		t.Errorf("%q, %v", got, err)
-	}
-}
-
-// endless is a source without an end.
-type endless struct{}
-
-func (endless) Next(*wire.Record) error { return nil }
-func (endless) Rewind() error           { return nil }
-
-func TestSignalsStopReading(t *testing.T) {
-	in := &input{Source: endless{}}
-	defer in.stopAtSignals()()
-	if err := in.Next(&wire.Record{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if err := in.Next(&wire.Record{}); err != nil {
-			if !errors.Is(err, errInterrupted) {
-				t.Error(err)
-			}
-			return
-		}
 	}
 }

@@ -31,7 +31,7 @@ func openInput(path string, c *config) (*input, error) {
 	if err != nil {
 		return nil, errors.Join(err, reader.Close())
 	}
-	return &input{Source: cut.Range(reader, options), path: path, reader: reader, part: options}, nil
+	return &input{Source: cut.Range(watch(reader, path), options), path: path, reader: reader, part: options}, nil
 }
 
 // part finds what --since, --until and --process mean in a recording.

@@ -58,6 +58,7 @@ func execute(args []string, stderr io.Writer) int {
 
 // say writes one line to the user.
 func say(w io.Writer, text string) {
+	meter().Clear()
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
 	_, _ = fmt.Fprintf(w, "gpumemtop: %s\n", strings.Join(lines, "; "))
 }

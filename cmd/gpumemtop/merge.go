@@ -11,6 +11,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/splice"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/unfinished"
 )
 
 func newMerge() *cobra.Command {
@@ -83,8 +84,9 @@ func mergeFiles(paths []string, c *config, most int) error {
 		if err != nil {
 			return footer, fmt.Errorf("merge %d recordings: %w", len(paths), err)
 		}
+		unfinished.Begin(folder)
 		err = mergeInSteps(plan, w, folder, most, paths, sources)
-		return plan.Footer(), errors.Join(err, os.RemoveAll(folder))
+		return plan.Footer(), errors.Join(err, unfinished.Finish(folder, func() error { return os.RemoveAll(folder) }))
 	})
 }
 

@@ -34,7 +34,7 @@ func newReplay() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		result, err := lab.Replay(reader, options)
+		result, err := lab.Replay(watch(reader, args[0]), options)
 		switch {
 		case err != nil:
 		case c.replayFormat == "json":

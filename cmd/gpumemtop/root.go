@@ -22,6 +22,7 @@ func newRoot() *cobra.Command {
 		Example: "  gpumemtop ./blur 4096                        dashboard around ./blur\n" +
 			"  gpumemtop --policy none ./blur               only watch, no pool\n" +
 			"  gpumemtop record -o blur.gmt -- ./blur 4096  record, no dashboard\n" +
+			"  gpumemtop view blur.gmt                      the dashboard over the recording\n" +
 			"  gpumemtop export blur.gmt -o blur.json       the recording for https://ui.perfetto.dev\n" +
 			"  gpumemtop fit ./blur 4096                    how small a card will do?\n" +
 			"  gpumemtop -- report                          a program that is called like a command of ours",
@@ -34,7 +35,7 @@ func newRoot() *cobra.Command {
 	root.Args = cobra.ArbitraryArgs
 	root.Version = versionText()
 	root.SetVersionTemplate("{{.Version}}")
-	root.AddCommand(newRecord(), newExport(), newReport(), newDiff(), newCheck(), newTrim(), newMerge(), newImport(), newReplay(), newFit(), newInfo(), newPolicies(), newVersion())
+	root.AddCommand(newRecord(), newExport(), newReport(), newView(), newDiff(), newCheck(), newTrim(), newMerge(), newImport(), newReplay(), newFit(), newInfo(), newPolicies(), newDoctor(), newVersion())
 	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true, RunE: func(*cobra.Command, []string) error { return root.Help() }})
 	return root
 }
@@ -56,6 +57,9 @@ func command(where scope, cmd *cobra.Command, do func(*cobra.Command, *config, [
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := fromEnvironment(cmd.Flags(), where, os.LookupEnv); err != nil {
 			return err
+		}
+		if where&(onAny|onView) == 0 { // these have programs and terminals to think of
+			defer interruptible()()
 		}
 		return do(cmd, c, args)
 	}

@@ -63,6 +63,8 @@ type config struct {
 	diffFormat   string
 	checkFormat  string
 	rules        string
+	doctorFormat string
+	viewAt       string
 	resolution   string
 	timeout      time.Duration
 }
@@ -83,6 +85,7 @@ const (
 	onImport
 	onDiff
 	onCheck
+	onDoctor
 	onInfo
 )
 
@@ -149,6 +152,7 @@ var settings = []setting{
 	{"output", "o", "FILE", groupOutput, onTrim | onMerge | onImport, false, "recording to write", func(c *config) any { return &c.output }},
 	{"summary", "", "FILE", groupOutput, onRun | onRecord, true, "write the final figures as JSON", func(c *config) any { return &c.summary }},
 	{"format", "", "NAME", groupOutput, onExport, false, "what to write: " + exporterHelp(), func(c *config) any { return &c.exportFormat }},
+	{"format", "", "NAME", groupOutput, onDoctor, false, "text or json", func(c *config) any { return &c.doctorFormat }},
 	{"format", "", "NAME", groupOutput, onInfo, false, "text or json", func(c *config) any { return &c.infoFormat }},
 	{"table", "", "NAME", groupOutput, onExport, false, "the table that csv is of: " + strings.Join(csv.Tables, ", ") + "; by default " + csv.Tables[0], func(c *config) any { return &c.table }},
 	{"format", "", "NAME", groupOutput, onImport, false, "what to read: " + importerHelp() + "; by default what it looks like", func(c *config) any { return &c.importFormat }},
@@ -164,15 +168,16 @@ var settings = []setting{
 	{"exit-with-app", "", "", groupDashboard, onRun, true, "close the dashboard when the program ends", func(c *config) any { return &c.exitWithApp }},
 	{"no-replay", "", "", groupDashboard, onRun, true, "do not repeat the program's output after the dashboard closes", func(c *config) any { return &c.noReplay }},
 	{"read-only", "", "", groupDashboard, onRun, true, "limits can be seen but not changed", func(c *config) any { return &c.readOnly }},
+	{"at", "", "TIME", groupDashboard, onView, false, "open so long after the start, for example 2.5s or 1m; by default at the end", func(c *config) any { return &c.viewAt }},
 	{"refresh", "", "TIME", groupDashboard, onRun, true, "time between two frames, 20ms to 10s", func(c *config) any { return &c.refresh }},
-	{"ascii", "", "", groupDashboard, onRun, true, "draw with ASCII characters only", func(c *config) any { return &c.ascii }},
-	{"no-color", "", "", groupDashboard, onRun, true, "no colours; NO_COLOR does the same", func(c *config) any { return &c.noColor }},
+	{"ascii", "", "", groupDashboard, onRun | onView, true, "draw with ASCII characters only", func(c *config) any { return &c.ascii }},
+	{"no-color", "", "", groupDashboard, onRun | onView, true, "no colours; NO_COLOR does the same", func(c *config) any { return &c.noColor }},
 }
 
 // defaults returns the settings before anybody set anything.
 func defaults() *config {
 	return &config{
-		policy: "futhark", scrub: "none", tags: "stack", depth: 8, top: 20, at: "peak", refresh: 100 * time.Millisecond, noColor: os.Getenv("NO_COLOR") != "", exportFormat: "chrome", reportFormat: "text", fitFormat: "text", replayFormat: "text", infoFormat: "text", diffFormat: "text", checkFormat: "text", countersEvery: time.Millisecond,
+		policy: "futhark", scrub: "none", tags: "stack", depth: 8, top: 20, at: "peak", refresh: 100 * time.Millisecond, noColor: os.Getenv("NO_COLOR") != "", exportFormat: "chrome", reportFormat: "text", fitFormat: "text", replayFormat: "text", infoFormat: "text", diffFormat: "text", checkFormat: "text", countersEvery: time.Millisecond, doctorFormat: "text",
 	}
 }
 

@@ -33,7 +33,6 @@ func newTrim() *cobra.Command {
 }
 
 func trim(in *input, c *config) error {
-	defer in.stopAtSignals()()
 	header := splice.TrimHeader(in.reader.Header(), in.part)
 	err := writeRecording(c.output, c.force, header, func(w *trace.Writer) (trace.Footer, error) {
 		return splice.Trim(w, in.reader, in, in.part, c.partText())

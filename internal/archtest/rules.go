@@ -47,9 +47,10 @@ var (
 	}
 	everything = []string{
 		"allocator", "internal/analysis", "internal/check", "internal/cl", "internal/compare", "internal/cut",
-		"internal/export", "internal/importer", "internal/lab", "internal/life", "internal/model", "internal/ndjson",
-		"internal/payload", "internal/plain", "internal/report", "internal/session", "internal/size", "internal/splice",
-		"internal/symbol", "internal/trace", "internal/wire", "tracer", "ui",
+		"internal/doctor", "internal/export", "internal/importer", "internal/lab", "internal/life", "internal/model",
+		"internal/ndjson", "internal/payload", "internal/plain", "internal/progress", "internal/report",
+		"internal/session", "internal/size", "internal/splice", "internal/symbol", "internal/trace",
+		"internal/unfinished", "internal/viewer", "internal/wire", "tracer", "ui",
 	}
 )
 
@@ -105,6 +106,8 @@ var Places = map[string]Place{
 	"intercept":       {May: []string{"allocator", "internal/wire"}, Cgo: true, Unsafe: true},
 	"tracer":          {May: []string{"internal/wire"}},
 
+	"internal/unfinished": {},
+
 	// What is written for people, in the same words everywhere.
 	"internal/plain": {May: []string{"internal/model", "internal/size", "internal/wire"}, Timeless: true, Never: noFiles},
 
@@ -127,24 +130,30 @@ var Places = map[string]Place{
 	"internal/export": {
 		May: []string{
 			"internal/lab", "internal/life", "internal/model", "internal/plain", "internal/size", "internal/symbol",
-			"internal/trace", "internal/wire",
+			"internal/trace", "internal/unfinished", "internal/wire",
 		},
 		Timeless: true,
 	},
+
+	"internal/progress": {May: []string{"internal/size"}, Never: noProcesses},
+	// It reads recordings and the clock, by which it tells whether somebody waits.
+	"internal/viewer": {May: []string{"internal/model", "internal/trace", "internal/wire"}, Never: noProcesses},
 
 	"internal/payload": {},
 	"internal/session": {May: []string{
 		"allocator", "internal/model", "internal/payload", "internal/size", "internal/symbol", "internal/trace",
 		"internal/wire", "tracer",
 	}},
-	"ui":            {May: []string{"internal/model", "internal/size", "internal/wire"}, Idle: true, Never: noProcesses},
-	"cmd/gpumemtop": {May: everything},
+	"internal/doctor": {May: []string{"internal/payload", "internal/session", "internal/size", "internal/wire"}},
+	"ui":              {May: []string{"internal/model", "internal/size", "internal/wire"}, Idle: true, Never: noProcesses},
+	"cmd/gpumemtop":   {May: everything},
 
 	// Nobody imports these; tools are programs for the people who work on this repository.
 	"internal/tools":    {},
 	"internal/archtest": {},
 	"bench": {May: []string{
 		"allocator", "allocator/rcu", "allocator/semaphore", "allocator/tbuddy", "allocator/ualloc", "intercept",
+		"internal/trace", "internal/wire",
 	}},
 	"e2e": {May: []string{"internal/export"}},
 }

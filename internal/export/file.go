@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/unfinished"
 )
 
 // ErrExists says that a file is there already and was not to be overwritten.
@@ -108,15 +110,18 @@ func writeBeside(target, name string, force bool, fn func(io.Writer) error) erro
 // beside lets fn make a file in the folder of another one, whose name it gets at the end.
 func beside(target, name string, force bool, fn func(beside string) error) error {
 	beside := nameBeside(target)
+	unfinished.Begin(beside)
 	err := fn(beside)
-	if err == nil {
-		err = settle(beside, target, name, force)
-	}
-	if err != nil {
-		// What cannot be removed either is worth no second complaint.
-		_ = os.Remove(beside)
-	}
-	return err
+	return unfinished.Finish(beside, func() error {
+		if err == nil {
+			err = settle(beside, target, name, force)
+		}
+		if err != nil {
+			// What cannot be removed either is worth no second complaint.
+			_ = os.Remove(beside)
+		}
+		return err
+	})
 }
 
 // nameBeside names a temporary file in the folder of target.

@@ -281,6 +281,7 @@ struct gmtconfig {
 #define GMT_CORE_NAME "libgpumemtop-core.so"
 #define GMT_SHIM_NAME "libgpumemtop.so"
 #define GMT_SESSION_ENV "GPUMEMTOP_SESSION"
+#define GMT_PROBE_ENV "GPUMEMTOP_PROBE" /* shim/probe.c */
 
 #if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 _Static_assert(sizeof(struct gmtevent) == 64, "an event is one cache line");

@@ -16,6 +16,7 @@ const (
 	CoreName   = coreName
 	ShimName   = shimName
 	SessionEnv = sessionEnv
+	ProbeEnv   = probeEnv
 )
 
 // Config is what the session tells every process of the target before it starts.

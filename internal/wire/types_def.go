@@ -38,6 +38,7 @@ const (
 	coreName   = C.GMT_CORE_NAME
 	shimName   = C.GMT_SHIM_NAME
 	sessionEnv = C.GMT_SESSION_ENV
+	probeEnv   = C.GMT_PROBE_ENV
 )
 
 type (

@@ -34,6 +34,7 @@ const (
 	coreName   = "libgpumemtop-core.so"
 	shimName   = "libgpumemtop.so"
 	sessionEnv = "GPUMEMTOP_SESSION"
+	probeEnv   = "GPUMEMTOP_PROBE"
 )
 
 type (

@@ -7,7 +7,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/unfinished"
 )
 
 // folder is where tables are gathered. New ones are written into a folder of their own in it, stage, and moved when
@@ -38,15 +41,19 @@ func openFolder(dir string) (*folder, error) {
 	if f.root, err = os.OpenRoot(dir); err != nil {
 		return nil, fmt.Errorf("open the folder: %w", err)
 	}
+	unfinished.Begin(f.path())
 	if err := f.root.Mkdir(f.stage, 0o777); err != nil {
 		return nil, errors.Join(fmt.Errorf("write into %s: %w", dir, err), f.close())
 	}
 	return f, nil
 }
 
+// path is that of the stage, for signals.
+func (f *folder) path() string { return filepath.Join(f.dir, f.stage) }
+
 // close removes what is not wanted any more.
 func (f *folder) close() error {
-	err := f.root.RemoveAll(f.stage)
+	err := unfinished.Finish(f.path(), func() error { return f.root.RemoveAll(f.stage) })
 	err = errors.Join(err, f.root.Close())
 	if f.made {
 		_ = os.Remove(f.dir) // fails when there is something in it, as it should
@@ -84,11 +91,13 @@ func (f *folder) find(recordings map[string]bool) ([]string, error) {
 
 // commit moves what was written to its places, and old out of the way first. Either all of it is done, or nothing.
 func (f *folder) commit(old []string, force bool) error {
-	err := f.swap(old, force)
-	if err != nil {
-		err = errors.Join(err, f.restore())
-	}
-	return err
+	return unfinished.Finish(f.path(), func() error {
+		err := f.swap(old, force)
+		if err != nil {
+			err = errors.Join(err, f.restore())
+		}
+		return err
+	})
 }
 
 func (f *folder) swap(old []string, force bool) error {

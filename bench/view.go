@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// viewSize is how large the recording is that view opens, where the disk has room for it.
+const viewSize = 1 << 30
+
+// view compares how soon a long recording can be looked at with how long it takes to read.
+func (b *bench) view() error {
+	path := filepath.Join(b.temp, "long.gmt")
+	defer os.Remove(path)
+	size, err := b.room(viewSize)
+	if err != nil {
+		return err
+	}
+	events, err := writeLong(path, size)
+	if err != nil {
+		return err
+	}
+	var first []float64
+	for range b.runs {
+		v, err := b.openView(path, false)
+		if err != nil {
+			return err
+		}
+		first = append(first, v.first.Seconds())
+	}
+	all, err := b.openView(path, true)
+	if err != nil {
+		return err
+	}
+	var r result
+	if err := r.execute(exec.Command(b.gpumemtop(), "report", path)); err != nil {
+		return err
+	}
+	b.row("MiB on disk", "events", "view: first frame s", "all read s", "peak MiB", "report s", "peak MiB")
+	b.row(size/mib, events, fixed(middle(first), 3), fixed(all.read.Seconds(), 1), fixed(float64(all.peak)/1024, 0),
+		fixed(r.wall.Seconds(), 1), fixed(float64(r.peak)/1024, 0))
+	b.flush()
+	fmt.Println("\nReading it all, and the report, are one run each.")
+	if size < viewSize {
+		fmt.Printf("\nThere is no room for %d MiB in %s: the recording is smaller.\n", viewSize/mib, b.temp)
+	}
+	return nil
+}
+
+// room returns how large a file may be, at most wanted: a fourth of what is free.
+func (b *bench) room(wanted int64) (int64, error) {
+	var disk unix.Statfs_t
+	if err := unix.Statfs(b.temp, &disk); err != nil {
+		return 0, fmt.Errorf("look for room: %w", err)
+	}
+	return min(wanted, int64(disk.Bavail)*disk.Bsize/4), nil
+}
+
+// writeLong writes a recording of a size: buffers of random sizes from 200 call sites that come, are used and go, 8 µs
+// apart, as frames of a quarter of a second.
+func writeLong(path string, size int64) (events uint64, err error) {
+	const start, step, frame, live = uint64(1e12), uint64(8_000), uint64(250_000_000), 4096
+	w, err := trace.Create(path, trace.Header{Program: "long", Policy: "none", ClockNS: start, Created: time.Now()}, true)
+	if err != nil {
+		return 0, err
+	}
+	var sum trace.Summary
+	var held [live]wire.Event
+	var inUse uint64
+	w.Summarize(func() trace.Summary {
+		s := sum
+		sum = trace.Summary{InUse: inUse}
+		return s
+	})
+	random := rand.New(rand.NewPCG(1, 2))
+	now, flushed := start, start
+	put := func(e wire.Event) {
+		now += step
+		e.Time = now
+		err = errors.Join(err, w.Append(&wire.Record{Process: 1, Event: e}))
+		events++
+	}
+	for n := uint64(1); int64(w.Bytes()) < size && err == nil; n++ {
+		slot := &held[random.IntN(live)]
+		if slot.Object != 0 {
+			put(wire.Event{Kind: wire.KindRelease, Outcome: wire.OutcomeDriver, Object: slot.Object, Tag: slot.Tag})
+			inUse -= slot.Granted
+			sum.Releases++
+		}
+		bytes := random.Uint64N(1 << 20)
+		*slot = wire.Event{
+			Kind: wire.KindCreate, Outcome: wire.OutcomeMiss, Object: n, Link: n, Size: bytes, Granted: bytes, Tag: uint32(1 + random.IntN(200)),
+			Duration: random.Uint32N(20_000), Cost: random.Uint32N(10_000),
+		}
+		put(*slot)
+		inUse += bytes
+		sum.Creates, sum.Misses, sum.InUse = sum.Creates+1, sum.Misses+1, max(sum.InUse, inUse)
+		put(wire.Event{Kind: wire.KindUse, Object: n})
+		if now-flushed >= frame {
+			err, flushed = errors.Join(err, w.Flush()), now
+		}
+	}
+	return events, errors.Join(err, w.Close(trace.Footer{EndedNS: now}))
+}
+
+// opened is how one view went.
+type opened struct {
+	first, read time.Duration // since the start: the first frame, and the first after everything was read
+	peak        int64         // KiB
+}
+
+// openView opens a recording in a terminal and leaves it at the first frame, or when all was read.
+func (b *bench) openView(path string, all bool) (opened, error) {
+	var o opened
+	cmd := exec.Command(b.gpumemtop(), "view", path)
+	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "CI=")
+	start := time.Now()
+	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: 120, Rows: 36})
+	if err != nil {
+		return o, fmt.Errorf("start view: %w", err)
+	}
+	defer terminal.Close() //nolint:errcheck // the other side of a pty
+	var written bytes.Buffer
+	buffer := make([]byte, 64<<10)
+	for o.first == 0 || all && o.read == 0 {
+		n, err := terminal.Read(buffer)
+		if err != nil {
+			return o, errors.Join(fmt.Errorf("view ended: %w", err), cmd.Wait())
+		}
+		written.Write(buffer[:n])
+		o.look(&written, time.Since(start))
+	}
+	o.peak = residentPeak(cmd.Process.Pid)
+	if _, err := io.WriteString(terminal, "q"); err != nil {
+		return o, fmt.Errorf("leave view: %w", err)
+	}
+	_, _ = io.Copy(io.Discard, terminal) // until it is closed at the other side
+	return o, cmd.Wait()
+}
+
+// look takes the whole lines of the header that have been written: those that tell the time which is shown.
+func (o *opened) look(written *bytes.Buffer, since time.Duration) {
+	for {
+		line, rest, whole := bytes.Cut(written.Bytes(), []byte("\n"))
+		if !whole {
+			return
+		}
+		if bytes.Contains(line, []byte(" AT ")) {
+			if o.first == 0 {
+				o.first = since
+			}
+			if !bytes.Contains(line, []byte("reading")) {
+				o.read = since
+			}
+		}
+		*written = *bytes.NewBuffer(bytes.Clone(rest))
+	}
+}

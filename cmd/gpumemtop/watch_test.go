@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/progress"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// slowly makes reading seem to take its time: each look at the clock finds it 700 ms later. What the meter writes goes
+// to the buffer.
+func slowly(t *testing.T) *bytes.Buffer {
+	t.Helper()
+	var out bytes.Buffer
+	now := time.Unix(100, 0)
+	line := progress.New(&out, func() int { return 80 }, func() time.Time {
+		now = now.Add(700 * time.Millisecond)
+		return now
+	})
+	before := meter
+	meter = func() *progress.Line { return line }
+	t.Cleanup(func() { meter = before })
+	return &out
+}
+
+// syncs writes a recording of n events.
+func syncs(t *testing.T, n int) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "x.gmt")
+	w, err := trace.Create(path, trace.Header{Program: "app", Policy: "none", ClockNS: 1e9}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		r := wire.Record{Process: 1, Event: wire.Event{Time: 1e9 + uint64(i)*1000, Kind: wire.KindSync}}
+		if err := w.Append(&r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(trace.Footer{EndedNS: 1e9 + uint64(n)*1000}); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func runCommand(t *testing.T, out io.Writer, args ...string) {
+	t.Helper()
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(out)
+	if err := root.Execute(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The line of the meter is there while a recording is read, and gone before anything else is written.
+func TestLongReadingIsShown(t *testing.T) {
+	path := syncs(t, 8*watchEvery)
+	for _, args := range [][]string{{"report", path}, {"replay", path}, {"export", "-o", filepath.Join(t.TempDir(), "x.json"), path}} {
+		out := slowly(t)
+		runCommand(t, out, args...)
+		at := strings.LastIndex(out.String(), "\r\x1b[K") // the last of several passes
+		lines, rest := out.String()[:max(at, 0)], out.String()[at+1:]
+		if at < 0 || !strings.Contains(lines, "\rreading x.gmt  ") || !strings.Contains(lines, " %  [") {
+			t.Errorf("%s: no line, or it stays: %q", args[0], out)
+		}
+		if args[0] != "export" && (len(rest) < 20 || strings.Contains(rest, "reading")) {
+			t.Errorf("%s: behind the line comes %q", args[0], rest)
+		}
+	}
+}
+
+func TestEveryPassIsShown(t *testing.T) {
+	reader, err := trace.Open(syncs(t, 8*watchEvery))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close() //nolint:errcheck // only read
+	out := slowly(t)
+	source := watch(reader, "x.gmt")
+	var record wire.Record
+	for range 2 {
+		if err := source.Rewind(); err != nil {
+			t.Fatal(err)
+		}
+		for source.Next(&record) == nil {
+		}
+	}
+	first, second, _ := strings.Cut(out.String(), "\r\x1b[K")
+	if strings.Contains(first, "pass") || !strings.Contains(second, "x.gmt, pass 2 ") || !strings.HasSuffix(second, "\r\x1b[K") {
+		t.Errorf("first %q, then %q", first, second)
+	}
+}
+
+func TestMessagesClearTheLine(t *testing.T) {
+	out := slowly(t)
+	for i := range int64(3) {
+		meter().Set("reading", i, 3)
+	}
+	say(out, "something is wrong")
+	if !strings.HasSuffix(out.String(), "\r\x1b[Kgpumemtop: something is wrong\n") {
+		t.Errorf("wrote %q", out)
+	}
+}
+
+func TestToTerminal(t *testing.T) {
+	file := syncs(t, 1)
+	for output, want := range map[string]bool{file: false, file + ".new": false, os.DevNull: false, "/dev/tty": true} {
+		if got := toTerminal(output); got != want {
+			t.Errorf("%s is a terminal: %v", output, got)
+		}
+	}
+}

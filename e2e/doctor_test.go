@@ -1,0 +1,84 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// findings are the lines of doctor's report.
+type findings struct {
+	Usable bool
+	Lines  []struct{ Area, Level, Text, Advice string }
+}
+
+// has reports whether a line of a level holds a text.
+func (f *findings) has(level, text string) bool {
+	for _, l := range f.Lines {
+		if l.Level == level && strings.Contains(l.Text, text) {
+			return true
+		}
+	}
+	return false
+}
+
+func doctor(t *testing.T, code int, env ...string) findings {
+	t.Helper()
+	result := run(t, command{args: []string{gpumemtop(), "doctor", "--format", "json"}, env: env})
+	if result.code != code || len(result.stderr) > 0 {
+		t.Fatalf("status %v, want %d; stderr %s\n%s", result, code, result.stderr, result.stdout)
+	}
+	var f findings
+	if err := json.Unmarshal(result.stdout, &f); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestDoctorFindsPoCL(t *testing.T) {
+	f := doctor(t, 0)
+	for _, want := range []string{"platform Portable Computing Language", "gets into programs by LD_PRELOAD", "libOpenCL.so", "(Portable Computing Language): driver"} {
+		if !f.has("ok", want) {
+			t.Errorf("no line with %q in %+v", want, f)
+		}
+	}
+	if !f.Usable || f.has("problem", "") {
+		t.Errorf("problems: %+v", f)
+	}
+}
+
+// Drivers that crash when they are loaded, or are no libraries, are told of; the good one is found all the same where
+// it comes first, and doctor lives on where it does not.
+func TestDoctorOutlivesDrivers(t *testing.T) {
+	dir := t.TempDir()
+	source := filepath.Join(dir, "crash.c")
+	text := "#include <stdlib.h>\n__attribute__((constructor)) static void crash(void) { abort(); }\n"
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	library := filepath.Join(dir, "libcrash.so")
+	if out, err := exec.Command("gcc", "-shared", "-fPIC", "-o", library, source).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	vendors := filepath.Join(dir, "vendors")
+	if err := os.Mkdir(vendors, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"crash.icd": library, "text.icd": source} {
+		if err := os.WriteFile(filepath.Join(vendors, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := doctor(t, 1, "OCL_ICD_VENDORS="+vendors, "GPUMEMTOP_REFRES=1s")
+	for _, want := range []string{"libcrash.so does not load: signal: aborted", "crash.c does not load", "GPUMEMTOP_REFRES sets nothing"} {
+		if !f.has("warning", want) {
+			t.Errorf("no warning with %q in %+v", want, f)
+		}
+	}
+	if !f.has("problem", "no OpenCL device was found") {
+		t.Errorf("no problem: %+v", f)
+	}
+}

@@ -1,0 +1,178 @@
+package doctor
+
+import (
+	"bytes"
+	"errors"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/payload"
+	"codeberg.org/gpumemtop/gpumemtop/internal/size"
+)
+
+// harmless is a library that every program has: with it the probe tells only that it runs.
+const harmless = "libc.so.6"
+
+// preloading looks whether the preload library gets into a program, and reports that.
+func (r *Report) preloading(s *System) bool {
+	if other := s.variable("LD_PRELOAD"); other != "" {
+		r.say(areaPreload, Warning, "unset LD_PRELOAD if programs behave oddly", "LD_PRELOAD is set already, and is kept behind gpumemtop's library: %s", other)
+	}
+	if system := s.text("/etc/ld.so.preload"); system != "" {
+		r.say(areaPreload, Warning, "", "/etc/ld.so.preload loads libraries into every program: %s", strings.Join(strings.Fields(system), " "))
+	}
+	out, err := s.Probe(harmless)
+	switch {
+	case errors.Is(err, payload.ErrNotBuilt):
+		r.say(areaPreload, Problem, "build with make, not with go build or go install alone", "%v", err)
+		return false
+	case strings.HasPrefix(out, "preloaded"):
+		r.say(areaPreload, OK, "", "the library gets into programs by LD_PRELOAD; not into those that are setuid or linked statically, nor through sudo")
+		return true
+	case err == nil:
+		err = errors.New("the program ran without it")
+	}
+	r.say(areaPreload, Problem, "look for a security module or a libc other than glibc", "the library does not get into programs by LD_PRELOAD: %v", err)
+	return false
+}
+
+// vendors looks at the files that tell ICD loaders of drivers.
+func (r *Report) vendors(s *System) {
+	libraries, from := s.drivers()
+	if len(libraries) == 0 {
+		r.say(areaOpenCL, Warning, "install a driver; one for any processor: Debian's pocl-opencl-icd", "no driver is registered in %s", from)
+		return
+	}
+	for _, d := range libraries {
+		if d.library == "" {
+			r.say(areaOpenCL, Warning, "reinstall the driver that owns it", "%s names no library", d.file)
+			continue
+		}
+		out, err := s.Probe(d.library)
+		switch why := failure(out, err); {
+		case why != "":
+			r.say(areaOpenCL, Warning, "reinstall that driver, or remove "+d.file, "%s: %s does not load: %s", d.file, d.library, why)
+		default:
+			r.say(areaOpenCL, OK, "", "%s: %s loads", d.file, d.library)
+		}
+	}
+}
+
+// driver is a library that a file names.
+type driver struct{ file, library string }
+
+// drivers returns what ICD loaders would load, and where they look: the vendors' folder, another one or one file in
+// OCL_ICD_VENDORS (ocl-icd, Khronos), more libraries in OCL_ICD_FILENAMES (Khronos).
+func (s *System) drivers() (list []driver, from string) {
+	from = "/etc/OpenCL/vendors"
+	for _, name := range []string{"OPENCL_VENDOR_PATH", "OCL_ICD_VENDORS"} {
+		if value := s.variable(name); value != "" {
+			from = value
+		}
+	}
+	paths := []string{from}
+	if info, err := s.Stat(from); err == nil && info.IsDir() {
+		paths, _ = s.Glob(filepath.Join(from, "*.icd"))
+	} else if err != nil && filepath.Ext(from) == ".icd" || err != nil && from == "/etc/OpenCL/vendors" {
+		paths = nil
+	}
+	for _, path := range paths {
+		library := path
+		if filepath.Ext(path) == ".icd" {
+			library, _, _ = strings.Cut(s.text(path), "\n")
+		}
+		list = append(list, driver{path, strings.TrimSpace(library)})
+	}
+	for _, library := range filepath.SplitList(s.variable("OCL_ICD_FILENAMES")) {
+		list = append(list, driver{"OCL_ICD_FILENAMES", library})
+	}
+	return list, from
+}
+
+// failure says why a probe did not succeed, "" when it did.
+func failure(out string, err error) string {
+	for line := range strings.Lines(out) {
+		if why, found := strings.CutPrefix(strings.TrimSpace(line), "error\t"); found {
+			return why
+		}
+	}
+	switch {
+	case err != nil:
+		return err.Error()
+	case !strings.HasSuffix(out, "end\n"):
+		return "the process that tried it ended in the middle"
+	}
+	return ""
+}
+
+// opencl tells of loader, platforms and devices.
+func (r *Report) opencl(s *System) {
+	out, err := s.Probe("opencl")
+	devices := 0
+	platform := ""
+	for line := range strings.Lines(out) {
+		fields := strings.Split(strings.TrimRight(line, "\n"), "\t")
+		switch {
+		case fields[0] == "loader" && len(fields) == 4:
+			r.loader(s, fields)
+		case fields[0] == "platform" && len(fields) == 3:
+			platform = fields[1]
+			r.say(areaOpenCL, OK, "", "platform %s, %s", fields[1], fields[2])
+		case fields[0] == "device" && len(fields) == 7:
+			devices++
+			r.device(platform, fields)
+		}
+	}
+	why := failure(out, err)
+	switch {
+	case strings.Contains(why, "libOpenCL.so.1") && devices == 0:
+		r.say(areaOpenCL, Problem, "install an ICD loader; Debian: ocl-icd-libopencl1", "there is no OpenCL: %s", why)
+	case why != "" && devices > 0:
+		r.say(areaOpenCL, Warning, "programs that use that driver fail like that, too", "then: %s", why)
+	case devices == 0:
+		if why == "" || strings.Contains(why, "-1001") {
+			why = "no platform, or none with a device"
+		}
+		r.say(areaOpenCL, Problem, "install or repair a driver; one for any processor: Debian's pocl-opencl-icd", "no OpenCL device was found: %s", why)
+	case why != "":
+		r.say(areaOpenCL, Warning, "", "%s", why)
+	}
+}
+
+// loader tells which ICD loader programs get, and whether it knows layers.
+func (r *Report) loader(s *System, fields []string) {
+	path := fields[1]
+	text := "loader " + path
+	if fields[2] != "" {
+		text += ": " + fields[2] + " " + fields[3]
+	}
+	r.say(areaOpenCL, OK, "", "%s", text)
+	library, err := s.ReadFile(path)
+	switch {
+	case err != nil:
+	case bytes.Contains(library, []byte("OPENCL_LAYERS")):
+		r.say(areaOpenCL, OK, "", "the loader knows layers: programs that open OpenCL in ways of their own are caught, too")
+	default:
+		r.say(areaOpenCL, Warning, "install a newer loader: ocl-icd 2.3 or Khronos' of 2022",
+			"the loader knows no layers (OPENCL_LAYERS): plugins that are linked with RTLD_DEEPBIND, and the like, are not caught")
+	}
+}
+
+// device tells of one device.
+func (r *Report) device(platform string, fields []string) {
+	number := func(i int) uint64 {
+		v, err := strconv.ParseUint(fields[i], 10, 64)
+		if err != nil {
+			return 0
+		}
+		return v
+	}
+	global, largest, alignment := number(4), number(5), number(6)
+	r.say(areaOpenCL, OK, "", "device %s (%s): driver %s, %s", fields[1], platform, fields[2], fields[3])
+	r.say(areaOpenCL, Fact, "", "its memory: %s, at most %s in one buffer; sub-buffers are aligned to %d bytes",
+		size.FormatLong(global), size.FormatLong(largest), alignment/8)
+	if global == 0 {
+		r.say(areaOpenCL, Warning, "set --max-cached to a size: a share of nothing caches nothing", "the device does not tell its memory")
+	}
+}

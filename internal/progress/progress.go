@@ -1,0 +1,165 @@
+// Package progress shows in one line of a terminal how far a long piece of work has come. Short work shows nothing.
+package progress
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/size"
+)
+
+// When the line appears, and how long it stays as it is.
+const (
+	appearsAfter = time.Second
+	drawnEvery   = 125 * time.Millisecond
+)
+
+// Line is the line. Any goroutine may call its methods, also on a nil Line, which shows nothing.
+type Line struct {
+	out   io.Writer
+	width func() int
+	now   func() time.Time
+
+	mu      sync.Mutex
+	begun   time.Time // of all the work; zero before
+	started time.Time // of what the label names
+	drawn   time.Time
+	label   string
+	shown   bool
+	hidden  bool
+}
+
+// New returns a line that is written to out, at most as wide as width says. now tells the time.
+func New(out io.Writer, width func() int, now func() time.Time) *Line {
+	return &Line{out: out, width: width, now: now}
+}
+
+// On returns a line on a file, nil where nobody would want one: it is no terminal, or one that cannot go back in a
+// line, or CI is set. lookup finds variables, as os.LookupEnv does.
+func On(file *os.File, lookup func(string) (string, bool)) *Line {
+	if term, _ := lookup("TERM"); term == "" || term == "dumb" {
+		return nil
+	}
+	if ci, _ := lookup("CI"); ci != "" && ci != "false" && ci != "0" {
+		return nil
+	}
+	if _, ok := columns(file); !ok {
+		return nil
+	}
+	return New(file, func() int { n, _ := columns(file); return n }, time.Now)
+}
+
+// columns is how wide a terminal is, false when the file is none.
+func columns(file *os.File) (int, bool) {
+	s, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
+	if err != nil {
+		return 0, false
+	}
+	return int(s.Col), true
+}
+
+// Set says that done of total bytes have been worked through. It costs little; whoever calls it every few milliseconds
+// does enough. Another label begins something new, whose time is estimated anew.
+func (l *Line) Set(label string, done, total int64) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.now()
+	if l.begun.IsZero() {
+		l.begun = now
+	}
+	if l.label != label || l.started.IsZero() {
+		l.label, l.started = label, now
+	}
+	if l.hidden || now.Sub(l.begun) < appearsAfter || l.shown && now.Sub(l.drawn) < drawnEvery {
+		return
+	}
+	l.drawn, l.shown = now, true
+	// A line that cannot be written is not worth an error.
+	_, _ = io.WriteString(l.out, "\r"+l.text(now, max(0, min(done, total)), total)+"\x1b[K")
+}
+
+// Clear takes the line away, before anything else is written. Set brings it back.
+func (l *Line) Clear() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.clear()
+}
+
+func (l *Line) clear() {
+	if l.shown {
+		_, _ = io.WriteString(l.out, "\r\x1b[K")
+	}
+	l.shown = false
+}
+
+// Hide keeps the line from appearing ever: something else is written to the terminal.
+func (l *Line) Hide() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.clear()
+	l.hidden = true
+}
+
+// barWidth is how many cells the bar has, where there is room for one.
+const barWidth = 20
+
+// text is the line, one column narrower than the terminal so that none goes on to the next row.
+func (l *Line) text(now time.Time, done, total int64) string {
+	share := 1.0
+	if total > 0 {
+		share = float64(done) / float64(total)
+	}
+	percent := fmt.Sprintf("%3d %%", int(100*share))
+	filled := int(share * barWidth)
+	bar := "[" + strings.Repeat("=", filled) + strings.Repeat(" ", barWidth-filled) + "]"
+	bytes := size.Format(uint64(done)) + " of " + size.Format(uint64(total))
+	label, left, short := printable(l.label)+"  ", l.rest(now, share), percent+"  "+bar
+	room := max(0, l.width()-1)
+	for _, line := range []string{
+		label + short + "  " + bytes + ", " + left, label + short + "  " + left, label + short, short, percent,
+	} {
+		line = strings.TrimRight(line, " ,")
+		if ansi.StringWidth(line) <= room {
+			return line
+		}
+	}
+	return percent[:min(room, len(percent))]
+}
+
+// rest estimates the time that is left, "" where there is nothing to tell it from.
+func (l *Line) rest(now time.Time, share float64) string {
+	spent := now.Sub(l.started)
+	if share < 0.001 || spent < drawnEvery {
+		return ""
+	}
+	left := time.Duration(float64(spent) * (1 - share) / share)
+	return left.Round(time.Second).String() + " left"
+}
+
+// printable leaves out what a terminal would obey.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, text)
+}

@@ -1,0 +1,39 @@
+// Package unfinished knows the files and folders that are being written and that nobody wants to find after a signal.
+// Any goroutine may call it.
+package unfinished
+
+import (
+	"os"
+	"sync"
+)
+
+// Whoever holds the lock may begin or finish one.
+var (
+	mu    sync.Mutex
+	paths = map[string]bool{}
+)
+
+// Begin notes a file or folder that is about to be made.
+func Begin(path string) {
+	mu.Lock()
+	defer mu.Unlock()
+	paths[path] = true
+}
+
+// Finish does with fn what makes the file or folder whole, such as giving it its name, and forgets it. Abandon does not
+// come between.
+func Finish(path string, fn func() error) error {
+	mu.Lock()
+	defer mu.Unlock()
+	delete(paths, path)
+	return fn()
+}
+
+// Abandon removes everything that was begun and not finished. It is for a process that is about to end: nothing can be
+// begun or finished after it.
+func Abandon() {
+	mu.Lock() // for good
+	for path := range paths {
+		_ = os.RemoveAll(path) // nothing more can be done
+	}
+}
