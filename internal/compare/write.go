@@ -7,9 +7,8 @@ import (
 	"io"
 	"math"
 	"text/tabwriter"
-	"time"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/plain"
 	"codeberg.org/gpumemtop/gpumemtop/internal/size"
 )
 
@@ -32,20 +31,10 @@ func (u Unit) format(value float64, signed bool) string {
 		}
 		return sign + fmt.Sprintf("%.2f %s", 100*value, unit)
 	case Nanos:
-		return sign + rounded(time.Duration(value)).String()
+		return sign + plain.Duration(uint64(value))
 	default:
 		return sign + fmt.Sprintf("%.0f", value)
 	}
-}
-
-// rounded keeps three digits or so.
-func rounded(d time.Duration) time.Duration {
-	for unit := time.Second; unit >= time.Microsecond; unit /= 1000 {
-		if d >= unit {
-			return d.Round(unit / 100)
-		}
-	}
-	return d
 }
 
 // percent is how much more B is than A.
@@ -69,9 +58,9 @@ func (c *Change) mark() string {
 // WriteText writes the changes for people; top bounds the call sites, 0: all.
 func (d *Diff) WriteText(w io.Writer, a, b string, top int) error {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "A  %s\nB  %s\n", clean(a), clean(b))
+	fmt.Fprintf(&out, "A  %s\nB  %s\n", plain.Clean(a), plain.Clean(b))
 	for _, note := range d.Notes {
-		fmt.Fprintf(&out, "   %s\n", clean(note))
+		fmt.Fprintf(&out, "   %s\n", plain.Clean(note))
 	}
 	fmt.Fprintln(&out, "\nOVERALL")
 	changes(&out, d.Overall, false)
@@ -97,10 +86,10 @@ func (d *Diff) tags(out *bytes.Buffer, top int) {
 		if shown++; top > 0 && shown > top {
 			continue
 		}
-		name := clean(t.Name)
+		name := plain.Clean(t.Name)
 		switch t.Fate {
 		case Moved:
-			name += ", before " + clean(t.Before)
+			name += ", before " + plain.Clean(t.Before)
 		case Added, Removed:
 			name += " (" + string(t.Fate) + ")"
 		case Kept:
@@ -157,8 +146,6 @@ func changes(out *bytes.Buffer, list []Change, only bool) {
 	}
 }
 
-func clean(text string) string { return model.Clean([]byte(text)) }
-
 type changeJSON struct {
 	Figure      string   `json:"figure"`
 	Unit        Unit     `json:"unit"`
@@ -195,7 +182,7 @@ func (d *Diff) WriteJSON(w io.Writer, a, b string) error {
 	tags := make([]tagJSON, 0, len(d.Tags))
 	for i := range d.Tags {
 		t := &d.Tags[i]
-		tags = append(tags, tagJSON{clean(t.Name), clean(t.Before), t.Fate, listJSON(t.Changes)})
+		tags = append(tags, tagJSON{plain.Clean(t.Name), plain.Clean(t.Before), t.Fate, listJSON(t.Changes)})
 	}
 	notes := d.Notes
 	if notes == nil {

@@ -6,22 +6,15 @@ import (
 	"bytes"
 	"fmt"
 	"path"
-	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 )
 
 // Clean makes text of a target safe to print: valid UTF-8 on one line, without characters that control a terminal or
 // change the writing direction.
-func Clean(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text, "�"))
-}
+func Clean(text string) string { return model.Clean([]byte(text)) }
 
 // Count writes a number of things, whose plural takes an s.
 func Count(n uint64, thing string) string {
