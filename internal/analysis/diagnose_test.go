@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -243,7 +244,7 @@ func TestSlabsCostTheirFirstPart(t *testing.T) {
 	}
 	a := s.analyse(t, policy("slab", nil))
 	if len(a.Misses) != 1 || a.Misses[0].LostNS != 9000 || a.CreateCost.Calls != 1 || len(a.Timeline.Free) != 1 ||
-		a.Timeline.Free[0].Name != slabs || a.Timeline.Free[0].Values[len(a.Timeline.InUse)-1] != 6*mib {
+		a.Timeline.Free[0].Name != model.SlabsName || a.Timeline.Free[0].Values[len(a.Timeline.InUse)-1] != 6*mib {
 		t.Errorf("%+v, %+v, %+v", a.Misses, a.CreateCost, a.Timeline.Free)
 	}
 }

@@ -4,13 +4,11 @@ import (
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/life"
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 )
 
-// others is the last series where there are more call sites than SeriesMax, and slabs that of free memory in slabs.
-const (
-	others = "others"
-	slabs  = "(slabs)"
-)
+// others is the last series where there are more call sites than SeriesMax.
+const others = "others"
 
 // timeline samples the gauges at evenly spaced times.
 type timeline struct {
@@ -41,11 +39,11 @@ func newTimeline(s *survey, o *Options, started uint64) *timeline {
 	names := s.top(o, func(at *site) int64 { return at.peak })
 	l.tagPlace, l.moreTags = l.series(&l.Tags, &l.tags, names)
 	pools := s.top(o, func(at *site) int64 { return at.peakFree })
-	if s.slabs && o.wanted(slabs) {
-		pools = slices.Insert(pools, 0, slabs)
+	if s.slabs && o.wanted(model.SlabsName) {
+		pools = slices.Insert(pools, 0, model.SlabsName)
 	}
 	l.freePlace, l.moreFree = l.series(&l.Free, &l.free, pools)
-	if place, ok := l.freePlace[slabs]; ok {
+	if place, ok := l.freePlace[model.SlabsName]; ok {
 		l.slabPlace = place
 	}
 	return l

@@ -8,12 +8,6 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/plain"
 )
 
-// untagged is the name of everything without a tag, as in internal/model.
-const untagged = "(untagged)"
-
-// slabs is the name of what is free in slabs, as in internal/model.
-const slabs = "(slabs)"
-
 // clean makes text of a target safe to print. Perfetto gives up on any control character, DEL included.
 func clean(text string) string { return plain.Clean(text) }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/life"
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -57,7 +58,7 @@ type surveyed struct {
 }
 
 func newSurveyed(number uint32) *surveyed {
-	none := newTag(untagged)
+	none := newTag(model.UntaggedName)
 	none.named = true
 	return &surveyed{number: number, threads: map[uint32]struct{}{}, tags: map[uint32]*tag{0: none}}
 }
@@ -81,7 +82,7 @@ func (p *surveyed) slabs() *tag {
 	const none = math.MaxUint32 // a tag's number that the shim never gives
 	t := p.tags[none]
 	if t == nil {
-		t = newTag(slabs)
+		t = newTag(model.SlabsName)
 		p.tags[none] = t
 	}
 	return t

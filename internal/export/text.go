@@ -67,7 +67,7 @@ func (s *Summary) figures() []string {
 	label := "  top tags   "
 	for i := range s.PerTag[:min(topTags, len(s.PerTag))] {
 		tag := &s.PerTag[i]
-		if tag.Tag == slabs {
+		if tag.Tag == model.SlabsName {
 			continue
 		}
 		lines = append(lines, fmt.Sprintf("%s%s: peak %s, %s, hit rate %s", label, plain.Cut(tag.Tag, nameWidth),

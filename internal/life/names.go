@@ -49,9 +49,6 @@ type Site struct {
 	Frames []model.Frame // those of Stack from the one that names the site
 }
 
-// Untagged is the site of what has no tag.
-const Untagged = "(untagged)"
-
 // NewNames returns names that know nothing.
 func NewNames() *Names { return &Names{processes: map[uint32]*ProcessNames{}} }
 
@@ -187,7 +184,7 @@ func (p *ProcessNames) Site(tag uint32) *Site {
 	if s == nil {
 		s = &Site{Name: fmt.Sprintf("tag %d", tag)}
 		if tag == 0 {
-			s.Name = Untagged
+			s.Name = model.UntaggedName
 		}
 		p.sites[tag] = s
 	}

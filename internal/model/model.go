@@ -84,7 +84,7 @@ func New(o Options) *Model {
 	}
 	m.shares.index.seed = m.seed
 	m.untagged = m.newWhole(0)
-	m.untagged.name = "(untagged)"
+	m.untagged.name = UntaggedName
 	m.named[m.untagged.name] = m.untagged
 	if o.Started != 0 {
 		m.begin(o.Started)

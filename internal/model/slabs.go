@@ -7,11 +7,14 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// slabsName is the row for what is free in slabs, and slabsID its number, which no tag has.
+// The names of rows without a call site of their own, here and in everything that is made from recordings.
 const (
-	slabsName = "(slabs)"
-	slabsID   = math.MaxUint32
+	SlabsName    = "(slabs)"    // what is free in slabs
+	UntaggedName = "(untagged)" // requests without a tag
 )
+
+// slabsID is the number of the row for what is free in slabs; no tag has it.
+const slabsID = math.MaxUint32
 
 // slab handles SLAB: the driver made a block whose parts will serve requests. Nothing of it is in use yet.
 func (m *Model) slab(p *process, e *wire.Event) {
@@ -180,7 +183,7 @@ func (m *Model) slabTag() (Tag, bool) {
 
 func newSlabTag(l *ledger, ranges uint64) Tag {
 	return Tag{
-		ID: slabsID, Name: slabsName, Slabs: true, Cached: gauge(l.room), CachedCount: ranges,
+		ID: slabsID, Name: SlabsName, Slabs: true, Cached: gauge(l.room), CachedCount: ranges,
 		Trend: []uint64{}, Free: []FreeClass{},
 	}
 }

@@ -173,9 +173,9 @@ func TestSlabsAndTheirParts(t *testing.T) {
 	checkGauges(t, s.Snapshot(), 0, 1000, 0)
 	got := s.Snapshot()
 	want := Tag{
-		ID: slabsID, Name: slabsName, Slabs: true, Cached: 1000, CachedCount: 1, Trend: []uint64{}, Free: []FreeClass{{Size: 1000, Blocks: 1}},
+		ID: slabsID, Name: SlabsName, Slabs: true, Cached: 1000, CachedCount: 1, Trend: []uint64{}, Free: []FreeClass{{Size: 1000, Blocks: 1}},
 	}
-	if diff := cmp.Diff(want, *tagNamed(t, got, slabsName)); diff != "" {
+	if diff := cmp.Diff(want, *tagNamed(t, got, SlabsName)); diff != "" {
 		t.Errorf("row (-want +got):\n%s", diff)
 	}
 	t1 := &got.Totals
@@ -309,7 +309,7 @@ func TestSlabsOfAProcessThatEnded(t *testing.T) {
 	if first.Totals.Cached != 700 || first.Totals.LargestCached != 400 || first.Totals.Slabs != 1 || first.Totals.CachedBlocks != 2 {
 		t.Errorf("the first process shows %+v", first.Totals)
 	}
-	row := tagNamed(t, &Snapshot{Tags: first.Tags}, slabsName)
+	row := tagNamed(t, &Snapshot{Tags: first.Tags}, SlabsName)
 	if row.Cached != 700 || len(row.Free) != 1 || row.Free[0].Size != 1000 {
 		t.Errorf("its slabs show %+v", row)
 	}

@@ -16,9 +16,6 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 )
 
-// slabs is the function that has what is free in slabs.
-const slabs = "(slabs)"
-
 // moduleSpan is how many addresses each module has in a profile; offsets beyond are not kept. All are equally wide so
 // that the same module is the same one in two profiles that are compared.
 const moduleSpan = 1 << 40
@@ -99,7 +96,7 @@ func (c *collector) describe(p *profile.Profile) {
 // stack returns the locations of a sample, innermost first.
 func (c *collector) stack(b *book, key sampleKey) []*profile.Location {
 	if key.slabs {
-		return []*profile.Location{b.location(locationKey{functionKey: functionKey{name: slabs}})}
+		return []*profile.Location{b.location(locationKey{functionKey: functionKey{name: model.SlabsName}})}
 	}
 	p := c.names.Process(key.process)
 	site := p.Site(key.tag)
@@ -168,7 +165,7 @@ func (c *collector) labels() func(sampleKey) map[string][]string {
 	}
 	return func(key sampleKey) map[string][]string {
 		p := c.names.Process(key.process)
-		labels := map[string][]string{"tag": {slabs}}
+		labels := map[string][]string{"tag": {model.SlabsName}}
 		if !key.slabs {
 			labels["tag"] = []string{p.Site(key.tag).Name}
 		}
