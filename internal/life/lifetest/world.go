@@ -2,12 +2,12 @@
 package lifetest
 
 import (
-	"io"
 	"math"
 	"slices"
 
 	"pgregory.net/rapid"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace/tracetest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -15,23 +15,7 @@ import (
 const Start = 1_000_000_000
 
 // Tape is a source of records in memory.
-type Tape struct {
-	Records []wire.Record
-	next    int
-}
-
-// Next implements trace.Source.
-func (t *Tape) Next(r *wire.Record) error {
-	if t.next == len(t.Records) {
-		return io.EOF
-	}
-	*r = t.Records[t.next]
-	t.next++
-	return nil
-}
-
-// Rewind implements trace.Source.
-func (t *Tape) Rewind() error { t.next = 0; return nil }
+type Tape = tracetest.Tape
 
 // Run draws a run of two processes.
 func Run(t *rapid.T) []wire.Record {

@@ -4,35 +4,19 @@ package draw
 
 import (
 	"encoding/binary"
-	"io"
 	"slices"
 
 	"pgregory.net/rapid"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace/tracetest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // Origin is CLOCK_MONOTONIC at the start of the runs.
 const Origin = 1_000_000_000
 
-// Tape is a source that plays a list.
-type Tape struct {
-	Records []wire.Record
-	next    int
-}
-
-// Next implements trace.Source.
-func (t *Tape) Next(r *wire.Record) error {
-	if t.next == len(t.Records) {
-		return io.EOF
-	}
-	*r = t.Records[t.next]
-	t.next++
-	return nil
-}
-
-// Rewind implements trace.Source.
-func (t *Tape) Rewind() error { t.next = 0; return nil }
+// Tape is a source of records in memory.
+type Tape = tracetest.Tape
 
 // processes that a run has; tags are numbered from 0 to tags-1, with names from 1 on.
 const (
