@@ -18,7 +18,7 @@ func (c *countedBytes) Write(b []byte) (int, error) {
 
 // chrome shows how fast recordings become Chrome traces, and how large these are.
 func (b *bench) chrome() error {
-	b.row("program", "written as", "events", "s", "MB", "MB/s", "bytes/life", "bytes on disk/life", "peak MiB")
+	b.row("program", "written as", "events", "s", "MB", "MB/s", "MB/processor s", "bytes/life", "bytes on disk/life", "peak MiB")
 	for _, args := range [][]string{
 		{b.example("train"), "3000"}, {b.example("churn"), "1000000", "4K", "2"},
 	} {
@@ -49,7 +49,7 @@ func (b *bench) chrome() error {
 			}
 			mb := written / 1e6
 			b.row(name, way.name, counted(events), fixed(r.wall.Seconds(), 2), counted(mb), counted(mb/r.wall.Seconds()),
-				counted(written/lives), disk, fixed(float64(r.peak)/1024, 1))
+				counted(mb/r.cpu.Seconds()), counted(written/lives), disk, fixed(float64(r.peak)/1024, 1))
 		}
 	}
 	b.flush()

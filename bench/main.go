@@ -28,7 +28,8 @@ var sections = []section{
 	{"programs", "What each policy does to programs: times, and memory held", (*bench).programs},
 	{"calls", "What calls cost: ns, recording on", (*bench).calls},
 	{"start", "What starting costs: ms for a program without OpenCL", (*bench).start},
-	{"record", "What a recording costs", (*bench).record},
+	{"record", "What a recording costs, and how fast two threads can write events with none lost", (*bench).record},
+	{"read", "How fast one core reads a recording of ten million events and folds it", (*bench).read},
 	{"chrome", "What Chrome traces cost: the time to write one, and its size for each life of a buffer", (*bench).chrome},
 	{"view", "How soon a long recording can be looked at", (*bench).view},
 	// The allocators by themselves.

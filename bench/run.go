@@ -23,6 +23,7 @@ type mode struct {
 // result is how one run went.
 type result struct {
 	wall   time.Duration
+	cpu    time.Duration // of the process and its children
 	stderr string
 	peak   int64 // KiB, the most that the process had resident, without its children
 	bytes  int64 // of the recording
@@ -86,6 +87,7 @@ func (r *result) execute(cmd *exec.Cmd) error {
 	go watchPeak(cmd.Process.Pid, ended, peak)
 	err := cmd.Wait()
 	r.wall, r.stderr = time.Since(start), stderr.String()
+	r.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	close(ended)
 	r.peak = <-peak
 	if err != nil {

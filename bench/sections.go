@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"os"
@@ -117,54 +116,11 @@ func (b *bench) start() error {
 	return nil
 }
 
-// record shows the size of recordings, how fast events can come, and what gpumemtop itself takes.
-func (b *bench) record() error {
-	b.row("program", "policy", "wall s", "events", "events/s", "lost", "bytes on disk", "bytes/event", "peak MiB of gpumemtop")
-	for _, row := range []struct {
-		m    mode
-		args []string
-	}{
-		{futhark, []string{b.example("train")}},
-		{none, []string{b.example("churn"), "100000", "4K", "2"}},
-		{none, []string{b.example("churn"), "1000000", "4K", "2"}},
-		{futhark, []string{b.example("churn"), "1000000", "4K", "2"}},
-		{pow2, []string{b.example("churn"), "1000000", "4K", "2"}},
-	} {
-		r, err := b.once(row.m, row.args...)
-		if err != nil {
-			return err
-		}
-		name := filepath.Base(row.args[0])
-		if len(row.args) > 1 {
-			name += " " + row.args[1]
-		}
-		events := b.events(r.file)
-		b.row(name, row.m.name, fixed(r.wall.Seconds(), 2), counted(events), counted(events/r.wall.Seconds()), r.sum.Lost, r.bytes,
-			counted(float64(r.bytes)/events), fixed(float64(r.peak)/1024, 1))
-	}
-	b.flush()
-	return nil
-}
-
-// events asks gpumemtop how many events a recording holds; 0 when it cannot tell.
-func (b *bench) events(file string) float64 {
-	text, err := exec.Command(b.gpumemtop(), "report", "--format", "json", file).Output()
-	if err != nil {
-		return 0
-	}
-	var report struct {
-		Events float64 `json:"events"`
-	}
-	if json.Unmarshal(text, &report) != nil {
-		return 0
-	}
-	return report.Events
-}
-
 // parts runs the Go benchmarks, briefly: those of packages that no other section measures.
 func (b *bench) parts() error {
 	cmd := exec.Command("go", "test", "-run", "^$", "-bench", ".", "-benchtime", "100ms", "-benchmem",
-		"./allocator/carve", "./allocator/collective", "./internal/wire/...", "./internal/trace/...", "./internal/model/...")
+		"./allocator/carve", "./allocator/collective", "./internal/wire/...", "./internal/trace/...", "./internal/model/...",
+		"./internal/session", "./internal/analysis")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = b.root, os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("go test -bench: %w", err)

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// record shows the size of recordings, how fast events can come, and what gpumemtop itself takes.
+func (b *bench) record() error {
+	b.row("program", "policy", "wall s", "processor s", "events", "events/s", "lost", "bytes on disk", "bytes/event",
+		"peak MiB of gpumemtop")
+	for _, row := range []struct {
+		name string
+		m    mode
+		args []string
+	}{
+		{"train", futhark, []string{b.example("train")}},
+		{"train 300", futhark, []string{b.example("train"), "300"}},
+		{"churn 100000, 2 threads", none, []string{b.example("churn"), "100000", "4K", "2"}},
+		{"churn 5000000, 2 threads", none, []string{b.example("churn"), "5000000", "4K", "2"}},
+		{"churn 5000000, 2 threads", futhark, []string{b.example("churn"), "5000000", "4K", "2"}},
+		{"churn 5000000, 2 threads", pow2, []string{b.example("churn"), "5000000", "4K", "2"}},
+	} {
+		r, err := b.once(row.m, row.args...)
+		if err != nil {
+			return err
+		}
+		events := b.events(r.file)
+		b.row(row.name, row.m.name, fixed(r.wall.Seconds(), 2), fixed(r.cpu.Seconds(), 2), counted(events),
+			counted(events/r.wall.Seconds()), r.sum.Lost, r.bytes, counted(float64(r.bytes)/events), fixed(float64(r.peak)/1024, 1))
+	}
+	b.flush()
+	fmt.Println("\nEvents in a second of the whole run, with its start. Processor time is that of the program, too. Where other work\n" +
+		"takes the cores, it tells more than the wall time does.")
+	return nil
+}
+
+// read shows how fast one core reads recordings and folds them.
+func (b *bench) read() error {
+	core, err := firstCore()
+	if err != nil {
+		return err
+	}
+	b.row("command", "events", "MB", "wall s", "processor s", "million events/s", "peak MiB")
+	// Two events each: ten million.
+	recorded, err := b.once(none, b.example("churn"), "5000000", "4K", "2")
+	if err != nil {
+		return err
+	}
+	events := b.events(recorded.file)
+	for _, way := range []struct {
+		name string
+		args []string
+	}{
+		{"report", []string{"report"}},
+		{"export to pprof", []string{"export", "--format", "pprof", "-o", "-"}},
+		{"export to ndjson", []string{"export", "--format", "ndjson", "-o", "-"}},
+	} {
+		var runs []result
+		for range b.runs {
+			var r result
+			if err := r.execute(b.onCore(core, append(way.args, recorded.file)...)); err != nil {
+				return err
+			}
+			runs = append(runs, r)
+		}
+		seconds := median(runs, func(r *result) float64 { return r.cpu.Seconds() })
+		b.row(way.name, counted(events), fixed(float64(recorded.bytes)/1e6, 1), fixed(median(runs, wallSeconds), 2), fixed(seconds, 2),
+			fixed(events/seconds/1e6, 2), fixed(median(runs, func(r *result) float64 { return float64(r.peak) / 1024 }), 1))
+	}
+	b.flush()
+	return nil
+}
+
+// firstCore returns a core that this process may use.
+func firstCore() (int, error) {
+	var allowed unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
+		return 0, fmt.Errorf("look for a core: %w", err)
+	}
+	core := 0
+	for !allowed.IsSet(core) {
+		core++
+	}
+	return core, nil
+}
+
+// onCore is gpumemtop on one core only.
+func (b *bench) onCore(core int, args ...string) *exec.Cmd {
+	return exec.Command("taskset", append([]string{"-c", strconv.Itoa(core), b.gpumemtop()}, args...)...)
+}
+
+// events asks gpumemtop how many events a recording holds; 0 when it cannot tell.
+func (b *bench) events(file string) float64 {
+	text, err := exec.Command(b.gpumemtop(), "info", "--format", "json", file).Output()
+	if err != nil {
+		return 0
+	}
+	var facts struct {
+		Events float64 `json:"events"`
+	}
+	if json.Unmarshal(text, &facts) != nil {
+		return 0
+	}
+	return facts.Events
+}
