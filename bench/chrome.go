@@ -20,7 +20,7 @@ func (c *countedBytes) Write(b []byte) (int, error) {
 func (b *bench) chrome() error {
 	b.row("program", "written as", "events", "s", "MB", "MB/s", "MB/processor s", "bytes/life", "bytes on disk/life", "peak MiB")
 	for _, args := range [][]string{
-		{b.example("train"), "3000"}, {b.example("churn"), "1000000", "4K", "2"},
+		{b.example("train"), "1000"}, {b.example("churn"), "1000000", "4K", "2"},
 	} {
 		recorded, err := b.once(futhark, args...)
 		if err != nil {
