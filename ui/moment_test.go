@@ -167,6 +167,15 @@ func TestViewOffersNothingLive(t *testing.T) {
 	}
 }
 
+// Whoever tries to change a limit of a recording is told why that cannot be.
+func TestViewSaysThatLimitsAreFixed(t *testing.T) {
+	d := newViewTest(sampleTape(), 120, 36, LastMoment)
+	press(d, "]")
+	if !strings.Contains(screen(d), "its limits are what they were") {
+		t.Errorf("nothing is said:\n%s", screen(d))
+	}
+}
+
 func TestViewKeysAreUnique(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range newKeymap(true) {

@@ -205,12 +205,12 @@ func (d *dashboard) helpLines() [][]span {
 		}
 	}
 	for _, section := range []string{sectionScreen, sectionTime, sectionMove, sectionLimits, sectionApp} {
-		if !slices.ContainsFunc(d.keys, func(c command) bool { return c.section == section }) {
+		if !slices.ContainsFunc(d.keys, func(c command) bool { return c.section == section && c.shownKeys() != "" }) {
 			continue
 		}
 		head("keys: " + section)
 		for i := range d.keys {
-			if c := &d.keys[i]; c.section == section {
+			if c := &d.keys[i]; c.section == section && c.shownKeys() != "" {
 				entry(c.shownKeys(), c.binding.Help().Desc, 12)
 			}
 		}

@@ -161,7 +161,7 @@ func (v *Viewer) show(m *Moment, at uint64) {
 		m.Shown = m.Latest
 	case at > m.Latest.Time && len(v.rough.samples) > 0:
 		m.Shown, m.Rough, m.Known = v.rough.at(at, m.Latest), true, m.Latest.Time
-		m.Note = "reading: header, memory and rates come from the file's summaries, all else is as far as reading has come"
+		m.Note = "reading: header, memory and rates are from summaries, the rest as far as read"
 	case at > m.Latest.Time:
 		m.Shown = m.Latest
 		m.Note = "reading has not come that far: this is the latest time that has been read"
