@@ -78,7 +78,11 @@ func flagError(cmd *cobra.Command, err error) error {
 		if unknown.GetSpecifiedShortnames() != "" {
 			name = "-" + unknown.GetSpecifiedName()
 		}
-		return fmt.Errorf("unknown flag %s: see %s --help; flags of the program come after its name", name, cmd.CommandPath())
+		text := fmt.Sprintf("unknown flag %s: see %s --help", name, cmd.CommandPath())
+		if cmd.Flags().Lookup("tags") != nil { // it runs programs
+			text += "; flags of the program come after its name"
+		}
+		return errors.New(text)
 	case errors.As(err, &value):
 		return fmt.Errorf("bad value %q for --%s: see %s --help", value.GetValue(), value.GetFlag().Name, cmd.CommandPath())
 	case errors.As(err, &missing):
