@@ -36,7 +36,13 @@ func newRoot() *cobra.Command {
 	root.Version = versionText()
 	root.SetVersionTemplate("{{.Version}}")
 	root.AddCommand(newRecord(), newExport(), newReport(), newView(), newDiff(), newCheck(), newTrim(), newMerge(), newImport(), newReplay(), newFit(), newInfo(), newPolicies(), newDoctor(), newVersion())
-	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true, RunE: func(*cobra.Command, []string) error { return root.Help() }})
+	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true, RunE: func(_ *cobra.Command, words []string) error {
+		asked, _, err := root.Find(words) // the root where there is no such command
+		if err != nil {
+			return err
+		}
+		return asked.Help()
+	}})
 	return root
 }
 
