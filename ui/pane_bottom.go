@@ -72,6 +72,8 @@ func (d *dashboard) restText(s *model.Snapshot) string {
 		return "waiting for the program"
 	case d.ended():
 		return "the program has ended: q quits, everything else can still be looked at"
+	case s.Totals.Creates == 0 && d.viewing():
+		return "no OpenCL allocation up to this time"
 	case s.Totals.Creates == 0:
 		return "no OpenCL allocation seen yet"
 	}
