@@ -49,8 +49,8 @@ func (b *bench) view() error {
 	if err := r.execute(exec.Command(b.gpumemtop(), "report", path)); err != nil {
 		return err
 	}
-	b.row("MiB on disk", "events", "view: first frame s", "all read s", "peak MiB", "report s", "peak MiB")
-	b.row(size/mib, events, fixed(middle(first), 3), fixed(all.read.Seconds(), 1), fixed(float64(all.peak)/1024, 0),
+	b.row("MiB on disk", "events", "bytes/event", "view: first frame s", "all read s", "peak MiB", "report s", "peak MiB")
+	b.row(size/mib, events, fixed(float64(size)/float64(events), 1), fixed(middle(first), 3), fixed(all.read.Seconds(), 1), fixed(float64(all.peak)/1024, 0),
 		fixed(r.wall.Seconds(), 1), fixed(float64(r.peak)/1024, 0))
 	b.flush()
 	fmt.Println("\nReading it all, and the report, are one run each.")
@@ -69,10 +69,11 @@ func (b *bench) room(wanted int64) (int64, error) {
 	return min(wanted, int64(disk.Bavail)*disk.Bsize/4), nil
 }
 
-// writeLong writes a recording of a size: buffers of random sizes from 200 call sites that come, are used and go, 8 µs
-// apart, as frames of a quarter of a second.
+// writeLong writes a recording of a size: buffers from 200 call sites that come, are used and go, 50 µs apart, as frames
+// of a quarter of a second, so that the index is as long as one gets. Its numbers are random where they can be: events
+// take more room than those of programs, and the size is reached with fewer of them.
 func writeLong(path string, size int64) (events uint64, err error) {
-	const start, step, frame, live = uint64(1e12), uint64(8_000), uint64(250_000_000), 4096
+	const start, step, frame, live = uint64(1e12), uint64(50_000), uint64(250_000_000), 4096
 	w, err := trace.Create(path, trace.Header{Program: "long", Policy: "none", ClockNS: start, Created: time.Now()}, true)
 	if err != nil {
 		return 0, err
@@ -89,14 +90,14 @@ func writeLong(path string, size int64) (events uint64, err error) {
 	now, flushed := start, start
 	put := func(e wire.Event) {
 		now += step
-		e.Time = now
+		e.Time, e.Duration, e.Cost, e.Scope = now, random.Uint32(), random.Uint32(), uint16(random.Uint32())
 		err = errors.Join(err, w.Append(&wire.Record{Process: 1, Event: e}))
 		events++
 	}
 	for n := uint64(1); int64(w.Bytes()) < size && err == nil; n++ {
 		slot := &held[random.IntN(live)]
 		if slot.Object != 0 {
-			put(wire.Event{Kind: wire.KindRelease, Outcome: wire.OutcomeDriver, Object: slot.Object, Tag: slot.Tag})
+			put(wire.Event{Kind: wire.KindRelease, Outcome: wire.OutcomeDriver, Object: slot.Object, Tag: slot.Tag, Size: random.Uint64(), Link: random.Uint64()})
 			inUse -= slot.Granted
 			sum.Releases++
 		}
@@ -108,7 +109,7 @@ func writeLong(path string, size int64) (events uint64, err error) {
 		put(*slot)
 		inUse += bytes
 		sum.Creates, sum.Misses, sum.InUse = sum.Creates+1, sum.Misses+1, max(sum.InUse, inUse)
-		put(wire.Event{Kind: wire.KindUse, Object: n})
+		put(wire.Event{Kind: wire.KindUse, Object: n, Size: random.Uint64(), Link: random.Uint64()})
 		if now-flushed >= frame {
 			err, flushed = errors.Join(err, w.Flush()), now
 		}

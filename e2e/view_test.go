@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/size"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -79,15 +80,7 @@ func TestViewShowsAnyTime(t *testing.T) {
 	dir := t.TempDir()
 	file := dir + "/x.gmt"
 	run(t, command{args: []string{gpumemtop(), "record", "-o", file, "--", example("train"), "30"}})
-	reader, err := trace.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	footer, _ := reader.Footer()
-	length := footer.EndedNS - reader.Header().ClockNS
-	if err := reader.Close(); err != nil {
-		t.Fatal(err)
-	}
+	length := lengthOf(t, file)
 	end := fmt.Sprintf("%d.%03d s", length/1e9, length/1e6%1000)
 	term := openTerminal(t, 120, 36)
 	term.run(dir, gpumemtop(), "view", file)
@@ -101,7 +94,7 @@ func TestViewShowsAnyTime(t *testing.T) {
 	term.keys("Right", "S-Right", "C-Left")
 	term.shownCreates("0.000 s")
 	term.keys("?")
-	term.await(`one kept instant back`)
+	term.await(`one kept instant back or on`)
 	term.keys("?")
 	term.tmux("resize-window", "-x", "60", "-y", "20")
 	term.await(`AT 0.000 s`)
@@ -112,6 +105,73 @@ func TestViewShowsAnyTime(t *testing.T) {
 	term.await(`status=0`)
 	term.await(`(?m)^done`)
 	term.checkRestored(dir)
+}
+
+// At any time the figures are those of a report up to then.
+func TestViewAgreesWithReports(t *testing.T) {
+	dir := t.TempDir()
+	file := dir + "/x.gmt"
+	run(t, command{args: []string{gpumemtop(), "record", "-o", file, "--", example("train"), "30"}})
+	length := lengthOf(t, file)
+	term := openTerminal(t, 120, 36)
+	term.run(dir, gpumemtop(), "view", file)
+	term.await(`driver creates`)
+	seen := map[string]bool{}
+	for _, share := range []uint64{2, 5, 9} { // tenths
+		ms := length * share / 10 / 1e6
+		term.keys("t")
+		term.tmux("send-keys", "-l", fmt.Sprintf("%dms", ms))
+		term.keys("Enter")
+		term.await(fmt.Sprintf(`AT %d\.%03d s of`, ms/1000, ms%1000))
+		result := run(t, command{args: []string{gpumemtop(), "report", "--format", "json", "--until", fmt.Sprintf("%dms", ms), file}})
+		var want struct {
+			DriverCreates uint64 `json:"driver_creates"`
+			Hits          uint64 `json:"hits"`
+			InUse         uint64 `json:"in_use"`
+			Cached        uint64 `json:"bytes_cached"`
+			Peak          uint64 `json:"peak_in_use"`
+		}
+		if err := json.Unmarshal(result.stdout, &want); err != nil {
+			t.Fatal(err)
+		}
+		figures := fmt.Sprintf("in use %s cached %s peak %s driver creates %d avoided %d",
+			size.Format(want.InUse), size.Format(want.Cached), size.Format(want.Peak), want.DriverCreates, want.Hits)
+		seen[figures] = true
+		got := ""
+		waitFor(t, fmt.Sprintf("what the report says of %d ms: %s", ms, figures), func() bool {
+			got = term.figures()
+			return got == figures
+		})
+	}
+	if len(seen) < 3 {
+		t.Errorf("the times have the same figures: %v", seen)
+	}
+	term.keys("q")
+	term.await(`status=0`)
+}
+
+var shownFigures = regexp.MustCompile(`in use (\S+) .*? cached ([^ /]+).*? peak (\S+)[\s\S]*driver creates ([\d ]+?) +avoided ([\d ]+?)  `)
+
+// figures returns what the top of a view shows; digits come in groups of three.
+func (term *terminal) figures() string {
+	m := shownFigures.FindStringSubmatch(term.screen())
+	if m == nil {
+		return ""
+	}
+	return fmt.Sprintf("in use %s cached %s peak %s driver creates %s avoided %s", m[1], m[2], m[3],
+		strings.ReplaceAll(m[4], " ", ""), strings.ReplaceAll(m[5], " ", ""))
+}
+
+// lengthOf returns how long a recording lasts, in ns.
+func lengthOf(t *testing.T, file string) uint64 {
+	t.Helper()
+	reader, err := trace.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close() //nolint:errcheck // only read
+	footer, _ := reader.Footer()
+	return footer.EndedNS - reader.Header().ClockNS
 }
 
 // At any time the figures are those of all events up to then, also between two instants that are kept.

@@ -113,8 +113,8 @@ func viewKeymap() []command {
 	return []command{
 		bind(actQuit, sectionScreen, "quit", "q", "quit (also ctrl+c)", "q", "ctrl+c"),
 		bind(actHelp, sectionScreen, "help", "?", "this help", "?"),
-		bind(actBackward, sectionTime, "", "←", "one kept instant back", "left"),
-		bind(actForward, sectionTime, "time", "← →", "one kept instant on", "right"),
+		bind(actBackward, sectionTime, "", "", "", "left"),
+		bind(actForward, sectionTime, "time", "← →", "one kept instant back or on", "right"),
 		bind(actTime, sectionTime, "go to", "t", "go to a time, such as 12.5, 1m30s or 1:30", "t"),
 		bind(actSort, sectionMove, "sort", "s", "sort the tags by the next column", "s"),
 		bind(actNext, sectionScreen, "pane", "tab", "next pane", "tab"),
@@ -138,8 +138,9 @@ func viewKeymap() []command {
 		bind(actPrevious, sectionScreen, "", "shift+tab", "previous pane", "shift+tab"),
 		bind(actBack, sectionScreen, "", "esc", "back", "esc"),
 		bind(actRedraw, sectionScreen, "", "ctrl+l", "draw everything again", "ctrl+l"),
+		bindLimit(actMore, "", "", "", "[", "]", "{", "}"), // says that there is nothing to change
 	}
 }
 
-// shownKeys is what the key line prints for a command.
+// shownKeys is what the key line and the help print for a command, empty where another one's line tells of it.
 func (c *command) shownKeys() string { return c.binding.Help().Key }

@@ -168,7 +168,10 @@ func parseTime(text string) (ns uint64, ok bool) {
 // momentItems are the parts of the header that a recording has instead of a clock.
 func (d *dashboard) momentItems(s *model.Snapshot) []item {
 	m := &d.replay.moment
-	at := []span{{" AT " + exactTime(since(m.From, s.Time)), bannerStyle}, {" of " + exactTime(since(m.From, m.Until)) + " ", bannerStyle}}
+	at := []span{{" AT " + exactTime(since(m.From, s.Time)) + " ", bannerStyle}}
+	if d.w >= compactW {
+		at = append(at, span{"of " + exactTime(since(m.From, m.Until)) + " ", bannerStyle})
+	}
 	items := []item{{0, at}}
 	if !m.Done {
 		items = append(items, item{1, []span{{"reading " + strconv.Itoa(int(100*max(0, min(m.Read, 1)))) + " %", warnStyle}}})

@@ -167,6 +167,26 @@ func TestViewOffersNothingLive(t *testing.T) {
 	}
 }
 
+// The end of a recording without calls is no start.
+func TestViewOfNoCalls(t *testing.T) {
+	r := sampleTape()
+	r.moment.Shown = &model.Snapshot{Started: r.moment.From}
+	for at, want := range map[uint64]string{r.moment.From: "STARTING", LastMoment: "NO CALLS"} {
+		if d := newViewTest(r, 120, 36, at); !strings.Contains(screen(d), want) || strings.Contains(screen(d), "yet") {
+			t.Errorf("no %s, or something is yet to come:\n%s", want, screen(d))
+		}
+	}
+}
+
+// Whoever tries to change a limit of a recording is told why that cannot be.
+func TestViewSaysThatLimitsAreFixed(t *testing.T) {
+	d := newViewTest(sampleTape(), 120, 36, LastMoment)
+	press(d, "]")
+	if !strings.Contains(screen(d), "its limits are what they were") {
+		t.Errorf("nothing is said:\n%s", screen(d))
+	}
+}
+
 func TestViewKeysAreUnique(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range newKeymap(true) {

@@ -72,6 +72,8 @@ func (d *dashboard) restText(s *model.Snapshot) string {
 		return "waiting for the program"
 	case d.ended():
 		return "the program has ended: q quits, everything else can still be looked at"
+	case s.Totals.Creates == 0 && d.viewing():
+		return "no OpenCL allocation up to this time"
 	case s.Totals.Creates == 0:
 		return "no OpenCL allocation seen yet"
 	}
@@ -205,12 +207,12 @@ func (d *dashboard) helpLines() [][]span {
 		}
 	}
 	for _, section := range []string{sectionScreen, sectionTime, sectionMove, sectionLimits, sectionApp} {
-		if !slices.ContainsFunc(d.keys, func(c command) bool { return c.section == section }) {
+		if !slices.ContainsFunc(d.keys, func(c command) bool { return c.section == section && c.shownKeys() != "" }) {
 			continue
 		}
 		head("keys: " + section)
 		for i := range d.keys {
-			if c := &d.keys[i]; c.section == section {
+			if c := &d.keys[i]; c.section == section && c.shownKeys() != "" {
 				entry(c.shownKeys(), c.binding.Help().Desc, 12)
 			}
 		}

@@ -172,6 +172,8 @@ func (d *dashboard) stateSpan(s *model.Snapshot) span {
 		app = stateOf(s)
 	}
 	switch {
+	case app.State == model.Running && !d.hasApp && len(s.Processes) == 0 && d.viewing() && s.Time >= d.replay.moment.Until:
+		return span{"○ NO CALLS", dim}
 	case app.State == model.Running && !d.hasApp && len(s.Processes) == 0:
 		return span{"○ STARTING", dim}
 	case app.State == model.Running:

@@ -236,7 +236,7 @@ func (d *dashboard) drawTags(r region, s *model.Snapshot) {
 	}
 	t.scroll(body.h)
 	if len(t.rows) == 0 {
-		body.text(2, 0, "no OpenCL allocation yet", dim)
+		body.text(2, 0, "no OpenCL allocation", dim)
 		return
 	}
 	for y := range body.h {

@@ -3,14 +3,47 @@ package main
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 )
 
-// helpWidth is where the explanations of flags start.
-const helpWidth = 24
+// helpWidth is where the explanations of flags start, helpRight where lines end.
+const (
+	helpWidth = 24
+	helpRight = 110
+)
+
+// wrapped breaks text into lines that begin left of the right end by so many columns; all but the first are indented.
+func wrapped(text string, indent int) string {
+	return strings.ReplaceAll(ansi.Wordwrap(text, helpRight-indent, ""), "\n", "\n"+strings.Repeat(" ", indent))
+}
+
+// row is a line of a list: what it is about, and blanks up to the explanation.
+var row = regexp.MustCompile(`^ +\S+ +`)
+
+// flowing breaks the paragraphs of a text anew. Lines that begin with a blank, and their ends, stay.
+func flowing(text string) string {
+	var lines []string
+	open := false // a paragraph
+	for line := range strings.SplitSeq(text, "\n") {
+		plain := line != "" && line[0] != ' '
+		if plain && open {
+			lines[len(lines)-1] += " " + line
+		} else {
+			lines = append(lines, line)
+		}
+		open = plain
+	}
+	for i, line := range lines {
+		lines[i] = row.FindString(line)
+		lines[i] += wrapped(line[len(lines[i]):], len(lines[i]))
+	}
+	return strings.Join(lines, "\n")
+}
 
 // showHelp writes the help of a command: what it does, how it is called, examples, and its settings in groups.
 func showHelp(cmd *cobra.Command, where scope) {
@@ -19,7 +52,7 @@ func showHelp(cmd *cobra.Command, where scope) {
 	if text == "" {
 		text = cmd.Short
 	}
-	fmt.Fprintf(&b, "%s\n\nUsage:\n", text)
+	fmt.Fprintf(&b, "%s\n\nUsage:\n", flowing(strings.TrimSpace(text)))
 	usage := cmd.Annotations[usageKey]
 	if usage == "" {
 		usage = cmd.UseLine()
@@ -33,8 +66,8 @@ func showHelp(cmd *cobra.Command, where scope) {
 	writeCommands(&b, cmd)
 	writeSettings(&b, where)
 	if where&onAny != 0 {
-		fmt.Fprintf(&b, "\nEvery setting but %s can also come from the environment: --max-cached from\nGPUMEMTOP_MAX_CACHED, and so on.\n",
-			strings.Join(withoutVariable(where), ", "))
+		b.WriteString("\n" + wrapped("Every setting but "+strings.Join(withoutVariable(where), ", ")+" can also come from the environment: "+
+			"--max-cached from GPUMEMTOP_MAX_CACHED, and so on.", 0) + "\n")
 	}
 	_, _ = io.WriteString(cmd.OutOrStdout(), b.String())
 }
@@ -82,7 +115,7 @@ func writeSettings(b *strings.Builder, where scope) {
 			if len(left) >= helpWidth {
 				fmt.Fprintf(b, "\n  %*s", helpWidth, "")
 			}
-			b.WriteString(s.help + s.defaultText(c) + "\n")
+			b.WriteString(wrapped(s.help+s.defaultText(c), helpWidth+2) + "\n")
 		}
 	}
 }
@@ -109,7 +142,9 @@ func (s *setting) defaultText(c *config) string {
 	case *int:
 		return fmt.Sprintf(" (default %d)", *field)
 	case *time.Duration:
-		return fmt.Sprintf(" (default %v)", *field)
+		if *field != 0 {
+			return fmt.Sprintf(" (default %v)", *field)
+		}
 	}
 	return ""
 }

@@ -58,7 +58,7 @@ func importFile(path string, c *config) (err error) {
 	if info.IsDir() {
 		return fmt.Errorf("%s is a folder: name a file in it", path)
 	}
-	source, err := importer.Open(c.importFormat, file, importer.Facts{Name: filepath.Base(path), Modified: info.ModTime()})
+	source, err := importer.Open(c.importFormat, watchFile(file, info), importer.Facts{Name: filepath.Base(path), Modified: info.ModTime()})
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}

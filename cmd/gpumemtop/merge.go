@@ -99,7 +99,7 @@ func planMerge(paths []string) (*splice.Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		part, err := splice.Survey(reader)
+		part, err := splice.Survey(survey(reader, path))
 		if reader.Damage() != "" {
 			if hurt++; hurt <= warningsMax {
 				warnDamage(path, reader)
@@ -158,14 +158,15 @@ func mergeInto(plan *splice.Plan, path string, paths []string, as []opened) erro
 
 // mergeGroup merges recordings that may all be open.
 func mergeGroup(plan *splice.Plan, w *trace.Writer, paths []string, as []opened) (err error) {
-	sources := make([]trace.Source, len(paths))
+	sources, all := make([]trace.Source, len(paths)), &together{}
+	defer meter().Clear()
 	for i, path := range paths {
 		reader, openErr := trace.Open(path)
 		if openErr != nil {
 			return openErr
 		}
 		defer func() { err = errors.Join(err, reader.Close()) }()
-		sources[i] = as[i](reader)
+		sources[i] = all.watch(reader, as[i](reader))
 	}
 	return plan.Merge(w, sources)
 }

@@ -36,7 +36,13 @@ func newRoot() *cobra.Command {
 	root.Version = versionText()
 	root.SetVersionTemplate("{{.Version}}")
 	root.AddCommand(newRecord(), newExport(), newReport(), newView(), newDiff(), newCheck(), newTrim(), newMerge(), newImport(), newReplay(), newFit(), newInfo(), newPolicies(), newDoctor(), newVersion())
-	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true, RunE: func(*cobra.Command, []string) error { return root.Help() }})
+	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true, RunE: func(_ *cobra.Command, words []string) error {
+		asked, _, err := root.Find(words) // the root where there is no such command
+		if err != nil {
+			return err
+		}
+		return asked.Help()
+	}})
 	return root
 }
 
@@ -78,7 +84,11 @@ func flagError(cmd *cobra.Command, err error) error {
 		if unknown.GetSpecifiedShortnames() != "" {
 			name = "-" + unknown.GetSpecifiedName()
 		}
-		return fmt.Errorf("unknown flag %s: see %s --help; flags of the program come after its name", name, cmd.CommandPath())
+		text := fmt.Sprintf("unknown flag %s: see %s --help", name, cmd.CommandPath())
+		if cmd.Flags().Lookup("tags") != nil { // it runs programs
+			text += "; flags of the program come after its name"
+		}
+		return errors.New(text)
 	case errors.As(err, &value):
 		return fmt.Errorf("bad value %q for --%s: see %s --help", value.GetValue(), value.GetFlag().Name, cmd.CommandPath())
 	case errors.As(err, &missing):

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/signal"
@@ -72,6 +73,81 @@ func (w *watched) text() string {
 		return w.label
 	}
 	return fmt.Sprintf("%s, pass %d", w.label, w.pass)
+}
+
+// surveyed is a recording that is looked through, which is shown when it takes long.
+type surveyed struct {
+	*trace.Reader
+	watched trace.Source
+}
+
+// survey is watch for those who ask a recording for more than its records.
+func survey(reader *trace.Reader, path string) surveyed { return surveyed{reader, watch(reader, path)} }
+
+// Next implements trace.Source.
+func (s surveyed) Next(r *wire.Record) error { return s.watched.Next(r) }
+
+// Rewind implements trace.Source.
+func (s surveyed) Rewind() error { return s.watched.Rewind() }
+
+// together shows how far the reading of several recordings at a time has come.
+type together struct {
+	readers []*trace.Reader
+	total   int64
+	n       int
+}
+
+// merged is one of them.
+type merged struct {
+	trace.Source
+	all *together
+}
+
+// watch adds a recording, which is read through src.
+func (t *together) watch(reader *trace.Reader, src trace.Source) trace.Source {
+	t.readers = append(t.readers, reader)
+	t.total += reader.Size()
+	return merged{src, t}
+}
+
+// Next implements trace.Source.
+func (m merged) Next(r *wire.Record) error {
+	if m.all.n%watchEvery == 0 {
+		done := int64(0)
+		for _, reader := range m.all.readers {
+			done += reader.Offset()
+		}
+		meter().Set("merging", done, m.all.total)
+	}
+	m.all.n++
+	return m.Source.Next(r)
+}
+
+// watchedFile is a file of some other format, whose reading is shown when it takes long.
+type watchedFile struct {
+	file        io.Reader
+	label       string
+	done, total int64
+}
+
+// watchFile returns a file as a reader that shows how far it has come, where that can be told from its size. As with
+// watch, its end takes the line away.
+func watchFile(file *os.File, info fs.FileInfo) io.Reader {
+	if !info.Mode().IsRegular() {
+		return file
+	}
+	return &watchedFile{file: file, label: "reading " + info.Name(), total: info.Size()}
+}
+
+// Read implements io.Reader.
+func (w *watchedFile) Read(b []byte) (int, error) {
+	n, err := w.file.Read(b)
+	w.done += int64(n)
+	meter().Set(w.label, w.done, w.total)
+	if err != nil {
+		meter().Clear()
+	}
+	return n, err
 }
 
 // toTerminal reports whether an output is a terminal, or may be one.

@@ -175,6 +175,22 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 	}
 }
 
+// What to do depends on how it came that there is no device.
+func TestAdviceOnNoDevice(t *testing.T) {
+	for _, test := range []struct{ said, want string }{
+		{"preloaded\nerror\tclGetPlatformIDs returned -1001\nend\n", "install or repair a driver"},
+		{"preloaded\nplatform\tA\tB\nerror\tclGetDeviceIDs returned -1\nend\n", "groups video and render"},
+		{"preloaded\nkilled", "one that crashes"},
+	} {
+		m := newMachine()
+		m.probes["opencl"], m.Root = test.said, false
+		r := Examine(m.System, options())
+		if !slices.ContainsFunc(r.Lines, func(l Line) bool { return l.Level == Problem && strings.Contains(l.Advice, test.want) }) {
+			t.Errorf("%q: no advice with %q in %+v", test.said, test.want, r.Lines)
+		}
+	}
+}
+
 func TestSettings(t *testing.T) {
 	m := newMachine()
 	m.Environ = append(m.Environ, "GPUMEMTOP_POLICY=pow2", "GPUMEMTOP_MAX_CACHED=", "GPUMEMTOP_MAXCACHED=1", "GPUMEMTOP_XYZZY_PLUGH=1")

@@ -134,7 +134,14 @@ func (r *Report) opencl(s *System) {
 		if why == "" || strings.Contains(why, "-1001") {
 			why = "no platform, or none with a device"
 		}
-		r.say(areaOpenCL, Problem, "install or repair a driver; one for any processor: Debian's pocl-opencl-icd", "no OpenCL device was found: %s", why)
+		advice := "install or repair a driver; one for any processor: Debian's pocl-opencl-icd"
+		switch {
+		case err != nil:
+			advice = "look for the driver that does this: a loader loads them all, and one that crashes or hangs takes the program with it"
+		case platform != "" && !s.Root:
+			advice = "if root has a device: let this user open it (groups video and render), and give the driver a home folder that can be written"
+		}
+		r.say(areaOpenCL, Problem, advice, "no OpenCL device was found: %s", why)
 	case why != "":
 		r.say(areaOpenCL, Warning, "", "%s", why)
 	}

@@ -58,11 +58,17 @@ func On(file *os.File, lookup func(string) (string, bool)) *Line {
 	return New(file, func() int { n, _ := columns(file); return n }, time.Now)
 }
 
+// usualWidth is taken for terminals that do not know their size, such as serial lines and some containers'.
+const usualWidth = 80
+
 // columns is how wide a terminal is, false when the file is none.
 func columns(file *os.File) (int, bool) {
 	s, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
-	if err != nil {
+	switch {
+	case err != nil:
 		return 0, false
+	case s.Col == 0:
+		return usualWidth, true
 	}
 	return int(s.Col), true
 }

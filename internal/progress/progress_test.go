@@ -141,6 +141,19 @@ func TestOnlyOnTerminals(t *testing.T) {
 	}
 }
 
+// A terminal that does not know its size gets a line, too.
+func TestTerminalWithoutSize(t *testing.T) {
+	master, slave, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer master.Close() //nolint:errcheck // a pty
+	defer slave.Close()  //nolint:errcheck // a pty
+	if n, ok := columns(slave); n != usualWidth || !ok {
+		t.Errorf("%d columns, %v", n, ok)
+	}
+}
+
 func TestTheLineReachesTheTerminal(t *testing.T) {
 	master, slave, err := pty.Open()
 	if err != nil {

@@ -57,18 +57,21 @@ func (r *Reader) buildIndex() ([]IndexEntry, error) {
 	return index, w.err
 }
 
-// fitting returns an index if it fits the file, else nil: a footer may be another recording's.
+// looksMost is how many entries of an index are held against the file: each may cost a seek of the disk.
+const looksMost = 64
+
+// fitting returns an index if it fits the file, else nil: a footer may be another recording's. Of long indexes it looks
+// at samples: what is wrong with the others shows when they are used.
 func (r *Reader) fitting(index []IndexEntry) []IndexEntry {
 	var events uint64
 	before := r.first - 1
+	every := len(index)/looksMost + 1
 	for i := range index {
 		e := &index[i]
-		var head frameHead
-		var b [headSize]byte
 		if e.Offset <= before || e.Frames == 0 || e.Offset >= r.size {
 			return nil
 		}
-		if n, _ := r.file.ReadAt(b[:], e.Offset); !r.fits(&head, b[:n], e.Offset) || head.kind != frameEvents || uint64(head.events) > e.Events {
+		if (i%every == 0 || i == len(index)-1) && !r.holds(e) {
 			return nil
 		}
 		before = e.Offset
@@ -78,6 +81,14 @@ func (r *Reader) fitting(index []IndexEntry) []IndexEntry {
 		return nil
 	}
 	return index
+}
+
+// holds reports whether the first frame of an entry is where that says.
+func (r *Reader) holds(e *IndexEntry) bool {
+	var head frameHead
+	var b [headSize]byte
+	n, _ := r.file.ReadAt(b[:], e.Offset)
+	return r.fits(&head, b[:n], e.Offset) && head.kind == frameEvents && uint64(head.events) <= e.Events
 }
 
 // Torn says what is behind the last whole frame of a recording that was cut off.

@@ -58,7 +58,7 @@ func (v *Viewer) keepUntil(m *model.Model, time uint64) {
 func (v *Viewer) measure(events int, seconds float64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if seconds > 0 {
+	if seconds > 0 && events > 0 {
 		v.rate = float64(events) / seconds
 	}
 }

@@ -67,7 +67,7 @@ type Viewer struct {
 	final   *model.Snapshot
 	until   uint64
 	damage  string
-	rate    float64 // events folded in a second
+	rate    float64 // events folded in a second; 0: so few that it does not matter
 	asked   uint64
 	askedAt time.Time
 	exact   *model.Snapshot // of the time that was worked out last
@@ -161,7 +161,7 @@ func (v *Viewer) show(m *Moment, at uint64) {
 		m.Shown = m.Latest
 	case at > m.Latest.Time && len(v.rough.samples) > 0:
 		m.Shown, m.Rough, m.Known = v.rough.at(at, m.Latest), true, m.Latest.Time
-		m.Note = "reading: header, memory and rates come from the file's summaries, all else is as far as reading has come"
+		m.Note = "reading: header, memory and rates are from summaries, the rest as far as read"
 	case at > m.Latest.Time:
 		m.Shown = m.Latest
 		m.Note = "reading has not come that far: this is the latest time that has been read"
@@ -200,7 +200,10 @@ func (v *Viewer) consider(at, events uint64) string {
 		v.wanted.Store(at)
 		return nearest
 	}
-	cost := time.Duration(float64(events) / max(v.rate, 1) * float64(time.Second))
+	cost := time.Duration(0)
+	if v.rate > 0 {
+		cost = time.Duration(float64(events) / max(v.rate, 1) * float64(time.Second))
+	}
 	switch {
 	case cost > patience:
 		return fmt.Sprintf("%s: the exact one takes %v to work out", nearest, cost.Round(time.Second))

@@ -200,6 +200,19 @@ func TestARestingCursorIsWorkedOutExactly(t *testing.T) {
 	}
 }
 
+// How fast events are folded is not known of a recording of a few of them.
+func TestShortRecordingsAreExact(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.gmt")
+	record(t, path, lives(10, 100_000_000), started+2e9, true)
+	clock := &handClock{now: time.Unix(1, 0)}
+	v := open(t, path, Options{Now: func() time.Time { clock.pass(time.Millisecond); return clock.Now() }})
+	at := await(t, v, 0, allRead).From + 777_777_777
+	m := await(t, v, at, func(m *Moment) bool { return m.Note == "" || strings.Contains(m.Note, "takes") })
+	if diff := cmp.Diff(until(t, path, at), m.Shown); diff != "" {
+		t.Errorf("%s, exactly:\n%s", m.Note, diff)
+	}
+}
+
 // Until the events are read the summaries answer, and say so.
 func TestSummariesAnswerFirst(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.gmt")

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// Help fits the width of a usual window, and says all that it said before its lines were broken.
+func TestHelpFits(t *testing.T) {
+	for _, cmd := range append(newRoot().Commands(), newRoot()) {
+		if strings.HasPrefix(cmd.Name(), "completion") {
+			continue // cobra's own
+		}
+		help := helpOf(t, cmd)
+		for line := range strings.Lines(help) {
+			if n := len([]rune(strings.TrimRight(line, "\n"))); n > helpRight || strings.HasSuffix(line, " \n") {
+				t.Errorf("%s: %d columns in %q", cmd.Name(), n, line)
+			}
+		}
+		words := " " + strings.Join(strings.Fields(help), " ") + " "
+		if long := strings.Join(strings.Fields(cmd.Long), " "); !strings.Contains(words, long) {
+			t.Errorf("%s: the text is not whole:\n%s", cmd.Name(), help)
+		}
+	}
+}
+
+// help COMMAND is COMMAND --help.
+func TestHelpOfACommand(t *testing.T) {
+	for word, want := range map[string]string{"view": "gpumemtop view [--at TIME] FILE", "nothing": "gpumemtop COMMAND [flags]"} {
+		var out bytes.Buffer
+		root := newRoot()
+		for _, cmd := range append(root.Commands(), root) {
+			cmd.SetOut(&out)
+		}
+		root.SetArgs([]string{"help", word})
+		if err := root.Execute(); err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("help %s: %v\n%s", word, err, out.String())
+		}
+	}
+}
+
+func helpOf(t *testing.T, cmd *cobra.Command) string {
+	t.Helper()
+	var out bytes.Buffer
+	cmd.SetOut(&out)
+	if err := cmd.Help(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestFlowing(t *testing.T) {
+	long := strings.Repeat("word ", 30)
+	text := "a\nb\n\n  key    " + long + "\n  x = 1\nc"
+	want := "a b\n\n  key    " + strings.TrimSpace(strings.Repeat("word ", 20)) + "\n         " + strings.TrimSpace(strings.Repeat("word ", 10)) + "\n  x = 1\nc"
+	if got := flowing(text); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
