@@ -20,8 +20,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browserTimeout is far more than a page takes: with it a browser that hangs fails the test that waits for it.
-const browserTimeout = 2 * time.Minute
+// browserTimeout is far more than all pages of a test take, on a machine with twenty other things to do, too: with it a
+// browser that hangs fails the test that waits for it.
+const browserTimeout = 5 * time.Minute
 
 // browser is a Chromium with one page, and what that page complained of and asked the network for.
 type browser struct {

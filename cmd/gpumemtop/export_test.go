@@ -26,7 +26,7 @@ func recording(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(trace.Footer{}); err != nil {
+	if err := w.Close(trace.Footer{EndedNS: 3000}); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -58,5 +58,43 @@ func TestExportTables(t *testing.T) {
 	}
 	if got, err := os.ReadFile(file); err != nil || strings.Count(string(got), "\r\n") != 1+3 {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// What is in use where a part of a recording ends is no leak, whether it is cut now or was trimmed before.
+func TestTracesOfPartsTellNoLeaks(t *testing.T) {
+	path, dir := recording(t), t.TempDir()
+	part := filepath.Join(dir, "part.gmt")
+	for _, step := range []struct {
+		args      string
+		cut, left int
+	}{
+		{"export " + path, 0, 3},
+		{"export --until 1001ns " + path, 2, 0},
+		{"export --until 1h " + path, 0, 3},
+		{"trim --until 1001ns -o " + part + " " + path, 0, 0},
+		{"export " + part, 2, 0},
+	} {
+		out := filepath.Join(dir, "out")
+		root := newRoot()
+		args := strings.Fields(step.args)
+		if args[0] == "export" {
+			args = append(args, "-f", "-o", out)
+		}
+		root.SetArgs(args)
+		if err := root.Execute(); err != nil {
+			t.Fatalf("%s: %v", step.args, err)
+		}
+		if args[0] != "export" {
+			continue
+		}
+		text, err := os.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cut, left := strings.Count(string(text), `"cut":true`), strings.Count(string(text), `"leaked":true`)
+		if cut != step.cut || left != step.left {
+			t.Errorf("%s: %d are cut, %d leaked; want %d and %d", step.args, cut, left, step.cut, step.left)
+		}
 	}
 }

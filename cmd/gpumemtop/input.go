@@ -59,6 +59,16 @@ func (c *config) part(reader *trace.Reader) (cut.Options, error) {
 // Damage returns what could not be read so far.
 func (in *input) Damage() string { return in.reader.Damage() }
 
+// Cut reports, once Next has given io.EOF, whether the program may go on behind what was read: the part ends before the
+// recording does, or the recording before the program.
+func (in *input) Cut() bool {
+	if part, ok := in.Source.(interface{ Cut() bool }); ok && part.Cut() {
+		return true
+	}
+	footer, whole := in.reader.Footer()
+	return !whole || !footer.Ended()
+}
+
 func (in *input) close() error { return in.reader.Close() }
 
 // checkPart checks the part that was asked for.

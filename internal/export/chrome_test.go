@@ -285,3 +285,21 @@ func TestChromeSlabs(t *testing.T) {
 		t.Errorf("report %+v, facts %+v", report, facts)
 	}
 }
+
+// The bound holds for the counters of all processes together.
+func TestChromeBoundsCountersOfManyProcesses(t *testing.T) {
+	const processes, most = 20, 2000
+	var records []wire.Record
+	for us := range uint64(20_000) {
+		r := rec(us+1, wire.KindCreate, func(r *wire.Record) {
+			r.Process, r.Outcome, r.Object, r.Link = uint32(1+us%processes), wire.OutcomeMiss, 1+us, 1+us
+			r.Size, r.Granted = 1+us%7, 8
+		})
+		records = append(records, r)
+	}
+	got, _, _ := export(t, records, ChromeOptions{MaxEvents: most, NoLifetimes: true, CountersEvery: 1})
+	// A process has its name, those of its threads, and its last values on top.
+	if n := strings.Count(got, "\n"); n > most+most/4+processes*10 {
+		t.Errorf("%d lines, asked for %d", n, most)
+	}
+}

@@ -60,8 +60,9 @@ func newChrome(w io.Writer, seen *survey, opts *ChromeOptions, report ChromeRepo
 	}
 	x.fold = life.New(x)
 	if opts.MaxEvents > 0 && seen.last > seen.begin {
-		// At most a quarter of the lines for the counters of one process.
-		x.every = max(x.every, (seen.last-seen.begin)/max(opts.MaxEvents/(4*counterLines), 1))
+		// At most a quarter of the lines for the counters of all processes.
+		each := opts.MaxEvents / (4 * counterLines * uint64(max(len(seen.processes), 1)))
+		x.every = max(x.every, (seen.last-seen.begin)/max(each, 1))
 	}
 	x.choose()
 	return x

@@ -57,6 +57,7 @@ type htmlPage struct {
 	Facts          []htmlFact
 	Warnings       []string
 	Diagnoses      []htmlDiagnosis
+	MoreDiagnoses  string // what was left out, empty: nothing
 	Tiles          []htmlTile
 	Sections       []htmlSection
 }
@@ -108,6 +109,9 @@ func (v *htmlView) page() *htmlPage {
 		Policy: template.HTML("default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; style-src " +
 			hashOf(htmlStyle) + "; script-src " + hashOf(htmlScript)),
 		Facts: v.facts(), Warnings: v.warnings(), Diagnoses: v.diagnoses(), Tiles: v.tiles(),
+	}
+	if left := len(v.a.Diagnoses) - len(p.Diagnoses); left > 0 {
+		p.MoreDiagnoses = "and " + countText(uint64(left)) + " more"
 	}
 	for _, section := range []func() (htmlSection, bool){
 		v.memory, v.hitRate, v.freeList, v.peak, v.misses, v.fragmentation, v.sizes, v.lifetimes, v.costs, v.lag,

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 )
 
 // htmlDiagnosis is a card.
@@ -83,12 +84,20 @@ func (v *htmlView) limits() []string {
 		words = append(words, name(l.Name+" = "+limitValue(l)))
 	}
 	if len(words) > 0 {
-		return words
+		return moreWords(words, len(v.s.Limits))
 	}
 	limits := v.a.Run.Header.Limits
 	names := slices.Sorted(maps.Keys(limits))
 	for _, limit := range names[:min(len(names), htmlCards)] {
 		words = append(words, name(limit+" = "+limits[limit]))
+	}
+	return moreWords(words, len(names))
+}
+
+// moreWords says behind a list how many of all are not in it.
+func moreWords(words []string, all int) []string {
+	if left := all - len(words); left > 0 {
+		words = append(words, "and "+countText(uint64(left))+" more")
 	}
 	return words
 }
@@ -111,6 +120,9 @@ func (v *htmlView) partFacts() []htmlFact {
 	}
 	if n := len(r.Header.Merged); n > 0 {
 		facts = append(facts, htmlFact{Name: "merged", Text: "from " + things(uint64(n), "recording")})
+	}
+	if r.Footer.Message != "" {
+		facts = append(facts, htmlFact{Name: "message", Text: shown(r.Footer.Message, htmlTextWidth)})
 	}
 	return facts
 }
@@ -142,8 +154,8 @@ func (v *htmlView) warnings() []string {
 	if h := &v.a.Run.Header; h.Scrub != "" {
 		warnings = append(warnings, "Recycled blocks were filled ("+name(h.Scrub)+"): creates took longer than they would have.")
 	}
-	if v.a.Run.Footer.Message != "" {
-		warnings = append(warnings, shown(v.a.Run.Footer.Message, htmlTextWidth))
+	if len(v.s.Processes) == 0 {
+		warnings = append(warnings, "No OpenCL call was seen.")
 	}
 	return warnings
 }
@@ -162,6 +174,17 @@ func (v *htmlView) diagnoses() []htmlDiagnosis {
 		cards = append(cards, card)
 	}
 	return cards
+}
+
+// goesOn reports whether the program may go on behind the end of the part: what is in use there may be no leak.
+func (v *htmlView) goesOn() bool {
+	r := &v.a.Run
+	return !r.Whole || !r.Footer.Ended() || r.Until > 0 && r.Footer.EndedNS > r.Started && uint64(r.Until) < r.Footer.EndedNS-r.Started
+}
+
+// unsure reports whether what is listed as never released is only what is in use where the part ends: no process ended.
+func (v *htmlView) unsure() bool {
+	return v.goesOn() && !slices.ContainsFunc(v.s.Processes, func(p model.Process) bool { return p.State != model.Running })
 }
 
 // severityClass bounds what becomes a class in the page to what the style sheet knows.
@@ -188,7 +211,10 @@ func (v *htmlView) tiles() []htmlTile {
 		bytes += v.a.Leaks[i].Bytes
 	}
 	leaked := htmlTile{"leaked", "none", "every buffer was released"}
-	if buffers > 0 {
+	switch {
+	case v.goesOn() && t.InUse > 0 && (buffers == 0 || v.unsure()):
+		leaked = htmlTile{"in use at the end", bytesText(t.InUse), "the program goes on there: it may release all of it"}
+	case buffers > 0:
 		leaked = htmlTile{"leaked", bytesText(bytes), things(buffers, "buffer") + " at " + things(uint64(len(v.a.Leaks)), "call site")}
 	}
 	return append(tiles, leaked)

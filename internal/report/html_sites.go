@@ -134,11 +134,16 @@ func (v *htmlView) leaks() (htmlSection, bool) {
 	s := htmlSection{ID: "leaks", Title: "Leaks"}
 	if len(v.a.Leaks) == 0 {
 		s.Intro = "Every buffer was released."
+		if v.goesOn() && v.s.Totals.InUse > 0 {
+			s.Intro = "What is in use where this ends is no leak: the program goes on, and may release it."
+		}
 		return s, true
 	}
-	s.Intro = "Never released, by call site."
-	if !v.a.Run.Whole || v.a.Run.Until > 0 {
-		s.Intro += " The recording, or the part of it, ends before the program does: some of these may be no leaks."
+	switch s.Intro = "Never released, by call site."; {
+	case v.unsure():
+		s.Intro = "In use where this ends, by call site. The program goes on there, and may release all of it."
+	case v.goesOn():
+		s.Intro += " The recording, or the part of it, ends before all of the program does: some of these may be no leaks."
 	}
 	t := htmlTable{Title: "Leaks by call site", Left: v.left(len(v.a.Leaks)),
 		Columns: columns("call site", "#bytes", "", "#buffers", "#first at")}

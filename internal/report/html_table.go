@@ -74,6 +74,7 @@ func (v *htmlView) siteCell(site string, stack []string) htmlCell {
 	for i, frame := range stack {
 		text := shown(frame, htmlFrameWidth)
 		if v.stacks -= len(plot.Escape(text)) + len("<li></li>"); v.stacks < 0 || i == 64 {
+			cell.Stack = append(cell.Stack, "and "+things(uint64(len(stack)-i), "more frame"))
 			return cell
 		}
 		cell.Stack = append(cell.Stack, text)

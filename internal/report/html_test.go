@@ -10,10 +10,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report/reporttest"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 )
 
 func writeHTML(a *analysis.Analysis, o Options) string {
@@ -265,5 +267,61 @@ func TestHTMLCommandsAreQuoted(t *testing.T) {
 		if got := strings.Join(v.tryCommand("max_age", "1"), " "); got != c.want {
 			t.Errorf("%s, want %s", got, c.want)
 		}
+	}
+}
+
+// What is in use where the recording, or the part, ends is not called a leak while nothing tells of the program's end.
+func TestHTMLOfPartsTellsNoLeaks(t *testing.T) {
+	const length = uint64(42e9) // of the sample
+	for name, c := range map[string]struct {
+		change func(*analysis.Analysis)
+		leaks  bool
+	}{
+		"whole":           {func(*analysis.Analysis) {}, true},
+		"behind its end":  {func(a *analysis.Analysis) { a.Run.Until = time.Duration(2 * length) }, true},
+		"torn":            {func(a *analysis.Analysis) { a.Run.Whole = false }, false},
+		"trimmed":         {func(a *analysis.Analysis) { a.Run.Footer.Status = -1 }, false},
+		"a part":          {func(a *analysis.Analysis) { a.Run.Until = time.Second }, false},
+		"a part, no list": {func(a *analysis.Analysis) { a.Run.Until, a.Leaks = time.Second, nil }, false},
+	} {
+		a := reporttest.Sample()
+		if a.Snapshot.Totals.InUse = 1 << 20; !c.leaks {
+			for i := range a.Snapshot.Processes {
+				a.Snapshot.Processes[i].State = model.Running
+			}
+		}
+		c.change(a)
+		text := visible(writeHTML(a, Options{}))
+		if strings.Contains(text, "leaked 48.1") != c.leaks || strings.Contains(text, "in use at the end 1.00") == c.leaks ||
+			strings.Contains(text, "Never released, by call site") != c.leaks || strings.Contains(text, "Every buffer was released") {
+			t.Errorf("%s: %s", name, text[strings.Index(text, "Key figures"):][:600])
+		}
+	}
+}
+
+// What lists leave out is told.
+func TestHTMLTellsWhatIsLeftOut(t *testing.T) {
+	a := &analysis.Analysis{Snapshot: &model.Snapshot{}}
+	a.Run.Header.Limits = trace.Limits{}
+	for i := range 35 {
+		a.Diagnoses = append(a.Diagnoses, analysis.Diagnosis{Title: "x"})
+		a.Run.Header.Limits[strings.Repeat("x", i+1)] = "1"
+	}
+	a.Leaks = []analysis.Leak{{Name: "x", Stack: make([]string, 70), Bytes: 1, Buffers: 1}}
+	text := visible(writeHTML(a, Options{}))
+	if strings.Count(text, "and 5 more") != 2 || !strings.Contains(text, "and 6 more frames") {
+		t.Errorf("it says: %s", text)
+	}
+}
+
+// A recording of several programs has no command line, and what it was merged of is no warning.
+func TestHTMLOfSeveralPrograms(t *testing.T) {
+	a := reporttest.Sample()
+	a.Run.Header.Program, a.Run.Header.Arguments = "2 programs", nil
+	a.Run.Header.Merged = []trace.Origin{{Program: "a"}, {Program: "b"}}
+	a.Run.Footer.Message = "merged of 2 recordings"
+	page := writeHTML(a, Options{})
+	if text := visible(page); strings.Contains(text, "'2 programs'") || !strings.Contains(text, "-- …") || !strings.Contains(text, "message merged of 2") {
+		t.Errorf("it says: %s", text[:800])
 	}
 }

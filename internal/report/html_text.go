@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report/plot"
 	"codeberg.org/gpumemtop/gpumemtop/internal/size"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 )
 
 // Bounds of what is shown, so that the page stays small whatever the recording says.
@@ -88,8 +90,12 @@ func (v *htmlView) program() string {
 	return shown(path.Base(program), 80)
 }
 
+// commandWords are the command line, none when there are several: what the header calls them is no program.
 func (v *htmlView) commandWords() []string {
 	h := &v.a.Run.Header
+	if slices.ContainsFunc(h.Merged, func(o trace.Origin) bool { return o.Program != h.Program }) {
+		return nil
+	}
 	if h.Program == "" {
 		return append([]string{v.s.Program}, v.s.Arguments...)
 	}
@@ -115,7 +121,7 @@ func (v *htmlView) tryCommand(limit, value string) []string {
 	}
 	words = append(words, "--set", quoteWord(name(limit+"="+value)), "--")
 	program := v.commandLine()
-	if line := strings.Join(program, " "); v.commandWords()[0] == "" || shown(line, htmlCommandWidth) != line {
+	if line := strings.Join(program, " "); strings.Join(v.commandWords(), "") == "" || shown(line, htmlCommandWidth) != line {
 		program = []string{"…"}
 	}
 	return append(words, program...)

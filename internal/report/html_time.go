@@ -210,12 +210,12 @@ func (v *htmlView) bands() []plot.Band {
 
 func (v *htmlView) bandsText() string {
 	places, threads := v.shaded()
-	if len(places) == 0 {
+	if len(places) < 2 { // one alone is only named
 		return ""
 	}
-	text := "Shaded: phases"
+	text := "Shaded: every other phase"
 	if n := len(places); n > htmlBands {
-		text = fmt.Sprintf("Shaded: the first %d of %d phases", htmlBands, n)
+		text = fmt.Sprintf("Shaded: every other one of the first %d of %d phases", htmlBands, n)
 	}
 	if threads > 1 {
 		text += fmt.Sprintf(" of the busiest of %d threads", threads)
@@ -261,13 +261,27 @@ func (v *htmlView) hitRate() (htmlSection, bool) {
 		s.Intro = "No request could have been served from the pool."
 		return s, true
 	}
-	data := plotData{Start: t.Start, Step: t.Step, Unit: "rate"}
-	data.add("hit rate", "s0", values, known)
+	data, class := plotData{Start: t.Start, Step: t.Step, Unit: "rate"}, "s0"
+	data.add("hit rate", class, values, known)
+	if sparse(known) {
+		class += " sparse"
+	}
 	c := plot.Chart{Title: "Hit rate over time", X: v.timeAxis(), Y: plot.Percent(), Bands: v.bands(), Marks: v.marks(),
-		Lines: []plot.Series{{Class: "s0", Values: values, Known: known}}, Data: data.text()}
+		Lines: []plot.Series{{Class: class, Values: values, Known: known}}, Data: data.text()}
 	s.Intro = "Poolable creates that were served without a driver create. No line: no request."
 	s.Plots = []htmlPlot{{Title: "hits of all requests", SVG: trusted(&c)}}
 	return s, true
+}
+
+// sparse reports whether a line has so few steps that they are hard to see.
+func sparse(known []bool) bool {
+	n := 0
+	for _, k := range known {
+		if k {
+			n++
+		}
+	}
+	return n < len(known)/4
 }
 
 func (v *htmlView) freeList() (htmlSection, bool) {

@@ -74,6 +74,10 @@ type Footer struct {
 	Index []IndexEntry `json:"index"`
 }
 
+// Ended reports whether the end of the program is known. A recording of a part of another one ends before that: what is
+// alive there is no leak.
+func (f *Footer) Ended() bool { return f.Status >= 0 || f.Signal != 0 }
+
 // A file starts with this, then come frames.
 var fileMagic = [8]byte{'G', 'M', 'T', 'R', 'E', 'C', '\r', '\n'}
 
