@@ -152,22 +152,27 @@ func TestLiveTraceOnAFullDisk(t *testing.T) {
 	target := awaitDescendant(t, p.cmd.Process.Pid, "stencil")
 	awaitTrace(t, file, "stencil.c")
 	// A limit for the size of its files is as good as a disk that is full; the program keeps its own.
-	const most = 2 << 20
-	if err := unix.Prlimit(p.cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: most, Max: most}, nil); err != nil {
+	sizeOf := func(file string) int64 {
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	const room = 2 << 20
+	most, recorded := sizeOf(file)+room, sizeOf(recording)
+	if err := unix.Prlimit(p.cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: uint64(most), Max: uint64(most)}, nil); err != nil {
 		t.Fatal(err)
 	}
 	// A recording takes a hundredth of the room of a trace.
-	waitFor(t, "the recording to go on", func() bool {
-		info, err := os.Stat(recording)
-		return err == nil && info.Size() > most/32
-	})
+	waitFor(t, "the recording to go on", func() bool { return sizeOf(recording) > recorded+room/32 })
 	if err := syscall.Kill(target, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	if result := p.wait(); !contains(result.stderr, "the trace ends there, what is in "+file+" is whole") {
 		t.Errorf("%s\n%s", result, result.stderr)
 	}
-	if facts, text := lintFile(t, file); facts.Creates == 0 || len(text) > most {
+	if facts, text := lintFile(t, file); facts.Creates == 0 || int64(len(text)) > most {
 		t.Errorf("%d creates in %d bytes", facts.Creates, len(text))
 	}
 	checkReport(t, recording, "stencil.c")

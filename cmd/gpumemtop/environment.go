@@ -16,6 +16,8 @@ var (
 		"GPU_DEVICE_ORDINAL", "GPU_MAX_ALLOC_PERCENT", "GPU_MAX_HEAP_SIZE", "GPU_SINGLE_ALLOC_PERCENT", "GPU_FORCE_64BIT_PTR",
 		"ZE_AFFINITY_MASK", "ONEAPI_DEVICE_SELECTOR", "LD_LIBRARY_PATH", "OMP_NUM_THREADS",
 	}
+	// Parts of names that are not kept whatever they begin with.
+	secretWords = []string{"SECRET", "TOKEN", "PASSW", "CREDENTIAL", "KEY", "AUTH"}
 )
 
 const (
@@ -28,15 +30,27 @@ func recorded(environment []string) map[string]string {
 	kept := map[string]string{}
 	for _, variable := range environment {
 		name, value, _ := strings.Cut(variable, "=")
-		wanted := slices.Contains(recordedNames, name) ||
-			slices.ContainsFunc(recordedPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
-		if !wanted || len(kept) == recordedMax || len(name) > recordedValueMax {
+		if !mayRecord(name) || len(kept) == recordedMax || len(name) > recordedValueMax {
 			continue
 		}
+		value = strings.ToValidUTF8(value, "?")
 		if len(value) > recordedValueMax {
-			value = value[:recordedValueMax] + "…"
+			const more = "…"
+			// What is left of a character that the cut went through goes, too.
+			value = strings.ToValidUTF8(value[:recordedValueMax-len(more)], "") + more
 		}
-		kept[strings.ToValidUTF8(name, "?")] = strings.ToValidUTF8(value, "?")
+		kept[strings.ToValidUTF8(name, "?")] = value
 	}
 	return kept
+}
+
+// mayRecord reports whether a variable is one that a recording keeps.
+func mayRecord(name string) bool {
+	if slices.Contains(recordedNames, name) {
+		return true
+	}
+	begins := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+	upper := strings.ToUpper(name)
+	hides := func(word string) bool { return strings.Contains(upper, word) }
+	return slices.ContainsFunc(recordedPrefixes, begins) && !slices.ContainsFunc(secretWords, hides)
 }

@@ -59,11 +59,11 @@ func TestRecordedEnvironment(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	got := recorded([]string{
 		"POCL_DEVICES=cpu", "CUDA_VISIBLE_DEVICES=", "LD_LIBRARY_PATH=" + long, "SECRET=x", "AWS_CL_KEY=x", "CUDA_KEY=x", "HOME=/root",
-		"CL_X=\xff", "nothing", "GPUMEMTOP_POLICY=slab=1",
+		"CL_X=\xff", "nothing", "GPUMEMTOP_POLICY=slab=1", "CL_API_KEY=x", "OPENCL_token=x", "POCL_PASSWORD=x", "OCL_WIDE=" + strings.Repeat("é", 600),
 	})
 	want := map[string]string{
-		"POCL_DEVICES": "cpu", "CUDA_VISIBLE_DEVICES": "", "LD_LIBRARY_PATH": long[:recordedValueMax] + "…", "CL_X": "?",
-		"GPUMEMTOP_POLICY": "slab=1",
+		"POCL_DEVICES": "cpu", "CUDA_VISIBLE_DEVICES": "", "LD_LIBRARY_PATH": long[:1021] + "…", "CL_X": "?",
+		"GPUMEMTOP_POLICY": "slab=1", "OCL_WIDE": strings.Repeat("é", 510) + "…",
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %q, want %q", got, want)

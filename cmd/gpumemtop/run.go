@@ -75,7 +75,10 @@ func (r *runner) check() error {
 	if err := writable("summary", r.config.summary, r.config.force); err != nil {
 		return err
 	}
-	return r.checkFiles()
+	if err := r.checkFiles(); err != nil {
+		return err
+	}
+	return r.checkDistinct()
 }
 
 // writable refuses a file that cannot be written or would be overwritten, before the program runs for hours. flag names

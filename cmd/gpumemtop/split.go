@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
@@ -188,7 +190,11 @@ func (s *split) said() []string {
 		lines = append(lines, "nothing was recorded: no process called OpenCL")
 	}
 	if s.failed > 0 {
-		lines = append(lines, fmt.Sprintf("%d not or not wholly recorded: %v", s.failed, s.first))
+		text := fmt.Sprintf("%d not or not wholly recorded: %v", s.failed, s.first)
+		if errors.Is(s.first, unix.EMFILE) {
+			text = fmt.Sprintf("%d not recorded: too many files were open: ulimit -n allows more", s.failed)
+		}
+		lines = append(lines, text)
 	}
 	return lines
 }

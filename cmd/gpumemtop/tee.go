@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -161,10 +162,39 @@ func (r *runner) checkFiles() error {
 	switch {
 	case !name.single():
 		return errors.New("--json writes one trace for all processes: leave %p out of its name")
-	case r.trace == r.recording.String():
-		return errors.New("--json and -o name the same file: name another")
 	case strings.HasSuffix(r.trace, ".gz"):
 		return fmt.Errorf("%s: a packed trace that breaks off has lost its end: leave .gz out and pack it afterwards", r.trace)
 	}
 	return writable("json", r.trace, r.config.force)
+}
+
+// checkDistinct refuses one name for two files, however it is written: the later one would take the other's place.
+func (r *runner) checkDistinct() error {
+	files := []struct{ flag, path string }{{"--json", r.trace}, {"--summary", r.config.summary}}
+	if r.recording.single() {
+		files = append(files, struct{ flag, path string }{"-o", r.recording.String()})
+	}
+	for i, file := range files {
+		for _, other := range files[i+1:] {
+			if file.path != "" && other.path != "" && samePlace(file.path, other.path) {
+				return fmt.Errorf("%s and %s name the same file %s: name another", file.flag, other.flag, file.path)
+			}
+		}
+	}
+	return nil
+}
+
+// samePlace reports whether two names lead to the same file, which need not exist yet.
+func samePlace(a, b string) bool { return sameFile(a, b) || resolved(a) == resolved(b) }
+
+// resolved returns a name without links, as far as its folder exists.
+func resolved(path string) string {
+	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		folder = filepath.Dir(path)
+	}
+	if full, err := filepath.Abs(folder); err == nil {
+		folder = full
+	}
+	return filepath.Join(folder, filepath.Base(path))
 }

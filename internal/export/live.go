@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"slices"
@@ -27,6 +28,7 @@ const (
 // is in the file then is a whole trace up to there.
 type Live struct {
 	file    *liveFile
+	name    string // of the file
 	chrome  *chrome
 	pids    map[uint64]bool
 	modules map[moduleKey]string
@@ -80,6 +82,7 @@ func CreateLive(name string, facts Facts, force bool) (*Live, error) {
 		return nil, err
 	}
 	l := newLive(&liveFile{file: file}, &facts)
+	l.name = name
 	if err = l.begin(&facts); err == nil {
 		err = settle(file.Name(), target, name, force)
 	}
@@ -222,7 +225,7 @@ func (l *Live) Bytes() uint64 { return uint64(l.file.offset) }
 
 func (l *Live) err() error {
 	if err := l.chrome.out.err; err != nil {
-		return fmt.Errorf("write trace: %w", err)
+		return fmt.Errorf("write trace %s: %w", l.name, plainly(err))
 	}
 	return nil
 }
@@ -233,7 +236,16 @@ func (l *Live) Close() error {
 	l.chrome.end()
 	_ = l.chrome.out.finish() // err tells
 	if err := l.file.file.Close(); err != nil && l.chrome.out.err == nil {
-		return fmt.Errorf("close trace: %w", err)
+		return fmt.Errorf("close trace %s: %w", l.name, plainly(err))
 	}
 	return l.err()
+}
+
+// plainly leaves out of an error the file's first name, which nobody has seen.
+func plainly(err error) error {
+	var of *fs.PathError
+	if errors.As(err, &of) {
+		return of.Err
+	}
+	return err
 }

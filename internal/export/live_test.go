@@ -278,6 +278,22 @@ func TestCreateLive(t *testing.T) {
 	}
 }
 
+// TestLiveNamesItsFile: an error speaks of the name that the user gave, not of the one that the file was made under.
+func TestLiveNamesItsFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "given.json")
+	l, err := CreateLive(path, storyFacts(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.file.file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	err = l.Close()
+	if err == nil || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), ".tmp") {
+		t.Errorf("it says %v", err)
+	}
+}
+
 // FuzzLive gives it nonsense, with and without pauses: what is written is JSON, and nothing the importer dies of.
 func FuzzLive(f *testing.F) {
 	f.Add([]byte(strings.Repeat("0123456789abcdefghijklmnopqrstuvwxyz\x0a\x01\xff\x7f", 8)), uint8(3))

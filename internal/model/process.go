@@ -110,8 +110,11 @@ func (m *Model) exit(p *process, r *wire.Record) {
 	} else {
 		p.shown.Orderly = true
 	}
+	known := p.ended
 	m.finish(p, Exited, status, m.now)
-	m.marks.add(m.now, wire.KindExit, exitText(&p.shown))
+	if !known || status >= 0 { // the session may know no more than the process said itself
+		m.marks.add(m.now, wire.KindExit, exitText(&p.shown))
+	}
 	m.settle()
 }
 

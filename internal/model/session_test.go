@@ -78,6 +78,19 @@ func TestExitFromARecording(t *testing.T) {
 	}
 }
 
+// TestExitTwice: the session's word is marked beside the process's own where it knows the status.
+func TestExitTwice(t *testing.T) {
+	for status, marks := range map[int16]int{-1: 1, 0: 2} {
+		s := newStream(Options{})
+		s.miss(1, 1, 64, 64, 0)
+		s.Apply(&wire.Record{Event: wire.Event{Kind: wire.KindExit, Time: s.time, Status: -1}, Process: 1, Thread: 7})
+		s.Apply(&wire.Record{Event: wire.Event{Kind: wire.KindExit, Time: s.time, Status: status}, Process: 1})
+		if got := s.Snapshot().Marks; len(got) != marks {
+			t.Errorf("status %d: marks are %+v", status, got)
+		}
+	}
+}
+
 func TestTooManyProcesses(t *testing.T) {
 	s := newStream(Options{})
 	for n := range uint32(processesMax + 10) {

@@ -43,16 +43,22 @@ func listen(path string, join func(*peer), warn func(string)) (*acceptor, error)
 
 // serve accepts connections until the listener is closed.
 func (a *acceptor) serve() {
+	told := false
 	for {
 		conn, err := a.listener.AcceptUnix()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // too many open files, say: the next process may have more luck
-			a.warn(fmt.Sprintf("a process is not watched: %v", err))
+		if err != nil {
+			// The process stays in the queue, and may have more luck when another one has ended.
+			if !told {
+				a.warn(acceptText(err))
+			}
+			told = true
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
+		told = false
 		if credentials(conn).Pid == int32(os.Getpid()) {
 			_ = conn.Close()
 			close(a.settled)
@@ -60,6 +66,14 @@ func (a *acceptor) serve() {
 		}
 		a.hellos.Go(func() { a.receive(conn) })
 	}
+}
+
+// acceptText says why a process has to wait.
+func acceptText(err error) string {
+	if errors.Is(err, unix.EMFILE) {
+		return "processes are not watched while too many files are open: ulimit -n allows more"
+	}
+	return fmt.Sprintf("processes are not watched for now: %v", err)
 }
 
 // settle waits until every process that connected so far has joined, and accepts no more. It puts a connection of

@@ -202,7 +202,6 @@ func (c *collector) deliver(p *peer, r *wire.Record) {
 		c.sites.add(r)
 		return
 	case wire.KindExit:
-		p.said = true
 		r.Thread = max(r.Thread, 1) // 0 is the session's own word
 	case wire.KindNone, wire.KindProcess, wire.KindSite, wire.KindLost:
 		return

@@ -139,19 +139,40 @@ func TestCollectorEndOfProcess(t *testing.T) {
 		p.hungUp.Store(true)
 	}
 	c.pass()
-	want := "1:process 2:process 1:create 1:exit 2:create 2:lost 2:exit"
+	want := "1:process 2:process 1:create 1:exit 2:create 2:lost 1:exit 2:exit"
 	if got := tp.kinds(); got != want {
 		t.Errorf("recorded %s\n   want %s", got, want)
 	}
 	if len(c.peers) != 0 {
 		t.Errorf("%d processes are still watched", len(c.peers))
 	}
-	lost := tp.records[len(tp.records)-2]
+	lost := tp.records[len(tp.records)-3]
 	if lost.Size != 10 || lost.Granted != 4 {
 		t.Errorf("LOST says %d events, %d uses; want 10, 4", lost.Size, lost.Granted)
 	}
 	if s := c.model.Publish(); s.Lost != 10 || s.Processes[1].State != model.Exited {
 		t.Errorf("model: lost %d, state %v", s.Lost, s.Processes[1].State)
+	}
+}
+
+// TestCollectorRecordsWhatItKnows: who reads the recording takes the memory of a process that left some behind off the
+// gauges when the session does.
+func TestCollectorRecordsWhatItKnows(t *testing.T) {
+	tp := &tape{}
+	c, _ := testCollector(tp)
+	leaver, other := newFakeTarget(t), newFakeTarget(t)
+	c.add(leaver.peer(7))
+	c.add(other.peer(8))
+	leaver.put(0, wire.Event{Time: 5, Kind: wire.KindCreate, Object: 1, Size: 100, Granted: 100}, "")
+	leaver.put(0, wire.Event{Time: 6, Kind: wire.KindExit, Status: -1}, "")
+	c.peers[0].hungUp.Store(true)
+	c.pass()
+	replayed := model.New(model.Options{})
+	for i := range tp.records {
+		replayed.Apply(&tp.records[i])
+	}
+	if live, read := c.model.Publish().Totals.InUse, replayed.Publish().Totals.InUse; live != 0 || read != live {
+		t.Errorf("%d bytes in use while it ran, %d in its recording, want none", live, read)
 	}
 }
 

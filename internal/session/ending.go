@@ -51,14 +51,12 @@ func (c *collector) remove(p *peer) {
 	}
 }
 
-// exited says that a process is gone. Its own EXIT, which says that its exit handlers run, is not repeated without
-// better knowledge.
+// exited says that a process is gone. Its own EXIT says only that its exit handlers run: without a second one whoever
+// reads the recording would count its memory as in use for longer than the model here.
 func (c *collector) exited(p *peer, status Status) {
 	now := c.clock()
 	c.model.ProcessEnded(p.number, status.Code, status.Signal, now)
-	if !p.said || status.Code >= 0 {
-		c.put(&wire.Record{Process: p.number, Event: wire.Event{Time: now, Kind: wire.KindExit, Status: int16(status.Shell())}})
-	}
+	c.put(&wire.Record{Process: p.number, Event: wire.Event{Time: now, Kind: wire.KindExit, Status: int16(status.Shell())}})
 	c.leaving[p.number] = status
 	if !c.sites.add(&wire.Record{Process: p.number, Event: wire.Event{Kind: wire.KindExit}}) {
 		c.left(p.number)
@@ -84,6 +82,9 @@ func (c *collector) complete(status Status) {
 	}
 	c.sites.finish()
 	c.applySites()
+	for process := range c.leaving { // their names did not come in time
+		c.left(process)
+	}
 	c.chores()
 	c.flush()
 	c.model.Tick(c.clock())

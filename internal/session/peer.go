@@ -31,7 +31,6 @@ type peer struct {
 	ended    bool   // everything up to limit that is still in the rings is to be read
 	limit    uint64 // while ended
 	stays    bool   // ended for us only: the session ends before the process does
-	said     bool   // wrote its own EXIT
 	lost     uint64
 	lostUses uint64
 }

@@ -305,6 +305,45 @@ func TestLaterAdditions(t *testing.T) {
 	check()
 }
 
+// TestUnknownFramesAnywhere: they neither hide the footer nor double definitions.
+func TestUnknownFramesAnywhere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.gmt")
+	records := sample(20)
+	summarized(t, path, Header{}, records, 5)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := Create(filepath.Join(t.TempDir(), "unknown.gmt"), Header{}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := w.offset
+	writeRaw(w, frameHead{kind: 77, events: 12, flags: flagDefines}, []byte("not even packed"), 3)
+	if err := w.Close(Footer{}); err != nil {
+		t.Fatal(err)
+	}
+	unknown, err := os.ReadFile(w.file.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	unknown = unknown[before : before+headSize+int64(len("not even packed"))]
+	r := opened(t, path)
+	mixed := slices.Clone(whole[:r.first])
+	for walk := r.walk(); walk.next(); {
+		mixed = append(mixed, unknown...)
+		mixed = append(mixed, whole[walk.offset:walk.after]...)
+	}
+	if err := os.WriteFile(path, append(mixed, unknown...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r = opened(t, path)
+	if _, ended := r.Footer(); !ended || len(readAll(t, r)) != len(records) || r.Damage() != "" {
+		t.Errorf("footer %v, damage %q", ended, r.Damage())
+	}
+	checkOverview(t, r, records)
+}
+
 // writeRaw writes a frame whose payload is given.
 func writeRaw(w *Writer, head frameHead, payload []byte, raw int) {
 	var b [headSize]byte

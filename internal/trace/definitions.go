@@ -34,6 +34,9 @@ func (r *Reader) Definitions(fn func(*wire.Record) error) error {
 			}
 			continue
 		}
+		if w.head.kind > frameDefinitions {
+			continue // a later gpumemtop may put it anywhere
+		}
 		if _, err := f.define(missing, fn); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -38,6 +39,7 @@ type Reader struct {
 	latest uint64 // time in the frames so far
 	leapt  bool   // not all frames since Rewind were read
 	damage string
+	search *walker // nil until something is damaged
 }
 
 // Open opens a recording, which must be a file that can be sought. Errors are ErrNotRecording, ErrVersion, or of the file
@@ -99,11 +101,18 @@ func (r *Reader) readHeader() error {
 	if err != nil || head.kind != frameHeader {
 		return fmt.Errorf("%s %w: its header is cut off or damaged", r.path, ErrNotRecording)
 	}
+	// First the version alone: a later one may have other fields, or others in them.
+	var only struct {
+		Version int `json:"version"`
+	}
+	if err := json.Unmarshal(r.raw, &only); err == nil && only.Version > Version {
+		return fmt.Errorf("%s %w", r.path, ErrVersion)
+	}
 	if err := json.Unmarshal(r.raw, &r.header); err != nil {
 		return fmt.Errorf("%s %w: %w", r.path, ErrNotRecording, err)
 	}
-	if r.header.Version > Version {
-		return fmt.Errorf("%s %w", r.path, ErrVersion)
+	if r.header.Version < 1 {
+		return fmt.Errorf("%s %w: its header has no version", r.path, ErrNotRecording)
 	}
 	r.first = r.offset
 	return nil
@@ -124,7 +133,8 @@ func (r *Reader) readFooter() {
 		return
 	}
 	defer func() { r.offset = r.first }()
-	// Packed bytes may look like the start of a frame, so one that is none does not end the search.
+	// Packed bytes may look like the start of a frame, so one that is none does not end the search, nor does a frame that
+	// a later gpumemtop has put behind the footer.
 	for range footerTries {
 		at := bytes.LastIndex(tail, frameMagic[:])
 		if at < 0 {
@@ -132,7 +142,7 @@ func (r *Reader) readFooter() {
 		}
 		r.offset = from + int64(at)
 		head, err := r.readFrame()
-		if err == nil {
+		if err == nil && head.kind <= frameDefinitions {
 			var footer Footer
 			if head.kind == frameFooter && r.unpack(&head) == nil && json.Unmarshal(r.raw, &footer) == nil {
 				r.footer = &footer
@@ -282,31 +292,34 @@ func (r *Reader) when() string {
 
 // resync looks for the next frame behind one that is damaged or cut off at start.
 func (r *Reader) resync(start int64) bool {
-	window := make([]byte, min(256<<10, r.size-start))
-	for at := start + 1; at < r.size; at += int64(len(window) - len(frameMagic)) {
-		n, err := r.file.ReadAt(window, at)
-		if i := bytes.Index(window[:n], frameMagic[:]); i >= 0 {
-			r.offset = at + int64(i)
-			r.hurt("%d bytes behind frame %d are damaged", r.offset-start, r.frames)
-			return true
-		}
-		if err != nil {
-			break
-		}
+	if r.search == nil {
+		r.search = r.walk()
+	}
+	if r.search.after = start; r.search.skip() {
+		r.offset = r.search.after
+		r.hurt("%d bytes behind frame %d are damaged", r.offset-start, r.frames)
+		return true
 	}
 	r.hurt("the last %d bytes, behind frame %d%s, are cut off; the events before are whole", r.size-start, r.frames, r.when())
 	r.offset = r.size
 	return false
 }
 
+// damageMax bounds the text about damage; what is damaged all over is not told in full.
+const damageMax = 1000
+
 func (r *Reader) hurt(format string, args ...any) {
-	if r.damage != "" {
-		r.damage += "; "
-	}
-	if len(r.damage) < 1000 {
-		r.damage += fmt.Sprintf(format, args...)
+	switch {
+	case r.damage == "":
+		r.damage = fmt.Sprintf(format, args...)
+	case len(r.damage) < damageMax:
+		r.damage += "; " + fmt.Sprintf(format, args...)
+	case !strings.HasSuffix(r.damage, moreDamage):
+		r.damage += moreDamage
 	}
 }
+
+const moreDamage = "; and more"
 
 var errFrame = errors.New("no whole frame")
 

@@ -1,8 +1,13 @@
 package trace
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,5 +99,55 @@ func TestLimitsAsJSON(t *testing.T) {
 	}
 	if json.Unmarshal([]byte(`{"a":[]}`), &back) == nil {
 		t.Error("a list was taken as a limit")
+	}
+}
+
+// TestLaterVersionIsToldFromNoRecording whatever else its header says.
+func TestLaterVersionIsToldFromNoRecording(t *testing.T) {
+	for header, want := range map[string]error{
+		`{"version":4}`: ErrVersion,
+		`{"arguments":"all in one","limits":["a"],"version":4,"clock_ns":-1}`: ErrVersion,
+		`{"version":0}`:                ErrNotRecording,
+		`{"version":-1}`:               ErrNotRecording,
+		`{"version":"four"}`:           ErrNotRecording,
+		`{"version":3,"limits":["a"]}`: ErrNotRecording,
+		`[]`:                           ErrNotRecording,
+	} {
+		path := filepath.Join(t.TempDir(), "a.gmt")
+		w, err := Create(path, Header{}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.file.Truncate(0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.file.Seek(0, io.SeekStart); err != nil {
+			t.Fatal(err)
+		}
+		w.write(fileMagic[:])
+		writeRaw(w, frameHead{kind: frameHeader}, w.zip.EncodeAll([]byte(header), nil), len(header))
+		if err := w.Close(Footer{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(path); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", header, err, want)
+		}
+	}
+}
+
+// TestDamageAllOver is told in bounded words.
+func TestDamageAllOver(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.gmt")
+	w, err := Create(path, Header{}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.write(bytes.Repeat(frameMagic[:], 100_000))
+	if err := w.Close(Footer{}); err != nil {
+		t.Fatal(err)
+	}
+	r := opened(t, path)
+	if got := readAll(t, r); len(got) != 0 || len(r.Damage()) > 2*damageMax || !strings.HasSuffix(r.Damage(), moreDamage) {
+		t.Errorf("%d events, %d bytes about the damage", len(got), len(r.Damage()))
 	}
 }

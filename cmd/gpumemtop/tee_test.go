@@ -1,0 +1,46 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestFilesOfARunAreDistinct: one name for two of them would cost the first, however the name is written.
+func TestFilesOfARunAreDistinct(t *testing.T) {
+	dir := t.TempDir()
+	old, link := filepath.Join(dir, "old"), filepath.Join(dir, "link")
+	if err := os.WriteFile(old, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(old, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(dir, filepath.Join(dir, "here")); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		recording, json, summary string
+		want                     string // two flags, "" for no complaint
+	}{
+		{dir + "/x", dir + "/y", dir + "/z", ""},
+		{dir + "/x", dir + "/./x", "", "--json and -o "},
+		{dir + "/x", dir + "/here/x", "", "--json and -o "},
+		{old, link, "", "--json and -o "},
+		{dir + "/x", "", dir + "//x", "--summary and -o "},
+		{"", dir + "/x", dir + "/x", "--json and --summary "},
+		{dir + "/x-%p", dir + "/y", "", ""},
+		{"", "", old, ""},
+	} {
+		c := &config{output: test.recording, json: test.json, summary: test.summary, force: true}
+		r := &runner{config: c, command: []string{"app"}}
+		if err := r.checkFiles(); err != nil {
+			t.Fatal(err)
+		}
+		err := r.checkDistinct()
+		if (err == nil) != (test.want == "") || err != nil && !strings.HasPrefix(err.Error(), test.want) {
+			t.Errorf("%+v: %v", test, err)
+		}
+	}
+}
