@@ -119,7 +119,7 @@ var Places = map[string]Place{
 		Timeless: true, Never: noFiles,
 	},
 	"internal/check":   {May: []string{"internal/analysis", "internal/model", "internal/size"}, Timeless: true, Never: noFiles},
-	"internal/compare": {May: []string{"internal/analysis", "internal/model", "internal/size", "internal/trace"}, Timeless: true, Never: noFiles},
+	"internal/compare": {May: []string{"internal/analysis", "internal/model", "internal/size", "internal/trace", "internal/wire"}, Timeless: true, Never: noFiles},
 	"internal/report": {
 		May: []string{
 			"internal/analysis", "internal/export", "internal/model", "internal/plain", "internal/size", "internal/trace",
