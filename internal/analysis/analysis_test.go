@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -307,5 +308,32 @@ func TestLeaksOfEndedProcesses(t *testing.T) {
 	}
 	if diff := gocmp.Diff(want, a.Leaks); diff != "" || sub == 0 {
 		t.Error(diff)
+	}
+}
+
+// TestTimesOutOfOrder: names come late, with times of their own, blocking commands come when they are done, and threads'
+// records in stretches. None of that moves what it does not concern.
+func TestTimesOutOfOrder(t *testing.T) {
+	s := newTape()
+	at := func(e wire.Event, after uint64) { e.Time = origin + after*ms; s.put(e, "") }
+	at(wire.Event{Kind: wire.KindModule, Object: 1}, 90)
+	at(wire.Event{Kind: wire.KindCreate, Outcome: wire.OutcomeDriver, Object: 1, Size: 1000, Granted: 1000}, 10)
+	at(wire.Event{Kind: wire.KindUse, Object: 1}, 11)
+	at(wire.Event{Kind: wire.KindCooled, Link: 9}, 16)
+	at(wire.Event{Kind: wire.KindUse, Object: 1}, 12) // a blocking one, that began before
+	at(wire.Event{Kind: wire.KindSite, Tag: 1}, 80)
+	at(wire.Event{Kind: wire.KindRelease, Object: 1, Outcome: wire.OutcomeDriver}, 14)
+	a := s.analyse(t)
+	if a.Peak.Time != 10*ms {
+		t.Errorf("the peak is at %d ns, want %d", a.Peak.Time, 10*ms)
+	}
+	if want := []Bin{{From: 1 << 21, To: 1<<22 - 1, Count: 1, Bytes: 1000}}; !slices.Equal(a.Lifetimes, want) {
+		t.Errorf("lifetimes %v, want %v: 4 ms", a.Lifetimes, want)
+	}
+	if want := 1000 * 0.002; math.Abs(a.Lag.ByteSeconds-want) > 1e-9 {
+		t.Errorf("lag %v byte seconds, want %v", a.Lag.ByteSeconds, want)
+	}
+	if got := a.Snapshot.Totals.PeakInUseTime; got != origin+10*ms {
+		t.Errorf("the model's peak is at %d, want %d", got, origin+10*ms)
 	}
 }

@@ -68,14 +68,20 @@ func mistakesFound(x *run, _ *Analysis) (Diagnosis, bool) {
 	}, true
 }
 
-// memoryGrows finds iterations that leave more in use than there was.
-func memoryGrows(x *run, a *Analysis) (Diagnosis, bool) {
+// growing returns the place of the phase that grows the most in all, -1 when none does.
+func growing(a *Analysis) int {
 	grown, at := uint64(0), -1
 	for i := range a.Phases {
 		if p := &a.Phases[i]; p.Growth > 0 && p.Iterations >= growthIterations && uint64(p.Growth)*p.Iterations > grown {
 			grown, at = uint64(p.Growth)*p.Iterations, i
 		}
 	}
+	return at
+}
+
+// memoryGrows finds iterations that leave more in use than there was.
+func memoryGrows(x *run, a *Analysis) (Diagnosis, bool) {
+	at := growing(a)
 	if at < 0 {
 		return Diagnosis{}, false
 	}
@@ -175,6 +181,9 @@ func hitRateIsLow(x *run, a *Analysis) (Diagnosis, bool) {
 		if a.Misses[i].Count > main.Count {
 			main = &a.Misses[i]
 		}
+	}
+	if main.Reason == wire.MissCold.String() && growing(a) >= 0 {
+		return Diagnosis{}, false // what is never released cannot serve again: the growth says it all
 	}
 	return Diagnosis{
 		Severity: Advice, Title: "the pool serves few requests",

@@ -287,3 +287,18 @@ func TestFractionIsTheKnob(t *testing.T) {
 		t.Errorf("%+v", k)
 	}
 }
+
+// TestGrowthExplainsColdMisses: a loop that keeps what it creates is told so once, not also that the pool is of no use.
+func TestGrowthExplainsColdMisses(t *testing.T) {
+	s := newTape()
+	for n := range uint64(30) {
+		s.create(wire.OutcomeMiss, 1, mib, mib, n+1)
+		s.create(wire.OutcomeMiss, 2, mib, mib, n+101)
+	}
+	s.exit()
+	for _, d := range s.analyse(t).Diagnoses {
+		if d.Title == "the pool serves few requests" {
+			t.Errorf("%+v", d)
+		}
+	}
+}

@@ -10,7 +10,8 @@ const framesMax = 4096
 
 // flame makes the call tree of the sites that were asked for, nil when no stack is known.
 func (x *run) flame() *Frame {
-	root, nodes, known := &Frame{}, 1, false
+	root, known := &Frame{}, false
+	tree := frames{}
 	for _, s := range x.books.sorted() {
 		w := x.row(s)
 		if !w.wanted {
@@ -24,7 +25,7 @@ func (x *run) flame() *Frame {
 		at := root
 		at.add(s, &x.peak)
 		for _, name := range slices.Backward(stack) {
-			at = at.child(name, &nodes)
+			at = tree.child(at, name)
 			at.add(s, &x.peak)
 			if at.Name == others {
 				break
@@ -45,19 +46,26 @@ func (f *Frame) add(s *site, k *peak) {
 	f.Leaked += s.leaked
 }
 
+// frames are the nodes of a tree but for its root, by the node above and their own name.
+type frames map[branch]*Frame
+
+type branch struct {
+	above *Frame
+	name  string
+}
+
 // child returns the node of a name below f, which it makes while there is room.
-func (f *Frame) child(name string, nodes *int) *Frame {
-	if *nodes >= framesMax && !slices.ContainsFunc(f.Children, func(c *Frame) bool { return c.Name == name }) {
-		name = others
+func (t frames) child(f *Frame, name string) *Frame {
+	at := branch{f, name}
+	if t[at] == nil && len(t) >= framesMax-1 {
+		at.name = others
 	}
-	for _, c := range f.Children {
-		if c.Name == name {
-			return c
-		}
+	c := t[at]
+	if c == nil {
+		c = &Frame{Name: at.name}
+		f.Children = append(f.Children, c)
+		t[at] = c
 	}
-	c := &Frame{Name: name}
-	f.Children = append(f.Children, c)
-	*nodes++
 	return c
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/life"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // row is what all call sites of one name have together.
@@ -54,10 +55,11 @@ func (x *run) sortedRows() []*row {
 
 // released notes the end of a buffer: how long it lived, how long it was held for nothing, whether it was temporary.
 func (x *run) released(p *process, s *site, o *life.Object) {
-	w, lived := s.row, x.fold.Now-min(o.Started, x.fold.Now)
+	w, now := s.row, x.endOf(o)
+	lived := now - min(o.Started, now)
 	x.lifetimes.add(lived, o.Size)
 	if o.Owns {
-		x.lag.release(w, o, x.fold.Now)
+		x.lag.release(w, o, now)
 	}
 	if o.Carried() || !x.temporary(p, o, lived) {
 		return
@@ -67,6 +69,14 @@ func (x *run) released(p *process, s *site, o *life.Object) {
 	t.bytes += o.Size
 	t.driverNS += uint64(o.Cost) + x.releaseCost(o)
 	w.lives.add(lived)
+}
+
+// endOf is when an object ends: threads' records come in stretches, so that of its release may lie before the latest one.
+func (x *run) endOf(o *life.Object) uint64 {
+	if r := x.record; r != nil && r.Kind == wire.KindRelease && r.Object == o.Number {
+		return r.Time
+	}
+	return x.fold.Now
 }
 
 // lags is how long memory is held after its last use.

@@ -122,6 +122,7 @@ var Places = map[string]Place{
 	"internal/compare": {
 		May: []string{
 			"internal/analysis", "internal/model", "internal/plain", "internal/size", "internal/trace",
+			"internal/wire",
 		},
 		Timeless: true, Never: noFiles,
 	},

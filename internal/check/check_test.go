@@ -3,8 +3,10 @@ package check
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
@@ -176,7 +178,7 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	var back Result
-	if err := json.Unmarshal(data.Bytes(), &back); err != nil || back.Passed || len(back.Verdicts) != 2 || back.Verdicts[1].Value != 0.9 {
+	if err := json.Unmarshal(data.Bytes(), &back); err != nil || back.Passed || len(back.Verdicts) != 2 || back.Verdicts[1].Value == nil || *back.Verdicts[1].Value != 0.9 {
 		t.Errorf("%v: %s", err, data.String())
 	}
 }
@@ -195,4 +197,32 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q: rules without a verdict", text)
 		}
 	})
+}
+
+// TestHelpFits: a terminal of 100 columns shows each rule on one line.
+func TestHelpFits(t *testing.T) {
+	for line := range strings.Lines(Help()) {
+		if n := utf8.RuneCountInString(line); n > 100 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+}
+
+// TestZeroIsAValue: a figure of 0 is told from one that is not known.
+func TestZeroIsAValue(t *testing.T) {
+	rules, err := Parse("max_leaked_bytes = 0\nmin_hit_rate = 0.5\nmax_driver_time = \"1ns\"\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var data, text bytes.Buffer
+	result := rules.Judge(&analysis.Analysis{Snapshot: &model.Snapshot{}})
+	if err := errors.Join(result.WriteJSON(&data), result.WriteText(&text)); err != nil {
+		t.Fatal(err)
+	}
+	if got := data.String(); !strings.Contains(got, `"value": 0`) || !strings.Contains(got, `"value": null`) {
+		t.Error(got)
+	}
+	if !strings.Contains(text.String(), "at most 1ns") {
+		t.Error(text.String())
+	}
 }

@@ -12,12 +12,12 @@ import (
 
 // Verdict is what became of one rule.
 type Verdict struct {
-	Rule   string  `json:"rule"`
-	Tag    string  `json:"tag,omitempty"`   // call site, or the pattern when none matches
-	Bound  float64 `json:"bound"`           // bytes, ns, a rate or a count
-	Value  float64 `json:"value,omitempty"` // 0 when it is not known
-	Passed bool    `json:"passed"`
-	Why    string  `json:"why,omitempty"` // it could not be judged, which counts as failed
+	Rule   string   `json:"rule"`
+	Tag    string   `json:"tag,omitempty"` // call site, or the pattern when none matches
+	Bound  float64  `json:"bound"`         // bytes, ns, a rate or a count
+	Value  *float64 `json:"value"`         // null when it is not known
+	Passed bool     `json:"passed"`
+	Why    string   `json:"why,omitempty"` // it could not be judged, which counts as failed
 	text   string
 }
 
@@ -50,7 +50,7 @@ func (s *Rules) complete(a *analysis.Analysis) []Verdict {
 	asked := slices.ContainsFunc(s.list, func(r rule) bool { return r.metric.key == lostEvents })
 	if lost := a.Snapshot.Lost; lost > 0 && !asked {
 		verdicts = append(verdicts, Verdict{
-			Rule: lostEvents, Value: float64(lost), text: fmt.Sprintf("%d, want none unless %s says so", lost, lostEvents),
+			Rule: lostEvents, Value: new(float64(lost)), text: fmt.Sprintf("%d, want none unless %s says so", lost, lostEvents),
 		})
 	}
 	return verdicts
@@ -86,7 +86,7 @@ func (r *rule) verdict(tag string, value float64, known bool, why string) Verdic
 		v.text = fmt.Sprintf("%s, want %s %s", why, sign, bound)
 		return v
 	}
-	v.Value = value
+	v.Value = &value
 	v.Passed = value <= r.bound
 	if r.least() {
 		v.Passed = value >= r.bound

@@ -32,7 +32,7 @@ const lostEvents = "max_lost_events"
 // metrics is the table of all rules.
 var metrics = []metric{
 	{"max_peak_in_use", amount, "most granted to the application at one time", of(func(a *analysis.Analysis) uint64 { return a.Peak.InUse }), tagOf(func(t *model.Tag) uint64 { return t.PeakInUse })},
-	{"max_peak_reserved", amount, "most held from the driver at one time: in use, cached and cooling", total(func(t *model.Totals) uint64 { return t.PeakReserved }), nil},
+	{"max_peak_reserved", amount, "most held from the driver at one time, in use or not", total(func(t *model.Totals) uint64 { return t.PeakReserved }), nil},
 	{"max_peak_cached", amount, "most free in the pool at one time", total(func(t *model.Totals) uint64 { return t.PeakCached }), nil},
 	{"max_leaked_bytes", amount, "granted and never released", leaked(func(l *analysis.Leak) uint64 { return l.Bytes }), tagLeak(func(l *analysis.Leak) uint64 { return l.Bytes })},
 	{"max_leaked_buffers", count, "never released", leaked(func(l *analysis.Leak) uint64 { return l.Buffers }), tagLeak(func(l *analysis.Leak) uint64 { return l.Buffers })},

@@ -184,22 +184,30 @@ func (k kind) format(value float64) string {
 	case rate:
 		return fmt.Sprintf("%.2f %%", 100*value)
 	case nanos:
-		return time.Duration(value).Round(time.Microsecond).String()
+		return time.Duration(value).String()
 	default:
 		return fmt.Sprintf("%.0f", value)
 	}
 }
 
-// Help lists the rules, a line each.
+// placeholders stand for bounds in Help.
+var placeholders = [...]string{amount: "SIZE", count: "N", rate: "RATE", nanos: "TIME"}
+
+// Help lists the rules, a line each, and says what their bounds look like.
 func Help() string {
 	var b strings.Builder
 	for i := range metrics {
 		m := &metrics[i]
 		where := ""
 		if m.tag != nil {
-			where = "; also in [[tag]]"
+			where = " *"
 		}
-		fmt.Fprintf(&b, "  %-28s%s (%s%s)\n", m.key, m.help, m.kind.want(), where)
+		fmt.Fprintf(&b, "  %-26s = %-4s  %s%s\n", m.key, placeholders[m.kind], m.help, where)
 	}
+	b.WriteString("\n")
+	for k, name := range placeholders {
+		fmt.Fprintf(&b, "  %-4s  %s\n", name, kind(k).want())
+	}
+	b.WriteString("  *     also in [[tag]]\n")
 	return b.String()
 }

@@ -260,3 +260,22 @@ func TestEmptyRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestTimingIsChance: where blocks wait for commands, the same work may miss once more; creates stay exact.
+func TestTimingIsChance(t *testing.T) {
+	of := func(driver, avoided uint64) *analysis.Analysis {
+		s := &model.Snapshot{Totals: model.Totals{Creates: 100, DriverCreates: driver}}
+		s.Totals.HazardsAvoided = avoided
+		return &analysis.Analysis{Snapshot: s, Phases: []analysis.Phase{{Iterations: 50}}}
+	}
+	for avoided, want := range map[uint64]bool{0: true, 7: false} {
+		d := Runs(of(10, avoided), of(11, avoided))
+		for i := range d.Overall {
+			if c := &d.Overall[i]; c.Figure == "driver creates" && c.Significant != want {
+				t.Errorf("%d releases in use: %+v", avoided, c)
+			} else if c.Figure == "creates" && c.Test != Exact {
+				t.Errorf("%+v", c)
+			}
+		}
+	}
+}

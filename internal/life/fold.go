@@ -11,7 +11,7 @@ import (
 // Fold follows the objects of a run. One goroutine uses it. A record costs O(1), and memory grows with live objects and
 // blocks, not with records.
 type Fold struct {
-	// Now is the time of the latest record; it never goes back.
+	// Now is the time of the latest record, but for those that come late by their nature; it never goes back.
 	Now uint64
 
 	watcher   Watcher
@@ -66,7 +66,9 @@ func (f *Fold) Processes() []*Process {
 // Step takes one record and returns its process; nil for what concerns all of them. It takes anything: what makes no
 // sense is ignored.
 func (f *Fold) Step(r *wire.Record) *Process {
-	f.Now = max(f.Now, r.Time)
+	if !r.Kind.Late() {
+		f.Now = max(f.Now, r.Time)
+	}
 	if r.Kind == wire.KindLost {
 		return nil
 	}
@@ -78,7 +80,7 @@ func (f *Fold) Step(r *wire.Record) *Process {
 		f.release(p, &r.Event)
 	case wire.KindUse:
 		if o := p.objects[r.Object]; o != nil {
-			o.Used = f.Now
+			o.Used = max(o.Used, r.Time) // that of a blocking command comes behind what happened meanwhile
 		}
 	case wire.KindCooled:
 		f.cool(p, &r.Event)
@@ -142,7 +144,7 @@ func (f *Fold) take(r *wire.Record) *Object {
 	*o = Object{
 		Number: r.Object, Kind: wire.Memory(r.Op), Outcome: r.Outcome, Reason: r.Reason, Flags: r.Flags,
 		Owns: HasMemory(&r.Event), Scope: r.Scope, Access: r.Access, Tag: r.Tag, Thread: r.Thread,
-		Duration: r.Duration, Cost: r.Cost, Size: r.Size, Granted: Granted(&r.Event), Started: f.since(&r.Event),
+		Duration: r.Duration, Cost: r.Cost, Size: r.Size, Granted: Granted(&r.Event), Started: r.Time,
 	}
 	return o
 }

@@ -99,7 +99,9 @@ func (m *Model) Apply(r *wire.Record) {
 	if !was {
 		m.carriedAll()
 	}
-	m.advance(r.Time)
+	if !r.Kind.Late() {
+		m.advance(r.Time)
+	}
 	m.events++
 	if !was {
 		m.window.current().Events++

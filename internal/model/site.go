@@ -13,14 +13,14 @@ import (
 
 // DefaultWrappers returns the patterns of functions that only pass a request on: a tag is named after the first
 // frame that matches none of them.
-func DefaultWrappers() []*regexp.Regexp {
-	return []*regexp.Regexp{
-		regexp.MustCompile(`^cl::`),    // the Khronos C++ bindings
-		regexp.MustCompile(`^cl[A-Z]`), // the API itself, as in a program's own dispatch table
-		regexp.MustCompile(`^std::`),   // containers, allocators, make_shared
-		regexp.MustCompile(`^__gnu_cxx::`),
-		regexp.MustCompile(`operator new`),
-	}
+func DefaultWrappers() []*regexp.Regexp { return slices.Clone(defaultWrappers) }
+
+var defaultWrappers = []*regexp.Regexp{
+	regexp.MustCompile(`^cl::`),    // the Khronos C++ bindings
+	regexp.MustCompile(`^cl[A-Z]`), // the API itself, as in a program's own dispatch table
+	regexp.MustCompile(`^std::`),   // containers, allocators, make_shared
+	regexp.MustCompile(`^__gnu_cxx::`),
+	regexp.MustCompile(`operator new`),
 }
 
 // TagName returns the name that a TAG or SITE record gives its tag, "" when it gives none.

@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 )
 
@@ -59,13 +61,20 @@ func Seconds(from, to uint64) float64 {
 	return float64(to-from) / 1e9
 }
 
-// Cut bounds text to a number of characters, keeping its beginning.
-func Cut(text string, most int) string {
-	text = Clean(text)
-	if utf8.RuneCountInString(text) <= most {
-		return text
+// Width is how many columns clean text takes in a terminal: some characters take two, or none.
+func Width(text string) int { return ansi.StringWidth(text) }
+
+// Cut bounds text to a number of columns, keeping its beginning.
+func Cut(text string, most int) string { return ansi.Truncate(Clean(text), most, "…") }
+
+// Split cuts clean text behind its first columns, at least behind its first character.
+func Split(text string, columns int) (first, rest string) {
+	first = ansi.Truncate(text, columns, "")
+	if first == "" {
+		_, n := utf8.DecodeRuneInString(text)
+		first = text[:n]
 	}
-	return string([]rune(text)[:most-1]) + "…"
+	return first, text[len(first):]
 }
 
 // ProgramName is the last part of a program's path.

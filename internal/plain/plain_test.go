@@ -25,7 +25,7 @@ func TestWords(t *testing.T) {
 	for got, want := range map[string]string{
 		Count(1, "event"): "1 event", Count(0, "event"): "0 events", Misses(1): "1 miss", Misses(2): "2 misses",
 		Percent(0.5, 1): "50.0 %", Percent(0.5, 0): "-", Duration(999): "999ns", Duration(1_234_567): "1.23ms",
-		Duration(1 << 63): Duration(1 << 62), Cut("äöü", 3): "äöü", Cut("äöüß", 3): "äö…", Clean("a\x1b\nb\xff"): "a  b�",
+		Duration(1 << 63): Duration(1 << 62), Cut("äöü", 3): "äöü", Cut("äöüß", 3): "äö…", Cut("日本語", 5): "日本…", Cut("日本語", 6): "日本語", Clean("a\x1b\nb\xff"): "a  b�",
 		ProgramName(""): "-", ProgramName("/bin/ls"): "ls", fmt.Sprint(Seconds(2e9, 3e9), Seconds(3, 2)): "1 0",
 	} {
 		if got != want {
@@ -60,5 +60,15 @@ func TestPairs(t *testing.T) {
 	Pairs(&b, [][2]string{{"a", "1"}, {"empty", ""}})
 	if want := "a            1\n"; b.String() != want {
 		t.Errorf("%q, want %q", b.String(), want)
+	}
+}
+
+// TestSplit always gets on, however narrow it is.
+func TestSplit(t *testing.T) {
+	for columns, want := range map[int]string{0: "日 本語", 1: "日 本語", 3: "日 本語", 4: "日本 語", 9: "日本語 "} {
+		first, rest := Split("日本語", columns)
+		if got := first + " " + rest; got != want {
+			t.Errorf("%d: %q, want %q", columns, got, want)
+		}
 	}
 }

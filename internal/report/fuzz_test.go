@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/plain"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -46,7 +46,7 @@ func check(t *testing.T, a *analysis.Analysis) {
 		t.Errorf("%d points, %d and %d series", len(l.InUse), len(l.Tags), len(l.Free))
 	}
 	for line := range strings.Lines(textOf(t, Text, a, Options{Top: 20})) {
-		if utf8.RuneCountInString(line) > textWidth+1 || strings.ContainsAny(line, "\x00\x1b\r") {
+		if plain.Width(strings.TrimRight(line, "\n")) > textWidth || strings.ContainsAny(line, "\x00\x1b\r") {
 			t.Errorf("%q", line)
 		}
 	}

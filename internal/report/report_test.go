@@ -19,6 +19,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/plain"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 )
 
@@ -205,5 +206,24 @@ func TestBeyondTheEnd(t *testing.T) {
 	a := analysed(t, "testdata/tiny.gmt", func(o *analysis.Options) { o.Since = 1e9 })
 	if text := textOf(t, Text, a, Options{}); !strings.Contains(text, "nothing happened in this part: the recording ends after 0.000 s") {
 		t.Errorf("%s", text)
+	}
+}
+
+// TestWideCharacters: characters that take two columns neither shift what stands behind them nor make lines too long.
+func TestWideCharacters(t *testing.T) {
+	var b bytes.Buffer
+	wrap(&b, "label ", strings.Repeat("日本語", 40)+" 9 % "+strings.Repeat("語 ", 60))
+	table := table{columns: []string{"size", "name", "tag"}}
+	table.add("1", "日本", strings.Repeat("語", 80))
+	table.add("22", "b", "c")
+	table.text(&b)
+	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	for _, line := range lines {
+		if n := plain.Width(line); n > textWidth {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if got, want := lines[len(lines)-1], "    22     b  c"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/plain"
@@ -61,9 +60,9 @@ func (t *table) text(b *bytes.Buffer) {
 	}
 	widths := make([]int, len(t.columns))
 	for i, column := range t.columns {
-		widths[i] = utf8.RuneCountInString(column)
+		widths[i] = plain.Width(column)
 		for _, row := range t.rows {
-			widths[i] = max(widths[i], utf8.RuneCountInString(row.cells[i]))
+			widths[i] = max(widths[i], plain.Width(row.cells[i]))
 		}
 	}
 	begin := 2
@@ -74,7 +73,7 @@ func (t *table) text(b *bytes.Buffer) {
 	write := func(cells []string) {
 		var line strings.Builder
 		for i, cell := range cells[:len(cells)-1] {
-			line.WriteString("  " + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)) + cell)
+			line.WriteString("  " + strings.Repeat(" ", widths[i]-plain.Width(cell)) + cell)
 		}
 		fmt.Fprintln(b, strings.TrimRight(line.String()+"  "+plain.Cut(cells[len(cells)-1], last), " "))
 	}
@@ -96,20 +95,20 @@ const glued = "\x00"
 // wrap writes a text behind a label; what does not fit goes on below, as far in as the label reaches. A word that is
 // longer than a line is broken; a number stays with its percent sign.
 func wrap(b *bytes.Buffer, label, text string) {
-	indent := strings.Repeat(" ", utf8.RuneCountInString(label))
+	indent := strings.Repeat(" ", plain.Width(label))
 	room := textWidth - len(indent)
 	line := ""
+	width := func(text string) int { return plain.Width(strings.ReplaceAll(text, glued, " ")) }
 	flush := func() {
 		fmt.Fprintln(b, strings.ReplaceAll(strings.TrimRight(label+line, " "), glued, " "))
 		label, line = indent, ""
 	}
 	for _, word := range strings.Fields(strings.ReplaceAll(text, " %", glued+"%")) {
-		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > room {
+		if line != "" && width(line)+1+width(word) > room {
 			flush()
 		}
-		for utf8.RuneCountInString(word) > room {
-			runes := []rune(word)
-			line, word = string(runes[:room]), string(runes[room:])
+		for width(word) > room {
+			line, word = plain.Split(word, room)
 			flush()
 		}
 		if line != "" {

@@ -22,6 +22,10 @@ func (k Kind) HasPayload() bool {
 	return false
 }
 
+// Late reports whether records of this kind are made by gpumemtop when it has found something out, so that records of
+// what happened before their time follow them.
+func (k Kind) Late() bool { return k == KindModule || k == KindSite }
+
 // Finding reports whether a diagnostic tells of a mistake of the program.
 func (v Diag) Finding() bool { return v >= DiagUnknownMemory }
 
