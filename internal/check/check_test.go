@@ -183,6 +183,20 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// TestNarrowly shows what rounding would hide.
+func TestNarrowly(t *testing.T) {
+	for rules, want := range map[string]string{
+		"max_peak_in_use = 3145727":       "3145728 B, want at most 3145727 B",
+		"min_hit_rate = 0.900001":         "0.9, want at least 0.900001",
+		"max_peak_in_use = \"4MiB\"":      "3.00 MiB, want at most 4.00 MiB",
+		"max_driver_time = \"1.499999s\"": "1.5s, want at most 1.499999s",
+	} {
+		if r := judge(t, rules, run()); r.Verdicts[0].text != want {
+			t.Errorf("%s: %q, want %q", rules, r.Verdicts[0].text, want)
+		}
+	}
+}
+
 // FuzzParse takes anything: an error or rules that can be judged.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"max_peak_in_use = \"1G\"", "[[tag]]\nmatch = 'x'\nmax_misses = 3", "min_hit_rate = nan", "tag = [[1]]"} {

@@ -91,7 +91,11 @@ func (r *rule) verdict(tag string, value float64, known bool, why string) Verdic
 	if r.least() {
 		v.Passed = value >= r.bound
 	}
-	v.text = fmt.Sprintf("%s, want %s %s", r.metric.kind.format(value), sign, bound)
+	text := r.metric.kind.format(value)
+	if text == bound && value != r.bound { // what was rounded away is what matters
+		text, bound = r.metric.kind.exact(value), r.metric.kind.exact(r.bound)
+	}
+	v.text = fmt.Sprintf("%s, want %s %s", text, sign, bound)
 	return v
 }
 

@@ -10,6 +10,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -192,6 +193,19 @@ func (k kind) format(value float64) string {
 
 // placeholders stand for bounds in Help.
 var placeholders = [...]string{amount: "SIZE", count: "N", rate: "RATE", nanos: "TIME"}
+
+// exact writes a figure with all its digits.
+func (k kind) exact(value float64) string {
+	text := strconv.FormatFloat(value, 'f', -1, 64)
+	switch k {
+	case amount:
+		return text + " B"
+	case nanos:
+		return text + " ns"
+	default:
+		return text
+	}
+}
 
 // Help lists the rules, a line each, and says what their bounds look like.
 func Help() string {
