@@ -61,7 +61,7 @@ func exportNDJSON(w io.Writer, in *input, c *config) error {
 	if err := lines.Header(splice.TrimHeader(in.reader.Header(), in.part)); err != nil {
 		return err
 	}
-	footer, err := splice.Trim(lines, in.reader, in, in.part, c.partText())
+	footer, err := splice.Trim(lines, in.reader, in.Source, in.part, c.partText())
 	if err != nil {
 		return err
 	}

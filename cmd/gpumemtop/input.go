@@ -9,10 +9,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 )
 
-// input is a recording as a command reads it: as a Source it gives the part that --since, --until and --process ask
-// for.
+// input is a recording as a command reads it.
 type input struct {
-	trace.Source
+	Source trace.Source // the part that --since, --until and --process ask for
 	path   string
 	reader *trace.Reader
 	part   cut.Options
@@ -55,9 +54,6 @@ func (c *config) part(reader *trace.Reader) (cut.Options, error) {
 	options.Process, err = chooseProcess(reader, c.process)
 	return options, err
 }
-
-// Damage returns what could not be read so far.
-func (in *input) Damage() string { return in.reader.Damage() }
 
 func (in *input) close() error { return in.reader.Close() }
 

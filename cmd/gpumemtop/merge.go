@@ -72,7 +72,7 @@ func mergeFiles(paths []string, c *config, most int) error {
 	if err != nil {
 		return err
 	}
-	return writeRecording(c.output, c.force, plan.Header(), func(w *trace.Writer) (footer trace.Footer, err error) {
+	return writeRecording(c.output, c.force, plan.Header(), func(w splice.Sink) (footer trace.Footer, err error) {
 		sources := make([]opened, len(paths))
 		for i := range paths {
 			sources[i] = func(r *trace.Reader) trace.Source { return plan.Renumbered(i, r) }
@@ -123,7 +123,7 @@ const warningsMax = 5
 type opened func(*trace.Reader) trace.Source
 
 // mergeInSteps merges more recordings than may be open at a time: groups of them into files of a folder, then these.
-func mergeInSteps(plan *splice.Plan, w *trace.Writer, folder string, most int, paths []string, as []opened) error {
+func mergeInSteps(plan *splice.Plan, w splice.Sink, folder string, most int, paths []string, as []opened) error {
 	for level := 0; len(paths) > most; level++ {
 		var groups []string
 		var plain []opened
@@ -157,7 +157,7 @@ func mergeInto(plan *splice.Plan, path string, paths []string, as []opened) erro
 }
 
 // mergeGroup merges recordings that may all be open.
-func mergeGroup(plan *splice.Plan, w *trace.Writer, paths []string, as []opened) (err error) {
+func mergeGroup(plan *splice.Plan, w splice.Sink, paths []string, as []opened) (err error) {
 	sources := make([]trace.Source, len(paths))
 	for i, path := range paths {
 		reader, openErr := trace.Open(path)

@@ -63,6 +63,9 @@ func (w *watched) Rewind() error {
 // Damage says what could not be read so far.
 func (w *watched) Damage() string { return w.reader.Damage() }
 
+// Cut reports whether the run goes on behind the last record.
+func (w *watched) Cut() bool { return w.reader.Cut() }
+
 // Definitions gives the records that define what others refer to, without reading the others where that can be.
 func (w *watched) Definitions(fn func(*wire.Record) error) error { return w.reader.Definitions(fn) }
 

@@ -70,6 +70,8 @@ type Footer struct {
 	Status  int    `json:"status"`            // exit status of the program, -1 when unknown or signaled
 	Signal  int    `json:"signal"`            // that ended it, else 0
 	Message string `json:"message,omitempty"` // anything the session wants to say
+	// Cut says that the run goes on behind the last record, as in a part of it: what lives then is no leak.
+	Cut bool `json:"cut,omitempty"`
 	// Index is where event frames start, in order, at most indexMax entries; the writer fills it in.
 	Index []IndexEntry `json:"index"`
 }
