@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/splice"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
@@ -32,7 +33,7 @@ func newMerge() *cobra.Command {
 		if err := checkDifferent(args); err != nil {
 			return err
 		}
-		return mergeFiles(args, c, fanIn)
+		return mergeFiles(args, c, fanIn())
 	})
 }
 
@@ -46,25 +47,33 @@ func severalFiles(cmd *cobra.Command, args []string) error {
 
 // checkDifferent refuses one file that is given twice.
 func checkDifferent(paths []string) error {
-	seen := map[string]bool{}
+	type file struct{ device, inode uint64 }
+	seen := map[file]bool{}
 	for _, path := range paths {
-		full, err := filepath.EvalSymlinks(path)
-		if err == nil {
-			full, err = filepath.Abs(full)
-		}
-		if err != nil {
+		var info unix.Stat_t
+		if unix.Stat(path, &info) != nil {
 			continue // opening it says why
 		}
-		if seen[full] {
+		this := file{uint64(info.Dev), info.Ino} //nolint:unconvert // narrower on some machines
+		if seen[this] {
 			return fmt.Errorf("%s is given twice: each recording can be merged once", path)
 		}
-		seen[full] = true
+		seen[this] = true
 	}
 	return nil
 }
 
-// fanIn is how many recordings are open at a time: each keeps an unpacked frame of up to a few MiB.
-const fanIn = 64
+// fanInMax bounds the recordings that are open at a time: each keeps an unpacked frame of up to a few MiB.
+const fanInMax = 64
+
+// fanIn is how many recordings are open at a time: at most half of the files that may be.
+func fanIn() int {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
+		return fanInMax
+	}
+	return int(max(2, min(limit.Cur/2, fanInMax)))
+}
 
 // mergeFiles merges recordings. More than most are merged in groups first.
 func mergeFiles(paths []string, c *config, most int) error {

@@ -58,6 +58,9 @@ func newReport() *cobra.Command {
 			return fmt.Errorf("bad value %d for --top: want a number of rows, or 0 for all", c.top)
 		}
 		tag, err := c.tagPattern()
+		if err == nil {
+			err = checkNotRead(c.output, args[0])
+		}
 		if err != nil {
 			return err
 		}

@@ -48,6 +48,11 @@ func checkOutput(output string, inputs ...string) error {
 	if output == "" {
 		return errors.New("no file to write: name one with -o")
 	}
+	return checkNotRead(output, inputs...)
+}
+
+// checkNotRead demands that what is written is none of the files to read.
+func checkNotRead(output string, inputs ...string) error {
 	for _, input := range inputs {
 		if sameFile(output, input) {
 			return fmt.Errorf("%s is what is read: use -o to name another file", output)
