@@ -59,7 +59,9 @@ func importFile(path string, c *config) (err error) {
 	if info.IsDir() {
 		return fmt.Errorf("%s is a folder: name a file in it", path)
 	}
-	source, err := importer.Open(c.importFormat, file, importer.Facts{Name: filepath.Base(path), Modified: info.ModTime()})
+	defer meter().Clear()
+	in := &foreign{Reader: file, label: "reading " + filepath.Base(path), total: info.Size()}
+	source, err := importer.Open(c.importFormat, in, importer.Facts{Name: filepath.Base(path), Modified: info.ModTime()})
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}

@@ -108,7 +108,7 @@ func planMerge(paths []string) (*splice.Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		part, err := splice.Survey(reader)
+		part, err := splice.Survey(surveyed{reader, watch(reader, path)})
 		if reader.Damage() != "" {
 			if hurt++; hurt <= warningsMax {
 				warnDamage(path, reader)
@@ -167,6 +167,8 @@ func mergeInto(plan *splice.Plan, path string, paths []string, as []opened) erro
 
 // mergeGroup merges recordings that may all be open.
 func mergeGroup(plan *splice.Plan, w splice.Sink, paths []string, as []opened) (err error) {
+	defer meter().Clear()
+	all := together{label: fmt.Sprintf("merging %d recordings", len(paths))}
 	sources := make([]trace.Source, len(paths))
 	for i, path := range paths {
 		reader, openErr := trace.Open(path)
@@ -174,7 +176,7 @@ func mergeGroup(plan *splice.Plan, w splice.Sink, paths []string, as []opened) (
 			return openErr
 		}
 		defer func() { err = errors.Join(err, reader.Close()) }()
-		sources[i] = as[i](reader)
+		sources[i] = all.watch(as[i](reader), reader)
 	}
 	return plan.Merge(w, sources)
 }

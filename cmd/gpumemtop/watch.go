@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/signal"
@@ -68,6 +69,63 @@ func (w *watched) Cut() bool { return w.reader.Cut() }
 
 // Definitions gives the records that define what others refer to, without reading the others where that can be.
 func (w *watched) Definitions(fn func(*wire.Record) error) error { return w.reader.Definitions(fn) }
+
+// surveyed is a recording whose reading is shown.
+type surveyed struct {
+	*trace.Reader
+	shown trace.Source
+}
+
+// Next implements trace.Source.
+func (s surveyed) Next(r *wire.Record) error { return s.shown.Next(r) }
+
+// together shows how far several recordings have been read.
+type together struct {
+	label       string
+	done, total int64
+}
+
+// watch returns a source that is shown as one of several.
+func (t *together) watch(src trace.Source, reader *trace.Reader) trace.Source {
+	t.total += reader.Size()
+	return &merging{Source: src, reader: reader, of: t}
+}
+
+// merging is one of several recordings that are read together.
+type merging struct {
+	trace.Source
+	reader *trace.Reader
+	of     *together
+	at     int64
+	n      int
+}
+
+// Next implements trace.Source.
+func (o *merging) Next(r *wire.Record) error {
+	if o.n%watchEvery == 0 {
+		o.of.done, o.at = o.of.done+o.reader.Offset()-o.at, o.reader.Offset()
+		meter().Set(o.of.label, o.of.done, o.of.total)
+	}
+	o.n++
+	return o.Source.Next(r)
+}
+
+// foreign is a file of another format that is read as one of bytes.
+type foreign struct {
+	io.Reader
+	label       string
+	done, total int64
+}
+
+// Read implements io.Reader.
+func (f *foreign) Read(b []byte) (int, error) {
+	n, err := f.Reader.Read(b)
+	f.done += int64(n)
+	if f.total > 0 { // of a pipe nobody knows
+		meter().Set(f.label, f.done, f.total)
+	}
+	return n, err
+}
 
 // text names the pass where there are several.
 func (w *watched) text() string {
