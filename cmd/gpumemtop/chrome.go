@@ -18,7 +18,7 @@ func exportChrome(w io.Writer, in *input, c *config) error {
 	}
 	facts := export.FactsOf(in.reader.Header())
 	facts.Since, facts.Until = c.since, c.until
-	report, err := export.Chrome(w, in, facts, options)
+	report, err := export.Chrome(w, in.Source, facts, options)
 	if dropped := report.Dropped(); err == nil && dropped != "" {
 		say(os.Stderr, "left out of the trace, whose counters are complete: "+dropped)
 	}

@@ -61,7 +61,7 @@ func exportNDJSON(w io.Writer, in *input, c *config) error {
 	if err := lines.Header(splice.TrimHeader(in.reader.Header(), in.part)); err != nil {
 		return err
 	}
-	footer, err := splice.Trim(lines, in.reader, in, in.part, c.partText())
+	footer, err := splice.Trim(lines, in.reader, in.Source, in.part, c.partText())
 	if err != nil {
 		return err
 	}
@@ -88,6 +88,9 @@ func newExport() *cobra.Command {
 			return errors.New("no file to write: name one with -o, or - for standard output")
 		case c.output == "-" && exporters[at].fill != nil:
 			return fmt.Errorf("--format %s writes a folder, which standard output cannot take: name one with -o", c.exportFormat)
+		}
+		if err := checkNotRead(c.output, args[0]); err != nil {
+			return err
 		}
 		if err := checkExport(cmd.Flags(), &exporters[at], c); err != nil {
 			return err

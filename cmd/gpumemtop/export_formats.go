@@ -69,7 +69,7 @@ func exportPprof(w io.Writer, in *input, c *config) error {
 	if err != nil {
 		return err
 	}
-	return pprof.Write(w, in, pprof.Options{Header: in.reader.Header(), At: at, Tag: tag})
+	return pprof.Write(w, in.Source, pprof.Options{Header: in.reader.Header(), At: at, Tag: tag})
 }
 
 func exportMemviz(w io.Writer, in *input, c *config) error {
@@ -77,7 +77,7 @@ func exportMemviz(w io.Writer, in *input, c *config) error {
 	if err != nil {
 		return err
 	}
-	report, err := memviz.Write(w, in, memviz.Options{Header: in.reader.Header(), MaxEvents: uint64(c.maxEvents), Tag: tag})
+	report, err := memviz.Write(w, in.Source, memviz.Options{Header: in.reader.Header(), MaxEvents: uint64(c.maxEvents), Tag: tag})
 	if err == nil && report.Dropped > 0 {
 		say(os.Stderr, fmt.Sprintf("of %d events the last %d were kept; --max-events N keeps more", report.Events, report.Events-report.Dropped))
 	}
@@ -89,7 +89,7 @@ func exportRMM(w io.Writer, in *input, c *config) error {
 	if err != nil {
 		return err
 	}
-	return rmm.Write(w, in, rmm.Options{Header: in.reader.Header(), Tag: tag})
+	return rmm.Write(w, in.Source, rmm.Options{Header: in.reader.Header(), Tag: tag})
 }
 
 func exportMinimalloc(w io.Writer, in *input, c *config) error {
@@ -97,5 +97,5 @@ func exportMinimalloc(w io.Writer, in *input, c *config) error {
 	if err != nil {
 		return err
 	}
-	return minimalloc.Write(w, in, minimalloc.Options{Tag: tag})
+	return minimalloc.Write(w, in.Source, minimalloc.Options{Tag: tag})
 }

@@ -16,7 +16,7 @@ func exportParquet(in *input, c *config) error {
 	if err != nil {
 		return err
 	}
-	return parquet.Write(c.output, c.force, in, options)
+	return parquet.Write(c.output, c.force, in.Source, options)
 }
 
 func exportCSV(w io.Writer, in *input, c *config) error {
@@ -25,12 +25,12 @@ func exportCSV(w io.Writer, in *input, c *config) error {
 	if err != nil {
 		return err
 	}
-	return csv.Write(w, table, in, options)
+	return csv.Write(w, table, in.Source, options)
 }
 
 // tableOptions are the options of exports that are tables.
 func tableOptions(in *input, c *config) (tables.Options, error) {
-	options := tables.Options{Header: in.reader.Header(), Cut: c.until > 0}
+	options := tables.Options{Header: in.reader.Header()}
 	if c.since > 0 {
 		options.Since = options.Header.ClockNS + uint64(c.since)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/importer"
+	"codeberg.org/gpumemtop/gpumemtop/internal/splice"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -62,7 +63,7 @@ func importFile(path string, c *config) (err error) {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return writeRecording(c.output, c.force, source.Header(), func(w *trace.Writer) (trace.Footer, error) {
+	return writeRecording(c.output, c.force, source.Header(), func(w splice.Sink) (trace.Footer, error) {
 		var r wire.Record
 		for {
 			err := source.Next(&r)

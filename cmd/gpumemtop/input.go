@@ -9,10 +9,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 )
 
-// input is a recording as a command reads it: as a Source it gives the part that --since, --until and --process ask
-// for.
+// input is a recording as a command reads it.
 type input struct {
-	trace.Source
+	Source trace.Source // the part that --since, --until and --process ask for
 	path   string
 	reader *trace.Reader
 	part   cut.Options
@@ -54,19 +53,6 @@ func (c *config) part(reader *trace.Reader) (cut.Options, error) {
 	var err error
 	options.Process, err = chooseProcess(reader, c.process)
 	return options, err
-}
-
-// Damage returns what could not be read so far.
-func (in *input) Damage() string { return in.reader.Damage() }
-
-// Cut reports, once Next has given io.EOF, whether the program may go on behind what was read: the part ends before the
-// recording does, or the recording before the program.
-func (in *input) Cut() bool {
-	if part, ok := in.Source.(interface{ Cut() bool }); ok && part.Cut() {
-		return true
-	}
-	footer, whole := in.reader.Footer()
-	return !whole || !footer.Ended()
 }
 
 func (in *input) close() error { return in.reader.Close() }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/splice"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
@@ -32,7 +33,7 @@ func newMerge() *cobra.Command {
 		if err := checkDifferent(args); err != nil {
 			return err
 		}
-		return mergeFiles(args, c, fanIn)
+		return mergeFiles(args, c, fanIn())
 	})
 }
 
@@ -46,25 +47,33 @@ func severalFiles(cmd *cobra.Command, args []string) error {
 
 // checkDifferent refuses one file that is given twice.
 func checkDifferent(paths []string) error {
-	seen := map[string]bool{}
+	type file struct{ device, inode uint64 }
+	seen := map[file]bool{}
 	for _, path := range paths {
-		full, err := filepath.EvalSymlinks(path)
-		if err == nil {
-			full, err = filepath.Abs(full)
-		}
-		if err != nil {
+		var info unix.Stat_t
+		if unix.Stat(path, &info) != nil {
 			continue // opening it says why
 		}
-		if seen[full] {
+		this := file{uint64(info.Dev), info.Ino} //nolint:unconvert // narrower on some machines
+		if seen[this] {
 			return fmt.Errorf("%s is given twice: each recording can be merged once", path)
 		}
-		seen[full] = true
+		seen[this] = true
 	}
 	return nil
 }
 
-// fanIn is how many recordings are open at a time: each keeps an unpacked frame of up to a few MiB.
-const fanIn = 64
+// fanInMax bounds the recordings that are open at a time: each keeps an unpacked frame of up to a few MiB.
+const fanInMax = 64
+
+// fanIn is how many recordings are open at a time: at most half of the files that may be.
+func fanIn() int {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
+		return fanInMax
+	}
+	return int(max(2, min(limit.Cur/2, fanInMax)))
+}
 
 // mergeFiles merges recordings. More than most are merged in groups first.
 func mergeFiles(paths []string, c *config, most int) error {
@@ -72,7 +81,7 @@ func mergeFiles(paths []string, c *config, most int) error {
 	if err != nil {
 		return err
 	}
-	return writeRecording(c.output, c.force, plan.Header(), func(w *trace.Writer) (footer trace.Footer, err error) {
+	return writeRecording(c.output, c.force, plan.Header(), func(w splice.Sink) (footer trace.Footer, err error) {
 		sources := make([]opened, len(paths))
 		for i := range paths {
 			sources[i] = func(r *trace.Reader) trace.Source { return plan.Renumbered(i, r) }
@@ -123,7 +132,7 @@ const warningsMax = 5
 type opened func(*trace.Reader) trace.Source
 
 // mergeInSteps merges more recordings than may be open at a time: groups of them into files of a folder, then these.
-func mergeInSteps(plan *splice.Plan, w *trace.Writer, folder string, most int, paths []string, as []opened) error {
+func mergeInSteps(plan *splice.Plan, w splice.Sink, folder string, most int, paths []string, as []opened) error {
 	for level := 0; len(paths) > most; level++ {
 		var groups []string
 		var plain []opened
@@ -157,7 +166,7 @@ func mergeInto(plan *splice.Plan, path string, paths []string, as []opened) erro
 }
 
 // mergeGroup merges recordings that may all be open.
-func mergeGroup(plan *splice.Plan, w *trace.Writer, paths []string, as []opened) (err error) {
+func mergeGroup(plan *splice.Plan, w splice.Sink, paths []string, as []opened) (err error) {
 	sources, all := make([]trace.Source, len(paths)), &together{}
 	defer meter().Clear()
 	for i, path := range paths {

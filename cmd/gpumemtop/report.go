@@ -58,6 +58,9 @@ func newReport() *cobra.Command {
 			return fmt.Errorf("bad value %d for --top: want a number of rows, or 0 for all", c.top)
 		}
 		tag, err := c.tagPattern()
+		if err == nil {
+			err = checkNotRead(c.output, args[0])
+		}
 		if err != nil {
 			return err
 		}
@@ -89,13 +92,9 @@ func (c *config) tagPattern() (*regexp.Regexp, error) {
 
 func analyse(in *input, c *config, tag *regexp.Regexp) (*analysis.Analysis, error) {
 	footer, whole := in.reader.Footer()
-	a, err := analysis.New(in, analysis.Options{
+	return analysis.New(in.Source, analysis.Options{
 		Header: in.reader.Header(), Footer: footer, Whole: whole, Since: c.since, Until: c.until, Process: c.process, Tag: tag,
 	})
-	if err == nil {
-		a.Damage = in.reader.Damage()
-	}
-	return a, err
 }
 
 // analyseFile analyses a whole recording.

@@ -34,8 +34,8 @@ func newTrim() *cobra.Command {
 
 func trim(in *input, c *config) error {
 	header := splice.TrimHeader(in.reader.Header(), in.part)
-	err := writeRecording(c.output, c.force, header, func(w *trace.Writer) (trace.Footer, error) {
-		return splice.Trim(w, in.reader, in, in.part, c.partText())
+	err := writeRecording(c.output, c.force, header, func(w splice.Sink) (trace.Footer, error) {
+		return splice.Trim(w, in.reader, in.Source, in.part, c.partText())
 	})
 	if err == nil {
 		warnDamage(in.path, in.reader)

@@ -64,6 +64,9 @@ func (w *watched) Rewind() error {
 // Damage says what could not be read so far.
 func (w *watched) Damage() string { return w.reader.Damage() }
 
+// Cut reports whether the run goes on behind the last record.
+func (w *watched) Cut() bool { return w.reader.Cut() }
+
 // Definitions gives the records that define what others refer to, without reading the others where that can be.
 func (w *watched) Definitions(fn func(*wire.Record) error) error { return w.reader.Definitions(fn) }
 
@@ -117,7 +120,7 @@ func (m merged) Next(r *wire.Record) error {
 		for _, reader := range m.all.readers {
 			done += reader.Offset()
 		}
-		meter().Set("merging", done, m.all.total)
+		meter().Set(fmt.Sprintf("merging %d recordings", len(m.all.readers)), done, m.all.total)
 	}
 	m.all.n++
 	return m.Source.Next(r)

@@ -77,6 +77,28 @@ func TestLongReadingIsShown(t *testing.T) {
 	}
 }
 
+// Commands that make recordings show how far they have come, too.
+func TestLongWritingIsShown(t *testing.T) {
+	dir := t.TempDir()
+	paths, lines := [2]string{syncs(t, 8*watchEvery), syncs(t, 8*watchEvery)}, filepath.Join(dir, "x.ndjson")
+	runCommand(t, slowly(t), "export", "--format", "ndjson", "-o", lines, paths[0])
+	for _, test := range []struct {
+		label string
+		args  []string
+	}{
+		{"\rreading x.gmt  ", []string{"merge", "-o", filepath.Join(dir, "m"), paths[0], paths[1]}},
+		{"\rmerging 2 recordings  ", []string{"merge", "-f", "-o", filepath.Join(dir, "m"), paths[0], paths[1]}},
+		{"\rreading x.gmt  ", []string{"trim", "-o", filepath.Join(dir, "t"), paths[0]}},
+		{"\rreading x.ndjson  ", []string{"import", "-o", filepath.Join(dir, "i"), lines}},
+	} {
+		out := slowly(t)
+		runCommand(t, out, test.args...)
+		if !strings.Contains(out.String(), test.label) || !strings.HasSuffix(out.String(), "\r\x1b[K") {
+			t.Errorf("%s: no line %q, or it stays: %q", test.args[0], test.label, out)
+		}
+	}
+}
+
 func TestEveryPassIsShown(t *testing.T) {
 	reader, err := trace.Open(syncs(t, 8*watchEvery))
 	if err != nil {

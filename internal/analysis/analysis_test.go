@@ -235,7 +235,12 @@ func TestPart(t *testing.T) {
 		t.Errorf("what was carried over was counted: %+v, %+v", a.Sizes, a.Misses)
 	}
 	a = s.analyse(t, func(o *Options) { o.Since, o.Until = time.Second, time.Hour })
-	if len(a.Leaks) != 0 {
+	if len(a.Leaks) == 0 {
+		t.Error("nothing goes on behind the end, and nothing leaked")
+	}
+	s.cut = true
+	a = s.analyse(t, func(o *Options) { o.Since = time.Second })
+	if s.cut = false; len(a.Leaks) != 0 {
 		t.Errorf("what goes on is no leak: %+v", a.Leaks)
 	}
 	a = s.analyse(t, func(o *Options) { o.Since = time.Hour })

@@ -36,10 +36,10 @@ func New(src trace.Source, o Options) (*Analysis, error) {
 	if err := each(src, second.step); err != nil {
 		return nil, fmt.Errorf("analyse the recording: %w", err)
 	}
+	// Where a recording breaks off, what lives is told, as what it is.
+	second.cut = trace.GoesOn(src) && (o.Whole || o.Until > 0)
 	a := second.finish()
-	if s, ok := src.(interface{ Damage() string }); ok {
-		a.Damage = s.Damage()
-	}
+	a.Damage = trace.DamageOf(src)
 	return a, nil
 }
 

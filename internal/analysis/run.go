@@ -18,6 +18,7 @@ type run struct {
 	latest    *process // of the last record
 	total     life.Gauges
 	quiet     bool // the last record was carried over: no peak yet
+	cut       bool // the run goes on behind the part
 
 	books books
 	rows  map[string]*row
@@ -283,7 +284,7 @@ func (x *run) finish() *Analysis {
 	x.record = nil
 	for _, p := range x.fold.Processes() {
 		how := life.Leaked
-		if x.options.Until > 0 && !x.process(p.Number).ended {
+		if x.cut && !x.process(p.Number).ended {
 			how = life.Cut
 		}
 		x.fold.End(p, how)

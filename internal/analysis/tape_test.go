@@ -22,7 +22,11 @@ type tape struct {
 	process uint32
 	thread  uint32
 	objects uint64
+	cut     bool
 }
+
+// Cut reports whether the tape is a part of a run.
+func (t *tape) Cut() bool { return t.cut }
 
 func newTape() *tape { return &tape{now: origin, process: 1, thread: 11} }
 

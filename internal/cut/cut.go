@@ -80,15 +80,10 @@ func (p *part) reset() {
 }
 
 // Damage returns what the source could not read so far.
-func (p *part) Damage() string {
-	if s, ok := p.src.(interface{ Damage() string }); ok {
-		return s.Damage()
-	}
-	return ""
-}
+func (p *part) Damage() string { return trace.DamageOf(p.src) }
 
-// Cut reports, once Next has given io.EOF, whether the source goes on behind the part: what lives then is no leak.
-func (p *part) Cut() bool { return p.stage == behind }
+// Cut reports, once Next has given io.EOF, whether the run goes on behind the part: what lives then is no leak.
+func (p *part) Cut() bool { return p.stage == behind || trace.GoesOn(p.src) }
 
 // Next implements trace.Source.
 func (p *part) Next(r *wire.Record) error {

@@ -71,7 +71,7 @@ func Chrome(w io.Writer, src trace.Source, facts Facts, opts ChromeOptions) (Chr
 	if err != nil {
 		return ChromeReport{}, err
 	}
-	report := ChromeReport{Lost: seen.lost, Damage: damage(src)}
+	report := ChromeReport{Lost: seen.lost, Damage: trace.DamageOf(src)}
 	if opts.drops() || seen.most > aliveMax && !opts.NoLifetimes {
 		// The first line says what was left out: write once to nowhere to know.
 		if report, err = newChrome(io.Discard, seen, &opts, report).write(src, &facts); err != nil {
@@ -117,19 +117,13 @@ func (x *chrome) write(src trace.Source, facts *Facts) (ChromeReport, error) {
 		}
 		x.step(&r)
 	}
-	x.whole = x.report.Damage == "" && !goesOn(src)
+	x.whole = x.report.Damage == "" && !trace.GoesOn(src)
 	x.end()
 	if err := x.out.finish(); err != nil {
 		return x.report, fmt.Errorf("write the trace: %w", err)
 	}
 	x.report.Events = x.out.events
 	return x.report, nil
-}
-
-// goesOn reports whether a source that was read to its end is a part, and the run goes on behind it.
-func goesOn(src trace.Source) bool {
-	s, ok := src.(interface{ Cut() bool })
-	return ok && s.Cut()
 }
 
 // runFacts are the arguments of the first event.

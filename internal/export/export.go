@@ -29,11 +29,3 @@ func FactsOf(h trace.Header) Facts {
 		Tags: h.Tags, Host: h.Host, Created: h.Created, ClockNS: h.ClockNS,
 	}
 }
-
-// damage returns what a source could not read so far, where it can tell.
-func damage(src trace.Source) string {
-	if s, ok := src.(interface{ Damage() string }); ok {
-		return s.Damage()
-	}
-	return ""
-}

@@ -81,7 +81,11 @@ func Open(format string, r io.Reader, facts Facts) (Source, error) {
 	if bytes.HasPrefix(head, []byte("GMTREC\r\n")) {
 		return nil, errors.New("this is a recording already")
 	}
-	line, _, _ := strings.Cut(strings.TrimLeft(string(head), "\ufeff \t\r\n"), "\n")
+	text := strings.TrimLeft(string(head), "\ufeff \t\r\n")
+	if text == "" && err != nil && format == "" {
+		return nil, errors.New("nothing is there: the file has no text")
+	}
+	line, _, _ := strings.Cut(text, "\n")
 	for _, f := range Formats {
 		if f.Name == format || format == "" && f.looks(line) {
 			return f.open(in, facts)
@@ -168,9 +172,9 @@ func (t *table) next() ([]string, error) {
 		if line == "" {
 			continue
 		}
-		t.fields = t.fields[:0]
-		for field := range strings.SplitSeq(line, ",") {
-			t.fields = append(t.fields, strings.Trim(strings.TrimSpace(field), `"`))
+		var ok bool
+		if t.fields, ok = split(t.fields[:0], line); !ok {
+			return nil, t.wrong("a comma or a quote within quotes: want plain fields")
 		}
 		return t.fields, nil
 	}
@@ -182,6 +186,21 @@ func (t *table) next() ([]string, error) {
 		return nil, fmt.Errorf("read: %w", err)
 	}
 	return nil, io.EOF
+}
+
+// split appends the fields of a line, false when one is not as quotes would have it: fields have no commas in these
+// formats.
+func split(fields []string, line string) ([]string, bool) {
+	ok := true
+	for field := range strings.SplitSeq(line, ",") {
+		field = strings.TrimSpace(field)
+		if len(field) >= 2 && strings.HasPrefix(field, `"`) && strings.HasSuffix(field, `"`) {
+			field = field[1 : len(field)-1]
+		}
+		ok = ok && !strings.Contains(field, `"`)
+		fields = append(fields, field)
+	}
+	return fields, ok
 }
 
 func (t *table) wrong(format string, args ...any) error {

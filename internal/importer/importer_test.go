@@ -185,7 +185,7 @@ func TestNDJSONPacked(t *testing.T) {
 func TestBadFiles(t *testing.T) {
 	const rmm, mini = "Thread,Time,Action,Pointer,Size,Stream\n", "id,lower,upper,size\n"
 	for _, test := range []struct{ format, text, want string }{
-		{"", "", "looks like none of ndjson, rmm, minimalloc"},
+		{"", " \n", "nothing is there: the file has no text"},
 		{"", "hello\n", "say what it is with --format"},
 		{"", "GMTREC\r\nxxxx", "a recording already"},
 		{"", "\x1f\x8bxxxxxxxxxxxxxxxxx", "unpack"},
@@ -200,6 +200,7 @@ func TestBadFiles(t *testing.T) {
 		{"", rmm + "1,0.0,allocate,pointer,1,0x0\n", `line 2: pointer "pointer": want a hexadecimal number`},
 		{"", rmm + "1,0.0,allocate,0x1,-1,0x0\n", `line 2: size "-1": want bytes`},
 		{"", rmm + "1,0.0,allocate\n", `line 2: size "": want bytes`},
+		{"", rmm + "1,0.0,allocate,0x1,\"1,00\",0x0\n", `line 2: a comma or a quote within quotes`},
 		{"", rmm + strings.Repeat("x", 70_000), `line 2: a line of more than 65536 bytes`},
 		{"minimalloc", "", "nothing is there: want id,lower,upper,size"},
 		{"minimalloc", "id,lower,size\n", "line 1: no column upper"},
@@ -213,6 +214,16 @@ func TestBadFiles(t *testing.T) {
 		_, _, err := read(test.format, strings.NewReader(test.text))
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%.60q: %v, want %q", test.text, err, test.want)
+		}
+	}
+}
+
+// TestQuotedFields: some tools quote every field.
+func TestQuotedFields(t *testing.T) {
+	for _, text := range []string{`"1","5.5","allocate","0x1","8","0x0"`, `"id","lower","upper","size"` + "\n" + `"a","0","1","8"`} {
+		_, list, err := read("", strings.NewReader(text))
+		if got := fold(list).Totals; err != nil || got.PeakInUse != 8 {
+			t.Errorf("%s: peak %d, %v", text, got.PeakInUse, err)
 		}
 	}
 }

@@ -23,14 +23,15 @@ const stepNS = 1_000_000
 const stepsMax = 1 << 43
 
 func looksMiniMalloc(line string) bool {
-	_, missing := findMiniColumns(strings.Split(strings.ToLower(line), ","))
+	fields, _ := split(nil, line)
+	_, missing := findMiniColumns(fields)
 	return missing == ""
 }
 
 // findMiniColumns returns where the columns are, and the name of one that is missing.
 func findMiniColumns(fields []string) (at [4]int, missing string) {
 	for i, names := range miniColumns {
-		at[i] = slices.IndexFunc(fields, func(f string) bool { return slices.Contains(names, strings.ToLower(strings.TrimSpace(f))) })
+		at[i] = slices.IndexFunc(fields, func(f string) bool { return slices.Contains(names, strings.ToLower(f)) })
 		if at[i] < 0 {
 			return at, names[0]
 		}

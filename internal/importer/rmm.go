@@ -24,8 +24,8 @@ func looksRMM(line string) bool {
 	if strings.Contains(line, "action") && strings.Contains(line, "pointer") {
 		return true
 	}
-	fields := strings.Split(line, ",")
-	return len(fields) == len(rmmColumns) && rmmActions[strings.TrimSpace(fields[2])] != 0
+	fields, _ := split(nil, line)
+	return len(fields) == len(rmmColumns) && rmmActions[fields[2]] != 0
 }
 
 type rmmAction uint8

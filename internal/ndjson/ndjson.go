@@ -46,6 +46,7 @@ type Footer struct {
 	Status  int    `json:"status"`
 	Signal  int    `json:"signal"`
 	Message string `json:"message,omitempty"`
+	Cut     bool   `json:"cut,omitempty"`
 }
 
 // Header writes the first line. The version is that of records as they are written here.
@@ -56,7 +57,7 @@ func (w *Writer) Header(h trace.Header) error {
 
 // Footer writes the last line, and everything to the writer below.
 func (w *Writer) Footer(f trace.Footer) error {
-	line := lastLine{Footer{w.events, f.Lost, f.EndedNS, f.Status, f.Signal, f.Message}}
+	line := lastLine{Footer{w.events, f.Lost, f.EndedNS, f.Status, f.Signal, f.Message, f.Cut}}
 	if err := w.json(line); err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func anyRecord(t *rapid.T) wire.Record {
 func TestNothingIsLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		records := rapid.SliceOfN(rapid.Custom(anyRecord), 0, 10).Draw(t, "records")
-		footer := trace.Footer{Lost: 1<<64 - 1, EndedNS: 1<<53 + 1, Status: -1, Signal: 9, Message: "a\nb"}
+		footer := trace.Footer{Lost: 1<<64 - 1, EndedNS: 1<<53 + 1, Status: -1, Signal: 9, Message: "a\nb", Cut: true}
 		text := write(t, records, footer)
 		for line := range bytes.Lines(text) {
 			if !json.Valid(line) {

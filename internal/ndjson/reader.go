@@ -58,7 +58,7 @@ func (n *Reader) Header() trace.Header { return n.header }
 // Footer returns how the recording ended. Without a footer nobody knows. It is complete once Next has returned EOF.
 func (n *Reader) Footer() trace.Footer {
 	if n.footer == nil {
-		return trace.Footer{Status: -1, EndedNS: n.last, Message: "imported lines without a footer"}
+		return trace.Footer{Status: -1, EndedNS: n.last, Message: "imported lines without a footer", Cut: true}
 	}
 	return *n.footer
 }
@@ -132,7 +132,7 @@ func (n *Reader) Next(r *wire.Record) error {
 	}
 	if l.Footer != nil {
 		f := l.Footer
-		n.footer = &trace.Footer{Lost: f.Lost, EndedNS: f.EndedNS, Status: f.Status, Signal: f.Signal, Message: f.Message}
+		n.footer = &trace.Footer{Lost: f.Lost, EndedNS: f.EndedNS, Status: f.Status, Signal: f.Signal, Message: f.Message, Cut: f.Cut}
 		return n.Next(r)
 	}
 	if err := l.into(r); err != nil {

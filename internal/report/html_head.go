@@ -179,7 +179,7 @@ func (v *htmlView) diagnoses() []htmlDiagnosis {
 // goesOn reports whether the program may go on behind the end of the part: what is in use there may be no leak.
 func (v *htmlView) goesOn() bool {
 	r := &v.a.Run
-	return !r.Whole || !r.Footer.Ended() || r.Until > 0 && r.Footer.EndedNS > r.Started && uint64(r.Until) < r.Footer.EndedNS-r.Started
+	return !r.Whole || r.Footer.Cut || r.Until > 0 && r.Footer.EndedNS > r.Started && uint64(r.Until) < r.Footer.EndedNS-r.Started
 }
 
 // unsure reports whether what is listed as never released is only what is in use where the part ends: no process ended.

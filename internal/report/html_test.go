@@ -280,7 +280,7 @@ func TestHTMLOfPartsTellsNoLeaks(t *testing.T) {
 		"whole":           {func(*analysis.Analysis) {}, true},
 		"behind its end":  {func(a *analysis.Analysis) { a.Run.Until = time.Duration(2 * length) }, true},
 		"torn":            {func(a *analysis.Analysis) { a.Run.Whole = false }, false},
-		"trimmed":         {func(a *analysis.Analysis) { a.Run.Footer.Status = -1 }, false},
+		"trimmed":         {func(a *analysis.Analysis) { a.Run.Footer.Cut = true }, false},
 		"a part":          {func(a *analysis.Analysis) { a.Run.Until = time.Second }, false},
 		"a part, no list": {func(a *analysis.Analysis) { a.Run.Until, a.Leaks = time.Second, nil }, false},
 	} {

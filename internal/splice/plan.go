@@ -204,6 +204,7 @@ func (p *Plan) Footer() trace.Footer {
 			footer.Status, footer.Signal = status, signal
 		}
 		footer.Lost += part.lost
+		footer.Cut = footer.Cut || part.footer.Cut || !part.whole
 		footer.EndedNS = max(footer.EndedNS, part.moved(part.ended))
 		if m := part.footer.Message; m != "" && len(messages) < messagesMax && !slices.Contains(messages, m) {
 			messages = append(messages, m)

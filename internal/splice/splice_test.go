@@ -35,6 +35,9 @@ func (r *recording) Footer() (trace.Footer, bool) {
 }
 
 // sink keeps what it gets.
+// Cut reports whether the run goes on, as trace.Reader does.
+func (r *recording) Cut() bool { return r.footer == nil || r.footer.Cut }
+
 type sink []wire.Record
 
 func (s *sink) Append(r *wire.Record) error {
@@ -183,7 +186,7 @@ func TestClocks(t *testing.T) {
 	if h.HostOf(1) != "there" || h.HostOf(2) != "here" || h.HostOf(4) != "here" {
 		t.Errorf("origins %+v", h.Merged)
 	}
-	if f := made.footer; f.Status != 3 || f.Message != "merged of 4 recordings; disk full; 1 had been cut off" {
+	if f := made.footer; f.Status != 3 || !f.Cut || f.Message != "merged of 4 recordings; disk full; 1 had been cut off" {
 		t.Errorf("footer %+v", f)
 	}
 }
@@ -227,7 +230,7 @@ func TestBadness(t *testing.T) {
 			list = append(list, r)
 		}
 		made, _ := merge(t, list...)
-		if f := made.footer; f.Status != test.want[0] || f.Signal != test.want[1] {
+		if f := made.footer; f.Cut || f.Status != test.want[0] || f.Signal != test.want[1] {
 			t.Errorf("%v end together with %d, %d", test.list, f.Status, f.Signal)
 		}
 	}
@@ -251,8 +254,8 @@ func TestTrimFooter(t *testing.T) {
 	}{
 		{whole, cut.Options{}, "", trace.Footer{Lost: 12, Status: 4, EndedNS: end, Message: "as it was"}},
 		{whole, cut.Options{Until: end}, "x", trace.Footer{Lost: 12, Status: 4, EndedNS: end, Message: "as it was; trimmed: x"}},
-		{whole, cut.Options{Until: lifetest.Start + 15}, "x", trace.Footer{Lost: 5, Status: -1, EndedNS: lifetest.Start + 15, Message: "as it was; trimmed: x"}},
-		{torn, cut.Options{}, "", trace.Footer{Lost: 12, Status: -1, EndedNS: lifetest.Start + 20, Message: "it had been cut off"}},
+		{whole, cut.Options{Until: lifetest.Start + 15}, "x", trace.Footer{Lost: 5, Status: -1, EndedNS: lifetest.Start + 15, Message: "as it was; trimmed: x", Cut: true}},
+		{torn, cut.Options{}, "", trace.Footer{Lost: 12, Status: -1, EndedNS: lifetest.Start + 20, Message: "it had been cut off", Cut: true}},
 	} {
 		var got sink
 		footer, err := splice.Trim(&got, test.of, cut.Range(test.of, test.part), test.part, test.about)

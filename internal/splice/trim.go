@@ -63,6 +63,7 @@ func Trim(to Sink, in Recording, src trace.Source, part cut.Options, about strin
 	default:
 		footer.EndedNS = max(part.Until, footer.EndedNS)
 	}
+	footer.Cut = trace.GoesOn(src)
 	if was.Message != "" {
 		messages = append(messages, was.Message)
 	}

@@ -174,6 +174,12 @@ func (r *Reader) Offset() int64 { return r.offset }
 // Damage says what could not be read so far, "" when nothing is missing. It is complete once Next has returned EOF.
 func (r *Reader) Damage() string { return r.damage }
 
+// Cut reports whether the run goes on behind the last record: the footer says so, or there is none.
+func (r *Reader) Cut() bool {
+	footer, whole := r.Footer()
+	return !whole || footer.Cut
+}
+
 // Close closes the file.
 func (r *Reader) Close() error {
 	r.zip.Close()

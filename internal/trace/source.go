@@ -10,3 +10,18 @@ type Source interface {
 	// Rewind starts again at the first record.
 	Rewind() error
 }
+
+// DamageOf returns what a source could not read so far, empty when it cannot tell.
+func DamageOf(src Source) string {
+	if s, ok := src.(interface{ Damage() string }); ok {
+		return s.Damage()
+	}
+	return ""
+}
+
+// GoesOn reports of a source that has given io.EOF whether the run goes on behind its last record: what lives then is no
+// leak. A source that cannot tell gives all of a run.
+func GoesOn(src Source) bool {
+	s, ok := src.(interface{ Cut() bool })
+	return ok && s.Cut()
+}

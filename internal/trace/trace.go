@@ -70,13 +70,11 @@ type Footer struct {
 	Status  int    `json:"status"`            // exit status of the program, -1 when unknown or signaled
 	Signal  int    `json:"signal"`            // that ended it, else 0
 	Message string `json:"message,omitempty"` // anything the session wants to say
+	// Cut says that the run goes on behind the last record, as in a part of it: what lives then is no leak.
+	Cut bool `json:"cut,omitempty"`
 	// Index is where event frames start, in order, at most indexMax entries; the writer fills it in.
 	Index []IndexEntry `json:"index"`
 }
-
-// Ended reports whether the end of the program is known. A recording of a part of another one ends before that: what is
-// alive there is no leak.
-func (f *Footer) Ended() bool { return f.Status >= 0 || f.Signal != 0 }
 
 // A file starts with this, then come frames.
 var fileMagic = [8]byte{'G', 'M', 'T', 'R', 'E', 'C', '\r', '\n'}

@@ -22,7 +22,6 @@ import (
 type Options struct {
 	Header trace.Header
 	Since  uint64         // CLOCK_MONOTONIC ns where the part begins: no samples before; 0: at the start
-	Cut    bool           // the part ends before the recording does: what is alive then has not leaked
 	Tag    *regexp.Regexp // of call sites that buffers, stays and tags are wanted of; nil: all
 }
 

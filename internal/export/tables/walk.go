@@ -24,6 +24,7 @@ func (r *Run) Walk(src trace.Source, wanted func(process uint32) bool, sink Sink
 	for {
 		err := src.Next(&w.record)
 		if errors.Is(err, io.EOF) {
+			w.cut = trace.GoesOn(src)
 			return w.finish()
 		}
 		if err != nil {
@@ -46,6 +47,7 @@ type walk struct {
 	latest    *process
 	record    wire.Record
 	err       error // of the sink, the first
+	cut       bool  // the run goes on behind the source: what is alive then has not leaked
 
 	event  Event
 	buffer Buffer
@@ -143,7 +145,7 @@ func (w *walk) finish() error {
 		p := w.process(l.Number)
 		left := l.InUse
 		how := life.Leaked
-		if w.run.options.Cut && !p.exited {
+		if w.cut && !p.exited {
 			how = life.Cut
 		}
 		w.endSamples(p)
