@@ -89,6 +89,9 @@ func newExport() *cobra.Command {
 		case c.output == "-" && exporters[at].fill != nil:
 			return fmt.Errorf("--format %s writes a folder, which standard output cannot take: name one with -o", c.exportFormat)
 		}
+		if err := checkOutput(c.output, args[0]); err != nil {
+			return err
+		}
 		if err := checkExport(cmd.Flags(), &exporters[at], c); err != nil {
 			return err
 		}
