@@ -3,37 +3,18 @@ package randomrun
 
 import (
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"strconv"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/life/lifetest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // Start is when runs start, in ns of CLOCK_MONOTONIC.
 const Start = 5_000_000_000
 
-// Tape is a trace.Source of records in memory.
-type Tape struct {
-	Records []wire.Record
-	next    int
-}
-
-// Next implements trace.Source.
-func (t *Tape) Next(r *wire.Record) error {
-	if t.next >= len(t.Records) {
-		return io.EOF
-	}
-	*r = t.Records[t.next]
-	t.next++
-	return nil
-}
-
-// Rewind implements trace.Source.
-func (t *Tape) Rewind() error {
-	t.next = 0
-	return nil
-}
+// Tape is a source that plays a list.
+type Tape = lifetest.Tape
 
 // world is what the processes have at a time.
 type world struct {

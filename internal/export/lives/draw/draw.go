@@ -4,11 +4,11 @@ package draw
 
 import (
 	"encoding/binary"
-	"io"
 	"slices"
 
 	"pgregory.net/rapid"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/life/lifetest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -16,23 +16,7 @@ import (
 const Origin = 1_000_000_000
 
 // Tape is a source that plays a list.
-type Tape struct {
-	Records []wire.Record
-	next    int
-}
-
-// Next implements trace.Source.
-func (t *Tape) Next(r *wire.Record) error {
-	if t.next == len(t.Records) {
-		return io.EOF
-	}
-	*r = t.Records[t.next]
-	t.next++
-	return nil
-}
-
-// Rewind implements trace.Source.
-func (t *Tape) Rewind() error { t.next = 0; return nil }
+type Tape = lifetest.Tape
 
 // processes that a run has; tags are numbered from 0 to tags-1, with names from 1 on.
 const (
