@@ -1,12 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -24,6 +26,9 @@ var formatsOf = map[string][]string{
 
 // checkFormatFlags refuses flags that the format would ignore.
 func checkFormatFlags(flags *pflag.FlagSet, format string) error {
+	if format == "ndjson" && flags.Changed("tag") {
+		return errors.New("--tag is not for --format ndjson: leave it out")
+	}
 	for _, name := range slices.Sorted(maps.Keys(formatsOf)) {
 		if formats := formatsOf[name]; flags.Changed(name) && !slices.Contains(formats, format) {
 			return fmt.Errorf("--%s is for --format %s, not %s: leave it out", name, strings.Join(formats, " or "), format)
@@ -68,6 +73,13 @@ func exportPprof(w io.Writer, in *input, c *config) error {
 	at, err := c.moment()
 	if err != nil {
 		return err
+	}
+	start := in.reader.Header().ClockNS
+	if after, timed := at.After(); timed {
+		if footer, whole := in.reader.Footer(); whole && footer.EndedNS > start && after > time.Duration(footer.EndedNS-start) {
+			lasts := time.Duration(footer.EndedNS - start).Round(time.Millisecond)
+			return fmt.Errorf("--at %v is behind the end: the recording lasts %v", after, lasts)
+		}
 	}
 	return pprof.Write(w, in.Source, pprof.Options{Header: in.reader.Header(), At: at, Tag: tag})
 }

@@ -53,6 +53,25 @@ func TestExportTables(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", step.args, err, step.err)
 		}
 	}
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct{ args, err string }{
+		{"--format csv -f -o " + path, "is what is read: use -o to name another file"},
+		{"--format ndjson --tag x -o " + filepath.Join(dir, "none"), "--tag is not for --format ndjson: leave it out"},
+		{"--format csv --at end -o " + filepath.Join(dir, "none"), "--at is for --format pprof, not csv: leave it out"},
+		{"--format pprof --at 1h -o " + filepath.Join(dir, "none"), "--at 1h0m0s is behind the end: the recording lasts"},
+	} {
+		root := newRoot()
+		root.SetArgs(append([]string{"export", path}, strings.Fields(step.args)...))
+		if err := root.Execute(); err == nil || !strings.Contains(err.Error(), step.err) {
+			t.Errorf("%s: error %v, want %q", step.args, err, step.err)
+		}
+	}
+	if after, err := os.ReadFile(path); err != nil || string(after) != string(before) {
+		t.Errorf("the recording is not what it was: %v", err)
+	}
 	if _, err := os.Stat(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("a file was made for an error")
 	}

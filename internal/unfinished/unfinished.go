@@ -10,11 +10,19 @@ import (
 // Whoever holds the lock may begin or finish one.
 var (
 	mu    sync.Mutex
-	paths = map[string]bool{}
+	paths = map[string]bool{} // true: only if it is empty
 )
 
 // Begin notes a file or folder that is about to be made.
 func Begin(path string) {
+	mu.Lock()
+	defer mu.Unlock()
+	paths[path] = false
+}
+
+// BeginShared notes a folder that was made for what is about to be made in it, and that others may put something into:
+// it goes only if nothing is in it then.
+func BeginShared(path string) {
 	mu.Lock()
 	defer mu.Unlock()
 	paths[path] = true
@@ -33,7 +41,14 @@ func Finish(path string, fn func() error) error {
 // begun or finished after it.
 func Abandon() {
 	mu.Lock() // for good
-	for path := range paths {
-		_ = os.RemoveAll(path) // nothing more can be done
+	for path, shared := range paths {
+		if !shared {
+			_ = os.RemoveAll(path) // nothing more can be done
+		}
+	}
+	for path, shared := range paths {
+		if shared {
+			_ = os.Remove(path) // fails when it is not empty
+		}
 	}
 }

@@ -33,6 +33,13 @@ func abandon(dir string) int {
 		errs = errors.Join(errs, os.WriteFile(path, nil, 0o600))
 	}
 	unfinished.Begin(filepath.Join(dir, "never made"))
+	for _, shared := range []string{"empty", "shared"} { // the second has something of others in it
+		stage := filepath.Join(dir, shared, "stage")
+		unfinished.BeginShared(filepath.Join(dir, shared))
+		unfinished.Begin(stage)
+		errs = errors.Join(errs, os.MkdirAll(stage, 0o700))
+	}
+	errs = errors.Join(errs, os.WriteFile(filepath.Join(dir, "shared", "other"), nil, 0o600))
 	path := filepath.Join(dir, "finished")
 	errs = errors.Join(errs, unfinished.Finish(path, func() error { return os.Rename(path, path+" well") }))
 	unfinished.Abandon()
@@ -60,8 +67,12 @@ func TestAbandon(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(left) != 2 || left[0].Name() != "finished well" || left[1].Name() != "stranger" {
-		t.Errorf("left are %v; want what was finished and what was never begun", left)
+	if len(left) != 3 || left[0].Name() != "finished well" || left[1].Name() != "shared" || left[2].Name() != "stranger" {
+		t.Errorf("left are %v; want what was finished, what was never begun, and a folder with something of others", left)
+	}
+	inside, err := os.ReadDir(filepath.Join(dir, "shared"))
+	if err != nil || len(inside) != 1 || inside[0].Name() != "other" {
+		t.Errorf("left in the shared folder are %v, %v", inside, err)
 	}
 }
 

@@ -34,7 +34,9 @@ func openFolder(dir string) (*folder, error) {
 	}
 	f := &folder{dir: dir, stage: fmt.Sprintf(".gpumemtop-%016x.tmp", rand.Uint64())}
 	err := os.Mkdir(dir, 0o777)
-	f.made = err == nil
+	if f.made = err == nil; f.made {
+		unfinished.BeginShared(dir)
+	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("make the folder: %w", err)
 	}
@@ -56,7 +58,7 @@ func (f *folder) close() error {
 	err := unfinished.Finish(f.path(), func() error { return f.root.RemoveAll(f.stage) })
 	err = errors.Join(err, f.root.Close())
 	if f.made {
-		_ = os.Remove(f.dir) // fails when there is something in it, as it should
+		_ = unfinished.Finish(f.dir, func() error { return os.Remove(f.dir) }) // fails when there is something in it, as it should
 	}
 	return err
 }

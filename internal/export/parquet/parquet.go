@@ -103,6 +103,9 @@ func (w *writers) write(run *tables.Run, src trace.Source, group []*tables.Facts
 			return err
 		}
 	}
+	for _, k := range w.kinds() {
+		k.run()
+	}
 	wanted := func(process uint32) bool { return w.events.open[process] != nil }
 	if all {
 		wanted = nil
@@ -112,8 +115,7 @@ func (w *writers) write(run *tables.Run, src trace.Source, group []*tables.Facts
 		Process: w.processes.add, Tag: w.tags.add,
 	})
 	if err == nil {
-		err = errors.Join(w.events.finish(), w.buffers.finish(), w.blocks.finish(), w.samples.finish(),
-			w.processes.finish(), w.tags.finish())
+		err = w.finish()
 	}
 	if err != nil {
 		return fmt.Errorf("write into %s: %w", w.folder.dir, err)
@@ -127,12 +129,34 @@ func (w *writers) open(p *tables.Facts) error {
 		w.processes.start(w.folder, Processes, p), w.tags.start(w.folder, Tags, p))
 }
 
+// finish makes the files whole.
+func (w *writers) finish() error {
+	kinds := w.kinds()
+	for _, k := range kinds {
+		k.finish()
+	}
+	var err error
+	for _, k := range kinds {
+		err = errors.Join(err, k.wait())
+	}
+	return err
+}
+
 // abandon closes the files that are still open.
 func (w *writers) abandon() {
-	w.events.abandon()
-	w.buffers.abandon()
-	w.blocks.abandon()
-	w.samples.abandon()
-	w.processes.abandon()
-	w.tags.abandon()
+	for _, k := range w.kinds() {
+		k.abandon()
+	}
+}
+
+// anyKind is a kind of whatever rows.
+type anyKind interface {
+	run()
+	finish()
+	wait() error
+	abandon()
+}
+
+func (w *writers) kinds() []anyKind {
+	return []anyKind{&w.events, &w.buffers, &w.blocks, &w.samples, &w.processes, &w.tags}
 }

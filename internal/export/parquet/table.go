@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"sync/atomic"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
@@ -14,6 +15,7 @@ import (
 
 const (
 	batchRows  = 256      // handed to the library at a time
+	batches    = 8        // of a kind that may wait to be written
 	pageBytes  = 64 << 10 // of one column
 	dictionary = 4 << 20  // bytes, beyond which a column is written without
 )
@@ -21,10 +23,27 @@ const (
 // codec is shared, and so are the buffers of its encoders.
 var codec = &zstd.Codec{Level: zstd.SpeedFastest, Concurrency: 1}
 
-// kind is one kind of table: the open ones, by process, and writers that can be used again.
+// writing is how all tables are written. Words have no bounds: nobody looks for a range of them, and finding the first
+// and the last takes a tenth of the time.
+var writing = []parquet.WriterOption{
+	parquet.Compression(codec), parquet.MaxRowsPerRowGroup(rowGroup), parquet.PageBufferSize(pageBytes),
+	parquet.DictionaryMaxBytes(dictionary), parquet.CreatedBy("gpumemtop", "1", ""),
+	parquet.SkipPageBounds("recording"), parquet.SkipPageBounds("kind"), parquet.SkipPageBounds("op"),
+	parquet.SkipPageBounds("outcome"), parquet.SkipPageBounds("reason"), parquet.SkipPageBounds("flags"),
+	parquet.SkipPageBounds("memory"), parquet.SkipPageBounds("state"), parquet.SkipPageBounds("ending"),
+}
+
+// kind is one kind of table: the open ones, by process, and writers that can be used again. Rows come from one goroutine
+// and are written by another one, a kind's own: packing them takes longer than making them.
 type kind[T any] struct {
-	open map[uint32]*table[T]
-	idle []*table[T]
+	open  map[uint32]*table[T]
+	idle  []*table[T] // the goroutine's, while there is one
+	work  chan job[T] // nil: there is none
+	spare chan []T
+	done  chan struct{}
+
+	failed atomic.Bool
+	err    error // what failed, the first
 }
 
 // table is one file.
@@ -32,6 +51,13 @@ type table[T any] struct {
 	file *os.File
 	out  *parquet.GenericWriter[T]
 	rows []T
+}
+
+// job is what is to be done with a table: rows to be written, and maybe the end of it.
+type job[T any] struct {
+	*table[T]
+	rows []T
+	last bool
 }
 
 // start makes the file for a process.
@@ -45,11 +71,7 @@ func (k *kind[T]) start(f *folder, name string, p *tables.Facts) error {
 		t, k.idle = k.idle[n-1], k.idle[:n-1]
 		t.out.Reset(file)
 	} else {
-		t = &table[T]{rows: make([]T, 0, batchRows), out: parquet.NewGenericWriter[T](file,
-			parquet.Compression(codec), parquet.MaxRowsPerRowGroup(rowGroup),
-			parquet.PageBufferSize(pageBytes), parquet.DictionaryMaxBytes(dictionary),
-			parquet.CreatedBy("gpumemtop", "1", ""),
-		)}
+		t = &table[T]{rows: make([]T, 0, batchRows), out: parquet.NewGenericWriter[T](file, writing...)}
 	}
 	t.file = file
 	if k.open == nil {
@@ -59,43 +81,86 @@ func (k *kind[T]) start(f *folder, name string, p *tables.Facts) error {
 	return nil
 }
 
+// run starts the goroutine that writes.
+func (k *kind[T]) run() {
+	k.work, k.spare, k.done = make(chan job[T], batches), make(chan []T, batches+1), make(chan struct{})
+	go func() {
+		defer close(k.done)
+		for j := range k.work {
+			if err := k.do(&j); err != nil && !k.failed.Load() {
+				k.err = err
+				k.failed.Store(true)
+			}
+		}
+	}()
+}
+
+// do does a job. After a failure only files are closed.
+func (k *kind[T]) do(j *job[T]) error {
+	var err error
+	if !k.failed.Load() {
+		_, err = j.out.Write(j.rows)
+	}
+	clear(j.rows)
+	if !j.last {
+		select {
+		case k.spare <- j.rows[:0]:
+		default: // there are enough
+		}
+		return err
+	}
+	j.table.rows = j.rows[:0]
+	if err == nil && !k.failed.Load() {
+		err = j.out.Close()
+	}
+	err = errors.Join(err, j.file.Close())
+	j.file = nil
+	k.idle = append(k.idle, j.table)
+	return err
+}
+
 // add takes a row of a process.
 func (k *kind[T]) add(process uint32, row *T) error {
 	t := k.open[process]
 	t.rows = append(t.rows, *row)
-	if len(t.rows) == batchRows {
-		return t.flush()
+	if len(t.rows) < batchRows {
+		return nil
+	}
+	k.work <- job[T]{table: t, rows: t.rows}
+	select {
+	case t.rows = <-k.spare:
+	default:
+		t.rows = make([]T, 0, batchRows)
+	}
+	if k.failed.Load() {
+		return k.err
 	}
 	return nil
 }
 
-func (t *table[T]) flush() error {
-	_, err := t.out.Write(t.rows)
-	clear(t.rows)
-	t.rows = t.rows[:0]
-	return err
-}
-
-// finish makes all files whole.
-func (k *kind[T]) finish() error {
+// finish begins to make all files whole; wait tells how it went.
+func (k *kind[T]) finish() {
 	for _, process := range slices.Sorted(maps.Keys(k.open)) {
 		t := k.open[process]
 		delete(k.open, process)
-		err := t.flush()
-		if err == nil {
-			err = t.out.Close()
-		}
-		if err = errors.Join(err, t.file.Close()); err != nil {
-			return err
-		}
-		t.file = nil
-		k.idle = append(k.idle, t)
+		k.work <- job[T]{table: t, rows: t.rows, last: true}
 	}
-	return nil
+}
+
+// wait waits until all is written that was asked for, and returns what failed.
+func (k *kind[T]) wait() error {
+	if k.work == nil {
+		return nil
+	}
+	close(k.work)
+	<-k.done
+	k.work = nil
+	return k.err
 }
 
 // abandon closes the files that are not whole: what is in them is lost.
 func (k *kind[T]) abandon() {
+	_ = k.wait() // it was told, or does not matter any more
 	for process, t := range k.open {
 		delete(k.open, process)
 		_ = t.file.Close()

@@ -3,12 +3,14 @@ package pprof_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -270,10 +272,21 @@ func TestParseMoment(t *testing.T) {
 	}
 }
 
+// toolPath is where the go command has the real pprof, which it builds when it has not. To ask it each time takes longer
+// than all else here.
+var toolPath = sync.OnceValues(func() (string, error) {
+	path, err := exec.CommandContext(context.Background(), "go", "tool", "-n", "pprof").Output()
+	return strings.TrimSpace(string(path)), err
+})
+
 // tool runs the real pprof.
 func tool(t *testing.T, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", append([]string{"tool", "pprof"}, args...)...)
+	path, err := toolPath()
+	if err != nil {
+		t.Fatalf("go tool -n pprof: %v", err)
+	}
+	cmd := exec.CommandContext(t.Context(), path, args...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -5,14 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"regexp"
 	"slices"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/lives"
 	"codeberg.org/gpumemtop/gpumemtop/internal/life"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -57,19 +56,8 @@ const samplesMax = 1000
 // Look goes through a source once for its names and sizes, and leaves it rewound.
 func Look(src trace.Source, o Options) (*Run, error) {
 	r := &Run{options: o, names: life.NewNames(), processes: map[uint32]*Facts{}, first: o.Header.ClockNS}
-	if err := src.Rewind(); err != nil {
-		return nil, fmt.Errorf("go to the start of the recording: %w", err)
-	}
-	var record wire.Record
-	for {
-		err := src.Next(&record)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("look through the recording: %w", err)
-		}
-		r.see(&record)
+	if err := lives.Each(src, func(record *wire.Record) error { r.see(record); return nil }); err != nil {
+		return nil, fmt.Errorf("look through the recording: %w", err)
 	}
 	if err := src.Rewind(); err != nil {
 		return nil, fmt.Errorf("go to the start of the recording: %w", err)
