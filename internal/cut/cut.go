@@ -117,8 +117,11 @@ func (p *part) step(r *wire.Record) (bool, error) {
 	}
 }
 
-// note keeps which call sites still lack their names.
+// note keeps which call sites still lack their names. Those that came late are brought into the part.
 func (p *part) note(r *wire.Record) {
+	if r.Kind.Late() {
+		r.Time = min(r.Time, p.options.Until)
+	}
 	switch r.Kind {
 	case wire.KindTag:
 		if mode := wire.TagMode(r.Op); mode == wire.TagsCaller || mode == wire.TagsStack {
@@ -142,7 +145,10 @@ func (p *part) within(r *wire.Record) (bool, error) {
 	if err := p.src.Next(r); err != nil {
 		return false, err
 	}
-	if r.Time > p.options.Until {
+	switch {
+	case r.Time <= p.options.Until:
+	case r.Kind.Late(): // what follows it may have been before
+	default:
 		p.stage = behind
 		return p.missing(r), nil
 	}
@@ -160,13 +166,9 @@ func (p *part) behind(r *wire.Record) (bool, error) {
 	return p.missing(r), nil
 }
 
-// missing reports whether a record behind the part has a name that is still missing, and brings it into the part.
+// missing reports whether a record behind the part has a name that is still missing.
 func (p *part) missing(r *wire.Record) bool {
-	if r.Kind != wire.KindSite || !p.unnamed[site{r.Process, r.Tag}] {
-		return false
-	}
-	r.Time = p.options.Until
-	return true
+	return r.Kind == wire.KindSite && p.unnamed[site{r.Process, r.Tag}]
 }
 
 // grace is how long after its last word a process that began to exit is taken for gone, as in internal/model.
@@ -178,7 +180,7 @@ func (p *part) survey(r *wire.Record) error {
 	last := map[uint32]uint64{} // time of the last word of those that exit
 	for {
 		err := p.src.Next(r)
-		if errors.Is(err, io.EOF) || err == nil && r.Time >= p.options.Since {
+		if errors.Is(err, io.EOF) || err == nil && r.Time >= p.options.Since && !r.Kind.Late() {
 			break
 		}
 		if err != nil {
@@ -256,7 +258,7 @@ func (p *part) before(r *wire.Record) (bool, error) {
 	case ended:
 		p.enter()
 		return false, nil
-	case r.Time >= p.options.Since:
+	case r.Time >= p.options.Since && !r.Kind.Late(): // behind a late one may come what was before
 		p.enter()
 		p.first(r)
 		return false, nil

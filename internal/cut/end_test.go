@@ -3,8 +3,10 @@ package cut
 import (
 	"errors"
 	"io"
+	"strconv"
 	"testing"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace/tracetest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -43,6 +45,49 @@ func TestCut(t *testing.T) {
 			if err := src.Rewind(); err != nil {
 				t.Fatal(err)
 			}
+		}
+	}
+}
+
+// TestLateNamesBeginNoPart: a name that was found out late stands before what happened earlier, and neither begins nor
+// ends a part.
+func TestLateNamesBeginNoPart(t *testing.T) {
+	create := func(time, object uint64) wire.Record {
+		return wire.Record{Process: 1, Event: wire.Event{Kind: wire.KindCreate, Time: time, Object: object, Tag: 1, Size: 8}}
+	}
+	tape := &tracetest.Tape{Records: []wire.Record{
+		{Process: 1, Event: wire.Event{Kind: wire.KindTag, Op: uint8(wire.TagsCaller), Time: 10, Tag: 1}},
+		{Process: 1, Event: wire.Event{Kind: wire.KindSite, Time: 100, Tag: 1}},
+		create(20, 1), create(60, 2),
+	}}
+	for _, test := range []struct {
+		options Options
+		want    string
+	}{
+		{Options{Since: 50}, "tag site create1carried create2 "},
+		{Options{Until: 50}, "tag site create1 "},
+		{Options{Since: 30, Until: 50}, "tag site create1carried "},
+	} {
+		src, got := Range(tape, test.options), ""
+		if err := src.Rewind(); err != nil {
+			t.Fatal(err)
+		}
+		var r wire.Record
+		for src.Next(&r) == nil {
+			got += r.Kind.String()
+			if r.Kind == wire.KindCreate {
+				got += strconv.Itoa(int(r.Object))
+			}
+			if r.Flags&wire.FlagCarried != 0 {
+				got += "carried"
+			}
+			got += " "
+			if test.options.Until > 0 && r.Time > test.options.Until {
+				t.Errorf("%+v: %v is behind the part", test.options, r.Event)
+			}
+		}
+		if got != test.want {
+			t.Errorf("%+v: %s, want %s", test.options, got, test.want)
 		}
 	}
 }
