@@ -180,7 +180,7 @@ screenshot: all
 .PHONY: test
 test: all
 	$(MAKE) shim-test
-	$(GO) test -race -count=1 -timeout 15m $(TESTFLAGS) ./...
+	$(GO) test -race -count=1 -timeout 18m $(TESTFLAGS) ./...
 	$(MAKE) check
 
 .PHONY: shim-test

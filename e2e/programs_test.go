@@ -61,7 +61,7 @@ func debianPrograms(t *testing.T) []program {
 		{name: "clinfo", args: []string{"clinfo"}},
 		{name: "clpeak", args: []string{"clpeak", "--kernel-latency"}, mask: true},
 		{name: "clpeak memory", args: []string{"clpeak", "--global-bandwidth"}, mask: true, policies: few},
-		{name: "clblast", args: []string{"clblast_tuner_copy_fast", "-runs", "1"}, mask: true},
+		{name: "clblast", args: []string{"clblast_tuner_copy_fast", "-runs", "1"}, mask: true, policies: few},
 		ffmpeg("ffmpeg blur", "avgblur_opencl=3,unsharp_opencl"),
 		ffmpeg("ffmpeg means", "nlmeans_opencl=s=3:p=5:r=7"),
 		{
@@ -70,6 +70,7 @@ func debianPrograms(t *testing.T) []program {
 				"hashcat", "-m", "0", "-a", "3", "--potfile-disable", "--force", "-w", "1", "-D", "1", "--quiet",
 				"--session", "e2e", hashOfABC1, "?l?l?l?d",
 			},
+			policies: few,
 		},
 	}
 }
