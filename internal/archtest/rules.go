@@ -50,7 +50,7 @@ var (
 		"internal/doctor", "internal/export", "internal/importer", "internal/lab", "internal/life", "internal/model",
 		"internal/ndjson", "internal/payload", "internal/plain", "internal/progress", "internal/report",
 		"internal/session", "internal/size", "internal/splice", "internal/symbol", "internal/trace",
-		"internal/unfinished", "internal/viewer", "internal/wire", "tracer", "ui",
+		"internal/unfinished", "internal/viewer", "internal/wire", "tracer", "tracer/rights", "tracer/target", "ui",
 	}
 )
 
@@ -104,7 +104,17 @@ var Places = map[string]Place{
 	"internal/symbol": {May: []string{"internal/wire"}, Timeless: true},
 	"internal/cl":     {Cgo: true, Unsafe: true},
 	"intercept":       {May: []string{"allocator", "internal/wire"}, Cgo: true, Unsafe: true},
-	"tracer":          {May: []string{"internal/wire"}},
+
+	// From the kernel up: what the eBPF program tells, which processes and files it is about, what the calls mean, and
+	// all of it together as events.
+	"tracer/kernel": {May: []string{"internal/wire"}, Unsafe: true},
+	"tracer/rights": {May: []string{"internal/wire"}},
+	"tracer/target": {May: []string{"internal/wire"}},
+	"tracer/stack":  {May: []string{"internal/wire", "tracer/target"}, Timeless: true},
+	"tracer/calls":  {May: []string{"internal/wire"}, Timeless: true, Never: noFiles},
+	"tracer": {May: []string{
+		"internal/wire", "tracer/calls", "tracer/kernel", "tracer/rights", "tracer/stack", "tracer/target",
+	}},
 
 	"internal/unfinished": {},
 
@@ -150,7 +160,7 @@ var Places = map[string]Place{
 		"allocator", "internal/model", "internal/payload", "internal/size", "internal/symbol", "internal/trace",
 		"internal/wire", "tracer",
 	}},
-	"internal/doctor": {May: []string{"internal/payload", "internal/session", "internal/size", "internal/wire"}},
+	"internal/doctor": {May: []string{"internal/payload", "internal/session", "internal/size", "internal/wire", "tracer/rights"}},
 	"ui":              {May: []string{"internal/model", "internal/size", "internal/wire"}, Idle: true, Never: noProcesses},
 	"cmd/gpumemtop":   {May: everything},
 

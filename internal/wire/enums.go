@@ -277,3 +277,24 @@ func (v Scrub) String() string {
 	}
 	return strconv.Itoa(int(v))
 }
+
+// Sight: What the eBPF program saw.
+type Sight uint16
+
+const (
+	SightCall Sight = 0 // of the function whose number was the probe's cookie
+	SightFork Sight = 1 // result: pid of the child; pid and tid are the parent's
+	SightExec Sight = 2
+	SightExit Sight = 3 // the last thread of pid ends; result: its status as wait(2) has it, all ones when unknown
+	SightMap  Sight = 4 // pid maps code of a file that no process had mapped before: result: inode
+)
+
+var namesSight = [...]string{"call", "fork", "exec", "exit", "map"}
+
+// String returns the word that screens and reports use.
+func (v Sight) String() string {
+	if int(v) < len(namesSight) {
+		return namesSight[v]
+	}
+	return strconv.Itoa(int(v))
+}

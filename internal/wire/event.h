@@ -274,6 +274,64 @@ struct gmtconfig {
 	uint8_t limits[1024];   /* "name=value,..." */
 };
 
+/*
+ * What the eBPF program of tracer/ tells, through a BPF ring buffer: calls as they were, which mean nothing yet. Go
+ * makes events of them. Times are CLOCK_MONOTONIC ns. Here alone pid and tid are the kernel's: those of the process
+ * id namespace that gpumemtop runs in.
+ */
+
+/* What the eBPF program saw. */
+enum gmtsight {
+	GMT_SIGHT_CALL = 0,  /* of the function whose number was the probe's cookie */
+	GMT_SIGHT_FORK = 1,  /* result: pid of the child; pid and tid are the parent's */
+	GMT_SIGHT_EXEC = 2,
+	GMT_SIGHT_EXIT = 3,  /* the last thread of pid ends; result: its status as wait(2) has it, all ones when unknown */
+	GMT_SIGHT_MAP = 4,   /* pid maps code of a file that no process had mapped before: result: inode */
+};
+
+#define GMT_CALL_ARGUMENTS 6   /* those in registers; further ones are not seen */
+#define GMT_CALL_DATA 256      /* bytes that one call's copies have, half of it each */
+#define GMT_CALL_COPIES 2
+#define GMT_CALL_STACK 16384   /* bytes of the caller's stack, from sp upwards, at most */
+
+/* A call. After it come data bytes of copies, when there are any GMT_CALL_DATA of them, and stack bytes of the stack. */
+struct gmtcall {
+	uint64_t time;     /* the moment that counts: of the return, or of the entry where the shape asks for that */
+	uint64_t entered;
+	uint32_t pid, tid;
+	uint16_t function;
+	uint16_t sight;    /* enum gmtsight */
+	uint16_t data;     /* 0 or GMT_CALL_DATA */
+	uint16_t stack;    /* bytes */
+	int32_t error;     /* what the call stored through its errcode_ret, 0 when it has none */
+	uint8_t copied[GMT_CALL_COPIES]; /* 1: the copy could be read */
+	uint8_t shortened; /* 1: the ring had no room for the stack */
+	uint8_t pad;
+	uint64_t result;   /* return value; 0 at an entry */
+	uint64_t argument[GMT_CALL_ARGUMENTS];
+	/* Registers of the caller as they are after the return: of a call that is told at its entry, ip alone. */
+	uint64_t ip, sp, bp, bx, r12, r13, r14, r15;
+};
+
+/* What to tell of a function. */
+#define GMT_SHAPE_RETURN 1u /* told at the return; else at the entry */
+#define GMT_SHAPE_STACK 2u  /* with the caller's stack, where stacks are wanted */
+#define GMT_SHAPE_USE 4u    /* one of many: counted apart when lost, and left out where uses are not wanted */
+struct gmtcopy {
+	uint8_t argument; /* 1 + index of the argument that points to it, 0: no copy */
+	uint8_t unit;     /* bytes of one */
+	uint8_t count;    /* 1 + index of the argument that says how many there are, 0: one */
+	uint8_t text;     /* 1: a text that ends with NUL */
+};
+struct gmtshape {
+	uint8_t flags;    /* GMT_SHAPE_* */
+	uint8_t error;    /* 1 + index of errcode_ret, 0: none */
+	uint8_t object;   /* 1 + index of an OpenCL handle that every call of the function has: see clSetKernelArg */
+	uint8_t like;     /* 1 + index of a copy whose first word must be a handle that looks like object, else nothing is told; 0: none */
+	struct gmtcopy copy[GMT_CALL_COPIES];
+};
+#define GMT_FUNCTIONS 128 /* shapes at most */
+
 #define GMT_STACK_MAX 32
 
 #define GMT_SOCKET_NAME "socket"
@@ -285,6 +343,8 @@ struct gmtconfig {
 
 #if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 _Static_assert(sizeof(struct gmtevent) == 64, "an event is one cache line");
+_Static_assert(sizeof(struct gmtcall) == 160, "no holes that the verifier finds unwritten");
+_Static_assert(sizeof(struct gmtshape) == 12, "shapes fit a map's value");
 _Static_assert(sizeof(struct gmtframe) == 16, "frames fill payload slots evenly");
 _Static_assert(sizeof(struct gmtregion) <= GMT_RINGS_OFFSET, "the region's head fits before the rings");
 #endif

@@ -33,6 +33,18 @@ const (
 	SizeofControl = C.sizeof_struct_gmtcontrol
 	SizeofConfig  = C.sizeof_struct_gmtconfig
 
+	CallArguments = C.GMT_CALL_ARGUMENTS
+	CallData      = C.GMT_CALL_DATA
+	CallCopies    = C.GMT_CALL_COPIES
+	CallStack     = C.GMT_CALL_STACK
+	SizeofCall    = C.sizeof_struct_gmtcall
+	SizeofShape   = C.sizeof_struct_gmtshape
+	Functions     = C.GMT_FUNCTIONS
+
+	ShapeReturn = C.GMT_SHAPE_RETURN
+	ShapeStack  = C.GMT_SHAPE_STACK
+	ShapeUse    = C.GMT_SHAPE_USE
+
 	socketName = C.GMT_SOCKET_NAME
 	configName = C.GMT_CONFIG_NAME
 	coreName   = C.GMT_CORE_NAME
@@ -46,6 +58,13 @@ type (
 	Event C.struct_gmtevent
 	// Frame is one frame of a tag's call stack.
 	Frame C.struct_gmtframe
+
+	// Call is what the eBPF program tells of a call; the field comments are in event.h.
+	Call C.struct_gmtcall
+	// Copy is one thing that arguments point to and that is told with a call.
+	Copy C.struct_gmtcopy
+	// Shape says what to tell of a function.
+	Shape C.struct_gmtshape
 
 	rawRegion  C.struct_gmtregion
 	rawRing    C.struct_gmtring

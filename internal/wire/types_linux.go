@@ -29,6 +29,18 @@ const (
 	SizeofControl = 0x80
 	SizeofConfig  = 0x478
 
+	CallArguments = 0x6
+	CallData      = 0x100
+	CallCopies    = 0x2
+	CallStack     = 0x4000
+	SizeofCall    = 0xa0
+	SizeofShape   = 0xc
+	Functions     = 0x80
+
+	ShapeReturn = 0x1
+	ShapeStack  = 0x2
+	ShapeUse    = 0x4
+
 	socketName = "socket"
 	configName = "config"
 	coreName   = "libgpumemtop-core.so"
@@ -60,6 +72,46 @@ type (
 	Frame struct {
 		Module uint64
 		Offset uint64
+	}
+
+	Call struct {
+		Time      uint64
+		Entered   uint64
+		Pid       uint32
+		Tid       uint32
+		Function  uint16
+		Sight     Sight
+		Data      uint16
+		Stack     uint16
+		Error     int32
+		Copied    [2]uint8
+		Shortened uint8
+		Pad       uint8
+		Result    uint64
+		Argument  [6]uint64
+		Ip        uint64
+		Sp        uint64
+		Bp        uint64
+		Bx        uint64
+		R12       uint64
+		R13       uint64
+		R14       uint64
+		R15       uint64
+	}
+
+	Copy struct {
+		Argument uint8
+		Unit     uint8
+		Count    uint8
+		Text     uint8
+	}
+
+	Shape struct {
+		Flags  uint8
+		Error  uint8
+		Object uint8
+		Like   uint8
+		Copy   [2]Copy
 	}
 
 	rawRegion struct {

@@ -44,3 +44,19 @@ func (e *Event) Start() uint64 {
 	}
 	return e.Time
 }
+
+// Sample is one thing that the eBPF program told of. Its slices are valid until the next one is read.
+type Sample struct {
+	Call
+	Copies []byte // CallData bytes, half for each copy of the shape; nil when there are none
+	Memory []byte // of the caller's stack, from Sp on
+}
+
+// Copy returns what argument number i of the shape's copies pointed to, nil when it could not be read.
+func (s *Sample) Copy(i int) []byte {
+	if s.Copied[i] == 0 || s.Copies == nil {
+		return nil
+	}
+	const each = CallData / CallCopies
+	return s.Copies[i*each : (i+1)*each]
+}

@@ -54,7 +54,7 @@ func layouts() []byte {
 	if !found {
 		log.Fatal("cgo -godefs printed no package clause")
 	}
-	for field, width := range map[string]string{"Kind": "uint16", "Outcome": "uint8"} {
+	for field, width := range map[string]string{"Kind": "uint16", "Outcome": "uint8", "Sight": "uint16"} {
 		re := regexp.MustCompile(`(?m)^(\s+` + field + `\s+)` + width + `$`)
 		body = re.ReplaceAll(body, []byte("${1}"+field))
 	}
@@ -65,7 +65,7 @@ var (
 	enumRE  = regexp.MustCompile(`(?s)(?:/\*([^*]*)\*/\s*)enum gmt(\w+) \{(.*?)\n\};`)
 	valueRE = regexp.MustCompile(`GMT_([A-Z]+)_(\w+) = (\d+),(?: */\* *(.*?) *\*/)?`)
 	goNames = map[string]string{"tagmode": "TagMode"}
-	widths  = map[string]string{"kind": "uint16"}
+	widths  = map[string]string{"kind": "uint16", "sight": "uint16"}
 )
 
 func enums(header string) []byte {
