@@ -326,8 +326,8 @@ struct gmtcopy {
 struct gmtshape {
 	uint8_t flags;    /* GMT_SHAPE_* */
 	uint8_t error;    /* 1 + index of errcode_ret, 0: none */
-	uint8_t object;   /* 1 + index of an OpenCL handle that every call of the function has: see clSetKernelArg */
-	uint8_t like;     /* 1 + index of a copy whose first word must be a handle that looks like object, else nothing is told; 0: none */
+	uint8_t object;   /* 1 + index of an OpenCL handle that every call of the function has; 0: none */
+	uint8_t like;     /* 1 + index of a copy that is kept only when it is one handle whose first word is that of object's: both objects of one driver; 0: none */
 	struct gmtcopy copy[GMT_CALL_COPIES];
 };
 #define GMT_FUNCTIONS 128 /* shapes at most */
