@@ -1,0 +1,284 @@
+package kernel
+
+import (
+	"bufio"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// The functions of testdata/calls.h.
+const (
+	create = iota
+	set
+	name
+	list
+	use
+	functions
+)
+
+var symbols = [functions]string{"create", "set", "name", "list", "use"}
+
+var shapes = []wire.Shape{
+	create: {Flags: wire.ShapeReturn | wire.ShapeStack, Error: 5},
+	set:    {Flags: wire.ShapeReturn, Object: 1, Like: 1, Copy: [2]wire.Copy{{Argument: 4, Unit: 1, Count: 3}}},
+	name:   {Copy: [2]wire.Copy{{}, {Argument: 1, Text: 1}}},
+	list:   {Flags: wire.ShapeReturn, Copy: [2]wire.Copy{{Argument: 2, Unit: 8, Count: 1}}},
+	use:    {Flags: wire.ShapeUse},
+}
+
+// patience is how long a test waits for what must come.
+const patience = 20 * time.Second
+
+// programs are the driver and its library, built once.
+var programs struct {
+	once            sync.Once
+	folder          string
+	driver, library string
+	err             error
+}
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv(roleEnv); role != "" {
+		os.Exit(play(role))
+	}
+	code := m.Run()
+	if programs.folder != "" {
+		_ = os.RemoveAll(programs.folder)
+	}
+	os.Exit(code)
+}
+
+func build(tb testing.TB) {
+	tb.Helper()
+	programs.once.Do(func() {
+		programs.folder, programs.err = os.MkdirTemp("", "gpumemtop-kernel-")
+		if programs.err != nil {
+			return
+		}
+		programs.library = filepath.Join(programs.folder, "libcalls.so")
+		programs.driver = filepath.Join(programs.folder, "driver")
+		programs.err = errors.Join(
+			gcc("-O2", "-fPIC", "-shared", "testdata/calls.c", "-o", programs.library),
+			gcc("-O2", "-pthread", "-mno-red-zone", "testdata/driver.c", programs.library, "-Wl,-rpath,$ORIGIN", "-o", programs.driver))
+	})
+	if programs.err != nil {
+		tb.Fatal(programs.err)
+	}
+}
+
+func gcc(arguments ...string) error {
+	out, err := exec.Command("gcc", append([]string{"-std=gnu11", "-Wall", "-Wextra", "-Werror"}, arguments...)...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("gcc: %w: %s", err, out)
+	}
+	return nil
+}
+
+// probes returns where functions of the library are.
+func probes(tb testing.TB, numbers ...int) []Probe {
+	tb.Helper()
+	file, err := elf.Open(programs.library)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	dynamic, err := file.DynamicSymbols()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var found []Probe
+	for _, number := range numbers {
+		for _, symbol := range dynamic {
+			for _, part := range file.Progs {
+				if symbol.Name == symbols[number] && part.Type == elf.PT_LOAD && symbol.Value-part.Vaddr < part.Filesz {
+					found = append(found, Probe{uint16(number), symbol.Value - part.Vaddr + part.Off})
+				}
+			}
+		}
+	}
+	if len(found) != len(numbers) {
+		tb.Fatalf("found %v, want functions %v", found, numbers)
+	}
+	return found
+}
+
+// driver is a process that runs testdata/driver.c.
+type driver struct {
+	tb      testing.TB
+	process *exec.Cmd
+	in      io.WriteCloser
+	out     *bufio.Reader
+	pid     int
+}
+
+func drive(tb testing.TB) *driver {
+	tb.Helper()
+	build(tb)
+	d := &driver{tb: tb, process: exec.Command(programs.driver)}
+	d.process.Env = []string{} // so that little lies above the stack of main
+	var err error
+	if d.in, err = d.process.StdinPipe(); err != nil {
+		tb.Fatal(err)
+	}
+	out, err := d.process.StdoutPipe()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	d.out = bufio.NewReader(out)
+	if err := d.process.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	d.pid = d.process.Process.Pid
+	tb.Cleanup(d.end)
+	d.answer("ready")
+	return d
+}
+
+func (d *driver) end() {
+	_ = d.process.Process.Kill()
+	_ = d.process.Wait()
+}
+
+func (d *driver) send(command string) {
+	d.tb.Helper()
+	if _, err := io.WriteString(d.in, command+"\n"); err != nil {
+		d.tb.Fatal(err)
+	}
+}
+
+func (d *driver) line() string {
+	d.tb.Helper()
+	line, err := d.out.ReadString('\n')
+	if err != nil {
+		d.tb.Fatalf("read the driver's answer: %v", err)
+	}
+	return strings.TrimSpace(line)
+}
+
+func (d *driver) answer(want string) {
+	d.tb.Helper()
+	if got := d.line(); got != want {
+		d.tb.Fatalf("the driver answers %q, want %q", got, want)
+	}
+}
+
+// do gives a command and expects that nothing went wrong in the driver.
+func (d *driver) do(command string) {
+	d.tb.Helper()
+	d.send(command)
+	d.answer("0")
+}
+
+// open loads the programs, or skips the test where this kernel, or what we may do here, does not permit it.
+func open(tb testing.TB, o Options) *Kernel {
+	tb.Helper()
+	if o.Shapes == nil {
+		o.Shapes = shapes
+	}
+	if o.RingBytes == 0 {
+		o.RingBytes = 16 << 20
+	}
+	k, err := New(o)
+	if errors.Is(err, ErrPermission) || errors.Is(err, ErrUnsupported) {
+		tb.Skip(err)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := k.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return k
+}
+
+func attach(tb testing.TB, k *Kernel, pid int, numbers ...int) *Link {
+	tb.Helper()
+	build(tb)
+	l, err := k.Attach(programs.library, pid, probes(tb, numbers...))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return l
+}
+
+func judge(tb testing.TB, k *Kernel, pid int, v Verdict) {
+	tb.Helper()
+	if err := k.Judge(pid, v); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// kinds runs a test with each kind of link that the kernel has.
+func kinds(t *testing.T, o Options, test func(t *testing.T, k *Kernel)) {
+	t.Run("multi", func(t *testing.T) {
+		k := open(t, o)
+		if !k.multi {
+			t.Skip("this kernel has no multi links that tell processes apart")
+		}
+		test(t, k)
+	})
+	t.Run("single", func(t *testing.T) {
+		o.single = true
+		k := open(t, o)
+		if k.multi {
+			t.Fatal("multi links, though they were not wanted")
+		}
+		test(t, k)
+	})
+}
+
+// keep copies a sample, which does not last.
+func keep(s *wire.Sample) wire.Sample {
+	kept := *s
+	kept.Copies = append([]byte(nil), s.Copies...)
+	kept.Memory = append([]byte(nil), s.Memory...)
+	return kept
+}
+
+// poll hands over until enough says so.
+func poll(tb testing.TB, k *Kernel, sink func(*wire.Sample), enough func() bool) {
+	tb.Helper()
+	for end := time.Now().Add(patience); !enough(); {
+		if time.Now().After(end) {
+			tb.Fatal("what was waited for did not come")
+		}
+		if _, err := k.Poll(50*time.Millisecond, sink); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+// gather polls until there are n.
+func gather(tb testing.TB, k *Kernel, n int) []wire.Sample {
+	tb.Helper()
+	var got []wire.Sample
+	poll(tb, k, func(s *wire.Sample) { got = append(got, keep(s)) }, func() bool { return len(got) >= n })
+	if len(got) != n {
+		tb.Fatalf("%d samples, want %d", len(got), n)
+	}
+	return got
+}
+
+// nothing polls once more and expects nothing: what was done is done, and would be in the ring.
+func nothing(tb testing.TB, k *Kernel) {
+	tb.Helper()
+	_, err := k.Poll(0, func(s *wire.Sample) {
+		tb.Errorf("an unwanted %v of process %d, function %d", s.Sight, s.Pid, s.Function)
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+}

@@ -1,0 +1,285 @@
+package kernel
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+func TestVerdicts(t *testing.T) {
+	kinds(t, Options{}, func(t *testing.T, k *Kernel) {
+		watched, other := drive(t), drive(t)
+		attach(t, k, 0, create)
+		round := func() { watched.do("run 1 5"); other.do("run 1 5") }
+		round()
+		nothing(t, k)
+		judge(t, k, watched.pid, Watch)
+		judge(t, k, other.pid, Ignore)
+		round()
+		for _, s := range gather(t, k, 5) {
+			if int(s.Pid) != watched.pid {
+				t.Errorf("a call of %d, want only those of %d", s.Pid, watched.pid)
+			}
+		}
+		judge(t, k, watched.pid, Forget)
+		judge(t, k, watched.pid, Forget)
+		round()
+		nothing(t, k)
+	})
+}
+
+func TestEveryoneButTheIgnored(t *testing.T) {
+	k := open(t, Options{Everyone: true})
+	unknown, ignored := drive(t), drive(t)
+	attach(t, k, 0, create)
+	judge(t, k, ignored.pid, Ignore)
+	unknown.do("run 1 5")
+	ignored.do("run 1 5")
+	n := 0
+	poll(t, k, func(s *wire.Sample) {
+		if s.Sight == wire.SightCall {
+			n++
+			if int(s.Pid) != unknown.pid {
+				t.Errorf("a call of %d, want only those of %d", s.Pid, unknown.pid)
+			}
+		}
+	}, func() bool { return n >= 5 })
+}
+
+func TestProbesOfOneProcess(t *testing.T) {
+	kinds(t, Options{Everyone: true}, func(t *testing.T, k *Kernel) {
+		probed, other := drive(t), drive(t)
+		attach(t, k, probed.pid, create)
+		other.do("run 2 5")
+		probed.do("run 2 5") // threads that did not exist at the attach
+		n := 0
+		poll(t, k, func(s *wire.Sample) {
+			if s.Sight == wire.SightCall {
+				n++
+				if int(s.Pid) != probed.pid {
+					t.Errorf("a call of %d, want only those of %d", s.Pid, probed.pid)
+				}
+			}
+		}, func() bool { return n >= 10 })
+	})
+}
+
+func TestUsesAreLeftOut(t *testing.T) {
+	d := drive(t)
+	k := open(t, Options{Uses: false})
+	judge(t, k, d.pid, Watch)
+	attach(t, k, 0, use, name)
+	d.do("use 5")
+	nothing(t, k)
+}
+
+// openLife is open where forks, execs and exits must be told, too.
+func openLife(t *testing.T, o Options) *Kernel {
+	t.Helper()
+	k := open(t, o)
+	if !k.Lifecycle() {
+		t.Skip("this kernel does not describe its types (/sys/kernel/btf/vmlinux)")
+	}
+	return k
+}
+
+// lives gathers n samples that are not MAPs.
+func lives(t *testing.T, k *Kernel, n int) []wire.Sample {
+	t.Helper()
+	var got []wire.Sample
+	poll(t, k, func(s *wire.Sample) {
+		if s.Sight != wire.SightMap {
+			got = append(got, keep(s))
+		}
+	}, func() bool { return len(got) >= n })
+	return got
+}
+
+// describe writes samples as text, with child for the number of the child.
+func describe(d *driver, child int, samples []wire.Sample) (text []string) {
+	for _, s := range samples {
+		who := fmt.Sprint(s.Pid)
+		switch int(s.Pid) {
+		case d.pid:
+			who = "driver"
+		case child:
+			who = "child"
+		}
+		result := int64(s.Result)
+		if s.Sight == wire.SightFork && result == int64(child) {
+			result = -1
+		}
+		text = append(text, fmt.Sprint(who, " ", s.Sight, " ", result))
+	}
+	return text
+}
+
+func same(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("told %v, want %v", got, want)
+	}
+}
+
+func TestForkedChildIsFollowed(t *testing.T) {
+	k := openLife(t, Options{Follow: true})
+	d := drive(t)
+	judge(t, k, d.pid, Watch)
+	attach(t, k, 0, create)
+	d.send("fork")
+	var child int
+	if _, err := fmt.Sscan(d.line(), &child); err != nil {
+		t.Fatal(err)
+	}
+	same(t, describe(d, child, lives(t, k, 3)), "driver fork -1", "child call 7900900", fmt.Sprint("child exit ", 3<<8))
+	if v := verdictOf(t, k, child); v != Forget {
+		t.Errorf("the verdict of a process that ended is %d", v)
+	}
+}
+
+func TestForkedChildIsNotFollowed(t *testing.T) {
+	k := openLife(t, Options{})
+	d := drive(t)
+	judge(t, k, d.pid, Watch)
+	attach(t, k, 0, create)
+	d.send("fork")
+	var child int
+	if _, err := fmt.Sscan(d.line(), &child); err != nil {
+		t.Fatal(err)
+	}
+	d.do("run 1 1") // a thread is no child
+	same(t, describe(d, child, lives(t, k, 2)), "driver fork -1", "driver call 7100000")
+}
+
+func verdictOf(t *testing.T, k *Kernel, pid int) Verdict {
+	t.Helper()
+	var v uint32
+	if k.calls.Maps[callsMapVerdicts].Lookup(uint32(pid), &v) != nil {
+		return Forget
+	}
+	return Verdict(v)
+}
+
+func TestExec(t *testing.T) {
+	for _, everyone := range []bool{false, true} {
+		k := openLife(t, Options{Everyone: everyone})
+		d := drive(t)
+		judge(t, k, d.pid, Watch)
+		d.send("exec")
+		d.answer("ready")
+		var execs int
+		poll(t, k, func(s *wire.Sample) {
+			if s.Sight == wire.SightExec && int(s.Pid) == d.pid {
+				execs++
+			}
+		}, func() bool { return execs > 0 })
+		want := Watch
+		if everyone {
+			want = Forget
+		}
+		if v := verdictOf(t, k, d.pid); v != want || execs != 1 {
+			t.Errorf("everyone %v: %d execs, then the verdict is %d, want %d", everyone, execs, v, want)
+		}
+	}
+}
+
+func TestExitStatus(t *testing.T) {
+	tests := []struct {
+		name string
+		end  func(d *driver)
+		want syscall.WaitStatus
+	}{
+		{"exit", func(d *driver) { d.send("exit 7") }, 7 << 8},
+		{"exit with threads", func(d *driver) { d.do("start 3"); d.send("exit 5") }, 5 << 8},
+		{"last thread", func(d *driver) { d.send("last") }, 0},
+		{"signal", func(d *driver) { _ = unix.Kill(d.pid, unix.SIGTERM) }, 15},
+		{"kill", func(d *driver) { d.do("start 2"); _ = unix.Kill(d.pid, unix.SIGKILL) }, 9},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			k := openLife(t, Options{})
+			d := drive(t)
+			judge(t, k, d.pid, Watch)
+			test.end(d)
+			got := lives(t, k, 1)[0]
+			if got.Sight != wire.SightExit || int(got.Pid) != d.pid || syscall.WaitStatus(got.Result) != test.want {
+				t.Errorf("%v of %d with %#x, want exit of %d with %#x", got.Sight, got.Pid, got.Result, d.pid, test.want)
+			}
+			_ = d.process.Wait()
+			if status := d.process.ProcessState.Sys().(syscall.WaitStatus); status&^0x80 != test.want {
+				t.Errorf("the driver ended with %#x, want %#x", status, test.want)
+			}
+			nothing(t, k)
+		})
+	}
+}
+
+func TestNewlyMappedCodeIsTold(t *testing.T) {
+	k := open(t, Options{})
+	if !k.TellsMaps() {
+		t.Skip("this kernel permits no programs at its functions")
+	}
+	d := drive(t)
+	judge(t, k, d.pid, Watch)
+	var file unix.Stat_t
+	if err := unix.Stat(programs.library, &file); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // each program once
+		d.send("exec")
+		d.answer("ready")
+	}
+	told := 0
+	poll(t, k, func(s *wire.Sample) {
+		if s.Sight == wire.SightMap && s.Result == file.Ino && int(s.Pid) == d.pid {
+			told++
+		}
+	}, func() bool { return told >= 2 })
+	if told != 2 {
+		t.Errorf("the library was told of %d times, want twice", told)
+	}
+}
+
+func TestWakeEndsPoll(t *testing.T) {
+	k := open(t, Options{})
+	for _, late := range []bool{false, true} {
+		if late {
+			go func() { k.Wake() }()
+		} else {
+			k.Wake()
+		}
+		before := time.Now()
+		n, err := k.Poll(time.Hour, func(*wire.Sample) {})
+		if n != 0 || err != nil || time.Since(before) > time.Minute {
+			t.Errorf("woken Poll: %d, %v after %v", n, err, time.Since(before))
+		}
+	}
+}
+
+// What arrives while Poll waits ends its wait.
+func TestCallEndsPoll(t *testing.T) {
+	k := open(t, Options{})
+	d := drive(t)
+	judge(t, k, d.pid, Watch)
+	attach(t, k, 0, create)
+	for round := range 20 {
+		d.send("run 1 1")
+		n := 0
+		for n == 0 {
+			got, err := k.Poll(time.Hour, func(*wire.Sample) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n += got
+		}
+		d.answer("0")
+		if n != 1 {
+			t.Fatalf("round %d: %d calls", round, n)
+		}
+	}
+}

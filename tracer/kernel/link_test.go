@@ -1,0 +1,214 @@
+package kernel
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// code returns the first bytes of functions as a process sees them and as they are in the file.
+func code(tb testing.TB, pid int, probes []Probe) (seen, stored []byte) {
+	tb.Helper()
+	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer memory.Close() //nolint:errcheck // it was only read
+	file, err := os.ReadFile(programs.library)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, p := range probes {
+		part := make([]byte, 16)
+		if _, err := memory.ReadAt(part, int64(addressOf(tb, pid, p.Offset))); err != nil {
+			tb.Fatal(err)
+		}
+		seen = append(seen, part...)
+		stored = append(stored, file[p.Offset:p.Offset+16]...)
+	}
+	return seen, stored
+}
+
+// addressOf returns where an offset of the library lies in a process.
+func addressOf(tb testing.TB, pid int, offset uint64) uint64 {
+	tb.Helper()
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for line := range bytes.Lines(maps) {
+		var start, end, at uint64
+		var rights string
+		if _, err := fmt.Sscanf(string(line), "%x-%x %s %x", &start, &end, &rights, &at); err != nil {
+			tb.Fatal(err)
+		}
+		if bytes.Contains(line, []byte(programs.library)) && offset >= at && offset-at < end-start {
+			return start + offset - at
+		}
+	}
+	tb.Fatalf("process %d does not map the library", pid)
+	return 0
+}
+
+func TestDetachLeavesTheCodeAsItWas(t *testing.T) {
+	kinds(t, Options{}, func(t *testing.T, k *Kernel) {
+		d := drive(t)
+		l := attach(t, k, 0, create, name)
+		at := probes(t, create, name)
+		if seen, stored := code(t, d.pid, at); bytes.Equal(seen, stored) {
+			t.Fatal("no probe is to be seen in the code: this test sees nothing")
+		}
+		for range 2 {
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		untouched(t, d, at)
+	})
+}
+
+func untouched(t *testing.T, d *driver, at []Probe) {
+	t.Helper()
+	seen, stored := code(t, d.pid, at)
+	if !bytes.Equal(seen, stored) {
+		t.Errorf("the code is %x, want %x", seen, stored)
+	}
+}
+
+func TestFailedAttachLeavesNothing(t *testing.T) {
+	kinds(t, Options{}, func(t *testing.T, k *Kernel) {
+		d := drive(t)
+		at := probes(t, create, name, list)
+		wrong := append(at[:2:2], Probe{set, 1 << 40}, at[2])
+		_, err := k.Attach(programs.library, 0, wrong)
+		var failed *ProbeError
+		if !errors.As(err, &failed) || failed.Function != set || failed.Offset != 1<<40 || failed.File != programs.library {
+			t.Errorf("a function that the file does not have: %v", err)
+		}
+		untouched(t, d, at)
+		if _, err := k.Attach(programs.library+"?", 0, at); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("a file that does not exist: %v", err)
+		}
+		if _, err := k.Attach(programs.library, 0, []Probe{{functions, 0}}); err == nil {
+			t.Error("a function without a shape was probed")
+		}
+	})
+}
+
+func TestCloseDetaches(t *testing.T) {
+	d := drive(t)
+	k, err := New(Options{Shapes: shapes, RingBytes: 1 << 20})
+	if errors.Is(err, ErrPermission) || errors.Is(err, ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := attach(t, k, 0, create)
+	if err := k.Close(); err != nil {
+		t.Fatal(err)
+	}
+	untouched(t, d, probes(t, create))
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := k.Attach(programs.library, 0, probes(t, create)); err == nil {
+		t.Error("a closed kernel takes probes")
+	}
+}
+
+func TestAttachAndDetachWhileCalled(t *testing.T) {
+	rounds := map[string]int{"multi": 100, "single": 100}
+	if testing.Short() {
+		rounds = map[string]int{"multi": 10, "single": 10}
+	}
+	kinds(t, Options{Stacks: true}, func(t *testing.T, k *Kernel) {
+		d := drive(t)
+		judge(t, k, d.pid, Watch)
+		at := probes(t, create, set, name, list)
+		d.do("start 2")
+		told := 0
+		check := func(s *wire.Sample) { told++; checkCreate(t, s) }
+		for range rounds[map[bool]string{true: "multi", false: "single"}[k.multi]] {
+			l, err := k.Attach(programs.library, d.pid, at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := told
+			poll(t, k, check, func() bool { return told > before })
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.do("stop")
+		untouched(t, d, at)
+	})
+}
+
+// roleEnv makes the test binary do something else: see play.
+const roleEnv = "GPUMEMTOP_TEST_ROLE"
+
+// play holds probes, of the kind that role names, until it is killed.
+func play(role string) int {
+	var pid int
+	var file string
+	var p Probe
+	if _, err := fmt.Sscan(os.Getenv(roleEnv+"_ARGUMENTS"), &pid, &p.Offset, &file); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	k, err := New(Options{Shapes: shapes, RingBytes: 1 << 20, single: role == "single"})
+	if err == nil {
+		_, err = k.Attach(file, pid, []Probe{p})
+	}
+	fmt.Println(err)
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	return 0
+}
+
+func TestKillLeavesTheCodeAsItWas(t *testing.T) {
+	for _, role := range []string{"multi", "single"} {
+		t.Run(role, func(t *testing.T) {
+			open(t, Options{}) // or skip
+			d := drive(t)
+			at := probes(t, create)
+			holder := exec.Command("/proc/self/exe")
+			holder.Env = append(os.Environ(), roleEnv+"="+role,
+				fmt.Sprintf("%s_ARGUMENTS=%d %d %s", roleEnv, d.pid, at[0].Offset, programs.library))
+			in, _ := holder.StdinPipe()
+			defer in.Close() //nolint:errcheck // its end is all that counts
+			out, err := holder.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := holder.Start(); err != nil {
+				t.Fatal(err)
+			}
+			var text string
+			if _, err := fmt.Fscanln(out, &text); err != nil || text != "<nil>" {
+				_ = holder.Process.Kill()
+				t.Fatalf("the holder says %q: %v", text, err)
+			}
+			if seen, stored := code(t, d.pid, at); bytes.Equal(seen, stored) {
+				t.Error("no probe is to be seen in the code: this test sees nothing")
+			}
+			_ = holder.Process.Kill()
+			_ = holder.Wait()
+			// The kernel takes probes away behind the process, soon.
+			for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+				if seen, stored := code(t, d.pid, at); bytes.Equal(seen, stored) {
+					break
+				}
+			}
+			untouched(t, d, at)
+			d.do("run 2 100")
+		})
+	}
+}

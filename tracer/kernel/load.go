@@ -1,0 +1,160 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/features"
+	"github.com/cilium/ebpf/link"
+	"github.com/cilium/ebpf/rlimit"
+	"golang.org/x/sys/unix"
+)
+
+// initialNamespace is the inode of the pid namespace that the machine boots with (PROC_PID_INIT_INO of
+// include/linux/proc_ns.h).
+const initialNamespace = 0xEFFFFFFC
+
+func (k *Kernel) load() error {
+	// Kernels before 5.11 take the maps from RLIMIT_MEMLOCK, and some of 5.15 without memory cgroups still do.
+	if err := rlimit.RemoveMemlock(); err != nil {
+		return explain("lift the limit of locked memory", err)
+	}
+	device, inode, err := namespace()
+	if err != nil {
+		return err
+	}
+	constants := map[string]any{
+		callsVarEveryone: k.options.Everyone, callsVarStacks: k.options.Stacks,
+		callsVarCrowded: uint64(k.options.RingBytes) / 2, lifeVarFollow: k.options.Follow,
+		callsVarNamespacedev: device, callsVarNamespaceino: inode,
+	}
+	if err := k.loadCalls(constants); err != nil {
+		return err
+	}
+	if inode == 0 {
+		k.loadLife(constants)
+	}
+	if k.ring, err = openRing(k.calls.Maps[callsMapRing]); err != nil {
+		return err
+	}
+	k.poller, err = openPoller()
+	return err
+}
+
+// namespace returns by what the kernel knows our pid namespace, zeros when it is the initial one.
+func namespace() (device, inode uint64, err error) {
+	var s unix.Stat_t
+	if err := unix.Stat("/proc/self/ns/pid", &s); err != nil {
+		return 0, 0, fmt.Errorf("find the pid namespace: %w", &os.PathError{Op: "stat", Path: "/proc/self/ns/pid", Err: err})
+	}
+	if s.Ino == initialNamespace {
+		return 0, 0, nil
+	}
+	// As the kernel has device numbers in itself: MKDEV of include/linux/kdev_t.h.
+	return uint64(unix.Major(s.Dev))<<20 | uint64(unix.Minor(s.Dev)), s.Ino, nil
+}
+
+func (k *Kernel) loadCalls(constants map[string]any) error {
+	spec, err := loadCalls()
+	if err != nil {
+		return fmt.Errorf("read the programs for calls: %w", err)
+	}
+	if err := setConstants(spec, constants); err != nil {
+		return err
+	}
+	spec.Maps[callsMapRing].MaxEntries = uint32(k.options.RingBytes)
+	for i, shape := range k.options.Shapes {
+		shapes := spec.Maps[callsMapShapes]
+		shapes.Contents = append(shapes.Contents, ebpf.MapKV{Key: uint32(i), Value: shape})
+	}
+	k.multi = !k.options.single && features.HaveBPFLinkUprobeMulti() == nil
+	if k.calls, err = collect(spec, k.multi); err != nil {
+		return explain("load the programs for calls", err)
+	}
+	if k.multi && !filtersProcesses(k.calls.Programs[callsProgEnter]) {
+		k.calls.Close()
+		k.multi = false
+		if k.calls, err = collect(spec, false); err != nil {
+			return explain("load the programs for calls", err)
+		}
+	}
+	return nil
+}
+
+// collect loads programs and maps. A program is loaded for one kind of link.
+func collect(spec *ebpf.CollectionSpec, multi bool) (*ebpf.Collection, error) {
+	kind := ebpf.AttachNone
+	if multi {
+		kind = ebpf.AttachTraceUprobeMulti
+	}
+	for _, program := range spec.Programs {
+		program.AttachType = kind
+	}
+	return ebpf.NewCollection(spec)
+}
+
+// filtersProcesses reports whether multi links for one pid are about the process: before commit 46ba0e49b642 of Linux
+// 6.10 they were about a single thread. The kernels that have it refuse a negative pid as such, the others find no such
+// process. libbpf asks the same way.
+func filtersProcesses(program *ebpf.Program) bool {
+	self, err := link.OpenExecutable("/proc/self/exe")
+	if err != nil {
+		return false
+	}
+	l, err := self.UprobeMulti(nil, program, &link.UprobeMultiOptions{Addresses: []uint64{1}, PID: math.MaxUint32})
+	if err == nil {
+		_ = l.Close()
+	}
+	return errors.Is(err, unix.EINVAL)
+}
+
+// setConstants sets those constants that the object has.
+func setConstants(spec *ebpf.CollectionSpec, constants map[string]any) error {
+	for name, variable := range spec.Variables {
+		if err := variable.Set(constants[name]); err != nil {
+			return fmt.Errorf("set %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// loadLife loads and attaches what of life.bpf.c this kernel takes. In a pid namespace of our own it is left out: what
+// the kernel says there of children is not in our numbers.
+func (k *Kernel) loadLife(constants map[string]any) {
+	for _, name := range []string{lifeProgForked, lifeProgExecuted, lifeProgExited, lifeProgMapped} {
+		objects, err := k.loadLifecycle(name, constants)
+		if err != nil {
+			continue
+		}
+		l, err := link.AttachTracing(link.TracingOptions{Program: objects.Programs[name]})
+		if err != nil {
+			objects.Close()
+			continue
+		}
+		k.life = append(k.life, lifecycle{program: name, objects: objects, link: l})
+	}
+}
+
+func (k *Kernel) loadLifecycle(name string, constants map[string]any) (*ebpf.Collection, error) {
+	spec, err := loadLife()
+	if err != nil {
+		return nil, err
+	}
+	if err := setConstants(spec, constants); err != nil {
+		return nil, err
+	}
+	for other := range spec.Programs {
+		if other != name {
+			delete(spec.Programs, other)
+		}
+	}
+	shared := map[string]*ebpf.Map{}
+	for _, m := range []string{lifeMapRing, lifeMapVerdicts, lifeMapLosses, lifeMapAllloss} {
+		shared[m] = k.calls.Maps[m]
+		spec.Maps[m].MaxEntries = shared[m].MaxEntries()
+	}
+	return ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: shared})
+}

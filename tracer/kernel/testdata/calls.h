@@ -1,0 +1,9 @@
+/* calls.h: the library that the driver calls and the tests probe. The functions are like OpenCL's. */
+#include <stddef.h>
+#include <stdint.h>
+
+uint64_t create(uint64_t context, uint64_t flags, size_t size, void *host, int *error);
+int set(void *kernel, uint32_t index, size_t size, const void *value);
+int name(const char *text);
+int list(uint32_t count, const uint64_t *values);
+int use(uint64_t object);
