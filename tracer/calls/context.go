@@ -20,6 +20,9 @@ func (o *object) release() bool {
 	return !o.carried
 }
 
+// made reports whether an object that a call returned was told of already, by a call inside it.
+func (o *object) made(s *wire.Sample) bool { return !o.carried && o.birth.within(s) }
+
 // learnt returns an object that was there before.
 func learnt(s *wire.Sample, number uint64) object {
 	return object{number: number, references: 1, carried: true, birth: birthOf(s)}
@@ -49,7 +52,7 @@ func (c *context) scope() uint16 {
 
 func (b *Book) createContext(s *wire.Sample) {
 	old := b.contexts[s.Result]
-	if s.Result == 0 || old != nil && old.birth.within(s) || old == nil && len(b.contexts) >= objectsMax {
+	if s.Result == 0 || old != nil && old.made(s) || old == nil && len(b.contexts) >= objectsMax {
 		return
 	}
 	b.displace(s, s.Result)
@@ -125,7 +128,7 @@ func (b *Book) createQueueWithProperties(s *wire.Sample) {
 
 func (b *Book) newQueue(s *wire.Sample, properties uint64) {
 	old := b.queues[s.Result]
-	if s.Result == 0 || old != nil && old.birth.within(s) || old == nil && len(b.queues) >= objectsMax {
+	if s.Result == 0 || old != nil && old.made(s) || old == nil && len(b.queues) >= objectsMax {
 		return
 	}
 	b.displace(s, s.Result)

@@ -46,7 +46,7 @@ type creation struct {
 // created enters what a create has returned, and writes its CREATE.
 func (b *Book) created(s *wire.Sample, c *creation) {
 	if old := b.memories[s.Result]; s.Result != 0 && old != nil {
-		if old.birth.within(s) {
+		if !old.carried && old.birth.within(s) {
 			return
 		}
 		b.displace(s, s.Result)

@@ -38,11 +38,11 @@ func (b *Book) ghost(handle uint64) *grave {
 	return nil
 }
 
-// dead reports whether a handle's memory has surely ended, and writes a finding when the program names it nevertheless.
-// One that ended while the call ran may have been alive when the driver looked at it.
+// dead reports whether a handle's memory has surely ended, and writes a finding when the program names it nevertheless:
+// but not when it ended while the call ran, for it may have been alive when the driver looked at it.
 func (b *Book) dead(s *wire.Sample, handle uint64, code wire.Diag) bool {
 	g := b.ghost(handle)
-	if g == nil || g.carried {
+	if g == nil || g.carried && g.died <= s.Entered {
 		return false
 	}
 	if g.died <= s.Entered {

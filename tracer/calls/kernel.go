@@ -54,7 +54,7 @@ func (b *Book) cloneKernel(s *wire.Sample) {
 // newKernel enters a kernel that was made. Nil when it is known already, or there is no room.
 func (b *Book) newKernel(s *wire.Sample, handle uint64, name string) *kernel {
 	old := b.kernels[handle]
-	if handle == 0 || old != nil && old.birth.within(s) || old == nil && len(b.kernels) >= objectsMax {
+	if handle == 0 || old != nil && old.made(s) || old == nil && len(b.kernels) >= objectsMax {
 		return nil
 	}
 	b.displace(s, handle)
