@@ -195,8 +195,8 @@ func (b *Book) usesArguments(c *command, k *kernel) {
 		if value == 0 {
 			continue
 		}
-		m := b.memories[value&^isPointer]
-		if m == nil && !c.failed && value&isPointer == 0 {
+		m := b.memories[value&^isMarked]
+		if m == nil && !c.failed && value&isMarked == 0 {
 			m = b.learnArgument(c, value)
 		}
 		if m != nil {

@@ -213,6 +213,12 @@ func TestFindings(t *testing.T) {
 			p.call("clReleaseMemObject", 0, buf)
 			p.records = nil
 			p.call("clEnqueueTask", 0, queue, kern)
+			for i := range uint64(3000) { // nothing remembers it any more
+				p.buffer(buf+1+i, 64)
+				p.call("clReleaseMemObject", 0, buf+1+i)
+			}
+			p.records = nil
+			p.call("clEnqueueTask", 0, queue, kern)
 		}, ""},
 		{"unknown memory", func(p *program) {
 			p.call("clEnqueueReadBuffer", code(-38), queue, buf, 0, 0, 64)

@@ -13,7 +13,7 @@ type grave struct {
 	tag                  uint32
 	kind                 wire.Memory
 	carried              bool // its references were never known: it may live on
-	held                 bool // and the program has used its handle since
+	held                 bool // it is one: it became an argument of a kernel since
 }
 
 func place(handle uint64) uint64 { return (handle * 0x9e3779b97f4a7c15) >> 54 }

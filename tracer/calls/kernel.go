@@ -15,11 +15,15 @@ const (
 type kernel struct {
 	object
 	name      string
-	arguments []uint64 // by index: a handle, or an address with isPointer, 0: neither
+	arguments []uint64 // by index: handles and addresses, with what is known of them; 0: neither
 }
 
-// isPointer marks addresses among arguments: no address that a program can use has this bit.
-const isPointer = 1 << 63
+// What is known of an argument: no address that a program can use has these bits.
+const (
+	isPointer = 1 << 63 // an address of shared memory
+	isSettled = 1 << 62 // memory that was known when it became an argument: it was not there before
+	isMarked  = isPointer | isSettled
+)
 
 func (b *Book) createKernel(s *wire.Sample) { b.newKernel(s, s.Result, string(textOf(s))) }
 
@@ -113,14 +117,18 @@ func (b *Book) releaseKernel(s *wire.Sample) {
 func (b *Book) setArgument(s *wire.Sample) {
 	var handle uint64
 	if value := s.Copy(0); value != nil {
-		handle = word(value, 0) &^ isPointer
+		handle = word(value, 0) &^ isMarked
 	}
 	if int32(s.Result) != 0 {
 		return
 	}
-	if handle != 0 {
-		if g := b.ghost(handle); g != nil && g.died <= s.Entered {
-			g.held = true
+	switch {
+	case handle == 0:
+	case b.memories[handle] != nil:
+		handle |= isSettled
+	default:
+		if g := b.ghost(handle); g != nil {
+			g.held = g.died <= s.Entered
 		}
 	}
 	b.set(s, handle)
@@ -133,7 +141,7 @@ func (b *Book) setPointer(s *wire.Sample) {
 	}
 	address := s.Argument[2]
 	if address != 0 {
-		address |= isPointer
+		address = address&^isMarked | isPointer
 	}
 	b.set(s, address)
 }

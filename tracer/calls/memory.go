@@ -19,7 +19,6 @@ type memory struct {
 	kind           wire.Memory
 	depth          uint8 // parents above it
 	carried        bool  // it was there before, and its size is what its uses have shown
-	again          bool  // its last reference has gone before
 	gone           bool  // its end was concluded while children kept it
 }
 
@@ -113,7 +112,8 @@ func (b *Book) releaseStranger(s *wire.Sample) {
 		b.write(s, wire.Event{Kind: wire.KindRelease})
 		return
 	}
-	if b.ghost(handle) != nil { // one more reference than was thought; its release was written
+	if g := b.ghost(handle); g != nil { // one more reference than was thought; its release was written
+		g.held = false
 		return
 	}
 	if m := b.learn(s, handle, sighting{kind: wire.MemoryBuffer}); m != nil {
@@ -125,11 +125,10 @@ func (b *Book) releaseStranger(s *wire.Sample) {
 func (b *Book) releaseLast(s *wire.Sample, m *memory) {
 	m.references = 0
 	if m.children > 0 {
-		m.again = true
 		b.writeRelease(s, m, 0, wire.OutcomePinned, 0)
 		return
 	}
-	if !m.again && m.maps > 0 && m.losses == b.losses {
+	if m.maps > 0 && m.losses == b.losses {
 		b.finding(s, wire.DiagStillMapped, m, 0, 0)
 	}
 	b.writeRelease(s, m, 0, wire.OutcomeDriver, 0)

@@ -134,6 +134,7 @@ func TestUnknown(t *testing.T) {
 			p.do(call{name: "clCreateImage", result: buf + 2, args: []uint64{ctx, 0}, copies: [2][]byte{format(0x10B5, 0x10DA), desc(image1DBuffer, 100, 0, 0, 0, 0, 0, buf)}})
 			p.call("clReleaseMemObject", 0, buf)
 			p.call("clReleaseMemObject", 0, buf) // it had one more
+			p.call("clEnqueueReadBuffer", 0, queue, buf, 0, 0, 1000)
 			p.call("clReleaseMemObject", 0, buf+1)
 			p.call("clReleaseMemObject", 0, buf+2)
 		}, `
@@ -144,6 +145,7 @@ func TestUnknown(t *testing.T) {
 			create carried buffer driver size=400 object=1 granted=400 tag=99
 			create image driver size=400 object=3 link=1 scope=1 tag=5 duration=10 cost=10
 			release buffer pinned size=400 object=1 tag=99
+			use read size=1000 object=1 link=1 tag=99 reads
 			release subbuffer driver size=50 object=2 tag=5
 			release image driver size=400 object=3 scope=1 tag=5
 			release buffer driver size=400 object=1 tag=99`},
@@ -180,12 +182,17 @@ func TestUnknown(t *testing.T) {
 			p.call("clEnqueueTask", 0, queue, kern) // nobody says that it lives on
 			p.do(call{name: "clSetKernelArg", args: []uint64{kern, 0, 8, 9}, copies: [2][]byte{words(buf)}})
 			p.call("clEnqueueTask", 0, queue, kern)
+			p.call("clReleaseMemObject", 0, buf)
+			p.do(call{name: "clSetKernelArg", args: []uint64{kern, 0, 8, 9}, copies: [2][]byte{words(buf)}})
+			p.call("clReleaseMemObject", 0, buf) // now it has ended, as far as anybody knows
+			p.call("clEnqueueTask", 0, queue, kern)
 		}, `
 			create carried buffer driver object=1 scope=1 tag=99
 			use kernel object=1 granted=1 link=1 scope=1 tag=99
 			release buffer driver object=1 scope=1 tag=99
 			create carried buffer driver object=2 scope=1 tag=99
-			use kernel object=2 granted=1 link=1 scope=1 tag=99`},
+			use kernel object=2 granted=1 link=1 scope=1 tag=99
+			release buffer driver object=2 scope=1 tag=99`},
 		{"a queue's context is that of what it is used with", func(p *program) {
 			p.call("clCreateContext", ctx)
 			p.buffer(buf, 64)
