@@ -1,0 +1,233 @@
+package calls
+
+import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
+
+const (
+	reads  = wire.FlagReads
+	writes = wire.FlagWrites
+)
+
+// access is memory that a command uses.
+type access struct {
+	memory *memory
+	bytes  uint64
+	flags  uint8 // reads, writes; neither: unknown
+}
+
+// command is an enqueue that has returned. The book uses one again and again.
+type command struct {
+	sample   *wire.Sample
+	queue    *queue // nil: unknown
+	kernel   uint64
+	op       wire.Command
+	failed   bool
+	status   int32
+	stranger bool // memory was named that nobody knows
+	count    int
+	access   [accessesMax]access
+}
+
+// begin takes an enqueue that returned a status. Every begin is followed by done.
+func (b *Book) begin(s *wire.Sample, op wire.Command) *command {
+	return b.beginWith(s, op, int32(s.Result) != 0, int32(s.Result))
+}
+
+// beginMap takes one that returned a pointer. Its error comes as a later argument.
+func (b *Book) beginMap(s *wire.Sample) *command {
+	return b.beginWith(s, wire.CommandMap, s.Result == 0, 0)
+}
+
+func (b *Book) beginWith(s *wire.Sample, op wire.Command, failed bool, err int32) *command {
+	c := &b.command
+	c.sample, c.op, c.failed, c.status = s, op, failed, err
+	c.kernel, c.stranger, c.count = 0, false, 0
+	if failed {
+		c.queue = b.queues[s.Argument[0]]
+	} else {
+		c.queue = b.queueOf(s, s.Argument[0])
+	}
+	return c
+}
+
+// likely returns the context that a command's memory may be taken to belong to; nil when it is unknown.
+func (c *command) likely() *context {
+	if c.queue == nil {
+		return nil
+	}
+	return c.queue.likely
+}
+
+func (c *command) add(m *memory, flags uint8, bytes uint64) {
+	if c.count < accessesMax {
+		c.access[c.count] = access{m, bytes, flags}
+		c.count++
+	}
+}
+
+// uses says that a command names memory. least is what the command shows of its size; kind what it can only be, if it was
+// not seen made.
+func (b *Book) uses(c *command, handle uint64, kind wire.Memory, flags uint8, bytes, least uint64) {
+	m := b.memories[handle]
+	if m == nil {
+		if handle == 0 || b.dead(c.sample, handle, wire.DiagUseAfterRelease) {
+			return
+		}
+		if c.failed {
+			c.stranger = c.stranger || b.ghost(handle) == nil
+			return
+		}
+		if m = b.learn(c.sample, handle, sighting{kind, c.likely(), least}); m == nil {
+			return
+		}
+	} else if !c.failed && m.carried {
+		b.grow(c.sample, m, least)
+	}
+	c.add(m, flags, bytes)
+}
+
+func (b *Book) usesBuffer(c *command, handle uint64, flags uint8, bytes, least uint64) {
+	b.uses(c, handle, wire.MemoryBuffer, flags, bytes, least)
+}
+
+func (b *Book) usesImage(c *command, handle uint64, flags uint8, least uint64) {
+	b.uses(c, handle, wire.MemoryImage, flags, 0, least)
+}
+
+// usesAll is for a list of memory, of which nothing more is known.
+func (b *Book) usesAll(c *command, count uint64, kind wire.Memory) {
+	list := c.sample.Copy(0)
+	for i := range handles(list, uint32(count)) {
+		b.uses(c, word(list, i), kind, 0, 0, 0)
+	}
+}
+
+// usesPointer is for shared memory that begins at an address. What is not known there may be any of the host's.
+func (b *Book) usesPointer(c *command, address uint64, flags uint8, bytes uint64) {
+	if m := b.memories[address]; m != nil && pointer(m.kind) {
+		c.add(m, flags, bytes)
+	}
+}
+
+// done writes what a command means.
+func (b *Book) done(c *command, blocking bool) {
+	if c.failed {
+		b.refused(c)
+		return
+	}
+	if c.queue == nil {
+		return
+	}
+	s := c.sample
+	if c.queue.likely == nil && c.count > 0 {
+		c.queue.likely = c.access[0].memory.context
+	}
+	if blocking {
+		b.writeSync(s, wire.SyncBlocking, c.queue)
+	}
+	for i := range c.count {
+		a := &c.access[i]
+		m, in := a.memory, c.queue.context
+		if root := m.root(); in != nil && root.context != nil && in != root.context {
+			b.finding(s, wire.DiagWrongContext, root, c.kernel, 0)
+		}
+		b.write(s, wire.Event{
+			Kind: wire.KindUse, Op: uint8(c.op), Flags: a.flags, Scope: m.scope, Tag: m.tag, Object: m.number, Size: a.bytes,
+			Granted: c.kernel, Link: c.queue.number,
+		})
+	}
+}
+
+// refused looks why a command failed.
+func (b *Book) refused(c *command) {
+	if c.stranger && c.status == invalidMemory {
+		b.tell(c.sample, wire.Event{
+			Kind: wire.KindDiag, Op: uint8(wire.DiagUnknownMemory), Status: status(c.status),
+		}, []byte(b.function))
+	}
+	if c.status != invalidContext || c.queue == nil || c.queue.context == nil {
+		return
+	}
+	for i := range c.count {
+		if m := c.access[i].memory; m.context != nil && m.context != c.queue.context {
+			b.finding(c.sample, wire.DiagWrongContext, m, 0, c.status)
+		}
+	}
+}
+
+func (b *Book) writeSync(s *wire.Sample, op wire.Sync, q *queue) {
+	e := wire.Event{Kind: wire.KindSync, Op: uint8(op), Duration: duration(s)}
+	if q != nil {
+		e.Scope, e.Link = q.likely.scope(), q.number
+	}
+	b.write(s, e)
+}
+
+func (b *Book) finish(s *wire.Sample) {
+	q := b.queues[s.Argument[0]]
+	if int32(s.Result) == 0 {
+		q = b.queueOf(s, s.Argument[0])
+	}
+	b.writeSync(s, wire.SyncFinish, q)
+}
+
+func (b *Book) flush(s *wire.Sample) { b.writeSync(s, wire.SyncFlush, b.queueOf(s, s.Argument[0])) }
+
+func (b *Book) wait(s *wire.Sample) { b.writeSync(s, wire.SyncWait, nil) }
+
+// runKernel is clEnqueueNDRangeKernel and clEnqueueTask.
+func (b *Book) runKernel(s *wire.Sample) {
+	c := b.begin(s, wire.CommandKernel)
+	if c.failed {
+		b.usesArguments(c, b.kernels[s.Argument[1]])
+	} else {
+		b.usesArguments(c, b.kernelOf(s, s.Argument[1]))
+	}
+	b.done(c, false)
+}
+
+// usesArguments: not every object that is an argument is memory, and a kernel need not use one that was released.
+func (b *Book) usesArguments(c *command, k *kernel) {
+	if k == nil {
+		return
+	}
+	c.kernel = k.number
+	for _, value := range k.arguments {
+		if value == 0 {
+			continue
+		}
+		m := b.memories[value&^isMarked]
+		if m == nil && !c.failed && value&isMarked == 0 {
+			m = b.learnArgument(c, value)
+		}
+		if m != nil {
+			c.add(m, 0, 0)
+		}
+	}
+}
+
+func (b *Book) learnArgument(c *command, handle uint64) *memory {
+	if g := b.ghost(handle); g != nil && (!g.carried || !g.held) || b.known(handle) {
+		return nil
+	}
+	return b.learn(c.sample, handle, sighting{kind: wire.MemoryBuffer, context: c.likely()})
+}
+
+// runNative is host code in a queue.
+func (b *Book) runNative(s *wire.Sample) {
+	c := b.begin(s, wire.CommandNative)
+	b.usesAll(c, s.Argument[4], wire.MemoryBuffer)
+	b.done(c, false)
+}
+
+func (b *Book) migrate(s *wire.Sample) {
+	c := b.begin(s, wire.CommandMigrate)
+	b.usesAll(c, s.Argument[1], wire.MemoryBuffer)
+	b.done(c, false)
+}
+
+// shareGL takes memory from OpenGL, or gives it back.
+func (b *Book) shareGL(s *wire.Sample) {
+	c := b.begin(s, wire.CommandOther)
+	b.usesAll(c, s.Argument[1], wire.MemoryExternal)
+	b.done(c, false)
+}

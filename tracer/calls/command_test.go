@@ -1,0 +1,296 @@
+package calls_test
+
+import (
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+	"codeberg.org/gpumemtop/gpumemtop/tracer/calls"
+)
+
+// TestCommands: what each command says of two buffers, an image and shared memory; and that it says nothing when it fails.
+func TestCommands(t *testing.T) {
+	const (
+		other  = buf + 0x100
+		image  = buf + 0x200
+		svm    = buf + 0x300
+		shared = buf + 0x400
+	)
+	region, origin := words(4, 3, 2), words(1, 1, 1)
+	corners := [2][]byte{region, origin}
+	both := [2][]byte{words(buf, other)}
+	tests := []struct {
+		call
+		want string
+	}{
+		{call{name: "clEnqueueReadBuffer", args: []uint64{queue, buf, 0, 16, 64}}, "use read size=64 object=1 link=1 scope=1 tag=5 reads"},
+		{call{name: "clEnqueueReadBuffer", args: []uint64{queue, buf, 1<<32 | 1, 16, 64}}, `
+			sync blocking link=1 scope=1 duration=10
+			use read size=64 object=1 link=1 scope=1 tag=5 reads`},
+		{call{name: "clEnqueueWriteBuffer", args: []uint64{queue, buf, 1, 16, 64}}, "use write size=64 object=1 link=1 scope=1 tag=5 writes"},
+		{call{name: "clEnqueueCopyBuffer", args: []uint64{queue, buf, other, 0, 16, 64}}, `
+			use copy size=64 object=1 link=1 scope=1 tag=5 reads
+			use copy size=64 object=2 link=1 scope=1 tag=5 writes`},
+		{call{name: "clEnqueueFillBuffer", args: []uint64{queue, buf, 9, 4, 16, 64}}, "use fill size=64 object=1 link=1 scope=1 tag=5 writes"},
+		{call{name: "clEnqueueReadBufferRect", args: []uint64{queue, buf, 1, 9, 9, 9}, copies: corners}, `
+			sync blocking link=1 scope=1 duration=10
+			use read size=24 object=1 link=1 scope=1 tag=5 reads`},
+		{call{name: "clEnqueueWriteBufferRect", args: []uint64{queue, buf, 1, 9, 9, 9}, copies: corners}, "use write size=24 object=1 link=1 scope=1 tag=5 writes"},
+		{call{name: "clEnqueueCopyBufferRect", args: []uint64{queue, buf, other, 9, 9, 9}, copies: corners}, `
+			use copy size=24 object=1 link=1 scope=1 tag=5 reads
+			use copy size=24 object=2 link=1 scope=1 tag=5 writes`},
+		{call{name: "clEnqueueReadImage", args: []uint64{queue, image, 1, 9, 9}, copies: corners}, `
+			sync blocking link=1 scope=1 duration=10
+			use read object=3 link=1 scope=1 tag=5 reads`},
+		{call{name: "clEnqueueWriteImage", args: []uint64{queue, image, 1, 9, 9}, copies: corners}, "use write object=3 link=1 scope=1 tag=5 writes"},
+		{call{name: "clEnqueueCopyImage", args: []uint64{queue, image, image, 9, 9, 9}, copies: [2][]byte{region}}, `
+			use copy object=3 link=1 scope=1 tag=5 reads
+			use copy object=3 link=1 scope=1 tag=5 writes`},
+		{call{name: "clEnqueueFillImage", args: []uint64{queue, image, 9, 9, 9}, copies: corners}, "use fill object=3 link=1 scope=1 tag=5 writes"},
+		{call{name: "clEnqueueCopyImageToBuffer", args: []uint64{queue, image, buf, 9, 9, 0}, copies: corners}, `
+			use copy object=3 link=1 scope=1 tag=5 reads
+			use copy object=1 link=1 scope=1 tag=5 writes`},
+		{call{name: "clEnqueueCopyBufferToImage", args: []uint64{queue, buf, image, 0, 9, 9}, copies: corners}, `
+			use copy object=1 link=1 scope=1 tag=5 reads
+			use copy object=3 link=1 scope=1 tag=5 writes`},
+		{call{name: "clEnqueueMapBuffer", args: []uint64{queue, buf, 0, 1, 16, 64}, result: 0x9000}, "use map size=64 object=1 link=1 scope=1 tag=5 reads"},
+		{call{name: "clEnqueueMapBuffer", args: []uint64{queue, buf, 1, 3, 16, 64}, result: 0x9000}, `
+			sync blocking link=1 scope=1 duration=10
+			use map size=64 object=1 link=1 scope=1 tag=5 reads writes`},
+		{call{name: "clEnqueueMapImage", args: []uint64{queue, image, 0, 4, 9, 9}, result: 0x9000, copies: corners}, "use map object=3 link=1 scope=1 tag=5 writes"},
+		{call{name: "clEnqueueUnmapMemObject", args: []uint64{queue, buf, 0x9000}}, "use unmap object=1 link=1 scope=1 tag=5"},
+		{call{name: "clEnqueueMigrateMemObjects", args: []uint64{queue, 2, 9}, copies: both}, `
+			use migrate object=1 link=1 scope=1 tag=5
+			use migrate object=2 link=1 scope=1 tag=5`},
+		{call{name: "clEnqueueMigrateMemObjectEXT", args: []uint64{queue, 1, 9}, copies: both}, "use migrate object=1 link=1 scope=1 tag=5"},
+		{call{name: "clEnqueueNativeKernel", args: []uint64{queue, 9, 9, 16, 2, 9}, copies: both}, `
+			use native object=1 link=1 scope=1 tag=5
+			use native object=2 link=1 scope=1 tag=5`},
+		{call{name: "clEnqueueAcquireGLObjects", args: []uint64{queue, 1, 9}, copies: both}, "use other object=1 link=1 scope=1 tag=5"},
+		{call{name: "clEnqueueReleaseGLObjects", args: []uint64{queue, 1, 9}, copies: both}, "use other object=1 link=1 scope=1 tag=5"},
+		{call{name: "clEnqueueSVMMemcpy", args: []uint64{queue, 1, svm, shared, 64}}, `
+			sync blocking link=1 scope=1 duration=10
+			use copy size=64 object=5 link=1 scope=1 tag=5 reads
+			use copy size=64 object=4 link=1 scope=1 tag=5 writes`},
+		{call{name: "clEnqueueMemcpyINTEL", args: []uint64{queue, 0, svm, 0x123450, 64}}, "use copy size=64 object=4 link=1 scope=1 tag=5 writes"},
+		{call{name: "clEnqueueSVMMemFill", args: []uint64{queue, svm, 9, 4, 64}}, "use fill size=64 object=4 link=1 scope=1 tag=5 writes"},
+		{call{name: "clEnqueueMemFillINTEL", args: []uint64{queue, shared, 9, 4, 64}}, "use fill size=64 object=5 link=1 scope=1 tag=5 writes"},
+		{call{name: "clEnqueueSVMMap", args: []uint64{queue, 1, 1, svm, 64}}, `
+			sync blocking link=1 scope=1 duration=10
+			use map size=64 object=4 link=1 scope=1 tag=5`},
+		{call{name: "clEnqueueSVMUnmap", args: []uint64{queue, svm}}, "use unmap object=4 link=1 scope=1 tag=5"},
+		{call{name: "clEnqueueSVMMigrateMem", args: []uint64{queue, 2, 9}, copies: [2][]byte{words(svm, 0x5550)}}, "use migrate object=4 link=1 scope=1 tag=5"},
+		{call{name: "clEnqueueMigrateMemINTEL", args: []uint64{queue, shared, 64}}, "use migrate size=64 object=5 link=1 scope=1 tag=5"},
+		{call{name: "clEnqueueNDRangeKernel", args: []uint64{queue, kern}}, `
+			use kernel object=2 granted=1 link=1 scope=1 tag=5
+			use kernel object=4 granted=1 link=1 scope=1 tag=5
+			use kernel object=5 granted=1 link=1 scope=1 tag=5`},
+		{call{name: "clEnqueueTask", args: []uint64{queue, kern}}, `
+			use kernel object=2 granted=1 link=1 scope=1 tag=5
+			use kernel object=4 granted=1 link=1 scope=1 tag=5
+			use kernel object=5 granted=1 link=1 scope=1 tag=5`},
+		{call{name: "clFinish", args: []uint64{queue}}, "sync finish link=1 scope=1 duration=10"},
+		{call{name: "clFlush", args: []uint64{queue}}, "sync flush link=1 scope=1"},
+		{call{name: "clWaitForEvents", args: []uint64{1, 9}}, "sync wait duration=10"},
+	}
+	tested := map[string]bool{}
+	for _, test := range tests {
+		tested[test.name] = true
+		t.Run(test.name, func(t *testing.T) {
+			p := newProgram(t)
+			p.setUp()
+			p.buffer(buf, 4096)
+			p.buffer(other, 4096)
+			p.do(call{name: "clCreateImage", result: image, args: []uint64{ctx, 1}, copies: [2][]byte{format(0x10B5, 0x10DA), desc(image2D, 64, 64, 0, 0, 0, 0, 0)}})
+			p.call("clSVMAlloc", svm, ctx, 1, 4096, 0)
+			p.call("clSharedMemAllocINTEL", shared, ctx, 3, 0, 4096, 0)
+			set := func(index uint64, value []byte) {
+				p.do(call{name: "clSetKernelArg", args: []uint64{kern, index, 8, 9}, copies: [2][]byte{value}})
+			}
+			set(0, words(buf))
+			set(1, words(other))
+			set(0, nil) // something else instead
+			p.call("clSetKernelArgSVMPointer", 0, kern, 1<<33|5, svm)
+			p.call("clSetKernelArgMemPointerINTEL", 0, kern, 6, shared)
+			p.call("clSetKernelArgSVMPointer", code(-50), kern, 7, svm)
+			p.call("clSetKernelArgSVMPointer", 0, kern, 8, svm+8) // not where it begins
+			p.call("clSetKernelArgSVMPointer", 0, kern, 1<<31, svm)
+			p.records = nil
+			p.do(test.call)
+			p.want(test.want)
+			if calls.Functions[numbers[test.name]].Shape.Flags&wire.ShapeReturn == 0 || test.want[:4] == "sync" {
+				return
+			}
+			c := test.call
+			if c.result != 0 {
+				c.result = 0
+			} else {
+				c.result = code(-5)
+			}
+			p.do(c)
+			p.want("")
+		})
+	}
+	for i := range calls.Functions {
+		f := &calls.Functions[i]
+		if f.Shape.Flags&wire.ShapeUse != 0 && !tested[f.Name] && !argumentOnly[f.Name] {
+			t.Errorf("%s is not tested", f.Name)
+		}
+	}
+}
+
+// argumentOnly are no commands, and count as uses because only uses need them.
+var argumentOnly = map[string]bool{
+	"clSetKernelArg": true, "clSetKernelArgSVMPointer": true, "clSetKernelArgMemPointerINTEL": true, "clCreateSampler": true,
+	"clCreateSamplerWithProperties": true, "clRetainSampler": true, "clReleaseSampler": true,
+}
+
+// TestClone: a cloned kernel has the arguments of its source, and goes its own way.
+func TestClone(t *testing.T) {
+	p := newProgram(t)
+	p.setUp()
+	p.buffer(buf, 64)
+	p.buffer(buf+1, 64)
+	p.do(call{name: "clSetKernelArg", args: []uint64{kern, 0, 8, 9}, copies: [2][]byte{words(buf)}})
+	p.call("clCloneKernel", kern+1, kern)
+	p.do(call{name: "clSetKernelArg", args: []uint64{kern + 1, 0, 8, 9}, copies: [2][]byte{words(buf + 1)}})
+	p.records = nil
+	p.call("clEnqueueTask", 0, queue, kern)
+	p.call("clEnqueueTask", 0, queue, kern+1)
+	p.want(`
+		use kernel object=1 granted=1 link=1 scope=1 tag=5
+		use kernel object=2 granted=2 link=1 scope=1 tag=5`)
+}
+
+// TestFindings: mistakes that can be known, and what looks like them.
+func TestFindings(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		do   func(*program)
+		want string
+	}{
+		{"double release", func(p *program) {
+			p.buffer(buf, 64)
+			p.call("clReleaseMemObject", 0, buf)
+			p.records = nil
+			p.call("clReleaseMemObject", 0, buf)
+		}, `
+			diag double release: "clReleaseMemObject" object=1 granted=64 tag=5
+			release buffer driver`},
+		{"double release of a buffer that its part keeps", func(p *program) {
+			p.buffer(buf, 64)
+			p.do(call{name: "clCreateSubBuffer", result: buf + 1, args: []uint64{buf, 0, 0x1220, 9}, copies: [2][]byte{words(0, 50)}})
+			p.call("clReleaseMemObject", 0, buf)
+			p.records = nil
+			p.call("clReleaseMemObject", 0, buf)
+		}, `
+			diag double release: "clReleaseMemObject" object=1 granted=64 scope=1 tag=5
+			release buffer driver`},
+		{"use after release", func(p *program) {
+			p.buffer(buf, 64)
+			p.call("clReleaseMemObject", 0, buf)
+			p.records = nil
+			p.call("clEnqueueReadBuffer", code(-38), queue, buf, 0, 0, 64)
+			p.call("clRetainMemObject", 0, buf)
+			p.do(call{name: "clCreateSubBuffer", args: []uint64{buf, 0, 0x1220, 9}, copies: [2][]byte{words(0, 50)}, err: -38})
+			p.do(call{name: "clCreateImage", args: []uint64{ctx, 0}, copies: [2][]byte{format(0, 0), desc(image1DBuffer, 1, 0, 0, 0, 0, 0, buf)}, err: -38})
+		}, `
+			diag use after release: "clEnqueueReadBuffer" object=1 granted=64 tag=5
+			diag use after release: "clRetainMemObject" object=1 granted=64 tag=5
+			diag use after release: "clCreateSubBuffer" object=1 granted=64 tag=5
+			create subbuffer failed size=50 tag=5 status=-38 duration=10 cost=10
+			diag use after release: "clCreateImage" object=1 granted=64 tag=5
+			create image failed scope=1 tag=5 status=-38 duration=10 cost=10`},
+		{"released while a command was on its way", func(p *program) {
+			p.buffer(buf, 64)
+			entered := p.now + 5
+			p.call("clReleaseMemObject", 0, buf)
+			p.records = nil
+			p.do(call{name: "clEnqueueReadBuffer", args: []uint64{queue, buf, 0, 0, 64}, entered: entered})
+		}, ""},
+		{"arguments may be stale", func(p *program) {
+			p.buffer(buf, 64)
+			p.do(call{name: "clSetKernelArg", args: []uint64{kern, 0, 8, 9}, copies: [2][]byte{words(buf)}})
+			p.call("clReleaseMemObject", 0, buf)
+			p.records = nil
+			p.call("clEnqueueTask", 0, queue, kern)
+			for i := range uint64(3000) { // nothing remembers it any more
+				p.buffer(buf+1+i, 64)
+				p.call("clReleaseMemObject", 0, buf+1+i)
+			}
+			p.records = nil
+			p.call("clEnqueueTask", 0, queue, kern)
+		}, ""},
+		{"unknown memory", func(p *program) {
+			p.call("clEnqueueReadBuffer", code(-38), queue, buf, 0, 0, 64)
+			p.call("clEnqueueReadBuffer", code(-30), queue, buf, 0, 0, 64)
+		}, `diag unknown memory: "clEnqueueReadBuffer" status=-38`},
+		{"wrong context", func(p *program) {
+			p.call("clCreateContext", ctx+1)
+			p.call("clCreateBuffer", buf, ctx+1, 1, 64, 0)
+			p.do(call{name: "clSetKernelArg", args: []uint64{kern, 0, 8, 9}, copies: [2][]byte{words(buf)}})
+			p.records = nil
+			p.call("clEnqueueReadBuffer", code(-34), queue, buf, 0, 0, 64)
+			p.call("clEnqueueTask", 0, queue, kern)
+		}, `
+			diag wrong context: "clEnqueueReadBuffer" object=1 granted=64 scope=2 tag=5 status=-34
+			diag wrong context: "clEnqueueTask" object=1 granted=64 link=1 scope=2 tag=5
+			use kernel object=1 granted=1 link=1 scope=2 tag=5`},
+		{"no context is surely wrong that was there before", func(p *program) {
+			p.call("clCreateContext", ctx+1)
+			p.call("clCreateBuffer", buf, ctx+1, 1, 64, 0)
+			p.call("clEnqueueReadBuffer", 0, queue+1, buf, 0, 0, 64)
+			p.call("clEnqueueReadBuffer", 0, queue, buf+1, 0, 0, 64)
+			p.records = nil
+			p.buffer(buf+2, 64)
+			p.call("clEnqueueCopyBuffer", 0, queue+1, buf+2, buf+1, 0, 0, 64)
+		}, `
+			create buffer miss size=64 object=3 granted=64 scope=1 tag=5 access=1 reason=9 duration=10 cost=10
+			use copy size=64 object=3 link=2 scope=1 tag=5 reads
+			use copy size=64 object=2 link=2 scope=1 tag=99 writes`},
+		{"still mapped", func(p *program) {
+			p.buffer(buf, 64)
+			p.call("clEnqueueMapBuffer", 0x9000, queue, buf, 0, 1, 0, 64)
+			p.call("clEnqueueMapBuffer", 0x9000, queue, buf, 0, 1, 0, 64)
+			p.call("clEnqueueUnmapMemObject", 0, queue, buf, 0x9000)
+			p.records = nil
+			p.call("clReleaseMemObject", 0, buf)
+		}, `
+			diag still mapped: "clReleaseMemObject" object=1 granted=64 scope=1 tag=5
+			release buffer driver size=64 object=1 scope=1 tag=5`},
+		{"a part is mapped, and so its buffer", func(p *program) {
+			p.buffer(buf, 64)
+			p.do(call{name: "clCreateSubBuffer", result: buf + 1, args: []uint64{buf, 0, 0x1220, 9}, copies: [2][]byte{words(0, 50)}})
+			p.call("clEnqueueMapBuffer", 0x9000, queue, buf+1, 0, 1, 0, 50)
+			p.call("clEnqueueUnmapMemObject", 0, queue, buf+1, 0x9000)
+			p.call("clEnqueueUnmapMemObject", 0, queue, buf, 0x9000) // mapped before?
+			p.call("clEnqueueMapBuffer", 0x9000, queue, buf+1, 0, 1, 0, 50)
+			p.records = nil
+			p.call("clReleaseMemObject", 0, buf+1)
+			p.call("clReleaseMemObject", 0, buf)
+		}, `
+			diag still mapped: "clReleaseMemObject" object=2 granted=50 scope=1 tag=5
+			release subbuffer driver size=50 object=2 scope=1 tag=5
+			diag still mapped: "clReleaseMemObject" object=1 granted=64 scope=1 tag=5
+			release buffer driver size=64 object=1 scope=1 tag=5`},
+		{"nothing is certain after a loss", func(p *program) {
+			p.buffer(buf, 64)
+			p.buffer(buf+1, 64)
+			p.call("clEnqueueMapBuffer", 0x9000, queue, buf, 0, 1, 0, 64)
+			p.call("clReleaseMemObject", 0, buf+1)
+			p.book.Lost()
+			p.records = nil
+			p.call("clReleaseMemObject", 0, buf)
+			p.call("clReleaseMemObject", 0, buf+1)
+		}, `
+			release buffer driver size=64 object=1 scope=1 tag=5
+			create carried buffer driver object=3 tag=99
+			release buffer driver object=3 tag=99`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := newProgram(t)
+			p.setUp()
+			test.do(p)
+			p.want(test.want)
+		})
+	}
+}

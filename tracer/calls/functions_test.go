@@ -1,0 +1,160 @@
+package calls_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+	"codeberg.org/gpumemtop/gpumemtop/tracer/calls"
+)
+
+// notTold are the functions that the shim stands in front of and the eBPF program does not tell of.
+var notTold = map[string]string{
+	"clSetContextDestructorCallback":   "a callback, which the shim only keeps out of the pool's way",
+	"clSetMemObjectDestructorCallback": "a callback, which the shim only keeps out of the pool's way",
+	"clSetEventCallback":               "a callback, from which the pool learns that a command has completed",
+	"clGetContextInfo":                 "a query, whose answer the pool must not change",
+	"clGetDeviceInfo":                  "a query, whose answer the pool must not change",
+	"clGetCommandQueueInfo":            "a query, whose answer the pool must not change",
+	"clGetMemObjectInfo":               "a query, whose answer the pool must not change",
+	"clGetEventInfo":                   "a query, from which the pool learns that a command has completed",
+	"clGetEventProfilingInfo":          "a query, from which the pool learns that a command has completed",
+	"clRetainEvent":                    "events: the pool waits for them, and no record is about one",
+	"clReleaseEvent":                   "events: the pool waits for them, and no record is about one",
+	"clCreateUserEvent":                "events: the pool waits for them, and no record is about one",
+	"clSetUserEventStatus":             "events: the pool waits for them, and no record is about one",
+	"clEnqueueMarker":                  "order within queues: names no memory",
+	"clEnqueueBarrier":                 "order within queues: names no memory",
+	"clEnqueueMarkerWithWaitList":      "order within queues: names no memory",
+	"clEnqueueBarrierWithWaitList":     "order within queues: names no memory",
+	"clCreateCommandBufferKHR":         "command buffers: what they use is not told apart, and the shim writes nothing of them",
+	"clRetainCommandBufferKHR":         "command buffers: what they use is not told apart, and the shim writes nothing of them",
+	"clReleaseCommandBufferKHR":        "command buffers: what they use is not told apart, and the shim writes nothing of them",
+	"clEnqueueCommandBufferKHR":        "command buffers: what they use is not told apart, and the shim writes nothing of them",
+	"clTerminateContextKHR":            "ends pooling, and no record is about it",
+}
+
+// beyondShim are those that the shim need not see.
+var beyondShim = map[string]string{
+	"clSetKernelArgSVMPointer":      "the shim does not follow which kernel uses shared memory",
+	"clSetKernelArgMemPointerINTEL": "the shim does not follow which kernel uses shared memory",
+	"clCreateSampler":               "the shim knows memory from samplers, for it saw all of it made",
+	"clCreateSamplerWithProperties": "the shim knows memory from samplers, for it saw all of it made",
+	"clRetainSampler":               "the shim knows memory from samplers, for it saw all of it made",
+	"clReleaseSampler":              "the shim knows memory from samplers, for it saw all of it made",
+	"clEnqueueMemcpyINTEL":          "the shim follows commands on SVM only",
+	"clEnqueueMemFillINTEL":         "the shim follows commands on SVM only",
+	"clEnqueueMigrateMemINTEL":      "the shim follows commands on SVM only",
+}
+
+// TestTableAndShim: both are about the same functions, but for those that are listed with a reason.
+func TestTableAndShim(t *testing.T) {
+	source, err := os.ReadFile(filepath.Join("..", "..", "shim", "hooks.def"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hooks := map[string]bool{} // to whether it is an extension's
+	for _, m := range regexp.MustCompile(`(?m)^HOOK(_EXTENSION)?\((\w+)\)`).FindAllStringSubmatch(string(source), -1) {
+		hooks[m[2]] = m[1] != ""
+	}
+	if len(hooks) < 80 {
+		t.Fatalf("only %d hooks found", len(hooks))
+	}
+	for i := range calls.Functions {
+		f := &calls.Functions[i]
+		extension, hooked := hooks[f.Name]
+		if hooked == (beyondShim[f.Name] != "") {
+			t.Errorf("%s: in hooks.def %v, but the reason to tell of it beyond the shim is %q", f.Name, hooked, beyondShim[f.Name])
+		}
+		if hooked && extension != f.Extension {
+			t.Errorf("%s: an extension's %v, in hooks.def %v", f.Name, f.Extension, extension)
+		}
+		delete(hooks, f.Name)
+	}
+	for name := range hooks {
+		if notTold[name] == "" {
+			t.Errorf("%s is in hooks.def and not in the table, without a reason", name)
+		}
+		delete(notTold, name)
+	}
+	for name := range notTold {
+		t.Errorf("%s is in the table, or no hook", name)
+	}
+}
+
+// TestShapes: what the kernel is told to do is possible.
+func TestShapes(t *testing.T) {
+	if len(calls.Functions) > wire.Functions {
+		t.Fatalf("%d functions, room for %d", len(calls.Functions), wire.Functions)
+	}
+	seen := map[string]bool{}
+	for i := range calls.Functions {
+		f := &calls.Functions[i]
+		if seen[f.Name] {
+			t.Errorf("%s twice", f.Name)
+		}
+		seen[f.Name] = true
+		shape := &f.Shape
+		told := shape.Flags&wire.ShapeReturn != 0
+		if !told && (shape.Error != 0 || shape.Flags&wire.ShapeStack != 0) {
+			t.Errorf("%s: an error or a stack at the entry", f.Name)
+		}
+		ends := strings.Contains(f.Name, "Release") && !strings.Contains(f.Name, "GL") || strings.HasSuffix(f.Name, "Free") || strings.HasPrefix(f.Name, "clRetain")
+		if ends && told {
+			t.Errorf("%s: told at the return, when another thread may have the handle", f.Name)
+		}
+		if (strings.HasPrefix(f.Name, "clEnqueue") || strings.HasPrefix(f.Name, "clSetKernelArg")) && f.Name != "clEnqueueSVMFree" && shape.Flags&wire.ShapeUse == 0 {
+			t.Errorf("%s is no use", f.Name)
+		}
+		if shape.Error > wire.CallArguments || shape.Object > wire.CallArguments {
+			t.Errorf("%s: an argument that is on the stack", f.Name)
+		}
+		for _, c := range shape.Copy {
+			if c.Argument > wire.CallArguments || c.Count > wire.CallArguments || c.Unit > wire.CallData/wire.CallCopies || c.Argument != 0 && c.Unit == 0 {
+				t.Errorf("%s: a copy %+v that cannot be", f.Name, c)
+			}
+		}
+	}
+}
+
+// TestCopyMin: what a pool could have served must be the same with both ways to watch.
+func TestCopyMin(t *testing.T) {
+	source, err := os.ReadFile(filepath.Join("..", "..", "cmd", "gpumemtop", "plan.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(source), "\nconst copyMin = 4 << 20\n") || calls.CopyMin != 4<<20 {
+		t.Errorf("%d is not the command's copyMin", calls.CopyMin)
+	}
+}
+
+func TestExtensionAddress(t *testing.T) {
+	name := [2][]byte{[]byte("clMemFreeINTEL\x00clOther")}
+	for _, test := range []struct {
+		call    call
+		name    string
+		address uint64
+		ok      bool
+	}{
+		{call{name: "clGetExtensionFunctionAddress", result: 0x7000, copies: name}, "clMemFreeINTEL", 0x7000, true},
+		{call{name: "clGetExtensionFunctionAddressForPlatform", result: 0x8000, copies: name}, "clMemFreeINTEL", 0x8000, true},
+		{call{name: "clGetExtensionFunctionAddress", copies: name}, "", 0, false},
+		{call{name: "clGetExtensionFunctionAddress", result: 0x7000}, "", 0x7000, false},
+		{call{name: "clCreateKernel", result: 0x7000, copies: name}, "", 0, false},
+	} {
+		got, address, ok := calls.ExtensionAddress(test.call.sample(t, 100, 1))
+		if got != test.name || address != test.address || ok != test.ok {
+			t.Errorf("%+v: %q at %#x, %v", test.call, got, address, ok)
+		}
+	}
+	s := &wire.Sample{Call: wire.Call{Function: 60000, Result: 1}}
+	if _, _, ok := calls.ExtensionAddress(s); ok {
+		t.Error("an address from no function")
+	}
+	p := newProgram(t)
+	p.do(call{name: "clGetExtensionFunctionAddress", result: 0x7000, copies: name})
+	p.want("")
+}

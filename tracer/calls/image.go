@@ -1,0 +1,100 @@
+package calls
+
+import "encoding/binary"
+
+// Types of images. (API specification, table of memory object types.)
+const (
+	image2D      = 0x10F1 // CL_MEM_OBJECT_IMAGE2D
+	image3D      = 0x10F2
+	image2DArray = 0x10F3
+	image1D      = 0x10F4
+	image1DArray = 0x10F5
+	image1DBytes = 0x10F6 // CL_MEM_OBJECT_IMAGE1D_BUFFER
+)
+
+// description is what counts of a cl_image_desc for its size. Pitches of 0 mean tightly packed.
+type description struct {
+	kind                        uint32
+	width, height, depth, array uint64
+	row, slice                  uint64 // bytes
+	memory                      uint64 // handle that it shares memory of
+}
+
+// descOf reads a cl_image_desc; nothing: all zero.
+func descOf(copied []byte) (d description) {
+	if copied == nil {
+		return d
+	}
+	return description{
+		kind: binary.LittleEndian.Uint32(copied), width: word(copied, 1), height: word(copied, 2), depth: word(copied, 3),
+		array: word(copied, 4), row: word(copied, 5), slice: word(copied, 6), memory: word(copied, 8),
+	}
+}
+
+// bytes returns what an image takes, which is what PoCL says of its CL_MEM_SIZE; other drivers may pad.
+func (d *description) bytes(element uint64) uint64 {
+	row := d.row
+	if row == 0 {
+		row = times(d.width, element)
+	}
+	slice := d.slice
+	switch d.kind {
+	case image1D, image1DBytes:
+		return row
+	case image2D:
+		return times(row, d.height)
+	case image1DArray:
+		if slice == 0 {
+			slice = row
+		}
+		return times(slice, d.array)
+	case image2DArray:
+		if slice == 0 {
+			slice = times(row, d.height)
+		}
+		return times(slice, d.array)
+	case image3D:
+		if slice == 0 {
+			slice = times(row, d.height)
+		}
+		return times(slice, d.depth)
+	default:
+		return 0
+	}
+}
+
+// elementSize returns the bytes of one element of a cl_image_format; 0 when it is not known. (API specification, image
+// format descriptor; extensions cl_khr_depth_images and cl_khr_gl_depth_images.)
+func elementSize(copied []byte) uint64 {
+	if copied == nil {
+		return 0
+	}
+	order, channel := binary.LittleEndian.Uint32(copied), binary.LittleEndian.Uint32(copied[4:])
+	switch channel {
+	case 0x10D0, 0x10D2, 0x10D7, 0x10DA: // SNORM_INT8, UNORM_INT8, SIGNED_INT8, UNSIGNED_INT8
+		return channels(order)
+	case 0x10D1, 0x10D3, 0x10D8, 0x10DB, 0x10DD: // the same with INT16, HALF_FLOAT
+		return 2 * channels(order)
+	case 0x10D9, 0x10DC, 0x10DE: // SIGNED_INT32, UNSIGNED_INT32, FLOAT
+		return 4 * channels(order)
+	case 0x10D4, 0x10D5: // UNORM_SHORT_565, UNORM_SHORT_555
+		return 2
+	case 0x10D6, 0x10DF, 0x10E0: // UNORM_INT_101010, UNORM_INT24 with 8 bits of stencil, UNORM_INT_101010_2
+		return 4
+	default:
+		return 0
+	}
+}
+
+func channels(order uint32) uint64 {
+	switch order {
+	case 0x10B0, 0x10B1, 0x10B8, 0x10B9, 0x10BA, 0x10BD: // R, A, INTENSITY, LUMINANCE, Rx, DEPTH
+		return 1
+	case 0x10B2, 0x10B3, 0x10BB, 0x10BE: // RG, RA, RGx, DEPTH_STENCIL: stencil takes as much as depth
+		return 2
+	case 0x10B4, 0x10BC, 0x10BF: // RGB, RGBx, sRGB
+		return 3
+	default:
+		return 4
+	}
+}

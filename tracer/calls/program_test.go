@@ -1,0 +1,228 @@
+package calls_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+	"codeberg.org/gpumemtop/gpumemtop/tracer/calls"
+)
+
+// tags stands in for what unwinds stacks: a call site is the address that a call came from.
+type tags struct{ asked int }
+
+const unknownTag = 99
+
+func (t *tags) Tag(s *wire.Sample, _ uint64) uint32 { t.asked++; return uint32(s.Ip) }
+func (t *tags) Unknown() uint32                     { return unknownTag }
+
+// numbers of functions by their names.
+var numbers = func() map[string]uint16 {
+	m := map[string]uint16{}
+	for i := range calls.Functions {
+		m[calls.Functions[i].Name] = uint16(i)
+	}
+	return m
+}()
+
+// program makes calls as the eBPF program would tell of them. Each takes 10 ns, and they are 10 ns apart.
+type program struct {
+	t       testing.TB
+	book    *calls.Book
+	tags    tags
+	records []wire.Record
+	now     uint64
+	tid     uint32
+	called  map[string]bool
+}
+
+func newProgram(t testing.TB) *program {
+	p := &program{t: t, now: 1000, tid: 7, called: map[string]bool{}}
+	p.book = calls.NewBook(&p.tags, func(r *wire.Record) {
+		kept := *r
+		kept.Payload = slices.Clone(r.Payload)
+		p.records = append(p.records, kept)
+	})
+	return p
+}
+
+// call is one call, with what the kernel copied. Of those told at their entry the result is not seen.
+type call struct {
+	name    string
+	args    []uint64
+	result  uint64
+	err     int32
+	entered uint64 // 0: 10 ns before its return
+	copies  [2][]byte
+}
+
+func (c *call) sample(t testing.TB, now uint64, tid uint32) *wire.Sample {
+	number, ok := numbers[c.name]
+	if !ok {
+		t.Fatalf("%s is not in the table", c.name)
+	}
+	s := &wire.Sample{Call: wire.Call{Time: now, Entered: now, Pid: 1, Tid: tid, Function: number, Ip: 5}}
+	shape := calls.Functions[number].Shape
+	if shape.Flags&wire.ShapeReturn != 0 {
+		s.Entered, s.Result, s.Error = now-10, c.result, c.err
+		if c.entered != 0 {
+			s.Entered = c.entered
+		}
+	}
+	copy(s.Argument[:], c.args)
+	for i, copied := range c.copies {
+		if copied == nil {
+			continue
+		}
+		if shape.Copy[i].Argument == 0 {
+			t.Fatalf("%s has no copy %d", c.name, i)
+		}
+		if s.Copies == nil {
+			s.Copies = make([]byte, wire.CallData)
+		}
+		copy(s.Copies[i*wire.CallData/wire.CallCopies:(i+1)*wire.CallData/wire.CallCopies], copied)
+		s.Copied[i] = 1
+	}
+	return s
+}
+
+func (p *program) do(c call) {
+	p.t.Helper()
+	p.now += 20
+	p.called[c.name] = true
+	p.book.Call(c.sample(p.t, p.now, p.tid))
+	if err := p.book.Check(); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// call is do for calls without copies.
+func (p *program) call(name string, result uint64, args ...uint64) {
+	p.t.Helper()
+	p.do(call{name: name, args: args, result: result})
+}
+
+func words(list ...uint64) (b []byte) {
+	for _, v := range list {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	return b
+}
+
+func format(order, channel uint32) []byte {
+	return binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, order), channel)
+}
+
+// desc makes a cl_image_desc: type, width, height, depth, array size, row and slice pitch, memory.
+func desc(kind, width, height, depth, array, row, slice, memory uint64) []byte {
+	return words(kind, width, height, depth, array, row, slice, 0, memory)
+}
+
+// code is how a status comes in a register.
+func code(err int32) uint64 { return uint64(uint32(err)) }
+
+// handles of a program that has been set up.
+const (
+	ctx   = 0x1000
+	queue = 0x2000
+	buf   = 0x3000 // and so on, in steps of 0x100
+	kern  = 0x4000
+)
+
+// setUp makes a context, a queue and a kernel, and forgets their records.
+func (p *program) setUp() {
+	p.call("clCreateContext", ctx)
+	p.call("clCreateCommandQueue", queue, ctx, 0x1, 0)
+	p.do(call{name: "clCreateKernel", result: kern, args: []uint64{0x1, 0x2}, copies: [2][]byte{[]byte("add\x00rest")}})
+	p.records = nil
+}
+
+// buffer creates one.
+func (p *program) buffer(handle, size uint64) { p.call("clCreateBuffer", handle, ctx, 1, size, 0, 0) }
+
+// text writes records one a line, without what is 0; times count from the start.
+func text(records []wire.Record) string {
+	var b strings.Builder
+	for i := range records {
+		b.WriteString(line(&records[i]) + "\n")
+	}
+	return b.String()
+}
+
+func line(r *wire.Record) string {
+	words := []string{fmt.Sprintf("%d %s", r.Time, r.Kind)}
+	add := func(name string, v int64) {
+		if v != 0 {
+			words = append(words, fmt.Sprintf("%s=%d", name, v))
+		}
+	}
+	if r.Flags&wire.FlagCarried != 0 {
+		words = append(words, "carried")
+	}
+	switch r.Kind {
+	case wire.KindContext, wire.KindQueue:
+		words = append(words, wire.Life(r.Op).String())
+	case wire.KindCreate:
+		words = append(words, wire.Memory(r.Op).String(), r.Outcome.String())
+	case wire.KindRelease:
+		words = append(words, wire.Memory(r.Op).String(), r.Outcome.String())
+	case wire.KindRetain:
+		words = append(words, wire.Memory(r.Op).String())
+	case wire.KindUse:
+		words = append(words, wire.Command(r.Op).String())
+	case wire.KindSync:
+		words = append(words, wire.Sync(r.Op).String())
+	case wire.KindDiag:
+		words = append(words, wire.Diag(r.Op).String()+":")
+	default:
+		add("op", int64(r.Op))
+	}
+	if r.Payload != nil {
+		words = append(words, fmt.Sprintf("%q", r.Payload))
+	} else {
+		add("size", int64(r.Size))
+	}
+	add("object", int64(r.Object))
+	add("granted", int64(r.Granted))
+	add("link", int64(r.Link))
+	add("scope", int64(r.Scope))
+	add("tag", int64(r.Tag))
+	add("access", int64(r.Access))
+	add("reason", int64(r.Reason))
+	add("status", int64(r.Status))
+	add("duration", int64(r.Duration))
+	add("cost", int64(r.Cost))
+	if r.Flags&wire.FlagReads != 0 && r.Kind == wire.KindUse {
+		words = append(words, "reads")
+	}
+	if r.Flags&wire.FlagWrites != 0 && r.Kind == wire.KindUse {
+		words = append(words, "writes")
+	}
+	if r.Flags&wire.FlagOutOfOrder != 0 && r.Kind == wire.KindQueue {
+		words = append(words, "out of order")
+	}
+	return strings.Join(words, " ")
+}
+
+// want compares what was written with lines whose times are left out.
+func (p *program) want(lines string) {
+	p.t.Helper()
+	var got []string
+	for i := range p.records {
+		_, rest, _ := strings.Cut(line(&p.records[i]), " ")
+		got = append(got, rest)
+	}
+	p.records = nil
+	var want []string
+	for l := range strings.Lines(lines) {
+		if l = strings.TrimSpace(l); l != "" {
+			want = append(want, l)
+		}
+	}
+	if !slices.Equal(got, want) {
+		p.t.Errorf("got\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+	}
+}
