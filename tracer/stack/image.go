@@ -82,16 +82,6 @@ func (i *image) programs(head []byte) bool {
 	return true
 }
 
-// address turns an offset of code in the file into its address there.
-func (i *image) address(offset uint64) (uint64, bool) {
-	for _, s := range i.segments {
-		if s.exec && offset-s.offset < s.size {
-			return offset - s.offset + s.address, true
-		}
-	}
-	return 0, false
-}
-
 // read fills into with what lies at an address, as far as its segment goes, and returns how much that is.
 func (i *image) read(into []byte, address uint64) int {
 	for _, s := range i.segments {

@@ -187,11 +187,22 @@ func TestWalkFindsWhatLibgccFinds(t *testing.T) {
 			for i := range p.captures {
 				p.captures[i].check(t, w)
 				seen[p.captures[i].name]++
+				for _, address := range p.captures[i].frames {
+					if path, _, _ := w.Locate(address); path == "[vdso]" {
+						seen[path]++
+					}
+				}
+				if sample := &p.captures[i].sample; sample.Tid != sample.Pid {
+					seen["another thread"]++
+				}
 			}
 			t.Log(seen)
-			wanted := []string{"alloca", "callback of the C library", "chain", "dynamic linker", "large frame", "realigned", "signal", "step", "truncated"}
+			wanted := []string{
+				"[vdso]", "alloca", "another thread", "callback of the C library", "chain", "dynamic linker", "large frame",
+				"realigned", "signal", "step", "truncated",
+			}
 			if strings.HasSuffix(build.source, ".cc") {
-				wanted = []string{"catch", "comparison", "destructor", "lambda"}
+				wanted = []string{"another thread", "catch", "comparison", "destructor", "lambda"}
 			}
 			for _, name := range wanted {
 				if seen[name] == 0 {
