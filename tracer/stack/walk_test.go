@@ -28,14 +28,15 @@ func (f *fixed) Maps() ([]target.Mapping, error) {
 
 // newWalker returns a walker whose files are closed with the test.
 func newWalker(t testing.TB, space Space) *Walker {
+	t.Helper()
 	files := NewFiles()
 	t.Cleanup(func() { _ = files.Close() })
 	return New(space, files)
 }
 
-// words makes a stack at sp of numbers.
-func words(sp uint64, values ...uint64) *wire.Sample {
-	s := &wire.Sample{Call: wire.Call{Ip: codeAt + 0x10, Sp: sp}}
+// words makes a stack of numbers, of a call from code made at run time.
+func words(values ...uint64) *wire.Sample {
+	s := &wire.Sample{Call: wire.Call{Ip: codeAt + 0x10, Sp: stackAt}}
 	for _, v := range values {
 		s.Memory = binary.LittleEndian.AppendUint64(s.Memory, v)
 	}
@@ -73,7 +74,7 @@ func TestFramePointerIsFollowedOnce(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			// A second frame of the same kind is there and not taken.
-			s := words(stackAt, 0, 0, stackAt+16, test.ip, 0)
+			s := words(0, 0, stackAt+16, test.ip, 0)
 			s.Bp = test.bp
 			if got := newWalker(t, jit()).Walk(s, make([]uint64, 0, 8)); !slices.Equal(got, test.want) {
 				t.Errorf("frames %#x, want %#x", got, test.want)
@@ -85,7 +86,7 @@ func TestFramePointerIsFollowedOnce(t *testing.T) {
 func TestWalkEndsAtTheTrampolineOfProbes(t *testing.T) {
 	space := jit()
 	space.mappings[0].Path = "[uprobes]"
-	s := words(stackAt, stackAt+8, codeAt+0x20)
+	s := words(stackAt+8, codeAt+0x20)
 	s.Bp = stackAt
 	w := newWalker(t, space)
 	if got := w.Walk(s, make([]uint64, 0, 8)); len(got) != 1 {
@@ -98,7 +99,7 @@ func TestWalkEndsAtTheTrampolineOfProbes(t *testing.T) {
 
 func TestWalkWithoutStack(t *testing.T) {
 	w := newWalker(t, jit())
-	s := words(stackAt)
+	s := words()
 	if got := w.Walk(s, make([]uint64, 0, 8)); !slices.Equal(got, []uint64{s.Ip}) || w.Truncated() != 0 {
 		t.Errorf("frames %#x, truncated %d", got, w.Truncated())
 	}
@@ -142,7 +143,7 @@ func TestForeignFiles(t *testing.T) {
 			}
 			space := jit()
 			space.mappings[0].Path, space.mappings[0].Inode = path, 7
-			s := words(stackAt, stackAt, codeAt+0x20)
+			s := words(stackAt, codeAt+0x20)
 			s.Bp = stackAt
 			w := newWalker(t, space)
 			if got := w.Walk(s, make([]uint64, 0, 8)); len(got) != test.want {
