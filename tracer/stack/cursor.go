@@ -1,0 +1,152 @@
+package stack
+
+import "encoding/binary"
+
+// cursor reads the fields of unwind information. Behind the end everything is 0, and short says so: nothing in a file
+// is trusted, and one test at the end is enough.
+type cursor struct {
+	data  []byte
+	at    int
+	start uint64 // address of data[0], for pointers that are relative to their own place
+	short bool
+}
+
+func (c *cursor) left() int { return len(c.data) - c.at }
+
+// take returns the next n bytes, nil when there are fewer.
+func (c *cursor) take(n uint64) []byte {
+	if n > uint64(c.left()) {
+		c.short, c.at = true, len(c.data)
+		return nil
+	}
+	taken := c.data[c.at : c.at+int(n)]
+	c.at += int(n)
+	return taken
+}
+
+func (c *cursor) u8() uint8 {
+	if b := c.take(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (c *cursor) u16() uint16 {
+	if b := c.take(2); b != nil {
+		return binary.LittleEndian.Uint16(b)
+	}
+	return 0
+}
+
+func (c *cursor) u32() uint32 {
+	if b := c.take(4); b != nil {
+		return binary.LittleEndian.Uint32(b)
+	}
+	return 0
+}
+
+func (c *cursor) u64() uint64 {
+	if b := c.take(8); b != nil {
+		return binary.LittleEndian.Uint64(b)
+	}
+	return 0
+}
+
+// uleb reads an unsigned LEB128 number (DWARF 5, section 7.6); bits above 64 are lost.
+func (c *cursor) uleb() uint64 {
+	var value uint64
+	for shift := 0; ; shift += 7 {
+		b := c.u8()
+		if shift < 64 {
+			value |= uint64(b&0x7f) << shift
+		}
+		if b < 0x80 {
+			return value
+		}
+	}
+}
+
+// sleb reads a signed LEB128 number.
+func (c *cursor) sleb() int64 {
+	var value int64
+	for shift := 0; ; {
+		b := c.u8()
+		if shift < 64 {
+			value |= int64(b&0x7f) << shift
+		}
+		shift += 7
+		if b < 0x80 {
+			if shift < 64 && b&0x40 != 0 {
+				value |= -1 << shift
+			}
+			return value
+		}
+	}
+}
+
+// block reads a length and as many bytes.
+func (c *cursor) block() []byte { return c.take(c.uleb()) }
+
+// text reads up to a NUL.
+func (c *cursor) text() string {
+	from := c.at
+	for c.u8() != 0 {
+	}
+	if c.short {
+		return ""
+	}
+	return string(c.data[from : c.at-1])
+}
+
+// How a pointer of .eh_frame and .eh_frame_hdr is written (Linux Standard Base, core part, "DWARF extensions").
+const (
+	pointerForm     = 0x0f
+	pointerBase     = 0x70
+	pointerIndirect = 0x80
+	pointerOmitted  = 0xff
+
+	relativeToNothing = 0x00
+	relativeToPlace   = 0x10
+	relativeToHeader  = 0x30 // .eh_frame_hdr only
+)
+
+// pointer reads a pointer as encoding says; header is the address of .eh_frame_hdr, 0 outside of it. What the linkers
+// of amd64 do not write counts as not being there.
+func (c *cursor) pointer(encoding uint8, header uint64) uint64 {
+	place := c.start + uint64(c.at)
+	value := c.value(encoding)
+	switch encoding & (pointerBase | pointerIndirect) {
+	case relativeToNothing:
+		return value
+	case relativeToPlace:
+		return value + place
+	case relativeToHeader:
+		if header != 0 {
+			return value + header
+		}
+	}
+	c.short = true
+	return 0
+}
+
+// value reads the number of a pointer.
+func (c *cursor) value(encoding uint8) uint64 {
+	switch encoding & pointerForm {
+	case 0x00, 0x04, 0x0c: // the size of an address, 8 bytes unsigned and signed
+		return c.u64()
+	case 0x01:
+		return c.uleb()
+	case 0x02:
+		return uint64(c.u16())
+	case 0x03:
+		return uint64(c.u32())
+	case 0x09:
+		return uint64(c.sleb())
+	case 0x0a:
+		return uint64(int64(int16(c.u16())))
+	case 0x0b:
+		return uint64(int64(int32(c.u32())))
+	}
+	c.short = true
+	return 0
+}

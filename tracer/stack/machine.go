@@ -1,0 +1,108 @@
+package stack
+
+import "encoding/binary"
+
+// registers are those of one frame, as far as they are known.
+type registers struct {
+	value [columns]uint64
+	known uint32 // a bit for each
+}
+
+func (r *registers) set(column uint8, value uint64) {
+	r.value[column] = value
+	r.known |= 1 << column
+}
+
+func (r *registers) get(column uint8) (uint64, bool) {
+	return r.value[column], r.known>>column&1 != 0
+}
+
+// machine is the frame that a walk has come to, and the memory that it was given.
+type machine struct {
+	registers
+	memory []byte
+	bottom uint64 // address of memory[0]
+	beyond bool   // something above the memory was asked for
+}
+
+// load reads size bytes, at most 8, of the stack.
+func (m *machine) load(address uint64, size uint64) (uint64, bool) {
+	within := address - m.bottom
+	if within > uint64(len(m.memory)) || uint64(len(m.memory))-within < size {
+		m.beyond = m.beyond || address >= m.bottom
+		return 0, false
+	}
+	if size == 8 {
+		return binary.LittleEndian.Uint64(m.memory[within:]), true
+	}
+	var raw [8]byte
+	copy(raw[:size], m.memory[within:])
+	return binary.LittleEndian.Uint64(raw[:]), true
+}
+
+// up goes to the caller's frame. It returns false when that cannot be found.
+func (m *machine) up(r *row) bool {
+	cfa, ok := m.evaluate(&r.cfa, 0)
+	if r.cfa.how == offsetItself {
+		cfa, ok = m.get(r.cfa.register)
+		cfa += uint64(r.cfa.offset)
+	}
+	if !ok {
+		return false
+	}
+	next := m.registers
+	next.set(rsp, cfa) // by the definition of the CFA, unless a rule says otherwise
+	next.known &^= 1 << rip
+	for i := range r.saved {
+		s := &r.saved[i]
+		value, ok := m.evaluate(&s.rule, cfa)
+		if ok {
+			next.set(s.column, value)
+		} else {
+			next.known &^= 1 << s.column
+		}
+	}
+	m.registers = next
+	return m.known>>rip&1 != 0
+}
+
+// evaluate returns what a rule says of a frame with that CFA.
+func (m *machine) evaluate(r *rule, cfa uint64) (uint64, bool) {
+	switch r.how {
+	case stored:
+		return m.load(cfa+uint64(r.offset), 8)
+	case offsetItself:
+		return cfa + uint64(r.offset), true
+	case moved:
+		return m.get(r.register)
+	case storedBy:
+		address, ok := m.compute(r.expression, cfa)
+		if !ok {
+			return 0, false
+		}
+		return m.load(address, 8)
+	case computed:
+		return m.compute(r.expression, cfa)
+	}
+	return 0, false
+}
+
+// byFramePointer goes to the caller's frame as code with frame pointers lays it out. Nothing but that and the way back
+// is known there: code that says nothing of itself may have put the other registers anywhere.
+func (m *machine) byFramePointer() bool {
+	frame, known := m.get(rbp)
+	sp, _ := m.get(rsp)
+	if !known || frame < sp || frame%8 != 0 {
+		return false
+	}
+	bp, ok := m.load(frame, 8)
+	ip, too := m.load(frame+8, 8)
+	if !ok || !too {
+		return false
+	}
+	m.registers = registers{}
+	m.set(rbp, bp)
+	m.set(rip, ip)
+	m.set(rsp, frame+16)
+	return true
+}

@@ -1,0 +1,155 @@
+package stack
+
+import (
+	"cmp"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
+)
+
+// module is an ELF file where a process has it.
+type module struct {
+	image *image // nil: of no use for unwinding
+	path  string
+	bias  uint64 // address in the process minus address in the file
+	base  uint64 // lowest address, as dladdr has it in dli_fbase
+	known bool   // it is a module at all: path and base hold
+}
+
+// nowhere stands for what is no module: code made at run time, most often.
+var nowhere = &module{}
+
+// trampoline is where functions return to whose return is being watched by the kernel: where they would have returned
+// to is not on the stack, so walks end there.
+var trampoline = &module{image: &image{foreign: true}}
+
+// modules are the mappings of a process and the modules found in them.
+type modules struct {
+	space    Space
+	files    *Files
+	mappings []target.Mapping // by address
+	found    []*module        // of each mapping, nil: not looked for yet
+	misses   int              // addresses asked for in vain since the mappings were read
+	patience int              // misses at which they are read again
+}
+
+// patienceMax bounds how many addresses are asked for in vain before the mappings are read again.
+const patienceMax = 1 << 16
+
+// at returns the mapping that holds an address and its module, nil when there is no such mapping. changed says that the
+// mappings were read again and are others now.
+func (m *modules) at(address uint64) (mapping *target.Mapping, in *module, changed bool) {
+	i, ok := m.search(address)
+	if !ok {
+		if changed = m.missed(); changed {
+			i, ok = m.search(address)
+		}
+		if !ok {
+			return nil, nil, changed
+		}
+		m.patience = 1 // reading was worth it, it will be again
+	}
+	if m.found[i] == nil {
+		m.found[i] = m.load(i)
+	}
+	return &m.mappings[i], m.found[i], changed
+}
+
+func (m *modules) search(address uint64) (int, bool) {
+	i, exact := slices.BinarySearchFunc(m.mappings, address, func(p target.Mapping, address uint64) int {
+		return cmp.Compare(p.Start, address)
+	})
+	if !exact {
+		i--
+	}
+	return i, i >= 0 && address < m.mappings[i].End
+}
+
+// missed reads the mappings again when that may help: after the first address asked for in vain, then after twice as
+// many each time, so that a stack that is walked wrongly for ever costs little.
+func (m *modules) missed() (changed bool) {
+	m.misses++
+	if m.misses < m.patience {
+		return false
+	}
+	m.misses, m.patience = 0, min(max(2*m.patience, 2), patienceMax)
+	return m.read()
+}
+
+// read reads the mappings and reports whether they are others than before.
+func (m *modules) read() bool {
+	mappings, err := m.space.Maps()
+	if err != nil {
+		return false // the process is gone: what is known of it holds for what it told before
+	}
+	mappings = slices.SortedFunc(slices.Values(mappings), func(a, b target.Mapping) int { return cmp.Compare(a.Start, b.Start) })
+	if slices.Equal(mappings, m.mappings) {
+		return false
+	}
+	m.mappings, m.found = mappings, make([]*module, len(mappings))
+	return true
+}
+
+// load finds the module of a mapping.
+func (m *modules) load(i int) *module {
+	p := &m.mappings[i]
+	switch p.Path {
+	case "[vdso]":
+		return place(m.files.virtual(), p, p.Start)
+	case "[uprobes]":
+		return trampoline
+	}
+	if p.Inode == 0 || p.Path == "" || !p.Exec {
+		return nowhere
+	}
+	lowest := m.lowest(i)
+	image, readable := m.files.image(m.space.OpenPath(p.Path))
+	switch {
+	case image != nil && !image.foreign:
+		return place(image, p, lowest)
+	case image != nil || !readable:
+		return &module{image: image, path: p.Path, base: lowest, known: true}
+	}
+	return nowhere // a file of code that is no ELF file, which no dynamic linker has loaded
+}
+
+// place works out where an image is; lowest is where it seems to begin.
+func place(image *image, p *target.Mapping, lowest uint64) *module {
+	module := &module{path: p.Path, base: lowest, known: true}
+	if image == nil {
+		return module
+	}
+	if bias, ok := image.bias(p); ok {
+		module.image, module.bias, module.base = image, bias, image.base+bias
+	}
+	return module
+}
+
+// bias works out what to add to the file's addresses, by the segment whose pages the mapping shows.
+func (i *image) bias(p *target.Mapping) (uint64, bool) {
+	for _, s := range i.segments {
+		page := s.offset &^ (pageSize - 1)
+		if s.exec && p.Offset < s.offset+s.size && p.Offset+(p.End-p.Start) > page {
+			return p.Start - p.Offset + s.offset - s.address, true
+		}
+	}
+	return 0, false
+}
+
+// lowest returns where the mappings of one file begin that belong together: their offsets rise with their addresses,
+// and only memory without a file lies between them.
+func (m *modules) lowest(i int) uint64 {
+	p := &m.mappings[i]
+	start, offset := p.Start, p.Offset
+	for j := i - 1; j >= 0; j-- {
+		q := &m.mappings[j]
+		if q.Inode == 0 && q.Path == "" {
+			continue
+		}
+		if q.Inode != p.Inode || q.Device != p.Device || q.Offset > offset {
+			break
+		}
+		start, offset = q.Start, q.Offset
+	}
+	return start
+}

@@ -1,0 +1,159 @@
+// Package stack turns what was told of a call, its registers and the bytes of its stack, into the frames that
+// _Unwind_Backtrace would have found in the process, and those into tags: the same as the shim's, without anything
+// running in the process. It unwinds by the call frame information of the modules, which every library for amd64 has
+// because exceptions need it. The package reads no clock.
+package stack
+
+import (
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
+)
+
+// Space is the address space of a process; *target.Process is one.
+type Space interface {
+	// Maps returns the mappings as they are now, or an error when the process is gone.
+	Maps() ([]target.Mapping, error)
+	// OpenPath returns the path by which we can open what the process sees under a path.
+	OpenPath(string) string
+}
+
+// rowsMax bounds the places in the code whose rows are kept.
+const rowsMax = 1 << 16
+
+// Walker walks the stacks of one process. It is for one goroutine at a time.
+type Walker struct {
+	modules   modules
+	rows      map[uint64]*row // by the place in the code; nil: no unwind information
+	machine   machine
+	truncated uint64
+}
+
+// New returns a walker that reads the mappings of the process when it first needs them.
+func New(space Space, files *Files) *Walker {
+	return &Walker{modules: modules{space: space, files: files}, rows: map[uint64]*row{}}
+}
+
+// Walk appends the return addresses of a call's stack, innermost first and beginning with the sample's Ip, as far as
+// frames has room. Like _Unwind_Backtrace it ends at the outermost frame and behind the first frame whose code has no
+// unwind information; only where that code has kept a frame pointer, it goes on, once. It also ends where the sample
+// has no more of the stack: see Truncated.
+func (w *Walker) Walk(s *wire.Sample, frames []uint64) []uint64 {
+	if s.Ip == 0 || len(frames) == cap(frames) {
+		return frames
+	}
+	frames = append(frames, s.Ip)
+	if len(s.Memory) == 0 {
+		w.count(s.Shortened != 0)
+		return frames
+	}
+	m := &w.machine
+	m.begin(s)
+	// A return address is that of the instruction behind the call, which may belong to another function. Where the
+	// caller was interrupted by a signal it is that of the instruction itself.
+	interrupted, pointed := false, false
+	for len(frames) < cap(frames) {
+		at := m.value[rip]
+		if !interrupted {
+			at--
+		}
+		row, foreign := w.row(at)
+		switch {
+		case row != nil:
+			if row.last || !m.up(row) {
+				w.count(m.beyond)
+				return frames
+			}
+			interrupted = row.signal
+		case foreign || pointed || !m.byFramePointer() || !w.code(m.value[rip]-1):
+			return frames
+		default:
+			interrupted, pointed = false, true
+		}
+		if m.value[rip] == 0 {
+			return frames
+		}
+		frames = append(frames, m.value[rip])
+	}
+	return frames
+}
+
+// begin takes the registers that survive a call, and the stack.
+func (m *machine) begin(s *wire.Sample) {
+	*m = machine{memory: s.Memory, bottom: s.Sp}
+	m.set(rip, s.Ip)
+	m.set(rsp, s.Sp)
+	m.set(rbp, s.Bp)
+	m.set(rbx, s.Bx)
+	m.set(r12, s.R12)
+	m.set(r13, s.R13)
+	m.set(r14, s.R14)
+	m.set(r15, s.R15)
+}
+
+func (w *Walker) count(truncated bool) {
+	if truncated {
+		w.truncated++
+	}
+}
+
+// Truncated returns how many walks have ended because the stack was longer than what was told of it.
+func (w *Walker) Truncated() uint64 { return w.truncated }
+
+// Renew makes the walker read the mappings again before it next needs them. Addresses in no known mapping do so by
+// themselves: it is for when the process has put one module where another was, or has become another program.
+func (w *Walker) Renew() {
+	w.modules.mappings, w.modules.found = nil, nil
+	w.modules.misses, w.modules.patience = 0, 0
+	clear(w.rows)
+}
+
+// row returns how to go on from a place in the code, nil when nothing says it; foreign: not even a frame pointer would.
+func (w *Walker) row(at uint64) (r *row, foreign bool) {
+	if r, ok := w.rows[at]; ok && r != nil {
+		return r, false
+	}
+	module := w.module(at)
+	if module == nil || module.image == nil {
+		return nil, false
+	}
+	if module.image.foreign {
+		return nil, true
+	}
+	if r, ok := w.rows[at]; ok {
+		return r, false
+	}
+	if len(w.rows) >= rowsMax {
+		clear(w.rows)
+	}
+	r = module.image.row(at - module.bias)
+	w.rows[at] = r
+	return r, false
+}
+
+// module returns the module of an address, nil when it is in no mapping.
+func (w *Walker) module(address uint64) *module {
+	_, module, changed := w.modules.at(address)
+	if changed {
+		clear(w.rows)
+	}
+	return module
+}
+
+// code reports whether a process can run code at an address.
+func (w *Walker) code(address uint64) bool {
+	mapping, _, changed := w.modules.at(address)
+	if changed {
+		clear(w.rows)
+	}
+	return mapping != nil && mapping.Exec
+}
+
+// Locate returns the module that holds an address: its path as the process sees it and its lowest address, which is
+// what dladdr calls dli_fbase. ok is false for addresses in no module.
+func (w *Walker) Locate(address uint64) (path string, base uint64, ok bool) {
+	module := w.module(address)
+	if module == nil || !module.known {
+		return "", 0, false
+	}
+	return module.path, module.base, true
+}

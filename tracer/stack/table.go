@@ -1,0 +1,185 @@
+package stack
+
+import "slices"
+
+// Unwind information is read by way of the binary search table in .eh_frame_hdr, entry by entry as it is needed, and
+// not with a parser of whole sections such as package frame of delve: that one wants .eh_frame in memory (31 ms and
+// 16 MiB for libLLVM-14), takes its entries to be in the order of their addresses, which in the C library they are not,
+// gives a file up for one augmentation it does not know, forgets what DW_CFA_restore restores to, and can be made by a
+// bad file to ask for as much memory as it says. _Unwind_Find_FDE of libgcc goes by the same table: what is not in it,
+// the shim does not find either.
+
+const (
+	entryMax = 1 << 20 // bytes of one entry that are believed
+	cieMax   = 1 << 12
+)
+
+// table is the binary search table of an image: pairs of a function's address and that of its entry, relative to the
+// table's header.
+type table struct {
+	first uint64 // address of the first pair
+	count uint64
+	wide  bool // numbers of 8 bytes, not 4
+}
+
+// findTable reads the head of .eh_frame_hdr; without a table that can be searched the image has no unwind information.
+func (i *image) findTable() {
+	var raw [32]byte
+	c := cursor{data: raw[:i.read(raw[:], i.header)], start: i.header}
+	version, frames, count, pairs := c.u8(), c.u8(), c.u8(), c.u8()
+	c.pointer(frames, i.header)
+	if i.header == 0 || version != 1 || count == pointerOmitted || frames == pointerOmitted {
+		return
+	}
+	number := c.pointer(count, i.header)
+	if c.short {
+		return
+	}
+	switch pairs {
+	case relativeToHeader | 0x0b:
+		i.table = table{first: i.header + uint64(c.at), count: number}
+	case relativeToHeader | 0x0c:
+		i.table = table{first: i.header + uint64(c.at), count: number, wide: true}
+	}
+}
+
+// pair reads one pair of the table, as addresses in the file.
+func (i *image) pair(index uint64) (function, entry uint64, ok bool) {
+	size, form := uint64(8), uint8(0x0b)
+	if i.table.wide {
+		size, form = 16, 0x0c
+	}
+	var raw [16]byte
+	c := cursor{data: raw[:i.read(raw[:size], i.table.first+index*size)]}
+	function, entry = i.header+c.value(form), i.header+c.value(form)
+	return function, entry, !c.short
+}
+
+// search returns the address of the last entry that begins at pc or before.
+func (i *image) search(pc uint64) (entry uint64, ok bool) {
+	for low, high := uint64(0), i.table.count; low < high; {
+		middle := low + (high-low)/2
+		function, at, readable := i.pair(middle)
+		if !readable {
+			return 0, false
+		}
+		if pc < function {
+			high = middle
+		} else {
+			low, entry, ok = middle+1, at, true
+		}
+	}
+	return entry, ok
+}
+
+// common is a CIE: what several entries share.
+type common struct {
+	code       uint64 // factor of code addresses
+	data       int64  // factor of offsets
+	ra         uint64 // the column that has the return address
+	pointers   uint8  // how addresses are written
+	sized      bool   // entries tell how long their augmentation is
+	signal     bool   // the frame of a signal's return: the pc above it is that of an instruction, not of a return
+	initialize []byte
+}
+
+// function is an FDE: how to unwind from the code of one function.
+type function struct {
+	begin  uint64
+	common common
+	code   []byte
+}
+
+// entry reads the length of what stands at an address of .eh_frame, and then the rest of it, from behind the length on.
+func (i *image) entry(address uint64, most uint64) (cursor, bool) {
+	var raw [12]byte
+	c := cursor{data: raw[:i.read(raw[:], address)]}
+	length := uint64(c.u32())
+	if length == 0xffffffff {
+		length = c.u64()
+	}
+	if c.short || length < 4 || length > most {
+		return cursor{}, false
+	}
+	body := make([]byte, length)
+	address += uint64(c.at)
+	return cursor{data: body, start: address}, i.read(body, address) == len(body)
+}
+
+// function returns the entry for the code at pc.
+func (i *image) function(pc uint64) (f function, ok bool) {
+	at, ok := i.search(pc)
+	if !ok {
+		return f, false
+	}
+	c, ok := i.entry(at, entryMax)
+	if !ok {
+		return f, false
+	}
+	place := c.start
+	back := uint64(c.u32()) // how far before this place the CIE is
+	if f.common, ok = i.common(place - back); !ok || back == 0 {
+		return f, false
+	}
+	f.begin = c.pointer(f.common.pointers, 0)
+	size := c.value(f.common.pointers)
+	if f.common.sized {
+		c.block()
+	}
+	if c.short || pc-f.begin >= size {
+		return f, false
+	}
+	f.code = c.data[c.at:]
+	return f, true
+}
+
+// common reads a CIE.
+func (i *image) common(address uint64) (c common, ok bool) {
+	in, ok := i.entry(address, cieMax)
+	if !ok || in.u32() != 0 {
+		return c, false
+	}
+	version, augmentation := in.u8(), in.text()
+	if !slices.Contains([]uint8{1, 3}, version) {
+		return c, false
+	}
+	c.code, c.data = in.uleb(), in.sleb()
+	if version == 1 {
+		c.ra = uint64(in.u8())
+	} else {
+		c.ra = in.uleb()
+	}
+	if !c.augment(&in, augmentation) || in.short {
+		return c, false
+	}
+	c.initialize = in.data[in.at:]
+	return c, true
+}
+
+// augment reads what the letters of augmentation announce; from one that is not known on, the rest is skipped.
+func (c *common) augment(in *cursor, augmentation string) bool {
+	if augmentation == "" {
+		return true
+	}
+	if augmentation[0] != 'z' {
+		return false
+	}
+	c.sized = true
+	data := in.block()
+	extra := cursor{data: data, start: in.start + uint64(in.at-len(data))}
+	for _, letter := range augmentation[1:] {
+		switch letter {
+		case 'R':
+			c.pointers = extra.u8()
+		case 'L':
+			extra.u8()
+		case 'P':
+			extra.value(extra.u8())
+		case 'S':
+			c.signal = true
+		default:
+			return true
+		}
+	}
+	return !extra.short
+}

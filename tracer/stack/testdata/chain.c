@@ -1,0 +1,163 @@
+/* chain.c: calls capture from below everything that makes a stack hard to walk. */
+#define _GNU_SOURCE
+#include "record.h"
+
+#include <alloca.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdalign.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <ucontext.h>
+
+#define KEEP __attribute__((noinline, noclone))
+#ifdef __clang__
+#undef KEEP
+#define KEEP __attribute__((noinline))
+#endif
+
+static volatile int zero;
+
+KEEP static int innermost(int value)
+{
+	capture("chain");
+	return value + zero;
+}
+
+KEEP static int again(int value)
+{
+	return through(innermost, value * 3, 2) + zero;
+}
+
+KEEP static int many_registers(int a, int b, int c, int d, int e, int f)
+{
+	int total = through(again, a, 3);
+	for (int i = 0; i < 3; i++)
+		total += through(again, a * b + c, 0) * (d + e) - f;
+	return total;
+}
+
+KEEP static int with_alloca(int size)
+{
+	char *memory = alloca((size_t)size + 100);
+	memset(memory, size, (size_t)size);
+	capture("alloca");
+	return memory[size / 2] + zero;
+}
+
+/* Moves the stack to a boundary: the caller's frame is found through a saved pointer. */
+KEEP static int realigned(int size)
+{
+	alignas(64) volatile char aligned[64];
+	char *memory = alloca((size_t)size);
+	memset(memory, 1, (size_t)size);
+	aligned[size % 64] = memory[0];
+	capture("realigned");
+	return aligned[size % 64] + with_alloca(size) + zero;
+}
+
+KEEP static int large_frame(int value)
+{
+	volatile char room[9000];
+	room[value] = 1;
+	capture("large frame");
+	return room[value] + zero;
+}
+
+KEEP static int huge_frame(int value)
+{
+	volatile char room[20000];
+	room[value] = 1;
+	capture("truncated");
+	return room[value] + zero;
+}
+
+static int compare(const void *a, const void *b)
+{
+	static int told;
+	if (!told++)
+		capture("callback of the C library");
+	return *(const int *)a - *(const int *)b;
+}
+
+KEEP static int sorted(void)
+{
+	int numbers[4] = {3, 1, 2, 0};
+	qsort(numbers, 4, sizeof numbers[0], compare);
+	return numbers[0] + zero;
+}
+
+static void while_choosing(void)
+{
+	capture("dynamic linker");
+}
+
+static void handler(int number)
+{
+	capture("signal");
+	zero = number - number;
+}
+
+KEEP static int signalled(void)
+{
+	signal(SIGUSR1, handler);
+	raise(SIGUSR1);
+	return zero;
+}
+
+KEEP static int plain(int value)
+{
+	return value + zero;
+}
+
+static volatile sig_atomic_t stepping, steps;
+
+static void stepped(int number, siginfo_t *info, void *context)
+{
+	(void)number, (void)info;
+	ucontext_t *here = context;
+	if (!stepping)
+		here->uc_mcontext.gregs[REG_EFL] &= ~0x100ll;
+	else if (++steps < 250 || steps % 23 == 0)
+		capture("step");
+}
+
+/* Runs with the processor's trap flag: capture is called from between all instructions, prologues and PLT included. */
+KEEP static int step_by_step(void)
+{
+	struct sigaction action = {.sa_sigaction = stepped, .sa_flags = SA_SIGINFO};
+	sigaction(SIGTRAP, &action, NULL);
+	struct timespec now;
+	stepping = 1;
+	__asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; orq $0x100, (%%rsp); popfq; lea 128(%%rsp), %%rsp" ::: "memory", "cc");
+	clock_gettime(CLOCK_MONOTONIC, &now); /* found by the dynamic linker, and in the vdso */
+	int value = through(plain, zero, 1);
+	stepping = 0;
+	return value + zero;
+}
+
+static void *in_thread(void *arg)
+{
+	int *value = arg;
+	*value += through(innermost, *value, 1);
+	return arg;
+}
+
+int main(int argc, char **argv)
+{
+	(void)argv;
+	int value = many_registers(argc, 2, 3, 4, 5, 6);
+	value += realigned(argc * 333) + large_frame(argc) + huge_frame(argc) + sorted() + signalled();
+	choosing = while_choosing;
+	value += chosen(argc);
+	choosing = NULL;
+	pthread_t thread;
+	pthread_create(&thread, NULL, in_thread, &value);
+	pthread_join(thread, NULL);
+	value += step_by_step();
+	zero = value & 0;
+	finish();
+	return value;
+}

@@ -1,0 +1,306 @@
+package stack
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
+)
+
+// fixed is an address space that a test makes up; reads counts how often it was looked at.
+type fixed struct {
+	mappings []target.Mapping
+	err      error
+	reads    int
+}
+
+func (f *fixed) OpenPath(path string) string { return path }
+
+func (f *fixed) Maps() ([]target.Mapping, error) {
+	f.reads++
+	return f.mappings, f.err
+}
+
+// newWalker returns a walker whose files are closed with the test.
+func newWalker(t testing.TB, space Space) *Walker {
+	t.Helper()
+	files := NewFiles()
+	t.Cleanup(func() { _ = files.Close() })
+	return New(space, files)
+}
+
+// words makes a stack of numbers, of a call from code made at run time.
+func words(values ...uint64) *wire.Sample {
+	s := &wire.Sample{Call: wire.Call{Ip: codeAt + 0x10, Sp: stackAt}}
+	for _, v := range values {
+		s.Memory = binary.LittleEndian.AppendUint64(s.Memory, v)
+	}
+	return s
+}
+
+const (
+	codeAt  = 0x10000 // code made at run time
+	stackAt = 0x7000_0000
+)
+
+func jit() *fixed {
+	return &fixed{mappings: []target.Mapping{
+		{Start: codeAt, End: codeAt + 0x1000, Exec: true},
+		{Start: codeAt + 0x1000, End: codeAt + 0x2000},
+		{Start: stackAt, End: stackAt + 0x1000, Path: "[stack]"},
+	}}
+}
+
+func TestFramePointerIsFollowedOnce(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		bp   uint64
+		ip   uint64 // on the stack, above the frame pointer there
+		want []uint64
+	}{
+		{"into code", stackAt + 16, codeAt + 0x20, []uint64{codeAt + 0x10, codeAt + 0x20}},
+		{"into data", stackAt + 16, codeAt + 0x1020, []uint64{codeAt + 0x10}},
+		{"into nothing", stackAt + 16, 0x123456, []uint64{codeAt + 0x10}},
+		{"to the end", stackAt + 16, 0, []uint64{codeAt + 0x10}},
+		{"downwards", stackAt - 16, codeAt + 0x20, []uint64{codeAt + 0x10}},
+		{"not aligned", stackAt + 17, codeAt + 0x20, []uint64{codeAt + 0x10}},
+		{"behind the memory", stackAt + 32, codeAt + 0x20, []uint64{codeAt + 0x10}},
+		{"far away", 1 << 63, codeAt + 0x20, []uint64{codeAt + 0x10}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			// A second frame of the same kind is there and not taken.
+			s := words(0, 0, stackAt+16, test.ip, 0)
+			s.Bp = test.bp
+			if got := newWalker(t, jit()).Walk(s, make([]uint64, 0, 8)); !slices.Equal(got, test.want) {
+				t.Errorf("frames %#x, want %#x", got, test.want)
+			}
+		})
+	}
+}
+
+func TestWalkEndsAtTheTrampolineOfProbes(t *testing.T) {
+	space := jit()
+	space.mappings[0].Path = "[uprobes]"
+	s := words(stackAt+8, codeAt+0x20)
+	s.Bp = stackAt
+	w := newWalker(t, space)
+	if got := w.Walk(s, make([]uint64, 0, 8)); len(got) != 1 {
+		t.Errorf("frames %#x, want the first alone", got)
+	}
+	if path, _, ok := w.Locate(codeAt); ok {
+		t.Errorf("the trampoline is located in %q", path)
+	}
+}
+
+func TestWalkWithoutStack(t *testing.T) {
+	w := newWalker(t, jit())
+	s := words()
+	if got := w.Walk(s, make([]uint64, 0, 8)); !slices.Equal(got, []uint64{s.Ip}) || w.Truncated() != 0 {
+		t.Errorf("frames %#x, truncated %d", got, w.Truncated())
+	}
+	s.Shortened = 1
+	if got := w.Walk(s, make([]uint64, 0, 8)); !slices.Equal(got, []uint64{s.Ip}) || w.Truncated() != 1 {
+		t.Errorf("the ring had no room: frames %#x, truncated %d", got, w.Truncated())
+	}
+	if got := w.Walk(s, nil); got != nil {
+		t.Errorf("frames %#x where there was no room", got)
+	}
+	s.Ip = 0
+	if got := w.Walk(s, make([]uint64, 0, 8)); len(got) != 0 {
+		t.Errorf("frames %#x of no address", got)
+	}
+}
+
+// A file of another machine has no frames beyond the first, and still a name.
+func TestForeignFiles(t *testing.T) {
+	head := func(class, machine byte) []byte {
+		b := make([]byte, elfHeaderSize)
+		copy(b, "\x7fELF")
+		b[4], b[5], b[18] = class, 1, machine
+		return b
+	}
+	for _, test := range []struct {
+		name  string
+		data  []byte
+		known bool
+		want  int
+	}{
+		{"32 bits", head(1, 3), true, 1},
+		{"another processor", head(2, 183), true, 1},
+		{"no program headers", head(2, 62), false, 2},
+		{"cut", head(2, 62)[:18], false, 2},
+		{"text", []byte("#!/bin/sh"), false, 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "file")
+			if err := os.WriteFile(path, test.data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			space := jit()
+			space.mappings[0].Path, space.mappings[0].Inode = path, 7
+			s := words(stackAt, codeAt+0x20)
+			s.Bp = stackAt
+			w := newWalker(t, space)
+			if got := w.Walk(s, make([]uint64, 0, 8)); len(got) != test.want {
+				t.Errorf("frames %#x, want %d", got, test.want)
+			}
+			if got, base, ok := w.Locate(codeAt + 5); ok != test.known || ok && (got != path || base != codeAt) {
+				t.Errorf("located in %q at %#x: %v", got, base, ok)
+			}
+		})
+	}
+}
+
+func TestLocateWithoutTheFile(t *testing.T) {
+	gone := filepath.Join(t.TempDir(), "gone.so")
+	part := func(start, offset uint64, exec bool) target.Mapping {
+		return target.Mapping{Start: start, End: start + 0x1000, Offset: offset, Exec: exec, Inode: 5, Path: gone}
+	}
+	w := newWalker(t, &fixed{mappings: []target.Mapping{ // not in order
+		part(0x5000, 0x1000, true), part(0x4000, 0, false),
+		part(0x1000, 0, false), part(0x2000, 0x1000, true), {Start: 0x3000, End: 0x4000},
+	}})
+	for address, want := range map[uint64]uint64{0x2fff: 0x1000, 0x5000: 0x4000} {
+		if path, base, ok := w.Locate(address); !ok || path != gone || base != want {
+			t.Errorf("%#x is located in %q at %#x (%v), want %#x", address, path, base, ok, want)
+		}
+	}
+	for _, address := range []uint64{0, 0xfff, 0x3000, 0x6000, 1 << 63} {
+		if path, base, ok := w.Locate(address); ok {
+			t.Errorf("%#x is located in %q at %#x", address, path, base)
+		}
+	}
+}
+
+func TestMappingsAreReadAgainNowAndThen(t *testing.T) {
+	space := &fixed{}
+	w := newWalker(t, space)
+	for range 1000 {
+		w.Locate(0x999999)
+	}
+	if space.reads < 8 || space.reads > 12 {
+		t.Errorf("the mappings were read %d times for 1000 unknown addresses", space.reads)
+	}
+	space.mappings = jit().mappings
+	for range 1024 {
+		w.Locate(codeAt)
+	}
+	reads := space.reads
+	w.Locate(codeAt)
+	if m, _, _ := w.modules.at(codeAt); m == nil || space.reads != reads {
+		t.Errorf("mapping %v after new ones, read %d times more", m, space.reads-reads)
+	}
+	w.Locate(0x999999)
+	if space.reads != reads+1 {
+		t.Errorf("read %d times more: reading had been worth it", space.reads-reads)
+	}
+	space.err = errors.New("gone")
+	w.Locate(0x999999)
+	w.Locate(0x999999)
+	if m, _, _ := w.modules.at(codeAt); m == nil {
+		t.Error("what was known is forgotten with the process")
+	}
+}
+
+// A module that lies where another was is not taken for it.
+func TestRenew(t *testing.T) {
+	p := start(t, compile(t, "gcc", "testdata/chain.c", "-O2"))
+	mappings, err := p.Maps()
+	if err != nil {
+		t.Fatal(err)
+	}
+	space := &fixed{mappings: mappings}
+	w := newWalker(t, space)
+	p.captures[0].check(t, w)
+	rows := len(w.rows)
+	space.mappings = nil
+	w.Renew()
+	if got := w.Walk(&p.captures[0].sample, make([]uint64, 0, 8)); rows == 0 || len(got) != 1 {
+		t.Errorf("%d rows, then frames %#x", rows, got)
+	}
+	w.Renew()
+	space.mappings = mappings
+	p.captures[0].check(t, w)
+}
+
+func TestWalkersShareFiles(t *testing.T) {
+	path := compile(t, "gcc", "testdata/chain.c", "-O2")
+	a, b := start(t, path), start(t, path)
+	files := NewFiles()
+	one, other := New(a, files), New(b, files)
+	a.captures[0].check(t, one)
+	images := len(files.images)
+	b.captures[0].check(t, other)
+	if len(files.images) != images || images == 0 {
+		t.Errorf("%d files, then %d", images, len(files.images))
+	}
+	if err := files.Close(); err != nil {
+		t.Fatal(err)
+	}
+	one.Renew()
+	a.captures[0].check(t, one)
+	_ = files.Close()
+}
+
+// A file that was written anew is another one, though its number is the same.
+func TestFilesKnowWhatWasWrittenAnew(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	files := NewFiles()
+	for i, data := range []string{"no ELF", "\x7fELF but of no machine at all"} {
+		if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if image, ok := files.image(path); !ok || (image != nil) != (i == 1) {
+			t.Errorf("%q: image %v, %v", data, image, ok)
+		}
+	}
+	for i := range filesMax {
+		name := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(name, make([]byte, i), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		files.image(name)
+	}
+	if n := len(files.images); n > filesMax {
+		t.Errorf("%d files are kept", n)
+	}
+	if _, ok := files.image("/dev/null"); ok {
+		t.Error("a device was opened")
+	}
+}
+
+func BenchmarkWalk(b *testing.B) {
+	p := start(b, compile(b, "gcc", "testdata/chain.c", "-O2", "-fomit-frame-pointer"))
+	i := slices.IndexFunc(p.captures, func(c capture) bool { return len(c.frames) >= 8 })
+	s := &p.captures[i].sample
+	frames := make([]uint64, 0, 8)
+	b.Run("warm", func(b *testing.B) {
+		w := newWalker(b, p)
+		for b.Loop() {
+			if len(w.Walk(s, frames)) != 8 {
+				b.Fatal("too few frames")
+			}
+		}
+	})
+	b.Run("cold", func(b *testing.B) {
+		w := newWalker(b, p)
+		w.Walk(s, frames)
+		for b.Loop() {
+			clear(w.rows)
+			w.Walk(s, frames)
+		}
+	})
+	b.Run("tag", func(b *testing.B) {
+		tags := NewTags(wire.TagsStack, 8, newWalker(b, p), func(*wire.Record) {})
+		for b.Loop() {
+			if tags.Tag(s, 1) != 1 {
+				b.Fatal("another tag")
+			}
+		}
+	})
+}
