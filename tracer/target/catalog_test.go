@@ -231,8 +231,10 @@ func TestFilesThatAreNone(t *testing.T) {
 }
 
 func FuzzSymbols(f *testing.F) {
-	for _, path := range []string{"/bin/true"} {
-		data, err := os.ReadFile(path)
+	for _, flags := range [][]string{{"-shared"}, {"-shared", "-s"}, {"-c"}} {
+		library := build(f, "seed", "int clGetPlatformIDs(void) { return 2; } int FakeclGetExtensionFunctionAddress(void) { return 1; }",
+			append(flags, "-fPIC", "-nostdlib", "-Wl,-z,noseparate-code", "-Wl,--build-id=none")...)
+		data, err := os.ReadFile(library)
 		if err != nil {
 			f.Fatal(err)
 		}

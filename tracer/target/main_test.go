@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 }
 
 // build compiles C into a folder and returns the path.
-func build(t *testing.T, name, source string, flags ...string) string {
+func build(t testing.TB, name, source string, flags ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "source.c")
@@ -44,7 +44,7 @@ func build(t *testing.T, name, source string, flags ...string) string {
 	return path
 }
 
-func put(t *testing.T, path, text string) {
+func put(t testing.TB, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)

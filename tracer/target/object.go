@@ -54,12 +54,12 @@ func readSymbols(r io.ReaderAt) (s *symbols) {
 		return nil
 	}
 	s = &symbols{dynamic: map[string]uint64{}, all: map[string]uint64{}}
-	if dynamic.small(f) {
+	if dynamic.small() {
 		if list, err := f.DynamicSymbols(); err == nil {
 			s.take(f, list, s.dynamic)
 		}
 	}
-	if static.small(f) {
+	if static.small() {
 		if list, err := f.Symbols(); err == nil {
 			s.take(f, list, s.all)
 		}
@@ -81,7 +81,7 @@ func names(f *elf.File, kind elf.SectionType) table {
 	return table{section, f.Sections[section.Link]}
 }
 
-func (t table) small(f *elf.File) bool {
+func (t table) small() bool {
 	return t.symbols != nil && t.symbols.Size <= symbolsMax && t.names.Size <= symbolsMax
 }
 

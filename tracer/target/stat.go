@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"unicode"
 )
 
 // status is what of /proc/PID/stat matters here (proc_pid_stat(5)).
@@ -43,7 +44,7 @@ func parseStat(line []byte) (status, error) {
 		}
 		return n
 	}
-	if len(fields) < 22-behindName+1 || len(fields[0]) != 1 {
+	if len(fields) < 22-behindName+1 || len(fields[0]) != 1 || !unicode.IsLetter(rune(fields[0][0])) {
 		return status{}, errStat
 	}
 	s.state = fields[0][0]
