@@ -1,11 +1,12 @@
 /*
- * probe.c: what gpumemtop doctor asks of a machine.
+ * probe.c: what gpumemtop asks of a machine: doctor how it is, attach where drivers keep their extension functions.
  *
  * In a process whose environment has GPUMEMTOP_PROBE the library tells on stdout, when the process exits, what it
- * finds: OpenCL's platforms and devices for the word "opencl", whether a library loads for anything else. Each line is
- * written at once, so that a driver that crashes takes only its own lines with it; fields have tabs between them. It is done at
- * exit because drivers may start threads that load libraries, which would wait for a constructor of ours for ever. In
- * all other processes nothing here does anything.
+ * finds: OpenCL's platforms and devices for the word "opencl"; for "extensions" and names of functions behind it, with
+ * spaces between them, in which file each platform has these, and how far behind that file's beginning in memory;
+ * whether a library loads for anything else. Each line is written at once, so that a driver that crashes takes only its
+ * own lines with it; fields have tabs between them. It is done at exit because drivers may start threads that load
+ * libraries, which would wait for a constructor of ours for ever. In all other processes nothing here does anything.
  */
 #define _GNU_SOURCE
 #include "shim.h"
@@ -19,6 +20,7 @@
 
 #define PROBED_MAX 32 /* platforms, and devices of each */
 #define TEXT_MAX 512
+#define EXTENSIONS "extensions "
 
 static const char *wanted;
 
@@ -29,6 +31,7 @@ static struct {
 	cl_int(CL_API_CALL *devices)(cl_platform_id, cl_device_type, cl_uint, cl_device_id *, cl_uint *);
 	cl_int(CL_API_CALL *device)(cl_device_id, cl_device_info, size_t, void *, size_t *);
 	cl_int(CL_API_CALL *loader)(cl_uint, size_t, void *, size_t *); /* clGetICDLoaderInfoOCLICD, NULL where it is not */
+	void *(CL_API_CALL *extension)(cl_platform_id, const char *);
 } cl;
 
 __attribute__((format(printf, 1, 2))) static void tell(const char *format, ...)
@@ -127,29 +130,75 @@ static void tell_loader(void *library)
 	tell("loader\t%s\t%s\t%s", info.dli_fname, name, version);
 }
 
-static void probe_opencl(void)
+static void tell_extension(cl_platform_id platform, const char *name)
 {
-	void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
-	if (!library) {
-		tell("error\t%s", dlerror());
-		return;
+	void *address = cl.extension(platform, name);
+	Dl_info info = {0};
+	if (address && dladdr(address, &info) && info.dli_fname && info.dli_fbase)
+		tell("extension\t%s\t%s\t%lu", name, info.dli_fname,
+		     (unsigned long)((const char *)address - (const char *)info.dli_fbase));
+}
+
+static void tell_extensions(cl_platform_id platform)
+{
+	char name[TEXT_MAX];
+	for (const char *at = wanted + strlen(EXTENSIONS); *at; at += strspn(at, " ")) {
+		size_t length = strcspn(at, " ");
+		if (length && length < sizeof name) {
+			memcpy(name, at, length);
+			name[length] = 0;
+			tell_extension(platform, name);
+		}
+		at += length;
 	}
-	find(library, "clGetPlatformIDs", &cl.platforms);
-	find(library, "clGetPlatformInfo", &cl.platform);
-	find(library, "clGetDeviceIDs", &cl.devices);
-	find(library, "clGetDeviceInfo", &cl.device);
-	if (!cl.platforms || !cl.platform || !cl.devices || !cl.device) {
-		tell("error\tlibOpenCL.so.1 lacks OpenCL's functions");
-		return;
-	}
-	tell_loader(library);
+}
+
+static void each_platform(void (*tell_it)(cl_platform_id))
+{
 	cl_platform_id platforms[PROBED_MAX];
 	cl_uint count = 0;
 	cl_int status = cl.platforms(PROBED_MAX, platforms, &count);
 	if (status != CL_SUCCESS)
 		tell("error\tclGetPlatformIDs returned %d", status);
 	for (cl_uint i = 0; status == CL_SUCCESS && i < count && i < PROBED_MAX; i++)
-		tell_platform(platforms[i]);
+		tell_it(platforms[i]);
+}
+
+static void *open_opencl(void)
+{
+	void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+	if (!library) {
+		tell("error\t%s", dlerror());
+		return NULL;
+	}
+	find(library, "clGetPlatformIDs", &cl.platforms);
+	find(library, "clGetPlatformInfo", &cl.platform);
+	find(library, "clGetDeviceIDs", &cl.devices);
+	find(library, "clGetDeviceInfo", &cl.device);
+	find(library, "clGetExtensionFunctionAddressForPlatform", &cl.extension);
+	if (cl.platforms && cl.platform && cl.devices && cl.device)
+		return library;
+	tell("error\tlibOpenCL.so.1 lacks OpenCL's functions");
+	return NULL;
+}
+
+static void probe_opencl(void)
+{
+	void *library = open_opencl();
+	if (!library)
+		return;
+	tell_loader(library);
+	each_platform(tell_platform);
+}
+
+static void probe_extensions(void)
+{
+	if (!open_opencl())
+		return;
+	if (cl.extension)
+		each_platform(tell_extensions);
+	else
+		tell("error\tlibOpenCL.so.1 is older than OpenCL 1.2 and hands out no functions of a platform");
 }
 
 static void probe(void)
@@ -158,6 +207,8 @@ static void probe(void)
 	tell("preloaded");
 	if (strcmp(wanted, "opencl") == 0)
 		probe_opencl();
+	else if (strncmp(wanted, EXTENSIONS, strlen(EXTENSIONS)) == 0)
+		probe_extensions();
 	else if (!dlopen(wanted, RTLD_NOW | RTLD_LOCAL))
 		tell("error\t%s", dlerror());
 	tell("end");

@@ -1,0 +1,27 @@
+package target
+
+import (
+	"os"
+	"testing"
+)
+
+// What a process costs that is looked at for the second time, as all but the first of a kind are: with --all that is
+// paid for every process of the machine.
+func BenchmarkLook(b *testing.B) {
+	p, err := Open(os.Getppid())
+	if err != nil {
+		b.Fatal(err)
+	}
+	c := NewCatalog(someCore, nil)
+	for b.Loop() {
+		p, err = Open(p.PID)
+		if err != nil {
+			b.Fatal(err)
+		}
+		maps, err := p.Maps()
+		if err != nil {
+			b.Fatal(err)
+		}
+		c.Libraries(p, maps)
+	}
+}

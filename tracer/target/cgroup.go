@@ -1,0 +1,83 @@
+package target
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// cgroupMount is where a cgroup hierarchy can be seen: which part of it, and in which folder.
+type cgroupMount struct{ root, folder string }
+
+// cgroup returns a path as /proc/PID/cgroup has it. The error says what was looked for.
+func (fs procfs) cgroup(path string) (string, error) {
+	if path == "" {
+		return "", errors.New("a cgroup is named by its path, as in /proc/PID/cgroup or below /sys/fs/cgroup")
+	}
+	mounts, err := fs.cgroupMounts()
+	if err != nil {
+		return "", fmt.Errorf("look for cgroups: %w", err)
+	}
+	if len(mounts) == 0 {
+		return "", errors.New("no cgroups are mounted here: choose processes by -p or --comm")
+	}
+	clean := filepath.Clean("/" + path)
+	for _, m := range mounts {
+		if rest, below := within(clean, m.folder); below && isFolder(clean) {
+			return filepath.Join(m.root, rest), nil
+		}
+	}
+	if rest, below := within(clean, "/sys/fs/cgroup"); below {
+		clean = rest
+	}
+	for _, m := range mounts {
+		if rest, below := within(clean, m.root); below && isFolder(filepath.Join(m.folder, rest)) {
+			return clean, nil
+		}
+	}
+	return "", fmt.Errorf("there is no cgroup %s: give it as in /proc/PID/cgroup, or its folder below %s (systemd-cgls lists them)", path, mounts[len(mounts)-1].folder)
+}
+
+// within returns what is behind a folder in a path that is in it.
+func within(path, folder string) (string, bool) {
+	if folder == "/" {
+		return path, true
+	}
+	rest, found := strings.CutPrefix(path, folder)
+	if !found || rest != "" && rest[0] != '/' {
+		return "", false
+	}
+	return cmp.Or(rest, "/"), true
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// cgroupMounts returns where cgroups are mounted, of version 1 or 2, the longest path first.
+func (fs procfs) cgroupMounts() ([]cgroupMount, error) {
+	text, err := os.ReadFile(string(fs) + "/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	var list []cgroupMount
+	for line := range strings.Lines(string(text)) {
+		before, after, found := strings.Cut(line, " - ")
+		fields := strings.Fields(before)
+		kind, _, _ := strings.Cut(after, " ")
+		if !found || len(fields) < 5 || kind != "cgroup" && kind != "cgroup2" {
+			continue
+		}
+		list = append(list, cgroupMount{unescape.Replace(fields[3]), unescape.Replace(fields[4])})
+	}
+	slices.SortStableFunc(list, func(a, b cgroupMount) int { return cmp.Compare(len(b.folder), len(a.folder)) })
+	return list, nil
+}
+
+// unescape turns back what the kernel writes for bytes that would end a field (seq_path).
+var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)

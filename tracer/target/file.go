@@ -1,0 +1,141 @@
+package target
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// OpenPath returns a path by which we can open the file that a process has mapped and sees under a path, "" when there is
+// none or we lack the rights. See [Process.File].
+func (p *Process) OpenPath(path string) string {
+	maps, err := p.Maps()
+	if err != nil {
+		return ""
+	}
+	for i := range maps {
+		if m := &maps[i]; m.Path == path && isFile(m) {
+			open, _, err := p.file(m)
+			if err != nil {
+				return ""
+			}
+			return open
+		}
+	}
+	return ""
+}
+
+// File returns a path by which we can open the file of a mapping: the path itself, the same path below the root that the
+// process sees (containers), or the kernel's own link to what is mapped (files that were deleted or replaced meanwhile).
+// Of several mappings of a file the one with offset 0 serves best. The path is good as long as the process is there.
+//
+// What the path leads to is compared with what is mapped, always: it must have the same inode and device. Two kinds of
+// file system tell another device by stat(2) than in /proc/PID/maps: btrfs has one for every subvolume, and overlayfs one
+// for every mount, where maps tells of the file below. There the inode decides, together with the file's first bytes,
+// which are compared with the process's memory. The error wraps ErrDenied or ErrGone where that is the reason.
+func (p *Process) File(m Mapping) (string, error) {
+	open, _, err := p.file(&m)
+	return open, err
+}
+
+func (p *Process) file(m *Mapping) (string, *unix.Stat_t, error) {
+	if !isFile(m) {
+		return "", nil, fmt.Errorf("no file is mapped at %#x", m.Start)
+	}
+	candidates := []string{p.fs.of(p.PID, "root") + m.Path, m.Path}
+	if p.near {
+		candidates[0], candidates[1] = candidates[1], candidates[0]
+	}
+	for _, path := range append(candidates, candidates[0]+deleted) {
+		if info := p.matches(m, path); info != nil {
+			return path, info, nil
+		}
+	}
+	link := p.fs.of(p.PID, "map_files") + "/" + strconv.FormatUint(m.Start, 16) + "-" + strconv.FormatUint(m.End, 16)
+	var info unix.Stat_t
+	switch err := unix.Stat(link, &info); {
+	case err == nil && info.Mode&unix.S_IFMT != unix.S_IFREG:
+		return "", nil, fmt.Errorf("%s is no regular file", m.Path)
+	case err == nil && info.Ino == m.Inode:
+		return link, &info, nil
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
+		return "", nil, fmt.Errorf("%s was deleted or replaced after process %d had loaded it, or lies where we cannot go: %w: CAP_CHECKPOINT_RESTORE opens what is loaded, or start the program again",
+			m.Path, p.PID, ErrDenied)
+	}
+	if !p.Same() {
+		return "", nil, gone(p.PID)
+	}
+	return "", nil, fmt.Errorf("%s is not what process %d has loaded, and that cannot be opened: start the program again", m.Path, p.PID)
+}
+
+// matches returns what stat tells of a path that leads to the file of a mapping, nil if it leads elsewhere.
+func (p *Process) matches(m *Mapping, path string) *unix.Stat_t {
+	var info unix.Stat_t
+	if unix.Stat(path, &info) != nil || info.Ino != m.Inode || info.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil
+	}
+	if info.Dev == m.Device || p.alike(m, path) {
+		return &info
+	}
+	return nil
+}
+
+// alike reports whether a file with another device than the mapping's is the same nevertheless. Its beginning tells:
+// layout, symbol tables' places and mostly the build id lie there. Where memory must not be read (/proc/PID/mem wants
+// more rights than /proc/PID/maps), a file system that is known to tell other devices has to do.
+func (p *Process) alike(m *Mapping, path string) bool {
+	const enough = 1024 // no code lies there, in which breakpoints would differ
+	if m.Offset == 0 {
+		loaded, err := readAt(p.fs.of(p.PID, "mem"), int64(m.Start), enough)
+		if err == nil {
+			stored, err := readAt(path, 0, enough)
+			return err == nil && bytes.Equal(loaded, stored)
+		}
+	}
+	switch fileSystem(path) {
+	case unix.OVERLAYFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC:
+		return true
+	}
+	return false
+}
+
+func fileSystem(path string) int64 {
+	var info unix.Statfs_t
+	if unix.Statfs(path, &info) != nil {
+		return 0
+	}
+	return info.Type
+}
+
+func readAt(path string, offset int64, size int) ([]byte, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // only read
+	data := make([]byte, size)
+	_, err = file.ReadAt(data, offset)
+	return data, err
+}
+
+// identity tells files apart for the kernel's breakpoints, which it puts into inodes.
+type identity struct{ device, inode uint64 }
+
+// identify returns the identity of an open file. Each container sees a file of its image on an overlayfs of its own, with
+// a device of its own, but the breakpoints go into the one file below: the same for all, and told twice if it were probed
+// twice. No call tells which file that is, but inode number, size and times are passed through.
+func identify(path string, info *unix.Stat_t) identity {
+	if fileSystem(path) != unix.OVERLAYFS_SUPER_MAGIC {
+		return identity{info.Dev, info.Ino}
+	}
+	const prime = 1099511628211 // of FNV-1a
+	device := uint64(14695981039346656037)
+	for _, part := range []int64{info.Size, info.Mtim.Sec, info.Mtim.Nsec, info.Ctim.Sec, info.Ctim.Nsec} {
+		device = (device ^ uint64(part)) * prime
+	}
+	return identity{device | 1<<63, info.Ino} // no device that stat tells is that large
+}

@@ -1,0 +1,103 @@
+package target
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// KnownLoaders returns the files that programs which start later will probably map as their ICD loader, so that these can
+// be probed before a program's first call. It asks the dynamic linker's cache, which is what the linker itself asks: it
+// has the folders of /etc/ld.so.conf too, where vendors put their own loader. Where there is no such cache (musl, NixOS)
+// the standard folders are searched. Private copies in programs' own folders are not there.
+func KnownLoaders() []string {
+	data, err := os.ReadFile("/etc/ld.so.cache")
+	if err == nil {
+		if list, err := parseCache(data); err == nil {
+			return distinct(list)
+		}
+	}
+	var list []string
+	for _, dir := range []string{
+		"/usr/local/lib", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib", "/run/opengl-driver/lib",
+	} {
+		found, err := filepath.Glob(dir + "/" + loaderName + "*")
+		if err == nil {
+			list = append(list, found...)
+		}
+	}
+	return distinct(list)
+}
+
+const loaderName = "libOpenCL.so"
+
+// distinct resolves links and keeps regular files, each once.
+func distinct(paths []string) []string {
+	var list []string
+	seen := map[identity]bool{}
+	for _, path := range paths {
+		resolved, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			continue
+		}
+		var info unix.Stat_t
+		if unix.Stat(resolved, &info) != nil || info.Mode&unix.S_IFMT != unix.S_IFREG {
+			continue
+		}
+		if id := (identity{info.Dev, info.Ino}); !seen[id] {
+			seen[id] = true
+			list = append(list, resolved)
+		}
+	}
+	return list
+}
+
+var errCache = errors.New("this is no cache of the dynamic linker")
+
+// parseCache returns the loaders that the dynamic linker's cache lists for our processor (glibc,
+// sysdeps/generic/dl-cache.h: struct cache_file_new). Caches of old begin with a table in an older form.
+func parseCache(data []byte) ([]string, error) {
+	const (
+		magic      = "glibc-ld.so.cache1.1"
+		headerSize = 48
+		entrySize  = 24
+		kindMask   = 0xffff // the rest are properties
+		ours       = 0x0303 // FLAG_X8664_LIB64 | FLAG_ELF_LIBC6
+	)
+	at := bytes.Index(data, []byte(magic))
+	if at < 0 || len(data)-at < headerSize {
+		return nil, errCache
+	}
+	data = data[at:]
+	count := binary.LittleEndian.Uint32(data[len(magic):])
+	if uint64(count)*entrySize > uint64(len(data)-headerSize) {
+		return nil, errCache
+	}
+	var list []string
+	for i := range int(count) {
+		entry := data[headerSize+i*entrySize:]
+		if binary.LittleEndian.Uint32(entry)&kindMask != ours {
+			continue
+		}
+		if name := textAt(data, binary.LittleEndian.Uint32(entry[4:])); name == loaderName || strings.HasPrefix(name, loaderName+".") {
+			if path := textAt(data, binary.LittleEndian.Uint32(entry[8:])); filepath.IsAbs(path) {
+				list = append(list, path)
+			}
+		}
+	}
+	return list, nil
+}
+
+// textAt returns the text that ends with NUL at an offset, "" when there is none.
+func textAt(data []byte, offset uint32) string {
+	if uint64(offset) >= uint64(len(data)) {
+		return ""
+	}
+	text, _, _ := bytes.Cut(data[offset:], []byte{0})
+	return string(text)
+}

@@ -1,0 +1,111 @@
+package target
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// commMax is how much the kernel keeps of a process's name (TASK_COMM_LEN without its NUL).
+const commMax = 15
+
+// Selection says which processes to watch: those that any of its parts names.
+type Selection struct {
+	PIDs    []int
+	Comms   []string // names of programs
+	Cgroups []string // paths as in /proc/PID/cgroup once they are checked; what is below them belongs to them
+	All     bool     // every process
+	Follow  bool     // the children of those, too
+}
+
+// Check says what is wrong with a selection, before anything is watched, and brings its cgroups into the form of
+// /proc/PID/cgroup: they can be given with the path of the folder, as in /sys/fs/cgroup/user.slice, or without.
+func (s *Selection) Check() error { return s.check(proc) }
+
+func (s *Selection) check(fs procfs) error {
+	if len(s.PIDs)+len(s.Comms)+len(s.Cgroups) == 0 && !s.All {
+		return errors.New("say what to watch: -p PID, --comm NAME, --cgroup PATH or --all")
+	}
+	for _, pid := range s.PIDs {
+		if pid <= 0 {
+			return fmt.Errorf("%d is no process id", pid)
+		}
+	}
+	for _, name := range s.Comms {
+		if name == "" || strings.Contains(name, "/") {
+			return fmt.Errorf("%q is no name of a program: give the name without its folder, as ps -o comm shows it", name)
+		}
+	}
+	for i, path := range s.Cgroups {
+		checked, err := fs.cgroup(path)
+		if err != nil {
+			return err
+		}
+		s.Cgroups[i] = checked
+	}
+	return nil
+}
+
+// Open reports whether processes that come later can belong to the selection, other than as children.
+func (s *Selection) Open() bool { return s.All || len(s.Comms) > 0 || len(s.Cgroups) > 0 }
+
+// Wants reports whether a process belongs to the selection, other than as a child. A name is that which the kernel knows,
+// of which it keeps 15 bytes, or the name of the program as it was called.
+func (s *Selection) Wants(p *Process) bool {
+	return s.All || slices.Contains(s.PIDs, p.PID) ||
+		slices.ContainsFunc(s.Comms, p.isCalled) || slices.ContainsFunc(s.Cgroups, p.isWithin)
+}
+
+func (p *Process) isCalled(name string) bool {
+	if p.Comm == name[:min(len(name), commMax)] {
+		return true
+	}
+	return len(p.Command) > 0 && filepath.Base(p.Command[0]) == name
+}
+
+func (p *Process) isWithin(cgroup string) bool {
+	return slices.ContainsFunc(p.cgroups, func(own string) bool {
+		return own == cgroup || cgroup == "/" || strings.HasPrefix(own, cgroup+"/")
+	})
+}
+
+// Family returns the processes that are named by their ids, and behind them, with Follow, their children that exist
+// already, their children's children and so on, parents first.
+func (s *Selection) Family() ([]int, error) { return s.family(proc) }
+
+func (s *Selection) family(fs procfs) ([]int, error) {
+	var list []int
+	for _, pid := range s.PIDs {
+		if !slices.Contains(list, pid) {
+			list = append(list, pid)
+		}
+	}
+	if !s.Follow {
+		return list, nil
+	}
+	running, err := fs.running()
+	if err != nil {
+		return nil, err
+	}
+	children := map[int][]int{}
+	for _, pid := range running {
+		if stat, err := fs.stat(pid); err == nil {
+			children[stat.parent] = append(children[stat.parent], pid)
+		}
+	}
+	seen := map[int]bool{}
+	for _, pid := range list {
+		seen[pid] = true
+	}
+	for i := 0; i < len(list); i++ {
+		for _, child := range children[list[i]] {
+			if !seen[child] {
+				seen[child] = true
+				list = append(list, child)
+			}
+		}
+	}
+	return list, nil
+}
