@@ -1,0 +1,56 @@
+package rights
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+)
+
+// Explain adds to an error of watching which right or which part of the kernel is missing, and what to do. An error that
+// has nothing to do with either, or says so itself, comes back as it is; so does nil. The result wraps the error.
+func Explain(err error) error {
+	if !denied(err) && !unsupported(err) {
+		return err
+	}
+	return Examine().explain(err)
+}
+
+// denied reports whether rights are the matter. A program that the verifier rejects fails with EACCES, too.
+func denied(err error) bool {
+	var rejected *ebpf.VerifierError
+	if err == nil || errors.As(err, &rejected) || strings.Contains(err.Error(), "CAP_") {
+		return false
+	}
+	return errors.Is(err, fs.ErrPermission)
+}
+
+func unsupported(err error) bool {
+	return errors.Is(err, ebpf.ErrNotSupported) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP)
+}
+
+func (r *Report) explain(err error) error {
+	if r.refusal != "" {
+		return fmt.Errorf("%s: %w", r.refusal, err)
+	}
+	if !denied(err) {
+		return fmt.Errorf("this kernel (Linux %s) lacks something: %w", r.Kernel, err)
+	}
+	var missing string
+	var path *fs.PathError
+	switch {
+	case errors.As(err, &path) && strings.Contains(path.Path, "/map_files"):
+		missing = FeatureRestore
+	case errors.As(err, &path) && strings.HasPrefix(path.Path, "/proc/"):
+		missing = FeaturePtrace
+	case !r.Multi:
+		missing = admin
+	}
+	if missing == "" || r.system.held().has(bits[missing]) {
+		return fmt.Errorf("refused although the capabilities are there, by the file's own permissions, a seccomp filter or a security module: %w", err)
+	}
+	return fmt.Errorf("%s is missing: %s: %w", missing, r.system.grant(append(r.least(), missing)...), err)
+}

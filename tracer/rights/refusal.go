@@ -1,0 +1,205 @@
+package rights
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// refuse returns the sentence of the most basic obstacle, "" for none, and sets what is missing.
+func (x *examination) refuse() string {
+	for _, obstacle := range []func() string{x.otherMachine, x.noSystemCall, x.userNamespace, x.withoutRights, x.loading, x.probing} {
+		if sentence := obstacle(); sentence != "" {
+			return "attach " + sentence
+		}
+	}
+	return ""
+}
+
+// instead is what can be done everywhere.
+const instead = "start the program under gpumemtop instead"
+
+func (x *examination) otherMachine() string {
+	if x.Architecture != "amd64" {
+		return fmt.Sprintf("works on amd64 only, and this is %s: %s", x.Architecture, instead)
+	}
+	if x.Feature(FeatureKernel).State == Yes {
+		return ""
+	}
+	sentence := fmt.Sprintf("needs Linux 5.15 or later (bpf_get_attach_cookie), and this is %s: use a newer kernel, or %s", x.Kernel, instead)
+	if state, _ := x.answer(AskHelpers); state == Unknown {
+		sentence += "; whether its distribution has added what is needed can be told with sudo gpumemtop doctor only"
+	}
+	return sentence
+}
+
+func (x *examination) noSystemCall() string {
+	_, err := x.answer(AskMaps)
+	switch {
+	case !errors.Is(err, unix.ENOSYS):
+		return ""
+	case x.filtered():
+		return "needs bpf(), which this kernel lacks or a seccomp filter hides (ENOSYS): run it outside of this sandbox, or in a container with: --security-opt seccomp=unconfined"
+	}
+	return "needs bpf(), which this kernel was built without: use one with CONFIG_BPF_SYSCALL and CONFIG_BPF_EVENTS, or " + instead
+}
+
+func (x *examination) userNamespace() string {
+	if x.initialNamespace("user", initialUsers) {
+		return ""
+	}
+	x.Missing = x.least()
+	return "does not work in a user namespace, such as that of a rootless container, whose root has no rights over the kernel: run it outside, through sudo"
+}
+
+// withoutRights looks at the two capabilities that programs of this kind need, and at the one that stands for both
+// where that is needed for probing.
+func (x *examination) withoutRights() string {
+	if x.held.has(unix.CAP_BPF) && x.held.has(unix.CAP_PERFMON) {
+		return ""
+	}
+	if !x.Multi {
+		return x.lacks("CAP_SYS_ADMIN, for single uprobes (multi-uprobe links of newer kernels do with CAP_BPF and CAP_PERFMON)", admin)
+	}
+	var missing []string
+	for _, name := range x.least() {
+		if !x.held.has(bits[name]) {
+			missing = append(missing, name)
+		}
+	}
+	return x.lacks(list(missing), missing...)
+}
+
+const admin = "CAP_SYS_ADMIN"
+
+// least are the capabilities without which nothing can be watched.
+func (r *Report) least() []string {
+	if r.Multi {
+		return []string{FeatureBPF, FeaturePerfmon}
+	}
+	return []string{admin}
+}
+
+// lacks is the sentence on what is missing, and how to get it.
+func (x *examination) lacks(what string, missing ...string) string {
+	x.Missing = missing
+	return fmt.Sprintf("needs %s: %s", what, x.grant(x.least()...))
+}
+
+// bits are those of the capabilities that are ever missing.
+var bits = map[string]int{
+	FeatureBPF: unix.CAP_BPF, FeaturePerfmon: unix.CAP_PERFMON, FeaturePtrace: unix.CAP_SYS_PTRACE,
+	FeatureRestore: unix.CAP_CHECKPOINT_RESTORE, admin: unix.CAP_SYS_ADMIN,
+}
+
+// bounded returns those of the capabilities that nothing started from here can ever have.
+func (s *System) bounded(names []string) []string {
+	var out []string
+	bound := implied(s.capabilities("CapBnd"))
+	for _, name := range names {
+		if !bound.has(bits[name]) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// grant says how to get capabilities.
+func (s *System) grant(names ...string) string {
+	switch out := s.bounded(names); {
+	case out != nil && s.container():
+		return s.dockerRun(out)
+	case out != nil:
+		return "nothing that is started from here can have " + list(out) + " (capability bounding set), so start it outside of this service or sandbox"
+	case s.status("NoNewPrivs") == "1":
+		return "neither sudo nor setcap has an effect here (no_new_privs), so start it outside of this service or sandbox"
+	}
+	root := "sudo"
+	if s.container() {
+		root = "sudo or docker exec -u 0"
+	}
+	return "run it through " + root + ", or give them once with: " + s.setcap(names)
+}
+
+// dockerRun says how to start a container that has capabilities. Docker's own seccomp profile lets bpf and
+// perf_event_open through to who has CAP_BPF and CAP_PERFMON since version 23 (moby/moby pull request 43987).
+func (s *System) dockerRun(names []string) string {
+	words := []string{"this container was started without, so start it with: docker run"}
+	for _, name := range withPtrace(names) {
+		words = append(words, "--cap-add "+strings.TrimPrefix(name, "CAP_"))
+	}
+	if !s.initialNamespace("pid", initialProcesses) {
+		words = append(words, "--pid=host")
+	}
+	if s.confined() != "" {
+		words = append(words, "--security-opt apparmor=unconfined")
+	}
+	return strings.Join(words, " ")
+}
+
+// withPtrace adds the capability to look into other users' processes, which most will want.
+func withPtrace(names []string) []string {
+	if slices.Contains(names, FeaturePtrace) {
+		return names
+	}
+	return append(slices.Clone(names), FeaturePtrace)
+}
+
+// setcap is the command that gives our file capabilities.
+func (s *System) setcap(names []string) string {
+	path, err := s.Executable()
+	if err != nil {
+		path = "/path/to/gpumemtop"
+	}
+	return "setcap " + strings.ToLower(strings.Join(withPtrace(names), ",")) + "+ep " + path
+}
+
+// loading says why maps and programs cannot be loaded although the capabilities are there.
+func (x *examination) loading() string {
+	for _, q := range []Question{AskMaps, AskPrograms, AskHelpers} {
+		switch state, err := x.answer(q); {
+		case state == Yes:
+		case x.Lockdown == "confidentiality":
+			return fmt.Sprintf("does not work in lockdown mode confidentiality, which keeps programs from being loaded (%v): boot with lockdown=integrity, or %s", err, instead)
+		case state == No:
+			return fmt.Sprintf("needs what this kernel lacks (%v): use one with CONFIG_BPF_EVENTS, 5.15 or later, or %s", err, instead)
+		case x.filtered():
+			return fmt.Sprintf("needs bpf(), which a seccomp filter refuses (%v) although the capabilities are there: run it outside of this sandbox, or in a container with: --security-opt seccomp=unconfined", reason(err))
+		default:
+			return fmt.Sprintf("needs bpf(), which is refused (%v) although the capabilities are there: look for a security module, such as SELinux, and its log", reason(err))
+		}
+	}
+	return ""
+}
+
+// probing says why functions cannot be probed although programs can be loaded. Multi-uprobe links need no right of their
+// own; single uprobes need CAP_SYS_ADMIN (commit ba677dbe77af of Linux 6.16, which stable kernels got, too), and
+// CAP_PERFMON on kernels without that.
+func (x *examination) probing() string {
+	if x.Multi {
+		return ""
+	}
+	switch x.Feature(FeatureUprobes).State {
+	case Unknown:
+		return "needs uprobes, which are found through /sys: mount it"
+	case No:
+		kernel := "this kernel"
+		if strings.Contains(strings.ToLower(x.Kernel), "microsoft") {
+			kernel = "this kernel of WSL"
+		}
+		return fmt.Sprintf("needs uprobes, which %s was built without: use one with CONFIG_UPROBE_EVENTS, or %s", kernel, instead)
+	}
+	state, err := x.answer(AskSingle)
+	switch {
+	case state == Yes:
+		return ""
+	case !x.capabilities("CapEff").has(unix.CAP_SYS_ADMIN):
+		return x.lacks("CAP_SYS_ADMIN here, for single uprobes: this kernel has no multi-uprobe links that know processes, which would do without", admin)
+	case state == No: // there is tracefs
+		return ""
+	}
+	return fmt.Sprintf("needs perf_event_open(), which is refused (%v) although the capabilities are there: look for a seccomp filter or a security module", reason(err))
+}

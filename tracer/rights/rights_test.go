@@ -1,0 +1,286 @@
+package rights
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+)
+
+// machine is an imagined one.
+type machine struct {
+	*System
+	files, links, env map[string]string
+	answers           map[Question]error
+}
+
+const everything = "000001ffffffffff"
+
+// newMachine is one on which all works.
+func newMachine() *machine {
+	m := &machine{
+		files: map[string]string{uprobeUnit: "8\n", kernelTypes: "", "/sys/bus/event_source": ""},
+		links: map[string]string{"/proc/self/ns/user": initialUsers, "/proc/self/ns/pid": initialProcesses},
+		env:   map[string]string{}, answers: map[Question]error{},
+	}
+	m.status(everything, everything, "")
+	m.System = &System{
+		Architecture: "amd64",
+		Release:      func() string { return "6.12.30-amd64" },
+		ReadFile: func(path string) ([]byte, error) {
+			text, found := m.files[path]
+			if !found {
+				return nil, fs.ErrNotExist
+			}
+			return []byte(text), nil
+		},
+		Exists: func(path string) bool { _, found := m.files[path]; return found },
+		Readlink: func(path string) (string, error) {
+			if link, found := m.links[path]; found {
+				return link, nil
+			}
+			return "", fs.ErrNotExist
+		},
+		Getenv:     func(name string) string { return m.env[name] },
+		Executable: func() (string, error) { return "/usr/bin/gpumemtop", nil },
+		Ask:        func(q Question) error { return m.answers[q] },
+	}
+	return m
+}
+
+func (m *machine) status(effective, bounding, more string) {
+	m.files["/proc/self/status"] = "Name:\tx\nCapEff:\t" + effective + "\nCapBnd:\t" + bounding + "\n" + more
+}
+
+// without takes capabilities away: those of an ordinary user, of whom the kernel takes no question.
+func (m *machine) without(effective, bounding string) {
+	m.status(effective, bounding, "")
+	for _, q := range []Question{AskMaps, AskPrograms, AskHelpers, AskMulti, AskMultiProcess, AskLifecycle} {
+		m.answers[q] = unix.EPERM
+	}
+	m.answers[AskSingle] = unix.EACCES
+}
+
+func (m *machine) release(text string) { m.Release = func() string { return text } }
+
+const none = "0000000000000000"
+
+func TestAGoodMachine(t *testing.T) {
+	r := newMachine().Examine()
+	if err := r.Refusal(); err != nil || r.Missing != nil || !r.Multi {
+		t.Errorf("refused: %v, missing %v, multi %v", err, r.Missing, r.Multi)
+	}
+	for _, f := range r.Features {
+		if f.State != Yes || f.Advice != "" {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
+const unpermitted = "run it through sudo, or give them once with: setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep /usr/bin/gpumemtop"
+
+// Each row takes something away and wants one sentence; an empty one where watching works all the same.
+func TestRefusal(t *testing.T) {
+	unsupported := fmt.Errorf("it: %w", ebpf.ErrNotSupported)
+	for _, test := range []struct {
+		name    string
+		spoil   func(m *machine)
+		missing string
+		want    string
+	}{
+		{"ordinary user", func(m *machine) { m.without(none, everything) }, "CAP_BPF and CAP_PERFMON",
+			"attach needs CAP_BPF and CAP_PERFMON: " + unpermitted},
+		{"one is missing", func(m *machine) { m.without("0000008000000000", everything) }, "CAP_PERFMON", "attach needs CAP_PERFMON: " + unpermitted},
+		{"ordinary user, no multi links", func(m *machine) { m.without(none, everything); m.release("6.1.0-37-amd64") }, "CAP_SYS_ADMIN",
+			"setcap cap_sys_admin,cap_sys_ptrace+ep /usr/bin/gpumemtop"},
+		{"the two alone", func(m *machine) { m.status("000000c000000000", everything, "") }, "", ""},
+		{"CAP_SYS_ADMIN alone", func(m *machine) { m.status("0000000000200000", everything, "") }, "", ""},
+		{"the two alone, no multi links", func(m *machine) {
+			m.status("000000c000000000", everything, "")
+			m.answers[AskMulti], m.answers[AskSingle] = unsupported, unix.EACCES
+		}, "CAP_SYS_ADMIN", "attach needs CAP_SYS_ADMIN here, for single uprobes"},
+		{"the two alone, no multi links, before single ones needed more", func(m *machine) {
+			m.status("000000c000000000", everything, "")
+			m.answers[AskMulti] = unsupported
+		}, "", ""},
+		{"multi links for threads, root", func(m *machine) { m.answers[AskMultiProcess] = unsupported }, "", ""},
+		{"only tracefs, root", func(m *machine) {
+			delete(m.files, uprobeUnit)
+			m.files[tracefs[0]] = ""
+			m.answers[AskMulti], m.answers[AskSingle] = unsupported, unsupported
+		}, "", ""},
+		{"perf_event_open is filtered", func(m *machine) { m.answers[AskMulti], m.answers[AskSingle] = unsupported, unix.EPERM }, "",
+			"perf_event_open(), which is refused (operation not permitted) although"},
+		{"service", func(m *machine) { m.without(none, none) }, "CAP_BPF and CAP_PERFMON", "capability bounding set), so start it outside of this service"},
+		{"no new privileges", func(m *machine) {
+			m.without(none, everything)
+			m.status(none, everything, "NoNewPrivs:\t1\n")
+		}, "CAP_BPF and CAP_PERFMON", "no_new_privs"},
+		{"container", func(m *machine) {
+			m.without("00000000a80425fb", "00000000a80425fb")
+			m.files["/.dockerenv"], m.links["/proc/self/ns/pid"] = "", "pid:[4026532400]"
+			m.files["/proc/self/attr/current"] = "docker-default (enforce)\n\x00"
+		}, "CAP_BPF and CAP_PERFMON", "docker run --cap-add BPF --cap-add PERFMON --cap-add SYS_PTRACE --pid=host --security-opt apparmor=unconfined"},
+		{"container with the capabilities, not root", func(m *machine) {
+			m.without(none, everything)
+			m.files["/run/.containerenv"] = ""
+		}, "CAP_BPF and CAP_PERFMON", "run it through sudo or docker exec -u 0, or give them once"},
+		{"old container engine", func(m *machine) {
+			m.answers[AskMaps] = unix.EPERM
+			m.status(everything, everything, "Seccomp:\t2\n")
+		}, "", "a seccomp filter refuses (operation not permitted) although"},
+		{"security module", func(m *machine) { m.answers[AskPrograms] = unix.EACCES }, "", "(permission denied) although the capabilities are there: look for a security module"},
+		{"user namespace", func(m *machine) {
+			m.without(everything, everything)
+			m.links["/proc/self/ns/user"] = "user:[4026532321]"
+		}, "CAP_BPF and CAP_PERFMON", "attach does not work in a user namespace"},
+		{"old kernel", func(m *machine) { m.release("5.10.0-35-amd64"); m.answers[AskHelpers] = unsupported }, "",
+			"attach needs Linux 5.15 or later (bpf_get_attach_cookie), and this is 5.10.0-35-amd64: use a newer kernel, or start the program under gpumemtop instead"},
+		{"old kernel, ordinary user", func(m *machine) { m.without(none, everything); m.release("5.14.0-503.el9.x86_64") }, "",
+			"can be told with sudo gpumemtop doctor only"},
+		{"old kernel that was brought what is needed", func(m *machine) { m.release("5.14.0-503.el9.x86_64") }, "", ""},
+		{"other machine", func(m *machine) { m.Architecture = "arm64" }, "", "attach works on amd64 only, and this is arm64: start the program under gpumemtop instead"},
+		{"no bpf", func(m *machine) { m.answers[AskMaps] = unix.ENOSYS }, "", "bpf(), which this kernel was built without: use one with CONFIG_BPF_SYSCALL"},
+		{"no bpf, or so a filter says", func(m *machine) {
+			m.answers[AskMaps] = unix.ENOSYS
+			m.status(everything, everything, "Seccomp:\t2\n")
+		}, "", "this kernel lacks or a seccomp filter hides (ENOSYS)"},
+		{"lockdown", func(m *machine) {
+			m.files["/sys/kernel/security/lockdown"] = "none integrity [confidentiality]\n"
+			m.answers[AskPrograms] = unix.EPERM
+		}, "", "lockdown mode confidentiality"},
+		{"lockdown that lets programs through", func(m *machine) {
+			m.files["/sys/kernel/security/lockdown"] = "none integrity [confidentiality]\n"
+		}, "", ""},
+		{"no programs", func(m *machine) { m.answers[AskPrograms] = unsupported }, "", "needs what this kernel lacks (it: not supported): use one with CONFIG_BPF_EVENTS"},
+		{"WSL", func(m *machine) {
+			delete(m.files, uprobeUnit)
+			m.release("6.6.87.2-microsoft-standard-WSL2")
+			m.answers[AskMulti] = unix.EOPNOTSUPP
+		}, "", "needs uprobes, which this kernel of WSL was built without"},
+		{"no uprobes", func(m *machine) { delete(m.files, uprobeUnit); m.answers[AskMulti] = unsupported }, "", "needs uprobes, which this kernel was built without"},
+		{"no /sys", func(m *machine) {
+			delete(m.files, uprobeUnit)
+			delete(m.files, "/sys/bus/event_source")
+			m.answers[AskMulti] = unsupported
+		}, "", "through /sys: mount it"},
+		{"no /sys, multi links", func(m *machine) {
+			delete(m.files, uprobeUnit)
+			delete(m.files, "/sys/bus/event_source")
+		}, "", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := newMachine()
+			test.spoil(m)
+			r := m.Examine()
+			err := r.Refusal()
+			switch {
+			case test.want == "" && err != nil:
+				t.Errorf("refused: %v", err)
+			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
+				t.Errorf("got %v, want %q in it", err, test.want)
+			case err != nil && strings.Contains(err.Error(), "\n"):
+				t.Errorf("more than one line: %v", err)
+			}
+			if got := list(r.Missing); got != test.missing {
+				t.Errorf("missing %q, want %q", got, test.missing)
+			}
+		})
+	}
+}
+
+// What is lost without something that is not needed is said, with what to do.
+func TestFeatures(t *testing.T) {
+	for _, test := range []struct {
+		name         string
+		spoil        func(m *machine)
+		feature      string
+		state        State
+		want, advice string
+	}{
+		{"other users", func(m *machine) { m.status("000000c000000000", everything, "") }, FeaturePtrace, No, "other users", unpermitted},
+		{"deleted files", func(m *machine) { m.status("000000c000000000", everything, "") }, FeatureRestore, No, "deleted or replaced", "setcap cap_bpf,cap_perfmon,cap_checkpoint_restore,cap_sys_ptrace+ep"},
+		{"no multi links", func(m *machine) { m.answers[AskMulti] = ebpf.ErrNotSupported }, FeatureMulti, No, "single uprobes are used: attaching takes longer", ""},
+		{"multi links for threads", func(m *machine) { m.answers[AskMultiProcess] = ebpf.ErrNotSupported }, FeatureMulti, No, "do not know processes before Linux 6.10", ""},
+		{"no types", func(m *machine) { delete(m.files, kernelTypes) }, FeatureLifecycle, No, "looked for in /proc instead", "CONFIG_DEBUG_INFO_BTF"},
+		{"tracepoints refused", func(m *machine) { m.answers[AskLifecycle] = unix.EPERM }, FeatureLifecycle, Unknown, "operation not permitted", ""},
+		{"pid namespace", func(m *machine) { m.links["/proc/self/ns/pid"] = "pid:[4026532400]" }, FeatureNamespace, No, "outside of it are not seen", "--pid=host"},
+		{"pid namespace, lifecycle", func(m *machine) { m.links["/proc/self/ns/pid"] = "pid:[4026532400]" }, FeatureLifecycle, No, "short programs", "--pid=host"},
+		{"hidepid", func(m *machine) {
+			m.status("000000c000000000", everything, "")
+			m.files["/proc/self/mountinfo"] = "1 2 0:5 / /sys rw - sysfs sysfs rw\n21 98 0:19 / /proc rw,nosuid - proc proc rw,hidepid=invisible,gid=5\n"
+		}, FeatureHidden, No, "hidepid", "CAP_SYS_PTRACE"},
+		{"hidepid off", func(m *machine) {
+			m.status("000000c000000000", everything, "")
+			m.files["/proc/self/mountinfo"] = "21 98 0:19 / /proc rw,nosuid - proc proc rw,hidepid=0\n"
+		}, FeatureHidden, Unknown, "", ""},
+		{"AppArmor", func(m *machine) { m.files["/proc/self/attr/current"] = "docker-default (enforce)\n" }, FeatureConfined, No, "docker-default", "apparmor=unconfined"},
+		{"no AppArmor", func(m *machine) { m.files["/proc/self/attr/current"] = "unconfined\n" }, FeatureConfined, Unknown, "", ""},
+		{"lockdown", func(m *machine) { m.files["/sys/kernel/security/lockdown"] = "none [integrity] confidentiality" }, FeatureLockdown, Yes, "lockdown is integrity", ""},
+		{"settings", func(m *machine) { m.files["/proc/sys/kernel/perf_event_paranoid"] = "4\n" }, FeatureSettings, Yes, "kernel.perf_event_paranoid is 4: the capabilities decide", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := newMachine()
+			test.spoil(m)
+			r := m.Examine()
+			if err := r.Refusal(); err != nil {
+				t.Errorf("refused: %v", err)
+			}
+			f := r.Feature(test.feature)
+			if f.State != test.state || !strings.Contains(f.Detail, test.want) || !strings.Contains(f.Advice, test.advice) {
+				t.Errorf("got %+v, want %s with %q and %q", f, test.state, test.want, test.advice)
+			}
+		})
+	}
+}
+
+func TestExplain(t *testing.T) {
+	denied := &fs.PathError{Op: "open", Path: "/proc/7/maps", Err: unix.EACCES}
+	replaced := &fs.PathError{Op: "open", Path: "/proc/7/map_files/1-2", Err: unix.EPERM}
+	opened := os.NewSyscallError("perf_event_open", unix.EACCES)
+	two := func(m *machine) { m.status("000000c000000000", everything, "") }
+	for _, test := range []struct {
+		name  string
+		spoil func(m *machine)
+		err   error
+		want  string
+	}{
+		{"nothing can be watched", func(m *machine) { m.without(none, everything) }, unix.EPERM, "attach needs CAP_BPF and CAP_PERFMON: run it"},
+		{"other users", two, denied, "CAP_SYS_PTRACE is missing: " + unpermitted + ": open /proc/7/maps: permission denied"},
+		{"deleted files", two, replaced, "CAP_CHECKPOINT_RESTORE is missing: run it through sudo"},
+		{"held", func(*machine) {}, denied, "refused although the capabilities are there"},
+		{"single uprobes", func(m *machine) { two(m); m.answers[AskMulti] = ebpf.ErrNotSupported }, opened, "CAP_SYS_ADMIN is missing"},
+		{"unsupported", func(*machine) {}, ebpf.ErrNotSupported, "this kernel (Linux 6.12.30-amd64) lacks something: not supported"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := newMachine()
+			test.spoil(m)
+			err := m.Examine().explain(test.err)
+			if err == nil || !strings.Contains(err.Error(), test.want) || !errors.Is(err, test.err) {
+				t.Errorf("got %v, want %q in it", err, test.want)
+			}
+		})
+	}
+}
+
+// Errors of other matters, and those that say it themselves, stay as they are.
+func TestExplainLeavesOthersAlone(t *testing.T) {
+	for _, err := range []error{nil, errors.New("no such process"), fs.ErrNotExist, fmt.Errorf("run with CAP_SYS_PTRACE: %w", fs.ErrPermission), &ebpf.VerifierError{Cause: unix.EACCES}} {
+		if got := Explain(err); got != err { //nolint:errorlint // the very same
+			t.Errorf("%v became %v", err, got)
+		}
+	}
+}
+
+func TestAtLeast(t *testing.T) {
+	for release, want := range map[string]bool{"5.15.0-1": true, "5.14.21": false, "6.0": true, "4.19": false, "5.15-rc1": true, "10.1+": true, "": false, "x.y": false} {
+		if atLeast(release, 5, 15) != want {
+			t.Errorf("%q: want %v", release, want)
+		}
+	}
+}
