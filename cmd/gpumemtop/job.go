@@ -19,6 +19,7 @@ type job struct {
 	plan      *plan
 	command   []string // of the program; empty when no single one is meant
 	name      string   // %n in the names of files
+	attached  bool     // to programs that run already
 	model     *model.Model
 	recording fileName // nil when there is no recording
 	trace     string   // path, empty when there is no Chrome trace
@@ -79,10 +80,15 @@ func (j *job) header() trace.Header {
 	for _, l := range j.plan.policy.Limits() {
 		values[l.Name] = l.Text
 	}
+	var environment map[string]string
+	if !j.attached { // ours says nothing of theirs
+		environment = recorded(os.Environ())
+	}
 	return trace.Header{
 		Created: time.Now(), ClockNS: session.Now(), Host: host, Program: j.program(), Arguments: j.arguments(),
 		Policy: j.plan.policy.Name(), Limits: values, Tags: j.plan.tags.String(),
-		Scrub: scrubText(j.plan.scrub), DeviceMemory: j.plan.memory, Environment: recorded(os.Environ()),
+		Scrub: scrubText(j.plan.scrub), DeviceMemory: j.plan.memory, Environment: environment,
+		Attached: j.attached,
 	}
 }
 

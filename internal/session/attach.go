@@ -104,16 +104,6 @@ func (a *Attached) Stop() {
 // failed. Model and recording are complete then.
 func (a *Attached) Ended() <-chan struct{} { return a.done }
 
-// Watched returns how many processes are watched now, 0 after the end.
-func (a *Attached) Watched() int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.closed {
-		return 0
-	}
-	return a.feed.Watched()
-}
-
 // Wait waits for the end of the session and returns what is left of it.
 func (a *Attached) Wait() Watch {
 	<-a.done
