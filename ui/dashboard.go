@@ -79,7 +79,7 @@ func newDashboard(o Options, t *theme) *dashboard {
 	if o.Refresh <= 0 {
 		o.Refresh = 100 * time.Millisecond
 	}
-	return &dashboard{o: o, theme: t, keys: newKeymap(o.Moment != nil), focus: paneTags, dirty: true,
+	return &dashboard{o: o, theme: t, keys: keymapOf(&o), focus: paneTags, dirty: true,
 		limits: newLimitBook(), replay: replay{at: o.At}}
 }
 
@@ -147,6 +147,9 @@ func (d *dashboard) leave(r Result) tea.Cmd {
 	d.result, d.leaving = r, true
 	return tea.Quit
 }
+
+// attached reports whether this is a live look at programs that were not started here.
+func (d *dashboard) attached() bool { return d.o.Attached && !d.viewing() }
 
 // ended reports whether the program is over.
 func (d *dashboard) ended() bool {

@@ -1,6 +1,10 @@
 package ui
 
-import "github.com/charmbracelet/bubbles/key"
+import (
+	"slices"
+
+	"github.com/charmbracelet/bubbles/key"
+)
 
 // action is what a key does.
 type action uint8
@@ -73,18 +77,49 @@ const (
 // travels reports whether a command moves the time cursor.
 func (c *command) travels() bool { return c.section == sectionTime }
 
-// newKeymap returns all keys, in the order in which the key line shows them: those of a look at a recording, or those
-// of a live program.
-func newKeymap(viewing bool) []command {
-	if viewing {
+// keymapOf returns all keys, in the order in which the key line shows them.
+func keymapOf(o *Options) []command {
+	switch {
+	case o.Moment != nil:
 		return viewKeymap()
+	case o.Attached:
+		return attachedKeymap()
 	}
+	return liveKeymap()
+}
+
+// attachedKeymap returns the keys for programs that were not started here: none that would change one.
+func attachedKeymap() []command {
+	keys := slices.DeleteFunc(liveKeymap(), func(c command) bool {
+		return c.limits || c.action == actOutput || c.action == actInterrupt
+	})
+	for i := range keys {
+		switch keys[i].action {
+		case actQuit:
+			keys[i] = bind(actQuit, sectionScreen, "detach", "q", "detach and quit; the programs go on (also ctrl+c)", "q", "ctrl+c")
+		case actZoom:
+			keys[i] = bindZoom("1-6", "1", "2", "3", "4", "5", "6")
+		}
+	}
+	return append(keys, bindUnchangeable())
+}
+
+// bindZoom binds the numbers of the panes.
+func bindZoom(shown string, keys ...string) command {
+	return bind(actZoom, sectionScreen, "zoom", shown, "zoom a pane; the same key or esc goes back", keys...)
+}
+
+// bindUnchangeable binds the keys that change limits where there is nothing to change, so that they say so.
+func bindUnchangeable() command { return bindLimit(actMore, "", "", "", "[", "]", "{", "}") }
+
+// liveKeymap returns the keys for a program that was started here.
+func liveKeymap() []command {
 	return []command{
 		bind(actQuit, sectionScreen, "quit", "q", "quit; asks what becomes of a program that still runs", "q"),
 		bind(actHelp, sectionScreen, "help", "?", "this help", "?"),
 		bind(actSort, sectionMove, "sort", "s", "sort the tags by the next column", "s"),
 		bind(actNext, sectionScreen, "pane", "tab", "next pane", "tab"),
-		bind(actZoom, sectionScreen, "zoom", "1-7", "zoom a pane; the same key or esc goes back", "1", "2", "3", "4", "5", "6", "7"),
+		bindZoom("1-7", "1", "2", "3", "4", "5", "6", "7"),
 		bind(actFreeze, sectionScreen, "freeze", "f", "freeze the screen; collecting goes on (also space)", "f", " "),
 		bindLimit(actLess, "", "[", "lower the chosen limit: half of a size, one step of a number, the word before", "["),
 		bindLimit(actMore, "limit", "]", "raise the chosen limit: twice a size, one step of a number, the next word", "]"),
@@ -118,7 +153,7 @@ func viewKeymap() []command {
 		bind(actTime, sectionTime, "go to", "t", "go to a time, such as 12.5, 1m30s or 1:30", "t"),
 		bind(actSort, sectionMove, "sort", "s", "sort the tags by the next column", "s"),
 		bind(actNext, sectionScreen, "pane", "tab", "next pane", "tab"),
-		bind(actZoom, sectionScreen, "zoom", "1-6", "zoom a pane; the same key or esc goes back", "1", "2", "3", "4", "5", "6"),
+		bindZoom("1-6", "1", "2", "3", "4", "5", "6"),
 		bind(actProcess, sectionScreen, "process", "p", "look at one process: the first, the next, and after the last all again", "p"),
 		bind(actProcesses, sectionScreen, "", "P", "list of the processes; enter looks at one", "P"),
 		bind(actBackwardMore, sectionTime, "", "shift+←", "ten kept instants back", "shift+left"),
@@ -138,7 +173,7 @@ func viewKeymap() []command {
 		bind(actPrevious, sectionScreen, "", "shift+tab", "previous pane", "shift+tab"),
 		bind(actBack, sectionScreen, "", "esc", "back", "esc"),
 		bind(actRedraw, sectionScreen, "", "ctrl+l", "draw everything again", "ctrl+l"),
-		bindLimit(actMore, "", "", "", "[", "]", "{", "}"), // says that there is nothing to change
+		bindUnchangeable(),
 	}
 }
 

@@ -294,7 +294,7 @@ func TestLettersThatArriveTogether(t *testing.T) {
 
 func TestKeysAreUnique(t *testing.T) {
 	seen := map[string]bool{}
-	for _, c := range newKeymap(false) {
+	for _, c := range liveKeymap() {
 		for _, k := range c.binding.Keys() {
 			if seen[k] {
 				t.Errorf("%q is bound twice", k)

@@ -151,15 +151,19 @@ func arrangeCompact(a rect, h int, withOutput bool) []placed {
 	return panes
 }
 
-// arrange places the panes of this dashboard: what a program printed is in no recording.
-func (d *dashboard) arrange() layout { return arrange(d.w, d.h, d.zoom, !d.viewing()) }
+// arrange places the panes of this dashboard.
+func (d *dashboard) arrange() layout { return arrange(d.w, d.h, d.zoom, d.prints()) }
+
+// prints reports whether there is a pane for what the program prints: that is in no recording, and of a program that
+// was not started here it is on a terminal of its own.
+func (d *dashboard) prints() bool { return !d.viewing() && !d.o.Attached }
 
 // lastPane is the last of the panes that can be zoomed in turn.
 func (d *dashboard) lastPane() pane {
-	if d.viewing() {
-		return paneLimits
+	if d.prints() {
+		return paneOutput
 	}
-	return paneOutput
+	return paneLimits
 }
 
 // panes returns the panes on the screen in the order of the focus.

@@ -189,7 +189,7 @@ func TestViewSaysThatLimitsAreFixed(t *testing.T) {
 
 func TestViewKeysAreUnique(t *testing.T) {
 	seen := map[string]bool{}
-	for _, c := range newKeymap(true) {
+	for _, c := range viewKeymap() {
 		for _, k := range c.binding.Keys() {
 			if seen[k] {
 				t.Errorf("%q is bound twice", k)
@@ -202,7 +202,7 @@ func TestViewKeysAreUnique(t *testing.T) {
 // TestNothingEscapesTheView holds for every size, moment and row of keys.
 func TestNothingEscapesTheView(t *testing.T) {
 	var keys []string
-	for _, c := range newKeymap(true) {
+	for _, c := range viewKeymap() {
 		keys = append(keys, c.binding.Keys()...)
 	}
 	keys = append(keys, "1", "9", "m", ":", ".", "backspace", "enter", "esc", "[")

@@ -68,8 +68,12 @@ func (d *dashboard) restText(s *model.Snapshot) string {
 	switch {
 	case d.viewing() && d.live == nil:
 		return "reading the recording"
+	case d.attached() && (d.live == nil || len(d.live.Processes) == 0) && !d.ended():
+		return "waiting for processes to watch"
 	case d.live == nil:
 		return "waiting for the program"
+	case d.attached() && d.ended():
+		return "nothing is left to watch: q quits, everything else can still be looked at"
 	case d.ended():
 		return "the program has ended: q quits, everything else can still be looked at"
 	case s.Totals.Creates == 0 && d.viewing():
@@ -222,7 +226,7 @@ func (d *dashboard) helpLines() [][]span {
 		entry(p.term, p.meaning, 14)
 	}
 	head("words")
-	for _, w := range words {
+	for _, w := range d.wordHelp() {
 		entry(w.term, w.meaning, 15)
 	}
 	return lines

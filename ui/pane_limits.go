@@ -18,10 +18,19 @@ func (d *dashboard) limitMark(l *model.Limit, pending bool) span {
 	return span{" ", plain}
 }
 
+// noPool says why there is nothing to change in a program that was not started here.
+const noPool = "limits cannot be changed from outside (gpumemtop ./app gives a pool)"
+
 // drawLimits draws every limit with its range. It shows the latest state even when the screen is frozen, because it
 // is where limits are changed.
 func (d *dashboard) drawLimits(r region) {
 	s := d.live
+	if d.attached() {
+		for y, line := range wrap(noPool, r.w-2) {
+			r.text(1, y, line, dim)
+		}
+		return
+	}
 	if s == nil || len(s.Limits) == 0 {
 		r.text(1, 0, "this policy has no limits", dim)
 		return

@@ -77,6 +77,9 @@ func (d *dashboard) drawHeader(r region, s *model.Snapshot) {
 	if r.w < fullW {
 		gap = 2
 	}
+	if d.o.Attached && r.w >= compactW {
+		x = r.text(x, 0, "attached to ", dim)
+	}
 	right := fit(d.headerItems(s), r.w-x-min(24, r.w/4)-2, gap)
 	n := gap * max(0, len(right)-1)
 	for i := range right {
@@ -171,6 +174,9 @@ func (d *dashboard) stateSpan(s *model.Snapshot) span {
 	if !d.hasApp || d.single(s) {
 		app = stateOf(s)
 	}
+	if d.attached() && !d.single(s) {
+		return d.watchSpan(s)
+	}
 	switch {
 	case app.State == model.Running && !d.hasApp && len(s.Processes) == 0 && d.viewing() && s.Time >= d.replay.moment.Until:
 		return span{"○ NO CALLS", dim}
@@ -186,6 +192,17 @@ func (d *dashboard) stateSpan(s *model.Snapshot) span {
 		return span{"✓ EXITED 0", goodStyle}
 	}
 	return span{"✗ EXITED " + strconv.Itoa(app.Status), badStyle}
+}
+
+// watchSpan says in a word whether there is something to watch.
+func (d *dashboard) watchSpan(s *model.Snapshot) span {
+	switch {
+	case d.ended():
+		return span{"○ ENDED", dim}
+	case len(s.Processes) == 0:
+		return span{"○ WAITING", dim}
+	}
+	return span{"● WATCHING", goodStyle}
 }
 
 // stateOf derives the state of the whole from its processes: running while one runs, else that of the first.

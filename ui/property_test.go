@@ -79,7 +79,7 @@ func anySnapshot(t *rapid.T) *model.Snapshot {
 }
 
 var allKeys = func() (names []string) {
-	for _, c := range newKeymap(false) {
+	for _, c := range liveKeymap() {
 		names = append(names, c.binding.Keys()...)
 	}
 	return append(names, "x", "d")

@@ -30,6 +30,9 @@ type Options struct {
 	// the keys that move the cursor, which is at At first. Source, App and Output are not asked then.
 	Moment func(at uint64) Moment
 	At     uint64
+	// Attached says that the programs were not started here, but run, or ran, already: nothing here changes them, what
+	// they print is on their own terminals, and quitting lets go of them.
+	Attached bool
 
 	// SetLimit asks for a limit, its value as the allocator takes it. The answer shows up in a later snapshot.
 	SetLimit func(name, value string)
@@ -71,7 +74,7 @@ type Result int
 // The ways to leave the dashboard.
 const (
 	Quit       Result = iota // by q, with nothing left running
-	Detached                 // the program goes on without the dashboard
+	Detached                 // the program, or what was attached to, goes on without the dashboard
 	Terminated               // the program was asked to terminate
 	AppEnded                 // the program ended, and ExitWithApp is set
 )

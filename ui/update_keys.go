@@ -102,6 +102,9 @@ func (d *dashboard) do(c *command, pressed string) tea.Cmd {
 
 // askQuit quits where nothing depends on the answer.
 func (d *dashboard) askQuit() tea.Cmd {
+	if d.attached() && !d.ended() {
+		return d.leave(Detached)
+	}
 	if d.ended() || d.o.Detach == nil && d.o.Terminate == nil {
 		return d.leave(Quit)
 	}
@@ -276,6 +279,8 @@ func (d *dashboard) adjust(a action) {
 	switch {
 	case d.viewing():
 		d.say(warnStyle, "this is a recording: its limits are what they were")
+	case d.o.Attached:
+		d.say(warnStyle, noPool)
 	case d.o.ReadOnly || d.o.SetLimit == nil:
 		d.say(warnStyle, "limits cannot be changed here")
 	case d.ended():

@@ -1,5 +1,7 @@
 package ui
 
+import "slices"
+
 // word is a term with its meaning. The formulas with worked examples are in docs/METRICS.md.
 type word struct{ term, meaning string }
 
@@ -51,14 +53,40 @@ var viewHelp = map[string]string{
 	"P processes": "which one? all that made OpenCL calls; limits and device are of all of them",
 }
 
+// attachedHelp are the panes that are other where the programs were not started here.
+var attachedHelp = map[string]string{
+	"1 memory":    "what happened? what is in use; ! a message",
+	"6 limits":    "nothing to change: limits are of a pool, which a program has only when gpumemtop starts it",
+	"7 output":    "",
+	"P processes": "which one? all that are watched and made OpenCL calls; the device is of all of them",
+}
+
+// attachedWords are the terms that only mean something where programs were not started here.
+var attachedWords = []word{
+	{"attached", "the program ran already: what it created before is seen when it is used or released, under the tag " +
+		"\"unknown before attach\", with the size that the use tells"},
+}
+
+// wordHelp returns the terms that the help explains.
+func (d *dashboard) wordHelp() []word {
+	if d.o.Attached {
+		return slices.Concat(words, attachedWords)
+	}
+	return words
+}
+
 // paneHelp returns what the help says of the panes.
 func (d *dashboard) paneHelp() []word {
-	if !d.viewing() {
+	others := viewHelp
+	switch {
+	case d.attached():
+		others = attachedHelp
+	case !d.viewing():
 		return paneHelp
 	}
 	var list []word
 	for _, p := range paneHelp {
-		if meaning, other := viewHelp[p.term]; other {
+		if meaning, other := others[p.term]; other {
 			p.meaning = meaning
 		}
 		if p.meaning != "" {

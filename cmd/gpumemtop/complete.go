@@ -14,6 +14,9 @@ import (
 func complete(cmd *cobra.Command) {
 	words := map[string][]string{"policy": allocator.Names(), "tags": tagNames(), "scrub": scrubNames()}
 	switch cmd.Name() {
+	case "attach":
+		cmd.ValidArgsFunction = cobra.NoFileCompletions
+		words["pid"], words["comm"] = nil, nil
 	case "export":
 		words["format"] = exporterNames()
 		words["table"] = csv.Tables

@@ -65,9 +65,9 @@ func showHelp(cmd *cobra.Command, where scope) {
 	}
 	writeCommands(&b, cmd)
 	writeSettings(&b, where)
-	if where&onAny != 0 {
+	if where&onWatch != 0 {
 		b.WriteString("\n" + wrapped("Every setting but "+strings.Join(withoutVariable(where), ", ")+" can also come from the environment: "+
-			"--max-cached from GPUMEMTOP_MAX_CACHED, and so on.", 0) + "\n")
+			"--stack-depth from GPUMEMTOP_STACK_DEPTH, and so on.", 0) + "\n")
 	}
 	_, _ = io.WriteString(cmd.OutOrStdout(), b.String())
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -74,6 +75,7 @@ type infoEnd struct {
 	Status  int    `json:"status"` // -1 when unknown or ended by a signal
 	Signal  int    `json:"signal"` // 0 when it was none
 	Message string `json:"message,omitempty"`
+	Cut     bool   `json:"cut,omitempty"` // the run went on
 }
 
 type infoTorn struct {
@@ -127,7 +129,7 @@ func (f *infoFacts) end(reader *trace.Reader) error {
 	if footer, whole := reader.Footer(); whole {
 		f.Events, f.Lost = footer.Events, footer.Lost
 		f.Seconds = f.since(footer.EndedNS)
-		f.Ended = &infoEnd{footer.Status, footer.Signal, footer.Message}
+		f.Ended = &infoEnd{footer.Status, footer.Signal, footer.Message, footer.Cut}
 		return nil
 	}
 	torn, _, err := reader.Torn()
@@ -205,9 +207,24 @@ func keep(more *int, length int) bool {
 	return false
 }
 
+// command is the program's command line; of a recording that names none, the first process's.
+func (f *infoFacts) command() string {
+	words := append([]string{f.Header.Program}, f.Header.Arguments...)
+	if f.Header.Program == "" && len(f.Processes) > 0 {
+		words = append([]string{f.Processes[0].Program}, f.Processes[0].Arguments...)
+	}
+	text := strings.Join(words, " ")
+	if f.Header.Attached {
+		text = "attached to " + text
+	}
+	return text
+}
+
 // ending says how the recording ended.
 func (f *infoFacts) ending() string {
 	switch {
+	case f.Ended != nil && f.Ended.Cut && f.Header.Attached:
+		return "detached: what was watched went on"
 	case f.Ended != nil && f.Ended.Status < 0 && f.Ended.Signal == 0:
 		return "in order; the exit status is not known"
 	case f.Ended != nil:

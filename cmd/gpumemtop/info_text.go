@@ -20,7 +20,7 @@ func (f *infoFacts) text() string {
 	var b strings.Builder
 	row := func(name, text string) { fmt.Fprintf(&b, "%-10s%s\n", name, model.Clean([]byte(text))) }
 	h := &f.Header
-	row("command", strings.Join(append([]string{h.Program}, h.Arguments...), " "))
+	row("command", f.command())
 	row("recorded", h.Created.Format(time.RFC3339)+on(h.Host))
 	row("policy", strings.TrimSpace(h.Policy+" "+limitText(h.Limits)))
 	row("tags", h.Tags)

@@ -35,7 +35,11 @@ func (e ended) Error() string { return "the program ended with " + e.String() }
 func execute(args []string, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
-	err := root.Execute()
+	return conclude(root.Execute(), stderr)
+}
+
+// conclude says what went wrong and returns the exit status.
+func conclude(err error, stderr io.Writer) int {
 	var program ended
 	switch {
 	case err == nil:

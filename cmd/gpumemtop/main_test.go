@@ -12,7 +12,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"gpumemtop": main})
+	testscript.Main(m, map[string]func(){"gpumemtop": main, "fakeattach": fakeAttach})
 }
 
 // TestScripts runs the real command in fresh folders; testdata has one script per subject.

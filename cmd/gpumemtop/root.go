@@ -22,6 +22,7 @@ func newRoot() *cobra.Command {
 		Example: "  gpumemtop ./blur 4096                        dashboard around ./blur\n" +
 			"  gpumemtop --policy none ./blur               only watch, no pool\n" +
 			"  gpumemtop record -o blur.gmt -- ./blur 4096  record, no dashboard\n" +
+			"  gpumemtop attach -p 4711                     watch a program that runs already\n" +
 			"  gpumemtop view blur.gmt                      the dashboard over the recording\n" +
 			"  gpumemtop export blur.gmt -o blur.json       the recording for https://ui.perfetto.dev\n" +
 			"  gpumemtop fit ./blur 4096                    how small a card will do?\n" +
@@ -35,7 +36,7 @@ func newRoot() *cobra.Command {
 	root.Args = cobra.ArbitraryArgs
 	root.Version = versionText()
 	root.SetVersionTemplate("{{.Version}}")
-	root.AddCommand(newRecord(), newExport(), newReport(), newView(), newDiff(), newCheck(), newTrim(), newMerge(), newImport(), newReplay(), newFit(), newInfo(), newPolicies(), newDoctor(), newVersion())
+	root.AddCommand(newRecord(), newAttach(startTracer), newExport(), newReport(), newView(), newDiff(), newCheck(), newTrim(), newMerge(), newImport(), newReplay(), newFit(), newInfo(), newPolicies(), newDoctor(), newVersion())
 	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true, RunE: func(_ *cobra.Command, words []string) error {
 		asked, _, err := root.Find(words) // the root where there is no such command
 		if err != nil {
@@ -50,7 +51,7 @@ func newRoot() *cobra.Command {
 func command(where scope, cmd *cobra.Command, do func(*cobra.Command, *config, []string) error) *cobra.Command {
 	c := defaults()
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	cmd.Flags().SetInterspersed(where&onAny == 0)
+	cmd.Flags().SetInterspersed(where&onWatch == 0)
 	bind(cmd.Flags(), c, where)
 	cmd.SetFlagErrorFunc(flagError)
 	cmd.SetHelpFunc(func(asked *cobra.Command, _ []string) {
@@ -64,7 +65,7 @@ func command(where scope, cmd *cobra.Command, do func(*cobra.Command, *config, [
 		if err := fromEnvironment(cmd.Flags(), where, os.LookupEnv); err != nil {
 			return err
 		}
-		if where&(onAny|onView) == 0 { // these have programs and terminals to think of
+		if where&(onWatch|onView) == 0 { // these have programs and terminals to think of
 			defer interruptible()()
 		}
 		return do(cmd, c, args)
@@ -85,7 +86,7 @@ func flagError(cmd *cobra.Command, err error) error {
 			name = "-" + unknown.GetSpecifiedName()
 		}
 		text := fmt.Sprintf("unknown flag %s: see %s --help", name, cmd.CommandPath())
-		if cmd.Flags().Lookup("tags") != nil { // it runs programs
+		if flags := cmd.Flags(); flags.Lookup("tags") != nil && flags.Lookup("pid") == nil { // it runs programs
 			text += "; flags of the program come after its name"
 		}
 		return errors.New(text)

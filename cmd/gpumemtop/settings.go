@@ -16,6 +16,13 @@ import (
 
 // config is everything that can be set.
 type config struct {
+	pids     []string
+	comms    []string
+	cgroups  []string
+	all      bool
+	follow   bool
+	duration time.Duration
+
 	policy    string
 	limits    []string
 	maxCached string
@@ -87,10 +94,14 @@ const (
 	onCheck
 	onDoctor
 	onInfo
+	onAttach
 )
 
 // onAny are the commands that run a program.
 const onAny = onRun | onRecord | onFit
+
+// onWatch are the commands that watch programs.
+const onWatch = onAny | onAttach
 
 // onPart are the commands that may read a part of a recording.
 const onPart = onReport | onExport | onTrim
@@ -98,6 +109,7 @@ const onPart = onReport | onExport | onTrim
 // Groups of settings, in the order that help shows them.
 const (
 	groupPool      = "Allocator"
+	groupWatched   = "Programs"
 	groupFit       = "Search"
 	groupPart      = "Part of the recording"
 	groupChrome    = "Chrome trace"
@@ -106,7 +118,7 @@ const (
 	groupDashboard = "Dashboard"
 )
 
-var groups = []string{groupFit, groupPart, groupChrome, groupPool, groupTags, groupOutput, groupDashboard}
+var groups = []string{groupWatched, groupFit, groupPart, groupChrome, groupPool, groupTags, groupOutput, groupDashboard}
 
 // setting is one thing that can be set: this is all there is to say about it. Flags, environment variables, help and
 // the README's table come from here.
@@ -144,34 +156,40 @@ var settings = []setting{
 	{"lifetimes", "", "N", groupChrome, onExport, false, "lifetimes of the N call sites with the most bytes only; 0: all", func(c *config) any { return &c.lifetimes }},
 	{"no-lifetimes", "", "", groupChrome, onExport, false, "no lifetimes: only calls and counters", func(c *config) any { return &c.noLifetimes }},
 	{"flows", "", "", groupChrome, onExport, false, "arrows from each create to the lifetime and to the release", func(c *config) any { return &c.flows }},
-	{"tags", "", "KIND", groupTags, onAny, true, "what tells allocation sites apart: stack, caller, size, thread or none", func(c *config) any { return &c.tags }},
-	{"stack-depth", "", "N", groupTags, onAny, true, "frames of a call stack to keep, 1 to 32", func(c *config) any { return &c.depth }},
-	{"json", "", "FILE", groupOutput, onRun | onRecord, true, "write a Chrome trace while the program runs; without -o nothing else is recorded; % as for -o", func(c *config) any { return &c.json }},
-	{"output", "o", "FILE", groupOutput, onRun | onRecord, true, "record into a file; in its name %n is the program, %s the process id of this gpumemtop, %h the host, %t the time; with %p each process gets a file, and %p is its process id", func(c *config) any { return &c.output }},
+	{"tags", "", "KIND", groupTags, onWatch, true, "what tells allocation sites apart: stack, caller, size, thread or none", func(c *config) any { return &c.tags }},
+	{"stack-depth", "", "N", groupTags, onWatch, true, "frames of a call stack to keep, 1 to 32", func(c *config) any { return &c.depth }},
+	{"json", "", "FILE", groupOutput, onRun | onRecord | onAttach, true, "write a Chrome trace while the program runs; without -o nothing else is recorded; % as for -o", func(c *config) any { return &c.json }},
+	{"output", "o", "FILE", groupOutput, onRun | onRecord | onAttach, true, "record into a file; in its name %n is the program, %s the process id of this gpumemtop, %h the host, %t the time; with %p each process gets a file, and %p is its process id", func(c *config) any { return &c.output }},
 	{"output", "o", "FILE", groupOutput, onExport, false, "file to write, or folder; - is standard output", func(c *config) any { return &c.output }},
 	{"output", "o", "FILE", groupOutput, onTrim | onMerge | onImport, false, "recording to write", func(c *config) any { return &c.output }},
-	{"summary", "", "FILE", groupOutput, onRun | onRecord, true, "write the final figures as JSON", func(c *config) any { return &c.summary }},
+	{"summary", "", "FILE", groupOutput, onRun | onRecord | onAttach, true, "write the final figures as JSON", func(c *config) any { return &c.summary }},
 	{"format", "", "NAME", groupOutput, onExport, false, "what to write: " + exporterHelp(), func(c *config) any { return &c.exportFormat }},
 	{"format", "", "NAME", groupOutput, onDoctor, false, "text or json", func(c *config) any { return &c.doctorFormat }},
 	{"format", "", "NAME", groupOutput, onInfo, false, "text or json", func(c *config) any { return &c.infoFormat }},
 	{"table", "", "NAME", groupOutput, onExport, false, "the table that csv is of: " + strings.Join(csv.Tables, ", ") + "; by default " + csv.Tables[0], func(c *config) any { return &c.table }},
 	{"format", "", "NAME", groupOutput, onImport, false, "what to read: " + importerHelp() + "; by default what it looks like", func(c *config) any { return &c.importFormat }},
 	{"output", "o", "FILE", groupOutput, onReport, false, "file to write instead of standard output", func(c *config) any { return &c.output }},
-	{"force", "f", "", groupOutput, onRun | onRecord | onExport | onReport | onTrim | onMerge | onImport, false, "overwrite files that exist", func(c *config) any { return &c.force }},
+	{"force", "f", "", groupOutput, onRun | onRecord | onAttach | onExport | onReport | onTrim | onMerge | onImport, false, "overwrite files that exist", func(c *config) any { return &c.force }},
 	{"format", "", "NAME", groupOutput, onReport, false, "text, json, md (Markdown) or html (one file for a browser)", func(c *config) any { return &c.reportFormat }},
 	{"rules", "", "FILE", groupOutput, onCheck, false, "the rules, in TOML", func(c *config) any { return &c.rules }},
 	{"format", "", "NAME", groupOutput, onDiff, false, "text or json", func(c *config) any { return &c.diffFormat }},
 	{"format", "", "NAME", groupOutput, onCheck, false, "text or json", func(c *config) any { return &c.checkFormat }},
 	{"format", "", "NAME", groupOutput, onFit, false, "text or json", func(c *config) any { return &c.fitFormat }},
 	{"format", "", "NAME", groupOutput, onReplay, false, "text or json", func(c *config) any { return &c.replayFormat }},
-	{"headless", "", "", groupDashboard, onRun, true, "no dashboard: only the figures at the end", func(c *config) any { return &c.headless }},
+	{"headless", "", "", groupDashboard, onRun | onAttach, true, "no dashboard: only the figures at the end", func(c *config) any { return &c.headless }},
 	{"exit-with-app", "", "", groupDashboard, onRun, true, "close the dashboard when the program ends", func(c *config) any { return &c.exitWithApp }},
 	{"no-replay", "", "", groupDashboard, onRun, true, "do not repeat the program's output after the dashboard closes", func(c *config) any { return &c.noReplay }},
 	{"read-only", "", "", groupDashboard, onRun, true, "limits can be seen but not changed", func(c *config) any { return &c.readOnly }},
 	{"at", "", "TIME", groupDashboard, onView, false, "open so long after the start, for example 2.5s or 1m; by default at the end", func(c *config) any { return &c.viewAt }},
-	{"refresh", "", "TIME", groupDashboard, onRun, true, "time between two frames, 20ms to 10s", func(c *config) any { return &c.refresh }},
-	{"ascii", "", "", groupDashboard, onRun | onView, true, "draw with ASCII characters only", func(c *config) any { return &c.ascii }},
-	{"no-color", "", "", groupDashboard, onRun | onView, true, "no colours; NO_COLOR does the same", func(c *config) any { return &c.noColor }},
+	{"refresh", "", "TIME", groupDashboard, onRun | onAttach, true, "time between two frames, 20ms to 10s", func(c *config) any { return &c.refresh }},
+	{"ascii", "", "", groupDashboard, onRun | onAttach | onView, true, "draw with ASCII characters only", func(c *config) any { return &c.ascii }},
+	{"no-color", "", "", groupDashboard, onRun | onAttach | onView, true, "no colours; NO_COLOR does the same", func(c *config) any { return &c.noColor }},
+	{"pid", "p", "PID", groupWatched, onAttach, false, "a process that runs; may be given several times, or with commas between", func(c *config) any { return &c.pids }},
+	{"comm", "", "NAME", groupWatched, onAttach, false, "every process of this name, as ps -o comm shows it, now and later; may be given several times", func(c *config) any { return &c.comms }},
+	{"cgroup", "", "PATH", groupWatched, onAttach, false, "every process in this control group and those below it, such as a service's or a container's, now and later; may be given several times", func(c *config) any { return &c.cgroups }},
+	{"all", "", "", groupWatched, onAttach, false, "every process that uses OpenCL, now and later", func(c *config) any { return &c.all }},
+	{"follow", "", "", groupWatched, onAttach, false, "the children of watched processes, too", func(c *config) any { return &c.follow }},
+	{"duration", "", "TIME", groupWatched, onAttach, false, "detach after so long, for example 30s or 10m; 0s: when told to, or when nothing is left to watch", func(c *config) any { return &c.duration }},
 }
 
 // defaults returns the settings before anybody set anything.

@@ -84,7 +84,7 @@ func TestReadmeHasTheSettings(t *testing.T) {
 	}
 	want := "| flag | environment | |\n|---|---|---|\n"
 	for i := range settings {
-		if s := &settings[i]; s.scope&(onRun|onRecord) != 0 {
+		if s := &settings[i]; s.scope&(onRun|onRecord|onAttach) != 0 {
 			want += readmeRow(s) + "\n"
 		}
 	}

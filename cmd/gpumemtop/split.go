@@ -162,19 +162,25 @@ func (s *split) Ended(process uint32, status session.Status) {
 	if f == nil {
 		return
 	}
-	delete(s.open, process)
 	exit := exitOf(status)
-	err := f.writer.Close(trace.Footer{Lost: f.lost, EndedNS: f.now, Status: exit.Status, Signal: exit.Signal})
+	s.complete(process, f, trace.Footer{Status: exit.Status, Signal: exit.Signal})
+}
+
+// complete writes the end of a file.
+func (s *split) complete(process uint32, f *share, footer trace.Footer) {
+	delete(s.open, process)
+	footer.Lost, footer.EndedNS = f.lost, f.now
+	err := f.writer.Close(footer)
 	s.closed += f.writer.Bytes()
 	if err != nil {
 		s.fail(fmt.Errorf("%s: %w", f.path, err))
 	}
 }
 
-// close completes the files of processes that are still there.
+// close completes the files of processes that are still there, and go on.
 func (s *split) close() {
-	for process := range s.open {
-		s.Ended(process, session.Status{Code: -1})
+	for process, f := range s.open {
+		s.complete(process, f, trace.Footer{Status: -1, Cut: true})
 	}
 }
 

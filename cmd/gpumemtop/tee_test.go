@@ -34,11 +34,11 @@ func TestFilesOfARunAreDistinct(t *testing.T) {
 		{"", "", old, ""},
 	} {
 		c := &config{output: test.recording, json: test.json, summary: test.summary, force: true}
-		r := &runner{config: c, command: []string{"app"}}
-		if err := r.checkFiles(); err != nil {
+		j := &job{config: c, name: "app"}
+		if err := j.checkNames(); err != nil {
 			t.Fatal(err)
 		}
-		err := r.checkDistinct()
+		err := j.checkDistinct()
 		if (err == nil) != (test.want == "") || err != nil && !strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("%+v: %v", test, err)
 		}

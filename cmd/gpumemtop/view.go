@@ -122,7 +122,7 @@ func showView(c *config, s *screen, v *viewer.Viewer, after time.Duration) error
 		at = v.Moment(0).From + uint64(after)
 	}
 	_, err := ui.Run(ctx, ui.Options{
-		Moment: func(at uint64) ui.Moment { return ui.Moment(v.Moment(at)) }, At: at, ReadOnly: true,
+		Moment: func(at uint64) ui.Moment { return ui.Moment(v.Moment(at)) }, At: at, ReadOnly: true, Attached: v.Header().Attached,
 		Input: s.tty, Terminal: s.tty, Refresh: defaults().refresh, ASCII: c.ascii, NoColor: c.noColor,
 	})
 	if errors.Is(err, context.Canceled) {

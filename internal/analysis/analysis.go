@@ -41,6 +41,7 @@ type Run struct {
 	Since, Until time.Duration // the part that was asked for; Until 0: to the end
 	Process      string        // that was asked for, empty: all
 	Tag          string        // pattern that was asked for, empty: all
+	Before       uint64        // buffers from before attach: their sizes are known as far as their use told them
 	Events       uint64        // records that lie in the part, without what was carried over
 }
 

@@ -41,6 +41,9 @@ func (x *run) row(s *site) *row {
 	return w
 }
 
+// before reports whether the row is of what a program had before anybody watched it.
+func (w *row) before() bool { return w.name == wire.BeforeAttach }
+
 // sortedRows returns those that were asked for by name.
 func (x *run) sortedRows() []*row {
 	var all []*row
@@ -57,7 +60,9 @@ func (x *run) sortedRows() []*row {
 func (x *run) released(p *process, s *site, o *life.Object) {
 	w, now := s.row, x.endOf(o)
 	lived := now - min(o.Started, now)
-	x.lifetimes.add(lived, o.Size)
+	if !w.before() { // nobody knows when those began
+		x.lifetimes.add(lived, o.Size)
+	}
 	if o.Owns {
 		x.lag.release(w, o, now)
 	}

@@ -29,6 +29,7 @@ type run struct {
 	lag              lags
 	misses           misses
 	creates, frees   costs
+	before           uint64  // buffers from before attach
 	byteSeconds      float64 // ∫ in use dt
 	clock            uint64  // up to when
 
@@ -188,6 +189,9 @@ func (x *run) Begin(p *life.Process, o *life.Object) {
 		x.hold(w, own)
 	}
 	if o.Carried() {
+		if w.before() {
+			x.before++
+		}
 		return
 	}
 	s.creates++
@@ -233,6 +237,10 @@ func (x *run) End(p *life.Process, o *life.Object, how life.How) {
 		}
 	case life.Leaked:
 		w.left(s, o)
+	case life.Unknown:
+		if o.Carried() && w.before() {
+			x.before-- // the next create says more of it
+		}
 	default: // nobody knows
 	}
 }
@@ -273,7 +281,8 @@ func (x *run) finish() *Analysis {
 	a := &Analysis{
 		Run: Run{
 			Header: x.options.Header, Footer: x.options.Footer, Whole: x.options.Whole, Started: x.started,
-			Since: x.options.Since, Until: x.options.Until, Process: x.options.Process, Events: x.survey.events,
+			Since: x.options.Since, Until: x.options.Until, Process: x.options.Process, Before: x.before,
+			Events: x.survey.events,
 		},
 		Peak: x.peakOf(), CreateCost: x.creates.curve(), ReleaseCost: x.frees.curve(),
 		Sizes: x.sizes.list(), Phases: x.phases(),

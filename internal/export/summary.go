@@ -57,6 +57,9 @@ type Summary struct {
 	Findings      []FindingSummary `json:"findings"`
 	OtherFindings uint64           `json:"other_findings"`
 	Leaks         []LeakSummary    `json:"leaks"` // what was never released, the most bytes first
+	// Attached says that the programs ran already, and were only watched; Running is how many of the processes went on.
+	Attached bool `json:"attached,omitempty"`
+	Running  int  `json:"running,omitempty"`
 
 	snapshot *model.Snapshot
 }
@@ -140,6 +143,20 @@ func NewSummary(s *model.Snapshot) Summary {
 	}
 	summary.shares(s)
 	summary.mistakes(s)
+	return summary
+}
+
+// NewWatchSummary is NewSummary for programs that were only watched, and of whose processes so many went on. What is in
+// use then is no leak. The end of the first process counts as that of the program only where it is the only one.
+func NewWatchSummary(s *model.Snapshot, running int) Summary {
+	summary := NewSummary(s)
+	summary.Attached, summary.Running = true, running
+	if running > 0 {
+		summary.Leaks = []LeakSummary{}
+	}
+	if len(s.Processes) != 1 {
+		summary.Exit = Exit{Status: -1}
+	}
 	return summary
 }
 

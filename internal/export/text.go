@@ -38,6 +38,9 @@ func (s *Summary) WriteText(w io.Writer) error {
 
 // title names the program and says how it ended.
 func (s *Summary) title() string {
+	if s.Attached {
+		return s.watched()
+	}
 	title := "gpumemtop: " + commandLine(s.snapshot)
 	switch {
 	case s.Exit.Signal > 0:
@@ -50,6 +53,25 @@ func (s *Summary) title() string {
 	title += fmt.Sprintf(" after %.2f s", s.WallSeconds)
 	if n := len(s.Processes); n > 1 {
 		title += fmt.Sprintf(" (%d processes)", n)
+	}
+	return title
+}
+
+// watched is the title where programs were only watched.
+func (s *Summary) watched() string {
+	title := fmt.Sprintf("gpumemtop: attached to %s for %.2f s", commandLine(s.snapshot), s.WallSeconds)
+	n := len(s.Processes)
+	switch {
+	case n > 1:
+		title += fmt.Sprintf(" (%d processes, %d go on)", n, s.Running)
+	case s.Running > 0:
+		title += ", which goes on"
+	case s.Exit.Signal > 0:
+		title += fmt.Sprintf(", which was ended by signal %d", s.Exit.Signal)
+	case s.Exit.Status >= 0:
+		title += fmt.Sprintf(", which exited with status %d", s.Exit.Status)
+	case n > 0:
+		title += ", which ended"
 	}
 	return title
 }
@@ -74,7 +96,7 @@ func (s *Summary) figures() []string {
 			size.FormatLong(tag.PeakInUse), plain.Count(tag.Creates, "create"), plain.Percent(tag.HitRate, tag.Hits+tag.Misses)))
 		label = "             "
 	}
-	if t.LiveBuffers > 0 {
+	if t.LiveBuffers > 0 && s.Running == 0 {
 		lines = append(lines, leakLines(s.snapshot)...)
 	}
 	lines = append(lines, mistakeLines(s.snapshot)...)

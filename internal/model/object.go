@@ -41,7 +41,9 @@ func (m *Model) create(p *process, e *wire.Event) {
 		m.countCreate(p, w, e, own)
 	}
 	if old := p.objects.get(e.Object); old >= 0 {
-		m.unknown++
+		if !was { // else more has become known of it
+			m.unknown++
+		}
 		m.end(p, e.Object, old)
 	}
 	o := object{row: w, owns: own, size: e.Size, granted: granted(e)}

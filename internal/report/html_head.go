@@ -53,6 +53,13 @@ func (v *htmlView) facts() []htmlFact {
 	if !h.Created.IsZero() {
 		facts = append(facts, htmlFact{Name: "date", Text: h.Created.Format("2006-01-02 15:04:05 -07:00")})
 	}
+	if h.Attached {
+		text := "attached to a program that ran already"
+		if n := v.a.Run.Before; n > 0 {
+			text += "; " + things(n, "buffer") + " from before attach, sizes known as far as used"
+		}
+		facts = append(facts, htmlFact{Name: "recorded", Text: text})
+	}
 	facts = append(facts, htmlFact{Name: "duration", Text: durationText(v.duration()) + v.ended()})
 	facts = append(facts, v.partFacts()...)
 	if limits := v.limits(); len(limits) > 0 {

@@ -17,7 +17,8 @@ import (
 type Figures struct {
 	export.Summary
 	Part        Part            `json:"part"`
-	Damage      string          `json:"damage"` // what of the recording could not be read
+	Before      uint64          `json:"before_attach,omitempty"` // buffers whose sizes are known as far as used
+	Damage      string          `json:"damage"`                  // what of the recording could not be read
 	Diagnoses   []DiagnosisJSON `json:"diagnoses"`
 	Peak        PeakJSON        `json:"peak"`
 	Reasons     []MissJSON      `json:"misses_by_reason"`
@@ -215,7 +216,7 @@ func NewFigures(a *analysis.Analysis) Figures {
 		snapshot = &model.Snapshot{}
 	}
 	f := Figures{
-		Summary: export.NewSummary(snapshot), Damage: a.Damage, Part: Part{
+		Summary: summaryOf(a, snapshot), Before: a.Run.Before, Damage: a.Damage, Part: Part{
 			SinceSeconds: a.Run.Since.Seconds(), UntilSeconds: a.Run.Until.Seconds(), Process: a.Run.Process, Tag: a.Run.Tag,
 			Events: a.Run.Events, Whole: a.Run.Whole,
 		},
@@ -234,6 +235,22 @@ func NewFigures(a *analysis.Analysis) Figures {
 	}
 	f.lists(a)
 	return f
+}
+
+// summaryOf returns the figures that a summary has, too.
+func summaryOf(a *analysis.Analysis, s *model.Snapshot) export.Summary {
+	if !a.Run.Header.Attached {
+		return export.NewSummary(s)
+	}
+	running := 0
+	if a.Run.Footer.Cut {
+		for i := range s.Processes {
+			if s.Processes[i].State == model.Running {
+				running++
+			}
+		}
+	}
+	return export.NewWatchSummary(s, running)
 }
 
 // lists fills in what is listed by reason, call site and time.

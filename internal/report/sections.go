@@ -21,7 +21,11 @@ func (v *view) command() string {
 	if v.s.Program == "" {
 		words = []string{"the program"}
 	}
-	return plain.Cut(strings.Join(words, " "), commandWidth)
+	text := strings.Join(words, " ")
+	if v.a.Run.Header.Attached {
+		text = "attached to " + text
+	}
+	return plain.Cut(text, commandWidth)
 }
 
 func (v *view) head() section {
@@ -36,6 +40,9 @@ func (v *view) head() section {
 		add("device", "%s (%s), %s", d.Name, d.Driver, size.FormatLong(d.Global))
 	}
 	add("time", "%s, %d events", v.clockOf(v.s.Time), v.s.Events)
+	if n := v.a.Run.Before; n > 0 {
+		add("before", "%s from before attach, sizes known as far as used", plain.Count(n, "buffer"))
+	}
 	v.partFacts(add)
 	if v.s.Lost > 0 {
 		add("lost", "%d events (%d of them uses): figures are too low", v.s.Lost, v.s.LostUses)
@@ -213,6 +220,9 @@ func (v *view) leaks() section {
 	s := section{heading: "leaked at exit, by tag"}
 	if len(v.a.Leaks) == 0 {
 		s.notes = []string{"nothing"}
+		if v.a.Run.Header.Attached && v.a.Run.Footer.Cut {
+			s.notes = []string{"nothing: what is in use where the recording ends may still be released"}
+		}
 		return s
 	}
 	rows, left := top(v, v.a.Leaks)

@@ -15,45 +15,22 @@ const (
 	passMax  = 1 << 16 // events in one pass, so that commands and ticks get their turn
 	pollMin  = time.Millisecond
 	pollMax  = 10 * time.Millisecond
-	settleNS = 100_000 // a producer takes the time of an event a little before it writes it
-
-	tickNS  = 100_000_000   // publish a snapshot
-	flushNS = 250_000_000   // hand the recording to the kernel
-	sweepNS = 1_000_000_000 // look at all rings and their counters
+	settleNS = 100_000       // a producer takes the time of an event a little before it writes it
+	sweepNS  = 1_000_000_000 // look at all rings and their counters
 )
 
-// Recorder keeps every record. *trace.Writer is one.
-type Recorder interface {
-	Append(*wire.Record) error
-	Flush() error
-	Bytes() uint64
-}
-
-// Keeper is a Recorder that wants to know when nothing more will come of a process, which ended with a status: Code is
-// -1 when that is not known. Processes that are still there when the session ends have no such call.
-type Keeper interface {
-	Recorder
-	Ended(process uint32, status Status)
-}
-
-// collector reads the rings of all processes and feeds recording and model. Its goroutine alone touches those and the
-// peers; others reach it through the fields under mu.
+// collector reads the rings of all processes into its intake. Its goroutine alone touches that and the peers; others
+// reach it through the fields under mu.
 type collector struct {
-	model    *model.Model
-	recorder Recorder // nil: nothing is recorded, or it broke
-	path     string   // of the recording
-	sites    *sites
-	leave    func() // called when a process is gone
-	clock    func() uint64
-	child    func() int // pid of the program itself, 0 while unknown
+	intake
+	leave func()     // called when a process is gone
+	child func() int // pid of the program itself, 0 while unknown
 
 	merge   merge
 	peers   []*peer
-	count   uint32            // processes so far
-	waiting *peer             // the program itself, ended, its status still unknown
-	leaving map[uint32]Status // processes that ended, but some of their call sites may still be named
-	failure error             // of the recording
-	due     struct{ tick, flush, sweep uint64 }
+	count   uint32 // processes so far
+	waiting *peer  // the program itself, ended, its status still unknown
+	sweep   uint64 // when all rings are looked at next
 	changed []change
 
 	wake chan struct{}
@@ -72,8 +49,7 @@ type change struct {
 
 func newCollector(m *model.Model, recorder Recorder, path string) *collector {
 	return &collector{
-		model: m, recorder: recorder, path: path, sites: newSites(nil), clock: Now,
-		leave: func() {}, child: func() int { return 0 }, leaving: map[uint32]Status{},
+		intake: newIntake(m, recorder, path), leave: func() {}, child: func() int { return 0 },
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 }
@@ -109,7 +85,7 @@ func (c *collector) run() {
 	defer timer.Stop()
 	pause := pollMin
 	for {
-		todo, stop := c.take()
+		todo, stop := c.orders()
 		for _, fn := range todo {
 			fn()
 		}
@@ -143,7 +119,7 @@ func (c *collector) pause(poll time.Duration) time.Duration {
 	return poll
 }
 
-func (c *collector) take() ([]func(), *Status) {
+func (c *collector) orders() ([]func(), *Status) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	todo := c.todo
@@ -156,9 +132,9 @@ func (c *collector) pass() int {
 	c.applySites()
 	now := c.clock()
 	until := now - min(now, settleNS)
-	all := now >= c.due.sweep
+	all := now >= c.sweep
 	if all {
-		c.due.sweep = now + sweepNS
+		c.sweep = now + sweepNS
 	}
 	n := 0
 	c.guard(func() {
@@ -197,76 +173,12 @@ func (c *collector) guard(fn func()) {
 func (c *collector) deliver(p *peer, r *wire.Record) {
 	r.Flags &^= wire.FlagCarried // says that something happened before the recording
 	switch r.Kind {
-	case wire.KindTag, wire.KindModule:
-		c.put(r)
-		c.sites.add(r)
-		return
 	case wire.KindExit:
 		r.Thread = max(r.Thread, 1) // 0 is the session's own word
 	case wire.KindNone, wire.KindProcess, wire.KindSite, wire.KindLost:
 		return
 	}
-	c.put(r)
-}
-
-// put applies and records a record, in this order: the recording asks the model for a summary of what it has got.
-func (c *collector) put(r *wire.Record) {
-	c.model.Apply(r)
-	if c.recorder != nil {
-		if err := c.recorder.Append(r); err != nil {
-			c.broken(err)
-		}
-	}
-}
-
-// broken ends the recording after a failed write; the program goes on.
-func (c *collector) broken(err error) {
-	c.failure, c.recorder = err, nil
-}
-
-func (c *collector) applySites() {
-	for _, r := range c.sites.take() {
-		if r.Kind == wire.KindExit {
-			c.left(r.Process)
-			continue
-		}
-		r.Time = c.clock()
-		c.put(&r)
-	}
-}
-
-// left tells the recorder that nothing more will come of a process.
-func (c *collector) left(process uint32) {
-	status := c.leaving[process]
-	delete(c.leaving, process)
-	if keeper, ok := c.recorder.(Keeper); ok {
-		keeper.Ended(process, status)
-	}
-}
-
-// chores are what happens by the clock.
-func (c *collector) chores() {
-	now := c.clock()
-	if now >= c.due.flush {
-		c.due.flush = now + flushNS
-		c.flush()
-	}
-	if now >= c.due.tick {
-		c.due.tick = now + tickNS
-		c.model.Tick(now)
-		c.model.Publish()
-	}
-}
-
-func (c *collector) flush() {
-	if c.recorder == nil {
-		return
-	}
-	if err := c.recorder.Flush(); err != nil {
-		c.broken(err)
-		return
-	}
-	c.model.SetRecording(c.path, c.recorder.Bytes())
+	c.take(r)
 }
 
 func (c *collector) reportLosses(now uint64) {

@@ -347,7 +347,7 @@ func TestCollectorLimits(t *testing.T) {
 	if err := c.setLimit(strings.Repeat("x", 200), "1", 3); err == nil {
 		t.Error("a name that fits no message was accepted")
 	}
-	todo, _ := c.take()
+	todo, _ := c.orders()
 	for _, fn := range todo {
 		fn()
 	}

@@ -47,23 +47,11 @@ func (c *collector) remove(p *peer) {
 		p, c.waiting = c.waiting, p // it may have gone by another name before: exec
 	}
 	if p != nil {
-		c.exited(p, Status{Code: -1})
+		c.exited(p.number, Status{Code: -1}, c.clock())
 	}
 }
 
-// exited says that a process is gone. Its own EXIT says only that its exit handlers run: without a second one whoever
-// reads the recording would count its memory as in use for longer than the model here.
-func (c *collector) exited(p *peer, status Status) {
-	now := c.clock()
-	c.model.ProcessEnded(p.number, status.Code, status.Signal, now)
-	c.put(&wire.Record{Process: p.number, Event: wire.Event{Time: now, Kind: wire.KindExit, Status: int16(status.Shell())}})
-	c.leaving[p.number] = status
-	if !c.sites.add(&wire.Record{Process: p.number, Event: wire.Event{Kind: wire.KindExit}}) {
-		c.left(p.number)
-	}
-}
-
-// complete drains all rings, including those of processes that still run, and brings recording and model to an end.
+// complete drains all rings, including those of processes that still run, and ends the intake.
 func (c *collector) complete(status Status) {
 	now := c.clock()
 	for _, p := range c.peers {
@@ -78,15 +66,7 @@ func (c *collector) complete(status Status) {
 		drained = c.pass() == 0
 	}
 	if c.waiting != nil {
-		c.exited(c.waiting, status)
+		c.exited(c.waiting.number, status, c.clock())
 	}
-	c.sites.finish()
-	c.applySites()
-	for process := range c.leaving { // their names did not come in time
-		c.left(process)
-	}
-	c.chores()
-	c.flush()
-	c.model.Tick(c.clock())
-	c.model.Publish()
+	c.end()
 }

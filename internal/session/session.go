@@ -1,7 +1,7 @@
 // Package session runs one target under watch: it makes the private runtime folder, starts the program with the
 // preload library, takes in every process of it that calls OpenCL, merges their event rings by time into recording
 // and model, forwards signals, keeps what the program prints while a dashboard covers the terminal, and puts
-// everything away at the end.
+// everything away at the end. An Attached watches programs that run already instead, and leaves them as they are.
 //
 // Processes of the target that outlive the program itself are not waited for: what they wrote so far is drained, and
 // from then on they run unwatched.

@@ -25,14 +25,16 @@ const (
 type resolver func(module string, offset uint64) []symbol.Frame
 
 // sites turns TAG records into SITE records on a goroutine of its own, which starts with the first request. add,
-// take and finish are called by the collector.
+// take and finish are called by the intake.
 //
 // It also says the build ids of modules: each MODULE record comes back as a second one. An EXIT record comes back when
 // all that was asked before it has been answered.
 type sites struct {
 	resolve resolver
 	buildID func(path string) string // symbol.BuildID
-	done    chan struct{}
+	// open returns the path by which we can open what a process knows by another.
+	open func(process uint32, path string) string
+	done chan struct{}
 
 	mu      sync.Mutex
 	more    *sync.Cond
@@ -44,6 +46,7 @@ type sites struct {
 
 func newSites(resolve resolver) *sites {
 	s := &sites{resolve: resolve, buildID: symbol.BuildID, done: make(chan struct{})}
+	s.open = func(_ uint32, path string) string { return path }
 	s.more = sync.NewCond(&s.mu)
 	return s
 }
@@ -100,9 +103,15 @@ type moduleKey struct {
 	module  uint64
 }
 
+// module is a file that a process runs code of.
+type module struct {
+	path   string // as the process sees it: what is shown and recorded
+	opened string // as we do
+}
+
 func (s *sites) run() {
 	defer close(s.done)
-	modules := map[moduleKey]string{}
+	modules := map[moduleKey]module{}
 	for {
 		batch := s.wait()
 		if batch == nil {
@@ -119,14 +128,15 @@ func (s *sites) run() {
 }
 
 // answer returns what comes back for a record.
-func (s *sites) answer(r *wire.Record, modules map[moduleKey]string) (wire.Record, bool) {
+func (s *sites) answer(r *wire.Record, modules map[moduleKey]module) (wire.Record, bool) {
 	switch r.Kind {
 	case wire.KindModule:
 		path, _, _ := strings.Cut(string(r.Payload), "\x00")
-		modules[moduleKey{r.Process, r.Object}] = path
-		return s.module(r, path)
+		m := module{path, s.open(r.Process, path)}
+		modules[moduleKey{r.Process, r.Object}] = m
+		return s.module(r, m)
 	case wire.KindExit:
-		maps.DeleteFunc(modules, func(k moduleKey, _ string) bool { return k.process == r.Process })
+		maps.DeleteFunc(modules, func(k moduleKey, _ module) bool { return k.process == r.Process })
 		return *r, true
 	default:
 		return s.site(r, modules)
@@ -134,9 +144,9 @@ func (s *sites) answer(r *wire.Record, modules map[moduleKey]string) (wire.Recor
 }
 
 // module says a module's build id, if it has one.
-func (s *sites) module(r *wire.Record, path string) (wire.Record, bool) {
-	id := s.buildID(path)
-	text := path + "\x00" + id
+func (s *sites) module(r *wire.Record, m module) (wire.Record, bool) {
+	id := s.buildID(m.opened)
+	text := m.path + "\x00" + id
 	if id == "" || len(text) > wire.PayloadMax {
 		return wire.Record{}, false
 	}
@@ -159,18 +169,19 @@ func (s *sites) wait() []wire.Record {
 }
 
 // site names the frames of a tag. Tags of other kinds than call sites name themselves.
-func (s *sites) site(r *wire.Record, modules map[moduleKey]string) (wire.Record, bool) {
+func (s *sites) site(r *wire.Record, modules map[moduleKey]module) (wire.Record, bool) {
 	mode := wire.TagMode(r.Op)
 	if mode != wire.TagsCaller && mode != wire.TagsStack {
 		return wire.Record{}, false
 	}
 	var text strings.Builder
 	for _, frame := range wire.Frames(r.Payload) {
-		module := modules[moduleKey{r.Process, frame.Module}]
-		if text.Len() > 0 && isCLibrary(module) {
+		m := modules[moduleKey{r.Process, frame.Module}]
+		if text.Len() > 0 && isCLibrary(m.path) {
 			break // it called main, or started the thread
 		}
-		for _, named := range s.resolve(module, frame.Offset) {
+		for _, named := range s.resolve(m.opened, frame.Offset) {
+			named.Module = m.path
 			if line := siteLine(&named); text.Len()+len(line) <= wire.PayloadMax {
 				text.WriteString(line)
 			}

@@ -144,6 +144,7 @@ func (p *Plan) Header() trace.Header {
 		if !reflect.DeepEqual(o.Environment, h.Environment) {
 			h.Environment = nil
 		}
+		h.Attached = h.Attached && o.Attached
 		if o.DeviceMemory != h.DeviceMemory {
 			h.DeviceMemory = 0
 		}

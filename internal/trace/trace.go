@@ -35,6 +35,9 @@ type Header struct {
 	Scrub string `json:"scrub,omitempty"`
 	// DeviceMemory is how many bytes of device memory each process was made to have; 0: what the device had.
 	DeviceMemory uint64 `json:"device_memory,omitempty"`
+	// Attached says that the processes ran already when the recording began, or were started by others: Program is the
+	// first of those that were asked for by process id, empty where none was, and what was there before is carried.
+	Attached bool `json:"attached,omitempty"`
 	// Merged says what a merged recording was made of; empty for one that a session wrote.
 	Merged []Origin `json:"merged,omitempty"`
 }

@@ -100,6 +100,9 @@ func (v *Viewer) Close() {
 	v.ends.Wait()
 }
 
+// Header returns what was recorded.
+func (v *Viewer) Header() trace.Header { return v.header }
+
 // Damage says what of the file cannot be read, as far as is known.
 func (v *Viewer) Damage() string {
 	v.mu.Lock()

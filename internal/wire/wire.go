@@ -5,6 +5,9 @@ package wire
 
 //go:generate go run ./gen
 
+// BeforeAttach is what a SITE calls the tag of memory that a program had before anybody watched it.
+const BeforeAttach = "unknown before attach"
+
 // Record is one event with its origin and payload, as it travels from a source to recording and model.
 type Record struct {
 	Event

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/export"
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/session"
+	"codeberg.org/gpumemtop/gpumemtop/internal/symbol"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/tracer"
+	"codeberg.org/gpumemtop/gpumemtop/ui"
+)
+
+// feed is what attach watches programs through; *tracer.Tracer is one.
+type feed interface {
+	session.Feed
+	// Open returns the path by which we can open a file that a watched process knows by another.
+	Open(process uint32, path string) string
+}
+
+// startFeed begins to watch programs.
+type startFeed func(tracer.Options) (feed, error)
+
+func startTracer(o tracer.Options) (feed, error) {
+	t, err := tracer.Start(o)
+	if err != nil {
+		return nil, err // not t: a nil tracer would make a feed that is not nil
+	}
+	return t, nil
+}
+
+func newAttach(start startFeed) *cobra.Command {
+	return command(onAttach, &cobra.Command{
+		Use:   "attach [flags]",
+		Short: "Watch programs that run already",
+		Long: "Watches the OpenCL calls of programs that were not started under gpumemtop, without stopping or changing them:\n" +
+			"dashboard, recording and figures are those of 'gpumemtop --policy none'. Needs Linux 5.15, and root or the\n" +
+			"capabilities that 'gpumemtop doctor' names. It ends with q or Ctrl-C, after --duration, or when nothing is left to\n" +
+			"watch; the programs go on as if nothing had been. Of buffers that were there before, the size is known as far as\n" +
+			"their use tells it.",
+		Annotations: map[string]string{usageKey: "gpumemtop attach (-p PID | --comm NAME | --cgroup PATH | --all)... [flags]"},
+		Example: "  gpumemtop attach -p 4711                       dashboard over a program that runs\n" +
+			"  gpumemtop attach -p 4711 --duration 1m -o a.gmt --headless\n" +
+			"                                                 records a minute of it\n" +
+			"  gpumemtop attach --comm train --follow         all programs of that name, and their children\n" +
+			"  gpumemtop attach --all -o %h-%p.gmt            a file for each process that uses OpenCL",
+		Args: cobra.ArbitraryArgs,
+	}, func(_ *cobra.Command, c *config, args []string) error {
+		if len(args) > 0 {
+			return fmt.Errorf("attach takes no program, but what says which ones run, such as -p PID: gpumemtop %s starts one", args[0])
+		}
+		return attach(c, start)
+	})
+}
+
+// attacher watches programs that run already.
+type attacher struct {
+	job
+	start   startFeed
+	targets []target // that were asked for by process id
+	watched int      // processes, at the start
+	session *session.Attached
+	screen  *screen // nil without a dashboard
+}
+
+// attach watches programs until it is told to let go of them, or none is left, and reports.
+func attach(c *config, start startFeed) error {
+	a := &attacher{job: job{config: c, attached: true}, start: start}
+	if err := a.check(); err != nil {
+		return err
+	}
+	// To the end: whoever asks twice shall not lose the recording.
+	signals := session.Catch()
+	defer close(signals)
+	defer signal.Stop(signals)
+	a.screen = newScreen(c)
+	defer a.screen.close()
+	if err := a.begin(); err != nil {
+		return err
+	}
+	ctx, leave := a.untilTold(signals)
+	if a.screen != nil {
+		a.notes.hold()
+		a.showDashboard(ctx)
+		a.notes.release()
+		leave()
+	} else {
+		a.notes.add(a.watching())
+	}
+	watch := a.session.Wait()
+	leave()
+	a.report(&watch)
+	return watch.Err
+}
+
+// check finds everything that is wrong before anything is touched.
+func (a *attacher) check() error {
+	c := a.config
+	if len(c.pids) == 0 && len(c.comms) == 0 && len(c.cgroups) == 0 && !c.all {
+		return errors.New("nothing to attach to: name processes with -p PID, --comm NAME, --cgroup PATH or --all")
+	}
+	if c.duration < 0 {
+		return fmt.Errorf("bad value %v for --duration: want a time, for example 30s or 10m", c.duration)
+	}
+	for flag, values := range map[string][]string{"comm": c.comms, "cgroup": c.cgroups} {
+		for _, value := range values {
+			if value == "" {
+				return fmt.Errorf("bad value %q for --%s: want a name", value, flag)
+			}
+		}
+	}
+	var err error
+	if a.targets, err = findTargets(c.pids); err != nil {
+		return err
+	}
+	c.policy = "none" // nothing is put into the programs that could serve their buffers
+	if a.plan, err = newPlan(c); err != nil {
+		return err
+	}
+	a.christen()
+	return a.checkFiles()
+}
+
+// christen says after whom summaries, headers and files are named.
+func (a *attacher) christen() {
+	switch c := a.config; {
+	case len(a.targets) > 0:
+		a.command = a.targets[0].command
+		a.name = a.command[0]
+	case len(c.comms) > 0:
+		a.name = c.comms[0]
+	case len(c.cgroups) > 0:
+		a.name = filepath.Clean(c.cgroups[0])
+	default:
+		a.name = "all"
+	}
+}
+
+// begin attaches.
+func (a *attacher) begin() error {
+	a.model = model.New(model.Options{
+		Program: a.program(), Arguments: a.arguments(), Policy: a.plan.policy.Name(), Started: session.Now(),
+	})
+	if err := a.record(); err != nil {
+		return err
+	}
+	selection := tracer.Options{
+		Comms: a.config.comms, Cgroups: a.config.cgroups, All: a.config.all, Follow: a.config.follow,
+		Tags: a.plan.tags, Depth: a.plan.depth, Uses: len(a.outlets) > 0, Warn: a.notes.add,
+	}
+	for i := range a.targets {
+		selection.PIDs = append(selection.PIDs, a.targets[i].pid)
+	}
+	from, err := a.start(selection)
+	if err != nil {
+		a.discard()
+		return err
+	}
+	a.watched = from.Watched()
+	options := session.AttachOptions{Feed: from, Model: a.model, Resolve: symbol.New().Frames, Open: from.Open}
+	if len(a.outlets) > 0 {
+		options.Recorder, options.Recording = a.outlets, a.recording.String()
+	}
+	a.session = session.Attach(options)
+	return nil
+}
+
+// untilTold returns a context that ends when somebody wants the end: by a signal, by --duration, or because the session
+// failed; or by the function that it returns. The session ends with it.
+func (a *attacher) untilTold(signals <-chan os.Signal) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	context.AfterFunc(ctx, a.session.Stop)
+	if a.config.duration > 0 {
+		time.AfterFunc(a.config.duration, cancel)
+	}
+	go func() {
+		for range signals { // a second one has nothing to add
+			cancel()
+		}
+	}()
+	go func() {
+		if a.session.Wait().Err != nil {
+			cancel()
+		}
+	}()
+	return ctx, cancel
+}
+
+// watching says in a line what is watched, and until when.
+func (a *attacher) watching() string {
+	text := "nothing to watch yet: waiting for processes"
+	if n := a.watched; n > 0 {
+		text = fmt.Sprintf("watching %d processes", n)
+		if n == len(a.targets) {
+			text = "watching " + listed(a.targets)
+		} else if n == 1 {
+			text = "watching 1 process"
+		}
+	}
+	if a.config.duration > 0 {
+		return fmt.Sprintf("%s for %v; Ctrl-C ends it earlier", text, a.config.duration)
+	}
+	return text + "; Ctrl-C ends"
+}
+
+// showDashboard shows the dashboard until it is left, which ends the session.
+func (a *attacher) showDashboard(ctx context.Context) {
+	_, err := ui.Run(ctx, ui.Options{
+		Source:   a.model.Published,
+		App:      a.app,
+		Attached: true,
+		Input:    a.screen.tty,
+		Terminal: a.screen.tty,
+		Refresh:  a.config.refresh,
+		ASCII:    a.config.ascii,
+		NoColor:  a.config.noColor,
+		ReadOnly: true,
+	})
+	if err != nil && !errors.Is(err, context.Canceled) {
+		a.notes.add(err.Error())
+	}
+}
+
+// app tells the dashboard whether there still is something to watch.
+func (a *attacher) app() ui.App {
+	app := ui.App{Status: -1}
+	select {
+	case <-a.session.Ended():
+		app.State = model.Exited
+	default:
+	}
+	return app
+}
+
+// report completes the recording and says what there is to say about the watch.
+func (a *attacher) report(watch *session.Watch) {
+	summary := export.NewWatchSummary(a.shown(watch.Snapshot), watch.Running)
+	footer := trace.Footer{
+		Lost: watch.Snapshot.Lost, EndedNS: watch.Snapshot.Time, Status: summary.Exit.Status, Signal: summary.Exit.Signal,
+		Cut: watch.Running > 0,
+	}
+	broken := a.close(footer)
+	a.write(&summary)
+	a.told(broken)
+}
+
+// listed names the first of some targets.
+func listed(targets []target) string {
+	const shown = 4
+	var texts []string
+	for i := range targets[:min(shown, len(targets))] {
+		texts = append(texts, fmt.Sprintf("%s (%d)", targets[i].comm, targets[i].pid))
+	}
+	text := strings.Join(texts, ", ")
+	if left := len(targets) - shown; left > 0 {
+		text += fmt.Sprintf(" and %d more", left)
+	}
+	return text
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// target is a process that runs already.
+type target struct {
+	pid     int
+	comm    string
+	command []string // at least one word
+}
+
+// findTargets reads the values of -p and looks the processes up, each once. The error is about the first that is none.
+func findTargets(values []string) ([]target, error) {
+	var targets []target
+	for _, value := range values {
+		for text := range strings.SplitSeq(value, ",") {
+			pid, err := strconv.Atoi(strings.TrimSpace(text))
+			if err != nil || pid <= 0 {
+				return nil, fmt.Errorf("bad value %q for --pid: want a process id, for example 4711", text)
+			}
+			if slices.ContainsFunc(targets, func(t target) bool { return t.pid == pid }) {
+				continue
+			}
+			found, err := findTarget(pid)
+			if err != nil {
+				return nil, err
+			}
+			targets = append(targets, found)
+		}
+	}
+	return targets, nil
+}
+
+// findTarget looks one process up.
+func findTarget(pid int) (target, error) {
+	t := target{pid: pid}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+		return t, fmt.Errorf("no process has the id %d: it ended, or runs in another process id namespace", pid)
+	}
+	if err != nil {
+		return t, fmt.Errorf("look at process %d: %w", pid, err)
+	}
+	state, group := "", 0
+	for line := range strings.Lines(string(status)) {
+		name, value, _ := strings.Cut(line, ":")
+		switch value = strings.TrimSpace(value); name {
+		case "Name":
+			t.comm = value
+		case "State":
+			state = value
+		case "Tgid":
+			group, _ = strconv.Atoi(value) // the kernel writes a number
+		}
+	}
+	switch {
+	case group != pid:
+		return t, fmt.Errorf("%d is a thread of process %d: use -p %d", pid, group, group)
+	case strings.HasPrefix(state, "Z"), strings.HasPrefix(state, "X"):
+		return t, fmt.Errorf("process %d (%s) has ended: only its parent has not noticed yet", pid, t.comm)
+	}
+	t.command = []string{t.comm}
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if line = bytes.TrimRight(line, "\x00"); err == nil && len(line) > 0 { // else it ends just now, or has none
+		t.command = strings.Split(string(line), "\x00")
+	}
+	return t, nil
+}

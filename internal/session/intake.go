@@ -1,0 +1,137 @@
+package session
+
+import (
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+const (
+	tickNS  = 100_000_000 // publish a snapshot
+	flushNS = 250_000_000 // hand the recording to the kernel
+)
+
+// Recorder keeps every record. *trace.Writer is one.
+type Recorder interface {
+	Append(*wire.Record) error
+	Flush() error
+	Bytes() uint64
+}
+
+// Keeper is a Recorder that wants to know when nothing more will come of a process, which ended with a status: Code is
+// -1 when that is not known. Processes that are still there when the session ends have no such call.
+type Keeper interface {
+	Recorder
+	Ended(process uint32, status Status)
+}
+
+// intake is where the records of a session go, whatever source they come from: into model, recording and sites. One
+// goroutine uses it.
+type intake struct {
+	model    *model.Model
+	recorder Recorder // nil: nothing is recorded, or it broke
+	path     string   // of the recording
+	sites    *sites
+	clock    func() uint64
+
+	leaving map[uint32]Status // processes that ended, but some of their call sites may still be named
+	failure error             // of the recording
+	due     struct{ tick, flush uint64 }
+}
+
+func newIntake(m *model.Model, recorder Recorder, path string) intake {
+	return intake{
+		model: m, recorder: recorder, path: path, sites: newSites(nil), clock: Now, leaving: map[uint32]Status{},
+	}
+}
+
+// take takes a record in, and asks for what can be found out about it.
+func (in *intake) take(r *wire.Record) {
+	in.put(r)
+	if r.Kind == wire.KindTag || r.Kind == wire.KindModule {
+		in.sites.add(r)
+	}
+}
+
+// put applies and records a record, in this order: the recording asks the model for a summary of what it has got.
+func (in *intake) put(r *wire.Record) {
+	in.model.Apply(r)
+	if in.recorder != nil {
+		if err := in.recorder.Append(r); err != nil {
+			in.broken(err)
+		}
+	}
+}
+
+// broken ends the recording after a failed write; the program goes on.
+func (in *intake) broken(err error) {
+	in.failure, in.recorder = err, nil
+}
+
+func (in *intake) applySites() {
+	for _, r := range in.sites.take() {
+		if r.Kind == wire.KindExit {
+			in.left(r.Process)
+			continue
+		}
+		r.Time = in.clock()
+		in.put(&r)
+	}
+}
+
+// exited says that a process is gone, at a time in ns. Its own EXIT says only that its exit handlers run: without a
+// second one whoever reads the recording would count its memory as in use for longer than the model here.
+func (in *intake) exited(process uint32, status Status, time uint64) {
+	in.model.ProcessEnded(process, status.Code, status.Signal, time)
+	in.put(&wire.Record{Process: process, Event: wire.Event{Time: time, Kind: wire.KindExit, Status: int16(status.Shell())}})
+	in.leaving[process] = status
+	if !in.sites.add(&wire.Record{Process: process, Event: wire.Event{Kind: wire.KindExit}}) {
+		in.left(process)
+	}
+}
+
+// left tells the recorder that nothing more will come of a process.
+func (in *intake) left(process uint32) {
+	status := in.leaving[process]
+	delete(in.leaving, process)
+	if keeper, ok := in.recorder.(Keeper); ok {
+		keeper.Ended(process, status)
+	}
+}
+
+// chores are what happens by the clock.
+func (in *intake) chores() {
+	now := in.clock()
+	if now >= in.due.flush {
+		in.due.flush = now + flushNS
+		in.flush()
+	}
+	if now >= in.due.tick {
+		in.due.tick = now + tickNS
+		in.model.Tick(now)
+		in.model.Publish()
+	}
+}
+
+func (in *intake) flush() {
+	if in.recorder == nil {
+		return
+	}
+	if err := in.recorder.Flush(); err != nil {
+		in.broken(err)
+		return
+	}
+	in.model.SetRecording(in.path, in.recorder.Bytes())
+}
+
+// end brings recording and model to an end when no record will come any more.
+func (in *intake) end() {
+	in.sites.finish()
+	in.applySites()
+	for process := range in.leaving { // their names did not come in time
+		in.left(process)
+	}
+	in.chores()
+	in.flush()
+	in.model.Tick(in.clock())
+	in.model.Publish()
+}

@@ -1,0 +1,112 @@
+package ui
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/exp/golden"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// attachedSnapshot is the sample of n processes as it looks from outside: no pool, and a tag for what was there before.
+func attachedSnapshot(n int) *model.Snapshot {
+	s := crowdSnapshot(n)
+	s.Program, s.Arguments, s.Policy, s.Limits, s.Marks = "/opt/blur", []string{"--rank", "0"}, "none", nil, nil
+	s.Recording = model.Recording{}
+	t := &s.Totals
+	t.Misses, t.Hits, t.Cached, t.Cooling, t.LargestCached, t.CachedBlocks, t.SavedNS = t.Hits+t.Misses, 0, 0, 0, 0, 0, 0
+	t.SteadyHits, t.DriverCreates, t.MissReasons = 0, t.Creates, [wire.MissPolicy + 1]uint64{wire.MissPolicy: t.Misses}
+	s.Window.Misses, s.Window.Hits = s.Window.Creates, 0
+	for i := range s.History {
+		h := &s.History[i]
+		h.Misses, h.Hits, h.Cached, h.Cooling = h.Creates, 0, 0, 0
+	}
+	for i := range s.Tags {
+		tag := &s.Tags[i]
+		tag.Misses, tag.Hits, tag.Cached, tag.Cooling, tag.CachedCount, tag.Free = tag.Creates, 0, 0, 0, 0, nil
+		tag.MissReasons = [wire.MissPolicy + 1]uint64{wire.MissPolicy: tag.Misses}
+	}
+	s.Tags = append(s.Tags, model.Tag{ID: 900, Name: "unknown before attach", Live: 12, InUse: 700 * mib, Requested: 700 * mib, PeakInUse: 700 * mib})
+	return s
+}
+
+func attachedTest(w, h int, s *model.Snapshot, app App) *dashboard {
+	d := newTest(Options{Attached: true, ReadOnly: true}, w, h, nil)
+	d.Update(frameMsg{now: testStart, snap: s, app: app, hasApp: true})
+	return d
+}
+
+func TestAttachedGolden(t *testing.T) {
+	for _, size := range [][2]int{{120, 36}, {80, 24}, {60, 20}, {40, 10}} {
+		for name, n := range map[string]int{"one": 1, "several": 3} {
+			t.Run(name+itoa(size[0])+"x"+itoa(size[1]), func(t *testing.T) {
+				d := attachedTest(size[0], size[1], attachedSnapshot(n), App{Status: -1})
+				checkFrame(t, d.View(), size[0], size[1])
+				golden.RequireEqual(t, screen(d))
+			})
+		}
+	}
+}
+
+func TestAttachedStates(t *testing.T) {
+	ended := App{State: model.Exited, Status: -1}
+	empty := attachedSnapshot(0)
+	empty.Program, empty.Arguments = "", nil
+	for _, test := range []struct {
+		snap *model.Snapshot
+		app  App
+		want []string
+	}{
+		{attachedSnapshot(1), App{Status: -1}, []string{"attached to blur --rank 0", "WATCHING", "pid 4711"}},
+		{attachedSnapshot(3), App{Status: -1}, []string{"WATCHING", "pid 4711 +2", "unknown before attach"}},
+		{empty, App{Status: -1}, []string{"WAITING", "waiting for processes to watch"}},
+		{attachedSnapshot(1), ended, []string{"ENDED", "nothing is left to watch"}},
+	} {
+		got := screen(attachedTest(120, 36, test.snap, test.app))
+		for _, want := range test.want {
+			if !strings.Contains(got, want) {
+				t.Errorf("no %q in\n%s", want, got)
+			}
+		}
+		if strings.Contains(got, "output") || strings.Contains(got, "interrupt") {
+			t.Errorf("there is no output and nobody to interrupt:\n%s", got)
+		}
+	}
+}
+
+// TestAttachedLeaves: no key does anything to the programs, and there is nothing to ask.
+func TestAttachedLeaves(t *testing.T) {
+	for _, key := range []string{"q", "ctrl+c"} {
+		d := attachedTest(120, 36, attachedSnapshot(3), App{Status: -1})
+		if cmd := press(d, key); !quits(cmd) || d.result != Detached || d.overlay != noOverlay {
+			t.Errorf("%s: result %v, overlay %d; want to leave at once", key, d.result, d.overlay)
+		}
+		d = attachedTest(120, 36, attachedSnapshot(1), App{State: model.Exited, Status: -1})
+		if cmd := press(d, key); !quits(cmd) || d.result != Quit {
+			t.Errorf("%s after the end: result %v", key, d.result)
+		}
+	}
+	d := attachedTest(120, 36, attachedSnapshot(1), App{Status: -1})
+	press(d, "]")
+	if got := screen(d); !strings.Contains(got, "cannot be changed from outside") {
+		t.Errorf("] says nothing of limits:\n%s", got)
+	}
+}
+
+func TestAttachedHelp(t *testing.T) {
+	d := attachedTest(100, 100, attachedSnapshot(1), App{Status: -1})
+	press(d, "?")
+	got := screen(d)
+	for _, want := range []string{"the programs go on", "zoom a pane", "nothing to change", "unknown before attach"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in the help:\n%s", want, got)
+		}
+	}
+	for _, wrong := range []string{"SIGINT", "output", "chosen limit", "keys: limits", "keys: program\n", "what becomes"} {
+		if strings.Contains(got, wrong) {
+			t.Errorf("%q in the help of what does nothing to programs:\n%s", wrong, got)
+		}
+	}
+}
