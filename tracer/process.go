@@ -3,6 +3,7 @@ package tracer
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -17,6 +18,8 @@ type process struct {
 	tracer *Tracer
 	number uint32
 	target *target.Process
+	walker *stack.Walker
+	tags   *stack.Tags
 	book   *calls.Book
 	thread uint32 // of the call at hand
 
@@ -123,9 +126,13 @@ func (t *Tracer) admit(found *target.Process, time uint64) *process {
 	if err := t.kernel.Judge(found.PID, kernel.Watch); err != nil {
 		t.options.Warn(err.Error())
 	}
+	if t.watch != nil {
+		_ = t.watch.Add(found) // gone already: the next look says so
+	}
 	p.lost, p.lostUses = t.kernel.Lost(found.PID)
-	walker := stack.New(found, t.files)
-	p.book = calls.NewBook(stack.NewTags(t.options.Tags, t.options.Depth, walker, p.write), p.write)
+	p.walker = stack.New(found, t.files)
+	p.tags = stack.NewTags(t.options.Tags, t.options.Depth, p.walker, p.write)
+	p.book = calls.NewBook(p.tags, p.write)
 	text := strings.Join(found.Command, "\x00")
 	text = text[:min(len(text), wire.PayloadMax)]
 	p.write(&wire.Record{
@@ -172,7 +179,7 @@ func (t *Tracer) execed(pid int, time uint64) {
 	if p != nil {
 		t.end(p, time, ^uint64(0))
 	}
-	if t.options.Follow || t.options.Names(pid) {
+	if t.options.Follow || slices.Contains(t.options.PIDs, pid) {
 		t.expected[pid] = true
 		t.links.renew(pid)
 	}
@@ -190,6 +197,7 @@ func (t *Tracer) exited(pid int, time, status uint64) {
 // mapped looks at a process that has mapped code of a file.
 func (t *Tracer) mapped(pid int) {
 	if p := t.processes[pid]; p != nil {
+		p.walker.Renew()
 		t.look(p.target)
 		return
 	}

@@ -46,6 +46,8 @@ type Tracer struct {
 	processes map[int]*process // by pid
 	expected  map[int]bool     // pids that will be watched once they call something: children, and what was named
 	refused   map[int]bool     // pids that the user was told of
+	told      map[string]bool  // files that the user was told of
+	watch     *target.Watch    // nil where the kernel tells how processes come and go
 	detached  bool
 
 	put     func(*wire.Record)
@@ -71,7 +73,7 @@ func Start(options Options) (*Tracer, error) {
 	core, extensions := names()
 	t := &Tracer{
 		options: options, catalog: target.NewCatalog(core, extensions), files: stack.NewFiles(),
-		processes: map[int]*process{}, expected: map[int]bool{}, refused: map[int]bool{},
+		processes: map[int]*process{}, expected: map[int]bool{}, refused: map[int]bool{}, told: map[string]bool{},
 		vendors: newVendors(), last: options.Clock(),
 	}
 	t.put = t.keep
@@ -84,6 +86,9 @@ func Start(options Options) (*Tracer, error) {
 		return nil, rights.Explain(err)
 	}
 	t.links = newLinks(t.kernel, options.Open() || options.Follow)
+	if !t.kernel.Lifecycle() {
+		t.watch = target.NewWatch()
+	}
 	if err := t.begin(); err != nil {
 		return nil, errors.Join(rights.Explain(err), t.Close())
 	}
@@ -179,6 +184,7 @@ func (t *Tracer) call(s *wire.Sample) {
 		return
 	}
 	p.thread = s.Tid
+	p.tags.See(s)
 	p.book.Call(s)
 }
 
@@ -235,5 +241,9 @@ func (t *Tracer) Detach() error {
 // Close gives everything back.
 func (t *Tracer) Close() error {
 	t.vendors.close()
+	t.files.Close()
+	if t.watch != nil {
+		t.watch.Close()
+	}
 	return errors.Join(t.links.close(), t.kernel.Close())
 }

@@ -18,6 +18,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/symbol"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 	"codeberg.org/gpumemtop/gpumemtop/tracer"
+	targets "codeberg.org/gpumemtop/gpumemtop/tracer/target"
 	"codeberg.org/gpumemtop/gpumemtop/ui"
 )
 
@@ -155,8 +156,11 @@ func (a *attacher) begin() error {
 		return err
 	}
 	selection := tracer.Options{
-		Comms: a.config.comms, Cgroups: a.config.cgroups, All: a.config.all, Follow: a.config.follow,
-		Tags: a.plan.tags, Depth: a.plan.depth, Uses: len(a.outlets) > 0, Warn: a.notes.add,
+		Selection: targets.Selection{
+			Comms: a.config.comms, Cgroups: a.config.cgroups, All: a.config.all, Follow: a.config.follow,
+		},
+		// What was there before is found by its uses alone.
+		Tags: a.plan.tags, Depth: a.plan.depth, Uses: true, Clock: session.Now, Warn: a.notes.add,
 	}
 	for i := range a.targets {
 		selection.PIDs = append(selection.PIDs, a.targets[i].pid)
