@@ -92,3 +92,26 @@ func (e *Extension) locate(distance uint64) (err error) {
 	e.Device, e.Inode, e.Offset = id.device, id.inode, offset
 	return nil
 }
+
+// Locate says where in a file a function lies that the process has at an address.
+func (p *Process) Locate(name string, address uint64) (Extension, error) {
+	list, err := p.Maps()
+	if err != nil {
+		return Extension{}, err
+	}
+	for i := range list {
+		m := &list[i]
+		if address < m.Start || address >= m.End {
+			continue
+		}
+		path, info, err := p.file(m)
+		if err != nil {
+			return Extension{}, err
+		}
+		id := identify(path, info)
+		return Extension{
+			Name: name, Path: m.Path, Device: id.device, Inode: id.inode, Offset: address - m.Start + m.Offset,
+		}, nil
+	}
+	return Extension{}, fmt.Errorf("process %d has nothing mapped at %#x", p.PID, address)
+}
