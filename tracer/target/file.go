@@ -31,7 +31,7 @@ func (p *Process) OpenPath(path string) string {
 
 // File returns a path by which we can open the file of a mapping: the path itself, the same path below the root that the
 // process sees (containers), or the kernel's own link to what is mapped (files that were deleted or replaced meanwhile).
-// Of several mappings of a file the one with offset 0 serves best. The path is good as long as the process is there.
+// The path is good as long as the process is there.
 //
 // What the path leads to is compared with what is mapped, always: it must have the same inode and device. Two kinds of
 // file system tell another device by stat(2) than in /proc/PID/maps: btrfs has one for every subvolume, and overlayfs one
@@ -89,8 +89,8 @@ func (p *Process) matches(m *Mapping, path string) *unix.Stat_t {
 // more rights than /proc/PID/maps), a file system that is known to tell other devices has to do.
 func (p *Process) alike(m *Mapping, path string) bool {
 	const enough = 1024 // no code lies there, in which breakpoints would differ
-	if m.Offset == 0 {
-		loaded, err := readAt(p.fs.of(p.PID, "mem"), int64(m.Start), enough)
+	if begin := p.beginning(m); begin != nil {
+		loaded, err := readAt(p.fs.of(p.PID, "mem"), int64(begin.Start), enough)
 		if err == nil {
 			stored, err := readAt(path, 0, enough)
 			return err == nil && bytes.Equal(loaded, stored)
@@ -101,6 +101,23 @@ func (p *Process) alike(m *Mapping, path string) bool {
 		return true
 	}
 	return false
+}
+
+// beginning returns the mapping of a file's first bytes, given any of its mappings; nil when these are not mapped.
+func (p *Process) beginning(m *Mapping) *Mapping {
+	if m.Offset == 0 {
+		return m
+	}
+	list, err := p.Maps()
+	if err != nil {
+		return nil
+	}
+	for i := range list {
+		if l := &list[i]; l.Offset == 0 && l.Device == m.Device && l.Inode == m.Inode && l.Path == m.Path {
+			return l
+		}
+	}
+	return nil
 }
 
 func fileSystem(path string) int64 {

@@ -127,6 +127,33 @@ func TestReplacedFile(t *testing.T) {
 	}
 }
 
+// Whoever may look into a process may not open everything that it has mapped.
+func TestReplacedFileOfAnOrdinaryUser(t *testing.T) {
+	needRoot(t)
+	program, library := holder(t), copyOf(t, fakeLibrary(t), "libOpenCL.so.1")
+	reachable(t, program, library)
+	s := start(t, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", program, library)
+	if said := asNobody(t, s.Process.Pid); said != "false <nil>\n" {
+		t.Error(said)
+	}
+	if err := os.Remove(library); err != nil {
+		t.Fatal(err)
+	}
+	if said := asNobody(t, s.Process.Pid); !strings.HasPrefix(said, "true ") || !strings.Contains(said, "CAP_CHECKPOINT_RESTORE") {
+		t.Error(said)
+	}
+}
+
+// reachable opens the folders of a test to all users.
+func reachable(t *testing.T, paths ...string) {
+	t.Helper()
+	for _, path := range paths {
+		if err := os.Chmod(filepath.Dir(filepath.Dir(path)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Without the right to open what is mapped there is no file, rather than the wrong one.
 func TestReplacedFileWithoutRights(t *testing.T) {
 	i := imagine(t)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -23,11 +24,52 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			panic(err)
 		}
-		_, err = Open(pid)
+		err = lookInto(pid)
 		fmt.Printf("%v %v\n", errors.Is(err, ErrDenied), err)
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
+}
+
+// lookInto returns the first error on the way to a process's libraries.
+func lookInto(pid int) error {
+	p, err := Open(pid)
+	if err != nil {
+		return err
+	}
+	maps, err := p.Maps()
+	if err != nil {
+		return err
+	}
+	for _, l := range NewCatalog(someCore, nil).Libraries(p, maps) {
+		if l.Err != nil {
+			return l.Err
+		}
+	}
+	return nil
+}
+
+const nobody = 65534
+
+// asNobody has the test binary look into a process without any rights, and returns what it says.
+func asNobody(t *testing.T, pid int) string {
+	t.Helper()
+	needRoot(t)
+	binary, err := os.Open("/proc/self/exe") // the path may lie in a folder of root's
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer binary.Close() //nolint:errcheck // only executed
+	cmd := exec.Command("/proc/self/fd/3")
+	cmd.ExtraFiles = []*os.File{binary}
+	cmd.Dir = "/"
+	cmd.Env = []string{openEnv + "=" + strconv.Itoa(pid)}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s%v", out, err)
+	}
+	return string(out)
 }
 
 // build compiles C into a folder and returns the path.

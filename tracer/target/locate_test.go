@@ -1,0 +1,48 @@
+package target
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestLocate(t *testing.T) {
+	library := fakeLibrary(t)
+	s := start(t, holder(t), library, "-", "clCreateBuffer")
+	p, _, l := sole(t, s.Process.Pid)
+	e, err := p.Locate("clX", s.addresses["clCreateBuffer"])
+	want := Extension{"clX", library, l.Device, l.Inode, l.Functions["clCreateBuffer"]}
+	if err != nil || e != want {
+		t.Errorf("%+v, %v, want %+v", e, err, want)
+	}
+	if e, err := p.Locate("clX", 8); err == nil || !strings.Contains(err.Error(), "0x8") {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if err := os.Remove(library); err != nil {
+		t.Fatal(err)
+	}
+	e, err = p.Locate("clX", s.addresses["clCreateBuffer"])
+	if os.Geteuid() == 0 && (err != nil || e != want) {
+		t.Errorf("of a deleted file: %+v, %v", e, err)
+	}
+}
+
+func TestTheBeginningOfAFile(t *testing.T) {
+	library := fakeLibrary(t)
+	p, maps := opened(t, start(t, holder(t), library).Process.Pid)
+	n := 0
+	for i := range maps {
+		if m := &maps[i]; m.Path == library {
+			n++
+			if b := p.beginning(m); b == nil || b.Offset != 0 || b.Path != library {
+				t.Errorf("%+v begins with %+v", m, b)
+			}
+		}
+	}
+	if n < 2 {
+		t.Errorf("%d mappings", n)
+	}
+	if b := p.beginning(&Mapping{Offset: 4096, Inode: 1, Path: library}); b != nil {
+		t.Errorf("%+v", b)
+	}
+}
