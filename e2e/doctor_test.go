@@ -142,13 +142,9 @@ func runnable(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "doctor")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := t.TempDir()
 	path := filepath.Join(dir, "gpumemtop")
-	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(path, binary, 0o755)); err != nil {
+	if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.WriteFile(path, binary, 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	return path

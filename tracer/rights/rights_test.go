@@ -108,6 +108,10 @@ func TestRefusal(t *testing.T) {
 			m.status("000000c000000000", everything, "")
 			m.answers[AskMulti] = unsupported
 		}, "", ""},
+		{"the two alone, on a kernel that wants more for multi links", func(m *machine) {
+			m.status("000000c000000000", everything, "")
+			m.answers[AskMulti], m.answers[AskSingle] = unix.EPERM, unix.EACCES
+		}, "CAP_SYS_ADMIN", "attach needs CAP_SYS_ADMIN here"},
 		{"multi links for threads, root", func(m *machine) { m.answers[AskMultiProcess] = unsupported }, "", ""},
 		{"only tracefs, root", func(m *machine) {
 			delete(m.files, uprobeUnit)
