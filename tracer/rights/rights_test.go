@@ -288,3 +288,15 @@ func TestAtLeast(t *testing.T) {
 		}
 	}
 }
+
+// Nothing else would show that multi-uprobe links are given up without need: single ones take their place.
+func TestMultiLinksAreFoundHere(t *testing.T) {
+	s := Here()
+	if err := s.Ask(AskMulti); err != nil {
+		t.Logf("not asked about processes: %v", err)
+		return
+	}
+	if err := s.Ask(AskMultiProcess); err != nil && atLeast(s.Release(), 6, 10) {
+		t.Errorf("links that know processes are there since Linux 6.10: %v", err)
+	}
+}
