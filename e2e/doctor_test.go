@@ -2,11 +2,15 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/tracer/rights"
 )
 
 // findings are the lines of doctor's report.
@@ -81,4 +85,67 @@ func TestDoctorOutlivesDrivers(t *testing.T) {
 	if !f.has("problem", "no OpenCL device was found") {
 		t.Errorf("no problem: %+v", f)
 	}
+}
+
+// What doctor says of attaching is what tracer/rights says: that it works, or in one warning why not and what to do.
+func TestDoctorTellsWhetherProgramsCanBeWatched(t *testing.T) {
+	f := doctor(t, 0)
+	refusal := rights.Examine().Refusal()
+	told := 0
+	for _, l := range f.Lines {
+		if l.Area != "attaching" {
+			continue
+		}
+		told++
+		obstacle, refused := strings.CutPrefix(l.Text, "programs that run already cannot be watched: ")
+		switch {
+		case refused && refusal == nil:
+			t.Errorf("refused although it works: %+v", l)
+		case refused && (l.Level != "warning" || !strings.HasPrefix(refusal.Error(), obstacle+": ")):
+			t.Errorf("got %+v, want %v", l, refusal)
+		}
+	}
+	if works := f.has("ok", "programs that run already can be watched"); works != (refusal == nil) || told < 8 {
+		t.Errorf("works: %v, in %d lines; rights says %v: %+v", works, told, refusal, f)
+	}
+}
+
+// A user without rights is told that they are missing.
+func TestDoctorTellsAnOrdinaryUserWhatIsMissing(t *testing.T) {
+	refusal := rights.Examine().Refusal()
+	cmd := exec.Command(runnable(t), "doctor", "--format", "json")
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}
+	cmd.Dir = "/"
+	if os.Geteuid() == 0 {
+		const nobody = 65534
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	} else if refusal == nil {
+		t.Skip("this user has the rights, and only root can give them away")
+	}
+	out, err := cmd.Output() // whether OpenCL works for that user is not the matter here
+	var f findings
+	if jsonErr := json.Unmarshal(out, &f); jsonErr != nil {
+		t.Fatalf("%v, %v: %s", err, jsonErr, out)
+	}
+	for _, l := range f.Lines {
+		if l.Area == "attaching" && l.Level == "warning" && l.Advice != "" && (refusal != nil || strings.Contains(l.Text, "attach needs CAP_")) {
+			return
+		}
+	}
+	t.Errorf("nothing about rights: %+v", f)
+}
+
+// runnable copies gpumemtop to where every user can run it.
+func runnable(t *testing.T) string {
+	t.Helper()
+	binary, err := os.ReadFile(gpumemtop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "gpumemtop")
+	if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.WriteFile(path, binary, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

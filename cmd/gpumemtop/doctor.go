@@ -15,9 +15,10 @@ func newDoctor() *cobra.Command {
 	return command(onDoctor, &cobra.Command{
 		Use:   "doctor [flags]",
 		Short: "Look whether programs can be run on this machine, and with what",
-		Long: "Looks at OpenCL, its drivers and devices, at what keeps libraries from being preloaded, at the terminal, the kernel\n" +
-			"and the settings in the environment. Drivers are asked in processes of their own, so that one that crashes or hangs\n" +
-			"is only told of. The exit status is 1 where programs cannot be run.",
+		Long: "Looks at OpenCL, its drivers and devices, at what keeps libraries from being preloaded, at what the kernel lets attach\n" +
+			"do and which capabilities are missing, at the terminal and the settings in the environment. Drivers are asked in\n" +
+			"processes of their own, so that one that crashes or hangs is only told of. The exit status is 1 where programs cannot\n" +
+			"be run.",
 		Annotations: map[string]string{usageKey: "gpumemtop doctor [--format text|json]"},
 		Args:        noArguments,
 	}, func(cmd *cobra.Command, c *config, _ []string) error {

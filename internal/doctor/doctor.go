@@ -37,13 +37,14 @@ type Report struct {
 
 // The areas, in the order of the report.
 const (
-	areaTool     = "gpumemtop"
-	areaSettings = "settings"
-	areaFolder   = "runtime folder"
-	areaPreload  = "preloading"
-	areaOpenCL   = "OpenCL"
-	areaKernel   = "kernel"
-	areaTerminal = "terminal"
+	areaTool      = "gpumemtop"
+	areaSettings  = "settings"
+	areaFolder    = "runtime folder"
+	areaPreload   = "preloading"
+	areaOpenCL    = "OpenCL"
+	areaKernel    = "kernel"
+	areaAttaching = "attaching"
+	areaTerminal  = "terminal"
 )
 
 // Examine looks at everything.
@@ -56,7 +57,8 @@ func Examine(s *System, o Options) Report {
 		r.vendors(s)
 		r.opencl(s)
 	}
-	r.kernel(s)
+	r.say(areaKernel, Fact, "", "Linux %s", s.Release())
+	r.attaching(s)
 	r.terminal(s)
 	r.Usable = true
 	for i := range r.Lines {

@@ -16,6 +16,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/payload"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
+	"codeberg.org/gpumemtop/gpumemtop/tracer/rights"
 )
 
 // machine is an imagined system: files, and what the probe answers.
@@ -29,8 +30,6 @@ func newMachine() *machine {
 	m := &machine{files: fstest.MapFS{}, probes: map[string]string{}}
 	for path, text := range map[string]string{
 		"/etc/OpenCL/vendors/good.icd": "libgood.so\n", "/lib/libOpenCL.so.1": "\x7fELF OPENCL_LAYERS",
-		"/sys/kernel/btf/vmlinux": "", "/proc/self/status": "Name:\tx\nCapEff:\t000001ffffffffff\n",
-		"/proc/sys/kernel/unprivileged_bpf_disabled": "2\n", "/sys/bus/event_source/devices/uprobe/type": "9\n",
 	} {
 		m.put(path, text)
 	}
@@ -54,7 +53,13 @@ func newMachine() *machine {
 		Memfd:     func() error { return nil },
 		OpenFiles: func() uint64 { return 1024 },
 		Release:   func() string { return "6.12" },
-		Terminal:  func() (int, int, bool) { return 120, 36, true },
+		Rights: func() *rights.Report {
+			return &rights.Report{Features: []rights.Feature{
+				{Name: rights.FeatureKernel, State: rights.Yes, Detail: "Linux 6.12", Needed: true},
+				{Name: rights.FeatureSettings, State: rights.Unknown, Detail: "nobody knows"},
+			}}
+		},
+		Terminal: func() (int, int, bool) { return 120, 36, true },
 	}
 	return m
 }
@@ -98,7 +103,7 @@ func TestAGoodMachine(t *testing.T) {
 	for _, want := range []string{
 		"  ok  device Card (Good): driver 1.2, OpenCL 3.0 x\n      its memory: 8.00 GiB, at most 2.00 GiB in one buffer; sub-buffers are aligned to 128 bytes\n",
 		"  ok  /etc/OpenCL/vendors/good.icd: libgood.so loads\n", "loader /lib/libOpenCL.so.1: ICD Loader 2.3\n",
-		"  ok  sessions use /run/user/1", "256 colours", "\nPrograms can be run under gpumemtop.\n",
+		"  ok  sessions use /run/user/1", "256 colours", "  ok  programs that run already can be watched: gpumemtop attach\n  ok  Linux 6.12\n      nobody knows\n", "\nPrograms can be run under gpumemtop.\n",
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, text.String())
@@ -154,6 +159,16 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		}, Problem, "no place for a session's folder"},
 		{"no memfd", func(m *machine) { m.Memfd = func() error { return errors.New("not permitted") } }, Problem, "no memory can be shared"},
 		{"few files", func(m *machine) { m.OpenFiles = func() uint64 { return 20 } }, Warning, "20 open files"},
+		{"no rights", func(m *machine) {
+			m.Rights = func() *rights.Report {
+				return &rights.Report{Obstacle: "attach needs CAP_BPF", Advice: "run it through sudo"}
+			}
+		}, Warning, "programs that run already cannot be watched: attach needs CAP_BPF"},
+		{"few rights", func(m *machine) {
+			m.Rights = func() *rights.Report {
+				return &rights.Report{Features: []rights.Feature{{State: rights.No, Detail: "other users' processes cannot be looked into"}}}
+			}
+		}, Warning, "other users' processes cannot be looked into"},
 		{"no terminal", func(m *machine) { m.Terminal = func() (int, int, bool) { return 0, 0, false } }, Warning, "there is no terminal"},
 		{"small terminal", func(m *machine) { m.Terminal = func() (int, int, bool) { return 40, 10, true } }, Warning, "40x10 cells"},
 		{"dumb", func(m *machine) { m.Environ = []string{"TERM=dumb", "LANG=C.UTF-8"} }, Warning, `TERM is "dumb"`},
@@ -172,6 +187,32 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 				t.Errorf("usable: %v", r.Usable)
 			}
 		})
+	}
+}
+
+// Where nothing can be watched, that is the warning; what else is missing is told with it.
+func TestOneWarningForMissingRights(t *testing.T) {
+	m := newMachine()
+	m.Rights = func() *rights.Report {
+		return &rights.Report{Obstacle: "attach needs CAP_BPF", Advice: "run it through sudo", Features: []rights.Feature{
+			{State: rights.No, Detail: "CAP_BPF is not held", Needed: true},
+			{State: rights.No, Detail: "/proc is mounted with hidepid", Advice: "CAP_SYS_PTRACE shows them"},
+		}}
+	}
+	r := Examine(m.System, options())
+	var got []Line
+	for _, l := range r.Lines {
+		if l.Area == areaAttaching {
+			got = append(got, l)
+		}
+	}
+	want := []Line{
+		{areaAttaching, Warning, "programs that run already cannot be watched: attach needs CAP_BPF", "run it through sudo"},
+		{areaAttaching, Fact, "CAP_BPF is not held", ""},
+		{areaAttaching, Fact, "/proc is mounted with hidepid", "CAP_SYS_PTRACE shows them"},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 

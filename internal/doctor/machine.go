@@ -5,67 +5,6 @@ import (
 	"strings"
 )
 
-// Bits of the capabilities in /proc/self/status (capabilities(7)).
-const (
-	capSysAdmin = 21
-	capPerfmon  = 38
-	capBPF      = 39
-)
-
-// kernel tells facts that tracing in the kernel depends on.
-func (r *Report) kernel(s *System) {
-	r.say(areaKernel, Fact, "", "Linux %s", s.Release())
-	if _, err := s.Stat("/sys/kernel/btf/vmlinux"); err == nil {
-		r.say(areaKernel, Fact, "", "types of the kernel (BTF) are there")
-	} else {
-		r.say(areaKernel, Fact, "", "no types of the kernel (BTF): /sys/kernel/btf/vmlinux is not there")
-	}
-	switch held := s.capabilities(); {
-	case held&(1<<capBPF) != 0 && held&(1<<capPerfmon) != 0, held&(1<<capSysAdmin) != 0:
-		r.say(areaKernel, Fact, "", "this user may load eBPF programs%s", rootText(s.Root))
-	default:
-		r.say(areaKernel, Fact, "", "this user may not load eBPF programs: CAP_BPF and CAP_PERFMON are missing")
-	}
-	if v := s.text("/proc/sys/kernel/unprivileged_bpf_disabled"); v != "" {
-		r.say(areaKernel, Fact, "", "eBPF without privileges: %s (unprivileged_bpf_disabled is %s)", allowed(v == "0"), v)
-	}
-	if _, err := s.Stat("/sys/bus/event_source/devices/uprobe/type"); err == nil {
-		r.say(areaKernel, Fact, "", "probes in programs (uprobes) are there")
-	} else {
-		r.say(areaKernel, Fact, "", "no probes in programs (uprobes)")
-	}
-	if v := s.text("/sys/kernel/security/lockdown"); v != "" {
-		r.say(areaKernel, Fact, "", "lockdown: %s", v)
-	}
-}
-
-func rootText(root bool) string {
-	if root {
-		return ", as root"
-	}
-	return ""
-}
-
-func allowed(yes bool) string {
-	if yes {
-		return "allowed"
-	}
-	return "not allowed"
-}
-
-// capabilities returns the effective ones, 0 when they cannot be told.
-func (s *System) capabilities() uint64 {
-	for line := range strings.Lines(s.text("/proc/self/status")) {
-		if value, found := strings.CutPrefix(line, "CapEff:"); found {
-			v, err := strconv.ParseUint(strings.TrimSpace(value), 16, 64)
-			if err == nil {
-				return v
-			}
-		}
-	}
-	return 0
-}
-
 // The least size of a terminal that shows panes, and the one for all of them (ui).
 const (
 	panesW, panesH = 60, 12

@@ -17,6 +17,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/payload"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+	"codeberg.org/gpumemtop/gpumemtop/tracer/rights"
 )
 
 // Options are what the command knows of itself.
@@ -45,7 +46,9 @@ type System struct {
 	// OpenFiles is how many files a process may have open.
 	OpenFiles func() uint64
 	Release   func() string // of the kernel
-	Root      bool
+	// Rights says whether programs that run already can be watched.
+	Rights func() *rights.Report
+	Root   bool
 	// Terminal is the size of the controlling terminal, false when there is none.
 	Terminal func() (cols, rows int, ok bool)
 }
@@ -74,7 +77,7 @@ func Here() *System {
 	return &System{
 		Environ: os.Environ(), ReadFile: os.ReadFile, Glob: filepath.Glob, Stat: os.Stat,
 		Folders: session.Places, Probe: probe, Memfd: memfd, OpenFiles: openFiles, Release: release,
-		Root: os.Geteuid() == 0, Terminal: terminal,
+		Rights: rights.Examine, Root: os.Geteuid() == 0, Terminal: terminal,
 	}
 }
 

@@ -85,7 +85,7 @@ func multiProcess() error {
 	if err != nil {
 		return err
 	}
-	defer program.Close()
+	defer program.Close() //nolint:errcheck // nothing is lost with it
 	self, err := link.OpenExecutable("/proc/self/exe")
 	if err != nil {
 		return err

@@ -33,8 +33,8 @@ func unsupported(err error) bool {
 }
 
 func (r *Report) explain(err error) error {
-	if r.refusal != "" {
-		return fmt.Errorf("%s: %w", r.refusal, err)
+	if refusal := r.Refusal(); refusal != nil {
+		return fmt.Errorf("%w: %w", refusal, err)
 	}
 	if !denied(err) {
 		return fmt.Errorf("this kernel (Linux %s) lacks something: %w", r.Kernel, err)

@@ -133,14 +133,15 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// multi reports whether multi-uprobe links can be used, by the version where rights are missing to try them.
+// multi reports whether multi-uprobe links can be used, by the version where rights are missing to try them at all.
 func (x *examination) multi() bool {
 	switch links, _ := x.answer(AskMulti); links {
 	case Yes:
 		perProcess, _ := x.answer(AskMultiProcess)
 		return perProcess == Yes
 	case Unknown:
-		return atLeast(x.Kernel, 6, 6)
+		programs, _ := x.answer(AskPrograms)
+		return programs == Unknown && atLeast(x.Kernel, 6, 6)
 	}
 	return false
 }

@@ -9,57 +9,72 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// refuse returns the sentence of the most basic obstacle, "" for none, and sets what is missing.
-func (x *examination) refuse() string {
-	for _, obstacle := range []func() string{x.otherMachine, x.noSystemCall, x.userNamespace, x.withoutRights, x.loading, x.probing} {
-		if sentence := obstacle(); sentence != "" {
-			return "attach " + sentence
+// obstacle is what is in the way, and what to do.
+type obstacle struct{ what, advice string }
+
+// refuse returns the most basic obstacle, nil for none, and sets what is missing.
+func (x *examination) refuse() *obstacle {
+	for _, find := range []func() *obstacle{x.otherMachine, x.noSystemCall, x.userNamespace, x.withoutRights, x.loading, x.probing} {
+		if o := find(); o != nil {
+			return o
 		}
 	}
-	return ""
+	return nil
 }
 
 // instead is what can be done everywhere.
 const instead = "start the program under gpumemtop instead"
 
-func (x *examination) otherMachine() string {
+func (x *examination) otherMachine() *obstacle {
 	if x.Architecture != "amd64" {
-		return fmt.Sprintf("works on amd64 only, and this is %s: %s", x.Architecture, instead)
+		return &obstacle{"works on amd64 only, and this is " + x.Architecture, instead}
 	}
 	if x.Feature(FeatureKernel).State == Yes {
-		return ""
+		return nil
 	}
-	sentence := fmt.Sprintf("needs Linux 5.15 or later (bpf_get_attach_cookie), and this is %s: use a newer kernel, or %s", x.Kernel, instead)
+	o := &obstacle{
+		"needs Linux 5.15 or later (bpf_get_attach_cookie), and this is " + x.Kernel,
+		"use a newer kernel, or " + instead,
+	}
 	if state, _ := x.answer(AskHelpers); state == Unknown {
-		sentence += "; whether its distribution has added what is needed can be told with sudo gpumemtop doctor only"
+		o.advice += "; whether its distribution has added what is needed can be told with sudo gpumemtop doctor only"
 	}
-	return sentence
+	return o
 }
 
-func (x *examination) noSystemCall() string {
+func (x *examination) noSystemCall() *obstacle {
 	_, err := x.answer(AskMaps)
 	switch {
 	case !errors.Is(err, unix.ENOSYS):
-		return ""
+		return nil
 	case x.filtered():
-		return "needs bpf(), which this kernel lacks or a seccomp filter hides (ENOSYS): run it outside of this sandbox, or in a container with: --security-opt seccomp=unconfined"
+		return &obstacle{"needs bpf(), which this kernel lacks or a seccomp filter hides (ENOSYS)", unfiltered}
 	}
-	return "needs bpf(), which this kernel was built without: use one with CONFIG_BPF_SYSCALL and CONFIG_BPF_EVENTS, or " + instead
+	return &obstacle{
+		"needs bpf(), which this kernel was built without",
+		"use one with CONFIG_BPF_SYSCALL and CONFIG_BPF_EVENTS, or " + instead,
+	}
 }
 
-func (x *examination) userNamespace() string {
+// unfiltered is what to do about a filter.
+const unfiltered = "run it outside of this sandbox, or in a container with: --security-opt seccomp=unconfined"
+
+func (x *examination) userNamespace() *obstacle {
 	if x.initialNamespace("user", initialUsers) {
-		return ""
+		return nil
 	}
 	x.Missing = x.least()
-	return "does not work in a user namespace, such as that of a rootless container, whose root has no rights over the kernel: run it outside, through sudo"
+	return &obstacle{
+		"does not work in a user namespace, such as that of a rootless container, whose root has no rights over the kernel",
+		"run it outside, through sudo",
+	}
 }
 
 // withoutRights looks at the two capabilities that programs of this kind need, and at the one that stands for both
 // where that is needed for probing.
-func (x *examination) withoutRights() string {
+func (x *examination) withoutRights() *obstacle {
 	if x.held.has(unix.CAP_BPF) && x.held.has(unix.CAP_PERFMON) {
-		return ""
+		return nil
 	}
 	if !x.Multi {
 		return x.lacks("CAP_SYS_ADMIN, for single uprobes (multi-uprobe links of newer kernels do with CAP_BPF and CAP_PERFMON)", admin)
@@ -83,10 +98,10 @@ func (r *Report) least() []string {
 	return []string{admin}
 }
 
-// lacks is the sentence on what is missing, and how to get it.
-func (x *examination) lacks(what string, missing ...string) string {
+// lacks is the obstacle that something is missing.
+func (x *examination) lacks(what string, missing ...string) *obstacle {
 	x.Missing = missing
-	return fmt.Sprintf("needs %s: %s", what, x.grant(x.least()...))
+	return &obstacle{"needs " + what, x.grant(x.least()...)}
 }
 
 // bits are those of the capabilities that are ever missing.
@@ -158,48 +173,57 @@ func (s *System) setcap(names []string) string {
 }
 
 // loading says why maps and programs cannot be loaded although the capabilities are there.
-func (x *examination) loading() string {
+func (x *examination) loading() *obstacle {
 	for _, q := range []Question{AskMaps, AskPrograms, AskHelpers} {
 		switch state, err := x.answer(q); {
 		case state == Yes:
 		case x.Lockdown == "confidentiality":
-			return fmt.Sprintf("does not work in lockdown mode confidentiality, which keeps programs from being loaded (%v): boot with lockdown=integrity, or %s", err, instead)
+			return &obstacle{
+				fmt.Sprintf("does not work in lockdown mode confidentiality, which keeps programs from being loaded (%v)", err),
+				"boot with lockdown=integrity, or " + instead,
+			}
 		case state == No:
-			return fmt.Sprintf("needs what this kernel lacks (%v): use one with CONFIG_BPF_EVENTS, 5.15 or later, or %s", err, instead)
+			return &obstacle{
+				fmt.Sprintf("needs what this kernel lacks (%v)", err),
+				"use one with CONFIG_BPF_EVENTS, 5.15 or later, or " + instead,
+			}
 		case x.filtered():
-			return fmt.Sprintf("needs bpf(), which a seccomp filter refuses (%v) although the capabilities are there: run it outside of this sandbox, or in a container with: --security-opt seccomp=unconfined", reason(err))
+			return &obstacle{fmt.Sprintf("needs bpf(), which a seccomp filter refuses (%v) although the capabilities are there", reason(err)), unfiltered}
 		default:
-			return fmt.Sprintf("needs bpf(), which is refused (%v) although the capabilities are there: look for a security module, such as SELinux, and its log", reason(err))
+			return &obstacle{fmt.Sprintf("needs bpf(), which is refused (%v) although the capabilities are there", reason(err)), "look for a security module, such as SELinux, and its log"}
 		}
 	}
-	return ""
+	return nil
 }
 
 // probing says why functions cannot be probed although programs can be loaded. Multi-uprobe links need no right of their
 // own; single uprobes need CAP_SYS_ADMIN (commit ba677dbe77af of Linux 6.16, which stable kernels got, too), and
 // CAP_PERFMON on kernels without that.
-func (x *examination) probing() string {
+func (x *examination) probing() *obstacle {
 	if x.Multi {
-		return ""
+		return nil
 	}
 	switch x.Feature(FeatureUprobes).State {
 	case Unknown:
-		return "needs uprobes, which are found through /sys: mount it"
+		return &obstacle{"needs uprobes, which are found through /sys", "mount it"}
 	case No:
 		kernel := "this kernel"
 		if strings.Contains(strings.ToLower(x.Kernel), "microsoft") {
 			kernel = "this kernel of WSL"
 		}
-		return fmt.Sprintf("needs uprobes, which %s was built without: use one with CONFIG_UPROBE_EVENTS, or %s", kernel, instead)
+		return &obstacle{"needs uprobes, which " + kernel + " was built without", "use one with CONFIG_UPROBE_EVENTS, or " + instead}
 	}
 	state, err := x.answer(AskSingle)
 	switch {
 	case state == Yes:
-		return ""
+		return nil
 	case !x.capabilities("CapEff").has(unix.CAP_SYS_ADMIN):
-		return x.lacks("CAP_SYS_ADMIN here, for single uprobes: this kernel has no multi-uprobe links that know processes, which would do without", admin)
+		return x.lacks("CAP_SYS_ADMIN here, for single uprobes, as this kernel has no multi-uprobe links that know processes", admin)
 	case state == No: // there is tracefs
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("needs perf_event_open(), which is refused (%v) although the capabilities are there: look for a seccomp filter or a security module", reason(err))
+	return &obstacle{
+		fmt.Sprintf("needs perf_event_open(), which is refused (%v) although the capabilities are there", reason(err)),
+		"look for a seccomp filter or a security module",
+	}
 }

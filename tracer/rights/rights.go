@@ -41,8 +41,10 @@ type Report struct {
 	// Multi says that many functions are probed by one link.
 	Multi bool
 
-	refusal string
-	system  *System
+	// Obstacle is the most basic of what keeps anything from being watched, "" where watching works; Advice is what to do.
+	Obstacle, Advice string
+
+	system *System
 }
 
 // Examine looks at this machine, within some tens of milliseconds. It loads programs of a few instructions and attaches
@@ -55,17 +57,18 @@ func (s *System) Examine() *Report {
 	r.Lockdown = s.lockdown()
 	x := &examination{System: s, Report: r, held: s.held()}
 	x.look()
-	r.refusal = x.refuse()
+	if o := x.refuse(); o != nil {
+		r.Obstacle, r.Advice = "attach "+o.what, o.advice
+	}
 	return r
 }
 
-// Refusal says in one sentence what keeps anything from being watched, the most basic of the reasons, and what to do. It
-// is nil where watching works.
+// Refusal is obstacle and advice in one sentence, nil where watching works.
 func (r *Report) Refusal() error {
-	if r.refusal == "" {
+	if r.Obstacle == "" {
 		return nil
 	}
-	return errors.New(r.refusal)
+	return errors.New(r.Obstacle + ": " + r.Advice)
 }
 
 // Feature returns the feature of a name; its state is Unknown where it was not looked at.

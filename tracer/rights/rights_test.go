@@ -108,6 +108,10 @@ func TestRefusal(t *testing.T) {
 			m.status("000000c000000000", everything, "")
 			m.answers[AskMulti] = unsupported
 		}, "", ""},
+		{"the two alone, on a kernel that wants more for multi links", func(m *machine) {
+			m.status("000000c000000000", everything, "")
+			m.answers[AskMulti], m.answers[AskSingle] = unix.EPERM, unix.EACCES
+		}, "CAP_SYS_ADMIN", "attach needs CAP_SYS_ADMIN here"},
 		{"multi links for threads, root", func(m *machine) { m.answers[AskMultiProcess] = unsupported }, "", ""},
 		{"only tracefs, root", func(m *machine) {
 			delete(m.files, uprobeUnit)
@@ -282,5 +286,17 @@ func TestAtLeast(t *testing.T) {
 		if atLeast(release, 5, 15) != want {
 			t.Errorf("%q: want %v", release, want)
 		}
+	}
+}
+
+// Nothing else would show that multi-uprobe links are given up without need: single ones take their place.
+func TestMultiLinksAreFoundHere(t *testing.T) {
+	s := Here()
+	if err := s.Ask(AskMulti); err != nil {
+		t.Logf("not asked about processes: %v", err)
+		return
+	}
+	if err := s.Ask(AskMultiProcess); err != nil && atLeast(s.Release(), 6, 10) {
+		t.Errorf("links that know processes are there since Linux 6.10: %v", err)
 	}
 }
