@@ -69,6 +69,26 @@ func TestProbesOfOneProcess(t *testing.T) {
 	})
 }
 
+// A verdict may change while a call is under way: the next call must not be paired with the entry of that one.
+func TestVerdictsInTheMiddleOfCalls(t *testing.T) {
+	k := open(t, Options{})
+	d := drive(t)
+	attach(t, k, 0, create)
+	d.do("start 2")
+	told := 0
+	check := func(s *wire.Sample) { told++; checkCreate(t, s) }
+	for range 200 {
+		judge(t, k, d.pid, Watch)
+		before := told
+		poll(t, k, check, func() bool { return told > before })
+		judge(t, k, d.pid, Forget)
+		if _, err := k.Poll(0, check); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.do("stop")
+}
+
 func TestUsesAreLeftOut(t *testing.T) {
 	d := drive(t)
 	k := open(t, Options{Uses: false})
