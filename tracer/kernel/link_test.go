@@ -157,7 +157,7 @@ func TestAttachAndDetachWhileCalled(t *testing.T) {
 const roleEnv = "GPUMEMTOP_TEST_ROLE"
 
 // play holds probes, of the kind that role names, until it is killed; or it is refused.
-func play(role string) int {
+func play(role string) {
 	var pid int
 	var file string
 	var p Probe
@@ -165,14 +165,13 @@ func play(role string) int {
 	k, err := New(Options{Shapes: shapes, RingBytes: 1 << 20, single: role == "single"})
 	if role == refusedRole {
 		fmt.Println(errors.Is(err, ErrPermission))
-		return 0
+		return
 	}
 	if err == nil {
 		_, err = k.Attach(file, pid, []Probe{p})
 	}
 	fmt.Println(err)
 	_, _ = io.Copy(io.Discard, os.Stdin)
-	return 0
 }
 
 func TestKillLeavesTheCodeAsItWas(t *testing.T) {
