@@ -39,6 +39,7 @@ func BenchmarkCall(b *testing.B) {
 
 // read polls beside the benchmark, until the function that it returns is called.
 func read(b *testing.B, k *Kernel) (stop func()) {
+	b.Helper()
 	stopped, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -62,6 +63,7 @@ func read(b *testing.B, k *Kernel) (stop func()) {
 }
 
 func (d *driver) time(b *testing.B) {
+	b.Helper()
 	d.send(fmt.Sprint("time ", b.N))
 	var ns float64
 	if _, err := fmt.Sscan(d.line(), &ns); err != nil {
