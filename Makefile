@@ -17,7 +17,7 @@ SHELL := bash
 
 # Everything that is needed beyond Go and make: compilers; an OpenCL that runs anywhere, its loader and headers; the
 # real programs that the tests run; the terminal and the browser that they drive; a reader of what is exported.
-PACKAGES := gcc g++ libc6-dev binutils clang libbpf-dev \
+PACKAGES := gcc g++ libc6-dev binutils clang llvm libbpf-dev \
 	pocl-opencl-icd ocl-icd-libopencl1 ocl-icd-opencl-dev opencl-headers \
 	clinfo clpeak hashcat clblast-utils sudo ffmpeg openmpi-bin libopenmpi-dev tmux chromium python3
 
@@ -34,6 +34,11 @@ SHIM_FLAGS := -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -pthread $(WARNINGS)
 SHIM_LINK := -shared -static-libgcc -Wl,--version-script=shim/shim.map -Wl,-z,now -Wl,-z,defs -Wl,-z,nodelete \
 	-Wl,-Bsymbolic-functions -ldl
 
+# As tracer/kernel/kernel.go has it made; -g is for the types that the kernel is told.
+BPF_FLAGS := -target bpf -D__TARGET_ARCH_x86 -std=gnu11 -O2 -g -ffreestanding -Iinternal/wire -I/usr/include/x86_64-linux-gnu \
+	-Wall -Wextra -Werror -Wshadow -Wno-unused-parameter
+
+BPF_SOURCES := $(wildcard tracer/kernel/bpf/*.c)
 SHIM_SOURCES := $(wildcard shim/*.c)
 SHIM_HEADERS := $(wildcard shim/*.h shim/*.def) internal/wire/event.h
 EXAMPLES := $(filter-out common gpu,$(basename $(notdir $(wildcard examples/*.c))))
@@ -231,7 +236,8 @@ $(GOLANGCI):
 	GOBIN=$(CURDIR)/.tools $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 	mv .tools/golangci-lint $@
 
-# Both compilers' warnings on everything; both analyzers on what runs inside other people's programs.
+# Both compilers' warnings on everything; both analyzers on what runs inside other people's programs. What runs inside
+# the kernel is a matter of clang alone.
 .PHONY: check-c
 check-c: | build/deps.stamp
 	@for compiler in $(CC) $(CLANG); do \
@@ -242,6 +248,10 @@ check-c: | build/deps.stamp
 		$(CC) $(SHIM_FLAGS) -fanalyzer -c "$$source" -o /dev/null; \
 		$(CLANG) --analyze --analyzer-output text -Xclang -analyzer-werror -std=gnu11 "$$source"; \
 	done
+	@for source in $(BPF_SOURCES); do \
+		$(CLANG) $(BPF_FLAGS) -fsyntax-only "$$source"; \
+		$(CLANG) --analyze --analyzer-output text -Xclang -analyzer-werror $(BPF_FLAGS) "$$source"; \
+	done
 	@echo "C: no findings"
 
 # Whatever is generated is committed; generating it again must change nothing. Asked of the files themselves, so that
@@ -251,7 +261,7 @@ SUMS = find . \( -name .git -o -name .tools -o -name bin -o -name build \) -prun
 .PHONY: check-generated
 check-generated: | build/deps.stamp
 	@$(SUMS) > build/before.sums
-	$(GO) generate ./...
+	BPF2GO_CC=$(CLANG) $(GO) generate ./...
 	@$(SUMS) > build/after.sums
 	@diff build/before.sums build/after.sums || { echo "generated files were out of date: commit what go generate made" >&2; exit 1; }
 

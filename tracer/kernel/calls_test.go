@@ -112,13 +112,13 @@ func TestEntryTellsItsCaller(t *testing.T) {
 	if s.Function != use || s.Argument[0] != 5 || s.Time != s.Entered || s.Sp != 0 {
 		t.Errorf("use: %+v", s.Call)
 	}
-	if path, _, _ := mappingAt(t, d.pid, s.Ip); path != programs.driver {
+	if path, _ := mappingAt(t, d.pid, s.Ip); path != programs.driver {
 		t.Errorf("called from %#x in %q, want the driver", s.Ip, path)
 	}
 }
 
 // mappingAt returns which mapping of a process an address lies in.
-func mappingAt(tb testing.TB, pid int, address uint64) (path string, start, end uint64) {
+func mappingAt(tb testing.TB, pid int, address uint64) (path string, end uint64) {
 	tb.Helper()
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
@@ -127,13 +127,13 @@ func mappingAt(tb testing.TB, pid int, address uint64) (path string, start, end 
 	for line := range strings.Lines(string(maps)) {
 		fields := strings.Fields(line)
 		from, to, _ := strings.Cut(fields[0], "-")
-		start, _ = strconv.ParseUint(from, 16, 64)
+		start, _ := strconv.ParseUint(from, 16, 64)
 		end, _ = strconv.ParseUint(to, 16, 64)
 		if address >= start && address < end {
-			return fields[len(fields)-1], start, end
+			return fields[len(fields)-1], end
 		}
 	}
-	return "", 0, 0
+	return "", 0
 }
 
 func TestStackIsTheCallers(t *testing.T) {
@@ -155,7 +155,7 @@ func TestStackIsTheCallers(t *testing.T) {
 				t.Fatalf("byte %d of the pattern is %#x", i, b)
 			}
 		}
-		if path, _, _ := mappingAt(t, d.pid, s.Ip); path != programs.driver {
+		if path, _ := mappingAt(t, d.pid, s.Ip); path != programs.driver {
 			t.Errorf("called from %#x in %q, want the driver", s.Ip, path)
 		}
 	})
@@ -168,7 +168,7 @@ func TestStackEndsWithItsMapping(t *testing.T) {
 	attach(t, k, d.pid, create)
 	d.do("shallow")
 	s := gather(t, k, 1)[0]
-	_, _, end := mappingAt(t, d.pid, s.Sp)
+	_, end := mappingAt(t, d.pid, s.Sp)
 	if want := end - s.Sp; want >= wire.CallStack || uint64(len(s.Memory)) != want {
 		t.Errorf("%d bytes of stack, %d are there", len(s.Memory), want)
 	}

@@ -6,8 +6,9 @@
 // kill -9 included.
 package kernel
 
-//go:generate go tool bpf2go -target amd64 -no-global-types calls bpf/calls.bpf.c -- -I../../internal/wire -I/usr/include/x86_64-linux-gnu -ffreestanding -std=gnu11 -Wall -Wextra -Werror -Wshadow -Wno-unused-parameter
-//go:generate go tool bpf2go -target amd64 -no-global-types life bpf/life.bpf.c -- -I../../internal/wire -I/usr/include/x86_64-linux-gnu -ffreestanding -std=gnu11 -Wall -Wextra -Werror -Wshadow -Wno-unused-parameter
+//go:generate -command compile go tool bpf2go -target amd64 -no-global-types -cflags "-I../../internal/wire -I/usr/include/x86_64-linux-gnu -std=gnu11 -ffreestanding -Wall -Wextra -Werror -Wshadow -Wno-unused-parameter"
+//go:generate compile calls bpf/calls.bpf.c
+//go:generate compile life bpf/life.bpf.c
 
 import (
 	"errors"
@@ -20,8 +21,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// ringBytes is the size of the ring where Options does not say another: a quarter of a second of 500,000 calls a second
-// with copies, four thousand calls with their stacks.
+// ringBytes is the size of the ring where Options does not say another: 160,000 calls with copies, a third of a second's
+// at 500,000 a second; or 4,000 calls with their stacks, which are left out when half of it is full.
 const ringBytes = 64 << 20
 
 // Options say what to tell of.
@@ -107,7 +108,7 @@ func (k *Kernel) Close() error {
 	return errors.Join(errs...)
 }
 
-// Judge says what becomes of a process's calls from now on. Who judges a process that may have ended meanwhile has to
+// Judge says what becomes of a process's calls from now on: of those that are entered after it. Who judges a process that may have ended meanwhile has to
 // look whether it is still there, and else to have it forgotten: its number may come again.
 func (k *Kernel) Judge(pid int, v Verdict) error {
 	var err error
@@ -153,7 +154,8 @@ func (k *Kernel) Lifecycle() bool {
 	return k.tells(lifeProgForked) && k.tells(lifeProgExecuted) && k.tells(lifeProgExited)
 }
 
-// TellsMaps reports whether newly mapped code is told.
+// TellsMaps reports whether newly mapped code is told: of a watched process once for each file and program it runs; with
+// Options.Everyone also once for each file that a process maps which was not judged.
 func (k *Kernel) TellsMaps() bool { return k.tells(lifeProgMapped) }
 
 func (k *Kernel) tells(program string) bool {

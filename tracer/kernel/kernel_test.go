@@ -24,10 +24,11 @@ const (
 	name
 	list
 	use
+	hold
 	functions
 )
 
-var symbols = [functions]string{"create", "set", "name", "list", "use"}
+var symbols = [functions]string{"create", "set", "name", "list", "use", "hold"}
 
 var shapes = []wire.Shape{
 	create: {Flags: wire.ShapeReturn | wire.ShapeStack, Error: 5},
@@ -35,6 +36,7 @@ var shapes = []wire.Shape{
 	name:   {Copy: [2]wire.Copy{{}, {Argument: 1, Text: 1}}},
 	list:   {Flags: wire.ShapeReturn, Copy: [2]wire.Copy{{Argument: 2, Unit: 8, Count: 1}}},
 	use:    {Flags: wire.ShapeUse},
+	hold:   {Flags: wire.ShapeReturn},
 }
 
 // patience is how long a test waits for what must come.
@@ -50,7 +52,8 @@ var programs struct {
 
 func TestMain(m *testing.M) {
 	if role := os.Getenv(roleEnv); role != "" {
-		os.Exit(play(role))
+		play(role)
+		return
 	}
 	code := m.Run()
 	if programs.folder != "" {
@@ -61,20 +64,21 @@ func TestMain(m *testing.M) {
 
 func build(tb testing.TB) {
 	tb.Helper()
-	programs.once.Do(func() {
-		programs.folder, programs.err = os.MkdirTemp("", "gpumemtop-kernel-")
-		if programs.err != nil {
-			return
-		}
-		programs.library = filepath.Join(programs.folder, "libcalls.so")
-		programs.driver = filepath.Join(programs.folder, "driver")
-		programs.err = errors.Join(
-			gcc("-O2", "-fPIC", "-shared", "testdata/calls.c", "-o", programs.library),
-			gcc("-O2", "-pthread", "-mno-red-zone", "testdata/driver.c", programs.library, "-Wl,-rpath,$ORIGIN", "-o", programs.driver))
-	})
+	programs.once.Do(func() { programs.err = compile() })
 	if programs.err != nil {
 		tb.Fatal(programs.err)
 	}
+}
+
+func compile() (err error) {
+	if programs.folder, err = os.MkdirTemp("", "gpumemtop-kernel-"); err != nil {
+		return err
+	}
+	programs.library = filepath.Join(programs.folder, "libcalls.so")
+	programs.driver = filepath.Join(programs.folder, "driver")
+	return errors.Join(
+		gcc("-O2", "-fPIC", "-shared", "testdata/calls.c", "-o", programs.library),
+		gcc("-O2", "-pthread", "-mno-red-zone", "testdata/driver.c", programs.library, "-Wl,-rpath,$ORIGIN", "-o", programs.driver))
 }
 
 func gcc(arguments ...string) error {

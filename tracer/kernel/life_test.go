@@ -2,6 +2,8 @@ package kernel
 
 import (
 	"fmt"
+	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -67,6 +69,59 @@ func TestProbesOfOneProcess(t *testing.T) {
 			}
 		}, func() bool { return n >= 10 })
 	})
+}
+
+// A verdict, or the probes, may change while a call is under way: a return must not be paired with the entry of another.
+func TestReturnIsPairedWithItsOwnEntry(t *testing.T) {
+	kinds(t, Options{}, func(t *testing.T, k *Kernel) {
+		d := drive(t)
+		l := attach(t, k, 0, hold)
+		judge(t, k, d.pid, Watch)
+		d.hold(1)
+		judge(t, k, d.pid, Forget)
+		d.release(1)
+		d.hold(2)
+		judge(t, k, d.pid, Watch)
+		d.release(2)
+		nothing(t, k)
+		d.hold(3)
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		d.release(3)
+		d.hold(4)
+		attach(t, k, 0, hold)
+		d.release(4)
+		nothing(t, k)
+		d.hold(5)
+		d.release(5)
+		if s := gather(t, k, 1)[0]; s.Argument[0] != 5 || s.Result != 6 {
+			t.Errorf("hold(%d) = %d, want hold(5) = 6", s.Argument[0], s.Result)
+		}
+	})
+}
+
+// hold has the driver call a function that lasts until release, and returns when it is in it.
+func (d *driver) hold(n int) {
+	d.tb.Helper()
+	d.send(fmt.Sprint("hold ", n))
+	d.answer("holding")
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		call, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", d.pid))
+		if err != nil {
+			d.tb.Fatal(err)
+		}
+		if strings.HasPrefix(string(call), "0 0x0 ") { // it reads its input
+			return
+		}
+	}
+	d.tb.Fatal("the driver does not hold")
+}
+
+func (d *driver) release(n int) {
+	d.tb.Helper()
+	d.send("")
+	d.answer(fmt.Sprint(n + 1))
 }
 
 func TestUsesAreLeftOut(t *testing.T) {

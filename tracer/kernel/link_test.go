@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"syscall"
 	"testing"
 	"time"
 
@@ -125,10 +126,6 @@ func TestCloseDetaches(t *testing.T) {
 }
 
 func TestAttachAndDetachWhileCalled(t *testing.T) {
-	rounds := map[string]int{"multi": 100, "single": 100}
-	if testing.Short() {
-		rounds = map[string]int{"multi": 10, "single": 10}
-	}
 	kinds(t, Options{Stacks: true}, func(t *testing.T, k *Kernel) {
 		d := drive(t)
 		judge(t, k, d.pid, Watch)
@@ -136,7 +133,11 @@ func TestAttachAndDetachWhileCalled(t *testing.T) {
 		d.do("start 2")
 		told := 0
 		check := func(s *wire.Sample) { told++; checkCreate(t, s) }
-		for range rounds[map[bool]string{true: "multi", false: "single"}[k.multi]] {
+		rounds := 10 // new kernels take single probes away slowly
+		if k.multi {
+			rounds = 200
+		}
+		for range rounds {
 			l, err := k.Attach(programs.library, d.pid, at)
 			if err != nil {
 				t.Fatal(err)
@@ -155,22 +156,22 @@ func TestAttachAndDetachWhileCalled(t *testing.T) {
 // roleEnv makes the test binary do something else: see play.
 const roleEnv = "GPUMEMTOP_TEST_ROLE"
 
-// play holds probes, of the kind that role names, until it is killed.
-func play(role string) int {
+// play holds probes, of the kind that role names, until it is killed; or it is refused.
+func play(role string) {
 	var pid int
 	var file string
 	var p Probe
-	if _, err := fmt.Sscan(os.Getenv(roleEnv+"_ARGUMENTS"), &pid, &p.Offset, &file); err != nil {
-		fmt.Println(err)
-		return 1
-	}
+	_, _ = fmt.Sscan(os.Getenv(roleEnv+"_ARGUMENTS"), &pid, &p.Offset, &file)
 	k, err := New(Options{Shapes: shapes, RingBytes: 1 << 20, single: role == "single"})
+	if role == refusedRole {
+		fmt.Println(errors.Is(err, ErrPermission))
+		return
+	}
 	if err == nil {
 		_, err = k.Attach(file, pid, []Probe{p})
 	}
 	fmt.Println(err)
 	_, _ = io.Copy(io.Discard, os.Stdin)
-	return 0
 }
 
 func TestKillLeavesTheCodeAsItWas(t *testing.T) {
@@ -210,5 +211,41 @@ func TestKillLeavesTheCodeAsItWas(t *testing.T) {
 			untouched(t, d, at)
 			d.do("run 2 100")
 		})
+	}
+}
+
+// refusedRole is a play of its own: what New says.
+const refusedRole = "refused"
+
+func TestRefusedWithoutRights(t *testing.T) {
+	open(t, Options{}) // or skip
+	if os.Getuid() != 0 {
+		t.Skip("only root can become nobody")
+	}
+	nobody := exec.Command("/proc/self/exe")
+	nobody.Env = append(os.Environ(), roleEnv+"="+refusedRole)
+	nobody.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := nobody.CombinedOutput()
+	if err != nil || string(out) != "true\n" {
+		t.Errorf("New without rights: %s, %v; want an ErrPermission", out, err)
+	}
+}
+
+// In a pid namespace of its own, pids are those of the namespace, and forks and exits are not told.
+func TestInItsOwnPidNamespace(t *testing.T) {
+	open(t, Options{}) // or skip
+	if os.Getuid() != 0 {
+		t.Skip("only root can make a pid namespace")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner := exec.Command("unshare", "--pid", "--fork", "--mount-proc", self, "-test.v",
+		"-test.run=^(TestPairsCallsOfThreads|TestVerdicts|TestEveryoneButTheIgnored|TestExec)$")
+	out, err := inner.CombinedOutput()
+	if err != nil || !bytes.Contains(out, []byte("\n--- PASS: TestPairsCallsOfThreads")) ||
+		!bytes.Contains(out, []byte("\n--- PASS: TestVerdicts")) || !bytes.Contains(out, []byte("\n--- SKIP: TestExec")) {
+		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -246,26 +246,45 @@ static __always_inline void tell(struct telling *t)
 		lose(t->who.pid, t->shape->flags & GMT_SHAPE_USE);
 }
 
-/* The cheap questions first: most of what passes here may be other processes' calls. */
-static __always_inline bool begin(struct telling *t, struct pt_regs *registers)
+static __always_inline bool watched(uint32_t pid)
 {
-	if (!current(&t->who))
-		return false;
-	uint32_t judged = verdict(t->who.pid);
-	if (judged != VERDICT_WATCH && (judged || !everyone))
-		return false;
-	uint32_t function = (uint32_t)bpf_get_attach_cookie(registers);
+	uint32_t judged = verdict(pid);
+	return judged == VERDICT_WATCH || (!judged && everyone);
+}
+
+static __always_inline struct place place_of(const struct who *who, struct pt_regs *registers)
+{
+	struct place place = {who->pid, who->tid, bpf_get_attach_cookie(registers)};
+	return place;
+}
+
+static __always_inline bool begin(struct telling *t, const struct place *place, struct pt_regs *registers)
+{
+	uint32_t function = (uint32_t)place->function;
 	t->registers = registers;
 	t->function = (uint16_t)function;
 	t->shape = bpf_map_lookup_elem(&shapes, &function);
 	return t->shape;
 }
 
+/*
+ * Every entry of a function saves it anew or takes away what an earlier call left, so that a return finds nothing but
+ * the entry of its own call: a call may have been left without a return, or the probes or the verdict were not there at
+ * its end.
+ */
 SEC("uprobe")
 int enter(struct pt_regs *registers)
 {
 	struct telling t = {0};
-	if (!begin(&t, registers))
+	if (!current(&t.who))
+		return 0;
+	struct place place = place_of(&t.who, registers);
+	if (!watched(t.who.pid)) {
+		if (bpf_map_lookup_elem(&entries, &place))
+			bpf_map_delete_elem(&entries, &place);
+		return 0;
+	}
+	if (!begin(&t, &place, registers))
 		return 0;
 	t.entry.entered = bpf_ktime_get_ns();
 	t.entry.argument[0] = registers->rdi;
@@ -278,25 +297,27 @@ int enter(struct pt_regs *registers)
 		tell(&t);
 		return 0;
 	}
-	struct place place = {t.who.pid, t.who.tid, t.function};
-	if (bpf_map_update_elem(&entries, &place, &t.entry, BPF_ANY))
+	if (bpf_map_update_elem(&entries, &place, &t.entry, BPF_ANY)) {
+		bpf_map_delete_elem(&entries, &place);
 		lose(t.who.pid, t.shape->flags & GMT_SHAPE_USE);
+	}
 	return 0;
 }
 
-/* A return without an entry is of a call that was under way when the probes came. */
+/* A return without an entry is of a call that was under way when the process came to be watched. */
 SEC("uretprobe")
 int leave(struct pt_regs *registers)
 {
 	struct telling t = {0};
-	if (!begin(&t, registers))
+	if (!current(&t.who) || !watched(t.who.pid))
 		return 0;
-	struct place place = {t.who.pid, t.who.tid, t.function};
+	struct place place = place_of(&t.who, registers);
 	struct entry *entry = bpf_map_lookup_elem(&entries, &place);
 	if (!entry)
 		return 0;
 	t.entry = *entry;
 	bpf_map_delete_elem(&entries, &place);
-	tell(&t);
+	if (begin(&t, &place, registers))
+		tell(&t);
 	return 0;
 }

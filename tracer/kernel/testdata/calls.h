@@ -7,3 +7,4 @@ int set(void *kernel, uint32_t index, size_t size, const void *value);
 int name(const char *text);
 int list(uint32_t count, const uint64_t *values);
 int use(uint64_t object);
+int hold(int n);

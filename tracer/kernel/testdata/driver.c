@@ -118,6 +118,7 @@ static void *last(void *unused)
 	return NULL;
 }
 
+/* Says how many ns that many calls took. */
 static void time_calls(long count)
 {
 	struct timespec before, after;
@@ -147,6 +148,8 @@ static int obey(const char *word, long one, long two, char **arguments_of_main)
 		arguments();
 	else if (!strcmp(word, "use"))
 		use((uint64_t)one), printf("0\n");
+	else if (!strcmp(word, "hold"))
+		printf("holding\n"), fflush(stdout), printf("%d\n", hold((int)one));
 	else if (!strcmp(word, "fork"))
 		child();
 	else if (!strcmp(word, "exec"))
