@@ -9,6 +9,7 @@ import (
 
 // benchBook is a book of a program with a thousand buffers.
 func benchBook(b *testing.B) *calls.Book {
+	b.Helper()
 	var at tags
 	book := calls.NewBook(&at, func(*wire.Record) {})
 	for i := range uint64(1000) {

@@ -52,7 +52,8 @@ func appendCall(b []byte, s *wire.Sample) []byte {
 }
 
 // synthetic is a small program: it begins with what was there before.
-func synthetic(t testing.TB) (b []byte) {
+func synthetic(tb testing.TB) (b []byte) {
+	tb.Helper()
 	now := uint64(1000)
 	for _, c := range []call{
 		{name: "clEnqueueWriteBuffer", args: []uint64{queue, buf, 1, 0, 4096}},
@@ -74,7 +75,7 @@ func synthetic(t testing.TB) (b []byte) {
 		{name: "clReleaseMemObject", args: []uint64{buf}},
 	} {
 		now += 20
-		s := c.sample(t, now, 7)
+		s := c.sample(tb, now, 7)
 		s.Memory = make([]byte, now%3*8) // of the stack, which is none of the book's business
 		b = appendCall(b, s)
 	}
