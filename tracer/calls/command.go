@@ -22,7 +22,7 @@ type command struct {
 	op       wire.Command
 	failed   bool
 	status   int32 // 0: of one that failed without saying why
-	stranger bool // memory was named that nobody knows
+	stranger bool  // memory was named that nobody knows
 	count    int
 	access   [accessesMax]access
 }

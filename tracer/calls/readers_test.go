@@ -6,8 +6,10 @@ import (
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/cut"
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/tables"
 	"codeberg.org/gpumemtop/gpumemtop/internal/life"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace/tracetest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -68,5 +70,33 @@ func TestReadersOfGrowth(t *testing.T) {
 	}
 	if s := part.Snapshot().Totals; s.InUse != 5050 || s.Creates != 0 {
 		t.Errorf("a part that begins later: %+v", s)
+	}
+}
+
+// TestRowsOfGrowth: memory that was there before is one row of the tables, with all of its uses.
+func TestRowsOfGrowth(t *testing.T) {
+	p := newProgram(t)
+	p.setUp()
+	p.call("clEnqueueWriteBuffer", 0, queue, buf, 0, 0, 1000)
+	p.call("clEnqueueWriteBuffer", 0, queue, buf, 0, 1000, 4000)
+	p.call("clReleaseMemObject", 0, buf)
+	for i := range p.records {
+		p.records[i].Process = 1
+	}
+	src := &tracetest.Tape{Records: p.records}
+	run, err := tables.Look(src, tables.Options{Header: trace.Header{Program: "app", ClockNS: 1000}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []tables.Buffer
+	err = run.Walk(src, nil, tables.Sink{Buffer: func(_ uint32, b *tables.Buffer) error {
+		rows = append(rows, *b)
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != 1 || rows[0].Uses != 2 || rows[0].Size != 5000 || !rows[0].Carried || rows[0].Ending != "released" {
+		t.Errorf("rows %+v", rows)
 	}
 }
