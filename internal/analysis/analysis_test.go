@@ -231,8 +231,8 @@ func TestPart(t *testing.T) {
 	if a.Peak.InUse != 110 || len(a.Peak.Tags) != 2 || a.Run.Events != 2 {
 		t.Errorf("peak %+v, %d events", a.Peak, a.Run.Events)
 	}
-	if len(a.Sizes) != 1 || len(a.Misses) != 0 {
-		t.Errorf("what was carried over was counted: %+v, %+v", a.Sizes, a.Misses)
+	if len(a.Sizes) != 1 || len(a.Misses) != 0 || len(a.Lifetimes) != 1 || a.Lifetimes[0].Count != 1 {
+		t.Errorf("what was carried over was counted: %+v, %+v, %+v", a.Sizes, a.Misses, a.Lifetimes)
 	}
 	a = s.analyse(t, func(o *Options) { o.Since, o.Until = time.Second, time.Hour })
 	if len(a.Leaks) == 0 {

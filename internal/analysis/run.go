@@ -229,6 +229,9 @@ func (x *run) End(p *life.Process, o *life.Object, how life.How) {
 		s.requested -= int64(o.Size)
 		x.hold(w, -int64(o.Granted))
 	}
+	if x.record != nil && carried(x.record) { // it never lived in this part, or goes on as something larger
+		return
+	}
 	switch how {
 	case life.Released:
 		x.released(x.process(p.Number), s, o)

@@ -51,7 +51,8 @@ func NewBook(tags Tagger, put func(*wire.Record)) *Book {
 	}
 }
 
-// Call takes what the eBPF program told of the process. It takes anything: what makes no sense is ignored.
+// Call takes what the eBPF program told of the process. It takes anything: what makes no sense is ignored. Of a call that
+// is told at its entry it sets Entered to that.
 func (b *Book) Call(s *wire.Sample) {
 	if s.Sight != wire.SightCall || int(s.Function) >= len(Functions) {
 		return
@@ -59,6 +60,9 @@ func (b *Book) Call(s *wire.Sample) {
 	f := &Functions[s.Function]
 	if f.call == nil {
 		return
+	}
+	if f.Shape.Flags&wire.ShapeReturn == 0 {
+		s.Entered = s.Time
 	}
 	b.function = f.Name
 	f.call(b, s)

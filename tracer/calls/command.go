@@ -21,8 +21,8 @@ type command struct {
 	kernel   uint64
 	op       wire.Command
 	failed   bool
-	status   int32
-	stranger bool // memory was named that nobody knows
+	status   int32 // 0: of one that failed without saying why
+	stranger bool  // memory was named that nobody knows
 	count    int
 	access   [accessesMax]access
 }
@@ -144,7 +144,7 @@ func (b *Book) refused(c *command) {
 			Kind: wire.KindDiag, Op: uint8(wire.DiagUnknownMemory), Status: status(c.status),
 		}, []byte(b.function))
 	}
-	if c.status != invalidContext || c.queue == nil || c.queue.context == nil {
+	if c.status != invalidContext && c.status != 0 || c.queue == nil || c.queue.context == nil {
 		return
 	}
 	for i := range c.count {

@@ -230,9 +230,12 @@ func TestFindings(t *testing.T) {
 			p.do(call{name: "clSetKernelArg", args: []uint64{kern, 0, 8, 9}, copies: [2][]byte{words(buf)}})
 			p.records = nil
 			p.call("clEnqueueReadBuffer", code(-34), queue, buf, 0, 0, 64)
+			p.call("clEnqueueReadBuffer", code(-30), queue, buf, 0, 0, 65)
+			p.call("clEnqueueMapBuffer", 0, queue, buf, 0, 1, 0, 64)
 			p.call("clEnqueueTask", 0, queue, kern)
 		}, `
 			diag wrong context: "clEnqueueReadBuffer" object=1 granted=64 scope=2 tag=5 status=-34
+			diag wrong context: "clEnqueueMapBuffer" object=1 granted=64 scope=2 tag=5
 			diag wrong context: "clEnqueueTask" object=1 granted=64 link=1 scope=2 tag=5
 			use kernel object=1 granted=1 link=1 scope=2 tag=5`},
 		{"no context is surely wrong that was there before", func(p *program) {

@@ -134,9 +134,12 @@ func (b *Book) createSubBuffer(s *wire.Sample) {
 
 // shared returns the memory that a create makes another object of; nil when there is none.
 func (b *Book) shared(s *wire.Sample, c *creation) *memory {
+	if c.share == 0 || c.share == s.Result {
+		return nil
+	}
 	m := b.memories[c.share]
 	if m == nil {
-		if c.share == 0 || b.dead(s, c.share, wire.DiagUseAfterRelease) || s.Result == 0 {
+		if b.dead(s, c.share, wire.DiagUseAfterRelease) || s.Result == 0 {
 			return nil
 		}
 		m = b.learn(s, c.share, sighting{kind: wire.MemoryBuffer, context: b.contexts[c.context], size: c.least})

@@ -39,8 +39,9 @@ type program struct {
 	called  map[string]bool
 }
 
-func newProgram(t testing.TB) *program {
-	p := &program{t: t, now: 1000, tid: 7, called: map[string]bool{}}
+func newProgram(tb testing.TB) *program {
+	tb.Helper()
+	p := &program{t: tb, now: 1000, tid: 7, called: map[string]bool{}}
 	p.book = calls.NewBook(&p.tags, func(r *wire.Record) {
 		kept := *r
 		kept.Payload = slices.Clone(r.Payload)
@@ -59,10 +60,11 @@ type call struct {
 	copies  [2][]byte
 }
 
-func (c *call) sample(t testing.TB, now uint64, tid uint32) *wire.Sample {
+func (c *call) sample(tb testing.TB, now uint64, tid uint32) *wire.Sample {
+	tb.Helper()
 	number, ok := numbers[c.name]
 	if !ok {
-		t.Fatalf("%s is not in the table", c.name)
+		tb.Fatalf("%s is not in the table", c.name)
 	}
 	s := &wire.Sample{Call: wire.Call{Time: now, Entered: now, Pid: 1, Tid: tid, Function: number, Ip: 5}}
 	shape := calls.Functions[number].Shape
@@ -78,7 +80,7 @@ func (c *call) sample(t testing.TB, now uint64, tid uint32) *wire.Sample {
 			continue
 		}
 		if shape.Copy[i].Argument == 0 {
-			t.Fatalf("%s has no copy %d", c.name, i)
+			tb.Fatalf("%s has no copy %d", c.name, i)
 		}
 		if s.Copies == nil {
 			s.Copies = make([]byte, wire.CallData)

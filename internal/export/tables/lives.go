@@ -14,9 +14,12 @@ func (w *walk) Pool(*life.Process, *life.Block) {}
 // End implements life.Watcher: it makes the row of a buffer.
 func (w *walk) End(l *life.Process, o *life.Object, how life.How) {
 	p := w.process(l.Number)
+	if w.notAnEnd(o) {
+		return
+	}
 	used := p.uses[o.Number]
 	delete(p.uses, o.Number)
-	if w.sink.Buffer == nil || w.err != nil || w.standsForBlock(o) {
+	if w.sink.Buffer == nil || w.err != nil {
 		return
 	}
 	site := w.run.site(p.Number, o.Tag)
@@ -45,9 +48,9 @@ func (w *walk) End(l *life.Process, o *life.Object, how life.How) {
 	w.keep(w.sink.Buffer(p.Number, row))
 }
 
-// standsForBlock reports whether an object is a carried one that tells of a block in the pool: it never lived in this
-// part of the run.
-func (w *walk) standsForBlock(o *life.Object) bool {
+// notAnEnd reports whether a carried object ends with a record that is carried, too. Either it tells of a block in the pool,
+// and never lived in this part of the run; or it goes on with the size that has become known of it.
+func (w *walk) notAnEnd(o *life.Object) bool {
 	return o.Carried() && w.record.Kind == wire.KindRelease && w.record.Flags&wire.FlagCarried != 0
 }
 

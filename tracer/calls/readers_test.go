@@ -1,0 +1,102 @@
+package calls_test
+
+import (
+	"errors"
+	"io"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/cut"
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/tables"
+	"codeberg.org/gpumemtop/gpumemtop/internal/life"
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace/tracetest"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// TestReadersOfGrowth: whoever reads the events of memory that was there before shows its size as far as it is known, and
+// counts nothing that happened but its release.
+func TestReadersOfGrowth(t *testing.T) {
+	p := newProgram(t)
+	p.setUp()
+	p.call("clEnqueueWriteBuffer", 0, queue, buf, 0, 0, 1000)
+	p.buffer(buf+1, 50)
+	p.do(call{name: "clCreateSubBuffer", result: buf + 2, args: []uint64{buf, 0, 0x1220, 9}, copies: [2][]byte{words(0, 10)}})
+	p.call("clEnqueueWriteBuffer", 0, queue, buf, 0, 1000, 4000) // it grows
+	grown := len(p.records)
+	p.call("clReleaseMemObject", 0, buf)
+	p.call("clReleaseMemObject", 0, buf+2)
+	m, fold := model.New(model.Options{Started: 1}), life.New(nil)
+	var largest uint64
+	for i := range p.records {
+		r := &p.records[i]
+		r.Process = 1
+		m.Apply(r)
+		fold.Step(r)
+		if i == grown-1 {
+			got, o := m.Snapshot(), fold.Process(1)
+			if s := got.Totals; s.InUse != 5050 || s.Requested != 5050 || s.LiveBuffers != 3 || s.PeakInUse != 5050 || s.Creates != 2 ||
+				s.Misses != 1 || s.Releases != 0 || s.DriverReleases != 0 || s.DriverCreates != 1 || s.Uses != 2 || got.Unknown != 0 {
+				t.Errorf("totals %+v, %d unknown events", s, got.Unknown)
+			}
+			for _, tag := range got.Tags {
+				if tag.Name == "tag 99" && (tag.Live != 1 || tag.InUse != 5000 || tag.Creates != 0 || tag.PeakInUse != 5000) {
+					t.Errorf("what was there before: %+v", tag)
+				}
+			}
+			if o.InUse != 5050 || o.Object(1) == nil || o.Object(1).Size != 5000 || o.Object(3).Parent != 1 {
+				t.Errorf("%+v", o)
+			}
+		}
+		largest = max(largest, m.Snapshot().Totals.InUse)
+	}
+	if s := m.Snapshot(); s.Totals.InUse != 50 || s.Totals.Releases != 2 || s.Totals.DriverReleases != 1 || s.Unknown != 0 || largest != 5050 {
+		t.Errorf("at the end %+v, at most %d", s.Totals, largest)
+	}
+	part := model.New(model.Options{Started: 1})
+	src := cut.Range(&tracetest.Tape{Records: p.records}, cut.Options{Since: p.records[grown].Time})
+	for first := true; ; first = false {
+		var r wire.Record
+		err := src.Next(&r)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if part.Apply(&r); !first && r.Kind == wire.KindRelease {
+			break
+		}
+	}
+	if s := part.Snapshot().Totals; s.InUse != 5050 || s.Creates != 0 {
+		t.Errorf("a part that begins later: %+v", s)
+	}
+}
+
+// TestRowsOfGrowth: memory that was there before is one row of the tables, with all of its uses.
+func TestRowsOfGrowth(t *testing.T) {
+	p := newProgram(t)
+	p.setUp()
+	p.call("clEnqueueWriteBuffer", 0, queue, buf, 0, 0, 1000)
+	p.call("clEnqueueWriteBuffer", 0, queue, buf, 0, 1000, 4000)
+	p.call("clReleaseMemObject", 0, buf)
+	for i := range p.records {
+		p.records[i].Process = 1
+	}
+	src := &tracetest.Tape{Records: p.records}
+	run, err := tables.Look(src, tables.Options{Header: trace.Header{Program: "app", ClockNS: 1000}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []tables.Buffer
+	err = run.Walk(src, nil, tables.Sink{Buffer: func(_ uint32, b *tables.Buffer) error {
+		rows = append(rows, *b)
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != 1 || rows[0].Uses != 2 || rows[0].Size != 5000 || !rows[0].Carried || rows[0].Ending != "released" {
+		t.Errorf("rows %+v", rows)
+	}
+}
