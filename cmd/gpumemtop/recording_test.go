@@ -166,9 +166,9 @@ func TestSplit(t *testing.T) {
 		footer        trace.Footer
 		summary       trace.Summary
 	}{
-		{"40.gmt", "one", []string{"a", "b"}, 2000, 2, trace.Footer{Status: -1, Events: 2, EndedNS: 4000}, trace.Summary{InUse: 100, Creates: 1}},
+		{"40.gmt", "one", []string{"a", "b"}, 2000, 2, trace.Footer{Status: -1, Events: 2, EndedNS: 4000, Cut: true}, trace.Summary{InUse: 100, Creates: 1}},
 		{"41.gmt", "two", []string{}, 3000, 3, trace.Footer{Status: -1, Signal: 11, Events: 3, EndedNS: 6000, Lost: 9}, trace.Summary{InUse: 50, Creates: 1, Lost: 9}},
-		{"41.2.gmt", "exec", []string{}, 7000, 2, trace.Footer{Status: -1, Events: 2, EndedNS: 8000}, trace.Summary{InUse: 7, Creates: 1}},
+		{"41.2.gmt", "exec", []string{}, 7000, 2, trace.Footer{Status: -1, Events: 2, EndedNS: 8000, Cut: true}, trace.Summary{InUse: 7, Creates: 1}},
 	} {
 		r, records := contents(t, filepath.Join(dir, want.file))
 		h := r.Header()

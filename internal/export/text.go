@@ -62,6 +62,8 @@ func (s *Summary) watched() string {
 	title := fmt.Sprintf("gpumemtop: attached to %s for %.2f s", commandLine(s.snapshot), s.WallSeconds)
 	n := len(s.Processes)
 	switch {
+	case n > 1 && s.Running == 0:
+		title += fmt.Sprintf(" (%d processes, which all ended)", n)
 	case n > 1:
 		title += fmt.Sprintf(" (%d processes, %d go on)", n, s.Running)
 	case s.Running > 0:

@@ -56,3 +56,19 @@ func TestCarried(t *testing.T) {
 		t.Errorf("after a hit %+v", now)
 	}
 }
+
+// TestCarriedAgain: a carried create of what is known already says more of it, and is no event about a stranger.
+func TestCarriedAgain(t *testing.T) {
+	s := newStream(Options{})
+	for _, size := range []uint64{0, 100, 300} {
+		s.feed(wire.Event{Kind: wire.KindCreate, Flags: wire.FlagCarried, Object: 1, Size: size, Granted: size, Tag: 4})
+		s.feed(wire.Event{Kind: wire.KindSync})
+	}
+	got := s.Snapshot()
+	if u := &got.Totals; u.InUse != 300 || u.LiveBuffers != 1 || u.PeakInUse != 300 || u.Creates != 0 || got.Unknown != 0 {
+		t.Errorf("in use %d, peak %d, live %d, creates %d, unknown %d", u.InUse, u.PeakInUse, u.LiveBuffers, u.Creates, got.Unknown)
+	}
+	if tag := tagNamed(t, got, "tag 4"); tag.Live != 1 || tag.InUse != 300 {
+		t.Errorf("row %+v", tag)
+	}
+}

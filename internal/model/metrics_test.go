@@ -164,6 +164,14 @@ var metricsExamples = []func(*stream) string{
 			"the first process still shows %d", left, left, snapshot.Totals.InUse, snapshot.Processes[0].Totals.InUse)
 	},
 	func(s *stream) string {
+		const used, made = 64, 32
+		s.feed(wire.Event{Kind: wire.KindCreate, Flags: wire.FlagCarried, Object: 1, Size: used, Granted: used, Tag: 1})
+		s.feed(wire.Event{Kind: wire.KindCreate, Object: 2, Size: made, Granted: made, Tag: 2})
+		t := s.Snapshot().Totals
+		return fmt.Sprintf("attached to a process, which then writes %d bytes into a buffer from before, creates one of %d and "+
+			"releases none → creates %d, in use %d, live %d, leaked 0", used, made, t.Creates, t.InUse, t.LiveBuffers)
+	},
+	func(s *stream) string {
 		for range 3 {
 			s.found(wire.DiagDoubleRelease, "clReleaseMemObject", 1, 64, 0, -38)
 		}
