@@ -3,25 +3,19 @@ package tracer
 import (
 	"math"
 
-	"codeberg.org/gpumemtop/gpumemtop/tracer/kernel"
 	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
 )
 
-// lookAround finds out what the kernel does not tell: on one without BTF nothing says that processes come and go, that
-// they execute another program, or map another file. It is found out late then, and what is called meanwhile is not seen.
+// lookAround finds out what no probe tells. New processes are looked at for a dynamic linker that is not known yet, as in
+// a container that has just started; all others of theirs are probed before they begin. On a kernel without BTF nothing
+// says that processes come and go, or execute another program: it is found out late then, and what is called meanwhile is
+// not seen.
 func (t *Tracer) lookAround() {
-	if t.watch != nil {
+	if !t.kernel.Lifecycle() {
 		t.lookForEnds()
+	}
+	if t.options.Open() || t.options.Follow && !t.kernel.Lifecycle() {
 		t.lookForNew()
-	}
-	if t.kernel.TellsMaps() {
-		return
-	}
-	for _, p := range t.processes {
-		t.look(p.target)
-	}
-	for pid := range t.expected {
-		t.mapped(pid)
 	}
 }
 
@@ -51,12 +45,9 @@ func (t *Tracer) lookForNew() {
 		if err != nil {
 			continue
 		}
-		t.forked(p.Parent, pid)
-		if t.expected[pid] {
-			_ = t.kernel.Judge(pid, kernel.Watch)
+		if !t.kernel.Lifecycle() {
+			t.forked(p.Parent, pid)
 		}
-		if t.expected[pid] || t.options.Wants(p) {
-			t.look(p)
-		}
+		t.consider(p)
 	}
 }

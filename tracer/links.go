@@ -3,8 +3,6 @@ package tracer
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/tracer/calls"
 	"codeberg.org/gpumemtop/gpumemtop/tracer/kernel"
@@ -37,6 +35,7 @@ func newLinks(k *kernel.Kernel, everywhere bool) *links {
 	for i := range calls.Functions {
 		l.numbers[calls.Functions[i].Name] = uint16(i)
 	}
+	l.numbers[target.LinkerHook] = uint16(len(calls.Functions))
 	return l
 }
 
@@ -128,6 +127,12 @@ func (t *Tracer) look(p *target.Process) int {
 	if err != nil {
 		return 0
 	}
+	if target.Preloaded(mappings) {
+		t.warn(fmt.Sprintf("%s (pid %d) runs under gpumemtop already: what is seen is what its pool asks of the driver", nameOf(p), p.PID))
+	}
+	if linker, ok := t.catalog.Linker(p, mappings); ok {
+		t.probe(&linker, p.PID)
+	}
 	n := 0
 	libraries := t.catalog.Libraries(p, mappings)
 	for i := range libraries {
@@ -146,18 +151,20 @@ func (t *Tracer) probe(library *target.Library, pid int) bool {
 	if err == nil {
 		n, err = t.links.probe(library, pid)
 	}
-	if err != nil && !t.told[library.Path] {
-		t.told[library.Path] = true
-		t.options.Warn(fmt.Sprintf("calls into %s are not seen: %v", library.Path, err))
+	if err != nil {
+		t.warn(fmt.Sprintf("calls into %s are not seen: %v", library.Path, err))
 	}
 	return n > 0
 }
 
-// probedPaths returns the files that are probed, for people.
-func (l *links) probedPaths() []string {
-	paths := map[string]bool{}
-	for _, file := range l.places {
-		paths[file.path] = true
+// toldMax bounds what is remembered of what the user was told.
+const toldMax = 1024
+
+// warn tells the user something once.
+func (t *Tracer) warn(text string) {
+	if t.told[text] || len(t.told) == toldMax {
+		return
 	}
-	return slices.Sorted(maps.Keys(paths))
+	t.told[text] = true
+	t.options.Warn(text)
 }

@@ -63,11 +63,12 @@ func (t *Tracer) begin() error {
 		if err != nil {
 			return err
 		}
-		if t.processes[pid] == nil {
-			t.admit(p, t.last)
-		}
-		if n := t.look(p); n == 0 {
+		if t.look(p) == 0 {
 			t.options.Warn(fmt.Sprintf("%s (pid %d) has not loaded OpenCL yet: waiting for it", nameOf(p), pid))
+		}
+		t.admit(p, t.last)
+		if !p.Same() { // it would be waited for in vain
+			return fmt.Errorf("process %d: %w", pid, target.ErrGone)
 		}
 	}
 	return nil
@@ -107,10 +108,9 @@ func (t *Tracer) meet(pid int, time uint64) *process {
 // refuse leaves a process alone that we may not look into.
 func (t *Tracer) refuse(pid int, err error) {
 	_ = t.kernel.Judge(pid, kernel.Ignore)
-	if !t.refused[pid] && !errors.Is(err, target.ErrRefused) {
-		t.options.Warn(err.Error())
+	if !errors.Is(err, target.ErrRefused) {
+		t.warn(err.Error())
 	}
-	t.refused[pid] = true
 }
 
 // admit begins to watch a process.
@@ -126,7 +126,7 @@ func (t *Tracer) admit(found *target.Process, time uint64) *process {
 	if err := t.kernel.Judge(found.PID, kernel.Watch); err != nil {
 		t.options.Warn(err.Error())
 	}
-	if t.watch != nil {
+	if !t.kernel.Lifecycle() {
 		_ = t.watch.Add(found) // gone already: the next look says so
 	}
 	p.lost, p.lostUses = t.kernel.Lost(found.PID)
@@ -186,23 +186,41 @@ func (t *Tracer) execed(pid int, time uint64) {
 }
 
 func (t *Tracer) exited(pid int, time, status uint64) {
-	if p := t.processes[pid]; p != nil {
+	p := t.processes[pid]
+	if p == nil && !t.expected[pid] {
+		return
+	}
+	if p != nil {
 		t.end(p, time, status)
 	}
 	delete(t.expected, pid)
-	delete(t.refused, pid)
+	_ = t.kernel.Judge(pid, kernel.Forget) // it may have been judged when it was over
 	t.links.drop(pid)
 }
 
-// mapped looks at a process that has mapped code of a file.
+// mapped looks at a process whose dynamic linker has mapped something.
 func (t *Tracer) mapped(pid int) {
 	if p := t.processes[pid]; p != nil {
 		p.walker.Renew()
 		t.look(p.target)
 		return
 	}
-	if p, err := target.Open(pid); err == nil && (t.expected[pid] || t.options.Wants(p)) {
+	if p, err := target.Open(pid); err == nil {
+		t.consider(p)
+	}
+}
+
+// consider probes what a process has mapped that is wanted, and has the kernel leave others alone: for good, until they
+// execute another program.
+func (t *Tracer) consider(p *target.Process) {
+	switch {
+	case t.expected[p.PID]:
+		_ = t.kernel.Judge(p.PID, kernel.Watch)
 		t.look(p)
+	case t.options.Wants(p):
+		t.look(p)
+	case t.options.Open():
+		_ = t.kernel.Judge(p.PID, kernel.Ignore)
 	}
 }
 

@@ -45,9 +45,9 @@ type Tracer struct {
 	vendors   vendors
 	processes map[int]*process // by pid
 	expected  map[int]bool     // pids that will be watched once they call something: children, and what was named
-	refused   map[int]bool     // pids that the user was told of
-	told      map[string]bool  // files that the user was told of
-	watch     *target.Watch    // nil where the kernel tells how processes come and go
+	told      map[string]bool  // what the user was told
+	watch     *target.Watch
+	changed   map[int]bool // pids whose dynamic linker has mapped something
 	detached  bool
 
 	put     func(*wire.Record)
@@ -73,8 +73,8 @@ func Start(options Options) (*Tracer, error) {
 	core, extensions := names()
 	t := &Tracer{
 		options: options, catalog: target.NewCatalog(core, extensions), files: stack.NewFiles(),
-		processes: map[int]*process{}, expected: map[int]bool{}, refused: map[int]bool{}, told: map[string]bool{},
-		vendors: newVendors(), last: options.Clock(),
+		processes: map[int]*process{}, expected: map[int]bool{}, told: map[string]bool{},
+		vendors: newVendors(), watch: target.NewWatch(), changed: map[int]bool{}, last: options.Clock(),
 	}
 	t.put = t.keep
 	var err error
@@ -86,10 +86,7 @@ func Start(options Options) (*Tracer, error) {
 		return nil, rights.Explain(err)
 	}
 	t.links = newLinks(t.kernel, options.Open() || options.Follow)
-	if !t.kernel.Lifecycle() {
-		t.watch = target.NewWatch()
-	}
-	if err := t.begin(); err != nil {
+	if err := errors.Join(t.kernel.Quiet(true), t.begin(), t.kernel.Quiet(false)); err != nil {
 		return nil, errors.Join(rights.Explain(err), t.Close())
 	}
 	return t, nil
@@ -108,7 +105,7 @@ func names() (core, extensions []string) {
 }
 
 func shapes() []wire.Shape {
-	shapes := make([]wire.Shape, len(calls.Functions))
+	shapes := make([]wire.Shape, len(calls.Functions)+1) // the last is that of target.LinkerHook
 	for i := range calls.Functions {
 		shapes[i] = calls.Functions[i].Shape
 	}
@@ -148,6 +145,10 @@ func (t *Tracer) Poll(wait time.Duration, put func(*wire.Record)) (int, error) {
 			break
 		}
 	}
+	for pid := range t.changed {
+		t.mapped(pid)
+		delete(t.changed, pid)
+	}
 	t.chores()
 	if len(t.processes)+len(t.expected) == 0 && !t.options.Open() {
 		return n, io.EOF
@@ -167,12 +168,14 @@ func (t *Tracer) sample(s *wire.Sample) {
 		t.execed(pid, s.Time)
 	case wire.SightExit:
 		t.exited(pid, s.Time, s.Result)
-	case wire.SightMap:
-		t.mapped(pid)
 	}
 }
 
 func (t *Tracer) call(s *wire.Sample) {
+	if int(s.Function) == len(calls.Functions) {
+		t.changed[int(s.Pid)] = true // several times in a row, when it starts
+		return
+	}
 	p := t.processes[int(s.Pid)]
 	if p == nil {
 		if p = t.meet(int(s.Pid), s.Time); p == nil {
@@ -206,6 +209,7 @@ func (t *Tracer) chores() {
 func (t *Tracer) losses(p *process) {
 	calls, uses := t.kernel.Lost(p.target.PID)
 	if calls > p.lost {
+		p.book.Lost()
 		p.write(&wire.Record{Event: wire.Event{Kind: wire.KindLost, Size: calls - p.lost, Granted: uses - p.lostUses}})
 	}
 	p.lost, p.lostUses = calls, uses
@@ -235,15 +239,13 @@ func (t *Tracer) Wake() { t.kernel.Wake() }
 // be polled.
 func (t *Tracer) Detach() error {
 	t.detached = true
-	return t.links.close()
+	return errors.Join(t.kernel.Quiet(true), t.links.close())
 }
 
 // Close gives everything back.
 func (t *Tracer) Close() error {
 	t.vendors.close()
 	t.files.Close()
-	if t.watch != nil {
-		t.watch.Close()
-	}
+	t.watch.Close()
 	return errors.Join(t.links.close(), t.kernel.Close())
 }

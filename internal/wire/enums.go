@@ -286,10 +286,9 @@ const (
 	SightFork Sight = 1 // result: pid of the child; pid and tid are the parent's
 	SightExec Sight = 2
 	SightExit Sight = 3 // the last thread of pid ends; result: its status as wait(2) has it, all ones when unknown
-	SightMap  Sight = 4 // pid maps code of a file that no process had mapped before: result: inode
 )
 
-var namesSight = [...]string{"call", "fork", "exec", "exit", "map"}
+var namesSight = [...]string{"call", "fork", "exec", "exit"}
 
 // String returns the word that screens and reports use.
 func (v Sight) String() string {

@@ -286,7 +286,6 @@ enum gmtsight {
 	GMT_SIGHT_FORK = 1,  /* result: pid of the child; pid and tid are the parent's */
 	GMT_SIGHT_EXEC = 2,
 	GMT_SIGHT_EXIT = 3,  /* the last thread of pid ends; result: its status as wait(2) has it, all ones when unknown */
-	GMT_SIGHT_MAP = 4,   /* pid maps code of a file that no process had mapped before: result: inode */
 };
 
 #define GMT_CALL_ARGUMENTS 6   /* those in registers; further ones are not seen */

@@ -28,6 +28,7 @@ const (
 	callsVarEveryone     = "everyone"
 	callsVarNamespacedev = "namespacedev"
 	callsVarNamespaceino = "namespaceino"
+	callsVarQuiet        = "quiet"
 	callsVarStacks       = "stacks"
 )
 
@@ -97,6 +98,7 @@ type callsVariableSpecs struct {
 	Everyone     *ebpf.VariableSpec `ebpf:"everyone"`
 	Namespacedev *ebpf.VariableSpec `ebpf:"namespacedev"`
 	Namespaceino *ebpf.VariableSpec `ebpf:"namespaceino"`
+	Quiet        *ebpf.VariableSpec `ebpf:"quiet"`
 	Stacks       *ebpf.VariableSpec `ebpf:"stacks"`
 }
 
@@ -147,6 +149,7 @@ type callsVariables struct {
 	Everyone     *ebpf.Variable `ebpf:"everyone"`
 	Namespacedev *ebpf.Variable `ebpf:"namespacedev"`
 	Namespaceino *ebpf.Variable `ebpf:"namespaceino"`
+	Quiet        *ebpf.Variable `ebpf:"quiet"`
 	Stacks       *ebpf.Variable `ebpf:"stacks"`
 }
 

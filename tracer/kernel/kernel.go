@@ -127,6 +127,15 @@ func (k *Kernel) Judge(pid int, v Verdict) error {
 	return nil
 }
 
+// Quiet says whether nothing is told of calls, whoever makes them: while the probes of a function that creates things are
+// there, and those of the one that releases them are not yet.
+func (k *Kernel) Quiet(quiet bool) error {
+	if err := k.calls.Variables[callsVarQuiet].Set(quiet); err != nil {
+		return fmt.Errorf("switch the eBPF program: %w", err)
+	}
+	return nil
+}
+
 // loss is struct loss of bpf/tell.h.
 type loss struct{ Calls, Uses uint64 }
 
@@ -153,10 +162,6 @@ func (k *Kernel) LostAll() (calls, uses uint64) {
 func (k *Kernel) Lifecycle() bool {
 	return k.tells(lifeProgForked) && k.tells(lifeProgExecuted) && k.tells(lifeProgExited)
 }
-
-// TellsMaps reports whether newly mapped code is told: of a watched process once for each file and program it runs; with
-// Options.Everyone also once for each file that a process maps which was not judged.
-func (k *Kernel) TellsMaps() bool { return k.tells(lifeProgMapped) }
 
 func (k *Kernel) tells(program string) bool {
 	for _, l := range k.life {

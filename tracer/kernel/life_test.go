@@ -143,14 +143,12 @@ func openLife(t *testing.T, o Options) *Kernel {
 	return k
 }
 
-// lives gathers n samples that are not MAPs.
+// lives gathers n samples.
 func lives(t *testing.T, k *Kernel, n int) []wire.Sample {
 	t.Helper()
 	var got []wire.Sample
 	poll(t, k, func(s *wire.Sample) {
-		if s.Sight != wire.SightMap {
-			got = append(got, keep(s))
-		}
+		got = append(got, keep(s))
 	}, func() bool { return len(got) >= n })
 	return got
 }
@@ -271,32 +269,6 @@ func TestExitStatus(t *testing.T) {
 			}
 			nothing(t, k)
 		})
-	}
-}
-
-func TestNewlyMappedCodeIsTold(t *testing.T) {
-	k := open(t, Options{})
-	if !k.TellsMaps() {
-		t.Skip("this kernel permits no programs at its functions")
-	}
-	d := drive(t)
-	judge(t, k, d.pid, Watch)
-	var file unix.Stat_t
-	if err := unix.Stat(programs.library, &file); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 { // each program once
-		d.send("exec")
-		d.answer("ready")
-	}
-	told := 0
-	poll(t, k, func(s *wire.Sample) {
-		if s.Sight == wire.SightMap && s.Result == file.Ino && int(s.Pid) == d.pid {
-			told++
-		}
-	}, func() bool { return told >= 2 })
-	if told != 2 {
-		t.Errorf("the library was told of %d times, want twice", told)
 	}
 }
 

@@ -18,13 +18,11 @@ import (
 const (
 	lifeMapAllloss      = "allloss"
 	lifeMapLosses       = "losses"
-	lifeMapMappings     = "mappings"
 	lifeMapRing         = "ring"
 	lifeMapVerdicts     = "verdicts"
 	lifeProgExecuted    = "executed"
 	lifeProgExited      = "exited"
 	lifeProgForked      = "forked"
-	lifeProgMapped      = "mapped"
 	lifeVarEveryone     = "everyone"
 	lifeVarFollow       = "follow"
 	lifeVarNamespacedev = "namespacedev"
@@ -76,7 +74,6 @@ type lifeProgramSpecs struct {
 	Executed *ebpf.ProgramSpec `ebpf:"executed"`
 	Exited   *ebpf.ProgramSpec `ebpf:"exited"`
 	Forked   *ebpf.ProgramSpec `ebpf:"forked"`
-	Mapped   *ebpf.ProgramSpec `ebpf:"mapped"`
 }
 
 // lifeMapSpecs contains maps before they are loaded into the kernel.
@@ -85,7 +82,6 @@ type lifeProgramSpecs struct {
 type lifeMapSpecs struct {
 	Allloss  *ebpf.MapSpec `ebpf:"allloss"`
 	Losses   *ebpf.MapSpec `ebpf:"losses"`
-	Mappings *ebpf.MapSpec `ebpf:"mappings"`
 	Ring     *ebpf.MapSpec `ebpf:"ring"`
 	Verdicts *ebpf.MapSpec `ebpf:"verdicts"`
 }
@@ -122,7 +118,6 @@ func (o *lifeObjects) Close() error {
 type lifeMaps struct {
 	Allloss  *ebpf.Map `ebpf:"allloss"`
 	Losses   *ebpf.Map `ebpf:"losses"`
-	Mappings *ebpf.Map `ebpf:"mappings"`
 	Ring     *ebpf.Map `ebpf:"ring"`
 	Verdicts *ebpf.Map `ebpf:"verdicts"`
 }
@@ -131,7 +126,6 @@ func (m *lifeMaps) Close() error {
 	return _LifeClose(
 		m.Allloss,
 		m.Losses,
-		m.Mappings,
 		m.Ring,
 		m.Verdicts,
 	)
@@ -154,7 +148,6 @@ type lifePrograms struct {
 	Executed *ebpf.Program `ebpf:"executed"`
 	Exited   *ebpf.Program `ebpf:"exited"`
 	Forked   *ebpf.Program `ebpf:"forked"`
-	Mapped   *ebpf.Program `ebpf:"mapped"`
 }
 
 func (p *lifePrograms) Close() error {
@@ -162,7 +155,6 @@ func (p *lifePrograms) Close() error {
 		p.Executed,
 		p.Exited,
 		p.Forked,
-		p.Mapped,
 	)
 }
 

@@ -114,6 +114,9 @@ func filtersProcesses(program *ebpf.Program) bool {
 // setConstants sets those constants that the object has.
 func setConstants(spec *ebpf.CollectionSpec, constants map[string]any) error {
 	for name, variable := range spec.Variables {
+		if !variable.Constant() {
+			continue
+		}
 		if err := variable.Set(constants[name]); err != nil {
 			return fmt.Errorf("set %s: %w", name, err)
 		}
@@ -124,7 +127,7 @@ func setConstants(spec *ebpf.CollectionSpec, constants map[string]any) error {
 // loadLife loads and attaches what of life.bpf.c this kernel takes. In a pid namespace of our own it is left out: what
 // the kernel says there of children is not in our numbers.
 func (k *Kernel) loadLife(constants map[string]any) {
-	for _, name := range []string{lifeProgForked, lifeProgExecuted, lifeProgExited, lifeProgMapped} {
+	for _, name := range []string{lifeProgForked, lifeProgExecuted, lifeProgExited} {
 		objects, err := k.loadLifecycle(name, constants)
 		if err != nil {
 			continue

@@ -37,6 +37,7 @@ type Catalog struct {
 	core, extensions []string
 	files            map[fileKey]*content // nil: nothing of OpenCL
 	learned          map[identity]map[string]uint64
+	linkers          map[fileKey]uint64 // see hook
 }
 
 // filesMax bounds what is remembered. Nothing is lost with it but time.
@@ -64,6 +65,7 @@ func NewCatalog(core, extensions []string) *Catalog {
 	return &Catalog{
 		core: core, extensions: extensions,
 		files: map[fileKey]*content{}, learned: map[identity]map[string]uint64{},
+		linkers: map[fileKey]uint64{},
 	}
 }
 

@@ -12,6 +12,7 @@ GMT_LICENSE;
 #define PAGE 4096u
 
 const volatile bool stacks;
+bool quiet; /* set while probes come and go one after another: half of them tell half the truth */
 const volatile uint64_t crowded; /* bytes waiting in the ring from which on stacks are left out */
 
 struct {
@@ -249,7 +250,7 @@ static __always_inline void tell(struct telling *t)
 static __always_inline bool watched(uint32_t pid)
 {
 	uint32_t judged = verdict(pid);
-	return judged == VERDICT_WATCH || (!judged && everyone);
+	return !quiet && (judged == VERDICT_WATCH || (!judged && everyone));
 }
 
 static __always_inline struct place place_of(const struct who *who, struct pt_regs *registers)

@@ -1,0 +1,78 @@
+package target
+
+import (
+	"debug/elf"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// LinkerHook is the function that a dynamic linker calls whenever it has mapped a library, for debuggers to stop at: once
+// when a program starts, before its own code runs, and at every dlopen (glibc's elf/dl-debug.c; musl has it, too).
+const LinkerHook = "_dl_debug_state"
+
+// Linker returns the dynamic linker of a process, with the place of LinkerHook as its only function; false when it has
+// none that we can read, as a program that is linked statically.
+func (c *Catalog) Linker(p *Process, maps []Mapping) (Library, bool) {
+	for _, m := range code(maps) {
+		if name := filepath.Base(m.Path); !strings.HasPrefix(name, "ld-") && !strings.HasPrefix(name, "ld.") && !strings.HasPrefix(name, "ld64.") {
+			continue
+		}
+		path, info, err := p.file(m)
+		if err != nil {
+			continue
+		}
+		if offset := c.hook(path, info); offset != 0 {
+			id := identify(path, info)
+			return Library{
+				Path: m.Path, Open: path, Device: id.device, Inode: id.inode,
+				Functions: map[string]uint64{LinkerHook: offset},
+			}, true
+		}
+	}
+	return Library{}, false
+}
+
+// hook returns where a dynamic linker has its hook, 0 where it has none.
+func (c *Catalog) hook(path string, info *unix.Stat_t) uint64 {
+	key := keyOf(info)
+	offset, known := c.linkers[key]
+	if !known {
+		offset = readHook(path)
+		if len(c.linkers) >= filesMax {
+			clear(c.linkers)
+		}
+		c.linkers[key] = offset
+	}
+	return offset
+}
+
+func readHook(path string) (offset uint64) {
+	defer func() {
+		if recover() != nil { // see readSymbols
+			offset = 0
+		}
+	}()
+	file, err := open(path)
+	if err != nil {
+		return 0
+	}
+	defer file.Close() //nolint:errcheck // only read
+	f, err := elf.NewFile(file)
+	if err != nil || f.Class != elf.ELFCLASS64 || f.Machine != ourMachine || !names(f, elf.SHT_DYNSYM).small() {
+		return 0
+	}
+	list, err := f.DynamicSymbols()
+	if err != nil {
+		return 0
+	}
+	for i := range list {
+		if s := &list[i]; s.Name == LinkerHook && elf.ST_TYPE(s.Info) == elf.STT_FUNC {
+			if offset, ok := fileOffset(f, s.Value); ok {
+				return offset
+			}
+		}
+	}
+	return 0
+}
