@@ -245,7 +245,7 @@ func (t *Tracer) Detach() error {
 // Close gives everything back.
 func (t *Tracer) Close() error {
 	t.vendors.close()
-	t.files.Close()
+	_ = t.files.Close()
 	t.watch.Close()
 	return errors.Join(t.links.close(), t.kernel.Close())
 }
