@@ -179,7 +179,7 @@ func (x *examination) loading() *obstacle {
 		case state == Yes:
 		case x.Lockdown == "confidentiality":
 			return &obstacle{
-				fmt.Sprintf("does not work in lockdown mode confidentiality, which keeps programs from being loaded (%v)", err),
+				"does not work in lockdown mode confidentiality, which keeps its programs out of the kernel",
 				"boot with lockdown=integrity, or " + instead,
 			}
 		case state == No:
