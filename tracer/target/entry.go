@@ -3,6 +3,7 @@ package target
 import (
 	"encoding/binary"
 	"os"
+	"slices"
 )
 
 // Where a function is probed decides what a probe costs. Of the instruction that its breakpoint replaces the kernel does
@@ -26,7 +27,14 @@ func Entries(path string, functions []uint64) []uint64 {
 	}
 	defer file.Close() //nolint:errcheck // only read
 	for i, at := range functions {
-		entries[i] += cheapest(readCode(file, at))
+		code := readCode(file, at)
+		for j := range code {
+			if j > 0 && slices.Contains(functions, at+uint64(j)) {
+				code = code[:j] // what is behind is reached by calls of another function, too
+				break
+			}
+		}
+		entries[i] += cheapest(code)
 	}
 	return entries
 }

@@ -58,6 +58,18 @@ func TestEntries(t *testing.T) {
 	}
 }
 
+// A function that runs on into the next one is not to be told when that is called.
+func TestEntriesOfNeighbours(t *testing.T) {
+	path := copyOf(t, "/dev/null", "code")
+	put(t, path, "\x31\xc0\x31\xdb\x53\x90\x90\x90\x90\x90\x90\x90")
+	if got := Entries(path, []uint64{0, 2}); got[0] != 0 || got[1] != 4 {
+		t.Errorf("%d", got)
+	}
+	if got := Entries(path, []uint64{0}); got[0] != 4 {
+		t.Errorf("alone: %d", got)
+	}
+}
+
 func TestEntriesOfNothing(t *testing.T) {
 	empty := copyOf(t, "/dev/null", "empty")
 	for _, path := range []string{empty, "/dev/zero", t.TempDir(), "/nowhere"} {
