@@ -27,6 +27,7 @@ var sections = []section{
 	{"pool", "What the pool saves: seconds of work, bare and with --policy futhark, by size of the buffers", (*bench).pool},
 	{"programs", "What each policy does to programs: times, and memory held", (*bench).programs},
 	{"calls", "What calls cost: ns, recording on", (*bench).calls},
+	{"attach", "What watching a program costs that runs already (eBPF)", (*bench).attach},
 	{"start", "What starting costs: ms for a program without OpenCL", (*bench).start},
 	{"record", "What a recording costs, and how fast two threads can write events with none lost", (*bench).record},
 	{"read", "How fast one core reads a recording of ten million events and folds it", (*bench).read},
@@ -43,9 +44,10 @@ var sections = []section{
 
 // bench is one run of the benchmarks.
 type bench struct {
-	root string // of the repository
-	temp string // for recordings
-	runs int    // of each program in each mode; the median counts
+	root string   // of the repository
+	temp string   // for recordings
+	runs int      // of each program in each mode; the median counts
+	env  []string // variables for programs, besides our own
 	out  *tabwriter.Writer
 }
 

@@ -13,11 +13,12 @@ import (
 	"time"
 )
 
-// mode is one way to run a program: bare when policy is empty.
+// mode is one way to run a program: bare when policy is empty and nobody is attached.
 type mode struct {
-	name   string
-	policy string
-	flags  []string
+	name     string
+	policy   string
+	attached bool
+	flags    []string
 }
 
 // result is how one run went.
@@ -29,6 +30,8 @@ type result struct {
 	bytes  int64 // of the recording
 	file   string
 	sum    summary
+
+	watcher time.Duration // that the processor spent on gpumemtop attach
 }
 
 // summary is the part of --summary that is shown.
@@ -49,31 +52,43 @@ func (b *bench) gpumemtop() string { return filepath.Join(b.root, "bin", "gpumem
 
 // once runs a program in a mode, recording unless it is bare.
 func (b *bench) once(m mode, args ...string) (result, error) {
+	if m.attached {
+		return b.watched(m, args...)
+	}
 	r := result{file: filepath.Join(b.temp, "bench.gmt")}
 	report := filepath.Join(b.temp, "summary.json")
 	if m.policy != "" {
 		wrap := []string{b.gpumemtop(), "record", "-f", "-o", r.file, "--policy", m.policy, "--summary", report}
 		args = slices.Concat(wrap, m.flags, []string{"--"}, args)
 	}
-	if err := r.execute(exec.Command(args[0], args[1:]...)); err != nil {
+	if err := r.execute(b.program(args)); err != nil || m.policy == "" {
 		return r, err
 	}
-	if m.policy == "" {
-		return r, nil
-	}
+	err := r.read(report)
+	return r, err
+}
+
+func (b *bench) program(args []string) *exec.Cmd {
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), b.env...)
+	return cmd
+}
+
+// read looks at what a run has left: the recording, and the summary at a path.
+func (r *result) read(report string) error {
 	info, err := os.Stat(r.file)
 	if err != nil {
-		return r, fmt.Errorf("no recording: %w", err)
+		return fmt.Errorf("no recording: %w", err)
 	}
 	r.bytes = info.Size()
 	text, err := os.ReadFile(report)
 	if err != nil {
-		return r, fmt.Errorf("no summary: %w", err)
+		return fmt.Errorf("no summary: %w", err)
 	}
 	if err := json.Unmarshal(text, &r.sum); err != nil {
-		return r, fmt.Errorf("read summary: %w", err)
+		return fmt.Errorf("read summary: %w", err)
 	}
-	return r, nil
+	return nil
 }
 
 func (r *result) execute(cmd *exec.Cmd) error {

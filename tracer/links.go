@@ -3,6 +3,8 @@ package tracer
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/tracer/calls"
 	"codeberg.org/gpumemtop/gpumemtop/tracer/kernel"
@@ -49,23 +51,21 @@ func (l *links) probe(library *target.Library, pid int) (int, error) {
 	if file == nil {
 		file = &probed{path: library.Open, there: map[uint64]uint16{}}
 	}
-	var probes []kernel.Probe
+	wanted := map[uint64]uint16{}
 	for name, offset := range library.Functions {
 		if _, there := file.there[offset]; !there {
-			probes = append(probes, kernel.Probe{Function: l.numbers[name], Offset: offset})
+			wanted[offset] = l.numbers[name]
 		}
 	}
-	if len(probes) == 0 {
+	if len(wanted) == 0 {
 		return len(file.there), nil
 	}
-	link, err := l.kernel.Attach(library.Open, pid, probes)
+	link, err := l.attach(library.Open, pid, wanted)
 	if err != nil {
 		return len(file.there), err
 	}
 	file.links = append(file.links, link)
-	for _, p := range probes {
-		file.there[p.Offset] = p.Function
-	}
+	maps.Copy(file.there, wanted)
 	l.places[at] = file
 	return len(file.there), nil
 }
@@ -90,17 +90,23 @@ func (l *links) renew(pid int) {
 			continue
 		}
 		_ = file.close()
-		probes := make([]kernel.Probe, 0, len(file.there))
-		for offset, function := range file.there {
-			probes = append(probes, kernel.Probe{Function: function, Offset: offset})
-		}
-		link, err := l.kernel.Attach(file.path, pid, probes)
+		link, err := l.attach(file.path, pid, file.there)
 		if err != nil {
 			delete(l.places, at) // it is tried again when the process maps the file
 			continue
 		}
 		file.links = []*kernel.Link{link}
 	}
+}
+
+// attach probes functions by their offsets in a file, each where that costs least.
+func (l *links) attach(path string, pid int, functions map[uint64]uint16) (*kernel.Link, error) {
+	offsets := slices.Collect(maps.Keys(functions))
+	probes := make([]kernel.Probe, len(offsets))
+	for i, entry := range target.Entries(path, offsets) {
+		probes[i] = kernel.Probe{Function: functions[offsets[i]], Offset: entry}
+	}
+	return l.kernel.Attach(path, pid, probes)
 }
 
 func (f *probed) close() error {

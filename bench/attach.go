@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"codeberg.org/gpumemtop/gpumemtop/tracer/rights"
+)
+
+// md5OfWord is what hashcat looks for: qxzvq97.
+const md5OfWord = "737f8ab26f78febe58802a964b1e9e6f"
+
+var (
+	watchedNone   = mode{name: "attached, no tags", attached: true, flags: []string{"--tags", "none"}}
+	watchedCaller = mode{name: "attached", attached: true, flags: []string{"--tags", "caller"}}
+	watchedStack  = mode{name: "attached, stack tags", attached: true, flags: []string{"--tags", "stack"}}
+)
+
+// attach measures what probes cost programs, and how much gpumemtop can take in of what they tell.
+func (b *bench) attach() error {
+	report := rights.Examine()
+	if err := report.Refusal(); err != nil {
+		return err
+	}
+	for _, table := range []func() error{b.attachCalls, b.attachPrograms, b.attachRates, b.attachIntake, b.attachTimes} {
+		if err := table(); err != nil {
+			return err
+		}
+		b.flush()
+		fmt.Println()
+	}
+	return nil
+}
+
+func (b *bench) attachCalls() error {
+	return b.callTable([]mode{bare, none, watchedNone, watchedCaller, watchedStack})
+}
+
+// attachPrograms compares programs as people run them. The median is that of the pairs: what was bare and what was
+// attached ran one after the other.
+func (b *bench) attachPrograms() error {
+	// The compiled kernels of hashcat, which its first run makes.
+	b.env = []string{"HOME=" + b.temp, "XDG_DATA_HOME=" + b.temp, "XDG_CACHE_HOME=" + b.temp}
+	defer func() { b.env = nil }()
+	b.row("program", "bare s", "attached s", "attached × bare", "lowest", "highest", "events", "lost")
+	for _, program := range [][]string{
+		{"clpeak", "--global-bandwidth"},
+		{"clpeak", "--kernel-latency"},
+		{
+			"hashcat", "-m", "0", "-a", "3", "--potfile-disable", "--force", "-w", "1", "-D", "1", "--quiet", "--session", "bench",
+			md5OfWord, "?l?l?l?l?l?d?d",
+		},
+	} {
+		path, err := exec.LookPath(program[0])
+		if err != nil {
+			fmt.Printf("%s is not installed\n", program[0])
+			continue
+		}
+		if err := b.attachPair(strings.TrimSuffix(strings.Join(program[:2], " "), " -m"), append([]string{path}, program[1:]...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bench) attachPair(name string, args []string) error {
+	if _, err := b.once(bare, args...); err != nil {
+		return err
+	}
+	results, err := b.turns(2, []mode{bare, watchedCaller}, args...)
+	if err != nil {
+		return err
+	}
+	var ratios []float64
+	for i := range results[0] {
+		ratios = append(ratios, results[1][i].wall.Seconds()/results[0][i].wall.Seconds())
+	}
+	last := &results[1][len(results[1])-1]
+	b.row(name, fixed(median(results[0], wallSeconds), 3), fixed(median(results[1], wallSeconds), 3), fixed(middle(ratios), 3),
+		fixed(slices.Min(ratios), 3), fixed(slices.Max(ratios), 3), counted(b.events(last.file)), last.sum.Lost)
+	return nil
+}
+
+// attachRates lets threads call as often as they can.
+func (b *bench) attachRates() error {
+	const pairs = 500_000
+	b.row("threads", "events", "events/s", "lost", "program's ns/event", "bare", "gpumemtop's ns/event", "events/s of two cores")
+	for _, threads := range []int{1, 2} {
+		results, err := b.turns(1, []mode{bare, watchedCaller}, b.example("churn"), strconv.Itoa(pairs), "4K", strconv.Itoa(threads))
+		if err != nil {
+			return err
+		}
+		nanoseconds := func(r *result) float64 { return float64(r.cpu.Nanoseconds()) / (2 * pairs) }
+		taken := func(r *result) float64 { return float64(r.watcher.Nanoseconds()) / (2 * pairs) }
+		program, alone := median(results[1], nanoseconds), median(results[0], nanoseconds)
+		ours := median(results[1], taken)
+		lost := median(results[1], func(r *result) float64 { return float64(r.sum.Lost) })
+		b.row(threads, 2*pairs, counted(2/median(results[1], (*result).work)), lost, fixed(program, 0), fixed(alone, 0),
+			fixed(ours, 0), counted(2e9/(program+ours)))
+	}
+	b.flush()
+	fmt.Println("\nns of processor time. The last column is what two cores had come to that do nothing else: events/s counts with\nwhatever else the machine does.")
+	return nil
+}
+
+// watched runs a program to which gpumemtop is attached from its first call on: by name, one that nothing else on the
+// machine has.
+func (b *bench) watched(m mode, args ...string) (result, error) {
+	r := result{file: filepath.Join(b.temp, "bench.gmt")}
+	report := filepath.Join(b.temp, "summary.json")
+	name := fmt.Sprintf("gmtbench%d", os.Getpid())
+	link := filepath.Join(b.temp, name)
+	_ = os.Remove(link) // of another program
+	if err := os.Symlink(args[0], link); err != nil {
+		return r, err
+	}
+	flags := append([]string{"attach", "--headless", "-f", "--comm", name, "-o", r.file, "--summary", report}, m.flags...)
+	cmd := exec.Command(b.gpumemtop(), flags...)
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		return r, err
+	}
+	if err := cmd.Start(); err != nil {
+		return r, fmt.Errorf("start gpumemtop attach: %w", err)
+	}
+	if err = untilWatching(said); err == nil {
+		err = r.execute(b.program(append([]string{link}, args[1:]...)))
+	}
+	_ = cmd.Process.Signal(syscall.SIGTERM) // it may have failed, which Wait says
+	text, _ := io.ReadAll(said)
+	if ended := cmd.Wait(); ended != nil {
+		return r, fmt.Errorf("gpumemtop attach: %w: %s", ended, text)
+	}
+	r.watcher = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	if err != nil {
+		return r, err
+	}
+	err = r.read(report)
+	return r, err
+}
+
+// untilWatching returns when gpumemtop has said that all probes are there.
+func untilWatching(said io.Reader) error {
+	lines := bufio.NewReader(said)
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return fmt.Errorf("gpumemtop attach ended: %s", strings.TrimSpace(line))
+		}
+		if strings.Contains(line, "Ctrl-C ends") {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+	"codeberg.org/gpumemtop/gpumemtop/tracer/calls"
+	"codeberg.org/gpumemtop/gpumemtop/tracer/kernel"
+	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
+)
+
+// attachIntake shows how many calls one core takes in that were told already: decoded, booked, counted and recorded, as
+// gpumemtop does with what it reads from the ring.
+func (b *bench) attachIntake() error {
+	b.row("told already", "calls/s", "records/s")
+	for _, way := range []struct {
+		name  string
+		calls []wire.Sample
+	}{
+		{"create, release", []wire.Sample{toldCreate(), told("clReleaseMemObject", 0, handle)}},
+		{"argument, launch", []wire.Sample{toldArgument(), told("clEnqueueNDRangeKernel", 0, 0x300, 0x400)}},
+	} {
+		taken, written, err := b.takeIn(way.calls)
+		if err != nil {
+			return err
+		}
+		b.row(way.name, counted(taken), counted(written))
+	}
+	return nil
+}
+
+const handle = 0x10000 // of a buffer
+
+// told is a call as the eBPF program tells it.
+func told(name string, result uint64, arguments ...uint64) (s wire.Sample) {
+	number := slices.IndexFunc(calls.Functions, func(f calls.Function) bool { return f.Name == name })
+	s.Function, s.Result = uint16(number), result
+	s.Pid, s.Tid = 1, 1
+	copy(s.Argument[:], arguments)
+	return s
+}
+
+func toldCreate() wire.Sample { return told("clCreateBuffer", handle, 0x200, 1, 4096) }
+
+func toldArgument() wire.Sample {
+	s := told("clSetKernelArg", 0, 0x400, 0, 8)
+	s.Copied[0] = 1
+	s.Copies = make([]byte, wire.CallData)
+	binary.LittleEndian.PutUint64(s.Copies, handle)
+	return s
+}
+
+// untagged names no call sites.
+type untagged struct{}
+
+func (untagged) Tag(*wire.Sample, uint64) uint32 { return 0 }
+func (untagged) Unknown() uint32                 { return 0 }
+
+// takeIn takes the same calls in over and over for a second, and returns how many calls and how many records of them
+// there were in it.
+func (b *bench) takeIn(list []wire.Sample) (taken, written float64, err error) {
+	w, err := trace.Create(filepath.Join(b.temp, "intake.gmt"), trace.Header{}, true)
+	if err != nil {
+		return 0, 0, err
+	}
+	m, records := model.New(model.Options{Program: "bench", Started: 1}), 0
+	book := calls.NewBook(untagged{}, func(r *wire.Record) {
+		r.Process = 1
+		records++
+		m.Apply(r)
+		if failed := w.Append(r); failed != nil {
+			err = failed
+		}
+	})
+	create := toldCreate()
+	book.Call(&create)
+	var raw [][]byte
+	for i := range list {
+		raw = append(raw, wire.AppendSample(nil, &list[i]))
+	}
+	n, now := 0, uint64(1000)
+	var s wire.Sample
+	start := time.Now()
+	for time.Since(start) < time.Second {
+		for range 1000 {
+			for _, bytes := range raw {
+				if failed := wire.DecodeSample(bytes, &s); failed != nil {
+					return 0, 0, failed
+				}
+				now += 100
+				s.Entered, s.Time = now-50, now
+				book.Call(&s)
+				n++
+			}
+		}
+	}
+	seconds := time.Since(start).Seconds()
+	if closed := w.Close(trace.Footer{}); err == nil {
+		err = closed
+	}
+	return float64(n) / seconds, float64(records) / seconds, err
+}
+
+// attachTimes shows how long it takes to load the programs, and to put probes into the loader of this machine and take
+// them away, in all processes that have it mapped.
+func (b *bench) attachTimes() error {
+	path := loader()
+	if path == "" {
+		return fmt.Errorf("no ICD loader is installed")
+	}
+	probes, shapes, err := allProbes(path)
+	if err != nil {
+		return err
+	}
+	b.row("functions", "load ms", "attach ms", "detach ms")
+	for _, n := range []int{1, 10, len(probes)} {
+		var load, attach, detach []float64
+		for range b.runs {
+			start := time.Now()
+			k, err := kernel.New(kernel.Options{Shapes: shapes, Uses: true})
+			if err != nil {
+				return err
+			}
+			loaded := time.Now()
+			link, err := k.Attach(path, 0, probes[:n])
+			attached := time.Now()
+			if err == nil {
+				err = link.Close()
+			}
+			detached := time.Now()
+			_ = k.Close() // nothing is attached any more
+			if err != nil {
+				return err
+			}
+			load = append(load, milliseconds(loaded.Sub(start)))
+			attach, detach = append(attach, milliseconds(attached.Sub(loaded))), append(detach, milliseconds(detached.Sub(attached)))
+		}
+		b.row(n, fixed(middle(load), 1), fixed(middle(attach), 1), fixed(middle(detach), 1))
+	}
+	return nil
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// loader returns the ICD loader of this machine, "" when there is none.
+func loader() string {
+	for _, path := range target.KnownLoaders() {
+		if strings.Contains(path, "64") {
+			return path
+		}
+	}
+	return ""
+}
+
+func allProbes(path string) (probes []kernel.Probe, shapes []wire.Shape, err error) {
+	var names []string
+	for i := range calls.Functions {
+		names, shapes = append(names, calls.Functions[i].Name), append(shapes, calls.Functions[i].Shape)
+	}
+	library, err := target.NewCatalog(names, nil).File(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, name := range names {
+		if offset, ok := library.Functions[name]; ok {
+			probes = append(probes, kernel.Probe{Function: uint16(i), Offset: target.Entries(path, []uint64{offset})[0]})
+		}
+	}
+	return probes, shapes, nil
+}
