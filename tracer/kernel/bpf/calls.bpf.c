@@ -36,8 +36,8 @@ struct entry {
 _Static_assert(GMT_CALL_ARGUMENTS <= 8, "all arguments have a place");
 
 /*
- * Calls between entry and return. A thread that dies in a call, or leaves it by longjmp, never takes its entry away:
- * the oldest make room.
+ * Calls between entry and return; entered is 0 when there is none. A thread's places stay when it ends: the oldest make
+ * room, and those that were just looked up are not among them.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -298,6 +298,12 @@ int enter(struct pt_regs *registers)
 		tell(&t);
 		return 0;
 	}
+	/* A thread makes most calls again and again: its place is used anew, which costs less than taking and giving one. */
+	struct entry *kept = bpf_map_lookup_elem(&entries, &place);
+	if (kept) {
+		*kept = t.entry;
+		return 0;
+	}
 	if (bpf_map_update_elem(&entries, &place, &t.entry, BPF_ANY)) {
 		bpf_map_delete_elem(&entries, &place);
 		lose(t.who.pid, t.shape->flags & GMT_SHAPE_USE);
@@ -314,10 +320,10 @@ int leave(struct pt_regs *registers)
 		return 0;
 	struct place place = place_of(&t.who, registers);
 	struct entry *entry = bpf_map_lookup_elem(&entries, &place);
-	if (!entry)
+	if (!entry || !entry->entered)
 		return 0;
 	t.entry = *entry;
-	bpf_map_delete_elem(&entries, &place);
+	entry->entered = 0;
 	if (begin(&t, &place, registers))
 		tell(&t);
 	return 0;
