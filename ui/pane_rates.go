@@ -12,6 +12,10 @@ func (d *dashboard) drawRates(r region, s *model.Snapshot) {
 	r = r.sub(1, 0, r.w-2, r.h)
 	t := d.timeline(s)
 	rough := d.replay.moment.Rough
+	if d.o.Attached {
+		t.drawWatchedRates(r, s, rough)
+		return
+	}
 	r.lineOf(0, 0, 2, fit(hitItems(s, rough), r.w, 2))
 	if r.h < 6 {
 		t.drawShortRates(r, s, rough)
@@ -30,6 +34,17 @@ func (d *dashboard) drawRates(r region, s *model.Snapshot) {
 	y += spark
 	r.lineOf(0, y, 2, fit(costItems(s, rough), r.w, 2))
 	drawMissLine(r.sub(0, y+1, r.w, 1), s, rough)
+}
+
+// drawWatchedRates draws what programs that are only watched ask of the driver.
+func (t *timeline) drawWatchedRates(r region, s *model.Snapshot, rough bool) {
+	r.lineOf(0, 0, 2, fit(allocItems(s, rough), r.w, 2))
+	if r.h < 3 {
+		return
+	}
+	chart := r.sub(0, 1, r.w, r.h-2)
+	t.drawAllocs(chart)
+	r.lineOf(0, r.h-1, 2, fit(costItems(s, rough), r.w, 2))
 }
 
 // drawShortRates fills the rows under the hit rate with the most important numbers.
