@@ -36,17 +36,6 @@ func (d *dashboard) drawRates(r region, s *model.Snapshot) {
 	drawMissLine(r.sub(0, y+1, r.w, 1), s, rough)
 }
 
-// drawWatchedRates draws what programs that are only watched ask of the driver.
-func (t *timeline) drawWatchedRates(r region, s *model.Snapshot, rough bool) {
-	r.lineOf(0, 0, 2, fit(allocItems(s, rough), r.w, 2))
-	if r.h < 3 {
-		return
-	}
-	chart := r.sub(0, 1, r.w, r.h-2)
-	t.drawAllocs(chart)
-	r.lineOf(0, r.h-1, 2, fit(costItems(s, rough), r.w, 2))
-}
-
 // drawShortRates fills the rows under the hit rate with the most important numbers.
 func (t *timeline) drawShortRates(r region, s *model.Snapshot, rough bool) {
 	if r.h > 1 {
