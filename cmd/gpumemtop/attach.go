@@ -49,7 +49,7 @@ func newAttach(start startFeed) *cobra.Command {
 		Use:   "attach [flags]",
 		Short: "Watch programs that run already",
 		Long: "Watches the OpenCL calls of programs that were not started under gpumemtop, without stopping or changing them:\n" +
-			"dashboard, recording and figures are those of 'gpumemtop --policy none'. Needs Linux 5.15, and root or the\n" +
+			"dashboard, recording and figures are those of a program without a pool. Needs Linux 5.15, and root or the\n" +
 			"capabilities that 'gpumemtop doctor' names. It ends with q or Ctrl-C, after --duration, or when nothing is left to\n" +
 			"watch; the programs go on as if nothing had been. Of buffers that were there before, the size is known as far as\n" +
 			"their use tells it.",
