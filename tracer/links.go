@@ -134,7 +134,7 @@ func (t *Tracer) look(p *target.Process) int {
 		return 0
 	}
 	if target.Preloaded(mappings) {
-		t.warn(fmt.Sprintf("%s (pid %d) runs under gpumemtop already: what is seen is what its pool asks of the driver", nameOf(p), p.PID))
+		t.warn(fmt.Sprintf("%s (pid %d) runs under gpumemtop already: next to nothing is seen from here, for its calls go past the ICD loader", nameOf(p), p.PID))
 	}
 	if linker, ok := t.catalog.Linker(p, mappings); ok {
 		t.probe(&linker, p.PID)

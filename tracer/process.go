@@ -92,6 +92,8 @@ func (t *Tracer) takeAll() error {
 func (t *Tracer) meet(pid int, time uint64) *process {
 	p, err := target.Open(pid)
 	switch {
+	case errors.Is(err, target.ErrGone) && !t.options.All && !t.expected[pid]:
+		return nil // whether its name or control group was asked for cannot be found out any more
 	case errors.Is(err, target.ErrGone):
 		return t.admit(&target.Process{PID: pid, Command: []string{fmt.Sprintf("[%d]", pid)}}, time)
 	case err != nil:

@@ -110,3 +110,31 @@ func TestAttachedHelp(t *testing.T) {
 		}
 	}
 }
+
+// TestAttachedNoPool: a program that is only watched has no pool, whose figures would say that something is wrong; and
+// what is known in part is marked so.
+func TestAttachedNoPool(t *testing.T) {
+	d := attachedTest(120, 36, attachedSnapshot(1), App{Status: -1})
+	for range len(tagColumns) {
+		press(d, "s")
+		if tagColumns[d.tags.sortColumn()].pool {
+			t.Errorf("sorted by %s, which is not there", tagColumns[d.tags.sortColumn()].title)
+		}
+	}
+	got := screen(d)
+	for _, wrong := range []string{"hit ", "HIT%", "CACHED", "saved", "avoided", "▸!"} {
+		if strings.Contains(got, wrong) {
+			t.Errorf("%q where there is no pool:\n%s", wrong, got)
+		}
+	}
+	for _, want := range []string{"in use ≥ ", "peak ≥ ", "from before attach 12 buffers", "no pool"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	s := attachedSnapshot(1)
+	s.Tags = s.Tags[:len(s.Tags)-1]
+	if got := screen(attachedTest(120, 36, s, App{Status: -1})); strings.Contains(got, "≥") {
+		t.Errorf("a lower bound where nothing is from before:\n%s", got)
+	}
+}

@@ -79,7 +79,7 @@ func newDashboard(o Options, t *theme) *dashboard {
 	if o.Refresh <= 0 {
 		o.Refresh = 100 * time.Millisecond
 	}
-	return &dashboard{o: o, theme: t, keys: keymapOf(&o), focus: paneTags, dirty: true,
+	return &dashboard{o: o, theme: t, keys: keymapOf(&o), focus: paneTags, tags: tagTable{poolless: o.Attached}, dirty: true,
 		limits: newLimitBook(), replay: replay{at: o.At}}
 }
 

@@ -78,8 +78,13 @@ func (d *dashboard) restText(s *model.Snapshot) string {
 		return "the program has ended: q quits, everything else can still be looked at"
 	case s.Totals.Creates == 0 && d.viewing():
 		return "no OpenCL allocation up to this time"
+	case s.Totals.Creates == 0 && d.attached():
+		return "no create has been seen since attach" // of one that waits for input, perhaps for long
 	case s.Totals.Creates == 0:
 		return "no OpenCL allocation seen yet"
+	}
+	if d.o.Attached && beforeAttach(s) != nil {
+		return count(s.Events) + " events, none lost; sizes from before attach are known as far as used"
 	}
 	return count(s.Events) + " events, none lost"
 }

@@ -28,7 +28,11 @@ func (d *dashboard) drawFree(r region, s *model.Snapshot) {
 		r = r.sub(0, 0, r.w, r.h-6)
 	}
 	if len(classes) == 0 {
-		r.text(1, 0, "nothing cached", dim)
+		text := "nothing cached"
+		if d.o.Attached {
+			text = "no pool that could keep anything"
+		}
+		r.text(1, 0, text, dim)
 		return
 	}
 	d.freeTop = max(0, min(d.freeTop, len(classes)-r.h))
@@ -128,6 +132,12 @@ func rankMisses(reasons *[wire.MissPolicy + 1]uint64) []int {
 func (d *dashboard) drawMisses(r region, s *model.Snapshot) {
 	t := d.tags.current(s)
 	ranked := rankMisses(&s.Totals.MissReasons)
+	if d.o.Attached {
+		for y, line := range wrap("no pool: every create goes to the driver", r.w-2) {
+			r.textIn(1, y, r.w-2, line, dim)
+		}
+		return
+	}
 	if len(ranked) == 0 {
 		r.text(1, 0, "no misses", dim)
 		return

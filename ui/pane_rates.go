@@ -12,6 +12,10 @@ func (d *dashboard) drawRates(r region, s *model.Snapshot) {
 	r = r.sub(1, 0, r.w-2, r.h)
 	t := d.timeline(s)
 	rough := d.replay.moment.Rough
+	if d.o.Attached {
+		t.drawWatchedRates(r, s, rough)
+		return
+	}
 	r.lineOf(0, 0, 2, fit(hitItems(s, rough), r.w, 2))
 	if r.h < 6 {
 		t.drawShortRates(r, s, rough)

@@ -251,10 +251,25 @@ func (d *dashboard) pidText(s *model.Snapshot) string {
 
 // numberItems are the numbers of the second line.
 func (d *dashboard) numberItems(s *model.Snapshot) []item {
-	if d.replay.moment.Rough {
+	switch {
+	case d.o.Attached && d.replay.moment.Rough:
+		return slices.Delete(roughItems(s), 2, 3) // the hit rate
+	case d.replay.moment.Rough:
 		return roughItems(s)
+	case d.o.Attached:
+		return watchedItems(s)
 	}
 	return numberItems(s)
+}
+
+// peakSpans are how much was in use at most, and when.
+func peakSpans(s *model.Snapshot) []span {
+	t := &s.Totals
+	peak := []span{{"peak ", dim}, {leastText(s) + bytesText(t.PeakInUse), plain}}
+	if t.PeakInUseTime > s.Started {
+		peak = append(peak, span{" @" + clock(since(s.Started, t.PeakInUseTime)), dim})
+	}
+	return peak
 }
 
 // roughItems are the numbers that the summaries in a recording tell.
@@ -275,10 +290,6 @@ func numberItems(s *model.Snapshot) []item {
 	if most, known := s.CachedMost(); known && most < unlimitedBytes {
 		cached = append(cached, span{"/" + bytesText(most), dim})
 	}
-	peak := []span{{"peak ", dim}, {bytesText(t.PeakInUse), plain}}
-	if t.PeakInUseTime > s.Started {
-		peak = append(peak, span{" @" + clock(since(s.Started, t.PeakInUseTime)), dim})
-	}
 	waste := span{percent(t.Waste()) + "%", plain}
 	if t.Waste() >= 0.25 {
 		waste.style = warnStyle
@@ -287,7 +298,7 @@ func numberItems(s *model.Snapshot) []item {
 		{0, []span{{"in use ", dim}, {bytesText(t.InUse), inUseStyle}, {tendency(s.History), dim}}},
 		{1, cached},
 		{5, []span{{"reserved ", dim}, {bytesText(reserved), plain}}},
-		{3, peak},
+		{3, peakSpans(s)},
 		{0, []span{{"hit ", dim}, {hitText(t.Hits, t.Misses), rateStyle(t.HitRate(), t.Hits+t.Misses)}}},
 		{4, []span{{"waste ", dim}, waste}},
 		{6, []span{{"frag ", dim}, {percent(t.ExternalFragmentation()) + "%", plain}}},
@@ -339,7 +350,7 @@ func drawGauge(r region, s *model.Snapshot, m mode) {
 		label = "of " + bytesText(whole)
 	}
 	x := 0
-	if m == full {
+	if m == full && s.Device.Global > 0 {
 		x = r.text(0, 0, "device ", dim)
 	}
 	n := r.w - x - width(label) - 1
@@ -354,7 +365,10 @@ func (d *dashboard) savingItems(s *model.Snapshot) []item {
 
 // legendItems explain the gauge; savings are only known where totals are not rough.
 func (d *dashboard) legendItems(s *model.Snapshot) []item {
-	if !d.replay.moment.Rough {
+	switch {
+	case d.o.Attached && !d.replay.moment.Rough:
+		return watchedLegend(s)
+	case !d.replay.moment.Rough:
 		return legendItems(s)
 	}
 	return []item{

@@ -15,6 +15,7 @@ type tagColumn struct {
 	text  func(*model.Tag) string
 	style func(*model.Tag) style
 	order func(a, b *model.Tag) int // nil: cannot be sorted by; the larger comes first unless reversed
+	pool  bool                      // says something of a pool
 }
 
 const nameColumn = 0
@@ -48,7 +49,13 @@ func unlessZero(v func(*model.Tag) uint64, st style) func(*model.Tag) style {
 
 func numberColumn(title string, width, rank int, v func(*model.Tag) uint64, text func(uint64) string, st style) tagColumn {
 	return tagColumn{title, width, rank, func(t *model.Tag) string { return text(v(t)) }, unlessZero(v, st),
-		func(a, b *model.Tag) int { return cmp.Compare(v(b), v(a)) }}
+		func(a, b *model.Tag) int { return cmp.Compare(v(b), v(a)) }, false}
+}
+
+// pooled is a column that says something of a pool.
+func pooled(c tagColumn) tagColumn {
+	c.pool = true
+	return c
 }
 
 func hitStyle(t *model.Tag) style {
@@ -72,19 +79,19 @@ func wasteStyle(t *model.Tag) style {
 
 // tagColumns are the columns of the tag table in their order.
 var tagColumns = []tagColumn{
-	{"TAG (allocation site)", 0, 0, nil, nil, func(a, b *model.Tag) int { return cmp.Compare(a.Name, b.Name) }},
+	{"TAG (allocation site)", 0, 0, nil, nil, func(a, b *model.Tag) int { return cmp.Compare(a.Name, b.Name) }, false},
 	numberColumn("LIVE", 6, 4, func(t *model.Tag) uint64 { return t.Live }, tableCount, plain),
 	numberColumn("IN USE", 8, 0, func(t *model.Tag) uint64 { return t.InUse }, bytesText, inUseStyle),
 	numberColumn("PEAK", 8, 9, func(t *model.Tag) uint64 { return t.PeakInUse }, bytesText, plain),
-	numberColumn("CACHED", 8, 2, func(t *model.Tag) uint64 { return t.Cached }, bytesText, cachedStyle),
-	numberColumn("FREE", 7, 7, func(t *model.Tag) uint64 { return t.CachedCount }, tableCount, plain),
+	pooled(numberColumn("CACHED", 8, 2, func(t *model.Tag) uint64 { return t.Cached }, bytesText, cachedStyle)),
+	pooled(numberColumn("FREE", 7, 7, func(t *model.Tag) uint64 { return t.CachedCount }, tableCount, plain)),
 	{"HIT%", 6, 1, func(t *model.Tag) string { return ratio(t.Hits, add(t.Hits, t.Misses)) }, hitStyle,
-		func(a, b *model.Tag) int { return cmp.Compare(b.HitRate(), a.HitRate()) }},
-	numberColumn("MISSES", 8, 8, func(t *model.Tag) uint64 { return t.Misses }, tableCount, plain),
+		func(a, b *model.Tag) int { return cmp.Compare(b.HitRate(), a.HitRate()) }, true},
+	pooled(numberColumn("MISSES", 8, 8, func(t *model.Tag) uint64 { return t.Misses }, tableCount, plain)),
 	numberColumn("ALLOC/S", 9, 3, func(t *model.Tag) uint64 { return t.Window }, tableCount, plain),
 	{"WASTE", 7, 5, func(t *model.Tag) string { return percent(t.Waste()) + "%" }, wasteStyle,
-		func(a, b *model.Tag) int { return cmp.Compare(b.Waste(), a.Waste()) }},
-	{trendTitle, 12, 6, nil, nil, nil},
+		func(a, b *model.Tag) int { return cmp.Compare(b.Waste(), a.Waste()) }, true},
+	{trendTitle, 12, 6, nil, nil, nil, false},
 }
 
 const sortInUse = 2
@@ -94,15 +101,16 @@ type columnWidths [11]int
 
 // tagTable is the order of the tags on the screen and the cursor in it. Snapshots stay as they are: rows are indices.
 type tagTable struct {
-	sorted  bool // a column was chosen; until then it is IN USE
-	column  int
-	reverse bool
-	rows    []int // indices into the tags of the snapshot, in the order of the screen
-	chosen  uint32
-	any     bool // chosen is set
-	at      int  // row of the chosen tag
-	top     int  // first row on the screen
-	page    int  // rows drawn last
+	sorted   bool // a column was chosen; until then it is IN USE
+	column   int
+	reverse  bool
+	rows     []int // indices into the tags of the snapshot, in the order of the screen
+	chosen   uint32
+	any      bool // chosen is set
+	at       int  // row of the chosen tag
+	top      int  // first row on the screen
+	page     int  // rows drawn last
+	poolless bool // columns about a pool are not there
 }
 
 func (t *tagTable) sortColumn() int {
@@ -158,7 +166,7 @@ func (t *tagTable) nextSort(s *model.Snapshot) {
 	c := t.sortColumn()
 	for {
 		c = (c + 1) % len(tagColumns)
-		if tagColumns[c].order != nil {
+		if tagColumns[c].order != nil && (!t.poolless || !tagColumns[c].pool) {
 			break
 		}
 	}
@@ -192,8 +200,11 @@ func (t *tagTable) scroll(page int) {
 }
 
 // fitColumns returns the columns that a width has room for, with their widths.
-func fitColumns(w int) (shown []int, widths columnWidths) {
+func fitColumns(w int, poolless bool) (shown []int, widths columnWidths) {
 	for i := range tagColumns {
+		if poolless && tagColumns[i].pool {
+			continue
+		}
 		shown = append(shown, i)
 		widths[i] = tagColumns[i].width
 	}
@@ -226,7 +237,7 @@ func fitColumns(w int) (shown []int, widths columnWidths) {
 // drawTags draws the header line and the rows on the screen.
 func (d *dashboard) drawTags(r region, s *model.Snapshot) {
 	t := &d.tags
-	shown, widths := fitColumns(r.w)
+	shown, widths := fitColumns(r.w, t.poolless)
 	drawTagHead(r, t, shown, widths)
 	body := r.rows(1)
 	if d.zoom == paneTags && body.h >= 12 {
@@ -243,7 +254,7 @@ func (d *dashboard) drawTags(r region, s *model.Snapshot) {
 		if t.top+y >= len(t.rows) {
 			break
 		}
-		drawTagRow(body.sub(0, y, body.w, 1), &s.Tags[t.rows[t.top+y]], t.top+y == t.at, shown, widths)
+		drawTagRow(body.sub(0, y, body.w, 1), &s.Tags[t.rows[t.top+y]], t.top+y == t.at, shown, widths, !t.poolless)
 	}
 }
 
@@ -273,14 +284,14 @@ func sortMark(column int, reverse bool) string {
 	return "▼"
 }
 
-func drawTagRow(r region, t *model.Tag, chosen bool, shown []int, widths columnWidths) {
+func drawTagRow(r region, t *model.Tag, chosen bool, shown []int, widths columnWidths, pool bool) {
 	nameStyle, trend := plain, trendStyle
 	if chosen {
 		nameStyle, trend = cursorStyle, cursorTrendStyle
 		r.repeat(0, 0, r.w, " ", cursorStyle)
 		r.put(0, 0, "▸", cursorStyle)
 	}
-	if suspicious(t) {
+	if pool && suspicious(t) {
 		r.put(1, 0, "!", badStyle)
 	}
 	x := 2

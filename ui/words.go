@@ -1,6 +1,9 @@
 package ui
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // word is a term with its meaning. The formulas with worked examples are in docs/METRICS.md.
 type word struct{ term, meaning string }
@@ -56,6 +59,10 @@ var viewHelp = map[string]string{
 // attachedHelp are the panes that are other where the programs were not started here.
 var attachedHelp = map[string]string{
 	"1 memory":    "what happened? what is in use; ! a message",
+	"2 rates":     "what is asked of the driver? creates per second, and their time, with the probes' own in it",
+	"3 tags":      "who? one row per place that allocates",
+	"4 free list": "nothing: blocks are kept by a pool; enlarged, the call stack of the chosen tag",
+	"5 misses":    "nothing: without a pool every create goes to the driver",
 	"6 limits":    "nothing to change: limits are of a pool, which a program has only when gpumemtop starts it",
 	"7 output":    "",
 	"P processes": "which one? all that are watched and made OpenCL calls; the device is of all of them",
@@ -77,12 +84,12 @@ func (d *dashboard) wordHelp() []word {
 
 // paneHelp returns what the help says of the panes.
 func (d *dashboard) paneHelp() []word {
-	others := viewHelp
-	switch {
-	case d.attached():
-		others = attachedHelp
-	case !d.viewing():
-		return paneHelp
+	others := map[string]string{}
+	if d.o.Attached {
+		maps.Copy(others, attachedHelp)
+	}
+	if d.viewing() {
+		maps.Copy(others, viewHelp)
 	}
 	var list []word
 	for _, p := range paneHelp {

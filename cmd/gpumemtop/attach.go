@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/export"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
@@ -33,6 +34,9 @@ type feed interface {
 type startFeed func(tracer.Options) (feed, error)
 
 func startTracer(o tracer.Options) (feed, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
 	t, err := tracer.Start(o)
 	if err != nil {
 		return nil, err // not t: a nil tracer would make a feed that is not nil
@@ -45,7 +49,7 @@ func newAttach(start startFeed) *cobra.Command {
 		Use:   "attach [flags]",
 		Short: "Watch programs that run already",
 		Long: "Watches the OpenCL calls of programs that were not started under gpumemtop, without stopping or changing them:\n" +
-			"dashboard, recording and figures are those of 'gpumemtop --policy none'. Needs Linux 5.15, and root or the\n" +
+			"dashboard, recording and figures are those of a program without a pool. Needs Linux 5.15, and root or the\n" +
 			"capabilities that 'gpumemtop doctor' names. It ends with q or Ctrl-C, after --duration, or when nothing is left to\n" +
 			"watch; the programs go on as if nothing had been. Of buffers that were there before, the size is known as far as\n" +
 			"their use tells it.",
@@ -69,7 +73,6 @@ type attacher struct {
 	job
 	start   startFeed
 	targets []target // that were asked for by process id
-	watched int      // processes, at the start
 	session *session.Attached
 	screen  *screen // nil without a dashboard
 }
@@ -84,6 +87,7 @@ func attach(c *config, start startFeed) error {
 	signals := session.Catch()
 	defer close(signals)
 	defer signal.Stop(signals)
+	signal.Ignore(unix.SIGPIPE) // a recording shall be whole although nobody reads what we say
 	a.screen = newScreen(c)
 	defer a.screen.close()
 	if err := a.begin(); err != nil {
@@ -123,6 +127,11 @@ func (a *attacher) check() error {
 	var err error
 	if a.targets, err = findTargets(c.pids); err != nil {
 		return err
+	}
+	for i := range a.targets {
+		if t := &a.targets[i]; t.stopped {
+			a.notes.add(fmt.Sprintf("%s (pid %d) is stopped: it calls nothing until it is continued", t.comm, t.pid))
+		}
 	}
 	c.policy = "none" // nothing is put into the programs that could serve their buffers
 	if a.plan, err = newPlan(c); err != nil {
@@ -170,7 +179,6 @@ func (a *attacher) begin() error {
 		a.discard()
 		return err
 	}
-	a.watched = from.Watched()
 	options := session.AttachOptions{Feed: from, Model: a.model, Resolve: symbol.New().Frames, Open: from.Open}
 	if len(a.outlets) > 0 {
 		options.Recorder, options.Recording = a.outlets, a.recording.String()
@@ -202,19 +210,33 @@ func (a *attacher) untilTold(signals <-chan os.Signal) (context.Context, context
 
 // watching says in a line what is watched, and until when.
 func (a *attacher) watching() string {
-	text := "nothing to watch yet: waiting for processes"
-	if n := a.watched; n > 0 {
-		text = fmt.Sprintf("watching %d processes", n)
-		if n == len(a.targets) {
-			text = "watching " + listed(a.targets)
-		} else if n == 1 {
-			text = "watching 1 process"
-		}
-	}
+	text := "watching " + a.chosen()
 	if a.config.duration > 0 {
 		return fmt.Sprintf("%s for %v; Ctrl-C ends it earlier", text, a.config.duration)
 	}
 	return text + "; Ctrl-C ends"
+}
+
+// chosen names what is watched. Which processes belong to an open selection shows when they call something.
+func (a *attacher) chosen() string {
+	c := a.config
+	if c.all {
+		return "every process that uses OpenCL"
+	}
+	var parts []string
+	if len(a.targets) > 0 {
+		parts = append(parts, listed(a.targets))
+	}
+	if len(c.comms) > 0 {
+		parts = append(parts, "processes named "+strings.Join(c.comms, ", "))
+	}
+	if len(c.cgroups) > 0 {
+		parts = append(parts, "processes in "+strings.Join(c.cgroups, ", "))
+	}
+	if c.follow {
+		parts = append(parts, "their children")
+	}
+	return strings.Join(parts, " and ")
 }
 
 // showDashboard shows the dashboard until it is left, which ends the session.

@@ -23,6 +23,7 @@ func fakeAttach() {
 
 func startFake(o tracer.Options) (feed, error) {
 	f := &fakeFeed{mode: os.Getenv("FAKE_FEED"), wake: make(chan struct{}, 1), pids: o.PIDs}
+	f.told = f.mode == "nothing"
 	if f.mode == "denied" {
 		return nil, errors.New("attach needs the capability CAP_BPF")
 	}

@@ -18,6 +18,7 @@ type target struct {
 	pid     int
 	comm    string
 	command []string // at least one word
+	stopped bool     // by a signal
 }
 
 // findTargets reads the values of -p and looks the processes up, each once. The error is about the first that is none.
@@ -70,6 +71,7 @@ func findTarget(pid int) (target, error) {
 	case strings.HasPrefix(state, "Z"), strings.HasPrefix(state, "X"):
 		return t, fmt.Errorf("process %d (%s) has ended: only its parent has not noticed yet", pid, t.comm)
 	}
+	t.stopped = strings.HasPrefix(state, "T")
 	t.command = []string{t.comm}
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if line = bytes.TrimRight(line, "\x00"); err == nil && len(line) > 0 { // else it ends just now, or has none

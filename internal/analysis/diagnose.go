@@ -207,10 +207,14 @@ func policyNone(x *run, a *Analysis) (Diagnosis, bool) {
 	for i := range a.Misses {
 		lost += a.Misses[i].LostNS
 	}
+	probes := ""
+	if x.options.Header.Attached {
+		probes = ", the probes' own time in it"
+	}
 	return Diagnosis{
 		Severity: Advice, Title: "every iteration goes to the driver",
-		Text: fmt.Sprintf("%s of poolable buffers took it %s; a pool (--policy futhark) would serve most: gpumemtop replay tells",
-			plain.Count(t.MissReasons[wire.MissPolicy], "create"), plain.Duration(lost)),
+		Text: fmt.Sprintf("%s of poolable buffers took it %s%s; a pool (--policy futhark) would serve most: gpumemtop replay tells",
+			plain.Count(t.MissReasons[wire.MissPolicy], "create"), plain.Duration(lost), probes),
 	}, true
 }
 

@@ -230,6 +230,9 @@ func (x *run) End(p *life.Process, o *life.Object, how life.How) {
 		x.hold(w, -int64(o.Granted))
 	}
 	if x.record != nil && carried(x.record) { // it never lived in this part, or goes on as something larger
+		if o.Carried() && w.before() {
+			x.before-- // the next create says more of it
+		}
 		return
 	}
 	switch how {
@@ -240,10 +243,6 @@ func (x *run) End(p *life.Process, o *life.Object, how life.How) {
 		}
 	case life.Leaked:
 		w.left(s, o)
-	case life.Unknown:
-		if o.Carried() && w.before() {
-			x.before-- // the next create says more of it
-		}
 	default: // nobody knows
 	}
 }

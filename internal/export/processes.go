@@ -15,18 +15,26 @@ const (
 	programWidth = 15 // of a program's name there
 )
 
-// processLines tell processes apart where there are several: a line for each of the largest, by peak.
-func processLines(s *model.Snapshot) []string {
+// processLines tell processes apart where there are several: a line for each of the largest, by peak,
+// with what a pool has served it if there is one.
+func processLines(s *model.Snapshot, pool bool) []string {
 	if len(s.Processes) < 2 {
 		return nil
 	}
 	processes, left := plain.Top(plain.ProcessesByPeak(s.Processes), topProcesses)
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "pid\tcreates\thit rate\tpeak\tended\t  program")
+	rate := ""
+	if pool {
+		rate = "hit rate\t"
+	}
+	fmt.Fprintf(w, "pid\tcreates\t%speak\tended\t  program\n", rate)
 	for _, p := range processes {
 		t := &p.Totals
-		fmt.Fprintf(w, "%d\t%d\t%s\t%s\t%s\t  %s\n", p.PID, t.Creates, plain.Percent(t.HitRate(), t.Hits+t.Misses),
+		if pool {
+			rate = plain.Percent(t.HitRate(), t.Hits+t.Misses) + "\t"
+		}
+		fmt.Fprintf(w, "%d\t%d\t%s%s\t%s\t  %s\n", p.PID, t.Creates, rate,
 			size.Format(t.PeakInUse), plain.Ended(p), plain.Cut(plain.ProgramName(p.Program), programWidth))
 	}
 	_ = w.Flush() // a strings.Builder takes everything

@@ -22,10 +22,16 @@ const (
 // the program as these need, at most 19.
 func (s *Summary) WriteText(w io.Writer) error {
 	lines := []string{s.title()}
-	if len(s.Processes) == 0 {
+	switch {
+	case len(s.Processes) == 0 && !s.Attached:
 		lines = append(lines, "  no OpenCL call was seen")
-	} else {
-		lines = append(append(lines, s.figures()...), processLines(s.snapshot)...)
+	case len(s.Processes) == 0:
+	case s.Attached && s.silent():
+		lines = append(lines, "  no OpenCL call that concerns memory was seen")
+	case s.Attached:
+		lines = append(append(lines, s.watchedFigures()...), processLines(s.snapshot, false)...)
+	default:
+		lines = append(append(lines, s.figures()...), processLines(s.snapshot, true)...)
 	}
 	if file := s.snapshot.Recording.Path; file != "" {
 		lines = append(lines, "  more: gpumemtop report "+clean(file))
@@ -59,8 +65,11 @@ func (s *Summary) title() string {
 
 // watched is the title where programs were only watched.
 func (s *Summary) watched() string {
-	title := fmt.Sprintf("gpumemtop: attached to %s for %.2f s", commandLine(s.snapshot), s.WallSeconds)
 	n := len(s.Processes)
+	if n == 0 && s.snapshot.Program == "" {
+		return fmt.Sprintf("gpumemtop: watched for %.2f s: no process came that was asked for and calls OpenCL", s.WallSeconds)
+	}
+	title := fmt.Sprintf("gpumemtop: attached to %s for %.2f s", commandLine(s.snapshot), s.WallSeconds)
 	switch {
 	case n > 1 && s.Running == 0:
 		title += fmt.Sprintf(" (%d processes, which all ended)", n)
@@ -78,6 +87,29 @@ func (s *Summary) watched() string {
 	return title
 }
 
+// silent reports whether nothing was seen that could be counted.
+func (s *Summary) silent() bool {
+	t := &s.snapshot.Totals
+	return t.Creates+t.Failures+t.Releases+t.Uses+t.LiveBuffers+s.LostEvents == 0
+}
+
+// watchedFigures are those of programs that were only watched: no pool serves them, so there is no rate of hits, and what
+// they had before is known in part.
+func (s *Summary) watchedFigures() []string {
+	t := &s.snapshot.Totals
+	memory, end := plain.Watched(s.snapshot)
+	lines := []string{
+		fmt.Sprintf("  creates    %d (%d failed), %s", t.Creates, t.Failures, plain.Count(t.Releases, "release")),
+		"  memory     " + memory,
+		"  at the end " + end,
+	}
+	if before := plain.BeforeAttach(s.snapshot); before != nil {
+		lines = append(lines, fmt.Sprintf("  before     sizes from before attach are known as far as used: %s, %s live",
+			size.FormatLong(before.InUse), plain.Count(before.Live, "buffer")))
+	}
+	return s.concluding(lines, func(*TagSummary) string { return "" })
+}
+
 // figures are the lines between the title and the last.
 func (s *Summary) figures() []string {
 	t := &s.snapshot.Totals
@@ -88,17 +120,24 @@ func (s *Summary) figures() []string {
 		"  memory     " + plain.Memory(t),
 		"  at the end " + plain.End(t),
 	}
+	return s.concluding(lines, func(tag *TagSummary) string {
+		return ", hit rate " + plain.Percent(tag.HitRate, tag.Hits+tag.Misses)
+	})
+}
+
+// concluding adds what all summaries end with. Of a tag more may be said.
+func (s *Summary) concluding(lines []string, more func(*TagSummary) string) []string {
 	label := "  top tags   "
 	for i := range s.PerTag[:min(topTags, len(s.PerTag))] {
 		tag := &s.PerTag[i]
 		if tag.Tag == model.SlabsName {
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("%s%s: peak %s, %s, hit rate %s", label, plain.Cut(tag.Tag, nameWidth),
-			size.FormatLong(tag.PeakInUse), plain.Count(tag.Creates, "create"), plain.Percent(tag.HitRate, tag.Hits+tag.Misses)))
+		lines = append(lines, fmt.Sprintf("%s%s: peak %s, %s%s", label, plain.Cut(tag.Tag, nameWidth),
+			size.FormatLong(tag.PeakInUse), plain.Count(tag.Creates, "create"), more(tag)))
 		label = "             "
 	}
-	if t.LiveBuffers > 0 && s.Running == 0 {
+	if s.snapshot.Totals.LiveBuffers > 0 && s.Running == 0 {
 		lines = append(lines, leakLines(s.snapshot)...)
 	}
 	lines = append(lines, mistakeLines(s.snapshot)...)

@@ -117,7 +117,11 @@ func (p *process) create(e *wire.Event) {
 	case wire.OutcomeFailed:
 		return
 	default:
-		out.Unpooled++
+		if e.Flags&wire.FlagCarried != 0 {
+			out.Before++
+		} else {
+			out.Unpooled++
+		}
 		return
 	}
 	out.Requests++

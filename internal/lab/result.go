@@ -17,6 +17,7 @@ type ReplayResult struct {
 
 	Requests      uint64 // poolable, in the recording
 	Unpooled      uint64 // creates of the recording that were not, and are left out
+	Before        uint64 // buffers from before the recording of which no more is known; they are left out, too
 	Failures      uint64 // requests that found no memory
 	Direct        uint64 // requests that were met as they came when there was no memory for a larger block
 	Hits, Misses  uint64

@@ -53,6 +53,27 @@ func End(t *model.Totals) string {
 		size.FormatLong(t.Cached+t.Cooling), Percent(t.ExternalFragmentation(), t.Cached))
 }
 
+// Watched are Memory and End where programs were only watched. Nothing is in a pool then, and of what was there before
+// only that counts which its use has shown.
+func Watched(s *model.Snapshot) (memory, end string) {
+	least := ""
+	if BeforeAttach(s) != nil {
+		least = "at least "
+	}
+	return fmt.Sprintf("peak %s%s in use", least, size.FormatLong(s.Totals.PeakInUse)),
+		fmt.Sprintf("%s%s in use by %s", least, size.FormatLong(s.Totals.InUse), Count(s.Totals.LiveBuffers, "buffer"))
+}
+
+// BeforeAttach returns the tag of what was there before programs were watched, nil when nothing of it was seen.
+func BeforeAttach(s *model.Snapshot) *model.Tag {
+	for i := range s.Tags {
+		if s.Tags[i].Name == wire.BeforeAttach {
+			return &s.Tags[i]
+		}
+	}
+	return nil
+}
+
 // Ended says how a process ended, as far as that is known: only a program's parent learns its exit status.
 func Ended(p *model.Process) string {
 	switch {

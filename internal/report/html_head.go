@@ -8,6 +8,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/plain"
 )
 
 // htmlDiagnosis is a card.
@@ -202,6 +203,20 @@ func severityClass(s analysis.Severity) string {
 	return string(analysis.Note)
 }
 
+// watchedTiles are those of programs that were only watched.
+func (v *htmlView) watchedTiles(peak uint64) []htmlTile {
+	t := &v.s.Totals
+	at := "at " + durationText(v.a.Peak.Time)
+	if before := plain.BeforeAttach(v.s); before != nil {
+		at += "; at least, for sizes from before attach are known as far as used"
+	}
+	return []htmlTile{
+		{"peak in use", bytesText(peak), at},
+		{"creates", fmt.Sprint(t.Creates), things(t.Releases, "release")},
+		{"time in creates", durationText(t.DriverNS), "the probes' own time in it, some µs each"},
+	}
+}
+
 func (v *htmlView) tiles() []htmlTile {
 	t := &v.s.Totals
 	peak := max(v.a.Peak.InUse, t.PeakInUse)
@@ -211,6 +226,9 @@ func (v *htmlView) tiles() []htmlTile {
 			"; " + things(t.Hits+t.Misses, "request")},
 		{"driver time", durationText(t.DriverNS), things(t.DriverCreates, "create") + ", " + things(t.DriverReleases, "release")},
 		{"time saved", "≈\u202f" + durationText(t.SavedNS), "an estimate: " + things(t.Hits, "driver create") + " avoided"},
+	}
+	if v.a.Run.Header.Attached {
+		tiles = v.watchedTiles(peak)
 	}
 	var buffers, bytes uint64
 	for i := range v.a.Leaks {

@@ -22,7 +22,7 @@ func (v *view) command() string {
 		words = []string{"the program"}
 	}
 	text := strings.Join(words, " ")
-	if v.a.Run.Header.Attached {
+	if v.attached() {
 		text = "attached to " + text
 	}
 	return plain.Cut(text, commandWidth)
@@ -122,7 +122,32 @@ func (v *view) standsOut() section {
 	return s
 }
 
+// attached reports whether the programs were only watched: no pool served them, and times have the probes' own in them.
+func (v *view) attached() bool { return v.a.Run.Header.Attached }
+
+// watched are the totals of programs that were only watched.
+func (v *view) watched() section {
+	t := v.t
+	memory, end := plain.Watched(v.s)
+	s := section{heading: "totals", facts: [][2]string{
+		{"creates", fmt.Sprintf("%d (%d failed), %s requested in all", t.Creates, t.Failures, size.FormatLong(t.BytesRequested))},
+		{"releases", fmt.Sprintf("%d, not timed", t.Releases)},
+		{"in creates", fmt.Sprintf("%s, the probes' own time in it, some µs each; p50 %s, p99 %s", plain.Duration(t.DriverNS),
+			plain.Duration(t.CreateP50NS), plain.Duration(t.CreateP99NS))},
+		{"memory", fmt.Sprintf("%s, at %s", memory, v.clockOf(t.PeakInUseTime))},
+		{"at the end", end},
+	}}
+	if before := plain.BeforeAttach(v.s); before != nil {
+		s.facts = append(s.facts, [2]string{"unknown", fmt.Sprintf("%s from before attach live at the end, known to have %s",
+			plain.Count(before.Live, "buffer"), size.FormatLong(before.InUse))})
+	}
+	return s
+}
+
 func (v *view) totals() section {
+	if v.attached() {
+		return v.watched()
+	}
 	t := v.t
 	s := section{heading: "totals", facts: [][2]string{
 		{"hit rate", plain.Hits(t)},
@@ -185,6 +210,13 @@ func (v *view) clockOf(ns uint64) string { return v.clock(ns - min(v.s.Started, 
 
 func (v *view) tags() section {
 	rows, left := top(v, plain.TagsByPeak(v.s.Tags))
+	if v.attached() {
+		t := table{columns: []string{"peak", "in use", "live", "creates", "tag"}, left: left, thing: "tag"}
+		for _, r := range rows {
+			t.add(size.Format(r.PeakInUse), size.Format(r.InUse), fmt.Sprint(r.Live), fmt.Sprint(r.Creates), plain.Clean(r.Name))
+		}
+		return section{heading: "tags, by peak", tables: []table{t}}
+	}
 	t := table{
 		columns: []string{"peak", "in use", "live", "cached", "creates", "hits", "hit rate", "waste", "tag"}, left: left, thing: "tag",
 	}
@@ -197,7 +229,7 @@ func (v *view) tags() section {
 }
 
 func (v *view) misses() section {
-	if len(v.a.Misses) == 0 {
+	if len(v.a.Misses) == 0 || v.attached() { // without a pool there is nothing to miss
 		return section{}
 	}
 	s := section{heading: "misses, by reason"}
@@ -220,7 +252,7 @@ func (v *view) leaks() section {
 	s := section{heading: "leaked at exit, by tag"}
 	if len(v.a.Leaks) == 0 {
 		s.notes = []string{"nothing"}
-		if v.a.Run.Header.Attached && v.a.Run.Footer.Cut {
+		if v.attached() && v.a.Run.Footer.Cut {
 			s.notes = []string{"nothing: what is in use where the recording ends may still be released"}
 		}
 		return s

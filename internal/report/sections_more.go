@@ -59,6 +59,9 @@ func growth(bytes int64) string {
 
 func (v *view) costs() section {
 	s := section{heading: "what the driver's calls cost"}
+	if v.attached() && v.a.CreateCost.Calls > 0 {
+		s.notes = []string{"the probes' own time is in it, some µs a call; releases are not timed"}
+	}
 	for _, c := range []struct {
 		name  string
 		curve *analysis.CostCurve

@@ -24,7 +24,7 @@ type Options struct {
 	Tag *regexp.Regexp // call sites whose buffers are in it; nil: all
 }
 
-// Write writes an instance: a line for each buffer that has memory of its own, in the order of their ends. Its size is
+// Write writes an instance: a line for each buffer that has memory of its own, of a size that is known, in the order of their ends. Its size is
 // what it was granted, so that the most that is needed at a time is the peak of bytes in use. lower and upper count
 // creates and releases: a buffer is needed from lower on and no more at upper. What was there before has lower 0, and
 // the first create or release after it is 1; what is left at the end has an upper behind the last of them.
@@ -89,7 +89,7 @@ func (x *writer) start() {
 
 // Begin implements life.Watcher.
 func (x *writer) Begin(p *life.Process, o *life.Object) {
-	if !o.Owns || !x.choice.Has(p.Number, o.Tag) {
+	if !o.Owns || o.Granted == 0 || !x.choice.Has(p.Number, o.Tag) {
 		return
 	}
 	if x.quiet {

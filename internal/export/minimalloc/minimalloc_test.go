@@ -131,6 +131,7 @@ func TestStory(t *testing.T) {
 		list = append(list, wire.Record{Process: 3, Event: e})
 	}
 	add(wire.KindCreate, wire.Event{Object: 1, Size: 5, Granted: 8, Flags: wire.FlagCarried})
+	add(wire.KindCreate, wire.Event{Object: 6, Flags: wire.FlagCarried}) // of a size that nobody knows: MiniMalloc could not place it
 	add(wire.KindCreate, wire.Event{Object: 7, Link: 7, Size: 5, Granted: 8, Outcome: wire.OutcomeHit, Flags: wire.FlagCarried})
 	add(wire.KindRelease, wire.Event{Object: 7, Link: 7, Outcome: wire.OutcomeCached, Flags: wire.FlagCarried})
 	add(wire.KindRelease, wire.Event{Object: 1})
