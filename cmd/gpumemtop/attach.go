@@ -158,12 +158,6 @@ func (a *attacher) christen() {
 
 // begin attaches.
 func (a *attacher) begin() error {
-	a.model = model.New(model.Options{
-		Program: a.program(), Arguments: a.arguments(), Policy: a.plan.policy.Name(), Started: session.Now(),
-	})
-	if err := a.record(); err != nil {
-		return err
-	}
 	selection := tracer.Options{
 		Selection: targets.Selection{
 			Comms: a.config.comms, Cgroups: a.config.cgroups, All: a.config.all, Follow: a.config.follow,
@@ -176,8 +170,14 @@ func (a *attacher) begin() error {
 	}
 	from, err := a.start(selection)
 	if err != nil {
-		a.discard()
 		return err
+	}
+	a.model = model.New(model.Options{
+		Program: a.program(), Arguments: a.arguments(), Policy: a.plan.policy.Name(), Started: session.Now(),
+	})
+	// Not before: a file that is to be overwritten stays when attaching fails.
+	if err := a.record(); err != nil {
+		return errors.Join(err, from.Detach(), from.Close())
 	}
 	options := session.AttachOptions{Feed: from, Model: a.model, Resolve: symbol.New().Frames, Open: from.Open}
 	if len(a.outlets) > 0 {
