@@ -97,8 +97,9 @@ func (t *Tracer) meet(pid int, time uint64) *process {
 		t.refuse(pid, err)
 		return nil
 	case t.expected[pid] || t.options.Wants(p):
+		admitted := t.admit(p, time) // first, for it may end at any time
 		t.look(p)
-		return t.admit(p, time)
+		return admitted
 	}
 	_ = t.kernel.Judge(pid, kernel.Ignore) // else it is asked about again
 	return nil
@@ -131,6 +132,7 @@ func (t *Tracer) admit(found *target.Process, time uint64) *process {
 	}
 	p.lost, p.lostUses = t.kernel.Lost(found.PID)
 	p.walker = stack.New(found, t.files)
+	p.walker.Renew()
 	p.tags = stack.NewTags(t.options.Tags, t.options.Depth, p.walker, p.write)
 	p.book = calls.NewBook(p.tags, p.write)
 	text := strings.Join(found.Command, "\x00")
