@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -147,6 +146,3 @@ func compareProcesses(t *testing.T, want, got *story, wanted, found uint64, racy
 		}
 	}
 }
-
-// programOf is the name that the kernel gives a program.
-func programOf(args []string) string { return filepath.Base(args[0]) }

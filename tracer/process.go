@@ -64,7 +64,7 @@ func (t *Tracer) begin() error {
 			return err
 		}
 		if t.processes[pid] == nil {
-			t.admit(p, t.last)
+			t.admit(t.newProcess(p), t.last)
 		}
 		if n := t.look(p); n == 0 {
 			t.options.Warn(fmt.Sprintf("%s (pid %d) has not loaded OpenCL yet: waiting for it", nameOf(p), pid))
@@ -87,17 +87,41 @@ func (t *Tracer) takeAll() error {
 	return nil
 }
 
-// meet decides about a process that has called something for the first time: nil when it is none of ours.
-func (t *Tracer) meet(pid int, time uint64) *process {
+// greet looks at a process that is about to use OpenCL. It may live so shortly afterwards that it is gone when its first
+// create is dealt with; but then it is known where its code lies, and whether it is one of ours.
+func (t *Tracer) greet(pid int) {
 	p, err := target.Open(pid)
 	switch {
 	case errors.Is(err, target.ErrGone):
-		return t.admit(&target.Process{PID: pid, Command: []string{fmt.Sprintf("[%d]", pid)}}, time)
+	case err != nil:
+		t.refuse(pid, err)
+	case t.expected[pid] || t.options.Wants(p):
+		t.greeted[pid] = t.newProcess(p)
+		_ = t.kernel.Judge(pid, kernel.Watch) // its first call says so again
+		t.look(p)
+	default:
+		_ = t.kernel.Judge(pid, kernel.Ignore) // else it is asked about again
+	}
+}
+
+// meet decides about a process that has called something for the first time: nil when it is none of ours.
+func (t *Tracer) meet(pid int, time uint64) *process {
+	p, err := target.Open(pid)
+	if known := t.greeted[pid]; known != nil && (err != nil || p.Started == known.target.Started) {
+		t.admit(known, time)
+		return known
+	}
+	switch {
+	case errors.Is(err, target.ErrGone):
+		nameless := t.newProcess(&target.Process{PID: pid, Command: []string{fmt.Sprintf("[%d]", pid)}})
+		t.admit(nameless, time)
+		return nameless
 	case err != nil:
 		t.refuse(pid, err)
 		return nil
 	case t.expected[pid] || t.options.Wants(p):
-		admitted := t.admit(p, time) // first, for it may end at any time
+		admitted := t.newProcess(p) // first, for it may end at any time
+		t.admit(admitted, time)
 		t.look(p)
 		return admitted
 	}
@@ -114,15 +138,23 @@ func (t *Tracer) refuse(pid int, err error) {
 	t.refused[pid] = true
 }
 
+// newProcess looks at the code that a process has.
+func (t *Tracer) newProcess(found *target.Process) *process {
+	p := &process{tracer: t, target: found, thread: uint32(found.PID), walker: stack.New(found, t.files)}
+	p.walker.Renew()
+	return p
+}
+
 // admit begins to watch a process.
-func (t *Tracer) admit(found *target.Process, time uint64) *process {
-	p := &process{tracer: t, target: found, thread: uint32(found.PID)}
+func (t *Tracer) admit(p *process, time uint64) {
+	found := p.target
 	t.mu.Lock()
 	t.numbered = append(t.numbered, found)
 	t.watched++
 	p.number = uint32(len(t.numbered))
 	t.mu.Unlock()
 	delete(t.expected, found.PID)
+	delete(t.greeted, found.PID)
 	t.processes[found.PID] = p
 	if err := t.kernel.Judge(found.PID, kernel.Watch); err != nil {
 		t.options.Warn(err.Error())
@@ -131,8 +163,6 @@ func (t *Tracer) admit(found *target.Process, time uint64) *process {
 		_ = t.watch.Add(found) // gone already: the next look says so
 	}
 	p.lost, p.lostUses = t.kernel.Lost(found.PID)
-	p.walker = stack.New(found, t.files)
-	p.walker.Renew()
 	p.tags = stack.NewTags(t.options.Tags, t.options.Depth, p.walker, p.write)
 	p.book = calls.NewBook(p.tags, p.write)
 	text := strings.Join(found.Command, "\x00")
@@ -144,7 +174,6 @@ func (t *Tracer) admit(found *target.Process, time uint64) *process {
 			Object: uint64(found.PID), Link: uint64(found.Parent), Size: uint64(len(text)),
 		},
 	})
-	return p
 }
 
 // end says that a process is gone, or that the program is that it was. Status is that of wait(2), all ones when unknown.
@@ -167,7 +196,7 @@ func (t *Tracer) end(p *process, time, status uint64) {
 
 // forked notes a child, which is watched as soon as it calls something: the kernel knows of it already.
 func (t *Tracer) forked(pid, child int) {
-	if t.options.Follow && (t.processes[pid] != nil || t.expected[pid]) {
+	if t.options.Follow && (t.processes[pid] != nil || t.greeted[pid] != nil || t.expected[pid]) {
 		t.expected[child] = true
 	}
 }
@@ -175,6 +204,7 @@ func (t *Tracer) forked(pid, child int) {
 // execed ends what was known of a process: its memory is gone, and with it all that OpenCL had there.
 func (t *Tracer) execed(pid int, time uint64) {
 	p := t.processes[pid]
+	delete(t.greeted, pid)
 	if p == nil && !t.expected[pid] {
 		return
 	}
@@ -192,13 +222,18 @@ func (t *Tracer) exited(pid int, time, status uint64) {
 		t.end(p, time, status)
 	}
 	delete(t.expected, pid)
+	delete(t.greeted, pid)
 	delete(t.refused, pid)
 	t.links.drop(pid)
 }
 
 // mapped looks at a process that has mapped code of a file.
 func (t *Tracer) mapped(pid int) {
-	if p := t.processes[pid]; p != nil {
+	p := t.processes[pid]
+	if p == nil {
+		p = t.greeted[pid]
+	}
+	if p != nil {
 		p.walker.Renew()
 		t.look(p.target)
 		return

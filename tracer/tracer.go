@@ -44,6 +44,7 @@ type Tracer struct {
 	links     *links
 	vendors   vendors
 	processes map[int]*process // by pid
+	greeted   map[int]*process // by pid: will be watched once they do more than ask which platforms there are
 	expected  map[int]bool     // pids that will be watched once they call something: children, and what was named
 	refused   map[int]bool     // pids that the user was told of
 	told      map[string]bool  // files that the user was told of
@@ -73,7 +74,7 @@ func Start(options Options) (*Tracer, error) {
 	core, extensions := names()
 	t := &Tracer{
 		options: options, catalog: target.NewCatalog(core, extensions), files: stack.NewFiles(),
-		processes: map[int]*process{}, expected: map[int]bool{}, refused: map[int]bool{}, told: map[string]bool{},
+		processes: map[int]*process{}, greeted: map[int]*process{}, expected: map[int]bool{}, refused: map[int]bool{}, told: map[string]bool{},
 		vendors: newVendors(), last: options.Clock(),
 	}
 	t.put = t.keep
@@ -174,6 +175,12 @@ func (t *Tracer) sample(s *wire.Sample) {
 
 func (t *Tracer) call(s *wire.Sample) {
 	p := t.processes[int(s.Pid)]
+	if calls.Greeting(s) {
+		if p == nil && t.greeted[int(s.Pid)] == nil {
+			t.greet(int(s.Pid))
+		}
+		return
+	}
 	if p == nil {
 		if p = t.meet(int(s.Pid), s.Time); p == nil {
 			return
