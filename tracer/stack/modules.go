@@ -78,16 +78,30 @@ func (m *modules) missed() (changed bool) {
 
 // read reads the mappings and reports whether they are others than before.
 func (m *modules) read() bool {
-	mappings, err := m.space.Maps()
-	if err != nil {
-		return false // the process is gone: what is known of it holds for what it told before
-	}
-	mappings = slices.SortedFunc(slices.Values(mappings), func(a, b target.Mapping) int { return cmp.Compare(a.Start, b.Start) })
-	if slices.Equal(mappings, m.mappings) {
+	mappings, ok := m.now()
+	if !ok || slices.Equal(mappings, m.mappings) {
 		return false
 	}
 	m.mappings, m.found = mappings, make([]*module, len(mappings))
 	return true
+}
+
+// renew reads the mappings, and finds the modules anew.
+func (m *modules) renew() {
+	m.misses, m.patience = 0, 0
+	if mappings, ok := m.now(); ok {
+		m.mappings, m.found = mappings, make([]*module, len(mappings))
+	}
+}
+
+// now returns the mappings by address. ok is false when the process is gone: what is known of it holds for what it told
+// before.
+func (m *modules) now() (mappings []target.Mapping, ok bool) {
+	mappings, err := m.space.Maps()
+	if err != nil || len(mappings) == 0 {
+		return nil, false
+	}
+	return slices.SortedFunc(slices.Values(mappings), func(a, b target.Mapping) int { return cmp.Compare(a.Start, b.Start) }), true
 }
 
 // load finds the module of a mapping.

@@ -28,7 +28,7 @@ type Walker struct {
 	truncated uint64
 }
 
-// New returns a walker that reads the mappings of the process when it first needs them.
+// New returns a walker that reads the mappings of the process when it first needs them, or is told to: see Renew.
 func New(space Space, files *Files) *Walker {
 	return &Walker{modules: modules{space: space, files: files}, rows: map[uint64]*row{}}
 }
@@ -99,11 +99,11 @@ func (w *Walker) count(truncated bool) {
 // Truncated returns how many walks have ended because the stack was longer than what was told of it.
 func (w *Walker) Truncated() uint64 { return w.truncated }
 
-// Renew makes the walker read the mappings again before it next needs them. Addresses in no known mapping do so by
-// themselves: it is for when the process has put one module where another was, or has become another program.
+// Renew reads the mappings, at once: when they are needed the process may be gone. Addresses in no known mapping do so
+// by themselves: it is for when the process has put one module where another was, and for one that may not live long.
+// Of a process that is gone, what is known is kept.
 func (w *Walker) Renew() {
-	w.modules.mappings, w.modules.found = nil, nil
-	w.modules.misses, w.modules.patience = 0, 0
+	w.modules.renew()
 	clear(w.rows)
 }
 

@@ -218,13 +218,33 @@ func TestRenew(t *testing.T) {
 	w := newWalker(t, space)
 	p.captures[0].check(t, w)
 	rows := len(w.rows)
-	space.mappings = nil
+	space.mappings = mappings[:1] // where the walker has not been
 	w.Renew()
 	if got := w.Walk(&p.captures[0].sample, make([]uint64, 0, 8)); rows == 0 || len(got) != 1 {
 		t.Errorf("%d rows, then frames %#x", rows, got)
 	}
-	w.Renew()
 	space.mappings = mappings
+	w.Renew()
+	p.captures[0].check(t, w)
+	space.mappings, space.err = nil, errors.New("gone")
+	w.Renew()
+	p.captures[0].check(t, w)
+	space.err = nil // it is ending: its memory goes first
+	w.Renew()
+	p.captures[0].check(t, w)
+}
+
+// What was read while the process was there serves what it had told before it ended.
+func TestRenewInTime(t *testing.T) {
+	p := start(t, compile(t, "gcc", "testdata/chain.c", "-O2"))
+	mappings, err := p.Maps()
+	if err != nil {
+		t.Fatal(err)
+	}
+	space := &fixed{mappings: mappings}
+	w := newWalker(t, space)
+	w.Renew()
+	space.mappings, space.err = nil, errors.New("gone")
 	p.captures[0].check(t, w)
 }
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -30,9 +31,10 @@ type Process struct {
 	Unsupported string
 
 	fs      procfs
-	cgroups []string // paths in all hierarchies
-	near    bool     // it has our mount namespace: its paths are ours
-	stack   uint64   // see status
+	cgroups []string                  // paths in all hierarchies
+	near    bool                      // it has our mount namespace: its paths are ours
+	stack   uint64                    // see status
+	files   atomic.Pointer[[]Mapping] // of code, when Maps was called last
 }
 
 // Open returns a process that can be watched. The error wraps ErrGone, ErrDenied or ErrRefused where that is the reason,
