@@ -42,8 +42,6 @@ const (
 // Functions are all functions that are told of; the number of one is its index. They are those of shim/hooks.def that mean
 // anything without a pool, and those that the shim need not see because it asks the driver.
 var Functions = []Function{
-	{greeting, false, wire.Shape{Flags: entry}, nil},
-
 	{"clCreateContext", false, wire.Shape{Flags: returned, Error: 6}, (*Book).createContext},
 	{"clCreateContextFromType", false, wire.Shape{Flags: returned, Error: 5}, (*Book).createContext},
 	{"clRetainContext", false, wire.Shape{Flags: entry}, (*Book).retainContext},
@@ -132,4 +130,5 @@ var Functions = []Function{
 
 	{"clGetExtensionFunctionAddress", false, wire.Shape{Flags: returned, Copy: copies(text(1))}, nil},
 	{"clGetExtensionFunctionAddressForPlatform", false, wire.Shape{Flags: returned, Copy: copies(text(2))}, nil},
+	{greeting, false, wire.Shape{Flags: entry}, nil},
 }
