@@ -1,0 +1,280 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+	"codeberg.org/gpumemtop/gpumemtop/tracer"
+	"codeberg.org/gpumemtop/gpumemtop/tracer/calls"
+	"codeberg.org/gpumemtop/gpumemtop/tracer/kernel"
+	"codeberg.org/gpumemtop/gpumemtop/tracer/rights/rightstest"
+	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
+)
+
+// linkCycles is how often probes are put into programs at work and taken out again, tracerCycles how often all of a tracer
+// comes and goes, which takes as long as twenty of those. GPUMEMTOP_TEST_CYCLES is for both instead.
+const (
+	linkCycles   = 1000
+	tracerCycles = 25
+)
+
+func cyclesOf(t *testing.T, normally int) int {
+	t.Helper()
+	text := os.Getenv("GPUMEMTOP_TEST_CYCLES")
+	if text == "" {
+		return normally
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// wholeRuns is how often a whole gpumemtop does so.
+const wholeRuns = 10
+
+// busy runs one program of several threads after another until it is told to stop, and demands that each ends and prints
+// as it does alone. stop returns how many there were.
+func busy(t *testing.T, args ...string) (stop func() int) {
+	t.Helper()
+	bare := runBare(t, args...)
+	quit, done := make(chan struct{}), make(chan int)
+	go func() {
+		n := 0
+		for {
+			select {
+			case <-quit:
+				done <- n
+				return
+			default:
+			}
+			n++
+			if difference := differs(bare, run(t, command{args: args})); difference != "" {
+				t.Errorf("run %d: %s", n, difference)
+			}
+		}
+	}()
+	return func() int { close(quit); return <-done }
+}
+
+// seen counts what a tracer tells.
+type seen struct {
+	creates, lost int
+	mistakes      map[string]int
+}
+
+func (s *seen) take(r *wire.Record) {
+	switch {
+	case r.Kind == wire.KindCreate:
+		s.creates++
+	case r.Kind == wire.KindLost:
+		s.lost++
+	case r.Kind == wire.KindDiag && wire.Diag(r.Op) >= wire.DiagUnknownMemory:
+		s.mistakes[wire.Diag(r.Op).String()+" in "+string(r.Payload)]++
+	}
+}
+
+// Tracers come and go under programs at work: these notice nothing, and nothing false is told of them.
+func TestTracersComeAndGo(t *testing.T) {
+	rightstest.Need(t)
+	n := cyclesOf(t, tracerCycles)
+	program := called(t, example("threads"), "cyclethreads")
+	stop := busy(t, program, "4", "3000", "16K")
+	told := seen{mistakes: map[string]int{}}
+	var began, left, closed time.Duration
+	for range n {
+		at := time.Now()
+		tr, err := tracer.Start(tracer.Options{
+			Selection: target.Selection{Comms: []string{"cyclethreads"}}, Tags: wire.TagsStack, Depth: 8, Uses: true, Clock: monotonic,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		began += time.Since(at)
+		poll(t, tr, 5*time.Millisecond, &told)
+		at = time.Now()
+		if err := tr.Detach(); err != nil {
+			t.Fatal(err)
+		}
+		left += time.Since(at)
+		poll(t, tr, 0, &told)
+		at = time.Now()
+		if err := tr.Close(); err != nil {
+			t.Fatal(err)
+		}
+		closed += time.Since(at)
+	}
+	runs := stop()
+	each := func(d time.Duration) time.Duration { return (d / time.Duration(n)).Round(10 * time.Microsecond) }
+	t.Logf("%d cycles during %d runs: %v to attach, %v to detach, %v to close; %+v", n, runs, each(began), each(left), each(closed), told)
+	if told.creates == 0 || told.lost > 0 || len(told.mistakes) > 0 {
+		t.Errorf("told %+v, want creates, nothing lost, no mistakes", told)
+	}
+}
+
+func monotonic() uint64 {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		panic(err)
+	}
+	return uint64(now.Nano())
+}
+
+func poll(t *testing.T, tr *tracer.Tracer, wait time.Duration, s *seen) {
+	t.Helper()
+	if _, err := tr.Poll(wait, s.take); err != nil && !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+}
+
+// Probes come and go a thousand times under programs of four threads: these notice nothing, and what is told of their
+// calls is right, each time.
+func TestAttachedAThousandTimes(t *testing.T) {
+	rightstest.Need(t)
+	program := called(t, example("threads"), "cycled")
+	stop := busy(t, program, "4", "3000", "16K")
+	checker := newCallChecker(t, "clCreateBuffer", "clReleaseMemObject", "clEnqueueReadBuffer")
+	n, slowest, at := cyclesOf(t, linkCycles), time.Duration(0), time.Now()
+	for range n {
+		one := time.Now()
+		checker.cycle(t, time.Millisecond)
+		slowest = max(slowest, time.Since(one))
+	}
+	took := time.Since(at)
+	runs := stop()
+	t.Logf("%d cycles of %v, the slowest of %v, during %d runs: %d calls told", n, took/time.Duration(n), slowest, runs, checker.told)
+	if checker.told == 0 {
+		t.Error("nothing was told")
+	}
+}
+
+// callChecker probes functions of the loader in every process, and knows what may be told of the threads example.
+type callChecker struct {
+	kernel *kernel.Kernel
+	loader string
+	probes []kernel.Probe
+	names  []string
+	told   int
+}
+
+func newCallChecker(t *testing.T, names ...string) *callChecker {
+	t.Helper()
+	c := &callChecker{names: names, loader: systemLoader(t)}
+	library, err := target.NewCatalog(names, nil).File(c.loader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shapes []wire.Shape
+	for i, name := range names {
+		for j := range calls.Functions {
+			if calls.Functions[j].Name == name {
+				shapes = append(shapes, calls.Functions[j].Shape)
+			}
+		}
+		c.probes = append(c.probes, kernel.Probe{Function: uint16(i), Offset: library.Functions[name]})
+	}
+	c.kernel, err = kernel.New(kernel.Options{Shapes: shapes, Everyone: true, Uses: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.kernel.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// cycle attaches, listens for a while, and detaches.
+func (c *callChecker) cycle(t *testing.T, listen time.Duration) {
+	t.Helper()
+	link, err := c.kernel.Attach(c.loader, 0, c.probes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(s *wire.Sample) { c.check(t, s) }
+	if _, err := c.kernel.Poll(listen, check); err != nil {
+		t.Fatal(err)
+	}
+	if err := link.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n > 0; {
+		if n, err = c.kernel.Poll(0, check); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if lost := c.kernel.LostAll(); lost != 0 {
+		t.Fatalf("%d calls lost", lost)
+	}
+}
+
+// check demands of a call what is true of all that the example makes. Other tests' programs may run as well.
+func (c *callChecker) check(t *testing.T, s *wire.Sample) {
+	t.Helper()
+	if s.Sight != wire.SightCall || commOf(int(s.Pid)) != "cycled" {
+		return
+	}
+	c.told++
+	sane := s.Argument[0] != 0 && s.Entered <= s.Time && s.Error == 0
+	switch c.names[s.Function] {
+	case "clCreateBuffer":
+		size := s.Argument[2]
+		sane = sane && s.Argument[1] == 1 && s.Result != 0 && (size == 16<<10 || size == 8<<10 || size == 4<<10)
+	case "clEnqueueReadBuffer":
+		sane = sane && s.Result == 0 && s.Argument[1] != 0 && s.Argument[4] == 4 // bytes
+	}
+	if !sane {
+		t.Errorf("%s: told as %+v", c.names[s.Function], s.Call)
+	}
+}
+
+func commOf(pid int) string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// systemLoader is the loader that programs get.
+func systemLoader(t *testing.T) string {
+	t.Helper()
+	for _, path := range target.KnownLoaders() {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	t.Fatal("there is no libOpenCL here")
+	return ""
+}
+
+// Whole runs of gpumemtop that end by themselves, one after another over one program.
+func TestAttachedAgainAndAgain(t *testing.T) {
+	bare := runBare(t, example("threads"), "4", "30000", "16K")
+	program := start(t, command{args: []string{example("threads"), "4", "30000", "16K"}})
+	awaitWork(t, program.cmd.Process.Pid)
+	for n := range wholeRuns {
+		if !alive(program.cmd.Process.Pid) {
+			t.Fatalf("the program ended after %d runs: give it more to do", n)
+		}
+		w := attach(t, "-p", itoa(program.cmd.Process.Pid), "--duration", "100ms")
+		w.end()
+		if f := figuresIn(t, w.file, true); f.Creates == 0 || len(f.Findings) > 0 {
+			t.Errorf("run %d: %d creates, findings %+v", n, f.Creates, f.Findings)
+		}
+	}
+	if difference := differs(bare, ends(t, program)); difference != "" {
+		t.Error(difference)
+	}
+}
