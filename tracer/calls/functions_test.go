@@ -162,7 +162,8 @@ func TestExtensionAddress(t *testing.T) {
 
 func TestGreeting(t *testing.T) {
 	for name, want := range map[string]bool{"clGetPlatformIDs": true, "clCreateContext": false} {
-		if got := calls.Greeting(call{name: name}.sample(t, 100, 1)); got != want {
+		c := call{name: name}
+		if got := calls.Greeting(c.sample(t, 100, 1)); got != want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
