@@ -108,3 +108,18 @@ func awaitWork(t *testing.T, pid int) {
 		return err == nil && used >= ticks
 	})
 }
+
+// built compiles a program that uses OpenCL.
+func built(t *testing.T, name, source string, flags ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	file, program := filepath.Join(dir, name+".c"), filepath.Join(dir, name)
+	if err := os.WriteFile(file, []byte(source), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{"gcc", "-g", "-O1", "-o", program, file}, flags...)
+	if result := runBare(t, append(args, "-lOpenCL", "-ldl")...); result.code != 0 {
+		t.Fatalf("gcc: %s\n%s", result, result.stderr)
+	}
+	return program
+}
