@@ -22,12 +22,8 @@ type story struct {
 // left out, too.
 func storyOf(t *testing.T, file string, racy bool) *story {
 	t.Helper()
-	text, err := os.ReadFile(tool(t, "export", "--format", "ndjson", file))
-	if err != nil {
-		t.Fatal(err)
-	}
 	teller := teller{t: t, racy: racy, names: map[string]string{}, story: story{events: map[uint64][]string{}}}
-	for line := range bytes.Lines(text) {
+	for line := range bytes.Lines(textOf(t, file)) {
 		var e event
 		if err := json.Unmarshal(line, &e); err != nil {
 			t.Fatalf("%v in %s", err, line)
@@ -35,6 +31,16 @@ func storyOf(t *testing.T, file string, racy bool) *story {
 		teller.hear(&e)
 	}
 	return &teller.story
+}
+
+// textOf is a recording as lines of JSON.
+func textOf(t *testing.T, file string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(tool(t, "export", "--format", "ndjson", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // event is a record; numbers of the same name mean something else in each kind.

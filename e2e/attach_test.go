@@ -1,8 +1,11 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -88,4 +91,35 @@ func called(t *testing.T, path, name string) string {
 		t.Fatal(err)
 	}
 	return renamed
+}
+
+// awaitWork waits until a program has used a processor for longer than it takes to begin: its buffers are there and it
+// is at work on them.
+func awaitWork(t *testing.T, pid int) {
+	t.Helper()
+	const ticks = 25 // of 10 ms
+	waitFor(t, "the program to be at work", func() bool {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			t.Fatalf("the program is gone: %v", err)
+		}
+		_, after, _ := strings.Cut(string(text), ") ")
+		used, err := strconv.Atoi(strings.Fields(after)[11]) // utime
+		return err == nil && used >= ticks
+	})
+}
+
+// built compiles a program that uses OpenCL.
+func built(t *testing.T, name, source string, flags ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	file, program := filepath.Join(dir, name+".c"), filepath.Join(dir, name)
+	if err := os.WriteFile(file, []byte(source), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{"gcc", "-g", "-O1", "-o", program, file}, flags...)
+	if result := runBare(t, append(args, "-lOpenCL", "-ldl")...); result.code != 0 {
+		t.Fatalf("gcc: %s\n%s", result, result.stderr)
+	}
+	return program
 }

@@ -69,6 +69,9 @@ func Start(options Options) (*Tracer, error) {
 	if options.Warn == nil {
 		options.Warn = func(string) {}
 	}
+	if err := options.Check(); err != nil {
+		return nil, err
+	}
 	report := rights.Examine()
 	if err := report.Refusal(); err != nil {
 		return nil, err
