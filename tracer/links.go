@@ -244,7 +244,7 @@ func (l *links) sweep(now uint64) {
 			f.idle = 0
 		case f.idle == 0:
 			f.idle = now
-		case now-f.idle >= idleNS:
+		case now >= f.idle+idleNS:
 			for _, p := range f.probed {
 				_ = p.close() // nobody is there who could be told of
 			}

@@ -12,9 +12,6 @@ func (t *Tracer) look(p *target.Process) int {
 	if err != nil {
 		return 0
 	}
-	if target.Preloaded(mappings) {
-		t.warn(fmt.Errorf("%s (pid %d) runs under gpumemtop already: what is seen is what its pool asks of the driver", nameOf(p), p.PID))
-	}
 	if linker, ok := t.catalog.Linker(p, mappings); ok {
 		t.probe(&linker, p.PID)
 	}
@@ -25,6 +22,9 @@ func (t *Tracer) look(p *target.Process) int {
 			n++
 		}
 		t.ask(&libraries[i])
+	}
+	if n > 0 && target.Preloaded(mappings) {
+		t.warn(fmt.Errorf("%s (pid %d) runs under gpumemtop already: what is seen is what its pool asks of the driver", nameOf(p), p.PID))
 	}
 	return n
 }
