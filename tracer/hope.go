@@ -62,10 +62,11 @@ func (t *Tracer) takeAll() error {
 }
 
 // wants reports whether a process belongs to the selection by what it is. Ids do not count: they are given to others, too.
+// Nor do processes in which we ask drivers.
 func (t *Tracer) wants(p *target.Process) bool {
 	selection := t.options.Selection
 	selection.PIDs = nil
-	return selection.Wants(p)
+	return selection.Wants(p) && !p.Asks()
 }
 
 // takeNamed begins to watch the processes that are named by their ids, and their children.

@@ -165,7 +165,9 @@ func TestExec(t *testing.T) {
 				if !follow { // what it does before its probes are there again is not seen
 					w.until("the probes of the second program", func() bool { return len(w.changed) == 0 })
 					p.do("create 1 888")
-					w.until("a create of the second program", func() bool { return slices.Contains(w.of(p.pid), "create buffer 1 888") || slices.Contains(w.of(p.pid), "create buffer 2 888") })
+					w.until("a create of the second program", func() bool {
+						return slices.Contains(w.of(p.pid), "create buffer 1 888") || slices.Contains(w.of(p.pid), "create buffer 2 888")
+					})
 				} else {
 					w.want(p.pid, "process", "exit -1 signal 0", "process", "create buffer 1 777")
 				}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/payload"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
 )
 
@@ -64,6 +65,11 @@ func TestFetchedBefore(t *testing.T) {
 			p.do("allocate 5000")
 			p.do("free")
 			w.want(p.pid, "process", "carried 1 0", "release 1", "create usm device 2 5000", "release 2")
+			for i := range w.told {
+				if r := &w.told[i]; r.Kind == wire.KindProcess && string(r.Payload) == "/bin/true" {
+					t.Error("the process that asks the driver is watched")
+				}
+			}
 		})
 	}
 }

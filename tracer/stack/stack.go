@@ -50,25 +50,21 @@ func (w *Walker) Walk(s *wire.Sample, frames []uint64) []uint64 {
 	m.begin(s)
 	// A return address is that of the instruction behind the call, which may belong to another function. Where the
 	// caller was interrupted by a signal it is that of the instruction itself.
-	interrupted, pointed := false, false
+	interrupted := false
 	for len(frames) < cap(frames) {
 		at := m.value[rip]
 		if !interrupted {
 			at--
 		}
-		row, foreign := w.row(at)
-		switch {
-		case row != nil:
-			if row.last || !m.up(row) {
-				w.count(m.beyond)
-				return frames
-			}
-			interrupted = row.signal
-		case foreign || pointed || !m.byFramePointer() || !w.code(m.value[rip]-1):
+		row := w.row(at)
+		if row == nil {
 			return frames
-		default:
-			interrupted, pointed = false, true
 		}
+		if row.last || !m.up(row) {
+			w.count(m.beyond)
+			return frames
+		}
+		interrupted = row.signal
 		if m.value[rip] == 0 {
 			return frames
 		}
@@ -107,45 +103,33 @@ func (w *Walker) Renew() {
 	clear(w.rows)
 }
 
-// row returns how to go on from a place in the code, nil when nothing says it; foreign: not even a frame pointer would.
-func (w *Walker) row(at uint64) (r *row, foreign bool) {
+// row returns how to go on from a place in the code, nil when nothing says it.
+func (w *Walker) row(at uint64) *row {
 	if r, ok := w.rows[at]; ok && r != nil {
-		return r, false
+		return r
 	}
 	module := w.module(at)
 	if module == nil || module.image == nil {
-		return nil, false
-	}
-	if module.image.foreign {
-		return nil, true
+		return nil
 	}
 	if r, ok := w.rows[at]; ok {
-		return r, false
+		return r
 	}
 	if len(w.rows) >= rowsMax {
 		clear(w.rows)
 	}
-	r = module.image.row(at - module.bias)
+	r := module.image.row(at - module.bias)
 	w.rows[at] = r
-	return r, false
+	return r
 }
 
 // module returns the module of an address, nil when it is in no mapping.
 func (w *Walker) module(address uint64) *module {
-	_, module, changed := w.modules.at(address)
+	module, changed := w.modules.at(address)
 	if changed {
 		clear(w.rows)
 	}
 	return module
-}
-
-// code reports whether a process can run code at an address.
-func (w *Walker) code(address uint64) bool {
-	mapping, _, changed := w.modules.at(address)
-	if changed {
-		clear(w.rows)
-	}
-	return mapping != nil && mapping.Exec
 }
 
 // Locate returns the module that holds an address: its path as the process sees it and its lowest address, which is

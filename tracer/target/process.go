@@ -14,6 +14,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // commandMax bounds what is kept of a command line, in bytes.
@@ -209,4 +211,11 @@ func (p *Process) Same() bool {
 func (p *Process) Replaced() bool {
 	s, err := p.fs.stat(p.PID)
 	return err == nil && s.started == p.Started && s.stack != p.stack
+}
+
+// Asks reports whether the process is one in which drivers are asked where their functions are, see AskVendors: no
+// program of anybody's.
+func (p *Process) Asks() bool {
+	text, err := os.ReadFile(p.fs.of(p.PID, "environ"))
+	return err == nil && bytes.Contains(append([]byte{0}, text...), []byte("\x00"+wire.ProbeEnv+"="))
 }

@@ -106,7 +106,7 @@ EXPORT cl_int clIcdGetPlatformIDsKHR(cl_uint room, cl_platform_id *list, cl_uint
 	return CL_SUCCESS;
 }
 
-EXPORT void *clGetExtensionFunctionAddress(const char *name)
+static void *address(const char *name)
 {
 	typedef void (*function)(void);
 	static const struct {
@@ -124,10 +124,16 @@ EXPORT void *clGetExtensionFunctionAddress(const char *name)
 	return NULL;
 }
 
+/* Not by its public name: a preloaded library may have that, too. */
+EXPORT void *clGetExtensionFunctionAddress(const char *name)
+{
+	return address(name);
+}
+
 static void *address_for_platform(cl_platform_id id, const char *name)
 {
 	(void)id;
-	return clGetExtensionFunctionAddress(name);
+	return address(name);
 }
 
 __attribute__((constructor)) static void fill(void)
