@@ -35,8 +35,7 @@ func New(space Space, files *Files) *Walker {
 
 // Walk appends the return addresses of a call's stack, innermost first and beginning with the sample's Ip, as far as
 // frames has room. Like _Unwind_Backtrace it ends at the outermost frame and behind the first frame whose code has no
-// unwind information; only where that code has kept a frame pointer, it goes on, once. It also ends where the sample
-// has no more of the stack: see Truncated.
+// unwind information, frame pointer or not. It also ends where the sample has no more of the stack: see Truncated.
 func (w *Walker) Walk(s *wire.Sample, frames []uint64) []uint64 {
 	if s.Ip == 0 || len(frames) == cap(frames) {
 		return frames

@@ -2,6 +2,7 @@ package target
 
 import (
 	"debug/elf"
+	"io"
 	"path/filepath"
 	"strings"
 
@@ -71,18 +72,22 @@ func (c *Catalog) hook(path string, info *unix.Stat_t) uint64 {
 	return offset
 }
 
-func readHook(path string) (offset uint64) {
-	defer func() {
-		if recover() != nil { // see readSymbols
-			offset = 0
-		}
-	}()
+func readHook(path string) uint64 {
 	file, err := open(path)
 	if err != nil {
 		return 0
 	}
 	defer file.Close() //nolint:errcheck // only read
-	f, err := elf.NewFile(file)
+	return findHook(file)
+}
+
+func findHook(r io.ReaderAt) (offset uint64) {
+	defer func() {
+		if recover() != nil { // see readSymbols
+			offset = 0
+		}
+	}()
+	f, err := elf.NewFile(r)
 	if err != nil || f.Class != elf.ELFCLASS64 || f.Machine != ourMachine || !names(f, elf.SHT_DYNSYM).small() {
 		return 0
 	}
