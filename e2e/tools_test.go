@@ -23,6 +23,7 @@ type figuresOf struct {
 	InUse          uint64           `json:"in_use"`
 	Cached         uint64           `json:"bytes_cached"`
 	PeakInUse      uint64           `json:"peak_in_use"`
+	Lost           uint64           `json:"lost_events"`
 	Processes      []processFigures `json:"processes"`
 }
 

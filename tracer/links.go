@@ -2,38 +2,61 @@ package tracer
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"codeberg.org/gpumemtop/gpumemtop/tracer/calls"
 	"codeberg.org/gpumemtop/gpumemtop/tracer/kernel"
 	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
 )
 
-// place is a file, and the process in which it is probed: 0 for all that map it.
-type place struct {
-	device, inode uint64
-	pid           int
-}
+// everybody stands for all processes that map a file, in the place of a pid.
+const everybody = 0
+
+// idleNS is how long probes stay in a file that no process has mapped any more. While they are there its file system cannot
+// be unmounted; but taking them away and putting them in again takes longer than a short program from its start to its first
+// call.
+const idleNS = 60e9
+
+// inode tells a file by what the kernel's breakpoints belong to, see target.Library.
+type inode struct{ device, number uint64 }
+
+func inodeOf(l *target.Library) inode { return inode{l.Device, l.Inode} }
 
 // links are the probes that are there.
 type links struct {
 	kernel     *kernel.Kernel
 	everywhere bool // into files, for processes that come later; else into the processes that were named alone
-	places     map[place]*probed
-	numbers    map[string]uint16 // of functions
+	files      map[inode]*file
+	pids       map[int]map[inode]bool // files that a process has mapped
+	numbers    map[string]uint16      // of functions
+	closed     bool
 }
 
-// probed is a file in which functions are probed.
+// file is one that is probed.
+type file struct {
+	probed map[int]*probed // by process, or for everybody
+	users  map[int]bool    // processes that were seen to have it mapped
+	kept   bool            // programs that start later will probably map it
+	idle   uint64          // since when it has no users, 0: it has, or nobody has looked
+}
+
+// probed are probes in a file, for one process or for everybody.
 type probed struct {
 	path  string
 	links []*kernel.Link
-	there map[uint64]uint16 // functions by their offsets
+	there map[uint64]uint16 // functions by their offsets, and those that cannot be probed: they are not tried again
+	dead  int               // of these
 }
 
 func newLinks(k *kernel.Kernel, everywhere bool) *links {
-	l := &links{kernel: k, everywhere: everywhere, places: map[place]*probed{}, numbers: map[string]uint16{}}
+	l := &links{
+		kernel: k, everywhere: everywhere, files: map[inode]*file{}, pids: map[int]map[inode]bool{},
+		numbers: map[string]uint16{},
+	}
 	for i := range calls.Functions {
 		l.numbers[calls.Functions[i].Name] = uint16(i)
 	}
@@ -41,136 +64,214 @@ func newLinks(k *kernel.Kernel, everywhere bool) *links {
 	return l
 }
 
-// probe puts probes into what of a library has none yet, and returns how many functions of it have one then.
+// probe puts probes into what of a library has none yet, and returns how many functions of it have one then. The error is
+// about those that have none.
 func (l *links) probe(library *target.Library, pid int) (int, error) {
+	id := inodeOf(library)
+	l.use(id, pid)
 	if l.everywhere {
-		pid = 0
+		pid = everybody
 	}
-	at := place{library.Device, library.Inode, pid}
-	file := l.places[at]
-	if file == nil {
-		file = &probed{path: library.Open, there: map[uint64]uint16{}}
-	}
+	p := l.probes(id, pid, library.Open)
 	wanted := map[uint64]uint16{}
 	for name, offset := range library.Functions {
-		if _, there := file.there[offset]; !there {
+		if _, there := p.there[offset]; !there {
 			wanted[offset] = l.numbers[name]
 		}
 	}
-	if len(wanted) == 0 {
-		return len(file.there), nil
+	var err error
+	if pid == everybody && len(wanted) > 0 {
+		err = l.replace(id, wanted)
 	}
-	link, err := l.attach(library.Open, pid, wanted)
-	if err != nil {
-		return len(file.there), err
-	}
-	file.links = append(file.links, link)
-	maps.Copy(file.there, wanted)
-	l.places[at] = file
-	return len(file.there), nil
+	err = errors.Join(err, l.add(p, pid, wanted))
+	return len(p.there) - p.dead, err
 }
 
-// drop takes the probes out of one process.
-func (l *links) drop(pid int) {
-	for at, file := range l.places {
-		if at.pid == pid {
-			_ = file.close() // the process is gone
-			delete(l.places, at)
+// probeOnly puts probes for functions into one process alone, where they are not there yet. Nobody else must have a
+// breakpoint where a process says that its function is: it may say anything.
+func (l *links) probeOnly(list []target.Extension, pid int) error {
+	var errs []error
+	wanted := map[string]map[uint64]uint16{}
+	ids := map[string]inode{}
+	for i := range list {
+		e := &list[i]
+		id := inode{e.Device, e.Inode}
+		if f := l.files[id]; f != nil && (f.has(everybody, e.Offset) || f.has(pid, e.Offset)) {
+			continue
+		}
+		if wanted[e.Open] == nil {
+			wanted[e.Open], ids[e.Open] = map[uint64]uint16{}, id
+		}
+		wanted[e.Open][e.Offset] = l.numbers[e.Name]
+	}
+	for open, functions := range wanted {
+		l.use(ids[open], pid)
+		errs = append(errs, l.add(l.probes(ids[open], pid, open), pid, functions))
+	}
+	return errors.Join(errs...)
+}
+
+func (f *file) has(pid int, offset uint64) bool {
+	if p := f.probed[pid]; p != nil {
+		_, there := p.there[offset]
+		return there
+	}
+	return false
+}
+
+// use notes that a process has a file mapped.
+func (l *links) use(id inode, pid int) {
+	f := l.files[id]
+	if f == nil {
+		f = &file{probed: map[int]*probed{}, users: map[int]bool{}}
+		l.files[id] = f
+	}
+	if pid == everybody {
+		f.kept = true
+		return
+	}
+	if l.pids[pid] == nil {
+		l.pids[pid] = map[inode]bool{}
+	}
+	l.pids[pid][id], f.users[pid] = true, true
+}
+
+// probes returns the probes in a file, for one process or for everybody.
+func (l *links) probes(id inode, pid int, path string) *probed {
+	f := l.files[id]
+	if f.probed[pid] == nil {
+		f.probed[pid] = &probed{there: map[uint64]uint16{}}
+	}
+	f.probed[pid].path = path
+	return f.probed[pid]
+}
+
+// replace takes away what single processes have of functions that everybody gets: they would be told of twice.
+func (l *links) replace(id inode, wanted map[uint64]uint16) error {
+	var errs []error
+	for pid, p := range l.files[id].probed {
+		rest := maps.Clone(p.there)
+		maps.DeleteFunc(rest, func(offset uint64, _ uint16) bool { _, too := wanted[offset]; return too })
+		if pid != everybody && len(rest) < len(p.there) {
+			errs = append(errs, p.close(), l.add(p, pid, rest))
 		}
 	}
+	return errors.Join(errs...)
+}
+
+// add probes functions by their offsets in a file, each where that costs least. One that cannot be probed does not keep
+// the others from it.
+func (l *links) add(p *probed, pid int, functions map[uint64]uint16) error {
+	if l.closed {
+		return nil
+	}
+	var errs []error
+	offsets := slices.Collect(maps.Keys(functions))
+	entries := target.Entries(p.path, offsets)
+	for len(offsets) > 0 {
+		probes := make([]kernel.Probe, len(offsets))
+		for i := range offsets {
+			probes[i] = kernel.Probe{Function: functions[offsets[i]], Offset: entries[i]}
+		}
+		link, err := l.kernel.Attach(p.path, pid, probes)
+		if err == nil {
+			p.links = append(p.links, link)
+			for _, offset := range offsets {
+				p.there[offset] = functions[offset]
+			}
+			break
+		}
+		errs = append(errs, err)
+		var one *kernel.ProbeError
+		if !errors.As(err, &one) || !unprobeable(err) {
+			break
+		}
+		i := slices.Index(entries, one.Offset)
+		p.there[offsets[i]] = functions[offsets[i]]
+		p.dead++
+		offsets, entries = slices.Delete(offsets, i, i+1), slices.Delete(entries, i, i+1)
+	}
+	return errors.Join(errs...)
+}
+
+// errNotSupported is ENOTSUPP, which the kernel has for itself and lets out here.
+const errNotSupported = syscall.Errno(524)
+
+// unprobeable reports whether it is the function's fault that it cannot be probed: it lies nowhere in the file, or begins
+// with an instruction that the kernel does not execute elsewhere.
+func unprobeable(err error) bool {
+	return errors.Is(err, unix.EINVAL) || errors.Is(err, errNotSupported) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EIO)
 }
 
 // renew probes a process anew that executes another program: probes of a single process end with its memory.
 func (l *links) renew(pid int) {
 	if l.everywhere {
+		l.drop(pid)
 		return
 	}
-	for at, file := range l.places {
-		if at.pid != pid {
-			continue
+	for id := range l.pids[pid] {
+		f := l.files[id]
+		p := f.probed[pid]
+		there := p.there
+		_ = p.close() // its memory is gone
+		if l.add(p, pid, there) != nil {
+			delete(f.probed, pid) // it is tried again when the process maps the file
 		}
-		_ = file.close()
-		link, err := l.attach(file.path, pid, file.there)
-		if err != nil {
-			delete(l.places, at) // it is tried again when the process maps the file
-			continue
-		}
-		file.links = []*kernel.Link{link}
 	}
 }
 
-// attach probes functions by their offsets in a file, each where that costs least.
-func (l *links) attach(path string, pid int, functions map[uint64]uint16) (*kernel.Link, error) {
-	offsets := slices.Collect(maps.Keys(functions))
-	probes := make([]kernel.Probe, len(offsets))
-	for i, entry := range target.Entries(path, offsets) {
-		probes[i] = kernel.Probe{Function: functions[offsets[i]], Offset: entry}
+// drop forgets a process, and takes out the probes that are for it alone.
+func (l *links) drop(pid int) {
+	for id := range l.pids[pid] {
+		f := l.files[id]
+		delete(f.users, pid)
+		if p := f.probed[pid]; p != nil {
+			_ = p.close() // the process is gone
+			delete(f.probed, pid)
+		}
+		if len(f.probed) == 0 {
+			delete(l.files, id)
+		}
 	}
-	return l.kernel.Attach(path, pid, probes)
+	delete(l.pids, pid)
 }
 
-func (f *probed) close() error {
+// sweep takes probes out of files that nobody has mapped for long.
+func (l *links) sweep(now uint64) {
+	for id, f := range l.files {
+		switch {
+		case f.kept || len(f.users) > 0:
+			f.idle = 0
+		case f.idle == 0:
+			f.idle = now
+		case now >= f.idle+idleNS:
+			for _, p := range f.probed {
+				_ = p.close() // nobody is there who could be told of
+			}
+			delete(l.files, id)
+		}
+	}
+}
+
+func (p *probed) close() error {
 	var errs []error
-	for _, link := range f.links {
+	for _, link := range p.links {
 		errs = append(errs, link.Close())
 	}
-	f.links = nil
+	p.links, p.there, p.dead = nil, map[uint64]uint16{}, 0
 	return errors.Join(errs...)
 }
 
+// close takes all probes away; afterwards none are put anywhere.
 func (l *links) close() error {
 	var errs []error
-	for at, file := range l.places {
-		errs = append(errs, file.close())
-		delete(l.places, at)
-	}
-	return errors.Join(errs...)
-}
-
-// look probes the libraries that a process has mapped, and returns how many there are.
-func (t *Tracer) look(p *target.Process) int {
-	mappings, err := p.Maps()
-	if err != nil {
-		return 0
-	}
-	if target.Preloaded(mappings) {
-		t.warn(fmt.Sprintf("%s (pid %d) runs under gpumemtop already: next to nothing is seen from here, for its calls go past the ICD loader", nameOf(p), p.PID))
-	}
-	if linker, ok := t.catalog.Linker(p, mappings); ok {
-		t.probe(&linker, p.PID)
-	}
-	n := 0
-	libraries := t.catalog.Libraries(p, mappings)
-	for i := range libraries {
-		if t.probe(&libraries[i], p.PID) {
-			n++
+	for _, f := range l.files {
+		for _, p := range f.probed {
+			errs = append(errs, p.close())
 		}
-		t.ask(&libraries[i])
 	}
-	return n
-}
-
-// probe probes a library and says once what stands in the way.
-func (t *Tracer) probe(library *target.Library, pid int) bool {
-	err := library.Err
-	n := 0
-	if err == nil {
-		n, err = t.links.probe(library, pid)
-	}
-	if err != nil {
-		t.warn(fmt.Sprintf("calls into %s are not seen: %v", library.Path, err))
-	}
-	return n > 0
-}
-
-// toldMax bounds what is remembered of what the user was told.
-const toldMax = 1024
-
-// warn tells the user something once.
-func (t *Tracer) warn(text string) {
-	if t.told[text] || len(t.told) == toldMax {
-		return
-	}
-	t.told[text] = true
-	t.options.Warn(text)
+	clear(l.files)
+	clear(l.pids)
+	l.closed = true
+	return errors.Join(errs...)
 }

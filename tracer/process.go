@@ -1,9 +1,7 @@
 package tracer
 
 import (
-	"errors"
-	"fmt"
-	"slices"
+	"math"
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -17,13 +15,28 @@ import (
 type process struct {
 	tracer *Tracer
 	number uint32
+	ours   bool // whatever it is called: see hope
 	target *target.Process
 	walker *stack.Walker
 	tags   *stack.Tags
 	book   *calls.Book
 	thread uint32 // of the call at hand
 
+	asked map[uint64]bool    // addresses of extension functions that it was given
+	given []target.Extension // of these, those that are to be probed
+	gone  bool               // it was not there any more when it was looked for
+
 	lost, lostUses uint64
+}
+
+// unknownStatus is what the kernel's eBPF program says of how a process ended when nobody knows.
+const unknownStatus = math.MaxUint64
+
+// newProcess looks at the code that a process has.
+func (t *Tracer) newProcess(found *target.Process) *process {
+	p := &process{tracer: t, target: found, thread: uint32(found.PID), walker: stack.New(found, t.files)}
+	p.walker.Renew()
+	return p
 }
 
 // write hands a record of the process over. Times do not go back: between two processors they may, by less than a call
@@ -39,103 +52,23 @@ func (p *process) write(r *wire.Record) {
 	t.put(r)
 }
 
-// begin takes in what is there already.
-func (t *Tracer) begin() error {
-	if t.options.Open() {
-		for _, path := range target.KnownLoaders() {
-			if library, err := t.catalog.File(path); err == nil {
-				t.probe(&library, 0)
-			}
-		}
-		if err := t.takeAll(); err != nil {
-			return err
-		}
-	}
-	pids, err := t.options.Family()
-	if err != nil {
-		return err
-	}
-	for _, pid := range pids {
-		p, err := target.Open(pid)
-		if err == nil && p.Unsupported != "" {
-			err = fmt.Errorf("process %d cannot be watched: %s", pid, p.Unsupported)
-		}
-		if err != nil {
-			return err
-		}
-		if t.look(p) == 0 {
-			t.options.Warn(fmt.Sprintf("%s (pid %d) has not loaded OpenCL yet: waiting for it", nameOf(p), pid))
-		}
-		t.admit(p, t.last)
-		if !p.Same() { // it would be waited for in vain
-			return fmt.Errorf("process %d: %w", pid, target.ErrGone)
-		}
-	}
-	return nil
-}
-
-// takeAll puts probes into what the processes that are wanted have mapped. They are watched from their next call on.
-func (t *Tracer) takeAll() error {
-	pids, err := target.Running()
-	if err != nil {
-		return err
-	}
-	for _, pid := range pids {
-		if p, err := target.Open(pid); err == nil && t.options.Wants(p) {
-			t.look(p)
-		}
-	}
-	return nil
-}
-
-// meet decides about a process that has called something for the first time: nil when it is none of ours.
-func (t *Tracer) meet(pid int, time uint64) *process {
-	p, err := target.Open(pid)
-	switch {
-	case errors.Is(err, target.ErrGone) && !t.options.All && !t.expected[pid]:
-		return nil // whether its name or control group was asked for cannot be found out any more
-	case errors.Is(err, target.ErrGone):
-		return t.admit(&target.Process{PID: pid, Command: []string{fmt.Sprintf("[%d]", pid)}}, time)
-	case err != nil:
-		t.refuse(pid, err)
-		return nil
-	case t.expected[pid] || t.options.Wants(p):
-		t.look(p)
-		return t.admit(p, time)
-	}
-	_ = t.kernel.Judge(pid, kernel.Ignore) // else it is asked about again
-	return nil
-}
-
-// refuse leaves a process alone that we may not look into.
-func (t *Tracer) refuse(pid int, err error) {
-	_ = t.kernel.Judge(pid, kernel.Ignore)
-	if !errors.Is(err, target.ErrRefused) {
-		t.warn(err.Error())
-	}
-}
-
 // admit begins to watch a process.
-func (t *Tracer) admit(found *target.Process, time uint64) *process {
-	p := &process{tracer: t, target: found, thread: uint32(found.PID)}
-	t.mu.Lock()
-	t.numbered = append(t.numbered, found)
-	t.watched++
-	p.number = uint32(len(t.numbered))
-	t.mu.Unlock()
-	delete(t.expected, found.PID)
+func (t *Tracer) admit(p *process, time uint64) {
+	found := p.target
+	p.number = t.roll.add(found)
+	if h := t.hopes[found.PID]; h != nil {
+		p.ours = h.ours
+	}
+	delete(t.hopes, found.PID)
 	t.processes[found.PID] = p
-	if err := t.kernel.Judge(found.PID, kernel.Watch); err != nil {
-		t.options.Warn(err.Error())
-	}
-	if !t.kernel.Lifecycle() {
-		_ = t.watch.Add(found) // gone already: the next look says so
-	}
+	t.judge(found.PID, kernel.Watch)
 	p.lost, p.lostUses = t.kernel.Lost(found.PID)
-	p.walker = stack.New(found, t.files)
 	p.tags = stack.NewTags(t.options.Tags, t.options.Depth, p.walker, p.write)
 	p.book = calls.NewBook(p.tags, p.write)
 	text := strings.Join(found.Command, "\x00")
+	if text == "" {
+		text = found.Comm
+	}
 	text = text[:min(len(text), wire.PayloadMax)]
 	p.write(&wire.Record{
 		Payload: []byte(text),
@@ -144,15 +77,14 @@ func (t *Tracer) admit(found *target.Process, time uint64) *process {
 			Object: uint64(found.PID), Link: uint64(found.Parent), Size: uint64(len(text)),
 		},
 	})
-	return p
 }
 
-// end says that a process is gone, or that the program is that it was. Status is that of wait(2), all ones when unknown.
+// end says that a process is gone, or that the program is that it was. Status is that of wait(2), or unknownStatus.
 func (t *Tracer) end(p *process, time, status uint64) {
 	t.losses(p)
 	exit := wire.Event{Time: time, Kind: wire.KindExit, Status: -1}
 	switch signal := status & 0x7f; {
-	case status == ^uint64(0):
+	case status == unknownStatus:
 	case signal != 0:
 		exit.Object, exit.Status = signal, int16(128+signal)
 	default:
@@ -160,75 +92,65 @@ func (t *Tracer) end(p *process, time, status uint64) {
 	}
 	p.write(&wire.Record{Event: exit})
 	delete(t.processes, p.target.PID)
-	t.mu.Lock()
-	t.watched--
-	t.mu.Unlock()
+	t.roll.end(p.number)
 }
 
 // forked notes a child, which is watched as soon as it calls something: the kernel knows of it already.
 func (t *Tracer) forked(pid, child int) {
-	if t.options.Follow && (t.processes[pid] != nil || t.expected[pid]) {
-		t.expected[child] = true
+	if t.options.Follow && t.known(pid) && !t.known(child) {
+		t.hopes[child] = &hope{ours: true}
 	}
 }
+
+// known reports whether a process is watched, or will be.
+func (t *Tracer) known(pid int) bool { return t.processes[pid] != nil || t.hopes[pid] != nil }
 
 // execed ends what was known of a process: its memory is gone, and with it all that OpenCL had there.
 func (t *Tracer) execed(pid int, time uint64) {
-	p := t.processes[pid]
-	if p == nil && !t.expected[pid] {
+	p, h := t.processes[pid], t.hopes[pid]
+	if p == nil && h == nil {
 		return
 	}
+	ours := t.options.Follow || p != nil && p.ours || h != nil && h.ours
 	if p != nil {
-		t.end(p, time, ^uint64(0))
+		t.end(p, time, unknownStatus)
 	}
-	if t.options.Follow || slices.Contains(t.options.PIDs, pid) {
-		t.expected[pid] = true
-		t.links.renew(pid)
+	delete(t.hopes, pid)
+	if !ours {
+		t.links.drop(pid)
+		return
 	}
+	t.hopes[pid] = &hope{ours: true}
+	t.judge(pid, kernel.Watch) // where everybody is of interest, the kernel has forgotten it
+	t.links.renew(pid)
+	t.changed[pid] = true // it may have another dynamic linker now
 }
 
+// exited forgets a process. It may be one that has never done anything: then it may have been judged, or looked at, when it
+// was over.
 func (t *Tracer) exited(pid int, time, status uint64) {
-	p := t.processes[pid]
-	if p == nil && !t.expected[pid] {
-		return
-	}
-	if p != nil {
+	if p := t.processes[pid]; p != nil {
 		t.end(p, time, status)
 	}
-	delete(t.expected, pid)
-	_ = t.kernel.Judge(pid, kernel.Forget) // it may have been judged when it was over
+	delete(t.hopes, pid)
+	delete(t.changed, pid)
+	t.judge(pid, kernel.Forget)
 	t.links.drop(pid)
 }
 
-// mapped looks at a process whose dynamic linker has mapped something.
-func (t *Tracer) mapped(pid int) {
-	if p := t.processes[pid]; p != nil {
-		p.walker.Renew()
-		t.look(p.target)
-		return
-	}
-	if p, err := target.Open(pid); err == nil {
-		t.consider(p)
+// judge has the kernel watch a process, leave it alone, or forget it.
+func (t *Tracer) judge(pid int, verdict kernel.Verdict) {
+	if err := t.kernel.Judge(pid, verdict); err != nil {
+		t.warn(err)
 	}
 }
 
-// consider probes what a process has mapped that is wanted, and has the kernel leave others alone: for good, until they
-// execute another program.
-func (t *Tracer) consider(p *target.Process) {
-	switch {
-	case t.expected[p.PID]:
-		_ = t.kernel.Judge(p.PID, kernel.Watch)
-		t.look(p)
-	case t.options.Wants(p):
-		t.look(p)
-	case t.options.Open():
-		_ = t.kernel.Judge(p.PID, kernel.Ignore)
+// ignore has the kernel leave a process alone, for good: until it executes another program.
+func (t *Tracer) ignore(pid int) {
+	delete(t.hopes, pid)
+	t.links.drop(pid)
+	t.judge(pid, kernel.Ignore)
+	if !target.Exists(pid) {
+		t.judge(pid, kernel.Forget) // its id may come again
 	}
-}
-
-func nameOf(p *target.Process) string {
-	if p.Comm != "" {
-		return p.Comm
-	}
-	return "a process"
 }

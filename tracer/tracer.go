@@ -42,22 +42,25 @@ type Tracer struct {
 	catalog   *target.Catalog
 	files     *stack.Files
 	links     *links
-	vendors   vendors
+	vendors   *vendors
 	processes map[int]*process // by pid
-	expected  map[int]bool     // pids that will be watched once they call something: children, and what was named
+	hopes     map[int]*hope    // by pid
+	changed   map[int]bool     // pids whose dynamic linker has mapped something
 	told      map[string]bool  // what the user was told
-	watch     *target.Watch
-	changed   map[int]bool // pids whose dynamic linker has mapped something
+	watch     target.Watch
+	roll      roll
 	detached  bool
 
 	put     func(*wire.Record)
 	waiting []wire.Record // made when nobody was there to take them
 	last    uint64        // time of the latest record
 	swept   uint64        // when chores were done
+	drained bool          // since then all was read that the kernel had told
+	lost    uint64        // calls that could not be told, then
+	doubts  int           // for so many more times it is looked who has gone without a word
 
-	mu       sync.Mutex
-	numbered []*target.Process // by number, from 1
-	watched  int
+	mu     sync.Mutex
+	closed bool
 }
 
 // Start puts probes into the processes that are selected, and into the files that those to come will map. The error says
@@ -66,15 +69,19 @@ func Start(options Options) (*Tracer, error) {
 	if options.Warn == nil {
 		options.Warn = func(string) {}
 	}
+	if err := options.Check(); err != nil {
+		return nil, err
+	}
 	report := rights.Examine()
 	if err := report.Refusal(); err != nil {
 		return nil, err
 	}
+	options.Follow = options.Follow && !options.All // which children are among
 	core, extensions := names()
 	t := &Tracer{
 		options: options, catalog: target.NewCatalog(core, extensions), files: stack.NewFiles(),
-		processes: map[int]*process{}, expected: map[int]bool{}, told: map[string]bool{},
-		vendors: newVendors(), watch: target.NewWatch(), changed: map[int]bool{}, last: options.Clock(),
+		processes: map[int]*process{}, hopes: map[int]*hope{}, changed: map[int]bool{}, told: map[string]bool{},
+		vendors: newVendors(), last: options.Clock(),
 	}
 	t.put = t.keep
 	var err error
@@ -122,6 +129,9 @@ func (t *Tracer) keep(r *wire.Record) {
 // Poll waits at most so long for something to happen and hands records over, in the order of their times. It returns how
 // many there were, and io.EOF when nothing is left to watch.
 func (t *Tracer) Poll(wait time.Duration, put func(*wire.Record)) (int, error) {
+	if t.ended() {
+		return 0, io.EOF
+	}
 	n := 0
 	t.put = func(r *wire.Record) {
 		n++
@@ -132,7 +142,7 @@ func (t *Tracer) Poll(wait time.Duration, put func(*wire.Record)) (int, error) {
 		t.put(&t.waiting[i])
 	}
 	t.waiting = nil
-	if n > 0 {
+	if n > 0 || t.detached {
 		wait = 0
 	}
 	for {
@@ -140,17 +150,18 @@ func (t *Tracer) Poll(wait time.Duration, put func(*wire.Record)) (int, error) {
 		if err != nil {
 			return n, fmt.Errorf("read what the eBPF program tells: %w", err)
 		}
+		t.drained = t.drained || told < kernel.Batch
 		// After the probes are gone the ring is emptied: what is in it may be of no interest, and behind it something is.
 		if !t.detached || told == 0 || n > 0 {
 			break
 		}
 	}
 	for pid := range t.changed {
-		t.mapped(pid)
 		delete(t.changed, pid)
+		_ = t.glimpse(pid) // it is said once it calls something
 	}
 	t.chores()
-	if len(t.processes)+len(t.expected) == 0 && !t.options.Open() {
+	if len(t.processes)+len(t.hopes) == 0 && !t.options.Open() {
 		return n, io.EOF
 	}
 	return n, nil
@@ -177,6 +188,12 @@ func (t *Tracer) call(s *wire.Sample) {
 		return
 	}
 	p := t.processes[int(s.Pid)]
+	if calls.Greeting(s) {
+		if p == nil {
+			t.greeted(int(s.Pid))
+		}
+		return
+	}
 	if p == nil {
 		if p = t.meet(int(s.Pid), s.Time); p == nil {
 			return
@@ -191,6 +208,13 @@ func (t *Tracer) call(s *wire.Sample) {
 	p.book.Call(s)
 }
 
+// greeted looks at a process that is about to use OpenCL.
+func (t *Tracer) greeted(pid int) {
+	if err := t.glimpse(pid); err != nil && !errors.Is(err, target.ErrGone) {
+		t.refuse(pid, err)
+	}
+}
+
 // chores are what happens by the clock.
 func (t *Tracer) chores() {
 	now := t.options.Clock()
@@ -203,6 +227,7 @@ func (t *Tracer) chores() {
 	}
 	t.learn()
 	t.lookAround()
+	t.links.sweep(now)
 }
 
 // losses tells how many calls of a process found no room in the ring.
@@ -216,36 +241,52 @@ func (t *Tracer) losses(p *process) {
 }
 
 // Watched returns how many processes are watched now: those that were named, and those that have called something.
-func (t *Tracer) Watched() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.watched
-}
+func (t *Tracer) Watched() int { return t.roll.count() }
 
-// Open returns the path by which we can open a file that a process, by its number, knows under another.
+// Open returns the path by which we can open a file that a process, by its number, knows under another, "" when it cannot
+// be opened any more. It is good for processes that have ended, too, but for those that ended long ago.
 func (t *Tracer) Open(number uint32, path string) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if number == 0 || int(number) > len(t.numbered) || t.numbered[number-1] == nil {
-		return path
+	if p := t.roll.find(number); p != nil {
+		return p.OpenPath(path)
 	}
-	return t.numbered[number-1].OpenPath(path)
+	return ""
 }
 
 // Wake ends the wait of a Poll.
-func (t *Tracer) Wake() { t.kernel.Wake() }
+func (t *Tracer) Wake() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.closed {
+		t.kernel.Wake()
+	}
+}
+
+func (t *Tracer) ended() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.closed
+}
 
 // Detach takes all probes away: the targets run on as if nobody had ever watched them. What they did before can still
-// be polled.
+// be polled. Once more it does nothing.
 func (t *Tracer) Detach() error {
+	if t.detached || t.ended() {
+		return nil
+	}
 	t.detached = true
 	return errors.Join(t.kernel.Quiet(true), t.links.close())
 }
 
-// Close gives everything back.
+// Close gives everything back. Once more it does nothing.
 func (t *Tracer) Close() error {
-	t.vendors.close()
+	t.mu.Lock()
+	closed := t.closed
+	t.closed = true
+	t.mu.Unlock()
+	if closed {
+		return nil
+	}
+	t.vendors.end()
 	_ = t.files.Close()
-	t.watch.Close()
 	return errors.Join(t.links.close(), t.kernel.Close())
 }

@@ -15,6 +15,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/export"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/probe"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/symbol"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
@@ -163,7 +164,7 @@ func (a *attacher) begin() error {
 			Comms: a.config.comms, Cgroups: a.config.cgroups, All: a.config.all, Follow: a.config.follow,
 		},
 		// What was there before is found by its uses alone.
-		Tags: a.plan.tags, Depth: a.plan.depth, Uses: true, Clock: session.Now, Warn: a.notes.add,
+		Tags: a.plan.tags, Depth: a.plan.depth, Uses: true, Clock: session.Now, Warn: a.notes.add, Ask: probe.Run,
 	}
 	for i := range a.targets {
 		selection.PIDs = append(selection.PIDs, a.targets[i].pid)

@@ -48,7 +48,7 @@ var (
 	everything = []string{
 		"allocator", "internal/analysis", "internal/check", "internal/cl", "internal/compare", "internal/cut",
 		"internal/doctor", "internal/export", "internal/importer", "internal/lab", "internal/life", "internal/model",
-		"internal/ndjson", "internal/payload", "internal/plain", "internal/progress", "internal/report",
+		"internal/ndjson", "internal/payload", "internal/plain", "internal/probe", "internal/progress", "internal/report",
 		"internal/session", "internal/size", "internal/splice", "internal/symbol", "internal/trace",
 		"internal/unfinished", "internal/viewer", "internal/wire", "tracer", "tracer/rights", "tracer/target", "ui",
 	}
@@ -160,9 +160,12 @@ var Places = map[string]Place{
 		"allocator", "internal/model", "internal/payload", "internal/size", "internal/symbol", "internal/trace",
 		"internal/wire", "tracer",
 	}},
-	"internal/doctor": {May: []string{"internal/payload", "internal/session", "internal/size", "internal/wire", "tracer/rights"}},
-	"ui":              {May: []string{"internal/model", "internal/size", "internal/wire"}, Idle: true, Never: noProcesses},
-	"cmd/gpumemtop":   {May: everything},
+	"internal/probe": {May: []string{"internal/payload", "internal/session", "internal/wire"}},
+	"internal/doctor": {May: []string{
+		"internal/payload", "internal/probe", "internal/session", "internal/size", "internal/wire", "tracer/rights",
+	}},
+	"ui":            {May: []string{"internal/model", "internal/size", "internal/wire"}, Idle: true, Never: noProcesses},
+	"cmd/gpumemtop": {May: everything},
 
 	// Nobody imports these; tools are programs for the people who work on this repository.
 	"internal/tools":    {},

@@ -6,13 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/payload"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
@@ -271,39 +268,5 @@ func TestJSON(t *testing.T) {
 	}
 	if !back.Usable || !slices.Equal(back.Lines, r.Lines) {
 		t.Errorf("got %+v", back)
-	}
-}
-
-func script(t *testing.T, text string) []string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "carrier")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	return []string{"/nonexistent", path}
-}
-
-// A driver that hangs or crashes takes its own process with it, and what it said before is kept.
-func TestCarry(t *testing.T) {
-	if out, err := carry(script(t, "echo preloaded; echo end"), "", "x", time.Minute); err != nil || out != "preloaded\nend\n" {
-		t.Errorf("well: %q, %v", out, err)
-	}
-	out, err := carry(script(t, "echo preloaded; exec sleep 1000"), "", "x", 50*time.Millisecond)
-	if err == nil || err.Error() != "no answer within 50ms" {
-		t.Errorf("hangs: %q, %v", out, err)
-	}
-	out, err = carry(script(t, "echo preloaded; echo trouble >&2; kill -SEGV $$"), "", "x", time.Minute)
-	if err == nil || !strings.Contains(err.Error(), "segmentation fault") || !strings.HasSuffix(err.Error(), ": trouble") || out != "preloaded\n" {
-		t.Errorf("crashes: %q, %v", out, err)
-	}
-	if _, err = carry([]string{"/nonexistent"}, "", "x", time.Minute); err == nil {
-		t.Error("there is no carrier")
-	}
-}
-
-func TestProbeEnvironment(t *testing.T) {
-	got := probeEnvironment([]string{"A=1", "LD_PRELOAD=/x", "OPENCL_LAYERS=/y", "GPUMEMTOP_SESSION=/z", "GPUMEMTOP_PROBE=w", "OCL_ICD_VENDORS=/v"})
-	if !slices.Equal(got, []string{"A=1", "OCL_ICD_VENDORS=/v"}) {
-		t.Errorf("got %q", got)
 	}
 }

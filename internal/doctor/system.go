@@ -1,20 +1,17 @@
 package doctor
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/payload"
+	"codeberg.org/gpumemtop/gpumemtop/internal/probe"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 	"codeberg.org/gpumemtop/gpumemtop/tracer/rights"
@@ -76,7 +73,7 @@ func (s *System) text(path string) string {
 func Here() *System {
 	return &System{
 		Environ: os.Environ(), ReadFile: os.ReadFile, Glob: filepath.Glob, Stat: os.Stat,
-		Folders: session.Places, Probe: probe, Memfd: memfd, OpenFiles: openFiles, Release: release,
+		Folders: session.Places, Probe: askProbe, Memfd: memfd, OpenFiles: openFiles, Release: release,
 		Rights: rights.Examine, Root: os.Geteuid() == 0, Terminal: terminal,
 	}
 }
@@ -84,81 +81,11 @@ func Here() *System {
 // probeTime is how long a driver may take to answer.
 const probeTime = 20 * time.Second
 
-// carriers are programs that do nothing; the first that is there carries the probe.
-var carriers = []string{"/bin/true", "/usr/bin/true", "/bin/sh"}
-
-// probe writes the preload library to where it can be loaded, and runs a program with it.
-func probe(what string) (string, error) {
-	library, err := payload.Shim()
-	if err != nil {
-		return "", err
-	}
-	place, err := session.FirstPlace()
-	if err != nil {
-		return "", err
-	}
-	dir, err := os.MkdirTemp(place, "gpumemtop-doctor-")
-	if err != nil {
-		return "", fmt.Errorf("make a folder: %w", err)
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, wire.ShimName)
-	if err := os.WriteFile(path, library, 0o600); err != nil {
-		return "", fmt.Errorf("write the preload library: %w", err)
-	}
-	return carry(carriers, path, what, probeTime)
-}
-
-// carry runs the first of the carriers that is there, with the library preloaded, and returns what it wrote.
-func carry(carriers []string, library, what string, patience time.Duration) (string, error) {
-	carrier := ""
-	for _, path := range carriers {
-		if _, err := os.Stat(path); err == nil && session.Obstacle(path) == "" {
-			carrier = path
-			break
-		}
-	}
-	if carrier == "" {
-		return "", fmt.Errorf("none of %s is there and dynamically linked", strings.Join(carriers, ", "))
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+func askProbe(what string) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), probeTime, fmt.Errorf("no answer within %v", probeTime))
 	defer cancel()
-	cmd := exec.CommandContext(ctx, carrier)
-	cmd.Env = append(probeEnvironment(os.Environ()), "LD_PRELOAD="+library, wire.ProbeEnv+"="+what)
-	cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGKILL}
-	// Whatever it started goes with it, and cannot hold the pipe open.
-	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
-	cmd.WaitDelay = time.Second
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
-	switch {
-	case ctx.Err() != nil:
-		err = fmt.Errorf("no answer within %v", patience)
-	case err != nil && stderr.Len() > 0:
-		err = fmt.Errorf("%w: %s", err, lastLine(stderr.String()))
-	case strings.Contains(stderr.String(), "cannot be preloaded"):
-		err = errors.New(lastLine(stderr.String()))
-	}
-	return stdout.String(), err
-}
-
-// probeEnvironment returns the environment without what would load other libraries, or lead to a session.
-func probeEnvironment(base []string) []string {
-	var env []string
-	for _, entry := range base {
-		switch name, _, _ := strings.Cut(entry, "="); name {
-		case "LD_PRELOAD", "OPENCL_LAYERS", wire.SessionEnv, wire.ProbeEnv:
-		default:
-			env = append(env, entry)
-		}
-	}
-	return env
-}
-
-func lastLine(text string) string {
-	text = strings.TrimSpace(text)
-	return text[strings.LastIndexByte(text, '\n')+1:]
+	out, err := probe.Run(ctx, []string{wire.ProbeEnv + "=" + what})
+	return string(out), err
 }
 
 func memfd() error {

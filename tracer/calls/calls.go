@@ -57,6 +57,14 @@ func ExtensionAddress(s *wire.Sample) (name string, address uint64, ok bool) {
 	return string(text), s.Result, len(text) > 0
 }
 
+// greeting is what every program calls first, long before it creates anything: the loader loads the drivers then.
+const greeting = "clGetPlatformIDs"
+
+// Greeting reports whether a call means nothing but that the process is about to use OpenCL. Any goroutine may call it.
+func Greeting(s *wire.Sample) bool {
+	return s.Sight == wire.SightCall && int(s.Function) < len(Functions) && Functions[s.Function].Name == greeting
+}
+
 // textOf returns the text that the first copy is.
 func textOf(s *wire.Sample) []byte {
 	text, _, _ := bytes.Cut(s.Copy(0), []byte{0})

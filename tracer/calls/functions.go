@@ -130,4 +130,5 @@ var Functions = []Function{
 
 	{"clGetExtensionFunctionAddress", false, wire.Shape{Flags: returned, Copy: copies(text(1))}, nil},
 	{"clGetExtensionFunctionAddressForPlatform", false, wire.Shape{Flags: returned, Copy: copies(text(2))}, nil},
+	{greeting, false, wire.Shape{Flags: entry}, nil},
 }

@@ -39,6 +39,7 @@ var notTold = map[string]string{
 
 // beyondShim are those that the shim need not see.
 var beyondShim = map[string]string{
+	"clGetPlatformIDs":              "the shim knows its process",
 	"clSetKernelArgSVMPointer":      "the shim does not follow which kernel uses shared memory",
 	"clSetKernelArgMemPointerINTEL": "the shim does not follow which kernel uses shared memory",
 	"clCreateSampler":               "the shim knows memory from samplers, for it saw all of it made",
@@ -156,5 +157,20 @@ func TestExtensionAddress(t *testing.T) {
 	}
 	p := newProgram(t)
 	p.do(call{name: "clGetExtensionFunctionAddress", result: 0x7000, copies: name})
+	p.want("")
+}
+
+func TestGreeting(t *testing.T) {
+	for name, want := range map[string]bool{"clGetPlatformIDs": true, "clCreateContext": false} {
+		c := call{name: name}
+		if got := calls.Greeting(c.sample(t, 100, 1)); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if calls.Greeting(&wire.Sample{Call: wire.Call{Function: 60000}}) || calls.Greeting(&wire.Sample{Call: wire.Call{Sight: wire.SightFork}}) {
+		t.Error("a greeting by no function")
+	}
+	p := newProgram(t)
+	p.do(call{name: "clGetPlatformIDs"})
 	p.want("")
 }

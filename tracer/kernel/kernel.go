@@ -83,13 +83,16 @@ func New(o Options) (*Kernel, error) {
 	return k, nil
 }
 
-// Close detaches everything and takes the programs away. No Poll may be running: see Wake.
+// Close detaches everything and takes the programs away; once more it does nothing. No Poll may be running: see Wake.
 func (k *Kernel) Close() error {
 	var errs []error
 	k.mu.Lock()
 	links := k.links
 	k.links = nil
 	k.mu.Unlock()
+	if links == nil {
+		return nil
+	}
 	for l := range links {
 		errs = append(errs, closeAll(l.take()))
 	}
@@ -114,6 +117,7 @@ func (k *Kernel) Judge(pid int, v Verdict) error {
 	var err error
 	verdicts, key := k.calls.Maps[callsMapVerdicts], uint32(pid)
 	if v == Forget {
+		_ = k.calls.Maps[callsMapLosses].Delete(key) // most have none
 		err = verdicts.Delete(key)
 		if errors.Is(err, ebpf.ErrKeyNotExist) {
 			err = nil
@@ -140,7 +144,7 @@ func (k *Kernel) Quiet(quiet bool) error {
 type loss struct{ Calls, Uses uint64 }
 
 // Lost returns how many calls of a process could not be told of since New, most of them because the ring was full, and
-// how many of these were uses. A number that comes again goes on counting.
+// how many of these were uses. Of a process that was forgotten the count is, too.
 func (k *Kernel) Lost(pid int) (calls, uses uint64) {
 	var lost loss
 	if k.calls.Maps[callsMapLosses].Lookup(uint32(pid), &lost) != nil {

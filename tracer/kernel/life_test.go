@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -122,6 +123,61 @@ func (d *driver) release(n int) {
 	d.tb.Helper()
 	d.send("")
 	d.answer(fmt.Sprint(n + 1))
+}
+
+// While it is quiet nothing is told, and a call that is under way then is told neither at its entry nor at its return.
+func TestQuiet(t *testing.T) {
+	kinds(t, Options{Everyone: true}, func(t *testing.T, k *Kernel) {
+		d := drive(t)
+		judge(t, k, d.pid, Watch)
+		attach(t, k, 0, create, name, hold)
+		quiet := func(quiet bool) {
+			if err := k.Quiet(quiet); err != nil {
+				t.Fatal(err)
+			}
+		}
+		quiet(true)
+		d.do("run 1 5")
+		d.hold(1)
+		quiet(false)
+		d.release(1)
+		nothing(t, k)
+		d.hold(2)
+		quiet(true)
+		d.release(2)
+		quiet(false)
+		nothing(t, k)
+		d.do("run 1 5")
+		calls := 0
+		poll(t, k, func(s *wire.Sample) {
+			if s.Sight == wire.SightCall && int(s.Pid) == d.pid {
+				calls++
+			}
+		}, func() bool { return calls >= 5 })
+	})
+}
+
+func TestCloseTwice(t *testing.T) {
+	k := open(t, Options{}) // which closes it once more
+	if err := errors.Join(k.Close(), k.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// What was lost is forgotten with the process, so that there is room for others.
+func TestLossesAreForgotten(t *testing.T) {
+	k := open(t, Options{})
+	const pid = 1 << 22 // more than there are
+	if err := k.calls.Maps[callsMapLosses].Put(uint32(pid), loss{Calls: 5, Uses: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if calls, uses := k.Lost(pid); calls != 5 || uses != 2 {
+		t.Errorf("%d, %d", calls, uses)
+	}
+	judge(t, k, pid, Forget)
+	if calls, uses := k.Lost(pid); calls != 0 || uses != 0 {
+		t.Errorf("%d, %d", calls, uses)
+	}
 }
 
 func TestUsesAreLeftOut(t *testing.T) {

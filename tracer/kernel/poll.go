@@ -18,9 +18,10 @@ const (
 	nap = time.Millisecond
 	// plenty is how many bytes are worth looking for at once.
 	plenty = 256 << 10
-	// batch bounds what one Poll hands over.
-	batch = 16384
 )
+
+// Batch bounds what one Poll hands over. When it is fewer, nothing more was there.
+const Batch = 16384
 
 // poller is what Poll knows from one call to the next.
 type poller struct {
@@ -45,7 +46,7 @@ func (k *Kernel) Poll(wait time.Duration, sink func(*wire.Sample)) (int, error) 
 		return 0, fmt.Errorf("wait for calls: %w", err)
 	}
 	p, n := k.poller, 0
-	for ; n < batch; n++ {
+	for ; n < Batch; n++ {
 		record, end := k.ring.next()
 		if record == nil {
 			break

@@ -86,23 +86,3 @@ func (m *machine) evaluate(r *rule, cfa uint64) (uint64, bool) {
 	}
 	return 0, false
 }
-
-// byFramePointer goes to the caller's frame as code with frame pointers lays it out. Nothing but that and the way back
-// is known there: code that says nothing of itself may have put the other registers anywhere.
-func (m *machine) byFramePointer() bool {
-	frame, known := m.get(rbp)
-	sp, _ := m.get(rsp)
-	if !known || frame < sp || frame%8 != 0 {
-		return false
-	}
-	bp, ok := m.load(frame, 8)
-	ip, too := m.load(frame+8, 8)
-	if !ok || !too {
-		return false
-	}
-	m.registers = registers{}
-	m.set(rbp, bp)
-	m.set(rip, ip)
-	m.set(rsp, frame+16)
-	return true
-}

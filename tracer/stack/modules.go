@@ -16,12 +16,9 @@ type module struct {
 	known bool   // it is a module at all: path and base hold
 }
 
-// nowhere stands for what is no module: code made at run time, most often.
+// nowhere stands for what is no module: code made at run time, most often, or where functions return to whose return is
+// being watched by the kernel.
 var nowhere = &module{}
-
-// trampoline is where functions return to whose return is being watched by the kernel: where they would have returned
-// to is not on the stack, so walks end there.
-var trampoline = &module{image: &image{foreign: true}}
 
 // modules are the mappings of a process and the modules found in them.
 type modules struct {
@@ -36,23 +33,23 @@ type modules struct {
 // patienceMax bounds how many addresses are asked for in vain before the mappings are read again.
 const patienceMax = 1 << 16
 
-// at returns the mapping that holds an address and its module, nil when there is no such mapping. changed says that the
+// at returns the module of the mapping that holds an address, nil when there is no such mapping. changed says that the
 // mappings were read again and are others now.
-func (m *modules) at(address uint64) (mapping *target.Mapping, in *module, changed bool) {
+func (m *modules) at(address uint64) (in *module, changed bool) {
 	i, ok := m.search(address)
 	if !ok {
 		if changed = m.missed(); changed {
 			i, ok = m.search(address)
 		}
 		if !ok {
-			return nil, nil, changed
+			return nil, changed
 		}
 		m.patience = 1 // reading was worth it, it will be again
 	}
 	if m.found[i] == nil {
 		m.found[i] = m.load(i)
 	}
-	return &m.mappings[i], m.found[i], changed
+	return m.found[i], changed
 }
 
 func (m *modules) search(address uint64) (int, bool) {
@@ -78,26 +75,37 @@ func (m *modules) missed() (changed bool) {
 
 // read reads the mappings and reports whether they are others than before.
 func (m *modules) read() bool {
-	mappings, err := m.space.Maps()
-	if err != nil {
-		return false // the process is gone: what is known of it holds for what it told before
-	}
-	mappings = slices.SortedFunc(slices.Values(mappings), func(a, b target.Mapping) int { return cmp.Compare(a.Start, b.Start) })
-	if slices.Equal(mappings, m.mappings) {
+	mappings, ok := m.now()
+	if !ok || slices.Equal(mappings, m.mappings) {
 		return false
 	}
 	m.mappings, m.found = mappings, make([]*module, len(mappings))
 	return true
 }
 
+// renew reads the mappings, and finds the modules anew.
+func (m *modules) renew() {
+	m.misses, m.patience = 0, 0
+	if mappings, ok := m.now(); ok {
+		m.mappings, m.found = mappings, make([]*module, len(mappings))
+	}
+}
+
+// now returns the mappings by address. ok is false when the process is gone: what is known of it holds for what it told
+// before.
+func (m *modules) now() (mappings []target.Mapping, ok bool) {
+	mappings, err := m.space.Maps()
+	if err != nil || len(mappings) == 0 {
+		return nil, false
+	}
+	return slices.SortedFunc(slices.Values(mappings), func(a, b target.Mapping) int { return cmp.Compare(a.Start, b.Start) }), true
+}
+
 // load finds the module of a mapping.
 func (m *modules) load(i int) *module {
 	p := &m.mappings[i]
-	switch p.Path {
-	case "[vdso]":
+	if p.Path == "[vdso]" {
 		return place(m.files.virtual(), p, p.Start)
-	case "[uprobes]":
-		return trampoline
 	}
 	if p.Inode == 0 || p.Path == "" || !p.Exec {
 		return nowhere
@@ -108,7 +116,7 @@ func (m *modules) load(i int) *module {
 	case image != nil && !image.foreign:
 		return place(image, p, lowest)
 	case image != nil || !readable:
-		return &module{image: image, path: p.Path, base: lowest, known: true}
+		return &module{path: p.Path, base: lowest, known: true}
 	}
 	return nowhere // a file of code that is no ELF file, which no dynamic linker has loaded
 }

@@ -28,15 +28,14 @@ type Walker struct {
 	truncated uint64
 }
 
-// New returns a walker that reads the mappings of the process when it first needs them.
+// New returns a walker that reads the mappings of the process when it first needs them, or is told to: see Renew.
 func New(space Space, files *Files) *Walker {
 	return &Walker{modules: modules{space: space, files: files}, rows: map[uint64]*row{}}
 }
 
 // Walk appends the return addresses of a call's stack, innermost first and beginning with the sample's Ip, as far as
 // frames has room. Like _Unwind_Backtrace it ends at the outermost frame and behind the first frame whose code has no
-// unwind information; only where that code has kept a frame pointer, it goes on, once. It also ends where the sample
-// has no more of the stack: see Truncated.
+// unwind information, frame pointer or not. It also ends where the sample has no more of the stack: see Truncated.
 func (w *Walker) Walk(s *wire.Sample, frames []uint64) []uint64 {
 	if s.Ip == 0 || len(frames) == cap(frames) {
 		return frames
@@ -50,25 +49,21 @@ func (w *Walker) Walk(s *wire.Sample, frames []uint64) []uint64 {
 	m.begin(s)
 	// A return address is that of the instruction behind the call, which may belong to another function. Where the
 	// caller was interrupted by a signal it is that of the instruction itself.
-	interrupted, pointed := false, false
+	interrupted := false
 	for len(frames) < cap(frames) {
 		at := m.value[rip]
 		if !interrupted {
 			at--
 		}
-		row, foreign := w.row(at)
-		switch {
-		case row != nil:
-			if row.last || !m.up(row) {
-				w.count(m.beyond)
-				return frames
-			}
-			interrupted = row.signal
-		case foreign || pointed || !m.byFramePointer() || !w.code(m.value[rip]-1):
+		row := w.row(at)
+		if row == nil {
 			return frames
-		default:
-			interrupted, pointed = false, true
 		}
+		if row.last || !m.up(row) {
+			w.count(m.beyond)
+			return frames
+		}
+		interrupted = row.signal
 		if m.value[rip] == 0 {
 			return frames
 		}
@@ -99,53 +94,41 @@ func (w *Walker) count(truncated bool) {
 // Truncated returns how many walks have ended because the stack was longer than what was told of it.
 func (w *Walker) Truncated() uint64 { return w.truncated }
 
-// Renew makes the walker read the mappings again before it next needs them. Addresses in no known mapping do so by
-// themselves: it is for when the process has put one module where another was, or has become another program.
+// Renew reads the mappings, at once: when they are needed the process may be gone. Addresses in no known mapping do so
+// by themselves: it is for when the process has put one module where another was, and for one that may not live long.
+// Of a process that is gone, what is known is kept.
 func (w *Walker) Renew() {
-	w.modules.mappings, w.modules.found = nil, nil
-	w.modules.misses, w.modules.patience = 0, 0
+	w.modules.renew()
 	clear(w.rows)
 }
 
-// row returns how to go on from a place in the code, nil when nothing says it; foreign: not even a frame pointer would.
-func (w *Walker) row(at uint64) (r *row, foreign bool) {
+// row returns how to go on from a place in the code, nil when nothing says it.
+func (w *Walker) row(at uint64) *row {
 	if r, ok := w.rows[at]; ok && r != nil {
-		return r, false
+		return r
 	}
 	module := w.module(at)
 	if module == nil || module.image == nil {
-		return nil, false
-	}
-	if module.image.foreign {
-		return nil, true
+		return nil
 	}
 	if r, ok := w.rows[at]; ok {
-		return r, false
+		return r
 	}
 	if len(w.rows) >= rowsMax {
 		clear(w.rows)
 	}
-	r = module.image.row(at - module.bias)
+	r := module.image.row(at - module.bias)
 	w.rows[at] = r
-	return r, false
+	return r
 }
 
 // module returns the module of an address, nil when it is in no mapping.
 func (w *Walker) module(address uint64) *module {
-	_, module, changed := w.modules.at(address)
+	module, changed := w.modules.at(address)
 	if changed {
 		clear(w.rows)
 	}
 	return module
-}
-
-// code reports whether a process can run code at an address.
-func (w *Walker) code(address uint64) bool {
-	mapping, _, changed := w.modules.at(address)
-	if changed {
-		clear(w.rows)
-	}
-	return mapping != nil && mapping.Exec
 }
 
 // Locate returns the module that holds an address: its path as the process sees it and its lowest address, which is

@@ -11,11 +11,12 @@ import (
 )
 
 // OpenPath returns a path by which we can open the file that a process has mapped and sees under a path, "" when there is
-// none or we lack the rights. See [Process.File].
+// none or we lack the rights. See [Process.File]. Of a process that is gone, or executes another program, it knows the
+// files of code that it had mapped when Maps was called last.
 func (p *Process) OpenPath(path string) string {
-	maps, err := p.Maps()
-	if err != nil {
-		return ""
+	maps, _ := p.maps()
+	if files := p.files.Load(); files != nil {
+		maps = append(maps, *files...)
 	}
 	for i := range maps {
 		if m := &maps[i]; m.Path == path && isFile(m) {

@@ -86,6 +86,24 @@ func TestFileOfOurOwn(t *testing.T) {
 	}
 }
 
+// Programs end before anybody has asked where their functions were called.
+func TestFileOfAProcessThatIsGone(t *testing.T) {
+	library := fakeLibrary(t)
+	s := start(t, holder(t), library)
+	p, _ := opened(t, s.Process.Pid)
+	s.stop()
+	if got := p.OpenPath(library); got != library {
+		t.Errorf("%s opens as %q", library, got)
+	}
+	replaced := copyOf(t, library, "other.so")
+	if err := os.Rename(replaced, library); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.OpenPath(library); got != "" {
+		t.Errorf("another file opens, as %q", got)
+	}
+}
+
 func TestDeletedFile(t *testing.T) {
 	needRoot(t)
 	for _, name := range []string{"libx.so", "an (deleted)", "a line\nmore"} {

@@ -2,6 +2,7 @@ package target
 
 import (
 	"debug/elf"
+	"io"
 	"path/filepath"
 	"strings"
 
@@ -23,15 +24,38 @@ func (c *Catalog) Linker(p *Process, maps []Mapping) (Library, bool) {
 		if err != nil {
 			continue
 		}
-		if offset := c.hook(path, info); offset != 0 {
-			id := identify(path, info)
-			return Library{
-				Path: m.Path, Open: path, Device: id.device, Inode: id.inode,
-				Functions: map[string]uint64{LinkerHook: offset},
-			}, true
+		if linker, ok := c.linker(m.Path, path, info); ok {
+			return linker, true
 		}
 	}
 	return Library{}, false
+}
+
+// linkers are where the ABI of the processor has a program's dynamic linker, of glibc and of musl.
+var linkers = []string{"/lib64/ld-linux-x86-64.so.2", "/lib/ld-musl-x86_64.so.1"}
+
+// KnownLinkers returns the dynamic linkers of programs that start later, as Linker does.
+func (c *Catalog) KnownLinkers() []Library {
+	var list []Library
+	for _, path := range distinct(linkers) {
+		var info unix.Stat_t
+		if unix.Stat(path, &info) != nil {
+			continue
+		}
+		if linker, ok := c.linker(path, path, &info); ok {
+			list = append(list, linker)
+		}
+	}
+	return list
+}
+
+// linker returns a dynamic linker that a process sees as path and we as open.
+func (c *Catalog) linker(path, open string, info *unix.Stat_t) (Library, bool) {
+	offset := c.hook(open, info)
+	id := identify(open, info)
+	return Library{
+		Path: path, Open: open, Device: id.device, Inode: id.inode, Functions: map[string]uint64{LinkerHook: offset},
+	}, offset != 0
 }
 
 // hook returns where a dynamic linker has its hook, 0 where it has none.
@@ -48,18 +72,22 @@ func (c *Catalog) hook(path string, info *unix.Stat_t) uint64 {
 	return offset
 }
 
-func readHook(path string) (offset uint64) {
-	defer func() {
-		if recover() != nil { // see readSymbols
-			offset = 0
-		}
-	}()
+func readHook(path string) uint64 {
 	file, err := open(path)
 	if err != nil {
 		return 0
 	}
 	defer file.Close() //nolint:errcheck // only read
-	f, err := elf.NewFile(file)
+	return findHook(file)
+}
+
+func findHook(r io.ReaderAt) (offset uint64) {
+	defer func() {
+		if recover() != nil { // see readSymbols
+			offset = 0
+		}
+	}()
+	f, err := elf.NewFile(r)
 	if err != nil || f.Class != elf.ELFCLASS64 || f.Machine != ourMachine || !names(f, elf.SHT_DYNSYM).small() {
 		return 0
 	}

@@ -29,6 +29,25 @@ const (
 // any more. The kernel tells page by page, so that what changes meanwhile can be there in part. The error wraps ErrGone
 // or ErrDenied where that is the reason.
 func (p *Process) Maps() ([]Mapping, error) {
+	list, err := p.maps()
+	if len(list) > 0 {
+		p.remember(list)
+	}
+	return list, err
+}
+
+// remember keeps the files of code for when the process is gone.
+func (p *Process) remember(list []Mapping) {
+	var files []Mapping
+	for i := range list {
+		if list[i].Exec && isFile(&list[i]) {
+			files = append(files, list[i])
+		}
+	}
+	p.files.Store(&files)
+}
+
+func (p *Process) maps() ([]Mapping, error) {
 	file, err := os.Open(p.fs.of(p.PID, "maps"))
 	if err != nil {
 		return nil, p.denied(err)

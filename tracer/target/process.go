@@ -10,9 +10,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // commandMax bounds what is kept of a command line, in bytes.
@@ -30,9 +33,10 @@ type Process struct {
 	Unsupported string
 
 	fs      procfs
-	cgroups []string // paths in all hierarchies
-	near    bool     // it has our mount namespace: its paths are ours
-	stack   uint64   // see status
+	cgroups []string                  // paths in all hierarchies
+	near    bool                      // it has our mount namespace: its paths are ours
+	stack   uint64                    // see status
+	files   atomic.Pointer[[]Mapping] // of code, when Maps was called last
 }
 
 // Open returns a process that can be watched. The error wraps ErrGone, ErrDenied or ErrRefused where that is the reason,
@@ -207,4 +211,11 @@ func (p *Process) Same() bool {
 func (p *Process) Replaced() bool {
 	s, err := p.fs.stat(p.PID)
 	return err == nil && s.started == p.Started && s.stack != p.stack
+}
+
+// Asks reports whether the process is one in which drivers are asked where their functions are, see AskVendors: no
+// program of anybody's.
+func (p *Process) Asks() bool {
+	text, err := os.ReadFile(p.fs.of(p.PID, "environ"))
+	return err == nil && bytes.Contains(append([]byte{0}, text...), []byte("\x00"+wire.ProbeEnv+"="))
 }

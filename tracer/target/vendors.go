@@ -19,6 +19,7 @@ import (
 // Extension is where an extension function lies that a driver of this machine hands out.
 type Extension struct {
 	Name, Path    string
+	Open          string // as in Library
 	Device, Inode uint64 // as in Library
 	Offset        uint64 // in the file
 }
@@ -89,7 +90,7 @@ func (e *Extension) locate(distance uint64) (err error) {
 		return fmt.Errorf("%s has no code there", e.Path)
 	}
 	id := identify(e.Path, &info)
-	e.Device, e.Inode, e.Offset = id.device, id.inode, offset
+	e.Open, e.Device, e.Inode, e.Offset = e.Path, id.device, id.inode, offset
 	return nil
 }
 
@@ -101,7 +102,7 @@ func (p *Process) Locate(name string, address uint64) (Extension, error) {
 	}
 	for i := range list {
 		m := &list[i]
-		if address < m.Start || address >= m.End {
+		if address < m.Start || address >= m.End || !m.Exec {
 			continue
 		}
 		path, info, err := p.file(m)
@@ -110,8 +111,8 @@ func (p *Process) Locate(name string, address uint64) (Extension, error) {
 		}
 		id := identify(path, info)
 		return Extension{
-			Name: name, Path: m.Path, Device: id.device, Inode: id.inode, Offset: address - m.Start + m.Offset,
+			Name: name, Path: m.Path, Open: path, Device: id.device, Inode: id.inode, Offset: address - m.Start + m.Offset,
 		}, nil
 	}
-	return Extension{}, fmt.Errorf("process %d has nothing mapped at %#x", p.PID, address)
+	return Extension{}, fmt.Errorf("process %d has no code at %#x", p.PID, address)
 }

@@ -1,0 +1,102 @@
+package e2e
+
+import (
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The longest measurements say the same as shorter ones here.
+var tooLongTwice = []string{"clpeak memory", "clblast", "handler, early"}
+
+// racing are the programs whose own threads race for the order of calls, and with it for the numbers of objects and for
+// how much is there at once: the events themselves are the same each time, and compared without those.
+var racing = []string{"threads", "churn", "ffmpeg blur", "ffmpeg means", "hashcat"}
+
+// A program that is watched through the kernel gives the recording that it gives with the library in it: the same events
+// with the same sizes, flags, results, call stacks and objects, in the same order, and so the same report.
+func TestAttachedRecordingIsThatOfTheLibrary(t *testing.T) {
+	for _, program := range append(examplePrograms(), debianPrograms(t)...) {
+		if program.name == "forker" || slices.Contains(tooLongTwice, program.name) {
+			continue // forker has a test of its own
+		}
+		t.Run(program.name, func(t *testing.T) {
+			if _, err := exec.LookPath(program.args[0]); err != nil {
+				t.Fatalf("%v: make deps installs it", err)
+			}
+			inside, outside := recordedTwice(t, &program)
+			racy := slices.Contains(racing, program.name)
+			want, got := storyOf(t, inside, racy), storyOf(t, outside, racy)
+			if len(want.processes) == 0 != program.unseen {
+				t.Fatalf("%d processes with the library in them", len(want.processes))
+			}
+			compareStories(t, want, got, racy)
+			if program.unseen {
+				return // inside, gpumemtop knows how it ended; from outside it does not know of it
+			}
+			if diff := cmp.Diff(figuresIn(t, inside, racy), figuresIn(t, outside, racy)); diff != "" {
+				t.Errorf("the report (-library +attach):\n%s", diff)
+			}
+		})
+	}
+}
+
+// recordedTwice records a program with the library in it, and no pool, and from outside.
+func recordedTwice(t *testing.T, p *program) (inside, outside string) {
+	t.Helper()
+	inside = filepath.Join(t.TempDir(), "inside.gmt")
+	args := append([]string{gpumemtop(), "record", "--policy", "none", "-o", inside, "--"}, p.args...)
+	bare := run(t, command{args: args, env: p.env})
+	w := attach(t, "--comm", filepath.Base(p.args[0]))
+	result := ends(t, start(t, command{args: p.args, env: p.env}))
+	w.leave()
+	if !bare.sameEnd(result) || !p.sameOutput(bare.stdout, result.stdout) {
+		t.Errorf("watched: %s with %q\nelse %s with %q\n%s", result, result.stdout, bare, bare.stdout, bare.stderr)
+	}
+	return inside, w.file
+}
+
+// The mistakes that a program makes are found from outside as well, but for those that only a pool can notice. Each is
+// what the library says of it, where a driver that is used wrongly survives it.
+func TestAttachedMistakes(t *testing.T) {
+	for _, kind := range []string{"unknown-release", "wrong-context", "still-mapped", "leak"} {
+		t.Run(kind, func(t *testing.T) {
+			p := program{name: kind, args: []string{fault("mistakes"), kind, "2"}}
+			inside, outside := recordedTwice(t, &p)
+			if kind == "unknown-release" {
+				// From outside, what no create returned was there before.
+				if got := figuresIn(t, outside, false); len(got.Findings) != 0 {
+					t.Errorf("findings %+v", got.Findings)
+				}
+				return
+			}
+			compareStories(t, storyOf(t, inside, false), storyOf(t, outside, false), false)
+			want, got := figuresIn(t, inside, false), figuresIn(t, outside, false)
+			if diff := cmp.Diff(want, got); diff != "" || len(want.Findings)+len(want.Leaks) == 0 {
+				t.Errorf("(-library +attach):\n%s\n%+v", diff, want)
+			}
+		})
+	}
+}
+
+// forker is watched from outside in all of its four processes, also in the child that the library leaves alone because
+// it was forked after the first OpenCL call, and which it tells of instead.
+func TestAttachedForker(t *testing.T) {
+	p := program{name: "forker", args: []string{fault("forker"), "20", "64K"}}
+	inside, outside := recordedTwice(t, &p)
+	if counts := creates(reportOf(t, outside).Processes); !slices.Equal(counts, []uint64{1, 20, 20, 41}) {
+		t.Errorf("processes created %v, want 1, 20, 20 and 41", counts)
+	}
+	want, got := storyOf(t, inside, false), storyOf(t, outside, false)
+	for _, process := range want.processes {
+		events := slices.DeleteFunc(want.events[process], func(line string) bool { return strings.HasPrefix(line, "diag forked") })
+		told := slices.ContainsFunc(got.processes, func(n uint64) bool { return slices.Equal(got.events[n], events) })
+		if !told {
+			t.Errorf("nobody did from outside what process %d did, in %d events", process, len(events))
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package target
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// The hook lies where a process itself says that it is.
+func TestLinker(t *testing.T) {
+	s := start(t, holder(t), "libc.so.6", "-", LinkerHook)
+	p, maps := opened(t, s.Process.Pid)
+	c := NewCatalog(someCore, nil)
+	for range 2 { // read, and remembered
+		l, ok := c.Linker(p, maps)
+		if !ok || len(l.Functions) != 1 {
+			t.Fatalf("%+v, %v", l, ok)
+		}
+		if want := offsetOf(t, maps, s.addresses[LinkerHook]); l.Functions[LinkerHook] != want {
+			t.Errorf("the hook is at %#x of %s, want %#x", l.Functions[LinkerHook], l.Path, want)
+		}
+	}
+	l, _ := c.Linker(p, maps)
+	known := false
+	for _, other := range c.KnownLinkers() {
+		known = known || other.Device == l.Device && other.Inode == l.Inode && other.Functions[LinkerHook] == l.Functions[LinkerHook]
+	}
+	if !known {
+		t.Errorf("%s is not among %+v", l.Path, c.KnownLinkers())
+	}
+}
+
+// One that is somewhere else, as in a container, and one that has no hook.
+func TestOtherLinkers(t *testing.T) {
+	p, maps := opened(t, start(t, holder(t)).Process.Pid)
+	l, ok := NewCatalog(someCore, nil).Linker(p, maps)
+	if !ok {
+		t.Fatal("the linker is not found")
+	}
+	other := copyOf(t, l.Open, "ld-musl-x86_64.so.1")
+	// The program is run by it.
+	s := start(t, other, holder(t))
+	p, maps = opened(t, s.Process.Pid)
+	if got, ok := NewCatalog(someCore, nil).Linker(p, maps); !ok || got.Path != other || got.Functions[LinkerHook] != l.Functions[LinkerHook] {
+		t.Errorf("%+v, %v", got, ok)
+	}
+	named := build(t, "ld-named.so", "int f(void) { return 1; }", "-shared", "-fPIC")
+	static := build(t, "static", holderSource, "-static", "-ldl", "-Wno-all")
+	p, maps = opened(t, start(t, static).Process.Pid)
+	if got, ok := NewCatalog(someCore, nil).Linker(p, maps); ok {
+		t.Errorf("a program without a linker has %+v", got)
+	}
+	for _, path := range []string{named, filepath.Dir(named), "/dev/null", named + "x"} {
+		if offset := readHook(path); offset != 0 {
+			t.Errorf("%s has a hook at %#x", path, offset)
+		}
+	}
+}
+
+// Files are anything: what is found is a place in one that has the name of the hook in it.
+func FuzzHook(f *testing.F) {
+	data, err := os.ReadFile(build(f, "hook.so", "void "+LinkerHook+"(void) { }", "-shared", "-fPIC", "-nostdlib"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	if findHook(bytes.NewReader(data)) == 0 {
+		f.Fatal("the hook is not found")
+	}
+	f.Add(data)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if offset := findHook(bytes.NewReader(data)); offset != 0 && !bytes.Contains(data, []byte(LinkerHook)) {
+			t.Errorf("a hook at %#x of a file that does not name it", offset)
+		}
+	})
+}

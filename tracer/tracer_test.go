@@ -1,0 +1,459 @@
+package tracer
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+	"codeberg.org/gpumemtop/gpumemtop/tracer/kernel"
+	"codeberg.org/gpumemtop/gpumemtop/tracer/rights/rightstest"
+	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
+)
+
+func pids(list ...*program) target.Selection {
+	var s target.Selection
+	for _, p := range list {
+		s.PIDs = append(s.PIDs, p.pid)
+	}
+	return s
+}
+
+func TestByPid(t *testing.T) {
+	p, other := begin(t, loader, "create 2 50"), begin(t, loader, "create 1 50")
+	w := watch(t, pids(p))
+	if w.Watched() != 1 {
+		t.Errorf("%d processes are watched", w.Watched())
+	}
+	p.do("create 2 1000")
+	other.do("create 2 1000")
+	p.do("release")
+	p.send("exit 7")
+	w.want(p.pid, "process", "create buffer 1 1000", "create buffer 2 1000", "release 2", "release 1",
+		"carried 3 0", "release 3", "carried 4 0", "release 4", "exit 7 signal 0")
+	w.until("the end", func() bool { return w.ended })
+	if got := w.of(other.pid); len(got) > 0 || w.Watched() != 0 {
+		t.Errorf("of another process was told %q, and %d are watched", got, w.Watched())
+	}
+}
+
+// Two are watched until both have ended.
+func TestEnds(t *testing.T) {
+	a, b := begin(t, loader), begin(t, loader)
+	w := watch(t, pids(a, b))
+	a.send("kill 11")
+	w.want(a.pid, "process", "exit 139 signal 11")
+	if w.ended || w.Watched() != 1 {
+		t.Errorf("ended: %v, with %d watched", w.ended, w.Watched())
+	}
+	b.end()
+	w.want(b.pid, "process", "exit 137 signal 9")
+	w.until("the end", func() bool { return w.ended })
+}
+
+func TestByName(t *testing.T) {
+	p, other := beginAs(t, "wantedprogram", loader, "create 1 50"), begin(t, loader, "create 1 50")
+	w := watch(t, target.Selection{Comms: []string{"wantedprogram"}})
+	p.do("create 1 1000")
+	other.do("create 1 1000")
+	w.want(p.pid, "process", "create buffer 1 1000")
+	w.until("the other's verdict", func() bool { return len(w.of(other.pid)) == 0 })
+	// One that comes later is seen from its first call on, even through a loader that nobody knows.
+	later := beginAs(t, "wantedprogram", loader, "create 1 2000")
+	later.send("exit 0")
+	w.want(later.pid, "process", "create buffer 1 2000", "exit 0 signal 0")
+	private := beginAs(t, "wantedprogram", copyOf(t, realLoader(t), "libprivate.so"))
+	w.until("probes", func() bool { return w.hopes[private.pid] != nil })
+	private.do("create 1 3000")
+	w.want(private.pid, "process", "create buffer 1 3000")
+	if got := w.of(other.pid); len(got) > 0 {
+		t.Errorf("of another process was told %q", got)
+	}
+}
+
+func realLoader(t *testing.T) string {
+	t.Helper()
+	list := target.KnownLoaders()
+	if len(list) == 0 {
+		t.Fatal("this machine has no ICD loader")
+	}
+	return list[0]
+}
+
+func TestAll(t *testing.T) {
+	a := begin(t, loader, "create 1 50")
+	w := watch(t, target.Selection{All: true})
+	b := begin(t, loader, "create 1 60")
+	idle := begin(t)
+	a.do("create 1 70")
+	b.do("release")
+	w.want(a.pid, "process", "create buffer 1 70")
+	w.want(b.pid, "process", "create buffer 1 60", "release 1")
+	if got := w.of(idle.pid); len(got) > 0 {
+		t.Errorf("of one without OpenCL was told %q", got)
+	}
+	b.send("exit 1")
+	w.want(b.pid, "process", "create buffer 1 60", "release 1", "exit 1 signal 0")
+	idle.end()
+	w.until("nothing is kept of those who ended", func() bool {
+		return !w.known(b.pid) && !w.known(idle.pid) && w.links.pids[b.pid] == nil && w.links.pids[idle.pid] == nil
+	})
+	if w.ended {
+		t.Error("it ended: others may come")
+	}
+}
+
+func TestFollow(t *testing.T) {
+	for name, follow := range map[string]bool{"with": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			p := begin(t, loader, "create 1 50")
+			s := pids(p)
+			s.Follow = follow
+			w := watch(t, s)
+			child, err := strconv.Atoi(p.do("fork 3"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.do("create 1 60")
+			w.want(p.pid, "process", "create buffer 1 60")
+			if follow {
+				w.want(child, "process", "create buffer 1 333", "exit 3 signal 0")
+			} else if got := w.of(child); len(got) > 0 {
+				t.Errorf("of the child was told %q", got)
+			}
+			p.end()
+			w.until("the end", func() bool { return w.ended })
+		})
+	}
+}
+
+// The children of one that is chosen by its name are watched, whatever they are called, also before it has called
+// anything; and those that exist already.
+func TestFollowByName(t *testing.T) {
+	p := beginAs(t, "wantedprogram", loader)
+	w := watch(t, target.Selection{Comms: []string{"wantedprogram"}, Follow: true})
+	child, err := strconv.Atoi(p.do("fork 3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.want(child, "process", "create buffer 1 333", "exit 3 signal 0")
+	if got := w.of(p.pid); len(got) > 0 {
+		t.Errorf("of one that called nothing was told %q", got)
+	}
+}
+
+func TestExec(t *testing.T) {
+	for _, command := range []string{"exec ", "threadexec "} {
+		for name, follow := range map[string]bool{"alone": false, "followed": true} {
+			t.Run(command+name, func(t *testing.T) {
+				p := begin(t, loader, "create 1 50")
+				s := pids(p)
+				s.Follow = follow
+				w := watch(t, s)
+				p.send(command + loader)
+				w.until("the end of the first program", func() bool { return len(w.of(p.pid)) >= 2 })
+				p.answer()
+				if !follow { // what it does before its probes are there again is not seen
+					w.until("the probes of the second program", func() bool { return len(w.changed) == 0 })
+					p.do("create 1 888")
+					w.until("a create of the second program", func() bool {
+						return slices.Contains(w.of(p.pid), "create buffer 1 888") || slices.Contains(w.of(p.pid), "create buffer 2 888")
+					})
+				} else {
+					w.want(p.pid, "process", "exit -1 signal 0", "process", "create buffer 1 777")
+				}
+				p.send("exit 4")
+				w.until("the end", func() bool { return w.ended })
+				if got := w.of(p.pid); got[1] != "exit -1 signal 0" || got[2] != "process" || got[len(got)-1] != "exit 4 signal 0" {
+					t.Errorf("told %q", got)
+				}
+			})
+		}
+	}
+}
+
+func TestLoadedLater(t *testing.T) {
+	for name, path := range map[string]string{"the system's": loader, "a private one": copyOf(t, realLoader(t), "libother.so")} {
+		t.Run(name, func(t *testing.T) {
+			p := begin(t)
+			w := watch(t, pids(p))
+			if !w.warned("has not loaded OpenCL yet") {
+				t.Errorf("warned %q", w.warns)
+			}
+			before := len(w.links.pids[p.pid])
+			p.do("load " + path)
+			w.until("probes", func() bool { return len(w.links.pids[p.pid]) > before })
+			p.do("create 1 1000")
+			w.want(p.pid, "process", "create buffer 1 1000")
+		})
+	}
+}
+
+func TestDetach(t *testing.T) {
+	p := begin(t, loader, "create 1 50")
+	w := watch(t, pids(p))
+	for range 10 {
+		p.do("create 300 8")
+	}
+	for range 2 {
+		if err := w.Detach(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.do("create 5 8")
+	for w.poll(0) > 0 {
+	}
+	if got := w.of(p.pid); len(got) != 3001 || got[3000] != "create buffer 3000 8" {
+		t.Errorf("%d lines, at the end %q", len(got), got[len(got)-1])
+	}
+	if n := w.poll(time.Hour); n > 0 { // nor does it wait
+		t.Errorf("%d records after the last", n)
+	}
+	for range 2 {
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Wake()
+	if n, err := w.Poll(time.Hour, nil); n != 0 || !errors.Is(err, io.EOF) || w.Detach() != nil {
+		t.Errorf("after Close: %d, %v", n, err)
+	}
+}
+
+// What a process maps after Detach is not probed.
+func TestMappedAfterDetach(t *testing.T) {
+	p := begin(t)
+	w := watch(t, pids(p))
+	p.do("load " + loader) // it is told, and not yet read
+	if err := w.Detach(); err != nil {
+		t.Fatal(err)
+	}
+	w.poll(0)
+	for _, f := range w.links.files {
+		for _, probed := range f.probed {
+			if len(probed.links) > 0 {
+				t.Errorf("%s is probed", probed.path)
+			}
+		}
+	}
+}
+
+func TestStartFails(t *testing.T) {
+	p := begin(t, loader)
+	gone := begin(t, loader)
+	gone.end()
+	fails := func(s target.Selection, want error) {
+		w := &watcher{t: t}
+		if tracer, err := Start(w.options(s)); !errors.Is(err, want) {
+			t.Errorf("%v: %v, %v, want %v", s, tracer, err, want)
+		}
+	}
+	fails(pids(p, gone), target.ErrGone) // once, for what the runtime keeps open
+	files, routines := openFiles(t), runtime.NumGoroutine()
+	for range 3 {
+		fails(pids(p, gone), target.ErrGone)
+		fails(target.Selection{PIDs: []int{p.pid, os.Getpid()}}, target.ErrRefused)
+		fails(target.Selection{PIDs: []int{os.Getpid()}, All: true}, target.ErrRefused)
+	}
+	if now := openFiles(t); now != files || runtime.NumGoroutine() > routines {
+		t.Errorf("%d descriptors and %d goroutines, before %d and %d", now, runtime.NumGoroutine(), files, routines)
+	}
+}
+
+func openFiles(t *testing.T) int {
+	t.Helper()
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list)
+}
+
+func TestCloseLeavesNothing(t *testing.T) {
+	p := begin(t, loader, "create 1 50")
+	round := func() {
+		w := watch(t, pids(p))
+		p.do("create 1 8")
+		w.want(p.pid, "process", "create buffer 1 8")
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	round()
+	files, routines := openFiles(t), runtime.NumGoroutine()
+	for range 3 {
+		round()
+	}
+	if now := openFiles(t); now != files || runtime.NumGoroutine() > routines {
+		t.Errorf("%d descriptors and %d goroutines, before %d and %d", now, runtime.NumGoroutine(), files, routines)
+	}
+}
+
+// An end that could not be told is found out.
+func TestLostEnd(t *testing.T) {
+	gone := begin(t, loader)
+	p := begin(t, loader)
+	w := watch(t, pids(p))
+	gone.end()
+	w.admit(w.newProcess(&target.Process{PID: gone.pid}), 0)
+	w.hopes[gone.pid+1<<22] = &hope{ours: true}
+	w.doubts = doubtful
+	w.want(gone.pid, "process", "exit -1 signal 0")
+	w.until("the end of a hope", func() bool { return len(w.hopes) == 0 })
+	if w.processes[p.pid] == nil {
+		t.Error("one that runs is given up")
+	}
+}
+
+// Whoever has a bad conscience about ids: a verdict must not meet a later process.
+func TestIgnoredProcessThatIsGone(t *testing.T) {
+	p := begin(t, loader)
+	w := watch(t, target.Selection{Comms: []string{"nobody-is-called-so"}})
+	p.end()
+	w.ignore(p.pid)
+	if err := w.kernel.Judge(p.pid, kernel.Forget); err != nil {
+		t.Error(err)
+	}
+	if w.meet(p.pid, clock()) != nil || !w.warned("ended before it could be found out") {
+		t.Errorf("one that nobody knows is watched, or nothing is said: %q", w.warns)
+	}
+}
+
+// A function that cannot be probed does not take the others with it.
+func TestFunctionThatCannotBeProbed(t *testing.T) {
+	rightstest.Need(t)
+	source := filepath.Join(t.TempDir(), "odd.c")
+	text := `int clGetPlatformIDs(void) { return 1; } int clCreateBuffer(void) { return 2; }
+__asm__(".globl clReleaseMemObject; .type clReleaseMemObject, @function; clReleaseMemObject: int3; .skip 90; ret");`
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	odd := filepath.Join(filepath.Dir(source), "libodd.so")
+	if err := gcc("-shared", "-fPIC", source, "-o", odd); err != nil {
+		t.Fatal(err)
+	}
+	p := begin(t, loader)
+	w := watch(t, pids(p))
+	p.do("load " + odd) // only then the kernel looks at the instruction
+	library, err := w.catalog.File(odd)
+	if err != nil || len(library.Functions) < 3 {
+		t.Fatalf("%+v, %v", library, err)
+	}
+	for range 2 {
+		if n, err := w.links.probe(&library, p.pid); n != 2 {
+			t.Errorf("%d functions are probed: %v", n, err)
+		}
+	}
+}
+
+// Files that nobody has mapped any more are let go.
+func TestUnusedFiles(t *testing.T) {
+	copied := copyOf(t, realLoader(t), "libshort.so")
+	p := begin(t, copied)
+	w := watch(t, target.Selection{All: true})
+	var info unix.Stat_t
+	if err := unix.Stat(copied, &info); err != nil {
+		t.Fatal(err)
+	}
+	probed := func() bool {
+		for id := range w.links.files {
+			if id.number == info.Ino {
+				return true
+			}
+		}
+		return false
+	}
+	w.until("probes", probed)
+	now := clock()
+	w.links.sweep(now)
+	w.links.sweep(now + 2*idleNS)
+	if !probed() {
+		t.Error("the probes of a file that is used are taken away")
+	}
+	p.end()
+	w.until("the end", func() bool { return w.links.pids[p.pid] == nil })
+	now = clock()
+	w.links.sweep(now)
+	if !probed() {
+		t.Error("the probes are taken away at once")
+	}
+	w.links.sweep(now + 2*idleNS)
+	if probed() {
+		t.Error("the probes stay")
+	}
+	if loaders := target.KnownLoaders(); len(w.links.files) == 0 && len(loaders) > 0 {
+		t.Error("those of the system's loader are gone, too")
+	}
+}
+
+func TestOpen(t *testing.T) {
+	p := begin(t, loader, "create 1 50")
+	w := watch(t, pids(p))
+	path := built.program
+	for _, number := range []uint32{0, 2, 1 << 31} {
+		if got := w.Open(number, path); got != "" {
+			t.Errorf("process %d opens %q", number, got)
+		}
+	}
+	if got := w.Open(1, path); got != path {
+		t.Errorf("opened as %q", got)
+	}
+	p.end()
+	w.until("the end", func() bool { return w.ended })
+	if got := w.Open(1, path); got != path {
+		t.Errorf("after the end opened as %q", got)
+	}
+	for range rememberedMax {
+		w.roll.end(w.roll.add(&target.Process{}))
+	}
+	if got := w.Open(1, path); got != "" || len(w.roll.ended) != rememberedMax {
+		t.Errorf("long after the end opened as %q, with %d remembered", got, len(w.roll.ended))
+	}
+}
+
+var errAsked = errors.New("nobody answers")
+
+func TestDriversThatDoNotAnswer(t *testing.T) {
+	p := begin(t, loader, "create 1 50")
+	w := watchWith(t, pids(p), func(o *Options) {
+		o.Ask = func(context.Context, []string) ([]byte, error) { return nil, errAsked }
+	})
+	w.until("a complaint", func() bool { return w.warned(errAsked.Error()) })
+}
+
+// Close ends the question and waits for it.
+func TestCloseWhileDriversAreAsked(t *testing.T) {
+	p := begin(t, loader, "create 1 50")
+	asked, over := make(chan bool), false
+	w := watchWith(t, pids(p), func(o *Options) {
+		o.Ask = func(ctx context.Context, _ []string) ([]byte, error) {
+			close(asked)
+			<-ctx.Done()
+			over = true
+			return nil, ctx.Err()
+		}
+	})
+	<-asked
+	if err := w.Close(); err != nil || !over {
+		t.Errorf("%v; over: %v", err, over)
+	}
+}
+
+func TestRecordsBeforeTheFirstPoll(t *testing.T) {
+	w := &Tracer{}
+	payload := []byte("a")
+	w.keep(&wire.Record{Payload: payload})
+	payload[0] = 'b'
+	if len(w.waiting) != 1 || string(w.waiting[0].Payload) != "a" {
+		t.Errorf("%+v", w.waiting)
+	}
+}
