@@ -41,12 +41,10 @@ func (p *process) write(r *wire.Record) {
 
 // begin takes in what is there already.
 func (t *Tracer) begin() error {
+	if t.links.everywhere {
+		t.probeLoaders(0)
+	}
 	if t.options.Open() {
-		for _, path := range target.KnownLoaders() {
-			if library, err := t.catalog.File(path); err == nil {
-				t.probe(&library, 0)
-			}
-		}
 		if err := t.takeAll(); err != nil {
 			return err
 		}
@@ -67,10 +65,21 @@ func (t *Tracer) begin() error {
 			t.admit(t.newProcess(p), t.last)
 		}
 		if n := t.look(p); n == 0 {
+			t.probeLoaders(pid)
 			t.options.Warn(fmt.Sprintf("%s (pid %d) has not loaded OpenCL yet: waiting for it", nameOf(p), pid))
 		}
 	}
 	return nil
+}
+
+// probeLoaders puts probes into the loaders of this machine before a process maps them: once it has, it may end sooner
+// than they are in.
+func (t *Tracer) probeLoaders(pid int) {
+	for _, path := range target.KnownLoaders() {
+		if library, err := t.catalog.File(path); err == nil {
+			t.probe(&library, pid)
+		}
+	}
 }
 
 // takeAll puts probes into what the processes that are wanted have mapped. They are watched from their next call on.
