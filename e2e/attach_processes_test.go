@@ -77,28 +77,20 @@ func TestAttachedToNoneElse(t *testing.T) {
 	}
 }
 
-// A process that executes another program is that one afterwards, as a process of its own in the recording.
+// A shell starts a program, and executes another one: with --follow both are there, however short they are.
 func TestAttachedProcessExecutes(t *testing.T) {
-	// The process is the shell at first: it has no OpenCL, and executes one after the other only because it waits between.
-	script := `read go; "$0" 10 4K; read go; exec "$0" 300 4K`
-	for _, follow := range []bool{false, true} {
-		in, out := io.Pipe()
-		p := start(t, command{args: []string{"sh", "-c", script, example("churn")}, stdin: in})
-		flags := []string{"-p", itoa(p.cmd.Process.Pid)}
-		want := []uint64{300}
-		if follow {
-			flags, want = append(flags, "--follow"), []uint64{10, 300}
-		}
-		w := attach(t, flags...)
-		if _, err := out.Write([]byte("go\ngo\n")); err != nil {
-			t.Fatal(err)
-		}
-		_ = out.Close() // of a pipe in memory
-		ends(t, p)
-		w.end()
-		if got := countsOf(t, w.file, "churn"); !slices.Equal(got, want) {
-			t.Errorf("follow %v: processes created %v, want %v", follow, got, want)
-		}
+	in, out := io.Pipe()
+	script := `read go; "$0" 10 4K; exec "$0" 300 4K`
+	p := start(t, command{args: []string{"sh", "-c", script, example("churn")}, stdin: in})
+	w := attach(t, "-p", itoa(p.cmd.Process.Pid), "--follow")
+	if _, err := out.Write([]byte("go\n")); err != nil {
+		t.Fatal(err)
+	}
+	_ = out.Close() // of a pipe in memory
+	ends(t, p)
+	w.end()
+	if got := countsOf(t, w.file, "churn"); !slices.Equal(got, []uint64{10, 300}) {
+		t.Errorf("processes created %v, want 10 and 300", got)
 	}
 }
 
