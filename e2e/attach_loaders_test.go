@@ -78,7 +78,15 @@ func copyOfLoader(t *testing.T) string {
 func TestAttachedToTwoLoaders(t *testing.T) {
 	program := built(t, "twoloaders", twoLoaders)
 	w := attach(t, "--comm", "twoloaders")
-	ends(t, start(t, command{args: []string{program, systemLoader(t), copyOfLoader(t)}}))
+	in, out := io.Pipe()
+	second := copyOfLoader(t)
+	p := start(t, command{stdin: in, args: []string{program, systemLoader(t), second}})
+	// A file that nobody knew is probed soon after it is mapped, not at once.
+	waitFor(t, "probes in the second loader", func() bool { return foreignCode(t, p.cmd.Process.Pid, second) > 0 })
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ends(t, p)
 	w.leave()
 	if got := countsOf(t, w.file, "twoloaders"); !slices.Equal(got, []uint64{8}) {
 		t.Errorf("created %v, want 8", got)
@@ -102,7 +110,9 @@ int main(int argc, char **argv)
 		if (clGetPlatformIDs_of(1, &platform, NULL) || clGetDeviceIDs_of(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL))
 			return 1;
 		cl_context context = clCreateContext_of(NULL, 1, &device, NULL, NULL, NULL);
-		usleep(i > 1 ? 2000000 : 0); /* files that appear are probed soon, not at once */
+		char byte;
+		if (i > 1)
+			(void)!read(0, &byte, 1);
 		for (int n = 0; n < 4; n++)
 			clReleaseMemObject_of(clCreateBuffer_of(context, CL_MEM_READ_WRITE, 4096, NULL, NULL));
 	}
