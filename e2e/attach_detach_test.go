@@ -5,14 +5,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"syscall"
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
 )
 
-// foreignCode returns how many bytes of the code that a process has mapped are not those of its files.
-func foreignCode(t *testing.T, pid int) int {
+// foreignCode returns how many bytes of the code that a process has mapped are not those of its files, of all or of one.
+func foreignCode(t *testing.T, pid int, only ...string) int {
 	t.Helper()
 	p, err := target.Open(pid)
 	if err != nil {
@@ -29,7 +30,7 @@ func foreignCode(t *testing.T, pid int) int {
 	defer memory.Close() //nolint:errcheck // only read
 	different := 0
 	for i := range maps {
-		if m := &maps[i]; m.Exec && m.Inode != 0 {
+		if m := &maps[i]; m.Exec && m.Inode != 0 && (len(only) == 0 || slices.Contains(only, m.Path)) {
 			different += differing(t, memory, m)
 		}
 	}

@@ -18,12 +18,10 @@ type hope struct {
 
 // begin takes in what is there already.
 func (t *Tracer) begin() error {
+	if t.links.everywhere {
+		t.probeLoaders(everybody)
+	}
 	if t.options.Open() {
-		for _, path := range target.KnownLoaders() {
-			if library, err := t.catalog.File(path); err == nil {
-				t.probe(&library, everybody)
-			}
-		}
 		// What is mapped by those that start later is learned from their dynamic linker, so that must be known first.
 		for _, linker := range t.catalog.KnownLinkers() {
 			t.probe(&linker, everybody)
@@ -33,6 +31,16 @@ func (t *Tracer) begin() error {
 		}
 	}
 	return t.takeNamed()
+}
+
+// probeLoaders puts probes into the loaders of this machine before a process maps them: once it has, it may end sooner
+// than they are in.
+func (t *Tracer) probeLoaders(pid int) {
+	for _, path := range target.KnownLoaders() {
+		if library, err := t.catalog.File(path); err == nil {
+			t.probe(&library, pid)
+		}
+	}
 }
 
 // takeAll puts probes into what the processes that are wanted have mapped. They are watched from their next call on.
@@ -104,6 +112,7 @@ func (t *Tracer) takeOne(pid int) error {
 		return err
 	}
 	if t.look(p) == 0 {
+		t.probeLoaders(pid)
 		t.options.Warn(fmt.Sprintf("%s (pid %d) has not loaded OpenCL yet: waiting for it", nameOf(p), pid))
 	}
 	t.hopes[pid] = &hope{ours: true}

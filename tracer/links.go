@@ -203,20 +203,11 @@ func unprobeable(err error) bool {
 	return errors.Is(err, unix.EINVAL) || errors.Is(err, errNotSupported) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EIO)
 }
 
-// renew probes a process anew that executes another program: probes of a single process end with its memory.
-func (l *links) renew(pid int) {
+// executed forgets what a process had mapped. Probes that are for it alone stay: they are the process's, whatever program
+// it executes, as long as its main thread does (uprobe_multi_link_filter of Linux' kernel/trace/bpf_trace.c).
+func (l *links) executed(pid int) {
 	if l.everywhere {
 		l.drop(pid)
-		return
-	}
-	for id := range l.pids[pid] {
-		f := l.files[id]
-		p := f.probed[pid]
-		there := p.there
-		_ = p.close() // its memory is gone
-		if l.add(p, pid, there) != nil {
-			delete(f.probed, pid) // it is tried again when the process maps the file
-		}
 	}
 }
 

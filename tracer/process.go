@@ -122,7 +122,7 @@ func (t *Tracer) execed(pid int, time uint64) {
 	}
 	t.hopes[pid] = &hope{ours: true}
 	t.judge(pid, kernel.Watch) // where everybody is of interest, the kernel has forgotten it
-	t.links.renew(pid)
+	t.links.executed(pid)
 	t.changed[pid] = true // it may have another dynamic linker now
 }
 

@@ -1,0 +1,120 @@
+package e2e
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// Programs with a loader of their own, another root, or one that is deleted under them are seen like any other.
+func TestAttachedToOtherLoaders(t *testing.T) {
+	private := filepath.Dir(copyOfLoader(t))
+	for _, test := range []struct {
+		name, script string
+	}{
+		{"private copy", `LD_LIBRARY_PATH="$2" exec "$0" "$1"`},
+		{"another mount namespace", `mount --bind "$2/libOpenCL.so.1" "$3" && exec "$0" "$1"`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			in, out := io.Pipe()
+			reader := called(t, fault("reader"), "ownreader")
+			p := start(t, command{stdin: in, args: []string{
+				"unshare", "--mount", "sh", "-c", test.script, reader, "-t", private, systemLoader(t),
+			}})
+			pid := p.cmd.Process.Pid // all of them execute the next
+			waitFor(t, "the driver to be loaded", func() bool { return threads(pid) > 1 })
+			w := attach(t, "-p", itoa(pid))
+			checkReader(t, p, w, out)
+		})
+	}
+}
+
+// A loader that was deleted, as by an upgrade, is still the one that the program calls.
+func TestAttachedToADeletedLoader(t *testing.T) {
+	loader := copyOfLoader(t)
+	in, out := io.Pipe()
+	p := start(t, command{args: []string{fault("reader")}, stdin: in, env: []string{"LD_LIBRARY_PATH=" + filepath.Dir(loader)}})
+	waitFor(t, "the driver to be loaded", func() bool { return threads(p.cmd.Process.Pid) > 1 })
+	if err := os.Remove(loader); err != nil {
+		t.Fatal(err)
+	}
+	w := attach(t, "-p", itoa(p.cmd.Process.Pid))
+	checkReader(t, p, w, out)
+}
+
+// checkReader sends a megabyte through a reader, which makes sixteen buffers for it, and demands all of them.
+func checkReader(t *testing.T, p *process, w *watcher, out io.WriteCloser) {
+	t.Helper()
+	if _, err := out.Write(make([]byte, 1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ends(t, p)
+	w.end()
+	f := figuresIn(t, w.file, false)
+	if f.Creates < 16 || f.Requested != f.Creates<<16 || len(f.Findings) != 0 {
+		t.Errorf("%d creates of %d bytes, findings %+v; want at least 16 of 64 KiB each", f.Creates, f.Requested, f.Findings)
+	}
+}
+
+func copyOfLoader(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile(systemLoader(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "libOpenCL.so.1")
+	if err := os.WriteFile(path, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Two loaders in one process, which were loaded by their paths: the calls through both are seen.
+func TestAttachedToTwoLoaders(t *testing.T) {
+	program := built(t, "twoloaders", twoLoaders)
+	w := attach(t, "--comm", "twoloaders")
+	in, out := io.Pipe()
+	second := copyOfLoader(t)
+	p := start(t, command{stdin: in, args: []string{program, systemLoader(t), second}})
+	// A file that nobody knew is probed soon after it is mapped, not at once.
+	waitFor(t, "probes in the second loader", func() bool { return foreignCode(t, p.cmd.Process.Pid, second) > 0 })
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ends(t, p)
+	w.leave()
+	if got := countsOf(t, w.file, "twoloaders"); !slices.Equal(got, []uint64{8}) {
+		t.Errorf("created %v, want 8", got)
+	}
+}
+
+// twoLoaders creates four buffers through each loader that is named, and releases them.
+const twoLoaders = `
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+#include <dlfcn.h>
+#include <unistd.h>
+#define GET(name) __typeof__(name) *name##_of = (__typeof__(name) *)dlsym(library, #name)
+int main(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		void *library = dlopen(argv[i], RTLD_NOW | RTLD_LOCAL);
+		GET(clGetPlatformIDs); GET(clGetDeviceIDs); GET(clCreateContext); GET(clCreateBuffer); GET(clReleaseMemObject);
+		cl_platform_id platform;
+		cl_device_id device;
+		if (clGetPlatformIDs_of(1, &platform, NULL) || clGetDeviceIDs_of(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL))
+			return 1;
+		cl_context context = clCreateContext_of(NULL, 1, &device, NULL, NULL, NULL);
+		char byte;
+		if (i > 1)
+			(void)!read(0, &byte, 1);
+		for (int n = 0; n < 4; n++)
+			clReleaseMemObject_of(clCreateBuffer_of(context, CL_MEM_READ_WRITE, 4096, NULL, NULL));
+	}
+	return 0;
+}`
