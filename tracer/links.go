@@ -21,10 +21,10 @@ const everybody = 0
 // call.
 const idleNS = 60e9
 
-// inode tells a file by what the kernel's breakpoints belong to, see target.Library.
+// inode tells a file by what the kernel's breakpoints belong to, see target.Identity.
 type inode struct{ device, number uint64 }
 
-func inodeOf(l *target.Library) inode { return inode{l.Device, l.Inode} }
+func inodeOf(id target.Identity) inode { return inode{id.Device, id.Inode} }
 
 // links are the probes that are there.
 type links struct {
@@ -38,10 +38,11 @@ type links struct {
 
 // file is one that is probed.
 type file struct {
-	probed map[int]*probed // by process, or for everybody
-	users  map[int]bool    // processes that were seen to have it mapped
-	kept   bool            // programs that start later will probably map it
-	idle   uint64          // since when it has no users, 0: it has, or nobody has looked
+	written uint64          // see target.Identity
+	probed  map[int]*probed // by process, or for everybody
+	users   map[int]bool    // processes that were seen to have it mapped
+	kept    bool            // programs that start later will probably map it
+	idle    uint64          // since when it has no users, 0: it has, or nobody has looked
 }
 
 // probed are probes in a file, for one process or for everybody.
@@ -67,8 +68,7 @@ func newLinks(k *kernel.Kernel, everywhere bool) *links {
 // probe puts probes into what of a library has none yet, and returns how many functions of it have one then. The error is
 // about those that have none.
 func (l *links) probe(library *target.Library, pid int) (int, error) {
-	id := inodeOf(library)
-	l.use(id, pid)
+	id := l.use(library.Identity, pid)
 	if l.everywhere {
 		pid = everybody
 	}
@@ -91,12 +91,12 @@ func (l *links) probe(library *target.Library, pid int) (int, error) {
 // breakpoint where a process says that its function is: it may say anything.
 func (l *links) probeOnly(list []target.Extension, pid int) error {
 	var errs []error
-	wanted := map[string]map[uint64]uint16{}
+	wanted := map[string]map[uint64]uint16{} // by the path by which the file can be opened
 	ids := map[string]inode{}
 	for i := range list {
 		e := &list[i]
-		id := inode{e.Device, e.Inode}
-		if f := l.files[id]; f != nil && (f.has(everybody, e.Offset) || f.has(pid, e.Offset)) {
+		id := l.use(e.Identity, pid)
+		if f := l.files[id]; f.has(everybody, e.Offset) || f.has(pid, e.Offset) {
 			continue
 		}
 		if wanted[e.Open] == nil {
@@ -105,7 +105,6 @@ func (l *links) probeOnly(list []target.Extension, pid int) error {
 		wanted[e.Open][e.Offset] = l.numbers[e.Name]
 	}
 	for open, functions := range wanted {
-		l.use(ids[open], pid)
 		errs = append(errs, l.add(l.probes(ids[open], pid, open), pid, functions))
 	}
 	return errors.Join(errs...)
@@ -119,21 +118,31 @@ func (f *file) has(pid int, offset uint64) bool {
 	return false
 }
 
-// use notes that a process has a file mapped.
-func (l *links) use(id inode, pid int) {
+// use notes that a process has a file mapped. When that was written anew, probes are where they do not belong, and taken
+// away.
+func (l *links) use(identity target.Identity, pid int) inode {
+	id := inodeOf(identity)
 	f := l.files[id]
-	if f == nil {
+	switch {
+	case f == nil:
 		f = &file{probed: map[int]*probed{}, users: map[int]bool{}}
 		l.files[id] = f
+	case f.written != identity.Written:
+		for _, p := range f.probed {
+			_ = p.close() // those who still have the old one mapped are not seen any more
+		}
+		clear(f.probed)
 	}
+	f.written = identity.Written
 	if pid == everybody {
 		f.kept = true
-		return
+		return id
 	}
 	if l.pids[pid] == nil {
 		l.pids[pid] = map[inode]bool{}
 	}
 	l.pids[pid][id], f.users[pid] = true, true
+	return id
 }
 
 // probes returns the probes in a file, for one process or for everybody.
@@ -204,10 +213,24 @@ func unprobeable(err error) bool {
 }
 
 // executed forgets what a process had mapped. Probes that are for it alone stay: they are the process's, whatever program
-// it executes, as long as its main thread does (uprobe_multi_link_filter of Linux' kernel/trace/bpf_trace.c).
-func (l *links) executed(pid int) {
+// it executes, as long as its main thread does (uprobe_multi_link_filter of Linux' kernel/trace/bpf_trace.c); else they are
+// put in anew.
+func (l *links) executed(pid int, changed bool) {
 	if l.everywhere {
 		l.drop(pid)
+		return
+	}
+	for id := range l.pids[pid] {
+		f := l.files[id]
+		p := f.probed[pid]
+		if p == nil || !changed {
+			continue
+		}
+		there := p.there
+		_ = p.close() // they meet nothing any more
+		if l.add(p, pid, there) != nil {
+			delete(f.probed, pid) // it is tried again when the process maps the file
+		}
 	}
 }
 

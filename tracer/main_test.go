@@ -271,6 +271,16 @@ func (w *watcher) all() []string {
 	return lines
 }
 
+// probes reports whether a file whose name begins so is probed.
+func (w *watcher) probes(name string, pid int) bool {
+	for _, f := range w.links.files {
+		if p := f.probed[pid]; p != nil && len(p.links) > 0 && strings.HasPrefix(filepath.Base(p.path), name) {
+			return true
+		}
+	}
+	return false
+}
+
 func describe(r *wire.Record) string {
 	switch {
 	case r.Kind == wire.KindProcess:

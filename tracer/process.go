@@ -106,7 +106,8 @@ func (t *Tracer) forked(pid, child int) {
 func (t *Tracer) known(pid int) bool { return t.processes[pid] != nil || t.hopes[pid] != nil }
 
 // execed ends what was known of a process: its memory is gone, and with it all that OpenCL had there.
-func (t *Tracer) execed(pid int, time uint64) {
+// Changed says that its main thread may be another one now.
+func (t *Tracer) execed(pid int, time uint64, changed bool) {
 	p, h := t.processes[pid], t.hopes[pid]
 	if p == nil && h == nil {
 		return
@@ -122,7 +123,7 @@ func (t *Tracer) execed(pid int, time uint64) {
 	}
 	t.hopes[pid] = &hope{ours: true}
 	t.judge(pid, kernel.Watch) // where everybody is of interest, the kernel has forgotten it
-	t.links.executed(pid)
+	t.links.executed(pid, changed)
 	t.changed[pid] = true // it may have another dynamic linker now
 }
 

@@ -176,7 +176,7 @@ func (t *Tracer) sample(s *wire.Sample) {
 	case wire.SightFork:
 		t.forked(pid, int(s.Result))
 	case wire.SightExec:
-		t.execed(pid, s.Time)
+		t.execed(pid, s.Time, s.Result != 0)
 	case wire.SightExit:
 		t.exited(pid, s.Time, s.Result)
 	}

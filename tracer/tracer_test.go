@@ -189,9 +189,8 @@ func TestLoadedLater(t *testing.T) {
 			if !w.warned("has not loaded OpenCL yet") {
 				t.Errorf("warned %q", w.warns)
 			}
-			before := len(w.links.pids[p.pid])
 			p.do("load " + path)
-			w.until("probes", func() bool { return len(w.links.pids[p.pid]) > before })
+			w.until("probes", func() bool { return w.probes(filepath.Base(path), p.pid) })
 			p.do("create 1 1000")
 			w.want(p.pid, "process", "create buffer 1 1000")
 		})
@@ -393,6 +392,32 @@ func TestUnusedFiles(t *testing.T) {
 	if loaders := target.KnownLoaders(); len(w.links.files) == 0 && len(loaders) > 0 {
 		t.Error("those of the system's loader are gone, too")
 	}
+}
+
+// Where a file was written anew, breakpoints would lie in the middle of other code.
+func TestFileWrittenAnew(t *testing.T) {
+	copied := copyOf(t, realLoader(t), "libanew.so")
+	p := begin(t, copied, "create 1 50")
+	w := watch(t, target.Selection{All: true})
+	p.do("create 1 60")
+	w.want(p.pid, "process", "create buffer 1 60")
+	library, err := w.catalog.File(copied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := w.links.files[inodeOf(library.Identity)]
+	before := f.probed[everybody]
+	later := time.Now().Add(time.Hour)
+	if err := os.Chtimes(copied, later, later); err != nil {
+		t.Fatal(err)
+	}
+	anew := begin(t, copied)
+	w.until("new probes", func() bool { return f.probed[everybody] != nil && f.probed[everybody] != before })
+	if len(before.links) != 0 || w.links.files[inodeOf(library.Identity)] != f {
+		t.Error("the old probes are still there")
+	}
+	anew.do("create 1 70")
+	w.want(anew.pid, "process", "create buffer 1 70")
 }
 
 func TestOpen(t *testing.T) {

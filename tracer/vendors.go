@@ -20,7 +20,7 @@ const (
 
 // vendors asks drivers where those of their extension functions lie that have no symbol. The answer comes later.
 type vendors struct {
-	asked   map[inode]bool // libraries that a question was about
+	asked   map[target.Identity]bool // libraries that a question was about
 	answers chan answer
 	context context.Context //nolint:containedctx // of the questions under way, which end ends
 	cancel  context.CancelFunc
@@ -35,7 +35,7 @@ type answer struct {
 
 func newVendors() *vendors {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &vendors{asked: map[inode]bool{}, answers: make(chan answer, questionsMax), context: ctx, cancel: cancel}
+	return &vendors{asked: map[target.Identity]bool{}, answers: make(chan answer, questionsMax), context: ctx, cancel: cancel}
 }
 
 // end ends the questions under way, and waits for those who ask.
@@ -46,7 +46,7 @@ func (v *vendors) end() {
 
 // ask asks about what a library hides, once.
 func (t *Tracer) ask(library *target.Library) {
-	v, id := t.vendors, inodeOf(library)
+	v, id := t.vendors, library.Identity
 	if len(library.Missing) == 0 || t.options.Ask == nil || v.asked[id] || len(v.asked) == questionsMax || t.detached {
 		return
 	}

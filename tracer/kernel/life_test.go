@@ -282,11 +282,13 @@ func TestExec(t *testing.T) {
 		d.send("exec")
 		d.answer("ready")
 		var execs int
-		poll(t, k, func(s *wire.Sample) {
-			if s.Sight == wire.SightExec && int(s.Pid) == d.pid {
+		by := uint64(0) // another thread than the main one
+		told := func(s *wire.Sample) {
+			if s.Sight == wire.SightExec && int(s.Pid) == d.pid && s.Result == by {
 				execs++
 			}
-		}, func() bool { return execs > 0 })
+		}
+		poll(t, k, told, func() bool { return execs > 0 })
 		want := Watch
 		if everyone {
 			want = Forget
@@ -294,6 +296,11 @@ func TestExec(t *testing.T) {
 		if v := verdictOf(t, k, d.pid); v != want || execs != 1 {
 			t.Errorf("everyone %v: %d execs, then the verdict is %d, want %d", everyone, execs, v, want)
 		}
+		judge(t, k, d.pid, Watch)
+		d.send("threadexec")
+		d.answer("ready")
+		by = 1
+		poll(t, k, told, func() bool { return execs > 1 })
 	}
 }
 

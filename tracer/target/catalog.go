@@ -15,9 +15,7 @@ import (
 type Library struct {
 	Path string // as the process sees it
 	Open string // as we can open it, see Process.File
-	// Device and Inode tell files apart: files with the same share one copy of the code, into which one breakpoint goes. They
-	// are those of stat(2), but for Device on overlayfs.
-	Device, Inode uint64
+	Identity
 	// Loader says that it is an ICD loader, or is called like one; else it is a vendor's library.
 	Loader bool
 	// Functions are the places to probe: names to offsets in the file. Each offset is there once. A vendor's library has
@@ -36,7 +34,7 @@ type Library struct {
 type Catalog struct {
 	core, extensions []string
 	files            map[fileKey]*content // nil: nothing of OpenCL
-	learned          map[identity]map[string]uint64
+	learned          map[Identity]map[string]uint64
 	linkers          map[fileKey]uint64 // see hook
 }
 
@@ -51,7 +49,7 @@ type fileKey struct {
 
 // content is what was found in a file. The maps are never changed once they are there: others have them.
 type content struct {
-	identity   identity
+	identity   Identity
 	loader     bool
 	functions  map[string]uint64 // all that are wanted
 	extensions map[string]uint64 // only those of extensions
@@ -64,7 +62,7 @@ type content struct {
 func NewCatalog(core, extensions []string) *Catalog {
 	return &Catalog{
 		core: core, extensions: extensions,
-		files: map[fileKey]*content{}, learned: map[identity]map[string]uint64{},
+		files: map[fileKey]*content{}, learned: map[Identity]map[string]uint64{},
 		linkers: map[fileKey]uint64{},
 	}
 }
@@ -112,7 +110,7 @@ func (c *Catalog) library(p *Process, m *Mapping) (Library, *content, error) {
 		return l, nil, err
 	}
 	l.Open, l.Loader = path, found.loader
-	l.Device, l.Inode = found.identity.device, found.identity.inode
+	l.Identity = found.identity
 	return l, found, nil
 }
 
@@ -128,7 +126,7 @@ func (c *Catalog) File(path string) (Library, error) {
 	if err != nil || found == nil {
 		return l, err
 	}
-	l.Device, l.Inode, l.Loader = found.identity.device, found.identity.inode, found.loader
+	l.Identity, l.Loader = found.identity, found.loader
 	l.fill(found, found.loader)
 	return l, nil
 }
@@ -244,7 +242,7 @@ func hasPrefixed(name, rest string) bool {
 }
 
 // classify makes of a file's functions what is wanted of them.
-func (c *Catalog) classify(s *symbols, id identity) *content {
+func (c *Catalog) classify(s *symbols, id Identity) *content {
 	found := &content{identity: id, functions: map[string]uint64{}, extensions: map[string]uint64{}}
 	if s != nil {
 		kind := kindOf(s.dynamic)
@@ -311,11 +309,10 @@ func (c *Catalog) Learn(list []Extension) {
 	inodes := map[uint64]bool{}
 	for _, e := range list {
 		inodes[e.Inode] = true
-		id := identity{e.Device, e.Inode}
-		if c.learned[id] == nil {
-			c.learned[id] = map[string]uint64{}
+		if c.learned[e.Identity] == nil {
+			c.learned[e.Identity] = map[string]uint64{}
 		}
-		c.learned[id][e.Name] = e.Offset
+		c.learned[e.Identity][e.Name] = e.Offset
 	}
 	for key, found := range c.files {
 		switch {

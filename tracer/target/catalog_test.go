@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 const systemLoader = "libOpenCL.so.1"
@@ -161,7 +162,7 @@ func TestDriverOfTheSystem(t *testing.T) {
 		t.Skipf("%s exports extension functions", driver.Path)
 	}
 	// Learned afterwards, and before.
-	e := Extension{Name: someExtensions[1], Path: driver.Open, Device: driver.Device, Inode: driver.Inode, Offset: 0x1234}
+	e := Extension{Name: someExtensions[1], Path: driver.Open, Identity: driver.Identity, Offset: 0x1234}
 	c.Learn([]Extension{e})
 	fresh := NewCatalog(someCore, someExtensions)
 	fresh.Learn([]Extension{e})
@@ -184,11 +185,24 @@ func TestLearnedOfAnyFile(t *testing.T) {
 	if list := c.Libraries(p, mapped); len(list) != 0 {
 		t.Fatalf("%+v", list)
 	}
-	at := slices.IndexFunc(mapped, func(m Mapping) bool { return m.Path == library })
-	c.Learn([]Extension{{Name: someExtensions[0], Path: library, Device: mapped[at].Device, Inode: mapped[at].Inode, Offset: 0x1100}})
+	at := slices.IndexFunc(mapped, func(m Mapping) bool { return m.Path == library && m.Exec })
+	e, err := p.Locate(someExtensions[0], mapped[at].Start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Offset = 0x1100
+	c.Learn([]Extension{e})
 	list := c.Libraries(p, mapped)
 	if len(list) != 1 || list[0].Loader || list[0].Functions[someExtensions[0]] != 0x1100 {
 		t.Errorf("%+v", list)
+	}
+	// What is said of a file holds for no other that gets its inode.
+	later := time.Now().Add(time.Hour)
+	if err := os.Chtimes(library, later, later); err != nil {
+		t.Fatal(err)
+	}
+	if list := c.Libraries(p, mapped); len(list) != 0 {
+		t.Errorf("of a file that was written anew: %+v", list)
 	}
 }
 
@@ -241,6 +255,6 @@ func FuzzSymbols(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(_ *testing.T, data []byte) {
-		NewCatalog(someCore, someExtensions).classify(readSymbols(strings.NewReader(string(data))), identity{})
+		NewCatalog(someCore, someExtensions).classify(readSymbols(strings.NewReader(string(data))), Identity{})
 	})
 }

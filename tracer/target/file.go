@@ -140,20 +140,33 @@ func readAt(path string, offset int64, size int) ([]byte, error) {
 	return data, err
 }
 
-// identity tells files apart for the kernel's breakpoints, which it puts into inodes.
-type identity struct{ device, inode uint64 }
+// Identity tells files apart for the kernel's breakpoints, which it puts into inodes: files with the same Device and Inode
+// share one copy of the code. They are those of stat(2), but for Device on overlayfs.
+type Identity struct {
+	Device, Inode uint64
+	// Written changes when the file is written anew, or its inode is given to another file: where functions were says
+	// nothing any more then, and a breakpoint there would break what is there now.
+	Written uint64
+}
 
 // identify returns the identity of an open file. Each container sees a file of its image on an overlayfs of its own, with
 // a device of its own, but the breakpoints go into the one file below: the same for all, and told twice if it were probed
 // twice. No call tells which file that is, but inode number, size and times are passed through.
-func identify(path string, info *unix.Stat_t) identity {
-	if fileSystem(path) != unix.OVERLAYFS_SUPER_MAGIC {
-		return identity{info.Dev, info.Ino}
+func identify(path string, info *unix.Stat_t) Identity {
+	id := Identity{Device: info.Dev, Inode: info.Ino, Written: mix(info.Size, info.Mtim.Sec, info.Mtim.Nsec)}
+	if fileSystem(path) == unix.OVERLAYFS_SUPER_MAGIC {
+		// No device that stat tells is that large.
+		id.Device = mix(info.Size, info.Mtim.Sec, info.Mtim.Nsec, info.Ctim.Sec, info.Ctim.Nsec) | 1<<63
 	}
-	const prime = 1099511628211 // of FNV-1a
-	device := uint64(14695981039346656037)
-	for _, part := range []int64{info.Size, info.Mtim.Sec, info.Mtim.Nsec, info.Ctim.Sec, info.Ctim.Nsec} {
-		device = (device ^ uint64(part)) * prime
+	return id
+}
+
+// mix makes one number of several: FNV-1a, by words.
+func mix(parts ...int64) uint64 {
+	const prime = 1099511628211
+	mixed := uint64(14695981039346656037)
+	for _, part := range parts {
+		mixed = (mixed ^ uint64(part)) * prime
 	}
-	return identity{device | 1<<63, info.Ino} // no device that stat tells is that large
+	return mixed
 }

@@ -52,9 +52,8 @@ func (c *Catalog) KnownLinkers() []Library {
 // linker returns a dynamic linker that a process sees as path and we as open.
 func (c *Catalog) linker(path, open string, info *unix.Stat_t) (Library, bool) {
 	offset := c.hook(open, info)
-	id := identify(open, info)
 	return Library{
-		Path: path, Open: open, Device: id.device, Inode: id.inode, Functions: map[string]uint64{LinkerHook: offset},
+		Path: path, Open: open, Identity: identify(open, info), Functions: map[string]uint64{LinkerHook: offset},
 	}, offset != 0
 }
 

@@ -24,7 +24,7 @@ func TestLinker(t *testing.T) {
 	l, _ := c.Linker(p, maps)
 	known := false
 	for _, other := range c.KnownLinkers() {
-		known = known || other.Device == l.Device && other.Inode == l.Inode && other.Functions[LinkerHook] == l.Functions[LinkerHook]
+		known = known || other.Identity == l.Identity && other.Functions[LinkerHook] == l.Functions[LinkerHook]
 	}
 	if !known {
 		t.Errorf("%s is not among %+v", l.Path, c.KnownLinkers())

@@ -39,7 +39,7 @@ const loaderName = "libOpenCL.so"
 // distinct resolves links and keeps regular files, each once.
 func distinct(paths []string) []string {
 	var list []string
-	seen := map[identity]bool{}
+	seen := map[Identity]bool{}
 	for _, path := range paths {
 		resolved, err := filepath.EvalSymlinks(path)
 		if err != nil {
@@ -49,7 +49,7 @@ func distinct(paths []string) []string {
 		if unix.Stat(resolved, &info) != nil || info.Mode&unix.S_IFMT != unix.S_IFREG {
 			continue
 		}
-		if id := (identity{info.Dev, info.Ino}); !seen[id] {
+		if id := (Identity{Device: info.Dev, Inode: info.Ino}); !seen[id] {
 			seen[id] = true
 			list = append(list, resolved)
 		}

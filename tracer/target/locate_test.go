@@ -11,7 +11,7 @@ func TestLocate(t *testing.T) {
 	s := start(t, holder(t), library, "-", "clCreateBuffer")
 	p, _, l := sole(t, s.Process.Pid)
 	e, err := p.Locate("clX", s.addresses["clCreateBuffer"])
-	want := Extension{"clX", library, library, l.Device, l.Inode, l.Functions["clCreateBuffer"]}
+	want := Extension{"clX", library, library, l.Identity, l.Functions["clCreateBuffer"]}
 	if err != nil || e != want {
 		t.Errorf("%+v, %v, want %+v", e, err, want)
 	}

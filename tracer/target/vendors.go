@@ -18,10 +18,10 @@ import (
 
 // Extension is where an extension function lies that a driver of this machine hands out.
 type Extension struct {
-	Name, Path    string
-	Open          string // as in Library
-	Device, Inode uint64 // as in Library
-	Offset        uint64 // in the file
+	Name, Path string
+	Open       string // as in Library
+	Identity
+	Offset uint64 // in the file
 }
 
 // AskVendors asks the drivers of this machine where they keep their extension functions: most export nothing but what
@@ -89,8 +89,7 @@ func (e *Extension) locate(distance uint64) (err error) {
 	if !ok {
 		return fmt.Errorf("%s has no code there", e.Path)
 	}
-	id := identify(e.Path, &info)
-	e.Open, e.Device, e.Inode, e.Offset = e.Path, id.device, id.inode, offset
+	e.Open, e.Identity, e.Offset = e.Path, identify(e.Path, &info), offset
 	return nil
 }
 
@@ -109,9 +108,8 @@ func (p *Process) Locate(name string, address uint64) (Extension, error) {
 		if err != nil {
 			return Extension{}, err
 		}
-		id := identify(path, info)
 		return Extension{
-			Name: name, Path: m.Path, Open: path, Device: id.device, Inode: id.inode, Offset: address - m.Start + m.Offset,
+			Name: name, Path: m.Path, Open: path, Identity: identify(path, info), Offset: address - m.Start + m.Offset,
 		}, nil
 	}
 	return Extension{}, fmt.Errorf("process %d has no code at %#x", p.PID, address)

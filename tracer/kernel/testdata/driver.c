@@ -118,6 +118,14 @@ static void *last(void *unused)
 	return NULL;
 }
 
+/* Executes the program anew. */
+static void *again(void *arguments)
+{
+	char **arguments_of_main = arguments;
+	execv(arguments_of_main[0], arguments_of_main);
+	return NULL;
+}
+
 /* Says how many ns that many calls took. */
 static void time_calls(long count)
 {
@@ -154,7 +162,11 @@ static int obey(const char *word, long one, long two, char **arguments_of_main)
 		child();
 	else if (!strcmp(word, "exec"))
 		return execv(arguments_of_main[0], arguments_of_main);
-	else if (!strcmp(word, "time"))
+	else if (!strcmp(word, "threadexec")) {
+		pthread_t thread;
+		pthread_create(&thread, NULL, again, arguments_of_main);
+		pthread_join(thread, NULL);
+	} else if (!strcmp(word, "time"))
 		time_calls(one);
 	else if (!strcmp(word, "last")) {
 		pthread_t thread;
