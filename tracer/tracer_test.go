@@ -69,6 +69,7 @@ func TestByName(t *testing.T) {
 	w.until("the other's verdict", func() bool { return len(w.of(other.pid)) == 0 })
 	// One that comes later is seen from its first call on, even through a loader that nobody knows.
 	later := beginAs(t, "wantedprogram", loader, "create 1 2000")
+	w.want(later.pid, "process", "create buffer 1 2000")
 	later.send("exit 0")
 	w.want(later.pid, "process", "create buffer 1 2000", "exit 0 signal 0")
 	private := beginAs(t, "wantedprogram", copyOf(t, realLoader(t), "libprivate.so"))
