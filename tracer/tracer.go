@@ -76,6 +76,7 @@ func Start(options Options) (*Tracer, error) {
 	if err := report.Refusal(); err != nil {
 		return nil, err
 	}
+	makeHaste()
 	options.Follow = options.Follow && !options.All // which children are among
 	core, extensions := names()
 	t := &Tracer{
