@@ -34,7 +34,7 @@ func (t *Tracer) lookAround() {
 func (t *Tracer) lookForExecs() {
 	for pid, p := range t.processes {
 		if p.target.Replaced() {
-			t.execed(pid, t.swept, true)
+			t.execed(pid, pid, t.swept) // by which thread, nobody says
 		}
 	}
 }

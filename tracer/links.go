@@ -212,10 +212,17 @@ func unprobeable(err error) bool {
 	return errors.Is(err, unix.EINVAL) || errors.Is(err, errNotSupported) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EIO)
 }
 
-// executed forgets what a process had mapped. Probes that are for it alone stay: they are the process's, whatever program
-// it executes, as long as its main thread does (uprobe_multi_link_filter of Linux' kernel/trace/bpf_trace.c); else they are
-// put in anew.
-func (l *links) executed(pid int, changed bool) {
+// executed forgets what a process had mapped. Probes that are for it alone stay: they are its main thread's, whatever
+// program that executes (uprobe_multi_link_filter in kernel/trace/bpf_trace.c of Linux).
+func (l *links) executed(pid int) {
+	if l.everywhere {
+		l.drop(pid)
+	}
+}
+
+// renew probes a process anew in which another thread than the main one executes a program. What is called before the
+// probes are there again is not seen.
+func (l *links) renew(pid int) {
 	if l.everywhere {
 		l.drop(pid)
 		return
@@ -223,11 +230,11 @@ func (l *links) executed(pid int, changed bool) {
 	for id := range l.pids[pid] {
 		f := l.files[id]
 		p := f.probed[pid]
-		if p == nil || !changed {
-			continue
+		if p == nil {
+			continue // it was written anew
 		}
 		there := p.there
-		_ = p.close() // they meet nothing any more
+		_ = p.close() // that thread is gone
 		if l.add(p, pid, there) != nil {
 			delete(f.probed, pid) // it is tried again when the process maps the file
 		}

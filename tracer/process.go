@@ -16,6 +16,7 @@ type process struct {
 	tracer *Tracer
 	number uint32
 	ours   bool // whatever it is called: see hope
+	whole  bool // it was seen before its first call
 	target *target.Process
 	walker *stack.Walker
 	tags   *stack.Tags
@@ -65,6 +66,9 @@ func (t *Tracer) admit(p *process, time uint64) {
 	p.lost, p.lostUses = t.kernel.Lost(found.PID)
 	p.tags = stack.NewTags(t.options.Tags, t.options.Depth, p.walker, p.write)
 	p.book = calls.NewBook(p.tags, p.write)
+	if p.whole {
+		p.book.Whole()
+	}
 	text := strings.Join(found.Command, "\x00")
 	if text == "" {
 		text = found.Comm
@@ -105,9 +109,9 @@ func (t *Tracer) forked(pid, child int) {
 // known reports whether a process is watched, or will be.
 func (t *Tracer) known(pid int) bool { return t.processes[pid] != nil || t.hopes[pid] != nil }
 
-// execed ends what was known of a process: its memory is gone, and with it all that OpenCL had there.
-// Changed says that its main thread may be another one now.
-func (t *Tracer) execed(pid int, time uint64, changed bool) {
+// execed ends what was known of a process: its memory is gone, and with it all that OpenCL had there. thread is the one
+// that executes: it takes the number of the process over.
+func (t *Tracer) execed(pid, thread int, time uint64) {
 	p, h := t.processes[pid], t.hopes[pid]
 	if p == nil && h == nil {
 		return
@@ -123,7 +127,11 @@ func (t *Tracer) execed(pid int, time uint64, changed bool) {
 	}
 	t.hopes[pid] = &hope{ours: true}
 	t.judge(pid, kernel.Watch) // where everybody is of interest, the kernel has forgotten it
-	t.links.executed(pid, changed)
+	if thread == pid {
+		t.links.executed(pid)
+	} else {
+		t.links.renew(pid)
+	}
 	t.changed[pid] = true // it may have another dynamic linker now
 }
 

@@ -76,6 +76,7 @@ func Start(options Options) (*Tracer, error) {
 	if err := report.Refusal(); err != nil {
 		return nil, err
 	}
+	makeHaste()
 	options.Follow = options.Follow && !options.All // which children are among
 	core, extensions := names()
 	t := &Tracer{
@@ -176,7 +177,7 @@ func (t *Tracer) sample(s *wire.Sample) {
 	case wire.SightFork:
 		t.forked(pid, int(s.Result))
 	case wire.SightExec:
-		t.execed(pid, s.Time, s.Result != 0)
+		t.execed(pid, int(s.Result), s.Time)
 	case wire.SightExit:
 		t.exited(pid, s.Time, s.Result)
 	}
@@ -189,9 +190,7 @@ func (t *Tracer) call(s *wire.Sample) {
 	}
 	p := t.processes[int(s.Pid)]
 	if calls.Greeting(s) {
-		if p == nil {
-			t.greeted(int(s.Pid))
-		}
+		t.greeted(int(s.Pid))
 		return
 	}
 	if p == nil {
@@ -208,8 +207,17 @@ func (t *Tracer) call(s *wire.Sample) {
 	p.book.Call(s)
 }
 
-// greeted looks at a process that is about to use OpenCL.
+// greeted looks at a process that is about to use OpenCL: nothing comes before this call.
 func (t *Tracer) greeted(pid int) {
+	if p := t.processes[pid]; p != nil {
+		p.book.Whole()
+		return
+	}
+	defer func() {
+		if h := t.hopes[pid]; h != nil && h.seen != nil {
+			h.seen.whole = true
+		}
+	}()
 	if err := t.glimpse(pid); err != nil && !errors.Is(err, target.ErrGone) {
 		t.refuse(pid, err)
 	}

@@ -39,7 +39,12 @@ type Book struct {
 	numbers struct{ context, queue, kernel, memory uint64 }
 	graves  *[graves]grave // nil: nothing has ended
 	losses  uint32         // how often calls were lost
+	settled uint64         // since when nothing can be under way that began unseen; 0: unknown yet
 }
+
+// underWay is how long a call may take that was under way when the watch began: that memory is created by it is not
+// seen, and its handle may be one that was seen to end.
+const underWay = 10_000_000_000 // ns
 
 // NewBook returns the book of a process of which nothing was seen. put is given the records that its calls make, with
 // Process left 0; a record and its payload are valid during the call of put.
@@ -64,8 +69,20 @@ func (b *Book) Call(s *wire.Sample) {
 	if f.Shape.Flags&wire.ShapeReturn == 0 {
 		s.Entered = s.Time
 	}
+	if b.settled == 0 {
+		b.settled = s.Entered + underWay
+	}
 	b.function = f.Name
 	f.call(b, s)
+}
+
+// Whole says that nothing of the process was missed so far: its first call of all is yet to come. Without, memory that
+// ends in the first ten seconds is forgotten, and what names it then is no mistake of the program. It is too late once a
+// call was told.
+func (b *Book) Whole() {
+	if b.settled == 0 {
+		b.settled = 1
+	}
 }
 
 // Lost says that calls of the process were lost since the last one: what the book has not seen since it last saw an

@@ -96,7 +96,7 @@ func TestCommands(t *testing.T) {
 	for _, test := range tests {
 		tested[test.name] = true
 		t.Run(test.name, func(t *testing.T) {
-			p := newProgram(t)
+			p := newWhole(t)
 			p.setUp()
 			p.buffer(buf, 4096)
 			p.buffer(other, 4096)
@@ -146,7 +146,7 @@ var argumentOnly = map[string]bool{
 
 // TestClone: a cloned kernel has the arguments of its source, and goes its own way.
 func TestClone(t *testing.T) {
-	p := newProgram(t)
+	p := newWhole(t)
 	p.setUp()
 	p.buffer(buf, 64)
 	p.buffer(buf+1, 64)
@@ -290,7 +290,7 @@ func TestFindings(t *testing.T) {
 			release buffer driver object=3 tag=99`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := newProgram(t)
+			p := newWhole(t)
 			p.setUp()
 			test.do(p)
 			p.want(test.want)

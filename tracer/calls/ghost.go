@@ -22,6 +22,10 @@ func (b *Book) bury(s *wire.Sample, m *memory) {
 	if b.graves == nil {
 		b.graves = new([graves]grave)
 	}
+	if !m.carried && s.Time < b.settled {
+		b.graves[place(m.handle)] = grave{}
+		return
+	}
 	b.graves[place(m.handle)] = grave{
 		handle: m.handle, object: m.number, size: m.size, died: s.Time, tag: m.tag, kind: m.kind, carried: m.carried,
 	}

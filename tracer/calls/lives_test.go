@@ -227,7 +227,7 @@ func TestLives(t *testing.T) {
 			release buffer driver size=200 object=3 scope=1 tag=5`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := newProgram(t)
+			p := newWhole(t)
 			test.do(p)
 			p.want(test.want)
 		})
@@ -264,7 +264,7 @@ func TestEligible(t *testing.T) {
 		{1<<5 | 1<<8, 8 << 20, host, false},
 		{1 << 40, 64, 0, false},
 	} {
-		p := newProgram(t)
+		p := newWhole(t)
 		p.setUp()
 		p.call("clCreateBuffer", buf, ctx, test.flags, test.size, test.host)
 		got := p.records[0].Outcome == wire.OutcomeMiss && wire.Miss(p.records[0].Reason) == wire.MissPolicy

@@ -50,6 +50,14 @@ func newProgram(tb testing.TB) *program {
 	return p
 }
 
+// newWhole is a program that was watched from its first call on.
+func newWhole(tb testing.TB) *program {
+	tb.Helper()
+	p := newProgram(tb)
+	p.book.Whole()
+	return p
+}
+
 // call is one call, with what the kernel copied. Of those told at their entry the result is not seen.
 type call struct {
 	name    string

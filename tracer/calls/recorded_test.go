@@ -108,7 +108,7 @@ func replay(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newProgram(t)
+	p := newWhole(t)
 	if err := readCalls(bytes.NewReader(raw), p.book.Call); err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,10 @@
 package calls_test
 
 import (
+	"slices"
 	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // TestUnknown: what was there before.
@@ -230,6 +233,38 @@ func TestUnknown(t *testing.T) {
 			p := newProgram(t)
 			test.do(p)
 			p.want(test.want)
+		})
+	}
+}
+
+// A create that was under way when the watch began is not seen, and may return a handle that was seen to end: what
+// names it is no mistake. Ten seconds later none can be under way any more.
+func TestCreateThatWasUnderWay(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		whole bool
+		at    uint64 // ns after the first call
+		want  bool   // a finding
+	}{
+		{"just attached", false, 1e9, false},
+		{"settled", false, 11e9, true},
+		{"from the first call on", true, 1e9, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := newProgram(t)
+			if test.whole {
+				p.book.Whole()
+			}
+			p.buffer(buf+1, 8)
+			p.now += test.at
+			p.buffer(buf, 64)
+			p.call("clReleaseMemObject", 0, buf)
+			p.records = nil
+			p.call("clReleaseMemObject", 0, buf)
+			found := slices.ContainsFunc(p.records, func(r wire.Record) bool { return r.Kind == wire.KindDiag })
+			if found != test.want {
+				t.Errorf("a finding: %v, want %v: %v", found, test.want, p.records)
+			}
 		})
 	}
 }

@@ -64,7 +64,7 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 
 /* Where everybody is of interest, what was decided about a command does not hold for the next one. */
 SEC("tp_btf/sched_process_exec")
-int BPF_PROG(executed, struct task_struct *task, int old_pid)
+int BPF_PROG(executed, struct task_struct *task, int thread)
 {
 	struct who who;
 	if (!current(&who))
@@ -73,7 +73,7 @@ int BPF_PROG(executed, struct task_struct *task, int old_pid)
 	if (everyone && judged)
 		bpf_map_delete_elem(&verdicts, &who.pid);
 	if (judged == VERDICT_WATCH)
-		tell(GMT_SIGHT_EXEC, &who, task->pid != old_pid);
+		tell(GMT_SIGHT_EXEC, &who, (uint32_t)thread);
 	return 0;
 }
 
