@@ -12,7 +12,7 @@ func DecodeSample(raw []byte, s *Sample) error {
 	}
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(&s.Call)), SizeofCall), raw)
 	raw = raw[SizeofCall:]
-	data, stack := int(s.Call.Data), int(s.Call.Stack)
+	data, stack := int(s.Data), int(s.Stack)
 	if data != 0 && data != CallData || len(raw) < data+stack {
 		return fmt.Errorf("a call with %d bytes of copies and %d of stack in %d bytes", data, stack, len(raw))
 	}
@@ -25,7 +25,7 @@ func DecodeSample(raw []byte, s *Sample) error {
 
 // AppendSample writes a sample as the eBPF program does.
 func AppendSample(raw []byte, s *Sample) []byte {
-	s.Call.Data, s.Call.Stack = uint16(len(s.Copies)), uint16(len(s.Memory))
+	s.Data, s.Stack = uint16(len(s.Copies)), uint16(len(s.Memory))
 	raw = append(raw, unsafe.Slice((*byte)(unsafe.Pointer(&s.Call)), SizeofCall)...)
 	raw = append(raw, s.Copies...)
 	return append(raw, s.Memory...)
