@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+	"codeberg.org/gpumemtop/gpumemtop/tracer/rights/rightstest"
 )
 
 // code returns the first bytes of functions as a process sees them and as they are in the file.
@@ -104,11 +105,9 @@ func TestFailedAttachLeavesNothing(t *testing.T) {
 }
 
 func TestCloseDetaches(t *testing.T) {
+	rightstest.Need(t)
 	d := drive(t)
 	k, err := New(Options{Shapes: shapes, RingBytes: 1 << 20})
-	if errors.Is(err, ErrPermission) || errors.Is(err, ErrUnsupported) {
-		t.Skip(err)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
