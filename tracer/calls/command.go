@@ -195,7 +195,7 @@ func (b *Book) usesArguments(c *command, k *kernel) {
 		if value == 0 {
 			continue
 		}
-		m := b.memories[value&^isMarked]
+		m := b.memories[unmarked(value)]
 		if m == nil && !c.failed && value&isMarked == 0 {
 			m = b.learnArgument(c, value)
 		}

@@ -161,6 +161,19 @@ func TestClone(t *testing.T) {
 		use kernel object=2 granted=2 link=1 scope=1 tag=5`)
 }
 
+// TestPointerArguments: memory of a device may lie in the upper half of the addresses, as that of Intel's cards does.
+func TestPointerArguments(t *testing.T) {
+	for _, address := range []uint64{1 << 12, 0x7fff_ffff_f000, 0xffff_b800_0020_0000, 0xff00_0000_0020_0000} {
+		p := newWhole(t)
+		p.setUp()
+		p.call("clDeviceMemAllocINTEL", address, ctx, 3, 0, 300, 0)
+		p.call("clSetKernelArgMemPointerINTEL", 0, kern, 0, address)
+		p.records = nil
+		p.call("clEnqueueTask", 0, queue, kern)
+		p.want("use kernel object=1 granted=1 link=1 scope=1 tag=5")
+	}
+}
+
 // TestFindings: mistakes that can be known, and what looks like them.
 func TestFindings(t *testing.T) {
 	for _, test := range []struct {
