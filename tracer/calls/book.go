@@ -86,7 +86,7 @@ func (b *Book) Whole() {
 }
 
 // Lost says that calls of the process were lost since the last one: what the book has not seen since it last saw an
-// object end, or memory mapped, proves nothing any more, and no mistake of the program is concluded from it.
+// object begin or end, or memory mapped, proves nothing any more, and no mistake of the program is concluded from it.
 func (b *Book) Lost() {
 	b.losses++
 	b.graves = nil

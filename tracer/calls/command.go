@@ -206,7 +206,7 @@ func (b *Book) usesArguments(c *command, k *kernel) {
 }
 
 func (b *Book) learnArgument(c *command, handle uint64) *memory {
-	if g := b.ghost(handle); g != nil && (!g.carried || !g.held) || b.known(handle) {
+	if g := b.ghost(handle); g != nil && (!g.unsure || !g.held) || b.known(handle) {
 		return nil
 	}
 	return b.learn(c.sample, handle, sighting{kind: wire.MemoryBuffer, context: c.likely()})

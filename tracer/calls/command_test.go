@@ -301,6 +301,25 @@ func TestFindings(t *testing.T) {
 			release buffer driver size=64 object=1 scope=1 tag=5
 			create carried buffer driver object=3 tag=99
 			release buffer driver object=3 tag=99`},
+		{"after a loss memory may have more references", func(p *program) {
+			p.buffer(buf, 64)
+			p.do(call{name: "clCreateSubBuffer", result: buf + 1, args: []uint64{buf, 0, 0x1220, 9}, copies: [2][]byte{words(0, 50)}})
+			p.book.Lost()
+			p.records = nil
+			p.call("clReleaseMemObject", 0, buf)
+			p.call("clReleaseMemObject", 0, buf)
+			p.call("clEnqueueMapBuffer", 0x9000, queue, buf+1, 0, 1, 0, 50) // what is counted since, it has all the same
+			p.call("clReleaseMemObject", 0, buf+1)
+			p.call("clReleaseMemObject", 0, buf+1)
+			p.call("clEnqueueReadBuffer", 0, queue, buf, 0, 0, 64)
+		}, `
+			release buffer pinned size=64 object=1 scope=1 tag=5
+			use map size=50 object=2 link=1 scope=1 tag=5 reads
+			diag still mapped: "clReleaseMemObject" object=2 granted=50 scope=1 tag=5
+			release subbuffer driver size=50 object=2 scope=1 tag=5
+			release buffer driver size=64 object=1 scope=1 tag=5
+			create carried buffer driver size=64 object=3 granted=64 scope=1 tag=99
+			use read size=64 object=3 link=1 scope=1 tag=99 reads`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := newWhole(t)

@@ -156,8 +156,8 @@ func (b *Book) mapped(c *command, handle uint64, change int64) {
 		return
 	}
 	for m := b.memories[handle]; m != nil; m = m.parent {
-		if m.losses != b.losses {
-			m.maps, m.losses = 0, b.losses
+		if m.mapLosses != b.losses {
+			m.maps, m.mapLosses = 0, b.losses
 		}
 		m.maps = uint32(max(int64(m.maps)+change, 0))
 	}

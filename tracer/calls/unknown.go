@@ -17,7 +17,7 @@ func (b *Book) learn(s *wire.Sample, handle uint64, seen sighting) *memory {
 		return nil
 	}
 	m.kind, m.size, m.scope, m.carried = seen.kind, seen.size, seen.context.scope(), true
-	if g := b.ghost(handle); g != nil && g.carried { // it lives after all
+	if g := b.ghost(handle); g != nil && g.unsure { // it lives after all
 		m.kind, m.size = g.kind, max(g.size, m.size)
 	}
 	m.granted, m.tag = m.size, b.tags.Unknown()
