@@ -12,7 +12,7 @@ type grave struct {
 	died                 uint64
 	tag                  uint32
 	kind                 wire.Memory
-	unsure               bool // its references were not known: it may live on
+	unsure               bool // it may live on, for its references were not known, or its handle be that of another
 	held                 bool // it is one: it became an argument of a kernel since
 }
 
@@ -22,13 +22,9 @@ func (b *Book) bury(s *wire.Sample, m *memory) {
 	if b.graves == nil {
 		b.graves = new([graves]grave)
 	}
-	sure := b.sure(m)
-	if sure && s.Time < b.settled {
-		b.graves[place(m.handle)] = grave{}
-		return
-	}
 	b.graves[place(m.handle)] = grave{
-		handle: m.handle, object: m.number, size: m.size, died: s.Time, tag: m.tag, kind: m.kind, unsure: !sure,
+		handle: m.handle, object: m.number, size: m.size, died: s.Time, tag: m.tag, kind: m.kind,
+		unsure: !b.sure(m) || s.Time < b.settled,
 	}
 }
 
