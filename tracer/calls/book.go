@@ -77,7 +77,7 @@ func (b *Book) Call(s *wire.Sample) {
 }
 
 // Whole says that nothing of the process was missed so far: its first call of all is yet to come. Without, memory that
-// ends in the first ten seconds is forgotten, and what names it then is no mistake of the program. It is too late once a
+// ends in the first ten seconds may live on, and what names it then is no mistake of the program. It is too late once a
 // call was told.
 func (b *Book) Whole() {
 	if b.settled == 0 {
