@@ -45,7 +45,7 @@ func (w *world) do(c call) {
 		w.now += 20
 		return
 	}
-	if w.lossy && rapid.IntRange(0, 7).Draw(w.rapid, "lost") == 0 {
+	if w.lossy && rapid.IntRange(0, 15).Draw(w.rapid, "lost") == 0 {
 		w.now += 20
 		w.book.Lost()
 		return
