@@ -68,7 +68,8 @@ func (c *command) add(m *memory, flags uint8, bytes uint64) {
 // not seen made.
 func (b *Book) uses(c *command, handle uint64, kind wire.Memory, flags uint8, bytes, least uint64) {
 	m := b.memories[handle]
-	if m == nil {
+	switch {
+	case m == nil:
 		if handle == 0 || b.dead(c.sample, handle, wire.DiagUseAfterRelease) {
 			return
 		}
@@ -79,8 +80,12 @@ func (b *Book) uses(c *command, handle uint64, kind wire.Memory, flags uint8, by
 		if m = b.learn(c.sample, handle, sighting{kind, c.likely(), least}); m == nil {
 			return
 		}
-	} else if !c.failed && m.carried {
-		b.grow(c.sample, m, least)
+	case m.carried:
+		if !c.failed {
+			b.grow(c.sample, m, least)
+		}
+	case m.birth.time > c.sample.Entered: // the handle was that of another when the command was called
+		return
 	}
 	c.add(m, flags, bytes)
 }

@@ -220,6 +220,17 @@ func TestFindings(t *testing.T) {
 			p.records = nil
 			p.do(call{name: "clEnqueueReadBuffer", args: []uint64{queue, buf, 0, 0, 64}, entered: entered})
 		}, ""},
+		{"released while a command was on its way, and its handle given out again", func(p *program) {
+			p.buffer(buf, 64)
+			entered := p.now + 5
+			p.call("clReleaseMemObject", 0, buf)
+			p.buffer(buf, 32)
+			p.records = nil
+			p.do(call{name: "clEnqueueMapBuffer", result: 0x9000, args: []uint64{queue, buf, 1, 1, 0, 64}, entered: entered})
+			p.call("clReleaseMemObject", 0, buf)
+		}, `
+			sync blocking link=1 scope=1 duration=55
+			release buffer driver size=32 object=2 scope=1 tag=5`},
 		{"arguments may be stale", func(p *program) {
 			p.buffer(buf, 64)
 			p.do(call{name: "clSetKernelArg", args: []uint64{kern, 0, 8, 9}, copies: [2][]byte{words(buf)}})
