@@ -12,7 +12,7 @@ type grave struct {
 	died                 uint64
 	tag                  uint32
 	kind                 wire.Memory
-	unsure               bool // it may live on, for its references were not known, or its handle be that of another
+	unsure               bool // something may live under its handle: itself, or another whose create was not seen
 	held                 bool // it is one: it became an argument of a kernel since
 }
 
@@ -22,10 +22,12 @@ func (b *Book) bury(s *wire.Sample, m *memory) {
 	if b.graves == nil {
 		b.graves = new([graves]grave)
 	}
-	b.graves[place(m.handle)] = grave{
-		handle: m.handle, object: m.number, size: m.size, died: s.Time, tag: m.tag, kind: m.kind,
-		unsure: !b.sure(m) || s.Time < b.settled,
+	g := &b.graves[place(m.handle)]
+	*g = grave{handle: m.handle, died: s.Time, unsure: true}
+	if b.sure(m) && s.Time < b.settled {
+		return // what may live under its handle is another
 	}
+	g.object, g.size, g.tag, g.kind, g.unsure = m.number, m.size, m.tag, m.kind, !b.sure(m)
 }
 
 // ghost returns what is remembered of a handle whose memory has ended, nil when there is none.

@@ -18,7 +18,7 @@ func (b *Book) learn(s *wire.Sample, handle uint64, seen sighting) *memory {
 	}
 	m.kind, m.size, m.scope, m.carried = seen.kind, seen.size, seen.context.scope(), true
 	if g := b.ghost(handle); g != nil && g.unsure { // it lives after all
-		m.kind, m.size = g.kind, max(g.size, m.size)
+		m.kind, m.size = max(g.kind, m.kind), max(g.size, m.size) // that it is a buffer says least
 	}
 	m.granted, m.tag = m.size, b.tags.Unknown()
 	b.carry(s, m)
