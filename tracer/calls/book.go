@@ -77,7 +77,7 @@ func (b *Book) Call(s *wire.Sample) {
 }
 
 // Whole says that nothing of the process was missed so far: its first call of all is yet to come. Without, memory that
-// ends in the first ten seconds is forgotten, and what names it then is no mistake of the program. It is too late once a
+// ends in the first ten seconds may live on, and what names it then is no mistake of the program. It is too late once a
 // call was told.
 func (b *Book) Whole() {
 	if b.settled == 0 {
@@ -86,7 +86,7 @@ func (b *Book) Whole() {
 }
 
 // Lost says that calls of the process were lost since the last one: what the book has not seen since it last saw an
-// object end, or memory mapped, proves nothing any more, and no mistake of the program is concluded from it.
+// object begin or end, or memory mapped, proves nothing any more, and no mistake of the program is concluded from it.
 func (b *Book) Lost() {
 	b.losses++
 	b.graves = nil

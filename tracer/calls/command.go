@@ -68,7 +68,8 @@ func (c *command) add(m *memory, flags uint8, bytes uint64) {
 // not seen made.
 func (b *Book) uses(c *command, handle uint64, kind wire.Memory, flags uint8, bytes, least uint64) {
 	m := b.memories[handle]
-	if m == nil {
+	switch {
+	case m == nil:
 		if handle == 0 || b.dead(c.sample, handle, wire.DiagUseAfterRelease) {
 			return
 		}
@@ -79,8 +80,12 @@ func (b *Book) uses(c *command, handle uint64, kind wire.Memory, flags uint8, by
 		if m = b.learn(c.sample, handle, sighting{kind, c.likely(), least}); m == nil {
 			return
 		}
-	} else if !c.failed && m.carried {
-		b.grow(c.sample, m, least)
+	case m.carried:
+		if !c.failed {
+			b.grow(c.sample, m, least)
+		}
+	case m.birth.time > c.sample.Entered: // the handle was that of another when the command was called
+		return
 	}
 	c.add(m, flags, bytes)
 }
@@ -195,7 +200,7 @@ func (b *Book) usesArguments(c *command, k *kernel) {
 		if value == 0 {
 			continue
 		}
-		m := b.memories[value&^isMarked]
+		m := b.memories[unmarked(value)]
 		if m == nil && !c.failed && value&isMarked == 0 {
 			m = b.learnArgument(c, value)
 		}
@@ -206,7 +211,7 @@ func (b *Book) usesArguments(c *command, k *kernel) {
 }
 
 func (b *Book) learnArgument(c *command, handle uint64) *memory {
-	if g := b.ghost(handle); g != nil && (!g.carried || !g.held) || b.known(handle) {
+	if g := b.ghost(handle); g != nil && (!g.unsure || !g.held) || b.known(handle) {
 		return nil
 	}
 	return b.learn(c.sample, handle, sighting{kind: wire.MemoryBuffer, context: c.likely()})

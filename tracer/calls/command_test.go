@@ -161,6 +161,19 @@ func TestClone(t *testing.T) {
 		use kernel object=2 granted=2 link=1 scope=1 tag=5`)
 }
 
+// TestPointerArguments: memory of a device may lie in the upper half of the addresses, as that of Intel's cards does.
+func TestPointerArguments(t *testing.T) {
+	for _, address := range []uint64{1 << 12, 0x7fff_ffff_f000, 0xffff_b800_0020_0000, 0xff00_0000_0020_0000} {
+		p := newWhole(t)
+		p.setUp()
+		p.call("clDeviceMemAllocINTEL", address, ctx, 3, 0, 300, 0)
+		p.call("clSetKernelArgMemPointerINTEL", 0, kern, 0, address)
+		p.records = nil
+		p.call("clEnqueueTask", 0, queue, kern)
+		p.want("use kernel object=1 granted=1 link=1 scope=1 tag=5")
+	}
+}
+
 // TestFindings: mistakes that can be known, and what looks like them.
 func TestFindings(t *testing.T) {
 	for _, test := range []struct {
@@ -207,6 +220,17 @@ func TestFindings(t *testing.T) {
 			p.records = nil
 			p.do(call{name: "clEnqueueReadBuffer", args: []uint64{queue, buf, 0, 0, 64}, entered: entered})
 		}, ""},
+		{"released while a command was on its way, and its handle given out again", func(p *program) {
+			p.buffer(buf, 64)
+			entered := p.now + 5
+			p.call("clReleaseMemObject", 0, buf)
+			p.buffer(buf, 32)
+			p.records = nil
+			p.do(call{name: "clEnqueueMapBuffer", result: 0x9000, args: []uint64{queue, buf, 1, 1, 0, 64}, entered: entered})
+			p.call("clReleaseMemObject", 0, buf)
+		}, `
+			sync blocking link=1 scope=1 duration=55
+			release buffer driver size=32 object=2 scope=1 tag=5`},
 		{"arguments may be stale", func(p *program) {
 			p.buffer(buf, 64)
 			p.do(call{name: "clSetKernelArg", args: []uint64{kern, 0, 8, 9}, copies: [2][]byte{words(buf)}})
@@ -288,6 +312,25 @@ func TestFindings(t *testing.T) {
 			release buffer driver size=64 object=1 scope=1 tag=5
 			create carried buffer driver object=3 tag=99
 			release buffer driver object=3 tag=99`},
+		{"after a loss memory may have more references", func(p *program) {
+			p.buffer(buf, 64)
+			p.do(call{name: "clCreateSubBuffer", result: buf + 1, args: []uint64{buf, 0, 0x1220, 9}, copies: [2][]byte{words(0, 50)}})
+			p.book.Lost()
+			p.records = nil
+			p.call("clReleaseMemObject", 0, buf)
+			p.call("clReleaseMemObject", 0, buf)
+			p.call("clEnqueueMapBuffer", 0x9000, queue, buf+1, 0, 1, 0, 50) // what is counted since, it has all the same
+			p.call("clReleaseMemObject", 0, buf+1)
+			p.call("clReleaseMemObject", 0, buf+1)
+			p.call("clEnqueueReadBuffer", 0, queue, buf, 0, 0, 64)
+		}, `
+			release buffer pinned size=64 object=1 scope=1 tag=5
+			use map size=50 object=2 link=1 scope=1 tag=5 reads
+			diag still mapped: "clReleaseMemObject" object=2 granted=50 scope=1 tag=5
+			release subbuffer driver size=50 object=2 scope=1 tag=5
+			release buffer driver size=64 object=1 scope=1 tag=5
+			create carried buffer driver size=64 object=3 granted=64 scope=1 tag=99
+			use read size=64 object=3 link=1 scope=1 tag=99 reads`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := newWhole(t)

@@ -12,7 +12,7 @@ type grave struct {
 	died                 uint64
 	tag                  uint32
 	kind                 wire.Memory
-	carried              bool // its references were never known: it may live on
+	unsure               bool // something may live under its handle: itself, or another whose create was not seen
 	held                 bool // it is one: it became an argument of a kernel since
 }
 
@@ -22,13 +22,12 @@ func (b *Book) bury(s *wire.Sample, m *memory) {
 	if b.graves == nil {
 		b.graves = new([graves]grave)
 	}
-	if !m.carried && s.Time < b.settled {
-		b.graves[place(m.handle)] = grave{}
-		return
+	g := &b.graves[place(m.handle)]
+	*g = grave{handle: m.handle, died: s.Time, unsure: true}
+	if b.sure(m) && s.Time < b.settled {
+		return // what may live under its handle is another
 	}
-	b.graves[place(m.handle)] = grave{
-		handle: m.handle, object: m.number, size: m.size, died: s.Time, tag: m.tag, kind: m.kind, carried: m.carried,
-	}
+	g.object, g.size, g.tag, g.kind, g.unsure = m.number, m.size, m.tag, m.kind, !b.sure(m)
 }
 
 // ghost returns what is remembered of a handle whose memory has ended, nil when there is none.
@@ -46,7 +45,7 @@ func (b *Book) ghost(handle uint64) *grave {
 // but not when it ended while the call ran, for it may have been alive when the driver looked at it.
 func (b *Book) dead(s *wire.Sample, handle uint64, code wire.Diag) bool {
 	g := b.ghost(handle)
-	if g == nil || g.carried && g.died <= s.Entered {
+	if g == nil || g.unsure && g.died <= s.Entered {
 		return false
 	}
 	if g.died <= s.Entered {

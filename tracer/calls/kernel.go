@@ -18,12 +18,15 @@ type kernel struct {
 	arguments []uint64 // by index: handles and addresses, with what is known of them; 0: neither
 }
 
-// What is known of an argument: no address that a program can use has these bits.
+// What is known of an argument stands in two of its upper bits, which say nothing: in an address, these are all alike.
 const (
 	isPointer = 1 << 63 // an address of shared memory
 	isSettled = 1 << 62 // memory that was known when it became an argument: it was not there before
 	isMarked  = isPointer | isSettled
 )
+
+// unmarked returns an argument without what is known of it. Addresses of a device's own memory may be in the upper half.
+func unmarked(value uint64) uint64 { return uint64(int64(value<<2) >> 2) }
 
 func (b *Book) createKernel(s *wire.Sample) { b.newKernel(s, s.Result, string(textOf(s))) }
 

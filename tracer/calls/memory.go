@@ -12,8 +12,9 @@ type memory struct {
 	tag            uint32
 	references     uint32
 	children       uint32 // that keep its memory
-	maps           uint32 // mappings, as of the loss below
-	losses         uint32
+	losses         uint32 // of calls before it was seen made: with more since, a retain may be among them
+	maps           uint32 // mappings, since so many losses:
+	mapLosses      uint32
 	scope          uint16
 	access         uint16
 	kind           wire.Memory
@@ -37,7 +38,7 @@ func (b *Book) add(s *wire.Sample, handle uint64) *memory {
 		m = new(memory)
 	}
 	b.numbers.memory++
-	*m = memory{handle: handle, number: b.numbers.memory, references: 1, birth: birthOf(s), losses: b.losses}
+	*m = memory{handle: handle, number: b.numbers.memory, references: 1, birth: birthOf(s), losses: b.losses, mapLosses: b.losses}
 	b.memories[handle] = m
 	return m
 }
@@ -47,6 +48,9 @@ func (m *memory) adopt(parent *memory) {
 	m.parent, m.depth = parent, parent.depth+1
 	parent.children++
 }
+
+// sure reports whether all references of memory were seen.
+func (b *Book) sure(m *memory) bool { return !m.carried && m.losses == b.losses }
 
 // root returns whose memory it is.
 func (m *memory) root() *memory {
@@ -98,7 +102,7 @@ func (b *Book) releaseMemory(s *wire.Sample) {
 	case m.references == 1:
 		b.releaseLast(s, m)
 	default:
-		if !m.carried {
+		if b.sure(m) {
 			b.finding(s, wire.DiagDoubleRelease, m, 0, 0)
 			b.write(s, wire.Event{Kind: wire.KindRelease})
 		}
@@ -128,7 +132,7 @@ func (b *Book) releaseLast(s *wire.Sample, m *memory) {
 		b.writeRelease(s, m, 0, wire.OutcomePinned, 0)
 		return
 	}
-	if m.maps > 0 && m.losses == b.losses {
+	if m.maps > 0 && m.mapLosses == b.losses {
 		b.finding(s, wire.DiagStillMapped, m, 0, 0)
 	}
 	b.writeRelease(s, m, 0, wire.OutcomeDriver, 0)

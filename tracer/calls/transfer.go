@@ -132,32 +132,33 @@ func mapFlags(s *wire.Sample) (flags uint8) {
 func (b *Book) mapBuffer(s *wire.Sample) {
 	c, offset, size := b.beginMap(s), s.Argument[4], s.Argument[5]
 	b.usesBuffer(c, s.Argument[1], mapFlags(s), size, plus(offset, size))
-	b.mapped(c, s.Argument[1], 1)
+	b.mapped(c, 1)
 	b.done(c, blocking(s, 2))
 }
 
 func (b *Book) mapImage(s *wire.Sample) {
 	c := b.beginMap(s)
 	b.usesImage(c, s.Argument[1], mapFlags(s), reach(s.Copy(1), s.Copy(0)))
-	b.mapped(c, s.Argument[1], 1)
+	b.mapped(c, 1)
 	b.done(c, blocking(s, 2))
 }
 
 func (b *Book) unmap(s *wire.Sample) {
 	c := b.begin(s, wire.CommandUnmap)
 	b.usesBuffer(c, s.Argument[1], 0, 0, 0)
-	b.mapped(c, s.Argument[1], -1)
+	b.mapped(c, -1)
 	b.done(c, false)
 }
 
-// mapped counts a mapping of memory, and of what it is a part of, or the end of one: which may have been there before.
-func (b *Book) mapped(c *command, handle uint64, change int64) {
-	if c.failed {
+// mapped counts a mapping of the memory that a command uses, and of what it is a part of, or the end of one: which may
+// have been there before.
+func (b *Book) mapped(c *command, change int64) {
+	if c.failed || c.count == 0 {
 		return
 	}
-	for m := b.memories[handle]; m != nil; m = m.parent {
-		if m.losses != b.losses {
-			m.maps, m.losses = 0, b.losses
+	for m := c.access[0].memory; m != nil; m = m.parent {
+		if m.mapLosses != b.losses {
+			m.maps, m.mapLosses = 0, b.losses
 		}
 		m.maps = uint32(max(int64(m.maps)+change, 0))
 	}

@@ -17,8 +17,8 @@ func (b *Book) learn(s *wire.Sample, handle uint64, seen sighting) *memory {
 		return nil
 	}
 	m.kind, m.size, m.scope, m.carried = seen.kind, seen.size, seen.context.scope(), true
-	if g := b.ghost(handle); g != nil && g.carried { // it lives after all
-		m.kind, m.size = g.kind, max(g.size, m.size)
+	if g := b.ghost(handle); g != nil && g.unsure { // it lives after all
+		m.kind, m.size = max(g.kind, m.kind), max(g.size, m.size) // that it is a buffer says least
 	}
 	m.granted, m.tag = m.size, b.tags.Unknown()
 	b.carry(s, m)

@@ -196,6 +196,27 @@ func TestUnknown(t *testing.T) {
 			create carried buffer driver object=2 scope=1 tag=99
 			use kernel object=2 granted=1 link=1 scope=1 tag=99
 			release buffer driver object=2 scope=1 tag=99`},
+		{"an argument outlives what had its handle", func(p *program) {
+			p.setUp()
+			p.do(call{name: "clSetKernelArg", args: []uint64{kern, 0, 8, 9}, copies: [2][]byte{words(buf)}})
+			p.call("clReleaseMemObject", 0, buf)
+			p.buffer(buf, 64) // just attached, see below
+			p.call("clReleaseMemObject", 0, buf)
+			p.call("clEnqueueTask", 0, queue, kern)
+		}, `
+			create carried buffer driver object=1 tag=99
+			release buffer driver object=1 tag=99
+			create buffer miss size=64 object=2 granted=64 scope=1 tag=5 access=1 reason=9 duration=10 cost=10
+			release buffer driver size=64 object=2 scope=1 tag=5`},
+		{"its create was under way", func(p *program) {
+			p.setUp()
+			p.buffer(buf, 64)
+			p.call("clReleaseMemObject", 0, buf)
+			p.records = nil
+			p.do(call{name: "clEnqueueWriteImage", args: []uint64{queue, buf}, copies: [2][]byte{words(4, 3, 1), words(0, 0, 0)}})
+		}, `
+			create carried image driver size=12 object=2 granted=12 scope=1 tag=99
+			use write object=2 link=1 scope=1 tag=99 writes`},
 		{"a queue's context is that of what it is used with", func(p *program) {
 			p.call("clCreateContext", ctx)
 			p.buffer(buf, 64)

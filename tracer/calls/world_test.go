@@ -24,6 +24,7 @@ type world struct {
 	rapid    *rapid.T
 	model    *model.Model
 	attached bool
+	lossy    bool     // calls are lost now and then
 	things   []*thing // alive, with a reference
 	pinned   int      // alive without one
 	handles  []uint64 // free ones
@@ -42,6 +43,11 @@ func newWorld(t *testing.T, r *rapid.T) *world {
 func (w *world) do(c call) {
 	if !w.attached {
 		w.now += 20
+		return
+	}
+	if w.lossy && rapid.IntRange(0, 15).Draw(w.rapid, "lost") == 0 {
+		w.now += 20
+		w.book.Lost()
 		return
 	}
 	w.program.do(c)
@@ -193,6 +199,19 @@ func TestWorld(t *testing.T) {
 		s := w.model.Snapshot()
 		if s.Totals.InUse != 0 || s.Totals.LiveBuffers != 0 || s.Unknown != 0 {
 			r.Fatalf("at the end %d bytes in %d objects, %d unknown events", s.Totals.InUse, s.Totals.LiveBuffers, s.Unknown)
+		}
+	})
+}
+
+// TestLossyWorld: whatever is lost of what a program without mistakes does, none is concluded.
+func TestLossyWorld(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		w := newWorld(t, r)
+		w.attached, w.lossy = true, true
+		w.book.Whole()
+		for range rapid.IntRange(20, 120).Draw(r, "steps") {
+			w.records = nil
+			steps[rapid.IntRange(0, len(steps)-1).Draw(r, "step")](w)
 		}
 	})
 }
