@@ -13,8 +13,8 @@ import (
 type Space interface {
 	// Maps returns the mappings as they are now, or an error when the process is gone.
 	Maps() ([]target.Mapping, error)
-	// OpenPath returns the path by which we can open what the process sees under a path.
-	OpenPath(string) string
+	// File returns the path by which we can open the file of a mapping: that file, whatever has its name meanwhile.
+	File(target.Mapping) (string, error)
 }
 
 // rowsMax bounds the places in the code whose rows are kept.
@@ -104,15 +104,12 @@ func (w *Walker) Renew() {
 
 // row returns how to go on from a place in the code, nil when nothing says it.
 func (w *Walker) row(at uint64) *row {
-	if r, ok := w.rows[at]; ok && r != nil {
+	if r, ok := w.rows[at]; ok {
 		return r
 	}
 	module := w.module(at)
 	if module == nil || module.image == nil {
 		return nil
-	}
-	if r, ok := w.rows[at]; ok {
-		return r
 	}
 	if len(w.rows) >= rowsMax {
 		clear(w.rows)
