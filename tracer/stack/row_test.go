@@ -49,6 +49,7 @@ func TestRows(t *testing.T) {
 		{"a state that was not remembered", []byte{cfaRestoreState}, nil},
 		{"cut", []byte{cfaDefCFAOffset, 0x80}, nil},
 		{"an expression longer than the code", []byte{cfaDefCFAExpression, 0xff, 0xff, 0xff, 0xff, 0x7f, opNop}, nil},
+		{"an expression that no compiler writes", append([]byte{cfaValExpression, rbx, 0x81, 0x02}, make([]byte, expressionMax+1)...), nil},
 		{"too many states", bytes.Repeat([]byte{cfaRememberState}, rememberedMax+1), nil},
 	} {
 		if got := rowOf(initial, test.code, 5); !reflect.DeepEqual(got, test.want) {
