@@ -91,14 +91,10 @@ func (m *modules) renew() {
 	}
 }
 
-// now returns the mappings by address. ok is false when the process is gone: what is known of it holds for what it told
-// before.
+// now returns the mappings. ok is false when the process is gone: what is known of it holds for what it told before.
 func (m *modules) now() (mappings []target.Mapping, ok bool) {
 	mappings, err := m.space.Maps()
-	if err != nil || len(mappings) == 0 {
-		return nil, false
-	}
-	return slices.SortedFunc(slices.Values(mappings), func(a, b target.Mapping) int { return cmp.Compare(a.Start, b.Start) }), true
+	return mappings, err == nil && len(mappings) > 0
 }
 
 // load finds the module of a mapping.

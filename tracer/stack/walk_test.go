@@ -145,9 +145,9 @@ func TestLocateWithoutTheFile(t *testing.T) {
 	part := func(start, offset uint64, exec bool) target.Mapping {
 		return target.Mapping{Start: start, End: start + 0x1000, Offset: offset, Exec: exec, Inode: 5, Path: gone}
 	}
-	w := newWalker(t, &fixed{mappings: []target.Mapping{ // not in order
-		part(0x5000, 0x1000, true), part(0x4000, 0, false),
+	w := newWalker(t, &fixed{mappings: []target.Mapping{
 		part(0x1000, 0, false), part(0x2000, 0x1000, true), {Start: 0x3000, End: 0x4000},
+		part(0x4000, 0, false), part(0x5000, 0x1000, true),
 	}})
 	for address, want := range map[uint64]uint64{0x2fff: 0x1000, 0x5000: 0x4000} {
 		if path, base, ok := w.Locate(address); !ok || path != gone || base != want {
