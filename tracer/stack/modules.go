@@ -91,14 +91,10 @@ func (m *modules) renew() {
 	}
 }
 
-// now returns the mappings by address. ok is false when the process is gone: what is known of it holds for what it told
-// before.
+// now returns the mappings. ok is false when the process is gone: what is known of it holds for what it told before.
 func (m *modules) now() (mappings []target.Mapping, ok bool) {
 	mappings, err := m.space.Maps()
-	if err != nil || len(mappings) == 0 {
-		return nil, false
-	}
-	return slices.SortedFunc(slices.Values(mappings), func(a, b target.Mapping) int { return cmp.Compare(a.Start, b.Start) }), true
+	return mappings, err == nil && len(mappings) > 0
 }
 
 // load finds the module of a mapping.
@@ -110,15 +106,24 @@ func (m *modules) load(i int) *module {
 	if p.Inode == 0 || p.Path == "" || !p.Exec {
 		return nowhere
 	}
-	lowest := m.lowest(i)
-	image, readable := m.files.image(m.space.OpenPath(p.Path))
+	first := &m.mappings[m.first(i)]
+	image, readable := m.image(first)
 	switch {
 	case image != nil && !image.foreign:
-		return place(image, p, lowest)
+		return place(image, p, first.Start)
 	case image != nil || !readable:
-		return &module{path: p.Path, base: lowest, known: true}
+		return &module{path: p.Path, base: first.Start, known: true}
 	}
 	return nowhere // a file of code that is no ELF file, which no dynamic linker has loaded
+}
+
+// image returns the ELF file that a mapping shows; see [Files.image].
+func (m *modules) image(p *target.Mapping) (i *image, ok bool) {
+	path, err := m.space.File(*p)
+	if err != nil {
+		return nil, false
+	}
+	return m.files.image(path)
 }
 
 // place works out where an image is; lowest is where it seems to begin.
@@ -133,22 +138,27 @@ func place(image *image, p *target.Mapping, lowest uint64) *module {
 	return module
 }
 
-// bias works out what to add to the file's addresses, by the segment whose pages the mapping shows.
-func (i *image) bias(p *target.Mapping) (uint64, bool) {
+// bias works out what to add to the file's addresses, by the segment whose pages the mapping shows. Where one segment
+// ends and the next begins in the same page of the file, it is the one that the mapping begins with.
+func (i *image) bias(p *target.Mapping) (bias uint64, ok bool) {
+	begins := false
 	for _, s := range i.segments {
 		page := s.offset &^ (pageSize - 1)
-		if s.exec && p.Offset < s.offset+s.size && p.Offset+(p.End-p.Start) > page {
-			return p.Start - p.Offset + s.offset - s.address, true
+		if !s.exec || p.Offset >= s.offset+s.size || p.Offset+(p.End-p.Start) <= page {
+			continue
+		}
+		if !ok || page == p.Offset && !begins {
+			bias, ok, begins = p.Start-p.Offset+s.offset-s.address, true, page == p.Offset
 		}
 	}
-	return 0, false
+	return bias, ok
 }
 
-// lowest returns where the mappings of one file begin that belong together: their offsets rise with their addresses,
+// first returns the first of the mappings of one file that belong together: their offsets rise with their addresses,
 // and only memory without a file lies between them.
-func (m *modules) lowest(i int) uint64 {
+func (m *modules) first(i int) int {
 	p := &m.mappings[i]
-	start, offset := p.Start, p.Offset
+	first, offset := i, p.Offset
 	for j := i - 1; j >= 0; j-- {
 		q := &m.mappings[j]
 		if q.Inode == 0 && q.Path == "" {
@@ -157,7 +167,7 @@ func (m *modules) lowest(i int) uint64 {
 		if q.Inode != p.Inode || q.Device != p.Device || q.Offset > offset {
 			break
 		}
-		start, offset = q.Start, q.Offset
+		first, offset = j, q.Offset
 	}
-	return start
+	return first
 }

@@ -58,8 +58,10 @@ type plan struct {
 	rule [columns]rule
 }
 
-// rememberedMax bounds DW_CFA_remember_state; compilers nest it once.
-const rememberedMax = 64
+const (
+	rememberedMax = 64  // bounds DW_CFA_remember_state; compilers nest it once
+	expressionMax = 256 // bytes that are believed, and kept with the row; compilers write a dozen
+)
 
 // program runs call frame instructions (DWARF 5, section 6.4.2).
 type program struct {
@@ -206,7 +208,7 @@ func (p *program) define(c *cursor, op uint8) {
 	case cfaDefCFAOffsetSigned:
 		p.cfa.offset = c.sleb() * p.common.data
 	case cfaDefCFAExpression:
-		p.cfa = rule{how: computed, expression: c.block()}
+		p.cfa = rule{how: computed, expression: p.expression(c)}
 	default:
 		p.register(c, op)
 	}
@@ -239,9 +241,9 @@ func (p *program) register(c *cursor, op uint8) {
 			p.set(column, rule{how: lost})
 		}
 	case cfaExpression:
-		p.set(column, rule{how: storedBy, expression: c.block()})
+		p.set(column, rule{how: storedBy, expression: p.expression(c)})
 	case cfaValExpression:
-		p.set(column, rule{how: computed, expression: c.block()})
+		p.set(column, rule{how: computed, expression: p.expression(c)})
 	default:
 		p.bad = true
 	}
@@ -252,6 +254,12 @@ func (p *program) set(column uint64, r rule) {
 	if column < columns {
 		p.rule[column] = r
 	}
+}
+
+func (p *program) expression(c *cursor) []byte {
+	code := c.block()
+	p.bad = p.bad || len(code) > expressionMax
+	return code
 }
 
 func (p *program) restore(column uint64) {

@@ -49,6 +49,7 @@ func TestRows(t *testing.T) {
 		{"a state that was not remembered", []byte{cfaRestoreState}, nil},
 		{"cut", []byte{cfaDefCFAOffset, 0x80}, nil},
 		{"an expression longer than the code", []byte{cfaDefCFAExpression, 0xff, 0xff, 0xff, 0xff, 0x7f, opNop}, nil},
+		{"an expression that no compiler writes", append([]byte{cfaValExpression, rbx, 0x81, 0x02}, make([]byte, expressionMax+1)...), nil},
 		{"too many states", bytes.Repeat([]byte{cfaRememberState}, rememberedMax+1), nil},
 	} {
 		if got := rowOf(initial, test.code, 5); !reflect.DeepEqual(got, test.want) {
@@ -95,13 +96,18 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
+func gcc(t testing.TB, words ...string) {
+	t.Helper()
+	if out, err := exec.Command("gcc", words...).CombinedOutput(); err != nil {
+		t.Fatalf("gcc: %v\n%s", err, out)
+	}
+}
+
 // library returns the bytes of a small library and where its unwind information begins.
 func library(t testing.TB) (data []byte, from int) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "library.so")
-	if out, err := exec.Command("gcc", "-O2", "-shared", "-fPIC", "-o", path, "testdata/nest.c").CombinedOutput(); err != nil {
-		t.Fatalf("gcc: %v\n%s", err, out)
-	}
+	gcc(t, "-O2", "-shared", "-fPIC", "-o", path, "testdata/nest.c")
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -111,6 +117,31 @@ func library(t testing.TB) (data []byte, from int) {
 		t.Fatal("the library has no unwind information")
 	}
 	return data, int(image.header) // of such a library read-only data has its address as its offset
+}
+
+// Whatever instructions a file has, and whatever the stack holds, a row is found or not, and a frame.
+func FuzzRow(f *testing.F) {
+	initial := []byte{cfaDefCFA, rsp, 8, cfaOffset | rip, 1}
+	for op := range 0x100 {
+		f.Add(initial, []byte{byte(op), 6, 3, 2, 1}, uint8(op))
+		f.Add(initial, []byte{cfaValExpression, rip, 6, opBreg0 + rsp, 8, opDup, byte(op), 1, 0}, uint8(op))
+	}
+	f.Add(initial, []byte{cfaRememberState, cfaRestoreState, cfaDefCFAExpression, 4, opBreg0 + rsp, 8, opSkip, 0xfb, 0xff}, uint8(0))
+	f.Fuzz(func(t *testing.T, initial, code []byte, pc uint8) {
+		r := rowOf(initial, code, uint64(pc))
+		if r == nil {
+			return
+		}
+		m := machine{memory: make([]byte, 256), bottom: stackAt}
+		m.registers = registers{known: 1<<columns - 1}
+		m.set(rsp, stackAt)
+		if again := rowOf(initial, code, uint64(pc)); !reflect.DeepEqual(r, again) {
+			t.Errorf("row %+v, then %+v", r, again)
+		}
+		if m.up(r) && r.last {
+			t.Errorf("a caller of the outermost frame: %+v", r)
+		}
+	})
 }
 
 // Whatever a file holds, asking it for rows neither panics nor takes long or much.

@@ -11,14 +11,14 @@ import (
 
 // Space is the address space of a process; *target.Process is one.
 type Space interface {
-	// Maps returns the mappings as they are now, or an error when the process is gone.
+	// Maps returns the mappings as they are now, by address, or an error when the process is gone.
 	Maps() ([]target.Mapping, error)
-	// OpenPath returns the path by which we can open what the process sees under a path.
-	OpenPath(string) string
+	// File returns the path by which we can open the file of a mapping: that file, whatever has its name meanwhile.
+	File(target.Mapping) (string, error)
 }
 
-// rowsMax bounds the places in the code whose rows are kept.
-const rowsMax = 1 << 16
+// rowsMax bounds the places in the code whose rows are kept, some 400 bytes each.
+const rowsMax = 1 << 14
 
 // Walker walks the stacks of one process. It is for one goroutine at a time.
 type Walker struct {
@@ -104,15 +104,12 @@ func (w *Walker) Renew() {
 
 // row returns how to go on from a place in the code, nil when nothing says it.
 func (w *Walker) row(at uint64) *row {
-	if r, ok := w.rows[at]; ok && r != nil {
+	if r, ok := w.rows[at]; ok {
 		return r
 	}
 	module := w.module(at)
 	if module == nil || module.image == nil {
 		return nil
-	}
-	if r, ok := w.rows[at]; ok {
-		return r
 	}
 	if len(w.rows) >= rowsMax {
 		clear(w.rows)

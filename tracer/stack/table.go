@@ -10,7 +10,7 @@ import "slices"
 // the shim does not find either.
 
 const (
-	entryMax = 1 << 20 // bytes of one entry that are believed
+	entryMax = 1 << 17 // bytes of one entry that are believed; of 2700 programs and libraries the largest has 9984
 	cieMax   = 1 << 12
 )
 
@@ -22,7 +22,8 @@ type table struct {
 	wide  bool // numbers of 8 bytes, not 4
 }
 
-// findTable reads the head of .eh_frame_hdr; without a table that can be searched the image has no unwind information.
+// findTable reads the head of .eh_frame_hdr; without a table that can be searched the image has no unwind information:
+// libgcc then goes through all entries, but the linkers of amd64 leave the table out only where they cannot read those.
 func (i *image) findTable() {
 	var raw [32]byte
 	c := cursor{data: raw[:i.read(raw[:], i.header)], start: i.header}

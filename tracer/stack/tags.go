@@ -146,6 +146,9 @@ func (t *Tags) locate(address uint64) wire.Frame {
 		t.modules[id] = number
 		t.tell(wire.Event{Kind: wire.KindModule, Object: number}, []byte(path[:min(len(path), wire.PayloadMax)]))
 	}
+	if number == 0 {
+		return wire.Frame{Offset: address}
+	}
 	return wire.Frame{Module: number, Offset: address - base}
 }
 

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/life"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
 )
 
 // heard collects records.
@@ -163,6 +165,33 @@ func TestTooManyTags(t *testing.T) {
 	}
 	if len(h.of(wire.KindTag)) != tagsMax {
 		t.Errorf("%d tags told", len(h.of(wire.KindTag)))
+	}
+}
+
+// Frames of modules beyond those that have a number are told as addresses, not as if they lay at the beginning of memory.
+func TestTooManyModules(t *testing.T) {
+	space := &fixed{}
+	for i := range uint64(modulesMax + 1) {
+		space.mappings = append(space.mappings, target.Mapping{
+			Start: i << 20, End: i<<20 + 0x1000, Exec: true, Inode: i + 1, Path: "/gone" + strconv.Itoa(int(i)),
+		})
+	}
+	var h heard
+	tags := NewTags(wire.TagsCaller, 1, newWalker(t, space), h.put)
+	for i := range space.mappings {
+		tags.Tag(sampleAt(1, space.mappings[i].Start+5, 1), 0)
+	}
+	told := h.of(wire.KindTag)
+	for i, want := range map[int]wire.Frame{
+		modulesMax - 1: {Module: modulesMax, Offset: 5},
+		modulesMax:     {Offset: modulesMax<<20 + 5},
+	} {
+		if got := wire.Frames(told[i].Payload); len(got) != 1 || got[0] != want {
+			t.Errorf("call site %d is %+v, want %+v", i, got, want)
+		}
+	}
+	if n := len(h.of(wire.KindModule)); n != modulesMax {
+		t.Errorf("%d modules told", n)
 	}
 }
 

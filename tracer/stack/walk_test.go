@@ -1,9 +1,12 @@
 package stack
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -19,7 +22,7 @@ type fixed struct {
 	reads    int
 }
 
-func (f *fixed) OpenPath(path string) string { return path }
+func (f *fixed) File(m target.Mapping) (string, error) { return m.Path, nil }
 
 func (f *fixed) Maps() ([]target.Mapping, error) {
 	f.reads++
@@ -142,9 +145,9 @@ func TestLocateWithoutTheFile(t *testing.T) {
 	part := func(start, offset uint64, exec bool) target.Mapping {
 		return target.Mapping{Start: start, End: start + 0x1000, Offset: offset, Exec: exec, Inode: 5, Path: gone}
 	}
-	w := newWalker(t, &fixed{mappings: []target.Mapping{ // not in order
-		part(0x5000, 0x1000, true), part(0x4000, 0, false),
+	w := newWalker(t, &fixed{mappings: []target.Mapping{
 		part(0x1000, 0, false), part(0x2000, 0x1000, true), {Start: 0x3000, End: 0x4000},
+		part(0x4000, 0, false), part(0x5000, 0x1000, true),
 	}})
 	for address, want := range map[uint64]uint64{0x2fff: 0x1000, 0x5000: 0x4000} {
 		if path, base, ok := w.Locate(address); !ok || path != gone || base != want {
@@ -155,6 +158,92 @@ func TestLocateWithoutTheFile(t *testing.T) {
 		if path, base, ok := w.Locate(address); ok {
 			t.Errorf("%#x is located in %q at %#x", address, path, base)
 		}
+	}
+}
+
+// Two versions of a library are loaded, under one name: each is unwound by its own file.
+func TestReplacedFileBesideTheNewOne(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("the kernel lets only root open what was replaced")
+	}
+	folder := t.TempDir()
+	path, program := filepath.Join(folder, "library.so"), filepath.Join(folder, "map")
+	gcc(t, "-o", program, "testdata/map.c")
+	command := exec.Command(program)
+	in, out := pipes(t, command)
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = in.Close()
+		_ = command.Wait()
+	}()
+	var at, functions [2]uint64
+	for i, option := range []string{"-O2", "-nostartfiles"} {
+		gcc(t, "-shared", "-fPIC", "-o", path+".new", "testdata/nest.c", option)
+		if err := os.Rename(path+".new", path); err != nil {
+			t.Fatal(err)
+		}
+		functions[i] = functionsOf(t, path)
+		if _, err := fmt.Fprintln(in, path); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fmt.Fscanf(out, "%v\n", &at[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := target.Open(command.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWalker(t, p)
+	for i, want := range functions {
+		module := w.module(at[i])
+		if module == nil || module.image == nil || module.path != path || want == functions[1-i] {
+			t.Fatalf("module %d is %+v, want %s with %d functions", i, module, path, want)
+		}
+		if got := module.image.table.count; got != want {
+			t.Errorf("module %d has %d functions, want %d", i, got, want)
+		}
+	}
+}
+
+// functionsOf returns of how many functions a file tells how to unwind them.
+func functionsOf(t *testing.T, path string) uint64 {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := openImage(bytes.NewReader(data))
+	if image == nil {
+		t.Fatalf("%s is no ELF file", path)
+	}
+	return image.table.count
+}
+
+// One page of a file may be mapped twice: for the end of one segment and for the beginning of the next.
+func TestMappingsOfTwoSegmentsInOnePage(t *testing.T) {
+	i := &image{segments: []segment{
+		{exec: true, offset: 0x1000, address: 0x1000, size: 0x1800},
+		{offset: 0x2800, address: 0x3800, size: 0x10},
+		{exec: true, offset: 0x2810, address: 0x5810, size: 0x1000},
+	}}
+	for _, test := range []struct {
+		from, to, address uint64 // of the file's pages
+	}{
+		{0x1000, 0x3000, 0x1000},
+		{0x2000, 0x4000, 0x5000},
+		{0x3000, 0x4000, 0x6000}, // the rights of its first page were changed
+	} {
+		const at = 0x7f00_0000_0000
+		bias, ok := i.bias(&target.Mapping{Start: at, End: at + test.to - test.from, Offset: test.from, Exec: true})
+		if !ok || bias+test.address != at {
+			t.Errorf("page %#x is that of address %#x (%v), want %#x", test.from, at-bias, ok, test.address)
+		}
+	}
+	if bias, ok := i.bias(&target.Mapping{End: 0x1000, Offset: 0x4000, Exec: true}); ok {
+		t.Errorf("what is behind all segments has bias %#x", bias)
 	}
 }
 

@@ -107,6 +107,41 @@ KEEP static int signalled(void)
 	return zero;
 }
 
+static void elsewhere(int number)
+{
+	capture("alternate stack"); /* what the signal interrupted lies on another stack, which is not told */
+	zero = number - number;
+}
+
+KEEP static int signalled_elsewhere(void)
+{
+	static char room[64 << 10];
+	stack_t stack = {.ss_sp = room, .ss_size = sizeof room};
+	sigaltstack(&stack, NULL);
+	struct sigaction action = {.sa_handler = elsewhere, .sa_flags = SA_ONSTACK};
+	sigaction(SIGUSR2, &action, NULL);
+	raise(SIGUSR2);
+	return zero;
+}
+
+static void coroutine(void)
+{
+	capture("coroutine");
+}
+
+KEEP static int switched(void)
+{
+	static ucontext_t here, there;
+	static char room[64 << 10];
+	getcontext(&there);
+	there.uc_stack.ss_sp = room;
+	there.uc_stack.ss_size = sizeof room;
+	there.uc_link = &here;
+	makecontext(&there, coroutine, 0);
+	swapcontext(&here, &there);
+	return zero;
+}
+
 KEEP static int plain(int value)
 {
 	return value + zero;
@@ -150,6 +185,7 @@ int main(int argc, char **argv)
 	(void)argv;
 	int value = many_registers(argc, 2, 3, 4, 5, 6);
 	value += realigned(argc * 333) + large_frame(argc) + huge_frame(argc) + sorted() + signalled();
+	value += signalled_elsewhere() + switched();
 	choosing = while_choosing;
 	value += chosen(argc);
 	choosing = NULL;
