@@ -293,6 +293,13 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+func TestExplainMemory(t *testing.T) {
+	err := fmt.Errorf("map ring: %w", unix.ENOMEM)
+	if got := Explain(err); !errors.Is(got, err) || !strings.Contains(got.Error(), "80 MiB of memory in the kernel: raise the limit") {
+		t.Errorf("got %v", got)
+	}
+}
+
 // Errors of other matters, and those that say it themselves, stay as they are.
 func TestExplainLeavesOthersAlone(t *testing.T) {
 	for _, err := range []error{nil, errors.New("no such process"), fs.ErrNotExist, fmt.Errorf("run with CAP_SYS_PTRACE: %w", fs.ErrPermission), &ebpf.VerifierError{Cause: unix.EACCES}} {
