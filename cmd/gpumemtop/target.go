@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -43,12 +44,20 @@ func findTargets(values []string) ([]target, error) {
 	return targets, nil
 }
 
+// absent says why /proc has nothing of a process, which the kernel may know all the same.
+func absent(pid int) error {
+	if pid <= math.MaxInt32 && !errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
+		return fmt.Errorf("process %d is there, but /proc does not show it: mount /proc, or, where it hides other users' processes (hidepid), run as its user or with CAP_SYS_PTRACE", pid)
+	}
+	return fmt.Errorf("no process has the id %d: it ended, or runs in another process id namespace", pid)
+}
+
 // findTarget looks one process up.
 func findTarget(pid int) (target, error) {
 	t := target{pid: pid}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
-		return t, fmt.Errorf("no process has the id %d: it ended, or runs in another process id namespace", pid)
+		return t, absent(pid)
 	}
 	if err != nil {
 		return t, fmt.Errorf("look at process %d: %w", pid, err)

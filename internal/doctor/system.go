@@ -71,10 +71,11 @@ func (s *System) text(path string) string {
 
 // Here is this machine.
 func Here() *System {
+	kernel := rights.Here()
 	return &System{
 		Environ: os.Environ(), ReadFile: os.ReadFile, Glob: filepath.Glob, Stat: os.Stat,
-		Folders: session.Places, Probe: askProbe, Memfd: memfd, OpenFiles: openFiles, Release: release,
-		Rights: rights.Examine, Root: os.Geteuid() == 0, Terminal: terminal,
+		Folders: session.Places, Probe: askProbe, Memfd: memfd, OpenFiles: kernel.OpenFiles, Release: kernel.Release,
+		Rights: kernel.Examine, Root: os.Geteuid() == 0, Terminal: terminal,
 	}
 }
 
@@ -94,22 +95,6 @@ func memfd() error {
 		return err
 	}
 	return unix.Close(fd)
-}
-
-func openFiles() uint64 {
-	var limit unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
-		return 0
-	}
-	return limit.Cur
-}
-
-func release() string {
-	var name unix.Utsname
-	if unix.Uname(&name) != nil {
-		return ""
-	}
-	return unix.ByteSliceToString(name.Release[:])
 }
 
 func terminal() (cols, rows int, ok bool) {

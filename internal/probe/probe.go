@@ -35,7 +35,8 @@ func Run(ctx context.Context, environment []string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(place, "gpumemtop-probe-")
+	// Named as a session's folder is, so that the next session removes it should we be killed.
+	dir, err := os.MkdirTemp(place, fmt.Sprintf("gpumemtop-%d-probe-", os.Getpid()))
 	if err != nil {
 		return nil, fmt.Errorf("make a folder: %w", err)
 	}

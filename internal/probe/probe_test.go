@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,10 +52,30 @@ func TestInherited(t *testing.T) {
 	}
 }
 
-func TestRun(t *testing.T) {
+// The folder is gone afterwards; where nobody is left to remove it, its name tells sessions whose it was.
+func TestRunsFolder(t *testing.T) {
+	built(t)
+	defer func(list []string) { carriers = list }(carriers)
+	carriers = script(t, "echo $LD_PRELOAD")
+	out, err := Run(t.Context(), nil)
+	folder := filepath.Dir(string(out))
+	if err != nil || !strings.HasPrefix(filepath.Base(folder), fmt.Sprintf("gpumemtop-%d-", os.Getpid())) {
+		t.Errorf("it was in %s, %v", folder, err)
+	}
+	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it is still there: %v", err)
+	}
+}
+
+func built(t *testing.T) {
+	t.Helper()
 	if _, err := payload.Shim(); errors.Is(err, payload.ErrNotBuilt) {
 		t.Fatal(err) // make builds it before it tests
 	}
+}
+
+func TestRun(t *testing.T) {
+	built(t)
 	out, err := Run(t.Context(), []string{wire.ProbeEnv + "=libc.so.6"})
 	if err != nil || string(out) != "preloaded\nend\n" {
 		t.Errorf("%q, %v", out, err)

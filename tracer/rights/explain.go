@@ -10,9 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Explain adds to an error of watching which right or which part of the kernel is missing, and what to do. An error that
-// has nothing to do with either, or says so itself, comes back as it is; so does nil. The result wraps the error.
+// Explain adds to an error of watching which right, which part of the kernel or what memory is missing, and what to do.
+// An error that has nothing to do with these, or says so itself, comes back as it is; so does nil. The result wraps the
+// error.
 func Explain(err error) error {
+	if errors.Is(err, unix.ENOMEM) { // maps count for the control group of who makes them
+		return fmt.Errorf("attach needs some 80 MiB of memory in the kernel: raise the limit of this container or service: %w", err)
+	}
 	if !denied(err) && !unsupported(err) {
 		return err
 	}

@@ -72,12 +72,15 @@ func (x *examination) look() {
 		x.add(Feature{Name: FeatureKernel, State: No, Detail: "watching is made for amd64, and this is " + x.Architecture, Needed: true})
 		return
 	}
-	x.Multi = x.multi()
 	x.kernel()
+	if !x.ownProc() { // it tells the rights of another process, or nothing
+		return
+	}
+	x.Multi = x.multi()
 	x.capability(FeatureBPF, unix.CAP_BPF, "maps and programs cannot be loaded", true)
 	x.capability(FeaturePerfmon, unix.CAP_PERFMON, "programs that read a process's memory cannot be loaded", true)
 	x.capability(FeaturePtrace, unix.CAP_SYS_PTRACE, "processes of other users, and those with rights that gpumemtop lacks, cannot be looked into", false)
-	x.capability(FeatureRestore, unix.CAP_CHECKPOINT_RESTORE, "a library that was deleted or replaced since a program loaded it cannot be opened", false)
+	x.capability(FeatureRestore, unix.CAP_CHECKPOINT_RESTORE, "a library that was deleted or replaced since a program loaded it cannot be opened (another user's takes CAP_DAC_READ_SEARCH, too)", false)
 	x.tried(FeatureMaps, AskMaps, "arrays, hashes, LRU hashes and ring buffers")
 	x.tried(FeaturePrograms, AskPrograms, "programs of type kprobe")
 	x.tried(FeatureHelpers, AskHelpers, "the functions that programs call, such as bpf_get_attach_cookie")
@@ -174,7 +177,7 @@ func (x *examination) anyUprobes(multi State) Feature {
 		return f
 	}
 	f.State, f.Detail = No, "no uprobes: "+uprobeUnit+" is not there"
-	if !x.Exists("/sys/bus/event_source") {
+	if !x.sysMounted() {
 		f.State, f.Detail = Unknown, "uprobes: /sys is not mounted, so they could not be found"
 	}
 	return f
@@ -188,6 +191,8 @@ func (x *examination) lifecycle() {
 	switch {
 	case !x.initialNamespace("pid", initialProcesses):
 		f.State, f.Detail, f.Advice = No, loss+" (this is not the machine's own pid namespace)", "in a container: docker run --pid=host"
+	case !x.Exists(kernelTypes) && !x.sysMounted():
+		f.State, f.Detail, f.Advice = No, loss+" (/sys is not mounted)", "mount it: mount -t sysfs sysfs /sys"
 	case !x.Exists(kernelTypes):
 		f.State, f.Detail, f.Advice = No, loss+" (no types of the kernel: "+kernelTypes+")", "use a kernel with CONFIG_DEBUG_INFO_BTF"
 	default:

@@ -25,7 +25,7 @@ import (
 )
 
 // roleEnv makes this test binary a process of few rights that tries what a watcher does: "filtered" to put a seccomp
-// filter in front of itself first, "try" to try.
+// filter in front of itself first, "mounted" to mount the /proc of its pid namespace first, "try" to try.
 const roleEnv = "RIGHTS_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -35,6 +35,11 @@ func TestMain(m *testing.M) {
 	case "filtered":
 		fmt.Fprintln(os.Stderr, refuseBPF())
 		os.Exit(1)
+	case "mounted":
+		if err := mountProc(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(try()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -161,6 +166,14 @@ func refuseBPF() error {
 	return unix.Exec("/proc/self/exe", os.Args, []string{roleEnv + "=try", "GORACE=atexit_sleep_ms=0"})
 }
 
+// mountProc mounts a /proc of its own in this mount namespace.
+func mountProc() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return err
+	}
+	return unix.Mount("proc", "/proc", "proc", 0, "")
+}
+
 // Answers of a filter (linux/seccomp.h).
 const (
 	seccompErrno = 0x00050000
@@ -230,7 +243,7 @@ func TestRefusalAgreesWithTheKernel(t *testing.T) {
 			UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
 			GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
 		}, "CAP_SYS_ADMIN", "CAP_BPF CAP_PERFMON", "user namespace"},
-		{"pid namespace", "", &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}, "", "", ""},
+		{"pid namespace", "mounted", &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}, "", "", ""},
 		{"filter", "filtered", nil, "", "", "seccomp filter refuses (operation not permitted)"},
 	}
 	if os.Geteuid() != 0 {

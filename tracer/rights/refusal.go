@@ -14,7 +14,7 @@ type obstacle struct{ what, advice string }
 
 // refuse returns the most basic obstacle, nil for none, and sets what is missing.
 func (x *examination) refuse() *obstacle {
-	for _, find := range []func() *obstacle{x.otherMachine, x.noSystemCall, x.userNamespace, x.withoutRights, x.loading, x.probing} {
+	for _, find := range []func() *obstacle{x.otherMachine, x.foreignProc, x.noSystemCall, x.userNamespace, x.withoutRights, x.fewFiles, x.loading, x.probing} {
 		if o := find(); o != nil {
 			return o
 		}
@@ -40,6 +40,16 @@ func (x *examination) otherMachine() *obstacle {
 		o.advice += "; whether its distribution has added what is needed can be told with sudo gpumemtop doctor only"
 	}
 	return o
+}
+
+func (x *examination) foreignProc() *obstacle {
+	if x.ownProc() {
+		return nil
+	}
+	return &obstacle{
+		"needs a /proc of its own pid namespace, and there is none here",
+		"mount it: mount -t proc proc /proc (unshare does so with --mount-proc)",
+	}
 }
 
 func (x *examination) noSystemCall() *obstacle {
@@ -88,6 +98,21 @@ func (x *examination) withoutRights() *obstacle {
 	return x.lacks(list(missing), missing...)
 }
 
+// leastFiles are those that watching one program takes: some 50, and pipes to those that ask drivers.
+const leastFiles = 64
+
+// fewFiles comes before what is tried, for most of that fails in odd ways when no file can be opened.
+func (x *examination) fewFiles() *obstacle {
+	n := x.OpenFiles()
+	if n == 0 || n >= leastFiles {
+		return nil
+	}
+	return &obstacle{
+		fmt.Sprintf("needs %d open files at least, and this process may have %d", leastFiles, n),
+		"raise the limit: ulimit -n 1024",
+	}
+}
+
 const admin = "CAP_SYS_ADMIN"
 
 // least are the capabilities without which nothing can be watched.
@@ -126,17 +151,16 @@ func (s *System) bounded(names []string) []string {
 func (s *System) grant(names ...string) string {
 	switch out := s.bounded(names); {
 	case out != nil && s.container():
-		return s.dockerRun(out)
+		return s.dockerRun(names)
 	case out != nil:
 		return "nothing that is started from here can have " + list(out) + " (capability bounding set), so start it outside of this service or sandbox"
 	case s.status("NoNewPrivs") == "1":
 		return "neither sudo nor setcap has an effect here (no_new_privs), so start it outside of this service or sandbox"
 	}
-	root := "sudo"
-	if s.container() {
-		root = "sudo or docker exec -u 0"
+	if s.container() { // most have no sudo
+		return "run it through sudo or docker exec -u 0, or give them once, as root, with: " + s.setcap(names)
 	}
-	return "run it through " + root + ", or give them once with: " + s.setcap(names)
+	return "run it through sudo, or give them once with: sudo " + s.setcap(names)
 }
 
 // dockerRun says how to start a container that has capabilities. Docker's own seccomp profile lets bpf and
@@ -205,7 +229,7 @@ func (x *examination) probing() *obstacle {
 	}
 	switch x.Feature(FeatureUprobes).State {
 	case Unknown:
-		return &obstacle{"needs uprobes, which are found through /sys", "mount it"}
+		return &obstacle{"needs uprobes, which are found through /sys", "mount it: mount -t sysfs sysfs /sys"}
 	case No:
 		kernel := "this kernel"
 		if strings.Contains(strings.ToLower(x.Kernel), "microsoft") {

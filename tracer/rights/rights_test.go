@@ -24,14 +24,14 @@ const everything = "000001ffffffffff"
 // newMachine is one on which all works.
 func newMachine() *machine {
 	m := &machine{
-		files: map[string]string{uprobeUnit: "8\n", kernelTypes: "", "/sys/bus/event_source": ""},
-		links: map[string]string{"/proc/self/ns/user": initialUsers, "/proc/self/ns/pid": initialProcesses},
+		files: map[string]string{uprobeUnit: "8\n", kernelTypes: "", "/sys/kernel": ""},
+		links: map[string]string{"/proc/self": "7", "/proc/self/ns/user": initialUsers, "/proc/self/ns/pid": initialProcesses},
 		env:   map[string]string{}, answers: map[Question]error{},
 	}
 	m.status(everything, everything, "")
 	m.System = &System{
-		Architecture: "amd64",
-		Release:      func() string { return "6.12.30-amd64" },
+		Architecture: "amd64", PID: 7, OpenFiles: func() uint64 { return 1024 },
+		Release: func() string { return "6.12.30-amd64" },
 		ReadFile: func(path string) ([]byte, error) {
 			text, found := m.files[path]
 			if !found {
@@ -82,7 +82,7 @@ func TestAGoodMachine(t *testing.T) {
 	}
 }
 
-const unpermitted = "run it through sudo, or give them once with: setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep /usr/bin/gpumemtop"
+const unpermitted = "run it through sudo, or give them once with: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep /usr/bin/gpumemtop"
 
 // Each row takes something away and wants one sentence; an empty one where watching works all the same.
 func TestRefusal(t *testing.T) {
@@ -133,7 +133,23 @@ func TestRefusal(t *testing.T) {
 		{"container with the capabilities, not root", func(m *machine) {
 			m.without(none, everything)
 			m.files["/run/.containerenv"] = ""
-		}, "CAP_BPF and CAP_PERFMON", "run it through sudo or docker exec -u 0, or give them once"},
+		}, "CAP_BPF and CAP_PERFMON", "run it through sudo or docker exec -u 0, or give them once, as root, with: setcap "},
+		{"container with one of them", func(m *machine) {
+			m.without("0000004000000000", "0000004000000000")
+			m.files["/.dockerenv"] = ""
+		}, "CAP_BPF", "docker run --cap-add BPF --cap-add PERFMON --cap-add SYS_PTRACE"},
+		{"no /proc", func(m *machine) { m.without(none, none); m.files["/proc/self/status"] = ""; clear(m.links) }, "",
+			"attach needs a /proc of its own pid namespace, and there is none here: mount it: mount -t proc proc /proc"},
+		{"another namespace's /proc", func(m *machine) { m.links["/proc/self"] = "4711" }, "", "needs a /proc of its own pid namespace"},
+		{"few files", func(m *machine) {
+			m.OpenFiles = func() uint64 { return 16 }
+			m.answers[AskMaps], m.answers[AskPrograms] = unix.EMFILE, unsupported
+		}, "", "attach needs 64 open files at least, and this process may have 16: raise the limit: ulimit -n 1024"},
+		{"few files, ordinary user", func(m *machine) {
+			m.without(none, everything)
+			m.OpenFiles = func() uint64 { return 16 }
+		}, "CAP_BPF and CAP_PERFMON", "attach needs CAP_BPF and CAP_PERFMON"},
+		{"files without a limit that can be told", func(m *machine) { m.OpenFiles = func() uint64 { return 0 } }, "", ""},
 		{"old container engine", func(m *machine) {
 			m.answers[AskMaps] = unix.EPERM
 			m.status(everything, everything, "Seccomp:\t2\n")
@@ -170,12 +186,12 @@ func TestRefusal(t *testing.T) {
 		{"no uprobes", func(m *machine) { delete(m.files, uprobeUnit); m.answers[AskMulti] = unsupported }, "", "needs uprobes, which this kernel was built without"},
 		{"no /sys", func(m *machine) {
 			delete(m.files, uprobeUnit)
-			delete(m.files, "/sys/bus/event_source")
+			delete(m.files, "/sys/kernel")
 			m.answers[AskMulti] = unsupported
 		}, "", "through /sys: mount it"},
 		{"no /sys, multi links", func(m *machine) {
 			delete(m.files, uprobeUnit)
-			delete(m.files, "/sys/bus/event_source")
+			delete(m.files, "/sys/kernel")
 		}, "", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -223,6 +239,11 @@ func TestFeatures(t *testing.T) {
 			m.status("000000c000000000", everything, "")
 			m.files["/proc/self/mountinfo"] = "21 98 0:19 / /proc rw,nosuid - proc proc rw,hidepid=0\n"
 		}, FeatureHidden, Unknown, "", ""},
+		{"hidepid of the mount on top", func(m *machine) {
+			m.status("000000c000000000", everything, "")
+			m.files["/proc/self/mountinfo"] = "45 43 0:21 / /proc rw - proc proc rw\n63 45 0:39 / /proc rw - proc proc rw,hidepid=invisible\n"
+		}, FeatureHidden, No, "hidepid", "CAP_SYS_PTRACE"},
+		{"no /sys, lifecycle", func(m *machine) { delete(m.files, kernelTypes); delete(m.files, "/sys/kernel") }, FeatureLifecycle, No, "/sys is not mounted", "mount -t sysfs"},
 		{"AppArmor", func(m *machine) { m.files["/proc/self/attr/current"] = "docker-default (enforce)\n" }, FeatureConfined, No, "docker-default", "apparmor=unconfined"},
 		{"no AppArmor", func(m *machine) { m.files["/proc/self/attr/current"] = "unconfined\n" }, FeatureConfined, Unknown, "", ""},
 		{"lockdown", func(m *machine) { m.files["/sys/kernel/security/lockdown"] = "none [integrity] confidentiality" }, FeatureLockdown, Yes, "lockdown is integrity", ""},
@@ -269,6 +290,13 @@ func TestExplain(t *testing.T) {
 				t.Errorf("got %v, want %q in it", err, test.want)
 			}
 		})
+	}
+}
+
+func TestExplainMemory(t *testing.T) {
+	err := fmt.Errorf("map ring: %w", unix.ENOMEM)
+	if got := Explain(err); !errors.Is(got, err) || !strings.Contains(got.Error(), "80 MiB of memory in the kernel: raise the limit") {
+		t.Errorf("got %v", got)
 	}
 }
 

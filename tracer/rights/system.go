@@ -12,6 +12,7 @@ import (
 // System is how a machine is looked at. This one is [Here].
 type System struct {
 	Architecture string // as runtime.GOARCH
+	PID          int    // our own
 	Release      func() string
 	ReadFile     func(path string) ([]byte, error)
 	// Exists says whether there is something at a path.
@@ -20,6 +21,8 @@ type System struct {
 	Getenv   func(name string) string
 	// Executable is our own path, for advice.
 	Executable func() (string, error)
+	// OpenFiles is how many files this process may have open, 0 where that cannot be told.
+	OpenFiles func() uint64
 	// Ask tries something in the kernel. An error that wraps ebpf.ErrNotSupported says that the kernel cannot do it; with
 	// any other it could not be tried, most often for lack of rights.
 	Ask func(Question) error
@@ -28,9 +31,9 @@ type System struct {
 // Here is this machine.
 func Here() *System {
 	s := &System{
-		Architecture: runtime.GOARCH, Release: release, ReadFile: os.ReadFile, Readlink: os.Readlink, Getenv: os.Getenv,
-		Executable: os.Executable,
-		Exists:     func(path string) bool { _, err := os.Stat(path); return err == nil },
+		Architecture: runtime.GOARCH, PID: os.Getpid(), Release: release, ReadFile: os.ReadFile, Readlink: os.Readlink,
+		Getenv: os.Getenv, Executable: os.Executable, OpenFiles: openFiles,
+		Exists: func(path string) bool { _, err := os.Stat(path); return err == nil },
 	}
 	s.Ask = s.ask
 	return s
@@ -42,6 +45,14 @@ func release() string {
 		return ""
 	}
 	return unix.ByteSliceToString(name.Release[:])
+}
+
+func openFiles() uint64 {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
+		return 0
+	}
+	return limit.Cur
 }
 
 // text reads a small file, "" where it cannot be read.
@@ -128,8 +139,19 @@ func (s *System) lockdown() string {
 	return mode
 }
 
-// hidden reports whether /proc shows other users' processes only to those who may trace them (hidepid of proc(5)).
+// ownProc reports whether /proc is there and has the numbers of our own pid namespace.
+func (s *System) ownProc() bool {
+	self, err := s.Readlink("/proc/self")
+	return err == nil && self == strconv.Itoa(s.PID)
+}
+
+// sysMounted reports whether /sys is there.
+func (s *System) sysMounted() bool { return s.Exists("/sys/kernel") }
+
+// hidden reports whether /proc shows other users' processes only to those who may trace them (hidepid of proc(5)). Of
+// what is mounted there, the last hides the rest.
 func (s *System) hidden() bool {
+	hidden := false
 	for line := range strings.Lines(s.text("/proc/self/mountinfo")) {
 		mount, super, found := strings.Cut(strings.TrimSpace(line), " - proc ")
 		fields := strings.Fields(mount)
@@ -138,9 +160,9 @@ func (s *System) hidden() bool {
 		}
 		_, value, _ := strings.Cut(super, "hidepid=")
 		value, _, _ = strings.Cut(value, ",")
-		return value != "" && value != "0" && value != "off"
+		hidden = value != "" && value != "0" && value != "off"
 	}
-	return false
+	return hidden
 }
 
 // atLeast compares a release such as 6.1.0-37-amd64 with a version.

@@ -64,7 +64,7 @@ func (p *Process) file(m *Mapping) (string, *unix.Stat_t, error) {
 	case err == nil && info.Ino == m.Inode:
 		return link, &info, nil
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
-		return "", nil, fmt.Errorf("%s was deleted or replaced after process %d had loaded it, or lies where we cannot go: %w: CAP_CHECKPOINT_RESTORE opens what is loaded, or start the program again",
+		return "", nil, fmt.Errorf("%s was deleted or replaced after process %d had loaded it, or lies where we cannot go: %w: CAP_CHECKPOINT_RESTORE opens what is loaded (another user's only with CAP_DAC_READ_SEARCH), or start the program again",
 			m.Path, p.PID, ErrDenied)
 	}
 	if !p.Same() {
