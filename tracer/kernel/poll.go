@@ -53,6 +53,7 @@ func (k *Kernel) Poll(wait time.Duration, sink func(*wire.Sample)) (int, error) 
 		}
 		err := wire.DecodeSample(record, &p.sample)
 		if err == nil {
+			k.shortened.Add(uint64(p.sample.Shortened))
 			sink(&p.sample)
 		}
 		k.ring.release(end)
