@@ -281,8 +281,9 @@ int enter(struct pt_regs *registers)
 		return 0;
 	struct place place = place_of(&t.who, registers);
 	if (!watched(t.who.pid)) {
-		if (bpf_map_lookup_elem(&entries, &place))
-			bpf_map_delete_elem(&entries, &place);
+		struct entry *left = bpf_map_lookup_elem(&entries, &place);
+		if (left)
+			left->entered = 0;
 		return 0;
 	}
 	if (!begin(&t, &place, registers))
@@ -304,10 +305,8 @@ int enter(struct pt_regs *registers)
 		*kept = t.entry;
 		return 0;
 	}
-	if (bpf_map_update_elem(&entries, &place, &t.entry, BPF_ANY)) {
-		bpf_map_delete_elem(&entries, &place);
+	if (bpf_map_update_elem(&entries, &place, &t.entry, BPF_ANY))
 		lose(t.who.pid, t.shape->flags & GMT_SHAPE_USE);
-	}
 	return 0;
 }
 
