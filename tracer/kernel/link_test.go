@@ -95,9 +95,15 @@ func TestFailedAttachLeavesNothing(t *testing.T) {
 			t.Errorf("a function that the file does not have: %v", err)
 		}
 		untouched(t, d, at)
-		if _, err := k.Attach(programs.library+"?", 0, at); !errors.Is(err, os.ErrNotExist) {
+		if _, err := k.Attach(programs.library+"?", 0, at); !errors.Is(err, ErrGone) || !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("a file that does not exist: %v", err)
 		}
+		ended := drive(t)
+		ended.end()
+		if _, err := k.Attach(programs.library, ended.pid, at); !errors.Is(err, ErrGone) || errors.As(err, &failed) {
+			t.Errorf("a process that has ended: %v", err)
+		}
+		untouched(t, d, at)
 		if _, err := k.Attach(programs.library, 0, []Probe{{functions, 0}}); err == nil {
 			t.Error("a function without a shape was probed")
 		}
