@@ -58,9 +58,9 @@ func TestCopies(t *testing.T) {
 		d := drive(t)
 		judge(t, k, d.pid, Watch)
 		attach(t, k, 0, set, name, list)
-		d.send("arguments")
+		d.Send("arguments")
 		var handle uint64
-		if _, err := fmt.Sscanf(d.line(), "0x%x", &handle); err != nil {
+		if _, err := fmt.Sscanf(d.Line(), "0x%x", &handle); err != nil {
 			t.Fatal(err)
 		}
 		got := gather(t, k, 10)
@@ -141,9 +141,9 @@ func TestStackIsTheCallers(t *testing.T) {
 		d := drive(t)
 		judge(t, k, d.pid, Watch)
 		attach(t, k, d.pid, create)
-		d.send("deep")
+		d.Send("deep")
 		var at uint64
-		if _, err := fmt.Sscanf(d.line(), "0x%x", &at); err != nil {
+		if _, err := fmt.Sscanf(d.Line(), "0x%x", &at); err != nil {
 			t.Fatal(err)
 		}
 		s := gather(t, k, 1)[0]

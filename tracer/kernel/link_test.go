@@ -99,7 +99,7 @@ func TestFailedAttachLeavesNothing(t *testing.T) {
 			t.Errorf("a file that does not exist: %v", err)
 		}
 		ended := drive(t)
-		ended.end()
+		ended.End()
 		if _, err := k.Attach(programs.library, ended.pid, at); !errors.Is(err, ErrGone) || errors.As(err, &failed) {
 			t.Errorf("a process that has ended: %v", err)
 		}
