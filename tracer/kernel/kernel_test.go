@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+	"codeberg.org/gpumemtop/gpumemtop/tracer/rights"
 	"codeberg.org/gpumemtop/gpumemtop/tracer/rights/rightstest"
 	"codeberg.org/gpumemtop/gpumemtop/tracer/tracertest"
 )
@@ -178,12 +179,22 @@ func judge(tb testing.TB, k *Kernel, pid int, v Verdict) {
 	}
 }
 
+// skipWithout skips a test that found a feature not to be used. Where package rights says that it is there, ours is the fault.
+func skipWithout(t *testing.T, feature string) {
+	t.Helper()
+	f := rights.Examine().Feature(feature)
+	if f.State == rights.Yes {
+		t.Fatalf("this kernel has it, and it is not used: %s", f.Detail)
+	}
+	t.Skip(f.Detail)
+}
+
 // kinds runs a test with each kind of link that the kernel has.
 func kinds(t *testing.T, o Options, test func(t *testing.T, k *Kernel)) {
 	t.Run("multi", func(t *testing.T) {
 		k := open(t, o)
 		if !k.multi {
-			t.Skip("this kernel has no multi links that tell processes apart")
+			skipWithout(t, rights.FeatureMulti)
 		}
 		test(t, k)
 	})

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+	"codeberg.org/gpumemtop/gpumemtop/tracer/rights"
 )
 
 func TestVerdicts(t *testing.T) {
@@ -194,7 +195,7 @@ func openLife(t *testing.T, o Options) *Kernel {
 	t.Helper()
 	k := open(t, o)
 	if !k.Lifecycle() {
-		t.Skip("this kernel does not describe its types (/sys/kernel/btf/vmlinux)")
+		skipWithout(t, rights.FeatureLifecycle)
 	}
 	return k
 }
