@@ -37,7 +37,8 @@ _Static_assert(GMT_CALL_ARGUMENTS <= 8, "all arguments have a place");
 
 /*
  * Calls between entry and return; entered is 0 when there is none. A thread's places stay when it ends: the oldest make
- * room, and those that were just looked up are not among them.
+ * room, and those that were just looked up are not among them. A call that lasts while all others are taken anew loses its
+ * place, too, and is neither told nor counted: that takes thousands of threads that come and go during one call.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
