@@ -1,7 +1,6 @@
 package tracer
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +18,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 	"codeberg.org/gpumemtop/gpumemtop/tracer/rights/rightstest"
 	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
+	"codeberg.org/gpumemtop/gpumemtop/tracer/tracertest"
 )
 
 // patience is how long a test waits for what must come.
@@ -49,17 +49,9 @@ func compile() (err error) {
 	built.program, built.vendor = filepath.Join(built.folder, "tracedprogram"), filepath.Join(built.folder, "vendors")
 	driver := filepath.Join(built.folder, "libtracericd.so")
 	return errors.Join(
-		gcc("-fvisibility=hidden", "-shared", "-fPIC", "testdata/icd.c", "-o", driver),
-		gcc("testdata/program.c", "-o", built.program, "-ldl", "-pthread"),
+		tracertest.Compile("-O1", "-fvisibility=hidden", "-shared", "-fPIC", "testdata/icd.c", "-o", driver),
+		tracertest.Compile("-O1", "testdata/program.c", "-o", built.program, "-ldl", "-pthread"),
 		os.Mkdir(built.vendor, 0o755), os.WriteFile(filepath.Join(built.vendor, "tracer.icd"), []byte(driver+"\n"), 0o600))
-}
-
-func gcc(arguments ...string) error {
-	out, err := exec.Command("gcc", append([]string{"-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror"}, arguments...)...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("gcc: %w: %s", err, out)
-	}
-	return nil
 }
 
 // copyOf copies a file into a folder of its own.
@@ -78,11 +70,9 @@ func copyOf(t *testing.T, from, name string) string {
 
 // program is a process that runs testdata/program.c.
 type program struct {
-	t       *testing.T
-	process *exec.Cmd
-	in      io.WriteCloser
-	out     *bufio.Reader
-	pid     int
+	*tracertest.Program
+	t   *testing.T
+	pid int
 }
 
 // begin starts the program, with arguments.
@@ -103,51 +93,23 @@ func beginAs(t *testing.T, name string, arguments ...string) *program {
 	if name != "" {
 		path = copyOf(t, path, name)
 	}
-	p := &program{t: t, process: exec.Command(path, arguments...)}
-	p.process.Env = append(os.Environ(), "OCL_ICD_VENDORS="+built.vendor+"/")
-	p.process.Stderr = os.Stderr
-	var err error
-	if p.in, err = p.process.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := p.process.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.out = bufio.NewReader(out)
-	if err := p.process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	p.pid = p.process.Process.Pid
-	t.Cleanup(p.end)
+	command := exec.Command(path, arguments...)
+	command.Env = append(os.Environ(), "OCL_ICD_VENDORS="+built.vendor+"/")
+	command.Stderr = os.Stderr
+	p := &program{Program: tracertest.Start(t, command), t: t}
+	p.pid = p.PID()
 	for range max(len(arguments), 1) { // for being there, and for each command
 		p.answer()
 	}
 	return p
 }
 
-// end kills the program and waits for it; once more does no harm.
-func (p *program) end() {
-	_ = p.process.Process.Kill()
-	_ = p.process.Wait()
-}
-
-func (p *program) send(command string) {
-	p.t.Helper()
-	if _, err := io.WriteString(p.in, command+"\n"); err != nil {
-		p.t.Fatal(err)
-	}
-}
-
 // answer waits for "done" and returns the line before it.
 func (p *program) answer() string {
 	p.t.Helper()
 	for before := ""; ; {
-		line, err := p.out.ReadString('\n')
-		if err != nil {
-			p.t.Fatalf("read the program's answer: %v", err)
-		}
-		if line = strings.TrimSpace(line); line == "done" {
+		line := p.Line()
+		if line == "done" {
 			return before
 		}
 		before = line
@@ -156,7 +118,7 @@ func (p *program) answer() string {
 
 func (p *program) do(command string) string {
 	p.t.Helper()
-	p.send(command)
+	p.Send(command)
 	return p.answer()
 }
 

@@ -18,6 +18,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/tracer/kernel"
 	"codeberg.org/gpumemtop/gpumemtop/tracer/rights/rightstest"
 	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
+	"codeberg.org/gpumemtop/gpumemtop/tracer/tracertest"
 )
 
 func pids(list ...*program) target.Selection {
@@ -37,7 +38,7 @@ func TestByPid(t *testing.T) {
 	p.do("create 2 1000")
 	other.do("create 2 1000")
 	p.do("release")
-	p.send("exit 7")
+	p.Send("exit 7")
 	w.want(p.pid, "process", "create buffer 1 1000", "create buffer 2 1000", "release 2", "release 1",
 		"carried 3 0", "release 3", "carried 4 0", "release 4", "exit 7 signal 0")
 	w.until("the end", func() bool { return w.ended })
@@ -50,12 +51,12 @@ func TestByPid(t *testing.T) {
 func TestEnds(t *testing.T) {
 	a, b := begin(t, loader), begin(t, loader)
 	w := watch(t, pids(a, b))
-	a.send("kill 11")
+	a.Send("kill 11")
 	w.want(a.pid, "process", "exit 139 signal 11")
 	if w.ended || w.Watched() != 1 {
 		t.Errorf("ended: %v, with %d watched", w.ended, w.Watched())
 	}
-	b.end()
+	b.End()
 	w.want(b.pid, "process", "exit 137 signal 9")
 	w.until("the end", func() bool { return w.ended })
 }
@@ -70,7 +71,7 @@ func TestByName(t *testing.T) {
 	// One that comes later is seen from its first call on, even through a loader that nobody knows.
 	later := beginAs(t, "wantedprogram", loader, "create 1 2000")
 	w.want(later.pid, "process", "create buffer 1 2000")
-	later.send("exit 0")
+	later.Send("exit 0")
 	w.want(later.pid, "process", "create buffer 1 2000", "exit 0 signal 0")
 	private := beginAs(t, "wantedprogram", copyOf(t, realLoader(t), "libprivate.so"))
 	w.until("probes", func() bool { return w.hopes[private.pid] != nil })
@@ -102,9 +103,9 @@ func TestAll(t *testing.T) {
 	if got := w.of(idle.pid); len(got) > 0 {
 		t.Errorf("of one without OpenCL was told %q", got)
 	}
-	b.send("exit 1")
+	b.Send("exit 1")
 	w.want(b.pid, "process", "create buffer 1 60", "release 1", "exit 1 signal 0")
-	idle.end()
+	idle.End()
 	w.until("nothing is kept of those who ended", func() bool {
 		return !w.known(b.pid) && !w.known(idle.pid) && w.links.pids[b.pid] == nil && w.links.pids[idle.pid] == nil
 	})
@@ -131,7 +132,7 @@ func TestFollow(t *testing.T) {
 			} else if got := w.of(child); len(got) > 0 {
 				t.Errorf("of the child was told %q", got)
 			}
-			p.end()
+			p.End()
 			w.until("the end", func() bool { return w.ended })
 		})
 	}
@@ -160,7 +161,7 @@ func TestExec(t *testing.T) {
 				s := pids(p)
 				s.Follow = follow
 				w := watch(t, s)
-				p.send(command + loader)
+				p.Send(command + loader)
 				w.until("the end of the first program", func() bool { return len(w.of(p.pid)) >= 2 })
 				p.answer()
 				if !follow && command == "threadexec " { // what it does before its probes are there again is not seen
@@ -172,7 +173,7 @@ func TestExec(t *testing.T) {
 				} else {
 					w.want(p.pid, "process", "exit -1 signal 0", "process", "create buffer 1 777")
 				}
-				p.send("exit 4")
+				p.Send("exit 4")
 				w.until("the end", func() bool { return w.ended })
 				if got := w.of(p.pid); got[1] != "exit -1 signal 0" || got[2] != "process" || got[len(got)-1] != "exit 4 signal 0" {
 					t.Errorf("told %q", got)
@@ -250,7 +251,7 @@ func TestMappedAfterDetach(t *testing.T) {
 func TestStartFails(t *testing.T) {
 	p := begin(t, loader)
 	gone := begin(t, loader)
-	gone.end()
+	gone.End()
 	fails := func(s target.Selection, want error) {
 		w := &watcher{t: t}
 		if tracer, err := Start(w.options(s)); !errors.Is(err, want) {
@@ -303,7 +304,7 @@ func TestLostEnd(t *testing.T) {
 	gone := begin(t, loader)
 	p := begin(t, loader)
 	w := watch(t, pids(p))
-	gone.end()
+	gone.End()
 	w.admit(w.newProcess(&target.Process{PID: gone.pid}), 0)
 	w.hopes[gone.pid+1<<22] = &hope{ours: true}
 	w.doubts = doubtful
@@ -318,7 +319,7 @@ func TestLostEnd(t *testing.T) {
 func TestIgnoredProcessThatIsGone(t *testing.T) {
 	p := begin(t, loader)
 	w := watch(t, target.Selection{Comms: []string{"nobody-is-called-so"}})
-	p.end()
+	p.End()
 	w.ignore(p.pid)
 	if err := w.kernel.Judge(p.pid, kernel.Forget); err != nil {
 		t.Error(err)
@@ -338,7 +339,7 @@ __asm__(".globl clReleaseMemObject; .type clReleaseMemObject, @function; clRelea
 		t.Fatal(err)
 	}
 	odd := filepath.Join(filepath.Dir(source), "libodd.so")
-	if err := gcc("-shared", "-fPIC", source, "-o", odd); err != nil {
+	if err := tracertest.Compile("-O1", "-shared", "-fPIC", source, "-o", odd); err != nil {
 		t.Fatal(err)
 	}
 	p := begin(t, loader)
@@ -379,7 +380,7 @@ func TestUnusedFiles(t *testing.T) {
 	if !probed() {
 		t.Error("the probes of a file that is used are taken away")
 	}
-	p.end()
+	p.End()
 	w.until("the end", func() bool { return w.links.pids[p.pid] == nil })
 	now = clock()
 	w.links.sweep(now)
@@ -433,7 +434,7 @@ func TestOpen(t *testing.T) {
 	if got := w.Open(1, path); got != path {
 		t.Errorf("opened as %q", got)
 	}
-	p.end()
+	p.End()
 	w.until("the end", func() bool { return w.ended })
 	if got := w.Open(1, path); got != path {
 		t.Errorf("after the end opened as %q", got)

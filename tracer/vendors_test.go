@@ -91,7 +91,7 @@ func TestFetchedAfter(t *testing.T) {
 	if w.learned(everybody) || w.learned(other.pid) {
 		t.Error("another process has probes for what one was given")
 	}
-	p.end()
+	p.End()
 	w.want(p.pid, "process", "create usm device 1 5000", "release 1", "exit 137 signal 9")
 	if w.learned(p.pid) {
 		t.Error("probes are left of one that has ended")

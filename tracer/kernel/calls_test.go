@@ -58,9 +58,9 @@ func TestCopies(t *testing.T) {
 		d := drive(t)
 		judge(t, k, d.pid, Watch)
 		attach(t, k, 0, set, name, list)
-		d.send("arguments")
+		d.Send("arguments")
 		var handle uint64
-		if _, err := fmt.Sscanf(d.line(), "0x%x", &handle); err != nil {
+		if _, err := fmt.Sscanf(d.Line(), "0x%x", &handle); err != nil {
 			t.Fatal(err)
 		}
 		got := gather(t, k, 10)
@@ -141,9 +141,9 @@ func TestStackIsTheCallers(t *testing.T) {
 		d := drive(t)
 		judge(t, k, d.pid, Watch)
 		attach(t, k, d.pid, create)
-		d.send("deep")
+		d.Send("deep")
 		var at uint64
-		if _, err := fmt.Sscanf(d.line(), "0x%x", &at); err != nil {
+		if _, err := fmt.Sscanf(d.Line(), "0x%x", &at); err != nil {
 			t.Fatal(err)
 		}
 		s := gather(t, k, 1)[0]
@@ -226,22 +226,41 @@ func TestFullRingLosesCounted(t *testing.T) {
 	}
 }
 
+// Stacks fill a ring up to its mark; what is left then holds calls without them, none of which is lost before it is full.
 func TestCrowdedRingLeavesStacksOut(t *testing.T) {
+	const (
+		threads, rounds = 2, 350
+		ringBytes       = 1 << 20
+		stackBytes      = recordHeader + wire.SizeofCall + wire.CallData + wire.CallStack
+		// Each thread may have found the room below the mark that one of them took.
+		least, most = ringBytes / 8 * 7 / stackBytes, ringBytes/8*7/stackBytes + threads
+	)
 	d := drive(t)
-	k := open(t, Options{RingBytes: 128 << 10, Stacks: true})
+	k := open(t, Options{RingBytes: ringBytes, Stacks: true})
 	judge(t, k, d.pid, Watch)
 	attach(t, k, 0, create)
-	d.do("run 1 100")
+	d.do(fmt.Sprintf("run %d %d", threads, rounds))
+	if lost, _ := k.LostAll(); lost != 0 || k.Shortened() != 0 {
+		t.Errorf("%d calls lost, and %d known to be shortened before anybody has read them", lost, k.Shortened())
+	}
 	whole, shortened := 0, 0
-	for _, s := range gather(t, k, 100) {
+	for _, s := range gather(t, k, threads*rounds) {
 		checkCreate(t, &s)
-		if s.Shortened != 0 {
+		switch {
+		case s.Shortened != 0 && len(s.Memory) == 0 && s.Ip != 0:
 			shortened++
-		} else if len(s.Memory) > 0 {
+		case s.Shortened == 0 && len(s.Memory) > 0:
 			whole++
 		}
 	}
-	if whole == 0 || whole > 5 || whole+shortened != 100 {
-		t.Errorf("%d calls with stacks, %d shortened, of 100", whole, shortened)
+	if whole < least || whole > most || whole+shortened != threads*rounds {
+		t.Errorf("%d calls with stacks, want %d to %d; %d shortened, want the rest of %d", whole, least, most, shortened, threads*rounds)
+	}
+	if k.Shortened() != uint64(shortened) {
+		t.Errorf("%d calls counted as shortened, want %d", k.Shortened(), shortened)
+	}
+	d.do("run 1 1")
+	if s := gather(t, k, 1)[0]; s.Shortened != 0 || len(s.Memory) == 0 || k.Shortened() != uint64(shortened) {
+		t.Errorf("with the ring read, %d bytes of stack come, and %d calls count as shortened", len(s.Memory), k.Shortened())
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -21,9 +22,15 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// ringBytes is the size of the ring where Options does not say another: 160,000 calls with copies, a third of a second's
-// at 500,000 a second; or 4,000 calls with their stacks, which are left out when half of it is full.
+// ringBytes is the size of the ring where Options does not say another: 400,000 calls, 160,000 with copies, or 3,500 with
+// their stacks and 50,000 more without.
 const ringBytes = 64 << 20
+
+// crowded returns how many bytes wait in a ring from which on stacks are left out of it: a call without its stack is
+// better than a lost one. An eighth is kept free of them, which in 64 MiB holds what is called in a tenth of a second at
+// 500,000 calls a second: as long as a busy machine may keep us from reading. Stacks fill most of the ring before that, so
+// that a moment of much else to do takes no call sites away.
+func crowded(ringBytes int) uint64 { return uint64(ringBytes) / 8 * 7 }
 
 // Options say what to tell of.
 type Options struct {
@@ -61,6 +68,8 @@ type Kernel struct {
 	multi   bool
 	ring    *ring
 	poller  *poller
+
+	shortened atomic.Uint64
 
 	mu    sync.Mutex
 	links map[*Link]struct{} // attached
@@ -111,8 +120,8 @@ func (k *Kernel) Close() error {
 	return errors.Join(errs...)
 }
 
-// Judge says what becomes of a process's calls from now on: of those that are entered after it. Who judges a process that may have ended meanwhile has to
-// look whether it is still there, and else to have it forgotten: its number may come again.
+// Judge says what becomes of a process's calls from now on: of those that are entered after it. Who judges a process that
+// may have ended meanwhile has to look whether it is still there, and else to have it forgotten: its number may come again.
 func (k *Kernel) Judge(pid int, v Verdict) error {
 	var err error
 	verdicts, key := k.calls.Maps[callsMapVerdicts], uint32(pid)
@@ -161,6 +170,10 @@ func (k *Kernel) LostAll() (calls, uses uint64) {
 	}
 	return lost.Calls, lost.Uses
 }
+
+// Shortened returns how many of the calls that were handed over since New came without the stack that was to be told with
+// them, because too little of the ring was free: the reader could not keep up. Of these the innermost frame alone is known.
+func (k *Kernel) Shortened() uint64 { return k.shortened.Load() }
 
 // Lifecycle reports whether forks, execs and exits of watched processes are told.
 func (k *Kernel) Lifecycle() bool {

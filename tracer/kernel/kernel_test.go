@@ -1,21 +1,19 @@
 package kernel
 
 import (
-	"bufio"
 	"debug/elf"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+	"codeberg.org/gpumemtop/gpumemtop/tracer/rights"
 	"codeberg.org/gpumemtop/gpumemtop/tracer/rights/rightstest"
+	"codeberg.org/gpumemtop/gpumemtop/tracer/tracertest"
 )
 
 // The functions of testdata/calls.h.
@@ -78,16 +76,8 @@ func compile() (err error) {
 	programs.library = filepath.Join(programs.folder, "libcalls.so")
 	programs.driver = filepath.Join(programs.folder, "driver")
 	return errors.Join(
-		gcc("-O2", "-fPIC", "-shared", "testdata/calls.c", "-o", programs.library),
-		gcc("-O2", "-pthread", "-mno-red-zone", "testdata/driver.c", programs.library, "-Wl,-rpath,$ORIGIN", "-o", programs.driver))
-}
-
-func gcc(arguments ...string) error {
-	out, err := exec.Command("gcc", append([]string{"-std=gnu11", "-Wall", "-Wextra", "-Werror"}, arguments...)...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("gcc: %w: %s", err, out)
-	}
-	return nil
+		tracertest.Compile("-O2", "-fPIC", "-shared", "testdata/calls.c", "-o", programs.library),
+		tracertest.Compile("-O2", "-pthread", "-mno-red-zone", "testdata/driver.c", programs.library, "-Wl,-rpath,$ORIGIN", "-o", programs.driver))
 }
 
 // probes returns where functions of the library are.
@@ -120,61 +110,25 @@ func probes(tb testing.TB, numbers ...int) []Probe {
 
 // driver is a process that runs testdata/driver.c.
 type driver struct {
-	tb      testing.TB
-	process *exec.Cmd
-	in      io.WriteCloser
-	out     *bufio.Reader
-	pid     int
+	*tracertest.Program
+	tb  testing.TB
+	pid int
 }
 
 func drive(tb testing.TB) *driver {
 	tb.Helper()
 	build(tb)
-	d := &driver{tb: tb, process: exec.Command(programs.driver)}
-	d.process.Env = []string{} // so that little lies above the stack of main
-	var err error
-	if d.in, err = d.process.StdinPipe(); err != nil {
-		tb.Fatal(err)
-	}
-	out, err := d.process.StdoutPipe()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	d.out = bufio.NewReader(out)
-	d.process.Env = []string{"LC_ALL=C"} // ours may be longer than what is told of a stack
-	if err := d.process.Start(); err != nil {
-		tb.Fatal(err)
-	}
-	d.pid = d.process.Process.Pid
-	tb.Cleanup(d.end)
+	command := exec.Command(programs.driver)
+	command.Env = []string{"LC_ALL=C"} // ours may be longer than what is told of a stack
+	d := &driver{Program: tracertest.Start(tb, command), tb: tb}
+	d.pid = d.PID()
 	d.answer("ready")
 	return d
 }
 
-func (d *driver) end() {
-	_ = d.process.Process.Kill()
-	_ = d.process.Wait()
-}
-
-func (d *driver) send(command string) {
-	d.tb.Helper()
-	if _, err := io.WriteString(d.in, command+"\n"); err != nil {
-		d.tb.Fatal(err)
-	}
-}
-
-func (d *driver) line() string {
-	d.tb.Helper()
-	line, err := d.out.ReadString('\n')
-	if err != nil {
-		d.tb.Fatalf("read the driver's answer: %v", err)
-	}
-	return strings.TrimSpace(line)
-}
-
 func (d *driver) answer(want string) {
 	d.tb.Helper()
-	if got := d.line(); got != want {
+	if got := d.Line(); got != want {
 		d.tb.Fatalf("the driver answers %q, want %q", got, want)
 	}
 }
@@ -182,7 +136,7 @@ func (d *driver) answer(want string) {
 // do gives a command and expects that nothing went wrong in the driver.
 func (d *driver) do(command string) {
 	d.tb.Helper()
-	d.send(command)
+	d.Send(command)
 	d.answer("0")
 }
 
@@ -225,12 +179,22 @@ func judge(tb testing.TB, k *Kernel, pid int, v Verdict) {
 	}
 }
 
+// skipWithout skips a test that found a feature not to be used. Where package rights says that it is there, ours is the fault.
+func skipWithout(t *testing.T, feature string) {
+	t.Helper()
+	f := rights.Examine().Feature(feature)
+	if f.State == rights.Yes {
+		t.Fatalf("this kernel has it, and it is not used: %s", f.Detail)
+	}
+	t.Skip(f.Detail)
+}
+
 // kinds runs a test with each kind of link that the kernel has.
 func kinds(t *testing.T, o Options, test func(t *testing.T, k *Kernel)) {
 	t.Run("multi", func(t *testing.T) {
 		k := open(t, o)
 		if !k.multi {
-			t.Skip("this kernel has no multi links that tell processes apart")
+			skipWithout(t, rights.FeatureMulti)
 		}
 		test(t, k)
 	})

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+	"codeberg.org/gpumemtop/gpumemtop/tracer/rights"
 )
 
 func TestVerdicts(t *testing.T) {
@@ -105,7 +106,7 @@ func TestReturnIsPairedWithItsOwnEntry(t *testing.T) {
 // hold has the driver call a function that lasts until release, and returns when it is in it.
 func (d *driver) hold(n int) {
 	d.tb.Helper()
-	d.send(fmt.Sprint("hold ", n))
+	d.Send(fmt.Sprint("hold ", n))
 	d.answer("holding")
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		call, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", d.pid))
@@ -121,7 +122,7 @@ func (d *driver) hold(n int) {
 
 func (d *driver) release(n int) {
 	d.tb.Helper()
-	d.send("")
+	d.Send("")
 	d.answer(fmt.Sprint(n + 1))
 }
 
@@ -194,7 +195,7 @@ func openLife(t *testing.T, o Options) *Kernel {
 	t.Helper()
 	k := open(t, o)
 	if !k.Lifecycle() {
-		t.Skip("this kernel does not describe its types (/sys/kernel/btf/vmlinux)")
+		skipWithout(t, rights.FeatureLifecycle)
 	}
 	return k
 }
@@ -240,9 +241,9 @@ func TestForkedChildIsFollowed(t *testing.T) {
 	d := drive(t)
 	judge(t, k, d.pid, Watch)
 	attach(t, k, 0, create)
-	d.send("fork")
+	d.Send("fork")
 	var child int
-	if _, err := fmt.Sscan(d.line(), &child); err != nil {
+	if _, err := fmt.Sscan(d.Line(), &child); err != nil {
 		t.Fatal(err)
 	}
 	same(t, describe(d, child, lives(t, k, 3)), "driver fork -1", "child call 7900900", fmt.Sprint("child exit ", 3<<8))
@@ -256,9 +257,9 @@ func TestForkedChildIsNotFollowed(t *testing.T) {
 	d := drive(t)
 	judge(t, k, d.pid, Watch)
 	attach(t, k, 0, create)
-	d.send("fork")
+	d.Send("fork")
 	var child int
-	if _, err := fmt.Sscan(d.line(), &child); err != nil {
+	if _, err := fmt.Sscan(d.Line(), &child); err != nil {
 		t.Fatal(err)
 	}
 	d.do("run 1 1") // a thread is no child
@@ -279,7 +280,7 @@ func TestExec(t *testing.T) {
 		k := openLife(t, Options{Everyone: everyone})
 		d := drive(t)
 		judge(t, k, d.pid, Watch)
-		d.send("exec")
+		d.Send("exec")
 		d.answer("ready")
 		var execs int
 		another := false // thread than the main one
@@ -297,7 +298,7 @@ func TestExec(t *testing.T) {
 			t.Errorf("everyone %v: %d execs, then the verdict is %d, want %d", everyone, execs, v, want)
 		}
 		judge(t, k, d.pid, Watch)
-		d.send("threadexec")
+		d.Send("threadexec")
 		d.answer("ready")
 		another = true
 		poll(t, k, told, func() bool { return execs > 1 })
@@ -310,9 +311,9 @@ func TestExitStatus(t *testing.T) {
 		end  func(d *driver)
 		want syscall.WaitStatus
 	}{
-		{"exit", func(d *driver) { d.send("exit 7") }, 7 << 8},
-		{"exit with threads", func(d *driver) { d.do("start 3"); d.send("exit 5") }, 5 << 8},
-		{"last thread", func(d *driver) { d.send("last") }, 0},
+		{"exit", func(d *driver) { d.Send("exit 7") }, 7 << 8},
+		{"exit with threads", func(d *driver) { d.do("start 3"); d.Send("exit 5") }, 5 << 8},
+		{"last thread", func(d *driver) { d.Send("last") }, 0},
 		{"signal", func(d *driver) { _ = unix.Kill(d.pid, unix.SIGTERM) }, 15},
 		{"kill", func(d *driver) { d.do("start 2"); _ = unix.Kill(d.pid, unix.SIGKILL) }, 9},
 	}
@@ -326,8 +327,8 @@ func TestExitStatus(t *testing.T) {
 			if got.Sight != wire.SightExit || int(got.Pid) != d.pid || syscall.WaitStatus(got.Result) != test.want {
 				t.Errorf("%v of %d with %#x, want exit of %d with %#x", got.Sight, got.Pid, got.Result, d.pid, test.want)
 			}
-			_ = d.process.Wait()
-			if status := d.process.ProcessState.Sys().(syscall.WaitStatus); status&^0x80 != test.want {
+			_ = d.Process.Wait()
+			if status := d.Process.ProcessState.Sys().(syscall.WaitStatus); status&^0x80 != test.want {
 				t.Errorf("the driver ended with %#x, want %#x", status, test.want)
 			}
 			nothing(t, k)
@@ -358,7 +359,7 @@ func TestCallEndsPoll(t *testing.T) {
 	judge(t, k, d.pid, Watch)
 	attach(t, k, 0, create)
 	for round := range 20 {
-		d.send("run 1 1")
+		d.Send("run 1 1")
 		n := 0
 		for n == 0 {
 			got, err := k.Poll(time.Hour, func(*wire.Sample) {})

@@ -28,7 +28,8 @@ type Link struct {
 
 // Attach probes functions of a file: in the process pid and its threads, in every process that maps it when pid is 0. A
 // child of pid is another process. Functions that use memory are left out when Options has no Uses. Calls that are under
-// way are not told. It attaches all or nothing; when one function is the reason for nothing, the error is a *ProbeError.
+// way are not told. It attaches all or nothing; when one function is the reason for nothing, the error is a *ProbeError, and
+// it wraps ErrGone when the process or the file has gone.
 func (k *Kernel) Attach(file string, pid int, probes []Probe) (*Link, error) {
 	entries, returns, err := k.sort(probes)
 	if err != nil {
@@ -142,12 +143,18 @@ func (a *attachment) each(probes []Probe, attach func(Probe) (link.Link, error))
 	for _, p := range probes {
 		part, err := attach(p)
 		if err != nil {
-			err = &ProbeError{File: a.file, Function: p.Function, Offset: p.Offset, Err: explain("attach", err)}
-			return nil, errors.Join(err, closeAll(parts))
+			return nil, errors.Join(a.explain(p, err), closeAll(parts))
 		}
 		parts = append(parts, part)
 	}
 	return parts, nil
+}
+
+func (a *attachment) explain(p Probe, err error) error {
+	if gone(err) { // no function's fault
+		return explain("probe "+a.file, err)
+	}
+	return &ProbeError{File: a.file, Function: p.Function, Offset: p.Offset, Err: explain("attach", err)}
 }
 
 func (a *attachment) single(p Probe, returns bool) (link.Link, error) {

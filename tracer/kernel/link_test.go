@@ -95,9 +95,15 @@ func TestFailedAttachLeavesNothing(t *testing.T) {
 			t.Errorf("a function that the file does not have: %v", err)
 		}
 		untouched(t, d, at)
-		if _, err := k.Attach(programs.library+"?", 0, at); !errors.Is(err, os.ErrNotExist) {
+		if _, err := k.Attach(programs.library+"?", 0, at); !errors.Is(err, ErrGone) || !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("a file that does not exist: %v", err)
 		}
+		ended := drive(t)
+		ended.End()
+		if _, err := k.Attach(programs.library, ended.pid, at); !errors.Is(err, ErrGone) || errors.As(err, &failed) {
+			t.Errorf("a process that has ended: %v", err)
+		}
+		untouched(t, d, at)
 		if _, err := k.Attach(programs.library, 0, []Probe{{functions, 0}}); err == nil {
 			t.Error("a function without a shape was probed")
 		}
@@ -149,6 +155,19 @@ func TestAttachAndDetachWhileCalled(t *testing.T) {
 		}
 		d.do("stop")
 		untouched(t, d, at)
+	})
+}
+
+// From Linux 6.11 on a return is told by a system call, which the filters of containers do not know. Kernels before 6.14
+// that lack cf6cb56ef244 ("seccomp: passthrough uretprobe systemcall without filtering") let them kill who is watched.
+func TestFilterOfSystemCallsIsNoObstacle(t *testing.T) {
+	kinds(t, Options{}, func(t *testing.T, k *Kernel) {
+		d := drive(t)
+		d.do("confine")
+		judge(t, k, d.pid, Watch)
+		attach(t, k, d.pid, create, name)
+		d.do("run 2 5")
+		gather(t, k, 10)
 	})
 }
 

@@ -28,7 +28,7 @@ func (k *Kernel) load() error {
 	}
 	constants := map[string]any{
 		callsVarEveryone: k.options.Everyone, callsVarStacks: k.options.Stacks,
-		callsVarCrowded: uint64(k.options.RingBytes) / 2, lifeVarFollow: k.options.Follow,
+		callsVarCrowded: crowded(k.options.RingBytes), lifeVarFollow: k.options.Follow,
 		callsVarNamespacedev: device, callsVarNamespaceino: inode,
 	}
 	if err := k.loadCalls(constants); err != nil {

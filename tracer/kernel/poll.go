@@ -53,6 +53,7 @@ func (k *Kernel) Poll(wait time.Duration, sink func(*wire.Sample)) (int, error) 
 		}
 		err := wire.DecodeSample(record, &p.sample)
 		if err == nil {
+			k.shortened.Add(uint64(p.sample.Shortened))
 			sink(&p.sample)
 		}
 		k.ring.release(end)
@@ -71,10 +72,11 @@ func (k *Kernel) Wake() {
 	_, _ = unix.Write(k.poller.wake, one[:]) // it fails only when the count is full: then there is a wake already
 }
 
-// rest waits until it is worth looking into the ring.
+// rest waits until it is worth looking into the ring. However much is in it, a record that is not yet written holds it up:
+// its writer was interrupted, and may be waiting for the processor that we would take from it.
 func (k *Kernel) rest(wait time.Duration) error {
-	waiting := k.ring.waiting()
-	if wait <= 0 || waiting >= min(plenty, uint64(k.options.RingBytes)/8) {
+	much := k.ring.waiting() >= min(plenty, uint64(k.options.RingBytes)/8)
+	if wait <= 0 || much && !k.ring.held() {
 		return nil
 	}
 	early := nap - time.Since(k.poller.looked)

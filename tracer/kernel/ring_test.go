@@ -3,6 +3,9 @@ package kernel
 import (
 	"encoding/binary"
 	"testing"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // The kernel's part of a ring, in our memory.
@@ -51,4 +54,39 @@ func TestRing(t *testing.T) {
 	binary.NativeEndian.PutUint32(r.data[*r.tail&r.mask:], uint32(len("half written")))
 	next("half written")
 	next("later")
+}
+
+// A record that is not yet written holds up what is behind it: Poll gives its writer time, and is not up at once again.
+func TestPollRestsWhileARecordIsWritten(t *testing.T) {
+	p, err := openPoller()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.close() })
+	k := &Kernel{options: Options{RingBytes: 4096}, ring: fakeRing(4096), poller: p}
+	call := string(wire.AppendSample(nil, &wire.Sample{}))
+	poll := func(want int) (rested bool) {
+		t.Helper()
+		k.Wake()                               // ends a rest, and is still there where there was none
+		p.looked = time.Now().Add(time.Minute) // so it would be a long one
+		if n, err := k.Poll(time.Hour, func(*wire.Sample) {}); n != want || err != nil {
+			t.Fatalf("%d calls, %v; want %d", n, err, want)
+		}
+		woken, err := p.sleep(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return !woken
+	}
+	k.ring.put(recordBusy, call)
+	for range 4 {
+		k.ring.put(0, call)
+	}
+	if !poll(0) {
+		t.Error("Poll did not rest while the oldest record was being written")
+	}
+	binary.NativeEndian.PutUint32(k.ring.data[*k.ring.tail&k.ring.mask:], uint32(len(call)))
+	if poll(5) {
+		t.Error("Poll rested with much to read")
+	}
 }

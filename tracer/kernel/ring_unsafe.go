@@ -53,13 +53,20 @@ func (r *ring) close() error {
 // waiting returns how many bytes wait to be read.
 func (r *ring) waiting() uint64 { return atomic.LoadUint64(r.head) - atomic.LoadUint64(r.tail) }
 
+// header returns what the kernel says of the record at a position.
+func (r *ring) header(position uint64) uint32 {
+	return atomic.LoadUint32((*uint32)(unsafe.Pointer(&r.data[position&r.mask])))
+}
+
+// held reports whether the oldest record of a ring that is not empty is not yet written.
+func (r *ring) held() bool { return r.header(*r.tail)&recordBusy != 0 }
+
 // next returns the oldest record and where the one after it begins. The record is valid until release is called with
 // that. Nothing is returned when there is none or it is not yet written.
 func (r *ring) next() (record []byte, end uint64) {
 	tail := *r.tail // nobody else writes it
 	for tail < atomic.LoadUint64(r.head) {
-		at := tail & r.mask
-		header := atomic.LoadUint32((*uint32)(unsafe.Pointer(&r.data[at])))
+		at, header := tail&r.mask, r.header(tail)
 		if header&recordBusy != 0 {
 			return nil, 0
 		}

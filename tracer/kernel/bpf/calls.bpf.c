@@ -37,7 +37,8 @@ _Static_assert(GMT_CALL_ARGUMENTS <= 8, "all arguments have a place");
 
 /*
  * Calls between entry and return; entered is 0 when there is none. A thread's places stay when it ends: the oldest make
- * room, and those that were just looked up are not among them.
+ * room, and those that were just looked up are not among them. A call that lasts while all others are taken anew loses its
+ * place, too, and is neither told nor counted: that takes thousands of threads that come and go during one call.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -281,8 +282,9 @@ int enter(struct pt_regs *registers)
 		return 0;
 	struct place place = place_of(&t.who, registers);
 	if (!watched(t.who.pid)) {
-		if (bpf_map_lookup_elem(&entries, &place))
-			bpf_map_delete_elem(&entries, &place);
+		struct entry *left = bpf_map_lookup_elem(&entries, &place);
+		if (left)
+			left->entered = 0;
 		return 0;
 	}
 	if (!begin(&t, &place, registers))
@@ -304,10 +306,8 @@ int enter(struct pt_regs *registers)
 		*kept = t.entry;
 		return 0;
 	}
-	if (bpf_map_update_elem(&entries, &place, &t.entry, BPF_ANY)) {
-		bpf_map_delete_elem(&entries, &place);
+	if (bpf_map_update_elem(&entries, &place, &t.entry, BPF_ANY))
 		lose(t.who.pid, t.shape->flags & GMT_SHAPE_USE);
-	}
 	return 0;
 }
 
