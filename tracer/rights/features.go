@@ -27,6 +27,7 @@ const (
 	FeatureHidden    = "/proc"
 	FeatureConfined  = "AppArmor"
 	FeatureLockdown  = "lockdown"
+	FeatureFilters   = "seccomp"
 	FeatureSettings  = "settings"
 )
 
@@ -213,6 +214,9 @@ func (x *examination) surroundings() {
 	}
 	if profile := x.confined(); profile != "" {
 		x.add(Feature{FeatureConfined, No, "the AppArmor profile " + profile + " is in force: processes outside of it cannot be looked into", "in a container: docker run --security-opt apparmor=unconfined", false})
+	}
+	if x.KillsFiltered {
+		x.add(Feature{FeatureFilters, No, "programs behind a seccomp filter cannot be watched: this kernel would end them. Nor can those that come later", "use Linux 6.12.14, 6.13.3 or later", false})
 	}
 	if x.Lockdown != "" {
 		x.add(Feature{FeatureLockdown, Yes, "lockdown is " + x.Lockdown + ": watching reads the memory of processes only, which it lets through", "", false})

@@ -40,6 +40,8 @@ type Report struct {
 	Lockdown string
 	// Multi says that many functions are probed by one link.
 	Multi bool
+	// KillsFiltered says that this kernel ends processes behind a seccomp filter which are probed.
+	KillsFiltered bool
 
 	// Obstacle is the most basic of what keeps anything from being watched, "" where watching works; Advice is what to do.
 	Obstacle, Advice string
@@ -54,7 +56,7 @@ func Examine() *Report { return Here().Examine() }
 // Examine looks at a machine.
 func (s *System) Examine() *Report {
 	r := &Report{Kernel: s.Release(), system: s}
-	r.Lockdown = s.lockdown()
+	r.Lockdown, r.KillsFiltered = s.lockdown(), killsFiltered(r.Kernel)
 	x := &examination{System: s, Report: r, held: s.held()}
 	x.look()
 	if o := x.refuse(); o != nil {

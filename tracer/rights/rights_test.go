@@ -318,6 +318,20 @@ func TestAtLeast(t *testing.T) {
 }
 
 // Nothing else would show that multi-uprobe links are given up without need: single ones take their place.
+func TestKillsFiltered(t *testing.T) {
+	for release, want := range map[string]bool{
+		"6.10.14": false, "6.11.0-26-generic": true, "6.11.11": true, "6.12": true, "6.12.13-amd64": true, "6.12.14": false,
+		"6.12.100+deb12-amd64": false, "6.13.2": true, "6.13.3-arch1": false, "6.14.0-rc1": false, "7.11.0": false, "": false, "6.x": false,
+	} {
+		m := newMachine()
+		m.release(release)
+		r := m.Examine()
+		if r.KillsFiltered != want || (r.Feature(FeatureFilters).State == No) != want {
+			t.Errorf("%q: %v, %+v", release, r.KillsFiltered, r.Feature(FeatureFilters))
+		}
+	}
+}
+
 func TestMultiLinksAreFoundHere(t *testing.T) {
 	s := Here()
 	if err := s.Ask(AskMulti); err != nil {
