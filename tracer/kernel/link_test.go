@@ -161,6 +161,7 @@ func TestAttachAndDetachWhileCalled(t *testing.T) {
 // From Linux 6.11 on a return is told by a system call, which the filters of containers do not know. Kernels before 6.14
 // that lack cf6cb56ef244 ("seccomp: passthrough uretprobe systemcall without filtering") let them kill who is watched.
 func TestFilterOfSystemCallsIsNoObstacle(t *testing.T) {
+	rightstest.NeedFiltered(t)
 	kinds(t, Options{}, func(t *testing.T, k *Kernel) {
 		d := drive(t)
 		d.do("confine")

@@ -2,6 +2,7 @@
 package rightstest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -16,25 +17,37 @@ const SkippedEnv = "RIGHTSTEST_SKIPPED"
 // Need skips the test, with the reason, where programs cannot be watched from here. Where they can, the test runs.
 func Need(tb testing.TB) {
 	tb.Helper()
-	refusal := rights.Examine().Refusal()
-	if refusal == nil {
-		return
+	if refusal := rights.Examine().Refusal(); refusal != nil {
+		skip(tb, refusal)
 	}
+}
+
+// NeedFiltered is Need for programs behind a seccomp filter, which not every kernel leaves alone.
+func NeedFiltered(tb testing.TB) {
+	tb.Helper()
+	Need(tb)
+	if report := rights.Examine(); report.KillsFiltered {
+		skip(tb, errors.New(report.Feature(rights.FeatureFilters).Detail))
+	}
+}
+
+func skip(tb testing.TB, reason error) {
+	tb.Helper()
 	if path := os.Getenv(SkippedEnv); path != "" {
-		if err := note(path, tb.Name(), refusal); err != nil {
+		if err := note(path, tb.Name(), reason); err != nil {
 			tb.Errorf("a test that is skipped could not be counted: %v", err)
 		}
 	}
-	tb.Skipf("eBPF: %v", refusal)
+	tb.Skipf("eBPF: %v", reason)
 }
 
 // note adds a line in one write, for packages are tested at the same time.
-func note(path, name string, refusal error) error {
+func note(path, name string, reason error) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(f, "%s\t%v\n", name, refusal); err != nil {
+	if _, err := fmt.Fprintf(f, "%s\t%v\n", name, reason); err != nil {
 		_ = f.Close()
 		return err
 	}
