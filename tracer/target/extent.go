@@ -1,7 +1,6 @@
 package target
 
 import (
-	"bufio"
 	"debug/elf"
 	"io"
 	"math"
@@ -42,31 +41,16 @@ func extents(r io.ReaderAt, functions []uint64) []extent {
 	return list
 }
 
-// eachFunction tells where in an ELF file the functions are that have symbols. It reads no names and keeps nothing, so
-// that it costs little in files that have many.
+// eachFunction tells where in an ELF file the functions are that have symbols, and their sizes.
 func eachFunction(r io.ReaderAt, tell func(offset, size uint64)) {
 	defer func() { _ = recover() }() // see readSymbols
-	f, err := elf.NewFile(r)
-	if err != nil {
+	f := parse(r)
+	if f == nil {
 		return
 	}
 	for _, kind := range []elf.SectionType{elf.SHT_DYNSYM, elf.SHT_SYMTAB} {
-		section := f.SectionByType(kind)
-		if section == nil || section.Size > symbolsMax {
-			continue
-		}
-		symbols := bufio.NewReader(io.NewSectionReader(section, 0, int64(section.Size)))
-		var raw [elf.Sym64Size]byte // st_name, st_info, st_other, st_shndx, st_value, st_size
-		for {
-			if _, err := io.ReadFull(symbols, raw[:]); err != nil {
-				break
-			}
-			if elf.ST_TYPE(raw[4]) != elf.STT_FUNC || f.ByteOrder.Uint16(raw[6:]) == uint16(elf.SHN_UNDEF) {
-				continue
-			}
-			if offset, ok := fileOffset(f, f.ByteOrder.Uint64(raw[8:])); ok {
-				tell(offset, f.ByteOrder.Uint64(raw[16:]))
-			}
+		for function := range tableOf(f, kind).functions(f) {
+			tell(function.offset, function.size)
 		}
 	}
 }

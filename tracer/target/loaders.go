@@ -93,11 +93,12 @@ func parseCache(data []byte) ([]string, error) {
 	return list, nil
 }
 
-// textAt returns the text that ends with NUL at an offset, "" when there is none.
+// textAt returns the text that ends with NUL at an offset, "" when there is none, or one longer than names and paths are.
 func textAt(data []byte, offset uint32) string {
 	if uint64(offset) >= uint64(len(data)) {
 		return ""
 	}
-	text, _, _ := bytes.Cut(data[offset:], []byte{0})
-	return string(text)
+	data = data[offset:]
+	end := bytes.IndexByte(data[:min(unix.PathMax, len(data))], 0)
+	return string(data[:max(end, 0)])
 }
