@@ -88,7 +88,7 @@ func findHook(r io.ReaderAt) (offset uint64) {
 	dynamic := tableOf(f, elf.SHT_DYNSYM)
 	names := read(dynamic.names)
 	for function := range dynamic.functions(f) {
-		if textAt(names, function.name) == LinkerHook {
+		if string(textAt(names, function.name, nameMax)) == LinkerHook {
 			return function.offset
 		}
 	}

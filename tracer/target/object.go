@@ -11,7 +11,6 @@ import (
 	"maps"
 	"os"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,6 +22,7 @@ const ourMachine = elf.EM_X86_64
 const (
 	namesMax    = 1 << 30   // of a table of names that is searched
 	symbolsMax  = 128 << 20 // of a symbol table, or of the names in it, that is read
+	nameMax     = 256       // of one name, with the NUL
 	keptMax     = 1 << 16   // functions of one file
 	segmentsMax = 128
 	headingsMax = 1 << 20 // of the names of sections
@@ -192,18 +192,33 @@ func (t table) mention() bool {
 func take(f *elf.File, t table, versions []byte, into map[string]uint64) {
 	names := read(t.names)
 	for function := range t.functions(f) {
-		name := textAt(names, function.name)
-		if !strings.Contains(strings.ToLower(name), "cl") || strings.HasPrefix(name, "_Z") {
-			continue // all names of OpenCL have that, and none is of C++
+		name := textAt(names, function.name, nameMax)
+		if !likely(name) {
+			continue
 		}
 		hidden := false
 		if at := 2 * function.index; at+2 <= len(versions) {
 			hidden = binary.LittleEndian.Uint16(versions[at:])&0x8000 != 0
 		}
-		if keep(into, name, function.offset, hidden); len(into) == keptMax {
+		if keep(into, string(name), function.offset, hidden); len(into) == keptMax {
 			return
 		}
 	}
+}
+
+// likely reports whether a name can be one of OpenCL: all have cl in front, or a vendor's prefix that ends with it, and none
+// is of C++.
+func likely(name []byte) bool {
+	const toLower = 0x20
+	if bytes.HasPrefix(name, []byte("_Z")) {
+		return false
+	}
+	for i := 1; i < len(name); i++ {
+		if name[i-1]|toLower == 'c' && name[i]|toLower == 'l' {
+			return true
+		}
+	}
+	return false
 }
 
 // keep takes over a function. Of several versions of a name the default one counts.
