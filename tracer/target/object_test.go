@@ -74,7 +74,7 @@ func TestDefaultVersion(t *testing.T) {
 	}
 	defer file.Close() //nolint:errcheck // only read
 	if s := readSymbols(file); s.dynamic["clFlush"] == 0 || s.dynamic["clFlush"] != s.dynamic["clTwo"] {
-		t.Errorf("%#x", s.dynamic)
+		t.Errorf("%v", s.dynamic)
 	}
 }
 
