@@ -23,6 +23,7 @@ require (
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10
+	golang.org/x/arch v0.32.0
 	golang.org/x/sys v0.49.0
 	pgregory.net/rapid v1.3.0
 )

@@ -2,6 +2,7 @@ package target
 
 import (
 	"maps"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -177,24 +178,33 @@ func (c *Catalog) content(path string, info *unix.Stat_t) (*content, error) {
 	if known {
 		return found, nil
 	}
-	file, err := open(path)
-	if err != nil {
+	file, opened, err := openAs(path, info)
+	if err != nil || file == nil {
 		return nil, err
 	}
 	defer file.Close() //nolint:errcheck // only read
-	var opened unix.Stat_t
-	if err := unix.Fstat(int(file.Fd()), &opened); err != nil {
-		return nil, err
-	}
-	if opened.Dev != info.Dev || opened.Ino != info.Ino {
-		return nil, nil // it was replaced just now: what is there is not what was asked about
-	}
-	found = c.classify(readSymbols(file), identify(path, &opened))
+	found = c.classify(readSymbols(file), identify(path, opened))
 	if len(c.files) >= filesMax {
 		clear(c.files)
 	}
-	c.files[keyOf(&opened)] = found
+	c.files[keyOf(opened)] = found
 	return found, nil
+}
+
+// openAs opens the file that a path led to when it was asked what that is, and tells the latest of it. The file is nil if
+// it was replaced since: what is there now is not what was asked about.
+func openAs(path string, info *unix.Stat_t) (*os.File, *unix.Stat_t, error) {
+	file, err := open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	var opened unix.Stat_t
+	err = unix.Fstat(int(file.Fd()), &opened)
+	if err != nil || opened.Dev != info.Dev || opened.Ino != info.Ino {
+		_ = file.Close()
+		return nil, nil, err
+	}
+	return file, &opened, nil
 }
 
 // kind is what a file is by the names of its functions.

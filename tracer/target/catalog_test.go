@@ -254,7 +254,17 @@ func FuzzSymbols(f *testing.F) {
 		}
 		f.Add(data)
 	}
-	f.Fuzz(func(_ *testing.T, data []byte) {
-		NewCatalog(someCore, someExtensions).classify(readSymbols(strings.NewReader(string(data))), Identity{})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r := strings.NewReader(string(data))
+		found := NewCatalog(someCore, someExtensions).classify(readSymbols(r), Identity{})
+		if found == nil {
+			return
+		}
+		places := slices.Collect(maps.Values(found.functions))
+		for i, e := range extents(r, places) {
+			if e.next == 0 {
+				t.Errorf("the function at %#x ends where it begins", places[i])
+			}
+		}
 	})
 }

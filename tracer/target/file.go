@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -130,7 +129,7 @@ func fileSystem(path string) int64 {
 }
 
 func readAt(path string, offset int64, size int) ([]byte, error) {
-	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	file, err := open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -59,25 +59,20 @@ func (c *Catalog) linker(path, open string, info *unix.Stat_t) (Library, bool) {
 
 // hook returns where a dynamic linker has its hook, 0 where it has none.
 func (c *Catalog) hook(path string, info *unix.Stat_t) uint64 {
-	key := keyOf(info)
-	offset, known := c.linkers[key]
-	if !known {
-		offset = readHook(path)
-		if len(c.linkers) >= filesMax {
-			clear(c.linkers)
-		}
-		c.linkers[key] = offset
+	if offset, known := c.linkers[keyOf(info)]; known {
+		return offset
 	}
-	return offset
-}
-
-func readHook(path string) uint64 {
-	file, err := open(path)
-	if err != nil {
+	file, opened, err := openAs(path, info)
+	if err != nil || file == nil {
 		return 0
 	}
 	defer file.Close() //nolint:errcheck // only read
-	return findHook(file)
+	offset := findHook(file)
+	if len(c.linkers) >= filesMax {
+		clear(c.linkers)
+	}
+	c.linkers[keyOf(opened)] = offset
+	return offset
 }
 
 func findHook(r io.ReaderAt) (offset uint64) {
@@ -86,19 +81,15 @@ func findHook(r io.ReaderAt) (offset uint64) {
 			offset = 0
 		}
 	}()
-	f, err := elf.NewFile(r)
-	if err != nil || f.Class != elf.ELFCLASS64 || f.Machine != ourMachine || !names(f, elf.SHT_DYNSYM).small() {
+	f := parse(r)
+	if f == nil {
 		return 0
 	}
-	list, err := f.DynamicSymbols()
-	if err != nil {
-		return 0
-	}
-	for i := range list {
-		if s := &list[i]; s.Name == LinkerHook && elf.ST_TYPE(s.Info) == elf.STT_FUNC {
-			if offset, ok := fileOffset(f, s.Value); ok {
-				return offset
-			}
+	dynamic := tableOf(f, elf.SHT_DYNSYM)
+	names := read(dynamic.names)
+	for function := range dynamic.functions(f) {
+		if string(textAt(names, function.name, nameMax)) == LinkerHook {
+			return function.offset
 		}
 	}
 	return 0

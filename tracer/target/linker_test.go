@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // The hook lies where a process itself says that it is.
@@ -52,9 +54,29 @@ func TestOtherLinkers(t *testing.T) {
 		t.Errorf("a program without a linker has %+v", got)
 	}
 	for _, path := range []string{named, filepath.Dir(named), "/dev/null", named + "x"} {
-		if offset := readHook(path); offset != 0 {
+		var info unix.Stat_t
+		_ = unix.Stat(path, &info) // the last is not there
+		if offset := NewCatalog(nil, nil).hook(path, &info); offset != 0 {
 			t.Errorf("%s has a hook at %#x", path, offset)
 		}
+	}
+}
+
+// A file that takes the place of another in the moment when it is looked at is not taken for it: its functions lie
+// elsewhere.
+func TestReplacedMeanwhile(t *testing.T) {
+	linker := NewCatalog(someCore, nil).KnownLinkers()[0]
+	later := copyOf(t, linker.Open, "ld-later.so")
+	var info unix.Stat_t
+	if err := unix.Stat(linker.Open, &info); err != nil {
+		t.Fatal(err)
+	}
+	c := NewCatalog(someCore, nil)
+	if offset := c.hook(later, &info); offset != 0 || len(c.linkers) != 0 {
+		t.Errorf("a hook at %#x, remembered: %v", offset, c.linkers)
+	}
+	if found, err := c.content(later, &info); found != nil || err != nil || len(c.files) != 0 {
+		t.Errorf("%+v, %v, remembered: %v", found, err, c.files)
 	}
 }
 

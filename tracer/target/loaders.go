@@ -84,8 +84,9 @@ func parseCache(data []byte) ([]string, error) {
 		if binary.LittleEndian.Uint32(entry)&kindMask != ours {
 			continue
 		}
-		if name := textAt(data, binary.LittleEndian.Uint32(entry[4:])); name == loaderName || strings.HasPrefix(name, loaderName+".") {
-			if path := textAt(data, binary.LittleEndian.Uint32(entry[8:])); filepath.IsAbs(path) {
+		name := string(textAt(data, binary.LittleEndian.Uint32(entry[4:]), unix.PathMax))
+		if name == loaderName || strings.HasPrefix(name, loaderName+".") {
+			if path := string(textAt(data, binary.LittleEndian.Uint32(entry[8:]), unix.PathMax)); filepath.IsAbs(path) {
 				list = append(list, path)
 			}
 		}
@@ -93,11 +94,12 @@ func parseCache(data []byte) ([]string, error) {
 	return list, nil
 }
 
-// textAt returns the text that ends with NUL at an offset, "" when there is none.
-func textAt(data []byte, offset uint32) string {
+// textAt returns the text that ends with NUL at an offset, nil when there is none, or one of longest bytes or more.
+func textAt(data []byte, offset uint32, longest int) []byte {
 	if uint64(offset) >= uint64(len(data)) {
-		return ""
+		return nil
 	}
-	text, _, _ := bytes.Cut(data[offset:], []byte{0})
-	return string(text)
+	data = data[offset:]
+	end := bytes.IndexByte(data[:min(longest, len(data))], 0)
+	return data[:max(end, 0)]
 }

@@ -3,7 +3,6 @@ package target
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -54,7 +52,7 @@ func (p *Process) maps() ([]Mapping, error) {
 	}
 	defer file.Close() //nolint:errcheck // only read
 	list, err := parseMaps(file)
-	if errors.Is(err, syscall.ESRCH) {
+	if vanished(err) {
 		return nil, gone(p.PID)
 	}
 	if err != nil {

@@ -1,12 +1,16 @@
 package target
 
 import (
+	"bufio"
 	"bytes"
 	"debug/elf"
+	"encoding/binary"
 	"errors"
 	"io"
+	"iter"
+	"maps"
 	"os"
-	"strings"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,23 +18,62 @@ import (
 // ourMachine is the only processor that attaching works on.
 const ourMachine = elf.EM_X86_64
 
-// Bounds on what is read of one file.
+// Bounds on what is read of one file, and kept of it. Anybody can map a file that is made to cost us dearly.
 const (
-	namesMax   = 1 << 30   // of a table of names that is searched
-	symbolsMax = 128 << 20 // of a symbol table, or of the names in it, that is read
+	namesMax    = 1 << 30   // of a table of names that is searched
+	symbolsMax  = 128 << 20 // of a symbol table, or of the names in it, that is read
+	nameMax     = 256       // of one name, with the NUL
+	keptMax     = 1 << 16   // functions of one file
+	segmentsMax = 128
+	headingsMax = 1 << 20 // of the names of sections
 )
 
-// open opens a regular file only: opening a device or a pipe can block or have effects.
+// open opens a regular file only: opening a device or a pipe can block or have effects. So it looks first at what the path
+// leads to, and then opens that, wherever the path leads by then.
 func open(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	place, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, err
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		_ = file.Close()
+	defer unix.Close(place) //nolint:errcheck // only a place
+	var info unix.Stat_t
+	if err := unix.Fstat(place, &info); err != nil {
+		return nil, &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	if info.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil, errors.New("not a regular file")
 	}
-	return file, nil
+	// Without O_NONBLOCK it would wait for whoever has a lease on the file.
+	file, err := unix.Open("/proc/self/fd/"+strconv.Itoa(place), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(file), path), nil
+}
+
+// parse returns what an ELF file has of sections and segments, nil for other files, those for other processors, and those
+// that are not as linkers write them: debug/elf believes any size, and would read gigabytes of a file with holes.
+func parse(r io.ReaderAt) *elf.File {
+	var h elf.Header64
+	if binary.Read(io.NewSectionReader(r, 0, int64(binary.Size(h))), binary.LittleEndian, &h) != nil ||
+		string(h.Ident[:elf.EI_VERSION]) != elf.ELFMAG+string([]byte{byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB)}) ||
+		elf.Machine(h.Machine) != ourMachine || elf.Type(h.Type) == elf.ET_CORE || h.Phnum > segmentsMax {
+		return nil
+	}
+	if h.Shoff > 0 {
+		var headings elf.Section64
+		size := binary.Size(headings)
+		at := io.NewSectionReader(r, int64(h.Shoff)+int64(h.Shstrndx)*int64(size), int64(size))
+		if h.Shnum == 0 || int(h.Shentsize) != size || binary.Read(at, binary.LittleEndian, &headings) != nil ||
+			headings.Size > headingsMax || elf.SectionFlag(headings.Flags)&elf.SHF_COMPRESSED != 0 {
+			return nil
+		}
+	}
+	f, err := elf.NewFile(r)
+	if err != nil {
+		return nil
+	}
+	return f
 }
 
 // symbols are the functions of a file: name to offset in the file. dynamic are those that others can call.
@@ -45,35 +88,26 @@ func readSymbols(r io.ReaderAt) (s *symbols) {
 			s = nil
 		}
 	}()
-	f, err := elf.NewFile(r)
-	if err != nil || f.Class != elf.ELFCLASS64 || f.Machine != ourMachine || f.Type == elf.ET_CORE {
+	f := parse(r)
+	if f == nil {
 		return nil
 	}
-	dynamic, static := names(f, elf.SHT_DYNSYM), names(f, elf.SHT_SYMTAB)
+	dynamic, static := tableOf(f, elf.SHT_DYNSYM), tableOf(f, elf.SHT_SYMTAB)
 	if !dynamic.mention() && !static.mention() {
 		return nil
 	}
 	s = &symbols{dynamic: map[string]uint64{}, all: map[string]uint64{}}
-	if dynamic.small() {
-		if list, err := f.DynamicSymbols(); err == nil {
-			s.take(f, list, s.dynamic)
-		}
-	}
-	if static.small() {
-		if list, err := f.Symbols(); err == nil {
-			s.take(f, list, s.all)
-		}
-	}
-	for name, offset := range s.dynamic {
-		s.all[name] = offset
-	}
+	take(f, dynamic, read(f.SectionByType(elf.SHT_GNU_VERSYM)), s.dynamic)
+	take(f, static, nil, s.all)
+	maps.Copy(s.all, s.dynamic)
 	return s
 }
 
-// table is a symbol table and the names that belong to it.
+// table is a symbol table and the names that belong to it. Neither is read with the means of debug/elf, which makes a text
+// of every name: a small file can have a million symbols with one name of a megabyte.
 type table struct{ symbols, names *elf.Section }
 
-func names(f *elf.File, kind elf.SectionType) table {
+func tableOf(f *elf.File, kind elf.SectionType) table {
 	section := f.SectionByType(kind)
 	if section == nil || int(section.Link) >= len(f.Sections) {
 		return table{}
@@ -81,8 +115,46 @@ func names(f *elf.File, kind elf.SectionType) table {
 	return table{section, f.Sections[section.Link]}
 }
 
-func (t table) small() bool {
-	return t.symbols != nil && t.symbols.Size <= symbolsMax && t.names.Size <= symbolsMax
+// read returns what is in a section, as far as that is not too much.
+func read(section *elf.Section) []byte {
+	if section == nil || section.Type == elf.SHT_NOBITS {
+		return nil
+	}
+	data := make([]byte, min(section.FileSize, symbolsMax))
+	n, _ := section.ReadAt(data, 0)
+	return data[:n]
+}
+
+// function is the symbol of a function that has code in the file.
+type function struct {
+	index        int    // in its table
+	name         uint32 // where its name begins
+	offset, size uint64 // in the file; the size is 0 where nobody has written it
+}
+
+// functions returns those of a table. Indirect functions (STT_GNU_IFUNC) are none: what their symbol leads to is the
+// function that chooses.
+func (t table) functions(f *elf.File) iter.Seq[function] {
+	return func(yield func(function) bool) {
+		if t.symbols == nil || t.symbols.Type == elf.SHT_NOBITS {
+			return
+		}
+		symbols := bufio.NewReader(io.NewSectionReader(t.symbols, 0, symbolsMax))
+		var raw [elf.Sym64Size]byte // st_name, st_info, st_other, st_shndx, st_value, st_size
+		for i := 0; ; i++ {
+			if _, err := io.ReadFull(symbols, raw[:]); err != nil {
+				return
+			}
+			if elf.ST_TYPE(raw[4]) != elf.STT_FUNC || binary.LittleEndian.Uint16(raw[6:]) == uint16(elf.SHN_UNDEF) {
+				continue
+			}
+			offset, ok := fileOffset(f, binary.LittleEndian.Uint64(raw[8:]))
+			size := binary.LittleEndian.Uint64(raw[16:])
+			if ok && !yield(function{i, binary.LittleEndian.Uint32(raw[:]), offset, size}) {
+				return
+			}
+		}
+	}
 }
 
 // needles are names of which loaders and vendors' libraries have at least one, under any prefix.
@@ -115,20 +187,44 @@ func (t table) mention() bool {
 	}
 }
 
-// take collects functions that have code in the file. Indirect functions (STT_GNU_IFUNC) are none: what their symbol
-// leads to is the function that chooses. Of several versions of a name the default one counts.
-func (s *symbols) take(f *elf.File, list []elf.Symbol, into map[string]uint64) {
-	for i := range list {
-		symbol := &list[i]
-		if elf.ST_TYPE(symbol.Info) != elf.STT_FUNC || symbol.Section == elf.SHN_UNDEF || strings.HasPrefix(symbol.Name, "_Z") {
-			continue // not a function, not in this file, or of C++
-		}
-		if _, taken := into[symbol.Name]; taken && symbol.VersionIndex.IsHidden() {
+// take collects the functions of a table that may have to do with OpenCL. Of the versions of symbols the highest bit says
+// that it is not the default one.
+func take(f *elf.File, t table, versions []byte, into map[string]uint64) {
+	names := read(t.names)
+	for function := range t.functions(f) {
+		name := textAt(names, function.name, nameMax)
+		if !likely(name) {
 			continue
 		}
-		if offset, ok := fileOffset(f, symbol.Value); ok {
-			into[symbol.Name] = offset
+		hidden := false
+		if at := 2 * function.index; at+2 <= len(versions) {
+			hidden = binary.LittleEndian.Uint16(versions[at:])&0x8000 != 0
 		}
+		if keep(into, string(name), function.offset, hidden); len(into) == keptMax {
+			return
+		}
+	}
+}
+
+// likely reports whether a name can be one of OpenCL: all have cl in front, or a vendor's prefix that ends with it, and none
+// is of C++.
+func likely(name []byte) bool {
+	const toLower = 0x20
+	if bytes.HasPrefix(name, []byte("_Z")) {
+		return false
+	}
+	for i := 1; i < len(name); i++ {
+		if name[i-1]|toLower == 'c' && name[i]|toLower == 'l' {
+			return true
+		}
+	}
+	return false
+}
+
+// keep takes over a function. Of several versions of a name the default one counts.
+func keep(into map[string]uint64, name string, offset uint64, hidden bool) {
+	if _, taken := into[name]; !taken || !hidden {
+		into[name] = offset
 	}
 }
 

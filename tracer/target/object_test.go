@@ -1,10 +1,19 @@
 package target
 
 import (
+	"bytes"
 	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // program is an ELF file that was linked to an address, with code behind data.
@@ -36,21 +45,130 @@ func TestFileOffset(t *testing.T) {
 
 // Of several versions of a name the default one counts, in whatever order they come.
 func TestDefaultVersion(t *testing.T) {
-	const hidden = 0x8000
-	symbol := func(address uint64, version elf.VersionIndex) elf.Symbol {
-		return elf.Symbol{
-			Name: "clFlush", Info: elf.ST_INFO(elf.STB_GLOBAL, elf.STT_FUNC), Section: 1, Value: address,
-			HasVersion: true, VersionIndex: version,
-		}
+	type version struct {
+		offset uint64
+		hidden bool
 	}
-	list := []elf.Symbol{symbol(0x402100, 2|hidden), symbol(0x402200, 3), symbol(0x402300, 4|hidden)}
+	list := []version{{1, true}, {2, false}, {3, true}}
 	for range 2 {
 		into := map[string]uint64{}
-		(&symbols{}).take(program(), list, into)
-		if into["clFlush"] != 0x1200 {
+		for _, v := range list {
+			keep(into, "clFlush", v.offset, v.hidden)
+		}
+		if into["clFlush"] != 2 {
 			t.Errorf("%#x", into)
 		}
 		slices.Reverse(list)
+	}
+	script := copyOf(t, "/dev/null", "versions")
+	put(t, script, "V1 { global: *; }; V2 { } V1; V3 { } V2;")
+	library := build(t, "libversions.so", `
+		int clGetPlatformIDs(void) { return 0; }
+		int one(void) { return 1; } int two(void) { return 2; } int three(void) { return 3; }
+		__asm__(".symver one, clFlush@V1; .symver two, clFlush@@V2; .symver three, clFlush@V3");
+		__asm__(".globl clTwo; .type clTwo, @function; .set clTwo, two");`,
+		"-shared", "-fPIC", "-Wl,--version-script="+script)
+	file, err := os.Open(library)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close() //nolint:errcheck // only read
+	if s := readSymbols(file); s.dynamic["clFlush"] == 0 || s.dynamic["clFlush"] != s.dynamic["clTwo"] {
+		t.Errorf("%v", s.dynamic)
+	}
+}
+
+// To open what is no regular file can block or have effects, and somebody may put it there behind our back.
+func TestOpenTouchesNothing(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	watch, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(watch) //nolint:errcheck // only read
+	if _, err := unix.InotifyAddWatch(watch, pipe, unix.IN_OPEN); err != nil {
+		t.Fatal(err)
+	}
+	if file, err := open(pipe); err == nil {
+		t.Errorf("%s is open", file.Name())
+	}
+	if n, err := unix.Read(watch, make([]byte, 4096)); !errors.Is(err, unix.EAGAIN) {
+		t.Errorf("it was opened: %d bytes of events, %v", n, err)
+	}
+}
+
+// A small file can say that it has more than fits into memory. What is read of it is told by the reader.
+func TestSymbolsOfGiants(t *testing.T) {
+	library, err := os.ReadFile(build(t, "libgiant.so", "int clGetPlatformIDs(void) { return 0; }", "-shared", "-fPIC"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const sections, segments, count, size, names = 0x28, 0x38, 0x3c, 0x3a, 0x3e // in the header
+	heading := func(data []byte) uint64 {
+		at := binary.LittleEndian.Uint64(data[sections:])
+		return at + 64*uint64(binary.LittleEndian.Uint16(data[names:]))
+	}
+	for name, change := range map[string]func(data []byte){
+		"as it is": func([]byte) {},
+		"sections": func(data []byte) {
+			binary.LittleEndian.PutUint16(data[count:], 0)
+			binary.LittleEndian.PutUint64(data[binary.LittleEndian.Uint64(data[sections:])+32:], 1<<28)
+		},
+		"large sections": func(data []byte) { binary.LittleEndian.PutUint16(data[size:], math.MaxUint16) },
+		"segments":       func(data []byte) { binary.LittleEndian.PutUint16(data[segments:], math.MaxUint16) },
+		"headings":       func(data []byte) { binary.LittleEndian.PutUint64(data[heading(data)+32:], 1<<34) },
+		"packed":         func(data []byte) { data[heading(data)+9] |= byte(elf.SHF_COMPRESSED >> 8) },
+	} {
+		data := slices.Clone(library)
+		change(data)
+		r := &holes{data: data}
+		if s := readSymbols(r); (s != nil) != (name == "as it is") {
+			t.Errorf("%s: %v", name, s)
+		}
+		if r.read > 1<<20 {
+			t.Errorf("%s: %d bytes were read", name, r.read)
+		}
+	}
+}
+
+// holes is a file that goes on without end.
+type holes struct {
+	data []byte
+	read int
+}
+
+func (h *holes) ReadAt(p []byte, at int64) (int, error) {
+	if h.read += len(p); h.read > 1<<30 {
+		return 0, io.ErrUnexpectedEOF
+	}
+	clear(p)
+	if at < int64(len(h.data)) {
+		copy(p, h.data[at:])
+	}
+	return len(p), nil
+}
+
+// Symbols cost what they say, not what their names would if each had one of its own.
+func TestSymbolsOfOneName(t *testing.T) {
+	const count, length = 20_000, 1 << 20
+	symbols := make([]byte, count*elf.Sym64Size)
+	for i := range count {
+		symbol := symbols[i*elf.Sym64Size:]
+		symbol[4], symbol[6] = elf.ST_INFO(elf.STB_GLOBAL, elf.STT_FUNC), 1
+		binary.LittleEndian.PutUint64(symbol[8:], 0x402000)
+	}
+	section := func(data []byte) *elf.Section {
+		return &elf.Section{SectionHeader: elf.SectionHeader{FileSize: uint64(len(data))}, ReaderAt: bytes.NewReader(data)}
+	}
+	long := append(bytes.Repeat([]byte("cl"), length/2), 0)
+	binary.LittleEndian.PutUint32(symbols, length-2)
+	into := map[string]uint64{}
+	allocations := testing.AllocsPerRun(1, func() { take(program(), table{section(symbols), section(long)}, nil, into) })
+	if len(into) != 1 || into["cl"] != 0x1000 || allocations > 1000 {
+		t.Errorf("%d functions, %v allocations", len(into), allocations)
 	}
 }
 

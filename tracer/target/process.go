@@ -69,12 +69,16 @@ func (fs procfs) open(pid int) (*Process, error) {
 
 func gone(pid int) error { return fmt.Errorf("process %d: %w", pid, ErrGone) }
 
+// vanished reports whether an error of /proc says that the process is not there. Files of one that ends are open by then,
+// and tell it when they are read.
+func vanished(err error) bool { return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) }
+
 // absent says why there is nothing to read of a process.
 func (fs procfs) absent(pid int, err error) error {
 	switch {
 	case errors.Is(err, os.ErrPermission), fs == proc && errors.Is(unix.Kill(pid, 0), unix.EPERM):
 		return fmt.Errorf("process %d: %w: /proc is mounted with hidepid, which hides other users' processes: run as its user, or with CAP_SYS_PTRACE", pid, ErrDenied)
-	case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.ESRCH):
+	case vanished(err):
 		return gone(pid)
 	}
 	return fmt.Errorf("process %d: %w", pid, err)
@@ -87,7 +91,7 @@ func (p *Process) denied(err error) error {
 		return fmt.Errorf("process %d (%s): %w: it has rights that we lack, or wants to be private (PR_SET_DUMPABLE): run with CAP_SYS_PTRACE", p.PID, p.Comm, ErrDenied)
 	case errors.Is(err, os.ErrPermission):
 		return fmt.Errorf("process %d (%s): %w: it belongs to another user: run as that user, or with CAP_SYS_PTRACE", p.PID, p.Comm, ErrDenied)
-	case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.ESRCH):
+	case vanished(err):
 		return gone(p.PID)
 	}
 	return fmt.Errorf("process %d (%s): %w", p.PID, p.Comm, err)

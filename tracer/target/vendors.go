@@ -3,7 +3,6 @@ package target
 import (
 	"bytes"
 	"context"
-	"debug/elf"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -81,9 +80,9 @@ func (e *Extension) locate(distance uint64) (err error) {
 	if err := unix.Fstat(int(file.Fd()), &info); err != nil {
 		return err
 	}
-	parsed, err := elf.NewFile(file)
-	if err != nil {
-		return err
+	parsed := parse(file)
+	if parsed == nil {
+		return fmt.Errorf("%s is not a file of a library", e.Path)
 	}
 	offset, ok := fileOffset(parsed, base(parsed)+distance)
 	if !ok {

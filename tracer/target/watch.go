@@ -1,10 +1,6 @@
 package target
 
-import (
-	"errors"
-	"os"
-	"slices"
-)
+import "slices"
 
 // Watch notices that processes come and go, where nobody tells. The zero Watch is for the processes of this machine. It is
 // used by one goroutine.
@@ -42,7 +38,9 @@ func without(list, other []int) (rest []int) {
 }
 
 // Exists reports whether there is a process with an id that has not ended.
-func Exists(pid int) bool {
-	s, err := proc.stat(pid)
-	return err == nil && !s.ended() || err != nil && !errors.Is(err, os.ErrNotExist)
+func Exists(pid int) bool { return proc.exists(pid) }
+
+func (fs procfs) exists(pid int) bool {
+	s, err := fs.stat(pid)
+	return err == nil && !s.ended() || err != nil && !vanished(err)
 }

@@ -1,7 +1,11 @@
 package target
 
 import (
+	"errors"
+	"os"
 	"slices"
+	"strconv"
+	"syscall"
 	"testing"
 )
 
@@ -55,5 +59,29 @@ func TestExists(t *testing.T) {
 	s.stop()
 	if Exists(s.Process.Pid) {
 		t.Error("a process that is gone exists")
+	}
+}
+
+// A process can be gone between the opening of one of its files and the reading.
+func TestExistsNoLonger(t *testing.T) {
+	s := start(t, holder(t))
+	stat, err := os.Open(proc.of(s.Process.Pid, "stat"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stat.Close() //nolint:errcheck // only read
+	s.stop()
+	fake := procfs(t.TempDir())
+	if err := os.Mkdir(fake.of(7, ""), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(proc.of(os.Getpid(), "fd/"+strconv.Itoa(int(stat.Fd()))), fake.of(7, "stat")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fake.stat(7); !errors.Is(err, syscall.ESRCH) {
+		t.Fatalf("the file of a process that is gone: %v", err)
+	}
+	if fake.exists(7) {
+		t.Error("it exists")
 	}
 }

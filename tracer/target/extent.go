@@ -1,0 +1,56 @@
+package target
+
+import (
+	"debug/elf"
+	"io"
+	"math"
+	"slices"
+)
+
+// extent is what is known of where a function ends, in bytes from its beginning.
+type extent struct {
+	size uint64 // 0 where no symbol tells
+	next uint64 // where the next function begins, of those that have symbols or are asked for, too
+}
+
+// extents returns how far the functions reach that begin at some places of a file.
+func extents(r io.ReaderAt, functions []uint64) []extent {
+	begins := slices.Compact(slices.Sorted(slices.Values(functions)))
+	known := make([]extent, len(begins))
+	for i := range known {
+		known[i].next = math.MaxInt64
+	}
+	note := func(at, size uint64) {
+		i, asked := slices.BinarySearch(begins, at)
+		if asked {
+			known[i].size = max(known[i].size, size)
+		}
+		if i > 0 {
+			known[i-1].next = min(known[i-1].next, at-begins[i-1])
+		}
+	}
+	for _, at := range begins {
+		note(at, 0)
+	}
+	eachFunction(r, note)
+	list := make([]extent, len(functions))
+	for i, at := range functions {
+		place, _ := slices.BinarySearch(begins, at)
+		list[i] = known[place]
+	}
+	return list
+}
+
+// eachFunction tells where in an ELF file the functions are that have symbols, and their sizes.
+func eachFunction(r io.ReaderAt, tell func(offset, size uint64)) {
+	defer func() { _ = recover() }() // see readSymbols
+	f := parse(r)
+	if f == nil {
+		return
+	}
+	for _, kind := range []elf.SectionType{elf.SHT_DYNSYM, elf.SHT_SYMTAB} {
+		for function := range tableOf(f, kind).functions(f) {
+			tell(function.offset, function.size)
+		}
+	}
+}
