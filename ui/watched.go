@@ -57,3 +57,14 @@ func (t *timeline) drawWatchedRates(r region, s *model.Snapshot, rough bool) {
 	t.drawAllocs(chart)
 	r.lineOf(0, r.h-1, 2, fit(costItems(s, rough), r.w, 2))
 }
+
+// watchSpan says in a word whether there is something to watch.
+func (d *dashboard) watchSpan(s *model.Snapshot) span {
+	switch {
+	case d.ended():
+		return span{"○ ENDED", dim}
+	case len(s.Processes) == 0:
+		return span{"○ WAITING", dim}
+	}
+	return span{"● WATCHING", goodStyle}
+}
