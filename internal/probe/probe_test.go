@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,6 +42,21 @@ func TestCarry(t *testing.T) {
 	}
 	if _, err = carry(t.Context(), []string{"/nonexistent"}, nil); err == nil {
 		t.Error("there is no carrier")
+	}
+}
+
+// Whoever makes haste meanwhile does not make the drivers hasty.
+func TestNiceness(t *testing.T) {
+	began, other := niceness, currentNiceness()+1
+	if other > 19 {
+		t.Skip("started at the lowest priority there is: there is no other to begin with")
+	}
+	niceness = other
+	defer func() { niceness = began }()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if out, err := carry(ctx, script(t, fmt.Sprintf("until [ \"$(nice)\" = %d ]; do :; done; echo end", other)), nil); err != nil || string(out) != "end\n" {
+		t.Errorf("not at niceness %d: %q, %v", other, out, err)
 	}
 }
 
