@@ -65,7 +65,14 @@ func TestChromeAttached(t *testing.T) {
 	}
 	facts := storyFacts()
 	facts.Attached = true
-	got, _, _ := exportPart(t, &tape{records: records}, facts, ChromeOptions{})
+	trimmed := facts
+	trimmed.ClockNS += 3_000_000
+	got, _, _ := exportPart(t, &tape{records: append([]wire.Record{text(500, wire.KindKernel, "k")}, records...)}, trimmed, ChromeOptions{})
+	contains(t, got, []string{
+		`"ph":"b","cat":"buf","name":"tag 1","pid":4194305,"tid":101,"ts":2500.000`,
+		`"name":"mem","pid":4194305,"tid":4194305,"ts":2500.000,"args":{"in_use":1000,`,
+	}, nil)
+	got, _, _ = exportPart(t, &tape{records: records}, facts, ChromeOptions{})
 	contains(t, got, []string{
 		`"ph":"b","cat":"buf","name":"tag 1","pid":4194305,"tid":101,"ts":1000.000`,
 		`"name":"mem","pid":4194305,"tid":4194305,"ts":1000.000,"args":{"in_use":1000,`,

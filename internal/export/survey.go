@@ -52,6 +52,9 @@ func look(src trace.Source, facts *Facts, wrappers []*regexp.Regexp) (*survey, e
 	if facts.Since > 0 {
 		s.begin = s.base + uint64(facts.Since)
 	}
+	if facts.Attached { // in a trimmed one what is carried has times from before it
+		s.begin = max(s.begin, facts.ClockNS)
+	}
 	s.begin = max(s.begin, s.base)
 	s.settlePIDs()
 	return s, nil
