@@ -104,7 +104,7 @@ func TestAttachedHelp(t *testing.T) {
 			t.Errorf("no %q in the help:\n%s", want, got)
 		}
 	}
-	for _, wrong := range []string{"SIGINT", "output", "chosen limit", "keys: limits", "keys: program\n", "what becomes"} {
+	for _, wrong := range []string{"SIGINT", "output", "chosen limit", "keys: limits", "keys: program\n", "what becomes", "hit, miss", "steady", "cooling"} {
 		if strings.Contains(got, wrong) {
 			t.Errorf("%q in the help of what does nothing to programs:\n%s", wrong, got)
 		}
@@ -122,12 +122,17 @@ func TestAttachedNoPool(t *testing.T) {
 		}
 	}
 	got := screen(d)
-	for _, wrong := range []string{"hit ", "HIT%", "CACHED", "saved", "avoided", "▸!"} {
-		if strings.Contains(got, wrong) {
-			t.Errorf("%q where there is no pool:\n%s", wrong, got)
+	press(d, "P")
+	list := screen(d)
+	small := screen(attachedTest(80, 24, attachedSnapshot(1), App{Status: -1}))
+	for _, wrong := range []string{"hit ", "HIT%", "CACHED", "MISSES", "cached", "cooling", "reserved", "driver/s", "saved", "avoided", "▸!"} {
+		for _, shown := range []string{got, list, small} {
+			if strings.Contains(shown, wrong) {
+				t.Errorf("%q where there is no pool:\n%s", wrong, shown)
+			}
 		}
 	}
-	for _, want := range []string{"in use ≥ ", "peak ≥ ", "from before attach 12 buffers", "no pool"} {
+	for _, want := range []string{"in use ≥ ", "peak ≥ ", "≥700.0M", "from before attach 12 buffers", "no pool"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}

@@ -148,7 +148,11 @@ func (d *dashboard) tagsTitle() (title, hint []span) {
 	if c == nameColumn {
 		name = "TAG"
 	}
-	hint = []span{{" sort ", dim}, {name + sortMark(c, t.reverse), keyStyle}, {"  enter", keyStyle}, {" free list ", dim}}
+	opens := " free list "
+	if t.poolless {
+		opens = " call stack "
+	}
+	hint = []span{{" sort ", dim}, {name + sortMark(c, t.reverse), keyStyle}, {"  enter", keyStyle}, {opens, dim}}
 	return title, hint
 }
 

@@ -99,6 +99,8 @@ func attachedKeymap() []command {
 			keys[i] = bind(actQuit, sectionScreen, "detach", "q", "detach and quit; the programs go on (also ctrl+c)", "q", "ctrl+c")
 		case actZoom:
 			keys[i] = bindZoom("1-6", "1", "2", "3", "4", "5", "6")
+		case actEnter:
+			keys[i] = bind(actEnter, sectionMove, "", "enter", "call stack of the chosen tag", "enter")
 		}
 	}
 	return append(keys, bindUnchangeable())

@@ -268,7 +268,7 @@ func TestHelpHasEveryKeyAndPane(t *testing.T) {
 			t.Errorf("no help for %s", c.shownKeys())
 		}
 	}
-	for _, w := range append(slices.Clone(words), paneHelp...) {
+	for _, w := range slices.Concat(words, poolWords, paneHelp) {
 		if !strings.Contains(got, w.meaning) {
 			t.Errorf("no help for %q", w.term)
 		}

@@ -59,6 +59,9 @@ func chartSpan(h []model.Sample) uint64 {
 
 // memoryHint explains the layers where no gauge does, else it tells the peak.
 func (d *dashboard) memoryHint(s *model.Snapshot) []span {
+	if d.o.Attached {
+		return watchedHint(modeFor(d.w, d.h))
+	}
 	if modeFor(d.w, d.h) == full {
 		if d.replay.moment.Rough {
 			return nil

@@ -11,19 +11,20 @@ type processColumn struct {
 	title string
 	width int
 	text  func(p *model.Process) span
+	pool  bool // says something of a pool
 }
 
 var processColumns = []processColumn{
-	{"PID", 8, func(p *model.Process) span { return span{pidOf(p), plain} }},
-	{"IN USE", 8, func(p *model.Process) span { return span{bytesText(p.Totals.InUse), inUseStyle} }},
+	{"PID", 8, func(p *model.Process) span { return span{pidOf(p), plain} }, false},
+	{"IN USE", 8, func(p *model.Process) span { return span{bytesText(p.Totals.InUse), inUseStyle} }, false},
 	{"HIT%", 6, func(p *model.Process) span {
 		return span{ratio(p.Totals.Hits, add(p.Totals.Hits, p.Totals.Misses)), rateStyle(p.Totals.HitRate(), add(p.Totals.Hits, p.Totals.Misses))}
-	}},
-	{"PEAK", 8, func(p *model.Process) span { return span{bytesText(p.Totals.PeakInUse), plain} }},
-	{"CREATES", 9, func(p *model.Process) span { return span{tableCount(p.Totals.Creates), plain} }},
-	{"CACHED", 8, func(p *model.Process) span { return span{bytesText(p.Totals.Cached), cachedStyle} }},
-	{"LIVE", 7, func(p *model.Process) span { return span{tableCount(p.Totals.LiveBuffers), plain} }},
-	{"MISSES", 8, func(p *model.Process) span { return span{tableCount(p.Totals.Misses), plain} }},
+	}, true},
+	{"PEAK", 8, func(p *model.Process) span { return span{bytesText(p.Totals.PeakInUse), plain} }, false},
+	{"CREATES", 9, func(p *model.Process) span { return span{tableCount(p.Totals.Creates), plain} }, false},
+	{"CACHED", 8, func(p *model.Process) span { return span{bytesText(p.Totals.Cached), cachedStyle} }, true},
+	{"LIVE", 7, func(p *model.Process) span { return span{tableCount(p.Totals.LiveBuffers), plain} }, false},
+	{"MISSES", 8, func(p *model.Process) span { return span{tableCount(p.Totals.Misses), plain} }, true},
 }
 
 // pidOf returns a process's id, or nothing for the row of all.
@@ -38,13 +39,18 @@ func pidOf(p *model.Process) string {
 const minProgram = 18
 
 // processColumnsFor returns the columns that w has room for, and where the program begins after them.
-func processColumnsFor(w int) ([]processColumn, int) {
-	n, x := 0, 1
-	for n < len(processColumns) && x+processColumns[n].width+2+minProgram <= w {
-		x += processColumns[n].width
-		n++
+func processColumnsFor(w int, poolless bool) (shown []processColumn, program int) {
+	x := 1
+	for _, c := range processColumns {
+		if poolless && c.pool {
+			continue
+		}
+		if x+c.width+2+minProgram > w {
+			break
+		}
+		shown, x = append(shown, c), x+c.width
 	}
-	return processColumns[:n], x + 2
+	return shown, x + 2
 }
 
 // drawProcesses draws the list, all together in the first row.
@@ -53,7 +59,7 @@ func (d *dashboard) drawProcesses(r region) {
 	if s == nil {
 		return
 	}
-	columns, program := processColumnsFor(r.w)
+	columns, program := processColumnsFor(r.w, d.o.Attached)
 	x := 1
 	for _, c := range columns {
 		x += c.width

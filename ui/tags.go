@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // tagColumn is one column of the tag table. The first takes what the others leave.
@@ -77,12 +78,24 @@ func wasteStyle(t *model.Tag) style {
 	return unlessZero(func(t *model.Tag) uint64 { return since(t.Requested, t.InUse) }, plain)(t)
 }
 
+// leastKnown marks the bytes of what was there before attach: they are known as far as it was used.
+func leastKnown(c tagColumn) tagColumn {
+	text := c.text
+	c.text = func(t *model.Tag) string {
+		if t.Name == wire.BeforeAttach {
+			return "≥" + text(t)
+		}
+		return text(t)
+	}
+	return c
+}
+
 // tagColumns are the columns of the tag table in their order.
 var tagColumns = []tagColumn{
 	{"TAG (allocation site)", 0, 0, nil, nil, func(a, b *model.Tag) int { return cmp.Compare(a.Name, b.Name) }, false},
 	numberColumn("LIVE", 6, 4, func(t *model.Tag) uint64 { return t.Live }, tableCount, plain),
-	numberColumn("IN USE", 8, 0, func(t *model.Tag) uint64 { return t.InUse }, bytesText, inUseStyle),
-	numberColumn("PEAK", 8, 9, func(t *model.Tag) uint64 { return t.PeakInUse }, bytesText, plain),
+	leastKnown(numberColumn("IN USE", 8, 0, func(t *model.Tag) uint64 { return t.InUse }, bytesText, inUseStyle)),
+	leastKnown(numberColumn("PEAK", 8, 9, func(t *model.Tag) uint64 { return t.PeakInUse }, bytesText, plain)),
 	pooled(numberColumn("CACHED", 8, 2, func(t *model.Tag) uint64 { return t.Cached }, bytesText, cachedStyle)),
 	pooled(numberColumn("FREE", 7, 7, func(t *model.Tag) uint64 { return t.CachedCount }, tableCount, plain)),
 	{"HIT%", 6, 1, func(t *model.Tag) string { return ratio(t.Hits, add(t.Hits, t.Misses)) }, hitStyle,

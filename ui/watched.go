@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"slices"
+
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -47,13 +49,36 @@ func watchedLegend(s *model.Snapshot) []item {
 	return append(items, item{3, []span{{"no pool: attach only watches", dim}}})
 }
 
+// watchedHint explains the one layer of the memory pane where no gauge does.
+func watchedHint(m mode) []span {
+	if m == full {
+		return nil
+	}
+	return []span{{" █", inUseStyle}, {" in use ", dim}}
+}
+
 // drawWatchedRates draws what programs that are only watched ask of the driver.
 func (t *timeline) drawWatchedRates(r region, s *model.Snapshot, rough bool) {
-	r.lineOf(0, 0, 2, fit(allocItems(s, rough), r.w, 2))
+	asked, cost := allocItems(s, rough), costItems(s, rough)
+	if !rough { // every create is one of the driver: the same numbers again
+		asked, cost = slices.Delete(asked, 1, 2), cost[:2]
+	}
+	r.lineOf(0, 0, 2, fit(asked, r.w, 2))
 	if r.h < 3 {
 		return
 	}
 	chart := r.sub(0, 1, r.w, r.h-2)
 	t.drawAllocs(chart)
-	r.lineOf(0, r.h-1, 2, fit(costItems(s, rough), r.w, 2))
+	r.lineOf(0, r.h-1, 2, fit(cost, r.w, 2))
+}
+
+// watchSpan says in a word whether there is something to watch.
+func (d *dashboard) watchSpan(s *model.Snapshot) span {
+	switch {
+	case d.ended():
+		return span{"○ ENDED", dim}
+	case len(s.Processes) == 0:
+		return span{"○ WAITING", dim}
+	}
+	return span{"● WATCHING", goodStyle}
 }

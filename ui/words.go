@@ -10,22 +10,26 @@ type word struct{ term, meaning string }
 
 var words = []word{
 	{"buffer", "a memory object of the program"},
+	{"tag", "the place in the program that allocates"},
+	{"requested", "bytes that the program asked for, of what it holds"},
+	{"in use", "bytes granted to the program"},
+	{"mistakes", "of the program, such as releasing a buffer twice; each is counted once here, the report lists them all"},
+	{"lost", "events that did not fit: numbers are too low by as many"},
+}
+
+// poolWords are the terms that only mean something where there is a pool.
+var poolWords = []word{
 	{"block", "what the allocator holds: one driver object"},
 	{"slab", "a large block of which buffers are parts; what no part covers is free, and in the row (slabs)"},
-	{"tag", "the place in the program that allocates"},
 	{"class", "context, flags and alignment: blocks serve only requests of their class"},
 	{"hit, miss", "a request served without a driver create, or not"},
 	{"steady", "hit rate of the later half of the requests, without the cold start"},
-	{"requested", "bytes that the program asked for, of what it holds"},
-	{"in use", "bytes granted to the program"},
 	{"cached", "free in the pool"},
 	{"cooling", "free, but queued commands still use it"},
 	{"reserved", "in use + cached + cooling: what the device has given"},
 	{"waste", "(granted - requested) / granted"},
 	{"fragmentation", "1 - largest free block or range in a slab / all free bytes"},
 	{"avoided", "creates served without the driver; the time saved is an estimate: measured driver create of that size × creates avoided"},
-	{"mistakes", "of the program, such as releasing a buffer twice; each is counted once here, the report lists them all"},
-	{"lost", "events that did not fit: numbers are too low by as many"},
 	{"cold", "miss: no block of this class was free before"},
 	{"too small", "miss: all free blocks are smaller"},
 	{"too wasteful", "miss: a free block is large enough, but the policy refuses it: over max_waste_ratio, or of another tag or bucket"},
@@ -79,7 +83,7 @@ func (d *dashboard) wordHelp() []word {
 	if d.o.Attached {
 		return slices.Concat(words, attachedWords)
 	}
-	return words
+	return slices.Concat(words, poolWords)
 }
 
 // paneHelp returns what the help says of the panes.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -62,11 +63,22 @@ func newAttach(start startFeed) *cobra.Command {
 			"  gpumemtop attach --all -o %h-%p.gmt            a file for each process that uses OpenCL",
 		Args: cobra.ArbitraryArgs,
 	}, func(_ *cobra.Command, c *config, args []string) error {
-		if len(args) > 0 {
-			return fmt.Errorf("attach takes no program, but what says which ones run, such as -p PID: gpumemtop %s starts one", args[0])
+		if err := refuse(args); err != nil {
+			return err
 		}
 		return attach(c, start)
 	})
+}
+
+// refuse says what to do instead of naming a program or, without -p, its process id.
+func refuse(args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if _, err := strconv.Atoi(args[0]); err == nil {
+		return fmt.Errorf("a process id takes -p before it: gpumemtop attach -p %s", args[0])
+	}
+	return fmt.Errorf("attach takes no program, but what says which ones run, such as -p PID: gpumemtop %s starts one", args[0])
 }
 
 // attacher watches programs that run already.
@@ -106,6 +118,9 @@ func attach(c *config, start startFeed) error {
 	watch := a.session.Wait()
 	leave()
 	a.report(&watch)
+	if watch.Err == nil && a.partial { // there is no program whose status would be ours
+		return errTold
+	}
 	return watch.Err
 }
 

@@ -24,6 +24,7 @@ type job struct {
 	recording fileName // nil when there is no recording
 	trace     string   // path, empty when there is no Chrome trace
 	outlets   tee      // what of these there is
+	partial   bool     // some file is not written, or not wholly; it was said which
 	notes     notes
 }
 
@@ -114,9 +115,11 @@ func (j *job) close(footer trace.Footer) []string {
 			err = file.Close()
 		case *split:
 			file.close()
+			j.partial = j.partial || file.failed > 0
 			notes = append(notes, file.said()...)
 		}
 		if err != nil {
+			j.partial = true
 			notes = append(notes, fmt.Sprintf("%v: the %s ends there, what is in %s is whole", err, o.what, o.path))
 		}
 	}
@@ -147,6 +150,7 @@ func (j *job) write(summary *export.Summary) {
 		return
 	}
 	if err := export.WriteFile(j.config.summary, j.config.force, summary.WriteJSON); err != nil {
+		j.partial = true
 		j.notes.add(err.Error())
 	}
 }

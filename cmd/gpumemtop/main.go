@@ -23,6 +23,9 @@ const (
 	statusNotFound      = 127
 )
 
+// errTold is what has failed where that was said already.
+var errTold = errors.New("it was said what failed")
+
 func main() { os.Exit(execute(os.Args[1:], os.Stderr)) }
 
 // ended carries the target's status to main: it becomes ours.
@@ -49,6 +52,9 @@ func conclude(err error, stderr io.Writer) int {
 	}
 	if errors.Is(err, errBroken) {
 		return statusBroken
+	}
+	if errors.Is(err, errTold) {
+		return statusFailed
 	}
 	say(stderr, err.Error())
 	switch {

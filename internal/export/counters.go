@@ -32,12 +32,12 @@ func (x *chrome) countersBefore(p *running, now uint64) {
 }
 
 // countersAfter writes the values after a record, unless the last ones are too fresh. What was carried over counts
-// from where the part begins, together.
+// together: from where the part begins, or since it was first seen.
 func (x *chrome) countersAfter(p *running, carried bool) {
 	switch c := &p.counters; {
 	case !c.changed:
 	case carried:
-		c.started, c.due = true, x.seen.begin
+		c.started, c.due = true, max(c.due, x.seen.begin, x.fold.Now)
 	case x.fold.Now >= c.due:
 		x.writeCounters(p, x.fold.Now)
 	}
@@ -52,6 +52,9 @@ func (x *chrome) writeCounters(p *running, ns uint64) {
 	x.out.number(`,"cached":`, g.Free())
 	x.out.number(`,"cooling":`, uint64(max(g.Cooling, 0)))
 	x.out.close()
+	if x.seen.attached { // the rest is a pool's
+		return
+	}
 	x.fragmentation(p, ns)
 	if g.Hits+g.Misses == 0 {
 		return

@@ -18,6 +18,9 @@ type Facts struct {
 	Host      string
 	Created   time.Time
 	ClockNS   uint64 // CLOCK_MONOTONIC at the start; 0: the time of the first record
+	// Attached says that the programs were only watched: no pool served them, and memory from before is carried when it is
+	// first seen.
+	Attached bool
 	// Since and Until are the part that was asked for, after the start; Until 0: to the end.
 	Since, Until time.Duration
 }
@@ -26,6 +29,6 @@ type Facts struct {
 func FactsOf(h trace.Header) Facts {
 	return Facts{
 		Program: h.Program, Arguments: h.Arguments, Policy: h.Policy, Limits: h.Limits,
-		Tags: h.Tags, Host: h.Host, Created: h.Created, ClockNS: h.ClockNS,
+		Tags: h.Tags, Host: h.Host, Created: h.Created, ClockNS: h.ClockNS, Attached: h.Attached,
 	}
 }

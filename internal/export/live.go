@@ -96,7 +96,7 @@ func CreateLive(name string, facts Facts, force bool) (*Live, error) {
 func newLive(file *liveFile, facts *Facts) *Live {
 	options := &ChromeOptions{}
 	options.complete()
-	seen := &survey{base: facts.ClockNS, begin: facts.ClockNS, processes: map[uint32]*surveyed{}}
+	seen := &survey{base: facts.ClockNS, begin: facts.ClockNS, attached: facts.Attached, processes: map[uint32]*surveyed{}}
 	l := &Live{file: file, pids: map[uint64]bool{}, modules: map[moduleKey]string{}}
 	l.chrome = newChrome(file, seen, options, ChromeReport{})
 	l.chrome.live, l.chrome.whole, l.chrome.out.paged = true, false, true

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -48,6 +49,45 @@ func TestChromePart(t *testing.T) {
 			got, _, _ := exportPart(t, part.Range(&tape{records: story()}, options), facts, ChromeOptions{})
 			contains(t, got, test.with, test.without)
 		})
+	}
+}
+
+// TestChromeAttached: what was there before attach counts from when it was first seen, and there is no pool to tell of.
+func TestChromeAttached(t *testing.T) {
+	before := func(us, object, size uint64) wire.Record {
+		r := create(us, object, 0, size, wire.OutcomeDriver, 1)
+		r.Flags, r.Duration = wire.FlagCarried, 0
+		return r
+	}
+	records := []wire.Record{
+		before(1000, 1, 1000), create(5000, 2, 0, 20, wire.OutcomeMiss, 1), before(7000, 3, 300),
+		create(8000, 4, 0, 4, wire.OutcomeMiss, 1), release(9000, 3, 0, wire.OutcomeDriver),
+	}
+	facts := storyFacts()
+	facts.Attached = true
+	trimmed := facts
+	trimmed.ClockNS += 3_000_000
+	got, _, _ := exportPart(t, &tape{records: append([]wire.Record{text(500, wire.KindKernel, "k")}, records...)}, trimmed, ChromeOptions{})
+	contains(t, got, []string{
+		`"ph":"b","cat":"buf","name":"tag 1","pid":4194305,"tid":101,"ts":2500.000`,
+		`"name":"mem","pid":4194305,"tid":4194305,"ts":2500.000,"args":{"in_use":1000,`,
+	}, nil)
+	got, _, _ = exportPart(t, &tape{records: records}, facts, ChromeOptions{})
+	contains(t, got, []string{
+		`"ph":"b","cat":"buf","name":"tag 1","pid":4194305,"tid":101,"ts":1000.000`,
+		`"name":"mem","pid":4194305,"tid":4194305,"ts":1000.000,"args":{"in_use":1000,`,
+		`"name":"mem","pid":4194305,"tid":4194305,"ts":5000.000,"args":{"in_use":1020,`,
+		`"name":"mem","pid":4194305,"tid":4194305,"ts":7000.000,"args":{"in_use":1320,`,
+	}, []string{"hit rate", "fragmentation"})
+	last := -1.0
+	for line := range strings.Lines(got) {
+		if _, at, ok := strings.Cut(line, `"ts":`); ok && strings.Contains(line, `"name":"mem"`) {
+			ts, err := strconv.ParseFloat(at[:strings.IndexByte(at, ',')], 64)
+			if err != nil || ts < last {
+				t.Errorf("a counter goes back in time, from %v: %s (%v)", last, line, err)
+			}
+			last = ts
+		}
 	}
 }
 

@@ -25,6 +25,7 @@ type survey struct {
 	last      uint64 // time of the last record
 	lost      uint64 // events
 	most      int    // objects, or blocks and slabs, at once in one process: at least as many as there were
+	attached  bool   // programs were only watched: what is carried has the time when it was first seen
 	part      bool   // something was carried over
 	happened  bool   // and then something happened
 	processes map[uint32]*surveyed
@@ -36,7 +37,7 @@ type population struct{ objects, blocks int }
 
 // look reads a source to its end.
 func look(src trace.Source, facts *Facts, wrappers []*regexp.Regexp) (*survey, error) {
-	s := &survey{base: facts.ClockNS, processes: map[uint32]*surveyed{}, alive: map[uint32]*population{}}
+	s := &survey{base: facts.ClockNS, attached: facts.Attached, processes: map[uint32]*surveyed{}, alive: map[uint32]*population{}}
 	var r wire.Record
 	for {
 		err := src.Next(&r)
@@ -50,6 +51,9 @@ func look(src trace.Source, facts *Facts, wrappers []*regexp.Regexp) (*survey, e
 	}
 	if facts.Since > 0 {
 		s.begin = s.base + uint64(facts.Since)
+	}
+	if facts.Attached { // in a trimmed one what is carried has times from before it
+		s.begin = max(s.begin, facts.ClockNS)
 	}
 	s.begin = max(s.begin, s.base)
 	s.settlePIDs()
@@ -89,7 +93,7 @@ func (s *survey) event(p *surveyed, r *wire.Record) {
 	if carried(&r.Event) {
 		s.part = s.part || !s.happened
 	} else {
-		if s.part && !s.happened {
+		if s.part && !s.happened && !s.attached {
 			s.begin = r.Time
 		}
 		s.happened = true

@@ -74,7 +74,7 @@ func (s *Summary) watched() string {
 	case n > 1 && s.Running == 0:
 		title += fmt.Sprintf(" (%d processes, which all ended)", n)
 	case n > 1:
-		title += fmt.Sprintf(" (%d processes, %d go on)", n, s.Running)
+		title += fmt.Sprintf(" (%d processes, %s)", n, goOn(s.Running))
 	case s.Running > 0:
 		title += ", which goes on"
 	case s.Exit.Signal > 0:
@@ -85,6 +85,14 @@ func (s *Summary) watched() string {
 		title += ", which ended"
 	}
 	return title
+}
+
+// goOn says how many processes do.
+func goOn(n int) string {
+	if n == 1 {
+		return "1 goes on"
+	}
+	return fmt.Sprintf("%d go on", n)
 }
 
 // silent reports whether nothing was seen that could be counted.

@@ -23,6 +23,18 @@ import (
 // carriers are programs that do nothing; the first that is there carries the probe.
 var carriers = []string{"/bin/true", "/usr/bin/true", "/bin/sh"}
 
+// niceness is what this process was started at: it may be more urgent by now, and drivers shall not be.
+var niceness = currentNiceness()
+
+// currentNiceness returns that of the calling thread, -20 to 19.
+func currentNiceness() int {
+	value, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+	if err != nil {
+		return 0
+	}
+	return 20 - value // what the system call itself returns is 1 to 40
+}
+
 // Run writes the preload library to where it can be loaded, and runs a program with it and with more variables, of which
 // wire.ProbeEnv says what is asked. It returns what the probe wrote, also with an error: that the process was killed,
 // crashed or, when ctx is done, hung; the error is ctx's cause then. Any goroutine may call it.
@@ -68,7 +80,12 @@ func carry(ctx context.Context, carriers, environment []string) ([]byte, error) 
 	cmd.WaitDelay = time.Second
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
+	err := cmd.Start()
+	if err == nil {
+		// All its threads, and what it has started; it may be gone.
+		_ = unix.Setpriority(unix.PRIO_PGRP, cmd.Process.Pid, niceness)
+		err = cmd.Wait()
+	}
 	switch {
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)

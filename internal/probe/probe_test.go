@@ -45,6 +45,21 @@ func TestCarry(t *testing.T) {
 	}
 }
 
+// Whoever makes haste meanwhile does not make the drivers hasty.
+func TestNiceness(t *testing.T) {
+	began, other := niceness, currentNiceness()+1
+	if other > 19 {
+		t.Skip("started at the lowest priority there is: there is no other to begin with")
+	}
+	niceness = other
+	defer func() { niceness = began }()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if out, err := carry(ctx, script(t, fmt.Sprintf("until [ \"$(nice)\" = %d ]; do :; done; echo end", other)), nil); err != nil || string(out) != "end\n" {
+		t.Errorf("not at niceness %d: %q, %v", other, out, err)
+	}
+}
+
 func TestInherited(t *testing.T) {
 	got := inherited([]string{"A=1", "LD_PRELOAD=/x", "OPENCL_LAYERS=/y", "GPUMEMTOP_SESSION=/z", "GPUMEMTOP_PROBE=w", "OCL_ICD_VENDORS=/v"})
 	if !slices.Equal(got, []string{"A=1", "OCL_ICD_VENDORS=/v"}) {

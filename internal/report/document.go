@@ -42,6 +42,19 @@ type row struct {
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, row{cells: cells}) }
 
+// drop removes the columns of some titles, as far as they are there.
+func (t *table) drop(titles ...string) {
+	for i := len(t.columns) - 1; i >= 0; i-- {
+		if !slices.Contains(titles, t.columns[i]) {
+			continue
+		}
+		t.columns = slices.Delete(t.columns, i, i+1)
+		for k := range t.rows {
+			t.rows[k].cells = slices.Delete(t.rows[k].cells, i, i+1)
+		}
+	}
+}
+
 // more says what a table leaves out, "" when that is nothing.
 func (t *table) more() string {
 	switch {

@@ -102,6 +102,14 @@ func hashOf(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
+// pooled is a section about the pool, which programs that were only watched have none of.
+func (v *htmlView) pooled(section func() (htmlSection, bool)) func() (htmlSection, bool) {
+	if v.a.Run.Header.Attached {
+		return func() (htmlSection, bool) { return htmlSection{}, false }
+	}
+	return section
+}
+
 func (v *htmlView) page() *htmlPage {
 	p := &htmlPage{
 		Title: v.program(), Command: shown(strings.Join(v.commandLine(), " "), htmlCommandWidth),
@@ -114,8 +122,8 @@ func (v *htmlView) page() *htmlPage {
 		p.MoreDiagnoses = "and " + countText(uint64(left)) + " more"
 	}
 	for _, section := range []func() (htmlSection, bool){
-		v.memory, v.hitRate, v.freeList, v.peak, v.misses, v.fragmentation, v.sizes, v.lifetimes, v.costs, v.lag,
-		v.temporaries, v.phases, v.leaks, v.flame, v.processes, v.mistakes, v.happened,
+		v.memory, v.pooled(v.hitRate), v.pooled(v.freeList), v.peak, v.pooled(v.misses), v.pooled(v.fragmentation), v.sizes,
+		v.lifetimes, v.costs, v.lag, v.temporaries, v.phases, v.leaks, v.flame, v.processes, v.mistakes, v.happened,
 	} {
 		if s, meant := section(); meant {
 			p.Sections = append(p.Sections, s)

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/plain"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -25,8 +26,11 @@ func (v *htmlView) peak() (htmlSection, bool) {
 		s.Intro = "Nothing was ever in use."
 		return s, true
 	}
-	s.Intro = "At " + durationText(p.Time) + " most was in use: " + bytesText(p.InUse) + " in " + things(p.Buffers, "buffer") +
-		", " + bytesText(p.Reserved) + " reserved."
+	s.Intro = "At " + durationText(p.Time) + " most was in use: " + bytesText(p.InUse) + " in " + things(p.Buffers, "buffer")
+	if !v.a.Run.Header.Attached {
+		s.Intro += ", " + bytesText(p.Reserved) + " reserved"
+	}
+	s.Intro += "."
 	t := htmlTable{Title: "Memory in use at the peak by call site", Left: v.left(len(p.Tags)),
 		Columns: columns("call site", "#in use", "#share", "", "#requested", "#buffers")}
 	for i := range p.Tags[:v.rows(len(p.Tags))] {
@@ -165,6 +169,10 @@ func (v *htmlView) processes() (htmlSection, bool) {
 	}
 	t := htmlTable{Title: "Processes", Left: v.left(len(all)),
 		Columns: columns("#process", "#peak in use", "#left in use", "#creates", "#hit rate", "#start", "ended", "program")}
+	const hitRate = 4 // the column of what there is only with a pool
+	if v.a.Run.Header.Attached {
+		t.Columns = slices.Delete(t.Columns, hitRate, hitRate+1)
+	}
 	if len(v.a.Run.Header.Merged) > 0 {
 		t.Columns = append(t.Columns, htmlColumn{Name: "host"})
 	}
@@ -174,6 +182,9 @@ func (v *htmlView) processes() (htmlSection, bool) {
 			rateCell(p.Totals.HitRate(), p.Totals.Hits+p.Totals.Misses), durationCell(v.since(p.Started)), textCell(plain.Ended(p)),
 			{Text: name(p.Program), Class: "site"}}
 		row[0].Text = row[0].Sort // a process id is no amount
+		if v.a.Run.Header.Attached {
+			row = slices.Delete(row, hitRate, hitRate+1)
+		}
 		if len(v.a.Run.Header.Merged) > 0 {
 			row = append(row, textCell(name(v.a.Run.Header.HostOf(p.Number))))
 		}

@@ -149,11 +149,15 @@ func (v *htmlView) memory() (htmlSection, bool) {
 		}
 	}
 	areas, legend, data, highest := v.stack(layers)
-	c := plot.Chart{Title: "Memory in use by call site, cached and cooling, over time", Height: 300, X: v.timeAxis(), Areas: areas, Data: data.text()}
+	title, pool := "Memory in use by call site, cached and cooling, over time", ", then what is cached and cooling in the pool"
+	if v.a.Run.Header.Attached {
+		title, pool = "Memory in use by call site over time", ""
+	}
+	c := plot.Chart{Title: title, Height: 300, X: v.timeAxis(), Areas: areas, Data: data.text()}
 	note := v.limitRule(&c, &highest)
 	c.Y = plot.Bytes(uint64(highest))
 	c.Bands, c.Marks = v.bands(), v.marks()
-	s.Intro = "In use by call site, then what is cached and cooling in the pool. Each step shows the moment within it when most was in use. " + v.bandsText()
+	s.Intro = "In use by call site" + pool + ". Each step shows the moment within it when most was in use. " + v.bandsText()
 	s.Plots = []htmlPlot{{Title: "bytes", Note: note, SVG: trusted(&c), Legend: legend}}
 	return s, true
 }

@@ -70,6 +70,25 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// TestAttached: of programs that were only watched nothing tells of a pool.
+func TestAttached(t *testing.T) {
+	a := analysed(t, "testdata/train.gmt", func(o *analysis.Options) { o.Header.Attached, o.Header.Policy = true, "none" })
+	for name, write := range map[string]func(io.Writer, *analysis.Analysis, Options) error{"text": Text, "md": Markdown, "html": HTML} {
+		got := textOf(t, write, a, Options{Top: 20})
+		for _, wrong := range []string{"hit rate", "Hit rate", "misses", "Misses", "cached and", "reserved", "ragmentation", " waste", "Free list"} {
+			if _, page, ok := strings.Cut(got, "</style>"); ok {
+				got = page[:max(0, strings.LastIndex(page, "<script"))]
+			}
+			if at := strings.Index(got, wrong); at >= 0 {
+				t.Errorf("%s: %q where there is no pool: …%s…", name, wrong, got[max(0, at-100):min(len(got), at+100)])
+			}
+		}
+		if !strings.Contains(got, "train.c") {
+			t.Errorf("%s: no call sites in %s", name, got)
+		}
+	}
+}
+
 // TestIterations are found in the examples that have some, as many as were asked for.
 func TestIterations(t *testing.T) {
 	for name, want := range map[string]struct{ iterations, creates uint64 }{

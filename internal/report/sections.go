@@ -17,13 +17,14 @@ const diagnosesMax = 5
 const commandWidth = 240
 
 func (v *view) command() string {
-	words := append([]string{v.s.Program}, v.s.Arguments...)
-	if v.s.Program == "" {
-		words = []string{"the program"}
-	}
-	text := strings.Join(words, " ")
-	if v.attached() {
+	text := strings.Join(append([]string{v.s.Program}, v.s.Arguments...), " ")
+	switch {
+	case v.attached() && v.s.Program == "":
+		text = "attached to nothing: no process came that was asked for"
+	case v.attached():
 		text = "attached to " + text
+	case v.s.Program == "":
+		text = "the program"
 	}
 	return plain.Cut(text, commandWidth)
 }
@@ -178,16 +179,16 @@ func (v *view) peak() section {
 	t := table{columns: []string{"in use", "share", "buffers", "waste", "tag"}, left: left, thing: "tag"}
 	for i := range rows {
 		r := &rows[i]
-		t.rows = append(t.rows, row{cells: []string{
-			size.Format(r.InUse), plain.Percent(float64(r.InUse)/float64(max(p.InUse, 1)), p.InUse), fmt.Sprint(r.Buffers),
-			plain.Percent(wasted(r.InUse, r.Requested), r.InUse), plain.Clean(r.Name),
-		}})
+		t.add(size.Format(r.InUse), plain.Percent(float64(r.InUse)/float64(max(p.InUse, 1)), p.InUse), fmt.Sprint(r.Buffers),
+			plain.Percent(wasted(r.InUse, r.Requested), r.InUse), plain.Clean(r.Name))
 	}
-	return section{
-		heading: "who held it at the peak", tables: []table{t},
-		facts: [][2]string{{"at", fmt.Sprintf("%s: %s in use by %s, %s reserved", v.clock(p.Time), size.FormatLong(p.InUse),
-			plain.Count(p.Buffers, "buffer"), size.FormatLong(p.Reserved))}},
+	at := fmt.Sprintf("%s: %s in use by %s", v.clock(p.Time), size.FormatLong(p.InUse), plain.Count(p.Buffers, "buffer"))
+	if v.attached() {
+		t.drop("waste")
+	} else {
+		at += fmt.Sprintf(", %s reserved", size.FormatLong(p.Reserved))
 	}
+	return section{heading: "who held it at the peak", tables: []table{t}, facts: [][2]string{{"at", at}}}
 }
 
 func wasted(granted, requested uint64) float64 {
@@ -263,6 +264,9 @@ func (v *view) leaks() section {
 		l := &rows[i]
 		r := row{cells: []string{fmt.Sprint(l.Buffers), size.Format(l.Bytes), v.clock(l.Oldest), plain.Clean(l.Name)}}
 		for _, frame := range l.Stack {
+			if frame == l.Name { // of what was there before attach there is no more than that
+				break
+			}
 			r.below = append(r.below, plain.Clean(frame))
 		}
 		t.rows = append(t.rows, r)

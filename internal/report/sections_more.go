@@ -143,11 +143,13 @@ func (v *view) overTime() section {
 	}
 	bytes := func(v float64) string { return size.FormatLong(uint64(v)) }
 	rate := func(v float64) string { return plain.Percent(v, 1) }
-	return section{heading: "over time", chart: []string{
-		line("in use", inUse, bytes), line("free", free, bytes), line("fragmentation", l.Fragmentation, rate),
-		line("waste", l.Waste, rate),
+	chart := []string{line("in use", inUse, bytes)}
+	if !v.attached() {
+		chart = append(chart, line("free", free, bytes), line("fragmentation", l.Fragmentation, rate), line("waste", l.Waste, rate))
+	}
+	return section{heading: "over time", chart: append(chart,
 		fmt.Sprintf("%-14s %-30s%30s", "", v.clock(l.Start), v.clock(min(l.Start+l.Step*uint64(len(l.InUse)), max(l.Start, v.s.Time-min(v.s.Started, v.s.Time))))),
-	}}
+	)}
 }
 
 // bars draws the most of each column as a bar whose full height is the most of all.
@@ -200,12 +202,22 @@ func (v *view) sizes() section {
 	return s
 }
 
+// poolColumns are those of a table about shares or processes that say nothing where there is no pool.
+var poolColumns = []string{"cached", "blocks", "hits", "misses", "hit rate"}
+
 var shareColumns = []string{"in use", "cached", "blocks", "creates", "hits", "misses", "hit rate"}
 
 func shareCells(s *model.Share, what string) []string {
 	return []string{
 		size.Format(s.InUse), size.Format(s.Cached + s.Cooling), fmt.Sprint(s.Blocks), fmt.Sprint(s.Creates), fmt.Sprint(s.Hits),
 		fmt.Sprint(s.Misses), plain.Percent(s.HitRate(), s.Hits+s.Misses), what,
+	}
+}
+
+// leavePoolsOut drops what says nothing of programs that were only watched.
+func (v *view) leavePoolsOut(t *table) {
+	if v.attached() {
+		t.drop(poolColumns...)
 	}
 }
 
@@ -218,6 +230,7 @@ func (v *view) classes() section {
 		for i := range rows {
 			t.add(shareCells(&rows[i].Share, "from "+size.Format(rows[i].Smallest))...)
 		}
+		v.leavePoolsOut(&t)
 		s.tables = append(s.tables, t)
 	}
 	if len(v.s.Classes) > 1 {
@@ -226,6 +239,7 @@ func (v *view) classes() section {
 		for i := range rows {
 			t.add(shareCells(&rows[i].Share, rows[i].Name)...)
 		}
+		v.leavePoolsOut(&t)
 		s.tables = append(s.tables, t)
 	}
 	return s
@@ -242,6 +256,7 @@ func (v *view) processes() section {
 		t.add(fmt.Sprint(p.PID), fmt.Sprint(r.Creates), fmt.Sprint(r.Hits), plain.Percent(r.HitRate(), r.Hits+r.Misses),
 			size.Format(r.PeakInUse), size.Format(r.InUse), plain.Ended(p), plain.ProgramName(p.Program))
 	}
+	v.leavePoolsOut(&t)
 	return section{heading: "processes, by peak", tables: []table{t}}
 }
 

@@ -1,0 +1,61 @@
+package ui
+
+// item is a piece of a line that may be left out: the highest rank goes first.
+type item struct {
+	rank  int
+	spans []span
+}
+
+// fit drops items until the rest is at most w columns wide with gap blanks between two.
+func fit(items []item, w, gap int) []item {
+	items = append([]item(nil), items...)
+	for len(items) > 0 {
+		n := gap * (len(items) - 1)
+		worst := 0
+		for i := range items {
+			n += spansWidth(items[i].spans)
+			if items[i].rank >= items[worst].rank {
+				worst = i
+			}
+		}
+		if n <= w {
+			break
+		}
+		items = append(items[:worst], items[worst+1:]...)
+	}
+	return items
+}
+
+// lineOf writes items with gap blanks between two and returns the column after them.
+func (r region) lineOf(x, y, gap int, items []item) int {
+	for i := range items {
+		if i > 0 {
+			x += gap
+		}
+		x = r.spans(x, y, items[i].spans...)
+	}
+	return x
+}
+
+// line writes the items that there is room for, closer together before one is left out.
+func (r region) line(x, y, gap int, items []item) {
+	shown := fit(items, r.w-2*x, gap)
+	if len(shown) < len(items) && gap > 2 {
+		gap--
+		shown = fit(items, r.w-2*x, gap)
+	}
+	r.lineOf(x, y, gap, shown)
+}
+
+// cut returns the clusters of s that fit n columns.
+func cut(s string, n int) string {
+	rest := s
+	for len(rest) > 0 {
+		_, w, after := nextCluster(rest)
+		if n -= w; n < 0 {
+			break
+		}
+		rest = after
+	}
+	return s[:len(s)-len(rest)]
+}
