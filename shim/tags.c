@@ -98,10 +98,8 @@ static struct gmtframe locate(uintptr_t address)
 	struct link_map *map = NULL;
 	if (!dladdr1((const void *)address, &info, (void **)&map, RTLD_DL_LINKMAP) || !info.dli_fbase)
 		return (struct gmtframe){0, address};
-	return (struct gmtframe){
-		module_number(info.dli_fbase, map ? map->l_name : info.dli_fname),
-		address - (uintptr_t)info.dli_fbase,
-	};
+	uint64_t module = module_number(info.dli_fbase, map ? map->l_name : info.dli_fname);
+	return (struct gmtframe){module, module ? address - (uintptr_t)info.dli_fbase : address};
 }
 
 static void define(uint32_t number, const struct stack *stack, uint64_t value)
