@@ -139,6 +139,19 @@ GMT_HOOK cl_int clSetKernelArg(cl_kernel handle, cl_uint index, size_t size, con
 	return err;
 }
 
+/* The address is kept where clSetKernelArg keeps a handle: shared memory is found by where it begins. */
+GMT_HOOK cl_int clSetKernelArgSVMPointer(cl_kernel handle, cl_uint index, const void *value)
+{
+	if (!gmt_enter_untimed())
+		return gmt_next.clSetKernelArgSVMPointer(handle, index, value);
+	cl_int err = gmt_next.clSetKernelArgSVMPointer(handle, index, value);
+	struct gmt_kernel *kernel = err == CL_SUCCESS ? gmt_kernel_find(handle) : NULL;
+	if (kernel && index < kernel->arguments)
+		kernel->argument[index] = (uintptr_t)value;
+	gmt_leave();
+	return err;
+}
+
 /* Not refused when an argument was released meanwhile: the eight bytes may be no memory, or the kernel not use it. */
 static void use_argument(struct gmt_command *command, struct gmt_kernel *kernel, cl_uint index)
 {

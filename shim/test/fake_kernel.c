@@ -117,6 +117,15 @@ GMT_HOOK cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size, con
 	return CL_SUCCESS;
 }
 
+GMT_HOOK cl_int clSetKernelArgSVMPointer(cl_kernel kernel, cl_uint index, const void *value)
+{
+	(void)value;
+	FAKE_LOCKED;
+	if (!fake_alive(kernel, FAKE_KERNEL))
+		return CL_INVALID_KERNEL;
+	return index < FAKE_ARGUMENTS ? CL_SUCCESS : CL_INVALID_ARG_INDEX;
+}
+
 static cl_int run_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint waits, const cl_event *list, cl_event *event)
 {
 	FAKE_LOCKED;

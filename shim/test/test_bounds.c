@@ -253,6 +253,7 @@ TEST(other_nulls_are_the_drivers_business)
 	CHECK(clRetainKernel(NULL) != CL_SUCCESS);
 	CHECK(clReleaseKernel(NULL) != CL_SUCCESS);
 	CHECK(clSetKernelArg(NULL, 0, 0, NULL) != CL_SUCCESS);
+	CHECK(clSetKernelArgSVMPointer(NULL, 0, NULL) != CL_SUCCESS);
 	CHECK(!clGetExtensionFunctionAddress(NULL));
 	CHECK(!clGetExtensionFunctionAddressForPlatform(NULL, NULL));
 	end_clean();

@@ -181,6 +181,28 @@ TEST(commands_on_shared_memory_are_uses)
 	end_clean();
 }
 
+TEST(kernels_use_shared_memory)
+{
+	begin((struct options){0});
+	char *a = clSVMAlloc(world.context, 0, 64, 0), *b = clSVMAlloc(world.context, 0, 64, 0);
+	uint64_t second = last_event(GMT_KIND_CREATE).object;
+	cl_kernel kernel = clCreateKernel(fake_program(), "k", NULL);
+	size_t one = 1;
+	OK(clSetKernelArgSVMPointer(kernel, 0, a));
+	OK(clSetKernelArgSVMPointer(kernel, 1, b));
+	CHECK(clSetKernelArgSVMPointer(kernel, 1000, b) != CL_SUCCESS);
+	OK(clEnqueueNDRangeKernel(world.queue, kernel, 1, NULL, &one, NULL, 0, NULL, NULL));
+	EQUAL(events(GMT_KIND_USE), 2);
+	EQUAL(last_event(GMT_KIND_USE).object, second);
+	OK(clSetKernelArgSVMPointer(kernel, 1, NULL));
+	OK(clEnqueueNDRangeKernel(world.queue, kernel, 1, NULL, &one, NULL, 0, NULL, NULL));
+	EQUAL(events(GMT_KIND_USE), 3);
+	OK(clReleaseKernel(kernel));
+	clSVMFree(world.context, a);
+	clSVMFree(world.context, b);
+	end_clean();
+}
+
 TEST(an_extension_that_moves_memory_is_followed)
 {
 	begin((struct options){0});
