@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -35,6 +37,18 @@ func foreignCode(t *testing.T, pid int, only ...string) int {
 		}
 	}
 	return different
+}
+
+// mappingsOf lists what a process has mapped, but for the page that the kernel itself gives to every process with a
+// probe, and leaves there until its end.
+func mappingsOf(t *testing.T, pid int) []string {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := strings.Split(string(text), "\n")
+	return slices.DeleteFunc(list, func(line string) bool { return strings.HasSuffix(line, "[uprobes]") })
 }
 
 func differing(t *testing.T, memory io.ReaderAt, m *target.Mapping) (n int) {
@@ -68,17 +82,20 @@ func TestDetachedProgramIsAsItWas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in, out := io.Pipe()
 			defer out.Close() //nolint:errcheck // it is no file
-			p := start(t, command{args: []string{fault("reader")}, stdin: in})
+			// A loader of its own: other packages' tests, at the same time, probe that of the system.
+			library := "LD_LIBRARY_PATH=" + filepath.Dir(copyOfLoader(t))
+			p := start(t, command{args: []string{fault("reader")}, stdin: in, env: []string{library}})
 			pid := p.cmd.Process.Pid
-			waitFor(t, "the driver to be loaded", func() bool { return threads(pid) > 1 })
+			awaitReading(t, pid)
+			waitFor(t, "nobody else to watch all programs", func() bool { return foreignCode(t, pid) == 0 })
 			flags := []string{"-p", itoa(pid)}
 			if s == 0 {
 				flags = append(flags, "--duration", "5s")
 			}
-			before := foreignCode(t, pid)
+			mappings := mappingsOf(t, pid)
 			w := attach(t, flags...)
-			if during := foreignCode(t, pid); before != 0 || during == 0 {
-				t.Errorf("%d bytes of code differ before, %d while it is watched", before, during)
+			if foreignCode(t, pid) == 0 {
+				t.Error("there is no probe while it is watched")
 			}
 			if s != 0 {
 				signalTo(t, w.cmd.Process.Pid, s)
@@ -90,6 +107,12 @@ func TestDetachedProgramIsAsItWas(t *testing.T) {
 			}
 			// The kernel takes its time when the last descriptor goes with its process.
 			waitFor(t, "the code to be as it was", func() bool { return foreignCode(t, pid) == 0 })
+			if now := mappingsOf(t, pid); !slices.Equal(mappings, now) {
+				t.Errorf("mapped was\n%s\nand is\n%s", strings.Join(mappings, "\n"), strings.Join(now, "\n"))
+			}
+			if tracer := statusField(pid, "TracerPid"); tracer != "0" {
+				t.Errorf("process %s traces it", tracer)
+			}
 			if err := out.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -108,7 +131,7 @@ func TestAttachedProgramEnds(t *testing.T) {
 	}{{0, endFigures{}}, {syscall.SIGKILL, endFigures{Status: -1, Signal: int(syscall.SIGKILL)}}} {
 		in, out := io.Pipe()
 		p := start(t, command{args: []string{fault("reader")}, stdin: in})
-		waitFor(t, "the driver to be loaded", func() bool { return threads(p.cmd.Process.Pid) > 1 })
+		awaitReading(t, p.cmd.Process.Pid)
 		w := attach(t, "-p", itoa(p.cmd.Process.Pid))
 		if _, err := out.Write(make([]byte, 1<<20)); err != nil {
 			t.Fatal(err)
@@ -125,10 +148,11 @@ func TestAttachedProgramEnds(t *testing.T) {
 	}
 }
 
-func threads(pid int) int {
-	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	if err != nil {
-		return 0
-	}
-	return len(tasks)
+// awaitReading waits until the first thread of a process waits for its standard input: all that comes before is done.
+func awaitReading(t *testing.T, pid int) {
+	t.Helper()
+	waitFor(t, "the program to read", func() bool {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", pid))
+		return err == nil && bytes.HasPrefix(text, []byte("0 0x0 ")) // read of descriptor 0
+	})
 }

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// told is what a report says of a recording, without what is measured: times, costs and process ids.
+// told is what a report says of a recording, without what is measured: times, what is concluded from them (temporaries),
+// costs and process ids.
 type told struct {
 	Creates      uint64        `json:"driver_creates"`
 	Releases     uint64        `json:"driver_releases"`
@@ -25,7 +26,6 @@ type told struct {
 	Sizes        []partFigures `json:"per_bucket"`
 	Findings     []finding     `json:"findings"`
 	Leaks        []finding     `json:"leaks"`
-	Temporaries  []finding     `json:"temporaries"`
 	AtPeak       peakFigures   `json:"peak"`
 }
 
@@ -93,7 +93,6 @@ func figuresIn(t *testing.T, file string, racy bool) (f told) {
 	slices.SortFunc(f.AtPeak.Tags, func(a, b partFigures) int {
 		return strings.Compare(a.Tag+strings.Join(a.Stack, ""), b.Tag+strings.Join(b.Stack, ""))
 	})
-	slices.SortFunc(f.Temporaries, func(a, b finding) int { return strings.Compare(a.Tag, b.Tag) })
 	if racy {
 		f.AtPeak, f.Peak, f.PeakReserved = peakFigures{}, 0, 0
 		for i := range f.Tags {

@@ -24,7 +24,7 @@ func TestAttachedToOtherLoaders(t *testing.T) {
 				"unshare", "--mount", "sh", "-c", test.script, reader, "-t", private, systemLoader(t),
 			}})
 			pid := p.cmd.Process.Pid // all of them execute the next
-			waitFor(t, "the driver to be loaded", func() bool { return threads(pid) > 1 })
+			awaitReading(t, pid)
 			w := attach(t, "-p", itoa(pid))
 			checkReader(t, p, w, out)
 		})
@@ -36,7 +36,7 @@ func TestAttachedToADeletedLoader(t *testing.T) {
 	loader := copyOfLoader(t)
 	in, out := io.Pipe()
 	p := start(t, command{args: []string{fault("reader")}, stdin: in, env: []string{"LD_LIBRARY_PATH=" + filepath.Dir(loader)}})
-	waitFor(t, "the driver to be loaded", func() bool { return threads(p.cmd.Process.Pid) > 1 })
+	awaitReading(t, p.cmd.Process.Pid)
 	if err := os.Remove(loader); err != nil {
 		t.Fatal(err)
 	}

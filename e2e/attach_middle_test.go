@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"bytes"
-	"encoding/json"
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -46,11 +44,9 @@ func checkMiddle(t *testing.T, w *watcher) {
 	if before.Creates != 0 || before.Peak == 0 {
 		t.Errorf("what was there before: %+v", before)
 	}
-	text := bytes.Split(textOf(t, w.file), []byte("\n"))
 	carried := map[uint64]int{}
-	for _, line := range text {
-		var e event
-		if err := json.Unmarshal(line, &e); err == nil && e.Kind == "create" && e.Flags&uint64(wire.FlagCarried) != 0 {
+	for _, e := range eventsOf(t, w.file) {
+		if e.Kind == "create" && e.Flags&uint64(wire.FlagCarried) != 0 {
 			carried[e.Size]++
 		}
 	}

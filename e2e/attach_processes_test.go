@@ -1,11 +1,16 @@
 package e2e
 
 import (
+	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/tracer/rights/rightstest"
 )
 
 // countsOf returns how much each process of a recording that runs a program created, in rising order. Other programs of
@@ -166,4 +171,75 @@ func TestAttachedWithoutChildren(t *testing.T) {
 			t.Errorf("follow %s: processes created %v, want %v", strconv.FormatBool(follow), got, want)
 		}
 	}
+}
+
+// Two that run are named by their ids, in both of the ways to name several, and a third is not.
+func TestAttachedToSeveral(t *testing.T) {
+	program := called(t, fault("reader"), "onereader")
+	for _, list := range []bool{false, true} {
+		var ids []string
+		var inputs []*io.PipeWriter
+		var readers []*process
+		for range 3 {
+			in, out := io.Pipe()
+			p := start(t, command{args: []string{program}, stdin: in})
+			ids, inputs, readers = append(ids, itoa(p.cmd.Process.Pid)), append(inputs, out), append(readers, p)
+			awaitReading(t, p.cmd.Process.Pid)
+		}
+		flags := []string{"-p", ids[0], "-p", ids[1]}
+		if list {
+			flags = []string{"-p", ids[0] + "," + ids[1]}
+		}
+		w := attach(t, flags...)
+		for i := range readers { // the watch ends with the second
+			if _, err := inputs[i].Write(make([]byte, 64<<10*(i+1))); err != nil {
+				t.Fatal(err)
+			}
+			_ = inputs[i].Close() // of a pipe in memory
+			ends(t, readers[i])
+		}
+		w.end()
+		if got := countsOf(t, w.file, "onereader"); len(got) != 2 || got[0] < 1 || got[1] < 2 {
+			t.Errorf("%q: processes created %v, want those of two", flags, got)
+		}
+	}
+}
+
+// A control group is chosen with all that is in it and comes to it, and nothing else is.
+func TestAttachedToACgroup(t *testing.T) {
+	rightstest.Need(t)
+	group := newCgroup(t)
+	program := called(t, example("churn"), "groupchurn")
+	w := attach(t, "--cgroup", group)
+	shell(t, `"$0" 100 4K; echo $$ > "$1/cgroup.procs" && "$0" 200 4K && "$0" 300 4K`, program, group)
+	w.leave()
+	if got := countsOf(t, w.file, "groupchurn"); !slices.Equal(got, []uint64{200, 300}) {
+		t.Errorf("processes created %v, want 200 and 300", got)
+	}
+}
+
+// newCgroup makes a control group for a test, of whatever version there is.
+func newCgroup(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failed []error
+	for line := range strings.Lines(string(text)) {
+		before, after, _ := strings.Cut(line, " - ")
+		if fields := strings.Fields(before); strings.HasPrefix(after, "cgroup") && !strings.Contains(after, "cpuset") {
+			group := filepath.Join(fields[4], "gpumemtop-e2e-"+itoa(os.Getpid()))
+			if err := os.Mkdir(group, 0o755); err != nil {
+				failed = append(failed, err)
+				continue
+			}
+			t.Cleanup(func() { // it takes until its processes are reaped
+				waitFor(t, "the control group to be empty", func() bool { return os.Remove(group) == nil })
+			})
+			return group
+		}
+	}
+	t.Skipf("no control group can be made here: %v", errors.Join(failed...))
+	return ""
 }

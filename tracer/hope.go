@@ -161,6 +161,9 @@ func (t *Tracer) take(p *target.Process, ours bool) {
 	h := &hope{ours: ours}
 	if n > 0 {
 		h.seen = t.newProcess(p)
+		// It loads its drivers after its first call of all: it was greeted before it is looked at because of those.
+		former := t.hopes[p.PID]
+		h.seen.whole = former != nil && former.seen != nil && former.seen.whole
 	}
 	t.hopes[p.PID] = h
 	if ours {
