@@ -44,7 +44,7 @@ func thoroughPrograms(t *testing.T) []program {
 		}
 	}
 	for _, build := range []string{"soak", withoutImages("soak")} {
-		list = append(list, program{name: build, args: []string{example(build), "--threads", "1", "1"}})
+		list = append(list, program{name: build, args: []string{example(build), "--threads", "1", "4"}})
 	}
 	return list
 }
