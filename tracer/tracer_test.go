@@ -355,6 +355,29 @@ __asm__(".globl clReleaseMemObject; .type clReleaseMemObject, @function; clRelea
 	}
 }
 
+// Whoever ends while it is looked at took its files along: there is nothing to be told of that.
+func TestNoWordOfThoseWhoAreGone(t *testing.T) {
+	p, gone := begin(t, loader, "create 1 50"), begin(t, loader)
+	w := watch(t, pids(p))
+	p.do("create 1 60")
+	w.want(p.pid, "process", "create buffer 1 60")
+	gone.end()
+	library := target.Library{Path: "/private/libOpenCL.so", Err: errors.ErrUnsupported}
+	w.probe(&library, gone.pid)
+	if w.warned(library.Path) {
+		t.Errorf("warned %q", w.warns)
+	}
+	w.probe(&library, p.pid)
+	if !w.warned(library.Path) {
+		t.Error("nothing is said of one that runs")
+	}
+	watched := w.processes[p.pid]
+	p.end()
+	if w.extension(watched, "clMemFreeINTEL", 8); w.warned("clMemFreeINTEL") {
+		t.Errorf("warned %q", w.warns)
+	}
+}
+
 // Files that nobody has mapped any more are let go.
 func TestUnusedFiles(t *testing.T) {
 	copied := copyOf(t, realLoader(t), "libshort.so")
