@@ -148,7 +148,7 @@ func (t *Tracer) glimpse(pid int) error {
 	case t.wants(p):
 		t.take(p, false)
 	case t.options.Open() && (h != nil || !t.kernel.Watches(pid)): // else its fork has yet to be told, and it is hoped for
-		t.ignore(pid)
+		t.passOver(p)
 	}
 	return nil
 }
@@ -195,7 +195,7 @@ func (t *Tracer) meet(pid int, time uint64) *process {
 		t.refuse(pid, err)
 		return nil
 	case !h.ours && !t.wants(met.target):
-		t.ignore(pid) // else it is asked about again
+		t.passOver(met.target) // else it is asked about again
 		return nil
 	}
 	t.admit(met, time)

@@ -186,6 +186,15 @@ func (t *Tracer) judge(pid int, verdict kernel.Verdict) {
 	}
 }
 
+// passOver has the kernel leave a process alone that was looked at, unless it executes another program by now: that may be
+// one of ours, and nobody forgets a verdict that comes after the execve.
+func (t *Tracer) passOver(p *target.Process) {
+	t.ignore(p.PID)
+	if p.Replaced() {
+		t.judge(p.PID, kernel.Forget)
+	}
+}
+
 // ignore has the kernel leave a process alone, for good: until it executes another program.
 func (t *Tracer) ignore(pid int) {
 	delete(t.hopes, pid)

@@ -328,6 +328,21 @@ func TestIgnoredProcessThatIsGone(t *testing.T) {
 	}
 }
 
+// One that executes a program of ours while it is decided that it is none is not left alone.
+func TestPassedOverTooLate(t *testing.T) {
+	p := beginAs(t, "wantedprogram", loader)
+	w := watch(t, target.Selection{Comms: []string{"wantedprogram"}})
+	before, err := target.Open(p.pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.send("exec " + loader)
+	p.answer()
+	w.passOver(before)
+	p.do("create 1 70")
+	w.until("what comes later", func() bool { return slices.Contains(w.of(p.pid), "create buffer 2 70") })
+}
+
 // A function that cannot be probed does not take the others with it.
 func TestFunctionThatCannotBeProbed(t *testing.T) {
 	rightstest.Need(t)
