@@ -154,9 +154,8 @@ func TestAttachedMistakes(t *testing.T) {
 func TestAttachedForker(t *testing.T) {
 	p := program{name: "forker", args: []string{fault("forker"), "20", "64K"}}
 	inside, outside := recordedTwice(t, &p)
-	// The late child ends with its one create: on a busy machine before it can be found out whose it is.
-	counts := creates(reportOf(t, outside).Processes)
-	if !slices.Equal(counts, []uint64{1, 20, 20, 41}) && !slices.Equal(counts, []uint64{20, 20, 41}) {
+	// The late child ends with its one create, often before anybody can look at it: it is known by its parent.
+	if counts := creates(reportOf(t, outside).Processes); !slices.Equal(counts, []uint64{1, 20, 20, 41}) {
 		t.Errorf("processes created %v, want 1, 20, 20 and 41", counts)
 	}
 	want, got := storyOf(t, inside, false), storyOf(t, outside, false)

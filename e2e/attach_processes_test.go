@@ -18,8 +18,8 @@ import (
 func countsOf(t *testing.T, file, program string) []uint64 {
 	t.Helper()
 	processes := slices.DeleteFunc(reportOf(t, file).Processes, func(p processFigures) bool {
-		// One that was gone at the first look goes by its number.
-		return !strings.HasSuffix(p.Program, program) && !strings.HasPrefix(p.Program, "[")
+		// One that was gone at the first look goes by its number; of another program it is if it created nothing.
+		return !strings.HasSuffix(p.Program, program) && (!strings.HasPrefix(p.Program, "[") || p.Creates == 0)
 	})
 	return creates(processes)
 }
@@ -51,7 +51,7 @@ func TestAttachedToAll(t *testing.T) {
 			named += tag.Creates
 		}
 	}
-	if named < processes*3/4 || named > processes {
+	if named < processes*9/10 || named > processes {
 		t.Errorf("%d creates at the one call site, want %d", named, processes)
 	}
 }

@@ -14,6 +14,9 @@ type hope struct {
 	ours bool     // whatever it is called: it was named by its id, or is a child of one of ours
 	seen *process // what was seen of it when it was looked at last, nil: nothing yet
 	gone bool     // as in process
+
+	parent    int  // who has forked it, 0: nobody knows
+	inherited view // what was known of that one then: until it executes another program, it has that from it
 }
 
 // begin takes in what is there already.
@@ -144,59 +147,79 @@ func (t *Tracer) glimpse(pid int) error {
 		t.take(p, true)
 	case t.wants(p):
 		t.take(p, false)
-	case t.options.Open():
-		t.ignore(pid)
+	case t.options.Open() && (h != nil || !t.kernel.Watches(pid)): // else its fork has yet to be told, and it is hoped for
+		t.passOver(p)
 	}
 	return nil
 }
 
 // take probes what a process has mapped, and remembers it if it can use OpenCL, or if its children will be of interest.
+// From then on the kernel tells of these, and of its end.
 func (t *Tracer) take(p *target.Process, ours bool) {
 	n := t.look(p)
-	ours = ours || t.options.Follow
-	if n == 0 && !ours {
+	h := t.hopes[p.PID]
+	if h == nil {
+		h = &hope{}
+	}
+	h.ours = ours || t.options.Follow
+	switch {
+	case n > 0:
+		// It loads its drivers after its first call of all: it was greeted before it is looked at because of those.
+		former := h.seen
+		h.seen = t.newProcess(p)
+		h.seen.whole = former != nil && former.whole
+	case h.seen != nil, h.inherited.target != nil: // it may be ending just now
+	case !h.ours:
 		delete(t.hopes, p.PID)
 		return
 	}
-	h := &hope{ours: ours}
-	if n > 0 {
-		h.seen = t.newProcess(p)
-		// It loads its drivers after its first call of all: it was greeted before it is looked at because of those.
-		former := t.hopes[p.PID]
-		h.seen.whole = former != nil && former.seen != nil && former.seen.whole
-	}
 	t.hopes[p.PID] = h
-	if ours {
-		t.judge(p.PID, kernel.Watch)
-	}
+	t.judge(p.PID, kernel.Watch)
 }
 
 // meet decides about a process that has called something for the first time: nil when it is none of ours.
 func (t *Tracer) meet(pid int, time uint64) *process {
 	h := t.hopes[pid]
-	if h != nil && h.seen != nil {
+	if h == nil {
+		h = &hope{}
+	}
+	if h.seen != nil {
 		t.admit(h.seen, time)
 		return h.seen
 	}
-	ours := h != nil && h.ours
-	p, err := target.Open(pid)
+	met, err := t.find(pid, h)
 	switch {
-	case errors.Is(err, target.ErrGone) && (ours || t.options.All):
-		p = &target.Process{PID: pid, Command: []string{fmt.Sprintf("[%d]", pid)}}
+	case errors.Is(err, target.ErrGone) && (h.ours || t.options.All):
+		met = t.newProcess(&target.Process{PID: pid, Parent: h.parent, Command: []string{fmt.Sprintf("[%d]", pid)}})
 	case errors.Is(err, target.ErrGone):
 		t.warn(errNameless)
 		return nil
 	case err != nil:
 		t.refuse(pid, err)
 		return nil
-	case !ours && !t.wants(p):
-		t.ignore(pid) // else it is asked about again
+	case !h.ours && !t.wants(met.target):
+		t.passOver(met.target) // else it is asked about again
 		return nil
 	}
-	met := t.newProcess(p) // first, for it may end at any time
 	t.admit(met, time)
-	t.look(p)
+	t.look(met.target)
 	return met
+}
+
+// find looks at a process that has called something. A child that has ended since, or executes another program by now,
+// was what its parent is: nobody had told yet that it is no more.
+func (t *Tracer) find(pid int, h *hope) (*process, error) {
+	p, err := target.Open(pid)
+	var met *process
+	if err == nil {
+		met = t.newProcess(p) // at once, for it may end at any time
+	}
+	parent := h.inherited
+	if parent.target == nil || err != nil && !errors.Is(err, target.ErrGone) || err == nil && p.Runs(parent.target) && p.Same() {
+		return met, err
+	}
+	child := parent.target.Child(pid, h.parent)
+	return t.processOf(view{child, parent.walker.Clone(child)}), nil
 }
 
 var errNameless = errors.New("a process ended before it could be found out whether it is one to be watched: what it did is not shown")

@@ -29,14 +29,14 @@ func (t *Tracer) look(p *target.Process) int {
 	return n
 }
 
-// probe probes a library and says once what stands in the way.
+// probe probes a library and says once what stands in the way: the end of the process does not, for it calls nothing more.
 func (t *Tracer) probe(library *target.Library, pid int) bool {
 	err := library.Err
 	n := 0
 	if err == nil {
 		n, err = t.links.probe(library, pid)
 	}
-	if err != nil {
+	if err != nil && (pid == everybody || target.Exists(pid)) {
 		t.warn(fmt.Errorf("calls into %s are not seen: %w", library.Path, err))
 	}
 	return n > 0

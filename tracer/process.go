@@ -13,12 +13,12 @@ import (
 
 // process is one that is watched, from its first call, or from the start, to its end or its next execve.
 type process struct {
+	view
+
 	tracer *Tracer
 	number uint32
 	ours   bool // whatever it is called: see hope
 	whole  bool // it was seen before its first call
-	target *target.Process
-	walker *stack.Walker
 	tags   *stack.Tags
 	book   *calls.Book
 	thread uint32 // of the call at hand
@@ -33,11 +33,21 @@ type process struct {
 // unknownStatus is what the kernel's eBPF program says of how a process ended when nobody knows.
 const unknownStatus = math.MaxUint64
 
+// view is what is known of a process from outside.
+type view struct {
+	target *target.Process
+	walker *stack.Walker
+}
+
 // newProcess looks at the code that a process has.
 func (t *Tracer) newProcess(found *target.Process) *process {
-	p := &process{tracer: t, target: found, thread: uint32(found.PID), walker: stack.New(found, t.files)}
-	p.walker.Renew()
-	return p
+	v := view{found, stack.New(found, t.files)}
+	v.walker.Renew()
+	return t.processOf(v)
+}
+
+func (t *Tracer) processOf(v view) *process {
+	return &process{view: v, tracer: t, thread: uint32(v.target.PID)}
 }
 
 // write hands a record of the process over. Times do not go back: between two processors they may, by less than a call
@@ -101,8 +111,30 @@ func (t *Tracer) end(p *process, time, status uint64) {
 
 // forked notes a child, which is watched as soon as it calls something: the kernel knows of it already.
 func (t *Tracer) forked(pid, child int) {
-	if t.options.Follow && t.known(pid) && !t.known(child) {
-		t.hopes[child] = &hope{ours: true}
+	if !t.known(pid) || t.known(child) {
+		return
+	}
+	h := &hope{ours: t.options.Follow, parent: pid}
+	if t.kernel.Lifecycle() { // else nobody says when it executes another program
+		h.inherited = t.viewOf(pid)
+	}
+	if h.ours || h.inherited.target != nil && t.options.Open() {
+		t.hopes[child] = h
+	}
+}
+
+// viewOf returns what is known of a process that its children have in common with it, if anything is.
+func (t *Tracer) viewOf(pid int) view {
+	if p := t.processes[pid]; p != nil {
+		return p.view
+	}
+	switch h := t.hopes[pid]; {
+	case h == nil:
+		return view{}
+	case h.seen != nil:
+		return h.seen.view
+	default:
+		return h.inherited
 	}
 }
 
@@ -151,6 +183,15 @@ func (t *Tracer) exited(pid int, time, status uint64) {
 func (t *Tracer) judge(pid int, verdict kernel.Verdict) {
 	if err := t.kernel.Judge(pid, verdict); err != nil {
 		t.warn(err)
+	}
+}
+
+// passOver has the kernel leave a process alone that was looked at, unless it executes another program by now: that may be
+// one of ours, and nobody forgets a verdict that comes after the execve.
+func (t *Tracer) passOver(p *target.Process) {
+	t.ignore(p.PID)
+	if p.Replaced() {
+		t.judge(p.PID, kernel.Forget)
 	}
 }
 

@@ -329,6 +329,21 @@ func TestIgnoredProcessThatIsGone(t *testing.T) {
 	}
 }
 
+// One that executes a program of ours while it is decided that it is none is not left alone.
+func TestPassedOverTooLate(t *testing.T) {
+	p := beginAs(t, "wantedprogram", loader)
+	w := watch(t, target.Selection{Comms: []string{"wantedprogram"}})
+	before, err := target.Open(p.pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.send("exec " + loader)
+	p.answer()
+	w.passOver(before)
+	p.do("create 1 70")
+	w.until("what comes later", func() bool { return slices.Contains(w.of(p.pid), "create buffer 2 70") })
+}
+
 // A function that cannot be probed does not take the others with it.
 func TestFunctionThatCannotBeProbed(t *testing.T) {
 	rightstest.Need(t)
@@ -353,6 +368,29 @@ __asm__(".globl clReleaseMemObject; .type clReleaseMemObject, @function; clRelea
 		if n, err := w.links.probe(&library, p.pid); n != 2 {
 			t.Errorf("%d functions are probed: %v", n, err)
 		}
+	}
+}
+
+// Whoever ends while it is looked at took its files along: there is nothing to be told of that.
+func TestNoWordOfThoseWhoAreGone(t *testing.T) {
+	p, gone := begin(t, loader, "create 1 50"), begin(t, loader)
+	w := watch(t, pids(p))
+	p.do("create 1 60")
+	w.want(p.pid, "process", "create buffer 1 60")
+	gone.end()
+	library := target.Library{Path: "/private/libOpenCL.so", Err: errors.ErrUnsupported}
+	w.probe(&library, gone.pid)
+	if w.warned(library.Path) {
+		t.Errorf("warned %q", w.warns)
+	}
+	w.probe(&library, p.pid)
+	if !w.warned(library.Path) {
+		t.Error("nothing is said of one that runs")
+	}
+	watched := w.processes[p.pid]
+	p.end()
+	if w.extension(watched, "clMemFreeINTEL", 8); w.warned("clMemFreeINTEL") {
+		t.Errorf("warned %q", w.warns)
 	}
 }
 

@@ -2,6 +2,7 @@ package tracer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -92,7 +93,10 @@ func (t *Tracer) extension(p *process, name string, address uint64) {
 	}
 	p.asked[address] = true
 	found, err := p.target.Locate(name, address)
-	if err != nil {
+	switch {
+	case errors.Is(err, target.ErrGone):
+		return // nothing will be called
+	case err != nil:
 		t.warn(fmt.Errorf("calls of %s are not seen: %w", name, err))
 		return
 	}

@@ -44,7 +44,7 @@ type Options struct {
 	Stacks bool
 	// Uses tells of the functions that use memory, of which there are many.
 	Uses bool
-	// Follow watches the children of watched processes from their first instruction on.
+	// Follow watches the children of watched processes from their first instruction on, as Everyone does.
 	Follow bool
 
 	single bool // no multi links even where the kernel has them: what a test can ask for
@@ -138,6 +138,12 @@ func (k *Kernel) Judge(pid int, v Verdict) error {
 		return fmt.Errorf("say what becomes of process %d's calls: %w", pid, err)
 	}
 	return nil
+}
+
+// Watches reports whether a process is judged to be watched: by Judge, or as the child of one that is.
+func (k *Kernel) Watches(pid int) bool {
+	var v Verdict
+	return k.calls.Maps[callsMapVerdicts].Lookup(uint32(pid), &v) == nil && v == Watch
 }
 
 // Quiet says whether nothing is told of calls, whoever makes them: while the probes of a function that creates things are

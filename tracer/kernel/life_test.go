@@ -240,6 +240,9 @@ func TestForkedChildIsFollowed(t *testing.T) {
 	k := openLife(t, Options{Follow: true})
 	d := drive(t)
 	judge(t, k, d.pid, Watch)
+	if !k.Watches(d.pid) {
+		t.Error("the driver is not watched")
+	}
 	attach(t, k, 0, create)
 	d.Send("fork")
 	var child int
@@ -247,9 +250,22 @@ func TestForkedChildIsFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, describe(d, child, lives(t, k, 3)), "driver fork -1", "child call 7900900", fmt.Sprint("child exit ", 3<<8))
-	if v := verdictOf(t, k, child); v != Forget {
+	if v := verdictOf(t, k, child); v != Forget || k.Watches(child) {
 		t.Errorf("the verdict of a process that ended is %d", v)
 	}
+}
+
+// A child that could not be judged would be told of again neither when it executes another program nor when it ends.
+func TestForkWithoutRoom(t *testing.T) {
+	k := openLife(t, Options{Follow: true})
+	d := drive(t)
+	judge(t, k, d.pid, Watch)
+	verdicts := k.calls.Maps[callsMapVerdicts]
+	for pid := uint32(1 << 22); verdicts.Put(pid, uint32(Ignore)) == nil; pid++ { // more than there are
+	}
+	d.Send("fork")
+	_ = d.Line()
+	nothing(t, k)
 }
 
 func TestForkedChildIsNotFollowed(t *testing.T) {

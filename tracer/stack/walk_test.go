@@ -394,3 +394,30 @@ func BenchmarkWalk(b *testing.B) {
 		}
 	})
 }
+
+// The walker of a forked process knows what its parent's knew, shares what either finds, and goes its own way when the
+// mappings of one become others.
+func TestClone(t *testing.T) {
+	p := start(t, compile(t, "gcc", "testdata/chain.c", "-O2"))
+	mappings, err := p.Maps()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parents := &fixed{mappings: mappings}
+	parent := newWalker(t, parents)
+	parent.Renew()
+	gone := &fixed{err: errors.New("gone")}
+	child := parent.Clone(gone)
+	p.captures[0].check(t, child)
+	if len(parent.rows) == 0 || len(parent.rows) != len(child.rows) {
+		t.Errorf("%d rows, of which the parent has %d", len(child.rows), len(parent.rows))
+	}
+	child.Renew()
+	p.captures[0].check(t, child)
+	parents.mappings = mappings[:1]
+	parent.Renew()
+	if got := parent.Walk(&p.captures[0].sample, make([]uint64, 0, 8)); len(got) != 1 || len(child.rows) == 0 {
+		t.Errorf("the parent has frames %#x, and the child %d rows", got, len(child.rows))
+	}
+	p.captures[0].check(t, child)
+}

@@ -13,6 +13,9 @@ import (
 // none or we lack the rights. See [Process.File]. Of a process that is gone, or executes another program, it knows the
 // files of code that it had mapped when Maps was called last.
 func (p *Process) OpenPath(path string) string {
+	if p.parent != nil {
+		return p.parent.OpenPath(path)
+	}
 	maps, _ := p.maps()
 	if files := p.files.Load(); files != nil {
 		maps = append(maps, *files...)

@@ -46,6 +46,9 @@ func (p *Process) remember(list []Mapping) {
 }
 
 func (p *Process) maps() ([]Mapping, error) {
+	if p.parent != nil {
+		return nil, gone(p.PID) // its id may be another's by now
+	}
 	file, err := os.Open(p.fs.of(p.PID, "maps"))
 	if err != nil {
 		return nil, p.denied(err)

@@ -37,6 +37,7 @@ type Process struct {
 	near    bool                      // it has our mount namespace: its paths are ours
 	stack   uint64                    // see status
 	files   atomic.Pointer[[]Mapping] // of code, when Maps was called last
+	parent  *Process                  // see Child; nil: it was opened
 }
 
 // Open returns a process that can be watched. The error wraps ErrGone, ErrDenied or ErrRefused where that is the reason,
@@ -203,6 +204,24 @@ func (p *Process) groups() {
 		}
 	}
 }
+
+// Child returns what is known of a process that is gone, and that was forked from this one, or from a child of it, and
+// has executed no other program: but for its ids it is what this one was. The files that it had mapped are those of this
+// one, whose paths OpenPath finds.
+func (p *Process) Child(pid, parent int) *Process {
+	opened := p
+	if p.parent != nil {
+		opened = p.parent // a long line of children keeps no more than this one
+	}
+	return &Process{
+		PID: pid, Parent: parent, Comm: p.Comm, Command: p.Command, Cgroup: p.Cgroup, Unsupported: p.Unsupported,
+		fs: p.fs, cgroups: p.cgroups, near: p.near, stack: p.stack, parent: opened,
+	}
+}
+
+// Runs reports whether the process, when it was opened, was in the program that another one was in, as its children are
+// until they execute one. It knows only where we may know where a stack begins, and else says that it was.
+func (p *Process) Runs(other *Process) bool { return p.stack == other.stack }
 
 // Same reports whether the process is still there and is still this one, not a later one with its id.
 func (p *Process) Same() bool {

@@ -290,3 +290,31 @@ func FuzzStat(f *testing.F) {
 		}
 	})
 }
+
+// A child that is gone is what its parent was; a long line of them keeps no more than one that was opened.
+func TestChild(t *testing.T) {
+	library := fakeLibrary(t)
+	s := start(t, holder(t), library)
+	p, _ := opened(t, s.Process.Pid)
+	const first, second = 1<<22 + 1, 1<<22 + 2 // more than there are
+	child := p.Child(first, p.PID).Child(second, first)
+	if child.PID != second || child.Parent != first || child.Comm != p.Comm || !slices.Equal(child.Command, p.Command) ||
+		child.Cgroup != p.Cgroup || !child.Runs(p) || child.parent != p {
+		t.Errorf("%+v", child)
+	}
+	if maps, err := child.Maps(); !errors.Is(err, ErrGone) || child.Same() || child.Replaced() {
+		t.Errorf("it is there, with mappings %v, %v", maps, err)
+	}
+	if got := child.OpenPath(library); got != library {
+		t.Errorf("its file is opened as %q", got)
+	}
+	for _, name := range []string{p.Comm, filepath.Base(p.Command[0])} {
+		if !(&Selection{Comms: []string{name}}).Wants(child) {
+			t.Errorf("it is not called %s", name)
+		}
+	}
+	other, _ := opened(t, start(t, holder(t), library).Process.Pid)
+	if other.Runs(p) {
+		t.Error("another process runs in the same program")
+	}
+}

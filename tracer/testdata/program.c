@@ -11,6 +11,7 @@
 #include <CL/cl_ext.h>
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -103,6 +104,51 @@ static void child(int status)
 	printf("%d\n", pid);
 }
 
+/* Children of children: those before the last do nothing but wait. */
+static void generations(int n)
+{
+	pid_t pid = fork();
+	check(pid >= 0, "no child");
+	if (pid == 0) {
+		if (n > 1) {
+			generations(n - 1);
+		} else {
+			create(1, 444);
+			printf("%d %d\n", getpid(), getppid());
+			fflush(stdout);
+		}
+		_exit(0);
+	}
+	check(waitpid(pid, NULL, 0) == pid, "the child is lost");
+}
+
+static void idle_children(int n)
+{
+	while (n--) {
+		pid_t pid = fork();
+		check(pid >= 0, "no child");
+		if (pid == 0)
+			_exit(0);
+		check(waitpid(pid, NULL, 0) == pid, "the child is lost");
+	}
+}
+
+/* A child that creates, as many as it is told, and executes another program, which creates one, too. */
+static void executing_child(const char *path, int n)
+{
+	pid_t pid = fork();
+	check(pid >= 0, "no child");
+	if (pid == 0) {
+		if (n)
+			create(n, 555);
+		check(dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO) >= 0, "no output"); /* it answers, too */
+		execl(path, path, "libOpenCL.so.1", "create 1 777", "exit 0", (char *)NULL);
+		check(0, "exec");
+	}
+	check(waitpid(pid, NULL, 0) == pid, "the child is lost");
+	printf("%d\n", pid);
+}
+
 static void *replace(void *loader)
 {
 	execl(self, self, loader, "create 1 777", (char *)NULL);
@@ -121,10 +167,10 @@ static void replace_in_thread(char *loader)
 static void act(char *line)
 {
 	char word[16] = "", text[4096] = "";
-	int a = 0;
+	int a = 0, n = 0;
 	size_t b = 0;
 	line[strcspn(line, "\n")] = 0;
-	sscanf(line, "%15s %4095s", word, text);
+	sscanf(line, "%15s %4095s %d", word, text, &n);
 	sscanf(line, "%15s %d %zu", word, &a, &b);
 	if (strcmp(word, "load") == 0)
 		load(text);
@@ -140,6 +186,12 @@ static void act(char *line)
 		free_memory(context, memory);
 	else if (strcmp(word, "fork") == 0)
 		child(a);
+	else if (strcmp(word, "generations") == 0)
+		generations(a);
+	else if (strcmp(word, "idle") == 0)
+		idle_children(a);
+	else if (strcmp(word, "spawn") == 0)
+		executing_child(text, n);
 	else if (strcmp(word, "exec") == 0)
 		replace(text);
 	else if (strcmp(word, "threadexec") == 0)

@@ -46,7 +46,10 @@ static __noinline int tell(uint32_t sight, const struct who *who, uint64_t resul
 	return 0;
 }
 
-/* Before the child runs: it is judged in time for its first call. */
+/*
+ * Before the child runs: it is judged in time for its first call, and told of when it executes another program. One for
+ * whom there is no room is not told of, for neither would its end be.
+ */
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 {
@@ -56,8 +59,8 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	if (!current(&who) || verdict(who.pid) != VERDICT_WATCH)
 		return 0;
-	if (follow)
-		bpf_map_update_elem(&verdicts, &pid, &watch, BPF_ANY);
+	if ((follow || everyone) && bpf_map_update_elem(&verdicts, &pid, &watch, BPF_ANY))
+		return 0;
 	tell(GMT_SIGHT_FORK, &who, pid);
 	return 0;
 }
