@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -73,6 +74,66 @@ func copyOfLoader(t *testing.T) string {
 	}
 	return path
 }
+
+// A loader may be one that logs calls and hands them on to another: both are probed, and a call counts once.
+func TestAttachedToAForwardingLoader(t *testing.T) {
+	library := built(t, "libOpenCL.so.1", forwardingLoader, "-shared", "-fPIC", "-Wl,-soname,libOpenCL.so.1")
+	program := called(t, fault("reader"), "forwarded")
+	w := attach(t, "--comm", "forwarded")
+	in, out := io.Pipe()
+	p := start(t, command{args: []string{program}, stdin: in, env: []string{
+		"LD_LIBRARY_PATH=" + filepath.Dir(library), "FORWARD_TO=" + systemLoader(t),
+	}})
+	awaitReading(t, p.cmd.Process.Pid)
+	waitFor(t, "probes in the first loader", func() bool { return foreignCode(t, p.cmd.Process.Pid, library) > 0 })
+	if _, err := out.Write(make([]byte, 1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ends(t, p)
+	w.leave()
+	f := figuresIn(t, w.file, false)
+	if f.Creates < 16 || f.Requested != f.Creates<<16 || f.Releases != f.Creates || f.InUse != 0 || len(f.Findings) != 0 {
+		t.Errorf("%d creates of %d bytes, %d releases, %d in use, findings %+v", f.Creates, f.Requested, f.Releases, f.InUse, f.Findings)
+	}
+	for _, tag := range f.Tags {
+		if strings.Contains(strings.Join(tag.Stack, " "), "+0x7fff") {
+			t.Errorf("a call site lies where the kernel watches returns: %q", tag.Stack)
+		}
+	}
+}
+
+// forwardingLoader calls itself what the caller's other loader does, with as many arguments as any function has.
+const forwardingLoader = `
+#include <dlfcn.h>
+#include <stdlib.h>
+static void *next(const char *name)
+{
+	static void *library;
+	if (!library)
+		library = dlopen(getenv("FORWARD_TO"), RTLD_NOW | RTLD_LOCAL);
+	return library ? dlsym(library, name) : NULL;
+}
+#define ALL(x) x a, x b, x c, x d, x e, x f, x g, x h, x i, x j, x k, x l, x m
+#define FORWARD(name) \
+	long name(ALL(long)) \
+	{ \
+		static long (*function)(ALL(long)); \
+		if (!function) \
+			function = (long (*)(ALL(long)))next(#name); \
+		return function(ALL()); \
+	}
+FORWARD(clGetPlatformIDs) FORWARD(clGetDeviceIDs) FORWARD(clGetDeviceInfo) FORWARD(clGetPlatformInfo)
+FORWARD(clCreateContext) FORWARD(clRetainContext) FORWARD(clReleaseContext)
+FORWARD(clCreateCommandQueue) FORWARD(clCreateCommandQueueWithProperties) FORWARD(clReleaseCommandQueue)
+FORWARD(clCreateBuffer) FORWARD(clRetainMemObject) FORWARD(clReleaseMemObject)
+FORWARD(clCreateProgramWithSource) FORWARD(clBuildProgram) FORWARD(clGetProgramBuildInfo) FORWARD(clReleaseProgram)
+FORWARD(clCreateKernel) FORWARD(clSetKernelArg) FORWARD(clReleaseKernel) FORWARD(clEnqueueNDRangeKernel)
+FORWARD(clEnqueueReadBuffer) FORWARD(clEnqueueWriteBuffer) FORWARD(clEnqueueCopyBuffer) FORWARD(clEnqueueFillBuffer)
+FORWARD(clEnqueueMapBuffer) FORWARD(clEnqueueUnmapMemObject) FORWARD(clFlush) FORWARD(clFinish)
+`
 
 // Two loaders in one process, which were loaded by their paths: the calls through both are seen.
 func TestAttachedToTwoLoaders(t *testing.T) {

@@ -111,6 +111,9 @@ func (t *Tracer) takeOne(pid int) error {
 	if err == nil && p.Unsupported != "" {
 		err = fmt.Errorf("process %d cannot be watched: %s", pid, p.Unsupported)
 	}
+	if err == nil && t.dangerous != "" && p.Filtered() {
+		err = fmt.Errorf("process %d cannot be watched: %w", pid, endsFiltered(t.dangerous))
+	}
 	if err != nil {
 		return err
 	}
@@ -126,6 +129,11 @@ func (t *Tracer) takeOne(pid int) error {
 		return fmt.Errorf("process %d: %w", pid, target.ErrGone)
 	}
 	return nil
+}
+
+// endsFiltered is why a process with a seccomp filter is left alone.
+func endsFiltered(release string) error {
+	return fmt.Errorf("this kernel (Linux %s) ends programs behind a seccomp filter, such as those in containers, when they are probed: use Linux 6.12.14, 6.13.3 or later", release)
 }
 
 // glimpse looks at a process that has mapped something, or is about to use OpenCL. It may live so shortly afterwards that

@@ -2,6 +2,7 @@ package tracer
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"syscall"
@@ -32,6 +33,7 @@ type links struct {
 	everywhere bool // into files, for processes that come later; else into the processes that were named alone
 	files      map[inode]*file
 	pids       map[int]map[inode]bool // files that a process has mapped
+	loaders    map[int][]string       // that a process has mapped, by the paths that it knows
 	numbers    map[string]uint16      // of functions
 	closed     bool
 }
@@ -47,7 +49,8 @@ type file struct {
 
 // probed are probes in a file, for one process or for everybody.
 type probed struct {
-	path  string
+	path  string // by which the file can be opened, for as long as it is this one
+	file  target.Identity
 	links []*kernel.Link
 	there map[uint64]uint16 // functions by their offsets, and those that cannot be probed: they are not tried again
 	dead  int               // of these
@@ -56,7 +59,7 @@ type probed struct {
 func newLinks(k *kernel.Kernel, everywhere bool) *links {
 	l := &links{
 		kernel: k, everywhere: everywhere, files: map[inode]*file{}, pids: map[int]map[inode]bool{},
-		numbers: map[string]uint16{},
+		loaders: map[int][]string{}, numbers: map[string]uint16{},
 	}
 	for i := range calls.Functions {
 		l.numbers[calls.Functions[i].Name] = uint16(i)
@@ -69,10 +72,13 @@ func newLinks(k *kernel.Kernel, everywhere bool) *links {
 // about those that have none.
 func (l *links) probe(library *target.Library, pid int) (int, error) {
 	id := l.use(library.Identity, pid)
+	if library.Loader && !slices.Contains(l.loaders[pid], library.Path) {
+		l.loaders[pid] = append(l.loaders[pid], library.Path)
+	}
 	if l.everywhere {
 		pid = everybody
 	}
-	p := l.probes(id, pid, library.Open)
+	p := l.probes(library.Identity, pid, library.Open)
 	wanted := map[uint64]uint16{}
 	for name, offset := range library.Functions {
 		if _, there := p.there[offset]; !there {
@@ -92,7 +98,7 @@ func (l *links) probe(library *target.Library, pid int) (int, error) {
 func (l *links) probeOnly(list []target.Extension, pid int) error {
 	var errs []error
 	wanted := map[string]map[uint64]uint16{} // by the path by which the file can be opened
-	ids := map[string]inode{}
+	ids := map[string]target.Identity{}
 	for i := range list {
 		e := &list[i]
 		id := l.use(e.Identity, pid)
@@ -100,7 +106,7 @@ func (l *links) probeOnly(list []target.Extension, pid int) error {
 			continue
 		}
 		if wanted[e.Open] == nil {
-			wanted[e.Open], ids[e.Open] = map[uint64]uint16{}, id
+			wanted[e.Open], ids[e.Open] = map[uint64]uint16{}, e.Identity
 		}
 		wanted[e.Open][e.Offset] = l.numbers[e.Name]
 	}
@@ -146,12 +152,12 @@ func (l *links) use(identity target.Identity, pid int) inode {
 }
 
 // probes returns the probes in a file, for one process or for everybody.
-func (l *links) probes(id inode, pid int, path string) *probed {
-	f := l.files[id]
+func (l *links) probes(id target.Identity, pid int, path string) *probed {
+	f := l.files[inodeOf(id)]
 	if f.probed[pid] == nil {
 		f.probed[pid] = &probed{there: map[uint64]uint16{}}
 	}
-	f.probed[pid].path = path
+	f.probed[pid].path, f.probed[pid].file = path, id
 	return f.probed[pid]
 }
 
@@ -171,8 +177,11 @@ func (l *links) replace(id inode, wanted map[uint64]uint16) error {
 // add probes functions by their offsets in a file, each where that costs least. One that cannot be probed does not keep
 // the others from it.
 func (l *links) add(p *probed, pid int, functions map[uint64]uint16) error {
-	if l.closed {
+	if l.closed || len(functions) == 0 {
 		return nil
+	}
+	if found, err := target.Identify(p.path); err != nil || found != p.file {
+		return fmt.Errorf("%s is another file than it was: %w", p.path, kernel.ErrGone) // an upgrade has put it there
 	}
 	var errs []error
 	offsets := slices.Collect(maps.Keys(functions))
@@ -255,6 +264,7 @@ func (l *links) drop(pid int) {
 		}
 	}
 	delete(l.pids, pid)
+	delete(l.loaders, pid)
 }
 
 // sweep takes probes out of files that nobody has mapped for long.

@@ -1,8 +1,10 @@
 package tracer
 
 import (
+	"errors"
 	"fmt"
 
+	"codeberg.org/gpumemtop/gpumemtop/tracer/kernel"
 	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
 )
 
@@ -36,7 +38,7 @@ func (t *Tracer) probe(library *target.Library, pid int) bool {
 	if err == nil {
 		n, err = t.links.probe(library, pid)
 	}
-	if err != nil && (pid == everybody || target.Exists(pid)) {
+	if err != nil && !errors.Is(err, kernel.ErrGone) && (pid == everybody || target.Exists(pid)) {
 		t.warn(fmt.Errorf("calls into %s are not seen: %w", library.Path, err))
 	}
 	return n > 0

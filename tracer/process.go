@@ -2,6 +2,7 @@ package tracer
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -54,6 +55,10 @@ func (t *Tracer) processOf(v view) *process {
 // takes.
 func (p *process) write(r *wire.Record) {
 	t := p.tracer
+	if r.Kind == wire.KindDiag && p.hasLost() { // what was lost may be what is missed here
+		t.swept = 0
+		return
+	}
 	r.Process = p.number
 	if r.Kind != wire.KindExit && r.Kind != wire.KindLost {
 		r.Thread = p.thread
@@ -61,6 +66,23 @@ func (p *process) write(r *wire.Record) {
 	t.last = max(t.last, r.Time)
 	r.Time = t.last
 	t.put(r)
+}
+
+// hasLost reports whether calls were lost that the book does not know of yet.
+func (p *process) hasLost() bool {
+	calls, _ := p.tracer.kernel.Lost(p.target.PID)
+	return calls > p.lost
+}
+
+// forwarded reports whether a loader passes on what it was asked for to another one, which is probed as well: a call that
+// is told when it begins was told then. Of one that is told when it returns, the probes tell the inner one alone.
+func (p *process) forwarded(s *wire.Sample) bool {
+	loaders := p.tracer.links.loaders[p.target.PID]
+	if len(loaders) < 2 || calls.Functions[s.Function].Shape.Flags&wire.ShapeReturn != 0 {
+		return false
+	}
+	path, _, known := p.walker.Locate(s.Ip)
+	return known && slices.Contains(loaders, path)
 }
 
 // admit begins to watch a process.
@@ -105,6 +127,7 @@ func (t *Tracer) end(p *process, time, status uint64) {
 		exit.Status = int16(status >> 8 & 0xff)
 	}
 	p.write(&wire.Record{Event: exit})
+	t.truncated += p.walker.Truncated()
 	delete(t.processes, p.target.PID)
 	t.roll.end(p.number)
 }

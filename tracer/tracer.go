@@ -50,6 +50,7 @@ type Tracer struct {
 	watch     target.Watch
 	roll      roll
 	detached  bool
+	dangerous string // the kernel's release where it ends processes that have a filter, see rights
 
 	put     func(*wire.Record)
 	waiting []wire.Record // made when nobody was there to take them
@@ -58,6 +59,8 @@ type Tracer struct {
 	drained bool          // since then all was read that the kernel had told
 	lost    uint64        // calls that could not be told, then
 	doubts  int           // for so many more times it is looked who has gone without a word
+
+	truncated uint64 // see stack.Walker, of the processes that have ended
 
 	mu     sync.Mutex
 	closed bool
@@ -76,6 +79,9 @@ func Start(options Options) (*Tracer, error) {
 	if err := report.Refusal(); err != nil {
 		return nil, err
 	}
+	if report.KillsFiltered && (options.Open() || options.Follow) {
+		return nil, fmt.Errorf("nobody may be watched here but by -p: %w", endsFiltered(report.Kernel))
+	}
 	makeHaste()
 	options.Follow = options.Follow && !options.All // which children are among
 	core, extensions := names()
@@ -83,6 +89,9 @@ func Start(options Options) (*Tracer, error) {
 		options: options, catalog: target.NewCatalog(core, extensions), files: stack.NewFiles(),
 		processes: map[int]*process{}, hopes: map[int]*hope{}, changed: map[int]bool{}, told: map[string]bool{},
 		vendors: newVendors(), last: options.Clock(),
+	}
+	if report.KillsFiltered {
+		t.dangerous = report.Kernel
 	}
 	t.put = t.keep
 	var err error
@@ -202,6 +211,9 @@ func (t *Tracer) call(s *wire.Sample) {
 		t.extension(p, name, address)
 		return
 	}
+	if p.forwarded(s) {
+		return
+	}
 	p.thread = s.Tid
 	p.tags.See(s)
 	p.book.Call(s)
@@ -285,6 +297,19 @@ func (t *Tracer) Detach() error {
 	return errors.Join(t.kernel.Quiet(true), t.links.close())
 }
 
+// conclude says of how many calls the stacks are not whole.
+func (t *Tracer) conclude() {
+	if n := t.kernel.Shortened(); n > 0 {
+		t.options.Warn(fmt.Sprintf("%d calls have their innermost frame alone: this machine could not keep up", n))
+	}
+	for _, p := range t.processes {
+		t.truncated += p.walker.Truncated()
+	}
+	if t.truncated > 0 {
+		t.options.Warn(fmt.Sprintf("%d call stacks end early: they have more than %d KiB", t.truncated, wire.CallStack>>10))
+	}
+}
+
 // Close gives everything back. Once more it does nothing.
 func (t *Tracer) Close() error {
 	t.mu.Lock()
@@ -294,6 +319,7 @@ func (t *Tracer) Close() error {
 	if closed {
 		return nil
 	}
+	t.conclude()
 	t.vendors.end()
 	_ = t.files.Close()
 	return errors.Join(t.links.close(), t.kernel.Close())

@@ -337,7 +337,7 @@ func TestPassedOverTooLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.send("exec " + loader)
+	p.Send("exec " + loader)
 	p.answer()
 	w.passOver(before)
 	p.do("create 1 70")
@@ -377,7 +377,7 @@ func TestNoWordOfThoseWhoAreGone(t *testing.T) {
 	w := watch(t, pids(p))
 	p.do("create 1 60")
 	w.want(p.pid, "process", "create buffer 1 60")
-	gone.end()
+	gone.End()
 	library := target.Library{Path: "/private/libOpenCL.so", Err: errors.ErrUnsupported}
 	w.probe(&library, gone.pid)
 	if w.warned(library.Path) {
@@ -388,7 +388,7 @@ func TestNoWordOfThoseWhoAreGone(t *testing.T) {
 		t.Error("nothing is said of one that runs")
 	}
 	watched := w.processes[p.pid]
-	p.end()
+	p.End()
 	if w.extension(watched, "clMemFreeINTEL", 8); w.warned("clMemFreeINTEL") {
 		t.Errorf("warned %q", w.warns)
 	}

@@ -40,8 +40,7 @@ var notTold = map[string]string{
 // beyondShim are those that the shim need not see.
 var beyondShim = map[string]string{
 	"clGetPlatformIDs":              "the shim knows its process",
-	"clSetKernelArgSVMPointer":      "the shim does not follow which kernel uses shared memory",
-	"clSetKernelArgMemPointerINTEL": "the shim does not follow which kernel uses shared memory",
+	"clSetKernelArgMemPointerINTEL": "the shim follows arguments that are SVM only",
 	"clCreateSampler":               "the shim knows memory from samplers, for it saw all of it made",
 	"clCreateSamplerWithProperties": "the shim knows memory from samplers, for it saw all of it made",
 	"clRetainSampler":               "the shim knows memory from samplers, for it saw all of it made",

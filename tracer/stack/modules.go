@@ -16,9 +16,9 @@ type module struct {
 	known bool   // it is a module at all: path and base hold
 }
 
-// nowhere stands for what is no module: code made at run time, most often, or where functions return to whose return is
-// being watched by the kernel.
-var nowhere = &module{}
+// nowhere stands for what is no module: code made at run time, most often. kernels is where functions return to whose
+// return is being watched by the kernel: it alone knows where they go on.
+var nowhere, kernels = &module{}, &module{}
 
 // modules are the mappings of a process and the modules found in them.
 type modules struct {
@@ -100,8 +100,11 @@ func (m *modules) now() (mappings []target.Mapping, ok bool) {
 // load finds the module of a mapping.
 func (m *modules) load(i int) *module {
 	p := &m.mappings[i]
-	if p.Path == "[vdso]" {
+	switch p.Path {
+	case "[vdso]":
 		return place(m.files.virtual(), p, p.Start)
+	case "[uprobes]":
+		return kernels
 	}
 	if p.Inode == 0 || p.Path == "" || !p.Exec {
 		return nowhere

@@ -43,14 +43,14 @@ func (w *Walker) Clone(space Space) *Walker {
 
 // Walk appends the return addresses of a call's stack, innermost first and beginning with the sample's Ip, as far as
 // frames has room. Like _Unwind_Backtrace it ends at the outermost frame and behind the first frame whose code has no
-// unwind information, frame pointer or not. It also ends where the sample has no more of the stack: see Truncated.
+// unwind information, frame pointer or not; and where another probed function is to return, for the kernel alone knows
+// where to. It also ends where the sample has no more of the stack: see Truncated.
 func (w *Walker) Walk(s *wire.Sample, frames []uint64) []uint64 {
 	if s.Ip == 0 || len(frames) == cap(frames) {
 		return frames
 	}
 	frames = append(frames, s.Ip)
 	if len(s.Memory) == 0 {
-		w.count(s.Shortened != 0)
 		return frames
 	}
 	m := &w.machine
@@ -65,10 +65,15 @@ func (w *Walker) Walk(s *wire.Sample, frames []uint64) []uint64 {
 		}
 		row := w.row(at)
 		if row == nil {
+			if len(frames) > 1 && w.module(m.value[rip]) == kernels {
+				frames = frames[:len(frames)-1]
+			}
 			return frames
 		}
 		if row.last || !m.up(row) {
-			w.count(m.beyond)
+			if m.beyond {
+				w.truncated++
+			}
 			return frames
 		}
 		interrupted = row.signal
@@ -91,12 +96,6 @@ func (m *machine) begin(s *wire.Sample) {
 	m.set(r13, s.R13)
 	m.set(r14, s.R14)
 	m.set(r15, s.R15)
-}
-
-func (w *Walker) count(truncated bool) {
-	if truncated {
-		w.truncated++
-	}
 }
 
 // Truncated returns how many walks have ended because the stack was longer than what was told of it.

@@ -151,6 +151,15 @@ type Identity struct {
 	Written uint64
 }
 
+// Identify returns the identity of the file that has a path now.
+func Identify(path string) (Identity, error) {
+	var info unix.Stat_t
+	if err := unix.Stat(path, &info); err != nil {
+		return Identity{}, err
+	}
+	return identify(path, &info), nil
+}
+
 // identify returns the identity of an open file. Each container sees a file of its image on an overlayfs of its own, with
 // a device of its own, but the breakpoints go into the one file below: the same for all, and told twice if it were probed
 // twice. No call tells which file that is, but inode number, size and times are passed through.

@@ -223,6 +223,10 @@ func (p *Process) Child(pid, parent int) *Process {
 // until they execute one. It knows only where we may know where a stack begins, and else says that it was.
 func (p *Process) Runs(other *Process) bool { return p.stack == other.stack }
 
+// Filtered reports whether a filter of system calls is in force on the process, or on its first thread at least
+// (SECCOMP_MODE_FILTER).
+func (p *Process) Filtered() bool { return p.field("Seccomp:") == "2" }
+
 // Same reports whether the process is still there and is still this one, not a later one with its id.
 func (p *Process) Same() bool {
 	s, err := p.fs.stat(p.PID)

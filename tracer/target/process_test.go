@@ -78,8 +78,11 @@ func TestOpen(t *testing.T) {
 	if p.Cgroup != "/user.slice/a:b" || !slices.Equal(p.cgroups, []string{"/old", "/user.slice/a:b"}) {
 		t.Errorf("cgroup %q of %q", p.Cgroup, p.cgroups)
 	}
-	if !p.Same() || p.Replaced() {
+	if !p.Same() || p.Replaced() || p.Filtered() {
 		t.Error("it has changed")
+	}
+	if i.put("70/status", "Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t1\n"); !p.Filtered() {
+		t.Error("it has a filter of system calls")
 	}
 	i.put("70/stat", strings.Replace(statLine(70, "x", "S", 69, 0, 3, 1234), " 4096 0 0", " 8192 0 0", 1))
 	if !p.Same() || !p.Replaced() {
