@@ -110,13 +110,20 @@ func TestCallSites(t *testing.T) {
 func TestNothingToJudge(t *testing.T) {
 	empty := &analysis.Analysis{Snapshot: &model.Snapshot{}}
 	for rules, why := range map[string]string{
-		"min_hit_rate = 0":                           noRequests,
-		"min_steady_hit_rate = 0":                    noRequests,
+		"min_hit_rate = 0":                           "no request could",
+		"min_steady_hit_rate = 0":                    "no request could",
 		"max_growth = 0":                             "nothing that repeats",
 		"[[tag]]\nmatch = \"blurr\"\nmax_misses = 1": "no call site matches",
 	} {
 		if r := judge(t, rules, empty); r.Passed || !strings.Contains(r.Verdicts[0].Why, why) {
 			t.Errorf("%s: %+v", rules, r.Verdicts)
+		}
+	}
+	poolless := run()
+	poolless.Snapshot.Policy = "none"
+	for _, rules := range []string{"min_hit_rate = 0", "min_steady_hit_rate = 0", "[[tag]]\nmatch = \"blur\"\nmin_hit_rate = 0"} {
+		if r := judge(t, rules, poolless); r.Passed || !strings.Contains(r.Verdicts[0].Why, "no pool") {
+			t.Errorf("without a pool, %s: %+v", rules, r.Verdicts)
 		}
 	}
 	a := run()

@@ -83,20 +83,29 @@ func tagLeak(value func(*analysis.Leak) uint64) func(*analysis.Analysis, *model.
 	}
 }
 
-const noRequests = "no request could have been served from the pool"
-
 func hitRate(a *analysis.Analysis) (float64, bool, string) {
 	t := &a.Snapshot.Totals
-	return t.HitRate(), t.Hits+t.Misses > 0, noRequests
+	return rateOf(a, t.HitRate(), t.Hits+t.Misses)
 }
 
-func tagHitRate(_ *analysis.Analysis, t *model.Tag) (float64, bool, string) {
-	return t.HitRate(), t.Hits+t.Misses > 0, noRequests
+func tagHitRate(a *analysis.Analysis, t *model.Tag) (float64, bool, string) {
+	return rateOf(a, t.HitRate(), t.Hits+t.Misses)
 }
 
 func steadyRate(a *analysis.Analysis) (float64, bool, string) {
 	t := &a.Snapshot.Totals
-	return t.SteadyHitRate(), t.SteadyRequests > 0, noRequests
+	return rateOf(a, t.SteadyHitRate(), t.SteadyRequests)
+}
+
+// rateOf is a hit rate, where there is a pool and something to serve.
+func rateOf(a *analysis.Analysis, hits float64, requests uint64) (rate float64, known bool, reason string) {
+	switch {
+	case a.Snapshot.Policy == "none":
+		return 0, false, "there was no pool that could have hit"
+	case requests == 0:
+		return 0, false, "no request could have been served from the pool"
+	}
+	return hits, true, ""
 }
 
 func waste(a *analysis.Analysis) (float64, bool, string) {

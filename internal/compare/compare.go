@@ -185,18 +185,26 @@ func overall(a, b *analysis.Analysis) []Change {
 		once("peak in use", float64(a.Peak.InUse), float64(b.Peak.InUse)),
 		once("peak reserved", float64(s.PeakReserved), float64(t.PeakReserved)),
 		once("leaked", leaked(a.Leaks, ""), leaked(b.Leaks, "")),
-		proportion("hit rate", s.Hits, s.Hits+s.Misses, t.Hits, t.Hits+t.Misses),
+	}
+	if pooled(a, b) {
+		list = append(list, proportion("hit rate", s.Hits, s.Hits+s.Misses, t.Hits, t.Hits+t.Misses))
+	}
+	list = append(list,
 		events("creates", s.Creates, t.Creates, same),
 		events("driver creates", s.DriverCreates, t.DriverCreates, same && unhurried(a, b)),
 		means("driver create", &a.CreateCost, &b.CreateCost),
 		means("driver release", &a.ReleaseCost, &b.ReleaseCost),
 		timed("time in the driver", s.DriverNS, t.DriverNS),
-		timed("wall time", span(a.Snapshot), span(b.Snapshot)),
-	}
+		timed("wall time", span(a.Snapshot), span(b.Snapshot)))
 	if ga, gb, ok := growth(a.Phases, b.Phases); ok {
 		list = append(list, once("growth per iteration", float64(ga), float64(gb)))
 	}
 	return list
+}
+
+// pooled reports whether there was a pool in either run.
+func pooled(a, b *analysis.Analysis) bool {
+	return a.Snapshot.Policy != "none" || b.Snapshot.Policy != "none"
 }
 
 func span(s *model.Snapshot) uint64 { return s.Time - min(s.Started, s.Time) }

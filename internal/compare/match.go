@@ -78,8 +78,11 @@ func (p pair) compare(a, b *analysis.Analysis, same bool) Tag {
 		once("peak in use", float64(before.PeakInUse), float64(after.PeakInUse)),
 		once("leaked", leftBy(a, before), leftBy(b, after)),
 		events("creates", before.Creates, after.Creates, same),
-		events("misses", before.Misses, after.Misses, same && unhurried(a, b)),
-		proportion("hit rate", before.Hits, before.Hits+before.Misses, after.Hits, after.Hits+after.Misses),
+	}
+	if pooled(a, b) {
+		t.Changes = append(t.Changes,
+			events("misses", before.Misses, after.Misses, same && unhurried(a, b)),
+			proportion("hit rate", before.Hits, before.Hits+before.Misses, after.Hits, after.Hits+after.Misses))
 	}
 	return t
 }
