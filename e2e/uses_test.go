@@ -15,6 +15,7 @@ import (
 // usage is what a recording tells of commands.
 type usage struct {
 	Kind, Op, Text   string
+	Process          uint64
 	Flags, Tag, Time uint64
 	Object, Size     uint64
 	Offset, Granted  uint64
@@ -25,10 +26,12 @@ type usage struct {
 	}
 }
 
+type callSite struct{ process, tag uint64 }
+
 // commandsOf returns the uses in a recording, the places of its call sites in the source, and the names of its kernels.
-func commandsOf(t *testing.T, file string) (uses []usage, lines map[uint64]string, kernels map[uint64]string) {
+func commandsOf(t *testing.T, file string) (uses []usage, lines map[callSite]string, kernels map[uint64]string) {
 	t.Helper()
-	lines, kernels = map[uint64]string{}, map[uint64]string{}
+	lines, kernels = map[callSite]string{}, map[uint64]string{}
 	for text := range bytes.Lines(textOf(t, file)) {
 		var u usage
 		if err := json.Unmarshal(text, &u); err != nil {
@@ -38,7 +41,7 @@ func commandsOf(t *testing.T, file string) (uses []usage, lines map[uint64]strin
 		case "use":
 			uses = append(uses, u)
 		case "site":
-			lines[u.Tag] = sourceLine(t, u.Site[0].File, u.Site[0].Line)
+			lines[callSite{u.Process, u.Tag}] = sourceLine(t, u.Site[0].File, u.Site[0].Line)
 		case "kernel":
 			kernels[u.Object] = u.Text
 		}
@@ -63,33 +66,50 @@ func sourceLine(t *testing.T, file string, number int) string {
 // A copy is told as two uses with its own call site, and with the bytes on both sides.
 func TestCopiesTellWhereTheyWereCalled(t *testing.T) {
 	for _, test := range []struct {
-		args    []string
-		between string // what the lines that copy call
+		args []string
+		call string // what the lines that copy have
 	}{
 		{[]string{example("staging"), "5", "64K"}, "clEnqueueCopyBuffer("},
 		{[]string{example("neighbours"), "60", "40"}, "clEnqueueCopyBuffer"}, // and rectangles
 	} {
 		t.Run(filepath.Base(test.args[0]), func(t *testing.T) {
-			uses, lines, _ := commandsOf(t, record(t, test.args...))
-			copies := 0
-			for i, u := range uses {
-				if u.Op != "copy" || u.Flags&wire.FlagReads == 0 {
-					continue
-				}
-				copies++
-				if !strings.Contains(lines[u.Tag], test.between) {
-					t.Fatalf("a copy was called in %q", lines[u.Tag])
-				}
-				to := uses[i+1]
-				if to.Op != "copy" || to.Flags != wire.FlagWrites || u.Flags != wire.FlagReads || to.Time != u.Time || to.Tag != u.Tag ||
-					to.Size != u.Size || u.Size == 0 || to.Object == u.Object {
-					t.Fatalf("%+v is followed by %+v, which is not the other side of the copy", u, to)
-				}
-			}
-			if copies == 0 {
-				t.Error("no copies")
+			file := record(t, test.args...)
+			a, b := middle(t, file)
+			until, since := fmt.Sprintf("%dns", a), fmt.Sprintf("%dns", b)
+			for what, part := range map[string]string{
+				"all":      file,
+				"a part":   tool(t, "trim", file, "--until", until),
+				"the rest": tool(t, "trim", file, "--since", since),
+				"merged":   tool(t, "merge", file, record(t, example("stencil"), "3", "1M")),
+				"as text":  tool(t, "import", tool(t, "export", "--format", "ndjson", file)),
+			} {
+				t.Run(what, func(t *testing.T) { checkCopies(t, part, test.call) })
 			}
 		})
+	}
+}
+
+// checkCopies demands that there are copies, and that what is told of each was called where the source has its call.
+func checkCopies(t *testing.T, file, call string) {
+	t.Helper()
+	uses, lines, _ := commandsOf(t, file)
+	copies := 0
+	for i, u := range uses {
+		if u.Op != "copy" || u.Flags&wire.FlagReads == 0 {
+			continue
+		}
+		copies++
+		if line := lines[callSite{u.Process, u.Tag}]; !strings.Contains(line, call) {
+			t.Fatalf("a copy was called in %q", line)
+		}
+		to := uses[i+1]
+		if to.Op != "copy" || to.Flags != wire.FlagWrites || u.Flags != wire.FlagReads || to.Time != u.Time || to.Tag != u.Tag ||
+			to.Size != u.Size || u.Size == 0 || to.Object == u.Object {
+			t.Fatalf("%+v is followed by %+v, which is not the other side of the copy", u, to)
+		}
+	}
+	if copies == 0 {
+		t.Error("no copies")
 	}
 }
 
