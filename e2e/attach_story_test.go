@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // story is what a recording tells of each process, without what differs from run to run: times, costs, process and
@@ -17,13 +19,14 @@ import (
 type story struct {
 	processes []uint64 // numbers, in the order of their first events
 	events    map[uint64][]string
+	places    map[uint64]map[string]int // where commands work in memory, as far as that is known, and how often
 }
 
 // storyOf reads a recording through its export as lines of JSON. Where threads race, the numbers that objects get are
 // left out, too.
 func storyOf(t *testing.T, file string, racy bool) *story {
 	t.Helper()
-	teller := teller{t: t, racy: racy, names: map[string]string{}, story: story{events: map[uint64][]string{}}}
+	teller := teller{t: t, racy: racy, names: map[string]string{}, story: story{events: map[uint64][]string{}, places: map[uint64]map[string]int{}}}
 	for line := range bytes.Lines(textOf(t, file)) {
 		var e event
 		if err := json.Unmarshal(line, &e); err != nil {
@@ -53,6 +56,8 @@ type event struct {
 	Status                      int
 	Tag, Object, Size           uint64
 	Granted, Link               uint64
+	Offset                      uint64
+	Argument                    *uint64 // of a kernel
 	Frames                      []struct{ Module, Offset uint64 }
 }
 
@@ -90,16 +95,28 @@ func (l *teller) hear(e *event) {
 	case "use":
 		e.Text = l.names[l.key(e, "kernel", e.Granted)]
 		e.Granted = 0
+		if e.Op == "kernel" {
+			e.Flags &^= wire.FlagReads | wire.FlagWrites // declarations are not seen from outside
+			e.Text += fmt.Sprintf(" argument %d", *e.Argument)
+		}
 	case "context":
 		e.Link = 0 // a device
 	}
 	if l.racy {
 		e.Object, e.Link, e.Scope = 0, 0, 0
 	}
+	scattered := e.Flags&wire.FlagScattered != 0
+	e.Flags &^= wire.FlagScattered
 	line := fmt.Sprintf("%s %v %s %s %q flags %d scope %d access %x status %d object %d size %d granted %d link %d by %s", e.Kind, e.Op,
 		e.Outcome, e.Reason, e.Text, e.Flags, e.Scope, e.Access, e.Status, e.Object, e.Size, e.Granted, e.Link,
 		l.names[l.key(e, "tag", e.Tag)])
 	l.story.events[e.Process] = append(l.story.events[e.Process], line)
+	if e.Kind == "use" && !scattered {
+		if l.story.places[e.Process] == nil {
+			l.story.places[e.Process] = map[string]int{}
+		}
+		l.story.places[e.Process][fmt.Sprintf("%s at %d", line, e.Offset)]++
+	}
 }
 
 var status = regexp.MustCompile(` status -\d+`)
@@ -147,6 +164,11 @@ func compareProcesses(t *testing.T, want, got *story, wanted, found uint64, racy
 	for line, n := range b {
 		if a[line] == 0 {
 			differences = append(differences, fmt.Sprintf("%d times, want none: %s", n, line))
+		}
+	}
+	for place, n := range got.places[found] { // from outside those of rectangles are not known
+		if want.places[wanted][place] < n {
+			differences = append(differences, fmt.Sprintf("%d times, want %d: %s", n, want.places[wanted][place], place))
 		}
 	}
 	slices.Sort(differences)

@@ -46,7 +46,7 @@ cl_program gpu_build(const struct gpu *gpu, const char *source)
 	cl_int status;
 	cl_program program = clCreateProgramWithSource(gpu->context, 1, &source, NULL, &status);
 	CHECK(status);
-	if (clBuildProgram(program, 1, &gpu->device, "", NULL, NULL) != CL_SUCCESS)
+	if (clBuildProgram(program, 1, &gpu->device, "-cl-kernel-arg-info", NULL, NULL) != CL_SUCCESS)
 		fail_build(gpu, program);
 	return program;
 }

@@ -8,6 +8,7 @@ bool gmt_command_begin(struct gmt_command *c, cl_command_queue queue, enum gmtco
 		return false;
 	c->function = function;
 	c->before = c->fence = c->time = c->kernel = 0;
+	c->site = 0;
 	c->refused = CL_SUCCESS;
 	c->op = (uint8_t)op;
 	c->stranger = c->uncounted = false;
@@ -24,12 +25,12 @@ bool gmt_command_begin(struct gmt_command *c, cl_command_queue queue, enum gmtco
 	return true;
 }
 
-void gmt_command_access(struct gmt_command *c, struct gmt_memory *memory, uint8_t flags, uint64_t bytes, enum gmt_effect effect)
+void gmt_command_access(struct gmt_command *c, struct gmt_access access)
 {
 	if (c->count == GMT_ACCESSES)
 		c->uncounted = true;
 	else
-		c->access[c->count++] = (struct gmt_access){memory, bytes, flags, (uint8_t)effect};
+		c->access[c->count++] = access;
 }
 
 static enum gmt_effect effect_of(const struct gmt_command *c, uint8_t flags)
@@ -39,7 +40,7 @@ static enum gmt_effect effect_of(const struct gmt_command *c, uint8_t flags)
 	return flags & GMT_FLAG_READS ? GMT_EFFECT_READS : GMT_EFFECT_NONE;
 }
 
-struct gmt_memory *gmt_command_uses(struct gmt_command *c, cl_mem handle, uint8_t flags, uint64_t bytes)
+struct gmt_memory *gmt_command_uses(struct gmt_command *c, cl_mem handle, uint8_t flags, struct gmt_extent extent)
 {
 	struct gmt_memory *memory = gmt_memory_find(handle);
 	if (gmt_unlikely(!memory)) {
@@ -48,14 +49,37 @@ struct gmt_memory *gmt_command_uses(struct gmt_command *c, cl_mem handle, uint8_
 	}
 	if (gmt_unlikely(gmt_memory_released(memory, c->function)))
 		c->refused = CL_INVALID_MEM_OBJECT;
-	gmt_command_access(c, memory, flags, bytes, effect_of(c, flags));
+	gmt_command_access(c, (struct gmt_access){
+		.memory = memory, .extent = extent, .flags = flags, .effect = (uint8_t)effect_of(c, flags),
+	});
 	return memory;
 }
 
 void gmt_command_uses_all(struct gmt_command *c, cl_uint count, const cl_mem *handles)
 {
-	for (cl_uint i = 0; handles && i < count; i++)
-		gmt_command_uses(c, handles[i], 0, 0);
+	for (cl_uint i = 0; handles && i < count; i++) {
+		const struct gmt_memory *memory = c->op == GMT_COMMAND_MIGRATE ? gmt_memory_find(handles[i]) : NULL;
+		gmt_command_uses(c, handles[i], 0, memory ? GMT_EXTENT(0, memory->size) : GMT_SOMEWHERE);
+	}
+}
+
+/* Where elements lie in an image is the driver's affair, but all of them are all of it. */
+uint64_t gmt_command_uses_image(struct gmt_command *c, cl_mem image, uint8_t flags, const size_t *region)
+{
+	const struct gmt_memory *memory = gmt_memory_find(image);
+	uint64_t bytes = memory ? gmt_volume(region) * memory->element : 0;
+	bool whole = bytes && bytes == memory->size;
+	gmt_command_uses(c, image, flags, whole ? GMT_EXTENT(0, bytes) : GMT_SCATTERED(0, bytes));
+	return bytes;
+}
+
+void gmt_command_copies(struct gmt_command *c, const void *caller)
+{
+	if (!gmt_session.config.uses || !c->queue || !c->count)
+		return;
+	struct gmt_call call;
+	c->site = gmt_tag(&call, caller, c->access[0].extent.bytes);
+	c->time = gmt_now(); /* what defines the tag may have been written, and comes first */
 }
 
 static void blocked(const struct gmt_command *c)
@@ -139,16 +163,22 @@ static void write_use(const struct gmt_command *c, const struct gmt_access *a)
 {
 	struct gmtevent event = {
 		.time = c->time,
+		.duration = a->argument,
 		.kind = GMT_KIND_USE,
 		.op = c->op,
 		.flags = a->flags,
 		.scope = a->memory->scope,
-		.tag = a->memory->tag,
+		.tag = c->op == GMT_COMMAND_COPY ? c->site : a->memory->tag,
 		.object = a->memory->object.number,
-		.size = a->bytes,
-		.granted = c->kernel,
+		.size = a->extent.bytes,
 		.link = c->queue->object.number,
 	};
+	if (c->op == GMT_COMMAND_KERNEL)
+		event.granted = c->kernel;
+	else if (c->op != GMT_COMMAND_NATIVE) {
+		event.granted = a->extent.offset;
+		event.flags |= a->extent.scattered ? GMT_FLAG_SCATTERED : 0u;
+	}
 	gmt_ring_write(&event);
 }
 
@@ -163,9 +193,11 @@ static void succeeded(const struct gmt_command *c)
 			touch_blank(c, a, root);
 		if (gmt_unlikely(c->queue && c->queue->context && root->context && c->queue->context != root->context))
 			gmt_finding_kernel(GMT_DIAG_WRONG_CONTEXT, c->function, root, c->kernel);
-		if (gmt_session.config.uses && c->queue)
-			write_use(c, a);
 	}
+	if (!gmt_session.config.uses || !c->queue)
+		return;
+	for (uint32_t i = 0; i < c->count; i++) /* behind all findings: both sides of a copy stand together */
+		write_use(c, &c->access[i]);
 }
 
 static void failed(const struct gmt_command *c, cl_int err)

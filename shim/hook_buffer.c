@@ -5,11 +5,6 @@
 #define READS GMT_FLAG_READS
 #define WRITES GMT_FLAG_WRITES
 
-static uint64_t volume(const size_t *region)
-{
-	return region ? (uint64_t)region[0] * region[1] * region[2] : 0;
-}
-
 /*
  * For padded blocks, and parts of slabs: the offset to give to the driver of what a copy from or to an image touches. In a
  * part, what reaches beyond it is as far off as a slab can be.
@@ -20,7 +15,7 @@ static size_t image_range(cl_mem image, const struct gmt_memory *buffer, size_t 
 	if (!buffer || (buffer->granted <= buffer->size && !buffer->slab) || !region ||
 	    gmt_next.clGetImageInfo(image, CL_IMAGE_ELEMENT_SIZE, sizeof element, &element, NULL) != CL_SUCCESS)
 		return offset;
-	return gmt_command_range(buffer, offset, (size_t)volume(region) * element);
+	return gmt_command_range(buffer, offset, (size_t)gmt_volume(region) * element);
 }
 
 GMT_HOOK cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size,
@@ -29,7 +24,7 @@ GMT_HOOK cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bo
 	struct gmt_command command;
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_READ, __func__))
 		return gmt_next.clEnqueueReadBuffer(queue, buffer, blocking, offset, size, pointer, waits, list, event);
-	struct gmt_memory *memory = gmt_command_uses(&command, buffer, READS, size);
+	struct gmt_memory *memory = gmt_command_uses(&command, buffer, READS, GMT_EXTENT(offset, size));
 	offset = gmt_command_range(memory, offset, size);
 	cl_int err;
 	GMT_TRY(err, command,
@@ -43,7 +38,7 @@ GMT_HOOK cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_b
 	struct gmt_command command;
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_WRITE, __func__))
 		return gmt_next.clEnqueueWriteBuffer(queue, buffer, blocking, offset, size, pointer, waits, list, event);
-	struct gmt_memory *memory = gmt_command_uses(&command, buffer, WRITES, size);
+	struct gmt_memory *memory = gmt_command_uses(&command, buffer, WRITES, GMT_EXTENT(offset, size));
 	offset = gmt_command_range(memory, offset, size);
 	cl_int err;
 	GMT_TRY(err, command,
@@ -57,8 +52,9 @@ GMT_HOOK cl_int clEnqueueCopyBuffer(cl_command_queue queue, cl_mem source, cl_me
 	struct gmt_command command;
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_COPY, __func__))
 		return gmt_next.clEnqueueCopyBuffer(queue, source, destination, from, to, size, waits, list, event);
-	struct gmt_memory *in = gmt_command_uses(&command, source, READS, size);
-	struct gmt_memory *out = gmt_command_uses(&command, destination, WRITES, size);
+	struct gmt_memory *in = gmt_command_uses(&command, source, READS, GMT_EXTENT(from, size));
+	struct gmt_memory *out = gmt_command_uses(&command, destination, WRITES, GMT_EXTENT(to, size));
+	gmt_command_copies(&command, __builtin_return_address(0));
 	from = gmt_command_range(in, from, size);
 	to = gmt_command_range(out, to, size);
 	cl_int err;
@@ -72,7 +68,7 @@ GMT_HOOK cl_int clEnqueueFillBuffer(cl_command_queue queue, cl_mem buffer, const
 	struct gmt_command command;
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_FILL, __func__))
 		return gmt_next.clEnqueueFillBuffer(queue, buffer, pattern, patternsize, offset, size, waits, list, event);
-	struct gmt_memory *memory = gmt_command_uses(&command, buffer, WRITES, size);
+	struct gmt_memory *memory = gmt_command_uses(&command, buffer, WRITES, GMT_EXTENT(offset, size));
 	offset = gmt_command_range(memory, offset, size);
 	cl_int err;
 	GMT_TRY(err, command,
@@ -87,8 +83,9 @@ GMT_HOOK cl_int clEnqueueCopyImageToBuffer(cl_command_queue queue, cl_mem image,
 	struct gmt_command command;
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_COPY, __func__))
 		return gmt_next.clEnqueueCopyImageToBuffer(queue, image, buffer, origin, region, offset, waits, list, event);
-	gmt_command_uses(&command, image, READS, 0);
-	struct gmt_memory *memory = gmt_command_uses(&command, buffer, WRITES, 0);
+	uint64_t bytes = gmt_command_uses_image(&command, image, READS, region);
+	struct gmt_memory *memory = gmt_command_uses(&command, buffer, WRITES, GMT_EXTENT(offset, bytes));
+	gmt_command_copies(&command, __builtin_return_address(0));
 	offset = image_range(image, memory, offset, region);
 	buffer = gmt_part_whole(memory, buffer, &offset);
 	cl_int err;
@@ -104,8 +101,11 @@ GMT_HOOK cl_int clEnqueueCopyBufferToImage(cl_command_queue queue, cl_mem buffer
 	struct gmt_command command;
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_COPY, __func__))
 		return gmt_next.clEnqueueCopyBufferToImage(queue, buffer, image, offset, origin, region, waits, list, event);
-	struct gmt_memory *memory = gmt_command_uses(&command, buffer, READS, 0);
-	gmt_command_uses(&command, image, WRITES, 0);
+	const struct gmt_memory *to = gmt_memory_find(image);
+	uint64_t bytes = to ? gmt_volume(region) * to->element : 0;
+	struct gmt_memory *memory = gmt_command_uses(&command, buffer, READS, GMT_EXTENT(offset, bytes));
+	gmt_command_uses_image(&command, image, WRITES, region);
+	gmt_command_copies(&command, __builtin_return_address(0));
 	offset = image_range(image, memory, offset, region);
 	buffer = gmt_part_whole(memory, buffer, &offset);
 	cl_int err;

@@ -18,53 +18,6 @@ static size_t size_of(cl_mem handle)
 	return gmt_next.clGetMemObjectInfo(handle, CL_MEM_SIZE, sizeof size, &size, NULL) == CL_SUCCESS ? size : 0;
 }
 
-/* What is to be created, besides what only the driver needs to know. */
-struct creation {
-	const void *caller;
-	enum gmtmemory kind;
-	cl_context context;
-	cl_mem_flags flags;
-	cl_mem base; /* memory that it shares, or NULL */
-	size_t size;
-};
-
-static void report(struct gmt_call *call, const struct creation *n, cl_mem handle, cl_int error)
-{
-	struct gmt_created c = {
-		.handle = handle,
-		.kind = n->kind,
-		.context = gmt_context_find(n->context),
-		.size = n->size,
-		.flags = n->flags,
-		.tag = gmt_tag(call, n->caller, n->size),
-		.parent = gmt_memory_find(n->base),
-		.served = {.outcome = handle ? GMT_OUTCOME_DRIVER : GMT_OUTCOME_FAILED},
-	};
-	if (!c.parent)
-		c.served.granted = n->size; /* an image of a buffer owns no memory */
-	gmt_memory_report(call, &c, error);
-}
-
-#define CREATE(wanted, refused, expression)                                                                            \
-	struct creation n = wanted;                                                                                    \
-	cl_int error = CL_INVALID_MEM_OBJECT;                                                                          \
-	cl_mem handle;                                                                                                 \
-	struct gmt_shortage shortage = gmt_shortage();                                                                 \
-	do {                                                                                                           \
-		handle = (refused) ? NULL : (expression);                                                              \
-		gmt_driver_returned(&call);                                                                            \
-		n.size = handle ? size_of(handle) : 0;                                                                 \
-		if (handle && !gmt_memory_find(n.base) && !fits(handle, n.size, &error))                               \
-			handle = NULL;                                                                                 \
-	} while (!handle && gmt_pool_drain(&shortage, error, n.size));                                                            \
-	report(&call, &n, handle, error);                                                                              \
-	if (errcode)                                                                                                   \
-		*errcode = error;                                                                                      \
-	gmt_leave();                                                                                                   \
-	return handle
-
-#define WANTED(kind, base) ((struct creation){__builtin_return_address(0), kind, context, flags, base, 0})
-
 static size_t channels(cl_channel_order order)
 {
 	switch (order) {
@@ -118,6 +71,55 @@ static size_t element_size(const cl_image_format *format)
 	}
 }
 
+/* What is to be created, besides what only the driver needs to know. */
+struct creation {
+	const void *caller;
+	enum gmtmemory kind;
+	cl_context context;
+	cl_mem_flags flags;
+	cl_mem base; /* memory that it shares, or NULL */
+	const cl_image_format *format; /* NULL: it is no image */
+	size_t size;
+};
+
+static void report(struct gmt_call *call, const struct creation *n, cl_mem handle, cl_int error)
+{
+	struct gmt_created c = {
+		.handle = handle,
+		.kind = n->kind,
+		.context = gmt_context_find(n->context),
+		.size = n->size,
+		.flags = n->flags,
+		.element = handle && n->format ? element_size(n->format) : 0,
+		.tag = gmt_tag(call, n->caller, n->size),
+		.parent = gmt_memory_find(n->base),
+		.served = {.outcome = handle ? GMT_OUTCOME_DRIVER : GMT_OUTCOME_FAILED},
+	};
+	if (!c.parent)
+		c.served.granted = n->size; /* an image of a buffer owns no memory */
+	gmt_memory_report(call, &c, error);
+}
+
+#define CREATE(wanted, refused, expression)                                                                            \
+	struct creation n = wanted;                                                                                    \
+	cl_int error = CL_INVALID_MEM_OBJECT;                                                                          \
+	cl_mem handle;                                                                                                 \
+	struct gmt_shortage shortage = gmt_shortage();                                                                 \
+	do {                                                                                                           \
+		handle = (refused) ? NULL : (expression);                                                              \
+		gmt_driver_returned(&call);                                                                            \
+		n.size = handle ? size_of(handle) : 0;                                                                 \
+		if (handle && !gmt_memory_find(n.base) && !fits(handle, n.size, &error))                               \
+			handle = NULL;                                                                                 \
+	} while (!handle && gmt_pool_drain(&shortage, error, n.size));                                                            \
+	report(&call, &n, handle, error);                                                                              \
+	if (errcode)                                                                                                   \
+		*errcode = error;                                                                                      \
+	gmt_leave();                                                                                                   \
+	return handle
+
+#define WANTED(kind, base, format) ((struct creation){__builtin_return_address(0), kind, context, flags, base, format, 0})
+
 /*
  * An image that shares a buffer must fit into what the program asked for, not into our block. One that does not is
  * made so large that the driver refuses it, with an error of its own choice. Returns what the driver gets to see.
@@ -159,7 +161,7 @@ GMT_HOOK cl_mem clCreateImage(cl_context context, cl_mem_flags flags, const cl_i
 	bool refused = released(desc, __func__);
 	cl_image_desc moved;
 	desc = within(format, desc, &moved);
-	CREATE(WANTED(GMT_MEMORY_IMAGE, desc ? desc->mem_object : NULL), refused,
+	CREATE(WANTED(GMT_MEMORY_IMAGE, desc ? desc->mem_object : NULL, format), refused,
 	       gmt_next.clCreateImage(context, flags, format, desc, host, &error));
 }
 
@@ -172,7 +174,7 @@ GMT_HOOK cl_mem clCreateImageWithProperties(cl_context context, const cl_mem_pro
 	bool refused = released(desc, __func__);
 	cl_image_desc moved;
 	desc = within(format, desc, &moved);
-	CREATE(WANTED(GMT_MEMORY_IMAGE, desc ? desc->mem_object : NULL), refused,
+	CREATE(WANTED(GMT_MEMORY_IMAGE, desc ? desc->mem_object : NULL, format), refused,
 	       gmt_next.clCreateImageWithProperties(context, properties, flags, format, desc, host, &error));
 }
 
@@ -182,7 +184,7 @@ GMT_HOOK cl_mem clCreateImage2D(cl_context context, cl_mem_flags flags, const cl
 	struct gmt_call call;
 	if (!gmt_enter(&call))
 		return gmt_next.clCreateImage2D(context, flags, format, width, height, pitch, host, errcode);
-	CREATE(WANTED(GMT_MEMORY_IMAGE, NULL), false,
+	CREATE(WANTED(GMT_MEMORY_IMAGE, NULL, format), false,
 	       gmt_next.clCreateImage2D(context, flags, format, width, height, pitch, host, &error));
 }
 
@@ -192,7 +194,7 @@ GMT_HOOK cl_mem clCreateImage3D(cl_context context, cl_mem_flags flags, const cl
 	struct gmt_call call;
 	if (!gmt_enter(&call))
 		return gmt_next.clCreateImage3D(context, flags, format, width, height, depth, row, slice, host, errcode);
-	CREATE(WANTED(GMT_MEMORY_IMAGE, NULL), false,
+	CREATE(WANTED(GMT_MEMORY_IMAGE, NULL, format), false,
 	       gmt_next.clCreateImage3D(context, flags, format, width, height, depth, row, slice, host, &error));
 }
 
@@ -202,6 +204,6 @@ GMT_HOOK cl_mem clCreatePipe(cl_context context, cl_mem_flags flags, cl_uint pac
 	struct gmt_call call;
 	if (!gmt_enter(&call))
 		return gmt_next.clCreatePipe(context, flags, packet, packets, properties, errcode);
-	CREATE(WANTED(GMT_MEMORY_PIPE, NULL), false,
+	CREATE(WANTED(GMT_MEMORY_PIPE, NULL, NULL), false,
 	       gmt_next.clCreatePipe(context, flags, packet, packets, properties, &error));
 }

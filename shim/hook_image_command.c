@@ -9,7 +9,7 @@ GMT_HOOK cl_int clEnqueueReadImage(cl_command_queue queue, cl_mem image, cl_bool
 	struct gmt_command command;
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_READ, __func__))
 		return gmt_next.clEnqueueReadImage(queue, image, blocking, origin, region, row, slice, pointer, waits, list, event);
-	gmt_command_uses(&command, image, GMT_FLAG_READS, 0);
+	gmt_command_uses_image(&command, image, GMT_FLAG_READS, region);
 	cl_int err;
 	GMT_TRY(err, command,
 		gmt_next.clEnqueueReadImage(queue, image, blocking, origin, region, row, slice, pointer, waits, list, event));
@@ -23,7 +23,7 @@ GMT_HOOK cl_int clEnqueueWriteImage(cl_command_queue queue, cl_mem image, cl_boo
 	struct gmt_command command;
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_WRITE, __func__))
 		return gmt_next.clEnqueueWriteImage(queue, image, blocking, origin, region, row, slice, pointer, waits, list, event);
-	gmt_command_uses(&command, image, GMT_FLAG_WRITES, 0);
+	gmt_command_uses_image(&command, image, GMT_FLAG_WRITES, region);
 	cl_int err;
 	GMT_TRY(err, command,
 		gmt_next.clEnqueueWriteImage(queue, image, blocking, origin, region, row, slice, pointer, waits, list, event));
@@ -36,8 +36,9 @@ GMT_HOOK cl_int clEnqueueCopyImage(cl_command_queue queue, cl_mem source, cl_mem
 	struct gmt_command command;
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_COPY, __func__))
 		return gmt_next.clEnqueueCopyImage(queue, source, destination, from, to, region, waits, list, event);
-	gmt_command_uses(&command, source, GMT_FLAG_READS, 0);
-	gmt_command_uses(&command, destination, GMT_FLAG_WRITES, 0);
+	gmt_command_uses_image(&command, source, GMT_FLAG_READS, region);
+	gmt_command_uses_image(&command, destination, GMT_FLAG_WRITES, region);
+	gmt_command_copies(&command, __builtin_return_address(0));
 	cl_int err;
 	GMT_TRY(err, command, gmt_next.clEnqueueCopyImage(queue, source, destination, from, to, region, waits, list, event));
 	return gmt_command_end(&command, err, false, GMT_ORDER);
@@ -49,7 +50,7 @@ GMT_HOOK cl_int clEnqueueFillImage(cl_command_queue queue, cl_mem image, const v
 	struct gmt_command command;
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_FILL, __func__))
 		return gmt_next.clEnqueueFillImage(queue, image, colour, origin, region, waits, list, event);
-	gmt_command_uses(&command, image, GMT_FLAG_WRITES, 0);
+	gmt_command_uses_image(&command, image, GMT_FLAG_WRITES, region);
 	cl_int err;
 	GMT_TRY(err, command, gmt_next.clEnqueueFillImage(queue, image, colour, origin, region, waits, list, event));
 	return gmt_command_end(&command, err, false, GMT_ORDER);

@@ -152,6 +152,17 @@ GMT_HOOK cl_int clSetKernelArgSVMPointer(cl_kernel handle, cl_uint index, const 
 	return err;
 }
 
+/* Whether a kernel reads or writes what it gets there; neither: it may do both. */
+static uint8_t access_of(const struct gmt_memory *memory, uint8_t kind)
+{
+	cl_mem_flags flags = memory->flags & (CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY);
+	if (!flags && memory->parent) /* a sub-buffer has the rights of its buffer where it asks for none */
+		flags = memory->parent->flags;
+	if (kind & GMT_ARGUMENT_READS || flags & CL_MEM_READ_ONLY)
+		return GMT_FLAG_READS;
+	return flags & CL_MEM_WRITE_ONLY ? GMT_FLAG_WRITES : 0;
+}
+
 /* Not refused when an argument was released meanwhile: the eight bytes may be no memory, or the kernel not use it. */
 static void use_argument(struct gmt_command *command, struct gmt_kernel *kernel, cl_uint index)
 {
@@ -166,7 +177,10 @@ static void use_argument(struct gmt_command *command, struct gmt_kernel *kernel,
 	if (gmt_unlikely(atomic_load_explicit(&memory->blank, memory_order_relaxed)) &&
 	    (memory->flags & CL_MEM_READ_ONLY || kind_of(kernel, index) & GMT_ARGUMENT_READS))
 		effect = GMT_EFFECT_READS;
-	gmt_command_access(command, memory, 0, 0, effect);
+	gmt_command_access(command, (struct gmt_access){
+		.memory = memory, .argument = index + 1, .effect = (uint8_t)effect,
+		.flags = gmt_session.config.uses ? access_of(memory, kind_of(kernel, index)) : 0,
+	});
 }
 
 static void use_arguments(struct gmt_command *command, cl_kernel handle)

@@ -23,19 +23,13 @@ static struct gmt_memory *unmapped(cl_mem handle)
 	return part;
 }
 
-static uint8_t map_flags(cl_map_flags flags)
-{
-	return (uint8_t)((flags & CL_MAP_READ ? GMT_FLAG_READS : 0u) |
-			 (flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION) ? GMT_FLAG_WRITES : 0u));
-}
-
 GMT_HOOK void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, cl_map_flags flags, size_t offset,
 				  size_t size, cl_uint waits, const cl_event *list, cl_event *event, cl_int *errcode)
 {
 	struct gmt_command command;
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MAP, __func__))
 		return gmt_next.clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, size, waits, list, event, errcode);
-	struct gmt_memory *memory = gmt_command_uses(&command, buffer, map_flags(flags), size);
+	struct gmt_memory *memory = gmt_command_uses(&command, buffer, gmt_map_flags(flags), GMT_EXTENT(offset, size));
 	offset = gmt_command_range(memory, offset, size);
 	cl_int err = command.refused;
 	void *pointer = NULL;
@@ -61,7 +55,7 @@ GMT_HOOK void *clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool b
 	struct gmt_command command;
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MAP, __func__))
 		return gmt_next.clEnqueueMapImage(queue, image, blocking, flags, origin, region, row, slice, waits, list, event, errcode);
-	gmt_command_uses(&command, image, map_flags(flags), 0);
+	gmt_command_uses_image(&command, image, gmt_map_flags(flags), region);
 	cl_int err = command.refused;
 	void *pointer = NULL;
 	struct gmt_shortage shortage = gmt_shortage();
@@ -84,7 +78,7 @@ GMT_HOOK cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem handle, v
 	struct gmt_command command;
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_UNMAP, __func__))
 		return gmt_next.clEnqueueUnmapMemObject(queue, handle, pointer, waits, list, event);
-	gmt_command_uses(&command, handle, 0, 0);
+	gmt_command_uses(&command, handle, 0, GMT_SOMEWHERE);
 	static char nowhere;
 	if (pointer && !gmt_mapping_known(handle, pointer))
 		pointer = &nowhere;

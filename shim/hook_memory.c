@@ -20,6 +20,7 @@ static struct gmt_memory *entry_of(const struct gmt_created *c)
 	memory->scope = gmt_scope(c->context);
 	memory->size = c->size;
 	memory->flags = c->flags;
+	memory->element = (uint8_t)c->element;
 	memory->tag = c->tag;
 	memory->parent = c->parent;
 	if (c->parent)

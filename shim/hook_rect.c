@@ -58,9 +58,18 @@ static const size_t *rect_range(const struct gmt_memory *memory, const size_t *o
 	return moved;
 }
 
-static uint64_t volume(const size_t *region)
+/* Full rows and slices leave nothing out between its first byte and its last. */
+static struct gmt_extent extent_of(const size_t *origin, const size_t *region, size_t row, size_t slice)
 {
-	return region ? (uint64_t)region[0] * region[1] * region[2] : 0;
+	if (!origin || !region)
+		return GMT_SOMEWHERE;
+	size_t line = row ? row : region[0];
+	size_t plane = slice ? slice : line * region[1];
+	return (struct gmt_extent){
+		.offset = origin[2] * plane + origin[1] * line + origin[0],
+		.bytes = gmt_volume(region),
+		.scattered = gmt_volume(region) != span(region, row, slice),
+	};
 }
 
 GMT_HOOK cl_int clEnqueueReadBufferRect(cl_command_queue queue, cl_mem buffer, cl_bool blocking, const size_t *origin,
@@ -71,7 +80,7 @@ GMT_HOOK cl_int clEnqueueReadBufferRect(cl_command_queue queue, cl_mem buffer, c
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_READ, __func__))
 		return gmt_next.clEnqueueReadBufferRect(queue, buffer, blocking, origin, hostorigin, region, row, slice, hostrow,
 							hostslice, pointer, waits, list, event);
-	struct gmt_memory *memory = gmt_command_uses(&command, buffer, READS, volume(region));
+	struct gmt_memory *memory = gmt_command_uses(&command, buffer, READS, extent_of(origin, region, row, slice));
 	size_t moved[3];
 	origin = rect_range(memory, origin, region, row, slice, moved);
 	cl_int err;
@@ -90,7 +99,7 @@ GMT_HOOK cl_int clEnqueueWriteBufferRect(cl_command_queue queue, cl_mem buffer, 
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_WRITE, __func__))
 		return gmt_next.clEnqueueWriteBufferRect(queue, buffer, blocking, origin, hostorigin, region, row, slice, hostrow,
 							 hostslice, pointer, waits, list, event);
-	struct gmt_memory *memory = gmt_command_uses(&command, buffer, WRITES, volume(region));
+	struct gmt_memory *memory = gmt_command_uses(&command, buffer, WRITES, extent_of(origin, region, row, slice));
 	size_t moved[3];
 	origin = rect_range(memory, origin, region, row, slice, moved);
 	cl_int err;
@@ -234,8 +243,9 @@ GMT_HOOK cl_int clEnqueueCopyBufferRect(cl_command_queue queue, cl_mem source, c
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_COPY, __func__))
 		return gmt_next.clEnqueueCopyBufferRect(queue, source, destination, from, to, region, row, slice, torow, toslice,
 							waits, list, event);
-	struct gmt_memory *in = gmt_command_uses(&command, source, READS, volume(region));
-	struct gmt_memory *out = gmt_command_uses(&command, destination, WRITES, volume(region));
+	struct gmt_memory *in = gmt_command_uses(&command, source, READS, extent_of(from, region, row, slice));
+	struct gmt_memory *out = gmt_command_uses(&command, destination, WRITES, extent_of(to, region, torow, toslice));
+	gmt_command_copies(&command, __builtin_return_address(0));
 	size_t moved[2][3];
 	struct rectangles asked = {source, destination, from, to, region, row, slice, torow, toslice}, r = asked;
 	r.from = in_slab(in, &r.source, from, region, row, slice, moved[0]);

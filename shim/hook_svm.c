@@ -121,11 +121,11 @@ GMT_HOOK cl_int clEnqueueSVMFree(cl_command_queue queue, cl_uint count, void *po
 }
 
 /* The allocation that starts at pointer; one that it points into the middle of is not told apart. */
-static void uses(struct gmt_command *command, const void *pointer, uint8_t flags, uint64_t bytes)
+static void uses(struct gmt_command *command, const void *pointer, uint8_t flags, struct gmt_extent extent)
 {
 	struct gmt_memory *memory = gmt_memory_find(pointer);
 	if (memory && memory->kind >= GMT_MEMORY_SVM)
-		gmt_command_access(command, memory, flags, bytes, GMT_EFFECT_NONE);
+		gmt_command_access(command, (struct gmt_access){.memory = memory, .extent = extent, .flags = flags});
 }
 
 GMT_HOOK cl_int clEnqueueSVMMemcpy(cl_command_queue queue, cl_bool blocking, void *to, const void *from, size_t size,
@@ -134,8 +134,9 @@ GMT_HOOK cl_int clEnqueueSVMMemcpy(cl_command_queue queue, cl_bool blocking, voi
 	struct gmt_command command;
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_COPY, __func__))
 		return gmt_next.clEnqueueSVMMemcpy(queue, blocking, to, from, size, waits, list, event);
-	uses(&command, from, GMT_FLAG_READS, size);
-	uses(&command, to, GMT_FLAG_WRITES, size);
+	uses(&command, from, GMT_FLAG_READS, GMT_EXTENT(0, size));
+	uses(&command, to, GMT_FLAG_WRITES, GMT_EXTENT(0, size));
+	gmt_command_copies(&command, __builtin_return_address(0));
 	cl_int err;
 	GMT_TRY(err, command, gmt_next.clEnqueueSVMMemcpy(queue, blocking, to, from, size, waits, list, event));
 	return gmt_command_end(&command, err, blocking, GMT_ORDER);
@@ -147,7 +148,7 @@ GMT_HOOK cl_int clEnqueueSVMMemFill(cl_command_queue queue, void *pointer, const
 	struct gmt_command command;
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_FILL, __func__))
 		return gmt_next.clEnqueueSVMMemFill(queue, pointer, pattern, patternsize, size, waits, list, event);
-	uses(&command, pointer, GMT_FLAG_WRITES, size);
+	uses(&command, pointer, GMT_FLAG_WRITES, GMT_EXTENT(0, size));
 	cl_int err;
 	GMT_TRY(err, command, gmt_next.clEnqueueSVMMemFill(queue, pointer, pattern, patternsize, size, waits, list, event));
 	return gmt_command_end(&command, err, false, GMT_ORDER);
@@ -159,7 +160,7 @@ GMT_HOOK cl_int clEnqueueSVMMap(cl_command_queue queue, cl_bool blocking, cl_map
 	struct gmt_command command;
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MAP, __func__))
 		return gmt_next.clEnqueueSVMMap(queue, blocking, flags, pointer, size, waits, list, event);
-	uses(&command, pointer, 0, size);
+	uses(&command, pointer, gmt_map_flags(flags), GMT_EXTENT(0, size));
 	cl_int err;
 	GMT_TRY(err, command, gmt_next.clEnqueueSVMMap(queue, blocking, flags, pointer, size, waits, list, event));
 	return gmt_command_end(&command, err, blocking, GMT_ORDER);
@@ -170,10 +171,18 @@ GMT_HOOK cl_int clEnqueueSVMUnmap(cl_command_queue queue, void *pointer, cl_uint
 	struct gmt_command command;
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_UNMAP, __func__))
 		return gmt_next.clEnqueueSVMUnmap(queue, pointer, waits, list, event);
-	uses(&command, pointer, 0, 0);
+	uses(&command, pointer, 0, GMT_SOMEWHERE);
 	cl_int err;
 	GMT_TRY(err, command, gmt_next.clEnqueueSVMUnmap(queue, pointer, waits, list, event));
 	return gmt_command_end(&command, err, false, GMT_ORDER);
+}
+
+/* A size of 0 stands for all of it. */
+static void migrates(struct gmt_command *command, const void *pointer, size_t size)
+{
+	const struct gmt_memory *memory = gmt_memory_find(pointer);
+	if (memory)
+		uses(command, pointer, 0, GMT_EXTENT(0, size ? size : memory->size));
 }
 
 GMT_HOOK cl_int clEnqueueSVMMigrateMem(cl_command_queue queue, cl_uint count, const void **pointers, const size_t *sizes,
@@ -183,7 +192,7 @@ GMT_HOOK cl_int clEnqueueSVMMigrateMem(cl_command_queue queue, cl_uint count, co
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MIGRATE, __func__))
 		return gmt_next.clEnqueueSVMMigrateMem(queue, count, pointers, sizes, flags, waits, list, event);
 	for (cl_uint i = 0; pointers && i < count; i++)
-		uses(&command, pointers[i], 0, 0);
+		migrates(&command, pointers[i], sizes ? sizes[i] : 0);
 	cl_int err;
 	GMT_TRY(err, command, gmt_next.clEnqueueSVMMigrateMem(queue, count, pointers, sizes, flags, waits, list, event));
 	return gmt_command_end(&command, err, false, GMT_ORDER);

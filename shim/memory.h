@@ -11,6 +11,7 @@ struct gmt_created {
 	struct gmt_context *context;
 	uint64_t size;
 	cl_mem_flags flags;
+	size_t element; /* bytes of one element of an image, 0 when unknown */
 	uint32_t tag;
 	struct gmt_memory *parent;
 	struct gmt_served served;

@@ -141,6 +141,7 @@ struct gmt_memory {
 	uint32_t tag;
 	uint16_t scope;
 	uint8_t kind;    /* enum gmtmemory */
+	uint8_t element; /* bytes of one element of an image, 0 when unknown */
 	uint8_t counted; /* 1: in the budget */
 	uint8_t whole;   /* 1: a slab, which the program never gets: idle until it leaves the pool */
 	uint8_t reason;  /* enum gmtevict, of a slab that has left the pool and waits for its parts */

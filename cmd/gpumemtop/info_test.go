@@ -71,7 +71,7 @@ func told(t *testing.T, cut int64) (*infoFacts, string) {
 func TestInfo(t *testing.T) {
 	facts, text := told(t, 0)
 	for _, want := range []string{
-		"command   blur [2J\n", "format    version 3\n", "events    45, 0 lost\nblocks    2, ", "duration  2s\n", "ended     exit status 7\n",
+		"command   blur [2J\n", "format    version 4\n", "events    45, 0 lost\nblocks    2, ", "duration  2s\n", "ended     exit status 7\n",
 		"merged    train on two, processes 2 to 9\n", "process   #1 pid 40 on one: blur -x\n", "process   #2 pid 41 on two: blur -x\n",
 		"device    card on one, 1.00 GiB, driver driver 1\ndevice    card on two, 1.00 GiB, driver driver 1\nmodule",
 		"module    /bin/blur c0ffee\nmodule    /lib/a.so 0\nmodule    /lib/a.so 1\nmodule    /lib/0.so\n", "module    /lib/16.so\n          … and 13 more\n",

@@ -155,3 +155,30 @@ func FuzzRange(f *testing.F) {
 		}
 	})
 }
+
+// TestCopiesKeepTheirSites: the call site of a copy may have been seen before the part, and get its name behind it.
+func TestCopiesKeepTheirSites(t *testing.T) {
+	use := func(time, object uint64, flags uint8) wire.Record {
+		return rec(1, time, wire.KindUse, "", func(r *wire.Record) {
+			r.Op, r.Object, r.Flags, r.Tag, r.Size, r.Granted = uint8(wire.CommandCopy), object, flags, 5, 64, 16
+		})
+	}
+	whole := []wire.Record{
+		rec(1, second, wire.KindProcess, "copier", nothing),
+		rec(1, second, wire.KindCreate, "", buffer),
+		rec(1, second, wire.KindTag, "0123456789abcdef", func(r *wire.Record) { r.Tag, r.Op = 5, uint8(wire.TagsStack) }),
+		use(second+1, 1, wire.FlagReads),
+		use(second+1, 2, wire.FlagWrites),
+		use(2*second, 1, wire.FlagReads),
+		use(2*second, 2, wire.FlagWrites),
+		use(3*second, 1, wire.FlagReads),
+		rec(1, 3*second+1, wire.KindSite, "copy\tcopy.c\t7\tcopier+0x1\n", func(r *wire.Record) { r.Tag = 5 }),
+	}
+	got := read(t, cut.Range(&lifetest.Tape{Records: whole}, cut.Options{Since: 2 * second, Until: 2*second + 1}))
+	want := []wire.Record{whole[0], whole[2], whole[1], whole[5], whole[6], whole[8]}
+	want[2].Flags, want[2].Granted = wire.FlagCarried, 64
+	want[5].Time = 2*second + 1
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

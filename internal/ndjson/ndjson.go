@@ -84,7 +84,11 @@ func (w *Writer) Append(r *wire.Record) error {
 	b = word(b, "kind", kinds, uint64(r.Kind), true)
 	b = number(b, "process", uint64(r.Process))
 	b = number(b, "thread", uint64(r.Thread))
-	b = number(b, "duration", uint64(r.Duration))
+	if r.Kind == wire.KindUse && r.Duration > 0 {
+		b = strconv.AppendUint(key(b, "argument"), uint64(r.Duration)-1, 10)
+	} else {
+		b = number(b, "duration", uint64(r.Duration))
+	}
 	b = number(b, "cost", uint64(r.Cost))
 	b = word(b, "op", ops[r.Kind], uint64(r.Op), false)
 	b = word(b, "outcome", outcomes, uint64(r.Outcome), false)
@@ -103,7 +107,11 @@ func (w *Writer) Append(r *wire.Record) error {
 	case r.Size != uint64(len(r.Payload)):
 		b = strconv.AppendUint(append(b, `,"size":`...), r.Size, 10)
 	}
-	b = number(b, "granted", r.Granted)
+	if placed(r) {
+		b = number(b, "offset", r.Granted)
+	} else {
+		b = number(b, "granted", r.Granted)
+	}
 	b = number(b, "link", r.Link)
 	if r.Kind.HasPayload() && len(r.Payload) > 0 {
 		b = appendPayload(b, r)
@@ -113,6 +121,12 @@ func (w *Writer) Append(r *wire.Record) error {
 		return fmt.Errorf("write lines: %w", err)
 	}
 	return nil
+}
+
+// placed reports whether a record tells where in an object a command works.
+func placed(r *wire.Record) bool {
+	op := wire.Command(r.Op)
+	return r.Kind == wire.KindUse && op != wire.CommandKernel && op != wire.CommandNative
 }
 
 func number(b []byte, name string, v uint64) []byte {

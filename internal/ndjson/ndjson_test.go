@@ -129,6 +129,8 @@ func TestLines(t *testing.T) {
 			Kind: wire.KindCreate, Time: 1 << 60, Duration: 2, Cost: 1, Op: 4, Outcome: 2, Reason: 3, Flags: 32, Scope: 1, Access: 4,
 			Status: -4, Tag: 3, Object: 7, Size: 10, Granted: 16, Link: 8,
 		}},
+		{Process: 1, Event: wire.Event{Kind: wire.KindUse, Op: 1, Flags: 2, Object: 7, Granted: 2, Link: 1, Duration: 1}},
+		{Process: 1, Event: wire.Event{Kind: wire.KindUse, Op: 4, Flags: 132, Tag: 3, Object: 7, Size: 64, Granted: 16, Link: 1}},
 		{Event: wire.Event{Kind: wire.KindEvict, Reason: 4, Outcome: 200, Op: 1}},
 		{Event: wire.Event{Kind: 999}},
 	}, trace.Footer{EndedNS: 9, Status: 3})
@@ -139,9 +141,11 @@ func TestLines(t *testing.T) {
 {"time":0,"kind":"limit","process":1,"status":-1,"text":"a<b"}
 {"time":0,"kind":"kernel","process":1,"object":2,"base64":"/w=="}
 {"time":1152921504606846976,"kind":"create","process":1,"thread":9,"duration":2,"cost":1,"op":"svm","outcome":"miss","reason":"too wasteful","flags":32,"scope":1,"access":4,"status":-4,"tag":3,"object":7,"size":10,"granted":16,"link":8}
+{"time":0,"kind":"use","process":1,"argument":0,"op":"kernel","flags":2,"object":7,"granted":2,"link":1}
+{"time":0,"kind":"use","process":1,"op":"copy","flags":132,"tag":3,"object":7,"size":64,"offset":16,"link":1}
 {"time":0,"kind":"evict","op":1,"outcome":200,"reason":"drain"}
 {"time":0,"kind":999}
-{"footer":{"events":9,"lost":0,"ended_ns":9,"status":3,"signal":0}}
+{"footer":{"events":11,"lost":0,"ended_ns":9,"status":3,"signal":0}}
 `
 	first, rest, _ := strings.Cut(string(got), "\n")
 	if !strings.HasPrefix(first, `{"schema":1,"header":{"version":`) {
@@ -168,6 +172,10 @@ func TestBadLines(t *testing.T) {
 		first + `{"kind":"create","scope":70000}`:                                         "line 2: scope cannot be a number 70000",
 		first + `{"kind":"create","time":-1}`:                                             "line 2: time cannot be a number -1",
 		first + `{"kind":"create","time":1.5}`:                                            "line 2: time cannot be a number 1.5",
+		first + `{"kind":"create","argument":1}`:                                          "line 2: a record of kind create has no argument 1",
+		first + `{"kind":"use","argument":4294967295}`:                                    "line 2: a record of kind use has no argument 4294967295",
+		first + `{"kind":"use","op":"kernel","offset":1}`:                                 "line 2: a record of kind use, of a command as this, has no offset",
+		first + `{"kind":"sync","offset":1}`:                                              "line 2: a record of kind sync, of a command as this, has no offset",
 		first + `{"kind":"create","text":"x"}`:                                            "line 2: a record of kind create has no text",
 		first + `{"kind":"diag","text":"x","base64":"eA=="}`:                              "line 2: 2 of arguments",
 		first + `{"kind":"diag","base64":"!"}`:                                            "line 2: base64:",
@@ -178,6 +186,21 @@ func TestBadLines(t *testing.T) {
 		_, _, err := read(strings.NewReader(text))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestEarlierVersions: lines of an earlier version are read as its recordings are.
+func TestEarlierVersions(t *testing.T) {
+	const line = `{"kind":"use","op":"copy","flags":2,"tag":3,"size":64}` + "\n"
+	for header, want := range map[string]wire.Event{
+		`{}`:            {Kind: wire.KindUse, Op: 4, Flags: wire.FlagReads, Tag: 3, Size: 64},
+		`{"version":4}`: {Kind: wire.KindUse, Op: 4, Flags: wire.FlagReads, Tag: 3, Size: 64},
+		`{"version":3}`: {Kind: wire.KindUse, Op: 4, Flags: wire.FlagReads | wire.FlagScattered, Size: 64},
+	} {
+		_, list, err := read(strings.NewReader(`{"schema":1,"header":` + header + "}\n" + line))
+		if err != nil || len(list) != 1 || list[0].Event != want {
+			t.Errorf("%s: %+v, %v, want %+v", header, list, err, want)
 		}
 	}
 }

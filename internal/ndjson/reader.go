@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -101,6 +102,7 @@ type record struct {
 	Process  uint32          `json:"process"`
 	Thread   uint32          `json:"thread"`
 	Duration uint32          `json:"duration"`
+	Argument *uint32         `json:"argument"`
 	Cost     uint32          `json:"cost"`
 	Op       json.RawMessage `json:"op"`
 	Outcome  json.RawMessage `json:"outcome"`
@@ -113,6 +115,7 @@ type record struct {
 	Object   uint64          `json:"object"`
 	Size     *uint64         `json:"size"`
 	Granted  uint64          `json:"granted"`
+	Offset   *uint64         `json:"offset"`
 	Link     uint64          `json:"link"`
 	payload
 }
@@ -137,6 +140,9 @@ func (n *Reader) Next(r *wire.Record) error {
 	}
 	if err := l.into(r); err != nil {
 		return n.wrong(err.Error())
+	}
+	if n.header.Version > 0 { // else somebody wrote the lines, as they are now
+		trace.Upgrade(n.header.Version, r)
 	}
 	n.last = max(n.last, r.Time)
 	return nil
@@ -175,6 +181,23 @@ func (l *record) into(r *wire.Record) error {
 		r.Size = *l.Size
 	case r.Kind.HasPayload():
 		r.Size = uint64(len(r.Payload))
+	}
+	return l.place(r)
+}
+
+// place reads what only uses have.
+func (l *record) place(r *wire.Record) error {
+	if l.Argument != nil {
+		if r.Kind != wire.KindUse || *l.Argument == math.MaxUint32 {
+			return fmt.Errorf("a record of kind %s has no argument %d", r.Kind, *l.Argument)
+		}
+		r.Duration = *l.Argument + 1
+	}
+	if l.Offset != nil {
+		if !placed(r) {
+			return fmt.Errorf("a record of kind %s, of a command as this, has no offset", r.Kind)
+		}
+		r.Granted = *l.Offset
 	}
 	return nil
 }

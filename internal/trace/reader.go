@@ -229,7 +229,8 @@ func (r *Reader) scan(ns uint64) error {
 	}
 }
 
-// Next reads the next record, io.EOF after the last. Its payload is valid until the following call.
+// Next reads the next record, io.EOF after the last, as the current version has it: see Upgrade. Its payload is valid
+// until the following call.
 func (r *Reader) Next(rec *wire.Record) error {
 	for {
 		for r.left == 0 {
@@ -241,6 +242,7 @@ func (r *Reader) Next(rec *wire.Record) error {
 		if err == nil {
 			r.rest = rest
 			r.left--
+			Upgrade(r.header.Version, rec)
 			return nil
 		}
 		r.hurt("frame %d holds %d events less than it says", r.frames, r.left)

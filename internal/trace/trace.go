@@ -10,7 +10,7 @@ import (
 )
 
 // Version is the format that this package writes. It reads that and older ones.
-const Version = 3
+const Version = 4
 
 var (
 	// ErrNotRecording says that a file is something else.

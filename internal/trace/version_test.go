@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ import (
 func TestVersions(t *testing.T) {
 	one := []wire.Kind{10, 21, 12, 22, 300, 1, 0, 16, 18}
 	two := []wire.Kind{1, 3, 10, 21, 12, 22, 300, 5, 0, 9, 18}
+	four := []wire.Kind{1, 3, 10, 13, 21, 12, 13, 22, 300, 5, 0, 9, 18}
 	for _, want := range []struct {
 		header  Header
 		records []wire.Record
@@ -39,6 +41,10 @@ func TestVersions(t *testing.T) {
 			Version: 3, Program: "blur", Arguments: []string{"4096"}, Policy: "slab", Created: time.Unix(3, 0).UTC(), ClockNS: 1_000_000,
 			Host: "somewhere", Tags: "stack", Limits: Limits{"min_block": "4096"}, Environment: map[string]string{"POCL_DEVICES": "cpu"},
 		}, written(two, -800, 3), Footer{Status: -1, Signal: 9, Events: 440, EndedNS: 2_000_000}, 5},
+		{Header{
+			Version: 4, Program: "blur", Arguments: []string{"4096"}, Policy: "slab", Created: time.Unix(4, 0).UTC(), ClockNS: 1_000_000,
+			Host: "somewhere", Tags: "stack", Limits: Limits{"min_block": "4096"},
+		}, written(four, -800, 3), Footer{Status: 3, Events: 520, EndedNS: 2_000_000}, 5},
 	} {
 		r := opened(t, fmt.Sprintf("testdata/version%d.gmt", want.header.Version))
 		if diff := cmp.Diff(want.header, r.Header()); diff != "" {
@@ -84,6 +90,49 @@ func written(kinds []wire.Kind, status int, accesses uint64) []wire.Record {
 	return records
 }
 
+// TestUpgrade: uses of earlier versions say that they do not know where they were, and whose copy it was.
+func TestUpgrade(t *testing.T) {
+	use := func(op wire.Command, e wire.Event) wire.Record {
+		e.Kind, e.Op, e.Size, e.Link = wire.KindUse, uint8(op), 64, 1
+		return wire.Record{Process: 1, Event: e}
+	}
+	records := []wire.Record{
+		use(wire.CommandKernel, wire.Event{Granted: 7, Tag: 3, Flags: wire.FlagReads}),
+		use(wire.CommandNative, wire.Event{Tag: 3}),
+		use(wire.CommandRead, wire.Event{Tag: 3, Flags: wire.FlagReads}),
+		use(wire.CommandCopy, wire.Event{Tag: 3, Flags: wire.FlagReads}),
+		{Process: 1, Event: wire.Event{Kind: wire.KindCreate, Op: uint8(wire.CommandCopy), Tag: 3, Granted: 9}},
+	}
+	want := slices.Clone(records)
+	want[2].Flags |= wire.FlagScattered
+	want[3].Flags |= wire.FlagScattered
+	want[3].Tag = 0
+	for version := 1; version <= Version; version++ {
+		path := filepath.Join(t.TempDir(), "a.gmt")
+		w, err := Create(path, Header{}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range records {
+			if err := w.Append(&records[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(Footer{}); err != nil {
+			t.Fatal(err)
+		}
+		r := opened(t, path)
+		r.header.Version = version // these records are coded alike in all of them
+		expected := want
+		if version == Version {
+			expected = records
+		}
+		if diff := cmp.Diff(expected, readAll(t, r)); diff != "" {
+			t.Errorf("version %d (-want +got):\n%s", version, diff)
+		}
+	}
+}
+
 func TestLimitsAsJSON(t *testing.T) {
 	limits := Limits{"a": "4294967296", "b": "0.25", "c": "oldest-first", "d": "1024:4096", "e": "on", "f": "", "g": "0x10", "h": "1e999"}
 	data, err := json.Marshal(limits)
@@ -105,12 +154,12 @@ func TestLimitsAsJSON(t *testing.T) {
 // TestLaterVersionIsToldFromNoRecording whatever else its header says.
 func TestLaterVersionIsToldFromNoRecording(t *testing.T) {
 	for header, want := range map[string]error{
-		`{"version":4}`: ErrVersion,
-		`{"arguments":"all in one","limits":["a"],"version":4,"clock_ns":-1}`: ErrVersion,
+		`{"version":5}`: ErrVersion,
+		`{"arguments":"all in one","limits":["a"],"version":5,"clock_ns":-1}`: ErrVersion,
 		`{"version":0}`:                ErrNotRecording,
 		`{"version":-1}`:               ErrNotRecording,
 		`{"version":"four"}`:           ErrNotRecording,
-		`{"version":3,"limits":["a"]}`: ErrNotRecording,
+		`{"version":4,"limits":["a"]}`: ErrNotRecording,
 		`[]`:                           ErrNotRecording,
 	} {
 		path := filepath.Join(t.TempDir(), "a.gmt")

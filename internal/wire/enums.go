@@ -21,7 +21,7 @@ const (
 	KindCreate  Kind = 10 // op: gmtmemory; object, size, granted, tag; link: block (root buffer) or parent (sub-buffer, image of a buffer)
 	KindRetain  Kind = 11 // object; granted: references the application holds afterwards
 	KindRelease Kind = 12 // object; granted: references left; at 0 outcome says what became of the memory, link: block
-	KindUse     Kind = 13 // op: gmtcommand; object; link: queue; granted: kernel; size: bytes touched, 0 when unknown
+	KindUse     Kind = 13 // op: gmtcommand; object; link: queue; size: bytes touched, 0 when unknown; granted, duration, tag: see gmtcommand
 	KindSync    Kind = 14 // op: gmtsync; link: queue, 0 when several
 	KindCooled  Kind = 15 // link: block, granted: its size; a cooling block became free
 	KindEvict   Kind = 16 // link: block, granted: its size, reason: gmtevict; a pooled block went back to the driver

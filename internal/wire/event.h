@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* Raised whenever a layout or a meaning below changes; both sides refuse another version. */
-#define GMT_VERSION 3
+#define GMT_VERSION 4
 #define GMT_MAGIC 0x31504d474d45474dull
 
 /* Kinds of event. A kind with a payload carries its length in size; the payload follows in whole 64-byte slots. */
@@ -32,7 +32,7 @@ enum gmtkind {
 	GMT_KIND_CREATE = 10,  /* op: gmtmemory; object, size, granted, tag; link: block (root buffer) or parent (sub-buffer, image of a buffer) */
 	GMT_KIND_RETAIN = 11,  /* object; granted: references the application holds afterwards */
 	GMT_KIND_RELEASE = 12, /* object; granted: references left; at 0 outcome says what became of the memory, link: block */
-	GMT_KIND_USE = 13,     /* op: gmtcommand; object; link: queue; granted: kernel; size: bytes touched, 0 when unknown */
+	GMT_KIND_USE = 13,     /* op: gmtcommand; object; link: queue; size: bytes touched, 0 when unknown; granted, duration, tag: see gmtcommand */
 	GMT_KIND_SYNC = 14,    /* op: gmtsync; link: queue, 0 when several */
 	GMT_KIND_COOLED = 15,  /* link: block, granted: its size; a cooling block became free */
 	GMT_KIND_EVICT = 16,   /* link: block, granted: its size, reason: gmtevict; a pooled block went back to the driver */
@@ -119,6 +119,17 @@ enum gmtcommand {
 	GMT_COMMAND_NATIVE = 9,
 };
 
+/*
+ * A USE of a KERNEL has the kernel's number in granted, and in duration 1 + the index of the argument that is the memory.
+ * READS or WRITES are set where the argument is declared const or __constant, or the memory was made for the device to
+ * read or write alone. That of NATIVE has neither. All others have in granted the offset of the first byte that they touch
+ * within the object, and GMT_FLAG_SCATTERED when the bytes do not lie in one piece, or their place is unknown.
+ *
+ * A COPY is two USE events of its thread with equal times, first that which READS, then that which WRITES; one of them
+ * when the other side is no memory that we know. Their tag is the call site of the copy itself, in all other USE events it
+ * is that of the memory's create. A MAP that WRITES may leave any of the bytes as they were.
+ */
+
 /* Synchronisation points. */
 enum gmtsync {
 	GMT_SYNC_FINISH = 0,
@@ -173,6 +184,7 @@ enum gmtscrub {
 #define GMT_FLAG_ORDERED 16u      /* RELEASE: still in use, but any later use is ordered behind it */
 #define GMT_FLAG_PART 32u         /* CREATE, RELEASE, COOLED: the block is a part of a slab, and ends with its buffer */
 #define GMT_FLAG_CARRIED 64u      /* CREATE, RELEASE, SLAB of a recording that was cut: what was there before it begins; counts as nothing that happened */
+#define GMT_FLAG_SCATTERED 128u   /* USE: others lie between the bytes, which size is the sum of, or granted is 0 because the place is unknown */
 
 /*
  * One event: 64 bytes. time is CLOCK_MONOTONIC in ns at the moment the event takes effect: for a CREATE the return
@@ -181,7 +193,7 @@ enum gmtscrub {
  */
 struct gmtevent {
 	uint64_t time;
-	uint32_t duration; /* ns in the whole call, saturating; 0 when not measured */
+	uint32_t duration; /* ns in the whole call, saturating; 0 when not measured. USE: see gmtcommand */
 	uint32_t cost;     /* ns of these inside the driver */
 	uint16_t kind;     /* enum gmtkind */
 	uint8_t op;
@@ -194,7 +206,7 @@ struct gmtevent {
 	uint32_t tag;
 	uint64_t object;   /* number of the object in its process, from 1, never reused; 0 when unknown */
 	uint64_t size;     /* bytes requested by the application; or payload length */
-	uint64_t granted;  /* bytes of the block that serves it */
+	uint64_t granted;  /* bytes of the block that serves it. USE: see gmtcommand */
 	uint64_t link;
 };
 

@@ -24,6 +24,7 @@ const (
 	FlagOrdered    = C.GMT_FLAG_ORDERED
 	FlagPart       = C.GMT_FLAG_PART
 	FlagCarried    = C.GMT_FLAG_CARRIED
+	FlagScattered  = C.GMT_FLAG_SCATTERED
 
 	SizeofEvent   = C.sizeof_struct_gmtevent
 	SizeofFrame   = C.sizeof_struct_gmtframe

@@ -3,7 +3,7 @@
 package wire
 
 const (
-	Version = 0x3
+	Version = 0x4
 	magic   = 0x31504d474d45474d
 
 	rings       = 0x100
@@ -20,6 +20,7 @@ const (
 	FlagOrdered    = 0x10
 	FlagPart       = 0x20
 	FlagCarried    = 0x40
+	FlagScattered  = 0x80
 
 	SizeofEvent   = 0x40
 	SizeofFrame   = 0x10

@@ -51,6 +51,7 @@ struct fake {
 	_Atomic uint64_t pending;          /* not yet complete */
 	_Atomic uint64_t finishes, flushes, waits, markers, barriers;
 	_Atomic uint64_t setargs;          /* clSetKernelArg calls */
+	_Atomic uint64_t arginfos;         /* clGetKernelArgInfo calls */
 	_Atomic uint64_t queries;          /* clGetMemObjectInfo and clRetainMemObject calls */
 	_Atomic uint64_t hazards;          /* commands that may run beside an earlier owner's on the same memory */
 };

@@ -83,6 +83,7 @@ GMT_HOOK cl_int clGetKernelArgInfo(cl_kernel kernel, cl_uint index, cl_kernel_ar
 				   size_t *needed)
 {
 	FAKE_LOCKED;
+	fake.arginfos++;
 	if (!fake_alive(kernel, FAKE_KERNEL))
 		return CL_INVALID_KERNEL;
 	if (index >= FAKE_ARGUMENTS)

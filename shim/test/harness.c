@@ -255,6 +255,15 @@ struct gmtevent last_event(enum gmtkind kind)
 	return event ? *event : (struct gmtevent){0};
 }
 
+struct gmtevent event_before(size_t behind)
+{
+	session_read();
+	for (size_t i = session.count; i-- > 0;)
+		if (!session.payload[i] && behind-- == 0)
+			return session.event[i];
+	return (struct gmtevent){0};
+}
+
 static const char *text_of(const struct gmtevent *event)
 {
 	static char text[GMT_PAYLOAD_MAX + 1];

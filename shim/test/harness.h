@@ -64,6 +64,8 @@ struct ring_totals session_totals(void);
 size_t events(enum gmtkind kind);
 /* The last event of a kind; an empty one when there is none. */
 struct gmtevent last_event(enum gmtkind kind);
+/* The event of any kind with so many behind it. */
+struct gmtevent event_before(size_t behind);
 /* The text of the last event of a kind, or the first; "" when there is none. */
 const char *last_text(enum gmtkind kind);
 const char *first_text(enum gmtkind kind);

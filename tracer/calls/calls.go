@@ -38,7 +38,7 @@ type Function struct {
 
 // Tagger names call sites. Its methods may put the records that define what they return, before they do.
 type Tagger interface {
-	// Tag returns the call site of a create of so many bytes.
+	// Tag returns the call site of a create or a copy of so many bytes.
 	Tag(s *wire.Sample, size uint64) uint32
 	// Unknown returns the tag of what was there before.
 	Unknown() uint32

@@ -7,11 +7,25 @@ const (
 	writes = wire.FlagWrites
 )
 
+// extent says which bytes of an object a command touches.
+type extent struct {
+	offset    uint64 // of the first, in the object
+	bytes     uint64 // 0: unknown
+	scattered bool   // others lie between them, or their place is unknown
+}
+
+// piece is bytes in one piece.
+func piece(offset, bytes uint64) extent { return extent{offset: offset, bytes: bytes} }
+
+// somewhere is bytes whose place is unknown.
+func somewhere(bytes uint64) extent { return extent{bytes: bytes, scattered: true} }
+
 // access is memory that a command uses.
 type access struct {
-	memory *memory
-	bytes  uint64
-	flags  uint8 // reads, writes; neither: unknown
+	memory   *memory
+	extent   extent
+	argument uint32 // of a kernel: 1 + its index; 0: none
+	flags    uint8  // reads, writes; neither: unknown
 }
 
 // command is an enqueue that has returned. The book uses one again and again.
@@ -57,16 +71,16 @@ func (c *command) likely() *context {
 	return c.queue.likely
 }
 
-func (c *command) add(m *memory, flags uint8, bytes uint64) {
+func (c *command) add(a access) {
 	if c.count < accessesMax {
-		c.access[c.count] = access{m, bytes, flags}
+		c.access[c.count] = a
 		c.count++
 	}
 }
 
 // uses says that a command names memory. least is what the command shows of its size; kind what it can only be, if it was
 // not seen made.
-func (b *Book) uses(c *command, handle uint64, kind wire.Memory, flags uint8, bytes, least uint64) {
+func (b *Book) uses(c *command, handle uint64, kind wire.Memory, flags uint8, x extent, least uint64) {
 	m := b.memories[handle]
 	switch {
 	case m == nil:
@@ -87,29 +101,56 @@ func (b *Book) uses(c *command, handle uint64, kind wire.Memory, flags uint8, by
 	case m.birth.time > c.sample.Entered: // the handle was that of another when the command was called
 		return
 	}
-	c.add(m, flags, bytes)
+	c.add(access{memory: m, extent: x, flags: flags})
 }
 
-func (b *Book) usesBuffer(c *command, handle uint64, flags uint8, bytes, least uint64) {
-	b.uses(c, handle, wire.MemoryBuffer, flags, bytes, least)
+func (b *Book) usesBuffer(c *command, handle uint64, flags uint8, x extent, least uint64) {
+	b.uses(c, handle, wire.MemoryBuffer, flags, x, least)
 }
 
-func (b *Book) usesImage(c *command, handle uint64, flags uint8, least uint64) {
-	b.uses(c, handle, wire.MemoryImage, flags, 0, least)
+// usesImage is for so many elements of an image as a region has. Where these lie is the driver's affair, but all of them
+// are all of it.
+func (b *Book) usesImage(c *command, handle uint64, flags uint8, region []byte, least uint64) {
+	x := somewhere(b.imageBytes(handle, region))
+	if m := b.memories[handle]; x.bytes > 0 && x.bytes == m.size {
+		x = piece(0, x.bytes)
+	}
+	b.uses(c, handle, wire.MemoryImage, flags, x, least)
 }
 
-// usesAll is for a list of memory, of which nothing more is known.
+// imageBytes returns how many bytes a region of an image has; 0 when its format is not known.
+func (b *Book) imageBytes(handle uint64, region []byte) uint64 {
+	m := b.memories[handle]
+	if m == nil {
+		return 0
+	}
+	return times(volume(region), uint64(m.element))
+}
+
+// usesAll is for a list of memory: all of each when the command migrates it, else nothing more is known.
 func (b *Book) usesAll(c *command, count uint64, kind wire.Memory) {
 	list := c.sample.Copy(0)
 	for i := range handles(list, uint32(count)) {
-		b.uses(c, word(list, i), kind, 0, 0, 0)
+		x := somewhere(0)
+		if c.op == wire.CommandMigrate {
+			x = all(b.memories[word(list, i)])
+		}
+		b.uses(c, word(list, i), kind, 0, x, 0)
 	}
 }
 
+// all returns all bytes of memory, as far as these are known.
+func all(m *memory) extent {
+	if m == nil || m.carried {
+		return somewhere(0)
+	}
+	return piece(0, m.size)
+}
+
 // usesPointer is for shared memory that begins at an address. What is not known there may be any of the host's.
-func (b *Book) usesPointer(c *command, address uint64, flags uint8, bytes uint64) {
+func (b *Book) usesPointer(c *command, address uint64, flags uint8, x extent) {
 	if m := b.memories[address]; m != nil && pointer(m.kind) {
-		c.add(m, flags, bytes)
+		c.add(access{memory: m, extent: x, flags: flags})
 	}
 }
 
@@ -130,15 +171,41 @@ func (b *Book) done(c *command, blocking bool) {
 		b.writeSync(s, wire.SyncBlocking, c.queue)
 	}
 	for i := range c.count {
-		a := &c.access[i]
-		m, in := a.memory, c.queue.context
-		if root := m.root(); in != nil && root.context != nil && in != root.context {
+		in := c.queue.context
+		if root := c.access[i].memory.root(); in != nil && root.context != nil && in != root.context {
 			b.finding(s, wire.DiagWrongContext, root, c.kernel, 0)
 		}
-		b.write(s, wire.Event{
-			Kind: wire.KindUse, Op: uint8(c.op), Flags: a.flags, Scope: m.scope, Tag: m.tag, Object: m.number, Size: a.bytes,
-			Granted: c.kernel, Link: c.queue.number,
-		})
+	}
+	b.writeUses(c)
+}
+
+// writeUses writes what a command uses, one directly behind the other. Those of a copy have the tag of its call.
+func (b *Book) writeUses(c *command) {
+	var site uint32
+	if c.op == wire.CommandCopy && c.count > 0 {
+		site = b.tags.Tag(c.sample, c.access[0].extent.bytes)
+	}
+	for i := range c.count {
+		a := &c.access[i]
+		m := a.memory
+		e := wire.Event{
+			Kind: wire.KindUse, Op: uint8(c.op), Flags: a.flags, Scope: m.scope, Tag: m.tag, Object: m.number,
+			Size: a.extent.bytes, Link: c.queue.number, Duration: a.argument,
+		}
+		switch c.op {
+		case wire.CommandKernel:
+			e.Granted = c.kernel
+		case wire.CommandNative: // gets pointers
+		default:
+			e.Granted = a.extent.offset
+			if a.extent.scattered {
+				e.Flags |= wire.FlagScattered
+			}
+		}
+		if c.op == wire.CommandCopy {
+			e.Tag = site
+		}
+		b.write(c.sample, e)
 	}
 }
 
@@ -196,7 +263,7 @@ func (b *Book) usesArguments(c *command, k *kernel) {
 		return
 	}
 	c.kernel = k.number
-	for _, value := range k.arguments {
+	for i, value := range k.arguments {
 		if value == 0 {
 			continue
 		}
@@ -205,8 +272,24 @@ func (b *Book) usesArguments(c *command, k *kernel) {
 			m = b.learnArgument(c, value)
 		}
 		if m != nil {
-			c.add(m, 0, 0)
+			c.add(access{memory: m, argument: uint32(i) + 1, flags: m.rights()})
 		}
+	}
+}
+
+// rights says whether memory was made for a device to read or write alone. What a kernel declares is not seen from outside.
+func (m *memory) rights() uint8 {
+	rights := m.access & (memoryReadOnly | memoryWriteOnly)
+	if rights == 0 && m.parent != nil { // a sub-buffer has the rights of its buffer where it asks for none
+		rights = m.parent.access
+	}
+	switch {
+	case rights&memoryReadOnly != 0:
+		return reads
+	case rights&memoryWriteOnly != 0:
+		return writes
+	default:
+		return 0
 	}
 }
 

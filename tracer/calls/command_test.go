@@ -22,72 +22,72 @@ func TestCommands(t *testing.T) {
 		call
 		want string
 	}{
-		{call{name: "clEnqueueReadBuffer", args: []uint64{queue, buf, 0, 16, 64}}, "use read size=64 object=1 link=1 scope=1 tag=5 reads"},
+		{call{name: "clEnqueueReadBuffer", args: []uint64{queue, buf, 0, 16, 64}}, "use read size=64 object=1 granted=16 link=1 scope=1 tag=5 reads"},
 		{call{name: "clEnqueueReadBuffer", args: []uint64{queue, buf, 1<<32 | 1, 16, 64}}, `
 			sync blocking link=1 scope=1 duration=10
-			use read size=64 object=1 link=1 scope=1 tag=5 reads`},
-		{call{name: "clEnqueueWriteBuffer", args: []uint64{queue, buf, 1, 16, 64}}, "use write size=64 object=1 link=1 scope=1 tag=5 writes"},
+			use read size=64 object=1 granted=16 link=1 scope=1 tag=5 reads`},
+		{call{name: "clEnqueueWriteBuffer", args: []uint64{queue, buf, 1, 16, 64}}, "use write size=64 object=1 granted=16 link=1 scope=1 tag=5 writes"},
 		{call{name: "clEnqueueCopyBuffer", args: []uint64{queue, buf, other, 0, 16, 64}}, `
-			use copy size=64 object=1 link=1 scope=1 tag=5 reads
-			use copy size=64 object=2 link=1 scope=1 tag=5 writes`},
-		{call{name: "clEnqueueFillBuffer", args: []uint64{queue, buf, 9, 4, 16, 64}}, "use fill size=64 object=1 link=1 scope=1 tag=5 writes"},
+			use copy size=64 object=1 link=1 scope=1 tag=6 reads
+			use copy size=64 object=2 granted=16 link=1 scope=1 tag=6 writes`},
+		{call{name: "clEnqueueFillBuffer", args: []uint64{queue, buf, 9, 4, 16, 64}}, "use fill size=64 object=1 granted=16 link=1 scope=1 tag=5 writes"},
 		{call{name: "clEnqueueReadBufferRect", args: []uint64{queue, buf, 1, 9, 9, 9}, copies: corners}, `
 			sync blocking link=1 scope=1 duration=10
-			use read size=24 object=1 link=1 scope=1 tag=5 reads`},
-		{call{name: "clEnqueueWriteBufferRect", args: []uint64{queue, buf, 1, 9, 9, 9}, copies: corners}, "use write size=24 object=1 link=1 scope=1 tag=5 writes"},
+			use read size=24 object=1 link=1 scope=1 tag=5 reads scattered`},
+		{call{name: "clEnqueueWriteBufferRect", args: []uint64{queue, buf, 1, 9, 9, 9}, copies: corners}, "use write size=24 object=1 link=1 scope=1 tag=5 writes scattered"},
 		{call{name: "clEnqueueCopyBufferRect", args: []uint64{queue, buf, other, 9, 9, 9}, copies: corners}, `
-			use copy size=24 object=1 link=1 scope=1 tag=5 reads
-			use copy size=24 object=2 link=1 scope=1 tag=5 writes`},
+			use copy size=24 object=1 link=1 scope=1 tag=6 reads scattered
+			use copy size=24 object=2 link=1 scope=1 tag=6 writes scattered`},
 		{call{name: "clEnqueueReadImage", args: []uint64{queue, image, 1, 9, 9}, copies: corners}, `
 			sync blocking link=1 scope=1 duration=10
-			use read object=3 link=1 scope=1 tag=5 reads`},
-		{call{name: "clEnqueueWriteImage", args: []uint64{queue, image, 1, 9, 9}, copies: corners}, "use write object=3 link=1 scope=1 tag=5 writes"},
+			use read size=96 object=3 link=1 scope=1 tag=5 reads scattered`},
+		{call{name: "clEnqueueWriteImage", args: []uint64{queue, image, 1, 9, 9}, copies: corners}, "use write size=96 object=3 link=1 scope=1 tag=5 writes scattered"},
 		{call{name: "clEnqueueCopyImage", args: []uint64{queue, image, image, 9, 9, 9}, copies: [2][]byte{region}}, `
-			use copy object=3 link=1 scope=1 tag=5 reads
-			use copy object=3 link=1 scope=1 tag=5 writes`},
-		{call{name: "clEnqueueFillImage", args: []uint64{queue, image, 9, 9, 9}, copies: corners}, "use fill object=3 link=1 scope=1 tag=5 writes"},
+			use copy size=96 object=3 link=1 scope=1 tag=6 reads scattered
+			use copy size=96 object=3 link=1 scope=1 tag=6 writes scattered`},
+		{call{name: "clEnqueueFillImage", args: []uint64{queue, image, 9, 9, 9}, copies: corners}, "use fill size=96 object=3 link=1 scope=1 tag=5 writes scattered"},
 		{call{name: "clEnqueueCopyImageToBuffer", args: []uint64{queue, image, buf, 9, 9, 0}, copies: corners}, `
-			use copy object=3 link=1 scope=1 tag=5 reads
-			use copy object=1 link=1 scope=1 tag=5 writes`},
+			use copy size=96 object=3 link=1 scope=1 tag=6 reads scattered
+			use copy size=96 object=1 link=1 scope=1 tag=6 writes`},
 		{call{name: "clEnqueueCopyBufferToImage", args: []uint64{queue, buf, image, 0, 9, 9}, copies: corners}, `
-			use copy object=1 link=1 scope=1 tag=5 reads
-			use copy object=3 link=1 scope=1 tag=5 writes`},
-		{call{name: "clEnqueueMapBuffer", args: []uint64{queue, buf, 0, 1, 16, 64}, result: 0x9000}, "use map size=64 object=1 link=1 scope=1 tag=5 reads"},
+			use copy size=96 object=1 link=1 scope=1 tag=6 reads
+			use copy size=96 object=3 link=1 scope=1 tag=6 writes scattered`},
+		{call{name: "clEnqueueMapBuffer", args: []uint64{queue, buf, 0, 1, 16, 64}, result: 0x9000}, "use map size=64 object=1 granted=16 link=1 scope=1 tag=5 reads"},
 		{call{name: "clEnqueueMapBuffer", args: []uint64{queue, buf, 1, 3, 16, 64}, result: 0x9000}, `
 			sync blocking link=1 scope=1 duration=10
-			use map size=64 object=1 link=1 scope=1 tag=5 reads writes`},
-		{call{name: "clEnqueueMapImage", args: []uint64{queue, image, 0, 4, 9, 9}, result: 0x9000, copies: corners}, "use map object=3 link=1 scope=1 tag=5 writes"},
-		{call{name: "clEnqueueUnmapMemObject", args: []uint64{queue, buf, 0x9000}}, "use unmap object=1 link=1 scope=1 tag=5"},
+			use map size=64 object=1 granted=16 link=1 scope=1 tag=5 reads writes`},
+		{call{name: "clEnqueueMapImage", args: []uint64{queue, image, 0, 4, 9, 9}, result: 0x9000, copies: corners}, "use map size=96 object=3 link=1 scope=1 tag=5 writes scattered"},
+		{call{name: "clEnqueueUnmapMemObject", args: []uint64{queue, buf, 0x9000}}, "use unmap object=1 link=1 scope=1 tag=5 scattered"},
 		{call{name: "clEnqueueMigrateMemObjects", args: []uint64{queue, 2, 9}, copies: both}, `
-			use migrate object=1 link=1 scope=1 tag=5
-			use migrate object=2 link=1 scope=1 tag=5`},
-		{call{name: "clEnqueueMigrateMemObjectEXT", args: []uint64{queue, 1, 9}, copies: both}, "use migrate object=1 link=1 scope=1 tag=5"},
+			use migrate size=4096 object=1 link=1 scope=1 tag=5
+			use migrate size=4096 object=2 link=1 scope=1 tag=5`},
+		{call{name: "clEnqueueMigrateMemObjectEXT", args: []uint64{queue, 1, 9}, copies: both}, "use migrate size=4096 object=1 link=1 scope=1 tag=5"},
 		{call{name: "clEnqueueNativeKernel", args: []uint64{queue, 9, 9, 16, 2, 9}, copies: both}, `
 			use native object=1 link=1 scope=1 tag=5
 			use native object=2 link=1 scope=1 tag=5`},
-		{call{name: "clEnqueueAcquireGLObjects", args: []uint64{queue, 1, 9}, copies: both}, "use other object=1 link=1 scope=1 tag=5"},
-		{call{name: "clEnqueueReleaseGLObjects", args: []uint64{queue, 1, 9}, copies: both}, "use other object=1 link=1 scope=1 tag=5"},
+		{call{name: "clEnqueueAcquireGLObjects", args: []uint64{queue, 1, 9}, copies: both}, "use other object=1 link=1 scope=1 tag=5 scattered"},
+		{call{name: "clEnqueueReleaseGLObjects", args: []uint64{queue, 1, 9}, copies: both}, "use other object=1 link=1 scope=1 tag=5 scattered"},
 		{call{name: "clEnqueueSVMMemcpy", args: []uint64{queue, 1, svm, shared, 64}}, `
 			sync blocking link=1 scope=1 duration=10
-			use copy size=64 object=5 link=1 scope=1 tag=5 reads
-			use copy size=64 object=4 link=1 scope=1 tag=5 writes`},
-		{call{name: "clEnqueueMemcpyINTEL", args: []uint64{queue, 0, svm, 0x123450, 64}}, "use copy size=64 object=4 link=1 scope=1 tag=5 writes"},
+			use copy size=64 object=5 link=1 scope=1 tag=6 reads
+			use copy size=64 object=4 link=1 scope=1 tag=6 writes`},
+		{call{name: "clEnqueueMemcpyINTEL", args: []uint64{queue, 0, svm, 0x123450, 64}}, "use copy size=64 object=4 link=1 scope=1 tag=6 writes"},
 		{call{name: "clEnqueueSVMMemFill", args: []uint64{queue, svm, 9, 4, 64}}, "use fill size=64 object=4 link=1 scope=1 tag=5 writes"},
 		{call{name: "clEnqueueMemFillINTEL", args: []uint64{queue, shared, 9, 4, 64}}, "use fill size=64 object=5 link=1 scope=1 tag=5 writes"},
 		{call{name: "clEnqueueSVMMap", args: []uint64{queue, 1, 1, svm, 64}}, `
 			sync blocking link=1 scope=1 duration=10
-			use map size=64 object=4 link=1 scope=1 tag=5`},
-		{call{name: "clEnqueueSVMUnmap", args: []uint64{queue, svm}}, "use unmap object=4 link=1 scope=1 tag=5"},
-		{call{name: "clEnqueueSVMMigrateMem", args: []uint64{queue, 2, 9}, copies: [2][]byte{words(svm, 0x5550)}}, "use migrate object=4 link=1 scope=1 tag=5"},
+			use map size=64 object=4 link=1 scope=1 tag=5 reads`},
+		{call{name: "clEnqueueSVMUnmap", args: []uint64{queue, svm}}, "use unmap object=4 link=1 scope=1 tag=5 scattered"},
+		{call{name: "clEnqueueSVMMigrateMem", args: []uint64{queue, 2, 9}, copies: [2][]byte{words(svm, 0x5550)}}, "use migrate size=4096 object=4 link=1 scope=1 tag=5"},
 		{call{name: "clEnqueueMigrateMemINTEL", args: []uint64{queue, shared, 64}}, "use migrate size=64 object=5 link=1 scope=1 tag=5"},
 		{call{name: "clEnqueueNDRangeKernel", args: []uint64{queue, kern}}, `
-			use kernel object=2 granted=1 link=1 scope=1 tag=5
-			use kernel object=4 granted=1 link=1 scope=1 tag=5
-			use kernel object=5 granted=1 link=1 scope=1 tag=5`},
+			use kernel object=2 granted=1 link=1 scope=1 tag=5 argument=2
+			use kernel object=4 granted=1 link=1 scope=1 tag=5 argument=6
+			use kernel object=5 granted=1 link=1 scope=1 tag=5 argument=7`},
 		{call{name: "clEnqueueTask", args: []uint64{queue, kern}}, `
-			use kernel object=2 granted=1 link=1 scope=1 tag=5
-			use kernel object=4 granted=1 link=1 scope=1 tag=5
-			use kernel object=5 granted=1 link=1 scope=1 tag=5`},
+			use kernel object=2 granted=1 link=1 scope=1 tag=5 argument=2
+			use kernel object=4 granted=1 link=1 scope=1 tag=5 argument=6
+			use kernel object=5 granted=1 link=1 scope=1 tag=5 argument=7`},
 		{call{name: "clFinish", args: []uint64{queue}}, "sync finish link=1 scope=1 duration=10"},
 		{call{name: "clFlush", args: []uint64{queue}}, "sync flush link=1 scope=1"},
 		{call{name: "clWaitForEvents", args: []uint64{1, 9}}, "sync wait duration=10"},
@@ -115,6 +115,7 @@ func TestCommands(t *testing.T) {
 			p.call("clSetKernelArgSVMPointer", 0, kern, 8, svm+8) // not where it begins
 			p.call("clSetKernelArgSVMPointer", 0, kern, 1<<31, svm)
 			p.records = nil
+			test.from = 6
 			p.do(test.call)
 			p.want(test.want)
 			if calls.Functions[numbers[test.name]].Shape.Flags&wire.ShapeReturn == 0 || test.want[:4] == "sync" {
@@ -157,8 +158,8 @@ func TestClone(t *testing.T) {
 	p.call("clEnqueueTask", 0, queue, kern)
 	p.call("clEnqueueTask", 0, queue, kern+1)
 	p.want(`
-		use kernel object=1 granted=1 link=1 scope=1 tag=5
-		use kernel object=2 granted=2 link=1 scope=1 tag=5`)
+		use kernel object=1 granted=1 link=1 scope=1 tag=5 argument=1
+		use kernel object=2 granted=2 link=1 scope=1 tag=5 argument=1`)
 }
 
 // TestPointerArguments: memory of a device may lie in the upper half of the addresses, as that of Intel's cards does.
@@ -170,7 +171,7 @@ func TestPointerArguments(t *testing.T) {
 		p.call("clSetKernelArgMemPointerINTEL", 0, kern, 0, address)
 		p.records = nil
 		p.call("clEnqueueTask", 0, queue, kern)
-		p.want("use kernel object=1 granted=1 link=1 scope=1 tag=5")
+		p.want("use kernel object=1 granted=1 link=1 scope=1 tag=5 argument=1")
 	}
 }
 
@@ -261,7 +262,7 @@ func TestFindings(t *testing.T) {
 			diag wrong context: "clEnqueueReadBuffer" object=1 granted=64 scope=2 tag=5 status=-34
 			diag wrong context: "clEnqueueMapBuffer" object=1 granted=64 scope=2 tag=5
 			diag wrong context: "clEnqueueTask" object=1 granted=64 link=1 scope=2 tag=5
-			use kernel object=1 granted=1 link=1 scope=2 tag=5`},
+			use kernel object=1 granted=1 link=1 scope=2 tag=5 argument=1`},
 		{"no context is surely wrong that was there before", func(p *program) {
 			p.call("clCreateContext", ctx+1)
 			p.call("clCreateBuffer", buf, ctx+1, 1, 64, 0)
@@ -273,7 +274,7 @@ func TestFindings(t *testing.T) {
 		}, `
 			create buffer miss size=64 object=3 granted=64 scope=1 tag=5 access=1 reason=9 duration=10 cost=10
 			use copy size=64 object=3 link=2 scope=1 tag=5 reads
-			use copy size=64 object=2 link=2 scope=1 tag=99 writes`},
+			use copy size=64 object=2 link=2 scope=1 tag=5 writes`},
 		{"still mapped", func(p *program) {
 			p.buffer(buf, 64)
 			p.call("clEnqueueMapBuffer", 0x9000, queue, buf, 0, 1, 0, 64)

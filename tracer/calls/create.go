@@ -39,6 +39,7 @@ type creation struct {
 	least    uint64 // bytes that this has at least
 	size     uint64
 	flags    uint64
+	element  uint64 // bytes of one element of an image; 0: unknown
 	status   int32
 	eligible bool // a pool could have served it
 }
@@ -83,7 +84,7 @@ func (b *Book) enter(s *wire.Sample, c *creation, parent *memory, in *context, e
 		return false
 	}
 	m.kind, m.context, m.size, m.granted, m.tag = c.kind, in, e.Size, e.Granted, e.Tag
-	m.scope, m.access = e.Scope, e.Access
+	m.scope, m.access, m.element = e.Scope, e.Access, uint8(c.element)
 	if parent != nil {
 		m.adopt(parent)
 	}
@@ -158,9 +159,11 @@ func (b *Book) createImage(s *wire.Sample) { b.createImageOf(s, 1, s.Error) }
 func (b *Book) createImageWithProperties(s *wire.Sample) { b.createImageOf(s, 2, 0) }
 
 func (b *Book) createImageOf(s *wire.Sample, flags int, err int32) {
-	c := creation{kind: wire.MemoryImage, context: s.Argument[0], flags: s.Argument[flags], status: err}
+	c := creation{
+		kind: wire.MemoryImage, context: s.Argument[0], flags: s.Argument[flags], element: elementSize(s.Copy(0)), status: err,
+	}
 	desc := descOf(s.Copy(1))
-	c.share, c.least = desc.memory, desc.bytes(elementSize(s.Copy(0)))
+	c.share, c.least = desc.memory, desc.bytes(c.element)
 	if s.Result != 0 {
 		c.size = c.least
 	}
@@ -179,9 +182,9 @@ func (b *Book) createImage3D(s *wire.Sample) {
 }
 
 func (b *Book) createOldImage(s *wire.Sample, desc *description) {
-	c := creation{kind: wire.MemoryImage, context: s.Argument[0], flags: s.Argument[1]}
+	c := creation{kind: wire.MemoryImage, context: s.Argument[0], flags: s.Argument[1], element: elementSize(s.Copy(0))}
 	if s.Result != 0 {
-		c.size = desc.bytes(elementSize(s.Copy(0)))
+		c.size = desc.bytes(c.element)
 	}
 	b.created(s, &c)
 }

@@ -8,6 +8,7 @@ const (
 	returned = wire.ShapeReturn
 	site     = wire.ShapeReturn | wire.ShapeStack // creates memory: where from?
 	use      = wire.ShapeReturn | wire.ShapeUse
+	copySite = use | wire.ShapeStack // copies memory: where from?
 	entryUse = wire.ShapeUse
 )
 
@@ -99,15 +100,15 @@ var Functions = []Function{
 	{"clEnqueueReadBufferRect", false, wire.Shape{Flags: use, Copy: copies(at(6, cornerBytes), at(4, cornerBytes))}, (*Book).readRect},
 	{"clEnqueueWriteBuffer", false, wire.Shape{Flags: use}, (*Book).writeBuffer},
 	{"clEnqueueWriteBufferRect", false, wire.Shape{Flags: use, Copy: copies(at(6, cornerBytes), at(4, cornerBytes))}, (*Book).writeRect},
-	{"clEnqueueCopyBuffer", false, wire.Shape{Flags: use}, (*Book).copyBuffer},
-	{"clEnqueueCopyBufferRect", false, wire.Shape{Flags: use, Copy: copies(at(6, cornerBytes), at(4, cornerBytes))}, (*Book).copyRect},
+	{"clEnqueueCopyBuffer", false, wire.Shape{Flags: copySite}, (*Book).copyBuffer},
+	{"clEnqueueCopyBufferRect", false, wire.Shape{Flags: copySite, Copy: copies(at(6, cornerBytes), at(4, cornerBytes))}, (*Book).copyRect},
 	{"clEnqueueFillBuffer", false, wire.Shape{Flags: use}, (*Book).fillBuffer},
 	{"clEnqueueReadImage", false, wire.Shape{Flags: use, Copy: copies(at(5, cornerBytes), at(4, cornerBytes))}, (*Book).readImage},
 	{"clEnqueueWriteImage", false, wire.Shape{Flags: use, Copy: copies(at(5, cornerBytes), at(4, cornerBytes))}, (*Book).writeImage},
-	{"clEnqueueCopyImage", false, wire.Shape{Flags: use, Copy: copies(at(6, cornerBytes))}, (*Book).copyImage},
+	{"clEnqueueCopyImage", false, wire.Shape{Flags: copySite, Copy: copies(at(6, cornerBytes))}, (*Book).copyImage},
 	{"clEnqueueFillImage", false, wire.Shape{Flags: use, Copy: copies(at(5, cornerBytes), at(4, cornerBytes))}, (*Book).fillImage},
-	{"clEnqueueCopyImageToBuffer", false, wire.Shape{Flags: use, Copy: copies(at(5, cornerBytes), at(4, cornerBytes))}, (*Book).copyImageToBuffer},
-	{"clEnqueueCopyBufferToImage", false, wire.Shape{Flags: use, Copy: copies(at(6, cornerBytes), at(5, cornerBytes))}, (*Book).copyBufferToImage},
+	{"clEnqueueCopyImageToBuffer", false, wire.Shape{Flags: copySite, Copy: copies(at(5, cornerBytes), at(4, cornerBytes))}, (*Book).copyImageToBuffer},
+	{"clEnqueueCopyBufferToImage", false, wire.Shape{Flags: copySite, Copy: copies(at(6, cornerBytes), at(5, cornerBytes))}, (*Book).copyBufferToImage},
 	{"clEnqueueMapBuffer", false, wire.Shape{Flags: use}, (*Book).mapBuffer},
 	{"clEnqueueMapImage", false, wire.Shape{Flags: use, Copy: copies(at(6, cornerBytes), at(5, cornerBytes))}, (*Book).mapImage},
 	{"clEnqueueUnmapMemObject", false, wire.Shape{Flags: use}, (*Book).unmap},
@@ -115,13 +116,13 @@ var Functions = []Function{
 	{"clEnqueueMigrateMemObjectEXT", true, wire.Shape{Flags: use, Copy: copies(list(3, handleBytes, 2))}, (*Book).migrate},
 	{"clEnqueueAcquireGLObjects", false, wire.Shape{Flags: use, Copy: copies(list(3, handleBytes, 2))}, (*Book).shareGL},
 	{"clEnqueueReleaseGLObjects", false, wire.Shape{Flags: use, Copy: copies(list(3, handleBytes, 2))}, (*Book).shareGL},
-	{"clEnqueueSVMMemcpy", false, wire.Shape{Flags: use}, (*Book).copyPointers},
-	{"clEnqueueMemcpyINTEL", true, wire.Shape{Flags: use}, (*Book).copyPointers},
+	{"clEnqueueSVMMemcpy", false, wire.Shape{Flags: copySite}, (*Book).copyPointers},
+	{"clEnqueueMemcpyINTEL", true, wire.Shape{Flags: copySite}, (*Book).copyPointers},
 	{"clEnqueueSVMMemFill", false, wire.Shape{Flags: use}, (*Book).fillPointer},
 	{"clEnqueueMemFillINTEL", true, wire.Shape{Flags: use}, (*Book).fillPointer},
 	{"clEnqueueSVMMap", false, wire.Shape{Flags: use}, (*Book).mapPointer},
 	{"clEnqueueSVMUnmap", false, wire.Shape{Flags: use}, (*Book).unmapPointer},
-	{"clEnqueueSVMMigrateMem", false, wire.Shape{Flags: use, Copy: copies(list(3, handleBytes, 2))}, (*Book).migratePointers},
+	{"clEnqueueSVMMigrateMem", false, wire.Shape{Flags: use, Copy: copies(list(3, handleBytes, 2), list(4, handleBytes, 2))}, (*Book).migratePointers},
 	{"clEnqueueMigrateMemINTEL", true, wire.Shape{Flags: use}, (*Book).migratePointer},
 
 	{"clFinish", false, wire.Shape{Flags: use}, (*Book).finish},

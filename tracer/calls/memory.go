@@ -19,6 +19,7 @@ type memory struct {
 	access         uint16
 	kind           wire.Memory
 	depth          uint8 // parents above it
+	element        uint8 // bytes of one element of an image; 0: unknown
 	carried        bool  // it was there before, and its size is what its uses have shown
 	gone           bool  // its end was concluded while children kept it
 }

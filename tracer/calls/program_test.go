@@ -65,6 +65,7 @@ type call struct {
 	result  uint64
 	err     int32
 	entered uint64 // 0: 10 ns before its return
+	from    uint64 // call site; 0: 5
 	copies  [2][]byte
 }
 
@@ -75,6 +76,9 @@ func (c *call) sample(tb testing.TB, now uint64, tid uint32) *wire.Sample {
 		tb.Fatalf("%s is not in the table", c.name)
 	}
 	s := &wire.Sample{Call: wire.Call{Time: now, Entered: now, Pid: 1, Tid: tid, Function: number, Ip: 5}}
+	if c.from != 0 {
+		s.Ip = c.from
+	}
 	shape := calls.Functions[number].Shape
 	if shape.Flags&wire.ShapeReturn != 0 {
 		s.Entered, s.Result, s.Error = now-10, c.result, c.err
@@ -203,13 +207,20 @@ func line(r *wire.Record) string {
 	add("access", int64(r.Access))
 	add("reason", int64(r.Reason))
 	add("status", int64(r.Status))
-	add("duration", int64(r.Duration))
+	if r.Kind == wire.KindUse {
+		add("argument", int64(r.Duration))
+	} else {
+		add("duration", int64(r.Duration))
+	}
 	add("cost", int64(r.Cost))
 	if r.Flags&wire.FlagReads != 0 && r.Kind == wire.KindUse {
 		words = append(words, "reads")
 	}
 	if r.Flags&wire.FlagWrites != 0 && r.Kind == wire.KindUse {
 		words = append(words, "writes")
+	}
+	if r.Flags&wire.FlagScattered != 0 && r.Kind == wire.KindUse {
+		words = append(words, "scattered")
 	}
 	if r.Flags&wire.FlagOutOfOrder != 0 && r.Kind == wire.KindQueue {
 		words = append(words, "out of order")

@@ -92,12 +92,12 @@ func TestUnknown(t *testing.T) {
 			p.call("clReleaseMemObject", 0, buf)
 		}, `
 			create carried buffer driver size=1000 object=1 granted=1000 scope=1 tag=99
-			use read size=900 object=1 link=1 scope=1 tag=99 reads
+			use read size=900 object=1 granted=100 link=1 scope=1 tag=99 reads
 			use read size=500 object=1 link=1 scope=1 tag=99 reads
 			release carried buffer driver size=1000 object=1 scope=1 tag=99
 			create carried buffer driver size=2000 object=1 granted=2000 scope=1 tag=99
-			use write size=1000 object=1 link=1 scope=1 tag=99 writes
-			use write size=16 object=1 link=1 scope=1 tag=99 writes
+			use write size=1000 object=1 granted=1000 link=1 scope=1 tag=99 writes
+			use write size=16 object=1 granted=2000 link=1 scope=1 tag=99 writes
 			release buffer driver size=2000 object=1 scope=1 tag=99`},
 		{"each command's least", func(p *program) {
 			p.setUp()
@@ -114,22 +114,22 @@ func TestUnknown(t *testing.T) {
 		}, `
 			create carried buffer driver size=40 object=1 granted=40 scope=1 tag=99
 			create carried buffer driver size=50 object=2 granted=50 scope=1 tag=99
-			use copy size=30 object=1 link=1 scope=1 tag=99 reads
-			use copy size=30 object=2 link=1 scope=1 tag=99 writes
+			use copy size=30 object=1 granted=10 link=1 scope=1 tag=5 reads
+			use copy size=30 object=2 granted=20 link=1 scope=1 tag=5 writes
 			create carried buffer driver size=50 object=3 granted=50 scope=1 tag=99
-			use fill size=40 object=3 link=1 scope=1 tag=99 writes
+			use fill size=40 object=3 granted=10 link=1 scope=1 tag=99 writes
 			create carried buffer driver size=41 object=4 granted=41 scope=1 tag=99
-			use read size=24 object=4 link=1 scope=1 tag=99 reads
+			use read size=24 object=4 link=1 scope=1 tag=99 reads scattered
 			create carried image driver size=41 object=5 granted=41 scope=1 tag=99
-			use write object=5 link=1 scope=1 tag=99 writes
+			use write object=5 link=1 scope=1 tag=99 writes scattered
 			create carried buffer driver size=34 object=6 granted=34 scope=1 tag=99
 			create carried image driver size=24 object=7 granted=24 scope=1 tag=99
-			use copy object=6 link=1 scope=1 tag=99 reads
-			use copy object=7 link=1 scope=1 tag=99 writes
+			use copy object=6 granted=10 link=1 scope=1 tag=5 reads
+			use copy object=7 link=1 scope=1 tag=5 writes scattered
 			create carried buffer driver size=30 object=8 granted=30 scope=1 tag=99
-			use map size=20 object=8 link=1 scope=1 tag=99
+			use map size=20 object=8 granted=10 link=1 scope=1 tag=99
 			create carried external driver object=9 scope=1 tag=99
-			use other object=9 link=1 scope=1 tag=99`},
+			use other object=9 link=1 scope=1 tag=99 scattered`},
 		{"shared with others", func(p *program) {
 			p.setUp()
 			p.do(call{name: "clCreateSubBuffer", args: []uint64{buf, 0, 0x1220, 9}, copies: [2][]byte{words(100, 50)}, err: -13})
@@ -191,10 +191,10 @@ func TestUnknown(t *testing.T) {
 			p.call("clEnqueueTask", 0, queue, kern)
 		}, `
 			create carried buffer driver object=1 scope=1 tag=99
-			use kernel object=1 granted=1 link=1 scope=1 tag=99
+			use kernel object=1 granted=1 link=1 scope=1 tag=99 argument=1
 			release buffer driver object=1 scope=1 tag=99
 			create carried buffer driver object=2 scope=1 tag=99
-			use kernel object=2 granted=1 link=1 scope=1 tag=99
+			use kernel object=2 granted=1 link=1 scope=1 tag=99 argument=1
 			release buffer driver object=2 scope=1 tag=99`},
 		{"an argument outlives what had its handle", func(p *program) {
 			p.setUp()
@@ -216,7 +216,7 @@ func TestUnknown(t *testing.T) {
 			p.do(call{name: "clEnqueueWriteImage", args: []uint64{queue, buf}, copies: [2][]byte{words(4, 3, 1), words(0, 0, 0)}})
 		}, `
 			create carried image driver size=12 object=2 granted=12 scope=1 tag=99
-			use write object=2 link=1 scope=1 tag=99 writes`},
+			use write object=2 link=1 scope=1 tag=99 writes scattered`},
 		{"a queue's context is that of what it is used with", func(p *program) {
 			p.call("clCreateContext", ctx)
 			p.buffer(buf, 64)

@@ -25,6 +25,9 @@ type Event struct {
 	Link      int64  `parquet:"link,delta"`
 	Size      int64  `parquet:"size,delta"`
 	Granted   int64  `parquet:"granted,delta"`
+	Offset    *int64 `parquet:"offset,optional"`   // of a use
+	Argument  *int64 `parquet:"argument,optional"` // of a use by a kernel
+	Scattered bool   `parquet:"scattered"`
 	Duration  int64  `parquet:"duration_ns"`
 	Cost      int64  `parquet:"cost_ns"`
 	Text      string `parquet:"text,optional"`

@@ -49,10 +49,11 @@ type walk struct {
 	err       error // of the sink, the first
 	cut       bool  // the run goes on behind the source: what is alive then has not leaked
 
-	event  Event
-	buffer Buffer
-	stay   Stay
-	sample Sample
+	event            Event
+	offset, argument int64 // that event points to
+	buffer           Buffer
+	stay             Stay
+	sample           Sample
 }
 
 // process is a process whose rows are being made.
@@ -120,6 +121,9 @@ func (w *walk) tell(p *process, r *wire.Record) {
 		Link: int64(e.Link), Size: clamp(e.Size), Granted: clamp(e.Granted), Duration: int64(e.Duration),
 		Cost: int64(e.Cost),
 	}
+	if e.Kind == wire.KindUse {
+		w.place(row, e)
+	}
 	if hasTag(e) {
 		row.Site = w.run.names.Process(p.Number).Site(e.Tag).Name
 	}
@@ -130,6 +134,26 @@ func (w *walk) tell(p *process, r *wire.Record) {
 		}
 	}
 	w.keep(w.sink.Event(p.Number, row))
+}
+
+// place makes what only the row of a use has.
+func (w *walk) place(row *Event, e *wire.Event) {
+	row.Scattered = e.Flags&wire.FlagScattered != 0
+	row.Duration = 0
+	if e.Duration > 0 {
+		w.argument = int64(e.Duration) - 1
+		row.Argument = &w.argument
+	}
+	switch wire.Command(e.Op) {
+	case wire.CommandKernel, wire.CommandNative:
+		return
+	default:
+	}
+	row.Granted = 0
+	if e.Granted > 0 || !row.Scattered {
+		w.offset = clamp(e.Granted)
+		row.Offset = &w.offset
+	}
 }
 
 func (w *walk) keep(err error) {

@@ -8,7 +8,7 @@ import (
 
 // flagWords are the words for all sets of flags.
 var flagWords = func() (words [256]string) {
-	names := []string{"out_of_order", "reads", "writes", "would_race", "ordered", "part", "carried", "unknown"}
+	names := []string{"out_of_order", "reads", "writes", "would_race", "ordered", "part", "carried", "scattered"}
 	for set := range words {
 		var list []string
 		for bit, name := range names {
@@ -64,6 +64,8 @@ func hasTag(e *wire.Event) bool {
 	switch e.Kind {
 	case wire.KindCreate, wire.KindTag, wire.KindSite:
 		return true
+	case wire.KindUse:
+		return wire.Command(e.Op) == wire.CommandCopy && e.Tag > 0 // other uses have their memory's, which says nothing new
 	case wire.KindDiag:
 		return wire.Diag(e.Op).Finding()
 	}

@@ -56,7 +56,7 @@ func Sample() *analysis.Analysis {
 func run() analysis.Run {
 	return analysis.Run{
 		Header: trace.Header{
-			Version: 3, Created: time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), ClockNS: started, Host: "node17",
+			Version: 4, Created: time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), ClockNS: started, Host: "node17",
 			Program: "/home/ada/net/train", Arguments: []string{"--epochs", "3", "--data", "cifar 10/train.bin"}, Policy: "futhark",
 			Limits: trace.Limits{"max_cached_bytes": "268435456", "max_cached_fraction": "1", "max_waste_ratio": "0.5", "drain_order": "one"},
 			Tags:   "stack",
