@@ -1,5 +1,10 @@
 package measure
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Residency says when a buffer's memory comes into being.
 type Residency string
 
@@ -15,8 +20,8 @@ const (
 
 // Verdict is what follows from the costs.
 type Verdict struct {
-	Lazy      bool      `json:"lazy"` // creates return before there is memory
-	Residency Residency `json:"residency,omitempty"`
+	Lazy      bool      `json:"lazy"`                // creates return before there is memory
+	Residency Residency `json:"residency,omitempty"` // "" when only sizes were measured that do not tell
 	// DriverCaches says that the driver, or the C library below it, keeps released memory for the next create: that is
 	// much cheaper after a release of the same size than with new memory. CachesUpTo is the largest size seen so.
 	DriverCaches bool   `json:"driver_caches"`
@@ -29,6 +34,8 @@ const (
 	cheaper    = 2.0    // how many times less a create costs that is served from what was kept
 	worthwhile = 1000.0 // ns that it saves at least
 	cachedMin  = 2      // sizes that are served so, or it may be chance
+	// judgedMin is the smallest size, bytes, that tells when memory comes: smaller ones may be parts of what is there.
+	judgedMin = 256 << 10
 )
 
 // judge looks for the way that most of the larger sizes behave: there the differences are largest. New memory tells it,
@@ -36,13 +43,15 @@ const (
 func judge(points []Point) Verdict {
 	var v Verdict
 	v.judgeCaching(points)
-	larger := points[len(points)/2:]
-	if fresh := withFresh(points); len(fresh) > 0 {
-		larger = fresh[len(fresh)/2:]
+	from, _ := slices.BinarySearchFunc(points, judgedMin, func(p Point, size uint64) int { return cmp.Compare(p.Size, size) })
+	large := points[from:]
+	if fresh := withFresh(large); len(fresh) > 0 {
+		large = fresh
 	}
+	large = large[len(large)/2:]
 	var lazy, atUse int
-	for i := range larger {
-		p := &larger[i]
+	for i := range large {
+		p := &large[i]
 		create, touch, use, after := p.Create, p.Touch, p.FirstUse, p.AfterUse
 		if p.Fresh != nil {
 			create, touch, use, after = p.Fresh.Create, p.Fresh.Touch, p.Fresh.FirstUse, p.Fresh.AfterUse
@@ -55,9 +64,9 @@ func judge(points []Point) Verdict {
 		}
 	}
 	switch {
-	case len(larger) == 0:
+	case len(large) == 0:
 		return v
-	case 2*lazy <= len(larger):
+	case 2*lazy <= len(large):
 		v.Residency = AtCreate
 	case 2*atUse > lazy:
 		v.Lazy, v.Residency = true, AtFirstUse

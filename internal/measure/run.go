@@ -3,6 +3,7 @@ package measure
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,6 +31,8 @@ type Options struct {
 	// Progress is told what is being done and how much of the time is over, 0 to 1; nil: nobody asks. It is called by
 	// the goroutine that called Run.
 	Progress func(what string, share float64)
+
+	patience time.Duration // 0: patience
 }
 
 // How long we wait for a child.
@@ -86,7 +89,7 @@ func (o *Options) progress(what string, share float64) {
 // list asks for all devices.
 func list(ctx context.Context, o *Options) ([]Device, error) {
 	var devices []Device
-	failure, err := o.child(ctx, order{List: true}, patience, func() { o.progress("loading drivers", 0) }, func(m *message) {
+	failure, err := o.child(ctx, order{List: true}, cmp.Or(o.patience, patience), func() { o.progress("loading drivers", 0) }, func(m *message) {
 		if m.Device != nil {
 			devices = append(devices, Device{Number: len(devices), Facts: *m.Device})
 		}
@@ -126,7 +129,7 @@ func (o *Options) choose(devices []Device) ([]Device, error) {
 // measure measures one device in a child.
 func (o *Options) measure(ctx context.Context, d *Device, budget time.Duration, watch func()) {
 	g := newGathered()
-	failure, err := o.child(ctx, order{Device: d.Number, Most: o.Most, Budget: budget}, budget+patience, watch, func(m *message) {
+	failure, err := o.child(ctx, order{Device: d.Number, Most: o.Most, Budget: budget}, budget+cmp.Or(o.patience, patience), watch, func(m *message) {
 		switch {
 		case m.Sample != nil:
 			g.add(m.Sample)

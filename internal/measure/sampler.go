@@ -15,7 +15,8 @@ const (
 	visitTime    = 20 * time.Millisecond // and about how long they may take
 	enough       = 500                   // repetitions with a size after which more would tell nothing
 	freshMost    = 8                     // new buffers of a size that are held at a time
-	unknownShare = 3                     // a size of unknown cost may take one part in so many of the time that is left
+	freshShare   = 3                     // the new buffers of a size may take one part in so many of the time that is left
+	unknownShare = 3                     // and so may a size of unknown cost
 	firstGuess   = time.Millisecond      // what the first repetition is taken to need
 )
 
@@ -104,8 +105,11 @@ func (s *sampler) once(one *sample) error {
 // copies is how many new buffers of a size are held at a time with those of all smaller sizes, which together take hardly
 // more than the largest size.
 func (s *sampler) copies(size uint64) int {
-	fit := s.sizes[len(s.sizes)-1] / size / 4 * 2
-	return int(min(fit, freshMost))
+	fit := s.sizes[len(s.sizes)-1] / size
+	if fit < 4 {
+		return 0
+	}
+	return int(min(max(2, fit/16), freshMost))
 }
 
 // fresh measures memory that the process never had: it keeps whatever it got until it has measured it all.
@@ -123,7 +127,7 @@ func (s *sampler) fresh() (err error) {
 	}()
 	for i, size := range s.sizes {
 		copies := s.copies(size)
-		if copies == 0 || !s.affordable(i, copies) {
+		if copies == 0 || !s.affordable(i, freshShare*copies) {
 			return nil
 		}
 		for k := range copies {
@@ -148,8 +152,8 @@ func (s *sampler) fresh() (err error) {
 
 // ascend visits each size once, the smallest first, to learn which there can be and what they cost.
 func (s *sampler) ascend() error {
-	for i := 0; i < len(s.sizes) && !s.over(); i++ {
-		if !s.affordable(i, 2) {
+	for i := 0; i < len(s.sizes) && !s.stop(); i++ {
+		if i > 0 && !s.affordable(i, 2) {
 			s.shorten(i, "would take more time than there is: give more with --budget")
 			return nil
 		}

@@ -81,8 +81,9 @@ func (r Residency) text() string {
 	case ByPage:
 		return "lazy: each page is made when it is first written"
 	case AtCreate:
+		return "the memory is there when the create returns"
 	}
-	return "the memory is there when the create returns"
+	return "buffers were too small to tell when their memory comes"
 }
 
 // duration writes ns.
