@@ -81,16 +81,24 @@ func (g *gathered) conclude(d *Device) {
 	d.Points = g.points()
 	d.SubCreate, d.SubRelease = median(g.subCreate), median(g.subRelease)
 	d.Verdict = judge(d.Points)
-	fit := func(cost func(*Point) (ns, noise float64)) Fit {
-		points := make([]measured, len(d.Points))
-		for i := range d.Points {
-			ns, noise := cost(&d.Points[i])
-			points[i] = measured{d.Points[i].Size, ns, max(ns, noise, grain)}
+	d.Create = costOf(d.Points, func(p *Point) (float64, float64) { return p.Create, 0 })
+	d.Touch = costOf(d.Points, func(p *Point) (float64, float64) { return p.Touch, scatter * p.Reuse })
+	d.Reuse = costOf(d.Points, func(p *Point) (float64, float64) { return p.Reuse, 0 })
+	d.Release = costOf(d.Points, func(p *Point) (float64, float64) { return p.Release, 0 })
+	if fresh := withFresh(d.Points); len(fresh) > 0 {
+		d.New = &New{
+			Create: costOf(fresh, func(p *Point) (float64, float64) { return p.Fresh.Create, 0 }),
+			Touch:  costOf(fresh, func(p *Point) (float64, float64) { return p.Fresh.Touch, scatter * p.Reuse }),
 		}
-		return fitted(points)
 	}
-	d.Create = fit(func(p *Point) (float64, float64) { return p.Create, 0 })
-	d.Touch = fit(func(p *Point) (float64, float64) { return p.Touch, scatter * p.Reuse })
-	d.Reuse = fit(func(p *Point) (float64, float64) { return p.Reuse, 0 })
-	d.Release = fit(func(p *Point) (float64, float64) { return p.Release, 0 })
+}
+
+// costOf fits one of the costs of points, which has some noise, ns.
+func costOf(points []Point, cost func(*Point) (ns, noise float64)) Fit {
+	list := make([]measured, len(points))
+	for i := range points {
+		ns, noise := cost(&points[i])
+		list[i] = measured{points[i].Size, ns, max(ns, noise, grain)}
+	}
+	return fitted(list)
 }

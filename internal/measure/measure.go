@@ -62,6 +62,12 @@ type Fresh struct {
 	N        int     `json:"n"`
 }
 
+// New are the lines of new memory: what a program pays that keeps what it has, as with a pool.
+type New struct {
+	Create Fit `json:"create"`
+	Touch  Fit `json:"touch"`
+}
+
 // Facts are what the driver says of a device. Sizes are bytes.
 type Facts struct {
 	Device       string `json:"device"`
@@ -86,6 +92,7 @@ type Device struct {
 	Touch      Fit     `json:"touch"`
 	Reuse      Fit     `json:"reuse"`
 	Release    Fit     `json:"release"`
+	New        *New    `json:"new,omitempty"` // nil when none was measured
 	SubCreate  float64 `json:"subbuffer_create_ns"`
 	SubRelease float64 `json:"subbuffer_release_ns"`
 	Verdict

@@ -72,6 +72,7 @@ func TestFindsCaches(t *testing.T) {
 		}
 	}
 	near(t, "touch", d.Touch.Line, f.touch, 8<<20, 256<<20)
+	near(t, "touch of new memory", d.New.Touch.Line, f.touch, 1<<20, 256<<20)
 	near(t, "release", d.Release.Line, f.release0, 8<<20, 256<<20)
 }
 

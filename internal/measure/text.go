@@ -38,9 +38,13 @@ func (d *Device) text(b *bytes.Buffer) {
 	plain.Pairs(b, d.facts())
 	if len(d.Points) > 0 {
 		b.WriteString("\n" + table(d.Points) + "\n" + chart(d.Points) + "\n")
-		plain.Pairs(b, [][2]string{
+		lines := [][2]string{
 			{"create", d.Create.text()}, {"first touch", d.Touch.text()}, {"reuse", d.Reuse.text()}, {"release", d.Release.text()},
-		})
+		}
+		if d.New != nil {
+			lines = append(lines, [2]string{"new: create", d.New.Create.text()}, [2]string{"new: touch", d.New.Touch.text()})
+		}
+		plain.Pairs(b, lines)
 	}
 	for _, note := range d.Notes {
 		fmt.Fprintf(b, "%s\n", plain.Clean(note))
