@@ -31,7 +31,7 @@ type Verdict struct {
 // From when on a difference counts.
 const (
 	dear       = 0.2    // a first touch that takes this part of writing the memory is no noise
-	cheaper    = 2.0    // how many times less a create costs that is served from what was kept
+	cheaper    = 5.0    // how many times less a create costs that is served from what was kept
 	worthwhile = 1000.0 // ns that it saves at least
 	cachedMin  = 2      // sizes that are served so, or it may be chance
 	// judgedMin is the smallest size, bytes, that tells when memory comes: smaller ones may be parts of what is there.
