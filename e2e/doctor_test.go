@@ -54,9 +54,9 @@ func TestDoctorFindsPoCL(t *testing.T) {
 	}
 }
 
-// Drivers that crash when they are loaded, or are no libraries, are told of; the good one is found all the same where
-// it comes first, and doctor lives on where it does not.
-func TestDoctorOutlivesDrivers(t *testing.T) {
+// brokenDrivers makes a folder that names a driver that crashes when it is loaded, and one that is no library.
+func brokenDrivers(t *testing.T) string {
+	t.Helper()
 	dir := t.TempDir()
 	source := filepath.Join(dir, "crash.c")
 	text := "#include <stdlib.h>\n__attribute__((constructor)) static void crash(void) { abort(); }\n"
@@ -76,7 +76,13 @@ func TestDoctorOutlivesDrivers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f := doctor(t, 1, "OCL_ICD_VENDORS="+vendors, "GPUMEMTOP_REFRES=1s")
+	return vendors
+}
+
+// Drivers that crash when they are loaded, or are no libraries, are told of; the good one is found all the same where
+// it comes first, and doctor lives on where it does not.
+func TestDoctorOutlivesDrivers(t *testing.T) {
+	f := doctor(t, 1, "OCL_ICD_VENDORS="+brokenDrivers(t), "GPUMEMTOP_REFRES=1s")
 	for _, want := range []string{"libcrash.so does not load: signal: aborted", "crash.c does not load", "GPUMEMTOP_REFRES sets nothing"} {
 		if !f.has("warning", want) {
 			t.Errorf("no warning with %q in %+v", want, f)

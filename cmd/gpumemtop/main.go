@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/measure"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 )
 
@@ -26,7 +27,12 @@ const (
 // errTold is what has failed where that was said already.
 var errTold = errors.New("it was said what failed")
 
-func main() { os.Exit(execute(os.Args[1:], os.Stderr)) }
+func main() {
+	if request := os.Getenv(measure.ChildEnv); request != "" {
+		os.Exit(measure.Child(request))
+	}
+	os.Exit(execute(os.Args[1:], os.Stderr))
+}
 
 // ended carries the target's status to main: it becomes ours.
 type ended struct{ session.Status }

@@ -74,10 +74,16 @@ type config struct {
 	viewAt       string
 	resolution   string
 	timeout      time.Duration
+
+	device      string
+	platform    string
+	max         string
+	budget      time.Duration
+	probeFormat string
 }
 
 // scope says which commands have a setting.
-type scope uint16
+type scope uint32
 
 const (
 	onRun scope = 1 << iota // the command without a subcommand
@@ -95,6 +101,7 @@ const (
 	onDoctor
 	onInfo
 	onAttach
+	onProbe
 )
 
 // onAny are the commands that run a program.
@@ -102,6 +109,9 @@ const onAny = onRun | onRecord | onFit
 
 // onWatch are the commands that watch programs.
 const onWatch = onAny | onAttach
+
+// onSignal are the commands that think of signals themselves.
+const onSignal = onWatch | onView | onProbe
 
 // onPart are the commands that may read a part of a recording.
 const onPart = onReport | onExport | onTrim
@@ -111,6 +121,7 @@ const (
 	groupPool      = "Allocator"
 	groupWatched   = "Programs"
 	groupFit       = "Search"
+	groupProbe     = "Measuring"
 	groupPart      = "Part of the recording"
 	groupChrome    = "Chrome trace"
 	groupTags      = "Call sites"
@@ -118,7 +129,7 @@ const (
 	groupDashboard = "Dashboard"
 )
 
-var groups = []string{groupWatched, groupFit, groupPart, groupChrome, groupPool, groupTags, groupOutput, groupDashboard}
+var groups = []string{groupWatched, groupFit, groupProbe, groupPart, groupChrome, groupPool, groupTags, groupOutput, groupDashboard}
 
 // setting is one thing that can be set: this is all there is to say about it. Flags, environment variables, help and
 // the README's table come from here.
@@ -144,6 +155,10 @@ var settings = []setting{
 	{"capacity", "", "SIZE", groupPool, onReplay, false, "memory that each process may have from the driver; by default any", func(c *config) any { return &c.capacity }},
 	{"resolution", "", "SIZE", groupFit, onFit, false, "how closely to look; by default 1 % of what the program needs, at least 64KiB", func(c *config) any { return &c.resolution }},
 	{"timeout", "", "TIME", groupFit, onFit, false, "a run that takes longer does not survive; 0s: no limit", func(c *config) any { return &c.timeout }},
+	{"device", "", "DEVICE", groupProbe, onProbe, false, "one device, by its number from 0 on, or those with this in their name, in any case; by default all", func(c *config) any { return &c.device }},
+	{"platform", "", "NAME", groupProbe, onProbe, false, "only platforms with this in their name, in any case", func(c *config) any { return &c.platform }},
+	{"max", "", "SIZE", groupProbe, onProbe, false, "the largest buffer; never more than a quarter of what the device allows at a time", func(c *config) any { return &c.max }},
+	{"budget", "", "TIME", groupProbe, onProbe, false, "how long to measure all devices together, 100ms to 1h; loading drivers comes on top", func(c *config) any { return &c.budget }},
 	{"since", "", "TIME", groupPart, onPart, false, "from so long after the start, for example 2.5s or 1m; what was there before is carried over", func(c *config) any { return &c.since }},
 	{"until", "", "TIME", groupPart, onPart, false, "up to so long after the start; 0s: to the end", func(c *config) any { return &c.until }},
 	{"process", "", "PID", groupPart, onPart, false, "one process: its process id, its number in the recording with a # before it, or all that run the program of that name", func(c *config) any { return &c.process }},
@@ -168,14 +183,15 @@ var settings = []setting{
 	{"format", "", "NAME", groupOutput, onInfo, false, "text or json", func(c *config) any { return &c.infoFormat }},
 	{"table", "", "NAME", groupOutput, onExport, false, "the table that csv is of: " + strings.Join(csv.Tables, ", ") + "; by default " + csv.Tables[0], func(c *config) any { return &c.table }},
 	{"format", "", "NAME", groupOutput, onImport, false, "what to read: " + importerHelp() + "; by default what it looks like", func(c *config) any { return &c.importFormat }},
-	{"output", "o", "FILE", groupOutput, onReport, false, "file to write instead of standard output", func(c *config) any { return &c.output }},
-	{"force", "f", "", groupOutput, onRun | onRecord | onAttach | onExport | onReport | onTrim | onMerge | onImport, false, "overwrite files that exist", func(c *config) any { return &c.force }},
+	{"output", "o", "FILE", groupOutput, onReport | onProbe, false, "file to write instead of standard output", func(c *config) any { return &c.output }},
+	{"force", "f", "", groupOutput, onRun | onRecord | onAttach | onExport | onReport | onProbe | onTrim | onMerge | onImport, false, "overwrite files that exist", func(c *config) any { return &c.force }},
 	{"format", "", "NAME", groupOutput, onReport, false, "text, json, md (Markdown) or html (one file for a browser)", func(c *config) any { return &c.reportFormat }},
 	{"rules", "", "FILE", groupOutput, onCheck, false, "the rules, in TOML", func(c *config) any { return &c.rules }},
 	{"format", "", "NAME", groupOutput, onDiff, false, "text or json", func(c *config) any { return &c.diffFormat }},
 	{"format", "", "NAME", groupOutput, onCheck, false, "text or json", func(c *config) any { return &c.checkFormat }},
 	{"format", "", "NAME", groupOutput, onFit, false, "text or json", func(c *config) any { return &c.fitFormat }},
 	{"format", "", "NAME", groupOutput, onReplay, false, "text or json", func(c *config) any { return &c.replayFormat }},
+	{"format", "", "NAME", groupOutput, onProbe, false, "text or json", func(c *config) any { return &c.probeFormat }},
 	{"headless", "", "", groupDashboard, onRun | onAttach, true, "no dashboard: only the figures at the end", func(c *config) any { return &c.headless }},
 	{"exit-with-app", "", "", groupDashboard, onRun, true, "close the dashboard when the program ends", func(c *config) any { return &c.exitWithApp }},
 	{"no-replay", "", "", groupDashboard, onRun, true, "do not repeat the program's output after the dashboard closes", func(c *config) any { return &c.noReplay }},
@@ -195,7 +211,7 @@ var settings = []setting{
 // defaults returns the settings before anybody set anything.
 func defaults() *config {
 	return &config{
-		policy: "futhark", scrub: "none", tags: "stack", depth: 8, top: 20, at: "peak", refresh: 100 * time.Millisecond, noColor: os.Getenv("NO_COLOR") != "", exportFormat: "chrome", reportFormat: "text", fitFormat: "text", replayFormat: "text", infoFormat: "text", diffFormat: "text", checkFormat: "text", countersEvery: time.Millisecond, doctorFormat: "text",
+		policy: "futhark", scrub: "none", tags: "stack", depth: 8, top: 20, at: "peak", refresh: 100 * time.Millisecond, noColor: os.Getenv("NO_COLOR") != "", exportFormat: "chrome", reportFormat: "text", fitFormat: "text", replayFormat: "text", infoFormat: "text", diffFormat: "text", checkFormat: "text", countersEvery: time.Millisecond, doctorFormat: "text", probeFormat: "text", budget: 10 * time.Second,
 	}
 }
 

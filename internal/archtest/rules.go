@@ -47,7 +47,7 @@ var (
 	}
 	everything = []string{
 		"allocator", "internal/analysis", "internal/check", "internal/cl", "internal/compare", "internal/cut",
-		"internal/doctor", "internal/export", "internal/importer", "internal/lab", "internal/life", "internal/model",
+		"internal/doctor", "internal/export", "internal/importer", "internal/lab", "internal/life", "internal/measure", "internal/model",
 		"internal/ndjson", "internal/payload", "internal/plain", "internal/probe", "internal/progress", "internal/report",
 		"internal/session", "internal/size", "internal/splice", "internal/symbol", "internal/trace",
 		"internal/unfinished", "internal/viewer", "internal/wire", "tracer", "tracer/rights", "tracer/target", "ui",
@@ -161,6 +161,8 @@ var Places = map[string]Place{
 		"internal/wire", "tracer",
 	}},
 	"internal/probe": {May: []string{"internal/payload", "internal/session", "internal/wire"}},
+	// It measures time, and runs drivers in processes of its own.
+	"internal/measure": {May: []string{"internal/cl", "internal/plain", "internal/size"}},
 	"internal/doctor": {May: []string{
 		"internal/payload", "internal/probe", "internal/session", "internal/size", "internal/wire", "tracer/rights",
 	}},

@@ -73,7 +73,7 @@ func carry(ctx context.Context, carriers, environment []string) ([]byte, error) 
 		return nil, fmt.Errorf("none of %s is there and dynamically linked", strings.Join(carriers, ", "))
 	}
 	cmd := exec.CommandContext(ctx, carrier)
-	cmd.Env = append(inherited(os.Environ()), environment...)
+	cmd.Env = append(Inherited(os.Environ()), environment...)
 	cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGKILL}
 	// Whatever it started goes with it, and cannot hold the pipe open.
 	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
@@ -97,8 +97,9 @@ func carry(ctx context.Context, carriers, environment []string) ([]byte, error) 
 	return stdout.Bytes(), err
 }
 
-// inherited returns the environment without what would load other libraries, or lead to a session.
-func inherited(base []string) []string {
+// Inherited returns an environment without what would load other libraries, or lead to a session: that of a process
+// that asks drivers.
+func Inherited(base []string) []string {
 	var env []string
 	for _, entry := range base {
 		switch name, _, _ := strings.Cut(entry, "="); name {

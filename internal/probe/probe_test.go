@@ -61,7 +61,7 @@ func TestNiceness(t *testing.T) {
 }
 
 func TestInherited(t *testing.T) {
-	got := inherited([]string{"A=1", "LD_PRELOAD=/x", "OPENCL_LAYERS=/y", "GPUMEMTOP_SESSION=/z", "GPUMEMTOP_PROBE=w", "OCL_ICD_VENDORS=/v"})
+	got := Inherited([]string{"A=1", "LD_PRELOAD=/x", "OPENCL_LAYERS=/y", "GPUMEMTOP_SESSION=/z", "GPUMEMTOP_PROBE=w", "OCL_ICD_VENDORS=/v"})
 	if !slices.Equal(got, []string{"A=1", "OCL_ICD_VENDORS=/v"}) {
 		t.Errorf("got %q", got)
 	}

@@ -76,6 +76,17 @@ func columns(file *os.File) (int, bool) {
 // Set says that done of total bytes have been worked through. It costs little; whoever calls it every few milliseconds
 // does enough. Another label begins something new, whose time is estimated anew.
 func (l *Line) Set(label string, done, total int64) {
+	share := 1.0
+	if done = max(0, min(done, total)); total > 0 {
+		share = float64(done) / float64(total)
+	}
+	l.set(label, share, size.Format(uint64(done))+" of "+size.Format(uint64(max(0, total)))+", ")
+}
+
+// SetShare is Set for work that is not counted in bytes: share is the part of it that is done, 0 to 1.
+func (l *Line) SetShare(label string, share float64) { l.set(label, max(0, min(share, 1)), "") }
+
+func (l *Line) set(label string, share float64, amount string) {
 	if l == nil {
 		return
 	}
@@ -93,7 +104,7 @@ func (l *Line) Set(label string, done, total int64) {
 	}
 	l.drawn, l.shown = now, true
 	// A line that cannot be written is not worth an error.
-	_, _ = io.WriteString(l.out, "\r"+l.text(now, max(0, min(done, total)), total)+"\x1b[K")
+	_, _ = io.WriteString(l.out, "\r"+l.text(now, share, amount)+"\x1b[K")
 }
 
 // Clear takes the line away, before anything else is written. Set brings it back.
@@ -128,19 +139,14 @@ func (l *Line) Hide() {
 const barWidth = 20
 
 // text is the line, one column narrower than the terminal so that none goes on to the next row.
-func (l *Line) text(now time.Time, done, total int64) string {
-	share := 1.0
-	if total > 0 {
-		share = float64(done) / float64(total)
-	}
+func (l *Line) text(now time.Time, share float64, amount string) string {
 	percent := fmt.Sprintf("%3d %%", int(100*share))
 	filled := int(share * barWidth)
 	bar := "[" + strings.Repeat("=", filled) + strings.Repeat(" ", barWidth-filled) + "]"
-	bytes := size.Format(uint64(done)) + " of " + size.Format(uint64(total))
 	label, left, short := printable(l.label)+"  ", l.rest(now, share), percent+"  "+bar
 	room := max(0, l.width()-1)
 	for _, line := range []string{
-		label + short + "  " + bytes + ", " + left, label + short + "  " + left, label + short, short, percent,
+		label + short + "  " + amount + left, label + short + "  " + left, label + short, short, percent,
 	} {
 		line = strings.TrimRight(line, " ,")
 		if ansi.StringWidth(line) <= room {

@@ -23,6 +23,24 @@ func newTest(width int) (*Line, *bytes.Buffer, *handClock) {
 	return New(&out, func() int { return width }, clock.Now), &out, clock
 }
 
+// What is not counted in bytes is shown by its share alone, which stays within bounds.
+func TestShares(t *testing.T) {
+	l, out, clock := newTest(80)
+	l.SetShare("measuring", 0)
+	clock.now = clock.now.Add(time.Second)
+	l.SetShare("measuring", 0.5)
+	if want := "\rmeasuring   50 %  [==========          ]  1s left\x1b[K"; out.String() != want {
+		t.Errorf("wrote %q, want %q", out, want)
+	}
+	for share, want := range map[float64]string{-1: "  0 %", 7: "100 %"} {
+		out.Reset()
+		clock.now = clock.now.Add(time.Second)
+		if l.SetShare("measuring", share); !strings.Contains(out.String(), want) {
+			t.Errorf("share %v: wrote %q", share, out)
+		}
+	}
+}
+
 func TestShortWorkShowsNothing(t *testing.T) {
 	l, out, clock := newTest(80)
 	for i := range int64(10) {
