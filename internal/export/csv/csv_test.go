@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -136,6 +137,40 @@ func TestTablesAddUp(t *testing.T) {
 			t.Errorf("buffers say %+v, the model %+v", ofBuffers(t, records), want)
 		}
 	})
+}
+
+// TestUses: the fields of a use mean what its command makes of them.
+func TestUses(t *testing.T) {
+	use := func(op wire.Command, e wire.Event) wire.Record {
+		e.Kind, e.Op, e.Time, e.Object, e.Size = wire.KindUse, uint8(op), randomrun.Start+1, 1, 64
+		return wire.Record{Process: 1, Thread: 7, Event: e}
+	}
+	site := wire.Record{Process: 1, Event: wire.Event{Kind: wire.KindSite, Time: randomrun.Start, Tag: 3}, Payload: []byte("copy\tcopy.c\t7\tcopier+0x1\n")}
+	rows := table(t, "events", []wire.Record{
+		site,
+		use(wire.CommandKernel, wire.Event{Granted: 5, Duration: 1, Flags: wire.FlagReads, Tag: 3}),
+		use(wire.CommandKernel, wire.Event{Granted: 5}),
+		use(wire.CommandCopy, wire.Event{Granted: 16, Tag: 3}),
+		use(wire.CommandRead, wire.Event{Tag: 3}),
+		use(wire.CommandRead, wire.Event{Granted: 16, Flags: wire.FlagScattered}),
+		use(wire.CommandUnmap, wire.Event{Flags: wire.FlagScattered}),
+	})
+	var got []string
+	for _, row := range rows[1:] {
+		got = append(got, fmt.Sprintf("%s: granted %s offset %q argument %q scattered %s duration %s at %q", row["op"], row["granted"], row["offset"],
+			row["argument"], row["scattered"], row["duration_ns"], row["site"]))
+	}
+	want := []string{
+		`kernel: granted 5 offset "" argument "0" scattered false duration 0 at ""`,
+		`kernel: granted 5 offset "" argument "" scattered false duration 0 at ""`,
+		`copy: granted 0 offset "16" argument "" scattered false duration 0 at "copy.c:7 copy"`,
+		`read: granted 0 offset "0" argument "" scattered false duration 0 at ""`,
+		`read: granted 0 offset "16" argument "" scattered true duration 0 at ""`,
+		`unmap: granted 0 offset "" argument "" scattered true duration 0 at ""`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
 }
 
 func TestLines(t *testing.T) {

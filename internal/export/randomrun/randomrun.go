@@ -162,7 +162,15 @@ func (w *world) evict(number uint32, r *wire.Record) {
 }
 
 func (w *world) use(number uint32, p *process) {
-	if len(p.live) > 0 {
-		w.add(number, wire.Event{Kind: wire.KindUse, Op: uint8(wire.CommandKernel), Object: p.live[w.IntN(len(p.live))].Object, Link: 1})
+	if len(p.live) == 0 {
+		return
 	}
+	created := &p.live[w.IntN(len(p.live))]
+	e := wire.Event{Kind: wire.KindUse, Op: uint8(wire.CommandKernel), Object: created.Object, Link: 1}
+	if created.Object%2 == 0 {
+		e.Op, e.Flags, e.Tag, e.Granted, e.Size = uint8(wire.CommandCopy), wire.FlagReads, created.Tag, created.Object, created.Size/2
+	} else {
+		e.Granted, e.Duration = 1, 1+uint32(created.Object%3)
+	}
+	w.add(number, e)
 }

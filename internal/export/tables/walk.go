@@ -49,11 +49,10 @@ type walk struct {
 	err       error // of the sink, the first
 	cut       bool  // the run goes on behind the source: what is alive then has not leaked
 
-	event            Event
-	offset, argument int64 // that event points to
-	buffer           Buffer
-	stay             Stay
-	sample           Sample
+	event  Event
+	buffer Buffer
+	stay   Stay
+	sample Sample
 }
 
 // process is a process whose rows are being made.
@@ -122,7 +121,7 @@ func (w *walk) tell(p *process, r *wire.Record) {
 		Cost: int64(e.Cost),
 	}
 	if e.Kind == wire.KindUse {
-		w.place(row, e)
+		place(row, e)
 	}
 	if hasTag(e) {
 		row.Site = w.run.names.Process(p.Number).Site(e.Tag).Name
@@ -137,12 +136,11 @@ func (w *walk) tell(p *process, r *wire.Record) {
 }
 
 // place makes what only the row of a use has.
-func (w *walk) place(row *Event, e *wire.Event) {
+func place(row *Event, e *wire.Event) {
 	row.Scattered = e.Flags&wire.FlagScattered != 0
 	row.Duration = 0
 	if e.Duration > 0 {
-		w.argument = int64(e.Duration) - 1
-		row.Argument = &w.argument
+		row.Argument = optional(int64(e.Duration) - 1)
 	}
 	switch wire.Command(e.Op) {
 	case wire.CommandKernel, wire.CommandNative:
@@ -151,8 +149,7 @@ func (w *walk) place(row *Event, e *wire.Event) {
 	}
 	row.Granted = 0
 	if e.Granted > 0 || !row.Scattered {
-		w.offset = clamp(e.Granted)
-		row.Offset = &w.offset
+		row.Offset = optional(clamp(e.Granted))
 	}
 }
 
