@@ -24,7 +24,7 @@ type index struct {
 }
 
 const (
-	emptyMax = 64
+	emptyMax = 256
 	passMax  = 8 // empty sizes that a search does not remove: their blocks would often bring them back
 )
 

@@ -67,7 +67,7 @@ func TestCompareFindsDifferences(t *testing.T) {
 		"request 1 was a miss (cold), a block of 8192":               func(s *tape) { s.records[first].Event.Granted = 8192 },
 		"request 1 was a miss (cold), a part of":                     func(s *tape) { s.records[first].Flags = wire.FlagPart },
 		"eviction was of 4097 bytes (state)":                         func(s *tape) { s.records[evict].Event.Granted++ },
-		"evictions that were recorded and are none here: 1":                                  func(s *tape) { s.records[evict].Reason = uint8(wire.EvictLimit) },
+		"evictions that were recorded and are none here: 1":          func(s *tape) { s.records[evict].Reason = uint8(wire.EvictLimit) },
 		"at 3000 ns: the request 1 was a miss (cold), a block of 1 ": func(s *tape) { s.records[first].Event.Granted = 1 },
 	} {
 		s := story()

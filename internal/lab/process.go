@@ -41,25 +41,31 @@ const (
 // the request gets a block of its own; where the driver has no more for that, what the policy gives up makes room, then
 // the request is met as it came.
 func (p *process) serve(req *allocator.Request, h *held) bool {
-	r := p.player
 	plan := p.plan(req)
 	if plan.SlabSize != 0 && plan.Slab != 0 {
 		plan = p.grow(req, plan)
 	}
-	if plan.Slab == 0 && !plan.Hit && !p.allocate(plan.Size) {
+	if !plan.Hit && plan.Slab == 0 && !p.allocate(plan.Size) {
 		p.policy.Abort(plan)
-		if plan.Size == req.Size || !p.allocate(req.Size) {
-			return false
-		}
-		r.result.Direct++
-		r.creates.add(req.Size)
-		r.touches.add(req.Size)
-		*h = held{process: p, state: direct, size: req.Size, wanted: req.Size}
-		return true
+		return plan.Size != req.Size && p.direct(req, h)
 	}
 	p.policy.Commit(plan)
 	p.count(req, &plan)
-	*h = held{process: p, state: inUse, block: plan.Block, size: plan.Size, wanted: req.Size, slab: plan.Slab != 0}
+	h.process, h.block, h.size, h.wanted = p, plan.Block, plan.Size, req.Size
+	h.state, h.slab = inUse, plan.Slab != 0
+	return true
+}
+
+// direct meets a request as it came, without the policy.
+func (p *process) direct(req *allocator.Request, h *held) bool {
+	if !p.allocate(req.Size) {
+		return false
+	}
+	r := p.player
+	r.result.Direct++
+	r.creates.add(req.Size)
+	r.touches.add(req.Size)
+	*h = held{process: p, state: direct, size: req.Size, wanted: req.Size}
 	return true
 }
 
@@ -98,10 +104,12 @@ func (p *process) count(req *allocator.Request, plan *allocator.Plan) {
 	}
 }
 
-func (p *process) plan(req *allocator.Request) allocator.Plan {
-	var plan allocator.Plan
+// plan asks the policy, and gives back what left the pool for that.
+func (p *process) plan(req *allocator.Request) (plan allocator.Plan) {
 	plan, p.evictions = p.policy.Plan(*req, p.evictions[:0])
-	p.give()
+	if len(p.evictions) > 0 {
+		p.give()
+	}
 	return plan
 }
 
