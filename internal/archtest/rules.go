@@ -152,8 +152,8 @@ var Places = map[string]Place{
 	},
 	"internal/export": {
 		May: []string{
-			"internal/lab", "internal/life", "internal/model", "internal/plain", "internal/size", "internal/symbol",
-			"internal/trace", "internal/unfinished", "internal/wire",
+			"internal/lab", "internal/lab/cost", "internal/life", "internal/model", "internal/plain", "internal/size",
+			"internal/symbol", "internal/trace", "internal/unfinished", "internal/wire",
 		},
 		Timeless: true,
 	},
