@@ -179,7 +179,8 @@ var Places = map[string]Place{
 	"internal/archtest": {},
 	"bench": {May: []string{
 		"allocator", "allocator/rcu", "allocator/semaphore", "allocator/tbuddy", "allocator/ualloc", "intercept",
-		"internal/model", "internal/trace", "internal/wire", "tracer/calls", "tracer/kernel", "tracer/rights", "tracer/target",
+		"internal/lab", "internal/model", "internal/trace", "internal/wire", "tracer/calls", "tracer/kernel", "tracer/rights",
+		"tracer/target",
 	}},
 	"e2e": {May: []string{"internal/export"}},
 }
