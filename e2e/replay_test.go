@@ -18,7 +18,7 @@ func decidedAgain(t *testing.T, file string) *lab.Comparison {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer reader.Close()
+	defer func() { _ = reader.Close() }()
 	header := reader.Header()
 	o := lab.ReplayOptions{Policy: header.Policy, Capacity: header.DeviceMemory}
 	for name, value := range header.Limits {

@@ -40,7 +40,7 @@ func BenchmarkRun(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		defer reader.Close()
+		defer func() { _ = reader.Close() }()
 		src = reader
 	}
 	loaded, err := Load(src)

@@ -101,7 +101,7 @@ func (w *watch) take(record *wire.Record) error {
 			w.of(number).recorded = append(w.of(number).recorded, eviction{size, wire.EvictPolicy})
 		}
 	case wire.KindEvict:
-		w.of(number).recorded = append(w.of(number).recorded, eviction{record.Event.Granted, wire.Evict(record.Reason)})
+		w.of(number).recorded = append(w.of(number).recorded, eviction{record.Granted, wire.Evict(record.Reason)})
 	}
 	w.match(number, record.Time)
 	return nil
@@ -113,11 +113,11 @@ func (w *watch) create(number uint32, record *wire.Record) {
 		return
 	}
 	if record.Outcome == wire.OutcomeMiss && record.Link == 0 {
-		w.loose[loose{number, record.Object}] = record.Event.Granted
+		w.loose[loose{number, record.Object}] = record.Granted
 	}
 	w.Requests++
 	want := decision{
-		record.Outcome == wire.OutcomeHit, wire.Miss(record.Reason), record.Event.Granted, record.Flags&wire.FlagPart != 0,
+		record.Outcome == wire.OutcomeHit, wire.Miss(record.Reason), record.Granted, record.Flags&wire.FlagPart != 0,
 	}
 	switch {
 	case len(w.decided) == 0:

@@ -64,11 +64,11 @@ func TestCompareFindsDifferences(t *testing.T) {
 		"":                               func(*tape) {},
 		"request 2 was a miss (none)":    func(s *tape) { s.records[second].Outcome = wire.OutcomeMiss },
 		"request 1 was a miss (drained)": func(s *tape) { s.records[first].Reason = uint8(wire.MissDrained) },
-		"request 1 was a miss (cold), a block of 8192":               func(s *tape) { s.records[first].Event.Granted = 8192 },
+		"request 1 was a miss (cold), a block of 8192":               func(s *tape) { s.records[first].Granted = 8192 },
 		"request 1 was a miss (cold), a part of":                     func(s *tape) { s.records[first].Flags = wire.FlagPart },
-		"eviction was of 4097 bytes (state)":                         func(s *tape) { s.records[evict].Event.Granted++ },
+		"eviction was of 4097 bytes (state)":                         func(s *tape) { s.records[evict].Granted++ },
 		"evictions that were recorded and are none here: 1":          func(s *tape) { s.records[evict].Reason = uint8(wire.EvictLimit) },
-		"at 3000 ns: the request 1 was a miss (cold), a block of 1 ": func(s *tape) { s.records[first].Event.Granted = 1 },
+		"at 3000 ns: the request 1 was a miss (cold), a block of 1 ": func(s *tape) { s.records[first].Granted = 1 },
 	} {
 		s := story()
 		change(s)
