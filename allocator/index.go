@@ -30,6 +30,7 @@ const (
 
 // sized is what has one size in one section.
 type sized struct {
+	size           uint64
 	newest, oldest int32 // blocks; of an empty node: the next and the previous empty node
 	count          int32 // blocks
 	section        int32
@@ -83,7 +84,7 @@ func (x *index) put(section, i int32, size uint64) {
 
 // is reports whether a node, or 0, is that of a size in a section.
 func (x *index) is(n, section int32, size uint64) bool {
-	return x.nodes[n].section == section && x.forest.Size(n) == size
+	return x.nodes[n].size == size && x.nodes[n].section == section
 }
 
 // find returns the node of a size in a section, 0 when there is none.
@@ -118,7 +119,7 @@ func (x *index) enter(n int32) {
 }
 
 func (x *index) place(n int32) {
-	at := x.hash(x.nodes[n].section, x.forest.Size(n))
+	at := x.hash(x.nodes[n].section, x.nodes[n].size)
 	for x.bySize[at] != 0 {
 		at = x.after(at)
 	}
@@ -127,13 +128,13 @@ func (x *index) place(n int32) {
 
 // leave makes a node unknown, and moves those closer to where they are looked for that it kept away from there.
 func (x *index) leave(n int32) {
-	hole := x.hash(x.nodes[n].section, x.forest.Size(n))
+	hole := x.hash(x.nodes[n].section, x.nodes[n].size)
 	for x.bySize[hole] != n {
 		hole = x.after(hole)
 	}
 	for at := x.after(hole); x.bySize[at] != 0; at = x.after(at) {
 		m := x.bySize[at]
-		first := x.hash(x.nodes[m].section, x.forest.Size(m))
+		first := x.hash(x.nodes[m].section, x.nodes[m].size)
 		if mask := len(x.bySize) - 1; (at-first)&mask >= (at-hole)&mask {
 			x.bySize[hole], hole = m, at
 		}
@@ -201,7 +202,7 @@ func (x *index) pass(n int32, passed int) {
 }
 
 // sizeOf returns the size of a block that is in the index.
-func (x *index) sizeOf(i int32) uint64 { return x.forest.Size(x.links[i].node) }
+func (x *index) sizeOf(i int32) uint64 { return x.nodes[x.links[i].node].size }
 
 // peers returns how many blocks there are of a block's size in its section, and which came first.
 func (x *index) peers(section int32, size uint64) (count, oldest int32) {
@@ -235,7 +236,7 @@ func (x *index) newNode(section int32, size uint64) int32 {
 	if larger == 0 {
 		smaller = x.forest.Last(tree)
 	}
-	x.nodes[n] = sized{section: section, smaller: smaller, larger: larger}
+	x.nodes[n] = sized{size: size, section: section, smaller: smaller, larger: larger}
 	x.join(smaller, n)
 	x.join(n, larger)
 	x.forest.Insert(tree, n, size, 0)
