@@ -6,43 +6,43 @@ import "codeberg.org/gpumemtop/gpumemtop/allocator/treap"
 // list, of which the latest to come is the first to go.
 //
 // A size whose last block is taken stays in its section's tree for a while, because that block usually comes back:
-// the cycle of taking and giving back costs no change of a tree, however many sizes there are. Searches remove the
-// empty sizes that they come upon, and there are never more of them than of the others, or emptyMax.
+// the cycle of taking and giving back costs no change of a tree, however many sizes there are. Searches pass by a few
+// empty sizes, and remove those that they come upon next; and there are never more of them than of the others, or
+// emptyMax.
 type index struct {
 	forest   treap.Forest
 	sections []treap.Tree
-	bySize   map[sizeKey]int32 // to node
+	bySize   []int32 // nodes, by a hash of their keys, each at the first place from there that was empty; 0: empty
 	nodes    []sized
 	spare    []int32 // unused nodes
 	dropped  []int32 // unused sections
 	links    []link  // by block
-
-	recent [1024]int32 // nodes by some bits of their key, so that the map is asked less often
 
 	full, empty int   // nodes
 	idle        int32 // the node that has been empty longest; linked through their lists
 	idlest      int32 // the one that has been empty shortest
 }
 
-const emptyMax = 64
-
-type sizeKey struct {
-	section int32
-	size    uint64
-}
+const (
+	emptyMax = 256
+	passMax  = 8 // empty sizes that a search does not remove: their blocks would often bring them back
+)
 
 // sized is what has one size in one section.
 type sized struct {
+	size           uint64
 	newest, oldest int32 // blocks; of an empty node: the next and the previous empty node
 	count          int32 // blocks
 	section        int32
+	smaller        int32 // neighbours in the section
+	larger         int32
 }
 
 // link is a block's place in the list of its node.
 type link struct{ newer, older, node int32 }
 
 func newIndex() index {
-	return index{bySize: map[sizeKey]int32{}, nodes: make([]sized, 1), sections: make([]treap.Tree, 1)}
+	return index{bySize: make([]int32, 16), nodes: make([]sized, 1), sections: make([]treap.Tree, 1)}
 }
 
 // section returns a number for a new section.
@@ -84,16 +84,62 @@ func (x *index) put(section, i int32, size uint64) {
 
 // is reports whether a node, or 0, is that of a size in a section.
 func (x *index) is(n, section int32, size uint64) bool {
-	return x.nodes[n].section == section && x.forest.Size(n) == size
+	return x.nodes[n].size == size && x.nodes[n].section == section
 }
 
 // find returns the node of a size in a section, 0 when there is none.
 func (x *index) find(section int32, size uint64) int32 {
-	cached := &x.recent[(uint64(section)*31+(size*0x9e3779b97f4a7c15)>>54)%uint64(len(x.recent))]
-	if !x.is(*cached, section, size) {
-		*cached = x.bySize[sizeKey{section, size}]
+	for at := x.hash(section, size); ; at = x.after(at) {
+		if n := x.bySize[at]; n == 0 || x.is(n, section, size) {
+			return n
+		}
 	}
-	return *cached
+}
+
+// hash returns where in bySize a node is looked for first.
+func (x *index) hash(section int32, size uint64) int {
+	h := (size + uint64(section)*0xc2b2ae3d27d4eb4f) * 0x9e3779b97f4a7c15
+	return int((h ^ h>>32) & uint64(len(x.bySize)-1))
+}
+
+func (x *index) after(at int) int { return (at + 1) & (len(x.bySize) - 1) }
+
+// enter makes a node known by its size. At most half of the places are taken.
+func (x *index) enter(n int32) {
+	if 2*(x.full+x.empty+1) > len(x.bySize) {
+		old := x.bySize
+		x.bySize = make([]int32, 2*len(old))
+		for _, n := range old {
+			if n != 0 {
+				x.place(n)
+			}
+		}
+	}
+	x.place(n)
+}
+
+func (x *index) place(n int32) {
+	at := x.hash(x.nodes[n].section, x.nodes[n].size)
+	for x.bySize[at] != 0 {
+		at = x.after(at)
+	}
+	x.bySize[at] = n
+}
+
+// leave makes a node unknown, and moves those closer to where they are looked for that it kept away from there.
+func (x *index) leave(n int32) {
+	hole := x.hash(x.nodes[n].section, x.nodes[n].size)
+	for x.bySize[hole] != n {
+		hole = x.after(hole)
+	}
+	for at := x.after(hole); x.bySize[at] != 0; at = x.after(at) {
+		m := x.bySize[at]
+		first := x.hash(x.nodes[m].section, x.nodes[m].size)
+		if mask := len(x.bySize) - 1; (at-first)&mask >= (at-hole)&mask {
+			x.bySize[hole], hole = m, at
+		}
+	}
+	x.bySize[hole] = 0
 }
 
 // home returns the section that block i is in, or was in last as far as that is known; 0: unknown.
@@ -125,31 +171,38 @@ func (x *index) take(i int32) {
 
 // first returns the latest of the smallest blocks with at least size bytes, 0 when there is none.
 func (x *index) first(section int32, size uint64) int32 {
-	if n := x.find(section, size); n != 0 && x.nodes[n].count > 0 {
-		return x.nodes[n].newest
+	n := x.find(section, size)
+	if n == 0 {
+		n = x.forest.AtLeast(&x.sections[section], size)
 	}
-	for {
-		n := x.forest.AtLeast(&x.sections[section], size)
-		if n == 0 || x.nodes[n].count > 0 {
-			return x.nodes[n].newest
-		}
-		x.removeNode(n)
+	for passed := 0; n != 0 && x.nodes[n].count == 0; passed++ {
+		empty := n
+		n = x.nodes[n].larger
+		x.pass(empty, passed)
 	}
+	return x.nodes[n].newest
 }
 
 // last returns the latest of the largest blocks, 0 when there is none.
 func (x *index) last(section int32) int32 {
-	for {
-		n := x.forest.Last(&x.sections[section])
-		if n == 0 || x.nodes[n].count > 0 {
-			return x.nodes[n].newest
-		}
+	n := x.forest.Last(&x.sections[section])
+	for passed := 0; n != 0 && x.nodes[n].count == 0; passed++ {
+		empty := n
+		n = x.nodes[n].smaller
+		x.pass(empty, passed)
+	}
+	return x.nodes[n].newest
+}
+
+// pass removes an empty size when a search has passed by enough of them.
+func (x *index) pass(n int32, passed int) {
+	if passed >= passMax {
 		x.removeNode(n)
 	}
 }
 
 // sizeOf returns the size of a block that is in the index.
-func (x *index) sizeOf(i int32) uint64 { return x.forest.Size(x.links[i].node) }
+func (x *index) sizeOf(i int32) uint64 { return x.nodes[x.links[i].node].size }
 
 // peers returns how many blocks there are of a block's size in its section, and which came first.
 func (x *index) peers(section int32, size uint64) (count, oldest int32) {
@@ -177,18 +230,37 @@ func (x *index) newNode(section int32, size uint64) int32 {
 		n = int32(len(x.nodes) - 1)
 		x.forest.Grow(int(n))
 	}
-	x.nodes[n] = sized{section: section}
-	x.bySize[sizeKey{section, size}] = n
-	x.forest.Insert(&x.sections[section], n, size, 0)
+	tree := &x.sections[section]
+	larger := x.forest.AtLeast(tree, size)
+	smaller := x.nodes[larger].smaller
+	if larger == 0 {
+		smaller = x.forest.Last(tree)
+	}
+	x.nodes[n] = sized{size: size, section: section, smaller: smaller, larger: larger}
+	x.join(smaller, n)
+	x.join(n, larger)
+	x.forest.Insert(tree, n, size, 0)
+	x.enter(n)
 	x.full++
 	return n
+}
+
+// join makes two nodes neighbours, of which one may be 0.
+func (x *index) join(smaller, larger int32) {
+	if smaller != 0 {
+		x.nodes[smaller].larger = larger
+	}
+	if larger != 0 {
+		x.nodes[larger].smaller = smaller
+	}
 }
 
 // removeNode forgets an empty node.
 func (x *index) removeNode(n int32) {
 	x.leaveIdle(n)
+	x.join(x.nodes[n].smaller, x.nodes[n].larger)
 	section := x.nodes[n].section
-	delete(x.bySize, sizeKey{section, x.forest.Size(n)})
+	x.leave(n)
 	x.forest.Remove(&x.sections[section], n)
 	x.nodes[n] = sized{}
 	x.spare = append(x.spare, n)

@@ -16,10 +16,45 @@ type shelf struct {
 // section is one class on a shelf.
 type section struct {
 	class Class
-	all   int32 // section of shelf.all
-	place int   // in shelf.filled
-	tags  map[Tag]*tagged
-	free  int // blocks
+	all   int32           // section of shelf.all
+	place int             // in shelf.filled
+	tags  []*tagged       // by tag, as far as it is below tagsMax
+	rare  map[Tag]*tagged // of the others
+	free  int             // blocks
+}
+
+// tagsMax bounds the tables by tag: callers count from 1.
+const tagsMax = 1 << 12
+
+// ofTag returns the blocks of a tag, nil when it never had any.
+func (c *section) ofTag(tag Tag) *tagged {
+	if int(tag) < len(c.tags) {
+		return c.tags[tag]
+	}
+	return c.rare[tag]
+}
+
+func (c *section) enter(t *tagged) {
+	if t.tag >= tagsMax {
+		c.rare[t.tag] = t
+		return
+	}
+	for len(c.tags) <= int(t.tag) {
+		c.tags = append(c.tags, nil)
+	}
+	c.tags[t.tag] = t
+}
+
+// each visits the tags that the class has had blocks of.
+func (c *section) each(visit func(*tagged)) {
+	for _, t := range c.tags {
+		if t != nil {
+			visit(t)
+		}
+	}
+	for _, t := range c.rare {
+		visit(t)
+	}
 }
 
 // tagged are the blocks of one tag in one class.
@@ -54,10 +89,10 @@ func (s *shelf) ofBlock(c *section, i int32, e *entry) *tagged {
 			return t
 		}
 	}
-	t := c.tags[e.tag]
+	t := c.ofTag(e.tag)
 	if t == nil {
 		t = &tagged{class: e.class, tag: e.tag, section: s.tagged.section()}
-		c.tags[e.tag] = t
+		c.enter(t)
 		for len(s.tags) <= int(t.section) {
 			s.tags = append(s.tags, nil)
 		}
@@ -69,7 +104,7 @@ func (s *shelf) ofBlock(c *section, i int32, e *entry) *tagged {
 func (s *shelf) put(i int32, e *entry) {
 	c := s.class(e.class)
 	if c == nil {
-		c = &section{class: e.class, all: s.all.section(), tags: map[Tag]*tagged{}}
+		c = &section{class: e.class, all: s.all.section(), rare: map[Tag]*tagged{}}
 		s.classes[e.class], s.last = c, c
 	}
 	if c.free++; c.free == 1 {
@@ -109,7 +144,7 @@ func (s *shelf) leave(c *section) {
 // ofTag returns the blocks of one tag by age.
 func (s *shelf) ofTag(class Class, tag Tag) ages {
 	if c := s.class(class); c != nil {
-		if t := c.tags[tag]; t != nil {
+		if t := c.ofTag(tag); t != nil {
 			return t.ages
 		}
 	}
@@ -135,7 +170,7 @@ func (s *shelf) first(class Class, size uint64) int32 {
 // firstOfTag is first among the blocks of one tag.
 func (s *shelf) firstOfTag(class Class, tag Tag, size uint64) int32 {
 	if c := s.class(class); c != nil {
-		if t := c.tags[tag]; t != nil {
+		if t := c.ofTag(tag); t != nil {
 			return s.tagged.first(t.section, size)
 		}
 	}
@@ -145,7 +180,7 @@ func (s *shelf) firstOfTag(class Class, tag Tag, size uint64) int32 {
 // anyOfTag returns the largest block of one tag, 0 when there is none.
 func (s *shelf) anyOfTag(class Class, tag Tag) int32 {
 	if c := s.class(class); c != nil {
-		if t := c.tags[tag]; t != nil {
+		if t := c.ofTag(tag); t != nil {
 			return s.tagged.last(t.section)
 		}
 	}
@@ -184,9 +219,9 @@ func (s *shelf) drop(class Class) {
 	}
 	s.last = nil
 	s.all.drop(c.all)
-	for _, t := range c.tags {
+	c.each(func(t *tagged) {
 		s.tagged.drop(t.section)
 		s.tags[t.section] = nil
-	}
+	})
 	delete(s.classes, class)
 }

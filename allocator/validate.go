@@ -1,6 +1,7 @@
 package allocator
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -161,16 +162,20 @@ func (p *pool) validateSection(s *shelf, class Class, c *section) error {
 	byTag := onShelf
 	if s.tagged != nil {
 		byTag = 0
-		for tag, t := range c.tags {
-			n, err := p.validateIndex(s.tagged, t.section, class)
-			if err != nil {
-				return err
+		c.each(func(t *tagged) {
+			n, found := p.validateIndex(s.tagged, t.section, class)
+			if found == nil && n != t.ages.count {
+				found = fmt.Errorf("tag %d has %d blocks by size and %d by age", t.tag, n, t.ages.count)
 			}
-			if n != t.ages.count {
-				return fmt.Errorf("tag %d has %d blocks by size and %d by age", tag, n, t.ages.count)
+			if found == nil && c.ofTag(t.tag) != t {
+				found = fmt.Errorf("tag %d is not found", t.tag)
 			}
+			err = cmp.Or(err, found)
 			byTag += n
-		}
+		})
+	}
+	if err != nil {
+		return err
 	}
 	if onShelf != c.free || byTag != c.free {
 		return fmt.Errorf("class %d has %d free blocks, %d by size and %d by tag", class, c.free, onShelf, byTag)
@@ -180,13 +185,13 @@ func (p *pool) validateSection(s *shelf, class Class, c *section) error {
 
 // validateIndex checks the blocks of one section and returns how many there are.
 func (p *pool) validateIndex(x *index, section int32, class Class) (count int, err error) {
-	last := uint64(0)
+	last, before := uint64(0), int32(0)
 	x.forest.Each(&x.sections[section], func(n int32) {
 		size := x.forest.Size(n)
-		if size <= last || x.bySize[sizeKey{section, size}] != n {
+		if size <= last || x.find(section, size) != n || x.nodes[n].smaller != before || before != 0 && x.nodes[before].larger != n {
 			err = fmt.Errorf("size %d of section %d is out of order, or not found by size", size, section)
 		}
-		last = size
+		last, before = size, n
 		at := int32(0)
 		for i := x.nodes[n].newest; i != 0 && x.nodes[n].count > 0; i = x.links[i].older {
 			if e := &p.entries[i]; e.class != class || e.size != size {
@@ -199,6 +204,9 @@ func (p *pool) validateIndex(x *index, section int32, class Class) (count int, e
 		}
 		count += int(at)
 	})
+	if before != 0 && x.nodes[before].larger != 0 {
+		err = fmt.Errorf("size %d of section %d is not the last one", last, section)
+	}
 	return count, err
 }
 

@@ -1,14 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
 	"codeberg.org/gpumemtop/gpumemtop/internal/size"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 )
@@ -19,14 +22,18 @@ func newReplay() *cobra.Command {
 		Short: "Play a recording through another policy",
 		Long: "Feeds the requests, releases and coolings of each process of a recording to a policy and shows what that would\n" +
 			"have done with them. Time does not change: buffers come, go and cool when they did. What no policy sees is left\n" +
-			"out, and so are changes of limits during the run. A recording tells neither the device's largest __constant\n" +
-			"buffer, where a run stops rounding up, nor whether it could have made parts of slabs: not in programs that can\n" +
-			"make images of buffers, nor in contexts of several devices.",
-		Annotations: map[string]string{usageKey: "gpumemtop replay [--policy NAME] [--set LIMIT=VALUE] [--capacity SIZE] FILE"},
+			"out. Limits that were changed during the run change here, too, but for those that are set here. A recording tells\n" +
+			"neither the device's largest __constant buffer, where a run stops rounding up, nor whether it could have made\n" +
+			"parts of slabs: not in programs that can make images of buffers, nor in contexts of several devices.",
+		Annotations: map[string]string{usageKey: "gpumemtop replay [--policy NAME] [--set LIMIT=VALUE] [--capacity SIZE] [--device-cost FILE] FILE"},
 		Example:     "  gpumemtop record --policy none -o run.gmt ./blur && gpumemtop replay --policy slab run.gmt",
 		Args:        oneFile,
 	}, func(cmd *cobra.Command, c *config, args []string) error {
 		options, err := replayOptions(c)
+		if err != nil {
+			return err
+		}
+		device, err := deviceCost(c.deviceCost, &options)
 		if err != nil {
 			return err
 		}
@@ -38,9 +45,9 @@ func newReplay() *cobra.Command {
 		switch {
 		case err != nil:
 		case c.replayFormat == "json":
-			err = export.ReplayJSON(cmd.OutOrStdout(), result)
+			err = export.ReplayJSON(cmd.OutOrStdout(), result, device)
 		default:
-			err = export.ReplayText(cmd.OutOrStdout(), result, reader.Header().Policy)
+			err = export.ReplayText(cmd.OutOrStdout(), result, reader.Header().Policy, device)
 		}
 		if err == nil {
 			warnDamage(args[0], reader)
@@ -51,7 +58,7 @@ func newReplay() *cobra.Command {
 
 // replayOptions checks the settings.
 func replayOptions(c *config) (lab.ReplayOptions, error) {
-	options := lab.ReplayOptions{Policy: c.policy}
+	options := lab.ReplayOptions{Policy: c.policy, HoldSettings: true}
 	if err := checkFormat(c.replayFormat, textFormats); err != nil {
 		return options, err
 	}
@@ -68,4 +75,24 @@ func replayOptions(c *config) (lab.ReplayOptions, error) {
 	}
 	_, err = allocator.New(c.policy, options.Settings) // before anything is read
 	return options, err
+}
+
+// deviceCost sets what the driver takes, and returns the name of the device whose driver it is: empty for the one of
+// the recording, which counts when no file is given.
+func deviceCost(path string, options *lab.ReplayOptions) (device string, err error) {
+	if path == "" {
+		options.Fit = true
+		return "", nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("--device-cost: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	probe, err := cost.Read(file)
+	if err != nil {
+		return "", fmt.Errorf("--device-cost: %s: %w", path, err)
+	}
+	options.Device = probe.Costs()
+	return cmp.Or(probe.Device, path), nil
 }

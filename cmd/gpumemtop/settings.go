@@ -60,6 +60,7 @@ type config struct {
 	json          string
 
 	capacity     string
+	deviceCost   string
 	replayFormat string
 	exportFormat string
 	importFormat string
@@ -153,6 +154,7 @@ var settings = []setting{
 	{"scrub", "", "KIND", groupPool, onRun | onRecord, true, "fill recycled blocks before the program gets them: none, zero or poison (bytes of 0xa5)", func(c *config) any { return &c.scrub }},
 	{"device-memory", "", "SIZE", groupPool, onRun | onRecord, true, "creates fail as on a card with that much memory; each process has a card of its own", func(c *config) any { return &c.deviceMemory }},
 	{"capacity", "", "SIZE", groupPool, onReplay, false, "memory that each process may have from the driver; by default any", func(c *config) any { return &c.capacity }},
+	{"device-cost", "", "FILE", groupPool, onReplay, false, "what the driver takes, as measured on a device: a JSON object of lines; by default what it took in the recording", func(c *config) any { return &c.deviceCost }},
 	{"resolution", "", "SIZE", groupFit, onFit, false, "how closely to look; by default 1 % of what the program needs, at least 64KiB", func(c *config) any { return &c.resolution }},
 	{"timeout", "", "TIME", groupFit, onFit, false, "a run that takes longer does not survive; 0s: no limit", func(c *config) any { return &c.timeout }},
 	{"device", "", "DEVICE", groupProbe, onProbe, false, "one device, by its number from 0 on, or those with this in their name, in any case; by default all", func(c *config) any { return &c.device }},

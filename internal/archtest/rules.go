@@ -47,7 +47,8 @@ var (
 	}
 	everything = []string{
 		"allocator", "internal/analysis", "internal/check", "internal/cl", "internal/compare", "internal/cut",
-		"internal/doctor", "internal/export", "internal/importer", "internal/lab", "internal/life", "internal/measure", "internal/model",
+		"internal/doctor", "internal/export", "internal/importer", "internal/lab", "internal/lab/cost", "internal/life",
+		"internal/measure", "internal/model",
 		"internal/ndjson", "internal/payload", "internal/plain", "internal/probe", "internal/progress", "internal/report",
 		"internal/session", "internal/size", "internal/splice", "internal/symbol", "internal/trace",
 		"internal/unfinished", "internal/viewer", "internal/wire", "tracer", "tracer/rights", "tracer/target", "ui",
@@ -121,10 +122,17 @@ var Places = map[string]Place{
 	// What is written for people, in the same words everywhere.
 	"internal/plain": {May: []string{"internal/model", "internal/size", "internal/wire"}, Timeless: true, Never: noFiles},
 
-	"internal/lab": {May: []string{"allocator", "internal/model", "internal/size", "internal/trace", "internal/wire"}, Timeless: true, Never: noFiles},
+	"internal/lab/cost": {Timeless: true, Never: noFiles},
+	"internal/lab": {
+		May: []string{
+			"allocator", "internal/lab/cost", "internal/model", "internal/size", "internal/trace", "internal/wire",
+		},
+		Timeless: true, Never: noFiles,
+	},
 	"internal/analysis": {
 		May: []string{
-			"allocator", "internal/life", "internal/model", "internal/plain", "internal/size", "internal/trace", "internal/wire",
+			"allocator", "internal/lab/cost", "internal/life", "internal/model", "internal/plain", "internal/size", "internal/trace",
+			"internal/wire",
 		},
 		Timeless: true, Never: noFiles,
 	},
@@ -145,8 +153,8 @@ var Places = map[string]Place{
 	},
 	"internal/export": {
 		May: []string{
-			"internal/lab", "internal/life", "internal/model", "internal/plain", "internal/size", "internal/symbol",
-			"internal/trace", "internal/unfinished", "internal/wire",
+			"internal/lab", "internal/lab/cost", "internal/life", "internal/model", "internal/plain", "internal/size",
+			"internal/symbol", "internal/trace", "internal/unfinished", "internal/wire",
 		},
 		Timeless: true,
 	},
@@ -174,7 +182,8 @@ var Places = map[string]Place{
 	"internal/archtest": {},
 	"bench": {May: []string{
 		"allocator", "allocator/rcu", "allocator/semaphore", "allocator/tbuddy", "allocator/ualloc", "intercept",
-		"internal/model", "internal/trace", "internal/wire", "tracer/calls", "tracer/kernel", "tracer/rights", "tracer/target",
+		"internal/lab", "internal/model", "internal/trace", "internal/wire", "tracer/calls", "tracer/kernel", "tracer/rights",
+		"tracer/target",
 	}},
 	"e2e": {May: []string{"internal/export"}},
 }

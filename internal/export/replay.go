@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
 	"codeberg.org/gpumemtop/gpumemtop/internal/plain"
 	"codeberg.org/gpumemtop/gpumemtop/internal/size"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
@@ -30,6 +31,7 @@ type ReplaySummary struct {
 	Hits                           uint64            `json:"hits"`
 	Misses                         uint64            `json:"misses"`
 	HitRate                        float64           `json:"hit_rate"`
+	SteadyHitRate                  float64           `json:"steady_hit_rate"`
 	MissReasons                    map[string]uint64 `json:"miss_reasons"`
 	DriverCreates                  uint64            `json:"driver_creates_poolable"` // of blocks and slabs
 	DriverCreatesAvoided           uint64            `json:"driver_creates_avoided"`
@@ -48,22 +50,45 @@ type ReplaySummary struct {
 	ExternalFragmentation          float64           `json:"external_fragmentation_before_end"`
 	ExternalFragmentationQuadratic float64           `json:"external_fragmentation_quadratic_before_end"`
 	ExternalFragmentationRoot      float64           `json:"external_fragmentation_root_before_end"`
+	Rescued                        uint64            `json:"rescued"`       // requests that failed in the recording and would not have
+	LimitChanges                   uint64            `json:"limit_changes"` // in the recording, and trims
+	LimitChangesLeftOut            uint64            `json:"limit_changes_left_out"`
+	Device                         string            `json:"device"` // whose costs these are; empty: those of the recording
+	DeviceCost                     DeviceCost        `json:"device_cost"`
+	DriverNS                       uint64            `json:"driver_ns_simulated"` // the sum of the next four
+	CreateNS                       uint64            `json:"create_ns_simulated"`
+	TouchNS                        uint64            `json:"touch_ns_simulated"`
+	ReleaseNS                      uint64            `json:"release_ns_simulated"`
+	PartNS                         uint64            `json:"part_ns_simulated"`
+	SavedNS                        uint64            `json:"saved_ns_simulated"` // creates that hits avoided
 	RecordedHits                   uint64            `json:"recorded_hits"`
 	RecordedMisses                 uint64            `json:"recorded_misses"`
 	LostEvents                     uint64            `json:"lost_events"`
 }
 
-// ReplayJSON writes what a policy did with a recording as one JSON object.
-func ReplayJSON(w io.Writer, r *lab.ReplayResult) error {
+// DeviceCost is what the simulated device takes for each call, by size.
+type DeviceCost struct {
+	Create  cost.Line `json:"create"`
+	Touch   cost.Line `json:"touch"`
+	Release cost.Line `json:"release"`
+	Part    cost.Line `json:"part"`
+}
+
+// ReplayJSON writes what a policy did with a recording as one JSON object. device names whose costs count; empty: those
+// that were recorded.
+func ReplayJSON(w io.Writer, r *lab.ReplayResult, device string) error {
 	s := ReplaySummary{
 		Policy: r.Policy, Limits: trace.Limits{}, Capacity: r.Capacity, Processes: r.Processes, Requests: r.Requests,
-		Unpooled: r.Unpooled, Before: r.Before, Failures: r.Failures, Direct: r.Direct, Hits: r.Hits, Misses: r.Misses, HitRate: r.HitRate(),
+		Unpooled: r.Unpooled, Before: r.Before, Failures: r.Failures, Direct: r.Direct, Hits: r.Hits, Misses: r.Misses, HitRate: r.HitRate(), SteadyHitRate: r.SteadyHitRate(),
 		MissReasons: map[string]uint64{}, DriverCreates: r.DriverCreates, DriverCreatesAvoided: r.Hits, Evictions: r.Evictions,
 		BytesRequested: r.BytesRequested, BytesAllocated: r.BytesAllocated, PeakInUse: r.PeakInUse, PeakReserved: r.PeakReserved,
 		WasteAtPeak: r.WasteAtPeak(), Waste: r.Waste(), InUse: r.InUse, BytesCached: r.Cached, BytesCooling: r.Cooling, BytesFree: r.Free, Slabs: r.Slabs,
 		ExternalFragmentation: r.ExternalFragmentation(), ExternalFragmentationQuadratic: r.QuadraticFragmentation(),
 		ExternalFragmentationRoot: r.RootFragmentation(), RecordedHits: r.Recorded.Hits, RecordedMisses: r.Recorded.Misses,
-		LostEvents: r.Lost,
+		LostEvents: r.Lost, Rescued: r.Rescued, LimitChanges: r.Changes, LimitChangesLeftOut: r.LeftOut,
+		Device: device, DeviceCost: DeviceCost{Create: r.Device.Create, Touch: r.Device.Touch, Release: r.Device.Release, Part: r.Device.Part},
+		DriverNS: whole(r.DriverNS), CreateNS: whole(r.CreateNS), TouchNS: whole(r.TouchNS), ReleaseNS: whole(r.ReleaseNS),
+		PartNS: whole(r.PartNS), SavedNS: whole(r.SavedNS),
 	}
 	for i := range r.Limits {
 		s.Limits[r.Limits[i].Name] = r.Limits[i].Text
@@ -79,15 +104,19 @@ func ReplayJSON(w io.Writer, r *lab.ReplayResult) error {
 	return nil
 }
 
+// whole rounds a time in ns.
+func whole(ns float64) uint64 { return uint64(min(max(ns, 0), 1<<62) + 0.5) }
+
 // ReplayText writes the same for people. recorded names the policy that was recorded.
-func ReplayText(w io.Writer, r *lab.ReplayResult, recorded string) error {
+func ReplayText(w io.Writer, r *lab.ReplayResult, recorded, device string) error {
 	var b bytes.Buffer
 	plain.Pairs(&b, [][2]string{
 		{"policy", r.Policy},
-		{"hit rate", fmt.Sprintf("%s of %s; as recorded with %s %s", plain.Percent(r.HitRate(), r.Hits+r.Misses), plain.Count(r.Hits+r.Misses, "request"),
-			clean(recorded), plain.Percent(r.RecordedHitRate(), r.Recorded.Hits+r.Recorded.Misses))},
+		{"hit rate", fmt.Sprintf("%s of %s, steady %s; as recorded with %s %s", plain.Percent(r.HitRate(), r.Hits+r.Misses),
+			plain.Count(r.Hits+r.Misses, "request"), plain.Percent(r.SteadyHitRate(), r.SteadyRequests), clean(recorded), plain.Percent(r.RecordedHitRate(), r.Recorded.Hits+r.Recorded.Misses))},
 		{"misses", missText(r)},
 		{"driver", fmt.Sprintf("%s, %d avoided; %d given back by the policy", plain.Count(r.DriverCreates, "create"), r.Hits, r.Evictions)},
+		{"time", timeText(r, device)},
 		{"memory", fmt.Sprintf("peak %s in use (waste %s), %s reserved", size.FormatLong(r.PeakInUse),
 			plain.Percent(r.WasteAtPeak(), r.PeakInUse), size.FormatLong(r.PeakReserved))},
 		{"free", fmt.Sprintf("%s before the contexts ended; external fragmentation %s, quadratic %s, root %s", size.FormatLong(r.Free),
@@ -116,6 +145,27 @@ func missText(r *lab.ReplayResult) string {
 	return fmt.Sprintf("%d: %s", r.Misses, strings.Join(reasons, ", "))
 }
 
+// timeText says what the driver would take, by whose costs.
+func timeText(r *lab.ReplayResult, device string) string {
+	if r.Device == (cost.Device{}) {
+		return "" // nothing in the recording was timed
+	}
+	parts := []string{"creates " + plain.Duration(whole(r.CreateNS))}
+	if r.Device.Touch != (cost.Line{}) {
+		parts = append(parts, "first touches "+plain.Duration(whole(r.TouchNS)))
+	}
+	parts = append(parts, "releases "+plain.Duration(whole(r.ReleaseNS)))
+	if r.Device.Part != (cost.Line{}) {
+		parts = append(parts, "parts "+plain.Duration(whole(r.PartNS)))
+	}
+	whose := "what calls took in the recording"
+	if device != "" {
+		whose = clean(device)
+	}
+	return fmt.Sprintf("~%s in the driver (%s), ~%s of creates saved: simulated, by %s", plain.Duration(whole(r.DriverNS)),
+		strings.Join(parts, ", "), plain.Duration(whole(r.SavedNS)), whose)
+}
+
 func failureText(r *lab.ReplayResult) string {
 	if r.Capacity == 0 {
 		return ""
@@ -126,6 +176,9 @@ func failureText(r *lab.ReplayResult) string {
 	}
 	if r.Direct > 0 {
 		text += fmt.Sprintf("; %d had to be met without the policy, which rounds them up", r.Direct)
+	}
+	if r.Rescued > 0 {
+		text += fmt.Sprintf("; %s failed in the recording and would not have", plain.Count(r.Rescued, "other"))
 	}
 	return text
 }
@@ -138,6 +191,9 @@ func leftOut(r *lab.ReplayResult) string {
 	}
 	if r.Before > 0 {
 		parts = append(parts, plain.Count(r.Before, "buffer")+" from before the recording, of unknown kind and size")
+	}
+	if r.LeftOut > 0 {
+		parts = append(parts, plain.Count(r.LeftOut, "change")+" of limits during the run")
 	}
 	if r.Lost > 0 {
 		parts = append(parts, plain.Count(r.Lost, "event")+" that the recording misses")

@@ -13,6 +13,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -22,7 +23,10 @@ func played(t *testing.T) *lab.ReplayResult {
 	t.Helper()
 	list := story()
 	list = append(list, rec(9500, wire.KindLost, func(r *wire.Record) { r.Size = 3 }))
-	r, err := lab.Replay(&tape{records: list}, lab.ReplayOptions{Policy: "pow2", Capacity: 14 * mib})
+	r, err := lab.Replay(&tape{records: list}, lab.ReplayOptions{
+		Policy: "pow2", Capacity: 14 * mib, HoldSettings: true, Settings: []allocator.Setting{{Name: "max_cached_bytes", Value: "1073741824"}},
+		Device: cost.Device{Create: cost.Line{A: 20_000, B: 0.001}, Touch: cost.Line{B: 0.25}, Release: cost.Line{A: 3000}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,11 +35,11 @@ func played(t *testing.T) *lab.ReplayResult {
 
 func TestReplayText(t *testing.T) {
 	var b bytes.Buffer
-	if err := ReplayText(&b, played(t), "fut\x1bhark"); err != nil {
+	if err := ReplayText(&b, played(t), "fut\x1bhark", "a fast\x1bcard"); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "replay.txt", b.String())
-	if err := ReplayText(fullDisk{}, played(t), "none"); err == nil || !strings.Contains(err.Error(), "no space") {
+	if err := ReplayText(fullDisk{}, played(t), "none", ""); err == nil || !strings.Contains(err.Error(), "no space") {
 		t.Errorf("a full disk: %v", err)
 	}
 }
@@ -43,27 +47,29 @@ func TestReplayText(t *testing.T) {
 func TestReplayJSON(t *testing.T) {
 	var b bytes.Buffer
 	r := played(t)
-	if err := ReplayJSON(&b, r); err != nil {
+	if err := ReplayJSON(&b, r, ""); err != nil {
 		t.Fatal(err)
 	}
 	var got map[string]json.RawMessage
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	want := strings.Fields(`bytes_allocated bytes_cached bytes_cached_before_end bytes_cooling bytes_requested capacity direct
-		driver_creates_avoided driver_creates_poolable evictions external_fragmentation_before_end
+	want := strings.Fields(`bytes_allocated bytes_cached bytes_cached_before_end bytes_cooling bytes_requested capacity create_ns_simulated device
+		device_cost direct driver_creates_avoided driver_creates_poolable driver_ns_simulated evictions external_fragmentation_before_end
 		external_fragmentation_quadratic_before_end external_fragmentation_root_before_end failures
-		hit_rate hits in_use_poolable limits lost_events miss_reasons misses peak_in_use_poolable peak_reserved_poolable policy
-		process_count recorded_hits recorded_misses requests slabs_before_end unpooled waste_at_peak waste_poolable`)
+		hit_rate hits in_use_poolable limit_changes limit_changes_left_out limits lost_events miss_reasons misses part_ns_simulated peak_in_use_poolable peak_reserved_poolable policy
+		process_count recorded_hits recorded_misses release_ns_simulated requests rescued saved_ns_simulated slabs_before_end
+		steady_hit_rate touch_ns_simulated unpooled waste_at_peak waste_poolable`)
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(got))); diff != "" {
 		t.Error(diff)
 	}
-	for key, want := range map[string]string{"hits": "1", "recorded_hits": "1", "lost_events": "15", "capacity": "14680064", "unpooled": "2"} {
+	for key, want := range map[string]string{"hits": "1", "recorded_hits": "1", "lost_events": "15", "capacity": "14680064", "unpooled": "2",
+		"limit_changes": "1", "limit_changes_left_out": "1", "release_ns_simulated": "0"} {
 		if string(got[key]) != want {
 			t.Errorf("%s is %s, want %s", key, got[key], want)
 		}
 	}
-	if err := ReplayJSON(fullDisk{}, r); err == nil || !strings.Contains(err.Error(), "no space") {
+	if err := ReplayJSON(fullDisk{}, r, ""); err == nil || !strings.Contains(err.Error(), "no space") {
 		t.Errorf("a full disk: %v", err)
 	}
 }
@@ -119,7 +125,7 @@ func asJSON(t *testing.T, reader *trace.Reader, replay bool) map[string]json.Raw
 		}
 		r, err := lab.Replay(reader, o)
 		if err == nil {
-			err = ReplayJSON(&b, r)
+			err = ReplayJSON(&b, r, "")
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -153,7 +159,7 @@ func asJSON(t *testing.T, reader *trace.Reader, replay bool) map[string]json.Raw
 func TestReplayTextCountsWhatItRates(t *testing.T) {
 	r := &lab.ReplayResult{Policy: "pow2", Capacity: mib, Requests: 6, Hits: 3, Misses: 1, Failures: 1, Direct: 1}
 	var b bytes.Buffer
-	if err := ReplayText(&b, r, "none"); err != nil {
+	if err := ReplayText(&b, r, "none", ""); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"75.0 % of 4 requests", "1 request found no memory", "1 had to be met without the policy"} {

@@ -16,19 +16,22 @@ func TestReplayRandom(t *testing.T) {
 		for seed := range uint64(15) {
 			rng := rand.New(rand.NewPCG(seed, uint64(i)))
 			o := ReplayOptions{Policy: policy, Capacity: rng.Uint64N(2) * 1 << 22}
-			r := &replay{options: o, processes: map[uint32]*process{}}
+			r, err := NewSimulation(o)
+			if err != nil {
+				t.Fatal(err)
+			}
 			for n := range 400 {
 				record := randomRecord(rng, uint64(n))
-				if err := r.take(&record); err != nil {
+				if err := r.Take(&record); err != nil {
 					t.Fatal(err)
 				}
 				if n%20 == 0 {
-					checkProcesses(t, r)
+					checkProcesses(t, r.player)
 				}
 			}
-			r.finish()
-			checkProcesses(t, r)
-			if rate := r.result.WasteAtPeak(); math.IsNaN(rate) || rate < 0 || rate > 1 {
+			checkProcesses(t, r.player)
+			result := r.Result()
+			if rate := result.WasteAtPeak(); math.IsNaN(rate) || rate < 0 || rate > 1 {
 				t.Errorf("%s: waste %g", policy, rate)
 			}
 			if t.Failed() {
@@ -50,24 +53,35 @@ func randomRecord(rng *rand.Rand, n uint64) wire.Record {
 	}}
 }
 
-func checkProcesses(t *testing.T, r *replay) {
+func checkProcesses(t *testing.T, r *player) {
 	t.Helper()
-	var inUse, reserved uint64
+	var reserved uint64
+	held, alone := map[*process]uint64{}, map[*process]uint64{} // bytes in use, and of these those that no policy knows
+	for i := range r.slots {
+		switch h := &r.slots[i]; h.state {
+		case direct:
+			alone[h.process] += h.size
+			held[h.process] += h.size
+		case inUse:
+			held[h.process] += h.size
+		}
+	}
+	var inUse uint64
 	for number, p := range r.processes {
+		if p == nil {
+			continue
+		}
 		if err := p.policy.Validate(); err != nil {
 			t.Fatal(err)
 		}
 		s := p.policy.Stats()
-		var direct uint64
-		for _, h := range p.objects {
-			if h.direct {
-				direct += h.size
-			}
+		if p.reserved != s.Reserved()+alone[p] {
+			t.Errorf("process %d has %d reserved, its policy %d and %d besides", number, p.reserved, s.Reserved(), alone[p])
 		}
-		if p.reserved != s.Reserved()+direct {
-			t.Errorf("process %d has %d reserved, its policy %d and %d besides", number, p.reserved, s.Reserved(), direct)
+		if held[p] != s.BytesInUse+alone[p] {
+			t.Errorf("process %d has %d in use, its policy %d and %d besides", number, held[p], s.BytesInUse, alone[p])
 		}
-		inUse, reserved = inUse+p.inUse, reserved+p.reserved
+		inUse, reserved = inUse+held[p], reserved+p.reserved
 	}
 	if r.inUse != inUse || r.reserved != reserved {
 		t.Errorf("%d in use and %d reserved, the processes have %d and %d", r.inUse, r.reserved, inUse, reserved)

@@ -100,15 +100,7 @@ func TestSamePolicy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		header := reader.Header()
-		options := ReplayOptions{Policy: header.Policy}
-		description, _ := allocator.Describe(header.Policy)
-		for _, l := range description.Limits { // some recordings have limits that their policy no longer has
-			if value, there := header.Limits[l.Name]; there {
-				options.Settings = append(options.Settings, allocator.Setting{Name: l.Name, Value: value})
-			}
-		}
-		r, err := Replay(reader, options)
+		r, err := Replay(reader, recorded(reader.Header()))
 		if err != nil {
 			t.Fatal(err)
 		}

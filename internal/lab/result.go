@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -15,15 +16,25 @@ type ReplayResult struct {
 	Capacity  uint64 // for each process; 0: any
 	Processes int
 
-	Requests      uint64 // poolable, in the recording
-	Unpooled      uint64 // creates of the recording that were not, and are left out
-	Before        uint64 // buffers from before the recording of which no more is known; they are left out, too
-	Failures      uint64 // requests that found no memory
-	Direct        uint64 // requests that were met as they came when there was no memory for a larger block
-	Hits, Misses  uint64
-	MissReasons   [wire.MissPolicy + 1]uint64
-	DriverCreates uint64 // blocks and slabs; what is left out is not in it
-	Evictions     uint64
+	Requests         uint64 // poolable, in the recording
+	Unpooled         uint64 // creates of the recording that were not, and are left out
+	Before           uint64 // buffers from before the recording of which no more is known; they are left out, too
+	Failures         uint64 // requests that found no memory
+	Direct           uint64 // requests that were met as they came when there was no memory for a larger block
+	Hits, Misses     uint64
+	MissReasons      [wire.MissPolicy + 1]uint64
+	SteadyHits       uint64 // of the later half of the requests that were hits or misses
+	SteadyRequests   uint64
+	DriverCreates    uint64 // blocks and slabs; what is left out is not in it
+	Evictions        uint64
+	Rescued          uint64 // requests that failed in the recording and would have found memory; nothing else is told of them
+	Changes, LeftOut uint64 // changes of limits and trims in the recording, and those of them that were not made here
+
+	// What the simulated device takes, in ns of all threads together: for creates of blocks and slabs, for the first use
+	// of what was asked for of each, for their releases, and for making and releasing parts of slabs.
+	Device                                         cost.Device
+	DriverNS, CreateNS, TouchNS, ReleaseNS, PartNS float64
+	SavedNS                                        float64 // by hits: creates of their blocks
 
 	BytesRequested, BytesAllocated uint64
 	PeakInUse, PeakReserved        uint64 // of all processes together
@@ -44,6 +55,9 @@ type ReplayResult struct {
 
 // HitRate returns hits / (hits + misses), 0 without a request.
 func (r *ReplayResult) HitRate() float64 { return rate(r.Hits, r.Hits+r.Misses) }
+
+// SteadyHitRate returns the hit rate of the later half of the requests, 0 without a request.
+func (r *ReplayResult) SteadyHitRate() float64 { return rate(r.SteadyHits, r.SteadyRequests) }
 
 // RecordedHitRate returns the same of the policy that was recorded.
 func (r *ReplayResult) RecordedHitRate() float64 {

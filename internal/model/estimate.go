@@ -90,23 +90,23 @@ func (c *costs) mean(class int) float64 {
 	return 0
 }
 
-// steady answers how many of the later half of all requests were hits without keeping the requests: it notes the
+// Steady answers how many of the later half of all requests were hits without keeping the requests: it notes the
 // hits so far at every step-th request, and when the notes are full it drops every other one and doubles the step.
-// The half is exact up to steadyNotes requests and begins less than 1 % of all requests late after that.
-type steady struct {
+// The half is exact up to steadyNotes requests and begins less than 1 % of all requests late after that. The zero Steady
+// is ready for use, by one goroutine.
+type Steady struct {
 	notes    [steadyNotes]uint64 // hits among the first i × step requests
 	step     uint64
+	next     uint64 // request before which the next note is due
 	requests uint64
 	hits     uint64
 }
 
 const steadyNotes = 256
 
-func (s *steady) add(hit bool) {
-	if s.step == 0 {
-		s.step = 1
-	}
-	if s.requests%s.step == 0 {
+// Add takes the next request.
+func (s *Steady) Add(hit bool) {
+	if s.requests == s.next {
 		s.note()
 	}
 	s.requests++
@@ -116,7 +116,8 @@ func (s *steady) add(hit bool) {
 }
 
 // note records the hits before a request whose index is a multiple of step.
-func (s *steady) note() {
+func (s *Steady) note() {
+	s.step = max(s.step, 1)
 	i := s.requests / s.step
 	if i == steadyNotes {
 		for j := range steadyNotes / 2 {
@@ -126,10 +127,11 @@ func (s *steady) note() {
 		i /= 2
 	}
 	s.notes[i] = s.hits
+	s.next = (i + 1) * s.step
 }
 
-// later returns hits and requests of the later half.
-func (s *steady) later() (hits, requests uint64) {
+// Later returns hits and requests of the later half.
+func (s *Steady) Later() (hits, requests uint64) {
 	if s.requests == 0 {
 		return 0, 0
 	}

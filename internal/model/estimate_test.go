@@ -48,7 +48,7 @@ func TestHistogramEdges(t *testing.T) {
 
 func TestSteadyAgainstExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
-	var s steady
+	var s Steady
 	var before []uint64 // hits before request i
 	hits := uint64(0)
 	for n := uint64(1); n <= 20_000; n++ {
@@ -57,8 +57,8 @@ func TestSteadyAgainstExact(t *testing.T) {
 		if hit {
 			hits++
 		}
-		s.add(hit)
-		gotHits, requests := s.later()
+		s.Add(hit)
+		gotHits, requests := s.Later()
 		start := n - requests
 		if late := start - n/2; start < n/2 || float64(late) > float64(n)/100 || n <= steadyNotes && late != 0 {
 			t.Fatalf("after %d requests the later half begins at %d", n, start)
@@ -70,8 +70,8 @@ func TestSteadyAgainstExact(t *testing.T) {
 }
 
 func TestSteadyEmpty(t *testing.T) {
-	var s steady
-	if hits, requests := s.later(); hits != 0 || requests != 0 {
+	var s Steady
+	if hits, requests := s.Later(); hits != 0 || requests != 0 {
 		t.Errorf("later() = %d, %d before the first request", hits, requests)
 	}
 }

@@ -17,7 +17,7 @@ type ledger struct {
 
 	calls, driver histogram
 	costs         costs
-	steady        steady
+	steady        Steady
 }
 
 // create counts a create that succeeded. owns says that the object has memory of its own.
@@ -32,12 +32,12 @@ func (l *ledger) create(e *wire.Event, owns bool) {
 		c.HitNS += uint64(e.Duration)
 		c.BytesRequested += e.Size
 		l.costs.hit(granted(e))
-		l.steady.add(true)
+		l.steady.Add(true)
 	case wire.OutcomeMiss:
 		c.Misses++
 		c.MissReasons[reason(e.Reason)]++
 		c.BytesRequested += e.Size
-		l.steady.add(false)
+		l.steady.Add(false)
 		if e.Flags&wire.FlagPart == 0 { // else the SLAB before it was the driver's create
 			l.allocated(granted(e), e)
 		}
@@ -138,7 +138,7 @@ func (l *ledger) totals() Totals {
 	t.Cached, t.Cooling = l.free(), gauge(l.cooling)
 	t.Slabs, t.SlabBytes, t.SlabFree = gauge(l.slabs), gauge(l.slabBytes), gauge(l.room)
 	t.LiveBuffers, t.CachedBlocks = gauge(l.live), gauge(l.blocks)
-	t.SteadyHits, t.SteadyRequests = l.steady.later()
+	t.SteadyHits, t.SteadyRequests = l.steady.Later()
 	t.SavedNS = l.costs.saved()
 	t.CreateP50NS, t.CreateP99NS = l.calls.percentile(0.5), l.calls.percentile(0.99)
 	t.DriverCreateP50, t.DriverCreateP99 = l.driver.percentile(0.5), l.driver.percentile(0.99)

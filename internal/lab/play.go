@@ -1,0 +1,231 @@
+package lab
+
+import (
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+)
+
+// player plays a script through a policy for each of its processes.
+type player struct {
+	options   ReplayOptions
+	script    *script
+	processes []*process
+	slots     []held
+	result    ReplayResult // as far as it is counted here
+	steady    model.Steady
+	watch     *watch // nil: nobody compares
+
+	inUse, wanted, reserved                  uint64 // of all processes, now
+	creates, touches, releases, parts, saved tally
+}
+
+// newPlayer checks the options. An error says what is wrong with the policy or a setting.
+func newPlayer(o ReplayOptions, s *script) (*player, error) {
+	policy, err := allocator.New(o.Policy, o.Settings)
+	if err != nil {
+		return nil, err
+	}
+	r := &player{options: o, script: s, slots: make([]held, s.slots), processes: make([]*process, s.facts.processes)}
+	r.result.Policy, r.result.Limits, r.result.Capacity = o.Policy, policy.Limits(), o.Capacity
+	return r, nil
+}
+
+// play does what ops say, in order.
+func (r *player) play(ops []op) error {
+	for i := range ops {
+		step := &ops[i]
+		switch step.code {
+		case opCreate, opFail:
+			if err := r.create(step); err != nil {
+				return err
+			}
+		case opWait:
+			if p := r.known(step.slot); p != nil && len(p.raced) > 0 {
+				p.coolAll(step.time)
+			}
+		case opEnd:
+			if p := r.known(step.slot); p != nil {
+				p.fullest = p.note()
+			}
+		case opDrop:
+			c := &r.script.classes[step.class]
+			if p := r.known(c.process); p != nil {
+				p.drop(c.request.Class)
+			}
+		case opChange:
+			p, err := r.process(step.slot)
+			if err != nil {
+				return err
+			}
+			r.result.Changes++
+			p.change(&r.script.changes[step.class], step.time)
+		default:
+			r.release(step)
+		}
+	}
+	return nil
+}
+
+// known returns a process, nil when no policy was asked anything for it yet.
+func (r *player) known(number uint32) *process {
+	if int(number) < len(r.processes) {
+		return r.processes[number]
+	}
+	return nil
+}
+
+// process returns a process, with a policy that may be new.
+func (r *player) process(number uint32) (*process, error) {
+	if p := r.known(number); p != nil {
+		return p, nil
+	}
+	policy, err := allocator.New(r.options.Policy, r.options.Settings)
+	if err != nil {
+		return nil, err
+	}
+	for len(r.processes) <= int(number) {
+		r.processes = append(r.processes, nil)
+	}
+	p := &process{player: r, number: number, policy: policy}
+	r.processes[number] = p
+	return p, nil
+}
+
+// create serves a request.
+func (r *player) create(step *op) error {
+	c := &r.script.classes[step.class]
+	p, err := r.process(c.process)
+	if err != nil {
+		return err
+	}
+	req := c.request
+	req.Size, req.Tag, req.Time = step.size, step.tag, step.time
+	if step.code == opFail {
+		p.attempt(&req)
+		return nil
+	}
+	for len(r.slots) <= int(step.slot) {
+		r.slots = append(r.slots, held{})
+	}
+	h := &r.slots[step.slot]
+	if !p.serve(&req, h) {
+		*h = held{}
+		r.result.Failures++
+		return nil
+	}
+	r.inUse += h.size
+	r.wanted += h.wanted
+	if r.inUse > r.result.PeakInUse {
+		r.result.PeakInUse, r.result.WantedAtPeak = r.inUse, r.wanted
+	}
+	r.result.PeakReserved = max(r.result.PeakReserved, r.reserved)
+	return nil
+}
+
+// release does what becomes of a buffer.
+func (r *player) release(step *op) {
+	h := &r.slots[step.slot]
+	p := h.process
+	switch h.state {
+	case inUse:
+	case direct:
+		r.leave(h)
+		p.reserved -= h.size
+		r.reserved -= h.size
+		r.releases.add(h.size)
+		h.state = empty
+		return
+	case cools:
+		p.endCooling(step, h)
+		return
+	default:
+		return
+	}
+	switch step.code {
+	case opFree:
+		p.free(h, false, step.time)
+	case opFreeEarly:
+		p.free(h, true, step.time)
+		p.raced = append(p.raced, h.block)
+	case opCool:
+		p.free(h, true, step.time)
+		h.state = cools
+		return
+	case opForget:
+		p.forget(h)
+	default: // opRefuse: what is to be done comes
+		return
+	}
+	h.state = empty
+}
+
+// endCooling does what becomes of a block that cools.
+func (p *process) endCooling(step *op, h *held) {
+	if step.code == opCooled {
+		p.cool(h.block, step.time)
+	} else {
+		p.raced = append(p.raced, h.block)
+	}
+	h.state = empty
+}
+
+// leave takes what a buffer has off what is in use.
+func (r *player) leave(h *held) {
+	r.inUse -= h.size
+	r.wanted -= h.wanted
+}
+
+// holds reports whether a limit stays as the options set it.
+func (r *player) holds(name string) bool {
+	if !r.options.HoldSettings {
+		return false
+	}
+	for _, s := range r.options.Settings {
+		if s.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// sum returns the result so far. device is what the driver took in the recording.
+func (r *player) sum() ReplayResult {
+	out := r.result
+	f := &r.script.facts
+	out.Processes, out.Requests, out.Unpooled, out.Before, out.Lost = int(f.processes), f.requests, f.unpooled, f.before, f.lost
+	out.Recorded.Hits, out.Recorded.Misses = f.hits, f.misses
+	for _, p := range r.processes {
+		if p != nil {
+			out.add(p)
+		}
+	}
+	out.SteadyHits, out.SteadyRequests = r.steady.Later()
+	d := &r.options.Device
+	out.Device = *d
+	out.CreateNS, out.TouchNS = r.creates.price(d.Create), r.touches.price(d.Touch)
+	out.ReleaseNS, out.PartNS = r.releases.price(d.Release), r.parts.price(d.Part)
+	out.DriverNS = out.CreateNS + out.TouchNS + out.ReleaseNS + out.PartNS
+	out.SavedNS = r.saved.price(d.Create)
+	return out
+}
+
+// add adds the figures of one process.
+func (out *ReplayResult) add(p *process) {
+	s := p.policy.Stats()
+	out.Hits += s.Hits
+	out.Misses += s.Misses
+	for i, n := range s.MissReasons {
+		out.MissReasons[i] += n
+	}
+	out.BytesRequested += s.BytesRequested
+	out.BytesAllocated += s.BytesAllocated
+	out.InUse += s.BytesInUse
+	out.Wanted += s.BytesWanted
+	out.Cached += s.BytesCached
+	out.Cooling += s.BytesCooling
+	fullest := p.note()
+	out.Free += fullest.BytesCached
+	out.Largest = max(out.Largest, fullest.Largest)
+	out.Squares += fullest.Squares
+	out.Slabs += fullest.Slabs
+}

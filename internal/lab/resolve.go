@@ -1,0 +1,325 @@
+package lab
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Bits of cl_mem_flags that decide what a policy may do with a request (OpenCL 3.0 §5.2.1).
+const (
+	useHostPointer   = 1 << 3
+	allocHostPointer = 1 << 4
+	copyHostPointer  = 1 << 5
+)
+
+// resolver turns records into a script. What it finds does not depend on a policy.
+type resolver struct {
+	script    script
+	processes map[uint32]*origin
+	free      []uint32 // slots
+	creates   cost.Fit // what the driver took in the recording
+	releases  cost.Fit
+
+	latest uint32 // process, with its origin
+	origin *origin
+}
+
+// origin is one process of a recording.
+type origin struct {
+	number   uint32 // its place
+	devices  map[uint64]device
+	first    device            // the first that was described
+	contexts map[uint16]uint64 // number modulo 65536 to first device
+	classes  map[uint32]uint32 // scope and flags to script.classes
+	order    []uint32          // keys of classes, in the order of their first requests
+	made     allocator.Class   // the latest
+	key      uint32            // of the latest request, with its class
+	class    uint32
+
+	objects map[uint64]uint32    // number in the recording to slot
+	cooling map[uint64]uint32    // by the number that the recording's block had
+	refused map[uint64]departure // the same: why they went to the driver is still to be told
+}
+
+// departure is a buffer that was released.
+type departure struct {
+	slot  uint32
+	races bool // commands still used it
+}
+
+// device is what a recording tells of one.
+type device struct{ memory, largest, align uint64 }
+
+func newResolver() *resolver { return &resolver{processes: map[uint32]*origin{}} }
+
+// take appends what a record says to ops.
+func (r *resolver) take(record *wire.Record, ops []op) []op {
+	if record.Kind == wire.KindLost {
+		r.script.facts.lost += record.Size
+		return ops
+	}
+	o := r.from(record.Process)
+	e := &record.Event
+	switch e.Kind {
+	case wire.KindDevice:
+		o.device(e)
+	case wire.KindContext:
+		return r.context(o, e, ops)
+	case wire.KindCreate:
+		return r.create(o, e, ops)
+	case wire.KindRelease:
+		return r.release(o, e, ops)
+	case wire.KindCooled:
+		return r.cooled(o, e, ops)
+	case wire.KindEvict:
+		return r.evicted(o, e, ops)
+	case wire.KindLimit:
+		return r.limit(o, record, ops)
+	case wire.KindSlab:
+		if e.Status == 0 && e.Flags&wire.FlagCarried == 0 {
+			measured(&r.creates, e.Granted, e.Cost)
+		}
+	case wire.KindSync:
+		if wire.Sync(e.Op) != wire.SyncFlush {
+			return append(ops, op{code: opWait, time: moment(e.Time), slot: o.number})
+		}
+	}
+	return ops
+}
+
+// from returns a process.
+func (r *resolver) from(number uint32) *origin {
+	if r.origin != nil && r.latest == number {
+		return r.origin
+	}
+	o := r.processes[number]
+	if o == nil {
+		o = &origin{
+			number: r.script.facts.processes, devices: map[uint64]device{}, contexts: map[uint16]uint64{}, classes: map[uint32]uint32{},
+			objects: map[uint64]uint32{}, cooling: map[uint64]uint32{}, refused: map[uint64]departure{},
+		}
+		r.script.facts.processes++
+		r.processes[number] = o
+	}
+	r.latest, r.origin = number, o
+	return o
+}
+
+// moment is a time as policies have it.
+func moment(time uint64) int64 { return int64(min(time, math.MaxInt64)) }
+
+func (o *origin) device(e *wire.Event) {
+	d := device{memory: e.Granted, largest: e.Link, align: uint64(e.Tag)}
+	if len(o.devices) == 0 {
+		o.first = d
+	}
+	o.devices[e.Object] = d
+	o.key = 0
+}
+
+// context handles CONTEXT: with the application's last reference its classes end. They stay known, for buffers that it
+// still has, until another context has its number.
+func (r *resolver) context(o *origin, e *wire.Event, ops []op) []op {
+	scope := uint16(e.Object)
+	o.key = 0
+	switch wire.Life(e.Op) {
+	case wire.LifeCreate:
+		o.contexts[scope] = e.Link
+		o.forget(scope)
+	case wire.LifeEnd:
+		ops = append(ops, op{code: opEnd, time: moment(e.Time), slot: o.number})
+		for _, key := range o.order {
+			if uint16(key>>16) == scope {
+				ops = append(ops, op{code: opDrop, time: moment(e.Time), class: o.classes[key]})
+			}
+		}
+	default: // it lives on
+	}
+	return ops
+}
+
+// forget takes the classes of a context out of the books, whose number another one has now.
+func (o *origin) forget(scope uint16) {
+	o.order = slices.DeleteFunc(o.order, func(key uint32) bool {
+		gone := uint16(key>>16) == scope
+		if gone {
+			delete(o.classes, key)
+		}
+		return gone
+	})
+}
+
+// classOf returns the class of a request, in script.classes.
+func (r *resolver) classOf(o *origin, e *wire.Event) uint32 {
+	key := uint32(e.Scope)<<16 | uint32(e.Access)
+	if key == o.key && key != 0 {
+		return o.class
+	}
+	d, known := o.devices[o.contexts[e.Scope]]
+	if !known {
+		d = o.first
+	}
+	request := allocator.Request{
+		Max: d.largest, Heap: d.memory, Align: d.align, Exact: e.Access&copyHostPointer != 0, Pinned: e.Access&allocHostPointer != 0,
+	}
+	if request.Exact { // the driver copies as much as it creates
+		request.Align = 0
+	}
+	i, there := o.classes[key]
+	if there {
+		request.Class = r.script.classes[i].request.Class
+	} else {
+		o.made++
+		request.Class = o.made
+		o.order = append(o.order, key)
+	}
+	if !there || r.script.classes[i].request != request { // the device was described since
+		i = uint32(len(r.script.classes))
+		r.script.classes = append(r.script.classes, class{process: o.number, request: request})
+		o.classes[key] = i
+	}
+	o.key, o.class = key, i
+	return i
+}
+
+// create handles CREATE.
+func (r *resolver) create(o *origin, e *wire.Event, ops []op) []op {
+	f := &r.script.facts
+	r.priceCreate(e)
+	switch e.Outcome {
+	case wire.OutcomeHit:
+		f.hits++
+	case wire.OutcomeMiss:
+		f.misses++
+	case wire.OutcomeFailed:
+		if !lacksMemory(e) {
+			return ops
+		}
+		return append(ops, op{
+			code: opFail, time: moment(e.Start()), size: max(e.Size, 1), class: r.classOf(o, e), tag: allocator.Tag(e.Tag),
+		})
+	default:
+		if e.Flags&wire.FlagCarried != 0 {
+			f.before++
+		} else {
+			f.unpooled++
+		}
+		return ops
+	}
+	f.requests++
+	slot := r.slot()
+	o.objects[e.Object] = slot
+	return append(ops, op{
+		code: opCreate, time: moment(e.Start()), size: max(e.Size, 1), slot: slot, class: r.classOf(o, e), tag: allocator.Tag(e.Tag),
+	})
+}
+
+// lacksMemory reports whether a create failed that a policy was asked for, because there was no memory. Of one with
+// contents to copy nobody knows whether it was asked.
+func lacksMemory(e *wire.Event) bool {
+	const objectAllocation, outOfResources, outOfHostMemory = -4, -5, -6 // CL_MEM_OBJECT_ALLOCATION_FAILURE and so on
+	short := e.Status == objectAllocation || e.Status == outOfResources || e.Status == outOfHostMemory
+	return short && wire.Memory(e.Op) == wire.MemoryBuffer && e.Access&(useHostPointer|copyHostPointer) == 0 && e.Size > 0
+}
+
+// slot returns one that is empty.
+func (r *resolver) slot() uint32 {
+	if last := len(r.free) - 1; last >= 0 {
+		slot := r.free[last]
+		r.free = r.free[:last]
+		return slot
+	}
+	r.script.slots++
+	return r.script.slots - 1
+}
+
+// release handles RELEASE of the last reference.
+func (r *resolver) release(o *origin, e *wire.Event, ops []op) []op {
+	r.priceRelease(e)
+	slot, known := o.objects[e.Object]
+	if !known || e.Granted > 0 || e.Outcome == wire.OutcomePinned {
+		return ops
+	}
+	delete(o.objects, e.Object)
+	races := e.Flags&wire.FlagWouldRace != 0
+	step := op{time: moment(e.Time), slot: slot}
+	switch {
+	case e.Outcome == wire.OutcomeCooling:
+		step.code = opCool
+		o.cooling[e.Link] = slot
+		return append(ops, step)
+	case e.Outcome == wire.OutcomeRefused && e.Flags&wire.FlagPart == 0:
+		step.code = opRefuse
+		o.refused[e.Link] = departure{slot, races}
+		return append(ops, step)
+	case e.Outcome == wire.OutcomeCached || !races:
+		step.code = opFree
+	default:
+		step.code = opFreeEarly
+	}
+	r.free = append(r.free, slot)
+	return append(ops, step)
+}
+
+// cooled handles COOLED of a block of the recording.
+func (r *resolver) cooled(o *origin, e *wire.Event, ops []op) []op {
+	slot, known := o.cooling[e.Link]
+	if !known {
+		return ops
+	}
+	delete(o.cooling, e.Link)
+	r.free = append(r.free, slot)
+	return append(ops, op{code: opCooled, time: moment(e.Time), slot: slot})
+}
+
+// evicted handles EVICT: it says why a release was refused. A block that the program left unfit for anybody is unfit
+// here, too; what the recorded policy did not want is for this one to judge.
+func (r *resolver) evicted(o *origin, e *wire.Event, ops []op) []op {
+	measured(&r.releases, e.Granted, e.Cost)
+	if slot, known := o.cooling[e.Link]; known {
+		delete(o.cooling, e.Link)
+		r.free = append(r.free, slot)
+		ops = append(ops, op{code: opLose, time: moment(e.Time), slot: slot})
+	}
+	d, known := o.refused[e.Link]
+	if !known {
+		return ops
+	}
+	delete(o.refused, e.Link)
+	r.free = append(r.free, d.slot)
+	step := op{code: opFree, time: moment(e.Time), slot: d.slot}
+	switch {
+	case wire.Evict(e.Reason) == wire.EvictState:
+		step.code = opForget
+	case d.races:
+		step.code = opFreeEarly
+	}
+	return append(ops, step)
+}
+
+// limit handles LIMIT: a limit that was changed, as NAME=VALUE, or the bytes that the pool was trimmed to.
+func (r *resolver) limit(o *origin, record *wire.Record, ops []op) []op {
+	if record.Status != 0 {
+		return ops // it was not changed
+	}
+	var c change
+	text := string(record.Payload)
+	name, value, isLimit := strings.Cut(text, "=")
+	if isLimit {
+		c = change{name: name, value: value}
+	} else {
+		keep, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return ops
+		}
+		c.keep = keep
+	}
+	r.script.changes = append(r.script.changes, c)
+	return append(ops, op{code: opChange, time: moment(record.Time), slot: o.number, class: uint32(len(r.script.changes) - 1)})
+}

@@ -1,0 +1,62 @@
+package lab
+
+import "codeberg.org/gpumemtop/gpumemtop/allocator"
+
+// script is what a recording says to policies, whichever they are: what happened, in order, with everything looked up
+// that records only name.
+type script struct {
+	classes []class
+	changes []change
+	slots   uint32 // of buffers that lived at the same time, at most
+	facts   facts
+}
+
+// op is one thing that a policy is told.
+type op struct {
+	time  int64         // ns: of a create when the program asked, else when it happened
+	size  uint64        // opCreate: bytes requested
+	slot  uint32        // of the buffer; of opWait, opEnd and opChange: the process
+	class uint32        // opCreate, opFail and opDrop: in script.classes; opChange: in script.changes
+	tag   allocator.Tag // opCreate and opFail
+	code  code
+}
+
+// code says what an op is.
+type code uint8
+
+const (
+	opCreate    code = iota // the program asks for a buffer, and the slot is its until opFree and the like
+	opFail                  // it asks for one and gets none: the slot stays empty
+	opFree                  // nothing uses the buffer any more
+	opFreeEarly             // commands still use it, and nothing will say when they end: at the process's next wait
+	opCool                  // commands still use it until opCooled or opLose
+	opCooled                //
+	opLose                  // what cools has left the recorded pool: nothing will say when its commands end
+	opRefuse                // the recorded policy let it go, opFree or opForget says why: what is no pool's ends here
+	opForget                // the program left it unfit for anybody
+	opWait                  // the process waits for commands, or finishes
+	opEnd                   // one of the process's contexts ends: opDrop follows for each of its classes
+	opDrop                  // nobody asks for buffers of a class any more
+	opChange                // a limit of the process was changed, or its pool trimmed
+)
+
+// class is what requests of one context with the same flags have in common.
+type class struct {
+	process uint32 // its place among the processes of the recording
+	request allocator.Request
+}
+
+// change is what somebody changed during the run.
+type change struct {
+	name, value string // a limit; without a name: the bytes that the pool was trimmed to
+	keep        uint64
+}
+
+// facts are what a recording says by itself.
+type facts struct {
+	processes        uint32
+	requests         uint64 // that a policy was asked
+	unpooled, before uint64 // creates that none was asked, of these from before the recording
+	hits, misses     uint64
+	lost             uint64 // events
+}

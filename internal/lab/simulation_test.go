@@ -1,0 +1,232 @@
+package lab
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// limit is what the recording tells of a control message.
+func (tape *tape) limit(text string, status int16) {
+	tape.add(wire.Event{Kind: wire.KindLimit, Status: status})
+	tape.records[len(tape.records)-1].Payload = []byte(text)
+}
+
+// changed releases a block, changes something, and asks for as much again.
+func changed(text string, status int16) *tape {
+	t := newTape()
+	t.create(1, 4096)
+	t.release(1, wire.OutcomeCached, 0)
+	t.limit(text, status)
+	t.create(2, 4096)
+	return t
+}
+
+func TestChangesOfLimits(t *testing.T) {
+	for _, c := range []struct {
+		text             string
+		status           int16
+		set              string
+		hold             bool
+		hits             uint64
+		changes, leftOut uint64
+		reason           wire.Miss
+	}{
+		{text: "max_cached_bytes=4096", hits: 1, changes: 1},
+		{text: "max_cached_bytes=4095", changes: 1, reason: wire.MissLimit},
+		{text: "4096", hits: 1, changes: 1}, // a trim
+		{text: "0", changes: 1, reason: wire.MissDrained},
+		{text: "max_cached_bytes=0", status: -1, hits: 1},
+		{text: "mantissa_bits=3", hits: 1, changes: 1, leftOut: 1}, // not futhark's
+		{text: "neither", hits: 1},
+		{text: "max_cached_bytes=0", set: "max_cached_bytes=8192", changes: 1, reason: wire.MissLimit},
+		{text: "max_cached_bytes=0", set: "max_cached_bytes=8192", hold: true, hits: 1, changes: 1, leftOut: 1},
+		{text: "max_cached_bytes=0", set: "min_block=1", hold: true, changes: 1, reason: wire.MissLimit},
+		{text: "0", set: "max_cached_bytes=8192", hold: true, changes: 1, reason: wire.MissDrained},
+	} {
+		settings, err := allocator.ParseSettings(c.set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Replay(changed(c.text, c.status), ReplayOptions{Policy: "futhark", Settings: settings, HoldSettings: c.hold})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Hits != c.hits || r.Changes != c.changes || r.LeftOut != c.leftOut || c.hits == 0 && r.MissReasons[c.reason] != 1 {
+			t.Errorf("%+v: %d hits, %d changes, %d left out, %v", c, r.Hits, r.Changes, r.LeftOut, r.MissReasons)
+		}
+	}
+}
+
+// TestRequestsThatFailed makes them again where there is a capacity.
+func TestRequestsThatFailed(t *testing.T) {
+	failed := func(status int16, access uint16) *tape {
+		s := newTape()
+		s.create(1, 4096)
+		s.release(1, wire.OutcomeCached, 0)
+		s.add(wire.Event{
+			Kind: wire.KindCreate, Outcome: wire.OutcomeFailed, Status: status, Size: 6000, Scope: scope, Access: access,
+		})
+		s.create(2, 4096)
+		return s
+	}
+	const noMemory, invalid = -4, -30
+	for name, c := range map[string]struct {
+		tape                     *tape
+		capacity                 uint64
+		hits, rescued, evictions uint64
+	}{
+		"no capacity":      {failed(noMemory, readWrite), 0, 1, 0, 0},
+		"fails again":      {failed(noMemory, readWrite), 5000, 1, 0, 0}, // what can never fit drains nothing
+		"drains":           {failed(noMemory, readWrite), 6000, 0, 1, 1},
+		"would succeed":    {failed(noMemory, readWrite), 11000, 1, 1, 0},
+		"another mistake":  {failed(invalid, readWrite), 6000, 1, 0, 0},
+		"contents to copy": {failed(noMemory, readWrite|copyHostPointer), 6000, 1, 0, 0},
+	} {
+		r := c.tape.replay(t, "futhark", c.capacity)
+		if r.Hits != c.hits || r.Rescued != c.rescued || r.Evictions != c.evictions || r.Failures != 0 || r.Requests != 2 || r.InUse != 4096 {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
+
+func TestCosts(t *testing.T) {
+	story := newTape()
+	story.create(1, 1000)
+	story.release(1, wire.OutcomeCached, 0)
+	story.create(2, 600) // a hit
+	story.create(3, 3000)
+	story.add(wire.Event{Kind: wire.KindContext, Op: uint8(wire.LifeEnd), Object: scope})
+	story.release(2, wire.OutcomeDriver, 0)
+	device := cost.Device{Create: cost.Line{A: 100, B: 1}, Touch: cost.Line{A: 10}, Release: cost.Line{A: 7, B: 2}, Part: cost.Line{A: 5}}
+	r, err := Replay(story, ReplayOptions{Policy: "futhark", Device: device})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.CreateNS != 2*100+4000 || r.TouchNS != 20 || r.ReleaseNS != 7+2*1000 || r.PartNS != 0 || r.SavedNS != 1100 {
+		t.Errorf("creates %g, touches %g, releases %g, parts %g, saved %g", r.CreateNS, r.TouchNS, r.ReleaseNS, r.PartNS, r.SavedNS)
+	}
+	if r.DriverNS != r.CreateNS+r.TouchNS+r.ReleaseNS+r.PartNS || r.Device != device {
+		t.Errorf("driver %g, device %+v", r.DriverNS, r.Device)
+	}
+	if err := story.Rewind(); err != nil {
+		t.Fatal(err)
+	}
+	if r, err = Replay(story, ReplayOptions{Policy: "slab", Device: device}); err != nil || r.Slabs != 1 || r.PartNS != 15 || r.TouchNS != 10 { // of the third part bytes were used by the first
+		t.Errorf("slab: %v, %d slabs, parts %g, touches %g", err, r.Slabs, r.PartNS, r.TouchNS)
+	}
+}
+
+// TestFittedDevice takes the lines from what calls took in the recording.
+func TestFittedDevice(t *testing.T) {
+	story := newTape()
+	for n := range uint64(10) {
+		story.create(n+1, 1000*(n+1))
+		story.records[len(story.records)-1].Cost = uint32(50 + 3000*(n+1))
+		story.add(wire.Event{Kind: wire.KindEvict, Link: n + 1, Granted: 1000 * (n + 1), Cost: 40})
+	}
+	story.create(11, 5) // not timed
+	loaded, err := Load(story)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := loaded.Device()
+	near := func(got, want float64) bool { return got > want*0.999 && got < want*1.001 }
+	if !near(d.Create.A, 50) || !near(d.Create.B, 3) || !near(d.Release.A, 40) || d.Release.B > 1e-9 || d.Touch != (cost.Line{}) {
+		t.Errorf("%+v", d)
+	}
+	r, err := loaded.Run(ReplayOptions{Policy: "none", Fit: true})
+	if err != nil || r.Device != d || !near(r.CreateNS, 11*50+3*55005) {
+		t.Errorf("%v, %+v, creates %g", err, r.Device, r.CreateNS)
+	}
+}
+
+// TestSimulationCanBeAskedAnyTime asks after every record: that changes nothing.
+func TestSimulationCanBeAskedAnyTime(t *testing.T) {
+	story := thousand()
+	story.create(9, 512)
+	o := ReplayOptions{Policy: "futhark", Capacity: 1024, Fit: true}
+	want, err := Replay(story, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := NewSimulation(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	requests := uint64(0)
+	for i := range story.records {
+		if err := s.Take(&story.records[i]); err != nil {
+			t.Fatal(err)
+		}
+		r := s.Result()
+		if r.Requests < requests || r.Requests != r.Hits+r.Misses+r.Failures+r.Direct {
+			t.Errorf("after %d records: %+v", i+1, r)
+		}
+		requests = r.Requests
+	}
+	if diff := cmp.Diff(*want, s.Result()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestSimulationSetLimit changes a limit of the processes that are there and of one that comes later.
+func TestSimulationSetLimit(t *testing.T) {
+	story := newTape()
+	story.create(1, 4096)
+	story.release(1, wire.OutcomeCached, 0)
+	before := len(story.records)
+	story.create(2, 4096)
+	story.process = 2
+	story.create(1, 4096)
+	story.release(1, wire.OutcomeCached, 0)
+	story.create(2, 4096)
+	s, err := NewSimulation(ReplayOptions{Policy: "futhark"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range story.records {
+		if i == before {
+			if err := s.SetLimit("max_cached_bytes", "100", int64(i)); err != nil {
+				t.Fatal(err)
+			}
+			for _, bad := range [][2]string{{"max_cached_bytes", "some"}, {"mantissa_bits", "3"}} {
+				if err := s.SetLimit(bad[0], bad[1], int64(i)); err == nil || !strings.Contains(err.Error(), bad[0]) {
+					t.Errorf("%v: %v", bad, err)
+				}
+			}
+		}
+		if err := s.Take(&story.records[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := s.Result()
+	if r.Hits != 0 || r.MissReasons[wire.MissLimit] != 2 || r.Evictions != 2 {
+		t.Errorf("%+v", r)
+	}
+	for _, l := range r.Limits {
+		if l.Name == "max_cached_bytes" && l.Text != "100" {
+			t.Errorf("max_cached_bytes is %s", l.Text)
+		}
+	}
+}
+
+// TestContextNumbersComeAgain has a context with the number of one that has ended: what it frees is cached.
+func TestContextNumbersComeAgain(t *testing.T) {
+	story := newTape()
+	story.create(1, 4096)
+	story.release(1, wire.OutcomeCached, 0)
+	story.add(wire.Event{Kind: wire.KindContext, Op: uint8(wire.LifeEnd), Object: scope})
+	story.add(wire.Event{Kind: wire.KindContext, Op: uint8(wire.LifeCreate), Object: scope + 1<<16, Link: 7})
+	story.create(2, 4096)
+	story.release(2, wire.OutcomeCached, 0)
+	story.create(3, 4096)
+	if r := story.replay(t, "futhark", 0); r.Hits != 1 || r.Evictions != 1 {
+		t.Errorf("%+v", r)
+	}
+}
