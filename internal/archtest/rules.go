@@ -47,8 +47,8 @@ var (
 	}
 	everything = []string{
 		"allocator", "internal/analysis", "internal/check", "internal/cl", "internal/compare", "internal/cut",
-		"internal/doctor", "internal/export", "internal/importer", "internal/lab", "internal/life", "internal/model",
-		"internal/ndjson", "internal/payload", "internal/plain", "internal/probe", "internal/progress", "internal/report",
+		"internal/doctor", "internal/export", "internal/importer", "internal/lab", "internal/life", "internal/merging",
+		"internal/model", "internal/ndjson", "internal/payload", "internal/plain", "internal/probe", "internal/progress", "internal/report",
 		"internal/session", "internal/size", "internal/splice", "internal/symbol", "internal/trace",
 		"internal/unfinished", "internal/viewer", "internal/wire", "tracer", "tracer/rights", "tracer/target", "ui",
 	}
@@ -122,6 +122,10 @@ var Places = map[string]Place{
 	"internal/plain": {May: []string{"internal/model", "internal/size", "internal/wire"}, Timeless: true, Never: noFiles},
 
 	"internal/lab": {May: []string{"allocator", "internal/model", "internal/size", "internal/trace", "internal/wire"}, Timeless: true, Never: noFiles},
+	"internal/merging": {
+		May:      []string{"internal/life", "internal/size", "internal/trace", "internal/wire"},
+		Timeless: true, Never: noFiles,
+	},
 	"internal/analysis": {
 		May: []string{
 			"allocator", "internal/life", "internal/model", "internal/plain", "internal/size", "internal/trace", "internal/wire",
