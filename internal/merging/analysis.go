@@ -15,6 +15,7 @@ type Analysis struct {
 	parts  []bool  // roots that have parts
 	starts []int32 // of each buffer's touches; one more at the end
 	hits   []touch // by root, in the order of the steps
+	queues []int64 // of each root: the one queue of all commands that use it; noQueue or manyQueues else
 	late   []int32 // the latest completion of the root's touches up to this one
 	reads  []int32 // the last step before this one by which the host learned something; None when there is none
 }
@@ -79,6 +80,7 @@ func (a *Analysis) findTouches() {
 	next := slices.Clone(a.starts)
 	a.hits = make([]touch, a.starts[len(p.Buffers)])
 	a.late = make([]int32, len(a.hits))
+	a.queues = slices.Repeat([]int64{noQueue}, len(p.Buffers))
 	for i := range p.Steps {
 		for _, u := range p.Steps[i].Uses {
 			root := a.roots[u.Buffer].root
@@ -89,7 +91,26 @@ func (a *Analysis) findTouches() {
 			if at > a.starts[root] {
 				a.late[at] = max(a.late[at], a.late[at-1])
 			}
+			a.mix(int(root), i)
 		}
+	}
+}
+
+// Instead of a queue's number.
+const (
+	noQueue    = -1
+	manyQueues = -2
+)
+
+// mix notes on which queue a root is used.
+func (a *Analysis) mix(root, step int) {
+	q := int64(a.Program.Steps[step].Queue)
+	switch {
+	case a.Program.Steps[step].Kind == KindCreate || a.queues[root] == q:
+	case a.queues[root] == noQueue:
+		a.queues[root] = q
+	default:
+		a.queues[root] = manyQueues
 	}
 }
 
@@ -193,9 +214,10 @@ func (a *Analysis) done(step int) int {
 	return len(a.Program.Steps)
 }
 
-// before reports whether a step has surely ended when a later one begins.
+// before reports whether a step has surely ended when a later one begins. A create is on no queue.
 func (a *Analysis) before(first, then int) bool {
-	return a.Program.Steps[first].Queue == a.Program.Steps[then].Queue || a.done(first) <= then
+	x, y := &a.Program.Steps[first], &a.Program.Steps[then]
+	return x.Queue == y.Queue && x.Kind != KindCreate && y.Kind != KindCreate || a.done(first) <= then
 }
 
 // root reports whether a buffer has memory of its own.
