@@ -2,6 +2,7 @@ package merging
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -28,10 +29,12 @@ type Demand struct {
 	Peak   uint64
 }
 
-// Reuse plans one run's buffers in one form. Pinned and unused buffers count in Before and After only.
-func (a *Analysis) Reuse(form Form, grow bool) (*Reuse, error) {
-	l := a.Lifetimes(form)
-	p, buffers := a.problem(l, grow)
+// Reuse plans one run's buffers in one form, after those of copies that are taken have gone where these put them; copies
+// may be nil. Pinned and unused buffers count in Before and After only. An error would be a mistake here: no plan goes
+// out unchecked.
+func (a *Analysis) Reuse(form Form, grow bool, copies []Copy) (*Reuse, error) {
+	l, gone := a.coalesced(form, copies)
+	p, buffers := a.problem(l, grow, gone)
 	bound := a.bound(l, buffers)
 	r := &Reuse{Form: form, Max: grow, Bound: Demand{bound.Blocks, bound.Bytes}}
 	if linear, ok := p.Linear(); ok {
@@ -45,19 +48,70 @@ func (a *Analysis) Reuse(form Form, grow bool) (*Reuse, error) {
 		return nil, err
 	}
 	r.Best, r.Optimal, r.Method = Demand{len(best.Groups), best.Bytes}, best.Optimal, best.Method
-	a.settle(r, best, buffers)
+	a.settle(r, best, buffers, gone)
 	return r, nil
 }
 
+// coalesced returns the lifetimes once copies are gone, and which buffers are so with them.
+func (a *Analysis) coalesced(form Form, copies []Copy) (*Lifetimes, map[int]bool) {
+	l := a.Lifetimes(form)
+	moved := map[int]int{} // contents of a root that are elsewhere
+	gone := map[int]bool{}
+	for i := range copies {
+		if c := &copies[i]; c.Taken {
+			moved[c.Source]++
+			gone[c.Source] = moved[c.Source] == len(a.Lives[c.Source].Contents)
+		}
+	}
+	if form != API {
+		a.move(l, copies)
+	}
+	maps.DeleteFunc(gone, func(_ int, all bool) bool { return !all })
+	for root := range gone {
+		l.Spans[root] = nil
+	}
+	return l, gone
+}
+
+// move gives the spans of contents to the buffers that these are in. What stays in a buffer keeps all its spans.
+func (a *Analysis) move(l *Lifetimes, copies []Copy) {
+	more := map[int][]Span{}
+	for i := range copies {
+		c := &copies[i]
+		if !c.Taken {
+			continue
+		}
+		life := Life{Contents: a.Lives[c.Source].Contents[c.content : c.content+1]}
+		more[c.Into] = a.appendSpans(more[c.Into], &life, l.Form)
+	}
+	for root, spans := range more {
+		l.Spans[root] = union(append(spans, l.Spans[root]...))
+	}
+}
+
+// union sorts spans and makes one of those that meet.
+func union(spans []Span) []Span {
+	slices.SortFunc(spans, func(x, y Span) int { return cmp.Compare(x.From, y.From) })
+	var out []Span
+	for _, s := range spans {
+		if n := len(out); n > 0 && out[n-1].To >= s.From {
+			out[n-1].To = max(out[n-1].To, s.To)
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
 // problem asks for one run's buffers in one form, in the order of their first use, and says which they are.
-func (a *Analysis) problem(l *Lifetimes, grow bool) (*Problem, []int) {
+func (a *Analysis) problem(l *Lifetimes, grow bool, gone map[int]bool) (*Problem, []int) {
 	var buffers []int
 	for i := range a.Program.Buffers {
-		if a.movable(i) {
+		if a.movable(i) && !gone[i] {
 			buffers = append(buffers, i)
 		}
 	}
-	slices.SortStableFunc(buffers, func(x, y int) int { return cmp.Compare(a.Lives[x].First, a.Lives[y].First) })
+	slices.SortStableFunc(buffers, func(x, y int) int { return cmp.Compare(l.Spans[x][0].From, l.Spans[y][0].From) })
 	p := &Problem{Max: grow, Blocks: make([]Block, len(buffers))}
 	for i, buffer := range buffers {
 		b := &a.Program.Buffers[buffer]
@@ -84,16 +138,20 @@ func (a *Analysis) bound(l *Lifetimes, buffers []int) Bound {
 }
 
 // settle makes the groups of a plan real, as far as they hold no more memory at once than before.
-func (a *Analysis) settle(r *Reuse, plan *Plan, buffers []int) {
+func (a *Analysis) settle(r *Reuse, plan *Plan, buffers []int, gone map[int]bool) {
 	holds := a.holds()
 	load := newLoad(compact(holds))
 	r.Before = Demand{a.blocks(), load.peak()}
+	for root := range gone {
+		load.add(holds[root], -1)
+	}
+	limit := load.peak()
 	for _, members := range plan.Groups {
 		var group []int
 		var block hold
 		for _, m := range members {
 			next := holds[buffers[m]]
-			if len(group) > 0 && load.replace(block, next, r.Before.Peak) {
+			if len(group) > 0 && load.replace(block, next, limit) {
 				group, block = append(group, buffers[m]), join(block, next)
 				continue
 			}
@@ -102,7 +160,7 @@ func (a *Analysis) settle(r *Reuse, plan *Plan, buffers []int) {
 		}
 		r.keep(group)
 	}
-	r.After = Demand{r.Before.Blocks - r.Reuses, load.peak()}
+	r.After = Demand{r.Before.Blocks - len(gone) - r.Reuses, load.peak()}
 }
 
 func (r *Reuse) keep(group []int) {

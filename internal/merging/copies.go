@@ -241,8 +241,7 @@ func (k *checker) addressable(c *Copy, src, dst Use, last bool) {
 	}
 }
 
-// whole reports whether the copied bytes are all that matter of the source: all there are, or all that anything touches
-// and exactly so.
+// whole reports whether the copied bytes are all that matter of the source: all there are, or all that anything touches.
 func (k *checker) whole(c *Copy, last bool) bool {
 	if c.From == 0 && c.Bytes == k.Program.Buffers[c.Source].Size {
 		return true
@@ -252,7 +251,7 @@ func (k *checker) whole(c *Copy, last bool) bool {
 		return false
 	}
 	for _, t := range k.touches(c.Source)[content.begin:content.end] {
-		if !t.certain || t.lo < c.From || t.hi > c.From+c.Bytes {
+		if t.lo < c.From || t.hi > c.From+c.Bytes {
 			return false
 		}
 	}

@@ -118,7 +118,7 @@ func TestFigure96NeedsThreeBlocksAsPrinted(t *testing.T) {
 	if b := l.Bound(); b.Blocks != 3 || b.Bytes != 192 {
 		t.Errorf("bound %+v, want 3 blocks of 192 bytes", b)
 	}
-	p, _ := a.problem(l, false)
+	p, _ := a.problem(l, false, nil)
 	linear, _ := p.Linear()
 	best := p.Solve(l.Bound(), true)
 	if len(linear.Groups) != 3 || len(best.Groups) != 3 || !best.Optimal {
