@@ -146,9 +146,11 @@ func (k *checker) lastUse(c *Copy) bool {
 		c.fail(LastUse, next, fmt.Sprintf("a %s uses the source after the copy", k.Program.Steps[next].Kind))
 		return false
 	}
-	if content.Last > c.Step {
-		c.fail(LastUse, content.Last, "the source is still mapped at the copy")
-		return false
+	for _, t := range touches[content.begin:content.end] {
+		if int(t.until) > c.Step {
+			c.fail(LastUse, int(t.step), "the source is still mapped at the copy")
+			return false
+		}
 	}
 	return true
 }

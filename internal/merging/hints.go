@@ -12,9 +12,10 @@ func adviseShares(all []*evidence, o Options) ([]Advice, error) {
 	for _, e := range all {
 		l, gone := e.coalesced(e.form, e.copies)
 		runs = append(runs, e.sites(gone, l))
-		load := newLoad(compact(e.holds()))
+		holds := e.holds()
+		load := newLoad(compact(holds))
 		for root := range gone {
-			load.add(e.holds()[root], -1)
+			load.add(holds[root], -1)
 		}
 		loads = append(loads, load)
 	}
