@@ -43,8 +43,8 @@ func (v Verdict) String() string { return verdicts[min(int(v), len(verdicts)-1)]
 type Advice struct {
 	Topic   Topic
 	Verdict Verdict
-	// Sites are names. Of a copy: its own, its source's, its destination's; of Concat: the destination's, then the
-	// sources'; else those of the buffers.
+	// Sites are names. Of a copy: its own, its source's, its destination's; of Concat: the destination's, then those of
+	// the first 64 sources, which are at Offsets; else those of the buffers.
 	Sites   []string
 	Count   int    // copies, creates or kernels, in all runs
 	Bytes   uint64 // not copied, or not held, in all runs; HeldEarly and HeldLate: at the peak of the worst

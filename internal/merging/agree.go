@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // pair is where a copy was enqueued and where its buffers were created.
@@ -139,7 +140,7 @@ func adviseConcats(all []*evidence) []Advice {
 	for run, e := range all {
 		for _, group := range e.concats() {
 			advice := e.concat(group)
-			key := advice.key()
+			key := strings.Join(advice.Sites, "\x00")
 			if found[key] == nil {
 				found[key], seen[key] = &advice, map[int]bool{}
 				order = append(order, key)
@@ -173,14 +174,6 @@ func (a *Advice) caveat(other *Advice) {
 	}
 }
 
-func (a *Advice) key() string {
-	key := ""
-	for _, s := range a.Sites {
-		key += s + "\x00"
-	}
-	return key
-}
-
 // concats returns the taken copies into each content that is made of two or more, by their places in it.
 func (e *evidence) concats() [][]*Copy {
 	groups := map[[2]int][]*Copy{}
@@ -207,6 +200,9 @@ func disjoint(group []*Copy) bool {
 	return len(group) > 1
 }
 
+// mostParts is how many parts of a destination are listed; Count counts all.
+const mostParts = 64
+
 func (e *evidence) concat(group []*Copy) Advice {
 	p := e.Program
 	advice := Advice{
@@ -214,8 +210,10 @@ func (e *evidence) concat(group []*Copy) Advice {
 		Run: None, Step: None,
 	}
 	for _, c := range group {
-		advice.Sites = append(advice.Sites, p.Name(p.Buffers[c.Source].Site))
-		advice.Offsets = append(advice.Offsets, c.To)
+		if len(advice.Offsets) < mostParts {
+			advice.Sites = append(advice.Sites, p.Name(p.Buffers[c.Source].Site))
+			advice.Offsets = append(advice.Offsets, c.To)
+		}
 		advice.Bytes += c.Bytes
 		advice.Nanos += p.Steps[c.Step].Nanos
 		if c.OtherClass || p.Align == 0 && c.To != 0 {

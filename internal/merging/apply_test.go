@@ -12,6 +12,7 @@ type machine struct {
 	a             *Analysis
 	copies        map[int]*Copy    // by step
 	moved         map[[2]int]*Copy // content: the copy that is taken for it
+	blocks        map[int]int      // of roots that share the block of another
 	before, after [][]uint64       // memory, by root
 	mapped        map[int][]uint64 // by root: what the host got
 	err           error
@@ -39,8 +40,29 @@ func (m *machine) fail(format string, args ...any) {
 	}
 }
 
-// at returns where a byte of a root is at a step once coalescings are applied.
+// share puts groups of buffers into the block of their first.
+func (m *machine) share(groups [][]int) {
+	m.blocks = map[int]int{}
+	for _, g := range groups {
+		var most uint64
+		for _, b := range g {
+			m.blocks[b] = g[0]
+			most = max(most, m.a.Program.Buffers[b].Size)
+		}
+		m.after[g[0]] = make([]uint64, most)
+	}
+}
+
+// at returns where a byte of a root is at a step once coalescings are applied, and reuses after them.
 func (m *machine) at(step, root int, b uint64) (int, uint64) {
+	root, b = m.coalesced(step, root, b)
+	if block, ok := m.blocks[root]; ok {
+		root = block
+	}
+	return root, b
+}
+
+func (m *machine) coalesced(step, root int, b uint64) (int, uint64) {
 	k := checker{Analysis: m.a}
 	c := m.moved[[2]int{root, k.contentAt(root, step)}]
 	if c == nil {
@@ -381,5 +403,43 @@ func TestCoalescingsAppliedChangeNothing(t *testing.T) {
 	}
 	if taken < 1000 || chained < 10 || partial < 100 {
 		t.Errorf("%d taken, %d further than one copy, %d of parts: too few to tell", taken, chained, partial)
+	}
+}
+
+// TestReusesAppliedChangeNothing does the same with the blocks of a plan, after the coalescings.
+func TestReusesAppliedChangeNothing(t *testing.T) {
+	reuses, grown := 0, 0
+	for seed := range uint64(6000) {
+		rng := rand.New(rand.NewPCG(seed, 8))
+		p := randomProgram(rng, 1+int(seed%2))
+		a, err := Analyse(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		copies := a.Copies()
+		form := []Form{Uses, Completion}[seed%2]
+		r, err := a.Reuse(form, true, copies)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reuses += r.Reuses
+		for _, g := range r.Groups {
+			for _, b := range g {
+				if p.Buffers[b].Size > p.Buffers[g[0]].Size {
+					grown++
+				}
+			}
+		}
+		m := newMachine(a, copies)
+		m.share(r.Groups)
+		for _, s := range schedule(a, rng) {
+			m.step(s)
+		}
+		if m.err != nil {
+			t.Fatalf("seed %d, %s: %v\n%+v\ngroups %v\ncopies %+v", seed, form, m.err, *p, r.Groups, copies)
+		}
+	}
+	if reuses < 1000 || grown < 100 {
+		t.Errorf("%d reuses, %d in blocks made larger: too few to tell", reuses, grown)
 	}
 }

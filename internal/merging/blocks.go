@@ -116,8 +116,8 @@ func (a *Analysis) problem(l *Lifetimes, grow bool, gone map[int]bool) (*Problem
 	for i, buffer := range buffers {
 		b := &a.Program.Buffers[buffer]
 		p.Blocks[i] = Block{
-			Size: b.Size, Class: b.Class, Created: b.Created, Known: a.hostRead(0, b.Created) + 1,
-			Spans: l.Spans[buffer],
+			Size: b.Size, Class: b.Class, Fixed: a.filled(buffer), Created: b.Created,
+			Known: a.hostRead(0, b.Created) + 1, Spans: l.Spans[buffer],
 		}
 	}
 	return p, buffers
@@ -126,6 +126,13 @@ func (a *Analysis) problem(l *Lifetimes, grow bool, gone map[int]bool) (*Problem
 // movable reports whether a buffer's contents could be in another block.
 func (a *Analysis) movable(buffer int) bool {
 	return a.root(buffer) && a.Program.Buffers[buffer].Pinned == Free && a.Lives[buffer].First != None
+}
+
+// filled reports whether a buffer's create brings its data. That happens at once, not after commands that use another
+// block, and takes as many bytes from the host as the block has.
+func (a *Analysis) filled(buffer int) bool {
+	first := a.Lives[buffer].First
+	return first != None && a.Program.Steps[first].Kind == KindCreate
 }
 
 // bound is that of some buffers only.

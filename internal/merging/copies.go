@@ -71,6 +71,9 @@ func (c *Copy) Holds() bool { return !c.NoOp && len(c.Failed) == 0 }
 // scanBudget is how many uses the checks of all copies look at; what is left then fails C3.
 const scanBudget = 1 << 27
 
+// fewSteps is how many steps in the way of a copy are looked at: of more it is not said that they are all alike.
+const fewSteps = 16
+
 // checker checks a program's copies.
 type checker struct {
 	*Analysis
@@ -168,7 +171,7 @@ func (k *checker) undisturbed(c *Copy) {
 	if len(found) == 0 {
 		return
 	}
-	f := Failure{Condition: Undisturbed, Step: found[0], Producer: true}
+	f := Failure{Condition: Undisturbed, Step: found[0], Producer: k.left > 0 && len(found) < fewSteps}
 	for _, step := range found {
 		f.Producer = f.Producer && k.Program.Steps[step].Kind == KindKernel && k.touchesIn(c.Source, step)
 	}
@@ -184,7 +187,7 @@ func (k *checker) undisturbed(c *Copy) {
 	c.Failed = append(c.Failed, f)
 }
 
-// disturbers returns steps in [from, to) that touch bytes of a root, a few of them at most; a map that is open counts
+// disturbers returns steps in [from, to) that touch bytes of a root, fewSteps of them at most or so; a map that is open counts
 // as the step that began it. With the budget used up it returns from itself.
 func (k *checker) disturbers(root int, lo, hi uint64, from, to int) []int {
 	var found []int
@@ -193,9 +196,11 @@ func (k *checker) disturbers(root int, lo, hi uint64, from, to int) []int {
 		if t := &touches[m]; int(t.step) < from && int(t.until) >= from && t.lo < hi && lo < t.hi {
 			found = append(found, int(t.step))
 		}
-		k.left--
+		if k.left--; k.left <= 0 {
+			return append(found, from)
+		}
 	}
-	for i := k.since(root, from); i < len(touches) && int(touches[i].step) < to && len(found) < 16; i++ {
+	for i := k.since(root, from); i < len(touches) && int(touches[i].step) < to && len(found) < fewSteps; i++ {
 		if k.left--; k.left <= 0 {
 			return append(found, from)
 		}
@@ -223,6 +228,8 @@ func (k *checker) ownMemory(c *Copy, used int) {
 		c.fail(OwnMemory, None, "the source is a sub-buffer")
 	case b.Pinned != Free:
 		c.fail(OwnMemory, None, "the source is "+b.Pinned.String())
+	case k.Program.Steps[c.First].Kind == KindCreate:
+		c.fail(OwnMemory, c.First, "the source's create brings its data, which no part of a buffer can")
 	}
 }
 
@@ -284,8 +291,7 @@ func (k *checker) ordered(c *Copy) {
 // on another queue; None when there is none.
 func (k *checker) early(dst, src, content int) int {
 	sources := k.Lives[src].Contents[content]
-	made := k.Program.Steps[sources.First].Kind == KindCreate
-	if q := k.queues[dst]; q == noQueue || q == k.queues[src] && q != manyQueues && !made {
+	if q := k.queues[dst]; q == noQueue || q == k.queues[src] && q != manyQueues {
 		return None
 	}
 	first := int32(sources.First)
@@ -342,5 +348,5 @@ func (k *checker) fills(c *Copy) bool {
 			return false
 		}
 	}
-	return len(found) < 16
+	return len(found) < fewSteps
 }

@@ -37,7 +37,7 @@ func (s *script) all(u Use) Use {
 	return u
 }
 
-func (s *script) fill(b int) int { return s.step(KindFill, s.all(writes(b))) }
+func (s *script) fill(b int) { s.step(KindFill, s.all(writes(b))) }
 
 func (s *script) copy(src, dst int, at uint64) int {
 	to := s.all(writes(dst))

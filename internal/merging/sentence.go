@@ -59,7 +59,7 @@ func (a *Advice) obstacle() string {
 		}
 		return "the destination's bytes are used between the source's first use and the copy"
 	case OwnMemory:
-		return "the source has no plain memory of its own"
+		return "the source has no plain memory of its own, or its create brings its data"
 	case Addressable:
 		return "the place in the destination cannot be a sub-buffer made in time"
 	case Agreement:
@@ -92,7 +92,7 @@ func (a *Advice) concat() string {
 		places = append(places, fmt.Sprintf("%s at byte %d", a.Sites[i+1], at))
 	}
 	if len(places) > 4 {
-		places = append(places[:3], fmt.Sprintf("%d more", len(places)-3))
+		places = append(places[:3], fmt.Sprintf("%d more", max(a.Count, len(places))-3))
 	}
 	return fmt.Sprintf("Make the parts of %s where they belong (%s) and drop %s: %s.", a.Sites[0], list(places),
 		number(a.Count, "copy"), size.FormatLong(a.Bytes))

@@ -15,7 +15,8 @@ type siteRun struct {
 	size    uint64 // the largest
 	class   uint32
 	equal   bool // all have one size
-	alone   bool // no two of its buffers interfere, and all are plain and of one class
+	filled  bool // its one buffer comes with data
+	alone   bool // no two of its buffers interfere, and all are plain, of one class and, if several, without data
 	created int
 	known   int // when the size of its first was
 }
@@ -41,6 +42,7 @@ func (a *Analysis) sites(gone map[int]bool, l *Lifetimes) map[string]*siteRun {
 		s.equal = s.equal && b.Size == s.size
 		s.size = max(s.size, b.Size)
 		s.alone = s.alone && b.Pinned == Free && b.Class == s.class
+		s.filled = s.filled || a.filled(i)
 		s.buffers = append(s.buffers, i)
 		s.spans = append(s.spans, l.Spans[i]...)
 		if len(api.Spans[i]) > 0 {
@@ -48,6 +50,7 @@ func (a *Analysis) sites(gone map[int]bool, l *Lifetimes) map[string]*siteRun {
 		}
 	}
 	for _, s := range out {
+		s.alone = s.alone && (!s.filled || len(s.buffers) == 1)
 		slices.SortFunc(s.spans, func(x, y Span) int { return cmp.Compare(x.From, y.From) })
 		for i := 1; i < len(s.spans); i++ {
 			s.alone = s.alone && s.spans[i-1].To <= s.spans[i].From
@@ -122,6 +125,7 @@ func siteProblem(runs []map[string]*siteRun, names []string, grow bool) *Problem
 				continue
 			}
 			b := &p.Blocks[x]
+			b.Fixed = b.Fixed || s.filled
 			b.Size, b.Created, b.Known = max(b.Size, s.size), min(b.Created, s.created), max(b.Known, s.known)
 			if !s.equal { // nobody knows how large the next one is
 				b.Known = math.MaxInt
