@@ -129,11 +129,15 @@ func (e *evidence) ends() map[int]*end {
 	return ends
 }
 
-// adviseHeld finds what was held at the peak for nothing.
+// adviseHeld finds what was held at the peak for nothing. Where as much is in use at once later, it would not help to
+// hold less at that time, and nothing is said.
 func adviseHeld(all []*evidence) []Advice {
 	early, late := newBySites(), newBySites()
 	for run, e := range all {
-		_, peak := e.Lifetimes(API).Peak()
+		most, peak := e.Lifetimes(API).Peak()
+		if used, _ := e.Lifetimes(e.form).Peak(); used >= most {
+			continue
+		}
 		held := map[[2]string]uint64{}
 		for i := range e.Program.Buffers {
 			l := &e.Lives[i]

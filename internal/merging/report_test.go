@@ -97,6 +97,9 @@ func TestSeriesHalvesItsPeak(t *testing.T) {
 	if !strings.Contains(c.Sentence, "in at byte 0 and part at byte 128") {
 		t.Errorf("sentence %q", c.Sentence)
 	}
+	if h := about(r, HeldEarly); h.Bytes != 0 {
+		t.Errorf("%+v, but all is in use at once at the copies", h)
+	}
 }
 
 func TestTwoRunsThatAgreeAreSafe(t *testing.T) {

@@ -15,7 +15,7 @@ func (a *Advice) sentence() string {
 	case Concat:
 		return a.concat()
 	case NoOpCopy:
-		return fmt.Sprintf("Remove the copy at %s: it copies %s to where they are.", a.Sites[0], times(a.Count, a.Bytes))
+		return fmt.Sprintf("Remove the copy at %s (%s): it puts bytes where they are.", a.Sites[0], times(a.Count, a.Bytes))
 	case ShareBlock:
 		return fmt.Sprintf("Create one buffer for %s: their buffers are never in use at once. It saves %s and %s.",
 			list(a.Sites), size.FormatLong(a.Bytes), number(a.Count, "create"))
@@ -70,15 +70,14 @@ func (a *Advice) obstacle() string {
 }
 
 func (a *Advice) remedy() string {
-	var more []string
-	if a.Hoist&HoistCreate != 0 {
-		more = append(more, "create the destination before the source is first used")
-	}
-	if a.Hoist&HoistFill != 0 {
-		more = append(more, "fill the destination before the source is first used")
-	}
-	if len(more) > 0 {
-		return " To mend that, " + strings.Join(more, " and ") + ": the host reads nothing in between."
+	const when = "before the source is first used: the host reads nothing in between."
+	switch a.Hoist {
+	case HoistCreate:
+		return " To mend that, create the destination " + when
+	case HoistFill:
+		return " To mend that, fill the destination " + when
+	case HoistCreate | HoistFill:
+		return " To mend that, create the destination, and fill it, " + when
 	}
 	if a.Producer {
 		return " Let that kernel read from elsewhere what it needs of the destination."
