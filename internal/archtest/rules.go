@@ -48,7 +48,7 @@ var (
 	everything = []string{
 		"allocator", "internal/analysis", "internal/check", "internal/cl", "internal/compare", "internal/cut",
 		"internal/doctor", "internal/export", "internal/importer", "internal/lab", "internal/lab/cost", "internal/life",
-		"internal/measure", "internal/model",
+		"internal/measure", "internal/merging", "internal/model",
 		"internal/ndjson", "internal/payload", "internal/plain", "internal/probe", "internal/progress", "internal/report",
 		"internal/session", "internal/size", "internal/splice", "internal/symbol", "internal/trace",
 		"internal/unfinished", "internal/viewer", "internal/wire", "tracer", "tracer/rights", "tracer/target", "ui",
@@ -127,6 +127,10 @@ var Places = map[string]Place{
 		May: []string{
 			"allocator", "internal/lab/cost", "internal/model", "internal/size", "internal/trace", "internal/wire",
 		},
+		Timeless: true, Never: noFiles,
+	},
+	"internal/merging": {
+		May:      []string{"internal/life", "internal/size", "internal/trace", "internal/wire"},
 		Timeless: true, Never: noFiles,
 	},
 	"internal/analysis": {

@@ -1,0 +1,167 @@
+package merging
+
+// Topic is what advice is about.
+type Topic uint8
+
+// The topics.
+const (
+	Coalesce   Topic = iota // make a copy's source where the copy puts it
+	Concat                  // the same for copies that fill one destination together
+	NoOpCopy                // a copy from a place to itself
+	ShareBlock              // sites whose buffers could be one
+	CreateOnce              // a site that could keep its buffer
+	InPlace                 // a kernel that could write where it reads
+	HeldEarly               // memory that nothing had used yet at the peak
+	HeldLate                // memory that nothing used any more at the peak
+)
+
+var topics = [...]string{
+	"coalesce", "concat", "no-op copy", "share block", "create once", "in place", "held early", "held late",
+}
+
+// String returns the topic's name.
+func (t Topic) String() string { return topics[min(int(t), len(topics)-1)] }
+
+// Verdict is how far advice can be trusted. A run shows one path through a program: nothing here is a proof.
+type Verdict uint8
+
+// The verdicts, from the least to the most.
+const (
+	Hinted    Verdict = iota // only who knows the kernels can tell
+	NearMiss                 // one condition is not met
+	HoldsHere                // it holds each time in the one run that shows it, or needs what a run cannot show
+	Safe                     // it holds each time in two runs or more
+)
+
+var verdicts = [...]string{"hint", "near miss", "holds in this run", "safe"}
+
+// String returns the verdict in words.
+func (v Verdict) String() string { return verdicts[min(int(v), len(verdicts)-1)] }
+
+// Advice is one thing to change in a program. Bytes of different advice may be the same bytes: what can be had at once
+// is in the metrics.
+type Advice struct {
+	Topic   Topic
+	Verdict Verdict
+	// Sites are names. Of a copy: its own, its source's, its destination's; of Concat: the destination's, then those of
+	// the first 64 sources, which are at Offsets; else those of the buffers.
+	Sites   []string
+	Count   int    // copies, creates or kernels, in all runs
+	Bytes   uint64 // not copied, or not held, in all runs; HeldEarly and HeldLate: at the peak of the worst
+	Nanos   uint64 // that the copies took, 0 when not known
+	Runs    int    // that show it
+	Offsets []uint64
+
+	// Of a near miss: the condition, whether it is only in the way in the kernel that makes the source, the run and the
+	// step that broke it first (None when it was no step), and what would help.
+	Failed   Condition
+	Producer bool
+	Run      int
+	Step     int
+	Hoist    Hoist
+
+	Sentence string
+}
+
+// Options say what is asked for.
+type Options struct {
+	// Form is Completion where advice is to be followed. A run that has all its commands on one queue is then looked at
+	// by Uses: what comes later on a queue waits for what came before.
+	Form Form
+	Max  bool // blocks of different sizes may share the largest
+}
+
+// Run is what one run shows.
+type Run struct {
+	Now, Merged Metrics
+	Copies      int // between buffers
+	NoOps       int
+	NearMisses  int // copies that fail one condition only
+	Reuse       *Reuse
+}
+
+// Report is what to change, the most bytes of the best verdict first.
+type Report struct {
+	Advice []Advice
+	Runs   []Run
+}
+
+// evidence is one run with all that was found out about it.
+type evidence struct {
+	*Analysis
+	form   Form
+	copies []Copy
+	reuse  *Reuse
+}
+
+// Advise looks for what to change, in runs of one program: sites are the same where their names are. An error says
+// which run contradicts itself.
+func Advise(programs []*Program, o Options) (*Report, error) {
+	r := &Report{}
+	var all []*evidence
+	for _, p := range programs {
+		e, err := gather(p, o)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+		r.Runs = append(r.Runs, e.run())
+	}
+	r.Advice = append(r.Advice, adviseCopies(all)...)
+	r.Advice = append(r.Advice, adviseConcats(all)...)
+	shared, err := adviseShares(all, o)
+	if err != nil {
+		return nil, err
+	}
+	r.Advice = append(r.Advice, shared...)
+	r.Advice = append(r.Advice, adviseInPlace(all)...)
+	r.Advice = append(r.Advice, adviseHeld(all)...)
+	for i := range r.Advice {
+		r.Advice[i].Sentence = r.Advice[i].sentence()
+	}
+	r.sort()
+	return r, nil
+}
+
+func gather(p *Program, o Options) (*evidence, error) {
+	a, err := Analyse(p)
+	if err != nil {
+		return nil, err
+	}
+	e := &evidence{Analysis: a, copies: a.Copies(), form: o.Form}
+	if o.Form == Completion && p.oneQueue() {
+		e.form = Uses
+	}
+	e.reuse, err = a.Reuse(e.form, o.Max, e.copies)
+	return e, err
+}
+
+// oneQueue reports whether all commands that use buffers are on one queue.
+func (p *Program) oneQueue() bool {
+	queue := int64(noQueue)
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		if len(s.Uses) == 0 || s.Kind == KindCreate {
+			continue
+		}
+		if q := int64(s.Queue); queue == noQueue {
+			queue = q
+		} else if queue != q {
+			return false
+		}
+	}
+	return true
+}
+
+func (e *evidence) run() Run {
+	r := Run{Now: e.Metrics(), Merged: e.merged(e.copies, e.reuse), Copies: len(e.copies), Reuse: e.reuse}
+	for i := range e.copies {
+		switch c := &e.copies[i]; {
+		case c.NoOp:
+			r.NoOps++
+		case len(c.Failed) == 1:
+			r.NearMisses++
+		}
+	}
+	return r
+}

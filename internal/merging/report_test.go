@@ -1,0 +1,233 @@
+package merging
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// script builds programs for tests.
+type script struct{ Program }
+
+func (s *script) step(kind Kind, uses ...Use) int {
+	n := len(s.Steps)
+	done := None
+	if kind == KindCreate || kind == KindRelease || kind == KindRead || kind == KindSync {
+		done = n
+	}
+	s.Steps = append(s.Steps, Step{Kind: kind, Done: done, Uses: uses, Time: uint64(n+1) * 1000, Site: 99})
+	return n
+}
+
+func (s *script) create(size uint64, site uint32) int {
+	b := len(s.Buffers)
+	s.Buffers = append(s.Buffers, Buffer{Size: size, Site: site, Parent: None, Created: s.step(KindCreate), Released: None})
+	return b
+}
+
+func (s *script) release(b int) { s.Buffers[b].Released = s.step(KindRelease) }
+
+func reads(b int) Use  { return Use{Buffer: b, Reads: true} }
+func writes(b int) Use { return Use{Buffer: b, Writes: true} }
+
+// all is a use of all bytes of a buffer by a command that is sure to do that.
+func (s *script) all(u Use) Use {
+	u.Extent, u.Bytes = Range, s.Buffers[u.Buffer].Size
+	return u
+}
+
+func (s *script) fill(b int) { s.step(KindFill, s.all(writes(b))) }
+
+func (s *script) copy(src, dst int, at uint64) int {
+	to := s.all(writes(dst))
+	to.Offset, to.Bytes = at, s.Buffers[src].Size
+	return s.step(KindCopy, s.all(reads(src)), to)
+}
+
+func newScript() *script {
+	return &script{Program{Align: 128, Names: map[uint32]string{1: "in", 2: "out", 3: "part", 99: "copy.c:9"}}}
+}
+
+func advise(t *testing.T, programs ...*Program) *Report {
+	t.Helper()
+	r, err := Advise(programs, Options{Form: Completion, Max: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func about(r *Report, topic Topic) *Advice {
+	i := slices.IndexFunc(r.Advice, func(a Advice) bool { return a.Topic == topic })
+	if i < 0 {
+		return &Advice{Sentence: "(none)"}
+	}
+	return &r.Advice[i]
+}
+
+// series is figure 10.4: two arrays are made and concatenated.
+func series() *Program {
+	s := newScript()
+	out, first, rest := s.create(1024, 2), s.create(128, 1), s.create(896, 3)
+	s.step(KindKernel, writes(first))
+	s.step(KindKernel, writes(rest))
+	s.copy(first, out, 0)
+	s.copy(rest, out, 128)
+	s.release(first)
+	s.release(rest)
+	s.step(KindRead, reads(out))
+	s.release(out)
+	return &s.Program
+}
+
+func TestSeriesHalvesItsPeak(t *testing.T) {
+	r := advise(t, series())
+	run := r.Runs[0]
+	if run.Now.Peak != 2048 || run.Merged.Peak != 1024 || run.Merged.Coalescings != 2 {
+		t.Errorf("now %+v, merged %+v: want a peak of 2048, then 1024 with 2 coalescings", run.Now, run.Merged)
+	}
+	if run.Now.Allocated != 2048 || run.Now.Freed != 2048 || run.Merged.Allocated != 1024 || run.Merged.Freed != 1024 {
+		t.Errorf("now %+v, merged %+v: want 2048 bytes allocated and freed, then 1024", run.Now, run.Merged)
+	}
+	c := about(r, Concat)
+	if !slices.Equal(c.Offsets, []uint64{0, 128}) || !slices.Equal(c.Sites, []string{"out", "in", "part"}) || c.Verdict != HoldsHere {
+		t.Errorf("concat %+v, want in and part at 0 and 128 of out, holding in this run", c)
+	}
+	if !strings.Contains(c.Sentence, "in at byte 0 and part at byte 128") {
+		t.Errorf("sentence %q", c.Sentence)
+	}
+	if h := about(r, HeldEarly); h.Bytes != 0 {
+		t.Errorf("%+v, but all is in use at once at the copies", h)
+	}
+}
+
+func TestTwoRunsThatAgreeAreSafe(t *testing.T) {
+	if c := about(advise(t, series(), series()), Coalesce); c.Verdict != Safe || c.Runs != 2 || c.Count != 2 {
+		t.Errorf("%+v, want safe in 2 runs", c)
+	}
+	other := series()
+	other.Steps = append(other.Steps, Step{Kind: KindRead, Done: len(other.Steps), Uses: []Use{reads(1)}})
+	c := advise(t, series(), other)
+	i := slices.IndexFunc(c.Advice, func(a Advice) bool { return a.Failed == Agreement })
+	if i < 0 || c.Advice[i].Verdict != NearMiss || c.Advice[i].Run != 1 || c.Advice[i].Step != len(other.Steps)-1 {
+		t.Errorf("%+v, want a near miss by C6 in the second run's last step", c.Advice)
+	}
+}
+
+// TestLUDIsANearMissInTheProducer is the thesis' benchmark: a small copy in a loop whose source is made by a kernel that
+// uses the destination, too.
+func TestLUDIsANearMissInTheProducer(t *testing.T) {
+	s := newScript()
+	out := s.create(4096, 2)
+	s.fill(out)
+	for i := range 8 {
+		part := s.create(256, 3)
+		s.step(KindKernel, reads(out), writes(part))
+		s.copy(part, out, 256*uint64(i))
+		s.release(part)
+	}
+	s.step(KindRead, reads(out))
+	r := advise(t, &s.Program)
+	c := about(r, Coalesce)
+	if c.Verdict != NearMiss || c.Failed != Undisturbed || !c.Producer || c.Count != 8 || c.Bytes != 2048 || c.Step != 3 {
+		t.Errorf("%+v, want 8 near misses by C3 in the producing kernel, the first at step 3", c)
+	}
+	if r.Runs[0].NearMisses != 8 {
+		t.Errorf("%d near misses, want 8", r.Runs[0].NearMisses)
+	}
+	if once := about(r, CreateOnce); once.Count != 7 {
+		t.Errorf("%+v, want 7 creates saved", once)
+	}
+}
+
+// figure7 is figures 7.1 and 7.3: the destination is created, and in the latter filled, after the source is made.
+func figure7(fill, read bool) *Program {
+	s := newScript()
+	src := s.create(128, 1)
+	s.step(KindKernel, writes(src))
+	if read {
+		s.step(KindRead, reads(src))
+	}
+	dst := s.create(512, 2)
+	if fill {
+		s.fill(dst)
+	}
+	s.copy(src, dst, 0)
+	s.step(KindRead, reads(dst))
+	return &s.Program
+}
+
+func TestHoistingIsAdvisedWhereItIsLegal(t *testing.T) {
+	for _, c := range []struct {
+		fill, read bool
+		want       Hoist
+		failed     Condition
+	}{
+		{false, false, HoistCreate, Allocated},
+		{true, false, HoistCreate | HoistFill, Allocated},
+		{false, true, 0, Allocated},
+	} {
+		a := about(advise(t, figure7(c.fill, c.read)), Coalesce)
+		if a.Hoist != c.want || a.Failed != c.failed || a.Verdict != NearMiss {
+			t.Errorf("fill %v, read %v: %+v, want hoist %d", c.fill, c.read, a, c.want)
+		}
+	}
+}
+
+// TestChoiceSavesMost is figure 5.26: t0 goes into t1 or t1 into t2, and t0 cannot go with it, for the size of t2 is
+// read after t0 is made. t0 is the larger one here, of which only a part is used.
+func TestChoiceSavesMost(t *testing.T) {
+	s := newScript()
+	t1, t0 := s.create(128, 1), s.create(256, 3)
+	part := func(u Use) Use { u.Extent, u.Bytes = Range, 128; return u }
+	s.step(KindFill, part(writes(t0)))
+	s.step(KindRead, part(reads(t0)))
+	t2 := s.create(1024, 2)
+	first := s.step(KindCopy, part(reads(t0)), part(writes(t1)))
+	s.copy(t1, t2, 0)
+	s.step(KindRead, reads(t2))
+	a, err := Analyse(&s.Program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range a.Copies() {
+		if !c.Holds() || c.Taken != (c.Step == first) {
+			t.Errorf("%+v, want both to hold and the first to be taken", c)
+		}
+	}
+}
+
+func TestNothingRaisesThePeak(t *testing.T) {
+	fell := 0
+	for seed := range uint64(800) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		p := randomProgram(rng, 1)
+		for i := range p.Buffers {
+			b := &p.Buffers[i]
+			b.Site = uint32(rng.IntN(4))
+			if rng.IntN(2) == 0 {
+				b.Released = b.Created + rng.IntN(len(p.Steps)-b.Created+1)
+			}
+		}
+		for _, o := range []Options{{Completion, true}, {Uses, false}, {API, true}} {
+			r, err := Advise([]*Program{p}, o)
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			run := r.Runs[0]
+			if run.Merged.Peak > run.Now.Peak || run.Reuse.Linear.Peak < run.Reuse.Best.Peak {
+				t.Fatalf("seed %d: peak %d, then %d; linear %+v, best %+v", seed, run.Now.Peak, run.Merged.Peak, run.Reuse.Linear, run.Reuse.Best)
+			}
+			if b := run.Reuse; b.Best.Peak < b.Bound.Peak || b.Best.Blocks < b.Bound.Blocks {
+				t.Fatalf("seed %d: best %+v is below the bound %+v", seed, b.Best, b.Bound)
+			}
+			if run.Merged.Peak < run.Now.Peak {
+				fell++
+			}
+		}
+	}
+	if fell < 100 {
+		t.Errorf("the peak fell %d times: too few to tell", fell)
+	}
+}

@@ -1,0 +1,126 @@
+package merging
+
+import (
+	"fmt"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/size"
+)
+
+// sentence says in words what to change.
+func (a *Advice) sentence() string {
+	switch a.Topic {
+	case Coalesce:
+		return a.coalesce()
+	case Concat:
+		return a.concat()
+	case NoOpCopy:
+		return fmt.Sprintf("Remove the copy at %s (%s): it puts bytes where they are.", a.Sites[0], times(a.Count, a.Bytes))
+	case ShareBlock:
+		return fmt.Sprintf("Create one buffer for %s: their buffers are never in use at once. It saves %s and %s.",
+			list(a.Sites), size.FormatLong(a.Bytes), number(a.Count, "create"))
+	case CreateOnce:
+		return fmt.Sprintf("Keep the buffer of %s and use it again: it is never needed twice at once. It saves %s.",
+			a.Sites[0], number(a.Count, "create"))
+	case InPlace:
+		return fmt.Sprintf("The kernel that makes %s reads %s for the last time, and they are of one size (%s): if each "+
+			"thread reads only what it writes itself, it could write in place.", a.Sites[1], a.Sites[0], times(a.Count, a.Bytes))
+	case HeldEarly:
+		return fmt.Sprintf("Create the buffers of %s later: at the peak, nothing had used %s of them.", a.Sites[0],
+			size.FormatLong(a.Bytes))
+	default:
+		return fmt.Sprintf("Release the buffers of %s sooner: at the peak, nothing used %s of them any more.", a.Sites[0],
+			size.FormatLong(a.Bytes))
+	}
+}
+
+func (a *Advice) coalesce() string {
+	site, src, dst := a.Sites[0], a.Sites[1], a.Sites[2]
+	what := fmt.Sprintf("the copy at %s from %s to %s (%s)", site, src, dst, times(a.Count, a.Bytes))
+	if a.Verdict == Hinted {
+		return fmt.Sprintf("It would do without %s, but another choice saves more.", what)
+	}
+	if a.Verdict != NearMiss {
+		return fmt.Sprintf("Make %s in a sub-buffer of %s and drop %s.", src, dst, what)
+	}
+	return fmt.Sprintf("It would do without %s, if not for %s: %s.%s", what, a.Failed, a.obstacle(), a.remedy())
+}
+
+// obstacle says which condition is in the way.
+func (a *Advice) obstacle() string {
+	switch a.Failed {
+	case LastUse:
+		return "the source is used after the copy"
+	case Allocated:
+		return "the destination is created after the source is first used"
+	case Undisturbed:
+		if a.Producer {
+			return "the kernel that makes the source uses the destination's bytes too, and nothing else does"
+		}
+		return "the destination's bytes are used between the source's first use and the copy"
+	case OwnMemory:
+		return "the source has no plain memory of its own, or its create brings its data"
+	case Addressable:
+		return "the place in the destination cannot be a sub-buffer made in time"
+	case Agreement:
+		return "it holds at some times and not at others"
+	default:
+		return "commands on different queues may be at work at once"
+	}
+}
+
+func (a *Advice) remedy() string {
+	const when = "before the source is first used: the host reads nothing in between."
+	switch a.Hoist {
+	case HoistCreate:
+		return " To mend that, create the destination " + when
+	case HoistFill:
+		return " To mend that, fill the destination " + when
+	case HoistCreate | HoistFill:
+		return " To mend that, create the destination, and fill it, " + when
+	}
+	if a.Producer {
+		return " Let that kernel read from elsewhere what it needs of the destination."
+	}
+	return ""
+}
+
+func (a *Advice) concat() string {
+	var places []string
+	for i, at := range a.Offsets {
+		places = append(places, fmt.Sprintf("%s at byte %d", a.Sites[i+1], at))
+	}
+	if len(places) > 4 {
+		places = append(places[:3], fmt.Sprintf("%d more", max(a.Count, len(places))-3))
+	}
+	return fmt.Sprintf("Make the parts of %s where they belong (%s) and drop %s: %s.", a.Sites[0], list(places),
+		number(a.Count, "copy"), size.FormatLong(a.Bytes))
+}
+
+// times writes bytes with how often they come.
+func times(n int, bytes uint64) string {
+	if n == 1 {
+		return size.FormatLong(bytes)
+	}
+	return fmt.Sprintf("%d times, %s", n, size.FormatLong(bytes))
+}
+
+func number(n int, what string) string {
+	switch {
+	case n == 1:
+		return "one " + what
+	case strings.HasSuffix(what, "y"):
+		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(what, "y"))
+	default:
+		return fmt.Sprintf("%d %ss", n, what)
+	}
+}
+
+// list writes "a, b and c".
+func list(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " and " + words[last]
+}
