@@ -14,8 +14,8 @@ type slabs struct {
 	classes map[Class]*carved
 	former  []*carved // of other policies, as long as they have slabs: nothing more is carved out of these
 	list    []slab    // by number, [0] is none
-	spare   []int32 // unused numbers
-	version int     // counts changes of the limits that carvers are made by
+	spare   []int32   // unused numbers
+	version int       // counts changes of the limits that carvers are made by
 }
 
 // carved is what one class has in slabs.
