@@ -27,6 +27,7 @@ type ReplaySummary struct {
 	Before                         uint64            `json:"before,omitempty"` // buffers from before the recording, left out
 	Failures                       uint64            `json:"failures"`         // requests that found no memory
 	Direct                         uint64            `json:"direct"`           // requests met as they came when there was no memory for a larger block
+	Switches                       uint64            `json:"policy_changes,omitempty"` // recorded, and left out
 	Hits                           uint64            `json:"hits"`
 	Misses                         uint64            `json:"misses"`
 	HitRate                        float64           `json:"hit_rate"`
@@ -57,7 +58,7 @@ type ReplaySummary struct {
 func ReplayJSON(w io.Writer, r *lab.ReplayResult) error {
 	s := ReplaySummary{
 		Policy: r.Policy, Limits: trace.Limits{}, Capacity: r.Capacity, Processes: r.Processes, Requests: r.Requests,
-		Unpooled: r.Unpooled, Before: r.Before, Failures: r.Failures, Direct: r.Direct, Hits: r.Hits, Misses: r.Misses, HitRate: r.HitRate(),
+		Unpooled: r.Unpooled, Before: r.Before, Failures: r.Failures, Direct: r.Direct, Switches: r.Switches, Hits: r.Hits, Misses: r.Misses, HitRate: r.HitRate(),
 		MissReasons: map[string]uint64{}, DriverCreates: r.DriverCreates, DriverCreatesAvoided: r.Hits, Evictions: r.Evictions,
 		BytesRequested: r.BytesRequested, BytesAllocated: r.BytesAllocated, PeakInUse: r.PeakInUse, PeakReserved: r.PeakReserved,
 		WasteAtPeak: r.WasteAtPeak(), Waste: r.Waste(), InUse: r.InUse, BytesCached: r.Cached, BytesCooling: r.Cooling, BytesFree: r.Free, Slabs: r.Slabs,
@@ -138,6 +139,9 @@ func leftOut(r *lab.ReplayResult) string {
 	}
 	if r.Before > 0 {
 		parts = append(parts, plain.Count(r.Before, "buffer")+" from before the recording, of unknown kind and size")
+	}
+	if r.Switches > 0 {
+		parts = append(parts, plain.Count(r.Switches, "change")+" of the policy while the program ran")
 	}
 	if r.Lost > 0 {
 		parts = append(parts, plain.Count(r.Lost, "event")+" that the recording misses")

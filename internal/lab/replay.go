@@ -3,6 +3,7 @@
 package lab
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -25,7 +26,7 @@ type ReplayOptions struct {
 // Time does not change: buffers come, go and cool when they did in the recording, however long a create would have
 // taken. Where the recording does not tell when a buffer had cooled, as under a policy that does not pool, what commands
 // still used cools at the process's next wait or finish. What was not poolable in the recording is left out, and
-// so are changes of limits during it. A class is a context with its flags; what the device can do comes from the
+// so are changes of limits and of the policy during it. A class is a context with its flags; what the device can do comes from the
 // context's first device.
 //
 // An error is that of the source, or says what is wrong with the policy or a setting.
@@ -88,6 +89,10 @@ func (r *replay) take(record *wire.Record) error {
 		p.cooled(e.Link)
 	case wire.KindEvict:
 		p.evicted(e)
+	case wire.KindLimit:
+		if e.Status == 0 && bytes.HasPrefix(record.Payload, []byte("policy=")) {
+			r.result.Switches++
+		}
 	case wire.KindSync:
 		if wire.Sync(e.Op) != wire.SyncFlush {
 			p.coolAll()

@@ -16,6 +16,7 @@ type ReplayResult struct {
 	Processes int
 
 	Requests      uint64 // poolable, in the recording
+	Switches      uint64 // times that a recorded process changed its policy; they are left out
 	Unpooled      uint64 // creates of the recording that were not, and are left out
 	Before        uint64 // buffers from before the recording of which no more is known; they are left out, too
 	Failures      uint64 // requests that found no memory
