@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"fmt"
+	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -37,6 +38,22 @@ func (s *Switchable) Switch(to Policy, time int64, out []Eviction) []Eviction {
 	out = s.evictStale(out)
 	s.follow(next)
 	return s.fit(s.expire(time, out))
+}
+
+// Carried returns which limits of a policy, with their present values, hold for another that takes its place: those that
+// somebody changed, the other has, too, and can obey together with those before.
+func Carried(from string, present []Setting, to string) (carried []Setting) {
+	was, _ := Describe(from)
+	for _, s := range present {
+		isDefault := slices.ContainsFunc(was.Limits, func(l Limit) bool { return l.Name == s.Name && l.Text == s.Value })
+		if isDefault {
+			continue
+		}
+		if _, err := New(to, append(carried, s)); err == nil {
+			carried = append(carried, s)
+		}
+	}
+	return carried
 }
 
 // poolOf returns the pool of a policy that New, or NewSwitchable, made. There are no others.

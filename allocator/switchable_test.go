@@ -283,6 +283,26 @@ func TestCountersGoOn(t *testing.T) {
 	}
 }
 
+func TestCarried(t *testing.T) {
+	for _, c := range []struct{ from, present, to, want string }{
+		{"futhark", "max_cached_bytes=4294967296,max_age=30,max_per_tag=3,drain_order=slot", "pow2", "[{max_age 30}]"},
+		{"futhark", "max_cached_bytes=1000,max_per_tag=3", "futhark-2018", "[{max_cached_bytes 1000} {max_per_tag 3}]"},
+		{"buckets", "over_limit=reject-new,min_block=1,bucket_sizes=1:2", "pow2", "[]"},
+		{"slab", "max_part=1024,max_age=5", "buddy", "[{max_age 5}]"}, // a page of buddy is larger
+		{"slab", "max_part=8192,max_age=5", "buddy", "[{max_part 8192} {max_age 5}]"},
+		{"slab", "max_age=5", "none", "[]"},
+		{"", "max_age=5", "pow2", "[{max_age 5}]"},
+	} {
+		present, err := ParseSettings(c.present)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(Carried(c.from, present, c.to)); got != c.want {
+			t.Errorf("%s of %s to %s: %s, want %s", c.present, c.from, c.to, got, c.want)
+		}
+	}
+}
+
 // foreign is a policy of somebody else's.
 type foreign struct{ Policy }
 

@@ -22,11 +22,11 @@ type ReplaySummary struct {
 	Limits                         trace.Limits      `json:"limits"`
 	Capacity                       uint64            `json:"capacity"` // of each process; 0: any
 	Processes                      int               `json:"process_count"`
-	Requests                       uint64            `json:"requests"`         // poolable: hits, misses, direct and failures
-	Unpooled                       uint64            `json:"unpooled"`         // creates that no policy sees, left out
-	Before                         uint64            `json:"before,omitempty"` // buffers from before the recording, left out
-	Failures                       uint64            `json:"failures"`         // requests that found no memory
-	Direct                         uint64            `json:"direct"`           // requests met as they came when there was no memory for a larger block
+	Requests                       uint64            `json:"requests"`                 // poolable: hits, misses, direct and failures
+	Unpooled                       uint64            `json:"unpooled"`                 // creates that no policy sees, left out
+	Before                         uint64            `json:"before,omitempty"`         // buffers from before the recording, left out
+	Failures                       uint64            `json:"failures"`                 // requests that found no memory
+	Direct                         uint64            `json:"direct"`                   // requests met as they came when there was no memory for a larger block
 	Switches                       uint64            `json:"policy_changes,omitempty"` // recorded, and left out
 	Hits                           uint64            `json:"hits"`
 	Misses                         uint64            `json:"misses"`

@@ -123,7 +123,7 @@ func TestCollectorPolicies(t *testing.T) {
 
 func TestNoPolicyWithoutAPool(t *testing.T) {
 	s := &Session{options: Options{Config: wire.Config{Policy: "none"}}}
-	if err := s.SetPolicy("futhark", nil); err == nil || !strings.Contains(err.Error(), "started with policy none") {
+	if err := s.SetPolicy("futhark", nil); err == nil || !strings.Contains(err.Error(), "policy none stays") {
 		t.Errorf("%v", err)
 	}
 }

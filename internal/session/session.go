@@ -271,8 +271,8 @@ func (s *Session) SetLimit(name, value string) error {
 // model. The error says that the target was started without a pool, or what is wrong with policy or settings.
 func (s *Session) SetPolicy(name string, settings []allocator.Setting) error {
 	if !s.options.Config.Pooling {
-		return fmt.Errorf("change the policy to %s: the program was started with policy %s, without the library that pools: "+
-			"start it with one that does", name, s.options.Config.Policy)
+		return fmt.Errorf("policy %s stays: the program was started without the library that pools; start it with policy %s",
+			s.options.Config.Policy, name)
 	}
 	return s.collector.setPolicy(name, settings, func() uint64 { return s.sequence.Add(1) })
 }
