@@ -45,10 +45,10 @@ func (d *dashboard) drawPolicy(r region, p *Policy, chosen bool, names int) {
 		r.put(0, 0, "▸", cursorStyle)
 		nameStyle, textStyle = cursorStyle, cursorStyle
 	}
-	switch {
-	case p.Name == d.policies.asked || p.Name == d.live.Change.Wanted:
+	switch p.Name {
+	case d.policies.asked, d.live.Change.Wanted:
 		r.put(1, 0, "…", warnStyle)
-	case p.Name == d.live.Policy:
+	case d.live.Policy:
 		r.put(1, 0, "●", goodStyle)
 	}
 	r.text(3, 0, p.Name, nameStyle)
