@@ -143,12 +143,38 @@ func TestPolicyChangesWhileTheProgramRuns(t *testing.T) {
 	checkSwitched(t, dir+"/x.gmt", policies)
 }
 
-// TestPolicyChangesUnderSoak changes the policy again and again while several threads do whatever OpenCL allows.
-func TestPolicyChangesUnderSoak(t *testing.T) {
+// TestPolicyChangesAgainAndAgain changes the policy from start to end of programs that compute: one that learns, and one
+// whose threads do whatever OpenCL allows, and leave some of it behind.
+func TestPolicyChangesAgainAndAgain(t *testing.T) {
+	for name, test := range map[string]struct {
+		words  []string
+		leaves bool
+	}{
+		"train": {[]string{example("train"), "200"}, false},
+		"soak":  {[]string{example("soak-buffers"), "--ops", "3000", "--threads", "3", "7"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			policies := changeUntilItEnds(t, dir, test.words)
+			t.Logf("%d changes", len(policies)-1)
+			bare := runBare(t, test.words...)
+			if out, err := os.ReadFile(filepath.Join(dir, "out")); err != nil || string(out) != string(bare.stdout) || len(out) == 0 {
+				t.Errorf("it prints %q (%v), bare %q", out, err, bare.stdout)
+			}
+			f := reportOf(t, dir+"/x.gmt")
+			if len(policies) < 2 || f.Lost != 0 || !test.leaves && (f.InUse+f.Cached != 0 || f.DriverCreates != f.DriverReleases) {
+				t.Errorf("%d policies, the report says %+v", len(policies), f)
+			}
+			checkKnown(t, dir+"/x.gmt")
+		})
+	}
+}
+
+// changeUntilItEnds runs a program under the dashboard, recorded to x.gmt, and goes from policy to policy until it has
+// ended. It returns those that it obeyed.
+func changeUntilItEnds(t *testing.T, dir string, words []string) []string {
+	t.Helper()
 	names := policyNames(t)
-	dir := t.TempDir()
-	words := []string{example("soak-buffers"), "--ops", "3000", "--threads", "3", "7"}
-	bare := runBare(t, words...)
 	term := openTerminal(t, 120, 36)
 	term.run(dir, append([]string{gpumemtop(), "--policy", "slab", "-o", dir + "/x.gmt", "--"}, append(words, ">", dir+"/out")...)...)
 	term.await(`policy slab`)
@@ -172,14 +198,7 @@ func TestPolicyChangesUnderSoak(t *testing.T) {
 		}
 	}
 	term.await(`status=0`)
-	if out, err := os.ReadFile(filepath.Join(dir, "out")); err != nil || string(out) != string(bare.stdout) || len(out) == 0 {
-		t.Errorf("it prints %q (%v), bare %q", out, err, bare.stdout)
-	}
-	t.Logf("%d changes: %v", len(policies)-1, policies)
-	if f := reportOf(t, dir+"/x.gmt"); len(policies) < 2 || f.Lost != 0 { // what it leaves behind is its own
-		t.Errorf("%d policies, the report says %+v", len(policies), f)
-	}
-	checkKnown(t, dir+"/x.gmt")
+	return policies
 }
 
 // TestNoPolicyWithoutAPool: a program that was started without a pool says so and goes on as it was.
