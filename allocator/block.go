@@ -33,8 +33,8 @@ type entry struct {
 	doom       wire.Evict // of a doomed block; none: limit
 	passes     bool       // through: it is not cached
 	isSlab     bool
-	stale      bool  // of a size that a changed limit has done away with: it is not cached any more
-	slab       int32 // number of the slab that it is, or is a part of; 0: neither
+	stale      wire.Evict // not none: why it is not cached any more: by a limit that did away with its size, or by a switch
+	slab       int32      // number of the slab that it is, or is a part of; 0: neither
 	offset     uint64
 	rows       [ByClass + 1]int32 // places of its rows, since it was first in use
 }

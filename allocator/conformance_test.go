@@ -20,6 +20,13 @@ func everyKind(t *testing.T, test func(t *testing.T, d *driver)) {
 	for _, name := range carving() {
 		t.Run(name+" parts", func(t *testing.T) { test(t, newPartDriver(t, name)) })
 	}
+	for i, name := range Names() {
+		t.Run(name+" after another", func(t *testing.T) {
+			d := newDriver(t, name, "")
+			d.policy = switched(t, Names()[(i+5)%len(Names())], name)
+			test(t, d)
+		})
+	}
 }
 
 // caches says whether a policy keeps anything at all.

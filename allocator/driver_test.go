@@ -30,6 +30,11 @@ type held struct {
 // newDriver makes a policy, and requests that it caches.
 func newDriver(t testing.TB, policy, limits string) *driver {
 	t.Helper()
+	return &driver{t: t, policy: newPolicy(t, policy, limits), blocks: map[Block]*held{}, pinned: policy == "pinned"}
+}
+
+func newPolicy(t testing.TB, policy, limits string) Policy {
+	t.Helper()
 	settings, err := ParseSettings(limits)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +43,7 @@ func newDriver(t testing.TB, policy, limits string) *driver {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &driver{t: t, policy: p, blocks: map[Block]*held{}, pinned: policy == "pinned"}
+	return p
 }
 
 // newPartDriver makes one whose requests are parts of slabs, if the policy has such: a request of a MiB takes a whole

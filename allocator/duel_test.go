@@ -224,10 +224,11 @@ func (d *duel) agree() {
 
 func runDuel(tb testing.TB, name string, ops []byte) {
 	tb.Helper()
-	p, err := New(name, nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	runDuelOf(tb, newPolicy(tb, name, ""), ops)
+}
+
+func runDuelOf(tb testing.TB, p Policy, ops []byte) {
+	tb.Helper()
 	d := &duel{TB: tb, p: p, r: newReference(p), seen: map[Block]bool{}, dice: dice{took: ops}}
 	for d.at < len(d.took) {
 		d.step()

@@ -20,7 +20,10 @@ func (p *pool) cap() uint64 {
 // everything else and then itself, so it goes at once.
 func (p *pool) shelve(i int32, out []Eviction) []Eviction {
 	e := &p.entries[i]
-	if e.stale || e.size > p.cap() || p.limits.rejectNew && p.stats.BytesCached+e.size > p.cap() {
+	if e.stale != wire.EvictNone {
+		return p.dismiss(i, e.stale, out)
+	}
+	if e.size > p.cap() || p.limits.rejectNew && p.stats.BytesCached+e.size > p.cap() {
 		return p.dismiss(i, wire.EvictLimit, out)
 	}
 	for p.limits.maxPerTag != 0 {
@@ -69,7 +72,7 @@ func (p *pool) fit(out []Eviction) []Eviction {
 // fitCounts gives up blocks of tags and sizes that have too many.
 func (p *pool) fitCounts(out []Eviction) []Eviction {
 	for _, i := range p.inDrainOrder() {
-		if p.tooMany(&p.entries[i], 0) {
+		if e := &p.entries[i]; !e.isSlab && p.tooMany(e, 0) {
 			out = p.evict(i, wire.EvictTagCap, out)
 		}
 	}
@@ -88,13 +91,11 @@ func (p *pool) tooMany(e *entry, more int) bool {
 	return over(uint64(int(sizes)+more), p.limits.maxPerBucket)
 }
 
-// inDrainOrder lists the cached blocks, but for slabs. Where all would go at once, the oldest come first.
+// inDrainOrder lists the cached blocks, slabs among them. Where all would go at once, the oldest come first.
 func (p *pool) inDrainOrder() []int32 {
 	var list []int32
 	for i := p.cachedByAge.oldest; i != 0; i = p.chain[i].newer {
-		if !p.entries[i].isSlab {
-			list = append(list, i)
-		}
+		list = append(list, i)
 	}
 	switch p.limits.drainOrder {
 	case bySlot:
@@ -116,18 +117,18 @@ func (p *pool) rebucket() {
 	p.rows[ByBucket] = nil
 	for i := range p.entries {
 		e := &p.entries[i]
-		if e.state == unused {
+		if e.state == unused || e.isSlab {
 			continue
 		}
 		p.assign(e)
 		row := p.of(e)[ByBucket]
-		switch e.state {
-		case inUse:
+		switch {
+		case e.state == inUse:
 			row.InUse += e.size
 			row.Wanted += e.wanted
-		case cooling:
+		case e.state == cooling, e.state == doomed && p.isPart(int32(i)):
 			row.Cooling += e.size
-		case cached:
+		case e.state == cached:
 			row.Cached += e.size
 			row.Blocks++
 		}
@@ -135,16 +136,27 @@ func (p *pool) rebucket() {
 }
 
 // retire gives up cached blocks whose size nobody will be given any more since limits changed, and marks others that
-// have such: they go when they come back. A size at which rounding stopped is given again.
+// have such: they go when they come back. A size at which rounding stopped is given again; what another policy left
+// stays as it is.
 func (p *pool) retire(was *limits, out []Eviction) []Eviction {
 	for i := range p.entries {
-		if e := &p.entries[i]; e.state != unused {
-			e.stale = p.rule.stale(e.size, &p.limits) && (e.stale || !p.rule.stale(e.size, was))
+		e := &p.entries[i]
+		switch {
+		case e.state == unused || e.stale == wire.EvictPolicy:
+		case p.rule.stale(e.size, &p.limits) && (e.stale != wire.EvictNone || !p.rule.stale(e.size, was)):
+			e.stale = wire.EvictLimit
+		default:
+			e.stale = wire.EvictNone
 		}
 	}
+	return p.evictStale(out)
+}
+
+// evictStale gives up the cached blocks that are not cached any more, in drain_order.
+func (p *pool) evictStale(out []Eviction) []Eviction {
 	for _, i := range p.inDrainOrder() {
-		if p.entries[i].stale {
-			out = p.evict(i, wire.EvictLimit, out)
+		if why := p.entries[i].stale; why != wire.EvictNone {
+			out = p.evict(i, why, out)
 		}
 	}
 	return out

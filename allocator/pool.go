@@ -26,7 +26,7 @@ type pool struct {
 	ghosts  *ghosts
 	dropped map[Class]bool // classes that are not cached any more
 	doomed  []int32        // blocks in that state, for the next call that reports evictions
-	slabs   *slabs         // nil: every block is one of its own
+	slabs   *slabs         // nil: every block is one of its own, and always was
 
 	stats   Stats
 	squares wide   // of the sizes of cached blocks
@@ -35,20 +35,20 @@ type pool struct {
 }
 
 func newPool(k *kind) *pool {
-	tagged := k.rule != nil && k.rule.tagged()
-	p := &pool{
-		kind:    k,
-		entries: make([]entry, 1),
-		free:    newShelf(tagged),
-		warm:    newShelf(tagged),
-		ghosts:  &ghosts{shelf: newShelf(tagged)},
-		dropped: map[Class]bool{},
-	}
+	p := &pool{kind: k, entries: make([]entry, 1), dropped: map[Class]bool{}}
+	p.putUpShelves()
 	if k.carver != nil {
-		p.slabs = newSlabs(k.carver)
+		p.slabs = newSlabs()
 	}
 	p.limits = k.limits()
 	return p
+}
+
+// putUpShelves makes empty shelves as the rule wants them.
+func (p *pool) putUpShelves() {
+	tagged := p.rule != nil && p.rule.tagged()
+	p.free, p.warm = newShelf(tagged), newShelf(tagged)
+	p.ghosts = &ghosts{shelf: newShelf(tagged)}
 }
 
 // Name implements Policy.
@@ -75,7 +75,7 @@ func (p *pool) Plan(request Request, out []Eviction) (Plan, []Eviction) {
 	if p.rule == nil || p.pinned && !req.Pinned {
 		return p.create(req, req.Size, wire.MissPolicy), out
 	}
-	if p.slabs != nil {
+	if p.carver != nil {
 		if plan, ok := p.carve(req); ok {
 			return plan, out
 		}
@@ -183,7 +183,8 @@ func (p *pool) Abort(plan Plan) {
 		p.abortPart(i)
 	case e.was != cached:
 		p.recycle(i)
-	case p.dropped[e.class] || e.stale || p.stats.BytesCached+e.size > p.cap():
+	case p.dropped[e.class] || e.stale != wire.EvictNone || p.stats.BytesCached+e.size > p.cap():
+		e.doom = e.stale
 		p.doom(i)
 	case p.tooMany(e, 1):
 		e.doom = wire.EvictTagCap

@@ -13,7 +13,7 @@ func (p *pool) abortPart(i int32) {
 	number, grower := p.entries[i].slab, p.entries[i].reason != wire.MissNone
 	p.giveBack(i)
 	if !s.grown && grower {
-		p.slabs.classes[p.entries[s.entry].class].refuse(p.entries[s.entry].size)
+		s.home.refuse(p.entries[s.entry].size)
 		p.orphan(number)
 	}
 	switch {
@@ -29,10 +29,10 @@ func (p *pool) abortPart(i int32) {
 // orphan takes the parts that other plans have in a slab that will never be created out of it, so that no further plan
 // gets one. Their numbers stay until their plans are aborted, too.
 func (p *pool) orphan(number int32) {
-	s, c := &p.slabs.list[number], p.slabs.classes[p.entries[p.slabs.list[number].entry].class]
+	s := &p.slabs.list[number]
 	for i := 0; s.parts > 0 && i < len(p.entries); i++ { // rarely anybody has one
 		if e := &p.entries[i]; e.slab == number && !e.isSlab {
-			c.carver.Free(carve.Part{Slab: number, Offset: e.offset, Size: e.size})
+			s.home.carver.Free(carve.Part{Slab: number, Offset: e.offset, Size: e.size})
 			e.slab = 0
 			s.parts--
 			s.used -= e.size
@@ -47,7 +47,8 @@ func (p *pool) settle(s *slab) {
 	case s.used == e.size: // all of it is lost
 		e.doom = wire.EvictState
 		p.doom(s.entry)
-	case p.dropped[e.class] || p.stats.BytesCached > p.cap():
+	case p.dropped[e.class] || e.stale != wire.EvictNone || p.stats.BytesCached > p.cap():
+		e.doom = e.stale
 		p.doom(s.entry)
 	default:
 		p.keep(s.entry)
@@ -63,7 +64,7 @@ func (s *slab) cools() bool { return int(s.parts) == int(s.cooling)+len(s.lost) 
 // giveBack returns a part's range to the carver.
 func (p *pool) giveBack(i int32) {
 	e, s := &p.entries[i], p.slabOf(i)
-	p.slabs.classes[e.class].carver.Free(carve.Part{Slab: e.slab, Offset: e.offset, Size: e.size})
+	s.home.carver.Free(carve.Part{Slab: e.slab, Offset: e.offset, Size: e.size})
 	s.parts--
 	s.used -= e.size
 	if s.grown {
@@ -81,6 +82,8 @@ func (p *pool) freePart(i int32, out []Eviction) []Eviction {
 		switch {
 		case p.dropped[p.entries[s.entry].class]:
 			return p.dismiss(s.entry, wire.EvictContext, out)
+		case p.entries[s.entry].stale != wire.EvictNone:
+			return p.dismiss(s.entry, p.entries[s.entry].stale, out)
 		case p.limits.rejectNew && p.stats.BytesCached > p.cap():
 			return p.dismiss(s.entry, wire.EvictLimit, out)
 		}
@@ -110,7 +113,7 @@ func (p *pool) losePart(i int32) {
 // removeSlab takes a slab that has no parts but lost ones from its carver.
 func (p *pool) removeSlab(i int32, reason wire.Evict) {
 	e, s := &p.entries[i], p.slabOf(i)
-	c := p.slabs.classes[e.class]
+	c := s.home
 	for _, part := range s.lost {
 		lost := &p.entries[part]
 		p.stats.BytesCooling -= lost.size
@@ -127,8 +130,7 @@ func (p *pool) removeSlab(i int32, reason wire.Evict) {
 	case wire.EvictDrain, wire.EvictTrim:
 		c.gone, c.blame = c.gone+1, wire.MissDrained
 	}
-	c.remove(e.slab)
-	p.slabs.free(e.slab)
+	p.slabs.remove(e.slab)
 	p.forgetCarver(e.class)
 }
 
@@ -143,18 +145,18 @@ func (p *pool) forgetCarver(class Class) {
 func (p *pool) forgetSlab(number int32) {
 	i := p.slabs.list[number].entry
 	class := p.entries[i].class
-	p.slabs.classes[class].remove(number)
-	p.slabs.free(number)
+	p.slabs.remove(number)
 	p.recycle(i)
 	p.forgetCarver(class)
 }
 
-func (c *carved) remove(number int32) {
-	c.carver.Remove(number)
-	c.slabs--
-}
-
-func (s *slabs) free(number int32) {
+// remove ends a slab, and with its last one what another policy carved.
+func (s *slabs) remove(number int32) {
+	home := s.list[number].home
+	home.carver.Remove(number)
+	if home.slabs--; home.slabs == 0 {
+		s.former = slices.DeleteFunc(s.former, func(c *carved) bool { return c == home })
+	}
 	s.list[number] = slab{}
 	s.spare = append(s.spare, number)
 }
@@ -189,10 +191,6 @@ func (p *pool) coolAtOnce(i int32, reason wire.Evict, out []Eviction) []Eviction
 
 // dropSlabs gives up the cooling parts of a class, and the slabs that nobody has a part of.
 func (p *pool) dropSlabs(class Class, out []Eviction) []Eviction {
-	c := p.slabs.classes[class]
-	if c == nil {
-		return out
-	}
 	for i := p.coolingByAge.oldest; i != 0; {
 		next := p.chain[i].newer
 		if p.isPart(i) && p.entries[i].class == class {

@@ -11,11 +11,11 @@ const humongous = 16 << 20
 
 // slabs are the large blocks of a policy that carves, and who carves them.
 type slabs struct {
-	make    func(align uint64, l *limits) carve.Carver
 	classes map[Class]*carved
-	list    []slab  // by number, [0] is none
-	spare   []int32 // unused numbers
-	version int     // counts changes of the limits that carvers are made by
+	former  []*carved // of other policies, as long as they have slabs: nothing more is carved out of these
+	list    []slab    // by number, [0] is none
+	spare   []int32   // unused numbers
+	version int       // counts changes of the limits that carvers are made by
 }
 
 // carved is what one class has in slabs.
@@ -34,6 +34,7 @@ type carved struct {
 // it has no parts but lost ones.
 type slab struct {
 	entry   int32
+	home    *carved
 	grown   bool
 	parts   int32   // planned, in use, cooling or lost
 	cooling int32   // of these
@@ -41,8 +42,8 @@ type slab struct {
 	used    uint64  // bytes of all parts
 }
 
-func newSlabs(carver func(align uint64, l *limits) carve.Carver) *slabs {
-	return &slabs{make: carver, classes: map[Class]*carved{}, list: make([]slab, 1)}
+func newSlabs() *slabs {
+	return &slabs{classes: map[Class]*carved{}, list: make([]slab, 1)}
 }
 
 // isPart reports whether an entry is a part of a slab.
@@ -70,14 +71,14 @@ func (p *pool) carverOf(class Class, align uint64) *carved {
 		return nil
 	}
 	if c.carver == nil || c.slabs == 0 && c.version != p.slabs.version {
-		c.carver, c.version = p.slabs.make(align, &p.limits), p.slabs.version
+		c.carver, c.version = p.carver(align, &p.limits), p.slabs.version
 	}
 	return c
 }
 
 // carve serves a request with a part of a slab, an old one or one to be created; false: it gets a block of its own.
 func (p *pool) carve(req *Request) (Plan, bool) {
-	if req.Align == 0 || p.dropped[req.Class] || over(req.Size, p.mostPart()) {
+	if req.Align == 0 || p.dropped[req.Class] || over(req.Size, p.limits.mostPart()) {
 		return Plan{}, false
 	}
 	c := p.carverOf(req.Class, req.Align)
@@ -100,9 +101,9 @@ func (p *pool) carve(req *Request) (Plan, bool) {
 }
 
 // mostPart returns the largest request that a slab serves.
-func (p *pool) mostPart() uint64 {
-	if p.limits.maxPart != 0 {
-		return p.limits.maxPart
+func (l *limits) mostPart() uint64 {
+	if l.maxPart != 0 {
+		return l.maxPart
 	}
 	return humongous
 }
@@ -121,7 +122,7 @@ func (p *pool) grow(req *Request, c *carved) (Plan, bool) {
 		return Plan{}, false // what is free in slabs that are in use is nobody else's: memory is too short for that
 	}
 	reason := p.slabReason(req, c)
-	number := p.newSlab(req, size)
+	number := p.newSlab(req, size, c)
 	c.carver.Add(number, size)
 	c.slabs++
 	part, ok := c.carver.Carve(req.Size)
@@ -166,7 +167,7 @@ func (c *carved) regain() {
 }
 
 // newSlab makes an entry for a slab to be created.
-func (p *pool) newSlab(req *Request, size uint64) (number int32) {
+func (p *pool) newSlab(req *Request, size uint64, home *carved) (number int32) {
 	s := p.slabs
 	if n := len(s.spare); n > 0 {
 		number, s.spare = s.spare[n-1], s.spare[:n-1]
@@ -175,7 +176,7 @@ func (p *pool) newSlab(req *Request, size uint64) (number int32) {
 		s.list = append(s.list, slab{})
 	}
 	i := p.newEntry()
-	s.list[number].entry = i
+	s.list[number].entry, s.list[number].home = i, home
 	e := &p.entries[i]
 	e.size, e.tag, e.class, e.state, e.isSlab, e.slab = size, req.Tag, req.Class, planned, true, number
 	return number
@@ -231,7 +232,7 @@ func (p *pool) Grown(plan Plan) {
 	}
 	s := p.slabOf(i)
 	e := &p.entries[s.entry]
-	p.slabs.classes[e.class].regain()
+	s.home.regain()
 	e.state, s.grown = inUse, true
 	p.stats.Blocks++
 	p.stats.Slabs++
@@ -259,11 +260,18 @@ func (p *pool) largest() (found int32) {
 func (p *pool) inSlabs() Space {
 	var all Space
 	for _, c := range p.slabs.classes {
-		space := c.carver.Space()
-		all.Largest = max(all.Largest, space.Largest)
-		all.Ranges += uint64(space.Ranges)
-		all.Squares += space.Squares
+		all.add(c.carver.Space())
+	}
+	for _, c := range p.slabs.former {
+		all.add(c.carver.Space())
 	}
 	all.Bytes = p.stats.BytesCached - p.whole
 	return all
+}
+
+// add adds the free ranges of one carver, but for their bytes.
+func (s *Space) add(free carve.Space) {
+	s.Largest = max(s.Largest, free.Largest)
+	s.Ranges += uint64(free.Ranges)
+	s.Squares += free.Squares
 }

@@ -15,7 +15,7 @@ func (p *pool) Validate() error {
 	if err := p.validateRows(); err != nil {
 		return err
 	}
-	if p.stats.BytesCached > p.cap() && p.slabs == nil { // slabs wait for the next call that reports evictions
+	if p.stats.BytesCached > p.cap() && p.carver == nil && p.stats.Slabs == 0 { // slabs wait for the next call that reports evictions
 		return fmt.Errorf("%d bytes are cached, the limit is %d", p.stats.BytesCached, p.cap())
 	}
 	if err := p.validateFree(&p.free, &p.cachedByAge, cached); err != nil {

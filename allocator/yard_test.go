@@ -25,6 +25,8 @@ type yard struct {
 	peaks  Stats
 	evicts uint64
 	late   bool // the last call could not report evictions
+
+	switches bool // p is Switchable, and other policies take its place
 }
 
 // yardBlock is a block, or a part of a slab.
@@ -36,6 +38,7 @@ type yardBlock struct {
 	wanted uint64
 	class  Class
 	state  state // a part that is doomed is lost
+	passes bool  // the policy that made it does not cache it, and has it still
 	since  int64
 }
 
@@ -44,6 +47,7 @@ type yardSlab struct {
 	size    uint64
 	class   Class
 	grown   bool
+	former  bool // another policy's
 	doomed  bool // an abort left it without parts and without a place
 	since   int64
 	parts   []*yardBlock
@@ -99,6 +103,9 @@ func (y *yard) limit(name string) float64 {
 }
 
 func (y *yard) cap() uint64 {
+	if y.p.Name() == "none" {
+		return math.MaxUint64
+	}
 	most := y.limit("max_cached_bytes")
 	if share := y.limit("max_cached_fraction"); share < 1 && y.heap != 0 {
 		most = min(most, share*float64(y.heap))
@@ -157,12 +164,13 @@ func (y *yard) release(out []Eviction, mayCool bool, reasons ...wire.Evict) (sum
 		y.evicts++
 		sum += e.Size
 		owed := e.Reason == wire.EvictLimit || e.Reason == wire.EvictContext || e.Reason == wire.EvictState // by an earlier call
+		owed = owed || y.switches && (e.Reason == wire.EvictPolicy || e.Reason == wire.EvictTagCap || e.Reason == wire.EvictMisfit)
 		if !owed && !slices.Contains(reasons, e.Reason) {
 			y.Fatalf("%+v for no such reason", e)
 		}
 		if b := y.blocks[e.Block]; b != nil {
 			if b.size != e.Size || b.state == planned || b.state == inUse && e.Reason != wire.EvictPolicy ||
-				b.state == cooling && !mayCool {
+				b.state == cooling && !mayCool && !b.passes {
 				y.Fatalf("%+v is evicted: %+v", b, e)
 			}
 			delete(y.blocks, e.Block)
@@ -182,6 +190,9 @@ func (y *yard) pass(time int64) { y.now = max(y.now, time) }
 
 // aged fails where something has waited for too long, and returns when the next does.
 func (y *yard) aged() (next int64) {
+	if y.p.Name() == "none" {
+		return 0
+	}
 	age := int64(math.Round(y.limit("max_age") * 1e9))
 	if age == 0 {
 		return 0

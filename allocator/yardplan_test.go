@@ -14,6 +14,7 @@ func (y *yard) plan() {
 	req := Request{
 		Size: partSizes[y.next()%len(partSizes)], Class: Class(1 + y.next()%3), Tag: Tag(y.next() % 3), Time: y.clock(),
 	}
+	req.Pinned = req.Class == 2
 	if kind := y.next(); kind%8 != 0 {
 		req.Align = alignment(req.Class)
 	} else if kind > 200 {
@@ -51,7 +52,7 @@ func (y *yard) planWhole(req Request, plan Plan) {
 		b = &yardBlock{block: plan.Block, size: plan.Size, class: req.Class, since: -1} // no block of the driver yet
 		y.blocks[plan.Block] = b
 	}
-	b.state, b.wanted = planned, req.Size
+	b.state, b.wanted, b.passes = planned, req.Size, plan.Reason == wire.MissPolicy
 	y.open = append(y.open, &opening{plan: plan, b: b})
 }
 
@@ -59,9 +60,9 @@ func (y *yard) planPart(req Request, plan Plan) {
 	rounded := (req.Size + req.Align - 1) / req.Align * req.Align
 	tightest, ok := y.fits(req.Class, rounded)
 	s := y.slabs[plan.Slab]
-	exact := y.p.Name() == "slab"
+	exact := y.p.Name() == "slab" && !y.switches
 	switch {
-	case req.Align == 0 || y.closed[req.Class]:
+	case req.Align == 0 || y.closed[req.Class] || s != nil && s.former:
 		y.Fatalf("request %+v cannot be a part", req)
 	case plan.Hit == (plan.SlabSize != 0) || plan.Hit != (s != nil) || plan.SlabSize > 0 && req.Max > 0 && plan.SlabSize > req.Max:
 		y.Fatalf("request %+v: %+v", req, plan)

@@ -21,7 +21,11 @@ const (
 	paneLimits
 	paneOutput
 	paneProcesses // has no number: it is there alone or not at all
+	panePolicies  // the same
 )
+
+// unnumbered reports whether a pane is there alone or not at all.
+func (p pane) unnumbered() bool { return p >= paneProcesses }
 
 // overlay is what lies over the panes.
 type overlay uint8
@@ -51,6 +55,7 @@ type dashboard struct {
 	tags        tagTable
 	freeTop     int // first row of the free list
 	limits      limitBook
+	policies    policyBook
 	output      outputLog
 	one         oneProcess
 	replay      replay

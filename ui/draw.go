@@ -99,10 +99,12 @@ func (d *dashboard) drawInside(p pane, r region, s *model.Snapshot) {
 		d.drawOutput(r)
 	case paneProcesses:
 		d.drawProcesses(r)
+	case panePolicies:
+		d.drawPolicies(r)
 	}
 }
 
-var paneDigits = [...]string{"", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", ""}
+var paneDigits = [...]string{"", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "", ""}
 
 // paneTitle returns what stands in the frame of a pane: the title, and a hint that gives way first.
 func (d *dashboard) paneTitle(p pane, s *model.Snapshot) (title, hint []span) {
@@ -129,6 +131,8 @@ func (d *dashboard) paneTitle(p pane, s *model.Snapshot) (title, hint []span) {
 		return title, d.limitsHint()
 	case paneProcesses:
 		return d.processesTitle()
+	case panePolicies:
+		return d.policiesTitle()
 	}
 	return d.outputTitle()
 }
@@ -163,7 +167,11 @@ func (d *dashboard) limitsHint() []span {
 	if d.o.ReadOnly || d.o.SetLimit == nil {
 		return []span{{" read only ", dim}}
 	}
-	return []span{{" [ ]", keyStyle}, {" adjust ", dim}}
+	hint := []span{{" [ ]", keyStyle}, {" adjust ", dim}}
+	if d.o.SetPolicy != nil {
+		hint = append(hint, span{"a", keyStyle}, span{" policy ", dim})
+	}
+	return hint
 }
 
 func (d *dashboard) outputTitle() (title, hint []span) {

@@ -33,6 +33,7 @@ const (
 	actOutput
 	actProcess
 	actProcesses
+	actPolicies
 	actInterrupt
 	actRedraw
 	actBackward
@@ -91,7 +92,7 @@ func keymapOf(o *Options) []command {
 // attachedKeymap returns the keys for programs that were not started here: none that would change one.
 func attachedKeymap() []command {
 	keys := slices.DeleteFunc(liveKeymap(), func(c command) bool {
-		return c.limits || c.action == actOutput || c.action == actInterrupt
+		return c.limits || c.action == actPolicies || c.action == actOutput || c.action == actInterrupt
 	})
 	for i := range keys {
 		switch keys[i].action {
@@ -140,6 +141,7 @@ func liveKeymap() []command {
 		bind(actPrevious, sectionScreen, "", "shift+tab", "previous pane", "shift+tab"),
 		bind(actBack, sectionScreen, "", "esc", "back", "esc"),
 		bind(actRedraw, sectionScreen, "", "ctrl+l", "draw everything again", "ctrl+l"),
+		bind(actPolicies, sectionLimits, "", "a", "list of the allocator's policies; enter goes over to one while the program runs", "a"),
 		bindLimit(actHalve, "", "{", "halve the chosen limit", "{"),
 		bindLimit(actDouble, "", "}", "double the chosen limit", "}"),
 	}

@@ -36,6 +36,10 @@ type Options struct {
 
 	// SetLimit asks for a limit, its value as the allocator takes it. The answer shows up in a later snapshot.
 	SetLimit func(name, value string)
+	// SetPolicy asks for another policy, one of Policies; nil: there is none to choose. An error says why that is not even
+	// asked for, else the answer shows up in a later snapshot.
+	SetPolicy func(name string) error
+	Policies  []Policy
 	// Signal sends a signal to the program.
 	Signal func(os.Signal)
 	// Detach and Terminate carry out an answer of the quit dialog; the dashboard closes afterwards. Where both are
@@ -51,7 +55,7 @@ type Options struct {
 	ASCII       bool          // draw with ASCII only
 	NoColor     bool          // no SGR sequences at all
 	Light       bool          // colours for a light background
-	ReadOnly    bool          // limits can be seen but not changed
+	ReadOnly    bool          // limits and the policy can be seen but not changed
 	ExitWithApp bool          // close when the program has ended
 }
 
@@ -61,6 +65,9 @@ type App struct {
 	State  model.State
 	Status int // exit status, or signal number when Signaled; -1 when unknown
 }
+
+// Policy is one that can be chosen.
+type Policy struct{ Name, Summary string }
 
 // OutputLine is one line that the program printed, without its line end. It may hold anything.
 type OutputLine struct {

@@ -81,6 +81,10 @@ func (d *dashboard) takeFrame(f frameMsg) tea.Cmd {
 
 // settleLimits compares what was asked for with what the program says.
 func (d *dashboard) settleLimits() {
+	if text, st := d.policies.settle(d.live); text != "" {
+		d.limits = newLimitBook() // the limits are other ones
+		d.say(st, text)
+	}
 	if text, st := d.limits.settle(d.live); text != "" {
 		d.say(st, text)
 	}

@@ -86,6 +86,8 @@ func (d *dashboard) do(c *command, pressed string) tea.Cmd {
 		d.nextProcess()
 	case actProcesses:
 		d.listProcesses()
+	case actPolicies:
+		d.listPolicies()
 	case actEnter:
 		d.enter()
 	case actBack:
@@ -171,11 +173,14 @@ func (d *dashboard) back() {
 }
 
 func (d *dashboard) enter() {
-	if d.zoom == paneProcesses {
+	switch d.zoom {
+	case paneProcesses:
 		d.chooseProcess()
-		return
+	case panePolicies:
+		d.choosePolicy()
+	default:
+		d.zoomOn(paneFree)
 	}
-	d.zoomOn(paneFree)
 }
 
 // zoomOn shows one pane alone, or all again when it already is alone.
@@ -191,9 +196,9 @@ func (d *dashboard) zoomOn(p pane) {
 	d.output.back, d.freeTop = 0, 0
 }
 
-// turnFocus goes to the next pane on the screen; zoomed, it zooms the next. The list of processes is not one of them.
+// turnFocus goes to the next pane on the screen; zoomed, it zooms the next. Those without a number are not among them.
 func (d *dashboard) turnFocus(step int) {
-	if d.zoom == paneProcesses {
+	if d.zoom.unnumbered() {
 		return
 	}
 	panes := d.panes()
@@ -234,6 +239,8 @@ func (d *dashboard) move(a action) {
 		d.freeTop = max(0, min(d.freeTop, far)+step(a, page)) // drawing bounds it
 	case paneProcesses:
 		d.moveProcess(step(a, max(1, d.one.page-1)))
+	case panePolicies:
+		d.policies.move(len(d.o.Policies), step(a, max(1, d.policies.page-1)))
 	case paneLimits:
 		if s := d.live; s != nil {
 			d.limits.move(s.Limits, step(a, page))

@@ -50,6 +50,7 @@ var paneHelp = []word{
 	{"6 limits", "what can I change now? amber … is on its way, ✓ is acknowledged by the program; live even when frozen"},
 	{"7 output", "what does the program say? stderr is marked"},
 	{"P processes", "which one? all that made OpenCL calls; limits, device and output are of all of them"},
+	{"a policies", "which other allocator could serve the program? blocks that the new policy would have made stay, the others go back"},
 }
 
 // viewHelp are the panes that are other in a look at a recording; those without a meaning are not there.
@@ -57,6 +58,7 @@ var viewHelp = map[string]string{
 	"1 memory":    "what happened? in use, cached and cooling on top of each other, over the whole run; │ is the time that all panes show",
 	"6 limits":    "what was set? the policy's limits at that time; a recording's cannot be changed",
 	"7 output":    "",
+	"a policies":  "",
 	"P processes": "which one? all that made OpenCL calls; limits and device are of all of them",
 }
 
@@ -69,6 +71,7 @@ var attachedHelp = map[string]string{
 	"5 misses":    "nothing: without a pool every create goes to the driver",
 	"6 limits":    "nothing to change: limits are of a pool, which a program has only when gpumemtop starts it",
 	"7 output":    "",
+	"a policies":  "",
 	"P processes": "which one? all that are watched and made OpenCL calls; the device is of all of them",
 }
 

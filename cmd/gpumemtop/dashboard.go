@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/ui"
@@ -55,6 +56,8 @@ func (r *runner) showDashboard() {
 		App:         r.app,
 		Output:      r.output,
 		SetLimit:    r.setLimit,
+		SetPolicy:   r.setPolicy,
+		Policies:    policyChoice(),
 		Signal:      r.session.Signal,
 		Detach:      func() {}, // what follows the dashboard is all there is to it
 		Terminate:   r.session.Terminate,
@@ -127,4 +130,23 @@ func (r *runner) setLimit(name, value string) {
 	if err := r.session.SetLimit(name, value); err != nil {
 		r.notes.add(err.Error())
 	}
+}
+
+// setPolicy goes over to another policy with the limits that were set for the present one, as far as it has them.
+func (r *runner) setPolicy(name string) error {
+	var present []allocator.Setting
+	s := r.model.Published()
+	for i := range s.Limits {
+		present = append(present, allocator.Setting{Name: s.Limits[i].Name, Value: s.Limits[i].Text})
+	}
+	return r.session.SetPolicy(name, allocator.Carried(s.Policy, present, name))
+}
+
+func policyChoice() []ui.Policy {
+	var list []ui.Policy
+	for _, name := range allocator.Names() {
+		description, _ := allocator.Describe(name)
+		list = append(list, ui.Policy{Name: name, Summary: description.Summary})
+	}
+	return list
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/payload"
@@ -63,7 +64,7 @@ func (r *runner) check() error {
 func (r *runner) start() error {
 	r.model = model.New(model.Options{
 		Program: r.command[0], Arguments: r.command[1:], Policy: r.plan.policy.Name(),
-		Limits: limits(r.plan.policy), Started: session.Now(),
+		Limits: limits(r.plan.policy), LimitsOf: analysis.DefaultLimits, Started: session.Now(),
 	})
 	options := session.Options{
 		Command: append([]string{r.path}, r.command[1:]...), Name: r.command[0],

@@ -197,7 +197,7 @@ var settings = []setting{
 	{"headless", "", "", groupDashboard, onRun | onAttach, true, "no dashboard: only the figures at the end", func(c *config) any { return &c.headless }},
 	{"exit-with-app", "", "", groupDashboard, onRun, true, "close the dashboard when the program ends", func(c *config) any { return &c.exitWithApp }},
 	{"no-replay", "", "", groupDashboard, onRun, true, "do not repeat the program's output after the dashboard closes", func(c *config) any { return &c.noReplay }},
-	{"read-only", "", "", groupDashboard, onRun, true, "limits can be seen but not changed", func(c *config) any { return &c.readOnly }},
+	{"read-only", "", "", groupDashboard, onRun, true, "limits and the policy can be seen but not changed", func(c *config) any { return &c.readOnly }},
 	{"at", "", "TIME", groupDashboard, onView, false, "open so long after the start, for example 2.5s or 1m; by default at the end", func(c *config) any { return &c.viewAt }},
 	{"refresh", "", "TIME", groupDashboard, onRun | onAttach, true, "time between two frames, 20ms to 10s", func(c *config) any { return &c.refresh }},
 	{"ascii", "", "", groupDashboard, onRun | onAttach | onView, true, "draw with ASCII characters only", func(c *config) any { return &c.ascii }},

@@ -32,7 +32,7 @@ type Plan struct {
 type Broker struct {
 	mu      sync.Mutex
 	settled chan struct{} // closed, and replaced, when a slab was created, or was not
-	policy  allocator.Policy
+	policy  policy
 	held    []object // by Block.Index
 	failed  error
 
@@ -40,17 +40,27 @@ type Broker struct {
 	pending []Eviction           // left the pool, not yet fetched by More
 }
 
+// policy is what a broker needs of allocator.Switchable.
+type policy interface {
+	allocator.Policy
+	Switch(to allocator.Policy, time int64, out []allocator.Eviction) []allocator.Eviction
+}
+
 // New returns a broker for the policy of that name with "name=value,..." limits.
 func New(policy, limits string) (*Broker, error) {
+	p, err := newPolicy(policy, limits)
+	if err != nil {
+		return nil, err
+	}
+	return &Broker{policy: allocator.NewSwitchable(p), settled: make(chan struct{})}, nil
+}
+
+func newPolicy(name, limits string) (allocator.Policy, error) {
 	settings, err := allocator.ParseSettings(limits)
 	if err != nil {
 		return nil, err
 	}
-	p, err := allocator.New(policy, settings)
-	if err != nil {
-		return nil, err
-	}
-	return &Broker{policy: p, settled: make(chan struct{})}, nil
+	return allocator.New(name, settings)
 }
 
 // enter locks, and reports whether the broker still works. Every enter is followed by a deferred leave.
@@ -306,8 +316,8 @@ func (b *Broker) postpone() {
 	b.evicted = b.evicted[:0]
 }
 
-// Control obeys a message of the session: "limit NAME=VALUE" or "trim BYTES", which keeps that many cached. It
-// returns what to acknowledge. A refused message changes nothing.
+// Control obeys a message of the session: "limit NAME=VALUE", "trim BYTES", which keeps that many cached, or
+// "policy NAME [LIMIT=VALUE,...]". It returns what to acknowledge. A refused message changes nothing.
 func (b *Broker) Control(text string, time int64, out []Eviction) (reply string, _ []Eviction, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {
@@ -326,6 +336,14 @@ func (b *Broker) Control(text string, time int64, out []Eviction) (reply string,
 			return "", out, fmt.Errorf("trim: %q is no number of bytes", rest)
 		}
 		b.evicted = b.policy.Trim(keep, b.evicted)
+	case "policy":
+		name, limits, _ := strings.Cut(rest, " ")
+		next, perr := newPolicy(name, limits)
+		if perr != nil {
+			return "", out, perr
+		}
+		b.evicted = b.policy.Switch(next, time, b.evicted)
+		rest = "policy=" + strings.Replace(rest, " ", ",", 1)
 	default:
 		return "", out, fmt.Errorf("unknown control message %q", verb)
 	}

@@ -100,8 +100,38 @@ func TestControl(t *testing.T) {
 	}
 }
 
+func TestControlChangesThePolicy(t *testing.T) {
+	b := newBroker(t, "futhark", "")
+	block, used := serve(t, b, 7).Block, serve(t, b, 8).Block
+	if _, err := b.Free(block, false, 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	var room [4]Eviction
+	for _, bad := range []string{"policy", "policy nonsense", "policy pow2 max_per_tag=1", "policy pow2 min_block"} {
+		if _, out, err := b.Control(bad, 2, room[:0]); err == nil || len(out) > 0 || b.policy.Name() != "futhark" {
+			t.Errorf("%q was accepted", bad)
+		}
+	}
+	reply, out, err := b.Control("policy mantissa mantissa_bits=2,max_per_bucket=3", 3, room[:0])
+	if err != nil || reply != "policy=mantissa,mantissa_bits=2,max_per_bucket=3" || b.policy.Name() != "mantissa" {
+		t.Fatalf("reply %q, err %v, policy %s", reply, err, b.policy.Name())
+	}
+	if len(out) != 1 || out[0].Handle != 7 || out[0].Reason != wire.EvictPolicy {
+		t.Fatalf("evicted %+v, want object 7, which mantissa would not have made", out)
+	}
+	if out, err = b.Free(used, false, 4, room[:0]); err != nil || len(out) != 1 || out[0].Handle != 8 {
+		t.Fatalf("evicted %+v (%v), want object 8", out, err)
+	}
+	if reply, _, err = b.Control("policy none", 5, room[:0]); err != nil || reply != "policy=none" {
+		t.Fatalf("reply %q, err %v", reply, err)
+	}
+	if _, _, err = b.Control("limit min_block=1", 6, room[:0]); err == nil {
+		t.Error("a limit of the former policy was accepted")
+	}
+}
+
 // broken fails in the middle of a plan.
-type broken struct{ allocator.Policy }
+type broken struct{ policy }
 
 func (broken) Plan(allocator.Request, []allocator.Eviction) (allocator.Plan, []allocator.Eviction) {
 	panic("on purpose")

@@ -45,6 +45,9 @@ func PolicyLimits(policy string, values trace.Limits) []model.Limit {
 	return list
 }
 
+// DefaultLimits returns the limits of a policy with their defaults, none of one that is unknown.
+func DefaultLimits(policy string) []model.Limit { return PolicyLimits(policy, nil) }
+
 const reasons = int(wire.MissPolicy) + 1
 
 // wastefulMax is for how many misses the free blocks are looked through: each look costs as much as there are blocks.

@@ -219,14 +219,14 @@ func newOld() *old {
 // limitsMax bounds the limits that are kept: a policy has a few dozen, in a handful of processes.
 const limitsMax = 1024
 
-// limit keeps a change that the target took.
+// limit keeps a change that the target took: the latest of each limit since the latest policy, which began with its own.
 func (o *old) limit(r *wire.Record) {
 	if r.Status != 0 {
 		return
 	}
 	name := limitName(r)
 	o.limits = slices.DeleteFunc(o.limits, func(l wire.Record) bool {
-		return l.Process == r.Process && limitName(&l) == name
+		return l.Process == r.Process && (name == "policy" || limitName(&l) == name)
 	})
 	if len(o.limits) < limitsMax {
 		o.limits = append(o.limits, keep(r))

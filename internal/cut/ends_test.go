@@ -65,6 +65,22 @@ func TestLimitsKeepTheirLastValue(t *testing.T) {
 	}
 }
 
+// TestLimitsBeginAnewWithAPolicy: what was changed before is no limit of the policy in force.
+func TestLimitsBeginAnewWithAPolicy(t *testing.T) {
+	limit := func(process uint32, time uint64, text string) wire.Record {
+		return rec(process, time, wire.KindLimit, text, func(r *wire.Record) { r.Object = time })
+	}
+	whole := []wire.Record{
+		limit(1, 1, "a=1"), limit(2, 1, "a=1"), limit(1, 2, "policy=x"), limit(1, 3, "a=2"), limit(1, 4, "policy=y,a=3"), limit(1, 5, "b=1"),
+		limit(2, 9, "policy=y"),
+	}
+	got := read(t, cut.Range(&lifetest.Tape{Records: whole}, cut.Options{Since: 7}))
+	want := []wire.Record{whole[1], whole[4], whole[5], whole[6]}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestLosses: those before the part, and those of other processes, are not in it; of a loss that nobody knows the
 // process of anybody may be hit.
 func TestLosses(t *testing.T) {

@@ -23,11 +23,12 @@ type ReplaySummary struct {
 	Limits                         trace.Limits      `json:"limits"`
 	Capacity                       uint64            `json:"capacity"` // of each process; 0: any
 	Processes                      int               `json:"process_count"`
-	Requests                       uint64            `json:"requests"`         // poolable: hits, misses, direct and failures
-	Unpooled                       uint64            `json:"unpooled"`         // creates that no policy sees, left out
-	Before                         uint64            `json:"before,omitempty"` // buffers from before the recording, left out
-	Failures                       uint64            `json:"failures"`         // requests that found no memory
-	Direct                         uint64            `json:"direct"`           // requests met as they came when there was no memory for a larger block
+	Requests                       uint64            `json:"requests"`                 // poolable: hits, misses, direct and failures
+	Unpooled                       uint64            `json:"unpooled"`                 // creates that no policy sees, left out
+	Before                         uint64            `json:"before,omitempty"`         // buffers from before the recording, left out
+	Failures                       uint64            `json:"failures"`                 // requests that found no memory
+	Direct                         uint64            `json:"direct"`                   // requests met as they came when there was no memory for a larger block
+	Switches                       uint64            `json:"policy_changes,omitempty"` // recorded, and left out
 	Hits                           uint64            `json:"hits"`
 	Misses                         uint64            `json:"misses"`
 	HitRate                        float64           `json:"hit_rate"`
@@ -79,7 +80,7 @@ type DeviceCost struct {
 func ReplayJSON(w io.Writer, r *lab.ReplayResult, device string) error {
 	s := ReplaySummary{
 		Policy: r.Policy, Limits: trace.Limits{}, Capacity: r.Capacity, Processes: r.Processes, Requests: r.Requests,
-		Unpooled: r.Unpooled, Before: r.Before, Failures: r.Failures, Direct: r.Direct, Hits: r.Hits, Misses: r.Misses, HitRate: r.HitRate(), SteadyHitRate: r.SteadyHitRate(),
+		Unpooled: r.Unpooled, Before: r.Before, Failures: r.Failures, Direct: r.Direct, Switches: r.Switches, Hits: r.Hits, Misses: r.Misses, HitRate: r.HitRate(), SteadyHitRate: r.SteadyHitRate(),
 		MissReasons: map[string]uint64{}, DriverCreates: r.DriverCreates, DriverCreatesAvoided: r.Hits, Evictions: r.Evictions,
 		BytesRequested: r.BytesRequested, BytesAllocated: r.BytesAllocated, PeakInUse: r.PeakInUse, PeakReserved: r.PeakReserved,
 		WasteAtPeak: r.WasteAtPeak(), Waste: r.Waste(), InUse: r.InUse, BytesCached: r.Cached, BytesCooling: r.Cooling, BytesFree: r.Free, Slabs: r.Slabs,
@@ -194,6 +195,9 @@ func leftOut(r *lab.ReplayResult) string {
 	}
 	if r.LeftOut > 0 {
 		parts = append(parts, plain.Count(r.LeftOut, "change")+" of limits during the run")
+	}
+	if r.Switches > 0 {
+		parts = append(parts, plain.Count(r.Switches, "change")+" of the policy while the program ran")
 	}
 	if r.Lost > 0 {
 		parts = append(parts, plain.Count(r.Lost, "event")+" that the recording misses")

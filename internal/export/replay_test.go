@@ -157,12 +157,12 @@ func asJSON(t *testing.T, reader *trace.Reader, replay bool) map[string]json.Raw
 
 // TestReplayTextCountsWhatItRates has a request that fails and one that is met directly: neither is a hit or a miss.
 func TestReplayTextCountsWhatItRates(t *testing.T) {
-	r := &lab.ReplayResult{Policy: "pow2", Capacity: mib, Requests: 6, Hits: 3, Misses: 1, Failures: 1, Direct: 1}
+	r := &lab.ReplayResult{Policy: "pow2", Capacity: mib, Requests: 6, Hits: 3, Misses: 1, Failures: 1, Direct: 1, Switches: 2}
 	var b bytes.Buffer
 	if err := ReplayText(&b, r, "none", ""); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"75.0 % of 4 requests", "1 request found no memory", "1 had to be met without the policy"} {
+	for _, want := range []string{"75.0 % of 4 requests", "1 request found no memory", "1 had to be met without the policy", "2 changes of the policy while"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, b.String())
 		}

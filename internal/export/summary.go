@@ -14,7 +14,8 @@ import (
 
 // Summary is a run in a few figures: sizes in bytes, rates 0…1. Its JSON keys are what scripts rely on.
 type Summary struct {
-	Policy         string            `json:"policy"`
+	Policy         string            `json:"policy"`                    // at the end
+	FormerPolicies []string          `json:"former_policies,omitempty"` // that the program had before, oldest first
 	Limits         trace.Limits      `json:"limits"`
 	Hits           uint64            `json:"hits"`
 	Misses         uint64            `json:"misses"`
@@ -113,7 +114,7 @@ type TagSummary struct {
 func NewSummary(s *model.Snapshot) Summary {
 	t := &s.Totals
 	summary := Summary{
-		Policy: s.Policy, Limits: trace.Limits{},
+		Policy: s.Policy, FormerPolicies: s.Change.Former, Limits: trace.Limits{},
 		Hits: t.Hits, Misses: t.Misses, HitRate: t.HitRate(), SteadyHitRate: t.SteadyHitRate(),
 		MissReasons: map[string]uint64{}, DriverCreates: t.DriverCreates, DriverReleases: t.DriverReleases,
 		BytesRequested: t.BytesRequested, BytesAllocated: t.BytesAllocated, InUse: t.InUse,

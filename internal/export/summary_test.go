@@ -80,6 +80,22 @@ func TestSummaryEmpty(t *testing.T) {
 	}
 }
 
+func TestSummaryNamesFormerPolicies(t *testing.T) {
+	summary := NewSummary(&model.Snapshot{Policy: "pow2", Processes: []model.Process{{}}, Change: model.PolicyChange{Former: []string{"futhark"}}})
+	var b bytes.Buffer
+	if err := summary.WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	if err := summary.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"policy": "pow2"`, `"former_policies": [`, "pow2 (before that futhark)"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %s in\n%s", want, b.String())
+		}
+	}
+}
+
 func TestSummaryExit(t *testing.T) {
 	for want, p := range map[Exit]model.Process{
 		{Status: 7}:              {State: model.Exited, Status: 7},

@@ -193,6 +193,7 @@ func (r *player) sum() ReplayResult {
 	out := r.result
 	f := &r.script.facts
 	out.Processes, out.Requests, out.Unpooled, out.Before, out.Lost = int(f.processes), f.requests, f.unpooled, f.before, f.lost
+	out.Switches = f.switches
 	out.Recorded.Hits, out.Recorded.Misses = f.hits, f.misses
 	for _, p := range r.processes {
 		if p != nil {

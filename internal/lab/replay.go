@@ -32,9 +32,10 @@ type ReplayOptions struct {
 //
 // Time does not change: buffers come, go and cool when they did in the recording, however long a create would have
 // taken. Where the recording does not tell when a buffer had cooled, as under a policy that does not pool, what commands
-// still used cools at the process's next wait or finish. What was not poolable in the recording is left out. A class is a
-// context with its flags; what the device can do comes from the context's first device. A request that failed for want of
-// memory is made again where there is a capacity, and gets nothing, as it did.
+// still used cools at the process's next wait or finish. What was not poolable in the recording is left out, and so are
+// changes of the policy during it. A class is a context with its flags; what the device can do comes from the context's
+// first device. A request that failed for want of memory is made again where there is a capacity, and gets nothing, as it
+// did.
 //
 // An error is that of the source, or says what is wrong with the policy or a setting.
 func Replay(src trace.Source, o ReplayOptions) (*ReplayResult, error) {

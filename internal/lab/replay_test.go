@@ -300,6 +300,31 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
+// TestChangesOfThePolicyAreLeftOut: they are counted, and change nothing.
+func TestChangesOfThePolicyAreLeftOut(t *testing.T) {
+	changed, plain := &tape{process: 1}, &tape{process: 1}
+	for _, to := range []*tape{changed, plain} {
+		to.create(1, 5000)
+		for _, text := range []string{"policy=none", "policy=pow2,min_block=4", "policy nonsense is unknown"} {
+			if to == changed {
+				to.add(wire.Event{Kind: wire.KindLimit, Status: map[bool]int16{true: -1}[strings.Contains(text, "unknown")]})
+				to.records[len(to.records)-1].Payload = []byte(text)
+			} else {
+				to.add(wire.Event{Kind: wire.KindGauge})
+			}
+		}
+		to.release(1, wire.OutcomeCached, 0)
+		to.create(2, 5000)
+	}
+	got, want := changed.replay(t, "futhark", 0), plain.replay(t, "futhark", 0)
+	if want.Switches = 2; got.Hits != 1 {
+		t.Errorf("%+v", got)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestReplayErrors(t *testing.T) {
 	broken := errors.New("bad block")
 	for want, o := range map[string]ReplayOptions{

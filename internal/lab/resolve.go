@@ -311,9 +311,13 @@ func (r *resolver) limit(o *origin, record *wire.Record, ops []op) []op {
 	var c change
 	text := string(record.Payload)
 	name, value, isLimit := strings.Cut(text, "=")
-	if isLimit {
+	switch {
+	case isLimit && name == "policy":
+		r.script.facts.switches++
+		return ops
+	case isLimit:
 		c = change{name: name, value: value}
-	} else {
+	default:
 		keep, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
 			return ops

@@ -59,4 +59,5 @@ type facts struct {
 	unpooled, before uint64 // creates that none was asked, of these from before the recording
 	hits, misses     uint64
 	lost             uint64 // events
+	switches         uint64 // of the policy
 }

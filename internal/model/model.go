@@ -12,12 +12,14 @@ import (
 
 // Options are what a model knows before the first event.
 type Options struct {
-	Program   string           // of the session; empty: that of the first process
-	Arguments []string         // of Program
-	Policy    string           // name of the allocator policy
-	Limits    []Limit          // with their values at the start; others are not followed
-	Started   uint64           // ns, CLOCK_MONOTONIC; 0: the time of the first event
-	Wrappers  []*regexp.Regexp // functions that name no tag; nil: DefaultWrappers
+	Program   string   // of the session; empty: that of the first process
+	Arguments []string // of Program
+	Policy    string   // name of the allocator policy
+	Limits    []Limit  // with their values at the start; others are not followed
+	// LimitsOf returns the limits of a policy that the program goes over to, with their defaults; nil: none is followed.
+	LimitsOf func(policy string) []Limit
+	Started  uint64           // ns, CLOCK_MONOTONIC; 0: the time of the first event
+	Wrappers []*regexp.Regexp // functions that name no tag; nil: DefaultWrappers
 	// Removed is called when the memory of a process that ended leaves the common gauges; nil: nobody is told.
 	Removed func(process uint32)
 }
@@ -61,6 +63,7 @@ type Model struct {
 	marks       marks
 	findings    findings
 	limits      limits
+	policies    policies
 	recording   Recording
 	chosen      choice
 	awaited     awaited
@@ -76,11 +79,12 @@ func New(o Options) *Model {
 	}
 	o.Arguments = slices.Clone(o.Arguments)
 	m := &Model{
-		options: o,
-		seed:    rand.Uint64(),
-		numbers: map[uint32]*process{},
-		named:   map[string]*row{},
-		limits:  newLimits(o.Limits),
+		options:  o,
+		seed:     rand.Uint64(),
+		numbers:  map[uint32]*process{},
+		named:    map[string]*row{},
+		limits:   newLimits(o.Limits),
+		policies: policies{first: o.Policy},
 	}
 	m.shares.index.seed = m.seed
 	m.untagged = m.newWhole(0)
@@ -167,7 +171,7 @@ func (m *Model) rare(p *process, r *wire.Record) {
 	case wire.KindSlab:
 		m.slab(p, &r.Event)
 	case wire.KindLimit:
-		m.limits.answer(r)
+		m.answer(p, r)
 		m.marks.add(m.now, r.Kind, Clean(r.Payload))
 	case wire.KindKernel:
 		p.kernels.Add(r.Object, r.Payload)
@@ -243,6 +247,12 @@ func (m *Model) ProcessEnded(number uint32, status, signal int, time uint64) {
 // target takes it. It stays pending until a LIMIT event answers that number or a later one.
 func (m *Model) LimitWanted(name, value string, sequence uint64) {
 	m.limits.want(name, value, sequence)
+}
+
+// PolicyWanted says that a change of the policy was sent to the target under a sequence number. It stays pending until a
+// LIMIT event answers that number or a later one.
+func (m *Model) PolicyWanted(name string, sequence uint64) {
+	m.policies.want(name, sequence)
 }
 
 // SetRecording says what is being written, and how many bytes so far.

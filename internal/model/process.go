@@ -71,7 +71,7 @@ func (m *Model) process(number uint32) *process {
 
 func (m *Model) newProcess(number uint32) *process {
 	p := &process{tags: map[uint32]*row{}, carved: map[uint32]int{}}
-	p.shown = Process{Number: number, Status: -1, Started: m.now}
+	p.shown = Process{Number: number, Policy: m.policies.first, Status: -1, Started: m.now}
 	p.window.slot, p.born, p.history.most = m.window.slot, m.window.slot, processHistoryMax
 	p.objects.seed, p.blocks.seed, p.sizes.index.seed, p.slabs.index.seed = m.seed, m.seed, m.seed, m.seed
 	m.numbers[number] = p

@@ -16,6 +16,7 @@ func (m *Model) Snapshot() *Snapshot {
 		Program:       m.options.Program,
 		Arguments:     m.options.Arguments,
 		Policy:        m.options.Policy,
+		Change:        m.policies.show(),
 		Limits:        slices.Clone(m.limits.list),
 		Device:        m.shownDevice,
 		Processes:     make([]Process, len(m.processes)),

@@ -15,7 +15,8 @@ type Snapshot struct {
 	Started       uint64 // of the session
 	Program       string
 	Arguments     []string
-	Policy        string
+	Policy        string // the present one
+	Change        PolicyChange
 	Limits        []Limit
 	Device        Device
 	Processes     []Process
@@ -66,8 +67,9 @@ type Process struct {
 	Program   string
 	Arguments []string
 	State     State
-	Status    int  // exit status, or signal number when Signaled; -1 when unknown
-	Orderly   bool // its exit handlers ran: it was not killed, nor left by _exit
+	Status    int    // exit status, or signal number when Signaled; -1 when unknown
+	Orderly   bool   // its exit handlers ran: it was not killed, nor left by _exit
+	Policy    string // that it obeys
 	Started   uint64
 	Ended     uint64 // 0 while it runs
 	Totals    Totals

@@ -16,6 +16,10 @@ func TestPolicy(t *testing.T) {
 	if got, want := Policy(s), "pow2, at most 128.0 MiB cached"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	s.Change.Former = []string{"futhark", "slab"}
+	if got, want := Policy(s), "pow2 (before that futhark, slab), at most 128.0 MiB cached"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 	if got := Policy(&model.Snapshot{}); got != "unknown" {
 		t.Errorf("%q", got)
 	}

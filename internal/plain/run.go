@@ -4,17 +4,21 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/size"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Policy names the policy of a run and how much it keeps at most.
+// Policy names the policy of a run, those that it had before, and how much it keeps at most.
 func Policy(s *model.Snapshot) string {
 	text := s.Policy
 	if text == "" {
 		text = "unknown"
+	}
+	if former := s.Change.Former; len(former) > 0 {
+		text += " (before that " + strings.Join(former, ", ") + ")"
 	}
 	if most, known := s.CachedMost(); known {
 		text += ", at most " + size.FormatLong(most) + " cached"

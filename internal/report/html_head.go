@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
@@ -34,7 +35,11 @@ func (v *htmlView) duration() uint64 {
 
 func (v *htmlView) facts() []htmlFact {
 	h := &v.a.Run.Header
-	facts := []htmlFact{{Name: "policy", Text: name(h.Policy)}}
+	policy := name(h.Policy)
+	if former := v.s.Change.Former; len(former) > 0 {
+		policy = name(strings.Join(append(slices.Clone(former), v.s.Policy), ", then "))
+	}
+	facts := []htmlFact{{Name: "policy", Text: policy}}
 	if d := &v.s.Device; d.Name != "" {
 		text := name(d.Name)
 		if d.Global > 0 {
@@ -91,7 +96,7 @@ func (v *htmlView) limits() []string {
 		l := &v.s.Limits[i]
 		words = append(words, name(l.Name+" = "+limitValue(l)))
 	}
-	if len(words) > 0 {
+	if len(words) > 0 || len(v.s.Change.Former) > 0 { // the header's are the first policy's
 		return moreWords(words, len(v.s.Limits))
 	}
 	limits := v.a.Run.Header.Limits

@@ -40,9 +40,9 @@ type collector struct {
 	done chan struct{}
 }
 
-// change is a limit that was set since the start; a process that comes later is told.
+// change is a limit, or a policy, that was set since the start; a process that comes later is told.
 type change struct {
-	name    string
+	name    string // of the limit; empty: a policy
 	message []byte
 	number  uint64
 }
@@ -214,15 +214,26 @@ func (c *collector) setLimit(name, value string, number uint64) error {
 	}
 	c.do(func() {
 		c.model.LimitWanted(name, value, number)
-		c.remember(change{name: name, message: message, number: number})
-		for _, p := range c.peers {
-			_ = p.send(message) // one that does not read gets the next change, one that is gone none
-		}
+		c.tell(change{name: name, message: message, number: number})
 	})
 	return nil
 }
 
+// tell sends a change to every process, and keeps it for those that come later.
+func (c *collector) tell(latest change) {
+	c.remember(latest)
+	for _, p := range c.peers {
+		_ = p.send(latest.message) // one that does not read gets the next change, one that is gone none
+	}
+}
+
+// remember keeps the latest change of each limit, in the order in which they were made first. A policy begins with its own
+// limits: what was changed before it is no matter any more.
 func (c *collector) remember(latest change) {
+	if latest.name == "" {
+		c.changed = append(c.changed[:0], latest)
+		return
+	}
 	for i := range c.changed {
 		if c.changed[i].name == latest.name {
 			c.changed[i] = latest

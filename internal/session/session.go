@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/symbol"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -263,6 +264,17 @@ func (s *Session) Status() (Status, bool) {
 // to be one.
 func (s *Session) SetLimit(name, value string) error {
 	return s.collector.setLimit(name, value, s.sequence.Add(1))
+}
+
+// SetPolicy asks every process of the target, present and future, to go over to another allocator policy, whose limits
+// have their defaults but for settings, written as the allocator takes them. The answers come as LIMIT events into the
+// model. The error says that the target was started without a pool, or what is wrong with policy or settings.
+func (s *Session) SetPolicy(name string, settings []allocator.Setting) error {
+	if !s.options.Config.Pooling {
+		return fmt.Errorf("policy %s stays: the program was started without the library that pools; start it with policy %s",
+			s.options.Config.Policy, name)
+	}
+	return s.collector.setPolicy(name, settings, func() uint64 { return s.sequence.Add(1) })
 }
 
 // Signal sends a signal to the program; to its whole process group when it is in a session of its own.

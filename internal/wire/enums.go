@@ -25,7 +25,7 @@ const (
 	KindSync    Kind = 14 // op: gmtsync; link: queue, 0 when several
 	KindCooled  Kind = 15 // link: block, granted: its size; a cooling block became free
 	KindEvict   Kind = 16 // link: block, granted: its size, reason: gmtevict; a pooled block went back to the driver
-	KindLimit   Kind = 17 // object: sequence number of the control message, status: 0 or -1, payload: "name=value" or the error
+	KindLimit   Kind = 17 // object: sequence number of the control message, status: 0 or -1, payload: "name=value", "policy=name[,name=value...]" or the error
 	KindDiag    Kind = 18 // op: gmtdiag, payload: text; findings about the program: see gmtdiag
 	KindExit    Kind = 19 // the process runs its exit handlers; status: exit status where known (session)
 	KindLost    Kind = 20 // size: events lost since the last such event, granted: of these, uses; written by the session
@@ -131,7 +131,7 @@ const (
 	EvictTrim    Evict = 6 // the user asked
 	EvictAge     Evict = 7 // max_age
 	EvictState   Evict = 8 // not recyclable: still mapped, destructor callback, command buffers
-	EvictPolicy  Evict = 9 // the policy does not cache
+	EvictPolicy  Evict = 9 // the policy does not cache, or another one made the block
 )
 
 var namesEvict = [...]string{"none", "limit", "tag cap", "misfit", "drain", "context", "trim", "age", "state", "policy"}

@@ -36,7 +36,7 @@ enum gmtkind {
 	GMT_KIND_SYNC = 14,    /* op: gmtsync; link: queue, 0 when several */
 	GMT_KIND_COOLED = 15,  /* link: block, granted: its size; a cooling block became free */
 	GMT_KIND_EVICT = 16,   /* link: block, granted: its size, reason: gmtevict; a pooled block went back to the driver */
-	GMT_KIND_LIMIT = 17,   /* object: sequence number of the control message, status: 0 or -1, payload: "name=value" or the error */
+	GMT_KIND_LIMIT = 17,   /* object: sequence number of the control message, status: 0 or -1, payload: "name=value", "policy=name[,name=value...]" or the error */
 	GMT_KIND_DIAG = 18,    /* op: gmtdiag, payload: text; findings about the program: see gmtdiag */
 	GMT_KIND_EXIT = 19,    /* the process runs its exit handlers; status: exit status where known (session) */
 	GMT_KIND_LOST = 20,    /* size: events lost since the last such event, granted: of these, uses; written by the session */
@@ -94,7 +94,7 @@ enum gmtevict {
 	GMT_EVICT_TRIM = 6,    /* the user asked */
 	GMT_EVICT_AGE = 7,     /* max_age */
 	GMT_EVICT_STATE = 8,   /* not recyclable: still mapped, destructor callback, command buffers */
-	GMT_EVICT_POLICY = 9,  /* the policy does not cache */
+	GMT_EVICT_POLICY = 9,  /* the policy does not cache, or another one made the block */
 };
 
 /* Object life, for CONTEXT and QUEUE. */
@@ -260,7 +260,10 @@ struct gmthello {
 	uint8_t text[2048];    /* the command line: words, each ended by NUL */
 };
 
-/* What the session sends back, any time: text is "limit NAME=VALUE" or "trim BYTES". */
+/*
+ * What the session sends back, any time: text is "limit NAME=VALUE", "trim BYTES", or "policy NAME", behind which a space
+ * and limits of that policy may follow, "NAME=VALUE,...". Limits that do not fit follow in messages of their own.
+ */
 struct gmtcontrol {
 	uint64_t sequence;
 	uint8_t text[120]; /* NUL-terminated */

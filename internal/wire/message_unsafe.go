@@ -78,11 +78,14 @@ func DecodeHello(b []byte) (Hello, error) {
 	return hello, nil
 }
 
-// Control is a message from the session to a target: "limit NAME=VALUE" or "trim BYTES".
+// Control is a message from the session to a target: "limit NAME=VALUE", "trim BYTES" or "policy NAME [LIMIT=VALUE,...]".
 type Control struct {
 	Sequence uint64
 	Text     string
 }
+
+// ControlMax is how many bytes the text of a Control may have.
+const ControlMax = len(rawControl{}.Text) - 1
 
 // Encode returns the message's bytes.
 func (c Control) Encode() ([]byte, error) {

@@ -1,0 +1,72 @@
+package session
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// setPolicy asks every process for a policy. next numbers the messages.
+func (c *collector) setPolicy(name string, settings []allocator.Setting, next func() uint64) error {
+	if _, err := allocator.New(name, settings); err != nil {
+		return fmt.Errorf("set policy: %w", err)
+	}
+	var changes []change
+	for i, text := range policyTexts(name, settings) {
+		number := next()
+		message, err := wire.Control{Sequence: number, Text: text.message}.Encode()
+		if err != nil {
+			return fmt.Errorf("set policy: %w", err)
+		}
+		changes = append(changes, change{message: message, number: number})
+		if i > 0 {
+			changes[i].name = text.limit
+		}
+	}
+	c.do(func() {
+		c.model.PolicyWanted(name, changes[0].number)
+		for _, latest := range changes {
+			c.tell(latest)
+		}
+	})
+	return nil
+}
+
+// policyText is one message, and the limit that it is about, if that is all.
+type policyText struct{ limit, message string }
+
+// policyTexts says a policy with its limits in as few messages as there are needed: the first has the policy and what
+// limits it has room for, each of the others one limit.
+func policyTexts(name string, settings []allocator.Setting) []policyText {
+	texts := []policyText{{message: "policy " + name}}
+	separator := " "
+	for _, s := range firstSizes(settings) {
+		setting := s.Name + "=" + s.Value
+		if first := texts[0].message + separator + setting; len(first) <= wire.ControlMax {
+			texts[0].message, separator = first, ","
+			continue
+		}
+		texts = append(texts, policyText{s.Name, "limit " + setting})
+	}
+	return texts
+}
+
+// sizing are the limits that decide which sizes blocks have. A policy that does not know them at once gives up blocks
+// that it would have kept; and max_part may not be below page_bytes, nor above heap_bytes.
+var sizing = []string{"page_bytes", "heap_bytes", "max_part", "min_block", "mantissa_bits", "bucket_sizes"}
+
+// firstSizes sorts settings so that those come first that must not come late.
+func firstSizes(settings []allocator.Setting) []allocator.Setting {
+	rank := func(s allocator.Setting) int {
+		if at := slices.Index(sizing, s.Name); at >= 0 {
+			return at
+		}
+		return len(sizing)
+	}
+	sorted := slices.Clone(settings)
+	slices.SortStableFunc(sorted, func(a, b allocator.Setting) int { return cmp.Compare(rank(a), rank(b)) })
+	return sorted
+}

@@ -1,0 +1,129 @@
+package session
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// longest are values of limits that take as much room as values may, and go together.
+var longest = map[string]string{
+	"max_cached_bytes": "1125899906842624", "max_cached_fraction": "0.0123456789", "over_limit": "reject-new",
+	"max_per_tag": "1000000", "max_per_bucket": "1000000", "max_waste_ratio": "1023.9999999", "min_block": "1073741824",
+	"steal_other_tag": "off", "mantissa_bits": "8", "max_part": "1099511627776", "heap_bytes": "1125899906842624",
+	"slabs_per_heap": "1000000", "page_bytes": "1048576", "max_age": "999999.999999", "drain_order": "largest-first",
+	"bucket_sizes": "1024:4096:16384:65536:262144:1048576:4194304:16777216:67108864:268435456:1073741824:8589934592",
+}
+
+// TestPolicyTextsFit sends every policy with all limits at their longest: whoever obeys the messages has them all.
+func TestPolicyTextsFit(t *testing.T) {
+	for _, name := range allocator.Names() {
+		description, _ := allocator.Describe(name)
+		var settings []allocator.Setting
+		for _, l := range description.Limits {
+			settings = append(settings, allocator.Setting{Name: l.Name, Value: longest[l.Name]})
+		}
+		want, err := allocator.New(name, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got allocator.Policy
+		texts := policyTexts(name, settings)
+		for i, text := range texts {
+			if _, err := (wire.Control{Text: text.message}).Encode(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			verb, rest, _ := strings.Cut(text.message, " ")
+			if (verb == "policy") != (i == 0) {
+				t.Fatalf("message %d of %s is %q", i, name, text.message)
+			}
+			if i == 0 {
+				word, limits, _ := strings.Cut(rest, " ")
+				first, err := allocator.ParseSettings(limits)
+				if err == nil {
+					got, err = allocator.New(word, first)
+				}
+				if err != nil {
+					t.Fatalf("%q: %v", text.message, err)
+				}
+				continue
+			}
+			limit, value, _ := strings.Cut(rest, "=")
+			if _, err := got.SetLimit(limit, value, 0, nil); err != nil || limit != text.limit {
+				t.Fatalf("%q of %s: %v", text.message, text.limit, err)
+			}
+		}
+		same := func(a, b allocator.Limit) bool { return a.Name == b.Name && a.Text == b.Text }
+		if !slices.EqualFunc(got.Limits(), want.Limits(), same) {
+			t.Errorf("%s: %+v from %q, want %+v", name, got.Limits(), texts, want.Limits())
+		}
+	}
+	texts := policyTexts("buddy", []allocator.Setting{{Name: "max_part", Value: "512"}, {Name: "page_bytes", Value: "256"}})
+	if len(texts) != 1 || texts[0].message != "policy buddy page_bytes=256,max_part=512" {
+		t.Errorf("%q", texts)
+	}
+}
+
+func TestCollectorPolicies(t *testing.T) {
+	c := newCollector(model.New(model.Options{Policy: "futhark"}), nil, "")
+	c.clock = func() uint64 { return 1 }
+	early := newFakeTarget(t)
+	c.add(early.peer(7))
+	number := uint64(0)
+	next := func() uint64 { number++; return number }
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(c.setLimit("max_per_tag", "3", next()))
+	must(c.setPolicy("pow2", []allocator.Setting{{Name: "max_age", Value: "30"}}, next))
+	must(c.setLimit("min_block", "64", next()))
+	must(c.setLimit("min_block", "128", next()))
+	for _, bad := range [][]allocator.Setting{{{Name: "max_per_tag", Value: "3"}}, {{Name: "max_age", Value: "soon"}}} {
+		if err := c.setPolicy("pow2", bad, next); err == nil {
+			t.Errorf("%v was accepted", bad)
+		}
+	}
+	if err := c.setPolicy("nonsense", nil, next); err == nil || !strings.Contains(err.Error(), "want one of") {
+		t.Errorf("an unknown policy: %v", err)
+	}
+	todo, _ := c.orders()
+	for _, fn := range todo {
+		fn()
+	}
+	late := newFakeTarget(t)
+	c.add(late.peer(8))
+	for _, want := range []struct {
+		target *fakeTarget
+		texts  []string
+	}{
+		{early, []string{"limit max_per_tag=3", "policy pow2 max_age=30", "limit min_block=64", "limit min_block=128"}},
+		{late, []string{"policy pow2 max_age=30", "limit min_block=128"}},
+	} {
+		for _, text := range want.texts {
+			message := make([]byte, wire.SizeofControl)
+			if _, err := want.target.conn.Read(message); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := wire.DecodeControl(message); err != nil || got.Text != text {
+				t.Errorf("got %q (%v), want %q", got.Text, err, text)
+			}
+		}
+	}
+	if s := c.model.Publish(); s.Change.Wanted != "pow2" {
+		t.Errorf("%+v, want pow2 pending", s.Change)
+	}
+}
+
+func TestNoPolicyWithoutAPool(t *testing.T) {
+	s := &Session{options: Options{Config: wire.Config{Policy: "none"}}}
+	if err := s.SetPolicy("futhark", nil); err == nil || !strings.Contains(err.Error(), "policy none stays") {
+		t.Errorf("%v", err)
+	}
+}
