@@ -120,13 +120,14 @@ func (s *state) look(t int32) bool {
 		return s.floor[t] <= s.capacity
 	}
 	floor := s.floor[t]
-	lowest, support := int64(1<<62), int32(0)
+	lowest, highest, support := int64(1<<62), int64(0), int32(0)
 	for _, e := range s.live[t][:s.left[t]] {
 		from := s.offset[e.buffer] + e.lo
 		if from < floor {
 			s.raise(e.buffer, roundUp(floor-e.lo, s.p.align[e.buffer]), t)
 			from = s.offset[e.buffer] + e.lo
 		}
+		highest = max(highest, from)
 		if from < lowest {
 			lowest, support = from, 0
 		}
@@ -138,7 +139,27 @@ func (s *state) look(t int32) bool {
 		s.remember(t)
 		s.floor[t], s.support[t] = lowest, support
 	}
-	return lowest+s.rest[t] <= s.capacity
+	return lowest+s.rest[t] <= s.capacity && s.stacks(t, highest)
+}
+
+// stacks reports whether what is left in a section fits when each of its buffers begins no lower than it can: stacked in
+// the order of how low they can begin, they leave no more room unused than there is. highest is where the last can begin.
+// Nobody sorts them: the top of those that can begin below it rises as long as it reaches others.
+func (s *state) stacks(t int32, highest int64) bool {
+	spare := s.capacity - s.rest[t]
+	for top := spare; top < highest; {
+		reached := spare
+		for _, e := range s.live[t][:s.left[t]] {
+			if s.offset[e.buffer]+e.lo <= top {
+				reached += e.size
+			}
+		}
+		if reached == top {
+			return false
+		}
+		top = reached
+	}
+	return true
 }
 
 // raise gives a buffer a higher lowest offset, and has the sections looked at that it was the last support of.
