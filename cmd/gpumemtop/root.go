@@ -36,7 +36,7 @@ func newRoot() *cobra.Command {
 	root.Args = cobra.ArbitraryArgs
 	root.Version = versionText()
 	root.SetVersionTemplate("{{.Version}}")
-	root.AddCommand(newRecord(), newAttach(startTracer), newExport(), newReport(), newView(), newDiff(), newCheck(), newTrim(), newMerge(), newImport(), newReplay(), newFit(), newInfo(), newPolicies(), newDoctor(), newVersion())
+	root.AddCommand(newRecord(), newAttach(startTracer), newExport(), newReport(), newView(), newDiff(), newCheck(), newTrim(), newMerge(), newImport(), newReplay(), newPlanner(), newFit(), newInfo(), newPolicies(), newDoctor(), newVersion())
 	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true, RunE: func(_ *cobra.Command, words []string) error {
 		asked, _, err := root.Find(words) // the root where there is no such command
 		if err != nil {
@@ -65,7 +65,7 @@ func command(where scope, cmd *cobra.Command, do func(*cobra.Command, *config, [
 		if err := fromEnvironment(cmd.Flags(), where, os.LookupEnv); err != nil {
 			return err
 		}
-		if where&(onWatch|onView) == 0 { // these have programs and terminals to think of
+		if where&(onWatch|onView|onPlan) == 0 { // these have programs and terminals to think of, or stop at what they have
 			defer interruptible()()
 		}
 		return do(cmd, c, args)

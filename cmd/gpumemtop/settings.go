@@ -74,10 +74,11 @@ type config struct {
 	viewAt       string
 	resolution   string
 	timeout      time.Duration
+	planTimeout  time.Duration
 }
 
 // scope says which commands have a setting.
-type scope uint16
+type scope uint32
 
 const (
 	onRun scope = 1 << iota // the command without a subcommand
@@ -95,6 +96,7 @@ const (
 	onDoctor
 	onInfo
 	onAttach
+	onPlan
 )
 
 // onAny are the commands that run a program.
@@ -111,6 +113,7 @@ const (
 	groupPool      = "Allocator"
 	groupWatched   = "Programs"
 	groupFit       = "Search"
+	groupPlace     = "Placement"
 	groupPart      = "Part of the recording"
 	groupChrome    = "Chrome trace"
 	groupTags      = "Call sites"
@@ -118,7 +121,7 @@ const (
 	groupDashboard = "Dashboard"
 )
 
-var groups = []string{groupWatched, groupFit, groupPart, groupChrome, groupPool, groupTags, groupOutput, groupDashboard}
+var groups = []string{groupWatched, groupFit, groupPlace, groupPart, groupChrome, groupPool, groupTags, groupOutput, groupDashboard}
 
 // setting is one thing that can be set: this is all there is to say about it. Flags, environment variables, help and
 // the README's table come from here.
@@ -142,6 +145,8 @@ var settings = []setting{
 	{"scrub", "", "KIND", groupPool, onRun | onRecord, true, "fill recycled blocks before the program gets them: none, zero or poison (bytes of 0xa5)", func(c *config) any { return &c.scrub }},
 	{"device-memory", "", "SIZE", groupPool, onRun | onRecord, true, "creates fail as on a card with that much memory; each process has a card of its own", func(c *config) any { return &c.deviceMemory }},
 	{"capacity", "", "SIZE", groupPool, onReplay, false, "memory that each process may have from the driver; by default any", func(c *config) any { return &c.capacity }},
+	{"capacity", "", "SIZE", groupPlace, onPlan, false, "bytes of the arena: the first placement that fits will do; by default the smallest is looked for", func(c *config) any { return &c.capacity }},
+	{"timeout", "", "TIME", groupPlace, onPlan, false, "look for so long; 0s: no limit", func(c *config) any { return &c.planTimeout }},
 	{"resolution", "", "SIZE", groupFit, onFit, false, "how closely to look; by default 1 % of what the program needs, at least 64KiB", func(c *config) any { return &c.resolution }},
 	{"timeout", "", "TIME", groupFit, onFit, false, "a run that takes longer does not survive; 0s: no limit", func(c *config) any { return &c.timeout }},
 	{"since", "", "TIME", groupPart, onPart, false, "from so long after the start, for example 2.5s or 1m; what was there before is carried over", func(c *config) any { return &c.since }},
@@ -161,6 +166,7 @@ var settings = []setting{
 	{"json", "", "FILE", groupOutput, onRun | onRecord | onAttach, true, "write a Chrome trace while the program runs; without -o nothing else is recorded; % as for -o", func(c *config) any { return &c.json }},
 	{"output", "o", "FILE", groupOutput, onRun | onRecord | onAttach, true, "record into a file; in its name %n is the program, %s the process id of this gpumemtop, %h the host, %t the time; with %p each process gets a file, and %p is its process id", func(c *config) any { return &c.output }},
 	{"output", "o", "FILE", groupOutput, onExport, false, "file to write, or folder; - is standard output", func(c *config) any { return &c.output }},
+	{"output", "o", "FILE", groupOutput, onPlan, false, "file to write: the CSV with a column offset; - is standard output", func(c *config) any { return &c.output }},
 	{"output", "o", "FILE", groupOutput, onTrim | onMerge | onImport, false, "recording to write", func(c *config) any { return &c.output }},
 	{"summary", "", "FILE", groupOutput, onRun | onRecord | onAttach, true, "write the final figures as JSON", func(c *config) any { return &c.summary }},
 	{"format", "", "NAME", groupOutput, onExport, false, "what to write: " + exporterHelp(), func(c *config) any { return &c.exportFormat }},
@@ -169,7 +175,7 @@ var settings = []setting{
 	{"table", "", "NAME", groupOutput, onExport, false, "the table that csv is of: " + strings.Join(csv.Tables, ", ") + "; by default " + csv.Tables[0], func(c *config) any { return &c.table }},
 	{"format", "", "NAME", groupOutput, onImport, false, "what to read: " + importerHelp() + "; by default what it looks like", func(c *config) any { return &c.importFormat }},
 	{"output", "o", "FILE", groupOutput, onReport, false, "file to write instead of standard output", func(c *config) any { return &c.output }},
-	{"force", "f", "", groupOutput, onRun | onRecord | onAttach | onExport | onReport | onTrim | onMerge | onImport, false, "overwrite files that exist", func(c *config) any { return &c.force }},
+	{"force", "f", "", groupOutput, onRun | onRecord | onAttach | onExport | onReport | onTrim | onMerge | onImport | onPlan, false, "overwrite files that exist", func(c *config) any { return &c.force }},
 	{"format", "", "NAME", groupOutput, onReport, false, "text, json, md (Markdown) or html (one file for a browser)", func(c *config) any { return &c.reportFormat }},
 	{"rules", "", "FILE", groupOutput, onCheck, false, "the rules, in TOML", func(c *config) any { return &c.rules }},
 	{"format", "", "NAME", groupOutput, onDiff, false, "text or json", func(c *config) any { return &c.diffFormat }},
@@ -196,6 +202,7 @@ var settings = []setting{
 func defaults() *config {
 	return &config{
 		policy: "futhark", scrub: "none", tags: "stack", depth: 8, top: 20, at: "peak", refresh: 100 * time.Millisecond, noColor: os.Getenv("NO_COLOR") != "", exportFormat: "chrome", reportFormat: "text", fitFormat: "text", replayFormat: "text", infoFormat: "text", diffFormat: "text", checkFormat: "text", countersEvery: time.Millisecond, doctorFormat: "text",
+		planTimeout: 30 * time.Second,
 	}
 }
 

@@ -34,6 +34,7 @@ type Line struct {
 	started time.Time // of what the label names
 	drawn   time.Time
 	label   string
+	timed   bool // done and total are times
 	shown   bool
 	hidden  bool
 }
@@ -75,7 +76,14 @@ func columns(file *os.File) (int, bool) {
 
 // Set says that done of total bytes have been worked through. It costs little; whoever calls it every few milliseconds
 // does enough. Another label begins something new, whose time is estimated anew.
-func (l *Line) Set(label string, done, total int64) {
+func (l *Line) Set(label string, done, total int64) { l.set(label, done, total, false) }
+
+// Spend says that spent of total have been spent on work that may take that long; total 0: any time.
+func (l *Line) Spend(label string, spent, total time.Duration) {
+	l.set(label, int64(min(spent, max(total, 0))), int64(total), true)
+}
+
+func (l *Line) set(label string, done, total int64, timed bool) {
 	if l == nil {
 		return
 	}
@@ -91,7 +99,7 @@ func (l *Line) Set(label string, done, total int64) {
 	if l.hidden || now.Sub(l.begun) < appearsAfter || l.shown && now.Sub(l.drawn) < drawnEvery {
 		return
 	}
-	l.drawn, l.shown = now, true
+	l.drawn, l.shown, l.timed = now, true, timed
 	// A line that cannot be written is not worth an error.
 	_, _ = io.WriteString(l.out, "\r"+l.text(now, max(0, min(done, total)), total)+"\x1b[K")
 }
@@ -136,11 +144,19 @@ func (l *Line) text(now time.Time, done, total int64) string {
 	percent := fmt.Sprintf("%3d %%", int(100*share))
 	filled := int(share * barWidth)
 	bar := "[" + strings.Repeat("=", filled) + strings.Repeat(" ", barWidth-filled) + "]"
-	bytes := size.Format(uint64(done)) + " of " + size.Format(uint64(total))
+	bytes := size.Format(uint64(done)) + " of " + size.Format(uint64(total)) + ", "
 	label, left, short := printable(l.label)+"  ", l.rest(now, share), percent+"  "+bar
 	room := max(0, l.width()-1)
+	if l.timed {
+		bytes, left = "", ""
+		if total > 0 {
+			left = time.Duration(total-done).Round(time.Second).String() + " left"
+		} else if ansi.StringWidth(label) <= room {
+			return strings.TrimRight(label, " ")
+		}
+	}
 	for _, line := range []string{
-		label + short + "  " + bytes + ", " + left, label + short + "  " + left, label + short, short, percent,
+		label + short + "  " + bytes + left, label + short + "  " + left, label + short, short, percent,
 	} {
 		line = strings.TrimRight(line, " ,")
 		if ansi.StringWidth(line) <= room {
