@@ -79,10 +79,13 @@ func (p *problem) weigh(buffers []Buffer, all []piece) {
 		if exact {
 			continue
 		}
-		p.bound = max(p.bound, load-p.pad, int64(buffers[q.buffer].Size))
+		p.bound = max(p.bound, load-p.pad)
 	}
 	if exact {
 		p.bound = p.load
+	}
+	for _, q := range all {
+		p.bound = max(p.bound, int64(buffers[q.buffer].Size))
 	}
 }
 

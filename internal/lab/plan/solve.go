@@ -168,7 +168,7 @@ func (s *solver) work(ctx context.Context) {
 		x.prepare(s.scales.sorted(s.p.order, a.order.by, a.noise, random), a.pick)
 		x.stop = func() bool { return ctx.Err() != nil || s.low.Load() <= a.capacity }
 		r := x.run(a.capacity, a.steps)
-		used := a.steps - max(x.steps, 0)
+		used := max(a.steps-max(x.steps, 0), 1)
 		left -= used
 		s.report(x, a, r, used)
 		x.reset()

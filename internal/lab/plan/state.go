@@ -125,6 +125,9 @@ func (s *state) look(t int32) bool {
 		from := s.offset[e.buffer] + e.lo
 		if from < floor {
 			s.raise(e.buffer, roundUp(floor-e.lo, s.p.align[e.buffer]), t)
+			if s.offset[e.buffer]+s.p.size[e.buffer] > s.capacity { // also what is needed at another time only
+				return false
+			}
 			from = s.offset[e.buffer] + e.lo
 		}
 		highest = max(highest, from)

@@ -23,7 +23,9 @@ func Validate(buffers []Buffer, offsets []uint64) (height uint64, err error) {
 		if offsets[i]%max(b.Align, 1) != 0 {
 			return 0, fmt.Errorf("buffer %.40q: offset %d is no multiple of its alignment %d", b.ID, offsets[i], b.Align)
 		}
-		height = max(height, offsets[i]+b.Size)
+		if b.Lower < b.Upper {
+			height = max(height, offsets[i]+b.Size)
+		}
 	}
 	all := pieces(buffers)
 	for i := range all {
