@@ -59,16 +59,16 @@ func (s *solver) nextAttempt() (attempt, bool) {
 
 // aim chooses a capacity to try: the wanted one, or else the bound in turns with ones that are easier to find.
 func (s *solver) aim(n, round int) int64 {
-	unit := s.p.unit
+	step := s.p.step
 	if s.options.Capacity > 0 {
-		return int64(min(s.options.Capacity, sumMax)) / unit * unit
+		return int64(min(s.options.Capacity, sumMax)) / step * step
 	}
-	low, high := s.target, max(roundUp(s.height, unit)-unit, s.target)
+	low, high := s.target, max(roundUp(s.height, step)-step, s.target)
 	switch (n + round) % 3 {
 	case 0:
 		return low
 	case 1:
-		return low + (high-low)/2/unit*unit
+		return low + (high-low)/2/step*step
 	}
-	return max(low, high-(high-low)/8/unit*unit)
+	return max(low, high-(high-low)/8/step*step)
 }

@@ -18,13 +18,16 @@ type entry struct {
 // problem is a set of buffers cut into sections of time. Of all moments between two changes only those are sections at
 // which the most buffers live: what lives at any other moment lives together in one of these, too.
 type problem struct {
+	raw      []int64   // by buffer
 	size     []int64   // by buffer; rounded up where nothing could use the rest
 	align    []int64   // by buffer
 	cells    [][]cell  // by buffer, in the order of time; none where a buffer needs no memory
 	sections [][]entry // by section
 	order    []int32   // the buffers that have cells, by the first of them
 	plain    bool      // no buffer has gaps
-	unit     int64     // heights of placements without needless room are multiples of this
+	unit     int64     // heights of placements without needless room are multiples of this, with rounded sizes
+	step     int64     // the same, with sizes as they are
+	common   int64     // what all alignments have in common
 	pad      int64     // the most that a size was rounded up by
 	load     int64     // the most that is needed at a time
 	bound    int64     // no arena is smaller: load, less what the highest buffer was rounded up by
@@ -45,18 +48,23 @@ func newProblem(buffers []Buffer) (*problem, bool) {
 	for _, align := range p.align {
 		common = gcd(common, align)
 	}
+	p.common = max(common, 1)
 	all := pieces(buffers)
 	for i := range buffers {
 		size := int64(buffers[i].Size)
 		if p.plain { // every offset is a multiple of common: what lies behind begins at one
 			size = roundUp(size, common)
 		}
-		p.size = append(p.size, size)
+		p.raw, p.size = append(p.raw, int64(buffers[i].Size)), append(p.size, size)
 		p.unit = gcd(gcd(p.unit, size), p.align[i])
 		p.pad = max(p.pad, size-int64(buffers[i].Size))
 	}
 	if !p.plain { // a part of a buffer may have any size
 		p.unit = 1
+	}
+	p.step = p.unit
+	if p.pad > 0 {
+		p.step = 1
 	}
 	p.weigh(buffers, all)
 	return p, p.cut(all)

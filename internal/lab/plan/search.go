@@ -222,7 +222,7 @@ func (x *search) next(t int32, places []int32, above int64) int64 {
 
 // key names a state of a part: what is left of it, and how low each may begin. All floors follow from that.
 func (x *search) key(items []int32) uint64 {
-	key := mix(uint64(x.capacity))
+	key := mix(uint64(x.exact))
 	for _, b := range items {
 		key += mix(uint64(x.offset[b])*0x9e3779b97f4a7c15 + uint64(b) + 1)
 	}

@@ -41,7 +41,7 @@ func Solve(ctx context.Context, buffers []Buffer, o Options) (*Solution, error) 
 		return nil, err
 	}
 	p, searchable := newProblem(buffers)
-	s := &solver{buffers: buffers, p: p, options: o, bound: p.bound, target: p.load}
+	s := &solver{buffers: buffers, p: p, options: o, bound: p.bound, target: p.bound}
 	s.scales = newScales(p, buffers)
 	// The first takes no time to speak of, and there must be one.
 	offsets, _ := asItComes(context.WithoutCancel(ctx), buffers)
@@ -113,7 +113,7 @@ func (s *solver) over() bool {
 func (s *solver) isOver() bool {
 	capacity := int64(min(s.options.Capacity, sumMax))
 	return s.err != nil || s.height <= s.bound || s.height <= s.target ||
-		capacity > 0 && (s.height <= capacity || s.bound > capacity || s.target > roundUp(capacity, s.p.unit))
+		capacity > 0 && (s.height <= capacity || s.bound > capacity || s.target > capacity)
 }
 
 // heuristics places the buffers in every order in both ways.
@@ -186,9 +186,9 @@ func (s *solver) report(x *search, a attempt, r outcome, used int64) {
 	if r != failed {
 		return
 	}
-	s.target = max(s.target, a.capacity+s.p.unit)
-	if bound := s.target - s.p.pad; s.p.plain && bound > s.bound {
-		s.bound = bound
+	s.target = max(s.target, a.capacity+s.p.step)
+	if s.p.plain && s.target > s.bound {
+		s.bound = s.target
 		s.tell()
 	}
 }

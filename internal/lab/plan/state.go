@@ -4,7 +4,8 @@ package plan
 // step can be taken back.
 type state struct {
 	p        *problem
-	capacity int64
+	exact    int64 // the capacity
+	capacity int64 // the same for rounded sizes
 
 	// By section: no buffer that is left will begin below floor; support of them could begin there; rest is what they
 	// need in all; the first left of live are they.
@@ -55,7 +56,7 @@ func newState(p *problem) *state {
 
 // begin finds the first floors. It reports whether all may find room in the capacity.
 func (s *state) begin(capacity int64) bool {
-	s.capacity = capacity
+	s.exact, s.capacity = capacity, roundUp(capacity, s.p.common)/s.p.unit*s.p.unit
 	for t := range s.floor {
 		s.enqueue(int32(t))
 	}
@@ -125,7 +126,7 @@ func (s *state) look(t int32) bool {
 		from := s.offset[e.buffer] + e.lo
 		if from < floor {
 			s.raise(e.buffer, roundUp(floor-e.lo, s.p.align[e.buffer]), t)
-			if s.offset[e.buffer]+s.p.size[e.buffer] > s.capacity { // also what is needed at another time only
+			if s.offset[e.buffer]+s.p.raw[e.buffer] > s.exact {
 				return false
 			}
 			from = s.offset[e.buffer] + e.lo
