@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -57,9 +58,8 @@ func readInstance(path string) ([]plan.Buffer, uint64, error) {
 	if err != nil {
 		return nil, 0, fmt.Errorf("read an instance: %w", err)
 	}
-	defer file.Close()
 	table, err := plan.Read(file)
-	if err != nil {
+	if err = errors.Join(err, file.Close()); err != nil {
 		return nil, 0, err
 	}
 	s, err := plan.Solve(context.Background(), table.Buffers, plan.Options{Capacity: planCapacity, Steps: 1})

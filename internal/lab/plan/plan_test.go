@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -19,9 +20,8 @@ func instance(t testing.TB, name string) []Buffer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
 	table, err := Read(file)
-	if err != nil {
+	if err = errors.Join(err, file.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return table.Buffers

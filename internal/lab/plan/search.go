@@ -176,14 +176,9 @@ func (x *search) try(b, t int32, floor int64, items []int32) (r outcome, elsewhe
 	depth := len(x.done)
 	x.done = append(x.done, step{b, int32(len(x.trail))})
 	x.low, x.high = int32(len(x.floor)), -1
-	ok := false
-	if b >= 0 {
-		ok = x.put(b)
-	} else {
-		ok = x.lift(t, floor)
-	}
+	possible := b >= 0 && x.put(b) || b < 0 && x.lift(t, floor)
 	low, high := x.low, x.high
-	if ok {
+	if possible {
 		if r = x.solve(items); r == solved {
 			return r, false
 		}
