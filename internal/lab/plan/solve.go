@@ -26,8 +26,8 @@ type Progress struct{ Height, Bound uint64 }
 type Solution struct {
 	Offsets []uint64 // by buffer
 	Height  uint64   // bytes of the arena
-	// Bound is what no arena is smaller than: the most that is needed at a time, sizes rounded up to what all
-	// alignments have in common, or more where an exhaustive search has shown it.
+	// Bound is what no arena is smaller than: the most that is needed at a time, where all sizes but that of the highest
+	// buffer are rounded up to what all alignments have in common, or more where an exhaustive search has shown it.
 	Bound   uint64
 	Optimal bool   // Height is Bound
 	Method  string // that found it
