@@ -18,7 +18,7 @@ import (
 // Exit statuses for failures of our own, as env(1), timeout(1) and nohup(1) have them, so that they cannot be taken
 // for most programs' statuses.
 const (
-	statusBroken        = 1 // check: the run does not keep to the rules
+	statusBroken        = 1 // check: the run does not keep to the rules; plan: no placement was found
 	statusFailed        = 125
 	statusNotExecutable = 126
 	statusNotFound      = 127
@@ -63,6 +63,10 @@ func conclude(err error, stderr io.Writer) int {
 		return statusFailed
 	}
 	say(stderr, err.Error())
+	var none unplaced
+	if errors.As(err, &none) {
+		return statusBroken
+	}
 	switch {
 	case errors.Is(err, session.ErrNotFound):
 		return statusNotFound

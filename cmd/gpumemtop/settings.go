@@ -81,6 +81,7 @@ type config struct {
 	max         string
 	budget      time.Duration
 	probeFormat string
+	planTimeout time.Duration
 }
 
 // scope says which commands have a setting.
@@ -103,6 +104,7 @@ const (
 	onInfo
 	onAttach
 	onProbe
+	onPlan
 )
 
 // onAny are the commands that run a program.
@@ -111,8 +113,9 @@ const onAny = onRun | onRecord | onFit
 // onWatch are the commands that watch programs.
 const onWatch = onAny | onAttach
 
-// onSignal are the commands that think of signals themselves.
-const onSignal = onWatch | onView | onProbe
+// onSignal are the commands that think of signals themselves: they have programs and terminals to think of, or stop at what
+// they have.
+const onSignal = onWatch | onView | onProbe | onPlan
 
 // onPart are the commands that may read a part of a recording.
 const onPart = onReport | onExport | onTrim
@@ -123,6 +126,7 @@ const (
 	groupWatched   = "Programs"
 	groupFit       = "Search"
 	groupProbe     = "Measuring"
+	groupPlace     = "Placement"
 	groupPart      = "Part of the recording"
 	groupChrome    = "Chrome trace"
 	groupTags      = "Call sites"
@@ -130,7 +134,7 @@ const (
 	groupDashboard = "Dashboard"
 )
 
-var groups = []string{groupWatched, groupFit, groupProbe, groupPart, groupChrome, groupPool, groupTags, groupOutput, groupDashboard}
+var groups = []string{groupWatched, groupFit, groupPlace, groupProbe, groupPart, groupChrome, groupPool, groupTags, groupOutput, groupDashboard}
 
 // setting is one thing that can be set: this is all there is to say about it. Flags, environment variables, help and
 // the README's table come from here.
@@ -155,6 +159,8 @@ var settings = []setting{
 	{"device-memory", "", "SIZE", groupPool, onRun | onRecord, true, "creates fail as on a card with that much memory; each process has a card of its own", func(c *config) any { return &c.deviceMemory }},
 	{"capacity", "", "SIZE", groupPool, onReplay, false, "memory that each process may have from the driver; by default any", func(c *config) any { return &c.capacity }},
 	{"device-cost", "", "FILE", groupPool, onReplay, false, "what the driver takes, as measured on a device: a JSON object of lines; by default what it took in the recording", func(c *config) any { return &c.deviceCost }},
+	{"capacity", "", "SIZE", groupPlace, onPlan, false, "bytes of the arena: the first placement that fits will do; by default the smallest is looked for", func(c *config) any { return &c.capacity }},
+	{"timeout", "", "TIME", groupPlace, onPlan, false, "look for so long; 0s: no limit", func(c *config) any { return &c.planTimeout }},
 	{"resolution", "", "SIZE", groupFit, onFit, false, "how closely to look; by default 1 % of what the program needs, at least 64KiB", func(c *config) any { return &c.resolution }},
 	{"timeout", "", "TIME", groupFit, onFit, false, "a run that takes longer does not survive; 0s: no limit", func(c *config) any { return &c.timeout }},
 	{"device", "", "DEVICE", groupProbe, onProbe, false, "one device, by its number from 0 on, or those with this in their name, in any case; by default all", func(c *config) any { return &c.device }},
@@ -178,6 +184,7 @@ var settings = []setting{
 	{"json", "", "FILE", groupOutput, onRun | onRecord | onAttach, true, "write a Chrome trace while the program runs; without -o nothing else is recorded; % as for -o", func(c *config) any { return &c.json }},
 	{"output", "o", "FILE", groupOutput, onRun | onRecord | onAttach, true, "record into a file; in its name %n is the program, %s the process id of this gpumemtop, %h the host, %t the time; with %p each process gets a file, and %p is its process id", func(c *config) any { return &c.output }},
 	{"output", "o", "FILE", groupOutput, onExport, false, "file to write, or folder; - is standard output", func(c *config) any { return &c.output }},
+	{"output", "o", "FILE", groupOutput, onPlan, false, "file to write: the CSV with a column offset; - is standard output", func(c *config) any { return &c.output }},
 	{"output", "o", "FILE", groupOutput, onTrim | onMerge | onImport, false, "recording to write", func(c *config) any { return &c.output }},
 	{"summary", "", "FILE", groupOutput, onRun | onRecord | onAttach, true, "write the final figures as JSON", func(c *config) any { return &c.summary }},
 	{"format", "", "NAME", groupOutput, onExport, false, "what to write: " + exporterHelp(), func(c *config) any { return &c.exportFormat }},
@@ -186,7 +193,7 @@ var settings = []setting{
 	{"table", "", "NAME", groupOutput, onExport, false, "the table that csv is of: " + strings.Join(csv.Tables, ", ") + "; by default " + csv.Tables[0], func(c *config) any { return &c.table }},
 	{"format", "", "NAME", groupOutput, onImport, false, "what to read: " + importerHelp() + "; by default what it looks like", func(c *config) any { return &c.importFormat }},
 	{"output", "o", "FILE", groupOutput, onReport | onProbe, false, "file to write instead of standard output", func(c *config) any { return &c.output }},
-	{"force", "f", "", groupOutput, onRun | onRecord | onAttach | onExport | onReport | onProbe | onTrim | onMerge | onImport, false, "overwrite files that exist", func(c *config) any { return &c.force }},
+	{"force", "f", "", groupOutput, onRun | onRecord | onAttach | onExport | onReport | onProbe | onTrim | onMerge | onImport | onPlan, false, "overwrite files that exist", func(c *config) any { return &c.force }},
 	{"format", "", "NAME", groupOutput, onReport, false, "text, json, md (Markdown) or html (one file for a browser)", func(c *config) any { return &c.reportFormat }},
 	{"rules", "", "FILE", groupOutput, onCheck, false, "the rules, in TOML", func(c *config) any { return &c.rules }},
 	{"format", "", "NAME", groupOutput, onDiff, false, "text or json", func(c *config) any { return &c.diffFormat }},
@@ -214,6 +221,7 @@ var settings = []setting{
 func defaults() *config {
 	return &config{
 		policy: "futhark", scrub: "none", tags: "stack", depth: 8, top: 20, at: "peak", refresh: 100 * time.Millisecond, noColor: os.Getenv("NO_COLOR") != "", exportFormat: "chrome", reportFormat: "text", fitFormat: "text", replayFormat: "text", infoFormat: "text", diffFormat: "text", checkFormat: "text", countersEvery: time.Millisecond, doctorFormat: "text", probeFormat: "text", budget: 10 * time.Second,
+		planTimeout: 30 * time.Second,
 	}
 }
 

@@ -47,7 +47,8 @@ var (
 	}
 	everything = []string{
 		"allocator", "internal/analysis", "internal/check", "internal/cl", "internal/compare", "internal/cut",
-		"internal/doctor", "internal/export", "internal/importer", "internal/lab", "internal/lab/cost", "internal/life",
+		"internal/doctor", "internal/export", "internal/importer", "internal/lab", "internal/lab/cost",
+		"internal/lab/plan", "internal/life",
 		"internal/measure", "internal/merging", "internal/model",
 		"internal/ndjson", "internal/payload", "internal/plain", "internal/probe", "internal/progress", "internal/report",
 		"internal/session", "internal/size", "internal/splice", "internal/symbol", "internal/trace",
@@ -98,8 +99,10 @@ var Places = map[string]Place{
 	"internal/cut":    {May: []string{"internal/life", "internal/trace", "internal/wire"}, Timeless: true, Never: noFiles},
 	"internal/splice": {May: []string{"internal/cut", "internal/trace", "internal/wire"}, Timeless: true, Never: noFiles},
 	"internal/ndjson": {May: []string{"internal/trace", "internal/wire"}, Timeless: true, Never: noFiles},
+	// A planner and the CSV that it reads.
+	"internal/lab/plan": {Timeless: true, Never: noFiles},
 	"internal/importer": {
-		May:      []string{"internal/ndjson", "internal/trace", "internal/wire"},
+		May:      []string{"internal/lab/plan", "internal/ndjson", "internal/trace", "internal/wire"},
 		Timeless: true, Never: noFiles,
 	},
 	"internal/symbol": {May: []string{"internal/wire"}, Timeless: true},
@@ -186,7 +189,7 @@ var Places = map[string]Place{
 	"internal/archtest": {},
 	"bench": {May: []string{
 		"allocator", "allocator/rcu", "allocator/semaphore", "allocator/tbuddy", "allocator/ualloc", "intercept",
-		"internal/lab", "internal/model", "internal/trace", "internal/wire", "tracer/calls", "tracer/kernel", "tracer/rights",
+		"internal/lab", "internal/lab/plan", "internal/model", "internal/trace", "internal/wire", "tracer/calls", "tracer/kernel", "tracer/rights",
 		"tracer/target",
 	}},
 	"e2e": {May: []string{"internal/export"}},

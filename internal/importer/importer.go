@@ -204,5 +204,5 @@ func split(fields []string, line string) ([]string, bool) {
 }
 
 func (t *table) wrong(format string, args ...any) error {
-	return fmt.Errorf("line %d: %s", t.number, fmt.Sprintf(format, args...))
+	return fmt.Errorf("line %d: %w", t.number, fmt.Errorf(format, args...))
 }

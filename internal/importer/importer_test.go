@@ -126,7 +126,7 @@ tag 2 is stream 0x7f8a38001020
 }
 
 func TestMiniMalloc(t *testing.T) {
-	src, list, err := read("", strings.NewReader("size,buffer_id,end,start,offset,gaps\n8,b,5,2,0,3-4\n4,a,2,-1,8,\n1,z,2,2,,\n"))
+	src, list, err := read("", strings.NewReader("size,buffer_id,upper,start,offset,gaps\n8,b,5,2,0,3-4\n4,a,2,-1,8,\n1,z,2,2,,\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,6 +145,18 @@ tag 3 is buffer z
 	}
 	if f := src.Footer(); f.EndedNS != 1_006_000_000 {
 		t.Errorf("footer %+v", f)
+	}
+}
+
+// TestMiniMallocEnd: a column end names the last step of a life, upper the one behind it.
+func TestMiniMallocEnd(t *testing.T) {
+	_, ends, err := read("", strings.NewReader("id,start,end,size\na,2,2,1\nb,0,4,8\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, uppers, err := read("", strings.NewReader("id,lower,upper,size\na,2,3,1\nb,0,5,8\n"))
+	if got, want := short(ends), short(uppers); err != nil || got != want {
+		t.Errorf("%v: got\n%swant\n%s", err, got, want)
 	}
 }
 
@@ -209,7 +221,8 @@ func TestBadFiles(t *testing.T) {
 		{"", mini + "a,1,2.5,3\n", `line 2: upper "2.5": want a whole number`},
 		{"", mini + "a,1,2,-3\n", `line 2: size "-3": want bytes`},
 		{"", mini + "\na,3,2,3\n", "line 3: upper 2 is before lower 3"},
-		{"", mini + "a,-9223372036854775808,9223372036854775807,3\n", "want at most"},
+		{"", mini + "a,-9223372036854775808,9223372036854775807,3\n", "want a number of at most"},
+		{"", mini + "a,0,2305843009213693952,3\n", "steps from 0 to 2305843009213693952: want at most"},
 	} {
 		_, _, err := read(test.format, strings.NewReader(test.text))
 		if err == nil || !strings.Contains(err.Error(), test.want) {

@@ -5,16 +5,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
-	"strings"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/plan"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
-
-// miniColumns are the columns that have a meaning here, with the names that MiniMalloc knows them by (google/minimalloc,
-// converter.cc). Where a solver put a buffer, its alignment and its gaps are not asked for.
-var miniColumns = [][]string{{"id", "buffer", "buffer_id"}, {"lower", "begin", "start"}, {"upper", "end"}, {"size"}}
 
 // stepNS is what a step of time is taken for.
 const stepNS = 1_000_000
@@ -24,26 +19,8 @@ const stepsMax = 1 << 43
 
 func looksMiniMalloc(line string) bool {
 	fields, _ := split(nil, line)
-	_, missing := findMiniColumns(fields)
-	return missing == ""
-}
-
-// findMiniColumns returns where the columns are, and the name of one that is missing.
-func findMiniColumns(fields []string) (at [4]int, missing string) {
-	for i, names := range miniColumns {
-		at[i] = slices.IndexFunc(fields, func(f string) bool { return slices.Contains(names, strings.ToLower(f)) })
-		if at[i] < 0 {
-			return at, names[0]
-		}
-	}
-	return at, ""
-}
-
-// miniBuffer is a buffer of the problem: it is there from lower on, and no more at upper.
-type miniBuffer struct {
-	id           string
-	lower, upper int64
-	size         uint64
+	_, err := plan.ReadColumns(fields)
+	return err == nil
 }
 
 // miniEvent is the beginning or the end of a buffer.
@@ -59,10 +36,11 @@ const (
 	miniEndAtOnce
 )
 
-// mini gives the records of a problem in the order of time: files are in any order, so all of it is in memory.
+// mini gives the records of a problem in the order of time: files are in any order, so all of it is in memory. Where a
+// solver put a buffer, its alignment and its gaps are not asked for.
 type mini struct {
 	facts   Facts
-	buffers []miniBuffer
+	buffers []plan.Buffer
 	events  []miniEvent
 	origin  int64
 	next    int
@@ -78,9 +56,9 @@ func openMiniMalloc(r io.Reader, facts Facts) (Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, missing := findMiniColumns(fields)
-	if missing != "" {
-		return nil, t.wrong("no column %s: want id,lower,upper,size", missing)
+	columns, err := plan.ReadColumns(fields)
+	if err != nil {
+		return nil, t.wrong("%w", err)
 	}
 	s := &mini{facts: facts, queue: []wire.Record{introduce(facts)}}
 	for {
@@ -91,43 +69,26 @@ func openMiniMalloc(r io.Reader, facts Facts) (Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		b, err := readMiniBuffer(t, fields, at)
-		if err != nil {
-			return nil, err
+		b, err := columns.Buffer(fields)
+		switch {
+		case err != nil:
+			return nil, t.wrong("%w", err)
+		case b.Upper < b.Lower:
+			return nil, t.wrong("upper %d is before lower %d", b.Upper, b.Lower)
 		}
 		s.add(b)
 	}
 	return s, s.order()
 }
 
-func readMiniBuffer(t *table, fields []string, at [4]int) (b miniBuffer, err error) {
-	if most := slices.Max(at[:]); most >= len(fields) {
-		return b, t.wrong("%d columns: want %d", len(fields), most+1)
-	}
-	b.id = fields[at[0]]
-	if b.lower, err = strconv.ParseInt(fields[at[1]], 10, 64); err != nil {
-		return b, t.wrong("lower %.40q: want a whole number", fields[at[1]])
-	}
-	if b.upper, err = strconv.ParseInt(fields[at[2]], 10, 64); err != nil {
-		return b, t.wrong("upper %.40q: want a whole number", fields[at[2]])
-	}
-	if b.size, err = strconv.ParseUint(fields[at[3]], 10, 64); err != nil {
-		return b, t.wrong("size %.40q: want bytes", fields[at[3]])
-	}
-	if b.upper < b.lower {
-		return b, t.wrong("upper %d is before lower %d", b.upper, b.lower)
-	}
-	return b, nil
-}
-
-func (s *mini) add(b miniBuffer) {
+func (s *mini) add(b plan.Buffer) {
 	at := len(s.buffers)
 	s.buffers = append(s.buffers, b)
 	end := miniEnd
-	if b.lower == b.upper {
+	if b.Lower == b.Upper {
 		end = miniEndAtOnce
 	}
-	s.events = append(s.events, miniEvent{b.lower, miniBegin, at}, miniEvent{b.upper, end, at})
+	s.events = append(s.events, miniEvent{b.Lower, miniBegin, at}, miniEvent{b.Upper, end, at})
 }
 
 // order puts the events in order. Steps count from 0, or from the first where that is before.
@@ -169,9 +130,9 @@ func (s *mini) Next(r *wire.Record) error {
 		s.next++
 		b, number, at := &s.buffers[e.buffer], uint64(e.buffer+1), s.time(e.time)
 		if e.phase == miniBegin {
-			s.queue = append(s.queue, name(at, uint32(number), "buffer "+b.id), create(at, number, b.size, uint32(number), 1))
+			s.queue = append(s.queue, name(at, uint32(number), "buffer "+b.ID), create(at, number, b.Size, uint32(number), 1))
 		} else {
-			s.queue = append(s.queue, release(at, number, b.size, uint32(number), 1))
+			s.queue = append(s.queue, release(at, number, b.Size, uint32(number), 1))
 		}
 	}
 	*r, s.queue = s.queue[0], s.queue[1:]

@@ -80,13 +80,32 @@ func (l *Line) Set(label string, done, total int64) {
 	if done = max(0, min(done, total)); total > 0 {
 		share = float64(done) / float64(total)
 	}
-	l.set(label, share, size.Format(uint64(done))+" of "+size.Format(uint64(max(0, total)))+", ")
+	l.set(label, work{share: share, amount: size.Format(uint64(done)) + " of " + size.Format(uint64(max(0, total))) + ", "})
 }
 
 // SetShare is Set for work that is not counted in bytes: share is the part of it that is done, 0 to 1.
-func (l *Line) SetShare(label string, share float64) { l.set(label, max(0, min(share, 1)), "") }
+func (l *Line) SetShare(label string, share float64) {
+	l.set(label, work{share: max(0, min(share, 1))})
+}
 
-func (l *Line) set(label string, share float64, amount string) {
+// Spend says that spent of total have been spent on work that may take that long; total 0: any time.
+func (l *Line) Spend(label string, spent, total time.Duration) {
+	if total <= 0 {
+		l.set(label, work{endless: true})
+		return
+	}
+	spent = max(0, min(spent, total))
+	l.set(label, work{share: float64(spent) / float64(total), left: (total - spent).Round(time.Second).String() + " left"})
+}
+
+// work is how far something has come.
+type work struct {
+	share        float64 // 0 to 1
+	amount, left string  // in words; where left is empty it is estimated
+	endless      bool    // nothing of these is known
+}
+
+func (l *Line) set(label string, w work) {
 	if l == nil {
 		return
 	}
@@ -104,7 +123,7 @@ func (l *Line) set(label string, share float64, amount string) {
 	}
 	l.drawn, l.shown = now, true
 	// A line that cannot be written is not worth an error.
-	_, _ = io.WriteString(l.out, "\r"+l.text(now, share, amount)+"\x1b[K")
+	_, _ = io.WriteString(l.out, "\r"+l.text(now, w)+"\x1b[K")
 }
 
 // Clear takes the line away, before anything else is written. Set brings it back.
@@ -139,14 +158,20 @@ func (l *Line) Hide() {
 const barWidth = 20
 
 // text is the line, one column narrower than the terminal so that none goes on to the next row.
-func (l *Line) text(now time.Time, share float64, amount string) string {
-	percent := fmt.Sprintf("%3d %%", int(100*share))
-	filled := int(share * barWidth)
+func (l *Line) text(now time.Time, w work) string {
+	percent := fmt.Sprintf("%3d %%", int(100*w.share))
+	filled := int(w.share * barWidth)
 	bar := "[" + strings.Repeat("=", filled) + strings.Repeat(" ", barWidth-filled) + "]"
-	label, left, short := printable(l.label)+"  ", l.rest(now, share), percent+"  "+bar
+	label, left, short := printable(l.label)+"  ", w.left, percent+"  "+bar
+	if left == "" {
+		left = l.rest(now, w.share)
+	}
 	room := max(0, l.width()-1)
+	if label := strings.TrimRight(label, " "); w.endless && ansi.StringWidth(label) <= room {
+		return label
+	}
 	for _, line := range []string{
-		label + short + "  " + amount + left, label + short + "  " + left, label + short, short, percent,
+		label + short + "  " + w.amount + left, label + short + "  " + left, label + short, short, percent,
 	} {
 		line = strings.TrimRight(line, " ,")
 		if ansi.StringWidth(line) <= room {

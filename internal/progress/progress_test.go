@@ -196,3 +196,20 @@ func TestTheLineReachesTheTerminal(t *testing.T) {
 		t.Errorf("the terminal got %q, want %q", got, want)
 	}
 }
+
+// Work that is bounded by time shows the time, not bytes.
+func TestTimeThatIsSpent(t *testing.T) {
+	l, out, clock := newTest(80)
+	l.Spend("12 B", 0, 4*time.Second)
+	clock.now = clock.now.Add(time.Second)
+	l.Spend("12 B", time.Second, 4*time.Second)
+	if want := "\r12 B   25 %  [=====               ]  3s left\x1b[K"; out.String() != want {
+		t.Errorf("wrote %q, want %q", out, want)
+	}
+	out.Reset()
+	clock.now = clock.now.Add(time.Second)
+	l.Spend("12 B", 2*time.Second, 0)
+	if want := "\r12 B\x1b[K"; out.String() != want {
+		t.Errorf("without a limit: wrote %q, want %q", out, want)
+	}
+}
