@@ -80,7 +80,7 @@ func parseConfig(text string) ([]entry, error) {
 	var all map[string]toml.Primitive
 	meta, err := toml.Decode(text, &all)
 	if err != nil {
-		return nil, syntaxError(err)
+		return nil, syntaxError(text, err)
 	}
 	var entries []entry
 	for _, key := range meta.Keys() {
@@ -97,14 +97,14 @@ func parseConfig(text string) ([]entry, error) {
 	return entries, nil
 }
 
-// syntaxError says in which line a text is no TOML.
-func syntaxError(err error) error {
-	line, text := 1, err.Error()
+// syntaxError says in which line a text is no TOML. The library's own count is off where a line breaks off.
+func syntaxError(text string, err error) error {
+	line, what := 1, err.Error()
 	var bad toml.ParseError
 	if errors.As(err, &bad) {
-		line, text = bad.Position.Line, bad.Message
+		line, what = 1+strings.Count(text[:max(0, min(bad.Position.Start, len(text)))], "\n"), bad.Message
 	}
-	return &lineError{line, strings.TrimSuffix(plain.Clean(text), ".") + ": want TOML, with lines such as policy = \"slab\""}
+	return &lineError{line, strings.TrimSuffix(plain.Clean(what), ".") + ": want TOML, with lines such as policy = \"slab\""}
 }
 
 // locator is a value that cannot be read: the error tells its line, which the library has no other way to say.

@@ -79,6 +79,9 @@ func TestFileErrors(t *testing.T) {
 		"\n\npolicy = \"a\"\npolicy = \"b\"":         "line 4: Key 'policy' has already been defined: want TOML",
 		"[set]\nmax_age=1\n[set]\nmin_block=2":       "line 3: ",
 		"policy":                                     "line 1: ",
+		"\n\npolicy = \"\\ \"\n":                     "line 3: ",
+		"\npolicy = \"a\nb":                          "line 2: ",
+		"\n\"\\":                                     "line 2: ",
 		"\x00\x01\xff\xfe":                           "line 1: ",
 		"# \x1b[2J\npolicy = \x1b[2J":                "line 1: ",
 		"set = 3":                                    "line 1: set is 3: want a table",
@@ -167,6 +170,9 @@ func FuzzConfigFile(f *testing.F) {
 	f.Add("policy = \"slab\"\n[set]\nmax_part = \"1MiB\"\nmax_age = 2.5\n")
 	f.Add("set = [\"max_age=1,min_block=4K\"]\nheadless = true\nrefresh = \"1s\"\noutput = \"\\u00e9\\n%p\"")
 	f.Add("set.\"max_age\" = 0x10\nset.'min_block' = 1_000\nstack-depth = -0\n")
+	f.Add("policy = \"\"\ntags = \"\"\noutput = \"\"")
+	f.Add("\"\\")
+	f.Add("\x1a0")
 	f.Add("[set]\nx = nan\n[[set]]\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		if len(text) > configMax {

@@ -162,7 +162,11 @@ func (c *config) traced(err error) error {
 // printConfig writes the settings that hold, with where they come from, as --config reads them.
 func printConfig(w io.Writer, cmd *cobra.Command, c *config, where scope) error {
 	if cmd.Flags().Lookup("policy") != nil { // what is printed can be read back
-		if _, err := parseLimits(c); err != nil {
+		limits, err := parseLimits(c)
+		if err == nil {
+			_, err = allocator.New(c.policy, limits)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -200,7 +204,7 @@ func (s *setting) print(b *strings.Builder, c *config, origin string) error {
 	var value any
 	switch field := s.field(c).(type) {
 	case *string:
-		if *field == "" {
+		if *field == "" && *s.field(defaults()).(*string) == "" {
 			fmt.Fprintf(b, "# %s is not set\n", s.name)
 			return nil
 		}

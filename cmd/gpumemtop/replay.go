@@ -25,7 +25,7 @@ func newReplay() *cobra.Command {
 			"that are set here. A recording tells neither the device's largest __constant buffer, where a run stops rounding\n" +
 			"up, nor whether it could have made parts of slabs: not in programs that can make images of buffers, nor in\n" +
 			"contexts of several devices.",
-		Annotations: map[string]string{usageKey: "gpumemtop replay [--policy NAME] [--set LIMIT=VALUE] [--capacity SIZE] [--device-cost FILE [--device DEVICE]] FILE"},
+		Annotations: map[string]string{usageKey: "gpumemtop replay [--policy NAME] [--set LIMIT=VALUE] [--capacity SIZE] [--device-cost FILE] FILE"},
 		Example: "  gpumemtop record --policy none -o run.gmt ./blur && gpumemtop replay --policy slab run.gmt\n" +
 			"  gpumemtop probe --format json -o card.json       there, and here what it would take:\n" +
 			"  gpumemtop replay --device-cost card.json run.gmt",
