@@ -226,3 +226,26 @@ func TestRunContext(t *testing.T) {
 		t.Errorf("after the end of the context: %v", err)
 	}
 }
+
+func TestMeasured(t *testing.T) {
+	src := newTape()
+	cost := func(ns uint32) { src.records[len(src.records)-1].Cost = ns }
+	src.create(1, 100)
+	cost(1)
+	src.release(1, wire.OutcomeRefused, 0)
+	cost(20)
+	src.add(wire.Event{Kind: wire.KindEvict, Link: 1})
+	cost(300)
+	src.add(wire.Event{Kind: wire.KindSlab, Object: 1})
+	cost(4000)
+	src.add(wire.Event{Kind: wire.KindCreate, Object: 2, Size: 8, Outcome: wire.OutcomeDriver}) // nothing for a policy
+	cost(50000)
+	src.release(2, wire.OutcomeDriver, 0)
+	cost(50000)
+	if got, err := Measured(src); got != 4321 || err != nil {
+		t.Errorf("%d ns, %v; want 4321", got, err)
+	}
+	if _, err := Measured(&tape{err: errors.New("bad block")}); err == nil {
+		t.Error("a source that fails is no error")
+	}
+}

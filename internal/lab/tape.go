@@ -63,7 +63,9 @@ func (t *Tape) Bytes() int {
 func (t *Tape) Device() cost.Device { return t.device }
 
 // Run returns what Replay returns for the recording.
-func (t *Tape) Run(o ReplayOptions) (*ReplayResult, error) { return t.RunContext(context.Background(), o) }
+func (t *Tape) Run(o ReplayOptions) (*ReplayResult, error) {
+	return t.RunContext(context.Background(), o)
+}
 
 // RunContext is Run until the context ends, whose error it returns then.
 func (t *Tape) RunContext(ctx context.Context, o ReplayOptions) (*ReplayResult, error) {

@@ -23,7 +23,7 @@ type search struct {
 	bound    lab.Bound
 	partCost cost.Line
 	points   []Point
-	seen     map[string]int // configurations: place in points + 1, 0 for those that cannot be
+	seen     map[string]int                 // configurations: place in points + 1, 0 for those that cannot be
 	left     map[string][]lab.Configuration // neighbours that were not tried, as far as anybody asked
 	ending   Ending
 }
