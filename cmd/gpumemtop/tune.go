@@ -25,8 +25,8 @@ func newTune() *cobra.Command {
 			"driver and in memory; recommends one; and says how much a policy that knew the future could still save. Several\n" +
 			"recordings count together: the sum of their times, and the highest of their peaks. What was chosen by all but\n" +
 			"one, or by half of a single one, is then scored on the rest: where it does badly, it over-fits.\n\n" +
-			"With a program behind -- it records the program, searches, and runs it again with what was found, to measure what\n" +
-			"that changes. The program's input is empty and its output is not shown. Ctrl-C ends the search, with the best so\n" +
+			"With a program behind -- it records the program, without a pool to learn what the driver takes and as it would run,\n" +
+			"searches, and runs it again with what was found, to measure what that changes. The program's input is empty and its output is not shown. Ctrl-C ends the search, with the best so\n" +
 			"far. The exit status is 1 when nothing keeps to --max-memory.",
 		Annotations: map[string]string{usageKey: "gpumemtop tune [flags] FILE...\ngpumemtop tune [flags] -- CMD [ARGS...]"},
 		Example: "  gpumemtop tune run.gmt --write tuned.toml          what suits this run?\n" +
@@ -60,6 +60,7 @@ type tuner struct {
 	config   *config
 	options  tune.Options
 	device   string // whose costs count; empty: those of the recordings
+	learned  bool   // the costs are those of a run without a pool
 	what     string // that is tuned
 	tapes    []*lab.Tape
 	events   int

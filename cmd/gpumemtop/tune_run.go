@@ -44,6 +44,9 @@ func (t *tuner) program(command []string) error {
 	defer signal.Stop(r.signals)
 	t.what = command[0]
 	t.options.Present = &lab.Configuration{Policy: plan.policy.Name(), Settings: plan.settings}
+	if err := t.learnCosts(r, plan, folder); err != nil {
+		return err
+	}
 	before, err := t.run(r, plan, filepath.Join(folder, "before.gmt"))
 	if err != nil {
 		return err
@@ -58,6 +61,34 @@ func (t *tuner) program(command []string) error {
 		return nil
 	}
 	return t.again(r, before, folder)
+}
+
+// learnCosts runs the program without a pool first: then every create is the driver's, while with a pool there are few, and
+// those the first ones, which take longest. It does nothing where the costs are given, or no pool is wanted anyway.
+func (t *tuner) learnCosts(r *repeater, p *plan, folder string) error {
+	if !t.options.Fit || p.policy.Name() == "none" {
+		return nil
+	}
+	c := *t.config
+	c.policy, c.limits, c.maxCached = "none", nil, ""
+	bare, err := newPlan(&c)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(folder, "bare.gmt")
+	if _, err := t.run(r, bare, path); err != nil {
+		return err
+	}
+	reader, err := trace.Open(path)
+	if err != nil {
+		return err
+	}
+	tape, err := lab.Load(reader)
+	if err := errors.Join(err, reader.Close()); err != nil {
+		return err
+	}
+	t.options.Device, t.options.Fit, t.learned = tape.Device(), false, true
+	return nil
 }
 
 // again runs the program with what is recommended, unless that is what it ran with.

@@ -134,8 +134,13 @@ func (t *tuner) noteOf(p *tune.Point) string {
 // source says where times come from.
 func (t *tuner) source() string {
 	text := "Times are simulated, by what the driver took in the recording"
-	if t.device != "" {
+	switch p := t.result.Present; {
+	case t.device != "":
 		text = "Times are simulated, by the costs of " + plain.Clean(t.device)
+	case t.learned:
+		text = "Times are simulated, by what the driver took without a pool"
+	case p != nil && p.Configuration.Policy != "none":
+		text += " (with a pool few creates are timed; --policy none or --device-cost tell more)"
 	}
 	if t.result.PartCost.A > 0 {
 		text += fmt.Sprintf("; what a part of a slab costs is not known there and taken for %s, as much as a create and release of nothing",

@@ -101,6 +101,7 @@ func TestFolds(t *testing.T) {
 	check("a is best of the first, b of the second", result(0, scores("a", 1, 10, 50, 10), scores("b", 50, 10, 1, 10)), [2]bool{true, false}, [2]bool{true, false})
 	check("less than 1 ms apart", result(0, scores("a", 1, 10, 1.9, 10), scores("b", 1.9, 10, 1, 10)), [2]bool{}, [2]bool{})
 	check("more memory for nothing", result(0, scores("a", 1, 10, 1.5, 12), scores("b", 1.9, 10, 1.4, 10)), [2]bool{}, [2]bool{false, true})
+	check("less than 1 MiB more", result(0, scores("a", 1, 5, 1.5, 5.9), scores("b", 1.9, 5, 1.4, 5)), [2]bool{}, [2]bool{})
 	check("more memory than there is", result(11<<20, scores("a", 1, 10, 1, 12), scores("b", 1.9, 10, 1.9, 10)), [2]bool{}, [2]bool{false, true})
 	check("nothing fits", result(1<<20))
 }

@@ -84,10 +84,10 @@ func (s *search) amounts(ctx context.Context) {
 }
 
 // refine tries neighbours of the front, then of what would be the front without it, and so on, a batch at a time: each
-// batch may change where the front is.
-func (s *search) refine(ctx context.Context) {
-	for s.try(ctx, nil) {
-		fresh := s.next()
+// batch may change where the front is. It leaves so many of the configurations that may be tried.
+func (s *search) refine(ctx context.Context, left int) {
+	for s.try(ctx, nil) && len(s.points) < s.options.Most-left {
+		fresh := s.next(min(batch, s.options.Most-left-len(s.points)))
 		if len(fresh) == 0 {
 			s.ending = Exhausted
 			return
@@ -96,8 +96,8 @@ func (s *search) refine(ctx context.Context) {
 	}
 }
 
-// next returns the batch to try, taking turns among the points of the outermost front that has neighbours left.
-func (s *search) next() []lab.Configuration {
+// next returns a batch of at most so many to try, taking turns among the points of the outermost front that has neighbours left.
+func (s *search) next(most int) []lab.Configuration {
 	rest := s.points
 	for len(rest) > 0 {
 		var layer []Point
@@ -106,7 +106,7 @@ func (s *search) next() []lab.Configuration {
 		for i := range layer {
 			lists = append(lists, s.untried(layer[i].Configuration))
 		}
-		if fresh := turns(lists, batch); len(fresh) > 0 {
+		if fresh := turns(lists, most); len(fresh) > 0 {
 			return fresh
 		}
 	}
@@ -147,28 +147,32 @@ func turns(lists [][]lab.Configuration, most int) (taken []lab.Configuration) {
 	return taken
 }
 
-// simplify looks whether the recommended configuration is as good with one limit less, for as long as it is. These few
-// may be more than were asked for.
+// simplify looks whether the points of the front are as good with one limit less, for as long as some are: what does not
+// matter shall not be set.
 func (s *search) simplify(ctx context.Context) {
-	for ctx.Err() == nil && s.tried(&bare) != nil {
+	for more := true; more; {
 		front, _ := s.peel(s.points)
-		best, _ := recommend(front, s.tried(&bare), s.options.MaxMemory)
-		if best == nil {
-			return
+		var lists [][]lab.Configuration
+		for i := range front {
+			lists = append(lists, s.less(&front[i].Configuration))
 		}
-		var list []lab.Configuration
-		for i := range best.Configuration.Settings {
-			less := lab.Configuration{Policy: best.Configuration.Policy, Settings: slices.Delete(slices.Clone(best.Configuration.Settings), i, i+1)}
-			if _, seen := s.seen[less.String()]; !seen {
-				list = append(list, less)
-			}
-		}
-		if len(list) == 0 {
-			return
-		}
-		s.options.Most = max(s.options.Most, len(s.points)+len(list))
-		s.try(ctx, list)
+		list := turns(lists, batch)
+		more = s.try(ctx, list) && len(list) > 0
 	}
+}
+
+// less returns the configurations with one limit less than one has that were not tried.
+func (s *search) less(c *lab.Configuration) (list []lab.Configuration) {
+	for i := range c.Settings {
+		next := lab.Configuration{Policy: c.Policy, Settings: slices.Delete(slices.Clone(c.Settings), i, i+1)}
+		if _, seen := s.seen[next.String()]; seen {
+			continue
+		}
+		if _, err := allocator.New(next.Policy, next.Settings); err == nil { // else another limit needs this one
+			list = append(list, next)
+		}
+	}
+	return list
 }
 
 func (s *search) peel(points []Point) (front, rest []Point) { return peel(points, s.options.Present) }

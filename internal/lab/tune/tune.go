@@ -95,8 +95,9 @@ func Search(ctx context.Context, tapes []*lab.Tape, o Options) (*Result, error) 
 	}
 	s.defaults(ctx)
 	s.amounts(ctx)
-	s.refine(ctx)
+	s.refine(ctx, s.options.Most/8)
 	s.simplify(ctx)
+	s.refine(ctx, 0)
 	return s.result(ctx)
 }
 

@@ -76,7 +76,7 @@ func TestSearchIsTheSameEachTime(t *testing.T) {
 			t.Errorf("%d goroutines recommend %s, one %s", workers, got.Recommended.Configuration, want.Recommended.Configuration)
 		}
 	}
-	if want.Ending != Enough || len(want.Points) < Usual || len(want.Points) > Usual+8 {
+	if want.Ending != Enough || len(want.Points) != Usual {
 		t.Errorf("%d configurations, ending %d", len(want.Points), want.Ending)
 	}
 }

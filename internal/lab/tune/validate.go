@@ -8,10 +8,11 @@ import (
 )
 
 // A choice over-fits that is worse by more than this, where it was not made, than the choice that would have been made
-// there: by so many times, and by so many ns.
+// there: by so many times, and by so many ns or bytes.
 const (
-	worse     = 1.1
-	worseByNS = 1e6
+	worse        = 1.1
+	worseByNS    = 1e6
+	worseByBytes = 1 << 20
 )
 
 // halvesMost is how many configurations the halves of a recording are played through.
@@ -63,15 +64,15 @@ func (r *Result) Folds(ctx context.Context) []Fold {
 
 func (r *Result) fold(held int, chosen, best, none *Point) Fold {
 	f := Fold{Held: held, Chosen: *chosen, Best: *best, None: none.Score}
-	f.Slower = exceeds(chosen.DriverNS, best.DriverNS)
-	f.Larger = float64(chosen.PeakReserved) > worse*float64(best.PeakReserved) && !exceeds(best.DriverNS, chosen.DriverNS)
+	f.Slower = exceeds(chosen.DriverNS, best.DriverNS, worseByNS)
+	f.Larger = exceeds(float64(chosen.PeakReserved), float64(best.PeakReserved), worseByBytes) && !exceeds(best.DriverNS, chosen.DriverNS, worseByNS)
 	if r.options.MaxMemory > 0 && chosen.PeakReserved > r.options.MaxMemory {
 		f.Larger = true
 	}
 	return f
 }
 
-func exceeds(ns, best float64) bool { return ns > worse*best && ns > best+worseByNS }
+func exceeds(a, b, by float64) bool { return a > worse*b && a > b+by }
 
 // chooseBy returns what would be recommended of points.
 func (r *Result) chooseBy(points []Point) *Point {
