@@ -105,8 +105,12 @@ func (t *tuner) writeTable(b *bytes.Buffer) {
 		}
 		row(mark, &r.Front[i], t.noteOf(&r.Front[i]))
 	}
-	for _, p := range []*tune.Point{r.Present, &r.None} {
-		if p != nil && !slices.ContainsFunc(r.Front, func(q tune.Point) bool { return q.Configuration.String() == p.Configuration.String() }) {
+	others := []*tune.Point{&r.None}
+	if r.Present != nil && r.Present.Configuration.String() != r.None.Configuration.String() {
+		others = []*tune.Point{r.Present, &r.None}
+	}
+	for _, p := range others {
+		if !slices.ContainsFunc(r.Front, func(q tune.Point) bool { return q.Configuration.String() == p.Configuration.String() }) {
 			row("", p, t.noteOf(p))
 		}
 	}

@@ -83,8 +83,8 @@ func TestSearchIsTheSameEachTime(t *testing.T) {
 
 // TestSearchFindsTheFront compares with all values of each limit of each policy, and of all pairs of limits of one.
 func TestSearchFindsTheFront(t *testing.T) {
-	tape := random(t, 2, 600)
-	r := look(t, Options{Most: 3000}, tape)
+	tape := random(t, 2, 200)
+	r := look(t, Options{Most: 2000}, tape)
 	checkFront(t, r)
 	var all []lab.Configuration
 	for _, policy := range allocator.Names() {
