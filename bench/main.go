@@ -34,6 +34,7 @@ var sections = []section{
 	{"replay", "How fast one core plays a recording through each policy", (*bench).replay},
 	{"chrome", "What Chrome traces cost: the time to write one, and its size for each life of a buffer", (*bench).chrome},
 	{"view", "How soon a long recording can be looked at", (*bench).view},
+	{"tune", "How long a search for policy and limits takes", (*bench).tune},
 	{"plan", "How soon MiniMalloc's challenging instances are placed", (*bench).plan},
 	// The allocators by themselves.
 	{"policies", "What deciding costs: ns for an alloc and free, by number of threads", (*bench).policies},

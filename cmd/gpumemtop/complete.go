@@ -24,7 +24,7 @@ func complete(cmd *cobra.Command) {
 		words["format"] = importer.Names()
 	case "report":
 		words["format"] = reporterNames()
-	case "fit", "replay", "diff", "check", "info", "doctor", "probe":
+	case "fit", "replay", "tune", "diff", "check", "info", "doctor", "probe":
 		words["format"] = textFormats
 	}
 	if cmd.Flags().Lookup("set") != nil {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -50,19 +48,14 @@ func newFit() *cobra.Command {
 
 // fitter looks for the least memory that a program survives with.
 type fitter struct {
-	command    []string
-	path       string         // of the program
-	plans      []*plan        // without the pool and with it
-	timeout    time.Duration  // of each run, 0: none
-	resolution uint64         // bytes, 0: from the peak
-	runs       int            // begun so far
-	signals    chan os.Signal // those that end it all
-	stopped    syscall.Signal // that ended it all, 0: none did
+	repeater
+	plans      []*plan // without the pool and with it
+	resolution uint64  // bytes, 0: from the peak
 }
 
 // newFitter checks the command line.
 func newFitter(c *config, command []string) (*fitter, error) {
-	f := &fitter{command: command, timeout: c.timeout}
+	f := &fitter{repeater: repeater{command: command, timeout: c.timeout}}
 	if err := checkFormat(c.fitFormat, textFormats); err != nil {
 		return nil, err
 	}
@@ -123,16 +116,13 @@ func (f *fitter) fit() (*fitResult, error) {
 
 // measure runs the program without a limit, to learn what it takes and whether it works at all.
 func (f *fitter) measure(result *fitResult) error {
-	o, err := f.run(f.plans[0], 0)
+	o, err := f.run(f.plans[0], 0, nil)
 	if err != nil {
 		return err
 	}
 	switch {
 	case !o.survived():
-		_, _ = os.Stderr.Write(o.tail)
-		if n := len(o.tail); n > 0 && o.tail[n-1] != '\n' {
-			_, _ = os.Stderr.WriteString("\n")
-		}
+		o.show()
 		return fmt.Errorf("the program fails without any limit (%s): fit needs one that works", o)
 	case !o.called:
 		return errors.New("no OpenCL call was seen: there is nothing to fit")
@@ -150,7 +140,7 @@ func (f *fitter) measure(result *fitResult) error {
 
 // try runs the program with so many bytes of device memory and says whether it survives.
 func (f *fitter) try(p *plan, bytes uint64) (bool, error) {
-	o, err := f.run(p, bytes)
+	o, err := f.run(p, bytes, nil)
 	if err != nil {
 		return false, err
 	}

@@ -103,6 +103,12 @@ func (j *job) discard() {
 	}
 }
 
+// end completes the files of a program that has ended, as close does.
+func (j *job) end(result *session.Result) []string {
+	exit := exitOf(result.Status)
+	return j.close(trace.Footer{Lost: result.Snapshot.Lost, EndedNS: result.Snapshot.Time, Status: exit.Status, Signal: exit.Signal})
+}
+
 // close completes the files and says which of them break off, and which files there are for each process.
 func (j *job) close(footer trace.Footer) []string {
 	var notes []string

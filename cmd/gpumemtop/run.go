@@ -9,7 +9,6 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/payload"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/symbol"
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 )
 
 // runner is one run of a program.
@@ -91,9 +90,7 @@ func (r *runner) start() error {
 
 // report completes the recording and says what there is to say about the run.
 func (r *runner) report(result session.Result) {
-	exit := exitOf(result.Status)
-	footer := trace.Footer{Lost: result.Snapshot.Lost, EndedNS: result.Snapshot.Time, Status: exit.Status, Signal: exit.Signal}
-	broken := r.close(footer)
+	broken := r.end(&result)
 	r.summarize(result)
 	if result.Status.Code == statusNotFound && len(result.Snapshot.Processes) == 0 && session.NeedsOpenCL(r.path) {
 		r.notes.add("the program needs libOpenCL.so.1: if that is missing, install an ICD loader (Debian: ocl-icd-libopencl1)")

@@ -10,6 +10,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/csv"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/tune"
 )
 
 //go:generate go test -run TestReadmeHasTheSettings -readme .
@@ -83,10 +84,15 @@ type config struct {
 	probeFormat string
 	planTimeout time.Duration
 
-	configPath  string
-	printConfig bool
-	file        *configFile       // nil: there is none
-	origins     map[string]string // by flag, where values are from that are neither flags nor defaults
+	configPath     string
+	printConfig    bool
+	file           *configFile       // nil: there is none
+	origins        map[string]string // by flag, where values are from that are neither flags nor defaults
+	tuneBudget     time.Duration
+	configurations int
+	maxMemory      string
+	write          string
+	tuneFormat     string
 }
 
 // scope says which commands have a setting.
@@ -110,6 +116,7 @@ const (
 	onAttach
 	onProbe
 	onPlan
+	onTune
 )
 
 // onAny are the commands that run a program.
@@ -120,10 +127,10 @@ const onWatch = onAny | onAttach
 
 // onSignal are the commands that think of signals themselves: they have programs and terminals to think of, or stop at what
 // they have.
-const onSignal = onWatch | onView | onProbe | onPlan
+const onSignal = onWatch | onView | onProbe | onPlan | onTune
 
 // onConfig are the commands with settings that a variable or a file can set.
-const onConfig = onWatch | onReplay | onView
+const onConfig = onWatch | onReplay | onView | onTune
 
 // onPart are the commands that may read a part of a recording.
 const onPart = onReport | onExport | onTrim
@@ -160,19 +167,22 @@ type setting struct {
 
 // settings is the table.
 var settings = []setting{
-	{"policy", "", "NAME", groupPool, onAny | onReplay, true, "how buffers are served: " + strings.Join(allocator.Names(), ", ") + "; 'gpumemtop policies' tells of them", func(c *config) any { return &c.policy }},
-	{"set", "", "LIMIT=VALUE", groupPool, onAny | onReplay, true, "set a limit of the policy, for example max_cached_bytes=512MiB, max_age=30s or drain_order=all; may be given several times, each limit once", func(c *config) any { return &c.limits }},
-	{"max-cached", "", "SIZE", groupPool, onAny | onReplay, true, "short for --set max_cached_bytes=SIZE, for example 512MiB", func(c *config) any { return &c.maxCached }},
+	{"policy", "", "NAME", groupPool, onAny | onReplay | onTune, true, "how buffers are served: " + strings.Join(allocator.Names(), ", ") + "; 'gpumemtop policies' tells of them", func(c *config) any { return &c.policy }},
+	{"set", "", "LIMIT=VALUE", groupPool, onAny | onReplay | onTune, true, "set a limit of the policy, for example max_cached_bytes=512MiB, max_age=30s or drain_order=all; may be given several times, each limit once", func(c *config) any { return &c.limits }},
+	{"max-cached", "", "SIZE", groupPool, onAny | onReplay | onTune, true, "short for --set max_cached_bytes=SIZE, for example 512MiB", func(c *config) any { return &c.maxCached }},
 	{"unsafe-no-gating", "", "", groupPool, onRun | onRecord, false, "hand blocks out while queued commands still use them, which CORRUPTS results: shows what the other pools risk", func(c *config) any { return &c.ungated }},
 	{"scrub", "", "KIND", groupPool, onRun | onRecord, true, "fill recycled blocks before the program gets them: none, zero or poison (bytes of 0xa5)", func(c *config) any { return &c.scrub }},
 	{"device-memory", "", "SIZE", groupPool, onRun | onRecord, true, "creates fail as on a card with that much memory; each process has a card of its own", func(c *config) any { return &c.deviceMemory }},
 	{"capacity", "", "SIZE", groupPool, onReplay, false, "memory that each process may have from the driver; by default any", func(c *config) any { return &c.capacity }},
-	{"device-cost", "", "FILE", groupPool, onReplay, false, "what the driver takes, as 'gpumemtop probe --format json' measured it; by default what it took in the recording", func(c *config) any { return &c.deviceCost }},
-	{"device", "", "DEVICE", groupPool, onReplay, false, "of several devices in that file the one with this number, or with this in its name, in any case", func(c *config) any { return &c.device }},
+	{"device-cost", "", "FILE", groupPool, onReplay | onTune, false, "what the driver takes, as 'gpumemtop probe --format json' measured it; by default what it took in the recording", func(c *config) any { return &c.deviceCost }},
+	{"device", "", "DEVICE", groupPool, onReplay | onTune, false, "of several devices in that file the one with this number, or with this in its name, in any case", func(c *config) any { return &c.device }},
 	{"capacity", "", "SIZE", groupPlace, onPlan, false, "bytes of the arena: the first placement that fits will do; by default the smallest is looked for", func(c *config) any { return &c.capacity }},
 	{"timeout", "", "TIME", groupPlace, onPlan, false, "look for so long; 0s: no limit", func(c *config) any { return &c.planTimeout }},
 	{"resolution", "", "SIZE", groupFit, onFit, false, "how closely to look; by default 1 % of what the program needs, at least 64KiB", func(c *config) any { return &c.resolution }},
 	{"timeout", "", "TIME", groupFit, onFit, false, "a run that takes longer does not survive; 0s: no limit", func(c *config) any { return &c.timeout }},
+	{"budget", "", "TIME", groupFit, onTune, false, "how long to search at most, 100ms to 24h; reading recordings and running a program come on top", func(c *config) any { return &c.tuneBudget }},
+	{"configurations", "", "N", groupFit, onTune, false, "how many configurations to try at most; every policy as it is is always tried", func(c *config) any { return &c.configurations }},
+	{"max-memory", "", "SIZE", groupFit, onTune, false, "the most that may be reserved at a time of what policies manage; by default any", func(c *config) any { return &c.maxMemory }},
 	{"device", "", "DEVICE", groupProbe, onProbe, false, "one device, by its number from 0 on, or those with this in their name, in any case; by default all", func(c *config) any { return &c.device }},
 	{"platform", "", "NAME", groupProbe, onProbe, false, "only platforms with this in their name, in any case", func(c *config) any { return &c.platform }},
 	{"max", "", "SIZE", groupProbe, onProbe, false, "the largest buffer; never more than a quarter of what the device allows at a time", func(c *config) any { return &c.max }},
@@ -196,6 +206,7 @@ var settings = []setting{
 	{"output", "o", "FILE", groupOutput, onExport, false, "file to write, or folder; - is standard output", func(c *config) any { return &c.output }},
 	{"output", "o", "FILE", groupOutput, onPlan, false, "file to write: the CSV with a column offset; - is standard output", func(c *config) any { return &c.output }},
 	{"output", "o", "FILE", groupOutput, onTrim | onMerge | onImport, false, "recording to write", func(c *config) any { return &c.output }},
+	{"write", "", "FILE", groupOutput, onTune, false, "write what is recommended as a configuration, in TOML", func(c *config) any { return &c.write }},
 	{"summary", "", "FILE", groupOutput, onRun | onRecord | onAttach, true, "write the final figures as JSON", func(c *config) any { return &c.summary }},
 	{"format", "", "NAME", groupOutput, onExport, false, "what to write: " + exporterHelp(), func(c *config) any { return &c.exportFormat }},
 	{"format", "", "NAME", groupOutput, onDoctor, false, "text or json", func(c *config) any { return &c.doctorFormat }},
@@ -203,7 +214,7 @@ var settings = []setting{
 	{"table", "", "NAME", groupOutput, onExport, false, "the table that csv is of: " + strings.Join(csv.Tables, ", ") + "; by default " + csv.Tables[0], func(c *config) any { return &c.table }},
 	{"format", "", "NAME", groupOutput, onImport, false, "what to read: " + importerHelp() + "; by default what it looks like", func(c *config) any { return &c.importFormat }},
 	{"output", "o", "FILE", groupOutput, onReport | onProbe, false, "file to write instead of standard output", func(c *config) any { return &c.output }},
-	{"force", "f", "", groupOutput, onRun | onRecord | onAttach | onExport | onReport | onProbe | onTrim | onMerge | onImport | onPlan, false, "overwrite files that exist", func(c *config) any { return &c.force }},
+	{"force", "f", "", groupOutput, onRun | onRecord | onAttach | onExport | onReport | onProbe | onTrim | onMerge | onImport | onPlan | onTune, false, "overwrite files that exist", func(c *config) any { return &c.force }},
 	{"format", "", "NAME", groupOutput, onReport, false, "text, json, md (Markdown) or html (one file for a browser)", func(c *config) any { return &c.reportFormat }},
 	{"rules", "", "FILE", groupOutput, onCheck, false, "the rules, in TOML", func(c *config) any { return &c.rules }},
 	{"format", "", "NAME", groupOutput, onDiff, false, "text or json", func(c *config) any { return &c.diffFormat }},
@@ -211,6 +222,7 @@ var settings = []setting{
 	{"format", "", "NAME", groupOutput, onFit, false, "text or json", func(c *config) any { return &c.fitFormat }},
 	{"format", "", "NAME", groupOutput, onReplay, false, "text or json", func(c *config) any { return &c.replayFormat }},
 	{"format", "", "NAME", groupOutput, onProbe, false, "text or json", func(c *config) any { return &c.probeFormat }},
+	{"format", "", "NAME", groupOutput, onTune, false, "text or json", func(c *config) any { return &c.tuneFormat }},
 	{"headless", "", "", groupDashboard, onRun | onAttach, true, "no dashboard: only the figures at the end", func(c *config) any { return &c.headless }},
 	{"exit-with-app", "", "", groupDashboard, onRun, true, "close the dashboard when the program ends", func(c *config) any { return &c.exitWithApp }},
 	{"no-replay", "", "", groupDashboard, onRun, true, "do not repeat the program's output after the dashboard closes", func(c *config) any { return &c.noReplay }},
@@ -233,7 +245,7 @@ var settings = []setting{
 func defaults() *config {
 	return &config{
 		policy: "futhark", scrub: "none", tags: "stack", depth: 8, top: 20, at: "peak", refresh: 100 * time.Millisecond, noColor: os.Getenv("NO_COLOR") != "", exportFormat: "chrome", reportFormat: "text", fitFormat: "text", replayFormat: "text", infoFormat: "text", diffFormat: "text", checkFormat: "text", countersEvery: time.Millisecond, doctorFormat: "text", probeFormat: "text", budget: 10 * time.Second,
-		planTimeout: 30 * time.Second,
+		planTimeout: 30 * time.Second, tuneFormat: "text", tuneBudget: 30 * time.Second, configurations: tune.Usual,
 	}
 }
 

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"context"
 	"reflect"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
@@ -63,6 +64,11 @@ func (t *Tape) Device() cost.Device { return t.device }
 
 // Run returns what Replay returns for the recording.
 func (t *Tape) Run(o ReplayOptions) (*ReplayResult, error) {
+	return t.RunContext(context.Background(), o)
+}
+
+// RunContext is Run until the context ends, whose error it returns then.
+func (t *Tape) RunContext(ctx context.Context, o ReplayOptions) (*ReplayResult, error) {
 	if o.Fit {
 		o.Device = t.device
 	}
@@ -71,6 +77,9 @@ func (t *Tape) Run(o ReplayOptions) (*ReplayResult, error) {
 		return nil, err
 	}
 	for _, ops := range t.reels {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		if err := p.play(ops); err != nil {
 			return nil, err
 		}

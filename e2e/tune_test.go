@@ -1,0 +1,70 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+)
+
+// tuned is what tune --format json prints, as far as it is looked at.
+type tuned struct {
+	Tried       int        `json:"configurations"`
+	Recommended tunedPoint `json:"recommended"`
+	None        tunedPoint `json:"none"`
+	Present     tunedPoint `json:"present"`
+	BoundPeak   uint64     `json:"bound_peak_reserved"`
+	Measured    *struct {
+		Before, After struct {
+			DriverNS uint64 `json:"driver_ns"`
+			Peak     uint64 `json:"peak_reserved"`
+			WallNS   uint64 `json:"wall_ns"`
+		}
+		Predicted float64 `json:"predicted_change"`
+	} `json:"measured"`
+}
+
+type tunedPoint struct {
+	Policy   string  `json:"policy"`
+	DriverNS float64 `json:"driver_ns_simulated"`
+	Peak     uint64  `json:"peak_reserved_poolable"`
+}
+
+// tune tunes a program, with nothing left behind.
+func tune(t *testing.T, flags []string, args ...string) tuned {
+	t.Helper()
+	folder := t.TempDir()
+	words := append([]string{gpumemtop(), "tune", "--format", "json", "--configurations", "40"}, flags...)
+	result := run(t, command{args: append(append(words, "--"), args...), env: []string{"TMPDIR=" + folder}})
+	var out tuned
+	if err := json.Unmarshal(result.stdout, &out); err != nil || result.code != 0 {
+		t.Fatalf("tune ended with %s, %v\nstdout: %s\nstderr: %s", result, err, result.stdout, result.stderr)
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("%d files are left behind, %v", len(left), err)
+	}
+	if out.Tried != 40 || out.BoundPeak == 0 || out.None.Policy != "none" {
+		t.Errorf("%+v", out)
+	}
+	return out
+}
+
+// Without a pool every buffer of a training loop is the driver's: a pool is found, predicted to save nearly all of that,
+// and when the program runs with it, it does.
+func TestTuneMeasuresWhatItFound(t *testing.T) {
+	out := tune(t, []string{"--policy", "none"}, example("train"), "200")
+	if out.Recommended.Policy == "none" || out.Present.Policy != "none" || out.Recommended.DriverNS > out.None.DriverNS/2 {
+		t.Fatalf("recommended: %+v, no pool: %+v", out.Recommended, out.None)
+	}
+	m := out.Measured
+	if m == nil || m.Predicted > -0.5 || m.After.DriverNS > m.Before.DriverNS/2 || m.Before.WallNS == 0 || m.After.Peak == 0 {
+		t.Errorf("measured: %+v", m)
+	}
+}
+
+// What is best already is not run again.
+func TestTuneLeavesWhatIsBest(t *testing.T) {
+	out := tune(t, nil, example("churn"), "2000", "4K", "2")
+	if out.Recommended.Policy != "futhark" || out.Measured != nil {
+		t.Errorf("recommended: %+v, measured: %+v", out.Recommended, out.Measured)
+	}
+}
