@@ -13,7 +13,7 @@ type Ghosts struct {
 	Assumed                              bool
 
 	Waiting int     // records that they are behind
-	Busy    float64 // what part of the time, over the last seconds, they kept a core busy, 0…1
+	Busy    float64 // what part of a core they took over the last seconds, 0…1
 	Bytes   uint64  // of memory, nearly
 }
 

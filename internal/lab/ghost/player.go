@@ -3,7 +3,10 @@ package ghost
 import (
 	"fmt"
 	"reflect"
+	"runtime"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
@@ -33,8 +36,8 @@ type player struct {
 	stopped         string // why all were
 
 	published, marked time.Time
-	busy              time.Duration
-	marks             []mark // oldest first, at most marksMax
+	busy              time.Duration // of the processor
+	marks             []mark        // oldest first, at most marksMax
 }
 
 // mark is how much there was at a time.
@@ -84,6 +87,7 @@ func (p *player) add(c lab.Configuration, since uint64) error {
 // run is the player's goroutine.
 func (p *player) run() {
 	defer close(p.ghosts.done)
+	runtime.LockOSThread() // whose time is what the ghosts cost; with the goroutine the thread ends
 	for batch := range p.ghosts.queue {
 		p.take(batch)
 		p.keepUp(len(p.ghosts.queue))
@@ -99,7 +103,7 @@ func (p *player) take(batch []wire.Record) {
 	if len(batch) == 0 {
 		return
 	}
-	start := time.Now()
+	start := spent()
 	present := p.present
 	for i := range batch {
 		r := &batch[i]
@@ -110,26 +114,35 @@ func (p *player) take(batch []wire.Record) {
 	}
 	p.records += uint64(len(batch))
 	p.time = batch[len(batch)-1].Time
-	now := time.Now()
+	now := spent()
 	for _, g := range p.list {
 		if g.row.Stopped != "" {
 			continue
 		}
 		err := p.chorus.Play(g.voice)
 		then := now
-		now = time.Now()
-		g.spent = g.spent*7/8 + now.Sub(then)
+		now = spent()
+		g.spent = g.spent*7/8 + now - then
 		if err != nil {
 			p.stop(g, "stopped: "+err.Error())
 		}
 	}
 	p.events += uint64(p.chorus.Clear())
 	p.goOver(present)
-	p.busy += time.Since(start)
+	p.busy += spent() - start
 	select {
 	case p.ghosts.spare <- batch:
 	default: // there are as many as can wait
 	}
+}
+
+// spent returns the processor time of this thread.
+func spent() time.Duration {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {
+		return 0 // every Linux has this clock
+	}
+	return time.Duration(t.Nano())
 }
 
 // goOver follows the program to another configuration. One that no ghost has gets one, which begins with nothing.
@@ -290,7 +303,7 @@ func (p *player) publish() {
 	p.mark()
 }
 
-// share returns what part of the time since the oldest mark the player was busy.
+// share returns what part of a core the player has taken since the oldest mark.
 func (p *player) share() float64 {
 	first := p.marks[0]
 	all := p.published.Sub(first.at)
