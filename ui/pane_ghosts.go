@@ -67,10 +67,7 @@ func (d *dashboard) drawGhosts(r region) {
 		return
 	}
 	notes := d.ghostNotes(g, r.w-2)
-	rows := min(len(g.Rows), max(1, r.h-1-len(notes)))
-	if r.h > rows+1+len(notes) {
-		rows = min(len(g.Rows), rows)
-	}
+	rows := max(1, min(len(g.Rows), max(r.h*2/3, r.h-1-len(notes))))
 	columns, at := ghostColumnsFor(r.w)
 	r.text(ghostNameAt, 0, "IF YOU HAD USED", headStyle)
 	x := at
@@ -79,15 +76,19 @@ func (d *dashboard) drawGhosts(r region) {
 		r.right(x, 0, c.title, headStyle)
 	}
 	present := g.Present()
-	for y := range rows {
+	for y := range min(rows, len(g.Rows)) {
 		row := &g.Rows[y]
 		if y == rows-1 && present != nil && placeOf(g, present) > y { // no room for all
 			row = present
 		}
 		drawGhost(r.sub(0, y+1, r.w, 1), row, present, placeOf(g, row), columns, at)
 	}
+	under := rows + 1
+	if r.h > under+len(notes) {
+		under++
+	}
 	for y, note := range notes {
-		r.text(1, rows+1+y, note.text, note.style)
+		r.text(1, under+y, note.text, note.style)
 	}
 }
 

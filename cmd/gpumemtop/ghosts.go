@@ -86,6 +86,6 @@ func ghostNote(g *model.Ghosts) string {
 	if g.Assumed {
 		about += ", at assumed costs"
 	}
-	return fmt.Sprintf("%s would have taken %.0f %% less time in the driver (%v %s, simulated): %s",
+	return fmt.Sprintf("%s would have taken %.3g %% less time in the driver (%v %s, simulated): %s",
 		leader.Name, 100*part, time.Duration(ns).Round(time.Microsecond), about, strings.Join(words, " "))
 }

@@ -200,7 +200,7 @@ func (p *player) keepUp(waiting int) {
 func (p *player) outpaced() string {
 	first := p.marks[0]
 	seconds := max(time.Since(first.at).Seconds(), 1e-3)
-	return fmt.Sprintf("stopped: could not keep up at %.0f events/s", float64(p.records-first.records)/seconds)
+	return fmt.Sprintf("stopped: could not keep up at %.2g million events/s", float64(p.records-first.records)/seconds/1e6)
 }
 
 // dearest returns the ghost that lately took most time, nil where none goes on. The present one is the last to go:
