@@ -101,7 +101,7 @@ func TestLeaderIsNotAdopted(t *testing.T) {
 				s.Ghosts.Rows[i].Stopped = s.Ghosts.Stopped
 			}
 		}),
-		"there was no request yet": with(func(s *model.Snapshot) { s.Ghosts.Rows[0].Requests = 0 }),
+		"there was no request yet":                     with(func(s *model.Snapshot) { s.Ghosts.Rows[0].Requests = 0 }),
 		"attach only watches: gpumemtop --policy slab": attached,
 		"cannot be changed here":                       readOnly,
 		"the program has ended":                        ended,
