@@ -70,8 +70,11 @@ const (
 	worthNS   = 1e6
 )
 
-// ghostNote says that another configuration would have been clearly better, empty when none would.
+// ghostNote says that another configuration would have been clearly better, or why nobody knows; empty when none would.
 func ghostNote(g *model.Ghosts) string {
+	if g != nil && g.Stopped != "" {
+		return "no other policy was simulated to the end: " + g.Stopped
+	}
 	ns, part, known := g.Saving()
 	if !known || part < worthPart || ns < worthNS {
 		return ""

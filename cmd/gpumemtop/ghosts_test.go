@@ -68,6 +68,9 @@ func TestGhostNote(t *testing.T) {
 	if got := ghostNote(assumed); !strings.Contains(got, "assumed") {
 		t.Error(got)
 	}
+	if got := ghostNote(&model.Ghosts{Stopped: "stopped: too fast"}); got != "no other policy was simulated to the end: stopped: too fast" {
+		t.Error(got)
+	}
 	stopped := board(31e6, 50e6)
 	stopped.Rows[1].Stopped = "stopped"
 	for name, g := range map[string]*model.Ghosts{

@@ -15,7 +15,8 @@ import (
 
 const (
 	batchSize  = 1024 // records that are handed over together
-	queueDepth = 128  // batches that may wait: some 15 MB, and more than a tenth of a second at a million events a second
+	queueDepth = 512  // batches that may wait: half a second at a million events a second, and 60 MB when it is full
+	spareDepth = 32   // batches that are kept to be filled again
 )
 
 // Options say what ghosts are compared with.
@@ -55,7 +56,7 @@ func New(configurations []lab.Configuration, o Options) (*Ghosts, error) {
 // assemble makes ghosts and their player, which does not run yet.
 func assemble(configurations []lab.Configuration, o Options, depth int) (*Ghosts, *player, error) {
 	g := &Ghosts{
-		queue: make(chan []wire.Record, depth), spare: make(chan []wire.Record, depth), done: make(chan struct{}),
+		queue: make(chan []wire.Record, depth), spare: make(chan []wire.Record, spareDepth), done: make(chan struct{}),
 		names: map[string]lab.Configuration{},
 	}
 	p, err := newPlayer(g, o)

@@ -150,12 +150,13 @@ func TestGhostsAreReplays(t *testing.T) {
 // TestShedsTheDearest lets the queue be more than half full: ghosts stop one by one, and what the others say is right.
 func TestShedsTheDearest(t *testing.T) {
 	src := churn(40_000)
-	g, p, err := assemble(Of(futhark(), usual), Options{Present: futhark(), Device: device}, queueDepth)
+	const depth = 128
+	g, p, err := assemble(Of(futhark(), usual), Options{Present: futhark(), Device: device}, depth)
 	if err != nil {
 		t.Fatal(err)
 	}
 	each(t, src, g.Take)
-	if waiting := len(g.queue); 2*waiting <= queueDepth+3*patience || waiting == queueDepth {
+	if waiting := len(g.queue); 2*waiting <= depth+3*patience || waiting == depth {
 		t.Fatalf("%d batches wait", waiting)
 	}
 	go p.run()

@@ -132,7 +132,8 @@ func (p *player) take(batch []wire.Record) {
 	p.busy += spent() - start
 	select {
 	case p.ghosts.spare <- batch:
-	default: // there are as many as can wait
+	default: // a full queue leaves more than are needed
+		p.ghosts.made.Add(-1)
 	}
 }
 
