@@ -365,3 +365,19 @@ func TestRank(t *testing.T) {
 		}
 	}
 }
+
+// TestRankAsDocumented is the example of docs/METRICS.md.
+func TestRankAsDocumented(t *testing.T) {
+	const mib = 1 << 20
+	rows := []model.Ghost{
+		{Name: "futhark", DriverNS: 50e6, PeakReserved: 80 * mib, Present: true, Requests: 1},
+		{Name: "slab", DriverNS: 31e6, PeakReserved: 96 * mib, Requests: 1},
+		{Name: "pow2", DriverNS: 30.9e6, PeakReserved: 120 * mib, Requests: 1},
+		{Name: "buckets", DriverNS: 20e6, PeakReserved: 170 * mib, Requests: 1},
+	}
+	rank(rows)
+	board := model.Ghosts{Rows: rows}
+	if ns, part, known := board.Saving(); board.Leader().Name != "slab" || rows[3].Name != "buckets" || !known || ns != 19e6 || part != 0.38 {
+		t.Errorf("%+v", rows)
+	}
+}
