@@ -85,9 +85,13 @@ func (d *dashboard) gainText() string {
 	return ": " + changeText(-part) + " time in the driver"
 }
 
-// changeText is a part, -1…, as a change in percent.
+// changeText is a part, -1…, as a change in percent: what is nearly all shows how nearly.
 func changeText(part float64) string {
-	text := strconv.FormatFloat(100*part, 'f', 0, 64)
+	digits := 0
+	if part < -0.99 && part > -1 {
+		digits = 1
+	}
+	text := strconv.FormatFloat(100*part, 'f', digits, 64)
 	switch {
 	case text == "0" || text == "-0":
 		return "±0 %"

@@ -115,7 +115,7 @@ func TestLeaderIsNotAdopted(t *testing.T) {
 }
 
 func TestChangeText(t *testing.T) {
-	for part, want := range map[float64]string{0: "±0 %", -0.001: "±0 %", -0.384: "−38 %", 0.02: "+2 %", 17: "×18", -1: "−100 %"} {
+	for part, want := range map[float64]string{0: "±0 %", -0.001: "±0 %", -0.384: "−38 %", 0.02: "+2 %", 17: "×18", -0.997: "−99.7 %", -1: "−100 %"} {
 		if got := changeText(part); got != want {
 			t.Errorf("%g: %q, want %q", part, got, want)
 		}

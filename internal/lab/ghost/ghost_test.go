@@ -182,6 +182,44 @@ func TestShedsTheDearest(t *testing.T) {
 	}
 }
 
+// TestStopsOneByOne lets there be so much that not even one ghost keeps up: the present one is the last.
+func TestStopsOneByOne(t *testing.T) {
+	g, p, err := assemble(Of(futhark(), []string{"pow2"}), Options{Present: futhark()}, 80)
+	if err != nil {
+		t.Fatal(err)
+	}
+	each(t, churn(40_000), g.Take)
+	go p.run()
+	g.Close()
+	board := g.Board()
+	present := board.Present()
+	if board.Stopped == "" || board.Leader() != nil || present == nil || present.Stopped == "" || len(board.Rows) != 2 || !g.deaf.Load() {
+		t.Fatalf("%+v", board)
+	}
+	for i := range board.Rows {
+		if row := &board.Rows[i]; row.Stopped == "" || !row.Present && row.Requests >= present.Requests {
+			t.Errorf("%+v", row)
+		}
+	}
+}
+
+// TestOnlyThePresentComesLate: a configuration that the program has left again is forgotten.
+func TestOnlyThePresentComesLate(t *testing.T) {
+	g, err := New(nil, Options{Present: futhark()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, payload := range []string{"max_cached_bytes=1000", "max_cached_bytes=2000", "policy=pow2", "policy=futhark"} {
+		r := limit(payload, 0)
+		g.Take(&r)
+		g.Flush()
+	}
+	g.Close()
+	if rows := g.Board().Rows; len(rows) != 1 || !rows[0].Present || rows[0].Name != "futhark" || !rows[0].Whole() {
+		t.Errorf("%+v", rows)
+	}
+}
+
 // TestStopsWhenRecordsAreMissing fills the queue: all stop with the figures of what they were told, and say so.
 func TestStopsWhenRecordsAreMissing(t *testing.T) {
 	src := churn(20_000)

@@ -28,7 +28,7 @@ type player struct {
 	chorus  *lab.Chorus
 	list    []*ghost
 	present lab.Configuration
-	late    *ghost // of a present configuration that the program went over to and nobody had asked for
+	late    *ghost // of the present configuration, if the program went over to one that nobody had asked for
 
 	events, records uint64
 	time            uint64 // of the latest record
@@ -153,13 +153,14 @@ func (p *player) goOver(to lab.Configuration) {
 		return
 	}
 	p.present = to
+	if p.late != nil {
+		p.drop(p.late)
+		p.late = nil
+	}
 	for _, g := range p.list {
 		if g.name == name {
 			return
 		}
-	}
-	if p.late != nil {
-		p.drop(p.late)
 	}
 	if p.stopped != "" || p.add(to, p.time) != nil { // else normal would have said so
 		return
@@ -188,10 +189,13 @@ func (p *player) keepUp(waiting int) {
 	case waiting == 0 && p.ghosts.deaf.Load():
 		p.stopAll(p.outpaced())
 	case 2*waiting > cap(p.ghosts.queue) && p.since >= patience:
+		why := p.outpaced()
 		if g := p.dearest(); g != nil {
-			p.stop(g, p.outpaced())
+			p.stop(g, why)
 			p.since = 0
-		} else {
+		}
+		if p.dearest() == nil {
+			p.stopped = why
 			p.ghosts.deaf.Store(true)
 		}
 	}
