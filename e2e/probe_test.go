@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
 )
 
 // probed is what probe --format json writes, as far as it is looked at here.
@@ -115,5 +117,53 @@ func TestProbeOutlivesDrivers(t *testing.T) {
 	result := run(t, command{args: []string{gpumemtop(), "probe"}, env: []string{"OCL_ICD_VENDORS=" + brokenDrivers(t)}})
 	if result.code != 125 || !strings.Contains(string(result.stderr), "the driver crashed") || strings.Count(string(result.stderr), "\n") != 1 {
 		t.Errorf("%s: %s%s", result, result.stdout, result.stderr)
+	}
+}
+
+// What probe writes is what replay takes for the driver's costs, breaks included, and names.
+func TestProbeForReplay(t *testing.T) {
+	probe, recording := filepath.Join(t.TempDir(), "probe.json"), filepath.Join(t.TempDir(), "x.gmt")
+	for _, args := range [][]string{
+		{"probe", "--platform", "portable", "--budget", "1s", "--max", "64M", "--format", "json", "-o", probe},
+		{"record", "--policy", "none", "-o", recording, "--", example("stencil"), "40", "8M"},
+	} {
+		if result := run(t, command{args: append([]string{gpumemtop()}, args...)}); result.code != 0 {
+			t.Fatalf("%q: %s\n%s", args, result, result.stderr)
+		}
+	}
+	text, err := os.ReadFile(probe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want struct {
+		Devices []struct {
+			Number                 int
+			Device                 string
+			Create, Touch, Release cost.Line
+		}
+	}
+	if err := json.Unmarshal(text, &want); err != nil || len(want.Devices) != 1 {
+		t.Fatalf("%v in %s", err, text)
+	}
+	d := want.Devices[0]
+	result := run(t, command{args: []string{
+		gpumemtop(), "replay", "--policy", "none", "--device-cost", probe, "--device", strconv.Itoa(d.Number), "--format", "json", recording,
+	}})
+	var got struct {
+		Device     string
+		DeviceCost struct{ Create, Touch, Release cost.Line } `json:"device_cost"`
+		Requests   uint64
+		DriverNS   uint64 `json:"driver_ns_simulated"`
+		CreateNS   uint64 `json:"create_ns_simulated"`
+		TouchNS    uint64 `json:"touch_ns_simulated"`
+	}
+	if err := json.Unmarshal(result.stdout, &got); err != nil || result.code != 0 {
+		t.Fatalf("%s: %v\n%s%s", result, err, result.stdout, result.stderr)
+	}
+	if got.Device != d.Device || got.DeviceCost.Create != d.Create || got.DeviceCost.Touch != d.Touch || got.DeviceCost.Release != d.Release {
+		t.Errorf("replay took %+v for %+v", got, d)
+	}
+	if got.Requests == 0 || got.DriverNS == 0 || got.CreateNS+got.TouchNS > got.DriverNS {
+		t.Errorf("%+v", got)
 	}
 }

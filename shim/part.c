@@ -232,13 +232,14 @@ struct fate {
 static struct fate fate_of(const struct gmt_memory *memory, enum gmt_flight flight)
 {
 	const struct gmt_context *context = memory->context;
-	bool unfit = atomic_load(&memory->unfit) || atomic_load(&context->recordings) || atomic_load(&context->closed);
+	bool failed = atomic_load(&context->closed); /* nothing tells any more when a command is over */
+	bool unfit = failed || atomic_load(&memory->unfit) || atomic_load(&context->recordings);
 	bool ordered = flight == GMT_FLIGHT_ORDERED && !gmt_session.config.scrub; /* what scrubs is not ordered behind it */
 	bool pending = flight != GMT_FLIGHT_DONE && !ordered && !gmt_session.config.ungated;
 	return (struct fate){
 		.busy = unfit || pending,
 		.forever = unfit,
-		.late = flight != GMT_FLIGHT_DONE && atomic_load(&memory->calls_back),
+		.late = !failed && flight != GMT_FLIGHT_DONE && atomic_load(&memory->calls_back),
 	};
 }
 

@@ -55,9 +55,9 @@ func checkEnvironment() error {
 	c := defaults()
 	flags := pflag.NewFlagSet("environment", pflag.ContinueOnError)
 	bind(flags, c, onRun)
-	if err := fromEnvironment(flags, onRun, os.LookupEnv); err != nil {
+	if err := settle(flags, c, onRun, os.LookupEnv); err != nil {
 		return err
 	}
 	_, err := newPlan(c)
-	return err
+	return c.traced(err)
 }

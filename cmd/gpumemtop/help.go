@@ -67,7 +67,7 @@ func showHelp(cmd *cobra.Command, where scope) {
 	writeSettings(&b, where)
 	if where&onWatch != 0 {
 		b.WriteString("\n" + wrapped("Every setting but "+strings.Join(withoutVariable(where), ", ")+" can also come from the environment: "+
-			"--stack-depth from GPUMEMTOP_STACK_DEPTH, and so on.", 0) + "\n")
+			"--stack-depth from GPUMEMTOP_STACK_DEPTH, and so on; or from a file, see --config.", 0) + "\n")
 	}
 	_, _ = io.WriteString(cmd.OutOrStdout(), b.String())
 }

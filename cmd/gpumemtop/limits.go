@@ -34,7 +34,7 @@ func parseLimits(c *config) ([]allocator.Setting, error) {
 			if i == len(settings)-1 && c.maxCached != "" {
 				by = "by --set and by --max-cached"
 			}
-			return nil, fmt.Errorf("limit %s is given twice, %s: give it once, in a flag or its environment variable", name, by)
+			return nil, fmt.Errorf("limit %s is given twice, %s: give it once, in a flag, its environment variable or the file of settings", name, by)
 		}
 	}
 	return settings, nil

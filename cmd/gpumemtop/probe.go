@@ -29,7 +29,7 @@ func newProbe() *cobra.Command {
 			"of their own: one that crashes or hangs is named, and the other devices are measured. An interrupt ends it early, with\n" +
 			"what is known by then.",
 		Annotations: map[string]string{usageKey: "gpumemtop probe [--device DEVICE] [--max SIZE] [--budget TIME] [--format text|json] [-o FILE]"},
-		Example:     "  gpumemtop probe                          all devices, in about 10 seconds\n  gpumemtop probe --max 64M --format json -o probe.json",
+		Example:     "  gpumemtop probe                          all devices, in about 10 seconds\n  gpumemtop probe --max 64M --format json -o probe.json   for replay --device-cost probe.json",
 		Args:        noArguments,
 	}, func(cmd *cobra.Command, c *config, _ []string) error {
 		options, err := probeOptions(c)

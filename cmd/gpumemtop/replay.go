@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
-	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/measure"
 	"codeberg.org/gpumemtop/gpumemtop/internal/size"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 )
@@ -27,14 +26,16 @@ func newReplay() *cobra.Command {
 			"up, nor whether it could have made parts of slabs: not in programs that can make images of buffers, nor in\n" +
 			"contexts of several devices.",
 		Annotations: map[string]string{usageKey: "gpumemtop replay [--policy NAME] [--set LIMIT=VALUE] [--capacity SIZE] [--device-cost FILE] FILE"},
-		Example:     "  gpumemtop record --policy none -o run.gmt ./blur && gpumemtop replay --policy slab run.gmt",
-		Args:        oneFile,
+		Example: "  gpumemtop record --policy none -o run.gmt ./blur && gpumemtop replay --policy slab run.gmt\n" +
+			"  gpumemtop probe --format json -o card.json       there, and here what it would take:\n" +
+			"  gpumemtop replay --device-cost card.json run.gmt",
+		Args: oneFile,
 	}, func(cmd *cobra.Command, c *config, args []string) error {
 		options, err := replayOptions(c)
 		if err != nil {
 			return err
 		}
-		device, err := deviceCost(c.deviceCost, &options)
+		device, err := deviceCost(c, &options)
 		if err != nil {
 			return err
 		}
@@ -78,22 +79,31 @@ func replayOptions(c *config) (lab.ReplayOptions, error) {
 	return options, err
 }
 
+// probeMax bounds a file of a probe, bytes.
+const probeMax = 16 << 20
+
 // deviceCost sets what the driver takes, and returns the name of the device whose driver it is: empty for the one of
 // the recording, which counts when no file is given.
-func deviceCost(path string, options *lab.ReplayOptions) (device string, err error) {
-	if path == "" {
+func deviceCost(c *config, options *lab.ReplayOptions) (device string, err error) {
+	if c.deviceCost == "" {
 		options.Fit = true
+		if c.device != "" {
+			return "", errors.New("--device chooses among the devices of --device-cost: name that file, too")
+		}
 		return "", nil
 	}
-	file, err := os.Open(path)
+	text, err := readBounded(c.deviceCost, probeMax)
 	if err != nil {
 		return "", fmt.Errorf("--device-cost: %w", err)
 	}
-	defer func() { _ = file.Close() }()
-	probe, err := cost.Read(file)
+	probe, err := measure.Parse(text)
 	if err != nil {
-		return "", fmt.Errorf("--device-cost: %s: %w", path, err)
+		return "", fmt.Errorf("--device-cost: %s: %w", c.deviceCost, err)
 	}
-	options.Device = probe.Costs()
-	return cmp.Or(probe.Device, path), nil
+	d, err := probe.Device(c.device)
+	if err != nil {
+		return "", fmt.Errorf("--device-cost: %s: %w", c.deviceCost, err)
+	}
+	options.Device = d.Costs()
+	return cmp.Or(d.Device, c.deviceCost), nil
 }

@@ -62,13 +62,24 @@ func command(where scope, cmd *cobra.Command, do func(*cobra.Command, *config, [
 		showHelp(asked, where)
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := fromEnvironment(cmd.Flags(), where, os.LookupEnv); err != nil {
+		if err := settle(cmd.Flags(), c, where, os.LookupEnv); err != nil {
 			return err
+		}
+		if c.printConfig {
+			return c.traced(printConfig(cmd.OutOrStdout(), cmd, c, where))
 		}
 		if where&onSignal == 0 {
 			defer interruptible()()
 		}
-		return do(cmd, c, args)
+		return c.traced(do(cmd, c, args))
+	}
+	if wanted := cmd.Args; wanted != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if c.printConfig { // which needs none of them
+				return nil
+			}
+			return wanted(cmd, args)
+		}
 	}
 	complete(cmd)
 	return cmd

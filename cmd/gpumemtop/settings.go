@@ -83,6 +83,11 @@ type config struct {
 	budget      time.Duration
 	probeFormat string
 	planTimeout time.Duration
+
+	configPath  string
+	printConfig bool
+	file        *configFile       // nil: there is none
+	origins     map[string]string // by flag, where values are from that are neither flags nor defaults
 }
 
 // scope says which commands have a setting.
@@ -118,6 +123,9 @@ const onWatch = onAny | onAttach
 // they have.
 const onSignal = onWatch | onView | onProbe | onPlan
 
+// onConfig are the commands with settings that a variable or a file can set.
+const onConfig = onWatch | onReplay | onView
+
 // onPart are the commands that may read a part of a recording.
 const onPart = onReport | onExport | onTrim
 
@@ -133,9 +141,10 @@ const (
 	groupTags      = "Call sites"
 	groupOutput    = "Output"
 	groupDashboard = "Dashboard"
+	groupFile      = "Settings"
 )
 
-var groups = []string{groupWatched, groupFit, groupPlace, groupProbe, groupPart, groupChrome, groupPool, groupTags, groupOutput, groupDashboard}
+var groups = []string{groupWatched, groupFit, groupPlace, groupProbe, groupPart, groupChrome, groupPool, groupTags, groupOutput, groupDashboard, groupFile}
 
 // setting is one thing that can be set: this is all there is to say about it. Flags, environment variables, help and
 // the README's table come from here.
@@ -145,7 +154,7 @@ type setting struct {
 	value string // what help calls the value; empty for switches
 	group string
 	scope scope
-	env   bool // GPUMEMTOP_NAME sets it, too
+	env   bool // GPUMEMTOP_NAME sets it, too, and a file of settings unless it says which file
 	help  string
 	field func(*config) any // *string, *bool, *int, *time.Duration or *[]string, holding the default
 }
@@ -160,7 +169,8 @@ var settings = []setting{
 	{"device-memory", "", "SIZE", groupPool, onRun | onRecord, true, "creates fail as on a card with that much memory; each process has a card of its own", func(c *config) any { return &c.deviceMemory }},
 	{"ghosts", "", "LIST", groupPool, onRun | onRecord | onAttach, true, "policies that are simulated beside the run to see how they would do: " + ghostsUsual + ", " + ghostsOff + ", or names with commas between; by default usual where there is a dashboard", func(c *config) any { return &c.ghosts }},
 	{"capacity", "", "SIZE", groupPool, onReplay, false, "memory that each process may have from the driver; by default any", func(c *config) any { return &c.capacity }},
-	{"device-cost", "", "FILE", groupPool, onReplay, false, "what the driver takes, as measured on a device: a JSON object of lines; by default what it took in the recording", func(c *config) any { return &c.deviceCost }},
+	{"device-cost", "", "FILE", groupPool, onReplay, false, "what the driver takes, as 'gpumemtop probe --format json' measured it; by default what it took in the recording", func(c *config) any { return &c.deviceCost }},
+	{"device", "", "DEVICE", groupPool, onReplay, false, "of several devices in that file the one with this number, or with this in its name, in any case", func(c *config) any { return &c.device }},
 	{"capacity", "", "SIZE", groupPlace, onPlan, false, "bytes of the arena: the first placement that fits will do; by default the smallest is looked for", func(c *config) any { return &c.capacity }},
 	{"timeout", "", "TIME", groupPlace, onPlan, false, "look for so long; 0s: no limit", func(c *config) any { return &c.planTimeout }},
 	{"resolution", "", "SIZE", groupFit, onFit, false, "how closely to look; by default 1 % of what the program needs, at least 64KiB", func(c *config) any { return &c.resolution }},
@@ -211,6 +221,8 @@ var settings = []setting{
 	{"refresh", "", "TIME", groupDashboard, onRun | onAttach, true, "time between two frames, 20ms to 10s", func(c *config) any { return &c.refresh }},
 	{"ascii", "", "", groupDashboard, onRun | onAttach | onView, true, "draw with ASCII characters only", func(c *config) any { return &c.ascii }},
 	{"no-color", "", "", groupDashboard, onRun | onAttach | onView, true, "no colours; NO_COLOR does the same", func(c *config) any { return &c.noColor }},
+	{"config", "", "FILE", groupFile, onConfig, true, "take what neither a flag nor a variable sets from a file in TOML; its keys are the names of flags that have a variable", func(c *config) any { return &c.configPath }},
+	{"print-config", "", "", groupFile, onConfig, false, "write the settings that hold, and where each comes from, as --config reads them, and do nothing else", func(c *config) any { return &c.printConfig }},
 	{"pid", "p", "PID", groupWatched, onAttach, false, "a process that runs; may be given several times, or with commas between", func(c *config) any { return &c.pids }},
 	{"comm", "", "NAME", groupWatched, onAttach, false, "every process of this name, as ps -o comm shows it, now and later; may be given several times", func(c *config) any { return &c.comms }},
 	{"cgroup", "", "PATH", groupWatched, onAttach, false, "every process in this control group and those below it, such as a service's or a container's, now and later; may be given several times", func(c *config) any { return &c.cgroups }},
@@ -234,6 +246,9 @@ func (s *setting) envName() string {
 	}
 	return "GPUMEMTOP_" + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
 }
+
+// inFile reports whether a file of settings can have it.
+func (s *setting) inFile() bool { return s.env && s.name != "config" }
 
 // bind makes the flags of a command.
 func bind(flags *pflag.FlagSet, c *config, where scope) {
@@ -261,7 +276,7 @@ func (s *setting) bind(flags *pflag.FlagSet, c *config) {
 }
 
 // fromEnvironment gives the flags that were not on the command line the values of their variables.
-func fromEnvironment(flags *pflag.FlagSet, where scope, lookup func(string) (string, bool)) error {
+func fromEnvironment(flags *pflag.FlagSet, c *config, where scope, lookup func(string) (string, bool)) error {
 	for i := range settings {
 		s := &settings[i]
 		if s.scope&where == 0 || !s.env || flags.Changed(s.name) {
@@ -274,6 +289,7 @@ func fromEnvironment(flags *pflag.FlagSet, where scope, lookup func(string) (str
 		if err := flags.Set(s.name, value); err != nil {
 			return fmt.Errorf("bad value %q in %s: want what --%s takes", value, s.envName(), s.name)
 		}
+		c.origins[s.name] = s.envName()
 	}
 	return nil
 }

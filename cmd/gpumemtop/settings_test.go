@@ -24,7 +24,7 @@ func TestEnvironmentMirrorsFlags(t *testing.T) {
 		"GPUMEMTOP_POLICY": "none", "GPUMEMTOP_SET": "min_block=4", "GPUMEMTOP_HEADLESS": "1",
 		"GPUMEMTOP_REFRESH": "1s", "GPUMEMTOP_STACK_DEPTH": "", "GPUMEMTOP_FORCE": "1",
 	}
-	err := fromEnvironment(flags, onRun, func(name string) (string, bool) { v, ok := variables[name]; return v, ok })
+	err := settle(flags, c, onRun, func(name string) (string, bool) { v, ok := variables[name]; return v, ok })
 	if err != nil {
 		t.Fatal(err)
 	}

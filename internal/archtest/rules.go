@@ -183,7 +183,7 @@ var Places = map[string]Place{
 	}},
 	"internal/probe": {May: []string{"internal/payload", "internal/session", "internal/wire"}},
 	// It measures time, and runs drivers in processes of its own.
-	"internal/measure": {May: []string{"internal/cl", "internal/plain", "internal/size"}},
+	"internal/measure": {May: []string{"internal/cl", "internal/lab/cost", "internal/plain", "internal/size"}},
 	"internal/doctor": {May: []string{
 		"internal/payload", "internal/probe", "internal/session", "internal/size", "internal/wire", "tracer/rights",
 	}},

@@ -50,16 +50,22 @@ func (r *Report) settings(s *System, o Options) {
 
 // nearest says which variable was meant, if one is near.
 func nearest(name string, settings map[string]string) string {
-	best, least := "", 4
-	for _, known := range slices.Sorted(maps.Keys(settings)) {
-		if d := distance(name, known); d < least {
-			best, least = known, d
+	if best := Nearest(name, slices.Sorted(maps.Keys(settings))); best != "" {
+		return "did you mean " + best + "?"
+	}
+	return "see the table of settings in gpumemtop --help; or unset " + name
+}
+
+// Nearest returns the first of the known words that differ from a word in the fewest letters: in fewer than 4, and fewer
+// than half of its own. It returns "" when there is none.
+func Nearest(word string, known []string) string {
+	best, least := "", min(4, (len(word)+1)/2)
+	for _, candidate := range known {
+		if d := distance(word, candidate); d < least {
+			best, least = candidate, d
 		}
 	}
-	if best == "" {
-		return "see the table of settings in gpumemtop --help; or unset " + name
-	}
-	return "did you mean " + best + "?"
+	return best
 }
 
 // distance counts the letters to insert, remove or replace (Levenshtein).

@@ -27,6 +27,9 @@ func newPlayer(o ReplayOptions, s *script) (*player, error) {
 	}
 	r := &player{options: o, script: s, slots: make([]held, s.slots), processes: make([]*process, s.facts.processes)}
 	r.result.Policy, r.result.Limits, r.result.Capacity = o.Policy, policy.Limits(), o.Capacity
+	d := &o.Device
+	r.creates.from, r.saved.from = d.Create.Below.Bytes, d.Create.Below.Bytes
+	r.touches.from, r.releases.from, r.parts.from = d.Touch.Below.Bytes, d.Release.Below.Bytes, d.Part.Below.Bytes
 	return r, nil
 }
 
@@ -203,10 +206,10 @@ func (r *player) sum() ReplayResult {
 	out.SteadyHits, out.SteadyRequests = r.steady.Later()
 	d := &r.options.Device
 	out.Device = *d
-	out.CreateNS, out.TouchNS = r.creates.price(d.Create), r.touches.price(d.Touch)
-	out.ReleaseNS, out.PartNS = r.releases.price(d.Release), r.parts.price(d.Part)
+	out.CreateNS, out.TouchNS = r.creates.price(&d.Create), r.touches.price(&d.Touch)
+	out.ReleaseNS, out.PartNS = r.releases.price(&d.Release), r.parts.price(&d.Part)
 	out.DriverNS = out.CreateNS + out.TouchNS + out.ReleaseNS + out.PartNS
-	out.SavedNS = r.saved.price(d.Create)
+	out.SavedNS = r.saved.price(&d.Create)
 	return out
 }
 

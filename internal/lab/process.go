@@ -11,6 +11,7 @@ type process struct {
 	number   uint32
 	policy   allocator.Policy
 	reserved uint64            // bytes that it has from the driver
+	slabSize uint64            // bytes of the newest slab
 	raced    []allocator.Block // cooling until the next wait or finish
 
 	fullest   allocator.Stats // when most was free, of the moments before contexts ended
@@ -74,6 +75,7 @@ func (p *process) grow(req *allocator.Request, plan allocator.Plan) allocator.Pl
 	if p.fits(plan.SlabSize) {
 		p.take(plan.SlabSize)
 		p.player.creates.add(plan.SlabSize)
+		p.slabSize = plan.SlabSize
 		p.policy.Grown(plan)
 		return plan
 	}
@@ -89,12 +91,12 @@ func (p *process) count(req *allocator.Request, plan *allocator.Plan) {
 	switch {
 	case plan.Slab != 0:
 		r.parts.add(req.Size)
-		if plan.Fresh {
-			r.touches.add(req.Size)
+		if plan.Fresh { // hardly ever in another slab than the newest
+			r.touches.addIn(p.slabSize, req.Size)
 		}
 	case !plan.Hit:
 		r.creates.add(plan.Size)
-		r.touches.add(req.Size)
+		r.touches.addIn(plan.Size, req.Size)
 	}
 	if plan.Hit {
 		r.saved.add(plan.Size)

@@ -122,6 +122,39 @@ func TestCosts(t *testing.T) {
 	}
 }
 
+// TestCostsWithBreaks prices each call by the line of its block's size.
+func TestCostsWithBreaks(t *testing.T) {
+	line := func(a float64) cost.Line {
+		return cost.Line{A: a, B: 1, Below: cost.Below{Bytes: 2000, A: a / 10, B: 0.5}}
+	}
+	device := cost.Device{Create: line(100), Touch: line(200), Release: line(300), Part: line(400)}
+	play := func(policy string) ReplayResult {
+		story := newTape()
+		story.create(1, 1000)
+		story.release(1, wire.OutcomeCached, 0)
+		story.create(2, 1000) // a hit
+		story.create(3, 3000)
+		story.add(wire.Event{Kind: wire.KindContext, Op: uint8(wire.LifeEnd), Object: scope})
+		story.release(3, wire.OutcomeDriver, 0)
+		r, err := Replay(story, ReplayOptions{Policy: policy, Device: device})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return *r
+	}
+	r := play("futhark") // blocks of 1000 and 3000 bytes, of which the larger one is released
+	create, touch, release := &device.Create, &device.Touch, &device.Release
+	if r.CreateNS != create.NS(1000)+create.NS(3000) || r.TouchNS != touch.NS(1000)+touch.NS(3000) || r.ReleaseNS != release.NS(3000) ||
+		r.SavedNS != create.NS(1000) || r.PartNS != 0 {
+		t.Errorf("creates %g, touches %g, releases %g, saved %g, parts %g", r.CreateNS, r.TouchNS, r.ReleaseNS, r.SavedNS, r.PartNS)
+	}
+	// In a slab, which is large, small parts are touched as large blocks are.
+	part := &device.Part
+	if r = play("slab"); r.Slabs != 1 || r.PartNS != 2*part.NS(1000)+part.NS(3000) || r.TouchNS != touch.A+1000+touch.A+3000 {
+		t.Errorf("slab: %d slabs, parts %g, touches %g", r.Slabs, r.PartNS, r.TouchNS)
+	}
+}
+
 // TestFittedDevice takes the lines from what calls took in the recording.
 func TestFittedDevice(t *testing.T) {
 	story := newTape()

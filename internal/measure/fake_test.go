@@ -2,16 +2,17 @@ package measure
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
 )
 
 // fake is a driver whose costs are known, with a clock of its own.
 type fake struct {
 	t                               *testing.T
-	create0, touch, reuse, release0 Line
+	create0, touch, reuse, release0 cost.Line
 	residency                       Residency
 	keeps                           uint64 // released memory of sizes up to this is kept
 	capacity                        uint64 // bytes, 0: no bound
@@ -36,7 +37,7 @@ var errFake = errors.New("the fake fails")
 
 func newFake(t *testing.T) *fake {
 	return &fake{
-		t: t, create0: Line{2000, 0}, touch: Line{500, 0.25}, reuse: Line{15000, 0.06}, release0: Line{1500, 0.01},
+		t: t, create0: cost.Line{A: 2000}, touch: cost.Line{A: 500, B: 0.25}, reuse: cost.Line{A: 15000, B: 0.06}, release0: cost.Line{A: 1500, B: 0.01},
 		residency: ByPage, random: rand.New(rand.NewPCG(1, 2)), kept: map[uint64]int{}, calls: map[uint64]int{},
 	}
 }
@@ -64,14 +65,14 @@ func (f *fake) create(size uint64) (memory, float64, error) {
 	f.held += size
 	f.most = max(f.most, f.held)
 	b := &fakeBuffer{size: size}
-	ns := f.create0.At(size)
+	ns := f.create0.NS(size)
 	switch {
 	case f.kept[size] > 0:
 		f.kept[size]--
 		b.there, ns = true, 100
 	case f.residency == AtCreate:
 		b.there = true
-		ns += f.touch.At(size)
+		ns += f.touch.NS(size)
 	}
 	return b, f.takes(ns), nil
 }
@@ -103,7 +104,7 @@ func (f *fake) release(m memory) (float64, error) {
 		f.kept[b.size]++
 		return f.takes(100), nil
 	}
-	return f.takes(f.release0.At(b.size)), nil
+	return f.takes(f.release0.NS(b.size)), nil
 }
 
 func (f *fake) fill(m memory, size uint64) (float64, error) {
@@ -114,9 +115,9 @@ func (f *fake) fill(m memory, size uint64) (float64, error) {
 	if size == f.fails {
 		return 0, errFake
 	}
-	ns := f.reuse.At(size)
+	ns := f.reuse.NS(size)
 	if !b.there {
-		ns += f.touch.At(size)
+		ns += f.touch.NS(size)
 	}
 	b.there = true
 	return f.takes(ns), nil
@@ -126,7 +127,7 @@ func (f *fake) poke(m memory) (float64, error) {
 	b := f.use(m)
 	ns := 8000.0
 	if !b.there && f.residency == AtFirstUse {
-		ns += f.touch.At(b.size)
+		ns += f.touch.NS(b.size)
 		b.there = true
 	}
 	return f.takes(ns), nil
@@ -159,5 +160,3 @@ func (f *fake) run(budget time.Duration, most uint64, stop func() bool) (*measur
 }
 
 func never() bool { return false }
-
-func (l Line) String() string { return fmt.Sprintf("%.0f + %.4f·size", l.A, l.B) }

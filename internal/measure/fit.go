@@ -3,6 +3,8 @@ package measure
 import (
 	"math"
 	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
 )
 
 // measured is a cost that a line shall meet.
@@ -53,7 +55,8 @@ func broken(points []measured) *Fit {
 	var best *Fit
 	least := math.Inf(1)
 	for i := segmentMin; i <= len(points)-segmentMin; i++ {
-		f := &Fit{Line: lineThrough(points[i:]), Below: &Below{points[i].size, lineThrough(points[:i])}}
+		f, below := &Fit{Line: lineThrough(points[i:])}, lineThrough(points[:i])
+		f.Below = cost.Below{Bytes: points[i].size, A: below.A, B: below.B}
 		if loss := f.loss(points); loss < least {
 			best, least = f, loss
 		}
@@ -64,7 +67,7 @@ func broken(points []measured) *Fit {
 // lineThrough returns the line with the least sum of relative errors, as far as both of its figures can be 0 or more: a
 // cost is never less. Medians that went wrong hardly move it. (Iteratively reweighted least squares for least absolute
 // deviations: Schlossmacher 1973.)
-func lineThrough(points []measured) Line {
+func lineThrough(points []measured) cost.Line {
 	weights := make([]float64, len(points))
 	for i, p := range points {
 		weights[i] = 1 / (p.scale * p.scale)
@@ -72,7 +75,7 @@ func lineThrough(points []measured) Line {
 	line := weighted(points, weights)
 	for range fitRounds {
 		for i, p := range points {
-			off := math.Abs(line.At(p.size)-p.ns) / p.scale
+			off := math.Abs(line.NS(p.size)-p.ns) / p.scale
 			weights[i] = 1 / (p.scale * p.scale * max(off, exact))
 		}
 		line = weighted(points, weights)
@@ -81,7 +84,7 @@ func lineThrough(points []measured) Line {
 }
 
 // weighted is the least squares line with both figures at least 0.
-func weighted(points []measured, weights []float64) Line {
+func weighted(points []measured, weights []float64) cost.Line {
 	var w, x, y, xx, xy float64
 	for i, p := range points {
 		size := float64(p.size)
@@ -92,18 +95,18 @@ func weighted(points []measured, weights []float64) Line {
 		xy += weights[i] * size * p.ns
 	}
 	if w == 0 {
-		return Line{}
+		return cost.Line{}
 	}
 	under := w*xx - x*x
 	if under <= 1e-12*w*xx { // one size only
-		return Line{A: y / w}
+		return cost.Line{A: y / w}
 	}
-	line := Line{A: (xx*y - x*xy) / under, B: (w*xy - x*y) / under}
+	line := cost.Line{A: (xx*y - x*xy) / under, B: (w*xy - x*y) / under}
 	switch {
 	case line.B < 0:
-		return Line{A: y / w}
+		return cost.Line{A: y / w}
 	case line.A < 0:
-		return Line{B: xy / xx}
+		return cost.Line{B: xy / xx}
 	}
 	return line
 }
@@ -112,7 +115,7 @@ func weighted(points []measured, weights []float64) Line {
 func (f *Fit) loss(points []measured) float64 {
 	sum := 0.0
 	for _, p := range points {
-		sum += max(exact, math.Abs(f.At(p.size)-p.ns)/p.scale)
+		sum += max(exact, math.Abs(f.NS(p.size)-p.ns)/p.scale)
 	}
 	return sum
 }
@@ -121,7 +124,7 @@ func (f *Fit) loss(points []measured) float64 {
 func (f *Fit) worst(points []measured) float64 {
 	most := 0.0
 	for _, p := range points {
-		most = max(most, math.Abs(f.At(p.size)-p.ns)/p.scale)
+		most = max(most, math.Abs(f.NS(p.size)-p.ns)/p.scale)
 	}
 	return most
 }
@@ -134,7 +137,7 @@ func (f *Fit) r2(points []measured) float64 {
 	}
 	var off, all float64
 	for _, p := range points {
-		off += (f.At(p.size) - p.ns) * (f.At(p.size) - p.ns)
+		off += (f.NS(p.size) - p.ns) * (f.NS(p.size) - p.ns)
 		all += (p.ns - mean) * (p.ns - mean)
 	}
 	if all == 0 {

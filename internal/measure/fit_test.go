@@ -20,13 +20,13 @@ func alike(a, b float64) bool { return math.Abs(a-b) <= 1e-6*max(1, math.Abs(a),
 
 func TestFitted(t *testing.T) {
 	f := fitted(on(20, func(s float64) float64 { return 300 + 0.5*s }))
-	if !alike(f.A, 300) || !alike(f.B, 0.5) || f.Below != nil || !alike(f.R2, 1) || f.Error > 1e-6 {
+	if !alike(f.A, 300) || !alike(f.B, 0.5) || f.Below.Bytes != 0 || !alike(f.R2, 1) || f.Error > 1e-6 {
 		t.Errorf("a line: %+v", f)
 	}
 	points := on(20, func(s float64) float64 { return 300 + 0.5*s })
 	points[3].ns *= 40 // something else ran
 	points[3].scale = points[3].ns
-	if f = fitted(points); math.Abs(f.A-300) > 15 || math.Abs(f.B-0.5) > 0.01 || f.Below != nil {
+	if f = fitted(points); math.Abs(f.A-300) > 15 || math.Abs(f.B-0.5) > 0.01 || f.Below.Bytes != 0 {
 		t.Errorf("a line with one point that is wrong: %+v, %+v", f, f.Below)
 	}
 	f = fitted(on(20, func(s float64) float64 {
@@ -35,11 +35,11 @@ func TestFitted(t *testing.T) {
 		}
 		return 5000 + s
 	}))
-	if f.Below == nil || f.Below.Bytes != 1<<20 || !alike(f.Below.A, 100) || !alike(f.B, 1) || f.Error > 0.01 {
+	if f.Below.Bytes != 1<<20 || !alike(f.Below.A, 100) || !alike(f.B, 1) || f.Error > 0.01 {
 		t.Errorf("two lines: %+v, %+v", f, f.Below)
 	}
-	if f.At(1<<19) > 101 || f.At(1<<20) < 1<<20 {
-		t.Errorf("costs around the break: %v, %v", f.At(1<<19), f.At(1<<20))
+	if f.NS(1<<19) > 101 || f.NS(1<<20) < 1<<20 {
+		t.Errorf("costs around the break: %v, %v", f.NS(1<<19), f.NS(1<<20))
 	}
 }
 

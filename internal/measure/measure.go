@@ -3,38 +3,15 @@
 // or hangs takes nothing else with it; the parent (Run) gathers what they tell, fits lines and judges.
 package measure
 
-// Line is a cost in ns of a size in bytes: A + B·size.
-type Line struct {
-	A float64 `json:"a_ns"`
-	B float64 `json:"b_ns_per_byte"`
-}
+import "codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
 
-// At returns the cost of a size, ns.
-func (l Line) At(size uint64) float64 { return l.A + l.B*float64(size) }
-
-// Fit is the line through measured costs. Where one line does not do, because the driver or the C library serve small
-// sizes in another way, it is that of the large sizes, and Below that of the small ones.
+// Fit is the line through measured costs, or two where one does not do.
 type Fit struct {
-	Line
-	Below *Below  `json:"below,omitempty"`
-	R2    float64 `json:"r2"`
+	cost.Line
+	R2 float64 `json:"r2"`
 	// Error is by how much, of the measured cost, the worst point is off its line; differences that are lost in the
 	// noise of what they were taken from are counted as that noise.
 	Error float64 `json:"max_relative_error"`
-}
-
-// At returns the cost of a size, ns.
-func (f *Fit) At(size uint64) float64 {
-	if f.Below != nil && size < f.Below.Bytes {
-		return f.Below.At(size)
-	}
-	return f.Line.At(size)
-}
-
-// Below is the line of the sizes that are smaller than Bytes, the least size that was measured above the break.
-type Below struct {
-	Bytes uint64 `json:"bytes"`
-	Line
 }
 
 // Point is what was measured with one size: medians, ns. Steady costs come from creates right after a release of the

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
@@ -59,7 +58,7 @@ func Run(ctx context.Context, o *Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if devices, err = o.choose(devices); err != nil {
+	if devices, err = choose(devices, o.Device, o.Platform); err != nil {
 		return nil, err
 	}
 	result := &Result{Devices: devices}
@@ -103,27 +102,6 @@ func list(ctx context.Context, o *Options) ([]Device, error) {
 		return nil, fmt.Errorf("%w: %s", ErrNoDevice, failure)
 	}
 	return nil, fmt.Errorf("%w; gpumemtop doctor looks for the reason", ErrNoDevice)
-}
-
-// choose returns the devices that are asked for.
-func (o *Options) choose(devices []Device) ([]Device, error) {
-	number, err := strconv.Atoi(o.Device)
-	numbered := err == nil && o.Device != ""
-	has := func(name, part string) bool { return strings.Contains(strings.ToLower(name), strings.ToLower(part)) }
-	var chosen []Device
-	var there []string
-	for i := range devices {
-		d := &devices[i]
-		there = append(there, fmt.Sprintf("%d: %s (%s)", d.Number, d.Device, d.Platform))
-		if !has(d.Platform, o.Platform) || numbered && d.Number != number || !numbered && !has(d.Device, o.Device) {
-			continue
-		}
-		chosen = append(chosen, *d)
-	}
-	if len(chosen) == 0 {
-		return nil, fmt.Errorf("no such device: there are %s", strings.Join(there, ", "))
-	}
-	return chosen, nil
 }
 
 // measure measures one device in a child.

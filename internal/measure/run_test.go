@@ -248,6 +248,13 @@ func TestJSON(t *testing.T) {
 			t.Fatalf("a line is not whole in %s", out.String())
 		}
 	}
+	again, err := Parse(out.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if read, err := again.Device(""); err != nil || read.Costs() != d.Costs() || read.Costs().Touch.Below.Bytes != 2<<20 || read.Costs().Part.A != d.SubCreate+d.SubRelease {
+		t.Errorf("%v: %+v was read, %+v written", err, read, d.Costs())
+	}
 	for _, p := range got.Points {
 		if p.Size == nil || p.Create == nil || p.Touch == nil || p.Reuse == nil || p.Release == nil || *p.N == 0 {
 			t.Fatalf("a point is not whole in %s", out.String())

@@ -6,14 +6,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
 )
 
 // near reports whether a line costs about the same over all sizes.
-func near(t *testing.T, name string, got, want Line, from, to uint64) {
+func near(t *testing.T, name string, got, want cost.Line, from, to uint64) {
 	t.Helper()
 	for size := from; size <= to; size *= 2 {
-		if off := math.Abs(got.At(size)/want.At(size) - 1); off > 0.1 {
-			t.Errorf("%s: %v, want %v: %.0f %% off at %d", name, got, want, 100*off, size)
+		if off := math.Abs(got.NS(size)/want.NS(size) - 1); off > 0.1 {
+			t.Errorf("%s: %+v, want %+v: %.0f %% off at %d", name, got, want, 100*off, size)
 			return
 		}
 	}
@@ -33,13 +35,13 @@ func TestFindsTheCosts(t *testing.T) {
 		}
 		create, touch := f.create0, f.touch
 		if residency == AtCreate {
-			create.A, create.B, touch = create.A+touch.A, create.B+touch.B, Line{}
+			create.A, create.B, touch = create.A+touch.A, create.B+touch.B, cost.Line{}
 		}
 		near(t, "create", d.Create.Line, create, 4<<10, 64<<20)
 		near(t, "reuse", d.Reuse.Line, f.reuse, 4<<10, 64<<20)
 		near(t, "release", d.Release.Line, f.release0, 4<<10, 64<<20)
 		if residency == AtCreate {
-			if d.Touch.At(64<<20) > scatter*f.reuse.At(64<<20) {
+			if d.Touch.NS(64<<20) > scatter*f.reuse.NS(64<<20) {
 				t.Errorf("a first touch costs %v where there is none", d.Touch.Line)
 			}
 		} else {
@@ -67,7 +69,7 @@ func TestFindsCaches(t *testing.T) {
 		t.Errorf("%+v", d.Verdict)
 	}
 	for name, fit := range map[string]Fit{"touch": d.Touch, "release": d.Release} {
-		if fit.Below == nil || fit.Below.Bytes != 8<<20 {
+		if fit.Below.Bytes != 8<<20 {
 			t.Errorf("%s: no break at 8 MiB: %+v, %+v", name, fit, fit.Below)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
 	"codeberg.org/gpumemtop/gpumemtop/internal/plain"
 	"codeberg.org/gpumemtop/gpumemtop/internal/size"
 )
@@ -93,17 +94,18 @@ func (r Residency) text() string {
 // duration writes ns.
 func duration(ns float64) string { return plain.Duration(uint64(math.Round(ns))) }
 
-func (l Line) text() string {
-	if perMiB := l.B * (1 << 20); perMiB >= 0.5 {
-		return fmt.Sprintf("%s + %s per MiB", duration(l.A), duration(perMiB))
+// lineText writes a + b·size ns.
+func lineText(a, b float64) string {
+	if perMiB := b * (1 << 20); perMiB >= 0.5 {
+		return fmt.Sprintf("%s + %s per MiB", duration(a), duration(perMiB))
 	}
-	return duration(l.A)
+	return duration(a)
 }
 
 func (f *Fit) text() string {
-	text := f.Line.text()
-	if f.Below != nil {
-		text = fmt.Sprintf("%s from %s on, below %s", text, size.FormatLong(f.Below.Bytes), f.Below.text())
+	text := lineText(f.A, f.B)
+	if f.Below != (cost.Below{}) {
+		text = fmt.Sprintf("%s from %s on, below %s", text, size.FormatLong(f.Below.Bytes), lineText(f.Below.A, f.Below.B))
 	}
 	return fmt.Sprintf("%s; R² %.3f, at worst %.0f %% off", text, f.R2, 100*f.Error)
 }

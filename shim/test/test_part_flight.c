@@ -154,6 +154,25 @@ TEST(destructors_of_parts_wait_for_commands_of_released_queues)
 	destructors_wait(false, true);
 }
 
+/* After a failure nothing tells when commands are over: they are called as bare, and not when the context ends. */
+TEST(destructors_of_parts_do_not_wait_after_a_failure)
+{
+	begin_carved((struct options){0});
+	cl_command_queue second = new_queue(world.context, 0);
+	cl_event gate = clCreateUserEvent(world.context, NULL);
+	cl_mem buffer = new_buffer(100);
+	OK(clReleaseEvent(fill(second, buffer, 1, &gate)));
+	OK(clSetUserEventStatus(gate, -5));
+	fake_complete_all();
+	OK(clReleaseCommandQueue(second));
+	ended = 0;
+	OK(clSetMemObjectDestructorCallback(buffer, on_end, NULL));
+	OK(clReleaseMemObject(buffer));
+	EQUAL(ended, 1);
+	OK(clReleaseEvent(gate));
+	end_clean();
+}
+
 TEST(destructors_of_parts_wait_where_there_are_no_markers)
 {
 	begin_carved((struct options){0});

@@ -2,17 +2,46 @@
 // pure: it takes numbers, from wherever they come, and reads no clock and no file.
 package cost
 
-// Line is what one call takes by size: A + B·size ns. Both are finite and not negative.
+import (
+	"fmt"
+	"math"
+)
+
+// Line is what one call takes by size: A + B·size ns, and of sizes below Below.Bytes what Below says, because drivers
+// and C libraries often serve small sizes in another way. All figures are finite and not negative.
 type Line struct {
-	A float64 `json:"a_ns"`
-	B float64 `json:"b_ns_per_byte"`
+	A     float64 `json:"a_ns"`
+	B     float64 `json:"b_ns_per_byte"`
+	Below Below   `json:"below,omitzero"`
+}
+
+// Below is the line of the sizes that are smaller than Bytes: A + B·size ns. The zero Below is of none.
+type Below struct {
+	Bytes uint64  `json:"bytes"`
+	A     float64 `json:"a_ns"`
+	B     float64 `json:"b_ns_per_byte"`
 }
 
 // NS returns the ns of one call of that many bytes.
-func (l Line) NS(size uint64) float64 { return l.Sum(1, size) }
+func (l *Line) NS(size uint64) float64 {
+	if size < l.Below.Bytes {
+		return l.Below.A + l.Below.B*float64(size)
+	}
+	return l.A + l.B*float64(size)
+}
 
-// Sum returns the ns of so many calls that have so many bytes together.
-func (l Line) Sum(calls, bytes uint64) float64 { return l.A*float64(calls) + l.B*float64(bytes) }
+// most is a year in ns: what takes longer is a mistake.
+const most = 365 * 24 * 3600 * 1e9
+
+// Check says what is wrong with a line that comes from elsewhere.
+func (l *Line) Check() error {
+	for _, v := range []float64{l.A, l.B, l.Below.A, l.Below.B} {
+		if v < 0 || v > most || math.IsNaN(v) {
+			return fmt.Errorf("%g is among its figures: want numbers from 0 to %g", v, float64(most))
+		}
+	}
+	return nil
+}
 
 // Device is what a driver takes. The zero Device takes nothing.
 type Device struct {
@@ -26,13 +55,13 @@ type Device struct {
 }
 
 // CreateNS returns the ns of the create of a block.
-func (d Device) CreateNS(size uint64) float64 { return d.Create.NS(size) }
+func (d *Device) CreateNS(size uint64) float64 { return d.Create.NS(size) }
 
 // TouchNS returns the ns that the first use of so many bytes of a block takes.
-func (d Device) TouchNS(size uint64) float64 { return d.Touch.NS(size) }
+func (d *Device) TouchNS(size uint64) float64 { return d.Touch.NS(size) }
 
 // ReleaseNS returns the ns of the release of a block.
-func (d Device) ReleaseNS(size uint64) float64 { return d.Release.NS(size) }
+func (d *Device) ReleaseNS(size uint64) float64 { return d.Release.NS(size) }
 
 // PartNS returns the ns that making and releasing a part of a slab takes.
-func (d Device) PartNS(size uint64) float64 { return d.Part.NS(size) }
+func (d *Device) PartNS(size uint64) float64 { return d.Part.NS(size) }

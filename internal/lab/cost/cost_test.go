@@ -1,9 +1,7 @@
 package cost
 
 import (
-	"encoding/json"
 	"math"
-	"strings"
 	"testing"
 )
 
@@ -11,9 +9,6 @@ func TestDevice(t *testing.T) {
 	d := Device{Create: Line{A: 100, B: 0.5}, Touch: Line{B: 2}, Release: Line{A: 7}, Part: Line{A: 3, B: 1}}
 	if d.CreateNS(10) != 105 || d.TouchNS(10) != 20 || d.ReleaseNS(10) != 7 || d.PartNS(10) != 13 {
 		t.Errorf("10 bytes take %g, %g, %g, %g", d.CreateNS(10), d.TouchNS(10), d.ReleaseNS(10), d.PartNS(10))
-	}
-	if got := d.Create.Sum(3, 60); got != d.CreateNS(10)+d.CreateNS(20)+d.CreateNS(30) {
-		t.Errorf("three together take %g", got)
 	}
 }
 
@@ -48,38 +43,23 @@ func TestFit(t *testing.T) {
 	}
 }
 
-func TestProbe(t *testing.T) {
-	p, err := Read(strings.NewReader(`{"device": "pocl", "driver": "3.1", "create": {"a_ns": 2000, "b_ns_per_byte": 0.25},
-		"release": {"a_ns": 300, "b_ns_per_byte": 0}, "touch": {"a_ns": 0, "b_ns_per_byte": 0.5}, "points": [1, 2]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := Device{Create: Line{2000, 0.25}, Release: Line{A: 300}, Touch: Line{B: 0.5}}
-	if p.Device != "pocl" || p.Driver != "3.1" || p.Costs() != want {
-		t.Errorf("%+v, %+v", p, p.Costs())
-	}
-	text, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again, err := Read(strings.NewReader(string(text))); err != nil || again.Costs() != want {
-		t.Errorf("written and read again: %v, %+v", err, again)
+func TestBreak(t *testing.T) {
+	l := Line{A: 1000, B: 0.5, Below: Below{Bytes: 64, A: 10, B: 2}}
+	for size, want := range map[uint64]float64{0: 10, 63: 136, 64: 1032, 100: 1050} {
+		if got := l.NS(size); got != want {
+			t.Errorf("%d bytes take %g ns, want %g", size, got, want)
+		}
 	}
 }
 
-func TestProbeErrors(t *testing.T) {
-	line := `{"a_ns": 1, "b_ns_per_byte": 1}`
-	for text, want := range map[string]string{
-		``:                           "no JSON object",
-		`[1]`:                        "no JSON object",
-		`{"release": ` + line + `}`:  `"create" is missing`,
-		`{"create": ` + line + `}`:   `"release" is missing`,
-		`{"create": ` + line + `} 1`: "something follows",
-		`{"create": {"a_ns": -1}, "release": ` + line + `}`:                                 `"create" is -1 ns`,
-		`{"create": ` + line + `, "release": ` + line + `, "touch": {"b_ns_per_byte": -2}}`: `"touch" is 0 ns + -2`,
-	} {
-		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", text, err, want)
+func TestCheck(t *testing.T) {
+	good := Line{A: 1, B: 2, Below: Below{Bytes: 3, A: 4, B: 5}}
+	if err := good.Check(); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []Line{{A: -1}, {B: math.NaN()}, {A: math.Inf(1)}, {Below: Below{A: -2}}, {Below: Below{B: 1e30}}} {
+		if bad.Check() == nil {
+			t.Errorf("%+v was taken", bad)
 		}
 	}
 }

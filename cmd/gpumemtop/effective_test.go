@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// printed are the settings that hold with some on the command line, as --print-config writes them.
+func printed(t *testing.T, where scope, args ...string) (*config, string, error) {
+	t.Helper()
+	var got *config
+	cmd := command(where, &cobra.Command{Use: "test"}, func(_ *cobra.Command, c *config, _ []string) error {
+		got = c
+		return nil
+	})
+	if err := cmd.ParseFlags(args); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.RunE(cmd, nil); err != nil {
+		return nil, "", err
+	}
+	var out bytes.Buffer
+	err := printConfig(&out, cmd, got, where)
+	return got, out.String(), err
+}
+
+// roundTrip demands that settings of a file are the same when they are written and read again.
+func roundTrip(t *testing.T, entries []entry) {
+	var args []string
+	for _, e := range entries {
+		for _, value := range e.values {
+			args = append(args, "--"+e.setting.name+"="+value.text)
+		}
+	}
+	first, text, err := printed(t, onRun|onRecord, args...)
+	if err != nil {
+		return // limits that a policy does not take
+	}
+	path := filepath.Join(t.TempDir(), "again.toml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	second, again, err := printed(t, onRun|onRecord, "--config", path)
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	first.limits, second.limits = joined(first.limits), joined(second.limits)
+	first.origins, second.origins, second.file, second.configPath = nil, nil, nil, ""
+	if !reflect.DeepEqual(first, second) {
+		t.Fatalf("%+v became %+v through\n%s", first, second, text)
+	}
+	for line := range strings.Lines(again) {
+		if strings.Contains(line, "# flag") || strings.Contains(line, "# default") && !strings.Contains(text, line) {
+			t.Fatalf("where it is from is wrong in %q, of\n%s", line, again)
+		}
+	}
+}
+
+// joined are limits however they were given.
+func joined(limits []string) []string {
+	var list []string
+	for one := range strings.SplitSeq(strings.Join(limits, ","), ",") {
+		name, value, _ := strings.Cut(one, "=")
+		list = append(list, strings.TrimSpace(name)+"="+strings.TrimSpace(value))
+	}
+	return list
+}
+
+// What --print-config writes says where each setting is from, and reads back as the same settings.
+func TestPrintConfig(t *testing.T) {
+	t.Setenv("GPUMEMTOP_TAGS", "size")
+	const file = "policy = \"slab\"\noutput = \"a # b\\n\\\"c\\\".gmt\"\n[set]\nmax_part = \"1MiB\"\n"
+	path := filepath.Join(t.TempDir(), "x\n.toml")
+	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, text, err := printed(t, onRun, "--config", path, "--refresh", "2s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"# The settings of test.\n", "\npolicy = \"slab\"  # ", "x?.toml, line 1\n", "\ntags = \"size\"  # GPUMEMTOP_TAGS\n",
+		"\nrefresh = \"2s\"  # flag\n", "\nstack-depth = 8  # default\n", "\n# device-memory is not set\n", "\nmax_part = \"1MiB\"\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
+	}
+	entries, err := parseConfig(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roundTrip(t, entries)
+	if _, _, err := printed(t, onRun, "-o", "\xff.gmt"); err == nil || !strings.Contains(err.Error(), "is not UTF-8") {
+		t.Errorf("a name that TOML cannot have: %v", err)
+	}
+}
