@@ -60,7 +60,8 @@ func (c *Chorus) Clear() int {
 	return n
 }
 
-// Result returns what a voice has done so far, on a device that takes so much. It costs a step for each process.
+// Result returns what a voice has done so far, on a device that takes so much. Its lines have the breaks of the device
+// that the voice was added with, or none. It costs a step for each process.
 func (c *Chorus) Result(voice int, device cost.Device) ReplayResult {
 	p := c.voices[voice]
 	p.options.Device = device

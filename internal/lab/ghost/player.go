@@ -72,7 +72,7 @@ func newPlayer(g *Ghosts, o Options) (*player, error) {
 // add starts a ghost, which has seen nothing before a time; 0: there was nothing to see.
 func (p *player) add(c lab.Configuration, since uint64) error {
 	voice, err := p.chorus.Add(lab.ReplayOptions{
-		Policy: c.Policy, Settings: whole(c), HoldSettings: true, Capacity: p.options.Capacity,
+		Policy: c.Policy, Settings: whole(c), HoldSettings: true, Capacity: p.options.Capacity, Device: p.options.Device,
 	})
 	if err != nil {
 		return err
