@@ -240,7 +240,7 @@ func TestTheLeaderIsAdopted(t *testing.T) {
 	stop := feed(t, dir+"/pipe")
 	term.run(dir, gpumemtop(), "--policy", "pinned", "--ghosts", "futhark", "-o", dir+"/x.gmt", "--", fault("reader"),
 		"<", dir+"/pipe", ">", dir+"/out")
-	term.await(`policy pinned`) // the first snapshot, which has ghosts
+	term.await(`policy pinned`)            // the first snapshot, which has ghosts
 	waitFor(t, "the leader", func() bool { // the first y that finds one shows the list, the next goes over to it
 		if strings.Contains(term.screen(), "1 ● now: futhark") {
 			return true

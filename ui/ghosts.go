@@ -60,6 +60,8 @@ func (d *dashboard) adoptable() (leader *model.Ghost, why string) {
 		return nil, "no ghost leads: all " + g.Stopped
 	case leader == nil:
 		return nil, "no ghost leads: none has seen the whole run, or there was no request yet"
+	case g.Present() != nil && g.Present().Policy != d.live.Policy:
+		return nil, "the policy has just changed, and the ghosts are about to follow"
 	case leader.Present:
 		return nil, leader.Name + " leads, and is in force"
 	case d.o.Attached:
