@@ -28,6 +28,12 @@ func TestDashboardOverAProgramThatRuns(t *testing.T) {
 				t.Errorf("a line of %d columns on %d: %q", n, cols, line)
 			}
 		}
+		term.keys("w") // what a pool would have done
+		term.await(`● now: none`)
+		term.keys("y")
+		term.await(`attach only watches`)
+		term.keys("w")
+		term.await(`work\.c:\d+`)
 		term.keys("q")
 		term.await(`status=0`)
 		term.await(`(?m)^done`)

@@ -22,6 +22,7 @@ const (
 	paneOutput
 	paneProcesses // has no number: it is there alone or not at all
 	panePolicies  // the same
+	paneGhosts    // the same
 )
 
 // unnumbered reports whether a pane is there alone or not at all.

@@ -34,6 +34,8 @@ const (
 	actProcess
 	actProcesses
 	actPolicies
+	actGhosts
+	actAdopt
 	actInterrupt
 	actRedraw
 	actBackward
@@ -102,6 +104,8 @@ func attachedKeymap() []command {
 			keys[i] = bindZoom("1-6", "1", "2", "3", "4", "5", "6")
 		case actEnter:
 			keys[i] = bind(actEnter, sectionMove, "", "enter", "call stack of the chosen tag", "enter")
+		case actAdopt: // says why not
+			keys[i] = bind(actAdopt, sectionScreen, "", "", "", "y")
 		}
 	}
 	return append(keys, bindUnchangeable())
@@ -142,6 +146,8 @@ func liveKeymap() []command {
 		bind(actBack, sectionScreen, "", "esc", "back", "esc"),
 		bind(actRedraw, sectionScreen, "", "ctrl+l", "draw everything again", "ctrl+l"),
 		bind(actPolicies, sectionLimits, "", "a", "list of the allocator's policies; enter goes over to one while the program runs", "a"),
+		bind(actGhosts, sectionScreen, "", "w", "what if: what other pools would have done, simulated beside the run (ghosts)", "w"),
+		bind(actAdopt, sectionLimits, "", "y", "go over to the ghost that leads; shows the list first", "y"),
 		bindLimit(actHalve, "", "{", "halve the chosen limit", "{"),
 		bindLimit(actDouble, "", "}", "double the chosen limit", "}"),
 	}

@@ -19,6 +19,11 @@ type policyBook struct {
 
 func (b *policyBook) move(all, by int) { b.at = max(0, min(b.at+by, all-1)) }
 
+// ask notes that a policy was asked for.
+func (b *policyBook) ask(name string, s *model.Snapshot) {
+	b.asked, b.from, b.when, b.seen, b.refusals = name, s.Policy, s.Time, false, s.Change.Refusals
+}
+
 // settle looks whether the program has answered, and returns what there is to say about it.
 func (b *policyBook) settle(s *model.Snapshot) (text string, st style) {
 	if b.asked == "" {
@@ -86,6 +91,6 @@ func (d *dashboard) choosePolicy() {
 			d.say(badStyle, "✗ "+err.Error())
 			return
 		}
-		b.asked, b.from, b.when, b.seen, b.refusals = name, d.live.Policy, d.live.Time, false, d.live.Change.Refusals
+		b.ask(name, d.live)
 	}
 }

@@ -44,6 +44,11 @@ func fill(t *rapid.T, v reflect.Value) {
 		for i := range n {
 			fill(t, v.Index(i))
 		}
+	case reflect.Pointer:
+		if rapid.Bool().Draw(t, "there") {
+			v.Set(reflect.New(v.Type().Elem()))
+			fill(t, v.Elem())
+		}
 	case reflect.Array:
 		for i := range v.Len() {
 			fill(t, v.Index(i))

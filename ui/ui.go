@@ -40,6 +40,8 @@ type Options struct {
 	// asked for, else the answer shows up in a later snapshot.
 	SetPolicy func(name string) error
 	Policies  []Policy
+	// Adopt asks for the configuration of a ghost, by its name; nil: that is not possible. The rest is as for SetPolicy.
+	Adopt func(name string) error
 	// Signal sends a signal to the program.
 	Signal func(os.Signal)
 	// Detach and Terminate carry out an answer of the quit dialog; the dashboard closes afterwards. Where both are

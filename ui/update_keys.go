@@ -88,6 +88,10 @@ func (d *dashboard) do(c *command, pressed string) tea.Cmd {
 		d.listProcesses()
 	case actPolicies:
 		d.listPolicies()
+	case actGhosts:
+		d.listGhosts()
+	case actAdopt:
+		d.adoptLeader()
 	case actEnter:
 		d.enter()
 	case actBack:

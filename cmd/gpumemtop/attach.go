@@ -103,6 +103,9 @@ func attach(c *config, start startFeed) error {
 	signal.Ignore(unix.SIGPIPE) // a recording shall be whole although nobody reads what we say
 	a.screen = newScreen(c)
 	defer a.screen.close()
+	if err := a.checkGhosts(a.screen != nil); err != nil {
+		return err
+	}
 	if err := a.begin(); err != nil {
 		return err
 	}
@@ -199,6 +202,13 @@ func (a *attacher) begin() error {
 	if len(a.outlets) > 0 {
 		options.Recorder, options.Recording = a.outlets, a.recording.String()
 	}
+	if err := a.raise(); err != nil {
+		a.discard()
+		return errors.Join(err, from.Detach(), from.Close())
+	}
+	if a.ghosts != nil {
+		options.Ghosts = a.ghosts
+	}
 	a.session = session.Attach(options)
 	return nil
 }
@@ -293,6 +303,9 @@ func (a *attacher) report(watch *session.Watch) {
 	}
 	broken := a.close(footer)
 	a.write(&summary)
+	if text := ghostNote(watch.Snapshot.Ghosts); text != "" {
+		a.notes.add(text)
+	}
 	a.told(broken)
 }
 

@@ -58,6 +58,7 @@ func (r *runner) showDashboard() {
 		SetLimit:    r.setLimit,
 		SetPolicy:   r.setPolicy,
 		Policies:    policyChoice(),
+		Adopt:       r.setConfiguration,
 		Signal:      r.session.Signal,
 		Detach:      func() {}, // what follows the dashboard is all there is to it
 		Terminate:   r.session.Terminate,

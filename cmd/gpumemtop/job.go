@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/export"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/ghost"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
@@ -21,10 +23,12 @@ type job struct {
 	name      string   // %n in the names of files
 	attached  bool     // to programs that run already
 	model     *model.Model
-	recording fileName // nil when there is no recording
-	trace     string   // path, empty when there is no Chrome trace
-	outlets   tee      // what of these there is
-	partial   bool     // some file is not written, or not wholly; it was said which
+	recording fileName            // nil when there is no recording
+	trace     string              // path, empty when there is no Chrome trace
+	outlets   tee                 // what of these there is
+	partial   bool                // some file is not written, or not wholly; it was said which
+	rivals    []lab.Configuration // that are played beside the run; nil: none are
+	ghosts    *ghost.Ghosts       // nil: there are none
 	notes     notes
 }
 

@@ -29,6 +29,9 @@ func run(c *config, command []string, dashboard bool) error {
 		r.screen = newScreen(c)
 	}
 	defer r.screen.close()
+	if err := r.checkGhosts(r.screen != nil); err != nil {
+		return err
+	}
 	if err := r.start(); err != nil {
 		return err
 	}
@@ -81,7 +84,14 @@ func (r *runner) start() error {
 	if len(r.outlets) > 0 {
 		options.Recorder, options.Recording = r.outlets, r.recording.String()
 	}
-	var err error
+	err := r.raise()
+	if err != nil {
+		r.discard()
+		return err
+	}
+	if r.ghosts != nil {
+		options.Ghosts = r.ghosts
+	}
 	if r.session, err = session.Start(options); err != nil {
 		r.discard()
 	}
@@ -94,6 +104,9 @@ func (r *runner) report(result session.Result) {
 	r.summarize(result)
 	if result.Status.Code == statusNotFound && len(result.Snapshot.Processes) == 0 && session.NeedsOpenCL(r.path) {
 		r.notes.add("the program needs libOpenCL.so.1: if that is missing, install an ICD loader (Debian: ocl-icd-libopencl1)")
+	}
+	if text := ghostNote(result.Snapshot.Ghosts); text != "" {
+		r.notes.add(text)
 	}
 	r.told(broken)
 }

@@ -60,6 +60,7 @@ type config struct {
 	flows         bool
 	json          string
 
+	ghosts       string
 	capacity     string
 	deviceCost   string
 	replayFormat string
@@ -173,6 +174,7 @@ var settings = []setting{
 	{"unsafe-no-gating", "", "", groupPool, onRun | onRecord, false, "hand blocks out while queued commands still use them, which CORRUPTS results: shows what the other pools risk", func(c *config) any { return &c.ungated }},
 	{"scrub", "", "KIND", groupPool, onRun | onRecord, true, "fill recycled blocks before the program gets them: none, zero or poison (bytes of 0xa5)", func(c *config) any { return &c.scrub }},
 	{"device-memory", "", "SIZE", groupPool, onRun | onRecord, true, "creates fail as on a card with that much memory; each process has a card of its own", func(c *config) any { return &c.deviceMemory }},
+	{"ghosts", "", "LIST", groupPool, onRun | onRecord | onAttach, true, "policies that are simulated beside the run to see how they would do: " + ghostsUsual + ", " + ghostsOff + ", or names with commas between; by default usual where there is a dashboard", func(c *config) any { return &c.ghosts }},
 	{"capacity", "", "SIZE", groupPool, onReplay, false, "memory that each process may have from the driver; by default any", func(c *config) any { return &c.capacity }},
 	{"device-cost", "", "FILE", groupPool, onReplay | onTune, false, "what the driver takes, as 'gpumemtop probe --format json' measured it; by default what it took in the recording", func(c *config) any { return &c.deviceCost }},
 	{"device", "", "DEVICE", groupPool, onReplay | onTune, false, "of several devices in that file the one with this number, or with this in its name, in any case", func(c *config) any { return &c.device }},

@@ -48,7 +48,7 @@ var (
 	everything = []string{
 		"allocator", "internal/analysis", "internal/check", "internal/cl", "internal/compare", "internal/cut",
 		"internal/doctor", "internal/export", "internal/importer", "internal/lab", "internal/lab/cost",
-		"internal/lab/plan", "internal/lab/tune", "internal/life",
+		"internal/lab/ghost", "internal/lab/plan", "internal/lab/tune", "internal/life",
 		"internal/measure", "internal/merging", "internal/model",
 		"internal/ndjson", "internal/payload", "internal/plain", "internal/probe", "internal/progress", "internal/report",
 		"internal/session", "internal/size", "internal/splice", "internal/symbol", "internal/trace",
@@ -133,6 +133,11 @@ var Places = map[string]Place{
 		Timeless: true, Never: noFiles,
 	},
 	"internal/lab/tune": {May: []string{"allocator", "internal/lab", "internal/lab/cost"}, Timeless: true, Never: noFiles},
+	// It reads the clock: what it costs is measured, and shown.
+	"internal/lab/ghost": {
+		May:   []string{"allocator", "internal/lab", "internal/lab/cost", "internal/model", "internal/wire"},
+		Never: noFiles,
+	},
 	"internal/merging": {
 		May:      []string{"internal/life", "internal/size", "internal/trace", "internal/wire"},
 		Timeless: true, Never: noFiles,
@@ -190,7 +195,8 @@ var Places = map[string]Place{
 	"internal/archtest": {},
 	"bench": {May: []string{
 		"allocator", "allocator/rcu", "allocator/semaphore", "allocator/tbuddy", "allocator/ualloc", "intercept",
-		"internal/lab", "internal/lab/plan", "internal/lab/tune", "internal/model", "internal/trace", "internal/wire", "tracer/calls", "tracer/kernel", "tracer/rights",
+		"internal/lab", "internal/lab/ghost", "internal/lab/plan", "internal/lab/tune", "internal/model", "internal/trace", "internal/wire",
+		"tracer/calls", "tracer/kernel", "tracer/rights",
 		"tracer/target",
 	}},
 	"e2e": {May: []string{"internal/export"}},

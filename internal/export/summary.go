@@ -61,6 +61,8 @@ type Summary struct {
 	// Attached says that the programs ran already, and were only watched; Running is how many of the processes went on.
 	Attached bool `json:"attached,omitempty"`
 	Running  int  `json:"running,omitempty"`
+	// Ghosts are the policies that were simulated beside the run, the best first.
+	Ghosts []GhostSummary `json:"ghosts,omitempty"`
 
 	snapshot *model.Snapshot
 }
@@ -125,7 +127,7 @@ func NewSummary(s *model.Snapshot) Summary {
 		ExternalFragmentation: t.ExternalFragmentation(), ExternalFragmentationQuadratic: t.QuadraticFragmentation(),
 		ExternalFragmentationRoot: t.RootFragmentation(), HazardsAvoided: t.HazardsAvoided, Events: s.Events, LostEvents: s.Lost,
 		WallSeconds: plain.Seconds(s.Started, s.Time), Exit: Exit{Status: -1},
-		Processes: []ProcessSummary{}, PerTag: []TagSummary{}, snapshot: s,
+		Processes: []ProcessSummary{}, PerTag: []TagSummary{}, Ghosts: ghostSummaries(s.Ghosts), snapshot: s,
 	}
 	for i := range s.Limits {
 		summary.Limits[s.Limits[i].Name] = s.Limits[i].Text

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,7 +46,7 @@ func (r *Result) Device(which string) (*Device, error) {
 	}
 	d := &chosen[0]
 	if d.Create.Line == (cost.Line{}) {
-		return nil, fmt.Errorf("device %d was not measured: %s", d.Number, plain.Clean(d.Error))
+		return nil, fmt.Errorf("device %d was not measured: %s", d.Number, cmp.Or(plain.Clean(d.Error), "there is no create cost"))
 	}
 	return d, nil
 }

@@ -65,6 +65,7 @@ type Model struct {
 	limits      limits
 	policies    policies
 	recording   Recording
+	ghosts      *Ghosts
 	chosen      choice
 	awaited     awaited
 	shownDevice Device

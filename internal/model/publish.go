@@ -30,6 +30,7 @@ func (m *Model) Snapshot() *Snapshot {
 		Findings:      m.findings.show(m.untagged),
 		OtherFindings: m.findings.others,
 		Recording:     m.recording,
+		Ghosts:        m.ghosts,
 		Events:        m.events,
 		Lost:          m.lost,
 		LostUses:      m.lostUses,

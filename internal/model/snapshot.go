@@ -30,6 +30,7 @@ type Snapshot struct {
 	Findings      []Finding // mistakes of the program, in the order of their first time, at most FindingsMax
 	OtherFindings uint64    // mistakes that came when that list was full
 	Recording     Recording // Path is empty when nothing is recorded
+	Ghosts        *Ghosts   // nil: there are none
 	Events        uint64    // folded so far
 	Lost          uint64    // events that did not fit a ring
 	LostUses      uint64    // of these, uses

@@ -24,12 +24,22 @@ type Keeper interface {
 	Ended(process uint32, status Status)
 }
 
+// Ghosts play what comes through other policies, beside the run; *ghost.Ghosts is one. All but Board are called from one
+// goroutine; Take and Flush do not keep it waiting.
+type Ghosts interface {
+	Take(*wire.Record)
+	Flush() // what was taken is to be played soon
+	Close() // when nothing more will come
+	Board() *model.Ghosts
+}
+
 // intake is where the records of a session go, whatever source they come from: into model, recording and sites. One
 // goroutine uses it.
 type intake struct {
 	model    *model.Model
 	recorder Recorder // nil: nothing is recorded, or it broke
 	path     string   // of the recording
+	ghosts   Ghosts   // nil: there are none
 	sites    *sites
 	clock    func() uint64
 
@@ -59,6 +69,9 @@ func (in *intake) put(r *wire.Record) {
 		if err := in.recorder.Append(r); err != nil {
 			in.broken(err)
 		}
+	}
+	if in.ghosts != nil {
+		in.ghosts.Take(r)
 	}
 }
 
@@ -107,6 +120,10 @@ func (in *intake) chores() {
 	}
 	if now >= in.due.tick {
 		in.due.tick = now + tickNS
+		if in.ghosts != nil {
+			in.ghosts.Flush()
+			in.model.SetGhosts(in.ghosts.Board())
+		}
 		in.model.Tick(now)
 		in.model.Publish()
 	}
@@ -132,6 +149,10 @@ func (in *intake) end() {
 	}
 	in.chores()
 	in.flush()
+	if in.ghosts != nil {
+		in.ghosts.Close()
+		in.model.SetGhosts(in.ghosts.Board())
+	}
 	in.model.Tick(in.clock())
 	in.model.Publish()
 }

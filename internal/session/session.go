@@ -39,6 +39,7 @@ type Options struct {
 	Model     *model.Model
 	Recorder  Recorder // nil: nothing is recorded. The session does not close it
 	Recording string   // its path, to show
+	Ghosts    Ghosts   // nil: there are none. The session closes them, also when it cannot start
 	// Resolve names a return address in a module, innermost function first. It is called from one goroutine. nil:
 	// tags keep their numbers.
 	Resolve func(module string, offset uint64) []symbol.Frame
@@ -131,7 +132,7 @@ func (s *Session) prepare() error {
 		return err
 	}
 	c := newCollector(s.options.Model, s.options.Recorder, s.options.Recording)
-	c.sites = newSites(s.options.Resolve)
+	c.sites, c.ghosts = newSites(s.options.Resolve), s.options.Ghosts
 	c.child = s.PID
 	join := func(p *peer) {
 		c.do(func() { c.add(p) })
@@ -210,6 +211,9 @@ func (s *Session) abandon() error {
 	}
 	if s.acceptor != nil {
 		_ = s.acceptor.listener.Close()
+	}
+	if s.options.Ghosts != nil {
+		s.options.Ghosts.Close()
 	}
 	if s.folder != nil {
 		return s.folder.remove()

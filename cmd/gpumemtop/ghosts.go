@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/ghost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+)
+
+// The words that --ghosts takes besides the names of policies.
+const (
+	ghostsUsual = "usual"
+	ghostsOff   = "off"
+)
+
+// checkGhosts reads --ghosts: which other configurations are played beside the run. By default there are some where a
+// dashboard shows them.
+func (j *job) checkGhosts(dashboard bool) error {
+	present := lab.Configuration{Policy: j.plan.policy.Name(), Settings: j.plan.settings}
+	text := j.config.ghosts
+	if text == "" && dashboard {
+		text = ghostsUsual
+	}
+	switch text {
+	case "", ghostsOff:
+		return nil
+	case ghostsUsual:
+		j.rivals = ghost.Default(present)
+		return nil
+	}
+	names := strings.Split(text, ",")
+	for _, name := range names {
+		if _, known := allocator.Describe(name); !known {
+			return fmt.Errorf("bad value %q for --ghosts: want %s, %s, or some of %s with commas between",
+				name, ghostsUsual, ghostsOff, strings.Join(allocator.Names(), ", "))
+		}
+	}
+	j.rivals = ghost.Of(present, names)
+	return nil
+}
+
+// raise starts the ghosts, if there shall be some.
+func (j *job) raise() error {
+	if j.rivals == nil {
+		return nil
+	}
+	var err error
+	j.ghosts, err = ghost.New(j.rivals, ghost.Options{
+		Present: lab.Configuration{Policy: j.plan.policy.Name(), Settings: j.plan.settings}, Capacity: j.plan.memory,
+	})
+	return err
+}
+
+// setConfiguration goes over to the configuration of a ghost.
+func (r *runner) setConfiguration(name string) error {
+	c, known := r.ghosts.Configuration(name)
+	if !known {
+		return fmt.Errorf("nothing is known of a configuration %q", name)
+	}
+	return r.session.SetPolicy(c.Policy, c.Settings)
+}
+
+// What a ghost must have saved so that it is worth a word at the end.
+const (
+	worthPart = 0.10
+	worthNS   = 1e6
+)
+
+// ghostNote says that another configuration would have been clearly better, or why nobody knows; empty when none would.
+func ghostNote(g *model.Ghosts) string {
+	if g != nil && g.Stopped != "" {
+		return "no other policy was simulated to the end: " + g.Stopped
+	}
+	ns, part, known := g.Saving()
+	if !known || part < worthPart || ns < worthNS {
+		return ""
+	}
+	leader := g.Leader()
+	policy, limits, _ := strings.Cut(leader.Name, " ")
+	words := []string{"--policy", policy}
+	for limit := range strings.FieldsSeq(limits) {
+		words = append(words, "--set", limit)
+	}
+	about := "of " + time.Duration(g.Present().DriverNS).Round(time.Microsecond).String()
+	if g.Assumed {
+		about += ", at assumed costs"
+	}
+	return fmt.Sprintf("%s would have taken %.3g %% less time in the driver (%v %s, simulated): %s",
+		leader.Name, 100*part, time.Duration(ns).Round(time.Microsecond), about, strings.Join(words, " "))
+}

@@ -1,0 +1,149 @@
+package ghost
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
+)
+
+// usual are the policies that suit programs nobody knows: not those that serve pinned buffers alone, or none.
+var usual = []string{"futhark", "futhark-2018", "pow2", "buckets", "mantissa", "slab", "buddy"}
+
+// Default returns the configurations that are worth a look beside a present one: the usual policies, with the limits that
+// somebody has set as far as they have them, and the present one with half and twice its limit on what is cached, if
+// somebody has set that. The present one itself is not among them.
+func Default(present lab.Configuration) []lab.Configuration {
+	list := Of(present, usual)
+	for i, s := range present.Settings {
+		if s.Name != "max_cached_bytes" {
+			continue
+		}
+		for _, scale := range []func(float64) float64{half, twice} {
+			if value, ok := scaled(present, s.Name, scale); ok {
+				settings := slices.Clone(present.Settings)
+				settings[i].Value = value
+				list = append(list, lab.Configuration{Policy: present.Policy, Settings: settings})
+			}
+		}
+	}
+	return list
+}
+
+func half(bytes float64) float64  { return math.Floor(bytes / 2) }
+func twice(bytes float64) float64 { return bytes * 2 }
+
+// scaled returns another value of a limit, and whether the policy takes it.
+func scaled(c lab.Configuration, name string, scale func(float64) float64) (value string, ok bool) {
+	policy, err := allocator.New(c.Policy, c.Settings)
+	if err != nil {
+		return "", false
+	}
+	for _, l := range policy.Limits() {
+		if l.Name == name {
+			value = strconv.FormatFloat(scale(l.Value), 'f', 0, 64)
+			_, err := allocator.New(c.Policy, []allocator.Setting{{Name: name, Value: value}})
+			return value, err == nil
+		}
+	}
+	return "", false
+}
+
+// Of returns policies with those limits of a present configuration that they have, too.
+func Of(present lab.Configuration, policies []string) []lab.Configuration {
+	var list []lab.Configuration
+	for _, name := range policies {
+		list = append(list, lab.Configuration{Policy: name, Settings: allocator.Carried(present.Policy, present.Settings, name)})
+	}
+	return list
+}
+
+// normal returns a configuration with only those settings that differ from the policy's defaults, in the order and the
+// form in which the policy shows them: so the same has the same name. An error says what is wrong with it.
+func normal(c lab.Configuration) (lab.Configuration, error) {
+	policy, err := allocator.New(c.Policy, c.Settings)
+	if err != nil {
+		return c, err
+	}
+	description, _ := allocator.Describe(c.Policy)
+	out := lab.Configuration{Policy: c.Policy}
+	for i, l := range policy.Limits() {
+		if l.Text != description.Limits[i].Text {
+			out.Settings = append(out.Settings, allocator.Setting{Name: l.Name, Value: l.Text})
+		}
+	}
+	return out, nil
+}
+
+// nameOf returns the name of a configuration that is normal: its policy and its limits, of which sizes are short where
+// that says all.
+func nameOf(c lab.Configuration) string {
+	description, _ := allocator.Describe(c.Policy)
+	shown := lab.Configuration{Policy: c.Policy, Settings: slices.Clone(c.Settings)}
+	for i := range shown.Settings {
+		s := &shown.Settings[i]
+		isBytes := slices.ContainsFunc(description.Limits, func(l allocator.Limit) bool { return l.Name == s.Name && l.Kind == allocator.Bytes })
+		if isBytes {
+			s.Value = short(s.Value)
+		}
+	}
+	return shown.String()
+}
+
+// short writes a whole number of bytes with a unit if it is a multiple of that.
+func short(text string) string {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || n == 0 {
+		return text
+	}
+	units := []string{"", "K", "M", "G", "T", "P"}
+	i := 0
+	for ; i < len(units)-1 && n%1024 == 0; i++ {
+		n /= 1024
+	}
+	return strconv.FormatUint(n, 10) + units[i]
+}
+
+// whole returns all limits of a configuration, so that none of them follows the program's.
+func whole(c lab.Configuration) []allocator.Setting {
+	policy, err := allocator.New(c.Policy, c.Settings)
+	if err != nil {
+		return c.Settings // whoever makes the policy says so
+	}
+	var all []allocator.Setting
+	for _, l := range policy.Limits() {
+		all = append(all, allocator.Setting{Name: l.Name, Value: l.Text})
+	}
+	return all
+}
+
+// changed returns what a configuration becomes by what a LIMIT record says, and whether it says anything of that.
+func changed(c lab.Configuration, payload []byte) (lab.Configuration, bool) {
+	name, value, isLimit := strings.Cut(string(bytes.TrimRight(payload, "\x00")), "=")
+	if !isLimit {
+		return c, false // the pool was trimmed
+	}
+	if name == "policy" {
+		policy, rest, _ := strings.Cut(value, ",")
+		settings, err := allocator.ParseSettings(rest)
+		if err != nil {
+			return c, false
+		}
+		return other(c, lab.Configuration{Policy: policy, Settings: settings})
+	}
+	settings := slices.DeleteFunc(slices.Clone(c.Settings), func(s allocator.Setting) bool { return s.Name == name })
+	settings = append(settings, allocator.Setting{Name: name, Value: value})
+	return other(c, lab.Configuration{Policy: c.Policy, Settings: settings})
+}
+
+// other returns a configuration that takes the place of another, if it is one.
+func other(c, to lab.Configuration) (lab.Configuration, bool) {
+	if to, err := normal(to); err == nil {
+		return to, true
+	}
+	return c, false
+}

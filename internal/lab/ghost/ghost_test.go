@@ -1,0 +1,434 @@
+package ghost
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// list is a source of records that were made up.
+type list struct {
+	records []wire.Record
+	next    int
+}
+
+func (l *list) Header() trace.Header { return trace.Header{} }
+func (l *list) Rewind() error        { l.next = 0; return nil }
+func (l *list) Next(r *wire.Record) error {
+	if l.next == len(l.records) {
+		return io.EOF
+	}
+	*r = l.records[l.next]
+	l.next++
+	return nil
+}
+
+// churn is a program of that many buffers, of which 16 live at a time, in sizes that come again and again.
+func churn(buffers int) *list {
+	l := &list{}
+	add := func(e wire.Event) {
+		e.Time = uint64(len(l.records)+1) * 1000
+		l.records = append(l.records, wire.Record{Process: 1, Event: e})
+	}
+	add(wire.Event{Kind: wire.KindDevice, Object: 1, Granted: 1 << 33, Link: 1 << 31, Tag: 128})
+	add(wire.Event{Kind: wire.KindContext, Object: 1, Link: 1})
+	const live = 16
+	for n := range uint64(buffers) {
+		if n >= live {
+			add(wire.Event{Kind: wire.KindRelease, Object: n - live + 1, Outcome: wire.OutcomeCached, Link: n - live + 1})
+			add(wire.Event{Kind: wire.KindUse, Object: n})
+		}
+		size := 4096 * (1 + n*7%23)
+		add(wire.Event{
+			Kind: wire.KindCreate, Object: n + 1, Link: n + 1, Size: size, Granted: size, Scope: 1, Access: 1, Tag: uint32(n % 5),
+			Outcome: wire.OutcomeMiss, Cost: uint32(5000 + size),
+		})
+	}
+	return l
+}
+
+// device is what the ghosts of tests reckon with.
+var device = cost.Device{Create: cost.Line{A: 1000, B: 0.5}, Release: cost.Line{A: 100}, Part: cost.Line{A: 10}}
+
+func futhark() lab.Configuration { return lab.Configuration{Policy: "futhark"} }
+
+// replayed returns what a replay says of a configuration.
+func replayed(t *testing.T, src trace.Source, c lab.Configuration, d cost.Device) *lab.ReplayResult {
+	t.Helper()
+	if err := src.Rewind(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := lab.Replay(src, lab.ReplayOptions{Policy: c.Policy, Settings: c.Settings, HoldSettings: true, Device: d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// checkRow demands that a row is what a replay says.
+func checkRow(t *testing.T, row *model.Ghost, want *lab.ReplayResult) {
+	t.Helper()
+	if row.Requests != want.Hits+want.Misses || row.Hits != want.Hits || row.PeakReserved != want.PeakReserved ||
+		math.Abs(row.DriverNS-want.DriverNS) > 1e-6*want.DriverNS {
+		t.Errorf("%s: %+v, a replay: %d of %d, peak %d, %g ns", row.Name, *row, want.Hits, want.Hits+want.Misses, want.PeakReserved, want.DriverNS)
+	}
+}
+
+// each gives the records of a source.
+func each(t *testing.T, src trace.Source, take func(*wire.Record)) {
+	t.Helper()
+	var r wire.Record
+	for {
+		err := src.Next(&r)
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		take(&r)
+		clear(r.Payload) // is not theirs to keep
+	}
+}
+
+// TestGhostsAreReplays: a ghost has what a replay of the recording says, on every recording and under every policy.
+func TestGhostsAreReplays(t *testing.T) {
+	files, err := filepath.Glob("../testdata/*.gmt")
+	if err != nil || len(files) < 9 {
+		t.Fatalf("%d recordings, %v", len(files), err)
+	}
+	for _, file := range files {
+		reader, err := trace.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []lab.Configuration
+		for _, name := range allocator.Names() {
+			all = append(all, lab.Configuration{Policy: name})
+		}
+		all = append(all, lab.Configuration{Policy: "pow2", Settings: []allocator.Setting{{Name: "max_cached_bytes", Value: "65536"}}})
+		g, err := New(all, Options{Present: lab.Configuration{Policy: reader.Header().Policy}, Device: device})
+		if err != nil {
+			t.Fatal(err)
+		}
+		each(t, reader, func(r *wire.Record) {
+			g.Take(r)
+			if r.Kind == wire.KindSync {
+				g.Flush()
+			}
+		})
+		g.Close()
+		board := g.Board()
+		if len(board.Rows) != len(all) || board.Stopped != "" || board.Assumed || board.Events == 0 || board.Waiting != 0 || board.Bytes == 0 {
+			t.Errorf("%s: %+v", file, board)
+		}
+		for i := range board.Rows {
+			row := &board.Rows[i]
+			c, known := g.Configuration(row.Name)
+			if !known || !row.Whole() || row.Present != (row.Name == reader.Header().Policy) {
+				t.Errorf("%s: %+v", file, row)
+			}
+			checkRow(t, row, replayed(t, reader, c, device))
+		}
+		if err := reader.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestShedsTheDearest lets the queue be more than half full: ghosts stop one by one, and what the others say is right.
+func TestShedsTheDearest(t *testing.T) {
+	src := churn(40_000)
+	const depth = 128
+	g, p, err := assemble(Of(futhark(), usual), Options{Present: futhark(), Device: device}, depth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	each(t, src, g.Take)
+	if waiting := len(g.queue); 2*waiting <= depth+3*patience || waiting == depth {
+		t.Fatalf("%d batches wait", waiting)
+	}
+	go p.run()
+	g.Close()
+	stopped := 0
+	for i := range g.Board().Rows {
+		row := &g.Board().Rows[i]
+		c, _ := g.Configuration(row.Name)
+		want := replayed(t, src, c, device)
+		if row.Stopped == "" {
+			checkRow(t, row, want)
+			continue
+		}
+		stopped++
+		if !strings.Contains(row.Stopped, "could not keep up at ") || row.Requests == 0 || row.Requests >= want.Hits+want.Misses || row.Present {
+			t.Errorf("%+v", row)
+		}
+	}
+	if stopped == 0 || stopped >= len(usual) || g.Board().Stopped != "" {
+		t.Errorf("%d of %d stopped: %q", stopped, len(usual), g.Board().Stopped)
+	}
+}
+
+// TestStopsOneByOne lets there be so much that not even one ghost keeps up: the present one is the last.
+func TestStopsOneByOne(t *testing.T) {
+	g, p, err := assemble(Of(futhark(), []string{"pow2"}), Options{Present: futhark()}, 80)
+	if err != nil {
+		t.Fatal(err)
+	}
+	each(t, churn(40_000), g.Take)
+	go p.run()
+	g.Close()
+	board := g.Board()
+	present := board.Present()
+	if board.Stopped == "" || board.Leader() != nil || present == nil || present.Stopped == "" || len(board.Rows) != 2 || !g.deaf.Load() {
+		t.Fatalf("%+v", board)
+	}
+	for i := range board.Rows {
+		if row := &board.Rows[i]; row.Stopped == "" || !row.Present && row.Requests >= present.Requests {
+			t.Errorf("%+v", row)
+		}
+	}
+}
+
+// TestOnlyThePresentComesLate: a configuration that the program has left again is forgotten.
+func TestOnlyThePresentComesLate(t *testing.T) {
+	g, err := New(nil, Options{Present: futhark()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, payload := range []string{"max_cached_bytes=1000", "max_cached_bytes=2000", "policy=pow2", "policy=futhark"} {
+		r := limit(payload, 0)
+		g.Take(&r)
+		g.Flush()
+	}
+	g.Close()
+	if rows := g.Board().Rows; len(rows) != 1 || !rows[0].Present || rows[0].Name != "futhark" || !rows[0].Whole() {
+		t.Errorf("%+v", rows)
+	}
+}
+
+// TestStopsWhenRecordsAreMissing fills the queue: all stop with the figures of what they were told, and say so.
+func TestStopsWhenRecordsAreMissing(t *testing.T) {
+	src := churn(20_000)
+	const depth = 3
+	g, p, err := assemble(Of(futhark(), []string{"pow2"}), Options{Present: futhark(), Device: device}, depth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	each(t, src, g.Take)
+	go p.run()
+	g.Close()
+	told := &list{}
+	for i := range src.records {
+		if heard := lab.Hears(&src.records[i].Event); heard && len(told.records) < depth*batchSize {
+			told.records = append(told.records, src.records[i])
+		}
+	}
+	board := g.Board()
+	if board.Stopped == "" || board.Leader() != nil || len(board.Rows) != 2 {
+		t.Fatalf("%+v", board)
+	}
+	for i := range board.Rows {
+		row := &board.Rows[i]
+		c, _ := g.Configuration(row.Name)
+		if row.Stopped == "" {
+			t.Errorf("%+v", row)
+		}
+		checkRow(t, row, replayed(t, told, c, device))
+	}
+}
+
+// TestBoardIsForAnybody asks for the board all the while.
+func TestBoardIsForAnybody(t *testing.T) {
+	g, err := New(Default(futhark()), Options{Present: futhark()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for events := uint64(0); ; {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			board := g.Board()
+			if board.Events < events || len(board.Rows) != len(usual) || board.Present() == nil {
+				t.Errorf("%+v", board)
+				return
+			}
+			events = board.Events
+		}
+	}()
+	each(t, churn(20_000), g.Take)
+	g.Close()
+	close(stop)
+	<-done
+}
+
+// limit is a LIMIT record.
+func limit(payload string, status int16) wire.Record {
+	return wire.Record{Process: 1, Event: wire.Event{Time: 1, Kind: wire.KindLimit, Status: status}, Payload: []byte(payload)}
+}
+
+// TestFollowsThePresent changes policy and limits: the present row moves to the ghost that has them, or to a new one.
+func TestFollowsThePresent(t *testing.T) {
+	for _, test := range []struct {
+		payload string
+		status  int16
+		want    string
+		late    bool
+	}{
+		{"policy=pow2", 0, "pow2", false},
+		{"policy=pow2", -1, "futhark", false},
+		{"policy=pow2,max_cached_bytes=65536", 0, "pow2 max_cached_bytes=64K", true},
+		{"max_cached_bytes=1000", 0, "futhark max_cached_bytes=1000", true},
+		{"max_cached_bytes=4294967296", 0, "futhark", false}, // the default
+		{"mantissa_bits=4", 0, "futhark", false},             // not one of futhark's
+		{"4096", 0, "futhark", false},                        // a trim
+	} {
+		src := churn(1000)
+		src.records = slices.Insert(src.records, len(src.records)/2, limit(test.payload, test.status))
+		g, err := New(Of(futhark(), []string{"pow2"}), Options{Present: futhark(), Device: device})
+		if err != nil {
+			t.Fatal(err)
+		}
+		half := len(src.records) / 2
+		for i := range src.records {
+			r := src.records[i]
+			if i == half+1 { // whoever comes late comes between batches
+				g.Flush()
+			}
+			g.Take(&r)
+		}
+		g.Close()
+		present := g.Board().Present()
+		if present == nil || present.Name != test.want || present.Since != 0 != test.late || present.Requests == 0 {
+			t.Errorf("%q: %+v", test.payload, present)
+			continue
+		}
+		rows := 2
+		if test.late {
+			rows = 3
+			if _, _, known := g.Board().Saving(); known || g.Board().Rows[2].Name != test.want {
+				t.Errorf("%q: what came late is compared: %+v", test.payload, g.Board().Rows)
+			}
+		}
+		if len(g.Board().Rows) != rows {
+			t.Errorf("%q: %d rows", test.payload, len(g.Board().Rows))
+		}
+	}
+}
+
+func TestCostsComeFromTheRun(t *testing.T) {
+	g, err := New(nil, Options{Present: futhark()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := g.Board(); !b.Assumed || b.CreateA != assumed.Create.A {
+		t.Errorf("%+v", b)
+	}
+	src := churn(100)
+	src.records[len(src.records)-1].Kind = wire.KindEvict
+	for range enough {
+		src.records = append(src.records, wire.Record{Process: 1, Event: wire.Event{Kind: wire.KindEvict, Link: 1 << 40, Granted: 100, Cost: 700}})
+	}
+	each(t, src, g.Take)
+	g.Close()
+	if b := g.Board(); b.Assumed || math.Abs(b.CreateA-5000) > 1 || math.Abs(b.CreateB-1) > 1e-3 || b.ReleaseA == assumed.Release.A {
+		t.Errorf("%+v", b)
+	}
+}
+
+func TestDefault(t *testing.T) {
+	names := func(list []lab.Configuration) string {
+		var all []string
+		for _, c := range list {
+			c, err := normal(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, nameOf(c))
+		}
+		return strings.Join(all, ", ")
+	}
+	if got := names(Default(futhark())); got != strings.Join(usual, ", ") {
+		t.Error(got)
+	}
+	present := lab.Configuration{Policy: "slab", Settings: []allocator.Setting{{Name: "max_cached_bytes", Value: "67108864"}}}
+	got := names(Default(present))
+	for _, want := range []string{"futhark max_cached_bytes=64M, ", "slab max_cached_bytes=64M, ", "slab max_cached_bytes=32M", "slab max_cached_bytes=128M"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in %q", want, got)
+		}
+	}
+	if _, err := New(Of(futhark(), []string{"futrak"}), Options{Present: futhark()}); err == nil || !strings.Contains(err.Error(), "futrak") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestRank(t *testing.T) {
+	rows := []model.Ghost{
+		{Name: "present", DriverNS: 1000, PeakReserved: 100, Present: true},
+		{Name: "greedy", DriverNS: 10, PeakReserved: 201},
+		{Name: "stopped", DriverNS: 1, PeakReserved: 1, Stopped: "stopped"},
+		{Name: "fails", DriverNS: 20, PeakReserved: 100, Failures: 1},
+		{Name: "equal", DriverNS: 995, PeakReserved: 100},
+		{Name: "smaller", DriverNS: 1004, PeakReserved: 90},
+		{Name: "late", DriverNS: 1, PeakReserved: 1, Since: 5},
+		{Name: "fast", DriverNS: 500, PeakReserved: 200},
+	}
+	for range len(rows) {
+		rows = append(rows[1:], rows[0])
+		ranked := slices.Clone(rows)
+		rank(ranked)
+		var names []string
+		for i := range ranked {
+			names = append(names, ranked[i].Name)
+		}
+		if got := strings.Join(names[:6], " "); got != "fast smaller present equal greedy fails" {
+			t.Errorf("%q", got)
+		}
+	}
+}
+
+// TestRankAsDocumented holds the example of docs/METRICS.md against what rank makes of it.
+func TestRankAsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/METRICS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const mib = 1 << 20
+	rows := []model.Ghost{
+		{Name: "futhark", DriverNS: 50e6, PeakReserved: 80 * mib, Present: true, Requests: 1},
+		{Name: "slab", DriverNS: 31e6, PeakReserved: 96 * mib, Requests: 1},
+		{Name: "pow2", DriverNS: 30.9e6, PeakReserved: 120 * mib, Requests: 1},
+		{Name: "buckets", DriverNS: 20e6, PeakReserved: 170 * mib, Requests: 1},
+	}
+	var told []string
+	for i := range rows {
+		told = append(told, fmt.Sprintf("%s %.3g ms, %d MiB", rows[i].Name, rows[i].DriverNS/1e6, rows[i].PeakReserved/mib))
+	}
+	rank(rows)
+	board := model.Ghosts{Rows: rows}
+	_, part, _ := board.Saving()
+	want := fmt.Sprintf("> Ranked: now %s → %s leads, to now −%.0f %%; then %s, %s and %s\n", strings.Join(told, "; "), rows[0].Name, 100*part,
+		rows[1].Name, rows[2].Name, rows[3].Name)
+	if !strings.Contains(string(text), want) {
+		t.Errorf("docs/METRICS.md has no %q", want)
+	}
+}

@@ -1,0 +1,68 @@
+package session
+
+import (
+	"io"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// listener is told of records, and notes what was asked of it.
+type listener struct {
+	kinds           []wire.Kind
+	flushed, closed int
+}
+
+func (l *listener) Take(r *wire.Record) { l.kinds = append(l.kinds, r.Kind) }
+func (l *listener) Flush()              { l.flushed++ }
+func (l *listener) Close()              { l.closed++ }
+func (l *listener) Board() *model.Ghosts {
+	return &model.Ghosts{Events: uint64(len(l.kinds)), Waiting: l.closed}
+}
+
+// TestGhostsHearOfEverything: whatever a session records, ghosts hear of; their board is in the snapshots, at the end that
+// of the end.
+func TestGhostsHearOfEverything(t *testing.T) {
+	f := newFakeFeed([]wire.Record{introduced(1, 11, "a"), told(1, create(2, 1), ""), gone(1, 0, 0)})
+	f.last = io.EOF
+	l, tp := &listener{}, &tape{}
+	a := newAttached(AttachOptions{Feed: f, Model: model.New(model.Options{Started: 1}), Recorder: tp, Ghosts: l})
+	a.run()
+	g := a.Wait().Snapshot.Ghosts
+	if len(l.kinds) != len(tp.records) || len(l.kinds) < 3 || l.flushed == 0 || l.closed != 1 {
+		t.Errorf("%d of %d records, flushed %d times, closed %d times", len(l.kinds), len(tp.records), l.flushed, l.closed)
+	}
+	if g == nil || g.Events != uint64(len(l.kinds)) || g.Waiting != 1 {
+		t.Errorf("the last snapshot has %+v", g)
+	}
+
+	c, now := testCollector(nil)
+	l = &listener{}
+	c.ghosts = l
+	target := newFakeTarget(t)
+	c.add(target.peer(7))
+	target.put(0, create(1, 1), "")
+	*now += sweepNS
+	c.pass()
+	c.chores()
+	if g := c.model.Published().Ghosts; g == nil || g.Events != 2 || l.closed != 0 {
+		t.Errorf("while it runs: %+v", g)
+	}
+	_ = target.conn.Close()
+	*now += sweepNS
+	c.complete(Status{})
+	if g := c.model.Published().Ghosts; g == nil || g.Waiting != 1 {
+		t.Errorf("at the end: %+v", g)
+	}
+}
+
+// TestGhostsOfAFailedStartAreClosed: nobody else would.
+func TestGhostsOfAFailedStartAreClosed(t *testing.T) {
+	l := &listener{}
+	library := func() ([]byte, error) { return nil, io.ErrUnexpectedEOF }
+	_, err := Start(Options{Command: []string{"/bin/true"}, Model: model.New(model.Options{}), Shim: library, Ghosts: l})
+	if err == nil || l.closed != 1 {
+		t.Errorf("%v, closed %d times", err, l.closed)
+	}
+}

@@ -1,0 +1,123 @@
+package ui
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/exp/golden"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+)
+
+// ghostSnapshot is the sample under futhark with ghosts: slab leads, one has stopped, one came late.
+func ghostSnapshot() *model.Snapshot {
+	s := sampleSnapshot()
+	s.Policy = "futhark"
+	s.Ghosts = &model.Ghosts{
+		Rows: []model.Ghost{
+			{Name: "slab max_cached_bytes=64M", Policy: "slab", Hits: 9990, Requests: 10_000, RecentHits: 100, RecentRequests: 100, PeakReserved: 96 * mib, Reserved: 64 * mib, DriverNS: 31e6},
+			{Name: "futhark", Policy: "futhark", Present: true, Hits: 9000, Requests: 10_000, RecentHits: 80, RecentRequests: 100, PeakReserved: 80 * mib, Reserved: 64 * mib, DriverNS: 50e6},
+			{Name: "pow2", Policy: "pow2", Hits: 5000, Requests: 10_000, RecentHits: 10, RecentRequests: 100, PeakReserved: 120 * mib, Reserved: 99 * mib, DriverNS: 900e6},
+			{Name: "buddy", Policy: "buddy", Hits: 400, Requests: 1000, PeakReserved: 64 * mib, DriverNS: 2e6, Stopped: "stopped: could not keep up at 2.1 million events/s"},
+			{Name: "mantissa mantissa_bits=3", Policy: "mantissa", Hits: 10, Requests: 20, PeakReserved: mib, Reserved: mib, DriverNS: 1e5, Since: s.Started + 3e9},
+		},
+		Events: 20_000, CreateA: 2000, CreateB: 0.01, ReleaseA: 900, Busy: 0.124, Bytes: 3 * mib, Waiting: 1024,
+	}
+	return s
+}
+
+// ghostTest is a dashboard that notes what is adopted.
+func ghostTest(w, h int, s *model.Snapshot, adopted *[]string, refusal error) *dashboard {
+	var asked []string
+	d := policyTest(w, h, s, &asked, nil)
+	d.o.Adopt = func(name string) error {
+		if refusal == nil {
+			*adopted = append(*adopted, name)
+		}
+		return refusal
+	}
+	return d
+}
+
+func TestGhostsGolden(t *testing.T) {
+	for _, size := range [][2]int{{120, 36}, {80, 24}, {60, 14}} {
+		t.Run(itoa(size[0])+"x"+itoa(size[1]), func(t *testing.T) {
+			var adopted []string
+			d := ghostTest(size[0], size[1], ghostSnapshot(), &adopted, nil)
+			press(d, "w")
+			checkFrame(t, d.View(), size[0], size[1])
+			golden.RequireEqual(t, screen(d))
+		})
+	}
+}
+
+func TestLeaderIsAdopted(t *testing.T) {
+	var adopted []string
+	d := ghostTest(120, 36, ghostSnapshot(), &adopted, nil)
+	press(d, "y")
+	if got := screen(d); len(adopted) != 0 || !strings.Contains(got, "y again goes over to slab max_cached_bytes=64M: −38 % time in the driver") || !strings.Contains(got, "IF YOU HAD USED") {
+		t.Errorf("adopted %q before it said so:\n%s", adopted, got)
+	}
+	press(d, "y")
+	if got := screen(d); !slices.Equal(adopted, []string{"slab max_cached_bytes=64M"}) || !strings.Contains(got, "going over to slab") {
+		t.Errorf("adopted %q:\n%s", adopted, got)
+	}
+	press(d, "y") // it is on its way
+	if got := screen(d); len(adopted) != 1 || !strings.Contains(got, "policy slab is on its way") {
+		t.Errorf("adopted %q:\n%s", adopted, got)
+	}
+	s := ghostSnapshot()
+	s.Policy = "slab"
+	s.Ghosts.Rows[0].Present, s.Ghosts.Rows[1].Present = true, false
+	d.Update(frameMsg{now: testStart, snap: s})
+	if got := screen(d); !strings.Contains(got, "✓ policy futhark → slab acknowledged") {
+		t.Errorf("no answer:\n%s", got)
+	}
+	press(d, "y")
+	if got := screen(d); len(adopted) != 1 || !strings.Contains(got, "slab max_cached_bytes=64M leads, and is in force") {
+		t.Errorf("adopted %q:\n%s", adopted, got)
+	}
+}
+
+func TestLeaderIsNotAdopted(t *testing.T) {
+	var adopted []string
+	with := func(change func(*model.Snapshot)) *dashboard {
+		s := ghostSnapshot()
+		change(s)
+		return ghostTest(120, 36, s, &adopted, nil)
+	}
+	readOnly := with(func(*model.Snapshot) {})
+	readOnly.o.ReadOnly = true
+	ended := with(func(*model.Snapshot) {})
+	ended.Update(frameMsg{now: testStart, app: App{State: model.Exited}, hasApp: true})
+	attached := attachedTest(120, 36, ghostSnapshot(), App{Status: -1})
+	for want, d := range map[string]*dashboard{
+		"no policies are simulated beside this run": with(func(s *model.Snapshot) { s.Ghosts = nil }),
+		"no ghost leads: all stopped: too fast": with(func(s *model.Snapshot) {
+			s.Ghosts.Stopped = "stopped: too fast"
+			for i := range s.Ghosts.Rows {
+				s.Ghosts.Rows[i].Stopped = s.Ghosts.Stopped
+			}
+		}),
+		"there was no request yet":                     with(func(s *model.Snapshot) { s.Ghosts.Rows[0].Requests = 0 }),
+		"attach only watches: gpumemtop --policy slab": attached,
+		"cannot be changed here":                       readOnly,
+		"the program has ended":                        ended,
+		"✗ not from none":                              ghostTest(120, 36, ghostSnapshot(), &adopted, errors.New("not from none")),
+	} {
+		press(d, "y", "y")
+		if got := screen(d); len(adopted) != 0 || !strings.Contains(got, want) {
+			t.Errorf("adopted %q, no %q in\n%s", adopted, want, got)
+		}
+	}
+}
+
+func TestChangeText(t *testing.T) {
+	for part, want := range map[float64]string{0: "±0 %", -0.001: "±0 %", -0.384: "−38 %", 0.02: "+2 %", 17: "×18", -0.997: "−99.7 %", -1: "−100 %"} {
+		if got := changeText(part); got != want {
+			t.Errorf("%g: %q, want %q", part, got, want)
+		}
+	}
+}
