@@ -88,7 +88,7 @@ void gmt_pool_evicted(struct gmt_evictions *evictions)
 		if (!evictions->more)
 			break;
 		evictions->count = evictions->more = 0;
-		if (GMT_CORE(more(evictions)) != 0) {
+		if (GMT_CORE(more(evictions)) < 0) {
 			gmt_pool_failed();
 			break;
 		}
@@ -107,7 +107,7 @@ static void cooled(const struct gmt_cooled *what)
 		return;
 	uint64_t now = gmt_now();
 	gmt_evicting();
-	if (GMT_CORE(cooled(what->block, (int64_t)now, &evictions)) == 0) {
+	if (gmt_decided(GMT_CORE(cooled(what->block, (int64_t)now, &evictions)), now)) {
 		struct gmtevent event = {
 			.time = now, .kind = GMT_KIND_COOLED, .flags = what->part ? GMT_FLAG_PART : 0,
 			.tag = what->tag, .granted = what->size, .link = what->block,
@@ -176,7 +176,7 @@ static cl_int unfit(struct gmtevent *event, struct gmt_memory *memory)
 		.reason = GMT_EVICT_STATE,
 	};
 	uint64_t counted = gmt_pool_bury(memory);
-	if (GMT_CORE(forget(event->link)) != 0)
+	if (!gmt_decided(GMT_CORE(forget(event->link)), event->time))
 		gmt_pool_failed();
 	gmt_pool_released(event, GMT_OUTCOME_REFUSED, CL_SUCCESS, gmt_now());
 	return gmt_pool_release_block(&eviction, counted);
@@ -192,7 +192,7 @@ static cl_int to_pool(struct gmtevent *event, struct gmt_memory *memory, const s
 	evictions.count = evictions.more = 0;
 	gmt_pool_idle(memory); /* first: from here on it may have a new owner */
 	gmt_evicting();
-	if (GMT_CORE(free(event->link, busy, (int64_t)event->time, &evictions)) != 0) {
+	if (!gmt_decided(GMT_CORE(free(event->link, busy, (int64_t)event->time, &evictions)), event->time)) {
 		gmt_pool_failed(); /* which releases it */
 		gmt_evicted();
 		gmt_pool_released(event, GMT_OUTCOME_REFUSED, CL_SUCCESS, gmt_now());
@@ -253,10 +253,15 @@ void gmt_pool_drop_context(struct gmt_context *context)
 	for (uint32_t i = 0; i < count && gmt_pooling(); i++) {
 		struct gmt_evictions evictions;
 		evictions.count = evictions.more = 0;
-		if (GMT_CORE(drop_class(context->class[i], &evictions)) != 0) {
+		int64_t number = GMT_CORE(drop_class(context->class[i], &evictions));
+		if (number < 0) {
 			gmt_pool_failed();
 			break;
 		}
+		if (number > 0)
+			gmt_order(GMT_ORDER_DROP, number, (struct gmtevent){
+				.time = gmt_now(), .scope = gmt_scope(context), .access = (uint16_t)context->flags[i],
+			});
 		gmt_pool_evicted(&evictions);
 	}
 	gmt_evicted();

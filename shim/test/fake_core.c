@@ -73,7 +73,7 @@ static int number_from(const char *name)
 	return text ? atoi(text) : 0;
 }
 
-int32_t gmt_core_start(const struct gmtconfig *config, const struct gmt_callbacks *callbacks, int32_t socket)
+int64_t gmt_core_start(const struct gmtconfig *config, const struct gmt_callbacks *callbacks, int32_t socket)
 {
 	if (!config || !callbacks || socket < 0)
 		wrong("started without what it needs");
@@ -108,7 +108,7 @@ static struct block *best(uint64_t size, uint32_t class, int any)
 	return found;
 }
 
-int32_t gmt_core_plan(const struct gmt_request *request, struct gmt_plan *plan, struct gmt_evictions *evictions)
+int64_t gmt_core_plan(const struct gmt_request *request, struct gmt_plan *plan, struct gmt_evictions *evictions)
 {
 	(void)evictions;
 	if (enter() != 0)
@@ -130,7 +130,7 @@ int32_t gmt_core_plan(const struct gmt_request *request, struct gmt_plan *plan, 
 	return leave(0);
 }
 
-int32_t gmt_core_commit(const struct gmt_plan *plan, uint64_t handle)
+int64_t gmt_core_commit(const struct gmt_plan *plan, uint64_t handle)
 {
 	if (enter() != 0)
 		return leave(-1);
@@ -140,7 +140,7 @@ int32_t gmt_core_commit(const struct gmt_plan *plan, uint64_t handle)
 	return leave(0);
 }
 
-int32_t gmt_core_abort(const struct gmt_plan *plan)
+int64_t gmt_core_abort(const struct gmt_plan *plan)
 {
 	if (enter() != 0)
 		return leave(-1);
@@ -157,7 +157,7 @@ void put_out(struct gmt_evictions *out, struct block *b, enum gmtevict reason)
 	b->state = NOTHING;
 }
 
-int32_t gmt_core_free(uint64_t block, uint32_t busy, int64_t time, struct gmt_evictions *evictions)
+int64_t gmt_core_free(uint64_t block, uint32_t busy, int64_t time, struct gmt_evictions *evictions)
 {
 	(void)time;
 	if (enter() != 0)
@@ -174,7 +174,7 @@ int32_t gmt_core_free(uint64_t block, uint32_t busy, int64_t time, struct gmt_ev
 	return leave(0);
 }
 
-int32_t gmt_core_cooled(uint64_t block, int64_t time, struct gmt_evictions *evictions)
+int64_t gmt_core_cooled(uint64_t block, int64_t time, struct gmt_evictions *evictions)
 {
 	(void)time;
 	if (enter() != 0)
@@ -189,7 +189,7 @@ int32_t gmt_core_cooled(uint64_t block, int64_t time, struct gmt_evictions *evic
 	return leave(0);
 }
 
-int32_t gmt_core_forget(uint64_t block)
+int64_t gmt_core_forget(uint64_t block)
 {
 	if (enter() != 0)
 		return leave(-1);
@@ -201,7 +201,7 @@ int32_t gmt_core_forget(uint64_t block)
 }
 
 /* No more than what is needed; the caller tries again when that was not enough. */
-int32_t gmt_core_drain(uint64_t need, struct gmt_evictions *evictions)
+int64_t gmt_core_drain(uint64_t need, struct gmt_evictions *evictions)
 {
 	if (enter() != 0)
 		return leave(-1);
@@ -235,7 +235,7 @@ static void evict_marked(struct gmt_evictions *evictions)
 	}
 }
 
-int32_t gmt_core_drop_class(uint32_t class, struct gmt_evictions *evictions)
+int64_t gmt_core_drop_class(uint32_t class, struct gmt_evictions *evictions)
 {
 	if (enter() != 0)
 		return leave(-1);
@@ -251,7 +251,7 @@ int32_t gmt_core_drop_class(uint32_t class, struct gmt_evictions *evictions)
 	return leave(0);
 }
 
-int32_t gmt_core_more(struct gmt_evictions *evictions)
+int64_t gmt_core_more(struct gmt_evictions *evictions)
 {
 	if (enter() != 0)
 		return leave(-1);
@@ -259,7 +259,7 @@ int32_t gmt_core_more(struct gmt_evictions *evictions)
 	return leave(0);
 }
 
-int32_t gmt_core_grown(const struct gmt_plan *plan, uint64_t handle)
+int64_t gmt_core_grown(const struct gmt_plan *plan, uint64_t handle)
 {
 	if (enter() != 0)
 		return leave(-1);
@@ -269,7 +269,7 @@ int32_t gmt_core_grown(const struct gmt_plan *plan, uint64_t handle)
 	return leave(0);
 }
 
-int32_t gmt_core_gauge(struct gmt_gauge *gauge)
+int64_t gmt_core_gauge(struct gmt_gauge *gauge)
 {
 	if (enter() != 0)
 		return leave(-1);
