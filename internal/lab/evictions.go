@@ -130,4 +130,9 @@ func (e *evictions) finish(w *watch) {
 }
 
 // String says what left the pool and why.
-func (e eviction) String() string { return fmt.Sprintf("of %d bytes (%s)", e.size, e.reason) }
+func (e eviction) String() string {
+	if e.block == 0 {
+		return fmt.Sprintf("of %d bytes (%s)", e.size, e.reason)
+	}
+	return fmt.Sprintf("of %d bytes (%s), block %d", e.size, e.reason, e.block)
+}

@@ -154,16 +154,16 @@ func (r *player) release(step *op) {
 	switch h.state {
 	case inUse:
 	case direct:
-		r.leave(h)
-		p.reserved -= h.size
-		r.reserved -= h.size
-		r.releases.add(h.size)
-		h.state = empty
+		p.release(h)
 		return
 	case cools:
 		p.endCooling(step, h)
 		return
 	default:
+		return
+	}
+	if step.mark&untold != 0 && r.options.AsRecorded {
+		p.release(h)
 		return
 	}
 	switch step.code {

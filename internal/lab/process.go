@@ -75,6 +75,19 @@ func (p *process) direct(req *allocator.Request, h *held) bool {
 	return true
 }
 
+// release gives a buffer back to the driver that the policy does not hear of.
+func (p *process) release(h *held) {
+	r := p.player
+	r.leave(h)
+	h.state = empty
+	if h.slab {
+		return
+	}
+	p.reserved -= h.size
+	r.reserved -= h.size
+	r.releases.add(h.size)
+}
+
 // grow makes the slab of a plan, or plans anew without one.
 func (p *process) grow(req *allocator.Request, plan allocator.Plan) allocator.Plan {
 	if p.fits(plan.SlabSize) {

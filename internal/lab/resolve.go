@@ -304,6 +304,9 @@ func (r *resolver) release(o *origin, record *wire.Record, ops []op) []op {
 	default:
 		step.code = opFreeEarly
 	}
+	if e.Outcome == wire.OutcomeDriver && e.Link != 0 {
+		step.mark = untold
+	}
 	return r.tell(&o.order, number, ops, step)
 }
 

@@ -28,6 +28,7 @@ type mark uint8
 const (
 	numbered mark = 1 << iota // all decisions of the process are told of, in order
 	whole                     // no part of a slab could have served the request
+	untold                    // the recorded policy did not hear of it: pooling had ended
 	again                     // nor can one now, because a plan for the same request came to nothing
 )
 
