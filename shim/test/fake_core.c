@@ -44,10 +44,16 @@ static int32_t enter(void)
 	return core.fail_at && core.calls >= core.fail_at ? -1 : 0;
 }
 
-static int32_t leave(int32_t result)
+static int64_t leave(int64_t result)
 {
 	pthread_mutex_unlock(&core.mutex);
 	return result;
+}
+
+/* The number of the decision that was made. */
+static int64_t decided(void)
+{
+	return leave((int64_t)++core.decisions + 1);
 }
 
 struct block *new_block(uint64_t size, uint32_t class, uint32_t tag)
@@ -114,7 +120,7 @@ int64_t gmt_core_plan(const struct gmt_request *request, struct gmt_plan *plan, 
 	if (enter() != 0)
 		return leave(-1);
 	if (core.slab && request->align && request->size <= core.slab && carve(request, plan))
-		return leave(0);
+		return decided();
 	uint64_t size = request->exact ? request->size : rounded(request->size, request->round);
 	struct block *b = best(size, request->class, 0);
 	int hit = b != NULL;
@@ -127,7 +133,7 @@ int64_t gmt_core_plan(const struct gmt_request *request, struct gmt_plan *plan, 
 		.block = b->number, .size = b->size, .handle = b->handle, .tag = b->tag, .hit = (uint8_t)hit,
 		.reason = hit ? GMT_MISS_NONE : GMT_MISS_COLD,
 	};
-	return leave(0);
+	return decided();
 }
 
 int64_t gmt_core_commit(const struct gmt_plan *plan, uint64_t handle)
@@ -137,7 +143,7 @@ int64_t gmt_core_commit(const struct gmt_plan *plan, uint64_t handle)
 	struct block *b = find(plan->block, PLANNED, "commit of a block that was not planned");
 	b->handle = handle;
 	b->state = USED;
-	return leave(0);
+	return decided();
 }
 
 int64_t gmt_core_abort(const struct gmt_plan *plan)
@@ -148,7 +154,7 @@ int64_t gmt_core_abort(const struct gmt_plan *plan)
 	struct block *slab = &core.block[plan->slab % BLOCKS];
 	if (plan->slabsize && slab->number == plan->slab && slab->state == PLANNED)
 		slab->state = NOTHING;
-	return leave(0);
+	return decided();
 }
 
 void put_out(struct gmt_evictions *out, struct block *b, enum gmtevict reason)
@@ -165,13 +171,13 @@ int64_t gmt_core_free(uint64_t block, uint32_t busy, int64_t time, struct gmt_ev
 	struct block *b = find(block, USED, "free of a block that is not in use");
 	if (b->slab) {
 		free_part(b, busy != 0, core.evict, evictions);
-		return leave(0);
+		return decided();
 	}
 	b->state = busy && !core.hasty ? COOLING : FREE;
 	b->since = ++core.clock;
 	if (core.evict || core.dropped[b->class % 65536])
 		put_out(evictions, b, core.evict ? GMT_EVICT_POLICY : GMT_EVICT_CONTEXT);
-	return leave(0);
+	return decided();
 }
 
 int64_t gmt_core_cooled(uint64_t block, int64_t time, struct gmt_evictions *evictions)
@@ -186,7 +192,7 @@ int64_t gmt_core_cooled(uint64_t block, int64_t time, struct gmt_evictions *evic
 		b->state = FREE;
 		b->since = ++core.clock;
 	}
-	return leave(0);
+	return decided();
 }
 
 int64_t gmt_core_forget(uint64_t block)
@@ -197,7 +203,7 @@ int64_t gmt_core_forget(uint64_t block)
 	if (b->slab)
 		wrong("a part is forgotten, and its range lost");
 	b->state = NOTHING;
-	return leave(0);
+	return decided();
 }
 
 /* No more than what is needed; the caller tries again when that was not enough. */
@@ -217,7 +223,7 @@ int64_t gmt_core_drain(uint64_t need, struct gmt_evictions *evictions)
 		given += b->size;
 		put_out(evictions, b, GMT_EVICT_DRAIN);
 	}
-	return leave(0);
+	return evictions->count ? decided() : leave(0);
 }
 
 static void evict_marked(struct gmt_evictions *evictions)
@@ -248,7 +254,7 @@ int64_t gmt_core_drop_class(uint32_t class, struct gmt_evictions *evictions)
 	for (struct block *slab; (slab = unused_slab_of(class));)
 		slab->state = EVICTED;
 	evict_marked(evictions);
-	return leave(0);
+	return decided();
 }
 
 int64_t gmt_core_more(struct gmt_evictions *evictions)
@@ -266,7 +272,7 @@ int64_t gmt_core_grown(const struct gmt_plan *plan, uint64_t handle)
 	struct block *slab = find(plan->slab, PLANNED, "a slab that was not planned has grown");
 	slab->state = SLAB;
 	slab->handle = handle;
-	return leave(0);
+	return decided();
 }
 
 int64_t gmt_core_gauge(struct gmt_gauge *gauge)
