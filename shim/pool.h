@@ -65,6 +65,7 @@ struct gmt_cooled {
 	uint64_t block, size;
 	uint32_t tag;
 	bool part;
+	cl_mem handle; /* of a block that is no part */
 	cl_mem late; /* the part itself, when it is to be released then, because of its destructors */
 	bool alone;  /* nothing but that: its range is free already, or stays taken */
 };

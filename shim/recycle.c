@@ -97,6 +97,17 @@ void gmt_pool_evicted(struct gmt_evictions *evictions)
 	gmt_inside = inside;
 }
 
+/* Whether a block still is the pool's: another thread may have given it up while it cooled. */
+static bool is_there(const struct gmt_cooled *what)
+{
+	const struct gmt_memory *memory = gmt_memory_find(what->handle);
+	return what->part || (memory && memory->block == what->block && atomic_load(&memory->idle));
+}
+
+/*
+ * The event is written before the core knows: from then on another thread may give the block up, and what that says must
+ * come after it.
+ */
 static void cooled(const struct gmt_cooled *what)
 {
 	struct gmt_evictions evictions;
@@ -106,17 +117,18 @@ static void cooled(const struct gmt_cooled *what)
 	if (gmt_unlikely(what->alone))
 		return;
 	uint64_t now = gmt_now();
+	if (!is_there(what))
+		return;
+	struct gmtevent event = {
+		.time = now, .kind = GMT_KIND_COOLED, .flags = what->part ? GMT_FLAG_PART : 0,
+		.tag = what->tag, .granted = what->size, .link = what->block,
+	};
+	gmt_ring_write(&event);
 	gmt_evicting();
-	if (gmt_decided(GMT_CORE(cooled(what->block, (int64_t)now, &evictions)), now)) {
-		struct gmtevent event = {
-			.time = now, .kind = GMT_KIND_COOLED, .flags = what->part ? GMT_FLAG_PART : 0,
-			.tag = what->tag, .granted = what->size, .link = what->block,
-		};
-		gmt_ring_write(&event);
+	if (gmt_decided(GMT_CORE(cooled(what->block, (int64_t)now, &evictions)), now))
 		gmt_pool_evicted(&evictions);
-	} else {
+	else
 		gmt_pool_failed();
-	}
 	gmt_evicted();
 }
 
@@ -186,7 +198,7 @@ static cl_int unfit(struct gmtevent *event, struct gmt_memory *memory)
 static cl_int to_pool(struct gmtevent *event, struct gmt_memory *memory, const struct gmt_uses *uses)
 {
 	bool busy = (event->flags & GMT_FLAG_WOULD_RACE) && !gmt_session.config.ungated;
-	struct gmt_cooled what = {.block = event->link, .size = memory->granted, .tag = event->tag};
+	struct gmt_cooled what = {.block = event->link, .size = memory->granted, .tag = event->tag, .handle = handle_of(memory)};
 	struct gmt_context *context = memory->context;
 	struct gmt_evictions evictions;
 	evictions.count = evictions.more = 0;

@@ -15,6 +15,7 @@ import (
 type Comparison struct {
 	Requests, Same           uint64
 	Evictions, SameEvictions uint64 // Evictions: the more of those recorded and those replayed
+	Unreleased               uint64 // the last that a process gave up, which ended before it could release them: in neither
 	First                    string // the first difference, in words; empty: there is none
 }
 
@@ -116,6 +117,8 @@ func (w *watch) take(record *wire.Record) error {
 			delete(w.loose, key)
 			e.record(w, noted{eviction{0, size, wire.EvictPolicy}, record.Thread, record.Time})
 		}
+	case wire.KindExit:
+		e.exited = true
 	case wire.KindEvict:
 		block := record.Link
 		if !e.numbered {

@@ -33,7 +33,9 @@ type placed struct {
 type evictions struct {
 	process  uint32
 	numbered bool
+	exited   bool
 	count    int
+	matched  int // place of the last that both sides have
 	latest   map[uint32]int     // place of the latest, by thread
 	open     map[uint64]placed  // replayed, by block
 	early    map[uint64][]noted // recorded, by block: the decision comes later
@@ -95,6 +97,7 @@ func (e *evictions) compare(w *watch, was *noted, is *placed) {
 	w.Evictions++
 	late := is.at < e.latest[was.thread]
 	e.latest[was.thread] = max(is.at, e.latest[was.thread])
+	e.matched = max(is.at, e.matched)
 	switch {
 	case was.eviction != is.eviction:
 		w.differs(e.process, was.time, fmt.Sprintf("the next eviction was %s; here it is %s", was.eviction, is.eviction))
@@ -118,6 +121,10 @@ func (e *evictions) finish(w *watch) {
 	}
 	is := e.queued.replayed
 	for _, block := range slices.Sorted(maps.Keys(e.open)) {
+		if e.exited && e.open[block].at > e.matched {
+			w.Unreleased++
+			continue
+		}
 		is = append(is, e.open[block].eviction)
 	}
 	w.Evictions += uint64(len(was) + len(is))

@@ -34,6 +34,7 @@ type teller struct {
 	last   uint64            // number of the latest decision that it told of
 	after  map[uint64]uint64 // the number that follows another one, where others have those between
 	apart  map[uint64]bool   // numbers that an event of their own tells of
+	owed   []op              // blocks that cooled: of these it tells before the policy decides
 	grown  bool              // its next decision but one was that a slab is there
 	trials []trial           // for the request that it will tell of next
 }
@@ -128,8 +129,25 @@ func (r *resolver) flush(s *order, ops []op) []op {
 // finish appends what waits, of all processes: nothing more comes.
 func (r *resolver) finish(ops []op) []op {
 	for _, number := range slices.Sorted(maps.Keys(r.processes)) {
-		ops = r.flush(&r.processes[number].order, ops)
+		ops = r.end(r.processes[number], ops)
 	}
+	return ops
+}
+
+// end appends what waits of a process.
+func (r *resolver) end(o *origin, ops []op) []op {
+	for _, thread := range slices.Sorted(maps.Keys(o.order.threads)) {
+		ops = r.pay(o, o.order.threads[thread], ops)
+	}
+	return r.flush(&o.order, ops)
+}
+
+// pay tells of what a thread has told of before it was decided, now that the thread goes on.
+func (r *resolver) pay(o *origin, t *teller, ops []op) []op {
+	for _, step := range t.owed {
+		ops = r.tell(&o.order, t.next(), ops, step)
+	}
+	t.owed = t.owed[:0]
 	return ops
 }
 
@@ -162,6 +180,7 @@ func (r *resolver) ordered(o *origin, record *wire.Record, ops []op) []op {
 	if e.Object != e.Link+1 {
 		t.after[e.Link] = e.Object
 	}
+	ops = r.pay(o, t, ops)
 	if wire.Order(e.Op) == wire.OrderNext {
 		return ops
 	}

@@ -62,6 +62,7 @@ func (r *player) play(ops []op) error {
 			if p := r.known(step.slot); p != nil {
 				p.relieve(step)
 			}
+		case opNone:
 		case opGrown, opCommit, opAbort, opReturn:
 			r.carryOut(step)
 		default:

@@ -68,6 +68,9 @@ func (r *resolver) take(record *wire.Record, ops []op) []op {
 	}
 	o := r.from(record.Process)
 	e := &record.Event
+	if t := o.order.threads[record.Thread]; t != nil && len(t.owed) > 0 && e.Kind != wire.KindOrder {
+		ops = r.pay(o, t, ops)
+	}
 	switch e.Kind {
 	case wire.KindDevice:
 		o.device(e)
@@ -88,7 +91,7 @@ func (r *resolver) take(record *wire.Record, ops []op) []op {
 	case wire.KindOrder:
 		return r.ordered(o, record, ops)
 	case wire.KindExit:
-		return r.flush(&o.order, ops)
+		return r.end(o, ops)
 	case wire.KindSync:
 		if wire.Sync(e.Op) != wire.SyncFlush {
 			return r.tell(&o.order, 0, ops, op{code: opWait, time: moment(e.Time), slot: o.number})
@@ -313,16 +316,19 @@ func (r *resolver) release(o *origin, record *wire.Record, ops []op) []op {
 // cooled handles COOLED of a block of the recording.
 func (r *resolver) cooled(o *origin, record *wire.Record, ops []op) []op {
 	e := &record.Event
-	number := uint64(0)
+	step := op{code: opNone, time: moment(e.Time)} // of a block that nobody knows
+	if slot, known := o.cooling[e.Link]; known {
+		delete(o.cooling, e.Link)
+		step.code, step.slot = opCooled, slot
+	}
 	if t := o.order.of(record.Thread); t != nil {
-		number = t.next()
+		t.owed = append(t.owed, step)
+		return ops
 	}
-	slot, known := o.cooling[e.Link]
-	if !known {
-		return r.tell(&o.order, number, ops)
+	if step.code != opCooled {
+		return ops
 	}
-	delete(o.cooling, e.Link)
-	return r.tell(&o.order, number, ops, op{code: opCooled, time: moment(e.Time), slot: slot})
+	return r.tell(&o.order, 0, ops, step)
 }
 
 // evicted handles EVICT: it says why a release was refused. A block that the program left unfit for anybody is unfit

@@ -49,6 +49,7 @@ const (
 	opEnd                   // one of the process's contexts ends: opDrop follows for each of its classes
 	opDrop                  // nobody asks for buffers of a class any more
 	opChange                // a limit of the process was changed, or its pool trimmed, or it has another policy
+	opNone                  // a decision that changes nothing
 	opExpire                // blocks were found too old when nobody asked for anything
 	opDrain                 // the recorded policy was asked to make room
 

@@ -141,7 +141,8 @@ enum gmtcommand {
  *   CREATE that is a MISS     one, and one by which the block was there; for a part in a slab whose SLAB came before, one
  *                             between these, by which the slab was there
  *   RELEASE to the pool       one: CACHED, COOLING or REFUSED
- *   COOLED, LIMIT             one; a LIMIT that was refused has none
+ *   COOLED                    one, of which an ORDER may stand behind it, before any other event of the thread
+ *   LIMIT                     one; one that was refused has none
  */
 
 /* What an ORDER tells of, besides the order. */
