@@ -35,7 +35,7 @@ type evictions struct {
 	numbered bool
 	exited   bool
 	count    int
-	matched  int // place of the last that both sides have
+	matched  int                // place of the last that both sides have
 	latest   map[uint32]int     // place of the latest, by thread
 	open     map[uint64]placed  // replayed, by block
 	early    map[uint64][]noted // recorded, by block: the decision comes later
