@@ -14,7 +14,7 @@ const (
 	KindModule  Kind = 3  // object: module id, payload: path; a second one, by the session: path NUL build id in hexadecimal
 	KindTag     Kind = 4  // tag: id, op: gmttagmode, payload: struct gmtframe..., innermost first; link: value for size, thread
 	KindSite    Kind = 5  // tag: id, payload: a line per frame, "function TAB file TAB line TAB module+offset"; written by the session
-	KindDevice  Kind = 6  // object: device, granted: global memory bytes, link: largest allocation bytes, tag: alignment of sub-buffers in bytes, duration and cost: high and low 32 bits of the largest __constant argument's bytes, of several devices of a context the least but for link; payload: name NUL driver
+	KindDevice  Kind = 6  // object: device, granted: global memory bytes, link: largest allocation bytes, tag: alignment of sub-buffers in bytes, duration and cost: high and low 32 bits of the largest __constant argument's bytes, 0 unknown; of several devices of a context the least of each, but the largest link; payload: name NUL driver
 	KindContext Kind = 7  // op: gmtlife, object: context, link: first device
 	KindQueue   Kind = 8  // op: gmtlife, object: queue, flags: GMT_FLAG_OUT_OF_ORDER
 	KindKernel  Kind = 9  // object: kernel, payload: name

@@ -25,7 +25,7 @@ enum gmtkind {
 	GMT_KIND_MODULE = 3,   /* object: module id, payload: path; a second one, by the session: path NUL build id in hexadecimal */
 	GMT_KIND_TAG = 4,      /* tag: id, op: gmttagmode, payload: struct gmtframe..., innermost first; link: value for size, thread */
 	GMT_KIND_SITE = 5,     /* tag: id, payload: a line per frame, "function TAB file TAB line TAB module+offset"; written by the session */
-	GMT_KIND_DEVICE = 6,   /* object: device, granted: global memory bytes, link: largest allocation bytes, tag: alignment of sub-buffers in bytes, duration and cost: high and low 32 bits of the largest __constant argument's bytes, of several devices of a context the least but for link; payload: name NUL driver */
+	GMT_KIND_DEVICE = 6,   /* object: device, granted: global memory bytes, link: largest allocation bytes, tag: alignment of sub-buffers in bytes, duration and cost: high and low 32 bits of the largest __constant argument's bytes, 0 unknown; of several devices of a context the least of each, but the largest link; payload: name NUL driver */
 	GMT_KIND_CONTEXT = 7,  /* op: gmtlife, object: context, link: first device */
 	GMT_KIND_QUEUE = 8,    /* op: gmtlife, object: queue, flags: GMT_FLAG_OUT_OF_ORDER */
 	GMT_KIND_KERNEL = 9,   /* object: kernel, payload: name */
