@@ -26,9 +26,10 @@ func (tape *tape) served(thread uint32, object, block uint64, outcome wire.Outco
 	e.Link, e.Outcome, e.Reason = block, outcome, uint8(reason)
 }
 
-func (tape *tape) cached(thread uint32, object, block uint64) {
-	tape.release(object, wire.OutcomeCached, 0)
-	tape.by(thread).Link = block
+// cached adds the RELEASE of buffer 1.
+func (tape *tape) cached(thread uint32) {
+	tape.release(1, wire.OutcomeCached, 0)
+	tape.by(thread).Link = block1
 }
 
 // Numbers of the first blocks that a policy makes.
@@ -49,7 +50,7 @@ func twoThreads(numbers bool) *tape {
 		s.order(2, wire.OrderNext, 0, 5)
 	}
 	s.served(2, 2, block1, wire.OutcomeHit, wire.MissNone) // 5
-	s.cached(1, 1, block1)                                 // 4
+	s.cached(1)                                            // 4
 	if numbers {
 		s.order(1, wire.OrderNext, 4, 7)
 		s.order(2, wire.OrderDrop, 5, 6)
@@ -58,9 +59,9 @@ func twoThreads(numbers bool) *tape {
 	return s
 }
 
-func compared(t *testing.T, s *tape, policy string) *Comparison {
+func compared(t *testing.T, s *tape) *Comparison {
 	t.Helper()
-	c, err := Compare(s, ReplayOptions{Policy: policy})
+	c, err := Compare(s, ReplayOptions{Policy: "futhark"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,10 +70,10 @@ func compared(t *testing.T, s *tape, policy string) *Comparison {
 
 // TestNumbersTellTheOrder in which the policy was asked, where times do not.
 func TestNumbersTellTheOrder(t *testing.T) {
-	if c := compared(t, twoThreads(true), "futhark"); !c.Exact() || c.Requests != 3 || c.First != "" {
+	if c := compared(t, twoThreads(true)); !c.Exact() || c.Requests != 3 || c.First != "" {
 		t.Errorf("%+v", c)
 	}
-	if c := compared(t, twoThreads(false), "futhark"); c.Exact() {
+	if c := compared(t, twoThreads(false)); c.Exact() {
 		t.Errorf("without numbers the hit is found: %+v", c)
 	}
 }
@@ -83,7 +84,7 @@ func TestLostEventsEndTheOrder(t *testing.T) {
 	s.order(1, wire.OrderNext, 0, 2)
 	s.served(1, 1, block1, wire.OutcomeMiss, wire.MissCold)
 	s.order(1, wire.OrderNext, 3, 9) // what is between is lost
-	s.cached(1, 1, block1)
+	s.cached(1)
 	s.add(wire.Event{Kind: wire.KindLost, Size: 5})
 	s.served(1, 2, block1, wire.OutcomeHit, wire.MissNone)
 	r := s.replay(t, "futhark", 0)
@@ -98,7 +99,7 @@ func TestAPartOfARunHasNoOrder(t *testing.T) {
 	s.order(1, wire.OrderNext, 70, 99)
 	s.served(1, 1, block1, wire.OutcomeMiss, wire.MissCold)
 	s.order(2, wire.OrderNext, 0, 105)
-	s.cached(2, 1, block1)
+	s.cached(2)
 	if r := s.replay(t, "futhark", 0); r.Requests != 1 || r.Cached != 4096 {
 		t.Errorf("%+v", r)
 	}
@@ -117,7 +118,7 @@ func TestWhatCooledIsPaid(t *testing.T) {
 	s.served(2, 2, block2, wire.OutcomeMiss, wire.MissCooling) // 5 and 6
 	s.order(1, wire.OrderNext, 4, 7)
 	s.served(1, 3, block1, wire.OutcomeHit, wire.MissNone) // 8
-	if c := compared(t, s, "futhark"); !c.Exact() || c.Requests != 3 {
+	if c := compared(t, s); !c.Exact() || c.Requests != 3 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -127,7 +128,7 @@ func TestWhatWasAskedInVain(t *testing.T) {
 	s := newTape()
 	s.order(1, wire.OrderNext, 0, 2)
 	s.served(1, 1, block1, wire.OutcomeMiss, wire.MissCold) // 2 and 3
-	s.cached(1, 1, block1)                                  // 4
+	s.cached(1)                                             // 4
 	s.order(1, wire.OrderDrain, 5, 6).Size = 1              // 5 is the plan
 	s.add(wire.Event{Kind: wire.KindEvict, Link: block1, Granted: 4096, Reason: uint8(wire.EvictDrain)})
 	s.by(1)
@@ -136,7 +137,7 @@ func TestWhatWasAskedInVain(t *testing.T) {
 	e := s.by(1)
 	e.Outcome, e.Status, e.Link = wire.OutcomeFailed, -4, 0
 	s.served(1, 3, 1<<32|2, wire.OutcomeMiss, wire.MissDrained) // 8 and 9
-	c := compared(t, s, "futhark")
+	c := compared(t, s)
 	if !c.Exact() || c.Requests != 2 || c.Evictions != 1 {
 		t.Errorf("%+v", c)
 	}
