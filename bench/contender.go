@@ -162,18 +162,18 @@ func (c *caller) alloc(slot int) (allocator.Block, error) {
 		size = bigPart
 	}
 	req := allocator.Request{Size: size, Align: deviceAlign, Class: 1, Tag: c.tag, Pinned: true}
-	plan, _, err := c.core.Plan(req, c.out[:0])
+	plan, _, _, err := c.core.Plan(req, c.out[:0])
 	if err == nil && plan.SlabSize != 0 {
-		err = c.core.Grown(plan.Plan, 1)
+		_, err = c.core.Grown(plan.Plan, 1)
 	}
 	if err == nil && (plan.Slab != 0 || !plan.Hit) {
-		err = c.core.Commit(plan.Plan, 1)
+		_, err = c.core.Commit(plan.Plan, 1)
 	}
 	return plan.Block, err
 }
 
 // free gives a block back. When the broker has failed, the next alloc says so.
-func (c *caller) free(block allocator.Block) { _, _ = c.core.Free(block, false, 0, c.out[:0]) }
+func (c *caller) free(block allocator.Block) { _, _, _ = c.core.Free(block, false, 0, c.out[:0]) }
 
 // scatter makes threads look in different places of a buddy allocator.
 func scatter(thread int) uint64 { return uint64(thread) * 0x9e3779b97f4a7c15 }

@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,50 +33,73 @@ func decidedAgain(t *testing.T, file string) *lab.Comparison {
 	return c
 }
 
-// played is an example whose decisions a replay repeats one by one: of one thread, because a recording does not tell
-// which of two threads the policy heard first.
+// played is a program whose decisions a replay repeats one by one, under every policy.
 type played struct {
 	name, args string
-	// constant has buffers up to which, but not beyond, a __constant argument may go: a run stops rounding up there, and a
-	// recording does not tell where that is. mantissa alone rounds up across it.
-	constant bool
+	ranks      int // of MPI, 0: none of it
 }
 
+// words returns the command line, and what it needs in its environment.
+func (p played) words() command {
+	if p.ranks > 0 {
+		return mpi(p.ranks, strings.Fields(p.args)...)
+	}
+	return command{args: append([]string{example(p.name)}, strings.Fields(p.args)...)}
+}
+
+// playedExamples are all examples, with one thread and with several, and what is at fault but ends by itself.
 var playedExamples = []played{
-	{name: "stencil", args: "40 8M"}, {name: "pipeline", args: "16 4M", constant: true}, {name: "train", args: "30"},
-	{name: "neighbours", args: "60 40"}, {name: "frag", args: "3 16M"}, {name: "multiqueue", args: "60 256K"},
-	{name: "leak", args: "3 1M", constant: true}, {name: "tiny"}, {name: "churn", args: "20000 4K 1"},
-	{name: "staging", args: "40 256K"}, {name: "dynamic", args: "libOpenCL.so.1", constant: true},
+	{name: "callcost", args: "200"}, {name: "churn", args: "20000 4K 1"}, {name: "churn", args: "20000 4K 3"}, {name: "conformance"},
+	{name: "conformance-buffers"}, {name: "dynamic", args: "libOpenCL.so.1"}, {name: "frag", args: "3 16M"}, {name: "leak", args: "3 1M"},
+	{name: "multiqueue", args: "60 256K"}, {name: "neighbours", args: "60 40"}, {name: "pipeline", args: "16 4M"}, {name: "queries"},
+	{name: "queries-buffers"}, {name: "ranks", ranks: 2}, {name: "soak", args: "--ops 600 --threads 3 5"},
+	{name: "soak-buffers", args: "--ops 600 --threads 3 7"}, {name: "staging", args: "40 256K"}, {name: "stencil", args: "40 8M"},
+	{name: "threads", args: "4 500 64K"}, {name: "threads", args: "300 20 4K"}, {name: "tiny"}, {name: "train", args: "30"},
+	{name: "faults/cmdbuf"}, {name: "faults/forker"}, {name: "faults/hungry", args: "4 1M"}, {name: "faults/spawner", args: "20 10 4K"},
+}
+
+// TestEveryExampleIsPlayed: a new one must be in the list.
+func TestEveryExampleIsPlayed(t *testing.T) {
+	entries, err := os.ReadDir(filepath.Dir(example("x")))
+	if err != nil || len(entries) < 20 {
+		t.Fatalf("%d examples (%v)", len(entries), err)
+	}
+	for _, e := range entries {
+		if !e.IsDir() && !slices.ContainsFunc(playedExamples, func(p played) bool { return p.name == e.Name() }) {
+			t.Errorf("%s is not played", e.Name())
+		}
+	}
 }
 
 // checkPlayed records an example and demands that its replay decides the same.
 func checkPlayed(t *testing.T, p played, evictions bool, flags ...string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "x.gmt")
+	words := p.words()
 	args := append([]string{gpumemtop(), "record", "-o", file}, flags...)
-	args = append(append(args, "--", example(p.name)), strings.Fields(p.args)...)
-	if result := run(t, command{args: args}); result.code != 0 {
+	words.args = append(append(args, "--"), words.args...)
+	if result := run(t, words); result.code != 0 {
 		t.Fatalf("record: %s\n%s", result, result.stderr)
 	}
 	c := decidedAgain(t, file)
-	if !c.Exact() || c.Requests == 0 || evictions && c.Evictions == 0 {
-		t.Errorf("%s: %+v", strings.Join(args[3:], " "), *c)
+	if !c.Exact() || c.First != "" || c.Requests == 0 || evictions && c.Evictions == 0 {
+		t.Errorf("%s: %+v", strings.Join(words.args[4:], " "), *c)
 	}
 }
 
 func TestReplayDecidesAsTheRun(t *testing.T) {
 	for _, p := range playedExamples {
 		for _, policy := range allocator.Names() {
-			if policy != "mantissa" || !p.constant {
-				t.Run(p.name+"/"+policy, func(t *testing.T) { checkPlayed(t, p, false, "--policy", policy) })
-			}
+			t.Run(p.name+" "+p.args+"/"+policy, func(t *testing.T) { checkPlayed(t, p, false, "--policy", policy) })
 		}
 	}
 }
 
-// TestReplayEvictsAsTheRun has limits that evict, and cards on which memory is given back to make room.
+// TestReplayEvictsAsTheRun has limits that evict, cards on which memory is given back to make room, blocks that nobody
+// waits for, and what else changes what the policy is told: of one thread and of several.
 func TestReplayEvictsAsTheRun(t *testing.T) {
 	frag, pipeline := played{name: "frag", args: "3 16M"}, played{name: "pipeline", args: "16 3M"}
+	threads, soak := played{name: "threads", args: "4 500 64K"}, played{name: "soak-buffers", args: "--ops 600 --threads 3 7"}
 	for _, c := range []struct {
 		p     played
 		flags string
@@ -92,6 +117,15 @@ func TestReplayEvictsAsTheRun(t *testing.T) {
 		{frag, "--policy mantissa --device-memory 52M"},
 		{frag, "--policy slab --device-memory 100M"},
 		{played{name: "neighbours", args: "60 40"}, "--policy futhark --device-memory 3M"},
+		{threads, "--policy futhark --set max_cached_bytes=100000"},
+		{threads, "--policy slab --set max_cached_bytes=100000"},
+		{soak, "--policy futhark --set max_age=1ms"},
+		{soak, "--policy slab --set max_age=1ms"},
+		{soak, "--policy futhark --device-memory 16M"},
+		{soak, "--policy slab --device-memory 24M"},
+		{soak, "--policy futhark --scrub zero"},
+		{played{name: "multiqueue", args: "60 256K"}, "--policy futhark --unsafe-no-gating"},
+		{played{name: "multiqueue", args: "60 256K"}, "--policy slab --unsafe-no-gating"},
 	} {
 		t.Run(c.p.name+" "+c.flags, func(t *testing.T) { checkPlayed(t, c.p, true, strings.Fields(c.flags)...) })
 	}

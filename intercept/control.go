@@ -3,10 +3,8 @@ package main
 // #include "../shim/core.h"
 //
 // static void call_evicted(struct gmt_callbacks c, struct gmt_evictions *e) { c.evicted(e); }
-// static void call_limit(struct gmt_callbacks c, uint64_t sequence, int32_t status, const char *text, uint64_t length)
-// {
-// 	c.limit(sequence, status, text, length);
-// }
+// static void call_expired(struct gmt_callbacks c, uint64_t time, int64_t number) { c.expired(time, number); }
+// static void call_limit(struct gmt_callbacks c, struct gmt_obeyed o) { c.limit(&o); }
 import "C"
 
 import (
@@ -42,19 +40,24 @@ func listen(socket int, callbacks C.struct_gmt_callbacks) {
 	}
 }
 
-// obey carries a message out, releases what it evicts, and acknowledges it through the ring.
+// obey carries a message out, acknowledges it through the ring, and releases what it evicts: what happens comes behind
+// what it happens for.
 func obey(message wire.Control, callbacks C.struct_gmt_callbacks) {
 	var evictions C.struct_gmt_evictions
 	var scratch [C.GMT_EVICTIONS_MAX]broker.Eviction
-	reply, out, err := core.Control(message.Text, int64(now()), scratch[:0])
+	time := now()
+	reply, n, out, err := core.Control(message.Text, int64(time), scratch[:0])
 	give(&evictions, out)
-	C.call_evicted(callbacks, &evictions)
-	result := ok
+	result := C.int32_t(0)
 	if err != nil {
-		reply, result = err.Error(), failed
+		reply, result = err.Error(), -1
 	}
 	data := []byte(reply + "\x00")
-	C.call_limit(callbacks, C.uint64_t(message.Sequence), result, (*C.char)(unsafe.Pointer(&data[0])), C.uint64_t(len(reply)))
+	C.call_limit(callbacks, C.struct_gmt_obeyed{
+		sequence: C.uint64_t(message.Sequence), status: result, time: C.uint64_t(time), number: C.int64_t(n),
+		text: (*C.char)(unsafe.Pointer(&data[0])), length: C.uint64_t(len(reply)),
+	})
+	C.call_evicted(callbacks, &evictions)
 }
 
 // expire gives up what is too old. It returns how many milliseconds it is until more may be, -1 for never.
@@ -62,8 +65,11 @@ func expire(callbacks C.struct_gmt_callbacks) int {
 	var evictions C.struct_gmt_evictions
 	var scratch [C.GMT_EVICTIONS_MAX]broker.Eviction
 	time := int64(now())
-	out, next, err := core.Expire(time, scratch[:0])
+	out, n, next, err := core.Expire(time, scratch[:0])
 	give(&evictions, out)
+	if n != 0 {
+		C.call_expired(callbacks, C.uint64_t(time), C.int64_t(n))
+	}
 	C.call_evicted(callbacks, &evictions)
 	if err != nil || next == 0 {
 		return -1

@@ -16,17 +16,15 @@ func main() {} // a C library has none, but -buildmode=c-shared wants one
 // core is the process's one broker. It is set by gmt_core_start, before the shim calls anything else.
 var core *broker.Broker
 
-const (
-	ok     = C.int32_t(0)
-	failed = C.int32_t(-1)
-)
+// failed is what a call returns once the core has failed, instead of the number of its decision.
+const failed = C.int64_t(-1)
 
 // few is how many evictions the frequent calls take at once: clearing room for more would cost them more than the
 // call itself. The shim asks for the rest.
 const few = 4
 
 //export gmt_core_start
-func gmt_core_start(config *C.struct_gmtconfig, callbacks *C.struct_gmt_callbacks, socket C.int32_t) (status C.int32_t) {
+func gmt_core_start(config *C.struct_gmtconfig, callbacks *C.struct_gmt_callbacks, socket C.int32_t) (status C.int64_t) {
 	defer func() {
 		if recover() != nil {
 			status = failed
@@ -38,13 +36,13 @@ func gmt_core_start(config *C.struct_gmtconfig, callbacks *C.struct_gmt_callback
 	}
 	core = b
 	go listen(int(socket), *callbacks)
-	return ok
+	return 0
 }
 
 //export gmt_core_plan
-func gmt_core_plan(request *C.struct_gmt_request, plan *C.struct_gmt_plan, evictions *C.struct_gmt_evictions) C.int32_t {
+func gmt_core_plan(request *C.struct_gmt_request, plan *C.struct_gmt_plan, evictions *C.struct_gmt_evictions) C.int64_t {
 	var scratch [few]broker.Eviction
-	p, out, err := core.Plan(allocator.Request{
+	p, n, out, err := core.Plan(allocator.Request{
 		Size:  uint64(request.size),
 		Max:   uint64(request.max),
 		Round: uint64(request.round),
@@ -70,6 +68,7 @@ func gmt_core_plan(request *C.struct_gmt_request, plan *C.struct_gmt_plan, evict
 		slab:     C.uint64_t(p.Slab),
 		offset:   C.uint64_t(p.Offset),
 		slabsize: C.uint64_t(p.SlabSize),
+		waived:   C.int64_t(p.Waived),
 	}
 	if p.Fresh {
 		plan.fresh = 1
@@ -78,71 +77,71 @@ func gmt_core_plan(request *C.struct_gmt_request, plan *C.struct_gmt_plan, evict
 		plan.hit = 1
 	}
 	give(evictions, out)
-	return ok
+	return C.int64_t(n)
 }
 
 //export gmt_core_grown
-func gmt_core_grown(plan *C.struct_gmt_plan, handle C.uint64_t) C.int32_t {
-	return status(core.Grown(planned(plan), uint64(handle)))
+func gmt_core_grown(plan *C.struct_gmt_plan, handle C.uint64_t) C.int64_t {
+	return number(core.Grown(planned(plan), uint64(handle)))
 }
 
 //export gmt_core_commit
-func gmt_core_commit(plan *C.struct_gmt_plan, handle C.uint64_t) C.int32_t {
-	return status(core.Commit(planned(plan), uint64(handle)))
+func gmt_core_commit(plan *C.struct_gmt_plan, handle C.uint64_t) C.int64_t {
+	return number(core.Commit(planned(plan), uint64(handle)))
 }
 
 //export gmt_core_abort
-func gmt_core_abort(plan *C.struct_gmt_plan) C.int32_t {
-	return status(core.Abort(planned(plan)))
+func gmt_core_abort(plan *C.struct_gmt_plan) C.int64_t {
+	return number(core.Abort(planned(plan)))
 }
 
 //export gmt_core_free
-func gmt_core_free(block C.uint64_t, busy C.uint32_t, time C.int64_t, evictions *C.struct_gmt_evictions) C.int32_t {
+func gmt_core_free(block C.uint64_t, busy C.uint32_t, time C.int64_t, evictions *C.struct_gmt_evictions) C.int64_t {
 	var scratch [few]broker.Eviction
-	out, err := core.Free(allocator.Block(block), busy != 0, int64(time), scratch[:0])
+	out, n, err := core.Free(allocator.Block(block), busy != 0, int64(time), scratch[:0])
 	give(evictions, out)
-	return status(err)
+	return number(n, err)
 }
 
 //export gmt_core_cooled
-func gmt_core_cooled(block C.uint64_t, time C.int64_t, evictions *C.struct_gmt_evictions) C.int32_t {
+func gmt_core_cooled(block C.uint64_t, time C.int64_t, evictions *C.struct_gmt_evictions) C.int64_t {
 	var scratch [few]broker.Eviction
-	out, err := core.Cooled(allocator.Block(block), int64(time), scratch[:0])
+	out, n, err := core.Cooled(allocator.Block(block), int64(time), scratch[:0])
 	give(evictions, out)
-	return status(err)
+	return number(n, err)
 }
 
 //export gmt_core_forget
-func gmt_core_forget(block C.uint64_t) C.int32_t {
-	return status(core.Forget(allocator.Block(block)))
+func gmt_core_forget(block C.uint64_t) C.int64_t {
+	return number(core.Forget(allocator.Block(block)))
 }
 
 //export gmt_core_drain
-func gmt_core_drain(need C.uint64_t, evictions *C.struct_gmt_evictions) C.int32_t {
+func gmt_core_drain(need C.uint64_t, evictions *C.struct_gmt_evictions) C.int64_t {
 	var scratch [C.GMT_EVICTIONS_MAX]broker.Eviction
-	out, err := core.Drain(uint64(need), scratch[:0])
+	out, n, err := core.Drain(uint64(need), scratch[:0])
 	give(evictions, out)
-	return status(err)
+	return number(n, err)
 }
 
 //export gmt_core_drop_class
-func gmt_core_drop_class(class C.uint32_t, evictions *C.struct_gmt_evictions) C.int32_t {
+func gmt_core_drop_class(class C.uint32_t, evictions *C.struct_gmt_evictions) C.int64_t {
 	var scratch [C.GMT_EVICTIONS_MAX]broker.Eviction
-	out, err := core.DropClass(allocator.Class(class), scratch[:0])
+	out, n, err := core.DropClass(allocator.Class(class), scratch[:0])
 	give(evictions, out)
-	return status(err)
+	return number(n, err)
 }
 
 //export gmt_core_more
-func gmt_core_more(evictions *C.struct_gmt_evictions) C.int32_t {
+func gmt_core_more(evictions *C.struct_gmt_evictions) C.int64_t {
 	var scratch [C.GMT_EVICTIONS_MAX]broker.Eviction
 	out, err := core.More(scratch[:0])
 	give(evictions, out)
-	return status(err)
+	return number(0, err)
 }
 
 //export gmt_core_gauge
-func gmt_core_gauge(gauge *C.struct_gmt_gauge) C.int32_t {
+func gmt_core_gauge(gauge *C.struct_gmt_gauge) C.int64_t {
 	s, err := core.Stats()
 	*gauge = C.struct_gmt_gauge{
 		bytes:   C.uint64_t(s.InSlabs.Bytes),
@@ -150,14 +149,14 @@ func gmt_core_gauge(gauge *C.struct_gmt_gauge) C.int32_t {
 		ranges:  C.uint64_t(s.InSlabs.Ranges),
 		squares: C.double(s.InSlabs.Squares),
 	}
-	return status(err)
+	return number(0, err)
 }
 
-func status(err error) C.int32_t {
+func number(n broker.Number, err error) C.int64_t {
 	if err != nil {
 		return failed
 	}
-	return ok
+	return C.int64_t(n)
 }
 
 func planned(plan *C.struct_gmt_plan) allocator.Plan {

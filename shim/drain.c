@@ -83,14 +83,16 @@ static bool give_back(struct gmt_shortage *s, uint64_t need)
 	uint64_t lacks = gmt_budget_lacks(need), ask = lacks ? lacks : s->given ? s->given : 1;
 	struct gmt_evictions evictions = {0};
 	gmt_evicting();
-	int32_t result = GMT_CORE(drain(ask, &evictions));
-	if (result != 0)
+	int64_t number = GMT_CORE(drain(ask, &evictions));
+	if (number < 0)
 		gmt_pool_failed();
+	if (number > 0)
+		gmt_order(GMT_ORDER_DRAIN, number, (struct gmtevent){.time = gmt_now(), .size = ask});
 	uint64_t sum = 0;
 	for (uint32_t i = 0; i < evictions.count; i++)
 		sum += evictions.list[i].size;
 	s->given += evictions.more && sum < ask ? ask : sum;
-	bool some = result == 0 && evictions.count > 0;
+	bool some = number >= 0 && evictions.count > 0;
 	if (some)
 		gmt_pool_evicted(&evictions);
 	gmt_evicted();

@@ -21,7 +21,7 @@ static bool due(uint64_t time, bool now)
 void gmt_gauge(uint64_t time, bool now)
 {
 	struct gmt_gauge gauge;
-	if (gmt_likely(!due(time, now)) || !gmt_pooling() || GMT_CORE(gauge(&gauge)) != 0)
+	if (gmt_likely(!due(time, now)) || !gmt_pooling() || GMT_CORE(gauge(&gauge)) < 0)
 		return;
 	struct gmtevent event = {
 		.time = time, .kind = GMT_KIND_GAUGE, .granted = gauge.bytes, .size = gauge.largest, .object = gauge.ranges,

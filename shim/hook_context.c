@@ -12,17 +12,17 @@ static void write_device(const struct gmt_context *context, cl_device_id device)
 {
 	char text[512];
 	size_t name = 0, driver = 0;
-	cl_ulong global = 0;
 	if (gmt_next.clGetDeviceInfo(device, CL_DEVICE_NAME, 256, text, &name) != CL_SUCCESS || name == 0)
 		text[name++] = 0;
 	if (gmt_next.clGetDeviceInfo(device, CL_DRIVER_VERSION, sizeof text - name, text + name, &driver) != CL_SUCCESS)
 		driver = 0;
-	gmt_next.clGetDeviceInfo(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof global, &global, NULL);
 	struct gmtevent event = {
 		.time = gmt_now(),
 		.kind = GMT_KIND_DEVICE,
 		.object = context->object.number,
-		.granted = gmt_budget_cap(global),
+		.granted = context->heap,
+		.duration = (uint32_t)(context->constant >> 32),
+		.cost = (uint32_t)context->constant,
 		.link = context->largest,
 		.tag = context->align,
 	};

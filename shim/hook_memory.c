@@ -48,7 +48,7 @@ static void write_create(const struct gmt_call *call, const struct gmt_memory *m
 		.op = memory->kind,
 		.outcome = (uint8_t)served->outcome,
 		.reason = served->reason,
-		.flags = served->slab && served->block ? GMT_FLAG_PART : 0,
+		.flags = served->slab && served->block ? GMT_FLAG_PART : served->alone ? GMT_FLAG_WHOLE : 0,
 		.access = (uint16_t)memory->flags,
 		.scope = memory->scope,
 		.status = gmt_clamp16(status),

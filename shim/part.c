@@ -81,7 +81,7 @@ static struct gmt_memory *grow(struct gmt_call *call, const struct gmt_request_f
 	}
 	if (!slab)
 		return NULL;
-	if (GMT_CORE(grown(plan, (uint64_t)(uintptr_t)handle)) == 0)
+	if (gmt_decided(GMT_CORE(grown(plan, (uint64_t)(uintptr_t)handle)), call->last))
 		return slab;
 	gmt_pool_failed(); /* which gives up the slab */
 	gmt_slab_unpin(slab);
@@ -127,14 +127,13 @@ bool gmt_part_create(struct gmt_call *call, const struct gmt_request_for *r, con
 	if (served.slab)
 		served.handle = carve(call, r, plan, served.slab);
 	if (!served.handle) {
-		if (GMT_CORE(abort(plan)) != 0)
-			gmt_pool_failed();
+		gmt_plan_abort(call, plan, served.slab && plan->slabsize);
 		if (served.slab)
 			gmt_slab_unpin(served.slab);
 		return false;
 	}
 	gmt_part_count(served.slab, 1);
-	if (GMT_CORE(commit(plan, (uint64_t)(uintptr_t)served.handle)) != 0) {
+	if (!gmt_decided(GMT_CORE(commit(plan, (uint64_t)(uintptr_t)served.handle)), call->last)) {
 		gmt_pool_failed();
 		served.block = 0;
 		served.outcome = GMT_OUTCOME_DRIVER;
@@ -249,7 +248,7 @@ static void give_range(const struct gmtevent *event, const struct gmt_cooled *wh
 	struct gmt_evictions evictions;
 	evictions.count = evictions.more = 0;
 	gmt_evicting();
-	bool given = GMT_CORE(free(what->block, fate.busy, (int64_t)event->time, &evictions)) == 0;
+	bool given = gmt_decided(GMT_CORE(free(what->block, fate.busy, (int64_t)event->time, &evictions)), event->time);
 	if (!given)
 		gmt_pool_failed();
 	else if (fate.late || (fate.busy && !fate.forever))

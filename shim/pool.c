@@ -91,6 +91,17 @@ static struct gmt_served direct(struct gmt_call *call, const struct gmt_request_
 	return served;
 }
 
+void gmt_plan_abort(const struct gmt_call *call, const struct gmt_plan *plan, bool grown)
+{
+	int64_t number = GMT_CORE(abort(plan));
+	if (number < 0)
+		gmt_pool_failed();
+	if (number > 0)
+		gmt_order(GMT_ORDER_ABORT, number, (struct gmtevent){
+			.time = call->last, .size = (uint64_t)plan->number, .granted = grown ? gmt_decision : 0,
+		});
+}
+
 static struct gmt_served miss(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, cl_int *error)
 {
 	struct gmt_served served = {
@@ -101,15 +112,14 @@ static struct gmt_served miss(struct gmt_call *call, const struct gmt_request_fo
 	if (!r->host || plan->size == r->size) /* the driver copies as much as it creates */
 		served.handle = gmt_pool_driver_create(call, &block, error);
 	if (served.handle) {
-		if (GMT_CORE(commit(plan, (uint64_t)(uintptr_t)served.handle)) == 0)
+		if (gmt_decided(GMT_CORE(commit(plan, (uint64_t)(uintptr_t)served.handle)), call->last))
 			return served;
 		gmt_pool_failed();
 		served.block = 0;
 		served.outcome = GMT_OUTCOME_DRIVER;
 		return served;
 	}
-	if (GMT_CORE(abort(plan)) != 0)
-		gmt_pool_failed();
+	gmt_plan_abort(call, plan, false);
 	/* Rounding up must not turn a request down that the driver would have met. */
 	if (plan->size > r->size)
 		return direct(call, r, error);
@@ -156,7 +166,10 @@ static bool hit(struct gmt_call *call, const struct gmt_request_for *r, const st
 	evictions.count = evictions.more = 0;
 	gmt_pool_idle(memory);
 	gmt_evicting();
-	if (GMT_CORE(free(plan->block, 0, (int64_t)call->start, &evictions)) != 0)
+	int64_t number = GMT_CORE(free(plan->block, 0, (int64_t)call->start, &evictions));
+	if (number > 0)
+		gmt_order(GMT_ORDER_RETURN, number, (struct gmtevent){.time = call->start, .size = (uint64_t)plan->number});
+	if (number < 0)
 		gmt_pool_failed();
 	else
 		gmt_pool_evicted(&evictions);
@@ -190,9 +203,15 @@ static bool plan_for(const struct gmt_call *call, const struct gmt_request_for *
 	struct gmt_evictions evictions;
 	evictions.count = evictions.more = 0;
 	gmt_evicting();
-	bool ok = GMT_CORE(plan(&request, plan, &evictions)) == 0;
-	if (ok)
+	int64_t number = GMT_CORE(plan(&request, plan, &evictions));
+	bool ok = number >= 0;
+	if (ok && plan->waived)
+		gmt_order(GMT_ORDER_ABORT, number - 1, (struct gmtevent){.time = call->start, .size = (uint64_t)plan->waived});
+	if (ok) {
+		plan->number = number;
+		gmt_decided(number, call->start);
 		gmt_pool_evicted(&evictions);
+	}
 	gmt_evicted();
 	return ok;
 }
@@ -212,7 +231,8 @@ struct gmt_served gmt_pool_create(struct gmt_call *call, const struct gmt_reques
 	}
 	gmt_pool_settle(4, true);
 	struct gmt_plan plan;
-	bool planned = plan_for(call, r, class, gmt_part_align(r), &plan);
+	uint32_t align = gmt_part_align(r);
+	bool planned = plan_for(call, r, class, align, &plan);
 	call->last = gmt_now();
 	if (planned && plan.slab) {
 		if (gmt_part_create(call, r, &plan, &served)) {
@@ -227,8 +247,11 @@ struct gmt_served gmt_pool_create(struct gmt_call *call, const struct gmt_reques
 			gmt_pool_failed();
 		return direct(call, r, error);
 	}
-	if (!plan.hit)
-		return miss(call, r, &plan, error);
 	*error = CL_SUCCESS;
-	return hit(call, r, &plan, &served) ? served : direct(call, r, error);
+	if (!plan.hit)
+		served = miss(call, r, &plan, error);
+	else if (!hit(call, r, &plan, &served))
+		served = direct(call, r, error);
+	served.alone = align == 0;
+	return served;
 }

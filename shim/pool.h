@@ -65,6 +65,7 @@ struct gmt_cooled {
 	uint64_t block, size;
 	uint32_t tag;
 	bool part;
+	cl_mem handle; /* of a block that is no part */
 	cl_mem late; /* the part itself, when it is to be released then, because of its destructors */
 	bool alone;  /* nothing but that: its range is free already, or stays taken */
 };
@@ -94,7 +95,10 @@ struct gmt_served {
 	enum gmtoutcome outcome;
 	uint8_t reason;
 	bool written; /* its contents are what the program asked for */
+	bool alone;   /* no part of a slab could have served it */
 };
+/* A plan comes to nothing. grown: the latest decision of this thread was that the plan's slab is there. */
+void gmt_plan_abort(const struct gmt_call *call, const struct gmt_plan *plan, bool grown);
 bool gmt_pool_eligible(const struct gmt_request_for *r);
 struct gmt_served gmt_pool_create(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error);
 /* A real create: once, and again for as long as the pool has something to give back. */

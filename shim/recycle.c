@@ -88,7 +88,7 @@ void gmt_pool_evicted(struct gmt_evictions *evictions)
 		if (!evictions->more)
 			break;
 		evictions->count = evictions->more = 0;
-		if (GMT_CORE(more(evictions)) != 0) {
+		if (GMT_CORE(more(evictions)) < 0) {
 			gmt_pool_failed();
 			break;
 		}
@@ -97,6 +97,17 @@ void gmt_pool_evicted(struct gmt_evictions *evictions)
 	gmt_inside = inside;
 }
 
+/* Whether a block still is the pool's: another thread may have given it up while it cooled. */
+static bool is_there(const struct gmt_cooled *what)
+{
+	const struct gmt_memory *memory = gmt_memory_find(what->handle);
+	return what->part || (memory && memory->block == what->block && atomic_load(&memory->idle));
+}
+
+/*
+ * The event is written before the core knows: from then on another thread may give the block up, and what that says must
+ * come after it.
+ */
 static void cooled(const struct gmt_cooled *what)
 {
 	struct gmt_evictions evictions;
@@ -106,17 +117,18 @@ static void cooled(const struct gmt_cooled *what)
 	if (gmt_unlikely(what->alone))
 		return;
 	uint64_t now = gmt_now();
+	if (!is_there(what))
+		return;
+	struct gmtevent event = {
+		.time = now, .kind = GMT_KIND_COOLED, .flags = what->part ? GMT_FLAG_PART : 0,
+		.tag = what->tag, .granted = what->size, .link = what->block,
+	};
+	gmt_ring_write(&event);
 	gmt_evicting();
-	if (GMT_CORE(cooled(what->block, (int64_t)now, &evictions)) == 0) {
-		struct gmtevent event = {
-			.time = now, .kind = GMT_KIND_COOLED, .flags = what->part ? GMT_FLAG_PART : 0,
-			.tag = what->tag, .granted = what->size, .link = what->block,
-		};
-		gmt_ring_write(&event);
+	if (gmt_decided(GMT_CORE(cooled(what->block, (int64_t)now, &evictions)), now))
 		gmt_pool_evicted(&evictions);
-	} else {
+	else
 		gmt_pool_failed();
-	}
 	gmt_evicted();
 }
 
@@ -176,7 +188,7 @@ static cl_int unfit(struct gmtevent *event, struct gmt_memory *memory)
 		.reason = GMT_EVICT_STATE,
 	};
 	uint64_t counted = gmt_pool_bury(memory);
-	if (GMT_CORE(forget(event->link)) != 0)
+	if (!gmt_decided(GMT_CORE(forget(event->link)), event->time))
 		gmt_pool_failed();
 	gmt_pool_released(event, GMT_OUTCOME_REFUSED, CL_SUCCESS, gmt_now());
 	return gmt_pool_release_block(&eviction, counted);
@@ -186,13 +198,13 @@ static cl_int unfit(struct gmtevent *event, struct gmt_memory *memory)
 static cl_int to_pool(struct gmtevent *event, struct gmt_memory *memory, const struct gmt_uses *uses)
 {
 	bool busy = (event->flags & GMT_FLAG_WOULD_RACE) && !gmt_session.config.ungated;
-	struct gmt_cooled what = {.block = event->link, .size = memory->granted, .tag = event->tag};
+	struct gmt_cooled what = {.block = event->link, .size = memory->granted, .tag = event->tag, .handle = handle_of(memory)};
 	struct gmt_context *context = memory->context;
 	struct gmt_evictions evictions;
 	evictions.count = evictions.more = 0;
 	gmt_pool_idle(memory); /* first: from here on it may have a new owner */
 	gmt_evicting();
-	if (GMT_CORE(free(event->link, busy, (int64_t)event->time, &evictions)) != 0) {
+	if (!gmt_decided(GMT_CORE(free(event->link, busy, (int64_t)event->time, &evictions)), event->time)) {
 		gmt_pool_failed(); /* which releases it */
 		gmt_evicted();
 		gmt_pool_released(event, GMT_OUTCOME_REFUSED, CL_SUCCESS, gmt_now());
@@ -253,10 +265,15 @@ void gmt_pool_drop_context(struct gmt_context *context)
 	for (uint32_t i = 0; i < count && gmt_pooling(); i++) {
 		struct gmt_evictions evictions;
 		evictions.count = evictions.more = 0;
-		if (GMT_CORE(drop_class(context->class[i], &evictions)) != 0) {
+		int64_t number = GMT_CORE(drop_class(context->class[i], &evictions));
+		if (number < 0) {
 			gmt_pool_failed();
 			break;
 		}
+		if (number > 0)
+			gmt_order(GMT_ORDER_DROP, number, (struct gmtevent){
+				.time = gmt_now(), .scope = gmt_scope(context), .access = (uint16_t)context->flags[i],
+			});
 		gmt_pool_evicted(&evictions);
 	}
 	gmt_evicted();

@@ -186,6 +186,18 @@ void gmt_ring_forget(void)
 	writer = (struct writer){0};
 }
 
+__thread uint64_t gmt_decision __attribute__((tls_model("initial-exec")));
+
+void gmt_order(enum gmtorder op, int64_t number, struct gmtevent event)
+{
+	event.kind = GMT_KIND_ORDER;
+	event.op = (uint8_t)op;
+	event.object = (uint64_t)number;
+	event.link = gmt_decision;
+	gmt_decision = (uint64_t)number;
+	gmt_ring_write(&event);
+}
+
 void gmt_diag(enum gmtdiag code, const char *text)
 {
 	struct gmtevent event = {.time = gmt_now(), .kind = GMT_KIND_DIAG, .op = (uint8_t)code};

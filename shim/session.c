@@ -127,10 +127,16 @@ static bool send_hello(int region)
 	return sendmsg(session_socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof hello;
 }
 
-static void core_limit(uint64_t sequence, int32_t status, const char *text, uint64_t length)
+static void core_limit(const struct gmt_obeyed *o)
 {
-	struct gmtevent event = {.time = gmt_now(), .kind = GMT_KIND_LIMIT, .object = sequence, .status = gmt_clamp16(status)};
-	gmt_ring_write_payload(&event, text, length);
+	gmt_decided(o->number, o->time);
+	struct gmtevent event = {.time = o->time, .kind = GMT_KIND_LIMIT, .object = o->sequence, .status = gmt_clamp16(o->status)};
+	gmt_ring_write_payload(&event, o->text, o->length);
+}
+
+static void core_expired(uint64_t time, int64_t number)
+{
+	gmt_order(GMT_ORDER_EXPIRE, number, (struct gmtevent){.time = time});
 }
 
 static void core_diag(uint32_t code, const char *text, uint64_t length)
@@ -171,7 +177,7 @@ static bool core_functions(void *library)
  */
 static void load_core(const char *dir)
 {
-	static const struct gmt_callbacks callbacks = {core_evicted, core_limit, core_diag};
+	static const struct gmt_callbacks callbacks = {core_evicted, core_expired, core_limit, core_diag};
 	char path[4096];
 	sigset_t mask;
 	struct gmt_dispositions handlers;

@@ -203,6 +203,22 @@ static inline int16_t gmt_clamp16(int32_t status)
 }
 void gmt_diag(enum gmtdiag code, const char *text);
 
+/* This thread's latest decision, see enum gmtorder; 0: none. */
+extern __thread uint64_t gmt_decision __attribute__((tls_model("initial-exec")));
+/* Tells of a decision, at event's time, that no other event tells of. */
+void gmt_order(enum gmtorder op, int64_t number, struct gmtevent event);
+/* A decision that the next event tells of: tells its number unless others know it. False: the core has failed. */
+static inline bool gmt_decided(int64_t number, uint64_t time)
+{
+	if (gmt_unlikely(number <= 0))
+		return number == 0;
+	if (gmt_likely((uint64_t)number == gmt_decision + 1))
+		gmt_decision++;
+	else
+		gmt_order(GMT_ORDER_NEXT, number, (struct gmtevent){.time = time});
+	return true;
+}
+
 /* tags.c: the number of the call site whose return address is caller. */
 uint32_t gmt_tag(struct gmt_call *call, const void *caller, uint64_t size);
 

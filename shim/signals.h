@@ -27,7 +27,7 @@ void gmt_signals_unblock(const sigset_t *before);
 		gmt_signals.held = atomic_load_explicit(&gmt_handlers, memory_order_relaxed);                          \
 		if (gmt_unlikely(gmt_signals.held))                                                                    \
 			gmt_signals_block(&gmt_signals.mask);                                                          \
-		int32_t gmt_result = gmt_session.core.call;                                                            \
+		int64_t gmt_result = gmt_session.core.call;                                                            \
 		if (gmt_unlikely(gmt_signals.held))                                                                    \
 			gmt_signals_unblock(&gmt_signals.mask);                                                        \
 		gmt_result;                                                                                            \

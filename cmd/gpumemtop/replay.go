@@ -22,9 +22,8 @@ func newReplay() *cobra.Command {
 		Long: "Feeds the requests, releases and coolings of each process of a recording to a policy and shows what that would\n" +
 			"have done with them. Time does not change: buffers come, go and cool when they did. What no policy sees is left\n" +
 			"out, and so are changes of the policy during the run. Limits that were changed then change here, too, but for those\n" +
-			"that are set here. A recording tells neither the device's largest __constant buffer, where a run stops rounding\n" +
-			"up, nor whether it could have made parts of slabs: not in programs that can make images of buffers, nor in\n" +
-			"contexts of several devices.",
+			"that are set here. Whether a program that can make images of buffers could have had parts of slabs, only\n" +
+			"recordings under policies with slabs tell.",
 		Annotations: map[string]string{usageKey: "gpumemtop replay [--policy NAME] [--set LIMIT=VALUE] [--capacity SIZE] [--device-cost FILE] FILE"},
 		Example: "  gpumemtop record --policy none -o run.gmt ./blur && gpumemtop replay --policy slab run.gmt\n" +
 			"  gpumemtop probe --format json -o card.json       there, and here what it would take:\n" +

@@ -26,7 +26,12 @@ type Eviction struct {
 type Plan struct {
 	allocator.Plan
 	Handle uint64
+	Waived Number // of the decision before, which was for a slab that there is none of, and was given up one number before this one; 0: none
 }
+
+// Number tells in which order the policy decided: they count from 2 on. 0 is none, where the policy was not asked, or had
+// nothing to do. 1 is none either: so the first decision of each thread is not the one after its last, which is 0.
+type Number uint64
 
 // Broker serves one process. All methods may be called from any thread.
 type Broker struct {
@@ -35,6 +40,7 @@ type Broker struct {
 	policy  policy
 	held    []object // by Block.Index
 	failed  error
+	latest  Number
 
 	evicted []allocator.Eviction // scratch of one call
 	pending []Eviction           // left the pool, not yet fetched by More
@@ -52,7 +58,7 @@ func New(policy, limits string) (*Broker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Broker{policy: allocator.NewSwitchable(p), settled: make(chan struct{})}, nil
+	return &Broker{policy: allocator.NewSwitchable(p), settled: make(chan struct{}), latest: 1}, nil
 }
 
 func newPolicy(name, limits string) (allocator.Policy, error) {
@@ -61,6 +67,12 @@ func newPolicy(name, limits string) (allocator.Policy, error) {
 		return nil, err
 	}
 	return allocator.New(name, settings)
+}
+
+// number returns that of a decision that is about to be made, or just was.
+func (b *Broker) number() Number {
+	b.latest++
+	return b.latest
 }
 
 // enter locks, and reports whether the broker still works. Every enter is followed by a deferred leave.
@@ -95,18 +107,21 @@ const refused = ^uint64(0)
 // When the request fits a slab that another thread is creating, Plan waits for that thread: there is memory on its way,
 // and to ask the driver for more would be false starvation (seed 001 §3.1). When that create fails, or takes longer than
 // patience, the request gets a block of its own.
-func (b *Broker) Plan(req allocator.Request, out []Eviction) (plan Plan, _ []Eviction, err error) {
+func (b *Broker) Plan(req allocator.Request, out []Eviction) (plan Plan, n Number, _ []Eviction, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {
-		return plan, out, err
+		return plan, 0, out, err
 	}
+	n = b.number()
 	plan.Plan, b.evicted = b.policy.Plan(req, b.evicted)
 	if plan.Slab != 0 && plan.SlabSize == 0 {
 		if plan.Handle, err = b.await(plan.Slab); err != nil || plan.Handle != refused {
-			return plan, b.take(out), err
+			return plan, n, b.take(out), err
 		}
+		b.number()
 		b.policy.Abort(plan.Plan)
 		req.Align = 0
+		plan.Waived, n = n, b.number()
 		plan.Plan, b.evicted = b.policy.Plan(req, b.evicted)
 	}
 	out = b.take(out)
@@ -117,7 +132,7 @@ func (b *Broker) Plan(req allocator.Request, out []Eviction) (plan Plan, _ []Evi
 		b.policy.Commit(plan.Plan)
 		plan.Handle = b.handle(plan.Block)
 	}
-	return plan, out, nil
+	return plan, n, out, nil
 }
 
 // await returns the driver object of a slab, or refused, when it is known. A slab that was refused is forgotten, and
@@ -163,15 +178,15 @@ func (b *Broker) settle() {
 func (b *Broker) handle(block allocator.Block) uint64 { return b.held[block.Index()].handle }
 
 // Grown says that the driver created the slab of a plan.
-func (b *Broker) Grown(plan allocator.Plan, handle uint64) (err error) {
+func (b *Broker) Grown(plan allocator.Plan, handle uint64) (n Number, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {
-		return err
+		return 0, err
 	}
 	b.keep(plan.Slab, handle)
 	b.policy.Grown(plan)
 	b.settle()
-	return nil
+	return b.number(), nil
 }
 
 // keep notes the driver object of a block.
@@ -193,88 +208,92 @@ func (b *Broker) Stats() (s allocator.Stats, err error) {
 }
 
 // Commit says that the driver created the block of a miss, or the part.
-func (b *Broker) Commit(plan allocator.Plan, handle uint64) (err error) {
+func (b *Broker) Commit(plan allocator.Plan, handle uint64) (n Number, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {
-		return err
+		return 0, err
 	}
 	b.keep(plan.Block, handle)
 	b.policy.Commit(plan)
-	return nil
+	return b.number(), nil
 }
 
 // Abort says that the driver refused to create what a plan asks for.
-func (b *Broker) Abort(plan allocator.Plan) (err error) {
+func (b *Broker) Abort(plan allocator.Plan) (n Number, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {
-		return err
+		return 0, err
 	}
 	if plan.SlabSize != 0 && b.handle(plan.Slab) == 0 {
 		b.keep(plan.Slab, refused)
 		b.settle()
 	}
 	b.policy.Abort(plan)
-	return nil
+	return b.number(), nil
 }
 
 // Free returns a block to the pool; busy while queued commands use it. Evictions may include the block itself.
-func (b *Broker) Free(block allocator.Block, busy bool, time int64, out []Eviction) (_ []Eviction, err error) {
-	defer b.leave(&err)
-	if err = b.enter(); err != nil {
-		return out, err
-	}
-	b.evicted = b.policy.Free(block, busy, time, b.evicted)
-	return b.take(out), nil
-}
-
-// Cooled says that the last command using a block has completed.
-func (b *Broker) Cooled(block allocator.Block, time int64, out []Eviction) (_ []Eviction, err error) {
-	defer b.leave(&err)
-	if err = b.enter(); err != nil {
-		return out, err
-	}
-	b.evicted = b.policy.Cooled(block, time, b.evicted)
-	return b.take(out), nil
-}
-
-// Forget takes a block out of the pool without an eviction.
-func (b *Broker) Forget(block allocator.Block) (err error) {
-	defer b.leave(&err)
-	if err = b.enter(); err != nil {
-		return err
-	}
-	b.policy.Forget(block)
-	return nil
-}
-
-// Drain gives up blocks after the driver failed to allocate need bytes.
-func (b *Broker) Drain(need uint64, out []Eviction) (_ []Eviction, err error) {
-	defer b.leave(&err)
-	if err = b.enter(); err != nil {
-		return out, err
-	}
-	b.evicted = b.policy.Drain(need, b.evicted)
-	return b.take(out), nil
-}
-
-// DropClass gives up every free block of a class and caches none of it any more.
-func (b *Broker) DropClass(class allocator.Class, out []Eviction) (_ []Eviction, err error) {
-	defer b.leave(&err)
-	if err = b.enter(); err != nil {
-		return out, err
-	}
-	b.evicted = b.policy.DropClass(class, b.evicted)
-	return b.take(out), nil
-}
-
-// Expire gives up blocks that are too old, and returns when to call again; 0: there is no limit of that kind.
-func (b *Broker) Expire(time int64, out []Eviction) (_ []Eviction, next int64, err error) {
+func (b *Broker) Free(block allocator.Block, busy bool, time int64, out []Eviction) (_ []Eviction, n Number, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {
 		return out, 0, err
 	}
-	b.evicted, next = b.policy.Expire(time, b.evicted)
-	return b.take(out), next, nil
+	b.evicted = b.policy.Free(block, busy, time, b.evicted)
+	return b.take(out), b.number(), nil
+}
+
+// Cooled says that the last command using a block has completed.
+func (b *Broker) Cooled(block allocator.Block, time int64, out []Eviction) (_ []Eviction, n Number, err error) {
+	defer b.leave(&err)
+	if err = b.enter(); err != nil {
+		return out, 0, err
+	}
+	b.evicted = b.policy.Cooled(block, time, b.evicted)
+	return b.take(out), b.number(), nil
+}
+
+// Forget takes a block out of the pool without an eviction.
+func (b *Broker) Forget(block allocator.Block) (n Number, err error) {
+	defer b.leave(&err)
+	if err = b.enter(); err != nil {
+		return 0, err
+	}
+	b.policy.Forget(block)
+	return b.number(), nil
+}
+
+// Drain gives up blocks after the driver failed to allocate need bytes.
+func (b *Broker) Drain(need uint64, out []Eviction) (_ []Eviction, n Number, err error) {
+	defer b.leave(&err)
+	if err = b.enter(); err != nil {
+		return out, 0, err
+	}
+	if b.evicted = b.policy.Drain(need, b.evicted); len(b.evicted) > 0 {
+		n = b.number()
+	}
+	return b.take(out), n, nil
+}
+
+// DropClass gives up every free block of a class and caches none of it any more.
+func (b *Broker) DropClass(class allocator.Class, out []Eviction) (_ []Eviction, n Number, err error) {
+	defer b.leave(&err)
+	if err = b.enter(); err != nil {
+		return out, 0, err
+	}
+	b.evicted = b.policy.DropClass(class, b.evicted)
+	return b.take(out), b.number(), nil
+}
+
+// Expire gives up blocks that are too old, and returns when to call again; 0: there is no limit of that kind.
+func (b *Broker) Expire(time int64, out []Eviction) (_ []Eviction, n Number, next int64, err error) {
+	defer b.leave(&err)
+	if err = b.enter(); err != nil {
+		return out, 0, 0, err
+	}
+	if b.evicted, next = b.policy.Expire(time, b.evicted); len(b.evicted) > 0 {
+		n = b.number()
+	}
+	return b.take(out), n, next, nil
 }
 
 // More returns evictions that did not fit into an earlier out; see cap.
@@ -318,34 +337,34 @@ func (b *Broker) postpone() {
 
 // Control obeys a message of the session: "limit NAME=VALUE", "trim BYTES", which keeps that many cached, or
 // "policy NAME [LIMIT=VALUE,...]". It returns what to acknowledge. A refused message changes nothing.
-func (b *Broker) Control(text string, time int64, out []Eviction) (reply string, _ []Eviction, err error) {
+func (b *Broker) Control(text string, time int64, out []Eviction) (reply string, n Number, _ []Eviction, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {
-		return "", out, err
+		return "", 0, out, err
 	}
 	verb, rest, _ := strings.Cut(text, " ")
 	switch verb {
 	case "limit":
 		name, number, _ := strings.Cut(rest, "=")
 		if b.evicted, err = b.policy.SetLimit(name, number, time, b.evicted); err != nil {
-			return "", b.take(out), err
+			return "", 0, b.take(out), err
 		}
 	case "trim":
 		keep, perr := strconv.ParseUint(rest, 10, 64)
 		if perr != nil {
-			return "", out, fmt.Errorf("trim: %q is no number of bytes", rest)
+			return "", 0, out, fmt.Errorf("trim: %q is no number of bytes", rest)
 		}
 		b.evicted = b.policy.Trim(keep, b.evicted)
 	case "policy":
 		name, limits, _ := strings.Cut(rest, " ")
 		next, perr := newPolicy(name, limits)
 		if perr != nil {
-			return "", out, perr
+			return "", 0, out, perr
 		}
 		b.evicted = b.policy.Switch(next, time, b.evicted)
 		rest = "policy=" + strings.Replace(rest, " ", ",", 1)
 	default:
-		return "", out, fmt.Errorf("unknown control message %q", verb)
+		return "", 0, out, fmt.Errorf("unknown control message %q", verb)
 	}
-	return rest, b.take(out), nil
+	return rest, b.number(), b.take(out), nil
 }

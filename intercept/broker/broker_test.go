@@ -22,13 +22,13 @@ func newBroker(t testing.TB, policy, limits string) *Broker {
 // serve does what the shim does: plan, create on a miss, commit.
 func serve(t testing.TB, b *Broker, handle uint64) Plan {
 	t.Helper()
-	plan, out, err := b.Plan(allocator.Request{Size: 1 << 20, Class: 1, Tag: 1}, nil)
+	plan, _, out, err := b.Plan(allocator.Request{Size: 1 << 20, Class: 1, Tag: 1}, nil)
 	if err != nil || len(out) > 0 {
 		t.Fatalf("plan: %v, evictions %v", err, out)
 	}
 	if !plan.Hit {
 		plan.Handle = handle
-		if err := b.Commit(plan.Plan, handle); err != nil {
+		if _, err := b.Commit(plan.Plan, handle); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -41,7 +41,7 @@ func TestHitCarriesTheDriversObject(t *testing.T) {
 	if first.Hit {
 		t.Fatal("the first request cannot hit")
 	}
-	if out, err := b.Free(first.Block, false, 1, nil); err != nil || len(out) > 0 {
+	if out, _, err := b.Free(first.Block, false, 1, nil); err != nil || len(out) > 0 {
 		t.Fatalf("free: %v %v", out, err)
 	}
 	second := serve(t, b, 0xdef)
@@ -59,12 +59,12 @@ func TestEvictionsCarryObjectsAndOverflowToMore(t *testing.T) {
 		want[100+i] = true
 	}
 	for _, block := range blocks {
-		if _, err := b.Free(block, false, 1, nil); err != nil {
+		if _, _, err := b.Free(block, false, 1, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var room [4]Eviction
-	got, err := b.DropClass(1, room[:0])
+	got, _, err := b.DropClass(1, room[:0])
 	for err == nil && len(got) > 0 {
 		for _, e := range got {
 			if !want[e.Handle] {
@@ -82,11 +82,11 @@ func TestEvictionsCarryObjectsAndOverflowToMore(t *testing.T) {
 func TestControl(t *testing.T) {
 	b := newBroker(t, "futhark", "")
 	block := serve(t, b, 7).Block
-	if _, err := b.Free(block, false, 1, nil); err != nil {
+	if _, _, err := b.Free(block, false, 1, nil); err != nil {
 		t.Fatal(err)
 	}
 	var room [4]Eviction
-	reply, out, err := b.Control("limit max_cached_bytes=1024", 2, room[:0])
+	reply, _, out, err := b.Control("limit max_cached_bytes=1024", 2, room[:0])
 	if err != nil || reply != "max_cached_bytes=1024" {
 		t.Fatalf("reply %q, err %v", reply, err)
 	}
@@ -94,7 +94,7 @@ func TestControl(t *testing.T) {
 		t.Fatalf("lowering the cap evicted %+v, want object 7", out)
 	}
 	for _, bad := range []string{"limit max_cached_bytes=-1", "limit nonsense=1", "limit max_cached_bytes=abc", "dance", "trim x"} {
-		if _, _, err := b.Control(bad, 3, room[:0]); err == nil {
+		if _, _, _, err := b.Control(bad, 3, room[:0]); err == nil {
 			t.Errorf("%q was accepted", bad)
 		}
 	}
@@ -103,29 +103,29 @@ func TestControl(t *testing.T) {
 func TestControlChangesThePolicy(t *testing.T) {
 	b := newBroker(t, "futhark", "")
 	block, used := serve(t, b, 7).Block, serve(t, b, 8).Block
-	if _, err := b.Free(block, false, 1, nil); err != nil {
+	if _, _, err := b.Free(block, false, 1, nil); err != nil {
 		t.Fatal(err)
 	}
 	var room [4]Eviction
 	for _, bad := range []string{"policy", "policy nonsense", "policy pow2 max_per_tag=1", "policy pow2 min_block"} {
-		if _, out, err := b.Control(bad, 2, room[:0]); err == nil || len(out) > 0 || b.policy.Name() != "futhark" {
+		if _, _, out, err := b.Control(bad, 2, room[:0]); err == nil || len(out) > 0 || b.policy.Name() != "futhark" {
 			t.Errorf("%q was accepted", bad)
 		}
 	}
-	reply, out, err := b.Control("policy mantissa mantissa_bits=2,max_per_bucket=3", 3, room[:0])
+	reply, _, out, err := b.Control("policy mantissa mantissa_bits=2,max_per_bucket=3", 3, room[:0])
 	if err != nil || reply != "policy=mantissa,mantissa_bits=2,max_per_bucket=3" || b.policy.Name() != "mantissa" {
 		t.Fatalf("reply %q, err %v, policy %s", reply, err, b.policy.Name())
 	}
 	if len(out) != 1 || out[0].Handle != 7 || out[0].Reason != wire.EvictPolicy {
 		t.Fatalf("evicted %+v, want object 7, which mantissa would not have made", out)
 	}
-	if out, err = b.Free(used, false, 4, room[:0]); err != nil || len(out) != 1 || out[0].Handle != 8 {
+	if out, _, err = b.Free(used, false, 4, room[:0]); err != nil || len(out) != 1 || out[0].Handle != 8 {
 		t.Fatalf("evicted %+v (%v), want object 8", out, err)
 	}
-	if reply, _, err = b.Control("policy none", 5, room[:0]); err != nil || reply != "policy=none" {
+	if reply, _, _, err = b.Control("policy none", 5, room[:0]); err != nil || reply != "policy=none" {
 		t.Fatalf("reply %q, err %v", reply, err)
 	}
-	if _, _, err = b.Control("limit min_block=1", 6, room[:0]); err == nil {
+	if _, _, _, err = b.Control("limit min_block=1", 6, room[:0]); err == nil {
 		t.Error("a limit of the former policy was accepted")
 	}
 }
@@ -140,11 +140,11 @@ func (broken) Plan(allocator.Request, []allocator.Eviction) (allocator.Plan, []a
 func TestPanicBecomesLastingFailure(t *testing.T) {
 	b := newBroker(t, "futhark", "")
 	b.policy = broken{b.policy}
-	_, _, err := b.Plan(allocator.Request{Size: 1, Class: 1}, nil)
+	_, _, _, err := b.Plan(allocator.Request{Size: 1, Class: 1}, nil)
 	if !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "on purpose") {
 		t.Fatalf("err = %v", err)
 	}
-	if _, err := b.Free(1, false, 0, nil); !errors.Is(err, ErrFailed) {
+	if _, _, err := b.Free(1, false, 0, nil); !errors.Is(err, ErrFailed) {
 		t.Fatalf("after a failure Free returned %v", err)
 	}
 }
@@ -166,7 +166,7 @@ func TestHammer(t *testing.T) {
 	for g := range 8 {
 		wg.Go(func() {
 			for i := range 2000 {
-				plan, _, err := b.Plan(allocator.Request{Size: uint64(1+(g*i)%64) << 12, Class: 1, Tag: allocator.Tag(g)}, nil)
+				plan, _, _, err := b.Plan(allocator.Request{Size: uint64(1+(g*i)%64) << 12, Class: 1, Tag: allocator.Tag(g)}, nil)
 				if err != nil {
 					t.Error(err)
 					return
@@ -177,7 +177,7 @@ func TestHammer(t *testing.T) {
 					next++
 					handle = next
 					mu.Unlock()
-					if err := b.Commit(plan.Plan, handle); err != nil {
+					if _, err := b.Commit(plan.Plan, handle); err != nil {
 						t.Error(err)
 						return
 					}
@@ -187,7 +187,7 @@ func TestHammer(t *testing.T) {
 					return
 				}
 				live.Delete(handle)
-				if _, err := b.Free(plan.Block, false, int64(i), make([]Eviction, 0, 64)); err != nil {
+				if _, _, err := b.Free(plan.Block, false, int64(i), make([]Eviction, 0, 64)); err != nil {
 					t.Error(err)
 					return
 				}

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 
@@ -10,7 +11,7 @@ import (
 // part asks for a buffer that slabs can serve.
 func part(t *testing.T, b *Broker) Plan {
 	t.Helper()
-	plan, out, err := b.Plan(allocator.Request{Size: 4096, Align: 128, Class: 1, Max: 1 << 30, Heap: 1 << 32}, nil)
+	plan, _, out, err := b.Plan(allocator.Request{Size: 4096, Align: 128, Class: 1, Max: 1 << 30, Heap: 1 << 32}, nil)
 	if err != nil || len(out) > 0 {
 		t.Errorf("plan: %v, evictions %v", err, out)
 	}
@@ -39,7 +40,7 @@ func TestAPlanWaitsForTheSlabThatAnotherThreadCreates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBroker(t, "slab", "")
 		first, other := second(t, b)
-		if err := b.Grown(first.Plan, 77); err != nil {
+		if _, err := b.Grown(first.Plan, 77); err != nil {
 			t.Fatal(err)
 		}
 		plan := <-other
@@ -47,7 +48,7 @@ func TestAPlanWaitsForTheSlabThatAnotherThreadCreates(t *testing.T) {
 			t.Errorf("plan %+v, want another part of the slab of %+v", plan, first)
 		}
 		for _, p := range []Plan{first, plan} {
-			if err := b.Commit(p.Plan, 5); err != nil {
+			if _, err := b.Commit(p.Plan, 5); err != nil {
 				t.Error(err)
 			}
 		}
@@ -61,14 +62,14 @@ func TestAPlanThatWaitedForNothingGetsABlockOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBroker(t, "slab", "")
 		first, other := second(t, b)
-		if err := b.Abort(first.Plan); err != nil {
+		if _, err := b.Abort(first.Plan); err != nil {
 			t.Fatal(err)
 		}
 		plan := <-other
 		if plan.Slab != 0 || plan.Hit || plan.Size != 4096 {
 			t.Errorf("plan %+v, want a block of its own", plan)
 		}
-		if err := b.Commit(plan.Plan, 5); err != nil {
+		if _, err := b.Commit(plan.Plan, 5); err != nil {
 			t.Error(err)
 		}
 		if s, err := b.Stats(); err != nil || s.Slabs != 0 || s.Blocks != 1 || s.BytesCached != 0 {
@@ -113,11 +114,11 @@ func TestAPlanDoesNotWaitForEver(t *testing.T) {
 		if plan.Slab != 0 || plan.Hit {
 			t.Errorf("plan %+v, want a block of its own", plan)
 		}
-		if err := b.Grown(first.Plan, 77); err != nil {
+		if _, err := b.Grown(first.Plan, 77); err != nil {
 			t.Fatal(err)
 		}
 		for _, p := range []Plan{first, plan} {
-			if err := b.Commit(p.Plan, 5); err != nil {
+			if _, err := b.Commit(p.Plan, 5); err != nil {
 				t.Error(err)
 			}
 		}
@@ -131,25 +132,28 @@ func TestAPlanDoesNotWaitForEver(t *testing.T) {
 func TestWhatAWaitingPlanEvictsIsThereForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBroker(t, "slab", "max_age=1")
-		old, _, err := b.Plan(allocator.Request{Size: 1 << 30, Class: 1, Time: 1}, nil)
-		if err != nil || b.Commit(old.Plan, 9) != nil {
+		old, _, _, err := b.Plan(allocator.Request{Size: 1 << 30, Class: 1, Time: 1}, nil)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if out, err := b.Free(old.Block, false, 1, make([]Eviction, 0, 4)); err != nil || len(out) > 0 {
+		if _, err := b.Commit(old.Plan, 9); err != nil {
+			t.Fatal(err)
+		}
+		if out, _, err := b.Free(old.Block, false, 1, make([]Eviction, 0, 4)); err != nil || len(out) > 0 {
 			t.Fatal(out, err)
 		}
 		first := part(t, b)
 		go func() {
-			if _, _, err := b.Plan(allocator.Request{Size: 4096, Align: 128, Class: 1, Time: 5e9}, nil); err != nil {
+			if _, _, _, err := b.Plan(allocator.Request{Size: 4096, Align: 128, Class: 1, Time: 5e9}, nil); err != nil {
 				t.Error(err)
 			}
 		}()
 		synctest.Wait()
-		out, err := b.Drain(1<<30, make([]Eviction, 0, 4))
+		out, _, err := b.Drain(1<<30, make([]Eviction, 0, 4))
 		if err != nil || len(out) != 1 || out[0].Handle != 9 {
 			t.Errorf("drained %v, %v: want the block that the waiting plan gave up", out, err)
 		}
-		if err := b.Grown(first.Plan, 77); err != nil {
+		if _, err := b.Grown(first.Plan, 77); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -158,10 +162,13 @@ func TestWhatAWaitingPlanEvictsIsThereForOthers(t *testing.T) {
 func TestARefusedMessageLosesNoEvictions(t *testing.T) {
 	b := newBroker(t, "slab", "max_cached_bytes=0")
 	plan := part(t, b)
-	if b.Grown(plan.Plan, 7) != nil || b.Commit(plan.Plan, 8) != nil || b.Forget(plan.Block) != nil {
-		t.Fatal("cannot forget a part")
+	_, grown := b.Grown(plan.Plan, 7)
+	_, made := b.Commit(plan.Plan, 8)
+	_, forgotten := b.Forget(plan.Block)
+	if err := errors.Join(grown, made, forgotten); err != nil {
+		t.Fatal(err)
 	}
-	_, out, err := b.Control("limit nonsense=1", 1, make([]Eviction, 0, 4))
+	_, _, out, err := b.Control("limit nonsense=1", 1, make([]Eviction, 0, 4))
 	if err == nil || len(out) != 1 || out[0].Handle != 7 {
 		t.Errorf("%v, %v: want an error, and the slab that nobody has", out, err)
 	}
@@ -175,12 +182,12 @@ func TestWaitersLearnThatTheBrokerHasFailed(t *testing.T) {
 		}
 		failed := make(chan error, 1)
 		go func() {
-			_, _, err := b.Plan(allocator.Request{Size: 4096, Align: 128, Class: 1}, nil)
+			_, _, _, err := b.Plan(allocator.Request{Size: 4096, Align: 128, Class: 1}, nil)
 			failed <- err
 		}()
 		synctest.Wait()
 		b.policy = nil // whatever comes next panics
-		if err := b.Forget(1); err == nil {
+		if _, err := b.Forget(1); err == nil {
 			t.Error("a panic was no failure")
 		}
 		if err := <-failed; err == nil {

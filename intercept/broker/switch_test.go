@@ -53,33 +53,33 @@ func (d *device) release(b *Broker, out []Eviction, err error) {
 // cycle creates a buffer and releases it, as the shim does.
 func (d *device) cycle(b *Broker, req allocator.Request, cools bool) {
 	var room [4]Eviction
-	plan, out, err := b.Plan(req, room[:0])
+	plan, _, out, err := b.Plan(req, room[:0])
 	d.release(b, out, err)
 	handle, shared := plan.Handle, 1
 	if plan.SlabSize != 0 {
 		handle = d.create()
-		if err := b.Grown(plan.Plan, handle); err != nil {
+		if _, err := b.Grown(plan.Plan, handle); err != nil {
 			d.Error(err)
 		}
 	}
 	switch {
 	case plan.Slab != 0:
 		shared = 1 << 20
-		if err := b.Commit(plan.Plan, 0); err != nil {
+		if _, err := b.Commit(plan.Plan, 0); err != nil {
 			d.Error(err)
 		}
 	case !plan.Hit:
 		handle = d.create()
-		if err := b.Commit(plan.Plan, handle); err != nil {
+		if _, err := b.Commit(plan.Plan, handle); err != nil {
 			d.Error(err)
 		}
 	}
 	d.use(handle, 1, shared)
 	d.use(handle, -1, shared)
-	out, err = b.Free(plan.Block, cools, req.Time, room[:0])
+	out, _, err = b.Free(plan.Block, cools, req.Time, room[:0])
 	d.release(b, out, err)
 	if cools {
-		out, err = b.Cooled(plan.Block, req.Time, room[:0])
+		out, _, err = b.Cooled(plan.Block, req.Time, room[:0])
 		d.release(b, out, err)
 	}
 }
@@ -117,7 +117,7 @@ func TestHammerWithSwitches(t *testing.T) {
 			if changes%3 == 0 && names[changes%len(names)] != "none" {
 				message += " max_cached_bytes=200000"
 			}
-			_, out, err := b.Control(message, 0, make([]Eviction, 0, 4))
+			_, _, out, err := b.Control(message, 0, make([]Eviction, 0, 4))
 			d.release(b, out, err)
 		}
 	})
@@ -125,7 +125,7 @@ func TestHammerWithSwitches(t *testing.T) {
 	close(over)
 	changer.Wait()
 	for c := range allocator.Class(4) {
-		out, err := b.DropClass(c, make([]Eviction, 0, 4))
+		out, _, err := b.DropClass(c, make([]Eviction, 0, 4))
 		d.release(b, out, err)
 	}
 	if s, err := b.Stats(); err != nil || s.Blocks != 0 || s.Reserved() != 0 || len(d.uses) != 0 || changes == 0 {

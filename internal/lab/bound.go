@@ -114,7 +114,7 @@ func (t *Tape) census() (byClass, crowds []*crowd) {
 	for _, ops := range t.reels {
 		for i := range ops {
 			step := &ops[i]
-			if step.code != opCreate {
+			if !step.code.creates() {
 				continue
 			}
 			c := byClass[step.class]
@@ -163,7 +163,7 @@ func (t *Tape) crowds() (crowds []*crowd, peak uint64) {
 		for i := range ops {
 			step := &ops[i]
 			switch step.code {
-			case opCreate:
+			case opCreate, opPlan:
 				g.enter(step, byClass[step.class], t.script.classes[step.class].process)
 			case opWait:
 				for _, d := range g.raced[step.slot] {
@@ -174,9 +174,9 @@ func (t *Tape) crowds() (crowds []*crowd, peak uint64) {
 				if c := byClass[step.class]; c != nil {
 					c.ended = true
 				}
-			case opFail, opEnd, opChange: // nobody lives by these
-			default:
+			case opFree, opFreeEarly, opCool, opCooled, opLose, opForget:
 				g.release(step)
+			default: // nobody lives by the others
 			}
 		}
 	}

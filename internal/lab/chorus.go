@@ -38,7 +38,7 @@ func (c *Chorus) Remove(voice int) { c.voices[voice] = nil }
 func Hears(e *wire.Event) bool {
 	switch e.Kind {
 	case wire.KindLost, wire.KindDevice, wire.KindContext, wire.KindCreate, wire.KindRelease, wire.KindCooled, wire.KindEvict,
-		wire.KindLimit, wire.KindSlab:
+		wire.KindLimit, wire.KindSlab, wire.KindOrder, wire.KindExit:
 		return true
 	case wire.KindSync:
 		return wire.Sync(e.Op) != wire.SyncFlush
@@ -48,6 +48,9 @@ func Hears(e *wire.Event) bool {
 
 // Read looks a record up, of which it keeps nothing. Records come in the order of a recording.
 func (c *Chorus) Read(record *wire.Record) { c.ops = c.resolver.take(record, c.ops) }
+
+// Finish reads that nothing more will come, on which some of what was read may still wait.
+func (c *Chorus) Finish() { c.ops = c.resolver.finish(c.ops) }
 
 // Play plays what was read since Clear through a voice; each voice that is left must do so once before the next Clear. An
 // error says that its policy cannot be made any more.

@@ -10,24 +10,34 @@ import (
 
 // Comparison tells how far a replay decides as the recorded policy did: whether a request was a hit, why not, how large
 // its block is and whether that is a part of a slab; and which blocks left the pool in which order, how large and why.
+// Where the recording numbers decisions, the block itself is the same, too, and the order is that of each thread: threads
+// note what the policy gave up when they have released it.
 type Comparison struct {
 	Requests, Same           uint64
 	Evictions, SameEvictions uint64 // Evictions: the more of those recorded and those replayed
+	Unreleased               uint64 // the last that a process gave up, which ended before it could release them: in neither
 	First                    string // the first difference, in words; empty: there is none
 }
 
 // Exact reports whether all is the same.
 func (c *Comparison) Exact() bool { return c.Requests == c.Same && c.Evictions == c.SameEvictions }
 
-// Compare plays a recording and compares each decision with the one that was recorded. Errors are those of Replay.
+// Compare plays a recording under the policy, the limits and the capacity that were recorded, which the options name, and
+// compares each decision with the one that was recorded. Errors are those of Replay.
 func Compare(src trace.Source, o ReplayOptions) (*Comparison, error) {
+	o.AsRecorded = true
 	s, err := NewSimulation(o)
 	if err != nil {
 		return nil, err
 	}
-	w := &watch{simulation: s, evictions: map[uint32]*evictions{}, loose: map[loose]uint64{}}
+	w := &watch{
+		simulation: s, decided: map[uint32]decision{}, wanted: map[uint32]wanted{}, evictions: map[uint32]*evictions{}, loose: map[loose]uint64{},
+	}
 	s.player.watch = w
 	if err := each(src, w.take); err != nil {
+		return nil, err
+	}
+	if err := s.finish(); err != nil {
 		return nil, err
 	}
 	w.finish()
@@ -38,7 +48,8 @@ func Compare(src trace.Source, o ReplayOptions) (*Comparison, error) {
 type watch struct {
 	Comparison
 	simulation *Simulation
-	decided    []decision // since the latest record
+	decided    map[uint32]decision // by slot, as long as nobody knows what was recorded
+	wanted     map[uint32]wanted   // the other way round
 	evictions  map[uint32]*evictions
 	loose      map[loose]uint64 // bytes of buffers that no pool has
 }
@@ -49,16 +60,15 @@ type decision struct {
 	reason wire.Miss
 	size   uint64
 	part   bool
+	block  uint64 // its number; 0: nobody knows
 }
 
-// eviction is a block that left a pool.
-type eviction struct {
-	size   uint64
-	reason wire.Evict
+// wanted is what was recorded of a request.
+type wanted struct {
+	decision
+	process      uint32
+	object, time uint64
 }
-
-// evictions of a process that were not compared yet: at most one of the lists has some.
-type evictions struct{ recorded, replayed []eviction }
 
 // loose names a buffer.
 type loose struct {
@@ -66,19 +76,25 @@ type loose struct {
 	object  uint64
 }
 
-func (w *watch) served(_ *process, plan *allocator.Plan) {
-	w.decided = append(w.decided, decision{plan.Hit, plan.Reason, plan.Size, plan.Slab != 0})
+// served compares how a request was served, unless that is not read yet.
+func (w *watch) served(slot uint32, plan *allocator.Plan) {
+	d := decision{plan.Hit, plan.Reason, plan.Size, plan.Slab != 0, uint64(plan.Block)}
+	if want, known := w.wanted[slot]; known {
+		delete(w.wanted, slot)
+		w.compare(&want, d)
+		return
+	}
+	w.decided[slot] = d
 }
 
-func (w *watch) evicted(p *process, size uint64, reason wire.Evict) {
-	e := w.of(p.number)
-	e.replayed = append(e.replayed, eviction{size, reason})
+func (w *watch) evicted(p *process, block allocator.Block, size uint64, reason wire.Evict) {
+	w.of(p.number).replay(w, eviction{uint64(block), size, reason})
 }
 
 func (w *watch) of(process uint32) *evictions {
 	e := w.evictions[process]
 	if e == nil {
-		e = &evictions{}
+		e = &evictions{process: process, latest: map[uint32]int{}, open: map[uint64]placed{}, early: map[uint64][]noted{}}
 		w.evictions[process] = e
 	}
 	return e
@@ -86,87 +102,93 @@ func (w *watch) of(process uint32) *evictions {
 
 // take compares what was recorded with what is decided.
 func (w *watch) take(record *wire.Record) error {
-	w.decided = w.decided[:0]
 	if err := w.simulation.Take(record); err != nil {
 		return err
 	}
-	number := w.simulation.resolver.from(record.Process).number
+	o := w.simulation.resolver.from(record.Process)
+	e := w.of(o.number)
+	e.numbered = o.order.next != 0 && !o.order.adrift
 	switch record.Kind {
 	case wire.KindCreate:
-		w.create(number, record)
+		w.create(o, record)
 	case wire.KindRelease: // of what a policy sees that does not pool
-		key := loose{number, record.Object}
+		key := loose{o.number, record.Object}
 		if size, there := w.loose[key]; there && record.Granted == 0 && record.Outcome == wire.OutcomeDriver {
 			delete(w.loose, key)
-			w.of(number).recorded = append(w.of(number).recorded, eviction{size, wire.EvictPolicy})
+			e.record(w, noted{eviction{0, size, wire.EvictPolicy}, record.Thread, record.Time})
 		}
+	case wire.KindExit:
+		e.exited = true
 	case wire.KindEvict:
-		w.of(number).recorded = append(w.of(number).recorded, eviction{record.Granted, wire.Evict(record.Reason)})
+		block := record.Link
+		if !e.numbered {
+			block = 0
+		}
+		e.record(w, noted{eviction{block, record.Granted, wire.Evict(record.Reason)}, record.Thread, record.Time})
 	}
-	w.match(number, record.Time)
 	return nil
 }
 
-// create compares how a request was served.
-func (w *watch) create(number uint32, record *wire.Record) {
+// create compares how a request was served, unless that is still to come.
+func (w *watch) create(o *origin, record *wire.Record) {
 	if record.Outcome != wire.OutcomeHit && record.Outcome != wire.OutcomeMiss {
 		return
 	}
 	if record.Outcome == wire.OutcomeMiss && record.Link == 0 {
-		w.loose[loose{number, record.Object}] = record.Granted
+		w.loose[loose{o.number, record.Object}] = record.Granted
 	}
 	w.Requests++
-	want := decision{
-		record.Outcome == wire.OutcomeHit, wire.Miss(record.Reason), record.Granted, record.Flags&wire.FlagPart != 0,
+	want := wanted{process: o.number, object: record.Object, time: record.Time, decision: decision{
+		record.Outcome == wire.OutcomeHit, wire.Miss(record.Reason), record.Granted, record.Flags&wire.FlagPart != 0, record.Link,
+	}}
+	if o.order.next == 0 || o.order.adrift {
+		want.block = 0
 	}
-	switch {
-	case len(w.decided) == 0:
-		w.differs(number, record.Time, fmt.Sprintf("the request %d was %s; here it found no memory but its own", record.Object, want))
-	case w.decided[0] != want:
-		w.differs(number, record.Time, fmt.Sprintf("the request %d was %s; here it is %s", record.Object, want, w.decided[0]))
-	default:
-		w.Same++
+	slot := o.objects[record.Object]
+	if old, there := w.wanted[slot]; there {
+		w.unserved(&old)
+	}
+	w.wanted[slot] = want
+	if d, known := w.decided[slot]; known {
+		delete(w.decided, slot)
+		delete(w.wanted, slot)
+		w.compare(&want, d)
 	}
 }
 
-// match compares evictions as far as both sides have some.
-func (w *watch) match(number uint32, time uint64) {
-	e := w.evictions[number]
-	if e == nil {
+func (w *watch) compare(want *wanted, d decision) {
+	if want.block == 0 {
+		d.block = 0
+	}
+	if d == want.decision {
+		w.Same++
 		return
 	}
-	n := min(len(e.recorded), len(e.replayed))
-	for i := range n {
-		w.Evictions++
-		if e.recorded[i] == e.replayed[i] {
-			w.SameEvictions++
-		} else {
-			w.differs(number, time, fmt.Sprintf("the next eviction was %s; here it is %s", e.recorded[i], e.replayed[i]))
-		}
-	}
-	e.recorded, e.replayed = e.recorded[n:], e.replayed[n:]
+	w.differs(want.process, want.time, fmt.Sprintf("the request %d was %s; here it is %s", want.object, want.decision, d))
 }
 
-// finish counts evictions that only one side has.
+// unserved counts a request that no decision came for.
+func (w *watch) unserved(want *wanted) {
+	w.differs(want.process, want.time, fmt.Sprintf("the request %d was %s; here it found no memory but its own", want.object, want.decision))
+}
+
+// finish counts what only one side has.
 func (w *watch) finish() {
+	for slot := range w.simulation.resolver.script.slots {
+		if want, there := w.wanted[slot]; there {
+			w.unserved(&want)
+		}
+	}
 	for number := range w.simulation.resolver.script.facts.processes {
-		e := w.evictions[number]
-		if e == nil {
-			continue
-		}
-		w.Evictions += uint64(len(e.recorded) + len(e.replayed))
-		if len(e.recorded) > 0 {
-			w.differs(number, 0, fmt.Sprintf("evictions that were recorded and are none here: %d, of which the first was %s", len(e.recorded), e.recorded[0]))
-		}
-		if len(e.replayed) > 0 {
-			w.differs(number, 0, fmt.Sprintf("evictions here that were none: %d, of which the first is %s", len(e.replayed), e.replayed[0]))
+		if e := w.evictions[number]; e != nil {
+			e.finish(w)
 		}
 	}
 }
 
-func (w *watch) differs(number uint32, time uint64, text string) {
+func (w *watch) differs(process uint32, time uint64, text string) {
 	if w.First == "" {
-		w.First = fmt.Sprintf("process %d, at %d ns: %s", number+1, time, text)
+		w.First = fmt.Sprintf("process %d, at %d ns: %s", process+1, time, text)
 	}
 }
 
@@ -176,11 +198,11 @@ func (d decision) String() string {
 	if d.part {
 		what = "a part"
 	}
+	if d.block != 0 {
+		what += fmt.Sprintf(" (%d)", d.block)
+	}
 	if d.hit {
 		return fmt.Sprintf("a hit, %s of %d bytes", what, d.size)
 	}
 	return fmt.Sprintf("a miss (%s), %s of %d bytes", d.reason, what, d.size)
 }
-
-// String says what left the pool and why.
-func (e eviction) String() string { return fmt.Sprintf("of %d bytes (%s)", e.size, e.reason) }

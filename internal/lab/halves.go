@@ -33,7 +33,7 @@ func lasting(ops []op, slots uint32) []op {
 	created := make([]int, slots) // place behind the create of what a slot has; 0: nothing
 	for i := range ops {
 		switch ops[i].code {
-		case opCreate:
+		case opCreate, opPlan:
 			created[ops[i].slot] = i + 1
 		case opFree, opFreeEarly, opCool, opForget:
 			created[ops[i].slot] = 0
@@ -42,7 +42,7 @@ func lasting(ops []op, slots uint32) []op {
 	}
 	var still []op
 	for i := range ops {
-		if ops[i].code == opCreate && created[ops[i].slot] == i+1 {
+		if ops[i].code.creates() && created[ops[i].slot] == i+1 {
 			still = append(still, ops[i])
 		}
 	}
@@ -53,7 +53,7 @@ func lasting(ops []op, slots uint32) []op {
 func (t *Tape) count() {
 	for _, ops := range t.reels {
 		for i := range ops {
-			if ops[i].code == opCreate {
+			if ops[i].code.creates() {
 				t.script.facts.requests++
 			}
 		}

@@ -38,7 +38,7 @@ func (r *player) play(ops []op) error {
 	for i := range ops {
 		step := &ops[i]
 		switch step.code {
-		case opCreate, opFail:
+		case opCreate, opFail, opPlan, opTry:
 			if err := r.create(step); err != nil {
 				return err
 			}
@@ -60,8 +60,14 @@ func (r *player) play(ops []op) error {
 			if err != nil {
 				return err
 			}
-			r.result.Changes++
 			p.change(&r.script.changes[step.class], step.time)
+		case opExpire, opDrain:
+			if p := r.known(step.slot); p != nil {
+				p.relieve(step)
+			}
+		case opNone:
+		case opGrown, opCommit, opAbort, opReturn:
+			r.carryOut(step)
 		default:
 			r.release(step)
 		}
@@ -86,6 +92,9 @@ func (r *player) process(number uint32) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.options.AsRecorded {
+		policy = allocator.NewSwitchable(policy)
+	}
 	for len(r.processes) <= int(number) {
 		r.processes = append(r.processes, nil)
 	}
@@ -102,27 +111,44 @@ func (r *player) create(step *op) error {
 		return err
 	}
 	req := c.request
-	req.Size, req.Tag, req.Time = step.size, step.tag, step.time
-	if step.code == opFail {
-		p.attempt(&req)
-		return nil
+	req.Size, req.Tag, req.Time, req.Round = step.size, step.tag, step.time, c.round(step.size)
+	p.follows = r.options.AsRecorded && step.mark&numbered != 0
+	if step.mark&whole != 0 || p.follows && step.mark&again != 0 {
+		req.Align = 0
 	}
-	for len(r.slots) <= int(step.slot) {
+	switch {
+	case step.code == opCreate, step.code == opPlan && !p.follows:
+		r.serve(p, &req, step.slot)
+	case step.code == opFail && !p.follows:
+		p.attempt(&req)
+	case step.code == opPlan || step.code == opTry && p.follows:
+		p.begin(&req, step)
+	}
+	return nil
+}
+
+// serve gives a request the slot.
+func (r *player) serve(p *process, req *allocator.Request, slot uint32) {
+	for len(r.slots) <= int(slot) {
 		r.slots = append(r.slots, held{})
 	}
-	h := &r.slots[step.slot]
-	if !p.serve(&req, h) {
+	h := &r.slots[slot]
+	if !p.serve(req, h, slot) {
 		*h = held{}
 		r.result.Failures++
-		return nil
+		return
 	}
+	r.enter(h)
+}
+
+// enter counts what a buffer has in use.
+func (r *player) enter(h *held) {
 	r.inUse += h.size
 	r.wanted += h.wanted
 	if r.inUse > r.result.PeakInUse {
 		r.result.PeakInUse, r.result.WantedAtPeak = r.inUse, r.wanted
 	}
 	r.result.PeakReserved = max(r.result.PeakReserved, r.reserved)
-	return nil
 }
 
 // release does what becomes of a buffer.
@@ -132,16 +158,16 @@ func (r *player) release(step *op) {
 	switch h.state {
 	case inUse:
 	case direct:
-		r.leave(h)
-		p.reserved -= h.size
-		r.reserved -= h.size
-		r.releases.add(h.size)
-		h.state = empty
+		p.release(h)
 		return
 	case cools:
 		p.endCooling(step, h)
 		return
 	default:
+		return
+	}
+	if step.mark&untold != 0 && r.options.AsRecorded {
+		p.release(h)
 		return
 	}
 	switch step.code {
@@ -196,7 +222,9 @@ func (r *player) sum() ReplayResult {
 	out := r.result
 	f := &r.script.facts
 	out.Processes, out.Requests, out.Unpooled, out.Before, out.Lost = int(f.processes), f.requests, f.unpooled, f.before, f.lost
-	out.Switches = f.switches
+	if !r.options.AsRecorded {
+		out.Switches = f.switches
+	}
 	out.Recorded.Hits, out.Recorded.Misses = f.hits, f.misses
 	for _, p := range r.processes {
 		if p != nil {

@@ -13,6 +13,8 @@ type process struct {
 	reserved uint64            // bytes that it has from the driver
 	slabSize uint64            // bytes of the newest slab
 	raced    []allocator.Block // cooling until the next wait or finish
+	follows  bool              // all that the recorded policy was told is told of: nothing else is done, whatever the capacity
+	open     map[uint32]*open  // plans that are carried out bit by bit, by slot
 
 	fullest   allocator.Stats // when most was free, of the moments before contexts ended
 	evictions []allocator.Eviction
@@ -41,7 +43,7 @@ const (
 // serve asks the policy and does what it says, as the shim does: for a slab that does not fit nothing is given up, but
 // the request gets a block of its own; where the driver has no more for that, what the policy gives up makes room, then
 // the request is met as it came.
-func (p *process) serve(req *allocator.Request, h *held) bool {
+func (p *process) serve(req *allocator.Request, h *held, slot uint32) bool {
 	plan := p.plan(req)
 	if plan.SlabSize != 0 && plan.Slab != 0 {
 		plan = p.grow(req, plan)
@@ -50,11 +52,15 @@ func (p *process) serve(req *allocator.Request, h *held) bool {
 		p.policy.Abort(plan)
 		return plan.Size != req.Size && p.direct(req, h)
 	}
-	p.policy.Commit(plan)
-	p.count(req, &plan)
-	h.process, h.block, h.size, h.wanted = p, plan.Block, plan.Size, req.Size
-	h.state, h.slab = inUse, plan.Slab != 0
+	p.commit(req, &plan, h, slot)
 	return true
+}
+
+// commit gives a buffer what was planned for it.
+func (p *process) commit(req *allocator.Request, plan *allocator.Plan, h *held, slot uint32) {
+	p.policy.Commit(*plan)
+	p.count(req, plan, slot)
+	*h = held{process: p, block: plan.Block, size: plan.Size, wanted: req.Size, state: inUse, slab: plan.Slab != 0}
 }
 
 // direct meets a request as it came, without the policy.
@@ -70,13 +76,23 @@ func (p *process) direct(req *allocator.Request, h *held) bool {
 	return true
 }
 
+// release gives a buffer back to the driver that the policy does not hear of.
+func (p *process) release(h *held) {
+	r := p.player
+	r.leave(h)
+	h.state = empty
+	if h.slab {
+		return
+	}
+	p.reserved -= h.size
+	r.reserved -= h.size
+	r.releases.add(h.size)
+}
+
 // grow makes the slab of a plan, or plans anew without one.
 func (p *process) grow(req *allocator.Request, plan allocator.Plan) allocator.Plan {
 	if p.fits(plan.SlabSize) {
-		p.take(plan.SlabSize)
-		p.player.creates.add(plan.SlabSize)
-		p.slabSize = plan.SlabSize
-		p.policy.Grown(plan)
+		p.grown(&plan)
 		return plan
 	}
 	p.policy.Abort(plan)
@@ -84,8 +100,16 @@ func (p *process) grow(req *allocator.Request, plan allocator.Plan) allocator.Pl
 	return p.plan(req)
 }
 
+// grown makes the slab of a plan.
+func (p *process) grown(plan *allocator.Plan) {
+	p.take(plan.SlabSize)
+	p.player.creates.add(plan.SlabSize)
+	p.slabSize = plan.SlabSize
+	p.policy.Grown(*plan)
+}
+
 // count notes how a request was served.
-func (p *process) count(req *allocator.Request, plan *allocator.Plan) {
+func (p *process) count(req *allocator.Request, plan *allocator.Plan, slot uint32) {
 	r := p.player
 	r.steady.Add(plan.Hit)
 	switch {
@@ -102,7 +126,7 @@ func (p *process) count(req *allocator.Request, plan *allocator.Plan) {
 		r.saved.add(plan.Size)
 	}
 	if r.watch != nil {
-		r.watch.served(p, plan)
+		r.watch.served(slot, plan)
 	}
 }
 
@@ -118,7 +142,7 @@ func (p *process) plan(req *allocator.Request) (plan allocator.Plan) {
 // fits reports whether the driver has so much.
 func (p *process) fits(size uint64) bool {
 	capacity := p.player.options.Capacity
-	return capacity == 0 || size <= capacity && p.reserved <= capacity-size
+	return capacity == 0 || p.follows || size <= capacity && p.reserved <= capacity-size
 }
 
 // take takes memory from the driver, which has it.
@@ -190,7 +214,7 @@ func (p *process) give() {
 		r.result.Evictions++
 		r.releases.add(e.Size)
 		if r.watch != nil {
-			r.watch.evicted(p, e.Size, e.Reason)
+			r.watch.evicted(p, e.Block, e.Size, e.Reason)
 		}
 	}
 	p.evictions = p.evictions[:0]
@@ -228,7 +252,7 @@ func (p *process) forget(h *held) {
 	r.reserved -= h.size
 	r.releases.add(h.size)
 	if r.watch != nil {
-		r.watch.evicted(p, h.size, wire.EvictState)
+		r.watch.evicted(p, h.block, h.size, wire.EvictState)
 	}
 }
 
@@ -238,9 +262,14 @@ func (p *process) drop(class allocator.Class) {
 	p.give()
 }
 
-// change does what was done to the limits, or the pool, of the program that was recorded.
+// change does what was done to the limits, the pool or the policy of the program that was recorded.
 func (p *process) change(c *change, time int64) {
 	r := p.player
+	if c.name == policy {
+		p.goOver(c.value, time)
+		return
+	}
+	r.result.Changes++
 	var err error
 	if c.name == "" {
 		p.evictions = p.policy.Trim(c.keep, p.evictions[:0])

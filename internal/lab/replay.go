@@ -23,6 +23,11 @@ type ReplayOptions struct {
 	// changes here, too. Limits that Settings do not name, and trims, follow the recording anyway.
 	HoldSettings bool
 
+	// AsRecorded says that the policy, its limits and the capacity are those of the recording. Then changes of the policy
+	// are made here, too, and where the recording numbers decisions all that the policy was told happens again: what it was
+	// asked in vain, and to make room when the driver had none, whatever Capacity says.
+	AsRecorded bool
+
 	Device cost.Device // what the driver takes; zero: costs nothing
 	Fit    bool        // the driver takes what it took in the recording; Device does not count
 }
@@ -33,7 +38,8 @@ type ReplayOptions struct {
 // Time does not change: buffers come, go and cool when they did in the recording, however long a create would have
 // taken. Where the recording does not tell when a buffer had cooled, as under a policy that does not pool, what commands
 // still used cools at the process's next wait or finish. What was not poolable in the recording is left out, and so are
-// changes of the policy during it. A class is a context with its flags; what the device can do comes from the context's
+// changes of the policy during it, unless AsRecorded. The policy hears all in the order in which the recorded one did,
+// where the recording tells. A class is a context with its flags; what the device can do comes from the context's
 // first device. A request that failed for want of memory is made again where there is a capacity, and gets nothing, as it
 // did.
 //
@@ -44,6 +50,9 @@ func Replay(src trace.Source, o ReplayOptions) (*ReplayResult, error) {
 		return nil, err
 	}
 	if err := each(src, s.Take); err != nil {
+		return nil, err
+	}
+	if err := s.finish(); err != nil {
 		return nil, err
 	}
 	result := s.Result()

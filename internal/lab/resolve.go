@@ -37,11 +37,12 @@ type origin struct {
 	first    device            // the first that was described
 	contexts map[uint16]uint64 // number modulo 65536 to first device
 	classes  map[uint32]uint32 // scope and flags to script.classes
-	order    []uint32          // keys of classes, in the order of their first requests
+	keys     []uint32          // of classes, in the order of their first requests
 	made     allocator.Class   // the latest
 	key      uint32            // of the latest request, with its class
 	class    uint32
 
+	order   order
 	objects map[uint64]uint32    // number in the recording to slot
 	cooling map[uint64]uint32    // by the number that the recording's block had
 	refused map[uint64]departure // the same: why they went to the driver is still to be told
@@ -49,12 +50,13 @@ type origin struct {
 
 // departure is a buffer that was released.
 type departure struct {
-	slot  uint32
-	races bool // commands still used it
+	slot   uint32
+	races  bool   // commands still used it
+	number uint64 // of the decision
 }
 
 // device is what a recording tells of one.
-type device struct{ memory, largest, align uint64 }
+type device struct{ memory, largest, constant, align uint64 }
 
 func newResolver() *resolver { return &resolver{processes: map[uint32]*origin{}} }
 
@@ -62,32 +64,37 @@ func newResolver() *resolver { return &resolver{processes: map[uint32]*origin{}}
 func (r *resolver) take(record *wire.Record, ops []op) []op {
 	if record.Kind == wire.KindLost {
 		r.script.facts.lost += record.Size
-		return ops
+		return r.lost(ops)
 	}
 	o := r.from(record.Process)
 	e := &record.Event
+	if t := o.order.threads[record.Thread]; t != nil && len(t.owed) > 0 && e.Kind != wire.KindOrder {
+		ops = r.pay(o, t, ops)
+	}
 	switch e.Kind {
 	case wire.KindDevice:
 		o.device(e)
 	case wire.KindContext:
 		return r.context(o, e, ops)
 	case wire.KindCreate:
-		return r.create(o, e, ops)
+		return r.create(o, record, ops)
 	case wire.KindRelease:
-		return r.release(o, e, ops)
+		return r.release(o, record, ops)
 	case wire.KindCooled:
-		return r.cooled(o, e, ops)
+		return r.cooled(o, record, ops)
 	case wire.KindEvict:
 		return r.evicted(o, e, ops)
 	case wire.KindLimit:
 		return r.limit(o, record, ops)
 	case wire.KindSlab:
-		if e.Status == 0 && e.Flags&wire.FlagCarried == 0 {
-			measured(&r.creates, e.Granted, e.Cost)
-		}
+		r.slab(o, record)
+	case wire.KindOrder:
+		return r.ordered(o, record, ops)
+	case wire.KindExit:
+		return r.end(o, ops)
 	case wire.KindSync:
 		if wire.Sync(e.Op) != wire.SyncFlush {
-			return append(ops, op{code: opWait, time: moment(e.Time), slot: o.number})
+			return r.tell(&o.order, 0, ops, op{code: opWait, time: moment(e.Time), slot: o.number})
 		}
 	}
 	return ops
@@ -115,7 +122,7 @@ func (r *resolver) from(number uint32) *origin {
 func moment(time uint64) int64 { return int64(min(time, math.MaxInt64)) }
 
 func (o *origin) device(e *wire.Event) {
-	d := device{memory: e.Granted, largest: e.Link, align: uint64(e.Tag)}
+	d := device{memory: e.Granted, largest: e.Link, constant: uint64(e.Duration)<<32 | uint64(e.Cost), align: uint64(e.Tag)}
 	if len(o.devices) == 0 {
 		o.first = d
 	}
@@ -133,8 +140,11 @@ func (r *resolver) context(o *origin, e *wire.Event, ops []op) []op {
 		o.contexts[scope] = e.Link
 		o.forget(scope)
 	case wire.LifeEnd:
+		if o.order.next != 0 && !o.order.adrift {
+			break // its end was told of, class by class
+		}
 		ops = append(ops, op{code: opEnd, time: moment(e.Time), slot: o.number})
-		for _, key := range o.order {
+		for _, key := range o.keys {
 			if uint16(key>>16) == scope {
 				ops = append(ops, op{code: opDrop, time: moment(e.Time), class: o.classes[key]})
 			}
@@ -146,7 +156,7 @@ func (r *resolver) context(o *origin, e *wire.Event, ops []op) []op {
 
 // forget takes the classes of a context out of the books, whose number another one has now.
 func (o *origin) forget(scope uint16) {
-	o.order = slices.DeleteFunc(o.order, func(key uint32) bool {
+	o.keys = slices.DeleteFunc(o.keys, func(key uint32) bool {
 		gone := uint16(key>>16) == scope
 		if gone {
 			delete(o.classes, key)
@@ -177,11 +187,11 @@ func (r *resolver) classOf(o *origin, e *wire.Event) uint32 {
 	} else {
 		o.made++
 		request.Class = o.made
-		o.order = append(o.order, key)
+		o.keys = append(o.keys, key)
 	}
 	if !there || r.script.classes[i].request != request { // the device was described since
 		i = uint32(len(r.script.classes))
-		r.script.classes = append(r.script.classes, class{process: o.number, request: request})
+		r.script.classes = append(r.script.classes, class{process: o.number, constant: d.constant, request: request})
 		o.classes[key] = i
 	}
 	o.key, o.class = key, i
@@ -189,9 +199,14 @@ func (r *resolver) classOf(o *origin, e *wire.Event) uint32 {
 }
 
 // create handles CREATE.
-func (r *resolver) create(o *origin, e *wire.Event, ops []op) []op {
-	f := &r.script.facts
+func (r *resolver) create(o *origin, record *wire.Record, ops []op) []op {
+	f, e := &r.script.facts, &record.Event
 	r.priceCreate(e)
+	t := o.order.threads[record.Thread]
+	if pooled(e) {
+		t = o.order.of(record.Thread)
+	}
+	ops, marks := r.tryFirst(o, t, e, ops)
 	switch e.Outcome {
 	case wire.OutcomeHit:
 		f.hits++
@@ -201,9 +216,13 @@ func (r *resolver) create(o *origin, e *wire.Event, ops []op) []op {
 		if !lacksMemory(e) {
 			return ops
 		}
-		return append(ops, op{
-			code: opFail, time: moment(e.Start()), size: max(e.Size, 1), class: r.classOf(o, e), tag: allocator.Tag(e.Tag),
-		})
+		step := op{
+			code: opFail, time: moment(e.Start()), size: max(e.Size, 1), class: r.classOf(o, e), tag: allocator.Tag(e.Tag), mark: marks,
+		}
+		if t != nil {
+			step.mark |= numbered
+		}
+		return r.tell(&o.order, 0, ops, step)
 	default:
 		if e.Flags&wire.FlagCarried != 0 {
 			f.before++
@@ -215,9 +234,26 @@ func (r *resolver) create(o *origin, e *wire.Event, ops []op) []op {
 	f.requests++
 	slot := r.slot()
 	o.objects[e.Object] = slot
-	return append(ops, op{
-		code: opCreate, time: moment(e.Start()), size: max(e.Size, 1), slot: slot, class: r.classOf(o, e), tag: allocator.Tag(e.Tag),
+	return r.request(o, t, e, ops, op{
+		code: opCreate, time: moment(e.Start()), size: max(e.Size, 1), slot: slot, class: r.classOf(o, e), tag: allocator.Tag(e.Tag), mark: marks,
 	})
+}
+
+// pooled reports whether the policy had met a request.
+func pooled(e *wire.Event) bool {
+	return (e.Outcome == wire.OutcomeHit || e.Outcome == wire.OutcomeMiss) && e.Flags&wire.FlagCarried == 0
+}
+
+// slab handles SLAB.
+func (r *resolver) slab(o *origin, record *wire.Record) {
+	e := &record.Event
+	if e.Status != 0 || e.Flags&wire.FlagCarried != 0 {
+		return
+	}
+	measured(&r.creates, e.Granted, e.Cost)
+	if t := o.order.threads[record.Thread]; t != nil {
+		t.grown = true
+	}
 }
 
 // lacksMemory reports whether a create failed that a policy was asked for, because there was no memory. Of one with
@@ -240,11 +276,18 @@ func (r *resolver) slot() uint32 {
 }
 
 // release handles RELEASE of the last reference.
-func (r *resolver) release(o *origin, e *wire.Event, ops []op) []op {
+func (r *resolver) release(o *origin, record *wire.Record, ops []op) []op {
+	e := &record.Event
 	r.priceRelease(e)
+	number := uint64(0)
+	if e.Outcome == wire.OutcomeCached || e.Outcome == wire.OutcomeCooling || e.Outcome == wire.OutcomeRefused {
+		if t := o.order.of(record.Thread); t != nil {
+			number = t.next()
+		}
+	}
 	slot, known := o.objects[e.Object]
 	if !known || e.Granted > 0 || e.Outcome == wire.OutcomePinned {
-		return ops
+		return r.tell(&o.order, number, ops)
 	}
 	delete(o.objects, e.Object)
 	races := e.Flags&wire.FlagWouldRace != 0
@@ -253,29 +296,39 @@ func (r *resolver) release(o *origin, e *wire.Event, ops []op) []op {
 	case e.Outcome == wire.OutcomeCooling:
 		step.code = opCool
 		o.cooling[e.Link] = slot
-		return append(ops, step)
 	case e.Outcome == wire.OutcomeRefused && e.Flags&wire.FlagPart == 0:
+		o.refused[e.Link] = departure{slot, races, number}
+		if number != 0 {
+			return ops // its turn comes when it is known why
+		}
 		step.code = opRefuse
-		o.refused[e.Link] = departure{slot, races}
-		return append(ops, step)
 	case e.Outcome == wire.OutcomeCached || !races:
 		step.code = opFree
 	default:
 		step.code = opFreeEarly
 	}
-	r.free = append(r.free, slot)
-	return append(ops, step)
+	if e.Outcome == wire.OutcomeDriver && e.Link != 0 {
+		step.mark = untold
+	}
+	return r.tell(&o.order, number, ops, step)
 }
 
 // cooled handles COOLED of a block of the recording.
-func (r *resolver) cooled(o *origin, e *wire.Event, ops []op) []op {
-	slot, known := o.cooling[e.Link]
-	if !known {
+func (r *resolver) cooled(o *origin, record *wire.Record, ops []op) []op {
+	e := &record.Event
+	step := op{code: opNone, time: moment(e.Time)} // of a block that nobody knows
+	if slot, known := o.cooling[e.Link]; known {
+		delete(o.cooling, e.Link)
+		step.code, step.slot = opCooled, slot
+	}
+	if t := o.order.of(record.Thread); t != nil {
+		t.owed = append(t.owed, step)
 		return ops
 	}
-	delete(o.cooling, e.Link)
-	r.free = append(r.free, slot)
-	return append(ops, op{code: opCooled, time: moment(e.Time), slot: slot})
+	if step.code != opCooled {
+		return ops
+	}
+	return r.tell(&o.order, 0, ops, step)
 }
 
 // evicted handles EVICT: it says why a release was refused. A block that the program left unfit for anybody is unfit
@@ -284,15 +337,13 @@ func (r *resolver) evicted(o *origin, e *wire.Event, ops []op) []op {
 	measured(&r.releases, e.Granted, e.Cost)
 	if slot, known := o.cooling[e.Link]; known {
 		delete(o.cooling, e.Link)
-		r.free = append(r.free, slot)
-		ops = append(ops, op{code: opLose, time: moment(e.Time), slot: slot})
+		ops = r.tell(&o.order, 0, ops, op{code: opLose, time: moment(e.Time), slot: slot})
 	}
 	d, known := o.refused[e.Link]
 	if !known {
 		return ops
 	}
 	delete(o.refused, e.Link)
-	r.free = append(r.free, d.slot)
 	step := op{code: opFree, time: moment(e.Time), slot: d.slot}
 	switch {
 	case wire.Evict(e.Reason) == wire.EvictState:
@@ -300,7 +351,7 @@ func (r *resolver) evicted(o *origin, e *wire.Event, ops []op) []op {
 	case d.races:
 		step.code = opFreeEarly
 	}
-	return append(ops, step)
+	return r.tell(&o.order, d.number, ops, step)
 }
 
 // limit handles LIMIT: a limit that was changed, as NAME=VALUE, or the bytes that the pool was trimmed to.
@@ -308,22 +359,25 @@ func (r *resolver) limit(o *origin, record *wire.Record, ops []op) []op {
 	if record.Status != 0 {
 		return ops // it was not changed
 	}
+	number := uint64(0)
+	if t := o.order.of(record.Thread); t != nil {
+		number = t.next()
+	}
 	var c change
 	text := string(record.Payload)
 	name, value, isLimit := strings.Cut(text, "=")
-	switch {
-	case isLimit && name == "policy":
-		r.script.facts.switches++
-		return ops
-	case isLimit:
+	if isLimit {
 		c = change{name: name, value: value}
-	default:
+	} else {
 		keep, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
-			return ops
+			return r.tell(&o.order, number, ops)
 		}
 		c.keep = keep
 	}
+	if c.name == policy {
+		r.script.facts.switches++
+	}
 	r.script.changes = append(r.script.changes, c)
-	return append(ops, op{code: opChange, time: moment(record.Time), slot: o.number, class: uint32(len(r.script.changes) - 1)})
+	return r.tell(&o.order, number, ops, op{code: opChange, time: moment(record.Time), slot: o.number, class: uint32(len(r.script.changes) - 1)})
 }

@@ -28,7 +28,7 @@ type ReplayResult struct {
 	DriverCreates    uint64 // blocks and slabs; what is left out is not in it
 	Evictions        uint64
 	Rescued          uint64 // requests that failed in the recording and would have found memory; nothing else is told of them
-	Switches         uint64 // times that a recorded process changed its policy; they are left out
+	Switches         uint64 // times that a recorded process changed its policy, and that are left out
 	Changes, LeftOut uint64 // changes of limits and trims in the recording, and those of them that were not made here
 
 	// What the simulated device takes, in ns of all threads together: for creates of blocks and slabs, for the first use

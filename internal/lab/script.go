@@ -14,12 +14,23 @@ type script struct {
 // op is one thing that a policy is told.
 type op struct {
 	time  int64         // ns: of a create when the program asked, else when it happened
-	size  uint64        // opCreate: bytes requested
+	size  uint64        // opCreate and opFail: bytes requested; opDrain: wanted from the policy
 	slot  uint32        // of the buffer; of opWait, opEnd and opChange: the process
 	class uint32        // opCreate, opFail and opDrop: in script.classes; opChange: in script.changes
 	tag   allocator.Tag // opCreate and opFail
 	code  code
+	mark  mark
 }
+
+// mark says more of an op.
+type mark uint8
+
+const (
+	numbered mark = 1 << iota // all decisions of the process are told of, in order
+	whole                     // no part of a slab could have served the request
+	untold                    // the recorded policy did not hear of it: pooling had ended
+	again                     // nor can one now, because a plan for the same request came to nothing
+)
 
 // code says what an op is.
 type code uint8
@@ -37,20 +48,59 @@ const (
 	opWait                  // the process waits for commands, or finishes
 	opEnd                   // one of the process's contexts ends: opDrop follows for each of its classes
 	opDrop                  // nobody asks for buffers of a class any more
-	opChange                // a limit of the process was changed, or its pool trimmed
+	opChange                // a limit of the process was changed, or its pool trimmed, or it has another policy
+	opNone                  // a decision that changes nothing
+	opExpire                // blocks were found too old when nobody asked for anything
+	opDrain                 // the recorded policy was asked to make room
+
+	// These are parts of an opCreate, between which other decisions came. A policy that is not the recorded one hears all
+	// with the first.
+	opPlan
+	opGrown  // the slab of the plan is there
+	opCommit // the buffer is there
+
+	// These say how the recorded policy was asked in vain, and are for it alone.
+	opTry
+	opAbort  // the driver had no memory for what was planned, or made no part of it
+	opReturn // the block that was found could not be used
 )
+
+// creates reports whether a slot has a buffer from an op on, for policies other than the recorded one.
+func (c code) creates() bool { return c == opCreate || c == opPlan }
+
+// ends reports whether a slot is empty after an op.
+func (c code) ends() bool {
+	switch c {
+	case opFree, opFreeEarly, opCooled, opLose, opForget, opAbort, opReturn:
+		return true
+	default:
+		return false
+	}
+}
 
 // class is what requests of one context with the same flags have in common.
 type class struct {
-	process uint32 // its place among the processes of the recording
-	request allocator.Request
+	process  uint32 // its place among the processes of the recording
+	constant uint64 // bytes of the largest __constant argument, 0 unknown
+	request  allocator.Request
+}
+
+// round returns where rounding up stops: a kernel must not find its __constant argument too large because of it.
+func (c *class) round(size uint64) uint64 {
+	if c.constant != 0 && size <= c.constant && c.constant < c.request.Max {
+		return c.constant
+	}
+	return c.request.Max
 }
 
 // change is what somebody changed during the run.
 type change struct {
-	name, value string // a limit; without a name: the bytes that the pool was trimmed to
+	name, value string // a limit, or "policy" and its name with limits behind it; without a name: the bytes that the pool was trimmed to
 	keep        uint64
 }
+
+// policy is the name of the change that is no limit.
+const policy = "policy"
 
 // facts are what a recording says by itself.
 type facts struct {

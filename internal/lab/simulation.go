@@ -31,6 +31,12 @@ func (s *Simulation) Take(record *wire.Record) error {
 	return s.player.play(s.ops)
 }
 
+// finish plays what waits for records that do not come any more.
+func (s *Simulation) finish() error {
+	s.ops = s.resolver.finish(s.ops[:0])
+	return s.player.play(s.ops)
+}
+
 // Result returns what the policy has done so far. It costs a step for each process.
 func (s *Simulation) Result() ReplayResult {
 	if s.player.options.Fit {

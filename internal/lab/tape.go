@@ -34,6 +34,7 @@ func Load(src trace.Source) (*Tape, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.add(r.finish(nil))
 	t.script, t.device = r.script, r.device()
 	return t, nil
 }

@@ -14,7 +14,7 @@ const (
 	KindModule  Kind = 3  // object: module id, payload: path; a second one, by the session: path NUL build id in hexadecimal
 	KindTag     Kind = 4  // tag: id, op: gmttagmode, payload: struct gmtframe..., innermost first; link: value for size, thread
 	KindSite    Kind = 5  // tag: id, payload: a line per frame, "function TAB file TAB line TAB module+offset"; written by the session
-	KindDevice  Kind = 6  // object: device, granted: global memory bytes, link: largest allocation bytes, tag: alignment of sub-buffers in bytes, payload: name NUL driver
+	KindDevice  Kind = 6  // object: device, granted: global memory bytes, link: largest allocation bytes, tag: alignment of sub-buffers in bytes, duration and cost: high and low 32 bits of the largest __constant argument's bytes, 0 unknown; of several devices of a context the least of each, but the largest link; payload: name NUL driver
 	KindContext Kind = 7  // op: gmtlife, object: context, link: first device
 	KindQueue   Kind = 8  // op: gmtlife, object: queue, flags: GMT_FLAG_OUT_OF_ORDER
 	KindKernel  Kind = 9  // object: kernel, payload: name
@@ -31,9 +31,10 @@ const (
 	KindLost    Kind = 20 // size: events lost since the last such event, granted: of these, uses; written by the session
 	KindSlab    Kind = 21 // link: block, granted: its size; a block whose parts serve requests was created, or refused: status
 	KindGauge   Kind = 22 // free memory in slabs as the policy sees it: granted: bytes, size: largest range, object: ranges, link: bits of a double, the sum of their squares
+	KindOrder   Kind = 23 // op: gmtorder; object: number of a decision of the policy, link: of the thread's decision before that; see gmtorder
 )
 
-var namesKind = [...]string{"none", "process", "thread", "module", "tag", "site", "device", "context", "queue", "kernel", "create", "retain", "release", "use", "sync", "cooled", "evict", "limit", "diag", "exit", "lost", "slab", "gauge"}
+var namesKind = [...]string{"none", "process", "thread", "module", "tag", "site", "device", "context", "queue", "kernel", "create", "retain", "release", "use", "sync", "cooled", "evict", "limit", "diag", "exit", "lost", "slab", "gauge", "order"}
 
 // String returns the word that screens and reports use.
 func (v Kind) String() string {
@@ -186,6 +187,28 @@ var namesCommand = [...]string{"other", "kernel", "read", "write", "copy", "fill
 func (v Command) String() string {
 	if int(v) < len(namesCommand) {
 		return namesCommand[v]
+	}
+	return strconv.Itoa(int(v))
+}
+
+// Order: What an ORDER tells of, besides the order.
+type Order uint8
+
+const (
+	OrderNext   Order = 0 // no other decision than the events tell of
+	OrderAbort  Order = 1 // what decision size had planned for the CREATE that follows was given up; granted: the number by which its slab was there, or 0
+	OrderReturn Order = 2 // the block that decision size had found for the CREATE that follows could not be used: it is free again
+	OrderDrain  Order = 3 // the policy was asked for size bytes, because the driver had no memory
+	OrderExpire Order = 4 // blocks were found too old
+	OrderDrop   Order = 5 // scope and access: the class that nobody asks for any more
+)
+
+var namesOrder = [...]string{"next", "abort", "return", "drain", "expire", "drop"}
+
+// String returns the word that screens and reports use.
+func (v Order) String() string {
+	if int(v) < len(namesOrder) {
+		return namesOrder[v]
 	}
 	return strconv.Itoa(int(v))
 }

@@ -25,7 +25,7 @@ enum gmtkind {
 	GMT_KIND_MODULE = 3,   /* object: module id, payload: path; a second one, by the session: path NUL build id in hexadecimal */
 	GMT_KIND_TAG = 4,      /* tag: id, op: gmttagmode, payload: struct gmtframe..., innermost first; link: value for size, thread */
 	GMT_KIND_SITE = 5,     /* tag: id, payload: a line per frame, "function TAB file TAB line TAB module+offset"; written by the session */
-	GMT_KIND_DEVICE = 6,   /* object: device, granted: global memory bytes, link: largest allocation bytes, tag: alignment of sub-buffers in bytes, payload: name NUL driver */
+	GMT_KIND_DEVICE = 6,   /* object: device, granted: global memory bytes, link: largest allocation bytes, tag: alignment of sub-buffers in bytes, duration and cost: high and low 32 bits of the largest __constant argument's bytes, 0 unknown; of several devices of a context the least of each, but the largest link; payload: name NUL driver */
 	GMT_KIND_CONTEXT = 7,  /* op: gmtlife, object: context, link: first device */
 	GMT_KIND_QUEUE = 8,    /* op: gmtlife, object: queue, flags: GMT_FLAG_OUT_OF_ORDER */
 	GMT_KIND_KERNEL = 9,   /* object: kernel, payload: name */
@@ -42,6 +42,7 @@ enum gmtkind {
 	GMT_KIND_LOST = 20,    /* size: events lost since the last such event, granted: of these, uses; written by the session */
 	GMT_KIND_SLAB = 21,    /* link: block, granted: its size; a block whose parts serve requests was created, or refused: status */
 	GMT_KIND_GAUGE = 22,   /* free memory in slabs as the policy sees it: granted: bytes, size: largest range, object: ranges, link: bits of a double, the sum of their squares */
+	GMT_KIND_ORDER = 23,   /* op: gmtorder; object: number of a decision of the policy, link: of the thread's decision before that; see gmtorder */
 };
 
 /* What a CREATE made. */
@@ -130,6 +131,30 @@ enum gmtcommand {
  * is that of the memory's create. A MAP that WRITES may leave any of the bytes as they were.
  */
 
+/*
+ * The policy's decisions of a process have numbers, from 2, in the order in which they were made: nothing else tells that
+ * order of two threads. A thread's decisions follow each other, one up, but where an ORDER says that the one after link is
+ * object (link 0: the thread's first). A thread tells of its decisions in order, but for those that have an op here and are
+ * told of at once, whichever events come before:
+ *
+ *   CREATE that is a HIT      one, and when it is a part one more, by which the part was there
+ *   CREATE that is a MISS     one, and one by which the block was there; for a part in a slab whose SLAB came before, one
+ *                             between these, by which the slab was there
+ *   RELEASE to the pool       one: CACHED, COOLING or REFUSED
+ *   COOLED                    one, of which an ORDER may stand behind it, before any other event of the thread
+ *   LIMIT                     one; one that was refused has none
+ */
+
+/* What an ORDER tells of, besides the order. */
+enum gmtorder {
+	GMT_ORDER_NEXT = 0,   /* no other decision than the events tell of */
+	GMT_ORDER_ABORT = 1,  /* what decision size had planned for the CREATE that follows was given up; granted: the number by which its slab was there, or 0 */
+	GMT_ORDER_RETURN = 2, /* the block that decision size had found for the CREATE that follows could not be used: it is free again */
+	GMT_ORDER_DRAIN = 3,  /* the policy was asked for size bytes, because the driver had no memory */
+	GMT_ORDER_EXPIRE = 4, /* blocks were found too old */
+	GMT_ORDER_DROP = 5,   /* scope and access: the class that nobody asks for any more */
+};
+
 /* Synchronisation points. */
 enum gmtsync {
 	GMT_SYNC_FINISH = 0,
@@ -178,6 +203,7 @@ enum gmtscrub {
 #define GMT_POISON 0xa5u
 
 #define GMT_FLAG_OUT_OF_ORDER 1u
+#define GMT_FLAG_WHOLE 1u         /* CREATE: no part of a slab could have served it, whatever the policy */
 #define GMT_FLAG_READS 2u         /* USE: the command reads the object */
 #define GMT_FLAG_WRITES 4u        /* USE: the command writes the object; neither flag: unknown */
 #define GMT_FLAG_WOULD_RACE 8u    /* RELEASE: an ungated pool could have handed the block out while it was in use */

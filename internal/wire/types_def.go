@@ -18,6 +18,7 @@ const (
 	StackMax   = C.GMT_STACK_MAX
 
 	FlagOutOfOrder = C.GMT_FLAG_OUT_OF_ORDER
+	FlagWhole      = C.GMT_FLAG_WHOLE
 	FlagReads      = C.GMT_FLAG_READS
 	FlagWrites     = C.GMT_FLAG_WRITES
 	FlagWouldRace  = C.GMT_FLAG_WOULD_RACE

@@ -14,6 +14,7 @@ const (
 	StackMax   = 0x20
 
 	FlagOutOfOrder = 0x1
+	FlagWhole      = 0x1
 	FlagReads      = 0x2
 	FlagWrites     = 0x4
 	FlagWouldRace  = 0x8

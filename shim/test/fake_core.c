@@ -44,10 +44,16 @@ static int32_t enter(void)
 	return core.fail_at && core.calls >= core.fail_at ? -1 : 0;
 }
 
-static int32_t leave(int32_t result)
+static int64_t leave(int64_t result)
 {
 	pthread_mutex_unlock(&core.mutex);
 	return result;
+}
+
+/* The number of the decision that was made. */
+static int64_t decided(void)
+{
+	return leave((int64_t)++core.decisions + 1);
 }
 
 struct block *new_block(uint64_t size, uint32_t class, uint32_t tag)
@@ -73,7 +79,7 @@ static int number_from(const char *name)
 	return text ? atoi(text) : 0;
 }
 
-int32_t gmt_core_start(const struct gmtconfig *config, const struct gmt_callbacks *callbacks, int32_t socket)
+int64_t gmt_core_start(const struct gmtconfig *config, const struct gmt_callbacks *callbacks, int32_t socket)
 {
 	if (!config || !callbacks || socket < 0)
 		wrong("started without what it needs");
@@ -108,13 +114,13 @@ static struct block *best(uint64_t size, uint32_t class, int any)
 	return found;
 }
 
-int32_t gmt_core_plan(const struct gmt_request *request, struct gmt_plan *plan, struct gmt_evictions *evictions)
+int64_t gmt_core_plan(const struct gmt_request *request, struct gmt_plan *plan, struct gmt_evictions *evictions)
 {
 	(void)evictions;
 	if (enter() != 0)
 		return leave(-1);
 	if (core.slab && request->align && request->size <= core.slab && carve(request, plan))
-		return leave(0);
+		return decided();
 	uint64_t size = request->exact ? request->size : rounded(request->size, request->round);
 	struct block *b = best(size, request->class, 0);
 	int hit = b != NULL;
@@ -127,20 +133,20 @@ int32_t gmt_core_plan(const struct gmt_request *request, struct gmt_plan *plan, 
 		.block = b->number, .size = b->size, .handle = b->handle, .tag = b->tag, .hit = (uint8_t)hit,
 		.reason = hit ? GMT_MISS_NONE : GMT_MISS_COLD,
 	};
-	return leave(0);
+	return decided();
 }
 
-int32_t gmt_core_commit(const struct gmt_plan *plan, uint64_t handle)
+int64_t gmt_core_commit(const struct gmt_plan *plan, uint64_t handle)
 {
 	if (enter() != 0)
 		return leave(-1);
 	struct block *b = find(plan->block, PLANNED, "commit of a block that was not planned");
 	b->handle = handle;
 	b->state = USED;
-	return leave(0);
+	return decided();
 }
 
-int32_t gmt_core_abort(const struct gmt_plan *plan)
+int64_t gmt_core_abort(const struct gmt_plan *plan)
 {
 	if (enter() != 0)
 		return leave(-1);
@@ -148,7 +154,7 @@ int32_t gmt_core_abort(const struct gmt_plan *plan)
 	struct block *slab = &core.block[plan->slab % BLOCKS];
 	if (plan->slabsize && slab->number == plan->slab && slab->state == PLANNED)
 		slab->state = NOTHING;
-	return leave(0);
+	return decided();
 }
 
 void put_out(struct gmt_evictions *out, struct block *b, enum gmtevict reason)
@@ -157,7 +163,7 @@ void put_out(struct gmt_evictions *out, struct block *b, enum gmtevict reason)
 	b->state = NOTHING;
 }
 
-int32_t gmt_core_free(uint64_t block, uint32_t busy, int64_t time, struct gmt_evictions *evictions)
+int64_t gmt_core_free(uint64_t block, uint32_t busy, int64_t time, struct gmt_evictions *evictions)
 {
 	(void)time;
 	if (enter() != 0)
@@ -165,16 +171,16 @@ int32_t gmt_core_free(uint64_t block, uint32_t busy, int64_t time, struct gmt_ev
 	struct block *b = find(block, USED, "free of a block that is not in use");
 	if (b->slab) {
 		free_part(b, busy != 0, core.evict, evictions);
-		return leave(0);
+		return decided();
 	}
 	b->state = busy && !core.hasty ? COOLING : FREE;
 	b->since = ++core.clock;
 	if (core.evict || core.dropped[b->class % 65536])
 		put_out(evictions, b, core.evict ? GMT_EVICT_POLICY : GMT_EVICT_CONTEXT);
-	return leave(0);
+	return decided();
 }
 
-int32_t gmt_core_cooled(uint64_t block, int64_t time, struct gmt_evictions *evictions)
+int64_t gmt_core_cooled(uint64_t block, int64_t time, struct gmt_evictions *evictions)
 {
 	(void)time;
 	if (enter() != 0)
@@ -186,10 +192,10 @@ int32_t gmt_core_cooled(uint64_t block, int64_t time, struct gmt_evictions *evic
 		b->state = FREE;
 		b->since = ++core.clock;
 	}
-	return leave(0);
+	return decided();
 }
 
-int32_t gmt_core_forget(uint64_t block)
+int64_t gmt_core_forget(uint64_t block)
 {
 	if (enter() != 0)
 		return leave(-1);
@@ -197,11 +203,11 @@ int32_t gmt_core_forget(uint64_t block)
 	if (b->slab)
 		wrong("a part is forgotten, and its range lost");
 	b->state = NOTHING;
-	return leave(0);
+	return decided();
 }
 
 /* No more than what is needed; the caller tries again when that was not enough. */
-int32_t gmt_core_drain(uint64_t need, struct gmt_evictions *evictions)
+int64_t gmt_core_drain(uint64_t need, struct gmt_evictions *evictions)
 {
 	if (enter() != 0)
 		return leave(-1);
@@ -217,7 +223,7 @@ int32_t gmt_core_drain(uint64_t need, struct gmt_evictions *evictions)
 		given += b->size;
 		put_out(evictions, b, GMT_EVICT_DRAIN);
 	}
-	return leave(0);
+	return evictions->count ? decided() : leave(0);
 }
 
 static void evict_marked(struct gmt_evictions *evictions)
@@ -235,7 +241,7 @@ static void evict_marked(struct gmt_evictions *evictions)
 	}
 }
 
-int32_t gmt_core_drop_class(uint32_t class, struct gmt_evictions *evictions)
+int64_t gmt_core_drop_class(uint32_t class, struct gmt_evictions *evictions)
 {
 	if (enter() != 0)
 		return leave(-1);
@@ -248,10 +254,10 @@ int32_t gmt_core_drop_class(uint32_t class, struct gmt_evictions *evictions)
 	for (struct block *slab; (slab = unused_slab_of(class));)
 		slab->state = EVICTED;
 	evict_marked(evictions);
-	return leave(0);
+	return decided();
 }
 
-int32_t gmt_core_more(struct gmt_evictions *evictions)
+int64_t gmt_core_more(struct gmt_evictions *evictions)
 {
 	if (enter() != 0)
 		return leave(-1);
@@ -259,17 +265,17 @@ int32_t gmt_core_more(struct gmt_evictions *evictions)
 	return leave(0);
 }
 
-int32_t gmt_core_grown(const struct gmt_plan *plan, uint64_t handle)
+int64_t gmt_core_grown(const struct gmt_plan *plan, uint64_t handle)
 {
 	if (enter() != 0)
 		return leave(-1);
 	struct block *slab = find(plan->slab, PLANNED, "a slab that was not planned has grown");
 	slab->state = SLAB;
 	slab->handle = handle;
-	return leave(0);
+	return decided();
 }
 
-int32_t gmt_core_gauge(struct gmt_gauge *gauge)
+int64_t gmt_core_gauge(struct gmt_gauge *gauge)
 {
 	if (enter() != 0)
 		return leave(-1);

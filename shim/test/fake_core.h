@@ -24,7 +24,7 @@ struct block {
 extern struct fake_core {
 	pthread_mutex_t mutex;
 	struct block block[BLOCKS]; /* by number modulo BLOCKS */
-	uint64_t numbers, clock, calls;
+	uint64_t numbers, clock, calls, decisions;
 	uint64_t lowest; /* no block below is anything but NOTHING */
 	uint8_t dropped[65536]; /* classes */
 	unsigned long fail_at;

@@ -95,6 +95,8 @@ func (p *player) run() {
 			p.publish()
 		}
 	}
+	p.chorus.Finish()
+	p.perform()
 	p.publish()
 }
 
@@ -114,6 +116,18 @@ func (p *player) take(batch []wire.Record) {
 	}
 	p.records += uint64(len(batch))
 	p.time = batch[len(batch)-1].Time
+	p.perform()
+	p.goOver(present)
+	p.busy += spent() - start
+	select {
+	case p.ghosts.spare <- batch:
+	default: // a full queue leaves more than are needed
+		p.ghosts.made.Add(-1)
+	}
+}
+
+// perform plays what was read through all ghosts.
+func (p *player) perform() {
 	now := spent()
 	for _, g := range p.list {
 		if g.row.Stopped != "" {
@@ -128,13 +142,6 @@ func (p *player) take(batch []wire.Record) {
 		}
 	}
 	p.events += uint64(p.chorus.Clear())
-	p.goOver(present)
-	p.busy += spent() - start
-	select {
-	case p.ghosts.spare <- batch:
-	default: // a full queue leaves more than are needed
-		p.ghosts.made.Add(-1)
-	}
 }
 
 // spent returns the processor time of this thread.

@@ -1,0 +1,80 @@
+package broker
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+)
+
+// TestDecisionsAreNumbered one up from 2, and what decides nothing has no number.
+func TestDecisionsAreNumbered(t *testing.T) {
+	b := newBroker(t, "futhark", "max_age=10")
+	var numbers []Number
+	count := func(n Number, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		numbers = append(numbers, n)
+	}
+	request := func(time int64) Plan {
+		plan, n, _, err := b.Plan(allocator.Request{Size: 1 << 20, Class: 1, Time: time}, nil)
+		count(n, err)
+		return plan
+	}
+	room := make([]Eviction, 0, 4)
+	_, n, err := b.Drain(1, room) // there is nothing
+	count(n, err)
+	block := request(1)
+	count(b.Commit(block.Plan, 7))
+	count(b.Abort(request(1).Plan))
+	_, n, err = b.Free(block.Block, true, 2, room)
+	count(n, err)
+	_, n, err = b.Cooled(block.Block, 3, room)
+	count(n, err)
+	if again := request(4); !again.Hit || again.Waived != 0 {
+		t.Errorf("%+v, want a hit", again)
+	}
+	count(b.Forget(block.Block))
+	_, n, _, err = b.Expire(5, room) // nothing is too old
+	count(n, err)
+	_, n, _, err = b.Control("trim 0", 6, room)
+	count(n, err)
+	_, n, err = b.DropClass(1, room)
+	count(n, err)
+	if want := []Number{0, 2, 3, 4, 5, 6, 7, 8, 9, 0, 10, 11}; !slices.Equal(numbers, want) {
+		t.Errorf("numbers %v, want %v", numbers, want)
+	}
+	if _, n, _, err := b.Control("dance", 7, room); n != 0 || err == nil {
+		t.Errorf("what was refused has number %d (%v)", n, err)
+	}
+}
+
+// TestAPlanThatWaitedForNothingHasThreeNumbers: its own, that by which it was given up, and that of the next.
+func TestAPlanThatWaitedForNothingHasThreeNumbers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBroker(t, "slab", "")
+		first := part(t, b) // 2
+		type answer struct {
+			plan Plan
+			n    Number
+		}
+		other := make(chan answer, 1)
+		go func() {
+			plan, n, _, err := b.Plan(allocator.Request{Size: 4096, Align: 128, Class: 1}, nil) // 3
+			if err != nil {
+				t.Error(err)
+			}
+			other <- answer{plan, n}
+		}()
+		synctest.Wait()
+		if n, err := b.Abort(first.Plan); n != 4 || err != nil {
+			t.Errorf("the abort is number %d (%v), want 4", n, err)
+		}
+		if a := <-other; a.plan.Waived != 3 || a.n != 6 {
+			t.Errorf("number %d, waived %d, want 6 and 3", a.n, a.plan.Waived)
+		}
+	})
+}
