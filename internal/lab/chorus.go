@@ -1,0 +1,95 @@
+package lab
+
+import (
+	"reflect"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Chorus plays one stream of records through several policies while it comes. What records mean is looked up once,
+// whatever the number of voices, and each voice plays a batch at a time, so that its books stay in the processor's cache.
+// One goroutine uses it.
+type Chorus struct {
+	resolver *resolver
+	voices   []*player // nil: was removed
+	ops      []op      // read, and not played yet by all
+}
+
+// NewChorus returns one without voices.
+func NewChorus() *Chorus { return &Chorus{resolver: newResolver()} }
+
+// Add lets another policy take part, from the next record that is read on. Its voice is the number of those that were
+// added before. One that comes late has none of the buffers that are there by then. It must not be called between Read
+// and Clear. An error says what is wrong with the policy or a setting.
+func (c *Chorus) Add(o ReplayOptions) (voice int, err error) {
+	p, err := newPlayer(o, &c.resolver.script)
+	if err != nil {
+		return 0, err
+	}
+	c.voices = append(c.voices, p)
+	return len(c.voices) - 1, nil
+}
+
+// Remove ends a voice and gives back what it took. Nothing may be asked of it any more.
+func (c *Chorus) Remove(voice int) { c.voices[voice] = nil }
+
+// Hears reports whether records of a kind say anything to a policy, or of what a driver takes. Others need not be read.
+func Hears(e *wire.Event) bool {
+	switch e.Kind {
+	case wire.KindLost, wire.KindDevice, wire.KindContext, wire.KindCreate, wire.KindRelease, wire.KindCooled, wire.KindEvict,
+		wire.KindLimit, wire.KindSlab:
+		return true
+	case wire.KindSync:
+		return wire.Sync(e.Op) != wire.SyncFlush
+	}
+	return false
+}
+
+// Read looks a record up, of which it keeps nothing. Records come in the order of a recording.
+func (c *Chorus) Read(record *wire.Record) { c.ops = c.resolver.take(record, c.ops) }
+
+// Play plays what was read since Clear through a voice; each voice that is left must do so once before the next Clear. An
+// error says that its policy cannot be made any more.
+func (c *Chorus) Play(voice int) error { return c.voices[voice].play(c.ops) }
+
+// Clear ends a batch, which all voices have played, and returns how many events it had that a policy is told of.
+func (c *Chorus) Clear() int {
+	n := len(c.ops)
+	c.ops = c.ops[:0]
+	return n
+}
+
+// Result returns what a voice has done so far, on a device that takes so much. It costs a step for each process.
+func (c *Chorus) Result(voice int, device cost.Device) ReplayResult {
+	p := c.voices[voice]
+	p.options.Device = device
+	return p.sum()
+}
+
+// Reserved returns the bytes that a voice has from its device now, in all processes.
+func (c *Chorus) Reserved(voice int) uint64 { return c.voices[voice].reserved }
+
+// Device returns what the driver took in what was read so far, and how many creates and releases that was learned from.
+func (c *Chorus) Device() (d cost.Device, creates, releases uint64) {
+	r := c.resolver
+	return r.device(), r.creates.Calls, r.releases.Calls
+}
+
+// Bytes returns what is kept of buffers and of records that are not played yet, nearly; what policies keep themselves is
+// not in it.
+func (c *Chorus) Bytes() int {
+	n := cap(c.ops)*int(reflect.TypeFor[op]().Size()) + cap(c.resolver.free)*4
+	for _, o := range c.resolver.processes {
+		n += len(o.objects) * objectBytes
+	}
+	for _, p := range c.voices {
+		if p != nil {
+			n += cap(p.slots) * int(reflect.TypeFor[held]().Size())
+		}
+	}
+	return n
+}
+
+// objectBytes is what a buffer takes in the map of a process: number and slot, and about as much room again.
+const objectBytes = 24
