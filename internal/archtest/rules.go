@@ -48,6 +48,7 @@ var (
 	everything = []string{
 		"allocator", "internal/analysis", "internal/check", "internal/cl", "internal/compare", "internal/cut",
 		"internal/doctor", "internal/export", "internal/importer", "internal/lab", "internal/lab/cost",
+		"internal/lab/curve",
 		"internal/lab/plan", "internal/life",
 		"internal/measure", "internal/merging", "internal/model",
 		"internal/ndjson", "internal/payload", "internal/plain", "internal/probe", "internal/progress", "internal/report",
@@ -132,6 +133,10 @@ var Places = map[string]Place{
 		},
 		Timeless: true, Never: noFiles,
 	},
+	"internal/lab/curve": {
+		May:      []string{"allocator", "internal/lab", "internal/lab/cost", "internal/trace", "internal/wire"},
+		Timeless: true, Never: noFiles,
+	},
 	"internal/merging": {
 		May:      []string{"internal/life", "internal/size", "internal/trace", "internal/wire"},
 		Timeless: true, Never: noFiles,
@@ -153,8 +158,8 @@ var Places = map[string]Place{
 	},
 	"internal/report": {
 		May: []string{
-			"internal/analysis", "internal/export", "internal/model", "internal/plain", "internal/size", "internal/trace",
-			"internal/wire",
+			"internal/analysis", "internal/export", "internal/lab/curve", "internal/model", "internal/plain", "internal/size",
+			"internal/trace", "internal/wire",
 		},
 		Timeless: true, Never: noFiles,
 	},
@@ -189,8 +194,8 @@ var Places = map[string]Place{
 	"internal/archtest": {},
 	"bench": {May: []string{
 		"allocator", "allocator/rcu", "allocator/semaphore", "allocator/tbuddy", "allocator/ualloc", "intercept",
-		"internal/lab", "internal/lab/plan", "internal/model", "internal/trace", "internal/wire", "tracer/calls", "tracer/kernel", "tracer/rights",
-		"tracer/target",
+		"internal/lab", "internal/lab/curve", "internal/lab/plan", "internal/model", "internal/trace", "internal/wire", "tracer/calls",
+		"tracer/kernel", "tracer/rights", "tracer/target",
 	}},
 	"e2e": {May: []string{"internal/export"}},
 }

@@ -14,7 +14,10 @@
 // first, so blocks lie in a pile, and the place in the pile is the same when a block is put there and when it is taken.
 package curve
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Options say what a curve is of, and what it may cost.
 type Options struct {
@@ -43,7 +46,7 @@ const (
 type Curve struct {
 	options Options
 	piles   map[pile]*heap
-	sizes   map[uint32][]uint64 // of the piles of each class, ascending
+	classes map[uint32][]*heap // ascending by size
 	frees   uint64
 	whole   stack
 	halves  *[2]half // nil as long as all is measured
@@ -64,6 +67,7 @@ type pile struct {
 
 // heap is what lies on a pile.
 type heap struct {
+	size   uint64
 	height int64
 	marks  []mark   // of blocks that are measured, from below
 	ages   []uint64 // of the uppermost blocks, from below: how many were freed before
@@ -85,7 +89,7 @@ func New(o Options) *Curve {
 	for 2*slots*slotShare <= o.Memory {
 		slots *= 2
 	}
-	return &Curve{options: o, piles: map[pile]*heap{}, sizes: map[uint32][]uint64{}, whole: stack{slots: slots}}
+	return &Curve{options: o, piles: map[pile]*heap{}, classes: map[uint32][]*heap{}, whole: stack{slots: slots}}
 }
 
 // Restart counts requests and hits from here on. What is free stays.
@@ -127,19 +131,21 @@ func (c *Curve) latest(p pile, most uint64) (from pile, found *heap) {
 	if most <= p.size {
 		return from, found
 	}
-	sizes := c.sizes[p.class]
-	i, _ := slices.BinarySearch(sizes, p.size+1)
-	for _, size := range sizes[i:min(i+searched, len(sizes))] {
-		if size >= most {
+	heaps := c.classes[p.class]
+	i, _ := slices.BinarySearchFunc(heaps, p.size+1, bySize)
+	for _, h := range heaps[i:min(i+searched, len(heaps))] {
+		if h.size >= most {
 			break
 		}
-		other := pile{p.class, size}
-		if h := c.piles[other]; h != nil && h.height > 0 && (found == nil || h.age() > found.age()) {
-			from, found = other, h
+		if h.height > 0 && (found == nil || h.age() > found.age()) {
+			from.size, found = h.size, h
 		}
 	}
+	from.class = p.class
 	return from, found
 }
+
+func bySize(h *heap, size uint64) int { return cmp.Compare(h.size, size) }
 
 // age tells when the block on top was freed: the number of the call, or one before, where that is forgotten.
 func (h *heap) age() uint64 {
@@ -158,11 +164,11 @@ func (c *Curve) Free(class uint32, size uint64, time int64) {
 	}
 	h := c.piles[p]
 	if h == nil {
-		h = &heap{}
+		h = &heap{size: p.size}
 		c.piles[p] = h
-		sizes := c.sizes[class]
-		i, _ := slices.BinarySearch(sizes, p.size)
-		c.sizes[class] = slices.Insert(sizes, i, p.size)
+		heaps := c.classes[class]
+		i, _ := slices.BinarySearchFunc(heaps, p.size, bySize)
+		c.classes[class] = slices.Insert(heaps, i, h)
 	}
 	h.height++
 	c.frees++
@@ -176,19 +182,17 @@ func (c *Curve) Free(class uint32, size uint64, time int64) {
 	c.look(time)
 }
 
-// Drop takes out all blocks of a class. It costs a step for each pile.
+// Drop takes out all blocks of a class. It costs a step for each of its piles.
 func (c *Curve) Drop(class uint32) {
-	for p, h := range c.piles {
-		if p.class != class {
-			continue
-		}
+	for _, h := range c.classes[class] {
+		p := pile{class, h.size}
 		hash := p.hash()
 		for _, m := range h.marks {
 			c.take(nameOf(hash, int64(m.at)), hash, m.order, p.size, false)
 		}
 		delete(c.piles, p)
 	}
-	delete(c.sizes, class)
+	delete(c.classes, class)
 }
 
 // mixed makes bits that look random from a number (the finaliser of SplitMix64, Steele et al. 2014).

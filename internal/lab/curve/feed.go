@@ -82,8 +82,8 @@ func (f *feed) take(d *lab.Demand) {
 }
 
 func (f *feed) request(d *lab.Demand) {
-	for len(f.buffers) <= int(d.Buffer) {
-		f.buffers = append(f.buffers, buffer{})
+	if int(d.Buffer) >= len(f.buffers) {
+		f.buffers = append(f.buffers, make([]buffer, int(d.Buffer)+1-len(f.buffers))...)
 	}
 	c := f.curve(d.Process)
 	if c == nil {
@@ -124,24 +124,28 @@ func (f *feed) size(d *lab.Demand) uint64 {
 	return m.got
 }
 
-// curve returns that of a process. As many processes have one as there is memory for.
+// curve returns that of a process. The first has one half of the memory; of the other half each of the next has as much as
+// a curve takes at least, as long as there is some.
 func (f *feed) curve(process uint32) *Curve {
-	total := f.options.Memory
-	if total == 0 {
-		total = MemoryDefault
+	if int(process) < len(f.curves) && f.curves[process] != nil {
+		return f.curves[process]
 	}
-	if int(process) >= max(total/MemoryMin, 1) {
+	o := f.options
+	if o.Memory == 0 {
+		o.Memory = MemoryDefault
+	}
+	o.Memory /= 2
+	switch {
+	case int(process) > o.Memory/MemoryMin:
 		f.left = true
 		return nil
+	case process > 0:
+		o.Memory = MemoryMin
 	}
 	for len(f.curves) <= int(process) {
 		f.curves = append(f.curves, nil)
 	}
-	if f.curves[process] == nil {
-		o := f.options
-		o.Memory = max(total>>min(process+1, 8), MemoryMin)
-		f.curves[process] = New(o)
-	}
+	f.curves[process] = New(o)
 	return f.curves[process]
 }
 
@@ -157,4 +161,15 @@ func (f *feed) restart() {
 			c.Restart()
 		}
 	}
+}
+
+// requests returns how many there were since then, as far as curves are of them.
+func (f *feed) requests() float64 {
+	sum := 0.0
+	for _, c := range f.curves {
+		if c != nil {
+			sum += c.tally.requests
+		}
+	}
+	return sum
 }

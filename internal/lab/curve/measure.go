@@ -1,6 +1,7 @@
 package curve
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -131,10 +132,12 @@ func (m *Measurement) play(src trace.Source, settings []allocator.Setting, limit
 		m.Requests = r.Requests
 		m.Exact = append(m.Exact, Exact{limit, r.HitRate(), r.PeakReserved})
 	}
-	slices.SortFunc(m.Exact, func(a, b Exact) int { return int(math.Copysign(1, float64(a.Limit)-float64(b.Limit))) })
+	slices.SortFunc(m.Exact, byLimit)
 	m.Exact = slices.CompactFunc(m.Exact, func(a, b Exact) bool { return a.Limit == b.Limit })
 	return nil
 }
+
+func byLimit(a, b Exact) int { return cmp.Compare(a.Limit, b.Limit) }
 
 // fill reads a batch, and reports whether there may be another one.
 func fill(src trace.Source, chorus *lab.Chorus) (more bool, err error) {

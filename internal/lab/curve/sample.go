@@ -1,6 +1,7 @@
 package curve
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -130,12 +131,12 @@ func (c *Curve) sweep() {
 		}
 	}
 	c.piles = piles
-	c.sizes = map[uint32][]uint64{}
-	for p := range piles {
-		c.sizes[p.class] = append(c.sizes[p.class], p.size)
+	c.classes = map[uint32][]*heap{}
+	for p, h := range piles {
+		c.classes[p.class] = append(c.classes[p.class], h)
 	}
-	for _, sizes := range c.sizes {
-		slices.Sort(sizes)
+	for _, heaps := range c.classes {
+		slices.SortFunc(heaps, func(a, b *heap) int { return cmp.Compare(a.size, b.size) })
 	}
 }
 
