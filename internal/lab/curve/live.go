@@ -36,6 +36,7 @@ const (
 	placedLast  = 1 << 24
 	ghostsMost  = 4
 	shownLeast  = 32
+	shownMost   = 4096
 	stepLeast   = 16
 )
 
@@ -253,7 +254,7 @@ func (w *work) look() *View {
 	if w.feed == nil {
 		return &View{Policy: w.policy, Missed: w.missed}
 	}
-	if w.last != nil && (w.ghosts.cold || w.feed.requests() < shownLeast) {
+	if w.last != nil && (w.ghosts.cold || w.feed.requests() < max(shownLeast, min(w.last.Requests/4, shownMost))) {
 		return w.last
 	}
 	return w.show(w.feed.snapshot())

@@ -240,8 +240,8 @@ func TestLiveChanges(t *testing.T) {
 	change("max_cached_bytes=4096")
 	p.run(rng, 500, 40, octaves(rng))
 	v := live(t, "pow2", p.records)
-	if !v.Known || v.Policy != "pow2" || v.Requests < 1000 || v.Exact[len(v.Exact)-1].HitRate < 0.5 {
-		t.Errorf("after pow2: %+v", v)
+	if !v.Known || v.Policy != "pow2" || v.Requests < 100 || v.Exact[len(v.Exact)-1].HitRate < 0.5 {
+		t.Errorf("after pow2: %s, %g requests, exact %+v", v.Policy, v.Requests, v.Exact)
 	}
 	change("min_block=1MiB")
 	p.run(rng, 40, 40, octaves(rng))
