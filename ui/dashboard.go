@@ -22,6 +22,7 @@ const (
 	paneOutput
 	paneProcesses // has no number: it is there alone or not at all
 	panePolicies  // the same
+	paneCurve     // the same
 )
 
 // unnumbered reports whether a pane is there alone or not at all.
@@ -56,6 +57,7 @@ type dashboard struct {
 	freeTop     int // first row of the free list
 	limits      limitBook
 	policies    policyBook
+	curve       *Curve // nil: nothing is known of one
 	output      outputLog
 	one         oneProcess
 	replay      replay

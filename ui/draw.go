@@ -101,10 +101,12 @@ func (d *dashboard) drawInside(p pane, r region, s *model.Snapshot) {
 		d.drawProcesses(r)
 	case panePolicies:
 		d.drawPolicies(r)
+	case paneCurve:
+		d.drawCurve(r)
 	}
 }
 
-var paneDigits = [...]string{"", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "", ""}
+var paneDigits = [...]string{"", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "", "", ""}
 
 // paneTitle returns what stands in the frame of a pane: the title, and a hint that gives way first.
 func (d *dashboard) paneTitle(p pane, s *model.Snapshot) (title, hint []span) {
@@ -133,6 +135,8 @@ func (d *dashboard) paneTitle(p pane, s *model.Snapshot) (title, hint []span) {
 		return d.processesTitle()
 	case panePolicies:
 		return d.policiesTitle()
+	case paneCurve:
+		return d.curveTitle()
 	}
 	return d.outputTitle()
 }

@@ -34,6 +34,7 @@ const (
 	actProcess
 	actProcesses
 	actPolicies
+	actCurve
 	actInterrupt
 	actRedraw
 	actBackward
@@ -92,7 +93,7 @@ func keymapOf(o *Options) []command {
 // attachedKeymap returns the keys for programs that were not started here: none that would change one.
 func attachedKeymap() []command {
 	keys := slices.DeleteFunc(liveKeymap(), func(c command) bool {
-		return c.limits || c.action == actPolicies || c.action == actOutput || c.action == actInterrupt
+		return c.limits || c.action == actPolicies || c.action == actCurve || c.action == actOutput || c.action == actInterrupt
 	})
 	for i := range keys {
 		switch keys[i].action {
@@ -142,6 +143,7 @@ func liveKeymap() []command {
 		bind(actBack, sectionScreen, "", "esc", "back", "esc"),
 		bind(actRedraw, sectionScreen, "", "ctrl+l", "draw everything again", "ctrl+l"),
 		bind(actPolicies, sectionLimits, "", "a", "list of the allocator's policies; enter goes over to one while the program runs", "a"),
+		bind(actCurve, sectionLimits, "", "c", "hit rate at other limits of cached bytes", "c"),
 		bindLimit(actHalve, "", "{", "halve the chosen limit", "{"),
 		bindLimit(actDouble, "", "}", "double the chosen limit", "}"),
 	}

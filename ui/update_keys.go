@@ -88,6 +88,8 @@ func (d *dashboard) do(c *command, pressed string) tea.Cmd {
 		d.listProcesses()
 	case actPolicies:
 		d.listPolicies()
+	case actCurve:
+		d.zoomOn(paneCurve)
 	case actEnter:
 		d.enter()
 	case actBack:

@@ -50,6 +50,7 @@ var paneHelp = []word{
 	{"6 limits", "what can I change now? amber … is on its way, ✓ is acknowledged by the program; live even when frozen"},
 	{"7 output", "what does the program say? stderr is marked"},
 	{"P processes", "which one? all that made OpenCL calls; limits, device and output are of all of them"},
+	{"c curve", "how much cache pays? the hit rate at every limit of cached bytes: ◆ is exact, between them it is estimated; ▲ the knee, beyond which memory gains less, │ the limit now"},
 	{"a policies", "which other allocator could serve the program? blocks that the new policy would have made stay, the others go back"},
 }
 
@@ -59,6 +60,7 @@ var viewHelp = map[string]string{
 	"6 limits":    "what was set? the policy's limits at that time; a recording's cannot be changed",
 	"7 output":    "",
 	"a policies":  "",
+	"c curve":     "",
 	"P processes": "which one? all that made OpenCL calls; limits and device are of all of them",
 }
 
@@ -72,6 +74,7 @@ var attachedHelp = map[string]string{
 	"6 limits":    "nothing to change: limits are of a pool, which a program has only when gpumemtop starts it",
 	"7 output":    "",
 	"a policies":  "",
+	"c curve":     "",
 	"P processes": "which one? all that are watched and made OpenCL calls; the device is of all of them",
 }
 

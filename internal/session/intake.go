@@ -24,6 +24,9 @@ type Keeper interface {
 	Ended(process uint32, status Status)
 }
 
+// Watcher looks on while records come. Take keeps nothing of the record and returns at once.
+type Watcher interface{ Take(*wire.Record) }
+
 // intake is where the records of a session go, whatever source they come from: into model, recording and sites. One
 // goroutine uses it.
 type intake struct {
@@ -31,6 +34,7 @@ type intake struct {
 	recorder Recorder // nil: nothing is recorded, or it broke
 	path     string   // of the recording
 	sites    *sites
+	watchers []Watcher
 	clock    func() uint64
 
 	leaving map[uint32]Status // processes that ended, but some of their call sites may still be named
@@ -59,6 +63,9 @@ func (in *intake) put(r *wire.Record) {
 		if err := in.recorder.Append(r); err != nil {
 			in.broken(err)
 		}
+	}
+	for _, w := range in.watchers {
+		w.Take(r)
 	}
 }
 

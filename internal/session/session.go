@@ -39,6 +39,7 @@ type Options struct {
 	Model     *model.Model
 	Recorder  Recorder // nil: nothing is recorded. The session does not close it
 	Recording string   // its path, to show
+	Watchers  []Watcher
 	// Resolve names a return address in a module, innermost function first. It is called from one goroutine. nil:
 	// tags keep their numbers.
 	Resolve func(module string, offset uint64) []symbol.Frame
@@ -131,7 +132,7 @@ func (s *Session) prepare() error {
 		return err
 	}
 	c := newCollector(s.options.Model, s.options.Recorder, s.options.Recording)
-	c.sites = newSites(s.options.Resolve)
+	c.sites, c.watchers = newSites(s.options.Resolve), s.options.Watchers
 	c.child = s.PID
 	join := func(p *peer) {
 		c.do(func() { c.add(p) })
