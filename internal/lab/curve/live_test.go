@@ -178,7 +178,7 @@ func TestLiveExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m == nil {
+		if len(m.Exact) == 0 {
 			continue
 		}
 		end := v.Points[len(v.Points)-1]
@@ -213,10 +213,10 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("limit %d: %g, replayed %g", e.Limit, e.HitRate, r.HitRate())
 		}
 	}
-	if m, err := Measure(p, "none", nil); m != nil || err != nil {
+	if m, err := Measure(p, "none", nil); len(m.Exact) > 0 || err != nil {
 		t.Errorf("of a policy that caches nothing: %+v, %v", m, err)
 	}
-	if m, err := Measure(newProgram(), "futhark", nil); m != nil || err != nil {
+	if m, err := Measure(newProgram(), "futhark", nil); len(m.Exact) > 0 || err != nil {
 		t.Errorf("of nothing: %+v, %v", m, err)
 	}
 }

@@ -19,15 +19,18 @@ import (
 type Exact struct {
 	Limit        uint64  // bytes
 	HitRate      float64 // 0…1
-	PeakReserved uint64  // bytes that all processes had from the driver
+	PeakReserved uint64  // bytes that all processes had from the driver, at most
 }
+
+// Unlimited reports whether that is without a limit.
+func (e Exact) Unlimited() bool { return e.Limit >= unlimited }
 
 // Measurement is the hit rate of a recording by limit of cached bytes.
 type Measurement struct {
 	Policy   string
 	Requests uint64  // poolable, of all processes
 	Present  uint64  // the limit at the start, bytes in each process
-	Exact    []Exact // ascending by limit; the last is that of no limit
+	Exact    []Exact // ascending by limit, the last without one; none where nothing was asked, or the policy has no such limit
 	Knee     Exact
 	Enough   Exact // the smallest limit with at least 99 % of the best hit rate
 }
@@ -41,23 +44,22 @@ const (
 
 // Measure plays a recording through a policy at limits that it looks for: each half of the one before, from what the
 // policy has without one, and more where the hit rate changes most. That takes three passes and memory that does not grow
-// with events. The settings' own limit of cached bytes is the present one. It returns nil where there is nothing to tell: no
-// request, or a policy without such a limit. An error is that of the source, or of the settings.
+// with events. The settings' own limit of cached bytes is the present one. An error is that of the source, or of the settings.
 func Measure(src trace.Source, policy string, settings []allocator.Setting) (*Measurement, error) {
-	if !Limited(policy) {
-		return nil, nil
-	}
 	p, err := allocator.New(policy, settings)
 	if err != nil {
 		return nil, err
 	}
 	m := &Measurement{Policy: policy, Present: limitIn(p.Limits())}
+	if !Limited(policy) {
+		return m, nil
+	}
 	limits := []uint64{min(m.Present, unlimited), unlimited}
-	for range 3 {
+	for pass := range 3 {
 		if err := m.play(src, settings, limits); err != nil || m.Requests == 0 {
-			return nil, err
+			return m, err
 		}
-		if len(m.Exact) == 2 || m.Exact[0].Limit == unlimited { // what is there without a limit is known now
+		if pass == 0 { // what is there without a limit is known now
 			limits = halves(m.Exact[len(m.Exact)-1].PeakReserved, voices)
 			continue
 		}
@@ -127,9 +129,12 @@ func (m *Measurement) play(src trace.Source, settings []allocator.Setting, limit
 		}
 		chorus.Clear()
 	}
+	m.Requests = chorus.Result(0, cost.Device{}).Requests
+	if m.Requests == 0 {
+		return nil
+	}
 	for i, limit := range limits {
 		r := chorus.Result(i, cost.Device{})
-		m.Requests = r.Requests
 		m.Exact = append(m.Exact, Exact{limit, r.HitRate(), r.PeakReserved})
 	}
 	slices.SortFunc(m.Exact, byLimit)
