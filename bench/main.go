@@ -32,6 +32,7 @@ var sections = []section{
 	{"record", "What a recording costs, and how fast two threads can write events with none lost", (*bench).record},
 	{"read", "How fast one core reads a recording of ten million events and folds it", (*bench).read},
 	{"replay", "How fast one core plays a recording through each policy", (*bench).replay},
+	{"curve", "What the hit rate by limit costs beside a run, and how far it is off", (*bench).curve},
 	{"chrome", "What Chrome traces cost: the time to write one, and its size for each life of a buffer", (*bench).chrome},
 	{"view", "How soon a long recording can be looked at", (*bench).view},
 	{"plan", "How soon MiniMalloc's challenging instances are placed", (*bench).plan},

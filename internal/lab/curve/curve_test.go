@@ -1,8 +1,11 @@
 package curve
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"strings"
 	"testing"
 )
 
@@ -121,4 +124,45 @@ func TestAnySize(t *testing.T) {
 		t.Errorf("%.4f off", worst)
 	}
 	t.Logf("at most %.4f off", worst)
+}
+
+// TestMetricsExample: the example of docs/METRICS.md is right.
+func TestMetricsExample(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/METRICS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := New(Options{})
+	c.Request(1, 1000, 0)
+	c.Free(1, 1000, 1)
+	c.Request(1, 2000, 0)
+	c.Free(1, 2000, 3)
+	c.Request(1, 1000, 0)
+	s := c.Snapshot()
+	want := fmt.Sprintf("> Curve: a buffer of 1000 bytes is created and released, then one of 2000, then one of 1000 is created → %.0f hit of %.0f from %d bytes on\n",
+		s.Hits, s.Requests, s.Points[len(s.Points)-1].Limit)
+	if s.At(2999).HitRate != 0 || s.At(3072).HitRate*3 != 1 || !strings.Contains(string(text), want) {
+		t.Errorf("%+v\nnot written: %s", s.Points, want)
+	}
+}
+
+// TestLatestServes: of blocks that are large enough and not too large the one that was freed last serves.
+func TestLatestServes(t *testing.T) {
+	c := New(Options{})
+	for _, size := range []uint64{1000, 1900, 1500, 2500} {
+		c.Free(1, size, 0)
+	}
+	c.Free(2, 1200, 0)
+	for _, want := range []uint64{1500, 1900, 1000, 0} {
+		if got := c.Request(1, 1000, 2000); got != want {
+			t.Errorf("%d serves, want %d", got, want)
+		}
+	}
+	c.Drop(2)
+	if got := c.Request(2, 1200, 2400); got != 0 {
+		t.Errorf("%d serves of a class that is gone", got)
+	}
+	if got := c.Request(1, 1000, 0); got != 0 {
+		t.Errorf("%d serves where only the size itself may", got)
+	}
 }

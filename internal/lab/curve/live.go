@@ -1,6 +1,7 @@
 package curve
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -28,6 +29,16 @@ type View struct {
 	LeftOut  bool    // there are more processes than there is memory for
 }
 
+// Off returns how far the curve is from points that were played, on average, 0…1.
+func (v *View) Off(points []Exact) float64 {
+	through := Snapshot{Points: v.Points}
+	sum := 0.0
+	for _, e := range points {
+		sum += math.Abs(through.At(e.Limit).HitRate - e.HitRate)
+	}
+	return sum / float64(max(len(points), 1))
+}
+
 // Exact points: after how many requests the limits for them are chosen for the first time, after how many times as many
 // they are chosen again, and of how many requests a curve is at least before it is shown in the place of the one before.
 const (
@@ -41,8 +52,8 @@ const (
 )
 
 const (
-	// queueMost bounds the records that wait, and those that are taken in meanwhile: some 8 MiB each.
-	queueMost = 1 << 16
+	// QueueMost bounds the records that wait, and those that are taken in meanwhile: some 8 MiB each.
+	QueueMost = 1 << 16
 	// liveRate is how many blocks are measured in a second where nothing is said of it.
 	liveRate = 50_000
 )
@@ -66,6 +77,15 @@ type Live struct {
 
 // NewLive starts one with the policy that a session begins with. An error says what is wrong with it or a setting.
 func NewLive(policy string, settings []allocator.Setting, o Options) (*Live, error) {
+	l, err := newLive(policy, settings, o)
+	if err != nil {
+		return nil, err
+	}
+	go l.run()
+	return l, nil
+}
+
+func newLive(policy string, settings []allocator.Setting, o Options) (*Live, error) {
 	if o.Rate == 0 {
 		o.Rate = liveRate
 	}
@@ -75,7 +95,6 @@ func NewLive(policy string, settings []allocator.Setting, o Options) (*Live, err
 		return nil, err
 	}
 	l.view.Store(l.work.look())
-	go l.run()
 	return l, nil
 }
 
@@ -89,7 +108,7 @@ func (l *Live) Take(r *wire.Record) {
 	l.mu.Lock()
 	switch {
 	case l.closed:
-	case len(l.queue) < queueMost:
+	case len(l.queue) < QueueMost:
 		l.queue = append(l.queue, record)
 	default:
 		l.missed++

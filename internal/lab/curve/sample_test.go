@@ -74,9 +74,9 @@ func TestSampled(t *testing.T) {
 		{200, Options{Rate: 10_000}, 0.05},
 		{40_000, Options{Memory: MemoryMin}, 0.06},
 	} {
-		for seed := range uint64(2) {
+		for seed := range uint64(1) {
 			all, some := New(Options{Memory: 32 << 20}), New(of.options)
-			newStream(seed, of.kinds, 10_000).play(150_000, all, some)
+			newStream(seed, of.kinds, 10_000).play(120_000, all, some)
 			a, s := all.Snapshot(), some.Snapshot()
 			off, coarse := farthest(a, s, 0), farthest(a, s, 16*s.Grain)
 			if a.Sampled != 1 || a.Error != 0 {
