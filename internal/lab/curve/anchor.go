@@ -56,3 +56,12 @@ func (s *Snapshot) missed(exact []Exact) float64 {
 	}
 	return sum / float64(max(len(exact), 1))
 }
+
+// off returns how far the curve itself is from exact points, on average, 0…1.
+func (s *Snapshot) off(exact []Exact) float64 {
+	sum := 0.0
+	for _, e := range exact {
+		sum += math.Abs(s.At(e.Limit).HitRate - e.HitRate)
+	}
+	return sum / float64(max(len(exact), 1))
+}

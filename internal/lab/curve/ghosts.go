@@ -34,10 +34,10 @@ func (g *ghosts) leave(c *lab.Chorus) {
 	*g = newGhosts()
 }
 
-// place chooses limits where a curve rises, after so many requests. They keep what they have where a limit stays.
+// place chooses limits, after so many requests. They keep what they have where a limit stays.
 func (g *ghosts) place(c *lab.Chorus, s *Snapshot, policy string, settings []allocator.Setting, requests float64) {
 	var stay []ghost
-	for _, limit := range s.steps(ghostsMost) {
+	for _, limit := range s.spread() {
 		if i := slices.IndexFunc(g.all, func(one ghost) bool { return one.limit == limit }); i >= 0 {
 			stay = append(stay, g.all[i])
 			g.all = slices.Delete(g.all, i, i+1)
@@ -91,12 +91,15 @@ func (g *ghosts) points(c *lab.Chorus) []Exact {
 	return points
 }
 
-// steps returns limits where a curve has gone so many equal parts of its way up, the last one where it is at the top.
-func (s *Snapshot) steps(n int) []uint64 {
+// spread returns limits below the one from which on a curve is at its top, and that, ascending. They do not depend on
+// where it rises: a curve that is wrong is so where it should and does not.
+func (s *Snapshot) spread() []uint64 {
+	top := s.Points[s.first(1)].Limit
 	var limits []uint64
-	for i := range n {
-		limits = append(limits, s.Points[s.first(float64(i+1)/float64(n))].Limit)
+	for _, shift := range [ghostsMost]int{4, 2, 1, 0} {
+		if limit := top >> shift; limit > 0 {
+			limits = append(limits, limit)
+		}
 	}
-	limits = slices.DeleteFunc(limits, func(limit uint64) bool { return limit == 0 })
 	return slices.Compact(limits)
 }

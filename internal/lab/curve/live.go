@@ -1,7 +1,6 @@
 package curve
 
 import (
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -31,12 +30,8 @@ type View struct {
 
 // Off returns how far the curve is from points that were played, on average, 0…1.
 func (v *View) Off(points []Exact) float64 {
-	through := Snapshot{Points: v.Points}
-	sum := 0.0
-	for _, e := range points {
-		sum += math.Abs(through.At(e.Limit).HitRate - e.HitRate)
-	}
-	return sum / float64(max(len(points), 1))
+	through := &Snapshot{Points: v.Points}
+	return through.off(points)
 }
 
 // Exact points: after how many requests the limits for them are chosen for the first time, after how many times as many
@@ -284,7 +279,7 @@ func (w *work) show(s *Snapshot) *View {
 	v := &View{Policy: w.policy, Limits: true, Requests: s.Requests, Missed: w.missed, LeftOut: w.feed.left}
 	v.Exact = w.ghosts.points(w.chorus)
 	v.Points, v.Known = s.anchored(v.Exact), len(v.Exact) > 0
-	v.Error = s.missed(v.Exact)
+	v.Error = max(s.missed(v.Exact), s.off(v.Exact))
 	through := &Snapshot{Points: v.Points}
 	v.Knee, v.Enough = through.Knee(), through.Enough()
 	return v
