@@ -180,6 +180,9 @@ func TestLiveExamples(t *testing.T) {
 		if best := m.Exact[len(m.Exact)-1].HitRate; !v.Known && math.Abs(end.HitRate-best) > 0.05 {
 			t.Errorf("%s: %.3f without a limit, replayed %.3f", filepath.Base(file), end.HitRate, best)
 		}
+		if off := v.Off(m.Exact); v.Known && off > v.Error+0.1 {
+			t.Errorf("%s: %.3f off, said are %.3f", filepath.Base(file), off, v.Error)
+		}
 		t.Logf("%s: %.0f requests, error %.3f, %d exact", filepath.Base(file), v.Requests, v.Error, len(v.Exact))
 	}
 }
