@@ -33,6 +33,7 @@ var sections = []section{
 	{"read", "How fast one core reads a recording of ten million events and folds it", (*bench).read},
 	{"replay", "How fast one core plays a recording through each policy", (*bench).replay},
 	{"ghosts", "What policies cost that are simulated beside a run: ns of the processor for each record", (*bench).ghosts},
+	{"curve", "What the hit rate by limit costs beside a run, and how far it is off", (*bench).curve},
 	{"chrome", "What Chrome traces cost: the time to write one, and its size for each life of a buffer", (*bench).chrome},
 	{"view", "How soon a long recording can be looked at", (*bench).view},
 	{"tune", "How long a search for policy and limits takes", (*bench).tune},

@@ -23,6 +23,7 @@ const (
 	paneProcesses // has no number: it is there alone or not at all
 	panePolicies  // the same
 	paneGhosts    // the same
+	paneCurve     // the same
 )
 
 // unnumbered reports whether a pane is there alone or not at all.
@@ -57,6 +58,7 @@ type dashboard struct {
 	freeTop     int // first row of the free list
 	limits      limitBook
 	policies    policyBook
+	curve       *Curve // nil: nothing is known of one
 	output      outputLog
 	one         oneProcess
 	replay      replay

@@ -103,10 +103,12 @@ func (d *dashboard) drawInside(p pane, r region, s *model.Snapshot) {
 		d.drawPolicies(r)
 	case paneGhosts:
 		d.drawGhosts(r)
+	case paneCurve:
+		d.drawCurve(r)
 	}
 }
 
-var paneDigits = [...]string{"", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "", "", ""}
+var paneDigits = [...]string{"", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "", "", "", ""}
 
 // paneTitle returns what stands in the frame of a pane: the title, and a hint that gives way first.
 func (d *dashboard) paneTitle(p pane, s *model.Snapshot) (title, hint []span) {
@@ -137,6 +139,8 @@ func (d *dashboard) paneTitle(p pane, s *model.Snapshot) (title, hint []span) {
 		return d.policiesTitle()
 	case paneGhosts:
 		return d.ghostsTitle()
+	case paneCurve:
+		return d.curveTitle()
 	}
 	return d.outputTitle()
 }

@@ -36,6 +36,7 @@ const (
 	actPolicies
 	actGhosts
 	actAdopt
+	actCurve
 	actInterrupt
 	actRedraw
 	actBackward
@@ -94,7 +95,7 @@ func keymapOf(o *Options) []command {
 // attachedKeymap returns the keys for programs that were not started here: none that would change one.
 func attachedKeymap() []command {
 	keys := slices.DeleteFunc(liveKeymap(), func(c command) bool {
-		return c.limits || c.action == actPolicies || c.action == actOutput || c.action == actInterrupt
+		return c.limits || c.action == actPolicies || c.action == actCurve || c.action == actOutput || c.action == actInterrupt
 	})
 	for i := range keys {
 		switch keys[i].action {
@@ -148,6 +149,7 @@ func liveKeymap() []command {
 		bind(actPolicies, sectionLimits, "", "a", "list of the allocator's policies; enter goes over to one while the program runs", "a"),
 		bind(actGhosts, sectionScreen, "", "w", "what if: what other pools would have done, simulated beside the run (ghosts)", "w"),
 		bind(actAdopt, sectionLimits, "", "y", "go over to the ghost that leads; shows the list first", "y"),
+		bind(actCurve, sectionLimits, "", "c", "hit rate at other limits of cached bytes", "c"),
 		bindLimit(actHalve, "", "{", "halve the chosen limit", "{"),
 		bindLimit(actDouble, "", "}", "double the chosen limit", "}"),
 	}

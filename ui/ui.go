@@ -25,6 +25,9 @@ type Options struct {
 	// Output returns what the program printed since a position, oldest first, and the position to ask from next
 	// time. The first position is 0. Called like Source.
 	Output func(since uint64) (lines []OutputLine, next uint64)
+	// Curve returns the hit rate by limit of cached bytes as far as it is known. Called like Source; nil: nobody works it
+	// out.
+	Curve func() *Curve
 	// Moment makes the dashboard one of a recording, with a time cursor in the place of all that needs a live program:
 	// it returns what is known of a time, LastMoment the end. Unlike Source it is called between two frames, also from
 	// the keys that move the cursor, which is at At first. Source, App and Output are not asked then.
@@ -70,6 +73,25 @@ type App struct {
 
 // Policy is one that can be chosen.
 type Policy struct{ Name, Summary string }
+
+// Curve is the hit rate by limit of cached bytes, of all processes together. Rates are 0…1, limits bytes in each process.
+type Curve struct {
+	Limits   bool         // the policy limits what it caches: without there is no curve
+	Points   []CurvePoint // ascending from limit 0; between two of them the lower one holds
+	Exact    []CurvePoint // on it: what the policy does, not an estimate
+	Error    float64      // how far the curve is off elsewhere, on average; where Exact is empty nobody knows
+	Knee     CurvePoint   // up to there memory gains more than on average
+	Enough   CurvePoint   // from there on 99 % of the most that there is
+	Requests uint64       // that it is of, the latest
+	Missed   uint64       // events that came too fast
+	LeftOut  bool         // there are more processes than it is of
+}
+
+// CurvePoint is the hit rate at a limit.
+type CurvePoint struct {
+	Limit   uint64
+	HitRate float64
+}
 
 // OutputLine is one line that the program printed, without its line end. It may hold anything.
 type OutputLine struct {

@@ -19,6 +19,7 @@ type frameMsg struct {
 	hasApp  bool
 	lines   []OutputLine
 	next    uint64
+	curve   *Curve
 	failure error
 }
 
@@ -44,6 +45,9 @@ func (d *dashboard) look(wait time.Duration) tea.Cmd {
 		if o.Output != nil {
 			f.lines, f.next = o.Output(from)
 		}
+		if o.Curve != nil {
+			f.curve = o.Curve()
+		}
 		return f
 	})
 }
@@ -64,6 +68,12 @@ func (d *dashboard) takeFrame(f frameMsg) tea.Cmd {
 	}
 	if d.output.take(f.lines, f.next) {
 		d.dirty = true
+	}
+	if f.curve != nil && d.zoom == paneCurve {
+		d.dirty = true
+	}
+	if f.curve != nil {
+		d.curve = f.curve
 	}
 	if d.note.text != "" && d.now.After(d.note.until) {
 		d.note, d.dirty = note{}, true

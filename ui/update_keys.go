@@ -92,6 +92,8 @@ func (d *dashboard) do(c *command, pressed string) tea.Cmd {
 		d.listGhosts()
 	case actAdopt:
 		d.adoptLeader()
+	case actCurve:
+		d.zoomOn(paneCurve)
 	case actEnter:
 		d.enter()
 	case actBack:

@@ -51,6 +51,7 @@ var paneHelp = []word{
 	{"7 output", "what does the program say? stderr is marked"},
 	{"P processes", "which one? all that made OpenCL calls; limits, device and output are of all of them"},
 	{"w ghosts", "what if another policy had served the program? all are simulated, the present one too; ● in force, ✗ stopped, + came late"},
+	{"c curve", "how much cache pays? the hit rate at every limit of cached bytes: ◆ is exact, between them it is estimated; ▲ the knee, beyond which memory gains less, │ the limit now"},
 	{"a policies", "which other allocator could serve the program? blocks that the new policy would have made stay, the others go back"},
 }
 
@@ -61,6 +62,7 @@ var viewHelp = map[string]string{
 	"7 output":    "",
 	"a policies":  "",
 	"w ghosts":    "",
+	"c curve":     "",
 	"P processes": "which one? all that made OpenCL calls; limits and device are of all of them",
 }
 
@@ -75,6 +77,7 @@ var attachedHelp = map[string]string{
 	"7 output":    "",
 	"a policies":  "",
 	"w ghosts":    "what would a pool have done? pools are simulated; ● is what there is: none",
+	"c curve":     "",
 	"P processes": "which one? all that are watched and made OpenCL calls; the device is of all of them",
 }
 

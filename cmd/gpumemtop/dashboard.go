@@ -55,6 +55,7 @@ func (r *runner) showDashboard() {
 		Source:      r.model.Published,
 		App:         r.app,
 		Output:      r.output,
+		Curve:       r.hitRates,
 		SetLimit:    r.setLimit,
 		SetPolicy:   r.setPolicy,
 		Policies:    policyChoice(),

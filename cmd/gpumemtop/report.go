@@ -11,9 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/curve"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 )
 
 // textFormats are the formats of what people read, or scripts.
@@ -68,13 +71,37 @@ func newReport() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		a, err := analyse(in, c, tag)
-		if err == nil {
-			warnDamage(args[0], in.reader)
-			err = writeReport(cmd.OutOrStdout(), &reporters[at], a, c)
-		}
+		err = writeAnalysis(cmd.OutOrStdout(), in, &reporters[at], c, tag)
 		return errors.Join(err, in.close())
 	})
+}
+
+// writeAnalysis works out what a report says, and writes it.
+func writeAnalysis(stdout io.Writer, in *input, r *reporter, c *config, tag *regexp.Regexp) error {
+	a, err := analyse(in, c, tag)
+	if err != nil {
+		return err
+	}
+	o := report.Options{Top: c.top}
+	if c.curve {
+		h := in.reader.Header()
+		if o.Limits, err = curve.Measure(in.Source, h.Policy, settingsOf(&h)); err != nil {
+			return err
+		}
+	}
+	warnDamage(in.path, in.reader)
+	return writeReport(stdout, r, a, o, c)
+}
+
+// settingsOf returns the limits of a recording, but for those that its policy has no more.
+func settingsOf(h *trace.Header) (settings []allocator.Setting) {
+	d, _ := allocator.Describe(h.Policy)
+	for _, l := range d.Limits {
+		if value, there := h.Limits[l.Name]; there {
+			settings = append(settings, allocator.Setting{Name: l.Name, Value: value})
+		}
+	}
+	return settings
 }
 
 // tagPattern reads --tag, nil without one.
@@ -110,8 +137,8 @@ func analyseFile(path string, c *config) (*analysis.Analysis, error) {
 	return a, errors.Join(err, in.close())
 }
 
-func writeReport(stdout io.Writer, r *reporter, a *analysis.Analysis, c *config) error {
-	write := func(w io.Writer) error { return r.write(w, a, report.Options{Top: c.top}) }
+func writeReport(stdout io.Writer, r *reporter, a *analysis.Analysis, o report.Options, c *config) error {
+	write := func(w io.Writer) error { return r.write(w, a, o) }
 	if c.output == "" || c.output == "-" {
 		return write(stdout)
 	}

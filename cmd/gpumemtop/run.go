@@ -5,6 +5,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/curve"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/payload"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
@@ -16,7 +17,8 @@ type runner struct {
 	job
 	path    string // of the program
 	session *session.Session
-	screen  *screen // nil without a dashboard
+	screen  *screen     // nil without a dashboard
+	curve   *curve.Live // for it
 }
 
 // run runs a program to its end and reports. Its status comes back as an ended.
@@ -39,6 +41,7 @@ func run(c *config, command []string, dashboard bool) error {
 		r.notes.hold()
 		r.showDashboard()
 		r.notes.release()
+		r.curve.Close()
 	}
 	result, err := r.session.Wait()
 	if err != nil {
@@ -77,6 +80,10 @@ func (r *runner) start() error {
 	}
 	if r.screen != nil {
 		options.Capture, options.Cols, options.Rows = true, r.screen.cols, r.screen.rows
+		if err := r.follow(); err != nil {
+			return err
+		}
+		options.Watchers = append(options.Watchers, r.curve)
 	}
 	if err := r.record(); err != nil {
 		return err

@@ -51,6 +51,7 @@ type config struct {
 	tag          string
 	at           string
 	top          int
+	curve        bool
 
 	minSize       string
 	maxEvents     int
@@ -195,6 +196,7 @@ var settings = []setting{
 	{"tag", "", "REGEXP", groupPart, onReport | onExport, false, "only call sites whose name matches", func(c *config) any { return &c.tag }},
 	{"at", "", "MOMENT", groupPart, onExport, false, "when to count what is in use: peak, end, or so long after the start, for example 2.5s (pprof)", func(c *config) any { return &c.at }},
 	{"max-events", "", "N", groupPart, onExport, false, "chrome: no call or lifetime begins after so many lines, and counters thin out to match; memviz: the last so many events; 0: no bound, and as many as the viewer draws", func(c *config) any { return &c.maxEvents }},
+	{"curve", "", "", groupOutput, onReport, false, "the hit rate at other limits of cached bytes, too, of the whole recording, which is played for that", func(c *config) any { return &c.curve }},
 	{"top", "", "N", groupPart, onReport | onDiff, false, "rows in each table; 0: all", func(c *config) any { return &c.top }},
 	{"min-size", "", "SIZE", groupChrome, onExport, false, "no calls on, and no lifetimes of, memory that is smaller; counters stay complete", func(c *config) any { return &c.minSize }},
 	{"counters-every", "", "TIME", groupChrome, onExport, false, "at most one value of each counter in this time", func(c *config) any { return &c.countersEvery }},

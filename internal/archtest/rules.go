@@ -48,7 +48,7 @@ var (
 	everything = []string{
 		"allocator", "internal/analysis", "internal/check", "internal/cl", "internal/compare", "internal/cut",
 		"internal/doctor", "internal/export", "internal/importer", "internal/lab", "internal/lab/cost",
-		"internal/lab/ghost", "internal/lab/plan", "internal/lab/tune", "internal/life",
+		"internal/lab/curve", "internal/lab/ghost", "internal/lab/plan", "internal/lab/tune", "internal/life",
 		"internal/measure", "internal/merging", "internal/model",
 		"internal/ndjson", "internal/payload", "internal/plain", "internal/probe", "internal/progress", "internal/report",
 		"internal/session", "internal/size", "internal/splice", "internal/symbol", "internal/trace",
@@ -138,6 +138,10 @@ var Places = map[string]Place{
 		May:   []string{"allocator", "internal/lab", "internal/lab/cost", "internal/model", "internal/wire"},
 		Never: noFiles,
 	},
+	"internal/lab/curve": {
+		May:      []string{"allocator", "internal/lab", "internal/lab/cost", "internal/trace", "internal/wire"},
+		Timeless: true, Never: noFiles,
+	},
 	"internal/merging": {
 		May:      []string{"internal/life", "internal/size", "internal/trace", "internal/wire"},
 		Timeless: true, Never: noFiles,
@@ -159,8 +163,8 @@ var Places = map[string]Place{
 	},
 	"internal/report": {
 		May: []string{
-			"internal/analysis", "internal/export", "internal/model", "internal/plain", "internal/size", "internal/trace",
-			"internal/wire",
+			"internal/analysis", "internal/export", "internal/lab/curve", "internal/model", "internal/plain", "internal/size",
+			"internal/trace", "internal/wire",
 		},
 		Timeless: true, Never: noFiles,
 	},
@@ -195,9 +199,8 @@ var Places = map[string]Place{
 	"internal/archtest": {},
 	"bench": {May: []string{
 		"allocator", "allocator/rcu", "allocator/semaphore", "allocator/tbuddy", "allocator/ualloc", "intercept",
-		"internal/lab", "internal/lab/ghost", "internal/lab/plan", "internal/lab/tune", "internal/model", "internal/trace", "internal/wire",
-		"tracer/calls", "tracer/kernel", "tracer/rights",
-		"tracer/target",
+		"internal/lab", "internal/lab/curve", "internal/lab/ghost", "internal/lab/plan", "internal/lab/tune", "internal/model",
+		"internal/trace", "internal/wire", "tracer/calls", "tracer/kernel", "tracer/rights", "tracer/target",
 	}},
 	"e2e": {May: []string{"internal/export"}},
 }

@@ -83,8 +83,8 @@ func newDocument(a *analysis.Analysis, o Options) *document {
 	v.t = &v.s.Totals
 	d := &document{title: "gpumemtop: " + v.command(), sections: []section{v.head()}}
 	list := []func() section{
-		v.standsOut, v.totals, v.peak, v.tags, v.misses, v.leaks, v.temporaries, v.phases, v.costs, v.lag, v.overTime, v.sizes,
-		v.classes, v.processes, v.mistakes,
+		v.standsOut, v.totals, v.peak, v.tags, v.misses, v.limits, v.leaks, v.temporaries, v.phases, v.costs, v.lag, v.overTime,
+		v.sizes, v.classes, v.processes, v.mistakes,
 	}
 	if len(v.s.Processes) == 0 {
 		d.sections[0].notes = append(d.sections[0].notes, "no OpenCL call was seen")

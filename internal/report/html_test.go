@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/curve"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report/reporttest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
@@ -323,5 +324,27 @@ func TestHTMLOfSeveralPrograms(t *testing.T) {
 	page := writeHTML(a, Options{})
 	if text := visible(page); strings.Contains(text, "'2 programs'") || !strings.Contains(text, "-- …") || !strings.Contains(text, "message merged of 2") {
 		t.Errorf("it says: %s", text[:800])
+	}
+}
+
+// TestHTMLLimits: what was replayed, the knee and the present limit are on the page.
+func TestHTMLLimits(t *testing.T) {
+	name := "testdata/train.gmt"
+	a := analysed(t, name)
+	page := textOf(t, HTML, a, Options{Top: 20, Limits: limitsOf(t, name)})
+	for _, want := range []string{
+		`id="limits"`, "Hit rate by limit of cached bytes", `class="line s0"`, "knee: 12.0", "present limit: 4.00", "reserved",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	if page = textOf(t, HTML, a, Options{Top: 20}); strings.Contains(page, `id="limits"`) {
+		t.Error("a section of limits that were not measured")
+	}
+	for policy, want := range map[string]string{"none": "policy none has none of cached bytes", "pow2": "nothing was asked of the pool"} {
+		if page = textOf(t, HTML, a, Options{Limits: &curve.Measurement{Policy: policy}}); !strings.Contains(page, want) {
+			t.Errorf("no %q", want)
+		}
 	}
 }

@@ -32,6 +32,7 @@ type Figures struct {
 	Sizes       []BinJSON       `json:"sizes"`        // bars by bytes asked for
 	Lifetimes   []BinJSON       `json:"lifetimes_ns"` // bars by ns
 	Flame       *FrameJSON      `json:"flame"`        // null when no stack is known
+	Limits      *LimitsJSON     `json:"hit_rate_by_limit,omitempty"`
 }
 
 // Part says which part of the recording the figures are of.
@@ -198,8 +199,9 @@ type FrameJSON struct {
 }
 
 // JSON writes a report as one JSON object, for scripts: the Figures. The error is the writer's.
-func JSON(w io.Writer, a *analysis.Analysis, _ Options) error {
+func JSON(w io.Writer, a *analysis.Analysis, o Options) error {
 	figures := NewFigures(a)
+	figures.Limits = limitsJSON(o.Limits)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/curve"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/plain"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
@@ -42,6 +43,20 @@ func analysed(t *testing.T, name string, change ...func(*analysis.Options)) *ana
 	return a
 }
 
+// limitsOf is the hit rate by limit of a recording under futhark.
+func limitsOf(t *testing.T, name string) *curve.Measurement {
+	t.Helper()
+	r, err := trace.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := curve.Measure(r, "futhark", nil)
+	if err := errors.Join(err, r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 func textOf(t *testing.T, write func(io.Writer, *analysis.Analysis, Options) error, a *analysis.Analysis, o Options) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -57,11 +72,12 @@ func TestGolden(t *testing.T) {
 	for _, name := range recordings(t) {
 		base := strings.TrimSuffix(filepath.Base(name), ".gmt")
 		a := analysed(t, name)
-		t.Run(base+".txt", func(t *testing.T) { golden.RequireEqual(t, textOf(t, Text, a, Options{Top: 20})) })
-		t.Run(base+".md", func(t *testing.T) { golden.RequireEqual(t, textOf(t, Markdown, a, Options{Top: 20})) })
+		limits := limitsOf(t, name)
+		t.Run(base+".txt", func(t *testing.T) { golden.RequireEqual(t, textOf(t, Text, a, Options{Top: 20, Limits: limits})) })
+		t.Run(base+".md", func(t *testing.T) { golden.RequireEqual(t, textOf(t, Markdown, a, Options{Top: 20, Limits: limits})) })
 		short := *a
 		short.Timeline = analysis.Timeline{Start: a.Timeline.Start, Step: a.Timeline.Step}
-		t.Run(base+".json", func(t *testing.T) { golden.RequireEqual(t, textOf(t, JSON, &short, Options{})) })
+		t.Run(base+".json", func(t *testing.T) { golden.RequireEqual(t, textOf(t, JSON, &short, Options{Limits: limits})) })
 		for range 3 {
 			if diff := cmp.Diff(textOf(t, JSON, a, Options{}), textOf(t, JSON, analysed(t, name), Options{})); diff != "" {
 				t.Fatalf("%s: not the same twice: %s", base, diff)

@@ -33,6 +33,9 @@ type Ghosts interface {
 	Board() *model.Ghosts
 }
 
+// Watcher looks on while records come. Take keeps nothing of the record and returns at once.
+type Watcher interface{ Take(*wire.Record) }
+
 // intake is where the records of a session go, whatever source they come from: into model, recording and sites. One
 // goroutine uses it.
 type intake struct {
@@ -41,6 +44,7 @@ type intake struct {
 	path     string   // of the recording
 	ghosts   Ghosts   // nil: there are none
 	sites    *sites
+	watchers []Watcher
 	clock    func() uint64
 
 	leaving map[uint32]Status // processes that ended, but some of their call sites may still be named
@@ -72,6 +76,9 @@ func (in *intake) put(r *wire.Record) {
 	}
 	if in.ghosts != nil {
 		in.ghosts.Take(r)
+	}
+	for _, w := range in.watchers {
+		w.Take(r)
 	}
 }
 

@@ -40,6 +40,7 @@ type Options struct {
 	Recorder  Recorder // nil: nothing is recorded. The session does not close it
 	Recording string   // its path, to show
 	Ghosts    Ghosts   // nil: there are none. The session closes them, also when it cannot start
+	Watchers  []Watcher
 	// Resolve names a return address in a module, innermost function first. It is called from one goroutine. nil:
 	// tags keep their numbers.
 	Resolve func(module string, offset uint64) []symbol.Frame
@@ -132,7 +133,7 @@ func (s *Session) prepare() error {
 		return err
 	}
 	c := newCollector(s.options.Model, s.options.Recorder, s.options.Recording)
-	c.sites, c.ghosts = newSites(s.options.Resolve), s.options.Ghosts
+	c.sites, c.ghosts, c.watchers = newSites(s.options.Resolve), s.options.Ghosts, s.options.Watchers
 	c.child = s.PID
 	join := func(p *peer) {
 		c.do(func() { c.add(p) })

@@ -1,11 +1,9 @@
 package ghost
 
 import (
-	"bytes"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
@@ -123,27 +121,13 @@ func whole(c lab.Configuration) []allocator.Setting {
 
 // changed returns what a configuration becomes by what a LIMIT record says, and whether it says anything of that.
 func changed(c lab.Configuration, payload []byte) (lab.Configuration, bool) {
-	name, value, isLimit := strings.Cut(string(bytes.TrimRight(payload, "\x00")), "=")
-	if !isLimit {
-		return c, false // the pool was trimmed
+	to, ok := c.After(payload)
+	if !ok {
+		return c, false
 	}
-	if name == "policy" {
-		policy, rest, _ := strings.Cut(value, ",")
-		settings, err := allocator.ParseSettings(rest)
-		if err != nil {
-			return c, false
-		}
-		return other(c, lab.Configuration{Policy: policy, Settings: settings})
+	to, err := normal(to)
+	if err != nil {
+		return c, false
 	}
-	settings := slices.DeleteFunc(slices.Clone(c.Settings), func(s allocator.Setting) bool { return s.Name == name })
-	settings = append(settings, allocator.Setting{Name: name, Value: value})
-	return other(c, lab.Configuration{Policy: c.Policy, Settings: settings})
-}
-
-// other returns a configuration that takes the place of another, if it is one.
-func other(c, to lab.Configuration) (lab.Configuration, bool) {
-	if to, err := normal(to); err == nil {
-		return to, true
-	}
-	return c, false
+	return to, true
 }

@@ -1,0 +1,340 @@
+package curve
+
+import (
+	"errors"
+	"io"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// program writes records of buffers that are created and released.
+type program struct {
+	records []wire.Record
+	next    int
+	objects uint64
+	live    []uint64
+}
+
+func newProgram() *program {
+	p := &program{}
+	p.add(wire.Event{Kind: wire.KindDevice, Object: 7, Granted: 1 << 30, Link: 1 << 28, Tag: 128})
+	p.add(wire.Event{Kind: wire.KindContext, Op: uint8(wire.LifeCreate), Object: 1, Link: 7})
+	return p
+}
+
+func (p *program) add(e wire.Event) {
+	e.Time = 100_000 * uint64(len(p.records)+1)
+	p.records = append(p.records, wire.Record{Event: e, Process: 1})
+}
+
+// run makes so many requests of random sizes; about full buffers live at a time.
+func (p *program) run(rng *rand.Rand, requests, full int, size func() uint64) {
+	for made := 0; made < requests; {
+		if len(p.live) > 0 && rng.IntN(2*full) < len(p.live) {
+			i := rng.IntN(len(p.live))
+			object := p.live[i]
+			p.live[i] = p.live[len(p.live)-1]
+			p.live = p.live[:len(p.live)-1]
+			p.add(wire.Event{Kind: wire.KindRelease, Object: object, Link: object, Outcome: wire.OutcomeCached})
+			continue
+		}
+		p.objects++
+		made++
+		p.live = append(p.live, p.objects)
+		bytes := size()
+		p.add(wire.Event{
+			Kind: wire.KindCreate, Outcome: wire.OutcomeMiss, Object: p.objects, Link: p.objects, Size: bytes, Granted: bytes,
+			Scope: 1, Access: 1,
+		})
+	}
+}
+
+// Next and Rewind implement trace.Source.
+func (p *program) Next(r *wire.Record) error {
+	if p.next == len(p.records) {
+		return io.EOF
+	}
+	*r = p.records[p.next]
+	p.next++
+	return nil
+}
+
+func (p *program) Rewind() error {
+	p.next = 0
+	return nil
+}
+
+func octaves(rng *rand.Rand) func() uint64 {
+	return func() uint64 { return 1 << (10 + rng.UintN(10)) }
+}
+
+// live plays records through a Live, while somebody looks on, and returns what it shows at the end.
+func live(t *testing.T, policy string, records []wire.Record) *View {
+	t.Helper()
+	l, err := NewLive(policy, nil, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var watching sync.WaitGroup
+	end := make(chan struct{})
+	watching.Go(func() {
+		for {
+			sound(t, l.View())
+			select {
+			case <-end:
+				return
+			default:
+			}
+		}
+	})
+	for i := range records {
+		l.Take(&records[i])
+	}
+	l.Close()
+	close(end)
+	watching.Wait()
+	return l.View()
+}
+
+// sound checks what every view keeps to.
+func sound(t *testing.T, v *View) {
+	t.Helper()
+	last := int64(-1)
+	for _, p := range v.Points {
+		if int64(p.Limit) <= last || !(p.HitRate >= 0 && p.HitRate <= 1) {
+			t.Errorf("limit %d after %d: %g", p.Limit, last, p.HitRate)
+		}
+		last = int64(p.Limit)
+	}
+	if !(v.Error >= 0 && v.Error <= 1) || v.Known != (len(v.Exact) > 0) || len(v.Exact) > ghostsMost {
+		t.Errorf("error %g, known %v, %d exact points", v.Error, v.Known, len(v.Exact))
+	}
+	through := Snapshot{Points: v.Points}
+	for _, e := range v.Exact {
+		if got := through.At(e.Limit).HitRate; got != e.HitRate {
+			t.Errorf("the curve has %g at %d, where %g is exact", got, e.Limit, e.HitRate)
+		}
+	}
+}
+
+// TestLive: where blocks of one size serve, the curve is that of replays at any limit, not just at the exact points.
+func TestLive(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	p := newProgram()
+	p.run(rng, 20_000, 40, octaves(rng))
+	v := live(t, "pow2", p.records)
+	if !v.Limits || !v.Known || v.Error > 0.03 || len(v.Exact) < 3 || v.Missed != 0 || v.LeftOut {
+		t.Fatalf("%+v", v)
+	}
+	m, err := Measure(p, "pow2", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	off := v.Off(m.Exact)
+	if off > 0.02 { // it is of the later requests, the replays are of all
+		t.Errorf("%.3f off", off)
+	}
+	t.Logf("%.3f off, said are %.3f; knee %d, replayed %d", off, v.Error, v.Knee.Limit, m.Knee.Limit)
+}
+
+// TestLiveExamples: recordings of the examples give a curve. Those of several sizes need the exact points.
+func TestLiveExamples(t *testing.T) {
+	files, err := filepath.Glob("../testdata/*.gmt")
+	if err != nil || len(files) < 9 {
+		t.Fatalf("%d recordings, %v", len(files), err)
+	}
+	for _, file := range files {
+		reader, err := trace.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p program
+		var r wire.Record
+		for err = reader.Next(&r); err == nil; err = reader.Next(&r) {
+			p.records = append(p.records, r)
+			p.records[len(p.records)-1].Payload = append([]byte(nil), r.Payload...)
+		}
+		if !errors.Is(err, io.EOF) {
+			t.Fatal(err)
+		}
+		if err := reader.Close(); err != nil {
+			t.Fatal(err)
+		}
+		v := live(t, "futhark", p.records)
+		sound(t, v)
+		m, err := Measure(&p, "futhark", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(m.Exact) == 0 {
+			continue
+		}
+		end := v.Points[len(v.Points)-1]
+		if best := m.Exact[len(m.Exact)-1].HitRate; !v.Known && math.Abs(end.HitRate-best) > 0.05 {
+			t.Errorf("%s: %.3f without a limit, replayed %.3f", filepath.Base(file), end.HitRate, best)
+		}
+		if off := v.Off(m.Exact); v.Known && off > v.Error+0.1 {
+			t.Errorf("%s: %.3f off, said are %.3f", filepath.Base(file), off, v.Error)
+		}
+		t.Logf("%s: %.0f requests, error %.3f, %d exact", filepath.Base(file), v.Requests, v.Error, len(v.Exact))
+	}
+}
+
+// TestMeasure: every point is that of a replay with that limit.
+func TestMeasure(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 1))
+	p := newProgram()
+	p.run(rng, 3000, 30, func() uint64 { return 1000 + rng.Uint64N(100_000) })
+	m, err := Measure(p, "futhark", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Exact) < 10 || m.Requests != 3000 || m.Present != 4<<30 || m.Knee.HitRate == 0 || m.Enough.Limit < m.Knee.Limit {
+		t.Fatalf("%+v", m)
+	}
+	for _, e := range m.Exact {
+		if err := p.Rewind(); err != nil {
+			t.Fatal(err)
+		}
+		r, err := lab.Replay(p, at("futhark", nil, e.Limit))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.HitRate() != e.HitRate || r.PeakReserved != e.PeakReserved {
+			t.Errorf("limit %d: %g, replayed %g", e.Limit, e.HitRate, r.HitRate())
+		}
+	}
+	if m, err := Measure(p, "none", nil); len(m.Exact) > 0 || err != nil {
+		t.Errorf("of a policy that caches nothing: %+v, %v", m, err)
+	}
+	if m, err := Measure(newProgram(), "futhark", nil); len(m.Exact) > 0 || err != nil {
+		t.Errorf("of nothing: %+v, %v", m, err)
+	}
+}
+
+// TestLiveChanges: with another policy the curve is that of the other one; with a limit that is none of its own it goes on.
+func TestLiveChanges(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 1))
+	p := newProgram()
+	change := func(text string) {
+		p.add(wire.Event{Kind: wire.KindLimit, Size: uint64(len(text))})
+		p.records[len(p.records)-1].Payload = []byte(text)
+	}
+	p.run(rng, 2000, 40, octaves(rng))
+	change("policy=none")
+	p.run(rng, 100, 40, octaves(rng))
+	if v := live(t, "pow2", p.records); v.Limits || v.Policy != "none" {
+		t.Errorf("after none: %+v", v)
+	}
+	change("policy=pow2")
+	p.run(rng, 2000, 40, octaves(rng))
+	change("max_cached_bytes=4096")
+	p.run(rng, 500, 40, octaves(rng))
+	v := live(t, "pow2", p.records)
+	if !v.Known || v.Policy != "pow2" || v.Requests < 100 || v.Exact[len(v.Exact)-1].HitRate < 0.5 {
+		t.Errorf("after pow2: %s, %g requests, exact %+v", v.Policy, v.Requests, v.Exact)
+	}
+	change("min_block=1MiB")
+	p.run(rng, 40, 40, octaves(rng))
+	if v := live(t, "pow2", p.records); v.Known || v.Requests > 40 {
+		t.Errorf("after another min_block: %+v", v)
+	}
+}
+
+// TestLiveMissed: what comes faster than it can be taken in is told, and the curve begins anew.
+func TestLiveMissed(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 1))
+	p := newProgram()
+	p.run(rng, QueueMost*3/4, 40, octaves(rng))
+	l, err := newLive("pow2", nil, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range p.records { // nobody takes them in yet
+		l.Take(&p.records[i])
+	}
+	go l.run()
+	l.Close()
+	v := l.View()
+	sound(t, v)
+	if want := uint64(len(p.records) - QueueMost); len(l.queue) != 0 || v.Missed != want || v.Requests != 0 {
+		t.Errorf("%d missed of %d, %g requests", v.Missed, len(p.records), v.Requests)
+	}
+}
+
+// TestLiveUnknown: a policy that there is not is an error.
+func TestLiveUnknown(t *testing.T) {
+	if l, err := NewLive("best", nil, Options{}); err == nil {
+		l.Close()
+		t.Error("no error")
+	}
+}
+
+// FuzzLive feeds random records: nothing breaks, whatever comes.
+func FuzzLive(f *testing.F) {
+	f.Add([]byte{1, 20, 3, 2, 20, 3, 5, 0, 0})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p := newProgram()
+		for ; len(data) >= 3; data = data[3:] {
+			object, size := uint64(data[1]%32), uint64(1)<<(data[2]%64)+uint64(data[1])
+			e := wire.Event{Object: object, Link: object, Size: size, Granted: size, Scope: uint16(data[1] % 3), Access: 1}
+			switch data[0] % 8 {
+			case 0, 1, 2:
+				e.Kind, e.Outcome = wire.KindCreate, wire.OutcomeMiss
+			case 3, 4:
+				e.Kind, e.Outcome, e.Granted = wire.KindRelease, wire.OutcomeCached, 0
+			case 5:
+				e.Kind, e.Outcome, e.Granted = wire.KindRelease, wire.OutcomeCooling, 0
+			case 6:
+				e.Kind = wire.KindCooled
+			default:
+				e.Kind, e.Op = wire.KindContext, uint8(wire.LifeEnd)
+			}
+			p.add(e)
+			p.records[len(p.records)-1].Process = uint32(data[2] % 16)
+		}
+		for _, policy := range []string{"futhark", "mantissa", "slab"} {
+			l, err := NewLive(policy, nil, Options{Memory: MemoryMin})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range p.records {
+				l.Take(&p.records[i])
+			}
+			l.Close()
+			sound(t, l.View())
+		}
+	})
+}
+
+// BenchmarkLive takes records in as a session gives them: 160 sizes of 40 call sites.
+func BenchmarkLive(b *testing.B) {
+	for _, policy := range []string{"futhark", "pow2"} {
+		b.Run(policy, func(b *testing.B) {
+			rng := rand.New(rand.NewPCG(1, 2))
+			p := newProgram()
+			p.run(rng, 500_000, 64, func() uint64 { return uint64(1<<12 + rng.IntN(40)*3000 + rng.IntN(4)*256) })
+			for i := range p.records { // a million in a second
+				p.records[i].Time = 1000 * uint64(i)
+			}
+			for b.Loop() {
+				w := work{options: Options{Rate: liveRate}, policy: policy}
+				if err := w.begin(); err != nil {
+					b.Fatal(err)
+				}
+				w.take(p.records)
+				if w.look().Requests == 0 {
+					b.Fatal("no curve")
+				}
+			}
+			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N*len(p.records)), "ns/event")
+		})
+	}
+}

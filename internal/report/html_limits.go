@@ -1,0 +1,48 @@
+package report
+
+import (
+	"fmt"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/report/plot"
+)
+
+// byLimit draws the hit rate that replays with other limits of cached bytes found.
+func (v *htmlView) byLimit() (htmlSection, bool) {
+	m := v.options.Limits
+	if m == nil {
+		return htmlSection{}, false
+	}
+	s := htmlSection{ID: "limits", Title: "Hit rate by limit"}
+	if why := noLimits(m); why != "" {
+		s.Intro = "Limit: " + why + "."
+		return s, true
+	}
+	most := max(m.Exact[0].Limit+1, m.Enough.Limit)
+	for _, e := range m.Exact {
+		if !e.Unlimited() {
+			most = max(most, e.Limit)
+		}
+	}
+	c := plot.Chart{
+		Title: "Hit rate by limit of cached bytes", Height: 220, X: plot.LogBytes(m.Exact[0].Limit, most), Y: plot.Percent(),
+		Marks: []plot.Mark{{X: float64(m.Knee.Limit), Label: "knee: " + limitText(m.Knee), Class: "knee"}},
+	}
+	if m.Present <= most {
+		c.Marks = append(c.Marks, plot.Mark{X: float64(m.Present), Label: "present limit: " + bytesText(m.Present), Class: "change"})
+	}
+	line := plot.Curve{Class: "s0"}
+	for _, e := range m.Exact {
+		at := float64(min(e.Limit, most))
+		line.X, line.Y = append(line.X, at), append(line.Y, e.HitRate)
+		c.Points = append(c.Points, plot.Point{
+			X: at, Y: e.HitRate, Low: e.HitRate, High: e.HitRate, Class: "s0",
+			Label: fmt.Sprintf("%s: %s, at most %s reserved", limitText(e), rateText(e.HitRate, m.Requests), bytesText(e.PeakReserved)),
+		})
+	}
+	c.Curves = []plot.Curve{line}
+	s.Intro = fmt.Sprintf("Poolable creates that are served without a driver create, by max_cached_bytes in each process, with %s: "+
+		"what replays of the whole recording found. The knee is at %s with %s; %s is enough for %s.", m.Policy, limitText(m.Knee),
+		rateText(m.Knee.HitRate, m.Requests), limitText(m.Enough), rateText(m.Enough.HitRate, m.Requests))
+	s.Plots = []htmlPlot{{Title: "hits of all requests", SVG: trusted(&c)}}
+	return s, true
+}

@@ -1,0 +1,88 @@
+package ui
+
+import (
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/exp/golden"
+	"pgregory.net/rapid"
+)
+
+// sampleCurve rises in steps up to 400 MiB.
+func sampleCurve() *Curve {
+	c := &Curve{Limits: true, Requests: 104817, Error: 0.023, Points: []CurvePoint{{}}}
+	for i := range 12 {
+		c.Points = append(c.Points, CurvePoint{uint64(200*kib) << i, 0.94 * (1 - math.Exp2(-float64(i+1)/2))})
+	}
+	c.Exact = []CurvePoint{c.Points[2], c.Points[5], c.Points[8], c.Points[12]}
+	c.Knee, c.Enough = c.Points[6], c.Points[12]
+	return c
+}
+
+func curveTest(w, h int, c *Curve, ascii bool) *dashboard {
+	o := (&calls{}).options()
+	o.Curve, o.ASCII = func() *Curve { return c }, ascii
+	d := newTest(o, w, h, sampleSnapshot())
+	d.Update(frameMsg{now: testStart, curve: c})
+	press(d, "c")
+	return d
+}
+
+func TestCurveGolden(t *testing.T) {
+	for _, size := range [][2]int{{120, 36}, {80, 24}, {60, 14}} {
+		t.Run(itoa(size[0])+"x"+itoa(size[1]), func(t *testing.T) {
+			d := curveTest(size[0], size[1], sampleCurve(), false)
+			checkFrame(t, d.View(), size[0], size[1])
+			golden.RequireEqual(t, screen(d))
+		})
+	}
+	t.Run("ascii", func(t *testing.T) { golden.RequireEqual(t, screen(curveTest(60, 20, sampleCurve(), true))) })
+}
+
+// TestCurveTells what there is to know, and why there is nothing.
+func TestCurveTells(t *testing.T) {
+	few := sampleCurve()
+	few.Requests = 3
+	rough := sampleCurve()
+	rough.Exact, rough.Missed, rough.LeftOut = nil, 12, true
+	for _, test := range []struct {
+		curve *Curve
+		want  []string
+	}{
+		{sampleCurve(), []string{"▲ knee 6.25M 82.2 %", "│ now 512.0M 92.5 %", "error ±2.3 points", "◆"}},
+		{rough, []string{"nothing exact yet", "missed 12 events", "not of all processes"}},
+		{few, []string{"too little is known: 3 requests so far"}},
+		{&Curve{}, []string{"policy futhark has no limit of cached bytes"}},
+		{nil, []string{"nothing is known yet"}},
+	} {
+		got := screen(curveTest(120, 36, test.curve, false))
+		for _, want := range test.want {
+			if !strings.Contains(got, want) {
+				t.Errorf("no %q in\n%s", want, got)
+			}
+		}
+	}
+	d := curveTest(120, 36, sampleCurve(), false)
+	press(d, "c")
+	if d.zoom != noPane {
+		t.Error("the same key does not go back")
+	}
+	d = newTest((&calls{}).options(), 80, 24, sampleSnapshot())
+	press(d, "c")
+	if !strings.Contains(screen(d), "nobody works out a curve here") {
+		t.Error(screen(d))
+	}
+}
+
+// TestCurveFits: whatever the figures are, nothing is drawn outside the pane.
+func TestCurveFits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var c Curve
+		fill(t, reflect.ValueOf(&c).Elem())
+		c.Limits, c.Requests = true, max(c.Requests, curveLeast)
+		w, h := rapid.IntRange(1, 130).Draw(t, "w"), rapid.IntRange(1, 40).Draw(t, "h")
+		checkFrame(t, curveTest(w, h, &c, false).View(), w, h)
+	})
+}
