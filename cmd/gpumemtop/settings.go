@@ -10,6 +10,8 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/csv"
+	"codeberg.org/gpumemtop/gpumemtop/internal/merging"
+	"codeberg.org/gpumemtop/gpumemtop/internal/merging/advice"
 )
 
 //go:generate go test -run TestReadmeHasTheSettings -readme .
@@ -82,6 +84,12 @@ type config struct {
 	budget      time.Duration
 	probeFormat string
 	planTimeout time.Duration
+
+	form         string
+	sizes        string
+	adviceMost   int
+	steps        int
+	adviceFormat string
 }
 
 // scope says which commands have a setting.
@@ -105,6 +113,7 @@ const (
 	onAttach
 	onProbe
 	onPlan
+	onAdvise
 )
 
 // onAny are the commands that run a program.
@@ -127,6 +136,7 @@ const (
 	groupFit       = "Search"
 	groupProbe     = "Measuring"
 	groupPlace     = "Placement"
+	groupAdvice    = "Advice"
 	groupPart      = "Part of the recording"
 	groupChrome    = "Chrome trace"
 	groupTags      = "Call sites"
@@ -134,7 +144,7 @@ const (
 	groupDashboard = "Dashboard"
 )
 
-var groups = []string{groupWatched, groupFit, groupPlace, groupProbe, groupPart, groupChrome, groupPool, groupTags, groupOutput, groupDashboard}
+var groups = []string{groupWatched, groupFit, groupPlace, groupAdvice, groupProbe, groupPart, groupChrome, groupPool, groupTags, groupOutput, groupDashboard}
 
 // setting is one thing that can be set: this is all there is to say about it. Flags, environment variables, help and
 // the README's table come from here.
@@ -161,6 +171,9 @@ var settings = []setting{
 	{"device-cost", "", "FILE", groupPool, onReplay, false, "what the driver takes, as measured on a device: a JSON object of lines; by default what it took in the recording", func(c *config) any { return &c.deviceCost }},
 	{"capacity", "", "SIZE", groupPlace, onPlan, false, "bytes of the arena: the first placement that fits will do; by default the smallest is looked for", func(c *config) any { return &c.capacity }},
 	{"timeout", "", "TIME", groupPlace, onPlan, false, "look for so long; 0s: no limit", func(c *config) any { return &c.planTimeout }},
+	{"form", "", "NAME", groupAdvice, onAdvise, false, "when memory counts as in use: api, from create to release; uses, from first to last use in the order of the calls; completion, from first use until the last is known to have completed", func(c *config) any { return &c.form }},
+	{"sizes", "", "NAME", groupAdvice, onAdvise, false, "which buffers may share a block: those of equal sizes, or of any, in a block as large as the largest", func(c *config) any { return &c.sizes }},
+	{"steps", "", "N", groupAdvice, onAdvise, false, "creates, releases, commands and waits to look at in each recording, from its start", func(c *config) any { return &c.steps }},
 	{"resolution", "", "SIZE", groupFit, onFit, false, "how closely to look; by default 1 % of what the program needs, at least 64KiB", func(c *config) any { return &c.resolution }},
 	{"timeout", "", "TIME", groupFit, onFit, false, "a run that takes longer does not survive; 0s: no limit", func(c *config) any { return &c.timeout }},
 	{"device", "", "DEVICE", groupProbe, onProbe, false, "one device, by its number from 0 on, or those with this in their name, in any case; by default all", func(c *config) any { return &c.device }},
@@ -201,6 +214,8 @@ var settings = []setting{
 	{"format", "", "NAME", groupOutput, onFit, false, "text or json", func(c *config) any { return &c.fitFormat }},
 	{"format", "", "NAME", groupOutput, onReplay, false, "text or json", func(c *config) any { return &c.replayFormat }},
 	{"format", "", "NAME", groupOutput, onProbe, false, "text or json", func(c *config) any { return &c.probeFormat }},
+	{"format", "", "NAME", groupOutput, onAdvise, false, "text or json", func(c *config) any { return &c.adviceFormat }},
+	{"max", "", "N", groupOutput, onAdvise, false, "pieces of advice in the text for each program; 0: all", func(c *config) any { return &c.adviceMost }},
 	{"headless", "", "", groupDashboard, onRun | onAttach, true, "no dashboard: only the figures at the end", func(c *config) any { return &c.headless }},
 	{"exit-with-app", "", "", groupDashboard, onRun, true, "close the dashboard when the program ends", func(c *config) any { return &c.exitWithApp }},
 	{"no-replay", "", "", groupDashboard, onRun, true, "do not repeat the program's output after the dashboard closes", func(c *config) any { return &c.noReplay }},
@@ -222,6 +237,7 @@ func defaults() *config {
 	return &config{
 		policy: "futhark", scrub: "none", tags: "stack", depth: 8, top: 20, at: "peak", refresh: 100 * time.Millisecond, noColor: os.Getenv("NO_COLOR") != "", exportFormat: "chrome", reportFormat: "text", fitFormat: "text", replayFormat: "text", infoFormat: "text", diffFormat: "text", checkFormat: "text", countersEvery: time.Millisecond, doctorFormat: "text", probeFormat: "text", budget: 10 * time.Second,
 		planTimeout: 30 * time.Second,
+		form:        merging.Completion.String(), sizes: "any", steps: advice.MostSteps, adviceMost: 20, adviceFormat: "text",
 	}
 }
 

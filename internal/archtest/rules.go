@@ -49,7 +49,7 @@ var (
 		"allocator", "internal/analysis", "internal/check", "internal/cl", "internal/compare", "internal/cut",
 		"internal/doctor", "internal/export", "internal/importer", "internal/lab", "internal/lab/cost",
 		"internal/lab/plan", "internal/life",
-		"internal/measure", "internal/merging", "internal/model",
+		"internal/measure", "internal/merging", "internal/merging/advice", "internal/model",
 		"internal/ndjson", "internal/payload", "internal/plain", "internal/probe", "internal/progress", "internal/report",
 		"internal/session", "internal/size", "internal/splice", "internal/symbol", "internal/trace",
 		"internal/unfinished", "internal/viewer", "internal/wire", "tracer", "tracer/rights", "tracer/target", "ui",
@@ -132,8 +132,13 @@ var Places = map[string]Place{
 		},
 		Timeless: true, Never: noFiles,
 	},
-	"internal/merging": {
-		May:      []string{"internal/life", "internal/size", "internal/trace", "internal/wire"},
+	"internal/merging": {May: []string{"internal/size"}, Timeless: true, Never: noFiles},
+	"internal/merging/recorded": {
+		May:      []string{"internal/life", "internal/merging", "internal/trace", "internal/wire"},
+		Timeless: true, Never: noFiles,
+	},
+	"internal/merging/advice": {
+		May:      []string{"internal/merging", "internal/merging/recorded", "internal/plain", "internal/size", "internal/trace"},
 		Timeless: true, Never: noFiles,
 	},
 	"internal/analysis": {

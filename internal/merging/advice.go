@@ -1,5 +1,7 @@
 package merging
 
+import "slices"
+
 // Topic is what advice is about.
 type Topic uint8
 
@@ -27,13 +29,14 @@ type Verdict uint8
 
 // The verdicts, from the least to the most.
 const (
-	Hinted    Verdict = iota // only who knows the kernels can tell
+	Unsure    Verdict = iota // a run lacks something that may speak against it
+	Hinted                   // only who knows the kernels can tell
 	NearMiss                 // one condition is not met
 	HoldsHere                // it holds each time in the one run that shows it, or needs what a run cannot show
-	Safe                     // it holds each time in two runs or more
+	Safe                     // it holds each time in runs from two recordings or more
 )
 
-var verdicts = [...]string{"hint", "near miss", "holds in this run", "safe"}
+var verdicts = [...]string{"unsure", "hint", "near miss", "holds in this run", "safe"}
 
 // String returns the verdict in words.
 func (v Verdict) String() string { return verdicts[min(int(v), len(verdicts)-1)] }
@@ -116,11 +119,39 @@ func Advise(programs []*Program, o Options) (*Report, error) {
 	r.Advice = append(r.Advice, shared...)
 	r.Advice = append(r.Advice, adviseInPlace(all)...)
 	r.Advice = append(r.Advice, adviseHeld(all)...)
+	r.conclude(all)
+	return r, nil
+}
+
+// conclude puts advice into words, and trusts none where a run lacks something.
+func (r *Report) conclude(all []*evidence) {
+	partial := slices.ContainsFunc(all, func(e *evidence) bool { return e.Program.Partial })
 	for i := range r.Advice {
-		r.Advice[i].Sentence = r.Advice[i].sentence()
+		a := &r.Advice[i]
+		a.Sentence = a.sentence()
+		if partial {
+			a.Verdict = Unsure
+		}
 	}
 	r.sort()
-	return r, nil
+}
+
+// recordings counts those that runs come from.
+func recordings(all []*evidence, runs map[int]bool) int {
+	seen := map[int]bool{}
+	for run := range runs {
+		seen[all[run].Program.Recording] = true
+	}
+	return len(seen)
+}
+
+// every returns all runs.
+func every(all []*evidence) map[int]bool {
+	runs := map[int]bool{}
+	for i := range all {
+		runs[i] = true
+	}
+	return runs
 }
 
 func gather(p *Program, o Options) (*evidence, error) {

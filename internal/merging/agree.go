@@ -47,7 +47,7 @@ func adviseCopies(all []*evidence) []Advice {
 	}
 	var out []Advice
 	for _, key := range order {
-		if advice, ok := tallies[key].advice(key); ok {
+		if advice, ok := tallies[key].advice(all, key); ok {
 			out = append(out, advice)
 		}
 	}
@@ -87,7 +87,7 @@ func (t *tally) add(e *evidence, run int, c *Copy) {
 }
 
 // advice says what copies of a pair have in common; ok is false when more than one condition is in the way.
-func (t *tally) advice(key pair) (advice Advice, ok bool) {
+func (t *tally) advice(all []*evidence, key pair) (advice Advice, ok bool) {
 	advice = Advice{
 		Topic: Coalesce, Sites: []string{key.copy, key.source, key.destination}, Count: t.count, Bytes: t.bytes,
 		Nanos: t.nanos, Runs: len(t.runs), Verdict: HoldsHere, Run: None, Step: None,
@@ -102,7 +102,7 @@ func (t *tally) advice(key pair) (advice Advice, ok bool) {
 	default:
 		return t.nearMiss(advice)
 	}
-	if len(t.runs) > 1 && t.caveats == 0 {
+	if recordings(all, t.runs) > 1 && t.caveats == 0 {
 		advice.Verdict = Safe
 	}
 	return advice, true
@@ -157,7 +157,7 @@ func adviseConcats(all []*evidence) []Advice {
 	for _, key := range order {
 		advice := found[key]
 		advice.Runs = len(seen[key])
-		if advice.Runs > 1 && advice.Verdict == Safe {
+		if recordings(all, seen[key]) > 1 && advice.Verdict == Safe {
 			out = append(out, *advice)
 			continue
 		}

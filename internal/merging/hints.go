@@ -29,7 +29,7 @@ func adviseShares(all []*evidence, o Options) ([]Advice, error) {
 		if len(s.sites) == 1 {
 			advice.Topic = CreateOnce
 		}
-		if s.runs > 1 && s.runs == len(all) {
+		if s.runs == len(all) && recordings(all, every(all)) > 1 {
 			advice.Verdict = Safe
 		}
 		out = append(out, advice)
@@ -52,7 +52,7 @@ func (b *bySites) at(topic Topic, run int, x, y string) *Advice {
 	key := [2]string{x, y}
 	advice := b.found[key]
 	if advice == nil {
-		advice = &Advice{Topic: topic, Sites: []string{x}, Run: None, Step: None}
+		advice = &Advice{Topic: topic, Verdict: Hinted, Sites: []string{x}, Run: None, Step: None}
 		if y != "" {
 			advice.Sites = append(advice.Sites, y)
 		}
@@ -161,7 +161,7 @@ func adviseHeld(all []*evidence) []Advice {
 			}
 			advice.Count++
 			advice.Verdict = HoldsHere
-			if advice.Runs > 1 && advice.Runs == len(all) {
+			if advice.Runs == len(all) && recordings(all, every(all)) > 1 {
 				advice.Verdict = Safe
 			}
 		}

@@ -103,10 +103,19 @@ func TestSeriesHalvesItsPeak(t *testing.T) {
 }
 
 func TestTwoRunsThatAgreeAreSafe(t *testing.T) {
-	if c := about(advise(t, series(), series()), Coalesce); c.Verdict != Safe || c.Runs != 2 || c.Count != 2 {
+	other := series()
+	if c := about(advise(t, series(), other), Coalesce); c.Verdict != HoldsHere || c.Runs != 2 {
+		t.Errorf("%+v, but both runs are of one recording", c)
+	}
+	other.Recording = 1
+	if c := about(advise(t, series(), other), Coalesce); c.Verdict != Safe || c.Runs != 2 || c.Count != 2 {
 		t.Errorf("%+v, want safe in 2 runs", c)
 	}
-	other := series()
+	other.Partial = true
+	if c := about(advise(t, series(), other), Coalesce); c.Verdict != Unsure {
+		t.Errorf("%+v, but a run lacks something", c)
+	}
+	other.Partial = false
 	other.Steps = append(other.Steps, Step{Kind: KindRead, Done: len(other.Steps), Uses: []Use{reads(1)}})
 	c := advise(t, series(), other)
 	i := slices.IndexFunc(c.Advice, func(a Advice) bool { return a.Failed == Agreement })
