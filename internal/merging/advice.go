@@ -7,18 +7,19 @@ type Topic uint8
 
 // The topics.
 const (
-	Coalesce   Topic = iota // make a copy's source where the copy puts it
-	Concat                  // the same for copies that fill one destination together
-	NoOpCopy                // a copy from a place to itself
-	ShareBlock              // sites whose buffers could be one
-	CreateOnce              // a site that could keep its buffer
-	InPlace                 // a kernel that could write where it reads
-	HeldEarly               // memory that nothing had used yet at the peak
-	HeldLate                // memory that nothing used any more at the peak
+	Coalesce    Topic = iota // make a copy's source where the copy puts it
+	Concat                   // the same for copies that fill one destination together
+	NoOpCopy                 // a copy from a place to itself
+	ShareBlock               // sites whose buffers could be one
+	CreateOnce               // a site that could keep its buffer
+	KeepSeveral              // a site that could keep a few buffers and use them in turn
+	InPlace                  // a kernel that could write where it reads
+	HeldEarly                // memory that nothing had used yet at the peak
+	HeldLate                 // memory that nothing used any more at the peak
 )
 
 var topics = [...]string{
-	"coalesce", "concat", "no-op copy", "share block", "create once", "in place", "held early", "held late",
+	"coalesce", "concat", "no-op copy", "share block", "create once", "keep several", "in place", "held early", "held late",
 }
 
 // String returns the topic's name.
@@ -54,6 +55,7 @@ type Advice struct {
 	Nanos   uint64 // that the copies took, 0 when not known
 	Runs    int    // that show it
 	Offsets []uint64
+	Blocks  int // KeepSeveral: how many
 
 	// Of a near miss: the condition, whether it is only in the way in the kernel that makes the source, the run and the
 	// step that broke it first (None when it was no step), and what would help.
@@ -62,6 +64,8 @@ type Advice struct {
 	Run      int
 	Step     int
 	Hoist    Hoist
+	// OtherFlags says that source and destination differ in context or flags.
+	OtherFlags bool
 
 	Sentence string
 }

@@ -21,6 +21,7 @@ type tally struct {
 	misses                       []miss
 	hoists                       int // that fail only what hoisting would undo
 	hoist                        Hoist
+	flags                        bool // differ
 }
 
 // miss is a copy that fails.
@@ -74,6 +75,7 @@ func (t *tally) add(e *evidence, run int, c *Copy) {
 		if c.Taken {
 			t.taken++
 		}
+		t.flags = t.flags || c.OtherClass
 		if c.OtherClass || e.Program.Align == 0 && c.At != 0 {
 			t.caveats++
 		}
@@ -90,7 +92,7 @@ func (t *tally) add(e *evidence, run int, c *Copy) {
 func (t *tally) advice(all []*evidence, key pair) (advice Advice, ok bool) {
 	advice = Advice{
 		Topic: Coalesce, Sites: []string{key.copy, key.source, key.destination}, Count: t.count, Bytes: t.bytes,
-		Nanos: t.nanos, Runs: len(t.runs), Verdict: HoldsHere, Run: None, Step: None,
+		Nanos: t.nanos, Runs: len(t.runs), Verdict: HoldsHere, Run: None, Step: None, OtherFlags: t.flags,
 	}
 	switch {
 	case key.noOp:

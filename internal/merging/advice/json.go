@@ -69,6 +69,8 @@ type adviceDocument struct {
 	NS       uint64        `json:"copies_ns,omitempty"`
 	Runs     int           `json:"runs"`
 	Offsets  []uint64      `json:"offsets,omitempty"`
+	Blocks   int           `json:"blocks,omitempty"`
+	Flags    bool          `json:"other_flags,omitempty"`
 	Miss     *missDocument `json:"miss,omitempty"`
 	Sentence string        `json:"sentence"`
 }
@@ -141,7 +143,7 @@ func metricsOf(m *merging.Metrics) metricsDocument {
 func adviceOf(a *merging.Advice) adviceDocument {
 	d := adviceDocument{
 		Topic: a.Topic.String(), Verdict: a.Verdict.String(), Sites: a.Sites, Count: a.Count, Bytes: a.Bytes, NS: a.Nanos,
-		Runs: a.Runs, Offsets: a.Offsets, Sentence: a.Sentence,
+		Runs: a.Runs, Offsets: a.Offsets, Blocks: a.Blocks, Flags: a.OtherFlags, Sentence: a.Sentence,
 	}
 	if a.Failed != 0 {
 		d.Miss = &missDocument{

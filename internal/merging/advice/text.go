@@ -98,7 +98,7 @@ func (r *Run) blocks(b *bytes.Buffer) {
 	}
 	fmt.Fprintf(b, "\nBLOCKS by %s, %s\n", lifetimes(u.Form), sizeRule(u.Max))
 	table(b, append(rows, row(best, u.Best)))
-	plain.Wrap(b, textWidth, "", "Now and as advised: the most at once. Bound and plans: all blocks, of what could be moved, made once.")
+	plain.Wrap(b, textWidth, "", "Blocks are all that are made. Bytes now and as advised are the most at once, those of plans all blocks of what could be moved.")
 }
 
 func lifetimes(f merging.Form) string {

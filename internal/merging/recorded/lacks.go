@@ -34,7 +34,7 @@ func (p *process) lacks(lost uint64, most int) []string {
 	say(uses == 0, "no command is recorded, so that nobody knows when memory was in use")
 	say(earlier > 0, "%d objects are from before the recording: they are left as they are", earlier)
 	say(p.strangers > 0, "%d uses are of memory that was not seen created", p.strangers)
-	say(p.arguments > 0 && p.qualified == 0, "no kernel argument tells whether it is read or written (PoCL tells that only of programs built with -cl-kernel-arg-info): each counts as both")
+	say(p.arguments > 0 && p.qualified == 0, "no kernel argument tells that it is only read: none is const, or the driver does not tell (PoCL does with -cl-kernel-arg-info); each counts as read and written")
 	say(p.placeless > 0 && p.placeless == p.places, "commands do not tell which bytes they touch: each counts as touching any")
 	say(p.parts > 0, "%d sub-buffers and images do not tell where in their buffers they begin: they count as anywhere", p.parts)
 	say(p.queueless > 0, "%d commands are on queues that were not seen made: they count as unordered", p.queueless)
