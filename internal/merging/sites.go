@@ -161,6 +161,9 @@ func apart(x, y *siteRun, grow bool) bool {
 // alone is a group when it creates more than once: it could keep its buffer.
 func accept(runs []map[string]*siteRun, loads []*load, sites []string) []share {
 	var out []share
+	if fitsRuns(runs, loads, sites) { // all at once: one for fewer may be one more
+		return appendShare(out, runs, loads, sites)
+	}
 	var group []string
 	for _, site := range sites {
 		if fitsRuns(runs, loads, append(slices.Clone(group), site)) {
