@@ -21,7 +21,7 @@ func (p *process) use(r *wire.Record) {
 	}
 	t := p.thread(r.Thread)
 	now := command{step: t.last.step, time: r.Time, queue: r.Link, op: r.Op, argument: r.Duration}
-	if !t.last.continues(&now) {
+	if !t.last.continues(&now) || p.program.Buffers[o.buffer].Created > now.step {
 		now.step = p.command(r)
 	}
 	t.last = now

@@ -266,7 +266,7 @@ func FuzzRead(f *testing.F) {
 				Granted: uint64(b[8] % 4 * 8), Duration: uint32(b[9] % 5), Time: uint64(binary.LittleEndian.Uint16(b[10:])), Tag: uint32(b[4] % 3),
 			}})
 		}
-		runs, err := Read(src, Options{Steps: 40})
+		runs, err := Read(src, Options{Steps: 20})
 		if err != nil {
 			t.Fatal(err)
 		}
