@@ -55,7 +55,8 @@ type Advice struct {
 	Nanos   uint64 // that the copies took, 0 when not known
 	Runs    int    // that show it
 	Offsets []uint64
-	Blocks  int // KeepSeveral: how many
+	Blocks  int  // KeepSeveral: how many
+	Grows   bool // CreateOnce, ShareBlock: buffers of one site differ in size
 
 	// Of a near miss: the condition, whether it is only in the way in the kernel that makes the source, the run and the
 	// step that broke it first (None when it was no step), and what would help.

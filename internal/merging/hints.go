@@ -24,7 +24,7 @@ func adviseShares(all []*evidence, o Options) ([]Advice, error) {
 	for _, s := range found {
 		advice := Advice{
 			Topic: ShareBlock, Verdict: HoldsHere, Sites: s.sites, Count: s.count, Bytes: s.saved, Runs: s.runs, Run: None,
-			Step: None,
+			Step: None, Grows: s.grows,
 		}
 		if len(s.sites) == 1 {
 			advice.Topic = CreateOnce

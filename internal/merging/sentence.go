@@ -17,11 +17,11 @@ func (a *Advice) sentence() string {
 	case NoOpCopy:
 		return fmt.Sprintf("Remove the copy at %s (%s): it puts bytes where they are.", a.Sites[0], times(a.Count, a.Bytes))
 	case ShareBlock:
-		return fmt.Sprintf("Create one buffer for %s: their buffers are never in use at once. It saves %s and %s.",
-			list(a.Sites), size.FormatLong(a.Bytes), number(a.Count, "create"))
+		return fmt.Sprintf("Create one buffer%s for %s: their buffers are never in use at once. It saves %s and %s.",
+			a.largest(), list(a.Sites), size.FormatLong(a.Bytes), number(a.Count, "create"))
 	case CreateOnce:
-		return fmt.Sprintf("Keep the buffer of %s and use it again: it is never needed twice at once. It saves %s.",
-			a.Sites[0], number(a.Count, "create"))
+		return fmt.Sprintf("Keep the buffer of %s%s and use it again: it is never needed twice at once. It saves %s.",
+			a.Sites[0], a.largest(), number(a.Count, "create"))
 	case KeepSeveral:
 		return fmt.Sprintf("Keep %d buffers of %s and use them in turn: never more of them are in use at once. It saves %s.",
 			a.Blocks, a.Sites[0], number(a.Count, "create"))
@@ -35,6 +35,14 @@ func (a *Advice) sentence() string {
 		return fmt.Sprintf("Release the buffers of %s sooner: at the peak, nothing used %s of them any more.", a.Sites[0],
 			size.FormatLong(a.Bytes))
 	}
+}
+
+// largest says how large a block for buffers of several sizes must be.
+func (a *Advice) largest() string {
+	if !a.Grows {
+		return ""
+	}
+	return ", as large as the largest,"
 }
 
 func (a *Advice) coalesce() string {

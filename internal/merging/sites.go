@@ -71,6 +71,7 @@ type share struct {
 	saved uint64 // bytes: the largest of each but the largest of all
 	count int    // buffers that need no create of their own
 	runs  int    // that have all of the sites
+	grows bool   // sizes of a site differ: the first may not be the largest
 }
 
 // shares finds sites whose buffers never interfere in any run. Nothing is taken that makes the peak of a run larger.
@@ -232,6 +233,7 @@ func appendShare(out []share, runs []map[string]*siteRun, loads []*load, sites [
 			if s := run[name]; s != nil {
 				sum, most = sum+s.size, max(most, s.size)
 				n += len(s.buffers)
+				sh.grows = sh.grows || !s.equal
 				have++
 			}
 		}
