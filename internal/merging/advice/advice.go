@@ -31,6 +31,7 @@ type Options struct {
 type Result struct {
 	Options  Options
 	Programs []Program
+	Empty    []string // recordings in which no memory was created, or none that can be read
 }
 
 // Program is all runs of one program.
@@ -53,6 +54,7 @@ type Reader struct {
 	options  Options
 	number   int // of recordings so far
 	programs []Program
+	empty    []string
 }
 
 // New returns a reader that has nothing yet.
@@ -64,6 +66,9 @@ func (r *Reader) Add(from Recording) error {
 	runs, err := recorded.Read(from.Source, recorded.Options{Recording: r.number, Steps: r.options.Steps})
 	if err != nil {
 		return fmt.Errorf("%s: %w", from.Name, err)
+	}
+	if len(runs) == 0 {
+		r.empty = append(r.empty, from.Name)
 	}
 	for _, run := range runs {
 		name := plain.ProgramName(run.Name)
@@ -95,5 +100,5 @@ func (r *Reader) Advise() (*Result, error) {
 			p.Runs[j].Found = report.Runs[j]
 		}
 	}
-	return &Result{Options: r.options, Programs: r.programs}, nil
+	return &Result{Options: r.options, Programs: r.programs, Empty: r.empty}, nil
 }

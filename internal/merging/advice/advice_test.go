@@ -14,6 +14,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/merging"
 	"codeberg.org/gpumemtop/gpumemtop/internal/plain"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace/tracetest"
 )
 
 // of advises about recordings.
@@ -115,7 +116,15 @@ func TestSafeInTwoRecordings(t *testing.T) {
 }
 
 func TestNothingAndLittle(t *testing.T) {
-	if got := string(text(t, of(t, usual()), 5)); got != "No memory was created: there is nothing to advise.\n" {
+	nothing := New(usual())
+	if err := nothing.Add(Recording{Name: "x.gmt", Source: &tracetest.Tape{}}); err != nil {
+		t.Fatal(err)
+	}
+	none, err := nothing.Advise()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(text(t, none, 5)); got != "x.gmt tells of no memory: there is nothing to advise.\n" {
 		t.Errorf("%q", got)
 	}
 	r := of(t, usual(), "testdata/mosaic.gmt")

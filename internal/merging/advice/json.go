@@ -13,6 +13,7 @@ type document struct {
 	Form     string            `json:"form"`  // that was asked for
 	Sizes    string            `json:"sizes"` // "equal" or "any"
 	Programs []programDocument `json:"programs"`
+	Empty    []string          `json:"empty"` // recordings that tell of no memory
 }
 
 type programDocument struct {
@@ -87,7 +88,7 @@ type missDocument struct {
 
 // JSON writes what was found as one JSON object. The error is the writer's.
 func (r *Result) JSON(w io.Writer) error {
-	d := document{Form: r.Options.Form.String(), Sizes: "equal", Programs: []programDocument{}}
+	d := document{Form: r.Options.Form.String(), Sizes: "equal", Programs: []programDocument{}, Empty: append([]string{}, r.Empty...)}
 	if r.Options.Max {
 		d.Sizes = "any"
 	}

@@ -22,11 +22,11 @@ const (
 // negative number shows all. The error is the writer's.
 func (r *Result) Text(w io.Writer, most int) error {
 	var b bytes.Buffer
-	if len(r.Programs) == 0 {
-		fmt.Fprintln(&b, "No memory was created: there is nothing to advise.")
+	for _, name := range r.Empty {
+		plain.Wrap(&b, textWidth, "", name+" tells of no memory: there is nothing to advise.")
 	}
 	for i := range r.Programs {
-		if i > 0 {
+		if b.Len() > 0 {
 			fmt.Fprintln(&b)
 		}
 		r.Programs[i].text(&b, most)
