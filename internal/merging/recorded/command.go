@@ -20,7 +20,7 @@ func (p *process) use(r *wire.Record) {
 		return
 	}
 	t := p.thread(r.Thread)
-	now := command{step: t.last.step, time: r.Time, queue: r.Link, op: r.Op, argument: r.Duration}
+	now := command{step: t.last.step, time: r.Time, queue: r.Link, op: r.Op, argument: r.Duration, kernel: r.Granted}
 	if !t.last.continues(&now) || p.program.Buffers[o.buffer].Created > now.step {
 		now.step = p.command(r)
 	}
@@ -38,12 +38,16 @@ func (p *process) use(r *wire.Record) {
 	}
 }
 
-// continues reports whether a use is one more of the same command. A kernel's come by their arguments.
+// continues reports whether a use is one more of the same command. A kernel's come by their arguments, where those are
+// recorded: in format 4.
 func (c *command) continues(next *command) bool {
 	if c.step == merging.None || c.time != next.time || c.queue != next.queue || c.op != next.op {
 		return false
 	}
-	return wire.Command(c.op) != wire.CommandKernel || next.argument > c.argument
+	if wire.Command(c.op) != wire.CommandKernel {
+		return true
+	}
+	return next.kernel == c.kernel && (next.argument == 0 || next.argument > c.argument)
 }
 
 // command begins a step.

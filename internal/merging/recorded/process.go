@@ -56,7 +56,8 @@ type command struct {
 	time     uint64
 	queue    uint64
 	op       uint8
-	argument uint32
+	argument uint32 // 1 + its index; 0 when it is not recorded
+	kernel   uint64
 }
 
 // wait is one that a thread is in.

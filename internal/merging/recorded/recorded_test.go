@@ -244,7 +244,14 @@ func TestUnmapsDoWhatTheirMapsWereFor(t *testing.T) {
 func TestUsesWithoutAPlace(t *testing.T) {
 	src := new(tape).queue(9, 0).create(1, 64, 1)
 	src.add(wire.Event{Kind: wire.KindUse, Op: uint8(wire.CommandCopy), Object: 1, Link: 9, Size: 8, Flags: wire.FlagReads | wire.FlagScattered})
+	src.create(2, 64, 1)
+	for _, object := range []uint64{1, 2} { // one kernel, whose arguments have no numbers
+		src.add(wire.Event{Kind: wire.KindUse, Op: uint8(wire.CommandKernel), Object: object, Link: 9, Granted: 5, Time: 9000})
+	}
 	run := one(t, src, Options{})
+	if got := shape(run.Program); !strings.HasSuffix(got, "create, kernel 0 1") {
+		t.Errorf("%s", got)
+	}
 	if u := run.Program.Steps[1].Uses[0]; u.Extent != merging.Scattered || u.Offset != 0 || !says(run, "do not tell which bytes") {
 		t.Errorf("%+v %q", u, run.Lacks)
 	}
