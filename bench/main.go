@@ -35,6 +35,7 @@ var sections = []section{
 	{"chrome", "What Chrome traces cost: the time to write one, and its size for each life of a buffer", (*bench).chrome},
 	{"view", "How soon a long recording can be looked at", (*bench).view},
 	{"plan", "How soon MiniMalloc's challenging instances are placed", (*bench).plan},
+	{"advise", "How fast recordings are looked through for memory that could be merged", (*bench).advise},
 	// The allocators by themselves.
 	{"policies", "What deciding costs: ns for an alloc and free, by number of threads", (*bench).policies},
 	{"flat", "Whether a hit costs the same however many blocks there are: ns", (*bench).flat},

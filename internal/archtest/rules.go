@@ -194,7 +194,7 @@ var Places = map[string]Place{
 	"internal/archtest": {},
 	"bench": {May: []string{
 		"allocator", "allocator/rcu", "allocator/semaphore", "allocator/tbuddy", "allocator/ualloc", "intercept",
-		"internal/lab", "internal/lab/plan", "internal/model", "internal/trace", "internal/wire", "tracer/calls", "tracer/kernel", "tracer/rights",
+		"internal/lab", "internal/lab/plan", "internal/merging", "internal/merging/advice", "internal/model", "internal/trace", "internal/wire", "tracer/calls", "tracer/kernel", "tracer/rights",
 		"tracer/target",
 	}},
 	"e2e": {May: []string{"internal/export"}},

@@ -35,16 +35,17 @@ func (t *tape) queue(number uint64, flags uint8) *tape {
 	return t.add(wire.Event{Kind: wire.KindQueue, Object: number, Flags: flags})
 }
 
-func (t *tape) create(number, size uint64, access uint16) *tape {
-	return t.add(wire.Event{Kind: wire.KindCreate, Object: number, Size: size, Granted: size, Access: access, Tag: uint32(number)})
+// create creates 64 bytes.
+func (t *tape) create(number uint64, access uint16) *tape {
+	return t.add(wire.Event{Kind: wire.KindCreate, Object: number, Size: 64, Granted: 64, Access: access, Tag: uint32(number)})
 }
 
 func (t *tape) release(number uint64) *tape {
 	return t.add(wire.Event{Kind: wire.KindRelease, Object: number})
 }
 
-func (t *tape) read(thread uint8, number, queue, size uint64) *tape {
-	return t.add(wire.Event{Kind: wire.KindUse, Op: uint8(wire.CommandRead), Object: number, Link: queue, Size: size, Flags: wire.FlagReads, Reason: thread})
+func (t *tape) read(number, queue, size uint64) *tape {
+	return t.add(wire.Event{Kind: wire.KindUse, Op: uint8(wire.CommandRead), Object: number, Link: queue, Size: size, Flags: wire.FlagReads})
 }
 
 func one(t *testing.T, src *tape, o Options) Run {
@@ -86,7 +87,7 @@ func shape(p *merging.Program) string {
 }
 
 func TestStepsOfARun(t *testing.T) {
-	src := new(tape).queue(9, 0).create(1, 64, 1).create(2, 64, 1)
+	src := new(tape).queue(9, 0).create(1, 1).create(2, 1)
 	at := uint64(5000)
 	use := func(op wire.Command, object uint64, flags uint8, e wire.Event) {
 		e.Kind, e.Op, e.Object, e.Flags, e.Link, e.Time = wire.KindUse, uint8(op), object, flags, 9, at
@@ -123,7 +124,7 @@ func TestStepsOfARun(t *testing.T) {
 
 // A wait of one thread says nothing to another until it is over.
 func TestWaitsEndWhenTheyDid(t *testing.T) {
-	src := new(tape).queue(9, 0).create(1, 64, 1).read(1, 1, 9, 64)
+	src := new(tape).queue(9, 0).create(1, 1).read(1, 9, 64)
 	src.add(wire.Event{Kind: wire.KindSync, Op: uint8(wire.SyncFinish), Link: 9, Time: 500, Duration: 1000})
 	src.add(wire.Event{Kind: wire.KindUse, Op: uint8(wire.CommandRead), Object: 1, Link: 9, Size: 64, Flags: wire.FlagReads, Time: 600, Reason: 2})
 	src.add(wire.Event{Kind: wire.KindCreate, Object: 2, Size: 8, Time: 1600, Reason: 2})
@@ -135,9 +136,9 @@ func TestWaitsEndWhenTheyDid(t *testing.T) {
 
 // Commands of a queue without an order, or of one that nobody saw made, may run at any time.
 func TestQueuesWithoutAnOrder(t *testing.T) {
-	src := new(tape).queue(9, 0).queue(8, wire.FlagOutOfOrder).create(1, 64, 1)
+	src := new(tape).queue(9, 0).queue(8, wire.FlagOutOfOrder).create(1, 1)
 	for _, queue := range []uint64{9, 9, 8, 8, 7, 7} {
-		src.read(1, 1, queue, 64)
+		src.read(1, queue, 64)
 	}
 	run := one(t, src, Options{})
 	var numbers []uint32
@@ -160,9 +161,9 @@ func says(r Run, what string) bool {
 
 func TestKindsOfMemory(t *testing.T) {
 	src := new(tape).queue(9, 0)
-	src.create(1, 64, 1)                // plain
-	src.create(2, 64, 1|memCopyHostPtr) // comes with data, of the same class
-	src.create(3, 64, memReadOnly|memUseHostPtr)
+	src.create(1, 1)                // plain
+	src.create(2, 1|memCopyHostPtr) // comes with data, of the same class
+	src.create(3, memReadOnly|memUseHostPtr)
 	part := func(number, size, parent uint64, kind wire.Memory) {
 		src.add(wire.Event{Kind: wire.KindCreate, Op: uint8(kind), Object: number, Size: size, Link: parent})
 	}
@@ -174,7 +175,7 @@ func TestKindsOfMemory(t *testing.T) {
 	part(9, 64, 0, wire.MemorySVM)
 	src.add(wire.Event{Kind: wire.KindCreate, Object: 10, Size: 64, Flags: wire.FlagCarried})
 	src.add(wire.Event{Kind: wire.KindCreate, Object: 11, Size: 64, Outcome: wire.OutcomeFailed})
-	src.read(1, 4, 9, 16).read(1, 5, 9, 16)
+	src.read(4, 9, 16).read(5, 9, 16)
 	run := one(t, src, Options{})
 	b := run.Program.Buffers
 	var pins []merging.Pin
@@ -203,24 +204,24 @@ func TestKindsOfMemory(t *testing.T) {
 
 // What ends early, lacks records or is longer than asked for makes no memory free that may not be.
 func TestWhatIsMissingCountsAsUse(t *testing.T) {
-	make := func() *tape {
-		return new(tape).queue(9, 0).create(1, 64, 1).create(2, 64, 1).read(1, 1, 9, 64).release(1)
+	some := func() *tape {
+		return new(tape).queue(9, 0).create(1, 1).create(2, 1).read(1, 9, 64).release(1)
 	}
-	torn := make()
+	torn := some()
 	torn.cut = true
 	if run := one(t, torn, Options{}); !strings.HasSuffix(shape(run.Program), "release, command 1") || !says(run, "ends before the program") {
 		t.Errorf("%s %q", shape(run.Program), run.Lacks)
 	}
-	ended := make()
+	ended := some()
 	ended.cut = true
 	ended.add(wire.Event{Kind: wire.KindExit})
 	if run := one(t, ended, Options{}); !strings.HasSuffix(shape(run.Program), "release") {
 		t.Errorf("%s", shape(run.Program))
 	}
-	if run := one(t, make(), Options{Steps: 3}); shape(run.Program) != "create, create, read 0r[0+64], command 0 1" || !says(run, "only the first 3 steps") {
+	if run := one(t, some(), Options{Steps: 3}); shape(run.Program) != "create, create, read 0r[0+64], command 0 1" || !says(run, "only the first 3 steps") {
 		t.Errorf("%s %q", shape(run.Program), run.Lacks)
 	}
-	lost := make().add(wire.Event{Kind: wire.KindLost, Size: 4})
+	lost := some().add(wire.Event{Kind: wire.KindLost, Size: 4})
 	if run := one(t, lost, Options{}); !run.Program.Partial || !says(run, "4 events were lost") {
 		t.Errorf("%v %q", run.Program.Partial, run.Lacks)
 	}
@@ -228,7 +229,7 @@ func TestWhatIsMissingCountsAsUse(t *testing.T) {
 
 // An unmap ends what the map began: one that only read leaves the bytes as they were.
 func TestUnmapsDoWhatTheirMapsWereFor(t *testing.T) {
-	src := new(tape).queue(9, 0).create(1, 64, 1)
+	src := new(tape).queue(9, 0).create(1, 1)
 	for _, flags := range []uint8{wire.FlagReads, wire.FlagWrites} {
 		src.add(wire.Event{Kind: wire.KindUse, Op: uint8(wire.CommandMap), Object: 1, Link: 9, Size: 64, Flags: flags})
 		src.add(wire.Event{Kind: wire.KindUse, Op: uint8(wire.CommandUnmap), Object: 1, Link: 9})
@@ -242,9 +243,9 @@ func TestUnmapsDoWhatTheirMapsWereFor(t *testing.T) {
 
 // Recordings of the first versions do not tell where commands touch memory.
 func TestUsesWithoutAPlace(t *testing.T) {
-	src := new(tape).queue(9, 0).create(1, 64, 1)
+	src := new(tape).queue(9, 0).create(1, 1)
 	src.add(wire.Event{Kind: wire.KindUse, Op: uint8(wire.CommandCopy), Object: 1, Link: 9, Size: 8, Flags: wire.FlagReads | wire.FlagScattered})
-	src.create(2, 64, 1)
+	src.create(2, 1)
 	for _, object := range []uint64{1, 2} { // one kernel, whose arguments have no numbers
 		src.add(wire.Event{Kind: wire.KindUse, Op: uint8(wire.CommandKernel), Object: object, Link: 9, Granted: 5, Time: 9000})
 	}
