@@ -42,7 +42,7 @@ type played struct {
 
 var playedExamples = []played{
 	{name: "stencil", args: "40 8M"}, {name: "pipeline", args: "16 4M", constant: true}, {name: "train", args: "30"},
-	{name: "neighbours", args: "60 40"}, {name: "frag", args: "3 16M"}, {name: "multiqueue", args: "60 256K"},
+	{name: "mosaic", args: "20 1M", constant: true}, {name: "neighbours", args: "60 40"}, {name: "frag", args: "3 16M"}, {name: "multiqueue", args: "60 256K"},
 	{name: "leak", args: "3 1M", constant: true}, {name: "tiny"}, {name: "churn", args: "20000 4K 1"},
 	{name: "staging", args: "40 256K"}, {name: "dynamic", args: "libOpenCL.so.1", constant: true},
 }
