@@ -34,7 +34,12 @@ func adviseShares(all []*evidence, o Options) ([]Advice, error) {
 		}
 		out = append(out, advice)
 	}
-	for _, r := range rotations(runs, loads) {
+	return append(out, adviseTurns(all, rotations(runs, loads))...), err
+}
+
+func adviseTurns(all []*evidence, found []rotation) []Advice {
+	var out []Advice
+	for _, r := range found {
 		advice := Advice{
 			Topic: KeepSeveral, Verdict: HoldsHere, Sites: []string{r.site}, Blocks: r.blocks, Count: r.saved, Runs: r.runs,
 			Run: None, Step: None,
@@ -44,7 +49,7 @@ func adviseShares(all []*evidence, o Options) ([]Advice, error) {
 		}
 		out = append(out, advice)
 	}
-	return out, err
+	return out
 }
 
 // bySites adds up hints about the same sites.

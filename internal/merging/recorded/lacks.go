@@ -27,11 +27,12 @@ func (p *process) lacks(lost uint64, most int) []string {
 			out = append(out, fmt.Sprintf(format, words...))
 		}
 	}
-	earlier, uses, copies := p.census()
+	unnamed, earlier, uses, copies := p.census()
 	say(lost > 0, "%d events were lost, so none of the advice is safe: what is missing may speak against it", lost)
 	say(p.dropped > 0, "only the first %d steps were looked at, of all processes; what lived then counts as used later", most)
 	say(p.endless, "the recording ends before the program: what lived then counts as used later")
 	say(uses == 0, "no command is recorded, so that nobody knows when memory was in use")
+	say(unnamed > 0, "%d creates have no call site: they count as one", unnamed)
 	say(earlier > 0, "%d objects are from before the recording: they are left as they are", earlier)
 	say(p.strangers > 0, "%d uses are of memory that was not seen created", p.strangers)
 	say(p.arguments > 0 && p.qualified == 0, "no kernel argument tells that it is only read: none is const, or the driver does not tell (PoCL does with -cl-kernel-arg-info); each counts as read and written")
@@ -43,9 +44,12 @@ func (p *process) lacks(lost uint64, most int) []string {
 	return out
 }
 
-// census counts memory from before the recording, uses, and copies.
-func (p *process) census() (earlier, uses, copies int) {
+// census counts memory whose call site is not known, memory from before the recording, uses, and copies.
+func (p *process) census() (unnamed, earlier, uses, copies int) {
 	for i := range p.program.Buffers {
+		if p.program.Buffers[i].Site == 0 {
+			unnamed++
+		}
 		if p.program.Buffers[i].Pinned == merging.Earlier {
 			earlier++
 		}
@@ -59,7 +63,7 @@ func (p *process) census() (earlier, uses, copies int) {
 			copies++
 		}
 	}
-	return earlier, uses, copies
+	return unnamed, earlier, uses, copies
 }
 
 // alone reports whether all commands are on one queue, whose order is that of the calls.

@@ -197,7 +197,8 @@ func TestKindsOfMemory(t *testing.T) {
 	if u := steps[len(steps)-1].Uses[0]; u.Extent != merging.Range {
 		t.Errorf("%+v: that part is all of its buffer", u)
 	}
-	if !says(run, "2 sub-buffers and images do not tell where") || !says(run, "1 objects are from before the recording") {
+	if !says(run, "2 sub-buffers and images do not tell where") || !says(run, "1 objects are from before the recording") ||
+		!says(run, "creates have no call site") {
 		t.Errorf("%q", run.Lacks)
 	}
 }
