@@ -38,6 +38,7 @@ var sections = []section{
 	{"view", "How soon a long recording can be looked at", (*bench).view},
 	{"tune", "How long a search for policy and limits takes", (*bench).tune},
 	{"plan", "How soon MiniMalloc's challenging instances are placed", (*bench).plan},
+	{"advise", "How fast recordings are looked through for memory that could be merged", (*bench).advise},
 	// The allocators by themselves.
 	{"policies", "What deciding costs: ns for an alloc and free, by number of threads", (*bench).policies},
 	{"flat", "Whether a hit costs the same however many blocks there are: ns", (*bench).flat},

@@ -37,6 +37,7 @@ func examplePrograms() []program {
 		{name: "stencil", args: []string{example("stencil"), "40", "8M"}, steady: 0.95, sites: true},
 		{name: "pipeline", args: []string{example("pipeline"), "16", "4M"}, steady: 0.95, sites: true},
 		{name: "train", args: []string{example("train"), "30"}, steady: 0.95},
+		{name: "mosaic", args: []string{example("mosaic"), "20", "1M"}, steady: 0.95},
 		{name: "neighbours", args: []string{example("neighbours"), "60", "40"}},
 		{name: "frag", args: []string{example("frag"), "3", "16M"}},
 		{name: "multiqueue", args: []string{example("multiqueue"), "60", "256K"}},

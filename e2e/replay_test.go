@@ -50,7 +50,7 @@ func (p played) words() command {
 // playedExamples are all examples, with one thread and with several, and what is at fault but ends by itself.
 var playedExamples = []played{
 	{name: "callcost", args: "200"}, {name: "churn", args: "20000 4K 1"}, {name: "churn", args: "20000 4K 3"}, {name: "conformance"},
-	{name: "conformance-buffers"}, {name: "dynamic", args: "libOpenCL.so.1"}, {name: "frag", args: "3 16M"}, {name: "leak", args: "3 1M"},
+	{name: "conformance-buffers"}, {name: "dynamic", args: "libOpenCL.so.1"}, {name: "frag", args: "3 16M"}, {name: "leak", args: "3 1M"}, {name: "mosaic", args: "20 1M"},
 	{name: "multiqueue", args: "60 256K"}, {name: "neighbours", args: "60 40"}, {name: "pipeline", args: "16 4M"}, {name: "queries"},
 	{name: "queries-buffers"}, {name: "ranks", ranks: 2}, {name: "soak", args: "--ops 600 --threads 3 5"},
 	{name: "soak-buffers", args: "--ops 600 --threads 3 7"}, {name: "staging", args: "40 256K"}, {name: "stencil", args: "40 8M"},

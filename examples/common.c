@@ -62,6 +62,15 @@ size_t arguments_count(const struct arguments *arguments, int index, size_t fall
 	return (size_t)value;
 }
 
+bool arguments_merged(const struct arguments *arguments, int index)
+{
+	if (index >= arguments->count)
+		return false;
+	if (strcmp(arguments->values[index], "merged") != 0)
+		fail_usage(arguments, "want merged, not", arguments->values[index]);
+	return true;
+}
+
 /* log2 of what a size suffix stands for, -1 when it is none. */
 static int suffix_shift(const char *suffix)
 {

@@ -74,6 +74,9 @@ size_t arguments_count(const struct arguments *arguments, int index, size_t fall
 /* The word at index as a size in bytes, with suffix K, M or G, rounded down to a multiple of 4; at least 4. */
 size_t arguments_size(const struct arguments *arguments, int index, size_t fallback);
 
+/* Whether the word at index is "merged": the program then does what gpumemtop advise says of it. */
+bool arguments_merged(const struct arguments *arguments, int index);
+
 /* FNV-1a, 64 bits, a word of eight bytes at a time; what is left over at the end byte by byte. */
 #define CHECKSUM_START 0xcbf29ce484222325ull
 uint64_t checksum(uint64_t hash, const void *data, size_t size);

@@ -24,6 +24,8 @@ func complete(cmd *cobra.Command) {
 		words["format"] = importer.Names()
 	case "report":
 		words["format"] = reporterNames()
+	case "advise":
+		words["format"], words["form"], words["sizes"] = textFormats, formNames(), sizeRules
 	case "fit", "replay", "tune", "diff", "check", "info", "doctor", "probe":
 		words["format"] = textFormats
 	}

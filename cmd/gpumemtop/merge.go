@@ -56,7 +56,7 @@ func checkDifferent(paths []string) error {
 		}
 		this := file{uint64(info.Dev), info.Ino} //nolint:unconvert // narrower on some machines
 		if seen[this] {
-			return fmt.Errorf("%s is given twice: each recording can be merged once", path)
+			return fmt.Errorf("%s is given twice: each recording counts once", path)
 		}
 		seen[this] = true
 	}

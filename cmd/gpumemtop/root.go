@@ -36,7 +36,7 @@ func newRoot() *cobra.Command {
 	root.Args = cobra.ArbitraryArgs
 	root.Version = versionText()
 	root.SetVersionTemplate("{{.Version}}")
-	root.AddCommand(newRecord(), newAttach(startTracer), newExport(), newReport(), newView(), newDiff(), newCheck(), newTrim(), newMerge(), newImport(), newReplay(), newPlanner(), newTune(), newFit(), newInfo(), newPolicies(), newDoctor(), newProbe(), newVersion())
+	root.AddCommand(newRecord(), newAttach(startTracer), newExport(), newReport(), newView(), newDiff(), newCheck(), newTrim(), newMerge(), newImport(), newReplay(), newPlanner(), newTune(), newAdvise(), newFit(), newInfo(), newPolicies(), newDoctor(), newProbe(), newVersion())
 	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true, RunE: func(_ *cobra.Command, words []string) error {
 		asked, _, err := root.Find(words) // the root where there is no such command
 		if err != nil {

@@ -11,6 +11,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/csv"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab/tune"
+	"codeberg.org/gpumemtop/gpumemtop/internal/merging"
+	"codeberg.org/gpumemtop/gpumemtop/internal/merging/advice"
 )
 
 //go:generate go test -run TestReadmeHasTheSettings -readme .
@@ -95,6 +97,11 @@ type config struct {
 	maxMemory      string
 	write          string
 	tuneFormat     string
+	form           string
+	sizes          string
+	adviceMost     int
+	steps          int
+	adviceFormat   string
 }
 
 // scope says which commands have a setting.
@@ -119,6 +126,7 @@ const (
 	onProbe
 	onPlan
 	onTune
+	onAdvise
 )
 
 // onAny are the commands that run a program.
@@ -144,6 +152,7 @@ const (
 	groupFit       = "Search"
 	groupProbe     = "Measuring"
 	groupPlace     = "Placement"
+	groupAdvice    = "Advice"
 	groupPart      = "Part of the recording"
 	groupChrome    = "Chrome trace"
 	groupTags      = "Call sites"
@@ -152,7 +161,7 @@ const (
 	groupFile      = "Settings"
 )
 
-var groups = []string{groupWatched, groupFit, groupPlace, groupProbe, groupPart, groupChrome, groupPool, groupTags, groupOutput, groupDashboard, groupFile}
+var groups = []string{groupWatched, groupFit, groupPlace, groupAdvice, groupProbe, groupPart, groupChrome, groupPool, groupTags, groupOutput, groupDashboard, groupFile}
 
 // setting is one thing that can be set: this is all there is to say about it. Flags, environment variables, help and
 // the README's table come from here.
@@ -181,6 +190,9 @@ var settings = []setting{
 	{"device", "", "DEVICE", groupPool, onReplay | onTune, false, "of several devices in that file the one with this number, or with this in its name, in any case", func(c *config) any { return &c.device }},
 	{"capacity", "", "SIZE", groupPlace, onPlan, false, "bytes of the arena: the first placement that fits will do; by default the smallest is looked for", func(c *config) any { return &c.capacity }},
 	{"timeout", "", "TIME", groupPlace, onPlan, false, "look for so long; 0s: no limit", func(c *config) any { return &c.planTimeout }},
+	{"form", "", "NAME", groupAdvice, onAdvise, false, "when memory counts as in use: api, from create to release; uses, from first to last use in the order of the calls; completion, from first use until the last is known to have completed", func(c *config) any { return &c.form }},
+	{"sizes", "", "NAME", groupAdvice, onAdvise, false, "which buffers may share a block: those of equal sizes, or of any, in a block as large as the largest", func(c *config) any { return &c.sizes }},
+	{"steps", "", "N", groupAdvice, onAdvise, false, "creates, releases, commands and waits to look at in each recording, from its start", func(c *config) any { return &c.steps }},
 	{"resolution", "", "SIZE", groupFit, onFit, false, "how closely to look; by default 1 % of what the program needs, at least 64KiB", func(c *config) any { return &c.resolution }},
 	{"timeout", "", "TIME", groupFit, onFit, false, "a run that takes longer does not survive; 0s: no limit", func(c *config) any { return &c.timeout }},
 	{"budget", "", "TIME", groupFit, onTune, false, "how long to search at most, 100ms to 24h; reading recordings and running a program come on top", func(c *config) any { return &c.tuneBudget }},
@@ -227,6 +239,8 @@ var settings = []setting{
 	{"format", "", "NAME", groupOutput, onReplay, false, "text or json", func(c *config) any { return &c.replayFormat }},
 	{"format", "", "NAME", groupOutput, onProbe, false, "text or json", func(c *config) any { return &c.probeFormat }},
 	{"format", "", "NAME", groupOutput, onTune, false, "text or json", func(c *config) any { return &c.tuneFormat }},
+	{"format", "", "NAME", groupOutput, onAdvise, false, "text or json", func(c *config) any { return &c.adviceFormat }},
+	{"max", "", "N", groupOutput, onAdvise, false, "pieces of advice in the text for each program; 0: all", func(c *config) any { return &c.adviceMost }},
 	{"headless", "", "", groupDashboard, onRun | onAttach, true, "no dashboard: only the figures at the end", func(c *config) any { return &c.headless }},
 	{"exit-with-app", "", "", groupDashboard, onRun, true, "close the dashboard when the program ends", func(c *config) any { return &c.exitWithApp }},
 	{"no-replay", "", "", groupDashboard, onRun, true, "do not repeat the program's output after the dashboard closes", func(c *config) any { return &c.noReplay }},
@@ -250,6 +264,7 @@ func defaults() *config {
 	return &config{
 		policy: "futhark", scrub: "none", tags: "stack", depth: 8, top: 20, at: "peak", refresh: 100 * time.Millisecond, noColor: os.Getenv("NO_COLOR") != "", exportFormat: "chrome", reportFormat: "text", fitFormat: "text", replayFormat: "text", infoFormat: "text", diffFormat: "text", checkFormat: "text", countersEvery: time.Millisecond, doctorFormat: "text", probeFormat: "text", budget: 10 * time.Second,
 		planTimeout: 30 * time.Second, tuneFormat: "text", tuneBudget: 30 * time.Second, configurations: tune.Usual,
+		form: merging.Completion.String(), sizes: "any", steps: advice.MostSteps, adviceMost: 20, adviceFormat: "text",
 	}
 }
 

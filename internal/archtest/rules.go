@@ -49,7 +49,7 @@ var (
 		"allocator", "internal/analysis", "internal/check", "internal/cl", "internal/compare", "internal/cut",
 		"internal/doctor", "internal/export", "internal/importer", "internal/lab", "internal/lab/cost",
 		"internal/lab/curve", "internal/lab/ghost", "internal/lab/plan", "internal/lab/tune", "internal/life",
-		"internal/measure", "internal/merging", "internal/model",
+		"internal/measure", "internal/merging", "internal/merging/advice", "internal/model",
 		"internal/ndjson", "internal/payload", "internal/plain", "internal/probe", "internal/progress", "internal/report",
 		"internal/session", "internal/size", "internal/splice", "internal/symbol", "internal/trace",
 		"internal/unfinished", "internal/viewer", "internal/wire", "tracer", "tracer/rights", "tracer/target", "ui",
@@ -142,8 +142,13 @@ var Places = map[string]Place{
 		May:      []string{"allocator", "internal/lab", "internal/lab/cost", "internal/trace", "internal/wire"},
 		Timeless: true, Never: noFiles,
 	},
-	"internal/merging": {
-		May:      []string{"internal/life", "internal/size", "internal/trace", "internal/wire"},
+	"internal/merging": {May: []string{"internal/size"}, Timeless: true, Never: noFiles},
+	"internal/merging/recorded": {
+		May:      []string{"internal/life", "internal/merging", "internal/trace", "internal/wire"},
+		Timeless: true, Never: noFiles,
+	},
+	"internal/merging/advice": {
+		May:      []string{"internal/merging", "internal/merging/recorded", "internal/plain", "internal/size", "internal/trace"},
 		Timeless: true, Never: noFiles,
 	},
 	"internal/analysis": {
@@ -199,8 +204,9 @@ var Places = map[string]Place{
 	"internal/archtest": {},
 	"bench": {May: []string{
 		"allocator", "allocator/rcu", "allocator/semaphore", "allocator/tbuddy", "allocator/ualloc", "intercept",
-		"internal/lab", "internal/lab/curve", "internal/lab/ghost", "internal/lab/plan", "internal/lab/tune", "internal/model",
-		"internal/trace", "internal/wire", "tracer/calls", "tracer/kernel", "tracer/rights", "tracer/target",
+		"internal/lab", "internal/lab/curve", "internal/lab/ghost", "internal/lab/plan", "internal/lab/tune", "internal/merging",
+		"internal/merging/advice", "internal/model", "internal/trace", "internal/wire", "tracer/calls", "tracer/kernel",
+		"tracer/rights", "tracer/target",
 	}},
 	"e2e": {May: []string{"internal/export"}},
 }

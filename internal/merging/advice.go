@@ -1,22 +1,25 @@
 package merging
 
+import "slices"
+
 // Topic is what advice is about.
 type Topic uint8
 
 // The topics.
 const (
-	Coalesce   Topic = iota // make a copy's source where the copy puts it
-	Concat                  // the same for copies that fill one destination together
-	NoOpCopy                // a copy from a place to itself
-	ShareBlock              // sites whose buffers could be one
-	CreateOnce              // a site that could keep its buffer
-	InPlace                 // a kernel that could write where it reads
-	HeldEarly               // memory that nothing had used yet at the peak
-	HeldLate                // memory that nothing used any more at the peak
+	Coalesce    Topic = iota // make a copy's source where the copy puts it
+	Concat                   // the same for copies that fill one destination together
+	NoOpCopy                 // a copy from a place to itself
+	ShareBlock               // sites whose buffers could be one
+	CreateOnce               // a site that could keep its buffer
+	KeepSeveral              // a site that could keep a few buffers and use them in turn
+	InPlace                  // a kernel that could write where it reads
+	HeldEarly                // memory that nothing had used yet at the peak
+	HeldLate                 // memory that nothing used any more at the peak
 )
 
 var topics = [...]string{
-	"coalesce", "concat", "no-op copy", "share block", "create once", "in place", "held early", "held late",
+	"coalesce", "concat", "no-op copy", "share block", "create once", "keep several", "in place", "held early", "held late",
 }
 
 // String returns the topic's name.
@@ -27,13 +30,14 @@ type Verdict uint8
 
 // The verdicts, from the least to the most.
 const (
-	Hinted    Verdict = iota // only who knows the kernels can tell
+	Unsure    Verdict = iota // a run lacks something that may speak against it
+	Hinted                   // only who knows the kernels can tell
 	NearMiss                 // one condition is not met
 	HoldsHere                // it holds each time in the one run that shows it, or needs what a run cannot show
-	Safe                     // it holds each time in two runs or more
+	Safe                     // it holds each time in runs from two recordings or more
 )
 
-var verdicts = [...]string{"hint", "near miss", "holds in this run", "safe"}
+var verdicts = [...]string{"unsure", "hint", "near miss", "holds in this run", "safe"}
 
 // String returns the verdict in words.
 func (v Verdict) String() string { return verdicts[min(int(v), len(verdicts)-1)] }
@@ -51,6 +55,8 @@ type Advice struct {
 	Nanos   uint64 // that the copies took, 0 when not known
 	Runs    int    // that show it
 	Offsets []uint64
+	Blocks  int  // KeepSeveral: how many
+	Grows   bool // CreateOnce, ShareBlock: buffers of one site differ in size
 
 	// Of a near miss: the condition, whether it is only in the way in the kernel that makes the source, the run and the
 	// step that broke it first (None when it was no step), and what would help.
@@ -59,6 +65,8 @@ type Advice struct {
 	Run      int
 	Step     int
 	Hoist    Hoist
+	// OtherFlags says that source and destination differ in context or flags.
+	OtherFlags bool
 
 	Sentence string
 }
@@ -116,11 +124,39 @@ func Advise(programs []*Program, o Options) (*Report, error) {
 	r.Advice = append(r.Advice, shared...)
 	r.Advice = append(r.Advice, adviseInPlace(all)...)
 	r.Advice = append(r.Advice, adviseHeld(all)...)
+	r.conclude(all)
+	return r, nil
+}
+
+// conclude puts advice into words, and trusts none where a run lacks something.
+func (r *Report) conclude(all []*evidence) {
+	partial := slices.ContainsFunc(all, func(e *evidence) bool { return e.Program.Partial })
 	for i := range r.Advice {
-		r.Advice[i].Sentence = r.Advice[i].sentence()
+		a := &r.Advice[i]
+		a.Sentence = a.sentence()
+		if partial {
+			a.Verdict = Unsure
+		}
 	}
 	r.sort()
-	return r, nil
+}
+
+// recordings counts those that runs come from.
+func recordings(all []*evidence, runs map[int]bool) int {
+	seen := map[int]bool{}
+	for run := range runs {
+		seen[all[run].Program.Recording] = true
+	}
+	return len(seen)
+}
+
+// every returns all runs.
+func every(all []*evidence) map[int]bool {
+	runs := map[int]bool{}
+	for i := range all {
+		runs[i] = true
+	}
+	return runs
 }
 
 func gather(p *Program, o Options) (*evidence, error) {

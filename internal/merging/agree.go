@@ -21,6 +21,7 @@ type tally struct {
 	misses                       []miss
 	hoists                       int // that fail only what hoisting would undo
 	hoist                        Hoist
+	flags                        bool // differ
 }
 
 // miss is a copy that fails.
@@ -47,7 +48,7 @@ func adviseCopies(all []*evidence) []Advice {
 	}
 	var out []Advice
 	for _, key := range order {
-		if advice, ok := tallies[key].advice(key); ok {
+		if advice, ok := tallies[key].advice(all, key); ok {
 			out = append(out, advice)
 		}
 	}
@@ -74,6 +75,7 @@ func (t *tally) add(e *evidence, run int, c *Copy) {
 		if c.Taken {
 			t.taken++
 		}
+		t.flags = t.flags || c.OtherClass
 		if c.OtherClass || e.Program.Align == 0 && c.At != 0 {
 			t.caveats++
 		}
@@ -87,10 +89,10 @@ func (t *tally) add(e *evidence, run int, c *Copy) {
 }
 
 // advice says what copies of a pair have in common; ok is false when more than one condition is in the way.
-func (t *tally) advice(key pair) (advice Advice, ok bool) {
+func (t *tally) advice(all []*evidence, key pair) (advice Advice, ok bool) {
 	advice = Advice{
 		Topic: Coalesce, Sites: []string{key.copy, key.source, key.destination}, Count: t.count, Bytes: t.bytes,
-		Nanos: t.nanos, Runs: len(t.runs), Verdict: HoldsHere, Run: None, Step: None,
+		Nanos: t.nanos, Runs: len(t.runs), Verdict: HoldsHere, Run: None, Step: None, OtherFlags: t.flags,
 	}
 	switch {
 	case key.noOp:
@@ -102,7 +104,7 @@ func (t *tally) advice(key pair) (advice Advice, ok bool) {
 	default:
 		return t.nearMiss(advice)
 	}
-	if len(t.runs) > 1 && t.caveats == 0 {
+	if recordings(all, t.runs) > 1 && t.caveats == 0 {
 		advice.Verdict = Safe
 	}
 	return advice, true
@@ -157,7 +159,7 @@ func adviseConcats(all []*evidence) []Advice {
 	for _, key := range order {
 		advice := found[key]
 		advice.Runs = len(seen[key])
-		if advice.Runs > 1 && advice.Verdict == Safe {
+		if recordings(all, seen[key]) > 1 && advice.Verdict == Safe {
 			out = append(out, *advice)
 			continue
 		}

@@ -24,17 +24,32 @@ func adviseShares(all []*evidence, o Options) ([]Advice, error) {
 	for _, s := range found {
 		advice := Advice{
 			Topic: ShareBlock, Verdict: HoldsHere, Sites: s.sites, Count: s.count, Bytes: s.saved, Runs: s.runs, Run: None,
-			Step: None,
+			Step: None, Grows: s.grows,
 		}
 		if len(s.sites) == 1 {
 			advice.Topic = CreateOnce
 		}
-		if s.runs > 1 && s.runs == len(all) {
+		if s.runs == len(all) && recordings(all, every(all)) > 1 {
 			advice.Verdict = Safe
 		}
 		out = append(out, advice)
 	}
-	return out, err
+	return append(out, adviseTurns(all, rotations(runs, loads))...), err
+}
+
+func adviseTurns(all []*evidence, found []rotation) []Advice {
+	var out []Advice
+	for _, r := range found {
+		advice := Advice{
+			Topic: KeepSeveral, Verdict: HoldsHere, Sites: []string{r.site}, Blocks: r.blocks, Count: r.saved, Runs: r.runs,
+			Run: None, Step: None,
+		}
+		if r.same && r.runs == len(all) && recordings(all, every(all)) > 1 {
+			advice.Verdict = Safe
+		}
+		out = append(out, advice)
+	}
+	return out
 }
 
 // bySites adds up hints about the same sites.
@@ -52,7 +67,7 @@ func (b *bySites) at(topic Topic, run int, x, y string) *Advice {
 	key := [2]string{x, y}
 	advice := b.found[key]
 	if advice == nil {
-		advice = &Advice{Topic: topic, Sites: []string{x}, Run: None, Step: None}
+		advice = &Advice{Topic: topic, Verdict: Hinted, Sites: []string{x}, Run: None, Step: None}
 		if y != "" {
 			advice.Sites = append(advice.Sites, y)
 		}
@@ -83,21 +98,38 @@ func adviseInPlace(all []*evidence) []Advice {
 		p := e.Program
 		ends := e.ends()
 		for step, end := range ends {
-			for _, x := range end.dies {
-				for _, y := range end.born {
-					bx, by := &p.Buffers[x], &p.Buffers[y]
-					if x == y || bx.Size != by.Size || bx.Class != by.Class || p.Steps[step].Kind != KindKernel {
-						continue
+			if p.Steps[step].Kind != KindKernel {
+				continue
+			}
+			for _, y := range end.born {
+				for _, x := range e.readers(step, y) {
+					advice := hints.at(InPlace, run, p.Name(p.Buffers[x].Site), p.Name(p.Buffers[y].Site))
+					if !slices.Contains(end.dies, x) { // not each time
+						advice.Failed = Agreement
 					}
-					advice := hints.at(InPlace, run, p.Name(bx.Site), p.Name(by.Site))
 					advice.Count++
-					advice.Bytes += by.Size
+					advice.Bytes += p.Buffers[y].Size
 				}
 			}
 		}
 	}
-	out := hints.advice()
+	out := slices.DeleteFunc(hints.advice(), func(a Advice) bool { return a.Failed != 0 })
 	slices.SortStableFunc(out, func(x, y Advice) int { return slices.Compare(x.Sites, y.Sites) })
+	return out
+}
+
+// readers returns what a step reads that could be written in the place of another buffer.
+func (e *evidence) readers(step, other int) []int {
+	var out []int
+	y := &e.Program.Buffers[other]
+	for _, u := range e.Program.Steps[step].Uses {
+		root := int(e.roots[u.Buffer].root)
+		x := &e.Program.Buffers[root]
+		reads := u.Reads || !u.Writes
+		if root != other && reads && e.movable(root) && x.Size == y.Size && x.Class == y.Class && !slices.Contains(out, root) {
+			out = append(out, root)
+		}
+	}
 	return out
 }
 
@@ -139,6 +171,7 @@ func adviseHeld(all []*evidence) []Advice {
 			continue
 		}
 		held := map[[2]string]uint64{}
+		released := e.releasedAfter(peak)
 		for i := range e.Program.Buffers {
 			l := &e.Lives[i]
 			if !e.root(i) || peak < l.Created || peak >= l.End {
@@ -148,11 +181,11 @@ func adviseHeld(all []*evidence) []Advice {
 			name := e.Program.Name(b.Site)
 			var advice *Advice
 			switch {
-			case l.First == None || peak < l.First:
+			case l.First == None || released < l.First:
 				advice = early.at(HeldEarly, run, name, "")
 				held[[2]string{name, "early"}] += b.Size
 				advice.Bytes = max(advice.Bytes, held[[2]string{name, "early"}])
-			case peak >= l.Done:
+			case l.First <= peak && peak >= l.Done:
 				advice = late.at(HeldLate, run, name, "")
 				held[[2]string{name, "late"}] += b.Size
 				advice.Bytes = max(advice.Bytes, held[[2]string{name, "late"}])
@@ -161,12 +194,24 @@ func adviseHeld(all []*evidence) []Advice {
 			}
 			advice.Count++
 			advice.Verdict = HoldsHere
-			if advice.Runs > 1 && advice.Runs == len(all) {
+			if advice.Runs == len(all) && recordings(all, every(all)) > 1 {
 				advice.Verdict = Safe
 			}
 		}
 	}
 	return append(early.advice(), late.advice()...)
+}
+
+// releasedAfter returns the first step behind another at which memory goes. What is first used before that is there at the
+// peak however late it is created.
+func (e *evidence) releasedAfter(step int) int {
+	first := len(e.Program.Steps)
+	for i := range e.Program.Buffers {
+		if l := &e.Lives[i]; e.root(i) && l.End > step && l.Created <= step {
+			first = min(first, l.End)
+		}
+	}
+	return first
 }
 
 // sort puts the best verdict first, then the most bytes.

@@ -22,6 +22,11 @@ type Program struct {
 	Align uint64
 	// Names are those of sites. A site without one is written as a number.
 	Names map[uint32]string
+	// Recording numbers what the run comes from: programs of one recording count as one run when it is asked whether advice
+	// is safe.
+	Recording int
+	// Partial says that something is missing in the middle of the run: all advice is Unsure then.
+	Partial bool
 }
 
 // Buffer is one memory object. Creates and releases are steps of their own, so that no two things happen at once.
@@ -47,11 +52,13 @@ const (
 	Imported            // from OpenGL, Direct3D, a file descriptor
 	SVM                 // pointers into it are anywhere
 	Image               // its layout is the driver's
+	Earlier             // from before the run was looked at: what is in it, and who holds it, nobody knows
 	Other
 )
 
 var pins = [...]string{
-	"plain", "memory of the host (CL_MEM_USE_HOST_PTR)", "imported", "shared virtual memory", "an image", "not plain",
+	"plain", "memory of the host (CL_MEM_USE_HOST_PTR)", "imported", "shared virtual memory", "an image",
+	"from before the recording", "not plain",
 }
 
 // String says what the buffer is.

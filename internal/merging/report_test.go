@@ -103,10 +103,19 @@ func TestSeriesHalvesItsPeak(t *testing.T) {
 }
 
 func TestTwoRunsThatAgreeAreSafe(t *testing.T) {
-	if c := about(advise(t, series(), series()), Coalesce); c.Verdict != Safe || c.Runs != 2 || c.Count != 2 {
+	other := series()
+	if c := about(advise(t, series(), other), Coalesce); c.Verdict != HoldsHere || c.Runs != 2 {
+		t.Errorf("%+v, but both runs are of one recording", c)
+	}
+	other.Recording = 1
+	if c := about(advise(t, series(), other), Coalesce); c.Verdict != Safe || c.Runs != 2 || c.Count != 2 {
 		t.Errorf("%+v, want safe in 2 runs", c)
 	}
-	other := series()
+	other.Partial = true
+	if c := about(advise(t, series(), other), Coalesce); c.Verdict != Unsure {
+		t.Errorf("%+v, but a run lacks something", c)
+	}
+	other.Partial = false
 	other.Steps = append(other.Steps, Step{Kind: KindRead, Done: len(other.Steps), Uses: []Use{reads(1)}})
 	c := advise(t, series(), other)
 	i := slices.IndexFunc(c.Advice, func(a Advice) bool { return a.Failed == Agreement })
@@ -229,5 +238,127 @@ func TestNothingRaisesThePeak(t *testing.T) {
 	}
 	if fell < 100 {
 		t.Errorf("the peak fell %d times: too few to tell", fell)
+	}
+}
+
+// pingPong is a stencil: each round makes the next buffer from the last one, which it then releases.
+func pingPong(rounds int) *Program {
+	s := newScript()
+	now := s.create(64, 1)
+	s.fill(now)
+	for range rounds {
+		next := s.create(64, 2)
+		s.step(KindKernel, reads(now), writes(next))
+		s.release(now)
+		now = next
+	}
+	s.step(KindRead, reads(now))
+	s.release(now)
+	return &s.Program
+}
+
+func TestTwoBuffersInTurn(t *testing.T) {
+	r := advise(t, pingPong(10))
+	k := about(r, KeepSeveral)
+	if k.Blocks != 2 || k.Count != 8 || k.Sites[0] != "out" || k.Verdict != HoldsHere {
+		t.Errorf("%+v, want two buffers of out for ten", k)
+	}
+	if !strings.Contains(k.Sentence, "Keep 2 buffers of out and use them in turn") {
+		t.Errorf("%q", k.Sentence)
+	}
+	again := pingPong(10)
+	again.Recording = 1
+	if k := about(advise(t, pingPong(10), again), KeepSeveral); k.Verdict != Safe || k.Count != 16 {
+		t.Errorf("%+v, want it safe", k)
+	}
+	held := newScript() // three at once for a moment, when nothing else is there: to keep three makes the peak larger
+	for range 4 {
+		a, b, c := held.create(64, 1), held.create(64, 1), held.create(64, 1)
+		held.step(KindKernel, reads(a), reads(b), writes(c))
+		held.release(a)
+		held.release(b)
+		held.release(c)
+		big := held.create(180, 2)
+		held.fill(big)
+		held.release(big)
+	}
+	if k := about(advise(t, &held.Program), KeepSeveral); k.Blocks != 0 {
+		t.Errorf("%+v, but the peak would rise", k)
+	}
+}
+
+// A kernel that reads a buffer for the last time only in the last round cannot write in its place.
+func TestInPlaceHoldsEachTime(t *testing.T) {
+	s := newScript()
+	lasts := s.create(64, 1)
+	s.fill(lasts)
+	for range 3 {
+		out := s.create(64, 2)
+		s.step(KindKernel, reads(lasts), writes(out))
+		s.step(KindRead, reads(out))
+		s.release(out)
+	}
+	s.release(lasts)
+	if a := about(advise(t, &s.Program), InPlace); a.Count != 0 {
+		t.Errorf("%+v, but two rounds of three read it again", a)
+	}
+}
+
+// What is created right before its first use is not held early, even if that makes the peak.
+func TestHeldEarlyOnlyWhereSomethingGoesBefore(t *testing.T) {
+	early := func(gap bool) *Advice {
+		s := newScript()
+		idle, first := s.create(64, 3), s.create(64, 1)
+		s.fill(first)
+		second := s.create(64, 2)
+		if gap {
+			s.release(first)
+		}
+		s.fill(second)
+		if !gap {
+			s.release(first)
+		}
+		s.release(second)
+		s.release(idle)
+		return about(&Report{Advice: slices.DeleteFunc(advise(t, &s.Program).Advice, func(a Advice) bool { return a.Sites[0] != "out" })}, HeldEarly)
+	}
+	if a := early(true); a.Bytes != 64 {
+		t.Errorf("%+v, want out held early: in is released before its first use", a)
+	}
+	if a := early(false); a.Bytes != 0 {
+		t.Errorf("%+v, but out is created when it is needed", a)
+	}
+}
+
+// Two sites that share a block may fit where neither alone may keep its buffer.
+func TestSharedThoughNoneCouldBeKept(t *testing.T) {
+	s := newScript()
+	all := s.create(1024, 5)
+	s.fill(all)
+	for range 3 {
+		for site := uint32(1); site < 3; site++ {
+			b := s.create(64, site)
+			s.step(KindKernel, reads(all), writes(b))
+			s.step(KindRead, reads(b))
+			s.release(b)
+		}
+	}
+	s.release(all)
+	if a := about(advise(t, &s.Program), ShareBlock); !slices.Equal(a.Sites, []string{"in", "out"}) || a.Count != 5 {
+		t.Errorf("%+v, want one block for in and out", a)
+	}
+}
+
+func TestCopiesBetweenFlagsSaySo(t *testing.T) {
+	s := newScript()
+	src, dst := s.create(64, 1), s.create(64, 2)
+	s.Buffers[src].Class = 7
+	s.step(KindKernel, writes(src))
+	s.copy(src, dst, 0)
+	s.release(src)
+	s.step(KindRead, reads(dst))
+	s.release(dst)
+	if a := about(advise(t, &s.Program), Coalesce); !a.OtherFlags || !strings.HasSuffix(a.Sentence, "out must then allow what is done to in.") {
+		t.Errorf("%+v", a)
 	}
 }

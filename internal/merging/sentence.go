@@ -17,11 +17,14 @@ func (a *Advice) sentence() string {
 	case NoOpCopy:
 		return fmt.Sprintf("Remove the copy at %s (%s): it puts bytes where they are.", a.Sites[0], times(a.Count, a.Bytes))
 	case ShareBlock:
-		return fmt.Sprintf("Create one buffer for %s: their buffers are never in use at once. It saves %s and %s.",
-			list(a.Sites), size.FormatLong(a.Bytes), number(a.Count, "create"))
+		return fmt.Sprintf("Create one buffer%s for %s: their buffers are never in use at once. It saves %s and %s.",
+			a.largest(), list(a.Sites), size.FormatLong(a.Bytes), number(a.Count, "create"))
 	case CreateOnce:
-		return fmt.Sprintf("Keep the buffer of %s and use it again: it is never needed twice at once. It saves %s.",
-			a.Sites[0], number(a.Count, "create"))
+		return fmt.Sprintf("Keep the buffer of %s%s and use it again: it is never needed twice at once. It saves %s.",
+			a.Sites[0], a.largest(), number(a.Count, "create"))
+	case KeepSeveral:
+		return fmt.Sprintf("Keep %d buffers of %s and use them in turn: never more of them are in use at once. It saves %s.",
+			a.Blocks, a.Sites[0], number(a.Count, "create"))
 	case InPlace:
 		return fmt.Sprintf("The kernel that makes %s reads %s for the last time, and they are of one size (%s): if each "+
 			"thread reads only what it writes itself, it could write in place.", a.Sites[1], a.Sites[0], times(a.Count, a.Bytes))
@@ -34,6 +37,14 @@ func (a *Advice) sentence() string {
 	}
 }
 
+// largest says how large a block for buffers of several sizes must be.
+func (a *Advice) largest() string {
+	if !a.Grows {
+		return ""
+	}
+	return ", as large as the largest,"
+}
+
 func (a *Advice) coalesce() string {
 	site, src, dst := a.Sites[0], a.Sites[1], a.Sites[2]
 	what := fmt.Sprintf("the copy at %s from %s to %s (%s)", site, src, dst, times(a.Count, a.Bytes))
@@ -41,9 +52,17 @@ func (a *Advice) coalesce() string {
 		return fmt.Sprintf("It would do without %s, but another choice saves more.", what)
 	}
 	if a.Verdict != NearMiss {
-		return fmt.Sprintf("Make %s in a sub-buffer of %s and drop %s.", src, dst, what)
+		return fmt.Sprintf("Make %s in a sub-buffer of %s and drop %s.%s", src, dst, what, a.flags())
 	}
 	return fmt.Sprintf("It would do without %s, if not for %s: %s.%s", what, a.Failed, a.obstacle(), a.remedy())
+}
+
+// flags says what must change besides.
+func (a *Advice) flags() string {
+	if !a.OtherFlags {
+		return ""
+	}
+	return fmt.Sprintf(" They differ in their context or flags: %s must then allow what is done to %s.", a.Sites[2], a.Sites[1])
 }
 
 // obstacle says which condition is in the way.

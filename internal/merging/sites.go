@@ -14,9 +14,11 @@ type siteRun struct {
 	holds   []hold // what the program held for each
 	size    uint64 // the largest
 	class   uint32
-	equal   bool // all have one size
-	filled  bool // its one buffer comes with data
-	alone   bool // no two of its buffers interfere, and all are plain, of one class and, if several, without data
+	equal   bool   // all have one size
+	filled  bool   // its one buffer comes with data
+	plain   bool   // all have memory of their own, of one class, and come without data
+	turns   []turn // those that are used
+	alone   bool   // no two of its buffers interfere, and all are plain, of one class and, if several, without data
 	created int
 	known   int // when the size of its first was
 }
@@ -34,23 +36,27 @@ func (a *Analysis) sites(gone map[int]bool, l *Lifetimes) map[string]*siteRun {
 		s := out[name]
 		if s == nil {
 			s = &siteRun{
-				class: b.Class, equal: true, alone: true, created: b.Created, size: b.Size,
+				class: b.Class, equal: true, alone: true, plain: true, created: b.Created, size: b.Size,
 				known: a.hostRead(0, b.Created) + 1,
 			}
 			out[name] = s
 		}
 		s.equal = s.equal && b.Size == s.size
 		s.size = max(s.size, b.Size)
-		s.alone = s.alone && b.Pinned == Free && b.Class == s.class
+		s.plain = s.plain && b.Pinned == Free && b.Class == s.class
 		s.filled = s.filled || a.filled(i)
 		s.buffers = append(s.buffers, i)
 		s.spans = append(s.spans, l.Spans[i]...)
 		if len(api.Spans[i]) > 0 {
 			s.holds = append(s.holds, hold{b.Size, api.Spans[i]})
+			if n := len(l.Spans[i]); n > 0 {
+				s.turns = append(s.turns, turn{Span{l.Spans[i][0].From, l.Spans[i][n-1].To}, hold{b.Size, api.Spans[i]}})
+			}
 		}
 	}
 	for _, s := range out {
-		s.alone = s.alone && (!s.filled || len(s.buffers) == 1)
+		s.alone = s.plain && (!s.filled || len(s.buffers) == 1)
+		s.plain = s.plain && !s.filled
 		slices.SortFunc(s.spans, func(x, y Span) int { return cmp.Compare(x.From, y.From) })
 		for i := 1; i < len(s.spans); i++ {
 			s.alone = s.alone && s.spans[i-1].To <= s.spans[i].From
@@ -65,6 +71,7 @@ type share struct {
 	saved uint64 // bytes: the largest of each but the largest of all
 	count int    // buffers that need no create of their own
 	runs  int    // that have all of the sites
+	grows bool   // sizes of a site differ: the first may not be the largest
 }
 
 // shares finds sites whose buffers never interfere in any run. Nothing is taken that makes the peak of a run larger.
@@ -155,6 +162,9 @@ func apart(x, y *siteRun, grow bool) bool {
 // alone is a group when it creates more than once: it could keep its buffer.
 func accept(runs []map[string]*siteRun, loads []*load, sites []string) []share {
 	var out []share
+	if fitsRuns(runs, loads, sites) { // all at once: one for fewer may be one more
+		return appendShare(out, runs, loads, sites)
+	}
 	var group []string
 	for _, site := range sites {
 		if fitsRuns(runs, loads, append(slices.Clone(group), site)) {
@@ -223,6 +233,7 @@ func appendShare(out []share, runs []map[string]*siteRun, loads []*load, sites [
 			if s := run[name]; s != nil {
 				sum, most = sum+s.size, max(most, s.size)
 				n += len(s.buffers)
+				sh.grows = sh.grows || !s.equal
 				have++
 			}
 		}

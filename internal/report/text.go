@@ -89,32 +89,5 @@ func (t *table) text(b *bytes.Buffer) {
 	}
 }
 
-// glued stands for a space at which no line ends. No text has it: it is a control character.
-const glued = "\x00"
-
-// wrap writes a text behind a label; what does not fit goes on below, as far in as the label reaches. A word that is
-// longer than a line is broken; a number stays with its percent sign.
-func wrap(b *bytes.Buffer, label, text string) {
-	indent := strings.Repeat(" ", plain.Width(label))
-	room := textWidth - len(indent)
-	line := ""
-	width := func(text string) int { return plain.Width(strings.ReplaceAll(text, glued, " ")) }
-	flush := func() {
-		fmt.Fprintln(b, strings.ReplaceAll(strings.TrimRight(label+line, " "), glued, " "))
-		label, line = indent, ""
-	}
-	for _, word := range strings.Fields(strings.ReplaceAll(text, " %", glued+"%")) {
-		if line != "" && width(line)+1+width(word) > room {
-			flush()
-		}
-		for width(word) > room {
-			line, word = plain.Split(word, room)
-			flush()
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	flush()
-}
+// wrap writes a text behind a label, as wide as a report is.
+func wrap(b *bytes.Buffer, label, text string) { plain.Wrap(b, textWidth, label, text) }

@@ -1,0 +1,155 @@
+package advice
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/merging"
+	"codeberg.org/gpumemtop/gpumemtop/internal/plain"
+	"codeberg.org/gpumemtop/gpumemtop/internal/size"
+)
+
+// textWidth is how many columns the text has at most, mostGroups how many groups of a run it shows.
+const (
+	textWidth  = 100
+	mostGroups = 8
+)
+
+// Text writes what was found for people, at most 100 columns wide, with so many pieces of advice for each program; a
+// negative number shows all. The error is the writer's.
+func (r *Result) Text(w io.Writer, most int) error {
+	var b bytes.Buffer
+	for _, name := range r.Empty {
+		plain.Wrap(&b, textWidth, "", name+" tells of no memory: there is nothing to advise.")
+	}
+	for i := range r.Programs {
+		if b.Len() > 0 {
+			fmt.Fprintln(&b)
+		}
+		r.Programs[i].text(&b, most)
+	}
+	if _, err := w.Write(b.Bytes()); err != nil {
+		return fmt.Errorf("write advice: %w", err)
+	}
+	return nil
+}
+
+func (p *Program) text(b *bytes.Buffer, most int) {
+	fmt.Fprintf(b, "%s, %s\n", p.Name, plain.Count(uint64(len(p.Runs)), "run"))
+	for i := range p.Runs {
+		p.Runs[i].text(b)
+	}
+	fmt.Fprint(b, "\nADVICE\n")
+	if len(p.Advice) == 0 {
+		fmt.Fprintln(b, "none: no copy could be spared, and no block shared")
+	}
+	shown, left := plain.Top(p.Advice, most)
+	for i := range shown {
+		a := &shown[i]
+		plain.Wrap(b, textWidth, "- ", a.Verdict.String()+": "+a.Sentence)
+	}
+	if left > 0 {
+		fmt.Fprintf(b, "%d more: --max 0 shows all\n", left)
+	}
+}
+
+func (r *Run) text(b *bytes.Buffer) {
+	who := r.Recording
+	if r.PID != 0 {
+		who += fmt.Sprintf(", process %d", r.PID)
+	}
+	fmt.Fprintln(b)
+	plain.Wrap(b, textWidth, "", "RUN "+who)
+	now, then := &r.Found.Now, &r.Found.Merged
+	sizes := func(name string, x, y uint64) []string { return []string{name, size.FormatLong(x), size.FormatLong(y)} }
+	table(b, [][]string{
+		{"", "now", "merged"},
+		sizes("peak", now.Peak, then.Peak),
+		{"time", plain.Duration(now.NS), plain.Duration(then.NS)},
+		sizes("allocated", now.Allocated, then.Allocated),
+		sizes("freed", now.Freed, then.Freed),
+		{"coalescings", "0", strconv.Itoa(then.Coalescings)},
+		{"reuses", "0", strconv.Itoa(then.Reuses)},
+		{"copies", strconv.Itoa(r.Found.Copies), strconv.Itoa(r.left())},
+	})
+	r.blocks(b)
+	r.groups(b)
+	for _, lack := range r.Lacks {
+		plain.Wrap(b, textWidth, "! ", lack)
+	}
+}
+
+// blocks writes how few blocks would do.
+func (r *Run) blocks(b *bytes.Buffer) {
+	u := r.Found.Reuse
+	row := func(name string, d merging.Demand) []string {
+		return []string{name, strconv.Itoa(d.Blocks), size.FormatLong(d.Peak)}
+	}
+	best := "best: " + u.Method
+	if u.Optimal {
+		best += ", optimal"
+	}
+	rows := [][]string{{"", "blocks", "bytes"}, row("now", u.Before), row("as advised", u.After), row("lower bound", u.Bound)}
+	if u.Linear.Blocks > 0 {
+		rows = append(rows, row("linear scan", u.Linear))
+	}
+	fmt.Fprintf(b, "\nBLOCKS by %s, %s\n", lifetimes(u.Form), sizeRule(u.Max))
+	table(b, append(rows, row(best, u.Best)))
+	plain.Wrap(b, textWidth, "", "Blocks are all that are made. Bytes now and as advised are the most at once, those of plans all blocks of what could be moved.")
+}
+
+func lifetimes(f merging.Form) string {
+	switch f {
+	case merging.API:
+		return "create and release"
+	case merging.Uses:
+		return "first and last use, in the order of the one queue"
+	default:
+		return "first use and completion"
+	}
+}
+
+func sizeRule(grow bool) string {
+	if grow {
+		return "sizes may differ"
+	}
+	return "equal sizes"
+}
+
+// groups writes which call sites' buffers share blocks.
+func (r *Run) groups(b *bytes.Buffer) {
+	groups := r.Groups()
+	if len(groups) == 0 {
+		return
+	}
+	fmt.Fprint(b, "\nSHARED\n")
+	shown, left := plain.Top(groups, mostGroups)
+	for i := range shown {
+		g := &shown[i]
+		plain.Wrap(b, textWidth, "- ", fmt.Sprintf("%s of %s for %s of %s", plain.Count(uint64(g.Blocks), "block"),
+			size.FormatLong(g.Bytes), plain.Count(uint64(g.Buffers), "buffer"), strings.Join(g.Sites, "; ")))
+	}
+	if left > 0 {
+		fmt.Fprintf(b, "%d more groups of call sites\n", left)
+	}
+}
+
+// table writes rows whose first column stands left and whose others stand right, two apart.
+func table(b *bytes.Buffer, rows [][]string) {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], plain.Width(cell))
+		}
+	}
+	for _, row := range rows {
+		line := "  " + row[0] + strings.Repeat(" ", widths[0]-plain.Width(row[0]))
+		for i, cell := range row[1:] {
+			line += "  " + strings.Repeat(" ", widths[i+1]-plain.Width(cell)) + cell
+		}
+		fmt.Fprintln(b, strings.TrimRight(line, " "))
+	}
+}

@@ -1,0 +1,121 @@
+package recorded
+
+import (
+	"codeberg.org/gpumemtop/gpumemtop/internal/merging"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+var commands = [...]merging.Kind{
+	wire.CommandOther: merging.KindOther, wire.CommandKernel: merging.KindKernel, wire.CommandRead: merging.KindRead,
+	wire.CommandWrite: merging.KindWrite, wire.CommandCopy: merging.KindCopy, wire.CommandFill: merging.KindFill,
+	wire.CommandMap: merging.KindMap, wire.CommandUnmap: merging.KindUnmap, wire.CommandMigrate: merging.KindOther,
+	wire.CommandNative: merging.KindNative,
+}
+
+// use takes one use of a command: uses of one thread at one time are those of one command.
+func (p *process) use(r *wire.Record) {
+	o := p.objects[r.Object]
+	if o == nil || int(r.Op) >= len(commands) {
+		p.strangers++
+		return
+	}
+	t := p.thread(r.Thread)
+	now := command{step: t.last.step, time: r.Time, queue: r.Link, op: r.Op, argument: r.Duration, kernel: r.Granted}
+	if !t.last.continues(&now) || p.program.Buffers[o.buffer].Created > now.step {
+		now.step = p.command(r)
+	}
+	t.last = now
+	if now.step == merging.None {
+		return
+	}
+	if t.wait != nil && t.wait.record.Time == r.Time && t.wait.record.Link == r.Link {
+		t.wait.mine = now.step
+	}
+	s := &p.program.Steps[now.step]
+	s.Uses = append(s.Uses, p.translate(r, o))
+	if t.wait == nil && (s.Kind == merging.KindRead || s.Kind == merging.KindMap && r.Flags&wire.FlagReads != 0) {
+		p.expect(r.Link)
+	}
+}
+
+// continues reports whether a use is one more of the same command. A kernel's come by their arguments, where those are
+// recorded: in format 4.
+func (c *command) continues(next *command) bool {
+	if c.step == merging.None || c.time != next.time || c.queue != next.queue || c.op != next.op {
+		return false
+	}
+	if wire.Command(c.op) != wire.CommandKernel {
+		return true
+	}
+	return next.kernel == c.kernel && (next.argument == 0 || next.argument > c.argument)
+}
+
+// command begins a step.
+func (p *process) command(r *wire.Record) int {
+	s := merging.Step{Kind: commands[r.Op], Time: r.Time, Done: merging.None}
+	if s.Kind == merging.KindCopy {
+		s.Site = r.Tag
+	}
+	q := p.queues[r.Link]
+	if q != nil && q.inOrder {
+		s.Queue = q.number
+	} else { // its place among others is not known
+		p.numbers++
+		s.Queue = p.numbers
+	}
+	if q == nil {
+		p.queueless++
+	}
+	step := p.add(&s)
+	if q != nil && step != merging.None {
+		q.running = append(q.running, step)
+	}
+	return step
+}
+
+// translate makes a use of a record.
+func (p *process) translate(r *wire.Record, o *object) merging.Use {
+	u := merging.Use{
+		Buffer: o.buffer, Extent: merging.Whole, Reads: r.Flags&wire.FlagReads != 0, Writes: r.Flags&wire.FlagWrites != 0,
+	}
+	switch wire.Command(r.Op) {
+	case wire.CommandKernel:
+		p.arguments++
+		if u.Reads || u.Writes {
+			p.qualified++
+		}
+	case wire.CommandNative:
+	case wire.CommandUnmap:
+		o.unmap(&u)
+	case wire.CommandMigrate:
+		u.Reads = true // what is in it stays
+	default:
+		u.Offset, u.Bytes, u.Extent = r.Granted, r.Size, merging.Range
+		p.places++
+		if r.Flags&wire.FlagScattered != 0 {
+			u.Extent = merging.Scattered
+			if r.Granted == 0 {
+				p.placeless++
+			}
+		}
+		if size := p.program.Buffers[o.buffer].Size; !o.exact || u.Bytes == 0 || u.Offset > size || u.Bytes > size-u.Offset {
+			u.Offset, u.Extent = 0, merging.Unknown
+		}
+		if wire.Command(r.Op) == wire.CommandMap {
+			o.open++
+			o.reads, o.writes = o.reads || u.Reads || !u.Writes, o.writes || u.Writes || !u.Reads
+		}
+	}
+	return u
+}
+
+// unmap says what an unmap does: what the maps that are open were for.
+func (o *object) unmap(u *merging.Use) {
+	if o.open == 0 {
+		return // of a map that was not seen: it may do anything
+	}
+	u.Reads, u.Writes = o.reads, o.writes
+	if o.open--; o.open == 0 {
+		o.reads, o.writes = false, false
+	}
+}

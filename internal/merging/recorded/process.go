@@ -1,0 +1,235 @@
+package recorded
+
+import (
+	"codeberg.org/gpumemtop/gpumemtop/internal/life"
+	"codeberg.org/gpumemtop/gpumemtop/internal/merging"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Bits of cl_mem_flags (OpenCL 3.0, CL/cl.h).
+const (
+	memReadWrite   = 1 << 0
+	memWriteOnly   = 1 << 1
+	memReadOnly    = 1 << 2
+	memUseHostPtr  = 1 << 3
+	memCopyHostPtr = 1 << 5
+)
+
+// process makes the program of one process.
+type process struct {
+	all     *builder
+	program merging.Program
+	objects map[uint64]*object
+	queues  map[uint64]*queue
+	threads map[uint32]*thread
+	waiting []*thread // in the order in which their waits began
+	numbers uint32    // of queues, given out so far
+	exited  bool
+	gaps
+}
+
+// object is a memory object that may still be used.
+type object struct {
+	buffer        int
+	exact         bool // offsets in it are known
+	open          int  // maps that were not undone
+	reads, writes bool // what those do
+}
+
+// queue is one whose create was seen.
+type queue struct {
+	number  uint32
+	inOrder bool
+	running []int // steps that are not known to have completed; nil where that is not asked
+	unread  bool  // the host may learn something when they have
+}
+
+// thread is what a thread does.
+type thread struct {
+	last command
+	wait *wait
+}
+
+// command is the last one that a thread enqueued: more uses of it may follow.
+type command struct {
+	step     int // None when there is none
+	time     uint64
+	queue    uint64
+	op       uint8
+	argument uint32 // 1 + its index; 0 when it is not recorded
+	kernel   uint64
+}
+
+// wait is one that a thread is in.
+type wait struct {
+	record wire.Record
+	end    uint64
+	mine   int // the command that it is for, None when there is none
+}
+
+func newProcess(b *builder) *process {
+	return &process{
+		all: b, objects: map[uint64]*object{}, queues: map[uint64]*queue{}, threads: map[uint32]*thread{},
+	}
+}
+
+// thread returns a thread, which it makes on first mention.
+func (p *process) thread(number uint32) *thread {
+	t := p.threads[number]
+	if t == nil {
+		t = &thread{last: command{step: merging.None}}
+		p.threads[number] = t
+	}
+	return t
+}
+
+// add adds a step, None where no more are kept.
+func (p *process) add(s *merging.Step) int {
+	if p.all.left == 0 {
+		p.dropped++
+		return merging.None
+	}
+	p.all.left--
+	p.program.Steps = append(p.program.Steps, *s)
+	return len(p.program.Steps) - 1
+}
+
+// full reports whether steps were dropped: what comes behind them is dropped too.
+func (p *process) full() bool { return p.all.left == 0 || p.dropped > 0 }
+
+func (p *process) queue(r *wire.Record) {
+	if wire.Life(r.Op) != wire.LifeCreate {
+		return
+	}
+	p.numbers++
+	p.queues[r.Object] = &queue{number: p.numbers, inOrder: r.Flags&wire.FlagOutOfOrder == 0}
+}
+
+func (p *process) create(r *wire.Record) {
+	if r.Outcome == wire.OutcomeFailed {
+		return
+	}
+	if p.full() {
+		p.dropped++
+		return
+	}
+	b := merging.Buffer{
+		Size: r.Size, Site: r.Tag, Class: class(&r.Event), Parent: merging.None, Released: merging.None,
+		Pinned: pin(&r.Event),
+	}
+	o := &object{buffer: len(p.program.Buffers), exact: true}
+	step := merging.Step{Kind: merging.KindCreate, Time: r.Time}
+	if !life.HasMemory(&r.Event) {
+		p.part(r, &b, o)
+	} else if r.Access&(memCopyHostPtr|memUseHostPtr) != 0 || b.Pinned == merging.Earlier {
+		step.Uses = []merging.Use{{Buffer: o.buffer, Bytes: b.Size, Extent: merging.Range, Writes: true}}
+	}
+	b.Created = len(p.program.Steps)
+	step.Done = b.Created
+	p.add(&step)
+	p.program.Buffers = append(p.program.Buffers, b)
+	p.objects[r.Object] = o
+}
+
+// part fills in a buffer that has no memory of its own. Where it begins in its parent is not recorded: unless it is as large,
+// any of the parent's bytes may be its.
+func (p *process) part(r *wire.Record, b *merging.Buffer, o *object) {
+	parent := p.objects[r.Link]
+	if parent == nil {
+		b.Size, b.Pinned, o.exact = 0, merging.Imported, false // somebody else's memory, which counts nowhere
+		return
+	}
+	b.Parent = parent.buffer
+	o.exact = wire.Memory(r.Op) == wire.MemorySubBuffer && parent.exact && b.Size == p.program.Buffers[parent.buffer].Size
+	if !o.exact {
+		b.Size = p.program.Buffers[parent.buffer].Size
+		p.parts++
+	}
+}
+
+// class tells which buffers can share a block: those of one context and with the same flags, but for how they get their
+// first contents.
+func class(e *wire.Event) uint32 {
+	access := e.Access &^ memCopyHostPtr
+	if access&(memReadWrite|memWriteOnly|memReadOnly) == 0 {
+		access |= memReadWrite // what no flag means
+	}
+	return uint32(e.Scope)<<16 | uint32(access)
+}
+
+func pin(e *wire.Event) merging.Pin {
+	switch kind := wire.Memory(e.Op); {
+	case e.Flags&wire.FlagCarried != 0:
+		return merging.Earlier
+	case kind == wire.MemoryImage:
+		return merging.Image
+	case kind == wire.MemoryExternal:
+		return merging.Imported
+	case kind >= wire.MemorySVM && kind <= wire.MemoryUSMShared:
+		return merging.SVM
+	case kind != wire.MemoryBuffer && kind != wire.MemorySubBuffer:
+		return merging.Other
+	case e.Access&memUseHostPtr != 0:
+		return merging.HostPtr
+	}
+	return merging.Free
+}
+
+// release takes the application's last reference. A second one tells that what kept the memory alive has gone, too.
+func (p *process) release(r *wire.Record) {
+	o := p.objects[r.Object]
+	if o == nil || r.Granted > 0 {
+		return
+	}
+	if r.Outcome != wire.OutcomePinned {
+		delete(p.objects, r.Object)
+	}
+	if p.program.Buffers[o.buffer].Released != merging.None {
+		return
+	}
+	step := len(p.program.Steps)
+	if p.full() {
+		p.dropped++
+		return
+	}
+	p.add(&merging.Step{Kind: merging.KindRelease, Time: r.Time, Done: step})
+	p.program.Buffers[o.buffer].Released = step
+}
+
+// finish ends a program. What lives on where the recording does not may be used at any time: a last step uses it.
+func (p *process) finish(goesOn bool) {
+	for _, t := range p.waiting {
+		p.endWait(t)
+	}
+	p.endless = p.dropped == 0 && goesOn && !p.exited
+	if !p.endless && p.dropped == 0 {
+		return
+	}
+	step := merging.Step{Kind: merging.KindOther, Queue: p.onlyQueue(), Done: merging.None}
+	if n := len(p.program.Steps); n > 0 {
+		step.Time = p.program.Steps[n-1].Time
+	}
+	for i := range p.program.Buffers {
+		if b := &p.program.Buffers[i]; b.Released == merging.None {
+			step.Uses = append(step.Uses, merging.Use{Buffer: i, Extent: merging.Unknown})
+		}
+	}
+	if len(step.Uses) > 0 {
+		p.program.Steps = append(p.program.Steps, step)
+	}
+}
+
+// onlyQueue returns the number of the queue that all commands are on, or one that no command has.
+func (p *process) onlyQueue() uint32 {
+	only := uint32(0)
+	for i := range p.program.Steps {
+		switch q := p.program.Steps[i].Queue; {
+		case q == 0 || q == only:
+		case only == 0:
+			only = q
+		default:
+			return p.numbers + 1
+		}
+	}
+	return only
+}

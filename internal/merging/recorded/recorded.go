@@ -1,0 +1,140 @@
+// Package recorded makes the programs that internal/merging looks at from recordings: one for each process, its creates,
+// releases, commands and waits as steps. What a recording does not tell is taken for the worst and said. It reads no clock.
+package recorded
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/life"
+	"codeberg.org/gpumemtop/gpumemtop/internal/merging"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// MostSteps is how many steps are kept of all processes of a recording when nobody asks for another number. A step takes
+// some 250 bytes until the advice is there.
+const MostSteps = 4 << 20
+
+// Options say how a recording is read.
+type Options struct {
+	Recording int // its number: processes of one recording count as one run when it is asked whether advice is safe
+	Steps     int // to keep, of all processes together; 0: MostSteps
+}
+
+// Run is what one process did.
+type Run struct {
+	Program *merging.Program
+	Process uint32 // its number in the recording
+	PID     int    // 0 when unknown
+	Name    string // of the program, as it was started; empty when unknown
+	// Lacks says what the recording does not tell, or what was left out, a sentence each.
+	Lacks []string
+}
+
+// Read reads a recording from its front and returns the processes in which memory was created, by their numbers. What is
+// in a program's steps is in the order of the records, but for ends of waits, which come when they were: a wait that
+// another thread's calls overlap proves nothing to these. An error is that of the source.
+func Read(src trace.Source, o Options) ([]Run, error) {
+	names, err := life.ReadNames(src)
+	if err != nil {
+		return nil, err
+	}
+	b := &builder{left: o.Steps, processes: map[uint32]*process{}}
+	if b.left <= 0 {
+		b.left = MostSteps
+	}
+	most := b.left
+	var r wire.Record
+	for {
+		err := src.Next(&r)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the recording: %w", err)
+		}
+		b.take(&r)
+	}
+	return b.runs(names, src, o.Recording, most), nil
+}
+
+// runs ends the programs.
+func (b *builder) runs(names *life.Names, src trace.Source, recording, most int) []Run {
+	damage := trace.DamageOf(src)
+	var runs []Run
+	for _, number := range slices.Sorted(maps.Keys(b.processes)) {
+		p := b.processes[number]
+		if len(p.program.Buffers) == 0 {
+			continue
+		}
+		p.finish(trace.GoesOn(src))
+		p.name(names.Process(number))
+		p.program.Recording, p.program.Partial = recording, b.lost > 0 || damage != ""
+		run := Run{
+			Program: &p.program, Process: number, PID: names.Process(number).PID, Name: names.Process(number).Program,
+			Lacks: p.lacks(b.lost, most),
+		}
+		if damage != "" {
+			run.Lacks = append([]string{"what is damaged may speak against all advice, so none is safe: " + damage}, run.Lacks...)
+		}
+		runs = append(runs, run)
+	}
+	return runs
+}
+
+// builder makes the programs of a recording.
+type builder struct {
+	processes map[uint32]*process
+	left      int    // steps that may still be kept
+	lost      uint64 // events
+}
+
+// take takes a record. It takes anything: what makes no sense is ignored.
+func (b *builder) take(r *wire.Record) {
+	if r.Kind == wire.KindLost {
+		b.lost += r.Size
+		return
+	}
+	p := b.processes[r.Process]
+	if p == nil {
+		p = newProcess(b)
+		b.processes[r.Process] = p
+	}
+	p.settle(r)
+	switch r.Kind {
+	case wire.KindDevice:
+		p.program.Align = max(p.program.Align, uint64(r.Tag))
+	case wire.KindQueue:
+		p.queue(r)
+	case wire.KindCreate:
+		p.create(r)
+	case wire.KindRelease:
+		p.release(r)
+	case wire.KindUse:
+		p.use(r)
+	case wire.KindSync:
+		p.sync(r)
+	case wire.KindExit:
+		p.exited = true
+	default: // tells of no memory
+	}
+}
+
+// name takes over what call sites and kernels are called.
+func (p *process) name(names *life.ProcessNames) {
+	p.program.Names = map[uint32]string{}
+	for i := range p.program.Buffers {
+		site := p.program.Buffers[i].Site
+		p.program.Names[site] = names.Site(site).Name
+	}
+	for i := range p.program.Steps {
+		if s := &p.program.Steps[i]; s.Kind == merging.KindCopy {
+			p.program.Names[s.Site] = names.Site(s.Site).Name
+		}
+	}
+	p.program.Names[0] = "an unknown call site"
+}

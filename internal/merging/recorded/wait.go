@@ -1,0 +1,99 @@
+package recorded
+
+import (
+	"codeberg.org/gpumemtop/gpumemtop/internal/merging"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// expect notes that the host may learn something once a queue's commands have completed.
+func (p *process) expect(number uint64) {
+	if q := p.queues[number]; q != nil {
+		q.unread = true
+	} else {
+		p.unread = true
+	}
+}
+
+// sync begins a wait: it ends when the call returns, before which other threads go on.
+func (p *process) sync(r *wire.Record) {
+	if wire.Sync(r.Op) == wire.SyncFlush {
+		return
+	}
+	t := p.thread(r.Thread)
+	t.wait = &wait{record: *r, end: r.Time + uint64(r.Duration), mine: merging.None}
+	p.waiting = append(p.waiting, t)
+}
+
+// settle ends the waits that a record shows to be over: those that ended before it, and its own thread's, but for the
+// blocking command that the wait is a part of.
+func (p *process) settle(r *wire.Record) {
+	if len(p.waiting) == 0 {
+		return
+	}
+	still := p.waiting[:0]
+	for _, t := range p.waiting {
+		w, mine := t.wait, t.wait.record.Thread == r.Thread
+		blocking := wire.Sync(w.record.Op) == wire.SyncBlocking && r.Kind == wire.KindUse && mine &&
+			r.Time == w.record.Time && r.Link == w.record.Link
+		over := r.Time >= w.end && !r.Kind.Late() || mine
+		if over && !blocking {
+			p.endWait(t)
+		} else {
+			still = append(still, t)
+		}
+	}
+	p.waiting = still
+}
+
+// endWait adds the step at which a wait ends, and says what has completed by then. For which commands a program waited
+// with clWaitForEvents is not recorded.
+func (p *process) endWait(t *thread) {
+	w := t.wait
+	t.wait = nil
+	s := merging.Step{Kind: merging.KindSync, Time: w.end, Done: len(p.program.Steps)}
+	if p.learns() {
+		s.Kind = merging.KindHostRead
+	}
+	if p.full() {
+		p.dropped++
+		return
+	}
+	done := p.add(&s)
+	if wire.Sync(w.record.Op) == wire.SyncWait {
+		p.waits++
+		return
+	}
+	q := p.queues[w.record.Link]
+	if wire.Sync(w.record.Op) == wire.SyncFinish && q != nil || q != nil && q.inOrder {
+		q.complete(p.program.Steps, w.record.Time, done)
+	} else if w.mine != merging.None {
+		p.program.Steps[w.mine].Done = done
+	}
+}
+
+// learns reports whether the host may have got the results of reads that it did not wait for then.
+func (p *process) learns() bool {
+	if p.unread {
+		return true
+	}
+	for _, q := range p.queues {
+		if q.unread {
+			return true
+		}
+	}
+	return false
+}
+
+// complete says that all commands that were enqueued before a time have completed.
+func (q *queue) complete(steps []merging.Step, before uint64, done int) {
+	left := q.running[:0]
+	for _, step := range q.running {
+		if steps[step].Time <= before {
+			steps[step].Done = done
+		} else {
+			left = append(left, step)
+		}
+	}
+	q.running = left
+	q.unread = q.unread && len(left) > 0
+}
