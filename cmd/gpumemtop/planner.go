@@ -35,7 +35,7 @@ func newPlanner() *cobra.Command {
 			"live at a time overlap. Without --capacity the arena shall be as small as can be: that takes until a lower\n" +
 			"bound is met, which no arena can be below, or until time is up or Ctrl-C. With it the first placement that fits\n" +
 			"will do, and the exit status is 1 when none was found, which only proves that there is none where it is said.",
-		Annotations: map[string]string{usageKey: "gpumemtop plan [--capacity SIZE] [--timeout TIME] [-o OUT.csv] [-f] FILE"},
+		Annotations: map[string]string{usageKey: "gpumemtop plan [--capacity SIZE] [--alignment SIZE] [--timeout TIME] [-o OUT.csv] [-f] FILE"},
 		Example: "  gpumemtop plan run.gmt -o offsets.csv\n" +
 			"  gpumemtop plan problem.csv --capacity 1MiB --timeout 5s -o -",
 		Args: oneFile,
@@ -93,6 +93,10 @@ func newPlacing(c *config, path string) (*placing, error) {
 			return nil, errors.New("--capacity 0: want a size, or leave it out for the smallest arena")
 		}
 	}
+	align, err := alignment(c.alignment)
+	if err != nil {
+		return nil, err
+	}
 	if c.output != "" {
 		if err := checkNotRead(c.output, path); err != nil {
 			return nil, err
@@ -102,7 +106,23 @@ func newPlacing(c *config, path string) (*placing, error) {
 	if p.table, err = readLifetimes(path); err != nil {
 		return nil, err
 	}
+	p.table.Align(align)
 	return p, nil
+}
+
+// alignment reads --alignment; 0: none is wanted.
+func alignment(text string) (uint64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := size.Parse(text)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("--alignment: %w", err)
+	case n == 0:
+		return 0, errors.New("--alignment 0: want a size, or leave it out for any offset")
+	}
+	return n, nil
 }
 
 // readLifetimes reads a recording, or else a CSV.

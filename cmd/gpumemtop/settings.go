@@ -102,6 +102,7 @@ type config struct {
 	adviceMost     int
 	steps          int
 	adviceFormat   string
+	alignment      string
 }
 
 // scope says which commands have a setting.
@@ -189,6 +190,7 @@ var settings = []setting{
 	{"device-cost", "", "FILE", groupPool, onReplay | onTune, false, "what the driver takes, as 'gpumemtop probe --format json' measured it; by default what it took in the recording", func(c *config) any { return &c.deviceCost }},
 	{"device", "", "DEVICE", groupPool, onReplay | onTune, false, "of several devices in that file the one with this number, or with this in its name, in any case", func(c *config) any { return &c.device }},
 	{"capacity", "", "SIZE", groupPlace, onPlan, false, "bytes of the arena: the first placement that fits will do; by default the smallest is looked for", func(c *config) any { return &c.capacity }},
+	{"alignment", "", "SIZE", groupPlace, onPlan, false, "offsets are multiples of this where the file names no alignment: base address alignment of the device", func(c *config) any { return &c.alignment }},
 	{"timeout", "", "TIME", groupPlace, onPlan, false, "look for so long; 0s: no limit", func(c *config) any { return &c.planTimeout }},
 	{"form", "", "NAME", groupAdvice, onAdvise, false, "when memory counts as in use: api, from create to release; uses, from first to last use in the order of the calls; completion, from first use until the last is known to have completed", func(c *config) any { return &c.form }},
 	{"sizes", "", "NAME", groupAdvice, onAdvise, false, "which buffers may share a block: those of equal sizes, or of any, in a block as large as the largest", func(c *config) any { return &c.sizes }},

@@ -55,6 +55,15 @@ func Read(r io.Reader) (*Table, error) {
 	}
 }
 
+// Align sets the alignment, in bytes, of all buffers that have none yet; 0 leaves them as they are.
+func (t *Table) Align(align uint64) {
+	for i := range t.Buffers {
+		if t.Buffers[i].Align == 0 {
+			t.Buffers[i].Align = align
+		}
+	}
+}
+
 // Write writes the table with a column offset, which takes the place of one that was there.
 func (t *Table) Write(w io.Writer, offsets []uint64) error {
 	writer := csv.NewWriter(w)
