@@ -192,7 +192,7 @@ func (x *search) try(b, t int32, floor int64, items []int32) (r outcome, elsewhe
 func (x *search) hasTwin(tried []int32, b int32) bool {
 	p := x.p
 	return p.plain && slices.ContainsFunc(tried, func(c int32) bool {
-		return p.size[c] == p.size[b] && p.align[c] == p.align[b] && p.first(c) == p.first(b) && p.last(c) == p.last(b)
+		return p.raw[c] == p.raw[b] && p.align[c] == p.align[b] && p.first(c) == p.first(b) && p.last(c) == p.last(b)
 	})
 }
 

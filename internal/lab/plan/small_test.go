@@ -57,6 +57,11 @@ func TestBruteForce(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	for turn := range 300 {
 		buffers := small(random, 2+random.IntN(5), turn%2 == 1, false)
+		if turn%4 == 2 { // one for all that is larger than most sizes, as a device's
+			for i := range buffers {
+				buffers[i].Align = 4
+			}
+		}
 		s := place(t, buffers, Options{Workers: 1, Steps: 1 << 18})
 		least := lowest(buffers, s.Height+1)
 		if s.Height != least || s.Bound > least {
@@ -72,8 +77,8 @@ func TestBruteForce(t *testing.T) {
 func TestGaps(t *testing.T) {
 	random := rand.New(rand.NewPCG(8, 8))
 	met := 0
-	for range 200 {
-		buffers := small(random, 2+random.IntN(4), false, true)
+	for turn := range 200 {
+		buffers := small(random, 2+random.IntN(4), turn%2 == 1, true)
 		s := place(t, buffers, Options{Workers: 1, Steps: 1 << 12})
 		least := lowest(buffers, s.Height+1)
 		if s.Bound > least || s.Height < least {
