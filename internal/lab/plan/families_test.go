@@ -172,8 +172,7 @@ func (l *lying) stack(other *lying) {
 	l.capacity += other.capacity
 }
 
-// chain lets another set of the same capacity follow. What lies at the same place at the seam may become one buffer, and
-// some buffers live through both, above all others.
+// chain lets another set of the same capacity follow. Some buffers live through both, above all others.
 func (l *lying) chain(other *lying, through int) {
 	times, next := l.times(), other.times()
 	shift := times[len(times)-1] - next[0]

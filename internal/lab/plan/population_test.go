@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,15 +14,20 @@ var (
 	turnsFlag    = flag.Int("turns", 1, "instances of each family")
 	patienceFlag = flag.Duration("patience", 0, "processor time for each instance; 0: a few steps")
 	familyFlag   = flag.String("family", "", "only families whose names have this")
-	smallestFlag = flag.Bool("smallest", false, "look for the smallest arena")
 )
 
+// processorTime is what this process has taken so far: the machine may have other work.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
+// How many of each family are solved within 1, 5 and 30 s of processor time with one goroutine:
+//
+//	go test ./internal/lab/plan -run Population -v -turns 5 -patience 30s
+//
+// Whatever was found, no bound is above the placement that is known.
 func TestPopulation(t *testing.T) {
 	counts := map[string][4]int{}
 	over := map[string]float64{}
@@ -31,7 +35,7 @@ func TestPopulation(t *testing.T) {
 		if !strings.Contains(m.family, *familyFlag) {
 			continue
 		}
-		o := Options{Capacity: m.capacity, Workers: 1, Steps: 1 << 14}
+		o := Options{Capacity: m.capacity, Workers: 1, Steps: 1 << 13}
 		ctx, cancel := context.WithCancel(t.Context())
 		start := processorTime()
 		if *patienceFlag > 0 {
@@ -43,13 +47,13 @@ func TestPopulation(t *testing.T) {
 				cancel()
 			}()
 		}
-		if *smallestFlag {
-			o.Capacity = 0
-		}
 		s, err := Solve(ctx, m.buffers, o)
 		cancel()
 		if err != nil {
 			t.Fatal(err)
+		}
+		if s.Bound > m.capacity {
+			t.Errorf("%s %d: bound %d, and there is a placement of %d", m.family, m.turn, s.Bound, m.capacity)
 		}
 		took := processorTime() - start
 		c := counts[m.family]
@@ -78,5 +82,5 @@ func TestPopulation(t *testing.T) {
 		}
 		fmt.Fprintf(&text, "%-18s %3d: %3d %3d %3d  mean over bound %.3f %%\n", f.name, c[0], c[1], c[2], c[3], 100*over[f.name]/float64(c[0]))
 	}
-	t.Logf("\n%sall %v", text.String(), slices.Clone(all[:]))
+	t.Logf("\n%sall %v", text.String(), all)
 }
