@@ -87,22 +87,24 @@ type config struct {
 	budget      time.Duration
 	probeFormat string
 	planTimeout time.Duration
+	alignment   string
 
-	configPath     string
-	printConfig    bool
-	file           *configFile       // nil: there is none
-	origins        map[string]string // by flag, where values are from that are neither flags nor defaults
+	configPath  string
+	printConfig bool
+	file        *configFile       // nil: there is none
+	origins     map[string]string // by flag, where values are from that are neither flags nor defaults
+
 	tuneBudget     time.Duration
 	configurations int
 	maxMemory      string
 	write          string
 	tuneFormat     string
-	form           string
-	sizes          string
-	adviceMost     int
-	steps          int
-	adviceFormat   string
-	alignment      string
+
+	form         string
+	sizes        string
+	adviceMost   int
+	steps        int
+	adviceFormat string
 }
 
 // scope says which commands have a setting.
