@@ -100,6 +100,7 @@ var Places = map[string]Place{
 	"internal/splice": {May: []string{"internal/cut", "internal/trace", "internal/wire"}, Timeless: true, Never: noFiles},
 	"internal/ndjson": {May: []string{"internal/trace", "internal/wire"}, Timeless: true, Never: noFiles},
 	// A planner and the CSV that it reads.
+	"internal/lab/auto": {May: []string{"internal/lab"}, Timeless: true, Never: noFiles},
 	"internal/lab/plan": {Timeless: true, Never: noFiles},
 	"internal/importer": {
 		May:      []string{"internal/lab/plan", "internal/ndjson", "internal/trace", "internal/wire"},
