@@ -1,52 +1,70 @@
 package auto
 
 import (
+	"slices"
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/ghost"
 )
 
 const second = 1_000_000_000
 
-var (
-	futhark = lab.Configuration{Policy: "futhark"}
-	slab    = lab.Configuration{Policy: "slab"}
-	buddy   = lab.Configuration{Policy: "buddy"}
-)
-
-// course is a program whose windows of a second each cost what rates say, under whatever it is.
+// course is a program whose windows of a second each take what is said, under whatever it is.
 type course struct {
 	*Controller
 	look  Look
-	under lab.Configuration
+	under string
 	went  []string
 }
 
 func newCourse() *course {
-	c := &course{Controller: New(futhark), under: futhark}
-	for _, configuration := range []lab.Configuration{futhark, slab, buddy} {
-		c.look.Rows = append(c.look.Rows, Row{Configuration: configuration, Sample: Sample{PeakReserved: 100}})
+	c := &course{Controller: New("futhark"), under: "futhark"}
+	books := &ghost.Books{Device: cost.Device{Create: cost.Line{B: 1}}}
+	for _, name := range []string{"futhark", "slab", "buddy"} {
+		books.Rows = append(books.Rows, ghost.Book{
+			Configuration: lab.Configuration{Policy: name}, Name: name, Whole: true, PeakReserved: 100,
+		})
 	}
+	c.look.Books = books
 	c.Look(c.look)
 	return c
 }
 
-// pass lets n windows pass in which the rows and the program take so many ns in the driver.
+// change changes the books, of which the controller may keep the earlier state.
+func (c *course) change(row int, by func(*ghost.Book)) {
+	books := *c.look.Books
+	books.Rows = slices.Clone(books.Rows)
+	by(&books.Rows[row])
+	c.look.Books = &books
+}
+
+// advance lets ns pass, with so many requests; the program and the rows take so many ns in the driver.
+func (c *course) advance(ns, requests uint64, real float64, rows ...float64) {
+	c.look.Time += ns
+	c.look.Requests += requests
+	c.look.RealNS += uint64(real)
+	for i, ns := range rows {
+		c.change(i, func(b *ghost.Book) {
+			b.Requests += requests
+			b.Work.Creates.Add(uint64(ns))
+		})
+	}
+	if choice, ok := c.Look(c.look); ok {
+		c.under = choice.Configuration.String()
+		word := c.under
+		if choice.Back {
+			word += " (back)"
+		}
+		c.went = append(c.went, word)
+	}
+}
+
+// pass lets n windows pass.
 func (c *course) pass(n int, real float64, rows ...float64) {
 	for range n {
-		c.look.Time += second
-		c.look.Requests += windowRequests
-		c.look.Real.DriverNS += real
-		for i, ns := range rows {
-			c.look.Rows[i].DriverNS += ns
-		}
-		if choice, ok := c.Look(c.look); ok {
-			word := choice.Configuration.String()
-			if choice.Back {
-				word += " (back)"
-			}
-			c.under, c.went = choice.Configuration, append(c.went, word)
-		}
+		c.advance(second, leastRequests, real, rows...)
 	}
 }
 
@@ -86,39 +104,58 @@ func TestStaysWhereLittleIsToBeHad(t *testing.T) {
 	}
 }
 
-func TestWaitsForEnoughRequests(t *testing.T) {
+// TestWaitsForEnough: a window has enough requests, enough time, and ghosts that have heard of it.
+func TestWaitsForEnough(t *testing.T) {
 	c := newCourse()
-	for range 130 * patience {
+	for range 2*patience - 1 {
+		c.advance(second, leastRequests/2, 25e6, 25e6, 15e6, 10e6)
+	}
+	c.expect(t)
+	c.advance(second, leastRequests/2, 25e6, 25e6, 15e6, 10e6)
+	c.expect(t, "buddy")
+
+	c = newCourse()
+	for range 5*patience - 1 {
+		c.advance(leastNS/5, leastRequests, 5e6, 5e6, 3e6, 2e6)
+	}
+	c.expect(t)
+	c.advance(leastNS/5, leastRequests, 5e6, 5e6, 3e6, 2e6)
+	c.expect(t, "buddy")
+
+	c = newCourse()
+	for range 10 * patience {
 		c.look.Time += second
-		c.look.Requests += windowRequests / 128
-		c.look.Rows[0].DriverNS += 50e6
+		c.look.Requests += leastRequests
 		if choice, ok := c.Look(c.look); ok {
-			if c.look.Requests < patience*windowRequests {
-				t.Fatalf("it goes to %v after %d requests", choice, c.look.Requests)
-			}
-			return
+			t.Fatalf("it goes to %v by ghosts that have heard nothing", choice)
 		}
 	}
-	t.Fatal("it never goes")
+}
+
+func TestAssumedCostsDecideNothing(t *testing.T) {
+	c := newCourse()
+	c.look.Books.Assumed = true
+	c.pass(100, 50e6, 50e6, 30e6, 20e6)
+	c.expect(t)
 }
 
 func TestHoldsLittleMoreMemoryThanTheBase(t *testing.T) {
 	c := newCourse()
-	c.look.Rows[2].PeakReserved = 126
+	c.change(2, func(b *ghost.Book) { b.PeakReserved = 126 })
 	c.pass(100, 50e6, 50e6, 30e6, 20e6)
 	c.expect(t, "slab")
 }
 
 func TestALeaderThatFellBehindIsNone(t *testing.T) {
 	c := newCourse()
-	c.look.Rows[2].Stopped = true
+	c.change(2, func(b *ghost.Book) { b.Whole = false })
 	c.pass(100, 50e6, 50e6, 30e6, 20e6)
 	c.expect(t, "slab")
 }
 
 func TestWithoutTheBaseNothingIsDecided(t *testing.T) {
 	c := newCourse()
-	c.look.Rows[0].Stopped = true
+	c.change(0, func(b *ghost.Book) { b.Whole = false })
 	c.pass(100, 50e6, 50e6, 30e6, 20e6)
 	c.expect(t)
 }
@@ -127,7 +164,7 @@ func TestWithoutTheBaseNothingIsDecided(t *testing.T) {
 func TestChangesLessAndLess(t *testing.T) {
 	c := newCourse()
 	for range 1000 {
-		if c.under.Policy == "slab" {
+		if c.under == "slab" {
 			c.pass(1, 20e6, 50e6, 20e6, 10e6)
 		} else {
 			c.pass(1, 20e6, 50e6, 10e6, 20e6)
@@ -159,20 +196,13 @@ func TestGoesBackFromWhatIsWorse(t *testing.T) {
 	c.expect(t, "buddy", "futhark (back)", "buddy")
 }
 
-// TestSomebodyElseChanges: what the user has chosen is where it goes on from.
-func TestSomebodyElseChanges(t *testing.T) {
+// TestAskedForMoreIsNotWorse: the program asks for more than before, which would cost the base as much more.
+func TestAskedForMoreIsNotWorse(t *testing.T) {
 	c := newCourse()
-	c.Present(buddy)
-	c.pass(100, 20e6, 50e6, 30e6, 20e6)
-	c.expect(t)
-}
-
-// TestARestartIsNoWindow: fewer requests than before mean another program.
-func TestARestartIsNoWindow(t *testing.T) {
-	c := newCourse()
-	c.pass(2, 50e6, 50e6, 30e6, 20e6)
-	c.look.Requests = 0
-	if _, ok := c.Look(c.look); ok {
-		t.Error("it goes on what a restart left")
-	}
+	c.pass(patience, 60e6, 50e6, 60e6, 20e6)
+	c.expect(t, "buddy")
+	c.pass(100, 100e6, 100e6, 120e6, 90.5e6)
+	c.expect(t, "buddy")
+	c.pass(patience, 115e6, 100e6, 120e6, 90.5e6)
+	c.expect(t, "buddy", "futhark (back)")
 }
