@@ -26,13 +26,14 @@ const (
 type Look struct {
 	Time     uint64
 	Requests uint64 // of the program that a policy was asked, since it started
-	RealNS   uint64 // that the program really spent in the driver, and in creates that the pool served
+	RealNS   uint64 // that the program really spent in these requests, and in releases by the driver
 	Books    *ghost.Books
 }
 
 // Choice is a configuration to go over to.
 type Choice struct {
 	Configuration lab.Configuration
+	Name          string  // of it, as ghosts have it
 	Back          bool    // to the base, since the present one turned out to be worse
 	Saves         float64 // of the time in the driver, 0 to 1, as the last window has it
 }
@@ -168,7 +169,7 @@ func (c *Controller) back(w *window) (Choice, bool) {
 	}
 	c.ban(c.present)
 	c.went(c.base)
-	return Choice{Configuration: w.rows[w.baseAt].book.Configuration, Back: true, Saves: 1 - expected/w.real}, true
+	return Choice{Configuration: w.rows[w.baseAt].book.Configuration, Name: c.base, Back: true, Saves: 1 - expected/w.real}, true
 }
 
 // forth says to go over to the one that took least time, when it has done so for long enough.
@@ -186,7 +187,7 @@ func (c *Controller) forth(w *window) (Choice, bool) {
 		return Choice{}, false
 	}
 	c.went(c.leader)
-	return Choice{Configuration: leader.book.Configuration, Saves: 1 - leader.ns/w.rows[w.at].ns}, true
+	return Choice{Configuration: leader.book.Configuration, Name: leader.book.Name, Saves: 1 - leader.ns/w.rows[w.at].ns}, true
 }
 
 // best returns the index of the one that took least time and is worth going over to, -1 when none is.
