@@ -162,6 +162,9 @@ func Names() []string {
 
 // find returns a policy of the catalogue, nil when there is none of that name.
 func find(name string) *kind {
+	if name == Auto {
+		name = AutoBase
+	}
 	for i := range catalogue {
 		if catalogue[i].Name == name {
 			return &catalogue[i]
@@ -206,6 +209,9 @@ func Describe(name string) (Description, bool) {
 		return Description{}, false
 	}
 	d, defaults := k.Description, k.limits()
+	if name == Auto {
+		d = autoDescription
+	}
 	d.Limits = defaults.list(k.names)
 	return d, true
 }

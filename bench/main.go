@@ -37,6 +37,7 @@ var sections = []section{
 	{"chrome", "What Chrome traces cost: the time to write one, and its size for each life of a buffer", (*bench).chrome},
 	{"view", "How soon a long recording can be looked at", (*bench).view},
 	{"tune", "How long a search for policy and limits takes", (*bench).tune},
+	{"auto", "What --policy auto makes of programs, beside futhark", (*bench).auto},
 	{"plan", "How soon MiniMalloc's challenging instances are placed", (*bench).plan},
 	{"advise", "How fast recordings are looked through for memory that could be merged", (*bench).advise},
 	// The allocators by themselves.

@@ -1,7 +1,9 @@
 /*
  * churn: creates and releases buffers and does nothing else; says on stderr what a pair costs. For measurements.
  *
- *	churn [-t] [PAIRS] [SIZE] [THREADS]     PAIRS: by all threads together
+ *	churn [-t] [PAIRS] [SIZE] [THREADS] [SIZES] [PAUSE]     PAIRS: by all threads together
+ *
+ * SIZES: so many sizes in turn, from SIZE on, each four times the one before; usually one. PAUSE: us behind each pair.
  */
 #include "common.h"
 
@@ -10,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREADS_MAX = 256 };
+enum { THREADS_MAX = 256, SIZES_MAX = 16 };
 
 struct worker {
 	pthread_t thread;
 	cl_context context;
-	size_t pairs, size;
+	size_t pairs, size, sizes, pause;
 };
 
 static __attribute__((noinline)) cl_mem create_empty(cl_context context, size_t size)
@@ -29,8 +31,11 @@ static __attribute__((noinline)) cl_mem create_empty(cl_context context, size_t 
 static void *work(void *argument)
 {
 	struct worker *worker = argument;
-	for (size_t i = 0; i < worker->pairs; i++)
-		CHECK(clReleaseMemObject(create_empty(worker->context, worker->size)));
+	for (size_t i = 0; i < worker->pairs; i++) {
+		CHECK(clReleaseMemObject(create_empty(worker->context, worker->size << 2 * (i % worker->sizes))));
+		if (worker->pause)
+			pause_us((unsigned)worker->pause);
+	}
 	return NULL;
 }
 
@@ -50,10 +55,14 @@ static uint64_t run(const struct arguments *arguments, struct worker *workers, s
 
 int main(int argc, char **argv)
 {
-	struct arguments arguments = arguments_read(argc, argv, "[PAIRS] [SIZE] [THREADS]", 3);
+	struct arguments arguments = arguments_read(argc, argv, "[PAIRS] [SIZE] [THREADS] [SIZES] [PAUSE]", 5);
 	size_t pairs = arguments_count(&arguments, 0, 1000000);
 	size_t size = arguments_size(&arguments, 1, 4096);
 	size_t threads = arguments_count(&arguments, 2, 1);
+	size_t sizes = arguments_count(&arguments, 3, 1);
+	size_t pause = arguments_count(&arguments, 4, 0);
+	if (sizes == 0 || sizes > SIZES_MAX)
+		fail("%s: 1 to %d sizes", arguments.program, SIZES_MAX);
 	if (threads > THREADS_MAX || threads > pairs)
 		fail("%s: at most %d threads, and no more than pairs", arguments.program, THREADS_MAX);
 
@@ -61,7 +70,7 @@ int main(int argc, char **argv)
 	struct worker *workers = allocate(threads * sizeof *workers);
 	for (size_t i = 0; i < threads; i++) {
 		size_t share = pairs / threads + (i < pairs % threads ? 1 : 0);
-		workers[i] = (struct worker){.context = gpu.context, .pairs = share, .size = size};
+		workers[i] = (struct worker){.context = gpu.context, .pairs = share, .size = size, .sizes = sizes, .pause = pause};
 	}
 	uint64_t took = run(&arguments, workers, threads);
 	fprintf(stderr, "%s: %.1f ns per pair, %zu pairs, %zu threads\n", arguments.program, (double)took / (double)pairs,

@@ -12,7 +12,7 @@ import (
 
 // complete tells shells the words that the flags of a command take.
 func complete(cmd *cobra.Command) {
-	words := map[string][]string{"policy": allocator.Names(), "tags": tagNames(), "scrub": scrubNames()}
+	words := map[string][]string{"policy": append(allocator.Names(), allocator.Auto), "tags": tagNames(), "scrub": scrubNames()}
 	switch cmd.Name() {
 	case "attach":
 		cmd.ValidArgsFunction = cobra.NoFileCompletions

@@ -141,6 +141,7 @@ func (r *runner) setPolicy(name string) error {
 	for i := range s.Limits {
 		present = append(present, allocator.Setting{Name: s.Limits[i].Name, Value: s.Limits[i].Text})
 	}
+	r.takeOver()
 	return r.session.SetPolicy(name, allocator.Carried(s.Policy, present, name))
 }
 

@@ -27,7 +27,13 @@ func settle(flags *pflag.FlagSet, c *config, where scope, lookup func(string) (s
 	if err := fromFile(flags, c, where); err != nil {
 		return err
 	}
-	if flags.Lookup("policy") == nil || c.file == nil {
+	switch {
+	case flags.Lookup("policy") == nil:
+		return nil
+	case c.policy == allocator.Auto && where&(onRun|onRecord) == 0:
+		return fmt.Errorf("%s: policy %s goes from one to another while a program runs: here it can only be one of %s",
+			c.nameOf("policy"), allocator.Auto, strings.Join(allocator.Names(), ", "))
+	case c.file == nil:
 		return nil
 	}
 	return c.checkFilePolicy()

@@ -22,14 +22,23 @@ const (
 func (j *job) checkGhosts(dashboard bool) error {
 	present := lab.Configuration{Policy: j.plan.policy.Name(), Settings: j.plan.settings}
 	text := j.config.ghosts
-	if text == "" && dashboard {
+	if text == "" && (dashboard || j.plan.auto) {
 		text = ghostsUsual
 	}
 	switch text {
-	case "", ghostsOff:
+	case ghostsOff:
+		if j.plan.auto {
+			return fmt.Errorf("--ghosts off: policy %s decides by what others would do; take another policy, or leave it out", allocator.Auto)
+		}
+		return nil
+	case "":
 		return nil
 	case ghostsUsual:
-		j.rivals = ghost.Default(present)
+		if j.plan.auto {
+			j.rivals = ghost.Successors(present)
+		} else {
+			j.rivals = ghost.Default(present)
+		}
 		return nil
 	}
 	names := strings.Split(text, ",")
@@ -61,6 +70,7 @@ func (r *runner) setConfiguration(name string) error {
 	if !known {
 		return fmt.Errorf("nothing is known of a configuration %q", name)
 	}
+	r.takeOver()
 	return r.session.SetPolicy(c.Policy, c.Settings)
 }
 

@@ -26,7 +26,8 @@ const copyMin = 4 << 20
 
 // plan is what a valid set of settings means.
 type plan struct {
-	policy   allocator.Policy
+	policy   allocator.Policy // that the program begins under
+	auto     bool             // it goes over to others
 	settings []allocator.Setting
 	tags     wire.TagMode
 	depth    int
@@ -37,7 +38,7 @@ type plan struct {
 
 // newPlan checks the settings that decide how the target runs.
 func newPlan(c *config) (*plan, error) {
-	p := &plan{depth: c.depth, ungated: c.ungated}
+	p := &plan{depth: c.depth, ungated: c.ungated, auto: c.policy == allocator.Auto}
 	mode, err := oneOf("tags", c.tags, tagNames())
 	if err != nil {
 		return nil, err

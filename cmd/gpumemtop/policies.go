@@ -19,10 +19,10 @@ func newPolicies() *cobra.Command {
 		Short:       "Tell of the policies and their limits",
 		Annotations: map[string]string{usageKey: "gpumemtop policies [NAME...]"},
 		Example:     "  gpumemtop policies slab",
-		ValidArgs:   allocator.Names(),
+		ValidArgs:   append(allocator.Names(), allocator.Auto),
 	}, func(cmd *cobra.Command, _ *config, args []string) error {
 		if len(args) == 0 {
-			args = allocator.Names()
+			args = append(allocator.Names(), allocator.Auto)
 		}
 		var texts []string
 		for _, name := range args {

@@ -18,6 +18,7 @@ type runner struct {
 	path    string // of the program
 	session *session.Session
 	screen  *screen     // nil without a dashboard
+	pilot   *pilot      // nil where the policy stays, unless somebody changes it
 	curve   *curve.Live // for it
 }
 
@@ -37,6 +38,7 @@ func run(c *config, command []string, dashboard bool) error {
 	if err := r.start(); err != nil {
 		return err
 	}
+	r.steer()
 	if r.screen != nil {
 		r.notes.hold()
 		r.showDashboard()
@@ -44,6 +46,7 @@ func run(c *config, command []string, dashboard bool) error {
 		r.curve.Close()
 	}
 	result, err := r.session.Wait()
+	r.landed()
 	if err != nil {
 		r.notes.add(err.Error())
 	}

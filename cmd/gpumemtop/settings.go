@@ -181,7 +181,7 @@ type setting struct {
 
 // settings is the table.
 var settings = []setting{
-	{"policy", "", "NAME", groupPool, onAny | onReplay | onTune, true, "how buffers are served: " + strings.Join(allocator.Names(), ", ") + "; 'gpumemtop policies' tells of them", func(c *config) any { return &c.policy }},
+	{"policy", "", "NAME", groupPool, onAny | onReplay | onTune, true, "how buffers are served: " + strings.Join(allocator.Names(), ", ") + ", or " + allocator.Auto + " for programs that are run; 'gpumemtop policies' tells of them", func(c *config) any { return &c.policy }},
 	{"set", "", "LIMIT=VALUE", groupPool, onAny | onReplay | onTune, true, "set a limit of the policy, for example max_cached_bytes=512MiB, max_age=30s or drain_order=all; may be given several times, each limit once", func(c *config) any { return &c.limits }},
 	{"max-cached", "", "SIZE", groupPool, onAny | onReplay | onTune, true, "short for --set max_cached_bytes=SIZE, for example 512MiB", func(c *config) any { return &c.maxCached }},
 	{"unsafe-no-gating", "", "", groupPool, onRun | onRecord, false, "hand blocks out while queued commands still use them, which CORRUPTS results: shows what the other pools risk", func(c *config) any { return &c.ungated }},

@@ -48,7 +48,7 @@ var (
 	everything = []string{
 		"allocator", "internal/analysis", "internal/check", "internal/cl", "internal/compare", "internal/cut",
 		"internal/doctor", "internal/export", "internal/importer", "internal/lab", "internal/lab/cost",
-		"internal/lab/curve", "internal/lab/ghost", "internal/lab/plan", "internal/lab/tune", "internal/life",
+		"internal/lab/auto", "internal/lab/curve", "internal/lab/ghost", "internal/lab/plan", "internal/lab/tune", "internal/life",
 		"internal/measure", "internal/merging", "internal/merging/advice", "internal/model",
 		"internal/ndjson", "internal/payload", "internal/plain", "internal/probe", "internal/progress", "internal/report",
 		"internal/session", "internal/size", "internal/splice", "internal/symbol", "internal/trace",
@@ -100,6 +100,7 @@ var Places = map[string]Place{
 	"internal/splice": {May: []string{"internal/cut", "internal/trace", "internal/wire"}, Timeless: true, Never: noFiles},
 	"internal/ndjson": {May: []string{"internal/trace", "internal/wire"}, Timeless: true, Never: noFiles},
 	// A planner and the CSV that it reads.
+	"internal/lab/auto": {May: []string{"internal/lab", "internal/lab/cost", "internal/lab/ghost"}, Timeless: true, Never: noFiles},
 	"internal/lab/plan": {Timeless: true, Never: noFiles},
 	"internal/importer": {
 		May:      []string{"internal/lab/plan", "internal/ndjson", "internal/trace", "internal/wire"},

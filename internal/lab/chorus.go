@@ -71,6 +71,9 @@ func (c *Chorus) Result(voice int, device cost.Device) ReplayResult {
 	return p.sum()
 }
 
+// Work returns what a voice has asked of its driver so far.
+func (c *Chorus) Work(voice int) cost.Work { return c.voices[voice].work }
+
 // Reserved returns the bytes that a voice has from its device now, in all processes.
 func (c *Chorus) Reserved(voice int) uint64 { return c.voices[voice].reserved }
 

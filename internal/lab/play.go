@@ -2,6 +2,7 @@ package lab
 
 import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 )
 
@@ -15,8 +16,9 @@ type player struct {
 	steady    model.Steady
 	watch     *watch // nil: nobody compares
 
-	inUse, wanted, reserved                  uint64 // of all processes, now
-	creates, touches, releases, parts, saved tally
+	inUse, wanted, reserved uint64 // of all processes, now
+	work                    cost.Work
+	saved                   cost.Tally
 }
 
 // newPlayer checks the options. An error says what is wrong with the policy or a setting.
@@ -27,9 +29,8 @@ func newPlayer(o ReplayOptions, s *script) (*player, error) {
 	}
 	r := &player{options: o, script: s, slots: make([]held, s.slots), processes: make([]*process, s.facts.processes)}
 	r.result.Policy, r.result.Limits, r.result.Capacity = o.Policy, policy.Limits(), o.Capacity
-	d := &o.Device
-	r.creates.from, r.saved.from = d.Create.Below.Bytes, d.Create.Below.Bytes
-	r.touches.from, r.releases.from, r.parts.from = d.Touch.Below.Bytes, d.Release.Below.Bytes, d.Part.Below.Bytes
+	r.work = cost.For(&o.Device)
+	r.saved = r.work.Creates
 	return r, nil
 }
 
@@ -234,10 +235,10 @@ func (r *player) sum() ReplayResult {
 	out.SteadyHits, out.SteadyRequests = r.steady.Later()
 	d := &r.options.Device
 	out.Device = *d
-	out.CreateNS, out.TouchNS = r.creates.price(&d.Create), r.touches.price(&d.Touch)
-	out.ReleaseNS, out.PartNS = r.releases.price(&d.Release), r.parts.price(&d.Part)
+	out.CreateNS, out.TouchNS = r.work.Creates.NS(&d.Create), r.work.Touches.NS(&d.Touch)
+	out.ReleaseNS, out.PartNS = r.work.Releases.NS(&d.Release), r.work.Parts.NS(&d.Part)
 	out.DriverNS = out.CreateNS + out.TouchNS + out.ReleaseNS + out.PartNS
-	out.SavedNS = r.saved.price(&d.Create)
+	out.SavedNS = r.saved.NS(&d.Create)
 	return out
 }
 

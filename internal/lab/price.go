@@ -33,29 +33,3 @@ func (r *resolver) priceRelease(e *wire.Event) {
 func (r *resolver) device() cost.Device {
 	return cost.Device{Create: r.creates.Line(), Release: r.releases.Line()}
 }
-
-// tally counts calls of one kind, for a cost.Line: those of sizes below its break, and the others.
-type tally struct {
-	from         uint64 // bytes from which the line itself holds
-	small, large calls
-}
-
-// calls are so many that have so many bytes together.
-type calls struct{ n, bytes uint64 }
-
-func (t *tally) add(size uint64) { t.addIn(size, size) }
-
-// addIn adds a call for some of the bytes of a block, whose size decides how they are served.
-func (t *tally) addIn(block, bytes uint64) {
-	c := &t.large
-	if block < t.from {
-		c = &t.small
-	}
-	c.n++
-	c.bytes += bytes
-}
-
-// price returns ns. The line has its break where the tally has it.
-func (t *tally) price(l *cost.Line) float64 {
-	return l.A*float64(t.large.n) + l.B*float64(t.large.bytes) + l.Below.A*float64(t.small.n) + l.Below.B*float64(t.small.bytes)
-}

@@ -70,8 +70,8 @@ func (p *process) direct(req *allocator.Request, h *held) bool {
 	}
 	r := p.player
 	r.result.Direct++
-	r.creates.add(req.Size)
-	r.touches.add(req.Size)
+	r.work.Creates.Add(req.Size)
+	r.work.Touches.Add(req.Size)
 	*h = held{process: p, state: direct, size: req.Size, wanted: req.Size}
 	return true
 }
@@ -86,7 +86,7 @@ func (p *process) release(h *held) {
 	}
 	p.reserved -= h.size
 	r.reserved -= h.size
-	r.releases.add(h.size)
+	r.work.Releases.Add(h.size)
 }
 
 // grow makes the slab of a plan, or plans anew without one.
@@ -103,7 +103,7 @@ func (p *process) grow(req *allocator.Request, plan allocator.Plan) allocator.Pl
 // grown makes the slab of a plan.
 func (p *process) grown(plan *allocator.Plan) {
 	p.take(plan.SlabSize)
-	p.player.creates.add(plan.SlabSize)
+	p.player.work.Creates.Add(plan.SlabSize)
 	p.slabSize = plan.SlabSize
 	p.policy.Grown(*plan)
 }
@@ -114,16 +114,16 @@ func (p *process) count(req *allocator.Request, plan *allocator.Plan, slot uint3
 	r.steady.Add(plan.Hit)
 	switch {
 	case plan.Slab != 0:
-		r.parts.add(req.Size)
+		r.work.Parts.Add(req.Size)
 		if plan.Fresh { // hardly ever in another slab than the newest
-			r.touches.addIn(p.slabSize, req.Size)
+			r.work.Touches.AddIn(p.slabSize, req.Size)
 		}
 	case !plan.Hit:
-		r.creates.add(plan.Size)
-		r.touches.addIn(plan.Size, req.Size)
+		r.work.Creates.Add(plan.Size)
+		r.work.Touches.AddIn(plan.Size, req.Size)
 	}
 	if plan.Hit {
-		r.saved.add(plan.Size)
+		r.saved.Add(plan.Size)
 	}
 	if r.watch != nil {
 		r.watch.served(slot, plan)
@@ -212,7 +212,7 @@ func (p *process) give() {
 		p.reserved -= e.Size
 		r.reserved -= e.Size
 		r.result.Evictions++
-		r.releases.add(e.Size)
+		r.work.Releases.Add(e.Size)
 		if r.watch != nil {
 			r.watch.evicted(p, e.Block, e.Size, e.Reason)
 		}
@@ -250,7 +250,7 @@ func (p *process) forget(h *held) {
 	}
 	p.reserved -= h.size
 	r.reserved -= h.size
-	r.releases.add(h.size)
+	r.work.Releases.Add(h.size)
 	if r.watch != nil {
 		r.watch.evicted(p, h.block, h.size, wire.EvictState)
 	}

@@ -30,12 +30,14 @@ func (l *ledger) create(e *wire.Event, owns bool) {
 	case wire.OutcomeHit:
 		c.Hits++
 		c.HitNS += uint64(e.Duration)
+		c.PoolNS += uint64(e.Duration)
 		c.BytesRequested += e.Size
 		l.costs.hit(granted(e))
 		l.steady.Add(true)
 	case wire.OutcomeMiss:
 		c.Misses++
 		c.MissReasons[reason(e.Reason)]++
+		c.PoolNS += uint64(e.Duration)
 		c.BytesRequested += e.Size
 		l.steady.Add(false)
 		if e.Flags&wire.FlagPart == 0 { // else the SLAB before it was the driver's create
@@ -80,6 +82,7 @@ func (l *ledger) released(e *wire.Event) {
 func (l *ledger) driverRelease(e *wire.Event) {
 	l.counters.DriverReleases++
 	l.counters.DriverNS += uint64(e.Cost)
+	l.counters.PoolNS += uint64(e.Cost)
 }
 
 func (l *ledger) evicted(e *wire.Event) {

@@ -46,6 +46,7 @@ func (n *naive) apply(e *wire.Event) {
 		delete(n.slabs, e.Link)
 		t.DriverReleases++
 		t.DriverNS += uint64(e.Cost)
+		t.PoolNS += uint64(e.Cost)
 		t.Evictions[reason(e.Reason)]++
 	case wire.KindUse:
 		t.Uses++
@@ -71,12 +72,14 @@ func (n *naive) create(e *wire.Event) {
 	case e.Outcome == wire.OutcomeHit:
 		t.Hits++
 		t.HitNS += uint64(e.Duration)
+		t.PoolNS += uint64(e.Duration)
 		t.BytesRequested += e.Size
 		delete(n.free, e.Link)
 		return
 	case e.Outcome == wire.OutcomeMiss:
 		t.Misses++
 		t.MissReasons[e.Reason]++
+		t.PoolNS += uint64(e.Duration)
 		t.BytesRequested += e.Size
 		if part {
 			return
@@ -110,6 +113,7 @@ func (n *naive) release(e *wire.Event) {
 		if wire.Memory(created.Op) != wire.MemorySubBuffer {
 			t.DriverReleases++
 			t.DriverNS += uint64(e.Cost)
+			t.PoolNS += uint64(e.Cost)
 		}
 	default:
 	}

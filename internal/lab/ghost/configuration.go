@@ -32,6 +32,24 @@ func Default(present lab.Configuration) []lab.Configuration {
 	return list
 }
 
+// variations are what else a policy may do within the limits of what it keeps, which are the user's to set.
+var variations = []allocator.Setting{{Name: "over_limit", Value: "reject-new"}, {Name: "max_waste_ratio", Value: "8"}}
+
+// Successors returns the configurations that a program may go over to by itself: the usual policies with the limits that
+// somebody has set as far as they have them, and the present one with another limit where nobody has set that. None keeps
+// more than somebody has said.
+func Successors(present lab.Configuration) []lab.Configuration {
+	list := Of(present, usual)
+	for _, v := range variations {
+		isSet := func(s allocator.Setting) bool { return s.Name == v.Name }
+		to := lab.Configuration{Policy: present.Policy, Settings: append(slices.Clone(present.Settings), v)}
+		if _, err := allocator.New(to.Policy, to.Settings); err == nil && !slices.ContainsFunc(present.Settings, isSet) {
+			list = append(list, to)
+		}
+	}
+	return list
+}
+
 func half(bytes float64) float64  { return math.Floor(bytes / 2) }
 func twice(bytes float64) float64 { return bytes * 2 }
 

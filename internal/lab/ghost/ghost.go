@@ -27,6 +27,24 @@ type Options struct {
 	Device cost.Device
 }
 
+// Books are what ghosts have done so far. Nobody changes them any more.
+type Books struct {
+	Rows    []Book
+	Device  cost.Device // what the driver takes
+	Assumed bool        // too little was timed so far for that
+}
+
+// Book is what one ghost has done.
+type Book struct {
+	Configuration lab.Configuration
+	Name          string // of the configuration
+	Present       bool   // the program runs under this one
+	Whole         bool   // it has seen all of the run so far
+	Requests      uint64
+	PeakReserved  uint64 // bytes
+	Work          cost.Work
+}
+
 // Ghosts are several configurations on the stream of one run. Take, Flush and Close are for the goroutine that collects
 // its records, and never wait for the ghosts but for Close; Board is for any.
 type Ghosts struct {
@@ -37,6 +55,7 @@ type Ghosts struct {
 	// deaf says that nothing more is to be told: the queue was full, so that records are missing, or no ghost goes on.
 	deaf  atomic.Bool
 	board atomic.Pointer[model.Ghosts]
+	books atomic.Pointer[Books]
 	done  chan struct{}
 
 	names map[string]lab.Configuration
@@ -137,6 +156,9 @@ func (g *Ghosts) Close() {
 
 // Board returns what the ghosts have found; it is renewed up to ten times a second.
 func (g *Ghosts) Board() *model.Ghosts { return g.board.Load() }
+
+// Books returns what the board is made from, as it was when that was renewed.
+func (g *Ghosts) Books() *Books { return g.books.Load() }
 
 // Configuration returns the one of a row that New was asked for, by its name.
 func (g *Ghosts) Configuration(name string) (c lab.Configuration, known bool) {

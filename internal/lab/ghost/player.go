@@ -49,12 +49,12 @@ type mark struct {
 
 // ghost is one configuration.
 type ghost struct {
-	configuration lab.Configuration
-	name          string
-	voice         int
-	row           model.Ghost   // as it was shown last; when it has stopped, for good
-	spent         time.Duration // on playing, lately
-	marks         []count       // at the player's marks
+	name  string
+	voice int
+	row   model.Ghost   // as it was shown last; when it has stopped, for good
+	book  Book          // the same
+	spent time.Duration // on playing, lately
+	marks []count       // at the player's marks
 }
 
 // count is how many requests there were, and hits of these.
@@ -79,7 +79,8 @@ func (p *player) add(c lab.Configuration, since uint64) error {
 	}
 	name := nameOf(c)
 	p.list = append(p.list, &ghost{
-		configuration: c, name: name, voice: voice, row: model.Ghost{Name: name, Policy: c.Policy, Since: since}, marks: make([]count, 1, marksMax),
+		name: name, voice: voice, row: model.Ghost{Name: name, Policy: c.Policy, Since: since}, marks: make([]count, 1, marksMax),
+		book: Book{Configuration: c, Name: name},
 	})
 	return nil
 }
@@ -290,6 +291,7 @@ func (p *player) count(g *ghost, device cost.Device) {
 	row.Hits, row.Requests, row.Failures = r.Hits, r.Hits+r.Misses, r.Failures
 	row.RecentHits, row.RecentRequests = row.Hits-g.marks[0].hits, row.Requests-g.marks[0].requests
 	row.PeakReserved, row.Reserved, row.DriverNS = r.PeakReserved, p.chorus.Reserved(g.voice), r.DriverNS
+	g.book.Requests, g.book.PeakReserved, g.book.Work = row.Requests, row.PeakReserved, p.chorus.Work(g.voice)
 }
 
 // publish renews the board.
@@ -302,6 +304,7 @@ func (p *player) publish() {
 		CreateA: device.Create.A, CreateB: device.Create.B, ReleaseA: device.Release.A, ReleaseB: device.Release.B,
 		Assumed: p.assumes(),
 	}
+	books := &Books{Device: device, Assumed: board.Assumed}
 	name := nameOf(p.present)
 	for _, g := range p.list {
 		if g.row.Stopped == "" {
@@ -309,7 +312,11 @@ func (p *player) publish() {
 		}
 		g.row.Present = g.name == name
 		board.Rows = append(board.Rows, g.row)
+		books.Rows = append(books.Rows, g.book)
+		last := &books.Rows[len(books.Rows)-1]
+		last.Present, last.Whole = g.row.Present, g.row.Whole()
 	}
+	p.ghosts.books.Store(books)
 	rank(board.Rows)
 	p.ghosts.board.Store(board)
 	p.mark()

@@ -156,14 +156,6 @@ func (l *lying) reverse() {
 	}
 }
 
-// lower is the height of the placement that is known.
-func (l *lying) lower() {
-	l.capacity = 0
-	for i := range l.buffers {
-		l.capacity = max(l.capacity, l.offsets[i]+l.buffers[i].Size)
-	}
-}
-
 // stack lays another set above.
 func (l *lying) stack(other *lying) {
 	for i, b := range other.buffers {

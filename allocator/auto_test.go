@@ -1,0 +1,22 @@
+package allocator
+
+import (
+	"slices"
+	"testing"
+)
+
+// TestAuto: to whatever makes policies it is the base, with the same limits.
+func TestAuto(t *testing.T) {
+	p, err := New(Auto, []Setting{{"max_waste_ratio", "3"}})
+	if err != nil || p.Name() != AutoBase {
+		t.Fatalf("%v, %v", p, err)
+	}
+	d, known := Describe(Auto)
+	base, _ := Describe(AutoBase)
+	if !known || d.Name != Auto || d.Summary == base.Summary || !slices.EqualFunc(d.Limits, base.Limits, func(a, b Limit) bool { return a.Name == b.Name && a.Text == b.Text }) {
+		t.Errorf("%+v", d)
+	}
+	if slices.Contains(Names(), Auto) {
+		t.Error("it is among the policies that serve")
+	}
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+)
+
+// steady are the workloads, long enough for auto to go over to something else, and one that futhark does not suit: three
+// sizes in turn, of which the pool may keep two.
+var steady = []struct {
+	args, flags []string
+}{
+	{args: []string{"stencil", "-t", "2000", "4M"}},
+	{args: []string{"pipeline", "-t", "900", "2M"}},
+	{args: []string{"train", "-t", "130"}},
+	{args: []string{"frag", "-t", "6000", "1M"}},
+	{args: []string{"multiqueue", "-t", "11000", "256K"}},
+	{args: []string{"threads", "-t", "4", "30000", "64K"}},
+	{args: []string{"staging", "-t", "8000", "256K"}},
+	{args: []string{"churn", "-t", "1000000", "4K", "2"}},
+	{args: []string{"churn", "-t", "40000", "64K", "1", "3", "50"}, flags: []string{"--tags", "size", "--max-cached", "1200K"}},
+}
+
+// auto runs the examples under futhark and under auto, in turns.
+func (b *bench) auto() error {
+	b.row("program", "futhark, s", "auto ×", "futhark hits, steady", "auto hits, steady", "peak reserved ×")
+	for _, w := range steady {
+		args := append([]string{b.example(w.args[0])}, w.args[1:]...)
+		modes := []mode{{name: "futhark", policy: "futhark", flags: w.flags}, {name: "auto", policy: "auto", flags: w.flags}}
+		results := make([][]result, len(modes))
+		for range b.runs {
+			for i, m := range modes {
+				r, err := b.once(m, args...)
+				if err != nil {
+					return err
+				}
+				results[i] = append(results[i], r)
+			}
+		}
+		b.row(w.args[0], fixed(median(results[0], (*result).work), 2), ratios(results[1], results[0]),
+			percent(median(results[0], steadyHits)), percent(median(results[1], steadyHits)),
+			times(median(results[1], peakReserved), median(results[0], peakReserved)))
+	}
+	b.flush()
+	fmt.Println("\nSeconds are those that the program says its loop took; × is auto's as a multiple of futhark's, in brackets those of\n" +
+		"the single turns. Both are recorded.")
+	return nil
+}
+
+// ratios shows the time of one mode as a multiple of another's: of the medians, and the lowest and highest of one turn.
+func ratios(here, there []result) string {
+	each := make([]float64, len(here))
+	for i := range here {
+		each[i] = here[i].work() / there[i].work()
+	}
+	return fmt.Sprintf("%s (%s to %s)", times(median(here, (*result).work), median(there, (*result).work)),
+		fixed(slices.Min(each), 2), fixed(slices.Max(each), 2))
+}
+
+func steadyHits(r *result) float64   { return r.sum.SteadyHitRate }
+func peakReserved(r *result) float64 { return r.sum.PeakReserved }
