@@ -244,11 +244,14 @@ func (p *pool) Trim(keep uint64, out []Eviction) []Eviction {
 
 // Expire implements Policy.
 func (p *pool) Expire(time int64, out []Eviction) (_ []Eviction, next int64) {
-	out = p.expire(time, p.flush(out))
+	out = p.flush(out)
 	if p.limits.maxAge == 0 {
 		return out, 0
 	}
-	since := p.now // of a block that is freed from here on
+	since := max(p.now, time) // of a block that is freed from here on
+	if i := p.cachedByAge.oldest; i != 0 && since-p.entries[i].since >= p.limits.maxAge {
+		out = p.expire(time, out)
+	}
 	if i := p.cachedByAge.oldest; i != 0 {
 		since = p.entries[i].since
 	}

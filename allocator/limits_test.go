@@ -227,6 +227,31 @@ func TestTheSmallestAgeIsAnAge(t *testing.T) {
 	}
 }
 
+// TestExpireInVainChangesNothing: to have found nothing too old is no decision, and what comes after it is decided as if
+// nobody had looked. A replay hears of decisions alone.
+func TestExpireInVainChangesNothing(t *testing.T) {
+	for _, name := range []string{"futhark", "futhark-2018", "pow2", "buckets", "mantissa", "slab", "buddy", "ualloc"} {
+		evicted := map[bool]int{}
+		for _, looked := range []bool{false, true} {
+			d := newDriver(t, name, "")
+			d.set("max_age", "0.000001") // 1000 ns
+			block := d.alloc(mib, 1, 1).Block
+			if looked {
+				if out, next := d.policy.Expire(900, nil); len(out) > 0 || next != 1900 {
+					t.Errorf("%s: %v is too old at 900 ns, next at %d", name, out, next)
+				}
+			}
+			d.now = 300 // of a thread that looked at the clock before
+			d.free(block, false)
+			out, _ := d.policy.Expire(1301, nil)
+			evicted[looked] = len(out)
+		}
+		if evicted[true] != 1 || evicted[false] != 1 {
+			t.Errorf("%s: blocks that are too old at 1301 ns: %v", name, evicted)
+		}
+	}
+}
+
 // TestLoweringCountsEvictsInDrainOrder has blocks of two sizes, or two call sites, by turns.
 func TestLoweringCountsEvictsInDrainOrder(t *testing.T) {
 	for _, c := range []struct{ policy, limit, order string }{

@@ -90,7 +90,10 @@ func checkPlayed(t *testing.T, p played, evictions bool, flags ...string) {
 func TestReplayDecidesAsTheRun(t *testing.T) {
 	for _, p := range playedExamples {
 		for _, policy := range allocator.Names() {
-			t.Run(p.name+" "+p.args+"/"+policy, func(t *testing.T) { checkPlayed(t, p, false, "--policy", policy) })
+			t.Run(p.name+" "+p.args+"/"+policy, func(t *testing.T) {
+				t.Parallel()
+				checkPlayed(t, p, false, "--policy", policy)
+			})
 		}
 	}
 }
@@ -127,6 +130,9 @@ func TestReplayEvictsAsTheRun(t *testing.T) {
 		{played{name: "multiqueue", args: "60 256K"}, "--policy futhark --unsafe-no-gating"},
 		{played{name: "multiqueue", args: "60 256K"}, "--policy slab --unsafe-no-gating"},
 	} {
-		t.Run(c.p.name+" "+c.flags, func(t *testing.T) { checkPlayed(t, c.p, true, strings.Fields(c.flags)...) })
+		t.Run(c.p.name+" "+c.flags, func(t *testing.T) {
+			t.Parallel()
+			checkPlayed(t, c.p, true, strings.Fields(c.flags)...)
+		})
 	}
 }
