@@ -51,6 +51,7 @@ type origin struct {
 // departure is a buffer that was released.
 type departure struct {
 	slot   uint32
+	time   int64
 	races  bool   // commands still used it
 	number uint64 // of the decision
 }
@@ -297,7 +298,7 @@ func (r *resolver) release(o *origin, record *wire.Record, ops []op) []op {
 		step.code = opCool
 		o.cooling[e.Link] = slot
 	case e.Outcome == wire.OutcomeRefused && e.Flags&wire.FlagPart == 0:
-		o.refused[e.Link] = departure{slot, races, number}
+		o.refused[e.Link] = departure{slot, step.time, races, number}
 		if number != 0 {
 			return ops // its turn comes when it is known why
 		}
@@ -344,7 +345,7 @@ func (r *resolver) evicted(o *origin, e *wire.Event, ops []op) []op {
 		return ops
 	}
 	delete(o.refused, e.Link)
-	step := op{code: opFree, time: moment(e.Time), slot: d.slot}
+	step := op{code: opFree, time: d.time, slot: d.slot}
 	switch {
 	case wire.Evict(e.Reason) == wire.EvictState:
 		step.code = opForget
