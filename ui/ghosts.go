@@ -45,7 +45,7 @@ func (d *dashboard) adoptLeader() {
 			return
 		}
 		d.say(warnStyle, "going over to "+leader.Name+d.gainText())
-		d.policies.ask(leader.Policy, d.live)
+		d.policies.ask(leader.Policy, leader.Name, d.live)
 	}
 }
 

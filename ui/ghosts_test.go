@@ -69,14 +69,31 @@ func TestLeaderIsAdopted(t *testing.T) {
 		t.Errorf("adopted %q:\n%s", adopted, got)
 	}
 	s := ghostSnapshot()
-	s.Policy = "slab"
+	s.Policy, s.Change.Done = "slab", 1
 	s.Ghosts.Rows[0].Present, s.Ghosts.Rows[1].Present = true, false
 	d.Update(frameMsg{now: testStart, snap: s})
-	if got := screen(d); !strings.Contains(got, "✓ policy futhark → slab acknowledged") {
+	if got := screen(d); !strings.Contains(got, "✓ policy futhark → slab max_cached_bytes=64M acknowledged") {
 		t.Errorf("no answer:\n%s", got)
 	}
 	press(d, "y")
 	if got := screen(d); len(adopted) != 1 || !strings.Contains(got, "slab max_cached_bytes=64M leads, and is in force") {
+		t.Errorf("adopted %q:\n%s", adopted, got)
+	}
+}
+
+// TestLeaderOfTheSamePolicy: the answer counts where the policy stays and only its limits are others, be it between two
+// frames.
+func TestLeaderOfTheSamePolicy(t *testing.T) {
+	var adopted []string
+	s := ghostSnapshot()
+	s.Policy, s.Ghosts.Rows[1].Name, s.Ghosts.Rows[1].Policy = "slab", "slab", "slab"
+	d := ghostTest(120, 36, s, &adopted, nil)
+	press(d, "y", "y")
+	late := *s
+	late.Time += 2 * answerTime
+	late.Change.Done++
+	d.Update(frameMsg{now: testStart, snap: &late})
+	if got := screen(d); len(adopted) != 1 || !strings.Contains(got, "✓ policy slab → slab max_cached_bytes=64M acknowledged") {
 		t.Errorf("adopted %q:\n%s", adopted, got)
 	}
 }
