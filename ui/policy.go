@@ -26,18 +26,20 @@ func (b *policyBook) ask(name, words string, s *model.Snapshot) {
 	b.from, b.done, b.refusals = s.Policy, s.Change.Done, s.Change.Refusals
 }
 
-// settle looks whether the program has answered, and returns what there is to say about it.
-func (b *policyBook) settle(s *model.Snapshot) (text string, st style) {
+// settle looks whether the program has answered, or has ended without, and returns what there is to say about it.
+func (b *policyBook) settle(s *model.Snapshot, ended bool) (text string, st style) {
 	if b.asked == "" {
 		return "", plain
 	}
 	switch {
-	case s.Change.Wanted != "":
+	case s.Change.Wanted != "" && !ended:
 		return "", plain
 	case s.Change.Refusals != b.refusals:
 		text, st = "✗ policy "+b.words+": "+s.Change.Refused, badStyle
 	case s.Policy == b.asked && s.Change.Done != b.done:
 		text, st = "✓ policy "+b.from+" → "+b.words+" acknowledged", goodStyle
+	case ended:
+		text, st = "✗ policy "+b.words+": the program ended before it answered", warnStyle
 	case since(b.when, s.Time) > answerTime:
 		text, st = "✗ policy "+b.words+": the program does not answer", warnStyle
 	default:
