@@ -146,6 +146,27 @@ func TestAdoptedInTheLastMoment(t *testing.T) {
 	}
 }
 
+// TestGhostsAreOfAllProcesses, also where the rest of the screen is of one; so is the curve.
+func TestGhostsAreOfAllProcesses(t *testing.T) {
+	s := crowdSnapshot(3)
+	s.Ghosts = ghostSnapshot().Ghosts
+	o := (&calls{}).options()
+	o.Curve = sampleCurve
+	d := newTest(o, 120, 36, s)
+	press(d, "w")
+	if got := screen(d); !strings.Contains(got, "ghosts 5 ─") {
+		t.Errorf("of all, and says so without need:\n%s", got)
+	}
+	press(d, "p")
+	if got := screen(d); !strings.Contains(got, "ghosts 5 of all processes ─") {
+		t.Errorf("not said:\n%s", got)
+	}
+	press(d, "c")
+	if got := screen(d); !strings.Contains(got, "hit rate by limit of cached bytes of all processes ─") {
+		t.Errorf("not said of the curve:\n%s", got)
+	}
+}
+
 // TestGhostHint: whoever does not know of ghosts hears of them when they have something to say.
 func TestGhostHint(t *testing.T) {
 	var adopted []string

@@ -124,9 +124,9 @@ func advice(s *model.Snapshot) string {
 }
 
 // ghostHint says that another policy would be clearly better, and which key shows it. It is empty when none would, or the
-// list is there, or nothing can come of it any more.
+// list is there or has no room, or nothing can come of it any more.
 func (d *dashboard) ghostHint() string {
-	if g := d.ghosts(); d.zoom != paneGhosts && !d.ended() && g.Worth() {
+	if g := d.ghosts(); d.zoom != paneGhosts && modeFor(d.w, d.h) >= compact && !d.ended() && g.Worth() {
 		return "! if you had used " + g.Leader().Name + d.gainText() + ": w shows it"
 	}
 	return ""

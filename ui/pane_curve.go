@@ -182,7 +182,7 @@ func (x scale) drawAxis(r region, c *Curve) {
 }
 
 func (d *dashboard) curveTitle() (title, hint []span) {
-	title = []span{{"hit rate by limit of cached bytes", titleStyle}}
+	title = []span{{"hit rate by limit of cached bytes", titleStyle}, {d.ofAll(), dim}}
 	hint = []span{{" c", keyStyle}, {" back ", dim}}
 	if d.noCurve() == "" && !d.o.ReadOnly && d.o.SetLimit != nil && !d.ended() {
 		hint = append([]span{{" [ ]", keyStyle}, {" limit", dim}}, hint...)

@@ -197,7 +197,7 @@ func (d *dashboard) ghostsTitle() (title, hint []span) {
 	if g := d.ghosts(); g != nil {
 		n = len(g.Rows)
 	}
-	title = []span{{"ghosts ", titleStyle}, {strconv.Itoa(n), dim}}
+	title = []span{{"ghosts ", titleStyle}, {strconv.Itoa(n) + d.ofAll(), dim}}
 	hint = []span{{" w", keyStyle}, {" back ", dim}}
 	if _, why := d.adoptable(); why == "" {
 		hint = append([]span{{" y", keyStyle}, {" take the leader", dim}}, hint...)
