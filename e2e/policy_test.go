@@ -136,13 +136,7 @@ func TestPolicyChangesWhileTheProgramRuns(t *testing.T) {
 		t.Fatalf("went through %q of %q", policies, names)
 	}
 	sent := stop()
-	waitFor(t, "the end", func() bool {
-		if strings.Contains(term.screen(), "status=") {
-			return true
-		}
-		term.keys("q") // twice it closes what it asks
-		return false
-	})
+	term.leave()
 	term.await(`status=0`)
 	term.await(`(?m)^done`)
 	term.checkRestored(dir)
@@ -251,13 +245,7 @@ func TestTheLeaderIsAdopted(t *testing.T) {
 	term.keys("y")
 	term.await(`futhark leads, and is in force`)
 	sent := stop()
-	waitFor(t, "the end", func() bool {
-		if strings.Contains(term.screen(), "status=") {
-			return true
-		}
-		term.keys("q") // twice it closes what it asks
-		return false
-	})
+	term.leave()
 	term.await(`status=0`)
 	bare := run(t, command{args: []string{fault("reader")}, stdin: bytes.NewReader(sent)})
 	if out, err := os.ReadFile(filepath.Join(dir, "out")); err != nil || string(out) != string(bare.stdout) || len(out) == 0 {
