@@ -80,6 +80,13 @@ func (term *terminal) await(pattern string) {
 	})
 }
 
+// leave closes the dashboard when that says that the program has ended, with one key: another one would be the shell's.
+func (term *terminal) leave() {
+	term.t.Helper()
+	term.await(`[✓✗] (EXITED|SIG)`)
+	term.keys("q")
+}
+
 // run writes a script that runs gpumemtop between two looks at the terminal's settings, and starts it.
 func (term *terminal) run(dir string, args ...string) {
 	term.t.Helper()
@@ -135,14 +142,7 @@ func TestCtrlCInTheDashboard(t *testing.T) {
 	term.run(dir, gpumemtop(), "-o", dir+"/x.gmt", "--", example("stencil"), "1000000", "1M")
 	term.await(`stencil\.c:\d+`)
 	term.keys("C-c")
-	// The program dies; the dashboard may stay to show the end, and closes on q.
-	waitFor(t, "the end", func() bool {
-		if strings.Contains(term.screen(), "status=") {
-			return true
-		}
-		term.keys("q")
-		return false
-	})
+	term.leave()
 	term.await(`status=130`)
 	term.await(`(?m)^done`)
 	term.checkRestored(dir)
@@ -153,13 +153,7 @@ func TestCrashUnderTheDashboardRestoresTheTerminal(t *testing.T) {
 	dir := t.TempDir()
 	term := openTerminal(t, 80, 24)
 	term.run(dir, gpumemtop(), "-o", dir+"/x.gmt", "--", fault("crash"), "2000")
-	waitFor(t, "the end", func() bool {
-		if strings.Contains(term.screen(), "status=") {
-			return true
-		}
-		term.keys("q")
-		return false
-	})
+	term.leave()
 	term.await(`status=139`)
 	term.await(`(?m)^done`)
 	term.checkRestored(dir)
@@ -174,13 +168,7 @@ func TestRedirectedOutputUnderTheDashboard(t *testing.T) {
 	bare := runBare(t, example("stencil"), "200", "1M")
 	term := openTerminal(t, 120, 36)
 	term.run(dir, gpumemtop(), "--", example("stencil"), "200", "1M", ">", dir+"/out")
-	waitFor(t, "the end", func() bool {
-		if strings.Contains(term.screen(), "status=") {
-			return true
-		}
-		term.keys("q", "Escape")
-		return false
-	})
+	term.leave()
 	term.await(`status=0`)
 	term.await(`(?m)^done`)
 	term.checkRestored(dir)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/charmbracelet/x/exp/golden"
 	"pgregory.net/rapid"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 )
 
 // sampleCurve rises in steps up to 400 MiB.
@@ -69,10 +71,27 @@ func TestCurveTells(t *testing.T) {
 	if d.zoom != noPane {
 		t.Error("the same key does not go back")
 	}
+	d = curveTest(60, 11, sampleCurve(), false)
+	if d.zoom != noPane || !strings.Contains(screen(d), "there is no room for the curve") {
+		t.Errorf("no room:\n%s", screen(d))
+	}
 	d = newTest((&calls{}).options(), 80, 24, sampleSnapshot())
 	press(d, "c")
 	if !strings.Contains(screen(d), "nobody works out a curve here") {
 		t.Error(screen(d))
+	}
+}
+
+// TestCurveChangesItsLimit: where the curve is shown, the keys of limits change the one that it is about.
+func TestCurveChangesItsLimit(t *testing.T) {
+	var c calls
+	o := c.options()
+	o.Curve = sampleCurve
+	d := newTest(o, 120, 36, sampleSnapshot())
+	d.Update(frameMsg{now: testStart, curve: sampleCurve()})
+	press(d, "6", "G", "6", "c", "]")
+	if len(c.limits) != 1 || c.limits[0] != model.MaxCachedBytes || !strings.Contains(screen(d), "[ ] limit c back") {
+		t.Errorf("changed %q:\n%s", c.limits, screen(d))
 	}
 }
 

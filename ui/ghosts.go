@@ -15,13 +15,18 @@ func (d *dashboard) ghosts() *model.Ghosts {
 }
 
 // noGhosts says why there is nothing to compare with.
-const noGhosts = "no policies are simulated beside this run (--ghosts usual)"
+func (d *dashboard) noGhosts() string {
+	if d.viewing() {
+		return "this is a recording: gpumemtop tune and gpumemtop replay say what other policies would have done"
+	}
+	return "no policies are simulated beside this run (--ghosts usual)"
+}
 
 // listGhosts shows the list.
 func (d *dashboard) listGhosts() {
 	switch {
 	case d.ghosts() == nil:
-		d.say(warnStyle, noGhosts)
+		d.say(warnStyle, d.noGhosts())
 	case modeFor(d.w, d.h) < compact:
 		d.say(warnStyle, "there is no room for the list of ghosts")
 	default:
@@ -45,7 +50,7 @@ func (d *dashboard) adoptLeader() {
 			return
 		}
 		d.say(warnStyle, "going over to "+leader.Name+d.gainText())
-		d.policies.ask(leader.Policy, d.live)
+		d.policies.ask(leader.Policy, leader.Name, d.live)
 	}
 }
 
@@ -55,7 +60,7 @@ func (d *dashboard) adoptable() (leader *model.Ghost, why string) {
 	leader = g.Leader()
 	switch {
 	case g == nil:
-		return nil, noGhosts
+		return nil, d.noGhosts()
 	case leader == nil && g.Stopped != "":
 		return nil, "no ghost leads: all " + g.Stopped
 	case leader == nil:
@@ -64,18 +69,33 @@ func (d *dashboard) adoptable() (leader *model.Ghost, why string) {
 		return nil, "the policy has just changed, and the ghosts are about to follow"
 	case leader.Present:
 		return nil, leader.Name + " leads, and is in force"
-	case d.o.Attached:
-		return nil, "attach only watches: gpumemtop --policy " + leader.Policy + " ./app goes with " + leader.Name
-	case d.policies.asked != "":
-		return nil, "policy " + d.policies.asked + " is on its way"
+	}
+	if why := d.onlyFromTheStart(); why != "" {
+		return nil, why + ": gpumemtop " + leader.Flags() + " ./app goes with the leader"
 	}
 	if why := d.obstacle(); why != "" {
 		return nil, why
 	}
-	if d.o.Adopt == nil {
+	switch {
+	case d.policies.asked != "":
+		return nil, "policy " + d.policies.asked + " is on its way"
+	case d.o.Adopt == nil:
 		return nil, "the policy cannot be changed here"
 	}
 	return leader, ""
+}
+
+// onlyFromTheStart says why this run cannot get another policy where the next one could; empty when it can.
+func (d *dashboard) onlyFromTheStart() string {
+	switch {
+	case d.o.Attached:
+		return "attach only watches"
+	case d.ended():
+		return "the program has ended"
+	case d.live.Policy == "none" && len(d.live.Change.Former) == 0:
+		return "the program was started without a pool"
+	}
+	return ""
 }
 
 // gainText says what the leader would have saved, empty where that is not known.
@@ -91,7 +111,7 @@ func (d *dashboard) gainText() string {
 func changeText(part float64) string {
 	digits := 0
 	if part < -0.99 && part > -1 {
-		digits = 1
+		digits, part = 1, max(part, -0.999)
 	}
 	text := strconv.FormatFloat(100*part, 'f', digits, 64)
 	switch {

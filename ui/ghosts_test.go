@@ -69,14 +69,31 @@ func TestLeaderIsAdopted(t *testing.T) {
 		t.Errorf("adopted %q:\n%s", adopted, got)
 	}
 	s := ghostSnapshot()
-	s.Policy = "slab"
+	s.Policy, s.Change.Done = "slab", 1
 	s.Ghosts.Rows[0].Present, s.Ghosts.Rows[1].Present = true, false
 	d.Update(frameMsg{now: testStart, snap: s})
-	if got := screen(d); !strings.Contains(got, "✓ policy futhark → slab acknowledged") {
+	if got := screen(d); !strings.Contains(got, "✓ policy futhark → slab max_cached_bytes=64M acknowledged") {
 		t.Errorf("no answer:\n%s", got)
 	}
 	press(d, "y")
 	if got := screen(d); len(adopted) != 1 || !strings.Contains(got, "slab max_cached_bytes=64M leads, and is in force") {
+		t.Errorf("adopted %q:\n%s", adopted, got)
+	}
+}
+
+// TestLeaderOfTheSamePolicy: the answer counts where the policy stays and only its limits are others, be it between two
+// frames.
+func TestLeaderOfTheSamePolicy(t *testing.T) {
+	var adopted []string
+	s := ghostSnapshot()
+	s.Policy, s.Ghosts.Rows[1].Name, s.Ghosts.Rows[1].Policy = "slab", "slab", "slab"
+	d := ghostTest(120, 36, s, &adopted, nil)
+	press(d, "y", "y")
+	late := *s
+	late.Time += 2 * answerTime
+	late.Change.Done++
+	d.Update(frameMsg{now: testStart, snap: &late})
+	if got := screen(d); len(adopted) != 1 || !strings.Contains(got, "✓ policy slab → slab max_cached_bytes=64M acknowledged") {
 		t.Errorf("adopted %q:\n%s", adopted, got)
 	}
 }
@@ -101,11 +118,12 @@ func TestLeaderIsNotAdopted(t *testing.T) {
 				s.Ghosts.Rows[i].Stopped = s.Ghosts.Stopped
 			}
 		}),
-		"there was no request yet":                     with(func(s *model.Snapshot) { s.Ghosts.Rows[0].Requests = 0 }),
-		"attach only watches: gpumemtop --policy slab": attached,
-		"cannot be changed here":                       readOnly,
-		"the program has ended":                        ended,
-		"✗ not from none":                              ghostTest(120, 36, ghostSnapshot(), &adopted, errors.New("not from none")),
+		"there was no request yet": with(func(s *model.Snapshot) { s.Ghosts.Rows[0].Requests = 0 }),
+		"attach only watches: gpumemtop --policy slab --set max_cached_bytes=64M ./app goes": attached,
+		"cannot be changed here": readOnly,
+		"the program has ended: gpumemtop --policy slab --set max_cached_bytes=64M ./app goes": ended,
+		"started without a pool: gpumemtop --policy slab":                                      with(func(s *model.Snapshot) { s.Policy, s.Ghosts.Rows[1].Policy = "none", "none" }),
+		"✗ not from none": ghostTest(120, 36, ghostSnapshot(), &adopted, errors.New("not from none")),
 	} {
 		press(d, "y", "y")
 		if got := screen(d); len(adopted) != 0 || !strings.Contains(got, want) {
@@ -114,8 +132,73 @@ func TestLeaderIsNotAdopted(t *testing.T) {
 	}
 }
 
+// TestAdoptedInTheLastMoment: of a program that ends before it answers that is said, and nothing is on its way any more.
+func TestAdoptedInTheLastMoment(t *testing.T) {
+	var adopted []string
+	s := ghostSnapshot()
+	d := ghostTest(120, 36, s, &adopted, nil)
+	press(d, "y", "y")
+	s.Change.Wanted = "slab"
+	d.Update(frameMsg{now: testStart, snap: s, app: App{State: model.Exited}, hasApp: true})
+	got := screen(d)
+	if len(adopted) != 1 || !strings.Contains(got, "✗ policy slab max_cached_bytes=64M: the program ended before it answered") || strings.Contains(got, "on its way") {
+		t.Errorf("adopted %q:\n%s", adopted, got)
+	}
+}
+
+// TestGhostsAreOfAllProcesses, also where the rest of the screen is of one; so is the curve.
+func TestGhostsAreOfAllProcesses(t *testing.T) {
+	s := crowdSnapshot(3)
+	s.Ghosts = ghostSnapshot().Ghosts
+	o := (&calls{}).options()
+	o.Curve = sampleCurve
+	d := newTest(o, 120, 36, s)
+	press(d, "w")
+	if got := screen(d); !strings.Contains(got, "ghosts 5 ─") {
+		t.Errorf("of all, and says so without need:\n%s", got)
+	}
+	press(d, "p")
+	if got := screen(d); !strings.Contains(got, "ghosts 5 of all processes ─") {
+		t.Errorf("not said:\n%s", got)
+	}
+	press(d, "c")
+	if got := screen(d); !strings.Contains(got, "hit rate by limit of cached bytes of all processes ─") {
+		t.Errorf("not said of the curve:\n%s", got)
+	}
+}
+
+// TestGhostHint: whoever does not know of ghosts hears of them when they have something to say.
+func TestGhostHint(t *testing.T) {
+	var adopted []string
+	const hint = "! if you had used slab max_cached_bytes=64M: −38 % time in the driver: w shows it"
+	d := ghostTest(120, 36, ghostSnapshot(), &adopted, nil)
+	if got := screen(d); !strings.Contains(got, hint) || !strings.Contains(got, "w what if") {
+		t.Errorf("no %q in\n%s", hint, got)
+	}
+	press(d, "w")
+	if got := screen(d); strings.Contains(got, "w shows it") {
+		t.Errorf("it is there:\n%s", got)
+	}
+	s := ghostSnapshot()
+	s.Ghosts.Rows[1].DriverNS = 32e6
+	if got := screen(ghostTest(120, 36, s, &adopted, nil)); strings.Contains(got, "w shows it") {
+		t.Errorf("3 %% are not worth a word:\n%s", got)
+	}
+}
+
+// TestGhostsInASCII: changes have their sign.
+func TestGhostsInASCII(t *testing.T) {
+	o := (&calls{}).options()
+	o.ASCII = true
+	d := newTest(o, 80, 24, ghostSnapshot())
+	press(d, "w")
+	if got := screen(d); !strings.Contains(got, "-38 %") || strings.Contains(got, "?38") {
+		t.Errorf("no sign:\n%s", got)
+	}
+}
+
 func TestChangeText(t *testing.T) {
-	for part, want := range map[float64]string{0: "±0 %", -0.001: "±0 %", -0.384: "−38 %", 0.02: "+2 %", 17: "×18", -0.997: "−99.7 %", -1: "−100 %"} {
+	for part, want := range map[float64]string{0: "±0 %", -0.001: "±0 %", -0.384: "−38 %", 0.02: "+2 %", 17: "×18", -0.997: "−99.7 %", -0.99999: "−99.9 %", -1: "−100 %"} {
 		if got := changeText(part); got != want {
 			t.Errorf("%g: %q, want %q", part, got, want)
 		}

@@ -73,7 +73,8 @@ func bindLimit(a action, short, shown, help string, keys ...string) command {
 const (
 	sectionScreen = "screen"
 	sectionMove   = "move"
-	sectionLimits = "limits"
+	sectionLimits = "limits and policy"
+	sectionWhatIf = "what if"
 	sectionApp    = "program"
 	sectionTime   = "time"
 )
@@ -95,7 +96,7 @@ func keymapOf(o *Options) []command {
 // attachedKeymap returns the keys for programs that were not started here: none that would change one.
 func attachedKeymap() []command {
 	keys := slices.DeleteFunc(liveKeymap(), func(c command) bool {
-		return c.limits || c.action == actPolicies || c.action == actCurve || c.action == actOutput || c.action == actInterrupt
+		return c.limits || c.action == actPolicies || c.action == actOutput || c.action == actInterrupt
 	})
 	for i := range keys {
 		switch keys[i].action {
@@ -105,8 +106,8 @@ func attachedKeymap() []command {
 			keys[i] = bindZoom("1-6", "1", "2", "3", "4", "5", "6")
 		case actEnter:
 			keys[i] = bind(actEnter, sectionMove, "", "enter", "call stack of the chosen tag", "enter")
-		case actAdopt: // says why not
-			keys[i] = bind(actAdopt, sectionScreen, "", "", "", "y")
+		case actAdopt, actCurve: // say why not
+			keys[i] = bindSilent(keys[i])
 		}
 	}
 	return append(keys, bindUnchangeable())
@@ -116,6 +117,9 @@ func attachedKeymap() []command {
 func bindZoom(shown string, keys ...string) command {
 	return bind(actZoom, sectionScreen, "zoom", shown, "zoom a pane; the same key or esc goes back", keys...)
 }
+
+// bindSilent binds the keys of a command that only says why it cannot be: neither the key line nor the help has it.
+func bindSilent(c command) command { return bind(c.action, c.section, "", "", "", c.binding.Keys()...) }
 
 // bindUnchangeable binds the keys that change limits where there is nothing to change, so that they say so.
 func bindUnchangeable() command { return bindLimit(actMore, "", "", "", "[", "]", "{", "}") }
@@ -131,9 +135,13 @@ func liveKeymap() []command {
 		bind(actFreeze, sectionScreen, "freeze", "f", "freeze the screen; collecting goes on (also space)", "f", " "),
 		bindLimit(actLess, "", "[", "lower the chosen limit: half of a size, one step of a number, the word before", "["),
 		bindLimit(actMore, "limit", "]", "raise the chosen limit: twice a size, one step of a number, the next word", "]"),
-		bind(actOutput, sectionApp, "output", "o", "output of the program on the whole screen", "o"),
+		bind(actGhosts, sectionWhatIf, "what if", "w", "what other policies would have done so far, simulated beside the run (ghosts)", "w"),
 		bind(actProcess, sectionApp, "process", "p", "look at one process: the first, the next, and after the last all again", "p"),
 		bind(actProcesses, sectionApp, "", "P", "list of the processes; enter looks at one", "P"),
+		bind(actAdopt, sectionWhatIf, "", "y", "go over to the ghost that leads; shows the list first", "y"),
+		bind(actCurve, sectionWhatIf, "curve", "c", "hit rate at other limits of cached bytes", "c"),
+		bind(actPolicies, sectionLimits, "policy", "a", "list of the allocator's policies; enter goes over to one while the program runs", "a"),
+		bind(actOutput, sectionApp, "output", "o", "output of the program on the whole screen", "o"),
 		bind(actInterrupt, sectionApp, "interrupt", "ctrl+c", "SIGINT to the program; again within 2 s SIGTERM, then SIGKILL", "ctrl+c"),
 		bind(actReverse, sectionMove, "", "S", "reverse the order", "S"),
 		bind(actUp, sectionMove, "", "k ↑", "up in the focused pane", "k", "up"),
@@ -146,10 +154,6 @@ func liveKeymap() []command {
 		bind(actPrevious, sectionScreen, "", "shift+tab", "previous pane", "shift+tab"),
 		bind(actBack, sectionScreen, "", "esc", "back", "esc"),
 		bind(actRedraw, sectionScreen, "", "ctrl+l", "draw everything again", "ctrl+l"),
-		bind(actPolicies, sectionLimits, "", "a", "list of the allocator's policies; enter goes over to one while the program runs", "a"),
-		bind(actGhosts, sectionScreen, "", "w", "what if: what other pools would have done, simulated beside the run (ghosts)", "w"),
-		bind(actAdopt, sectionLimits, "", "y", "go over to the ghost that leads; shows the list first", "y"),
-		bind(actCurve, sectionLimits, "", "c", "hit rate at other limits of cached bytes", "c"),
 		bindLimit(actHalve, "", "{", "halve the chosen limit", "{"),
 		bindLimit(actDouble, "", "}", "double the chosen limit", "}"),
 	}
@@ -186,6 +190,10 @@ func viewKeymap() []command {
 		bind(actBack, sectionScreen, "", "esc", "back", "esc"),
 		bind(actRedraw, sectionScreen, "", "ctrl+l", "draw everything again", "ctrl+l"),
 		bindUnchangeable(),
+		bind(actPolicies, sectionLimits, "", "", "", "a"), // these say where else there is that
+		bind(actGhosts, sectionWhatIf, "", "", "", "w"),
+		bind(actAdopt, sectionWhatIf, "", "", "", "y"),
+		bind(actCurve, sectionWhatIf, "", "", "", "c"),
 	}
 }
 

@@ -35,6 +35,9 @@ func (d *dashboard) message(s *model.Snapshot) (string, style) {
 	if latest != nil {
 		return "! " + mistakeCount(s) + ", the latest: " + latest.Text(bytesText), badStyle
 	}
+	if text := d.ghostHint(); text != "" {
+		return text, warnStyle
+	}
 	if text := advice(s); text != "" {
 		return "! " + text, warnStyle
 	}
@@ -120,6 +123,15 @@ func advice(s *model.Snapshot) string {
 	return ""
 }
 
+// ghostHint says that another policy would be clearly better, and which key shows it. It is empty when none would, or the
+// list is there or has no room, or nothing can come of it any more.
+func (d *dashboard) ghostHint() string {
+	if g := d.ghosts(); d.zoom != paneGhosts && modeFor(d.w, d.h) >= compact && !d.ended() && g.Worth() {
+		return "! if you had used " + g.Leader().Name + d.gainText() + ": w shows it"
+	}
+	return ""
+}
+
 // drawKeys draws the keys that there is room for.
 func (d *dashboard) drawKeys(r region) {
 	if d.replay.typing {
@@ -158,6 +170,12 @@ func (d *dashboard) usable(c *command) bool {
 	switch {
 	case c.limits:
 		return !d.o.ReadOnly && d.o.SetLimit != nil
+	case c.action == actGhosts:
+		return d.ghosts() != nil
+	case c.action == actCurve:
+		return d.o.Curve != nil
+	case c.action == actPolicies:
+		return !d.o.ReadOnly && d.o.SetPolicy != nil
 	case c.action == actProcess:
 		return d.live != nil && len(d.live.Processes) > 1
 	default:
@@ -175,10 +193,13 @@ func (d *dashboard) drawOverlay(r region) {
 	}
 }
 
-// quitText is the question of the quit dialog.
+// quitText is the question of the quit dialog, short where the terminal is narrow.
 func (d *dashboard) quitText() string {
 	var parts []string
-	if d.o.Detach != nil {
+	switch {
+	case d.o.Detach != nil && d.w < compactW:
+		parts = append(parts, "[d]etach")
+	case d.o.Detach != nil:
 		parts = append(parts, "[d]etach UI, app continues")
 	}
 	if d.o.Terminate != nil {
@@ -215,7 +236,7 @@ func (d *dashboard) helpLines() [][]span {
 			lines = append(lines, []span{{"  " + name, keyStyle}, {pad + part, plain}})
 		}
 	}
-	for _, section := range []string{sectionScreen, sectionTime, sectionMove, sectionLimits, sectionApp} {
+	for _, section := range []string{sectionScreen, sectionTime, sectionMove, sectionLimits, sectionWhatIf, sectionApp} {
 		if !slices.ContainsFunc(d.keys, func(c command) bool { return c.section == section && c.shownKeys() != "" }) {
 			continue
 		}

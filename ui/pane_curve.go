@@ -53,6 +53,20 @@ func (d *dashboard) drawCurve(r region) {
 	x.drawAxis(r.sub(curveAxis, r.h-2, plot.w, 2), c)
 }
 
+// showCurve shows the curve, or says why there can be none.
+func (d *dashboard) showCurve() {
+	switch {
+	case d.viewing():
+		d.say(warnStyle, "this is a recording: gpumemtop report --curve tells its hit rates by limit")
+	case d.o.Attached:
+		d.say(warnStyle, noPool)
+	case modeFor(d.w, d.h) < compact:
+		d.say(warnStyle, "there is no room for the curve")
+	default:
+		d.zoomOn(paneCurve)
+	}
+}
+
 // noCurve says why there is nothing to draw, empty when there is something.
 func (d *dashboard) noCurve() string {
 	c := d.curve
@@ -168,6 +182,10 @@ func (x scale) drawAxis(r region, c *Curve) {
 }
 
 func (d *dashboard) curveTitle() (title, hint []span) {
-	title = []span{{"hit rate by limit of cached bytes", titleStyle}}
-	return title, []span{{" c", keyStyle}, {" back ", dim}}
+	title = []span{{"hit rate by limit of cached bytes", titleStyle}, {d.ofAll(), dim}}
+	hint = []span{{" c", keyStyle}, {" back ", dim}}
+	if d.noCurve() == "" && !d.o.ReadOnly && d.o.SetLimit != nil && !d.ended() {
+		hint = append([]span{{" [ ]", keyStyle}, {" limit", dim}}, hint...)
+	}
+	return title, hint
 }

@@ -63,7 +63,7 @@ func ghostColumnsFor(w int) (shown []ghostColumn, at int) {
 func (d *dashboard) drawGhosts(r region) {
 	g := d.ghosts()
 	if g == nil {
-		r.text(1, 0, noGhosts, dim)
+		r.text(1, 0, d.noGhosts(), dim)
 		return
 	}
 	notes := d.ghostNotes(g, r.w-2)
@@ -89,6 +89,29 @@ func (d *dashboard) drawGhosts(r region) {
 	}
 	for y, note := range notes {
 		r.text(1, under+y, note.text, note.style)
+	}
+	drawGhostWords(r.rows(under + len(notes) + 1))
+}
+
+// ghostWords say what is in the columns, and in which order the rows are.
+var ghostWords = []string{
+	"HIT%: requests served without the driver, 10 s: those of the last ten seconds; PEAK and HELD: memory of the driver's, at " +
+		"most and now; DRIVER: the time that its calls would have taken; TO NOW: that time against the present policy's.",
+	"The best is first: the least time in the driver, and of those within 1 % the lowest peak. Whose peak is more than twice the " +
+		"present policy's comes last.",
+}
+
+// drawGhostWords explains the list where there is room for all of that.
+func drawGhostWords(r region) {
+	var lines []string
+	for _, text := range ghostWords {
+		lines = append(lines, wrap(text, r.w-2)...)
+	}
+	if len(lines) > r.h {
+		return
+	}
+	for y, line := range lines {
+		r.text(1, y, line, dim)
 	}
 }
 
@@ -174,7 +197,7 @@ func (d *dashboard) ghostsTitle() (title, hint []span) {
 	if g := d.ghosts(); g != nil {
 		n = len(g.Rows)
 	}
-	title = []span{{"ghosts ", titleStyle}, {strconv.Itoa(n), dim}}
+	title = []span{{"ghosts ", titleStyle}, {strconv.Itoa(n) + d.ofAll(), dim}}
 	hint = []span{{" w", keyStyle}, {" back ", dim}}
 	if _, why := d.adoptable(); why == "" {
 		hint = append([]span{{" y", keyStyle}, {" take the leader", dim}}, hint...)

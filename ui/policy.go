@@ -10,35 +10,38 @@ import (
 type policyBook struct {
 	at, top, page int
 
-	asked    string // empty: nothing is on its way
-	from     string
-	when     uint64 // snapshot time when it was asked for
-	seen     bool   // the session has taken it up
-	refusals uint64 // that there were before
+	asked string // empty: nothing is on its way
+	words string // for what was asked: the policy, and limits that it is to have
+	when  uint64 // snapshot time when it was asked for
+	// What there was before.
+	from           string
+	done, refusals uint64
 }
 
 func (b *policyBook) move(all, by int) { b.at = max(0, min(b.at+by, all-1)) }
 
-// ask notes that a policy was asked for.
-func (b *policyBook) ask(name string, s *model.Snapshot) {
-	b.asked, b.from, b.when, b.seen, b.refusals = name, s.Policy, s.Time, false, s.Change.Refusals
+// ask notes that a policy was asked for, in words that also say its limits.
+func (b *policyBook) ask(name, words string, s *model.Snapshot) {
+	b.asked, b.words, b.when = name, words, s.Time
+	b.from, b.done, b.refusals = s.Policy, s.Change.Done, s.Change.Refusals
 }
 
-// settle looks whether the program has answered, and returns what there is to say about it.
-func (b *policyBook) settle(s *model.Snapshot) (text string, st style) {
+// settle looks whether the program has answered, or has ended without, and returns what there is to say about it.
+func (b *policyBook) settle(s *model.Snapshot, ended bool) (text string, st style) {
 	if b.asked == "" {
 		return "", plain
 	}
-	b.seen = b.seen || s.Change.Wanted == b.asked
 	switch {
-	case s.Change.Wanted != "":
+	case s.Change.Wanted != "" && !ended:
 		return "", plain
 	case s.Change.Refusals != b.refusals:
-		text, st = "✗ policy "+b.asked+": "+s.Change.Refused, badStyle
-	case s.Policy == b.asked && (b.seen || b.from != b.asked):
-		text, st = "✓ policy "+b.from+" → "+b.asked+" acknowledged", goodStyle
+		text, st = "✗ policy "+b.words+": "+s.Change.Refused, badStyle
+	case s.Policy == b.asked && s.Change.Done != b.done:
+		text, st = "✓ policy "+b.from+" → "+b.words+" acknowledged", goodStyle
+	case ended:
+		text, st = "✗ policy "+b.words+": the program ended before it answered", warnStyle
 	case since(b.when, s.Time) > answerTime:
-		text, st = "✗ policy "+b.asked+": the program does not answer", warnStyle
+		text, st = "✗ policy "+b.words+": the program does not answer", warnStyle
 	default:
 		return "", plain
 	}
@@ -91,6 +94,6 @@ func (d *dashboard) choosePolicy() {
 			d.say(badStyle, "✗ "+err.Error())
 			return
 		}
-		b.ask(name, d.live)
+		b.ask(name, name, d.live)
 	}
 }

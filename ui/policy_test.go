@@ -48,7 +48,7 @@ func TestPoliciesGolden(t *testing.T) {
 			var asked []string
 			d := policyTest(size[0], size[1], obeying(3, 0, "", model.PolicyChange{}), &asked, nil)
 			press(d, "a", "j", "enter")
-			d.Update(frameMsg{now: testStart, snap: obeying(3, 1, "pow2", model.PolicyChange{Former: []string{"futhark"}})})
+			d.Update(frameMsg{now: testStart, snap: obeying(3, 1, "pow2", model.PolicyChange{Former: []string{"futhark"}, Done: 1})})
 			checkFrame(t, d.View(), size[0], size[1])
 			golden.RequireEqual(t, screen(d))
 		})
@@ -75,7 +75,7 @@ func TestPolicyIsChosen(t *testing.T) {
 		t.Errorf("asked for %q:\n%s", asked, got)
 	}
 	d.Update(frameMsg{now: testStart, snap: obeying(2, 0, "", model.PolicyChange{Wanted: "pow2"})})
-	d.Update(frameMsg{now: testStart, snap: obeying(2, 1, "pow2", model.PolicyChange{Former: []string{"futhark"}})})
+	d.Update(frameMsg{now: testStart, snap: obeying(2, 1, "pow2", model.PolicyChange{Former: []string{"futhark"}, Done: 1})})
 	got := screen(d)
 	for _, want := range []string{"✓ policy futhark → pow2 acknowledged", "processes under pow2: 1 of 2", "4712 futhark  blur --rank 1", "●"} {
 		if !strings.Contains(got, want) {

@@ -41,6 +41,14 @@ func (o *oneProcess) find(s *model.Snapshot) int {
 	return -1
 }
 
+// ofAll marks what is of all processes where one is looked at.
+func (d *dashboard) ofAll() string {
+	if d.one.number == 0 {
+		return ""
+	}
+	return " of all processes"
+}
+
 // text says which process of how many it is.
 func (o *oneProcess) text() string {
 	return "process " + strconv.Itoa(o.place+1) + "/" + strconv.Itoa(o.all)

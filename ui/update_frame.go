@@ -61,10 +61,12 @@ func (d *dashboard) takeFrame(f frameMsg) tea.Cmd {
 	if f.snap != nil && f.snap != d.live {
 		d.live, d.dirty = f.snap, true
 		d.tags.take(d.shown())
-		d.settleLimits()
 	}
 	if f.hasApp != d.hasApp || f.app != d.app {
 		d.app, d.hasApp, d.dirty = f.app, f.hasApp, true
+	}
+	if d.live != nil {
+		d.settleLimits()
 	}
 	if d.output.take(f.lines, f.next) {
 		d.dirty = true
@@ -91,7 +93,7 @@ func (d *dashboard) takeFrame(f frameMsg) tea.Cmd {
 
 // settleLimits compares what was asked for with what the program says.
 func (d *dashboard) settleLimits() {
-	if text, st := d.policies.settle(d.live); text != "" {
+	if text, st := d.policies.settle(d.live, d.ended()); text != "" {
 		d.limits = newLimitBook() // the limits are other ones
 		d.say(st, text)
 	}

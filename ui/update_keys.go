@@ -93,7 +93,7 @@ func (d *dashboard) do(c *command, pressed string) tea.Cmd {
 	case actAdopt:
 		d.adoptLeader()
 	case actCurve:
-		d.zoomOn(paneCurve)
+		d.showCurve()
 	case actEnter:
 		d.enter()
 	case actBack:
@@ -289,6 +289,9 @@ func (d *dashboard) moveHelp(a action) {
 
 // adjust asks for a new value of the chosen limit.
 func (d *dashboard) adjust(a action) {
+	if d.zoom == paneCurve {
+		d.limits.chosen = model.MaxCachedBytes // which the curve is about
+	}
 	switch {
 	case d.viewing():
 		d.say(warnStyle, "this is a recording: its limits are what they were")

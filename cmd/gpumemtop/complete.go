@@ -12,7 +12,9 @@ import (
 
 // complete tells shells the words that the flags of a command take.
 func complete(cmd *cobra.Command) {
-	words := map[string][]string{"policy": append(allocator.Names(), allocator.Auto), "tags": tagNames(), "scrub": scrubNames()}
+	words := map[string][]string{
+		"policy": append(allocator.Names(), allocator.Auto), "tags": tagNames(), "scrub": scrubNames(), "ghosts": append([]string{ghostsUsual, ghostsOff}, allocator.Names()...),
+	}
 	switch cmd.Name() {
 	case "attach":
 		cmd.ValidArgsFunction = cobra.NoFileCompletions

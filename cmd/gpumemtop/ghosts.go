@@ -74,31 +74,20 @@ func (r *runner) setConfiguration(name string) error {
 	return r.session.SetPolicy(c.Policy, c.Settings)
 }
 
-// What a ghost must have saved so that it is worth a word at the end.
-const (
-	worthPart = 0.10
-	worthNS   = 1e6
-)
-
 // ghostNote says that another configuration would have been clearly better, or why nobody knows; empty when none would.
 func ghostNote(g *model.Ghosts) string {
 	if g != nil && g.Stopped != "" {
 		return "no other policy was simulated to the end: " + g.Stopped
 	}
-	ns, part, known := g.Saving()
-	if !known || part < worthPart || ns < worthNS {
+	if !g.Worth() {
 		return ""
 	}
+	ns, part, _ := g.Saving()
 	leader := g.Leader()
-	policy, limits, _ := strings.Cut(leader.Name, " ")
-	words := []string{"--policy", policy}
-	for limit := range strings.FieldsSeq(limits) {
-		words = append(words, "--set", limit)
-	}
 	about := "of " + time.Duration(g.Present().DriverNS).Round(time.Microsecond).String()
 	if g.Assumed {
 		about += ", at assumed costs"
 	}
 	return fmt.Sprintf("%s would have taken %.3g %% less time in the driver (%v %s, simulated): %s",
-		leader.Name, 100*part, time.Duration(ns).Round(time.Microsecond), about, strings.Join(words, " "))
+		leader.Name, 100*part, time.Duration(ns).Round(time.Microsecond), about, leader.Flags())
 }

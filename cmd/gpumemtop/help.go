@@ -17,9 +17,12 @@ const (
 	helpRight = 110
 )
 
-// wrapped breaks text into lines that begin left of the right end by so many columns; all but the first are indented.
+// wrapped breaks text between words into lines that begin left of the right end by so many columns; all but the first are
+// indented. Wordwrap would break at hyphens, too, and so flags: it does not see them.
 func wrapped(text string, indent int) string {
-	return strings.ReplaceAll(ansi.Wordwrap(text, helpRight-indent, ""), "\n", "\n"+strings.Repeat(" ", indent))
+	const unbreakable = "\u2011"
+	text = ansi.Wordwrap(strings.ReplaceAll(text, "-", unbreakable), helpRight-indent, "")
+	return strings.ReplaceAll(strings.ReplaceAll(text, unbreakable, "-"), "\n", "\n"+strings.Repeat(" ", indent))
 }
 
 // row is a line of a list: what it is about, and blanks up to the explanation.
@@ -91,10 +94,16 @@ func writeCommands(b *strings.Builder, cmd *cobra.Command) {
 	if !cmd.HasAvailableSubCommands() {
 		return
 	}
-	b.WriteString("\nCommands:\n")
-	for _, sub := range cmd.Commands() {
-		if sub.IsAvailableCommand() {
-			fmt.Fprintf(b, "  %-*s%s\n", helpWidth, sub.Name(), sub.Short)
+	kinds := cmd.Groups()
+	if len(kinds) == 0 {
+		kinds = []*cobra.Group{{Title: "Commands"}}
+	}
+	for _, kind := range kinds {
+		fmt.Fprintf(b, "\n%s:\n", kind.Title)
+		for _, sub := range cmd.Commands() {
+			if sub.IsAvailableCommand() && sub.GroupID == kind.ID {
+				fmt.Fprintf(b, "  %-*s%s\n", helpWidth, sub.Name(), sub.Short)
+			}
 		}
 	}
 }

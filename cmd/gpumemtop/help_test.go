@@ -52,6 +52,29 @@ func helpOf(t *testing.T, cmd *cobra.Command) string {
 	return out.String()
 }
 
+// TestHelpKeepsFlagsWhole: no line of the help ends within a flag.
+func TestHelpKeepsFlagsWhole(t *testing.T) {
+	for _, cmd := range append(newRoot().Commands(), newRoot()) {
+		for line := range strings.Lines(helpOf(t, cmd)) {
+			if strings.HasSuffix(line, "-\n") && !strings.HasSuffix(line, " -\n") { // which is standard output
+				t.Errorf("%s: %q", cmd.Name(), line)
+			}
+		}
+	}
+}
+
+// TestHelpHasEveryCommand once: those without a group would be in no list.
+func TestHelpHasEveryCommand(t *testing.T) {
+	root := newRoot()
+	root.InitDefaultCompletionCmd()
+	help := helpOf(t, root)
+	for _, cmd := range root.Commands() {
+		if n := strings.Count(help, "\n  "+cmd.Name()+" "); n != 1 && cmd.IsAvailableCommand() {
+			t.Errorf("%s is there %d times in\n%s", cmd.Name(), n, help)
+		}
+	}
+}
+
 func TestFlowing(t *testing.T) {
 	long := strings.Repeat("word ", 30)
 	text := "a\nb\n\n  key    " + long + "\n  x = 1\nc"

@@ -19,12 +19,14 @@ func newRoot() *cobra.Command {
 			"Flags end at the first word that is none. The exit status is the program's own; 125, 126 and 127 mean that\n" +
 			"gpumemtop failed, the program cannot be executed, or was not found.",
 		Annotations: map[string]string{usageKey: "gpumemtop [flags] [--] CMD [ARGS...]\ngpumemtop COMMAND [flags] ..."},
-		Example: "  gpumemtop ./blur 4096                        dashboard around ./blur\n" +
+		Example: "  gpumemtop ./blur 4096                        dashboard around ./blur; ? in it explains all of it\n" +
 			"  gpumemtop --policy none ./blur               only watch, no pool\n" +
 			"  gpumemtop record -o blur.gmt -- ./blur 4096  record, no dashboard\n" +
 			"  gpumemtop attach -p 4711                     watch a program that runs already\n" +
+			"  gpumemtop report blur.gmt                    what stands out in the recording\n" +
 			"  gpumemtop view blur.gmt                      the dashboard over the recording\n" +
 			"  gpumemtop export blur.gmt -o blur.json       the recording for https://ui.perfetto.dev\n" +
+			"  gpumemtop tune -- ./blur 4096                which policy and limits suit it?\n" +
 			"  gpumemtop fit ./blur 4096                    how small a card will do?\n" +
 			"  gpumemtop -- report                          a program that is called like a command of ours",
 	}, func(cmd *cobra.Command, c *config, args []string) error {
@@ -36,7 +38,13 @@ func newRoot() *cobra.Command {
 	root.Args = cobra.ArbitraryArgs
 	root.Version = versionText()
 	root.SetVersionTemplate("{{.Version}}")
-	root.AddCommand(newRecord(), newAttach(startTracer), newExport(), newReport(), newView(), newDiff(), newCheck(), newTrim(), newMerge(), newImport(), newReplay(), newPlanner(), newTune(), newAdvise(), newFit(), newInfo(), newPolicies(), newDoctor(), newProbe(), newVersion())
+	addGroup(root, "Commands that run or watch programs", newRecord(), newAttach(startTracer), newFit())
+	addGroup(root, "Commands that read recordings",
+		newView(), newReport(), newInfo(), newDiff(), newCheck(), newExport(), newImport(), newTrim(), newMerge())
+	addGroup(root, "Commands that find something better", newReplay(), newTune(), newAdvise(), newPlanner())
+	const others = "Other commands"
+	addGroup(root, others, newPolicies(), newProbe(), newDoctor(), newVersion())
+	root.SetCompletionCommandGroupID(others)
 	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true, RunE: func(_ *cobra.Command, words []string) error {
 		asked, _, err := root.Find(words) // the root where there is no such command
 		if err != nil {
@@ -45,6 +53,15 @@ func newRoot() *cobra.Command {
 		return asked.Help()
 	}})
 	return root
+}
+
+// addGroup adds commands that stand together in the help.
+func addGroup(root *cobra.Command, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: title, Title: title})
+	for _, cmd := range commands {
+		cmd.GroupID = title
+	}
+	root.AddCommand(commands...)
 }
 
 // command gives a command its flags from the settings table, and our way with help and errors.

@@ -15,7 +15,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/merging/advice"
 )
 
-//go:generate go test -run TestReadmeHasTheSettings -readme .
+//go:generate go test -run TestManualHasTheSettings -manual .
 
 // config is everything that can be set.
 type config struct {
@@ -167,7 +167,7 @@ const (
 var groups = []string{groupWatched, groupFit, groupPlace, groupAdvice, groupProbe, groupPart, groupChrome, groupPool, groupTags, groupOutput, groupDashboard, groupFile}
 
 // setting is one thing that can be set: this is all there is to say about it. Flags, environment variables, help and
-// the README's table come from here.
+// the manual's table come from here.
 type setting struct {
 	name  string // of the flag
 	short string // one letter, or empty

@@ -59,8 +59,8 @@ func TestEverySettingIsComplete(t *testing.T) {
 	}
 }
 
-// readmeRow is a setting's row in the README's table.
-func readmeRow(s *setting) string {
+// manualRow is a setting's row in the manual's table.
+func manualRow(s *setting) string {
 	variable := ""
 	if name := s.envName(); name != "" {
 		variable = "`" + name + "`"
@@ -68,34 +68,34 @@ func readmeRow(s *setting) string {
 	return fmt.Sprintf("| `%s` | %s | %s |", s.flag(), variable, s.help+s.defaultText(defaults()))
 }
 
-var updateReadme = flag.Bool("readme", false, "write the table of settings into the README")
+var updateManual = flag.Bool("manual", false, "write the table of settings into the manual")
 
-// TestReadmeHasTheSettings compares the table between the README's markers, if it has them, with ours.
-func TestReadmeHasTheSettings(t *testing.T) {
-	const path, begin, end = "../../README.md", "<!-- settings -->\n", "<!-- /settings -->"
-	readme, err := os.ReadFile(path)
+// TestManualHasTheSettings compares the table between the manual's markers with ours.
+func TestManualHasTheSettings(t *testing.T) {
+	const path, begin, end = "../../docs/MANUAL.md", "<!-- settings -->\n", "<!-- /settings -->"
+	manual, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, found := strings.Cut(string(readme), begin)
+	before, rest, found := strings.Cut(string(manual), begin)
 	table, after, closed := strings.Cut(rest, end)
 	if !found || !closed {
-		t.Fatal("the README has no place for a table of settings")
+		t.Fatal("the manual has no place for a table of settings")
 	}
 	want := "| flag | environment | |\n|---|---|---|\n"
 	for i := range settings {
 		if s := &settings[i]; s.scope&(onRun|onRecord|onAttach) != 0 {
-			want += readmeRow(s) + "\n"
+			want += manualRow(s) + "\n"
 		}
 	}
-	if *updateReadme {
+	if *updateManual {
 		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
 	if table != want {
-		t.Errorf("README.md has another table of settings: run go generate ./cmd/gpumemtop")
+		t.Errorf("docs/MANUAL.md has another table of settings: run go generate ./cmd/gpumemtop")
 	}
 }
 

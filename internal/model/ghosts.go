@@ -1,5 +1,7 @@
 package model
 
+import "strings"
+
 // Ghosts are what other policies and limits would have done with the run so far, each as pure bookkeeping on a simulated
 // driver (internal/lab/ghost). Nobody changes them any more.
 type Ghosts struct {
@@ -38,6 +40,16 @@ func (g *Ghost) HitRate() float64 { return rate(g.Hits, g.Requests) }
 // RecentHitRate returns the same of the last ten seconds.
 func (g *Ghost) RecentHitRate() float64 { return rate(g.RecentHits, g.RecentRequests) }
 
+// Flags returns what gives gpumemtop this configuration from the start of a program, as in "--policy slab --set max_part=1M".
+func (g *Ghost) Flags() string {
+	policy, limits, _ := strings.Cut(g.Name, " ")
+	words := []string{"--policy", policy}
+	for limit := range strings.FieldsSeq(limits) {
+		words = append(words, "--set", limit)
+	}
+	return strings.Join(words, " ")
+}
+
 // Whole reports whether the figures are of the whole run so far: only such ghosts compare.
 func (g *Ghost) Whole() bool { return g.Since == 0 && g.Stopped == "" }
 
@@ -71,6 +83,18 @@ func (g *Ghosts) Saving() (ns, part float64, known bool) {
 	}
 	ns = present.DriverNS - leader.DriverNS
 	return ns, ns / present.DriverNS, true
+}
+
+// What the leader must save so that it is worth a word.
+const (
+	worthPart = 0.10
+	worthNS   = 1e6
+)
+
+// Worth reports whether the leader would have saved so much that whoever runs the program should know.
+func (g *Ghosts) Worth() bool {
+	ns, part, known := g.Saving()
+	return known && part >= worthPart && ns >= worthNS
 }
 
 // SetGhosts says what the ghosts have found.

@@ -21,6 +21,7 @@ type PolicyChange struct {
 	// Refused is the target's word when it said no to the latest change, and Refusals how often it has said no.
 	Refused  string
 	Refusals uint64
+	Done     uint64 // how many changes took place, also those to other limits of the same policy
 }
 
 // policies follows the policy of the running program and the changes on their way to it.
@@ -90,6 +91,7 @@ func (m *Model) goOver(p *process, number uint64, text []byte) {
 		c.Former = append(c.Former, m.options.Policy)
 	}
 	m.options.Policy, c.taken = name, number
+	c.Done++
 	m.limits = limits{}
 	if m.options.LimitsOf != nil {
 		m.limits = newLimits(m.options.LimitsOf(name))

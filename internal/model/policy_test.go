@@ -53,9 +53,18 @@ func TestPolicyChanges(t *testing.T) {
 	s.PolicyWanted("mantissa", 6)
 	answer(1, 5, 0, "policy=slab")
 	check("the first of two", "slab", "mantissa", "futhark pow2", 1)
+	answer(2, 5, 0, "policy=slab")
 	answer(1, 6, -1, "the allocator\x1b has failed")
 	if got = check("refused", "slab", "", "futhark pow2", 1); got.Change.Refused != "the allocator  has failed" || got.Change.Refusals != 1 {
 		t.Errorf("%+v", got.Change)
+	}
+	if got.Change.Done != 2 {
+		t.Errorf("%d changes, and both processes took part in each of the two", got.Change.Done)
+	}
+	s.PolicyWanted("slab", 8)
+	answer(1, 8, 0, "policy=slab,max_part=9")
+	if got = check("the same policy", "slab", "", "futhark pow2", 1); got.Change.Done != 3 || got.Limits[0].Text != "9" {
+		t.Errorf("other limits of the same policy: %+v, %+v", got.Change, got.Limits)
 	}
 	answer(1, 9, 0, "policy=")
 	answer(1, 9, 0, "policy="+strings.Repeat("x", 65))
