@@ -184,3 +184,25 @@ func TestRoundingStopsAtConstant(t *testing.T) {
 		t.Errorf("%+v, want a slab and a block", r)
 	}
 }
+
+// TestARefusalIsWhenTheProgramAskedForIt: not when the driver had taken back what the policy refused, which is what tells
+// why.
+func TestARefusalIsWhenTheProgramAskedForIt(t *testing.T) {
+	s := newTape()
+	s.order(1, wire.OrderNext, 0, 2)
+	s.served(1, 1, block1, wire.OutcomeMiss, wire.MissCold)
+	s.release(1, wire.OutcomeRefused, 0)
+	asked := s.by(1)
+	asked.Link = block1
+	s.add(wire.Event{Kind: wire.KindEvict, Reason: uint8(wire.EvictLimit), Link: block1, Granted: 4096})
+	s.by(1).Time = asked.Time + 1000
+	r := newResolver()
+	var ops []op
+	for i := range s.records {
+		ops = r.take(&s.records[i], ops)
+	}
+	ops = r.finish(ops)
+	if last := ops[len(ops)-1]; last.code != opFree || last.time != moment(asked.Time) {
+		t.Errorf("%+v, want a free at %d", ops, asked.Time)
+	}
+}
