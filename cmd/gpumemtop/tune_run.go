@@ -54,6 +54,9 @@ func (t *tuner) program(command []string) error {
 	if err := t.read([]string{filepath.Join(folder, "before.gmt")}); err != nil {
 		return err
 	}
+	if r.told() {
+		return r.ended()
+	}
 	if err := t.search(); err != nil {
 		return err
 	}

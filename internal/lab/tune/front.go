@@ -17,6 +17,7 @@ const (
 	Close  Reason = iota // it saves nearly what can be saved, with nearly the memory that the program takes without a pool
 	Knee                 // the saving takes more memory than that: less of it would cost much time, more of it gain little
 	Fits                 // it saves nearly what can be saved in the memory that there may be
+	Vain                 // nothing in that memory saves time
 	Nobody               // nothing fits that
 )
 
@@ -70,10 +71,16 @@ func recommend(front []Point, none *Point, most uint64) (*Point, Reason) {
 	}
 	if most > 0 {
 		p := frugal(front, none, most)
-		if p == nil {
+		switch {
+		case p == nil:
 			return nil, Nobody
+		case p.DriverNS >= none.DriverNS:
+			return p, Vain
 		}
 		return p, Fits
+	}
+	if front[0].DriverNS >= none.DriverNS {
+		return &front[0], Vain
 	}
 	p := frugal(front, none, uint64(closeBy*float64(none.PeakReserved)))
 	if p != nil && none.DriverNS-p.DriverNS >= nearly*(none.DriverNS-front[0].DriverNS) {
