@@ -46,8 +46,8 @@ func peel(points []Point, present *lab.Configuration) (front, rest []Point) {
 	return front, rest
 }
 
-// simpler compares configurations that do the same: what is in use now comes first, then what sets less, then the order
-// of the policies.
+// simpler compares configurations that do the same: what is in use now comes first, then what sets less, then no pool,
+// then the policy that serves where nobody names one, then the order of the others.
 func simpler(a, b *Point, present *lab.Configuration) int {
 	order := func(p *Point) int {
 		if present != nil && p.Configuration.String() == present.String() {
@@ -55,7 +55,7 @@ func simpler(a, b *Point, present *lab.Configuration) int {
 		}
 		return len(p.Configuration.Settings)
 	}
-	names := allocator.Names()
+	names := append([]string{bare.Policy, allocator.Default}, allocator.Names()...)
 	return cmp.Or(
 		cmp.Compare(order(a), order(b)),
 		cmp.Compare(slices.Index(names, a.Configuration.Policy), slices.Index(names, b.Configuration.Policy)),

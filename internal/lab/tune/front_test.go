@@ -66,6 +66,21 @@ func TestPeel(t *testing.T) {
 	}
 }
 
+// TestEqualPolicies demands that of policies that do the same the one is named that is there without being named.
+func TestEqualPolicies(t *testing.T) {
+	all := points(1, 1, 1, 1, 1, 1)
+	for i, name := range []string{"futhark-2018", "pow2", "futhark"} {
+		all[i].Configuration.Policy = name
+	}
+	if front, _ := peel(all, nil); len(front) != 1 || front[0].Configuration.Policy != allocator.Default {
+		t.Errorf("front %+v", front)
+	}
+	all[1].Configuration.Policy = "none"
+	if front, _ := peel(all, nil); front[0].Configuration.Policy != "none" {
+		t.Errorf("front %+v: a pool that does nothing comes before none", front)
+	}
+}
+
 func letters(list []Point) (text string) {
 	for i := range list {
 		text += list[i].Configuration.Policy
