@@ -32,7 +32,10 @@ const (
 func peel(points []Point, present *lab.Configuration) (front, rest []Point) {
 	sorted := slices.Clone(points)
 	slices.SortStableFunc(sorted, func(a, b Point) int {
-		return cmp.Or(cmp.Compare(a.DriverNS, b.DriverNS), cmp.Compare(a.PeakReserved, b.PeakReserved), simpler(&a, &b, present))
+		if c := cmp.Or(cmp.Compare(a.DriverNS, b.DriverNS), cmp.Compare(a.PeakReserved, b.PeakReserved)); c != 0 {
+			return c
+		}
+		return simpler(&a, &b, present)
 	})
 	least := uint64(math.MaxUint64)
 	for i := range sorted {

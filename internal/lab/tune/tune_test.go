@@ -65,7 +65,7 @@ func names(points []Point) string {
 }
 
 func TestSearchIsTheSameEachTime(t *testing.T) {
-	tape := random(t, 1, 2000)
+	tape := random(t, 1, 500)
 	want := look(t, Options{Workers: 1}, tape)
 	for _, workers := range []int{2, 7} {
 		got := look(t, Options{Workers: workers}, tape)
