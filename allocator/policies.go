@@ -151,6 +151,9 @@ var catalogue = [...]kind{
 	},
 }
 
+// Default is the policy that serves where nobody names one.
+const Default = "futhark"
+
 // Names returns the names of all policies.
 func Names() []string {
 	names := make([]string, len(catalogue))

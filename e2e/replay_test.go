@@ -33,10 +33,19 @@ func decidedAgain(t *testing.T, file string) *lab.Comparison {
 	return c
 }
 
-// played is a program whose decisions a replay repeats one by one, under every policy.
+// played is a program whose decisions a replay repeats one by one.
 type played struct {
 	name, args string
-	ranks      int // of MPI, 0: none of it
+	ranks      int  // of MPI, 0: none of it
+	long       bool // with little that other programs have not, too: only policies that differ most
+}
+
+// policies are those under which it is played.
+func (p played) policies() []string {
+	if p.long {
+		return []string{"futhark", "slab"}
+	}
+	return allocator.Names()
 }
 
 // words returns the command line, and what it needs in its environment.
@@ -49,13 +58,13 @@ func (p played) words() command {
 
 // playedExamples are all examples, with one thread and with several, and what is at fault but ends by itself.
 var playedExamples = []played{
-	{name: "callcost", args: "200"}, {name: "churn", args: "20000 4K 1"}, {name: "churn", args: "20000 4K 3"}, {name: "conformance"},
-	{name: "conformance-buffers"}, {name: "dynamic", args: "libOpenCL.so.1"}, {name: "frag", args: "3 16M"}, {name: "leak", args: "3 1M"}, {name: "mosaic", args: "20 1M"},
-	{name: "multiqueue", args: "60 256K"}, {name: "neighbours", args: "60 40"}, {name: "pipeline", args: "16 4M"}, {name: "queries"},
+	{name: "callcost", args: "200"}, {name: "churn", args: "20000 4K 1"}, {name: "churn", args: "20000 4K 3"}, {name: "conformance", long: true},
+	{name: "conformance-buffers", long: true}, {name: "dynamic", args: "libOpenCL.so.1"}, {name: "frag", args: "3 16M"}, {name: "leak", args: "3 1M"}, {name: "mosaic", args: "20 1M"},
+	{name: "multiqueue", args: "60 256K"}, {name: "neighbours", args: "60 40"}, {name: "pipeline", args: "16 4M"}, {name: "queries", long: true},
 	{name: "queries-buffers"}, {name: "ranks", ranks: 2}, {name: "soak", args: "--ops 600 --threads 3 5"},
 	{name: "soak-buffers", args: "--ops 600 --threads 3 7"}, {name: "staging", args: "40 256K"}, {name: "stencil", args: "40 8M"},
 	{name: "threads", args: "4 500 64K"}, {name: "threads", args: "300 20 4K"}, {name: "tiny"}, {name: "train", args: "30"},
-	{name: "faults/cmdbuf"}, {name: "faults/forker"}, {name: "faults/hungry", args: "4 1M"}, {name: "faults/spawner", args: "20 10 4K"},
+	{name: "faults/cmdbuf", long: true}, {name: "faults/forker"}, {name: "faults/hungry", args: "4 1M"}, {name: "faults/spawner", args: "20 10 4K"},
 }
 
 // TestEveryExampleIsPlayed: a new one must be in the list.
@@ -89,7 +98,7 @@ func checkPlayed(t *testing.T, p played, evictions bool, flags ...string) {
 
 func TestReplayDecidesAsTheRun(t *testing.T) {
 	for _, p := range playedExamples {
-		for _, policy := range allocator.Names() {
+		for _, policy := range p.policies() {
 			t.Run(p.name+" "+p.args+"/"+policy, func(t *testing.T) {
 				t.Parallel()
 				checkPlayed(t, p, false, "--policy", policy)

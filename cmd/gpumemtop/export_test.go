@@ -58,7 +58,7 @@ func TestExportTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, step := range []struct{ args, err string }{
-		{"--format csv -f -o " + path, "is what is read: use -o to name another file"},
+		{"--format csv -f -o " + path, "is what is read: name another file to write"},
 		{"--format ndjson --tag x -o " + filepath.Join(dir, "none"), "--tag is not for --format ndjson: leave it out"},
 		{"--format csv --at end -o " + filepath.Join(dir, "none"), "--at is for --format pprof, not csv: leave it out"},
 		{"--format pprof --at 1h -o " + filepath.Join(dir, "none"), "--at 1h0m0s is behind the end: the recording lasts"},

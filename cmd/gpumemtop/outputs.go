@@ -99,7 +99,7 @@ func writable(flag, path string, force bool) error {
 		err = unix.Access(path, unix.W_OK)
 	}
 	if err != nil {
-		return fmt.Errorf("write %s %s: %w", flag, path, err)
+		return fmt.Errorf("--%s %s: %w", flag, path, err)
 	}
 	return nil
 }

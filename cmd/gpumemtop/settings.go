@@ -266,7 +266,7 @@ var settings = []setting{
 // defaults returns the settings before anybody set anything.
 func defaults() *config {
 	return &config{
-		policy: "futhark", scrub: "none", tags: "stack", depth: 8, top: 20, at: "peak", refresh: 100 * time.Millisecond, noColor: os.Getenv("NO_COLOR") != "", exportFormat: "chrome", reportFormat: "text", fitFormat: "text", replayFormat: "text", infoFormat: "text", diffFormat: "text", checkFormat: "text", countersEvery: time.Millisecond, doctorFormat: "text", probeFormat: "text", budget: 10 * time.Second,
+		policy: allocator.Default, scrub: "none", tags: "stack", depth: 8, top: 20, at: "peak", refresh: 100 * time.Millisecond, noColor: os.Getenv("NO_COLOR") != "", exportFormat: "chrome", reportFormat: "text", fitFormat: "text", replayFormat: "text", infoFormat: "text", diffFormat: "text", checkFormat: "text", countersEvery: time.Millisecond, doctorFormat: "text", probeFormat: "text", budget: 10 * time.Second,
 		planTimeout: 30 * time.Second, tuneFormat: "text", tuneBudget: 30 * time.Second, configurations: tune.Usual,
 		form: merging.Completion.String(), sizes: "any", steps: advice.MostSteps, adviceMost: 20, adviceFormat: "text",
 	}

@@ -13,6 +13,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/export"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab/tune"
+	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/size"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 )
@@ -203,11 +204,20 @@ func (t *tuner) search() error {
 	}
 	meter().Clear()
 	t.stopped = ctx.Err() != nil
+	return t.searched(ctx, err)
+}
+
+// searched says what came of a search that ended with an error, or without.
+func (t *tuner) searched(ctx context.Context, err error) error {
+	var sig errSignal
 	switch {
 	case errors.Is(err, tune.ErrNoCost):
 		return fmt.Errorf("%w: say what it takes with --device-cost (gpumemtop probe measures it)", err)
-	case errors.Is(err, tune.ErrNothing) && t.stopped:
-		return errors.New("interrupted before one configuration was tried")
+	case errors.Is(err, tune.ErrNothing) && errors.As(context.Cause(ctx), &sig):
+		say(os.Stderr, "interrupted before one configuration was tried")
+		return ended{session.Status{Signal: int(sig.Signal)}}
+	case errors.Is(err, tune.ErrNothing):
+		return fmt.Errorf("%w: give more with --budget", err)
 	case err != nil:
 		return err
 	case t.result.Recommended == nil:

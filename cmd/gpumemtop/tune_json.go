@@ -18,7 +18,7 @@ type tuned struct {
 	Device      string         `json:"device"` // whose costs these are; empty: those of the recordings
 	PartNS      float64        `json:"part_ns_assumed"`
 	Recommended tunedPoint     `json:"recommended"`
-	Reason      string         `json:"reason"` // close, knee, fits
+	Reason      string         `json:"reason"` // close, knee, fits, vain
 	None        tunedPoint     `json:"none"`
 	Present     *tunedPoint    `json:"present"`
 	Front       []tunedPoint   `json:"front"`
@@ -71,9 +71,9 @@ type tunedTrial struct {
 func (t *tuner) writeJSON(w io.Writer) error {
 	r := t.result
 	out := tuned{
-		Of: t.what, Recordings: len(t.tapes), Events: t.events, Tried: len(r.Points), Device: t.device, PartNS: r.PartCost.A,
+		Of: t.what, Recordings: len(t.tapes), Events: t.events, Tried: len(r.Points), Device: t.device, PartNS: r.PartNS,
 		Ending:      map[tune.Ending]string{tune.Enough: "enough", tune.Exhausted: "exhausted", tune.Cut: "cut"}[r.Ending],
-		Reason:      map[tune.Reason]string{tune.Close: "close", tune.Knee: "knee", tune.Fits: "fits"}[r.Reason],
+		Reason:      map[tune.Reason]string{tune.Close: "close", tune.Knee: "knee", tune.Fits: "fits", tune.Vain: "vain"}[r.Reason],
 		Recommended: t.point(r.Recommended), None: t.point(&r.None),
 		BoundPeak: r.Bound.Peak, BoundNS: r.Bound.Carved, BoundWhole: r.Bound.Whole, Front: []tunedPoint{}, Folds: []tunedFold{}, Measured: t.measured.script(),
 	}

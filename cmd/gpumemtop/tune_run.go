@@ -54,6 +54,12 @@ func (t *tuner) program(command []string) error {
 	if err := t.read([]string{filepath.Join(folder, "before.gmt")}); err != nil {
 		return err
 	}
+	if r.told() {
+		return r.ended()
+	}
+	if d := t.tapes[0].Device(); t.learned && !d.PartAssumed { // a run without a pool has no parts
+		t.options.Device.Part, t.options.Device.PartAssumed = d.Part, false
+	}
 	if err := t.search(); err != nil {
 		return err
 	}

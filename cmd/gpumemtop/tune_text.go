@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -76,20 +75,31 @@ func (t *tuner) write(w io.Writer) error {
 	if t.config.tuneFormat == "json" {
 		return t.writeJSON(w)
 	}
-	var b bytes.Buffer
-	t.writeTable(&b)
-	t.writeRecommended(&b)
-	t.writeBound(&b)
-	t.writeFolds(&b)
-	t.writeMeasured(&b)
-	if _, err := w.Write(b.Bytes()); err != nil {
+	text := &prose{width: columns(w)}
+	t.writeTable(text)
+	t.writeRecommended(text)
+	t.writeBound(text)
+	t.writeFolds(text)
+	t.writeMeasured(text)
+	if _, err := io.WriteString(w, text.String()); err != nil {
 		return fmt.Errorf("write result: %w", err)
 	}
 	return nil
 }
 
+// prose is a text with paragraphs as wide as the terminal.
+type prose struct {
+	strings.Builder
+	width int
+}
+
+// paragraph writes one; all lines but the first are indented.
+func (p *prose) paragraph(format string, a ...any) {
+	writeFrom(&p.Builder, fmt.Sprintf(format, a...), 0, "  ", p.width)
+}
+
 // writeTable writes the front, the fastest first, and what it is compared with.
-func (t *tuner) writeTable(b *bytes.Buffer) {
+func (t *tuner) writeTable(b *prose) {
 	r := t.result
 	table := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "\tDRIVER\tPEAK RESERVED\tHIT RATE\tREGRET\tCONFIGURATION")
@@ -120,8 +130,7 @@ func (t *tuner) writeTable(b *bytes.Buffer) {
 		tune.Exhausted: "all there are",
 		tune.Cut:       "as many as there was time for",
 	}[r.Ending]
-	fmt.Fprintf(b, "Of %d configurations, %s, none is better both in time and in memory than those of the front. %s\n",
-		len(r.Points), how, t.source())
+	b.paragraph("Of %d configurations, %s, these are the front: none is better both in time and in memory. %s", len(r.Points), how, t.source())
 }
 
 // noteOf says what a configuration is besides.
@@ -146,29 +155,34 @@ func (t *tuner) source() string {
 	case p != nil && p.Configuration.Policy != "none":
 		text += " (with a pool few creates are timed; --policy none or --device-cost tell more)"
 	}
-	if t.result.PartCost.A > 0 {
-		text += fmt.Sprintf("; what a part of a slab costs is not known there and taken for %s, as much as a create and release of nothing",
-			duration(t.result.PartCost.A))
+	if ns := t.result.PartNS; ns > 0 {
+		text += fmt.Sprintf("; what a part of a slab costs is not known there, and assumed to be %s", duration(ns))
 	}
 	return text + "."
 }
 
-func (t *tuner) writeRecommended(b *bytes.Buffer) {
+func (t *tuner) writeRecommended(b *prose) {
 	r := t.result
 	best := r.Recommended
+	fmt.Fprintf(b, "\nrecommended: %s\n", flagsText(&best.Configuration))
+	b.WriteString("  ")
 	why := map[tune.Reason]string{
-		tune.Close: "it saves nearly all that can be saved with at most a quarter more memory than without a pool",
-		tune.Knee:  "more memory would gain little, less of it cost much time",
-		tune.Fits:  "it saves nearly all that can be saved within --max-memory",
+		tune.Close: "It saves nearly as much time as any, with at most a quarter more memory than without a pool",
+		tune.Knee:  "More memory would gain little time, and less would cost much",
+		tune.Fits:  "It saves nearly as much time as any within --max-memory",
 	}[r.Reason]
-	fmt.Fprintf(b, "\nrecommended: %s\n  %s.\n  %s in the driver instead of %s without a pool, with %.2f times its memory.\n",
-		flagsText(&best.Configuration), why, duration(best.DriverNS), duration(r.None.DriverNS),
-		float64(best.PeakReserved)/float64(max(r.None.PeakReserved, 1)))
+	if r.Reason == tune.Vain {
+		b.paragraph("Nothing that was tried%s takes less time than no pool, %s.", t.within(), duration(r.None.DriverNS))
+	} else {
+		b.paragraph("%s: %s in the driver instead of %s without a pool, with %.2f times its memory.", why,
+			duration(best.DriverNS), duration(r.None.DriverNS), float64(best.PeakReserved)/float64(max(r.None.PeakReserved, 1)))
+	}
 	if p := r.Present; p != nil {
 		if p.Configuration.String() == best.Configuration.String() {
 			b.WriteString("  That is what is in use now.\n")
 		} else {
-			fmt.Fprintf(b, "  What is in use now, %s, takes %s and %s.\n", configurationText(&p.Configuration), duration(p.DriverNS),
+			b.WriteString("  ")
+			b.paragraph("What is in use now, %s, takes %s and %s.", configurationText(&p.Configuration), duration(p.DriverNS),
 				size.FormatLong(p.PeakReserved))
 		}
 	}
@@ -177,40 +191,57 @@ func (t *tuner) writeRecommended(b *bytes.Buffer) {
 	}
 }
 
-func (t *tuner) writeBound(b *bytes.Buffer) {
-	bound := t.result.Bound
-	ns, share := t.result.Regret(t.result.Recommended)
-	fmt.Fprintf(b, "regret: even with the future known, no policy could take less than %s by which each buffer has a block of its own,\n"+
-		"  none at all less than %s, and none reserve less than %s. To its bound it lacks %s, %.1f %% of what could be saved.\n",
-		duration(bound.Whole), duration(bound.Carved), size.FormatLong(bound.Peak), duration(ns), 100*share)
+// within names the bound that there is to memory.
+func (t *tuner) within() string {
+	if t.options.MaxMemory == 0 {
+		return ""
+	}
+	return " within --max-memory"
 }
 
-func (t *tuner) writeFolds(b *bytes.Buffer) {
+func (t *tuner) writeBound(b *prose) {
+	r := t.result
+	c := &r.Recommended.Configuration
+	which := "first"
+	if r.BoundOf(c) != r.Bound.Whole {
+		which = "second"
+	}
+	more := "no more than the " + which
+	if ns, share := r.Regret(r.Recommended); ns >= 0.5 {
+		more = fmt.Sprintf("%s more than the %s, %.1f %% of what could be saved", duration(ns), which, 100*share)
+	}
+	b.paragraph("regret: even a policy that knew the future would take at least %s where each buffer has a block of its own, %s where buffers "+
+		"are parts of slabs, and reserve at least %s. %s takes %s.", duration(r.Bound.Whole), duration(r.Bound.Carved),
+		size.FormatLong(r.Bound.Peak), configurationText(c), more)
+}
+
+func (t *tuner) writeFolds(b *prose) {
 	if len(t.folds) == 0 {
-		b.WriteString("cross-validation: not done, for there is too little in the recording, or no time.\n")
+		why := "there is too little in what was recorded"
+		if t.stopped {
+			why = "it was interrupted"
+		}
+		b.paragraph("cross-validation: not done, for %s.", why)
 		return
 	}
 	bad := 0
 	for i := range t.folds {
 		f := &t.folds[i]
-		there := func(p *tune.Point) string {
-			return fmt.Sprintf("%s, takes %s and %s there", configurationText(&p.Configuration), duration(p.DriverNS), size.FormatLong(p.PeakReserved))
+		takes := func(p *tune.Point) string { return duration(p.DriverNS) + " and " + size.FormatLong(p.PeakReserved) }
+		same, verdict := "the same", "holds"
+		if f.Chosen.Configuration.String() != f.Best.Configuration.String() {
+			same = fmt.Sprintf("%s, with %s", configurationText(&f.Best.Configuration), takes(&f.Best))
 		}
-		fmt.Fprintf(b, "cross-validation: what is chosen without %s, %s", t.part(f.Held), there(&f.Chosen))
-		if f.Chosen.Configuration.String() == f.Best.Configuration.String() {
-			b.WriteString(", and is the choice by that alone, too")
-		} else {
-			fmt.Fprintf(b, "; the choice by that alone, %s", there(&f.Best))
-		}
-		verdict := "holds"
 		if f.OverFits() {
 			verdict = "OVER-FITS"
 			bad++
 		}
-		fmt.Fprintf(b, ": %s.\n", verdict)
+		b.paragraph("cross-validation: chosen without %s, %s takes %s there; that alone would choose %s: %s.", t.part(f.Held),
+			configurationText(&f.Chosen.Configuration), takes(&f.Chosen), same, verdict)
 	}
 	if bad > 0 {
-		fmt.Fprintf(b, "  What was learned does not carry over (%d of %d): tune on recordings of all that the program does.\n", bad, len(t.folds))
+		b.WriteString("  ")
+		b.paragraph("What was learned does not carry over (%d of %d): tune on recordings of all that the program does.", bad, len(t.folds))
 	}
 }
 
@@ -222,7 +253,7 @@ func (t *tuner) part(held int) string {
 	return fmt.Sprintf("recording %d", held+1)
 }
 
-func (t *tuner) writeMeasured(b *bytes.Buffer) {
+func (t *tuner) writeMeasured(b *prose) {
 	m := t.measured
 	if m == nil {
 		return
@@ -244,11 +275,11 @@ func (t *tuner) writeMeasured(b *bytes.Buffer) {
 	fmt.Fprintf(table, "wall time\t%s\t%s\t%s\t\n", plain.Duration(before.wallNS), plain.Duration(after.wallNS),
 		change(float64(before.wallNS), float64(after.wallNS)))
 	_ = table.Flush() // to memory
-	b.WriteString("One run each: other work on the machine shows.")
+	warning := ""
 	if m.differs() {
-		b.WriteString(" What was measured is far from what was predicted: trust the measurement, and repeat it.")
+		warning = " What was measured is far from what was predicted: trust the measurement, and repeat it."
 	}
-	b.WriteString("\n")
+	b.paragraph("One run each: other work on the machine shows.%s", warning)
 }
 
 // duration writes simulated ns.

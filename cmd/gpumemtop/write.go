@@ -55,7 +55,7 @@ func checkOutput(output string, inputs ...string) error {
 func checkNotRead(output string, inputs ...string) error {
 	for _, input := range inputs {
 		if sameFile(output, input) {
-			return fmt.Errorf("%s is what is read: use -o to name another file", output)
+			return fmt.Errorf("%s is what is read: name another file to write", output)
 		}
 	}
 	return nil

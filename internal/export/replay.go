@@ -73,6 +73,7 @@ type DeviceCost struct {
 	Touch   cost.Line `json:"touch"`
 	Release cost.Line `json:"release"`
 	Part    cost.Line `json:"part"`
+	Assumed bool      `json:"part_assumed"` // nobody knows what a part of a slab takes
 }
 
 // ReplayJSON writes what a policy did with a recording as one JSON object. device names whose costs count; empty: those
@@ -87,7 +88,7 @@ func ReplayJSON(w io.Writer, r *lab.ReplayResult, device string) error {
 		ExternalFragmentation: r.ExternalFragmentation(), ExternalFragmentationQuadratic: r.QuadraticFragmentation(),
 		ExternalFragmentationRoot: r.RootFragmentation(), RecordedHits: r.Recorded.Hits, RecordedMisses: r.Recorded.Misses,
 		LostEvents: r.Lost, Rescued: r.Rescued, LimitChanges: r.Changes, LimitChangesLeftOut: r.LeftOut,
-		Device: device, DeviceCost: DeviceCost{Create: r.Device.Create, Touch: r.Device.Touch, Release: r.Device.Release, Part: r.Device.Part},
+		Device: device, DeviceCost: DeviceCost{Create: r.Device.Create, Touch: r.Device.Touch, Release: r.Device.Release, Part: r.Device.Part, Assumed: r.Device.PartAssumed},
 		DriverNS: whole(r.DriverNS), CreateNS: whole(r.CreateNS), TouchNS: whole(r.TouchNS), ReleaseNS: whole(r.ReleaseNS),
 		PartNS: whole(r.PartNS), SavedNS: whole(r.SavedNS),
 	}
@@ -156,8 +157,12 @@ func timeText(r *lab.ReplayResult, device string) string {
 		parts = append(parts, "first touches "+plain.Duration(whole(r.TouchNS)))
 	}
 	parts = append(parts, "releases "+plain.Duration(whole(r.ReleaseNS)))
-	if r.Device.Part != (cost.Line{}) {
-		parts = append(parts, "parts "+plain.Duration(whole(r.PartNS)))
+	if r.PartNS > 0 {
+		assumed := ""
+		if r.Device.PartAssumed {
+			assumed = fmt.Sprintf(", assumed to take %s each", plain.Duration(whole(r.Device.Part.A)))
+		}
+		parts = append(parts, "parts "+plain.Duration(whole(r.PartNS))+assumed)
 	}
 	whose := "what calls took in the recording"
 	if device != "" {

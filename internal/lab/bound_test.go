@@ -243,13 +243,22 @@ func TestMeasured(t *testing.T) {
 	src.add(wire.Event{Kind: wire.KindEvict, Link: 1})
 	cost(300)
 	src.add(wire.Event{Kind: wire.KindSlab, Object: 1})
-	cost(4000)
+	cost(700000) // is in that of the create
+	for n, ns := range []uint32{4000, 30000} {
+		part := wire.Event{Kind: wire.KindCreate, Object: uint64(3 + n), Size: 8, Outcome: wire.OutcomeMiss, Flags: wire.FlagPart, Cost: ns}
+		if n > 0 {
+			part.Outcome = wire.OutcomeHit
+		}
+		src.add(part)
+		src.release(uint64(3+n), wire.OutcomeCached, wire.FlagPart)
+		cost(8000000) // with what the pool does
+	}
 	src.add(wire.Event{Kind: wire.KindCreate, Object: 2, Size: 8, Outcome: wire.OutcomeDriver}) // nothing for a policy
 	cost(50000)
 	src.release(2, wire.OutcomeDriver, 0)
 	cost(50000)
-	if got, err := Measured(src); got != 4321 || err != nil {
-		t.Errorf("%d ns, %v; want 4321", got, err)
+	if got, err := Measured(src); got != 64321 || err != nil {
+		t.Errorf("%d ns, %v; want 64321", got, err)
 	}
 	if _, err := Measured(&tape{err: errors.New("bad block")}); err == nil {
 		t.Error("a source that fails is no error")

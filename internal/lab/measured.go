@@ -7,7 +7,8 @@ import (
 
 // Measured returns the ns that the driver took in a recording for what a policy was asked: creates and releases of blocks,
 // slabs and parts, of all threads together. It is what ReplayResult.DriverNS estimates, but for first touches, which no
-// recording tells. It reads the source from where it stands; an error is that of the source.
+// recording tells. A create that made a slab has the slab's time in its own. The release of a part counts as much as its
+// create, as it does in Tape.Device. It reads the source from where it stands; an error is that of the source.
 func Measured(src trace.Source) (ns uint64, err error) {
 	type buffer struct {
 		process uint32
@@ -18,8 +19,12 @@ func Measured(src trace.Source) (ns uint64, err error) {
 		b := buffer{r.Process, r.Object}
 		switch r.Kind {
 		case wire.KindCreate:
-			if r.Outcome == wire.OutcomeHit || r.Outcome == wire.OutcomeMiss {
-				poolable[b] = true
+			switch part := r.Flags&wire.FlagPart != 0; {
+			case r.Outcome != wire.OutcomeHit && r.Outcome != wire.OutcomeMiss:
+			case part && r.Outcome == wire.OutcomeHit:
+				ns += 2 * uint64(r.Cost)
+			default:
+				poolable[b] = !part
 				ns += uint64(r.Cost)
 			}
 		case wire.KindRelease:
@@ -27,7 +32,7 @@ func Measured(src trace.Source) (ns uint64, err error) {
 				delete(poolable, b)
 				ns += uint64(r.Cost)
 			}
-		case wire.KindSlab, wire.KindEvict:
+		case wire.KindEvict:
 			ns += uint64(r.Cost)
 		default:
 		}

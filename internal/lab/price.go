@@ -12,9 +12,12 @@ func measured(fit *cost.Fit, size uint64, ns uint32) {
 	}
 }
 
-// priceCreate notes what a driver's create of a buffer took: not of parts, which are sub-buffers of a slab, nor of what
-// has no memory of its own.
+// priceCreate notes what a driver's create of a buffer took: not of what has no memory of its own. A part that is a hit
+// took the create of a sub-buffer; one that is a miss may have taken that of a slab, too.
 func (r *resolver) priceCreate(e *wire.Event) {
+	if e.Outcome == wire.OutcomeHit && e.Flags&wire.FlagPart != 0 && e.Cost > 0 {
+		r.parts.Add(0, float64(e.Cost))
+	}
 	created := e.Outcome == wire.OutcomeMiss || e.Outcome == wire.OutcomeDriver
 	if created && wire.Memory(e.Op) == wire.MemoryBuffer && e.Flags&(wire.FlagPart|wire.FlagCarried) == 0 {
 		measured(&r.creates, e.Granted, e.Cost)
@@ -28,8 +31,11 @@ func (r *resolver) priceRelease(e *wire.Event) {
 	}
 }
 
-// device returns what the driver took in the recording. Slabs are priced as blocks; neither first touches nor parts are
-// told by a recording.
+// device returns what the driver took in the recording. Slabs are priced as blocks; first touches are not told by a
+// recording. Of parts only the create is: their release is timed with what the pool does. It takes about as long
+// (gpumemtop probe).
 func (r *resolver) device() cost.Device {
-	return cost.Device{Create: r.creates.Line(), Release: r.releases.Line()}
+	d := cost.Device{Create: r.creates.Line(), Release: r.releases.Line(), Part: cost.Line{A: 2 * r.parts.Line().A}}
+	d.AssumePart()
+	return d
 }

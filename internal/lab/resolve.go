@@ -25,6 +25,7 @@ type resolver struct {
 	free      []uint32 // slots
 	creates   cost.Fit // what the driver took in the recording
 	releases  cost.Fit
+	parts     cost.Fit // creates alone
 
 	latest uint32 // process, with its origin
 	origin *origin

@@ -179,6 +179,29 @@ func TestFittedDevice(t *testing.T) {
 	}
 }
 
+// TestPriceOfParts takes that of a sub-buffer's create twice where it was timed, and assumes it else.
+func TestPriceOfParts(t *testing.T) {
+	part := func(object uint64, outcome wire.Outcome, ns uint32) wire.Event {
+		return wire.Event{
+			Kind: wire.KindCreate, Outcome: outcome, Flags: wire.FlagPart, Object: object, Link: object, Scope: scope,
+			Access: 1, Size: 256, Granted: 256, Cost: ns,
+		}
+	}
+	story := newTape()
+	story.add(part(1, wire.OutcomeMiss, 9000)) // with a slab in it
+	story.add(wire.Event{Kind: wire.KindEvict, Link: 9, Granted: 4096, Cost: 700})
+	if d := load(t, story).Device(); d.Part != (cost.Line{A: 700}) || !d.PartAssumed {
+		t.Errorf("nothing was timed: %+v", d)
+	}
+	story.next = 0
+	story.add(part(2, wire.OutcomeHit, 60))
+	story.add(part(3, wire.OutcomeHit, 80))
+	story.add(part(4, wire.OutcomeHit, 0)) // not timed
+	if d := load(t, story).Device(); d.Part != (cost.Line{A: 140}) || d.PartAssumed {
+		t.Errorf("creates of 60 and 80 ns: %+v", d)
+	}
+}
+
 // TestSimulationCanBeAskedAnyTime asks after every record: that changes nothing.
 func TestSimulationCanBeAskedAnyTime(t *testing.T) {
 	story := thousand()

@@ -54,7 +54,11 @@ func (r *Result) Device(which string) (*Device, error) {
 // Costs returns what its driver takes in the steady state, in which creates come after releases. What memory costs that
 // is new to the process (New) is not in it: a line knows sizes, not what was there before.
 func (d *Device) Costs() cost.Device {
-	return cost.Device{Create: d.Create.Line, Touch: d.Touch.Line, Release: d.Release.Line, Part: d.part()}
+	costs := cost.Device{
+		Create: d.Create.Line, Touch: d.Touch.Line, Release: d.Release.Line, Part: d.part(),
+	}
+	costs.AssumePart()
+	return costs
 }
 
 func (d *Device) part() cost.Line { return cost.Line{A: d.SubCreate + d.SubRelease} }

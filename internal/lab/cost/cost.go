@@ -52,6 +52,23 @@ type Device struct {
 	Touch Line
 	// Part is the create and release of a sub-buffer together, which a part of a slab costs each time.
 	Part Line
+	// PartAssumed says that nobody knows Part: it is what AssumePart took it for.
+	PartAssumed bool
+}
+
+// leastPart is what a part costs at least where nobody knows, ns: some more than a sub-buffer of PoCL (gpumemtop probe).
+const leastPart = 200
+
+// AssumePart says what a part of a slab costs where nobody knows: as much as the create and release of a block of no
+// bytes, which take the steps of a sub-buffer's and more. That is rather too dear: parts that cost nothing would make
+// slabs the best of all. A device that takes nothing stays as it is.
+func (d *Device) AssumePart() {
+	known := d.Part != Line{} && !d.PartAssumed
+	if known || (d.Create == Line{}) && (d.Release == Line{}) {
+		return
+	}
+	d.Part = Line{A: max(d.CreateNS(0)+d.ReleaseNS(0), leastPart)}
+	d.PartAssumed = true
 }
 
 // CreateNS returns the ns of the create of a block.

@@ -63,3 +63,28 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+func TestAssumePart(t *testing.T) {
+	for name, c := range map[string]struct{ device, want Device }{
+		"takes nothing": {Device{}, Device{}},
+		"known":         {Device{Create: Line{A: 1000}, Part: Line{A: 1}}, Device{Create: Line{A: 1000}, Part: Line{A: 1}}},
+		"as a block of nothing": {
+			Device{Create: Line{A: 1000, B: 1}, Release: Line{A: 200, B: 1}},
+			Device{Create: Line{A: 1000, B: 1}, Release: Line{A: 200, B: 1}, Part: Line{A: 1200}, PartAssumed: true},
+		},
+		"small blocks are cheap": {
+			Device{Create: Line{A: 90000, Below: Below{Bytes: 4096, A: 300}}},
+			Device{Create: Line{A: 90000, Below: Below{Bytes: 4096, A: 300}}, Part: Line{A: 300}, PartAssumed: true},
+		},
+		"nothing takes no time": {Device{Create: Line{B: 1}}, Device{Create: Line{B: 1}, Part: Line{A: leastPart}, PartAssumed: true}},
+		"assumed before": {
+			Device{Create: Line{A: 1000}, Part: Line{A: 5}, PartAssumed: true},
+			Device{Create: Line{A: 1000}, Part: Line{A: 1000}, PartAssumed: true},
+		},
+	} {
+		got := c.device
+		if got.AssumePart(); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}

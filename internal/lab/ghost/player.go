@@ -259,8 +259,8 @@ func (p *player) stopAll(why string) {
 const enough = 16
 
 // assumed is what the driver takes as long as too little was timed, in round figures: 10 µs for a create, 5 µs for a
-// release. Parts are never timed; what they take here is some more than a sub-buffer of PoCL (gpumemtop probe).
-var assumed = cost.Device{Create: cost.Line{A: 10_000}, Release: cost.Line{A: 5_000}, Part: cost.Line{A: 200}}
+// release.
+var assumed = cost.Device{Create: cost.Line{A: 10_000}, Release: cost.Line{A: 5_000}}
 
 // device returns what the driver takes, as far as the run has told.
 func (p *player) device() cost.Device {
@@ -274,7 +274,7 @@ func (p *player) device() cost.Device {
 	if releases < enough {
 		d.Release = assumed.Release
 	}
-	d.Part = assumed.Part
+	d.AssumePart()
 	return d
 }
 

@@ -17,6 +17,7 @@ const (
 	Close  Reason = iota // it saves nearly what can be saved, with nearly the memory that the program takes without a pool
 	Knee                 // the saving takes more memory than that: less of it would cost much time, more of it gain little
 	Fits                 // it saves nearly what can be saved in the memory that there may be
+	Vain                 // nothing in that memory saves time
 	Nobody               // nothing fits that
 )
 
@@ -31,7 +32,10 @@ const (
 func peel(points []Point, present *lab.Configuration) (front, rest []Point) {
 	sorted := slices.Clone(points)
 	slices.SortStableFunc(sorted, func(a, b Point) int {
-		return cmp.Or(cmp.Compare(a.DriverNS, b.DriverNS), cmp.Compare(a.PeakReserved, b.PeakReserved), simpler(&a, &b, present))
+		if c := cmp.Or(cmp.Compare(a.DriverNS, b.DriverNS), cmp.Compare(a.PeakReserved, b.PeakReserved)); c != 0 {
+			return c
+		}
+		return simpler(&a, &b, present)
 	})
 	least := uint64(math.MaxUint64)
 	for i := range sorted {
@@ -45,8 +49,8 @@ func peel(points []Point, present *lab.Configuration) (front, rest []Point) {
 	return front, rest
 }
 
-// simpler compares configurations that do the same: what is in use now comes first, then what sets less, then the order
-// of the policies.
+// simpler compares configurations that do the same: what is in use now comes first, then what sets less, then no pool,
+// then the policy that serves where nobody names one, then the order of the others.
 func simpler(a, b *Point, present *lab.Configuration) int {
 	order := func(p *Point) int {
 		if present != nil && p.Configuration.String() == present.String() {
@@ -54,7 +58,7 @@ func simpler(a, b *Point, present *lab.Configuration) int {
 		}
 		return len(p.Configuration.Settings)
 	}
-	names := allocator.Names()
+	names := append([]string{bare.Policy, allocator.Default}, allocator.Names()...)
 	return cmp.Or(
 		cmp.Compare(order(a), order(b)),
 		cmp.Compare(slices.Index(names, a.Configuration.Policy), slices.Index(names, b.Configuration.Policy)),
@@ -70,10 +74,16 @@ func recommend(front []Point, none *Point, most uint64) (*Point, Reason) {
 	}
 	if most > 0 {
 		p := frugal(front, none, most)
-		if p == nil {
+		switch {
+		case p == nil:
 			return nil, Nobody
+		case p.DriverNS >= none.DriverNS:
+			return p, Vain
 		}
 		return p, Fits
+	}
+	if front[0].DriverNS >= none.DriverNS {
+		return &front[0], Vain
 	}
 	p := frugal(front, none, uint64(closeBy*float64(none.PeakReserved)))
 	if p != nil && none.DriverNS-p.DriverNS >= nearly*(none.DriverNS-front[0].DriverNS) {

@@ -29,7 +29,8 @@ func TestRecommend(t *testing.T) {
 		"saves nearly all":                   {[]float64{1, 300, 2, 120, 50, 100}, []float64{50, 100}, 0, "b", Close},
 		"one in a hundred for less memory":   {[]float64{1, 120, 1.4, 110, 3, 105, 50, 100}, []float64{50, 100}, 0, "b", Close},
 		"costs memory":                       {[]float64{1, 900, 2, 300, 48, 110, 50, 100}, []float64{50, 100}, 0, "b", Knee},
-		"no pool is best":                    {[]float64{50, 100}, []float64{50, 100}, 0, "a", Close},
+		"no pool is best":                    {[]float64{50, 100}, []float64{50, 100}, 0, "a", Vain},
+		"no pool is best within a bound":     {[]float64{1, 900, 50, 100}, []float64{50, 100}, 200 << 20, "b", Vain},
 		"within a bound":                     {[]float64{1, 900, 2, 300, 48, 110, 50, 100}, []float64{50, 100}, 200 << 20, "c", Fits},
 		"within a bound that takes them all": {[]float64{1, 900, 2, 300, 48, 110, 50, 100}, []float64{50, 100}, 1 << 40, "a", Fits},
 		"within too little":                  {[]float64{1, 900, 50, 100}, []float64{50, 100}, 99 << 20, "", Nobody},
@@ -62,6 +63,21 @@ func TestPeel(t *testing.T) {
 	all[0].Configuration.Settings = []allocator.Setting{{Name: "x", Value: "1"}}
 	if front, _ := peel(all, nil); letters(front) != "bcd" {
 		t.Errorf("front %q, want c, which sets nothing", letters(front))
+	}
+}
+
+// TestEqualPolicies demands that of policies that do the same the one is named that is there without being named.
+func TestEqualPolicies(t *testing.T) {
+	all := points(1, 1, 1, 1, 1, 1)
+	for i, name := range []string{"futhark-2018", "pow2", "futhark"} {
+		all[i].Configuration.Policy = name
+	}
+	if front, _ := peel(all, nil); len(front) != 1 || front[0].Configuration.Policy != allocator.Default {
+		t.Errorf("front %+v", front)
+	}
+	all[1].Configuration.Policy = "none"
+	if front, _ := peel(all, nil); front[0].Configuration.Policy != "none" {
+		t.Errorf("front %+v: a pool that does nothing comes before none", front)
 	}
 }
 

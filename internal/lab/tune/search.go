@@ -6,7 +6,6 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
-	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
 )
 
 // batch is how many configurations are tried before looking where to go on. It does not depend on the number of cores, so
@@ -19,13 +18,13 @@ var bare = lab.Configuration{Policy: "none"}
 // search is a search under way. One goroutine uses it.
 type search struct {
 	field
-	options  Options
-	bound    lab.Bound
-	partCost cost.Line
-	points   []Point
-	seen     map[string]int                 // configurations: place in points + 1, 0 for those that cannot be
-	left     map[string][]lab.Configuration // neighbours that were not tried, as far as anybody asked
-	ending   Ending
+	options Options
+	bound   lab.Bound
+	partNS  float64 // Result.PartNS
+	points  []Point
+	seen    map[string]int                 // configurations: place in points + 1, 0 for those that cannot be
+	left    map[string][]lab.Configuration // neighbours that were not tried, as far as anybody asked
+	ending  Ending
 }
 
 // try tries those of a list that were not tried, as many as there may still be. It reports whether the search goes on.
@@ -191,7 +190,7 @@ func (s *search) result(ctx context.Context) (*Result, error) {
 		return nil, ErrNothing
 	}
 	r := &Result{
-		Points: s.points, Bound: s.bound, Ending: s.ending, PartCost: s.partCost, None: *none, Present: s.tried(s.options.Present),
+		Points: s.points, Bound: s.bound, Ending: s.ending, PartNS: s.partNS, None: *none, Present: s.tried(s.options.Present),
 		field: s.field, options: s.options,
 	}
 	if ctx.Err() != nil {

@@ -71,7 +71,7 @@ type Result struct {
 	Present     *Point  // Options.Present
 	Bound       lab.Bound
 	Ending      Ending
-	PartCost    cost.Line // that was taken for a part of a slab; zero where it is known
+	PartNS      float64 // what a part of a slab is assumed to take, the most in any recording; 0 where it is known
 
 	field   field
 	options Options
@@ -80,6 +80,9 @@ type Result struct {
 // ErrNoCost says that neither a recording nor anybody else tells what a driver takes.
 var ErrNoCost = errors.New("no create was timed in the recording: what the driver takes is not known")
 
+// ErrNoRequest says that no recording has a request that a pool could serve.
+var ErrNoRequest = errors.New("nothing was asked for that a pool could serve")
+
 // ErrNothing says that a search ended before anything was tried.
 var ErrNothing = errors.New("the time was over before one configuration was tried")
 
@@ -87,7 +90,7 @@ var ErrNothing = errors.New("the time was over before one configuration was trie
 // what was tried by then. The same tapes give the same result, unless the context ends. The limits of a configuration hold
 // from the beginning to the end; others change as they were changed in the recordings.
 //
-// Errors are ErrNoCost, ErrNothing, and one that says what is wrong with Options.Present.
+// Errors are ErrNoRequest, ErrNoCost, ErrNothing, and one that says what is wrong with Options.Present.
 func Search(ctx context.Context, tapes []*lab.Tape, o Options) (*Result, error) {
 	s, err := newSearch(tapes, o)
 	if err != nil {
@@ -119,8 +122,7 @@ func newSearch(tapes []*lab.Tape, o Options) (*search, error) {
 	return s, s.price()
 }
 
-// price finds what the driver of each recording takes. Where nobody knows what a part of a slab costs, it is taken for as
-// dear as a create and a release of nothing: free parts would make every slab the best of all.
+// price finds what the driver of each recording takes.
 func (s *search) price() error {
 	known := false
 	for _, tape := range s.tapes {
@@ -129,9 +131,8 @@ func (s *search) price() error {
 			d = tape.Device()
 		}
 		known = known || d.Create != cost.Line{}
-		if (d.Part == cost.Line{}) {
-			d.Part.A = d.Create.A + d.Release.A
-			s.partCost = d.Part
+		if d.AssumePart(); d.PartAssumed {
+			s.partNS = max(s.partNS, d.Part.A)
 		}
 		s.devices = append(s.devices, d)
 		bound := tape.Bound(d)
@@ -139,7 +140,10 @@ func (s *search) price() error {
 		s.bound.Carved += bound.Carved
 		s.bound.Peak = max(s.bound.Peak, bound.Peak)
 	}
-	if !known {
+	switch {
+	case s.bound.Peak == 0:
+		return ErrNoRequest
+	case !known:
 		return ErrNoCost
 	}
 	return nil

@@ -65,7 +65,7 @@ func names(points []Point) string {
 }
 
 func TestSearchIsTheSameEachTime(t *testing.T) {
-	tape := random(t, 1, 2000)
+	tape := random(t, 1, 500)
 	want := look(t, Options{Workers: 1}, tape)
 	for _, workers := range []int{2, 7} {
 		got := look(t, Options{Workers: workers}, tape)
@@ -171,6 +171,9 @@ func TestSearchErrors(t *testing.T) {
 	if _, err := Search(context.Background(), []*lab.Tape{tape}, Options{}); !errors.Is(err, ErrNoCost) {
 		t.Errorf("a driver that takes nothing: %v", err)
 	}
+	if _, err := Search(context.Background(), []*lab.Tape{newProgram().tape(t)}, Options{Device: device}); !errors.Is(err, ErrNoRequest) {
+		t.Errorf("a recording without requests: %v", err)
+	}
 	present := lab.Configuration{Policy: "slob"}
 	if _, err := Search(context.Background(), []*lab.Tape{tape}, Options{Device: device, Present: &present}); err == nil || !strings.Contains(err.Error(), "unknown policy") {
 		t.Errorf("a policy that there is not: %v", err)
@@ -209,11 +212,11 @@ func TestMaxMemory(t *testing.T) {
 // TestPartsCost demands that slabs are not taken for free where nobody knows what their parts cost.
 func TestPartsCost(t *testing.T) {
 	r := look(t, Options{Most: 1}, random(t, 1, 500))
-	if r.PartCost.A != device.Create.A+device.Release.A {
-		t.Errorf("a part is taken to cost %+v", r.PartCost)
+	if r.PartNS != device.Create.A+device.Release.A {
+		t.Errorf("a part is taken to cost %g", r.PartNS)
 	}
 	slab := find(r.Points, &Point{Configuration: lab.Configuration{Policy: "slab"}})
-	if slab.DriverNS < 400*r.PartCost.A {
+	if slab.DriverNS < 400*r.PartNS {
 		t.Errorf("slabs take %g ns for 500 parts", slab.DriverNS)
 	}
 	known := device
@@ -222,8 +225,8 @@ func TestPartsCost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cheap := find(r.Points, slab); r.PartCost.A != 0 || cheap.DriverNS >= slab.DriverNS {
-		t.Errorf("with a cost that is known: %+v", r.PartCost)
+	if cheap := find(r.Points, slab); r.PartNS != 0 || cheap.DriverNS >= slab.DriverNS {
+		t.Errorf("with a cost that is known: %g", r.PartNS)
 	}
 }
 
