@@ -73,5 +73,5 @@ func (g *Ghosts) Saving() (ns, part float64, known bool) {
 	return ns, ns / present.DriverNS, true
 }
 
-// SetGhosts says what the ghosts have found.
-func (m *Model) SetGhosts(g *Ghosts) { m.ghosts = g }
+// SetGhosts says whom each snapshot asks for what ghosts have found. It is called before the first event.
+func (m *Model) SetGhosts(board func() *Ghosts) { m.ghosts = board }
