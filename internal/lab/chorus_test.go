@@ -30,7 +30,7 @@ func sing(t *testing.T, src trace.Source, batch int, o ReplayOptions) *Chorus {
 	var record wire.Record
 	for n := 1; ; n++ {
 		err := src.Next(&record)
-		if err == nil && Hears(&record.Event) {
+		if err == nil && Hears(&record.Event) { // a listener is given no others
 			c.Read(&record)
 		}
 		if err != nil || n%batch == 0 {

@@ -153,6 +153,9 @@ func (r *player) enter(h *held) {
 
 // release does what becomes of a buffer.
 func (r *player) release(step *op) {
+	if int(step.slot) >= len(r.slots) { // of a request that was not told of before, in a recording that contradicts itself
+		return
+	}
 	h := &r.slots[step.slot]
 	p := h.process
 	switch h.state {

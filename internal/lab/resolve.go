@@ -66,8 +66,14 @@ func (r *resolver) take(record *wire.Record, ops []op) []op {
 		r.script.facts.lost += record.Size
 		return r.lost(ops)
 	}
-	o := r.from(record.Process)
 	e := &record.Event
+	if !Hears(e) { // such a record must make no difference: others leave it out
+		return ops
+	}
+	o := r.from(record.Process)
+	if n := len(o.order.waiting); n > 0 && n%overdueEvery == 0 {
+		ops = r.overdue(o, moment(e.Time), ops)
+	}
 	if t := o.order.threads[record.Thread]; t != nil && len(t.owed) > 0 && e.Kind != wire.KindOrder {
 		ops = r.pay(o, t, ops)
 	}
@@ -93,9 +99,7 @@ func (r *resolver) take(record *wire.Record, ops []op) []op {
 	case wire.KindExit:
 		return r.end(o, ops)
 	case wire.KindSync:
-		if wire.Sync(e.Op) != wire.SyncFlush {
-			return r.tell(&o.order, 0, ops, op{code: opWait, time: moment(e.Time), slot: o.number})
-		}
+		return r.tell(&o.order, 0, ops, op{code: opWait, time: moment(e.Time), slot: o.number})
 	}
 	return ops
 }
@@ -321,7 +325,7 @@ func (r *resolver) cooled(o *origin, record *wire.Record, ops []op) []op {
 		delete(o.cooling, e.Link)
 		step.code, step.slot = opCooled, slot
 	}
-	if t := o.order.of(record.Thread); t != nil {
+	if t := o.order.newcomer(record.Thread); t != nil {
 		t.owed = append(t.owed, step)
 		return ops
 	}
