@@ -93,7 +93,7 @@ func checkProcesses(t *testing.T, r *player) {
 		}
 		inUse, reserved = inUse+held[p], reserved+p.reserved
 	}
-	if r.inUse != inUse || r.reserved != reserved {
-		t.Errorf("%d in use and %d reserved, the processes have %d and %d", r.inUse, r.reserved, inUse, reserved)
+	if r.inUse != inUse || r.reserved != reserved+r.left {
+		t.Errorf("%d in use and %d reserved, of which %d are left, the processes have %d and %d", r.inUse, r.reserved, r.left, inUse, reserved)
 	}
 }

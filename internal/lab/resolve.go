@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -97,7 +98,11 @@ func (r *resolver) take(record *wire.Record, ops []op) []op {
 	case wire.KindOrder:
 		return r.ordered(o, record, ops)
 	case wire.KindExit:
-		return r.end(o, ops)
+		ops = r.end(o, ops)
+		if record.Thread == 0 { // the process's own says only that its exit handlers run
+			return r.gone(record, o, ops)
+		}
+		return ops
 	case wire.KindSync:
 		return r.tell(&o.order, 0, ops, op{code: opWait, time: moment(e.Time), slot: o.number})
 	}
@@ -120,6 +125,22 @@ func (r *resolver) from(number uint32) *origin {
 	}
 	r.latest, r.origin = number, o
 	return o
+}
+
+// gone ends a process. Its policies and what is known of it take memory, and there may be many, one after the other.
+func (r *resolver) gone(record *wire.Record, o *origin, ops []op) []op {
+	time := moment(record.Time)
+	slots := slices.AppendSeq(slices.Collect(maps.Values(o.objects)), maps.Values(o.cooling))
+	for _, d := range o.refused {
+		slots = append(slots, d.slot)
+	}
+	slices.Sort(slots)
+	for _, slot := range slots {
+		ops = r.put(ops, []op{{code: opGone, time: time, slot: slot}})
+	}
+	delete(r.processes, record.Process)
+	r.origin = nil
+	return append(ops, op{code: opExit, time: time, slot: o.number})
 }
 
 // moment is a time as policies have it.
