@@ -56,7 +56,7 @@ func (t *Tap) Take(r *wire.Record) {
 	if !lab.Hears(&r.Event) || t.deaf.Load() {
 		return
 	}
-	if t.missed > 0 && len(t.queue) > 0 && !(lasts(r.Kind) && len(t.batch) < batchSize-1) {
+	if t.missed > 0 && len(t.queue) > 0 && (!lasts(r.Kind) || len(t.batch) == batchSize-1) {
 		t.missed++
 		return
 	}
