@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -175,6 +176,10 @@ func taken(records []wire.Record, present lab.Configuration) (spent time.Duratio
 	return spent, nil
 }
 
+// pace is how many records come before all are played: a program that is faster fills the queue, which is memory to be got
+// and swept.
+const pace = 16 * ghostBatch
+
 // together plays records through eight ghosts with the curve of hit rates beside them, as a dashboard does.
 func together(records []wire.Record, present lab.Configuration) error {
 	eighth := lab.Configuration{Policy: present.Policy, Settings: []allocator.Setting{{Name: "max_cached_bytes", Value: "67108864"}}}
@@ -187,8 +192,14 @@ func together(records []wire.Record, present lab.Configuration) error {
 		return err
 	}
 	tap := live.Start(g, c)
-	for i := range records {
-		tap.Take(&records[i])
+	for part := range slices.Chunk(records, pace) {
+		for i := range part {
+			tap.Take(&part[i])
+		}
+		before := g.Board()
+		for tap.Flush(); g.Board() == before; {
+			time.Sleep(50 * time.Microsecond)
+		}
 	}
 	tap.Close()
 	if rows := g.Board().Rows; len(rows) != 8 || g.Board().Leader() == nil || !c.View().Known {
