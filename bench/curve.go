@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab/curve"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/live"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -54,18 +56,14 @@ func (b *bench) followed(file, policy string) ([]any, error) {
 	var costs []float64
 	var v *curve.View
 	for range b.runs {
-		start, err := processorTime()
+		ns, err := costOf(len(records), func() (err error) {
+			v, err = follow(records, policy)
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
-		if v, err = follow(records, policy); err != nil {
-			return nil, err
-		}
-		end, err := processorTime()
-		if err != nil {
-			return nil, err
-		}
-		costs = append(costs, float64((end-start).Nanoseconds())/float64(len(records)))
+		costs = append(costs, ns)
 	}
 	m, err := curve.Measure(reader, policy, nil)
 	if err != nil {
@@ -74,11 +72,25 @@ func (b *bench) followed(file, policy string) ([]any, error) {
 	return []any{len(records), fixed(middle(costs), 0), len(v.Exact), fixed(100*v.Error, 1), fixed(100*v.Off(m.Exact), 1)}, nil
 }
 
-// spoken returns the records that say anything to a policy, no more than may wait at a time.
+// costOf returns the ns of this process for each of some records that something is done with.
+func costOf(records int, do func() error) (float64, error) {
+	runtime.GC() // what was done before
+	start, err := processorTime()
+	if err != nil {
+		return 0, err
+	}
+	if err := do(); err != nil {
+		return 0, err
+	}
+	end, err := processorTime()
+	return float64((end - start).Nanoseconds()) / float64(records), err
+}
+
+// spoken returns the records that say anything to a policy, no more than may wait without any being lost.
 func spoken(src trace.Source) ([]wire.Record, error) {
 	var records []wire.Record
 	var record wire.Record
-	for len(records) < curve.QueueMost {
+	for len(records) < ghostRoom {
 		err := src.Next(&record)
 		if errors.Is(err, io.EOF) {
 			break
@@ -100,9 +112,10 @@ func follow(records []wire.Record, policy string) (*curve.View, error) {
 	if err != nil {
 		return nil, err
 	}
+	tap := live.Start(l)
 	for i := range records {
-		l.Take(&records[i])
+		tap.Take(&records[i])
 	}
-	l.Close()
+	tap.Close()
 	return l.View(), nil
 }

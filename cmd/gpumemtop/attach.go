@@ -202,12 +202,9 @@ func (a *attacher) begin() error {
 	if len(a.outlets) > 0 {
 		options.Recorder, options.Recording = a.outlets, a.recording.String()
 	}
-	if err := a.raise(); err != nil {
+	if options.Tap, err = a.raise(); err != nil {
 		a.discard()
 		return errors.Join(err, from.Detach(), from.Close())
-	}
-	if a.ghosts != nil {
-		options.Ghosts = a.ghosts
 	}
 	a.session = session.Attach(options)
 	return nil

@@ -60,6 +60,9 @@ func (p *pilot) run() {
 
 func (p *pilot) look() {
 	books := p.ghosts.Books()
+	if books == nil {
+		return
+	}
 	if p.controller == nil {
 		for i := range books.Rows {
 			if books.Rows[i].Present {

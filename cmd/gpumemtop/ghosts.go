@@ -8,7 +8,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab/ghost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/live"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 )
 
 // The words that --ghosts takes besides the names of policies.
@@ -52,16 +54,24 @@ func (j *job) checkGhosts(dashboard bool) error {
 	return nil
 }
 
-// raise starts the ghosts, if there shall be some.
-func (j *job) raise() error {
-	if j.rivals == nil {
-		return nil
+// raise makes the ghosts, if there shall be some, and starts what plays them and others beside the run: nil where there
+// is nobody. It is the session's to close.
+func (j *job) raise(others ...live.Listener) (session.Tap, error) {
+	if j.rivals != nil {
+		var err error
+		j.ghosts, err = ghost.New(j.rivals, ghost.Options{
+			Present: lab.Configuration{Policy: j.plan.policy.Name(), Settings: j.plan.settings}, Capacity: j.plan.memory,
+		})
+		if err != nil {
+			return nil, err
+		}
+		j.model.SetGhosts(j.ghosts.Board)
+		others = append(others, j.ghosts)
 	}
-	var err error
-	j.ghosts, err = ghost.New(j.rivals, ghost.Options{
-		Present: lab.Configuration{Policy: j.plan.policy.Name(), Settings: j.plan.settings}, Capacity: j.plan.memory,
-	})
-	return err
+	if len(others) == 0 {
+		return nil, nil
+	}
+	return live.Start(others...), nil
 }
 
 // setConfiguration goes over to the configuration of a ghost.

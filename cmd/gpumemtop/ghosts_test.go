@@ -38,17 +38,19 @@ func TestWhichGhostsThereAre(t *testing.T) {
 		if got != test.want {
 			t.Errorf("%q: %q, want %q", test.text, got, test.want)
 		}
-		if err := j.raise(); err != nil {
+		j.model = model.New(model.Options{})
+		tap, err := j.raise()
+		if err != nil {
 			t.Fatal(err)
 		}
-		if (j.ghosts != nil) != (test.want != "") {
-			t.Errorf("%q: ghosts %v", test.text, j.ghosts)
+		if (tap != nil) != (test.want != "") || (j.ghosts != nil) != (test.want != "") {
+			t.Errorf("%q: ghosts %v, tap %v", test.text, j.ghosts, tap)
 		}
 		if j.ghosts != nil {
-			if present := j.ghosts.Board().Present(); present == nil || present.Name != "futhark max_cached_bytes=1M" {
+			if present := j.model.Snapshot().Ghosts.Present(); present == nil || present.Name != "futhark max_cached_bytes=1M" {
 				t.Errorf("%q: present is %+v", test.text, present)
 			}
-			j.ghosts.Close()
+			tap.Close()
 		}
 	}
 }

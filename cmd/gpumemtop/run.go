@@ -6,6 +6,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab/curve"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/live"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/payload"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
@@ -42,8 +43,8 @@ func run(c *config, command []string, dashboard bool) error {
 	if r.screen != nil {
 		r.notes.hold()
 		r.showDashboard()
+		r.curve.Leave()
 		r.notes.release()
-		r.curve.Close()
 	}
 	result, err := r.session.Wait()
 	r.landed()
@@ -81,12 +82,13 @@ func (r *runner) start() error {
 		Model: r.model, Resolve: symbol.New().Frames,
 		Warn: r.notes.add,
 	}
+	var beside []live.Listener
 	if r.screen != nil {
 		options.Capture, options.Cols, options.Rows = true, r.screen.cols, r.screen.rows
 		if err := r.follow(); err != nil {
 			return err
 		}
-		options.Watchers = append(options.Watchers, r.curve)
+		beside = append(beside, r.curve)
 	}
 	if err := r.record(); err != nil {
 		return err
@@ -94,13 +96,10 @@ func (r *runner) start() error {
 	if len(r.outlets) > 0 {
 		options.Recorder, options.Recording = r.outlets, r.recording.String()
 	}
-	err := r.raise()
-	if err != nil {
+	var err error
+	if options.Tap, err = r.raise(beside...); err != nil {
 		r.discard()
 		return err
-	}
-	if r.ghosts != nil {
-		options.Ghosts = r.ghosts
 	}
 	if r.session, err = session.Start(options); err != nil {
 		r.discard()

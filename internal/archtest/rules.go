@@ -48,7 +48,8 @@ var (
 	everything = []string{
 		"allocator", "internal/analysis", "internal/check", "internal/cl", "internal/compare", "internal/cut",
 		"internal/doctor", "internal/export", "internal/importer", "internal/lab", "internal/lab/cost",
-		"internal/lab/auto", "internal/lab/curve", "internal/lab/ghost", "internal/lab/plan", "internal/lab/tune", "internal/life",
+		"internal/lab/auto", "internal/lab/curve", "internal/lab/ghost", "internal/lab/live", "internal/lab/plan",
+		"internal/lab/tune", "internal/life",
 		"internal/measure", "internal/merging", "internal/merging/advice", "internal/model",
 		"internal/ndjson", "internal/payload", "internal/plain", "internal/probe", "internal/progress", "internal/report",
 		"internal/session", "internal/size", "internal/splice", "internal/symbol", "internal/trace",
@@ -100,7 +101,7 @@ var Places = map[string]Place{
 	"internal/splice": {May: []string{"internal/cut", "internal/trace", "internal/wire"}, Timeless: true, Never: noFiles},
 	"internal/ndjson": {May: []string{"internal/trace", "internal/wire"}, Timeless: true, Never: noFiles},
 	// A planner and the CSV that it reads.
-	"internal/lab/auto": {May: []string{"internal/lab", "internal/lab/cost", "internal/lab/ghost"}, Timeless: true, Never: noFiles},
+	"internal/lab/auto": {May: []string{"internal/lab", "internal/lab/cost", "internal/lab/ghost", "internal/model"}, Timeless: true, Never: noFiles},
 	"internal/lab/plan": {Timeless: true, Never: noFiles},
 	"internal/importer": {
 		May:      []string{"internal/lab/plan", "internal/ndjson", "internal/trace", "internal/wire"},
@@ -134,13 +135,14 @@ var Places = map[string]Place{
 		Timeless: true, Never: noFiles,
 	},
 	"internal/lab/tune": {May: []string{"allocator", "internal/lab", "internal/lab/cost"}, Timeless: true, Never: noFiles},
-	// It reads the clock: what it costs is measured, and shown.
+	// These read the clock: what they cost is measured, and shown.
+	"internal/lab/live": {May: []string{"internal/lab", "internal/wire"}, Never: noFiles},
 	"internal/lab/ghost": {
-		May:   []string{"allocator", "internal/lab", "internal/lab/cost", "internal/model", "internal/wire"},
+		May:   []string{"allocator", "internal/lab", "internal/lab/cost", "internal/lab/live", "internal/model"},
 		Never: noFiles,
 	},
 	"internal/lab/curve": {
-		May:      []string{"allocator", "internal/lab", "internal/lab/cost", "internal/trace", "internal/wire"},
+		May:      []string{"allocator", "internal/lab", "internal/lab/cost", "internal/lab/live", "internal/trace", "internal/wire"},
 		Timeless: true, Never: noFiles,
 	},
 	"internal/merging": {May: []string{"internal/size"}, Timeless: true, Never: noFiles},
@@ -205,7 +207,8 @@ var Places = map[string]Place{
 	"internal/archtest": {},
 	"bench": {May: []string{
 		"allocator", "allocator/rcu", "allocator/semaphore", "allocator/tbuddy", "allocator/ualloc", "intercept",
-		"internal/lab", "internal/lab/curve", "internal/lab/ghost", "internal/lab/plan", "internal/lab/tune", "internal/merging",
+		"internal/lab", "internal/lab/curve", "internal/lab/ghost", "internal/lab/live", "internal/lab/plan",
+		"internal/lab/tune", "internal/merging",
 		"internal/merging/advice", "internal/model", "internal/trace", "internal/wire", "tracer/calls", "tracer/kernel",
 		"tracer/rights", "tracer/target",
 	}},

@@ -151,14 +151,16 @@ type dweller struct {
 type gathering struct {
 	slots []dweller
 	raced [][]dweller // by process: those that cool until its next wait
-	held  uint64      // bytes that the program has
-	peak  uint64
+	has   []int64     // bytes that the program has, by process
+	held  int64       // bytes of all
+	peak  int64
 }
 
 // crowds plays the tape without a policy. peak is the most that the program held at a time.
 func (t *Tape) crowds() (crowds []*crowd, peak uint64) {
 	byClass, crowds := t.census()
-	g := gathering{slots: make([]dweller, t.script.slots), raced: make([][]dweller, t.script.facts.processes)}
+	n := t.script.facts.processes
+	g := gathering{slots: make([]dweller, t.script.slots), raced: make([][]dweller, n), has: make([]int64, n)}
 	for _, ops := range t.reels {
 		for i := range ops {
 			step := &ops[i]
@@ -176,17 +178,27 @@ func (t *Tape) crowds() (crowds []*crowd, peak uint64) {
 				}
 			case opFree, opFreeEarly, opCool, opCooled, opLose, opForget:
 				g.release(step)
+			case opGone:
+				g.slots[step.slot].state = empty
+			case opExit:
+				g.hold(step.slot, -g.has[step.slot])
 			default: // nobody lives by the others
 			}
 		}
 	}
-	return crowds, g.peak
+	return crowds, uint64(g.peak)
 }
 
 func (g *gathering) enter(step *op, c *crowd, process uint32) {
 	g.slots[step.slot] = dweller{c, step.size, process, inUse}
 	c.enter(step.size)
-	g.held += step.size
+	g.hold(process, int64(step.size))
+}
+
+// hold notes that a process has so many bytes more, or less.
+func (g *gathering) hold(process uint32, bytes int64) {
+	g.has[process] += bytes
+	g.held += bytes
 	g.peak = max(g.peak, g.held)
 }
 
@@ -199,17 +211,17 @@ func (g *gathering) release(step *op) {
 	case d.state == cools:
 		g.raced[d.process] = append(g.raced[d.process], *d)
 	case d.state == inUse && step.code == opFree:
-		g.held -= d.size
+		g.hold(d.process, -int64(d.size))
 		d.crowd.leave(d.size)
 	case d.state == inUse && step.code == opFreeEarly:
-		g.held -= d.size
+		g.hold(d.process, -int64(d.size))
 		g.raced[d.process] = append(g.raced[d.process], *d)
 	case d.state == inUse && step.code == opForget:
-		g.held -= d.size
+		g.hold(d.process, -int64(d.size))
 		d.crowd.lost++
 		d.crowd.leave(d.size)
 	case d.state == inUse && step.code == opCool:
-		g.held -= d.size
+		g.hold(d.process, -int64(d.size))
 		d.state = cools
 		return
 	default:

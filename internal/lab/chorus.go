@@ -19,9 +19,23 @@ type Chorus struct {
 // NewChorus returns one without voices.
 func NewChorus() *Chorus { return &Chorus{resolver: newResolver()} }
 
+// Anew returns one without voices for what follows records that are missing: it knows the devices and contexts of this
+// one, and what the driver took, but none of the buffers.
+func (c *Chorus) Anew() *Chorus {
+	fresh := newResolver()
+	old := c.resolver
+	fresh.creates, fresh.releases = old.creates, old.releases
+	for number, o := range old.processes {
+		to := fresh.from(number)
+		to.devices, to.first, to.contexts = o.devices, o.first, o.contexts
+		to.order.adrift = true
+	}
+	return &Chorus{resolver: fresh}
+}
+
 // Add lets another policy take part, from the next record that is read on. Its voice is the number of those that were
-// added before. One that comes late has none of the buffers that are there by then. It must not be called between Read
-// and Clear. An error says what is wrong with the policy or a setting.
+// added before. One that comes late has none of the buffers that are there by then; what was read since Clear is not for
+// it. An error says what is wrong with the policy or a setting.
 func (c *Chorus) Add(o ReplayOptions) (voice int, err error) {
 	p, err := newPlayer(o, &c.resolver.script)
 	if err != nil {
@@ -52,16 +66,15 @@ func (c *Chorus) Read(record *wire.Record) { c.ops = c.resolver.take(record, c.o
 // Finish reads that nothing more will come, on which some of what was read may still wait.
 func (c *Chorus) Finish() { c.ops = c.resolver.finish(c.ops) }
 
-// Play plays what was read since Clear through a voice; each voice that is left must do so once before the next Clear. An
+// Play plays what was read since Clear through a voice; each voice that was there must do so once before the next Clear. An
 // error says that its policy cannot be made any more.
 func (c *Chorus) Play(voice int) error { return c.voices[voice].play(c.ops) }
 
-// Clear ends a batch, which all voices have played, and returns how many events it had that a policy is told of.
-func (c *Chorus) Clear() int {
-	n := len(c.ops)
-	c.ops = c.ops[:0]
-	return n
-}
+// Events returns how many events were read since Clear that a policy is told of.
+func (c *Chorus) Events() int { return len(c.ops) }
+
+// Clear ends a batch, which all voices have played.
+func (c *Chorus) Clear() { c.ops = c.ops[:0] }
 
 // Result returns what a voice has done so far, on a device that takes so much. Its lines have the breaks of the device
 // that the voice was added with, or none. It costs a step for each process.

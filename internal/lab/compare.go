@@ -102,10 +102,10 @@ func (w *watch) of(process uint32) *evictions {
 
 // take compares what was recorded with what is decided.
 func (w *watch) take(record *wire.Record) error {
+	o := w.simulation.resolver.from(record.Process) // before it may be gone
 	if err := w.simulation.Take(record); err != nil {
 		return err
 	}
-	o := w.simulation.resolver.from(record.Process)
 	e := w.of(o.number)
 	e.numbered = o.order.next != 0 && !o.order.adrift
 	switch record.Kind {

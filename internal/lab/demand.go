@@ -38,7 +38,7 @@ func (c *Chorus) Demands(yield func(*Demand)) {
 			d.Request.Size, d.Request.Tag, d.Request.Time = step.size, step.tag, step.time
 		case opFree, opFreeEarly, opCooled, opLose:
 			d = Demand{Kind: Freed, Buffer: step.slot, Time: step.time}
-		case opForget:
+		case opForget, opGone:
 			d = Demand{Kind: Spoiled, Buffer: step.slot, Time: step.time}
 		case opDrop:
 			d = Demand{Kind: Dropped, Process: classes[step.class].process, Class: step.class, Time: step.time}

@@ -35,7 +35,7 @@ func lasting(ops []op, slots uint32) []op {
 		switch ops[i].code {
 		case opCreate, opPlan:
 			created[ops[i].slot] = i + 1
-		case opFree, opFreeEarly, opCool, opForget:
+		case opFree, opFreeEarly, opCool, opForget, opGone:
 			created[ops[i].slot] = 0
 		default:
 		}

@@ -26,8 +26,17 @@ type order struct {
 const firstNumber = 2
 
 // mostWaiting is how many decisions may wait for one that was made before them. A thread may be in the driver for long,
-// between the decision on its request and its word of it; one that never tells must not hold up all others for ever.
+// between the decision on its request and its word of it; one that never tells must not hold up all others for ever. What
+// it would have told of is left out then, or comes late.
 const mostWaiting = 1 << 20
+
+// A thread that told of a block that cooled tells what number that had at once, or with whatever it does next. One that
+// does nothing for so long (ns) had the number that follows its last; that is looked at whenever so many decisions more
+// wait.
+const (
+	overdueAfter = 1e9
+	overdueEvery = 64
+)
 
 // teller is a thread that tells of its decisions.
 type teller struct {
@@ -55,6 +64,16 @@ func (s *order) of(thread uint32) *teller {
 	return t
 }
 
+// newcomer returns a thread that tells of a block that cooled: its first decision may be that, and the ORDER behind it.
+func (s *order) newcomer(thread uint32) *teller {
+	if s.next != 0 && !s.adrift && s.threads[thread] == nil {
+		s.threads[thread] = newTeller()
+	}
+	return s.of(thread)
+}
+
+func newTeller() *teller { return &teller{after: map[uint64]uint64{}, apart: map[uint64]bool{}} }
+
 // next returns the number of the thread's next decision that the events tell of.
 func (t *teller) next() uint64 {
 	for {
@@ -77,7 +96,9 @@ func (t *teller) next() uint64 {
 // a number comes behind all that wait.
 func (r *resolver) tell(s *order, number uint64, ops []op, told ...op) []op {
 	switch {
-	case s.adrift || number == 0 && len(s.waiting) == 0:
+	case s.adrift:
+		return r.put(r.flush(s, ops), told)
+	case number == 0 && len(s.waiting) == 0:
 		return r.put(ops, told)
 	case number == 0:
 		number = s.highest
@@ -88,7 +109,6 @@ func (r *resolver) tell(s *order, number uint64, ops []op, told ...op) []op {
 		if len(s.waiting) <= mostWaiting {
 			return ops
 		}
-		s.adrift = true
 		return r.flush(s, ops)
 	}
 	ops = r.put(ops, told)
@@ -118,6 +138,9 @@ func (r *resolver) put(ops, told []op) []op {
 
 // flush appends all that waits, as far as it is known in order.
 func (r *resolver) flush(s *order, ops []op) []op {
+	if len(s.waiting) == 0 {
+		return ops
+	}
 	for _, number := range slices.Sorted(maps.Keys(s.waiting)) {
 		ops = r.put(ops, s.waiting[number])
 		s.next = number + 1
@@ -151,6 +174,17 @@ func (r *resolver) pay(o *origin, t *teller, ops []op) []op {
 	return ops
 }
 
+// overdue pays for threads that have been silent since a block cooled, while others wait.
+func (r *resolver) overdue(o *origin, now int64, ops []op) []op {
+	for _, thread := range slices.Sorted(maps.Keys(o.order.threads)) {
+		t := o.order.threads[thread]
+		if t.last != 0 && len(t.owed) > 0 && now-t.owed[len(t.owed)-1].time > overdueAfter {
+			ops = r.pay(o, t, ops)
+		}
+	}
+	return ops
+}
+
 // lost gives the numbers up, because events are missing.
 func (r *resolver) lost(ops []op) []op {
 	ops = r.finish(ops)
@@ -168,11 +202,17 @@ func (r *resolver) ordered(o *origin, record *wire.Record, ops []op) []op {
 	}
 	t := s.threads[record.Thread]
 	if e.Link == 0 { // a thread's first
-		t = &teller{after: map[uint64]uint64{}, apart: map[uint64]bool{}}
 		if s.threads == nil {
 			s.threads, s.waiting, s.next = map[uint32]*teller{}, map[uint64][]op{}, firstNumber
 		}
-		s.threads[record.Thread] = t
+		if t != nil && t.last != 0 { // of a thread that has ended, whose number another has now
+			ops = r.pay(o, t, ops)
+			t = nil
+		}
+		if t == nil {
+			t = newTeller()
+			s.threads[record.Thread] = t
+		}
 	} else if t == nil {
 		s.adrift = true
 		return ops

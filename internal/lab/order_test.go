@@ -123,6 +123,94 @@ func TestWhatCooledIsPaid(t *testing.T) {
 	}
 }
 
+// TestSilenceHoldsNobodyUp: a thread that says nothing after a block has cooled, or whose number another thread has later,
+// does not keep others waiting for ever.
+func TestSilenceHoldsNobodyUp(t *testing.T) {
+	start := func() *tape {
+		s := newTape()
+		s.order(1, wire.OrderNext, 0, 2)
+		s.served(1, 1, block1, wire.OutcomeMiss, wire.MissCold) // 2 and 3
+		s.release(1, wire.OutcomeCooling, wire.FlagWouldRace)   // 4
+		s.by(1).Link = block1
+		s.add(wire.Event{Kind: wire.KindCooled, Link: block1, Granted: 4096}) // 5
+		s.by(1)
+		return s
+	}
+	requests := func(s *tape, n int, ns uint64) (ops int) {
+		s.order(2, wire.OrderNext, 0, 6)
+		for i := range uint64(n) {
+			s.served(2, 2+i, 2+i, wire.OutcomeMiss, wire.MissCold)
+			s.by(2).Time += i * ns
+			s.by(2).Cost = 0
+		}
+		return resolved(s)
+	}
+	const before = 2 // the first request and its release
+	if got := requests(start(), 200, 1000); got != before {
+		t.Errorf("%d ops: what comes later was not kept waiting", got)
+	}
+	if got := requests(start(), 200, 1e8); got < before+1+150 {
+		t.Errorf("%d ops: silence holds others up", got)
+	}
+	s := start()
+	s.order(1, wire.OrderNext, 0, 300)
+	if got := requests(s, 100, 1000); got != before+1+100 {
+		t.Errorf("%d ops: what a thread with the same number owed is not told", got)
+	}
+}
+
+// TestWhatNeverComesIsLeftOut, and what follows it is in order again.
+func TestWhatNeverComesIsLeftOut(t *testing.T) {
+	r := newResolver()
+	s := &order{next: firstNumber, waiting: map[uint64][]op{}}
+	for i := range uint64(mostWaiting) {
+		if ops := r.tell(s, firstNumber+1+i, nil, op{}); ops != nil {
+			t.Fatalf("%d wait, and one is told", i)
+		}
+	}
+	if ops := r.tell(s, firstNumber+1+mostWaiting, nil, op{}); len(ops) != mostWaiting+1 || len(s.waiting) != 0 {
+		t.Errorf("%d are told, %d wait", len(ops), len(s.waiting))
+	}
+	if ops := r.tell(s, s.next+1, nil, op{}); ops != nil {
+		t.Error("order ends where one is missing")
+	}
+	if ops := r.tell(s, s.next, nil, op{}); len(ops) != 2 {
+		t.Errorf("%d in order again", len(ops))
+	}
+}
+
+// TestAThreadMayBeginWithWhatCooled: its first ORDER stands behind it.
+func TestAThreadMayBeginWithWhatCooled(t *testing.T) {
+	s := newTape()
+	s.order(1, wire.OrderNext, 0, 2)
+	s.served(1, 1, block1, wire.OutcomeMiss, wire.MissCold) // 2 and 3
+	s.release(1, wire.OutcomeCooling, wire.FlagWouldRace)   // 4
+	s.by(1).Link = block1
+	s.add(wire.Event{Kind: wire.KindCooled, Link: block1, Granted: 4096}) // 5
+	s.by(2)
+	s.order(2, wire.OrderNext, 0, 5)
+	s.order(1, wire.OrderNext, 4, 7)
+	s.served(1, 2, block2, wire.OutcomeMiss, wire.MissCold) // 7 and 8
+	s.served(2, 3, block1, wire.OutcomeHit, wire.MissNone)  // 6
+	if c := compared(t, s); !c.Exact() || c.Requests != 3 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// resolved returns how many ops records come to by the time when the last was read.
+func resolved(s *tape) int {
+	r := newResolver()
+	n := 0
+	for i := range s.records {
+		for _, step := range r.take(&s.records[i], nil) {
+			if step.code != opNone {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // TestWhatWasAskedInVain is asked again: the card had no memory for the first, and the policy gave a block up for it.
 func TestWhatWasAskedInVain(t *testing.T) {
 	s := newTape()

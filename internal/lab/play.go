@@ -17,6 +17,8 @@ type player struct {
 	watch     *watch // nil: nobody compares
 
 	inUse, wanted, reserved uint64 // of all processes, now
+	running                 int    // processes that have a policy
+	left                    uint64 // bytes reserved by the last that were gone, until another one runs
 	work                    cost.Work
 	saved                   cost.Tally
 }
@@ -62,6 +64,10 @@ func (r *player) play(ops []op) error {
 				return err
 			}
 			p.change(&r.script.changes[step.class], step.time)
+		case opGone:
+			r.gone(step.slot)
+		case opExit:
+			r.exit(step.slot)
 		case opExpire, opDrain:
 			if p := r.known(step.slot); p != nil {
 				p.relieve(step)
@@ -101,7 +107,39 @@ func (r *player) process(number uint32) (*process, error) {
 	}
 	p := &process{player: r, number: number, policy: policy}
 	r.processes[number] = p
+	r.running++
+	r.settle()
 	return p, nil
+}
+
+// gone forgets a buffer whose process is gone.
+func (r *player) gone(slot uint32) {
+	if int(slot) < len(r.slots) {
+		r.slots[slot] = held{}
+	}
+}
+
+// exit ends a process that is gone. What it did still counts.
+func (r *player) exit(number uint32) {
+	p := r.known(number)
+	if p == nil {
+		return
+	}
+	r.result.add(p)
+	r.processes[number] = nil
+	r.running--
+	r.inUse -= p.inUse
+	r.wanted -= p.wanted
+	r.left += p.reserved
+	r.settle()
+}
+
+// settle takes the memory of processes that are gone off what all have, as soon as another one runs: the last to end
+// leave theirs, so that what was left shows.
+func (r *player) settle() {
+	if r.running > 0 {
+		r.reserved, r.left = r.reserved-r.left, 0
+	}
 }
 
 // create serves a request.
@@ -146,6 +184,8 @@ func (r *player) serve(p *process, req *allocator.Request, slot uint32) {
 func (r *player) enter(h *held) {
 	r.inUse += h.size
 	r.wanted += h.wanted
+	h.process.inUse += h.size
+	h.process.wanted += h.wanted
 	if r.inUse > r.result.PeakInUse {
 		r.result.PeakInUse, r.result.WantedAtPeak = r.inUse, r.wanted
 	}
@@ -154,6 +194,9 @@ func (r *player) enter(h *held) {
 
 // release does what becomes of a buffer.
 func (r *player) release(step *op) {
+	if int(step.slot) >= len(r.slots) { // of a request that was not told of before, in a recording that contradicts itself
+		return
+	}
 	h := &r.slots[step.slot]
 	p := h.process
 	switch h.state {
@@ -203,6 +246,8 @@ func (p *process) endCooling(step *op, h *held) {
 func (r *player) leave(h *held) {
 	r.inUse -= h.size
 	r.wanted -= h.wanted
+	h.process.inUse -= h.size
+	h.process.wanted -= h.wanted
 }
 
 // holds reports whether a limit stays as the options set it.

@@ -11,6 +11,8 @@ type process struct {
 	number   uint32
 	policy   allocator.Policy
 	reserved uint64            // bytes that it has from the driver
+	inUse    uint64            // bytes of the application's blocks
+	wanted   uint64            // bytes that were asked for of these
 	slabSize uint64            // bytes of the newest slab
 	raced    []allocator.Block // cooling until the next wait or finish
 	follows  bool              // all that the recorded policy was told is told of: nothing else is done, whatever the capacity

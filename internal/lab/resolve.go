@@ -2,7 +2,6 @@ package lab
 
 import (
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -31,35 +30,6 @@ type resolver struct {
 	origin *origin
 }
 
-// origin is one process of a recording.
-type origin struct {
-	number   uint32 // its place
-	devices  map[uint64]device
-	first    device            // the first that was described
-	contexts map[uint16]uint64 // number modulo 65536 to first device
-	classes  map[uint32]uint32 // scope and flags to script.classes
-	keys     []uint32          // of classes, in the order of their first requests
-	made     allocator.Class   // the latest
-	key      uint32            // of the latest request, with its class
-	class    uint32
-
-	order   order
-	objects map[uint64]uint32    // number in the recording to slot
-	cooling map[uint64]uint32    // by the number that the recording's block had
-	refused map[uint64]departure // the same: why they went to the driver is still to be told
-}
-
-// departure is a buffer that was released.
-type departure struct {
-	slot   uint32
-	time   int64
-	races  bool   // commands still used it
-	number uint64 // of the decision
-}
-
-// device is what a recording tells of one.
-type device struct{ memory, largest, constant, align uint64 }
-
 func newResolver() *resolver { return &resolver{processes: map[uint32]*origin{}} }
 
 // take appends what a record says to ops.
@@ -68,8 +38,14 @@ func (r *resolver) take(record *wire.Record, ops []op) []op {
 		r.script.facts.lost += record.Size
 		return r.lost(ops)
 	}
-	o := r.from(record.Process)
 	e := &record.Event
+	if !Hears(e) { // such a record must make no difference: others leave it out
+		return ops
+	}
+	o := r.from(record.Process)
+	if n := len(o.order.waiting); n > 0 && n%overdueEvery == 0 {
+		ops = r.overdue(o, moment(e.Time), ops)
+	}
 	if t := o.order.threads[record.Thread]; t != nil && len(t.owed) > 0 && e.Kind != wire.KindOrder {
 		ops = r.pay(o, t, ops)
 	}
@@ -93,44 +69,19 @@ func (r *resolver) take(record *wire.Record, ops []op) []op {
 	case wire.KindOrder:
 		return r.ordered(o, record, ops)
 	case wire.KindExit:
-		return r.end(o, ops)
-	case wire.KindSync:
-		if wire.Sync(e.Op) != wire.SyncFlush {
-			return r.tell(&o.order, 0, ops, op{code: opWait, time: moment(e.Time), slot: o.number})
+		ops = r.end(o, ops)
+		if record.Thread == 0 { // the process's own says only that its exit handlers run
+			return r.gone(record, o, ops)
 		}
+		return ops
+	case wire.KindSync:
+		return r.tell(&o.order, 0, ops, op{code: opWait, time: moment(e.Time), slot: o.number})
 	}
 	return ops
 }
 
-// from returns a process.
-func (r *resolver) from(number uint32) *origin {
-	if r.origin != nil && r.latest == number {
-		return r.origin
-	}
-	o := r.processes[number]
-	if o == nil {
-		o = &origin{
-			number: r.script.facts.processes, devices: map[uint64]device{}, contexts: map[uint16]uint64{}, classes: map[uint32]uint32{},
-			objects: map[uint64]uint32{}, cooling: map[uint64]uint32{}, refused: map[uint64]departure{},
-		}
-		r.script.facts.processes++
-		r.processes[number] = o
-	}
-	r.latest, r.origin = number, o
-	return o
-}
-
 // moment is a time as policies have it.
 func moment(time uint64) int64 { return int64(min(time, math.MaxInt64)) }
-
-func (o *origin) device(e *wire.Event) {
-	d := device{memory: e.Granted, largest: e.Link, constant: uint64(e.Duration)<<32 | uint64(e.Cost), align: uint64(e.Tag)}
-	if len(o.devices) == 0 {
-		o.first = d
-	}
-	o.devices[e.Object] = d
-	o.key = 0
-}
 
 // context handles CONTEXT: with the application's last reference its classes end. They stay known, for buffers that it
 // still has, until another context has its number.
@@ -154,17 +105,6 @@ func (r *resolver) context(o *origin, e *wire.Event, ops []op) []op {
 	default: // it lives on
 	}
 	return ops
-}
-
-// forget takes the classes of a context out of the books, whose number another one has now.
-func (o *origin) forget(scope uint16) {
-	o.keys = slices.DeleteFunc(o.keys, func(key uint32) bool {
-		gone := uint16(key>>16) == scope
-		if gone {
-			delete(o.classes, key)
-		}
-		return gone
-	})
 }
 
 // classOf returns the class of a request, in script.classes.
@@ -323,7 +263,7 @@ func (r *resolver) cooled(o *origin, record *wire.Record, ops []op) []op {
 		delete(o.cooling, e.Link)
 		step.code, step.slot = opCooled, slot
 	}
-	if t := o.order.of(record.Thread); t != nil {
+	if t := o.order.newcomer(record.Thread); t != nil {
 		t.owed = append(t.owed, step)
 		return ops
 	}

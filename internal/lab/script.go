@@ -15,7 +15,7 @@ type script struct {
 type op struct {
 	time  int64         // ns: of a create when the program asked, else when it happened
 	size  uint64        // opCreate and opFail: bytes requested; opDrain: wanted from the policy
-	slot  uint32        // of the buffer; of opWait, opEnd and opChange: the process
+	slot  uint32        // of the buffer; of opWait, opEnd, opChange and opExit: the process
 	class uint32        // opCreate, opFail and opDrop: in script.classes; opChange: in script.changes
 	tag   allocator.Tag // opCreate and opFail
 	code  code
@@ -52,6 +52,8 @@ const (
 	opNone                  // a decision that changes nothing
 	opExpire                // blocks were found too old when nobody asked for anything
 	opDrain                 // the recorded policy was asked to make room
+	opGone                  // the buffer's process is gone: opExit follows
+	opExit                  // the process is gone, with its policy and all that it had
 
 	// These are parts of an opCreate, between which other decisions came. A policy that is not the recorded one hears all
 	// with the first.
@@ -71,7 +73,7 @@ func (c code) creates() bool { return c == opCreate || c == opPlan }
 // ends reports whether a slot is empty after an op.
 func (c code) ends() bool {
 	switch c {
-	case opFree, opFreeEarly, opCooled, opLose, opForget, opAbort, opReturn:
+	case opFree, opFreeEarly, opCooled, opLose, opForget, opGone, opAbort, opReturn:
 		return true
 	default:
 		return false

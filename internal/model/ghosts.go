@@ -97,5 +97,5 @@ func (g *Ghosts) Worth() bool {
 	return known && part >= worthPart && ns >= worthNS
 }
 
-// SetGhosts says what the ghosts have found.
-func (m *Model) SetGhosts(g *Ghosts) { m.ghosts = g }
+// SetGhosts says whom each snapshot asks for what ghosts have found. It is called before the first event.
+func (m *Model) SetGhosts(board func() *Ghosts) { m.ghosts = board }

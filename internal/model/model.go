@@ -65,7 +65,7 @@ type Model struct {
 	limits      limits
 	policies    policies
 	recording   Recording
-	ghosts      *Ghosts
+	ghosts      func() *Ghosts // nil: there are none
 	chosen      choice
 	awaited     awaited
 	shownDevice Device

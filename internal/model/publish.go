@@ -30,11 +30,13 @@ func (m *Model) Snapshot() *Snapshot {
 		Findings:      m.findings.show(m.untagged),
 		OtherFindings: m.findings.others,
 		Recording:     m.recording,
-		Ghosts:        m.ghosts,
 		Events:        m.events,
 		Lost:          m.lost,
 		LostUses:      m.lostUses,
 		Unknown:       m.unknown,
+	}
+	if m.ghosts != nil {
+		s.Ghosts = m.ghosts()
 	}
 	spread := m.spread()
 	spread.addTo(&s.Totals)

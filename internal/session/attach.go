@@ -39,7 +39,7 @@ type AttachOptions struct {
 	Model     *model.Model
 	Recorder  Recorder // nil: nothing is recorded. The session does not close it
 	Recording string   // its path, to show
-	Ghosts    Ghosts   // nil: there are none. The session closes them
+	Tap       Tap      // nil: there is none. The session closes it
 	// Resolve is that of Options.
 	Resolve func(module string, offset uint64) []symbol.Frame
 	// Open returns the path by which this process can open a file that a watched process knows by another one, as in a
@@ -84,7 +84,7 @@ func newAttached(o AttachOptions) *Attached {
 		intake: newIntake(o.Model, o.Recorder, o.Recording), feed: o.Feed, running: map[uint32]bool{},
 		done: make(chan struct{}),
 	}
-	a.sites, a.ghosts = newSites(o.Resolve), o.Ghosts
+	a.sites, a.tap = newSites(o.Resolve), o.Tap
 	if o.Open != nil {
 		a.sites.open = o.Open
 	}

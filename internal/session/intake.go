@@ -24,17 +24,13 @@ type Keeper interface {
 	Ended(process uint32, status Status)
 }
 
-// Ghosts play what comes through other policies, beside the run; *ghost.Ghosts is one. All but Board are called from one
-// goroutine; Take and Flush do not keep it waiting.
-type Ghosts interface {
+// Tap is told of all records while they come; *live.Tap is one. One goroutine calls it. Take keeps nothing of the record;
+// Take and Flush return at once.
+type Tap interface {
 	Take(*wire.Record)
-	Flush() // what was taken is to be played soon
+	Flush() // what was taken is to be looked at soon
 	Close() // when nothing more will come
-	Board() *model.Ghosts
 }
-
-// Watcher looks on while records come. Take keeps nothing of the record and returns at once.
-type Watcher interface{ Take(*wire.Record) }
 
 // intake is where the records of a session go, whatever source they come from: into model, recording and sites. One
 // goroutine uses it.
@@ -42,9 +38,8 @@ type intake struct {
 	model    *model.Model
 	recorder Recorder // nil: nothing is recorded, or it broke
 	path     string   // of the recording
-	ghosts   Ghosts   // nil: there are none
+	tap      Tap      // nil: there is none
 	sites    *sites
-	watchers []Watcher
 	clock    func() uint64
 
 	leaving map[uint32]Status // processes that ended, but some of their call sites may still be named
@@ -74,11 +69,8 @@ func (in *intake) put(r *wire.Record) {
 			in.broken(err)
 		}
 	}
-	if in.ghosts != nil {
-		in.ghosts.Take(r)
-	}
-	for _, w := range in.watchers {
-		w.Take(r)
+	if in.tap != nil {
+		in.tap.Take(r)
 	}
 }
 
@@ -127,9 +119,8 @@ func (in *intake) chores() {
 	}
 	if now >= in.due.tick {
 		in.due.tick = now + tickNS
-		if in.ghosts != nil {
-			in.ghosts.Flush()
-			in.model.SetGhosts(in.ghosts.Board())
+		if in.tap != nil {
+			in.tap.Flush()
 		}
 		in.model.Tick(now)
 		in.model.Publish()
@@ -156,9 +147,8 @@ func (in *intake) end() {
 	}
 	in.chores()
 	in.flush()
-	if in.ghosts != nil {
-		in.ghosts.Close()
-		in.model.SetGhosts(in.ghosts.Board())
+	if in.tap != nil {
+		in.tap.Close()
 	}
 	in.model.Tick(in.clock())
 	in.model.Publish()

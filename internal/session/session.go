@@ -39,8 +39,7 @@ type Options struct {
 	Model     *model.Model
 	Recorder  Recorder // nil: nothing is recorded. The session does not close it
 	Recording string   // its path, to show
-	Ghosts    Ghosts   // nil: there are none. The session closes them, also when it cannot start
-	Watchers  []Watcher
+	Tap       Tap      // nil: there is none. The session closes it, also when it cannot start
 	// Resolve names a return address in a module, innermost function first. It is called from one goroutine. nil:
 	// tags keep their numbers.
 	Resolve func(module string, offset uint64) []symbol.Frame
@@ -133,7 +132,7 @@ func (s *Session) prepare() error {
 		return err
 	}
 	c := newCollector(s.options.Model, s.options.Recorder, s.options.Recording)
-	c.sites, c.ghosts, c.watchers = newSites(s.options.Resolve), s.options.Ghosts, s.options.Watchers
+	c.sites, c.tap = newSites(s.options.Resolve), s.options.Tap
 	c.child = s.PID
 	join := func(p *peer) {
 		c.do(func() { c.add(p) })
@@ -213,8 +212,8 @@ func (s *Session) abandon() error {
 	if s.acceptor != nil {
 		_ = s.acceptor.listener.Close()
 	}
-	if s.options.Ghosts != nil {
-		s.options.Ghosts.Close()
+	if s.options.Tap != nil {
+		s.options.Tap.Close()
 	}
 	if s.folder != nil {
 		return s.folder.remove()

@@ -130,7 +130,7 @@ func newWindow(c *Controller, l *Look) (w window, whole bool) {
 	for i := range l.Books.Rows {
 		book := &l.Books.Rows[i]
 		before := slices.IndexFunc(c.last.Books.Rows, func(b ghost.Book) bool { return b.Name == book.Name })
-		if !book.Whole || before < 0 {
+		if !book.Whole() || before < 0 {
 			continue
 		}
 		earlier := &c.last.Books.Rows[before]

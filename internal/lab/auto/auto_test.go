@@ -7,6 +7,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab/ghost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 )
 
 const second = 1_000_000_000
@@ -24,7 +25,7 @@ func newCourse() *course {
 	books := &ghost.Books{Device: cost.Device{Create: cost.Line{B: 1}}}
 	for _, name := range []string{"futhark", "slab", "buddy"} {
 		books.Rows = append(books.Rows, ghost.Book{
-			Configuration: lab.Configuration{Policy: name}, Name: name, Whole: true, PeakReserved: 100,
+			Ghost: model.Ghost{Name: name, PeakReserved: 100}, Configuration: lab.Configuration{Policy: name},
 		})
 	}
 	c.look.Books = books
@@ -148,14 +149,14 @@ func TestHoldsLittleMoreMemoryThanTheBase(t *testing.T) {
 
 func TestALeaderThatFellBehindIsNone(t *testing.T) {
 	c := newCourse()
-	c.change(2, func(b *ghost.Book) { b.Whole = false })
+	c.change(2, func(b *ghost.Book) { b.Stopped = "too slow" })
 	c.pass(100, 50e6, 50e6, 30e6, 20e6)
 	c.expect(t, "slab")
 }
 
 func TestWithoutTheBaseNothingIsDecided(t *testing.T) {
 	c := newCourse()
-	c.change(0, func(b *ghost.Book) { b.Whole = false })
+	c.change(0, func(b *ghost.Book) { b.Stopped = "too slow" })
 	c.pass(100, 50e6, 50e6, 30e6, 20e6)
 	c.expect(t)
 }

@@ -6,10 +6,12 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/live"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -75,8 +77,8 @@ func octaves(rng *rand.Rand) func() uint64 {
 	return func() uint64 { return 1 << (10 + rng.UintN(10)) }
 }
 
-// live plays records through a Live, while somebody looks on, and returns what it shows at the end.
-func live(t *testing.T, policy string, records []wire.Record) *View {
+// followed plays records through a Live, while somebody looks on, and returns what it shows at the end.
+func followed(t *testing.T, policy string, records []wire.Record) *View {
 	t.Helper()
 	l, err := NewLive(policy, nil, Options{})
 	if err != nil {
@@ -94,10 +96,14 @@ func live(t *testing.T, policy string, records []wire.Record) *View {
 			}
 		}
 	})
+	tap := live.Start(l)
 	for i := range records {
-		l.Take(&records[i])
+		tap.Take(&records[i])
+		if i%1000 == 0 {
+			tap.Flush()
+		}
 	}
-	l.Close()
+	tap.Close()
 	close(end)
 	watching.Wait()
 	return l.View()
@@ -129,7 +135,7 @@ func TestLive(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	p := newProgram()
 	p.run(rng, 20_000, 40, octaves(rng))
-	v := live(t, "pow2", p.records)
+	v := followed(t, "pow2", p.records)
 	if !v.Limits || !v.Known || v.Error > 0.03 || len(v.Exact) < 3 || v.Missed != 0 || v.LeftOut {
 		t.Fatalf("%+v", v)
 	}
@@ -167,7 +173,7 @@ func TestLiveExamples(t *testing.T) {
 		if err := reader.Close(); err != nil {
 			t.Fatal(err)
 		}
-		v := live(t, "futhark", p.records)
+		v := followed(t, "futhark", p.records)
 		sound(t, v)
 		m, err := Measure(&p, "futhark", nil)
 		if err != nil {
@@ -230,49 +236,70 @@ func TestLiveChanges(t *testing.T) {
 	p.run(rng, 2000, 40, octaves(rng))
 	change("policy=none")
 	p.run(rng, 100, 40, octaves(rng))
-	if v := live(t, "pow2", p.records); v.Limits || v.Policy != "none" {
+	if v := followed(t, "pow2", p.records); v.Limits || v.Policy != "none" {
 		t.Errorf("after none: %+v", v)
 	}
 	change("policy=pow2")
 	p.run(rng, 2000, 40, octaves(rng))
 	change("max_cached_bytes=4096")
 	p.run(rng, 500, 40, octaves(rng))
-	v := live(t, "pow2", p.records)
+	v := followed(t, "pow2", p.records)
 	if !v.Known || v.Policy != "pow2" || v.Requests < 100 || v.Exact[len(v.Exact)-1].HitRate < 0.5 {
 		t.Errorf("after pow2: %s, %g requests, exact %+v", v.Policy, v.Requests, v.Exact)
 	}
 	change("min_block=1MiB")
 	p.run(rng, 40, 40, octaves(rng))
-	if v := live(t, "pow2", p.records); v.Known || v.Requests > 40 {
+	if v := followed(t, "pow2", p.records); v.Known || v.Requests > 40 {
 		t.Errorf("after another min_block: %+v", v)
 	}
 }
 
-// TestLiveMissed: what comes faster than it can be taken in is told, and the curve begins anew.
+// TestLiveMissed: the curve begins anew after records that are missing, and says so.
 func TestLiveMissed(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 1))
 	p := newProgram()
-	p.run(rng, QueueMost*3/4, 40, octaves(rng))
-	l, err := newLive("pow2", nil, Options{})
+	p.run(rng, 20_000, 40, octaves(rng))
+	l, err := NewLive("pow2", nil, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range p.records { // nobody takes them in yet
-		l.Take(&p.records[i])
+	l.Begin(lab.NewChorus(), 0)
+	give(l, p.records)
+	if before := l.look(); !before.Known || before.Missed != 0 {
+		t.Errorf("before: %+v", before)
 	}
-	go l.run()
-	l.Close()
-	v := l.View()
+	l.Begin(l.chorus.Anew(), 7)
+	if v := l.look(); v.Missed != 7 || v.Requests != 0 || v.Known {
+		t.Errorf("%d missed, %g requests", v.Missed, v.Requests)
+	}
+	p.records = p.records[:0]
+	p.run(rng, 20_000, 40, octaves(rng))
+	give(l, p.records)
+	v := l.look()
 	sound(t, v)
-	if want := uint64(len(p.records) - QueueMost); len(l.queue) != 0 || v.Missed != want || v.Requests != 0 {
-		t.Errorf("%d missed of %d, %g requests", v.Missed, len(p.records), v.Requests)
+	if !v.Known || v.Error > 0.03 || v.Missed != 7 {
+		t.Errorf("after: %+v", v)
+	}
+	l.Leave()
+	if l.Play(&live.Part{}) {
+		t.Error("it goes on when nobody asks any more")
+	}
+}
+
+// give plays records through a Live without a thread of its own.
+func give(l *Live, records []wire.Record) {
+	for part := range slices.Chunk(records, 1024) {
+		for i := range part {
+			l.chorus.Read(&part[i])
+		}
+		l.Play(&live.Part{Records: len(part)})
+		l.chorus.Clear()
 	}
 }
 
 // TestLiveUnknown: a policy that there is not is an error.
 func TestLiveUnknown(t *testing.T) {
-	if l, err := NewLive("best", nil, Options{}); err == nil {
-		l.Close()
+	if _, err := NewLive("best", nil, Options{}); err == nil {
 		t.Error("no error")
 	}
 }
@@ -305,10 +332,11 @@ func FuzzLive(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			tap := live.Start(l)
 			for i := range p.records {
-				l.Take(&p.records[i])
+				tap.Take(&p.records[i])
 			}
-			l.Close()
+			tap.Close()
 			sound(t, l.View())
 		}
 	})
@@ -325,12 +353,13 @@ func BenchmarkLive(b *testing.B) {
 				p.records[i].Time = 1000 * uint64(i)
 			}
 			for b.Loop() {
-				w := work{options: Options{Rate: liveRate}, policy: policy}
-				if err := w.begin(); err != nil {
+				l, err := NewLive(policy, nil, Options{})
+				if err != nil {
 					b.Fatal(err)
 				}
-				w.take(p.records)
-				if w.look().Requests == 0 {
+				l.Begin(lab.NewChorus(), 0)
+				give(l, p.records)
+				if l.look().Requests == 0 {
 					b.Fatal("no curve")
 				}
 			}

@@ -158,9 +158,8 @@ func fill(src trace.Source, chorus *lab.Chorus) (more bool, err error) {
 			return false, nil
 		case err != nil:
 			return false, fmt.Errorf("read the recording: %w", err)
-		case lab.Hears(&record.Event):
-			chorus.Read(&record)
 		}
+		chorus.Read(&record)
 	}
 	return true, nil
 }

@@ -3,22 +3,10 @@ package ghost
 import (
 	"runtime"
 	"testing"
-)
 
-// BenchmarkTake is what ghosts cost the goroutine that collects records, for each record that says something to them.
-func BenchmarkTake(b *testing.B) {
-	g, _, err := assemble(nil, Options{Present: futhark()}, 1)
-	if err != nil {
-		b.Fatal(err)
-	}
-	r := churn(1).records[2]
-	for b.Loop() {
-		g.Take(&r)
-		if len(g.queue) > 0 {
-			g.spare <- <-g.queue
-		}
-	}
-}
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/live"
+)
 
 // BenchmarkGhosts is what the default ghosts take for a record, all of them together: ns of the processor.
 func BenchmarkGhosts(b *testing.B) {
@@ -26,21 +14,22 @@ func BenchmarkGhosts(b *testing.B) {
 	defer runtime.UnlockOSThread()
 	src := churn(500_000)
 	for b.Loop() {
-		g, p, err := assemble(Default(futhark()), Options{Present: futhark()}, len(src.records)/batchSize+1)
+		g, err := New(Default(futhark()), Options{Present: futhark()})
 		if err != nil {
 			b.Fatal(err)
 		}
+		c := lab.NewChorus()
+		g.Begin(c, 0)
+		start := live.Spent()
 		for i := range src.records {
-			g.Take(&src.records[i])
+			if r := &src.records[i]; lab.Hears(&r.Event) {
+				c.Read(r)
+			}
+			if c.Events() == 1024 {
+				g.Play(&live.Part{Records: 1024})
+				c.Clear()
+			}
 		}
-		g.Flush()
-		start := spent()
-		heard := 0
-		for len(g.queue) > 0 {
-			batch := <-g.queue
-			heard += len(batch)
-			p.take(batch)
-		}
-		b.ReportMetric(float64(spent()-start)/float64(heard), "ns/record")
+		b.ReportMetric(float64(live.Spent()-start)/float64(len(src.records)), "ns/record")
 	}
 }

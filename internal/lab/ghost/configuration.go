@@ -137,15 +137,14 @@ func whole(c lab.Configuration) []allocator.Setting {
 	return all
 }
 
-// changed returns what a configuration becomes by what a LIMIT record says, and whether it says anything of that.
-func changed(c lab.Configuration, payload []byte) (lab.Configuration, bool) {
+// changed returns what a configuration becomes by what a LIMIT record says; the same where it says nothing of that.
+func changed(c lab.Configuration, payload []byte) lab.Configuration {
 	to, ok := c.After(payload)
 	if !ok {
-		return c, false
+		return c
 	}
-	to, err := normal(to)
-	if err != nil {
-		return c, false
+	if to, err := normal(to); err == nil {
+		return to
 	}
-	return to, true
+	return c
 }

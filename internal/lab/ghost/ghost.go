@@ -3,20 +3,13 @@
 package ghost
 
 import (
-	"bytes"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
-	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
-)
-
-const (
-	batchSize  = 1024 // records that are handed over together
-	queueDepth = 512  // batches that may wait: half a second at a million events a second, and 60 MB when it is full
-	spareDepth = 32   // batches that are kept to be filled again
 )
 
 // Options say what ghosts are compared with.
@@ -36,128 +29,60 @@ type Books struct {
 
 // Book is what one ghost has done.
 type Book struct {
+	model.Ghost
 	Configuration lab.Configuration
-	Name          string // of the configuration
-	Present       bool   // the program runs under this one
-	Whole         bool   // it has seen all of the run so far
-	Requests      uint64
-	PeakReserved  uint64 // bytes
 	Work          cost.Work
 }
 
-// Ghosts are several configurations on the stream of one run. Take, Flush and Close are for the goroutine that collects
-// its records, and never wait for the ghosts but for Close; Board is for any.
+// Ghosts are several configurations on the stream of one run. New, Board and Configuration are for any goroutine; the rest
+// is for live, whose listener they are.
 type Ghosts struct {
-	queue chan []wire.Record
-	spare chan []wire.Record // played, to be filled again
-	batch []wire.Record
-	made  atomic.Int64 // batches
-	// deaf says that nothing more is to be told: the queue was full, so that records are missing, or no ghost goes on.
-	deaf  atomic.Bool
+	names map[string]lab.Configuration
 	board atomic.Pointer[model.Ghosts]
 	books atomic.Pointer[Books]
-	done  chan struct{}
 
-	names map[string]lab.Configuration
+	options Options
+	chorus  *lab.Chorus
+	list    []*ghost
+	present lab.Configuration
+	late    *ghost // of the present configuration, if the program went over to one that nobody had asked for
+
+	events, records uint64
+	time            uint64 // of the latest record
+	since           int    // parts since a ghost was stopped
+	stopped         string // why all were
+
+	published, marked time.Time
+	busy              time.Duration // of the processor
+	marks             []mark        // oldest first, at most marksMax
 }
 
-// New starts ghosts of configurations, and of the present one if that is not among them; one that is there twice is
-// started once. Close ends them. An error says what is wrong with a policy or a setting.
+// New makes ghosts of configurations, and of the present one if that is not among them; of one that is there twice one
+// is made. An error says what is wrong with a policy or a setting.
 func New(configurations []lab.Configuration, o Options) (*Ghosts, error) {
-	g, p, err := assemble(configurations, o, queueDepth)
-	if err != nil {
-		return nil, err
-	}
-	go p.run()
-	return g, nil
-}
-
-// assemble makes ghosts and their player, which does not run yet.
-func assemble(configurations []lab.Configuration, o Options, depth int) (*Ghosts, *player, error) {
-	g := &Ghosts{
-		queue: make(chan []wire.Record, depth), spare: make(chan []wire.Record, spareDepth), done: make(chan struct{}),
-		names: map[string]lab.Configuration{},
-	}
-	p, err := newPlayer(g, o)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, c := range append([]lab.Configuration{o.Present}, configurations...) {
+	now := time.Now()
+	g := &Ghosts{names: map[string]lab.Configuration{}, options: o, marked: now, marks: []mark{{at: now}}}
+	for i, c := range append([]lab.Configuration{o.Present}, configurations...) {
 		c, err := normal(c)
 		if err != nil {
-			return nil, nil, fmt.Errorf("ghost %s: %w", c, err)
+			return nil, fmt.Errorf("ghost %s: %w", c, err)
+		}
+		if i == 0 {
+			g.present = c
 		}
 		if _, there := g.names[nameOf(c)]; there {
 			continue
 		}
 		g.names[nameOf(c)] = c
-		if err := p.add(c, 0); err != nil {
-			return nil, nil, fmt.Errorf("ghost %s: %w", c, err)
-		}
+		g.list = append(g.list, newGhost(c, 0))
 	}
-	p.publish()
-	return g, p, nil
+	return g, nil
 }
 
-// Take notes a record, of which it keeps nothing that may change. It costs the copy of a record where that says anything
-// to a policy, and never waits: when the ghosts are so far behind that there is no room, all of them stop.
-func (g *Ghosts) Take(r *wire.Record) {
-	if !lab.Hears(&r.Event) || g.deaf.Load() {
-		return
-	}
-	if g.batch == nil {
-		g.batch = g.empty()
-	}
-	g.batch = append(g.batch, *r)
-	last := &g.batch[len(g.batch)-1]
-	last.Payload = nil
-	if r.Kind == wire.KindLimit { // of the others nothing is looked at but the event
-		last.Payload = bytes.Clone(r.Payload)
-	}
-	if len(g.batch) == batchSize {
-		g.hand()
-	}
-}
-
-// Flush hands over what was taken. Called now and then it keeps the board up to date.
-func (g *Ghosts) Flush() {
-	if len(g.batch) > 0 || g.deaf.Load() { // the player may not have seen that it is to stop
-		g.hand()
-	}
-}
-
-func (g *Ghosts) hand() {
-	select {
-	case g.queue <- g.batch:
-	default:
-		g.deaf.Store(true)
-	}
-	g.batch = nil
-}
-
-// empty returns a batch to fill.
-func (g *Ghosts) empty() []wire.Record {
-	select {
-	case batch := <-g.spare:
-		return batch[:0]
-	default:
-		g.made.Add(1)
-		return make([]wire.Record, 0, batchSize)
-	}
-}
-
-// Close waits until what was taken is played, which a full queue bounds to part of a second, and ends the ghosts. The
-// board stays. It is called once.
-func (g *Ghosts) Close() {
-	g.Flush()
-	close(g.queue)
-	<-g.done
-}
-
-// Board returns what the ghosts have found; it is renewed up to ten times a second.
+// Board returns what the ghosts have found; it is renewed when the stream is flushed.
 func (g *Ghosts) Board() *model.Ghosts { return g.board.Load() }
 
-// Books returns what the board is made from, as it was when that was renewed.
+// Books returns what the board is made from, as it was when that was renewed; nil before the first time.
 func (g *Ghosts) Books() *Books { return g.books.Load() }
 
 // Configuration returns the one of a row that New was asked for, by its name.

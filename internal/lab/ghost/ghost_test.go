@@ -14,6 +14,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/live"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -104,6 +105,46 @@ func each(t *testing.T, src trace.Source, take func(*wire.Record)) {
 	}
 }
 
+// play gives the records of a source to ghosts, without a thread of their own, in batches, and reports whether they go on.
+// They are behind as long as behind says so of a batch.
+func play(t *testing.T, src trace.Source, g *Ghosts, behind func(batch int) bool) bool {
+	t.Helper()
+	c := lab.NewChorus()
+	g.Begin(c, 0)
+	goes, batch := true, 0
+	part := &live.Part{}
+	hand := func() {
+		part.Behind = behind(batch)
+		goes = goes && g.Play(part)
+		c.Clear()
+		part = &live.Part{}
+		batch++
+	}
+	each(t, src, func(r *wire.Record) {
+		c.Read(r)
+		part.Records, part.Time = part.Records+1, r.Time
+		if part.Records == batchSize {
+			hand()
+		}
+	})
+	c.Finish()
+	hand()
+	g.Publish(&live.Load{})
+	return goes
+}
+
+const batchSize = 100
+
+// follow starts a tap for ghosts.
+func follow(t *testing.T, all []lab.Configuration, o Options) (*Ghosts, *live.Tap) {
+	t.Helper()
+	g, err := New(all, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g, live.Start(g)
+}
+
 // TestGhostsAreReplays: a ghost has what a replay of the recording says, on every recording and under every policy.
 func TestGhostsAreReplays(t *testing.T) {
 	files, err := filepath.Glob("../testdata/*.gmt")
@@ -120,17 +161,14 @@ func TestGhostsAreReplays(t *testing.T) {
 			all = append(all, lab.Configuration{Policy: name})
 		}
 		all = append(all, lab.Configuration{Policy: "pow2", Settings: []allocator.Setting{{Name: "max_cached_bytes", Value: "65536"}}})
-		g, err := New(all, Options{Present: lab.Configuration{Policy: reader.Header().Policy}, Device: device})
-		if err != nil {
-			t.Fatal(err)
-		}
+		g, tap := follow(t, all, Options{Present: lab.Configuration{Policy: reader.Header().Policy}, Device: device})
 		each(t, reader, func(r *wire.Record) {
-			g.Take(r)
+			tap.Take(r)
 			if r.Kind == wire.KindSync {
-				g.Flush()
+				tap.Flush()
 			}
 		})
-		g.Close()
+		tap.Close()
 		board := g.Board()
 		if len(board.Rows) != len(all) || board.Stopped != "" || board.Assumed || board.Events == 0 || board.Waiting != 0 || board.Bytes == 0 {
 			t.Errorf("%s: %+v", file, board)
@@ -149,20 +187,16 @@ func TestGhostsAreReplays(t *testing.T) {
 	}
 }
 
-// TestShedsTheDearest lets the queue be more than half full: ghosts stop one by one, and what the others say is right.
+// TestShedsTheDearest lets too much wait for a while: ghosts stop one by one, and what the others say is right.
 func TestShedsTheDearest(t *testing.T) {
 	src := churn(40_000)
-	const depth = 128
-	g, p, err := assemble(Of(futhark(), usual), Options{Present: futhark(), Device: device}, depth)
+	g, err := New(Of(futhark(), usual), Options{Present: futhark(), Device: device})
 	if err != nil {
 		t.Fatal(err)
 	}
-	each(t, src, g.Take)
-	if waiting := len(g.queue); 2*waiting <= depth+3*patience || waiting == depth {
-		t.Fatalf("%d batches wait", waiting)
+	if !play(t, src, g, func(batch int) bool { return batch >= 100 && batch < 100+3*patience }) {
+		t.Error("none goes on")
 	}
-	go p.run()
-	g.Close()
 	stopped := 0
 	for i := range g.Board().Rows {
 		row := &g.Board().Rows[i]
@@ -177,23 +211,23 @@ func TestShedsTheDearest(t *testing.T) {
 			t.Errorf("%+v", row)
 		}
 	}
-	if stopped == 0 || stopped >= len(usual) || g.Board().Stopped != "" {
+	if stopped != 3 || g.Board().Stopped != "" {
 		t.Errorf("%d of %d stopped: %q", stopped, len(usual), g.Board().Stopped)
 	}
 }
 
 // TestStopsOneByOne lets there be so much that not even one ghost keeps up: the present one is the last.
 func TestStopsOneByOne(t *testing.T) {
-	g, p, err := assemble(Of(futhark(), []string{"pow2"}), Options{Present: futhark()}, 80)
+	g, err := New(Of(futhark(), []string{"pow2"}), Options{Present: futhark()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	each(t, churn(40_000), g.Take)
-	go p.run()
-	g.Close()
+	if play(t, churn(40_000), g, func(int) bool { return true }) {
+		t.Error("it goes on")
+	}
 	board := g.Board()
 	present := board.Present()
-	if board.Stopped == "" || board.Leader() != nil || present == nil || present.Stopped == "" || len(board.Rows) != 2 || !g.deaf.Load() {
+	if board.Stopped == "" || board.Leader() != nil || present == nil || present.Stopped == "" || len(board.Rows) != 2 {
 		t.Fatalf("%+v", board)
 	}
 	for i := range board.Rows {
@@ -205,38 +239,31 @@ func TestStopsOneByOne(t *testing.T) {
 
 // TestOnlyThePresentComesLate: a configuration that the program has left again is forgotten.
 func TestOnlyThePresentComesLate(t *testing.T) {
-	g, err := New(nil, Options{Present: futhark()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g, tap := follow(t, nil, Options{Present: futhark()})
 	for _, payload := range []string{"max_cached_bytes=1000", "max_cached_bytes=2000", "policy=pow2", "policy=futhark"} {
 		r := limit(payload, 0)
-		g.Take(&r)
-		g.Flush()
+		tap.Take(&r)
 	}
-	g.Close()
+	tap.Close()
 	if rows := g.Board().Rows; len(rows) != 1 || !rows[0].Present || rows[0].Name != "futhark" || !rows[0].Whole() {
 		t.Errorf("%+v", rows)
 	}
 }
 
-// TestStopsWhenRecordsAreMissing fills the queue: all stop with the figures of what they were told, and say so.
+// TestStopsWhenRecordsAreMissing: all stop with the figures of what they were told, and say so.
 func TestStopsWhenRecordsAreMissing(t *testing.T) {
 	src := churn(20_000)
-	const depth = 3
-	g, p, err := assemble(Of(futhark(), []string{"pow2"}), Options{Present: futhark(), Device: device}, depth)
+	g, err := New(Of(futhark(), []string{"pow2"}), Options{Present: futhark(), Device: device})
 	if err != nil {
 		t.Fatal(err)
 	}
-	each(t, src, g.Take)
-	go p.run()
-	g.Close()
-	told := &list{}
-	for i := range src.records {
-		if heard := lab.Hears(&src.records[i].Event); heard && len(told.records) < depth*batchSize {
-			told.records = append(told.records, src.records[i])
-		}
+	play(t, src, g, func(int) bool { return false })
+	c := lab.NewChorus()
+	g.Begin(c, 100)
+	if g.Play(&live.Part{Records: 1}) {
+		t.Error("it goes on")
 	}
+	g.Publish(&live.Load{})
 	board := g.Board()
 	if board.Stopped == "" || board.Leader() != nil || len(board.Rows) != 2 {
 		t.Fatalf("%+v", board)
@@ -247,16 +274,13 @@ func TestStopsWhenRecordsAreMissing(t *testing.T) {
 		if row.Stopped == "" {
 			t.Errorf("%+v", row)
 		}
-		checkRow(t, row, replayed(t, told, c, device))
+		checkRow(t, row, replayed(t, src, c, device))
 	}
 }
 
 // TestBoardIsForAnybody asks for the board all the while.
 func TestBoardIsForAnybody(t *testing.T) {
-	g, err := New(Default(futhark()), Options{Present: futhark()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g, tap := follow(t, Default(futhark()), Options{Present: futhark()})
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -274,8 +298,13 @@ func TestBoardIsForAnybody(t *testing.T) {
 			events = board.Events
 		}
 	}()
-	each(t, churn(20_000), g.Take)
-	g.Close()
+	each(t, churn(20_000), func(r *wire.Record) {
+		tap.Take(r)
+		if r.Time%1_000_000 == 0 {
+			tap.Flush()
+		}
+	})
+	tap.Close()
 	close(stop)
 	<-done
 }
@@ -303,19 +332,9 @@ func TestFollowsThePresent(t *testing.T) {
 	} {
 		src := churn(1000)
 		src.records = slices.Insert(src.records, len(src.records)/2, limit(test.payload, test.status))
-		g, err := New(Of(futhark(), []string{"pow2"}), Options{Present: futhark(), Device: device})
-		if err != nil {
-			t.Fatal(err)
-		}
-		half := len(src.records) / 2
-		for i := range src.records {
-			r := src.records[i]
-			if i == half+1 { // whoever comes late comes between batches
-				g.Flush()
-			}
-			g.Take(&r)
-		}
-		g.Close()
+		g, tap := follow(t, Of(futhark(), []string{"pow2"}), Options{Present: futhark(), Device: device})
+		each(t, src, tap.Take)
+		tap.Close()
 		present := g.Board().Present()
 		if present == nil || present.Name != test.want || present.Since != 0 != test.late || present.Requests == 0 {
 			t.Errorf("%q: %+v", test.payload, present)
@@ -335,10 +354,7 @@ func TestFollowsThePresent(t *testing.T) {
 }
 
 func TestCostsComeFromTheRun(t *testing.T) {
-	g, err := New(nil, Options{Present: futhark()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g, tap := follow(t, nil, Options{Present: futhark()})
 	if b := g.Board(); !b.Assumed || b.CreateA != assumed.Create.A {
 		t.Errorf("%+v", b)
 	}
@@ -347,8 +363,8 @@ func TestCostsComeFromTheRun(t *testing.T) {
 	for range enough {
 		src.records = append(src.records, wire.Record{Process: 1, Event: wire.Event{Kind: wire.KindEvict, Link: 1 << 40, Granted: 100, Cost: 700}})
 	}
-	each(t, src, g.Take)
-	g.Close()
+	each(t, src, tap.Take)
+	tap.Close()
 	if b := g.Board(); b.Assumed || math.Abs(b.CreateA-5000) > 1 || math.Abs(b.CreateB-1) > 1e-3 || b.ReleaseA == assumed.Release.A {
 		t.Errorf("%+v", b)
 	}

@@ -8,7 +8,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// listener is told of records, and notes what was asked of it.
+// listener is told of records, and notes what was asked of it. It has ghosts.
 type listener struct {
 	kinds           []wire.Kind
 	flushed, closed int
@@ -17,17 +17,17 @@ type listener struct {
 func (l *listener) Take(r *wire.Record) { l.kinds = append(l.kinds, r.Kind) }
 func (l *listener) Flush()              { l.flushed++ }
 func (l *listener) Close()              { l.closed++ }
-func (l *listener) Board() *model.Ghosts {
+func (l *listener) board() *model.Ghosts {
 	return &model.Ghosts{Events: uint64(len(l.kinds)), Waiting: l.closed}
 }
 
-// TestGhostsHearOfEverything: whatever a session records, ghosts hear of; their board is in the snapshots, at the end that
-// of the end.
-func TestGhostsHearOfEverything(t *testing.T) {
+// TestTapHearsOfEverything: whatever a session records, the tap hears of; it is closed before the last snapshot.
+func TestTapHearsOfEverything(t *testing.T) {
 	f := newFakeFeed([]wire.Record{introduced(1, 11, "a"), told(1, create(2, 1), ""), gone(1, 0, 0)})
 	f.last = io.EOF
 	l, tp := &listener{}, &tape{}
-	a := newAttached(AttachOptions{Feed: f, Model: model.New(model.Options{Started: 1}), Recorder: tp, Ghosts: l})
+	a := newAttached(AttachOptions{Feed: f, Model: model.New(model.Options{Started: 1}), Recorder: tp, Tap: l})
+	a.model.SetGhosts(l.board)
 	a.run()
 	g := a.Wait().Snapshot.Ghosts
 	if len(l.kinds) != len(tp.records) || len(l.kinds) < 3 || l.flushed == 0 || l.closed != 1 {
@@ -39,7 +39,8 @@ func TestGhostsHearOfEverything(t *testing.T) {
 
 	c, now := testCollector(nil)
 	l = &listener{}
-	c.ghosts = l
+	c.tap = l
+	c.model.SetGhosts(l.board)
 	target := newFakeTarget(t)
 	c.add(target.peer(7))
 	target.put(0, create(1, 1), "")
@@ -57,11 +58,11 @@ func TestGhostsHearOfEverything(t *testing.T) {
 	}
 }
 
-// TestGhostsOfAFailedStartAreClosed: nobody else would.
-func TestGhostsOfAFailedStartAreClosed(t *testing.T) {
+// TestTapOfAFailedStartIsClosed: nobody else would.
+func TestTapOfAFailedStartIsClosed(t *testing.T) {
 	l := &listener{}
 	library := func() ([]byte, error) { return nil, io.ErrUnexpectedEOF }
-	_, err := Start(Options{Command: []string{"/bin/true"}, Model: model.New(model.Options{}), Shim: library, Ghosts: l})
+	_, err := Start(Options{Command: []string{"/bin/true"}, Model: model.New(model.Options{}), Shim: library, Tap: l})
 	if err == nil || l.closed != 1 {
 		t.Errorf("%v, closed %d times", err, l.closed)
 	}
