@@ -18,7 +18,7 @@ const (
 	KindContext Kind = 7  // op: gmtlife, object: context, link: first device
 	KindQueue   Kind = 8  // op: gmtlife, object: queue, flags: GMT_FLAG_OUT_OF_ORDER
 	KindKernel  Kind = 9  // object: kernel, payload: name
-	KindCreate  Kind = 10 // op: gmtmemory; object, size, granted, tag; link: block (root buffer) or parent (sub-buffer, image of a buffer)
+	KindCreate  Kind = 10 // op: gmtmemory; object, size, granted, tag; link: block (root buffer) or parent (sub-buffer, image of a buffer); granted of a sub-buffer: 1 + its offset in the parent, 0 or CARRIED: unknown
 	KindRetain  Kind = 11 // object; granted: references the application holds afterwards
 	KindRelease Kind = 12 // object; granted: references left; at 0 outcome says what became of the memory, link: block
 	KindUse     Kind = 13 // op: gmtcommand; object; link: queue; size: bytes touched, 0 when unknown; granted, duration, tag: see gmtcommand

@@ -29,7 +29,7 @@ enum gmtkind {
 	GMT_KIND_CONTEXT = 7,  /* op: gmtlife, object: context, link: first device */
 	GMT_KIND_QUEUE = 8,    /* op: gmtlife, object: queue, flags: GMT_FLAG_OUT_OF_ORDER */
 	GMT_KIND_KERNEL = 9,   /* object: kernel, payload: name */
-	GMT_KIND_CREATE = 10,  /* op: gmtmemory; object, size, granted, tag; link: block (root buffer) or parent (sub-buffer, image of a buffer) */
+	GMT_KIND_CREATE = 10,  /* op: gmtmemory; object, size, granted, tag; link: block (root buffer) or parent (sub-buffer, image of a buffer); granted of a sub-buffer: 1 + its offset in the parent, 0 or CARRIED: unknown */
 	GMT_KIND_RETAIN = 11,  /* object; granted: references the application holds afterwards */
 	GMT_KIND_RELEASE = 12, /* object; granted: references left; at 0 outcome says what became of the memory, link: block */
 	GMT_KIND_USE = 13,     /* op: gmtcommand; object; link: queue; size: bytes touched, 0 when unknown; granted, duration, tag: see gmtcommand */

@@ -131,8 +131,8 @@ func (p *process) create(r *wire.Record) {
 	p.objects[r.Object] = o
 }
 
-// part fills in a buffer that has no memory of its own. Where it begins in its parent is not recorded: unless it is as large,
-// any of the parent's bytes may be its.
+// part fills in a buffer that has no memory of its own. Where it is not known where it begins in its parent, which earlier
+// versions did not record, any of the parent's bytes may be its, unless it is as large.
 func (p *process) part(r *wire.Record, b *merging.Buffer, o *object) {
 	parent := p.objects[r.Link]
 	if parent == nil {
@@ -140,9 +140,14 @@ func (p *process) part(r *wire.Record, b *merging.Buffer, o *object) {
 		return
 	}
 	b.Parent = parent.buffer
-	o.exact = wire.Memory(r.Op) == wire.MemorySubBuffer && parent.exact && b.Size == p.program.Buffers[parent.buffer].Size
-	if !o.exact {
-		b.Size = p.program.Buffers[parent.buffer].Size
+	whole := p.program.Buffers[parent.buffer].Size
+	origin, known := r.Origin()
+	fits := origin <= whole && b.Size <= whole-origin
+	o.exact = parent.exact && wire.Memory(r.Op) == wire.MemorySubBuffer && fits && (known || b.Size == whole)
+	if o.exact {
+		b.Offset = origin
+	} else {
+		b.Size = whole
 		p.parts++
 	}
 }

@@ -167,7 +167,7 @@ func TestKindsOfMemory(t *testing.T) {
 	part := func(number, size, parent uint64, kind wire.Memory) {
 		src.add(wire.Event{Kind: wire.KindCreate, Op: uint8(kind), Object: number, Size: size, Link: parent})
 	}
-	part(4, 16, 1, wire.MemorySubBuffer)
+	part(4, 16, 1, wire.MemorySubBuffer) // as earlier versions recorded them
 	part(5, 64, 1, wire.MemorySubBuffer)
 	part(6, 64, 0, wire.MemoryImage)
 	part(7, 64, 1, wire.MemoryImage)
@@ -200,6 +200,32 @@ func TestKindsOfMemory(t *testing.T) {
 	if !says(run, "2 sub-buffers and images do not tell where") || !says(run, "1 objects are from before the recording") ||
 		!says(run, "creates have no call site") {
 		t.Errorf("%q", run.Lacks)
+	}
+}
+
+// Sub-buffers are where they were created, and what commands touch in them is there, too.
+func TestPlacesOfSubBuffers(t *testing.T) {
+	src := new(tape).queue(9, 0).create(1, 1)
+	part := func(number, origin, size uint64, flags uint8) {
+		src.add(wire.Event{
+			Kind: wire.KindCreate, Op: uint8(wire.MemorySubBuffer), Object: number, Size: size, Granted: 1 + origin, Link: 1, Flags: flags,
+		})
+	}
+	part(2, 0, 16, 0)
+	part(3, 48, 16, 0)
+	part(4, 56, 16, 0) // reaches beyond what is known of its buffer
+	part(5, 48, 16, wire.FlagCarried)
+	src.read(3, 9, 8).read(4, 9, 8)
+	run := one(t, src, Options{})
+	b := run.Program.Buffers
+	if b[1].Offset != 0 || b[1].Size != 16 || b[2].Offset != 48 || b[2].Size != 16 || b[2].Parent != 0 {
+		t.Errorf("%+v", b)
+	}
+	if b[3].Offset != 0 || b[3].Size != 64 || b[4].Size != 64 || !says(run, "2 sub-buffers and images do not tell where") {
+		t.Errorf("%+v %q", b, run.Lacks)
+	}
+	if got := shape(run.Program); !strings.HasSuffix(got, "read 2r[0+8], read 3r") {
+		t.Errorf("%s", got)
 	}
 }
 
