@@ -42,18 +42,20 @@ var verdicts = [...]string{"unsure", "hint", "near miss", "holds in this run", "
 // String returns the verdict in words.
 func (v Verdict) String() string { return verdicts[min(int(v), len(verdicts)-1)] }
 
-// Advice is one thing to change in a program. Bytes of different advice may be the same bytes: what can be had at once
-// is in the metrics.
+// Advice is one thing to change in a program. No two pieces are about the same copies, but buffers that could share a block
+// may also be held late, or be written in place: what can be had at once is in the metrics.
 type Advice struct {
 	Topic   Topic
 	Verdict Verdict
 	// Sites are names. Of a copy: its own, its source's, its destination's; of Concat: the destination's, then those of
-	// the first 64 sources, which are at Offsets; else those of the buffers.
+	// the first 64 sources, which are at Offsets; without Offsets, because the places are not always the same, each source
+	// once. Else those of the buffers.
 	Sites   []string
-	Count   int    // copies, creates or kernels, in all runs
-	Bytes   uint64 // not copied, or not held, in all runs; HeldEarly and HeldLate: at the peak of the worst
-	Nanos   uint64 // that the copies took, 0 when not known
-	Runs    int    // that show it
+	Copies  []string // Concat: where the copies were enqueued
+	Count   int      // copies, creates or kernels, in all runs
+	Bytes   uint64   // not copied, or not held, in all runs; HeldEarly and HeldLate: at the peak of the worst
+	Nanos   uint64   // that the copies took, 0 when not known
+	Runs    int      // that show it
 	Offsets []uint64
 	Blocks  int  // KeepSeveral: how many
 	Grows   bool // CreateOnce, ShareBlock: buffers of one site differ in size
@@ -67,6 +69,8 @@ type Advice struct {
 	Hoist    Hoist
 	// OtherFlags says that source and destination differ in context or flags.
 	OtherFlags bool
+	// Nested says that what is to become a sub-buffer has sub-buffers.
+	Nested bool
 
 	Sentence string
 }
@@ -116,7 +120,6 @@ func Advise(programs []*Program, o Options) (*Report, error) {
 		r.Runs = append(r.Runs, e.run())
 	}
 	r.Advice = append(r.Advice, adviseCopies(all)...)
-	r.Advice = append(r.Advice, adviseConcats(all)...)
 	shared, err := adviseShares(all, o)
 	if err != nil {
 		return nil, err

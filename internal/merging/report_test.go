@@ -94,7 +94,7 @@ func TestSeriesHalvesItsPeak(t *testing.T) {
 	if !slices.Equal(c.Offsets, []uint64{0, 128}) || !slices.Equal(c.Sites, []string{"out", "in", "part"}) || c.Verdict != HoldsHere {
 		t.Errorf("concat %+v, want in and part at 0 and 128 of out, holding in this run", c)
 	}
-	if !strings.Contains(c.Sentence, "in at byte 0 and part at byte 128") {
+	if !strings.Contains(c.Sentence, "in at byte 0; part at byte 128") {
 		t.Errorf("sentence %q", c.Sentence)
 	}
 	if h := about(r, HeldEarly); h.Bytes != 0 {
@@ -104,15 +104,15 @@ func TestSeriesHalvesItsPeak(t *testing.T) {
 
 func TestTwoRunsThatAgreeAreSafe(t *testing.T) {
 	other := series()
-	if c := about(advise(t, series(), other), Coalesce); c.Verdict != HoldsHere || c.Runs != 2 {
+	if c := about(advise(t, series(), other), Concat); c.Verdict != HoldsHere || c.Runs != 2 {
 		t.Errorf("%+v, but both runs are of one recording", c)
 	}
 	other.Recording = 1
-	if c := about(advise(t, series(), other), Coalesce); c.Verdict != Safe || c.Runs != 2 || c.Count != 2 {
+	if c := about(advise(t, series(), other), Concat); c.Verdict != Safe || c.Runs != 2 || c.Count != 4 {
 		t.Errorf("%+v, want safe in 2 runs", c)
 	}
 	other.Partial = true
-	if c := about(advise(t, series(), other), Coalesce); c.Verdict != Unsure {
+	if c := about(advise(t, series(), other), Concat); c.Verdict != Unsure {
 		t.Errorf("%+v, but a run lacks something", c)
 	}
 	other.Partial = false

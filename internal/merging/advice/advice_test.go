@@ -128,7 +128,7 @@ func TestNothingAndLittle(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	r := of(t, usual(), "testdata/mosaic.gmt")
-	if got := string(text(t, r, 1)); !strings.Contains(got, "4 more: --max 0 shows all\n") {
+	if got := string(text(t, r, 1)); !strings.Contains(got, "3 more: --max 0 shows all\n") {
 		t.Errorf("%s", got)
 	}
 	few := usual()
