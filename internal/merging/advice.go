@@ -59,6 +59,7 @@ type Advice struct {
 	Offsets []uint64
 	Blocks  int  // KeepSeveral: how many
 	Grows   bool // CreateOnce, ShareBlock: buffers of one site differ in size
+	Unused  bool // HeldEarly: nothing used any of them later either
 
 	// Of a near miss: the condition, whether it is only in the way in the kernel that makes the source, the run and the
 	// step that broke it first (None when it was no step), and what would help.
@@ -78,7 +79,7 @@ type Advice struct {
 // Options say what is asked for.
 type Options struct {
 	// Form is Completion where advice is to be followed. A run that has all its commands on one queue is then looked at
-	// by Uses: what comes later on a queue waits for what came before.
+	// by Uses: what comes later on a queue waits for what came before. One without any command that uses a buffer by API.
 	Form Form
 	Max  bool // blocks of different sizes may share the largest
 }
@@ -168,11 +169,19 @@ func gather(p *Program, o Options) (*evidence, error) {
 		return nil, err
 	}
 	e := &evidence{Analysis: a, copies: a.Copies(), form: o.Form}
-	if o.Form == Completion && p.oneQueue() {
+	switch {
+	case !p.used():
+		e.form = API
+	case o.Form == Completion && p.oneQueue():
 		e.form = Uses
 	}
 	e.reuse, err = a.Reuse(e.form, o.Max, e.copies)
 	return e, err
+}
+
+// used reports whether any command uses a buffer. Where none does, commands were not recorded, or the program has none.
+func (p *Program) used() bool {
+	return slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Kind != KindCreate && len(s.Uses) > 0 })
 }
 
 // oneQueue reports whether all commands that use buffers are on one queue.

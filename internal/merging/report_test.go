@@ -305,6 +305,26 @@ func TestInPlaceHoldsEachTime(t *testing.T) {
 }
 
 // What is created right before its first use is not held early, even if that makes the peak.
+// Where no command is recorded, nothing is known to be idle.
+func TestWithoutUsesAllIsInUse(t *testing.T) {
+	s := newScript()
+	a, b := s.create(512, 1), s.create(512, 2)
+	s.release(a)
+	s.release(b)
+	s.release(s.create(512, 3))
+	r := advise(t, &s.Program)
+	if c := about(r, ShareBlock); slices.Contains(c.Sites, "in") && slices.Contains(c.Sites, "out") || r.Runs[0].Reuse.Form != API {
+		t.Errorf("%+v, but in and out are there at once", c)
+	}
+	if about(r, HeldEarly).Bytes != 0 || r.Runs[0].Merged.Peak != 1024 {
+		t.Errorf("%+v %+v", r.Runs[0], r.Advice)
+	}
+	s.step(KindRead, reads(s.create(512, 2)))
+	if h := about(advise(t, &s.Program), HeldEarly); !h.Unused || !strings.Contains(h.Sentence, "that nothing uses") {
+		t.Errorf("%+v, want the first ones unused", h)
+	}
+}
+
 func TestHeldEarlyOnlyWhereSomethingGoesBefore(t *testing.T) {
 	early := func(gap bool) *Advice {
 		s := newScript()

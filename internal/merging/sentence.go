@@ -31,6 +31,10 @@ func (a *Advice) sentence() string {
 		return fmt.Sprintf("The kernel that makes %s reads %s for the last time, and they are of one size (%s): if each "+
 			"thread reads only what it writes itself, it could write in place.", a.Sites[1], a.Sites[0], times(a.Count, a.Bytes))
 	case HeldEarly:
+		if a.Unused {
+			return fmt.Sprintf("Do without the buffers of %s that nothing uses: they held %s at the peak.", a.Sites[0],
+				size.FormatLong(a.Bytes))
+		}
 		return fmt.Sprintf("Create the buffers of %s later: at the peak, nothing had used %s of them.", a.Sites[0],
 			size.FormatLong(a.Bytes))
 	default:

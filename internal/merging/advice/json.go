@@ -72,6 +72,7 @@ type adviceDocument struct {
 	Runs     int           `json:"runs"`
 	Offsets  []uint64      `json:"offsets,omitempty"`
 	Blocks   int           `json:"blocks,omitempty"`
+	Unused   bool          `json:"unused,omitempty"`
 	Flags    bool          `json:"other_flags,omitempty"`
 	Nested   bool          `json:"nested,omitempty"`
 	Miss     *missDocument `json:"miss,omitempty"`
@@ -146,7 +147,7 @@ func metricsOf(m *merging.Metrics) metricsDocument {
 func adviceOf(a *merging.Advice) adviceDocument {
 	d := adviceDocument{
 		Topic: a.Topic.String(), Verdict: a.Verdict.String(), Sites: a.Sites, Copies: a.Copies, Count: a.Count, Bytes: a.Bytes, NS: a.Nanos,
-		Runs: a.Runs, Offsets: a.Offsets, Blocks: a.Blocks, Flags: a.OtherFlags, Nested: a.Nested, Sentence: a.Sentence,
+		Runs: a.Runs, Offsets: a.Offsets, Blocks: a.Blocks, Unused: a.Unused, Flags: a.OtherFlags, Nested: a.Nested, Sentence: a.Sentence,
 	}
 	if a.Failed != 0 {
 		d.Miss = &missDocument{

@@ -31,7 +31,7 @@ func (p *process) lacks(lost uint64, most int) []string {
 	say(lost > 0, "%d events were lost, so none of the advice is safe: what is missing may speak against it", lost)
 	say(p.dropped > 0, "only the first %d steps were looked at, of all processes; what lived then counts as used later", most)
 	say(p.endless, "the recording ends before the program: what lived then counts as used later")
-	say(uses == 0, "no command is recorded, so that nobody knows when memory was in use")
+	say(uses == 0, "no command is recorded, so that nobody knows when memory was in use: what was created and not released counts as in use")
 	say(unnamed > 0, "%d creates have no call site: they count as one", unnamed)
 	say(earlier > 0, "%d objects are from before the recording: they are left as they are", earlier)
 	say(p.strangers > 0, "%d uses are of memory that was not seen created", p.strangers)
