@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,7 +45,7 @@ func (p *Program) text(b *bytes.Buffer, most int) {
 	}
 	fmt.Fprint(b, "\nADVICE\n")
 	if len(p.Advice) == 0 {
-		fmt.Fprintln(b, "none: no copy could be spared, and no block shared")
+		plain.Wrap(b, textWidth, "", p.none())
 	}
 	shown, left := plain.Top(p.Advice, most)
 	for i := range shown {
@@ -54,6 +55,14 @@ func (p *Program) text(b *bytes.Buffer, most int) {
 	if left > 0 {
 		fmt.Fprintf(b, "%d more: --max 0 shows all\n", left)
 	}
+}
+
+// none says why there is no advice. One function that makes all buffers of a program is one call site.
+func (p *Program) none() string {
+	if slices.ContainsFunc(p.Runs, func(r Run) bool { return len(r.Found.Reuse.Groups) > 0 }) {
+		return "none: some buffers could share a block, but not all that are made at the same call site. Recorded with --tags stack, buffers that one function makes for many others are told apart."
+	}
+	return "none: no copy could be spared, and no block shared"
 }
 
 func (r *Run) text(b *bytes.Buffer) {
