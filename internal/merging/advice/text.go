@@ -60,7 +60,7 @@ func (p *Program) text(b *bytes.Buffer, most int) {
 // none says why there is no advice. One function that makes all buffers of a program is one call site.
 func (p *Program) none() string {
 	if slices.ContainsFunc(p.Runs, func(r Run) bool { return len(r.Found.Reuse.Groups) > 0 }) {
-		return "none: some buffers could share a block, but not all that are made at the same call site. Recorded with --tags stack, buffers that one function makes for many others are told apart."
+		return "none: some buffers could share a block, but not all that are made at one call site. Recorded with --tags stack, those that one function makes for many are told apart."
 	}
 	return "none: no copy could be spared, and no block shared"
 }
