@@ -39,7 +39,7 @@ func (p *process) lacks(lost uint64, most int) []string {
 	say(p.placeless > 0 && p.placeless == p.places, "commands do not tell which bytes they touch: each counts as touching any")
 	say(p.parts > 0, "%d sub-buffers and images do not tell where in their buffers they begin: they count as anywhere", p.parts)
 	say(p.queueless > 0, "%d commands are on queues that were not seen made: they count as unordered", p.queueless)
-	say(p.waits > 0 && !p.alone(), "%d waits do not tell for which events, and no command for which it waits on other queues: all count as at work until a finish or blocking command of their queue", p.waits)
+	say(p.waits > 0 && !p.alone(), "%d waits do not tell for which events: what they wait for counts as at work until a finish or blocking command of its queue", p.waits)
 	say(copies > 0 && p.program.Align == 0, "the alignment of sub-buffers is not known: see CL_DEVICE_MEM_BASE_ADDR_ALIGN")
 	return out
 }

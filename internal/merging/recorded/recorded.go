@@ -117,6 +117,8 @@ func (b *builder) take(r *wire.Record) {
 		p.release(r)
 	case wire.KindUse:
 		p.use(r)
+	case wire.KindAwait:
+		p.await(r)
 	case wire.KindSync:
 		p.sync(r)
 	case wire.KindExit:
