@@ -1,8 +1,8 @@
 /*
  * mosaic: pictures put together. Each frame is painted in four parts, each in a buffer of its own, which are copied into one
- * canvas and released; then a frame is drawn around it, whose upper edge a kernel makes from the canvas in a buffer of its
- * own and a copy puts there. With the word "merged" it does what gpumemtop advise says of that: parts are painted where they
- * belong, and buffers are kept.
+ * canvas, every other one by way of a sub-buffer, and released; then a frame is drawn around it, whose upper edge a kernel
+ * makes from the canvas in a buffer of its own and a copy puts there. With the word "merged" it does what gpumemtop advise
+ * says of that: parts are painted where they belong, and buffers are kept.
  *
  *	mosaic [-t] [FRAMES] [SIZE] [merged]     SIZE: bytes of the canvas
  */
@@ -70,6 +70,15 @@ static void close_frame(struct studio *s)
 	s->canvas = s->edge = s->counts = NULL;
 }
 
+/* Copies a part to where it belongs: to a place in the canvas, or to all of a part of the canvas there, which is the same. */
+static void put(const struct studio *s, cl_mem part, size_t origin, size_t size, bool to_part)
+{
+	cl_mem to = to_part ? part_of_canvas(s->canvas, origin, size) : s->canvas;
+	CHECK(clEnqueueCopyBuffer(s->gpu->queue, part, to, 0, to_part ? 0 : origin, size, 0, NULL, NULL));
+	if (to_part)
+		CHECK(clReleaseMemObject(to));
+}
+
 /* Paints the parts, and copies them to where they belong if they are not there. */
 static void assemble(struct studio *s, cl_uint seed)
 {
@@ -83,7 +92,7 @@ static void assemble(struct studio *s, cl_uint seed)
 	}
 	for (size_t i = 0; i < PARTS; i++) {
 		if (!s->merged)
-			CHECK(clEnqueueCopyBuffer(s->gpu->queue, parts[i], s->canvas, 0, i * size, size, 0, NULL, NULL));
+			put(s, parts[i], i * size, size, i % 2);
 		CHECK(clReleaseMemObject(parts[i]));
 	}
 }

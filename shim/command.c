@@ -182,7 +182,32 @@ static void write_use(const struct gmt_command *c, const struct gmt_access *a)
 	gmt_ring_write(&event);
 }
 
-static void succeeded(const struct gmt_command *c)
+/* An in-order queue's own events tell nothing. */
+#define AWAITS 64 /* told of one command; fewer only mean that less is known */
+void gmt_command_awaits(uint64_t time, const struct gmt_queue *queue, cl_uint waits, const cl_event *list)
+{
+	uint32_t told = 0;
+	if (!gmt_session.config.uses || !list)
+		return;
+	for (cl_uint i = 0; i < waits && told < AWAITS; i++) {
+		const struct gmt_event *event = gmt_event_find(list[i]);
+		if (!event || !event->time)
+			continue;
+		struct gmtevent await = {
+			.time = time, .kind = GMT_KIND_AWAIT, .op = event->await, .object = event->of.what.queuenumber, .size = event->time,
+		};
+		if (queue) {
+			await.scope = gmt_scope(queue->context);
+			await.link = queue->object.number;
+		}
+		if (queue && queue->inorder && await.link == await.object)
+			continue;
+		gmt_ring_write(&await);
+		told++;
+	}
+}
+
+static void succeeded(const struct gmt_command *c, struct gmt_order order)
 {
 	for (uint32_t i = 0; i < c->count; i++) {
 		const struct gmt_access *a = &c->access[i];
@@ -196,6 +221,7 @@ static void succeeded(const struct gmt_command *c)
 	}
 	if (!gmt_session.config.uses || !c->queue)
 		return;
+	gmt_command_awaits(c->time, c->queue, order.waits, order.list);
 	for (uint32_t i = 0; i < c->count; i++) /* behind all findings: both sides of a copy stand together */
 		write_use(c, &c->access[i]);
 }
@@ -212,8 +238,10 @@ static void failed(const struct gmt_command *c, cl_int err)
 }
 
 /* The program can learn from its event that the command has completed, and with it what it waited for. */
-static void note_event(cl_event handle, struct gmt_queue *queue, uint64_t all, uint64_t position, const struct gmt_covers *covers)
+static void note_event(cl_event handle, const struct gmt_command *c, uint64_t all, uint64_t position,
+		       const struct gmt_covers *covers)
 {
+	struct gmt_queue *queue = c->queue;
 	struct gmt_event *event = gmt_event_add(handle);
 	if (!event)
 		return;
@@ -222,6 +250,19 @@ static void note_event(cl_event handle, struct gmt_queue *queue, uint64_t all, u
 		of->wait[of->waits++] = covers->cover[i];
 	of->context = queue->context;
 	of->what = (struct gmt_cover){queue, queue->object.number, all, position};
+	event->await = all == c->before ? GMT_AWAIT_ALL : GMT_AWAIT_ONE;
+	event->time = c->time;
+}
+
+/* Without a pool nobody asks what has completed, but a recording tells what waits for what. */
+static void note_order(const struct gmt_command *c, uint64_t all, uint64_t position, struct gmt_order order)
+{
+	struct gmt_covers covers = {0};
+	if (!order.event || !(gmt_pooling() || gmt_session.config.uses))
+		return;
+	if (gmt_pooling())
+		add_covers(&covers, c, order);
+	note_event(*order.event, c, all, position, &covers);
 }
 
 cl_int gmt_command_end(struct gmt_command *c, cl_int err, bool blocking, struct gmt_order order)
@@ -242,10 +283,12 @@ cl_int gmt_command_end(struct gmt_command *c, cl_int err, bool blocking, struct 
 			add_covers(&covers, c, order);
 			follow(c, position, &covers);
 			if (order.event)
-				note_event(*order.event, c->queue, before(c), position, &covers);
+				note_event(*order.event, c, before(c), position, &covers);
+		} else {
+			note_order(c, before(c), position, order);
 		}
 	}
-	succeeded(c);
+	succeeded(c, order);
 	gmt_leave();
 	return err;
 }
@@ -264,11 +307,8 @@ cl_int gmt_command_end_fence(struct gmt_command *c, cl_int err, bool barrier, st
 		uint64_t position = atomic_fetch_add_explicit(&c->queue->enqueued, 1, memory_order_acq_rel) + 1;
 		if (barrier && all)
 			raise_fence(c->queue, c->before);
-		if (order.event && gmt_pooling()) {
-			struct gmt_covers covers;
-			add_covers(&covers, c, order);
-			note_event(*order.event, c->queue, all ? c->before : c->fence, position, &covers);
-		}
+		note_order(c, all ? c->before : c->fence, position, order);
+		gmt_command_awaits(c->time, c->queue, order.waits, order.list);
 	}
 	gmt_leave();
 	return err;

@@ -105,6 +105,9 @@ cl_int gmt_command_end_fence(struct gmt_command *c, cl_int err, bool barrier, st
 		while (gmt_unlikely((err) != CL_SUCCESS) && gmt_pool_drain(&gmt_short, (err), 0));                     \
 	} while (0)
 
+/* Tells what is waited for since time: by a command of queue, or by this thread when there is none. */
+void gmt_command_awaits(uint64_t time, const struct gmt_queue *queue, cl_uint waits, const cl_event *list);
+
 #define GMT_ORDER ((struct gmt_order){waits, list, event})
 
 #endif

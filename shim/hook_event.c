@@ -1,6 +1,7 @@
 /* hook_event.c: events: what the program learns about a command, we learn with it. */
 #define _GNU_SOURCE
 #include "callback.h"
+#include "command.h"
 #include "pool.h"
 
 #include <stdlib.h>
@@ -31,6 +32,8 @@ GMT_HOOK cl_int clWaitForEvents(cl_uint count, const cl_event *events)
 	for (cl_uint i = 0; (err == CL_SUCCESS || failed) && i < count; i++)
 		learn(events[i], failed ? -1 : CL_COMPLETE);
 	gmt_pool_settle(64, false);
+	if (err == CL_SUCCESS)
+		gmt_command_awaits(call.start, NULL, count, events);
 	gmt_write_sync(&call, GMT_SYNC_WAIT, NULL);
 	gmt_leave();
 	return err;

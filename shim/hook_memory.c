@@ -37,6 +37,14 @@ static struct gmt_memory *entry_of(const struct gmt_created *c)
 	return memory;
 }
 
+/* See GMT_KIND_CREATE. Without a size there was no region to tell of. */
+static uint64_t granted_to(const struct gmt_memory *memory, const struct gmt_served *served)
+{
+	if (memory->kind != GMT_MEMORY_SUBBUFFER)
+		return memory->granted;
+	return memory->size ? 1 + served->offset : 0;
+}
+
 static void write_create(const struct gmt_call *call, const struct gmt_memory *memory, const struct gmt_served *served,
 			 cl_int status)
 {
@@ -55,7 +63,7 @@ static void write_create(const struct gmt_call *call, const struct gmt_memory *m
 		.tag = memory->tag,
 		.object = memory->object.number,
 		.size = memory->size,
-		.granted = memory->granted,
+		.granted = granted_to(memory, served),
 		.link = memory->parent ? memory->parent->object.number : memory->block,
 	};
 	gmt_ring_write(&event);

@@ -103,6 +103,8 @@ struct gmt_event {
 	_Atomic uint32_t references;
 	_Atomic uint32_t open; /* 1: a user event that has not been set */
 	struct gmt_completion of;
+	uint64_t time; /* of its command, 0: not known, or nobody asks */
+	uint8_t await; /* enum gmtawait */
 };
 
 /* A command buffer. */

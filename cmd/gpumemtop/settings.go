@@ -244,7 +244,7 @@ var settings = []setting{
 	{"format", "", "NAME", groupOutput, onProbe, false, "text or json", func(c *config) any { return &c.probeFormat }},
 	{"format", "", "NAME", groupOutput, onTune, false, "text or json", func(c *config) any { return &c.tuneFormat }},
 	{"format", "", "NAME", groupOutput, onAdvise, false, "text or json", func(c *config) any { return &c.adviceFormat }},
-	{"max", "", "N", groupOutput, onAdvise, false, "pieces of advice in the text for each program; 0: all", func(c *config) any { return &c.adviceMost }},
+	{"max", "", "N", groupOutput, onAdvise, false, "pieces of advice in the text for each program; 0: all, and all runs", func(c *config) any { return &c.adviceMost }},
 	{"headless", "", "", groupDashboard, onRun | onAttach, true, "no dashboard: only the figures at the end", func(c *config) any { return &c.headless }},
 	{"exit-with-app", "", "", groupDashboard, onRun, true, "close the dashboard when the program ends", func(c *config) any { return &c.exitWithApp }},
 	{"no-replay", "", "", groupDashboard, onRun, true, "do not repeat the program's output after the dashboard closes", func(c *config) any { return &c.noReplay }},

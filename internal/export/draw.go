@@ -100,7 +100,7 @@ func createName(op uint8) string {
 
 func (x *chrome) createSlice(p *running, r *wire.Record) {
 	t := p.tag(r.Tag)
-	if !x.wanted(t.chosen && life.Granted(&r.Event) >= x.opts.MinSize) {
+	if !x.wanted(t.chosen && r.Served() >= x.opts.MinSize) {
 		return
 	}
 	x.slice(p, r, createName(r.Op))
@@ -119,7 +119,7 @@ func (x *chrome) createSlice(p *running, r *wire.Record) {
 		x.out.signed(`,"status":`, int64(r.Status))
 	}
 	x.out.number(`,"bytes":`, r.Size)
-	x.out.number(`,"granted":`, life.Granted(&r.Event))
+	x.out.number(`,"granted":`, r.Served())
 	x.out.number(`,"object":`, r.Object)
 	x.cost(r)
 	if !t.told {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/life"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -97,7 +96,7 @@ func (p *surveyed) thread(tid uint32) uint64 {
 }
 
 // count adds what a create was granted to its tag.
-func (p *surveyed) count(r *wire.Record) { p.tag(r.Tag).bytes += life.Granted(&r.Event) }
+func (p *surveyed) count(r *wire.Record) { p.tag(r.Tag).bytes += r.Served() }
 
 // largest returns the names of the n tags with the most bytes, in all processes together.
 func (s *survey) largest(n int) map[string]bool {

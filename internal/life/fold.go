@@ -144,7 +144,7 @@ func (f *Fold) take(r *wire.Record) *Object {
 	*o = Object{
 		Number: r.Object, Kind: wire.Memory(r.Op), Outcome: r.Outcome, Reason: r.Reason, Flags: r.Flags,
 		Owns: HasMemory(&r.Event), Scope: r.Scope, Access: r.Access, Tag: r.Tag, Thread: r.Thread,
-		Duration: r.Duration, Cost: r.Cost, Size: r.Size, Granted: Granted(&r.Event), Started: r.Time,
+		Duration: r.Duration, Cost: r.Cost, Size: r.Size, Granted: r.Served(), Started: r.Time,
 	}
 	return o
 }

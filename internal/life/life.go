@@ -165,11 +165,3 @@ func HasMemory(e *wire.Event) bool {
 func pooled(e *wire.Event) bool {
 	return e.Outcome == wire.OutcomeHit || e.Outcome == wire.OutcomeMiss
 }
-
-// Granted returns the bytes that serve a create; a source that does not know them grants what was asked for.
-func Granted(e *wire.Event) uint64 {
-	if e.Granted == 0 {
-		return e.Size
-	}
-	return e.Granted
-}

@@ -42,21 +42,24 @@ var verdicts = [...]string{"unsure", "hint", "near miss", "holds in this run", "
 // String returns the verdict in words.
 func (v Verdict) String() string { return verdicts[min(int(v), len(verdicts)-1)] }
 
-// Advice is one thing to change in a program. Bytes of different advice may be the same bytes: what can be had at once
-// is in the metrics.
+// Advice is one thing to change in a program. No two pieces are about the same copies, but buffers that could share a block
+// may also be held late, or be written in place: what can be had at once is in the metrics.
 type Advice struct {
 	Topic   Topic
 	Verdict Verdict
 	// Sites are names. Of a copy: its own, its source's, its destination's; of Concat: the destination's, then those of
-	// the first 64 sources, which are at Offsets; else those of the buffers.
+	// the first 64 sources, which are at Offsets; without Offsets, because the places are not always the same, each source
+	// once. Else those of the buffers.
 	Sites   []string
-	Count   int    // copies, creates or kernels, in all runs
-	Bytes   uint64 // not copied, or not held, in all runs; HeldEarly and HeldLate: at the peak of the worst
-	Nanos   uint64 // that the copies took, 0 when not known
-	Runs    int    // that show it
+	Copies  []string // Concat: where the copies were enqueued
+	Count   int      // copies, creates or kernels, in all runs
+	Bytes   uint64   // not copied, or not held, in all runs; HeldEarly and HeldLate: at the peak of the worst
+	Nanos   uint64   // that the copies took, 0 when not known
+	Runs    int      // that show it
 	Offsets []uint64
 	Blocks  int  // KeepSeveral: how many
 	Grows   bool // CreateOnce, ShareBlock: buffers of one site differ in size
+	Unused  bool // HeldEarly: nothing used any of them later either
 
 	// Of a near miss: the condition, whether it is only in the way in the kernel that makes the source, the run and the
 	// step that broke it first (None when it was no step), and what would help.
@@ -67,6 +70,8 @@ type Advice struct {
 	Hoist    Hoist
 	// OtherFlags says that source and destination differ in context or flags.
 	OtherFlags bool
+	// Nested says that what is to become a sub-buffer has sub-buffers.
+	Nested bool
 
 	Sentence string
 }
@@ -74,7 +79,7 @@ type Advice struct {
 // Options say what is asked for.
 type Options struct {
 	// Form is Completion where advice is to be followed. A run that has all its commands on one queue is then looked at
-	// by Uses: what comes later on a queue waits for what came before.
+	// by Uses: what comes later on a queue waits for what came before. One without any command that uses a buffer by API.
 	Form Form
 	Max  bool // blocks of different sizes may share the largest
 }
@@ -116,7 +121,6 @@ func Advise(programs []*Program, o Options) (*Report, error) {
 		r.Runs = append(r.Runs, e.run())
 	}
 	r.Advice = append(r.Advice, adviseCopies(all)...)
-	r.Advice = append(r.Advice, adviseConcats(all)...)
 	shared, err := adviseShares(all, o)
 	if err != nil {
 		return nil, err
@@ -165,11 +169,19 @@ func gather(p *Program, o Options) (*evidence, error) {
 		return nil, err
 	}
 	e := &evidence{Analysis: a, copies: a.Copies(), form: o.Form}
-	if o.Form == Completion && p.oneQueue() {
+	switch {
+	case !p.used():
+		e.form = API
+	case o.Form == Completion && p.oneQueue():
 		e.form = Uses
 	}
 	e.reuse, err = a.Reuse(e.form, o.Max, e.copies)
 	return e, err
+}
+
+// used reports whether any command uses a buffer. Where none does, commands were not recorded, or the program has none.
+func (p *Program) used() bool {
+	return slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Kind != KindCreate && len(s.Uses) > 0 })
 }
 
 // oneQueue reports whether all commands that use buffers are on one queue.

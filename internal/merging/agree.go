@@ -1,10 +1,7 @@
 package merging
 
 import (
-	"cmp"
-	"maps"
 	"slices"
-	"strings"
 )
 
 // pair is where a copy was enqueued and where its buffers were created.
@@ -22,6 +19,7 @@ type tally struct {
 	hoists                       int // that fail only what hoisting would undo
 	hoist                        Hoist
 	flags                        bool // differ
+	nested                       bool // a sub-buffer of a sub-buffer would be needed
 }
 
 // miss is a copy that fails.
@@ -31,9 +29,32 @@ type miss struct {
 	single  bool
 }
 
+// adviseCopies says each thing once: of copies that fill a buffer together, what they have in common.
 func adviseCopies(all []*evidence) []Advice {
-	tallies := map[pair]*tally{}
-	var order []pair
+	tallies, order := tallyCopies(all)
+	concats := adviseConcats(all, tallies)
+	together := map[pair]bool{}
+	var out []Advice
+	for _, c := range concats {
+		for key := range c.pairs {
+			together[key] = true
+		}
+		out = append(out, c.Advice)
+	}
+	for _, key := range order {
+		if together[key] {
+			continue
+		}
+		if advice, ok := tallies[key].advice(all, key); ok {
+			out = append(out, advice)
+		}
+	}
+	return out
+}
+
+// tallyCopies adds up the copies of each pair of sites; the pairs come in the order in which they were first seen.
+func tallyCopies(all []*evidence) (tallies map[pair]*tally, order []pair) {
+	tallies = map[pair]*tally{}
 	for run, e := range all {
 		for i := range e.copies {
 			key := e.pair(&e.copies[i])
@@ -46,13 +67,7 @@ func adviseCopies(all []*evidence) []Advice {
 			t.add(e, run, &e.copies[i])
 		}
 	}
-	var out []Advice
-	for _, key := range order {
-		if advice, ok := tallies[key].advice(all, key); ok {
-			out = append(out, advice)
-		}
-	}
-	return out
+	return tallies, order
 }
 
 func (e *evidence) pair(c *Copy) pair {
@@ -76,6 +91,7 @@ func (t *tally) add(e *evidence, run int, c *Copy) {
 			t.taken++
 		}
 		t.flags = t.flags || c.OtherClass
+		t.nested = t.nested || e.nested(c)
 		if c.OtherClass || e.Program.Align == 0 && c.At != 0 {
 			t.caveats++
 		}
@@ -88,11 +104,17 @@ func (t *tally) add(e *evidence, run int, c *Copy) {
 	}
 }
 
+// nested reports whether a copy's source has sub-buffers, or its destination is to become one.
+func (e *evidence) nested(c *Copy) bool {
+	return e.parts[c.Source] || c.Taken && c.Into != c.Destination
+}
+
 // advice says what copies of a pair have in common; ok is false when more than one condition is in the way.
 func (t *tally) advice(all []*evidence, key pair) (advice Advice, ok bool) {
 	advice = Advice{
 		Topic: Coalesce, Sites: []string{key.copy, key.source, key.destination}, Count: t.count, Bytes: t.bytes,
 		Nanos: t.nanos, Runs: len(t.runs), Verdict: HoldsHere, Run: None, Step: None, OtherFlags: t.flags,
+		Nested: t.nested,
 	}
 	switch {
 	case key.noOp:
@@ -132,95 +154,4 @@ func (t *tally) nearMiss(advice Advice) (Advice, bool) {
 		return advice, false
 	}
 	return advice, true
-}
-
-// adviseConcats finds destinations that two or more taken copies fill, each its own part.
-func adviseConcats(all []*evidence) []Advice {
-	found := map[string]*Advice{}
-	var order []string
-	seen := map[string]map[int]bool{}
-	for run, e := range all {
-		for _, group := range e.concats() {
-			advice := e.concat(group)
-			key := strings.Join(advice.Sites, "\x00")
-			if found[key] == nil {
-				found[key], seen[key] = &advice, map[int]bool{}
-				order = append(order, key)
-			} else {
-				found[key].Count += advice.Count
-				found[key].Bytes += advice.Bytes
-				found[key].Nanos += advice.Nanos
-				found[key].caveat(&advice)
-			}
-			seen[key][run] = true
-		}
-	}
-	var out []Advice
-	for _, key := range order {
-		advice := found[key]
-		advice.Runs = len(seen[key])
-		if recordings(all, seen[key]) > 1 && advice.Verdict == Safe {
-			out = append(out, *advice)
-			continue
-		}
-		advice.Verdict = HoldsHere
-		out = append(out, *advice)
-	}
-	return out
-}
-
-// caveat takes over what keeps another instance from being safe: other places included.
-func (a *Advice) caveat(other *Advice) {
-	if other.Verdict != Safe || !slices.Equal(a.Offsets, other.Offsets) {
-		a.Verdict = HoldsHere
-	}
-}
-
-// concats returns the taken copies into each content that is made of two or more, by their places in it.
-func (e *evidence) concats() [][]*Copy {
-	groups := map[[2]int][]*Copy{}
-	for i := range e.copies {
-		if c := &e.copies[i]; c.Taken {
-			key := [2]int{c.Destination, c.host}
-			groups[key] = append(groups[key], c)
-		}
-	}
-	maps.DeleteFunc(groups, func(_ [2]int, g []*Copy) bool { return !disjoint(g) })
-	out := slices.Collect(maps.Values(groups))
-	slices.SortFunc(out, func(x, y []*Copy) int { return cmp.Compare(x[0].Step, y[0].Step) })
-	return out
-}
-
-// disjoint sorts copies by their places and reports whether there are two or more, none over another.
-func disjoint(group []*Copy) bool {
-	slices.SortFunc(group, func(x, y *Copy) int { return cmp.Or(cmp.Compare(x.To, y.To), cmp.Compare(x.Step, y.Step)) })
-	for i := 1; i < len(group); i++ {
-		if group[i-1].To+group[i-1].Bytes > group[i].To {
-			return false
-		}
-	}
-	return len(group) > 1
-}
-
-// mostParts is how many parts of a destination are listed; Count counts all.
-const mostParts = 64
-
-func (e *evidence) concat(group []*Copy) Advice {
-	p := e.Program
-	advice := Advice{
-		Topic: Concat, Verdict: Safe, Sites: []string{p.Name(p.Buffers[group[0].Destination].Site)}, Count: len(group),
-		Run: None, Step: None,
-	}
-	for _, c := range group {
-		if len(advice.Offsets) < mostParts {
-			advice.Sites = append(advice.Sites, p.Name(p.Buffers[c.Source].Site))
-			advice.Offsets = append(advice.Offsets, c.To)
-		}
-		advice.Bytes += c.Bytes
-		advice.Nanos += p.Steps[c.Step].Nanos
-		if c.OtherClass || p.Align == 0 && c.To != 0 {
-			advice.Verdict = HoldsHere
-		}
-	}
-	return advice
 }

@@ -17,6 +17,7 @@ type Analysis struct {
 	hits   []touch // by root, in the order of the steps
 	queues []int64 // of each root: the one queue of all commands that use it; noQueue or manyQueues else
 	late   []int32 // the latest completion of the root's touches up to this one
+	order  order   // of steps on different queues
 	reads  []int32 // the last step before this one by which the host learned something; None when there is none
 }
 
@@ -42,6 +43,7 @@ func Analyse(p *Program) (*Analysis, error) {
 		return nil, err
 	}
 	a := &Analysis{Program: p}
+	a.order = orderOf(p)
 	a.findRoots()
 	a.findTouches()
 	a.unmap()
@@ -217,7 +219,8 @@ func (a *Analysis) done(step int) int {
 // before reports whether a step has surely ended when a later one begins. A create is on no queue.
 func (a *Analysis) before(first, then int) bool {
 	x, y := &a.Program.Steps[first], &a.Program.Steps[then]
-	return x.Queue == y.Queue && x.Kind != KindCreate && y.Kind != KindCreate || a.done(first) <= then
+	return x.Queue == y.Queue && x.Kind != KindCreate && y.Kind != KindCreate || a.done(first) <= then ||
+		a.order.before(a.Program, first, then)
 }
 
 // root reports whether a buffer has memory of its own.

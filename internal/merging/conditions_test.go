@@ -191,6 +191,40 @@ func TestChainStopsWhereAnotherQueueMayStillRead(t *testing.T) {
 	}
 }
 
+// An event orders two queues, and through it all before it on its own queue.
+func TestEventsOrderQueues(t *testing.T) {
+	for events, want := range map[string]bool{"none": false, "first": false, "last": true, "by way of another queue": true} {
+		s := newScript()
+		dst, src, other := s.create(256, 2), s.create(256, 3), s.create(8, 1)
+		on := func(queue uint32, step int, after ...int) int {
+			s.Steps[step].Queue, s.Steps[step].After = queue, after
+			return step
+		}
+		first := on(1, s.step(KindKernel, writes(other)))
+		last := on(1, s.step(KindKernel, writes(src)))
+		var after []int
+		switch events {
+		case "first":
+			after = []int{first}
+		case "last":
+			after = []int{last}
+		case "by way of another queue":
+			on(3, s.step(KindKernel, writes(other)), last)
+			after = []int{on(3, s.step(KindKernel, writes(other)))}
+		}
+		on(2, s.step(KindKernel, writes(other)), after...)
+		on(2, s.copy(src, dst, 0))
+		on(2, s.step(KindRead, reads(dst)))
+		a, err := Analyse(&s.Program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := a.Copies()[0]; c.Holds() != want {
+			t.Errorf("%s: %+v, want it to hold: %v", events, c.Failed, want)
+		}
+	}
+}
+
 func TestLags(t *testing.T) {
 	s := newScript()
 	b := s.create(64, 1)

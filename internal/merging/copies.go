@@ -77,14 +77,18 @@ const fewSteps = 16
 // checker checks a program's copies.
 type checker struct {
 	*Analysis
-	maps [][]int32 // of each root that was mapped: indexes of the maps
-	left int
+	maps  [][]int32    // of each root that was mapped: indexes of the maps
+	shown map[int]bool // roots that have parts that are no plain buffers: many drivers make none of sub-buffers
+	left  int
 }
 
 // Copies checks each copy between buffers, in the order of the steps, and chooses those that together save most bytes.
 func (a *Analysis) Copies() []Copy {
-	k := &checker{Analysis: a, maps: make([][]int32, len(a.Program.Buffers)), left: scanBudget}
+	k := &checker{Analysis: a, maps: make([][]int32, len(a.Program.Buffers)), shown: map[int]bool{}, left: scanBudget}
 	for i := range a.Program.Buffers {
+		if !a.root(i) && a.Program.Buffers[i].Pinned != Free {
+			k.shown[int(a.roots[i].root)] = true
+		}
 		for j, t := range a.touches(i) {
 			if t.until > t.step {
 				k.maps[i] = append(k.maps[i], int32(j))
@@ -228,6 +232,8 @@ func (k *checker) ownMemory(c *Copy, used int) {
 		c.fail(OwnMemory, None, "the source is a sub-buffer")
 	case b.Pinned != Free:
 		c.fail(OwnMemory, None, "the source is "+b.Pinned.String())
+	case k.shown[c.Source]:
+		c.fail(OwnMemory, None, "an image shows the source")
 	case k.Program.Steps[c.First].Kind == KindCreate:
 		c.fail(OwnMemory, c.First, "the source's create brings its data, which no part of a buffer can")
 	}

@@ -6,19 +6,22 @@ import (
 )
 
 // exact searches all plans for a better one than a given one, block by block in the order of creation, so that a
-// group's first block makes it and its size only grows. It gives up when that takes too long; else the plan is optimal.
+// group's first block makes it and its size only grows. It gives up when that takes too much work; else the plan is optimal.
 // There are at most 64 blocks.
 func (p *Problem) exact(best *Plan, byCount bool) *Plan {
 	s := search{problem: p, byCount: byCount, left: exactBudget, bytes: best.Bytes, blocks: len(best.Groups)}
 	for x := range p.Blocks {
 		s.order = append(s.order, x)
-		var mask uint64
+		var edges, misfits uint64
 		for y := range p.Blocks {
 			if x != y && p.interfere(x, y) {
-				mask |= 1 << y
+				edges |= 1 << y
+			}
+			if x != y && !p.suits([]int{y, x}) {
+				misfits |= 1 << y
 			}
 		}
-		s.edges = append(s.edges, mask)
+		s.edges, s.misfits = append(s.edges, edges), append(s.misfits, misfits)
 	}
 	slices.SortFunc(s.order, p.order)
 	s.descend(0, 0)
@@ -35,7 +38,8 @@ type search struct {
 	byCount bool
 	order   []int
 	edges   []uint64 // by block: those that interfere
-	left    int      // nodes
+	misfits []uint64 // by block: those whose group it cannot join, when they made it
+	left    int      // groups that may still be looked at, and blocks placed
 
 	groups []set
 	bytes  uint64 // of the best plan
@@ -64,7 +68,8 @@ func (s *search) descend(at int, bytes uint64) {
 	b := &s.problem.Blocks[x]
 	for i := range s.groups {
 		g := s.groups[i]
-		if g.members&s.edges[x] != 0 || !s.problem.suits([]int{g.head, x}) {
+		s.left--
+		if g.members&s.edges[x] != 0 || s.misfits[x]>>g.head&1 == 1 {
 			continue
 		}
 		grown := max(g.size, b.Size)

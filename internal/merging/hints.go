@@ -183,6 +183,7 @@ func adviseHeld(all []*evidence) []Advice {
 			switch {
 			case l.First == None || released < l.First:
 				advice = early.at(HeldEarly, run, name, "")
+				advice.Unused = (advice.Unused || advice.Count == 0) && l.First == None
 				held[[2]string{name, "early"}] += b.Size
 				advice.Bytes = max(advice.Bytes, held[[2]string{name, "early"}])
 			case l.First <= peak && peak >= l.Done:

@@ -101,7 +101,10 @@ type Step struct {
 	Site  uint32 // where a copy was enqueued; 0 when not known
 	// Done is the step at which it is known to have completed: the next finish or wait of its queue, or itself when it
 	// blocks. None when the run does not tell.
-	Done  int
+	Done int
+	// After are earlier steps that have surely ended when this one begins, and so have those before them on their queues: the
+	// events that it waits for.
+	After []int
 	Time  uint64 // ns; 0 when not known
 	Nanos uint64 // ns that it took on the device; 0 when not known
 	Uses  []Use
@@ -171,6 +174,11 @@ func (p *Program) checkStep(i int) error {
 	s := &p.Steps[i]
 	if s.Done != None && s.Done < i || s.Done > len(p.Steps) {
 		return fmt.Errorf("done at step %d", s.Done)
+	}
+	for _, x := range s.After {
+		if x < 0 || x >= i {
+			return fmt.Errorf("comes after step %d", x)
+		}
 	}
 	for _, u := range s.Uses {
 		if u.Buffer < 0 || u.Buffer >= len(p.Buffers) {

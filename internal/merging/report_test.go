@@ -94,7 +94,7 @@ func TestSeriesHalvesItsPeak(t *testing.T) {
 	if !slices.Equal(c.Offsets, []uint64{0, 128}) || !slices.Equal(c.Sites, []string{"out", "in", "part"}) || c.Verdict != HoldsHere {
 		t.Errorf("concat %+v, want in and part at 0 and 128 of out, holding in this run", c)
 	}
-	if !strings.Contains(c.Sentence, "in at byte 0 and part at byte 128") {
+	if !strings.Contains(c.Sentence, "in at byte 0; part at byte 128") {
 		t.Errorf("sentence %q", c.Sentence)
 	}
 	if h := about(r, HeldEarly); h.Bytes != 0 {
@@ -104,15 +104,15 @@ func TestSeriesHalvesItsPeak(t *testing.T) {
 
 func TestTwoRunsThatAgreeAreSafe(t *testing.T) {
 	other := series()
-	if c := about(advise(t, series(), other), Coalesce); c.Verdict != HoldsHere || c.Runs != 2 {
+	if c := about(advise(t, series(), other), Concat); c.Verdict != HoldsHere || c.Runs != 2 {
 		t.Errorf("%+v, but both runs are of one recording", c)
 	}
 	other.Recording = 1
-	if c := about(advise(t, series(), other), Coalesce); c.Verdict != Safe || c.Runs != 2 || c.Count != 2 {
+	if c := about(advise(t, series(), other), Concat); c.Verdict != Safe || c.Runs != 2 || c.Count != 4 {
 		t.Errorf("%+v, want safe in 2 runs", c)
 	}
 	other.Partial = true
-	if c := about(advise(t, series(), other), Coalesce); c.Verdict != Unsure {
+	if c := about(advise(t, series(), other), Concat); c.Verdict != Unsure {
 		t.Errorf("%+v, but a run lacks something", c)
 	}
 	other.Partial = false
@@ -305,6 +305,26 @@ func TestInPlaceHoldsEachTime(t *testing.T) {
 }
 
 // What is created right before its first use is not held early, even if that makes the peak.
+// Where no command is recorded, nothing is known to be idle.
+func TestWithoutUsesAllIsInUse(t *testing.T) {
+	s := newScript()
+	a, b := s.create(512, 1), s.create(512, 2)
+	s.release(a)
+	s.release(b)
+	s.release(s.create(512, 3))
+	r := advise(t, &s.Program)
+	if c := about(r, ShareBlock); slices.Contains(c.Sites, "in") && slices.Contains(c.Sites, "out") || r.Runs[0].Reuse.Form != API {
+		t.Errorf("%+v, but in and out are there at once", c)
+	}
+	if about(r, HeldEarly).Bytes != 0 || r.Runs[0].Merged.Peak != 1024 {
+		t.Errorf("%+v %+v", r.Runs[0], r.Advice)
+	}
+	s.step(KindRead, reads(s.create(512, 2)))
+	if h := about(advise(t, &s.Program), HeldEarly); !h.Unused || !strings.Contains(h.Sentence, "that nothing uses") {
+		t.Errorf("%+v, want the first ones unused", h)
+	}
+}
+
 func TestHeldEarlyOnlyWhereSomethingGoesBefore(t *testing.T) {
 	early := func(gap bool) *Advice {
 		s := newScript()

@@ -11,9 +11,9 @@ const (
 	checkBudget = 1 << 27
 	// colourBlocks is how many blocks are coloured: each goes into the middle of a group.
 	colourBlocks = 1 << 14
-	// exactBlocks and exactBudget bound the exact search.
+	// exactBlocks and exactBudget bound the exact search, the latter in looks at a group: some hundredths of a second.
 	exactBlocks = 64
-	exactBudget = 1 << 21
+	exactBudget = 1 << 23
 )
 
 // Linear is the thesis' linear scan (figure 5.18): each block, in order, goes into the first one it can reuse. ok is

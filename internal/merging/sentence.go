@@ -2,6 +2,8 @@ package merging
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/size"
@@ -29,6 +31,10 @@ func (a *Advice) sentence() string {
 		return fmt.Sprintf("The kernel that makes %s reads %s for the last time, and they are of one size (%s): if each "+
 			"thread reads only what it writes itself, it could write in place.", a.Sites[1], a.Sites[0], times(a.Count, a.Bytes))
 	case HeldEarly:
+		if a.Unused {
+			return fmt.Sprintf("Do without the buffers of %s that nothing uses: they held %s at the peak.", a.Sites[0],
+				size.FormatLong(a.Bytes))
+		}
 		return fmt.Sprintf("Create the buffers of %s later: at the peak, nothing had used %s of them.", a.Sites[0],
 			size.FormatLong(a.Bytes))
 	default:
@@ -52,7 +58,7 @@ func (a *Advice) coalesce() string {
 		return fmt.Sprintf("It would do without %s, but another choice saves more.", what)
 	}
 	if a.Verdict != NearMiss {
-		return fmt.Sprintf("Make %s in a sub-buffer of %s and drop %s.%s", src, dst, what, a.flags())
+		return fmt.Sprintf("Make %s in a sub-buffer of %s and drop %s.%s%s", src, dst, what, a.flags(), a.nesting())
 	}
 	return fmt.Sprintf("It would do without %s, if not for %s: %s.%s", what, a.Failed, a.obstacle(), a.remedy())
 }
@@ -62,7 +68,19 @@ func (a *Advice) flags() string {
 	if !a.OtherFlags {
 		return ""
 	}
-	return fmt.Sprintf(" They differ in their context or flags: %s must then allow what is done to %s.", a.Sites[2], a.Sites[1])
+	dst, src := a.Sites[0], "its parts"
+	if a.Topic == Coalesce {
+		dst, src = a.Sites[2], a.Sites[1]
+	}
+	return fmt.Sprintf(" They differ in their context or flags: %s must then allow what is done to %s.", dst, src)
+}
+
+// nesting says where sub-buffers of what becomes one go.
+func (a *Advice) nesting() string {
+	if !a.Nested {
+		return ""
+	}
+	return " OpenCL has no sub-buffers of sub-buffers: make those within it of the outermost buffer, too."
 }
 
 // obstacle says which condition is in the way.
@@ -105,15 +123,40 @@ func (a *Advice) remedy() string {
 }
 
 func (a *Advice) concat() string {
-	var places []string
+	return fmt.Sprintf("Make the parts of %s where they belong, in sub-buffers of it (%s), and drop the copies at %s (%s).%s%s",
+		a.Sites[0], a.places(), list(a.Copies), times(a.Count, a.Bytes), a.flags(), a.nesting())
+}
+
+// places says where the parts of a buffer belong.
+func (a *Advice) places() string {
+	if len(a.Offsets) == 0 {
+		return list(a.Sites[1:]) + ", not always at the same bytes"
+	}
+	var sources, places []string
+	bytes := map[string][]string{}
 	for i, at := range a.Offsets {
-		places = append(places, fmt.Sprintf("%s at byte %d", a.Sites[i+1], at))
+		source := a.Sites[i+1]
+		if bytes[source] == nil {
+			sources = append(sources, source)
+		}
+		bytes[source] = append(bytes[source], strconv.FormatUint(at, 10))
 	}
-	if len(places) > 4 {
-		places = append(places[:3], fmt.Sprintf("%d more", max(a.Count, len(places))-3))
+	for _, source := range sources {
+		word := "bytes"
+		if len(bytes[source]) == 1 {
+			word = "byte"
+		}
+		places = append(places, source+" at "+word+" "+list(some(bytes[source])))
 	}
-	return fmt.Sprintf("Make the parts of %s where they belong (%s) and drop %s: %s.", a.Sites[0], list(places),
-		number(a.Count, "copy"), size.FormatLong(a.Bytes))
+	return strings.Join(some(places), "; ")
+}
+
+// some returns the first words of many, with how many more there are.
+func some(words []string) []string {
+	if len(words) <= 4 {
+		return words
+	}
+	return append(slices.Clone(words[:3]), fmt.Sprintf("%d more", len(words)-3))
 }
 
 // times writes bytes with how often they come.

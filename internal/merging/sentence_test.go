@@ -28,8 +28,15 @@ func TestSentencesSayWhatToChange(t *testing.T) {
 		"Keep the buffer of a and use it again: it is never needed twice at once. It saves one create.": {
 			Topic: CreateOnce, Sites: []string{"a"}, Count: 1,
 		},
-		"Make the parts of d where they belong (a at byte 0, a at byte 8, a at byte 16 and 97 more) and drop 100 copies: 800 B.": {
-			Topic: Concat, Sites: []string{"d", "a", "a", "a", "a", "a"}, Count: 100, Bytes: 800, Offsets: []uint64{0, 8, 16, 24, 32},
+		"Make the parts of d where they belong, in sub-buffers of it (a at bytes 0, 8, 16 and 2 more), and " +
+			"drop the copies at x (100 times, 800 B).": {
+			Topic: Concat, Sites: []string{"d", "a", "a", "a", "a", "a"}, Copies: []string{"x"}, Count: 100, Bytes: 800,
+			Offsets: []uint64{0, 8, 16, 24, 32},
+		},
+		"Make the parts of d where they belong, in sub-buffers of it (a and b, not always at the same bytes), and drop the " +
+			"copies at x and y (2 times, 800 B). OpenCL has no sub-buffers of sub-buffers: make those within it of the " +
+			"outermost buffer, too.": {
+			Topic: Concat, Sites: []string{"d", "a", "b"}, Copies: []string{"x", "y"}, Count: 2, Bytes: 800, Nested: true,
 		},
 	} {
 		if got := a.sentence(); got != want {

@@ -32,7 +32,7 @@ func (l *ledger) create(e *wire.Event, owns bool) {
 		c.HitNS += uint64(e.Duration)
 		c.PoolNS += uint64(e.Duration)
 		c.BytesRequested += e.Size
-		l.costs.hit(granted(e))
+		l.costs.hit(e.Served())
 		l.steady.Add(true)
 	case wire.OutcomeMiss:
 		c.Misses++
@@ -41,7 +41,7 @@ func (l *ledger) create(e *wire.Event, owns bool) {
 		c.BytesRequested += e.Size
 		l.steady.Add(false)
 		if e.Flags&wire.FlagPart == 0 { // else the SLAB before it was the driver's create
-			l.allocated(granted(e), e)
+			l.allocated(e.Served(), e)
 		}
 	default:
 		if wire.Memory(e.Op) == wire.MemoryBuffer {
@@ -150,14 +150,6 @@ func (l *ledger) totals() Totals {
 
 // gauge shows a signed gauge.
 func gauge(v int64) uint64 { return uint64(max(v, 0)) }
-
-// granted returns the bytes that serve a create; a source that does not know them grants what was asked for.
-func granted(e *wire.Event) uint64 {
-	if e.Granted == 0 {
-		return e.Size
-	}
-	return e.Granted
-}
 
 // reasons is how many reasons there are, for misses and for evictions alike.
 const reasons = uint8(wire.MissPolicy) + 1

@@ -46,7 +46,7 @@ func (m *Model) create(p *process, e *wire.Event) {
 		}
 		m.end(p, e.Object, old)
 	}
-	o := object{row: w, owns: own, size: e.Size, granted: granted(e)}
+	o := object{row: w, owns: own, size: e.Size, granted: e.Served()}
 	if own {
 		o.share = m.shares.class(e)
 		if !was {

@@ -58,6 +58,15 @@ type Frame struct {
 	Offset         uint64 // in Module, of the return address
 }
 
+// Name returns what a tag is called whose first call this is.
+func (f *Frame) Name() string {
+	back := frame{function: f.Function, file: f.File, line: strconv.Itoa(f.Line), place: f.Module}
+	if f.Offset != 0 {
+		back.place = fmt.Sprintf("%s+0x%x", f.Module, f.Offset)
+	}
+	return back.name()
+}
+
 // SiteFrames returns the calls of a SITE's payload, innermost first, from the one that names the tag: the wrappers
 // before it are left out.
 func SiteFrames(payload []byte, wrappers []*regexp.Regexp) []Frame {

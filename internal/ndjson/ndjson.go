@@ -107,7 +107,9 @@ func (w *Writer) Append(r *wire.Record) error {
 	case r.Size != uint64(len(r.Payload)):
 		b = strconv.AppendUint(append(b, `,"size":`...), r.Size, 10)
 	}
-	if placed(r) {
+	if origin, known := r.Origin(); known {
+		b = strconv.AppendUint(key(b, "offset"), origin, 10)
+	} else if placed(r) {
 		b = number(b, "offset", r.Granted)
 	} else {
 		b = number(b, "granted", r.Granted)

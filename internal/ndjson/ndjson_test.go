@@ -131,6 +131,8 @@ func TestLines(t *testing.T) {
 		}},
 		{Process: 1, Event: wire.Event{Kind: wire.KindUse, Op: 1, Flags: 2, Object: 7, Granted: 2, Link: 1, Duration: 1}},
 		{Process: 1, Event: wire.Event{Kind: wire.KindUse, Op: 4, Flags: 132, Tag: 3, Object: 7, Size: 64, Granted: 16, Link: 1}},
+		{Process: 1, Event: wire.Event{Kind: wire.KindCreate, Op: 1, Object: 8, Size: 64, Granted: 1, Link: 7}},
+		{Process: 1, Event: wire.Event{Kind: wire.KindCreate, Op: 1, Object: 9, Size: 64, Link: 7}},
 		{Event: wire.Event{Kind: wire.KindEvict, Reason: 4, Outcome: 200, Op: 1}},
 		{Event: wire.Event{Kind: 999}},
 	}, trace.Footer{EndedNS: 9, Status: 3})
@@ -143,9 +145,11 @@ func TestLines(t *testing.T) {
 {"time":1152921504606846976,"kind":"create","process":1,"thread":9,"duration":2,"cost":1,"op":"svm","outcome":"miss","reason":"too wasteful","flags":32,"scope":1,"access":4,"status":-4,"tag":3,"object":7,"size":10,"granted":16,"link":8}
 {"time":0,"kind":"use","process":1,"argument":0,"op":"kernel","flags":2,"object":7,"granted":2,"link":1}
 {"time":0,"kind":"use","process":1,"op":"copy","flags":132,"tag":3,"object":7,"size":64,"offset":16,"link":1}
+{"time":0,"kind":"create","process":1,"op":"subbuffer","object":8,"size":64,"offset":0,"link":7}
+{"time":0,"kind":"create","process":1,"op":"subbuffer","object":9,"size":64,"link":7}
 {"time":0,"kind":"evict","op":1,"outcome":200,"reason":"drain"}
 {"time":0,"kind":999}
-{"footer":{"events":11,"lost":0,"ended_ns":9,"status":3,"signal":0}}
+{"footer":{"events":13,"lost":0,"ended_ns":9,"status":3,"signal":0}}
 `
 	first, rest, _ := strings.Cut(string(got), "\n")
 	if !strings.HasPrefix(first, `{"schema":1,"header":{"version":`) {
@@ -174,8 +178,9 @@ func TestBadLines(t *testing.T) {
 		first + `{"kind":"create","time":1.5}`:                                            "line 2: time cannot be a number 1.5",
 		first + `{"kind":"create","argument":1}`:                                          "line 2: a record of kind create has no argument 1",
 		first + `{"kind":"use","argument":4294967295}`:                                    "line 2: a record of kind use has no argument 4294967295",
-		first + `{"kind":"use","op":"kernel","offset":1}`:                                 "line 2: a record of kind use, of a command as this, has no offset",
-		first + `{"kind":"sync","offset":1}`:                                              "line 2: a record of kind sync, of a command as this, has no offset",
+		first + `{"kind":"use","op":"kernel","offset":1}`:                                 "line 2: a record of kind use, with this op, has no offset",
+		first + `{"kind":"create","offset":1}`:                                            "line 2: a record of kind create, with this op, has no offset",
+		first + `{"kind":"sync","offset":1}`:                                              "line 2: a record of kind sync, with this op, has no offset",
 		first + `{"kind":"create","text":"x"}`:                                            "line 2: a record of kind create has no text",
 		first + `{"kind":"diag","text":"x","base64":"eA=="}`:                              "line 2: 2 of arguments",
 		first + `{"kind":"diag","base64":"!"}`:                                            "line 2: base64:",

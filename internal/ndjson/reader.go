@@ -185,7 +185,7 @@ func (l *record) into(r *wire.Record) error {
 	return l.place(r)
 }
 
-// place reads what only uses have.
+// place reads what only uses have, and sub-buffers.
 func (l *record) place(r *wire.Record) error {
 	if l.Argument != nil {
 		if r.Kind != wire.KindUse || *l.Argument == math.MaxUint32 {
@@ -194,10 +194,14 @@ func (l *record) place(r *wire.Record) error {
 		r.Duration = *l.Argument + 1
 	}
 	if l.Offset != nil {
-		if !placed(r) {
-			return fmt.Errorf("a record of kind %s, of a command as this, has no offset", r.Kind)
+		switch {
+		case placed(r):
+			r.Granted = *l.Offset
+		case r.Kind == wire.KindCreate && wire.Memory(r.Op) == wire.MemorySubBuffer && *l.Offset < math.MaxUint64:
+			r.Granted = *l.Offset + 1
+		default:
+			return fmt.Errorf("a record of kind %s, with this op, has no offset", r.Kind)
 		}
-		r.Granted = *l.Offset
 	}
 	return nil
 }

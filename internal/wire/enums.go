@@ -18,7 +18,7 @@ const (
 	KindContext Kind = 7  // op: gmtlife, object: context, link: first device
 	KindQueue   Kind = 8  // op: gmtlife, object: queue, flags: GMT_FLAG_OUT_OF_ORDER
 	KindKernel  Kind = 9  // object: kernel, payload: name
-	KindCreate  Kind = 10 // op: gmtmemory; object, size, granted, tag; link: block (root buffer) or parent (sub-buffer, image of a buffer)
+	KindCreate  Kind = 10 // op: gmtmemory; object, size, granted, tag; link: block (root buffer) or parent (sub-buffer, image of a buffer); granted of a sub-buffer: 1 + its offset in the parent, 0 or CARRIED: unknown
 	KindRetain  Kind = 11 // object; granted: references the application holds afterwards
 	KindRelease Kind = 12 // object; granted: references left; at 0 outcome says what became of the memory, link: block
 	KindUse     Kind = 13 // op: gmtcommand; object; link: queue; size: bytes touched, 0 when unknown; granted, duration, tag: see gmtcommand
@@ -32,9 +32,10 @@ const (
 	KindSlab    Kind = 21 // link: block, granted: its size; a block whose parts serve requests was created, or refused: status
 	KindGauge   Kind = 22 // free memory in slabs as the policy sees it: granted: bytes, size: largest range, object: ranges, link: bits of a double, the sum of their squares
 	KindOrder   Kind = 23 // op: gmtorder; object: number of a decision of the policy, link: of the thread's decision before that; see gmtorder
+	KindAwait   Kind = 24 // op: gmtawait; link: queue of the command, or marker, of the thread that has the same time and waits, 0: the thread itself, in the SYNC of that time; object: queue, size: time of the command or marker there that it waits for
 )
 
-var namesKind = [...]string{"none", "process", "thread", "module", "tag", "site", "device", "context", "queue", "kernel", "create", "retain", "release", "use", "sync", "cooled", "evict", "limit", "diag", "exit", "lost", "slab", "gauge", "order"}
+var namesKind = [...]string{"none", "process", "thread", "module", "tag", "site", "device", "context", "queue", "kernel", "create", "retain", "release", "use", "sync", "cooled", "evict", "limit", "diag", "exit", "lost", "slab", "gauge", "order", "await"}
 
 // String returns the word that screens and reports use.
 func (v Kind) String() string {
@@ -209,6 +210,24 @@ var namesOrder = [...]string{"next", "abort", "return", "drain", "expire", "drop
 func (v Order) String() string {
 	if int(v) < len(namesOrder) {
 		return namesOrder[v]
+	}
+	return strconv.Itoa(int(v))
+}
+
+// Await: What else has surely ended when a command that is awaited has.
+type Await uint8
+
+const (
+	AwaitOne Await = 0 // nothing
+	AwaitAll Await = 1 // all that its queue had been given before it
+)
+
+var namesAwait = [...]string{"one", "all"}
+
+// String returns the word that screens and reports use.
+func (v Await) String() string {
+	if int(v) < len(namesAwait) {
+		return namesAwait[v]
 	}
 	return strconv.Itoa(int(v))
 }

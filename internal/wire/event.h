@@ -29,7 +29,7 @@ enum gmtkind {
 	GMT_KIND_CONTEXT = 7,  /* op: gmtlife, object: context, link: first device */
 	GMT_KIND_QUEUE = 8,    /* op: gmtlife, object: queue, flags: GMT_FLAG_OUT_OF_ORDER */
 	GMT_KIND_KERNEL = 9,   /* object: kernel, payload: name */
-	GMT_KIND_CREATE = 10,  /* op: gmtmemory; object, size, granted, tag; link: block (root buffer) or parent (sub-buffer, image of a buffer) */
+	GMT_KIND_CREATE = 10,  /* op: gmtmemory; object, size, granted, tag; link: block (root buffer) or parent (sub-buffer, image of a buffer); granted of a sub-buffer: 1 + its offset in the parent, 0 or CARRIED: unknown */
 	GMT_KIND_RETAIN = 11,  /* object; granted: references the application holds afterwards */
 	GMT_KIND_RELEASE = 12, /* object; granted: references left; at 0 outcome says what became of the memory, link: block */
 	GMT_KIND_USE = 13,     /* op: gmtcommand; object; link: queue; size: bytes touched, 0 when unknown; granted, duration, tag: see gmtcommand */
@@ -43,6 +43,7 @@ enum gmtkind {
 	GMT_KIND_SLAB = 21,    /* link: block, granted: its size; a block whose parts serve requests was created, or refused: status */
 	GMT_KIND_GAUGE = 22,   /* free memory in slabs as the policy sees it: granted: bytes, size: largest range, object: ranges, link: bits of a double, the sum of their squares */
 	GMT_KIND_ORDER = 23,   /* op: gmtorder; object: number of a decision of the policy, link: of the thread's decision before that; see gmtorder */
+	GMT_KIND_AWAIT = 24,   /* op: gmtawait; link: queue of the command, or marker, of the thread that has the same time and waits, 0: the thread itself, in the SYNC of that time; object: queue, size: time of the command or marker there that it waits for */
 };
 
 /* What a CREATE made. */
@@ -153,6 +154,12 @@ enum gmtorder {
 	GMT_ORDER_DRAIN = 3,  /* the policy was asked for size bytes, because the driver had no memory */
 	GMT_ORDER_EXPIRE = 4, /* blocks were found too old */
 	GMT_ORDER_DROP = 5,   /* scope and access: the class that nobody asks for any more */
+};
+
+/* What else has surely ended when a command that is awaited has. */
+enum gmtawait {
+	GMT_AWAIT_ONE = 0, /* nothing */
+	GMT_AWAIT_ALL = 1, /* all that its queue had been given before it */
 };
 
 /* Synchronisation points. */

@@ -48,6 +48,24 @@ func (e *Event) Start() uint64 {
 	return e.Time
 }
 
+// Served returns the bytes that serve a CREATE: those asked for where the source does not know, and of a sub-buffer, which
+// has its parent's.
+func (e *Event) Served() uint64 {
+	if e.Granted == 0 || Memory(e.Op) == MemorySubBuffer {
+		return e.Size
+	}
+	return e.Granted
+}
+
+// Origin returns the offset in bytes in its parent of the sub-buffer that a CREATE made, false when that is not known. Parts
+// of runs that earlier versions cut out have another number in its place.
+func (e *Event) Origin() (uint64, bool) {
+	if e.Kind != KindCreate || Memory(e.Op) != MemorySubBuffer || e.Flags&FlagCarried != 0 || e.Granted == 0 {
+		return 0, false
+	}
+	return e.Granted - 1, true
+}
+
 // Sample is one thing that the eBPF program told of. Its slices are valid until the next one is read.
 type Sample struct {
 	Call

@@ -401,3 +401,77 @@ TEST(a_marker_is_no_fence)
 {
 	fences(plain_marker, GMT_OUTCOME_COOLING);
 }
+
+/* What a command, a marker or the thread waits for is told by the queue and the time of the command there. */
+TEST(what_waits_for_what_is_told)
+{
+	start(0);
+	cl_event first, marker, third;
+	cl_mem a = used(world.queue, &first);
+	struct gmtevent use = last_event(GMT_KIND_USE);
+	cl_mem b = new_buffer(100);
+	OK(clReleaseEvent(fill(world.queue, b, 1, &first))); /* its own queue has an order anyway */
+	EQUAL(events(GMT_KIND_AWAIT), 0);
+	OK(clEnqueueMarkerWithWaitList(second, 1, &first, &marker));
+	struct gmtevent await = last_event(GMT_KIND_AWAIT);
+	EQUAL(await.object, use.link);
+	EQUAL(await.size, use.time);
+	EQUAL(await.op, GMT_AWAIT_ALL);
+	uint64_t marked = await.time, behind = await.link;
+	CHECK(behind != use.link);
+	third = fill(world.queue, a, 1, &marker);
+	await = last_event(GMT_KIND_AWAIT);
+	EQUAL(await.object, behind);
+	EQUAL(await.size, marked);
+	use = last_event(GMT_KIND_USE);
+	EQUAL(await.time, use.time);
+	EQUAL(await.link, use.link);
+	OK(clWaitForEvents(1, &third));
+	await = last_event(GMT_KIND_AWAIT);
+	EQUAL(await.link, 0);
+	EQUAL(await.size, use.time);
+	EQUAL(await.time, last_event(GMT_KIND_SYNC).time);
+	EQUAL(events(GMT_KIND_AWAIT), 3);
+	OK(clReleaseEvent(first));
+	OK(clReleaseEvent(marker));
+	OK(clReleaseEvent(third));
+	OK(clReleaseMemObject(a));
+	OK(clReleaseMemObject(b));
+	finish();
+}
+
+TEST(without_an_order_only_the_command_itself_has_ended)
+{
+	start(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+	cl_event first, next;
+	cl_mem a = used(second, &first), b = used(second, &next);
+	OK(clWaitForEvents(1, &next));
+	EQUAL(last_event(GMT_KIND_AWAIT).op, GMT_AWAIT_ONE);
+	OK(clReleaseEvent(first));
+	OK(clReleaseEvent(next));
+	OK(clReleaseMemObject(a));
+	OK(clReleaseMemObject(b));
+	finish();
+}
+
+static void await_without_a_pool(bool uses)
+{
+	begin((struct options){.observe = true, .nouses = !uses});
+	cl_mem buffer = new_buffer(100);
+	cl_event event = fill(world.queue, buffer, 0, NULL);
+	OK(clWaitForEvents(1, &event));
+	EQUAL(events(GMT_KIND_AWAIT), uses);
+	OK(clReleaseEvent(event));
+	OK(clReleaseMemObject(buffer));
+	end_clean();
+}
+
+TEST(waits_are_told_of_without_a_pool)
+{
+	await_without_a_pool(true);
+}
+
+TEST(waits_are_not_told_of_where_uses_are_not)
+{
+	await_without_a_pool(false);
+}

@@ -79,11 +79,16 @@ TEST(offsets_are_in_the_object)
 	cl_int err;
 	cl_mem part = clCreateSubBuffer(buffer, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
 	OK(err);
+	struct gmtevent create = last_event(GMT_KIND_CREATE);
+	EQUAL(create.granted, 1 + 1024);
+	EQUAL(create.size, 512);
 	OK(clEnqueueFillBuffer(world.queue, part, "z", 1, 16, 32, 0, NULL, NULL));
 	touches(16, 32, WRITES);
 	EQUAL(event_before(0).object, last_event(GMT_KIND_CREATE).object);
 	CHECK(clEnqueueFillBuffer(world.queue, buffer, "z", 1, 4090, 32, 0, NULL, NULL) != CL_SUCCESS);
 	touches(16, 32, WRITES); /* nothing new: it was refused */
+	CHECK(!clCreateSubBuffer(buffer, 0, CL_BUFFER_CREATE_TYPE_REGION, NULL, &err));
+	EQUAL(last_event(GMT_KIND_CREATE).granted, 0);
 	OK(clReleaseMemObject(part));
 	OK(clReleaseMemObject(buffer));
 	end_clean();

@@ -211,7 +211,7 @@ func TestFindings(t *testing.T) {
 			diag use after release: "clEnqueueReadBuffer" object=1 granted=64 tag=5
 			diag use after release: "clRetainMemObject" object=1 granted=64 tag=5
 			diag use after release: "clCreateSubBuffer" object=1 granted=64 tag=5
-			create subbuffer failed size=50 tag=5 status=-38 duration=10 cost=10
+			create subbuffer failed size=50 granted=1 tag=5 status=-38 duration=10 cost=10
 			diag use after release: "clCreateImage" object=1 granted=64 tag=5
 			create image failed scope=1 tag=5 status=-38 duration=10 cost=10`},
 		{"released while a command was on its way", func(p *program) {

@@ -36,6 +36,7 @@ type creation struct {
 	kind     wire.Memory
 	context  uint64 // handle, 0: that of what it shares
 	share    uint64 // handle of the memory that it shares, 0: none
+	origin   uint64 // of a sub-buffer: 1 + its offset in what it shares; 0: unknown
 	least    uint64 // bytes that this has at least
 	size     uint64
 	flags    uint64
@@ -59,7 +60,10 @@ func (b *Book) created(s *wire.Sample, c *creation) {
 	}
 	if parent != nil {
 		e.Link, e.Scope = parent.number, parent.scope
-	} else if c.kind != wire.MemorySubBuffer {
+	}
+	if c.kind == wire.MemorySubBuffer {
+		e.Granted = c.origin
+	} else if parent == nil {
 		e.Granted = c.size
 	}
 	in := b.contexts[c.context]
@@ -83,7 +87,7 @@ func (b *Book) enter(s *wire.Sample, c *creation, parent *memory, in *context, e
 	if m == nil {
 		return false
 	}
-	m.kind, m.context, m.size, m.granted, m.tag = c.kind, in, e.Size, e.Granted, e.Tag
+	m.kind, m.context, m.size, m.tag = c.kind, in, e.Size, e.Tag
 	m.scope, m.access, m.element = e.Scope, e.Access, uint8(c.element)
 	if parent != nil {
 		m.adopt(parent)
@@ -128,6 +132,7 @@ func (b *Book) createSubBuffer(s *wire.Sample) {
 	c := creation{kind: wire.MemorySubBuffer, flags: s.Argument[1], status: s.Error, share: s.Argument[0]}
 	if region := s.Copy(0); region != nil && uint32(s.Argument[2]) == regionType {
 		c.size = word(region, 1)
+		c.origin = word(region, 0) + 1
 		c.least = plus(word(region, 0), c.size)
 	}
 	b.created(s, &c)

@@ -80,9 +80,9 @@ func TestLives(t *testing.T) {
 			p.call("clReleaseMemObject", 0, buf+2)
 		}, `
 			create buffer miss size=4096 object=1 granted=4096 scope=1 tag=5 access=1 reason=9 duration=10 cost=10
-			create subbuffer driver size=512 object=2 link=1 scope=1 tag=5 access=4 duration=10 cost=10
-			create subbuffer driver size=1024 object=3 link=1 scope=1 tag=5 access=4 duration=10 cost=10
-			create subbuffer failed size=5000 link=1 scope=1 tag=5 access=4 status=-30 duration=10 cost=10
+			create subbuffer driver size=512 object=2 granted=1025 link=1 scope=1 tag=5 access=4 duration=10 cost=10
+			create subbuffer driver size=1024 object=3 granted=1025 link=1 scope=1 tag=5 access=4 duration=10 cost=10
+			create subbuffer failed size=5000 granted=1025 link=1 scope=1 tag=5 access=4 status=-30 duration=10 cost=10
 			release buffer pinned size=4096 object=1 scope=1 tag=5
 			release subbuffer driver size=512 object=2 scope=1 tag=5
 			release subbuffer driver size=1024 object=3 scope=1 tag=5
@@ -220,7 +220,7 @@ func TestLives(t *testing.T) {
 			p.do(call{name: "clCreateSampler", result: buf, args: []uint64{ctx}})
 		}, `
 			create buffer miss size=100 object=1 granted=100 scope=1 tag=5 access=1 reason=9 duration=10 cost=10
-			create subbuffer driver size=50 object=2 link=1 scope=1 tag=5 duration=10 cost=10
+			create subbuffer driver size=50 object=2 granted=1 link=1 scope=1 tag=5 duration=10 cost=10
 			release buffer driver size=100 object=1 scope=1 tag=5
 			create buffer miss size=200 object=3 granted=200 scope=1 tag=5 access=1 reason=9 duration=10 cost=10
 			release subbuffer driver size=50 object=2 scope=1 tag=5

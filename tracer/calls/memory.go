@@ -5,7 +5,7 @@ import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
 // memory is one memory object, or one allocation of shared memory.
 type memory struct {
 	handle, number uint64
-	size, granted  uint64
+	size           uint64
 	birth          birth
 	parent         *memory  // whose memory it shares; of a free entry the next one
 	context        *context // nil: not surely known

@@ -20,7 +20,7 @@ func (b *Book) learn(s *wire.Sample, handle uint64, seen sighting) *memory {
 	if g := b.ghost(handle); g != nil && g.unsure { // it lives after all
 		m.kind, m.size = max(g.kind, m.kind), max(g.size, m.size) // that it is a buffer says least
 	}
-	m.granted, m.tag = m.size, b.tags.Unknown()
+	m.tag = b.tags.Unknown()
 	b.carry(s, m)
 	return m
 }
@@ -28,7 +28,7 @@ func (b *Book) learn(s *wire.Sample, handle uint64, seen sighting) *memory {
 // carry writes that memory was there before.
 func (b *Book) carry(s *wire.Sample, m *memory) {
 	e := about(m, wire.KindCreate)
-	e.Flags, e.Outcome, e.Granted = wire.FlagCarried, wire.OutcomeDriver, m.granted
+	e.Flags, e.Outcome, e.Granted = wire.FlagCarried, wire.OutcomeDriver, m.size
 	b.write(s, e)
 }
 
@@ -43,7 +43,7 @@ func (b *Book) grow(s *wire.Sample, m *memory, size uint64) {
 		return
 	}
 	b.writeRelease(s, m, 0, wire.OutcomeDriver, wire.FlagCarried)
-	m.size, m.granted = size, size
+	m.size = size
 	b.carry(s, m)
 }
 

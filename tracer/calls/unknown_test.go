@@ -141,9 +141,9 @@ func TestUnknown(t *testing.T) {
 			p.call("clReleaseMemObject", 0, buf+1)
 			p.call("clReleaseMemObject", 0, buf+2)
 		}, `
-			create subbuffer failed size=50 tag=5 status=-13 duration=10 cost=10
+			create subbuffer failed size=50 granted=101 tag=5 status=-13 duration=10 cost=10
 			create carried buffer driver size=150 object=1 granted=150 tag=99
-			create subbuffer driver size=50 object=2 link=1 tag=5 duration=10 cost=10
+			create subbuffer driver size=50 object=2 granted=101 link=1 tag=5 duration=10 cost=10
 			release carried buffer driver size=150 object=1 tag=99
 			create carried buffer driver size=400 object=1 granted=400 tag=99
 			create image driver size=400 object=3 link=1 scope=1 tag=5 duration=10 cost=10

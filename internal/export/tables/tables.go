@@ -25,7 +25,7 @@ type Event struct {
 	Link      int64  `parquet:"link,delta"`
 	Size      int64  `parquet:"size,delta"`
 	Granted   int64  `parquet:"granted,delta"`
-	Offset    *int64 `parquet:"offset,optional"`   // of a use
+	Offset    *int64 `parquet:"offset,optional"`   // of a use, or of a sub-buffer in its parent
 	Argument  *int64 `parquet:"argument,optional"` // of a use by a kernel
 	Scattered bool   `parquet:"scattered"`
 	Duration  int64  `parquet:"duration_ns"`

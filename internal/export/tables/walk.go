@@ -122,6 +122,8 @@ func (w *walk) tell(p *process, r *wire.Record) {
 	}
 	if e.Kind == wire.KindUse {
 		place(row, e)
+	} else if origin, known := e.Origin(); known {
+		row.Granted, row.Offset = 0, optional(clamp(origin))
 	}
 	if hasTag(e) {
 		row.Site = w.run.names.Process(p.Number).Site(e.Tag).Name

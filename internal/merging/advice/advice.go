@@ -87,6 +87,7 @@ func (r *Reader) Add(from Recording) error {
 func (r *Reader) Advise() (*Result, error) {
 	for i := range r.programs {
 		p := &r.programs[i]
+		tellApart(p.Runs)
 		var programs []*merging.Program
 		for j := range p.Runs {
 			programs = append(programs, p.Runs[j].Program)

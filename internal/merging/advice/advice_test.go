@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -128,7 +129,15 @@ func TestNothingAndLittle(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	r := of(t, usual(), "testdata/mosaic.gmt")
-	if got := string(text(t, r, 1)); !strings.Contains(got, "4 more: --max 0 shows all\n") {
+	if got := string(text(t, r, 1)); !strings.Contains(got, "3 more: --max 0 shows all\n") {
+		t.Errorf("%s", got)
+	}
+	path := "testdata/mosaic.gmt"
+	many := of(t, usual(), slices.Repeat([]string{path}, mostRuns+2)...)
+	if got := string(text(t, many, 1)); strings.Count(got, "RUN ") != mostRuns || !strings.Contains(got, "2 runs more: --max 0 shows all") {
+		t.Errorf("%s", got)
+	}
+	if got := string(text(t, many, -1)); strings.Count(got, "RUN ") != mostRuns+2 {
 		t.Errorf("%s", got)
 	}
 	few := usual()

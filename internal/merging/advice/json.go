@@ -65,13 +65,16 @@ type adviceDocument struct {
 	Topic    string        `json:"topic"`
 	Verdict  string        `json:"verdict"`
 	Sites    []string      `json:"sites"`
+	Copies   []string      `json:"copies,omitempty"` // of concat
 	Count    int           `json:"count"`
 	Bytes    uint64        `json:"bytes"`
 	NS       uint64        `json:"copies_ns,omitempty"`
 	Runs     int           `json:"runs"`
 	Offsets  []uint64      `json:"offsets,omitempty"`
 	Blocks   int           `json:"blocks,omitempty"`
+	Unused   bool          `json:"unused,omitempty"`
 	Flags    bool          `json:"other_flags,omitempty"`
+	Nested   bool          `json:"nested,omitempty"`
 	Miss     *missDocument `json:"miss,omitempty"`
 	Sentence string        `json:"sentence"`
 }
@@ -143,8 +146,8 @@ func metricsOf(m *merging.Metrics) metricsDocument {
 
 func adviceOf(a *merging.Advice) adviceDocument {
 	d := adviceDocument{
-		Topic: a.Topic.String(), Verdict: a.Verdict.String(), Sites: a.Sites, Count: a.Count, Bytes: a.Bytes, NS: a.Nanos,
-		Runs: a.Runs, Offsets: a.Offsets, Blocks: a.Blocks, Flags: a.OtherFlags, Sentence: a.Sentence,
+		Topic: a.Topic.String(), Verdict: a.Verdict.String(), Sites: a.Sites, Copies: a.Copies, Count: a.Count, Bytes: a.Bytes, NS: a.Nanos,
+		Runs: a.Runs, Offsets: a.Offsets, Blocks: a.Blocks, Unused: a.Unused, Flags: a.OtherFlags, Nested: a.Nested, Sentence: a.Sentence,
 	}
 	if a.Failed != 0 {
 		d.Miss = &missDocument{

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,14 +13,16 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/size"
 )
 
-// textWidth is how many columns the text has at most, mostGroups how many groups of a run it shows.
+// textWidth is how many columns the text has at most, mostRuns how many runs of a program it shows, mostGroups how many groups
+// of a run.
 const (
 	textWidth  = 100
+	mostRuns   = 8
 	mostGroups = 8
 )
 
-// Text writes what was found for people, at most 100 columns wide, with so many pieces of advice for each program; a
-// negative number shows all. The error is the writer's.
+// Text writes what was found for people, at most 100 columns wide, with so many pieces of advice for each program, and
+// few of its runs; a negative number shows all. The error is the writer's.
 func (r *Result) Text(w io.Writer, most int) error {
 	var b bytes.Buffer
 	for _, name := range r.Empty {
@@ -39,12 +42,19 @@ func (r *Result) Text(w io.Writer, most int) error {
 
 func (p *Program) text(b *bytes.Buffer, most int) {
 	fmt.Fprintf(b, "%s, %s\n", p.Name, plain.Count(uint64(len(p.Runs)), "run"))
-	for i := range p.Runs {
-		p.Runs[i].text(b)
+	runs := p.Runs
+	if most >= 0 {
+		runs = runs[:min(len(runs), mostRuns)]
+	}
+	for i := range runs {
+		runs[i].text(b)
+	}
+	if left := len(p.Runs) - len(runs); left > 0 {
+		fmt.Fprintf(b, "\n%s more: --max 0 shows all\n", plain.Count(uint64(left), "run"))
 	}
 	fmt.Fprint(b, "\nADVICE\n")
 	if len(p.Advice) == 0 {
-		fmt.Fprintln(b, "none: no copy could be spared, and no block shared")
+		plain.Wrap(b, textWidth, "", p.none())
 	}
 	shown, left := plain.Top(p.Advice, most)
 	for i := range shown {
@@ -54,6 +64,14 @@ func (p *Program) text(b *bytes.Buffer, most int) {
 	if left > 0 {
 		fmt.Fprintf(b, "%d more: --max 0 shows all\n", left)
 	}
+}
+
+// none says why there is no advice. One function that makes all buffers of a program is one call site.
+func (p *Program) none() string {
+	if slices.ContainsFunc(p.Runs, func(r Run) bool { return len(r.Found.Reuse.Groups) > 0 }) {
+		return "none: some buffers could share a block, but not all that are made at one call site. Recorded with --tags stack, those that one function makes for many are told apart."
+	}
+	return "none: no copy could be spared, and no block shared"
 }
 
 func (r *Run) text(b *bytes.Buffer) {

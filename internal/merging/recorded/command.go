@@ -66,6 +66,7 @@ func (p *process) command(r *wire.Record) int {
 	if q == nil {
 		p.queueless++
 	}
+	s.After = p.behind(r, q)
 	step := p.add(&s)
 	if q != nil && step != merging.None {
 		q.running = append(q.running, step)

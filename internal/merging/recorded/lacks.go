@@ -31,7 +31,7 @@ func (p *process) lacks(lost uint64, most int) []string {
 	say(lost > 0, "%d events were lost, so none of the advice is safe: what is missing may speak against it", lost)
 	say(p.dropped > 0, "only the first %d steps were looked at, of all processes; what lived then counts as used later", most)
 	say(p.endless, "the recording ends before the program: what lived then counts as used later")
-	say(uses == 0, "no command is recorded, so that nobody knows when memory was in use")
+	say(uses == 0, "no command is recorded, so that nobody knows when memory was in use: what was created and not released counts as in use")
 	say(unnamed > 0, "%d creates have no call site: they count as one", unnamed)
 	say(earlier > 0, "%d objects are from before the recording: they are left as they are", earlier)
 	say(p.strangers > 0, "%d uses are of memory that was not seen created", p.strangers)
@@ -39,7 +39,7 @@ func (p *process) lacks(lost uint64, most int) []string {
 	say(p.placeless > 0 && p.placeless == p.places, "commands do not tell which bytes they touch: each counts as touching any")
 	say(p.parts > 0, "%d sub-buffers and images do not tell where in their buffers they begin: they count as anywhere", p.parts)
 	say(p.queueless > 0, "%d commands are on queues that were not seen made: they count as unordered", p.queueless)
-	say(p.waits > 0 && !p.alone(), "%d waits do not tell for which events, and no command for which it waits on other queues: all count as at work until a finish or blocking command of their queue", p.waits)
+	say(p.waits > 0 && !p.alone(), "%d waits do not tell for which events: what they wait for counts as at work until a finish or blocking command of its queue", p.waits)
 	say(copies > 0 && p.program.Align == 0, "the alignment of sub-buffers is not known: see CL_DEVICE_MEM_BASE_ADDR_ALIGN")
 	return out
 }

@@ -22,8 +22,9 @@ type process struct {
 	objects map[uint64]*object
 	queues  map[uint64]*queue
 	threads map[uint32]*thread
-	waiting []*thread // in the order in which their waits began
-	numbers uint32    // of queues, given out so far
+	ordered map[uint32]*queue // those with an order, by their numbers
+	waiting []*thread         // in the order in which their waits began
+	numbers uint32            // of queues, given out so far
 	exited  bool
 	gaps
 }
@@ -40,14 +41,16 @@ type object struct {
 type queue struct {
 	number  uint32
 	inOrder bool
-	running []int // steps that are not known to have completed; nil where that is not asked
+	running []int // steps that are not known to have completed, in their order
 	unread  bool  // the host may learn something when they have
+	after   []int // what the next command comes behind, because a marker before it waited for that
 }
 
 // thread is what a thread does.
 type thread struct {
-	last command
-	wait *wait
+	last   command
+	wait   *wait
+	awaits awaits
 }
 
 // command is the last one that a thread enqueued: more uses of it may follow.
@@ -64,12 +67,14 @@ type command struct {
 type wait struct {
 	record wire.Record
 	end    uint64
-	mine   int // the command that it is for, None when there is none
+	mine   int    // the command that it is for, None when there is none
+	awaits awaits // what it is for, where that is recorded
 }
 
 func newProcess(b *builder) *process {
 	return &process{
 		all: b, objects: map[uint64]*object{}, queues: map[uint64]*queue{}, threads: map[uint32]*thread{},
+		ordered: map[uint32]*queue{},
 	}
 }
 
@@ -102,7 +107,11 @@ func (p *process) queue(r *wire.Record) {
 		return
 	}
 	p.numbers++
-	p.queues[r.Object] = &queue{number: p.numbers, inOrder: r.Flags&wire.FlagOutOfOrder == 0}
+	q := &queue{number: p.numbers, inOrder: r.Flags&wire.FlagOutOfOrder == 0}
+	p.queues[r.Object] = q
+	if q.inOrder {
+		p.ordered[q.number] = q
+	}
 }
 
 func (p *process) create(r *wire.Record) {
@@ -131,8 +140,8 @@ func (p *process) create(r *wire.Record) {
 	p.objects[r.Object] = o
 }
 
-// part fills in a buffer that has no memory of its own. Where it begins in its parent is not recorded: unless it is as large,
-// any of the parent's bytes may be its.
+// part fills in a buffer that has no memory of its own. Where it is not known where it begins in its parent, which earlier
+// versions did not record, any of the parent's bytes may be its, unless it is as large.
 func (p *process) part(r *wire.Record, b *merging.Buffer, o *object) {
 	parent := p.objects[r.Link]
 	if parent == nil {
@@ -140,9 +149,14 @@ func (p *process) part(r *wire.Record, b *merging.Buffer, o *object) {
 		return
 	}
 	b.Parent = parent.buffer
-	o.exact = wire.Memory(r.Op) == wire.MemorySubBuffer && parent.exact && b.Size == p.program.Buffers[parent.buffer].Size
-	if !o.exact {
-		b.Size = p.program.Buffers[parent.buffer].Size
+	whole := p.program.Buffers[parent.buffer].Size
+	origin, known := r.Origin()
+	fits := origin <= whole && b.Size <= whole-origin
+	o.exact = parent.exact && wire.Memory(r.Op) == wire.MemorySubBuffer && fits && (known || b.Size == whole)
+	if o.exact {
+		b.Offset = origin
+	} else {
+		b.Size = whole
 		p.parts++
 	}
 }

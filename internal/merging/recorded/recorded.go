@@ -31,6 +31,8 @@ type Run struct {
 	Process uint32 // its number in the recording
 	PID     int    // 0 when unknown
 	Name    string // of the program, as it was started; empty when unknown
+	// Callers are, for each call site, where the function of it was called, where that was called, and so on, as far as known.
+	Callers map[uint32][]string
 	// Lacks says what the recording does not tell, or what was left out, a sentence each.
 	Lacks []string
 }
@@ -72,11 +74,10 @@ func (b *builder) runs(names *life.Names, src trace.Source, recording, most int)
 			continue
 		}
 		p.finish(trace.GoesOn(src))
-		p.name(names.Process(number))
 		p.program.Recording, p.program.Partial = recording, b.lost > 0 || damage != ""
 		run := Run{
 			Program: &p.program, Process: number, PID: names.Process(number).PID, Name: names.Process(number).Program,
-			Lacks: p.lacks(b.lost, most),
+			Callers: p.name(names.Process(number)), Lacks: p.lacks(b.lost, most),
 		}
 		if damage != "" {
 			run.Lacks = append([]string{"what is damaged may speak against all advice, so none is safe: " + damage}, run.Lacks...)
@@ -116,6 +117,8 @@ func (b *builder) take(r *wire.Record) {
 		p.release(r)
 	case wire.KindUse:
 		p.use(r)
+	case wire.KindAwait:
+		p.await(r)
 	case wire.KindSync:
 		p.sync(r)
 	case wire.KindExit:
@@ -124,17 +127,28 @@ func (b *builder) take(r *wire.Record) {
 	}
 }
 
-// name takes over what call sites and kernels are called.
-func (p *process) name(names *life.ProcessNames) {
+// name takes over what call sites are called, and returns their callers.
+func (p *process) name(names *life.ProcessNames) map[uint32][]string {
 	p.program.Names = map[uint32]string{}
+	callers := map[uint32][]string{}
+	add := func(site uint32) {
+		if _, known := p.program.Names[site]; known {
+			return
+		}
+		s := names.Site(site)
+		p.program.Names[site] = s.Name
+		for i := range s.Frames[min(1, len(s.Frames)):] {
+			callers[site] = append(callers[site], s.Frames[i+1].Name())
+		}
+	}
 	for i := range p.program.Buffers {
-		site := p.program.Buffers[i].Site
-		p.program.Names[site] = names.Site(site).Name
+		add(p.program.Buffers[i].Site)
 	}
 	for i := range p.program.Steps {
 		if s := &p.program.Steps[i]; s.Kind == merging.KindCopy {
-			p.program.Names[s.Site] = names.Site(s.Site).Name
+			add(s.Site)
 		}
 	}
 	p.program.Names[0] = "an unknown call site"
+	return callers
 }

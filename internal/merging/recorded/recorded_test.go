@@ -134,6 +134,49 @@ func TestWaitsEndWhenTheyDid(t *testing.T) {
 	}
 }
 
+// What a wait is for has ended with it, and with that what it waited for in turn; what a marker waits for, what comes behind
+// the marker waits for, too.
+func TestWaitsForEvents(t *testing.T) {
+	src := new(tape).queue(7, 0).queue(8, 0).queue(9, wire.FlagOutOfOrder).create(1, 1)
+	at := uint64(5000)
+	read := func(queue uint64) uint64 {
+		at += 100
+		src.add(wire.Event{Kind: wire.KindUse, Op: uint8(wire.CommandRead), Object: 1, Link: queue, Size: 8, Flags: wire.FlagReads, Time: at})
+		return at
+	}
+	await := func(link, time, queue, awaited uint64, op wire.Await) {
+		src.add(wire.Event{Kind: wire.KindAwait, Op: uint8(op), Link: link, Time: time, Object: queue, Size: awaited})
+	}
+	read(7)           // step 1
+	second := read(7) // 2
+	read(7)           // 3
+	free := read(9)   // 4
+	read(9)           // 5
+	at += 100         // a marker
+	await(8, at, 7, second, wire.AwaitAll)
+	await(8, at+100, 9, free, wire.AwaitOne)
+	last := read(8) // 6
+	at += 100
+	await(0, at, 8, last, wire.AwaitAll)
+	src.add(wire.Event{Kind: wire.KindSync, Op: uint8(wire.SyncWait), Time: at, Duration: 50})
+	src.add(wire.Event{Kind: wire.KindRelease, Object: 1, Time: at + 100})
+	run := one(t, src, Options{})
+	var done, after []int
+	for i := range run.Program.Steps {
+		done = append(done, run.Program.Steps[i].Done)
+		after = append(after, run.Program.Steps[i].After...)
+	}
+	if want := []int{0, 7, 7, merging.None, 7, merging.None, 7, 7, 8}; !slices.Equal(done, want) {
+		t.Errorf("done %v, want %v", done, want)
+	}
+	if want := []int{4, 2}; !slices.Equal(after, want) {
+		t.Errorf("the last command comes after %v, want %v", after, want)
+	}
+	if says(run, "waits do not tell") {
+		t.Errorf("%q", run.Lacks)
+	}
+}
+
 // Commands of a queue without an order, or of one that nobody saw made, may run at any time.
 func TestQueuesWithoutAnOrder(t *testing.T) {
 	src := new(tape).queue(9, 0).queue(8, wire.FlagOutOfOrder).create(1, 1)
@@ -167,7 +210,7 @@ func TestKindsOfMemory(t *testing.T) {
 	part := func(number, size, parent uint64, kind wire.Memory) {
 		src.add(wire.Event{Kind: wire.KindCreate, Op: uint8(kind), Object: number, Size: size, Link: parent})
 	}
-	part(4, 16, 1, wire.MemorySubBuffer)
+	part(4, 16, 1, wire.MemorySubBuffer) // as earlier versions recorded them
 	part(5, 64, 1, wire.MemorySubBuffer)
 	part(6, 64, 0, wire.MemoryImage)
 	part(7, 64, 1, wire.MemoryImage)
@@ -200,6 +243,32 @@ func TestKindsOfMemory(t *testing.T) {
 	if !says(run, "2 sub-buffers and images do not tell where") || !says(run, "1 objects are from before the recording") ||
 		!says(run, "creates have no call site") {
 		t.Errorf("%q", run.Lacks)
+	}
+}
+
+// Sub-buffers are where they were created, and what commands touch in them is there, too.
+func TestPlacesOfSubBuffers(t *testing.T) {
+	src := new(tape).queue(9, 0).create(1, 1)
+	part := func(number, origin, size uint64, flags uint8) {
+		src.add(wire.Event{
+			Kind: wire.KindCreate, Op: uint8(wire.MemorySubBuffer), Object: number, Size: size, Granted: 1 + origin, Link: 1, Flags: flags,
+		})
+	}
+	part(2, 0, 16, 0)
+	part(3, 48, 16, 0)
+	part(4, 56, 16, 0) // reaches beyond what is known of its buffer
+	part(5, 48, 16, wire.FlagCarried)
+	src.read(3, 9, 8).read(4, 9, 8)
+	run := one(t, src, Options{})
+	b := run.Program.Buffers
+	if b[1].Offset != 0 || b[1].Size != 16 || b[2].Offset != 48 || b[2].Size != 16 || b[2].Parent != 0 {
+		t.Errorf("%+v", b)
+	}
+	if b[3].Offset != 0 || b[3].Size != 64 || b[4].Size != 64 || !says(run, "2 sub-buffers and images do not tell where") {
+		t.Errorf("%+v %q", b, run.Lacks)
+	}
+	if got := shape(run.Program); !strings.HasSuffix(got, "read 2r[0+8], read 3r") {
+		t.Errorf("%s", got)
 	}
 }
 
@@ -266,7 +335,7 @@ func FuzzRead(f *testing.F) {
 		src := &tape{cut: len(b)%2 == 0}
 		kinds := []wire.Kind{
 			wire.KindQueue, wire.KindCreate, wire.KindRelease, wire.KindUse, wire.KindUse, wire.KindUse, wire.KindSync, wire.KindLost,
-			wire.KindExit, wire.KindDevice,
+			wire.KindExit, wire.KindDevice, wire.KindAwait, wire.KindAwait,
 		}
 		for ; len(b) >= 12; b = b[12:] {
 			src.Records = append(src.Records, wire.Record{Process: uint32(b[0] >> 7), Thread: uint32(b[1] & 3), Event: wire.Event{

@@ -21,6 +21,9 @@ func (p *process) sync(r *wire.Record) {
 	}
 	t := p.thread(r.Thread)
 	t.wait = &wait{record: *r, end: r.Time + uint64(r.Duration), mine: merging.None}
+	if t.awaits.time == r.Time && t.awaits.link == 0 {
+		t.wait.awaits, t.awaits = t.awaits, awaits{}
+	}
 	p.waiting = append(p.waiting, t)
 }
 
@@ -46,7 +49,7 @@ func (p *process) settle(r *wire.Record) {
 }
 
 // endWait adds the step at which a wait ends, and says what has completed by then. For which commands a program waited
-// with clWaitForEvents is not recorded.
+// with clWaitForEvents earlier versions did not record, and tracers do not.
 func (p *process) endWait(t *thread) {
 	w := t.wait
 	t.wait = nil
@@ -60,14 +63,17 @@ func (p *process) endWait(t *thread) {
 	}
 	done := p.add(&s)
 	if wire.Sync(w.record.Op) == wire.SyncWait {
-		p.waits++
+		if !w.awaits.some {
+			p.waits++
+		}
+		p.ended(w.awaits.steps, done)
 		return
 	}
 	q := p.queues[w.record.Link]
 	if wire.Sync(w.record.Op) == wire.SyncFinish && q != nil || q != nil && q.inOrder {
-		q.complete(p.program.Steps, w.record.Time, done)
+		p.complete(q, w.record.Time, done)
 	} else if w.mine != merging.None {
-		p.program.Steps[w.mine].Done = done
+		p.ended([]int{w.mine}, done)
 	}
 }
 
@@ -85,15 +91,17 @@ func (p *process) learns() bool {
 }
 
 // complete says that all commands that were enqueued before a time have completed.
-func (q *queue) complete(steps []merging.Step, before uint64, done int) {
+func (p *process) complete(q *queue, before uint64, done int) {
+	var ended []int
 	left := q.running[:0]
 	for _, step := range q.running {
-		if steps[step].Time <= before {
-			steps[step].Done = done
+		if p.program.Steps[step].Time <= before {
+			ended = append(ended, step)
 		} else {
 			left = append(left, step)
 		}
 	}
 	q.running = left
 	q.unread = q.unread && len(left) > 0
+	p.ended(ended, done)
 }
