@@ -28,7 +28,7 @@ static struct gmt_memory *entry_of(const struct gmt_created *c)
 	if (c->parent && c->parent->slab && c->kind == GMT_MEMORY_SUBBUFFER)
 		gmt_part_count(c->parent, 1);
 	memory->granted = c->served.granted;
-	memory->block = c->served.block;
+	atomic_store_explicit(&memory->block, c->served.block, memory_order_relaxed);
 	memory->slab = c->served.slab;
 	memory->offset = c->served.offset;
 	memory->counted = gmt_session.config.devicememory && !c->parent && !c->served.slab;

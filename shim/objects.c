@@ -325,6 +325,18 @@ struct gmt_memory *gmt_memory_pin(const void *handle, uint64_t block)
 	return pins ? memory : NULL;
 }
 
+/* Under the lock that adding and removing take: no entry is looked at that becomes another's meanwhile. */
+bool gmt_memory_waits(const void *handle, uint64_t block)
+{
+	uint32_t bucket = hash(handle) & memories.mask;
+	struct stripe *stripe = stripe_of(&memories, bucket);
+	gmt_lock(&stripe->lock);
+	const struct gmt_memory *memory = (const struct gmt_memory *)walk(&memories, bucket, handle, UINT32_MAX);
+	bool waits = memory && memory->block == block && atomic_load(&memory->idle);
+	gmt_unlock(&stripe->lock);
+	return waits;
+}
+
 void gmt_memory_renew(struct gmt_memory *memory)
 {
 	uint64_t number = atomic_fetch_add_explicit(&memories.numbers, 1, memory_order_relaxed) + 1;

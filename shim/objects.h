@@ -136,7 +136,7 @@ struct gmt_memory {
 	struct gmt_context *context;
 	uint64_t size;    /* requested */
 	uint64_t granted; /* of the driver's object */
-	uint64_t block;   /* 0: not pooled */
+	_Atomic uint64_t block; /* 0: not pooled; whoever looks for one asks entries that may be another's by now */
 	struct gmt_memory *slab; /* the slab that its driver object is a part of, or NULL */
 	uint64_t offset;         /* in there, bytes; of a sub-buffer that the program made, in its parent */
 	cl_mem_flags flags; /* as requested */
@@ -179,6 +179,8 @@ struct gmt_memory *gmt_memory_find(const void *handle);
 struct gmt_memory *gmt_memory_add(const void *handle);
 /* The entry of that handle and block with one more pin; NULL when it is gone, or going. */
 struct gmt_memory *gmt_memory_pin(const void *handle, uint64_t block);
+/* Whether the entry of that handle and block is there, and the pool has it. */
+bool gmt_memory_waits(const void *handle, uint64_t block);
 /* The entry of a block that was claimed from the pool gets a new owner and number. */
 void gmt_memory_renew(struct gmt_memory *memory);
 /*

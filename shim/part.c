@@ -57,7 +57,7 @@ static struct gmt_memory *enter_slab(const struct gmt_request_for *r, const stru
 	slab->context = r->context;
 	slab->scope = gmt_scope(r->context);
 	slab->size = slab->granted = plan->slabsize;
-	slab->block = plan->slab;
+	atomic_store_explicit(&slab->block, plan->slab, memory_order_relaxed);
 	slab->flags = r->flags;
 	slab->tag = r->tag;
 	slab->counted = gmt_session.config.devicememory != 0;

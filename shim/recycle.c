@@ -100,8 +100,7 @@ void gmt_pool_evicted(struct gmt_evictions *evictions)
 /* Whether a block still is the pool's: another thread may have given it up while it cooled. */
 static bool is_there(const struct gmt_cooled *what)
 {
-	const struct gmt_memory *memory = gmt_memory_find(what->handle);
-	return what->part || (memory && memory->block == what->block && atomic_load(&memory->idle));
+	return what->part || gmt_memory_waits(what->handle, what->block);
 }
 
 /*
