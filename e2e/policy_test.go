@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
 )
 
 // policyNames are those that the dashboard offers, in its order.
@@ -18,7 +20,7 @@ func policyNames(t *testing.T) []string {
 	result := run(t, command{args: []string{gpumemtop(), "policies"}})
 	var names []string
 	for line := range strings.Lines(string(result.stdout)) {
-		if line != "\n" && !strings.HasPrefix(line, " ") {
+		if line != "\n" && line != allocator.Auto+"\n" && !strings.HasPrefix(line, " ") { // auto is in no list to choose from
 			names = append(names, strings.TrimSpace(line))
 		}
 	}

@@ -38,6 +38,7 @@ var (
 		wire.KindCreate:  newWords(func(v uint64) string { return wire.Memory(v).String() }),
 		wire.KindUse:     newWords(func(v uint64) string { return wire.Command(v).String() }),
 		wire.KindSync:    newWords(func(v uint64) string { return wire.Sync(v).String() }),
+		wire.KindOrder:   newWords(func(v uint64) string { return wire.Order(v).String() }),
 		wire.KindAwait:   newWords(func(v uint64) string { return wire.Await(v).String() }),
 		wire.KindContext: lives,
 		wire.KindQueue:   lives,
