@@ -24,7 +24,7 @@ func NewChorus() *Chorus { return &Chorus{resolver: newResolver()} }
 func (c *Chorus) Anew() *Chorus {
 	fresh := newResolver()
 	old := c.resolver
-	fresh.creates, fresh.releases = old.creates, old.releases
+	fresh.prices = old.prices
 	for number, o := range old.processes {
 		to := fresh.from(number)
 		to.devices, to.first, to.contexts = o.devices, o.first, o.contexts
@@ -92,8 +92,8 @@ func (c *Chorus) Reserved(voice int) uint64 { return c.voices[voice].reserved }
 
 // Device returns what the driver took in what was read so far, and how many creates and releases that was learned from.
 func (c *Chorus) Device() (d cost.Device, creates, releases uint64) {
-	r := c.resolver
-	return r.device(), r.creates.Calls, r.releases.Calls
+	p := &c.resolver.prices
+	return p.device(), p.blocks().Calls, p.releases.Calls
 }
 
 // Bytes returns what is kept of buffers and of records that are not played yet, nearly; what policies keep themselves is

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
-	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -22,9 +21,7 @@ type resolver struct {
 	script    script
 	processes map[uint32]*origin
 	free      []uint32 // slots
-	creates   cost.Fit // what the driver took in the recording
-	releases  cost.Fit
-	parts     cost.Fit // creates alone
+	prices    prices
 
 	latest uint32 // process, with its origin
 	origin *origin
@@ -143,7 +140,7 @@ func (r *resolver) classOf(o *origin, e *wire.Event) uint32 {
 // create handles CREATE.
 func (r *resolver) create(o *origin, record *wire.Record, ops []op) []op {
 	f, e := &r.script.facts, &record.Event
-	r.priceCreate(e)
+	r.prices.create(e)
 	t := o.order.threads[record.Thread]
 	if pooled(e) {
 		t = o.order.of(record.Thread)
@@ -192,7 +189,7 @@ func (r *resolver) slab(o *origin, record *wire.Record) {
 	if e.Status != 0 || e.Flags&wire.FlagCarried != 0 {
 		return
 	}
-	measured(&r.creates, e.Granted, e.Cost)
+	measured(&r.prices.creates, e.Granted, e.Cost)
 	if t := o.order.threads[record.Thread]; t != nil {
 		t.grown = true
 	}
@@ -220,7 +217,7 @@ func (r *resolver) slot() uint32 {
 // release handles RELEASE of the last reference.
 func (r *resolver) release(o *origin, record *wire.Record, ops []op) []op {
 	e := &record.Event
-	r.priceRelease(e)
+	r.prices.release(e)
 	number := uint64(0)
 	if e.Outcome == wire.OutcomeCached || e.Outcome == wire.OutcomeCooling || e.Outcome == wire.OutcomeRefused {
 		if t := o.order.of(record.Thread); t != nil {
@@ -276,7 +273,7 @@ func (r *resolver) cooled(o *origin, record *wire.Record, ops []op) []op {
 // evicted handles EVICT: it says why a release was refused. A block that the program left unfit for anybody is unfit
 // here, too; what the recorded policy did not want is for this one to judge.
 func (r *resolver) evicted(o *origin, e *wire.Event, ops []op) []op {
-	measured(&r.releases, e.Granted, e.Cost)
+	measured(&r.prices.releases, e.Granted, e.Cost)
 	if slot, known := o.cooling[e.Link]; known {
 		delete(o.cooling, e.Link)
 		ops = r.tell(&o.order, 0, ops, op{code: opLose, time: moment(e.Time), slot: slot})

@@ -40,7 +40,7 @@ func (s *Simulation) finish() error {
 // Result returns what the policy has done so far. It costs a step for each process.
 func (s *Simulation) Result() ReplayResult {
 	if s.player.options.Fit {
-		s.player.options.Device = s.resolver.device()
+		s.player.options.Device = s.resolver.prices.device()
 	}
 	return s.player.sum()
 }

@@ -179,6 +179,28 @@ func TestFittedDevice(t *testing.T) {
 	}
 }
 
+// TestPriceOfCopies leaves out the creates that copy, where there are others.
+func TestPriceOfCopies(t *testing.T) {
+	story := newTape()
+	timed := func(outcome wire.Outcome, access uint16, ns uint32) {
+		story.create(uint64(len(story.records)), 1000)
+		e := &story.records[len(story.records)-1].Event
+		e.Outcome, e.Access, e.Cost = outcome, access, ns
+	}
+	timed(wire.OutcomeDriver, readWrite|copyHostPointer, 70_000)
+	timed(wire.OutcomeMiss, readWrite|copyHostPointer, 90_000)
+	timed(wire.OutcomeDriver, readWrite|useHostPointer, 5) // has no memory
+	if d := load(t, story).Device(); d.Create != (cost.Line{A: 80_000}) {
+		t.Errorf("nothing but copies: %+v", d.Create)
+	}
+	story.next = 0
+	timed(wire.OutcomeMiss, readWrite, 300)
+	timed(wire.OutcomeMiss, readWrite, 500)
+	if d := load(t, story).Device(); d.Create != (cost.Line{A: 400}) {
+		t.Errorf("copies of 70 and 90 µs, blocks of 300 and 500 ns: %+v", d.Create)
+	}
+}
+
 // TestPriceOfParts takes that of a sub-buffer's create twice where it was timed, and assumes it else.
 func TestPriceOfParts(t *testing.T) {
 	part := func(object uint64, outcome wire.Outcome, ns uint32) wire.Event {

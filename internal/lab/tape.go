@@ -35,7 +35,7 @@ func Load(src trace.Source) (*Tape, error) {
 		return nil, err
 	}
 	t.add(r.finish(nil))
-	t.script, t.device = r.script, r.device()
+	t.script, t.device = r.script, r.prices.device()
 	return t, nil
 }
 
