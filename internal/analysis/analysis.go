@@ -24,7 +24,8 @@ type Analysis struct {
 	Sizes       []Bin       // buffers created, by size asked for
 	Lifetimes   []Bin       // of buffers that were released, by duration
 	Lag         Lag         // from last use to release
-	CreateCost  CostCurve   // of driver creates
+	CreateCost  CostCurve   // of driver creates that copy nothing
+	CopyCost    CostCurve   // of those that copy the program's bytes (CL_MEM_COPY_HOST_PTR)
 	ReleaseCost CostCurve   // of driver releases
 	Phases      []Phase     // in the order of their start
 	Diagnoses   []Diagnosis // the most important first

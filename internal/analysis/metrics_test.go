@@ -75,8 +75,10 @@ var metricsExamples = []func(*testing.T, *tape) string{
 			s.driver(1, 1000*(n+1))
 			s.last().Cost = uint32(3000 + 2000*n)
 		}
+		s.driver(1, 1000)
+		s.last().Cost, s.last().Access = 90_000, wire.CopyHostPtr
 		c := s.analyse(t).CreateCost
-		return fmt.Sprintf("creates of 1000, 2000 and 3000 bytes that take 3000, 5000 and 7000 ns → %.0f ns + %.0f ns per byte, R² %.2f", c.A, c.B, c.R2)
+		return fmt.Sprintf("creates of 1000, 2000 and 3000 bytes that take 3000, 5000 and 7000 ns, and one that copies → %.0f ns + %.0f ns per byte, R² %.2f", c.A, c.B, c.R2)
 	},
 	func(t *testing.T, s *tape) string {
 		object := s.driver(1, 100)

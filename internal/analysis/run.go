@@ -28,7 +28,8 @@ type run struct {
 	sizes, lifetimes bins
 	lag              lags
 	misses           misses
-	creates, frees   costs
+	creates, copies  costs // of blocks and slabs; of blocks with the program's bytes in them
+	frees            costs
 	before           uint64  // buffers from before attach
 	byteSeconds      float64 // ∫ in use dt
 	clock            uint64  // up to when
@@ -204,11 +205,20 @@ func (x *run) Begin(p *life.Process, o *life.Object) {
 	case o.Outcome == wire.OutcomeMiss:
 		x.misses.add(at, o)
 		if o.Flags&wire.FlagPart == 0 { // else the SLAB before it was the driver's create
-			x.creates.add(o.Granted, o.Cost)
+			x.priced(o)
 		}
 	case o.Outcome == wire.OutcomeDriver && o.Owns:
-		x.creates.add(o.Granted, o.Cost)
+		x.priced(o)
 	}
+}
+
+// priced notes what a create took: one that copies takes longer than a block does, often many times.
+func (x *run) priced(o *life.Object) {
+	if o.Access&wire.CopyHostPtr != 0 {
+		x.copies.add(o.Granted, o.Cost)
+		return
+	}
+	x.creates.add(o.Granted, o.Cost)
 }
 
 // hold changes what the series of a call site shows.
@@ -286,7 +296,7 @@ func (x *run) finish() *Analysis {
 			Since: x.options.Since, Until: x.options.Until, Process: x.options.Process, Before: x.before,
 			Events: x.survey.events,
 		},
-		Peak: x.peakOf(), CreateCost: x.creates.curve(), ReleaseCost: x.frees.curve(),
+		Peak: x.peakOf(), CreateCost: x.creates.curve(), CopyCost: x.copies.curve(), ReleaseCost: x.frees.curve(),
 		Sizes: x.sizes.list(), Phases: x.phases(),
 	}
 	if x.options.Tag != nil {

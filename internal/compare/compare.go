@@ -193,6 +193,7 @@ func overall(a, b *analysis.Analysis) []Change {
 		events("creates", s.Creates, t.Creates, same),
 		events("driver creates", s.DriverCreates, t.DriverCreates, same && unhurried(a, b)),
 		means("driver create", &a.CreateCost, &b.CreateCost),
+		means("driver create that copies", &a.CopyCost, &b.CopyCost),
 		means("driver release", &a.ReleaseCost, &b.ReleaseCost),
 		timed("time in the driver", s.DriverNS, t.DriverNS),
 		timed("wall time", span(a.Snapshot), span(b.Snapshot)))

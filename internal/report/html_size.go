@@ -58,7 +58,7 @@ func (v *htmlView) costs() (htmlSection, bool) {
 	for _, of := range []struct {
 		name  string
 		curve *analysis.CostCurve
-	}{{"creates", &v.a.CreateCost}, {"releases", &v.a.ReleaseCost}} {
+	}{{"creates", &v.a.CreateCost}, {"creates that copy", &v.a.CopyCost}, {"releases", &v.a.ReleaseCost}} {
 		if len(of.curve.Points) > 0 {
 			s.Plots = append(s.Plots, costPlot(of.name, of.curve))
 		}

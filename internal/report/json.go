@@ -26,6 +26,7 @@ type Figures struct {
 	Temporaries []TemporaryJSON `json:"temporaries"`
 	Phases      []PhaseJSON     `json:"phases"`
 	CreateCost  CostJSON        `json:"driver_create_cost"`
+	CopyCost    CostJSON        `json:"driver_copying_create_cost"`
 	ReleaseCost CostJSON        `json:"driver_release_cost"`
 	Lag         LagJSON         `json:"lag"`
 	Timeline    TimelineJSON    `json:"timeline"`
@@ -228,7 +229,7 @@ func NewFigures(a *analysis.Analysis) Figures {
 				return PeakTagJSON{t.Name, list(t.Stack), t.InUse, t.Requested, t.Buffers}
 			}),
 		},
-		CreateCost: costJSON(&a.CreateCost), ReleaseCost: costJSON(&a.ReleaseCost), Lag: lagJSON(&a.Lag),
+		CreateCost: costJSON(&a.CreateCost), CopyCost: costJSON(&a.CopyCost), ReleaseCost: costJSON(&a.ReleaseCost), Lag: lagJSON(&a.Lag),
 		Timeline: timelineJSON(&a.Timeline), Sizes: each(a.Sizes, binJSON), Lifetimes: each(a.Lifetimes, binJSON),
 		Flame: frameJSON(a.Flame),
 	}

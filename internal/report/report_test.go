@@ -177,7 +177,7 @@ func TestJSONKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range strings.Fields(`hit_rate hits misses per_tag processes findings exit peak misses_by_reason leaks temporaries phases
-		driver_create_cost driver_release_cost lag timeline sizes lifetimes_ns flame diagnoses damage part`) {
+		driver_create_cost driver_copying_create_cost driver_release_cost lag timeline sizes lifetimes_ns flame diagnoses damage part`) {
 		if _, ok := got[key]; !ok {
 			t.Errorf("no key %s among %v", key, slices.Sorted(maps.Keys(got)))
 		}

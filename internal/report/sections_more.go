@@ -59,19 +59,21 @@ func growth(bytes int64) string {
 
 func (v *view) costs() section {
 	s := section{heading: "what the driver's calls cost"}
-	if v.attached() && v.a.CreateCost.Calls > 0 {
+	if v.attached() && v.a.CreateCost.Calls+v.a.CopyCost.Calls > 0 {
 		s.notes = []string{"the probes' own time is in it, some µs a call; releases are not timed"}
 	}
 	for _, c := range []struct {
-		name  string
-		curve *analysis.CostCurve
-	}{{"creates", &v.a.CreateCost}, {"releases", &v.a.ReleaseCost}} {
+		name, title string
+		curve       *analysis.CostCurve
+	}{
+		{"creates", "creates", &v.a.CreateCost}, {"copying", "creates that copy", &v.a.CopyCost}, {"releases", "releases", &v.a.ReleaseCost},
+	} {
 		if c.curve.Calls == 0 {
 			continue
 		}
 		s.facts = append(s.facts, [2]string{c.name, fmt.Sprintf("%s; R² %.2f; %d measured, p50 %s, p99 %s", costLine(c.curve),
 			c.curve.R2, c.curve.Calls, plain.Duration(c.curve.P50), plain.Duration(c.curve.P99))})
-		t := table{title: c.name, columns: []string{"mean size", "calls", "mean", "deviation", ""}}
+		t := table{title: c.title, columns: []string{"mean size", "calls", "mean", "deviation", ""}}
 		for i := range c.curve.Points {
 			p := &c.curve.Points[i]
 			t.add(size.Format(p.Size), fmt.Sprint(p.Calls), duration(p.NS), duration(p.StdDev), "")
