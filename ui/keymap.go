@@ -106,11 +106,11 @@ func attachedKeymap() []command {
 			keys[i] = bindZoom("1-6", "1", "2", "3", "4", "5", "6")
 		case actEnter:
 			keys[i] = bind(actEnter, sectionMove, "", "enter", "call stack of the chosen tag", "enter")
-		case actAdopt, actCurve: // say why not
+		case actAdopt: // says why not
 			keys[i] = bindSilent(keys[i])
 		}
 	}
-	return append(keys, bindUnchangeable())
+	return append(keys, bindSupposing()...)
 }
 
 // bindZoom binds the numbers of the panes.
@@ -123,6 +123,18 @@ func bindSilent(c command) command { return bind(c.action, c.section, "", "", ""
 
 // bindUnchangeable binds the keys that change limits where there is nothing to change, so that they say so.
 func bindUnchangeable() command { return bindLimit(actMore, "", "", "", "[", "]", "{", "}") }
+
+// bindSupposing binds the keys that change limits where there is nothing to change: on the curve they move a mark,
+// elsewhere they say why they do nothing.
+func bindSupposing() []command {
+	keys := []command{
+		bindLimit(actLess, "", "[ ]", "on the curve: look at half of the limit, or twice", "[", "{"), bindLimit(actMore, "", "", "", "]", "}"),
+	}
+	for i := range keys {
+		keys[i].section = sectionWhatIf
+	}
+	return keys
+}
 
 // liveKeymap returns the keys for a program that was started here.
 func liveKeymap() []command {

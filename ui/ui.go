@@ -76,6 +76,7 @@ type Policy struct{ Name, Summary string }
 
 // Curve is the hit rate by limit of cached bytes, of all processes together. Rates are 0…1, limits bytes in each process.
 type Curve struct {
+	Policy   string       // that it is of; where a program has no pool, one that it could have
 	Limits   bool         // the policy limits what it caches: without there is no curve
 	Points   []CurvePoint // ascending from limit 0; between two of them the lower one holds
 	Exact    []CurvePoint // on it: what the policy does, not an estimate

@@ -76,8 +76,8 @@ var attachedHelp = map[string]string{
 	"6 limits":    "nothing to change: limits are of a pool, which a program has only when gpumemtop starts it",
 	"7 output":    "",
 	"a policies":  "",
+	"c curve":     "which hit rate would a pool have? at every limit of cached bytes, as simulated with the policy that is named: ◆ is exact, between them it is estimated; ▲ the knee, beyond which memory gains less, │ the limit that [ ] choose",
 	"w ghosts":    "what would a pool have done? pools are simulated; ● is what there is: none",
-	"c curve":     "",
 	"P processes": "which one? all that are watched and made OpenCL calls; the device is of all of them",
 }
 
