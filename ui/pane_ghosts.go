@@ -167,10 +167,16 @@ func (d *dashboard) ghostNotes(g *model.Ghosts, w int) []span {
 		}
 	}
 	leader, why := d.adoptable()
-	if why != "" {
+	switch {
+	case why != "":
 		say(why, dim)
-	} else {
+	case d.live.Auto != nil && d.live.Auto.Steers:
+		say("y goes over to "+leader.Name+d.gainText()+", and ends auto", goodStyle)
+	default:
 		say("y goes over to "+leader.Name+d.gainText(), goodStyle)
+	}
+	if text := autoText(d.live.Auto); text != "" {
+		say(text, plain)
 	}
 	for i := range g.Rows {
 		row := &g.Rows[i]

@@ -67,6 +67,7 @@ func (d *dashboard) takeFrame(f frameMsg) tea.Cmd {
 	}
 	if d.live != nil {
 		d.settleLimits()
+		d.tellAuto()
 	}
 	if d.output.take(f.lines, f.next) {
 		d.dirty = true

@@ -93,7 +93,7 @@ func (j *job) header() trace.Header {
 	}
 	return trace.Header{
 		Created: time.Now(), ClockNS: session.Now(), Host: host, Program: j.program(), Arguments: j.arguments(),
-		Policy: j.plan.policy.Name(), Limits: values, Tags: j.plan.tags.String(),
+		Policy: j.plan.policy.Name(), Limits: values, Auto: j.plan.auto, Tags: j.plan.tags.String(),
 		Scrub: scrubText(j.plan.scrub), DeviceMemory: j.plan.memory, Environment: environment,
 		Attached: j.attached,
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"sync/atomic"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export"
@@ -18,6 +19,7 @@ type runner struct {
 	session *session.Session
 	screen  *screen // nil without a dashboard
 	pilot   *pilot  // nil where the policy stays, unless somebody changes it
+	auto    atomic.Pointer[model.Auto]
 }
 
 // run runs a program to its end and reports. Its status comes back as an ended.
@@ -72,6 +74,10 @@ func (r *runner) start() error {
 		Program: r.command[0], Arguments: r.command[1:], Policy: r.plan.policy.Name(),
 		Limits: limits(r.plan.policy), LimitsOf: analysis.DefaultLimits, Started: session.Now(),
 	})
+	if r.plan.auto {
+		r.auto.Store(&model.Auto{Steers: true})
+		r.model.SetAuto(r.auto.Load)
+	}
 	options := session.Options{
 		Command: append([]string{r.path}, r.command[1:]...), Name: r.command[0],
 		Config: r.plan.config(r.recording != nil || r.trace != ""),

@@ -135,6 +135,7 @@ func showView(c *config, s *screen, v *viewer.Viewer, after time.Duration) error
 func modelOptions(header trace.Header) model.Options {
 	return model.Options{
 		Program: header.Program, Arguments: header.Arguments, Policy: header.Policy,
-		Limits: analysis.PolicyLimits(header.Policy, header.Limits), LimitsOf: analysis.DefaultLimits, Started: header.ClockNS,
+		Limits: analysis.PolicyLimits(header.Policy, header.Limits), LimitsOf: analysis.DefaultLimits, Auto: header.Auto,
+		Started: header.ClockNS,
 	}
 }
