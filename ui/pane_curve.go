@@ -21,7 +21,9 @@ func (d *dashboard) drawCurve(r region) {
 	c := d.curve
 	r = r.sub(1, 0, r.w-2, r.h)
 	if why := d.noCurve(); why != "" {
-		r.textIn(0, 0, r.w, why, dim)
+		for y, line := range wrap(why, r.w) {
+			r.text(0, y, line, dim)
+		}
 		return
 	}
 	marks := d.curveMarks()
@@ -58,8 +60,6 @@ func (d *dashboard) drawCurve(r region) {
 // showCurve shows the curve, or says why there can be none.
 func (d *dashboard) showCurve() {
 	switch {
-	case d.viewing():
-		d.say(warnStyle, "this is a recording: gpumemtop report --curve tells its hit rates by limit")
 	case modeFor(d.w, d.h) < compact:
 		d.say(warnStyle, "there is no room for the curve")
 	default:
@@ -75,10 +75,16 @@ func (d *dashboard) noCurve() string {
 		return "nobody works out a curve here"
 	case c == nil:
 		return "nothing is known yet"
+	case c.Why != "":
+		return c.Why
 	case !c.Limits:
 		return "policy " + c.Policy + " has no limit of cached bytes: there is no curve"
-	case c.Requests < curveLeast:
+	case c.Whole && len(c.Exact) == 0:
+		return "nothing in this recording asks for what a pool serves"
+	case !c.Whole && c.Requests < curveLeast:
 		return "too little is known: " + plural(c.Requests, "request") + " so far"
+	case c.Enough.HitRate == 0:
+		return "nothing hits, whatever the limit: no block that would serve was free when one was asked for"
 	}
 	return ""
 }
@@ -97,6 +103,11 @@ func (c *Curve) words(marks []curveMark) []item {
 
 // trust are how far it can be trusted.
 func (c *Curve) trust() []item {
+	if c.Whole {
+		return []item{
+			{0, []span{{"◆ played, not estimated", dim}}}, {1, []span{{"of all ", dim}, {plural(c.Requests, "request"), plain}, {" of the recording", dim}}},
+		}
+	}
 	known := []span{{"nothing exact yet", warnStyle}}
 	if len(c.Exact) > 0 {
 		text := fmt.Sprintf("±%.1f points", 100*c.Error)
@@ -184,6 +195,9 @@ func (d *dashboard) curveTitle() (title, hint []span) {
 	title = []span{{"hit rate by limit of cached bytes", titleStyle}, {d.ofAll(), dim}}
 	if d.curve != nil && d.poolless() {
 		title = []span{{"hit rate of a pool by limit of cached bytes", titleStyle}, {" (" + d.curve.Policy + ")" + d.ofAll(), dim}}
+	}
+	if d.curve != nil && d.curve.Whole && !d.poolless() {
+		title[1] = span{" (" + d.curve.Policy + ")" + d.ofAll(), dim}
 	}
 	hint = []span{{" c", keyStyle}, {" back ", dim}}
 	if d.noCurve() == "" && (d.supposes() || d.o.SetLimit != nil) {

@@ -13,7 +13,11 @@ type curveMark struct {
 // curveMarks returns the limit in force, where there is one, and the one that is supposed.
 func (d *dashboard) curveMarks() (marks []curveMark) {
 	if present, limited := d.live.CachedMost(); limited {
-		marks = append(marks, curveMark{present, "│", "now", strong})
+		name := "now"
+		if d.viewing() {
+			name = "set"
+		}
+		marks = append(marks, curveMark{present, "│", name, strong})
 	}
 	if limit := d.supposed(); limit > 0 {
 		marks = append(marks, curveMark{limit, "┊", "with", keyStyle})

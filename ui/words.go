@@ -62,7 +62,7 @@ var viewHelp = map[string]string{
 	"7 output":    "",
 	"a policies":  "",
 	"w ghosts":    "",
-	"c curve":     "",
+	"c curve":     "how much cache would have paid? the hit rate at limits of cached bytes, ◆, which the whole recording is played at while this is looked at; ▲ the knee, beyond which memory gains less, │ the limit at the time that is shown, ┊ the one that [ ] choose",
 	"P processes": "which one? all that made OpenCL calls; limits and device are of all of them",
 }
 
@@ -76,7 +76,7 @@ var attachedHelp = map[string]string{
 	"6 limits":    "nothing to change: limits are of a pool, which a program has only when gpumemtop starts it",
 	"7 output":    "",
 	"a policies":  "",
-	"c curve":     "which hit rate would a pool have? at every limit of cached bytes, as simulated with the policy that is named: ◆ is exact, between them it is estimated; ▲ the knee, beyond which memory gains less, │ the limit that [ ] choose",
+	"c curve":     "which hit rate would a pool have? at every limit of cached bytes, as simulated with the policy that is named: ◆ is exact, between them it is estimated; ▲ the knee, beyond which memory gains less, ┊ the limit that [ ] choose",
 	"w ghosts":    "what would a pool have done? pools are simulated; ● is what there is: none",
 	"P processes": "which one? all that are watched and made OpenCL calls; the device is of all of them",
 }

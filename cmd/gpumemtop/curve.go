@@ -3,6 +3,7 @@ package main
 import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab/curve"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 	"codeberg.org/gpumemtop/gpumemtop/ui"
 )
 
@@ -23,6 +24,16 @@ func pooling(policy string, settings []allocator.Setting) (string, []allocator.S
 	return policy, settings
 }
 
+// measureLimits works out the hit rate by limit of a recording. Of one without a pool there is no present limit.
+func measureLimits(src trace.Source, h *trace.Header) (*curve.Measurement, error) {
+	policy, settings := pooling(h.Policy, settingsOf(h))
+	m, err := curve.Measure(src, policy, settings)
+	if err == nil && policy != h.Policy {
+		m.Present = 0
+	}
+	return m, err
+}
+
 // hitRates tells the dashboard of it.
 func (j *job) hitRates() *ui.Curve {
 	v := j.curve.View()
@@ -34,7 +45,7 @@ func (j *job) hitRates() *ui.Curve {
 		c.Points = append(c.Points, curvePoint(p))
 	}
 	for _, e := range v.Exact {
-		c.Exact = append(c.Exact, ui.CurvePoint{Limit: e.Limit, HitRate: e.HitRate})
+		c.Exact = append(c.Exact, exactPoint(e))
 	}
 	return c
 }
