@@ -245,3 +245,30 @@ func TestAutoIsSeen(t *testing.T) {
 		t.Errorf("somebody has changed the policy:\n%s", got)
 	}
 }
+
+// TestGhostsAfterAChange: what is in force is shown as from the start, which the run was not under; settings that all have
+// are told once.
+func TestGhostsAfterAChange(t *testing.T) {
+	s := ghostSnapshot()
+	for i := range s.Ghosts.Rows {
+		s.Ghosts.Rows[i].Name += " max_age=30"
+	}
+	var adopted []string
+	d := ghostTest(80, 40, s, &adopted, nil)
+	press(d, "w")
+	if got := screen(d); strings.Contains(got, "simulated from the start") || !strings.Contains(got, "● now: futhark  ") || !strings.Contains(got, "all with max_age=30") {
+		t.Errorf("nothing has changed yet, or names are long:\n%s", got)
+	}
+	s = ghostSnapshot()
+	s.Change.Done, s.Change.Former = 1, []string{"pow2"}
+	for _, size := range [][2]int{{140, 45}, {100, 30}, {80, 24}, {60, 20}} {
+		d = ghostTest(size[0], size[1], s, &adopted, nil)
+		press(d, "w")
+		got := strings.Join(strings.Fields(screen(d)), " ")
+		for _, want := range []string{"the run itself, with 1 change,", "● now: futhark", "slab max_cached_bytes=64M 99.9"} {
+			if !strings.Contains(strings.ReplaceAll(got, "│ │ ", ""), want) {
+				t.Errorf("at %v no %q in\n%s", size, want, screen(d))
+			}
+		}
+	}
+}
