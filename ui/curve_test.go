@@ -45,6 +45,8 @@ func TestCurveGolden(t *testing.T) {
 
 // TestCurveTells what there is to know, and why there is nothing.
 func TestCurveTells(t *testing.T) {
+	dips := sampleCurve()
+	dips.Exact[2].HitRate = dips.Exact[1].HitRate - 0.1
 	few := sampleCurve()
 	few.Requests = 3
 	rough := sampleCurve()
@@ -53,8 +55,9 @@ func TestCurveTells(t *testing.T) {
 		curve *Curve
 		want  []string
 	}{
-		{sampleCurve(), []string{"▲ knee 6.25M 82.2 %", "│ now 512.0M 92.5 %", "error ±2.3 points", "◆"}},
+		{sampleCurve(), []string{"▲ knee 6.25M ≈82.2 %", "│ now 512.0M 92.5 %", "◆ exact, else ±2.3 points", "◆"}},
 		{rough, []string{"nothing exact yet", "missed 12 events", "not of all processes"}},
+		{dips, []string{"more may hit less"}},
 		{few, []string{"too little is known: 3 requests so far"}},
 		{&Curve{Policy: "futhark"}, []string{"policy futhark has no limit of cached bytes"}},
 		{nil, []string{"nothing is known yet"}},
@@ -67,6 +70,9 @@ func TestCurveTells(t *testing.T) {
 		}
 	}
 	d := curveTest(120, 36, sampleCurve(), false)
+	if got := screen(d); strings.Contains(got, "more may hit less") {
+		t.Errorf("it rises:\n%s", got)
+	}
 	press(d, "c")
 	if d.zoom != noPane {
 		t.Error("the same key does not go back")
@@ -108,8 +114,8 @@ func TestCurveWithoutAPool(t *testing.T) {
 			d.Update(frameMsg{now: testStart, snap: s, curve: sampleCurve()})
 			press(d, "c")
 			for _, step := range []struct{ keys, want string }{
-				{"", "┊ with 512.0M 92.5 %"}, {"[", "┊ with 256.0M 91.9 %"}, {"{[[[[[", "┊ with 4.00M 77.4 %"}, {"]}", "┊ with 16.0M 85.7 %"},
-				{strings.Repeat("[", 30), "┊ with 4.00K 0.0 %"}, {strings.Repeat("]", 40), "┊ with 1.00T 92.5 %"},
+				{"", "┊ with 512.0M 92.5 %"}, {"[", "┊ with 256.0M ≈91.9 %"}, {"{[[[[[", "┊ with 4.00M ≈77.4 %"}, {"]}", "┊ with 16.0M ≈85.7 %"},
+				{strings.Repeat("[", 30), "┊ with 4.00K ≈0.0 %"}, {strings.Repeat("]", 40), "┊ with 1.00T 92.5 %"},
 			} {
 				press(d, strings.Split(step.keys, "")...)
 				got := screen(d)
@@ -140,7 +146,7 @@ func TestCurveAfterTheEnd(t *testing.T) {
 		t.Errorf("nobody has supposed anything:\n%s", got)
 	}
 	press(d, "[")
-	if got := screen(d); !strings.Contains(got, "│ now 512.0M 92.5 %  ┊ with 256.0M 91.9 %") {
+	if got := screen(d); !strings.Contains(got, "│ now 512.0M 92.5 %  ┊ with 256.0M ≈91.9 %") {
 		t.Errorf("not both:\n%s", got)
 	}
 }

@@ -3,6 +3,7 @@ package ui
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/size"
@@ -92,7 +93,11 @@ func (d *dashboard) noCurve() string {
 // words are what the curve says.
 func (c *Curve) words(marks []curveMark) []item {
 	at := func(name string, p CurvePoint) []span {
-		return []span{{name + " ", dim}, {bytesText(p.Limit), strong}, {" " + percent(p.HitRate) + " %", plain}}
+		rate := " " + percent(p.HitRate) + " %"
+		if !c.isExact(p.Limit) {
+			rate = " ≈" + rate[1:]
+		}
+		return []span{{name + " ", dim}, {bytesText(p.Limit), strong}, {rate, plain}}
 	}
 	items := []item{{0, at("▲ knee", c.Knee)}, {2, at("99 % of the most", c.Enough)}}
 	for _, m := range marks {
@@ -101,8 +106,35 @@ func (c *Curve) words(marks []curveMark) []item {
 	return items
 }
 
+// isExact reports whether the hit rate at a limit is not estimated: it is at an exact point, or above all, where it is the
+// same.
+func (c *Curve) isExact(limit uint64) bool {
+	n := len(c.Exact)
+	return n > 0 && limit >= c.Exact[n-1].Limit && c.at(float64(limit)) == c.Exact[n-1].HitRate || slices.ContainsFunc(c.Exact, func(p CurvePoint) bool { return p.Limit == limit })
+}
+
+// dips reports whether a larger limit hits clearly less, for certain.
+func (c *Curve) dips() bool {
+	most := 0.0
+	for _, p := range c.Exact {
+		if p.HitRate < most-0.01 {
+			return true
+		}
+		most = max(most, p.HitRate)
+	}
+	return false
+}
+
 // trust are how far it can be trusted.
 func (c *Curve) trust() []item {
+	items := c.trusted()
+	if c.dips() {
+		items = append(items, item{3, []span{{"more may hit less: large blocks push small ones out", dim}}})
+	}
+	return items
+}
+
+func (c *Curve) trusted() []item {
 	if c.Whole {
 		return []item{
 			{0, []span{{"◆ played, not estimated", dim}}}, {1, []span{{"of all ", dim}, {plural(c.Requests, "request"), plain}, {" of the recording", dim}}},
@@ -111,7 +143,7 @@ func (c *Curve) trust() []item {
 	known := []span{{"nothing exact yet", warnStyle}}
 	if len(c.Exact) > 0 {
 		text := fmt.Sprintf("±%.1f points", 100*c.Error)
-		known = []span{{"◆ exact  ", dim}, {"error ", dim}, {text, plain}}
+		known = []span{{"◆ exact, else ", dim}, {text, plain}}
 	}
 	items := []item{{0, known}, {2, []span{{"of the latest ", dim}, {plural(c.Requests, "request"), plain}}}}
 	if c.Missed > 0 {

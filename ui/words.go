@@ -51,7 +51,7 @@ var paneHelp = []word{
 	{"7 output", "what does the program say? stderr is marked"},
 	{"P processes", "which one? all that made OpenCL calls; limits, ghosts, curve, device and output are of all of them"},
 	{"w ghosts", "what if another policy had served the program? all are simulated from its start, the one in force (●), too; ✗ stopped, + came late"},
-	{"c curve", "how much cache pays? the hit rate at every limit of cached bytes: ◆ is exact, between them it is estimated; ▲ the knee, beyond which memory gains less, │ the limit now"},
+	{"c curve", "how much cache pays? the hit rate at every limit of cached bytes: ◆ exact, elsewhere estimated (≈); ▲ the knee, beyond which memory gains less, │ the limit now, ┊ one to look at"},
 	{"a policies", "which other allocator could serve the program? blocks that the new policy would have made stay, the others go back"},
 }
 
