@@ -57,7 +57,7 @@ func TestCurveTells(t *testing.T) {
 	}{
 		{sampleCurve(), []string{"▲ knee 6.25M ≈82.2 %", "│ now 512.0M 92.5 %", "◆ exact, else ±2.3 points", "◆"}},
 		{rough, []string{"nothing exact yet", "missed 12 events", "not of all processes"}},
-		{dips, []string{"more may hit less"}},
+		{dips, []string{"more can hit less here"}},
 		{few, []string{"too little is known: 3 requests so far"}},
 		{&Curve{Policy: "futhark"}, []string{"policy futhark has no limit of cached bytes"}},
 		{nil, []string{"nothing is known yet"}},
@@ -70,7 +70,7 @@ func TestCurveTells(t *testing.T) {
 		}
 	}
 	d := curveTest(120, 36, sampleCurve(), false)
-	if got := screen(d); strings.Contains(got, "more may hit less") {
+	if got := screen(d); strings.Contains(got, "more can hit less here") {
 		t.Errorf("it rises:\n%s", got)
 	}
 	press(d, "c")

@@ -14,7 +14,7 @@ func (d *dashboard) drawHeader(r region, s *model.Snapshot) {
 	if r.w < fullW {
 		gap = 2
 	}
-	if d.o.Attached && r.w >= compactW {
+	if d.o.Attached && (r.w >= fullW || r.w >= compactW && !d.viewing()) { // the time that is shown needs the room
 		x = r.text(x, 0, "attached to ", dim)
 	}
 	right := fit(d.headerItems(s), r.w-x-min(24, r.w/4)-2, gap)

@@ -129,7 +129,7 @@ func (c *Curve) dips() bool {
 func (c *Curve) trust() []item {
 	items := c.trusted()
 	if c.dips() {
-		items = append(items, item{3, []span{{"more may hit less: large blocks push small ones out", dim}}})
+		items = append(items, item{3, []span{{"more can hit less here", dim}}})
 	}
 	return items
 }

@@ -117,16 +117,19 @@ func (s *playedFile) look() error {
 	return m.ctx.Err()
 }
 
-// recordedCurve is the curve of a whole recording, which has none but exact points.
+// recordedCurve is the curve of a whole recording, which has none but exact points. Those beyond which nothing changes are
+// left out: they would take the room of what does.
 func recordedCurve(m *curve.Measurement) *ui.Curve {
 	c := &ui.Curve{
 		Policy: m.Policy, Limits: curve.Limited(m.Policy), Whole: true, Requests: m.Requests, Knee: exactPoint(m.Knee),
 		Enough: exactPoint(m.Enough), Points: []ui.CurvePoint{{}},
 	}
-	for _, e := range m.Exact {
-		if !e.Unlimited() {
-			c.Exact = append(c.Exact, exactPoint(e))
-		}
+	last := len(m.Exact)
+	for last > 1 && m.Exact[last-1].HitRate == m.Exact[last-2].HitRate {
+		last--
+	}
+	for _, e := range m.Exact[:last] {
+		c.Exact = append(c.Exact, exactPoint(e))
 	}
 	c.Points = append(c.Points, c.Exact...)
 	return c

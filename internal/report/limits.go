@@ -72,7 +72,7 @@ func poolless(m *curve.Measurement, a *analysis.Analysis) string {
 	if a.Run.Header.Policy != "none" || m.Policy == "none" {
 		return ""
 	}
-	return ", which had no pool"
+	return " (it had no pool)"
 }
 
 // noLimits says why there is nothing to tell, "" where there is something.
