@@ -23,13 +23,14 @@ func TestAutoGoesOver(t *testing.T) {
 	if strings.Contains(said, "could not keep up") {
 		t.Fatalf("the ghosts fall behind at 10,000 requests a second:\n%s", said)
 	}
-	if !strings.Contains(said, "auto: ") || !strings.Contains(said, "less time in the driver than futhark max_cached_bytes=1200K") {
+	if !strings.Contains(said, "gpumemtop: auto: ") || !strings.Contains(said, "less time in the driver than futhark max_cached_bytes=1200K") {
 		t.Errorf("it says nothing of a change:\n%s", said)
 	}
 	f := reportOf(t, file)
 	if f.Hits == 0 || f.Lost != 0 || f.DriverCreates != f.DriverReleases {
 		t.Errorf("the report says %+v", f)
 	}
+	checkReport(t, file, "auto: ")
 	checkKnown(t, file)
 	if c := decidedAgain(t, file); !c.Exact() {
 		t.Errorf("a replay: %+v", *c)
@@ -43,7 +44,7 @@ func TestAutoStays(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		result := run(t, command{args: append([]string{gpumemtop(), "record", "--policy", "auto", "-o", dir + "/x.gmt", "--"}, words...)})
-		if result.code != 0 || strings.Contains(string(result.stderr), "auto:") {
+		if result.code != 0 || strings.Contains(string(result.stderr), "gpumemtop: auto:") {
 			t.Errorf("%q: %s\n%s", words, result, result.stderr)
 		}
 	}

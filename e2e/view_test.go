@@ -101,6 +101,12 @@ func TestViewShowsAnyTime(t *testing.T) {
 	term.tmux("resize-window", "-x", "120", "-y", "36")
 	term.keys("End")
 	term.shownCreates(end)
+	term.keys("c") // what the whole recording would have hit, wherever the cursor is
+	term.await(`played, not estimated  of all \d[\d ]* requests of the recording`)
+	term.keys("[")
+	term.await(`┊ with \d`)
+	term.keys("c")
+	term.await(`driver creates`)
 	term.keys("q")
 	term.await(`status=0`)
 	term.await(`(?m)^done`)

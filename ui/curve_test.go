@@ -14,7 +14,7 @@ import (
 
 // sampleCurve rises in steps up to 400 MiB.
 func sampleCurve() *Curve {
-	c := &Curve{Limits: true, Requests: 104817, Error: 0.023, Points: []CurvePoint{{}}}
+	c := &Curve{Policy: "futhark", Limits: true, Requests: 104817, Error: 0.023, Points: []CurvePoint{{}}}
 	for i := range 12 {
 		c.Points = append(c.Points, CurvePoint{uint64(200*kib) << i, 0.94 * (1 - math.Exp2(-float64(i+1)/2))})
 	}
@@ -45,6 +45,8 @@ func TestCurveGolden(t *testing.T) {
 
 // TestCurveTells what there is to know, and why there is nothing.
 func TestCurveTells(t *testing.T) {
+	dips := sampleCurve()
+	dips.Exact[2].HitRate = dips.Exact[1].HitRate - 0.1
 	few := sampleCurve()
 	few.Requests = 3
 	rough := sampleCurve()
@@ -53,10 +55,11 @@ func TestCurveTells(t *testing.T) {
 		curve *Curve
 		want  []string
 	}{
-		{sampleCurve(), []string{"▲ knee 6.25M 82.2 %", "│ now 512.0M 92.5 %", "error ±2.3 points", "◆"}},
+		{sampleCurve(), []string{"▲ knee 6.25M ≈82.2 %", "│ now 512.0M 92.5 %", "◆ exact, else ±2.3 points", "◆"}},
 		{rough, []string{"nothing exact yet", "missed 12 events", "not of all processes"}},
+		{dips, []string{"more can hit less here"}},
 		{few, []string{"too little is known: 3 requests so far"}},
-		{&Curve{}, []string{"policy futhark has no limit of cached bytes"}},
+		{&Curve{Policy: "futhark"}, []string{"policy futhark has no limit of cached bytes"}},
 		{nil, []string{"nothing is known yet"}},
 	} {
 		got := screen(curveTest(120, 36, test.curve, false))
@@ -67,6 +70,9 @@ func TestCurveTells(t *testing.T) {
 		}
 	}
 	d := curveTest(120, 36, sampleCurve(), false)
+	if got := screen(d); strings.Contains(got, "more can hit less here") {
+		t.Errorf("it rises:\n%s", got)
+	}
 	press(d, "c")
 	if d.zoom != noPane {
 		t.Error("the same key does not go back")
@@ -92,6 +98,56 @@ func TestCurveChangesItsLimit(t *testing.T) {
 	press(d, "6", "G", "6", "c", "]")
 	if len(c.limits) != 1 || c.limits[0] != model.MaxCachedBytes || !strings.Contains(screen(d), "[ ] limit c back") {
 		t.Errorf("changed %q:\n%s", c.limits, screen(d))
+	}
+}
+
+// TestCurveWithoutAPool tells what a pool would do, at limits that one chooses, where there is none to change.
+func TestCurveWithoutAPool(t *testing.T) {
+	bare := sampleSnapshot()
+	bare.Policy, bare.Limits = "none", nil
+	for name, s := range map[string]*model.Snapshot{"attached": attachedSnapshot(1), "none": bare} {
+		t.Run(name, func(t *testing.T) {
+			var asked calls
+			o := asked.options()
+			o.Curve, o.Attached = sampleCurve, name == "attached"
+			d := newTest(o, 120, 36, nil)
+			d.Update(frameMsg{now: testStart, snap: s, curve: sampleCurve()})
+			press(d, "c")
+			for _, step := range []struct{ keys, want string }{
+				{"", "┊ with 512.0M 92.5 %"}, {"[", "┊ with 256.0M ≈91.9 %"}, {"{[[[[[", "┊ with 4.00M ≈77.4 %"}, {"]}", "┊ with 16.0M ≈85.7 %"},
+				{strings.Repeat("[", 30), "┊ with 4.00K ≈0.0 %"}, {strings.Repeat("]", 40), "┊ with 1.00T 92.5 %"},
+			} {
+				press(d, strings.Split(step.keys, "")...)
+				got := screen(d)
+				for _, want := range []string{step.want, "now no pool 0 %", "hit rate of a pool by limit of cached bytes (futhark)", "[ ] limit c back"} {
+					if !strings.Contains(got, want) {
+						t.Errorf("after %q no %q in\n%s", step.keys, want, got)
+					}
+				}
+			}
+			if len(asked.limits) != 0 {
+				t.Errorf("changed %q where there is nothing to change", asked.limits)
+			}
+			for _, size := range [][2]int{{100, 30}, {80, 24}, {60, 20}} {
+				d.resize(size[0], size[1])
+				if got := screen(d); !strings.Contains(got, "┊ with 1.00T") || !strings.Contains(got, "(futhark)") {
+					t.Errorf("at %v:\n%s", size, got)
+				}
+			}
+		})
+	}
+}
+
+// TestCurveAfterTheEnd: a limit that cannot be changed any more stays marked beside the one that is supposed.
+func TestCurveAfterTheEnd(t *testing.T) {
+	d := curveTest(120, 36, sampleCurve(), false)
+	d.Update(frameMsg{now: testStart, app: App{State: model.Exited}, hasApp: true, curve: sampleCurve()})
+	if got := screen(d); strings.Contains(got, "┊") {
+		t.Errorf("nobody has supposed anything:\n%s", got)
+	}
+	press(d, "[")
+	if got := screen(d); !strings.Contains(got, "│ now 512.0M 92.5 %  ┊ with 256.0M ≈91.9 %") {
+		t.Errorf("not both:\n%s", got)
 	}
 }
 

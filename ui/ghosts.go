@@ -124,3 +124,24 @@ func changeText(part float64) string {
 	}
 	return "+" + text + " %"
 }
+
+// tellAuto says what the session has gone over to by itself.
+func (d *dashboard) tellAuto() {
+	if a := d.live.Auto; a != nil && a.Number != d.policies.told {
+		d.policies.told = a.Number
+		d.say(warnStyle, a.Said)
+	}
+}
+
+// autoText says whether the session goes over by itself, and what it did last; empty where it never did.
+func autoText(a *model.Auto) string {
+	switch {
+	case a == nil:
+		return ""
+	case !a.Steers:
+		return "auto: off, since the policy was changed by hand"
+	case a.Said == "":
+		return "auto: nothing else has been clearly better for long enough"
+	}
+	return a.Said
+}

@@ -204,3 +204,71 @@ func TestChangeText(t *testing.T) {
 		}
 	}
 }
+
+// autoSnapshot is the sample with ghosts under a session that goes over by itself.
+func autoSnapshot(a *model.Auto) *model.Snapshot {
+	s := ghostSnapshot()
+	s.Auto = a
+	return s
+}
+
+// TestAutoIsSeen: in the header wherever there are panes, with what it did in the line of messages and under the ghosts.
+func TestAutoIsSeen(t *testing.T) {
+	const said = "auto: slab after 3.2s: 15 % less time in the driver than futhark"
+	for _, size := range [][2]int{{140, 45}, {100, 30}, {80, 24}, {60, 20}, {60, 12}} {
+		var adopted []string
+		d := ghostTest(size[0], size[1], autoSnapshot(&model.Auto{Steers: true}), &adopted, nil)
+		head, _, _ := strings.Cut(screen(d), "\n")
+		if !strings.Contains(head, "auto: futhark") || strings.Contains(head, "policy") || !strings.Contains(head, "RUNNING") {
+			t.Errorf("at %v the header is %q", size, head)
+		}
+	}
+	var adopted []string
+	d := ghostTest(100, 30, autoSnapshot(&model.Auto{Steers: true}), &adopted, nil)
+	if got := screen(d); strings.Contains(got, "auto: slab") {
+		t.Errorf("it has done nothing yet:\n%s", got)
+	}
+	press(d, "w")
+	if got := screen(d); !strings.Contains(got, "auto: nothing else has been clearly better for long enough") || !strings.Contains(got, ", and ends auto") {
+		t.Errorf("not said what auto does:\n%s", got)
+	}
+	d.Update(frameMsg{now: testStart, snap: autoSnapshot(&model.Auto{Steers: true, Said: said, Number: 1})})
+	if got := screen(d); strings.Count(got, said) != 2 {
+		t.Errorf("not in the line of messages and under the list:\n%s", got)
+	}
+	d.Update(frameMsg{now: testStart.Add(2 * noteTime), snap: autoSnapshot(&model.Auto{Steers: true, Said: said, Number: 1})})
+	if got := screen(d); strings.Count(got, said) != 1 {
+		t.Errorf("said again, or no more under the list:\n%s", got)
+	}
+	d.Update(frameMsg{now: testStart, snap: autoSnapshot(&model.Auto{})})
+	if got := screen(d); strings.Contains(got, "auto: futhark") || !strings.Contains(got, "auto: off, since the policy was changed by hand") {
+		t.Errorf("somebody has changed the policy:\n%s", got)
+	}
+}
+
+// TestGhostsAfterAChange: what is in force is shown as from the start, which the run was not under; settings that all have
+// are told once.
+func TestGhostsAfterAChange(t *testing.T) {
+	s := ghostSnapshot()
+	for i := range s.Ghosts.Rows {
+		s.Ghosts.Rows[i].Name += " max_age=30"
+	}
+	var adopted []string
+	d := ghostTest(80, 40, s, &adopted, nil)
+	press(d, "w")
+	if got := screen(d); strings.Contains(got, "simulated from the start") || !strings.Contains(got, "● now: futhark  ") || !strings.Contains(got, "all with max_age=30") {
+		t.Errorf("nothing has changed yet, or names are long:\n%s", got)
+	}
+	s = ghostSnapshot()
+	s.Change.Done, s.Change.Former = 1, []string{"pow2"}
+	for _, size := range [][2]int{{140, 45}, {100, 30}, {80, 24}, {60, 20}} {
+		d = ghostTest(size[0], size[1], s, &adopted, nil)
+		press(d, "w")
+		got := strings.Join(strings.Fields(screen(d)), " ")
+		for _, want := range []string{"the run itself, with 1 change,", "● now: futhark", "slab max_cached_bytes=64M 99.9"} {
+			if !strings.Contains(strings.ReplaceAll(got, "│ │ ", ""), want) {
+				t.Errorf("at %v no %q in\n%s", size, want, screen(d))
+			}
+		}
+	}
+}

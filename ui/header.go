@@ -14,7 +14,7 @@ func (d *dashboard) drawHeader(r region, s *model.Snapshot) {
 	if r.w < fullW {
 		gap = 2
 	}
-	if d.o.Attached && r.w >= compactW {
+	if d.o.Attached && (r.w >= fullW || r.w >= compactW && !d.viewing()) { // the time that is shown needs the room
 		x = r.text(x, 0, "attached to ", dim)
 	}
 	right := fit(d.headerItems(s), r.w-x-min(24, r.w/4)-2, gap)
@@ -73,7 +73,7 @@ func (d *dashboard) headerItems(s *model.Snapshot) []item {
 		items = append(items, item{6, spans})
 	}
 	if s.Policy != "" {
-		items = append(items, item{5, []span{{"policy ", dim}, {s.Policy, plain}}})
+		items = append(items, policyItem(s))
 	}
 	if s.Recording.Path != "" {
 		items = append(items, item{3, []span{{"REC ", badStyle}, {bytesText(s.Recording.Bytes), plain}}})
@@ -85,6 +85,14 @@ func (d *dashboard) headerItems(s *model.Snapshot) []item {
 		items = append(items, item{1, []span{{"LOST " + count(s.Lost) + " events", badStyle}}})
 	}
 	return items
+}
+
+// policyItem names the policy in force. Where the session chooses it, that is the last but one to give way.
+func policyItem(s *model.Snapshot) item {
+	if s.Auto != nil && s.Auto.Steers {
+		return item{1, []span{{"auto: ", keyStyle}, {s.Policy, plain}}}
+	}
+	return item{5, []span{{"policy ", dim}, {s.Policy, plain}}}
 }
 
 func (d *dashboard) frozenText() string {

@@ -106,11 +106,11 @@ func attachedKeymap() []command {
 			keys[i] = bindZoom("1-6", "1", "2", "3", "4", "5", "6")
 		case actEnter:
 			keys[i] = bind(actEnter, sectionMove, "", "enter", "call stack of the chosen tag", "enter")
-		case actAdopt, actCurve: // say why not
+		case actAdopt: // says why not
 			keys[i] = bindSilent(keys[i])
 		}
 	}
-	return append(keys, bindUnchangeable())
+	return append(keys, bindSupposing()...)
 }
 
 // bindZoom binds the numbers of the panes.
@@ -121,8 +121,17 @@ func bindZoom(shown string, keys ...string) command {
 // bindSilent binds the keys of a command that only says why it cannot be: neither the key line nor the help has it.
 func bindSilent(c command) command { return bind(c.action, c.section, "", "", "", c.binding.Keys()...) }
 
-// bindUnchangeable binds the keys that change limits where there is nothing to change, so that they say so.
-func bindUnchangeable() command { return bindLimit(actMore, "", "", "", "[", "]", "{", "}") }
+// bindSupposing binds the keys that change limits where there is nothing to change: on the curve they move a mark,
+// elsewhere they say why they do nothing.
+func bindSupposing() []command {
+	keys := []command{
+		bindLimit(actLess, "", "[ ]", "on the curve: look at half of the limit, or twice", "[", "{"), bindLimit(actMore, "", "", "", "]", "}"),
+	}
+	for i := range keys {
+		keys[i].section = sectionWhatIf
+	}
+	return keys
+}
 
 // liveKeymap returns the keys for a program that was started here.
 func liveKeymap() []command {
@@ -161,7 +170,7 @@ func liveKeymap() []command {
 
 // viewKeymap returns the keys for a recording: none that needs a live program.
 func viewKeymap() []command {
-	return []command{
+	return append([]command{
 		bind(actQuit, sectionScreen, "quit", "q", "quit (also ctrl+c)", "q", "ctrl+c"),
 		bind(actHelp, sectionScreen, "help", "?", "this help", "?"),
 		bind(actBackward, sectionTime, "", "", "", "left"),
@@ -170,6 +179,7 @@ func viewKeymap() []command {
 		bind(actSort, sectionMove, "sort", "s", "sort the tags by the next column", "s"),
 		bind(actNext, sectionScreen, "pane", "tab", "next pane", "tab"),
 		bindZoom("1-6", "1", "2", "3", "4", "5", "6"),
+		bind(actCurve, sectionWhatIf, "curve", "c", "hit rate at other limits of cached bytes, of the whole recording", "c"),
 		bind(actProcess, sectionScreen, "process", "p", "look at one process: the first, the next, and after the last all again", "p"),
 		bind(actProcesses, sectionScreen, "", "P", "list of the processes; enter looks at one", "P"),
 		bind(actBackwardMore, sectionTime, "", "shift+←", "ten kept instants back", "shift+left"),
@@ -189,12 +199,10 @@ func viewKeymap() []command {
 		bind(actPrevious, sectionScreen, "", "shift+tab", "previous pane", "shift+tab"),
 		bind(actBack, sectionScreen, "", "esc", "back", "esc"),
 		bind(actRedraw, sectionScreen, "", "ctrl+l", "draw everything again", "ctrl+l"),
-		bindUnchangeable(),
 		bind(actPolicies, sectionLimits, "", "", "", "a"), // these say where else there is that
 		bind(actGhosts, sectionWhatIf, "", "", "", "w"),
 		bind(actAdopt, sectionWhatIf, "", "", "", "y"),
-		bind(actCurve, sectionWhatIf, "", "", "", "c"),
-	}
+	}, bindSupposing()...)
 }
 
 // shownKeys is what the key line and the help print for a command, empty where another one's line tells of it.

@@ -20,6 +20,8 @@ type limitBook struct {
 	chosen string
 	asked  map[string]change
 	done   map[string]change
+
+	supposed uint64 // a limit of cached bytes at which somebody looks at the curve; 0: none
 }
 
 // change is a change of one limit.

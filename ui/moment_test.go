@@ -237,3 +237,45 @@ func TestNothingEscapesTheView(t *testing.T) {
 		checkFrame(t, d.View(), w, h)
 	})
 }
+
+// TestViewCurve asks for the curve of a recording only where it is looked at, says how far that has come, and lets one
+// suppose other limits.
+func TestViewCurve(t *testing.T) {
+	r := sampleTape()
+	asked, curve := 0, &Curve{Why: "playing the recording at other limits: pass 2 of 3, 40 %"}
+	d := newViewTest(r, 100, 30, LastMoment)
+	d.o.Curve, d.o.Refresh = func() *Curve { asked++; return curve }, 1
+	tick := func() { d.Update(d.look(0)()) }
+	tick()
+	if asked != 0 {
+		t.Error("asked though nobody looks")
+	}
+	press(d, "c")
+	tick()
+	if got := screen(d); asked != 1 || !strings.Contains(got, curve.Why) || strings.Contains(got, "[ ] limit") {
+		t.Errorf("asked %d times:\n%s", asked, got)
+	}
+	press(d, "left")
+	if r.last() == LastMoment {
+		t.Error("the time cursor does not move meanwhile")
+	}
+	curve = sampleCurve()
+	curve.Whole = true
+	tick()
+	press(d, "[")
+	got := screen(d)
+	for _, want := range []string{"hit rate by limit of cached bytes (futhark)", "◆ played, not estimated  of all 104 817 requests of the recording", "│ set 512.0M 92.5 %", "┊ with 256.0M", "[ ] limit"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	for _, size := range [][2]int{{140, 45}, {80, 24}, {60, 20}} {
+		d.resize(size[0], size[1])
+		checkFrame(t, d.View(), size[0], size[1])
+	}
+	curve = &Curve{Whole: true, Limits: true, Policy: "futhark"}
+	tick()
+	if got := screen(d); !strings.Contains(got, "nothing in this recording asks for what a pool serves") {
+		t.Errorf("an empty one:\n%s", got)
+	}
+}

@@ -3,6 +3,7 @@ package ui
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/size"
@@ -21,11 +22,13 @@ func (d *dashboard) drawCurve(r region) {
 	c := d.curve
 	r = r.sub(1, 0, r.w-2, r.h)
 	if why := d.noCurve(); why != "" {
-		r.textIn(0, 0, r.w, why, dim)
+		for y, line := range wrap(why, r.w) {
+			r.text(0, y, line, dim)
+		}
 		return
 	}
-	present, limited := d.live.CachedMost()
-	r.lineOf(0, 0, 2, fit(c.words(present, limited), r.w, 2))
+	marks := d.curveMarks()
+	r.lineOf(0, 0, 2, fit(append(c.words(marks), d.poolWords()...), r.w, 2))
 	r.lineOf(0, 1, 2, fit(c.trust(), r.w, 2))
 	plot := r.sub(curveAxis, 2, r.w-curveAxis, r.h-4)
 	if plot.h < 2 || plot.w < 10 {
@@ -36,15 +39,17 @@ func (d *dashboard) drawCurve(r region) {
 			r.right(curveAxis-1, 2+y*(plot.h-1)/2, text, dim)
 		}
 	}
-	x := c.scale(present, limited, plot.w)
+	x := c.scale(marks, plot.w)
 	columns := make([]column, 2*plot.w)
 	for i := range columns {
 		columns[i].layers[0] = c.at(x.limit(float64(i) / 2))
 	}
 	plot.stacked(columns, hitLayers)
-	if limited && x.has(present) {
+	for _, m := range marks {
 		for y := range plot.h {
-			plot.put(x.column(present), y, "│", strong)
+			if x.has(m.limit) {
+				plot.put(x.column(m.limit), y, m.sign, m.style)
+			}
 		}
 	}
 	for _, p := range c.Exact {
@@ -56,10 +61,6 @@ func (d *dashboard) drawCurve(r region) {
 // showCurve shows the curve, or says why there can be none.
 func (d *dashboard) showCurve() {
 	switch {
-	case d.viewing():
-		d.say(warnStyle, "this is a recording: gpumemtop report --curve tells its hit rates by limit")
-	case d.o.Attached:
-		d.say(warnStyle, noPool)
 	case modeFor(d.w, d.h) < compact:
 		d.say(warnStyle, "there is no room for the curve")
 	default:
@@ -75,33 +76,74 @@ func (d *dashboard) noCurve() string {
 		return "nobody works out a curve here"
 	case c == nil:
 		return "nothing is known yet"
+	case c.Why != "":
+		return c.Why
 	case !c.Limits:
-		return "policy " + d.live.Policy + " has no limit of cached bytes: there is no curve"
-	case c.Requests < curveLeast:
+		return "policy " + c.Policy + " has no limit of cached bytes: there is no curve"
+	case c.Whole && len(c.Exact) == 0:
+		return "nothing in this recording asks for what a pool serves"
+	case !c.Whole && c.Requests < curveLeast:
 		return "too little is known: " + plural(c.Requests, "request") + " so far"
+	case c.Enough.HitRate == 0:
+		return "nothing hits, whatever the limit: no block that would serve was free when one was asked for"
 	}
 	return ""
 }
 
 // words are what the curve says.
-func (c *Curve) words(present uint64, limited bool) []item {
+func (c *Curve) words(marks []curveMark) []item {
 	at := func(name string, p CurvePoint) []span {
-		return []span{{name + " ", dim}, {bytesText(p.Limit), strong}, {" " + percent(p.HitRate) + " %", plain}}
+		rate := " " + percent(p.HitRate) + " %"
+		if !c.isExact(p.Limit) {
+			rate = " ≈" + rate[1:]
+		}
+		return []span{{name + " ", dim}, {bytesText(p.Limit), strong}, {rate, plain}}
 	}
 	items := []item{{0, at("▲ knee", c.Knee)}, {2, at("99 % of the most", c.Enough)}}
-	if limited {
-		now := CurvePoint{present, c.at(float64(present))}
-		items = append(items, item{1, at("│ now", now)})
+	for _, m := range marks {
+		items = append(items, item{1, at(m.sign+" "+m.name, CurvePoint{m.limit, c.at(float64(m.limit))})})
 	}
 	return items
 }
 
+// isExact reports whether the hit rate at a limit is not estimated: it is at an exact point, or above all, where it is the
+// same.
+func (c *Curve) isExact(limit uint64) bool {
+	n := len(c.Exact)
+	return n > 0 && limit >= c.Exact[n-1].Limit && c.at(float64(limit)) == c.Exact[n-1].HitRate || slices.ContainsFunc(c.Exact, func(p CurvePoint) bool { return p.Limit == limit })
+}
+
+// dips reports whether a larger limit hits clearly less, for certain.
+func (c *Curve) dips() bool {
+	most := 0.0
+	for _, p := range c.Exact {
+		if p.HitRate < most-0.01 {
+			return true
+		}
+		most = max(most, p.HitRate)
+	}
+	return false
+}
+
 // trust are how far it can be trusted.
 func (c *Curve) trust() []item {
+	items := c.trusted()
+	if c.dips() {
+		items = append(items, item{3, []span{{"more can hit less here", dim}}})
+	}
+	return items
+}
+
+func (c *Curve) trusted() []item {
+	if c.Whole {
+		return []item{
+			{0, []span{{"◆ played, not estimated", dim}}}, {1, []span{{"of all ", dim}, {plural(c.Requests, "request"), plain}, {" of the recording", dim}}},
+		}
+	}
 	known := []span{{"nothing exact yet", warnStyle}}
 	if len(c.Exact) > 0 {
 		text := fmt.Sprintf("±%.1f points", 100*c.Error)
-		known = []span{{"◆ exact  ", dim}, {"error ", dim}, {text, plain}}
+		known = []span{{"◆ exact, else ", dim}, {text, plain}}
 	}
 	items := []item{{0, known}, {2, []span{{"of the latest ", dim}, {plural(c.Requests, "request"), plain}}}}
 	if c.Missed > 0 {
@@ -128,8 +170,8 @@ type scale struct {
 	w         int
 }
 
-// scale returns the axis for a curve: from below its first step to above its last, with the present limit.
-func (c *Curve) scale(present uint64, limited bool, w int) scale {
+// scale returns the axis for a curve: from below its first step to above its last, with the marks.
+func (c *Curve) scale(marks []curveMark, w int) scale {
 	low, high := uint64(math.MaxUint64), uint64(1)
 	include := func(limit uint64) {
 		if limit > 0 && limit <= 1<<50 { // beyond, no limit was meant
@@ -141,8 +183,8 @@ func (c *Curve) scale(present uint64, limited bool, w int) scale {
 			include(c.Points[i].Limit)
 		}
 	}
-	if limited {
-		include(present)
+	for _, m := range marks {
+		include(m.limit)
 	}
 	low = min(low, high)
 	return scale{math.Floor(math.Log2(float64(low))) - 1, math.Ceil(math.Log2(float64(high))) + 1, w}
@@ -183,8 +225,14 @@ func (x scale) drawAxis(r region, c *Curve) {
 
 func (d *dashboard) curveTitle() (title, hint []span) {
 	title = []span{{"hit rate by limit of cached bytes", titleStyle}, {d.ofAll(), dim}}
+	if d.curve != nil && d.poolless() {
+		title = []span{{"hit rate of a pool by limit of cached bytes", titleStyle}, {" (" + d.curve.Policy + ")" + d.ofAll(), dim}}
+	}
+	if d.curve != nil && d.curve.Whole && !d.poolless() {
+		title[1] = span{" (" + d.curve.Policy + ")" + d.ofAll(), dim}
+	}
 	hint = []span{{" c", keyStyle}, {" back ", dim}}
-	if d.noCurve() == "" && !d.o.ReadOnly && d.o.SetLimit != nil && !d.ended() {
+	if d.noCurve() == "" && (d.supposes() || d.o.SetLimit != nil) {
 		hint = append([]span{{" [ ]", keyStyle}, {" limit", dim}}, hint...)
 	}
 	return title, hint

@@ -1,7 +1,9 @@
 package ui
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 )
@@ -37,14 +39,59 @@ var ghostColumns = []ghostColumn{
 	}},
 }
 
-// minGhost is how many columns the name of a configuration gets before columns of numbers are dropped for it.
-const minGhost = 16
+// minGhost and mostGhost are how many columns the name of a configuration gets before columns of numbers are dropped for
+// it, by the longest of them.
+const minGhost, mostGhost = 16, 30
 
 // ghostNameAt is where names begin: behind place and mark.
 const ghostNameAt = 5
 
-// ghostColumnsFor returns the columns that w has room for, and where they begin.
-func ghostColumnsFor(w int) (shown []ghostColumn, at int) {
+// ghostTable is how the rows are drawn.
+type ghostTable struct {
+	columns []ghostColumn
+	at      int          // where these begin
+	present *model.Ghost // nil: there is none
+	common  []string     // settings that all have, which no name tells
+}
+
+// newGhostTable returns the table for a width.
+func newGhostTable(g *model.Ghosts, w int) *ghostTable {
+	t := &ghostTable{present: g.Present(), common: commonSettings(g.Rows)}
+	longest := 0
+	for i := range g.Rows {
+		longest = max(longest, width(t.name(&g.Rows[i])))
+	}
+	t.columns, t.at = ghostColumnsFor(w, max(minGhost, min(longest+1, mostGhost)))
+	return t
+}
+
+// name is what a row is called in the list.
+func (t *ghostTable) name(g *model.Ghost) string {
+	words := slices.DeleteFunc(strings.Fields(g.Name), func(word string) bool { return slices.Contains(t.common, word) })
+	name := strings.Join(words, " ")
+	if g.Present {
+		name = "now: " + name
+	}
+	return name
+}
+
+// commonSettings returns the settings that are in all names.
+func commonSettings(rows []model.Ghost) (common []string) {
+	for i := range rows {
+		words := strings.Fields(rows[i].Name)
+		if i == 0 {
+			common = words[min(1, len(words)):]
+		}
+		common = slices.DeleteFunc(common, func(word string) bool { return !slices.Contains(words, word) })
+	}
+	if len(rows) < 2 {
+		return nil
+	}
+	return common
+}
+
+// ghostColumnsFor returns the columns that w has room for beside names, and where they begin.
+func ghostColumnsFor(w, names int) (shown []ghostColumn, at int) {
 	for most := len(ghostColumns); ; most-- {
 		shown, at = nil, w-1
 		for _, c := range ghostColumns {
@@ -52,7 +99,7 @@ func ghostColumnsFor(w int) (shown []ghostColumn, at int) {
 				shown, at = append(shown, c), at-c.width
 			}
 		}
-		if at >= ghostNameAt+minGhost || most == 0 {
+		if at >= ghostNameAt+names || most == 0 {
 			return shown, at
 		}
 	}
@@ -66,22 +113,21 @@ func (d *dashboard) drawGhosts(r region) {
 		r.text(1, 0, d.noGhosts(), dim)
 		return
 	}
-	notes := d.ghostNotes(g, r.w-2)
+	t := newGhostTable(g, r.w)
+	notes := d.ghostNotes(g, t, r.w-2)
 	rows := max(1, min(len(g.Rows), max(r.h*2/3, r.h-1-len(notes))))
-	columns, at := ghostColumnsFor(r.w)
 	r.text(ghostNameAt, 0, "IF YOU HAD USED", headStyle)
-	x := at
-	for _, c := range columns {
+	x := t.at
+	for _, c := range t.columns {
 		x += c.width
 		r.right(x, 0, c.title, headStyle)
 	}
-	present := g.Present()
 	for y := range min(rows, len(g.Rows)) {
 		row := &g.Rows[y]
-		if y == rows-1 && present != nil && placeOf(g, present) > y { // no room for all
-			row = present
+		if y == rows-1 && t.present != nil && placeOf(g, t.present) > y { // no room for all
+			row = t.present
 		}
-		drawGhost(r.sub(0, y+1, r.w, 1), row, present, placeOf(g, row), columns, at)
+		t.draw(r.sub(0, y+1, r.w, 1), row, placeOf(g, row))
 	}
 	under := rows + 1
 	if r.h > under+len(notes) {
@@ -124,8 +170,8 @@ func placeOf(g *model.Ghosts, row *model.Ghost) int {
 	return -1
 }
 
-// drawGhost draws a row: "●" in force, "✗" stopped, "+" came late.
-func drawGhost(r region, g, present *model.Ghost, place int, columns []ghostColumn, at int) {
+// draw draws a row: "●" in force, "✗" stopped, "+" came late.
+func (t *ghostTable) draw(r region, g *model.Ghost, place int) {
 	nameStyle := plain
 	switch {
 	case g.Stopped != "":
@@ -142,14 +188,10 @@ func drawGhost(r region, g, present *model.Ghost, place int, columns []ghostColu
 			nameStyle = strong
 		}
 	}
-	name := g.Name
-	if g.Present {
-		name = "now: " + name
-	}
-	r.textIn(ghostNameAt, 0, at-ghostNameAt, name, nameStyle)
-	x := at
-	for _, c := range columns {
-		cell := c.text(g, present)
+	r.textIn(ghostNameAt, 0, t.at-ghostNameAt, t.name(g), nameStyle)
+	x := t.at
+	for _, c := range t.columns {
+		cell := c.text(g, t.present)
 		if !g.Whole() {
 			cell.style = dim
 		}
@@ -159,7 +201,7 @@ func drawGhost(r region, g, present *model.Ghost, place int, columns []ghostColu
 }
 
 // ghostNotes are the lines under the list, in a width.
-func (d *dashboard) ghostNotes(g *model.Ghosts, w int) []span {
+func (d *dashboard) ghostNotes(g *model.Ghosts, t *ghostTable, w int) []span {
 	var notes []span
 	say := func(text string, st style) {
 		for _, line := range wrap(text, w) {
@@ -167,10 +209,22 @@ func (d *dashboard) ghostNotes(g *model.Ghosts, w int) []span {
 		}
 	}
 	leader, why := d.adoptable()
-	if why != "" {
+	switch {
+	case why != "":
 		say(why, dim)
-	} else {
+	case d.live.Auto != nil && d.live.Auto.Steers:
+		say("y goes over to "+leader.Name+d.gainText()+", and ends auto", goodStyle)
+	default:
 		say("y goes over to "+leader.Name+d.gainText(), goodStyle)
+	}
+	if text := d.presentText(t.present); text != "" {
+		say(text, plain)
+	}
+	if len(t.common) > 0 {
+		say("all with "+strings.Join(t.common, " "), dim)
+	}
+	if text := autoText(d.live.Auto); text != "" {
+		say(text, plain)
 	}
 	for i := range g.Rows {
 		row := &g.Rows[i]
@@ -190,6 +244,17 @@ func (d *dashboard) ghostNotes(g *model.Ghosts, w int) []span {
 	say(costs, dim)
 	say("ghosts take "+percent(g.Busy)+" % of a core and "+bytesText(g.Bytes)+", "+count(uint64(g.Waiting))+" records behind", dim)
 	return notes
+}
+
+// presentText says that the row of what is in force is not of the run, where that began otherwise; empty where it did not.
+func (d *dashboard) presentText(present *model.Ghost) string {
+	changes := d.live.Change.Done
+	if present == nil || present.Since != 0 || changes == 0 {
+		return ""
+	}
+	t := &d.live.Totals
+	return "● is simulated from the start, as all are: the run itself, with " + plural(changes, "change") +
+		", hit " + hitText(t.Hits, t.Misses) + " so far"
 }
 
 func (d *dashboard) ghostsTitle() (title, hint []span) {

@@ -16,6 +16,8 @@ type policyBook struct {
 	// What there was before.
 	from           string
 	done, refusals uint64
+
+	told uint64 // number of what was said last of a session that goes over by itself
 }
 
 func (b *policyBook) move(all, by int) { b.at = max(0, min(b.at+by, all-1)) }

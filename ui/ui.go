@@ -25,8 +25,8 @@ type Options struct {
 	// Output returns what the program printed since a position, oldest first, and the position to ask from next
 	// time. The first position is 0. Called like Source.
 	Output func(since uint64) (lines []OutputLine, next uint64)
-	// Curve returns the hit rate by limit of cached bytes as far as it is known. Called like Source; nil: nobody works it
-	// out.
+	// Curve returns the hit rate by limit of cached bytes as far as it is known. Called like Source, of a recording only
+	// while it is looked at; nil: nobody works it out.
 	Curve func() *Curve
 	// Moment makes the dashboard one of a recording, with a time cursor in the place of all that needs a live program:
 	// it returns what is known of a time, LastMoment the end. Unlike Source it is called between two frames, also from
@@ -76,6 +76,9 @@ type Policy struct{ Name, Summary string }
 
 // Curve is the hit rate by limit of cached bytes, of all processes together. Rates are 0…1, limits bytes in each process.
 type Curve struct {
+	Why      string       // there is none yet; empty: there is one
+	Whole    bool         // it is of a whole recording, at its Exact points
+	Policy   string       // that it is of; where a program has no pool, one that it could have
 	Limits   bool         // the policy limits what it caches: without there is no curve
 	Points   []CurvePoint // ascending from limit 0; between two of them the lower one holds
 	Exact    []CurvePoint // on it: what the policy does, not an estimate

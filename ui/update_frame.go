@@ -25,7 +25,7 @@ type frameMsg struct {
 
 // look waits and then asks the sources. It runs beside the loop; a panic in a source comes back as a failure.
 func (d *dashboard) look(wait time.Duration) tea.Cmd {
-	o, from := d.o, d.output.next
+	o, from, curve := d.o, d.output.next, d.o.Curve != nil && (!d.viewing() || d.zoom == paneCurve)
 	return tea.Tick(wait, func(now time.Time) (msg tea.Msg) {
 		defer func() {
 			if v := recover(); v != nil {
@@ -33,6 +33,9 @@ func (d *dashboard) look(wait time.Duration) tea.Cmd {
 			}
 		}()
 		f := frameMsg{now: now, next: from}
+		if curve {
+			f.curve = o.Curve()
+		}
 		if o.Moment != nil {
 			return f
 		}
@@ -44,9 +47,6 @@ func (d *dashboard) look(wait time.Duration) tea.Cmd {
 		}
 		if o.Output != nil {
 			f.lines, f.next = o.Output(from)
-		}
-		if o.Curve != nil {
-			f.curve = o.Curve()
 		}
 		return f
 	})
@@ -67,6 +67,7 @@ func (d *dashboard) takeFrame(f frameMsg) tea.Cmd {
 	}
 	if d.live != nil {
 		d.settleLimits()
+		d.tellAuto()
 	}
 	if d.output.take(f.lines, f.next) {
 		d.dirty = true

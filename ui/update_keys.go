@@ -289,6 +289,10 @@ func (d *dashboard) moveHelp(a action) {
 
 // adjust asks for a new value of the chosen limit.
 func (d *dashboard) adjust(a action) {
+	if d.zoom == paneCurve && d.supposes() {
+		d.suppose(a)
+		return
+	}
 	if d.zoom == paneCurve {
 		d.limits.chosen = model.MaxCachedBytes // which the curve is about
 	}

@@ -50,8 +50,8 @@ var paneHelp = []word{
 	{"6 limits", "what can I change now? amber … is on its way, ✓ is acknowledged by the program; live even when frozen"},
 	{"7 output", "what does the program say? stderr is marked"},
 	{"P processes", "which one? all that made OpenCL calls; limits, ghosts, curve, device and output are of all of them"},
-	{"w ghosts", "what if another policy had served the program? all are simulated, the present one too; ● in force, ✗ stopped, + came late"},
-	{"c curve", "how much cache pays? the hit rate at every limit of cached bytes: ◆ is exact, between them it is estimated; ▲ the knee, beyond which memory gains less, │ the limit now"},
+	{"w ghosts", "what if another policy had served the program? all are simulated from its start, the one in force (●), too; ✗ stopped, + came late"},
+	{"c curve", "how much cache pays? the hit rate at every limit of cached bytes: ◆ exact, elsewhere estimated (≈); ▲ the knee, beyond which memory gains less, │ the limit now, ┊ one to look at"},
 	{"a policies", "which other allocator could serve the program? blocks that the new policy would have made stay, the others go back"},
 }
 
@@ -62,7 +62,7 @@ var viewHelp = map[string]string{
 	"7 output":    "",
 	"a policies":  "",
 	"w ghosts":    "",
-	"c curve":     "",
+	"c curve":     "how much cache would have paid? the hit rate at limits of cached bytes, ◆, which the whole recording is played at while this is looked at; ▲ the knee, beyond which memory gains less, │ the limit at the time that is shown, ┊ the one that [ ] choose",
 	"P processes": "which one? all that made OpenCL calls; limits and device are of all of them",
 }
 
@@ -76,8 +76,8 @@ var attachedHelp = map[string]string{
 	"6 limits":    "nothing to change: limits are of a pool, which a program has only when gpumemtop starts it",
 	"7 output":    "",
 	"a policies":  "",
+	"c curve":     "which hit rate would a pool have? at every limit of cached bytes, as simulated with the policy that is named: ◆ is exact, between them it is estimated; ▲ the knee, beyond which memory gains less, ┊ the limit that [ ] choose",
 	"w ghosts":    "what would a pool have done? pools are simulated; ● is what there is: none",
-	"c curve":     "",
 	"P processes": "which one? all that are watched and made OpenCL calls; the device is of all of them",
 }
 

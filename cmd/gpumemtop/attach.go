@@ -113,6 +113,7 @@ func attach(c *config, start startFeed) error {
 	if a.screen != nil {
 		a.notes.hold()
 		a.showDashboard(ctx)
+		a.curve.Leave()
 		a.notes.release()
 		leave()
 	} else {
@@ -202,7 +203,7 @@ func (a *attacher) begin() error {
 	if len(a.outlets) > 0 {
 		options.Recorder, options.Recording = a.outlets, a.recording.String()
 	}
-	if options.Tap, err = a.raise(); err != nil {
+	if options.Tap, err = a.raise(a.screen != nil); err != nil {
 		a.discard()
 		return errors.Join(err, from.Detach(), from.Close())
 	}
@@ -267,6 +268,7 @@ func (a *attacher) showDashboard(ctx context.Context) {
 	_, err := ui.Run(ctx, ui.Options{
 		Source:   a.model.Published,
 		App:      a.app,
+		Curve:    a.hitRates,
 		Attached: true,
 		Input:    a.screen.tty,
 		Terminal: a.screen.tty,

@@ -7,6 +7,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab/auto"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab/ghost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 )
 
 // steerEvery is how often a program under auto is looked at.
@@ -33,6 +34,7 @@ func (r *runner) steer() {
 // takeOver leaves the policy to the user from here on.
 func (r *runner) takeOver() {
 	if r.pilot != nil && !r.pilot.taken.Swap(true) {
+		r.auto.Store(&model.Auto{})
 		r.notes.add("auto: the policy was changed by hand and stays with that")
 	}
 }
@@ -100,5 +102,9 @@ func (p *pilot) goOver(choice *auto.Choice, books *ghost.Books) {
 			before = books.Rows[i].Name
 		}
 	}
-	p.notes.add(fmt.Sprintf("auto: %s after %v: %s %s", choice.Name, time.Since(p.started).Round(100*time.Millisecond), why, before))
+	text := fmt.Sprintf("auto: %s after %v: %s %s", choice.Name, time.Since(p.started).Round(100*time.Millisecond), why, before)
+	if last := p.auto.Load(); last.Steers {
+		p.auto.CompareAndSwap(last, &model.Auto{Steers: true, Said: text, Number: last.Number + 1})
+	}
+	p.notes.add(text)
 }

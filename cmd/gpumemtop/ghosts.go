@@ -54,9 +54,16 @@ func (j *job) checkGhosts(dashboard bool) error {
 	return nil
 }
 
-// raise makes the ghosts, if there shall be some, and starts what plays them and others beside the run: nil where there
-// is nobody. It is the session's to close.
-func (j *job) raise(others ...live.Listener) (session.Tap, error) {
+// raise makes the ghosts, if there shall be some, and the curve for a dashboard, and starts what plays them beside the
+// run: nil where there is nobody. It is the session's to close.
+func (j *job) raise(dashboard bool) (session.Tap, error) {
+	var listeners []live.Listener
+	if dashboard {
+		if err := j.follow(); err != nil {
+			return nil, err
+		}
+		listeners = append(listeners, j.curve)
+	}
 	if j.rivals != nil {
 		var err error
 		j.ghosts, err = ghost.New(j.rivals, ghost.Options{
@@ -66,12 +73,12 @@ func (j *job) raise(others ...live.Listener) (session.Tap, error) {
 			return nil, err
 		}
 		j.model.SetGhosts(j.ghosts.Board)
-		others = append(others, j.ghosts)
+		listeners = append(listeners, j.ghosts)
 	}
-	if len(others) == 0 {
+	if len(listeners) == 0 {
 		return nil, nil
 	}
-	return live.Start(others...), nil
+	return live.Start(listeners...), nil
 }
 
 // setConfiguration goes over to the configuration of a ghost.

@@ -39,7 +39,7 @@ func TestWhichGhostsThereAre(t *testing.T) {
 			t.Errorf("%q: %q, want %q", test.text, got, test.want)
 		}
 		j.model = model.New(model.Options{})
-		tap, err := j.raise()
+		tap, err := j.raise(false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,11 @@ func (f *infoFacts) text() string {
 	h := &f.Header
 	row("command", f.command())
 	row("recorded", h.Created.Format(time.RFC3339)+on(h.Host))
-	row("policy", strings.TrimSpace(h.Policy+" "+limitText(h.Limits)))
+	policy := h.Policy
+	if h.Auto {
+		policy = "auto: " + policy
+	}
+	row("policy", strings.TrimSpace(policy+" "+limitText(h.Limits)))
 	row("tags", h.Tags)
 	if h.Scrub != "" {
 		row("scrub", h.Scrub)

@@ -8,6 +8,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/export"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/curve"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab/ghost"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
@@ -29,6 +30,7 @@ type job struct {
 	partial   bool                // some file is not written, or not wholly; it was said which
 	rivals    []lab.Configuration // that are played beside the run; nil: none are
 	ghosts    *ghost.Ghosts       // nil: there are none
+	curve     *curve.Live         // for the dashboard
 	notes     notes
 }
 
@@ -91,7 +93,7 @@ func (j *job) header() trace.Header {
 	}
 	return trace.Header{
 		Created: time.Now(), ClockNS: session.Now(), Host: host, Program: j.program(), Arguments: j.arguments(),
-		Policy: j.plan.policy.Name(), Limits: values, Tags: j.plan.tags.String(),
+		Policy: j.plan.policy.Name(), Limits: values, Auto: j.plan.auto, Tags: j.plan.tags.String(),
 		Scrub: scrubText(j.plan.scrub), DeviceMemory: j.plan.memory, Environment: environment,
 		Attached: j.attached,
 	}

@@ -14,7 +14,6 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export"
-	"codeberg.org/gpumemtop/gpumemtop/internal/lab/curve"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 )
@@ -85,7 +84,7 @@ func writeAnalysis(stdout io.Writer, in *input, r *reporter, c *config, tag *reg
 	o := report.Options{Top: c.top}
 	if c.curve {
 		h := in.reader.Header()
-		if o.Limits, err = curve.Measure(in.Source, h.Policy, settingsOf(&h)); err != nil {
+		if o.Limits, err = measureLimits(in.Source, &h); err != nil {
 			return err
 		}
 	}

@@ -2,11 +2,10 @@ package main
 
 import (
 	"os"
+	"sync/atomic"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export"
-	"codeberg.org/gpumemtop/gpumemtop/internal/lab/curve"
-	"codeberg.org/gpumemtop/gpumemtop/internal/lab/live"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/payload"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
@@ -18,9 +17,9 @@ type runner struct {
 	job
 	path    string // of the program
 	session *session.Session
-	screen  *screen     // nil without a dashboard
-	pilot   *pilot      // nil where the policy stays, unless somebody changes it
-	curve   *curve.Live // for it
+	screen  *screen // nil without a dashboard
+	pilot   *pilot  // nil where the policy stays, unless somebody changes it
+	auto    atomic.Pointer[model.Auto]
 }
 
 // run runs a program to its end and reports. Its status comes back as an ended.
@@ -75,6 +74,10 @@ func (r *runner) start() error {
 		Program: r.command[0], Arguments: r.command[1:], Policy: r.plan.policy.Name(),
 		Limits: limits(r.plan.policy), LimitsOf: analysis.DefaultLimits, Started: session.Now(),
 	})
+	if r.plan.auto {
+		r.auto.Store(&model.Auto{Steers: true})
+		r.model.SetAuto(r.auto.Load)
+	}
 	options := session.Options{
 		Command: append([]string{r.path}, r.command[1:]...), Name: r.command[0],
 		Config: r.plan.config(r.recording != nil || r.trace != ""),
@@ -82,13 +85,8 @@ func (r *runner) start() error {
 		Model: r.model, Resolve: symbol.New().Frames,
 		Warn: r.notes.add,
 	}
-	var beside []live.Listener
 	if r.screen != nil {
 		options.Capture, options.Cols, options.Rows = true, r.screen.cols, r.screen.rows
-		if err := r.follow(); err != nil {
-			return err
-		}
-		beside = append(beside, r.curve)
 	}
 	if err := r.record(); err != nil {
 		return err
@@ -97,7 +95,7 @@ func (r *runner) start() error {
 		options.Recorder, options.Recording = r.outlets, r.recording.String()
 	}
 	var err error
-	if options.Tap, err = r.raise(beside...); err != nil {
+	if options.Tap, err = r.raise(r.screen != nil); err != nil {
 		r.discard()
 		return err
 	}

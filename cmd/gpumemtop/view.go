@@ -48,7 +48,7 @@ func view(c *config, path string) error {
 		return errors.New("view needs a terminal, in the foreground and not TERM=dumb, and no CI: gpumemtop report " + path + " shows the figures without one")
 	}
 	defer s.close()
-	err = showView(c, s, v, after)
+	err = showView(c, s, v, path, after)
 	if damage := v.Damage(); damage != "" {
 		say(os.Stderr, path+" is not whole: "+damage)
 	}
@@ -103,7 +103,7 @@ func summaries(reader *trace.Reader) ([]viewer.Block, error) {
 }
 
 // showView shows the dashboard until it is left. A signal that ended it comes back as an ended.
-func showView(c *config, s *screen, v *viewer.Viewer, after time.Duration) error {
+func showView(c *config, s *screen, v *viewer.Viewer, path string, after time.Duration) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	signals := make(chan os.Signal, 1)
@@ -121,7 +121,10 @@ func showView(c *config, s *screen, v *viewer.Viewer, after time.Duration) error
 	if after != atEnd {
 		at = v.Moment(0).From + uint64(after)
 	}
+	hits := newMeasuring(path)
+	defer hits.close()
 	_, err := ui.Run(ctx, ui.Options{
+		Curve:  hits.view,
 		Moment: func(at uint64) ui.Moment { return ui.Moment(v.Moment(at)) }, At: at, ReadOnly: true, Attached: v.Header().Attached,
 		Input: s.tty, Terminal: s.tty, Refresh: defaults().refresh, ASCII: c.ascii, NoColor: c.noColor,
 	})
@@ -135,6 +138,7 @@ func showView(c *config, s *screen, v *viewer.Viewer, after time.Duration) error
 func modelOptions(header trace.Header) model.Options {
 	return model.Options{
 		Program: header.Program, Arguments: header.Arguments, Policy: header.Policy,
-		Limits: analysis.PolicyLimits(header.Policy, header.Limits), LimitsOf: analysis.DefaultLimits, Started: header.ClockNS,
+		Limits: analysis.PolicyLimits(header.Policy, header.Limits), LimitsOf: analysis.DefaultLimits, Auto: header.Auto,
+		Started: header.ClockNS,
 	}
 }

@@ -61,7 +61,8 @@ func newRun(o *Options, s *survey) *run {
 	x.fold = life.New(x)
 	x.model = model.New(model.Options{
 		Program: o.Header.Program, Arguments: o.Header.Arguments, Policy: o.Header.Policy,
-		Limits: PolicyLimits(o.Header.Policy, o.Header.Limits), LimitsOf: DefaultLimits, Started: x.started, Removed: x.removed,
+		Limits: PolicyLimits(o.Header.Policy, o.Header.Limits), LimitsOf: DefaultLimits, Auto: o.Header.Auto, Started: x.started,
+		Removed: x.removed,
 	})
 	x.line = newTimeline(s, o, x.started)
 	x.clock = s.first

@@ -15,6 +15,7 @@ type Options struct {
 	Program   string   // of the session; empty: that of the first process
 	Arguments []string // of Program
 	Policy    string   // name of the allocator policy
+	Auto      bool     // the session went over to others by itself; see SetAuto
 	Limits    []Limit  // with their values at the start; others are not followed
 	// LimitsOf returns the limits of a policy that the program goes over to, with their defaults; nil: none is followed.
 	LimitsOf func(policy string) []Limit
@@ -66,6 +67,7 @@ type Model struct {
 	policies    policies
 	recording   Recording
 	ghosts      func() *Ghosts // nil: there are none
+	auto        func() *Auto   // nil: see Options.Auto
 	chosen      choice
 	awaited     awaited
 	shownDevice Device

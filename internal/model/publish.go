@@ -35,6 +35,7 @@ func (m *Model) Snapshot() *Snapshot {
 		LostUses:      m.lostUses,
 		Unknown:       m.unknown,
 	}
+	s.Auto = m.steered()
 	if m.ghosts != nil {
 		s.Ghosts = m.ghosts()
 	}

@@ -17,6 +17,7 @@ type Snapshot struct {
 	Arguments     []string
 	Policy        string // the present one
 	Change        PolicyChange
+	Auto          *Auto // nil: the policy is only changed by hand
 	Limits        []Limit
 	Device        Device
 	Processes     []Process

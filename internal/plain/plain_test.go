@@ -3,6 +3,7 @@ package plain
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
@@ -19,6 +20,13 @@ func TestPolicy(t *testing.T) {
 	s.Change.Former = []string{"futhark", "slab"}
 	if got, want := Policy(s), "pow2 (before that futhark, slab), at most 128.0 MiB cached"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+	s.Auto = &model.Auto{Steers: true}
+	if got, want := Policy(s), "auto: pow2 (before that futhark, slab), at most 128.0 MiB cached"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if s.Auto.Steers = false; strings.Contains(Policy(s), "auto") {
+		t.Errorf("%q, but somebody has changed the policy", Policy(s))
 	}
 	if got := Policy(&model.Snapshot{}); got != "unknown" {
 		t.Errorf("%q", got)

@@ -17,6 +17,9 @@ func Policy(s *model.Snapshot) string {
 	if text == "" {
 		text = "unknown"
 	}
+	if s.Auto != nil && s.Auto.Steers {
+		text = "auto: " + text
+	}
 	if former := s.Change.Former; len(former) > 0 {
 		text += " (before that " + strings.Join(former, ", ") + ")"
 	}

@@ -122,7 +122,7 @@ func (v *htmlView) page() *htmlPage {
 		p.MoreDiagnoses = "and " + countText(uint64(left)) + " more"
 	}
 	for _, section := range []func() (htmlSection, bool){
-		v.memory, v.pooled(v.hitRate), v.pooled(v.freeList), v.peak, v.pooled(v.misses), v.pooled(v.byLimit),
+		v.memory, v.pooled(v.hitRate), v.pooled(v.freeList), v.peak, v.pooled(v.misses), v.byLimit,
 		v.pooled(v.fragmentation), v.sizes, v.lifetimes, v.costs, v.lag, v.temporaries, v.phases, v.leaks, v.flame, v.processes, v.mistakes, v.happened,
 	} {
 		if s, meant := section(); meant {

@@ -39,6 +39,9 @@ func (v *htmlView) facts() []htmlFact {
 	if former := v.s.Change.Former; len(former) > 0 {
 		policy = name(strings.Join(append(slices.Clone(former), v.s.Policy), ", then "))
 	}
+	if h.Auto {
+		policy = "auto: " + policy
+	}
 	facts := []htmlFact{{Name: "policy", Text: policy}}
 	if d := &v.s.Device; d.Name != "" {
 		text := name(d.Name)

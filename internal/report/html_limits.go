@@ -27,7 +27,7 @@ func (v *htmlView) byLimit() (htmlSection, bool) {
 		Title: "Hit rate by limit of cached bytes", Height: 220, X: plot.LogBytes(m.Exact[0].Limit, most), Y: plot.Percent(),
 		Marks: []plot.Mark{{X: float64(m.Knee.Limit), Label: "knee: " + limitText(m.Knee), Class: "knee"}},
 	}
-	if m.Present <= most {
+	if m.Present > 0 && m.Present <= most {
 		c.Marks = append(c.Marks, plot.Mark{X: float64(m.Present), Label: "present limit: " + bytesText(m.Present), Class: "change"})
 	}
 	line := plot.Curve{Class: "s0"}
@@ -41,7 +41,7 @@ func (v *htmlView) byLimit() (htmlSection, bool) {
 	}
 	c.Curves = []plot.Curve{line}
 	s.Intro = fmt.Sprintf("Poolable creates that are served without a driver create, by max_cached_bytes in each process, with %s: "+
-		"what replays of the whole recording found. The knee is at %s with %s; %s is enough for %s.", m.Policy, limitText(m.Knee),
+		"what replays of the whole recording%s found. The knee is at %s with %s; %s is enough for %s.", m.Policy, poolless(m, v.a), limitText(m.Knee),
 		rateText(m.Knee.HitRate, m.Requests), limitText(m.Enough), rateText(m.Enough.HitRate, m.Requests))
 	s.Plots = []htmlPlot{{Title: "hits of all requests", SVG: trusted(&c)}}
 	return s, true

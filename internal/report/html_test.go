@@ -339,6 +339,15 @@ func TestHTMLLimits(t *testing.T) {
 			t.Errorf("no %q", want)
 		}
 	}
+	bare, limits := *a, *limitsOf(t, name)
+	bare.Run.Header.Policy, bare.Run.Header.Attached, limits.Present = "none", true, 0
+	page = textOf(t, HTML, &bare, Options{Top: 20, Limits: &limits})
+	if !strings.Contains(page, "of the whole recording (it had no pool) found") || strings.Contains(page, "present limit") {
+		t.Error("not said that there was no pool, or a limit of none")
+	}
+	if text := textOf(t, Text, &bare, Options{Top: 20, Limits: &limits}); !strings.Contains(text, "(it had no") || strings.Contains(text, "present") {
+		t.Errorf("not said that there was no pool, or a limit of none:\n%s", text)
+	}
 	if page = textOf(t, HTML, a, Options{Top: 20}); strings.Contains(page, `id="limits"`) {
 		t.Error("a section of limits that were not measured")
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"strings"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab/curve"
 	"codeberg.org/gpumemtop/gpumemtop/internal/plain"
 	"codeberg.org/gpumemtop/gpumemtop/internal/size"
@@ -12,7 +13,7 @@ import (
 type LimitsJSON struct {
 	Policy   string           `json:"policy"`
 	Requests uint64           `json:"requests"`
-	Present  uint64           `json:"present_limit"`
+	Present  uint64           `json:"present_limit"` // 0 where there was no pool
 	Knee     uint64           `json:"knee_limit"`
 	Enough   uint64           `json:"enough_limit"` // for 99 % of the best hit rate
 	Points   []LimitPointJSON `json:"points"`       // ascending, the last without a limit; none where the policy has no such limit
@@ -53,7 +54,7 @@ func (v *view) limits() section {
 		fact("limit", why)
 		return s
 	}
-	fact("limit", "max_cached_bytes in each process, with "+m.Policy+", of the whole recording")
+	fact("limit", "max_cached_bytes in each process, with "+m.Policy+", of the whole recording"+poolless(m, v.a))
 	fact("knee", limitPoint(m, m.Knee)+"; beyond it memory gains less than on average")
 	fact("enough", limitPoint(m, m.Enough)+", 99 % of the best or more")
 	t := table{columns: []string{"limit", "hit rate", "peak reserved", ""}}
@@ -64,6 +65,14 @@ func (v *view) limits() section {
 	}
 	s.tables = []table{t}
 	return s
+}
+
+// poolless says that what is told of a pool is of one that the programs did not have.
+func poolless(m *curve.Measurement, a *analysis.Analysis) string {
+	if a.Run.Header.Policy != "none" || m.Policy == "none" {
+		return ""
+	}
+	return " (it had no pool)"
 }
 
 // noLimits says why there is nothing to tell, "" where there is something.

@@ -145,6 +145,7 @@ func (p *Plan) Header() trace.Header {
 			h.Environment = nil
 		}
 		h.Attached = h.Attached && o.Attached
+		h.Auto = h.Auto && o.Auto
 		if o.DeviceMemory != h.DeviceMemory {
 			h.DeviceMemory = 0
 		}

@@ -29,6 +29,7 @@ type Header struct {
 	Arguments   []string          `json:"arguments"`
 	Policy      string            `json:"policy"`
 	Limits      Limits            `json:"limits"`
+	Auto        bool              `json:"auto,omitempty"` // the session went over to other policies by itself
 	Tags        string            `json:"tags"`
 	Environment map[string]string `json:"environment,omitempty"`
 	// Scrub is what recycled blocks were filled with, "zero" or "poison"; empty: nothing.

@@ -223,6 +223,14 @@ func TestMeasure(t *testing.T) {
 	if m, err := Measure(newProgram(), "futhark", nil); len(m.Exact) > 0 || err != nil {
 		t.Errorf("of nothing: %+v, %v", m, err)
 	}
+	kept := newProgram() // which never gives back what could serve again
+	for range 100 {
+		kept.objects++
+		kept.add(wire.Event{Kind: wire.KindCreate, Outcome: wire.OutcomeMiss, Object: kept.objects, Link: kept.objects, Size: 4096, Granted: 4096, Scope: 1})
+	}
+	if m, err := Measure(kept, "futhark", nil); err != nil || len(m.Exact) == 0 || m.Enough.HitRate != 0 {
+		t.Errorf("where nothing hits: %+v, %v", m, err)
+	}
 }
 
 // TestLiveChanges: with another policy the curve is that of the other one; with a limit that is none of its own it goes on.

@@ -38,6 +38,8 @@ type Measurement struct {
 const (
 	// batch is how many records are looked up before the policies play them.
 	batch = 1024
+	// Passes is how often Measure reads a recording.
+	Passes = 3
 	// voices is how many limits are played at once.
 	voices = 8
 )
@@ -55,7 +57,7 @@ func Measure(src trace.Source, policy string, settings []allocator.Setting) (*Me
 		return m, nil
 	}
 	limits := []uint64{min(m.Present, unlimited), unlimited}
-	for pass := range 3 {
+	for pass := range Passes {
 		if err := m.play(src, settings, limits); err != nil || m.Requests == 0 {
 			return m, err
 		}
@@ -63,7 +65,9 @@ func Measure(src trace.Source, policy string, settings []allocator.Setting) (*Me
 			limits = halves(m.Exact[len(m.Exact)-1].PeakReserved, voices)
 			continue
 		}
-		limits = m.between(voices)
+		if limits = m.between(voices); len(limits) == 0 {
+			break // the same everywhere
+		}
 	}
 	m.Knee, m.Enough = m.at(m.snapshot().Knee()), m.at(m.snapshot().Enough())
 	return m, nil
