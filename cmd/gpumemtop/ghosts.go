@@ -26,6 +26,7 @@ func (j *job) checkGhosts(dashboard bool) error {
 	text := j.config.ghosts
 	if text == "" && (dashboard || j.plan.auto) {
 		text = ghostsUsual
+		j.resting = !dashboard
 	}
 	switch text {
 	case ghostsOff:
@@ -61,6 +62,7 @@ func (j *job) raise(others ...live.Listener) (session.Tap, error) {
 		var err error
 		j.ghosts, err = ghost.New(j.rivals, ghost.Options{
 			Present: lab.Configuration{Policy: j.plan.policy.Name(), Settings: j.plan.settings}, Capacity: j.plan.memory,
+			Late: j.resting,
 		})
 		if err != nil {
 			return nil, err
@@ -68,10 +70,15 @@ func (j *job) raise(others ...live.Listener) (session.Tap, error) {
 		j.model.SetGhosts(j.ghosts.Board)
 		others = append(others, j.ghosts)
 	}
-	if len(others) == 0 {
+	switch {
+	case len(others) == 0:
 		return nil, nil
+	case j.resting:
+		j.tap = live.StartResting(others...)
+	default:
+		j.tap = live.Start(others...)
 	}
-	return live.Start(others...), nil
+	return j.tap, nil
 }
 
 // setConfiguration goes over to the configuration of a ghost.

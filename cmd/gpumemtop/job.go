@@ -9,6 +9,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/export"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab/ghost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/live"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
@@ -29,6 +30,8 @@ type job struct {
 	partial   bool                // some file is not written, or not wholly; it was said which
 	rivals    []lab.Configuration // that are played beside the run; nil: none are
 	ghosts    *ghost.Ghosts       // nil: there are none
+	resting   bool                // nobody looks at them but auto: they begin when there is something to gain
+	tap       *live.Tap           // what tells them of the run
 	notes     notes
 }
 

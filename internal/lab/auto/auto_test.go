@@ -21,7 +21,7 @@ type course struct {
 }
 
 func newCourse() *course {
-	c := &course{Controller: New("futhark"), under: "futhark"}
+	c := &course{Controller: New("futhark", false), under: "futhark"}
 	books := &ghost.Books{Device: cost.Device{Create: cost.Line{B: 1}}}
 	for _, name := range []string{"futhark", "slab", "buddy"} {
 		books.Rows = append(books.Rows, ghost.Book{
