@@ -73,7 +73,7 @@ func (g *ghosts) place(c *lab.Chorus, s *Snapshot, policy string, settings []all
 	g.dismiss(c)
 	g.all, g.cold, g.resting = stay, true, false
 	g.warm = requests + max(requests/4, shownLeast)
-	g.enough = min(requests, restsLast)
+	g.enough = min(max(requests/2, shownLeast), restsLast)
 	g.next = min(requests*placedAgain, placedLast)
 }
 

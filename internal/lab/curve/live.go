@@ -40,8 +40,8 @@ const (
 	placedFirst = 64
 	placedAgain = 16
 	placedLast  = 1 << 24
-	restsLast   = 1 << 18
-	restsFor    = 8
+	restsLast   = 1 << 16
+	restsFor    = 16
 	ghostsMost  = 4
 	shownLeast  = 32
 	shownMost   = 4096
