@@ -237,7 +237,7 @@ func TestLiveRests(t *testing.T) {
 	} {
 		rng := rand.New(rand.NewPCG(5, 1))
 		p := newProgram()
-		p.run(rng, 100_000, 40, octaves(rng))
+		p.run(rng, 40_000, 40, octaves(rng))
 		for i := range p.records {
 			p.records[i].Time = test.every * uint64(i+1)
 		}
