@@ -16,7 +16,7 @@ const steerEvery = 200 * time.Millisecond
 // pilot steers a program under auto from configuration to configuration.
 type pilot struct {
 	*runner
-	controller *auto.Controller // nil before the ghosts have told anything
+	controller *auto.Controller
 	started    time.Time
 	taken      atomic.Bool // somebody else has changed the policy: it stays with that
 	done       chan struct{}
@@ -27,7 +27,7 @@ func (r *runner) steer() {
 	if !r.plan.auto {
 		return
 	}
-	r.pilot = &pilot{runner: r, started: time.Now(), done: make(chan struct{})}
+	r.pilot = &pilot{runner: r, controller: auto.New(r.ghosts.First(), r.resting), started: time.Now(), done: make(chan struct{})}
 	go r.pilot.run()
 }
 
@@ -62,24 +62,12 @@ func (p *pilot) run() {
 
 func (p *pilot) look() {
 	books := p.ghosts.Books()
-	if books == nil {
-		return
-	}
-	if p.controller == nil {
-		for i := range books.Rows {
-			if books.Rows[i].Present {
-				p.controller = auto.New(books.Rows[i].Name)
-			}
-		}
-		if p.controller == nil {
-			return
-		}
-	}
 	s := p.model.Published()
 	t := &s.Totals
 	choice, ok := p.controller.Look(auto.Look{
-		Time: s.Time, Requests: t.Hits + t.Misses, RealNS: t.PoolNS, Books: books,
+		Time: s.Time, Requests: t.Hits + t.Misses, Misses: t.Misses, RealNS: t.PoolNS, DriverNS: t.PoolNS - t.HitNS, Books: books,
 	})
+	p.tap.Rest(p.controller.Resting())
 	if ok && !p.taken.Load() {
 		p.goOver(&choice, books)
 	}

@@ -26,6 +26,7 @@ func (j *job) checkGhosts(dashboard bool) error {
 	text := j.config.ghosts
 	if text == "" && (dashboard || j.plan.auto) {
 		text = ghostsUsual
+		j.resting = !dashboard
 	}
 	switch text {
 	case ghostsOff:
@@ -68,6 +69,7 @@ func (j *job) raise(dashboard bool) (session.Tap, error) {
 		var err error
 		j.ghosts, err = ghost.New(j.rivals, ghost.Options{
 			Present: lab.Configuration{Policy: j.plan.policy.Name(), Settings: j.plan.settings}, Capacity: j.plan.memory,
+			Late: j.resting,
 		})
 		if err != nil {
 			return nil, err
@@ -75,10 +77,15 @@ func (j *job) raise(dashboard bool) (session.Tap, error) {
 		j.model.SetGhosts(j.ghosts.Board)
 		listeners = append(listeners, j.ghosts)
 	}
-	if len(listeners) == 0 {
+	switch {
+	case len(listeners) == 0:
 		return nil, nil
+	case j.resting:
+		j.tap = live.StartResting(listeners...)
+	default:
+		j.tap = live.Start(listeners...)
 	}
-	return live.Start(listeners...), nil
+	return j.tap, nil
 }
 
 // setConfiguration goes over to the configuration of a ghost.

@@ -83,3 +83,34 @@ func TestGhostNote(t *testing.T) {
 		}
 	}
 }
+
+// TestWhenGhostsMayRest: where somebody looks at them they are of the whole run.
+func TestWhenGhostsMayRest(t *testing.T) {
+	for _, test := range []struct {
+		policy, text string
+		dashboard    bool
+		want         bool
+	}{
+		{"auto", "", false, true}, {"auto", "", true, false}, {"auto", "usual", false, false}, {"futhark", "", true, false},
+	} {
+		c := defaults()
+		c.policy, c.ghosts = test.policy, test.text
+		j := job{config: c}
+		var err error
+		if j.plan, err = newPlan(c); err != nil {
+			t.Fatal(err)
+		}
+		if err := j.checkGhosts(test.dashboard); err != nil {
+			t.Fatal(err)
+		}
+		j.model = model.New(model.Options{})
+		tap, err := j.raise(test.dashboard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if board := j.ghosts.Board(); j.resting != test.want || (board == nil) != test.want {
+			t.Errorf("%+v: rest %v, board %v", test, j.resting, board)
+		}
+		tap.Close()
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab/curve"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab/ghost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/live"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
@@ -31,6 +32,8 @@ type job struct {
 	rivals    []lab.Configuration // that are played beside the run; nil: none are
 	ghosts    *ghost.Ghosts       // nil: there are none
 	curve     *curve.Live         // for the dashboard
+	resting   bool                // nobody looks at them but auto: they begin when there is something to gain
+	tap       *live.Tap           // what tells them of the run
 	notes     notes
 }
 

@@ -22,11 +22,13 @@ const (
 	banned        = 32 // windows for which one that was worse than the base does not come back at first
 )
 
-// Look is how things stand at a time in ns.
+// Look is how things stand at a time in ns. The numbers are the program's own, since it started.
 type Look struct {
 	Time     uint64
-	Requests uint64 // of the program that a policy was asked, since it started
-	RealNS   uint64 // that the program really spent in these requests, and in releases by the driver
+	Requests uint64 // that a policy was asked
+	Misses   uint64 // of these
+	RealNS   uint64 // that it really spent in these requests, and in releases by the driver
+	DriverNS uint64 // of that, in what a policy could have avoided: not in hits
 	Books    *ghost.Books
 }
 
@@ -51,6 +53,7 @@ type Controller struct {
 	patience  int
 	reference rates // under the base, when it was left
 	bans      map[string]*ban
+	rest      rest
 }
 
 // rates are ns for each request: what the program really took, and what the base's ghost took in the same windows.
@@ -60,20 +63,29 @@ type rates struct{ real, base float64 }
 type ban struct{ left, next int }
 
 // New starts a controller for a program that begins under the base, which no other configuration is to be worse than. base
-// is the name of its ghost.
-func New(base string) *Controller {
-	return &Controller{base: base, present: base, patience: patience, bans: map[string]*ban{}}
+// is the name of its ghost. Where nobody else looks at the ghosts they may rest, and do so at first.
+func New(base string, mayRest bool) *Controller {
+	return &Controller{base: base, present: base, patience: patience, bans: map[string]*ban{}, rest: rest{may: mayRest, on: mayRest}}
 }
 
 // Look takes in how things stand, as often as one likes, and says what to go over to, if anything: a configuration that
 // would have saved a tenth of the time in the driver, and time that counts, in several windows one after the other, and
 // that holds little more memory than the base. The choice counts as made.
 func (c *Controller) Look(l Look) (Choice, bool) {
-	if c.last == nil {
+	if c.rest.on {
+		if c.rest.wakes(&l) {
+			c.last = nil
+		}
+		return Choice{}, false
+	}
+	if l.Books == nil {
+		return Choice{}, false
+	}
+	if c.last == nil || c.begun(c.last.Books) != c.begun(l.Books) {
 		c.last = &l
 		return Choice{}, false
 	}
-	if l.Time < c.last.Time+leastNS || l.Requests < c.last.Requests+leastRequests {
+	if l.Time < c.last.Time+leastNS && c.rest.cold == 0 || l.Requests < c.last.Requests+leastRequests {
 		return Choice{}, false
 	}
 	w, whole := newWindow(c, &l)
@@ -81,16 +93,28 @@ func (c *Controller) Look(l Look) (Choice, bool) {
 		return Choice{}, false // the ghosts are behind
 	}
 	c.last = &l
-	if c.bide() || l.Books.Assumed {
+	if !c.warm(&w, &l) || c.bide() {
+		return Choice{}, false
+	}
+	choice, ok := c.decide(&w, &l)
+	if !ok {
+		c.tire(&w, &l)
+	}
+	return choice, ok
+}
+
+// decide says what to go over to after a window.
+func (c *Controller) decide(w *window, l *Look) (Choice, bool) {
+	if l.Books.Assumed {
 		return Choice{}, false
 	}
 	if c.present == c.base {
 		c.reference = rates{w.real, w.base()}
 	}
-	if choice, ok := c.back(&w); ok {
+	if choice, ok := c.back(w); ok {
 		return choice, true
 	}
-	return c.forth(&w)
+	return c.forth(w)
 }
 
 // bide lets a window pass for all that waits, and reports whether it says nothing.
@@ -105,13 +129,16 @@ func (c *Controller) bide() bool {
 // window is what was done between two looks, in ns for each request.
 type window struct {
 	elapsed, real float64
+	driver        float64 // what part of the time the driver really took
+	misses        float64 // of a request, really
 	rows          []row
 	baseAt, at    int // of base and present one; -1: not there, or not kept up
 }
 
 type row struct {
-	book *ghost.Book
-	ns   float64
+	book   *ghost.Book
+	ns     float64
+	misses float64 // of a request
 }
 
 func (w *window) base() float64 {
@@ -126,11 +153,13 @@ func newWindow(c *Controller, l *Look) (w window, whole bool) {
 	requests := float64(l.Requests - c.last.Requests)
 	w = window{
 		elapsed: float64(l.Time-c.last.Time) / requests, real: float64(l.RealNS-c.last.RealNS) / requests, baseAt: -1, at: -1,
+		driver: share(c.last, l), misses: float64(l.Misses-c.last.Misses) / requests,
 	}
+	since := c.begun(l.Books)
 	for i := range l.Books.Rows {
 		book := &l.Books.Rows[i]
 		before := slices.IndexFunc(c.last.Books.Rows, func(b ghost.Book) bool { return b.Name == book.Name })
-		if !book.Whole() || before < 0 {
+		if before < 0 || book.Stopped != "" || book.Since != since {
 			continue
 		}
 		earlier := &c.last.Books.Rows[before]
@@ -145,7 +174,8 @@ func newWindow(c *Controller, l *Look) (w window, whole bool) {
 			w.at = len(w.rows)
 		}
 		work := book.Work.Since(&earlier.Work)
-		w.rows = append(w.rows, row{book, work.NS(&l.Books.Device) / float64(heard)})
+		missed := float64(heard - (book.Hits - earlier.Hits))
+		w.rows = append(w.rows, row{book, work.NS(&l.Books.Device) / float64(heard), missed / float64(heard)})
 	}
 	if c.present == c.base {
 		w.at = w.baseAt
@@ -211,6 +241,7 @@ func (c *Controller) best(w *window) int {
 func (c *Controller) went(to string) {
 	c.present, c.leader, c.streak, c.bad, c.settle = to, "", 0, 0, settling
 	c.patience = min(2*c.patience, mostPatience)
+	c.rest.length, c.rest.dull, c.rest.quiet = 0, 0, 0
 }
 
 func (c *Controller) ban(name string) {

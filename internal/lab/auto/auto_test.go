@@ -20,8 +20,10 @@ type course struct {
 	went  []string
 }
 
-func newCourse() *course {
-	c := &course{Controller: New("futhark"), under: "futhark"}
+func newCourse() *course { return newCourseThat(false) }
+
+func newCourseThat(mayRest bool) *course {
+	c := &course{Controller: New("futhark", mayRest), under: "futhark"}
 	books := &ghost.Books{Device: cost.Device{Create: cost.Line{B: 1}}}
 	for _, name := range []string{"futhark", "slab", "buddy"} {
 		books.Rows = append(books.Rows, ghost.Book{
@@ -46,9 +48,11 @@ func (c *course) advance(ns, requests uint64, real float64, rows ...float64) {
 	c.look.Time += ns
 	c.look.Requests += requests
 	c.look.RealNS += uint64(real)
+	c.look.DriverNS += uint64(real)
 	for i, ns := range rows {
 		c.change(i, func(b *ghost.Book) {
 			b.Requests += requests
+			b.Hits += requests
 			b.Work.Creates.Add(uint64(ns))
 		})
 	}

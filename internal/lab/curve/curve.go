@@ -37,6 +37,8 @@ const (
 const (
 	// searched bounds how many sizes are looked through for a block that serves.
 	searched = 32
+	// nearMost is how many piles are found without a look into the map.
+	nearMost = 1 << 6
 	// agesMost is of how many blocks of a pile it is known when they were freed.
 	agesMost = 4
 )
@@ -46,6 +48,7 @@ const (
 type Curve struct {
 	options Options
 	piles   map[pile]*heap
+	near    [nearMost]*heap    // of piles, those that were looked up last, by hash
 	classes map[uint32][]*heap // ascending by size
 	frees   uint64
 	whole   stack
@@ -67,7 +70,7 @@ type pile struct {
 
 // heap is what lies on a pile.
 type heap struct {
-	size   uint64
+	pile
 	height int64
 	marks  []mark   // of blocks that are measured, from below
 	ages   []uint64 // of the uppermost blocks, from below: how many were freed before
@@ -108,7 +111,7 @@ func (c *Curve) Request(class uint32, size, most uint64) uint64 {
 	if !c.follows(hash) {
 		return 0
 	}
-	from, h := c.latest(p, most)
+	from, h := c.latest(p, hash, most)
 	c.request(hash, p.size, h != nil)
 	if h == nil {
 		return 0
@@ -124,8 +127,8 @@ func (c *Curve) Request(class uint32, size, most uint64) uint64 {
 }
 
 // latest returns the pile with the latest freed block that serves, and what lies on it; nil: there is none.
-func (c *Curve) latest(p pile, most uint64) (from pile, found *heap) {
-	if h := c.piles[p]; h != nil && h.height > 0 {
+func (c *Curve) latest(p pile, hash, most uint64) (from pile, found *heap) {
+	if h := c.on(p, hash); h != nil && h.height > 0 {
 		from, found = p, h
 	}
 	if most <= p.size {
@@ -145,6 +148,15 @@ func (c *Curve) latest(p pile, most uint64) (from pile, found *heap) {
 	return from, found
 }
 
+// on returns what lies on a pile, nil where there is none.
+func (c *Curve) on(p pile, hash uint64) *heap {
+	near := &c.near[hash>>58] // the low bits say whether a pile is followed
+	if *near == nil || (*near).pile != p {
+		*near = c.piles[p]
+	}
+	return *near
+}
+
 func bySize(h *heap, size uint64) int { return cmp.Compare(h.size, size) }
 
 // age tells when the block on top was freed: the number of the call, or one before, where that is forgotten.
@@ -162,9 +174,9 @@ func (c *Curve) Free(class uint32, size uint64, time int64) {
 	if !c.follows(hash) {
 		return
 	}
-	h := c.piles[p]
+	h := c.on(p, hash)
 	if h == nil {
-		h = &heap{size: p.size}
+		h = &heap{pile: p}
 		c.piles[p] = h
 		heaps := c.classes[class]
 		i, _ := slices.BinarySearchFunc(heaps, p.size, bySize)
@@ -193,6 +205,7 @@ func (c *Curve) Drop(class uint32) {
 		delete(c.piles, p)
 	}
 	delete(c.classes, class)
+	clear(c.near[:])
 }
 
 // mixed makes bits that look random from a number (the finaliser of SplitMix64, Steele et al. 2014).

@@ -9,12 +9,16 @@ import (
 )
 
 // ghosts play a policy at a few limits beside a curve. They begin without a block, so that what they hit at first is less
-// than it should be: it does not count.
+// than it should be: it does not count. Where requests come fast they take more than all else of a curve, and know enough
+// soon: then they rest for most of the time.
 type ghosts struct {
-	all  []ghost
-	cold bool
-	warm float64 // requests after which they count
-	next float64 // requests after which other limits are chosen
+	all     []ghost
+	cold    bool
+	resting bool
+	warm    float64 // requests after which they count
+	enough  float64 // requests after which they may rest
+	next    float64 // requests after which other limits are chosen
+	since   uint64  // when they began to count, ns
 }
 
 // ghost is one limit.
@@ -28,10 +32,29 @@ func newGhosts() ghosts { return ghosts{next: placedFirst} }
 
 // leave ends all, because they are of another policy.
 func (g *ghosts) leave(c *lab.Chorus) {
+	g.dismiss(c)
+	*g = newGhosts()
+}
+
+// dismiss ends all.
+func (g *ghosts) dismiss(c *lab.Chorus) {
 	for _, one := range g.all {
 		c.Remove(one.voice)
 	}
-	*g = newGhosts()
+	g.all = nil
+}
+
+// rest ends all until others are placed, after so many requests.
+func (g *ghosts) rest(c *lab.Chorus, requests float64) {
+	g.dismiss(c)
+	g.resting, g.next = true, min(g.next, requests*restsFor)
+}
+
+// tired reports whether all that count have heard enough, after so many requests, because they come faster than so many
+// in a second.
+func (g *ghosts) tired(requests float64, time uint64, rate int) bool {
+	return !g.cold && len(g.all) > 0 && requests >= g.enough && time > g.since &&
+		requests*1e9 > float64(rate)*float64(time-g.since)
 }
 
 // place chooses limits, after so many requests. They keep what they have where a limit stays.
@@ -47,11 +70,10 @@ func (g *ghosts) place(c *lab.Chorus, s *Snapshot, policy string, settings []all
 			stay = append(stay, ghost{limit: limit, voice: voice})
 		}
 	}
-	for _, one := range g.all {
-		c.Remove(one.voice)
-	}
-	g.all, g.cold = stay, true
+	g.dismiss(c)
+	g.all, g.cold, g.resting = stay, true, false
 	g.warm = requests + max(requests/4, shownLeast)
+	g.enough = min(max(requests/2, shownLeast), restsLast)
 	g.next = min(requests*placedAgain, placedLast)
 }
 
@@ -66,9 +88,9 @@ func (g *ghosts) play(c *lab.Chorus) {
 	})
 }
 
-// count counts from here on.
-func (g *ghosts) count(c *lab.Chorus) {
-	g.cold = false
+// count counts from a time on.
+func (g *ghosts) count(c *lab.Chorus, time uint64) {
+	g.cold, g.since = false, time
 	for i := range g.all {
 		r := c.Result(g.all[i].voice, cost.Device{})
 		g.all[i].hits, g.all[i].requests = r.Hits, r.Hits+r.Misses

@@ -34,17 +34,22 @@ func (v *View) Off(points []Exact) float64 {
 
 // Exact points: after how many requests the limits for them are chosen for the first time, after how many times as many
 // they are chosen again, and of how many requests a curve is at least before it is shown in the place of the one before.
+// Where requests come fast: how many the ghosts count at most before they rest, and how many times as many have come when
+// they are placed again.
 const (
 	placedFirst = 64
 	placedAgain = 16
 	placedLast  = 1 << 24
+	restsLast   = 1 << 16
+	restsFor    = 16
 	ghostsMost  = 4
 	shownLeast  = 32
 	shownMost   = 4096
 	stepLeast   = 16
 )
 
-// liveRate is how many blocks are measured in a second where nothing is said of it.
+// liveRate is how many blocks are measured in a second where nothing is said of it, and how many requests come when the
+// ghosts begin to rest.
 const liveRate = 50_000
 
 // Live is the curve of programs that run, which takes Options.Memory for all of them. NewLive, View and Leave are
@@ -103,7 +108,7 @@ func (l *Live) Play(part *live.Part) bool {
 	if part.Change != nil && l.change(part.Change) {
 		l.followAny()
 	}
-	l.place()
+	l.place(part.Time)
 	return !l.left.Load()
 }
 
@@ -149,19 +154,25 @@ func (l *Live) change(payload []byte) bool {
 	return after.Policy != before.Policy || !slices.Equal(others(before.Settings), others(after.Settings))
 }
 
-// place chooses limits for the ghosts when it is time, and begins to count when they are no longer cold.
-func (l *Live) place() {
+// place chooses limits for the ghosts when it is time, begins to count when they are no longer cold, and lets them rest
+// when they have counted enough.
+func (l *Live) place(time uint64) {
 	if l.feed == nil {
 		return
 	}
 	switch requests := l.feed.requests(); {
 	case l.ghosts.cold && requests >= l.ghosts.warm:
-		l.ghosts.count(l.chorus)
+		l.ghosts.count(l.chorus, time)
 		l.feed.restart()
 	case !l.ghosts.cold && requests >= l.ghosts.next:
 		s := l.feed.snapshot()
-		l.last = l.show(s)
+		if !l.ghosts.resting {
+			l.last = l.show(s)
+		}
 		l.ghosts.place(l.chorus, s, l.policy, l.settings, requests)
+	case l.ghosts.tired(requests, time, l.options.Rate):
+		l.last = l.show(l.feed.snapshot())
+		l.ghosts.rest(l.chorus, requests)
 	}
 }
 
@@ -170,7 +181,7 @@ func (l *Live) look() *View {
 	if l.feed == nil {
 		return &View{Policy: l.policy, Missed: l.missed}
 	}
-	if l.last != nil && (l.ghosts.cold || l.feed.requests() < max(shownLeast, min(l.last.Requests/4, shownMost))) {
+	if l.last != nil && (l.ghosts.cold || l.ghosts.resting || l.feed.requests() < max(shownLeast, min(l.last.Requests/4, shownMost))) {
 		return l.last
 	}
 	return l.show(l.feed.snapshot())

@@ -233,6 +233,46 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
+// TestLiveRests: where requests come fast nothing is played beside most of the time, and what is shown is as good as where
+// they come slowly.
+func TestLiveRests(t *testing.T) {
+	for _, test := range []struct {
+		every       uint64 // ns
+		most, least float64
+	}{
+		{500, 0.5, 0.01},
+		{100_000, 1, 0.99},
+	} {
+		rng := rand.New(rand.NewPCG(5, 1))
+		p := newProgram()
+		p.run(rng, 40_000, 40, octaves(rng))
+		for i := range p.records {
+			p.records[i].Time = test.every * uint64(i+1)
+		}
+		l, err := NewLive("pow2", nil, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Begin(lab.NewChorus(), 0)
+		played, parts := 0, 0
+		for part := range slices.Chunk(p.records, 256) {
+			give(l, part)
+			parts++
+			played += min(1, len(l.ghosts.all))
+		}
+		v := l.look()
+		sound(t, v)
+		m, err := Measure(p, "pow2", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		share := float64(played) / float64(parts)
+		if off := v.Off(m.Exact); !v.Known || off > 0.02 || share > test.most || share < test.least {
+			t.Errorf("a record in %d ns: %.3f off, exact points %v, played for %.2f of the time", test.every, off, v.Known, share)
+		}
+	}
+}
+
 // TestLiveChanges: with another policy the curve is that of the other one; with a limit that is none of its own it goes on.
 func TestLiveChanges(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
@@ -300,7 +340,7 @@ func give(l *Live, records []wire.Record) {
 		for i := range part {
 			l.chorus.Read(&part[i])
 		}
-		l.Play(&live.Part{Records: len(part)})
+		l.Play(&live.Part{Records: len(part), Time: part[len(part)-1].Time})
 		l.chorus.Clear()
 	}
 }

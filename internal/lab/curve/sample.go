@@ -131,6 +131,7 @@ func (c *Curve) sweep() {
 		}
 	}
 	c.piles = piles
+	clear(c.near[:])
 	c.classes = map[uint32][]*heap{}
 	for p, h := range piles {
 		c.classes[p.class] = append(c.classes[p.class], h)

@@ -81,12 +81,15 @@ func Of(present lab.Configuration, policies []string) []lab.Configuration {
 // normal returns a configuration with only those settings that differ from the policy's defaults, in the order and the
 // form in which the policy shows them: so the same has the same name. An error says what is wrong with it.
 func normal(c lab.Configuration) (lab.Configuration, error) {
+	description, known := allocator.Describe(c.Policy)
+	out := lab.Configuration{Policy: c.Policy}
+	if known && len(c.Settings) == 0 {
+		return out, nil
+	}
 	policy, err := allocator.New(c.Policy, c.Settings)
 	if err != nil {
 		return c, err
 	}
-	description, _ := allocator.Describe(c.Policy)
-	out := lab.Configuration{Policy: c.Policy}
 	for i, l := range policy.Limits() {
 		if l.Text != description.Limits[i].Text {
 			out.Settings = append(out.Settings, allocator.Setting{Name: l.Name, Value: l.Text})
@@ -124,15 +127,18 @@ func short(text string) string {
 	return strconv.FormatUint(n, 10) + units[i]
 }
 
-// whole returns all limits of a configuration, so that none of them follows the program's.
+// whole returns all limits of a configuration that is normal, so that none of them follows the program's.
 func whole(c lab.Configuration) []allocator.Setting {
-	policy, err := allocator.New(c.Policy, c.Settings)
-	if err != nil {
-		return c.Settings // whoever makes the policy says so
-	}
-	var all []allocator.Setting
-	for _, l := range policy.Limits() {
-		all = append(all, allocator.Setting{Name: l.Name, Value: l.Text})
+	description, _ := allocator.Describe(c.Policy)
+	all := make([]allocator.Setting, 0, len(description.Limits))
+	for _, l := range description.Limits {
+		value := l.Text
+		for _, s := range c.Settings {
+			if s.Name == l.Name {
+				value = s.Value
+			}
+		}
+		all = append(all, allocator.Setting{Name: l.Name, Value: value})
 	}
 	return all
 }

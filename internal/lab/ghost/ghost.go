@@ -18,6 +18,7 @@ type Options struct {
 	Capacity uint64            // bytes that each process may have from the driver; 0: any
 	// Device is what the driver takes. The zero Device: what it takes in the run, as soon as enough calls were timed.
 	Device cost.Device
+	Late   bool // the stream begins in the middle of the run
 }
 
 // Books are what ghosts have done so far. Nobody changes them any more.
@@ -38,6 +39,7 @@ type Book struct {
 // is for live, whose listener they are.
 type Ghosts struct {
 	names map[string]lab.Configuration
+	first string // the present one's name at the beginning
 	board atomic.Pointer[model.Ghosts]
 	books atomic.Pointer[Books]
 
@@ -51,6 +53,7 @@ type Ghosts struct {
 	time            uint64 // of the latest record
 	since           int    // parts since a ghost was stopped
 	stopped         string // why all were
+	fresh           bool   // they begin with the next record
 
 	published, marked time.Time
 	busy              time.Duration // of the processor
@@ -68,7 +71,7 @@ func New(configurations []lab.Configuration, o Options) (*Ghosts, error) {
 			return nil, fmt.Errorf("ghost %s: %w", c, err)
 		}
 		if i == 0 {
-			g.present = c
+			g.present, g.first = c, nameOf(c)
 		}
 		if _, there := g.names[nameOf(c)]; there {
 			continue
@@ -84,6 +87,9 @@ func (g *Ghosts) Board() *model.Ghosts { return g.board.Load() }
 
 // Books returns what the board is made from, as it was when that was renewed; nil before the first time.
 func (g *Ghosts) Books() *Books { return g.books.Load() }
+
+// First returns the name of the present configuration's ghost as it was at the beginning.
+func (g *Ghosts) First() string { return g.first }
 
 // Configuration returns the one of a row that New was asked for, by its name.
 func (g *Ghosts) Configuration(name string) (c lab.Configuration, known bool) {

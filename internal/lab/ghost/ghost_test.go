@@ -278,6 +278,43 @@ func TestStopsWhenRecordsAreMissing(t *testing.T) {
 	}
 }
 
+// TestBeginsAnewAfterARest: what ghosts say after a rest is what a replay of the rest of the stream says, and does not pass
+// for more.
+func TestBeginsAnewAfterARest(t *testing.T) {
+	for name, late := range map[string]bool{"rests later": false, "rests at first": true} {
+		src := churn(6000)
+		context, n := src.records[:2], len(src.records)
+		g, err := New(Of(futhark(), []string{"pow2", "slab"}), Options{Present: futhark(), Device: device, Late: late})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := live.Start
+		if late {
+			start = live.StartResting
+		}
+		tap := start(g)
+		take := func(records []wire.Record) { each(t, &list{records: records}, tap.Take) }
+		take(src.records[:n/3])
+		tap.Rest(true)
+		take(src.records[n/3 : 2*n/3])
+		tap.Rest(false)
+		take(src.records[2*n/3:])
+		tap.Close()
+		tail := &list{records: slices.Concat(context, src.records[2*n/3:])}
+		b := g.Board()
+		for i := range b.Rows {
+			row := &b.Rows[i]
+			checkRow(t, row, replayed(t, tail, lab.Configuration{Policy: row.Policy}, device))
+			if row.Since < src.records[2*n/3].Time || row.Whole() {
+				t.Errorf("%s: since %d", row.Name, row.Since)
+			}
+		}
+		if len(b.Rows) != 3 || b.Leader() != nil || b.Present() == nil || g.First() != "futhark" {
+			t.Errorf("%s: %+v", name, b)
+		}
+	}
+}
+
 // TestBoardIsForAnybody asks for the board all the while.
 func TestBoardIsForAnybody(t *testing.T) {
 	g, tap := follow(t, Default(futhark()), Options{Present: futhark()})

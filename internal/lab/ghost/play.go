@@ -52,14 +52,22 @@ func (g *Ghosts) join(one *ghost) error {
 	return err
 }
 
-// Begin implements live.Listener. When records are missing all ghosts stop: what follows would be wrong.
+// Begin implements live.Listener. When records are missing all ghosts stop: what follows would be wrong. After a rest those
+// that go on have nothing, and count from there on.
 func (g *Ghosts) Begin(c *lab.Chorus, missed uint64) {
 	if missed > 0 {
 		g.stopAll(g.outpaced())
 		return
 	}
+	g.fresh = g.options.Late || g.chorus != nil
 	g.chorus = c
 	for _, one := range g.list {
+		if one.row.Stopped != "" {
+			continue
+		}
+		if g.fresh {
+			*one = *newGhost(one.configuration, max(g.time, 1))
+		}
 		if err := g.join(one); err != nil {
 			one.row.Stopped = "stopped: " + err.Error()
 		}
@@ -77,12 +85,26 @@ func (g *Ghosts) Play(part *live.Part) bool {
 	g.events += uint64(g.chorus.Events())
 	g.records += uint64(part.Records)
 	g.time = max(g.time, part.Time)
+	g.start()
 	if part.Change != nil {
 		g.goOver(changed(g.present, part.Change))
 	}
 	g.keepUp(part.Behind)
 	g.busy += part.Looked + live.Spent() - start
 	return g.stopped == ""
+}
+
+// start notes when the ghosts began that did so in the middle of the run.
+func (g *Ghosts) start() {
+	if !g.fresh || g.time == 0 {
+		return
+	}
+	g.fresh = false
+	for _, one := range g.list {
+		if one.row.Stopped == "" {
+			one.row.Since = g.time
+		}
+	}
 }
 
 // perform plays what was read through all ghosts.

@@ -78,10 +78,17 @@ func TestAllHearAll(t *testing.T) {
 	}
 }
 
+// begun makes a tap and its player, which does not run yet.
+func begun(depth int, w *witness) (*Tap, *player) {
+	tap, p := assemble(depth, []Listener{w})
+	p.begin()
+	return tap, p
+}
+
 // TestFlushPublishes what was taken, however little.
 func TestFlushPublishes(t *testing.T) {
 	w := &witness{}
-	tap, p := assemble(4, []Listener{w})
+	tap, p := begun(4, w)
 	tap.Take(create(1))
 	tap.Flush()
 	tap.Flush()
@@ -96,7 +103,7 @@ func TestFlushPublishes(t *testing.T) {
 func TestLeavesOut(t *testing.T) {
 	w := &witness{}
 	const depth, more = 4, 100
-	tap, p := assemble(depth, []Listener{w})
+	tap, p := begun(depth, w)
 	take := func(from, n uint64) {
 		for i := range n {
 			tap.Take(create(from + i))
@@ -123,10 +130,49 @@ func TestLeavesOut(t *testing.T) {
 	}
 }
 
+// TestRests: who rests hears of what lasts alone, and begins anew after that.
+func TestRests(t *testing.T) {
+	w := &witness{}
+	tap := StartResting(w)
+	take := func(from, n uint64) {
+		for i := range n {
+			tap.Take(create(from + i))
+		}
+	}
+	context := &wire.Record{Process: 1, Event: wire.Event{Time: 50, Kind: wire.KindContext, Object: 7}}
+	take(1, 3*batchSize)
+	tap.Take(context)
+	tap.Flush()
+	if len(tap.queue) != 0 || len(tap.batch) != 1 {
+		t.Fatalf("%d batches wait, %d records", len(tap.queue), len(tap.batch))
+	}
+	for range 2 {
+		tap.Rest(false)
+		take(1000, batchSize)
+		tap.Flush()
+		take(5000, 10)
+		tap.Rest(true)
+		take(10_000, 3*batchSize)
+		tap.Flush()
+		tap.Take(context)
+	}
+	tap.Close()
+	if len(w.begun) != 2 || w.begun[1] != 0 || w.sum() != 1+batchSize+10 || w.last != 5009 || !w.ends {
+		t.Errorf("%d records since it began anew, the last at %d: begun %v", w.sum(), w.last, w.begun)
+	}
+	idle := &witness{}
+	tap = StartResting(idle)
+	take(1, 10)
+	tap.Close()
+	if len(idle.begun) != 0 || idle.played != 0 || idle.shown != 0 {
+		t.Errorf("who never was to begin: %+v", idle)
+	}
+}
+
 // TestDeaf: when nobody goes on, nothing is copied any more.
 func TestDeaf(t *testing.T) {
 	w := &witness{leavesAt: 1}
-	tap, p := assemble(8, []Listener{w})
+	tap, p := begun(8, w)
 	take := func() {
 		for i := range uint64(2 * batchSize) {
 			tap.Take(create(i + 1))

@@ -13,9 +13,9 @@ import (
 
 // Listener plays a stream. One goroutine calls its methods.
 type Listener interface {
-	// Begin gives it the chorus to take part in, before the first part. After records that are missing there is another
-	// one, which has none of the buffers that were there, for what follows these; missed is how many they are, of the
-	// whole stream.
+	// Begin gives it the chorus to take part in, before the first part. After records that are missing, and after a rest,
+	// there is another one, which has none of the buffers that were there, for what follows these; missed is how many
+	// there was no room for, of the whole stream.
 	Begin(c *lab.Chorus, missed uint64)
 	// Play plays what the chorus has read, and reports whether the listener goes on: else nothing is played any more.
 	Play(p *Part) bool
@@ -49,20 +49,19 @@ type player struct {
 	tap       *Tap
 	chorus    *lab.Chorus
 	listeners []Listener
-	going     []bool
+	going     []bool // none does before it begins
+	begun     bool
 	missed    uint64
 	step      int
 }
 
 func newPlayer(t *Tap, listeners []Listener) *player {
-	p := &player{tap: t, chorus: lab.NewChorus(), listeners: listeners, going: make([]bool, len(listeners))}
-	p.begin()
-	return p
+	return &player{tap: t, chorus: lab.NewChorus(), listeners: listeners, going: make([]bool, len(listeners))}
 }
 
 // begin lets all listeners take part, those that have stopped, too: it is for them to say so.
 func (p *player) begin() {
-	p.step = stepLeast
+	p.begun, p.step = true, stepLeast
 	for i, l := range p.listeners {
 		l.Begin(p.chorus, p.missed)
 		p.going[i] = true
@@ -74,7 +73,7 @@ func (p *player) run() {
 	defer close(p.tap.done)
 	runtime.LockOSThread() // whose time is what all this costs; with the goroutine the thread ends
 	for m := range p.tap.queue {
-		if m.missed > 0 {
+		if m.missed > 0 || m.gap {
 			p.missed += m.missed
 			p.chorus = p.chorus.Anew()
 			p.begin()
@@ -137,7 +136,11 @@ func (p *player) play(part *Part) {
 	p.tap.deaf.Store(deaf)
 }
 
+// publish lets the listeners show what there is, if they have begun.
 func (p *player) publish(ends bool) {
+	if !p.begun {
+		return
+	}
 	t := p.tap
 	load := Load{
 		Waiting: len(t.queue) * batchSize, Ends: ends,

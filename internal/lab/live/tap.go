@@ -18,14 +18,16 @@ const (
 )
 
 // Tap is where a run's records are handed over. Take, Flush and Close are for the goroutine that collects them, and never
-// wait for the listeners but for Close.
+// wait for the listeners but for Close. Rest is for any goroutine.
 type Tap struct {
 	queue  chan message
 	spare  chan []wire.Record // played, to be filled again
 	batch  []wire.Record
 	missed uint64       // records that are not in batch, because there was no room
+	gap    bool         // others are not, because the listeners rest
 	made   atomic.Int64 // batches
 	deaf   atomic.Bool  // no listener goes on
+	rests  atomic.Bool
 	done   chan struct{}
 }
 
@@ -33,27 +35,46 @@ type Tap struct {
 type message struct {
 	records []wire.Record
 	missed  uint64 // before these
+	gap     bool   // before these, and nobody wanted them
 	publish bool
 }
 
 // Start lets listeners follow a stream. Close ends it.
 func Start(listeners ...Listener) *Tap {
 	t, p := assemble(queueDepth, listeners)
+	p.begin()
 	go p.run()
 	return t
 }
 
-// assemble makes a tap and its player, which does not run yet.
+// StartResting is Start for listeners that rest: they begin when Rest says that they no longer do.
+func StartResting(listeners ...Listener) *Tap {
+	t, p := assemble(queueDepth, listeners)
+	t.rests.Store(true)
+	t.gap = true
+	go p.run()
+	return t
+}
+
+// assemble makes a tap and its player, which neither begins nor runs yet.
 func assemble(depth int, listeners []Listener) (*Tap, *player) {
 	t := &Tap{queue: make(chan message, depth), spare: make(chan []wire.Record, spareDepth), done: make(chan struct{})}
 	return t, newPlayer(t, listeners)
 }
+
+// Rest says whether the listeners rest: then records cost nothing but a look at their kind, and are left out but for what
+// later ones build on. When they rest no longer all begin anew.
+func (t *Tap) Rest(rests bool) { t.rests.Store(rests) }
 
 // Take notes a record, of which it keeps nothing that may change. It costs the copy of a record where that says anything
 // to a policy, and never waits: when there is no room, records are left out until all that waits is played, which the
 // listeners are told. What later records build on is never left out.
 func (t *Tap) Take(r *wire.Record) {
 	if !lab.Hears(&r.Event) || t.deaf.Load() {
+		return
+	}
+	if t.rests.Load() && !lasts(r.Kind) {
+		t.leave()
 		return
 	}
 	if t.missed > 0 && len(t.queue) > 0 && (!lasts(r.Kind) || len(t.batch) == batchSize-1) {
@@ -74,6 +95,17 @@ func (t *Tap) Take(r *wire.Record) {
 	}
 }
 
+// leave leaves a record out because the listeners rest. They get what was before.
+func (t *Tap) leave() {
+	if t.gap {
+		return
+	}
+	if len(t.batch) > 0 && !t.hand(false) {
+		t.leaveOut()
+	}
+	t.gap = true
+}
+
 // lasts reports whether records of a kind say what holds for those that follow. There are few of them.
 func lasts(k wire.Kind) bool {
 	return k == wire.KindDevice || k == wire.KindContext || k == wire.KindLimit
@@ -81,6 +113,9 @@ func lasts(k wire.Kind) bool {
 
 // Flush hands over what was taken, and lets the listeners publish what they have. It is to be called now and then.
 func (t *Tap) Flush() {
+	if t.gap && t.rests.Load() {
+		return // to begin anew is work
+	}
 	if t.missed == 0 || len(t.queue) == 0 {
 		t.hand(true)
 	}
@@ -89,8 +124,8 @@ func (t *Tap) Flush() {
 // hand hands over what was taken, and reports whether there was room.
 func (t *Tap) hand(publish bool) bool {
 	select {
-	case t.queue <- message{t.batch, t.missed, publish}:
-		t.batch, t.missed = nil, 0
+	case t.queue <- message{t.batch, t.missed, t.gap, publish}:
+		t.batch, t.missed, t.gap = nil, 0, false
 		return true
 	default:
 		return false
@@ -123,7 +158,9 @@ func (t *Tap) empty() []wire.Record {
 // Close waits until what was taken is played, which a full queue bounds to part of a second, and ends the listeners' work.
 // What they have published stays. It is called once.
 func (t *Tap) Close() {
-	t.queue <- message{t.batch, t.missed, false}
+	if !t.gap || !t.rests.Load() {
+		t.queue <- message{t.batch, t.missed, t.gap, false}
+	}
 	close(t.queue)
 	<-t.done
 }
