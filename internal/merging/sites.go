@@ -18,6 +18,7 @@ type siteRun struct {
 	filled  bool   // its one buffer comes with data
 	plain   bool   // all have memory of their own, of one class, and come without data
 	turns   []turn // those that are used
+	thread  int64  // the one that uses them; nobody or many else
 	alone   bool   // no two of its buffers interfere, and all are plain, of one class and, if several, without data
 	created int
 	known   int // when the size of its first was
@@ -37,7 +38,7 @@ func (a *Analysis) sites(gone map[int]bool, l *Lifetimes) map[string]*siteRun {
 		if s == nil {
 			s = &siteRun{
 				class: b.Class, equal: true, alone: true, plain: true, created: b.Created, size: b.Size,
-				known: a.hostRead(0, b.Created) + 1,
+				known: a.hostRead(0, b.Created) + 1, thread: nobody,
 			}
 			out[name] = s
 		}
@@ -45,6 +46,7 @@ func (a *Analysis) sites(gone map[int]bool, l *Lifetimes) map[string]*siteRun {
 		s.size = max(s.size, b.Size)
 		s.plain = s.plain && b.Pinned == Free && b.Class == s.class
 		s.filled = s.filled || a.filled(i)
+		s.thread = mix(s.thread, a.threads[i])
 		s.buffers = append(s.buffers, i)
 		s.spans = append(s.spans, l.Spans[i]...)
 		if len(api.Spans[i]) > 0 {
@@ -67,11 +69,12 @@ func (a *Analysis) sites(gone map[int]bool, l *Lifetimes) map[string]*siteRun {
 
 // share is sites that could have one block for all their buffers, in all runs.
 type share struct {
-	sites []string
-	saved uint64 // bytes: the largest of each but the largest of all
-	count int    // buffers that need no create of their own
-	runs  int    // that have all of the sites
-	grows bool   // sizes of a site differ: the first may not be the largest
+	sites   []string
+	saved   uint64 // bytes that the peak of a run falls by
+	count   int    // buffers that need no create of their own
+	runs    int    // that have all of the sites
+	grows   bool   // sizes of a site differ: the first may not be the largest
+	crossed bool   // several threads use them in a run
 }
 
 // shares finds sites whose buffers never interfere in any run. Nothing is taken that makes the peak of a run larger.
@@ -226,18 +229,19 @@ func (l *load) share(run map[string]*siteRun, sites []string) (undo func()) {
 func appendShare(out []share, runs []map[string]*siteRun, loads []*load, sites []string) []share {
 	sh := share{sites: sites}
 	for i, run := range runs {
+		before := loads[i].peak()
 		loads[i].share(run, sites)
-		var sum, most uint64
-		n, have := 0, 0
+		sh.saved = max(sh.saved, before-loads[i].peak())
+		n, have, thread := 0, 0, int64(nobody)
 		for _, name := range sites {
 			if s := run[name]; s != nil {
-				sum, most = sum+s.size, max(most, s.size)
 				n += len(s.buffers)
 				sh.grows = sh.grows || !s.equal
+				thread = mix(thread, s.thread)
 				have++
 			}
 		}
-		sh.saved = max(sh.saved, sum-most)
+		sh.crossed = sh.crossed || thread == many
 		sh.count += max(n-1, 0)
 		if have == len(sites) {
 			sh.runs++

@@ -74,7 +74,7 @@ func (b *builder) runs(names *life.Names, src trace.Source, recording, most int)
 			continue
 		}
 		p.finish(trace.GoesOn(src))
-		p.program.Recording, p.program.Partial = recording, b.lost > 0 || damage != ""
+		p.program.Recording, p.program.Partial = recording, b.lost > 0 || damage != "" || p.untold > 0
 		run := Run{
 			Program: &p.program, Process: number, PID: names.Process(number).PID, Name: names.Process(number).Program,
 			Callers: p.name(names.Process(number)), Lacks: p.lacks(b.lost, most),
