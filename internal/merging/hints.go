@@ -174,10 +174,10 @@ func adviseHeld(all []*evidence) []Advice {
 		released := e.releasedAfter(peak)
 		for i := range e.Program.Buffers {
 			l := &e.Lives[i]
-			if !e.root(i) || peak < l.Created || peak >= l.End {
+			b := &e.Program.Buffers[i]
+			if !e.root(i) || peak < l.Created || peak >= l.End || b.Pinned == Earlier { // commands may use that which nobody saw begin
 				continue
 			}
-			b := &e.Program.Buffers[i]
 			name := e.Program.Name(b.Site)
 			var advice *Advice
 			switch {

@@ -81,3 +81,21 @@ func TestSharingSavesWhatThePeakFallsBy(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatWasThereBeforeIsNotCalledHeld: an argument that was set before may use it in any kernel.
+func TestWhatWasThereBeforeIsNotCalledHeld(t *testing.T) {
+	for pinned, want := range map[Pin]uint64{Free: 100, Earlier: 0} {
+		s := newScript()
+		old := s.create(100, 1)
+		s.Buffers[old].Pinned = pinned
+		s.Steps[0].Uses = []Use{s.all(writes(old))}
+		for range 2 {
+			b := s.create(50, 2)
+			s.step(KindKernel, writes(b))
+			s.release(b)
+		}
+		if a := about(advise(t, &s.Program), HeldLate); a.Bytes != want {
+			t.Errorf("%s: %+v, want %d bytes", pinned, a, want)
+		}
+	}
+}
