@@ -182,6 +182,23 @@ static void write_use(const struct gmt_command *c, const struct gmt_access *a)
 	gmt_ring_write(&event);
 }
 
+/* What else it uses cannot be told. */
+static void write_untold(const struct gmt_command *c)
+{
+	struct gmtevent event = {
+		.time = c->time,
+		.kind = GMT_KIND_USE,
+		.op = c->op,
+		.scope = gmt_scope(c->queue->context),
+		.link = c->queue->object.number,
+	};
+	if (c->op == GMT_COMMAND_KERNEL)
+		event.granted = c->kernel;
+	else if (c->op != GMT_COMMAND_NATIVE)
+		event.flags = GMT_FLAG_SCATTERED;
+	gmt_ring_write(&event);
+}
+
 /* An in-order queue's own events tell nothing. */
 #define AWAITS 64 /* told of one command; fewer only mean that less is known */
 void gmt_command_awaits(uint64_t time, const struct gmt_queue *queue, cl_uint waits, const cl_event *list)
@@ -224,6 +241,8 @@ static void succeeded(const struct gmt_command *c, struct gmt_order order)
 	gmt_command_awaits(c->time, c->queue, order.waits, order.list);
 	for (uint32_t i = 0; i < c->count; i++) /* behind all findings: both sides of a copy stand together */
 		write_use(c, &c->access[i]);
+	if (gmt_unlikely(c->uncounted))
+		write_untold(c);
 }
 
 static void failed(const struct gmt_command *c, cl_int err)

@@ -101,7 +101,7 @@ func addRecording(to *advice.Reader, path string) error {
 	if err != nil {
 		return err
 	}
-	err = to.Add(advice.Recording{Name: path, Source: watch(reader, path)})
+	err = to.Add(advice.Recording{Name: path, Source: watch(reader, path), Header: reader.Header()})
 	if err == nil {
 		warnDamage(path, reader)
 	}

@@ -6,27 +6,27 @@ import (
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/labtest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // synthetic is a program of that many events: buffers of 40 call sites, of which each asks for sizes of its own, 64 live
 // at a time, that go in no order.
-func synthetic(events int) *tape {
+func synthetic(events int) *labtest.Program {
 	const sites, live = 40, 64
 	rng := rand.New(rand.NewPCG(1, 2))
-	t := newTape()
-	t.records = append(make([]wire.Record, 0, events+2), t.records...)
+	t := labtest.New()
+	t.Records = append(make([]wire.Record, 0, events+2), t.Records...)
 	var held [live]uint64
-	for n := uint64(1); len(t.records) < events; n++ {
+	for n := uint64(1); len(t.Records) < events; n++ {
 		at := rng.IntN(live)
 		if held[at] != 0 {
-			t.release(held[at], wire.OutcomeCached, 0)
+			t.Release(held[at], wire.OutcomeCached)
 		}
 		held[at] = n
 		site := rng.Uint32N(sites)
-		t.create(n, uint64(1<<12+int(site)*3000+rng.IntN(4)*256))
-		t.records[len(t.records)-1].Tag = site + 1
+		t.Create(n, uint64(1<<12+int(site)*3000+rng.IntN(4)*256)).Tag = site + 1
 	}
 	return t
 }
@@ -71,5 +71,5 @@ func BenchmarkSimulation(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	b.ReportMetric(float64(len(src.records))*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
+	b.ReportMetric(float64(len(src.Records))*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/labtest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -29,7 +29,7 @@ var devices = []cost.Device{
 
 func load(t *testing.T, src trace.Source) *Tape {
 	t.Helper()
-	loaded, err := Load(src)
+	loaded, err := Load(labtest.Rewound(t, src))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,23 +86,12 @@ func randomLimits(rng *rand.Rand) func(string) []allocator.Setting {
 }
 
 func TestNoPolicyIsBelowTheBound(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.gmt")
-	if err != nil || len(files) < 9 {
-		t.Fatalf("%d recordings, %v", len(files), err)
-	}
-	for _, file := range files {
-		reader, err := trace.Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, reader := range labtest.Recordings(t, "testdata") {
 		loaded := load(t, reader)
 		checkBound(t, loaded, defaultLimits)
 		first, second := loaded.Halves()
 		checkBound(t, first, defaultLimits)
 		checkBound(t, second, defaultLimits)
-		if err := reader.Close(); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 
@@ -110,9 +99,9 @@ func TestNoPolicyIsBelowTheBound(t *testing.T) {
 func TestNoPolicyIsBelowTheBoundOfNonsense(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 11))
-		src := newTape()
+		src := labtest.New()
 		for n := range 400 {
-			src.records = append(src.records, randomRecord(rng, uint64(n)))
+			src.Records = append(src.Records, randomRecord(rng, uint64(n)))
 		}
 		loaded := load(t, src)
 		checkBound(t, loaded, randomLimits(rng))
@@ -127,14 +116,14 @@ func TestNoPolicyIsBelowTheBoundOfNonsense(t *testing.T) {
 
 // TestBoundIsMet has programs for which a policy is as good as can be.
 func TestBoundIsMet(t *testing.T) {
-	src := newTape()
+	src := labtest.New()
 	for n := range uint64(20) { // two at a time, of 8192 and 4096 bytes
-		src.create(2*n+1, 8192)
-		src.create(2*n+2, 4096)
-		src.release(2*n+1, wire.OutcomeCached, 0)
-		src.release(2*n+2, wire.OutcomeCached, 0)
+		src.Create(2*n+1, 8192)
+		src.Create(2*n+2, 4096)
+		src.Release(2*n+1, wire.OutcomeCached)
+		src.Release(2*n+2, wire.OutcomeCached)
 	}
-	src.add(wire.Event{Kind: wire.KindContext, Op: uint8(wire.LifeEnd), Object: scope})
+	src.End(labtest.Scope)
 	loaded := load(t, src)
 	device := cost.Device{Create: cost.Line{A: 100, B: 1}, Release: cost.Line{A: 10}}
 	bound := loaded.Bound(device)
@@ -152,20 +141,19 @@ func TestBoundIsMet(t *testing.T) {
 
 // TestBoundOfWhatStays has a buffer that is never given back, one that is unfit, and no end of the context.
 func TestBoundOfWhatStays(t *testing.T) {
-	src := newTape()
-	src.create(1, 1000)
-	src.create(2, 3000)
+	src := labtest.New()
+	src.Create(1, 1000)
+	src.Create(2, 3000)
 	device := cost.Device{Create: cost.Line{A: 100}, Release: cost.Line{A: 10}}
 	if got := load(t, src).Bound(device); got.Whole != 200 || got.Carved != 100 {
 		t.Errorf("nothing is released: %+v, want 200 and 100 ns", got)
 	}
-	src.next = 0
-	src.release(1, wire.OutcomeCached, 0)
-	src.add(wire.Event{Kind: wire.KindContext, Op: uint8(wire.LifeEnd), Object: scope})
+	src.Release(1, wire.OutcomeCached)
+	src.End(labtest.Scope)
 	if got := load(t, src).Bound(device); got.Whole != 210 || got.Carved != 100 {
 		t.Errorf("one is released: %+v, want 210 and 100 ns", got)
 	}
-	if got := load(t, newTape()).Bound(device); got != (Bound{}) {
+	if got := load(t, labtest.New()).Bound(device); got != (Bound{}) {
 		t.Errorf("of nothing: %+v", got)
 	}
 }
@@ -193,11 +181,11 @@ func TestHighs(t *testing.T) {
 // TestHalves demands that a policy ends in the same state by the second half as by all of the tape, where it has nothing
 // to remember.
 func TestHalves(t *testing.T) {
-	src := newTape()
+	src := labtest.New()
 	for n := range uint64(9) {
-		src.create(n+1, 4096*(n+1))
+		src.Create(n+1, 4096*(n+1))
 		if n%2 == 1 {
-			src.release(n, wire.OutcomeCached, 0)
+			src.Release(n, wire.OutcomeCached)
 		}
 	}
 	loaded := load(t, src)
@@ -234,33 +222,27 @@ func TestRunContext(t *testing.T) {
 }
 
 func TestMeasured(t *testing.T) {
-	src := newTape()
-	cost := func(ns uint32) { src.records[len(src.records)-1].Cost = ns }
-	src.create(1, 100)
-	cost(1)
-	src.release(1, wire.OutcomeRefused, 0)
-	cost(20)
-	src.add(wire.Event{Kind: wire.KindEvict, Link: 1})
-	cost(300)
-	src.add(wire.Event{Kind: wire.KindSlab, Object: 1})
-	cost(700000) // is in that of the create
+	src := labtest.New()
+	src.Create(1, 100).Cost = 1
+	src.Release(1, wire.OutcomeRefused).Cost = 20
+	src.Evict(1, 100, wire.EvictNone).Cost = 300
+	src.Add(wire.Event{Kind: wire.KindSlab, Object: 1}).Cost = 700000 // is in that of the create
 	for n, ns := range []uint32{4000, 30000} {
-		part := wire.Event{Kind: wire.KindCreate, Object: uint64(3 + n), Size: 8, Outcome: wire.OutcomeMiss, Flags: wire.FlagPart, Cost: ns}
+		part := src.Create(uint64(3+n), 8)
+		part.Flags, part.Cost = wire.FlagPart, ns
 		if n > 0 {
 			part.Outcome = wire.OutcomeHit
 		}
-		src.add(part)
-		src.release(uint64(3+n), wire.OutcomeCached, wire.FlagPart)
-		cost(8000000) // with what the pool does
+		released := src.Release(uint64(3+n), wire.OutcomeCached)
+		released.Flags, released.Cost = wire.FlagPart, 8000000 // with what the pool does
 	}
-	src.add(wire.Event{Kind: wire.KindCreate, Object: 2, Size: 8, Outcome: wire.OutcomeDriver}) // nothing for a policy
-	cost(50000)
-	src.release(2, wire.OutcomeDriver, 0)
-	cost(50000)
+	alone := src.Create(2, 8)
+	alone.Outcome, alone.Cost = wire.OutcomeDriver, 50000 // nothing for a policy
+	src.Release(2, wire.OutcomeDriver).Cost = 50000
 	if got, err := Measured(src); got != 64321 || err != nil {
 		t.Errorf("%d ns, %v; want 64321", got, err)
 	}
-	if _, err := Measured(&tape{err: errors.New("bad block")}); err == nil {
+	if _, err := Measured(labtest.Broken{Err: errors.New("bad block")}); err == nil {
 		t.Error("a source that fails is no error")
 	}
 }

@@ -1,15 +1,13 @@
 package lab
 
 import (
-	"errors"
-	"io"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/labtest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -17,9 +15,6 @@ import (
 // sing plays a source through a chorus of all policies, in batches of a size, leaving out what it need not hear.
 func sing(t *testing.T, src trace.Source, batch int, o ReplayOptions) *Chorus {
 	t.Helper()
-	if err := src.Rewind(); err != nil {
-		t.Fatal(err)
-	}
 	c := NewChorus()
 	for _, name := range allocator.Names() {
 		o.Policy = name
@@ -27,50 +22,37 @@ func sing(t *testing.T, src trace.Source, batch int, o ReplayOptions) *Chorus {
 			t.Fatal(err)
 		}
 	}
-	var record wire.Record
-	for n := 1; ; n++ {
-		err := src.Next(&record)
-		if err == nil && Hears(&record.Event) { // a listener is given no others
-			c.Read(&record)
-		}
-		if err != nil || n%batch == 0 {
-			for voice := range allocator.Names() {
-				if err := c.Play(voice); err != nil {
-					t.Fatal(err)
-				}
+	play := func() {
+		for voice := range allocator.Names() {
+			if err := c.Play(voice); err != nil {
+				t.Fatal(err)
 			}
-			c.Clear()
 		}
-		if errors.Is(err, io.EOF) {
-			return c
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		c.Clear()
 	}
+	n := 0
+	labtest.Each(t, labtest.Rewound(t, src), func(r *wire.Record) {
+		if Hears(&r.Event) { // a listener is given no others
+			c.Read(r)
+		}
+		if n++; n%batch == 0 {
+			play()
+		}
+	})
+	play()
+	return c
 }
 
 // TestChorusGivesWhatReplayGives compares every voice with a replay of its own.
 func TestChorusGivesWhatReplayGives(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.gmt")
-	if err != nil || len(files) < 9 {
-		t.Fatalf("%d recordings, %v", len(files), err)
-	}
 	device := cost.Device{Create: cost.Line{A: 100, B: 1}, Release: cost.Line{A: 7}, Part: cost.Line{A: 3}}
-	for _, file := range files {
-		reader, err := trace.Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for file, reader := range labtest.Recordings(t, "testdata") {
 		for _, o := range []ReplayOptions{{}, {Capacity: 2 << 20}} {
 			for _, batch := range []int{1, 64, 1 << 30} {
 				c := sing(t, reader, batch, o)
 				for voice, name := range allocator.Names() {
 					o.Policy, o.Device = name, device
-					if err := reader.Rewind(); err != nil {
-						t.Fatal(err)
-					}
-					want, err := Replay(reader, o)
+					want, err := Replay(labtest.Rewound(t, reader), o)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -80,15 +62,12 @@ func TestChorusGivesWhatReplayGives(t *testing.T) {
 				}
 			}
 		}
-		if err := reader.Close(); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 
 // TestVoicesComeAndGo adds one late, which has none of the buffers that are there, and removes another.
 func TestVoicesComeAndGo(t *testing.T) {
-	story := newTape()
+	story := labtest.New()
 	c := NewChorus()
 	first, err := c.Add(ReplayOptions{Policy: "futhark"})
 	if err != nil {
@@ -98,13 +77,13 @@ func TestVoicesComeAndGo(t *testing.T) {
 		t.Error("an unknown policy takes part")
 	}
 	read := func() {
-		for i := range story.records {
-			c.Read(&story.records[i])
+		for i := range story.Records {
+			c.Read(&story.Records[i])
 		}
-		story.records = story.records[:0]
+		story.Records = story.Records[:0]
 	}
 	for n := range uint64(5) {
-		story.create(n+1, 4096)
+		story.Create(n+1, 4096)
 	}
 	read()
 	if err := c.Play(first); err != nil {
@@ -120,11 +99,11 @@ func TestVoicesComeAndGo(t *testing.T) {
 	}
 	c.Remove(first)
 	for n := range uint64(5) {
-		story.release(n+1, wire.OutcomeCached, 0)
+		story.Release(n+1, wire.OutcomeCached)
 	}
-	story.create(6, 4096)
-	story.release(6, wire.OutcomeCached, 0)
-	story.create(7, 4096)
+	story.Create(6, 4096)
+	story.Release(6, wire.OutcomeCached)
+	story.Create(7, 4096)
 	read()
 	if err := c.Play(late); err != nil {
 		t.Fatal(err)

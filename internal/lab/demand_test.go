@@ -4,24 +4,25 @@ import (
 	"slices"
 	"testing"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/labtest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // TestDemands: what a program wants is told in its order, whatever became of it in the recording.
 func TestDemands(t *testing.T) {
-	p := newTape()
-	p.create(1, 1000)
-	p.create(2, 2000)
-	p.release(1, wire.OutcomeCached, 0)
-	p.release(2, wire.OutcomeCooling, 0)
-	p.create(3, 3000)
-	p.add(wire.Event{Kind: wire.KindCooled, Link: 2})
-	p.release(3, wire.OutcomeRefused, 0)
-	p.add(wire.Event{Kind: wire.KindEvict, Link: 3, Reason: uint8(wire.EvictState)})
-	p.add(wire.Event{Kind: wire.KindContext, Op: uint8(wire.LifeEnd), Object: scope})
+	p := labtest.New()
+	p.Create(1, 1000)
+	p.Create(2, 2000)
+	p.Release(1, wire.OutcomeCached)
+	p.Release(2, wire.OutcomeCooling)
+	p.Create(3, 3000)
+	p.Cooled(2, 2000)
+	p.Release(3, wire.OutcomeRefused)
+	p.Evict(3, 3000, wire.EvictState)
+	p.End(labtest.Scope)
 	c := NewChorus()
-	for i := range p.records {
-		c.Read(&p.records[i])
+	for i := range p.Records {
+		c.Read(&p.Records[i])
 	}
 	type told struct {
 		kind DemandKind

@@ -4,25 +4,23 @@ import (
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/labtest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // brief is a process that leaves a buffer to the driver, has one in its pool, and one cooling there, when it is gone. Its
 // own EXIT comes before the release of the second.
-func brief(number uint32) *tape {
-	s := newTape()
-	s.process = number
-	s.records = nil
-	s.device(1<<30, 1<<28, 128)
-	s.add(wire.Event{Kind: wire.KindContext, Op: uint8(wire.LifeCreate), Object: scope, Link: 7})
+func brief(number uint32) *labtest.Program {
+	s := labtest.Empty(number)
+	s.Device(1<<30, 1<<28, 128)
+	s.Context(labtest.Scope)
 	for i := range uint64(3) {
-		s.create(i+1, 4096)
+		s.Create(i+1, 4096)
 	}
-	s.release(3, wire.OutcomeCooling, wire.FlagWouldRace)
-	s.add(wire.Event{Kind: wire.KindExit})
-	s.by(9)
-	s.release(2, wire.OutcomeCached, 0)
-	s.add(wire.Event{Kind: wire.KindExit})
+	s.Release(3, wire.OutcomeCooling).Flags = wire.FlagWouldRace
+	s.By(9).Add(wire.Event{Kind: wire.KindExit})
+	s.By(0).Release(2, wire.OutcomeCached)
+	s.Add(wire.Event{Kind: wire.KindExit})
 	return s
 }
 
@@ -35,13 +33,12 @@ func TestProcessesThatAreGone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	all := newTape()
-	all.records = nil
+	all := labtest.Empty(0)
 	for n := range uint32(processes) {
 		s := brief(n + 1)
-		all.records = append(all.records, s.records...)
-		for i := range s.records {
-			c.Read(&s.records[i])
+		all.Records = append(all.Records, s.Records...)
+		for i := range s.Records {
+			c.Read(&s.Records[i])
 		}
 		for voice := range c.voices {
 			if err := c.Play(voice); err != nil {
@@ -60,7 +57,7 @@ func TestProcessesThatAreGone(t *testing.T) {
 				t.Fatalf("%s keeps a process", policy)
 			}
 		}
-		one := brief(1).replay(t, policy, 0)
+		one := replay(t, brief(1), policy, 0)
 		r := c.Result(voice, cost.Device{})
 		if r.Processes != processes || r.Requests != 3*processes || r.Misses+r.Hits != 3*processes || r.PeakInUse != one.PeakInUse ||
 			r.PeakReserved != one.PeakReserved || r.InUse != processes*one.InUse || r.Cached != processes*one.Cached || one.InUse != 4096 {
@@ -69,7 +66,7 @@ func TestProcessesThatAreGone(t *testing.T) {
 		if c.Reserved(voice) != one.PeakReserved {
 			t.Errorf("%s: %d are reserved, the last left %d", policy, c.Reserved(voice), one.PeakReserved)
 		}
-		if again := all.replay(t, policy, 0); again.PeakReserved != r.PeakReserved || again.InUse != r.InUse {
+		if again := replay(t, all, policy, 0); again.PeakReserved != r.PeakReserved || again.InUse != r.InUse {
 			t.Errorf("%s: a replay says %+v", policy, again)
 		}
 	}

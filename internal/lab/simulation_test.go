@@ -8,22 +8,17 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/labtest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// limit is what the recording tells of a control message.
-func (tape *tape) limit(text string, status int16) {
-	tape.add(wire.Event{Kind: wire.KindLimit, Status: status})
-	tape.records[len(tape.records)-1].Payload = []byte(text)
-}
-
 // changed releases a block, changes something, and asks for as much again.
-func changed(text string, status int16) *tape {
-	t := newTape()
-	t.create(1, 4096)
-	t.release(1, wire.OutcomeCached, 0)
-	t.limit(text, status)
-	t.create(2, 4096)
+func changed(text string, status int16) *labtest.Program {
+	t := labtest.New()
+	t.Create(1, 4096)
+	t.Release(1, wire.OutcomeCached)
+	t.Limit(text, status)
+	t.Create(2, 4096)
 	return t
 }
 
@@ -65,30 +60,29 @@ func TestChangesOfLimits(t *testing.T) {
 
 // TestRequestsThatFailed makes them again where there is a capacity.
 func TestRequestsThatFailed(t *testing.T) {
-	failed := func(status int16, access uint16) *tape {
-		s := newTape()
-		s.create(1, 4096)
-		s.release(1, wire.OutcomeCached, 0)
-		s.add(wire.Event{
-			Kind: wire.KindCreate, Outcome: wire.OutcomeFailed, Status: status, Size: 6000, Scope: scope, Access: access,
-		})
-		s.create(2, 4096)
+	failed := func(status int16, access uint16) *labtest.Program {
+		s := labtest.New()
+		s.Create(1, 4096)
+		s.Release(1, wire.OutcomeCached)
+		r := s.Create(0, 6000)
+		r.Outcome, r.Status, r.Granted, r.Access = wire.OutcomeFailed, status, 0, access
+		s.Create(2, 4096)
 		return s
 	}
 	const noMemory, invalid = -4, -30
 	for name, c := range map[string]struct {
-		tape                     *tape
+		tape                     *labtest.Program
 		capacity                 uint64
 		hits, rescued, evictions uint64
 	}{
-		"no capacity":      {failed(noMemory, readWrite), 0, 1, 0, 0},
-		"fails again":      {failed(noMemory, readWrite), 5000, 1, 0, 0}, // what can never fit drains nothing
-		"drains":           {failed(noMemory, readWrite), 6000, 0, 1, 1},
-		"would succeed":    {failed(noMemory, readWrite), 11000, 1, 1, 0},
-		"another mistake":  {failed(invalid, readWrite), 6000, 1, 0, 0},
-		"contents to copy": {failed(noMemory, readWrite|copyHostPointer), 6000, 1, 0, 0},
+		"no capacity":      {failed(noMemory, labtest.ReadWrite), 0, 1, 0, 0},
+		"fails again":      {failed(noMemory, labtest.ReadWrite), 5000, 1, 0, 0}, // what can never fit drains nothing
+		"drains":           {failed(noMemory, labtest.ReadWrite), 6000, 0, 1, 1},
+		"would succeed":    {failed(noMemory, labtest.ReadWrite), 11000, 1, 1, 0},
+		"another mistake":  {failed(invalid, labtest.ReadWrite), 6000, 1, 0, 0},
+		"contents to copy": {failed(noMemory, labtest.ReadWrite|copyHostPointer), 6000, 1, 0, 0},
 	} {
-		r := c.tape.replay(t, "futhark", c.capacity)
+		r := replay(t, c.tape, "futhark", c.capacity)
 		if r.Hits != c.hits || r.Rescued != c.rescued || r.Evictions != c.evictions || r.Failures != 0 || r.Requests != 2 || r.InUse != 4096 {
 			t.Errorf("%s: %+v", name, r)
 		}
@@ -96,13 +90,13 @@ func TestRequestsThatFailed(t *testing.T) {
 }
 
 func TestCosts(t *testing.T) {
-	story := newTape()
-	story.create(1, 1000)
-	story.release(1, wire.OutcomeCached, 0)
-	story.create(2, 600) // a hit
-	story.create(3, 3000)
-	story.add(wire.Event{Kind: wire.KindContext, Op: uint8(wire.LifeEnd), Object: scope})
-	story.release(2, wire.OutcomeDriver, 0)
+	story := labtest.New()
+	story.Create(1, 1000)
+	story.Release(1, wire.OutcomeCached)
+	story.Create(2, 600) // a hit
+	story.Create(3, 3000)
+	story.End(labtest.Scope)
+	story.Release(2, wire.OutcomeDriver)
 	device := cost.Device{Create: cost.Line{A: 100, B: 1}, Touch: cost.Line{A: 10}, Release: cost.Line{A: 7, B: 2}, Part: cost.Line{A: 5}}
 	r, err := Replay(story, ReplayOptions{Policy: "futhark", Device: device})
 	if err != nil {
@@ -114,10 +108,7 @@ func TestCosts(t *testing.T) {
 	if r.DriverNS != r.CreateNS+r.TouchNS+r.ReleaseNS+r.PartNS || r.Device != device {
 		t.Errorf("driver %g, device %+v", r.DriverNS, r.Device)
 	}
-	if err := story.Rewind(); err != nil {
-		t.Fatal(err)
-	}
-	if r, err = Replay(story, ReplayOptions{Policy: "slab", Device: device}); err != nil || r.Slabs != 1 || r.PartNS != 15 || r.TouchNS != 10 { // of the third part bytes were used by the first
+	if r, err = Replay(labtest.Rewound(t, story), ReplayOptions{Policy: "slab", Device: device}); err != nil || r.Slabs != 1 || r.PartNS != 15 || r.TouchNS != 10 { // of the third part bytes were used by the first
 		t.Errorf("slab: %v, %d slabs, parts %g, touches %g", err, r.Slabs, r.PartNS, r.TouchNS)
 	}
 }
@@ -129,13 +120,13 @@ func TestCostsWithBreaks(t *testing.T) {
 	}
 	device := cost.Device{Create: line(100), Touch: line(200), Release: line(300), Part: line(400)}
 	play := func(policy string) ReplayResult {
-		story := newTape()
-		story.create(1, 1000)
-		story.release(1, wire.OutcomeCached, 0)
-		story.create(2, 1000) // a hit
-		story.create(3, 3000)
-		story.add(wire.Event{Kind: wire.KindContext, Op: uint8(wire.LifeEnd), Object: scope})
-		story.release(3, wire.OutcomeDriver, 0)
+		story := labtest.New()
+		story.Create(1, 1000)
+		story.Release(1, wire.OutcomeCached)
+		story.Create(2, 1000) // a hit
+		story.Create(3, 3000)
+		story.End(labtest.Scope)
+		story.Release(3, wire.OutcomeDriver)
 		r, err := Replay(story, ReplayOptions{Policy: policy, Device: device})
 		if err != nil {
 			t.Fatal(err)
@@ -157,17 +148,13 @@ func TestCostsWithBreaks(t *testing.T) {
 
 // TestFittedDevice takes the lines from what calls took in the recording.
 func TestFittedDevice(t *testing.T) {
-	story := newTape()
+	story := labtest.New()
 	for n := range uint64(10) {
-		story.create(n+1, 1000*(n+1))
-		story.records[len(story.records)-1].Cost = uint32(50 + 3000*(n+1))
-		story.add(wire.Event{Kind: wire.KindEvict, Link: n + 1, Granted: 1000 * (n + 1), Cost: 40})
+		story.Create(n+1, 1000*(n+1)).Cost = uint32(50 + 3000*(n+1))
+		story.Evict(n+1, 1000*(n+1), wire.EvictNone).Cost = 40
 	}
-	story.create(11, 5) // not timed
-	loaded, err := Load(story)
-	if err != nil {
-		t.Fatal(err)
-	}
+	story.Create(11, 5) // not timed
+	loaded := load(t, story)
 	d := loaded.Device()
 	near := func(got, want float64) bool { return got > want*0.999 && got < want*1.001 }
 	if !near(d.Create.A, 50) || !near(d.Create.B, 3) || !near(d.Release.A, 40) || d.Release.B > 1e-9 || d.Touch != (cost.Line{}) {
@@ -203,22 +190,19 @@ func TestPriceOfCopies(t *testing.T) {
 
 // TestPriceOfParts takes that of a sub-buffer's create twice where it was timed, and assumes it else.
 func TestPriceOfParts(t *testing.T) {
-	part := func(object uint64, outcome wire.Outcome, ns uint32) wire.Event {
-		return wire.Event{
-			Kind: wire.KindCreate, Outcome: outcome, Flags: wire.FlagPart, Object: object, Link: object, Scope: scope,
-			Access: 1, Size: 256, Granted: 256, Cost: ns,
-		}
+	story := labtest.New()
+	part := func(object uint64, outcome wire.Outcome, ns uint32) {
+		r := story.Create(object, 256)
+		r.Outcome, r.Flags, r.Cost = outcome, wire.FlagPart, ns
 	}
-	story := newTape()
-	story.add(part(1, wire.OutcomeMiss, 9000)) // with a slab in it
-	story.add(wire.Event{Kind: wire.KindEvict, Link: 9, Granted: 4096, Cost: 700})
+	part(1, wire.OutcomeMiss, 9000) // with a slab in it
+	story.Evict(9, 4096, wire.EvictNone).Cost = 700
 	if d := load(t, story).Device(); d.Part != (cost.Line{A: 700}) || !d.PartAssumed {
 		t.Errorf("nothing was timed: %+v", d)
 	}
-	story.next = 0
-	story.add(part(2, wire.OutcomeHit, 60))
-	story.add(part(3, wire.OutcomeHit, 80))
-	story.add(part(4, wire.OutcomeHit, 0)) // not timed
+	part(2, wire.OutcomeHit, 60)
+	part(3, wire.OutcomeHit, 80)
+	part(4, wire.OutcomeHit, 0) // not timed
 	if d := load(t, story).Device(); d.Part != (cost.Line{A: 140}) || d.PartAssumed {
 		t.Errorf("creates of 60 and 80 ns: %+v", d)
 	}
@@ -227,7 +211,7 @@ func TestPriceOfParts(t *testing.T) {
 // TestSimulationCanBeAskedAnyTime asks after every record: that changes nothing.
 func TestSimulationCanBeAskedAnyTime(t *testing.T) {
 	story := thousand()
-	story.create(9, 512)
+	story.Create(9, 512)
 	o := ReplayOptions{Policy: "futhark", Capacity: 1024, Fit: true}
 	want, err := Replay(story, o)
 	if err != nil {
@@ -238,8 +222,8 @@ func TestSimulationCanBeAskedAnyTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	requests := uint64(0)
-	for i := range story.records {
-		if err := s.Take(&story.records[i]); err != nil {
+	for i := range story.Records {
+		if err := s.Take(&story.Records[i]); err != nil {
 			t.Fatal(err)
 		}
 		r := s.Result()
@@ -255,20 +239,20 @@ func TestSimulationCanBeAskedAnyTime(t *testing.T) {
 
 // TestSimulationSetLimit changes a limit of the processes that are there and of one that comes later.
 func TestSimulationSetLimit(t *testing.T) {
-	story := newTape()
-	story.create(1, 4096)
-	story.release(1, wire.OutcomeCached, 0)
-	before := len(story.records)
-	story.create(2, 4096)
-	story.process = 2
-	story.create(1, 4096)
-	story.release(1, wire.OutcomeCached, 0)
-	story.create(2, 4096)
+	story := labtest.New()
+	story.Create(1, 4096)
+	story.Release(1, wire.OutcomeCached)
+	before := len(story.Records)
+	story.Create(2, 4096)
+	story.Process = 2
+	story.Create(1, 4096)
+	story.Release(1, wire.OutcomeCached)
+	story.Create(2, 4096)
 	s, err := NewSimulation(ReplayOptions{Policy: "futhark"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range story.records {
+	for i := range story.Records {
 		if i == before {
 			if err := s.SetLimit("max_cached_bytes", "100", int64(i)); err != nil {
 				t.Fatal(err)
@@ -279,7 +263,7 @@ func TestSimulationSetLimit(t *testing.T) {
 				}
 			}
 		}
-		if err := s.Take(&story.records[i]); err != nil {
+		if err := s.Take(&story.Records[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -296,15 +280,15 @@ func TestSimulationSetLimit(t *testing.T) {
 
 // TestContextNumbersComeAgain has a context with the number of one that has ended: what it frees is cached.
 func TestContextNumbersComeAgain(t *testing.T) {
-	story := newTape()
-	story.create(1, 4096)
-	story.release(1, wire.OutcomeCached, 0)
-	story.add(wire.Event{Kind: wire.KindContext, Op: uint8(wire.LifeEnd), Object: scope})
-	story.add(wire.Event{Kind: wire.KindContext, Op: uint8(wire.LifeCreate), Object: scope + 1<<16, Link: 7})
-	story.create(2, 4096)
-	story.release(2, wire.OutcomeCached, 0)
-	story.create(3, 4096)
-	if r := story.replay(t, "futhark", 0); r.Hits != 1 || r.Evictions != 1 {
+	story := labtest.New()
+	story.Create(1, 4096)
+	story.Release(1, wire.OutcomeCached)
+	story.End(labtest.Scope)
+	story.Context(labtest.Scope + 1<<16)
+	story.Create(2, 4096)
+	story.Release(2, wire.OutcomeCached)
+	story.Create(3, 4096)
+	if r := replay(t, story, "futhark", 0); r.Hits != 1 || r.Evictions != 1 {
 		t.Errorf("%+v", r)
 	}
 }

@@ -3,7 +3,6 @@ package lab
 import (
 	"errors"
 	"math/rand/v2"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/labtest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -19,10 +19,7 @@ import (
 // checkRuns demands that a tape gives what the recording gives, and gives it again.
 func checkRuns(t *testing.T, src trace.Source, loaded *Tape, o ReplayOptions) {
 	t.Helper()
-	if err := src.Rewind(); err != nil {
-		t.Fatal(err)
-	}
-	want, err := Replay(src, o)
+	want, err := Replay(labtest.Rewound(t, src), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,28 +35,14 @@ func checkRuns(t *testing.T, src trace.Source, loaded *Tape, o ReplayOptions) {
 }
 
 func TestTapeGivesWhatTheRecordingGives(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.gmt")
-	if err != nil || len(files) < 9 {
-		t.Fatalf("%d recordings, %v", len(files), err)
-	}
-	for _, file := range files {
-		reader, err := trace.Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		loaded, err := Load(reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for file, reader := range labtest.Recordings(t, "testdata") {
+		loaded := load(t, reader)
 		if loaded.Events() == 0 || loaded.Bytes() < loaded.Events()*int(reflect.TypeFor[op]().Size()) {
 			t.Errorf("%s: %d events in %d bytes", file, loaded.Events(), loaded.Bytes())
 		}
 		for _, policy := range allocator.Names() {
 			checkRuns(t, reader, loaded, ReplayOptions{Policy: policy, Fit: true})
 			checkRuns(t, reader, loaded, ReplayOptions{Policy: policy, Capacity: 2 << 20, Device: cost.Device{Touch: cost.Line{B: 0.5}}})
-		}
-		if err := reader.Close(); err != nil {
-			t.Fatal(err)
 		}
 	}
 }
@@ -68,14 +51,11 @@ func TestTapeGivesWhatTheRecordingGives(t *testing.T) {
 func TestTapeOfNonsense(t *testing.T) {
 	for seed := range uint64(4) {
 		rng := rand.New(rand.NewPCG(seed, 7))
-		src := newTape()
+		src := labtest.New()
 		for n := range 3 * reel {
-			src.records = append(src.records, randomRecord(rng, uint64(n)))
+			src.Records = append(src.Records, randomRecord(rng, uint64(n)))
 		}
-		loaded, err := Load(src)
-		if err != nil {
-			t.Fatal(err)
-		}
+		loaded := load(t, src)
 		for _, policy := range allocator.Names() {
 			checkRuns(t, src, loaded, ReplayOptions{Policy: policy, Capacity: rng.Uint64N(2) * 1 << 22})
 		}
@@ -83,14 +63,10 @@ func TestTapeOfNonsense(t *testing.T) {
 }
 
 func TestTapeErrors(t *testing.T) {
-	if _, err := Load(&tape{err: errors.New("bad block")}); err == nil || !strings.Contains(err.Error(), "read the recording: bad block") {
+	if _, err := Load(labtest.Broken{Err: errors.New("bad block")}); err == nil || !strings.Contains(err.Error(), "read the recording: bad block") {
 		t.Errorf("a source that fails: %v", err)
 	}
-	loaded, err := Load(thousand())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := loaded.Run(ReplayOptions{Policy: "futhork"}); err == nil || !strings.Contains(err.Error(), "unknown policy") {
+	if _, err := load(t, thousand()).Run(ReplayOptions{Policy: "futhork"}); err == nil || !strings.Contains(err.Error(), "unknown policy") {
 		t.Errorf("a policy that there is not: %v", err)
 	}
 }
@@ -103,17 +79,13 @@ func TestOpIsCompact(t *testing.T) {
 
 // TestSlotsAreUsedAgain loads many buffers of which few live at a time.
 func TestSlotsAreUsedAgain(t *testing.T) {
-	src := newTape()
+	src := labtest.New()
 	for object := range uint64(1000) {
-		src.create(object+1, 4096)
-		src.release(object+1, []wire.Outcome{wire.OutcomeCached, wire.OutcomeCooling, wire.OutcomeRefused}[object%3], 0)
-		src.add(wire.Event{Kind: []wire.Kind{wire.KindSync, wire.KindCooled, wire.KindEvict}[object%3], Link: object + 1})
+		src.Create(object+1, 4096)
+		src.Release(object+1, []wire.Outcome{wire.OutcomeCached, wire.OutcomeCooling, wire.OutcomeRefused}[object%3])
+		src.Add(wire.Event{Kind: []wire.Kind{wire.KindSync, wire.KindCooled, wire.KindEvict}[object%3], Link: object + 1})
 	}
-	loaded, err := Load(src)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if loaded.script.slots != 1 {
+	if loaded := load(t, src); loaded.script.slots != 1 {
 		t.Errorf("%d slots, want 1", loaded.script.slots)
 	}
 }

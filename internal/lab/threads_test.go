@@ -8,6 +8,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/labtest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -17,7 +18,7 @@ type crew struct {
 	t       *testing.T
 	rng     *rand.Rand
 	policy  allocator.Policy
-	tape    *tape
+	tape    *labtest.Program
 	threads []worker
 	number  uint64 // of the latest decision
 	object  uint64
@@ -41,7 +42,7 @@ func newCrew(t *testing.T, seed uint64, threads int) *crew {
 		t.Fatal(err)
 	}
 	return &crew{
-		t: t, rng: rand.New(rand.NewPCG(seed, 7)), policy: policy, tape: newTape(), threads: make([]worker, threads), number: 1,
+		t: t, rng: rand.New(rand.NewPCG(seed, 7)), policy: policy, tape: labtest.New(), threads: make([]worker, threads), number: 1,
 		sizes: map[allocator.Block]uint64{},
 	}
 }
@@ -81,8 +82,7 @@ func (c *crew) step() {
 func (c *crew) read(thread int) {
 	w := &c.threads[thread]
 	for n := c.rng.IntN(4); n > 0 && len(w.told) > 0; n-- {
-		c.tape.add(w.told[0])
-		c.tape.by(uint32(thread + 1))
+		c.tape.By(uint32(thread + 1)).Add(w.told[0])
 		w.told = w.told[1:]
 	}
 }
@@ -116,7 +116,7 @@ func (c *crew) serve(w *worker, plan allocator.Plan, outcome wire.Outcome) {
 	w.buffers, w.blocks = append(w.buffers, c.object), append(w.blocks, plan.Block)
 	w.told = append(w.told, wire.Event{
 		Kind: wire.KindCreate, Outcome: outcome, Reason: uint8(plan.Reason), Object: c.object, Link: uint64(plan.Block), Size: w.request.Size,
-		Granted: plan.Size, Scope: scope, Access: readWrite,
+		Granted: plan.Size, Scope: labtest.Scope, Access: labtest.ReadWrite,
 	})
 }
 
@@ -185,7 +185,7 @@ func TestThreadsReplayExactly(t *testing.T) {
 				if err := chorus.Play(voice); err != nil {
 					t.Fatal(err)
 				}
-				want := c.tape.replay(t, name, 0)
+				want := replay(t, c.tape, name, 0)
 				if diff := cmp.Diff(*want, chorus.Result(voice, cost.Device{})); diff != "" {
 					t.Fatalf("seed %d, %s, batches of %d: %s", seed, name, batch, diff)
 				}

@@ -50,12 +50,14 @@ type Advice struct {
 	// Sites are names. Of a copy: its own, its source's, its destination's; of Concat: the destination's, then those of
 	// the first 64 sources, which are at Offsets; without Offsets, because the places are not always the same, each source
 	// once. Else those of the buffers.
-	Sites   []string
-	Copies  []string // Concat: where the copies were enqueued
-	Count   int      // copies, creates or kernels, in all runs
-	Bytes   uint64   // not copied, or not held, in all runs; HeldEarly and HeldLate: at the peak of the worst
-	Nanos   uint64   // that the copies took, 0 when not known
-	Runs    int      // that show it
+	Sites  []string
+	Copies []string // Concat: where the copies were enqueued
+	Count  int      // copies, creates or kernels, in all runs
+	// Bytes that are not copied, in all runs. ShareBlock and CreateOnce: by which the peak falls, of the run where it does most;
+	// such advice adds up. HeldEarly and HeldLate: held at the peak, of the run where that is most.
+	Bytes   uint64
+	Nanos   uint64 // that the copies took, 0 when not known
+	Runs    int    // that show it
 	Offsets []uint64
 	Blocks  int  // KeepSeveral: how many
 	Grows   bool // CreateOnce, ShareBlock: buffers of one site differ in size
@@ -72,6 +74,8 @@ type Advice struct {
 	OtherFlags bool
 	// Nested says that what is to become a sub-buffer has sub-buffers.
 	Nested bool
+	// Refilled says that a source is wholly overwritten between its copies, or after them.
+	Refilled bool
 
 	Sentence string
 }
@@ -186,13 +190,13 @@ func (p *Program) used() bool {
 
 // oneQueue reports whether all commands that use buffers are on one queue.
 func (p *Program) oneQueue() bool {
-	queue := int64(noQueue)
+	queue := int64(nobody)
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		if len(s.Uses) == 0 || s.Kind == KindCreate {
 			continue
 		}
-		if q := int64(s.Queue); queue == noQueue {
+		if q := int64(s.Queue); queue == nobody {
 			queue = q
 		} else if queue != q {
 			return false

@@ -20,6 +20,7 @@ type tally struct {
 	hoist                        Hoist
 	flags                        bool // differ
 	nested                       bool // a sub-buffer of a sub-buffer would be needed
+	refilled                     bool // a source holds other things, too, one after the other
 }
 
 // miss is a copy that fails.
@@ -92,7 +93,8 @@ func (t *tally) add(e *evidence, run int, c *Copy) {
 		}
 		t.flags = t.flags || c.OtherClass
 		t.nested = t.nested || e.nested(c)
-		if c.OtherClass || e.Program.Align == 0 && c.At != 0 {
+		t.refilled = t.refilled || len(e.Lives[c.Source].Contents) > 1
+		if c.OtherClass || e.Program.Align == 0 && c.At != 0 || e.crossed(c.Source, c.Destination, max(c.Into, c.Destination)) {
 			t.caveats++
 		}
 	default:
@@ -114,7 +116,7 @@ func (t *tally) advice(all []*evidence, key pair) (advice Advice, ok bool) {
 	advice = Advice{
 		Topic: Coalesce, Sites: []string{key.copy, key.source, key.destination}, Count: t.count, Bytes: t.bytes,
 		Nanos: t.nanos, Runs: len(t.runs), Verdict: HoldsHere, Run: None, Step: None, OtherFlags: t.flags,
-		Nested: t.nested,
+		Nested: t.nested, Refilled: t.refilled,
 	}
 	switch {
 	case key.noOp:

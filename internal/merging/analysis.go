@@ -11,14 +11,15 @@ type Analysis struct {
 	// Lives has one entry for each buffer; those of parts are empty: their uses are their root's.
 	Lives []Life
 
-	roots  []place // of each buffer
-	parts  []bool  // roots that have parts
-	starts []int32 // of each buffer's touches; one more at the end
-	hits   []touch // by root, in the order of the steps
-	queues []int64 // of each root: the one queue of all commands that use it; noQueue or manyQueues else
-	late   []int32 // the latest completion of the root's touches up to this one
-	order  order   // of steps on different queues
-	reads  []int32 // the last step before this one by which the host learned something; None when there is none
+	roots   []place // of each buffer
+	parts   []bool  // roots that have parts
+	starts  []int32 // of each buffer's touches; one more at the end
+	hits    []touch // by root, in the order of the steps
+	queues  []int64 // of each root: the one queue of all commands that use it; nobody or many else
+	threads []int64 // the same of the threads that called
+	late    []int32 // the latest completion of the root's touches up to this one
+	order   order   // of steps on different queues
+	reads   []int32 // the last step before this one by which the host learned something; None when there is none
 }
 
 // place is where a buffer's first byte lies.
@@ -46,6 +47,9 @@ func Analyse(p *Program) (*Analysis, error) {
 	a.order = orderOf(p)
 	a.findRoots()
 	a.findTouches()
+	if !p.used() {
+		a.creators()
+	}
 	a.unmap()
 	a.findReads()
 	a.findLives()
@@ -82,7 +86,8 @@ func (a *Analysis) findTouches() {
 	next := slices.Clone(a.starts)
 	a.hits = make([]touch, a.starts[len(p.Buffers)])
 	a.late = make([]int32, len(a.hits))
-	a.queues = slices.Repeat([]int64{noQueue}, len(p.Buffers))
+	a.queues = slices.Repeat([]int64{nobody}, len(p.Buffers))
+	a.threads = slices.Clone(a.queues)
 	for i := range p.Steps {
 		for _, u := range p.Steps[i].Uses {
 			root := a.roots[u.Buffer].root
@@ -93,26 +98,63 @@ func (a *Analysis) findTouches() {
 			if at > a.starts[root] {
 				a.late[at] = max(a.late[at], a.late[at-1])
 			}
-			a.mix(int(root), i)
+			a.note(int(root), i)
 		}
 	}
 }
 
-// Instead of a queue's number.
+// Instead of the number of a queue or thread.
 const (
-	noQueue    = -1
-	manyQueues = -2
+	nobody = -1
+	many   = -2
 )
 
-// mix notes on which queue a root is used.
-func (a *Analysis) mix(root, step int) {
-	q := int64(a.Program.Steps[step].Queue)
+// mix returns the one of two that is somebody, or is both; many when they are two.
+func mix(x, y int64) int64 {
 	switch {
-	case a.Program.Steps[step].Kind == KindCreate || a.queues[root] == q:
-	case a.queues[root] == noQueue:
-		a.queues[root] = q
+	case x == y || y == nobody:
+		return x
+	case x == nobody:
+		return y
 	default:
-		a.queues[root] = manyQueues
+		return many
+	}
+}
+
+// note notes on which queue a command uses a root, and who called.
+func (a *Analysis) note(root, step int) {
+	s := &a.Program.Steps[step]
+	if s.Kind == KindCreate {
+		return
+	}
+	a.queues[root] = mix(a.queues[root], int64(s.Queue))
+	a.threads[root] = mix(a.threads[root], s.thread())
+}
+
+// thread returns who called.
+func (s *Step) thread() int64 {
+	if s.Thread == 0 {
+		return nobody
+	}
+	return int64(s.Thread)
+}
+
+// crossed reports whether several threads use roots. In which order they did, only the run tells, not the program: whatever
+// makes one wait for another is not in it.
+func (a *Analysis) crossed(roots ...int) bool {
+	all := int64(nobody)
+	for _, root := range roots {
+		all = mix(all, a.threads[root])
+	}
+	return all == many
+}
+
+// creators says who uses memory where that is not recorded: who made it.
+func (a *Analysis) creators() {
+	for i := range a.Program.Buffers {
+		if made := a.Program.Buffers[i].Created; made < len(a.Program.Steps) {
+			a.threads[i] = a.Program.Steps[made].thread()
+		}
 	}
 }
 

@@ -37,13 +37,14 @@ func (a *Analysis) Reuse(form Form, grow bool, copies []Copy) (*Reuse, error) {
 	p, buffers := a.problem(l, grow, gone)
 	bound := a.bound(l, buffers)
 	r := &Reuse{Form: form, Max: grow, Bound: Demand{bound.Blocks, bound.Bytes}}
-	if linear, ok := p.Linear(); ok {
+	linear, ok := p.Linear()
+	if ok {
 		if err := p.verify(linear); err != nil {
 			return nil, err
 		}
 		r.Linear = Demand{len(linear.Groups), linear.Bytes}
 	}
-	best := p.Solve(bound, false)
+	best := p.solve(linear, bound, false)
 	if err := p.verify(best); err != nil {
 		return nil, err
 	}

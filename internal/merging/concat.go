@@ -40,6 +40,7 @@ func adviseConcats(all []*evidence, tallies map[pair]*tally) []*concat {
 		for key := range c.pairs {
 			c.OtherFlags = c.OtherFlags || tallies[key].flags
 			c.Nested = c.Nested || tallies[key].nested
+			c.Refilled = c.Refilled || tallies[key].refilled
 			c.safe = c.safe && tallies[key].caveats == 0
 		}
 		if c.safe && recordings(all, c.runs) > 1 {

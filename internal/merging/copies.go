@@ -297,7 +297,7 @@ func (k *checker) ordered(c *Copy) {
 // on another queue; None when there is none.
 func (k *checker) early(dst, src, content int) int {
 	sources := k.Lives[src].Contents[content]
-	if q := k.queues[dst]; q == noQueue || q == k.queues[src] && q != manyQueues {
+	if q := k.queues[dst]; q == nobody || q == k.queues[src] && q != many {
 		return None
 	}
 	first := int32(sources.First)

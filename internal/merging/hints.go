@@ -29,7 +29,7 @@ func adviseShares(all []*evidence, o Options) ([]Advice, error) {
 		if len(s.sites) == 1 {
 			advice.Topic = CreateOnce
 		}
-		if s.runs == len(all) && recordings(all, every(all)) > 1 {
+		if s.runs == len(all) && !s.crossed && recordings(all, every(all)) > 1 {
 			advice.Verdict = Safe
 		}
 		out = append(out, advice)
@@ -44,7 +44,7 @@ func adviseTurns(all []*evidence, found []rotation) []Advice {
 			Topic: KeepSeveral, Verdict: HoldsHere, Sites: []string{r.site}, Blocks: r.blocks, Count: r.saved, Runs: r.runs,
 			Run: None, Step: None,
 		}
-		if r.same && r.runs == len(all) && recordings(all, every(all)) > 1 {
+		if r.same && !r.crossed && r.runs == len(all) && recordings(all, every(all)) > 1 {
 			advice.Verdict = Safe
 		}
 		out = append(out, advice)
@@ -174,10 +174,10 @@ func adviseHeld(all []*evidence) []Advice {
 		released := e.releasedAfter(peak)
 		for i := range e.Program.Buffers {
 			l := &e.Lives[i]
-			if !e.root(i) || peak < l.Created || peak >= l.End {
+			b := &e.Program.Buffers[i]
+			if !e.root(i) || peak < l.Created || peak >= l.End || b.Pinned == Earlier { // commands may use that which nobody saw begin
 				continue
 			}
-			b := &e.Program.Buffers[i]
 			name := e.Program.Name(b.Site)
 			var advice *Advice
 			switch {

@@ -97,8 +97,9 @@ type Step struct {
 	Kind Kind
 	// Queue numbers what runs in the order of its calls. Commands of an out-of-order queue each get a number of their
 	// own, for their order is not known.
-	Queue uint32
-	Site  uint32 // where a copy was enqueued; 0 when not known
+	Queue  uint32
+	Thread uint32 // that called, from 1; 0 when not known or when nobody did
+	Site   uint32 // where a copy was enqueued; 0 when not known
 	// Done is the step at which it is known to have completed: the next finish or wait of its queue, or itself when it
 	// blocks. None when the run does not tell.
 	Done int

@@ -116,13 +116,18 @@ func (p *Problem) finish(x int) int {
 // Solve returns the best plan it finds: fewest bytes, then fewest blocks; with byCount the other way round. Small
 // problems are solved exactly. bound may be the zero value; a plan that reaches it is optimal.
 func (p *Problem) Solve(bound Bound, byCount bool) *Plan {
+	linear, _ := p.Linear()
+	return p.solve(linear, bound, byCount)
+}
+
+// solve is Solve with what the linear scan gave, nil when it gave up.
+func (p *Problem) solve(linear *Plan, bound Bound, byCount bool) *Plan {
 	var best *Plan
 	consider := func(plan *Plan) {
 		if plan != nil && (best == nil || better(plan, best, byCount)) {
 			best = plan
 		}
 	}
-	linear, _ := p.Linear()
 	consider(linear)
 	colour, _ := p.Colour()
 	consider(colour)

@@ -14,11 +14,12 @@ type turn struct {
 
 // rotation is a site that could keep a few buffers and use them in turn.
 type rotation struct {
-	site   string
-	blocks int  // the most that any run needs
-	same   bool // all runs need as many
-	saved  int  // creates, in all runs
-	runs   int
+	site    string
+	blocks  int  // the most that any run needs
+	same    bool // all runs need as many
+	saved   int  // creates, in all runs
+	crossed bool // several threads use them in a run
+	runs    int
 }
 
 // rotations finds sites with several buffers in use at a time that create more than these, where keeping so few makes no
@@ -53,6 +54,7 @@ func rotate(runs []map[string]*siteRun, loads []*load, name string) (r rotation,
 		r.same = r.same && (r.blocks == 0 || r.blocks == len(groups))
 		r.blocks, r.runs = max(r.blocks, len(groups)), r.runs+1
 		r.saved += len(s.turns) - len(groups)
+		r.crossed = r.crossed || s.thread == many
 		before := loads[i].peak()
 		undo = append(undo, loads[i].keep(groups))
 		if loads[i].peak() > before {

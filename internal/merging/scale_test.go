@@ -63,3 +63,45 @@ func BenchmarkAdvise(b *testing.B) {
 	runtime.ReadMemStats(&after)
 	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(b.N)/(1<<20), "MiB/op")
 }
+
+// manySites makes a program of many sites that take turns, which could share one block but for the last: until then much else
+// is held.
+func manySites(sites, rounds int) *Program {
+	s := newScript()
+	alone := func(size uint64, site uint32) {
+		b := s.create(size, site)
+		s.step(KindKernel, writes(b))
+		s.release(b)
+	}
+	for range rounds {
+		for i := range sites {
+			alone(64, uint32(1000+i))
+		}
+	}
+	x, y := s.create(6400, 5), s.create(6400, 5)
+	s.step(KindKernel, reads(x), writes(y))
+	s.release(x)
+	s.release(y)
+	alone(64, 7)
+	return &s.Program
+}
+
+func TestOneSiteTooManyEndsAGroup(t *testing.T) {
+	r := advise(t, manySites(20, 3))
+	if a := about(r, ShareBlock); len(a.Sites) != 20 || a.Count != 59 || a.Bytes != 0 {
+		t.Errorf("%+v, want all sites but the last", a)
+	}
+	if r.Runs[0].Now.Peak != 12800 || r.Runs[0].Merged.Peak != 12800 {
+		t.Errorf("now %+v, merged %+v", r.Runs[0].Now, r.Runs[0].Merged)
+	}
+}
+
+// BenchmarkManySites has 10^3 sites and 6·10^5 steps.
+func BenchmarkManySites(b *testing.B) {
+	p := manySites(1000, 200)
+	for b.Loop() {
+		if _, err := Advise([]*Program{p}, Options{Form: Completion, Max: true}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -19,11 +19,11 @@ func (a *Advice) sentence() string {
 	case NoOpCopy:
 		return fmt.Sprintf("Remove the copy at %s (%s): it puts bytes where they are.", a.Sites[0], times(a.Count, a.Bytes))
 	case ShareBlock:
-		return fmt.Sprintf("Create one buffer%s for %s: their buffers are never in use at once. It saves %s and %s.",
-			a.largest(), list(a.Sites), size.FormatLong(a.Bytes), number(a.Count, "create"))
+		return fmt.Sprintf("Create one buffer%s for %s: their buffers are never in use at once. It saves %s%s.",
+			a.largest(), list(a.Sites), a.lower(), number(a.Count, "create"))
 	case CreateOnce:
-		return fmt.Sprintf("Keep the buffer of %s%s and use it again: it is never needed twice at once. It saves %s.",
-			a.Sites[0], a.largest(), number(a.Count, "create"))
+		return fmt.Sprintf("Keep the buffer of %s%s and use it again: it is never needed twice at once. It saves %s%s.",
+			a.Sites[0], a.largest(), a.lower(), number(a.Count, "create"))
 	case KeepSeveral:
 		return fmt.Sprintf("Keep %d buffers of %s and use them in turn: never more of them are in use at once. It saves %s.",
 			a.Blocks, a.Sites[0], number(a.Count, "create"))
@@ -51,6 +51,14 @@ func (a *Advice) largest() string {
 	return ", as large as the largest,"
 }
 
+// lower says by how much the peak falls.
+func (a *Advice) lower() string {
+	if a.Bytes == 0 {
+		return ""
+	}
+	return size.FormatLong(a.Bytes) + " at the peak and "
+}
+
 func (a *Advice) coalesce() string {
 	site, src, dst := a.Sites[0], a.Sites[1], a.Sites[2]
 	what := fmt.Sprintf("the copy at %s from %s to %s (%s)", site, src, dst, times(a.Count, a.Bytes))
@@ -58,7 +66,7 @@ func (a *Advice) coalesce() string {
 		return fmt.Sprintf("It would do without %s, but another choice saves more.", what)
 	}
 	if a.Verdict != NearMiss {
-		return fmt.Sprintf("Make %s in a sub-buffer of %s and drop %s.%s%s", src, dst, what, a.flags(), a.nesting())
+		return fmt.Sprintf("Make %s in a sub-buffer of %s and drop %s.%s%s%s", src, dst, what, a.flags(), a.nesting(), a.refilling())
 	}
 	return fmt.Sprintf("It would do without %s, if not for %s: %s.%s", what, a.Failed, a.obstacle(), a.remedy())
 }
@@ -81,6 +89,14 @@ func (a *Advice) nesting() string {
 		return ""
 	}
 	return " OpenCL has no sub-buffers of sub-buffers: make those within it of the outermost buffer, too."
+}
+
+// refilling says what becomes of what a source holds at other times.
+func (a *Advice) refilling() string {
+	if !a.Refilled {
+		return ""
+	}
+	return " The source holds several contents, one after the other: each needs memory of its own, a sub-buffer where it is copied."
 }
 
 // obstacle says which condition is in the way.
@@ -123,8 +139,8 @@ func (a *Advice) remedy() string {
 }
 
 func (a *Advice) concat() string {
-	return fmt.Sprintf("Make the parts of %s where they belong, in sub-buffers of it (%s), and drop the copies at %s (%s).%s%s",
-		a.Sites[0], a.places(), list(a.Copies), times(a.Count, a.Bytes), a.flags(), a.nesting())
+	return fmt.Sprintf("Make the parts of %s where they belong, in sub-buffers of it (%s), and drop the copies at %s (%s).%s%s%s",
+		a.Sites[0], a.places(), list(a.Copies), times(a.Count, a.Bytes), a.flags(), a.nesting(), a.refilling())
 }
 
 // places says where the parts of a buffer belong.

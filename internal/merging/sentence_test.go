@@ -22,8 +22,15 @@ func TestSentencesSayWhatToChange(t *testing.T) {
 		"Remove the copy at copy.c:9 (2 times, 512 B): it puts bytes where they are.": {
 			Topic: NoOpCopy, Sites: []string{"copy.c:9", "a", "a"}, Count: 2, Bytes: 512,
 		},
-		"Create one buffer for a, b and c: their buffers are never in use at once. It saves 1.00 MiB and 2 creates.": {
+		"Create one buffer for a, b and c: their buffers are never in use at once. It saves 1.00 MiB at the peak and 2 creates.": {
 			Topic: ShareBlock, Sites: []string{"a", "b", "c"}, Count: 2, Bytes: 1 << 20,
+		},
+		"Create one buffer for a and b: their buffers are never in use at once. It saves 2 creates.": {
+			Topic: ShareBlock, Sites: []string{"a", "b"}, Count: 2,
+		},
+		"Make part in a sub-buffer of out and drop the copy at copy.c:9 from part to out (256 B). The source holds several " +
+			"contents, one after the other: each needs memory of its own, a sub-buffer where it is copied.": {
+			Topic: Coalesce, Verdict: Safe, Sites: []string{"copy.c:9", "part", "out"}, Count: 1, Bytes: 256, Refilled: true,
 		},
 		"Keep the buffer of a and use it again: it is never needed twice at once. It saves one create.": {
 			Topic: CreateOnce, Sites: []string{"a"}, Count: 1,

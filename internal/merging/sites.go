@@ -18,6 +18,7 @@ type siteRun struct {
 	filled  bool   // its one buffer comes with data
 	plain   bool   // all have memory of their own, of one class, and come without data
 	turns   []turn // those that are used
+	thread  int64  // the one that uses them; nobody or many else
 	alone   bool   // no two of its buffers interfere, and all are plain, of one class and, if several, without data
 	created int
 	known   int // when the size of its first was
@@ -37,7 +38,7 @@ func (a *Analysis) sites(gone map[int]bool, l *Lifetimes) map[string]*siteRun {
 		if s == nil {
 			s = &siteRun{
 				class: b.Class, equal: true, alone: true, plain: true, created: b.Created, size: b.Size,
-				known: a.hostRead(0, b.Created) + 1,
+				known: a.hostRead(0, b.Created) + 1, thread: nobody,
 			}
 			out[name] = s
 		}
@@ -45,6 +46,7 @@ func (a *Analysis) sites(gone map[int]bool, l *Lifetimes) map[string]*siteRun {
 		s.size = max(s.size, b.Size)
 		s.plain = s.plain && b.Pinned == Free && b.Class == s.class
 		s.filled = s.filled || a.filled(i)
+		s.thread = mix(s.thread, a.threads[i])
 		s.buffers = append(s.buffers, i)
 		s.spans = append(s.spans, l.Spans[i]...)
 		if len(api.Spans[i]) > 0 {
@@ -63,15 +65,6 @@ func (a *Analysis) sites(gone map[int]bool, l *Lifetimes) map[string]*siteRun {
 		}
 	}
 	return out
-}
-
-// share is sites that could have one block for all their buffers, in all runs.
-type share struct {
-	sites []string
-	saved uint64 // bytes: the largest of each but the largest of all
-	count int    // buffers that need no create of their own
-	runs  int    // that have all of the sites
-	grows bool   // sizes of a site differ: the first may not be the largest
 }
 
 // shares finds sites whose buffers never interfere in any run. Nothing is taken that makes the peak of a run larger.
@@ -156,95 +149,4 @@ func apart(x, y *siteRun, grow bool) bool {
 	}
 	sizes := !grow && (x.size != y.size || !x.equal || !y.equal)
 	return sizes || x.class != y.class || overlap(x.spans, y.spans)
-}
-
-// accept splits a group of sites where one block for them would be held for so long that a run's peak rises. A site
-// alone is a group when it creates more than once: it could keep its buffer.
-func accept(runs []map[string]*siteRun, loads []*load, sites []string) []share {
-	var out []share
-	if fitsRuns(runs, loads, sites) { // all at once: one for fewer may be one more
-		return appendShare(out, runs, loads, sites)
-	}
-	var group []string
-	for _, site := range sites {
-		if fitsRuns(runs, loads, append(slices.Clone(group), site)) {
-			group = append(group, site)
-			continue
-		}
-		out = appendShare(out, runs, loads, group)
-		group = nil
-		if fitsRuns(runs, loads, []string{site}) {
-			group = []string{site}
-		}
-	}
-	return appendShare(out, runs, loads, group)
-}
-
-// fitsRuns reports whether no run's peak rises when sites share a block.
-func fitsRuns(runs []map[string]*siteRun, loads []*load, sites []string) bool {
-	for i, run := range runs {
-		before := loads[i].peak()
-		undo := loads[i].share(run, sites)
-		after := loads[i].peak()
-		undo()
-		if after > before {
-			return false
-		}
-	}
-	return true
-}
-
-// share puts one block in the place of all that a run held for sites, and returns what undoes it.
-func (l *load) share(run map[string]*siteRun, sites []string) (undo func()) {
-	var both hold
-	var parts []hold
-	for _, name := range sites {
-		if s := run[name]; s != nil {
-			parts = append(parts, s.holds...)
-		}
-	}
-	for i, p := range parts {
-		if i == 0 {
-			both = p
-		}
-		both = join(both, p)
-	}
-	if both.spans == nil {
-		return func() {}
-	}
-	change := func(sign int64) {
-		for _, p := range parts {
-			l.add(p, -sign)
-		}
-		l.add(both, sign)
-	}
-	change(1)
-	return func() { change(-1) }
-}
-
-// appendShare keeps what a group saves and makes it so in all runs.
-func appendShare(out []share, runs []map[string]*siteRun, loads []*load, sites []string) []share {
-	sh := share{sites: sites}
-	for i, run := range runs {
-		loads[i].share(run, sites)
-		var sum, most uint64
-		n, have := 0, 0
-		for _, name := range sites {
-			if s := run[name]; s != nil {
-				sum, most = sum+s.size, max(most, s.size)
-				n += len(s.buffers)
-				sh.grows = sh.grows || !s.equal
-				have++
-			}
-		}
-		sh.saved = max(sh.saved, sum-most)
-		sh.count += max(n-1, 0)
-		if have == len(sites) {
-			sh.runs++
-		}
-	}
-	if sh.count == 0 {
-		return out
-	}
-	return append(out, sh)
 }

@@ -125,7 +125,8 @@ enum gmtcommand {
  * A USE of a KERNEL has the kernel's number in granted, and in duration 1 + the index of the argument that is the memory.
  * READS or WRITES are set where the argument is declared const or __constant, or the memory was made for the device to
  * read or write alone. That of NATIVE has neither. All others have in granted the offset of the first byte that they touch
- * within the object, and GMT_FLAG_SCATTERED when the bytes do not lie in one piece, or their place is unknown.
+ * within the object, and GMT_FLAG_SCATTERED when the bytes do not lie in one piece, or their place is unknown. A USE of object
+ * 0 says that a command uses, besides what others name, memory that cannot be told: a replay of a command buffer.
  *
  * A COPY is two USE events of its thread with equal times, first that which READS, then that which WRITES; one of them
  * when the other side is no memory that we know. Their tag is the call site of the copy itself, in all other USE events it

@@ -363,3 +363,33 @@ TEST(both_sides_of_a_copy_stand_together)
 	OK(clReleaseContext(other));
 	end_clean();
 }
+
+/* What a replay of a command buffer uses, or a kernel beyond what is counted, no event can name: one says that. */
+TEST(what_cannot_be_told_is_said)
+{
+	begin((struct options){0});
+	EXTENSION(clCreateCommandBufferKHR);
+	EXTENSION(clReleaseCommandBufferKHR);
+	EXTENSION(clEnqueueCommandBufferKHR);
+	cl_command_buffer_khr recording = clCreateCommandBufferKHR(1, &world.queue, NULL, NULL);
+	CHECK(recording);
+	OK(clEnqueueCommandBufferKHR(0, NULL, recording, 0, NULL, NULL));
+	EQUAL(events(GMT_KIND_USE), 1);
+	touches(0, 0, SCATTERED);
+	EQUAL(event_before(0).object, 0);
+	CHECK(event_before(0).link);
+	OK(clReleaseCommandBufferKHR(recording));
+	cl_mem buffers[70];
+	for (int i = 0; i < 70; i++)
+		buffers[i] = new_buffer(64);
+	OK(clEnqueueMigrateMemObjects(world.queue, 64, buffers, 0, 0, NULL, NULL));
+	EQUAL(events(GMT_KIND_USE), 65);
+	CHECK(event_before(0).object);
+	OK(clEnqueueMigrateMemObjects(world.queue, 70, buffers, 0, 0, NULL, NULL));
+	EQUAL(events(GMT_KIND_USE), 130);
+	EQUAL(event_before(0).object, 0);
+	EQUAL(event_before(0).op, GMT_COMMAND_MIGRATE);
+	for (int i = 0; i < 70; i++)
+		OK(clReleaseMemObject(buffers[i]));
+	end_clean();
+}

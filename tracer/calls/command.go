@@ -37,6 +37,7 @@ type command struct {
 	failed   bool
 	status   int32 // 0: of one that failed without saying why
 	stranger bool  // memory was named that nobody knows
+	more     bool  // it uses more memory than is known here
 	count    int
 	access   [accessesMax]access
 }
@@ -54,7 +55,7 @@ func (b *Book) beginMap(s *wire.Sample) *command {
 func (b *Book) beginWith(s *wire.Sample, op wire.Command, failed bool, err int32) *command {
 	c := &b.command
 	c.sample, c.op, c.failed, c.status = s, op, failed, err
-	c.kernel, c.stranger, c.count = 0, false, 0
+	c.kernel, c.stranger, c.more, c.count = 0, false, false, 0
 	if failed {
 		c.queue = b.queues[s.Argument[0]]
 	} else {
@@ -72,10 +73,12 @@ func (c *command) likely() *context {
 }
 
 func (c *command) add(a access) {
-	if c.count < accessesMax {
-		c.access[c.count] = a
-		c.count++
+	if c.count == accessesMax {
+		c.more = true
+		return
 	}
+	c.access[c.count] = a
+	c.count++
 }
 
 // uses says that a command names memory. least is what the command shows of its size; kind what it can only be, if it was
@@ -130,6 +133,7 @@ func (b *Book) imageBytes(handle uint64, region []byte) uint64 {
 // usesAll is for a list of memory: all of each when the command migrates it, else nothing more is known.
 func (b *Book) usesAll(c *command, count uint64, kind wire.Memory) {
 	list := c.sample.Copy(0)
+	c.more = uint32(count) > uint32(handles(list, uint32(count))) // were not copied
 	for i := range handles(list, uint32(count)) {
 		x := somewhere(0)
 		if c.op == wire.CommandMigrate {
@@ -185,6 +189,9 @@ func (b *Book) writeUses(c *command) {
 	if c.op == wire.CommandCopy && c.count > 0 {
 		site = b.tags.Tag(c.sample, c.access[0].extent.bytes)
 	}
+	if c.more {
+		defer b.writeUntold(c.sample, c.op, c.queue.number)
+	}
 	for i := range c.count {
 		a := &c.access[i]
 		m := a.memory
@@ -206,6 +213,18 @@ func (b *Book) writeUses(c *command) {
 			e.Tag = site
 		}
 		b.write(c.sample, e)
+	}
+}
+
+// writeUntold says that a command uses memory that cannot be told.
+func (b *Book) writeUntold(s *wire.Sample, op wire.Command, queue uint64) {
+	b.write(s, wire.Event{Kind: wire.KindUse, Op: uint8(op), Flags: wire.FlagScattered, Link: queue})
+}
+
+// replay is that of a command buffer, whose commands are not told apart. On which queue is not known, either.
+func (b *Book) replay(s *wire.Sample) {
+	if int32(s.Result) == 0 {
+		b.writeUntold(s, wire.CommandOther, 0)
 	}
 }
 

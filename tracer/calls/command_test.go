@@ -88,6 +88,7 @@ func TestCommands(t *testing.T) {
 			use kernel object=2 granted=1 link=1 scope=1 tag=5 argument=2
 			use kernel object=4 granted=1 link=1 scope=1 tag=5 argument=6
 			use kernel object=5 granted=1 link=1 scope=1 tag=5 argument=7`},
+		{call{name: "clEnqueueCommandBufferKHR", args: []uint64{0, 0, 9}}, "use other scattered"},
 		{call{name: "clFinish", args: []uint64{queue}}, "sync finish link=1 scope=1 duration=10"},
 		{call{name: "clFlush", args: []uint64{queue}}, "sync flush link=1 scope=1"},
 		{call{name: "clWaitForEvents", args: []uint64{1, 9}}, "sync wait duration=10"},
@@ -160,6 +161,29 @@ func TestClone(t *testing.T) {
 	p.want(`
 		use kernel object=1 granted=1 link=1 scope=1 tag=5 argument=1
 		use kernel object=2 granted=2 link=1 scope=1 tag=5 argument=1`)
+}
+
+// TestMoreThanIsCopied: what a command uses beyond that is said to be there.
+func TestMoreThanIsCopied(t *testing.T) {
+	p := newWhole(t)
+	p.setUp()
+	var all []uint64
+	for i := range uint64(17) {
+		p.buffer(buf+i, 64)
+		all = append(all, buf+i)
+	}
+	for n, last := range map[uint64]string{
+		16: "use migrate size=64 object=16 link=1 scope=1 tag=5",
+		17: "use migrate link=1 scattered",
+	} {
+		p.records = nil
+		p.do(call{name: "clEnqueueMigrateMemObjects", args: []uint64{queue, n, 9}, copies: [2][]byte{words(all[:n]...)}})
+		if len(p.records) != int(n) {
+			t.Errorf("%d records for %d buffers", len(p.records), n)
+		}
+		p.records = p.records[len(p.records)-1:]
+		p.want(last)
+	}
 }
 
 // TestPointerArguments: memory of a device may lie in the upper half of the addresses, as that of Intel's cards does.

@@ -132,4 +132,6 @@ var Functions = []Function{
 	{"clGetExtensionFunctionAddress", false, wire.Shape{Flags: returned, Copy: copies(text(1))}, nil},
 	{"clGetExtensionFunctionAddressForPlatform", false, wire.Shape{Flags: returned, Copy: copies(text(2))}, nil},
 	{greeting, false, wire.Shape{Flags: entry}, nil},
+
+	{"clEnqueueCommandBufferKHR", true, wire.Shape{Flags: use}, (*Book).replay},
 }

@@ -1,39 +1,29 @@
 package curve
 
 import (
-	"errors"
-	"io"
+	"bytes"
 	"math"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/labtest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab/live"
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// program writes records of buffers that are created and released.
+// program is one of buffers that are created and released, an event each 100 µs.
 type program struct {
-	records []wire.Record
-	next    int
-	objects uint64
-	live    []uint64
+	*labtest.Program
+	live []uint64
 }
 
 func newProgram() *program {
-	p := &program{}
-	p.add(wire.Event{Kind: wire.KindDevice, Object: 7, Granted: 1 << 30, Link: 1 << 28, Tag: 128})
-	p.add(wire.Event{Kind: wire.KindContext, Op: uint8(wire.LifeCreate), Object: 1, Link: 7})
+	p := &program{Program: labtest.New()}
+	p.Step = 100_000
 	return p
-}
-
-func (p *program) add(e wire.Event) {
-	e.Time = 100_000 * uint64(len(p.records)+1)
-	p.records = append(p.records, wire.Record{Event: e, Process: 1})
 }
 
 // run makes so many requests of random sizes; about full buffers live at a time.
@@ -41,36 +31,14 @@ func (p *program) run(rng *rand.Rand, requests, full int, size func() uint64) {
 	for made := 0; made < requests; {
 		if len(p.live) > 0 && rng.IntN(2*full) < len(p.live) {
 			i := rng.IntN(len(p.live))
-			object := p.live[i]
+			p.Release(p.live[i], wire.OutcomeCached)
 			p.live[i] = p.live[len(p.live)-1]
 			p.live = p.live[:len(p.live)-1]
-			p.add(wire.Event{Kind: wire.KindRelease, Object: object, Link: object, Outcome: wire.OutcomeCached})
 			continue
 		}
-		p.objects++
 		made++
-		p.live = append(p.live, p.objects)
-		bytes := size()
-		p.add(wire.Event{
-			Kind: wire.KindCreate, Outcome: wire.OutcomeMiss, Object: p.objects, Link: p.objects, Size: bytes, Granted: bytes,
-			Scope: 1, Access: 1,
-		})
+		p.live = append(p.live, p.Buffer(size(), 0))
 	}
-}
-
-// Next and Rewind implement trace.Source.
-func (p *program) Next(r *wire.Record) error {
-	if p.next == len(p.records) {
-		return io.EOF
-	}
-	*r = p.records[p.next]
-	p.next++
-	return nil
-}
-
-func (p *program) Rewind() error {
-	p.next = 0
-	return nil
 }
 
 func octaves(rng *rand.Rand) func() uint64 {
@@ -135,7 +103,7 @@ func TestLive(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	p := newProgram()
 	p.run(rng, 20_000, 40, octaves(rng))
-	v := followed(t, "pow2", p.records)
+	v := followed(t, "pow2", p.Records)
 	if !v.Limits || !v.Known || v.Error > 0.03 || len(v.Exact) < 3 || v.Missed != 0 || v.LeftOut {
 		t.Fatalf("%+v", v)
 	}
@@ -152,30 +120,16 @@ func TestLive(t *testing.T) {
 
 // TestLiveExamples: recordings of the examples give a curve. Those of several sizes need the exact points.
 func TestLiveExamples(t *testing.T) {
-	files, err := filepath.Glob("../testdata/*.gmt")
-	if err != nil || len(files) < 9 {
-		t.Fatalf("%d recordings, %v", len(files), err)
-	}
-	for _, file := range files {
-		reader, err := trace.Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var p program
-		var r wire.Record
-		for err = reader.Next(&r); err == nil; err = reader.Next(&r) {
-			p.records = append(p.records, r)
-			p.records[len(p.records)-1].Payload = append([]byte(nil), r.Payload...)
-		}
-		if !errors.Is(err, io.EOF) {
-			t.Fatal(err)
-		}
-		if err := reader.Close(); err != nil {
-			t.Fatal(err)
-		}
-		v := followed(t, "futhark", p.records)
+	for file, reader := range labtest.Recordings(t, "../testdata") {
+		var records []wire.Record
+		labtest.Each(t, reader, func(r *wire.Record) {
+			kept := *r
+			kept.Payload = bytes.Clone(r.Payload)
+			records = append(records, kept)
+		})
+		v := followed(t, "futhark", records)
 		sound(t, v)
-		m, err := Measure(&p, "futhark", nil)
+		m, err := Measure(labtest.Rewound(t, reader), "futhark", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,12 +138,12 @@ func TestLiveExamples(t *testing.T) {
 		}
 		end := v.Points[len(v.Points)-1]
 		if best := m.Exact[len(m.Exact)-1].HitRate; !v.Known && math.Abs(end.HitRate-best) > 0.05 {
-			t.Errorf("%s: %.3f without a limit, replayed %.3f", filepath.Base(file), end.HitRate, best)
+			t.Errorf("%s: %.3f without a limit, replayed %.3f", file, end.HitRate, best)
 		}
 		if off := v.Off(m.Exact); v.Known && off > v.Error+0.1 {
-			t.Errorf("%s: %.3f off, said are %.3f", filepath.Base(file), off, v.Error)
+			t.Errorf("%s: %.3f off, said are %.3f", file, off, v.Error)
 		}
-		t.Logf("%s: %.0f requests, error %.3f, %d exact", filepath.Base(file), v.Requests, v.Error, len(v.Exact))
+		t.Logf("%s: %.0f requests, error %.3f, %d exact", file, v.Requests, v.Error, len(v.Exact))
 	}
 }
 
@@ -206,10 +160,7 @@ func TestMeasure(t *testing.T) {
 		t.Fatalf("%+v", m)
 	}
 	for _, e := range m.Exact {
-		if err := p.Rewind(); err != nil {
-			t.Fatal(err)
-		}
-		r, err := lab.Replay(p, at("futhark", nil, e.Limit))
+		r, err := lab.Replay(labtest.Rewound(t, p), at("futhark", nil, e.Limit))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -277,27 +228,23 @@ func TestLiveRests(t *testing.T) {
 func TestLiveChanges(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	p := newProgram()
-	change := func(text string) {
-		p.add(wire.Event{Kind: wire.KindLimit, Size: uint64(len(text))})
-		p.records[len(p.records)-1].Payload = []byte(text)
-	}
 	p.run(rng, 2000, 40, octaves(rng))
-	change("policy=none")
+	p.Limit("policy=none", 0)
 	p.run(rng, 100, 40, octaves(rng))
-	if v := followed(t, "pow2", p.records); v.Limits || v.Policy != "none" {
+	if v := followed(t, "pow2", p.Records); v.Limits || v.Policy != "none" {
 		t.Errorf("after none: %+v", v)
 	}
-	change("policy=pow2")
+	p.Limit("policy=pow2", 0)
 	p.run(rng, 2000, 40, octaves(rng))
-	change("max_cached_bytes=4096")
+	p.Limit("max_cached_bytes=4096", 0)
 	p.run(rng, 500, 40, octaves(rng))
-	v := followed(t, "pow2", p.records)
+	v := followed(t, "pow2", p.Records)
 	if !v.Known || v.Policy != "pow2" || v.Requests < 100 || v.Exact[len(v.Exact)-1].HitRate < 0.5 {
 		t.Errorf("after pow2: %s, %g requests, exact %+v", v.Policy, v.Requests, v.Exact)
 	}
-	change("min_block=1MiB")
+	p.Limit("min_block=1MiB", 0)
 	p.run(rng, 40, 40, octaves(rng))
-	if v := followed(t, "pow2", p.records); v.Known || v.Requests > 40 {
+	if v := followed(t, "pow2", p.Records); v.Known || v.Requests > 40 {
 		t.Errorf("after another min_block: %+v", v)
 	}
 }
@@ -312,7 +259,7 @@ func TestLiveMissed(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Begin(lab.NewChorus(), 0)
-	give(l, p.records)
+	give(l, p.Records)
 	if before := l.look(); !before.Known || before.Missed != 0 {
 		t.Errorf("before: %+v", before)
 	}
@@ -320,9 +267,9 @@ func TestLiveMissed(t *testing.T) {
 	if v := l.look(); v.Missed != 7 || v.Requests != 0 || v.Known {
 		t.Errorf("%d missed, %g requests", v.Missed, v.Requests)
 	}
-	p.records = p.records[:0]
+	p.Records = p.Records[:0]
 	p.run(rng, 20_000, 40, octaves(rng))
-	give(l, p.records)
+	give(l, p.Records)
 	v := l.look()
 	sound(t, v)
 	if !v.Known || v.Error > 0.03 || v.Missed != 7 {
@@ -372,8 +319,7 @@ func FuzzLive(f *testing.F) {
 			default:
 				e.Kind, e.Op = wire.KindContext, uint8(wire.LifeEnd)
 			}
-			p.add(e)
-			p.records[len(p.records)-1].Process = uint32(data[2] % 16)
+			p.Add(e).Process = uint32(data[2] % 16)
 		}
 		for _, policy := range []string{"futhark", "mantissa", "slab"} {
 			l, err := NewLive(policy, nil, Options{Memory: MemoryMin})
@@ -381,8 +327,8 @@ func FuzzLive(f *testing.F) {
 				t.Fatal(err)
 			}
 			tap := live.Start(l)
-			for i := range p.records {
-				tap.Take(&p.records[i])
+			for i := range p.Records {
+				tap.Take(&p.Records[i])
 			}
 			tap.Close()
 			sound(t, l.View())
@@ -397,8 +343,8 @@ func BenchmarkLive(b *testing.B) {
 			rng := rand.New(rand.NewPCG(1, 2))
 			p := newProgram()
 			p.run(rng, 500_000, 64, func() uint64 { return uint64(1<<12 + rng.IntN(40)*3000 + rng.IntN(4)*256) })
-			for i := range p.records { // a million in a second
-				p.records[i].Time = 1000 * uint64(i)
+			for i := range p.Records { // a million in a second
+				p.Records[i].Time = 1000 * uint64(i)
 			}
 			for b.Loop() {
 				l, err := NewLive(policy, nil, Options{})
@@ -406,12 +352,12 @@ func BenchmarkLive(b *testing.B) {
 					b.Fatal(err)
 				}
 				l.Begin(lab.NewChorus(), 0)
-				give(l, p.records)
+				give(l, p.Records)
 				if l.look().Requests == 0 {
 					b.Fatal("no curve")
 				}
 			}
-			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N*len(p.records)), "ns/event")
+			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N*len(p.Records)), "ns/event")
 		})
 	}
 }

@@ -21,8 +21,8 @@ func BenchmarkGhosts(b *testing.B) {
 		c := lab.NewChorus()
 		g.Begin(c, 0)
 		start := live.Spent()
-		for i := range src.records {
-			if r := &src.records[i]; lab.Hears(&r.Event) {
+		for i := range src.Records {
+			if r := &src.Records[i]; lab.Hears(&r.Event) {
 				c.Read(r)
 			}
 			if c.Events() == 1024 {
@@ -30,6 +30,6 @@ func BenchmarkGhosts(b *testing.B) {
 				c.Clear()
 			}
 		}
-		b.ReportMetric(float64(live.Spent()-start)/float64(len(src.records)), "ns/record")
+		b.ReportMetric(float64(live.Spent()-start)/float64(len(src.Records)), "ns/record")
 	}
 }

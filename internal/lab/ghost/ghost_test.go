@@ -1,12 +1,9 @@
 package ghost
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,51 +11,29 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/labtest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab/live"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// list is a source of records that were made up.
-type list struct {
-	records []wire.Record
-	next    int
-}
-
-func (l *list) Header() trace.Header { return trace.Header{} }
-func (l *list) Rewind() error        { l.next = 0; return nil }
-func (l *list) Next(r *wire.Record) error {
-	if l.next == len(l.records) {
-		return io.EOF
-	}
-	*r = l.records[l.next]
-	l.next++
-	return nil
-}
-
 // churn is a program of that many buffers, of which 16 live at a time, in sizes that come again and again.
-func churn(buffers int) *list {
-	l := &list{}
-	add := func(e wire.Event) {
-		e.Time = uint64(len(l.records)+1) * 1000
-		l.records = append(l.records, wire.Record{Process: 1, Event: e})
-	}
-	add(wire.Event{Kind: wire.KindDevice, Object: 1, Granted: 1 << 33, Link: 1 << 31, Tag: 128})
-	add(wire.Event{Kind: wire.KindContext, Object: 1, Link: 1})
+func churn(buffers int) *labtest.Program {
+	p := labtest.Empty(1)
+	p.Device(1<<33, 1<<31, 128)
+	p.Context(labtest.Scope)
 	const live = 16
 	for n := range uint64(buffers) {
 		if n >= live {
-			add(wire.Event{Kind: wire.KindRelease, Object: n - live + 1, Outcome: wire.OutcomeCached, Link: n - live + 1})
-			add(wire.Event{Kind: wire.KindUse, Object: n})
+			p.Release(n-live+1, wire.OutcomeCached)
+			p.Add(wire.Event{Kind: wire.KindUse, Object: n})
 		}
 		size := 4096 * (1 + n*7%23)
-		add(wire.Event{
-			Kind: wire.KindCreate, Object: n + 1, Link: n + 1, Size: size, Granted: size, Scope: 1, Access: 1, Tag: uint32(n % 5),
-			Outcome: wire.OutcomeMiss, Cost: uint32(5000 + size),
-		})
+		p.Buffer(size, uint32(n%5))
+		p.Last().Cost = uint32(5000 + size)
 	}
-	return l
+	return p
 }
 
 // device is what the ghosts of tests reckon with.
@@ -69,10 +44,7 @@ func futhark() lab.Configuration { return lab.Configuration{Policy: "futhark"} }
 // replayed returns what a replay says of a configuration.
 func replayed(t *testing.T, src trace.Source, c lab.Configuration, d cost.Device) *lab.ReplayResult {
 	t.Helper()
-	if err := src.Rewind(); err != nil {
-		t.Fatal(err)
-	}
-	r, err := lab.Replay(src, lab.ReplayOptions{Policy: c.Policy, Settings: c.Settings, HoldSettings: true, Device: d})
+	r, err := lab.Replay(labtest.Rewound(t, src), lab.ReplayOptions{Policy: c.Policy, Settings: c.Settings, HoldSettings: true, Device: d})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,23 +57,6 @@ func checkRow(t *testing.T, row *model.Ghost, want *lab.ReplayResult) {
 	if row.Requests != want.Hits+want.Misses || row.Hits != want.Hits || row.PeakReserved != want.PeakReserved ||
 		math.Abs(row.DriverNS-want.DriverNS) > 1e-6*want.DriverNS {
 		t.Errorf("%s: %+v, a replay: %d of %d, peak %d, %g ns", row.Name, *row, want.Hits, want.Hits+want.Misses, want.PeakReserved, want.DriverNS)
-	}
-}
-
-// each gives the records of a source.
-func each(t *testing.T, src trace.Source, take func(*wire.Record)) {
-	t.Helper()
-	var r wire.Record
-	for {
-		err := src.Next(&r)
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		take(&r)
-		clear(r.Payload) // is not theirs to keep
 	}
 }
 
@@ -120,7 +75,7 @@ func play(t *testing.T, src trace.Source, g *Ghosts, behind func(batch int) bool
 		part = &live.Part{}
 		batch++
 	}
-	each(t, src, func(r *wire.Record) {
+	labtest.Each(t, src, func(r *wire.Record) {
 		c.Read(r)
 		part.Records, part.Time = part.Records+1, r.Time
 		if part.Records == batchSize {
@@ -147,22 +102,14 @@ func follow(t *testing.T, all []lab.Configuration, o Options) (*Ghosts, *live.Ta
 
 // TestGhostsAreReplays: a ghost has what a replay of the recording says, on every recording and under every policy.
 func TestGhostsAreReplays(t *testing.T) {
-	files, err := filepath.Glob("../testdata/*.gmt")
-	if err != nil || len(files) < 9 {
-		t.Fatalf("%d recordings, %v", len(files), err)
-	}
-	for _, file := range files {
-		reader, err := trace.Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for file, reader := range labtest.Recordings(t, "../testdata") {
 		var all []lab.Configuration
 		for _, name := range allocator.Names() {
 			all = append(all, lab.Configuration{Policy: name})
 		}
 		all = append(all, lab.Configuration{Policy: "pow2", Settings: []allocator.Setting{{Name: "max_cached_bytes", Value: "65536"}}})
 		g, tap := follow(t, all, Options{Present: lab.Configuration{Policy: reader.Header().Policy}, Device: device})
-		each(t, reader, func(r *wire.Record) {
+		labtest.Each(t, reader, func(r *wire.Record) {
 			tap.Take(r)
 			if r.Kind == wire.KindSync {
 				tap.Flush()
@@ -180,9 +127,6 @@ func TestGhostsAreReplays(t *testing.T) {
 				t.Errorf("%s: %+v", file, row)
 			}
 			checkRow(t, row, replayed(t, reader, c, device))
-		}
-		if err := reader.Close(); err != nil {
-			t.Fatal(err)
 		}
 	}
 }
@@ -241,8 +185,7 @@ func TestStopsOneByOne(t *testing.T) {
 func TestOnlyThePresentComesLate(t *testing.T) {
 	g, tap := follow(t, nil, Options{Present: futhark()})
 	for _, payload := range []string{"max_cached_bytes=1000", "max_cached_bytes=2000", "policy=pow2", "policy=futhark"} {
-		r := limit(payload, 0)
-		tap.Take(&r)
+		tap.Take(labtest.New().Limit(payload, 0))
 	}
 	tap.Close()
 	if rows := g.Board().Rows; len(rows) != 1 || !rows[0].Present || rows[0].Name != "futhark" || !rows[0].Whole() {
@@ -335,7 +278,7 @@ func TestBoardIsForAnybody(t *testing.T) {
 			events = board.Events
 		}
 	}()
-	each(t, churn(20_000), func(r *wire.Record) {
+	labtest.Each(t, churn(20_000), func(r *wire.Record) {
 		tap.Take(r)
 		if r.Time%1_000_000 == 0 {
 			tap.Flush()
@@ -344,11 +287,6 @@ func TestBoardIsForAnybody(t *testing.T) {
 	tap.Close()
 	close(stop)
 	<-done
-}
-
-// limit is a LIMIT record.
-func limit(payload string, status int16) wire.Record {
-	return wire.Record{Process: 1, Event: wire.Event{Time: 1, Kind: wire.KindLimit, Status: status}, Payload: []byte(payload)}
 }
 
 // TestFollowsThePresent changes policy and limits: the present row moves to the ghost that has them, or to a new one.
@@ -368,9 +306,9 @@ func TestFollowsThePresent(t *testing.T) {
 		{"4096", 0, "futhark", false},                        // a trim
 	} {
 		src := churn(1000)
-		src.records = slices.Insert(src.records, len(src.records)/2, limit(test.payload, test.status))
+		src.Records = slices.Insert(src.Records, len(src.Records)/2, *labtest.Empty(1).Limit(test.payload, test.status))
 		g, tap := follow(t, Of(futhark(), []string{"pow2"}), Options{Present: futhark(), Device: device})
-		each(t, src, tap.Take)
+		labtest.Each(t, src, tap.Take)
 		tap.Close()
 		present := g.Board().Present()
 		if present == nil || present.Name != test.want || present.Since != 0 != test.late || present.Requests == 0 {
@@ -396,11 +334,11 @@ func TestCostsComeFromTheRun(t *testing.T) {
 		t.Errorf("%+v", b)
 	}
 	src := churn(100)
-	src.records[len(src.records)-1].Kind = wire.KindEvict
+	src.Last().Kind = wire.KindEvict
 	for range enough {
-		src.records = append(src.records, wire.Record{Process: 1, Event: wire.Event{Kind: wire.KindEvict, Link: 1 << 40, Granted: 100, Cost: 700}})
+		src.Evict(1<<40, 100, wire.EvictNone).Cost = 700
 	}
-	each(t, src, tap.Take)
+	labtest.Each(t, src, tap.Take)
 	tap.Close()
 	if b := g.Board(); b.Assumed || math.Abs(b.CreateA-5000) > 1 || math.Abs(b.CreateB-1) > 1e-3 || b.ReleaseA == assumed.Release.A {
 		t.Errorf("%+v", b)

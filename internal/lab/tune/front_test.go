@@ -6,6 +6,8 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/labtest"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // points makes points of pairs of ms and MiB, whose policies are a, b, c …
@@ -144,21 +146,21 @@ func TestFoldsOfHalves(t *testing.T) {
 	if len(folds) != 2 || folds[0].OverFits() || folds[1].OverFits() {
 		t.Errorf("a program that does the same again and again: %+v", folds)
 	}
-	p := newProgram() // many sizes of one call site, then many buffers at a time
+	p := labtest.New() // many sizes of one call site, then many buffers at a time
 	for n := range 300 {
-		p.release(p.create(1<<20+uint64(n)*4096, 1))
+		p.Release(create(p, 1<<20+uint64(n)*4096, 1), wire.OutcomeCached)
 	}
 	var all []uint64
 	for range 10 {
 		for range 15 {
-			all = append(all, p.create(4<<20, 2))
+			all = append(all, create(p, 4<<20, 2))
 		}
 		for _, object := range all {
-			p.release(object)
+			p.Release(object, wire.OutcomeCached)
 		}
 		all = all[:0]
 	}
-	folds = look(t, Options{}, p.tape(t)).Folds(context.Background())
+	folds = look(t, Options{}, taped(t, p)).Folds(context.Background())
 	if len(folds) != 2 || !folds[0].OverFits() && !folds[1].OverFits() {
 		t.Errorf("two programs in one: %+v", folds)
 	}
@@ -167,9 +169,9 @@ func TestFoldsOfHalves(t *testing.T) {
 	if folds := look(t, Options{Most: 1}, bursts(t, 3)).Folds(ctx); folds != nil {
 		t.Errorf("no time: %+v", folds)
 	}
-	empty := newProgram()
-	empty.create(1, 1)
-	if folds := look(t, Options{Most: 1}, empty.tape(t)).Folds(context.Background()); folds != nil {
+	empty := labtest.New()
+	empty.Create(1, 1)
+	if folds := look(t, Options{Most: 1}, taped(t, empty)).Folds(context.Background()); folds != nil {
 		t.Errorf("one request has no halves: %+v", folds)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/labtest"
 )
 
 func look(t *testing.T, o Options, tapes ...*lab.Tape) *Result {
@@ -171,7 +172,7 @@ func TestSearchErrors(t *testing.T) {
 	if _, err := Search(context.Background(), []*lab.Tape{tape}, Options{}); !errors.Is(err, ErrNoCost) {
 		t.Errorf("a driver that takes nothing: %v", err)
 	}
-	if _, err := Search(context.Background(), []*lab.Tape{newProgram().tape(t)}, Options{Device: device}); !errors.Is(err, ErrNoRequest) {
+	if _, err := Search(context.Background(), []*lab.Tape{taped(t, labtest.New())}, Options{Device: device}); !errors.Is(err, ErrNoRequest) {
 		t.Errorf("a recording without requests: %v", err)
 	}
 	present := lab.Configuration{Policy: "slob"}

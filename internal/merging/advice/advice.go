@@ -19,6 +19,8 @@ const MostSteps = recorded.MostSteps
 type Recording struct {
 	Name   string // as people know it
 	Source trace.Source
+	// Header tells copies and parts of one recording from recordings of their own. One without a time is of its own.
+	Header trace.Header
 }
 
 // Options say what is asked for.
@@ -52,25 +54,27 @@ type Run struct {
 // goroutine uses it.
 type Reader struct {
 	options  Options
-	number   int // of recordings so far
+	number   int                // of recordings so far
+	sessions map[string]session // of these
 	programs []Program
 	empty    []string
 }
 
 // New returns a reader that has nothing yet.
-func New(o Options) *Reader { return &Reader{options: o} }
+func New(o Options) *Reader { return &Reader{options: o, sessions: map[string]session{}} }
 
 // Add reads a recording from its front. Processes of one program are looked at together. An error is that of the source.
 func (r *Reader) Add(from Recording) error {
-	r.number++
-	runs, err := recorded.Read(from.Source, recorded.Options{Recording: r.number, Steps: r.options.Steps})
+	runs, err := recorded.Read(from.Source, recorded.Options{Steps: r.options.Steps})
 	if err != nil {
 		return fmt.Errorf("%s: %w", from.Name, err)
 	}
 	if len(runs) == 0 {
 		r.empty = append(r.empty, from.Name)
 	}
+	of, again := r.sessionOf(&from, runs)
 	for _, run := range runs {
+		run.Program.Recording = of.number
 		name := plain.ProgramName(run.Name)
 		at := slices.IndexFunc(r.programs, func(p Program) bool { return p.Name == name })
 		if at < 0 {
@@ -78,6 +82,9 @@ func (r *Reader) Add(from Recording) error {
 			r.programs = append(r.programs, Program{Name: name})
 		}
 		p := &r.programs[at]
+		if again {
+			run.Lacks = append(run.Lacks, "it was recorded together with what is in "+of.name+": both count as one recording")
+		}
 		p.Runs = append(p.Runs, Run{Recording: from.Name, Run: run})
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/charmbracelet/x/exp/golden"
 
@@ -22,16 +23,26 @@ import (
 func of(t *testing.T, o Options, paths ...string) *Result {
 	t.Helper()
 	r := New(o)
-	for _, path := range paths {
-		reader, err := trace.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = errors.Join(r.Add(Recording{Name: filepath.Base(path), Source: reader}), reader.Close())
-		if err != nil {
-			t.Fatal(err)
-		}
+	for i, path := range paths {
+		add(t, r, path, trace.Header{Created: time.Unix(int64(i), 1)}) // some are of one file
 	}
+	return advised(t, r)
+}
+
+func add(t *testing.T, r *Reader, path string, header trace.Header) {
+	t.Helper()
+	reader, err := trace.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(r.Add(Recording{Name: filepath.Base(path), Source: reader, Header: header}), reader.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func advised(t *testing.T, r *Reader) *Result {
+	t.Helper()
 	result, err := r.Advise()
 	if err != nil {
 		t.Fatal(err)
@@ -112,6 +123,39 @@ func TestSafeInTwoRecordings(t *testing.T) {
 		}
 		if test.verdict == merging.Unsure && (p.Advice[len(p.Advice)-1].Verdict != merging.Unsure || len(p.Runs[1].Lacks) == 0) {
 			t.Errorf("%+v", p)
+		}
+	}
+}
+
+// TestCopiesOfARecordingAreOne, and parts of it, and what was merged of it: they show no more runs than it does.
+func TestCopiesOfARecordingAreOne(t *testing.T) {
+	at := func(host string, s int64) trace.Header { return trace.Header{Host: host, Created: time.Unix(s, 0)} }
+	merged := func(s int64) trace.Header {
+		return trace.Header{Host: "a", Created: time.Unix(9, 0), Merged: []trace.Origin{{Host: "a", Created: time.Unix(s, 0), First: 1, Last: 9}}}
+	}
+	part := trace.Header{Host: "a", Created: time.Unix(4, 0), ClockNS: 3e9}
+	for name, test := range map[string]struct {
+		first, second trace.Header
+		want          merging.Verdict
+	}{
+		"a copy":           {at("a", 1), trace.Header{Host: "a", Created: time.Unix(1, 0).UTC()}, merging.HoldsHere},
+		"another time":     {at("a", 1), at("a", 2), merging.Safe},
+		"another host":     {at("a", 1), at("b", 1), merging.Safe},
+		"a part":           {at("a", 1), part, merging.HoldsHere},
+		"a part of others": {at("a", 3), part, merging.Safe},
+		"merged":           {at("a", 1), merged(1), merging.HoldsHere},
+		"merged before":    {merged(2), at("a", 2), merging.HoldsHere},
+		"merged of others": {merged(2), at("a", 3), merging.Safe},
+		"not known":        {trace.Header{}, trace.Header{}, merging.Safe},
+	} {
+		r := New(usual())
+		add(t, r, "testdata/mosaic.gmt", test.first)
+		add(t, r, "testdata/mosaic.gmt", test.second)
+		p := advised(t, r).Programs[0]
+		lacks := p.Runs[1].Lacks
+		said := len(lacks) > 0 && strings.HasPrefix(lacks[len(lacks)-1], "it was recorded together with what is in mosaic.gmt")
+		if p.Advice[0].Verdict != test.want || said != (test.want == merging.HoldsHere) {
+			t.Errorf("%s: %s, %q", name, p.Advice[0].Verdict, lacks)
 		}
 	}
 }

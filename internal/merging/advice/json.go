@@ -75,6 +75,7 @@ type adviceDocument struct {
 	Unused   bool          `json:"unused,omitempty"`
 	Flags    bool          `json:"other_flags,omitempty"`
 	Nested   bool          `json:"nested,omitempty"`
+	Refilled bool          `json:"refilled,omitempty"`
 	Miss     *missDocument `json:"miss,omitempty"`
 	Sentence string        `json:"sentence"`
 }
@@ -147,7 +148,8 @@ func metricsOf(m *merging.Metrics) metricsDocument {
 func adviceOf(a *merging.Advice) adviceDocument {
 	d := adviceDocument{
 		Topic: a.Topic.String(), Verdict: a.Verdict.String(), Sites: a.Sites, Copies: a.Copies, Count: a.Count, Bytes: a.Bytes, NS: a.Nanos,
-		Runs: a.Runs, Offsets: a.Offsets, Blocks: a.Blocks, Unused: a.Unused, Flags: a.OtherFlags, Nested: a.Nested, Sentence: a.Sentence,
+		Runs: a.Runs, Offsets: a.Offsets, Blocks: a.Blocks, Unused: a.Unused, Flags: a.OtherFlags, Nested: a.Nested, Refilled: a.Refilled,
+		Sentence: a.Sentence,
 	}
 	if a.Failed != 0 {
 		d.Miss = &missDocument{

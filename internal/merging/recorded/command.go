@@ -14,6 +14,10 @@ var commands = [...]merging.Kind{
 
 // use takes one use of a command: uses of one thread at one time are those of one command.
 func (p *process) use(r *wire.Record) {
+	if r.Object == 0 { // of all that a command uses, this cannot be told
+		p.untold++
+		return
+	}
 	o := p.objects[r.Object]
 	if o == nil || int(r.Op) >= len(commands) {
 		p.strangers++
@@ -52,7 +56,12 @@ func (c *command) continues(next *command) bool {
 
 // command begins a step.
 func (p *process) command(r *wire.Record) int {
-	s := merging.Step{Kind: commands[r.Op], Time: r.Time, Done: merging.None}
+	t := p.thread(r.Thread)
+	if !t.commands {
+		t.commands = true
+		p.callers++
+	}
+	s := merging.Step{Kind: commands[r.Op], Time: r.Time, Done: merging.None, Thread: t.number}
 	if s.Kind == merging.KindCopy {
 		s.Site = r.Tag
 	}

@@ -11,6 +11,8 @@ type gaps struct {
 	dropped              int  // records behind the most steps
 	endless              bool // the recording ends before the process
 	parts                int  // whose place in their parents is not known
+	callers              int  // threads that enqueued commands
+	untold               int  // commands that use memory nobody can name
 	strangers            int  // uses of memory whose create was not seen, or by unknown commands
 	queueless            int  // commands on queues that were not seen made
 	waits                int  // for events
@@ -34,6 +36,8 @@ func (p *process) lacks(lost uint64, most int) []string {
 	say(uses == 0, "no command is recorded, so that nobody knows when memory was in use: what was created and not released counts as in use")
 	say(unnamed > 0, "%d creates have no call site: they count as one", unnamed)
 	say(earlier > 0, "%d objects are from before the recording: they are left as they are", earlier)
+	say(p.callers > 1, "%d threads enqueue commands, and why one came before the other is not recorded: what more than one of them uses is never called safe", p.callers)
+	say(p.untold > 0, "%d commands use memory that cannot be told, such as replays of command buffers: what they use may speak against all advice, so none is safe", p.untold)
 	say(p.strangers > 0, "%d uses are of memory that was not seen created", p.strangers)
 	say(p.arguments > 0 && p.qualified == 0, "no kernel argument tells that it is only read: none is const, or the driver does not tell (PoCL does with -cl-kernel-arg-info); each counts as read and written")
 	say(p.placeless > 0 && p.placeless == p.places, "commands do not tell which bytes they touch: each counts as touching any")

@@ -48,9 +48,11 @@ type queue struct {
 
 // thread is what a thread does.
 type thread struct {
-	last   command
-	wait   *wait
-	awaits awaits
+	number   uint32 // from 1
+	commands bool   // it enqueued any
+	last     command
+	wait     *wait
+	awaits   awaits
 }
 
 // command is the last one that a thread enqueued: more uses of it may follow.
@@ -82,7 +84,7 @@ func newProcess(b *builder) *process {
 func (p *process) thread(number uint32) *thread {
 	t := p.threads[number]
 	if t == nil {
-		t = &thread{last: command{step: merging.None}}
+		t = &thread{number: uint32(len(p.threads) + 1), last: command{step: merging.None}}
 		p.threads[number] = t
 	}
 	return t
@@ -127,7 +129,7 @@ func (p *process) create(r *wire.Record) {
 		Pinned: pin(&r.Event),
 	}
 	o := &object{buffer: len(p.program.Buffers), exact: true}
-	step := merging.Step{Kind: merging.KindCreate, Time: r.Time}
+	step := merging.Step{Kind: merging.KindCreate, Time: r.Time, Thread: p.thread(r.Thread).number}
 	if !life.HasMemory(&r.Event) {
 		p.part(r, &b, o)
 	} else if r.Access&(memCopyHostPtr|memUseHostPtr) != 0 || b.Pinned == merging.Earlier {

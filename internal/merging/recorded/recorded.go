@@ -21,8 +21,7 @@ const MostSteps = 4 << 20
 
 // Options say how a recording is read.
 type Options struct {
-	Recording int // its number: processes of one recording count as one run when it is asked whether advice is safe
-	Steps     int // to keep, of all processes together; 0: MostSteps
+	Steps int // to keep, of all processes together; 0: MostSteps
 }
 
 // Run is what one process did.
@@ -61,11 +60,11 @@ func Read(src trace.Source, o Options) ([]Run, error) {
 		}
 		b.take(&r)
 	}
-	return b.runs(names, src, o.Recording, most), nil
+	return b.runs(names, src, most), nil
 }
 
 // runs ends the programs.
-func (b *builder) runs(names *life.Names, src trace.Source, recording, most int) []Run {
+func (b *builder) runs(names *life.Names, src trace.Source, most int) []Run {
 	damage := trace.DamageOf(src)
 	var runs []Run
 	for _, number := range slices.Sorted(maps.Keys(b.processes)) {
@@ -74,7 +73,7 @@ func (b *builder) runs(names *life.Names, src trace.Source, recording, most int)
 			continue
 		}
 		p.finish(trace.GoesOn(src))
-		p.program.Recording, p.program.Partial = recording, b.lost > 0 || damage != ""
+		p.program.Partial = b.lost > 0 || damage != "" || p.untold > 0
 		run := Run{
 			Program: &p.program, Process: number, PID: names.Process(number).PID, Name: names.Process(number).Program,
 			Callers: p.name(names.Process(number)), Lacks: p.lacks(b.lost, most),

@@ -365,3 +365,35 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestWhatCannotBeTold: a replay of a command buffer may use anything.
+func TestWhatCannotBeTold(t *testing.T) {
+	run := func(object uint64) Run {
+		src := new(tape).queue(9, 0).create(1, 1).read(1, 9, 64)
+		src.add(wire.Event{Kind: wire.KindUse, Op: uint8(wire.CommandOther), Object: object, Link: 9, Flags: wire.FlagScattered})
+		return one(t, src.release(1), Options{})
+	}
+	if r := run(1); r.Program.Partial {
+		t.Errorf("a command on what is known: %q", r.Lacks)
+	}
+	if r := run(0); !r.Program.Partial || !slices.ContainsFunc(r.Lacks, func(s string) bool { return strings.Contains(s, "1 commands use memory that cannot be told") }) {
+		t.Errorf("partial %v: %q", r.Program.Partial, r.Lacks)
+	}
+}
+
+// TestThreadsAreTold of each command, and of all together when there are several.
+func TestThreadsAreTold(t *testing.T) {
+	run := func(thread uint8) Run {
+		src := new(tape).queue(9, 0).create(1, 1).read(1, 9, 64)
+		src.add(wire.Event{Kind: wire.KindUse, Op: uint8(wire.CommandRead), Object: 1, Link: 9, Size: 64, Flags: wire.FlagReads, Reason: thread})
+		return one(t, src.release(1), Options{})
+	}
+	for thread, want := range map[uint8]bool{1: false, 2: true} {
+		r := run(thread)
+		steps := r.Program.Steps
+		told := slices.ContainsFunc(r.Lacks, func(s string) bool { return strings.Contains(s, "2 threads enqueue commands") })
+		if other := steps[1].Thread != steps[2].Thread; other != want || told != want || steps[1].Thread == 0 {
+			t.Errorf("threads %d and %d, %q", steps[1].Thread, steps[2].Thread, r.Lacks)
+		}
+	}
+}
