@@ -87,7 +87,7 @@ func TestTooLarge(t *testing.T) {
 // TestSlabGivesWayToTheRequest has room for the request but not for a slab beside what is cached, which stays.
 func TestSlabGivesWayToTheRequest(t *testing.T) {
 	tape := labtest.New()
-	tape.Create(1, 1<<20).Access |= copyHostPointer // a block of its own
+	tape.Create(1, 1<<20).Access |= wire.CopyHostPtr // a block of its own
 	tape.Release(1, wire.OutcomeCached)
 	tape.Create(2, 100_000)
 	for policy, slab := range map[string]uint64{"slab": 1 << 20, "buddy": 1 << 20, "ualloc": 2 << 20} {

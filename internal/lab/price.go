@@ -27,12 +27,12 @@ func (p *prices) create(e *wire.Event) {
 		p.parts.Add(0, float64(e.Cost))
 	}
 	created := e.Outcome == wire.OutcomeMiss || e.Outcome == wire.OutcomeDriver
-	owns := wire.Memory(e.Op) == wire.MemoryBuffer && e.Access&useHostPointer == 0
+	owns := wire.Memory(e.Op) == wire.MemoryBuffer && e.Access&wire.UseHostPtr == 0
 	if !created || !owns || e.Flags&(wire.FlagPart|wire.FlagCarried) != 0 {
 		return
 	}
 	fit := &p.creates
-	if e.Access&copyHostPointer != 0 {
+	if e.Access&wire.CopyHostPtr != 0 {
 		fit = &p.copies
 	}
 	measured(fit, e.Granted, e.Cost)

@@ -173,8 +173,8 @@ func TestRequests(t *testing.T) {
 	tape := labtest.New()
 	plain := wire.Event{Kind: wire.KindCreate, Outcome: wire.OutcomeMiss, Object: 1, Size: 600, Granted: 600, Scope: labtest.Scope, Access: labtest.ReadWrite}
 	pinned, copied, other := plain, plain, plain
-	pinned.Object, pinned.Access = 2, labtest.ReadWrite|allocHostPointer
-	copied.Object, copied.Access = 3, labtest.ReadWrite|copyHostPointer
+	pinned.Object, pinned.Access = 2, labtest.ReadWrite|wire.AllocHostPtr
+	copied.Object, copied.Access = 3, labtest.ReadWrite|wire.CopyHostPtr
 	other.Object, other.Scope = 4, 2
 	for _, e := range []wire.Event{plain, pinned, copied, other} {
 		tape.Add(e)

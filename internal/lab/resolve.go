@@ -9,13 +9,6 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Bits of cl_mem_flags that decide what a policy may do with a request (OpenCL 3.0 §5.2.1).
-const (
-	useHostPointer   = 1 << 3
-	allocHostPointer = 1 << 4
-	copyHostPointer  = 1 << 5
-)
-
 // resolver turns records into a script. What it finds does not depend on a policy.
 type resolver struct {
 	script    script
@@ -115,7 +108,7 @@ func (r *resolver) classOf(o *origin, e *wire.Event) uint32 {
 		d = o.first
 	}
 	request := allocator.Request{
-		Max: d.largest, Heap: d.memory, Align: d.align, Exact: e.Access&copyHostPointer != 0, Pinned: e.Access&allocHostPointer != 0,
+		Max: d.largest, Heap: d.memory, Align: d.align, Exact: e.Access&wire.CopyHostPtr != 0, Pinned: e.Access&wire.AllocHostPtr != 0,
 	}
 	if request.Exact { // the driver copies as much as it creates
 		request.Align = 0
@@ -200,7 +193,7 @@ func (r *resolver) slab(o *origin, record *wire.Record) {
 func lacksMemory(e *wire.Event) bool {
 	const objectAllocation, outOfResources, outOfHostMemory = -4, -5, -6 // CL_MEM_OBJECT_ALLOCATION_FAILURE and so on
 	short := e.Status == objectAllocation || e.Status == outOfResources || e.Status == outOfHostMemory
-	return short && wire.Memory(e.Op) == wire.MemoryBuffer && e.Access&(useHostPointer|copyHostPointer) == 0 && e.Size > 0
+	return short && wire.Memory(e.Op) == wire.MemoryBuffer && e.Access&(wire.UseHostPtr|wire.CopyHostPtr) == 0 && e.Size > 0
 }
 
 // slot returns one that is empty.

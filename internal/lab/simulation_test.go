@@ -80,7 +80,7 @@ func TestRequestsThatFailed(t *testing.T) {
 		"drains":           {failed(noMemory, labtest.ReadWrite), 6000, 0, 1, 1},
 		"would succeed":    {failed(noMemory, labtest.ReadWrite), 11000, 1, 1, 0},
 		"another mistake":  {failed(invalid, labtest.ReadWrite), 6000, 1, 0, 0},
-		"contents to copy": {failed(noMemory, labtest.ReadWrite|copyHostPointer), 6000, 1, 0, 0},
+		"contents to copy": {failed(noMemory, labtest.ReadWrite|wire.CopyHostPtr), 6000, 1, 0, 0},
 	} {
 		r := replay(t, c.tape, "futhark", c.capacity)
 		if r.Hits != c.hits || r.Rescued != c.rescued || r.Evictions != c.evictions || r.Failures != 0 || r.Requests != 2 || r.InUse != 4096 {
@@ -168,21 +168,19 @@ func TestFittedDevice(t *testing.T) {
 
 // TestPriceOfCopies leaves out the creates that copy, where there are others.
 func TestPriceOfCopies(t *testing.T) {
-	story := newTape()
+	story := labtest.New()
 	timed := func(outcome wire.Outcome, access uint16, ns uint32) {
-		story.create(uint64(len(story.records)), 1000)
-		e := &story.records[len(story.records)-1].Event
-		e.Outcome, e.Access, e.Cost = outcome, access, ns
+		r := story.Create(uint64(len(story.Records)), 1000)
+		r.Outcome, r.Access, r.Cost = outcome, access, ns
 	}
-	timed(wire.OutcomeDriver, readWrite|copyHostPointer, 70_000)
-	timed(wire.OutcomeMiss, readWrite|copyHostPointer, 90_000)
-	timed(wire.OutcomeDriver, readWrite|useHostPointer, 5) // has no memory
+	timed(wire.OutcomeDriver, labtest.ReadWrite|wire.CopyHostPtr, 70_000)
+	timed(wire.OutcomeMiss, labtest.ReadWrite|wire.CopyHostPtr, 90_000)
+	timed(wire.OutcomeDriver, labtest.ReadWrite|wire.UseHostPtr, 5) // has no memory
 	if d := load(t, story).Device(); d.Create != (cost.Line{A: 80_000}) {
 		t.Errorf("nothing but copies: %+v", d.Create)
 	}
-	story.next = 0
-	timed(wire.OutcomeMiss, readWrite, 300)
-	timed(wire.OutcomeMiss, readWrite, 500)
+	timed(wire.OutcomeMiss, labtest.ReadWrite, 300)
+	timed(wire.OutcomeMiss, labtest.ReadWrite, 500)
 	if d := load(t, story).Device(); d.Create != (cost.Line{A: 400}) {
 		t.Errorf("copies of 70 and 90 µs, blocks of 300 and 500 ns: %+v", d.Create)
 	}

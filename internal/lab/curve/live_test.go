@@ -176,8 +176,7 @@ func TestMeasure(t *testing.T) {
 	}
 	kept := newProgram() // which never gives back what could serve again
 	for range 100 {
-		kept.objects++
-		kept.add(wire.Event{Kind: wire.KindCreate, Outcome: wire.OutcomeMiss, Object: kept.objects, Link: kept.objects, Size: 4096, Granted: 4096, Scope: 1})
+		kept.Buffer(4096, 0)
 	}
 	if m, err := Measure(kept, "futhark", nil); err != nil || len(m.Exact) == 0 || m.Enough.HitRate != 0 {
 		t.Errorf("where nothing hits: %+v, %v", m, err)
@@ -196,17 +195,15 @@ func TestLiveRests(t *testing.T) {
 	} {
 		rng := rand.New(rand.NewPCG(5, 1))
 		p := newProgram()
+		p.Step = test.every
 		p.run(rng, 40_000, 40, octaves(rng))
-		for i := range p.records {
-			p.records[i].Time = test.every * uint64(i+1)
-		}
 		l, err := NewLive("pow2", nil, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		l.Begin(lab.NewChorus(), 0)
 		played, parts := 0, 0
-		for part := range slices.Chunk(p.records, 256) {
+		for part := range slices.Chunk(p.Records, 256) {
 			give(l, part)
 			parts++
 			played += min(1, len(l.ghosts.all))

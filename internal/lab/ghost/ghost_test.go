@@ -15,6 +15,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/lab/live"
 	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/trace/tracetest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -226,7 +227,7 @@ func TestStopsWhenRecordsAreMissing(t *testing.T) {
 func TestBeginsAnewAfterARest(t *testing.T) {
 	for name, late := range map[string]bool{"rests later": false, "rests at first": true} {
 		src := churn(6000)
-		context, n := src.records[:2], len(src.records)
+		context, n := src.Records[:2], len(src.Records)
 		g, err := New(Of(futhark(), []string{"pow2", "slab"}), Options{Present: futhark(), Device: device, Late: late})
 		if err != nil {
 			t.Fatal(err)
@@ -236,19 +237,19 @@ func TestBeginsAnewAfterARest(t *testing.T) {
 			start = live.StartResting
 		}
 		tap := start(g)
-		take := func(records []wire.Record) { each(t, &list{records: records}, tap.Take) }
-		take(src.records[:n/3])
+		take := func(records []wire.Record) { labtest.Each(t, &tracetest.Tape{Records: records}, tap.Take) }
+		take(src.Records[:n/3])
 		tap.Rest(true)
-		take(src.records[n/3 : 2*n/3])
+		take(src.Records[n/3 : 2*n/3])
 		tap.Rest(false)
-		take(src.records[2*n/3:])
+		take(src.Records[2*n/3:])
 		tap.Close()
-		tail := &list{records: slices.Concat(context, src.records[2*n/3:])}
+		tail := &tracetest.Tape{Records: slices.Concat(context, src.Records[2*n/3:])}
 		b := g.Board()
 		for i := range b.Rows {
 			row := &b.Rows[i]
 			checkRow(t, row, replayed(t, tail, lab.Configuration{Policy: row.Policy}, device))
-			if row.Since < src.records[2*n/3].Time || row.Whole() {
+			if row.Since < src.Records[2*n/3].Time || row.Whole() {
 				t.Errorf("%s: since %d", row.Name, row.Since)
 			}
 		}

@@ -8,11 +8,9 @@ import (
 
 // Bits of cl_mem_flags (OpenCL 3.0, CL/cl.h).
 const (
-	memReadWrite   = 1 << 0
-	memWriteOnly   = 1 << 1
-	memReadOnly    = 1 << 2
-	memUseHostPtr  = 1 << 3
-	memCopyHostPtr = 1 << 5
+	memReadWrite = 1 << 0
+	memWriteOnly = 1 << 1
+	memReadOnly  = 1 << 2
 )
 
 // process makes the program of one process.
@@ -132,7 +130,7 @@ func (p *process) create(r *wire.Record) {
 	step := merging.Step{Kind: merging.KindCreate, Time: r.Time, Thread: p.thread(r.Thread).number}
 	if !life.HasMemory(&r.Event) {
 		p.part(r, &b, o)
-	} else if r.Access&(memCopyHostPtr|memUseHostPtr) != 0 || b.Pinned == merging.Earlier {
+	} else if r.Access&(wire.CopyHostPtr|wire.UseHostPtr) != 0 || b.Pinned == merging.Earlier {
 		step.Uses = []merging.Use{{Buffer: o.buffer, Bytes: b.Size, Extent: merging.Range, Writes: true}}
 	}
 	b.Created = len(p.program.Steps)
@@ -166,7 +164,7 @@ func (p *process) part(r *wire.Record, b *merging.Buffer, o *object) {
 // class tells which buffers can share a block: those of one context and with the same flags, but for how they get their
 // first contents.
 func class(e *wire.Event) uint32 {
-	access := e.Access &^ memCopyHostPtr
+	access := e.Access &^ wire.CopyHostPtr
 	if access&(memReadWrite|memWriteOnly|memReadOnly) == 0 {
 		access |= memReadWrite // what no flag means
 	}
@@ -185,7 +183,7 @@ func pin(e *wire.Event) merging.Pin {
 		return merging.SVM
 	case kind != wire.MemoryBuffer && kind != wire.MemorySubBuffer:
 		return merging.Other
-	case e.Access&memUseHostPtr != 0:
+	case e.Access&wire.UseHostPtr != 0:
 		return merging.HostPtr
 	}
 	return merging.Free
