@@ -294,11 +294,14 @@ func population(t testing.TB, turns int) []member {
 	return all
 }
 
-// families make instances from nothing, or from a placement of one of the challenging ones.
-var families = []struct {
+// family makes instances from nothing, or from a placement of one of the challenging ones, or of several.
+type family struct {
 	name string
 	make func(random *rand.Rand, l *lying, other func() *lying) *lying
-}{
+}
+
+// families are all of them.
+var families = append([]family{
 	{"guillotine", func(random *rand.Rand, _ *lying, _ func() *lying) *lying {
 		return guillotine(random, 150+random.IntN(250), 256)
 	}},
@@ -362,4 +365,4 @@ var families = []struct {
 		l.chain(other(), 2)
 		return l
 	}},
-}
+}, realistic...)

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"math"
 	"math/rand/v2"
 	"slices"
 )
@@ -79,6 +80,23 @@ func (s *scales) sorted(items []int32, by []measure, noise float64, random *rand
 			c = cmp.Or(c, cmp.Compare(s[m][b], s[m][a]))
 		}
 		return cmp.Or(c, cmp.Compare(luck[b], luck[a]))
+	})
+	return sorted
+}
+
+// mixed returns the items by a mean of the logarithms of size and width, which chance weights, and changes by up to the
+// share noise; where loads is set only those with the same load.
+func (s *scales) mixed(items []int32, loads bool, noise float64, random *rand.Rand) []int32 {
+	mean, weight := make([]float64, len(s[bySize])), random.Float64()
+	for i := range mean {
+		mean[i] = math.Pow(s[bySize][i], weight) * math.Pow(s[byWidth][i], 1-weight) * (1 + noise*(random.Float64()-0.5))
+	}
+	sorted := slices.Clone(items)
+	slices.SortStableFunc(sorted, func(a, b int32) int {
+		if loads && s[byLoad][a] != s[byLoad][b] {
+			return cmp.Compare(s[byLoad][b], s[byLoad][a])
+		}
+		return cmp.Compare(mean[b], mean[a])
 	})
 	return sorted
 }

@@ -3,7 +3,8 @@
 // ASPLOS 2023).
 //
 // Quick heuristics give a first placement. Then an exact search looks for a better one, many times over with different
-// orders and ever more steps, until a placement is as small as a lower bound, or time is up.
+// orders, mostly with few steps and now and then with more than ever, until a placement is as small as a lower bound, or
+// time is up.
 package plan
 
 import (

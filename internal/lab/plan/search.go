@@ -132,7 +132,7 @@ func (x *search) branch(items []int32) outcome {
 		x.failedLow, x.failedHigh = low, high
 		return failed
 	}
-	r, elsewhere := x.tryAll(x.pick.choose(x.state, low, high), items)
+	r, elsewhere := x.tryAll(x.pick.choose(x, low, high), items)
 	if r == failed {
 		*slot = key
 		if !elsewhere {

@@ -73,6 +73,38 @@ func TestBruteForce(t *testing.T) {
 	}
 }
 
+// Wherever the search goes on, it finds what there is, and ends where there is nothing.
+func TestPickers(t *testing.T) {
+	random := rand.New(rand.NewPCG(13, 13))
+	for turn := range 100 {
+		buffers := small(random, 2+random.IntN(5), turn%2 == 1, false)
+		least := lowest(buffers, 1<<10)
+		p, _ := newProblem(buffers)
+		for _, pick := range []picker{pickFewest, pickTight, pickProduct, pickLowest} {
+			for capacity, want := range map[uint64]outcome{least: solved, least - 1: failed} {
+				if int64(capacity) < p.bound { // nobody asks for less
+					continue
+				}
+				x := newSearch(p)
+				x.stop = func() bool { return false }
+				x.prepare(newScales(p, buffers).mixed(p.order, turn%3 == 0, 0.1, random), pick)
+				if got := x.run(int64(capacity), 1<<18); got != want {
+					t.Fatalf("%+v: picker %d within %d: outcome %d, want %d", buffers, pick, capacity, got, want)
+				}
+			}
+		}
+	}
+}
+
+// The lengths of searches are those of Luby, Sinclair and Zuckerman.
+func TestLuby(t *testing.T) {
+	for i, want := range []int64{1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8, 1} {
+		if got := luby(i + 1); got != want {
+			t.Errorf("%d: %d, want %d", i+1, got, want)
+		}
+	}
+}
+
 // With gaps the search may miss placements, but what it finds is right and no lower than can be.
 func TestGaps(t *testing.T) {
 	random := rand.New(rand.NewPCG(8, 8))

@@ -73,9 +73,11 @@ type solver struct {
 	method  string
 	bound   int64
 	target  int64 // no search will find less
-	next    int   // attempt
 	steps   int64
-	err     error
+	// Attempts of each kind, and the steps that thorough ones may have taken.
+	quick, thorough int
+	thoroughSteps   int64
+	err             error
 }
 
 // offer takes a placement that is better than the others.
@@ -165,7 +167,7 @@ func (s *solver) work(ctx context.Context) {
 			a.steps = min(a.steps, left)
 		}
 		random := rand.New(rand.NewPCG(s.options.Seed, uint64(a.number)))
-		x.prepare(s.scales.sorted(s.p.order, a.order.by, a.noise, random), a.pick)
+		x.prepare(a.sorted(s.scales, s.p.order, random), a.pick)
 		x.stop = func() bool { return ctx.Err() != nil || s.low.Load() <= a.capacity }
 		r := x.run(a.capacity, a.steps)
 		used := max(a.steps-max(x.steps, 0), 1)
