@@ -27,7 +27,7 @@ func (p *pool) shelve(i int32, out []Eviction) []Eviction {
 		return p.dismiss(i, wire.EvictLimit, out)
 	}
 	for p.limits.maxPerTag != 0 {
-		peers := p.free.ofTag(e.class, e.tag)
+		peers := p.peers(e)
 		if uint64(peers.count) < p.limits.maxPerTag {
 			break
 		}
@@ -50,6 +50,21 @@ func (p *pool) shelve(i int32, out []Eviction) []Eviction {
 	out = p.evictOld(out)
 	p.stats.peaks()
 	return out
+}
+
+// peers returns the cached blocks of a block's tag. They are listed from the first time on that somebody asks: only
+// max_per_tag wants to know, and few set it.
+func (p *pool) peers(e *entry) ages {
+	if !p.free.byAge {
+		var blocks []int32
+		for i := p.cachedByAge.oldest; i != 0; i = p.chain[i].newer {
+			if !p.entries[i].isSlab {
+				blocks = append(blocks, i)
+			}
+		}
+		p.free.age(blocks)
+	}
+	return p.free.ofTag(e.class, e.tag)
 }
 
 // evictOld gives up what was freed longest ago until the cap holds, or nothing is left that could go.
@@ -81,7 +96,7 @@ func (p *pool) fitCounts(out []Eviction) []Eviction {
 
 // tooMany reports whether more blocks of a block's tag or size would be cached than may, if there were some more.
 func (p *pool) tooMany(e *entry, more int) bool {
-	if p.limits.maxPerTag != 0 && over(uint64(p.free.ofTag(e.class, e.tag).count+more), p.limits.maxPerTag) {
+	if p.limits.maxPerTag != 0 && over(uint64(p.peers(e).count+more), p.limits.maxPerTag) {
 		return true
 	}
 	if p.limits.maxPerBucket == 0 {
