@@ -26,7 +26,7 @@ type index struct {
 
 const (
 	stripMax = 64 // one bit each
-	stripMin = 4  // most tags have few sizes
+	stripMin = 8  // most tags have few sizes
 )
 
 // ladder is a section: strips[k] has all sizes from lows[k] to below lows[k+1]. lows[0] is 0.
@@ -191,10 +191,10 @@ func (x *index) node(section int32, size uint64) int32 {
 	return n
 }
 
-// newNode returns an unused node. What is remembered of recent ones is as much as there are, or somewhat more.
+// newNode returns an unused node. There are more places for recent ones than nodes, so that few want the same.
 func (x *index) newNode() int32 {
 	n := vacant(&x.nodes, &x.spare)
-	if len(x.nodes) > len(x.recent) {
+	if 2*len(x.nodes) > len(x.recent) {
 		x.recent = make([]int32, 2*len(x.recent))
 	}
 	return n
@@ -210,39 +210,43 @@ func (x *index) bit(n int32) (*strip, uint64) {
 	return on, 1 << (s.place & 63)
 }
 
-// makeRoom takes the sizes without blocks off a strip. If that is less than a quarter of it, the strip gets twice the room,
-// or gives its upper half to a new one, so that what this costs is spread over many sizes.
+// makeRoom makes room on a full strip. If at most a quarter of its sizes have blocks the others go. Else the strip gets
+// twice the room, or gives what stands above half of those to a new one. So this costs little for each size that comes.
 func (x *index) makeRoom(s *ladder, rank int) {
 	strip := s.strips[rank]
 	on := &x.strips[strip]
-	x.sweep(on)
-	room := cap(on.sizes)
-	switch n := len(on.sizes); {
-	case 4*n <= 3*room:
+	room := len(on.sizes)
+	switch full := bits.OnesCount64(on.full); {
+	case 4*full <= room:
+		x.sweep(on)
 	case room < stripMax:
 		on.sizes = append(make([]uint64, 0, 2*room), on.sizes...)
 		on.nodes = append(make([]int32, 0, 2*room), on.nodes...)
 	default:
+		at := middle(on.full)
 		upper := x.newStrip(stripMax)
 		on = &x.strips[strip] // that may have moved
-		x.move(on.sizes[n/2:], on.nodes[n/2:], upper)
-		s.lows = slices.Insert(s.lows, rank+1, on.sizes[n/2])
+		s.lows = slices.Insert(s.lows, rank+1, on.sizes[at])
 		s.strips = slices.Insert(s.strips, rank+1, upper)
-		on.sizes, on.nodes = on.sizes[:n/2], on.nodes[:n/2]
-		on.full = ones(n / 2)
+		x.part(on, at, upper)
 	}
 }
 
-// ones returns that many bits that are set, at most 63.
-func ones(n int) uint64 { return 1<<(n&63) - 1 }
+// middle returns the place of the bit that has as many others below it as from it on, or one less.
+func middle(full uint64) int {
+	for range bits.OnesCount64(full) / 2 {
+		full &= full - 1
+	}
+	return bits.TrailingZeros64(full)
+}
 
-// move copies sizes that all have blocks to an empty strip.
-func (x *index) move(sizes []uint64, nodes []int32, to int32) {
-	s := &x.strips[to]
-	s.sizes, s.nodes = append(s.sizes, sizes...), append(s.nodes, nodes...)
-	s.full = ones(len(sizes))
-	for place, n := range nodes {
-		x.nodes[n].strip, x.nodes[n].place = to, int32(place)
+// part moves what stands on a strip from a place on to an empty strip.
+func (x *index) part(s *strip, at int, upper int32) {
+	to := &x.strips[upper]
+	to.sizes, to.nodes, to.full = append(to.sizes, s.sizes[at:]...), append(to.nodes, s.nodes[at:]...), s.full>>at
+	s.sizes, s.nodes, s.full = s.sizes[:at], s.nodes[:at], s.full&(1<<at-1)
+	for place, n := range to.nodes {
+		x.nodes[n].strip, x.nodes[n].place = upper, int32(place)
 	}
 }
 
@@ -259,9 +263,7 @@ func (x *index) sweep(s *strip) {
 		kept++
 	}
 	s.sizes, s.nodes = s.sizes[:kept], s.nodes[:kept]
-	if kept < stripMax {
-		s.full = ones(kept)
-	}
+	s.full = 1<<kept - 1
 }
 
 // release makes a node unused.
@@ -323,23 +325,39 @@ func (x *index) forget(strip int32) {
 
 // first returns the latest of the smallest blocks with at least size bytes, 0 when there is none.
 func (x *index) first(section int32, size uint64) int32 {
-	n := x.recent[x.hash(section, size)]
-	if x.is(n, section, size) && x.nodes[n].count != 0 {
-		return x.nodes[n].newest
+	var on *strip
+	var from uint64 // the bit of the first size that is large enough, 0 when none is
+	if n := x.recent[x.hash(section, size)]; x.is(n, section, size) {
+		if x.nodes[n].count != 0 {
+			return x.nodes[n].newest
+		}
+		on, from = x.bit(n)
+	} else {
+		s := &x.sections[section]
+		on = &x.strips[s.strips[s.rank(size)]]
+		from = 1 << atLeast(on.sizes, size)
 	}
-	s := &x.sections[section]
-	rank := s.rank(size)
-	on := &x.strips[s.strips[rank]]
-	place := atLeast(on.sizes, size)
-	full := on.full >> place << place
-	for full == 0 {
-		if rank++; rank == len(s.strips) {
+	full := on.full &^ (from - 1)
+	if full == 0 {
+		if on = x.above(section, size); on == nil {
 			return 0
 		}
-		on = &x.strips[s.strips[rank]]
 		full = on.full
 	}
 	return x.nodes[on.nodes[bits.TrailingZeros64(full)]].newest
+}
+
+// above returns the strip behind the one that a size belongs on, nil when there is none.
+func (x *index) above(section int32, size uint64) *strip {
+	s := &x.sections[section]
+	if len(s.strips) == 1 {
+		return nil
+	}
+	rank := s.rank(size) + 1
+	if rank == len(s.strips) {
+		return nil
+	}
+	return &x.strips[s.strips[rank]]
 }
 
 // last returns the latest of the largest blocks, 0 when there is none.
