@@ -37,9 +37,9 @@ type ladder struct {
 
 // strip has neighbouring sizes of a section, ascending. All but a lone one have a block.
 type strip struct {
+	full  uint64 // a bit for each size that has blocks
 	sizes []uint64
 	nodes []int32 // of the same
-	full  uint64  // a bit for each that has blocks
 }
 
 // sized is what has one size in one section.
@@ -49,7 +49,7 @@ type sized struct {
 	count          int32 // of them
 	section        int32 // 0: the node is unused
 	strip          int32
-	place          int32 // on it, unless others have come before it since
+	place          int32 // on it
 }
 
 // link is a block's place in the list of its node.
@@ -181,12 +181,15 @@ func (x *index) node(section int32, size uint64) int32 {
 		return x.node(section, size)
 	}
 	n := x.newNode()
-	x.nodes[n] = sized{size: size, section: section, strip: strip, place: int32(place)}
+	x.nodes[n] = sized{size: size, section: section, strip: strip}
 	at = x.hash(section, size) // there may be more room now
 	on.sizes = slices.Insert(on.sizes, place, size)
 	on.nodes = slices.Insert(on.nodes, place, n)
 	below := uint64(1)<<(place&63) - 1
 	on.full = on.full&below | on.full&^below<<1
+	for ; place < len(on.nodes); place++ {
+		x.nodes[on.nodes[place]].place = int32(place)
+	}
 	x.recent[at] = n
 	return n
 }
@@ -203,11 +206,7 @@ func (x *index) newNode() int32 {
 // bit returns the strip that a node stands on and its bit there.
 func (x *index) bit(n int32) (*strip, uint64) {
 	s := &x.nodes[n]
-	on := &x.strips[s.strip]
-	if int(s.place) >= len(on.nodes) || on.nodes[s.place] != n {
-		s.place = int32(atLeast(on.sizes, s.size))
-	}
-	return on, 1 << (s.place & 63)
+	return &x.strips[s.strip], 1 << (s.place & 63)
 }
 
 // makeRoom makes room on a full strip. If at most a quarter of its sizes have blocks the others go. Else the strip gets
