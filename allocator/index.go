@@ -324,7 +324,17 @@ func (x *index) forget(strip int32) {
 
 // first returns the latest of the smallest blocks with at least size bytes, 0 when there is none.
 func (x *index) first(section int32, size uint64) int32 {
-	var on *strip
+	s := &x.sections[section]
+	on := &x.strips[s.strips[0]]
+	if len(s.strips) == 1 && on.full&(on.full-1) == 0 { // as of most tags, no more than one size has blocks
+		if on.full == 0 {
+			return 0
+		}
+		if n := &x.nodes[on.nodes[bits.TrailingZeros64(on.full)]]; n.size >= size {
+			return n.newest
+		}
+		return 0
+	}
 	var from uint64 // the bit of the first size that is large enough, 0 when none is
 	if n := x.recent[x.hash(section, size)]; x.is(n, section, size) {
 		if x.nodes[n].count != 0 {
@@ -332,7 +342,6 @@ func (x *index) first(section int32, size uint64) int32 {
 		}
 		on, from = x.bit(n)
 	} else {
-		s := &x.sections[section]
 		on = &x.strips[s.strips[s.rank(size)]]
 		from = 1 << atLeast(on.sizes, size)
 	}
