@@ -52,21 +52,6 @@ func (p *pool) shelve(i int32, out []Eviction) []Eviction {
 	return out
 }
 
-// peers returns the cached blocks of a block's tag. They are listed from the first time on that somebody asks: only
-// max_per_tag wants to know, and few set it.
-func (p *pool) peers(e *entry) ages {
-	if !p.free.byAge {
-		var blocks []int32
-		for i := p.cachedByAge.oldest; i != 0; i = p.chain[i].newer {
-			if !p.entries[i].isSlab {
-				blocks = append(blocks, i)
-			}
-		}
-		p.free.age(blocks)
-	}
-	return p.free.ofTag(e.class, e.tag)
-}
-
 // evictOld gives up what was freed longest ago until the cap holds, or nothing is left that could go.
 func (p *pool) evictOld(out []Eviction) []Eviction {
 	for p.stats.BytesCached > p.cap() && p.cachedByAge.oldest != 0 {

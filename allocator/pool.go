@@ -132,6 +132,21 @@ func (p *pool) reason(req *Request) wire.Miss {
 	return wire.MissCold
 }
 
+// peers returns the cached blocks of a block's tag. They are listed from the first time on that somebody asks: only
+// max_per_tag wants to know, and few set it.
+func (p *pool) peers(e *entry) ages {
+	if !p.free.byAge {
+		var blocks []int32
+		for i := p.cachedByAge.oldest; i != 0; i = p.chain[i].newer {
+			if !p.entries[i].isSlab {
+				blocks = append(blocks, i)
+			}
+		}
+		p.free.age(blocks)
+	}
+	return p.free.ofTag(e.class, e.tag)
+}
+
 // Commit implements Policy.
 func (p *pool) Commit(plan Plan) {
 	i := p.find(plan.Block, planned)
