@@ -103,8 +103,8 @@ func atLeast(sizes []uint64, size uint64) (place int) {
 
 // rank returns which strip a size belongs on.
 func (s *ladder) rank(size uint64) int {
-	if len(s.lows) == 1 {
-		return 0
+	if last := len(s.lows) - 1; size >= s.lows[last] {
+		return last
 	}
 	at := atLeast(s.lows, size)
 	if at == len(s.lows) || s.lows[at] != size {
@@ -326,14 +326,17 @@ func (x *index) forget(strip int32) {
 func (x *index) first(section int32, size uint64) int32 {
 	s := &x.sections[section]
 	on := &x.strips[s.strips[0]]
-	if len(s.strips) == 1 && on.full&(on.full-1) == 0 { // as of most tags, no more than one size has blocks
+	if len(s.strips) == 1 { // as most sections have
 		if on.full == 0 {
 			return 0
 		}
-		if n := &x.nodes[on.nodes[bits.TrailingZeros64(on.full)]]; n.size >= size {
-			return n.newest
+		largest := &x.nodes[on.nodes[bits.Len64(on.full)-1]]
+		if largest.size < size {
+			return 0
 		}
-		return 0
+		if on.full&(on.full-1) == 0 {
+			return largest.newest
+		}
 	}
 	var from uint64 // the bit of the first size that is large enough, 0 when none is
 	if n := x.recent[x.hash(section, size)]; x.is(n, section, size) {
