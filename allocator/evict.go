@@ -27,7 +27,7 @@ func (p *pool) shelve(i int32, out []Eviction) []Eviction {
 		return p.dismiss(i, wire.EvictLimit, out)
 	}
 	for p.limits.maxPerTag != 0 {
-		peers := p.free.ofTag(e.class, e.tag)
+		peers := p.peers(e)
 		if uint64(peers.count) < p.limits.maxPerTag {
 			break
 		}
@@ -81,7 +81,7 @@ func (p *pool) fitCounts(out []Eviction) []Eviction {
 
 // tooMany reports whether more blocks of a block's tag or size would be cached than may, if there were some more.
 func (p *pool) tooMany(e *entry, more int) bool {
-	if p.limits.maxPerTag != 0 && over(uint64(p.free.ofTag(e.class, e.tag).count+more), p.limits.maxPerTag) {
+	if p.limits.maxPerTag != 0 && over(uint64(p.peers(e).count+more), p.limits.maxPerTag) {
 		return true
 	}
 	if p.limits.maxPerBucket == 0 {

@@ -1,59 +1,142 @@
 package allocator
 
-import "codeberg.org/gpumemtop/gpumemtop/allocator/treap"
+import (
+	"math/bits"
+	"slices"
+)
 
 // index orders blocks by size, in many sections: one per class, or one per class and tag. Blocks of equal size form a
 // list, of which the latest to come is the first to go.
 //
-// A size whose last block is taken stays in its section's tree for a while, because that block usually comes back:
-// the cycle of taking and giving back costs no change of a tree, however many sizes there are. Searches pass by a few
-// empty sizes, and remove those that they come upon next; and there are never more of them than of the others, or
-// emptyMax.
+// The sizes of a section stand in order on strips of at most stripMax, as in the leaves of a B+ tree (Bayer and McCreight
+// 1972) over which there is one list instead of a tree; a bit says which of them have blocks. A size whose last block is
+// taken stays where it is until its strip has no room left, because that block usually comes back: the cycle of taking
+// and giving back moves nothing, however many sizes there are. A search halves the list and the strip, without a branch
+// that depends on sizes: most sections have one strip.
 type index struct {
-	forest   treap.Forest
-	sections []treap.Tree
-	bySize   []int32 // nodes, by a hash of their keys, each at the first place from there that was empty; 0: empty
+	sections []ladder
+	strips   []strip
 	nodes    []sized
-	spare    []int32 // unused nodes
-	dropped  []int32 // unused sections
+	recent   []int32 // nodes, by a hash of section and size: the latest that was asked for; it may be another one's by now
 	links    []link  // by block
-
-	full, empty int   // nodes
-	idle        int32 // the node that has been empty longest; linked through their lists
-	idlest      int32 // the one that has been empty shortest
+	spare    []int32 // unused nodes
+	unused   []int32 // strips
+	dropped  []int32 // sections
 }
 
 const (
-	emptyMax = 256
-	passMax  = 8 // empty sizes that a search does not remove: their blocks would often bring them back
+	stripMax = 64 // one bit each
+	stripMin = 8  // most tags have few sizes
 )
+
+// ladder is a section: strips[k] has all sizes from lows[k] to below lows[k+1]. lows[0] is 0.
+type ladder struct {
+	lows   []uint64
+	strips []int32
+}
+
+// strip has neighbouring sizes of a section, ascending. All but a lone one have a block.
+type strip struct {
+	full  uint64 // a bit for each size that has blocks
+	sizes []uint64
+	nodes []int32 // of the same
+}
 
 // sized is what has one size in one section.
 type sized struct {
 	size           uint64
-	newest, oldest int32 // blocks; of an empty node: the next and the previous empty node
-	count          int32 // blocks
-	section        int32
-	smaller        int32 // neighbours in the section
-	larger         int32
+	newest, oldest int32 // blocks
+	count          int32 // of them
+	section        int32 // 0: the node is unused
+	strip          int32
+	place          int32 // on it
 }
 
 // link is a block's place in the list of its node.
 type link struct{ newer, older, node int32 }
 
 func newIndex() index {
-	return index{bySize: make([]int32, 16), nodes: make([]sized, 1), sections: make([]treap.Tree, 1)}
+	return index{sections: make([]ladder, 1), strips: make([]strip, 1), nodes: make([]sized, 1), recent: make([]int32, 16)}
+}
+
+// vacant returns an unused place of a list, which it extends if there is none.
+func vacant[T any](list *[]T, unused *[]int32) int32 {
+	if last := len(*unused) - 1; last >= 0 {
+		i := (*unused)[last]
+		*unused = (*unused)[:last]
+		return i
+	}
+	var none T
+	*list = append(*list, none)
+	return int32(len(*list) - 1)
 }
 
 // section returns a number for a new section.
 func (x *index) section() int32 {
-	if last := len(x.dropped) - 1; last >= 0 {
-		section := x.dropped[last]
-		x.dropped = x.dropped[:last]
-		return section
+	i := vacant(&x.sections, &x.dropped)
+	x.sections[i] = ladder{lows: []uint64{0}, strips: []int32{x.newStrip(stripMin)}}
+	return i
+}
+
+func (x *index) newStrip(room int) int32 {
+	i := vacant(&x.strips, &x.unused)
+	x.strips[i] = strip{sizes: make([]uint64, 0, room), nodes: make([]int32, 0, room)}
+	return i
+}
+
+// atLeast returns the place of the first of ascending sizes that is size or more, their number when there is none. Each
+// step adds nothing or half of what is left: a branch would be mispredicted every other time.
+func atLeast(sizes []uint64, size uint64) (place int) {
+	n := len(sizes)
+	for n > 1 {
+		half := n >> 1
+		_, less := bits.Sub64(sizes[place+half-1], size, 0)
+		place += half & -int(less)
+		n -= half
 	}
-	x.sections = append(x.sections, treap.Tree{})
-	return int32(len(x.sections) - 1)
+	if n == 1 {
+		_, less := bits.Sub64(sizes[place], size, 0)
+		place += int(less)
+	}
+	return place
+}
+
+// rank returns which strip a size belongs on.
+func (s *ladder) rank(size uint64) int {
+	if last := len(s.lows) - 1; size >= s.lows[last] {
+		return last
+	}
+	at := atLeast(s.lows, size)
+	if at == len(s.lows) || s.lows[at] != size {
+		at--
+	}
+	return at
+}
+
+// is reports whether a node, or 0, is that of a size in a section.
+func (x *index) is(n, section int32, size uint64) bool {
+	return x.nodes[n].size == size && x.nodes[n].section == section
+}
+
+// hash returns where in recent a node is kept.
+func (x *index) hash(section int32, size uint64) uint64 {
+	h := (size + uint64(section)*0xc2b2ae3d27d4eb4f) * 0x9e3779b97f4a7c15
+	return (h ^ h>>32) & uint64(len(x.recent)-1)
+}
+
+// find returns the node of a size in a section, 0 when there is none.
+func (x *index) find(section int32, size uint64) int32 {
+	at := x.hash(section, size)
+	if n := x.recent[at]; x.is(n, section, size) {
+		return n
+	}
+	s := &x.sections[section]
+	on := &x.strips[s.strips[s.rank(size)]]
+	if place := atLeast(on.sizes, size); place < len(on.sizes) && on.sizes[place] == size {
+		x.recent[at] = on.nodes[place]
+		return on.nodes[place]
+	}
+	return 0
 }
 
 // put adds block i.
@@ -63,13 +146,7 @@ func (x *index) put(section, i int32, size uint64) {
 	}
 	n := x.links[i].node // it usually comes back to where it was
 	if !x.is(n, section, size) {
-		n = x.find(section, size)
-	}
-	if n == 0 {
-		n = x.newNode(section, size)
-	} else if x.nodes[n].count == 0 {
-		x.leaveIdle(n)
-		x.full++
+		n = x.node(section, size)
 	}
 	s := &x.nodes[n]
 	x.links[i] = link{older: s.newest, node: n}
@@ -77,69 +154,121 @@ func (x *index) put(section, i int32, size uint64) {
 		x.links[s.newest].newer = i
 	} else {
 		s.oldest = i
+		on, bit := x.bit(n)
+		on.full |= bit
 	}
 	s.newest = i
 	s.count++
 }
 
-// is reports whether a node, or 0, is that of a size in a section.
-func (x *index) is(n, section int32, size uint64) bool {
-	return x.nodes[n].size == size && x.nodes[n].section == section
+// node returns the node of a size in a section, which it makes if there is none.
+func (x *index) node(section int32, size uint64) int32 {
+	at := x.hash(section, size)
+	if n := x.recent[at]; x.is(n, section, size) {
+		return n
+	}
+	s := &x.sections[section]
+	rank := s.rank(size)
+	strip := s.strips[rank]
+	on := &x.strips[strip]
+	place := atLeast(on.sizes, size)
+	if place < len(on.sizes) && on.sizes[place] == size {
+		x.recent[at] = on.nodes[place]
+		return on.nodes[place]
+	}
+	if len(on.sizes) == cap(on.sizes) {
+		x.makeRoom(s, rank)
+		return x.node(section, size)
+	}
+	n := x.newNode()
+	x.nodes[n] = sized{size: size, section: section, strip: strip}
+	at = x.hash(section, size) // there may be more room now
+	on.sizes = slices.Insert(on.sizes, place, size)
+	on.nodes = slices.Insert(on.nodes, place, n)
+	below := uint64(1)<<(place&63) - 1
+	on.full = on.full&below | on.full&^below<<1
+	for ; place < len(on.nodes); place++ {
+		x.nodes[on.nodes[place]].place = int32(place)
+	}
+	x.recent[at] = n
+	return n
 }
 
-// find returns the node of a size in a section, 0 when there is none.
-func (x *index) find(section int32, size uint64) int32 {
-	for at := x.hash(section, size); ; at = x.after(at) {
-		if n := x.bySize[at]; n == 0 || x.is(n, section, size) {
-			return n
+// newNode returns an unused node. There are more places for recent ones than nodes, so that few want the same.
+func (x *index) newNode() int32 {
+	n := vacant(&x.nodes, &x.spare)
+	if 2*len(x.nodes) > len(x.recent) {
+		x.recent = make([]int32, 2*len(x.recent))
+	}
+	return n
+}
+
+// bit returns the strip that a node stands on and its bit there.
+func (x *index) bit(n int32) (*strip, uint64) {
+	s := &x.nodes[n]
+	return &x.strips[s.strip], 1 << (s.place & 63)
+}
+
+// makeRoom makes room on a full strip. If at most a quarter of its sizes have blocks the others go. Else the strip gets
+// twice the room, or gives what stands above half of those to a new one. So this costs little for each size that comes.
+func (x *index) makeRoom(s *ladder, rank int) {
+	strip := s.strips[rank]
+	on := &x.strips[strip]
+	room := len(on.sizes)
+	switch full := bits.OnesCount64(on.full); {
+	case 4*full <= room:
+		x.sweep(on)
+	case room < stripMax:
+		on.sizes = append(make([]uint64, 0, 2*room), on.sizes...)
+		on.nodes = append(make([]int32, 0, 2*room), on.nodes...)
+	default:
+		at := middle(on.full)
+		upper := x.newStrip(stripMax)
+		on = &x.strips[strip] // that may have moved
+		s.lows = slices.Insert(s.lows, rank+1, on.sizes[at])
+		s.strips = slices.Insert(s.strips, rank+1, upper)
+		x.part(on, at, upper)
+	}
+}
+
+// middle returns the place of the bit that has as many others below it as from it on, or one less.
+func middle(full uint64) int {
+	for range bits.OnesCount64(full) / 2 {
+		full &= full - 1
+	}
+	return bits.TrailingZeros64(full)
+}
+
+// part moves what stands on a strip from a place on to an empty strip.
+func (x *index) part(s *strip, at int, upper int32) {
+	to := &x.strips[upper]
+	to.sizes, to.nodes, to.full = append(to.sizes, s.sizes[at:]...), append(to.nodes, s.nodes[at:]...), s.full>>at
+	s.sizes, s.nodes, s.full = s.sizes[:at], s.nodes[:at], s.full&(1<<at-1)
+	for place, n := range to.nodes {
+		x.nodes[n].strip, x.nodes[n].place = upper, int32(place)
+	}
+}
+
+// sweep takes the sizes without blocks off a strip.
+func (x *index) sweep(s *strip) {
+	kept := 0
+	for place, n := range s.nodes {
+		if s.full>>(place&63)&1 == 0 {
+			x.release(n)
+			continue
 		}
+		s.sizes[kept], s.nodes[kept] = s.sizes[place], n
+		x.nodes[n].place = int32(kept)
+		kept++
 	}
+	s.sizes, s.nodes = s.sizes[:kept], s.nodes[:kept]
+	s.full = 1<<kept - 1
 }
 
-// hash returns where in bySize a node is looked for first.
-func (x *index) hash(section int32, size uint64) int {
-	h := (size + uint64(section)*0xc2b2ae3d27d4eb4f) * 0x9e3779b97f4a7c15
-	return int((h ^ h>>32) & uint64(len(x.bySize)-1))
-}
-
-func (x *index) after(at int) int { return (at + 1) & (len(x.bySize) - 1) }
-
-// enter makes a node known by its size. At most half of the places are taken.
-func (x *index) enter(n int32) {
-	if 2*(x.full+x.empty+1) > len(x.bySize) {
-		old := x.bySize
-		x.bySize = make([]int32, 2*len(old))
-		for _, n := range old {
-			if n != 0 {
-				x.place(n)
-			}
-		}
-	}
-	x.place(n)
-}
-
-func (x *index) place(n int32) {
-	at := x.hash(x.nodes[n].section, x.nodes[n].size)
-	for x.bySize[at] != 0 {
-		at = x.after(at)
-	}
-	x.bySize[at] = n
-}
-
-// leave makes a node unknown, and moves those closer to where they are looked for that it kept away from there.
-func (x *index) leave(n int32) {
-	hole := x.hash(x.nodes[n].section, x.nodes[n].size)
-	for x.bySize[hole] != n {
-		hole = x.after(hole)
-	}
-	for at := x.after(hole); x.bySize[at] != 0; at = x.after(at) {
-		m := x.bySize[at]
-		first := x.hash(x.nodes[m].section, x.nodes[m].size)
-		if mask := len(x.bySize) - 1; (at-first)&mask >= (at-hole)&mask {
-			x.bySize[hole], hole = m, at
-		}
-	}
-	x.bySize[hole] = 0
+// release makes a node unused.
+func (x *index) release(n int32) {
+	x.nodes[n] = sized{}
+	x.spare = append(x.spare, n)
 }
 
 // home returns the section that block i is in, or was in last as far as that is known; 0: unknown.
@@ -165,40 +294,91 @@ func (x *index) take(i int32) {
 		s.oldest = l.newer
 	}
 	if s.count--; s.count == 0 {
-		x.enterIdle(l.node)
+		on, bit := x.bit(l.node)
+		if on.full &^= bit; on.full == 0 {
+			x.clear(s.section, s.size)
+		}
 	}
+}
+
+// clear forgets the strip of a size, on which no block is left, unless it is the section's only one. The one below gets its
+// range: what comes back goes there, so that this costs no more than making strips does.
+func (x *index) clear(section int32, size uint64) {
+	s := &x.sections[section]
+	if len(s.strips) == 1 {
+		return
+	}
+	rank := s.rank(size)
+	x.forget(s.strips[rank])
+	s.lows, s.strips = slices.Delete(s.lows, rank, rank+1), slices.Delete(s.strips, rank, rank+1)
+	s.lows[0] = 0
+}
+
+// forget makes a strip without blocks unused.
+func (x *index) forget(strip int32) {
+	s := &x.strips[strip]
+	x.sweep(s)
+	s.sizes, s.nodes = nil, nil
+	x.unused = append(x.unused, strip)
 }
 
 // first returns the latest of the smallest blocks with at least size bytes, 0 when there is none.
 func (x *index) first(section int32, size uint64) int32 {
-	n := x.find(section, size)
-	if n == 0 {
-		n = x.forest.AtLeast(&x.sections[section], size)
+	s := &x.sections[section]
+	on := &x.strips[s.strips[0]]
+	if len(s.strips) == 1 { // as most sections have
+		if on.full == 0 {
+			return 0
+		}
+		largest := &x.nodes[on.nodes[bits.Len64(on.full)-1]]
+		if largest.size < size {
+			return 0
+		}
+		if on.full&(on.full-1) == 0 {
+			return largest.newest
+		}
 	}
-	for passed := 0; n != 0 && x.nodes[n].count == 0; passed++ {
-		empty := n
-		n = x.nodes[n].larger
-		x.pass(empty, passed)
+	var from uint64 // the bit of the first size that is large enough, 0 when none is
+	if n := x.recent[x.hash(section, size)]; x.is(n, section, size) {
+		if x.nodes[n].count != 0 {
+			return x.nodes[n].newest
+		}
+		on, from = x.bit(n)
+	} else {
+		on = &x.strips[s.strips[s.rank(size)]]
+		from = 1 << atLeast(on.sizes, size)
 	}
-	return x.nodes[n].newest
+	full := on.full &^ (from - 1)
+	if full == 0 {
+		if on = x.above(section, size); on == nil {
+			return 0
+		}
+		full = on.full
+	}
+	return x.nodes[on.nodes[bits.TrailingZeros64(full)]].newest
+}
+
+// above returns the strip behind the one that a size belongs on, nil when there is none.
+func (x *index) above(section int32, size uint64) *strip {
+	s := &x.sections[section]
+	if len(s.strips) == 1 {
+		return nil
+	}
+	rank := s.rank(size) + 1
+	if rank == len(s.strips) {
+		return nil
+	}
+	return &x.strips[s.strips[rank]]
 }
 
 // last returns the latest of the largest blocks, 0 when there is none.
 func (x *index) last(section int32) int32 {
-	n := x.forest.Last(&x.sections[section])
-	for passed := 0; n != 0 && x.nodes[n].count == 0; passed++ {
-		empty := n
-		n = x.nodes[n].smaller
-		x.pass(empty, passed)
+	s := &x.sections[section]
+	on := &x.strips[s.strips[len(s.strips)-1]]
+	if on.full == 0 {
+		return 0
 	}
-	return x.nodes[n].newest
-}
-
-// pass removes an empty size when a search has passed by enough of them.
-func (x *index) pass(n int32, passed int) {
-	if passed >= passMax {
-		x.removeNode(n)
-	}
+	return x.nodes[on.nodes[bits.Len64(on.full)-1]].newest
 }
 
 // sizeOf returns the size of a block that is in the index.
@@ -206,96 +386,17 @@ func (x *index) sizeOf(i int32) uint64 { return x.nodes[x.links[i].node].size }
 
 // peers returns how many blocks there are of a block's size in its section, and which came first.
 func (x *index) peers(section int32, size uint64) (count, oldest int32) {
-	n := x.find(section, size)
-	if n == 0 || x.nodes[n].count == 0 {
-		return 0, 0
+	if n := x.find(section, size); n != 0 {
+		return x.nodes[n].count, x.nodes[n].oldest
 	}
-	return x.nodes[n].count, x.nodes[n].oldest
+	return 0, 0
 }
 
 // drop forgets a section, which holds no block any more.
 func (x *index) drop(section int32) {
-	for n := x.forest.Last(&x.sections[section]); n != 0; n = x.forest.Last(&x.sections[section]) {
-		x.removeNode(n)
+	for _, strip := range x.sections[section].strips {
+		x.forget(strip)
 	}
+	x.sections[section].lows, x.sections[section].strips = nil, nil
 	x.dropped = append(x.dropped, section)
-}
-
-func (x *index) newNode(section int32, size uint64) int32 {
-	var n int32
-	if last := len(x.spare) - 1; last >= 0 {
-		n, x.spare = x.spare[last], x.spare[:last]
-	} else {
-		x.nodes = append(x.nodes, sized{})
-		n = int32(len(x.nodes) - 1)
-		x.forest.Grow(int(n))
-	}
-	tree := &x.sections[section]
-	larger := x.forest.AtLeast(tree, size)
-	smaller := x.nodes[larger].smaller
-	if larger == 0 {
-		smaller = x.forest.Last(tree)
-	}
-	x.nodes[n] = sized{size: size, section: section, smaller: smaller, larger: larger}
-	x.join(smaller, n)
-	x.join(n, larger)
-	x.forest.Insert(tree, n, size, 0)
-	x.enter(n)
-	x.full++
-	return n
-}
-
-// join makes two nodes neighbours, of which one may be 0.
-func (x *index) join(smaller, larger int32) {
-	if smaller != 0 {
-		x.nodes[smaller].larger = larger
-	}
-	if larger != 0 {
-		x.nodes[larger].smaller = smaller
-	}
-}
-
-// removeNode forgets an empty node.
-func (x *index) removeNode(n int32) {
-	x.leaveIdle(n)
-	x.join(x.nodes[n].smaller, x.nodes[n].larger)
-	section := x.nodes[n].section
-	x.leave(n)
-	x.forest.Remove(&x.sections[section], n)
-	x.nodes[n] = sized{}
-	x.spare = append(x.spare, n)
-}
-
-// enterIdle notes that a node has become empty, and removes the idlest when there are too many.
-func (x *index) enterIdle(n int32) {
-	x.full--
-	x.empty++
-	x.nodes[n].newest, x.nodes[n].oldest = 0, x.idlest
-	if x.idlest != 0 {
-		x.nodes[x.idlest].newest = n
-	} else {
-		x.idle = n
-	}
-	x.idlest = n
-	for x.empty > max(emptyMax, x.full) {
-		x.removeNode(x.idle)
-	}
-}
-
-// leaveIdle takes an empty node off the list of those.
-func (x *index) leaveIdle(n int32) {
-	s := &x.nodes[n]
-	next, previous := s.newest, s.oldest
-	if next != 0 {
-		x.nodes[next].oldest = previous
-	} else {
-		x.idlest = previous
-	}
-	if previous != 0 {
-		x.nodes[previous].newest = next
-	} else {
-		x.idle = next
-	}
-	s.newest, s.oldest = 0, 0
-	x.empty--
 }

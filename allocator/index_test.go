@@ -63,27 +63,24 @@ func (g *indexGame) agree(size uint64) {
 	g.bounded()
 }
 
-// bounded checks how many empty sizes linger.
+// bounded checks what is kept of sizes without blocks: no more than a strip has places for.
 func (g *indexGame) bounded() {
-	full := map[shelved]bool{}
-	for _, s := range g.list {
-		full[shelved{section: s.section, size: s.size}] = true
-	}
 	x := &g.x
-	known := 0
-	for _, n := range x.bySize {
-		if n != 0 {
-			known++
-			if found := x.find(x.nodes[n].section, x.forest.Size(n)); found != n {
-				g.Fatalf("size %d of section %d is node %d, and %d is found", x.forest.Size(n), x.nodes[n].section, n, found)
-			}
+	known, strips := 0, 0
+	for _, section := range g.sections {
+		if err := x.validate(section); err != nil {
+			g.Fatal(err)
 		}
-	}
-	if x.full != len(full) || x.empty > max(emptyMax, x.full) || known != x.full+x.empty || 2*known > len(x.bySize) {
-		g.Fatalf("%d sizes have blocks, %d do not and %d of %d are known; the list has %d", x.full, x.empty, known, len(x.bySize), len(full))
+		for _, strip := range x.sections[section].strips {
+			known += len(x.strips[strip].nodes)
+			strips++
+		}
 	}
 	if len(x.nodes)-1 != known+len(x.spare) {
 		g.Fatalf("%d nodes, of which %d are known and %d spare", len(x.nodes)-1, known, len(x.spare))
+	}
+	if len(x.strips)-1 != strips+len(x.unused) {
+		g.Fatalf("%d strips, of which %d are known and %d unused", len(x.strips)-1, strips, len(x.unused))
 	}
 }
 
@@ -113,49 +110,60 @@ func (g *indexGame) drop() {
 	g.sections[0] = g.x.section()
 }
 
-// TestIndex has few sizes, so that blocks share them, and many, so that empty ones have to go.
+// TestIndex has few sizes, so that blocks share them, and many, so that those without blocks have to go; and few blocks and
+// so many that strips are parted and given up again.
 func TestIndex(t *testing.T) {
 	for _, sizes := range []uint64{3, 40, 100_000} {
-		rng := rand.New(rand.NewPCG(sizes, 1))
-		g := &indexGame{TB: t, x: newIndex()}
-		for range 3 {
-			g.sections = append(g.sections, g.x.section())
-		}
-		for i := range 4000 {
-			g.step(rng, 1+rng.Int32N(60), sizes)
-			if i%500 == 499 {
-				g.drop()
-				g.agree(1)
+		for _, blocks := range []int32{60, 1200} {
+			rng := rand.New(rand.NewPCG(sizes, uint64(blocks)))
+			g := &indexGame{TB: t, x: newIndex()}
+			for range 3 {
+				g.sections = append(g.sections, g.x.section())
 			}
-		}
-		if len(g.x.sections) > 5 {
-			t.Errorf("%d sections were made for 3", len(g.x.sections))
+			most := 0
+			for i := range 4000 {
+				g.step(rng, 1+rng.Int32N(blocks), sizes)
+				most = max(most, len(g.x.strips)-1-len(g.x.unused))
+				if i%1000 == 999 {
+					g.drop()
+					g.agree(1)
+				}
+			}
+			if len(g.x.sections) > 5 {
+				t.Errorf("%d sections were made for 3", len(g.x.sections))
+			}
+			if parted := most > len(g.sections); parted != (sizes > 100 && blocks > 100) {
+				t.Errorf("%d sizes of %d blocks stood on %d strips at most", sizes, blocks, most)
+			}
 		}
 	}
 }
 
-// TestEmptySizesLinger: taking a block and giving it back changes no tree.
-func TestEmptySizesLinger(t *testing.T) {
+// TestSizesLinger: taking a block and giving it back moves nothing, and strips go with their last block.
+func TestSizesLinger(t *testing.T) {
 	x := newIndex()
 	section := x.section()
-	for i := range int32(1000) {
+	const blocks = 1000
+	for i := range int32(blocks) {
 		x.put(section, i+1, uint64(i+1))
 	}
-	for i := range int32(1000) {
+	strips := len(x.strips)
+	for i := range int32(blocks) {
 		x.take(i + 1)
 		x.put(section, i+1, uint64(i+1))
 	}
-	if x.forest.AtLeast(&x.sections[section], 1000) == 0 || len(x.spare) != 0 {
-		t.Errorf("%d nodes were removed", len(x.spare))
+	if len(x.spare) != 0 || len(x.strips) != strips || len(x.unused) != 0 {
+		t.Errorf("%d sizes were forgotten, there are %d strips, there were %d", len(x.spare), len(x.strips), strips)
 	}
-	for i := range int32(1000) {
+	for i := range int32(blocks) {
 		x.take(i + 1)
 	}
-	if x.empty > emptyMax {
-		t.Errorf("%d empty sizes linger, at most %d should", x.empty, emptyMax)
+	if known := len(x.nodes) - 1 - len(x.spare); known > stripMax || len(x.sections[section].strips) != 1 {
+		t.Errorf("%d sizes without blocks linger on %d strips", known, len(x.sections[section].strips))
 	}
-	if x.first(section, 1) != 0 || x.empty != passMax {
-		t.Errorf("a search over empty sizes left %d of them, want %d", x.empty, passMax)
+	x.put(section, 1, 7)
+	if x.first(section, 1) != 1 || x.first(section, 8) != 0 {
+		t.Error("what comes then is not found")
 	}
 }
 

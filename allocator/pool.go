@@ -73,7 +73,8 @@ func (p *pool) Plan(request Request, out []Eviction) (Plan, []Eviction) {
 		out = p.shrink(p.cap(), wire.EvictLimit, out) // there was no cap by a fraction before the first
 	}
 	if p.rule == nil || p.pinned && !req.Pinned {
-		return p.create(req, req.Size, wire.MissPolicy), out
+		i := p.create(req, req.Size, wire.MissPolicy)
+		return Plan{Block: p.block(i), Size: req.Size, Reason: wire.MissPolicy, Tag: req.Tag}, out
 	}
 	if p.carver != nil {
 		if plan, ok := p.carve(req); ok {
@@ -90,16 +91,18 @@ func (p *pool) Plan(request Request, out []Eviction) (Plan, []Eviction) {
 	if i := p.rule.misfit(&p.free, req, &p.limits); i != 0 {
 		out = p.evict(i, wire.EvictMisfit, out)
 	}
-	return p.create(req, p.rule.grant(req, &p.limits), reason), out
+	size := p.rule.grant(req, &p.limits)
+	i := p.create(req, size, reason)
+	return Plan{Block: p.block(i), Size: size, Reason: reason, Tag: req.Tag}, out
 }
 
 // create reserves an entry for a block that the driver is to make.
-func (p *pool) create(req *Request, size uint64, reason wire.Miss) Plan {
+func (p *pool) create(req *Request, size uint64, reason wire.Miss) int32 {
 	i := p.newEntry()
 	e := &p.entries[i]
 	e.size, e.wanted, e.tag, e.class = size, req.Size, req.Tag, req.Class
 	e.state, e.was, e.reason, e.passes = planned, unused, reason, reason == wire.MissPolicy
-	return Plan{Block: p.block(i), Size: size, Reason: reason, Tag: req.Tag}
+	return i
 }
 
 // othersMax is how many classes a miss looks into for a block that would have served: programs have few, and one that has
@@ -109,7 +112,7 @@ const othersMax = 32
 // reason says why a request found no block. What stands first here could have been had: in flight before evicted,
 // evicted before too large, and so on.
 func (p *pool) reason(req *Request) wire.Miss {
-	if p.rule.find(&p.warm, req.Class, req, &p.limits) != 0 {
+	if !p.warm.empty(req.Class) && p.rule.find(&p.warm, req.Class, req, &p.limits) != 0 {
 		return wire.MissCooling
 	}
 	if why, found := p.ghosts.blame(p.rule, req, &p.limits); found {
@@ -127,6 +130,21 @@ func (p *pool) reason(req *Request) wire.Miss {
 		return wire.MissTooSmall
 	}
 	return wire.MissCold
+}
+
+// peers returns the cached blocks of a block's tag. They are listed from the first time on that somebody asks: only
+// max_per_tag wants to know, and few set it.
+func (p *pool) peers(e *entry) ages {
+	if !p.free.byAge {
+		var blocks []int32
+		for i := p.cachedByAge.oldest; i != 0; i = p.chain[i].newer {
+			if !p.entries[i].isSlab {
+				blocks = append(blocks, i)
+			}
+		}
+		p.free.age(blocks)
+	}
+	return p.free.ofTag(e.class, e.tag)
 }
 
 // Commit implements Policy.

@@ -4,9 +4,10 @@ package allocator
 type shelf struct {
 	classes map[Class]*section
 	all     index
-	tagged  *index // nil: tags do not matter
-	byTag   chain
+	tagged  *index    // nil: tags do not matter
 	tags    []*tagged // by section of tagged
+	byAge   bool      // blocks of each tag are listed by age
+	byTag   chain     // the lists
 
 	latest Class // of section
 	last   *section
@@ -65,11 +66,11 @@ type tagged struct {
 	ages    ages
 }
 
-func newShelf(tagged bool) shelf {
+func newShelf(byTag bool) shelf {
 	s := shelf{classes: map[Class]*section{}, all: newIndex()}
-	if tagged {
+	if byTag {
 		x := newIndex()
-		s.tagged = &x
+		s.tagged, s.tags = &x, make([]*tagged, 1)
 	}
 	return s
 }
@@ -84,8 +85,8 @@ func (s *shelf) class(class Class) *section {
 
 // ofBlock returns the tag's blocks that a block belongs to.
 func (s *shelf) ofBlock(c *section, i int32, e *entry) *tagged {
-	if home := s.tagged.home(i); home != 0 {
-		if t := s.tags[home]; t != nil && t.class == e.class && t.tag == e.tag {
+	if int(e.tag) >= len(c.tags) { // perhaps a rare one
+		if t := s.tags[s.tagged.home(i)]; t != nil && t.class == e.class && t.tag == e.tag {
 			return t
 		}
 	}
@@ -117,7 +118,9 @@ func (s *shelf) put(i int32, e *entry) {
 	}
 	t := s.ofBlock(c, i, e)
 	s.tagged.put(t.section, i, e.size)
-	s.byTag.push(&t.ages, i)
+	if s.byAge {
+		s.byTag.push(&t.ages, i)
+	}
 }
 
 func (s *shelf) take(i int32, e *entry) {
@@ -128,8 +131,10 @@ func (s *shelf) take(i int32, e *entry) {
 		c.free--
 	}
 	s.all.take(i)
-	if s.tagged != nil {
+	if s.byAge {
 		s.byTag.remove(&s.tags[s.tagged.home(i)].ages, i)
+	}
+	if s.tagged != nil {
 		s.tagged.take(i)
 	}
 }
@@ -141,7 +146,15 @@ func (s *shelf) leave(c *section) {
 	s.filled = s.filled[:len(s.filled)-1]
 }
 
-// ofTag returns the blocks of one tag by age.
+// age lists the blocks of each tag by age from here on, given those that are there in that order.
+func (s *shelf) age(blocks []int32) {
+	s.byAge = true
+	for _, i := range blocks {
+		s.byTag.push(&s.tags[s.tagged.home(i)].ages, i)
+	}
+}
+
+// ofTag returns the blocks of one tag by age, if they are listed so.
 func (s *shelf) ofTag(class Class, tag Tag) ages {
 	if c := s.class(class); c != nil {
 		if t := c.ofTag(tag); t != nil {

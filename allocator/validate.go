@@ -164,7 +164,7 @@ func (p *pool) validateSection(s *shelf, class Class, c *section) error {
 		byTag = 0
 		c.each(func(t *tagged) {
 			n, found := p.validateIndex(s.tagged, t.section, class)
-			if found == nil && n != t.ages.count {
+			if found == nil && s.byAge && n != t.ages.count {
 				found = fmt.Errorf("tag %d has %d blocks by size and %d by age", t.tag, n, t.ages.count)
 			}
 			if found == nil && c.ofTag(t.tag) != t {
@@ -185,29 +185,48 @@ func (p *pool) validateSection(s *shelf, class Class, c *section) error {
 
 // validateIndex checks the blocks of one section and returns how many there are.
 func (p *pool) validateIndex(x *index, section int32, class Class) (count int, err error) {
-	last, before := uint64(0), int32(0)
-	x.forest.Each(&x.sections[section], func(n int32) {
-		size := x.forest.Size(n)
-		if size <= last || x.find(section, size) != n || x.nodes[n].smaller != before || before != 0 && x.nodes[before].larger != n {
-			err = fmt.Errorf("size %d of section %d is out of order, or not found by size", size, section)
-		}
-		last, before = size, n
-		at := int32(0)
-		for i := x.nodes[n].newest; i != 0 && x.nodes[n].count > 0; i = x.links[i].older {
-			if e := &p.entries[i]; e.class != class || e.size != size {
-				err = fmt.Errorf("block %d does not belong under size %d of class %d", i, size, class)
-			}
-			at++
-		}
-		if at != x.nodes[n].count {
-			err = fmt.Errorf("%d blocks of size %d, counted as %d", at, size, x.nodes[n].count)
-		}
-		count += int(at)
-	})
-	if before != 0 && x.nodes[before].larger != 0 {
-		err = fmt.Errorf("size %d of section %d is not the last one", last, section)
+	if err := x.validate(section); err != nil {
+		return 0, err
 	}
-	return count, err
+	for _, strip := range x.sections[section].strips {
+		for _, n := range x.strips[strip].nodes {
+			at, size := int32(0), x.nodes[n].size
+			for i := x.nodes[n].newest; i != 0; i = x.links[i].older {
+				if e := &p.entries[i]; e.class != class || e.size != size {
+					return 0, fmt.Errorf("block %d does not belong under size %d of class %d", i, size, class)
+				}
+				at++
+			}
+			if at != x.nodes[n].count {
+				return 0, fmt.Errorf("%d blocks of size %d, counted as %d", at, size, x.nodes[n].count)
+			}
+			count += int(at)
+		}
+	}
+	return count, nil
+}
+
+// validate checks that the sizes of a section are in order, and found where they stand.
+func (x *index) validate(section int32) error {
+	s, last := &x.sections[section], uint64(0)
+	for rank, strip := range s.strips {
+		on := &x.strips[strip]
+		if len(s.strips) > 1 && on.full == 0 {
+			return fmt.Errorf("strip %d of section %d has no blocks", rank, section)
+		}
+		for place, n := range on.nodes {
+			node := &x.nodes[n]
+			full := on.full>>(place&63)&1 != 0
+			if node.size <= last || node.size != on.sizes[place] || full != (node.count > 0) || x.find(section, node.size) != n {
+				return fmt.Errorf("size %d of section %d is out of order, or not found by size", node.size, section)
+			}
+			if node.section != section || node.strip != strip {
+				return fmt.Errorf("size %d is on strip %d of section %d, and believes otherwise", node.size, rank, section)
+			}
+			last = node.size
+		}
+	}
+	return nil
 }
 
 // validateSlabs checks what slabs and their parts say of each other.

@@ -92,7 +92,7 @@ var Places = map[string]Place{
 		Timeless: true,
 		Never:    pure,
 	},
-	"allocator": {May: []string{"allocator/carve", "allocator/treap", "internal/wire"}, Timeless: true, Never: pure},
+	"allocator": {May: []string{"allocator/carve", "internal/wire"}, Timeless: true, Never: pure},
 
 	"internal/trace":  {May: []string{"internal/wire"}, Timeless: true},
 	"internal/model":  {May: []string{"internal/wire"}, Timeless: true, Never: noFiles},

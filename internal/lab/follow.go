@@ -19,7 +19,8 @@ func (p *process) begin(req *allocator.Request, step *op) {
 	if p.open == nil {
 		p.open = map[uint32]*open{}
 	}
-	o := &open{request: *req, plan: p.plan(req)}
+	o := &open{request: *req}
+	p.plan(req, &o.plan)
 	if o.done = step.code == opTry && o.plan.Hit && o.plan.Slab == 0; o.done {
 		p.policy.Commit(o.plan)
 	}

@@ -46,9 +46,10 @@ const (
 // the request gets a block of its own; where the driver has no more for that, what the policy gives up makes room, then
 // the request is met as it came.
 func (p *process) serve(req *allocator.Request, h *held, slot uint32) bool {
-	plan := p.plan(req)
+	var plan allocator.Plan
+	p.plan(req, &plan)
 	if plan.SlabSize != 0 && plan.Slab != 0 {
-		plan = p.grow(req, plan)
+		p.grow(req, &plan)
 	}
 	if !plan.Hit && plan.Slab == 0 && !p.allocate(plan.Size) {
 		p.policy.Abort(plan)
@@ -62,7 +63,8 @@ func (p *process) serve(req *allocator.Request, h *held, slot uint32) bool {
 func (p *process) commit(req *allocator.Request, plan *allocator.Plan, h *held, slot uint32) {
 	p.policy.Commit(*plan)
 	p.count(req, plan, slot)
-	*h = held{process: p, block: plan.Block, size: plan.Size, wanted: req.Size, state: inUse, slab: plan.Slab != 0}
+	h.process, h.block, h.size, h.wanted = p, plan.Block, plan.Size, req.Size
+	h.state, h.slab = inUse, plan.Slab != 0
 }
 
 // direct meets a request as it came, without the policy.
@@ -92,14 +94,14 @@ func (p *process) release(h *held) {
 }
 
 // grow makes the slab of a plan, or plans anew without one.
-func (p *process) grow(req *allocator.Request, plan allocator.Plan) allocator.Plan {
+func (p *process) grow(req *allocator.Request, plan *allocator.Plan) {
 	if p.fits(plan.SlabSize) {
-		p.grown(&plan)
-		return plan
+		p.grown(plan)
+		return
 	}
-	p.policy.Abort(plan)
+	p.policy.Abort(*plan)
 	req.Align = 0
-	return p.plan(req)
+	p.plan(req, plan)
 }
 
 // grown makes the slab of a plan.
@@ -132,13 +134,13 @@ func (p *process) count(req *allocator.Request, plan *allocator.Plan, slot uint3
 	}
 }
 
-// plan asks the policy, and gives back what left the pool for that.
-func (p *process) plan(req *allocator.Request) (plan allocator.Plan) {
-	plan, p.evictions = p.policy.Plan(*req, p.evictions[:0])
+// plan asks the policy, and gives back what left the pool for that. Plans are large, and copies of what was just written
+// are slow: the answer has one place.
+func (p *process) plan(req *allocator.Request, plan *allocator.Plan) {
+	*plan, p.evictions = p.policy.Plan(*req, p.evictions[:0])
 	if len(p.evictions) > 0 {
 		p.give()
 	}
-	return plan
 }
 
 // fits reports whether the driver has so much.
@@ -186,13 +188,14 @@ func (p *process) attempt(req *allocator.Request) {
 	if p.player.options.Capacity == 0 {
 		return // without a bound nothing fails, and nothing is given up
 	}
-	plan := p.plan(req)
+	var plan allocator.Plan
+	p.plan(req, &plan)
 	found := plan.Hit
 	if plan.SlabSize != 0 && plan.Slab != 0 {
 		if found = p.fits(plan.SlabSize); !found {
 			p.policy.Abort(plan)
 			req.Align = 0
-			plan = p.plan(req)
+			p.plan(req, &plan)
 			found = plan.Hit
 		}
 	}
