@@ -5,25 +5,25 @@ import (
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/lab/labtest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // waves is a program that makes so many buffers and releases them all, as often as said, in no order: of 10 000 call sites,
 // and hardly any two of the same size.
-func waves(times, buffers int) *tape {
+func waves(times, buffers int) *labtest.Program {
 	rng := rand.New(rand.NewPCG(3, 4))
-	t := newTape()
+	p := labtest.New()
 	for wave := range times {
 		first := 1 + wave*buffers
 		for n := range buffers {
-			t.create(uint64(first+n), 4096+rng.Uint64N(1<<20))
-			t.records[len(t.records)-1].Tag = 1 + rng.Uint32N(10_000)
+			p.Create(uint64(first+n), 4096+rng.Uint64N(1<<20)).Tag = 1 + rng.Uint32N(10_000)
 		}
 		for _, n := range rng.Perm(buffers) {
-			t.release(uint64(first+n), wire.OutcomeCached, 0)
+			p.Release(uint64(first+n), wire.OutcomeCached)
 		}
 	}
-	return t
+	return p
 }
 
 // BenchmarkWide has so many call sites, sizes and free blocks that nothing may be searched through.

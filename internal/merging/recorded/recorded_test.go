@@ -204,7 +204,7 @@ func says(r Run, what string) bool {
 
 func TestKindsOfMemory(t *testing.T) {
 	src := new(tape).queue(9, 0)
-	src.create(1, 1)                // plain
+	src.create(1, 1)                  // plain
 	src.create(2, 1|wire.CopyHostPtr) // comes with data, of the same class
 	src.create(3, memReadOnly|wire.UseHostPtr)
 	part := func(number, size, parent uint64, kind wire.Memory) {
