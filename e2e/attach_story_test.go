@@ -93,6 +93,9 @@ func (l *teller) hear(e *event) {
 	case "kernel":
 		l.names[l.key(e, "kernel", e.Object)] = e.Text
 	case "use":
+		if e.Object == 0 { // what cannot be told: from outside that is more, and the first replays of command buffers are missed
+			return
+		}
 		e.Text = l.names[l.key(e, "kernel", e.Granted)]
 		e.Granted = 0
 		if e.Op == "kernel" {

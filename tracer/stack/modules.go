@@ -20,6 +20,9 @@ type module struct {
 // return is being watched by the kernel: it alone knows where they go on.
 var nowhere, kernels = &module{}, &module{}
 
+// uprobesPage is the name of that mapping.
+const uprobesPage = "[uprobes]"
+
 // modules are the mappings of a process and the modules found in them.
 type modules struct {
 	space    Space
@@ -83,6 +86,11 @@ func (m *modules) read() bool {
 	return true
 }
 
+// watched reports whether the mappings have the page of the kernel's own returns, of which there is one.
+func (m *modules) watched() bool {
+	return slices.ContainsFunc(m.mappings, func(p target.Mapping) bool { return p.Path == uprobesPage })
+}
+
 // renew reads the mappings, and finds the modules anew.
 func (m *modules) renew() {
 	m.misses, m.patience = 0, 0
@@ -103,7 +111,7 @@ func (m *modules) load(i int) *module {
 	switch p.Path {
 	case "[vdso]":
 		return place(m.files.virtual(), p, p.Start)
-	case "[uprobes]":
+	case uprobesPage:
 		return kernels
 	}
 	if p.Inode == 0 || p.Path == "" || !p.Exec {

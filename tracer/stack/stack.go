@@ -5,6 +5,8 @@
 package stack
 
 import (
+	"os"
+
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
 )
@@ -65,7 +67,7 @@ func (w *Walker) Walk(s *wire.Sample, frames []uint64) []uint64 {
 		}
 		row := w.row(at)
 		if row == nil {
-			if len(frames) > 1 && w.module(m.value[rip]) == kernels {
+			if len(frames) > 1 && w.returnsToKernel(m.value[rip]) {
 				frames = frames[:len(frames)-1]
 			}
 			return frames
@@ -83,6 +85,21 @@ func (w *Walker) Walk(s *wire.Sample, frames []uint64) []uint64 {
 		frames = append(frames, m.value[rip])
 	}
 	return frames
+}
+
+// returnsToKernel reports whether an address is where functions return to whose return is being watched: the beginning of a
+// page that comes with the first of them. Hardly any code returns to the beginning of a page, so that it is looked for
+// there, however often the mappings were read in vain before.
+func (w *Walker) returnsToKernel(address uint64) bool {
+	if address%uint64(os.Getpagesize()) != 0 {
+		return false
+	}
+	module := w.module(address)
+	if module == nil && !w.modules.watched() && w.modules.read() {
+		w.forget()
+		module = w.module(address)
+	}
+	return module == kernels
 }
 
 // begin takes the registers that survive a call, and the stack.

@@ -82,6 +82,23 @@ func TestWalkEndsAtTheTrampolineOfProbes(t *testing.T) {
 	}
 }
 
+// The page comes with the first return that is watched, after many addresses may have been looked for in vain.
+func TestTheTrampolineMayComeLate(t *testing.T) {
+	const page = 0x7fff_ffff_e000
+	space := jit()
+	w := newWalker(t, space)
+	for range 100 {
+		w.Locate(page + 1)
+	}
+	if w.returnsToKernel(page) {
+		t.Error("there is no such page yet")
+	}
+	space.mappings = append(space.mappings, target.Mapping{Start: page, End: page + 0x1000, Exec: true, Path: "[uprobes]"})
+	if !w.returnsToKernel(page) || w.returnsToKernel(page+8) || w.returnsToKernel(codeAt) {
+		t.Error("the beginning of the page alone is where the kernel has functions return to")
+	}
+}
+
 func TestWalkWithoutStack(t *testing.T) {
 	w := newWalker(t, jit())
 	s := words()
