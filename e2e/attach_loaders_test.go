@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -89,6 +90,11 @@ func TestAttachedToAForwardingLoader(t *testing.T) {
 	if _, err := out.Write(make([]byte, 1<<20)); err != nil {
 		t.Fatal(err)
 	}
+	waitFor(t, "all creates in the recording", func() bool { // when the program has ended nobody can look at it any more
+		var f told
+		text := run(t, command{args: []string{gpumemtop(), "report", "--format", "json", w.file}}).stdout
+		return json.Unmarshal(text, &f) == nil && f.Creates >= 16
+	})
 	if err := out.Close(); err != nil {
 		t.Fatal(err)
 	}
