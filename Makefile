@@ -1,6 +1,6 @@
 # Builds gpumemtop and everything around it on Debian with Go. Start with "make", or "make demo" to see it work.
 #
-#   make          bin/gpumemtop and bin/examples/*
+#   make          bin/gpumemtop, bin/examples/* and bin/test/*
 #   make demo     run an example under the dashboard, then export the recording as JSON
 #   make test     build, tests of the shim under sanitizers, all Go tests with the race detector, then make check
 #   make check    formatting, static analysis of Go and C, generated files up to date
@@ -15,8 +15,8 @@ SHELL := bash
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
-# Everything that is needed beyond Go and make: compilers; an OpenCL that runs anywhere, its loader and headers; the
-# real programs that the tests run; the terminal and the browser that they drive; a reader of what is exported.
+# What is needed beyond Go and make: compilers, an OpenCL that runs anywhere with its loader and headers, the programs,
+# terminal and browser that the tests run, and Python to check exports.
 PACKAGES := gcc g++ libc6-dev binutils clang llvm libbpf-dev \
 	pocl-opencl-icd ocl-icd-libopencl1 ocl-icd-opencl-dev opencl-headers \
 	clinfo clpeak hashcat clblast-utils sudo ffmpeg openmpi-bin libopenmpi-dev tmux chromium python3
@@ -26,34 +26,37 @@ CC := gcc
 CLANG ?= clang
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := .tools/golangci-lint-$(GOLANGCI_VERSION)
+BENCHSTAT_VERSION := v0.0.0-20260908200009-22c9c6c9d4da
 
 WARNINGS := -Wall -Wextra -Werror -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion -Wvla \
 	-Wformat=2
-EXAMPLE_FLAGS := -std=c11 -O2 -g $(WARNINGS)
+PROGRAM_FLAGS := -std=c11 -O2 -g -Iexamples -Itest/programs $(WARNINGS)
 SHIM_FLAGS := -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -pthread $(WARNINGS)
 SHIM_LINK := -shared -static-libgcc -Wl,--version-script=shim/shim.map -Wl,-z,now -Wl,-z,defs -Wl,-z,nodelete \
 	-Wl,-Bsymbolic-functions -ldl
 
-# As tracer/kernel/kernel.go has it made; -g is for the types that the kernel is told.
+# As tracer/kernel/kernel.go compiles it; -g gives the kernel its types.
 BPF_FLAGS := -target bpf -D__TARGET_ARCH_x86 -std=gnu11 -O2 -g -ffreestanding -Iinternal/wire -I/usr/include/x86_64-linux-gnu \
 	-Wall -Wextra -Werror -Wshadow -Wno-unused-parameter
 
 BPF_SOURCES := $(wildcard tracer/kernel/bpf/*.c)
-SHIM_SOURCES := $(wildcard shim/*.c)
-SHIM_HEADERS := $(wildcard shim/*.h shim/*.def) internal/wire/event.h
-EXAMPLES := $(filter-out common gpu,$(basename $(notdir $(wildcard examples/*.c))))
-FAULTS := $(filter-out work,$(basename $(notdir $(wildcard examples/faults/*.c))))
-# Those that are more than one file have a folder each.
-FOLDERS := queries conformance soak
-EXAMPLE_BINS := $(addprefix bin/examples/,$(EXAMPLES) $(FOLDERS) $(FOLDERS:%=%-buffers)) $(addprefix bin/examples/faults/,$(FAULTS)) bin/examples/ranks
-EXAMPLE_SOURCES := $(wildcard examples/*.c examples/faults/*.c examples/mpi/*.c $(FOLDERS:%=examples/%/*.c))
-EXAMPLE_HEADERS := $(wildcard examples/*.h examples/faults/*.h $(FOLDERS:%=examples/%/*.h))
-LIBRARIES := internal/payload/lib/libgpumemtop.so internal/payload/lib/libgpumemtop-core.so
+SHIM_FLOORS := base registry order pool entry hooks
+SHIM_SOURCES := $(foreach floor,$(SHIM_FLOORS),$(wildcard shim/$(floor)/*.c))
+SHIM_HEADERS := $(foreach floor,$(SHIM_FLOORS),$(wildcard shim/$(floor)/*.h shim/$(floor)/*.def)) $(wildcard internal/wire/*.h)
+EXAMPLE_BINS := $(patsubst examples/%.c,bin/examples/%,$(filter-out %/common.c %/gpu.c,$(wildcard examples/*.c)))
 
-# Version control is stamped into the binary where there is any that git trusts.
+# Test programs of more than one file have a folder each and are also built without images. Those in faults/ share work.c.
+TEST_FOLDERS := conformance queries soak
+TEST_BINS := $(patsubst test/programs/%.c,bin/test/%,$(filter-out %/work.c,$(wildcard test/programs/*.c test/programs/faults/*.c))) \
+	$(TEST_FOLDERS:%=bin/test/%) $(TEST_FOLDERS:%=bin/test/%-buffers)
+PROGRAM_SOURCES := $(wildcard examples/*.c test/programs/*.c test/programs/*/*.c)
+PROGRAM_HEADERS := $(wildcard examples/*.h test/programs/*.h test/programs/*/*.h)
+LIBRARIES := internal/session/payload/lib/libgpumemtop.so internal/session/payload/lib/libgpumemtop-core.so
+
+# The commit is stamped into the binary where git knows it.
 STAMP := $(if $(shell git rev-parse HEAD 2>/dev/null),auto,false)
 
-# For make test, make demo and make bench, for example: make test TESTFLAGS=-v
+# Example: make test TESTFLAGS=-v
 TESTFLAGS ?=
 DEMO_ARGUMENTS ?= 60 32M
 BENCHFLAGS ?=
@@ -61,10 +64,10 @@ SEEDS ?= 2000
 FIRST ?= 1
 
 .PHONY: all
-all: bin/gpumemtop examples
+all: bin/gpumemtop programs
 
-.PHONY: examples
-examples: $(EXAMPLE_BINS)
+.PHONY: programs
+programs: $(EXAMPLE_BINS) $(TEST_BINS)
 
 # --- packages -------------------------------------------------------------------------------------------------------
 
@@ -94,67 +97,71 @@ build/deps.stamp: Makefile
 build/libgpumemtop.so: $(SHIM_SOURCES) $(SHIM_HEADERS) shim/shim.map Makefile | build/deps.stamp
 	$(CC) $(SHIM_FLAGS) $(SHIM_SOURCES) $(SHIM_LINK) -o $@
 
-# go build knows best what changed; it is asked every time.
+# go build itself finds out what changed.
 build/libgpumemtop-core.so: FORCE | build/deps.stamp
 	$(GO) build -buildmode=c-shared -buildvcs=false -trimpath \
 		-ldflags='-s -w -X=runtime.godebugDefault=asyncpreemptoff=1 -extldflags=-Wl,--version-script=$(CURDIR)/intercept/intercept.map' -o $@ ./intercept
 
 # Copied only when different, so that an unchanged library does not rebuild the command.
-internal/payload/lib/%.so: build/%.so
+internal/session/payload/lib/%.so: build/%.so
 	@cmp -s $< $@ || cp $< $@
 
 bin/gpumemtop: FORCE $(LIBRARIES)
 	@mkdir -p bin
 	$(GO) build -buildvcs=$(STAMP) -trimpath -o $@ ./cmd/gpumemtop
 
-# --- examples -------------------------------------------------------------------------------------------------------
+# --- examples and test programs -------------------------------------------------------------------------------------
 
 .PRECIOUS: build/obj/%.o build/obj/buffers/%.o
-build/obj/%.o: examples/%.c $(EXAMPLE_HEADERS) Makefile | build/deps.stamp
+build/obj/%.o: %.c $(PROGRAM_HEADERS) Makefile | build/deps.stamp
 	@mkdir -p $(@D)
-	$(CC) $(EXAMPLE_FLAGS) -pthread -c $< -o $@
+	$(CC) $(PROGRAM_FLAGS) -pthread -c $< -o $@
 
-# Without images, and so in front of any driver with buffers that are parts of slabs.
-build/obj/buffers/%.o: examples/%.c $(EXAMPLE_HEADERS) Makefile | build/deps.stamp
+# Without images, for policies that make buffers parts of slabs on any driver.
+build/obj/buffers/%.o: %.c $(PROGRAM_HEADERS) Makefile | build/deps.stamp
 	@mkdir -p $(@D)
-	$(CC) $(EXAMPLE_FLAGS) -DWITHOUT_IMAGES -pthread -c $< -o $@
+	$(CC) $(PROGRAM_FLAGS) -DWITHOUT_IMAGES -pthread -c $< -o $@
 
-# The one for MPI, whose headers are not held to our warnings: -isystem, and a compiler that knows where they are.
+# The MPI headers are not held to our warnings: -isystem.
 MPI_FLAGS = $(patsubst -I%,-isystem %,$(shell mpicc --showme:compile))
 
-build/obj/mpi/%.o: examples/mpi/%.c $(EXAMPLE_HEADERS) Makefile | build/deps.stamp
+build/obj/test/programs/ranks.o: test/programs/ranks.c $(PROGRAM_HEADERS) Makefile | build/deps.stamp
 	@mkdir -p $(@D)
-	$(CC) $(EXAMPLE_FLAGS) $(MPI_FLAGS) -c $< -o $@
+	$(CC) $(PROGRAM_FLAGS) $(MPI_FLAGS) -c $< -o $@
 
-bin/examples/ranks: build/obj/mpi/ranks.o build/obj/gpu.o build/obj/common.o
+COMMON := build/obj/examples/gpu.o build/obj/examples/common.o
+
+bin/examples/%: build/obj/examples/%.o $(COMMON)
+	@mkdir -p $(@D)
+	$(CC) $^ -o $@ -pthread -lOpenCL
+
+bin/test/%: build/obj/test/programs/%.o $(COMMON)
+	@mkdir -p $(@D)
+	$(CC) $^ -o $@ -pthread -lOpenCL
+
+bin/test/faults/%: build/obj/test/programs/faults/%.o build/obj/test/programs/faults/work.o $(COMMON)
+	@mkdir -p $(@D)
+	$(CC) $^ -o $@ -pthread -lOpenCL
+
+bin/test/ranks: build/obj/test/programs/ranks.o $(COMMON)
 	@mkdir -p $(@D)
 	mpicc $^ -o $@ -lOpenCL
 
-# The one that finds OpenCL by itself, and the one that has none.
-bin/examples/dynamic: build/obj/dynamic.o build/obj/common.o
+# These two are not linked with OpenCL: dynamic opens it itself, nocl uses none.
+bin/test/dynamic: build/obj/test/programs/dynamic.o build/obj/examples/common.o
 	@mkdir -p $(@D)
 	$(CC) $^ -o $@ -ldl
 
-bin/examples/faults/nocl: build/obj/faults/nocl.o
+bin/test/faults/nocl: build/obj/test/programs/faults/nocl.o
 	@mkdir -p $(@D)
 	$(CC) $^ -o $@
 
-objects = $(patsubst examples/%.c,$(2)/%.o,$(wildcard examples/$(1)/*.c)) build/obj/gpu.o build/obj/common.o
-
 define folder
-bin/examples/$(1): $(call objects,$(1),build/obj)
-bin/examples/$(1)-buffers: $(call objects,$(1),build/obj/buffers)
+bin/test/$(1): $(patsubst %.c,build/obj/%.o,$(wildcard test/programs/$(1)/*.c)) $(COMMON)
+bin/test/$(1)-buffers: $(patsubst %.c,build/obj/buffers/%.o,$(wildcard test/programs/$(1)/*.c)) $(COMMON)
 endef
-$(foreach name,$(FOLDERS),$(eval $(call folder,$(name))))
-$(FOLDERS:%=bin/examples/%) $(FOLDERS:%=bin/examples/%-buffers):
-	@mkdir -p $(@D)
-	$(CC) $^ -o $@ -pthread -lOpenCL
-
-bin/examples/faults/%: build/obj/faults/%.o build/obj/faults/work.o build/obj/gpu.o build/obj/common.o
-	@mkdir -p $(@D)
-	$(CC) $^ -o $@ -pthread -lOpenCL
-
-bin/examples/%: build/obj/%.o build/obj/gpu.o build/obj/common.o
+$(foreach name,$(TEST_FOLDERS),$(eval $(call folder,$(name))))
+$(TEST_FOLDERS:%=bin/test/%) $(TEST_FOLDERS:%=bin/test/%-buffers):
 	@mkdir -p $(@D)
 	$(CC) $^ -o $@ -pthread -lOpenCL
 
@@ -169,20 +176,21 @@ demo: all
 	@echo "recording: build/demo.gmt (bin/gpumemtop report build/demo.gmt)"
 	@echo "JSON:      build/demo.json (open it at https://ui.perfetto.dev or in chrome://tracing)"
 
-# The picture in the README: the real dashboard around a real program, drawn from what the terminal shows.
+# The picture in the README: the dashboard around a program, as the terminal shows it.
 SHOT := tmux -L gpumemtop-screenshot -f /dev/null
 
 .PHONY: screenshot
 screenshot: all
+	@/usr/bin/python3 -c 'import rich' 2>/dev/null || { echo "install python3-rich first" >&2; exit 1; }
 	$(SHOT) new-session -d -x 120 -y 36 'cd bin/examples && ../gpumemtop -f -o ../../build/shot.gmt ./train 1000000'
 	sleep 12
 	$(SHOT) send-keys s
 	$(SHOT) send-keys j '['
 	sleep 0.4
-	$(SHOT) capture-pane -ep | $(GO) run ./internal/tools/ansisvg > docs/dashboard.svg
+	$(SHOT) capture-pane -ep | /usr/bin/python3 docs/screenshot.py > docs/dashboard.svg
 	$(SHOT) kill-server
 
-# A line for each test that could not run because the kernel lets nobody watch here (tracer/rights/rightstest).
+# A line for each test that could not run because this kernel refuses eBPF (internal/testkit/rightstest).
 SKIPPED := $(CURDIR)/build/skipped.txt
 
 .PHONY: test
@@ -191,24 +199,29 @@ test: all
 	@rm -f $(SKIPPED)
 	RIGHTSTEST_SKIPPED=$(SKIPPED) $(GO) test -race -count=1 -timeout 18m $(TESTFLAGS) ./...
 	@if [ -e $(SKIPPED) ]; then \
-		echo "skipped for want of eBPF: $$(wc -l < $(SKIPPED)) tests ($$(cut -f 1 $(SKIPPED) | sort | paste -s -d ' '))"; \
+		echo "skipped without eBPF: $$(wc -l < $(SKIPPED)) tests ($$(cut -f 1 $(SKIPPED) | sort | paste -s -d ' '))"; \
 		cut -f 2 $(SKIPPED) | sort -u; \
-	else echo "no test was skipped for want of eBPF"; fi
+	else echo "no test was skipped without eBPF"; fi
 	$(MAKE) check
 
 .PHONY: shim-test
 shim-test: | build/deps.stamp
 	@bash shim/test/run.sh
 
-# What it finds it prints as a line for e2e/testdata/soak.txt. Run in the folder: only then is the output of a test that
-# passes shown.
+# Prints what it finds as lines for test/e2e/testdata/soak.txt. Runs in that folder, because go test shows the output of tests
+# that pass only there.
 .PHONY: soak
 soak: all
-	cd e2e && $(GO) test -run '^TestSoak$$' -count=1 -timeout 0 $(TESTFLAGS) -args -soak.seeds=$(SEEDS) -soak.first=$(FIRST)
+	cd test/e2e && $(GO) test -run '^TestSoak$$' -count=1 -timeout 0 $(TESTFLAGS) -args -soak.seeds=$(SEEDS) -soak.first=$(FIRST)
 
 .PHONY: bench
-bench: all
+bench: all .tools/benchstat
 	$(GO) run ./bench $(BENCHFLAGS)
+
+# Only measurements need it: it is not in go.mod.
+.tools/benchstat:
+	@mkdir -p .tools
+	GOBIN=$(CURDIR)/.tools $(GO) install golang.org/x/perf/cmd/benchstat@$(BENCHSTAT_VERSION)
 
 # --- checks ---------------------------------------------------------------------------------------------------------
 
@@ -230,18 +243,17 @@ check-go: $(LIBRARIES)
 check-lint: $(GOLANGCI) $(LIBRARIES)
 	$(GOLANGCI) run ./...
 
-# Installed here and not through go.mod: it would bring two hundred modules with it.
+# Not in go.mod, where it would add two hundred modules.
 $(GOLANGCI):
 	@mkdir -p .tools
 	GOBIN=$(CURDIR)/.tools $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 	mv .tools/golangci-lint $@
 
-# Both compilers' warnings on everything; both analyzers on what runs inside other people's programs. What runs inside
-# the kernel is a matter of clang alone.
+# Warnings of both compilers on everything; both analyzers on what runs inside other programs. eBPF is for clang only.
 .PHONY: check-c
 check-c: | build/deps.stamp
 	@for compiler in $(CC) $(CLANG); do \
-		for source in $(EXAMPLE_SOURCES); do "$$compiler" $(EXAMPLE_FLAGS) $(MPI_FLAGS) -fsyntax-only "$$source"; done; \
+		for source in $(PROGRAM_SOURCES); do "$$compiler" $(PROGRAM_FLAGS) $(MPI_FLAGS) -fsyntax-only "$$source"; done; \
 		for source in $(SHIM_SOURCES); do "$$compiler" $(SHIM_FLAGS) -fsyntax-only "$$source"; done; \
 	done
 	@for source in $(SHIM_SOURCES); do \
@@ -254,8 +266,8 @@ check-c: | build/deps.stamp
 	done
 	@echo "C: no findings"
 
-# Whatever is generated is committed; generating it again must change nothing. Asked of the files themselves, so that
-# it also works outside version control and with uncommitted changes.
+# Generated files are committed; generating them again must change nothing. Compares files, so that it works outside
+# version control and with uncommitted changes.
 SUMS = find . \( -name .git -o -name .tools -o -name bin -o -name build \) -prune -o -type f -print0 | sort -z | xargs -0 sha256sum
 
 .PHONY: check-generated

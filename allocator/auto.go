@@ -1,17 +1,18 @@
 package allocator
 
-// Auto is the policy of a program that begins under AutoBase and then goes over to what suits it. Whoever runs the program
-// decides that, see internal/lab/auto: for New it is AutoBase. It is not among Names, since it serves nothing by itself.
+// Auto names the policy that starts as AutoBase and switches to whichever would have done clearly better. The session
+// decides that (internal/whatif/auto); New takes it for AutoBase. It is not among Names, because it serves nothing
+// itself.
 const Auto = "auto"
 
-// AutoBase is the policy that Auto begins with: it suits programs that nobody knows.
+// AutoBase is the policy that Auto starts with: it suits most programs.
 const AutoBase = "futhark"
 
-// autoDescription is what Auto is, but for the limits, which are those that it begins with.
+// autoDescription describes Auto; its limits are those of AutoBase.
 var autoDescription = Description{
 	Name:   Auto,
 	Source: "gpumemtop's own",
-	Summary: "Begins as " + AutoBase + ". Beside the run others are simulated, with the limits that were set as far as they have them; what would have " +
-		"spent a tenth less time in the driver for some windows on end, and time that counts, with at most a quarter more memory, takes " +
-		"its place, and " + AutoBase + " comes back when the program really gets slower. Each change makes the next one harder. For programs that are run.",
+	Summary: "Starts as " + AutoBase + " and simulates the other policies beside the run, with the limits that were set. Switches to one that would have " +
+		"cut driver time by 10 % or more for several windows in a row, by enough to matter, using at most 25 % more memory, and back to " +
+		AutoBase + " when the program gets slower. Each switch makes the next one harder. Only for programs that gpumemtop runs.",
 }

@@ -17,11 +17,11 @@ const (
 	doomed // must go, but the call that decided so reports no evictions
 )
 
-// entry is one block. The Block of entry i is generation<<32 | i: the index finds it, the generation tells it from
-// earlier blocks of the same index.
+// entry is one block. The Block of entry i is generation<<32 | i: the index finds it, the generation
+// distinguishes it from earlier blocks with that index.
 type entry struct {
 	size       uint64
-	wanted     uint64 // requested by whoever has it
+	wanted     uint64 // requested by its present user
 	since      int64  // when it became cached
 	generation uint32
 	tag        Tag
@@ -34,7 +34,7 @@ type entry struct {
 	passes     bool       // through: it is not cached
 	isSlab     bool
 	stale      wire.Evict // not none: why it is not cached any more: by a limit that did away with its size, or by a switch
-	slab       int32      // number of the slab that it is, or is a part of; 0: neither
+	slab       int32      // number of the slab that it is, or lies in; 0: neither
 	offset     uint64
 	rows       [ByClass + 1]int32 // places of its rows, since it was first in use
 }

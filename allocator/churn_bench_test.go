@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// cycle creates parts of a size in a policy, and then releases them all.
-func cycle(p Policy, size uint64, blocks []Block, out []Eviction) []Eviction {
+// cycle creates sub-allocations of a size in a policy, and then releases them all.
+func cycle(p *Pool, size uint64, blocks []Block, out []Eviction) []Eviction {
 	req := Request{Size: size, Class: 1, Tag: 1, Align: 128, Max: 1 << 32, Heap: 1 << 33}
 	for i := range blocks {
 		plan, _ := p.Plan(req, out[:0])

@@ -10,8 +10,8 @@ import (
 
 const mib = 1 << 20
 
-// everyKind runs a test for every policy, with requests that it caches if it caches any: whole blocks, and parts of
-// slabs where it has them.
+// everyKind runs a test for every policy, with requests that it caches if it caches any: whole blocks, and
+// sub-allocations of slabs where it has them.
 func everyKind(t *testing.T, test func(t *testing.T, d *driver)) {
 	t.Helper()
 	for _, name := range Names() {
@@ -63,7 +63,7 @@ func TestAbort(t *testing.T) {
 		}
 		d.check()
 		if third := d.alloc(mib, 1, 1); third.Hit != d.caches() {
-			t.Error("what an aborted hit gave back serves nobody")
+			t.Error("the block of an aborted hit serves no request")
 		}
 		d.check()
 	})
@@ -91,7 +91,7 @@ func TestStrangersAreIgnored(t *testing.T) {
 		d.policy.Abort(other)
 		d.policy.Cooled(other.Block, 9, nil) // in use, not cooling
 		if got := d.policy.Stats(); got != before {
-			t.Errorf("strangers changed %+v to %+v", before, got)
+			t.Errorf("unknown blocks changed %+v to %+v", before, got)
 		}
 		d.check()
 	})

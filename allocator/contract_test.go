@@ -74,7 +74,7 @@ func TestAbortedHitBeyondACountIsEvictedByTheNextCall(t *testing.T) {
 // TestBlameIsBounded: of more than 1024 blocks that went, the first are forgotten, and each is blamed once.
 func TestBlameIsBounded(t *testing.T) {
 	d := newDriver(t, "futhark", "max_waste_ratio=1,max_cached_bytes=0")
-	for size := range uint64(ghostsMax + 2) {
+	for size := range uint64(evictedMax + 2) {
 		d.free(d.alloc(10_000-size, 1, Tag(size)).Block, false)
 	}
 	for _, c := range []struct {
@@ -82,7 +82,7 @@ func TestBlameIsBounded(t *testing.T) {
 		want wire.Miss
 	}{
 		{10_000, wire.MissCold}, {9_999, wire.MissCold}, {9_998, wire.MissLimit}, {9_998, wire.MissCold},
-		{10_000 - ghostsMax - 1, wire.MissLimit},
+		{10_000 - evictedMax - 1, wire.MissLimit},
 	} {
 		if plan := d.plan(c.size, 1, 1<<20); plan.Reason != c.want {
 			t.Errorf("a request of %d: reason %v, want %v", c.size, plan.Reason, c.want)
@@ -103,8 +103,8 @@ func TestPartsOfAnotherAlignment(t *testing.T) {
 	}
 }
 
-// TestNobodyWaitsForASlabThatFailed has three plans share a slab whose creation fails: no later plan gets a part of it,
-// however long the others take to give up.
+// TestNobodyWaitsForASlabThatFailed has three plans share a slab whose creation fails: no later plan gets a
+// sub-allocation of it, however long the others take to give up.
 func TestNobodyWaitsForASlabThatFailed(t *testing.T) {
 	for _, name := range carving() {
 		d := newPartDriver(t, name)

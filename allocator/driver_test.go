@@ -7,13 +7,13 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// driver plays the part of whoever holds a policy: it creates and releases blocks, and fails the test when the
-// policy hands one out twice, gives one up twice, or serves a request from a wrong block.
+// driver plays the part of the caller: it creates and releases blocks, and fails the test when
+// the policy hands one out twice, gives one up twice, or serves a request from a wrong block.
 type driver struct {
 	t      testing.TB
-	policy Policy
-	blocks map[Block]*held // whole blocks, slabs and parts
-	align  uint64          // of requests; 0: no parts
+	policy *Pool
+	blocks map[Block]*held // whole blocks, slabs and sub-allocations
+	align  uint64          // of requests; 0: no sub-allocations
 	pinned bool
 	now    int64
 }
@@ -21,7 +21,7 @@ type driver struct {
 type held struct {
 	size   uint64
 	class  Class
-	busy   bool // in use, cooling, or a slab with such parts
+	busy   bool // in use, cooling, or a slab with such sub-allocations
 	slab   Block
 	offset uint64
 	parts  int // of a slab
@@ -33,7 +33,7 @@ func newDriver(t testing.TB, policy, limits string) *driver {
 	return &driver{t: t, policy: newPolicy(t, policy, limits), blocks: map[Block]*held{}, pinned: policy == "pinned"}
 }
 
-func newPolicy(t testing.TB, policy, limits string) Policy {
+func newPolicy(t testing.TB, policy, limits string) *Pool {
 	t.Helper()
 	settings, err := ParseSettings(limits)
 	if err != nil {
@@ -46,7 +46,7 @@ func newPolicy(t testing.TB, policy, limits string) Policy {
 	return p
 }
 
-// newPartDriver makes one whose requests are parts of slabs, if the policy has such: a request of a MiB takes a whole
+// newPartDriver makes one whose requests are sub-allocations, if the policy has such: a request of a MiB takes a whole
 // slab.
 func newPartDriver(t testing.TB, policy string) *driver {
 	t.Helper()
@@ -129,7 +129,7 @@ func (d *driver) commit(plan Plan, class Class) {
 	d.blocks[plan.Block].busy = true
 }
 
-// drop notes that nobody uses a block any more; a part is gone then.
+// drop notes that a block is no longer used; a sub-allocation is gone then.
 func (d *driver) drop(b Block) {
 	h := d.blocks[b]
 	if h == nil {

@@ -42,7 +42,7 @@ func (d *dice) clock() int64 {
 type duel struct {
 	testing.TB
 	dice
-	p     Policy
+	p     *Pool
 	r     *reference
 	plans []Plan
 	open  []*refBlock
@@ -207,7 +207,7 @@ func (d *duel) step() {
 	}
 }
 
-// agree compares all that a policy tells of itself, and its own opinion.
+// agree compares all that a policy reports with the reference.
 func (d *duel) agree() {
 	if err := d.p.Validate(); err != nil {
 		d.Fatal(err)
@@ -227,7 +227,7 @@ func runDuel(tb testing.TB, name string, ops []byte) {
 	runDuelOf(tb, newPolicy(tb, name, ""), ops)
 }
 
-func runDuelOf(tb testing.TB, p Policy, ops []byte) {
+func runDuelOf(tb testing.TB, p *Pool, ops []byte) {
 	tb.Helper()
 	d := &duel{TB: tb, p: p, r: newReference(p), seen: map[Block]bool{}, dice: dice{took: ops}}
 	for d.at < len(d.took) {

@@ -33,7 +33,7 @@ var effects = map[string]struct{ value, base, part string }{
 // then. It returns all that the policy says.
 func (d *driver) story() string {
 	rng := rand.New(rand.NewPCG(9, 9))
-	var told strings.Builder
+	var log strings.Builder
 	var live []Block
 	for i := range 400 {
 		req := d.request(1+rng.Uint64N(64)<<rng.IntN(16), 1, Tag(rng.IntN(7)))
@@ -41,7 +41,7 @@ func (d *driver) story() string {
 		plan, out := d.policy.Plan(req, nil)
 		d.release(out)
 		d.commit(plan, 1)
-		fmt.Fprint(&told, plan, out)
+		fmt.Fprint(&log, plan, out)
 		live = append(live, plan.Block)
 		keep := 40
 		if i%50 == 49 {
@@ -49,17 +49,17 @@ func (d *driver) story() string {
 		}
 		for len(live) > keep {
 			at := rng.IntN(len(live))
-			fmt.Fprint(&told, d.free(live[at], false))
+			fmt.Fprint(&log, d.free(live[at], false))
 			live = slices.Delete(live, at, at+1)
 		}
 		if i%50 == 49 {
 			out := d.policy.Drain(1, nil)
 			d.release(out)
-			fmt.Fprint(&told, out)
+			fmt.Fprint(&log, out)
 		}
 	}
 	d.check()
-	return told.String()
+	return log.String()
 }
 
 // TestEveryLimitHasAnEffect in every policy that takes it: some outcome is another one.

@@ -9,7 +9,7 @@ import (
 )
 
 // cap returns the most bytes that may wait in the pool.
-func (p *pool) cap() uint64 {
+func (p *Pool) cap() uint64 {
 	if p.heap == 0 || p.limits.maxCachedFraction == 1 {
 		return p.limits.maxCachedBytes
 	}
@@ -18,7 +18,7 @@ func (p *pool) cap() uint64 {
 
 // shelve makes a block cached, and evicts what is then too much. One that alone exceeds the cap would push out
 // everything else and then itself, so it goes at once.
-func (p *pool) shelve(i int32, out []Eviction) []Eviction {
+func (p *Pool) shelve(i int32, out []Eviction) []Eviction {
 	e := &p.entries[i]
 	if e.stale != wire.EvictNone {
 		return p.dismiss(i, e.stale, out)
@@ -53,7 +53,7 @@ func (p *pool) shelve(i int32, out []Eviction) []Eviction {
 }
 
 // evictOld gives up what was freed longest ago until the cap holds, or nothing is left that could go.
-func (p *pool) evictOld(out []Eviction) []Eviction {
+func (p *Pool) evictOld(out []Eviction) []Eviction {
 	for p.stats.BytesCached > p.cap() && p.cachedByAge.oldest != 0 {
 		out = p.evict(p.cachedByAge.oldest, wire.EvictLimit, out)
 	}
@@ -61,7 +61,7 @@ func (p *pool) evictOld(out []Eviction) []Eviction {
 }
 
 // fit gives up what limits do not allow any more, in drain_order.
-func (p *pool) fit(out []Eviction) []Eviction {
+func (p *Pool) fit(out []Eviction) []Eviction {
 	out = p.shrink(p.cap(), wire.EvictLimit, out)
 	if p.limits.maxPerTag != 0 || p.limits.maxPerBucket != 0 {
 		out = p.fitCounts(out)
@@ -70,7 +70,7 @@ func (p *pool) fit(out []Eviction) []Eviction {
 }
 
 // fitCounts gives up blocks of tags and sizes that have too many.
-func (p *pool) fitCounts(out []Eviction) []Eviction {
+func (p *Pool) fitCounts(out []Eviction) []Eviction {
 	for _, i := range p.inDrainOrder() {
 		if e := &p.entries[i]; !e.isSlab && p.tooMany(e, 0) {
 			out = p.evict(i, wire.EvictTagCap, out)
@@ -80,7 +80,7 @@ func (p *pool) fitCounts(out []Eviction) []Eviction {
 }
 
 // tooMany reports whether more blocks of a block's tag or size would be cached than may, if there were some more.
-func (p *pool) tooMany(e *entry, more int) bool {
+func (p *Pool) tooMany(e *entry, more int) bool {
 	if p.limits.maxPerTag != 0 && over(uint64(p.peers(e).count+more), p.limits.maxPerTag) {
 		return true
 	}
@@ -92,7 +92,7 @@ func (p *pool) tooMany(e *entry, more int) bool {
 }
 
 // inDrainOrder lists the cached blocks, slabs among them. Where all would go at once, the oldest come first.
-func (p *pool) inDrainOrder() []int32 {
+func (p *Pool) inDrainOrder() []int32 {
 	var list []int32
 	for i := p.cachedByAge.oldest; i != 0; i = p.chain[i].newer {
 		list = append(list, i)
@@ -100,7 +100,7 @@ func (p *pool) inDrainOrder() []int32 {
 	switch p.limits.drainOrder {
 	case bySlot:
 		slices.SortFunc(list, func(i, j int32) int { return cmp.Compare(p.entries[i].slot, p.entries[j].slot) })
-	case largestFirst: // of equal ones the latest, as shelf.largest has it
+	case largestFirst: // of equal ones the latest, as freeList.largest has it
 		slices.Reverse(list)
 		slices.SortStableFunc(list, func(i, j int32) int {
 			a, b := &p.entries[i], &p.entries[j]
@@ -113,7 +113,7 @@ func (p *pool) inDrainOrder() []int32 {
 func over(count, most uint64) bool { return most != 0 && count > most }
 
 // rebucket counts buckets anew.
-func (p *pool) rebucket() {
+func (p *Pool) rebucket() {
 	p.rows[ByBucket] = nil
 	for i := range p.entries {
 		e := &p.entries[i]
@@ -126,7 +126,7 @@ func (p *pool) rebucket() {
 		case e.state == inUse:
 			row.InUse += e.size
 			row.Wanted += e.wanted
-		case e.state == cooling, e.state == doomed && p.isPart(int32(i)):
+		case e.state == cooling, e.state == doomed && p.isSubAlloc(int32(i)):
 			row.Cooling += e.size
 		case e.state == cached:
 			row.Cached += e.size
@@ -135,10 +135,9 @@ func (p *pool) rebucket() {
 	}
 }
 
-// retire gives up cached blocks whose size nobody will be given any more since limits changed, and marks others that
-// have such: they go when they come back. A size at which rounding stopped is given again; what another policy left
-// stays as it is.
-func (p *pool) retire(was *limits, out []Eviction) []Eviction {
+// retire evicts cached blocks whose size no request gets after a change of limits, and marks others of that size to go
+// when they come back. A size at which rounding stopped is given again; blocks of a former policy stay.
+func (p *Pool) retire(was *limits, out []Eviction) []Eviction {
 	for i := range p.entries {
 		e := &p.entries[i]
 		switch {
@@ -153,7 +152,7 @@ func (p *pool) retire(was *limits, out []Eviction) []Eviction {
 }
 
 // evictStale gives up the cached blocks that are not cached any more, in drain_order.
-func (p *pool) evictStale(out []Eviction) []Eviction {
+func (p *Pool) evictStale(out []Eviction) []Eviction {
 	for _, i := range p.inDrainOrder() {
 		if why := p.entries[i].stale; why != wire.EvictNone {
 			out = p.evict(i, why, out)
@@ -163,7 +162,7 @@ func (p *pool) evictStale(out []Eviction) []Eviction {
 }
 
 // next returns the block that goes first in drain_order, 0 when nothing is cached.
-func (p *pool) next() int32 {
+func (p *Pool) next() int32 {
 	switch p.limits.drainOrder {
 	case bySlot:
 		return p.slots.first()
@@ -175,7 +174,7 @@ func (p *pool) next() int32 {
 }
 
 // shrink gives up blocks in drain_order until at most keep bytes are cached.
-func (p *pool) shrink(keep uint64, reason wire.Evict, out []Eviction) []Eviction {
+func (p *Pool) shrink(keep uint64, reason wire.Evict, out []Eviction) []Eviction {
 	for p.stats.BytesCached > keep {
 		i := p.next()
 		if i == 0 {
@@ -189,8 +188,10 @@ func (p *pool) shrink(keep uint64, reason wire.Evict, out []Eviction) []Eviction
 	return out
 }
 
-// Drain implements Policy.
-func (p *pool) Drain(need uint64, out []Eviction) []Eviction {
+// Drain gives up the blocks that should go next after the driver failed to allocate need bytes, in
+// drain_order; nothing is appended once no cached block is left. Cooling blocks are given up last: releasing
+// them is legal, the driver frees them when their commands end.
+func (p *Pool) Drain(need uint64, out []Eviction) []Eviction {
 	given := uint64(0)
 	owed := len(out)
 	out = p.flush(out)
@@ -212,8 +213,9 @@ func (p *pool) Drain(need uint64, out []Eviction) []Eviction {
 	return p.drainCooling(out)
 }
 
-// gives returns the bytes that the driver gets back with a cached block at once: not those of a slab's lost parts.
-func (p *pool) gives(i int32) uint64 {
+// gives returns the bytes that the driver gets back with a cached block at once: not those of a slab's lost
+// sub-allocations.
+func (p *Pool) gives(i int32) uint64 {
 	e := &p.entries[i]
 	if e.isSlab {
 		return e.size - p.slabOf(i).used
@@ -221,11 +223,12 @@ func (p *pool) gives(i int32) uint64 {
 	return e.size
 }
 
-// drainCooling gives up what still cools. A part goes only with its whole slab: its range must not serve anybody else.
-func (p *pool) drainCooling(out []Eviction) []Eviction {
+// drainCooling evicts cooling blocks. A sub-allocation goes only with its whole slab, because its range must not be
+// reused.
+func (p *Pool) drainCooling(out []Eviction) []Eviction {
 	for i := p.coolingByAge.oldest; i != 0; {
 		next := p.chain[i].newer
-		if !p.isPart(i) {
+		if !p.isSubAlloc(i) {
 			p.leaveCooling(i)
 			out = p.dismiss(i, wire.EvictDrain, out)
 		}
@@ -237,13 +240,14 @@ func (p *pool) drainCooling(out []Eviction) []Eviction {
 	return out
 }
 
-// Trim implements Policy.
-func (p *pool) Trim(keep uint64, out []Eviction) []Eviction {
+// Trim gives up cached blocks until at most keep bytes are cached.
+func (p *Pool) Trim(keep uint64, out []Eviction) []Eviction {
 	return p.shrink(keep, wire.EvictTrim, p.flush(out))
 }
 
-// Expire implements Policy.
-func (p *pool) Expire(time int64, out []Eviction) (_ []Eviction, next int64) {
+// Expire gives up the blocks that have been cached for max_age. It returns when there may be something to do again,
+// 0 when there is no such limit. Plan, Free and Cooled do the same in passing.
+func (p *Pool) Expire(time int64, out []Eviction) (_ []Eviction, next int64) {
 	out = p.flush(out)
 	if p.limits.maxAge == 0 {
 		return out, 0
@@ -259,7 +263,7 @@ func (p *pool) Expire(time int64, out []Eviction) (_ []Eviction, next int64) {
 }
 
 // expire moves time on. The threads of a program do not agree on it: it never goes back.
-func (p *pool) expire(time int64, out []Eviction) []Eviction {
+func (p *Pool) expire(time int64, out []Eviction) []Eviction {
 	p.now = max(p.now, time)
 	if p.limits.maxAge == 0 {
 		return out
@@ -270,8 +274,9 @@ func (p *pool) expire(time int64, out []Eviction) []Eviction {
 	return out
 }
 
-// DropClass implements Policy.
-func (p *pool) DropClass(c Class, out []Eviction) []Eviction {
+// DropClass gives up every cached and cooling block of a class and caches none of it from then on: its context
+// is gone.
+func (p *Pool) DropClass(c Class, out []Eviction) []Eviction {
 	out = p.flush(out)
 	p.dropped[c] = true
 	for i := p.free.first(c, 0); i != 0; i = p.free.first(c, 0) {
@@ -280,30 +285,30 @@ func (p *pool) DropClass(c Class, out []Eviction) []Eviction {
 	if p.slabs != nil {
 		out = p.dropSlabs(c, out)
 	}
-	for i := p.warm.first(c, 0); i != 0; i = p.warm.first(c, 0) {
+	for i := p.coolingBlocks.first(c, 0); i != 0; i = p.coolingBlocks.first(c, 0) {
 		p.leaveCooling(i)
 		out = p.dismiss(i, wire.EvictContext, out)
 	}
 	p.free.drop(c)
-	p.warm.drop(c)
-	p.ghosts.drop(c)
+	p.coolingBlocks.drop(c)
+	p.evicted.drop(c)
 	return out
 }
 
 // evict takes a cached block out of the pool.
-func (p *pool) evict(i int32, reason wire.Evict, out []Eviction) []Eviction {
+func (p *Pool) evict(i int32, reason wire.Evict, out []Eviction) []Eviction {
 	p.unkeep(i)
 	return p.dismiss(i, reason, out)
 }
 
 // dismiss reports a block that is on no list any more as gone.
-func (p *pool) dismiss(i int32, reason wire.Evict, out []Eviction) []Eviction {
+func (p *Pool) dismiss(i int32, reason wire.Evict, out []Eviction) []Eviction {
 	e := &p.entries[i]
 	out = append(out, Eviction{Block: p.block(i), Size: e.size, Tag: e.tag, Reason: reason})
 	if e.isSlab {
 		p.removeSlab(i, reason)
 	} else {
-		p.ghosts.remember(e, reason)
+		p.evicted.remember(e, reason)
 	}
 	p.stats.Evictions++
 	p.stats.Blocks--
@@ -312,7 +317,7 @@ func (p *pool) dismiss(i int32, reason wire.Evict, out []Eviction) []Eviction {
 }
 
 // keep puts a block among the cached ones.
-func (p *pool) keep(i int32) {
+func (p *Pool) keep(i int32) {
 	e := &p.entries[i]
 	e.state, e.since, e.slot = cached, p.now, p.slots.put(i)
 	p.chain.push(&p.cachedByAge, i)
@@ -331,7 +336,7 @@ func (p *pool) keep(i int32) {
 }
 
 // unkeep is the reverse.
-func (p *pool) unkeep(i int32) {
+func (p *Pool) unkeep(i int32) {
 	e := &p.entries[i]
 	p.slots.take(e.slot)
 	p.chain.remove(&p.cachedByAge, i)
@@ -349,7 +354,7 @@ func (p *pool) unkeep(i int32) {
 	}
 }
 
-func (p *pool) leaveUse(i int32) {
+func (p *Pool) leaveUse(i int32) {
 	e := &p.entries[i]
 	p.stats.BytesInUse -= e.size
 	p.stats.BytesWanted -= e.wanted
@@ -359,13 +364,13 @@ func (p *pool) leaveUse(i int32) {
 	}
 }
 
-func (p *pool) enterCooling(i int32) {
+func (p *Pool) enterCooling(i int32) {
 	e := &p.entries[i]
 	e.state = cooling
-	if p.isPart(i) {
+	if p.isSubAlloc(i) {
 		p.slabOf(i).cooling++
 	}
-	p.warm.put(i, e)
+	p.coolingBlocks.put(i, e)
 	p.chain.push(&p.coolingByAge, i)
 	p.stats.BytesCooling += e.size
 	for _, row := range p.of(e) {
@@ -374,12 +379,12 @@ func (p *pool) enterCooling(i int32) {
 	p.stats.peaks()
 }
 
-func (p *pool) leaveCooling(i int32) {
+func (p *Pool) leaveCooling(i int32) {
 	e := &p.entries[i]
-	if p.isPart(i) {
+	if p.isSubAlloc(i) {
 		p.slabOf(i).cooling--
 	}
-	p.warm.take(i, e)
+	p.coolingBlocks.take(i, e)
 	p.chain.remove(&p.coolingByAge, i)
 	p.stats.BytesCooling -= e.size
 	for _, row := range p.of(e) {

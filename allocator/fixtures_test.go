@@ -304,9 +304,9 @@ func wasteOfAll(r rule, l *limits, from, to uint64) (mean, all, worst float64) {
 	return mean / float64(to-from+1), all / granted, worst
 }
 
-// TestWasteOfRounding: of sizes between 64 KiB and 64 MiB mantissa wastes 2.0 to 2.1 % with 4 bits and 7.7 to 7.9 % with
-// 2, as one takes the mean. A block of pow2 may be half waste, one of buckets, which lie four times apart, up to three
-// quarters; seed 003 does not say so.
+// TestWasteOfRounding: of sizes between 64 KiB and 64 MiB mantissa wastes 2.0 to 2.1 % with 4 bits and 7.7 to 7.9 %
+// with 2, as one takes the mean. A block of pow2 may be half waste, one of buckets, which lie four times apart, up to
+// three quarters; seed 003 does not say so.
 func TestWasteOfRounding(t *testing.T) {
 	l := limits{bucketSizes: find("buckets").limits().bucketSizes}
 	four, two := limits{mantissaBits: 4}, limits{mantissaBits: 2}

@@ -8,11 +8,11 @@ import (
 // index orders blocks by size, in many sections: one per class, or one per class and tag. Blocks of equal size form a
 // list, of which the latest to come is the first to go.
 //
-// The sizes of a section stand in order on strips of at most stripMax, as in the leaves of a B+ tree (Bayer and McCreight
-// 1972) over which there is one list instead of a tree; a bit says which of them have blocks. A size whose last block is
-// taken stays where it is until its strip has no room left, because that block usually comes back: the cycle of taking
-// and giving back moves nothing, however many sizes there are. A search halves the list and the strip, without a branch
-// that depends on sizes: most sections have one strip.
+// The sizes of a section stand in order on strips of at most stripMax, as in the leaves of a B+ tree (Bayer and
+// McCreight 1972) over which there is one list instead of a tree; a bit says which of them have blocks. A size whose
+// last block is taken stays where it is until its strip has no room left, because that block usually comes back: the
+// cycle of taking and giving back moves nothing, however many sizes there are. A search halves the list and the strip,
+// without a branch that depends on sizes: most sections have one strip.
 type index struct {
 	sections []ladder
 	strips   []strip
@@ -301,8 +301,8 @@ func (x *index) take(i int32) {
 	}
 }
 
-// clear forgets the strip of a size, on which no block is left, unless it is the section's only one. The one below gets its
-// range: what comes back goes there, so that this costs no more than making strips does.
+// clear forgets the strip of a size, on which no block is left, unless it is the section's only one. The one below gets
+// its range: what comes back goes there, so that this costs no more than making strips does.
 func (x *index) clear(section int32, size uint64) {
 	s := &x.sections[section]
 	if len(s.strips) == 1 {

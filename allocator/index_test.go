@@ -110,8 +110,8 @@ func (g *indexGame) drop() {
 	g.sections[0] = g.x.section()
 }
 
-// TestIndex has few sizes, so that blocks share them, and many, so that those without blocks have to go; and few blocks and
-// so many that strips are parted and given up again.
+// TestIndex has few sizes, so that blocks share them, and many, so that those without blocks have to go; and few blocks
+// and enough of them to split strips and free them again.
 func TestIndex(t *testing.T) {
 	for _, sizes := range []uint64{3, 40, 100_000} {
 		for _, blocks := range []int32{60, 1200} {

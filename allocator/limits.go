@@ -32,7 +32,7 @@ type Limit struct {
 	Help     string   // one line
 }
 
-// Setting is a limit that somebody wants.
+// Setting is a requested value of a limit.
 type Setting struct {
 	Name, Value string
 }
@@ -81,15 +81,15 @@ var limitTable = [...]struct {
 	field func(*limits) any // *uint64, *float64, *int64 (seconds as ns), *uint, *bool, *order or *[]uint64
 }{
 	{
-		Limit{Name: "max_cached_bytes", Kind: Bytes, Text: "4294967296", Max: most, Help: "most bytes that wait in the pool"},
+		Limit{Name: "max_cached_bytes", Kind: Bytes, Text: "4294967296", Max: most, Help: "most bytes cached in the pool"},
 		func(l *limits) any { return &l.maxCachedBytes },
 	},
 	{
-		Limit{Name: "max_cached_fraction", Kind: Number, Text: "1", Max: 1, Help: "the same as a share of the device's memory; the lower of both counts"},
+		Limit{Name: "max_cached_fraction", Kind: Number, Text: "1", Max: 1, Help: "the same as a share of the device's memory; the lower limit counts"},
 		func(l *limits) any { return &l.maxCachedFraction },
 	},
 	{
-		Limit{Name: "over_limit", Kind: Choice, Text: "evict-old", Choices: []string{"evict-old", "reject-new"}, Help: "what goes to the driver when a freed block would exceed a limit: blocks freed longest ago, or the new one; a part of a slab that is in use cannot go, and old ones do"},
+		Limit{Name: "over_limit", Kind: Choice, Text: "evict-old", Choices: []string{"evict-old", "reject-new"}, Help: "which blocks go back to the driver when a freed block would exceed a limit: the oldest, or the new one; always the oldest if the new one lies in a slab in use"},
 		func(l *limits) any { return &l.rejectNew },
 	},
 	{
@@ -101,7 +101,7 @@ var limitTable = [...]struct {
 		func(l *limits) any { return &l.maxPerBucket },
 	},
 	{
-		Limit{Name: "max_waste_ratio", Kind: Number, Text: "2", Min: 1, Max: 1024, Help: "how many times as large as the request a block may be; for futhark: one of another call site"},
+		Limit{Name: "max_waste_ratio", Kind: Number, Text: "2", Min: 1, Max: 1024, Help: "how many times larger than the request a block may be; for futhark: a block of another call site"},
 		func(l *limits) any { return &l.maxWasteRatio },
 	},
 	{
@@ -113,7 +113,7 @@ var limitTable = [...]struct {
 		func(l *limits) any { return &l.stealOtherTag },
 	},
 	{
-		Limit{Name: "mantissa_bits", Kind: Count, Text: "4", Max: 8, Help: "bits behind the leading one that tell sizes apart: more of them waste less and hit less"},
+		Limit{Name: "mantissa_bits", Kind: Count, Text: "4", Max: 8, Help: "bits after the leading one that distinguish sizes: more bits waste less and hit less"},
 		func(l *limits) any { return &l.mantissaBits },
 	},
 	{
@@ -121,23 +121,23 @@ var limitTable = [...]struct {
 		func(l *limits) any { return &l.bucketSizes },
 	},
 	{
-		Limit{Name: "max_part", Kind: Bytes, Text: "0", Max: tib, Help: "largest request that is served from a slab; 0: a quarter of the slab that the program's requests so far suggest"},
+		Limit{Name: "max_part", Kind: Bytes, Text: "0", Max: tib, Help: "largest request that a slab serves; 0: a quarter of the slab size that the program's requests suggest"},
 		func(l *limits) any { return &l.maxPart },
 	},
 	{
-		Limit{Name: "heap_bytes", Kind: Bytes, Text: "0", Max: most, Help: "memory to be divided into slabs; 0: as much as the program has had in use"},
+		Limit{Name: "heap_bytes", Kind: Bytes, Text: "0", Max: most, Help: "memory to divide into slabs; 0: the most that the program had in use"},
 		func(l *limits) any { return &l.heapBytes },
 	},
 	{
-		Limit{Name: "slabs_per_heap", Kind: Count, Text: "62", Min: 1, Max: 1e6, Help: "slabs into which that is divided; each is at least max_part"},
+		Limit{Name: "slabs_per_heap", Kind: Count, Text: "62", Min: 1, Max: 1e6, Help: "number of slabs that heap_bytes is divided into; each is at least max_part"},
 		func(l *limits) any { return &l.slabsPerHeap },
 	},
 	{
-		Limit{Name: "page_bytes", Kind: Bytes, Text: "4096", Min: 256, Max: 1 << 20, Help: "smallest part of a slab, a power of two, from the next slab of a context that has none on; more where the device wants it"},
+		Limit{Name: "page_bytes", Kind: Bytes, Text: "4096", Min: 256, Max: 1 << 20, Help: "smallest sub-allocation, a power of two; applies to contexts without slabs, and is larger if the device requires it"},
 		func(l *limits) any { return &l.pageBytes },
 	},
 	{
-		Limit{Name: "max_age", Kind: Seconds, Text: "0", Max: 1e6, Help: "how long a block may wait in the pool; 0: for ever"},
+		Limit{Name: "max_age", Kind: Seconds, Text: "0", Max: 1e6, Help: "how long a block may stay cached; 0: forever"},
 		func(l *limits) any { return &l.maxAge },
 	},
 	{

@@ -227,8 +227,8 @@ func TestTheSmallestAgeIsAnAge(t *testing.T) {
 	}
 }
 
-// TestExpireInVainChangesNothing: to have found nothing too old is no decision, and what comes after it is decided as if
-// nobody had looked. A replay hears of decisions alone.
+// TestExpireInVainChangesNothing: to have found nothing too old is no decision, and what comes after it is decided as
+// without a look. A replay sees only decisions.
 func TestExpireInVainChangesNothing(t *testing.T) {
 	for _, name := range []string{"futhark", "futhark-2018", "pow2", "buckets", "mantissa", "slab", "buddy", "ualloc"} {
 		evicted := map[bool]int{}

@@ -21,7 +21,7 @@ type kind struct {
 	names    []string                                   // of the limits that it obeys
 	defaults []Setting                                  // where they differ from the table's
 	rule     rule                                       // of whole blocks; nil caches nothing
-	pinned   bool                                       // caches host memory that the device reaches by itself, and nothing else
+	pinned   bool                                       // caches only host memory that the device accesses directly
 	carver   func(align uint64, l *limits) carve.Carver // nil: no slabs
 }
 
@@ -37,16 +37,16 @@ var catalogue = [...]kind{
 		Description: Description{
 			Name:    "none",
 			Source:  "no pool",
-			Summary: "Observes only: every buffer comes from the driver and goes back to it.",
+			Summary: "Only watches: every buffer comes from the driver and goes back to it.",
 		},
 	},
 	{
 		Description: Description{
 			Name:   "futhark-2018",
 			Source: "How Futhark manages GPU memory, Troels Henriksen 2018",
-			Summary: "One free block for each call site. It serves the next request of that site if it is at least as large as that and " +
-				"at most twice; otherwise it is released, and a block of just the right size is created. A freed block takes the " +
-				"place of the one that its site had. Good when a loop asks for the same sizes again and again at the same places.",
+			Summary: "Keeps one free block per call site. It serves the site's next request if it is large enough and at most twice as large; " +
+				"otherwise it is released, and a block of exactly the right size is created. A freed block replaces its site's former one. " +
+				"Good for loops that request the same sizes at the same places.",
 		},
 		names: with("max_per_tag", "max_waste_ratio", "min_block", "steal_other_tag"),
 		defaults: []Setting{
@@ -58,9 +58,9 @@ var catalogue = [...]kind{
 		Description: Description{
 			Name:   "futhark",
 			Source: "rts/c/free_list.h, the free list of Futhark's runtime since 2022",
-			Summary: "Best fit: the smallest free block that is large enough serves, if it is small, or comes from the same call site, or is " +
-				"less than twice the request. Blocks have the size that was asked for, so little is wasted. When the driver has no memory " +
-				"left, free blocks go back one by one. The default: it suits programs that nobody knows.",
+			Summary: "Best fit: the smallest sufficient free block serves if it is small, comes from the same call site, or is less than twice " +
+				"the request. Blocks have the requested size, so little is wasted. When the driver runs out of memory, free blocks go " +
+				"back one by one. The default: it suits most programs.",
 		},
 		names:    with("max_per_tag", "max_waste_ratio", "min_block", "steal_other_tag"),
 		defaults: []Setting{{"drain_order", "slot"}},
@@ -70,8 +70,8 @@ var catalogue = [...]kind{
 		Description: Description{
 			Name:   "pow2",
 			Source: "netcl, BufferPool",
-			Summary: "Every request is rounded up to a power of two and served by a free block of exactly that size, the latest first. Few " +
-				"misses when sizes vary, at the price of up to half of each block.",
+			Summary: "Rounds every request up to a power of two and serves it from a free block of exactly that size, the latest first. Few " +
+				"misses when sizes vary, but up to half of each block is wasted.",
 		},
 		names:    with("max_per_bucket", "min_block"),
 		defaults: []Setting{{"min_block", "4"}},
@@ -81,9 +81,9 @@ var catalogue = [...]kind{
 		Description: Description{
 			Name:   "buckets",
 			Source: "netcl, PersistentBufferPool",
-			Summary: "Requests are rounded up to one of a few sizes, by default 1 KiB to 256 MiB in steps of four, and to powers of two above. At " +
-				"most 16 blocks of a size wait, and 4 GiB in all; what is freed beyond that goes to the driver. Made for training loops " +
-				"that run for days; up to three quarters of a block can be waste.",
+			Summary: "Rounds requests up to one of a few sizes, by default 1 KiB to 256 MiB in steps of four, and to powers of two above. Caches " +
+				"at most 16 blocks per size and 4 GiB in all. Made for training loops that run for days; up to three quarters of a block " +
+				"can be wasted.",
 		},
 		names:    with("bucket_sizes", "max_per_bucket", "min_block"),
 		defaults: []Setting{{"max_per_bucket", "16"}, {"min_block", "1"}, {"over_limit", "reject-new"}},
@@ -93,8 +93,8 @@ var catalogue = [...]kind{
 		Description: Description{
 			Name:   "pinned",
 			Source: "netcl, PinnedBufferPool",
-			Summary: "Like pow2, but for buffers made with CL_MEM_ALLOC_HOST_PTR alone: host memory that the device reaches by itself, which is " +
-				"dear to make and is used for transfers. All other buffers come from the driver.",
+			Summary: "Like pow2, but only for buffers created with CL_MEM_ALLOC_HOST_PTR: host memory that the device accesses directly, which " +
+				"is expensive to create and used for transfers. All other buffers come from the driver.",
 		},
 		names:    with("max_per_bucket", "min_block"),
 		defaults: []Setting{{"min_block", "4"}},
@@ -105,8 +105,8 @@ var catalogue = [...]kind{
 		Description: Description{
 			Name:   "mantissa",
 			Source: "PyOpenCL, MemoryPool",
-			Summary: "Sizes with the same leading bits share a bin, and its blocks have the largest of them: with 4 bits behind the leading one a " +
-				"sixteenth is wasted at most. When the driver has no memory left, the largest blocks go back first.",
+			Summary: "Sizes with the same leading bits share a bin, whose blocks have the largest of them: with 4 bits after the leading one at " +
+				"most a sixteenth is wasted. When the driver runs out of memory, the largest blocks go back first.",
 		},
 		names:    with("mantissa_bits", "max_per_bucket", "min_block"),
 		defaults: []Setting{{"min_block", "1"}, {"drain_order", "largest-first"}},
@@ -116,9 +116,9 @@ var catalogue = [...]kind{
 		Description: Description{
 			Name:   "slab",
 			Source: "Vulkan Memory Allocation (Part 1 of N), crush depth",
-			Summary: "Buffers are parts of large blocks: the smallest free range that is large enough serves, and neighbours that are free are " +
-				"joined. A slab has max(M, H/K) bytes for requests of up to M, a heap of H and K slabs of it; what is not set comes from what " +
-				"the program asks for. Larger requests get blocks of their own, kept as futhark does. Few driver objects, little waste.",
+			Summary: "Sub-allocates from large blocks (slabs): the smallest sufficient free range serves, and free neighbours merge. A slab has " +
+				"max(M, H/K) bytes for requests up to M and a heap of H divided into K slabs; unset values come from the program's " +
+				"requests. Larger requests get blocks of their own, cached as by futhark. Few driver objects, little waste.",
 		},
 		names:  with("max_part", "heap_bytes", "slabs_per_heap"),
 		rule:   futhark{},
@@ -128,9 +128,9 @@ var catalogue = [...]kind{
 		Description: Description{
 			Name:   "buddy",
 			Source: "TBuddy of Throughput-Oriented GPU Memory Allocation, Gelado and Garland 2019",
-			Summary: "Buffers are parts of slabs, as with slab, but of a power of two of pages each: a part is split off a block twice as large " +
-				"and joined with its other half, its buddy, when both are free. Finding and joining take a step per doubling, and what is " +
-				"free is never cut up oddly; up to half of a part is waste.",
+			Summary: "Like slab, but each sub-allocation is a power of two of pages, split off a block twice as large and merged with its other " +
+				"half, its buddy, when both are free. Searching and merging take a step per doubling, and free memory stays regular; up to " +
+				"half of a sub-allocation is wasted.",
 		},
 		names: with("max_part", "heap_bytes", "slabs_per_heap", "page_bytes"),
 		rule:  futhark{},
@@ -142,8 +142,8 @@ var catalogue = [...]kind{
 		Description: Description{
 			Name:   "ualloc",
 			Source: "UAlloc of Throughput-Oriented GPU Memory Allocation, Gelado and Garland 2019",
-			Summary: "Like buddy for large requests. Small ones get a slot in a bin, which has slots of one size, a power of two of the device's " +
-				"alignment, in a chunk that buddy serves: many tiny buffers lie close together and take a bit of a bitmap each.",
+			Summary: "Like buddy for large requests. Small ones get a slot in a bin of equal slots, a power of two of the device's alignment, in " +
+				"a chunk that buddy serves: many tiny buffers lie close together and take one bit of a bitmap each.",
 		},
 		names:  with("max_part", "heap_bytes", "slabs_per_heap"),
 		rule:   futhark{},
@@ -151,7 +151,7 @@ var catalogue = [...]kind{
 	},
 }
 
-// Default is the policy that serves where nobody names one.
+// Default is the policy used unless another is named.
 const Default = "futhark"
 
 // Names returns the names of all policies.
@@ -221,7 +221,7 @@ func Describe(name string) (Description, bool) {
 
 // New returns a policy with its default limits changed by settings. An unknown policy, or a limit that it does not
 // obey, that is out of range or contradicts another one, is an error that says what there is.
-func New(name string, settings []Setting) (Policy, error) {
+func New(name string, settings []Setting) (*Pool, error) {
 	k := find(name)
 	if k == nil {
 		return nil, fmt.Errorf("unknown policy %q: want one of %s", name, strings.Join(Names(), ", "))

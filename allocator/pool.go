@@ -6,24 +6,25 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// pool is the machinery that all policies share: the block table, free and cooling blocks, limits, counters. What
-// differs is its rule, and whether it carves slabs.
-type pool struct {
+// Pool is the caching allocator: the block table, free and cooling blocks, limits and counters that all policies share.
+// Policies differ in their rule, and in whether they carve slabs. The caller serialises all calls. Evictions are appended
+// to out, which is returned, so that the steady state allocates nothing.
+type Pool struct {
 	*kind
 	limits  limits
 	request Request // of the present Plan
 	now     int64   // the latest time seen
-	heap    uint64  // bytes of memory of the device that has most, as far as requests have told
+	heap    uint64  // memory of the largest device that requests have named, in bytes
 
-	entries []entry // [0] is none
-	spare   []int32 // unused entries
-	free    shelf   // cached blocks, but for slabs
-	warm    shelf   // cooling blocks
-	chain   chain   // of entries
+	entries       []entry  // [0] is none
+	spare         []int32  // unused entries
+	free          freeList // cached blocks, except slabs
+	coolingBlocks freeList // cooling blocks
+	chain         chain    // of entries
 	cachedByAge,
 	coolingByAge ages
 	slots   slots // of cached blocks
-	ghosts  *ghosts
+	evicted *recentlyEvicted
 	dropped map[Class]bool // classes that are not cached any more
 	doomed  []int32        // blocks in that state, for the next call that reports evictions
 	slabs   *slabs         // nil: every block is one of its own, and always was
@@ -34,9 +35,9 @@ type pool struct {
 	rows    rows
 }
 
-func newPool(k *kind) *pool {
-	p := &pool{kind: k, entries: make([]entry, 1), dropped: map[Class]bool{}}
-	p.putUpShelves()
+func newPool(k *kind) *Pool {
+	p := &Pool{kind: k, entries: make([]entry, 1), dropped: map[Class]bool{}}
+	p.resetFreeLists()
 	if k.carver != nil {
 		p.slabs = newSlabs()
 	}
@@ -44,26 +45,27 @@ func newPool(k *kind) *pool {
 	return p
 }
 
-// putUpShelves makes empty shelves as the rule wants them.
-func (p *pool) putUpShelves() {
+// resetFreeLists makes the free lists empty and sorted as the rule needs.
+func (p *Pool) resetFreeLists() {
 	tagged := p.rule != nil && p.rule.tagged()
-	p.free, p.warm = newShelf(tagged), newShelf(tagged)
-	p.ghosts = &ghosts{shelf: newShelf(tagged)}
+	p.free, p.coolingBlocks = newFreeList(tagged), newFreeList(tagged)
+	p.evicted = &recentlyEvicted{blocks: newFreeList(tagged)}
 }
 
-// Name implements Policy.
-func (p *pool) Name() string { return p.kind.Name }
+// Name is the name that --policy takes.
+func (p *Pool) Name() string { return p.kind.Name }
 
 // bucket numbers the sizes of blocks.
-func (p *pool) bucket(size uint64) (number int, largest uint64) {
+func (p *Pool) bucket(size uint64) (number int, largest uint64) {
 	if p.rule == nil {
 		return octave(size)
 	}
 	return p.rule.bucket(size, &p.limits)
 }
 
-// Plan implements Policy. What a hit needs is taken off the shelf at once, so that no second plan gets it.
-func (p *pool) Plan(request Request, out []Eviction) (Plan, []Eviction) {
+// Plan decides how to serve a request. The caller releases the evictions before any driver create (futhark-2018 evicts
+// a misfit first). The block of a hit leaves the free list at once, so that no second plan gets it.
+func (p *Pool) Plan(request Request, out []Eviction) (Plan, []Eviction) {
 	p.request = request // here, because a pointer to it goes through interfaces
 	req := &p.request
 	out = p.expire(req.Time, p.flush(out))
@@ -97,7 +99,7 @@ func (p *pool) Plan(request Request, out []Eviction) (Plan, []Eviction) {
 }
 
 // create reserves an entry for a block that the driver is to make.
-func (p *pool) create(req *Request, size uint64, reason wire.Miss) int32 {
+func (p *Pool) create(req *Request, size uint64, reason wire.Miss) int32 {
 	i := p.newEntry()
 	e := &p.entries[i]
 	e.size, e.wanted, e.tag, e.class = size, req.Size, req.Tag, req.Class
@@ -105,17 +107,17 @@ func (p *pool) create(req *Request, size uint64, reason wire.Miss) int32 {
 	return i
 }
 
-// othersMax is how many classes a miss looks into for a block that would have served: programs have few, and one that has
-// many must not pay for it.
+// othersMax is how many classes a miss looks into for a block that would have served: programs have few, and one that
+// has many must not pay for it.
 const othersMax = 32
 
 // reason says why a request found no block. What stands first here could have been had: in flight before evicted,
 // evicted before too large, and so on.
-func (p *pool) reason(req *Request) wire.Miss {
-	if !p.warm.empty(req.Class) && p.rule.find(&p.warm, req.Class, req, &p.limits) != 0 {
+func (p *Pool) reason(req *Request) wire.Miss {
+	if !p.coolingBlocks.empty(req.Class) && p.rule.find(&p.coolingBlocks, req.Class, req, &p.limits) != 0 {
 		return wire.MissCooling
 	}
-	if why, found := p.ghosts.blame(p.rule, req, &p.limits); found {
+	if why, found := p.evicted.blame(p.rule, req, &p.limits); found {
 		return why
 	}
 	if p.free.first(req.Class, p.rule.grant(req, &p.limits)) != 0 {
@@ -132,9 +134,9 @@ func (p *pool) reason(req *Request) wire.Miss {
 	return wire.MissCold
 }
 
-// peers returns the cached blocks of a block's tag. They are listed from the first time on that somebody asks: only
-// max_per_tag wants to know, and few set it.
-func (p *pool) peers(e *entry) ages {
+// peers returns the cached blocks of a block's tag. The lists exist from the first call on: only max_per_tag needs
+// them, and few programs set it.
+func (p *Pool) peers(e *entry) ages {
 	if !p.free.byAge {
 		var blocks []int32
 		for i := p.cachedByAge.oldest; i != 0; i = p.chain[i].newer {
@@ -147,14 +149,14 @@ func (p *pool) peers(e *entry) ages {
 	return p.free.ofTag(e.class, e.tag)
 }
 
-// Commit implements Policy.
-func (p *pool) Commit(plan Plan) {
+// Commit reports that a plan was carried out: the block is in use.
+func (p *Pool) Commit(plan Plan) {
 	i := p.find(plan.Block, planned)
 	if i == 0 {
 		return
 	}
 	e := &p.entries[i]
-	hit := e.was == cached || p.isPart(i) && e.reason == wire.MissNone
+	hit := e.was == cached || p.isSubAlloc(i) && e.reason == wire.MissNone
 	if hit {
 		p.stats.Hits++
 	} else {
@@ -162,7 +164,7 @@ func (p *pool) Commit(plan Plan) {
 		p.stats.MissReasons[e.reason]++
 	}
 	switch {
-	case p.isPart(i):
+	case p.isSubAlloc(i):
 		p.stats.Parts++
 	case !hit:
 		p.stats.BytesAllocated += e.size
@@ -189,16 +191,16 @@ func (p *pool) Commit(plan Plan) {
 	p.stats.peaks()
 }
 
-// Abort implements Policy.
-func (p *pool) Abort(plan Plan) {
+// Abort reports that the driver refused: the planned block is forgotten, and its slab too unless it was Grown.
+func (p *Pool) Abort(plan Plan) {
 	i := p.find(plan.Block, planned)
 	if i == 0 {
 		return
 	}
 	e := &p.entries[i]
 	switch {
-	case p.isPart(i):
-		p.abortPart(i)
+	case p.isSubAlloc(i):
+		p.abortSubAlloc(i)
 	case e.was != cached:
 		p.recycle(i)
 	case p.dropped[e.class] || e.stale != wire.EvictNone || p.stats.BytesCached+e.size > p.cap():
@@ -214,13 +216,14 @@ func (p *pool) Abort(plan Plan) {
 }
 
 // doom notes that a block must go with the next call that reports evictions.
-func (p *pool) doom(i int32) {
+func (p *Pool) doom(i int32) {
 	p.entries[i].state = doomed
 	p.doomed = append(p.doomed, i)
 }
 
-// flush reports the blocks that Abort could not put back, and what a new slab, or an aborted part of one, is too much.
-func (p *pool) flush(out []Eviction) []Eviction {
+// flush reports the blocks that Abort could not put back, and what a new slab, or an aborted sub-allocation of one, is
+// too much.
+func (p *Pool) flush(out []Eviction) []Eviction {
 	for _, i := range p.doomed {
 		reason := cmp.Or(p.entries[i].doom, wire.EvictLimit)
 		if p.dropped[p.entries[i].class] {
@@ -235,8 +238,9 @@ func (p *pool) flush(out []Eviction) []Eviction {
 	return out
 }
 
-// Free implements Policy.
-func (p *pool) Free(b Block, busy bool, time int64, out []Eviction) []Eviction {
+// Free reports that the program released the block. If busy, queued commands still use it, and it cools until Cooled.
+// Freeing a block that is not in use does nothing (the caller diagnoses it).
+func (p *Pool) Free(b Block, busy bool, time int64, out []Eviction) []Eviction {
 	out = p.expire(time, p.flush(out))
 	i := p.find(b, inUse)
 	if i == 0 {
@@ -247,8 +251,8 @@ func (p *pool) Free(b Block, busy bool, time int64, out []Eviction) []Eviction {
 	switch {
 	case e.passes:
 		return p.dismiss(i, wire.EvictPolicy, out)
-	case p.isPart(i) && (!busy || p.dropped[e.class]): // nobody is given a range of a dropped class
-		return p.freePart(i, out)
+	case p.isSubAlloc(i) && (!busy || p.dropped[e.class]): // no request gets a range of a dropped class
+		return p.freeSubAlloc(i, out)
 	case p.dropped[e.class]:
 		return p.dismiss(i, wire.EvictContext, out)
 	case !busy:
@@ -258,22 +262,23 @@ func (p *pool) Free(b Block, busy bool, time int64, out []Eviction) []Eviction {
 	return out
 }
 
-// Cooled implements Policy.
-func (p *pool) Cooled(b Block, time int64, out []Eviction) []Eviction {
+// Cooled reports that the last command that used a cooling block has completed.
+func (p *Pool) Cooled(b Block, time int64, out []Eviction) []Eviction {
 	out = p.expire(time, p.flush(out))
 	i := p.find(b, cooling)
 	if i == 0 {
 		return out
 	}
 	p.leaveCooling(i)
-	if p.isPart(i) {
-		return p.freePart(i, out)
+	if p.isSubAlloc(i) {
+		return p.freeSubAlloc(i, out)
 	}
 	return p.shelve(i, out)
 }
 
-// Forget implements Policy.
-func (p *pool) Forget(b Block) {
+// Forget removes a block that is in use or cooling without an Eviction: the caller disposes of it (it may still be
+// mapped).
+func (p *Pool) Forget(b Block) {
 	i := p.find(b, inUse)
 	if i != 0 {
 		p.leaveUse(i)
@@ -282,16 +287,18 @@ func (p *pool) Forget(b Block) {
 	} else {
 		return
 	}
-	if p.isPart(i) {
-		p.losePart(i)
+	if p.isSubAlloc(i) {
+		p.loseSubAlloc(i)
 		return
 	}
 	p.stats.Blocks--
 	p.recycle(i)
 }
 
-// SetLimit implements Policy.
-func (p *pool) SetLimit(name, text string, time int64, out []Eviction) ([]Eviction, error) {
+// SetLimit changes one limit and evicts what no longer fits, in drain_order. An unknown name, a limit that this
+// policy ignores, a value out of range or one that contradicts another limit is an error that names the limit and
+// what it takes, and changes nothing.
+func (p *Pool) SetLimit(name, text string, time int64, out []Eviction) ([]Eviction, error) {
 	out = p.flush(out)
 	i, err := lookup(p.Name(), p.names, name)
 	if err != nil {
@@ -318,16 +325,16 @@ func (p *pool) SetLimit(name, text string, time int64, out []Eviction) ([]Evicti
 	return p.fit(p.expire(time, out)), nil
 }
 
-// Limits implements Policy.
-func (p *pool) Limits() []Limit { return p.limits.list(p.names) }
+// Limits returns the limits that this policy obeys, with their present values, in a fixed order.
+func (p *Pool) Limits() []Limit { return p.limits.list(p.names) }
 
 // block returns the number of an entry's block.
-func (p *pool) block(i int32) Block {
+func (p *Pool) block(i int32) Block {
 	return Block(p.entries[i].generation)<<32 | Block(uint32(i))
 }
 
-// find returns the entry of a block in that state, 0 when there is none. A slab is nobody's block.
-func (p *pool) find(b Block, s state) int32 {
+// find returns the entry of a block in that state, 0 if there is none. A slab is never handed out itself.
+func (p *Pool) find(b Block, s state) int32 {
 	i := uint64(uint32(b))
 	if i == 0 || i >= uint64(len(p.entries)) {
 		return 0
@@ -338,7 +345,7 @@ func (p *pool) find(b Block, s state) int32 {
 	return int32(i)
 }
 
-func (p *pool) newEntry() int32 {
+func (p *Pool) newEntry() int32 {
 	if n := len(p.spare); n > 0 {
 		i := p.spare[n-1]
 		p.spare = p.spare[:n-1]
@@ -349,7 +356,7 @@ func (p *pool) newEntry() int32 {
 }
 
 // recycle gives an entry that is on no list back. Its next block has another generation.
-func (p *pool) recycle(i int32) {
+func (p *Pool) recycle(i int32) {
 	e := &p.entries[i]
 	*e = entry{generation: e.generation + 1}
 	if e.generation != 0 { // else the numbers of this entry are used up

@@ -42,7 +42,7 @@ type refBlock struct {
 	blame  wire.Miss  // of a gone one; none once blamed
 }
 
-func newReference(p Policy) *reference {
+func newReference(p *Pool) *reference {
 	r := &reference{
 		policy: p.Name(), limits: map[string]string{}, closed: map[Class]bool{}, rows: map[Dimension]map[uint64][2]int{},
 	}

@@ -86,8 +86,8 @@ func TestNoCachedBlockAboveRound(t *testing.T) {
 	}
 }
 
-// TestNoPartAboveRound: a part has whole units, pages or slots; a request that must not have so much gets a block of
-// its own.
+// TestNoPartAboveRound: a sub-allocation has whole units, pages or slots; a request that must not have so much gets a
+// block of its own.
 func TestNoPartAboveRound(t *testing.T) {
 	for name, part := range map[string]uint64{"slab": 1024, "buddy": 4096, "ualloc": 1024} {
 		for _, known := range []bool{false, true} { // there is a slab with room already
@@ -110,8 +110,8 @@ func TestNoPartAboveRound(t *testing.T) {
 	}
 }
 
-// TestExactRequests: the driver copies as much as it creates, so a new block has just the size; an old one may be larger
-// where the policy takes such.
+// TestExactRequests: the driver copies as much as it creates, so a new block has just the size; an old one may be
+// larger where the policy takes such.
 func TestExactRequests(t *testing.T) {
 	for _, name := range Names() {
 		d := newDriver(t, name, "")

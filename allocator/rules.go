@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// rule is what makes one policy of whole blocks differ from another: how much to create, and which free block serves.
+// rule is the strategy of a whole-block policy: how much to create, and which free block serves.
 type rule interface {
 	// grant returns the size of the block to create for a request.
 	grant(req *Request, l *limits) uint64
 
-	// find returns the block of a shelf that serves a request best, 0 when none is acceptable.
-	find(s *shelf, class Class, req *Request, l *limits) int32
+	// find returns the block of a freeList that serves a request best, 0 when none is acceptable.
+	find(s *freeList, class Class, req *Request, l *limits) int32
 
 	// misfit returns a block to give up when none was acceptable, 0 for none.
-	misfit(s *shelf, req *Request, l *limits) int32
+	misfit(s *freeList, req *Request, l *limits) int32
 
 	// bucket numbers the sizes that blocks have, ascending and dense, and returns the largest size of that bucket.
 	bucket(size uint64, l *limits) (number int, largest uint64)
@@ -44,7 +44,7 @@ const smallest = 4
 
 func (futhark) grant(req *Request, _ *limits) uint64 { return req.bounded(max(req.Size, smallest)) }
 
-func (f futhark) find(s *shelf, class Class, req *Request, l *limits) int32 {
+func (f futhark) find(s *freeList, class Class, req *Request, l *limits) int32 {
 	want := f.grant(req, l)
 	if l.stealOtherTag {
 		i := s.first(class, want)
@@ -61,7 +61,7 @@ func (f futhark) find(s *shelf, class Class, req *Request, l *limits) int32 {
 	return 0
 }
 
-func (futhark) misfit(*shelf, *Request, *limits) int32 { return 0 }
+func (futhark) misfit(*freeList, *Request, *limits) int32 { return 0 }
 
 func (futhark) bucket(size uint64, _ *limits) (int, uint64) { return octave(size) }
 
@@ -77,7 +77,7 @@ type first2018 struct{}
 
 func (first2018) grant(req *Request, l *limits) uint64 { return req.bounded(max(req.Size, l.minBlock)) }
 
-func (r first2018) find(s *shelf, class Class, req *Request, l *limits) int32 {
+func (r first2018) find(s *freeList, class Class, req *Request, l *limits) int32 {
 	want := r.grant(req, l)
 	if i := s.firstOfTag(class, req.Tag, want); i != 0 && within(s.sizeOf(i), want, l) && req.takes(s.sizeOf(i)) {
 		return i
@@ -93,7 +93,7 @@ func (r first2018) find(s *shelf, class Class, req *Request, l *limits) int32 {
 
 func within(size, want uint64, l *limits) bool { return float64(size) <= l.maxWasteRatio*float64(want) }
 
-func (first2018) misfit(s *shelf, req *Request, _ *limits) int32 {
+func (first2018) misfit(s *freeList, req *Request, _ *limits) int32 {
 	return s.anyOfTag(req.Class, req.Tag)
 }
 
@@ -114,7 +114,7 @@ func (b bucketed) grant(req *Request, l *limits) uint64 {
 	return req.bounded(size)
 }
 
-func (b bucketed) find(s *shelf, class Class, req *Request, l *limits) int32 {
+func (b bucketed) find(s *freeList, class Class, req *Request, l *limits) int32 {
 	want := b.grant(req, l)
 	if i := s.first(class, want); i != 0 && s.sizeOf(i) == want {
 		return i
@@ -122,7 +122,7 @@ func (b bucketed) find(s *shelf, class Class, req *Request, l *limits) int32 {
 	return 0
 }
 
-func (bucketed) misfit(*shelf, *Request, *limits) int32 { return 0 }
+func (bucketed) misfit(*freeList, *Request, *limits) int32 { return 0 }
 
 func (b bucketed) bucket(size uint64, l *limits) (int, uint64) { return b.round(size, l) }
 

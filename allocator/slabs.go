@@ -30,35 +30,35 @@ type carved struct {
 	blame   wire.Miss // for these
 }
 
-// slab is one block that is handed out in parts. Its entry is planned until it is grown, then in use, and cached while
-// it has no parts but lost ones.
+// slab is one block that is handed out in sub-allocations. Its entry is planned until it is grown, then in use, and
+// cached while it has no sub-allocations but lost ones.
 type slab struct {
 	entry   int32
 	home    *carved
 	grown   bool
 	parts   int32   // planned, in use, cooling or lost
 	cooling int32   // of these
-	lost    []int32 // entries of parts that never come back
-	used    uint64  // bytes of all parts
+	lost    []int32 // entries of sub-allocations that never come back
+	used    uint64  // bytes of all sub-allocations
 }
 
 func newSlabs() *slabs {
 	return &slabs{classes: map[Class]*carved{}, list: make([]slab, 1)}
 }
 
-// isPart reports whether an entry is a part of a slab.
-func (p *pool) isPart(i int32) bool { return p.entries[i].slab != 0 && !p.entries[i].isSlab }
+// isSubAlloc reports whether an entry is a sub-allocation.
+func (p *Pool) isSubAlloc(i int32) bool { return p.entries[i].slab != 0 && !p.entries[i].isSlab }
 
-// slabOf returns the slab that an entry is, or is a part of.
-func (p *pool) slabOf(i int32) *slab { return &p.slabs.list[p.entries[i].slab] }
+// slabOf returns the slab that an entry is, or is a sub-allocation of.
+func (p *Pool) slabOf(i int32) *slab { return &p.slabs.list[p.entries[i].slab] }
 
 // coarsest is the largest alignment that slabs are carved for: with it the chunks of ualloc, and so its slabs, have
 // 32 MiB. OpenCL devices want 128 or 512 bytes as a rule; the requests of one that wants more get blocks of their own.
 const coarsest = 2048
 
 // carverOf returns what carves the slabs of a class; nil when that is not possible, or done for another alignment. A
-// class that has a slab keeps its carver: its parts lie where they lie.
-func (p *pool) carverOf(class Class, align uint64) *carved {
+// class that has a slab keeps its carver: its sub-allocations lie where they lie.
+func (p *Pool) carverOf(class Class, align uint64) *carved {
 	c := p.slabs.classes[class]
 	if c == nil {
 		if align&(align-1) != 0 || align > coarsest {
@@ -76,9 +76,9 @@ func (p *pool) carverOf(class Class, align uint64) *carved {
 	return c
 }
 
-// carve serves a request with a part of a slab, an old one or one to be created; false: it gets a block of its own.
-func (p *pool) carve(req *Request) (Plan, bool) {
-	if req.Align == 0 || p.dropped[req.Class] || over(req.Size, p.limits.mostPart()) {
+// carve serves a request with a sub-allocation, an old one or one to be created; false: it gets a block of its own.
+func (p *Pool) carve(req *Request) (Plan, bool) {
+	if req.Align == 0 || p.dropped[req.Class] || over(req.Size, p.limits.mostSubAlloc()) {
 		return Plan{}, false
 	}
 	c := p.carverOf(req.Class, req.Align)
@@ -90,7 +90,7 @@ func (p *pool) carve(req *Request) (Plan, bool) {
 	}
 	c.largest = max(c.largest, req.Size)
 	if part, ok := c.carver.Carve(req.Size); ok {
-		plan := p.newPart(req, part)
+		plan := p.newSubAlloc(req, part)
 		plan.Hit = true
 		return plan, true
 	}
@@ -100,16 +100,16 @@ func (p *pool) carve(req *Request) (Plan, bool) {
 	return p.grow(req, c)
 }
 
-// mostPart returns the largest request that a slab serves.
-func (l *limits) mostPart() uint64 {
+// mostSubAlloc returns the largest request that a slab serves.
+func (l *limits) mostSubAlloc() uint64 {
 	if l.maxPart != 0 {
 		return l.maxPart
 	}
 	return humongous
 }
 
-// grow plans a new slab with the request's part in it.
-func (p *pool) grow(req *Request, c *carved) (Plan, bool) {
+// grow plans a new slab with the request's sub-allocation in it.
+func (p *Pool) grow(req *Request, c *carved) (Plan, bool) {
 	sizing := carve.Sizing{
 		M: p.limits.maxPart, H: p.limits.heapBytes, K: p.limits.slabsPerHeap, Limit: p.mostSlab(req, c), Memory: p.heap,
 	}
@@ -119,7 +119,7 @@ func (p *pool) grow(req *Request, c *carved) (Plan, bool) {
 		return Plan{}, false
 	}
 	if p.heap != 0 && p.stats.Reserved()+size > p.heap/4*3 {
-		return Plan{}, false // what is free in slabs that are in use is nobody else's: memory is too short for that
+		return Plan{}, false // free ranges of slabs in use cannot serve as whole blocks: memory is too short
 	}
 	reason := p.slabReason(req, c)
 	number := p.newSlab(req, size, c)
@@ -130,17 +130,17 @@ func (p *pool) grow(req *Request, c *carved) (Plan, bool) {
 		p.forgetSlab(number)
 		return Plan{}, false
 	}
-	plan := p.newPart(req, part)
+	plan := p.newSubAlloc(req, part)
 	plan.SlabSize, plan.Reason = size, reason
 	p.entries[uint32(plan.Block)].reason = reason
 	return plan, true
 }
 
-// share of the device's memory is the most that a slab has whose size nobody set.
+// share of the device's memory is the size limit of a slab whose size is not set.
 const share = 16
 
 // mostSlab returns the bytes of the largest slab to create, 0 when nothing is known.
-func (p *pool) mostSlab(req *Request, c *carved) uint64 {
+func (p *Pool) mostSlab(req *Request, c *carved) uint64 {
 	most := req.Max
 	if p.limits.maxPart == 0 && p.heap != 0 {
 		most = least(most, max(p.heap/share, 1))
@@ -167,7 +167,7 @@ func (c *carved) regain() {
 }
 
 // newSlab makes an entry for a slab to be created.
-func (p *pool) newSlab(req *Request, size uint64, home *carved) (number int32) {
+func (p *Pool) newSlab(req *Request, size uint64, home *carved) (number int32) {
 	s := p.slabs
 	if n := len(s.spare); n > 0 {
 		number, s.spare = s.spare[n-1], s.spare[:n-1]
@@ -182,8 +182,8 @@ func (p *pool) newSlab(req *Request, size uint64, home *carved) (number int32) {
 	return number
 }
 
-// newPart makes an entry for a part that was carved.
-func (p *pool) newPart(req *Request, part carve.Part) Plan {
+// newSubAlloc makes an entry for a sub-allocation that was carved.
+func (p *Pool) newSubAlloc(req *Request, part carve.Part) Plan {
 	s := &p.slabs.list[part.Slab]
 	if p.entries[s.entry].state == cached {
 		p.unkeep(s.entry)
@@ -205,8 +205,8 @@ func (p *pool) newPart(req *Request, part carve.Part) Plan {
 }
 
 // slabReason says why no slab has room.
-func (p *pool) slabReason(req *Request, c *carved) wire.Miss {
-	if p.warm.first(req.Class, req.Size) != 0 {
+func (p *Pool) slabReason(req *Request, c *carved) wire.Miss {
+	if p.coolingBlocks.first(req.Class, req.Size) != 0 {
 		return wire.MissCooling
 	}
 	if c.gone > 0 {
@@ -224,10 +224,10 @@ func (p *pool) slabReason(req *Request, c *carved) wire.Miss {
 	return wire.MissCold
 }
 
-// Grown implements Policy.
-func (p *pool) Grown(plan Plan) {
+// Grown says that the slab of a plan was created.
+func (p *Pool) Grown(plan Plan) {
 	i := p.find(plan.Block, planned)
-	if i == 0 || !p.isPart(i) || p.slabOf(i).grown || p.block(p.slabOf(i).entry) != plan.Slab {
+	if i == 0 || !p.isSubAlloc(i) || p.slabOf(i).grown || p.block(p.slabOf(i).entry) != plan.Slab {
 		return
 	}
 	s := p.slabOf(i)
@@ -241,8 +241,8 @@ func (p *pool) Grown(plan Plan) {
 	p.stats.peaks()
 }
 
-// largest returns the largest cached block, slabs without parts included; 0 when there is none.
-func (p *pool) largest() (found int32) {
+// largest returns the largest cached block, slabs without sub-allocations included; 0 when there is none.
+func (p *Pool) largest() (found int32) {
 	found = p.free.largest()
 	if p.slabs == nil {
 		return found
@@ -257,7 +257,7 @@ func (p *pool) largest() (found int32) {
 }
 
 // inSlabs sums the free ranges of slabs up. What a carver keeps for itself is free, and in no range.
-func (p *pool) inSlabs() Space {
+func (p *Pool) inSlabs() Space {
 	var all Space
 	for _, c := range p.slabs.classes {
 		all.add(c.carver.Space())
@@ -269,7 +269,7 @@ func (p *pool) inSlabs() Space {
 	return all
 }
 
-// add adds the free ranges of one carver, but for their bytes.
+// add adds the free ranges of one carver, except their bytes.
 func (s *Space) add(free carve.Space) {
 	s.Largest = max(s.Largest, free.Largest)
 	s.Ranges += uint64(free.Ranges)

@@ -26,8 +26,8 @@ func TestSlabsOverTheCap(t *testing.T) {
 	}
 }
 
-// TestAPartOfABusySlabIsNeverRejected: its range cannot go to the driver alone, so over the cap an old slab goes, whatever
-// over_limit says. The slab itself is rejected when it comes back as a whole and is too much.
+// TestAPartOfABusySlabIsNeverRejected: its range cannot go to the driver alone, so over the cap an old slab goes,
+// whatever over_limit says. The slab itself is rejected when it comes back as a whole and is too much.
 func TestAPartOfABusySlabIsNeverRejected(t *testing.T) {
 	for _, name := range carving() {
 		for _, over := range []string{"evict-old", "reject-new"} {
@@ -52,7 +52,7 @@ func TestAPartOfABusySlabIsNeverRejected(t *testing.T) {
 	}
 }
 
-// TestASlabIsBlamedOnce for the miss of whoever needs one again.
+// TestASlabIsBlamedOnce for the first miss that needs one again.
 func TestASlabIsBlamedOnce(t *testing.T) {
 	for _, name := range carving() {
 		for _, c := range []struct {
@@ -119,7 +119,7 @@ func TestANewSlabMayPushOutOthers(t *testing.T) {
 	}
 }
 
-// TestRangesOfADroppedClassAreFree: what cooled of it waits in a slab that somebody else still uses, within the cap.
+// TestRangesOfADroppedClassAreFree: what cooled of it waits in a slab that another class still uses, within the cap.
 func TestRangesOfADroppedClassAreFree(t *testing.T) {
 	for _, name := range carving() {
 		d := newPartDriver(t, name)
@@ -145,8 +145,8 @@ func TestRangesOfADroppedClassAreFree(t *testing.T) {
 	}
 }
 
-// TestPagesOfTheNextSlab: a class whose slabs are gone carves anew by what page_bytes says then, whether or not it had a
-// slab when that was set. While it has one, nothing changes.
+// TestPagesOfTheNextSlab: a class whose slabs are gone carves anew by what page_bytes says then, whether or not it had
+// a slab when that was set. While it has one, nothing changes.
 func TestPagesOfTheNextSlab(t *testing.T) {
 	d := newPartDriver(t, "buddy")
 	part := func(class Class, want uint64) Block {

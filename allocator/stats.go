@@ -109,7 +109,7 @@ func (w *wide) sub(size uint64) {
 
 func (w *wide) float() float64 { return math.Ldexp(float64(w.high), 64) + float64(w.low) }
 
-// Dimension is what Rows are told apart by.
+// Dimension says what each of the Rows stands for.
 type Dimension uint8
 
 // The dimensions.
@@ -126,7 +126,7 @@ type Row struct {
 	Misses  uint64
 	InUse   uint64 // bytes granted now
 	Wanted  uint64 // bytes requested of these
-	Cached  uint64 // bytes free now, but for those in slabs, which have no tag and no bucket
+	Cached  uint64 // bytes free now, except in slabs, which have no tag and no bucket
 	Cooling uint64
 	Blocks  uint64 // cached now
 }
@@ -150,7 +150,7 @@ func (r *rows) at(by Dimension, number int, key uint64) int32 {
 }
 
 // assign finds the rows that a block counts in from now on.
-func (p *pool) assign(e *entry) {
+func (p *Pool) assign(e *entry) {
 	number, largest := p.bucket(e.size)
 	e.rows = [...]int32{
 		ByTag:    p.rows.at(ByTag, int(e.tag), uint64(e.tag)),
@@ -160,7 +160,7 @@ func (p *pool) assign(e *entry) {
 }
 
 // of returns the rows that a block counts in.
-func (p *pool) of(e *entry) [ByClass + 1]*Row {
+func (p *Pool) of(e *entry) [ByClass + 1]*Row {
 	return [...]*Row{
 		ByTag:    &p.rows[ByTag][e.rows[ByTag]],
 		ByBucket: &p.rows[ByBucket][e.rows[ByBucket]],
@@ -168,8 +168,8 @@ func (p *pool) of(e *entry) [ByClass + 1]*Row {
 	}
 }
 
-// Rows implements Policy.
-func (p *pool) Rows(by Dimension) []Row {
+// Rows returns the same by tag, by bucket and by class, those with something to say, in ascending order.
+func (p *Pool) Rows(by Dimension) []Row {
 	var list []Row
 	for _, row := range p.rows[by] {
 		if empty := (Row{Key: row.Key}); row != empty {
@@ -179,8 +179,8 @@ func (p *pool) Rows(by Dimension) []Row {
 	return list
 }
 
-// Stats implements Policy.
-func (p *pool) Stats() Stats {
+// Stats returns counters and gauges. It costs O(1), and O(classes) to find the largest free block.
+func (p *Pool) Stats() Stats {
 	s := p.stats
 	s.Squares = p.squares.float()
 	if i := p.free.largest(); i != 0 {

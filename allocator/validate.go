@@ -7,8 +7,9 @@ import (
 	"slices"
 )
 
-// Validate implements Policy: it counts everything again from the block table, and walks every list.
-func (p *pool) Validate() error {
+// Validate checks every invariant that the policy states, for tests. It may be slow.
+// : it counts everything again from the block table, and walks every list.
+func (p *Pool) Validate() error {
 	if err := p.validateStats(); err != nil {
 		return err
 	}
@@ -21,7 +22,7 @@ func (p *pool) Validate() error {
 	if err := p.validateFree(&p.free, &p.cachedByAge, cached); err != nil {
 		return err
 	}
-	if err := p.validateFree(&p.warm, &p.coolingByAge, cooling); err != nil {
+	if err := p.validateFree(&p.coolingBlocks, &p.coolingByAge, cooling); err != nil {
 		return err
 	}
 	if p.slabs == nil {
@@ -31,7 +32,7 @@ func (p *pool) Validate() error {
 }
 
 // validateStats counts the gauges again.
-func (p *pool) validateStats() error {
+func (p *Pool) validateStats() error {
 	want, squares := p.stats, 0.0
 	want.BytesCached, want.BytesCooling, want.BytesInUse, want.BytesWanted = 0, 0, 0, 0
 	want.Blocks, want.Slabs, want.Parts, want.Ranges = 0, 0, 0, 0
@@ -58,8 +59,8 @@ func (p *pool) validateStats() error {
 }
 
 // recount adds one block to gauges.
-func (p *pool) recount(i int32, sum *Stats) {
-	e, part := &p.entries[i], p.isPart(i)
+func (p *Pool) recount(i int32, sum *Stats) {
+	e, part := &p.entries[i], p.isSubAlloc(i)
 	switch {
 	case e.isSlab:
 		if s := p.slabOf(i); s.grown {
@@ -83,8 +84,8 @@ func (p *pool) recount(i int32, sum *Stats) {
 	}
 }
 
-// validateRows checks that each dimension adds up to the whole, but for what waits in slabs.
-func (p *pool) validateRows() error {
+// validateRows checks that each dimension adds up to the whole, except free ranges of slabs.
+func (p *Pool) validateRows() error {
 	s := &p.stats
 	want := Row{
 		Hits: s.Hits, Misses: s.Misses, InUse: s.BytesInUse, Wanted: s.BytesWanted,
@@ -111,8 +112,9 @@ func (p *pool) validateRows() error {
 	return nil
 }
 
-// validateFree checks that a shelf and a list of ages hold exactly the blocks in one state; slabs stand on no shelf.
-func (p *pool) validateFree(s *shelf, a *ages, want state) error {
+// validateFree checks that a freeList and a list of ages hold exactly the blocks in one state; slabs stand on no
+// freeList.
+func (p *Pool) validateFree(s *freeList, a *ages, want state) error {
 	count, free, last := 0, 0, int64(math.MinInt64)
 	for i := a.oldest; i != 0; i = p.chain[i].newer {
 		e := &p.entries[i]
@@ -148,13 +150,13 @@ func (p *pool) validateFree(s *shelf, a *ages, want state) error {
 		free -= c.free
 	}
 	if free != 0 {
-		return fmt.Errorf("%d blocks in state %d stand on no shelf", free, want)
+		return fmt.Errorf("%d blocks in state %d stand on no freeList", free, want)
 	}
 	return nil
 }
 
-// validateSection checks one class on a shelf.
-func (p *pool) validateSection(s *shelf, class Class, c *section) error {
+// validateSection checks one class on a freeList.
+func (p *Pool) validateSection(s *freeList, class Class, c *section) error {
 	onShelf, err := p.validateIndex(&s.all, c.all, class)
 	if err != nil {
 		return err
@@ -184,7 +186,7 @@ func (p *pool) validateSection(s *shelf, class Class, c *section) error {
 }
 
 // validateIndex checks the blocks of one section and returns how many there are.
-func (p *pool) validateIndex(x *index, section int32, class Class) (count int, err error) {
+func (p *Pool) validateIndex(x *index, section int32, class Class) (count int, err error) {
 	if err := x.validate(section); err != nil {
 		return 0, err
 	}
@@ -229,12 +231,12 @@ func (x *index) validate(section int32) error {
 	return nil
 }
 
-// validateSlabs checks what slabs and their parts say of each other.
-func (p *pool) validateSlabs() error {
+// validateSlabs checks what slabs and their sub-allocations say of each other.
+func (p *Pool) validateSlabs() error {
 	found := make([]slab, len(p.slabs.list))
 	for i := range p.entries {
 		e := &p.entries[i]
-		if !p.isPart(int32(i)) {
+		if !p.isSubAlloc(int32(i)) {
 			continue
 		}
 		s := &found[e.slab]

@@ -11,11 +11,11 @@ import (
 )
 
 // yard plays the driver and the program for a policy that carves. It knows every range of every slab, and where a
-// part must not be; where it is to be is the carver's choice.
+// sub-allocation must not be; where it is to be is the carver's choice.
 type yard struct {
 	testing.TB
 	dice
-	p      Policy
+	p      *Pool
 	slabs  map[Block]*yardSlab
 	blocks map[Block]*yardBlock // whole ones
 	open   []*opening
@@ -26,10 +26,10 @@ type yard struct {
 	evicts uint64
 	late   bool // the last call could not report evictions
 
-	switches bool // p is Switchable, and other policies take its place
+	switches bool // other policies take the place of p
 }
 
-// yardBlock is a block, or a part of a slab.
+// yardBlock is a block, or a sub-allocation.
 type yardBlock struct {
 	block  Block
 	slab   Block // 0: a whole block
@@ -37,7 +37,7 @@ type yardBlock struct {
 	size   uint64
 	wanted uint64
 	class  Class
-	state  state // a part that is doomed is lost
+	state  state // a sub-allocation that is doomed is lost
 	passes bool  // the policy that made it does not cache it, and has it still
 	since  int64
 }
@@ -48,10 +48,10 @@ type yardSlab struct {
 	class   Class
 	grown   bool
 	former  bool // another policy's
-	doomed  bool // an abort left it without parts and without a place
+	doomed  bool // an abort left it without sub-allocations and without a place
 	since   int64
 	parts   []*yardBlock
-	touched []bool // by unit: was ever planned to be somebody's
+	touched []bool // by unit: was ever part of a plan
 }
 
 // opening is a plan that is not carried out yet.
@@ -63,7 +63,7 @@ type opening struct {
 
 const unit = 256
 
-// alignment of the parts of a class.
+// alignment of the sub-allocations of a class.
 func alignment(c Class) uint64 {
 	if c == 3 {
 		return 4 * unit
@@ -113,17 +113,17 @@ func (y *yard) cap() uint64 {
 	return uint64(most)
 }
 
-// remove takes a part out of its slab.
+// remove takes a sub-allocation out of its slab.
 func (s *yardSlab) remove(b *yardBlock) {
 	s.parts = slices.DeleteFunc(s.parts, func(x *yardBlock) bool { return x == b })
 }
 
-// has reports whether the slab has a part in one of some states.
+// has reports whether the slab has a sub-allocation in one of some states.
 func (s *yardSlab) has(states ...state) bool {
 	return slices.ContainsFunc(s.parts, func(b *yardBlock) bool { return slices.Contains(states, b.state) })
 }
 
-// idle reports whether a slab waits in the pool: nobody has a part, nor will have.
+// idle reports whether a slab waits in the pool: it has no sub-allocation, nor will it.
 func (s *yardSlab) idle() bool { return s.grown && !s.has(planned, inUse, cooling) }
 
 // gaps returns the free ranges of a slab.
@@ -238,7 +238,7 @@ func (y *yard) recount() Stats {
 		}
 	}
 	for _, b := range y.blocks {
-		if b.state == doomed { // a whole one: in nobody's hands until the next call
+		if b.state == doomed { // a whole one: in limbo until the next call
 			want.BytesCooling -= b.size
 		}
 		if b.state != planned || b.since >= 0 {

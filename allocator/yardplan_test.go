@@ -85,7 +85,7 @@ func (y *yard) planPart(req Request, plan Plan) {
 	y.open = append(y.open, &opening{plan: plan, b: b})
 }
 
-// place looks at where a part is to be.
+// place looks at where a sub-allocation is to be.
 func (y *yard) place(s *yardSlab, b *yardBlock, req Request, plan Plan) {
 	if s.class != req.Class || b.offset%req.Align != 0 || b.offset+b.size > s.size {
 		y.Fatalf("request %+v: %+v in a slab of class %d with %d bytes", req, plan, s.class, s.size)
@@ -101,7 +101,7 @@ func (y *yard) place(s *yardSlab, b *yardBlock, req Request, plan Plan) {
 		s.touched[i] = true
 	}
 	if plan.Fresh != fresh {
-		y.Fatalf("request %+v: %+v, nobody had it before: %v", req, plan, fresh)
+		y.Fatalf("request %+v: %+v, unused before: %v", req, plan, fresh)
 	}
 }
 

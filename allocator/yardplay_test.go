@@ -59,7 +59,7 @@ func (y *yard) settle() {
 		s.grown, y.late = true, true
 		y.agree()
 		if how < 3 {
-			return // the part follows later
+			return // the sub-allocation follows later
 		}
 	}
 	if how > 1 && !o.dead && (s == nil || s.grown) {
@@ -104,7 +104,7 @@ func (y *yard) settled(s *yardSlab) {
 	s.doomed = !y.switches && s.idle() && (len(s.gaps()) == 0 || y.closed[s.class] || y.recount().BytesCached > y.cap())
 }
 
-// holders lists all blocks and parts, in order of their numbers.
+// holders lists all blocks and sub-allocations, in order of their numbers.
 func (y *yard) holders() []*yardBlock {
 	all := maps.Clone(y.blocks)
 	for _, s := range y.slabs {
@@ -200,7 +200,7 @@ func (y *yard) dropClass(c Class) {
 			continue
 		}
 		if !s.has(planned, inUse) {
-			y.Fatalf("%+v is nobody's and stays", s)
+			y.Fatalf("%+v has no user and stays", s)
 		}
 		for _, b := range slices.Clone(s.parts) {
 			if b.state == cooling {
@@ -303,7 +303,7 @@ func (y *yard) end() {
 	for c := range Class(4) {
 		y.dropClass(c)
 	}
-	if s := poolOf(y.p).slabs; s != nil && len(s.classes)+len(s.former) != 0 {
+	if s := y.p.slabs; s != nil && len(s.classes)+len(s.former) != 0 {
 		y.Fatalf("%d classes keep their carvers beyond their end, and %d did before", len(s.classes), len(s.former))
 	}
 	if s := y.p.Stats(); len(y.slabs) != 0 || len(y.blocks) != 0 || s.Reserved() != 0 || s.Ranges != 0 {
@@ -311,7 +311,7 @@ func (y *yard) end() {
 	}
 }
 
-// carving lists the policies that hand out parts of slabs.
+// carving lists the policies that hand out sub-allocations.
 func carving() (names []string) {
 	for _, name := range Names() {
 		if find(name).carver != nil {

@@ -8,24 +8,24 @@ import (
 	"strings"
 	"time"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 	"codeberg.org/gpumemtop/gpumemtop/tracer/calls"
 	"codeberg.org/gpumemtop/gpumemtop/tracer/kernel"
 	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
 )
 
-// attachIntake shows how many calls one core takes in that were told already: decoded, booked, counted and recorded, as
+// attachIntake shows how many sampled calls one core processes: it decodes, tracks, counts and records them, as
 // gpumemtop does with what it reads from the ring.
 func (b *bench) attachIntake() error {
-	b.row("told already", "calls/s", "records/s")
+	b.row("sampled", "calls/s", "records/s")
 	for _, way := range []struct {
 		name  string
 		calls []wire.Sample
 	}{
-		{"create, release", []wire.Sample{toldCreate(), told("clReleaseMemObject", 0, handle)}},
-		{"argument, launch", []wire.Sample{toldArgument(), told("clEnqueueNDRangeKernel", 0, 0x300, 0x400)}},
+		{"create, release", []wire.Sample{sampleCreate(), sample("clReleaseMemObject", 0, handle)}},
+		{"argument, launch", []wire.Sample{sampleArgument(), sample("clEnqueueNDRangeKernel", 0, 0x300, 0x400)}},
 	} {
 		taken, written, err := b.takeIn(way.calls)
 		if err != nil {
@@ -38,8 +38,8 @@ func (b *bench) attachIntake() error {
 
 const handle = 0x10000 // of a buffer
 
-// told is a call as the eBPF program tells it.
-func told(name string, result uint64, arguments ...uint64) (s wire.Sample) {
+// sample is a call as the eBPF program sends it.
+func sample(name string, result uint64, arguments ...uint64) (s wire.Sample) {
 	number := slices.IndexFunc(calls.Functions, func(f calls.Function) bool { return f.Name == name })
 	s.Function, s.Result = uint16(number), result
 	s.Pid, s.Tid = 1, 1
@@ -47,10 +47,10 @@ func told(name string, result uint64, arguments ...uint64) (s wire.Sample) {
 	return s
 }
 
-func toldCreate() wire.Sample { return told("clCreateBuffer", handle, 0x200, 1, 4096) }
+func sampleCreate() wire.Sample { return sample("clCreateBuffer", handle, 0x200, 1, 4096) }
 
-func toldArgument() wire.Sample {
-	s := told("clSetKernelArg", 0, 0x400, 0, 8)
+func sampleArgument() wire.Sample {
+	s := sample("clSetKernelArg", 0, 0x400, 0, 8)
 	s.Copied[0] = 1
 	s.Copies = make([]byte, wire.CallData)
 	binary.LittleEndian.PutUint64(s.Copies, handle)
@@ -66,12 +66,12 @@ func (untagged) Unknown() uint32                 { return 0 }
 // takeIn takes the same calls in over and over for a second, and returns how many calls and how many records of them
 // there were in it.
 func (b *bench) takeIn(list []wire.Sample) (taken, written float64, err error) {
-	w, err := trace.Create(filepath.Join(b.temp, "intake.gmt"), trace.Header{}, true)
+	w, err := recording.Create(filepath.Join(b.temp, "intake.gmt"), recording.Header{}, true)
 	if err != nil {
 		return 0, 0, err
 	}
-	m, records := model.New(model.Options{Program: "bench", Started: 1}), 0
-	book := calls.NewBook(untagged{}, func(r *wire.Record) {
+	m, records := stats.New(stats.Options{Program: "bench", Started: 1}), 0
+	book := calls.NewTracker(untagged{}, func(r *wire.Record) {
 		r.Process = 1
 		records++
 		m.Apply(r)
@@ -79,7 +79,7 @@ func (b *bench) takeIn(list []wire.Sample) (taken, written float64, err error) {
 			err = failed
 		}
 	})
-	create := toldCreate()
+	create := sampleCreate()
 	book.Call(&create)
 	var raw [][]byte
 	for i := range list {
@@ -102,7 +102,7 @@ func (b *bench) takeIn(list []wire.Sample) (taken, written float64, err error) {
 		}
 	}
 	seconds := time.Since(start).Seconds()
-	if closed := w.Close(trace.Footer{}); err == nil {
+	if closed := w.Close(recording.Footer{}); err == nil {
 		err = closed
 	}
 	return float64(n) / seconds, float64(records) / seconds, err

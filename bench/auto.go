@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// steady are the workloads, long enough for auto to go over to something else, and one that futhark does not suit: three
+// steady are the workloads, long enough for auto to switch, and one that futhark does not suit: three
 // sizes in turn, of which the pool may keep two.
 var steady = []struct {
 	args, flags []string

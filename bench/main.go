@@ -1,7 +1,6 @@
-// Command bench measures what gpumemtop costs and what its pool saves on this machine, and prints a table for each
-// question. Everything is compared with the bare program within the same run, in turns, and the median is shown:
-// figures from different machines, or from different hours on a busy one, do not compare. It judges nothing and never
-// fails because something was slow.
+// Command bench measures what gpumemtop costs and what its pool saves on this machine. It prints a table for each
+// question. What one table compares runs alternately in one run, and the median counts: figures from different machines, or
+// from different hours on a busy machine, do not compare. It never fails because something is slow.
 package main
 
 import (
@@ -24,29 +23,67 @@ type section struct {
 
 var sections = []section{
 	// Programs, bare and under gpumemtop.
-	{"pool", "What the pool saves: seconds of work, bare and with --policy futhark, by size of the buffers", (*bench).pool},
-	{"programs", "What each policy does to programs: times, and memory held", (*bench).programs},
-	{"calls", "What calls cost: ns, recording on", (*bench).calls},
-	{"attach", "What watching a program costs that runs already (eBPF)", (*bench).attach},
+	{"pool", "What the pool saves: seconds of work, bare and with --policy futhark, by buffer size", (*bench).pool},
+	{"programs", "What each policy does to programs: time and memory", (*bench).programs},
+	{"calls", "What calls cost: ns, while recording", (*bench).calls},
+	{"attach", "What attaching to a running program costs (eBPF)", (*bench).attach},
 	{"start", "What starting costs: ms for a program without OpenCL", (*bench).start},
-	{"record", "What a recording costs, and how fast two threads can write events with none lost", (*bench).record},
-	{"read", "How fast one core reads a recording of ten million events and folds it", (*bench).read},
-	{"replay", "How fast one core plays a recording through each policy", (*bench).replay},
-	{"ghosts", "What policies cost that are simulated beside a run: ns of the processor for each record", (*bench).ghosts},
-	{"curve", "What the hit rate by limit costs beside a run, and how far it is off", (*bench).curve},
-	{"chrome", "What Chrome traces cost: the time to write one, and its size for each life of a buffer", (*bench).chrome},
-	{"view", "How soon a long recording can be looked at", (*bench).view},
-	{"tune", "How long a search for policy and limits takes", (*bench).tune},
-	{"auto", "What --policy auto makes of programs, beside futhark", (*bench).auto},
-	{"plan", "How soon MiniMalloc's challenging instances are placed", (*bench).plan},
-	{"advise", "How fast recordings are looked through for memory that could be merged", (*bench).advise},
-	// The allocators by themselves.
-	{"policies", "What deciding costs: ns for an alloc and free, by number of threads", (*bench).policies},
-	{"flat", "Whether a hit costs the same however many blocks there are: ns", (*bench).flat},
-	{"exhaustion", "How fast a pool is given out, and how much of it", (*bench).exhaustion},
-	{"semaphores", "Bulk semaphores against counting ones: ns", (*bench).semaphores},
-	{"rcu", "Barriers that others may take over, against plain ones: ns", (*bench).delegation},
-	{"go", "Go benchmarks of the parts", (*bench).parts},
+	{"record", "What recording costs, and how fast two threads can send events with none lost", (*bench).record},
+	{"read", "How fast one core reads a recording of ten million events", (*bench).read},
+	{"chrome", "What Chrome traces cost: time, and size per buffer", (*bench).chrome},
+	{"view", "How soon view shows a long recording", (*bench).view},
+	{"auto", "How programs run under --policy auto, compared with futhark", (*bench).auto},
+	// Go benchmarks.
+	{"replay", "How fast one core replays a recording through each policy", benchmarks(parts{
+		pattern: "^BenchmarkRun$", duration: "300ms", units: []string{"Mevents/s"}, packages: []string{"./internal/replay"},
+		programs: []string{"churn 1000000 4K 2", "train 2000"},
+	})},
+	{"ghosts", "What ghosts cost: processor ns per record", benchmarks(parts{
+		pattern: "^BenchmarkGhosts$", duration: "1x", units: []string{"ns/record"}, packages: []string{"./internal/whatif/ghost"},
+		programs: []string{"churn 200000 4K 2", "train 5000 4K"},
+		footnotes: "Take is what the collecting goroutine pays. Below 1000 ns for EightAndCurve, one core keeps up with a million\n" +
+			"records per second.",
+	})},
+	{"curve", "What the hit-rate curve costs: ns per record; and its error in points of hit rate", benchmarks(parts{
+		pattern: "^BenchmarkLive$", duration: "1x", units: []string{"ns/record", "points-expected", "points-off"}, packages: []string{"./internal/whatif/curve"},
+		programs: []string{"churn 30000 4K 2", "train 1000", "threads"},
+	})},
+	{"tune", "How long a search for policy and limits takes", benchmarks(parts{
+		pattern: "^BenchmarkSearch$", duration: "1x", packages: []string{"./internal/tune"},
+	})},
+	{"plan", "How soon MiniMalloc's challenging instances are placed", benchmarks(parts{
+		pattern: "^BenchmarkChallenging$", duration: "1x", columns: "/workers", packages: []string{"./internal/arena"},
+	})},
+	{"advise", "How fast advise analyses recordings", benchmarks(parts{
+		pattern: "^BenchmarkAdvise$", duration: "1x", packages: []string{"./internal/advise"},
+	})},
+	{"policies", "What one allocation and release costs, by number of threads", benchmarks(parts{
+		pattern: "^Benchmark(Serve|AllocFree|Ring)$", duration: "100ms", columns: "/threads",
+		packages: []string{"./intercept/broker", "./allocator/concurrent/tbuddy", "./allocator/concurrent/ualloc"},
+		footnotes: "Serve: policies behind one mutex, as in a program, without the driver, the shim and the clock. A miss creates a block\n" +
+			"or a slab. AllocFree and Ring: structures that all threads call directly.",
+	})},
+	{"flat", "Whether a hit costs the same with any number of blocks", benchmarks(parts{
+		pattern: "^Benchmark(Hit|Map)$", duration: "30ms", columns: "/blocks", units: []string{"ns/op"}, packages: []string{"./allocator"},
+		footnotes: "Blocks are used in random order, so that the processor's caches hold the first columns and not the last: a Go map shows\n" +
+			"what that alone costs.",
+	})},
+	{"exhaustion", "How fast a pool is exhausted, and how many requests fail", benchmarks(parts{
+		pattern: "^BenchmarkExhaust$", duration: "1x", units: []string{"ns/request", "%failed"}, packages: []string{"./allocator/concurrent/ualloc"},
+	})},
+	{"semaphores", "Bulk semaphores and counting ones", benchmarks(parts{
+		pattern: "^BenchmarkTake$", duration: "400ms", columns: "/threads", packages: []string{"./allocator/concurrent/semaphore"},
+	})},
+	{"rcu", "Delegated barriers and plain ones", benchmarks(parts{
+		pattern: "^BenchmarkRemove$", duration: "100ms", columns: "/goroutines", units: []string{"ns/tag"}, packages: []string{"./allocator/concurrent/rcu"},
+	})},
+	{"go", "Other parts", benchmarks(parts{
+		pattern: ".", duration: "100ms",
+		packages: []string{
+			"./allocator/carve", "./allocator/concurrent/collective", "./internal/wire/...", "./internal/recording/...", "./internal/stats/...",
+			"./internal/session", "./internal/analysis",
+		},
+	})},
 }
 
 // bench is one run of the benchmarks.

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// mode is one way to run a program: bare when policy is empty and nobody is attached.
+// mode is one way to run a program: bare when policy is empty and attached is false.
 type mode struct {
 	name     string
 	policy   string
@@ -46,7 +46,8 @@ type summary struct {
 	Lost          uint64  `json:"lost_events"`
 }
 
-func (b *bench) example(name string) string { return filepath.Join(b.root, "bin", "examples", name) }
+func (b *bench) example(name string) string     { return filepath.Join(b.root, "bin", "examples", name) }
+func (b *bench) testProgram(name string) string { return filepath.Join(b.root, "bin", "test", name) }
 
 func (b *bench) gpumemtop() string { return filepath.Join(b.root, "bin", "gpumemtop") }
 
@@ -197,4 +198,10 @@ func median(results []result, get func(*result) float64) float64 {
 		values = append(values, get(&results[i]))
 	}
 	return middle(values)
+}
+
+// middle returns the median, the upper one of two.
+func middle(values []float64) float64 {
+	values = slices.Sorted(slices.Values(values))
+	return values[len(values)/2]
 }

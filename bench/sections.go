@@ -48,7 +48,7 @@ func (b *bench) pool() error {
 		}
 	}
 	b.flush()
-	fmt.Println("\nBelow 32 MiB glibc keeps freed memory itself, unless it lies at the top of the heap: on PoCL less is gained there, and less surely.")
+	fmt.Println("\nBelow 32 MiB glibc keeps freed memory itself, unless it lies at the top of the heap: on PoCL the pool gains less there.")
 	return nil
 }
 
@@ -65,8 +65,8 @@ func (b *bench) calls() error {
 
 // callTable compares what single calls cost in modes, of which the first is the bare one.
 func (b *bench) callTable(modes []mode) error {
-	// Tens of ns are told apart here, and an enqueue wakes other threads up: one run in ten is far off.
-	results, err := b.turns(3, modes, b.example("callcost"))
+	// Differences are tens of ns, and an enqueue wakes other threads: one run in ten is far off.
+	results, err := b.turns(3, modes, b.testProgram("callcost"))
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (b *bench) callTable(modes []mode) error {
 // start compares programs that do nothing: alone, with the library preloaded, and under gpumemtop.
 func (b *bench) start() error {
 	const repeats = 100
-	nocl := b.example(filepath.Join("faults", "nocl"))
+	nocl := b.testProgram(filepath.Join("faults", "nocl"))
 	preload := "LD_PRELOAD=" + filepath.Join(b.root, "build", "libgpumemtop.so")
 	ways := []struct {
 		name string
@@ -120,18 +120,6 @@ func (b *bench) start() error {
 		b.row(way.name, fixed(here, 2), fmt.Sprintf("%+.2f", here-base))
 	}
 	b.flush()
-	return nil
-}
-
-// parts runs the Go benchmarks, briefly: those of packages that no other section measures.
-func (b *bench) parts() error {
-	cmd := exec.Command("go", "test", "-run", "^$", "-bench", ".", "-benchtime", "100ms", "-benchmem",
-		"./allocator/carve", "./allocator/collective", "./internal/wire/...", "./internal/trace/...", "./internal/model/...",
-		"./internal/session", "./internal/analysis")
-	cmd.Dir, cmd.Stdout, cmd.Stderr = b.root, os.Stdout, os.Stderr
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("go test -bench: %w", err)
-	}
 	return nil
 }
 

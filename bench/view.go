@@ -14,7 +14,7 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -74,47 +74,52 @@ func (b *bench) room(wanted int64) (int64, error) {
 // take more room than those of programs, and the size is reached with fewer of them.
 func writeLong(path string, size int64) (events uint64, err error) {
 	const start, step, frame, live = uint64(1e12), uint64(50_000), uint64(250_000_000), 4096
-	w, err := trace.Create(path, trace.Header{Program: "long", Policy: "none", ClockNS: start, Created: time.Now()}, true)
+	w, err := recording.Create(path, recording.Header{Program: "long", Policy: "none", ClockNS: start, Created: time.Now()}, true)
 	if err != nil {
 		return 0, err
 	}
-	var sum trace.Summary
-	var held [live]wire.Event
+	var sum recording.Summary
+	var held [live]wire.CreateFields
 	var inUse uint64
-	w.Summarize(func() trace.Summary {
+	w.Summarize(func() recording.Summary {
 		s := sum
-		sum = trace.Summary{InUse: inUse}
+		sum = recording.Summary{InUse: inUse}
 		return s
 	})
 	random := rand.New(rand.NewPCG(1, 2))
 	now, flushed := start, start
 	put := func(e wire.Event) {
 		now += step
-		e.Time, e.Duration, e.Cost, e.Scope = now, random.Uint32(), random.Uint32(), uint16(random.Uint32())
+		e.Time = now
 		err = errors.Join(err, w.Append(&wire.Record{Process: 1, Event: e}))
 		events++
 	}
 	for n := uint64(1); int64(w.Bytes()) < size && err == nil; n++ {
 		slot := &held[random.IntN(live)]
 		if slot.Object != 0 {
-			put(wire.Event{Kind: wire.KindRelease, Outcome: wire.OutcomeDriver, Object: slot.Object, Tag: slot.Tag, Size: random.Uint64(), Link: random.Uint64()})
+			put(wire.ReleaseFields{
+				Duration: random.Uint32(), Cost: random.Uint32(), Outcome: wire.OutcomeDriver, Scope: uint16(random.Uint32()),
+				Tag: slot.Tag, Object: slot.Object, Requested: random.Uint64(), Block: random.Uint64(),
+			}.Event())
 			inUse -= slot.Granted
 			sum.Releases++
 		}
 		bytes := random.Uint64N(1 << 20)
-		*slot = wire.Event{
-			Kind: wire.KindCreate, Outcome: wire.OutcomeMiss, Object: n, Link: n, Size: bytes, Granted: bytes, Tag: uint32(1 + random.IntN(200)),
-			Duration: random.Uint32N(20_000), Cost: random.Uint32N(10_000),
+		*slot = wire.CreateFields{
+			Duration: random.Uint32(), Cost: random.Uint32(), Outcome: wire.OutcomeMiss, Scope: uint16(random.Uint32()),
+			Tag: uint32(1 + random.IntN(200)), Object: n, Requested: bytes, Granted: bytes, Block: n,
 		}
-		put(*slot)
+		put(slot.Event())
 		inUse += bytes
 		sum.Creates, sum.Misses, sum.InUse = sum.Creates+1, sum.Misses+1, max(sum.InUse, inUse)
-		put(wire.Event{Kind: wire.KindUse, Object: n, Size: random.Uint64(), Link: random.Uint64()})
+		put(wire.UseFields{
+			ArgumentNumber: random.Uint32(), Scope: uint16(random.Uint32()), Object: n, Bytes: random.Uint64(), Queue: random.Uint64(),
+		}.Event())
 		if now-flushed >= frame {
 			err, flushed = errors.Join(err, w.Flush()), now
 		}
 	}
-	return events, errors.Join(err, w.Close(trace.Footer{EndedNS: now}))
+	return events, errors.Join(err, w.Close(recording.Footer{EndedNS: now}))
 }
 
 // opened is how one view went.

@@ -3,7 +3,7 @@
  * results (common.c, which needs no OpenCL).
  *
  * Buffers are created and released in the programs themselves, each in a function of its own: these functions are
- * the allocation sites that gpumemtop shows.
+ * the call sites that gpumemtop shows.
  */
 #ifndef EXAMPLES_COMMON_H
 #define EXAMPLES_COMMON_H
@@ -99,7 +99,7 @@ void print_checksum(const struct arguments *arguments, uint64_t hash);
 /* Memory that is never NULL; free with free(). */
 void *allocate(size_t size);
 
-/* One allocation site: a function that creates one buffer. */
+/* One call site: a function that creates one buffer. */
 #define SITE(name)                                                                                                     \
 	static __attribute__((noinline)) cl_mem name(const struct gpu *gpu, size_t size)                               \
 	{                                                                                                              \

@@ -35,7 +35,7 @@ static cl_uint exchange(const struct gpu *gpu, cl_mem buffer, size_t size, cl_ui
 	CHECK(clEnqueueReadBuffer(gpu->queue, buffer, CL_FALSE, 0, sizeof first, &first, 0, NULL, NULL));
 	CHECK(clEnqueueReadBuffer(gpu->queue, buffer, CL_TRUE, size - sizeof last, sizeof last, &last, 0, NULL, NULL));
 	if (first != pattern || last != pattern)
-		fail("wrote %08x, read %08x and %08x: somebody else uses this buffer", pattern, first, last);
+		fail("wrote %08x, read %08x and %08x: another user wrote to this buffer", pattern, first, last);
 	return last;
 }
 

@@ -60,7 +60,7 @@ struct network {
 	int batch;
 };
 
-/* One allocation site: a function that creates one buffer of so many floats. */
+/* One call site: a function that creates one buffer of count floats. */
 #define FLOATS(name)                                                                                                     \
 	static __attribute__((noinline)) cl_mem name(const struct gpu *gpu, size_t floats)                             \
 	{                                                                                                              \

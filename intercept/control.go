@@ -1,6 +1,6 @@
 package main
 
-// #include "../shim/core.h"
+// #include "../shim/base/core.h"
 //
 // static void call_evicted(struct gmt_callbacks c, struct gmt_evictions *e) { c.evicted(e); }
 // static void call_expired(struct gmt_callbacks c, uint64_t time, int64_t number) { c.expired(time, number); }
@@ -74,7 +74,7 @@ func expire(callbacks C.struct_gmt_callbacks) int {
 	if err != nil || next == 0 {
 		return -1
 	}
-	const least, most = 10, 1000 // so that nobody can keep a processor busy with it, nor put it off for long
+	const least, most = 10, 1000 // so that no setting keeps a processor busy or delays evictions for long
 	return int(max(least, min((next-time)/1e6+1, most)))
 }
 

@@ -2,7 +2,7 @@
 // functions that it exports convert and call; what they do is in package broker.
 package main
 
-// #include "../shim/core.h"
+// #include "../shim/base/core.h"
 import "C"
 
 import (

@@ -1,8 +1,8 @@
-// Package tracer watches programs that were not started by gpumemtop: an eBPF program tells of their OpenCL calls, and
-// the tracer makes of these the events that the preload library writes with no pool.
+// Package tracer watches programs that gpumemtop did not start. An eBPF program reports their OpenCL calls, and the
+// tracer turns these into the events that the preload library writes under the policy none.
 //
-// Data goes one way: package kernel tells of calls as they were, in an order in which nothing comes before what caused
-// it; package target says which process that was and what lies in its files; package calls says what a call means;
-// package stack where it came from. The targets are neither stopped nor changed: what is put into them are breakpoints
-// that the kernel owns, and takes away with the last descriptor, whatever becomes of us.
+// Data flows one way. Package kernel delivers the calls in an order in which causes precede effects. Package target
+// identifies the process and finds OpenCL functions in its files. Package stack finds the call site, and package calls
+// turns calls into events. The tracer never stops or changes a target: it only sets breakpoints, which the kernel owns
+// and removes with our last descriptor, however we end.
 package tracer

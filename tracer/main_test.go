@@ -15,19 +15,19 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/cprogram"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/rightstest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
-	"codeberg.org/gpumemtop/gpumemtop/tracer/rights/rightstest"
 	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
-	"codeberg.org/gpumemtop/gpumemtop/tracer/tracertest"
 )
 
-// patience is how long a test waits for what must come.
+// patience is how long a test waits for an event.
 const patience = 20 * time.Second
 
-// loader is that of the system, as a program asks for it.
+// loader is the system's ICD loader, as a program asks for it.
 const loader = "libOpenCL.so.1"
 
-// built are the test's driver and program, made once.
+// built are the driver and the program for tests, compiled once.
 var built struct {
 	once                    sync.Once
 	folder, program, vendor string
@@ -49,12 +49,12 @@ func compile() (err error) {
 	built.program, built.vendor = filepath.Join(built.folder, "tracedprogram"), filepath.Join(built.folder, "vendors")
 	driver := filepath.Join(built.folder, "libtracericd.so")
 	return errors.Join(
-		tracertest.Compile("-O1", "-fvisibility=hidden", "-shared", "-fPIC", "testdata/icd.c", "-o", driver),
-		tracertest.Compile("-O1", "testdata/program.c", "-o", built.program, "-ldl", "-pthread"),
+		cprogram.Compile("-O1", "-fvisibility=hidden", "-shared", "-fPIC", "testdata/icd.c", "-o", driver),
+		cprogram.Compile("-O1", "testdata/program.c", "-o", built.program, "-ldl", "-pthread"),
 		os.Mkdir(built.vendor, 0o755), os.WriteFile(filepath.Join(built.vendor, "tracer.icd"), []byte(driver+"\n"), 0o600))
 }
 
-// copyOf copies a file into a folder of its own.
+// copyOf copies a file into a new folder.
 func copyOf(t *testing.T, from, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(from)
@@ -70,7 +70,7 @@ func copyOf(t *testing.T, from, name string) string {
 
 // program is a process that runs testdata/program.c.
 type program struct {
-	*tracertest.Program
+	*cprogram.Program
 	t   *testing.T
 	pid int
 }
@@ -81,7 +81,7 @@ func begin(t *testing.T, arguments ...string) *program {
 	return beginAs(t, "", arguments...)
 }
 
-// beginAs starts the program under a name of its own.
+// beginAs starts the program under another name, unless that is "".
 func beginAs(t *testing.T, name string, arguments ...string) *program {
 	t.Helper()
 	rightstest.Need(t)
@@ -96,9 +96,9 @@ func beginAs(t *testing.T, name string, arguments ...string) *program {
 	command := exec.Command(path, arguments...)
 	command.Env = append(os.Environ(), "OCL_ICD_VENDORS="+built.vendor+"/")
 	command.Stderr = os.Stderr
-	p := &program{Program: tracertest.Start(t, command), t: t}
+	p := &program{Program: cprogram.Start(t, command), t: t}
 	p.pid = p.PID()
-	for range max(len(arguments), 1) { // for being there, and for each command
+	for range max(len(arguments), 1) { // one answer for the start, or one for each command
 		p.answer()
 	}
 	return p
@@ -122,12 +122,12 @@ func (p *program) do(command string) string {
 	return p.answer()
 }
 
-// watcher is a tracer and what it has told.
+// watcher is a tracer and the records that it has made.
 type watcher struct {
 	*Tracer
-	t     *testing.T
-	told  []wire.Record
-	ended bool
+	t       *testing.T
+	records []wire.Record
+	ended   bool
 
 	mu    sync.Mutex
 	warns []string
@@ -186,7 +186,7 @@ func (w *watcher) poll(wait time.Duration) int {
 	n, err := w.Poll(wait, func(r *wire.Record) {
 		kept := *r
 		kept.Payload = slices.Clone(r.Payload)
-		w.told = append(w.told, kept)
+		w.records = append(w.records, kept)
 	})
 	if err != nil && !errors.Is(err, io.EOF) {
 		w.t.Fatal(err)
@@ -195,23 +195,23 @@ func (w *watcher) poll(wait time.Duration) int {
 	return n
 }
 
-// until polls until something is so.
+// until polls until a condition holds.
 func (w *watcher) until(what string, enough func() bool) {
 	w.t.Helper()
 	for end := time.Now().Add(patience); !enough(); w.poll(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			told := w.all()
-			w.t.Fatalf("this did not come: %s; %d records, at the end\n%s\nwarned: %q", what, len(told), strings.Join(told[max(0, len(told)-20):], "\n"), w.warns)
+			events := w.events()
+			w.t.Fatalf("waited for %s: %d events, the latest\n%s\nwarned: %q", what, len(events), strings.Join(events[max(0, len(events)-20):], "\n"), w.warns)
 		}
 	}
 }
 
-// of returns what was told of a process that is known by its pid: in words, and without what does not matter here.
-func (w *watcher) of(pid int) []string {
+// eventsOf returns the events of a process, by pid, in words; only those that matter here.
+func (w *watcher) eventsOf(pid int) []string {
 	var lines []string
 	mine := map[uint32]bool{}
-	for i := range w.told {
-		r := &w.told[i]
+	for i := range w.records {
+		r := &w.records[i]
 		if r.Kind == wire.KindProcess && r.Object == uint64(pid) {
 			mine[r.Process] = true
 		}
@@ -222,21 +222,21 @@ func (w *watcher) of(pid int) []string {
 	return lines
 }
 
-// all is what was told of anybody.
-func (w *watcher) all() []string {
+// events returns the events of all processes.
+func (w *watcher) events() []string {
 	var lines []string
-	for i := range w.told {
-		if text := describe(&w.told[i]); text != "" {
-			lines = append(lines, fmt.Sprint(w.told[i].Process, " ", text))
+	for i := range w.records {
+		if text := describe(&w.records[i]); text != "" {
+			lines = append(lines, fmt.Sprint(w.records[i].Process, " ", text))
 		}
 	}
 	return lines
 }
 
-// probes reports whether a file whose name begins so is probed.
-func (w *watcher) probes(name string, pid int) bool {
-	for _, f := range w.links.files {
-		if p := f.probed[pid]; p != nil && len(p.links) > 0 && strings.HasPrefix(filepath.Base(p.path), name) {
+// hasProbes reports whether a file whose name has a prefix is probed.
+func (w *watcher) hasProbes(name string, pid int) bool {
+	for _, f := range w.probes.files {
+		if p := f.probes[pid]; p != nil && len(p.links) > 0 && strings.HasPrefix(filepath.Base(p.path), name) {
 			return true
 		}
 	}
@@ -261,14 +261,22 @@ func describe(r *wire.Record) string {
 	return ""
 }
 
-// want waits for what must be told of a process, and for nothing else.
+// want waits for the events of a process, and checks that there are no others.
 func (w *watcher) want(pid int, lines ...string) {
 	w.t.Helper()
-	w.until(strings.Join(lines, ", "), func() bool { return len(w.of(pid)) >= len(lines) })
-	if got := w.of(pid); !slices.Equal(got, lines) {
-		w.t.Errorf("of %d was told\n%s\nwant\n%s", pid, strings.Join(got, "\n"), strings.Join(lines, "\n"))
+	w.until(strings.Join(lines, ", "), func() bool { return len(w.eventsOf(pid)) >= len(lines) })
+	if got := w.eventsOf(pid); !slices.Equal(got, lines) {
+		w.t.Errorf("events of %d:\n%s\nwant\n%s", pid, strings.Join(got, "\n"), strings.Join(lines, "\n"))
 	}
-	if !slices.IsSortedFunc(w.told, func(a, b wire.Record) int { return int(a.Time) - int(b.Time) }) {
-		w.t.Error("times go back")
+	if !slices.IsSortedFunc(w.records, func(a, b wire.Record) int { return int(a.Time) - int(b.Time) }) {
+		w.t.Error("times are not monotonic")
+	}
+}
+
+// wantNothing checks that a process has no events so far.
+func (w *watcher) wantNothing(pid int) {
+	w.t.Helper()
+	if got := w.eventsOf(pid); len(got) > 0 {
+		w.t.Errorf("events of %d: %q", pid, got)
 	}
 }

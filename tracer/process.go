@@ -3,7 +3,6 @@ package tracer
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 	"codeberg.org/gpumemtop/gpumemtop/tracer/calls"
@@ -12,72 +11,54 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
 )
 
-// process is one that is watched, from its first call, or from the start, to its end or its next execve.
-type process struct {
-	view
-
-	tracer *Tracer
-	number uint32
-	ours   bool // whatever it is called: see hope
-	whole  bool // it was seen before its first call
-	tags   *stack.Tags
-	book   *calls.Book
-	thread uint32 // of the call at hand
-
-	asked map[uint64]bool    // addresses of extension functions that it was given
-	given []target.Extension // of these, those that are to be probed
-	gone  bool               // it was not there any more when it was looked for
-
-	lost, lostUses uint64
-}
-
-// unknownStatus is what the kernel's eBPF program says of how a process ended when nobody knows.
+// unknownStatus is the exit status of a process whose end the kernel did not report.
 const unknownStatus = math.MaxUint64
 
-// view is what is known of a process from outside.
-type view struct {
-	target *target.Process
-	walker *stack.Walker
-}
-
-// newProcess looks at the code that a process has.
-func (t *Tracer) newProcess(found *target.Process) *process {
+// inspectCode returns a view of the code that a process has mapped.
+func (t *Tracer) inspectCode(found *target.Process) view {
 	v := view{found, stack.New(found, t.files)}
 	v.walker.Renew()
-	return t.processOf(v)
+	return v
 }
 
-func (t *Tracer) processOf(v view) *process {
-	return &process{view: v, tracer: t, thread: uint32(v.target.PID)}
-}
-
-// write hands a record of the process over. Times do not go back: between two processors they may, by less than a call
-// takes.
+// write passes on a record of the process. Its time is at least that of the record before: clocks of two processors
+// differ by less than a call takes.
 func (p *process) write(r *wire.Record) {
 	t := p.tracer
-	if r.Kind == wire.KindDiag && p.hasLost() { // what was lost may be what is missed here
-		t.swept = 0
+	if r.Kind == wire.KindDiag && p.hasLost() { // the lost calls may explain the finding
+		t.scan.last = 0
 		return
 	}
 	r.Process = p.number
 	if r.Kind != wire.KindExit && r.Kind != wire.KindLost {
 		r.Thread = p.thread
 	}
-	t.last = max(t.last, r.Time)
-	r.Time = t.last
+	t.lastTime = max(t.lastTime, r.Time)
+	r.Time = t.lastTime
 	t.put(r)
 }
 
-// hasLost reports whether calls were lost that the book does not know of yet.
+// hasLost reports whether calls were lost that the tracker does not know of yet.
 func (p *process) hasLost() bool {
-	calls, _ := p.tracer.kernel.Lost(p.target.PID)
+	calls, _ := p.tracer.kernel.Lost(p.pid)
 	return calls > p.lost
 }
 
-// forwarded reports whether a loader passes on what it was asked for to another one, which is probed as well: a call that
-// is told when it begins was told then. Of one that is told when it returns, the probes tell the inner one alone.
+// recordLosses records how many calls of a process found no room in the ring.
+func (p *process) recordLosses() {
+	calls, uses := p.tracer.kernel.Lost(p.pid)
+	if calls > p.lost {
+		p.objects.Lost()
+		p.write(&wire.Record{Event: wire.LostFields{Events: calls - p.lost, Uses: uses - p.lostUses}.Event()})
+	}
+	p.lost, p.lostUses = calls, uses
+}
+
+// forwarded reports whether an ICD loader makes the call on behalf of another loader, which is probed as well. A call
+// that is reported at its entry was then reported for the outer loader already. Of a call that is reported at its
+// return, the probes report the inner one only.
 func (p *process) forwarded(s *wire.Sample) bool {
-	loaders := p.tracer.links.loaders[p.target.PID]
+	loaders := p.tracer.probes.loaders(p.pid)
 	if len(loaders) < 2 || calls.Functions[s.Function].Shape.Flags&wire.ShapeReturn != 0 {
 		return false
 	}
@@ -85,145 +66,102 @@ func (p *process) forwarded(s *wire.Sample) bool {
 	return known && slices.Contains(loaders, path)
 }
 
-// admit begins to watch a process.
-func (t *Tracer) admit(p *process, time uint64) {
-	found := p.target
-	p.number = t.roll.add(found)
-	if h := t.hopes[found.PID]; h != nil {
-		p.ours = h.ours
-	}
-	delete(t.hopes, found.PID)
-	t.processes[found.PID] = p
-	t.judge(found.PID, kernel.Watch)
-	p.lost, p.lostUses = t.kernel.Lost(found.PID)
+// watch begins to watch a process whose view is known.
+func (t *Tracer) watch(p *process, time uint64) {
+	t.table.watch(p)
+	p.tracer, p.thread = t, uint32(p.pid)
+	p.number = t.registry.add(p.target)
+	p.lost, p.lostUses = t.kernel.Lost(p.pid)
 	p.tags = stack.NewTags(t.options.Tags, t.options.Depth, p.walker, p.write)
-	p.book = calls.NewBook(p.tags, p.write)
-	if p.whole {
-		p.book.Whole()
+	p.objects = calls.NewTracker(p.tags, p.write)
+	if p.fromStart {
+		p.objects.SeenFromStart()
 	}
-	text := strings.Join(found.Command, "\x00")
-	if text == "" {
-		text = found.Comm
+	payload := wire.AppendProcess(nil, p.target.Command)
+	if len(payload) == 0 {
+		payload = wire.AppendProcess(nil, []string{p.target.Comm})
 	}
-	text = text[:min(len(text), wire.PayloadMax)]
-	p.write(&wire.Record{
-		Payload: []byte(text),
-		Event: wire.Event{
-			Time: time, Kind: wire.KindProcess,
-			Object: uint64(found.PID), Link: uint64(found.Parent), Size: uint64(len(text)),
-		},
-	})
+	r := wire.ProcessFields{Time: time, PID: uint64(p.pid), Parent: uint64(p.target.Parent)}.Record(payload)
+	p.write(&r)
 }
 
-// end says that a process is gone, or that the program is that it was. Status is that of wait(2), or unknownStatus.
-func (t *Tracer) end(p *process, time, status uint64) {
-	t.losses(p)
-	exit := wire.Event{Time: time, Kind: wire.KindExit, Status: -1}
+// recordEnd records that a watched process ended or executed another program. Status is that of wait(2), or
+// unknownStatus.
+func (t *Tracer) recordEnd(p *process, time, status uint64) {
+	p.recordLosses()
+	exit := wire.ExitFields{Time: time, Status: -1}
 	switch signal := status & 0x7f; {
 	case status == unknownStatus:
 	case signal != 0:
-		exit.Object, exit.Status = signal, int16(128+signal)
+		exit.Signal, exit.Status = signal, int16(128+signal)
 	default:
 		exit.Status = int16(status >> 8 & 0xff)
 	}
-	p.write(&wire.Record{Event: exit})
+	p.write(&wire.Record{Event: exit.Event()})
 	t.truncated += p.walker.Truncated()
-	delete(t.processes, p.target.PID)
-	t.roll.end(p.number)
+	t.registry.end(p.number)
 }
 
-// forked notes a child, which is watched as soon as it calls something: the kernel knows of it already.
+// forked adds a child of a known process. The kernel watches it already.
 func (t *Tracer) forked(pid, child int) {
-	if !t.known(pid) || t.known(child) {
+	parent := t.table.find(pid)
+	if parent == nil || t.table.find(child) != nil {
 		return
 	}
-	h := &hope{ours: t.options.Follow, parent: pid}
-	if t.kernel.Lifecycle() { // else nobody says when it executes another program
-		h.inherited = t.viewOf(pid)
+	var v view
+	if t.kernel.Lifecycle() { // else nothing reports when the child executes another program
+		v = parent.view
 	}
-	if h.ours || h.inherited.target != nil && t.options.Open() {
-		t.hopes[child] = h
-	}
-}
-
-// viewOf returns what is known of a process that its children have in common with it, if anything is.
-func (t *Tracer) viewOf(pid int) view {
-	if p := t.processes[pid]; p != nil {
-		return p.view
-	}
-	switch h := t.hopes[pid]; {
-	case h == nil:
-		return view{}
-	case h.seen != nil:
-		return h.seen.view
-	default:
-		return h.inherited
+	if t.options.Follow || v.target != nil && t.options.Open() {
+		t.table.addChild(parent, child, t.options.Follow, v)
 	}
 }
 
-// known reports whether a process is watched, or will be.
-func (t *Tracer) known(pid int) bool { return t.processes[pid] != nil || t.hopes[pid] != nil }
-
-// execed ends what was known of a process: its memory is gone, and with it all that OpenCL had there. thread is the one
-// that executes: it takes the number of the process over.
+// execed ends the program that a process ran: its memory is gone, and all OpenCL objects with it. thread is the one that
+// executes; it takes over the number of the process.
 func (t *Tracer) execed(pid, thread int, time uint64) {
-	p, h := t.processes[pid], t.hopes[pid]
-	if p == nil && h == nil {
+	p := t.table.find(pid)
+	if p == nil {
 		return
 	}
-	ours := t.options.Follow || p != nil && p.ours || h != nil && h.ours
-	if p != nil {
-		t.end(p, time, unknownStatus)
+	if p.state == watched {
+		t.recordEnd(p, time, unknownStatus)
 	}
-	delete(t.hopes, pid)
-	if !ours {
-		t.links.drop(pid)
+	if !t.options.Follow && !p.selected {
+		t.table.remove(pid)
+		t.probes.drop(pid)
 		return
 	}
-	t.hopes[pid] = &hope{ours: true}
-	t.judge(pid, kernel.Watch) // where everybody is of interest, the kernel has forgotten it
+	t.table.expect(pid) // sets the verdict anew: with an open selection the kernel dropped it
 	if thread == pid {
-		t.links.executed(pid)
+		t.probes.executed(pid)
 	} else {
-		t.links.renew(pid)
+		t.probes.reattach(pid)
 	}
-	t.changed[pid] = true // it may have another dynamic linker now
+	t.remapped[pid] = true // it may have another dynamic linker now
 }
 
-// exited forgets a process. It may be one that has never done anything: then it may have been judged, or looked at, when it
-// was over.
+// exited forgets a process, which need not be known: it may have got a verdict, or probes, when it was already over.
 func (t *Tracer) exited(pid int, time, status uint64) {
-	if p := t.processes[pid]; p != nil {
-		t.end(p, time, status)
+	if p := t.table.watched(pid); p != nil {
+		t.recordEnd(p, time, status)
 	}
-	delete(t.hopes, pid)
-	delete(t.changed, pid)
-	t.judge(pid, kernel.Forget)
-	t.links.drop(pid)
+	t.table.end(pid)
+	delete(t.remapped, pid)
+	t.probes.drop(pid)
 }
 
-// judge has the kernel watch a process, leave it alone, or forget it.
-func (t *Tracer) judge(pid int, verdict kernel.Verdict) {
-	if err := t.kernel.Judge(pid, verdict); err != nil {
-		t.warn(err)
-	}
+// ignore ignores a process until it executes another program.
+func (t *Tracer) ignore(pid int) {
+	t.table.ignore(pid)
+	t.probes.drop(pid)
 }
 
-// passOver has the kernel leave a process alone that was looked at, unless it executes another program by now: that may be
-// one of ours, and nobody forgets a verdict that comes after the execve.
-func (t *Tracer) passOver(p *target.Process) {
+// ignoreInspected ignores a process unless it has executed another program since we inspected it: that one may be
+// selected, and nothing would clear a verdict that came after the execve.
+func (t *Tracer) ignoreInspected(p *target.Process) {
 	t.ignore(p.PID)
 	if p.Replaced() {
-		t.judge(p.PID, kernel.Forget)
-	}
-}
-
-// ignore has the kernel leave a process alone, for good: until it executes another program.
-func (t *Tracer) ignore(pid int) {
-	delete(t.hopes, pid)
-	t.links.drop(pid)
-	t.judge(pid, kernel.Ignore)
-	if !target.Exists(pid) {
-		t.judge(pid, kernel.Forget) // its id may come again
+		t.setVerdict(p.PID, kernel.Forget)
 	}
 }

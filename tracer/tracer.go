@@ -16,58 +16,50 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
 )
 
-// sweepNS is how often losses are looked at, and what the kernel does not tell of.
-const sweepNS = 250_000_000
-
-// Options say what to watch and what to tell of it.
+// Options say what to watch and what to record.
 type Options struct {
 	target.Selection
 	Tags  wire.TagMode
 	Depth int  // frames of a stack, 1 to wire.StackMax
-	Uses  bool // tell of commands and synchronisation, too, not only of memory that comes and goes
+	Uses  bool // record commands and synchronisation too, not only the lifetimes of memory
 
-	// Ask starts a process that asks the drivers of this machine where their extension functions lie, see
-	// target.AskVendors. nil: nobody is asked, and those without a symbol are seen only when a program asks for them.
+	// Ask starts a process that asks the drivers of this machine for the addresses of their extension functions, see
+	// target.QueryDrivers. If it is nil, functions without a symbol are recorded only once a program asks for them.
 	Ask func(ctx context.Context, environment []string) ([]byte, error)
 	// Clock reads CLOCK_MONOTONIC in ns.
 	Clock func() uint64
-	// Warn takes messages for the user, from any goroutine; nil: nobody is told.
+	// Warn receives messages for the user, from any goroutine. It may be nil.
 	Warn func(text string)
 }
 
-// Tracer watches processes. Poll, Detach and Close are for one goroutine, the rest for any.
+// Tracer watches processes. Poll, Detach and Close are for one goroutine, the other methods for any.
 type Tracer struct {
-	options   Options
-	kernel    *kernel.Kernel
-	catalog   *target.Catalog
-	files     *stack.Files
-	links     *links
-	vendors   *vendors
-	processes map[int]*process // by pid
-	hopes     map[int]*hope    // by pid
-	changed   map[int]bool     // pids whose dynamic linker has mapped something
-	told      map[string]bool  // what the user was told
-	watch     target.Watch
-	roll      roll
-	detached  bool
-	dangerous string // the kernel's release where it ends processes that have a filter, see rights
+	options  Options
+	kernel   *kernel.Kernel
+	catalog  *target.Catalog
+	files    *stack.Files
+	probes   *probes
+	vendors  *vendors
+	table    processTable
+	registry registry
+	remapped map[int]bool // pids that have mapped files since they were inspected
+	scan     scanState
+	warned   map[string]bool // warnings that the user has seen
+	detached bool
+	// killsFiltered is the release of a kernel that kills probed processes with a seccomp filter, else empty.
+	killsFiltered string
 
-	put     func(*wire.Record)
-	waiting []wire.Record // made when nobody was there to take them
-	last    uint64        // time of the latest record
-	swept   uint64        // when chores were done
-	drained bool          // since then all was read that the kernel had told
-	lost    uint64        // calls that could not be told, then
-	doubts  int           // for so many more times it is looked who has gone without a word
-
-	truncated uint64 // see stack.Walker, of the processes that have ended
+	put       func(*wire.Record)
+	buffered  []wire.Record // made between two Polls
+	lastTime  uint64        // of the latest record, ns
+	truncated uint64        // stacks of ended processes, see stack.Walker.Truncated
 
 	mu     sync.Mutex
 	closed bool
 }
 
-// Start puts probes into the processes that are selected, and into the files that those to come will map. The error says
-// in one sentence what is in the way and what to do.
+// Start attaches probes to the selected processes, and to the files that later ones will map. The error says in one
+// sentence what prevents this and what to do.
 func Start(options Options) (*Tracer, error) {
 	if options.Warn == nil {
 		options.Warn = func(string) {}
@@ -80,37 +72,37 @@ func Start(options Options) (*Tracer, error) {
 		return nil, err
 	}
 	if report.KillsFiltered && (options.Open() || options.Follow) {
-		return nil, fmt.Errorf("nobody may be watched here but by -p: %w", endsFiltered(report.Kernel))
+		return nil, fmt.Errorf("only -p is possible here: %w", killsFilteredError(report.Kernel))
 	}
-	makeHaste()
-	options.Follow = options.Follow && !options.All // which children are among
-	core, extensions := names()
+	raisePriority()
+	options.Follow = options.Follow && !options.All // All includes children
+	core, extensions := functionNames()
 	t := &Tracer{
-		options: options, catalog: target.NewCatalog(core, extensions), files: stack.NewFiles(),
-		processes: map[int]*process{}, hopes: map[int]*hope{}, changed: map[int]bool{}, told: map[string]bool{},
-		vendors: newVendors(), last: options.Clock(),
+		options: options, catalog: target.NewCatalog(core, extensions), files: stack.NewFiles(), vendors: newVendors(),
+		remapped: map[int]bool{}, warned: map[string]bool{}, lastTime: options.Clock(),
 	}
+	t.table = newProcessTable(t.setVerdict)
 	if report.KillsFiltered {
-		t.dangerous = report.Kernel
+		t.killsFiltered = report.Kernel
 	}
-	t.put = t.keep
+	t.put = t.buffer
 	var err error
 	t.kernel, err = kernel.New(kernel.Options{
-		Shapes: shapes(), Everyone: options.Open(), Follow: options.Follow,
+		Shapes: shapes(), WatchAll: options.Open(), Follow: options.Follow,
 		Stacks: options.Tags == wire.TagsStack, Uses: options.Uses,
 	})
 	if err != nil {
 		return nil, rights.Explain(err)
 	}
-	t.links = newLinks(t.kernel, options.Open() || options.Follow)
-	if err := errors.Join(t.kernel.Quiet(true), t.begin(), t.kernel.Quiet(false)); err != nil {
+	t.probes = newProbes(t.kernel, options.Open() || options.Follow)
+	if err := errors.Join(t.kernel.SetPaused(true), t.attachRunning(), t.kernel.SetPaused(false)); err != nil {
 		return nil, errors.Join(rights.Explain(err), t.Close())
 	}
 	return t, nil
 }
 
-// names returns the functions to look for: those of OpenCL itself and those of its extensions.
-func names() (core, extensions []string) {
+// functionNames returns the functions of OpenCL itself and those of its extensions.
+func functionNames() (core, extensions []string) {
 	for i := range calls.Functions {
 		if f := &calls.Functions[i]; f.Extension {
 			extensions = append(extensions, f.Name)
@@ -129,17 +121,17 @@ func shapes() []wire.Shape {
 	return shapes
 }
 
-// keep is where records go that are made while nobody polls.
-func (t *Tracer) keep(r *wire.Record) {
+// buffer keeps a record for the next Poll.
+func (t *Tracer) buffer(r *wire.Record) {
 	kept := *r
 	kept.Payload = append([]byte(nil), r.Payload...)
-	t.waiting = append(t.waiting, kept)
+	t.buffered = append(t.buffered, kept)
 }
 
-// Poll waits at most so long for something to happen and hands records over, in the order of their times. It returns how
-// many there were, and io.EOF when nothing is left to watch.
+// Poll waits at most the given time for calls and passes records to put, in the order of their times. It returns their
+// number, and io.EOF when nothing is left to watch.
 func (t *Tracer) Poll(wait time.Duration, put func(*wire.Record)) (int, error) {
-	if t.ended() {
+	if t.isClosed() {
 		return 0, io.EOF
 	}
 	n := 0
@@ -147,42 +139,42 @@ func (t *Tracer) Poll(wait time.Duration, put func(*wire.Record)) (int, error) {
 		n++
 		put(r)
 	}
-	defer func() { t.put = t.keep }()
-	for i := range t.waiting {
-		t.put(&t.waiting[i])
+	defer func() { t.put = t.buffer }()
+	for i := range t.buffered {
+		t.put(&t.buffered[i])
 	}
-	t.waiting = nil
+	t.buffered = nil
 	if n > 0 || t.detached {
 		wait = 0
 	}
 	for {
-		told, err := t.kernel.Poll(wait, t.sample)
+		samples, err := t.kernel.Poll(wait, t.handle)
 		if err != nil {
-			return n, fmt.Errorf("read what the eBPF program tells: %w", err)
+			return n, fmt.Errorf("read the samples of the eBPF program: %w", err)
 		}
-		t.drained = t.drained || told < kernel.Batch
-		// After the probes are gone the ring is emptied: what is in it may be of no interest, and behind it something is.
-		if !t.detached || told == 0 || n > 0 {
+		t.scan.drained = t.scan.drained || samples < kernel.Batch
+		// After Detach the ring is read until a record comes or it is empty: not every sample makes a record.
+		if !t.detached || samples == 0 || n > 0 {
 			break
 		}
 	}
-	for pid := range t.changed {
-		delete(t.changed, pid)
-		_ = t.glimpse(pid) // it is said once it calls something
+	for pid := range t.remapped {
+		delete(t.remapped, pid)
+		_ = t.inspect(pid) // an error is reported at its first call
 	}
-	t.chores()
-	if len(t.processes)+len(t.hopes) == 0 && !t.options.Open() {
+	t.scanIfDue()
+	if len(t.table.byPID) == 0 && !t.options.Open() {
 		return n, io.EOF
 	}
 	return n, nil
 }
 
-// sample takes what the kernel tells.
-func (t *Tracer) sample(s *wire.Sample) {
+// handle handles a sample from the kernel.
+func (t *Tracer) handle(s *wire.Sample) {
 	pid := int(s.Pid)
 	switch s.Sight {
 	case wire.SightCall:
-		t.call(s)
+		t.handleCall(pid, s)
 	case wire.SightFork:
 		t.forked(pid, int(s.Result))
 	case wire.SightExec:
@@ -192,23 +184,23 @@ func (t *Tracer) sample(s *wire.Sample) {
 	}
 }
 
-func (t *Tracer) call(s *wire.Sample) {
-	if int(s.Function) == len(calls.Functions) {
-		t.changed[int(s.Pid)] = true // several times in a row, when it starts
+func (t *Tracer) handleCall(pid int, s *wire.Sample) {
+	if int(s.Function) == len(calls.Functions) { // target.LinkerHook
+		t.remapped[pid] = true // starting programs call it several times in a row
 		return
 	}
-	p := t.processes[int(s.Pid)]
-	if calls.Greeting(s) {
-		t.greeted(int(s.Pid))
+	if calls.IsPlatformQuery(s) {
+		t.platformQueried(pid)
 		return
 	}
+	p := t.table.watched(pid)
 	if p == nil {
-		if p = t.meet(int(s.Pid), s.Time); p == nil {
+		if p = t.firstCall(pid, s.Time); p == nil {
 			return
 		}
 	}
 	if name, address, ok := calls.ExtensionAddress(s); ok {
-		t.extension(p, name, address)
+		t.extensionReceived(p, name, address)
 		return
 	}
 	if p.forwarded(s) {
@@ -216,57 +208,23 @@ func (t *Tracer) call(s *wire.Sample) {
 	}
 	p.thread = s.Tid
 	p.tags.See(s)
-	p.book.Call(s)
+	p.objects.Call(s)
 }
 
-// greeted looks at a process that is about to use OpenCL: nothing comes before this call.
-func (t *Tracer) greeted(pid int) {
-	if p := t.processes[pid]; p != nil {
-		p.book.Whole()
-		return
-	}
-	defer func() {
-		if h := t.hopes[pid]; h != nil && h.seen != nil {
-			h.seen.whole = true
-		}
-	}()
-	if err := t.glimpse(pid); err != nil && !errors.Is(err, target.ErrGone) {
-		t.refuse(pid, err)
+// setVerdict decides whether the kernel reports the calls of a process.
+func (t *Tracer) setVerdict(pid int, verdict kernel.Verdict) {
+	if err := t.kernel.SetVerdict(pid, verdict); err != nil {
+		t.warn(err)
 	}
 }
 
-// chores are what happens by the clock.
-func (t *Tracer) chores() {
-	now := t.options.Clock()
-	if now < t.swept+sweepNS {
-		return
-	}
-	t.swept = now
-	for _, p := range t.processes {
-		t.losses(p)
-	}
-	t.learn()
-	t.lookAround()
-	t.links.sweep(now)
-}
+// Watched returns how many processes are watched now: those named by pid, and those that have made a call.
+func (t *Tracer) Watched() int { return t.registry.count() }
 
-// losses tells how many calls of a process found no room in the ring.
-func (t *Tracer) losses(p *process) {
-	calls, uses := t.kernel.Lost(p.target.PID)
-	if calls > p.lost {
-		p.book.Lost()
-		p.write(&wire.Record{Event: wire.Event{Kind: wire.KindLost, Size: calls - p.lost, Granted: uses - p.lostUses}})
-	}
-	p.lost, p.lostUses = calls, uses
-}
-
-// Watched returns how many processes are watched now: those that were named, and those that have called something.
-func (t *Tracer) Watched() int { return t.roll.count() }
-
-// Open returns the path by which we can open a file that a process, by its number, knows under another, "" when it cannot
-// be opened any more. It is good for processes that have ended, too, but for those that ended long ago.
+// Open returns the path under which we can open a file of a process, given by its number in records and the path that it
+// knows. It returns "" if the file is gone. It works for the latest processes that have ended, too.
 func (t *Tracer) Open(number uint32, path string) string {
-	if p := t.roll.find(number); p != nil {
+	if p := t.registry.find(number); p != nil {
 		return p.OpenPath(path)
 	}
 	return ""
@@ -281,36 +239,35 @@ func (t *Tracer) Wake() {
 	}
 }
 
-func (t *Tracer) ended() bool {
+func (t *Tracer) isClosed() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.closed
 }
 
-// Detach takes all probes away: the targets run on as if nobody had ever watched them. What they did before can still
-// be polled. Once more it does nothing.
+// Detach removes all probes; the targets run on. Poll still returns what they did before. A second Detach does nothing.
 func (t *Tracer) Detach() error {
-	if t.detached || t.ended() {
+	if t.detached || t.isClosed() {
 		return nil
 	}
 	t.detached = true
-	return errors.Join(t.kernel.Quiet(true), t.links.close())
+	return errors.Join(t.kernel.SetPaused(true), t.probes.close())
 }
 
-// conclude says of how many calls the stacks are not whole.
-func (t *Tracer) conclude() {
+// warnOfIncompleteStacks says how many call stacks are incomplete.
+func (t *Tracer) warnOfIncompleteStacks() {
 	if n := t.kernel.Shortened(); n > 0 {
-		t.options.Warn(fmt.Sprintf("%d calls have their innermost frame alone: this machine could not keep up", n))
+		t.options.Warn(fmt.Sprintf("%d calls have only their innermost frame: this machine could not keep up", n))
 	}
-	for _, p := range t.processes {
+	for p := range t.table.from(watched) {
 		t.truncated += p.walker.Truncated()
 	}
 	if t.truncated > 0 {
-		t.options.Warn(fmt.Sprintf("%d call stacks end early: they have more than %d KiB", t.truncated, wire.CallStack>>10))
+		t.options.Warn(fmt.Sprintf("%d call stacks end early: they are larger than %d KiB", t.truncated, wire.CallStack>>10))
 	}
 }
 
-// Close gives everything back. Once more it does nothing.
+// Close detaches and releases everything. A second Close does nothing.
 func (t *Tracer) Close() error {
 	t.mu.Lock()
 	closed := t.closed
@@ -319,8 +276,8 @@ func (t *Tracer) Close() error {
 	if closed {
 		return nil
 	}
-	t.conclude()
-	t.vendors.end()
+	t.warnOfIncompleteStacks()
+	t.vendors.close()
 	_ = t.files.Close()
-	return errors.Join(t.links.close(), t.kernel.Close())
+	return errors.Join(t.probes.close(), t.kernel.Close())
 }

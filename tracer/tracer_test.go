@@ -14,11 +14,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/cprogram"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/rightstest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 	"codeberg.org/gpumemtop/gpumemtop/tracer/kernel"
-	"codeberg.org/gpumemtop/gpumemtop/tracer/rights/rightstest"
 	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
-	"codeberg.org/gpumemtop/gpumemtop/tracer/tracertest"
 )
 
 func pids(list ...*program) target.Selection {
@@ -42,12 +42,12 @@ func TestByPid(t *testing.T) {
 	w.want(p.pid, "process", "create buffer 1 1000", "create buffer 2 1000", "release 2", "release 1",
 		"carried 3 0", "release 3", "carried 4 0", "release 4", "exit 7 signal 0")
 	w.until("the end", func() bool { return w.ended })
-	if got := w.of(other.pid); len(got) > 0 || w.Watched() != 0 {
-		t.Errorf("of another process was told %q, and %d are watched", got, w.Watched())
+	if got := w.eventsOf(other.pid); len(got) > 0 || w.Watched() != 0 {
+		t.Errorf("events of another process: %q; %d are watched", got, w.Watched())
 	}
 }
 
-// Two are watched until both have ended.
+// Poll ends when both processes have ended.
 func TestEnds(t *testing.T) {
 	a, b := begin(t, loader), begin(t, loader)
 	w := watch(t, pids(a, b))
@@ -67,19 +67,17 @@ func TestByName(t *testing.T) {
 	p.do("create 1 1000")
 	other.do("create 1 1000")
 	w.want(p.pid, "process", "create buffer 1 1000")
-	w.until("the other's verdict", func() bool { return len(w.of(other.pid)) == 0 })
-	// One that comes later is seen from its first call on, even through a loader that nobody knows.
+	w.until("the verdict on the other", func() bool { return len(w.eventsOf(other.pid)) == 0 })
+	// A later process is watched from its first call on, even through an unknown loader.
 	later := beginAs(t, "wantedprogram", loader, "create 1 2000")
 	w.want(later.pid, "process", "create buffer 1 2000")
 	later.Send("exit 0")
 	w.want(later.pid, "process", "create buffer 1 2000", "exit 0 signal 0")
 	private := beginAs(t, "wantedprogram", copyOf(t, realLoader(t), "libprivate.so"))
-	w.until("probes", func() bool { return w.hopes[private.pid] != nil })
+	w.until("probes", func() bool { return w.table.find(private.pid) != nil })
 	private.do("create 1 3000")
 	w.want(private.pid, "process", "create buffer 1 3000")
-	if got := w.of(other.pid); len(got) > 0 {
-		t.Errorf("of another process was told %q", got)
-	}
+	w.wantNothing(other.pid)
 }
 
 func realLoader(t *testing.T) string {
@@ -100,17 +98,15 @@ func TestAll(t *testing.T) {
 	b.do("release")
 	w.want(a.pid, "process", "create buffer 1 70")
 	w.want(b.pid, "process", "create buffer 1 60", "release 1")
-	if got := w.of(idle.pid); len(got) > 0 {
-		t.Errorf("of one without OpenCL was told %q", got)
-	}
+	w.wantNothing(idle.pid)
 	b.Send("exit 1")
 	w.want(b.pid, "process", "create buffer 1 60", "release 1", "exit 1 signal 0")
 	idle.End()
-	w.until("nothing is kept of those who ended", func() bool {
-		return !w.known(b.pid) && !w.known(idle.pid) && w.links.pids[b.pid] == nil && w.links.pids[idle.pid] == nil
+	w.until("nothing is left of those that ended", func() bool {
+		return w.table.find(b.pid) == nil && w.table.find(idle.pid) == nil && w.probes.mapped[b.pid] == nil && w.probes.mapped[idle.pid] == nil
 	})
 	if w.ended {
-		t.Error("it ended: others may come")
+		t.Error("Poll ended although others may start")
 	}
 }
 
@@ -129,8 +125,8 @@ func TestFollow(t *testing.T) {
 			w.want(p.pid, "process", "create buffer 1 60")
 			if follow {
 				w.want(child, "process", "create buffer 1 333", "exit 3 signal 0")
-			} else if got := w.of(child); len(got) > 0 {
-				t.Errorf("of the child was told %q", got)
+			} else if got := w.eventsOf(child); len(got) > 0 {
+				t.Errorf("events of the child: %q", got)
 			}
 			p.End()
 			w.until("the end", func() bool { return w.ended })
@@ -138,8 +134,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// The children of one that is chosen by its name are watched, whatever they are called, also before it has called
-// anything; and those that exist already.
+// Follow watches the children of a process that is selected by name, whatever their names, even if it has made no call
+// yet.
 func TestFollowByName(t *testing.T) {
 	p := beginAs(t, "wantedprogram", loader)
 	w := watch(t, target.Selection{Comms: []string{"wantedprogram"}, Follow: true})
@@ -148,9 +144,7 @@ func TestFollowByName(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.want(child, "process", "create buffer 1 333", "exit 3 signal 0")
-	if got := w.of(p.pid); len(got) > 0 {
-		t.Errorf("of one that called nothing was told %q", got)
-	}
+	w.wantNothing(p.pid)
 }
 
 func TestExec(t *testing.T) {
@@ -162,21 +156,21 @@ func TestExec(t *testing.T) {
 				s.Follow = follow
 				w := watch(t, s)
 				p.Send(command + loader)
-				w.until("the end of the first program", func() bool { return len(w.of(p.pid)) >= 2 })
+				w.until("the end of the first program", func() bool { return len(w.eventsOf(p.pid)) >= 2 })
 				p.answer()
-				if !follow && command == "threadexec " { // what it does before its probes are there again is not seen
-					w.until("the probes of the second program", func() bool { return len(w.changed) == 0 })
+				if !follow && command == "threadexec " { // calls before the probes are reattached are missed
+					w.until("the probes of the second program", func() bool { return len(w.remapped) == 0 })
 					p.do("create 1 888")
 					w.until("a create of the second program", func() bool {
-						return slices.Contains(w.of(p.pid), "create buffer 1 888") || slices.Contains(w.of(p.pid), "create buffer 2 888")
+						return slices.Contains(w.eventsOf(p.pid), "create buffer 1 888") || slices.Contains(w.eventsOf(p.pid), "create buffer 2 888")
 					})
 				} else {
 					w.want(p.pid, "process", "exit -1 signal 0", "process", "create buffer 1 777")
 				}
 				p.Send("exit 4")
 				w.until("the end", func() bool { return w.ended })
-				if got := w.of(p.pid); got[1] != "exit -1 signal 0" || got[2] != "process" || got[len(got)-1] != "exit 4 signal 0" {
-					t.Errorf("told %q", got)
+				if got := w.eventsOf(p.pid); got[1] != "exit -1 signal 0" || got[2] != "process" || got[len(got)-1] != "exit 4 signal 0" {
+					t.Errorf("events: %q", got)
 				}
 			})
 		}
@@ -192,7 +186,7 @@ func TestLoadedLater(t *testing.T) {
 				t.Errorf("warned %q", w.warns)
 			}
 			p.do("load " + path)
-			w.until("probes", func() bool { return w.probes(filepath.Base(path), p.pid) })
+			w.until("probes", func() bool { return w.hasProbes(filepath.Base(path), p.pid) })
 			p.do("create 1 1000")
 			w.want(p.pid, "process", "create buffer 1 1000")
 		})
@@ -213,10 +207,10 @@ func TestDetach(t *testing.T) {
 	p.do("create 5 8")
 	for w.poll(0) > 0 {
 	}
-	if got := w.of(p.pid); len(got) != 3001 || got[3000] != "create buffer 3000 8" {
+	if got := w.eventsOf(p.pid); len(got) != 3001 || got[3000] != "create buffer 3000 8" {
 		t.Errorf("%d lines, at the end %q", len(got), got[len(got)-1])
 	}
-	if n := w.poll(time.Hour); n > 0 { // nor does it wait
+	if n := w.poll(time.Hour); n > 0 { // and it does not wait
 		t.Errorf("%d records after the last", n)
 	}
 	for range 2 {
@@ -234,13 +228,13 @@ func TestDetach(t *testing.T) {
 func TestMappedAfterDetach(t *testing.T) {
 	p := begin(t)
 	w := watch(t, pids(p))
-	p.do("load " + loader) // it is told, and not yet read
+	p.do("load " + loader) // reported, but not read yet
 	if err := w.Detach(); err != nil {
 		t.Fatal(err)
 	}
 	w.poll(0)
-	for _, f := range w.links.files {
-		for _, probed := range f.probed {
+	for _, f := range w.probes.files {
+		for _, probed := range f.probes {
 			if len(probed.links) > 0 {
 				t.Errorf("%s is probed", probed.path)
 			}
@@ -258,7 +252,7 @@ func TestStartFails(t *testing.T) {
 			t.Errorf("%v: %v, %v, want %v", s, tracer, err, want)
 		}
 	}
-	fails(pids(p, gone), target.ErrGone) // once, for what the runtime keeps open
+	fails(pids(p, gone), target.ErrGone) // opens what the runtime keeps open
 	files, routines := openFiles(t), runtime.NumGoroutine()
 	for range 3 {
 		fails(pids(p, gone), target.ErrGone)
@@ -299,38 +293,40 @@ func TestCloseLeavesNothing(t *testing.T) {
 	}
 }
 
-// An end that could not be told is found out.
+// A lost exit is detected.
 func TestLostEnd(t *testing.T) {
 	gone := begin(t, loader)
 	p := begin(t, loader)
 	w := watch(t, pids(p))
 	gone.End()
-	w.admit(w.newProcess(&target.Process{PID: gone.pid}), 0)
-	w.hopes[gone.pid+1<<22] = &hope{ours: true}
-	w.doubts = doubtful
+	ended := w.table.expect(gone.pid)
+	ended.view = w.inspectCode(&target.Process{PID: gone.pid})
+	w.watch(ended, 0)
+	w.table.expect(gone.pid + 1<<22)
+	w.scan.ends = endScans
 	w.want(gone.pid, "process", "exit -1 signal 0")
-	w.until("the end of a hope", func() bool { return len(w.hopes) == 0 })
-	if w.processes[p.pid] == nil {
-		t.Error("one that runs is given up")
+	w.until("the end of a candidate", func() bool { return len(w.table.byPID) == 1 })
+	if w.table.byPID[p.pid] == nil {
+		t.Error("a running process was dropped")
 	}
 }
 
-// Whoever has a bad conscience about ids: a verdict must not meet a later process.
+// No verdict must be left for a later process with the same pid.
 func TestIgnoredProcessThatIsGone(t *testing.T) {
 	p := begin(t, loader)
-	w := watch(t, target.Selection{Comms: []string{"nobody-is-called-so"}})
+	w := watch(t, target.Selection{Comms: []string{"no-such-name"}})
 	p.End()
 	w.ignore(p.pid)
-	if err := w.kernel.Judge(p.pid, kernel.Forget); err != nil {
+	if err := w.kernel.SetVerdict(p.pid, kernel.Forget); err != nil {
 		t.Error(err)
 	}
-	if w.meet(p.pid, clock()) != nil || !w.warned("ended before it could be found out") {
-		t.Errorf("one that nobody knows is watched, or nothing is said: %q", w.warns)
+	if w.firstCall(p.pid, clock()) != nil || !w.warned("ended before its name could be read") {
+		t.Errorf("an unknown process is watched, or there is no warning: %q", w.warns)
 	}
 }
 
-// One that executes a program of ours while it is decided that it is none is not left alone.
-func TestPassedOverTooLate(t *testing.T) {
+// A process that executes a selected program while we decide to ignore it is watched.
+func TestIgnoredTooLate(t *testing.T) {
 	p := beginAs(t, "wantedprogram", loader)
 	w := watch(t, target.Selection{Comms: []string{"wantedprogram"}})
 	before, err := target.Open(p.pid)
@@ -339,12 +335,12 @@ func TestPassedOverTooLate(t *testing.T) {
 	}
 	p.Send("exec " + loader)
 	p.answer()
-	w.passOver(before)
+	w.ignoreInspected(before)
 	p.do("create 1 70")
-	w.until("what comes later", func() bool { return slices.Contains(w.of(p.pid), "create buffer 2 70") })
+	w.until("the later create", func() bool { return slices.Contains(w.eventsOf(p.pid), "create buffer 2 70") })
 }
 
-// A function that cannot be probed does not take the others with it.
+// A function that cannot be probed does not prevent the others.
 func TestFunctionThatCannotBeProbed(t *testing.T) {
 	rightstest.Need(t)
 	source := filepath.Join(t.TempDir(), "odd.c")
@@ -354,25 +350,25 @@ __asm__(".globl clReleaseMemObject; .type clReleaseMemObject, @function; clRelea
 		t.Fatal(err)
 	}
 	odd := filepath.Join(filepath.Dir(source), "libodd.so")
-	if err := tracertest.Compile("-O1", "-shared", "-fPIC", source, "-o", odd); err != nil {
+	if err := cprogram.Compile("-O1", "-shared", "-fPIC", source, "-o", odd); err != nil {
 		t.Fatal(err)
 	}
 	p := begin(t, loader)
 	w := watch(t, pids(p))
-	p.do("load " + odd) // only then the kernel looks at the instruction
+	p.do("load " + odd) // the kernel checks instructions only in mapped files
 	library, err := w.catalog.File(odd)
 	if err != nil || len(library.Functions) < 3 {
 		t.Fatalf("%+v, %v", library, err)
 	}
 	for range 2 {
-		if n, err := w.links.probe(&library, p.pid); n != 2 {
+		if n, err := w.probes.attach(&library, p.pid); n != 2 {
 			t.Errorf("%d functions are probed: %v", n, err)
 		}
 	}
 }
 
-// Whoever ends while it is looked at took its files along: there is nothing to be told of that.
-func TestNoWordOfThoseWhoAreGone(t *testing.T) {
+// A process that ends while we inspect it causes no warnings.
+func TestNoWarningsAboutEndedProcesses(t *testing.T) {
 	p, gone := begin(t, loader, "create 1 50"), begin(t, loader)
 	w := watch(t, pids(p))
 	p.do("create 1 60")
@@ -385,16 +381,16 @@ func TestNoWordOfThoseWhoAreGone(t *testing.T) {
 	}
 	w.probe(&library, p.pid)
 	if !w.warned(library.Path) {
-		t.Error("nothing is said of one that runs")
+		t.Error("no warning about a running process")
 	}
-	watched := w.processes[p.pid]
+	watched := w.table.byPID[p.pid]
 	p.End()
-	if w.extension(watched, "clMemFreeINTEL", 8); w.warned("clMemFreeINTEL") {
+	if w.extensionReceived(watched, "clMemFreeINTEL", 8); w.warned("clMemFreeINTEL") {
 		t.Errorf("warned %q", w.warns)
 	}
 }
 
-// Files that nobody has mapped any more are let go.
+// Probes are removed from files that no process maps any more.
 func TestUnusedFiles(t *testing.T) {
 	copied := copyOf(t, realLoader(t), "libshort.so")
 	p := begin(t, copied)
@@ -404,7 +400,7 @@ func TestUnusedFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	probed := func() bool {
-		for id := range w.links.files {
+		for id := range w.probes.files {
 			if id.number == info.Ino {
 				return true
 			}
@@ -413,29 +409,29 @@ func TestUnusedFiles(t *testing.T) {
 	}
 	w.until("probes", probed)
 	now := clock()
-	w.links.sweep(now)
-	w.links.sweep(now + 2*idleNS)
+	w.probes.sweep(now)
+	w.probes.sweep(now + 2*idleNS)
 	if !probed() {
-		t.Error("the probes of a file that is used are taken away")
+		t.Error("the probes of a mapped file were removed")
 	}
 	p.End()
-	w.until("the end", func() bool { return w.links.pids[p.pid] == nil })
+	w.until("the end", func() bool { return w.probes.mapped[p.pid] == nil })
 	now = clock()
-	w.links.sweep(now)
+	w.probes.sweep(now)
 	if !probed() {
-		t.Error("the probes are taken away at once")
+		t.Error("the probes were removed at once")
 	}
-	w.links.sweep(now + 2*idleNS)
+	w.probes.sweep(now + 2*idleNS)
 	if probed() {
-		t.Error("the probes stay")
+		t.Error("the probes were not removed")
 	}
-	if loaders := target.KnownLoaders(); len(w.links.files) == 0 && len(loaders) > 0 {
-		t.Error("those of the system's loader are gone, too")
+	if loaders := target.KnownLoaders(); len(w.probes.files) == 0 && len(loaders) > 0 {
+		t.Error("the probes of the system's loader were removed, too")
 	}
 }
 
-// Where a file was written anew, breakpoints would lie in the middle of other code.
-func TestFileWrittenAnew(t *testing.T) {
+// In a rewritten file, old breakpoints would be in the middle of other code.
+func TestRewrittenFile(t *testing.T) {
 	copied := copyOf(t, realLoader(t), "libanew.so")
 	p := begin(t, copied, "create 1 50")
 	w := watch(t, target.Selection{All: true})
@@ -445,15 +441,15 @@ func TestFileWrittenAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := w.links.files[inodeOf(library.Identity)]
-	before := f.probed[everybody]
+	f := w.probes.files[inodeOf(library.Identity)]
+	before := f.probes[allProcesses]
 	later := time.Now().Add(time.Hour)
 	if err := os.Chtimes(copied, later, later); err != nil {
 		t.Fatal(err)
 	}
 	anew := begin(t, copied)
-	w.until("new probes", func() bool { return f.probed[everybody] != nil && f.probed[everybody] != before })
-	if len(before.links) != 0 || w.links.files[inodeOf(library.Identity)] != f {
+	w.until("new probes", func() bool { return f.probes[allProcesses] != nil && f.probes[allProcesses] != before })
+	if len(before.links) != 0 || w.probes.files[inodeOf(library.Identity)] != f {
 		t.Error("the old probes are still there")
 	}
 	anew.do("create 1 70")
@@ -477,26 +473,26 @@ func TestOpen(t *testing.T) {
 	if got := w.Open(1, path); got != path {
 		t.Errorf("after the end opened as %q", got)
 	}
-	for range rememberedMax {
-		w.roll.end(w.roll.add(&target.Process{}))
+	for range endedMax {
+		w.registry.end(w.registry.add(&target.Process{}))
 	}
-	if got := w.Open(1, path); got != "" || len(w.roll.ended) != rememberedMax {
-		t.Errorf("long after the end opened as %q, with %d remembered", got, len(w.roll.ended))
+	if got := w.Open(1, path); got != "" || len(w.registry.ended) != endedMax {
+		t.Errorf("long after the end opened as %q, with %d remembered", got, len(w.registry.ended))
 	}
 }
 
-var errAsked = errors.New("nobody answers")
+var errAsked = errors.New("no answer")
 
-func TestDriversThatDoNotAnswer(t *testing.T) {
+func TestFailedQuery(t *testing.T) {
 	p := begin(t, loader, "create 1 50")
 	w := watchWith(t, pids(p), func(o *Options) {
 		o.Ask = func(context.Context, []string) ([]byte, error) { return nil, errAsked }
 	})
-	w.until("a complaint", func() bool { return w.warned(errAsked.Error()) })
+	w.until("a warning", func() bool { return w.warned(errAsked.Error()) })
 }
 
-// Close ends the question and waits for it.
-func TestCloseWhileDriversAreAsked(t *testing.T) {
+// Close cancels the query and waits for it.
+func TestCloseDuringQuery(t *testing.T) {
 	p := begin(t, loader, "create 1 50")
 	asked, over := make(chan bool), false
 	w := watchWith(t, pids(p), func(o *Options) {
@@ -516,9 +512,9 @@ func TestCloseWhileDriversAreAsked(t *testing.T) {
 func TestRecordsBeforeTheFirstPoll(t *testing.T) {
 	w := &Tracer{}
 	payload := []byte("a")
-	w.keep(&wire.Record{Payload: payload})
+	w.buffer(&wire.Record{Payload: payload})
 	payload[0] = 'b'
-	if len(w.waiting) != 1 || string(w.waiting[0].Payload) != "a" {
-		t.Errorf("%+v", w.waiting)
+	if len(w.buffered) != 1 || string(w.buffered[0].Payload) != "a" {
+		t.Errorf("%+v", w.buffered)
 	}
 }

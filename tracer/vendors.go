@@ -11,24 +11,24 @@ import (
 )
 
 const (
-	// askPatience bounds how long drivers may take to say where their extension functions lie: some compile at first use.
-	askPatience = 20 * time.Second
-	// questionsMax bounds how many files are asked about.
-	questionsMax = 16
-	// givenMax bounds how many addresses of extension functions are taken from one process.
-	givenMax = 256
+	// queryTimeout bounds a query: some drivers compile at first use.
+	queryTimeout = 20 * time.Second
+	// queriesMax bounds how many libraries we query.
+	queriesMax = 16
+	// receivedMax bounds how many addresses of extension functions we take from one process.
+	receivedMax = 256
 )
 
-// vendors asks drivers where those of their extension functions lie that have no symbol. The answer comes later.
+// vendors queries drivers, in the background, for extension functions that have no symbol.
 type vendors struct {
-	asked   map[target.Identity]bool // libraries that a question was about
+	queried map[target.Identity]bool // libraries
 	answers chan answer
-	context context.Context //nolint:containedctx // of the questions under way, which end ends
+	context context.Context //nolint:containedctx // of the running queries; close cancels it
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 }
 
-// answer is what the drivers say about a library, and what is wrong with the rest.
+// answer holds the functions that a driver returned before the error, if there is one.
 type answer struct {
 	list []target.Extension
 	err  error
@@ -36,81 +36,77 @@ type answer struct {
 
 func newVendors() *vendors {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &vendors{asked: map[target.Identity]bool{}, answers: make(chan answer, questionsMax), context: ctx, cancel: cancel}
+	return &vendors{queried: map[target.Identity]bool{}, answers: make(chan answer, queriesMax), context: ctx, cancel: cancel}
 }
 
-// end ends the questions under way, and waits for those who ask.
-func (v *vendors) end() {
+// close cancels the running queries and waits for them.
+func (v *vendors) close() {
 	v.cancel()
 	v.running.Wait()
 }
 
-// ask asks about what a library hides, once.
-func (t *Tracer) ask(library *target.Library) {
+// queryDrivers starts a query for the extension functions of a library that have no symbol, once.
+func (t *Tracer) queryDrivers(library *target.Library) {
 	v, id := t.vendors, library.Identity
-	if len(library.Missing) == 0 || t.options.Ask == nil || v.asked[id] || len(v.asked) == questionsMax || t.detached {
+	if len(library.Missing) == 0 || t.options.Ask == nil || v.queried[id] || len(v.queried) == queriesMax || t.detached {
 		return
 	}
-	v.asked[id] = true
+	v.queried[id] = true
 	v.running.Go(func() {
-		ctx, cancel := context.WithTimeout(v.context, askPatience)
+		ctx, cancel := context.WithTimeout(v.context, queryTimeout)
 		defer cancel()
-		list, err := target.AskVendors(ctx, t.options.Ask, library.Missing)
-		v.answers <- answer{list, err} // there is room for all
+		list, err := target.QueryDrivers(ctx, t.options.Ask, library.Missing)
+		v.answers <- answer{list, err} // never blocks
 	})
 }
 
-// learn probes what drivers have told meanwhile, in all processes that have it mapped.
-func (t *Tracer) learn() {
+// learnExtensions probes the functions that drivers have returned, in all processes that have them mapped.
+func (t *Tracer) learnExtensions() {
 	select {
-	case told := <-t.vendors.answers:
-		if told.err != nil {
-			t.warn(fmt.Errorf("extension functions are not seen until a program asks for them: %w", told.err))
+	case a := <-t.vendors.answers:
+		if a.err != nil {
+			t.warn(fmt.Errorf("calls of extension functions are not recorded until a program asks for their addresses: %w", a.err))
 		}
-		if len(told.list) == 0 {
+		if len(a.list) == 0 {
 			return
 		}
-		t.catalog.Learn(told.list)
-		for _, p := range t.processes {
-			t.look(p.target)
-		}
-		for _, h := range t.hopes {
-			if h.seen != nil {
-				t.look(h.seen.target)
-			}
+		t.catalog.Learn(a.list)
+		for p := range t.table.from(inspected) {
+			t.attachLibraries(p.target)
 		}
 	default:
 	}
 }
 
-// extension notes the address of an extension function that a process was given just now: mostly it asks for others, too.
-func (t *Tracer) extension(p *process, name string, address uint64) {
-	if _, known := t.links.numbers[name]; !known || p.asked[address] || len(p.asked) == givenMax {
+// extensionReceived notes the address of an extension function that a process has just received. Most ask for several,
+// so they are probed together after this batch of calls.
+func (t *Tracer) extensionReceived(p *process, name string, address uint64) {
+	if _, known := t.probes.numbers[name]; !known || p.extensions[address] || len(p.extensions) == receivedMax {
 		return
 	}
-	if p.asked == nil {
-		p.asked = map[uint64]bool{}
+	if p.extensions == nil {
+		p.extensions = map[uint64]bool{}
 	}
-	p.asked[address] = true
+	p.extensions[address] = true
 	found, err := p.target.Locate(name, address)
 	switch {
 	case errors.Is(err, target.ErrGone):
-		return // nothing will be called
+		return // it makes no more calls
 	case err != nil:
-		t.warn(fmt.Errorf("calls of %s are not seen: %w", name, err))
+		t.warn(fmt.Errorf("calls of %s are not recorded: %w", name, err))
 		return
 	}
-	p.given = append(p.given, found)
-	t.changed[p.target.PID] = true
+	p.pendingExtensions = append(p.pendingExtensions, found)
+	t.remapped[p.pid] = true
 }
 
-// give probes the extension functions that a process was given, in that process alone.
-func (t *Tracer) give(p *process) {
-	if len(p.given) == 0 {
+// probeReceived probes the extension functions that a process has received, in that process alone.
+func (t *Tracer) probeReceived(p *process) {
+	if len(p.pendingExtensions) == 0 {
 		return
 	}
-	if err := t.links.probeOnly(p.given, p.target.PID); err != nil {
-		t.warn(fmt.Errorf("calls of extension functions are not seen: %w", err))
+	if err := t.probes.attachExtensions(p.pendingExtensions, p.pid); err != nil {
+		t.warn(fmt.Errorf("calls of extension functions are not recorded: %w", err))
 	}
-	p.given = nil
+	p.pendingExtensions = nil
 }

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"testing"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/payload"
+	"codeberg.org/gpumemtop/gpumemtop/internal/session/payload"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
 )
 
-// asking returns options with a probe that knows the test's driver.
-func asking(t *testing.T) func(*Options) {
+// queryingTestDriver makes Options.Ask query the driver for tests.
+func queryingTestDriver(t *testing.T) func(*Options) {
 	t.Helper()
 	library, err := payload.Shim()
 	if err != nil {
@@ -33,15 +33,15 @@ func asking(t *testing.T) func(*Options) {
 	}
 }
 
-// learned reports whether extension functions are probed in all processes, or in one.
-func (w *watcher) learned(pid int) bool {
-	for _, f := range w.links.files {
-		p := f.probed[pid]
+// probesExtension reports whether extension functions are probed, in one process or in all.
+func (w *watcher) probesExtension(pid int) bool {
+	for _, f := range w.probes.files {
+		p := f.probes[pid]
 		if p == nil {
 			continue
 		}
-		for _, function := range p.there {
-			if function == w.links.numbers["clDeviceMemAllocINTEL"] {
+		for _, function := range p.functions {
+			if function == w.probes.numbers["clDeviceMemAllocINTEL"] {
 				return true
 			}
 		}
@@ -49,38 +49,38 @@ func (w *watcher) learned(pid int) bool {
 	return false
 }
 
-// The driver of the test has no symbols for its extension functions. Where a program has fetched them before, the driver
-// itself says where they are.
+// The driver for tests has no symbols for its extension functions. If a program fetched them before attach, only the driver
+// knows where they are.
 func TestFetchedBefore(t *testing.T) {
 	for name, all := range map[string]bool{"by pid": false, "all": true} {
 		t.Run(name, func(t *testing.T) {
 			p := begin(t, loader, "fetch", "allocate 100")
 			s, place := pids(p), p.pid
 			if all {
-				s, place = target.Selection{All: true}, everybody
+				s, place = target.Selection{All: true}, allProcesses
 			}
-			w := watchWith(t, s, asking(t))
-			w.until("the driver's answer", func() bool { return w.learned(place) })
+			w := watchWith(t, s, queryingTestDriver(t))
+			w.until("the driver's answer", func() bool { return w.probesExtension(place) })
 			p.do("free")
 			p.do("allocate 5000")
 			p.do("free")
 			w.want(p.pid, "process", "carried 1 0", "release 1", "create usm device 2 5000", "release 2")
-			for i := range w.told {
-				if r := &w.told[i]; r.Kind == wire.KindProcess && string(r.Payload) == "/bin/true" {
-					t.Error("the process that asks the driver is watched")
+			for i := range w.records {
+				if r := &w.records[i]; r.Kind == wire.KindProcess && string(r.Payload) == "/bin/true" {
+					t.Error("the process that queries the driver is watched")
 				}
 			}
 		})
 	}
 }
 
-// Where a program fetches them while it is watched, what it is given says where they are: in this program alone, for
-// programs may say anything.
+// If a program fetches them while it is watched, they are probed where it received them, in this program alone, since
+// programs may claim anything.
 func TestFetchedAfter(t *testing.T) {
 	p, other := begin(t, loader, "create 1 8"), begin(t, loader, "fetch")
 	w := watch(t, target.Selection{All: true})
 	p.do("fetch")
-	w.until("probes", func() bool { return w.learned(p.pid) })
+	w.until("probes", func() bool { return w.probesExtension(p.pid) })
 	p.do("fetch") // nothing new
 	p.do("allocate 5000")
 	p.do("free")
@@ -88,21 +88,21 @@ func TestFetchedAfter(t *testing.T) {
 	other.do("allocate 6000")
 	other.do("create 1 8")
 	w.want(other.pid, "process", "create buffer 1 8")
-	if w.learned(everybody) || w.learned(other.pid) {
-		t.Error("another process has probes for what one was given")
+	if w.probesExtension(allProcesses) || w.probesExtension(other.pid) {
+		t.Error("another process has probes for what one received")
 	}
 	p.End()
 	w.want(p.pid, "process", "create usm device 1 5000", "release 1", "exit 137 signal 9")
-	if w.learned(p.pid) {
-		t.Error("probes are left of one that has ended")
+	if w.probesExtension(p.pid) {
+		t.Error("the probes of an ended process were not removed")
 	}
 }
 
-// When the driver answers later, nothing is told twice.
-func TestFetchedAfterAndAsked(t *testing.T) {
+// If the driver answers later, no call is reported twice.
+func TestFetchedAfterAndQueried(t *testing.T) {
 	release := make(chan bool)
 	p := begin(t, loader, "create 1 8")
-	ask := asking(t)
+	ask := queryingTestDriver(t)
 	w := watchWith(t, target.Selection{All: true}, func(o *Options) {
 		ask(o)
 		run := o.Ask
@@ -116,10 +116,10 @@ func TestFetchedAfterAndAsked(t *testing.T) {
 		}
 	})
 	p.do("fetch")
-	w.until("probes in one process", func() bool { return w.learned(p.pid) })
+	w.until("probes in one process", func() bool { return w.probesExtension(p.pid) })
 	close(release)
-	w.until("probes in all", func() bool { return w.learned(everybody) })
-	if w.learned(p.pid) {
+	w.until("probes in all", func() bool { return w.probesExtension(allProcesses) })
+	if w.probesExtension(p.pid) {
 		t.Error("a function is probed twice")
 	}
 	p.do("allocate 5000")
@@ -127,28 +127,28 @@ func TestFetchedAfterAndAsked(t *testing.T) {
 	w.want(p.pid, "process", "create usm device 1 5000", "release 1")
 }
 
-// A program may be given what lies in no file, or is no function at all, and ask again and again.
-func TestGivenNonsense(t *testing.T) {
+// A program may receive addresses outside of files or functions, and any number of them.
+func TestNonsenseReceived(t *testing.T) {
 	p := begin(t, loader, "create 1 8")
 	w := watch(t, pids(p))
-	watched := w.processes[p.pid]
-	w.extension(watched, "clDeviceMemAllocINTEL", 0x10)
-	if !w.warned("clDeviceMemAllocINTEL") || len(watched.given) != 0 {
-		t.Errorf("%q, given %v", w.warns, watched.given)
+	watched := w.table.byPID[p.pid]
+	w.extensionReceived(watched, "clDeviceMemAllocINTEL", 0x10)
+	if !w.warned("clDeviceMemAllocINTEL") || len(watched.pendingExtensions) != 0 {
+		t.Errorf("%q, received %v", w.warns, watched.pendingExtensions)
 	}
-	w.extension(watched, "clNoneOfOursKHR", 0x20)
-	for address := range uint64(2 * givenMax) {
-		w.extension(watched, "clDeviceMemAllocINTEL", address)
+	w.extensionReceived(watched, "clNoneOfOursKHR", 0x20)
+	for address := range uint64(2 * receivedMax) {
+		w.extensionReceived(watched, "clDeviceMemAllocINTEL", address)
 	}
-	if len(watched.asked) != givenMax {
-		t.Errorf("%d addresses are kept", len(watched.asked))
+	if len(watched.extensions) != receivedMax {
+		t.Errorf("%d addresses are kept", len(watched.extensions))
 	}
-	watched.given = []target.Extension{{Name: "clMemFreeINTEL", Open: filepath.Join(t.TempDir(), "none")}}
-	w.give(watched)
-	if !w.warned("extension functions are not seen") || watched.given != nil {
+	watched.pendingExtensions = []target.Extension{{Name: "clMemFreeINTEL", Open: filepath.Join(t.TempDir(), "none")}}
+	w.probeReceived(watched)
+	if !w.warned("extension functions are not recorded") || watched.pendingExtensions != nil {
 		t.Errorf("%q", w.warns)
 	}
-	if err := w.links.probeOnly([]target.Extension{{Name: "clMemFreeINTEL", Open: built.program, Offset: 1 << 50}}, p.pid); err == nil {
-		t.Error("a function behind the end of the file is probed")
+	if err := w.probes.attachExtensions([]target.Extension{{Name: "clMemFreeINTEL", Open: built.program, Offset: 1 << 50}}, p.pid); err == nil {
+		t.Error("a function past the end of the file is probed")
 	}
 }

@@ -6,15 +6,15 @@ import (
 
 	"github.com/charmbracelet/x/exp/golden"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// attachedSnapshot is the sample of n processes as it looks from outside: no pool, and a tag for what was there before.
-func attachedSnapshot(n int) *model.Snapshot {
+// attachedSnapshot is the sample of n processes seen from outside: no pool, and a tag for older buffers.
+func attachedSnapshot(n int) *stats.Snapshot {
 	s := crowdSnapshot(n)
 	s.Program, s.Arguments, s.Policy, s.Limits, s.Marks = "/opt/blur", []string{"--rank", "0"}, "none", nil, nil
-	s.Recording = model.Recording{}
+	s.Recording = stats.Recording{}
 	t := &s.Totals
 	t.Misses, t.Hits, t.Cached, t.Cooling, t.LargestCached, t.CachedBlocks, t.SavedNS = t.Hits+t.Misses, 0, 0, 0, 0, 0, 0
 	t.SteadyHits, t.DriverCreates, t.MissReasons = 0, t.Creates, [wire.MissPolicy + 1]uint64{wire.MissPolicy: t.Misses}
@@ -28,11 +28,11 @@ func attachedSnapshot(n int) *model.Snapshot {
 		tag.Misses, tag.Hits, tag.Cached, tag.Cooling, tag.CachedCount, tag.Free = tag.Creates, 0, 0, 0, 0, nil
 		tag.MissReasons = [wire.MissPolicy + 1]uint64{wire.MissPolicy: tag.Misses}
 	}
-	s.Tags = append(s.Tags, model.Tag{ID: 900, Name: "unknown before attach", Live: 12, InUse: 700 * mib, Requested: 700 * mib, PeakInUse: 700 * mib})
+	s.Tags = append(s.Tags, stats.Tag{ID: 900, Name: "unknown before attach", Live: 12, InUse: 700 * mib, Requested: 700 * mib, PeakInUse: 700 * mib})
 	return s
 }
 
-func attachedTest(w, h int, s *model.Snapshot, app App) *dashboard {
+func attachedTest(w, h int, s *stats.Snapshot, app App) *dashboard {
 	d := newTest(Options{Attached: true, ReadOnly: true}, w, h, nil)
 	d.Update(frameMsg{now: testStart, snap: s, app: app, hasApp: true})
 	return d
@@ -51,11 +51,11 @@ func TestAttachedGolden(t *testing.T) {
 }
 
 func TestAttachedStates(t *testing.T) {
-	ended := App{State: model.Exited, Status: -1}
+	ended := App{State: stats.Exited, Status: -1}
 	empty := attachedSnapshot(0)
 	empty.Program, empty.Arguments = "", nil
 	for _, test := range []struct {
-		snap *model.Snapshot
+		snap *stats.Snapshot
 		app  App
 		want []string
 	}{
@@ -71,28 +71,26 @@ func TestAttachedStates(t *testing.T) {
 			}
 		}
 		if strings.Contains(got, "output") || strings.Contains(got, "interrupt") {
-			t.Errorf("there is no output and nobody to interrupt:\n%s", got)
+			t.Errorf("output or interrupt offered:\n%s", got)
 		}
 	}
 }
 
-// TestAttachedLeaves: no key does anything to the programs, and there is nothing to ask.
+// TestAttachedLeaves checks that no key affects the programs, and that quitting asks nothing.
 func TestAttachedLeaves(t *testing.T) {
 	for _, key := range []string{"q", "ctrl+c"} {
 		d := attachedTest(120, 36, attachedSnapshot(3), App{Status: -1})
 		if cmd := press(d, key); !quits(cmd) || d.result != Detached || d.overlay != noOverlay {
 			t.Errorf("%s: result %v, overlay %d; want to leave at once", key, d.result, d.overlay)
 		}
-		d = attachedTest(120, 36, attachedSnapshot(1), App{State: model.Exited, Status: -1})
+		d = attachedTest(120, 36, attachedSnapshot(1), App{State: stats.Exited, Status: -1})
 		if cmd := press(d, key); !quits(cmd) || d.result != Quit {
 			t.Errorf("%s after the end: result %v", key, d.result)
 		}
 	}
 	d := attachedTest(120, 36, attachedSnapshot(1), App{Status: -1})
 	press(d, "]")
-	if got := screen(d); !strings.Contains(got, "cannot be changed from outside") {
-		t.Errorf("] says nothing of limits:\n%s", got)
-	}
+	shows(t, d, "cannot be changed from outside")
 }
 
 func TestAttachedHelp(t *testing.T) {
@@ -106,13 +104,12 @@ func TestAttachedHelp(t *testing.T) {
 	}
 	for _, wrong := range []string{"SIGINT", "output", "chosen limit", "keys: limits", "keys: program\n", "what becomes", "hit, miss", "steady", "cooling"} {
 		if strings.Contains(got, wrong) {
-			t.Errorf("%q in the help of what does nothing to programs:\n%s", wrong, got)
+			t.Errorf("%q in the help for attach:\n%s", wrong, got)
 		}
 	}
 }
 
-// TestAttachedNoPool: a program that is only watched has no pool, whose figures would say that something is wrong; and
-// what is known in part is marked so.
+// TestAttachedNoPool checks that a watched program shows no figures of a pool, and that lower bounds are marked.
 func TestAttachedNoPool(t *testing.T) {
 	d := attachedTest(120, 36, attachedSnapshot(1), App{Status: -1})
 	for range len(tagColumns) {
@@ -128,7 +125,7 @@ func TestAttachedNoPool(t *testing.T) {
 	for _, wrong := range []string{"hit ", "HIT%", "CACHED", "MISSES", "cached", "cooling", "reserved", "driver/s", "saved", "avoided", "▸!"} {
 		for _, shown := range []string{got, list, small} {
 			if strings.Contains(shown, wrong) {
-				t.Errorf("%q where there is no pool:\n%s", wrong, shown)
+				t.Errorf("%q without a pool:\n%s", wrong, shown)
 			}
 		}
 	}
@@ -139,7 +136,5 @@ func TestAttachedNoPool(t *testing.T) {
 	}
 	s := attachedSnapshot(1)
 	s.Tags = s.Tags[:len(s.Tags)-1]
-	if got := screen(attachedTest(120, 36, s, App{Status: -1})); strings.Contains(got, "≥") {
-		t.Errorf("a lower bound where nothing is from before:\n%s", got)
-	}
+	hides(t, attachedTest(120, 36, s, App{Status: -1}), "≥")
 }

@@ -8,7 +8,7 @@ type cell struct {
 	style style
 }
 
-// canvas is one frame under construction. Everything is written through a region, which clips.
+// canvas is a frame under construction. All writes go through a region, which clips.
 type canvas struct {
 	w, h  int
 	cells []cell
@@ -28,7 +28,7 @@ func (c *canvas) clear() {
 
 func (c *canvas) all() region { return region{c: c, w: c.w, h: c.h} }
 
-// set writes one cluster of width n at a place inside the canvas, and blanks the rest of wide clusters that it cuts.
+// set writes a cluster of width n inside the canvas, and blanks the rest of the wide clusters that it cuts.
 func (c *canvas) set(x, y, n int, text string, st style) {
 	row := c.cells[y*c.w : (y+1)*c.w]
 	for left := x; left > 0 && row[left].text == ""; left-- {
@@ -43,7 +43,7 @@ func (c *canvas) set(x, y, n int, text string, st style) {
 	}
 }
 
-// encode returns the frame as lines for a terminal. Blanks at the end of a line are left out.
+// encode returns the frame as lines for a terminal, without trailing blanks.
 func (c *canvas) encode(t *theme) string {
 	var b strings.Builder
 	b.Grow(len(c.cells) * 2)
@@ -85,7 +85,7 @@ func (c *canvas) encodeRow(b *strings.Builder, row []cell, t *theme) {
 	}
 }
 
-// region is a rectangle of a canvas with coordinates of its own. What does not fit is cut.
+// region is a rectangle of a canvas with its own coordinates. It cuts what does not fit.
 type region struct {
 	c          *canvas
 	x, y, w, h int
@@ -114,28 +114,16 @@ func (r region) repeat(x, y, n int, text string, st style) {
 	}
 }
 
-// text writes s from column x on and returns the column after it. Control characters and clusters without a width are
-// left out.
+// text writes s from column x on, without control characters and clusters of no width, and returns the column after it.
 func (r region) text(x, y int, s string, st style) int {
 	if y < 0 || y >= r.h {
 		return x + width(s)
 	}
 	for len(s) > 0 && x < r.w {
-		if b := s[0]; b < 0x80 && (len(s) == 1 || s[1] < 0x80) {
-			if b >= 0x20 && b != 0x7f {
-				r.put(x, y, s[:1], st)
-				x++
-			}
-			s = s[1:]
-			continue
-		}
 		var cluster string
 		var n int
 		cluster, n, s = nextCluster(s)
-		if n == 0 {
-			continue
-		}
-		if x >= 0 && x+n <= r.w {
+		if n > 0 && x >= 0 && x+n <= r.w {
 			r.c.set(r.x+x, r.y+y, n, cluster, st)
 		}
 		x += n
@@ -143,7 +131,7 @@ func (r region) text(x, y int, s string, st style) int {
 	return x
 }
 
-// textIn writes s into n columns: left-aligned, with an ellipsis where it is cut.
+// textIn writes s into n columns, left-aligned, with an ellipsis if it is cut.
 func (r region) textIn(x, y, n int, s string, st style) {
 	if n <= 0 {
 		return
@@ -154,6 +142,15 @@ func (r region) textIn(x, y, n int, s string, st style) {
 	}
 	r.sub(x, y, n-1, 1).text(0, 0, s, st)
 	r.put(x+n-1, y, "…", st)
+}
+
+// lines writes text between margins of x columns, in as many rows as it needs, and returns the row after them.
+func (r region) lines(x, y int, text string, st style) int {
+	for _, line := range wrap(text, r.w-2*x) {
+		r.text(x, y, line, st)
+		y++
+	}
+	return y
 }
 
 // right writes s so that it ends before column x.
@@ -181,7 +178,7 @@ func spansWidth(pieces []span) int {
 	return n
 }
 
-// box draws a frame with a title and, at its right end, a hint where there is room. It returns the inside.
+// box draws a frame with a title and, if there is room, a hint at the right. It returns the inside.
 func (r region) box(title, hint []span, border style) region {
 	if r.w < 2 || r.h < 2 {
 		return r.sub(0, 0, 0, 0)
@@ -199,7 +196,7 @@ func (r region) box(title, hint []span, border style) region {
 	return r.sub(1, 1, r.w-2, r.h-2)
 }
 
-// rule draws a line with a title and, at its right end, a hint where there is room.
+// rule draws a line with a title and, if there is room, a hint at the right.
 func (r region) rule(title, hint []span, border style) {
 	r.repeat(0, 0, r.w, "─", border)
 	inside := r.sub(1, 0, r.w-2, 1)

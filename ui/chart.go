@@ -33,7 +33,7 @@ type column struct {
 	absent bool
 }
 
-// layer says how a layer of the stack is drawn: solid, or with every other dot, or with every fourth.
+// layer is how a layer of the stack is drawn: solid, with every other dot, or with every fourth.
 type layer struct {
 	style style
 	mask  [2]byte // by parity of the cell's column; which dots of a cell may be set
@@ -88,8 +88,8 @@ func stackedCell(columns []column, layers []layer, x, y, h int) (pattern byte, s
 	return pattern, layers[best].style
 }
 
-// layerAt returns the layer that covers a dot row. A layer that has anything gets at least the row it starts in, if
-// none above it claims the row, so that small values stay visible.
+// layerAt returns the layer that covers a dot row. A layer above 0 gets at least the row where it starts, unless the layer
+// above claims that, so that small values stay visible.
 func layerAt(c *column, layers, level, rows int) (int, bool) {
 	sum := 0.0
 	for l := range layers {
@@ -145,8 +145,7 @@ func (r region) trend(x, y, n int, values []uint64, st style) {
 	r.sub(x, y, n, 1).sparkline(scaled[:n], st)
 }
 
-// bar draws a horizontal bar of parts of a whole. Each part that is above zero gets at least one cell, as far as
-// there are cells.
+// bar draws a horizontal bar of parts of a whole. Each part above zero gets at least one cell, while there are any.
 func (r region) bar(x, y, n int, whole uint64, parts []part) {
 	at := 0
 	total := 0.0

@@ -9,23 +9,24 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 	"pgregory.net/rapid"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 )
 
 // sampleCurve rises in steps up to 400 MiB.
-func sampleCurve() *Curve {
-	c := &Curve{Policy: "futhark", Limits: true, Requests: 104817, Error: 0.023, Points: []CurvePoint{{}}}
+func sampleCurve() *view.Curve {
+	c := &view.Curve{Policy: "futhark", Limits: true, Requests: 104817, Error: 0.023, Points: []view.CurvePoint{{}}}
 	for i := range 12 {
-		c.Points = append(c.Points, CurvePoint{uint64(200*kib) << i, 0.94 * (1 - math.Exp2(-float64(i+1)/2))})
+		c.Points = append(c.Points, view.CurvePoint{Limit: uint64(200*kib) << i, HitRate: 0.94 * (1 - math.Exp2(-float64(i+1)/2))})
 	}
-	c.Exact = []CurvePoint{c.Points[2], c.Points[5], c.Points[8], c.Points[12]}
+	c.Exact = []view.CurvePoint{c.Points[2], c.Points[5], c.Points[8], c.Points[12]}
 	c.Knee, c.Enough = c.Points[6], c.Points[12]
 	return c
 }
 
-func curveTest(w, h int, c *Curve, ascii bool) *dashboard {
+func curveTest(w, h int, c *view.Curve, ascii bool) *dashboard {
 	o := (&calls{}).options()
-	o.Curve, o.ASCII = func() *Curve { return c }, ascii
+	o.Curve, o.ASCII = func() *view.Curve { return c }, ascii
 	d := newTest(o, w, h, sampleSnapshot())
 	d.Update(frameMsg{now: testStart, curve: c})
 	press(d, "c")
@@ -43,8 +44,8 @@ func TestCurveGolden(t *testing.T) {
 	t.Run("ascii", func(t *testing.T) { golden.RequireEqual(t, screen(curveTest(60, 20, sampleCurve(), true))) })
 }
 
-// TestCurveTells what there is to know, and why there is nothing.
-func TestCurveTells(t *testing.T) {
+// TestCurveNotes checks the notes on the curve, and the reasons for showing none.
+func TestCurveNotes(t *testing.T) {
 	dips := sampleCurve()
 	dips.Exact[2].HitRate = dips.Exact[1].HitRate - 0.1
 	few := sampleCurve()
@@ -52,15 +53,15 @@ func TestCurveTells(t *testing.T) {
 	rough := sampleCurve()
 	rough.Exact, rough.Missed, rough.LeftOut = nil, 12, true
 	for _, test := range []struct {
-		curve *Curve
+		curve *view.Curve
 		want  []string
 	}{
 		{sampleCurve(), []string{"▲ knee 6.25M ≈82.2 %", "│ now 512.0M 92.5 %", "◆ exact, else ±2.3 points", "◆"}},
-		{rough, []string{"nothing exact yet", "missed 12 events", "not of all processes"}},
-		{dips, []string{"more can hit less here"}},
-		{few, []string{"too little is known: 3 requests so far"}},
-		{&Curve{Policy: "futhark"}, []string{"policy futhark has no limit of cached bytes"}},
-		{nil, []string{"nothing is known yet"}},
+		{rough, []string{"nothing exact yet", "restarted after missing 12 events", "without some processes"}},
+		{dips, []string{"a larger limit can hit less here"}},
+		{few, []string{"too few requests so far: 3"}},
+		{&view.Curve{Policy: "futhark"}, []string{"policy futhark does not limit cached bytes"}},
+		{nil, []string{"no data yet"}},
 	} {
 		got := screen(curveTest(120, 36, test.curve, false))
 		for _, want := range test.want {
@@ -70,25 +71,23 @@ func TestCurveTells(t *testing.T) {
 		}
 	}
 	d := curveTest(120, 36, sampleCurve(), false)
-	if got := screen(d); strings.Contains(got, "more can hit less here") {
-		t.Errorf("it rises:\n%s", got)
-	}
+	hides(t, d, "a larger limit can hit less here")
 	press(d, "c")
 	if d.zoom != noPane {
 		t.Error("the same key does not go back")
 	}
 	d = curveTest(60, 11, sampleCurve(), false)
-	if d.zoom != noPane || !strings.Contains(screen(d), "there is no room for the curve") {
+	if d.zoom != noPane || !strings.Contains(screen(d), "too small for the curve") {
 		t.Errorf("no room:\n%s", screen(d))
 	}
 	d = newTest((&calls{}).options(), 80, 24, sampleSnapshot())
 	press(d, "c")
-	if !strings.Contains(screen(d), "nobody works out a curve here") {
+	if !strings.Contains(screen(d), "no curve is computed here") {
 		t.Error(screen(d))
 	}
 }
 
-// TestCurveChangesItsLimit: where the curve is shown, the keys of limits change the one that it is about.
+// TestCurveChangesItsLimit checks that, on the curve, the keys for limits change the limit of cached bytes.
 func TestCurveChangesItsLimit(t *testing.T) {
 	var c calls
 	o := c.options()
@@ -96,16 +95,16 @@ func TestCurveChangesItsLimit(t *testing.T) {
 	d := newTest(o, 120, 36, sampleSnapshot())
 	d.Update(frameMsg{now: testStart, curve: sampleCurve()})
 	press(d, "6", "G", "6", "c", "]")
-	if len(c.limits) != 1 || c.limits[0] != model.MaxCachedBytes || !strings.Contains(screen(d), "[ ] limit c back") {
+	if len(c.limits) != 1 || c.limits[0] != stats.MaxCachedBytes || !strings.Contains(screen(d), "[ ] limit c back") {
 		t.Errorf("changed %q:\n%s", c.limits, screen(d))
 	}
 }
 
-// TestCurveWithoutAPool tells what a pool would do, at limits that one chooses, where there is none to change.
+// TestCurveWithoutAPool checks that, without a pool, the keys try limits on the curve of a simulated one.
 func TestCurveWithoutAPool(t *testing.T) {
 	bare := sampleSnapshot()
 	bare.Policy, bare.Limits = "none", nil
-	for name, s := range map[string]*model.Snapshot{"attached": attachedSnapshot(1), "none": bare} {
+	for name, s := range map[string]*stats.Snapshot{"attached": attachedSnapshot(1), "none": bare} {
 		t.Run(name, func(t *testing.T) {
 			var asked calls
 			o := asked.options()
@@ -126,13 +125,11 @@ func TestCurveWithoutAPool(t *testing.T) {
 				}
 			}
 			if len(asked.limits) != 0 {
-				t.Errorf("changed %q where there is nothing to change", asked.limits)
+				t.Errorf("changed %q", asked.limits)
 			}
 			for _, size := range [][2]int{{100, 30}, {80, 24}, {60, 20}} {
 				d.resize(size[0], size[1])
-				if got := screen(d); !strings.Contains(got, "┊ with 1.00T") || !strings.Contains(got, "(futhark)") {
-					t.Errorf("at %v:\n%s", size, got)
-				}
+				shows(t, d, "┊ with 1.00T", "(futhark)")
 			}
 		})
 	}
@@ -141,20 +138,16 @@ func TestCurveWithoutAPool(t *testing.T) {
 // TestCurveAfterTheEnd: a limit that cannot be changed any more stays marked beside the one that is supposed.
 func TestCurveAfterTheEnd(t *testing.T) {
 	d := curveTest(120, 36, sampleCurve(), false)
-	d.Update(frameMsg{now: testStart, app: App{State: model.Exited}, hasApp: true, curve: sampleCurve()})
-	if got := screen(d); strings.Contains(got, "┊") {
-		t.Errorf("nobody has supposed anything:\n%s", got)
-	}
+	d.Update(frameMsg{now: testStart, app: App{State: stats.Exited}, hasApp: true, curve: sampleCurve()})
+	hides(t, d, "┊")
 	press(d, "[")
-	if got := screen(d); !strings.Contains(got, "│ now 512.0M 92.5 %  ┊ with 256.0M ≈91.9 %") {
-		t.Errorf("not both:\n%s", got)
-	}
+	shows(t, d, "│ now 512.0M 92.5 %  ┊ with 256.0M ≈91.9 %")
 }
 
-// TestCurveFits: whatever the figures are, nothing is drawn outside the pane.
+// TestCurveFits checks that nothing is drawn outside the pane, whatever the figures are.
 func TestCurveFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var c Curve
+		var c view.Curve
 		fill(t, reflect.ValueOf(&c).Elem())
 		c.Limits, c.Requests = true, max(c.Requests, curveLeast)
 		w, h := rapid.IntRange(1, 130).Draw(t, "w"), rapid.IntRange(1, 40).Draw(t, "h")

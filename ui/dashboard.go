@@ -1,33 +1,16 @@
 package ui
 
 import (
+	"fmt"
+	"runtime/debug"
+	"slices"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 )
-
-// pane numbers are the keys that zoom them.
-type pane uint8
-
-const (
-	noPane pane = iota
-	paneMemory
-	paneRates
-	paneTags
-	paneFree
-	paneMisses
-	paneLimits
-	paneOutput
-	paneProcesses // has no number: it is there alone or not at all
-	panePolicies  // the same
-	paneGhosts    // the same
-	paneCurve     // the same
-)
-
-// unnumbered reports whether a pane is there alone or not at all.
-func (p pane) unnumbered() bool { return p >= paneProcesses }
 
 // overlay is what lies over the panes.
 type overlay uint8
@@ -38,30 +21,34 @@ const (
 	quitOverlay
 )
 
-// dashboard is the whole program. Update changes it, View draws it; both run in Bubble Tea's loop.
+// dashboard is the whole program: what is shown, and the panes that show it. Update changes it, View draws it; both run
+// in Bubble Tea's loop.
 type dashboard struct {
 	o     Options
+	mode  *mode
 	theme *theme
-	keys  []command
 
-	w, h   int
-	now    time.Time       // of the latest tick
-	live   *model.Snapshot // the latest
-	frozen *model.Snapshot // shown instead while set
-	app    App
-	hasApp bool
+	w, h     int
+	now      time.Time       // of the latest tick
+	received *stats.Snapshot // the latest from Source
+	live     *stats.Snapshot // the same, with the changes of limits that it does not know of yet
+	frozen   *stats.Snapshot // shown instead while set
+	app      App
+	hasApp   bool
+	cursor   timeCursor
 
-	focus, zoom pane
+	panes       [paneCount]pane
+	tags        tagsPane
+	free        freePane
+	limits      limitsPane
+	output      outputPane
+	processes   processesPane
+	policies    policiesPane
+	curve       curvePane
+	focus, zoom paneID
+
 	overlay     overlay
 	helpTop     int
-	tags        tagTable
-	freeTop     int // first row of the free list
-	limits      limitBook
-	policies    policyBook
-	curve       *Curve // nil: nothing is known of one
-	output      outputLog
-	one         oneProcess
-	replay      replay
 	note        note
 	interrupts  int // presses of ctrl+c in a row
 	interrupted time.Time
@@ -74,7 +61,7 @@ type dashboard struct {
 	dirty  bool
 }
 
-// note is a message for a while.
+// note is a message that is shown for a while.
 type note struct {
 	text  string
 	style style
@@ -87,28 +74,36 @@ func newDashboard(o Options, t *theme) *dashboard {
 	if o.Refresh <= 0 {
 		o.Refresh = 100 * time.Millisecond
 	}
-	return &dashboard{o: o, theme: t, keys: keymapOf(&o), focus: paneTags, tags: tagTable{poolless: o.Attached}, dirty: true,
-		limits: newLimitBook(), replay: replay{at: o.At}}
+	d := &dashboard{o: o, mode: modeOf(&o), theme: t, focus: paneTags, dirty: true, cursor: timeCursor{at: o.At}}
+	base := basePane{d}
+	d.tags.d, d.free.basePane, d.limits.basePane, d.output.basePane = d, base, base, base
+	d.processes.basePane, d.policies.basePane, d.curve.basePane = base, base, base
+	d.panes = [paneCount]pane{
+		paneMemory: memoryPane{base}, paneRates: ratesPane{base}, paneTags: &d.tags, paneFree: &d.free,
+		paneMisses: missesPane{base}, paneLimits: &d.limits, paneOutput: &d.output, paneProcesses: &d.processes,
+		panePolicies: &d.policies, paneGhosts: ghostsPane{base}, paneCurve: &d.curve,
+	}
+	return d
 }
 
 // Init starts the ticks.
-func (d *dashboard) Init() tea.Cmd { return d.look(0) }
+func (d *dashboard) Init() tea.Cmd { return d.poll(0) }
 
-// Update takes one message.
+// Update handles one message.
 func (d *dashboard) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case frameMsg:
-		return d, d.takeFrame(msg)
+		return d, d.update(msg)
 	case tea.KeyMsg:
 		d.dirty = true
-		return d, d.takeKeys(msg)
+		return d, d.pressKeys(msg)
 	case tea.WindowSizeMsg:
 		d.resize(msg.Width, msg.Height)
 	}
 	return d, nil
 }
 
-// View returns the frame, drawn anew only when something changed.
+// View returns the frame, which it draws again only after a change.
 func (d *dashboard) View() string {
 	if d.leaving {
 		return ""
@@ -120,15 +115,103 @@ func (d *dashboard) View() string {
 	return d.frame
 }
 
+// frameMsg is what one tick found. The next tick is requested only after this one has been handled, so that ticks never
+// pile up.
+type frameMsg struct {
+	now     time.Time
+	snap    *stats.Snapshot
+	app     App
+	hasApp  bool
+	lines   []view.OutputLine
+	next    uint64
+	curve   *view.Curve
+	failure error
+}
+
+// poll waits and then asks the sources, outside of the loop. A panic in a source becomes a failure.
+func (d *dashboard) poll(wait time.Duration) tea.Cmd {
+	o, from, curve := d.o, d.output.next, d.o.Curve != nil && (!d.mode.recording || d.zoom == paneCurve)
+	return tea.Tick(wait, func(now time.Time) (msg tea.Msg) {
+		defer func() {
+			if v := recover(); v != nil {
+				msg = frameMsg{now: now, failure: fmt.Errorf("read the session: panic: %v\n%s", v, debug.Stack())}
+			}
+		}()
+		f := frameMsg{now: now, next: from}
+		if curve {
+			f.curve = o.Curve()
+		}
+		if o.Moment != nil {
+			return f
+		}
+		if o.Source != nil {
+			f.snap = o.Source()
+		}
+		if o.App != nil {
+			f.app, f.hasApp = o.App(), true
+		}
+		if o.Output != nil {
+			f.lines, f.next = o.Output(from)
+		}
+		return f
+	})
+}
+
+// update shows what a tick found.
+func (d *dashboard) update(f frameMsg) tea.Cmd {
+	d.now = f.now
+	if d.mode.recording {
+		d.updateMoment()
+	}
+	if f.hasApp != d.hasApp || f.app != d.app {
+		d.app, d.hasApp, d.dirty = f.app, f.hasApp, true
+	}
+	if f.snap != nil && f.snap != d.received {
+		d.received, d.dirty = f.snap, true
+		d.live = d.limits.update(d.live, f.snap)
+		d.tags.update(d.shown())
+	}
+	if d.live != nil {
+		d.policies.update(d.live)
+	}
+	if d.output.update(f.lines, f.next) {
+		d.dirty = true
+	}
+	if f.curve != nil {
+		d.curve.curve, d.dirty = f.curve, d.dirty || d.zoom == paneCurve
+	}
+	if d.note.text != "" && d.now.After(d.note.until) {
+		d.note, d.dirty = note{}, true
+	}
+	if d.ended() {
+		if d.o.ExitWithApp {
+			return d.leave(AppEnded)
+		}
+		if d.overlay == quitOverlay {
+			d.overlay, d.dirty = noOverlay, true
+		}
+	}
+	return d.poll(d.o.Refresh)
+}
+
 // shown returns the snapshot on the screen, nil before there is one: of all processes, or of the chosen one.
-func (d *dashboard) shown() *model.Snapshot { return d.one.take(d.whole()) }
+func (d *dashboard) shown() *stats.Snapshot { return d.processes.narrow(d.whole()) }
 
 // whole returns the snapshot of all processes.
-func (d *dashboard) whole() *model.Snapshot {
+func (d *dashboard) whole() *stats.Snapshot {
 	if d.frozen != nil {
 		return d.frozen
 	}
 	return d.live
+}
+
+func (d *dashboard) freeze() {
+	if d.frozen != nil {
+		d.frozen = nil
+	} else {
+		d.frozen = d.live
+	}
+	d.tags.update(d.shown())
 }
 
 func (d *dashboard) resize(w, h int) {
@@ -142,9 +225,10 @@ func (d *dashboard) resize(w, h int) {
 	}
 }
 
-// maxSide bounds the frame where a terminal claims an absurd size.
+// maxSide bounds the frame if a terminal claims an absurd size.
 const maxSide = 2000
 
+// say shows a message for a while.
 func (d *dashboard) say(st style, text string) {
 	d.note = note{text, st, d.now.Add(noteTime)}
 	d.dirty = true
@@ -156,24 +240,49 @@ func (d *dashboard) leave(r Result) tea.Cmd {
 	return tea.Quit
 }
 
-// attached reports whether this is a live look at programs that were not started here.
-func (d *dashboard) attached() bool { return d.o.Attached && !d.viewing() }
-
 // ended reports whether the program is over.
 func (d *dashboard) ended() bool {
-	if d.viewing() {
+	switch {
+	case d.mode.recording:
+		return false
+	case d.hasApp:
+		return d.app.State != stats.Running
+	case d.live == nil || len(d.live.Processes) == 0:
 		return false
 	}
-	if d.hasApp {
-		return d.app.State != model.Running
-	}
-	if d.live == nil || len(d.live.Processes) == 0 {
-		return false
-	}
-	for i := range d.live.Processes {
-		if d.live.Processes[i].State == model.Running {
-			return false
+	return !slices.ContainsFunc(d.live.Processes, func(p stats.Process) bool { return p.State == stats.Running })
+}
+
+// poolless reports whether the programs have no pool.
+func (d *dashboard) poolless() bool { return d.live != nil && d.live.Policy == "none" }
+
+// zoomOn shows one pane alone, or all again if it already is alone.
+func (d *dashboard) zoomOn(p paneID) {
+	if d.zoom == p {
+		d.zoom = noPane
+		if !slices.Contains(d.visible(), d.focus) {
+			d.focus = paneTags
 		}
+	} else {
+		d.zoom, d.focus = p, p
 	}
-	return true
+	d.output.back, d.free.top = 0, 0
+}
+
+// turnFocus moves the focus to the next pane on the screen; if one is zoomed, it zooms the next. Panes without a number
+// take no part.
+func (d *dashboard) turnFocus(step int) {
+	if d.zoom.unnumbered() {
+		return
+	}
+	if d.zoom != noPane {
+		last := int(d.mode.lastPane)
+		d.zoom = paneID((int(d.zoom)-1+step+last)%last + 1)
+		d.focus = d.zoom
+		return
+	}
+	if panes := d.visible(); len(panes) > 0 {
+		at := max(0, slices.Index(panes, d.focus))
+		d.focus = panes[(at+step+len(panes))%len(panes)]
+	}
 }

@@ -3,60 +3,46 @@ package ui
 import (
 	"math"
 	"strconv"
-	"strings"
-	"time"
+	"syscall"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
-	"codeberg.org/gpumemtop/gpumemtop/internal/size"
+	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-const none = "—" // shown where there is no number
+const none = "—" // in place of a number
 
 // bytesText formats a size in a few columns.
 func bytesText(v uint64) string {
 	if v == 0 {
 		return "0"
 	}
-	return size.Format(v)
+	return units.Format(v)
 }
 
-// limitText formats a value of a limit. What the allocator takes as no limit at all has no digits worth reading.
-func limitText(l *model.Limit, v float64) string {
+// limitText formats a value of a limit. One that is as good as no limit has no digits.
+func limitText(l *stats.Limit, v float64) string {
 	switch {
 	case math.IsNaN(v):
 		return none
 	case l.Words():
 		return l.TextOf(v)
-	case l.Kind == model.LimitSizes:
+	case l.Kind == stats.LimitSizes:
 		return strconv.FormatFloat(v, 'f', 0, 64) + " sizes"
-	case l.Kind == model.LimitBytes && v >= unlimitedBytes, math.IsInf(v, 0) || math.Abs(v) >= 1<<53:
+	case l.Kind == stats.LimitBytes && v >= unlimitedBytes, math.IsInf(v, 0) || math.Abs(v) >= 1<<53:
 		return "no limit"
-	case l.Kind == model.LimitBytes:
+	case l.Kind == stats.LimitBytes:
 		return bytesText(uint64(max(v, 0)))
-	case l.Kind == model.LimitSeconds && v == 0 && l.Min == 0:
+	case l.Kind == stats.LimitSeconds && v == 0 && l.Min == 0:
 		return "off"
-	case l.Kind == model.LimitSeconds:
-		return secondsText(v)
+	case l.Kind == stats.LimitSeconds:
+		return units.Span(v)
 	}
 	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
-// secondsText formats a span of time that somebody set: "30s", "1h30m".
-func secondsText(v float64) string {
-	if v < 60 {
-		return strconv.FormatFloat(v, 'g', 4, 64) + "s"
-	}
-	text := time.Duration(min(v, 1e9) * float64(time.Second)).Round(time.Second).String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
-}
-
-// unlimitedBytes is more than any device has; a byte limit from here on is none.
+// unlimitedBytes is more than any device has: such a limit is none.
 const unlimitedBytes = 1 << 60
 
 // percent formats a rate 0…1 as 0.0…100.0.
@@ -67,7 +53,7 @@ func percent(rate float64) string {
 	return strconv.FormatFloat(100*max(0, min(rate, 1)), 'f', 1, 64)
 }
 
-// ratio formats part of whole as a percentage, and as none where there is no whole.
+// ratio formats part of whole as a percentage, none if whole is 0.
 func ratio(part, whole uint64) string {
 	if whole == 0 {
 		return none
@@ -75,7 +61,7 @@ func ratio(part, whole uint64) string {
 	return percent(float64(part) / float64(whole))
 }
 
-// count formats a number with its thousands apart, and large ones with a suffix.
+// count formats a number with its thousands apart, a large one with a suffix.
 func count(v uint64) string {
 	switch {
 	case v >= 1e15:
@@ -87,18 +73,7 @@ func count(v uint64) string {
 	case v >= 1e8:
 		return strconv.FormatFloat(float64(v)/1e6, 'f', 0, 64) + "M"
 	}
-	s := strconv.FormatUint(v, 10)
-	if len(s) <= 3 {
-		return s
-	}
-	out := make([]byte, 0, len(s)+len(s)/3)
-	for i := range len(s) {
-		if i > 0 && (len(s)-i)%3 == 0 {
-			out = append(out, ' ')
-		}
-		out = append(out, s[i])
-	}
-	return string(out)
+	return units.Grouped(v)
 }
 
 // perSecond formats a count within a window of ns as a rate.
@@ -106,22 +81,7 @@ func perSecond(n, ns uint64) string {
 	if ns == 0 {
 		return none
 	}
-	return shortCount(float64(n) / (float64(ns) / 1e9))
-}
-
-// shortCount formats a rate in at most five columns.
-func shortCount(v float64) string {
-	switch {
-	case v < 10 && v != math.Trunc(v):
-		return strconv.FormatFloat(v, 'f', 1, 64)
-	case v < 1000:
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	case v < 1e6:
-		return strconv.FormatFloat(v/1e3, 'f', 1, 64) + "k"
-	case v < 1e9:
-		return strconv.FormatFloat(v/1e6, 'f', 1, 64) + "M"
-	}
-	return strconv.FormatFloat(v, 'g', 2, 64)
+	return units.Compact(float64(n) / (float64(ns) / 1e9))
 }
 
 // tableCount formats a number in at most five columns.
@@ -134,7 +94,7 @@ func tableCount(v uint64) string {
 	case v >= 1e8 && v < 1e9:
 		return strconv.FormatUint(v/1e6, 10) + "M"
 	}
-	return shortCount(float64(v))
+	return units.Compact(float64(v))
 }
 
 // duration formats ns with a unit that keeps it short.
@@ -150,7 +110,7 @@ func duration(ns uint64) string {
 	case ns < 120e9:
 		return decimals(v/1e9) + " s"
 	}
-	return clock(ns)
+	return units.Clock(ns)
 }
 
 func decimals(v float64) string {
@@ -160,20 +120,7 @@ func decimals(v float64) string {
 	return strconv.FormatFloat(v, 'f', 0, 64)
 }
 
-// clock formats ns as mm:ss, h:mm:ss or days.
-func clock(ns uint64) string {
-	s := ns / uint64(time.Second)
-	two := func(v uint64) string { return string([]byte{'0' + byte(v/10), '0' + byte(v%10)}) }
-	switch {
-	case s < 3600:
-		return two(s/60) + ":" + two(s%60)
-	case s < 48*3600:
-		return strconv.FormatUint(s/3600, 10) + ":" + two(s/60%60) + ":" + two(s%60)
-	}
-	return strconv.FormatUint(s/86400, 10) + " d " + two(s/3600%24) + " h"
-}
-
-// since returns b - a, and 0 where b is earlier.
+// since returns b - a, 0 if b is earlier.
 func since(a, b uint64) uint64 {
 	if b < a {
 		return 0
@@ -181,7 +128,7 @@ func since(a, b uint64) uint64 {
 	return b - a
 }
 
-// add returns the sum, and the largest number where it does not fit.
+// add returns the sum, or the largest number on overflow.
 func add(values ...uint64) uint64 {
 	sum := uint64(0)
 	for _, v := range values {
@@ -193,15 +140,10 @@ func add(values ...uint64) uint64 {
 	return sum
 }
 
-// signalNames are the signals that programs die of; os.Signal has phrases instead.
-var signalNames = map[int]string{
-	1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL",
-	10: "SIGUSR1", 11: "SIGSEGV", 12: "SIGUSR2", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM", 24: "SIGXCPU", 31: "SIGSYS",
-}
-
+// signalName returns the name of a signal; os.Signal has phrases instead.
 func signalName(n int) string {
-	if s, ok := signalNames[n]; ok {
-		return s
+	if name := unix.SignalName(syscall.Signal(n)); name != "" {
+		return name
 	}
 	return "SIGNAL " + strconv.Itoa(n)
 }

@@ -8,15 +8,15 @@ import (
 
 	"github.com/charmbracelet/x/exp/golden"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// ghostSnapshot is the sample under futhark with ghosts: slab leads, one has stopped, one came late.
-func ghostSnapshot() *model.Snapshot {
+// ghostSnapshot is the sample under futhark with ghosts: slab leads, one has stopped, one started late.
+func ghostSnapshot() *stats.Snapshot {
 	s := sampleSnapshot()
 	s.Policy = "futhark"
-	s.Ghosts = &model.Ghosts{
-		Rows: []model.Ghost{
+	s.Ghosts = &stats.Ghosts{
+		Rows: []stats.Ghost{
 			{Name: "slab max_cached_bytes=64M", Policy: "slab", Hits: 9990, Requests: 10_000, RecentHits: 100, RecentRequests: 100, PeakReserved: 96 * mib, Reserved: 64 * mib, DriverNS: 31e6},
 			{Name: "futhark", Policy: "futhark", Present: true, Hits: 9000, Requests: 10_000, RecentHits: 80, RecentRequests: 100, PeakReserved: 80 * mib, Reserved: 64 * mib, DriverNS: 50e6},
 			{Name: "pow2", Policy: "pow2", Hits: 5000, Requests: 10_000, RecentHits: 10, RecentRequests: 100, PeakReserved: 120 * mib, Reserved: 99 * mib, DriverNS: 900e6},
@@ -28,8 +28,8 @@ func ghostSnapshot() *model.Snapshot {
 	return s
 }
 
-// ghostTest is a dashboard that notes what is adopted.
-func ghostTest(w, h int, s *model.Snapshot, adopted *[]string, refusal error) *dashboard {
+// ghostTest is a dashboard that records what is adopted.
+func ghostTest(w, h int, s *stats.Snapshot, adopted *[]string, refusal error) *dashboard {
 	var asked []string
 	d := policyTest(w, h, s, &asked, nil)
 	d.o.Adopt = func(name string) error {
@@ -57,32 +57,29 @@ func TestLeaderIsAdopted(t *testing.T) {
 	var adopted []string
 	d := ghostTest(120, 36, ghostSnapshot(), &adopted, nil)
 	press(d, "y")
-	if got := screen(d); len(adopted) != 0 || !strings.Contains(got, "y again goes over to slab max_cached_bytes=64M: −38 % time in the driver") || !strings.Contains(got, "IF YOU HAD USED") {
+	if got := screen(d); len(adopted) != 0 || !strings.Contains(got, "press y again to switch to slab max_cached_bytes=64M: −38 % time in the driver") || !strings.Contains(got, "IF YOU HAD USED") {
 		t.Errorf("adopted %q before it said so:\n%s", adopted, got)
 	}
 	press(d, "y")
-	if got := screen(d); !slices.Equal(adopted, []string{"slab max_cached_bytes=64M"}) || !strings.Contains(got, "going over to slab") {
+	if got := screen(d); !slices.Equal(adopted, []string{"slab max_cached_bytes=64M"}) || !strings.Contains(got, "switching to slab") {
 		t.Errorf("adopted %q:\n%s", adopted, got)
 	}
 	press(d, "y") // it is on its way
-	if got := screen(d); len(adopted) != 1 || !strings.Contains(got, "policy slab is on its way") {
+	if got := screen(d); len(adopted) != 1 || !strings.Contains(got, "policy slab is pending") {
 		t.Errorf("adopted %q:\n%s", adopted, got)
 	}
 	s := ghostSnapshot()
 	s.Policy, s.Change.Done = "slab", 1
 	s.Ghosts.Rows[0].Present, s.Ghosts.Rows[1].Present = true, false
 	d.Update(frameMsg{now: testStart, snap: s})
-	if got := screen(d); !strings.Contains(got, "✓ policy futhark → slab max_cached_bytes=64M acknowledged") {
-		t.Errorf("no answer:\n%s", got)
-	}
+	shows(t, d, "✓ policy futhark → slab max_cached_bytes=64M acknowledged")
 	press(d, "y")
-	if got := screen(d); len(adopted) != 1 || !strings.Contains(got, "slab max_cached_bytes=64M leads, and is in force") {
+	if got := screen(d); len(adopted) != 1 || !strings.Contains(got, "slab max_cached_bytes=64M leads and is in force") {
 		t.Errorf("adopted %q:\n%s", adopted, got)
 	}
 }
 
-// TestLeaderOfTheSamePolicy: the answer counts where the policy stays and only its limits are others, be it between two
-// frames.
+// TestLeaderOfTheSamePolicy checks that an answer counts if only the limits change, even between two frames.
 func TestLeaderOfTheSamePolicy(t *testing.T) {
 	var adopted []string
 	s := ghostSnapshot()
@@ -100,29 +97,30 @@ func TestLeaderOfTheSamePolicy(t *testing.T) {
 
 func TestLeaderIsNotAdopted(t *testing.T) {
 	var adopted []string
-	with := func(change func(*model.Snapshot)) *dashboard {
+	with := func(change func(*stats.Snapshot)) *dashboard {
 		s := ghostSnapshot()
 		change(s)
 		return ghostTest(120, 36, s, &adopted, nil)
 	}
-	readOnly := with(func(*model.Snapshot) {})
+	readOnly := with(func(*stats.Snapshot) {})
 	readOnly.o.ReadOnly = true
-	ended := with(func(*model.Snapshot) {})
-	ended.Update(frameMsg{now: testStart, app: App{State: model.Exited}, hasApp: true})
+	readOnly.mode = modeOf(&readOnly.o)
+	ended := with(func(*stats.Snapshot) {})
+	ended.Update(frameMsg{now: testStart, app: App{State: stats.Exited}, hasApp: true})
 	attached := attachedTest(120, 36, ghostSnapshot(), App{Status: -1})
 	for want, d := range map[string]*dashboard{
-		"no policies are simulated beside this run": with(func(s *model.Snapshot) { s.Ghosts = nil }),
-		"no ghost leads: all stopped: too fast": with(func(s *model.Snapshot) {
+		"no policies are simulated beside this run": with(func(s *stats.Snapshot) { s.Ghosts = nil }),
+		"no ghost leads: all stopped: too fast": with(func(s *stats.Snapshot) {
 			s.Ghosts.Stopped = "stopped: too fast"
 			for i := range s.Ghosts.Rows {
 				s.Ghosts.Rows[i].Stopped = s.Ghosts.Stopped
 			}
 		}),
-		"there was no request yet": with(func(s *model.Snapshot) { s.Ghosts.Rows[0].Requests = 0 }),
-		"attach only watches: gpumemtop --policy slab --set max_cached_bytes=64M ./app goes": attached,
+		"there was no request yet": with(func(s *stats.Snapshot) { s.Ghosts.Rows[0].Requests = 0 }),
+		"attach only watches; to use the leader: gpumemtop --policy slab --set max_cached_bytes=64M ./app": attached,
 		"cannot be changed here": readOnly,
-		"the program has ended: gpumemtop --policy slab --set max_cached_bytes=64M ./app goes": ended,
-		"started without a pool: gpumemtop --policy slab":                                      with(func(s *model.Snapshot) { s.Policy, s.Ghosts.Rows[1].Policy = "none", "none" }),
+		"the program has ended; to use the leader: gpumemtop --policy slab --set max_cached_bytes=64M ./app": ended,
+		"started without a pool; to use the leader: gpumemtop --policy slab":                                 with(func(s *stats.Snapshot) { s.Policy, s.Ghosts.Rows[1].Policy = "none", "none" }),
 		"✗ not from none": ghostTest(120, 36, ghostSnapshot(), &adopted, errors.New("not from none")),
 	} {
 		press(d, "y", "y")
@@ -132,21 +130,21 @@ func TestLeaderIsNotAdopted(t *testing.T) {
 	}
 }
 
-// TestAdoptedInTheLastMoment: of a program that ends before it answers that is said, and nothing is on its way any more.
+// TestAdoptedInTheLastMoment checks the message if the program ends before it answers, and that nothing stays pending.
 func TestAdoptedInTheLastMoment(t *testing.T) {
 	var adopted []string
 	s := ghostSnapshot()
 	d := ghostTest(120, 36, s, &adopted, nil)
 	press(d, "y", "y")
 	s.Change.Wanted = "slab"
-	d.Update(frameMsg{now: testStart, snap: s, app: App{State: model.Exited}, hasApp: true})
+	d.Update(frameMsg{now: testStart, snap: s, app: App{State: stats.Exited}, hasApp: true})
 	got := screen(d)
-	if len(adopted) != 1 || !strings.Contains(got, "✗ policy slab max_cached_bytes=64M: the program ended before it answered") || strings.Contains(got, "on its way") {
+	if len(adopted) != 1 || !strings.Contains(got, "✗ policy slab max_cached_bytes=64M: the program ended before it answered") || strings.Contains(got, "pending") {
 		t.Errorf("adopted %q:\n%s", adopted, got)
 	}
 }
 
-// TestGhostsAreOfAllProcesses, also where the rest of the screen is of one; so is the curve.
+// TestGhostsAreOfAllProcesses checks that ghosts and curve cover all processes while the screen shows one.
 func TestGhostsAreOfAllProcesses(t *testing.T) {
 	s := crowdSnapshot(3)
 	s.Ghosts = ghostSnapshot().Ghosts
@@ -154,47 +152,34 @@ func TestGhostsAreOfAllProcesses(t *testing.T) {
 	o.Curve = sampleCurve
 	d := newTest(o, 120, 36, s)
 	press(d, "w")
-	if got := screen(d); !strings.Contains(got, "ghosts 5 ─") {
-		t.Errorf("of all, and says so without need:\n%s", got)
-	}
+	shows(t, d, "ghosts 5 ─")
 	press(d, "p")
-	if got := screen(d); !strings.Contains(got, "ghosts 5 of all processes ─") {
-		t.Errorf("not said:\n%s", got)
-	}
+	shows(t, d, "ghosts 5 of all processes ─")
 	press(d, "c")
-	if got := screen(d); !strings.Contains(got, "hit rate by limit of cached bytes of all processes ─") {
-		t.Errorf("not said of the curve:\n%s", got)
-	}
+	shows(t, d, "hit rate by limit of cached bytes of all processes ─")
 }
 
-// TestGhostHint: whoever does not know of ghosts hears of them when they have something to say.
+// TestGhostHint checks that the message line points to the ghosts if one is clearly better.
 func TestGhostHint(t *testing.T) {
 	var adopted []string
 	const hint = "! if you had used slab max_cached_bytes=64M: −38 % time in the driver: w shows it"
 	d := ghostTest(120, 36, ghostSnapshot(), &adopted, nil)
-	if got := screen(d); !strings.Contains(got, hint) || !strings.Contains(got, "w what if") {
-		t.Errorf("no %q in\n%s", hint, got)
-	}
+	shows(t, d, hint, "w what if")
 	press(d, "w")
-	if got := screen(d); strings.Contains(got, "w shows it") {
-		t.Errorf("it is there:\n%s", got)
-	}
+	hides(t, d, "w shows it")
 	s := ghostSnapshot()
 	s.Ghosts.Rows[1].DriverNS = 32e6
-	if got := screen(ghostTest(120, 36, s, &adopted, nil)); strings.Contains(got, "w shows it") {
-		t.Errorf("3 %% are not worth a word:\n%s", got)
-	}
+	hides(t, ghostTest(120, 36, s, &adopted, nil), "w shows it")
 }
 
-// TestGhostsInASCII: changes have their sign.
+// TestGhostsInASCII checks that changes keep their sign.
 func TestGhostsInASCII(t *testing.T) {
 	o := (&calls{}).options()
 	o.ASCII = true
 	d := newTest(o, 80, 24, ghostSnapshot())
 	press(d, "w")
-	if got := screen(d); !strings.Contains(got, "-38 %") || strings.Contains(got, "?38") {
-		t.Errorf("no sign:\n%s", got)
-	}
+	shows(t, d, "-38 %")
+	hides(t, d, "?38")
 }
 
 func TestChangeText(t *testing.T) {
@@ -205,49 +190,44 @@ func TestChangeText(t *testing.T) {
 	}
 }
 
-// autoSnapshot is the sample with ghosts under a session that goes over by itself.
-func autoSnapshot(a *model.Auto) *model.Snapshot {
+// autoSnapshot is the sample with ghosts under a session that switches policies by itself.
+func autoSnapshot(a *stats.Auto) *stats.Snapshot {
 	s := ghostSnapshot()
 	s.Auto = a
 	return s
 }
 
-// TestAutoIsSeen: in the header wherever there are panes, with what it did in the line of messages and under the ghosts.
+// TestAutoIsSeen checks the header at all sizes with panes, and what auto did in the message line and under the ghosts.
 func TestAutoIsSeen(t *testing.T) {
 	const said = "auto: slab after 3.2s: 15 % less time in the driver than futhark"
 	for _, size := range [][2]int{{140, 45}, {100, 30}, {80, 24}, {60, 20}, {60, 12}} {
 		var adopted []string
-		d := ghostTest(size[0], size[1], autoSnapshot(&model.Auto{Steers: true}), &adopted, nil)
+		d := ghostTest(size[0], size[1], autoSnapshot(&stats.Auto{Steers: true}), &adopted, nil)
 		head, _, _ := strings.Cut(screen(d), "\n")
 		if !strings.Contains(head, "auto: futhark") || strings.Contains(head, "policy") || !strings.Contains(head, "RUNNING") {
 			t.Errorf("at %v the header is %q", size, head)
 		}
 	}
 	var adopted []string
-	d := ghostTest(100, 30, autoSnapshot(&model.Auto{Steers: true}), &adopted, nil)
-	if got := screen(d); strings.Contains(got, "auto: slab") {
-		t.Errorf("it has done nothing yet:\n%s", got)
-	}
+	d := ghostTest(100, 30, autoSnapshot(&stats.Auto{Steers: true}), &adopted, nil)
+	hides(t, d, "auto: slab")
 	press(d, "w")
-	if got := screen(d); !strings.Contains(got, "auto: nothing else has been clearly better for long enough") || !strings.Contains(got, ", and ends auto") {
-		t.Errorf("not said what auto does:\n%s", got)
-	}
-	d.Update(frameMsg{now: testStart, snap: autoSnapshot(&model.Auto{Steers: true, Said: said, Number: 1})})
+	shows(t, d, "auto: no other policy has been clearly better for long enough", ", and ends auto")
+	d.Update(frameMsg{now: testStart, snap: autoSnapshot(&stats.Auto{Steers: true, Said: said, Number: 1})})
 	if got := screen(d); strings.Count(got, said) != 2 {
 		t.Errorf("not in the line of messages and under the list:\n%s", got)
 	}
-	d.Update(frameMsg{now: testStart.Add(2 * noteTime), snap: autoSnapshot(&model.Auto{Steers: true, Said: said, Number: 1})})
+	d.Update(frameMsg{now: testStart.Add(2 * noteTime), snap: autoSnapshot(&stats.Auto{Steers: true, Said: said, Number: 1})})
 	if got := screen(d); strings.Count(got, said) != 1 {
 		t.Errorf("said again, or no more under the list:\n%s", got)
 	}
-	d.Update(frameMsg{now: testStart, snap: autoSnapshot(&model.Auto{})})
-	if got := screen(d); strings.Contains(got, "auto: futhark") || !strings.Contains(got, "auto: off, since the policy was changed by hand") {
-		t.Errorf("somebody has changed the policy:\n%s", got)
-	}
+	d.Update(frameMsg{now: testStart, snap: autoSnapshot(&stats.Auto{})})
+	shows(t, d, "auto: off, because the policy was changed by hand")
+	hides(t, d, "auto: futhark")
 }
 
-// TestGhostsAfterAChange: what is in force is shown as from the start, which the run was not under; settings that all have
-// are told once.
+// TestGhostsAfterAChange checks the note that the present policy is simulated from the start, and that common settings
+// appear once.
 func TestGhostsAfterAChange(t *testing.T) {
 	s := ghostSnapshot()
 	for i := range s.Ghosts.Rows {
@@ -256,9 +236,8 @@ func TestGhostsAfterAChange(t *testing.T) {
 	var adopted []string
 	d := ghostTest(80, 40, s, &adopted, nil)
 	press(d, "w")
-	if got := screen(d); strings.Contains(got, "simulated from the start") || !strings.Contains(got, "● now: futhark  ") || !strings.Contains(got, "all with max_age=30") {
-		t.Errorf("nothing has changed yet, or names are long:\n%s", got)
-	}
+	shows(t, d, "● now: futhark  ", "all with max_age=30")
+	hides(t, d, "simulated from the start")
 	s = ghostSnapshot()
 	s.Change.Done, s.Change.Former = 1, []string{"pow2"}
 	for _, size := range [][2]int{{140, 45}, {100, 30}, {80, 24}, {60, 20}} {

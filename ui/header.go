@@ -4,18 +4,19 @@ import (
 	"strconv"
 	"strings"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// drawHeader draws the first line: what runs at the left, how it is at the right.
-func (d *dashboard) drawHeader(r region, s *model.Snapshot) {
+// drawHeader draws the first line: what runs at the left, its state at the right.
+func (d *dashboard) drawHeader(r region, s *stats.Snapshot) {
 	x := r.text(1, 0, "gpumemtop", keyStyle) + 2
 	gap := 3
 	if r.w < fullW {
 		gap = 2
 	}
-	if d.o.Attached && (r.w >= fullW || r.w >= compactW && !d.viewing()) { // the time that is shown needs the room
-		x = r.text(x, 0, "attached to ", dim)
+	if r.w >= d.mode.prefixWidth {
+		x = r.text(x, 0, d.mode.prefix, dim)
 	}
 	right := fit(d.headerItems(s), r.w-x-min(24, r.w/4)-2, gap)
 	n := gap * max(0, len(right)-1)
@@ -26,8 +27,8 @@ func (d *dashboard) drawHeader(r region, s *model.Snapshot) {
 	r.lineOf(r.w-1-n, 0, gap, right)
 }
 
-// commandLine names the program without its folder: the line is short.
-func commandLine(s *model.Snapshot) string {
+// commandLine is the program without its folder, and its arguments.
+func commandLine(s *stats.Snapshot) string {
 	name := s.Program
 	if i := strings.LastIndexByte(name, '/'); i+1 < len(name) {
 		name = name[i+1:]
@@ -42,21 +43,21 @@ func commandLine(s *model.Snapshot) string {
 	return strings.TrimSpace(name + " " + strings.Join(args, " "))
 }
 
-func (d *dashboard) headerItems(s *model.Snapshot) []item {
+func (d *dashboard) headerItems(s *stats.Snapshot) []item {
 	var items []item
 	if d.frozen != nil {
 		items = append(items, item{0, []span{{d.frozenText(), bannerStyle}}})
 	}
-	if d.single(s) {
-		items = append(items, item{0, []span{{d.one.text(), keyStyle}}})
+	if d.processes.single(s) {
+		items = append(items, item{0, []span{{d.processes.placeText(), keyStyle}}})
 	}
-	if d.viewing() {
+	if d.mode.recording {
 		items = append(items, d.momentItems(s)...)
-		if !d.replay.moment.Rough {
+		if !d.cursor.moment.Rough {
 			items = append(items, item{2, []span{d.stateSpan(s)}})
 		}
 	} else {
-		items = append(items, item{0, []span{d.stateSpan(s)}}, item{2, []span{{clock(d.wall(s)), plain}}})
+		items = append(items, item{0, []span{d.stateSpan(s)}}, item{2, []span{{units.Clock(d.wall(s)), plain}}})
 	}
 	if pid := d.pidText(s); pid != "" {
 		items = append(items, item{4, []span{{"pid ", dim}, {pid, plain}}})
@@ -87,8 +88,8 @@ func (d *dashboard) headerItems(s *model.Snapshot) []item {
 	return items
 }
 
-// policyItem names the policy in force. Where the session chooses it, that is the last but one to give way.
-func policyItem(s *model.Snapshot) item {
+// policyItem names the policy in force. One that the session chose is left out late.
+func policyItem(s *stats.Snapshot) item {
 	if s.Auto != nil && s.Auto.Steers {
 		return item{1, []span{{"auto: ", keyStyle}, {s.Policy, plain}}}
 	}
@@ -100,23 +101,27 @@ func (d *dashboard) frozenText() string {
 	return " FROZEN " + strconv.FormatUint(behind/1e9, 10) + " s, " + count(since(d.frozen.Events, d.live.Events)) + " events behind "
 }
 
-// stateSpan says in a word how the program is.
-func (d *dashboard) stateSpan(s *model.Snapshot) span {
-	app := d.app
-	if !d.hasApp || d.single(s) {
+// stateSpan names the state of the program.
+func (d *dashboard) stateSpan(s *stats.Snapshot) span {
+	app, single := d.app, d.processes.single(s)
+	if !d.hasApp || single {
 		app = stateOf(s)
 	}
-	if d.attached() && !d.single(s) {
-		return d.watchSpan(s)
-	}
+	running := app.State == stats.Running
 	switch {
-	case app.State == model.Running && !d.hasApp && len(s.Processes) == 0 && d.viewing() && s.Time >= d.replay.moment.Until:
+	case d.mode.watches && !single && d.ended():
+		return span{"○ ENDED", dim}
+	case d.mode.watches && !single && len(s.Processes) == 0:
+		return span{"○ WAITING", dim}
+	case d.mode.watches && !single:
+		return span{"● WATCHING", goodStyle}
+	case running && !d.hasApp && len(s.Processes) == 0 && d.mode.recording && s.Time >= d.cursor.moment.Until:
 		return span{"○ NO CALLS", dim}
-	case app.State == model.Running && !d.hasApp && len(s.Processes) == 0:
+	case running && !d.hasApp && len(s.Processes) == 0:
 		return span{"○ STARTING", dim}
-	case app.State == model.Running:
+	case running:
 		return span{"● RUNNING", goodStyle}
-	case app.State == model.Signaled:
+	case app.State == stats.Signaled:
 		return span{"✗ " + signalName(app.Status), badStyle}
 	case app.Status < 0:
 		return span{"● EXITED", plain}
@@ -126,10 +131,10 @@ func (d *dashboard) stateSpan(s *model.Snapshot) span {
 	return span{"✗ EXITED " + strconv.Itoa(app.Status), badStyle}
 }
 
-// stateOf derives the state of the whole from its processes: running while one runs, else that of the first.
-func stateOf(s *model.Snapshot) App {
+// stateOf derives the state of the program from its processes: running while one runs, else that of the first.
+func stateOf(s *stats.Snapshot) App {
 	for i := range s.Processes {
-		if p := &s.Processes[i]; p.State == model.Running {
+		if p := &s.Processes[i]; p.State == stats.Running {
 			return App{PID: p.PID}
 		}
 	}
@@ -141,9 +146,9 @@ func stateOf(s *model.Snapshot) App {
 }
 
 // wall returns how long the program has run, in ns.
-func (d *dashboard) wall(s *model.Snapshot) uint64 {
+func (d *dashboard) wall(s *stats.Snapshot) uint64 {
 	end := s.Time
-	if (d.ended() || d.single(s)) && len(s.Processes) > 0 {
+	if (d.ended() || d.processes.single(s)) && len(s.Processes) > 0 {
 		end = 0
 		for i := range s.Processes {
 			end = max(end, s.Processes[i].Ended)
@@ -155,9 +160,9 @@ func (d *dashboard) wall(s *model.Snapshot) uint64 {
 	return since(s.Started, end)
 }
 
-func (d *dashboard) pidText(s *model.Snapshot) string {
+func (d *dashboard) pidText(s *stats.Snapshot) string {
 	pid := d.app.PID
-	if (pid == 0 || d.single(s)) && len(s.Processes) > 0 {
+	if (pid == 0 || d.processes.single(s)) && len(s.Processes) > 0 {
 		pid = s.Processes[0].PID
 	}
 	if pid <= 0 {

@@ -1,11 +1,5 @@
 package ui
 
-import (
-	"slices"
-
-	"github.com/charmbracelet/bubbles/key"
-)
-
 // action is what a key does.
 type action uint8
 
@@ -50,160 +44,110 @@ const (
 	actTime
 )
 
-// command is one line of the keymap. The dispatcher, the key line and the help are all made from it.
+// command is one line of the keymap, from which the dispatcher, the key line and the help are made.
 type command struct {
+	modes   modes
 	action  action
-	binding key.Binding
-	short   string // in the key line; empty: not there
 	section string // of the help
-	limits  bool   // changes a limit
+	short   string // in the key line; empty: not there
+	shown   string // how the help writes the keys; empty: another line covers them, or they only say why they do nothing
+	help    string
+	keys    []string // as Bubble Tea names them
 }
 
-func bind(a action, section, short, shown, help string, keys ...string) command {
-	return command{a, key.NewBinding(key.WithKeys(keys...), key.WithHelp(shown, help)), short, section, false}
-}
+// modes is a set of modes.
+type modes uint8
 
-func bindLimit(a action, short, shown, help string, keys ...string) command {
-	c := bind(a, sectionLimits, short, shown, help, keys...)
-	c.limits = true
-	return c
-}
+const (
+	inRun modes = 1 << iota
+	inAttach
+	inView
+	inLive = inRun | inAttach
+	inAll  = inLive | inView
+)
 
-// The sections of the help, in its order.
+// The sections of the help, in order.
 const (
 	sectionScreen = "screen"
+	sectionTime   = "time"
 	sectionMove   = "move"
 	sectionLimits = "limits and policy"
 	sectionWhatIf = "what if"
 	sectionApp    = "program"
-	sectionTime   = "time"
 )
 
-// travels reports whether a command moves the time cursor.
-func (c *command) travels() bool { return c.section == sectionTime }
+var sections = []string{sectionScreen, sectionTime, sectionMove, sectionLimits, sectionWhatIf, sectionApp}
 
-// keymapOf returns all keys, in the order in which the key line shows them.
-func keymapOf(o *Options) []command {
-	switch {
-	case o.Moment != nil:
-		return viewKeymap()
-	case o.Attached:
-		return attachedKeymap()
-	}
-	return liveKeymap()
+const nextHelp = "show one process: the first, the next, and after the last all again"
+
+// keymap has all keys, in the order of the key line.
+var keymap = []command{
+	{inRun, actQuit, sectionScreen, "quit", "q", "quit; asks what to do with a program that still runs", []string{"q"}},
+	{inAttach, actQuit, sectionScreen, "detach", "q", "detach and quit; the programs go on (also ctrl+c)", []string{"q", "ctrl+c"}},
+	{inView, actQuit, sectionScreen, "quit", "q", "quit (also ctrl+c)", []string{"q", "ctrl+c"}},
+	{inAll, actHelp, sectionScreen, "help", "?", "this help", []string{"?"}},
+	{inView, actBackward, sectionTime, "", "", "", []string{"left"}},
+	{inView, actForward, sectionTime, "time", "← →", "one kept instant back or forward", []string{"right"}},
+	{inView, actTime, sectionTime, "go to", "t", "go to a time, such as 12.5, 1m30s or 1:30", []string{"t"}},
+	{inAll, actSort, sectionMove, "sort", "s", "sort the tags by the next column", []string{"s"}},
+	{inAll, actNext, sectionScreen, "pane", "tab", "next pane", []string{"tab"}},
+	{inRun, actZoom, sectionScreen, "zoom", "1-7", "zoom a pane; the same key or esc goes back", []string{"1", "2", "3", "4", "5", "6", "7"}},
+	{inAttach | inView, actZoom, sectionScreen, "zoom", "1-6", "zoom a pane; the same key or esc goes back", []string{"1", "2", "3", "4", "5", "6"}},
+	{inLive, actFreeze, sectionScreen, "freeze", "f", "freeze the screen; recording goes on (also space)", []string{"f", " "}},
+	{inRun, actLess, sectionLimits, "", "[", "lower the chosen limit: half of a size, one step of a number, the previous word", []string{"["}},
+	{inRun, actMore, sectionLimits, "limit", "]", "raise the chosen limit: twice a size, one step of a number, the next word", []string{"]"}},
+	{inLive, actGhosts, sectionWhatIf, "what if", "w", "what other policies would have done so far, simulated beside the run (ghosts)", []string{"w"}},
+	{inView, actCurve, sectionWhatIf, "curve", "c", "hit rate at other limits of cached bytes, of the whole recording", []string{"c"}},
+	{inLive, actProcess, sectionApp, "process", "p", nextHelp, []string{"p"}},
+	{inView, actProcess, sectionScreen, "process", "p", nextHelp, []string{"p"}},
+	{inLive, actProcesses, sectionApp, "", "P", "list of the processes; enter shows one", []string{"P"}},
+	{inView, actProcesses, sectionScreen, "", "P", "list of the processes; enter shows one", []string{"P"}},
+	{inRun, actAdopt, sectionWhatIf, "", "y", "switch to the ghost that leads; shows the list first", []string{"y"}},
+	{inAttach | inView, actAdopt, sectionWhatIf, "", "", "", []string{"y"}},
+	{inLive, actCurve, sectionWhatIf, "curve", "c", "hit rate at other limits of cached bytes", []string{"c"}},
+	{inRun, actPolicies, sectionLimits, "policy", "a", "list of the allocator's policies; enter switches to one while the program runs", []string{"a"}},
+	{inRun, actOutput, sectionApp, "output", "o", "output of the program on the whole screen", []string{"o"}},
+	{inRun, actInterrupt, sectionApp, "interrupt", "ctrl+c", "SIGINT to the program; again within 2 s SIGTERM, then SIGKILL", []string{"ctrl+c"}},
+	{inView, actBackwardMore, sectionTime, "", "shift+←", "ten kept instants back", []string{"shift+left"}},
+	{inView, actForwardMore, sectionTime, "", "shift+→", "ten kept instants forward", []string{"shift+right"}},
+	{inView, actBackwardMost, sectionTime, "", "ctrl+←", "fifty kept instants back", []string{"ctrl+left"}},
+	{inView, actForwardMost, sectionTime, "", "ctrl+→", "fifty kept instants forward", []string{"ctrl+right"}},
+	{inView, actFirst, sectionTime, "", "home", "to the start", []string{"home"}},
+	{inView, actLast, sectionTime, "", "end", "to the end", []string{"end"}},
+	{inAll, actReverse, sectionMove, "", "S", "reverse the order", []string{"S"}},
+	{inAll, actUp, sectionMove, "", "k ↑", "up in the focused pane", []string{"k", "up"}},
+	{inAll, actDown, sectionMove, "", "j ↓", "down", []string{"j", "down"}},
+	{inLive, actTop, sectionMove, "", "g", "to the top", []string{"g", "home"}},
+	{inLive, actBottom, sectionMove, "", "G", "to the bottom", []string{"G", "end"}},
+	{inView, actTop, sectionMove, "", "g", "to the top", []string{"g"}},
+	{inView, actBottom, sectionMove, "", "G", "to the bottom", []string{"G"}},
+	{inAll, actPageUp, sectionMove, "", "pgup", "a page up", []string{"pgup", "ctrl+b"}},
+	{inAll, actPageDown, sectionMove, "", "pgdn", "a page down", []string{"pgdown", "ctrl+f"}},
+	{inRun | inView, actEnter, sectionMove, "", "enter", "free list and call stack of the chosen tag", []string{"enter"}},
+	{inAttach, actEnter, sectionMove, "", "enter", "call stack of the chosen tag", []string{"enter"}},
+	{inAll, actPrevious, sectionScreen, "", "shift+tab", "previous pane", []string{"shift+tab"}},
+	{inAll, actBack, sectionScreen, "", "esc", "back", []string{"esc"}},
+	{inAll, actRedraw, sectionScreen, "", "ctrl+l", "draw everything again", []string{"ctrl+l"}},
+	{inRun, actHalve, sectionLimits, "", "{", "halve the chosen limit", []string{"{"}},
+	{inRun, actDouble, sectionLimits, "", "}", "double the chosen limit", []string{"}"}},
+	{inView, actPolicies, sectionLimits, "", "", "", []string{"a"}},
+	{inView, actGhosts, sectionWhatIf, "", "", "", []string{"w"}},
+	{inAttach | inView, actLess, sectionWhatIf, "", "[ ]", "on the curve: try half of the limit, or twice", []string{"[", "{"}},
+	{inAttach | inView, actMore, sectionWhatIf, "", "", "", []string{"]", "}"}},
 }
 
-// attachedKeymap returns the keys for programs that were not started here: none that would change one.
-func attachedKeymap() []command {
-	keys := slices.DeleteFunc(liveKeymap(), func(c command) bool {
-		return c.limits || c.action == actPolicies || c.action == actOutput || c.action == actInterrupt
-	})
-	for i := range keys {
-		switch keys[i].action {
-		case actQuit:
-			keys[i] = bind(actQuit, sectionScreen, "detach", "q", "detach and quit; the programs go on (also ctrl+c)", "q", "ctrl+c")
-		case actZoom:
-			keys[i] = bindZoom("1-6", "1", "2", "3", "4", "5", "6")
-		case actEnter:
-			keys[i] = bind(actEnter, sectionMove, "", "enter", "call stack of the chosen tag", "enter")
-		case actAdopt: // says why not
-			keys[i] = bindSilent(keys[i])
+// keymapFor returns the keys of a mode.
+func keymapFor(m modes) (keys []command) {
+	for _, c := range keymap {
+		if c.modes&m != 0 {
+			keys = append(keys, c)
 		}
-	}
-	return append(keys, bindSupposing()...)
-}
-
-// bindZoom binds the numbers of the panes.
-func bindZoom(shown string, keys ...string) command {
-	return bind(actZoom, sectionScreen, "zoom", shown, "zoom a pane; the same key or esc goes back", keys...)
-}
-
-// bindSilent binds the keys of a command that only says why it cannot be: neither the key line nor the help has it.
-func bindSilent(c command) command { return bind(c.action, c.section, "", "", "", c.binding.Keys()...) }
-
-// bindSupposing binds the keys that change limits where there is nothing to change: on the curve they move a mark,
-// elsewhere they say why they do nothing.
-func bindSupposing() []command {
-	keys := []command{
-		bindLimit(actLess, "", "[ ]", "on the curve: look at half of the limit, or twice", "[", "{"), bindLimit(actMore, "", "", "", "]", "}"),
-	}
-	for i := range keys {
-		keys[i].section = sectionWhatIf
 	}
 	return keys
 }
 
-// liveKeymap returns the keys for a program that was started here.
-func liveKeymap() []command {
-	return []command{
-		bind(actQuit, sectionScreen, "quit", "q", "quit; asks what becomes of a program that still runs", "q"),
-		bind(actHelp, sectionScreen, "help", "?", "this help", "?"),
-		bind(actSort, sectionMove, "sort", "s", "sort the tags by the next column", "s"),
-		bind(actNext, sectionScreen, "pane", "tab", "next pane", "tab"),
-		bindZoom("1-7", "1", "2", "3", "4", "5", "6", "7"),
-		bind(actFreeze, sectionScreen, "freeze", "f", "freeze the screen; collecting goes on (also space)", "f", " "),
-		bindLimit(actLess, "", "[", "lower the chosen limit: half of a size, one step of a number, the word before", "["),
-		bindLimit(actMore, "limit", "]", "raise the chosen limit: twice a size, one step of a number, the next word", "]"),
-		bind(actGhosts, sectionWhatIf, "what if", "w", "what other policies would have done so far, simulated beside the run (ghosts)", "w"),
-		bind(actProcess, sectionApp, "process", "p", "look at one process: the first, the next, and after the last all again", "p"),
-		bind(actProcesses, sectionApp, "", "P", "list of the processes; enter looks at one", "P"),
-		bind(actAdopt, sectionWhatIf, "", "y", "go over to the ghost that leads; shows the list first", "y"),
-		bind(actCurve, sectionWhatIf, "curve", "c", "hit rate at other limits of cached bytes", "c"),
-		bind(actPolicies, sectionLimits, "policy", "a", "list of the allocator's policies; enter goes over to one while the program runs", "a"),
-		bind(actOutput, sectionApp, "output", "o", "output of the program on the whole screen", "o"),
-		bind(actInterrupt, sectionApp, "interrupt", "ctrl+c", "SIGINT to the program; again within 2 s SIGTERM, then SIGKILL", "ctrl+c"),
-		bind(actReverse, sectionMove, "", "S", "reverse the order", "S"),
-		bind(actUp, sectionMove, "", "k ↑", "up in the focused pane", "k", "up"),
-		bind(actDown, sectionMove, "", "j ↓", "down", "j", "down"),
-		bind(actTop, sectionMove, "", "g", "to the top", "g", "home"),
-		bind(actBottom, sectionMove, "", "G", "to the bottom", "G", "end"),
-		bind(actPageUp, sectionMove, "", "pgup", "a page up", "pgup", "ctrl+b"),
-		bind(actPageDown, sectionMove, "", "pgdn", "a page down", "pgdown", "ctrl+f"),
-		bind(actEnter, sectionMove, "", "enter", "free list and call stack of the chosen tag", "enter"),
-		bind(actPrevious, sectionScreen, "", "shift+tab", "previous pane", "shift+tab"),
-		bind(actBack, sectionScreen, "", "esc", "back", "esc"),
-		bind(actRedraw, sectionScreen, "", "ctrl+l", "draw everything again", "ctrl+l"),
-		bindLimit(actHalve, "", "{", "halve the chosen limit", "{"),
-		bindLimit(actDouble, "", "}", "double the chosen limit", "}"),
-	}
-}
+// adjusts reports whether a command changes a limit.
+func (a action) adjusts() bool { return a >= actLess && a <= actDouble }
 
-// viewKeymap returns the keys for a recording: none that needs a live program.
-func viewKeymap() []command {
-	return append([]command{
-		bind(actQuit, sectionScreen, "quit", "q", "quit (also ctrl+c)", "q", "ctrl+c"),
-		bind(actHelp, sectionScreen, "help", "?", "this help", "?"),
-		bind(actBackward, sectionTime, "", "", "", "left"),
-		bind(actForward, sectionTime, "time", "← →", "one kept instant back or on", "right"),
-		bind(actTime, sectionTime, "go to", "t", "go to a time, such as 12.5, 1m30s or 1:30", "t"),
-		bind(actSort, sectionMove, "sort", "s", "sort the tags by the next column", "s"),
-		bind(actNext, sectionScreen, "pane", "tab", "next pane", "tab"),
-		bindZoom("1-6", "1", "2", "3", "4", "5", "6"),
-		bind(actCurve, sectionWhatIf, "curve", "c", "hit rate at other limits of cached bytes, of the whole recording", "c"),
-		bind(actProcess, sectionScreen, "process", "p", "look at one process: the first, the next, and after the last all again", "p"),
-		bind(actProcesses, sectionScreen, "", "P", "list of the processes; enter looks at one", "P"),
-		bind(actBackwardMore, sectionTime, "", "shift+←", "ten kept instants back", "shift+left"),
-		bind(actForwardMore, sectionTime, "", "shift+→", "ten kept instants on", "shift+right"),
-		bind(actBackwardMost, sectionTime, "", "ctrl+←", "fifty kept instants back", "ctrl+left"),
-		bind(actForwardMost, sectionTime, "", "ctrl+→", "fifty kept instants on", "ctrl+right"),
-		bind(actFirst, sectionTime, "", "home", "to the start", "home"),
-		bind(actLast, sectionTime, "", "end", "to the end", "end"),
-		bind(actReverse, sectionMove, "", "S", "reverse the order", "S"),
-		bind(actUp, sectionMove, "", "k ↑", "up in the focused pane", "k", "up"),
-		bind(actDown, sectionMove, "", "j ↓", "down", "j", "down"),
-		bind(actTop, sectionMove, "", "g", "to the top", "g"),
-		bind(actBottom, sectionMove, "", "G", "to the bottom", "G"),
-		bind(actPageUp, sectionMove, "", "pgup", "a page up", "pgup", "ctrl+b"),
-		bind(actPageDown, sectionMove, "", "pgdn", "a page down", "pgdown", "ctrl+f"),
-		bind(actEnter, sectionMove, "", "enter", "free list and call stack of the chosen tag", "enter"),
-		bind(actPrevious, sectionScreen, "", "shift+tab", "previous pane", "shift+tab"),
-		bind(actBack, sectionScreen, "", "esc", "back", "esc"),
-		bind(actRedraw, sectionScreen, "", "ctrl+l", "draw everything again", "ctrl+l"),
-		bind(actPolicies, sectionLimits, "", "", "", "a"), // these say where else there is that
-		bind(actGhosts, sectionWhatIf, "", "", "", "w"),
-		bind(actAdopt, sectionWhatIf, "", "", "", "y"),
-	}, bindSupposing()...)
-}
-
-// shownKeys is what the key line and the help print for a command, empty where another one's line tells of it.
-func (c *command) shownKeys() string { return c.binding.Help().Key }
+// travels reports whether a command moves the time cursor.
+func (a action) travels() bool { return a >= actBackward }

@@ -11,12 +11,13 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 )
 
 func chosenName(d *dashboard) string { return d.tags.current(d.shown()).Name }
 
-// names returns the tags in the order of the screen.
+// names returns the tags in screen order.
 func names(d *dashboard) (out []string) {
 	for _, i := range d.tags.rows {
 		out = append(out, d.shown().Tags[i].Name)
@@ -101,13 +102,12 @@ func TestFreeze(t *testing.T) {
 		t.Errorf("frozen screen:\n%s", got)
 	}
 	press(d, " ")
-	if got := screen(d); strings.Contains(got, "FROZEN") || !strings.Contains(got, "in use 3.00G") {
-		t.Errorf("screen after the freeze:\n%s", got)
-	}
+	shows(t, d, "in use 3.00G")
+	hides(t, d, "FROZEN")
 }
 
 func TestQuitDialog(t *testing.T) {
-	ended := func(o *Options) { o.App = func() App { return App{State: model.Exited} } }
+	ended := func(o *Options) { o.App = func() App { return App{State: stats.Exited} } }
 	for _, test := range []struct {
 		name     string
 		options  func(*Options)
@@ -151,7 +151,7 @@ func TestExitWithApp(t *testing.T) {
 	o := (&calls{}).options()
 	o.ExitWithApp = true
 	d := newTest(o, 120, 36, sampleSnapshot())
-	_, cmd := d.Update(frameMsg{now: testStart, app: App{State: model.Signaled, Status: 11}, hasApp: true})
+	_, cmd := d.Update(frameMsg{now: testStart, app: App{State: stats.Signaled, Status: 11}, hasApp: true})
 	if !quits(cmd) || d.result != AppEnded {
 		t.Errorf("result %v", d.result)
 	}
@@ -162,15 +162,13 @@ func TestStates(t *testing.T) {
 		app  App
 		want string
 	}{
-		{App{}, "● RUNNING"}, {App{State: model.Exited}, "✓ EXITED 0"}, {App{State: model.Exited, Status: 7}, "✗ EXITED 7"},
-		{App{State: model.Signaled, Status: 11}, "✗ SIGSEGV"}, {App{State: model.Signaled, Status: 60}, "✗ SIGNAL 60"},
-		{App{State: model.Exited, Status: -1}, "● EXITED"},
+		{App{}, "● RUNNING"}, {App{State: stats.Exited}, "✓ EXITED 0"}, {App{State: stats.Exited, Status: 7}, "✗ EXITED 7"},
+		{App{State: stats.Signaled, Status: 11}, "✗ SIGSEGV"}, {App{State: stats.Signaled, Status: 60}, "✗ SIGNAL 60"},
+		{App{State: stats.Exited, Status: -1}, "● EXITED"},
 	} {
 		d := newTest((&calls{}).options(), 80, 24, sampleSnapshot())
 		d.Update(frameMsg{now: testStart, app: test.app, hasApp: true})
-		if got := screen(d); !strings.Contains(got, test.want) {
-			t.Errorf("%+v: no %q in\n%s", test.app, test.want, got)
-		}
+		shows(t, d, test.want)
 	}
 }
 
@@ -189,17 +187,17 @@ func TestInterrupt(t *testing.T) {
 	if !slices.Equal(c.signals, want) {
 		t.Errorf("sent %v, want %v", c.signals, want)
 	}
-	d.Update(frameMsg{now: testStart, app: App{State: model.Exited}, hasApp: true})
+	d.Update(frameMsg{now: testStart, app: App{State: stats.Exited}, hasApp: true})
 	if !quits(press(d, "ctrl+c")) {
 		t.Error("ctrl+c does not quit after the end of the program")
 	}
 }
 
-// TestSlabsRow looks at the row of what is free in slabs: its list counts slabs.
+// TestSlabsRow checks the row of free ranges in slabs, whose list counts slabs.
 func TestSlabsRow(t *testing.T) {
 	s := sampleSnapshot()
-	s.Tags = []model.Tag{{
-		ID: math.MaxUint32, Name: "(slabs)", Slabs: true, Cached: 3 * mib, CachedCount: 5, Free: []model.FreeClass{{Size: 4 * mib, Blocks: 2}},
+	s.Tags = []stats.Tag{{
+		ID: math.MaxUint32, Name: "(slabs)", Slabs: true, Cached: 3 * mib, CachedCount: 5, Free: []stats.FreeClass{{Size: 4 * mib, Blocks: 2}},
 	}}
 	d := newTest((&calls{}).options(), 120, 36, s)
 	got := screen(d)
@@ -212,7 +210,7 @@ func TestSlabsRow(t *testing.T) {
 
 func TestFocusAndZoom(t *testing.T) {
 	d := newTest((&calls{}).options(), 120, 36, sampleSnapshot())
-	want := []pane{paneFree, paneMisses, paneLimits, paneOutput, paneMemory, paneRates, paneTags}
+	want := []paneID{paneFree, paneMisses, paneLimits, paneOutput, paneMemory, paneRates, paneTags}
 	for _, p := range want {
 		press(d, "tab")
 		if d.focus != p {
@@ -225,13 +223,13 @@ func TestFocusAndZoom(t *testing.T) {
 	}
 	for _, p := range []string{"1", "2", "3", "4", "5", "6", "7"} {
 		press(d, p)
-		if got := d.panes(); len(got) != 1 || got[0] != pane(p[0]-'0') {
+		if got := d.visible(); len(got) != 1 || got[0] != paneID(p[0]-'0') {
 			t.Errorf("%s shows %v", p, got)
 		}
 	}
 	press(d, "esc")
-	if len(d.panes()) != 7 {
-		t.Errorf("esc leaves %v", d.panes())
+	if len(d.visible()) != 7 {
+		t.Errorf("esc leaves %v", d.visible())
 	}
 }
 
@@ -244,7 +242,7 @@ func TestOutputPane(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
 	}
-	lines := make([]OutputLine, 3*outputMax)
+	lines := make([]view.OutputLine, 3*outputMax)
 	for i := range lines {
 		lines[i].Text = "line " + itoa(i)
 	}
@@ -263,12 +261,12 @@ func TestHelpHasEveryKeyAndPane(t *testing.T) {
 	d := newTest((&calls{}).options(), 200, 200, sampleSnapshot())
 	press(d, "?")
 	got := screen(d)
-	for _, c := range d.keys {
-		if !strings.Contains(got, c.binding.Help().Desc) {
-			t.Errorf("no help for %s", c.shownKeys())
+	for _, c := range d.mode.keys {
+		if !strings.Contains(got, c.help) {
+			t.Errorf("no help for %s", c.shown)
 		}
 	}
-	for _, w := range slices.Concat(words, poolWords, paneHelp) {
+	for _, w := range slices.Concat(words, poolWords, panesFor(false, false)) {
 		if !strings.Contains(got, w.meaning) {
 			t.Errorf("no help for %q", w.term)
 		}
@@ -294,8 +292,8 @@ func TestLettersThatArriveTogether(t *testing.T) {
 
 func TestKeysAreUnique(t *testing.T) {
 	seen := map[string]bool{}
-	for _, c := range liveKeymap() {
-		for _, k := range c.binding.Keys() {
+	for _, c := range keymapFor(inRun) {
+		for _, k := range c.keys {
 			if seen[k] {
 				t.Errorf("%q is bound twice", k)
 			}

@@ -3,33 +3,33 @@ package ui
 // rect is a place on the screen.
 type rect struct{ x, y, w, h int }
 
-// placed is a pane in its place. Boxed panes have a frame around them, the others a line with their title on top.
+// placed is a pane in its place. A boxed pane has a frame around it, another one a line with its title on top.
 type placed struct {
-	pane  pane
+	pane  paneID
 	boxed bool
 	rect
 }
 
-// mode is what there is room for.
-type mode uint8
+// size is how much of the dashboard fits.
+type size uint8
 
 const (
-	tooSmall mode = iota
+	tooSmall size = iota
 	numbersOnly
 	compact
 	full
 )
 
-// The sizes from which on each mode fits, in cells.
+// The smallest terminals for each size, in cells.
 const (
 	numbersW, numbersH = 40, 6
 	compactW, compactH = 60, 12
 	fullW, fullH       = 100, 30
 )
 
-// layout says where everything is.
+// layout is the place of everything.
 type layout struct {
-	mode    mode
+	size    size
 	top     int // rows of header and gauge
 	panes   []placed
 	message bool // the row above the keys is for messages
@@ -43,7 +43,7 @@ func (l *layout) bottom() int {
 	return 1
 }
 
-func modeFor(w, h int) mode {
+func sizeOf(w, h int) size {
 	switch {
 	case w >= fullW && h >= fullH:
 		return full
@@ -55,10 +55,10 @@ func modeFor(w, h int) mode {
 	return tooSmall
 }
 
-// arrange places the panes; zoom is the one that is alone, or noPane. Without output the tags get its rows.
-func arrange(w, h int, zoom pane, output bool) layout {
-	l := layout{mode: modeFor(w, h)}
-	switch l.mode {
+// arrange places the panes, or only the zoomed one. Without output the tags get its rows.
+func arrange(w, h int, zoom paneID, output bool) layout {
+	l := layout{size: sizeOf(w, h)}
+	switch l.size {
 	case full:
 		l.top, l.message = 4, true
 	case compact:
@@ -69,8 +69,8 @@ func arrange(w, h int, zoom pane, output bool) layout {
 	area := rect{0, l.top, w, h - l.top - l.bottom()}
 	switch {
 	case zoom != noPane:
-		l.panes = []placed{{zoom, l.mode == full, area}}
-	case l.mode == full:
+		l.panes = []placed{{zoom, l.size == full, area}}
+	case l.size == full:
 		l.panes = arrangeFull(area, output)
 	default:
 		l.panes = arrangeCompact(area, h, output)
@@ -78,7 +78,7 @@ func arrange(w, h int, zoom pane, output bool) layout {
 	return l
 }
 
-// arrangeFull shares the rows out: what is more than 30 goes to the tags for the most part.
+// arrangeFull distributes the rows. Most of those beyond 30 go to the tags.
 func arrangeFull(a rect, withOutput bool) []placed {
 	extra := a.h - 30
 	graphs := min(10+extra/3, 18)
@@ -111,8 +111,8 @@ func arrangeFull(a rect, withOutput bool) []placed {
 	return panes
 }
 
-// arrangeCompact drops the graphs first when rows are few, then free list and limits, then the output, and leaves the
-// tags what remains. Titles take a row each.
+// arrangeCompact leaves out the graphs first if rows are few, then free list and limits, then the output. The tags get the
+// rest. Each title takes a row.
 func arrangeCompact(a rect, h int, withOutput bool) []placed {
 	graphs, lists, output := 4+max(0, h-24)/4, 3+max(0, h-24)/6, 2+max(0, h-30)/8
 	if !withOutput {
@@ -152,24 +152,12 @@ func arrangeCompact(a rect, h int, withOutput bool) []placed {
 }
 
 // arrange places the panes of this dashboard.
-func (d *dashboard) arrange() layout { return arrange(d.w, d.h, d.zoom, d.prints()) }
+func (d *dashboard) arrange() layout { return arrange(d.w, d.h, d.zoom, d.mode.lastPane == paneOutput) }
 
-// prints reports whether there is a pane for what the program prints: that is in no recording, and of a program that
-// was not started here it is on a terminal of its own.
-func (d *dashboard) prints() bool { return !d.viewing() && !d.o.Attached }
-
-// lastPane is the last of the panes that can be zoomed in turn.
-func (d *dashboard) lastPane() pane {
-	if d.prints() {
-		return paneOutput
-	}
-	return paneLimits
-}
-
-// panes returns the panes on the screen in the order of the focus.
-func (d *dashboard) panes() []pane {
+// visible returns the panes on the screen in the order of the focus.
+func (d *dashboard) visible() []paneID {
 	l := d.arrange()
-	out := make([]pane, len(l.panes))
+	out := make([]paneID, len(l.panes))
 	for i := range l.panes {
 		out[i] = l.panes[i].pane
 	}

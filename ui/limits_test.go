@@ -6,14 +6,17 @@ import (
 	"strings"
 	"testing"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// answer makes the snapshot that follows a change of max_cached_bytes.
-func answer(value, wanted float64, pending bool, refused string) *model.Snapshot {
+// limitSnapshot is the sample after a number of changes of max_cached_bytes.
+func limitSnapshot(asked uint64, value, wanted float64, refused string) *stats.Snapshot {
 	s := sampleSnapshot()
 	l := &s.Limits[0]
-	l.Value, l.Wanted, l.Pending, l.Refused = value, wanted, pending, refused
+	l.Value, l.Wanted, l.Pending, l.Refused, l.Asked, l.AskedAt = value, wanted, wanted != value, refused, asked, s.Time
+	if !l.Pending {
+		l.AnsweredAt = s.Time
+	}
 	return s
 }
 
@@ -24,47 +27,21 @@ func TestLimits(t *testing.T) {
 	if want := []string{"1073741824", "2147483648", "1073741824"}; !slices.Equal(c.values, want) || c.limits[0] != "max_cached_bytes" {
 		t.Fatalf("asked for %v %v, want %v", c.limits, c.values, want)
 	}
-	if got := screen(d); !strings.Contains(got, "1.00G …") {
-		t.Errorf("wanted value is not shown as pending:\n%s", got)
-	}
-	d.Update(frameMsg{now: testStart, snap: answer(512*mib, gib, true, "")})
-	if got := screen(d); !strings.Contains(got, "1.00G …") {
-		t.Errorf("pending value is not shown:\n%s", got)
-	}
-	d.Update(frameMsg{now: testStart, snap: answer(gib, gib, false, "")})
-	if got := screen(d); !strings.Contains(got, "1.00G ✓") || !strings.Contains(got, "✓ max_cached_bytes 512.0M → 1.00G acknowledged") {
-		t.Errorf("acknowledgement is not shown:\n%s", got)
-	}
+	shows(t, d, "1.00G …")
+	d.Update(frameMsg{now: testStart, snap: limitSnapshot(2, 512*mib, 2*gib, "")}) // it does not know the third change
+	shows(t, d, "1.00G …")
+	d.Update(frameMsg{now: testStart, snap: limitSnapshot(3, 512*mib, gib, "")})
+	shows(t, d, "1.00G …")
+	d.Update(frameMsg{now: testStart, snap: limitSnapshot(3, gib, gib, "")})
+	shows(t, d, "1.00G ✓", "✓ max_cached_bytes 512.0M → 1.00G acknowledged")
 	press(d, "]")
-	refused := answer(gib, gib, false, "more than the device has") // between two frames: nothing was seen on its way
-	refused.Limits[0].RefusedText, refused.Limits[0].Refusals = "2147483648", 1
-	d.Update(frameMsg{now: testStart, snap: refused})
-	if got := screen(d); !strings.Contains(got, "✗ max_cached_bytes: more than the device has") || !strings.Contains(got, "1.00G ✗") {
-		t.Errorf("refusal is not shown:\n%s", got)
-	}
-}
-
-// TestLimitRefusedTwice asks again for what was refused: the old refusal is no answer, and the new one is.
-func TestLimitRefusedTwice(t *testing.T) {
-	refusal := func(text, word string, n uint64) *model.Snapshot {
-		s := answer(512*mib, 512*mib, false, word)
-		s.Limits[0].RefusedText, s.Limits[0].Refusals = text, n
-		return s
-	}
-	d := newTest((&calls{}).options(), 120, 36, refusal("1073741824", "the first no", 1))
+	d.Update(frameMsg{now: testStart, snap: limitSnapshot(4, gib, gib, "more than the device has")}) // no snapshot showed it pending
+	shows(t, d, "✗ max_cached_bytes: more than the device has", "1.00G ✗")
 	press(d, "]")
-	d.Update(frameMsg{now: testStart, snap: refusal("1073741824", "the first no", 1)})
-	if got := screen(d); !strings.Contains(got, "1.00G …") || strings.Contains(got, "the first no") {
-		t.Errorf("an old refusal counts as an answer:\n%s", got)
-	}
-	d.Update(frameMsg{now: testStart, snap: refusal("268435456", "not ours", 2)})
-	if got := screen(d); !strings.Contains(got, "1.00G …") || strings.Contains(got, "not ours") {
-		t.Errorf("the refusal of another value counts as an answer:\n%s", got)
-	}
-	d.Update(frameMsg{now: testStart, snap: refusal("1073741824", "the second no", 3)})
-	if got := screen(d); !strings.Contains(got, "✗ max_cached_bytes: the second no") || strings.Contains(got, "1.00G …") {
-		t.Errorf("the second refusal is not shown:\n%s", got)
-	}
+	d.Update(frameMsg{now: testStart, snap: limitSnapshot(4, gib, gib, "more than the device has")}) // the previous answer
+	shows(t, d, "2.00G …")
+	d.Update(frameMsg{now: testStart, snap: limitSnapshot(5, gib, gib, "still too much")})
+	shows(t, d, "✗ max_cached_bytes: still too much", "1.00G ✗")
 }
 
 func TestLimitUnanswered(t *testing.T) {
@@ -73,9 +50,8 @@ func TestLimitUnanswered(t *testing.T) {
 	s := sampleSnapshot()
 	s.Time += 6e9
 	d.Update(frameMsg{now: testStart, snap: s})
-	if got := screen(d); !strings.Contains(got, "does not answer") || strings.Contains(got, "1.00G …") {
-		t.Errorf("screen:\n%s", got)
-	}
+	shows(t, d, "does not answer")
+	hides(t, d, "1.00G …")
 }
 
 func TestLimitChoiceAndReadOnly(t *testing.T) {
@@ -102,18 +78,14 @@ func TestLimitWords(t *testing.T) {
 	if !slices.Equal(c.limits, []string{"drain_order", "steal_other_tag"}) || !slices.Equal(c.values, []string{"oldest-first", "off"}) {
 		t.Errorf("asked for %v %v", c.limits, c.values)
 	}
-	if got := screen(d); !strings.Contains(got, "bucket_sizes is 1024:4096: a list cannot be changed here") {
-		t.Errorf("screen:\n%s", got)
-	}
+	shows(t, d, "bucket_sizes is 1024:4096: a list cannot be changed here")
 	s := sampleSnapshot()
-	s.Limits[5].Value, s.Limits[5].Wanted = 2, 2
+	s.Limits[5].Value, s.Limits[5].Wanted, s.Limits[5].Asked = 2, 2, 1
 	d.Update(frameMsg{now: testStart, snap: s})
-	if got := screen(d); !strings.Contains(got, "✓ drain_order largest-first → oldest-first acknowledged") {
-		t.Errorf("acknowledgement is not shown:\n%s", got)
-	}
+	shows(t, d, "✓ drain_order largest-first → oldest-first acknowledged")
 }
 
-// TestLimitsFit looks at every limit on small terminals: the value is whole, and of the name enough to tell it.
+// TestLimitsFit checks that small terminals show the whole value of each limit and enough of its name.
 func TestLimitsFit(t *testing.T) {
 	for _, w := range []int{60, 80, 120} {
 		d := newTest((&calls{}).options(), w, 24, sampleSnapshot())
@@ -133,17 +105,17 @@ func TestLimitsFit(t *testing.T) {
 }
 
 func TestLimitText(t *testing.T) {
-	seconds := &model.Limit{Kind: model.LimitSeconds, Max: 1e6}
+	seconds := &stats.Limit{Kind: stats.LimitSeconds, Max: 1e6}
 	for _, test := range []struct {
-		limit *model.Limit
+		limit *stats.Limit
 		value float64
 		want  string
 	}{
 		{seconds, 0, "off"}, {seconds, 0.25, "0.25s"}, {seconds, 30, "30s"}, {seconds, 60, "1m"}, {seconds, 90, "1m30s"},
-		{seconds, 3600, "1h"}, {seconds, 5400, "1h30m"}, {seconds, 3601, "1h0m1s"}, {&model.Limit{Kind: model.LimitSeconds, Min: 0.5}, 0, "0s"},
-		{&model.Limit{Kind: model.LimitBytes}, 0, "0"}, {&model.Limit{Kind: model.LimitBytes}, 1 << 60, "no limit"},
-		{&model.Limit{Kind: model.LimitSizes}, 10, "10 sizes"}, {&model.Limit{}, math.NaN(), none}, {&model.Limit{}, 1.25, "1.25"},
-		{&model.Limit{Kind: model.LimitSwitch, Choices: []string{"off", "on"}}, 1, "on"},
+		{seconds, 3600, "1h"}, {seconds, 5400, "1h30m"}, {seconds, 3601, "1h0m1s"}, {&stats.Limit{Kind: stats.LimitSeconds, Min: 0.5}, 0, "0s"},
+		{&stats.Limit{Kind: stats.LimitBytes}, 0, "0"}, {&stats.Limit{Kind: stats.LimitBytes}, 1 << 60, "no limit"},
+		{&stats.Limit{Kind: stats.LimitSizes}, 10, "10 sizes"}, {&stats.Limit{}, math.NaN(), none}, {&stats.Limit{}, 1.25, "1.25"},
+		{&stats.Limit{Kind: stats.LimitSwitch, Choices: []string{"off", "on"}}, 1, "on"},
 	} {
 		if got := limitText(test.limit, test.value); got != test.want {
 			t.Errorf("kind %d, %v: %q, want %q", test.limit.Kind, test.value, got, test.want)
@@ -152,15 +124,15 @@ func TestLimitText(t *testing.T) {
 }
 
 func TestNextValue(t *testing.T) {
-	size := &model.Limit{Kind: model.LimitBytes, Max: 1 << 63}
-	page := &model.Limit{Kind: model.LimitBytes, Min: 256, Max: 1 << 24}
-	number := &model.Limit{Name: "max_per_tag", Kind: model.LimitCount, Max: 4096}
-	age := &model.Limit{Kind: model.LimitSeconds, Max: 1e6}
-	word := &model.Limit{Kind: model.LimitChoice, Choices: []string{"a", "b", "c"}}
-	sizes := &model.Limit{Kind: model.LimitSizes, Min: 1, Max: 5}
-	fraction := &model.Limit{Name: "max_waste_ratio", Min: 1, Max: 16}
+	size := &stats.Limit{Kind: stats.LimitBytes, Max: 1 << 63}
+	page := &stats.Limit{Kind: stats.LimitBytes, Min: 256, Max: 1 << 24}
+	number := &stats.Limit{Name: "max_per_tag", Kind: stats.LimitCount, Max: 4096}
+	age := &stats.Limit{Kind: stats.LimitSeconds, Max: 1e6}
+	word := &stats.Limit{Kind: stats.LimitChoice, Choices: []string{"a", "b", "c"}}
+	sizes := &stats.Limit{Kind: stats.LimitSizes, Min: 1, Max: 5}
+	fraction := &stats.Limit{Name: "max_waste_ratio", Min: 1, Max: 16}
 	for _, test := range []struct {
-		limit *model.Limit
+		limit *stats.Limit
 		base  float64
 		act   action
 		want  float64
@@ -180,12 +152,10 @@ func TestNextValue(t *testing.T) {
 	}
 }
 
-// TestCachedMost shows the lower of both limits behind what is cached.
+// TestCachedMost checks that the lower of both limits follows the cached bytes.
 func TestCachedMost(t *testing.T) {
 	s := sampleSnapshot()
 	s.Limits[7].Value = 1. / 64
 	d := newTest((&calls{}).options(), 120, 36, s)
-	if got := screen(d); !strings.Contains(got, "cached 384.0M/256.0M") {
-		t.Errorf("screen:\n%s", got)
-	}
+	shows(t, d, "cached 384.0M/256.0M")
 }

@@ -37,7 +37,7 @@ func (r region) lineOf(x, y, gap int, items []item) int {
 	return x
 }
 
-// line writes the items that there is room for, closer together before one is left out.
+// line writes the items that fit. It closes the gaps before it leaves one out.
 func (r region) line(x, y, gap int, items []item) {
 	shown := fit(items, r.w-2*x, gap)
 	if len(shown) < len(items) && gap > 2 {

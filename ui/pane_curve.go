@@ -6,29 +6,48 @@ import (
 	"slices"
 	"sort"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/size"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 )
 
 const (
-	// curveLeast is of how many requests a curve says something.
-	curveLeast = 20
-	// curveAxis is the width of the figures at its left.
-	curveAxis = 6
+	curveLeast = 20 // requests before a curve is shown
+	curveAxis  = 6  // width of the labels at the left
 )
 
-// drawCurve draws the hit rate by limit of cached bytes, what it says in words above it, and under it the limits. Like the
-// limits it shows the latest state even when the screen is frozen.
-func (d *dashboard) drawCurve(r region) {
-	c := d.curve
-	r = r.sub(1, 0, r.w-2, r.h)
-	if why := d.noCurve(); why != "" {
-		for y, line := range wrap(why, r.w) {
-			r.text(0, y, line, dim)
+// curvePane is the hit rate by limit of cached bytes, with notes above it and the limits under it. Like the limits it
+// shows the latest state even while the screen is frozen.
+type curvePane struct {
+	basePane
+	curve *view.Curve // nil: none received yet
+	tried uint64      // limit that the user tries on the curve; 0: none
+}
+
+func (p *curvePane) title(*stats.Snapshot) (title, hint []span) {
+	title = []span{{"hit rate by limit of cached bytes", titleStyle}, {p.d.processes.scope(), dim}}
+	if c := p.curve; c != nil && (c.Whole || p.d.poolless()) {
+		title[1].text = " (" + c.Policy + ")" + p.d.processes.scope()
+		if p.d.poolless() {
+			title[0].text = "hit rate of a pool by limit of cached bytes"
 		}
+	}
+	hint = []span{{" c", keyStyle}, {" back ", dim}}
+	if p.missing() == "" {
+		hint = append([]span{{" [ ]", keyStyle}, {" limit", dim}}, hint...)
+	}
+	return title, hint
+}
+
+func (p *curvePane) draw(r region, _ *stats.Snapshot) {
+	c := plotted{p.curve}
+	r = r.sub(1, 0, r.w-2, r.h)
+	if why := p.missing(); why != "" {
+		r.lines(0, 0, why, dim)
 		return
 	}
-	marks := d.curveMarks()
-	r.lineOf(0, 0, 2, fit(append(c.words(marks), d.poolWords()...), r.w, 2))
+	marks := p.marks()
+	r.lineOf(0, 0, 2, fit(append(c.facts(marks), p.poolNote()...), r.w, 2))
 	r.lineOf(0, 1, 2, fit(c.trust(), r.w, 2))
 	plot := r.sub(curveAxis, 2, r.w-curveAxis, r.h-4)
 	if plot.h < 2 || plot.w < 10 {
@@ -58,63 +77,65 @@ func (d *dashboard) drawCurve(r region) {
 	x.drawAxis(r.sub(curveAxis, r.h-2, plot.w, 2), c)
 }
 
-// showCurve shows the curve, or says why there can be none.
-func (d *dashboard) showCurve() {
-	switch {
-	case modeFor(d.w, d.h) < compact:
-		d.say(warnStyle, "there is no room for the curve")
-	default:
-		d.zoomOn(paneCurve)
+// open shows the curve.
+func (p *curvePane) open() {
+	if sizeOf(p.d.w, p.d.h) < compact {
+		p.d.say(warnStyle, "the terminal is too small for the curve")
+		return
 	}
+	p.d.zoomOn(paneCurve)
 }
 
-// noCurve says why there is nothing to draw, empty when there is something.
-func (d *dashboard) noCurve() string {
-	c := d.curve
+// missing says why there is no curve to draw, empty if there is one.
+func (p *curvePane) missing() string {
+	c := p.curve
 	switch {
-	case d.o.Curve == nil || d.live == nil:
-		return "nobody works out a curve here"
+	case p.d.o.Curve == nil || p.d.live == nil:
+		return "no curve is computed here"
 	case c == nil:
-		return "nothing is known yet"
+		return "no data yet"
 	case c.Why != "":
 		return c.Why
 	case !c.Limits:
-		return "policy " + c.Policy + " has no limit of cached bytes: there is no curve"
+		return "policy " + c.Policy + " does not limit cached bytes: there is no curve"
 	case c.Whole && len(c.Exact) == 0:
-		return "nothing in this recording asks for what a pool serves"
+		return "this recording has no poolable requests"
 	case !c.Whole && c.Requests < curveLeast:
-		return "too little is known: " + plural(c.Requests, "request") + " so far"
+		return "too few requests so far: " + count(c.Requests)
 	case c.Enough.HitRate == 0:
-		return "nothing hits, whatever the limit: no block that would serve was free when one was asked for"
+		return "no limit gives any hit: no suitable block was free when one was requested"
 	}
 	return ""
 }
 
-// words are what the curve says.
-func (c *Curve) words(marks []curveMark) []item {
-	at := func(name string, p CurvePoint) []span {
+// plotted is a curve with what the pane derives from it.
+type plotted struct{ *view.Curve }
+
+// facts are the points worth naming.
+func (c plotted) facts(marks []curveMark) []item {
+	at := func(name string, p view.CurvePoint) []span {
 		rate := " " + percent(p.HitRate) + " %"
 		if !c.isExact(p.Limit) {
 			rate = " ≈" + rate[1:]
 		}
 		return []span{{name + " ", dim}, {bytesText(p.Limit), strong}, {rate, plain}}
 	}
-	items := []item{{0, at("▲ knee", c.Knee)}, {2, at("99 % of the most", c.Enough)}}
+	items := []item{{0, at("▲ knee", c.Knee)}, {2, at("99 % of the best", c.Enough)}}
 	for _, m := range marks {
-		items = append(items, item{1, at(m.sign+" "+m.name, CurvePoint{m.limit, c.at(float64(m.limit))})})
+		items = append(items, item{1, at(m.sign+" "+m.name, view.CurvePoint{Limit: m.limit, HitRate: c.at(float64(m.limit))})})
 	}
 	return items
 }
 
-// isExact reports whether the hit rate at a limit is not estimated: it is at an exact point, or above all, where it is the
-// same.
-func (c *Curve) isExact(limit uint64) bool {
+// isExact reports whether the hit rate at a limit is exact: at an exact point, or above all of them with the same rate.
+func (c plotted) isExact(limit uint64) bool {
 	n := len(c.Exact)
-	return n > 0 && limit >= c.Exact[n-1].Limit && c.at(float64(limit)) == c.Exact[n-1].HitRate || slices.ContainsFunc(c.Exact, func(p CurvePoint) bool { return p.Limit == limit })
+	return n > 0 && limit >= c.Exact[n-1].Limit && c.at(float64(limit)) == c.Exact[n-1].HitRate ||
+		slices.ContainsFunc(c.Exact, func(p view.CurvePoint) bool { return p.Limit == limit })
 }
 
-// dips reports whether a larger limit hits clearly less, for certain.
-func (c *Curve) dips() bool {
+// dips reports whether a larger limit has a clearly lower hit rate at exact points.
+func (c plotted) dips() bool {
 	most := 0.0
 	for _, p := range c.Exact {
 		if p.HitRate < most-0.01 {
@@ -125,19 +146,19 @@ func (c *Curve) dips() bool {
 	return false
 }
 
-// trust are how far it can be trusted.
-func (c *Curve) trust() []item {
+// trust says how reliable the curve is.
+func (c plotted) trust() []item {
 	items := c.trusted()
 	if c.dips() {
-		items = append(items, item{3, []span{{"more can hit less here", dim}}})
+		items = append(items, item{3, []span{{"a larger limit can hit less here", dim}}})
 	}
 	return items
 }
 
-func (c *Curve) trusted() []item {
+func (c plotted) trusted() []item {
 	if c.Whole {
 		return []item{
-			{0, []span{{"◆ played, not estimated", dim}}}, {1, []span{{"of all ", dim}, {plural(c.Requests, "request"), plain}, {" of the recording", dim}}},
+			{0, []span{{"◆ simulated, not estimated", dim}}}, {1, []span{{"of all ", dim}, {plural(c.Requests, "request"), plain}, {" of the recording", dim}}},
 		}
 	}
 	known := []span{{"nothing exact yet", warnStyle}}
@@ -147,16 +168,16 @@ func (c *Curve) trusted() []item {
 	}
 	items := []item{{0, known}, {2, []span{{"of the latest ", dim}, {plural(c.Requests, "request"), plain}}}}
 	if c.Missed > 0 {
-		items = append(items, item{1, []span{{"began anew, missed " + plural(c.Missed, "event"), warnStyle}}})
+		items = append(items, item{1, []span{{"restarted after missing " + plural(c.Missed, "event"), warnStyle}}})
 	}
 	if c.LeftOut {
-		items = append(items, item{1, []span{{"not of all processes", warnStyle}}})
+		items = append(items, item{1, []span{{"without some processes", warnStyle}}})
 	}
 	return items
 }
 
 // at returns the hit rate at a limit.
-func (c *Curve) at(limit float64) float64 {
+func (c plotted) at(limit float64) float64 {
 	i := sort.Search(len(c.Points), func(i int) bool { return float64(c.Points[i].Limit) > limit })
 	if i == 0 {
 		return 0
@@ -164,17 +185,17 @@ func (c *Curve) at(limit float64) float64 {
 	return c.Points[i-1].HitRate
 }
 
-// scale is a logarithmic axis of limits over so many columns.
+// scale is a logarithmic axis of limits over w columns.
 type scale struct {
 	low, high float64 // log2 of bytes
 	w         int
 }
 
-// scale returns the axis for a curve: from below its first step to above its last, with the marks.
-func (c *Curve) scale(marks []curveMark, w int) scale {
+// scale returns an axis that covers all steps of the curve and the marks.
+func (c plotted) scale(marks []curveMark, w int) scale {
 	low, high := uint64(math.MaxUint64), uint64(1)
 	include := func(limit uint64) {
-		if limit > 0 && limit <= 1<<50 { // beyond, no limit was meant
+		if limit > 0 && limit <= view.Unlimited {
 			low, high = min(low, limit), max(high, limit)
 		}
 	}
@@ -208,11 +229,11 @@ func (x scale) column(limit uint64) int {
 }
 
 // drawAxis draws a line with the knee on it, and limits under it.
-func (x scale) drawAxis(r region, c *Curve) {
+func (x scale) drawAxis(r region, c plotted) {
 	r.repeat(0, 0, r.w, "─", frameStyle)
 	end := 0
 	for power := math.Ceil(x.low); power <= x.high; power++ {
-		text := size.Format(uint64(math.Exp2(power)))
+		text := units.Format(uint64(math.Exp2(power)))
 		if at := x.column(uint64(math.Exp2(power))); at >= end && at+width(text) <= r.w {
 			r.put(at, 0, "┴", frameStyle)
 			end = r.text(at, 1, text, dim) + 3
@@ -221,19 +242,4 @@ func (x scale) drawAxis(r region, c *Curve) {
 	if x.has(c.Knee.Limit) {
 		r.put(x.column(c.Knee.Limit), 0, "▲", warnStyle)
 	}
-}
-
-func (d *dashboard) curveTitle() (title, hint []span) {
-	title = []span{{"hit rate by limit of cached bytes", titleStyle}, {d.ofAll(), dim}}
-	if d.curve != nil && d.poolless() {
-		title = []span{{"hit rate of a pool by limit of cached bytes", titleStyle}, {" (" + d.curve.Policy + ")" + d.ofAll(), dim}}
-	}
-	if d.curve != nil && d.curve.Whole && !d.poolless() {
-		title[1] = span{" (" + d.curve.Policy + ")" + d.ofAll(), dim}
-	}
-	hint = []span{{" c", keyStyle}, {" back ", dim}}
-	if d.noCurve() == "" && (d.supposes() || d.o.SetLimit != nil) {
-		hint = append([]span{{" [ ]", keyStyle}, {" limit", dim}}, hint...)
-	}
-	return title, hint
 }

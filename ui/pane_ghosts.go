@@ -5,32 +5,138 @@ import (
 	"strconv"
 	"strings"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// ghostColumn is a column of numbers in the list of ghosts, right-aligned. Those of the highest rank give way first.
-type ghostColumn struct {
-	title string
-	width int
-	rank  int
-	text  func(g, present *model.Ghost) span
+// ghostsPane lists what other configurations would have done, the best first.
+type ghostsPane struct{ basePane }
+
+func (p ghostsPane) title(*stats.Snapshot) (title, hint []span) {
+	n := 0
+	if g := p.d.ghosts(); g != nil {
+		n = len(g.Rows)
+	}
+	title = []span{{"ghosts ", titleStyle}, {strconv.Itoa(n) + p.d.processes.scope(), dim}}
+	hint = []span{{" w", keyStyle}, {" back ", dim}}
+	if _, why := p.d.adoptable(); why == "" {
+		hint = append([]span{{" y", keyStyle}, {" use the leader", dim}}, hint...)
+	}
+	return title, hint
 }
 
-var ghostColumns = []ghostColumn{
-	{"HIT%", 6, 0, func(g, _ *model.Ghost) span {
+// draw also draws notes under the list: what y does and what the ghosts cost. Like the limits it shows the latest state
+// even while the screen is frozen.
+func (p ghostsPane) draw(r region, _ *stats.Snapshot) {
+	g := p.d.ghosts()
+	if g == nil {
+		r.text(1, 0, p.d.mode.noGhosts, dim)
+		return
+	}
+	t := newGhostTable(g, r.w)
+	notes := p.notes(g, t, r.w-2)
+	rows := max(1, min(len(g.Rows), max(r.h*2/3, r.h-1-len(notes))))
+	r.text(ghostNameAt, 0, "IF YOU HAD USED", headStyle)
+	drawTitles(r, t.at, t.columns)
+	for y := range min(rows, len(g.Rows)) {
+		row := &g.Rows[y]
+		if y == rows-1 && t.present != nil && placeOf(g, t.present) > y { // not all rows fit
+			row = t.present
+		}
+		t.draw(r.sub(0, y+1, r.w, 1), row, placeOf(g, row))
+	}
+	under := rows + 1
+	if r.h > under+len(notes) {
+		under++
+	}
+	for y, note := range notes {
+		r.text(1, under+y, note.text, note.style)
+	}
+	drawGhostLegend(r.rows(under + len(notes) + 1))
+}
+
+// notes are the lines under the list.
+func (p ghostsPane) notes(g *stats.Ghosts, t *ghostTable, w int) []span {
+	var notes []span
+	say := func(text string, st style) {
+		for _, line := range wrap(text, w) {
+			notes = append(notes, span{line, st})
+		}
+	}
+	d := p.d
+	leader, why := d.adoptable()
+	switch {
+	case why != "":
+		say(why, dim)
+	case d.live.Auto != nil && d.live.Auto.Steers:
+		say("y switches to "+leader.Name+d.gainText()+", and ends auto", goodStyle)
+	default:
+		say("y switches to "+leader.Name+d.gainText(), goodStyle)
+	}
+	if changes := d.live.Change.Done; t.present != nil && t.present.Since == 0 && changes > 0 {
+		say("● is simulated from the start, like all ghosts; the run itself, with "+plural(changes, "change")+", hit "+
+			hitText(d.live.Totals.Hits, d.live.Totals.Misses)+" so far", plain)
+	}
+	if len(t.common) > 0 {
+		say("all with "+strings.Join(t.common, " "), dim)
+	}
+	if text := autoText(d.live.Auto); text != "" {
+		say(text, plain)
+	}
+	for i := range g.Rows {
+		row := &g.Rows[i]
+		switch {
+		case g.Stopped != "": // the first note says so
+		case row.Stopped != "":
+			say(row.Name+" "+row.Stopped, warnStyle)
+		case row.Since != 0:
+			say(row.Name+" started late: figures since "+units.Clock(since(d.live.Started, row.Since)), dim)
+		}
+	}
+	const mib = 1 << 20
+	costs := "simulated: a 1 MiB allocation takes " + duration(uint64(g.CreateA+mib*g.CreateB)) + ", a release " + duration(uint64(g.ReleaseA+mib*g.ReleaseB))
+	if g.Assumed {
+		costs += " (assumed: too few calls measured so far)"
+	}
+	say(costs, dim)
+	say("ghosts use "+percent(g.Busy)+" % of a core and "+bytesText(g.Bytes)+", "+count(uint64(g.Waiting))+" records behind", dim)
+	return notes
+}
+
+// autoText says whether the session switches policies by itself, and what it did last.
+func autoText(a *stats.Auto) string {
+	switch {
+	case a == nil:
+		return ""
+	case !a.Steers:
+		return "auto: off, because the policy was changed by hand"
+	case a.Said == "":
+		return "auto: no other policy has been clearly better for long enough"
+	}
+	return a.Said
+}
+
+// ghostRow is a ghost beside the configuration in force, which may be nil.
+type ghostRow struct {
+	*stats.Ghost
+	present *stats.Ghost
+}
+
+var ghostColumns = []tableColumn[ghostRow]{
+	{title: "HIT%", width: 6, rank: 0, cell: func(g ghostRow) span {
 		return span{ratio(g.Hits, g.Requests), rateStyle(g.HitRate(), g.Requests)}
 	}},
-	{"10 s", 6, 4, func(g, _ *model.Ghost) span {
+	{title: "10 s", width: 6, rank: 4, cell: func(g ghostRow) span {
 		return span{ratio(g.RecentHits, g.RecentRequests), rateStyle(g.RecentHitRate(), g.RecentRequests)}
 	}},
-	{"PEAK", 8, 2, func(g, _ *model.Ghost) span { return span{bytesText(g.PeakReserved), plain} }},
-	{"HELD", 8, 5, func(g, _ *model.Ghost) span { return span{bytesText(g.Reserved), dim} }},
-	{"DRIVER", 9, 1, func(g, _ *model.Ghost) span { return span{duration(uint64(g.DriverNS)), plain} }},
-	{"TO NOW", 8, 3, func(g, present *model.Ghost) span {
-		if present == nil || !present.Whole() || !g.Whole() || g.Present || present.DriverNS <= 0 {
+	{title: "PEAK", width: 8, rank: 2, cell: func(g ghostRow) span { return span{bytesText(g.PeakReserved), plain} }},
+	{title: "HELD", width: 8, rank: 5, cell: func(g ghostRow) span { return span{bytesText(g.Reserved), dim} }},
+	{title: "DRIVER", width: 9, rank: 1, cell: func(g ghostRow) span { return span{duration(uint64(g.DriverNS)), plain} }},
+	{title: "TO NOW", width: 8, rank: 3, cell: func(g ghostRow) span {
+		if g.present == nil || !g.present.Whole() || !g.Whole() || g.Present || g.present.DriverNS <= 0 {
 			return span{none, dim}
 		}
-		part := g.DriverNS/present.DriverNS - 1
+		part := g.DriverNS/g.present.DriverNS - 1
 		st := badStyle
 		if part <= 0 {
 			st = goodStyle
@@ -39,34 +145,34 @@ var ghostColumns = []ghostColumn{
 	}},
 }
 
-// minGhost and mostGhost are how many columns the name of a configuration gets before columns of numbers are dropped for
-// it, by the longest of them.
+// minGhost and mostGhost bound the width that the longest name gets before columns of numbers.
 const minGhost, mostGhost = 16, 30
 
-// ghostNameAt is where names begin: behind place and mark.
+// ghostNameAt is where names begin, after place and mark.
 const ghostNameAt = 5
 
 // ghostTable is how the rows are drawn.
 type ghostTable struct {
-	columns []ghostColumn
+	columns []tableColumn[ghostRow]
 	at      int          // where these begin
-	present *model.Ghost // nil: there is none
-	common  []string     // settings that all have, which no name tells
+	present *stats.Ghost // nil: there is none
+	common  []string     // settings that all have, which the names leave out
 }
 
 // newGhostTable returns the table for a width.
-func newGhostTable(g *model.Ghosts, w int) *ghostTable {
+func newGhostTable(g *stats.Ghosts, w int) *ghostTable {
 	t := &ghostTable{present: g.Present(), common: commonSettings(g.Rows)}
 	longest := 0
 	for i := range g.Rows {
 		longest = max(longest, width(t.name(&g.Rows[i])))
 	}
-	t.columns, t.at = ghostColumnsFor(w, max(minGhost, min(longest+1, mostGhost)))
+	columns, used := columnsFor(ghostColumns, w-1-ghostNameAt-max(minGhost, min(longest+1, mostGhost)), true)
+	t.columns, t.at = columns, w-1-used
 	return t
 }
 
-// name is what a row is called in the list.
-func (t *ghostTable) name(g *model.Ghost) string {
+// name returns the name of a row in the list.
+func (t *ghostTable) name(g *stats.Ghost) string {
 	words := slices.DeleteFunc(strings.Fields(g.Name), func(word string) bool { return slices.Contains(t.common, word) })
 	name := strings.Join(words, " ")
 	if g.Present {
@@ -75,8 +181,8 @@ func (t *ghostTable) name(g *model.Ghost) string {
 	return name
 }
 
-// commonSettings returns the settings that are in all names.
-func commonSettings(rows []model.Ghost) (common []string) {
+// commonSettings returns the settings that all names have.
+func commonSettings(rows []stats.Ghost) (common []string) {
 	for i := range rows {
 		words := strings.Fields(rows[i].Name)
 		if i == 0 {
@@ -90,67 +196,18 @@ func commonSettings(rows []model.Ghost) (common []string) {
 	return common
 }
 
-// ghostColumnsFor returns the columns that w has room for beside names, and where they begin.
-func ghostColumnsFor(w, names int) (shown []ghostColumn, at int) {
-	for most := len(ghostColumns); ; most-- {
-		shown, at = nil, w-1
-		for _, c := range ghostColumns {
-			if c.rank < most {
-				shown, at = append(shown, c), at-c.width
-			}
-		}
-		if at >= ghostNameAt+names || most == 0 {
-			return shown, at
-		}
-	}
+// ghostLegend explains the columns and the order of the rows.
+var ghostLegend = []string{
+	"HIT%: requests served without the driver, 10 s: those of the last ten seconds; PEAK and HELD: driver memory, the peak " +
+		"and now; DRIVER: the time that driver calls would have taken; TO NOW: that time relative to the present policy.",
+	"The best comes first: the least time in the driver and, within 1 %, the lowest peak. Ghosts with more than twice the " +
+		"present policy's peak come last.",
 }
 
-// drawGhosts draws what each configuration would have done, the best first, and under the list what y does and what
-// ghosts cost. Like the limits it shows the latest state even when the screen is frozen.
-func (d *dashboard) drawGhosts(r region) {
-	g := d.ghosts()
-	if g == nil {
-		r.text(1, 0, d.noGhosts(), dim)
-		return
-	}
-	t := newGhostTable(g, r.w)
-	notes := d.ghostNotes(g, t, r.w-2)
-	rows := max(1, min(len(g.Rows), max(r.h*2/3, r.h-1-len(notes))))
-	r.text(ghostNameAt, 0, "IF YOU HAD USED", headStyle)
-	x := t.at
-	for _, c := range t.columns {
-		x += c.width
-		r.right(x, 0, c.title, headStyle)
-	}
-	for y := range min(rows, len(g.Rows)) {
-		row := &g.Rows[y]
-		if y == rows-1 && t.present != nil && placeOf(g, t.present) > y { // no room for all
-			row = t.present
-		}
-		t.draw(r.sub(0, y+1, r.w, 1), row, placeOf(g, row))
-	}
-	under := rows + 1
-	if r.h > under+len(notes) {
-		under++
-	}
-	for y, note := range notes {
-		r.text(1, under+y, note.text, note.style)
-	}
-	drawGhostWords(r.rows(under + len(notes) + 1))
-}
-
-// ghostWords say what is in the columns, and in which order the rows are.
-var ghostWords = []string{
-	"HIT%: requests served without the driver, 10 s: those of the last ten seconds; PEAK and HELD: memory of the driver's, at " +
-		"most and now; DRIVER: the time that its calls would have taken; TO NOW: that time against the present policy's.",
-	"The best is first: the least time in the driver, and of those within 1 % the lowest peak. Whose peak is more than twice the " +
-		"present policy's comes last.",
-}
-
-// drawGhostWords explains the list where there is room for all of that.
-func drawGhostWords(r region) {
+// drawGhostLegend draws the legend if all of it fits.
+func drawGhostLegend(r region) {
 	var lines []string
-	for _, text := range ghostWords {
+	for _, text := range ghostLegend {
 		lines = append(lines, wrap(text, r.w-2)...)
 	}
 	if len(lines) > r.h {
@@ -161,7 +218,7 @@ func drawGhostWords(r region) {
 	}
 }
 
-func placeOf(g *model.Ghosts, row *model.Ghost) int {
+func placeOf(g *stats.Ghosts, row *stats.Ghost) int {
 	for i := range g.Rows {
 		if &g.Rows[i] == row {
 			return i
@@ -170,8 +227,8 @@ func placeOf(g *model.Ghosts, row *model.Ghost) int {
 	return -1
 }
 
-// draw draws a row: "●" in force, "✗" stopped, "+" came late.
-func (t *ghostTable) draw(r region, g *model.Ghost, place int) {
+// draw draws a row: "●" in force, "✗" stopped, "+" started late.
+func (t *ghostTable) draw(r region, g *stats.Ghost, place int) {
 	nameStyle := plain
 	switch {
 	case g.Stopped != "":
@@ -189,83 +246,9 @@ func (t *ghostTable) draw(r region, g *model.Ghost, place int) {
 		}
 	}
 	r.textIn(ghostNameAt, 0, t.at-ghostNameAt, t.name(g), nameStyle)
-	x := t.at
-	for _, c := range t.columns {
-		cell := c.text(g, t.present)
-		if !g.Whole() {
-			cell.style = dim
-		}
-		r.sub(x, 0, c.width, 1).right(c.width, 0, cell.text, cell.style)
-		x += c.width
+	st := plain
+	if !g.Whole() {
+		st = dim
 	}
-}
-
-// ghostNotes are the lines under the list, in a width.
-func (d *dashboard) ghostNotes(g *model.Ghosts, t *ghostTable, w int) []span {
-	var notes []span
-	say := func(text string, st style) {
-		for _, line := range wrap(text, w) {
-			notes = append(notes, span{line, st})
-		}
-	}
-	leader, why := d.adoptable()
-	switch {
-	case why != "":
-		say(why, dim)
-	case d.live.Auto != nil && d.live.Auto.Steers:
-		say("y goes over to "+leader.Name+d.gainText()+", and ends auto", goodStyle)
-	default:
-		say("y goes over to "+leader.Name+d.gainText(), goodStyle)
-	}
-	if text := d.presentText(t.present); text != "" {
-		say(text, plain)
-	}
-	if len(t.common) > 0 {
-		say("all with "+strings.Join(t.common, " "), dim)
-	}
-	if text := autoText(d.live.Auto); text != "" {
-		say(text, plain)
-	}
-	for i := range g.Rows {
-		row := &g.Rows[i]
-		switch {
-		case g.Stopped != "": // said of all
-		case row.Stopped != "":
-			say(row.Name+" "+row.Stopped, warnStyle)
-		case row.Since != 0:
-			say(row.Name+" came late: figures since "+clock(since(d.live.Started, row.Since)), dim)
-		}
-	}
-	const mib = 1 << 20
-	costs := "simulated: a create of 1 MiB takes " + duration(uint64(g.CreateA+mib*g.CreateB)) + ", a release " + duration(uint64(g.ReleaseA+mib*g.ReleaseB))
-	if g.Assumed {
-		costs += " (assumed: too few were timed yet)"
-	}
-	say(costs, dim)
-	say("ghosts take "+percent(g.Busy)+" % of a core and "+bytesText(g.Bytes)+", "+count(uint64(g.Waiting))+" records behind", dim)
-	return notes
-}
-
-// presentText says that the row of what is in force is not of the run, where that began otherwise; empty where it did not.
-func (d *dashboard) presentText(present *model.Ghost) string {
-	changes := d.live.Change.Done
-	if present == nil || present.Since != 0 || changes == 0 {
-		return ""
-	}
-	t := &d.live.Totals
-	return "● is simulated from the start, as all are: the run itself, with " + plural(changes, "change") +
-		", hit " + hitText(t.Hits, t.Misses) + " so far"
-}
-
-func (d *dashboard) ghostsTitle() (title, hint []span) {
-	n := 0
-	if g := d.ghosts(); g != nil {
-		n = len(g.Rows)
-	}
-	title = []span{{"ghosts ", titleStyle}, {strconv.Itoa(n) + d.ofAll(), dim}}
-	hint = []span{{" w", keyStyle}, {" back ", dim}}
-	if _, why := d.adoptable(); why == "" {
-		hint = append([]span{{" y", keyStyle}, {" take the leader", dim}}, hint...)
-	}
-	return title, hint
+	drawCells(r, t.at, t.columns, ghostRow{g, t.present}, st)
 }

@@ -1,134 +1,205 @@
 package ui
 
 import (
+	"slices"
 	"strconv"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// processColumn is a column of numbers in the list of processes, right-aligned.
-type processColumn struct {
-	title string
-	width int
-	text  func(p *model.Process) span
-	pool  bool // says something of a pool
+// processesPane is the list of the processes, with all of them together in row 0, and the choice of the one that the
+// screen shows.
+type processesPane struct {
+	basePane
+	list
+	number uint32 // of the chosen process in the session; 0: all
+
+	from, narrowed *stats.Snapshot // the last snapshot and what was made of it; the same if it lacks the process
+	place, all     int             // of the process in from, and how many there are
 }
 
-var processColumns = []processColumn{
-	{"PID", 8, func(p *model.Process) span { return span{pidOf(p), plain} }, false},
-	{"IN USE", 8, func(p *model.Process) span { return span{bytesText(p.Totals.InUse), inUseStyle} }, false},
-	{"HIT%", 6, func(p *model.Process) span {
+func (p *processesPane) title(*stats.Snapshot) (title, hint []span) {
+	n := 0
+	if s := p.d.whole(); s != nil {
+		n = len(s.Processes)
+	}
+	title = []span{{"processes ", titleStyle}, {strconv.Itoa(n), dim}}
+	return title, []span{{" enter", keyStyle}, {" select ", dim}, {"esc", keyStyle}, {" back ", dim}}
+}
+
+// narrow returns the snapshot with the figures of the chosen process in place of those of all.
+func (p *processesPane) narrow(s *stats.Snapshot) *stats.Snapshot {
+	if p.number == 0 || s == nil {
+		return s
+	}
+	if p.from == s {
+		return p.narrowed
+	}
+	p.from, p.narrowed = s, s
+	if i := p.find(s); i >= 0 && len(s.Processes) > 1 {
+		p.narrowed, p.place, p.all = snapshotOf(s, i), i, len(s.Processes)
+	}
+	return p.narrowed
+}
+
+// find returns the place of the chosen process, -1 if it is not there.
+func (p *processesPane) find(s *stats.Snapshot) int {
+	return slices.IndexFunc(s.Processes, func(process stats.Process) bool { return process.Number == p.number })
+}
+
+// snapshotOf returns a snapshot of one process. Policy, limits, device, recording, marks and losses are those of the
+// session.
+func snapshotOf(s *stats.Snapshot, i int) *stats.Snapshot {
+	p := &s.Processes[i]
+	one := *s
+	one.Started, one.Program, one.Arguments = p.Started, p.Program, p.Arguments
+	one.Processes = s.Processes[i : i+1 : i+1]
+	one.Totals, one.Window, one.History, one.Tags = p.Totals, p.Window, p.History, p.Tags
+	return &one
+}
+
+// single reports whether a snapshot is that of one process among several.
+func (p *processesPane) single(s *stats.Snapshot) bool {
+	return p.number != 0 && s == p.narrowed && s != p.from
+}
+
+// placeText says which process of how many is shown.
+func (p *processesPane) placeText() string {
+	return "process " + strconv.Itoa(p.place+1) + "/" + strconv.Itoa(p.all)
+}
+
+// scope marks what covers all processes while only one is shown.
+func (p *processesPane) scope() string {
+	if p.number == 0 {
+		return ""
+	}
+	return " of all processes"
+}
+
+// show puts a process on the screen, or all with 0.
+func (p *processesPane) show(number uint32) {
+	p.number, p.from, p.narrowed = number, nil, nil
+	p.d.free.top = 0
+	p.d.tags.update(p.d.shown())
+}
+
+// next shows the first process after all, then the next, and after the last one all again.
+func (p *processesPane) next() {
+	s := p.d.whole()
+	if s == nil || len(s.Processes) < 2 {
+		p.d.say(dim, "no other process has made OpenCL calls")
+		return
+	}
+	at := 0
+	if p.number != 0 {
+		at = p.find(s) + 1
+	}
+	if at == len(s.Processes) {
+		p.show(0)
+		return
+	}
+	p.show(s.Processes[at].Number)
+}
+
+// open shows the list, with the cursor at what is on the screen.
+func (p *processesPane) open() {
+	p.at = 0
+	if s := p.d.whole(); s != nil && p.number != 0 {
+		p.at = p.find(s) + 1
+	}
+	p.d.zoomOn(paneProcesses)
+}
+
+func (p *processesPane) move(a action) {
+	if s := p.d.whole(); s != nil {
+		p.list.move(a, len(s.Processes)+1)
+	}
+}
+
+// enter leaves the list for the process at the cursor.
+func (p *processesPane) enter() {
+	number := uint32(0)
+	if s := p.d.whole(); s != nil && p.at > 0 && p.at <= len(s.Processes) {
+		number = s.Processes[p.at-1].Number
+	}
+	p.d.zoomOn(paneProcesses)
+	p.show(number)
+}
+
+var processColumns = []tableColumn[*stats.Process]{
+	{title: "PID", width: 8, cell: func(p *stats.Process) span { return span{pidOf(p), plain} }},
+	{title: "IN USE", width: 8, cell: func(p *stats.Process) span { return span{bytesText(p.Totals.InUse), inUseStyle} }},
+	{title: "HIT%", width: 6, pool: true, cell: func(p *stats.Process) span {
 		return span{ratio(p.Totals.Hits, add(p.Totals.Hits, p.Totals.Misses)), rateStyle(p.Totals.HitRate(), add(p.Totals.Hits, p.Totals.Misses))}
-	}, true},
-	{"PEAK", 8, func(p *model.Process) span { return span{bytesText(p.Totals.PeakInUse), plain} }, false},
-	{"CREATES", 9, func(p *model.Process) span { return span{tableCount(p.Totals.Creates), plain} }, false},
-	{"CACHED", 8, func(p *model.Process) span { return span{bytesText(p.Totals.Cached), cachedStyle} }, true},
-	{"LIVE", 7, func(p *model.Process) span { return span{tableCount(p.Totals.LiveBuffers), plain} }, false},
-	{"MISSES", 8, func(p *model.Process) span { return span{tableCount(p.Totals.Misses), plain} }, true},
+	}},
+	{title: "PEAK", width: 8, cell: func(p *stats.Process) span { return span{bytesText(p.Totals.PeakInUse), plain} }},
+	{title: "CREATES", width: 9, cell: func(p *stats.Process) span { return span{tableCount(p.Totals.Creates), plain} }},
+	{title: "CACHED", width: 8, pool: true, cell: func(p *stats.Process) span { return span{bytesText(p.Totals.Cached), cachedStyle} }},
+	{title: "LIVE", width: 7, cell: func(p *stats.Process) span { return span{tableCount(p.Totals.LiveBuffers), plain} }},
+	{title: "MISSES", width: 8, pool: true, cell: func(p *stats.Process) span { return span{tableCount(p.Totals.Misses), plain} }},
 }
 
-// pidOf returns a process's id, or nothing for the row of all.
-func pidOf(p *model.Process) string {
+// pidOf returns the id of a process, empty for the row of all.
+func pidOf(p *stats.Process) string {
 	if p.PID <= 0 {
 		return ""
 	}
 	return strconv.Itoa(p.PID)
 }
 
-// minProgram is how many columns a program with its state gets before columns of numbers are dropped for it.
+// minProgram is the width that a program with its state gets before columns of numbers.
 const minProgram = 18
 
-// processColumnsFor returns the columns that w has room for, and where the program begins after them.
-func processColumnsFor(w int, poolless bool) (shown []processColumn, program int) {
-	x := 1
-	for _, c := range processColumns {
-		if poolless && c.pool {
-			continue
-		}
-		if x+c.width+2+minProgram > w {
-			break
-		}
-		shown, x = append(shown, c), x+c.width
-	}
-	return shown, x + 2
-}
-
-// drawProcesses draws the list, all together in the first row.
-func (d *dashboard) drawProcesses(r region) {
-	s := d.whole()
+func (p *processesPane) draw(r region, _ *stats.Snapshot) {
+	s := p.d.whole()
 	if s == nil {
 		return
 	}
-	columns, program := processColumnsFor(r.w, d.o.Attached)
-	x := 1
-	for _, c := range columns {
-		x += c.width
-		r.right(x, 0, c.title, headStyle)
-	}
+	columns, program := columnsFor(processColumns, r.w-minProgram-3, p.d.mode.pool)
+	program += 3
+	drawTitles(r, 1, columns)
 	r.text(program, 0, "PROGRAM", headStyle)
 	body := r.rows(1)
-	d.one.scroll(body.h, len(s.Processes)+1)
-	for y := range body.h {
-		row := d.one.top + y
-		if row > len(s.Processes) {
-			break
-		}
-		p := &model.Process{Totals: s.Totals}
+	p.scroll(body.h, len(s.Processes)+1)
+	for y := range min(body.h, len(s.Processes)+1-p.top) {
+		row := p.top + y
+		process := &stats.Process{Totals: s.Totals}
 		if row > 0 {
-			p = &s.Processes[row-1]
+			process = &s.Processes[row-1]
 		}
-		drawProcessRow(body.sub(0, y, body.w, 1), p, row, row == d.one.at, columns, program)
+		drawProcessRow(body.sub(0, y, body.w, 1), process, row, row == p.at, columns, program)
 	}
 }
 
-// scroll moves the first row so that the cursor is among the page rows that are drawn of all.
-func (o *oneProcess) scroll(page, all int) {
-	o.page = max(1, page)
-	o.at = max(0, min(o.at, all-1))
-	o.top = max(o.at-o.page+1, min(o.top, o.at))
-	o.top = max(0, min(o.top, all-o.page))
-}
-
-func drawProcessRow(r region, p *model.Process, row int, chosen bool, columns []processColumn, program int) {
-	st := func(s style) style { return s }
+func drawProcessRow(r region, p *stats.Process, row int, chosen bool, columns []tableColumn[*stats.Process], program int) {
+	st, name := plain, strong
 	if chosen {
-		st = func(style) style { return cursorStyle }
+		st, name = cursorStyle, cursorStyle
 		r.repeat(0, 0, r.w, " ", cursorStyle)
 		r.put(0, 0, "▸", cursorStyle)
 	}
-	x := 1
-	for _, c := range columns {
-		cell := c.text(p)
-		r.sub(x, 0, c.width, 1).right(c.width, 0, cell.text, st(cell.style))
-		x += c.width
-	}
+	drawCells(r, 1, columns, p, st)
 	if row == 0 {
-		r.text(program, 0, "all processes", st(strong))
+		r.text(program, 0, "all processes", name)
 		return
 	}
 	state := endOf(p)
-	x = r.spans(program, 0, span{state.text, st(state.style)}) + 1
-	r.textIn(x, 0, r.w-x-1, commandLine(&model.Snapshot{Program: p.Program, Arguments: p.Arguments}), st(plain))
+	if chosen {
+		state.style = cursorStyle
+	}
+	x := r.spans(program, 0, state) + 1
+	r.textIn(x, 0, r.w-x-1, commandLine(&stats.Snapshot{Program: p.Program, Arguments: p.Arguments}), st)
 }
 
-// endOf says in a sign, and a word where it is worth one, how a process is.
-func endOf(p *model.Process) span {
+// endOf is the state of a process: a symbol, with a word for failures.
+func endOf(p *stats.Process) span {
 	switch {
-	case p.State == model.Running:
+	case p.State == stats.Running:
 		return span{"●", goodStyle}
-	case p.State == model.Signaled:
+	case p.State == stats.Signaled:
 		return span{"✗ " + signalName(p.Status), badStyle}
 	case p.Status > 0:
 		return span{"✗ exit " + strconv.Itoa(p.Status), badStyle}
 	}
 	return span{"○", dim}
-}
-
-func (d *dashboard) processesTitle() (title, hint []span) {
-	n := 0
-	if s := d.whole(); s != nil {
-		n = len(s.Processes)
-	}
-	title = []span{{"processes ", titleStyle}, {strconv.Itoa(n), dim}}
-	return title, []span{{" enter", keyStyle}, {" look at it ", dim}, {"esc", keyStyle}, {" back ", dim}}
 }

@@ -2,18 +2,25 @@ package ui
 
 import (
 	"math"
+	"slices"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// drawRates draws whether the pool works: hit rate, allocations per second, and what calls cost.
-func (d *dashboard) drawRates(r region, s *model.Snapshot) {
+// ratesPane shows how well the pool works: hit rate, allocations per second, and what calls cost.
+type ratesPane struct{ basePane }
+
+func (ratesPane) title(*stats.Snapshot) (title, hint []span) {
+	return []span{{"rates", titleStyle}}, nil
+}
+
+func (p ratesPane) draw(r region, s *stats.Snapshot) {
 	r = r.sub(1, 0, r.w-2, r.h)
-	t := d.timeline(s)
-	rough := d.replay.moment.Rough
-	if d.o.Attached {
-		t.drawWatchedRates(r, s, rough)
+	t := p.d.timeline(s)
+	rough := p.d.cursor.moment.Rough
+	if !p.d.mode.pool {
+		t.drawPoollessRates(r, s, rough)
 		return
 	}
 	r.lineOf(0, 0, 2, fit(hitItems(s, rough), r.w, 2))
@@ -21,7 +28,7 @@ func (d *dashboard) drawRates(r region, s *model.Snapshot) {
 		t.drawShortRates(r, s, rough)
 		return
 	}
-	// What is left after five lines of text is shared by the two charts.
+	// The two charts share what the lines of text leave.
 	left := r.h - 4
 	spark := max(1, left/3)
 	hit := max(1, left-spark)
@@ -36,8 +43,23 @@ func (d *dashboard) drawRates(r region, s *model.Snapshot) {
 	drawMissLine(r.sub(0, y+1, r.w, 1), s, rough)
 }
 
+// drawPoollessRates draws what programs without a pool request from the driver.
+func (t *timeline) drawPoollessRates(r region, s *stats.Snapshot, rough bool) {
+	asked, cost := allocItems(s, rough), costItems(s, rough)
+	if !rough { // every allocation is one of the driver: the numbers would be the same
+		asked, cost = slices.Delete(asked, 1, 2), cost[:2]
+	}
+	r.lineOf(0, 0, 2, fit(asked, r.w, 2))
+	if r.h < 3 {
+		return
+	}
+	chart := r.sub(0, 1, r.w, r.h-2)
+	t.drawAllocs(chart)
+	r.lineOf(0, r.h-1, 2, fit(cost, r.w, 2))
+}
+
 // drawShortRates fills the rows under the hit rate with the most important numbers.
-func (t *timeline) drawShortRates(r region, s *model.Snapshot, rough bool) {
+func (t *timeline) drawShortRates(r region, s *stats.Snapshot, rough bool) {
 	if r.h > 1 {
 		x := r.lineOf(0, 1, 2, fit(allocItems(s, rough)[:1], r.w, 2)) + 1
 		t.drawAllocs(r.sub(x, 1, r.w-x, 1))
@@ -53,8 +75,8 @@ func (t *timeline) drawShortRates(r region, s *model.Snapshot, rough bool) {
 	}
 }
 
-// hitItems are how well the pool serves. Where totals are rough, hits and misses are all there is.
-func hitItems(s *model.Snapshot, rough bool) []item {
+// hitItems are the hit rates. Rough totals have only hits and misses.
+func hitItems(s *stats.Snapshot, rough bool) []item {
 	t, w := &s.Totals, &s.Window
 	total := item{0, []span{{"hit ", dim}, {hitText(t.Hits, t.Misses), rateStyle(t.HitRate(), add(t.Hits, t.Misses))}}}
 	if rough {
@@ -71,7 +93,7 @@ func hitItems(s *model.Snapshot, rough bool) []item {
 	}
 }
 
-func allocItems(s *model.Snapshot, rough bool) []item {
+func allocItems(s *stats.Snapshot, rough bool) []item {
 	if rough {
 		return []item{{0, []span{{count(s.Totals.Creates), plain}, {" creates", dim}}}}
 	}
@@ -87,7 +109,7 @@ func allocItems(s *model.Snapshot, rough bool) []item {
 	}
 }
 
-func costItems(s *model.Snapshot, rough bool) []item {
+func costItems(s *stats.Snapshot, rough bool) []item {
 	if rough {
 		return nil
 	}
@@ -99,8 +121,8 @@ func costItems(s *model.Snapshot, rough bool) []item {
 	}
 }
 
-// drawMissLine names the commonest reasons for misses.
-func drawMissLine(r region, s *model.Snapshot, rough bool) {
+// drawMissLine names the most frequent reasons for misses.
+func drawMissLine(r region, s *stats.Snapshot, rough bool) {
 	if rough {
 		r.lineOf(0, 0, 2, fit([]item{{0, []span{{"misses ", dim}, {count(s.Totals.Misses), plain}}}}, r.w, 2))
 		return
@@ -116,7 +138,7 @@ func drawMissLine(r region, s *model.Snapshot, rough bool) {
 	r.lineOf(0, 0, 2, fit(items, r.w, 2))
 }
 
-// drawHits draws the hit rate over time; spans without requests stay empty.
+// drawHits draws the hit rate over time. Spans without requests stay empty.
 func (t *timeline) drawHits(r region) {
 	const labels = 5
 	chart := r.sub(labels, 0, r.w-labels, r.h)
@@ -127,7 +149,7 @@ func (t *timeline) drawHits(r region) {
 	for i := range columns {
 		columns[i].absent = true
 	}
-	t.eachColumn(len(columns), func(c int, samples []model.Sample) {
+	t.eachColumn(len(columns), func(c int, samples []stats.Sample) {
 		var hits, misses uint64
 		for i := range samples {
 			hits, misses = add(hits, samples[i].Hits), add(misses, samples[i].Misses)
@@ -146,10 +168,10 @@ func (t *timeline) drawHits(r region) {
 	chart.stacked(columns, hitLayers)
 }
 
-// drawAllocs draws creates over time.
+// drawAllocs draws allocations over time.
 func (t *timeline) drawAllocs(r region) {
 	values := make([]float64, r.w)
-	t.eachColumn(len(values), func(c int, samples []model.Sample) {
+	t.eachColumn(len(values), func(c int, samples []stats.Sample) {
 		for i := range samples {
 			values[c] = math.Max(values[c], float64(samples[i].Creates))
 		}

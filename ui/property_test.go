@@ -8,7 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -66,16 +67,16 @@ func fill(t *rapid.T, v reflect.Value) {
 	}
 }
 
-func anySnapshot(t *rapid.T) *model.Snapshot {
+func anySnapshot(t *rapid.T) *stats.Snapshot {
 	switch rapid.IntRange(0, 9).Draw(t, "kind") {
 	case 0:
 		return nil
 	case 1:
-		return &model.Snapshot{}
+		return &stats.Snapshot{}
 	case 2:
 		return sampleSnapshot()
 	}
-	s := &model.Snapshot{}
+	s := &stats.Snapshot{}
 	fill(t, reflect.ValueOf(s).Elem())
 	for i := range s.Marks {
 		s.Marks[i].Kind %= wire.KindLost + 3
@@ -84,8 +85,8 @@ func anySnapshot(t *rapid.T) *model.Snapshot {
 }
 
 var allKeys = func() (names []string) {
-	for _, c := range liveKeymap() {
-		names = append(names, c.binding.Keys()...)
+	for _, c := range keymapFor(inRun) {
+		names = append(names, c.keys...)
 	}
 	return append(names, "x", "d")
 }()
@@ -101,8 +102,8 @@ func TestNothingEscapesTheScreen(t *testing.T) {
 			press(d, k)
 			d.leaving = false
 			if rapid.Bool().Draw(t, "next") {
-				line := OutputLine{Text: anyText().Draw(t, "line"), Stderr: rapid.Bool().Draw(t, "stderr")}
-				d.Update(frameMsg{now: testStart, snap: anySnapshot(t), lines: []OutputLine{line, line}, next: 6})
+				line := view.OutputLine{Text: anyText().Draw(t, "line"), Stderr: rapid.Bool().Draw(t, "stderr")}
+				d.Update(frameMsg{now: testStart, snap: anySnapshot(t), lines: []view.OutputLine{line, line}, next: 6})
 			}
 			frame := d.View()
 			checkFrame(t, frame, w, h)
@@ -130,9 +131,9 @@ func TestOnlyColoursAreWritten(t *testing.T) {
 		s.Tags[i].Name = hostile[i%len(hostile)]
 	}
 	d := newTest((&calls{}).options(), 120, 36, s)
-	var lines []OutputLine
+	var lines []view.OutputLine
 	for _, text := range hostile {
-		lines = append(lines, OutputLine{Text: text})
+		lines = append(lines, view.OutputLine{Text: text})
 	}
 	d.Update(frameMsg{now: testStart, lines: lines, next: 99})
 	press(d, "o")

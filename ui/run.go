@@ -10,11 +10,11 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 )
 
-// framesPerSecond bounds how often Bubble Tea looks whether there is something to write.
+// framesPerSecond bounds how often Bubble Tea writes.
 const framesPerSecond = 30
 
-// Run shows the dashboard until the user leaves it or ctx ends, and gives the terminal back as it was, whatever
-// happens. The error is ctx's when ctx ended it; else it says what broke, and the program goes on undisturbed.
+// Run shows the dashboard until the user leaves it or ctx ends, and always restores the terminal. The error is that of
+// ctx, or the failure of the dashboard, which leaves the program undisturbed.
 func Run(ctx context.Context, o Options) (Result, error) {
 	if o.Terminal == nil {
 		return Quit, errors.New("open dashboard: no terminal to draw on; use --headless")
@@ -22,7 +22,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	g := &guarded{inner: newDashboard(o, newTheme(o.Terminal, o.NoColor, o.Light, o.ASCII))}
 	p := tea.NewProgram(g, tea.WithInput(o.Input), tea.WithOutput(&syncTTY{o.Terminal}),
 		tea.WithoutSignalHandler(), tea.WithoutCatchPanics(), tea.WithAltScreen(), tea.WithFPS(framesPerSecond))
-	// Not tea.WithContext: that returns while the terminal is still being read.
+	// Not tea.WithContext: it returns while the terminal is still being read.
 	defer context.AfterFunc(ctx, p.Quit)()
 	_, err := p.Run()
 	switch {
@@ -36,7 +36,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	return g.inner.result, nil
 }
 
-// guarded turns a panic of the dashboard into an error and a regular end. Bubble Tea's own recovery prints to stdout,
+// guarded turns a panic of the dashboard into an error and an orderly end. Bubble Tea's own recovery prints to stdout,
 // which belongs to the program.
 type guarded struct {
 	inner   *dashboard
@@ -87,8 +87,8 @@ func (g *guarded) fail(v any) {
 	g.failure = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
 }
 
-// syncTTY asks the terminal to show each write at once: Bubble Tea writes a frame in one piece. Terminals that do not
-// know mode 2026 ignore it. Embedding the file lets Bubble Tea see that it is a terminal.
+// syncTTY makes the terminal show each write at once (mode 2026), because Bubble Tea writes a frame in one piece. Other
+// terminals ignore that. Embedding the file lets Bubble Tea see that it is a terminal.
 type syncTTY struct{ *os.File }
 
 const (

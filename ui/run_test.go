@@ -15,7 +15,7 @@ import (
 	"github.com/muesli/termenv"
 	"golang.org/x/sys/unix"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
 // terminal is a pty with everything that was written to it.
@@ -75,7 +75,7 @@ func (term *terminal) check(t *testing.T) string {
 	return out
 }
 
-func runOn(ctx context.Context, term *terminal, source func() *model.Snapshot) (Result, error) {
+func runOn(ctx context.Context, term *terminal, source func() *stats.Snapshot) (Result, error) {
 	c := &calls{}
 	o := c.options()
 	o.Input, o.Terminal, o.Refresh = term.slave, term.slave, time.Millisecond
@@ -83,7 +83,7 @@ func runOn(ctx context.Context, term *terminal, source func() *model.Snapshot) (
 	var sized atomic.Bool
 	resize := o.Resize
 	o.Resize = func(cols, rows int) { resize(cols, rows); sized.Store(true) }
-	o.Source = func() *model.Snapshot {
+	o.Source = func() *stats.Snapshot {
 		if !sized.Load() {
 			return nil
 		}
@@ -95,22 +95,22 @@ func runOn(ctx context.Context, term *terminal, source func() *model.Snapshot) (
 func TestRunRestoresTheTerminal(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		source func(keys io.Writer, stop func()) func() *model.Snapshot
+		source func(keys io.Writer, stop func()) func() *stats.Snapshot
 		result Result
 		err    string
 	}{
-		{"keys", func(keys io.Writer, _ func()) func() *model.Snapshot {
+		{"keys", func(keys io.Writer, _ func()) func() *stats.Snapshot {
 			var once sync.Once // the first look comes when the terminal is set up
-			return func() *model.Snapshot {
+			return func() *stats.Snapshot {
 				once.Do(func() { _, _ = io.WriteString(keys, "jqd") })
 				return sampleSnapshot()
 			}
 		}, Detached, ""},
-		{"context", func(_ io.Writer, stop func()) func() *model.Snapshot {
-			return func() *model.Snapshot { stop(); return nil }
+		{"context", func(_ io.Writer, stop func()) func() *stats.Snapshot {
+			return func() *stats.Snapshot { stop(); return nil }
 		}, Quit, "context canceled"},
-		{"panic in a source", func(io.Writer, func()) func() *model.Snapshot {
-			return func() *model.Snapshot { panic("broken source") }
+		{"panic in a source", func(io.Writer, func()) func() *stats.Snapshot {
+			return func() *stats.Snapshot { panic("broken source") }
 		}, Quit, "broken source"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -171,10 +171,10 @@ func BenchmarkView(b *testing.B) {
 
 // BenchmarkFrame is a whole tick with a new snapshot of a thousand tags.
 func BenchmarkFrame(b *testing.B) {
-	snaps := [2]*model.Snapshot{sampleSnapshot(), sampleSnapshot()}
+	snaps := [2]*stats.Snapshot{sampleSnapshot(), sampleSnapshot()}
 	for _, s := range snaps {
 		for i := range 1000 {
-			s.Tags = append(s.Tags, model.Tag{ID: uint32(1000 + i), Name: "x.c:" + itoa(i), InUse: uint64(i * 7919 % 1000)})
+			s.Tags = append(s.Tags, stats.Tag{ID: uint32(1000 + i), Name: "x.c:" + itoa(i), InUse: uint64(i * 7919 % 1000)})
 		}
 	}
 	d := newTest((&calls{}).options(), 120, 36, snaps[0])

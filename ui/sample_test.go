@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -15,33 +16,33 @@ const (
 )
 
 // sampleSnapshot is a moment of a program that blurs pictures: the same on every call.
-func sampleSnapshot() *model.Snapshot {
+func sampleSnapshot() *stats.Snapshot {
 	const started, now = 1000e9, 1083e9
-	s := &model.Snapshot{
+	s := &stats.Snapshot{
 		Time: now, Started: started,
 		Program: "./blur", Arguments: []string{"4096", "--iters", "500"}, Policy: "futhark",
-		Limits: []model.Limit{
-			{Name: "max_cached_bytes", Value: 512 * mib, Max: math.MaxUint64, Kind: model.LimitBytes},
+		Limits: []stats.Limit{
+			{Name: "max_cached_bytes", Value: 512 * mib, Max: math.MaxUint64, Kind: stats.LimitBytes},
 			{Name: "max_waste_ratio", Value: 2, Min: 1, Max: 16},
-			{Name: "max_per_tag", Value: 64, Min: 0, Max: 4096, Kind: model.LimitCount},
-			{Name: "min_block", Value: 4 * kib, Min: 1, Max: gib, Kind: model.LimitBytes},
-			{Name: "max_age", Value: 90, Max: 3600, Kind: model.LimitSeconds},
-			{Name: "drain_order", Value: 1, Kind: model.LimitChoice, Choices: []string{"slot", "largest-first", "oldest-first", "all"}},
-			{Name: "steal_other_tag", Value: 1, Kind: model.LimitSwitch, Choices: []string{"off", "on"}},
+			{Name: "max_per_tag", Value: 64, Min: 0, Max: 4096, Kind: stats.LimitCount},
+			{Name: "min_block", Value: 4 * kib, Min: 1, Max: gib, Kind: stats.LimitBytes},
+			{Name: "max_age", Value: 90, Max: 3600, Kind: stats.LimitSeconds},
+			{Name: "drain_order", Value: 1, Kind: stats.LimitChoice, Choices: []string{"slot", "largest-first", "oldest-first", "all"}},
+			{Name: "steal_other_tag", Value: 1, Kind: stats.LimitSwitch, Choices: []string{"off", "on"}},
 			{Name: "max_cached_fraction", Value: 0.25, Max: 1},
-			{Name: "bucket_sizes", Text: "1024:4096", Value: 2, Kind: model.LimitSizes},
+			{Name: "bucket_sizes", Text: "1024:4096", Value: 2, Kind: stats.LimitSizes},
 		},
-		Device:    model.Device{Name: "pocl-cpu Ryzen 7", Driver: "3.1", Global: 16 * gib, LargestAlloc: 4 * gib},
-		Processes: []model.Process{{Number: 1, PID: 4711, Program: "./blur", Started: started, Status: -1}},
-		Totals: model.Totals{
+		Device:    stats.Device{Name: "pocl-cpu Ryzen 7", Driver: "3.1", Global: 16 * gib, LargestAlloc: 4 * gib},
+		Processes: []stats.Process{{Number: 1, PID: 4711, Program: "./blur", Started: started, Status: -1}},
+		Totals: stats.Totals{
 			Hits: 98213, Misses: 6604, SteadyHits: 51800, SteadyRequests: 52408, Creates: 105003, Releases: 104890,
 			DriverCreates: 6790, InUse: 1464 * mib, Requested: 1404 * mib, Cached: 384 * mib, Cooling: 48 * mib,
 			PeakInUse: 2160 * mib, PeakInUseTime: started + 41e9, PeakReserved: 2410 * mib, LargestCached: 320 * mib,
 			LiveBuffers: 113, CachedBlocks: 92, SavedNS: 6e9, CreateP50NS: 420, CreateP99NS: 9100,
 			DriverCreateP50: 61e3, DriverCreateP99: 410e3,
 		},
-		Window:    model.Rates{NS: 1e9, Hits: 1165, Misses: 35, Creates: 1207, Releases: 1199, Events: 9e3, DriverCreates: 38, DriverNanos: 41e6},
-		Recording: model.Recording{Path: "/home/u/blur.gmt", Bytes: 13_003_000},
+		Window:    stats.Rates{NS: 1e9, Hits: 1165, Misses: 35, Creates: 1207, Releases: 1199, Events: 9e3, DriverCreates: 38, DriverNanos: 41e6},
+		Recording: stats.Recording{Path: "/home/u/blur.gmt", Bytes: 13_003_000},
 		Events:    1483020,
 	}
 	s.Totals.MissReasons[wire.MissCold] = 122
@@ -51,17 +52,17 @@ func sampleSnapshot() *model.Snapshot {
 	s.Totals.MissReasons[wire.MissLimit] = 12
 	s.History = sampleHistory(now)
 	s.Tags = sampleTags(now)
-	s.Marks = []model.Mark{{Time: now - 22e9, Kind: wire.KindLimit, Text: "max_cached_bytes=536870912"}}
+	s.Marks = []stats.Mark{{Time: now - 22e9, Kind: wire.KindLimit, Text: "max_cached_bytes=536870912"}}
 	return s
 }
 
-func sampleHistory(now uint64) []model.Sample {
+func sampleHistory(now uint64) []stats.Sample {
 	const n = 600
-	h := make([]model.Sample, n)
+	h := make([]stats.Sample, n)
 	for i := range h {
 		x := float64(i) / n
 		wave := 0.5 + 0.5*math.Sin(x*17) + 0.15*math.Sin(x*63)
-		h[i] = model.Sample{
+		h[i] = stats.Sample{
 			Time:    now - uint64(n-1-i)*1e8,
 			InUse:   uint64((0.3 + 0.9*x + 0.35*wave) * gib),
 			Cached:  uint64((0.25 + 0.3*(1-wave/1.3)) * gib * min(1, x*4)),
@@ -73,7 +74,7 @@ func sampleHistory(now uint64) []model.Sample {
 	return h
 }
 
-func sampleTags(now uint64) []model.Tag {
+func sampleTags(now uint64) []stats.Tag {
 	rows := []struct {
 		name                 string
 		live, inUse, cached  uint64
@@ -90,9 +91,9 @@ func sampleTags(now uint64) []model.Tag {
 		{"fft.c:301 twiddle", 2, 412 * kib, 200 * kib, 4, 88, 12, 11, 99},
 		{"libvendor.so.4+0x1f3a0", 1, 64 * kib, 0, 0, 0, 1, 0, 100},
 	}
-	var tags []model.Tag
+	var tags []stats.Tag
 	for i, r := range rows {
-		t := model.Tag{
+		t := stats.Tag{
 			ID: uint32(i + 1), Name: r.name, Live: r.live, InUse: r.inUse, Requested: r.inUse / 100 * r.requestedPct,
 			Cached: r.cached, CachedCount: r.free, Hits: r.hits, Misses: r.misses, Creates: r.hits + r.misses,
 			Window: r.window, PeakInUse: r.inUse + r.cached/2,
@@ -111,12 +112,12 @@ func sampleTags(now uint64) []model.Tag {
 	tags[0].MissReasons[wire.MissCold] = 22
 	tags[0].MissReasons[wire.MissCooling] = 250
 	tags[0].MissReasons[wire.MissTooWasteful] = 100
-	tags[0].Free = []model.FreeClass{
+	tags[0].Free = []stats.FreeClass{
 		{Size: 64 * kib, Blocks: 12, Oldest: now - 2e8}, {Size: mib, Blocks: 28, Cooling: 4, Oldest: now - 11e8},
 		{Size: 4 * mib, Blocks: 9, Oldest: now - 49e8}, {Size: 64 * mib, Blocks: 2, Cooling: 1, Oldest: now - 8e9},
 	}
 	for i := range 13 {
-		tags = append(tags, model.Tag{
+		tags = append(tags, stats.Tag{
 			ID: uint32(100 + i), Name: fmt.Sprintf("stage%02d.c:%d step", i, 40+i), Live: 1, InUse: uint64(13-i) * 8 * kib,
 			Requested: uint64(13-i) * 8 * kib, Hits: 30, Misses: 4, Creates: 34, PeakInUse: uint64(13-i) * 8 * kib,
 			Trend: []uint64{1, 2, 3, 4, 5, 6, 7, 8},
@@ -125,8 +126,8 @@ func sampleTags(now uint64) []model.Tag {
 	return tags
 }
 
-func sampleOutput() []OutputLine {
-	return []OutputLine{
+func sampleOutput() []view.OutputLine {
+	return []view.OutputLine{
 		{Text: "loading 4096 pictures"}, {Text: "warning: no GPU, using the CPU", Stderr: true},
 		{Text: "\x1b[32miter 212/500\x1b[0m  12.4 ms"}, {Text: "iter 213/500\t12.1 ms\r"},
 	}

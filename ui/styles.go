@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/charmbracelet/lipgloss"
-	"github.com/muesli/termenv"
 )
 
 // style is the meaning of a cell; the theme knows what it looks like.
@@ -35,8 +34,8 @@ const (
 	styleCount
 )
 
-// look is how a style appears on dark and on light backgrounds. Nothing is told by colour alone: the cursor has its
-// mark, cached memory its pattern, a warning its sign.
+// look is how a style appears on dark and on light backgrounds. Colour is never the only sign: the cursor has its mark,
+// cached memory its pattern, a warning its symbol.
 type look struct {
 	dark, light string // #rrggbb; empty: the terminal's own
 	bold        bool
@@ -74,28 +73,18 @@ type theme struct {
 	ascii bool
 }
 
-// newTheme makes the sequences that the terminal behind w understands, as its environment tells; it asks nothing.
+// newTheme returns the sequences that the terminal behind w understands, according to the environment. It sends no query.
 func newTheme(w io.Writer, noColor, light, ascii bool) *theme {
-	t := &theme{ascii: ascii, reset: "\x1b[0m"}
 	if noColor {
-		return t
+		return &theme{ascii: ascii, reset: "\x1b[0m"}
 	}
-	r := lipgloss.NewRenderer(w)
-	r.SetHasDarkBackground(!light)
-	return t.fill(r)
+	return themeOf(lipgloss.NewRenderer(w), light, ascii)
 }
 
-// newThemeWith makes the sequences of a given colour profile.
-func newThemeWith(p termenv.Profile, light, ascii bool) *theme {
+// themeOf extracts the opening sequence of each style from a rendered letter.
+func themeOf(r *lipgloss.Renderer, light, ascii bool) *theme {
+	r.SetHasDarkBackground(!light)
 	t := &theme{ascii: ascii, reset: "\x1b[0m"}
-	r := lipgloss.NewRenderer(io.Discard)
-	r.SetHasDarkBackground(!light)
-	r.SetColorProfile(p)
-	return t.fill(r)
-}
-
-// fill takes each style's opening sequence off a rendered letter.
-func (t *theme) fill(r *lipgloss.Renderer) *theme {
 	for i, l := range looks {
 		s := r.NewStyle().Bold(l.bold)
 		if l.dark != "" {

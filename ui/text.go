@@ -8,29 +8,27 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// lineMax bounds what is kept of one line of output, in bytes.
+// lineMax is the length at which a line of output is cut, in bytes.
 const lineMax = 4096
 
 // width returns the columns that region.text uses for s.
 func width(s string) int {
 	n := 0
 	for len(s) > 0 {
-		if b := s[0]; b < 0x80 && (len(s) == 1 || s[1] < 0x80) {
-			if b >= 0x20 && b != 0x7f {
-				n++
-			}
-			s = s[1:]
-			continue
-		}
-		var w int
-		_, w, s = nextCluster(s)
-		n += w
+		_, w, rest := nextCluster(s)
+		n, s = n+w, rest
 	}
 	return n
 }
 
-// nextCluster takes the first grapheme cluster off s. Its width is 0 when it must not be shown.
+// nextCluster cuts the first grapheme cluster off s. Its width is 0 if it must not be shown.
 func nextCluster(s string) (cluster string, n int, rest string) {
+	if b := s[0]; b < 0x80 && (len(s) == 1 || s[1] < 0x80) { // the usual case, cheaply
+		if b >= 0x20 && b != 0x7f {
+			n = 1
+		}
+		return s[:1], n, s[1:]
+	}
 	cluster, n = ansi.FirstGraphemeCluster(s, ansi.GraphemeWidth)
 	rest = s[len(cluster):]
 	if n < 0 || n > 2 || isControl(cluster) {
@@ -39,8 +37,7 @@ func nextCluster(s string) (cluster string, n int, rest string) {
 	return cluster, n, rest
 }
 
-// isControl reports whether a cluster holds anything that moves the cursor or turns the direction of writing, or is
-// not text at all.
+// isControl reports whether a cluster moves the cursor, changes the writing direction, or is not text.
 func isControl(cluster string) bool {
 	for _, r := range cluster {
 		if r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
@@ -50,8 +47,8 @@ func isControl(cluster string) bool {
 	return false
 }
 
-// cleanLine makes one line of a program's output harmless: no escape sequences, no control characters, tabs expanded,
-// and of what a carriage return overwrites only the last.
+// cleanLine makes a line of a program's output harmless: it removes escape sequences, control characters and what a
+// carriage return overwrites, and expands tabs.
 func cleanLine(s string) string {
 	if len(s) > lineMax {
 		s = s[:lineMax]
@@ -92,7 +89,7 @@ func isPlain(s string) bool {
 	return true
 }
 
-// asciiFor maps what the dashboard itself draws with to ASCII.
+// asciiFor replaces the characters that the dashboard draws with.
 var asciiFor = map[string]string{
 	"─": "-", "│": "|", "┊": ":", "╭": "+", "╮": "+", "╰": "+", "╯": "+", "┬": "+", "┴": "+", "├": "+", "┤": "+", "┼": "+",
 	"━": "-", "█": "#", "▓": "#", "▒": "=", "░": "~", "▇": "#", "▆": "#", "▅": "*", "▄": "*", "▃": "+", "▂": "-",

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -8,11 +9,12 @@ import (
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/lipgloss"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/exp/golden"
 	"github.com/muesli/termenv"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
 var testStart = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -36,7 +38,14 @@ func (c *calls) options() Options {
 	}
 }
 
-func newTest(o Options, w, h int, s *model.Snapshot) *dashboard {
+// newThemeWith returns the theme for a colour profile.
+func newThemeWith(p termenv.Profile, light, ascii bool) *theme {
+	r := lipgloss.NewRenderer(io.Discard)
+	r.SetColorProfile(p)
+	return themeOf(r, light, ascii)
+}
+
+func newTest(o Options, w, h int, s *stats.Snapshot) *dashboard {
 	d := newDashboard(o, newThemeWith(termenv.TrueColor, o.Light, o.ASCII))
 	d.Update(tea.WindowSizeMsg{Width: w, Height: h})
 	d.Update(frameMsg{now: testStart, snap: s, lines: sampleOutput(), next: 4})
@@ -68,6 +77,26 @@ func quits(cmd tea.Cmd) bool {
 }
 
 func screen(d *dashboard) string { return ansi.Strip(d.View()) }
+
+// shows checks that the screen has all texts.
+func shows(t *testing.T, d *dashboard, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if got := screen(d); !strings.Contains(got, text) {
+			t.Errorf("no %q in\n%s", text, got)
+		}
+	}
+}
+
+// hides checks that the screen has none of the texts.
+func hides(t *testing.T, d *dashboard, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if got := screen(d); strings.Contains(got, text) {
+			t.Errorf("%q in\n%s", text, got)
+		}
+	}
+}
 
 func checkFrame(t interface{ Errorf(string, ...any) }, frame string, w, h int) {
 	lines := strings.Split(frame, "\n")

@@ -7,11 +7,12 @@ import (
 )
 
 // bestFit takes the smallest free range that is large enough, over all slabs, and merges what comes back with the free
-// neighbours (seed 004). Of equal ranges it takes the one in the lowest slab, then at the lowest offset: parts gather
-// in the slabs that came first, and the later ones become empty. A part takes the low end of its range.
+// neighbours (seed 004). Of equal ranges it takes the one in the lowest slab, then at the lowest offset:
+// sub-allocations gather in the slabs that came first, and the later ones become empty. A sub-allocation takes the low
+// end of its range.
 //
-// Each slab is a list of segments in order of offset, parts and free ranges; no two free ones are neighbours. Carve
-// and Free cost O(log n) of the number of free ranges.
+// Each slab is a list of segments in order of offset, sub-allocations and free ranges; no two free ones are neighbours.
+// Carve and Free cost O(log n) of the number of free ranges.
 type bestFit struct {
 	shift    int       // the alignment is 1 << shift bytes
 	segments []segment // [0] is none

@@ -3,11 +3,11 @@ package carve
 import (
 	"fmt"
 
-	"codeberg.org/gpumemtop/gpumemtop/allocator/ualloc"
+	"codeberg.org/gpumemtop/gpumemtop/allocator/concurrent/ualloc"
 )
 
 // binned serves small requests from bins (seed 001 §4.2) and large ones by pages (§4.1). Who owns an offset its
-// alignment tells: no small part begins at a multiple of a page, every large one does.
+// alignment tells: no small sub-allocation begins at a multiple of a page, every large one does.
 //
 // A small request goes to the lowest slab where a bin of its size has a free slot, else to the lowest with a bin that
 // has no size yet, else to the lowest with room for another chunk of bins; a large one as in the buddy system. Carve
@@ -37,8 +37,8 @@ const chunkBins = 32
 
 const pageShift = 9 // a page is 1 << pageShift units
 
-// NewUAlloc returns a Carver that keeps small parts in bins. Offsets are multiples of unit bytes. It panics unless unit
-// is a power of two, 1 MiB at most.
+// NewUAlloc returns a Carver that keeps small sub-allocations in bins. Offsets are multiples of unit bytes. It panics
+// unless unit is a power of two, 1 MiB at most.
 //
 // All else grows with the unit, as seed 001 has it for 8 bytes: a bin, which is a page, is 512 units; requests up to
 // 128 units are small, larger ones get a power of two of pages. A slab has room for one chunk of bins at least, since

@@ -4,22 +4,22 @@ import (
 	"fmt"
 	"slices"
 
-	"codeberg.org/gpumemtop/gpumemtop/allocator/ualloc"
+	"codeberg.org/gpumemtop/gpumemtop/allocator/concurrent/ualloc"
 )
 
-// binSlab is one slab of a binned: pages, small parts on some of them, and the books that these two do not keep. It is
-// what its allocator of small blocks gets chunks from.
+// binSlab is one slab of a binned: pages, small sub-allocations on some of them, and the books that these two do not
+// keep. It is what its allocator of small blocks gets chunks from.
 type binSlab struct {
 	of       *binned
 	geometry ualloc.Geometry
 	pages    pages
 	small    *ualloc.Allocator
 	bins     []bin  // by page
-	chunks   []int  // parts by number of the chunk; noChunk
-	idle     int    // page of the chunk without parts that the allocator keeps; -1: none
-	spare    int    // bins without a part, in chunks but for that one
+	chunks   []int  // sub-allocations by number of the chunk; noChunk
+	idle     int    // page of the chunk without sub-allocations that the allocator keeps; -1: none
+	spare    int    // empty bins in other chunks
 	slots    []int  // free ones, by class
-	units    bitset // those that small parts had, by number in the slab
+	units    bitset // those that small sub-allocations had, by number in the slab
 	parts    int
 }
 
@@ -28,7 +28,7 @@ const noChunk = -1
 
 // bin is what a page in a chunk is used for.
 type bin struct {
-	class int8 // if it has parts
+	class int8 // if it has sub-allocations
 	parts int16
 }
 
@@ -54,7 +54,7 @@ func newBinSlab(of *binned, count int) *binSlab {
 	return s
 }
 
-// Alloc implements ualloc.Coarse: a chunk for small parts.
+// Alloc implements ualloc.Coarse: a chunk for small sub-allocations.
 func (s *binSlab) Alloc(order int, _ uint64) (page int, ok bool) {
 	if page, ok = s.pages.alloc(order); ok {
 		s.chunks[page/chunkBins] = 0
@@ -63,7 +63,7 @@ func (s *binSlab) Alloc(order int, _ uint64) (page int, ok bool) {
 	return page, ok
 }
 
-// Free implements ualloc.Coarse: a chunk has no part left.
+// Free implements ualloc.Coarse: a chunk has no sub-allocation left.
 func (s *binSlab) Free(page, order int) (ok bool) {
 	if page == s.idle {
 		s.wake()
@@ -80,8 +80,8 @@ func (s *binSlab) chunk(page, n int) {
 	s.keep(page+header, n*(chunkBins-header))
 }
 
-// sleep has a chunk without parts, which the allocator keeps for the next one, count as free pages. They are free for
-// everybody: carveLarge takes them back. One such chunk is enough.
+// sleep has a chunk without sub-allocations, which the allocator keeps for the next one, count as free pages. They are
+// free for every size: carveLarge takes them back. One such chunk is enough.
 func (s *binSlab) sleep(page int) {
 	if s.idle >= 0 {
 		s.small.Trim()
@@ -127,7 +127,7 @@ func (s *binSlab) rank(slab int32, class int) {
 	}
 }
 
-// capacity returns how many parts of a class the bin at a page holds.
+// capacity returns how many sub-allocations of a class the bin at a page holds.
 func (s *binSlab) capacity(page, class int) int {
 	return s.geometry.Capacity(page, s.geometry.Unit<<class)
 }
@@ -194,7 +194,8 @@ func (s *binSlab) carveSmall(slab int32, size uint64) (Part, bool) {
 	return Part{Offset: offset, Size: granted, Fresh: s.hand(offset, granted)}, true
 }
 
-// freeSmall gives a small part back. The books come first: the allocator may give a chunk back, with all its bins.
+// freeSmall gives a small sub-allocation back. The books come first: the allocator may give a chunk back, with all its
+// bins.
 func (s *binSlab) freeSmall(p Part) bool {
 	page, ok := s.geometry.Bin(p.Offset)
 	if !ok || page >= len(s.bins) || s.bins[page].parts == 0 || p.Size != s.geometry.Unit<<s.bins[page].class {
@@ -218,8 +219,8 @@ func (s *binSlab) freeSmall(p Part) bool {
 	return true
 }
 
-// hand notes that a small part is handed out, and says whether it is fresh: neither it nor the pages around it were
-// handed out as a whole, and no small part had any of its units.
+// hand notes that a small sub-allocation is handed out, and says whether it is fresh: neither it nor the pages around
+// it were handed out as a whole, and no small sub-allocation had any of its units.
 func (s *binSlab) hand(offset, size uint64) (fresh bool) {
 	page := offset >> s.of.shift
 	fresh = s.units.fill(offset/s.geometry.Unit, size/s.geometry.Unit) && !s.pages.history.within(page, 0)
@@ -227,7 +228,7 @@ func (s *binSlab) hand(offset, size uint64) (fresh bool) {
 	return fresh
 }
 
-// validate checks the slab's parts against each other, and adds what is free to a tally.
+// validate checks the slab's sub-allocations against each other, and adds what is free to a tally.
 func (s *binSlab) validate(want *tally) error {
 	if err := s.pages.validate(want); err != nil {
 		return err

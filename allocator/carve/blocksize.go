@@ -9,7 +9,7 @@ func BlockSize(m, h, k uint64) uint64 { return max(m, h/max(k, 1)) }
 // DefaultBlocks is seed 004's example of k.
 const DefaultBlocks = 62
 
-// What M is kept between while nobody gives it.
+// The range of M while it is not set.
 const (
 	smallestM = 1 << 20
 	largestM  = 64 << 20

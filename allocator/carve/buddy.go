@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 
-	"codeberg.org/gpumemtop/gpumemtop/allocator/tbuddy"
+	"codeberg.org/gpumemtop/gpumemtop/allocator/concurrent/tbuddy"
 )
 
 // buddy gives every request a power of two of pages, at a multiple of its size (seed 001 §4.1). Each slab has a tree;
@@ -22,9 +22,9 @@ type buddySlab struct {
 	parts int
 }
 
-// NewBuddy returns a Carver with a buddy system in each slab. A page is the least that a part takes and what offsets
-// are multiples of, in bytes. It panics unless page is a power of two, 1 MiB at most. A slab has tbuddy.MaxPages at
-// most, and takes 9 to 17 bytes of host memory for each of its pages.
+// NewBuddy returns a Carver with a buddy system in each slab. A page is the least that a sub-allocation takes and what
+// offsets are multiples of, in bytes. It panics unless page is a power of two, 1 MiB at most. A slab has
+// tbuddy.MaxPages at most, and takes 9 to 17 bytes of host memory for each of its pages.
 func NewBuddy(page uint64) Carver { return &buddy{shift: power("page", page)} }
 
 // Round implements Carver.
@@ -35,7 +35,8 @@ func (b *buddy) Round(size uint64) uint64 {
 	return 1 << (b.shift + orderOf(size, b.shift))
 }
 
-// SlabSize implements Carver: any number of pages will do, a part has as many as the largest power of two in it.
+// SlabSize implements Carver: any number of pages will do, a sub-allocation has as many as the largest power of two in
+// it.
 func (b *buddy) SlabSize(want uint64) uint64 {
 	if want > tbuddy.MaxPages<<b.shift {
 		return 0

@@ -1,7 +1,7 @@
-// Package carve hands out parts of large blocks of device memory, called slabs, so that many buffers share one driver
-// object (an OpenCL sub-buffer each) and the driver is called once per slab. It is pure: it knows offsets, never
-// memory. Three ways: best fit with merging (seed 004), a buddy system (seed 001 §4.1), and small parts in bins on top
-// of the buddy system (seed 001 §4.2).
+// Package carve hands out sub-allocations of large blocks of device memory, called slabs, so that many buffers share
+// one driver object (an OpenCL sub-buffer each) and the driver is called once per slab. It is pure: it knows offsets,
+// never memory. Three ways: best fit with merging (seed 004), a buddy system (seed 001 §4.1), and small sub-allocations
+// in bins on top of the buddy system (seed 001 §4.2).
 //
 // A Carver serves the requests of one class. It creates no slabs: when Carve finds no room, the caller creates a slab
 // of SlabSize bytes, Adds it and asks again. Calls must be serialised by the caller; the same calls give the same
@@ -13,38 +13,39 @@ import (
 	"math/bits"
 )
 
-// Carver hands out parts of slabs. Slabs are created and numbered by the caller: from 1, below MaxSlabs, and a number
+// Carver hands out sub-allocations. Slabs are created and numbered by the caller: from 1, below MaxSlabs, and a number
 // is used again after Remove; memory is kept for the largest number so far. Whatever only a bug in the caller can do
-// panics (a slab that is not there or there twice, a part that is not handed out): going on would give two buffers the
-// same bytes.
+// panics (a slab that is not there or there twice, a sub-allocation that is not handed out): going on would give two
+// buffers the same bytes.
 type Carver interface {
-	// Round returns the bytes that a part for a request of size bytes takes; 0 counts as 1. It returns 0 when no part
-	// can be that large, whatever the slab.
+	// Round returns the bytes that a sub-allocation for a request of size bytes takes; 0 counts as 1. It returns 0 when
+	// no sub-allocation can be that large, whatever the slab.
 	Round(size uint64) uint64
 
 	// SlabSize returns the bytes of a slab that has at least want bytes, rounded up to what can be managed; 0 when
 	// none can be that large. A slab of SlabSize(Round(size)) bytes serves a request of size bytes. It may be more than
-	// the device creates: then Usable tells what a smaller slab is worth.
+	// the device creates: then Usable says how much of a smaller slab can be used.
 	SlabSize(want uint64) uint64
 
 	// Usable returns the size of the largest request that an empty slab of slabSize bytes serves. 0: too small to be a
 	// slab.
 	Usable(slabSize uint64) uint64
 
-	// Add takes in an empty slab of size bytes, whose contents nobody knows. Bytes beyond what can be managed stay
+	// Add takes in an empty slab of size bytes, with unknown contents. Bytes beyond what can be managed stay
 	// unused. It panics where Usable(size) is 0.
 	Add(slab int32, size uint64)
 
-	// Remove forgets a slab that has no parts.
+	// Remove forgets a slab that has no sub-allocations.
 	Remove(slab int32)
 
 	// Carve finds room for a request of size bytes; false: no slab has any.
 	Carve(size uint64) (Part, bool)
 
-	// Free takes a part back, and says whether its slab has no parts left. Of p it reads Slab, Offset and Size.
+	// Free takes a sub-allocation back, and says whether its slab has no sub-allocations left. Of p it reads Slab,
+	// Offset and Size.
 	Free(p Part) (empty bool)
 
-	// Space tells what is free. It costs O(log n) at most.
+	// Space returns what is free. It costs O(log n) at most.
 	Space() Space
 
 	// Validate checks every invariant, for tests. It is slow.
@@ -59,7 +60,7 @@ type Part struct {
 	Slab   int32
 	Offset uint64 // bytes from the slab's start
 	Size   uint64 // bytes granted, at least those asked for
-	Fresh  bool   // nobody has had any byte of it since the slab was added
+	Fresh  bool   // none of its bytes were used since the slab was added
 }
 
 // Space describes the ranges that are free: those that Carve chooses from, not joined where they only happen to be

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestThreeHoles is the example of METRICS: three free ranges of 256 bytes with parts between them.
+// TestThreeHoles is the example of METRICS: three free ranges of 256 bytes with sub-allocations between them.
 func TestThreeHoles(t *testing.T) {
 	c := NewBestFit(16)
 	c.Add(1, 6*256)
@@ -46,7 +46,7 @@ func TestSameCallsSameParts(t *testing.T) {
 	}
 }
 
-// churn holds parts of random sizes, and replaces them one by one.
+// churn holds sub-allocations of random sizes, and replaces them one by one.
 type churn struct {
 	c        Carver
 	rng      *rand.Rand
@@ -77,7 +77,7 @@ func (w *churn) grow() {
 	w.live = append(w.live, w.carve(size))
 }
 
-// step frees one part and carves one of the size that another has.
+// step frees one sub-allocation and carves one of the size that another has.
 func (w *churn) step() Part {
 	i := w.rng.IntN(len(w.live))
 	w.c.Free(w.live[i])
@@ -104,7 +104,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkCarve frees one of many parts of 1 to 64 KiB, at random, and carves another.
+// BenchmarkCarve frees one of many sub-allocations of 1 to 64 KiB, at random, and carves another.
 func BenchmarkCarve(b *testing.B) {
 	for _, c := range []struct {
 		name   string
@@ -208,7 +208,7 @@ func TestSmallPartsFillBins(t *testing.T) {
 	}
 }
 
-// TestEmptySlabIsWhole: the bins and the chunk that stay for the next small part are in nobody's way.
+// TestEmptySlabIsWhole: the bins and the chunk that stay for the next small sub-allocation block no other request.
 func TestEmptySlabIsWhole(t *testing.T) {
 	c := NewUAlloc(1)
 	const chunk = 32 * 512
@@ -245,7 +245,7 @@ func TestEmptySlabIsWhole(t *testing.T) {
 	}
 }
 
-// TestOneChunkStays: parts of a different size in each of many chunks leave one chunk at most.
+// TestOneChunkStays: sub-allocations of a different size in each of many chunks leave one chunk at most.
 func TestOneChunkStays(t *testing.T) {
 	c := NewUAlloc(1)
 	c.Add(1, 8*32*512)

@@ -1,6 +1,6 @@
 package carve
 
-// history knows which blocks of a slab nobody has had yet: blocks of 2^order pages, at multiples of their size. They
+// history knows which blocks of a slab were never used: blocks of 2^order pages, at multiples of their size. They
 // are the nodes of a binary tree, and two bits of each tell it all: a block is fresh when neither it nor a block
 // around it was handed out as a whole, and nothing within it was.
 type history struct {

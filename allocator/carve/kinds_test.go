@@ -13,7 +13,7 @@ type kind struct {
 	slabs  []uint64 // sizes worth trying
 	sizes  []uint64 // requests are spread below one of these
 
-	// ranges lists the free ranges that a slab must have; nil: they do not follow from the parts.
+	// ranges lists the free ranges that a slab must have; nil: they do not follow from the sub-allocations.
 	ranges func(s *refSlab) []uint64
 	// choose predicts where a request goes; nil: any room will do, refused says whether a refusal is right.
 	choose  func(r *reference, size uint64) (slab int32, offset uint64, ok bool)
@@ -83,8 +83,8 @@ var kinds = []kind{
 	},
 }
 
-// blocks lists the free blocks of a slab of buddies: a block is free unless something in it is taken, and is part of
-// the block around it if all of that is free. Pages are units.
+// blocks lists the free blocks of a slab of buddies: a block is free unless something in it is taken, and is
+// sub-allocation of the block around it if all of that is free. Pages are units.
 func blocks(s *refSlab) []uint64 {
 	var found []uint64
 	var walk func(page, count int) bool // all free; then the caller lists it

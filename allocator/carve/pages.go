@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 
-	"codeberg.org/gpumemtop/gpumemtop/allocator/tbuddy"
+	"codeberg.org/gpumemtop/gpumemtop/allocator/concurrent/tbuddy"
 )
 
 // pages is one slab under the buddy system: its tree, and what the tree does not tell.

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// reference knows every part and, unit by unit, which bytes anybody ever had. It asks nothing of the carver that it
-// does not check.
+// reference knows every sub-allocation and, unit by unit, which bytes were ever used. It asks nothing of the carver
+// that it does not check.
 type reference struct {
 	tb    testing.TB
 	kind  *kind
@@ -75,7 +75,7 @@ func (r *reference) carve(size uint64) bool {
 	return true
 }
 
-// check looks at a new part by itself.
+// check looks at a new sub-allocation by itself.
 func (r *reference) check(p Part, size uint64) {
 	r.tb.Helper()
 	s := r.slabs[p.Slab]

@@ -1,4 +1,4 @@
-// Package treap keeps numbered things in order of size, and finds the smallest that is large enough. It is a treap
+// Package treap is a treap keyed by size, and finds the smallest that is large enough. It is a treap
 // (Seidel and Aragon 1996) whose nodes live in a forest, by number, so that moving them in and out of trees allocates
 // nothing. Priorities come from the numbers: the same calls make the same trees. Calls must be serialised by the
 // caller. All of it costs O(log n) expected, Each O(n).

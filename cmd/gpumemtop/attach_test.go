@@ -1,6 +1,7 @@
 package main
 
 import (
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/attach"
 	"errors"
 	"fmt"
 	"io"
@@ -18,12 +19,12 @@ import (
 func fakeAttach() {
 	cmd := newAttach(startFake)
 	cmd.SetArgs(os.Args[1:])
-	os.Exit(conclude(cmd.Execute(), os.Stderr))
+	conclude(cmd.Execute(), os.Stderr).Exit()
 }
 
-func startFake(o tracer.Options) (feed, error) {
+func startFake(o tracer.Options) (attach.Feed, error) {
 	f := &fakeFeed{mode: os.Getenv("FAKE_FEED"), wake: make(chan struct{}, 1), pids: o.PIDs}
-	f.told = f.mode == "nothing"
+	f.emitted = f.mode == "nothing"
 	if f.mode == "denied" {
 		return nil, errors.New("attach needs the capability CAP_BPF")
 	}
@@ -45,21 +46,21 @@ func note(name, text string) {
 	}
 }
 
-// fakeFeed tells of processes that had 1 MiB before and create 2 MiB. The first ends where the mode is "ends", later the
-// others; where it is "breaks" the feed fails; else they go on.
+// fakeFeed emits events of processes that had 1 MiB before and allocate 2 MiB. In mode "ends" the processes end, in mode
+// "breaks" the feed fails; otherwise they go on.
 type fakeFeed struct {
 	mode     string
 	pids     []int
 	wake     chan struct{}
-	told     bool
+	emitted  bool
 	detached bool
 }
 
 func (f *fakeFeed) Poll(wait time.Duration, put func(*wire.Record)) (int, error) {
 	switch {
-	case !f.told:
-		f.told = true
-		return f.tell(put), nil
+	case !f.emitted:
+		f.emitted = true
+		return f.emit(put), nil
 	case f.detached:
 		return 0, nil
 	case f.mode == "ends":
@@ -81,7 +82,7 @@ func (f *fakeFeed) Poll(wait time.Duration, put func(*wire.Record)) (int, error)
 	return 0, nil
 }
 
-func (f *fakeFeed) tell(put func(*wire.Record)) int {
+func (f *fakeFeed) emit(put func(*wire.Record)) int {
 	for i, pid := range f.pids {
 		process, now := uint32(i+1), session.Now()
 		command, name := "/opt/blur\x004096\x00", wire.BeforeAttach+"\t\t\t\n"

@@ -6,48 +6,40 @@ import (
 	"github.com/spf13/cobra"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
-	"codeberg.org/gpumemtop/gpumemtop/internal/export/csv"
-	"codeberg.org/gpumemtop/gpumemtop/internal/importer"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/convert"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 )
 
-// complete tells shells the words that the flags of a command take.
+// completions are the words that flags take, by the keys of their settings.
+var completions = map[string][]string{
+	"policy": append(allocator.Names(), allocator.Auto), "policy:fixed": allocator.Names(),
+	"tags": watch.TagNames(), "scrub": watch.ScrubNames(), "ghosts": append([]string{watch.GhostsUsual, watch.GhostsOff}, allocator.Names()...),
+	"format": analyze.TextFormats, "format:report": analyze.ReportFormats, "format:export": convert.ExportFormats(),
+	"format:import": convert.ImportFormats(), "table": convert.Tables, "form": analyze.Forms(), "sizes": analyze.SizeRules,
+	"pid": nil, "comm": nil, // no files
+}
+
+// complete lets shells complete the values of a command's flags.
 func complete(cmd *cobra.Command) {
-	words := map[string][]string{
-		"policy": append(allocator.Names(), allocator.Auto), "tags": tagNames(), "scrub": scrubNames(), "ghosts": append([]string{ghostsUsual, ghostsOff}, allocator.Names()...),
-	}
-	switch cmd.Name() {
-	case "attach":
+	flags := cmd.Flags()
+	if flags.Lookup("pid") != nil { // attach, which takes no arguments
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
-		words["pid"], words["comm"] = nil, nil
-	case "export":
-		words["format"] = exporterNames()
-		words["table"] = csv.Tables
-	case "import":
-		words["format"] = importer.Names()
-	case "report":
-		words["format"] = reporterNames()
-	case "advise":
-		words["format"], words["form"], words["sizes"] = textFormats, formNames(), sizeRules
-	case "fit", "replay", "tune", "diff", "check", "info", "doctor", "probe":
-		words["format"] = textFormats
 	}
-	if cmd.Flags().Lookup("set") != nil {
-		_ = cmd.RegisterFlagCompletionFunc("set", completeLimit)
-	}
-	for name, list := range words {
-		if cmd.Flags().Lookup(name) != nil {
-			// Fails only for a flag that does not exist.
-			_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp))
+	for _, s := range settingsOf(flags) {
+		words, known := completions[s.key()]
+		switch {
+		case s.name == "set":
+			_ = cmd.RegisterFlagCompletionFunc("set", completeLimit)
+		case known: // registering fails only for flags that do not exist
+			_ = cmd.RegisterFlagCompletionFunc(s.name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 		}
 	}
 }
 
-// completeLimit offers the limits of the chosen policy, and the words of one that takes words.
+// completeLimit completes the limits of the chosen policy, and the values of those that take words.
 func completeLimit(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	policy := defaults().policy
-	if chosen, err := cmd.Flags().GetString("policy"); err == nil {
-		policy = chosen
-	}
+	policy, _ := cmd.Flags().GetString("policy") // every command with --set has it
 	description, _ := allocator.Describe(policy)
 	var offers []string
 	for i := range description.Limits {

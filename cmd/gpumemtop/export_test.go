@@ -8,15 +8,15 @@ import (
 	"strings"
 	"testing"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // recording writes a small recording.
-func recording(t *testing.T) string {
+func recordingFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "run.gmt")
-	w, err := trace.Create(path, trace.Header{Program: "app", Host: "a", ClockNS: 1000}, false)
+	w, err := recording.Create(path, recording.Header{Program: "app", Host: "a", ClockNS: 1000}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,14 +26,14 @@ func recording(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(trace.Footer{EndedNS: 3000}); err != nil {
+	if err := w.Close(recording.Footer{EndedNS: 3000}); err != nil {
 		t.Fatal(err)
 	}
 	return path
 }
 
 func TestExportTables(t *testing.T) {
-	path, dir := recording(t), t.TempDir()
+	path, dir := recordingFile(t), t.TempDir()
 	folder, file := filepath.Join(dir, "runs"), filepath.Join(dir, "file")
 	for _, step := range []struct{ args, err string }{
 		{"--format csv -o " + file, ""},
@@ -58,10 +58,10 @@ func TestExportTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, step := range []struct{ args, err string }{
-		{"--format csv -f -o " + path, "is what is read: name another file to write"},
+		{"--format csv -f -o " + path, "is an input: name another file to write"},
 		{"--format ndjson --tag x -o " + filepath.Join(dir, "none"), "--tag is not for --format ndjson: leave it out"},
 		{"--format csv --at end -o " + filepath.Join(dir, "none"), "--at is for --format pprof, not csv: leave it out"},
-		{"--format pprof --at 1h -o " + filepath.Join(dir, "none"), "--at 1h0m0s is behind the end: the recording lasts"},
+		{"--format pprof --at 1h -o " + filepath.Join(dir, "none"), "--at 1h0m0s is after the end: the recording lasts"},
 	} {
 		root := newRoot()
 		root.SetArgs(append([]string{"export", path}, strings.Fields(step.args)...))
@@ -80,9 +80,9 @@ func TestExportTables(t *testing.T) {
 	}
 }
 
-// What is in use where a part of a recording ends is no leak, whether it is cut now or was trimmed before.
-func TestTracesOfPartsTellNoLeaks(t *testing.T) {
-	path, dir := recording(t), t.TempDir()
+// What is in use where a part of a recording ends is no leak, whether export cuts it or trim did.
+func TestTracesOfPartsShowNoLeaks(t *testing.T) {
+	path, dir := recordingFile(t), t.TempDir()
 	part := filepath.Join(dir, "part.gmt")
 	for _, step := range []struct {
 		args      string

@@ -5,10 +5,11 @@ import (
 	"io"
 	"regexp"
 	"strings"
-	"time"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 )
 
 // helpWidth is where the explanations of flags start, helpRight where lines end.
@@ -17,18 +18,10 @@ const (
 	helpRight = 110
 )
 
-// wrapped breaks text between words into lines that begin left of the right end by so many columns; all but the first are
-// indented. Wordwrap would break at hyphens, too, and so flags: it does not see them.
-func wrapped(text string, indent int) string {
-	const unbreakable = "\u2011"
-	text = ansi.Wordwrap(strings.ReplaceAll(text, "-", unbreakable), helpRight-indent, "")
-	return strings.ReplaceAll(strings.ReplaceAll(text, unbreakable, "-"), "\n", "\n"+strings.Repeat(" ", indent))
-}
-
-// row is a line of a list: what it is about, and blanks up to the explanation.
+// row matches the start of a line of a list: a word, and blanks up to its explanation.
 var row = regexp.MustCompile(`^ +\S+ +`)
 
-// flowing breaks the paragraphs of a text anew. Lines that begin with a blank, and their ends, stay.
+// flowing breaks the paragraphs of a text again. Lines that begin with a blank stay as they are.
 func flowing(text string) string {
 	var lines []string
 	open := false // a paragraph
@@ -43,13 +36,13 @@ func flowing(text string) string {
 	}
 	for i, line := range lines {
 		lines[i] = row.FindString(line)
-		lines[i] += wrapped(line[len(lines[i]):], len(lines[i]))
+		lines[i] += console.Wrap(line[len(lines[i]):], len(lines[i]), helpRight)
 	}
 	return strings.Join(lines, "\n")
 }
 
-// showHelp writes the help of a command: what it does, how it is called, examples, and its settings in groups.
-func showHelp(cmd *cobra.Command, where scope) {
+// showHelp writes the help of a command: what it does, its usage, examples, and its settings in groups.
+func showHelp(cmd *cobra.Command) {
 	var b strings.Builder
 	text := cmd.Long
 	if text == "" {
@@ -67,24 +60,24 @@ func showHelp(cmd *cobra.Command, where scope) {
 		fmt.Fprintf(&b, "\nExamples:\n%s\n", cmd.Example)
 	}
 	writeCommands(&b, cmd)
-	writeSettings(&b, where)
-	if where&onWatch != 0 {
-		b.WriteString("\n" + wrapped("Every setting but "+strings.Join(withoutVariable(where), ", ")+" can also come from the environment: "+
-			"--stack-depth from GPUMEMTOP_STACK_DEPTH, and so on; or from a file, see --config.", 0) + "\n")
+	writeSettings(&b, cmd.Flags())
+	if watches(cmd.Flags()) {
+		b.WriteString("\n" + console.Wrap("Every setting except "+strings.Join(withoutVariable(cmd.Flags()), ", ")+" can also come from the environment, "+
+			"--stack-depth from GPUMEMTOP_STACK_DEPTH and so on, or from a file, see --config.", 0, helpRight) + "\n")
 	}
 	_, _ = io.WriteString(cmd.OutOrStdout(), b.String())
 }
 
-// withoutVariable returns the flags that no variable sets: too dangerous to be left in an environment, or of one
-// command alone.
-func withoutVariable(where scope) []string {
-	var flags []string
-	for i := range settings {
-		if s := &settings[i]; s.scope&where != 0 && !s.env {
-			flags = append(flags, "--"+s.name)
+// withoutVariable returns the flags that no variable sets: those that are too dangerous in an environment, or that belong
+// to one command.
+func withoutVariable(flags *pflag.FlagSet) []string {
+	var names []string
+	for _, s := range settingsOf(flags) {
+		if !s.env {
+			names = append(names, "--"+s.name)
 		}
 	}
-	return flags
+	return names
 }
 
 // usageKey is the annotation that holds a command's usage lines.
@@ -108,13 +101,11 @@ func writeCommands(b *strings.Builder, cmd *cobra.Command) {
 	}
 }
 
-func writeSettings(b *strings.Builder, where scope) {
-	c := defaults()
+func writeSettings(b *strings.Builder, flags *pflag.FlagSet) {
 	for _, group := range groups {
 		title := "\n" + group + ":\n"
-		for i := range settings {
-			s := &settings[i]
-			if s.group != group || s.scope&where == 0 {
+		for _, s := range settingsOf(flags) {
+			if s.group != group {
 				continue
 			}
 			b.WriteString(title)
@@ -124,12 +115,12 @@ func writeSettings(b *strings.Builder, where scope) {
 			if len(left) >= helpWidth {
 				fmt.Fprintf(b, "\n  %*s", helpWidth, "")
 			}
-			b.WriteString(wrapped(s.help+s.defaultText(c), helpWidth+2) + "\n")
+			b.WriteString(console.Wrap(s.help+defaultText(flags.Lookup(s.name)), helpWidth+2, helpRight) + "\n")
 		}
 	}
 }
 
-// flag is how a flag is written: "-o, --output FILE".
+// flag returns the flag with its value: "-o, --output FILE".
 func (s *setting) flag() string {
 	text := "--" + s.name
 	if s.short != "" {
@@ -142,18 +133,10 @@ func (s *setting) flag() string {
 }
 
 // defaultText names a default that is worth naming.
-func (s *setting) defaultText(c *config) string {
-	switch field := s.field(c).(type) {
-	case *string:
-		if *field != "" {
-			return " (default " + *field + ")"
-		}
-	case *int:
-		return fmt.Sprintf(" (default %d)", *field)
-	case *time.Duration:
-		if *field != 0 {
-			return fmt.Sprintf(" (default %v)", *field)
-		}
+func defaultText(flag *pflag.Flag) string {
+	switch flag.DefValue {
+	case "", "false", "0s", "[]":
+		return ""
 	}
-	return ""
+	return " (default " + flag.DefValue + ")"
 }

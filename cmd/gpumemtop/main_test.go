@@ -8,7 +8,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/payload"
+	"codeberg.org/gpumemtop/gpumemtop/internal/session/payload"
 )
 
 func TestMain(m *testing.M) {

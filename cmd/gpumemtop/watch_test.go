@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
 	"io"
 	"os"
 	"path/filepath"
@@ -9,24 +11,22 @@ import (
 	"testing"
 	"time"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/progress"
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// slowly makes reading seem to take its time: each look at the clock finds it 700 ms later. What the meter writes goes
-// to the buffer.
+// slowly makes reading seem slow: each look at the clock finds it 700 ms later. The progress line goes to the buffer.
 func slowly(t *testing.T) *bytes.Buffer {
 	t.Helper()
 	var out bytes.Buffer
 	now := time.Unix(100, 0)
-	line := progress.New(&out, func() int { return 80 }, func() time.Time {
+	line := console.NewLine(&out, func() int { return 80 }, func() time.Time {
 		now = now.Add(700 * time.Millisecond)
 		return now
 	})
-	before := meter
-	meter = func() *progress.Line { return line }
-	t.Cleanup(func() { meter = before })
+	before := console.Meter
+	console.Meter = func() *console.Line { return line }
+	t.Cleanup(func() { console.Meter = before })
 	return &out
 }
 
@@ -34,7 +34,7 @@ func slowly(t *testing.T) *bytes.Buffer {
 func syncs(t *testing.T, n int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.gmt")
-	w, err := trace.Create(path, trace.Header{Program: "app", Policy: "none", ClockNS: 1e9}, false)
+	w, err := recording.Create(path, recording.Header{Program: "app", Policy: "none", ClockNS: 1e9}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func syncs(t *testing.T, n int) string {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(trace.Footer{EndedNS: 1e9 + uint64(n)*1000}); err != nil {
+	if err := w.Close(recording.Footer{EndedNS: 1e9 + uint64(n)*1000}); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -60,9 +60,9 @@ func runCommand(t *testing.T, out io.Writer, args ...string) {
 	}
 }
 
-// The line of the meter is there while a recording is read, and gone before anything else is written.
+// The progress line is there while a recording is read, and gone before anything else is written.
 func TestLongReadingIsShown(t *testing.T) {
-	path := syncs(t, 8*watchEvery)
+	path := syncs(t, 8*files.ProgressEvery)
 	for _, args := range [][]string{{"report", path}, {"replay", path}, {"export", "-o", filepath.Join(t.TempDir(), "x.json"), path}} {
 		out := slowly(t)
 		runCommand(t, out, args...)
@@ -80,7 +80,7 @@ func TestLongReadingIsShown(t *testing.T) {
 // Commands that make recordings show how far they have come, too.
 func TestLongWritingIsShown(t *testing.T) {
 	dir := t.TempDir()
-	paths, lines := [2]string{syncs(t, 8*watchEvery), syncs(t, 8*watchEvery)}, filepath.Join(dir, "x.ndjson")
+	paths, lines := [2]string{syncs(t, 8*files.ProgressEvery), syncs(t, 8*files.ProgressEvery)}, filepath.Join(dir, "x.ndjson")
 	runCommand(t, slowly(t), "export", "--format", "ndjson", "-o", lines, paths[0])
 	for _, test := range []struct {
 		label string
@@ -100,13 +100,13 @@ func TestLongWritingIsShown(t *testing.T) {
 }
 
 func TestEveryPassIsShown(t *testing.T) {
-	reader, err := trace.Open(syncs(t, 8*watchEvery))
+	reader, err := recording.Open(syncs(t, 8*files.ProgressEvery))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer reader.Close() //nolint:errcheck // only read
 	out := slowly(t)
-	source := watch(reader, "x.gmt")
+	source := files.Track(reader, "x.gmt")
 	var record wire.Record
 	for range 2 {
 		if err := source.Rewind(); err != nil {
@@ -124,9 +124,9 @@ func TestEveryPassIsShown(t *testing.T) {
 func TestMessagesClearTheLine(t *testing.T) {
 	out := slowly(t)
 	for i := range int64(3) {
-		meter().Set("reading", i, 3)
+		console.Meter().Set("reading", i, 3)
 	}
-	say(out, "something is wrong")
+	console.SayTo(out, "something is wrong")
 	if !strings.HasSuffix(out.String(), "\r\x1b[Kgpumemtop: something is wrong\n") {
 		t.Errorf("wrote %q", out)
 	}
@@ -135,7 +135,7 @@ func TestMessagesClearTheLine(t *testing.T) {
 func TestToTerminal(t *testing.T) {
 	file := syncs(t, 1)
 	for output, want := range map[string]bool{file: false, file + ".new": false, os.DevNull: false, "/dev/tty": true} {
-		if got := toTerminal(output); got != want {
+		if got := console.IsTerminal(output); got != want {
 			t.Errorf("%s is a terminal: %v", output, got)
 		}
 	}

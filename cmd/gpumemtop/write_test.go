@@ -1,24 +1,32 @@
 package main
 
 import (
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 )
+
+// statusOf runs a command line.
+func statusOf(args []string) int {
+	root := newRoot()
+	root.SetArgs(args)
+	return conclude(root.Execute(), io.Discard).Code
+}
 
 // TestInputsAreKept: no command writes over what it reads, whatever name that is given by.
 func TestInputsAreKept(t *testing.T) {
 	dir := t.TempDir()
 	file, link, hard := filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "hard")
-	w, err := trace.Create(file, trace.Header{ClockNS: 1000}, false)
+	w, err := recording.Create(file, recording.Header{ClockNS: 1000}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(trace.Footer{}); err != nil {
+	if err := w.Close(recording.Footer{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(file, link); err != nil {
@@ -34,13 +42,13 @@ func TestInputsAreKept(t *testing.T) {
 	for _, command := range []string{"export", "report", "trim", "import", "export --format ndjson"} {
 		for _, output := range []string{file, link, hard} {
 			words := append(strings.Fields(command), "-f", "-o", output, file)
-			if status := execute(words, io.Discard); status != statusFailed {
+			if status := statusOf(words); status != console.StatusFailed {
 				t.Errorf("%v: status %d", words, status)
 			}
 		}
 	}
 	for _, twin := range []string{file, link, hard} {
-		if status := execute([]string{"merge", "-o", filepath.Join(dir, "out"), file, twin}, io.Discard); status != statusFailed {
+		if status := statusOf([]string{"merge", "-o", filepath.Join(dir, "out"), file, twin}); status != console.StatusFailed {
 			t.Errorf("merged with %s: status %d", twin, status)
 		}
 	}

@@ -29,15 +29,15 @@ type Plan struct {
 	Waived Number // of the decision before, which was for a slab that there is none of, and was given up one number before this one; 0: none
 }
 
-// Number tells in which order the policy decided: they count from 2 on. 0 is none, where the policy was not asked, or had
-// nothing to do. 1 is none either: so the first decision of each thread is not the one after its last, which is 0.
+// Number tells in which order the policy decided: they count from 2 on. 0 is none, where the policy was not asked, or
+// had nothing to do. 1 is none either: so the first decision of each thread is not the one after its last, which is 0.
 type Number uint64
 
 // Broker serves one process. All methods may be called from any thread.
 type Broker struct {
 	mu      sync.Mutex
 	settled chan struct{} // closed, and replaced, when a slab was created, or was not
-	policy  policy
+	policy  *allocator.Pool
 	held    []object // by Block.Index
 	failed  error
 	latest  Number
@@ -46,22 +46,16 @@ type Broker struct {
 	pending []Eviction           // left the pool, not yet fetched by More
 }
 
-// policy is what a broker needs of allocator.Switchable.
-type policy interface {
-	allocator.Policy
-	Switch(to allocator.Policy, time int64, out []allocator.Eviction) []allocator.Eviction
-}
-
 // New returns a broker for the policy of that name with "name=value,..." limits.
 func New(policy, limits string) (*Broker, error) {
 	p, err := newPolicy(policy, limits)
 	if err != nil {
 		return nil, err
 	}
-	return &Broker{policy: allocator.NewSwitchable(p), settled: make(chan struct{}), latest: 1}, nil
+	return &Broker{policy: p, settled: make(chan struct{}), latest: 1}, nil
 }
 
-func newPolicy(name, limits string) (allocator.Policy, error) {
+func newPolicy(name, limits string) (*allocator.Pool, error) {
 	settings, err := allocator.ParseSettings(limits)
 	if err != nil {
 		return nil, err
@@ -105,8 +99,8 @@ const refused = ^uint64(0)
 // Abort. Evictions are appended to out.
 //
 // When the request fits a slab that another thread is creating, Plan waits for that thread: there is memory on its way,
-// and to ask the driver for more would be false starvation (seed 001 §3.1). When that create fails, or takes longer than
-// patience, the request gets a block of its own.
+// and to ask the driver for more would be false starvation (seed 001 §3.1). When that create fails, or takes longer
+// than patience, the request gets a block of its own.
 func (b *Broker) Plan(req allocator.Request, out []Eviction) (plan Plan, n Number, _ []Eviction, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {
@@ -138,7 +132,7 @@ func (b *Broker) Plan(req allocator.Request, out []Eviction) (plan Plan, n Numbe
 // await returns the driver object of a slab, or refused, when it is known. A slab that was refused is forgotten, and
 // another block may have its index before the last of those who wait for it looks.
 //
-// What this thread has to release is left to whoever asks next, the other thread perhaps, whose create needs it.
+// What this thread has to release is left to the next caller, perhaps the other thread, whose create needs it.
 func (b *Broker) await(slab allocator.Block) (handle uint64, err error) {
 	var late <-chan time.Time
 	for b.held[slab.Index()] == (object{slab, 0}) && b.failed == nil {
@@ -164,11 +158,11 @@ func (b *Broker) await(slab allocator.Block) (handle uint64, err error) {
 	return b.handle(slab), b.failed
 }
 
-// patience is how long a plan waits for another thread, which is in the driver: it may wait there for commands, these for
-// an event that the program sets, and the program for this plan.
+// patience is how long a plan waits for another thread, which is in the driver: it may wait there for commands, these
+// for an event that the program sets, and the program for this plan.
 const patience = 100 * time.Millisecond
 
-// settle wakes up everybody who waits for a slab.
+// settle wakes all threads that wait for a slab.
 func (b *Broker) settle() {
 	close(b.settled)
 	b.settled = make(chan struct{})
@@ -207,7 +201,7 @@ func (b *Broker) Stats() (s allocator.Stats, err error) {
 	return b.policy.Stats(), nil
 }
 
-// Commit says that the driver created the block of a miss, or the part.
+// Commit says that the driver created the block of a miss, or the sub-allocation.
 func (b *Broker) Commit(plan allocator.Plan, handle uint64) (n Number, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {

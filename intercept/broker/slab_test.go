@@ -170,7 +170,7 @@ func TestARefusedMessageLosesNoEvictions(t *testing.T) {
 	}
 	_, _, out, err := b.Control("limit nonsense=1", 1, make([]Eviction, 0, 4))
 	if err == nil || len(out) != 1 || out[0].Handle != 7 {
-		t.Errorf("%v, %v: want an error, and the slab that nobody has", out, err)
+		t.Errorf("%v, %v: want an error, and the slab without users", out, err)
 	}
 }
 

@@ -84,8 +84,8 @@ func (d *device) cycle(b *Broker, req allocator.Request, cools bool) {
 	}
 }
 
-// TestHammerWithSwitches has eight threads create and release while the policy changes: nothing is released while somebody
-// has it, or twice, and at the end nothing is left.
+// TestHammerWithSwitches has eight threads create and release while the policy changes: nothing is released while
+// in use or twice, and at the end nothing is left.
 func TestHammerWithSwitches(t *testing.T) {
 	b := newBroker(t, "slab", "")
 	d := &device{TB: t, uses: map[uint64]int{}}

@@ -1,20 +1,22 @@
-// Package analysis works out what a recording says: who held the memory at the peak, what leaked, what lived for one
-// iteration only, what misses cost and which limit would have avoided them, what the driver's calls cost. It reads no
-// clock; what it finds is written by internal/report.
+// Package analysis computes what a recording shows: which call sites held the memory at the peak, what leaked, what lived
+// for one iteration only, what misses cost and which limit would have avoided them, and what the driver's calls cost. It
+// reads no clock. Package report writes what it finds.
 package analysis
 
 import (
+	"reflect"
 	"time"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// Analysis is everything that a report says. Sizes are bytes, rates 0…1, times ns after Run.Started unless they are
-// called durations, which are ns, too. The words are those of docs/METRICS.md. Nobody changes it once it is made.
+// Analysis is everything that a report shows. Sizes are bytes, rates 0…1, times ns after Run.Started; durations are ns,
+// too. docs/METRICS.md defines the words. An Analysis from New has no nil lists and does not change.
 type Analysis struct {
 	Run      Run
-	Snapshot *model.Snapshot // at the end of the part: totals, tags that were asked for, processes, mistakes, marks
+	Snapshot *stats.Snapshot // at the end of the part: totals, tags that were asked for, processes, mistakes, marks
 
 	Peak        Peak
 	Leaks       []Leak      // the most bytes first
@@ -30,88 +32,96 @@ type Analysis struct {
 	Phases      []Phase     // in the order of their start
 	Diagnoses   []Diagnosis // the most important first
 	Flame       *Frame      // call tree; nil when no stack is known
-	Damage      string      // what of the recording could not be read
+	Damage      string      // what part of the recording could not be read
 }
 
-// Run says what was recorded, and which part of it this is about.
+// Run describes what was recorded, and which part of it was analysed.
 type Run struct {
-	Header       trace.Header
-	Footer       trace.Footer
+	Header       recording.Header
+	Footer       recording.Footer
 	Whole        bool          // there is a footer: the recording ended in order
 	Started      uint64        // CLOCK_MONOTONIC ns: what times are relative to
 	Since, Until time.Duration // the part that was asked for; Until 0: to the end
 	Process      string        // that was asked for, empty: all
 	Tag          string        // pattern that was asked for, empty: all
-	Before       uint64        // buffers from before attach: their sizes are known as far as their use told them
+	Before       uint64        // buffers from before attach: their sizes are known only as far as they were used
 	Events       uint64        // records that lie in the part, without what was carried over
 }
 
 // Peak is the first moment when the most was in use.
 type Peak struct {
-	Time      uint64
-	InUse     uint64
-	Requested uint64
-	Reserved  uint64 // at that moment
-	Buffers   uint64
-	Tags      []PeakTag // who held it, the most bytes first
+	Time      uint64    `json:"time_ns"`
+	InUse     uint64    `json:"in_use"`
+	Requested uint64    `json:"requested"`
+	Reserved  uint64    `json:"reserved"` // at that moment
+	Buffers   uint64    `json:"buffers"`
+	Tags      []PeakTag `json:"per_tag"` // who held it, the most bytes first
 }
 
 // PeakTag is what one call site held at the peak.
 type PeakTag struct {
-	Name      string
-	Stack     []string // innermost first
-	InUse     uint64
-	Requested uint64
-	Buffers   uint64
+	Name      string   `json:"tag"`
+	Stack     []string `json:"stack"` // innermost first
+	InUse     uint64   `json:"in_use"`
+	Requested uint64   `json:"requested"`
+	Buffers   uint64   `json:"buffers"`
 }
 
 // Leak is what one call site never released.
 type Leak struct {
-	Name    string
-	Stack   []string
-	Buffers uint64
-	Bytes   uint64 // granted
-	Oldest  uint64 // when the first of them was created
+	Name    string   `json:"tag"`
+	Stack   []string `json:"stack"` // innermost first
+	Buffers uint64   `json:"buffers"`
+	Bytes   uint64   `json:"bytes"`     // granted
+	Oldest  uint64   `json:"oldest_ns"` // when the first of them was created
 }
 
-// Temporary is a call site most of whose buffers were temporary: each ended before the same place of the next iteration
-// was reached; where the thread has no iterations, it lived for less than a hundredth of the run.
+// Temporary is a call site most of whose buffers were temporary: each was released before its thread reached the same
+// place in the next iteration or, if the thread has no iterations, within a hundredth of the run.
 type Temporary struct {
-	Name     string
-	Buffers  uint64 // that were temporary
-	Creates  uint64 // of all buffers of the site
-	Bytes    uint64 // sum of the temporary ones' sizes
-	LifeP50  uint64 // duration
-	DriverNS uint64 // spent on creating and releasing them
+	Name     string `json:"tag"`
+	Buffers  uint64 `json:"buffers"`     // that were temporary
+	Creates  uint64 `json:"creates"`     // of all buffers of the site
+	Bytes    uint64 `json:"bytes"`       // sum of the temporary ones' sizes
+	LifeP50  uint64 `json:"life_p50_ns"` // duration
+	DriverNS uint64 `json:"driver_ns"`   // spent on creating and releasing them
 }
 
 // Miss is one reason for misses.
 type Miss struct {
-	Reason string // wire.Miss
-	Count  uint64
-	Bytes  uint64
-	LostNS uint64 // that the driver took for their creates
-	Knob   Knob   // that would have helped; its Limit is empty when none would
+	Reason Reason `json:"reason"`
+	Count  uint64 `json:"misses"`
+	Bytes  uint64 `json:"bytes"`
+	LostNS uint64 `json:"driver_ns"` // that the driver took for their creates
+	Knob   Knob   `json:"knob"`      // the limit that would have helped
 }
 
-// Knob is a limit to change.
+// Reason says in words why a request was a miss: the name of a wire.Miss.
+type Reason string
+
+// MarshalText makes a key of the words: "too_small".
+func (r Reason) MarshalText() ([]byte, error) { return []byte(units.Key(string(r))), nil }
+
+// Knob is a limit to change. Limit is empty if no limit helps.
 type Knob struct {
-	Limit string // name, as --set takes it
-	Value string // to try
-	Why   string // one sentence
+	Limit string `json:"limit"` // name, as --set takes it
+	Value string `json:"value"` // to try
+	Why   string `json:"why"`   // one sentence
 }
 
-// Timeline is evenly spaced: point i stands for the time from Start + i×Step on. At most PointsMax points.
+// Timeline is evenly spaced: point i stands for the time from Start + i×Step on. It has at most PointsMax points.
 type Timeline struct {
-	Start, Step   uint64
-	InUse         []uint64 // the most within the step; so are the next two at that moment
-	Cached        []uint64
-	Cooling       []uint64
-	Hits, Misses  []uint64  // within the step
-	Fragmentation []float64 // external, at the end of the step
-	Waste         []float64 // at the end of the step
-	Tags          []Series  // in use, the largest SeriesMax by peak; the last may be "others"
-	Free          []Series  // free in the pool by tag, likewise
+	Start         uint64    `json:"start_ns"`
+	Step          uint64    `json:"step_ns"`
+	InUse         []uint64  `json:"in_use"` // the most within the step
+	Cached        []uint64  `json:"cached"` // at that moment, and so is the next
+	Cooling       []uint64  `json:"cooling"`
+	Hits          []uint64  `json:"hits"` // within the step, and so is the next
+	Misses        []uint64  `json:"misses"`
+	Fragmentation []float64 `json:"external_fragmentation"` // at the end of the step, and so is the next
+	Waste         []float64 `json:"waste"`
+	Tags          []Series  `json:"in_use_per_tag"` // the largest SeriesMax by peak; the last may be "others"
+	Free          []Series  `json:"free_per_tag"`   // free in the pool by tag, likewise
 }
 
 // Bounds of what an analysis keeps.
@@ -122,63 +132,68 @@ const (
 
 // Series is one tag's share of a timeline.
 type Series struct {
-	Name   string
-	Values []uint64 // bytes at the moment within the step when most was in use by all
+	Name   string   `json:"tag"`
+	Values []uint64 `json:"values"` // bytes at the moment within the step when most was in use by all
 }
 
 // Bin is one bar of a histogram whose bars are powers of two wide.
 type Bin struct {
-	From, To uint64 // the first value that belongs to it, and the last
-	Count    uint64
-	Bytes    uint64 // sum of sizes of what was counted
+	From  uint64 `json:"from"` // the first value that belongs to it
+	To    uint64 `json:"to"`   // the last one
+	Count uint64 `json:"count"`
+	Bytes uint64 `json:"bytes"` // sum of sizes of what was counted
 }
 
-// Lag is how long memory was held after its last use. Known is 0 when uses were not recorded.
+// Lag is how long memory was held after its last use. Known and Unused are 0 if uses were not recorded.
 type Lag struct {
-	Known       uint64 // released buffers that a command had used
-	Unused      uint64 // released buffers that no command ever used
-	P50, P99    uint64 // duration
-	ByteSeconds float64
-	Tags        []LagTag // the most byte seconds first
+	Known       uint64   `json:"known"`  // released buffers that a command had used
+	Unused      uint64   `json:"unused"` // released buffers that no command ever used
+	P50         uint64   `json:"p50_ns"`
+	P99         uint64   `json:"p99_ns"`
+	ByteSeconds float64  `json:"byte_seconds"`
+	Tags        []LagTag `json:"per_tag"` // the most byte seconds first
 }
 
 // LagTag is the lag of one call site.
 type LagTag struct {
-	Name        string
-	Known       uint64
-	P50, P99    uint64
-	ByteSeconds float64
+	Name        string  `json:"tag"`
+	Known       uint64  `json:"known"`
+	P50         uint64  `json:"p50_ns"`
+	P99         uint64  `json:"p99_ns"`
+	ByteSeconds float64 `json:"byte_seconds"`
 }
 
 // CostCurve is the least-squares line a + b·size through measured driver calls. With fewer than two sizes B is 0.
 type CostCurve struct {
-	Calls    uint64
-	A        float64 // ns
-	B        float64 // ns per byte
-	R2       float64 // share of the variance that the line explains
-	P50, P99 uint64  // duration
-	Points   []CostPoint
+	Calls  uint64      `json:"calls"`
+	A      float64     `json:"base_ns"`
+	B      float64     `json:"per_byte_ns"`
+	R2     float64     `json:"r2"` // share of the variance that the line explains
+	P50    uint64      `json:"p50_ns"`
+	P99    uint64      `json:"p99_ns"`
+	Points []CostPoint `json:"points"`
 }
 
 // CostPoint is the mean of the calls of one power of two.
 type CostPoint struct {
-	Size   uint64 // mean
-	NS     float64
-	Calls  uint64
-	StdDev float64 // ns
+	Size   uint64  `json:"mean_size"`
+	NS     float64 `json:"mean_ns"`
+	Calls  uint64  `json:"calls"`
+	StdDev float64 `json:"standard_deviation_ns"`
 }
 
-// Phase is a stretch of the run in which one thread repeats a sequence of creates, or between two of those. Stretches
-// of several threads may lie side by side.
+// Phase is a stretch of the run in which one thread repeats a sequence of creates, or the time between two of those.
+// Stretches of several threads may overlap in time.
 type Phase struct {
-	Process    uint32 // number in the session
-	Thread     uint32
-	Start, End uint64
-	Iterations uint64 // 0: nothing repeats
-	Period     uint64 // duration of one iteration, the median
-	Creates    uint64 // per iteration
-	PeakInUse  uint64 // of the process, as seen at these creates
-	Growth     int64  // bytes that the process had in use more after an iteration than before it, the median
+	Process    uint32 `json:"process"` // number in the session
+	Thread     uint32 `json:"thread"`
+	Start      uint64 `json:"start_ns"`
+	End        uint64 `json:"end_ns"`
+	Iterations uint64 `json:"iterations"` // 0: nothing repeats
+	Period     uint64 `json:"period_ns"`  // duration of one iteration, the median
+	Creates    uint64 `json:"creates_per_iteration"`
+	Growth     int64  `json:"growth_per_iteration"` // bytes that the process had in use more after an iteration than before it, the median
+	PeakInUse  uint64 `json:"peak_in_use"`          // of the process, as seen at these creates
 }
 
 // Severity of a diagnosis.
@@ -193,19 +208,44 @@ const (
 
 // Diagnosis is a conclusion with its evidence.
 type Diagnosis struct {
-	Severity Severity
-	Title    string
-	Text     string // why, with figures
-	Tag      string // call site that it is about, empty: the whole run
-	Knob     Knob
+	Severity Severity `json:"severity"`
+	Title    string   `json:"title"`
+	Text     string   `json:"text"` // why, with figures
+	Tag      string   `json:"tag"`  // call site that it is about, empty: the whole run
+	Knob     Knob     `json:"knob"`
 }
 
 // Frame is a node of the call tree: bytes and buffers of everything created below it. The root has no name.
 type Frame struct {
-	Name     string
-	Peak     uint64 // bytes in use at the peak
-	Total    uint64 // bytes ever asked for
-	Creates  uint64
-	Leaked   uint64
-	Children []*Frame // the most Peak first, then the most Total
+	Name     string   `json:"name"`
+	Peak     uint64   `json:"peak"`  // bytes in use at the peak
+	Total    uint64   `json:"total"` // bytes ever asked for
+	Creates  uint64   `json:"creates"`
+	Leaked   uint64   `json:"leaked"`
+	Children []*Frame `json:"children"` // the most Peak first, then the most Total
+}
+
+// fillLists replaces nil lists by empty ones, here and in all that v holds of this package, so that JSON has no null.
+func fillLists(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			fillLists(v.Elem())
+		}
+	case reflect.Struct:
+		if v.Type().PkgPath() == reflect.TypeFor[Analysis]().PkgPath() {
+			for i := range v.NumField() {
+				fillLists(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		if v.IsNil() {
+			v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+		}
+		if kind := v.Type().Elem().Kind(); kind == reflect.Struct || kind == reflect.Pointer {
+			for i := range v.Len() {
+				fillLists(v.Index(i))
+			}
+		}
+	}
 }

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// books keep what each call site of each process holds.
+// books record what each call site of each process holds.
 type books struct {
 	sites map[uint64]*site
 	cache [256]*site // the latest by tag
 }
 
-// held is what a call site holds at one moment. It is signed: a late event may take it below 0 for that moment.
+// held is what a call site holds at one moment. A late event may take it below 0 for a moment.
 type held struct{ inUse, requested, buffers int64 }
 
 // site is one call site of one process.
@@ -58,8 +58,8 @@ func (b *books) sorted() []*site {
 	return all
 }
 
-// peak finds who held what when the most was in use, in O(1) for each event: an epoch begins with each new peak, and a
-// site that changes for the first time in an epoch saves what it held before, which is what it held at the peak.
+// peak finds what each call site held when the most was in use, in O(1) per event: each new peak begins an epoch, and a
+// call site that changes for the first time in an epoch saves what it held before, which is what it held at the peak.
 type peak struct {
 	epoch    uint64
 	time     uint64
@@ -67,14 +67,14 @@ type peak struct {
 	reserved int64
 }
 
-// touch must come before a site's change.
+// touch must be called before a call site changes.
 func (k *peak) touch(s *site) {
 	if s.epoch != k.epoch {
 		s.epoch, s.saved = k.epoch, s.held
 	}
 }
 
-// raise takes the sum of all sites after each change.
+// raise must be called with the sum of all call sites after each change.
 func (k *peak) raise(now uint64, inUse, reserved int64) {
 	if inUse > k.inUse {
 		k.epoch++
@@ -82,7 +82,7 @@ func (k *peak) raise(now uint64, inUse, reserved int64) {
 	}
 }
 
-// at returns what a site held at the peak.
+// at returns what a call site held at the peak.
 func (k *peak) at(s *site) held {
 	switch {
 	case k.epoch == 0:

@@ -3,17 +3,17 @@ package analysis
 import (
 	"math/bits"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/lab/cost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/cost"
 )
 
-// costs follow what the driver's calls take by size.
+// costs collects how long driver calls take, by size.
 type costs struct {
 	line   cost.Fit
 	bySize [65]cost.Fit // by powers of two
 	all    histogram
 }
 
-// add takes a measured call; one of 0 ns was not measured.
+// add counts a measured call; a call of 0 ns was not measured.
 func (c *costs) add(size uint64, ns uint32) {
 	if ns == 0 {
 		return
@@ -23,7 +23,7 @@ func (c *costs) add(size uint64, ns uint32) {
 	c.all.add(uint64(ns))
 }
 
-// curve returns the line and its points. R² of calls that all took the same is 1: nothing is left to explain.
+// curve returns the fitted line and its points. R² of calls that all took the same time is 1.
 func (c *costs) curve() CostCurve {
 	curve := CostCurve{Calls: c.line.Calls, P50: c.all.percentile(0.5), P99: c.all.percentile(0.99)}
 	curve.A, curve.B, curve.R2 = c.line.Free()

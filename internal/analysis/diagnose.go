@@ -6,35 +6,34 @@ import (
 	"slices"
 	"strconv"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
-	"codeberg.org/gpumemtop/gpumemtop/internal/plain"
-	"codeberg.org/gpumemtop/gpumemtop/internal/size"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// When something is worth a diagnosis.
+// Thresholds of diagnoses.
 const (
-	growthIterations  = 4         // fewer may be a warm-up, which fills caches
-	requestsLeast     = 20        // of poolable requests, for a rate to mean something
-	hitRateLow        = 0.8       // of the later half: a program that repeats itself gets more than nine of ten
+	growthIterations  = 4         // fewer may be a warm-up that fills caches
+	requestsLeast     = 20        // poolable requests, for a rate to mean something
+	hitRateLow        = 0.8       // of the later half: programs that repeat themselves reach more than 0.9
 	wasteHigh         = 0.25      // of what is in use at the peak; rounding to powers of two wastes that on average
-	wasteRatio        = 1.25      // the ratio that allows no more waste than a fifth
-	fragmentationHigh = 0.5       // at the peak: no free block has half of what is free
-	idleShare         = 0.2       // of what is reserved at the peak, free: less is not worth a change
-	bytesLeast        = 64 << 10  // waste and free memory below that hurt nobody
-	lagShare          = 0.1       // of all byte seconds in use: so much was held for nothing
-	lagLeast          = 1_000_000 // ns: what is shorter is the way from one line of the program to the next
-	driverShare       = 0.01      // of the run, spent on what could be saved
-	deviceShare       = 0.9       // of the device's memory: the next larger input may not fit
+	wasteRatio        = 1.25      // max_waste_ratio that bounds waste by a fifth
+	fragmentationHigh = 0.5       // at the peak: no free block has half of the free memory
+	idleShare         = 0.2       // free part of what is reserved at the peak: less is not worth a change
+	bytesLeast        = 64 << 10  // less waste or free memory does no harm
+	lagShare          = 0.1       // of all byte seconds in use, held after the last use
+	lagLeast          = 1_000_000 // ns: less passes between one line of the program and the next
+	driverShare       = 0.01      // of the run, spent on calls that could be saved
+	deviceShare       = 0.9       // of device memory: a larger input may not fit
 )
 
-// rules look for one thing each, in the order of importance within a severity.
+// rules look for one problem each, in the order of importance within a severity.
 var rules = []func(*run, *Analysis) (Diagnosis, bool){
 	mistakesFound, memoryGrows, neverReleased, lostEvents, deviceFull, hitRateIsLow, policyNone, couldBeHoisted, heldTooLong,
 	wasteIsHigh, poolIsFragmented,
 }
 
-// diagnose draws conclusions, the most important first.
+// diagnose applies the rules. The most important diagnosis comes first.
 func (x *run) diagnose(a *Analysis) []Diagnosis {
 	var list []Diagnosis
 	for _, rule := range rules {
@@ -52,7 +51,7 @@ func mistakesFound(x *run, _ *Analysis) (Diagnosis, bool) {
 	if len(findings) == 0 {
 		return Diagnosis{}, false
 	}
-	at := max(0, slices.IndexFunc(findings, func(f model.Finding) bool { return f.Certain() }))
+	at := max(0, slices.IndexFunc(findings, func(f stats.Finding) bool { return f.Certain() }))
 	f := &findings[at]
 	severity, sure := Problem, ""
 	if !f.Certain() {
@@ -63,12 +62,12 @@ func mistakesFound(x *run, _ *Analysis) (Diagnosis, bool) {
 		total += findings[i].Count
 	}
 	return Diagnosis{
-		Severity: severity, Title: fmt.Sprintf("%s of the program%s", plain.Count(total, "mistake"), sure), Tag: f.Tag,
-		Text: f.Text(size.FormatLong),
+		Severity: severity, Title: fmt.Sprintf("%s of the program%s", units.Count(total, "mistake"), sure), Tag: f.Tag,
+		Text: f.Text(units.FormatLong),
 	}, true
 }
 
-// growing returns the place of the phase that grows the most in all, -1 when none does.
+// growing returns the index of the phase that grows the most in all, -1 if none grows.
 func growing(a *Analysis) int {
 	grown, at := uint64(0), -1
 	for i := range a.Phases {
@@ -79,22 +78,22 @@ func growing(a *Analysis) int {
 	return at
 }
 
-// memoryGrows finds iterations that leave more in use than there was.
+// memoryGrows finds iterations that leave more in use than before.
 func memoryGrows(x *run, a *Analysis) (Diagnosis, bool) {
 	at := growing(a)
 	if at < 0 {
 		return Diagnosis{}, false
 	}
 	p := &a.Phases[at]
-	text := fmt.Sprintf("each of %s leaves %s more in use", plain.Count(p.Iterations, "iteration"), size.FormatLong(uint64(p.Growth)))
+	text := fmt.Sprintf("each of %s leaves %s more in use", units.Count(p.Iterations, "iteration"), units.FormatLong(uint64(p.Growth)))
 	if device := x.deviceMemory(); device > a.Peak.InUse {
 		left := (device - a.Peak.InUse) / uint64(p.Growth)
-		text += fmt.Sprintf("; after %s more the device is full", plain.Count(left, "iteration"))
+		text += fmt.Sprintf("; after %s the device is full", units.Count(left, "more iteration"))
 	}
 	d := Diagnosis{Severity: Problem, Title: "memory grows with every iteration", Text: text}
 	if len(a.Leaks) > 0 {
 		d.Tag = a.Leaks[0].Name
-		d.Text += fmt.Sprintf("; most of what is never released comes from %s", d.Tag)
+		d.Text += fmt.Sprintf("; most leaked memory comes from %s", d.Tag)
 	}
 	return d, true
 }
@@ -110,14 +109,14 @@ func neverReleased(x *run, a *Analysis) (Diagnosis, bool) {
 	}
 	top := &a.Leaks[0]
 	severity, how := Problem, "never released"
-	if !x.options.Whole && !x.anyEnded() { // they might have been
-		severity, how = Note, "in use where the recording breaks off"
+	if !x.options.Whole && !x.anyEnded() { // they may be released later
+		severity, how = Note, "in use where the recording ends"
 	}
 	return Diagnosis{
 		Severity: severity, Tag: top.Name,
-		Title: fmt.Sprintf("%s %s", plain.Count(buffers, "buffer"), how),
-		Text: fmt.Sprintf("%s in all; %s of it from %s, the oldest made %s after the start", size.FormatLong(bytes),
-			size.FormatLong(top.Bytes), top.Name, plain.Duration(top.Oldest)),
+		Title: fmt.Sprintf("%s %s", units.Count(buffers, "buffer"), how),
+		Text: fmt.Sprintf("%s in all; %s of it from %s, the oldest created %s after the start", units.FormatLong(bytes),
+			units.FormatLong(top.Bytes), top.Name, units.Duration(top.Oldest)),
 	}, true
 }
 
@@ -136,12 +135,12 @@ func lostEvents(x *run, _ *Analysis) (Diagnosis, bool) {
 		return Diagnosis{}, false
 	}
 	return Diagnosis{
-		Severity: Note, Title: fmt.Sprintf("%s lost", plain.Count(s.Lost, "event")),
-		Text: fmt.Sprintf("%d of them uses: figures are too low, and what is listed as never released may have been", s.LostUses),
+		Severity: Note, Title: fmt.Sprintf("%s lost", units.Count(s.Lost, "event")),
+		Text: fmt.Sprintf("%d of them uses: figures are too low, and memory listed as leaked may have been released", s.LostUses),
 	}, true
 }
 
-// deviceMemory is what each process has, 0 when unknown.
+// deviceMemory returns how much each process has, 0 if unknown.
 func (x *run) deviceMemory() uint64 {
 	if x.options.Header.DeviceMemory > 0 {
 		return x.options.Header.DeviceMemory
@@ -160,13 +159,13 @@ func deviceFull(x *run, _ *Analysis) (Diagnosis, bool) {
 		return Diagnosis{}, false
 	}
 	d := Diagnosis{
-		Severity: Advice, Title: "the device's memory is nearly used up",
-		Text: fmt.Sprintf("%s of %s were reserved at a time, %s in use at most", size.FormatLong(most), size.FormatLong(device),
-			size.FormatLong(inUse)),
+		Severity: Advice, Title: "device memory is nearly full",
+		Text: fmt.Sprintf("at most %s of %s were reserved, and %s in use", units.FormatLong(most), units.FormatLong(device),
+			units.FormatLong(inUse)),
 	}
 	room := uint64(deviceShare*float64(device)) - min(inUse, uint64(deviceShare*float64(device)))
 	if l := limit(x.snapshot, "max_cached_bytes"); l != nil && room > 0 && float64(room) < l.Value {
-		d.Knob = Knob{Limit: l.Name, Value: strconv.FormatUint(room, 10), Why: "so much is left beside what is in use"}
+		d.Knob = Knob{Limit: l.Name, Value: strconv.FormatUint(room, 10), Why: "this is what remains beside the memory in use"}
 	}
 	return d, true
 }
@@ -182,18 +181,18 @@ func hitRateIsLow(x *run, a *Analysis) (Diagnosis, bool) {
 			main = &a.Misses[i]
 		}
 	}
-	if main.Reason == wire.MissCold.String() && growing(a) >= 0 {
-		return Diagnosis{}, false // what is never released cannot serve again: the growth says it all
+	if main.Reason == Reason(wire.MissCold.String()) && growing(a) >= 0 {
+		return Diagnosis{}, false // a buffer that is never released cannot serve again: memoryGrows reports it
 	}
 	return Diagnosis{
 		Severity: Advice, Title: "the pool serves few requests",
-		Text: fmt.Sprintf("hit rate %s in the later half; %d of %s are %s: %s", plain.Percent(t.SteadyHitRate(), t.SteadyRequests),
-			main.Count, plain.Misses(t.Misses), main.Reason, main.Knob.Why),
+		Text: fmt.Sprintf("hit rate %s in the later half; %d of %s are %s: %s", units.Percent(t.SteadyHitRate(), t.SteadyRequests),
+			main.Count, units.Plural(t.Misses, "miss", "misses"), main.Reason, main.Knob.Why),
 		Knob: main.Knob,
 	}, true
 }
 
-// policyNone finds a loop that goes to the driver each time, in a run that was only watched.
+// policyNone finds a loop that calls the driver each time, in a run without a pool.
 func policyNone(x *run, a *Analysis) (Diagnosis, bool) {
 	t := &x.snapshot.Totals
 	iterations := uint64(0)
@@ -209,16 +208,16 @@ func policyNone(x *run, a *Analysis) (Diagnosis, bool) {
 	}
 	probes := ""
 	if x.options.Header.Attached {
-		probes = ", the probes' own time in it"
+		probes = ", including the time of the probes"
 	}
 	return Diagnosis{
 		Severity: Advice, Title: "every iteration goes to the driver",
-		Text: fmt.Sprintf("%s of poolable buffers took it %s%s; a pool (--policy futhark) would serve most: gpumemtop replay tells",
-			plain.Count(t.MissReasons[wire.MissPolicy], "create"), plain.Duration(lost), probes),
+		Text: fmt.Sprintf("%s of poolable buffers took %s%s; a pool (--policy futhark) would serve most: check with gpumemtop replay",
+			units.Count(t.MissReasons[wire.MissPolicy], "create"), units.Duration(lost), probes),
 	}, true
 }
 
-// couldBeHoisted finds the buffers of every iteration that cost the most.
+// couldBeHoisted finds the temporary buffers whose driver calls take the most time.
 func couldBeHoisted(x *run, a *Analysis) (Diagnosis, bool) {
 	repeats := slices.ContainsFunc(a.Phases, func(p Phase) bool { return p.Iterations > 0 })
 	length := x.survey.last - x.survey.first
@@ -231,8 +230,8 @@ func couldBeHoisted(x *run, a *Analysis) (Diagnosis, bool) {
 	}
 	return Diagnosis{
 		Severity: Advice, Title: "buffers could be created once, before the loop", Tag: top.Name,
-		Text: fmt.Sprintf("%s of %s live within one iteration and took the driver %s, %s of the run", plain.Count(top.Buffers, "buffer"),
-			top.Name, plain.Duration(top.DriverNS), plain.Percent(float64(top.DriverNS)/float64(length), length)),
+		Text: fmt.Sprintf("%s of %s live within one iteration and took the driver %s, %s of the run", units.Count(top.Buffers, "buffer"),
+			top.Name, units.Duration(top.DriverNS), units.Percent(float64(top.DriverNS)/float64(length), length)),
 	}, true
 }
 
@@ -246,8 +245,8 @@ func heldTooLong(x *run, a *Analysis) (Diagnosis, bool) {
 	}
 	return Diagnosis{
 		Severity: Advice, Title: "memory is released long after its last use", Tag: top.Name,
-		Text: fmt.Sprintf("half of the buffers of %s were held %s or longer for nothing: %s × s, of %s × s in use in all", top.Name,
-			plain.Duration(top.P50), size.FormatLong(uint64(top.ByteSeconds)), size.FormatLong(uint64(x.byteSeconds))),
+		Text: fmt.Sprintf("half of the buffers of %s were held %s or longer after their last use: %s × s of %s × s in use", top.Name,
+			units.Duration(top.P50), units.FormatLong(uint64(top.ByteSeconds)), units.FormatLong(uint64(x.byteSeconds))),
 	}, true
 }
 
@@ -258,15 +257,15 @@ func wasteIsHigh(x *run, a *Analysis) (Diagnosis, bool) {
 		return Diagnosis{}, false
 	}
 	d := Diagnosis{
-		Severity: Advice, Title: "blocks are much larger than what was asked for",
-		Text: fmt.Sprintf("%s of the %s in use at the peak are waste, %s", size.FormatLong(wasted), size.FormatLong(a.Peak.InUse),
-			plain.Percent(rate, 1)),
+		Severity: Advice, Title: "blocks are much larger than requested",
+		Text: fmt.Sprintf("%s of the %s in use at the peak are waste, %s", units.FormatLong(wasted), units.FormatLong(a.Peak.InUse),
+			units.Percent(rate, 1)),
 	}
 	if l := limit(x.snapshot, "mantissa_bits"); l != nil && l.Value < l.Max {
 		d.Knob = Knob{Limit: l.Name, Value: strconv.Itoa(int(l.Value) + 1), Why: "more bits waste less"}
 	} else if l := limit(x.snapshot, "max_waste_ratio"); l != nil && l.Value > wasteRatio && x.snapshot.Policy == "futhark-2018" {
-		// With futhark it is for blocks of other call sites alone: those of the same one serve whatever their size.
-		d.Knob = Knob{Limit: l.Name, Value: strconv.FormatFloat(wasteRatio, 'f', -1, 64), Why: "larger blocks then do not serve"}
+		// With futhark the limit concerns only blocks of other call sites.
+		d.Knob = Knob{Limit: l.Name, Value: strconv.FormatFloat(wasteRatio, 'f', -1, 64), Why: "larger blocks then serve no such request"}
 	}
 	return d, true
 }
@@ -282,9 +281,9 @@ func poolIsFragmented(x *run, a *Analysis) (Diagnosis, bool) {
 		return Diagnosis{}, false
 	}
 	return Diagnosis{
-		Severity: Advice, Title: "free memory is in small pieces when it is needed",
-		Text: fmt.Sprintf("at the peak %s lay free beside %s in use, no piece with more than %s of it: gpumemtop replay --policy slab "+
-			"tells whether parts of slabs fit better", size.FormatLong(free), size.FormatLong(a.Peak.InUse),
-			plain.Percent(1-l.Fragmentation[at], free)),
+		Severity: Advice, Title: "free memory is fragmented at the peak",
+		Text: fmt.Sprintf("at the peak %s was free beside %s in use, no piece larger than %s of it: check with gpumemtop replay --policy slab "+
+			"whether sub-allocations fit better", units.FormatLong(free), units.FormatLong(a.Peak.InUse),
+			units.Percent(1-l.Fragmentation[at], free)),
 	}, true
 }

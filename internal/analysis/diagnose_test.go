@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -30,7 +30,7 @@ func leaking(s *tape, times int) {
 	}
 }
 
-// requests makes so many hits and misses that the pool could have served.
+// requests adds hits, and misses that the pool could have served.
 func requests(s *tape, hits, misses uint64) {
 	first := s.create(wire.OutcomeMiss, 1, 64, 64, 1)
 	s.release(first, wire.OutcomeCached)
@@ -45,7 +45,7 @@ func requests(s *tape, hits, misses uint64) {
 	}
 }
 
-// pooled leaves so many free blocks, and then takes the peak.
+// pooled leaves n free blocks, and then takes the peak.
 func pooled(s *tape, blocks uint64, size uint64) {
 	for n := range blocks {
 		s.create(wire.OutcomeMiss, 1, size, size, n+1)
@@ -90,7 +90,7 @@ var diagnoses = []struct {
 	{"lost", func(s *tape) {
 		s.put(wire.Event{Kind: wire.KindLost, Size: 5, Granted: 2}, "")
 	}, func(s *tape) { loop(s, 3, wire.OutcomeDriver, 0) }, "futhark", "2 of them uses", ""},
-	{"device's memory", func(s *tape) {
+	{"device memory", func(s *tape) {
 		s.device(10 * mib)
 		s.release(s.driver(1, 9*mib+mib/2), wire.OutcomeDriver)
 	}, func(s *tape) {
@@ -105,7 +105,7 @@ var diagnoses = []struct {
 	{"long after", func(s *tape) { keeping(s, 100*ms) }, func(s *tape) { keeping(s, ms) }, "futhark", "held 10", ""},
 	{"much larger", func(s *tape) { serve(s, mib+1, 2*mib) }, func(s *tape) { serve(s, mib, mib+1) }, "mantissa", "50.0 %", "mantissa_bits=5"},
 	{"much larger", func(s *tape) { serve(s, mib+1, 2*mib) }, func(s *tape) { serve(s, 5, 50) }, "futhark-2018", "50.0 %", "max_waste_ratio=1.25"},
-	{"small pieces", func(s *tape) { pooled(s, 4, mib) }, func(s *tape) { pooled(s, 1, mib) }, "futhark", "4.00 MiB lay free", ""},
+	{"fragmented", func(s *tape) { pooled(s, 4, mib) }, func(s *tape) { pooled(s, 1, mib) }, "futhark", "4.00 MiB was free", ""},
 }
 
 func TestDiagnoses(t *testing.T) {
@@ -138,12 +138,12 @@ func diagnosis(a *Analysis, title string) *Diagnosis {
 	return &a.Diagnoses[at]
 }
 
-// TestTornRecordings accuse nobody: what is in use there might have been released.
+// TestTornRecordings: no leak is claimed, because what is in use there might have been released.
 func TestTornRecordings(t *testing.T) {
 	s := newTape()
 	s.driver(1, mib)
 	a := s.analyse(t, func(o *Options) { o.Whole = false })
-	if d := diagnosis(a, "breaks off"); d == nil || d.Severity != Note || diagnosis(a, "never released") != nil || len(a.Leaks) != 1 {
+	if d := diagnosis(a, "recording ends"); d == nil || d.Severity != Note || diagnosis(a, "never released") != nil || len(a.Leaks) != 1 {
 		t.Errorf("%+v", a.Diagnoses)
 	}
 }
@@ -182,17 +182,17 @@ func TestMissesAndKnobs(t *testing.T) {
 		reason wire.Miss
 		evict  wire.Evict
 		policy string
-		limits trace.Limits
+		limits recording.Limits
 		want   string
 	}{
-		{wire.MissLimit, wire.EvictLimit, "futhark", trace.Limits{"max_cached_bytes": "1048576"}, "max_cached_bytes=16777216"}, // 12 MiB
+		{wire.MissLimit, wire.EvictLimit, "futhark", recording.Limits{"max_cached_bytes": "1048576"}, "max_cached_bytes=16777216"}, // 12 MiB
 		{wire.MissLimit, wire.EvictLimit, "none", nil, "="},
 		{wire.MissTagCap, wire.EvictTagCap, "futhark-2018", nil, "max_per_tag=5"},
 		{wire.MissTagCap, wire.EvictTagCap, "buckets", nil, "max_per_bucket=20"},
 		{wire.MissCooling, wire.EvictNone, "futhark", nil, "="},
 		{wire.MissPolicy, wire.EvictPolicy, "none", nil, "="},
 		{wire.MissTooWasteful, wire.EvictNone, "mantissa", nil, "mantissa_bits=3"},
-		{wire.MissTooWasteful, wire.EvictNone, "futhark", trace.Limits{"steal_other_tag": "off"}, "steal_other_tag=on"},
+		{wire.MissTooWasteful, wire.EvictNone, "futhark", recording.Limits{"steal_other_tag": "off"}, "steal_other_tag=on"},
 		{wire.MissTooWasteful, wire.EvictNone, "pow2", nil, "="},
 		{wire.Miss(77), wire.EvictNone, "futhark", nil, "="},
 	} {
@@ -201,7 +201,7 @@ func TestMissesAndKnobs(t *testing.T) {
 		a := s.analyse(t, policy(c.policy, c.limits))
 		var got *Miss
 		for i := range a.Misses {
-			if a.Misses[i].Reason != wire.MissCold.String() {
+			if a.Misses[i].Reason != Reason(wire.MissCold.String()) {
 				got = &a.Misses[i]
 			}
 		}
@@ -240,11 +240,11 @@ func TestSlabsCostTheirFirstPart(t *testing.T) {
 	s.put(wire.Event{Kind: wire.KindSlab, Link: 1, Granted: 8 * mib, Cost: 9000}, "")
 	for n := range uint64(2) {
 		s.create(wire.OutcomeMiss, 1, mib, mib, n+2)
-		s.last().Flags = wire.FlagPart
+		s.last().Flags = wire.FlagSubAlloc
 	}
 	a := s.analyse(t, policy("slab", nil))
 	if len(a.Misses) != 1 || a.Misses[0].LostNS != 9000 || a.CreateCost.Calls != 1 || len(a.Timeline.Free) != 1 ||
-		a.Timeline.Free[0].Name != model.SlabsName || a.Timeline.Free[0].Values[len(a.Timeline.InUse)-1] != 6*mib {
+		a.Timeline.Free[0].Name != callsite.Slabs || a.Timeline.Free[0].Values[len(a.Timeline.InUse)-1] != 6*mib {
 		t.Errorf("%+v, %+v, %+v", a.Misses, a.CreateCost, a.Timeline.Free)
 	}
 }
@@ -258,7 +258,7 @@ func TestEvictedAndMissedAgain(t *testing.T) {
 		s.release(object, wire.OutcomeRefused)
 		s.put(wire.Event{Kind: wire.KindEvict, Link: n + 1, Granted: 3 * mib, Reason: uint8(wire.EvictLimit)}, "")
 	}
-	a := s.analyse(t, policy("futhark", trace.Limits{"max_cached_bytes": "1048576"}))
+	a := s.analyse(t, policy("futhark", recording.Limits{"max_cached_bytes": "1048576"}))
 	if k := a.Misses[0].Knob; k.Value != "4194304" {
 		t.Errorf("%+v, want a limit for one block of 3 MiB", k)
 	}
@@ -281,14 +281,14 @@ func TestFractionIsTheKnob(t *testing.T) {
 	s := newTape()
 	s.device(100 * mib)
 	missing(s, wire.MissLimit, wire.EvictLimit)
-	a := s.analyse(t, policy("futhark", trace.Limits{"max_cached_fraction": "0.01"}))
+	a := s.analyse(t, policy("futhark", recording.Limits{"max_cached_fraction": "0.01"}))
 	at := slices.IndexFunc(a.Misses, func(m Miss) bool { return m.Reason == "limit" })
 	if k := a.Misses[at].Knob; k.Limit != "max_cached_fraction" || k.Value != "0.12" {
 		t.Errorf("%+v", k)
 	}
 }
 
-// TestGrowthExplainsColdMisses: a loop that keeps what it creates is told so once, not also that the pool is of no use.
+// TestGrowthExplainsColdMisses: a loop that keeps what it creates gets one finding, not another about a useless pool.
 func TestGrowthExplainsColdMisses(t *testing.T) {
 	s := newTape()
 	for n := range uint64(30) {

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// framesMax bounds the nodes of a call tree; what would be beyond is added to a node "others" where it branches off.
+// framesMax bounds the nodes of a call tree. Further nodes are counted in a node "others" where they branch off.
 const framesMax = 4096
 
-// flame makes the call tree of the sites that were asked for, nil when no stack is known.
+// flame returns the call tree of the selected call sites, nil if no stack is known.
 func (x *run) flame() *Frame {
 	root, known := &Frame{}, false
 	tree := frames{}
@@ -46,7 +46,7 @@ func (f *Frame) add(s *site, k *peak) {
 	f.Leaked += s.leaked
 }
 
-// frames are the nodes of a tree but for its root, by the node above and their own name.
+// frames are the nodes of a tree without its root, by parent and name.
 type frames map[branch]*Frame
 
 type branch struct {
@@ -54,7 +54,7 @@ type branch struct {
 	name  string
 }
 
-// child returns the node of a name below f, which it makes while there is room.
+// child returns the node with a name below f. It makes one while there is room.
 func (t frames) child(f *Frame, name string) *Frame {
 	at := branch{f, name}
 	if t[at] == nil && len(t) >= framesMax-1 {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// histogram counts values in buckets whose width grows with the value, 16 to each power of two, so that a percentile is
-// off by at most 1/32 of its value. It keeps the buckets between the lowest and the highest that occurred.
+// histogram counts values in buckets whose width grows with the value, 16 to each power of two: a percentile is off by
+// at most 1/32 of its value. It stores the buckets between the lowest and the highest that occurred.
 type histogram struct {
 	counts []uint64
 	lowest int // bucket of counts[0]
@@ -67,7 +67,7 @@ func (b *bins) add(v, bytes uint64) {
 	bin.bytes += bytes
 }
 
-// list returns the bars that something fell into.
+// list returns the bars that are not empty.
 func (b *bins) list() []Bin {
 	var list []Bin
 	for i, bin := range b {
@@ -84,11 +84,11 @@ func (b *bins) list() []Bin {
 	return list
 }
 
-// samplesMax bounds what a sampler keeps.
+// samplesMax bounds the values that a sampler keeps.
 const samplesMax = 1024
 
-// sampler keeps evenly spaced values of a series, for its median: all of them up to samplesMax, then every second,
-// every fourth, and so on.
+// sampler keeps evenly spaced values of a series for its median: all up to samplesMax, then every second, every fourth,
+// and so on.
 type sampler struct {
 	values []int64
 	step   uint64

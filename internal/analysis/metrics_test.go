@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -55,7 +55,7 @@ var metricsExamples = []func(*testing.T, *tape) string{
 	},
 	func(t *testing.T, s *tape) string {
 		missing(s, wire.MissLimit, wire.EvictLimit)
-		for _, m := range s.analyse(t, policy("futhark", trace.Limits{"max_cached_bytes": "1048576"})).Misses {
+		for _, m := range s.analyse(t, policy("futhark", recording.Limits{"max_cached_bytes": "1048576"})).Misses {
 			if m.Reason == "limit" {
 				return fmt.Sprintf("max_cached_bytes 1 M evicts four blocks of 3 M, each is wanted again and takes 1000 ns → %d misses, %d ns lost, %s=%s",
 					m.Count, m.LostNS, m.Knob.Limit, m.Knob.Value)

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// How iterations are found. Each thread's creates are a sequence of keys, one for each call site and size. A period P is
-// proposed when the last 1, 4 or 16 keys have occurred before, P creates ago; a rolling hash finds that in O(1). A
-// proposal is followed from then on: a create matches when the one P creates before has the same key. What matched for
-// two periods, so that three iterations are seen, is a stretch. A stretch survives short interruptions, such as a create
-// that comes in one iteration only; each costs it, so that of nested loops the outer one wins, which has none.
+// How iterations are found: each thread's creates are a sequence of keys, one for each call site and size. A period P is
+// proposed when the last 1, 4 or 16 keys occurred before, P creates ago; a rolling hash finds that in O(1). From then on a
+// create matches if the one P creates before has the same key. A proposal that matches for two periods, so that three
+// iterations are seen, is a stretch. A stretch survives short interruptions, such as a create in one iteration only, but
+// each lowers its score: of nested loops the outer one wins, which has none.
 //
 // Limits of the method: an iteration has at most windowMax creates; sizes that differ from iteration to iteration do not
 // repeat; work that threads take from a queue in no fixed order does not repeat either.
@@ -63,7 +63,7 @@ const gramBase = 0x9e3779b97f4a7c15 | 1
 
 func (f *finder) key(number uint64) uint64 { return f.keys[number&uint64(len(f.keys)-1)] }
 
-// add takes the key of the next create.
+// add appends the key of the next create.
 func (f *finder) add(key uint64) {
 	f.grow()
 	number := f.count
@@ -111,7 +111,7 @@ func (f *finder) grow() {
 	}
 }
 
-// follow goes on with the candidates.
+// follow advances the candidates.
 func (f *finder) follow(key uint64) {
 	kept := f.candidates[:0]
 	for i := range f.candidates {
@@ -119,13 +119,13 @@ func (f *finder) follow(key uint64) {
 		if c.step(f.count, key == f.key(f.count-1-c.period)) {
 			kept = append(kept, c)
 		} else if c.confirmed {
-			f.keep(c.stretch)
+			f.store(c.stretch)
 		}
 	}
 	f.candidates = kept
 }
 
-// step tells a candidate whether the latest create matches; false when it is out of the race.
+// step advances a candidate: matches says whether the latest create matches. It returns false if the candidate is out.
 func (c *candidate) step(count uint64, matches bool) bool {
 	if !matches {
 		c.run = 0
@@ -145,7 +145,7 @@ func (c *candidate) step(count uint64, matches bool) bool {
 	return true
 }
 
-// propose begins to follow a period, with what has matched already.
+// propose adds a candidate, with the creates that match already.
 func (f *finder) propose(period uint64) {
 	if period == 0 || period >= uint64(len(f.keys)) || period >= f.count {
 		return
@@ -178,8 +178,8 @@ func (f *finder) propose(period uint64) {
 	}
 }
 
-// keep notes a stretch that has ended.
-func (f *finder) keep(s stretch) {
+// store adds a stretch that has ended; of too many the lowest score goes.
+func (f *finder) store(s stretch) {
 	if len(f.found) < stretchesMax {
 		f.found = append(f.found, s)
 		return
@@ -195,11 +195,11 @@ func (f *finder) keep(s stretch) {
 	}
 }
 
-// finish returns the stretches, in order, none of which overlaps another.
+// finish returns the stretches in order, without overlaps.
 func (f *finder) finish() []stretch {
 	for i := range f.candidates {
 		if f.candidates[i].confirmed {
-			f.keep(f.candidates[i].stretch)
+			f.store(f.candidates[i].stretch)
 		}
 	}
 	slices.SortStableFunc(f.found, func(a, b stretch) int {
@@ -216,7 +216,7 @@ func (f *finder) finish() []stretch {
 	return chosen
 }
 
-// createKey is the key of a create.
+// createKey returns the key of a create.
 func createKey(tag uint32, size uint64) uint64 {
 	h := (uint64(tag)+1)*0xff51afd7ed558ccd ^ size*0xc4ceb9fe1a85ec53
 	return h ^ h>>29

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"slices"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/life"
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 )
 
 // phasesMax bounds the list of phases.
 const phasesMax = 32
 
-// stream is one thread's creates in the second pass.
+// stream counts one thread's creates in the second pass.
 type stream struct {
 	process, thread uint32
 	creates         uint64
@@ -31,7 +31,7 @@ type laps struct {
 	peak         int64
 }
 
-// stream returns that of a thread of a process.
+// stream returns the stream of a thread of a process.
 func (x *run) stream(p *process, thread uint32) *stream {
 	if p.stream != nil && p.stream.thread == thread {
 		return p.stream
@@ -48,7 +48,7 @@ func (x *run) stream(p *process, thread uint32) *stream {
 	return s
 }
 
-// create counts a create. inUse is what the process has with it, own what it brought.
+// create counts a create. inUse is what the process has in use with it, own its own memory.
 func (s *stream) create(now uint64, inUse, own int64) (number uint64) {
 	number = s.creates
 	s.creates++
@@ -80,9 +80,9 @@ func (l *laps) create(number, now uint64, inUse, own int64) {
 	l.mark, l.before = now, inUse-own
 }
 
-// within reports whether a buffer that ends now lived within one iteration: since its create, the thread has not come to
-// the same place of the next one. That way it does not matter where an iteration begins. known is false where the thread
-// has no iterations.
+// within reports whether a buffer that ends now lived within one iteration: since its create, its thread has not reached
+// the same place in the next one. So it does not matter where an iteration begins. known is false if the thread has no
+// iterations.
 func (s *stream) within(number uint64) (within, known bool) {
 	for _, l := range s.laps {
 		if number >= l.first && number < l.end {
@@ -92,16 +92,16 @@ func (s *stream) within(number uint64) (within, known bool) {
 	return false, len(s.laps) > 0
 }
 
-// temporary reports whether a buffer that ends now lived within one iteration of the thread that created it, or, where
-// that thread has none, for less than a hundredth of the run.
-func (x *run) temporary(p *process, o *life.Object, lived uint64) bool {
-	if within, known := x.stream(p, o.Thread).within(o.Note &^ pinned); known {
+// temporary reports whether a buffer that ends now lived within one iteration of the thread that created it or, if that
+// thread has none, for less than a hundredth of the run.
+func (x *run) temporary(p *process, o *heap.Object, lived uint64) bool {
+	if within, known := x.stream(p, o.Thread).within(o.Note); known {
 		return within
 	}
 	return lived < (x.survey.last-x.survey.first)/100
 }
 
-// phases lists the stretches of all threads, and of the one that creates the most also what lies between.
+// phases lists the stretches of all threads, and the gaps between those of the thread that creates the most.
 func (x *run) phases() []Phase {
 	var all []*stream
 	for _, p := range x.processes {
@@ -142,10 +142,10 @@ func (x *run) phase(s *stream, l *laps) Phase {
 	}
 }
 
-// gapLeast is which part of the run is worth a line of its own between two phases.
+// gapLeast: a gap between phases is listed if it is longer than this part of the run.
 const gapLeast = 1000
 
-// gaps are the times of the part before, between and behind phases, which follow each other.
+// gaps returns the times before, between and after phases, which follow each other.
 func (x *run) gaps(s *stream, phases []Phase) []Phase {
 	var list []Phase
 	from := x.since(x.survey.first)

@@ -4,18 +4,18 @@ import (
 	"cmp"
 	"slices"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/life"
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// row is what all call sites of one name have together.
+// row sums up the call sites that share a name, in all processes.
 type row struct {
 	name    string
 	wanted  bool
 	stack   []string
 	creates uint64 // of buffers
-	series  int    // place in Timeline.Tags, -1 without
-	pooled  int    // place in Timeline.Free, -1 without
+	series  int    // index in Timeline.Tags, -1: none
+	pooled  int    // index in Timeline.Free, -1: none
 
 	temporary struct{ buffers, bytes, driverNS uint64 }
 	lives     histogram // of temporary buffers
@@ -25,7 +25,7 @@ type row struct {
 	leaked struct{ buffers, bytes, oldest uint64 }
 }
 
-// row returns the row of a site, which it makes on first mention.
+// row returns the row of a call site. It makes one on first use.
 func (x *run) row(s *site) *row {
 	if s.row != nil {
 		return s.row
@@ -41,10 +41,10 @@ func (x *run) row(s *site) *row {
 	return w
 }
 
-// before reports whether the row is of what a program had before anybody watched it.
+// before reports whether the row is of buffers from before attach.
 func (w *row) before() bool { return w.name == wire.BeforeAttach }
 
-// sortedRows returns those that were asked for by name.
+// sortedRows returns the selected rows by name.
 func (x *run) sortedRows() []*row {
 	var all []*row
 	for _, w := range x.rows {
@@ -56,17 +56,17 @@ func (x *run) sortedRows() []*row {
 	return all
 }
 
-// released notes the end of a buffer: how long it lived, how long it was held for nothing, whether it was temporary.
-func (x *run) released(p *process, s *site, o *life.Object) {
+// released counts a released buffer: its lifetime, its lag, and whether it was temporary.
+func (x *run) released(p *process, s *site, o *heap.Object) {
 	w, now := s.row, x.endOf(o)
 	lived := now - min(o.Started, now)
-	if !w.before() { // nobody knows when those began
+	if !w.before() { // their creation was not seen
 		x.lifetimes.add(lived, o.Size)
 	}
 	if o.Owns {
 		x.lag.release(w, o, now)
 	}
-	if o.Carried() || !x.temporary(p, o, lived) {
+	if o.CarriedOver || !x.temporary(p, o, lived) {
 		return
 	}
 	t := &w.temporary
@@ -76,15 +76,15 @@ func (x *run) released(p *process, s *site, o *life.Object) {
 	w.lives.add(lived)
 }
 
-// endOf is when an object ends: threads' records come in stretches, so that of its release may lie before the latest one.
-func (x *run) endOf(o *life.Object) uint64 {
-	if r := x.record; r != nil && r.Kind == wire.KindRelease && r.Object == o.Number {
+// endOf returns when an object ended. Records of threads arrive in batches, so its release may be older than the latest record.
+func (x *run) endOf(o *heap.Object) uint64 {
+	if r := x.record; r != nil && r.Kind == wire.KindRelease && r.AsRelease().Object() == o.ID {
 		return r.Time
 	}
-	return x.fold.Now
+	return x.heap.Now
 }
 
-// lags is how long memory is held after its last use.
+// lags counts how long memory is held after its last use.
 type lags struct {
 	seen          bool // a use was recorded
 	known, unused uint64
@@ -92,9 +92,9 @@ type lags struct {
 	bytes         float64
 }
 
-func (l *lags) release(w *row, o *life.Object, now uint64) {
+func (l *lags) release(w *row, o *heap.Object, now uint64) {
 	if o.Used == 0 {
-		if !o.Carried() { // else it may have been used before the part
+		if !o.CarriedOver { // else it may have been used before the part
 			l.unused++
 		}
 		return
@@ -108,7 +108,7 @@ func (l *lags) release(w *row, o *life.Object, now uint64) {
 	w.lagBytes += seconds
 }
 
-// lagOf sums up. Without any use in the recording nothing is known.
+// lagOf sums up. Without any recorded use nothing is known.
 func (x *run) lagOf() Lag {
 	l := &x.lag
 	if !l.seen {
@@ -128,7 +128,7 @@ func (x *run) lagOf() Lag {
 	return lag
 }
 
-// temporaries are the call sites most of whose buffers were temporary: of others the last one may look so.
+// temporaries returns the call sites most of whose buffers were temporary: of others only the last one may seem so.
 func (x *run) temporaries() []Temporary {
 	var list []Temporary
 	for _, w := range x.sortedRows() {
@@ -143,7 +143,7 @@ func (x *run) temporaries() []Temporary {
 	return list
 }
 
-// leaks are what processes left behind; what goes on behind the part is none.
+// leaks returns what processes left behind. Buffers of processes that run on after the part are no leaks.
 func (x *run) leaks() []Leak {
 	var list []Leak
 	for _, w := range x.sortedRows() {
@@ -157,15 +157,15 @@ func (x *run) leaks() []Leak {
 	return list
 }
 
-// left notes a buffer that its process left behind. One whose last reference the program gave up is none, but its memory
-// is: a sub-buffer keeps it.
-func (w *row) left(s *site, o *life.Object) {
+// left counts a buffer that its process left behind. If the program gave up its last reference, only its memory counts:
+// a sub-buffer keeps it.
+func (w *row) left(s *site, o *heap.Object) {
 	l := &w.leaked
 	if o.Owns {
 		l.bytes += o.Granted
 		s.leaked += o.Granted
 	}
-	if o.Note&pinned != 0 {
+	if o.Released {
 		return
 	}
 	if l.buffers == 0 || o.Started < l.oldest {
@@ -174,7 +174,7 @@ func (w *row) left(s *site, o *life.Object) {
 	l.buffers++
 }
 
-// peakOf says who held what at the peak.
+// peakOf returns what each call site held at the peak.
 func (x *run) peakOf() Peak {
 	k := &x.peak
 	top := Peak{Time: x.since(k.time), InUse: count(k.inUse), Reserved: count(k.reserved)}
@@ -212,5 +212,5 @@ func (x *run) peakOf() Peak {
 	return top
 }
 
-// count shows a signed gauge.
+// count returns a signed gauge, at least 0.
 func count(v int64) uint64 { return uint64(max(v, 0)) }

@@ -1,24 +1,26 @@
 package analysis
 
 import (
-	"codeberg.org/gpumemtop/gpumemtop/internal/life"
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// run is the second pass.
+// run is the state of the second pass.
 type run struct {
+	heap.Base
 	options   *Options
 	survey    *survey
 	started   uint64
-	model     *model.Model
-	fold      *life.Fold
+	model     *stats.Model
+	heap      *heap.Heap
 	record    *wire.Record // the present one
 	processes map[uint32]*process
-	latest    *process // of the last record
-	total     life.Gauges
-	quiet     bool // the last record was carried over: no peak yet
-	cut       bool // the run goes on behind the part
+	latest    *process     // of the last record
+	total     *heap.Gauges // of all processes
+	raised    heap.Gauges  // when peaks were looked for last
+	quiet     bool         // the last record was carried over: no peak yet
+	cut       bool         // the run goes on behind the part
 
 	books books
 	rows  map[string]*row
@@ -34,22 +36,17 @@ type run struct {
 	byteSeconds      float64 // ∫ in use dt
 	clock            uint64  // up to when
 
-	snapshot *model.Snapshot
+	snapshot *stats.Snapshot
 }
 
-// pinned is the bit of an object's note that says that only sub-objects keep it; the others are the number of its create
-// in its thread.
-const pinned = 1 << 63
-
-// process is what a process has beside its life.Process.
+// process is what the analysis keeps of a process.
 type process struct {
 	number  uint32
-	life    *life.Process
-	counted life.Gauges // as they are in run.total
+	life    *heap.Process // nil before its first record
 	ended   bool
 	streams map[uint32]*stream
 	stream  *stream // of the last create
-	slab    uint32  // ns that the driver took for a slab whose first part is yet to come
+	slab    uint32  // ns that the driver took for a slab without a sub-allocation yet
 	pool    poolCaps
 }
 
@@ -58,12 +55,13 @@ func newRun(o *Options, s *survey) *run {
 	if x.started == 0 {
 		x.started = s.earliest
 	}
-	x.fold = life.New(x)
-	x.model = model.New(model.Options{
+	x.model = stats.New(stats.Options{
 		Program: o.Header.Program, Arguments: o.Header.Arguments, Policy: o.Header.Policy,
-		Limits: PolicyLimits(o.Header.Policy, o.Header.Limits), LimitsOf: DefaultLimits, Auto: o.Header.Auto, Started: x.started,
-		Removed: x.removed,
+		Limits: stats.PolicyLimits(o.Header.Policy, o.Header.Limits), LimitsOf: stats.DefaultLimits, Auto: o.Header.Auto, Started: x.started,
+		Observers: []heap.Observer{x},
 	})
+	x.heap = x.model.Heap()
+	x.total = &x.heap.Gauges
 	x.line = newTimeline(s, o, x.started)
 	x.clock = s.first
 	return x
@@ -73,67 +71,66 @@ func newRun(o *Options, s *survey) *run {
 func (x *run) since(ns uint64) uint64 { return relative(x.started, ns) }
 
 func (x *run) process(number uint32) *process {
-	if x.latest != nil && x.latest.number == number {
-		return x.latest
+	p := x.latest
+	if p == nil || p.number != number {
+		if p = x.processes[number]; p == nil {
+			p = &process{number: number, streams: map[uint32]*stream{}}
+			x.processes[number] = p
+		}
+		x.latest = p
 	}
-	p := x.processes[number]
-	if p == nil {
-		p = &process{number: number, life: x.fold.Process(number), streams: map[uint32]*stream{}}
-		x.processes[number] = p
+	if p.life == nil {
+		p.life = x.heap.Lookup(number)
 	}
-	x.latest = p
 	return p
 }
 
 func (x *run) step(r *wire.Record) {
 	x.record = r
 	x.advance(r)
+	if r.Kind == wire.KindEvict {
+		x.evicted(r.Process, r.AsEvict())
+	}
 	x.model.Apply(r)
 	if r.Kind == wire.KindLost {
 		return
 	}
 	p := x.process(r.Process)
-	switch r.Kind {
-	case wire.KindEvict:
-		x.misses.evicted(p, &r.Event)
-	case wire.KindRelease:
-		if o := p.life.Object(r.Object); o != nil && r.Outcome == wire.OutcomePinned {
-			o.Note |= pinned
-		}
-	default:
-	}
-	x.fold.Step(r)
-	x.account(p)
+	x.raiseChanged()
 	switch r.Kind {
 	case wire.KindUse:
 		x.lag.seen = true
 	case wire.KindSlab:
-		if r.Status == 0 && !carried(r) {
-			x.creates.add(r.Granted, r.Cost)
-			p.slab = r.Cost
+		if s := r.AsSlab(); s.Status() == 0 && !s.CarriedOver() {
+			x.creates.add(s.Bytes(), s.Cost())
+			p.slab = s.Cost()
 		}
 	case wire.KindEvict:
-		x.frees.add(r.Granted, r.Cost)
+		e := r.AsEvict()
+		x.frees.add(e.Bytes(), e.Cost())
 	case wire.KindExit:
 		p.ended = true
+	default:
 	}
-	p.pool.raise(p.life)
+	if p.life != nil {
+		p.pool.raise(p.life)
+	}
 }
 
-// advance moves time on to a record.
+// advance moves time to a record.
 func (x *run) advance(r *wire.Record) {
 	if x.survey.happened(r) {
 		if x.quiet {
 			x.quiet = false
 			x.raise()
 		}
-		x.line.advance(r.Time, &x.total, x.model.Fragmentation)
+		x.line.advance(r.Time, x.total, x.model.Fragmentation)
 		if r.Time > x.clock {
 			x.byteSeconds += float64(max(x.total.InUse, 0)) * float64(r.Time-x.clock) / 1e9
 			x.clock = r.Time
 		}
 		if x.line.Step > 0 && r.Kind == wire.KindCreate {
-			switch r.Outcome {
+			switch r.AsCreate().Outcome() {
 			case wire.OutcomeHit:
 				x.line.Hits[x.line.at]++
 			case wire.OutcomeMiss:
@@ -142,43 +139,28 @@ func (x *run) advance(r *wire.Record) {
 		}
 		return
 	}
-	x.quiet = x.quiet || carried(r)
+	x.quiet = x.quiet || r.CarriedOver()
 }
 
-// account takes a process's gauges over into the total.
-func (x *run) account(p *process) {
-	now := &p.life.Gauges
-	if *now == p.counted {
+// raiseChanged looks for new peaks when the gauges have changed.
+func (x *run) raiseChanged() {
+	if *x.total == x.raised {
 		return
 	}
-	x.total.InUse += now.InUse - p.counted.InUse
-	x.total.Requested += now.Requested - p.counted.Requested
-	x.total.Cached += now.Cached - p.counted.Cached
-	x.total.Cooling += now.Cooling - p.counted.Cooling
-	x.total.Room += now.Room - p.counted.Room
-	p.counted = *now
+	x.raised = *x.total
 	if !x.quiet {
 		x.raise()
 	}
 }
 
 func (x *run) raise() {
-	t := &x.total
-	x.peak.raise(x.fold.Now, t.InUse, t.InUse+t.Cached+t.Cooling+t.Room)
-	x.line.look(t)
+	t := x.total
+	x.peak.raise(x.heap.Now, t.InUse, t.InUse+t.Cached+t.Cooling+t.Room)
+	x.line.sample(t)
 }
 
-// removed ends a process whose memory has left the gauges of the model.
-func (x *run) removed(number uint32) {
-	p := x.process(number)
-	x.record = nil
-	x.fold.End(p.life, life.Leaked)
-	p.life.Gauges = life.Gauges{} // its pool has gone with it
-	x.account(p)
-}
-
-// Begin implements life.Watcher.
-func (x *run) Begin(p *life.Process, o *life.Object) {
+// Allocated implements heap.Observer.
+func (x *run) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	s := x.books.site(p.Number, o.Tag)
 	w := x.row(s)
 	x.peak.touch(s)
@@ -190,7 +172,7 @@ func (x *run) Begin(p *life.Process, o *life.Object) {
 		s.requested += int64(o.Size)
 		x.hold(w, own)
 	}
-	if o.Carried() {
+	if o.CarriedOver {
 		if w.before() {
 			x.before++
 		}
@@ -201,11 +183,11 @@ func (x *run) Begin(p *life.Process, o *life.Object) {
 	w.creates++
 	x.sizes.add(o.Size, o.Size)
 	at := x.process(p.Number)
-	o.Note = x.stream(at, o.Thread).create(x.fold.Now, p.InUse, own)
+	o.Note = x.stream(at, o.Thread).create(x.heap.Now, p.InUse, own)
 	switch {
 	case o.Outcome == wire.OutcomeMiss:
 		x.misses.add(at, o)
-		if o.Flags&wire.FlagPart == 0 { // else the SLAB before it was the driver's create
+		if !o.SubAllocation { // else the SLAB before it was the driver's create
 			x.priced(o)
 		}
 	case o.Outcome == wire.OutcomeDriver && o.Owns:
@@ -213,8 +195,8 @@ func (x *run) Begin(p *life.Process, o *life.Object) {
 	}
 }
 
-// priced notes what a create took: one that copies takes longer than a block does, often many times.
-func (x *run) priced(o *life.Object) {
+// priced counts the cost of a create. Creates that copy are apart: they often take many times longer.
+func (x *run) priced(o *heap.Object) {
 	if o.Access&wire.CopyHostPtr != 0 {
 		x.copies.add(o.Granted, o.Cost)
 		return
@@ -222,15 +204,15 @@ func (x *run) priced(o *life.Object) {
 	x.creates.add(o.Granted, o.Cost)
 }
 
-// hold changes what the series of a call site shows.
+// hold changes the series of a call site.
 func (x *run) hold(w *row, bytes int64) {
 	if w.series >= 0 {
 		x.line.tags[w.series] += bytes
 	}
 }
 
-// End implements life.Watcher.
-func (x *run) End(p *life.Process, o *life.Object, how life.How) {
+// Freed implements heap.Observer.
+func (x *run) Freed(p *heap.Process, o *heap.Object, how heap.How) {
 	s := x.books.site(p.Number, o.Tag)
 	w := x.row(s)
 	x.peak.touch(s)
@@ -240,46 +222,47 @@ func (x *run) End(p *life.Process, o *life.Object, how life.How) {
 		s.requested -= int64(o.Size)
 		x.hold(w, -int64(o.Granted))
 	}
-	if x.record != nil && carried(x.record) { // it never lived in this part, or goes on as something larger
-		if o.Carried() && w.before() {
-			x.before-- // the next create says more of it
+	switch {
+	case how == heap.Leaked:
+		w.left(s, o)
+	case how == heap.Cut:
+	case x.record != nil && x.record.CarriedOver(): // it never lived in this part, or goes on as something larger
+		if o.CarriedOver && w.before() {
+			x.before-- // the next create describes it better
 		}
-		return
-	}
-	switch how {
-	case life.Released:
+	case how == heap.Released:
 		x.released(x.process(p.Number), s, o)
 		if cost := x.releaseCost(o); cost > 0 {
 			x.frees.add(o.Granted, uint32(cost))
 		}
-	case life.Leaked:
-		w.left(s, o)
-	default: // nobody knows
 	}
 }
 
-// releaseCost is what the driver took for the release of an object that goes back to it at once.
-func (x *run) releaseCost(o *life.Object) uint64 {
-	r := x.record
-	if r == nil || r.Kind != wire.KindRelease || r.Object != o.Number || !o.Owns || r.Flags&wire.FlagPart != 0 {
+// releaseCost returns how long the driver took to release an object that went back to it at once.
+func (x *run) releaseCost(o *heap.Object) uint64 {
+	if x.record == nil || x.record.Kind != wire.KindRelease {
 		return 0
 	}
-	switch r.Outcome {
-	case wire.OutcomeCached, wire.OutcomeCooling, wire.OutcomeRefused, wire.OutcomePinned:
-		return 0 // an EVICT tells later
+	e := x.record.AsRelease()
+	if e.Object() != o.ID || !o.Owns || e.SubAllocation() {
+		return 0
 	}
-	return uint64(r.Cost)
+	switch e.Outcome() {
+	case wire.OutcomeCached, wire.OutcomeCooling, wire.OutcomeRefused, wire.OutcomePinned:
+		return 0 // an EVICT follows
+	}
+	return uint64(e.Cost())
 }
 
-// Pool implements life.Watcher.
-func (x *run) Pool(p *life.Process, b *life.Block) { x.pooled(p, b, 1) }
+// Pooled implements heap.Observer.
+func (x *run) Pooled(p *heap.Process, b *heap.Block) { x.pooled(p, b, 1) }
 
-// Unpool implements life.Watcher.
-func (x *run) Unpool(p *life.Process, b *life.Block, _ life.How) { x.pooled(p, b, -1) }
+// Unpooled implements heap.Observer.
+func (x *run) Unpooled(p *heap.Process, b *heap.Block, _ heap.How) { x.pooled(p, b, -1) }
 
-// pooled changes what the pool has of a call site. What is free in slabs is nobody's.
-func (x *run) pooled(p *life.Process, b *life.Block, sign int64) {
-	if b.State == life.Slab {
+// pooled changes what the pool holds of a call site. Free memory in slabs belongs to none.
+func (x *run) pooled(p *heap.Process, b *heap.Block, sign int64) {
+	if b.State == heap.Slab {
 		return
 	}
 	if w := x.row(x.books.site(p.Number, b.Tag)); w.pooled >= 0 {
@@ -287,7 +270,7 @@ func (x *run) pooled(p *life.Process, b *life.Block, sign int64) {
 	}
 }
 
-// finish draws the conclusions.
+// finish makes the Analysis.
 func (x *run) finish() *Analysis {
 	x.advanceToEnd()
 	x.snapshot = x.model.Publish()
@@ -304,12 +287,12 @@ func (x *run) finish() *Analysis {
 		a.Run.Tag = x.options.Tag.String()
 	}
 	x.record = nil
-	for _, p := range x.fold.Processes() {
-		how := life.Leaked
+	for _, p := range x.heap.Processes() {
+		how := heap.Leaked
 		if x.cut && !x.process(p.Number).ended {
-			how = life.Cut
+			how = heap.Cut
 		}
-		x.fold.End(p, how)
+		x.heap.End(p, how)
 	}
 	a.Lifetimes, a.Lag, a.Temporaries, a.Leaks = x.lifetimes.list(), x.lagOf(), x.temporaries(), x.leaks()
 	a.Misses, a.Timeline, a.Flame = x.misses.list(x), x.line.Timeline, x.flame()
@@ -318,7 +301,7 @@ func (x *run) finish() *Analysis {
 	return a
 }
 
-// advanceToEnd closes what is open at the end of the part.
+// advanceToEnd moves time to the end of the part.
 func (x *run) advanceToEnd() {
 	if x.quiet {
 		x.raise()
@@ -327,17 +310,17 @@ func (x *run) advanceToEnd() {
 		x.model.Tick(x.options.Footer.EndedNS)
 	}
 	if x.line.Step > 0 {
-		x.line.close(&x.total, x.model.Fragmentation())
+		x.line.close(x.total, x.model.Fragmentation())
 	}
 }
 
-// narrowed is the snapshot with the tags that were asked for. Its totals are those of the whole run.
-func (x *run) narrowed() *model.Snapshot {
+// narrowed returns the snapshot with the selected tags. Its totals are of the whole run.
+func (x *run) narrowed() *stats.Snapshot {
 	if x.options.Tag == nil {
 		return x.snapshot
 	}
 	s := *x.snapshot
-	s.Tags = []model.Tag{}
+	s.Tags = []stats.Tag{}
 	for i := range x.snapshot.Tags {
 		if x.options.wanted(x.snapshot.Tags[i].Name) {
 			s.Tags = append(s.Tags, x.snapshot.Tags[i])

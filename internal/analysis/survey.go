@@ -5,33 +5,35 @@ import (
 	"maps"
 	"slices"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/life"
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// survey is the first pass. It learns what the second one must know before it begins: names, times, which call sites
-// hold the most, and where iterations begin and end.
+// survey is the first pass. It collects what the second one needs from the start: names, times, which call sites hold the
+// most, and where iterations begin and end.
 type survey struct {
-	names       *life.Names
-	fold        *life.Fold
+	heap.Base
+	names       *callsite.Names
+	heap        *heap.Heap
 	books       books
 	first, last uint64 // times of what happened in the part
 	since       uint64 // when the part begins
 	earliest    uint64 // time of the first record
 	events      uint64
-	slabs       bool               // there were some
+	slabs       bool               // there were slabs
 	finders     map[uint64]*finder // by stream
-	finder      *finder            // of the last create
+	finder      *finder            // of the last create's thread's thread
 	latest      uint64             // its stream
 	stretches   map[uint64][]stretch
 }
 
 func newSurvey(o *Options) *survey {
-	s := &survey{names: life.NewNames(), finders: map[uint64]*finder{}}
+	s := &survey{names: callsite.NewNames(), finders: map[uint64]*finder{}}
 	if o.Since > 0 {
 		s.since = o.Header.ClockNS + uint64(o.Since)
 	}
-	s.fold = life.New(s)
+	s.heap = heap.New(heap.Options{}, s)
 	return s
 }
 
@@ -50,27 +52,27 @@ func (s *survey) step(r *wire.Record) {
 		s.first, s.last = min(s.first, r.Time), max(s.last, r.Time)
 	}
 	s.names.Add(r)
-	s.fold.Step(r)
+	s.heap.Apply(r)
 }
 
-// finish returns the survey with its conclusions.
+// finish completes the survey.
 func (s *survey) finish() *survey {
 	s.stretches = map[uint64][]stretch{}
 	for stream, f := range s.finders {
 		s.stretches[stream] = f.finish()
 	}
-	s.finders, s.finder, s.fold = nil, nil, nil
+	s.finders, s.finder, s.heap = nil, nil, nil
 	return s
 }
 
-// Begin implements life.Watcher.
-func (s *survey) Begin(p *life.Process, o *life.Object) {
+// Allocated implements heap.Observer.
+func (s *survey) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	at := s.books.site(p.Number, o.Tag)
 	if o.Owns {
 		at.inUse += int64(o.Granted)
 		at.peak = max(at.peak, at.inUse)
 	}
-	if o.Carried() {
+	if o.CarriedOver {
 		return
 	}
 	if f := s.follow(streamOf(p.Number, o.Thread)); f != nil {
@@ -78,7 +80,7 @@ func (s *survey) Begin(p *life.Process, o *life.Object) {
 	}
 }
 
-// follow returns the finder of a thread, nil when there are too many threads.
+// follow returns the finder of a thread, nil if there are too many threads.
 func (s *survey) follow(stream uint64) *finder {
 	if s.finder != nil && s.latest == stream {
 		return s.finder
@@ -95,16 +97,16 @@ func (s *survey) follow(stream uint64) *finder {
 	return f
 }
 
-// End implements life.Watcher.
-func (s *survey) End(p *life.Process, o *life.Object, _ life.How) {
+// Freed implements heap.Observer.
+func (s *survey) Freed(p *heap.Process, o *heap.Object, _ heap.How) {
 	if o.Owns {
 		s.books.site(p.Number, o.Tag).inUse -= int64(o.Granted)
 	}
 }
 
-// Pool implements life.Watcher.
-func (s *survey) Pool(p *life.Process, b *life.Block) {
-	if b.State == life.Slab {
+// Pooled implements heap.Observer.
+func (s *survey) Pooled(p *heap.Process, b *heap.Block) {
+	if b.State == heap.Slab {
 		s.slabs = true
 		return
 	}
@@ -113,15 +115,14 @@ func (s *survey) Pool(p *life.Process, b *life.Block) {
 	at.peakFree = max(at.peakFree, at.free)
 }
 
-// Unpool implements life.Watcher.
-func (s *survey) Unpool(p *life.Process, b *life.Block, _ life.How) {
-	if b.State != life.Slab {
+// Unpooled implements heap.Observer.
+func (s *survey) Unpooled(p *heap.Process, b *heap.Block, _ heap.How) {
+	if b.State != heap.Slab {
 		s.books.site(p.Number, b.Tag).free -= int64(b.Size)
 	}
 }
 
-// top returns the names that hold the most, by a measure of each call site, the most first; those that hold nothing are
-// left out.
+// top returns the names of call sites, by falling measure, without those whose measure is 0.
 func (s *survey) top(o *Options, measure func(*site) int64) []string {
 	held := map[string]int64{}
 	for _, at := range s.books.sites {

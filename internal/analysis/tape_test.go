@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -106,7 +106,7 @@ type checker interface {
 // analyse is New, of a run under the policy futhark that must work.
 func (t *tape) analyse(tb checker, change ...func(*Options)) *Analysis {
 	tb.Helper()
-	o := Options{Whole: true, Header: trace.Header{Policy: "futhark", ClockNS: origin}}
+	o := Options{Whole: true, Header: recording.Header{Policy: "futhark", ClockNS: origin}}
 	for _, f := range change {
 		f(&o)
 	}
@@ -117,6 +117,6 @@ func (t *tape) analyse(tb checker, change ...func(*Options)) *Analysis {
 	return a
 }
 
-func policy(name string, limits trace.Limits) func(*Options) {
+func policy(name string, limits recording.Limits) func(*Options) {
 	return func(o *Options) { o.Header.Policy, o.Header.Limits = name, limits }
 }

@@ -3,11 +3,11 @@ package analysis
 import (
 	"slices"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/life"
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 )
 
-// others is the last series where there are more call sites than SeriesMax.
+// others is the name of the last series if there are more call sites than SeriesMax.
 const others = "others"
 
 // timeline samples the gauges at evenly spaced times.
@@ -25,7 +25,7 @@ type timeline struct {
 	slabPlace int // -1 without
 }
 
-// newTimeline makes the points between two times.
+// newTimeline makes the points of the part.
 func newTimeline(s *survey, o *Options, started uint64) *timeline {
 	l := &timeline{slabPlace: -1}
 	if s.events > 0 {
@@ -39,17 +39,17 @@ func newTimeline(s *survey, o *Options, started uint64) *timeline {
 	names := s.top(o, func(at *site) int64 { return at.peak })
 	l.tagPlace, l.moreTags = l.series(&l.Tags, &l.tags, names)
 	pools := s.top(o, func(at *site) int64 { return at.peakFree })
-	if s.slabs && o.wanted(model.SlabsName) {
-		pools = slices.Insert(pools, 0, model.SlabsName)
+	if s.slabs && o.wanted(callsite.Slabs) {
+		pools = slices.Insert(pools, 0, callsite.Slabs)
 	}
 	l.freePlace, l.moreFree = l.series(&l.Free, &l.free, pools)
-	if place, ok := l.freePlace[model.SlabsName]; ok {
+	if place, ok := l.freePlace[callsite.Slabs]; ok {
 		l.slabPlace = place
 	}
 	return l
 }
 
-// series makes one for each of the first names, and one for the others.
+// series makes a series for each of the first names, and one for the others.
 func (l *timeline) series(list *[]Series, values *[]int64, names []string) (places map[string]int, more bool) {
 	if len(names) > SeriesMax {
 		names, more = append(slices.Clone(names[:SeriesMax-1]), others), true
@@ -65,7 +65,7 @@ func (l *timeline) series(list *[]Series, values *[]int64, names []string) (plac
 	return places, more
 }
 
-// places returns the series of a name, -1 where it has none.
+// places returns the indexes of the series of a name, -1 if it has none.
 func (l *timeline) places(name string, wanted bool) (tag, free int) {
 	place := func(places map[string]int, more bool) int {
 		at, known := places[name]
@@ -80,8 +80,8 @@ func (l *timeline) places(name string, wanted bool) (tag, free int) {
 	return place(l.tagPlace, l.moreTags), place(l.freePlace, l.moreFree)
 }
 
-// advance closes the points that end before a time. now are the gauges until then.
-func (l *timeline) advance(time uint64, now *life.Gauges, fragmentation func() float64) {
+// advance closes the points that end before a time. now has the gauges until then.
+func (l *timeline) advance(time uint64, now *heap.Gauges, fragmentation func() float64) {
 	if l.Step == 0 || time < l.begin {
 		return
 	}
@@ -94,17 +94,17 @@ func (l *timeline) advance(time uint64, now *life.Gauges, fragmentation func() f
 		l.close(now, fragmented)
 		l.at++
 		l.most = -1
-		l.look(now)
+		l.sample(now)
 	}
 }
 
-// close fills in what a point has of its end.
-func (l *timeline) close(now *life.Gauges, fragmented float64) {
+// close sets the figures of the end of a point.
+func (l *timeline) close(now *heap.Gauges, fragmented float64) {
 	l.Fragmentation[l.at], l.Waste[l.at] = fragmented, wasteOf(now.InUse, now.Requested)
 }
 
-// look takes the gauges when more is in use than ever within the point.
-func (l *timeline) look(now *life.Gauges) {
+// sample stores the gauges if more is in use than ever within the point.
+func (l *timeline) sample(now *heap.Gauges) {
 	if l.Step == 0 || now.InUse <= l.most {
 		return
 	}
@@ -121,7 +121,7 @@ func (l *timeline) look(now *life.Gauges) {
 	}
 }
 
-// wasteOf is the internal fragmentation of what is in use.
+// wasteOf returns the internal fragmentation of what is in use.
 func wasteOf(granted, requested int64) float64 {
 	if granted <= 0 || requested > granted {
 		return 0
@@ -129,5 +129,5 @@ func wasteOf(granted, requested int64) float64 {
 	return float64(granted-max(requested, 0)) / float64(granted)
 }
 
-// relative is a time after the start.
+// relative returns a time after the start.
 func relative(started, time uint64) uint64 { return time - min(started, time) }

@@ -70,7 +70,7 @@ func ignored(tree *ast.File) bool {
 	return false
 }
 
-// uses lists what a file takes from packages, by their names: nobody here imports these two under another.
+// uses lists what a file takes from packages, by their names; the code never renames these two imports.
 func uses(tree *ast.File, packages ...string) []string {
 	var found []string
 	ast.Inspect(tree, func(node ast.Node) bool {

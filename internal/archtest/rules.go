@@ -46,14 +46,14 @@ var (
 		"net":     "no I/O here",
 	}
 	everything = []string{
-		"allocator", "internal/analysis", "internal/check", "internal/cl", "internal/compare", "internal/cut",
-		"internal/doctor", "internal/export", "internal/importer", "internal/lab", "internal/lab/cost",
-		"internal/lab/auto", "internal/lab/curve", "internal/lab/ghost", "internal/lab/live", "internal/lab/plan",
-		"internal/lab/tune", "internal/life",
-		"internal/measure", "internal/merging", "internal/merging/advice", "internal/model",
-		"internal/ndjson", "internal/payload", "internal/plain", "internal/probe", "internal/progress", "internal/report",
-		"internal/session", "internal/size", "internal/splice", "internal/symbol", "internal/trace",
-		"internal/unfinished", "internal/viewer", "internal/wire", "tracer", "tracer/rights", "tracer/target", "ui",
+		"allocator", "internal/analysis", "internal/check", "internal/devicebench/cl", "internal/diff", "internal/recording/extract",
+		"internal/doctor", "internal/export", "internal/recording/importer", "internal/replay", "internal/cost",
+		"internal/whatif/auto", "internal/whatif/curve", "internal/whatif/ghost", "internal/whatif/live", "internal/arena",
+		"internal/tune", "internal/heap", "internal/callsite",
+		"internal/devicebench", "internal/advise/merging", "internal/advise", "internal/stats",
+		"internal/recording/ndjson", "internal/session/payload", "internal/doctor/probe", "internal/report",
+		"internal/session", "internal/units", "internal/recording/edit", "internal/symbol", "internal/recording",
+		"internal/tempfile", "internal/timeline", "internal/view", "internal/wire", "tracer", "tracer/rights", "tracer/target", "ui",
 	}
 )
 
@@ -70,48 +70,50 @@ var (
 // Places is the plan: imports run one way, from the bottom of this list to its top. A package that is not here has
 // no place and the test fails: decide where it belongs before writing it.
 var Places = map[string]Place{
-	"internal/wire": {Timeless: true, Unsafe: true, Never: noFiles},
-	"internal/size": {Timeless: true, Never: noFiles},
+	"internal/wire":  {Timeless: true, Unsafe: true, Never: noFiles},
+	"internal/units": {Timeless: true, Never: noFiles},
 	// The generators run at build time and belong to what they generate.
 	"internal/wire/gen": {Unsafe: true},
 
 	// What many threads may call at once locks for itself; otherwise it is as pure as the policies.
-	"allocator/semaphore":  {Timeless: true, Never: shared},
-	"allocator/twostage":   {May: []string{"allocator/semaphore"}, Timeless: true, Never: shared},
-	"allocator/tbuddy":     {May: []string{"allocator/semaphore"}, Timeless: true, Never: shared},
-	"allocator/rcu":        {Timeless: true, Never: shared},
-	"allocator/collective": {Timeless: true, Never: shared},
-	"allocator/ualloc": {
-		May:      []string{"allocator/collective", "allocator/rcu", "allocator/semaphore"},
+	"allocator/concurrent/semaphore":  {Timeless: true, Never: shared},
+	"allocator/concurrent/tbuddy":     {May: []string{"allocator/concurrent/semaphore"}, Timeless: true, Never: shared},
+	"allocator/concurrent/rcu":        {Timeless: true, Never: shared},
+	"allocator/concurrent/collective": {Timeless: true, Never: shared},
+	"allocator/concurrent/ualloc": {
+		May:      []string{"allocator/concurrent/collective", "allocator/concurrent/rcu", "allocator/concurrent/semaphore"},
 		Timeless: true,
 		Never:    shared,
 	},
 	"allocator/treap": {Timeless: true, Never: pure},
 	"allocator/carve": {
-		May:      []string{"allocator/tbuddy", "allocator/treap", "allocator/ualloc"},
+		May:      []string{"allocator/concurrent/tbuddy", "allocator/treap", "allocator/concurrent/ualloc"},
 		Timeless: true,
 		Never:    pure,
 	},
 	"allocator": {May: []string{"allocator/carve", "internal/wire"}, Timeless: true, Never: pure},
 
-	"internal/trace":  {May: []string{"internal/wire"}, Timeless: true},
-	"internal/model":  {May: []string{"internal/wire"}, Timeless: true, Never: noFiles},
-	"internal/life":   {May: []string{"internal/model", "internal/trace", "internal/wire"}, Timeless: true, Never: noFiles},
-	"internal/cut":    {May: []string{"internal/life", "internal/trace", "internal/wire"}, Timeless: true, Never: noFiles},
-	"internal/splice": {May: []string{"internal/cut", "internal/trace", "internal/wire"}, Timeless: true, Never: noFiles},
-	"internal/ndjson": {May: []string{"internal/trace", "internal/wire"}, Timeless: true, Never: noFiles},
+	"internal/recording": {May: []string{"internal/wire"}, Timeless: true},
+	"internal/callsite":  {May: []string{"internal/recording", "internal/units", "internal/wire"}, Timeless: true, Never: noFiles},
+	"internal/heap":      {May: []string{"internal/wire"}, Timeless: true, Never: noFiles},
+	"internal/stats":     {May: []string{"allocator", "internal/callsite", "internal/heap", "internal/recording", "internal/wire"}, Timeless: true, Never: noFiles},
+	// The types that the dashboard displays and other packages produce.
+	"internal/view":              {May: []string{"internal/stats"}, Timeless: true, Never: noFiles},
+	"internal/recording/extract": {May: []string{"internal/heap", "internal/recording", "internal/wire"}, Timeless: true, Never: noFiles},
+	"internal/recording/edit":    {May: []string{"internal/recording/extract", "internal/recording", "internal/wire"}, Timeless: true, Never: noFiles},
+	"internal/recording/ndjson":  {May: []string{"internal/recording", "internal/wire"}, Timeless: true, Never: noFiles},
 	// A planner and the CSV that it reads.
-	"internal/lab/auto": {May: []string{"internal/lab", "internal/lab/cost", "internal/lab/ghost", "internal/model"}, Timeless: true, Never: noFiles},
-	"internal/lab/plan": {Timeless: true, Never: noFiles},
-	"internal/importer": {
-		May:      []string{"internal/lab/plan", "internal/ndjson", "internal/trace", "internal/wire"},
+	"internal/whatif/auto": {May: []string{"internal/replay", "internal/cost", "internal/whatif/ghost", "internal/stats"}, Timeless: true, Never: noFiles},
+	"internal/arena":       {Timeless: true, Never: noFiles},
+	"internal/recording/importer": {
+		May:      []string{"internal/arena", "internal/recording/ndjson", "internal/recording", "internal/wire"},
 		Timeless: true, Never: noFiles,
 	},
-	"internal/symbol": {May: []string{"internal/wire"}, Timeless: true},
-	"internal/cl":     {Cgo: true, Unsafe: true},
-	"intercept":       {May: []string{"allocator", "internal/wire"}, Cgo: true, Unsafe: true},
+	"internal/symbol":         {May: []string{"internal/wire"}, Timeless: true},
+	"internal/devicebench/cl": {Cgo: true, Unsafe: true},
+	"intercept":               {May: []string{"allocator", "internal/wire"}, Cgo: true, Unsafe: true},
 
-	// From the kernel up: what the eBPF program tells, which processes and files it is about, what the calls mean, and
+	// From the kernel up: what the eBPF program reports, which processes and files it is about, what the calls mean, and
 	// all of it together as events.
 	"tracer/kernel": {May: []string{"internal/wire"}, Unsafe: true},
 	"tracer/rights": {May: []string{"internal/wire"}},
@@ -122,97 +124,165 @@ var Places = map[string]Place{
 		"internal/wire", "tracer/calls", "tracer/kernel", "tracer/rights", "tracer/stack", "tracer/target",
 	}},
 
-	"internal/unfinished": {},
+	"internal/tempfile": {},
 
-	// What is written for people, in the same words everywhere.
-	"internal/plain": {May: []string{"internal/model", "internal/size", "internal/wire"}, Timeless: true, Never: noFiles},
-
-	"internal/lab/cost": {Timeless: true, Never: noFiles},
-	"internal/lab": {
+	"internal/cost": {Timeless: true, Never: noFiles},
+	"internal/replay": {
 		May: []string{
-			"allocator", "internal/lab/cost", "internal/model", "internal/size", "internal/trace", "internal/wire",
+			"allocator", "internal/cost", "internal/stats", "internal/units", "internal/recording", "internal/wire",
 		},
 		Timeless: true, Never: noFiles,
 	},
-	"internal/lab/tune": {May: []string{"allocator", "internal/lab", "internal/lab/cost"}, Timeless: true, Never: noFiles},
+	"internal/tune": {May: []string{"allocator", "internal/replay", "internal/cost"}, Timeless: true, Never: noFiles},
 	// These read the clock: what they cost is measured, and shown.
-	"internal/lab/live": {May: []string{"internal/lab", "internal/wire"}, Never: noFiles},
-	"internal/lab/ghost": {
-		May:   []string{"allocator", "internal/lab", "internal/lab/cost", "internal/lab/live", "internal/model"},
+	"internal/whatif/live": {May: []string{"internal/replay", "internal/wire"}, Never: noFiles},
+	"internal/whatif/ghost": {
+		May:   []string{"allocator", "internal/replay", "internal/cost", "internal/whatif/live", "internal/stats"},
 		Never: noFiles,
 	},
-	"internal/lab/curve": {
-		May:      []string{"allocator", "internal/lab", "internal/lab/cost", "internal/lab/live", "internal/trace", "internal/wire"},
+	"internal/whatif/curve": {
+		May: []string{
+			"allocator", "internal/replay", "internal/cost", "internal/whatif/live", "internal/recording", "internal/view", "internal/wire",
+		},
 		Timeless: true, Never: noFiles,
 	},
-	"internal/merging": {May: []string{"internal/size"}, Timeless: true, Never: noFiles},
-	"internal/merging/recorded": {
-		May:      []string{"internal/life", "internal/merging", "internal/trace", "internal/wire"},
+	"internal/advise/merging": {May: []string{"internal/units"}, Timeless: true, Never: noFiles},
+	"internal/advise/recorded": {
+		May:      []string{"internal/callsite", "internal/heap", "internal/advise/merging", "internal/recording", "internal/wire"},
 		Timeless: true, Never: noFiles,
 	},
-	"internal/merging/advice": {
-		May:      []string{"internal/merging", "internal/merging/recorded", "internal/plain", "internal/size", "internal/trace"},
+	"internal/advise": {
+		May:      []string{"internal/advise/merging", "internal/advise/recorded", "internal/units", "internal/recording"},
 		Timeless: true, Never: noFiles,
 	},
 	"internal/analysis": {
 		May: []string{
-			"allocator", "internal/lab/cost", "internal/life", "internal/model", "internal/plain", "internal/size", "internal/trace",
+			"internal/callsite",
+			"allocator", "internal/cost", "internal/heap", "internal/stats", "internal/units", "internal/recording",
 			"internal/wire",
 		},
 		Timeless: true, Never: noFiles,
 	},
-	"internal/check": {May: []string{"internal/analysis", "internal/model", "internal/size"}, Timeless: true, Never: noFiles},
-	"internal/compare": {
+	"internal/check": {May: []string{"internal/callsite", "internal/analysis", "internal/stats", "internal/units"}, Timeless: true, Never: noFiles},
+	"internal/diff": {
 		May: []string{
-			"internal/analysis", "internal/model", "internal/plain", "internal/size", "internal/trace",
+			"internal/analysis", "internal/stats", "internal/units", "internal/recording",
 			"internal/wire",
 		},
 		Timeless: true, Never: noFiles,
 	},
 	"internal/report": {
 		May: []string{
-			"internal/analysis", "internal/export", "internal/lab/curve", "internal/model", "internal/plain", "internal/size",
-			"internal/trace", "internal/wire",
+			"internal/callsite",
+			"internal/analysis", "internal/cost", "internal/replay", "internal/whatif/curve", "internal/stats", "internal/units",
+			"internal/recording", "internal/wire",
 		},
 		Timeless: true, Never: noFiles,
 	},
 	"internal/export": {
 		May: []string{
-			"internal/lab", "internal/lab/cost", "internal/life", "internal/model", "internal/plain", "internal/size",
-			"internal/symbol", "internal/trace", "internal/unfinished", "internal/wire",
+			"internal/callsite",
+			"internal/heap", "internal/stats", "internal/units",
+			"internal/symbol", "internal/recording", "internal/tempfile", "internal/wire",
 		},
 		Timeless: true,
 	},
 
-	"internal/progress": {May: []string{"internal/size"}, Never: noProcesses},
-	// It reads recordings and the clock, by which it tells whether somebody waits.
-	"internal/viewer": {May: []string{"internal/model", "internal/trace", "internal/wire"}, Never: noProcesses},
+	// It reads recordings, and the clock to see whether a user waits.
+	"internal/timeline": {May: []string{"internal/stats", "internal/recording", "internal/view", "internal/wire"}, Never: noProcesses},
 
-	"internal/payload": {},
+	"internal/session/payload": {},
 	"internal/session": {May: []string{
-		"allocator", "internal/model", "internal/payload", "internal/size", "internal/symbol", "internal/trace",
-		"internal/wire", "tracer",
+		"allocator", "internal/stats", "internal/session/payload", "internal/units", "internal/symbol", "internal/recording",
+		"internal/view", "internal/wire", "tracer",
 	}},
-	"internal/probe": {May: []string{"internal/payload", "internal/session", "internal/wire"}},
+	"internal/doctor/probe": {May: []string{"internal/session/payload", "internal/session", "internal/wire"}},
 	// It measures time, and runs drivers in processes of its own.
-	"internal/measure": {May: []string{"internal/cl", "internal/lab/cost", "internal/plain", "internal/size"}},
+	"internal/devicebench": {May: []string{"internal/devicebench/cl", "internal/cost", "internal/units"}},
 	"internal/doctor": {May: []string{
-		"internal/payload", "internal/probe", "internal/session", "internal/size", "internal/wire", "tracer/rights",
+		"internal/session/payload", "internal/doctor/probe", "internal/session", "internal/units", "internal/wire", "tracer/rights",
 	}},
-	"ui":            {May: []string{"internal/model", "internal/size", "internal/wire"}, Idle: true, Never: noProcesses},
-	"cmd/gpumemtop": {May: everything},
+	"ui": {May: []string{"internal/stats", "internal/units", "internal/view", "internal/wire"}, Idle: true, Never: noProcesses},
+	// What commands do: they come with options that are plain structs, and return results and errors.
+	"internal/app/console": {May: []string{"internal/session", "internal/tempfile", "internal/units"}},
+	"internal/app/limits": {May: []string{
+		"allocator", "internal/app/console", "internal/recording", "internal/replay", "internal/stats", "internal/units",
+	}},
+	"internal/app/dashboard": {May: []string{
+		"internal/session", "ui",
+	}},
+	"internal/app/files": {May: []string{
+		"internal/app/console", "internal/callsite", "internal/export", "internal/recording", "internal/recording/edit",
+		"internal/recording/extract", "internal/stats", "internal/wire",
+	}},
+	"internal/app/watch": {May: []string{
+		"allocator", "internal/app/console", "internal/app/files", "internal/app/limits", "internal/export",
+		"internal/recording", "internal/replay", "internal/report", "internal/session", "internal/stats", "internal/units",
+		"internal/view", "internal/whatif/curve", "internal/whatif/ghost", "internal/whatif/live", "internal/wire",
+	}},
+	"internal/app/run": {May: []string{
+		"allocator", "internal/app/console", "internal/app/dashboard", "internal/app/limits", "internal/app/watch",
+		"internal/report", "internal/session", "internal/session/payload", "internal/stats", "internal/symbol",
+		"internal/whatif/auto", "internal/whatif/ghost", "ui",
+	}},
+	"internal/app/attach": {May: []string{
+		"internal/app/console", "internal/app/dashboard", "internal/app/watch", "internal/doctor/probe",
+		"internal/recording", "internal/report", "internal/session", "internal/stats", "internal/symbol", "tracer",
+		"tracer/target", "ui",
+	}},
+	"internal/app/repeat": {May: []string{
+		"internal/app/console", "internal/app/limits", "internal/app/watch", "internal/session",
+		"internal/session/payload", "internal/stats",
+	}},
+	"internal/app/fit": {May: []string{
+		"internal/app/console", "internal/app/limits", "internal/app/repeat", "internal/app/watch", "internal/units",
+	}},
+	"internal/app/analyze": {May: []string{
+		"internal/advise", "internal/advise/merging", "internal/analysis", "internal/app/console", "internal/app/files",
+		"internal/app/limits", "internal/app/watch", "internal/callsite", "internal/check", "internal/devicebench",
+		"internal/diff", "internal/recording", "internal/replay", "internal/report", "internal/session", "internal/units",
+		"internal/whatif/curve", "internal/wire",
+	}},
+	"internal/app/view": {May: []string{
+		"internal/app/analyze", "internal/app/console", "internal/app/dashboard", "internal/app/files",
+		"internal/recording", "internal/stats", "internal/timeline", "internal/view", "internal/whatif/curve",
+		"internal/wire", "ui",
+	}},
+	"internal/app/tune": {May: []string{
+		"internal/app/analyze", "internal/app/console", "internal/app/files", "internal/app/limits", "internal/app/repeat",
+		"internal/app/watch", "internal/export", "internal/recording", "internal/replay", "internal/tune",
+		"internal/units",
+	}},
+	"internal/app/convert": {May: []string{
+		"internal/app/analyze", "internal/app/console", "internal/app/files", "internal/export", "internal/recording",
+		"internal/recording/edit", "internal/recording/importer", "internal/recording/ndjson", "internal/tempfile",
+		"internal/units", "internal/wire",
+	}},
+	"internal/app/place": {May: []string{
+		"internal/app/console", "internal/app/files", "internal/arena", "internal/export", "internal/recording",
+		"internal/units",
+	}},
+	"internal/app/machine": {May: []string{
+		"internal/app/analyze", "internal/app/console", "internal/app/files", "internal/devicebench", "internal/doctor",
+		"internal/doctor/probe", "internal/units",
+	}},
+	// Flags, help and one call.
+	"cmd/gpumemtop": {May: []string{
+		"allocator", "internal/app/analyze", "internal/app/attach",
+		"internal/app/console", "internal/app/convert", "internal/app/dashboard", "internal/app/files", "internal/app/fit",
+		"internal/app/limits", "internal/app/machine", "internal/app/place", "internal/app/run", "internal/app/tune",
+		"internal/app/view", "internal/app/watch", "internal/doctor",
+		"internal/recording", "internal/session",
+		"internal/units", "internal/wire", "ui",
+	}},
 
-	// Nobody imports these; tools are programs for the people who work on this repository.
-	"internal/tools":    {},
+	// No package imports these.
+	"internal/testkit":  {May: everything},
 	"internal/archtest": {},
 	"bench": {May: []string{
-		"allocator", "allocator/rcu", "allocator/semaphore", "allocator/tbuddy", "allocator/ualloc", "intercept",
-		"internal/lab", "internal/lab/curve", "internal/lab/ghost", "internal/lab/live", "internal/lab/plan",
-		"internal/lab/tune", "internal/merging",
-		"internal/merging/advice", "internal/model", "internal/trace", "internal/wire", "tracer/calls", "tracer/kernel",
-		"tracer/rights", "tracer/target",
+		"allocator", "internal/recording", "internal/stats", "internal/wire", "tracer/calls", "tracer/kernel", "tracer/rights", "tracer/target",
 	}},
-	"e2e": {May: []string{"internal/export"}},
+	"test/e2e": {May: []string{"internal/export"}},
 }
 
 // without returns a copy of a list of forbidden packages that lacks one.
@@ -295,7 +365,7 @@ func checkImport(file *File, name, target string) string {
 	switch {
 	case target == "C":
 		if !place.Cgo {
-			return "cgo belongs in intercept and internal/cl"
+			return "cgo belongs in intercept and internal/devicebench/cl"
 		}
 	case target == "unsafe" && !place.Unsafe && place.Never["unsafe"] == "":
 		if !strings.HasSuffix(file.Path, "_unsafe.go") && !strings.HasSuffix(file.Path, "_unsafe_test.go") {
@@ -317,7 +387,7 @@ func checkOwn(file *File, name, folder string) string {
 	case target == name:
 		return ""
 	case target == "cmd/gpumemtop":
-		return "nobody imports the command"
+		return "no package imports the command"
 	case !file.Test && !slices.Contains(Places[name].May, target):
 		return fmt.Sprintf("%s may not import %s: imports run one way", name, target)
 	}

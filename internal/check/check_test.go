@@ -9,23 +9,23 @@ import (
 	"unicode/utf8"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // run has 3 MiB at its peak, a quarter of it waste, 9 hits in 10, a leak of 64 KiB and 1 KiB of growth per iteration.
 func run() *analysis.Analysis {
-	s := &model.Snapshot{
-		Totals: model.Totals{
+	s := &stats.Snapshot{
+		Totals: stats.Totals{
 			Hits: 90, Misses: 10, SteadyHits: 49, SteadyRequests: 50, PeakReserved: 5 << 20, PeakCached: 2 << 20,
 			Creates: 101, DriverCreates: 11, DriverNS: 1_500_000_000, Cached: 100, LargestCached: 25,
 		},
-		Tags: []model.Tag{
+		Tags: []stats.Tag{
 			{Name: "blur.c:88 make_tmp", Hits: 90, Misses: 10, Creates: 100, PeakInUse: 2 << 20},
 			{Name: "main.c:7 main", Creates: 1, PeakInUse: 1 << 20},
 			{Name: "(slabs)", Slabs: true, PeakInUse: 9 << 20},
 		},
-		Findings: []model.Finding{{Kind: wire.DiagDoubleRelease}, {Kind: wire.DiagStaleArgument}},
+		Findings: []stats.Finding{{Kind: wire.DiagDoubleRelease}, {Kind: wire.DiagStaleArgument}},
 	}
 	return &analysis.Analysis{
 		Snapshot: s,
@@ -108,11 +108,11 @@ func TestCallSites(t *testing.T) {
 
 // TestNothingToJudge fails what holds for nothing.
 func TestNothingToJudge(t *testing.T) {
-	empty := &analysis.Analysis{Snapshot: &model.Snapshot{}}
+	empty := &analysis.Analysis{Snapshot: &stats.Snapshot{}}
 	for rules, why := range map[string]string{
-		"min_hit_rate = 0":                           "no request could",
-		"min_steady_hit_rate = 0":                    "no request could",
-		"max_growth = 0":                             "nothing that repeats",
+		"min_hit_rate = 0":                           "no request was poolable",
+		"min_steady_hit_rate = 0":                    "no request was poolable",
+		"max_growth = 0":                             "no iterations",
 		"[[tag]]\nmatch = \"blurr\"\nmax_misses = 1": "no call site matches",
 	} {
 		if r := judge(t, rules, empty); r.Passed || !strings.Contains(r.Verdicts[0].Why, why) {
@@ -143,7 +143,7 @@ func TestNothingToJudge(t *testing.T) {
 
 func TestBadRules(t *testing.T) {
 	for rules, want := range map[string]string{
-		"":                                "no rule in it",
+		"":                                "no rules",
 		"max_peak = 1":                    "do you mean max_peak_in_use?",
 		"leaks = 0":                       "unknown rule \"leaks\": there are max_peak_in_use",
 		"max_misses = \"many\"":           "max_misses: bad bound many: want a whole number",
@@ -160,7 +160,7 @@ func TestBadRules(t *testing.T) {
 		"tag = 1":                         "[[tag]] with two brackets",
 		"[[tag]]\nmax_misses = 1":         "[[tag]] 1: no match",
 		"[[tag]]\nmatch = '('":            "[[tag]] 1: match: error parsing regexp",
-		"[[tag]]\nmatch = 'x'":            "[[tag]] 1: no rule in it",
+		"[[tag]]\nmatch = 'x'":            "[[tag]] 1: no rules",
 		"[[tag]]\nmatch='x'\nmax_waste=0": "for whole runs, not for call sites",
 	} {
 		if _, err := Parse(rules); err == nil || !strings.Contains(err.Error(), want) {
@@ -176,7 +176,7 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "ok    max_peak_in_use: 3.00 MiB, want at most 4.00 MiB\n" +
-		"FAIL  min_hit_rate: 90.00 %, want at least 95.00 %\n1 of 2 kept\n"
+		"FAIL  min_hit_rate: 90.00 %, want at least 95.00 %\n1 of 2 rules kept\n"
 	if text.String() != want {
 		t.Errorf("got\n%swant\n%s", text.String(), want)
 	}
@@ -229,14 +229,14 @@ func TestHelpFits(t *testing.T) {
 	}
 }
 
-// TestZeroIsAValue: a figure of 0 is told from one that is not known.
+// TestZeroIsAValue: a figure of 0 differs from an unknown one.
 func TestZeroIsAValue(t *testing.T) {
 	rules, err := Parse("max_leaked_bytes = 0\nmin_hit_rate = 0.5\nmax_driver_time = \"1ns\"\n")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var data, text bytes.Buffer
-	result := rules.Judge(&analysis.Analysis{Snapshot: &model.Snapshot{}})
+	result := rules.Judge(&analysis.Analysis{Snapshot: &stats.Snapshot{}})
 	if err := errors.Join(result.WriteJSON(&data), result.WriteText(&text)); err != nil {
 		t.Fatal(err)
 	}

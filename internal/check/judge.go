@@ -1,35 +1,34 @@
 package check
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// Verdict is what became of one rule.
+// Verdict is the result of one rule.
 type Verdict struct {
 	Rule   string   `json:"rule"`
 	Tag    string   `json:"tag,omitempty"` // call site, or the pattern when none matches
 	Bound  float64  `json:"bound"`         // bytes, ns, a rate or a count
-	Value  *float64 `json:"value"`         // null when it is not known
+	Value  *float64 `json:"value"`         // null if unknown
 	Passed bool     `json:"passed"`
-	Why    string   `json:"why,omitempty"` // it could not be judged, which counts as failed
+	Why    string   `json:"why,omitempty"` // why it could not be judged, which counts as failed
 	text   string
 }
 
-// Result is what became of all rules.
+// Result is the result of all rules.
 type Result struct {
 	Passed   bool      `json:"passed"`
 	Verdicts []Verdict `json:"rules"`
 }
 
-// Judge holds a run against the rules. What cannot be judged fails: a rule that quietly holds for nothing is worse than
-// none. So does a call site's rule that matches no call site, a recording that is not whole, and, unless a rule says how
-// many may be missing, one that lacks events: its figures are too low.
+// Judge tests a run against the rules. A rule that cannot be judged fails, for a rule that silently tests nothing is worse
+// than none. So does a rule for call sites that matches none, a damaged recording and, unless a rule allows it, a
+// recording that lost events: its figures are too low.
 func (s *Rules) Judge(a *analysis.Analysis) *Result {
 	result := &Result{Passed: true, Verdicts: s.complete(a)}
 	for i := range s.list {
@@ -41,7 +40,7 @@ func (s *Rules) Judge(a *analysis.Analysis) *Result {
 	return result
 }
 
-// complete judges what nobody has to ask for; it says nothing when all is well.
+// complete judges what needs no rule. It returns nothing if all is well.
 func (s *Rules) complete(a *analysis.Analysis) []Verdict {
 	var verdicts []Verdict
 	if a.Damage != "" {
@@ -50,7 +49,7 @@ func (s *Rules) complete(a *analysis.Analysis) []Verdict {
 	asked := slices.ContainsFunc(s.list, func(r rule) bool { return r.metric.key == lostEvents })
 	if lost := a.Snapshot.Lost; lost > 0 && !asked {
 		verdicts = append(verdicts, Verdict{
-			Rule: lostEvents, Value: new(float64(lost)), text: fmt.Sprintf("%d, want none unless %s says so", lost, lostEvents),
+			Rule: lostEvents, Value: new(float64(lost)), text: fmt.Sprintf("%d, want 0 unless %s allows more", lost, lostEvents),
 		})
 	}
 	return verdicts
@@ -76,7 +75,7 @@ func (r *rule) judge(a *analysis.Analysis) []Verdict {
 }
 
 func (r *rule) verdict(tag string, value float64, known bool, why string) Verdict {
-	v := Verdict{Rule: r.metric.key, Tag: model.Clean([]byte(tag)), Bound: r.bound}
+	v := Verdict{Rule: r.metric.key, Tag: units.Clean(tag), Bound: r.bound}
 	sign, bound := "at most", r.metric.kind.format(r.bound)
 	if r.least() {
 		sign = "at least"
@@ -99,7 +98,7 @@ func (r *rule) verdict(tag string, value float64, known bool, why string) Verdic
 	return v
 }
 
-// WriteText writes a line per rule, the failed ones marked.
+// WriteText writes a line for each rule, and marks those that failed.
 func (s *Result) WriteText(w io.Writer) error {
 	failed := 0
 	for i := range s.Verdicts {
@@ -117,7 +116,7 @@ func (s *Result) WriteText(w io.Writer) error {
 			return fmt.Errorf("write verdicts: %w", err)
 		}
 	}
-	if _, err := fmt.Fprintf(w, "%d of %d kept\n", len(s.Verdicts)-failed, len(s.Verdicts)); err != nil {
+	if _, err := fmt.Fprintf(w, "%d of %d rules kept\n", len(s.Verdicts)-failed, len(s.Verdicts)); err != nil {
 		return fmt.Errorf("write verdicts: %w", err)
 	}
 	return nil
@@ -125,9 +124,7 @@ func (s *Result) WriteText(w io.Writer) error {
 
 // WriteJSON writes the same for programs.
 func (s *Result) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	if err := e.Encode(s); err != nil {
+	if err := units.WriteJSON(w, s); err != nil {
 		return fmt.Errorf("write verdicts: %w", err)
 	}
 	return nil

@@ -2,10 +2,10 @@ package check
 
 import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// kind says what the values of a rule look like.
+// kind is what the values of a rule measure.
 type kind uint8
 
 const (
@@ -20,46 +20,46 @@ type metric struct {
 	key  string // of the rule, with max_ or min_
 	kind kind
 	help string
-	// whole returns the figure of a run; known is false when there is nothing to judge, and why says so.
+	// whole returns the figure of a run; if known is false there is nothing to judge, and why gives the reason.
 	whole func(a *analysis.Analysis) (value float64, known bool, why string)
-	// tag returns that of a call site; nil: the rule is for whole runs only.
-	tag func(a *analysis.Analysis, t *model.Tag) (value float64, known bool, why string)
+	// tag returns the figure of a call site; nil: the rule is for whole runs only.
+	tag func(a *analysis.Analysis, t *stats.Tag) (value float64, known bool, why string)
 }
 
-// lostEvents is the rule that holds when nobody gives it.
+// lostEvents is the rule that holds by default.
 const lostEvents = "max_lost_events"
 
 // metrics is the table of all rules.
 var metrics = []metric{
-	{"max_peak_in_use", amount, "most granted to the application at one time", of(func(a *analysis.Analysis) uint64 { return a.Peak.InUse }), tagOf(func(t *model.Tag) uint64 { return t.PeakInUse })},
-	{"max_peak_reserved", amount, "most held from the driver at one time, in use or not", total(func(t *model.Totals) uint64 { return t.PeakReserved }), nil},
-	{"max_peak_cached", amount, "most free in the pool at one time", total(func(t *model.Totals) uint64 { return t.PeakCached }), nil},
-	{"max_leaked_bytes", amount, "granted and never released", leaked(func(l *analysis.Leak) uint64 { return l.Bytes }), tagLeak(func(l *analysis.Leak) uint64 { return l.Bytes })},
+	{"max_peak_in_use", amount, "most memory in use at one time", of(func(a *analysis.Analysis) uint64 { return a.Peak.InUse }), tagOf(func(t *stats.Tag) uint64 { return t.PeakInUse })},
+	{"max_peak_reserved", amount, "most memory reserved at one time", total(func(t *stats.Totals) uint64 { return t.PeakReserved }), nil},
+	{"max_peak_cached", amount, "most memory cached at one time", total(func(t *stats.Totals) uint64 { return t.PeakCached }), nil},
+	{"max_leaked_bytes", amount, "memory never released", leaked(func(l *analysis.Leak) uint64 { return l.Bytes }), tagLeak(func(l *analysis.Leak) uint64 { return l.Bytes })},
 	{"max_leaked_buffers", count, "never released", leaked(func(l *analysis.Leak) uint64 { return l.Buffers }), tagLeak(func(l *analysis.Leak) uint64 { return l.Buffers })},
-	{"min_hit_rate", rate, "of poolable requests, served from the pool", hitRate, tagHitRate},
-	{"min_steady_hit_rate", rate, "the same of the later half of the requests", steadyRate, nil},
-	{"max_misses", count, "poolable requests that reached the driver", total(func(t *model.Totals) uint64 { return t.Misses }), tagOf(func(t *model.Tag) uint64 { return t.Misses })},
+	{"min_hit_rate", rate, "share of poolable requests that the pool served", hitRate, tagHitRate},
+	{"min_steady_hit_rate", rate, "the same for the later half of the requests", steadyRate, nil},
+	{"max_misses", count, "poolable requests that reached the driver", total(func(t *stats.Totals) uint64 { return t.Misses }), tagOf(func(t *stats.Tag) uint64 { return t.Misses })},
 	{"max_waste", rate, "(granted - requested) / granted at the peak", waste, nil},
 	{"max_external_fragmentation", rate, "1 - largest free / all free, at the end", fragmentation, nil},
-	{"max_growth", amount, "more in use after an iteration than before it, the median", growth, nil},
-	{"max_creates", count, "by the application", total(func(t *model.Totals) uint64 { return t.Creates }), tagOf(func(t *model.Tag) uint64 { return t.Creates })},
-	{"max_driver_creates", count, "that reached the driver", total(func(t *model.Totals) uint64 { return t.DriverCreates }), nil},
-	{"max_driver_time", nanos, "spent in the driver's creates and releases", total(func(t *model.Totals) uint64 { return t.DriverNS }), nil},
-	{"max_mistakes", count, "kinds of mistakes that are certain, one for each place", mistakes, nil},
-	{lostEvents, count, "events that the recording lacks", of(func(a *analysis.Analysis) uint64 { return a.Snapshot.Lost }), nil},
+	{"max_growth", amount, "growth of memory in use per iteration, the median", growth, nil},
+	{"max_creates", count, "buffers created", total(func(t *stats.Totals) uint64 { return t.Creates }), tagOf(func(t *stats.Tag) uint64 { return t.Creates })},
+	{"max_driver_creates", count, "creates that reached the driver", total(func(t *stats.Totals) uint64 { return t.DriverCreates }), nil},
+	{"max_driver_time", nanos, "time in the driver's creates and releases", total(func(t *stats.Totals) uint64 { return t.DriverNS }), nil},
+	{"max_mistakes", count, "certain mistakes of the program", mistakes, nil},
+	{lostEvents, count, "events missing from the recording", of(func(a *analysis.Analysis) uint64 { return a.Snapshot.Lost }), nil},
 }
 
-// of takes a figure that is always known.
+// of is for figures that are always known.
 func of(value func(*analysis.Analysis) uint64) func(*analysis.Analysis) (float64, bool, string) {
 	return func(a *analysis.Analysis) (float64, bool, string) { return float64(value(a)), true, "" }
 }
 
-func total(value func(*model.Totals) uint64) func(*analysis.Analysis) (float64, bool, string) {
+func total(value func(*stats.Totals) uint64) func(*analysis.Analysis) (float64, bool, string) {
 	return of(func(a *analysis.Analysis) uint64 { return value(&a.Snapshot.Totals) })
 }
 
-func tagOf(value func(*model.Tag) uint64) func(*analysis.Analysis, *model.Tag) (float64, bool, string) {
-	return func(_ *analysis.Analysis, t *model.Tag) (float64, bool, string) { return float64(value(t)), true, "" }
+func tagOf(value func(*stats.Tag) uint64) func(*analysis.Analysis, *stats.Tag) (float64, bool, string) {
+	return func(_ *analysis.Analysis, t *stats.Tag) (float64, bool, string) { return float64(value(t)), true, "" }
 }
 
 func leaked(value func(*analysis.Leak) uint64) func(*analysis.Analysis) (float64, bool, string) {
@@ -72,8 +72,8 @@ func leaked(value func(*analysis.Leak) uint64) func(*analysis.Analysis) (float64
 	})
 }
 
-func tagLeak(value func(*analysis.Leak) uint64) func(*analysis.Analysis, *model.Tag) (float64, bool, string) {
-	return func(a *analysis.Analysis, t *model.Tag) (float64, bool, string) {
+func tagLeak(value func(*analysis.Leak) uint64) func(*analysis.Analysis, *stats.Tag) (float64, bool, string) {
+	return func(a *analysis.Analysis, t *stats.Tag) (float64, bool, string) {
 		for i := range a.Leaks {
 			if a.Leaks[i].Name == t.Name {
 				return float64(value(&a.Leaks[i])), true, ""
@@ -88,7 +88,7 @@ func hitRate(a *analysis.Analysis) (float64, bool, string) {
 	return rateOf(a, t.HitRate(), t.Hits+t.Misses)
 }
 
-func tagHitRate(a *analysis.Analysis, t *model.Tag) (float64, bool, string) {
+func tagHitRate(a *analysis.Analysis, t *stats.Tag) (float64, bool, string) {
 	return rateOf(a, t.HitRate(), t.Hits+t.Misses)
 }
 
@@ -97,13 +97,13 @@ func steadyRate(a *analysis.Analysis) (float64, bool, string) {
 	return rateOf(a, t.SteadyHitRate(), t.SteadyRequests)
 }
 
-// rateOf is a hit rate, where there is a pool and something to serve.
+// rateOf returns a hit rate if there was a pool and a poolable request.
 func rateOf(a *analysis.Analysis, hits float64, requests uint64) (rate float64, known bool, reason string) {
 	switch {
 	case a.Snapshot.Policy == "none":
-		return 0, false, "there was no pool that could have hit"
+		return 0, false, "there was no pool"
 	case requests == 0:
-		return 0, false, "no request could have been served from the pool"
+		return 0, false, "no request was poolable"
 	}
 	return hits, true, ""
 }
@@ -134,7 +134,7 @@ func growth(a *analysis.Analysis) (float64, bool, string) {
 			known = true
 		}
 	}
-	return most, known, "nothing that repeats was found, so that growth cannot be judged"
+	return most, known, "no iterations were found, so growth is unknown"
 }
 
 func mistakes(a *analysis.Analysis) (float64, bool, string) {

@@ -1,5 +1,5 @@
-// Package check holds a run against rules, so that a build can fail when a program needs more memory, leaks, or misses
-// the pool more than it may.
+// Package check tests a run against rules, so that a build can fail if a program needs more memory, leaks more, or misses
+// the pool more often than allowed.
 package check
 
 import (
@@ -16,10 +16,10 @@ import (
 
 	"github.com/BurntSushi/toml"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/size"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// Rules are what a run must keep to.
+// Rules are what a run must satisfy.
 type Rules struct {
 	list []rule
 }
@@ -28,7 +28,7 @@ type Rules struct {
 type rule struct {
 	metric *metric
 	bound  float64
-	tag    *regexp.Regexp // of call sites, each of which must keep to it; nil: the whole run
+	tag    *regexp.Regexp // call sites, each of which must satisfy it; nil: the whole run
 }
 
 // least reports whether the figure must be at least the bound.
@@ -61,7 +61,7 @@ func Parse(text string) (*Rules, error) {
 		}
 	}
 	if len(rules.list) == 0 {
-		return nil, errors.New("no rule in it: for example max_peak_in_use = \"512MiB\"")
+		return nil, errors.New("no rules: want for example max_peak_in_use = \"512MiB\"")
 	}
 	return rules, nil
 }
@@ -73,10 +73,10 @@ func tagSections(value any) ([]map[string]any, error) {
 	case []map[string]any:
 		return sections, nil
 	}
-	return nil, errors.New("tag is no list of sections: write [[tag]] with two brackets, then match = \"...\"")
+	return nil, errors.New("tag is not a list of sections: write [[tag]] with two brackets, then match = \"...\"")
 }
 
-// addSection takes the rules for call sites.
+// addSection adds rules for call sites.
 func (s *Rules) addSection(section map[string]any) error {
 	pattern, ok := section["match"].(string)
 	if !ok {
@@ -88,12 +88,12 @@ func (s *Rules) addSection(section map[string]any) error {
 	}
 	delete(section, "match")
 	if len(section) == 0 {
-		return errors.New("no rule in it")
+		return errors.New("no rules")
 	}
 	return s.add(section, tag)
 }
 
-// add takes the rules of one section.
+// add adds the rules of one section.
 func (s *Rules) add(section map[string]any, tag *regexp.Regexp) error {
 	for _, key := range slices.Sorted(maps.Keys(section)) {
 		at := slices.IndexFunc(metrics, func(m metric) bool { return m.key == key })
@@ -114,7 +114,7 @@ func (s *Rules) add(section map[string]any, tag *regexp.Regexp) error {
 	return nil
 }
 
-// order is that of the table, rules for the whole run first.
+// order sorts rules as in the table, those for the whole run first.
 func (r *rule) order() int {
 	at := slices.IndexFunc(metrics, func(m metric) bool { return m.key == r.metric.key })
 	if r.tag != nil {
@@ -123,7 +123,7 @@ func (r *rule) order() int {
 	return at
 }
 
-// suggestion names the rules that share the most with what was written.
+// suggestion names rules similar to an unknown one.
 func suggestion(key string, tag bool) string {
 	var known []string
 	for i := range metrics {
@@ -153,7 +153,7 @@ func (k kind) parse(value any) (float64, error) {
 	case isNumber && (number < 0 || math.IsNaN(number) || math.IsInf(number, 0)):
 		return 0, fmt.Errorf("bad bound %v: want 0 or more", value)
 	case k == amount && isText:
-		n, err := size.Parse(text)
+		n, err := units.Parse(text)
 		return float64(n), err
 	case k == nanos && isText:
 		d, err := time.ParseDuration(text)
@@ -179,9 +179,9 @@ func (k kind) format(value float64) string {
 	switch k {
 	case amount:
 		if value < 0 {
-			return "-" + size.FormatLong(uint64(-value))
+			return "-" + units.FormatLong(uint64(-value))
 		}
-		return size.FormatLong(uint64(value))
+		return units.FormatLong(uint64(value))
 	case rate:
 		return fmt.Sprintf("%.2f %%", 100*value)
 	case nanos:
@@ -194,7 +194,7 @@ func (k kind) format(value float64) string {
 // placeholders stand for bounds in Help.
 var placeholders = [...]string{amount: "SIZE", count: "N", rate: "RATE", nanos: "TIME"}
 
-// exact writes a figure with all its digits.
+// exact writes a figure with all digits.
 func (k kind) exact(value float64) string {
 	text := strconv.FormatFloat(value, 'f', -1, 64)
 	switch k {
@@ -207,7 +207,7 @@ func (k kind) exact(value float64) string {
 	}
 }
 
-// Help lists the rules, a line each, and says what their bounds look like.
+// Help lists the rules, one per line, and the forms of their bounds.
 func Help() string {
 	var b strings.Builder
 	for i := range metrics {

@@ -3,10 +3,11 @@
 package doctor
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
 // Level says how a line is meant.
@@ -106,23 +107,14 @@ func (r *Report) verdict() string {
 	}
 	switch {
 	case !r.Usable:
-		return fmt.Sprintf("Programs cannot be run under gpumemtop: see %s.", plural(counts[Problem], "line with XX", "lines with XX"))
+		return fmt.Sprintf("Programs cannot be run under gpumemtop: see %s.", units.Plural(uint64(counts[Problem]), "line with XX", "lines with XX"))
 	case counts[Warning] > 0:
-		return fmt.Sprintf("Programs can be run under gpumemtop; %s.", plural(counts[Warning], "warning", "warnings"))
+		return fmt.Sprintf("Programs can be run under gpumemtop; %s.", units.Plural(uint64(counts[Warning]), "warning", "warnings"))
 	}
 	return "Programs can be run under gpumemtop."
 }
 
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
 // WriteJSON writes the report for programs.
 func (r *Report) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
+	return units.WriteJSON(w, r)
 }

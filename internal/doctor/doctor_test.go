@@ -11,8 +11,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/payload"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
+	"codeberg.org/gpumemtop/gpumemtop/internal/session/payload"
 	"codeberg.org/gpumemtop/gpumemtop/tracer/rights"
 )
 
@@ -53,7 +53,7 @@ func newMachine() *machine {
 		Rights: func() *rights.Report {
 			return &rights.Report{Features: []rights.Feature{
 				{Name: rights.FeatureKernel, State: rights.Yes, Detail: "Linux 6.12", Needed: true},
-				{Name: rights.FeatureSettings, State: rights.Unknown, Detail: "nobody knows"},
+				{Name: rights.FeatureSettings, State: rights.Unknown, Detail: "cannot be read"},
 			}}
 		},
 		Terminal: func() (int, int, bool) { return 120, 36, true },
@@ -100,7 +100,7 @@ func TestAGoodMachine(t *testing.T) {
 	for _, want := range []string{
 		"  ok  device Card (Good): driver 1.2, OpenCL 3.0 x\n      its memory: 8.00 GiB, at most 2.00 GiB in one buffer; sub-buffers are aligned to 128 bytes\n",
 		"  ok  /etc/OpenCL/vendors/good.icd: libgood.so loads\n", "loader /lib/libOpenCL.so.1: ICD Loader 2.3\n",
-		"  ok  sessions use /run/user/1", "256 colours", "  ok  programs that run already can be watched: gpumemtop attach\n  ok  Linux 6.12\n      nobody knows\n", "\nPrograms can be run under gpumemtop.\n",
+		"  ok  sessions use /run/user/1", "256 colours", "  ok  programs that run already can be watched: gpumemtop attach\n  ok  Linux 6.12\n      cannot be read\n", "\nPrograms can be run under gpumemtop.\n",
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, text.String())
@@ -187,7 +187,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 	}
 }
 
-// Where nothing can be watched, that is the warning; what else is missing is told with it.
+// Where nothing can be watched, that is the warning; what else is missing is reported with it.
 func TestOneWarningForMissingRights(t *testing.T) {
 	m := newMachine()
 	m.Rights = func() *rights.Report {

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/payload"
-	"codeberg.org/gpumemtop/gpumemtop/internal/size"
+	"codeberg.org/gpumemtop/gpumemtop/internal/session/payload"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
 // harmless is a library that every program has: with it the probe tells only that it runs.
@@ -106,7 +106,7 @@ func failure(out string, err error) string {
 	return ""
 }
 
-// opencl tells of loader, platforms and devices.
+// opencl checks loader, platforms and devices.
 func (r *Report) opencl(s *System) {
 	out, err := s.Probe("opencl")
 	devices := 0
@@ -147,7 +147,7 @@ func (r *Report) opencl(s *System) {
 	}
 }
 
-// loader tells which ICD loader programs get, and whether it knows layers.
+// loader checks which ICD loader programs get, and whether it supports layers.
 func (r *Report) loader(s *System, fields []string) {
 	path := fields[1]
 	text := "loader " + path
@@ -166,7 +166,7 @@ func (r *Report) loader(s *System, fields []string) {
 	}
 }
 
-// device tells of one device.
+// device reports one device.
 func (r *Report) device(platform string, fields []string) {
 	number := func(i int) uint64 {
 		v, err := strconv.ParseUint(fields[i], 10, 64)
@@ -178,7 +178,7 @@ func (r *Report) device(platform string, fields []string) {
 	global, largest, alignment := number(4), number(5), number(6)
 	r.say(areaOpenCL, OK, "", "device %s (%s): driver %s, %s", fields[1], platform, fields[2], fields[3])
 	r.say(areaOpenCL, Fact, "", "its memory: %s, at most %s in one buffer; sub-buffers are aligned to %d bytes",
-		size.FormatLong(global), size.FormatLong(largest), alignment/8)
+		units.FormatLong(global), units.FormatLong(largest), alignment/8)
 	if global == 0 {
 		r.say(areaOpenCL, Warning, "set --max-cached to a size: a share of nothing caches nothing", "the device does not tell its memory")
 	}

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/probe"
+	"codeberg.org/gpumemtop/gpumemtop/internal/doctor/probe"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 	"codeberg.org/gpumemtop/gpumemtop/tracer/rights"
@@ -35,7 +35,7 @@ type System struct {
 	Stat     func(path string) (fs.FileInfo, error)
 	// Folders are the places for a runtime folder, best first.
 	Folders func() []session.Place
-	// Probe runs the preload library's probe (shim/probe.c) in a process of its own and returns what it wrote, also
+	// Probe runs the preload library's probe (shim/entry/probe.c) in a process of its own and returns what it wrote, also
 	// with an error: that the process was killed, crashed or hung.
 	Probe func(what string) (string, error)
 	// Memfd says whether memory can be shared by memfd_create(2), with an error.

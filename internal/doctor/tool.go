@@ -3,12 +3,14 @@ package doctor
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+	"codeberg.org/gpumemtop/gpumemtop/tracer/rights"
 )
 
-// tool tells of gpumemtop itself.
+// tool reports gpumemtop itself.
 func (r *Report) tool(o Options) {
 	r.say(areaTool, Fact, "", "%s", strings.TrimSpace(o.Version))
 	r.say(areaTool, Fact, "", "policies: %s", strings.Join(o.Policies, ", "))
@@ -17,7 +19,7 @@ func (r *Report) tool(o Options) {
 
 const variablePrefix = "GPUMEMTOP_"
 
-// settings tells what the environment sets.
+// settings reports what the environment sets.
 func (r *Report) settings(s *System, o Options) {
 	found := false
 	for _, entry := range slices.Sorted(slices.Values(s.Environ)) {
@@ -56,8 +58,8 @@ func nearest(name string, settings map[string]string) string {
 	return "see the table of settings in gpumemtop --help; or unset " + name
 }
 
-// Nearest returns the first of the known words that differ from a word in the fewest letters: in fewer than 4, and fewer
-// than half of its own. It returns "" when there is none.
+// Nearest returns the first of the known words that differ from a word in the fewest letters: in fewer than 4, and
+// fewer than half of its own. It returns "" when there is none.
 func Nearest(word string, known []string) string {
 	best, least := "", min(4, (len(word)+1)/2)
 	for _, candidate := range known {
@@ -89,7 +91,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// folders tells where a session would put what the program needs.
+// folders checks where a session would put what the program needs.
 func (r *Report) folders(s *System) {
 	taken := false
 	for _, place := range s.Folders() {
@@ -112,4 +114,85 @@ func (r *Report) folders(s *System) {
 	if n := s.OpenFiles(); n > 0 && n < 256 {
 		r.say(areaFolder, Warning, "ulimit -n 1024", "a process may have %d open files: programs of many processes may not all be watched", n)
 	}
+}
+
+// attaching checks whether running programs can be watched, and what that depends on. Without it programs can
+// still be run under gpumemtop, so that nothing of this is a problem.
+func (r *Report) attaching(s *System) {
+	report := s.Rights()
+	lost := Warning
+	if report.Obstacle != "" {
+		r.say(areaAttaching, Warning, report.Advice, "programs that run already cannot be watched: %s", report.Obstacle)
+		// What else is missing matters only once that is settled.
+		lost = Fact
+	} else {
+		r.say(areaAttaching, OK, "", "programs that run already can be watched: gpumemtop attach")
+	}
+	for _, f := range report.Features {
+		level := Fact
+		switch f.State {
+		case rights.Yes:
+			level = OK
+		case rights.No:
+			level = lost
+		}
+		r.say(areaAttaching, level, f.Advice, "%s", f.Detail)
+	}
+}
+
+// The least size of a terminal that shows panes, and the one for all of them (ui).
+const (
+	panesW, panesH = 60, 12
+	allW, allH     = 100, 30
+)
+
+// terminal checks what the dashboard would find.
+func (r *Report) terminal(s *System) {
+	cols, rows, ok := s.Terminal()
+	term := s.variable("TERM")
+	switch {
+	case !ok:
+		r.say(areaTerminal, Warning, "", "there is no terminal: programs run without a dashboard, and view cannot be used")
+		return
+	case term == "" || term == "dumb":
+		r.say(areaTerminal, Warning, "set TERM to the terminal's kind", "TERM is %q: no dashboard", term)
+	case cols < panesW || rows < panesH:
+		r.say(areaTerminal, Warning, "make it larger: "+sizeText(panesW, panesH)+", better "+sizeText(allW, allH), "the terminal has %s cells: the dashboard shows numbers only", sizeText(cols, rows))
+	default:
+		r.say(areaTerminal, OK, "", "TERM is %s, %s cells, %s", term, sizeText(cols, rows), s.colours(term))
+	}
+	if ci := s.variable("CI"); ci != "" && ci != "false" && ci != "0" {
+		r.say(areaTerminal, Warning, "unset CI", "CI is set: no dashboard")
+	}
+	if locale := s.locale(); !strings.Contains(strings.ReplaceAll(strings.ToLower(locale), "-", ""), "utf8") {
+		r.say(areaTerminal, Warning, "use --ascii, or a locale such as C.UTF-8", "the locale %q is not UTF-8: lines and charts may be garbled", locale)
+	} else {
+		r.say(areaTerminal, OK, "", "the locale %s is UTF-8", locale)
+	}
+}
+
+func sizeText(cols, rows int) string { return strconv.Itoa(cols) + "x" + strconv.Itoa(rows) }
+
+// locale is the one that decides how text is written (locale(7)).
+func (s *System) locale() string {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v := s.variable(name); v != "" {
+			return v
+		}
+	}
+	return "C"
+}
+
+// colours says which colours are used, as the variables tell.
+func (s *System) colours(term string) string {
+	colorterm := s.variable("COLORTERM")
+	switch {
+	case s.variable("NO_COLOR") != "":
+		return "no colours (NO_COLOR)"
+	case colorterm == "truecolor" || colorterm == "24bit":
+		return "16 million colours"
+	case strings.Contains(term, "256color"):
+		return "256 colours"
+	}
+	return "16 colours"
 }

@@ -2,16 +2,14 @@ package export
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"regexp"
 	"strings"
 	"time"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
-	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 )
 
 // defaultCountersEvery keeps counters below what a screen can show anyway.
@@ -20,9 +18,9 @@ const defaultCountersEvery = time.Millisecond
 // ChromeOptions choose what goes into a trace. The zero value takes everything.
 type ChromeOptions struct {
 	CountersEvery time.Duration  // at most one value of each counter in this time; 0: 1 ms
-	MaxEvents     uint64         // no slice or lifetime begins after so many lines, counters thin out to match; 0: no bound
+	MaxEvents     uint64         // lines after which no slice or lifetime begins; counters thin out to match; 0: no bound
 	NoLifetimes   bool           // leave out lifetimes of buffers and stays in the pool
-	Lifetimes     int            // lifetimes of so many tags only, those with the most bytes in creates; 0: all
+	Lifetimes     int            // number of tags with lifetimes, those with the most bytes in creates; 0: all
 	MinSize       uint64         // no slices and lifetimes of what was granted fewer bytes; counters stay complete
 	Tag           *regexp.Regexp // only slices and lifetimes of tags whose name matches; counters stay complete
 	Flows         bool           // arrows from creates to lifetimes and releases
@@ -30,12 +28,12 @@ type ChromeOptions struct {
 	Wrappers []*regexp.Regexp
 }
 
-// drops reports whether the options can leave something out, which the first line must then tell.
+// drops reports whether the options can leave something out, which the first line must then report.
 func (o *ChromeOptions) drops() bool {
 	return o.MaxEvents > 0 || o.Lifetimes > 0 || o.MinSize > 0 || o.Tag != nil
 }
 
-// ChromeReport says what a trace holds and what was left out of it.
+// ChromeReport counts what a trace holds and what was left out of it.
 type ChromeReport struct {
 	Events           uint64 // lines written
 	Slices           uint64 // calls
@@ -47,7 +45,7 @@ type ChromeReport struct {
 	Damage           string // of the recording, "" when it is whole
 }
 
-// Dropped tells people what the options left out, "" when that is nothing.
+// Dropped describes what the options left out, "" if nothing.
 func (r *ChromeReport) Dropped() string {
 	var parts []string
 	if r.DroppedSlices > 0 {
@@ -62,16 +60,13 @@ func (r *ChromeReport) Dropped() string {
 // Chrome writes a run as Chrome trace JSON, in the array form that Perfetto and chrome://tracing open. It reads src
 // two times, or three when something may be left out; memory grows with live objects and tags, not with records.
 // Times are relative to the start. Counters are per process: memory by state, fragmentation, and the hit rate so far.
-func Chrome(w io.Writer, src trace.Source, facts Facts, opts ChromeOptions) (ChromeReport, error) {
+func Chrome(w io.Writer, src recording.Source, facts Facts, opts ChromeOptions) (ChromeReport, error) {
 	opts.complete()
-	if err := src.Rewind(); err != nil {
-		return ChromeReport{}, fmt.Errorf("go to the start of the recording: %w", err)
-	}
 	seen, err := look(src, &facts, opts.Wrappers)
 	if err != nil {
 		return ChromeReport{}, err
 	}
-	report := ChromeReport{Lost: seen.lost, Damage: trace.DamageOf(src)}
+	report := ChromeReport{Lost: seen.lost, Damage: recording.DamageOf(src)}
 	if opts.drops() || seen.most > aliveMax && !opts.NoLifetimes {
 		// The first line says what was left out: write once to nowhere to know.
 		if report, err = newChrome(io.Discard, seen, &opts, report).write(src, &facts); err != nil {
@@ -86,15 +81,12 @@ func (o *ChromeOptions) complete() {
 		o.CountersEvery = defaultCountersEvery
 	}
 	if o.Wrappers == nil {
-		o.Wrappers = model.DefaultWrappers()
+		o.Wrappers = callsite.DefaultWrappers()
 	}
 }
 
 // write goes once through the source. What x.report says was dropped goes into the first line.
-func (x *chrome) write(src trace.Source, facts *Facts) (ChromeReport, error) {
-	if err := src.Rewind(); err != nil {
-		return ChromeReport{}, fmt.Errorf("go to the start of the recording: %w", err)
-	}
+func (x *chrome) write(src recording.Source, facts *Facts) (ChromeReport, error) {
 	processes := x.seen.sorted()
 	if len(processes) > 0 {
 		x.home = placeOf(processes[0].pid, processes[0].pid)
@@ -106,18 +98,15 @@ func (x *chrome) write(src trace.Source, facts *Facts) (ChromeReport, error) {
 	}
 	x.names(processes)
 	x.report = ChromeReport{Lost: x.report.Lost, Damage: x.report.Damage}
-	var r wire.Record
-	for x.out.err == nil {
-		err := src.Next(&r)
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for r, err := range recording.Records(src) {
 		if err != nil {
 			return x.report, fmt.Errorf("read the recording: %w", err)
 		}
-		x.step(&r)
+		if x.step(r); x.out.err != nil {
+			break
+		}
 	}
-	x.whole = x.report.Damage == "" && !trace.GoesOn(src)
+	x.whole = x.report.Damage == "" && !recording.GoesOn(src)
 	x.end()
 	if err := x.out.finish(); err != nil {
 		return x.report, fmt.Errorf("write the trace: %w", err)
@@ -128,24 +117,24 @@ func (x *chrome) write(src trace.Source, facts *Facts) (ChromeReport, error) {
 
 // runFacts are the arguments of the first event.
 type runFacts struct {
-	Program   string       `json:"program"`
-	Arguments []string     `json:"arguments,omitempty"`
-	Policy    string       `json:"policy,omitempty"`
-	Limits    trace.Limits `json:"limits,omitempty"`
-	Tags      string       `json:"tags,omitempty"`
-	Host      string       `json:"host,omitempty"`
-	Created   string       `json:"created,omitempty"`
-	Since     uint64       `json:"since_ns,omitempty"`
-	Until     uint64       `json:"until_ns,omitempty"`
-	Tag       string       `json:"only_tag,omitempty"`
-	MinSize   uint64       `json:"min_size,omitempty"`
-	Largest   int          `json:"lifetimes_of_tags,omitempty"`
-	Lifetimes bool         `json:"lifetimes"`
-	Live      bool         `json:"live,omitempty"`
-	Slices    uint64       `json:"dropped_calls"`
-	Dropped   uint64       `json:"dropped_lifetimes"`
-	Lost      uint64       `json:"lost_events"`
-	Damage    string       `json:"damage,omitempty"`
+	Program   string           `json:"program"`
+	Arguments []string         `json:"arguments,omitempty"`
+	Policy    string           `json:"policy,omitempty"`
+	Limits    recording.Limits `json:"limits,omitempty"`
+	Tags      string           `json:"tags,omitempty"`
+	Host      string           `json:"host,omitempty"`
+	Created   string           `json:"created,omitempty"`
+	Since     uint64           `json:"since_ns,omitempty"`
+	Until     uint64           `json:"until_ns,omitempty"`
+	Tag       string           `json:"only_tag,omitempty"`
+	MinSize   uint64           `json:"min_size,omitempty"`
+	Largest   int              `json:"lifetimes_of_tags,omitempty"`
+	Lifetimes bool             `json:"lifetimes"`
+	Live      bool             `json:"live,omitempty"`
+	Slices    uint64           `json:"dropped_calls"`
+	Dropped   uint64           `json:"dropped_lifetimes"`
+	Lost      uint64           `json:"lost_events"`
+	Damage    string           `json:"damage,omitempty"`
 }
 
 // head writes the facts of the run.

@@ -14,9 +14,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/export/chromelint"
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/chromelint"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/exportrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -44,82 +44,19 @@ func (t *tape) Next(r *wire.Record) error {
 func (t *tape) Rewind() error { t.next = 0; return nil }
 
 const (
-	origin = 1_000_000_000 // CLOCK_MONOTONIC at the start of the tests' runs
-	mib    = 1 << 20
+	origin = exportrun.Origin
+	mib    = exportrun.MiB
 )
 
-// rec makes a record of process 1, thread 101, at a time in µs after the origin.
-func rec(us uint64, kind wire.Kind, set func(*wire.Record)) wire.Record {
-	r := wire.Record{Process: 1, Thread: 101}
-	r.Time, r.Kind = origin+us*1000, kind
-	if set != nil {
-		set(&r)
-	}
-	if r.Kind.HasPayload() {
-		r.Size = uint64(len(r.Payload))
-	}
-	return r
-}
-
-func text(us uint64, kind wire.Kind, payload string) wire.Record {
-	return rec(us, kind, func(r *wire.Record) { r.Payload = []byte(payload) })
-}
-
-func create(us, object, block, granted uint64, outcome wire.Outcome, tag uint32) wire.Record {
-	return rec(us, wire.KindCreate, func(r *wire.Record) {
-		r.Object, r.Link, r.Granted, r.Size, r.Outcome, r.Tag = object, block, granted, granted-granted/4, outcome, tag
-		r.Duration, r.Cost = 1500, 1000
-		if outcome == wire.OutcomeMiss {
-			r.Reason = uint8(wire.MissCold)
-		}
-	})
-}
-
-func release(us, object, block uint64, outcome wire.Outcome) wire.Record {
-	return rec(us, wire.KindRelease, func(r *wire.Record) {
-		r.Object, r.Link, r.Outcome, r.Duration = object, block, outcome, 500
-	})
-}
-
-// story is a run in which everything happens once.
-func story() []wire.Record {
-	sub := create(700, 4, 1, mib, wire.OutcomeDriver, 1)
-	sub.Op = uint8(wire.MemorySubBuffer)
-	failed := create(2600, 9, 0, 64*mib, wire.OutcomeFailed, 2)
-	failed.Status = -4
-	return []wire.Record{
-		rec(0, wire.KindProcess, func(r *wire.Record) { r.Object, r.Link, r.Payload = 4242, 1, []byte("/opt/app\x00-n\x005") }),
-		rec(10, wire.KindSite, func(r *wire.Record) {
-			r.Thread, r.Tag = 0, 1
-			r.Payload = []byte("cl::Buffer::Buffer\t/usr/include/CL/opencl.hpp\t3000\tapp+0x10\nblur<\"x\">\t/src/canny.c\t88\tapp+0x20\n")
-		}),
-		rec(20, wire.KindTag, func(r *wire.Record) { r.Tag, r.Op, r.Link, r.Payload = 2, uint8(wire.TagsSize), 2*mib, nil }),
-		create(100, 1, 1, 4*mib, wire.OutcomeMiss, 1),
-		create(101, 2, 2, 2*mib, wire.OutcomeMiss, 2), // its start lies within the call before
-		create(300, 3, 0, mib, wire.OutcomeDriver, 3),
-		sub,
-		rec(800, wire.KindSync, func(r *wire.Record) { r.Op, r.Link, r.Duration = uint8(wire.SyncFinish), 1, 100_000 }),
-		release(1200, 1, 1, wire.OutcomePinned),
-		release(1210, 4, 0, wire.OutcomeDriver),
-		release(1220, 1, 1, wire.OutcomeCooling),
-		release(1300, 2, 2, wire.OutcomeCached),
-		rec(1900, wire.KindCooled, func(r *wire.Record) { r.Link, r.Granted = 1, 4*mib }),
-		text(2000, wire.KindLimit, "max_cached_bytes=1024"),
-		rec(2100, wire.KindEvict, func(r *wire.Record) { r.Link, r.Granted, r.Reason = 2, 2*mib, uint8(wire.EvictLimit) }),
-		create(2500, 5, 1, 4*mib, wire.OutcomeHit, 1),
-		failed,
-		rec(2700, wire.KindDiag, func(r *wire.Record) { r.Op, r.Payload = uint8(wire.DiagTagsFull), []byte("too \x1b[31mmany\x7f") }),
-		rec(2800, wire.KindLost, func(r *wire.Record) { r.Size, r.Granted, r.Process, r.Thread = 12, 3, 0, 0 }),
-		create(2900, 6, 6, 8*mib, wire.OutcomeMiss, 2),
-		release(3000, 6, 6, wire.OutcomeRefused),
-		rec(3001, wire.KindEvict, func(r *wire.Record) { r.Link, r.Granted = 6, 8*mib }),
-		rec(9000, wire.KindExit, nil),
-	}
-}
+var (
+	rec, text, create, release = exportrun.Record, exportrun.Text, exportrun.Create, exportrun.Release
+	mistake, story, misdeeds   = exportrun.Mistake, exportrun.Story, exportrun.Misuse
+	fold                       = exportrun.Snapshot
+)
 
 func storyFacts() Facts {
 	return Facts{
-		Program: "/opt/app", Arguments: []string{"-n", "5"}, Policy: "futhark", Limits: trace.Limits{"max_cached_bytes": "1024"},
+		Program: "/opt/app", Arguments: []string{"-n", "5"}, Policy: "futhark", Limits: recording.Limits{"max_cached_bytes": "1024"},
 		Tags: "stack", ClockNS: origin, Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}
 }
@@ -130,7 +67,7 @@ func export(t *testing.T, records []wire.Record, opts ChromeOptions) (string, Ch
 	return exportPart(t, &tape{records: records}, storyFacts(), opts)
 }
 
-func exportPart(t *testing.T, src trace.Source, facts Facts, opts ChromeOptions) (string, ChromeReport, chromelint.Facts) {
+func exportPart(t *testing.T, src recording.Source, facts Facts, opts ChromeOptions) (string, ChromeReport, chromelint.Facts) {
 	t.Helper()
 	var b bytes.Buffer
 	report, err := Chrome(&b, src, facts, opts)
@@ -168,15 +105,6 @@ func golden(t *testing.T, name, got string) {
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Error(diff)
 	}
-}
-
-// fold gives the same records to the model.
-func fold(records []wire.Record) *model.Snapshot {
-	m := model.New(model.Options{Program: "/opt/app", Arguments: []string{"-n", "5"}, Policy: "futhark", Started: origin})
-	for i := range records {
-		m.Apply(&records[i])
-	}
-	return m.Snapshot()
 }
 
 func TestChromeGolden(t *testing.T) {
@@ -263,9 +191,9 @@ func TestChromeOptions(t *testing.T) {
 // TestChromeSlabs shows a slab from its create to its eviction, and what is free in it on the counter of the pool.
 func TestChromeSlabs(t *testing.T) {
 	part := create(200, 1, 2, mib, wire.OutcomeMiss, 1)
-	part.Flags = wire.FlagPart
+	part.Flags = wire.FlagSubAlloc
 	free := release(300, 1, 2, wire.OutcomeCached)
-	free.Flags = wire.FlagPart
+	free.Flags = wire.FlagSubAlloc
 	got, report, facts := export(t, []wire.Record{
 		rec(100, wire.KindSlab, func(r *wire.Record) { r.Link, r.Granted, r.Cost = 1, 4*mib, 900 }),
 		rec(110, wire.KindSlab, func(r *wire.Record) { r.Link, r.Granted, r.Status = 9, 4*mib, -4 }),

@@ -1,20 +1,20 @@
-// Package export turns recordings and snapshots into what leaves gpumemtop: Chrome trace JSON, summaries, reports, and
-// the files that hold them. It computes nothing that the events or the snapshot do not already say, and reads no clock.
+// Package export writes recordings in other tools' formats: Chrome trace JSON here, the others in its packages. It also
+// writes files so that they appear whole or not at all. It reads no clock.
 package export
 
 import (
 	"time"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 )
 
-// Facts say what was recorded. Whatever is not known stays empty.
+// Facts describe what was recorded. Unknown ones are empty.
 type Facts struct {
 	Program   string
 	Arguments []string
 	Policy    string
-	Limits    trace.Limits // as the allocator takes them
-	Tags      string       // what tags are made of: stack, caller...
+	Limits    recording.Limits // as the allocator takes them
+	Tags      string           // what tags are made of: stack, caller...
 	Host      string
 	Created   time.Time
 	ClockNS   uint64 // CLOCK_MONOTONIC at the start; 0: the time of the first record
@@ -25,8 +25,8 @@ type Facts struct {
 	Since, Until time.Duration
 }
 
-// FactsOf returns what the header of a recording says.
-func FactsOf(h trace.Header) Facts {
+// FactsOf returns the facts in the header of a recording.
+func FactsOf(h recording.Header) Facts {
 	return Facts{
 		Program: h.Program, Arguments: h.Arguments, Policy: h.Policy, Limits: h.Limits,
 		Tags: h.Tags, Host: h.Host, Created: h.Created, ClockNS: h.ClockNS, Attached: h.Attached,

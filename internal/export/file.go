@@ -13,16 +13,16 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/unfinished"
+	"codeberg.org/gpumemtop/gpumemtop/internal/tempfile"
 )
 
-// ErrExists says that a file is there already and was not to be overwritten.
+// ErrExists reports a file that exists and must not be overwritten.
 var ErrExists = errors.New("exists: use -f to overwrite it or -o to name another")
 
-// WriteFile lets fn write a file. It appears under its name only when it is whole: until then, and when anything
-// fails, whatever was there before stays as it was. A file that exists is replaced only with force, a directory never;
-// a link is followed. A name that ends in .gz makes a gzip file. Devices and pipes, and everything under /dev (but
-// /dev/shm) and /proc such as /dev/stdout, are written to as they are.
+// WriteFile lets fn write a file, which appears under its name only when it is complete: until then, and if anything
+// fails, a file that was there stays as it was. An existing file is replaced only with force, a directory never; links
+// are followed. A name that ends in .gz makes a gzip file. Devices, pipes, and everything under /proc and /dev except
+// /dev/shm, such as /dev/stdout, are written to directly.
 func WriteFile(path string, force bool, fn func(io.Writer) error) error {
 	target, direct, err := targetOf(path, force)
 	switch {
@@ -34,7 +34,7 @@ func WriteFile(path string, force bool, fn func(io.Writer) error) error {
 	return writeBeside(target, path, force, fn)
 }
 
-// targetOf returns the file that path leads to. direct says that it is nothing to be replaced.
+// targetOf returns the file that path leads to. direct: write to it rather than replace it.
 func targetOf(path string, force bool) (target string, direct bool, err error) {
 	if full, err := filepath.Abs(path); err == nil && special(full) {
 		return "", true, nil
@@ -62,13 +62,13 @@ func targetOf(path string, force bool) (target string, direct bool, err error) {
 	return target, false, nil
 }
 
-// special reports whether a path leads to what the kernel plays as files. /dev/shm holds real ones.
+// special reports whether the kernel provides what is at a path. /dev/shm holds ordinary files.
 func special(path string) bool {
 	return strings.HasPrefix(path, "/proc/") || strings.HasPrefix(path, "/dev/") && !strings.HasPrefix(path, "/dev/shm/")
 }
 
-// writeDirect writes to what cannot be replaced. The standard streams are used as they are open, so that what was
-// written to them before stays.
+// writeDirect writes to what cannot be replaced. The standard streams are used as they are open, so that earlier output
+// to them stays.
 func writeDirect(path string, fn func(io.Writer) error) error {
 	switch filepath.Clean(path) {
 	case "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1":
@@ -83,8 +83,7 @@ func writeDirect(path string, fn func(io.Writer) error) error {
 	return errors.Join(fill(file, path, fn), file.Close())
 }
 
-// Beside does as WriteFile does with a file that fn makes itself, under the name that it is given. Devices and pipes are
-// refused.
+// Beside is WriteFile for an fn that makes the file itself, under the name that it gets. It refuses devices and pipes.
 func Beside(path string, force bool, fn func(beside string) error) error {
 	target, direct, err := targetOf(path, force)
 	switch {
@@ -107,12 +106,12 @@ func writeBeside(target, name string, force bool, fn func(io.Writer) error) erro
 	})
 }
 
-// beside lets fn make a file in the folder of another one, whose name it gets at the end.
+// beside lets fn make a file in the folder of target, and renames it to target at the end.
 func beside(target, name string, force bool, fn func(beside string) error) error {
 	beside := nameBeside(target)
-	unfinished.Begin(beside)
+	tempfile.Begin(beside)
 	err := fn(beside)
-	return unfinished.Finish(beside, func() error {
+	return tempfile.Finish(beside, func() error {
 		if err == nil {
 			err = settle(beside, target, name, force)
 		}
@@ -138,8 +137,8 @@ func createTemporary(beside, name string) (*os.File, error) {
 	return file, nil
 }
 
-// settle gives the finished file its name. Without force it must not replace one that has appeared meanwhile, which
-// only a hard link can promise; file systems without these get a rename.
+// settle gives the finished file its name. Without force it must not replace a file that has appeared meanwhile, which
+// only a hard link guarantees; file systems without hard links get a rename.
 func settle(beside, target, name string, force bool) error {
 	if !force {
 		err := os.Link(beside, target)
@@ -156,7 +155,7 @@ func settle(beside, target, name string, force bool) error {
 	return nil
 }
 
-// fill writes the content, packed when the name says so.
+// fill writes the content, as gzip if the name ends in .gz.
 func fill(file *os.File, name string, fn func(io.Writer) error) error {
 	buffer := bufio.NewWriterSize(file, 64<<10)
 	var err error

@@ -5,14 +5,14 @@ import (
 	"encoding/json"
 	"strings"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/plain"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// clean makes text of a target safe to print. Perfetto gives up on any control character, DEL included.
-func clean(text string) string { return plain.Clean(text) }
+// clean makes text from a target safe to print. Perfetto fails on any control character, DEL included.
+func clean(text string) string { return units.Clean(text) }
 
 // count writes a number of things.
-func count(n uint64, thing string) string { return plain.Count(n, thing) }
+func count(n uint64, thing string) string { return units.Count(n, thing) }
 
 // quote writes text as a JSON string. It leaves < and > of C++ names readable.
 func quote(text string) string {

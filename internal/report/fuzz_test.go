@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
-	"codeberg.org/gpumemtop/gpumemtop/internal/plain"
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -20,7 +20,7 @@ func FuzzReport(f *testing.F) {
 	f.Add([]byte{21, 0, 0, 1, 1, 1, 4, 4, 0, 10, 0, 2, 33, 1, 2, 2, 2, 0, 12, 0, 5, 33, 1, 2, 2, 0, 0, 15, 0, 0, 32, 1, 2, 0, 2, 0})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := &tape{}
-		o := analysis.Options{Header: trace.Header{Policy: "slab", ClockNS: origin}}
+		o := analysis.Options{Header: recording.Header{Policy: "slab", ClockNS: origin}}
 		if len(data) > 0 {
 			o.Header.Policy = []string{"slab", "futhark", "none", "mantissa", "later"}[data[0]%5]
 			o.Since, o.Until = time.Duration(data[0]&1)<<20, time.Duration(data[0]&2)<<30
@@ -46,7 +46,7 @@ func check(t *testing.T, a *analysis.Analysis) {
 		t.Errorf("%d points, %d and %d series", len(l.InUse), len(l.Tags), len(l.Free))
 	}
 	for line := range strings.Lines(textOf(t, Text, a, Options{Top: 20})) {
-		if plain.Width(strings.TrimRight(line, "\n")) > textWidth || strings.ContainsAny(line, "\x00\x1b\r") {
+		if units.Width(strings.TrimRight(line, "\n")) > textWidth || strings.ContainsAny(line, "\x00\x1b\r") {
 			t.Errorf("%q", line)
 		}
 	}

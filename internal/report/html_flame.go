@@ -12,57 +12,57 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/report/plot"
 )
 
-// Bounds of a flame graph: what is narrower than a thousandth cannot be seen.
+// Bounds of a flame graph. Frames narrower than a thousandth cannot be seen.
 const (
 	flameFrames = 1000
 	flameBytes  = 120 << 10
-	flameNamed  = 0.015 // from which width on a frame is named without a script
+	flameNamed  = 0.015 // least width of a frame that is named without a script
 	flameDepth  = 48
 	flameLeast  = 0.001
 	flameRow    = 19 // pixels
 )
 
-// htmlFlame is the call tree weighed by one figure.
+// htmlFlame is the call tree weighted by one figure.
 type htmlFlame struct {
 	ID, Name string
 	SVG      template.HTML
 	Note     string // what was left out
 }
 
-// flameFrame is a frame that is drawn.
+// flameFrame is a frame with its place.
 type flameFrame struct {
 	frame       *analysis.Frame
 	value       uint64
-	from, width float64 // parts of the whole
+	from, width float64 // 0…1
 	depth       int
 }
 
-func (v *htmlView) flame() (htmlSection, bool) {
-	s := htmlSection{ID: "flame", Title: "Call tree by bytes"}
+func (v *view) flame() section {
+	s := section{ID: "flame", Title: "Call tree by bytes"}
 	if v.a.Flame == nil {
 		s.Intro = "No call stack is known: record with --tags stack."
-		return s, true
+		return s
 	}
 	for _, f := range []struct {
 		id, name string
 		value    func(*analysis.Frame) uint64
 	}{
 		{"peak", "in use at the peak", func(f *analysis.Frame) uint64 { return f.Peak }},
-		{"total", "ever asked for", func(f *analysis.Frame) uint64 { return f.Total }},
+		{"total", "requested in all", func(f *analysis.Frame) uint64 { return f.Total }},
 		{"leaked", "leaked", func(f *analysis.Frame) uint64 { return f.Leaked }},
 	} {
 		if f.value(v.a.Flame) > 0 {
 			s.Flames = append(s.Flames, drawFlame(f.id, f.name, v.a.Flame, f.value))
 		}
 	}
-	s.Intro = "Callers above, creates below; the width is bytes."
+	s.Intro = "Callers are above, creates below; widths are bytes."
 	if len(s.Flames) == 0 {
 		s.Intro = "No buffer with a known call stack was created."
 	}
-	return s, true
+	return s
 }
 
-// layFlame places the frames level by level, so that a bound cuts the deepest ones off.
+// layFlame places the frames level by level, so that a bound cuts off the deepest ones.
 func layFlame(root *analysis.Frame, value func(*analysis.Frame) uint64) (frames []flameFrame, left int) {
 	whole := float64(value(root))
 	frames = []flameFrame{{frame: root, value: value(root), width: 1}}
@@ -103,12 +103,12 @@ func drawFlame(id, what string, root *analysis.Frame, value func(*analysis.Frame
 		(deepest+1)*flameRow, plot.Escape(what))
 	f := htmlFlame{ID: id, Name: what + ", " + bytesText(value(root)), SVG: template.HTML(head + b.String() + "</svg>")} //nolint:gosec // what is not ours is escaped
 	if left > 0 {
-		f.Note = things(uint64(left), "frame") + " too small or too deep to be drawn, with what they called."
+		f.Note = things(uint64(left), "frame") + " too small or too deep to be drawn, with their callees."
 	}
 	return f
 }
 
-// draw writes a frame as a picture within the picture, which clips its name.
+// draw writes a frame as a nested SVG, which clips its name.
 func (f *flameFrame) draw(b *strings.Builder, whole uint64) {
 	text := "all"
 	if f.depth > 0 {
@@ -124,7 +124,7 @@ func (f *flameFrame) draw(b *strings.Builder, whole uint64) {
 	b.WriteString("</svg>\n")
 }
 
-// hue gives a name one of four shades, always the same.
+// hue returns one of four shades, always the same one for a name.
 func hue(name string) uint32 {
 	var sum uint32 = 2166136261
 	for i := range min(len(name), htmlNameWidth) {

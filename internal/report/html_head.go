@@ -8,19 +8,18 @@ import (
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
-	"codeberg.org/gpumemtop/gpumemtop/internal/plain"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// htmlDiagnosis is a card.
+// htmlDiagnosis is the card of a diagnosis.
 type htmlDiagnosis struct {
 	Severity, Title, Text, Tag string
-	Why                        string   // of its knob
+	Why                        string   // why the limit would help
 	Command                    []string // words
 }
 
-// duration of the part that the report is about, ns.
-func (v *htmlView) duration() uint64 {
+// length is the duration of the part, ns.
+func (v *view) length() uint64 {
 	r := &v.a.Run
 	end := max(v.s.Time, r.Started)
 	if r.Whole {
@@ -33,7 +32,7 @@ func (v *htmlView) duration() uint64 {
 	return length - min(length, uint64(max(r.Since, 0)))
 }
 
-func (v *htmlView) facts() []htmlFact {
+func (v *view) facts() []htmlFact {
 	h := &v.a.Run.Header
 	policy := name(h.Policy)
 	if former := v.s.Change.Former; len(former) > 0 {
@@ -54,7 +53,7 @@ func (v *htmlView) facts() []htmlFact {
 		facts = append(facts, htmlFact{Name: "device", Text: text})
 	}
 	if h.DeviceMemory > 0 {
-		facts = append(facts, htmlFact{Name: "card played", Text: bytesText(h.DeviceMemory) + " of device memory for each process"})
+		facts = append(facts, htmlFact{Name: "simulated device memory", Text: bytesText(h.DeviceMemory) + " for each process"})
 	}
 	if h.Host != "" {
 		facts = append(facts, htmlFact{Name: "host", Text: name(h.Host)})
@@ -63,22 +62,22 @@ func (v *htmlView) facts() []htmlFact {
 		facts = append(facts, htmlFact{Name: "date", Text: h.Created.Format("2006-01-02 15:04:05 -07:00")})
 	}
 	if h.Attached {
-		text := "attached to a program that ran already"
+		text := "attached to a running program"
 		if n := v.a.Run.Before; n > 0 {
-			text += "; " + things(n, "buffer") + " from before attach, sizes known as far as used"
+			text += "; " + things(n, "buffer") + " from before attach, whose sizes are known only as far as used"
 		}
 		facts = append(facts, htmlFact{Name: "recorded", Text: text})
 	}
-	facts = append(facts, htmlFact{Name: "duration", Text: durationText(v.duration()) + v.ended()})
-	facts = append(facts, v.partFacts()...)
-	if limits := v.limits(); len(limits) > 0 {
+	facts = append(facts, htmlFact{Name: "duration", Text: durationText(v.length()) + v.ended()})
+	facts = append(facts, v.pageParts()...)
+	if limits := v.limitWords(); len(limits) > 0 {
 		facts = append(facts, htmlFact{Name: "limits", Words: limits})
 	}
 	return facts
 }
 
-// ended says how the program ended, where that is known.
-func (v *htmlView) ended() string {
+// ended describes how the program ended, "" if that is unknown.
+func (v *view) ended() string {
 	f := &v.a.Run.Footer
 	switch {
 	case !v.a.Run.Whole:
@@ -91,9 +90,9 @@ func (v *htmlView) ended() string {
 	return ""
 }
 
-// limits are those of the run with their values for people; of a policy that this version does not know, as they were
-// recorded.
-func (v *htmlView) limits() []string {
+// limitWords lists the limits of the run with their values; those of a policy that this version does not know as they
+// were recorded.
+func (v *view) limitWords() []string {
 	var words []string
 	for i := range v.s.Limits[:min(len(v.s.Limits), htmlCards)] {
 		l := &v.s.Limits[i]
@@ -110,7 +109,7 @@ func (v *htmlView) limits() []string {
 	return moreWords(words, len(names))
 }
 
-// moreWords says behind a list how many of all are not in it.
+// moreWords appends how many of all are not in a list.
 func moreWords(words []string, all int) []string {
 	if left := all - len(words); left > 0 {
 		words = append(words, "and "+countText(uint64(left))+" more")
@@ -118,24 +117,24 @@ func moreWords(words []string, all int) []string {
 	return words
 }
 
-// partFacts say which part of the recording this is, and what it was made of.
-func (v *htmlView) partFacts() []htmlFact {
+// pageParts describes which part of the recording this is, and what it was merged from.
+func (v *view) pageParts() []htmlFact {
 	r := &v.a.Run
 	var facts []htmlFact
 	switch {
 	case r.Until > 0:
 		facts = append(facts, htmlFact{Name: "part", Text: partText(r.Since) + " to " + partText(r.Until) + " after the start"})
 	case r.Since > 0:
-		facts = append(facts, htmlFact{Name: "part", Text: "from " + partText(r.Since) + " after the start on"})
+		facts = append(facts, htmlFact{Name: "part", Text: "from " + partText(r.Since) + " after the start"})
 	}
 	if r.Process != "" {
 		facts = append(facts, htmlFact{Name: "process", Text: name(r.Process) + " only"})
 	}
 	if r.Tag != "" {
-		facts = append(facts, htmlFact{Name: "call sites", Text: "those that match " + name(r.Tag) + "; totals are those of all"})
+		facts = append(facts, htmlFact{Name: "call sites", Text: "those that match " + name(r.Tag) + "; totals are of all"})
 	}
 	if n := len(r.Header.Merged); n > 0 {
-		facts = append(facts, htmlFact{Name: "merged", Text: "from " + things(uint64(n), "recording")})
+		facts = append(facts, htmlFact{Name: "merged", Text: things(uint64(n), "recording")})
 	}
 	if r.Footer.Message != "" {
 		facts = append(facts, htmlFact{Name: "message", Text: shown(r.Footer.Message, htmlTextWidth)})
@@ -145,30 +144,30 @@ func (v *htmlView) partFacts() []htmlFact {
 
 func partText(d time.Duration) string { return durationText(uint64(max(d, 0))) }
 
-// warnings say why figures may be too low.
-func (v *htmlView) warnings() []string {
+// warnings lists why figures may be wrong.
+func (v *view) warnings() []string {
 	var warnings []string
 	if v.a.Damage != "" {
 		warnings = append(warnings, "The recording is damaged: "+shown(v.a.Damage, htmlTextWidth))
 	}
 	if !v.a.Run.Whole {
-		warnings = append(warnings, "The recording did not end in order: what came last may be missing.")
+		warnings = append(warnings, "The recording is incomplete: its last records may be missing.")
 	}
 	if r := &v.a.Run; r.Events == 0 && (r.Since > 0 || r.Until > 0) {
 		warnings = append(warnings, "Nothing happened in this part.")
 	}
 	if v.s.Lost > 0 {
-		text := things(v.s.Lost, "event") + " lost, missing from these figures"
+		text := things(v.s.Lost, "event") + " lost: these figures are too low"
 		if v.s.LostUses > 0 {
 			text += " (" + countText(v.s.LostUses) + " of them uses)"
 		}
 		warnings = append(warnings, text+".")
 	}
 	if v.s.Unknown > 0 {
-		warnings = append(warnings, things(v.s.Unknown, "event")+" about objects that were never seen created.")
+		warnings = append(warnings, things(v.s.Unknown, "event")+" about unknown objects.")
 	}
 	if h := &v.a.Run.Header; h.Scrub != "" {
-		warnings = append(warnings, "Recycled blocks were filled ("+name(h.Scrub)+"): creates took longer than they would have.")
+		warnings = append(warnings, "Recycled blocks were filled ("+name(h.Scrub)+"), so creates took longer than without.")
 	}
 	if len(v.s.Processes) == 0 {
 		warnings = append(warnings, "No OpenCL call was seen.")
@@ -176,7 +175,7 @@ func (v *htmlView) warnings() []string {
 	return warnings
 }
 
-func (v *htmlView) diagnoses() []htmlDiagnosis {
+func (v *view) cards() []htmlDiagnosis {
 	var cards []htmlDiagnosis
 	for i := range v.a.Diagnoses[:min(len(v.a.Diagnoses), htmlCards)] {
 		d := &v.a.Diagnoses[i]
@@ -192,18 +191,19 @@ func (v *htmlView) diagnoses() []htmlDiagnosis {
 	return cards
 }
 
-// goesOn reports whether the program may go on behind the end of the part: what is in use there may be no leak.
-func (v *htmlView) goesOn() bool {
+// continues reports whether the program may run on after the end of the part: what is in use there may be no leak.
+func (v *view) continues() bool {
 	r := &v.a.Run
 	return !r.Whole || r.Footer.Cut || r.Until > 0 && r.Footer.EndedNS > r.Started && uint64(r.Until) < r.Footer.EndedNS-r.Started
 }
 
-// unsure reports whether what is listed as never released is only what is in use where the part ends: no process ended.
-func (v *htmlView) unsure() bool {
-	return v.goesOn() && !slices.ContainsFunc(v.s.Processes, func(p model.Process) bool { return p.State != model.Running })
+// unsure reports whether what is listed as never released is only what is in use at the end of the part, because no
+// process ended.
+func (v *view) unsure() bool {
+	return v.continues() && !slices.ContainsFunc(v.s.Processes, func(p stats.Process) bool { return p.State != stats.Running })
 }
 
-// severityClass bounds what becomes a class in the page to what the style sheet knows.
+// severityClass returns a class that the style sheet knows.
 func severityClass(s analysis.Severity) string {
 	if s == analysis.Problem || s == analysis.Advice {
 		return string(s)
@@ -211,21 +211,21 @@ func severityClass(s analysis.Severity) string {
 	return string(analysis.Note)
 }
 
-// watchedTiles are those of programs that were only watched.
-func (v *htmlView) watchedTiles(peak uint64) []htmlTile {
+// watchedTiles are the key figures of programs that were only watched.
+func (v *view) watchedTiles(peak uint64) []htmlTile {
 	t := &v.s.Totals
 	at := "at " + durationText(v.a.Peak.Time)
-	if before := plain.BeforeAttach(v.s); before != nil {
-		at += "; at least, for sizes from before attach are known as far as used"
+	if before := beforeAttach(v.s); before != nil {
+		at += "; at least: sizes from before attach are known only as far as used"
 	}
 	return []htmlTile{
 		{"peak in use", bytesText(peak), at},
 		{"creates", fmt.Sprint(t.Creates), things(t.Releases, "release")},
-		{"time in creates", durationText(t.DriverNS), "the probes' own time in it, some µs each"},
+		{"time in creates", durationText(t.DriverNS), "includes the time of the probes, some µs each"},
 	}
 }
 
-func (v *htmlView) tiles() []htmlTile {
+func (v *view) tiles() []htmlTile {
 	t := &v.s.Totals
 	peak := max(v.a.Peak.InUse, t.PeakInUse)
 	tiles := []htmlTile{
@@ -245,8 +245,8 @@ func (v *htmlView) tiles() []htmlTile {
 	}
 	leaked := htmlTile{"leaked", "none", "every buffer was released"}
 	switch {
-	case v.goesOn() && t.InUse > 0 && (buffers == 0 || v.unsure()):
-		leaked = htmlTile{"in use at the end", bytesText(t.InUse), "the program goes on there: it may release all of it"}
+	case v.continues() && t.InUse > 0 && (buffers == 0 || v.unsure()):
+		leaked = htmlTile{"in use at the end", bytesText(t.InUse), "the program continues and may release all of it"}
 	case buffers > 0:
 		leaked = htmlTile{"leaked", bytesText(bytes), things(buffers, "buffer") + " at " + things(uint64(len(v.a.Leaks)), "call site")}
 	}

@@ -6,16 +6,16 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/report/plot"
 )
 
-// byLimit draws the hit rate that replays with other limits of cached bytes found.
-func (v *htmlView) byLimit() (htmlSection, bool) {
-	m := v.options.Limits
+// limitChart draws the hit rate that replays with other limits of cached bytes found.
+func (v *view) limitChart() section {
+	m := v.o.Limits
 	if m == nil {
-		return htmlSection{}, false
+		return section{}
 	}
-	s := htmlSection{ID: "limits", Title: "Hit rate by limit"}
+	s := section{ID: "limits", Title: "Hit rate by limit"}
 	if why := noLimits(m); why != "" {
 		s.Intro = "Limit: " + why + "."
-		return s, true
+		return s
 	}
 	most := max(m.Exact[0].Limit+1, m.Enough.Limit)
 	for _, e := range m.Exact {
@@ -40,9 +40,9 @@ func (v *htmlView) byLimit() (htmlSection, bool) {
 		})
 	}
 	c.Curves = []plot.Curve{line}
-	s.Intro = fmt.Sprintf("Poolable creates that are served without a driver create, by max_cached_bytes in each process, with %s: "+
-		"what replays of the whole recording%s found. The knee is at %s with %s; %s is enough for %s.", m.Policy, poolless(m, v.a), limitText(m.Knee),
+	s.Intro = fmt.Sprintf("Poolable creates served without a driver create, by max_cached_bytes in each process, with %s: "+
+		"replays of the whole recording%s. The knee is at %s with %s; %s is enough for %s.", m.Policy, poolless(m, v.a), limitText(m.Knee),
 		rateText(m.Knee.HitRate, m.Requests), limitText(m.Enough), rateText(m.Enough.HitRate, m.Requests))
 	s.Plots = []htmlPlot{{Title: "hits of all requests", SVG: trusted(&c)}}
-	return s, true
+	return s
 }

@@ -8,7 +8,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/report/plot"
 )
 
-// histogram makes a chart of bins, which are powers of two wide.
+// histogram draws bins, which are powers of two wide.
 func histogram(title string, bins []analysis.Bin, axis func(least, most uint64) plot.Axis, text func(uint64) string) htmlPlot {
 	var most, all uint64
 	for _, b := range bins {
@@ -26,35 +26,35 @@ func histogram(title string, bins []analysis.Bin, axis func(least, most uint64) 
 	return htmlPlot{Title: "buffers", SVG: trusted(&c)}
 }
 
-// binned keeps what a histogram can have: 64 powers of two and 0.
+// binned bounds a histogram: it has at most 64 powers of two and 0.
 func binned(bins []analysis.Bin) []analysis.Bin { return bins[:min(len(bins), 65)] }
 
-func (v *htmlView) sizes() (htmlSection, bool) {
-	s := htmlSection{ID: "sizes", Title: "Sizes asked for"}
+func (v *view) sizeChart() section {
+	s := section{ID: "sizes", Title: "Requested sizes"}
 	bins := binned(v.a.Sizes)
 	if len(bins) == 0 {
 		s.Intro = "No buffer was created."
-		return s, true
+		return s
 	}
 	s.Intro = "Buffers created, by size; each bar is a power of two and the sizes up to the next."
 	s.Plots = []htmlPlot{histogram("Buffers created by size", bins, plot.LogBytes, bytesText)}
-	return s, true
+	return s
 }
 
-func (v *htmlView) lifetimes() (htmlSection, bool) {
-	s := htmlSection{ID: "lifetimes", Title: "Lifetimes"}
+func (v *view) lifetimeChart() section {
+	s := section{ID: "lifetimes", Title: "Lifetimes"}
 	bins := binned(v.a.Lifetimes)
 	if len(bins) == 0 {
 		s.Intro = "No buffer was released."
-		return s, true
+		return s
 	}
 	s.Intro = "Buffers that were released, by how long they lived."
 	s.Plots = []htmlPlot{histogram("Released buffers by lifetime", bins, plot.LogTimes, durationText)}
-	return s, true
+	return s
 }
 
-func (v *htmlView) costs() (htmlSection, bool) {
-	s := htmlSection{ID: "driver", Title: "What the driver takes"}
+func (v *view) costCharts() section {
+	s := section{ID: "driver", Title: "Cost of driver calls"}
 	for _, of := range []struct {
 		name  string
 		curve *analysis.CostCurve
@@ -63,11 +63,11 @@ func (v *htmlView) costs() (htmlSection, bool) {
 			s.Plots = append(s.Plots, costPlot(of.name, of.curve))
 		}
 	}
-	s.Intro = "Each dot is the mean of the calls of one power of two, with its standard deviation; the line is the least-squares fit a + b·size through all calls."
+	s.Intro = "Each dot is the mean of the calls of one power of two, with the standard deviation; the line is the least-squares fit a + b·size of all calls."
 	if len(s.Plots) == 0 {
 		s.Intro = "No driver call was measured."
 	}
-	return s, true
+	return s
 }
 
 // formula writes the fitted line.
@@ -77,17 +77,17 @@ func formula(c *analysis.CostCurve) string {
 		sign = "−"
 	}
 	return fmt.Sprintf("%s %s %s per MiB · size, R² %.3f; %s, p50 %s, p99 %s", signedDuration(c.A), sign,
-		plot.DurationText(math.Abs(c.B)*(1<<20)), c.R2, things(c.Calls, "call"), durationText(c.P50), durationText(c.P99))
+		nanosText(math.Abs(c.B)*(1<<20)), c.R2, things(c.Calls, "call"), durationText(c.P50), durationText(c.P99))
 }
 
 func signedDuration(ns float64) string {
 	if ns < 0 {
-		return "−" + plot.DurationText(-ns)
+		return "−" + nanosText(-ns)
 	}
-	return plot.DurationText(ns)
+	return nanosText(ns)
 }
 
-// curvePoints is how finely the fitted line is drawn: on logarithmic axes it is bent.
+// curvePoints is how finely the fitted line is drawn, which is curved on logarithmic axes.
 const curvePoints = 64
 
 func costPlot(of string, curve *analysis.CostCurve) htmlPlot {
@@ -112,7 +112,7 @@ func costPlot(of string, curve *analysis.CostCurve) htmlPlot {
 	for _, p := range points {
 		c.Points = append(c.Points, plot.Point{
 			X: float64(p.Size), Y: p.NS, Low: max(p.NS-p.StdDev, c.Y.Low), High: p.NS + p.StdDev, Class: "s0",
-			Label: fmt.Sprintf("%s: %s ± %s, %s", bytesText(p.Size), plot.DurationText(p.NS), plot.DurationText(p.StdDev), things(p.Calls, "call")),
+			Label: fmt.Sprintf("%s: %s ± %s, %s", bytesText(p.Size), nanosText(p.NS), nanosText(p.StdDev), things(p.Calls, "call")),
 		})
 	}
 	return htmlPlot{Title: "driver " + of, Note: formula(curve), SVG: trusted(&c)}

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
-	"codeberg.org/gpumemtop/gpumemtop/internal/lab/curve"
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
-	"codeberg.org/gpumemtop/gpumemtop/internal/report/reporttest"
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/reportrun"
+	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/curve"
 )
 
 func writeHTML(a *analysis.Analysis, o Options) string {
@@ -29,8 +29,8 @@ func writeHTML(a *analysis.Analysis, o Options) string {
 
 // The pages that several tests look at.
 var (
-	samplePage  = sync.OnceValue(func() string { return writeHTML(reporttest.Sample(), Options{}) })
-	hostilePage = sync.OnceValue(func() string { return writeHTML(reporttest.Hostile(), Options{}) })
+	samplePage  = sync.OnceValue(func() string { return writeHTML(reportrun.Sample(), Options{}) })
+	hostilePage = sync.OnceValue(func() string { return writeHTML(reportrun.Hostile(), Options{}) })
 )
 
 var (
@@ -39,8 +39,8 @@ var (
 	fetches    = regexp.MustCompile(`(?i)url\(|@import|fetch\(|XMLHttpRequest|import\(|WebSocket|\.innerHTML|eval\(`)
 )
 
-// dissect splits a page into its style and script, its tags without brackets, and its text. By hand: regular expressions
-// take seconds for two megabytes.
+// dissect splits a page into its style and script, its tags without brackets, and its text. By hand: regular
+// expressions take seconds for two megabytes.
 func dissect(page string) (own, tags []string, text string) {
 	var b strings.Builder
 	for {
@@ -118,7 +118,7 @@ func TestHTMLIsBounded(t *testing.T) {
 		}
 	}
 	if page := hostilePage(); !strings.Contains(page, "and 200 more rows") || !strings.Contains(page, "too small or too deep to be drawn") {
-		t.Error("nobody says what was left out")
+		t.Error("what was left out is not reported")
 	}
 }
 
@@ -148,7 +148,7 @@ func TestHTMLSays(t *testing.T) {
 		"date 2026-03-14 15:09:26", "duration 42.0 s, exit status 0", "max_waste_ratio = 0.5", "3 events lost",
 		"problem loader.c:114 leaks", "gpumemtop --policy futhark --set max_cached_bytes=536870912 -- /home/ada/net/train",
 		"peak in use 612.0 MiB", "hit rate 98.2 %", "driver time 2.14 s", "time saved ≈ 14.3 s an estimate: 27 004 driver creates avoided",
-		"leaked 48.1 MiB 13 buffers at 2 call sites", "device memory 1.00 GiB", "phase 2: 3100 iterations of 7.05 ms",
+		"leaked 48.1 MiB 13 buffers at 2 call sites", "device memory 1.00 GiB", "phase 2: 3 100 iterations of 7.05 ms",
 		"libc.so.6+0x2724a", "--set max_waste_ratio=0.6", "31.0 µs + 12.4 µs per MiB · size, R² 0.982", "p50 420 µs, p99 31.0 ms of 26 000 buffers",
 		"clReleaseMemObject of a 8.00 MiB buffer created at optimizer.c:203 moments", "25.0 s limit max_cached_bytes=268435456",
 		"in use at the peak, 612.0 MiB", "4712 ", "+4.00 MiB", "−4.00 KiB", "9.00 s: double release: clReleaseMemObject",
@@ -161,8 +161,8 @@ func TestHTMLSays(t *testing.T) {
 
 // Real recordings: what the analysis found is on the page, every figure is a number, and twice the same is written.
 func TestHTMLOfRecordings(t *testing.T) {
-	for _, recording := range recordings(t) {
-		a := analysed(t, recording)
+	for _, rec := range recordings(t) {
+		a := analysed(t, rec)
 		page := writeHTML(a, Options{})
 		text := visible(page)
 		want := []string{bytesText(a.Peak.InUse), rateText(a.Snapshot.Totals.HitRate(), a.Snapshot.Totals.Hits+a.Snapshot.Totals.Misses)}
@@ -174,23 +174,23 @@ func TestHTMLOfRecordings(t *testing.T) {
 		}
 		for _, part := range want {
 			if part = strings.Join(strings.Fields(part), " "); !strings.Contains(text, part) { // as visible writes it
-				t.Errorf("%s: no word of %q", recording, part)
+				t.Errorf("%s: no word of %q", rec, part)
 			}
 		}
 		if found := loads(page); len(found) > 0 || strings.Contains(text, "NaN") || strings.Contains(text, "+Inf") {
-			t.Errorf("%s: what is no number, or refers to %q", recording, found)
+			t.Errorf("%s: what is no number, or refers to %q", rec, found)
 		}
-		if writeHTML(analysed(t, recording), Options{}) != page {
-			t.Errorf("%s: not the same twice", recording)
+		if writeHTML(analysed(t, rec), Options{}) != page {
+			t.Errorf("%s: not the same twice", rec)
 		}
 	}
 }
 
 // A recording in which nothing happened makes a page that says so.
 func TestHTMLOfNothing(t *testing.T) {
-	text := visible(writeHTML(&analysis.Analysis{Snapshot: &model.Snapshot{}}, Options{}))
+	text := visible(writeHTML(&analysis.Analysis{Snapshot: &stats.Snapshot{}}, Options{}))
 	for _, part := range []string{
-		"unknown program", "did not end in order", "Nothing to say against this run", "Nothing was recorded over time.",
+		"unknown program", "is incomplete", "No problems found", "Nothing was recorded over time.",
 		"No request could have been served", "Nothing was ever free", "Nothing was ever in use", "There was no miss", "No buffer was created", "No buffer was released",
 		"No driver call was measured", "No use of a released buffer was recorded", "No phases were found", "Every buffer was released", "No call stack is known", "None was seen",
 	} {
@@ -204,7 +204,7 @@ func TestHTMLOfNothing(t *testing.T) {
 }
 
 func TestHTMLRowsAsAsked(t *testing.T) {
-	page := writeHTML(reporttest.Sample(), Options{Top: 2})
+	page := writeHTML(reportrun.Sample(), Options{Top: 2})
 	if text := visible(page); !strings.Contains(text, "and 8 more rows") || strings.Contains(text, "and 2 more row ") {
 		t.Error("want the first two rows of each table, and a word on the others")
 	}
@@ -214,9 +214,9 @@ func TestHTMLRowsAsAsked(t *testing.T) {
 	}
 }
 
-// What the script reads is what was analysed: each series of the timeline, and what of the total nobody had.
+// What the script reads is what was analysed: each series of the timeline, and what of the total is unassigned.
 func TestHTMLTellsTheTimeline(t *testing.T) {
-	a := reporttest.Sample()
+	a := reportrun.Sample()
 	a.Timeline = analysis.Timeline{
 		Start: 5, Step: 10, InUse: []uint64{30, 20}, Cached: []uint64{1, 2}, Cooling: []uint64{0, 0},
 		Tags: []analysis.Series{{Name: `a"</b>`, Values: []uint64{10, 20}}, {Name: "b", Values: []uint64{15, 0}}},
@@ -247,7 +247,7 @@ func (full) Write([]byte) (int, error) { return 0, errFull }
 var errFull = errors.New("no space left")
 
 func TestHTMLPassesErrorsOn(t *testing.T) {
-	if err := HTML(full{}, reporttest.Sample(), Options{}); !errors.Is(err, errFull) {
+	if err := HTML(full{}, reportrun.Sample(), Options{}); !errors.Is(err, errFull) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -264,14 +264,14 @@ func TestHTMLCommandsAreQuoted(t *testing.T) {
 	} {
 		a := &analysis.Analysis{}
 		a.Run.Header.Program, a.Run.Header.Arguments, a.Run.Header.Policy = "./x", c.arguments, "pow2"
-		v := htmlView{a: a, s: &model.Snapshot{}}
+		v := newView(a, Options{}, true)
 		if got := strings.Join(v.tryCommand("max_age", "1"), " "); got != c.want {
 			t.Errorf("%s, want %s", got, c.want)
 		}
 	}
 }
 
-// What is in use where the recording, or the part, ends is not called a leak while nothing tells of the program's end.
+// What is in use where the recording, or the part, ends is not called a leak while the program's end is not recorded.
 func TestHTMLOfPartsTellsNoLeaks(t *testing.T) {
 	const length = uint64(42e9) // of the sample
 	for name, c := range map[string]struct {
@@ -285,10 +285,10 @@ func TestHTMLOfPartsTellsNoLeaks(t *testing.T) {
 		"a part":          {func(a *analysis.Analysis) { a.Run.Until = time.Second }, false},
 		"a part, no list": {func(a *analysis.Analysis) { a.Run.Until, a.Leaks = time.Second, nil }, false},
 	} {
-		a := reporttest.Sample()
+		a := reportrun.Sample()
 		if a.Snapshot.Totals.InUse = 1 << 20; !c.leaks {
 			for i := range a.Snapshot.Processes {
-				a.Snapshot.Processes[i].State = model.Running
+				a.Snapshot.Processes[i].State = stats.Running
 			}
 		}
 		c.change(a)
@@ -300,10 +300,10 @@ func TestHTMLOfPartsTellsNoLeaks(t *testing.T) {
 	}
 }
 
-// What lists leave out is told.
+// What lists leave out is counted.
 func TestHTMLTellsWhatIsLeftOut(t *testing.T) {
-	a := &analysis.Analysis{Snapshot: &model.Snapshot{}}
-	a.Run.Header.Limits = trace.Limits{}
+	a := &analysis.Analysis{Snapshot: &stats.Snapshot{}}
+	a.Run.Header.Limits = recording.Limits{}
 	for i := range 35 {
 		a.Diagnoses = append(a.Diagnoses, analysis.Diagnosis{Title: "x"})
 		a.Run.Header.Limits[strings.Repeat("x", i+1)] = "1"
@@ -317,9 +317,9 @@ func TestHTMLTellsWhatIsLeftOut(t *testing.T) {
 
 // A recording of several programs has no command line, and what it was merged of is no warning.
 func TestHTMLOfSeveralPrograms(t *testing.T) {
-	a := reporttest.Sample()
+	a := reportrun.Sample()
 	a.Run.Header.Program, a.Run.Header.Arguments = "2 programs", nil
-	a.Run.Header.Merged = []trace.Origin{{Program: "a"}, {Program: "b"}}
+	a.Run.Header.Merged = []recording.Origin{{Program: "a"}, {Program: "b"}}
 	a.Run.Footer.Message = "merged of 2 recordings"
 	page := writeHTML(a, Options{})
 	if text := visible(page); strings.Contains(text, "'2 programs'") || !strings.Contains(text, "-- …") || !strings.Contains(text, "message merged of 2") {
@@ -342,7 +342,7 @@ func TestHTMLLimits(t *testing.T) {
 	bare, limits := *a, *limitsOf(t, name)
 	bare.Run.Header.Policy, bare.Run.Header.Attached, limits.Present = "none", true, 0
 	page = textOf(t, HTML, &bare, Options{Top: 20, Limits: &limits})
-	if !strings.Contains(page, "of the whole recording (it had no pool) found") || strings.Contains(page, "present limit") {
+	if !strings.Contains(page, "of the whole recording (it had no pool).") || strings.Contains(page, "present limit") {
 		t.Error("not said that there was no pool, or a limit of none")
 	}
 	if text := textOf(t, Text, &bare, Options{Top: 20, Limits: &limits}); !strings.Contains(text, "(it had no") || strings.Contains(text, "present") {

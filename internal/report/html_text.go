@@ -8,13 +8,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report/plot"
-	"codeberg.org/gpumemtop/gpumemtop/internal/size"
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
-// Bounds of what is shown, so that the page stays small whatever the recording says.
+// Bounds that keep the page small whatever the recording holds.
 const (
 	htmlCommandWidth = 400 // characters
 	htmlNameWidth    = 160
@@ -25,12 +24,12 @@ const (
 	htmlCards        = 30
 )
 
-// shown makes text from a recording fit to be shown: on one line, of bounded length.
+// shown cleans text from a recording and bounds its length, in characters.
 func shown(text string, most int) string {
 	if len(text) > most*utf8.UTFMax {
 		text = text[:most*utf8.UTFMax]
 	}
-	text = model.Clean([]byte(text))
+	text = units.Clean(text)
 	if utf8.RuneCountInString(text) <= most {
 		return text
 	}
@@ -44,13 +43,15 @@ func name(text string) string {
 	return shown(text, htmlNameWidth)
 }
 
-func bytesText(n uint64) string { return strings.Replace(size.FormatLong(n), " ", "\u202f", 1) }
+func bytesText(n uint64) string { return plot.Narrow(units.FormatLong(n)) }
 
-func countText(n uint64) string { return plot.CountText(n) }
+func countText(n uint64) string { return plot.Narrow(units.Grouped(n)) }
 
-func durationText(ns uint64) string { return plot.DurationText(float64(ns)) }
+func durationText(ns uint64) string { return nanosText(float64(ns)) }
 
-// rateText writes a rate; a rate of nothing is no number.
+func nanosText(ns float64) string { return plot.Narrow(units.DurationLong(ns)) }
+
+// rateText writes a rate; a rate of nothing is a dash.
 func rateText(rate float64, of uint64) string {
 	if of == 0 {
 		return "–"
@@ -58,7 +59,7 @@ func rateText(rate float64, of uint64) string {
 	return fmt.Sprintf("%.1f\u202f%%", 100*rate)
 }
 
-// things writes how many there are.
+// things writes a number of things.
 func things(n uint64, thing string) string {
 	if n != 1 {
 		thing += "s"
@@ -66,12 +67,9 @@ func things(n uint64, thing string) string {
 	return countText(n) + " " + thing
 }
 
-// byteSecondsText writes memory × time.
-func byteSecondsText(v float64) string { return plot.DecimalBytes(v) + "·s" }
-
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
-// quoteWord writes a word so that a shell takes it as it is.
+// quoteWord quotes a word for a shell if needed.
 func quoteWord(word string) string {
 	if plainWord.MatchString(word) {
 		return word
@@ -79,7 +77,7 @@ func quoteWord(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-func (v *htmlView) program() string {
+func (v *view) program() string {
 	program := v.a.Run.Header.Program
 	if program == "" {
 		program = v.s.Program
@@ -90,10 +88,10 @@ func (v *htmlView) program() string {
 	return shown(path.Base(program), 80)
 }
 
-// commandWords are the command line, none when there are several: what the header calls them is no program.
-func (v *htmlView) commandWords() []string {
+// commandWords returns the command line, nil if several programs were merged.
+func (v *view) commandWords() []string {
 	h := &v.a.Run.Header
-	if slices.ContainsFunc(h.Merged, func(o trace.Origin) bool { return o.Program != h.Program }) {
+	if slices.ContainsFunc(h.Merged, func(o recording.Origin) bool { return o.Program != h.Program }) {
 		return nil
 	}
 	if h.Program == "" {
@@ -102,8 +100,8 @@ func (v *htmlView) commandWords() []string {
 	return append([]string{h.Program}, h.Arguments...)
 }
 
-// commandLine writes the words as a shell takes them.
-func (v *htmlView) commandLine() []string {
+// commandLine returns the command line, quoted for a shell.
+func (v *view) commandLine() []string {
 	words := v.commandWords()
 	quoted := make([]string, 0, len(words))
 	for _, word := range words[:min(len(words), htmlCommandWidth)] {
@@ -112,9 +110,9 @@ func (v *htmlView) commandLine() []string {
 	return quoted
 }
 
-// tryCommand is the command line that runs the program with another limit. A program whose command line cannot be
-// shown as it is, is left for the reader to add.
-func (v *htmlView) tryCommand(limit, value string) []string {
+// tryCommand returns the command line that runs the program with another limit. If the program's own command line cannot
+// be shown verbatim, the reader has to add it.
+func (v *view) tryCommand(limit, value string) []string {
 	words := []string{"gpumemtop"}
 	if policy := v.a.Run.Header.Policy; policy != "" {
 		words = append(words, "--policy", quoteWord(shown(policy, 40)))

@@ -6,27 +6,24 @@ import (
 	"math"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report/plot"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 const (
-	// htmlSeries is how many call sites have a colour: with more, colours could not be told apart.
-	htmlSeries = 8
-	// htmlBands is how many phases are shaded.
-	htmlBands = 60
-	// nearLimit is the part of the device's memory from which on its limit is worth a line.
-	nearLimit = 0.5
+	htmlSeries = 8   // call sites that have a colour of their own: more colours look alike
+	htmlBands  = 60  // phases that are shaded
+	nearLimit  = 0.5 // least part of the device's memory in use for its size to be worth a line
 )
 
-// layer is a series with the name and the class of its colour.
+// layer is a series with its name and the class of its colour.
 type layer struct {
 	name, class string
 	values      []float64
 }
 
-// plotData is what the script tells of a chart over time.
+// plotData is what the script shows of a chart over time.
 type plotData struct {
 	Start  uint64       `json:"start"`
 	Step   uint64       `json:"step"`
@@ -42,16 +39,16 @@ type plotSeries struct {
 }
 
 // points is how many points the timeline has.
-func (v *htmlView) points() int { return min(len(v.a.Timeline.InUse), analysis.PointsMax) }
+func (v *view) points() int { return min(len(v.a.Timeline.InUse), analysis.PointsMax) }
 
 // timeAxis covers the timeline.
-func (v *htmlView) timeAxis() plot.Axis {
+func (v *view) timeAxis() plot.Axis {
 	t := &v.a.Timeline
 	return plot.Times(t.Start, t.Start+uint64(v.points())*max(t.Step, 1))
 }
 
 // floats makes a series as long as the timeline.
-func (v *htmlView) floats(values []uint64) []float64 {
+func (v *view) floats(values []uint64) []float64 {
 	floats := make([]float64, v.points())
 	for i := range min(len(floats), len(values)) {
 		floats[i] = float64(values[i])
@@ -59,9 +56,9 @@ func (v *htmlView) floats(values []uint64) []float64 {
 	return floats
 }
 
-// layersOf gives colours to the first call sites and adds the others up. What they do not hold of the total, where
-// there is one, belongs to the others, too.
-func (v *htmlView) layersOf(series []analysis.Series, total []uint64) []layer {
+// layersOf gives colours to the first call sites and sums up the others. If there is a total, the others include what no
+// call site holds of it.
+func (v *view) layersOf(series []analysis.Series, total []uint64) []layer {
 	shownSeries := min(len(series), htmlSeries)
 	if len(series) == htmlSeries+1 {
 		shownSeries++ // the others would be one
@@ -99,8 +96,8 @@ func anything(values []float64) bool {
 	return false
 }
 
-// stack makes the areas, the legend and the data of layers, and returns the highest sum.
-func (v *htmlView) stack(layers []layer) (areas []plot.Series, legend []htmlLegend, data *plotData, highest float64) {
+// stack returns the areas, the legend and the data of layers, and the highest sum.
+func (v *view) stack(layers []layer) (areas []plot.Series, legend []htmlLegend, data *plotData, highest float64) {
 	data = &plotData{Start: v.a.Timeline.Start, Step: v.a.Timeline.Step, Unit: "bytes", Total: "sum", Series: []plotSeries{}}
 	sum := make([]float64, v.points())
 	for _, l := range layers {
@@ -135,11 +132,11 @@ func (d *plotData) text() string {
 	return string(text)
 }
 
-func (v *htmlView) memory() (htmlSection, bool) {
-	s := htmlSection{ID: "memory", Title: "Memory over time"}
+func (v *view) memory() section {
+	s := section{ID: "memory", Title: "Memory over time"}
 	if v.points() == 0 {
 		s.Intro = "Nothing was recorded over time."
-		return s, true
+		return s
 	}
 	t := &v.a.Timeline
 	layers := v.layersOf(t.Tags, t.InUse)
@@ -157,14 +154,14 @@ func (v *htmlView) memory() (htmlSection, bool) {
 	note := v.limitRule(&c, &highest)
 	c.Y = plot.Bytes(uint64(highest))
 	c.Bands, c.Marks = v.bands(), v.marks()
-	s.Intro = "In use by call site" + pool + ". Each step shows the moment within it when most was in use. " + v.bandsText()
+	s.Intro = "In use by call site" + pool + ". Each step shows its moment of highest use. " + v.bandsText()
 	s.Plots = []htmlPlot{{Title: "bytes", Note: note, SVG: trusted(&c), Legend: legend}}
-	return s, true
+	return s
 }
 
-// limitRule draws the device's memory where it is near enough, and makes room for it; else it says how far it is.
-func (v *htmlView) limitRule(c *plot.Chart, highest *float64) string {
-	limit, what := v.a.Run.Header.DeviceMemory, "card played"
+// limitRule draws the device's memory if it is near enough, and makes room for it; otherwise it returns a note.
+func (v *view) limitRule(c *plot.Chart, highest *float64) string {
+	limit, what := v.a.Run.Header.DeviceMemory, "simulated device memory"
 	if limit == 0 {
 		limit, what = v.s.Device.Global, "device memory"
 	}
@@ -179,9 +176,9 @@ func (v *htmlView) limitRule(c *plot.Chart, highest *float64) string {
 	return ""
 }
 
-// shaded are the places of the phases of the thread that has most phases that repeat: those of several threads may lie
-// side by side, and would hide each other.
-func (v *htmlView) shaded() (places []int, threads int) {
+// shaded returns the places of the phases of the thread with the most iterations: phases of several threads may overlap
+// and would hide each other.
+func (v *view) shaded() (places []int, threads int) {
 	type thread struct{ process, number uint32 }
 	repeats := map[thread]uint64{}
 	var most thread
@@ -200,7 +197,7 @@ func (v *htmlView) shaded() (places []int, threads int) {
 	return places, len(repeats)
 }
 
-func (v *htmlView) bands() []plot.Band {
+func (v *view) bands() []plot.Band {
 	places, _ := v.shaded()
 	var bands []plot.Band
 	for n, i := range places[:min(len(places), htmlBands)] {
@@ -212,9 +209,9 @@ func (v *htmlView) bands() []plot.Band {
 	return bands
 }
 
-func (v *htmlView) bandsText() string {
+func (v *view) bandsText() string {
 	places, threads := v.shaded()
-	if len(places) < 2 { // one alone is only named
+	if len(places) < 2 { // a single one is only named
 		return ""
 	}
 	text := "Shaded: every other phase"
@@ -234,14 +231,14 @@ func phaseText(i int, p *analysis.Phase) string {
 	return fmt.Sprintf("phase %d: %s of %s", i+1, things(p.Iterations, "iteration"), durationText(p.Period))
 }
 
-// markClasses are the kinds of marks that are drawn into the charts.
+// markClasses are the kinds of marks that charts show.
 var markClasses = map[wire.Kind]string{wire.KindLimit: "change", wire.KindDiag: "mistake", wire.KindLost: "lost", wire.KindExit: "exit"}
 
-func (v *htmlView) marks() []plot.Mark {
+func (v *view) marks() []plot.Mark {
 	var marks []plot.Mark
 	t := &v.a.Timeline
 	end := t.Start + uint64(v.points())*max(t.Step, 1)
-	for i := range v.s.Marks[:min(len(v.s.Marks), model.MarksMax)] {
+	for i := range v.s.Marks[:min(len(v.s.Marks), stats.MarksMax)] {
 		m := &v.s.Marks[i]
 		at := v.since(m.Time)
 		if class, drawn := markClasses[m.Kind]; drawn && at >= t.Start && at <= end {
@@ -251,8 +248,11 @@ func (v *htmlView) marks() []plot.Mark {
 	return marks
 }
 
-func (v *htmlView) hitRate() (htmlSection, bool) {
-	s := htmlSection{ID: "hit-rate", Title: "Hit rate over time"}
+func (v *view) hitRate() section {
+	if v.attached() {
+		return section{}
+	}
+	s := section{ID: "hit-rate", Title: "Hit rate over time"}
 	t, n := &v.a.Timeline, min(v.points(), len(v.a.Timeline.Hits), len(v.a.Timeline.Misses))
 	values, known, requests := make([]float64, n), make([]bool, n), uint64(0)
 	for i := range n {
@@ -263,7 +263,7 @@ func (v *htmlView) hitRate() (htmlSection, bool) {
 	}
 	if requests == 0 {
 		s.Intro = "No request could have been served from the pool."
-		return s, true
+		return s
 	}
 	data, class := plotData{Start: t.Start, Step: t.Step, Unit: "rate"}, "s0"
 	data.add("hit rate", class, values, known)
@@ -272,12 +272,12 @@ func (v *htmlView) hitRate() (htmlSection, bool) {
 	}
 	c := plot.Chart{Title: "Hit rate over time", X: v.timeAxis(), Y: plot.Percent(), Bands: v.bands(), Marks: v.marks(),
 		Lines: []plot.Series{{Class: class, Values: values, Known: known}}, Data: data.text()}
-	s.Intro = "Poolable creates that were served without a driver create. No line: no request."
+	s.Intro = "Poolable creates served without a driver create. There is no line where there was no request."
 	s.Plots = []htmlPlot{{Title: "hits of all requests", SVG: trusted(&c)}}
-	return s, true
+	return s
 }
 
-// sparse reports whether a line has so few steps that they are hard to see.
+// sparse reports whether the steps of a line are too few to be seen easily.
 func sparse(known []bool) bool {
 	n := 0
 	for _, k := range known {
@@ -288,28 +288,34 @@ func sparse(known []bool) bool {
 	return n < len(known)/4
 }
 
-func (v *htmlView) freeList() (htmlSection, bool) {
-	s := htmlSection{ID: "free-list", Title: "Free list over time"}
+func (v *view) freeList() section {
+	if v.attached() {
+		return section{}
+	}
+	s := section{ID: "free-list", Title: "Free list over time"}
 	layers := v.layersOf(v.a.Timeline.Free, nil)
 	areas, legend, data, highest := v.stack(layers)
 	if highest == 0 {
 		s.Intro = "Nothing was ever free in the pool."
-		return s, true
+		return s
 	}
 	c := plot.Chart{Title: "Free memory in the pool by the call site that used it last, over time", X: v.timeAxis(),
 		Y: plot.Bytes(uint64(highest)), Areas: areas, Bands: v.bands(), Marks: v.marks(), Data: data.text()}
-	s.Intro = "Free in the pool, cached and cooling, by the call site that used it last."
+	s.Intro = "Free memory in the pool, cached and cooling, by the call site that used it last."
 	s.Plots = []htmlPlot{{Title: "bytes", SVG: trusted(&c), Legend: legend}}
-	return s, true
+	return s
 }
 
-func (v *htmlView) fragmentation() (htmlSection, bool) {
-	s := htmlSection{ID: "fragmentation", Title: "Fragmentation and waste over time"}
+func (v *view) fragmentation() section {
+	if v.attached() {
+		return section{}
+	}
+	s := section{ID: "fragmentation", Title: "Fragmentation and waste over time"}
 	t := &v.a.Timeline
 	n := min(v.points(), len(t.Fragmentation), len(t.Waste))
 	if n == 0 {
 		s.Intro = "Nothing was recorded over time."
-		return s, true
+		return s
 	}
 	data := plotData{Start: t.Start, Step: t.Step, Unit: "rate"}
 	c := plot.Chart{Title: "External fragmentation and waste over time", X: v.timeAxis(), Y: plot.Percent()}
@@ -318,7 +324,7 @@ func (v *htmlView) fragmentation() (htmlSection, bool) {
 		data.add(l.name, l.class, l.values, nil)
 	}
 	c.Data, c.Bands, c.Marks = data.text(), v.bands(), v.marks()
-	s.Intro = "External fragmentation: 1 − largest cached block / all that is cached. Waste: granted, but not asked for, of what is in use."
+	s.Intro = "External fragmentation: 1 − largest cached block / all cached bytes. Waste: granted but not requested, of what is in use."
 	s.Plots = []htmlPlot{{Title: "rate", SVG: trusted(&c), Legend: []htmlLegend{{"s0 stroke", "external fragmentation"}, {"s5 stroke", "waste"}}}}
-	return s, true
+	return s
 }

@@ -4,9 +4,8 @@ import (
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
-	"codeberg.org/gpumemtop/gpumemtop/internal/lab/curve"
-	"codeberg.org/gpumemtop/gpumemtop/internal/plain"
-	"codeberg.org/gpumemtop/gpumemtop/internal/size"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/curve"
 )
 
 // LimitsJSON is the hit rate by limit of cached bytes in each process.
@@ -30,16 +29,17 @@ func limitsJSON(m *curve.Measurement) *LimitsJSON {
 	if m == nil {
 		return nil
 	}
-	return &LimitsJSON{
-		Policy: m.Policy, Requests: m.Requests, Present: m.Present, Knee: m.Knee.Limit, Enough: m.Enough.Limit,
-		Points: each(m.Exact, func(e curve.Exact) LimitPointJSON {
-			p := LimitPointJSON{HitRate: e.HitRate, PeakReserved: e.PeakReserved}
-			if !e.Unlimited() {
-				p.Limit = &e.Limit
-			}
-			return p
-		}),
+	l := &LimitsJSON{
+		Policy: m.Policy, Requests: m.Requests, Present: m.Present, Knee: m.Knee.Limit, Enough: m.Enough.Limit, Points: []LimitPointJSON{},
 	}
+	for i := range m.Exact {
+		p := LimitPointJSON{HitRate: m.Exact[i].HitRate, PeakReserved: m.Exact[i].PeakReserved}
+		if !m.Exact[i].Unlimited() {
+			p.Limit = &m.Exact[i].Limit
+		}
+		l.Points = append(l.Points, p)
+	}
+	return l
 }
 
 // limits is the section of the hit rate by limit.
@@ -48,26 +48,25 @@ func (v *view) limits() section {
 	if m == nil {
 		return section{}
 	}
-	s := section{heading: "hit rate by limit"}
-	fact := func(name, text string) { s.facts = append(s.facts, [2]string{name, text}) }
+	s := section{Title: "Hit rate by limit"}
 	if why := noLimits(m); why != "" {
-		fact("limit", why)
+		s.fact("limit", why)
 		return s
 	}
-	fact("limit", "max_cached_bytes in each process, with "+m.Policy+", of the whole recording"+poolless(m, v.a))
-	fact("knee", limitPoint(m, m.Knee)+"; beyond it memory gains less than on average")
-	fact("enough", limitPoint(m, m.Enough)+", 99 % of the best or more")
-	t := table{columns: []string{"limit", "hit rate", "peak reserved", ""}}
+	s.fact("limit", "max_cached_bytes in each process, with "+m.Policy+", of the whole recording"+poolless(m, v.a))
+	s.fact("knee", limitPoint(m, m.Knee)+"; beyond it memory gains less than on average")
+	s.fact("enough", limitPoint(m, m.Enough)+", 99 % of the best or more")
+	t := v.table("", 0, "#limit", "#hit rate", "#peak reserved", "")
 	for i, e := range m.Exact {
 		if name := limitName(m, e); name != "" || !level(m.Exact, i) {
-			t.add(limitText(e), plain.Percent(e.HitRate, m.Requests), size.Format(e.PeakReserved), name)
+			t.add(cell{Text: limitText(e)}, v.rateCell(e.HitRate, m.Requests), v.bytesCell(e.PeakReserved), cell{Text: name})
 		}
 	}
-	s.tables = []table{t}
+	s.Tables = []table{t}
 	return s
 }
 
-// poolless says that what is told of a pool is of one that the programs did not have.
+// poolless notes that the programs had no pool.
 func poolless(m *curve.Measurement, a *analysis.Analysis) string {
 	if a.Run.Header.Policy != "none" || m.Policy == "none" {
 		return ""
@@ -75,7 +74,7 @@ func poolless(m *curve.Measurement, a *analysis.Analysis) string {
 	return " (it had no pool)"
 }
 
-// noLimits says why there is nothing to tell, "" where there is something.
+// noLimits says why there are no figures, "" if there are.
 func noLimits(m *curve.Measurement) string {
 	switch {
 	case len(m.Exact) > 0:
@@ -83,27 +82,27 @@ func noLimits(m *curve.Measurement) string {
 	case curve.Limited(m.Policy):
 		return "nothing was asked of the pool"
 	}
-	return "policy " + plain.Clean(m.Policy) + " has none of cached bytes"
+	return "policy " + units.Clean(m.Policy) + " has none of cached bytes"
 }
 
 // level reports whether a point is like both of its neighbours.
-func level(points []curve.Exact, i int) bool {
+func level(points []curve.Point, i int) bool {
 	return i > 0 && i+1 < len(points) && points[i-1].HitRate == points[i].HitRate && points[i].HitRate == points[i+1].HitRate
 }
 
-func limitPoint(m *curve.Measurement, e curve.Exact) string {
-	return limitText(e) + ", " + plain.Percent(e.HitRate, m.Requests)
+func limitPoint(m *curve.Measurement, e curve.Point) string {
+	return limitText(e) + ", " + units.Percent(e.HitRate, m.Requests)
 }
 
-func limitText(e curve.Exact) string {
+func limitText(e curve.Point) string {
 	if e.Unlimited() {
 		return "none"
 	}
-	return size.Format(e.Limit)
+	return units.Format(e.Limit)
 }
 
 // limitName says what a limit is, "" of one that is nothing else.
-func limitName(m *curve.Measurement, e curve.Exact) string {
+func limitName(m *curve.Measurement, e curve.Point) string {
 	var names []string
 	for _, of := range []struct {
 		name  string

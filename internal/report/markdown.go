@@ -13,10 +13,10 @@ import (
 // writer's.
 func Markdown(w io.Writer, a *analysis.Analysis, o Options) error {
 	var b bytes.Buffer
-	d := newDocument(a, o)
-	fmt.Fprintf(&b, "# %s\n", escape(d.title))
-	for i := range d.sections {
-		d.sections[i].markdown(&b)
+	v := newView(a, o, false)
+	fmt.Fprintf(&b, "# gpumemtop: %s\n", escape(v.command()))
+	for _, s := range v.sections() {
+		s.markdown(&b)
 	}
 	if _, err := w.Write(b.Bytes()); err != nil {
 		return fmt.Errorf("write report: %w", err)
@@ -34,56 +34,53 @@ var markup = strings.NewReplacer(
 func escape(text string) string { return markup.Replace(text) }
 
 func (s *section) markdown(b *bytes.Buffer) {
-	if s.heading != "" {
-		fmt.Fprintf(b, "\n## %s\n", escape(strings.ToUpper(s.heading[:1])+s.heading[1:]))
+	if s.Title != "" {
+		fmt.Fprintf(b, "\n## %s\n", escape(s.Title))
 	}
-	if len(s.facts) > 0 {
-		facts := table{columns: []string{"", ""}}
-		for _, fact := range s.facts {
-			facts.add(fact[0], fact[1])
+	if len(s.Facts) > 0 {
+		facts := table{Columns: make([]column, 2)}
+		for _, fact := range s.Facts {
+			facts.Rows = append(facts.Rows, []cell{{Text: fact[0]}, {Text: fact[1]}})
 		}
 		facts.markdown(b, ":--")
 	}
-	for i := range s.tables {
-		s.tables[i].markdown(b, "--:")
+	for i := range s.Tables {
+		s.Tables[i].markdown(b, "--:")
 	}
-	if len(s.items) > 0 {
+	if len(s.Items) > 0 {
 		fmt.Fprintln(b)
 	}
-	for _, item := range s.items {
+	for _, item := range s.Items {
 		fmt.Fprintf(b, "- %s\n", escape(item))
 	}
-	if len(s.chart) > 0 {
-		fmt.Fprintf(b, "\n```text\n%s\n```\n", strings.ReplaceAll(strings.Join(s.chart, "\n"), "`", "'"))
+	if len(s.Chart) > 0 {
+		fmt.Fprintf(b, "\n```text\n%s\n```\n", strings.ReplaceAll(strings.Join(s.Chart, "\n"), "`", "'"))
 	}
-	for _, note := range s.notes {
+	for _, note := range s.Notes {
 		fmt.Fprintf(b, "\n%s\n", escape(note))
 	}
 }
 
 func (t *table) markdown(b *bytes.Buffer, align string) {
-	if t.title != "" {
-		fmt.Fprintf(b, "\n%s\n", escape(t.title))
+	if t.heading != "" {
+		fmt.Fprintf(b, "\n%s\n", escape(t.heading))
 	}
-	fmt.Fprintln(b)
-	line := func(cells []string, below []string) {
-		for i, cell := range cells {
-			fmt.Fprintf(b, "| %s", escape(cell))
-			for _, more := range below {
-				if i == len(cells)-1 {
-					fmt.Fprintf(b, "<br>%s", escape(more))
-				}
+	b.WriteString("\n")
+	for _, c := range t.Columns {
+		fmt.Fprintf(b, "| %s ", escape(c.Name))
+	}
+	fmt.Fprintln(b, "|\n"+strings.Repeat("| "+align+" ", len(t.Columns)-1)+"| :-- |")
+	for _, row := range t.Rows {
+		for _, c := range row {
+			fmt.Fprintf(b, "| %s", escape(c.Text))
+			for _, frame := range c.Stack {
+				fmt.Fprintf(b, "<br>%s", escape(frame))
 			}
-			fmt.Fprint(b, " ")
+			b.WriteString(" ")
 		}
-		fmt.Fprintln(b, "|")
+		b.WriteString("|\n")
 	}
-	line(t.columns, nil)
-	fmt.Fprintln(b, strings.Repeat("| "+align+" ", len(t.columns)-1)+"| :-- |")
-	for _, row := range t.rows {
-		line(row.cells, row.below)
-	}
-	if more := t.more(); more != "" {
-		fmt.Fprintf(b, "\n%s\n", more)
+	if t.Left != "" {
+		fmt.Fprintf(b, "\n%s\n", t.Left)
 	}
 }

@@ -1,10 +1,10 @@
 // Package report writes what package analysis found.
 package report
 
-import "codeberg.org/gpumemtop/gpumemtop/internal/lab/curve"
+import "codeberg.org/gpumemtop/gpumemtop/internal/whatif/curve"
 
-// Options say how much of it is written, and what was worked out besides.
+// Options choose how much is written, and add what was measured separately.
 type Options struct {
 	Top    int                // rows in each table; 0: all
-	Limits *curve.Measurement // the hit rate by limit; nil: nothing is said of it
+	Limits *curve.Measurement // the hit rate by limit; nil: not shown
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -25,7 +25,7 @@ var (
 	tiny  = flag.Bool("tiny", false, "write testdata/tiny.gmt")
 )
 
-// TestScrub does nothing unless it is told which recordings to take.
+// TestScrub does nothing unless a flag names recordings.
 func TestScrub(t *testing.T) {
 	for name := range strings.SplitSeq(*scrub, ",") {
 		if name != "" {
@@ -36,14 +36,14 @@ func TestScrub(t *testing.T) {
 
 func take(t *testing.T, name string) {
 	t.Helper()
-	r, err := trace.Open(name)
+	r, err := recording.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := r.Header()
 	h.Host, h.Environment, h.Created = "host", nil, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	h.Program = "/opt/examples/" + path.Base(h.Program)
-	w, err := trace.Create(filepath.Join("testdata", filepath.Base(name)), h, true)
+	w, err := recording.Create(filepath.Join("testdata", filepath.Base(name)), h, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func neutral(r *wire.Record) {
 // TestRecordingsAreNeutral finds no path of a machine in what is committed.
 func TestRecordingsAreNeutral(t *testing.T) {
 	for _, name := range recordings(t) {
-		r, err := trace.Open(name)
+		r, err := recording.Open(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +157,7 @@ func (t *tape) Next(r *wire.Record) error {
 	return nil
 }
 
-// put appends a record so many microseconds after the start.
+// put appends a record, with its time in microseconds after the start.
 func (t *tape) put(us uint64, process uint32, e wire.Event, payload string) {
 	e.Time = origin + 1000*us
 	if e.Kind.HasPayload() {
@@ -166,8 +166,8 @@ func (t *tape) put(us uint64, process uint32, e wire.Event, payload string) {
 	t.records = append(t.records, wire.Record{Event: e, Process: process, Thread: 100 + process, Payload: []byte(payload)})
 }
 
-// story is what an importer might make: no call stacks but one, no uses, no costs; names that try to break out; mistakes,
-// lost events, a slab, two processes.
+// story is what an importer might make: no call stacks but one, no uses, no costs; names that try to break out;
+// mistakes, lost events, a slab, two processes.
 func story() *tape {
 	t := &tape{}
 	t.put(0, 1, wire.Event{Kind: wire.KindProcess, Object: 4242, Link: 1}, "/opt/a|b\x00<i>\x00\x1b[31m")
@@ -187,7 +187,7 @@ func story() *tape {
 	t.put(40, 1, wire.Event{Kind: wire.KindRelease, Object: 1, Outcome: wire.OutcomeCached, Link: 1}, "")
 	create(50, 1, 3, wire.OutcomeHit, 1, 4*mib, 1)
 	t.put(60, 1, wire.Event{Kind: wire.KindSlab, Link: 9, Granted: 8 * mib}, "")
-	t.put(61, 1, wire.Event{Kind: wire.KindCreate, Outcome: wire.OutcomeMiss, Object: 4, Tag: 2, Size: mib, Granted: mib, Link: 10, Flags: wire.FlagPart, Reason: 1}, "")
+	t.put(61, 1, wire.Event{Kind: wire.KindCreate, Outcome: wire.OutcomeMiss, Object: 4, Tag: 2, Size: mib, Granted: mib, Link: 10, Flags: wire.FlagSubAlloc, Reason: 1}, "")
 	t.put(70, 1, wire.Event{Kind: wire.KindDiag, Op: uint8(wire.DiagDoubleRelease), Tag: 1, Object: 1, Granted: 4 * mib, Status: -38}, "clReleaseMemObject")
 	t.put(71, 1, wire.Event{Kind: wire.KindDiag, Op: uint8(wire.DiagStaleArgument), Tag: 2, Granted: 2 * mib}, "clEnqueueNDRangeKernel")
 	t.put(80, 1, wire.Event{Kind: wire.KindLost, Size: 12, Granted: 3}, "")
@@ -197,14 +197,14 @@ func story() *tape {
 	return t
 }
 
-// TestTiny writes a recording of the story when it is told to.
+// TestTiny writes a recording of the story when a flag asks for it.
 func TestTiny(t *testing.T) {
 	if !*tiny {
 		return
 	}
-	w, err := trace.Create("testdata/tiny.gmt", trace.Header{
+	w, err := recording.Create("testdata/tiny.gmt", recording.Header{
 		ClockNS: origin, Host: "host", Program: "/opt/a|b", Arguments: []string{"<i>", "\x1b[31m"}, Policy: "slab",
-		Limits: trace.Limits{"max_cached_bytes": "1048576"}, Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Limits: recording.Limits{"max_cached_bytes": "1048576"}, Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}, true)
 	if err != nil {
 		t.Fatal(err)
@@ -215,7 +215,7 @@ func TestTiny(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(trace.Footer{EndedNS: origin + 100_000, Status: 3}); err != nil {
+	if err := w.Close(recording.Footer{EndedNS: origin + 100_000, Status: 3}); err != nil {
 		t.Fatal(err)
 	}
 }

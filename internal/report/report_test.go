@@ -18,16 +18,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
-	"codeberg.org/gpumemtop/gpumemtop/internal/lab/curve"
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
-	"codeberg.org/gpumemtop/gpumemtop/internal/plain"
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/exportrun"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/curve"
 )
 
 // analysed is the analysis of a recording.
 func analysed(t *testing.T, name string, change ...func(*analysis.Options)) *analysis.Analysis {
 	t.Helper()
-	r, err := trace.Open(name)
+	r, err := recording.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,7 @@ func analysed(t *testing.T, name string, change ...func(*analysis.Options)) *ana
 // limitsOf is the hit rate by limit of a recording under futhark.
 func limitsOf(t *testing.T, name string) *curve.Measurement {
 	t.Helper()
-	r, err := trace.Open(name)
+	r, err := recording.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,8 +67,8 @@ func textOf(t *testing.T, write func(io.Writer, *analysis.Analysis, Options) err
 	return b.String()
 }
 
-// TestGolden compares the reports of all recordings with those that are committed: go test -update writes them anew. The
-// long lists of the timeline are left out of the JSON.
+// TestGolden compares the reports of all recordings with those that are committed: go test -update writes them anew.
+// The long lists of the timeline are left out of the JSON.
 func TestGolden(t *testing.T) {
 	for _, name := range recordings(t) {
 		base := strings.TrimSuffix(filepath.Base(name), ".gmt")
@@ -76,7 +77,11 @@ func TestGolden(t *testing.T) {
 		t.Run(base+".txt", func(t *testing.T) { golden.RequireEqual(t, textOf(t, Text, a, Options{Top: 20, Limits: limits})) })
 		t.Run(base+".md", func(t *testing.T) { golden.RequireEqual(t, textOf(t, Markdown, a, Options{Top: 20, Limits: limits})) })
 		short := *a
-		short.Timeline = analysis.Timeline{Start: a.Timeline.Start, Step: a.Timeline.Step}
+		l, none := a.Timeline, []uint64{}
+		short.Timeline = analysis.Timeline{
+			Start: l.Start, Step: l.Step, InUse: none, Cached: none, Cooling: none, Hits: none, Misses: none,
+			Fragmentation: []float64{}, Waste: []float64{}, Tags: []analysis.Series{}, Free: []analysis.Series{},
+		}
 		t.Run(base+".json", func(t *testing.T) { golden.RequireEqual(t, textOf(t, JSON, &short, Options{Limits: limits})) })
 		for range 3 {
 			if diff := cmp.Diff(textOf(t, JSON, a, Options{}), textOf(t, JSON, analysed(t, name), Options{})); diff != "" {
@@ -86,7 +91,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestAttached: of programs that were only watched nothing tells of a pool.
+// TestAttached: reports of programs that were only watched do not mention a pool.
 func TestAttached(t *testing.T) {
 	a := analysed(t, "testdata/train.gmt", func(o *analysis.Options) { o.Header.Attached, o.Header.Policy = true, "none" })
 	for name, write := range map[string]func(io.Writer, *analysis.Analysis, Options) error{"text": Text, "md": Markdown, "html": HTML} {
@@ -185,34 +190,38 @@ func TestJSONKeys(t *testing.T) {
 	if string(got["hits"]) != "1" || string(got["misses"]) != "3" || !strings.Contains(string(got["exit"]), `"status": 3`) {
 		t.Errorf("hits %s, misses %s, exit %s", got["hits"], got["misses"], got["exit"])
 	}
-	var leaks []LeakJSON
-	if err := json.Unmarshal(got["leaks"], &leaks); err != nil || len(leaks) != 2 || leaks[0].OldestNS != 50_000 {
+	var leaks []analysis.Leak
+	if err := json.Unmarshal(got["leaks"], &leaks); err != nil || len(leaks) != 2 || leaks[0].Oldest != 50_000 {
 		t.Errorf("%v: %+v", err, leaks)
 	}
-	if text := textOf(t, JSON, &analysis.Analysis{}, Options{}); strings.Count(text, "null") != 1 || !strings.Contains(text, `"flame": null`) {
+	empty, err := analysis.New(&exportrun.Tape{}, analysis.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := textOf(t, JSON, empty, Options{}); strings.Count(text, "null") != 1 || !strings.Contains(text, `"flame": null`) {
 		t.Errorf("empty lists are null:\n%s", text)
 	}
 }
 
 func TestTopBoundsTables(t *testing.T) {
-	s := &model.Snapshot{Processes: make([]model.Process, 300)}
+	s := &stats.Snapshot{Processes: make([]stats.Process, 300)}
 	for i := range s.Processes {
 		s.Processes[i].Program = fmt.Sprintf("/bin/worker%d", i)
 		s.Processes[i].Totals.PeakInUse = uint64(i)
 	}
 	a := &analysis.Analysis{Snapshot: s}
 	some, all := textOf(t, Text, a, Options{Top: 20}), textOf(t, Text, a, Options{})
-	if strings.Count(some, "worker") != 20 || !strings.Contains(some, "and 280 more\n") || !strings.Contains(some, "worker299\n") {
+	if strings.Count(some, "worker") != 20 || !strings.Contains(some, "and 280 more rows\n") || !strings.Contains(some, "worker299\n") {
 		t.Errorf("20 of 300:\n%s", some)
 	}
-	if strings.Count(all, "worker") != 300 || strings.Contains(all, "more\n") {
+	if strings.Count(all, "worker") != 300 || strings.Contains(all, "more row") {
 		t.Errorf("all of 300:\n%s", all)
 	}
 }
 
 // TestEmpty says that nothing was seen, and what happened all the same.
 func TestEmpty(t *testing.T) {
-	s := &model.Snapshot{Program: "ls", Marks: []model.Mark{{Text: "transparent: no core"}}}
+	s := &stats.Snapshot{Program: "ls", Marks: []stats.Mark{{Text: "transparent: no core"}}}
 	for name, write := range map[string]func(io.Writer, *analysis.Analysis, Options) error{"text": Text, "markdown": Markdown} {
 		text := textOf(t, write, &analysis.Analysis{Snapshot: s, Damage: "the end is cut off"}, Options{})
 		for _, part := range []string{"no OpenCL call was seen", "transparent: no core", "the end is cut off"} {
@@ -248,13 +257,13 @@ func TestBeyondTheEnd(t *testing.T) {
 func TestWideCharacters(t *testing.T) {
 	var b bytes.Buffer
 	wrap(&b, "label ", strings.Repeat("日本語", 40)+" 9 % "+strings.Repeat("語 ", 60))
-	table := table{columns: []string{"size", "name", "tag"}}
-	table.add("1", "日本", strings.Repeat("語", 80))
-	table.add("22", "b", "c")
+	table := newView(&analysis.Analysis{}, Options{}, false).table("", 2, "size", "name", "tag")
+	table.add(cell{Text: "1"}, cell{Text: "日本"}, cell{Text: strings.Repeat("語", 80)})
+	table.add(cell{Text: "22"}, cell{Text: "b"}, cell{Text: "c"})
 	table.text(&b)
 	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 	for _, line := range lines {
-		if n := plain.Width(line); n > textWidth {
+		if n := units.Width(line); n > textWidth {
 			t.Errorf("%d columns: %s", n, line)
 		}
 	}

@@ -43,7 +43,7 @@ func listen(path string, join func(*peer), warn func(string)) (*acceptor, error)
 
 // serve accepts connections until the listener is closed.
 func (a *acceptor) serve() {
-	told := false
+	warned := false
 	for {
 		conn, err := a.listener.AcceptUnix()
 		if errors.Is(err, net.ErrClosed) {
@@ -51,14 +51,14 @@ func (a *acceptor) serve() {
 		}
 		if err != nil {
 			// The process stays in the queue, and may have more luck when another one has ended.
-			if !told {
+			if !warned {
 				a.warn(acceptText(err))
 			}
-			told = true
+			warned = true
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
-		told = false
+		warned = false
 		if credentials(conn).Pid == int32(os.Getpid()) {
 			_ = conn.Close()
 			close(a.settled)
@@ -142,16 +142,16 @@ func greet(conn *net.UnixConn) (*peer, error) {
 	return p, nil
 }
 
-// credentials returns who made a connection, a nobody if the kernel does not say.
+// credentials returns who made a connection, unknown ids if the kernel does not say.
 func credentials(conn *net.UnixConn) unix.Ucred {
-	nobody := unix.Ucred{Uid: ^uint32(0), Gid: ^uint32(0)}
+	unknown := unix.Ucred{Uid: ^uint32(0), Gid: ^uint32(0)}
 	var who *unix.Ucred
 	err := control(conn, func(fd int) (err error) {
 		who, err = unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 		return err
 	})
 	if err != nil {
-		return nobody
+		return unknown
 	}
 	return *who
 }

@@ -6,17 +6,17 @@ import (
 	"sync"
 	"time"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/symbol"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Feed tells what happens in programs that run already; *tracer.Tracer is one. Its methods are called from one
-// goroutine, but for Watched and Wake, which anybody may call until Close.
+// Feed reports what happens in running programs; *tracer.Tracer is one. One goroutine calls its methods, except Watched
+// and Wake, which any goroutine may call until Close.
 type Feed interface {
-	// Poll waits, at most so long, until there is something, hands over what is there, in the order of time and with the
-	// numbers of processes set, and returns how many records these were. It hands over a bounded number, so that its
-	// caller gets to do something else. io.EOF says that nothing is left to watch and nothing will come any more.
+	// Poll waits, at most so long, until there is something, hands over what is there, in the order of time and with
+	// the numbers of processes set, and returns how many records these were. It hands over a bounded number, so that
+	// its caller gets to do something else. io.EOF says that nothing is left to watch and nothing will come any more.
 	//
 	// A process begins with a PROCESS. A process that is gone ends with an EXIT whose thread is 0: status is as a shell
 	// has it (128 + n after signal n), -1 when it is not known, and object the signal that ended it, 0 for none.
@@ -36,7 +36,7 @@ type Feed interface {
 // AttachOptions describe a session that watches programs which run already.
 type AttachOptions struct {
 	Feed      Feed // the session closes it
-	Model     *model.Model
+	Model     *stats.Model
 	Recorder  Recorder // nil: nothing is recorded. The session does not close it
 	Recording string   // its path, to show
 	Tap       Tap      // nil: there is none. The session closes it
@@ -63,12 +63,12 @@ type Attached struct {
 
 // Watch is what is left of an attached session.
 type Watch struct {
-	Snapshot *model.Snapshot
+	Snapshot *stats.Snapshot
 	// Running is how many of the processes go on after the session: what they have in use is no leak.
 	Running int
 	// Recording is the error that ended the recording early, nil when it is whole.
 	Recording error
-	// Err is the error that ended the session before anybody asked for it, or that it ended with.
+	// Err is the error that ended the session before it was stopped, or that it ended with.
 	Err error
 }
 
@@ -163,16 +163,16 @@ func (a *Attached) deliver(r *wire.Record) {
 		a.running[r.Process] = true
 	case r.Kind == wire.KindExit && r.Thread == 0:
 		delete(a.running, r.Process)
-		a.exited(r.Process, statusOf(&r.Event), r.Time)
+		a.exited(r.Process, statusOf(r.AsExit()), r.Time)
 		return
 	}
 	a.take(r)
 }
 
 // statusOf reads how a feed says that a process ended.
-func statusOf(e *wire.Event) Status {
-	if e.Object != 0 {
-		return Status{Signal: int(e.Object)}
+func statusOf(e wire.ExitView) Status {
+	if signal := e.Signal(); signal != 0 {
+		return Status{Signal: int(signal)}
 	}
-	return Status{Code: int(e.Status)}
+	return Status{Code: int(e.Status())}
 }

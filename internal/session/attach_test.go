@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/symbol"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -79,8 +79,8 @@ func (f *fakeFeed) Close() error {
 	return nil
 }
 
-// told is a record of a process as a feed tells it.
-func told(process uint32, e wire.Event, payload string) wire.Record {
+// fed is a record of a process as a feed reports it.
+func fed(process uint32, e wire.Event, payload string) wire.Record {
 	if payload != "" {
 		e.Size = uint64(len(payload))
 	}
@@ -88,15 +88,15 @@ func told(process uint32, e wire.Event, payload string) wire.Record {
 }
 
 func introduced(process uint32, pid int, command string) wire.Record {
-	return told(process, wire.Event{Time: 1, Kind: wire.KindProcess, Object: uint64(pid)}, command)
+	return fed(process, wire.Event{Time: 1, Kind: wire.KindProcess, Object: uint64(pid)}, command)
 }
 
 func gone(process uint32, status int, signal uint64) wire.Record {
-	return told(process, wire.Event{Time: 9, Kind: wire.KindExit, Status: int16(status), Object: signal}, "")
+	return fed(process, wire.Event{Time: 9, Kind: wire.KindExit, Status: int16(status), Object: signal}, "")
 }
 
 func attachTo(f Feed, recorder Recorder) *Attached {
-	return Attach(AttachOptions{Feed: f, Model: model.New(model.Options{Started: 1}), Recorder: recorder, Recording: "fake.gmt"})
+	return Attach(AttachOptions{Feed: f, Model: stats.New(stats.Options{Started: 1}), Recorder: recorder, Recording: "fake.gmt"})
 }
 
 // TestAttachedTakesEverything: what a ring may not say, a feed may, and carried creates stay what they are.
@@ -105,9 +105,9 @@ func TestAttachedTakesEverything(t *testing.T) {
 	before.Flags, before.Tag = wire.FlagCarried, 7
 	f := newFakeFeed([]wire.Record{
 		introduced(1, 4711, "./blur\x004096\x00"),
-		told(1, wire.Event{Time: 1, Kind: wire.KindSite, Tag: 7}, "unknown before attach\t\t\t\n"),
-		told(1, before, ""), told(1, create(3, 2), ""),
-		told(1, wire.Event{Time: 4, Kind: wire.KindLost, Size: 5, Granted: 2}, ""),
+		fed(1, wire.Event{Time: 1, Kind: wire.KindSite, Tag: 7}, "unknown before attach\t\t\t\n"),
+		fed(1, before, ""), fed(1, create(3, 2), ""),
+		fed(1, wire.Event{Time: 4, Kind: wire.KindLost, Size: 5, Granted: 2}, ""),
 	})
 	f.last = io.EOF
 	tp := &tape{}
@@ -122,7 +122,7 @@ func TestAttachedTakesEverything(t *testing.T) {
 	if s.Totals.Creates != 1 || s.Totals.LiveBuffers != 2 || s.Totals.InUse != 128 || s.Lost != 5 || s.Program != "./blur" {
 		t.Errorf("program %q, %d creates, %d live, %d in use, %d lost", s.Program, s.Totals.Creates, s.Totals.LiveBuffers, s.Totals.InUse, s.Lost)
 	}
-	if !slices.ContainsFunc(s.Tags, func(tag model.Tag) bool { return tag.Name == "unknown before attach" && tag.InUse == 64 }) {
+	if !slices.ContainsFunc(s.Tags, func(tag stats.Tag) bool { return tag.Name == "unknown before attach" && tag.InUse == 64 }) {
 		t.Errorf("tags %+v: what was there before attach is in none", s.Tags)
 	}
 	if got.Running != 1 || got.Err != nil || got.Recording != nil {
@@ -135,13 +135,13 @@ func TestAttachedEnds(t *testing.T) {
 	frame := string(make([]byte, wire.SizeofFrame))
 	f := newFakeFeed([]wire.Record{
 		introduced(1, 11, "a"), introduced(2, 12, "b"), introduced(3, 13, "c"), introduced(4, 14, "d"),
-		told(1, wire.Event{Time: 2, Kind: wire.KindTag, Tag: 5, Op: uint8(wire.TagsStack)}, frame),
+		fed(1, wire.Event{Time: 2, Kind: wire.KindTag, Tag: 5, Op: uint8(wire.TagsStack)}, frame),
 		gone(1, 3, 0), gone(2, 137, 9), gone(3, -1, 0),
 	})
 	f.last = io.EOF
 	k := &keeper{}
 	a := newAttached(AttachOptions{
-		Feed: f, Model: model.New(model.Options{Started: 1}), Recorder: k,
+		Feed: f, Model: stats.New(stats.Options{Started: 1}), Recorder: k,
 		Resolve: func(string, uint64) []symbol.Frame { return []symbol.Frame{{Function: "f"}} },
 	})
 	a.run()
@@ -171,8 +171,8 @@ func TestAttachedEnds(t *testing.T) {
 
 // TestAttachedStops: Stop lets go of the programs before what is left is read, and closes the feed once.
 func TestAttachedStops(t *testing.T) {
-	f := newFakeFeed([]wire.Record{introduced(1, 11, "a"), told(1, create(2, 1), "")})
-	f.rest = [][]wire.Record{{told(1, create(3, 2), "")}, {told(1, create(4, 3), "")}}
+	f := newFakeFeed([]wire.Record{introduced(1, 11, "a"), fed(1, create(2, 1), "")})
+	f.rest = [][]wire.Record{{fed(1, create(3, 2), "")}, {fed(1, create(4, 3), "")}}
 	tp := &tape{}
 	a := attachTo(f, tp)
 	<-f.idle
@@ -181,7 +181,7 @@ func TestAttachedStops(t *testing.T) {
 	got := a.Wait()
 	a.Stop() // too late: must not touch the feed
 	if want := "detach|poll 0s|poll 0s|poll 0s|close"; strings.Join(f.calls, "|") != want {
-		t.Errorf("the feed was told %q, want %q", f.calls, want)
+		t.Errorf("the feed was asked %q, want %q", f.calls, want)
 	}
 	if got.Snapshot.Totals.Creates != 3 || len(tp.records) != 4 || tp.flushes == 0 {
 		t.Errorf("%d creates, %d records, %d flushes: what was left in the feed is missing", got.Snapshot.Totals.Creates, len(tp.records), tp.flushes)
@@ -200,12 +200,12 @@ func TestAttachedFails(t *testing.T) {
 		t.Errorf("error %v, want both %v and %v, each once", got.Err, broken, stuck)
 	}
 	if f.calls[len(f.calls)-1] != "close" {
-		t.Errorf("the feed was told %q: not closed", f.calls)
+		t.Errorf("the feed was asked %q: not closed", f.calls)
 	}
 }
 
 func TestAttachedFullDisk(t *testing.T) {
-	f := newFakeFeed([]wire.Record{introduced(1, 11, "a"), told(1, create(2, 1), ""), told(1, create(3, 2), "")})
+	f := newFakeFeed([]wire.Record{introduced(1, 11, "a"), fed(1, create(2, 1), ""), fed(1, create(3, 2), "")})
 	f.last = io.EOF
 	got := attachTo(f, &tape{limit: 2}).Wait()
 	if !errors.Is(got.Recording, errFull) || got.Err != nil || got.Snapshot.Totals.Creates != 2 {

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -22,12 +22,12 @@ func (nothing) Bytes() uint64             { return 0 }
 func BenchmarkCollector(b *testing.B) {
 	b.Run("model", func(b *testing.B) { benchmarkCollector(b, nothing{}) })
 	b.Run("model+recording", func(b *testing.B) {
-		w, err := trace.Create(filepath.Join(b.TempDir(), "bench.gmt"), trace.Header{}, false)
+		w, err := recording.Create(filepath.Join(b.TempDir(), "bench.gmt"), recording.Header{}, false)
 		if err != nil {
 			b.Fatal(err)
 		}
 		benchmarkCollector(b, w)
-		if err := w.Close(trace.Footer{}); err != nil {
+		if err := w.Close(recording.Footer{}); err != nil {
 			b.Fatal(err)
 		}
 	})
@@ -35,7 +35,7 @@ func BenchmarkCollector(b *testing.B) {
 
 func benchmarkCollector(b *testing.B, recorder Recorder) {
 	b.Helper()
-	c := newCollector(model.New(model.Options{Program: "bench", Started: 1}), recorder, "")
+	c := newCollector(stats.New(stats.Options{Program: "bench", Started: 1}), recorder, "")
 	target := newFakeTarget(b)
 	c.add(target.peer(7))
 	clock := uint64(1_000_000)

@@ -3,11 +3,10 @@ package session
 import (
 	"fmt"
 	"math"
-	"strings"
 	"sync"
 	"time"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -40,14 +39,14 @@ type collector struct {
 	done chan struct{}
 }
 
-// change is a limit, or a policy, that was set since the start; a process that comes later is told.
+// change is a limit, or a policy, that was set since the start; a process that comes later gets it, too.
 type change struct {
 	name    string // of the limit; empty: a policy
 	message []byte
 	number  uint64
 }
 
-func newCollector(m *model.Model, recorder Recorder, path string) *collector {
+func newCollector(m *stats.Model, recorder Recorder, path string) *collector {
 	return &collector{
 		intake: newIntake(m, recorder, path), leave: func() {}, child: func() int { return 0 },
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
@@ -171,7 +170,7 @@ func (c *collector) guard(fn func()) {
 
 // deliver takes one event from a ring. Kinds that only the session writes are forgeries.
 func (c *collector) deliver(p *peer, r *wire.Record) {
-	r.Flags &^= wire.FlagCarried // says that something happened before the recording
+	r.ClearCarriedOver() // it would say that something happened before the recording
 	switch r.Kind {
 	case wire.KindExit:
 		r.Thread = max(r.Thread, 1) // 0 is the session's own word
@@ -184,7 +183,7 @@ func (c *collector) deliver(p *peer, r *wire.Record) {
 func (c *collector) reportLosses(now uint64) {
 	for _, p := range c.peers {
 		if events, uses := p.losses(); events > 0 {
-			c.put(&wire.Record{Process: p.number, Event: wire.Event{Time: now, Kind: wire.KindLost, Size: events, Granted: uses}})
+			c.put(&wire.Record{Process: p.number, Event: wire.LostFields{Time: now, Events: events, Uses: uses}.Event()})
 		}
 	}
 }
@@ -194,12 +193,9 @@ func (c *collector) add(p *peer) {
 	c.count++
 	p.number = c.count
 	c.peers = append(c.peers, p)
-	text := strings.Join(p.command, "\x00")
-	text = text[:min(len(text), wire.PayloadMax)]
-	c.put(&wire.Record{
-		Process: p.number, Payload: []byte(text),
-		Event: wire.Event{Time: c.clock(), Kind: wire.KindProcess, Object: uint64(p.pid), Link: uint64(p.parent), Size: uint64(len(text))},
-	})
+	r := wire.ProcessFields{Time: c.clock(), PID: uint64(p.pid), Parent: uint64(p.parent)}.Record(wire.AppendProcess(nil, p.command))
+	r.Process = p.number
+	c.put(&r)
 	for _, change := range c.changed {
 		_ = p.send(change.message) // it is gone then
 	}
@@ -227,8 +223,8 @@ func (c *collector) tell(latest change) {
 	}
 }
 
-// remember keeps the latest change of each limit, in the order in which they were made first. A policy begins with its own
-// limits: what was changed before it is no matter any more.
+// remember keeps the latest change of each limit, in the order in which they were made first. A policy begins with its
+// own limits: what was changed before it is no matter any more.
 func (c *collector) remember(latest change) {
 	if latest.name == "" {
 		c.changed = append(c.changed[:0], latest)

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/symbol"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -50,7 +50,7 @@ func (t *tape) kinds() string {
 // testCollector returns a collector without its goroutine, on a clock that stands until it is moved.
 func testCollector(recorder Recorder) (*collector, *uint64) {
 	now := uint64(1_000_000_000)
-	c := newCollector(model.New(model.Options{Program: "fake", Started: now}), recorder, "fake.gmt")
+	c := newCollector(stats.New(stats.Options{Program: "fake", Started: now}), recorder, "fake.gmt")
 	c.clock = func() uint64 { return now }
 	return c, &now
 }
@@ -150,7 +150,7 @@ func TestCollectorEndOfProcess(t *testing.T) {
 	if lost.Size != 10 || lost.Granted != 4 {
 		t.Errorf("LOST says %d events, %d uses; want 10, 4", lost.Size, lost.Granted)
 	}
-	if s := c.model.Publish(); s.Lost != 10 || s.Processes[1].State != model.Exited {
+	if s := c.model.Publish(); s.Lost != 10 || s.Processes[1].State != stats.Exited {
 		t.Errorf("model: lost %d, state %v", s.Lost, s.Processes[1].State)
 	}
 }
@@ -167,7 +167,7 @@ func TestCollectorRecordsWhatItKnows(t *testing.T) {
 	leaver.put(0, wire.Event{Time: 6, Kind: wire.KindExit, Status: -1}, "")
 	c.peers[0].hungUp.Store(true)
 	c.pass()
-	replayed := model.New(model.Options{})
+	replayed := stats.New(stats.Options{})
 	for i := range tp.records {
 		replayed.Apply(&tp.records[i])
 	}
@@ -191,10 +191,10 @@ func TestCollectorStatusOfTheProgram(t *testing.T) {
 		t.Errorf("last record %+v, want the program's EXIT with status 139", last)
 	}
 	s := c.model.Published()
-	if p := s.Processes[0]; p.State != model.Signaled || p.Status != 11 {
+	if p := s.Processes[0]; p.State != stats.Signaled || p.Status != 11 {
 		t.Errorf("program: state %v, status %d; want signaled by 11", p.State, p.Status)
 	}
-	if p := s.Processes[1]; p.State != model.Running {
+	if p := s.Processes[1]; p.State != stats.Running {
 		t.Errorf("a process that still runs is shown as %v", p.State)
 	}
 }
@@ -335,7 +335,7 @@ func TestCollectorFullDisk(t *testing.T) {
 
 func TestCollectorLimits(t *testing.T) {
 	now := uint64(1)
-	c := newCollector(model.New(model.Options{Limits: []model.Limit{{Name: "max_cached_bytes", Value: 1, Max: 1 << 50}}}), nil, "")
+	c := newCollector(stats.New(stats.Options{Limits: []stats.Limit{{Name: "max_cached_bytes", Value: 1, Max: 1 << 50}}}), nil, "")
 	c.clock = func() uint64 { return now }
 	early := newFakeTarget(t)
 	c.add(early.peer(7))

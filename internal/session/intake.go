@@ -1,7 +1,7 @@
 package session
 
 import (
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -24,7 +24,7 @@ type Keeper interface {
 	Ended(process uint32, status Status)
 }
 
-// Tap is told of all records while they come; *live.Tap is one. One goroutine calls it. Take keeps nothing of the record;
+// Tap gets all records while they come; *live.Tap is one. One goroutine calls it. Take keeps nothing of the record;
 // Take and Flush return at once.
 type Tap interface {
 	Take(*wire.Record)
@@ -35,7 +35,7 @@ type Tap interface {
 // intake is where the records of a session go, whatever source they come from: into model, recording and sites. One
 // goroutine uses it.
 type intake struct {
-	model    *model.Model
+	model    *stats.Model
 	recorder Recorder // nil: nothing is recorded, or it broke
 	path     string   // of the recording
 	tap      Tap      // nil: there is none
@@ -47,7 +47,7 @@ type intake struct {
 	due     struct{ tick, flush uint64 }
 }
 
-func newIntake(m *model.Model, recorder Recorder, path string) intake {
+func newIntake(m *stats.Model, recorder Recorder, path string) intake {
 	return intake{
 		model: m, recorder: recorder, path: path, sites: newSites(nil), clock: Now, leaving: map[uint32]Status{},
 	}
@@ -91,12 +91,12 @@ func (in *intake) applySites() {
 }
 
 // exited says that a process is gone, at a time in ns. Its own EXIT says only that its exit handlers run: without a
-// second one whoever reads the recording would count its memory as in use for longer than the model here.
+// second one a reader of the recording would count its memory as in use for longer than the model here.
 func (in *intake) exited(process uint32, status Status, time uint64) {
 	in.model.ProcessEnded(process, status.Code, status.Signal, time)
-	in.put(&wire.Record{Process: process, Event: wire.Event{Time: time, Kind: wire.KindExit, Status: int16(status.Shell())}})
+	in.put(&wire.Record{Process: process, Event: wire.ExitFields{Time: time, Status: int16(status.Shell())}.Event()})
 	in.leaving[process] = status
-	if !in.sites.add(&wire.Record{Process: process, Event: wire.Event{Kind: wire.KindExit}}) {
+	if !in.sites.add(&wire.Record{Process: process, Event: wire.ExitFields{}.Event()}) {
 		in.left(process)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"io"
 	"sync"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 )
 
 // Bounds of the lines kept for the dashboard; the spool has everything.
@@ -19,12 +21,6 @@ const (
 	stderr = 1
 )
 
-// Line is one line that the target printed, without its end. It may hold anything.
-type Line struct {
-	Text   string
-	Stderr bool
-}
-
 // output collects what the target prints on captured streams: the latest lines for the dashboard, and all of it for
 // replay. After reveal it passes everything straight through. Any goroutine may call it.
 type output struct {
@@ -35,7 +31,7 @@ type output struct {
 	shown   bool // output has reached, or will reach, the terminal
 	last    byte // printed last
 
-	lines   []Line
+	lines   []view.OutputLine
 	first   uint64 // position of lines[0]
 	bytes   int
 	partial [2][]byte // the last, unfinished line of each stream
@@ -44,14 +40,15 @@ type output struct {
 
 func newOutput(out, err io.Writer) *output { return &output{to: [2]io.Writer{out, err}} }
 
-// write takes a chunk of a stream, which is not empty. It waits for nobody until reveal, and for the terminal from then on.
+// write takes a chunk of a stream, which is not empty. It does not wait until reveal, and for the terminal from then
+// on.
 func (o *output) write(stream int, chunk []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.last = chunk[len(chunk)-1]
 	if o.through {
 		o.shown = true
-		_, _ = o.to[stream].Write(chunk) // closed by whoever read it: the program would not be told either
+		_, _ = o.to[stream].Write(chunk) // closed by its reader: the program would not learn of it either
 		return
 	}
 	o.spool.add(stream, chunk)
@@ -84,7 +81,7 @@ func (o *output) split(stream int, chunk []byte) {
 
 // finishLine makes the unfinished line of a stream a line.
 func (o *output) finishLine(stream int) {
-	o.lines = append(o.lines, Line{Text: string(o.partial[stream]), Stderr: stream == stderr})
+	o.lines = append(o.lines, view.OutputLine{Text: string(o.partial[stream]), Stderr: stream == stderr})
 	o.bytes += len(o.partial[stream])
 	o.partial[stream] = o.partial[stream][:0]
 	drop := 0
@@ -98,7 +95,7 @@ func (o *output) finishLine(stream int) {
 
 // since returns the lines from a position on, as far as they are kept, and the position after them. An unfinished
 // line, a prompt say, counts as a line once it has not grown between two looks.
-func (o *output) since(position uint64) ([]Line, uint64) {
+func (o *output) since(position uint64) ([]view.OutputLine, uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for stream, text := range o.partial {
@@ -109,7 +106,7 @@ func (o *output) since(position uint64) ([]Line, uint64) {
 	}
 	next := o.first + uint64(len(o.lines))
 	from := min(max(position, o.first), next)
-	lines := make([]Line, next-from)
+	lines := make([]view.OutputLine, next-from)
 	copy(lines, o.lines[from-o.first:])
 	return lines, next
 }

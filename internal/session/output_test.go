@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 )
 
 func TestOutputLosesNothing(t *testing.T) {
@@ -87,14 +89,14 @@ func TestOutputLines(t *testing.T) {
 	o.write(stdout, []byte("one\ntw"))
 	o.write(stderr, []byte("bad\n"))
 	lines, next := o.since(0)
-	if want := []Line{{Text: "one"}, {Text: "bad", Stderr: true}}; !slices.Equal(lines, want) {
+	if want := []view.OutputLine{{Text: "one"}, {Text: "bad", Stderr: true}}; !slices.Equal(lines, want) {
 		t.Errorf("lines %v, want %v", lines, want)
 	}
 	o.write(stdout, []byte("o? "))
 	if lines, next = o.since(next); len(lines) != 0 {
 		t.Errorf("a line that grows is shown: %v", lines)
 	}
-	if lines, next = o.since(next); !slices.Equal(lines, []Line{{Text: "two? "}}) {
+	if lines, next = o.since(next); !slices.Equal(lines, []view.OutputLine{{Text: "two? "}}) {
 		t.Errorf("a prompt that stands is not shown: %v", lines)
 	}
 	o.write(stdout, bytes.Repeat([]byte("y"), lineMax+1))

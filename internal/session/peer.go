@@ -1,7 +1,9 @@
 package session
 
 import (
+	"math"
 	"net"
+	"slices"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -14,7 +16,7 @@ import (
 // those. Looking at all rings all the time would make the kernel back the untouched ones with memory.
 const ahead = 32
 
-// peer is one process that made an OpenCL call. The collector owns it, but for hungUp and conn's reading side.
+// peer is one process that made an OpenCL call. The collector owns it, except hungUp and conn's reading side.
 type peer struct {
 	number  uint32
 	pid     int
@@ -118,4 +120,68 @@ func (p *peer) close() {
 	_ = p.conn.Close()
 	_ = unix.Munmap(p.mem)
 	p.mem, p.region = nil, nil
+}
+
+// bury removes the processes that ended and whose rings are empty.
+func (c *collector) bury(now uint64) {
+	var gone []*peer
+	for _, p := range c.peers {
+		if p.ended && !c.pending(p) {
+			gone = append(gone, p)
+		}
+	}
+	for _, p := range gone {
+		c.guard(func() {
+			if events, uses := p.losses(); events > 0 {
+				c.put(&wire.Record{Process: p.number, Event: wire.LostFields{Time: now, Events: events, Uses: uses}.Event()})
+			}
+		})
+		c.remove(p)
+	}
+}
+
+// pending reports whether events of a process are still to be delivered.
+func (c *collector) pending(p *peer) bool {
+	return slices.ContainsFunc(c.merge.heap, func(s *source) bool { return s.peer == p })
+}
+
+// remove ends the watch over a process. The exit of the program itself is put off until its status is known.
+func (c *collector) remove(p *peer) {
+	i := slices.Index(c.peers, p)
+	if i < 0 {
+		return // its memory went away while it was being ended
+	}
+	c.merge.drop(p)
+	c.peers = slices.Delete(c.peers, i, i+1)
+	p.close()
+	c.leave()
+	if p.stays {
+		return
+	}
+	if p.pid == c.child() {
+		p, c.waiting = c.waiting, p // it may have gone by another name before: exec
+	}
+	if p != nil {
+		c.exited(p.number, Status{Code: -1}, c.clock())
+	}
+}
+
+// complete drains all rings, including those of processes that still run, and ends the intake.
+func (c *collector) complete(status Status) {
+	now := c.clock()
+	for _, p := range c.peers {
+		p.stays = p.pid != c.child() && !p.gone()
+		if p.stays {
+			p.end(now) // it may write faster than this can read
+		} else {
+			p.end(math.MaxUint64)
+		}
+	}
+	for drained := false; !drained; {
+		drained = c.pass() == 0
+	}
+	if c.waiting != nil {
+		c.exited(c.waiting.number, status, c.clock())
+	}
+	c.end()
 }

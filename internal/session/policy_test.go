@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -19,7 +19,8 @@ var longest = map[string]string{
 	"bucket_sizes": "1024:4096:16384:65536:262144:1048576:4194304:16777216:67108864:268435456:1073741824:8589934592",
 }
 
-// TestPolicyTextsFit sends every policy with all limits at their longest: whoever obeys the messages has them all.
+// TestPolicyTextsFit sends every policy with all limits at their longest: a process that obeys the messages has them
+// all.
 func TestPolicyTextsFit(t *testing.T) {
 	for _, name := range allocator.Names() {
 		description, _ := allocator.Describe(name)
@@ -31,7 +32,7 @@ func TestPolicyTextsFit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got allocator.Policy
+		var got *allocator.Pool
 		texts := policyTexts(name, settings)
 		for i, text := range texts {
 			if _, err := (wire.Control{Text: text.message}).Encode(); err != nil {
@@ -69,7 +70,7 @@ func TestPolicyTextsFit(t *testing.T) {
 }
 
 func TestCollectorPolicies(t *testing.T) {
-	c := newCollector(model.New(model.Options{Policy: "futhark"}), nil, "")
+	c := newCollector(stats.New(stats.Options{Policy: "futhark"}), nil, "")
 	c.clock = func() uint64 { return 1 }
 	early := newFakeTarget(t)
 	c.add(early.peer(7))

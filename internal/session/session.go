@@ -18,9 +18,12 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/symbol"
+	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -36,7 +39,7 @@ type Options struct {
 	// Shim and Core return the libraries to put into the target. Core is asked only for pooling policies.
 	Shim, Core func() ([]byte, error)
 
-	Model     *model.Model
+	Model     *stats.Model
 	Recorder  Recorder // nil: nothing is recorded. The session does not close it
 	Recording string   // its path, to show
 	Tap       Tap      // nil: there is none. The session closes it, also when it cannot start
@@ -50,7 +53,7 @@ type Options struct {
 	Cols, Rows int
 
 	Stdin, Stdout, Stderr *os.File          // the program's, and where captured output goes; nil: ours
-	Warn                  func(text string) // takes messages for the user, from any goroutine; nil: nobody is told
+	Warn                  func(text string) // takes messages for the user, from any goroutine; nil: dropped
 }
 
 // Session is a running target. Its methods may be called from any goroutine.
@@ -74,7 +77,7 @@ type Session struct {
 // Result is what is left of a session.
 type Result struct {
 	Status   Status
-	Snapshot *model.Snapshot
+	Snapshot *stats.Snapshot
 	// Recording is the error that ended the recording early, nil when it is whole.
 	Recording error
 	// OpenLine says that captured output left the terminal in the middle of a line.
@@ -270,8 +273,8 @@ func (s *Session) SetLimit(name, value string) error {
 	return s.collector.setLimit(name, value, s.sequence.Add(1))
 }
 
-// SetPolicy asks every process of the target, present and future, to go over to another allocator policy, whose limits
-// have their defaults but for settings, written as the allocator takes them. The answers come as LIMIT events into the
+// SetPolicy asks every process of the target, present and future, to switch to another allocator policy, whose limits
+// have their defaults except settings, written as the allocator takes them. The answers come as LIMIT events into the
 // model. The error says that the target was started without a pool, or what is wrong with policy or settings.
 func (s *Session) SetPolicy(name string, settings []allocator.Setting) error {
 	if !s.options.Config.Pooling {
@@ -306,7 +309,7 @@ func (s *Session) Terminate() {
 
 // Output returns what the program printed on captured streams since a position, oldest first, and the position to
 // ask from next time. The first position is 0. Only the latest 10 000 lines or 4 MiB are kept for this.
-func (s *Session) Output(since uint64) ([]Line, uint64) {
+func (s *Session) Output(since uint64) ([]view.OutputLine, uint64) {
 	if s.streams.output == nil {
 		return nil, since
 	}
@@ -332,4 +335,14 @@ func (s *Session) Reveal(replay bool) error {
 		return fmt.Errorf("replay the program's output: %w", err)
 	}
 	return nil
+}
+
+// Now returns CLOCK_MONOTONIC in ns, the clock of every event. Go's own monotonic clock is the same one, but
+// its readings cannot be had as a number.
+func Now() uint64 {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
+		panic(err) // the clock is part of every Linux that Go runs on
+	}
+	return uint64(t.Nano())
 }

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -40,7 +40,7 @@ func testOptions(t *testing.T, command ...string) Options {
 		Config: wire.Config{Policy: "none", StackDepth: 1},
 		Shim:   func() ([]byte, error) { return library, nil },
 		Core:   func() ([]byte, error) { return nil, errors.New("the core was asked for") },
-		Model:  model.New(model.Options{Program: command[0]}),
+		Model:  stats.New(stats.Options{Program: command[0]}),
 		Stdin:  null, Stdout: null, Stderr: null,
 		Warn: func(text string) { t.Errorf("warning: %s", text) },
 	}
@@ -123,7 +123,7 @@ func TestOpenCLProcess(t *testing.T) {
 		t.Errorf("recorded %s\n   want %s", got, want)
 	}
 	p := result.Snapshot.Processes[0]
-	if p.Program != "fake" || !slices.Equal(p.Arguments, []string{"--flag"}) || p.Totals.Creates != 3 || p.State != model.Exited {
+	if p.Program != "fake" || !slices.Equal(p.Arguments, []string{"--flag"}) || p.Totals.Creates != 3 || p.State != stats.Exited {
 		t.Errorf("process %+v", p)
 	}
 }

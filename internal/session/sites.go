@@ -4,7 +4,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -131,9 +130,10 @@ func (s *sites) run() {
 func (s *sites) answer(r *wire.Record, modules map[moduleKey]module) (wire.Record, bool) {
 	switch r.Kind {
 	case wire.KindModule:
-		path, _, _ := strings.Cut(string(r.Payload), "\x00")
+		payload, _ := wire.ParseModule(r.Payload)
+		path := string(payload)
 		m := module{path, s.open(r.Process, path)}
-		modules[moduleKey{r.Process, r.Object}] = m
+		modules[moduleKey{r.Process, r.AsModule().Module()}] = m
 		return s.module(r, m)
 	case wire.KindExit:
 		maps.DeleteFunc(modules, func(k moduleKey, _ module) bool { return k.process == r.Process })
@@ -146,14 +146,13 @@ func (s *sites) answer(r *wire.Record, modules map[moduleKey]module) (wire.Recor
 // module says a module's build id, if it has one.
 func (s *sites) module(r *wire.Record, m module) (wire.Record, bool) {
 	id := s.buildID(m.opened)
-	text := m.path + "\x00" + id
-	if id == "" || len(text) > wire.PayloadMax {
+	payload, fits := wire.AppendModuleBuild(nil, m.path, id)
+	if id == "" || !fits {
 		return wire.Record{}, false
 	}
-	return wire.Record{
-		Process: r.Process, Payload: []byte(text),
-		Event: wire.Event{Kind: wire.KindModule, Object: r.Object, Size: uint64(len(text))},
-	}, true
+	named := wire.ModuleFields{Module: r.AsModule().Module()}.Record(payload)
+	named.Process = r.Process
+	return named, true
 }
 
 // wait returns the next requests, nil when there will be none.
@@ -170,30 +169,32 @@ func (s *sites) wait() []wire.Record {
 
 // site names the frames of a tag. Tags of other kinds than call sites name themselves.
 func (s *sites) site(r *wire.Record, modules map[moduleKey]module) (wire.Record, bool) {
-	mode := wire.TagMode(r.Op)
+	mode := r.AsTag().Mode()
 	if mode != wire.TagsCaller && mode != wire.TagsStack {
 		return wire.Record{}, false
 	}
-	var text strings.Builder
+	var payload []byte
 	for _, frame := range wire.Frames(r.Payload) {
 		m := modules[moduleKey{r.Process, frame.Module}]
-		if text.Len() > 0 && isCLibrary(m.path) {
+		if len(payload) > 0 && isCLibrary(m.path) {
 			break // it called main, or started the thread
 		}
 		for _, named := range s.resolve(m.opened, frame.Offset) {
-			named.Module = m.path
-			if line := siteLine(&named); text.Len()+len(line) <= wire.PayloadMax {
-				text.WriteString(line)
+			line := wire.AppendSiteFrame(nil, wire.SiteFrame{
+				Function: named.Function, File: named.File, Line: uint64(max(0, named.Line)),
+				Module: m.path, Offset: named.Offset, HasOffset: true,
+			})
+			if len(payload)+len(line) <= wire.PayloadMax {
+				payload = append(payload, line...)
 			}
 		}
 	}
-	if text.Len() == 0 {
+	if len(payload) == 0 {
 		return wire.Record{}, false
 	}
-	return wire.Record{
-		Process: r.Process, Payload: []byte(text.String()),
-		Event: wire.Event{Kind: wire.KindSite, Tag: r.Tag, Size: uint64(text.Len())},
-	}, true
+	site := wire.SiteFields{Tag: r.AsTag().Tag()}.Record(payload)
+	site.Process = r.Process
+	return site, true
 }
 
 // isCLibrary reports whether a module is the C library. Its debug information takes long to read, and its frames around
@@ -201,17 +202,4 @@ func (s *sites) site(r *wire.Record, modules map[moduleKey]module) (wire.Record,
 func isCLibrary(module string) bool {
 	name := filepath.Base(module)
 	return strings.HasPrefix(name, "libc.so") || strings.HasPrefix(name, "libc-") || strings.HasPrefix(name, "libpthread")
-}
-
-// separators may not occur in a field of a SITE line.
-var separators = strings.NewReplacer("\t", " ", "\n", " ", "\r", " ", "\x00", " ")
-
-// siteLine writes "function TAB file TAB line TAB module+offset", with an empty field for what is unknown.
-func siteLine(f *symbol.Frame) string {
-	line := ""
-	if f.Line > 0 {
-		line = strconv.Itoa(f.Line)
-	}
-	place := separators.Replace(f.Module) + "+0x" + strconv.FormatUint(f.Offset, 16)
-	return separators.Replace(f.Function) + "\t" + separators.Replace(f.File) + "\t" + line + "\t" + place + "\n"
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"os"
+	"os/signal"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -48,4 +49,52 @@ func (s Status) Exit() {
 		dieBy(syscall.Signal(s.Signal))
 	}
 	os.Exit(s.Shell())
+}
+
+// forwarded are the signals that the target gets when we do.
+var forwarded = []os.Signal{
+	syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
+}
+
+// Catch starts to receive the signals that a target gets when we do. One that was ignored when we started stays so, for
+// the target too (nohup(1), and commands that a shell starts in the background). signal.Stop ends it.
+func Catch() chan os.Signal {
+	signals := make(chan os.Signal, 16)
+	for _, sig := range forwarded {
+		if !signal.Ignored(sig) {
+			signal.Notify(signals, sig)
+		}
+	}
+	return signals
+}
+
+// forward passes signals on until the channel is closed.
+func (s *Session) forward(signals <-chan os.Signal) {
+	for sig := range signals {
+		if s.streams.output == nil && fromKeyboard(sig) {
+			continue
+		}
+		s.Signal(sig)
+	}
+}
+
+// fromKeyboard reports whether a signal is one that the terminal sends to its whole foreground process group. The
+// target is in ours when no stream is captured, so it has that signal already; a second one would mean "at once" to
+// many programs.
+func fromKeyboard(sig os.Signal) bool {
+	if sig != syscall.SIGINT && sig != syscall.SIGQUIT {
+		return false
+	}
+	tty, err := os.OpenFile("/dev/tty", os.O_RDONLY|unix.O_NOCTTY, 0)
+	if err != nil {
+		return false
+	}
+	defer tty.Close() //nolint:errcheck // only asked
+	return Foreground(tty)
+}
+
+// stopCatching ends forward and gives the signals their usual meaning back.
+func stopCatching(signals chan os.Signal) {
+	signal.Stop(signals)
+	close(signals)
 }

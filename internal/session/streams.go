@@ -2,8 +2,11 @@ package session
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -18,7 +21,7 @@ type streams struct {
 	files  [3]*os.File // what the target gets
 	output *output
 	// The target's terminals, our side: the first is its controlling terminal, with stdin and stdout; stderr has one
-	// of its own, so that the two can be told apart and both are still terminals for the target.
+	// of its own, so that they stay separate and both are still terminals for the target.
 	masters [2]*os.File
 	slaves  [2]*os.File
 	readers []chan struct{} // closed when a master has nothing more to say
@@ -187,4 +190,86 @@ func (s *streams) close() {
 			_ = s.slaves[which].Close() // a second time does no harm
 		}
 	}
+}
+
+// openTerminal makes a pseudo-terminal. The master stays with the runtime's poller, so that reads take a deadline:
+// nothing here may call its Fd, which would make it blocking (and creack/pty does).
+func openTerminal() (master, slave *os.File, err error) {
+	master, err = os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	var number uint32
+	err = control(master, func(fd int) error {
+		if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+			return fmt.Errorf("unlock terminal: %w", err)
+		}
+		number, err = unix.IoctlGetUint32(fd, unix.TIOCGPTN)
+		return err
+	})
+	if err == nil {
+		slave, err = os.OpenFile("/dev/pts/"+strconv.Itoa(int(number)), os.O_RDWR|unix.O_NOCTTY, 0)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, master.Close())
+	}
+	return master, slave, nil
+}
+
+// setSize sets a terminal's size in cells.
+func setSize(master *os.File, cols, rows int) error {
+	size := unix.Winsize{Col: uint16(min(cols, 1<<15)), Row: uint16(min(rows, 1<<15))}
+	return control(master, func(fd int) error { return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &size) })
+}
+
+// control calls fn with the descriptor of a file or connection without changing its mode.
+func control(f syscall.Conn, fn func(fd int) error) error {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) { failed = fn(int(fd)) })
+	return errors.Join(err, failed)
+}
+
+// relay passes our terminal's keys to the target's terminal, once the dashboard has left: every key as it is, so
+// that the target's own terminal does the echo, the line editing and the signals.
+type relay struct {
+	terminal *os.File
+	before   *unix.Termios
+}
+
+// newRelay starts to copy. Where input is no terminal that we own it does nothing.
+func newRelay(input, master *os.File) *relay {
+	if master == nil || !Terminal(input) || !Foreground(input) {
+		return nil
+	}
+	fd := int(input.Fd())
+	before, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	if err != nil {
+		return nil
+	}
+	raw := *before
+	raw.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
+	raw.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.ISIG | unix.IEXTEN
+	raw.Cc[unix.VMIN], raw.Cc[unix.VTIME] = 1, 0
+	if unix.IoctlSetTermios(fd, unix.TCSETS, &raw) != nil {
+		return nil
+	}
+	go func() { _, _ = io.Copy(master, input) }() // ends with us: a read from a terminal cannot be taken back
+	return &relay{terminal: input, before: before}
+}
+
+// stop puts the terminal back.
+func (r *relay) stop() {
+	if r != nil {
+		_ = unix.IoctlSetTermios(int(r.terminal.Fd()), unix.TCSETS, r.before)
+	}
+}
+
+// Foreground reports whether this process may use a terminal: others in the background are stopped for it.
+func Foreground(terminal *os.File) bool {
+	group, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
 }

@@ -4,11 +4,11 @@ import (
 	"io"
 	"testing"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// listener is told of records, and notes what was asked of it. It has ghosts.
+// listener gets records, and notes what was asked of it. It has ghosts.
 type listener struct {
 	kinds           []wire.Kind
 	flushed, closed int
@@ -17,16 +17,16 @@ type listener struct {
 func (l *listener) Take(r *wire.Record) { l.kinds = append(l.kinds, r.Kind) }
 func (l *listener) Flush()              { l.flushed++ }
 func (l *listener) Close()              { l.closed++ }
-func (l *listener) board() *model.Ghosts {
-	return &model.Ghosts{Events: uint64(len(l.kinds)), Waiting: l.closed}
+func (l *listener) board() *stats.Ghosts {
+	return &stats.Ghosts{Events: uint64(len(l.kinds)), Waiting: l.closed}
 }
 
 // TestTapHearsOfEverything: whatever a session records, the tap hears of; it is closed before the last snapshot.
 func TestTapHearsOfEverything(t *testing.T) {
-	f := newFakeFeed([]wire.Record{introduced(1, 11, "a"), told(1, create(2, 1), ""), gone(1, 0, 0)})
+	f := newFakeFeed([]wire.Record{introduced(1, 11, "a"), fed(1, create(2, 1), ""), gone(1, 0, 0)})
 	f.last = io.EOF
 	l, tp := &listener{}, &tape{}
-	a := newAttached(AttachOptions{Feed: f, Model: model.New(model.Options{Started: 1}), Recorder: tp, Tap: l})
+	a := newAttached(AttachOptions{Feed: f, Model: stats.New(stats.Options{Started: 1}), Recorder: tp, Tap: l})
 	a.model.SetGhosts(l.board)
 	a.run()
 	g := a.Wait().Snapshot.Ghosts
@@ -58,11 +58,11 @@ func TestTapHearsOfEverything(t *testing.T) {
 	}
 }
 
-// TestTapOfAFailedStartIsClosed: nobody else would.
+// TestTapOfAFailedStartIsClosed, because nothing else would close it.
 func TestTapOfAFailedStartIsClosed(t *testing.T) {
 	l := &listener{}
 	library := func() ([]byte, error) { return nil, io.ErrUnexpectedEOF }
-	_, err := Start(Options{Command: []string{"/bin/true"}, Model: model.New(model.Options{}), Shim: library, Tap: l})
+	_, err := Start(Options{Command: []string{"/bin/true"}, Model: stats.New(stats.Options{}), Shim: library, Tap: l})
 	if err == nil || l.closed != 1 {
 		t.Errorf("%v, closed %d times", err, l.closed)
 	}

@@ -39,7 +39,7 @@ type entry struct {
 	module *module
 }
 
-// identity tells when a file was replaced.
+// identity shows when a file was replaced.
 type identity struct {
 	info    os.FileInfo
 	size    int64
@@ -53,13 +53,10 @@ func (a identity) same(b identity) bool {
 // New returns a resolver that has read nothing yet.
 func New() *Resolver { return &Resolver{root: debugRoot, modules: map[string]*entry{}} }
 
-// Resolve names the place of a return address: the innermost function, inlined or not, that made the call. offset is
-// the address minus the module's lowest mapped address (dli_fbase). It never fails: of a module that is not a
-// readable regular file in ELF, only Module and Offset come back.
-func (r *Resolver) Resolve(module string, offset uint64) Frame { return r.Frames(module, offset)[0] }
-
-// Frames is Resolve with the functions that the innermost one was inlined into: innermost first, the function that
-// really has the frame last. There is at least one, and all have the same Module and Offset.
+// Frames names the place of a return address: the function that made the call, then those that it was inlined into,
+// the function that really has the frame last. offset is the address minus the module's lowest mapped address
+// (dli_fbase). There is at least one frame, and all have the same Module and Offset: of a module that is not a readable
+// regular file in ELF, they have nothing else.
 func (r *Resolver) Frames(module string, offset uint64) []Frame {
 	var frames []Frame
 	if m := r.module(module); m != nil && offset > 0 {

@@ -182,7 +182,7 @@ func TestPrograms(t *testing.T) {
 			program := build(t, programC, test.flags...)
 			r := New()
 			for name, p := range run(t, program) {
-				frame := r.Resolve(p.module, p.offset)
+				frame := r.Frames(p.module, p.offset)[0]
 				function, file, line := name, "program.c", lineOf(t, programC, `HERE("`+name+`")`)
 				if !test.lines {
 					file, line = "", 0
@@ -222,7 +222,7 @@ func TestTemplates(t *testing.T) {
 			"lambda": "main::{lambda()#1}::operator()",
 		} {
 			p := places[name]
-			checkFrame(t, r.Resolve(p.module, p.offset), function, "program.cpp", lineOf(t, programCPP, `HERE("`+name+`")`))
+			checkFrame(t, r.Frames(p.module, p.offset)[0], function, "program.cpp", lineOf(t, programCPP, `HERE("`+name+`")`))
 		}
 	}
 }
@@ -235,7 +235,7 @@ func TestSharedLibrary(t *testing.T) {
 	if p.module != library {
 		t.Fatalf("the library is %s, want %s", p.module, library)
 	}
-	checkFrame(t, New().Resolve(p.module, p.offset), "entry", "program.c", lineOf(t, common, "#define HERE")+4)
+	checkFrame(t, New().Frames(p.module, p.offset)[0], "entry", "program.c", lineOf(t, common, "#define HERE")+4)
 }
 
 func TestSeparateDebugFile(t *testing.T) {
@@ -256,7 +256,7 @@ func TestSeparateDebugFile(t *testing.T) {
 				keepByID(t, program, debug, r.root)
 			}
 			p := places["work"]
-			checkFrame(t, r.Resolve(p.module, p.offset), "work", "program.c", lineOf(t, programC, `HERE("work")`))
+			checkFrame(t, r.Frames(p.module, p.offset)[0], "work", "program.c", lineOf(t, programC, `HERE("work")`))
 
 			// A debug file of another build must not be believed.
 			if name == "by name" {
@@ -266,7 +266,7 @@ func TestSeparateDebugFile(t *testing.T) {
 				command(t, "cp", build(t, programC, "-g", "-O2", "-Wl,--build-id=none"), debug)
 				fresh := New()
 				fresh.root = r.root
-				checkFrame(t, fresh.Resolve(p.module, p.offset), "", "", 0)
+				checkFrame(t, fresh.Frames(p.module, p.offset)[0], "", "", 0)
 			}
 		})
 	}
@@ -309,8 +309,8 @@ func TestWhatIsNoModule(t *testing.T) {
 	}
 	r := New()
 	for _, module := range []string{"", "/no/such/file", directory, pipe, "/dev/zero", text, empty, "linux-vdso.so.1", "a\x00b"} {
-		if got, want := r.Resolve(module, 0x10), (Frame{Module: module, Offset: 0x10}); got != want {
-			t.Errorf("Resolve(%q) = %+v, want %+v", module, got, want)
+		if got, want := r.Frames(module, 0x10)[0], (Frame{Module: module, Offset: 0x10}); got != want {
+			t.Errorf("Frames(%q) = %+v, want %+v", module, got, want)
 		}
 		if id := BuildID(module); id != "" {
 			t.Errorf("BuildID(%q) = %q", module, id)
@@ -322,8 +322,8 @@ func TestOffsetsOutside(t *testing.T) {
 	program := build(t, programC, "-g")
 	r := New()
 	for _, offset := range []uint64{0, 1, 1 << 40, ^uint64(0)} {
-		if got, want := r.Resolve(program, offset), (Frame{Module: program, Offset: offset}); got != want {
-			t.Errorf("Resolve(%x) = %+v, want %+v", offset, got, want)
+		if got, want := r.Frames(program, offset)[0], (Frame{Module: program, Offset: offset}); got != want {
+			t.Errorf("Frames(%x) = %+v, want %+v", offset, got, want)
 		}
 	}
 }
@@ -332,11 +332,11 @@ func TestModuleReplaced(t *testing.T) {
 	first, second := build(t, programC, "-g"), build(t, "int x;\n"+programC, "-g", "-DPAD=1")
 	p, q := run(t, first)["work"], run(t, second)["work"]
 	r := New()
-	line := r.Resolve(first, p.offset).Line
+	line := r.Frames(first, p.offset)[0].Line
 	if err := os.Rename(second, first); err != nil {
 		t.Fatal(err)
 	}
-	if got := r.Resolve(first, q.offset).Line; got != line+1 {
+	if got := r.Frames(first, q.offset)[0].Line; got != line+1 {
 		t.Errorf("after the file was replaced the line is %d, want %d", got, line+1)
 	}
 }
@@ -348,7 +348,7 @@ func TestConcurrentUse(t *testing.T) {
 	for range 8 {
 		wait.Go(func() {
 			for name, p := range places {
-				if got := r.Resolve(p.module, p.offset).Function; got != name {
+				if got := r.Frames(p.module, p.offset)[0].Function; got != name {
 					t.Errorf("function is %q, want %q", got, name)
 				}
 			}
@@ -392,7 +392,7 @@ func FuzzLoad(f *testing.F) {
 		r := New()
 		r.root = "/nonexistent"
 		for _, offset := range []uint64{0, 0x1000, 0x1075, 0x1190, 0x11a8, 0x11d0, 1 << 63} {
-			if got := r.Resolve(path, offset); got.Module != path || got.Offset != offset {
+			if got := r.Frames(path, offset)[0]; got.Module != path || got.Offset != offset {
 				t.Errorf("frame is %+v", got)
 			}
 		}

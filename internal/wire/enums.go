@@ -4,35 +4,35 @@ package wire
 
 import "strconv"
 
-// Kind: Kinds of event. A kind with a payload carries its length in size; the payload follows in whole 64-byte slots.
+// Kind: Kinds of event. The tables before struct gmtevent say what each kind carries.
 type Kind uint16
 
 const (
 	KindNone    Kind = 0
-	KindProcess Kind = 1  // object: pid, link: parent pid, payload: program NUL argument NUL ...
-	KindThread  Kind = 2  // object: tid that writes this ring from here on
-	KindModule  Kind = 3  // object: module id, payload: path; a second one, by the session: path NUL build id in hexadecimal
-	KindTag     Kind = 4  // tag: id, op: gmttagmode, payload: struct gmtframe..., innermost first; link: value for size, thread
-	KindSite    Kind = 5  // tag: id, payload: a line per frame, "function TAB file TAB line TAB module+offset"; written by the session
-	KindDevice  Kind = 6  // object: device, granted: global memory bytes, link: largest allocation bytes, tag: alignment of sub-buffers in bytes, duration and cost: high and low 32 bits of the largest __constant argument's bytes, 0 unknown; of several devices of a context the least of each, but the largest link; payload: name NUL driver
-	KindContext Kind = 7  // op: gmtlife, object: context, link: first device
-	KindQueue   Kind = 8  // op: gmtlife, object: queue, flags: GMT_FLAG_OUT_OF_ORDER
-	KindKernel  Kind = 9  // object: kernel, payload: name
-	KindCreate  Kind = 10 // op: gmtmemory; object, size, granted, tag; link: block (root buffer) or parent (sub-buffer, image of a buffer); granted of a sub-buffer: 1 + its offset in the parent, 0 or CARRIED: unknown
-	KindRetain  Kind = 11 // object; granted: references the application holds afterwards
-	KindRelease Kind = 12 // object; granted: references left; at 0 outcome says what became of the memory, link: block
-	KindUse     Kind = 13 // op: gmtcommand; object; link: queue; size: bytes touched, 0 when unknown; granted, duration, tag: see gmtcommand
-	KindSync    Kind = 14 // op: gmtsync; link: queue, 0 when several
-	KindCooled  Kind = 15 // link: block, granted: its size; a cooling block became free
-	KindEvict   Kind = 16 // link: block, granted: its size, reason: gmtevict; a pooled block went back to the driver
-	KindLimit   Kind = 17 // object: sequence number of the control message, status: 0 or -1, payload: "name=value", "policy=name[,name=value...]" or the error
-	KindDiag    Kind = 18 // op: gmtdiag, payload: text; findings about the program: see gmtdiag
-	KindExit    Kind = 19 // the process runs its exit handlers; status: exit status where known (session)
-	KindLost    Kind = 20 // size: events lost since the last such event, granted: of these, uses; written by the session
-	KindSlab    Kind = 21 // link: block, granted: its size; a block whose parts serve requests was created, or refused: status
-	KindGauge   Kind = 22 // free memory in slabs as the policy sees it: granted: bytes, size: largest range, object: ranges, link: bits of a double, the sum of their squares
-	KindOrder   Kind = 23 // op: gmtorder; object: number of a decision of the policy, link: of the thread's decision before that; see gmtorder
-	KindAwait   Kind = 24 // op: gmtawait; link: queue of the command, or marker, of the thread that has the same time and waits, 0: the thread itself, in the SYNC of that time; object: queue, size: time of the command or marker there that it waits for
+	KindProcess Kind = 1  // a process joined the session
+	KindThread  Kind = 2  // another thread writes this ring from here on
+	KindModule  Kind = 3  // a file that the process runs code of
+	KindTag     Kind = 4  // defines a tag
+	KindSite    Kind = 5  // the call site that a tag stands for, with names; written by the session
+	KindDevice  Kind = 6  // a device of a context
+	KindContext Kind = 7  // a context was created, retained or released
+	KindQueue   Kind = 8  // a command queue was created, retained or released
+	KindKernel  Kind = 9  // a kernel was created
+	KindCreate  Kind = 10 // the program asked for memory
+	KindRetain  Kind = 11 // the program took another reference to memory
+	KindRelease Kind = 12 // the program gave up a reference to memory
+	KindUse     Kind = 13 // a command uses memory
+	KindSync    Kind = 14 // a synchronisation point
+	KindCooled  Kind = 15 // a cooling block became free
+	KindEvict   Kind = 16 // a pooled block went back to the driver
+	KindLimit   Kind = 17 // the process answers a control message
+	KindDiag    Kind = 18 // a diagnostic of the shim, or a mistake of the program
+	KindExit    Kind = 19 // the process runs its exit handlers, or is gone
+	KindLost    Kind = 20 // events were lost; written by the session
+	KindSlab    Kind = 21 // the driver created a slab, or refused to
+	KindGauge   Kind = 22 // free memory in slabs, as the policy sees it
+	KindOrder   Kind = 23 // where the policy's next decision stands in the order of all
+	KindAwait   Kind = 24 // a command waits for another
 )
 
 var namesKind = [...]string{"none", "process", "thread", "module", "tag", "site", "device", "context", "queue", "kernel", "create", "retain", "release", "use", "sync", "cooled", "evict", "limit", "diag", "exit", "lost", "slab", "gauge", "order", "await"}
@@ -192,16 +192,16 @@ func (v Command) String() string {
 	return strconv.Itoa(int(v))
 }
 
-// Order: What an ORDER tells of, besides the order.
+// Order: What an ORDER reports, besides the order.
 type Order uint8
 
 const (
-	OrderNext   Order = 0 // no other decision than the events tell of
-	OrderAbort  Order = 1 // what decision size had planned for the CREATE that follows was given up; granted: the number by which its slab was there, or 0
-	OrderReturn Order = 2 // the block that decision size had found for the CREATE that follows could not be used: it is free again
-	OrderDrain  Order = 3 // the policy was asked for size bytes, because the driver had no memory
-	OrderExpire Order = 4 // blocks were found too old
-	OrderDrop   Order = 5 // scope and access: the class that nobody asks for any more
+	OrderNext   Order = 0 // no decision beyond those that events report
+	OrderAbort  Order = 1 // the plan for the CREATE that follows was given up
+	OrderReturn Order = 2 // the block found for the CREATE that follows could not be used: it is free again
+	OrderDrain  Order = 3 // the driver had no memory, so the policy was asked to make room
+	OrderExpire Order = 4 // the policy evicted blocks for their age
+	OrderDrop   Order = 5 // scope and access name a class that the program no longer uses
 )
 
 var namesOrder = [...]string{"next", "abort", "return", "drain", "expire", "drop"}
@@ -214,12 +214,12 @@ func (v Order) String() string {
 	return strconv.Itoa(int(v))
 }
 
-// Await: What else has surely ended when a command that is awaited has.
+// Await: What has certainly ended when an awaited command has.
 type Await uint8
 
 const (
-	AwaitOne Await = 0 // nothing
-	AwaitAll Await = 1 // all that its queue had been given before it
+	AwaitOne Await = 0 // that command alone
+	AwaitAll Await = 1 // also everything that its queue was given before it
 )
 
 var namesAwait = [...]string{"one", "all"}
@@ -273,22 +273,22 @@ func (v TagMode) String() string {
 	return strconv.Itoa(int(v))
 }
 
-// Diag: Things that the shim noticed. From UNKNOWN_MEMORY on they are mistakes of the program, see below.
+// Diag: What the shim noticed. From UNKNOWN_MEMORY on these are mistakes of the program.
 type Diag uint8
 
 const (
-	DiagTransparent     Diag = 0  // pooling is off for this process; the payload says why
+	DiagTransparent     Diag = 0  // pooling is off for this process; the text says why
 	DiagForked          Diag = 1  // a forked child is not watched
 	DiagSecondLoader    Diag = 2  // calls through another libOpenCL are not seen
 	DiagPanic           Diag = 3  // the Go core failed and was switched off
 	DiagTagsFull        Diag = 4  // more distinct tags than the table holds: the rest share tag 0
-	DiagUnknownMemory   Diag = 5  // release of, or command on, something that no create returned
+	DiagUnknownMemory   Diag = 5  // a release of, or command on, something that no create returned
 	DiagDoubleRelease   Diag = 6  // a release of memory whose last reference was gone
 	DiagUseAfterRelease Diag = 7  // a call on memory whose last reference was gone
 	DiagWrongContext    Diag = 8  // memory of one context used with a queue or kernel of another
 	DiagStillMapped     Diag = 9  // the last release of memory that is mapped
 	DiagStaleRead       Diag = 10 // certain: a command reads a recycled block that nothing has written since its create
-	DiagStaleArgument   Diag = 11 // such a block was given to a kernel that cannot write it: it reads it, or ignores it
+	DiagStaleArgument   Diag = 11 // a kernel that cannot write it was given such a block: it reads it, or ignores it
 )
 
 var namesDiag = [...]string{"transparent", "forked", "second loader", "panic", "tags full", "unknown memory", "double release", "use after release", "wrong context", "still mapped", "stale read", "stale argument"}

@@ -1,7 +1,7 @@
 /*
  * event.h: everything that crosses from a target process to gpumemtop, defined once.
  *
- * The shim (C) and the eBPF program include this file; types_linux.go is generated from it (see types_def.go).
+ * The shim (C) and the eBPF program include this file; internal/wire/gen writes the Go side and event_access.h from it.
  * Field names carry no underscore because cgo -godefs strips a common prefix from names that do.
  *
  * A target process creates one region (a memfd) with one ring per thread and sends its descriptor, with a
@@ -17,33 +17,33 @@
 #define GMT_VERSION 4
 #define GMT_MAGIC 0x31504d474d45474dull
 
-/* Kinds of event. A kind with a payload carries its length in size; the payload follows in whole 64-byte slots. */
+/* Kinds of event. The tables before struct gmtevent say what each kind carries. */
 enum gmtkind {
 	GMT_KIND_NONE = 0,
-	GMT_KIND_PROCESS = 1,  /* object: pid, link: parent pid, payload: program NUL argument NUL ... */
-	GMT_KIND_THREAD = 2,   /* object: tid that writes this ring from here on */
-	GMT_KIND_MODULE = 3,   /* object: module id, payload: path; a second one, by the session: path NUL build id in hexadecimal */
-	GMT_KIND_TAG = 4,      /* tag: id, op: gmttagmode, payload: struct gmtframe..., innermost first; link: value for size, thread */
-	GMT_KIND_SITE = 5,     /* tag: id, payload: a line per frame, "function TAB file TAB line TAB module+offset"; written by the session */
-	GMT_KIND_DEVICE = 6,   /* object: device, granted: global memory bytes, link: largest allocation bytes, tag: alignment of sub-buffers in bytes, duration and cost: high and low 32 bits of the largest __constant argument's bytes, 0 unknown; of several devices of a context the least of each, but the largest link; payload: name NUL driver */
-	GMT_KIND_CONTEXT = 7,  /* op: gmtlife, object: context, link: first device */
-	GMT_KIND_QUEUE = 8,    /* op: gmtlife, object: queue, flags: GMT_FLAG_OUT_OF_ORDER */
-	GMT_KIND_KERNEL = 9,   /* object: kernel, payload: name */
-	GMT_KIND_CREATE = 10,  /* op: gmtmemory; object, size, granted, tag; link: block (root buffer) or parent (sub-buffer, image of a buffer); granted of a sub-buffer: 1 + its offset in the parent, 0 or CARRIED: unknown */
-	GMT_KIND_RETAIN = 11,  /* object; granted: references the application holds afterwards */
-	GMT_KIND_RELEASE = 12, /* object; granted: references left; at 0 outcome says what became of the memory, link: block */
-	GMT_KIND_USE = 13,     /* op: gmtcommand; object; link: queue; size: bytes touched, 0 when unknown; granted, duration, tag: see gmtcommand */
-	GMT_KIND_SYNC = 14,    /* op: gmtsync; link: queue, 0 when several */
-	GMT_KIND_COOLED = 15,  /* link: block, granted: its size; a cooling block became free */
-	GMT_KIND_EVICT = 16,   /* link: block, granted: its size, reason: gmtevict; a pooled block went back to the driver */
-	GMT_KIND_LIMIT = 17,   /* object: sequence number of the control message, status: 0 or -1, payload: "name=value", "policy=name[,name=value...]" or the error */
-	GMT_KIND_DIAG = 18,    /* op: gmtdiag, payload: text; findings about the program: see gmtdiag */
-	GMT_KIND_EXIT = 19,    /* the process runs its exit handlers; status: exit status where known (session) */
-	GMT_KIND_LOST = 20,    /* size: events lost since the last such event, granted: of these, uses; written by the session */
-	GMT_KIND_SLAB = 21,    /* link: block, granted: its size; a block whose parts serve requests was created, or refused: status */
-	GMT_KIND_GAUGE = 22,   /* free memory in slabs as the policy sees it: granted: bytes, size: largest range, object: ranges, link: bits of a double, the sum of their squares */
-	GMT_KIND_ORDER = 23,   /* op: gmtorder; object: number of a decision of the policy, link: of the thread's decision before that; see gmtorder */
-	GMT_KIND_AWAIT = 24,   /* op: gmtawait; link: queue of the command, or marker, of the thread that has the same time and waits, 0: the thread itself, in the SYNC of that time; object: queue, size: time of the command or marker there that it waits for */
+	GMT_KIND_PROCESS = 1,  /* a process joined the session */
+	GMT_KIND_THREAD = 2,   /* another thread writes this ring from here on */
+	GMT_KIND_MODULE = 3,   /* a file that the process runs code of */
+	GMT_KIND_TAG = 4,      /* defines a tag */
+	GMT_KIND_SITE = 5,     /* the call site that a tag stands for, with names; written by the session */
+	GMT_KIND_DEVICE = 6,   /* a device of a context */
+	GMT_KIND_CONTEXT = 7,  /* a context was created, retained or released */
+	GMT_KIND_QUEUE = 8,    /* a command queue was created, retained or released */
+	GMT_KIND_KERNEL = 9,   /* a kernel was created */
+	GMT_KIND_CREATE = 10,  /* the program asked for memory */
+	GMT_KIND_RETAIN = 11,  /* the program took another reference to memory */
+	GMT_KIND_RELEASE = 12, /* the program gave up a reference to memory */
+	GMT_KIND_USE = 13,     /* a command uses memory */
+	GMT_KIND_SYNC = 14,    /* a synchronisation point */
+	GMT_KIND_COOLED = 15,  /* a cooling block became free */
+	GMT_KIND_EVICT = 16,   /* a pooled block went back to the driver */
+	GMT_KIND_LIMIT = 17,   /* the process answers a control message */
+	GMT_KIND_DIAG = 18,    /* a diagnostic of the shim, or a mistake of the program */
+	GMT_KIND_EXIT = 19,    /* the process runs its exit handlers, or is gone */
+	GMT_KIND_LOST = 20,    /* events were lost; written by the session */
+	GMT_KIND_SLAB = 21,    /* the driver created a slab, or refused to */
+	GMT_KIND_GAUGE = 22,   /* free memory in slabs, as the policy sees it */
+	GMT_KIND_ORDER = 23,   /* where the policy's next decision stands in the order of all */
+	GMT_KIND_AWAIT = 24,   /* a command waits for another */
 };
 
 /* What a CREATE made. */
@@ -122,45 +122,43 @@ enum gmtcommand {
 };
 
 /*
- * A USE of a KERNEL has the kernel's number in granted, and in duration 1 + the index of the argument that is the memory.
- * READS or WRITES are set where the argument is declared const or __constant, or the memory was made for the device to
- * read or write alone. That of NATIVE has neither. All others have in granted the offset of the first byte that they touch
- * within the object, and GMT_FLAG_SCATTERED when the bytes do not lie in one piece, or their place is unknown. A USE of object
- * 0 says that a command uses, besides what others name, memory that cannot be told: a replay of a command buffer.
+ * USE: READS or WRITES are set where the argument is declared const or __constant, or where the memory was made for the
+ * device to read or write only. A USE by a NATIVE command has neither. A USE of object 0 says that a command uses, besides
+ * what other events name, memory that we cannot know: the replay of a command buffer. A MAP that WRITES may leave any of
+ * the bytes as they were.
  *
- * A COPY is two USE events of its thread with equal times, first that which READS, then that which WRITES; one of them
- * when the other side is no memory that we know. Their tag is the call site of the copy itself, in all other USE events it
- * is that of the memory's create. A MAP that WRITES may leave any of the bytes as they were.
+ * A COPY is two USE events of its thread with equal times: first the one that READS, then the one that WRITES. There is
+ * only one of them when the other side is not memory that we know.
  */
 
 /*
- * The policy's decisions of a process have numbers, from 2, in the order in which they were made: nothing else tells that
- * order of two threads. A thread's decisions follow each other, one up, but where an ORDER says that the one after link is
- * object (link 0: the thread's first). A thread tells of its decisions in order, but for those that have an op here and are
- * told of at once, whichever events come before:
+ * The policy numbers its decisions in a process from 2, in the order in which it made them; nothing else shows the order
+ * between two threads. The decisions of one thread have consecutive numbers, except where an ORDER says that the decision
+ * after "previous" is "number" (previous 0: the thread's first). A thread reports its decisions in order, except those that
+ * have an op here: it reports these at once, whichever events come before.
  *
- *   CREATE that is a HIT      one, and when it is a part one more, by which the part was there
- *   CREATE that is a MISS     one, and one by which the block was there; for a part in a slab whose SLAB came before, one
- *                             between these, by which the slab was there
+ *   CREATE that is a HIT      one; a sub-allocation one more, with which it was there
+ *   CREATE that is a MISS     one, and one with which the block was there; for a sub-allocation in a slab whose SLAB came
+ *                             before, one between these, with which the slab was there
  *   RELEASE to the pool       one: CACHED, COOLING or REFUSED
- *   COOLED                    one, of which an ORDER may stand behind it, before any other event of the thread
- *   LIMIT                     one; one that was refused has none
+ *   COOLED                    one; its ORDER may follow it, before any other event of the thread
+ *   LIMIT                     one; a refused one has none
  */
 
-/* What an ORDER tells of, besides the order. */
+/* What an ORDER reports, besides the order. */
 enum gmtorder {
-	GMT_ORDER_NEXT = 0,   /* no other decision than the events tell of */
-	GMT_ORDER_ABORT = 1,  /* what decision size had planned for the CREATE that follows was given up; granted: the number by which its slab was there, or 0 */
-	GMT_ORDER_RETURN = 2, /* the block that decision size had found for the CREATE that follows could not be used: it is free again */
-	GMT_ORDER_DRAIN = 3,  /* the policy was asked for size bytes, because the driver had no memory */
-	GMT_ORDER_EXPIRE = 4, /* blocks were found too old */
-	GMT_ORDER_DROP = 5,   /* scope and access: the class that nobody asks for any more */
+	GMT_ORDER_NEXT = 0,   /* no decision beyond those that events report */
+	GMT_ORDER_ABORT = 1,  /* the plan for the CREATE that follows was given up */
+	GMT_ORDER_RETURN = 2, /* the block found for the CREATE that follows could not be used: it is free again */
+	GMT_ORDER_DRAIN = 3,  /* the driver had no memory, so the policy was asked to make room */
+	GMT_ORDER_EXPIRE = 4, /* the policy evicted blocks for their age */
+	GMT_ORDER_DROP = 5,   /* scope and access name a class that the program no longer uses */
 };
 
-/* What else has surely ended when a command that is awaited has. */
+/* What has certainly ended when an awaited command has. */
 enum gmtawait {
-	GMT_AWAIT_ONE = 0, /* nothing */
-	GMT_AWAIT_ALL = 1, /* all that its queue had been given before it */
+	GMT_AWAIT_ONE = 0, /* that command alone */
+	GMT_AWAIT_ALL = 1, /* also everything that its queue was given before it */
 };
 
 /* Synchronisation points. */
@@ -180,27 +178,21 @@ enum gmttagmode {
 	GMT_TAGS_THREAD = 4,
 };
 
-/* Things that the shim noticed. From UNKNOWN_MEMORY on they are mistakes of the program, see below. */
+/* What the shim noticed. From UNKNOWN_MEMORY on these are mistakes of the program. */
 enum gmtdiag {
-	GMT_DIAG_TRANSPARENT = 0,    /* pooling is off for this process; the payload says why */
-	GMT_DIAG_FORKED = 1,         /* a forked child is not watched */
-	GMT_DIAG_SECOND_LOADER = 2,  /* calls through another libOpenCL are not seen */
-	GMT_DIAG_PANIC = 3,          /* the Go core failed and was switched off */
-	GMT_DIAG_TAGS_FULL = 4,      /* more distinct tags than the table holds: the rest share tag 0 */
-	GMT_DIAG_UNKNOWN_MEMORY = 5, /* release of, or command on, something that no create returned */
-	GMT_DIAG_DOUBLE_RELEASE = 6, /* a release of memory whose last reference was gone */
+	GMT_DIAG_TRANSPARENT = 0,       /* pooling is off for this process; the text says why */
+	GMT_DIAG_FORKED = 1,            /* a forked child is not watched */
+	GMT_DIAG_SECOND_LOADER = 2,     /* calls through another libOpenCL are not seen */
+	GMT_DIAG_PANIC = 3,             /* the Go core failed and was switched off */
+	GMT_DIAG_TAGS_FULL = 4,         /* more distinct tags than the table holds: the rest share tag 0 */
+	GMT_DIAG_UNKNOWN_MEMORY = 5,    /* a release of, or command on, something that no create returned */
+	GMT_DIAG_DOUBLE_RELEASE = 6,    /* a release of memory whose last reference was gone */
 	GMT_DIAG_USE_AFTER_RELEASE = 7, /* a call on memory whose last reference was gone */
-	GMT_DIAG_WRONG_CONTEXT = 8,  /* memory of one context used with a queue or kernel of another */
-	GMT_DIAG_STILL_MAPPED = 9,   /* the last release of memory that is mapped */
-	GMT_DIAG_STALE_READ = 10,     /* certain: a command reads a recycled block that nothing has written since its create */
-	GMT_DIAG_STALE_ARGUMENT = 11, /* such a block was given to a kernel that cannot write it: it reads it, or ignores it */
+	GMT_DIAG_WRONG_CONTEXT = 8,     /* memory of one context used with a queue or kernel of another */
+	GMT_DIAG_STILL_MAPPED = 9,      /* the last release of memory that is mapped */
+	GMT_DIAG_STALE_READ = 10,       /* certain: a command reads a recycled block that nothing has written since its create */
+	GMT_DIAG_STALE_ARGUMENT = 11,   /* a kernel that cannot write it was given such a block: it reads it, or ignores it */
 };
-
-/*
- * A DIAG that tells of a mistake: the payload is the name of the OpenCL function, tag the call site that created the
- * memory (0 when unknown), object its number, granted its size, link the kernel's number where a kernel is concerned,
- * status what the call returned.
- */
 
 /* What is done to a recycled block before the program gets it. */
 enum gmtscrub {
@@ -211,36 +203,288 @@ enum gmtscrub {
 #define GMT_POISON 0xa5u
 
 #define GMT_FLAG_OUT_OF_ORDER 1u
-#define GMT_FLAG_WHOLE 1u         /* CREATE: no part of a slab could have served it, whatever the policy */
-#define GMT_FLAG_READS 2u         /* USE: the command reads the object */
-#define GMT_FLAG_WRITES 4u        /* USE: the command writes the object; neither flag: unknown */
-#define GMT_FLAG_WOULD_RACE 8u    /* RELEASE: an ungated pool could have handed the block out while it was in use */
-#define GMT_FLAG_ORDERED 16u      /* RELEASE: still in use, but any later use is ordered behind it */
-#define GMT_FLAG_PART 32u         /* CREATE, RELEASE, COOLED: the block is a part of a slab, and ends with its buffer */
-#define GMT_FLAG_CARRIED 64u      /* CREATE, RELEASE, SLAB of a recording that was cut: what was there before it begins; counts as nothing that happened */
-#define GMT_FLAG_SCATTERED 128u   /* USE: others lie between the bytes, which size is the sum of, or granted is 0 because the place is unknown */
+#define GMT_FLAG_WHOLE 1u
+#define GMT_FLAG_READS 2u
+#define GMT_FLAG_WRITES 4u
+#define GMT_FLAG_WOULD_RACE 8u
+#define GMT_FLAG_ORDERED 16u
+#define GMT_FLAG_SUBALLOC 32u
+#define GMT_FLAG_CARRIED 64u
+#define GMT_FLAG_SCATTERED 128u
+
+/*
+ * What the fields of struct gmtevent mean in each kind. internal/wire/gen reads these tables and writes views.go and
+ * event_access.h from them, so code outside internal/wire uses the names in the second column and never a field itself.
+ *
+ * Columns, two spaces or more apart:
+ *   field    of struct gmtevent; flags.X is the bit GMT_FLAG_X; a:b is a 64-bit number in two fields, high half first;
+ *            [op=X|Y] or [op!=X]: only for these values of another field
+ *   name     of the accessor
+ *   type     an enumeration below gmt, bool, double, or the unit of a number
+ *   meaning
+ * Time is a column of every kind. "payload" says what follows the event; size then counts its bytes.
+ */
+
+/*
+ * PROCESS
+ *   object   PID     pid  of the process
+ *   link     Parent  pid  of its parent
+ *   payload  program NUL argument NUL argument ...
+ */
+
+/*
+ * THREAD
+ *   object  TID  tid  of the thread that writes this ring from here on
+ */
+
+/*
+ * MODULE
+ *   object   Module  id  of the module, from 1
+ *   payload  path; the session writes a second event with path NUL build id in hexadecimal
+ */
+
+/*
+ * TAG
+ *   op       Mode   TagMode  what the tag is made of
+ *   tag      Tag    tag      that this event defines
+ *   link     Value  number   the size class or thread, where the tag is made of that
+ *   payload  struct gmtframe ..., innermost first
+ */
+
+/*
+ * SITE
+ *   tag      Tag  tag  that this event names
+ *   payload  a line per frame, innermost first: function TAB file TAB line TAB module+offset
+ */
+
+/*
+ * DEVICE: of several devices of a context the smallest figure of each, but the largest LargestAlloc.
+ *   object         Device        id     the device
+ *   granted        Memory        bytes  of global memory
+ *   link           LargestAlloc  bytes  of one allocation at most
+ *   tag            Align         bytes  alignment of sub-buffers
+ *   duration:cost  Constant      bytes  of one __constant argument at most; 0: unknown
+ *   payload        name NUL driver
+ */
+
+/*
+ * CONTEXT
+ *   op             Life         Life   what happened
+ *   flags.CARRIED  CarriedOver  bool   it was there before the recording began
+ *   scope          Scope        scope  of the context
+ *   object         Context      id     the context
+ *   link           Device       id     its first device
+ */
+
+/*
+ * QUEUE
+ *   op                  Life         Life   what happened
+ *   flags.OUT_OF_ORDER  OutOfOrder   bool   its commands may run in any order
+ *   flags.CARRIED       CarriedOver  bool   it was there before the recording began
+ *   scope               Scope        scope  of its context
+ *   object              Queue        id     the queue
+ */
+
+/*
+ * KERNEL
+ *   flags.CARRIED  CarriedOver  bool  it was there before the recording began
+ *   object         Kernel       id    the kernel
+ *   payload        name
+ */
+
+/*
+ * CREATE
+ *   duration                Duration       ns       of the whole call, saturating; 0: not measured
+ *   cost                    Cost           ns       of these inside the driver
+ *   op                      Memory         Memory   what the call made
+ *   outcome                 Outcome        Outcome  how it was served
+ *   reason                  Reason         Miss     why a poolable request missed
+ *   flags.WHOLE             NeedsBlock     bool     no sub-allocation could have served it, whatever the policy
+ *   flags.SUBALLOC          SubAllocation  bool     the block is a piece of a slab, and ends with its buffer
+ *   flags.CARRIED           CarriedOver    bool     it was there before the recording began; nothing happened now
+ *   scope                   Scope          scope    of its context; with Access it makes the class
+ *   access                  Access         flags    the lowest 16 bits of its cl_mem_flags
+ *   status                  Status         cl_int   what the call returned, saturating
+ *   tag                     Tag            tag      its call site; 0: none
+ *   object                  Object         id       the new object; 0: none
+ *   size                    Requested      bytes    that the program asked for
+ *   granted[op!=SUBBUFFER]  Granted        bytes    of the memory that serves it; 0: unknown
+ *   granted[op=SUBBUFFER]   OriginNumber   number   1 + its offset in the parent in bytes; 0 or carried over: unknown
+ *   link[outcome=HIT|MISS]   Block         id       the block that serves it
+ *   link[outcome!=HIT|MISS]  Parent        id       of a sub-buffer, or an image of a buffer; 0: none
+ */
+
+/*
+ * RETAIN
+ *   duration  Duration    ns      of the whole call, saturating
+ *   op        Memory      Memory  what the object is
+ *   scope     Scope       scope   of its context
+ *   status    Status      cl_int  what the call returned
+ *   tag       Tag         tag     the call site of its create
+ *   object    Object      id      the object; 0: unknown
+ *   size      Requested   bytes   of the object
+ *   granted   References  count   that the program holds afterwards
+ *   link      Block       id      that serves it
+ */
+
+/*
+ * RELEASE
+ *   duration          Duration       ns       of the whole call, saturating; 0: not measured
+ *   cost              Cost           ns       of these inside the driver
+ *   op                Memory         Memory   what the object is
+ *   outcome           Outcome        Outcome  what became of the memory; valid with References 0
+ *   flags.WOULD_RACE  WouldRace      bool     an ungated pool could have handed the block out while it was in use
+ *   flags.ORDERED     Ordered        bool     still in use, but every later use is ordered behind it
+ *   flags.SUBALLOC    SubAllocation  bool     the block is a piece of a slab, and ends now
+ *   flags.CARRIED     CarriedOver    bool     it was released before the recording began; nothing happened now
+ *   scope             Scope          scope    of its context
+ *   status            Status         cl_int   what the call returned
+ *   tag               Tag            tag      the call site of its create
+ *   object            Object         id       the object; 0: unknown
+ *   size              Requested      bytes    of the object
+ *   granted           References     count    that the program still holds
+ *   link              Block          id       that served it; 0: none
+ */
+
+/*
+ * USE
+ *   duration            ArgumentNumber  number   1 + the index of the kernel argument that is the memory; 0: none
+ *   op                  Command         Command  what uses the memory
+ *   flags.READS         Reads           bool     it reads the object
+ *   flags.WRITES        Writes          bool     it writes the object; neither flag: unknown
+ *   flags.SCATTERED     Scattered       bool     the bytes do not lie in one piece, or Offset is 0 because it is unknown
+ *   scope               Scope           scope    of its context
+ *   tag                 Tag             tag      of a COPY its own call site, of others that of the memory's create
+ *   object              Object          id       the memory; 0: memory that we cannot know
+ *   size                Bytes           bytes    touched; 0: unknown
+ *   granted[op=KERNEL]  Kernel          id       the kernel
+ *   granted[op!=KERNEL|NATIVE]  Offset  bytes    of the first byte touched within the object
+ *   link                Queue           id       the queue
+ */
+
+/*
+ * SYNC
+ *   duration  Duration  ns     of the whole call, saturating
+ *   op        Sync      Sync   how the thread synchronised
+ *   scope     Scope     scope  of the queue's context
+ *   link      Queue     id     the queue; 0: several
+ */
+
+/*
+ * COOLED
+ *   flags.SUBALLOC  SubAllocation  bool   the block is a piece of a slab, and ends now
+ *   tag         Tag            tag    the call site that had it last
+ *   granted     Bytes          bytes  of the block
+ *   link        Block          id     the block
+ */
+
+/*
+ * EVICT
+ *   duration    Duration       ns      of the driver's call, saturating
+ *   cost        Cost           ns      of the driver's call
+ *   reason      Reason         Evict   why
+ *   flags.SUBALLOC  SubAllocation  bool    the block is a piece of a slab: the driver gets nothing
+ *   status      Status         cl_int  what the driver returned
+ *   tag         Tag            tag     the call site that had it last
+ *   granted     Bytes          bytes   of the block
+ *   link        Block          id      the block
+ */
+
+/*
+ * LIMIT
+ *   status   Status    number  0: the change holds; -1: refused
+ *   object   Sequence  number  of the control message
+ *   payload  "name=value", "policy=name[,name=value...]", or the error
+ */
+
+/*
+ * DIAG: a mistake of the program has all of these, another diagnostic only Diag and the text.
+ *   op       Diag    Diag    what the shim noticed
+ *   scope    Scope   scope   of the memory's context
+ *   status   Status  cl_int  what the call returned
+ *   tag      Tag     tag     the call site that created the memory; 0: unknown
+ *   object   Object  id      the memory; 0: unknown
+ *   granted  Bytes   bytes   of the memory; 0: unknown
+ *   link     Kernel  id      where a kernel is concerned
+ *   payload  the OpenCL function of a mistake, otherwise a text
+ */
+
+/*
+ * EXIT: from the process itself when its exit handlers run; from the session (thread 0) when the process is gone.
+ *   status  Status  number  exit status; -1: unknown
+ *   object  Signal  number  that ended it; 0: none, or unknown
+ */
+
+/*
+ * LOST
+ *   size     Events  count  lost since the last such event
+ *   granted  Uses    count  of these, USE events
+ */
+
+/*
+ * SLAB
+ *   duration       Duration     ns      of the driver's call, saturating
+ *   cost           Cost         ns      of the driver's call
+ *   flags.CARRIED  CarriedOver  bool    it was there before the recording began; nothing happened now
+ *   scope          Scope        scope   of its context; with Access it makes the class
+ *   access         Access       flags   the lowest 16 bits of its cl_mem_flags
+ *   status         Status       cl_int  what the driver returned; other than 0: there is no slab
+ *   tag            Tag          tag     the call site of the request that needed it
+ *   granted        Bytes        bytes   of the slab
+ *   link           Block        id      the slab
+ */
+
+/*
+ * GAUGE
+ *   object   Ranges   count    free ranges in slabs
+ *   size     Largest  bytes    of the largest free range
+ *   granted  Free     bytes    of all free ranges
+ *   link     Squares  double   the sum of the squares of their sizes
+ */
+
+/*
+ * ORDER
+ *   op                     Order     Order   what happened besides
+ *   scope                  Scope     scope   DROP: of the class
+ *   access                 Access    flags   DROP: of the class
+ *   object                 Number    number  of the decision
+ *   link                   Previous  number  the thread's decision before it; 0: none
+ *   size[op=ABORT|RETURN]  Decision  number  the decision that had planned for, or found a block for, the CREATE that follows
+ *   size[op=DRAIN]         Bytes     bytes   that the policy was asked to make room for
+ *   granted                Slab      number  ABORT: the decision with which its slab was there; 0: none
+ */
+
+/*
+ * AWAIT
+ *   op      Await        Await  what has ended when the awaited command has
+ *   scope   Scope        scope  of the waiting queue's context
+ *   object  AwaitedQueue  id    the queue of the awaited command
+ *   size    AwaitedTime  time   of the awaited command or marker
+ *   link    Queue        id     of the thread's command or marker with the same time, which waits; 0: the thread itself waits, in
+ *                               the SYNC with the same time
+ */
 
 /*
  * One event: 64 bytes. time is CLOCK_MONOTONIC in ns at the moment the event takes effect: for a CREATE the return
  * of the driver, for everything else the entry of the call, so that sorting by time never shows a release before
- * its create.
+ * its create. The tables above say what the other fields mean.
  */
 struct gmtevent {
 	uint64_t time;
-	uint32_t duration; /* ns in the whole call, saturating; 0 when not measured. USE: see gmtcommand */
-	uint32_t cost;     /* ns of these inside the driver */
-	uint16_t kind;     /* enum gmtkind */
+	uint32_t duration;
+	uint32_t cost;
+	uint16_t kind; /* enum gmtkind */
 	uint8_t op;
-	uint8_t outcome;   /* enum gmtoutcome */
-	uint8_t reason;    /* enum gmtmiss or gmtevict */
-	uint8_t flags;     /* GMT_FLAG_* */
-	uint16_t scope;    /* context number modulo 65536, 0 when unknown */
-	int16_t status;    /* cl_int of the call, saturating */
-	uint16_t access;   /* CREATE: the lowest 16 bits of its cl_mem_flags; with scope they make the class */
+	uint8_t outcome;
+	uint8_t reason;
+	uint8_t flags;
+	uint16_t scope; /* context number modulo 65536, 0 when unknown */
+	int16_t status;
+	uint16_t access;
 	uint32_t tag;
-	uint64_t object;   /* number of the object in its process, from 1, never reused; 0 when unknown */
-	uint64_t size;     /* bytes requested by the application; or payload length */
-	uint64_t granted;  /* bytes of the block that serves it. USE: see gmtcommand */
+	uint64_t object; /* ids number the objects of a process from 1 and are never reused */
+	uint64_t size;
+	uint64_t granted;
 	uint64_t link;
 };
 
@@ -357,12 +601,12 @@ struct gmtcall {
 	uint8_t pad;
 	uint64_t result;   /* return value; 0 at an entry */
 	uint64_t argument[GMT_CALL_ARGUMENTS];
-	/* Registers of the caller as they are after the return: of a call that is told at its entry, ip alone. */
+	/* Registers of the caller as they are after the return: of a call recorded at its entry, only ip. */
 	uint64_t ip, sp, bp, bx, r12, r13, r14, r15;
 };
 
-/* What to tell of a function. */
-#define GMT_SHAPE_RETURN 1u /* told at the return; else at the entry */
+/* What to record of a function. */
+#define GMT_SHAPE_RETURN 1u /* recorded at the return; else at the entry */
 #define GMT_SHAPE_STACK 2u  /* with the caller's stack, where stacks are wanted */
 #define GMT_SHAPE_USE 4u    /* one of many: counted apart when lost, and left out where uses are not wanted */
 struct gmtcopy {
@@ -387,7 +631,7 @@ struct gmtshape {
 #define GMT_CORE_NAME "libgpumemtop-core.so"
 #define GMT_SHIM_NAME "libgpumemtop.so"
 #define GMT_SESSION_ENV "GPUMEMTOP_SESSION"
-#define GMT_PROBE_ENV "GPUMEMTOP_PROBE" /* shim/probe.c */
+#define GMT_PROBE_ENV "GPUMEMTOP_PROBE" /* shim/entry/probe.c */
 
 #if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 _Static_assert(sizeof(struct gmtevent) == 64, "an event is one cache line");

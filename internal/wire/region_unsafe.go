@@ -133,12 +133,3 @@ func (c *Cursor) Release() { atomic.StoreUint64(&c.ring.Tail, c.next) }
 
 // Broken reports whether the producer left the ring in a state that cannot be read.
 func (c *Cursor) Broken() bool { return c.broken }
-
-// Frames returns the call stack that a TAG record's payload holds, innermost first.
-func Frames(payload []byte) []Frame {
-	frames := make([]Frame, len(payload)/SizeofFrame)
-	for i := range frames {
-		copy((*[SizeofFrame]byte)(unsafe.Pointer(&frames[i]))[:], payload[i*SizeofFrame:])
-	}
-	return frames
-}

@@ -23,7 +23,7 @@ const (
 	FlagWrites     = C.GMT_FLAG_WRITES
 	FlagWouldRace  = C.GMT_FLAG_WOULD_RACE
 	FlagOrdered    = C.GMT_FLAG_ORDERED
-	FlagPart       = C.GMT_FLAG_PART
+	FlagSubAlloc   = C.GMT_FLAG_SUBALLOC
 	FlagCarried    = C.GMT_FLAG_CARRIED
 	FlagScattered  = C.GMT_FLAG_SCATTERED
 
@@ -61,11 +61,11 @@ type (
 	// Frame is one frame of a tag's call stack.
 	Frame C.struct_gmtframe
 
-	// Call is what the eBPF program tells of a call; the field comments are in event.h.
+	// Call is what the eBPF program records of a call; the field comments are in event.h.
 	Call C.struct_gmtcall
-	// Copy is one thing that arguments point to and that is told with a call.
+	// Copy is one thing that arguments point to and that is recorded with a call.
 	Copy C.struct_gmtcopy
-	// Shape says what to tell of a function.
+	// Shape says what to record of a function.
 	Shape C.struct_gmtshape
 
 	rawRegion  C.struct_gmtregion

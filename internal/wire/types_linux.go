@@ -19,7 +19,7 @@ const (
 	FlagWrites     = 0x4
 	FlagWouldRace  = 0x8
 	FlagOrdered    = 0x10
-	FlagPart       = 0x20
+	FlagSubAlloc   = 0x20
 	FlagCarried    = 0x40
 	FlagScattered  = 0x80
 

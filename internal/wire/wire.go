@@ -1,11 +1,15 @@
 // Package wire holds the one definition of what passes between a target process and gpumemtop: events, their
-// rings in shared memory, and the few messages on the session's socket. event.h is the source; types_linux.go and
-// enums.go are generated from it. The package reads no clock and does no I/O.
+// rings in shared memory, and the few messages on the session's socket. event.h is the source: types_linux.go, enums.go
+// and views.go are generated from it. The package reads no clock and does no I/O.
+//
+// The fields of an Event mean something else in each kind. Code elsewhere reads them through a view, such as
+// e.AsCreate().Requested(), writes them as fields, such as CreateFields{Requested: 64}.Event(), and leaves payloads to
+// the parser and the writer here that each kind has.
 package wire
 
 //go:generate go run ./gen
 
-// BeforeAttach is what a SITE calls the tag of memory that a program had before anybody watched it.
+// BeforeAttach is what a SITE calls the tag of memory that a program had before attach.
 const BeforeAttach = "unknown before attach"
 
 // Record is one event with its origin and payload, as it travels from a source to recording and model.
@@ -29,7 +33,7 @@ func (k Kind) HasPayload() bool {
 // what happened before their time follow them.
 func (k Kind) Late() bool { return k == KindModule || k == KindSite }
 
-// Finding reports whether a diagnostic tells of a mistake of the program.
+// Finding reports whether a diagnostic is a mistake of the program.
 func (v Diag) Finding() bool { return v >= DiagUnknownMemory }
 
 // PayloadLen returns how many payload bytes follow the event, at most PayloadMax.
@@ -40,33 +44,18 @@ func (e *Event) PayloadLen() int {
 	return int(min(e.Size, PayloadMax))
 }
 
-// Start returns when the call began, in ns: Time is when its effect took place.
-func (e *Event) Start() uint64 {
-	if e.Kind == KindCreate && uint64(e.Duration) <= e.Time {
-		return e.Time - uint64(e.Duration)
-	}
-	return e.Time
-}
+// Served is that of a CREATE.
+func (e *Event) Served() uint64 { return e.AsCreate().Served() }
 
-// Served returns the bytes that serve a CREATE: those asked for where the source does not know, and of a sub-buffer, which
-// has its parent's.
-func (e *Event) Served() uint64 {
-	if e.Granted == 0 || Memory(e.Op) == MemorySubBuffer {
-		return e.Size
-	}
-	return e.Granted
-}
-
-// Origin returns the offset in bytes in its parent of the sub-buffer that a CREATE made, false when that is not known. Parts
-// of runs that earlier versions cut out have another number in its place.
+// Origin is that of a CREATE; false for other kinds.
 func (e *Event) Origin() (uint64, bool) {
-	if e.Kind != KindCreate || Memory(e.Op) != MemorySubBuffer || e.Flags&FlagCarried != 0 || e.Granted == 0 {
+	if e.Kind != KindCreate {
 		return 0, false
 	}
-	return e.Granted - 1, true
+	return e.AsCreate().Origin()
 }
 
-// Sample is one thing that the eBPF program told of. Its slices are valid until the next one is read.
+// Sample is one record of the eBPF program. Its slices are valid until the next one is read.
 type Sample struct {
 	Call
 	Copies []byte // CallData bytes, half for each copy of the shape; nil when there are none

@@ -1,6 +1,6 @@
 /*
  * both.c: a program that is linked with a loader, while the shim stands in front of it and is its layer, too: both
- * doors are open. All other tests run that way as well.
+ * ways in are open. All other tests run that way as well.
  */
 #define _GNU_SOURCE
 #include "harness.h"
@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-TEST(a_call_counts_once_through_both_doors)
+TEST(a_call_counts_once_through_both_entries)
 {
 	begin((struct options){.observe = true});
 	EQUAL(fake_loader.starts, 1);

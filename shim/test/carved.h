@@ -32,7 +32,7 @@ static inline void *asked_pointer(cl_mem handle, cl_mem_info what)
 /* The flags of the last event of a kind. */
 static inline bool is_part(enum gmtkind kind)
 {
-	return last_event(kind).flags & GMT_FLAG_PART;
+	return last_event(kind).flags & GMT_FLAG_SUBALLOC;
 }
 
 #endif

@@ -13,7 +13,7 @@ static struct block *next_part(const struct block *slab, uint64_t from)
 	return found;
 }
 
-/* Where so many bytes are free; the slab's size when they are not. */
+/* Where that many bytes are free; the slab's size when they are not. */
 static uint64_t gap(const struct block *slab, uint64_t size)
 {
 	uint64_t at = 0;

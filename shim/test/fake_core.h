@@ -2,7 +2,7 @@
 #ifndef FAKE_CORE_H
 #define FAKE_CORE_H
 
-#include "../core.h"
+#include "../base/core.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@ enum state { NOTHING, PLANNED, USED, COOLING, FREE, EVICTED, SLAB };
 struct block {
 	uint64_t number, size, handle;
 	uint64_t slab, offset; /* of a part */
-	uint64_t touched;      /* of a slab: nobody has had what lies behind */
+	uint64_t touched;      /* of a slab: what lies behind was never used */
 	uint32_t class, tag;
 	enum state state;
 	uint64_t since; /* orders free blocks */

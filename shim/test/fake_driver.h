@@ -8,14 +8,15 @@
 #ifndef FAKE_DRIVER_H
 #define FAKE_DRIVER_H
 
-#include "../pool.h"
+#include "../base/core.h"
+#include "../registry/memory.h"
 
 struct fake {
 	/* Knobs. Sizes in bytes; 0 switches one off, except largest. */
 	_Atomic uint64_t largest;          /* CL_DEVICE_MAX_MEM_ALLOC_SIZE; larger buffers: CL_INVALID_BUFFER_SIZE */
-	_Atomic uint64_t cap;              /* live bytes above which a create fails for want of memory */
-	_Atomic uint64_t lazycap;          /* live bytes above which an enqueue fails for want of memory */
-	_Atomic uint32_t failcreates;      /* so many of the next creates fail */
+	_Atomic uint64_t cap;              /* live bytes above which a create fails for lack of memory */
+	_Atomic uint64_t lazycap;          /* live bytes above which an enqueue fails for lack of memory */
+	_Atomic uint32_t failcreates;      /* how many of the next creates fail */
 	_Atomic int32_t createerror;       /* with this error */
 	_Atomic uint32_t failenqueues;     /* the same for commands on memory */
 	_Atomic int32_t enqueueerror;
@@ -37,7 +38,7 @@ struct fake {
 	_Atomic uint32_t countparts;       /* 1: sub-buffers and mappings count in the references of their buffer, mappings only there */
 	_Atomic uint32_t earlyends;        /* 1: destructors are called when memory is released, though commands use it */
 	_Atomic uint32_t runnative;        /* 1: native kernels run, when they are enqueued */
-	_Atomic uint32_t failparts;        /* so many of the next sub-buffers fail */
+	_Atomic uint32_t failparts;        /* how many of the next sub-buffers fail */
 	_Atomic(const char *) version;     /* CL_DEVICE_VERSION; NULL: 3.0 */
 	_Atomic(void (*)(cl_mem)) beforerelease; /* called, without the lock, for each clReleaseMemObject */
 	_Atomic(void (*)(size_t)) aftercreate;   /* the same for each attempt to create a buffer, with its size when it failed, else 0 */
@@ -71,7 +72,7 @@ GMT_HOOK void fake_fail_event(cl_event event, cl_int status);
 GMT_HOOK unsigned fake_fail_markers(cl_command_queue queue, cl_int status);
 /* Calls those back that want to know that a command runs. */
 GMT_HOOK void fake_start_event(cl_event event);
-/* A queue made by a function that nobody hooks. */
+/* A queue made by a function without a hook. */
 GMT_HOOK cl_command_queue fake_unseen_queue(cl_context context);
 /* A command buffer uses memory from now on whenever it is enqueued; as with real ones, it does not keep it alive. */
 GMT_HOOK void fake_record(cl_command_buffer_khr buffer, cl_mem memory);

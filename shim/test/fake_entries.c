@@ -6,4 +6,4 @@
 	__asm__(".text\n.weak " #name "\n.type " #name ", @function\n.hidden fake_entry_" #name "\n" #name                 \
 		":\n\tjmp *fake_entry_" #name "(%rip)\n.size " #name ", .-" #name "\n");
 #define HOOK_EXTENSION(name)
-#include "../hooks.def"
+#include "../base/hooks.def"

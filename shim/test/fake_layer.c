@@ -1,5 +1,5 @@
-/* fake_layer.c: somebody else's layer. It counts buffers; its own functions call one another by their public names. */
-#include "../shim.h"
+/* fake_layer.c: another vendor's layer. It counts buffers; its own functions call one another by their public names. */
+#include "../base/opencl.h"
 
 #include "fake_loader.h"
 

@@ -2,12 +2,12 @@
  * fake_loader.c: an ICD loader for the tests, with the fake driver behind it and the layers of OPENCL_LAYERS in
  * between. Like real ones it starts at the first clGetPlatformIDs or clCreateContext. Knobs come from the environment:
  *
- *   FAKE_LOADER_PROPERTIES=1  layers are initialised with properties, and told of the end (Khronos' loaders; else ocl-icd)
+ *   FAKE_LOADER_PROPERTIES=1  layers are initialised with properties, and notified of the end (Khronos' loaders; else ocl-icd)
  *   FAKE_LOADER_ENTRIES=N     pointers in its table
  *   FAKE_LOADER_PLAIN=1       it does not know layers
  */
 #define _GNU_SOURCE
-#include "../shim.h"
+#include "../base/opencl.h"
 
 #include "fake_loader.h"
 
@@ -32,7 +32,7 @@ static unsigned layer_count;
 /* What the entries call; one each, because assembler cannot see the layout of a table. */
 #define HOOK(name) __attribute__((visibility("hidden"))) void *fake_entry_##name;
 #define HOOK_EXTENSION(name)
-#include "../hooks.def"
+#include "../base/hooks.def"
 #undef HOOK
 
 static unsigned number_from(const char *name, unsigned otherwise)
@@ -44,7 +44,7 @@ static unsigned number_from(const char *name, unsigned otherwise)
 static void call_into(const cl_icd_dispatch *table)
 {
 #define HOOK(name) memcpy(&fake_entry_##name, &table->name, sizeof(void *));
-#include "../hooks.def"
+#include "../base/hooks.def"
 #undef HOOK
 }
 
@@ -67,7 +67,7 @@ __attribute__((constructor)) static void open_driver(void)
 	if (!library)
 		abort();
 #define HOOK(name) find(library, &driver.name, #name);
-#include "../hooks.def"
+#include "../base/hooks.def"
 #undef HOOK
 #undef HOOK_EXTENSION
 #define HELPER(name) find(library, &driver.name, #name);

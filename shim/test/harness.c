@@ -347,7 +347,7 @@ static bool run_test(unsigned i)
 	return false;
 }
 
-/* Runs the tests that an argument names in part, or all; the exit status tells whether one failed. */
+/* Runs the tests that an argument names in part, or all; the exit status shows whether one failed. */
 int main(int argc, char **argv)
 {
 	unsigned passed = 0, failed = 0;

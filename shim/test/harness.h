@@ -37,7 +37,7 @@ void test_fail(const char *file, int line, const char *what, long long got, long
 struct options {
 	bool observe;      /* no pooling */
 	bool nouses;       /* no USE and SYNC events */
-	bool nosocket;     /* nobody listens */
+	bool nosocket;     /* no listener */
 	bool otherversion; /* of the config */
 	bool ungated;      /* blocks are handed out while in use */
 	uint32_t tagmode;
@@ -48,7 +48,7 @@ struct options {
 
 /* Writes the config, listens, and sets the environment: before the first OpenCL call. */
 void session_open(struct options options);
-/* Accepts when a target has connected, then takes what is in the rings. False: nobody has connected. */
+/* Accepts when a target has connected, then takes what is in the rings. False: no target has connected. */
 bool session_read(void);
 /* session_read from a thread, until session_stop. */
 void session_start(void);
@@ -64,7 +64,7 @@ struct ring_totals session_totals(void);
 size_t events(enum gmtkind kind);
 /* The last event of a kind; an empty one when there is none. */
 struct gmtevent last_event(enum gmtkind kind);
-/* The event of any kind with so many behind it. */
+/* The event of any kind with that many behind it. */
 struct gmtevent event_before(size_t behind);
 /* The text of the last event of a kind, or the first; "" when there is none. */
 const char *last_text(enum gmtkind kind);

@@ -1,6 +1,6 @@
 /*
  * layers.c: a program that opens loaders of its own, under names that are not libOpenCL. The shim reaches it as a layer
- * only, behind somebody else's layer; run.sh also runs it with the shim preloaded.
+ * only, behind another vendor's layer; run.sh also runs it with the shim preloaded.
  */
 #define _GNU_SOURCE
 #include "harness.h"

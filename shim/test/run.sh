@@ -28,7 +28,7 @@ build() {
 	"$CC" "${flags[@]}" -shared -o "$dir/libgpumemtop-core.so" shim/test/fake_{core,carve}.c &
 	local core=$!
 	"$CC" "${flags[@]}" -shared -Wl,-soname,libgpumemtop.so -Wl,-z,now -Wl,-z,nodelete -Wl,--version-script=shim/shim.map -o "$dir/libgpumemtop.so" \
-		shim/*.c -ldl
+		shim/{base,registry,order,pool,entry,hooks}/*.c -ldl
 	wait "$opencl"
 	wait "$core"
 	local source object
@@ -42,7 +42,7 @@ build() {
 		-L"$dir" -l:libgpumemtop.so -l:libOpenCL.so.1 -ldl
 }
 
-# build_layers NAME FLAGS...: a driver, loaders of any name in front of it, somebody else's layer, and who uses them.
+# build_layers NAME FLAGS...: a driver, loaders of any name in front of it, another vendor's layer, and programs that use them.
 build_layers() {
 	local name=$1 dir=$out/$1
 	shift
@@ -85,18 +85,18 @@ run_preloaded() {
 	local dir
 	dir=$(cd "$out/plain" && pwd)
 	local link=(-L"$dir" -Wl,--no-as-needed -Wl,-rpath,"\$ORIGIN")
-	"$CC" "${common[@]}" -O2 -shared -Wl,-soname,libbehind.so -o "$dir/libbehind.so" shim/test/door_behind.c
+	"$CC" "${common[@]}" -O2 -shared -Wl,-soname,libbehind.so -o "$dir/libbehind.so" shim/test/entry_behind.c
 	# Its own calls must not be tail calls, or the program would be the one that asks.
-	"$CC" "${common[@]}" -O2 -fno-optimize-sibling-calls -shared -Wl,-soname,libneighbour.so -o "$dir/libneighbour.so" shim/test/door_neighbour.c -ldl
+	"$CC" "${common[@]}" -O2 -fno-optimize-sibling-calls -shared -Wl,-soname,libneighbour.so -o "$dir/libneighbour.so" shim/test/entry_neighbour.c -ldl
 	cp "$dir/libOpenCL.so.1" "$dir/libOpenCL_second.so"
-	"$CC" "${common[@]}" -O2 -o "$dir/doors" shim/test/{harness,doors}.c "${link[@]}" -lneighbour -lbehind -ldl
+	"$CC" "${common[@]}" -O2 -o "$dir/entries" shim/test/{harness,entries}.c "${link[@]}" -lneighbour -lbehind -ldl
 	"$CC" "${common[@]}" -O2 -o "$dir/linked" shim/test/{harness,world,test_pool}.c "${link[@]}" -l:libOpenCL.so.1
 	local images=(shim/test/{harness,world,images}.c "${link[@]}" -l:libOpenCL.so.1 -ldl)
-	"$CC" "${common[@]}" -O2 -shared -o "$dir/libplugin.so" shim/test/door_plugin.c
+	"$CC" "${common[@]}" -O2 -shared -o "$dir/libplugin.so" shim/test/entry_plugin.c
 	"$CC" "${common[@]}" -O2 -o "$dir/images_later" "${images[@]}"
 	"$CC" "${common[@]}" -O2 -no-pie -DMAKES_IMAGES -o "$dir/images" "${images[@]}"
 	local program
-	for program in doors linked images images_later; do
+	for program in entries linked images images_later; do
 		echo "== $program"
 		mkdir -p "$out/$program"
 		LD_PRELOAD=$dir/libgpumemtop.so LD_LIBRARY_PATH=$dir "$dir/$program" | tee "$out/$program/log" || bad=1
@@ -113,7 +113,7 @@ run() {
 	build_layers "$name" "$@"
 	run_layers "$name" "$name-layers" ""
 	local some="" # under sanitizers the usual tests have just run
-	[ "$name" = plain ] || some="both_doors a_loader"
+	[ "$name" = plain ] || some="both_entries a_loader"
 	run_both "$name" "$some"
 	[ "$name" != plain ] || run_layers "$name" "$name-layers-preloaded" "$(cd "$out/$name" && pwd)/libgpumemtop.so"
 }

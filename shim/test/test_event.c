@@ -176,7 +176,7 @@ TEST(the_window_moves_along)
 	finish();
 }
 
-/* A command that nobody asks about holds the window up: what lies beyond it is unknown until a fence is passed. */
+/* A command that the program never asks about holds the window up: what lies beyond it is unknown until a fence is passed. */
 TEST(what_lies_beyond_the_window_waits_for_what_holds_it_up)
 {
 	start(UNORDERED);
@@ -402,7 +402,7 @@ TEST(a_marker_is_no_fence)
 	fences(plain_marker, GMT_OUTCOME_COOLING);
 }
 
-/* What a command, a marker or the thread waits for is told by the queue and the time of the command there. */
+/* What a command, a marker or the thread waits for is recorded as the queue and the time of the command there. */
 TEST(what_waits_for_what_is_told)
 {
 	start(0);

@@ -41,12 +41,12 @@ TEST(a_marker_with_a_wait_list_tells_about_no_more)
 TEST(a_failed_command_proves_nothing_about_others)
 {
 	start(0);
-	static cl_int told;
+	static cl_int reported;
 	cl_event first, failed;
 	cl_mem buffer = used(second, &first), other = used(second, &failed);
-	OK(clSetEventCallback(failed, CL_COMPLETE, count_call, &told));
+	OK(clSetEventCallback(failed, CL_COMPLETE, count_call, &reported));
 	fake_fail_event(failed, -77);
-	EQUAL(told, -77);
+	EQUAL(reported, -77);
 	cl_int status = 0;
 	OK(clGetEventInfo(failed, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL));
 	EQUAL(status, -77);
@@ -78,7 +78,7 @@ TEST(a_marker_of_ours_that_fails_proves_nothing)
 	OK(clReleaseEvent(event));
 }
 
-/* Nobody else can tell when a queue is done that the program has released. */
+/* Nothing else shows when a queue is done that the program has released. */
 TEST(a_marker_that_fails_leaves_a_released_queue_pending)
 {
 	start(0);
@@ -102,13 +102,13 @@ TEST(a_marker_that_fails_leaves_a_released_queue_pending)
 TEST(states_before_the_end_tell_nothing)
 {
 	start(UNORDERED);
-	static cl_int told;
+	static cl_int reported;
 	cl_event event;
 	cl_mem buffer = used(second, &event);
-	OK(clSetEventCallback(event, CL_RUNNING, count_call, &told));
+	OK(clSetEventCallback(event, CL_RUNNING, count_call, &reported));
 	fake_start_event(event);
 	EQUAL(called, 1);
-	EQUAL(told, CL_RUNNING);
+	EQUAL(reported, CL_RUNNING);
 	cl_int status = 0;
 	cl_ulong time = 1;
 	OK(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL));
@@ -128,15 +128,15 @@ TEST(states_before_the_end_tell_nothing)
 TEST(events_that_are_released_before_their_command_completes)
 {
 	start(UNORDERED);
-	static cl_int told = 1;
+	static cl_int reported = 1;
 	cl_event event;
 	cl_mem buffer = used(second, &event);
-	OK(clSetEventCallback(event, CL_COMPLETE, count_call, &told));
+	OK(clSetEventCallback(event, CL_COMPLETE, count_call, &reported));
 	OK(clReleaseEvent(event));
 	EQUAL(release(buffer), GMT_OUTCOME_COOLING);
 	fake_complete_all();
 	EQUAL(called, 1);
-	EQUAL(told, CL_COMPLETE);
+	EQUAL(reported, CL_COMPLETE);
 	OK(clReleaseMemObject(new_buffer(100)));
 	fake_complete_all(); /* the marker, if one was needed */
 	CHECK(new_buffer(100));

@@ -1,7 +1,7 @@
 /* test_failure.c: the driver runs out of memory; the core fails. */
 #include "harness.h"
 
-/* Fills the pool with blocks of 1 KiB that nobody uses. */
+/* Fills the pool with blocks of 1 KiB that are not in use. */
 static void fill_pool(int blocks)
 {
 	cl_mem buffers[64];

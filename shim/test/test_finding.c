@@ -135,7 +135,7 @@ TEST(a_buffer_that_parts_keep_alive_is_released_twice)
 	finish();
 }
 
-/* Eight bytes that look like released memory, where a kernel wants a value, or nobody knows what it wants. */
+/* Eight bytes that look like released memory, where a kernel wants a value, or its type is unknown. */
 TEST(arguments_that_may_be_values_are_passed_on)
 {
 	prepare((struct options){0});

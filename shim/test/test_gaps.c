@@ -1,4 +1,4 @@
-/* test_gaps.c: ways around what the pool looks at: handles that parts tell, queues that nobody saw, late answers. */
+/* test_gaps.c: ways around what the pool looks at: handles that sub-allocations reveal, queues that were not seen, late answers. */
 #include "harness.h"
 
 static cl_mem part_of(cl_mem buffer)

@@ -1,7 +1,7 @@
 /* test_inflight.c: what becomes of a buffer that is released while queued commands use it. */
 #include "harness.h"
 
-/* Releases a buffer of 100 bytes and tells what the shim made of it. */
+/* Releases a buffer of 100 bytes and returns what the shim did with it. */
 static enum gmtoutcome released(cl_mem buffer)
 {
 	uint64_t flushes = fake.flushes, finishes = fake.finishes, pending = fake.pending, markers = fake.markers;
@@ -89,7 +89,7 @@ TEST(markers_tell_when_the_device_is_done)
 	cl_mem buffer = new_buffer(100);
 	use(second, buffer);
 	EQUAL(released(buffer), GMT_OUTCOME_COOLING);
-	EQUAL(fake.markers, 0); /* nobody wants it yet */
+	EQUAL(fake.markers, 0); /* no request for it yet */
 	recycled(buffer, false);
 	EQUAL(fake.markers, 1);
 	EQUAL(fake_complete(second, 1), 1); /* the command, not yet the marker */
@@ -117,7 +117,7 @@ TEST(one_marker_serves_many_releases)
 	EQUAL(fake.markers, 1);
 	EQUAL(fake_complete(second, 21), 21);
 	OK(clFinish(world.queue)); /* any wait of the program's will do to look */
-	EQUAL(events(GMT_KIND_COOLED), 16); /* at most so many at a time */
+	EQUAL(events(GMT_KIND_COOLED), 16); /* at most that many at a time */
 	OK(clFinish(world.queue));
 	EQUAL(events(GMT_KIND_COOLED), 20);
 	OK(clReleaseCommandQueue(second));
@@ -141,7 +141,7 @@ TEST(more_markers_than_a_queue_remembers)
 		OK(clFinish(world.queue));
 	for (int i = 0; i < 4; i++)
 		OK(clFinish(world.queue));
-	EQUAL(events(GMT_KIND_COOLED), MANY - 1); /* nobody has asked about the last */
+	EQUAL(events(GMT_KIND_COOLED), MANY - 1); /* no query about the last */
 	OK(clFinish(second));
 	EQUAL(events(GMT_KIND_COOLED), MANY);
 	OK(clReleaseCommandQueue(second));

@@ -134,7 +134,7 @@ static void destructors_wait(bool recorded, bool released)
 	EQUAL(ended, 0);
 	OK(clSetUserEventStatus(gate, CL_COMPLETE));
 	fake_complete_all();
-	EQUAL(ended, 2); /* and nobody has asked */
+	EQUAL(ended, 2); /* without a query */
 	OK(clReleaseMemObject(new_buffer(100)));
 	OK(clReleaseEvent(gate));
 	if (recorded)
@@ -154,7 +154,7 @@ TEST(destructors_of_parts_wait_for_commands_of_released_queues)
 	destructors_wait(false, true);
 }
 
-/* After a failure nothing tells when commands are over: they are called as bare, and not when the context ends. */
+/* After a failure nothing shows when commands are over: they are called as bare, and not when the context ends. */
 TEST(destructors_of_parts_do_not_wait_after_a_failure)
 {
 	begin_carved((struct options){0});
@@ -324,7 +324,7 @@ static size_t reads(cl_mem buffer)
 TEST(stale_contents_of_parts)
 {
 	begin_carved((struct options){0});
-	EQUAL(reads(new_buffer(100)), 0); /* nobody had it before */
+	EQUAL(reads(new_buffer(100)), 0); /* unused before */
 	EQUAL(reads(new_buffer(100)), 1);
 	EQUAL(reads(new_buffer(500)), 2); /* some of it */
 	cl_mem written = new_used(world.queue);

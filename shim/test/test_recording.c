@@ -171,7 +171,7 @@ TEST(commands_on_shared_memory_are_uses)
 	OK(clEnqueueSVMUnmap(world.queue, b, 0, NULL, NULL));
 	OK(clEnqueueSVMMigrateMem(world.queue, 2, (const void *[]){a, b}, NULL, 0, 0, NULL, NULL));
 	EQUAL(events(GMT_KIND_USE), 7);
-	OK(clEnqueueSVMMemcpy(world.queue, CL_TRUE, b + 1, a + 1, 8, 0, NULL, NULL)); /* the middle is not told apart */
+	OK(clEnqueueSVMMemcpy(world.queue, CL_TRUE, b + 1, a + 1, 8, 0, NULL, NULL)); /* the middle is not separate */
 	EQUAL(events(GMT_KIND_USE), 7);
 	CHECK(clEnqueueSVMMemcpy(world.queue, CL_TRUE, NULL, a, 8, 0, NULL, NULL) != CL_SUCCESS);
 	CHECK(clEnqueueSVMMemFill(world.queue, NULL, NULL, 0, 0, 0, NULL, NULL) != CL_SUCCESS);

@@ -113,7 +113,7 @@ TEST(several_threads_give_up_together)
 		CHECK(pthread_create(&threads[i], NULL, fill_ring, buffer) == 0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
-	/* Each thread may find once that the session had read after all, and make the others hope again; not each time. */
+	/* Each thread may find once that the session had read after all, and make the others wait again; not each time. */
 	CHECK(session_totals().waits <= THREADS * THREADS);
 }
 

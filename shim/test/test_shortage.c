@@ -9,8 +9,8 @@ enum { BLOCK = 1024 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static int failing, awaited; /* creates that have failed; they go on when so many have */
-static int releasing, held;  /* a release is held until so many creates have failed */
+static int failing, awaited; /* creates that have failed; they go on when that many have */
+static int releasing, held;  /* a release is held until that many creates have failed */
 
 static void wait_until(const int *counter, int least)
 {
@@ -41,7 +41,7 @@ static void checked_release(cl_mem memory)
 	pthread_mutex_unlock(&mutex);
 }
 
-/* A pool of so many free blocks, in a driver that has no room for more. */
+/* A pool of that many free blocks, in a driver that has no room for more. */
 static void begin_full(int blocks, struct options options)
 {
 	cl_mem buffer[64];
@@ -244,7 +244,7 @@ static void *many(void *arg)
 	return NULL;
 }
 
-/* There is always room for what is held at a time, so nobody may fail: memory is free, in the pool, or on its way. */
+/* There is always room for what is held at a time, so no create may fail: memory is free, in the pool, or on its way. */
 TEST(nobody_fails_while_there_is_memory)
 {
 	pthread_t thread[4];

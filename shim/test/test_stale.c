@@ -1,4 +1,4 @@
-/* test_stale.c: memory of another context, memory still mapped, contents that nobody has written. */
+/* test_stale.c: memory of another context, memory still mapped, contents that were never written. */
 #include "misuse.h"
 
 static void wrong_context(bool accepted)
@@ -108,7 +108,7 @@ TEST(stale_contents_are_read)
 		EQUAL(findings(), i + 1);
 		finding(GMT_DIAG_STALE_READ, reads[i].function, create.object, SIZE, CL_SUCCESS);
 		EQUAL(last_event(GMT_KIND_DIAG).tag, create.tag);
-		OK(reads[i].run()); /* told once */
+		OK(reads[i].run()); /* recorded once */
 		EQUAL(findings(), i + 1);
 		OK(clReleaseMemObject(idle));
 	}
@@ -187,7 +187,7 @@ TEST(stale_contents_are_given_to_a_kernel)
 	fake.argaddress[0] = CL_KERNEL_ARG_ADDRESS_CONSTANT;
 	stale_argument(CL_MEM_READ_WRITE, 1);
 	fake.arginfo = 0;
-	stale_argument(CL_MEM_READ_WRITE, 0); /* nobody knows */
+	stale_argument(CL_MEM_READ_WRITE, 0); /* unknown */
 	stale_argument(CL_MEM_READ_ONLY, 1);
 	finish();
 }

@@ -1,23 +1,22 @@
-// Package calls says which OpenCL functions the eBPF program tells of, and what their calls mean. A Book follows the
-// objects of one process from call to call and writes the events that the shim writes under the policy none, so that
-// everything behind it need not know where events come from. It reads no clock and does no I/O.
+// Package calls says which OpenCL functions the eBPF program reports and what their calls mean. A Tracker follows the
+// objects of one process from call to call and writes the events that the shim writes under the policy none, so that the
+// rest of gpumemtop need not know where events come from. It reads no clock and does no I/O.
 //
-// A create, a command, a kernel argument or a wait is told at its return: only then is it known whether it succeeded, and
-// what it made. A retain, a release, a free or a flush is told at its entry. That needs no second probe, which costs more
-// than the first, and it is the right moment: a handle that a driver frees in a release may be given to another thread's
-// create before the release returns, and a retain that is on its way must not come behind a release that relies on it.
-// What is told at the entry is taken for a success, which it is for every object that is alive.
+// Creates, commands, kernel arguments and waits are reported when they return: only then is it known whether they
+// succeeded, and what they made. Retains, releases, frees and flushes are reported at their entry. That needs no second
+// probe, which costs more than the first, and it gives the right order: a driver may hand a handle that it frees to
+// another thread's create before the release returns, and a retain must not come after a release that relies on it. A
+// call that is reported at its entry counts as a success, which it is for every object that is alive.
 //
-// What a process had before it was watched shows itself when it is used. It becomes an object with a CREATE that carries
-// wire.FlagCarried, the tag "unknown before attach", and as its size what its uses have shown: a lower bound. The first
-// release of such an object is taken for its last; when the program goes on using it, it is carried over once more, and
-// no mistake is made of that. Shared virtual memory from before shows itself only when it is freed, for a pointer says
-// neither that it is such memory nor where that begins. A context, queue, kernel or sampler from before stays known until
-// another object gets its handle.
+// Objects from before we attached show when they are used. They are carried over: their CREATE is CarriedOver, the
+// tag "unknown before attach" and as its size what their uses imply, a lower bound. The first release of such an object
+// counts as its last; if the program uses it afterwards it is carried over again, without a finding. Shared virtual
+// memory from before shows only when it is freed, since a pointer says neither that it is such memory nor where that
+// begins. A context, queue, kernel or sampler from before stays known until another object gets its handle.
 //
-// The eBPF program sees six arguments, and 128 bytes of what an argument points to. So of a list of objects the first 16
-// count, and where the error comes as a later argument, a failure is a result of zero without a status. The size of
-// memory that belongs to OpenGL is not in any argument: it is 0, and as somebody else's counts nowhere.
+// The eBPF program sees six arguments, and 128 bytes of what an argument points to. So only the first 16 objects of a
+// list count, and where the error is a later argument, a failure is a result of zero without a status. No argument has
+// the size of memory that belongs to OpenGL: it is 0, and counts nowhere.
 package calls
 
 import (
@@ -27,25 +26,25 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Function is an OpenCL function that the eBPF program tells of.
+// Function is an OpenCL function that the eBPF program reports.
 type Function struct {
 	Name      string
 	Extension bool // handed out by clGetExtensionFunctionAddress*, not exported by an ICD loader
 	Shape     wire.Shape
 
-	call func(*Book, *wire.Sample) // what it means to a book; nil: nothing
+	call func(*Tracker, *wire.Sample) // updates the tracker; nil: nothing to do
 }
 
-// Tagger names call sites. Its methods may put the records that define what they return, before they do.
+// Tagger names call sites. Its methods may first write the records that define the tag that they return.
 type Tagger interface {
-	// Tag returns the call site of a create or a copy of so many bytes.
+	// Tag returns the call site of a create or copy of size bytes.
 	Tag(s *wire.Sample, size uint64) uint32
-	// Unknown returns the tag of what was there before.
+	// Unknown returns the tag of objects from before we attached.
 	Unknown() uint32
 }
 
-// ExtensionAddress returns what a call of clGetExtensionFunctionAddress or clGetExtensionFunctionAddressForPlatform gave
-// out: the name that was asked for and the address of its function in the process. Any goroutine may call it.
+// ExtensionAddress returns the name and the address that a call of clGetExtensionFunctionAddress or
+// clGetExtensionFunctionAddressForPlatform asked for and returned. Any goroutine may call it.
 func ExtensionAddress(s *wire.Sample) (name string, address uint64, ok bool) {
 	if s.Sight != wire.SightCall || int(s.Function) >= len(Functions) || s.Result == 0 {
 		return "", 0, false
@@ -57,15 +56,15 @@ func ExtensionAddress(s *wire.Sample) (name string, address uint64, ok bool) {
 	return string(text), s.Result, len(text) > 0
 }
 
-// greeting is what every program calls first, long before it creates anything: the loader loads the drivers then.
-const greeting = "clGetPlatformIDs"
+// platformQuery is the first OpenCL function that every program calls. The loader then loads the drivers.
+const platformQuery = "clGetPlatformIDs"
 
-// Greeting reports whether a call means nothing but that the process is about to use OpenCL. Any goroutine may call it.
-func Greeting(s *wire.Sample) bool {
-	return s.Sight == wire.SightCall && int(s.Function) < len(Functions) && Functions[s.Function].Name == greeting
+// IsPlatformQuery reports whether a call means only that the process is about to use OpenCL. Any goroutine may call it.
+func IsPlatformQuery(s *wire.Sample) bool {
+	return s.Sight == wire.SightCall && int(s.Function) < len(Functions) && Functions[s.Function].Name == platformQuery
 }
 
-// textOf returns the text that the first copy is.
+// textOf returns the first copy as text.
 func textOf(s *wire.Sample) []byte {
 	text, _, _ := bytes.Cut(s.Copy(0), []byte{0})
 	return text

@@ -7,7 +7,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/tracer/calls"
 )
 
-// TestCommands: what each command says of two buffers, an image and shared memory; and that it says nothing when it fails.
+// TestCommands checks what each command records of two buffers, an image and shared memory, and that it records nothing
+// when it fails.
 func TestCommands(t *testing.T) {
 	const (
 		other  = buf + 0x100
@@ -97,7 +98,7 @@ func TestCommands(t *testing.T) {
 	for _, test := range tests {
 		tested[test.name] = true
 		t.Run(test.name, func(t *testing.T) {
-			p := newWhole(t)
+			p := newFromStart(t)
 			p.setUp()
 			p.buffer(buf, 4096)
 			p.buffer(other, 4096)
@@ -109,11 +110,11 @@ func TestCommands(t *testing.T) {
 			}
 			set(0, words(buf))
 			set(1, words(other))
-			set(0, nil) // something else instead
+			set(0, nil) // not memory
 			p.call("clSetKernelArgSVMPointer", 0, kern, 1<<33|5, svm)
 			p.call("clSetKernelArgMemPointerINTEL", 0, kern, 6, shared)
 			p.call("clSetKernelArgSVMPointer", code(-50), kern, 7, svm)
-			p.call("clSetKernelArgSVMPointer", 0, kern, 8, svm+8) // not where it begins
+			p.call("clSetKernelArgSVMPointer", 0, kern, 8, svm+8) // not its beginning
 			p.call("clSetKernelArgSVMPointer", 0, kern, 1<<31, svm)
 			p.records = nil
 			test.from = 6
@@ -140,15 +141,15 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// argumentOnly are no commands, and count as uses because only uses need them.
+// argumentOnly are functions that are no commands. They count as uses because only uses need them.
 var argumentOnly = map[string]bool{
 	"clSetKernelArg": true, "clSetKernelArgSVMPointer": true, "clSetKernelArgMemPointerINTEL": true, "clCreateSampler": true,
 	"clCreateSamplerWithProperties": true, "clRetainSampler": true, "clReleaseSampler": true,
 }
 
-// TestClone: a cloned kernel has the arguments of its source, and goes its own way.
+// TestClone: a cloned kernel starts with the arguments of its source.
 func TestClone(t *testing.T) {
-	p := newWhole(t)
+	p := newFromStart(t)
 	p.setUp()
 	p.buffer(buf, 64)
 	p.buffer(buf+1, 64)
@@ -163,9 +164,9 @@ func TestClone(t *testing.T) {
 		use kernel object=2 granted=2 link=1 scope=1 tag=5 argument=1`)
 }
 
-// TestMoreThanIsCopied: what a command uses beyond that is said to be there.
+// TestMoreThanIsCopied: a command with more memory than is copied says that there is more.
 func TestMoreThanIsCopied(t *testing.T) {
-	p := newWhole(t)
+	p := newFromStart(t)
 	p.setUp()
 	var all []uint64
 	for i := range uint64(17) {
@@ -186,10 +187,10 @@ func TestMoreThanIsCopied(t *testing.T) {
 	}
 }
 
-// TestPointerArguments: memory of a device may lie in the upper half of the addresses, as that of Intel's cards does.
+// TestPointerArguments: addresses of device memory may be in the upper half, as with Intel's cards.
 func TestPointerArguments(t *testing.T) {
 	for _, address := range []uint64{1 << 12, 0x7fff_ffff_f000, 0xffff_b800_0020_0000, 0xff00_0000_0020_0000} {
-		p := newWhole(t)
+		p := newFromStart(t)
 		p.setUp()
 		p.call("clDeviceMemAllocINTEL", address, ctx, 3, 0, 300, 0)
 		p.call("clSetKernelArgMemPointerINTEL", 0, kern, 0, address)
@@ -199,7 +200,7 @@ func TestPointerArguments(t *testing.T) {
 	}
 }
 
-// TestFindings: mistakes that can be known, and what looks like them.
+// TestFindings: detectable mistakes, and calls that look like mistakes.
 func TestFindings(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -214,7 +215,7 @@ func TestFindings(t *testing.T) {
 		}, `
 			diag double release: "clReleaseMemObject" object=1 granted=64 tag=5
 			release buffer driver`},
-		{"double release of a buffer that its part keeps", func(p *program) {
+		{"double release of a buffer that its sub-buffer keeps", func(p *program) {
 			p.buffer(buf, 64)
 			p.do(call{name: "clCreateSubBuffer", result: buf + 1, args: []uint64{buf, 0, 0x1220, 9}, copies: [2][]byte{words(0, 50)}})
 			p.call("clReleaseMemObject", 0, buf)
@@ -238,14 +239,14 @@ func TestFindings(t *testing.T) {
 			create subbuffer failed size=50 granted=1 tag=5 status=-38 duration=10 cost=10
 			diag use after release: "clCreateImage" object=1 granted=64 tag=5
 			create image failed scope=1 tag=5 status=-38 duration=10 cost=10`},
-		{"released while a command was on its way", func(p *program) {
+		{"released while a command was running", func(p *program) {
 			p.buffer(buf, 64)
 			entered := p.now + 5
 			p.call("clReleaseMemObject", 0, buf)
 			p.records = nil
 			p.do(call{name: "clEnqueueReadBuffer", args: []uint64{queue, buf, 0, 0, 64}, entered: entered})
 		}, ""},
-		{"released while a command was on its way, and its handle given out again", func(p *program) {
+		{"released while a command was running, and its handle reused", func(p *program) {
 			p.buffer(buf, 64)
 			entered := p.now + 5
 			p.call("clReleaseMemObject", 0, buf)
@@ -256,13 +257,13 @@ func TestFindings(t *testing.T) {
 		}, `
 			sync blocking link=1 scope=1 duration=55
 			release buffer driver size=32 object=2 scope=1 tag=5`},
-		{"arguments may be stale", func(p *program) {
+		{"stale arguments are no finding", func(p *program) {
 			p.buffer(buf, 64)
 			p.do(call{name: "clSetKernelArg", args: []uint64{kern, 0, 8, 9}, copies: [2][]byte{words(buf)}})
 			p.call("clReleaseMemObject", 0, buf)
 			p.records = nil
 			p.call("clEnqueueTask", 0, queue, kern)
-			for i := range uint64(3000) { // nothing remembers it any more
+			for i := range uint64(3000) { // until the handle is forgotten
 				p.buffer(buf+1+i, 64)
 				p.call("clReleaseMemObject", 0, buf+1+i)
 			}
@@ -287,7 +288,7 @@ func TestFindings(t *testing.T) {
 			diag wrong context: "clEnqueueMapBuffer" object=1 granted=64 scope=2 tag=5
 			diag wrong context: "clEnqueueTask" object=1 granted=64 link=1 scope=2 tag=5
 			use kernel object=1 granted=1 link=1 scope=2 tag=5 argument=1`},
-		{"no context is surely wrong that was there before", func(p *program) {
+		{"the context of carried memory is uncertain", func(p *program) {
 			p.call("clCreateContext", ctx+1)
 			p.call("clCreateBuffer", buf, ctx+1, 1, 64, 0)
 			p.call("clEnqueueReadBuffer", 0, queue+1, buf, 0, 0, 64)
@@ -309,12 +310,12 @@ func TestFindings(t *testing.T) {
 		}, `
 			diag still mapped: "clReleaseMemObject" object=1 granted=64 scope=1 tag=5
 			release buffer driver size=64 object=1 scope=1 tag=5`},
-		{"a part is mapped, and so its buffer", func(p *program) {
+		{"a mapping of a sub-buffer counts for its buffer", func(p *program) {
 			p.buffer(buf, 64)
 			p.do(call{name: "clCreateSubBuffer", result: buf + 1, args: []uint64{buf, 0, 0x1220, 9}, copies: [2][]byte{words(0, 50)}})
 			p.call("clEnqueueMapBuffer", 0x9000, queue, buf+1, 0, 1, 0, 50)
 			p.call("clEnqueueUnmapMemObject", 0, queue, buf+1, 0x9000)
-			p.call("clEnqueueUnmapMemObject", 0, queue, buf, 0x9000) // mapped before?
+			p.call("clEnqueueUnmapMemObject", 0, queue, buf, 0x9000) // perhaps mapped before attach
 			p.call("clEnqueueMapBuffer", 0x9000, queue, buf+1, 0, 1, 0, 50)
 			p.records = nil
 			p.call("clReleaseMemObject", 0, buf+1)
@@ -324,12 +325,12 @@ func TestFindings(t *testing.T) {
 			release subbuffer driver size=50 object=2 scope=1 tag=5
 			diag still mapped: "clReleaseMemObject" object=1 granted=64 scope=1 tag=5
 			release buffer driver size=64 object=1 scope=1 tag=5`},
-		{"nothing is certain after a loss", func(p *program) {
+		{"no findings after a loss", func(p *program) {
 			p.buffer(buf, 64)
 			p.buffer(buf+1, 64)
 			p.call("clEnqueueMapBuffer", 0x9000, queue, buf, 0, 1, 0, 64)
 			p.call("clReleaseMemObject", 0, buf+1)
-			p.book.Lost()
+			p.tracker.Lost()
 			p.records = nil
 			p.call("clReleaseMemObject", 0, buf)
 			p.call("clReleaseMemObject", 0, buf+1)
@@ -337,14 +338,14 @@ func TestFindings(t *testing.T) {
 			release buffer driver size=64 object=1 scope=1 tag=5
 			create carried buffer driver object=3 tag=99
 			release buffer driver object=3 tag=99`},
-		{"after a loss memory may have more references", func(p *program) {
+		{"memory may have more references after a loss", func(p *program) {
 			p.buffer(buf, 64)
 			p.do(call{name: "clCreateSubBuffer", result: buf + 1, args: []uint64{buf, 0, 0x1220, 9}, copies: [2][]byte{words(0, 50)}})
-			p.book.Lost()
+			p.tracker.Lost()
 			p.records = nil
 			p.call("clReleaseMemObject", 0, buf)
 			p.call("clReleaseMemObject", 0, buf)
-			p.call("clEnqueueMapBuffer", 0x9000, queue, buf+1, 0, 1, 0, 50) // what is counted since, it has all the same
+			p.call("clEnqueueMapBuffer", 0x9000, queue, buf+1, 0, 1, 0, 50) // mappings since the loss count
 			p.call("clReleaseMemObject", 0, buf+1)
 			p.call("clReleaseMemObject", 0, buf+1)
 			p.call("clEnqueueReadBuffer", 0, queue, buf, 0, 0, 64)
@@ -358,7 +359,7 @@ func TestFindings(t *testing.T) {
 			use read size=64 object=3 link=1 scope=1 tag=99 reads`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := newWhole(t)
+			p := newFromStart(t)
 			p.setUp()
 			test.do(p)
 			p.want(test.want)

@@ -2,16 +2,16 @@ package calls
 
 import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
 
-// object is what contexts, queues, kernels and samplers have in common.
+// object is the common part of contexts, queues, kernels and samplers.
 type object struct {
 	number     uint64
 	references uint32
-	carried    bool // it was there before: its references are not known
-	birth      birth
+	carried    bool // existed before we attached: its references are unknown
+	firstCall  firstCall
 }
 
-// release takes a reference and reports whether the object is to be forgotten. One that was there before may have had
-// more references than anybody saw.
+// release drops a reference and reports whether the object has ended. A carried object may have had more references than
+// we know of.
 func (o *object) release() bool {
 	if o.references > 1 {
 		o.references--
@@ -20,29 +20,21 @@ func (o *object) release() bool {
 	return !o.carried
 }
 
-// made reports whether an object that a call returned was told of already, by a call inside it.
-func (o *object) made(s *wire.Sample) bool { return !o.carried && o.birth.within(s) }
+// reportedWithin reports whether a call inside s has reported the object already.
+func (o *object) reportedWithin(s *wire.Sample) bool { return !o.carried && o.firstCall.within(s) }
 
-// learnt returns an object that was there before.
-func learnt(s *wire.Sample, number uint64) object {
-	return object{number: number, references: 1, carried: true, birth: birthOf(s)}
+// carriedObject returns an object that existed before we attached.
+func carriedObject(s *wire.Sample, number uint64) object {
+	return object{number: number, references: 1, carried: true, firstCall: firstCallOf(s)}
 }
 
-func born(s *wire.Sample, number uint64) object {
-	return object{number: number, references: 1, birth: birthOf(s)}
-}
-
-// flags are those of the record with which an object begins.
-func (o *object) flags() uint8 {
-	if o.carried {
-		return wire.FlagCarried
-	}
-	return 0
+func newObject(s *wire.Sample, number uint64) object {
+	return object{number: number, references: 1, firstCall: firstCallOf(s)}
 }
 
 type context struct{ object }
 
-// scope is how events name a context: 0 when it is unknown.
+// scope returns the context's number for events, 0 if it is unknown.
 func (c *context) scope() uint16 {
 	if c == nil {
 		return 0
@@ -50,59 +42,59 @@ func (c *context) scope() uint16 {
 	return uint16(c.number)
 }
 
-func (b *Book) createContext(s *wire.Sample) {
-	old := b.contexts[s.Result]
-	if s.Result == 0 || old != nil && old.made(s) || old == nil && len(b.contexts) >= objectsMax {
+func (t *Tracker) createContext(s *wire.Sample) {
+	old := t.contexts[s.Result]
+	if s.Result == 0 || old != nil && old.reportedWithin(s) || old == nil && len(t.contexts) >= objectsMax {
 		return
 	}
-	b.displace(s, s.Result)
-	b.numbers.context++
-	c := &context{born(s, b.numbers.context)}
-	b.contexts[s.Result] = c
-	b.writeContext(s, c, wire.LifeCreate, 0)
+	t.endPrevious(s, s.Result)
+	t.numbers.context++
+	c := &context{newObject(s, t.numbers.context)}
+	t.contexts[s.Result] = c
+	t.writeContext(s, c, wire.LifeCreate, false)
 }
 
-// contextOf returns the context with a handle that the driver has accepted, or will; nil when there is none.
-func (b *Book) contextOf(s *wire.Sample, handle uint64) *context {
-	c := b.contexts[handle]
-	if c != nil || handle == 0 || len(b.contexts) >= objectsMax {
+// contextOf returns the context of a handle that the driver accepts, nil if the handle is 0 or there is no room.
+func (t *Tracker) contextOf(s *wire.Sample, handle uint64) *context {
+	c := t.contexts[handle]
+	if c != nil || handle == 0 || len(t.contexts) >= objectsMax {
 		return c
 	}
-	b.numbers.context++
-	c = &context{learnt(s, b.numbers.context)}
-	b.contexts[handle] = c
-	b.writeContext(s, c, wire.LifeCreate, c.flags())
+	t.numbers.context++
+	c = &context{carriedObject(s, t.numbers.context)}
+	t.contexts[handle] = c
+	t.writeContext(s, c, wire.LifeCreate, true)
 	return c
 }
 
-func (b *Book) writeContext(s *wire.Sample, c *context, life wire.Life, flags uint8) {
-	b.write(s, wire.Event{Kind: wire.KindContext, Op: uint8(life), Scope: c.scope(), Object: c.number, Flags: flags})
+func (t *Tracker) writeContext(s *wire.Sample, c *context, life wire.Life, carriedOver bool) {
+	t.write(s, wire.ContextFields{Life: life, CarriedOver: carriedOver, Scope: c.scope(), Context: c.number}.Event())
 }
 
-func (b *Book) retainContext(s *wire.Sample) {
-	if c := b.contextOf(s, s.Argument[0]); c != nil {
+func (t *Tracker) retainContext(s *wire.Sample) {
+	if c := t.contextOf(s, s.Argument[0]); c != nil {
 		c.references++
-		b.writeContext(s, c, wire.LifeRetain, 0)
+		t.writeContext(s, c, wire.LifeRetain, false)
 	}
 }
 
-func (b *Book) releaseContext(s *wire.Sample) {
-	c := b.contextOf(s, s.Argument[0])
+func (t *Tracker) releaseContext(s *wire.Sample) {
+	c := t.contextOf(s, s.Argument[0])
 	if c == nil {
 		return
 	}
 	life := wire.LifeRelease
 	if c.release() {
-		delete(b.contexts, s.Argument[0])
+		delete(t.contexts, s.Argument[0])
 		life = wire.LifeEnd
 	}
-	b.writeContext(s, c, life, 0)
+	t.writeContext(s, c, life, false)
 }
 
 type queue struct {
 	object
-	context    *context // nil: not surely known
-	likely     *context // that of memory which it was used with
+	context    *context // nil: uncertain
+	likely     *context // that of memory used with it
 	outOfOrder bool
 }
 
@@ -113,71 +105,70 @@ const (
 	queueOnDevice   = 1 << 2 // CL_QUEUE_ON_DEVICE, which is never in order
 )
 
-func (b *Book) createQueue(s *wire.Sample) { b.newQueue(s, s.Argument[2]) }
+func (t *Tracker) createQueue(s *wire.Sample) { t.newQueue(s, s.Argument[2]) }
 
-func (b *Book) createQueueWithProperties(s *wire.Sample) {
+func (t *Tracker) createQueueWithProperties(s *wire.Sample) {
 	list := s.Copy(0)
 	for i := 0; i+1 < min(len(list), propertiesBytes)/8 && word(list, i) != 0; i += 2 {
 		if word(list, i) == queueProperties {
-			b.newQueue(s, word(list, i+1))
+			t.newQueue(s, word(list, i+1))
 			return
 		}
 	}
-	b.newQueue(s, 0)
+	t.newQueue(s, 0)
 }
 
-func (b *Book) newQueue(s *wire.Sample, properties uint64) {
-	old := b.queues[s.Result]
-	if s.Result == 0 || old != nil && old.made(s) || old == nil && len(b.queues) >= objectsMax {
+func (t *Tracker) newQueue(s *wire.Sample, properties uint64) {
+	old := t.queues[s.Result]
+	if s.Result == 0 || old != nil && old.reportedWithin(s) || old == nil && len(t.queues) >= objectsMax {
 		return
 	}
-	b.displace(s, s.Result)
-	in := b.contextOf(s, s.Argument[0])
-	b.numbers.queue++
+	t.endPrevious(s, s.Result)
+	in := t.contextOf(s, s.Argument[0])
+	t.numbers.queue++
 	q := &queue{
-		object: born(s, b.numbers.queue), context: in, likely: in,
+		object: newObject(s, t.numbers.queue), context: in, likely: in,
 		outOfOrder: properties&(queueOutOfOrder|queueOnDevice) != 0,
 	}
-	b.queues[s.Result] = q
-	b.writeQueue(s, q, wire.LifeCreate, 0)
+	t.queues[s.Result] = q
+	t.writeQueue(s, q, wire.LifeCreate, false)
 }
 
-// queueOf returns the queue with a handle that the driver has accepted, or will; nil when there is none.
-func (b *Book) queueOf(s *wire.Sample, handle uint64) *queue {
-	q := b.queues[handle]
-	if q != nil || handle == 0 || len(b.queues) >= objectsMax {
+// queueOf returns the queue of a handle that the driver accepts, nil if the handle is 0 or there is no room.
+func (t *Tracker) queueOf(s *wire.Sample, handle uint64) *queue {
+	q := t.queues[handle]
+	if q != nil || handle == 0 || len(t.queues) >= objectsMax {
 		return q
 	}
-	b.numbers.queue++
-	q = &queue{object: learnt(s, b.numbers.queue)}
-	b.queues[handle] = q
-	b.writeQueue(s, q, wire.LifeCreate, q.flags())
+	t.numbers.queue++
+	q = &queue{object: carriedObject(s, t.numbers.queue)}
+	t.queues[handle] = q
+	t.writeQueue(s, q, wire.LifeCreate, true)
 	return q
 }
 
-func (b *Book) writeQueue(s *wire.Sample, q *queue, life wire.Life, flags uint8) {
-	if q.outOfOrder {
-		flags |= wire.FlagOutOfOrder
-	}
-	b.write(s, wire.Event{Kind: wire.KindQueue, Op: uint8(life), Flags: flags, Scope: q.likely.scope(), Object: q.number})
+func (t *Tracker) writeQueue(s *wire.Sample, q *queue, life wire.Life, carriedOver bool) {
+	t.write(s, wire.QueueFields{
+		Life: life, OutOfOrder: q.outOfOrder, CarriedOver: carriedOver, Scope: q.likely.scope(), Queue: q.number,
+	}.Event())
 }
 
-func (b *Book) retainQueue(s *wire.Sample) {
-	if q := b.queueOf(s, s.Argument[0]); q != nil {
+func (t *Tracker) retainQueue(s *wire.Sample) {
+	if q := t.queueOf(s, s.Argument[0]); q != nil {
 		q.references++
-		b.writeQueue(s, q, wire.LifeRetain, 0)
+		t.writeQueue(s, q, wire.LifeRetain, false)
 	}
 }
 
-func (b *Book) releaseQueue(s *wire.Sample) {
-	q := b.queueOf(s, s.Argument[0])
+func (t *Tracker) releaseQueue(s *wire.Sample) {
+	q := t.queueOf(s, s.Argument[0])
 	if q == nil {
 		return
 	}
 	life := wire.LifeRelease
 	if q.release() {
-		delete(b.queues, s.Argument[0])
+		delete(t.queues, s.Argument[0])
 		life = wire.LifeEnd
 	}
-	b.writeQueue(s, q, life, 0)
+	t.writeQueue(s, q, life, false)
 }

@@ -17,11 +17,7 @@ const (
 	hostAccess   = memoryHostWriteOnly | memoryHostReadOnly | memoryHostNoAccess
 )
 
-// copyMin is the size from which a buffer that starts as a copy of host memory could come from a pool: that of the
-// command's sessions.
-const copyMin = 4 << 20
-
-// Codes of OpenCL.
+// OpenCL error codes.
 const (
 	allocationFailure = -4  // CL_MEM_OBJECT_ALLOCATION_FAILURE
 	invalidValue      = -30 // CL_INVALID_VALUE
@@ -31,13 +27,13 @@ const (
 	regionType = 0x1220 // CL_BUFFER_CREATE_TYPE_REGION
 )
 
-// creation is a create that has returned.
+// creation is a create call that has returned.
 type creation struct {
 	kind     wire.Memory
-	context  uint64 // handle, 0: that of what it shares
-	share    uint64 // handle of the memory that it shares, 0: none
-	origin   uint64 // of a sub-buffer: 1 + its offset in what it shares; 0: unknown
-	least    uint64 // bytes that this has at least
+	context  uint64 // handle; 0: that of the shared memory
+	share    uint64 // handle of the memory that it shares; 0: none
+	origin   uint64 // of a sub-buffer: 1 + its offset; 0: unknown
+	least    uint64 // size that the shared memory has at least
 	size     uint64
 	flags    uint64
 	element  uint64 // bytes of one element of an image; 0: unknown
@@ -45,112 +41,113 @@ type creation struct {
 	eligible bool // a pool could have served it
 }
 
-// created enters what a create has returned, and writes its CREATE.
-func (b *Book) created(s *wire.Sample, c *creation) {
-	if old := b.memories[s.Result]; s.Result != 0 && old != nil {
-		if !old.carried && old.birth.within(s) {
+// recordCreate notes what a create call returned and writes its CREATE.
+func (t *Tracker) recordCreate(s *wire.Sample, c *creation) {
+	if old := t.memories[s.Result]; s.Result != 0 && old != nil {
+		if !old.carried && old.firstCall.within(s) {
 			return
 		}
-		b.displace(s, s.Result)
+		t.endPrevious(s, s.Result)
 	}
-	parent := b.shared(s, c)
-	e := wire.Event{
-		Kind: wire.KindCreate, Op: uint8(c.kind), Access: uint16(c.flags), Size: c.size, Status: status(c.status),
+	parent := t.parentOf(s, c)
+	e := wire.CreateFields{
+		Memory: c.kind, Access: uint16(c.flags), Requested: c.size, Status: status(c.status),
 		Duration: duration(s), Cost: duration(s), Outcome: wire.OutcomeFailed,
 	}
 	if parent != nil {
-		e.Link, e.Scope = parent.number, parent.scope
+		e.Parent, e.Scope = parent.number, parent.scope
 	}
 	if c.kind == wire.MemorySubBuffer {
-		e.Granted = c.origin
+		e.OriginNumber = c.origin
 	} else if parent == nil {
 		e.Granted = c.size
 	}
-	in := b.contexts[c.context]
+	in := t.contexts[c.context]
 	if s.Result != 0 && in == nil {
-		in = b.contextOf(s, c.context)
+		in = t.contextOf(s, c.context)
 	}
 	if in != nil {
 		e.Scope = in.scope()
 	} else if parent != nil {
 		in = parent.context
 	}
-	e.Tag = b.tags.Tag(s, c.size)
-	if s.Result == 0 || b.enter(s, c, parent, in, &e) {
-		b.write(s, e)
+	e.Tag = t.tags.Tag(s, c.size)
+	if s.Result == 0 || t.completeCreate(s, c, parent, in, &e) {
+		t.write(s, e.Event())
 	}
 }
 
-// enter completes the CREATE of what was made; false: there is no room for it.
-func (b *Book) enter(s *wire.Sample, c *creation, parent *memory, in *context, e *wire.Event) bool {
-	m := b.add(s, s.Result)
+// completeCreate adds the new memory and completes its CREATE. It returns false if there is no room.
+func (t *Tracker) completeCreate(s *wire.Sample, c *creation, parent *memory, in *context, e *wire.CreateFields) bool {
+	m := t.addMemory(s, s.Result)
 	if m == nil {
 		return false
 	}
-	m.kind, m.context, m.size, m.tag = c.kind, in, e.Size, e.Tag
+	m.kind, m.context, m.size, m.tag = c.kind, in, e.Requested, e.Tag
 	m.scope, m.access, m.element = e.Scope, e.Access, uint8(c.element)
 	if parent != nil {
 		m.adopt(parent)
 	}
 	e.Object, e.Outcome, e.Status = m.number, wire.OutcomeDriver, 0
 	if c.eligible {
-		e.Outcome, e.Reason = wire.OutcomeMiss, uint8(wire.MissPolicy) // what a policy would have seen
+		e.Outcome, e.Reason = wire.OutcomeMiss, wire.MissPolicy // as under a pooling policy
 	}
 	return true
 }
 
-func (b *Book) createBuffer(s *wire.Sample) {
+func (t *Tracker) createBuffer(s *wire.Sample) {
 	flags, size, host := s.Argument[1], s.Argument[2], s.Argument[3]
-	b.created(s, &creation{
+	t.recordCreate(s, &creation{
 		context: s.Argument[0], flags: flags, size: size, status: s.Error, eligible: eligible(flags, size, host),
 	})
 }
 
-// createBufferWithProperties: properties are given back by queries word for word, so a pool leaves them to the driver.
-func (b *Book) createBufferWithProperties(s *wire.Sample) {
+// createBufferWithProperties: queries return the properties verbatim, so the pool leaves such buffers to the driver.
+func (t *Tracker) createBufferWithProperties(s *wire.Sample) {
 	flags, size, host := s.Argument[2], s.Argument[3], s.Argument[4]
-	b.created(s, &creation{
+	t.recordCreate(s, &creation{
 		context: s.Argument[0], flags: flags, size: size, status: s.Error,
 		eligible: s.Argument[1] == 0 && eligible(flags, size, host),
 	})
 }
 
-// eligible is gmt_pool_eligible of shim/pool.c.
+// eligible reports whether a pool could serve a buffer. It is gmt_pool_eligible of shim/pool/pool.c without the limit of
+// the device, which is unknown here.
 func eligible(flags, size, host uint64) bool {
 	const known = deviceAccess | hostAccess | memoryAllocHost | memoryCopyHost
 	copied := flags&memoryCopyHost != 0
-	if copied && (size < copyMin || flags&(memoryHostReadOnly|memoryHostNoAccess) != 0) {
+	if copied && (size < wire.CopyMin || flags&(memoryHostReadOnly|memoryHostNoAccess) != 0) {
 		return false
 	}
 	return copied == (host != 0) && size > 0 && flags&^known == 0 && atMostOne(flags&deviceAccess) && atMostOne(flags&hostAccess)
 }
 
-// atMostOne says so of the bits of flags.
+// atMostOne reports whether at most one bit is set.
 func atMostOne(flags uint64) bool { return flags&(flags-1) == 0 }
 
-func (b *Book) createSubBuffer(s *wire.Sample) {
+func (t *Tracker) createSubBuffer(s *wire.Sample) {
 	c := creation{kind: wire.MemorySubBuffer, flags: s.Argument[1], status: s.Error, share: s.Argument[0]}
 	if region := s.Copy(0); region != nil && uint32(s.Argument[2]) == regionType {
 		c.size = word(region, 1)
 		c.origin = word(region, 0) + 1
-		c.least = plus(word(region, 0), c.size)
+		c.least = addSaturating(word(region, 0), c.size)
 	}
-	b.created(s, &c)
+	t.recordCreate(s, &c)
 }
 
-// shared returns the memory that a create makes another object of; nil when there is none.
-func (b *Book) shared(s *wire.Sample, c *creation) *memory {
+// parentOf returns the memory that a new object shares, nil if it has memory of its own.
+func (t *Tracker) parentOf(s *wire.Sample, c *creation) *memory {
 	if c.share == 0 || c.share == s.Result {
 		return nil
 	}
-	m := b.memories[c.share]
+	m := t.memories[c.share]
 	if m == nil {
-		if b.dead(s, c.share, wire.DiagUseAfterRelease) || s.Result == 0 {
+		if t.checkFreed(s, c.share, wire.DiagUseAfterRelease) || s.Result == 0 {
 			return nil
 		}
-		m = b.learn(s, c.share, sighting{kind: wire.MemoryBuffer, context: b.contexts[c.context], size: c.least})
+		m = t.carryOver(s, c.share, evidence{kind: wire.MemoryBuffer, context: t.contexts[c.context], size: c.least})
 	} else if s.Result != 0 {
-		b.grow(s, m, c.least)
+		t.grow(s, m, c.least)
 	}
 	if m == nil || m.depth >= depthMax {
 		return nil
@@ -158,12 +155,12 @@ func (b *Book) shared(s *wire.Sample, c *creation) *memory {
 	return m
 }
 
-func (b *Book) createImage(s *wire.Sample) { b.createImageOf(s, 1, s.Error) }
+func (t *Tracker) createImage(s *wire.Sample) { t.createImageOf(s, 1, s.Error) }
 
-// createImageWithProperties: the error comes as its seventh argument.
-func (b *Book) createImageWithProperties(s *wire.Sample) { b.createImageOf(s, 2, 0) }
+// createImageWithProperties: the error is the seventh argument.
+func (t *Tracker) createImageWithProperties(s *wire.Sample) { t.createImageOf(s, 2, 0) }
 
-func (b *Book) createImageOf(s *wire.Sample, flags int, err int32) {
+func (t *Tracker) createImageOf(s *wire.Sample, flags int, err int32) {
 	c := creation{
 		kind: wire.MemoryImage, context: s.Argument[0], flags: s.Argument[flags], element: elementSize(s.Copy(0)), status: err,
 	}
@@ -172,55 +169,59 @@ func (b *Book) createImageOf(s *wire.Sample, flags int, err int32) {
 	if s.Result != 0 {
 		c.size = c.least
 	}
-	b.created(s, &c)
+	t.recordCreate(s, &c)
 }
 
-func (b *Book) createImage2D(s *wire.Sample) {
+func (t *Tracker) createImage2D(s *wire.Sample) {
 	desc := description{kind: image2D, width: s.Argument[3], height: s.Argument[4], row: s.Argument[5]}
-	b.createOldImage(s, &desc)
+	t.createOldImage(s, &desc)
 }
 
-// createImage3D: the pitches of its host memory come as later arguments.
-func (b *Book) createImage3D(s *wire.Sample) {
+// createImage3D: the pitches of the host memory are later arguments.
+func (t *Tracker) createImage3D(s *wire.Sample) {
 	desc := description{kind: image3D, width: s.Argument[3], height: s.Argument[4], depth: s.Argument[5]}
-	b.createOldImage(s, &desc)
+	t.createOldImage(s, &desc)
 }
 
-func (b *Book) createOldImage(s *wire.Sample, desc *description) {
+func (t *Tracker) createOldImage(s *wire.Sample, desc *description) {
 	c := creation{kind: wire.MemoryImage, context: s.Argument[0], flags: s.Argument[1], element: elementSize(s.Copy(0))}
 	if s.Result != 0 {
 		c.size = desc.bytes(c.element)
 	}
-	b.created(s, &c)
+	t.recordCreate(s, &c)
 }
 
-func (b *Book) createPipe(s *wire.Sample) {
+func (t *Tracker) createPipe(s *wire.Sample) {
 	c := creation{kind: wire.MemoryPipe, context: s.Argument[0], flags: s.Argument[1], status: s.Error}
 	if s.Result != 0 {
 		c.size = uint64(uint32(s.Argument[2])) * uint64(uint32(s.Argument[3]))
 	}
-	b.created(s, &c)
+	t.recordCreate(s, &c)
 }
 
-func (b *Book) createFromGL(s *wire.Sample) {
-	b.created(s, &creation{kind: wire.MemoryExternal, context: s.Argument[0], flags: s.Argument[1], status: s.Error})
+func (t *Tracker) createFromGL(s *wire.Sample) {
+	t.recordCreate(s, &creation{kind: wire.MemoryExternal, context: s.Argument[0], flags: s.Argument[1], status: s.Error})
 }
 
-// allocateSVM is clSVMAlloc, which fails without saying why.
-func (b *Book) allocateSVM(s *wire.Sample) {
+// allocateSVM handles clSVMAlloc, which fails without a status.
+func (t *Tracker) allocateSVM(s *wire.Sample) {
 	c := creation{kind: wire.MemorySVM, context: s.Argument[0], size: s.Argument[2], status: allocationFailure}
 	if c.size == 0 {
 		c.status = invalidValue
 	}
-	b.created(s, &c)
+	t.recordCreate(s, &c)
 }
 
-func (b *Book) allocateHost(s *wire.Sample) { b.allocateUSM(s, wire.MemoryUSMHost, s.Argument[2]) }
+func (t *Tracker) allocateHost(s *wire.Sample) { t.allocateUSM(s, wire.MemoryUSMHost, s.Argument[2]) }
 
-func (b *Book) allocateDevice(s *wire.Sample) { b.allocateUSM(s, wire.MemoryUSMDevice, s.Argument[3]) }
+func (t *Tracker) allocateDevice(s *wire.Sample) {
+	t.allocateUSM(s, wire.MemoryUSMDevice, s.Argument[3])
+}
 
-func (b *Book) allocateShared(s *wire.Sample) { b.allocateUSM(s, wire.MemoryUSMShared, s.Argument[3]) }
+func (t *Tracker) allocateShared(s *wire.Sample) {
+	t.allocateUSM(s, wire.MemoryUSMShared, s.Argument[3])
+}
 
-func (b *Book) allocateUSM(s *wire.Sample, kind wire.Memory, size uint64) {
-	b.created(s, &creation{kind: kind, context: s.Argument[0], size: size, status: s.Error})
+func (t *Tracker) allocateUSM(s *wire.Sample, kind wire.Memory, size uint64) {
+	t.recordCreate(s, &creation{kind: kind, context: s.Argument[0], size: size, status: s.Error})
 }

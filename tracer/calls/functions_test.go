@@ -11,8 +11,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/tracer/calls"
 )
 
-// notTold are the functions that the shim stands in front of and the eBPF program does not tell of.
-var notTold = map[string]string{
+// notReported are functions that the shim hooks and the eBPF program does not report.
+var notReported = map[string]string{
 	"clSetContextDestructorCallback":   "a callback, which the shim only keeps out of the pool's way",
 	"clSetMemObjectDestructorCallback": "a callback, which the shim only keeps out of the pool's way",
 	"clSetEventCallback":               "a callback, from which the pool learns that a command has completed",
@@ -30,13 +30,13 @@ var notTold = map[string]string{
 	"clEnqueueBarrier":                 "order within queues: names no memory",
 	"clEnqueueMarkerWithWaitList":      "order within queues: names no memory",
 	"clEnqueueBarrierWithWaitList":     "order within queues: names no memory",
-	"clCreateCommandBufferKHR":         "command buffers: what they use is not told apart, and the shim writes of their replays alone",
-	"clRetainCommandBufferKHR":         "command buffers: what they use is not told apart, and the shim writes of their replays alone",
-	"clReleaseCommandBufferKHR":        "command buffers: what they use is not told apart, and the shim writes of their replays alone",
+	"clCreateCommandBufferKHR":         "command buffers: their uses are unknown, and the shim records only their replays",
+	"clRetainCommandBufferKHR":         "command buffers: their uses are unknown, and the shim records only their replays",
+	"clReleaseCommandBufferKHR":        "command buffers: their uses are unknown, and the shim records only their replays",
 	"clTerminateContextKHR":            "ends pooling, and no record is about it",
 }
 
-// beyondShim are those that the shim need not see.
+// beyondShim are functions that the shim need not hook.
 var beyondShim = map[string]string{
 	"clGetPlatformIDs":              "the shim knows its process",
 	"clSetKernelArgMemPointerINTEL": "the shim follows arguments that are SVM only",
@@ -49,13 +49,13 @@ var beyondShim = map[string]string{
 	"clEnqueueMigrateMemINTEL":      "the shim follows commands on SVM only",
 }
 
-// TestTableAndShim: both are about the same functions, but for those that are listed with a reason.
+// TestTableAndShim: both cover the same functions, except for those listed with a reason.
 func TestTableAndShim(t *testing.T) {
-	source, err := os.ReadFile(filepath.Join("..", "..", "shim", "hooks.def"))
+	source, err := os.ReadFile(filepath.Join("..", "..", "shim", "base", "hooks.def"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	hooks := map[string]bool{} // to whether it is an extension's
+	hooks := map[string]bool{} // whether it is an extension
 	for _, m := range regexp.MustCompile(`(?m)^HOOK(_EXTENSION)?\((\w+)\)`).FindAllStringSubmatch(string(source), -1) {
 		hooks[m[2]] = m[1] != ""
 	}
@@ -66,25 +66,25 @@ func TestTableAndShim(t *testing.T) {
 		f := &calls.Functions[i]
 		extension, hooked := hooks[f.Name]
 		if hooked == (beyondShim[f.Name] != "") {
-			t.Errorf("%s: in hooks.def %v, but the reason to tell of it beyond the shim is %q", f.Name, hooked, beyondShim[f.Name])
+			t.Errorf("%s: in hooks.def %v, but the reason to report it without a hook is %q", f.Name, hooked, beyondShim[f.Name])
 		}
 		if hooked && extension != f.Extension {
-			t.Errorf("%s: an extension's %v, in hooks.def %v", f.Name, f.Extension, extension)
+			t.Errorf("%s: extension %v, in hooks.def %v", f.Name, f.Extension, extension)
 		}
 		delete(hooks, f.Name)
 	}
 	for name := range hooks {
-		if notTold[name] == "" {
-			t.Errorf("%s is in hooks.def and not in the table, without a reason", name)
+		if notReported[name] == "" {
+			t.Errorf("%s is in hooks.def but not in the table, without a reason", name)
 		}
-		delete(notTold, name)
+		delete(notReported, name)
 	}
-	for name := range notTold {
-		t.Errorf("%s is in the table, or no hook", name)
+	for name := range notReported {
+		t.Errorf("%s is in the table, or not a hook", name)
 	}
 }
 
-// TestShapes: what the kernel is told to do is possible.
+// TestShapes: the shapes are valid.
 func TestShapes(t *testing.T) {
 	if len(calls.Functions) > wire.Functions {
 		t.Fatalf("%d functions, room for %d", len(calls.Functions), wire.Functions)
@@ -97,36 +97,25 @@ func TestShapes(t *testing.T) {
 		}
 		seen[f.Name] = true
 		shape := &f.Shape
-		told := shape.Flags&wire.ShapeReturn != 0
-		if !told && (shape.Error != 0 || shape.Flags&wire.ShapeStack != 0) {
+		returned := shape.Flags&wire.ShapeReturn != 0
+		if !returned && (shape.Error != 0 || shape.Flags&wire.ShapeStack != 0) {
 			t.Errorf("%s: an error or a stack at the entry", f.Name)
 		}
 		ends := strings.Contains(f.Name, "Release") && !strings.Contains(f.Name, "GL") || strings.HasSuffix(strings.TrimSuffix(f.Name, "INTEL"), "Free") || strings.HasPrefix(f.Name, "clRetain")
-		if ends && told {
-			t.Errorf("%s: told at the return, when another thread may have the handle", f.Name)
+		if ends && returned {
+			t.Errorf("%s: reported at the return, when another thread may have the handle", f.Name)
 		}
 		if (strings.HasPrefix(f.Name, "clEnqueue") || strings.HasPrefix(f.Name, "clSetKernelArg")) && f.Name != "clEnqueueSVMFree" && shape.Flags&wire.ShapeUse == 0 {
-			t.Errorf("%s is no use", f.Name)
+			t.Errorf("%s is not a use", f.Name)
 		}
 		if shape.Error > wire.CallArguments || shape.Object > wire.CallArguments {
-			t.Errorf("%s: an argument that is on the stack", f.Name)
+			t.Errorf("%s: an argument on the stack", f.Name)
 		}
 		for _, c := range shape.Copy {
 			if c.Argument > wire.CallArguments || c.Count > wire.CallArguments || c.Unit > wire.CallData/wire.CallCopies || c.Argument != 0 && c.Unit == 0 {
-				t.Errorf("%s: a copy %+v that cannot be", f.Name, c)
+				t.Errorf("%s: invalid copy %+v", f.Name, c)
 			}
 		}
-	}
-}
-
-// TestCopyMin: what a pool could have served must be the same with both ways to watch.
-func TestCopyMin(t *testing.T) {
-	source, err := os.ReadFile(filepath.Join("..", "..", "cmd", "gpumemtop", "plan.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(source), "\nconst copyMin = 4 << 20\n") || calls.CopyMin != 4<<20 {
-		t.Errorf("%d is not the command's copyMin", calls.CopyMin)
 	}
 }
 
@@ -158,15 +147,15 @@ func TestExtensionAddress(t *testing.T) {
 	p.want("")
 }
 
-func TestGreeting(t *testing.T) {
+func TestIsPlatformQuery(t *testing.T) {
 	for name, want := range map[string]bool{"clGetPlatformIDs": true, "clCreateContext": false} {
 		c := call{name: name}
-		if got := calls.Greeting(c.sample(t, 100, 1)); got != want {
+		if got := calls.IsPlatformQuery(c.sample(t, 100, 1)); got != want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	if calls.Greeting(&wire.Sample{Call: wire.Call{Function: 60000}}) || calls.Greeting(&wire.Sample{Call: wire.Call{Sight: wire.SightFork}}) {
-		t.Error("a greeting by no function")
+	if calls.IsPlatformQuery(&wire.Sample{Call: wire.Call{Function: 60000}}) || calls.IsPlatformQuery(&wire.Sample{Call: wire.Call{Sight: wire.SightFork}}) {
+		t.Error("a query by an unknown function")
 	}
 	p := newProgram(t)
 	p.do(call{name: "clGetPlatformIDs"})

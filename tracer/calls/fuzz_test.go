@@ -8,12 +8,10 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/tracer/calls"
 )
 
-// chunk is what one call of a fuzzed program is made of: bytes for its function, for what it returned, for each argument
-// and for its copies.
+// chunk is the bytes of one call of a fuzzed program: for its function, result, arguments and copies.
 const chunk = 16
 
-// hostile makes a call: any function, with handles from a small set, so that calls are about the same things, or with
-// large numbers.
+// hostile makes a call of any function, with large numbers, or handles from a small set so that calls share objects.
 func hostile(b []byte, now uint64) *wire.Sample {
 	s := &wire.Sample{Call: wire.Call{Time: now, Function: uint16(b[0]) % 100, Tid: uint32(b[1] & 1), Ip: uint64(b[2] & 3)}}
 	s.Entered = now - min(uint64(b[1]>>4)*4, now)
@@ -34,7 +32,7 @@ func hostile(b []byte, now uint64) *wire.Sample {
 	return s
 }
 
-// value is a number that a byte stands for.
+// value is the number for a byte.
 func value(b byte) uint64 {
 	switch {
 	case b < 32:
@@ -50,8 +48,8 @@ func value(b byte) uint64 {
 	}
 }
 
-// FuzzBook: nothing that is told makes a book fail, forget what it counts, or write what makes no sense.
-func FuzzBook(f *testing.F) {
+// FuzzTracker: no calls make a tracker fail, miscount, or write invalid records.
+func FuzzTracker(f *testing.F) {
 	p := newProgram(f)
 	p.setUp()
 	f.Add([]byte("0123456789abcdef0123456789ABCDEF"))
@@ -61,7 +59,7 @@ func FuzzBook(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var at tags
 		now, numbers := uint64(0), uint64(0)
-		book := calls.NewBook(&at, func(r *wire.Record) {
+		tracker := calls.NewTracker(&at, func(r *wire.Record) {
 			if r.Time != now || r.Process != 0 || len(r.Payload) != r.PayloadLen() {
 				t.Fatalf("%+v at %d", r, now)
 			}
@@ -73,7 +71,7 @@ func FuzzBook(f *testing.F) {
 			}
 			numbers = max(numbers, r.Object)
 		})
-		told := 0
+		made := 0
 		for ; len(data) >= chunk; data = data[chunk:] {
 			now += 1 + uint64(data[15])
 			raw := wire.AppendSample(nil, hostile(data, now))
@@ -81,21 +79,21 @@ func FuzzBook(f *testing.F) {
 			if err := wire.DecodeSample(raw, &s); err != nil {
 				t.Fatal(err)
 			}
-			book.Call(&s)
+			tracker.Call(&s)
 			calls.ExtensionAddress(&s)
-			if told++; told%64 == 7 {
-				book.Lost()
+			if made++; made%64 == 7 {
+				tracker.Lost()
 			}
-			if err := book.Check(); err != nil {
+			if err := tracker.Check(); err != nil {
 				t.Fatalf("%s: %v", name(&s), err)
 			}
 		}
-		a, b, c, d, e := book.Sizes()
-		if max(a, b, c, d, e) > told*20 {
-			t.Errorf("%d calls, and %d %d %d %d %d objects", told, a, b, c, d, e)
+		a, b, c, d, e := tracker.Sizes()
+		if max(a, b, c, d, e) > made*20 {
+			t.Errorf("%d calls, and %d %d %d %d %d objects", made, a, b, c, d, e)
 		}
 		for _, sight := range []wire.Sight{wire.SightFork, wire.SightExit, 77} {
-			book.Call(&wire.Sample{Call: wire.Call{Sight: sight, Result: 5}})
+			tracker.Call(&wire.Sample{Call: wire.Call{Sight: sight, Result: 5}})
 		}
 	})
 }
@@ -107,16 +105,16 @@ func name(s *wire.Sample) string {
 	return "none"
 }
 
-// TestBounds: a process that leaks all it can does not take all memory.
+// TestBounds: a process that leaks as much as it can does not exhaust our memory.
 func TestBounds(t *testing.T) {
 	var at tags
 	creates := 0
-	book := calls.NewBook(&at, func(r *wire.Record) {
+	tracker := calls.NewTracker(&at, func(r *wire.Record) {
 		if r.Kind == wire.KindCreate {
 			creates++
 		}
 	})
-	tell := func(c call) { book.Call(c.sample(t, 100, 1)) }
+	tell := func(c call) { tracker.Call(c.sample(t, 100, 1)) }
 	for i := range uint64(70000) {
 		tell(call{name: "clCreateContext", result: 1<<32 + i})
 		tell(call{name: "clFinish", args: []uint64{2<<32 + i}})
@@ -131,10 +129,10 @@ func TestBounds(t *testing.T) {
 	for i := range uint64(2000) {
 		tell(call{name: "clReleaseMemObject", args: []uint64{5<<32 + room + i}})
 	}
-	if err := book.Check(); err != nil {
+	if err := tracker.Check(); err != nil {
 		t.Fatal(err)
 	}
-	contexts, queues, kernels, samplers, memories := book.Sizes()
+	contexts, queues, kernels, samplers, memories := tracker.Sizes()
 	if contexts != 1<<16 || queues != 1<<16 || kernels != 1<<16 || samplers != 1<<16 || memories != room || creates != room {
 		t.Errorf("%d contexts, %d queues, %d kernels, %d samplers, %d memory objects of %d creates", contexts, queues, kernels, samplers, memories, creates)
 	}

@@ -12,15 +12,15 @@ const (
 	image1DBytes = 0x10F6 // CL_MEM_OBJECT_IMAGE1D_BUFFER
 )
 
-// description is what counts of a cl_image_desc for its size. Pitches of 0 mean tightly packed.
+// description is the part of a cl_image_desc that determines its size. A pitch of 0 means tightly packed.
 type description struct {
 	kind                        uint32
 	width, height, depth, array uint64
 	row, slice                  uint64 // bytes
-	memory                      uint64 // handle that it shares memory of
+	memory                      uint64 // handle of the memory that it shares
 }
 
-// descOf reads a cl_image_desc; nothing: all zero.
+// descOf reads a cl_image_desc. Without a copy all fields are zero.
 func descOf(copied []byte) (d description) {
 	if copied == nil {
 		return d
@@ -31,40 +31,40 @@ func descOf(copied []byte) (d description) {
 	}
 }
 
-// bytes returns what an image takes, which is what PoCL says of its CL_MEM_SIZE; other drivers may pad.
+// bytes returns the size of an image as PoCL reports it for CL_MEM_SIZE; other drivers may pad.
 func (d *description) bytes(element uint64) uint64 {
 	row := d.row
 	if row == 0 {
-		row = times(d.width, element)
+		row = mulSaturating(d.width, element)
 	}
 	slice := d.slice
 	switch d.kind {
 	case image1D, image1DBytes:
 		return row
 	case image2D:
-		return times(row, d.height)
+		return mulSaturating(row, d.height)
 	case image1DArray:
 		if slice == 0 {
 			slice = row
 		}
-		return times(slice, d.array)
+		return mulSaturating(slice, d.array)
 	case image2DArray:
 		if slice == 0 {
-			slice = times(row, d.height)
+			slice = mulSaturating(row, d.height)
 		}
-		return times(slice, d.array)
+		return mulSaturating(slice, d.array)
 	case image3D:
 		if slice == 0 {
-			slice = times(row, d.height)
+			slice = mulSaturating(row, d.height)
 		}
-		return times(slice, d.depth)
+		return mulSaturating(slice, d.depth)
 	default:
 		return 0
 	}
 }
 
-// elementSize returns the bytes of one element of a cl_image_format; 0 when it is not known. (API specification, image
-// format descriptor; extensions cl_khr_depth_images and cl_khr_gl_depth_images.)
+// elementSize returns the bytes of one element of a cl_image_format, 0 if unknown. (API specification, image format
+// descriptor; extensions cl_khr_depth_images and cl_khr_gl_depth_images.)
 func elementSize(copied []byte) uint64 {
 	if copied == nil {
 		return 0

@@ -6,7 +6,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Names of kernels whose creation does not tell them.
+// Names of kernels whose names we did not see.
 const (
 	unknownKernel = "unknown before attach"
 	unnamedKernel = "made by clCreateKernelsInProgram"
@@ -15,23 +15,23 @@ const (
 type kernel struct {
 	object
 	name      string
-	arguments []uint64 // by index: handles and addresses, with what is known of them; 0: neither
+	arguments []uint64 // by index: handles and addresses, marked; 0: neither
 }
 
-// What is known of an argument stands in two of its upper bits, which say nothing: in an address, these are all alike.
+// Two upper bits mark what we know of an argument. They carry no information in an address: they are equal to those below.
 const (
 	isPointer = 1 << 63 // an address of shared memory
-	isSettled = 1 << 62 // memory that was known when it became an argument: it was not there before
+	isSettled = 1 << 62 // of memory that was known when it became an argument
 	isMarked  = isPointer | isSettled
 )
 
-// unmarked returns an argument without what is known of it. Addresses of a device's own memory may be in the upper half.
+// unmarked returns an argument without its marks. Addresses of a device's own memory may be in the upper half.
 func unmarked(value uint64) uint64 { return uint64(int64(value<<2) >> 2) }
 
-func (b *Book) createKernel(s *wire.Sample) { b.newKernel(s, s.Result, string(textOf(s))) }
+func (t *Tracker) createKernel(s *wire.Sample) { t.newKernel(s, s.Result, string(textOf(s))) }
 
-// createKernels is clCreateKernelsInProgram, which does not say what the kernels are called.
-func (b *Book) createKernels(s *wire.Sample) {
+// createKernels handles clCreateKernelsInProgram, which does not say the names of the kernels.
+func (t *Tracker) createKernels(s *wire.Sample) {
 	list, made := s.Copy(0), uint32(s.Argument[1])
 	if int32(s.Result) != 0 {
 		return
@@ -40,84 +40,84 @@ func (b *Book) createKernels(s *wire.Sample) {
 		made = min(made, uint32(word(count, 0)))
 	}
 	for i := range handles(list, made) {
-		b.newKernel(s, word(list, i), unnamedKernel)
+		t.newKernel(s, word(list, i), unnamedKernel)
 	}
 }
 
-func (b *Book) cloneKernel(s *wire.Sample) {
+func (t *Tracker) cloneKernel(s *wire.Sample) {
 	if s.Result == 0 {
 		return
 	}
-	source := b.kernelOf(s, s.Argument[0])
+	source := t.kernelOf(s, s.Argument[0])
 	if source == nil {
 		return
 	}
-	if k := b.newKernel(s, s.Result, source.name); k != nil && b.arguments+len(source.arguments) <= argumentsMax {
+	if k := t.newKernel(s, s.Result, source.name); k != nil && t.arguments+len(source.arguments) <= argumentsMax {
 		k.arguments = slices.Clone(source.arguments)
-		b.arguments += len(k.arguments)
+		t.arguments += len(k.arguments)
 	}
 }
 
-// newKernel enters a kernel that was made. Nil when it is known already, or there is no room.
-func (b *Book) newKernel(s *wire.Sample, handle uint64, name string) *kernel {
-	old := b.kernels[handle]
-	if handle == 0 || old != nil && old.made(s) || old == nil && len(b.kernels) >= objectsMax {
+// newKernel adds a kernel. It returns nil if the kernel is known already or there is no room.
+func (t *Tracker) newKernel(s *wire.Sample, handle uint64, name string) *kernel {
+	old := t.kernels[handle]
+	if handle == 0 || old != nil && old.reportedWithin(s) || old == nil && len(t.kernels) >= objectsMax {
 		return nil
 	}
-	b.displace(s, handle)
-	b.removeKernel(handle)
-	b.numbers.kernel++
-	k := &kernel{object: born(s, b.numbers.kernel), name: name}
-	b.kernels[handle] = k
-	b.writeKernel(s, k)
+	t.endPrevious(s, handle)
+	t.removeKernel(handle)
+	t.numbers.kernel++
+	k := &kernel{object: newObject(s, t.numbers.kernel), name: name}
+	t.kernels[handle] = k
+	t.writeKernel(s, k)
 	return k
 }
 
-// kernelOf returns the kernel with a handle that the driver has accepted, or will; nil when there is none.
-func (b *Book) kernelOf(s *wire.Sample, handle uint64) *kernel {
-	if b.latest != nil && b.handle == handle {
-		return b.latest
+// kernelOf returns the kernel of a handle that the driver accepts, nil if the handle is 0 or there is no room.
+func (t *Tracker) kernelOf(s *wire.Sample, handle uint64) *kernel {
+	if t.latest != nil && t.handle == handle {
+		return t.latest
 	}
-	k := b.kernels[handle]
+	k := t.kernels[handle]
 	if k == nil {
-		if handle == 0 || len(b.kernels) >= objectsMax {
+		if handle == 0 || len(t.kernels) >= objectsMax {
 			return nil
 		}
-		b.numbers.kernel++
-		k = &kernel{object: learnt(s, b.numbers.kernel), name: unknownKernel}
-		b.kernels[handle] = k
-		b.writeKernel(s, k)
+		t.numbers.kernel++
+		k = &kernel{object: carriedObject(s, t.numbers.kernel), name: unknownKernel}
+		t.kernels[handle] = k
+		t.writeKernel(s, k)
 	}
-	b.latest, b.handle = k, handle
+	t.latest, t.handle = k, handle
 	return k
 }
 
-func (b *Book) writeKernel(s *wire.Sample, k *kernel) {
-	b.tell(s, wire.Event{Kind: wire.KindKernel, Object: k.number, Flags: k.flags()}, []byte(k.name))
+func (t *Tracker) writeKernel(s *wire.Sample, k *kernel) {
+	t.writeRecord(s, wire.KernelFields{Kernel: k.number, CarriedOver: k.carried}.Record([]byte(k.name)))
 }
 
-func (b *Book) removeKernel(handle uint64) {
-	if k := b.kernels[handle]; k != nil {
-		b.arguments -= len(k.arguments)
-		delete(b.kernels, handle)
-		b.latest = nil
+func (t *Tracker) removeKernel(handle uint64) {
+	if k := t.kernels[handle]; k != nil {
+		t.arguments -= len(k.arguments)
+		delete(t.kernels, handle)
+		t.latest = nil
 	}
 }
 
-func (b *Book) retainKernel(s *wire.Sample) {
-	if k := b.kernelOf(s, s.Argument[0]); k != nil {
+func (t *Tracker) retainKernel(s *wire.Sample) {
+	if k := t.kernelOf(s, s.Argument[0]); k != nil {
 		k.references++
 	}
 }
 
-func (b *Book) releaseKernel(s *wire.Sample) {
-	if k := b.kernelOf(s, s.Argument[0]); k != nil && k.release() {
-		b.removeKernel(s.Argument[0])
+func (t *Tracker) releaseKernel(s *wire.Sample) {
+	if k := t.kernelOf(s, s.Argument[0]); k != nil && k.release() {
+		t.removeKernel(s.Argument[0])
 	}
 }
 
-// setArgument is clSetKernelArg. Its value was copied only when it looks like an object of the driver.
-func (b *Book) setArgument(s *wire.Sample) {
+// setArgument handles clSetKernelArg. Its value was copied only if it looks like an object of the driver.
+func (t *Tracker) setArgument(s *wire.Sample) {
 	var handle uint64
 	if value := s.Copy(0); value != nil {
 		handle = word(value, 0) &^ isMarked
@@ -127,18 +127,18 @@ func (b *Book) setArgument(s *wire.Sample) {
 	}
 	switch {
 	case handle == 0:
-	case b.memories[handle] != nil:
+	case t.memories[handle] != nil:
 		handle |= isSettled
 	default:
-		if g := b.ghost(handle); g != nil {
-			g.held = g.died <= s.Entered
+		if g := t.freed(handle); g != nil {
+			g.heldByKernel = g.freedAt <= s.Entered
 		}
 	}
-	b.set(s, handle)
+	t.set(s, handle)
 }
 
-// setPointer is clSetKernelArgSVMPointer and what extensions have of its kind.
-func (b *Book) setPointer(s *wire.Sample) {
+// setPointer handles clSetKernelArgSVMPointer and the equivalents of extensions.
+func (t *Tracker) setPointer(s *wire.Sample) {
 	if int32(s.Result) != 0 {
 		return
 	}
@@ -146,57 +146,57 @@ func (b *Book) setPointer(s *wire.Sample) {
 	if address != 0 {
 		address = address&^isMarked | isPointer
 	}
-	b.set(s, address)
+	t.set(s, address)
 }
 
-func (b *Book) set(s *wire.Sample, value uint64) {
-	k, index := b.kernelOf(s, s.Argument[0]), int(uint32(s.Argument[1]))
+func (t *Tracker) set(s *wire.Sample, value uint64) {
+	k, index := t.kernelOf(s, s.Argument[0]), int(uint32(s.Argument[1]))
 	if k == nil || index >= indicesMax {
 		return
 	}
 	if more := index + 1 - len(k.arguments); more > 0 {
-		if value == 0 || b.arguments+more > argumentsMax {
+		if value == 0 || t.arguments+more > argumentsMax {
 			return
 		}
 		k.arguments = append(k.arguments, make([]uint64, more)...)
-		b.arguments += more
+		t.arguments += more
 	}
 	k.arguments[index] = value
 }
 
-// The samplers are followed because they look like memory where they are arguments of a kernel.
-func (b *Book) createSampler(s *wire.Sample) {
+// createSampler follows samplers because they look like memory where they are kernel arguments.
+func (t *Tracker) createSampler(s *wire.Sample) {
 	if s.Result == 0 {
 		return
 	}
-	b.displace(s, s.Result)
-	delete(b.samplers, s.Result)
-	b.enterSampler(s.Result, born(s, 0))
+	t.endPrevious(s, s.Result)
+	delete(t.samplers, s.Result)
+	t.enterSampler(s.Result, newObject(s, 0))
 }
 
-func (b *Book) enterSampler(handle uint64, o object) *object {
-	if handle == 0 || len(b.samplers) >= objectsMax {
+func (t *Tracker) enterSampler(handle uint64, o object) *object {
+	if handle == 0 || len(t.samplers) >= objectsMax {
 		return nil
 	}
-	b.samplers[handle] = &o
+	t.samplers[handle] = &o
 	return &o
 }
 
-func (b *Book) samplerOf(s *wire.Sample) *object {
-	if o := b.samplers[s.Argument[0]]; o != nil {
+func (t *Tracker) samplerOf(s *wire.Sample) *object {
+	if o := t.samplers[s.Argument[0]]; o != nil {
 		return o
 	}
-	return b.enterSampler(s.Argument[0], learnt(s, 0))
+	return t.enterSampler(s.Argument[0], carriedObject(s, 0))
 }
 
-func (b *Book) retainSampler(s *wire.Sample) {
-	if o := b.samplerOf(s); o != nil {
+func (t *Tracker) retainSampler(s *wire.Sample) {
+	if o := t.samplerOf(s); o != nil {
 		o.references++
 	}
 }
 
-func (b *Book) releaseSampler(s *wire.Sample) {
-	if o := b.samplerOf(s); o != nil && o.release() {
-		delete(b.samplers, s.Argument[0])
+func (t *Tracker) releaseSampler(s *wire.Sample) {
+	if o := t.samplerOf(s); o != nil && o.release() {
+		delete(t.samplers, s.Argument[0])
 	}
 }

@@ -2,7 +2,7 @@ package calls_test
 
 import "testing"
 
-// TestPlaces: where in an object a command works, as far as that shows in six arguments.
+// TestPlaces: the extent of commands, as far as six arguments show it.
 func TestPlaces(t *testing.T) {
 	const image = buf + 0x100
 	tests := []struct {
@@ -13,10 +13,10 @@ func TestPlaces(t *testing.T) {
 		{"a row at the top", call{
 			name: "clEnqueueReadBufferRect", args: []uint64{queue, buf, 0, 9, 9, 9}, copies: [2][]byte{words(64, 1, 1), words(32, 0, 0)},
 		}, "use read size=64 object=1 granted=32 link=1 scope=1 tag=5 reads"},
-		{"a row further down, for an unknown pitch", call{
+		{"a row further down, with an unknown pitch", call{
 			name: "clEnqueueReadBufferRect", args: []uint64{queue, buf, 0, 9, 9, 9}, copies: [2][]byte{words(64, 1, 1), words(32, 1, 0)},
 		}, "use read size=64 object=1 link=1 scope=1 tag=5 reads scattered"},
-		{"a rectangle whose origin cannot be read", call{
+		{"a rectangle with an unreadable origin", call{
 			name: "clEnqueueReadBufferRect", args: []uint64{queue, buf, 0, 9, 9, 9}, copies: [2][]byte{words(64, 1, 1)},
 		}, "use read size=64 object=1 link=1 scope=1 tag=5 reads scattered"},
 		{"all of an image", call{
@@ -27,7 +27,7 @@ func TestPlaces(t *testing.T) {
 		}, `
 			use migrate size=4096 object=3 link=1 scope=1 tag=5
 			use migrate size=100 object=3 link=1 scope=1 tag=5`},
-		{"memory whose size is not known", call{
+		{"memory of unknown size", call{
 			name: "clEnqueueMigrateMemObjects", args: []uint64{queue, 1, 9}, copies: [2][]byte{words(0x9990)},
 		}, `
 			create carried buffer driver object=4 scope=1 tag=99
@@ -35,7 +35,7 @@ func TestPlaces(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			p := newWhole(t)
+			p := newFromStart(t)
 			p.setUp()
 			p.buffer(buf, 4096)
 			p.do(call{name: "clCreateImage", result: image, args: []uint64{ctx, 1}, copies: [2][]byte{format(0x10B5, 0x10DA), desc(image2D, 64, 32, 0, 0, 0, 0, 0)}})
@@ -48,10 +48,10 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestRights: what a kernel may do to its arguments, where only their memory says it.
+// TestRights: the flags of memory say what a kernel may do with it.
 func TestRights(t *testing.T) {
 	const readOnly, writeOnly, part = buf + 0x100, buf + 0x200, buf + 0x300
-	p := newWhole(t)
+	p := newFromStart(t)
 	p.setUp()
 	p.buffer(buf, 4096)
 	p.call("clCreateBuffer", readOnly, ctx, 1<<2, 4096, 0, 0)
@@ -69,9 +69,9 @@ func TestRights(t *testing.T) {
 		use kernel object=1 granted=1 link=1 scope=1 tag=5 argument=4`)
 }
 
-// TestCopySites: a copy that fails asks for no call site, as it writes nothing.
+// TestCopySites: a copy that fails asks for no call site, since it writes nothing.
 func TestCopySites(t *testing.T) {
-	p := newWhole(t)
+	p := newFromStart(t)
 	p.setUp()
 	p.buffer(buf, 4096)
 	asked := p.tags.asked

@@ -11,7 +11,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/tracer/calls"
 )
 
-// tags stands in for what unwinds stacks: a call site is the address that a call came from.
+// tags is a Tagger whose call sites are the addresses of callers.
 type tags struct{ asked int }
 
 const unknownTag = 99
@@ -19,7 +19,7 @@ const unknownTag = 99
 func (t *tags) Tag(s *wire.Sample, _ uint64) uint32 { t.asked++; return uint32(s.Ip) }
 func (t *tags) Unknown() uint32                     { return unknownTag }
 
-// numbers of functions by their names.
+// numbers are the numbers of functions, by name.
 var numbers = func() map[string]uint16 {
 	m := map[string]uint16{}
 	for i := range calls.Functions {
@@ -28,10 +28,10 @@ var numbers = func() map[string]uint16 {
 	return m
 }()
 
-// program makes calls as the eBPF program would tell of them. Each takes 10 ns, and they are 10 ns apart.
+// program makes samples as the eBPF program does. Each call takes 10 ns, and they are 10 ns apart.
 type program struct {
 	t       testing.TB
-	book    *calls.Book
+	tracker *calls.Tracker
 	tags    tags
 	records []wire.Record
 	now     uint64
@@ -42,7 +42,7 @@ type program struct {
 func newProgram(tb testing.TB) *program {
 	tb.Helper()
 	p := &program{t: tb, now: 1000, tid: 7, called: map[string]bool{}}
-	p.book = calls.NewBook(&p.tags, func(r *wire.Record) {
+	p.tracker = calls.NewTracker(&p.tags, func(r *wire.Record) {
 		kept := *r
 		kept.Payload = slices.Clone(r.Payload)
 		p.records = append(p.records, kept)
@@ -50,15 +50,15 @@ func newProgram(tb testing.TB) *program {
 	return p
 }
 
-// newWhole is a program that was watched from its first call on.
-func newWhole(tb testing.TB) *program {
+// newFromStart returns a program that is watched from its first call on.
+func newFromStart(tb testing.TB) *program {
 	tb.Helper()
 	p := newProgram(tb)
-	p.book.Whole()
+	p.tracker.SeenFromStart()
 	return p
 }
 
-// call is one call, with what the kernel copied. Of those told at their entry the result is not seen.
+// call is a call with its copies. The result of calls that are reported at their entry is ignored.
 type call struct {
 	name    string
 	args    []uint64
@@ -107,13 +107,13 @@ func (p *program) do(c call) {
 	p.t.Helper()
 	p.now += 20
 	p.called[c.name] = true
-	p.book.Call(c.sample(p.t, p.now, p.tid))
-	if err := p.book.Check(); err != nil {
+	p.tracker.Call(c.sample(p.t, p.now, p.tid))
+	if err := p.tracker.Check(); err != nil {
 		p.t.Fatal(err)
 	}
 }
 
-// call is do for calls without copies.
+// call makes a call without copies.
 func (p *program) call(name string, result uint64, args ...uint64) {
 	p.t.Helper()
 	p.do(call{name: name, args: args, result: result})
@@ -135,10 +135,10 @@ func desc(kind, width, height, depth, array, row, slice, memory uint64) []byte {
 	return words(kind, width, height, depth, array, row, slice, 0, memory)
 }
 
-// code is how a status comes in a register.
+// code returns a status as in a register.
 func code(err int32) uint64 { return uint64(uint32(err)) }
 
-// handles of a program that has been set up.
+// Handles of a program after setUp.
 const (
 	ctx   = 0x1000
 	queue = 0x2000
@@ -146,7 +146,7 @@ const (
 	kern  = 0x4000
 )
 
-// setUp makes a context, a queue and a kernel, and forgets their records.
+// setUp creates a context, a queue and a kernel, and drops their records.
 func (p *program) setUp() {
 	p.call("clCreateContext", ctx)
 	p.call("clCreateCommandQueue", queue, ctx, 0x1, 0)
@@ -154,10 +154,10 @@ func (p *program) setUp() {
 	p.records = nil
 }
 
-// buffer creates one.
+// buffer creates a buffer.
 func (p *program) buffer(handle, size uint64) { p.call("clCreateBuffer", handle, ctx, 1, size, 0, 0) }
 
-// text writes records one a line, without what is 0; times count from the start.
+// text formats records, one a line, without zero fields; times count from the start.
 func text(records []wire.Record) string {
 	var b strings.Builder
 	for i := range records {
@@ -228,7 +228,7 @@ func line(r *wire.Record) string {
 	return strings.Join(words, " ")
 }
 
-// want compares what was written with lines whose times are left out.
+// want compares the records with lines without times.
 func (p *program) want(lines string) {
 	p.t.Helper()
 	var got []string

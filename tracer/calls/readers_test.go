@@ -5,17 +5,17 @@ import (
 	"io"
 	"testing"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/cut"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/tables"
-	"codeberg.org/gpumemtop/gpumemtop/internal/life"
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace/tracetest"
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/records"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// TestReadersOfGrowth: whoever reads the events of memory that was there before shows its size as far as it is known, and
-// counts nothing that happened but its release.
+// TestReadersOfGrowth: readers of the events of carried memory show its size as far as known, and count nothing but its
+// release.
 func TestReadersOfGrowth(t *testing.T) {
 	p := newProgram(t)
 	p.setUp()
@@ -26,13 +26,13 @@ func TestReadersOfGrowth(t *testing.T) {
 	grown := len(p.records)
 	p.call("clReleaseMemObject", 0, buf)
 	p.call("clReleaseMemObject", 0, buf+2)
-	m, fold := model.New(model.Options{Started: 1}), life.New(nil)
+	m, fold := stats.New(stats.Options{Started: 1}), heap.New(heap.Options{})
 	var largest uint64
 	for i := range p.records {
 		r := &p.records[i]
 		r.Process = 1
 		m.Apply(r)
-		fold.Step(r)
+		fold.Apply(r)
 		if i == grown-1 {
 			got, o := m.Snapshot(), fold.Process(1)
 			if s := got.Totals; s.InUse != 5050 || s.Requested != 5050 || s.LiveBuffers != 3 || s.PeakInUse != 5050 || s.Creates != 2 ||
@@ -41,7 +41,7 @@ func TestReadersOfGrowth(t *testing.T) {
 			}
 			for _, tag := range got.Tags {
 				if tag.Name == "tag 99" && (tag.Live != 1 || tag.InUse != 5000 || tag.Creates != 0 || tag.PeakInUse != 5000) {
-					t.Errorf("what was there before: %+v", tag)
+					t.Errorf("carried memory: %+v", tag)
 				}
 			}
 			if o.InUse != 5050 || o.Object(1) == nil || o.Object(1).Size != 5000 || o.Object(3).Parent != 1 {
@@ -53,8 +53,8 @@ func TestReadersOfGrowth(t *testing.T) {
 	if s := m.Snapshot(); s.Totals.InUse != 50 || s.Totals.Releases != 2 || s.Totals.DriverReleases != 1 || s.Unknown != 0 || largest != 5050 {
 		t.Errorf("at the end %+v, at most %d", s.Totals, largest)
 	}
-	part := model.New(model.Options{Started: 1})
-	src := cut.Range(&tracetest.Tape{Records: p.records}, cut.Options{Since: p.records[grown].Time})
+	part := stats.New(stats.Options{Started: 1})
+	src := extract.Range(&records.Tape{Records: p.records}, extract.Options{Since: p.records[grown].Time})
 	for first := true; ; first = false {
 		var r wire.Record
 		err := src.Next(&r)
@@ -73,7 +73,7 @@ func TestReadersOfGrowth(t *testing.T) {
 	}
 }
 
-// TestRowsOfGrowth: memory that was there before is one row of the tables, with all of its uses.
+// TestRowsOfGrowth: carried memory is one row of the tables, with all of its uses.
 func TestRowsOfGrowth(t *testing.T) {
 	p := newProgram(t)
 	p.setUp()
@@ -83,8 +83,8 @@ func TestRowsOfGrowth(t *testing.T) {
 	for i := range p.records {
 		p.records[i].Process = 1
 	}
-	src := &tracetest.Tape{Records: p.records}
-	run, err := tables.Look(src, tables.Options{Header: trace.Header{Program: "app", ClockNS: 1000}})
+	src := &records.Tape{Records: p.records}
+	run, err := tables.Look(src, tables.Options{Header: recording.Header{Program: "app", ClockNS: 1000}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,12 +17,12 @@ import (
 
 var update = flag.Bool("update", false, "write the synthetic recording, and the events of all recordings, anew")
 
-// A recording of raw calls, testdata/NAME.calls, is what the eBPF program told of one process: for each sample its length
-// in bytes, 32 bits with the lowest byte first, and the sample as wire.AppendSample writes it. testdata/NAME.events has
-// the events that a book makes of them, a line each. A function's number is its place in calls.Functions, so recordings
-// are made anew when that changes; the synthetic one notices.
+// testdata/NAME.calls is a recording of raw calls of one process: for each sample its length in bytes, as 32 bits
+// little-endian, and the sample as wire.AppendSample writes it. testdata/NAME.events has the events that a tracker makes
+// of them, one a line. Functions are numbered by their index in calls.Functions, so recordings must be made anew when that
+// changes; the test of the synthetic one fails then.
 
-// readCalls gives the samples of a recording to sink.
+// readCalls passes the samples of a recording to sink.
 func readCalls(r io.Reader, sink func(*wire.Sample)) error {
 	for n := 0; ; n++ {
 		var length uint32
@@ -51,7 +51,7 @@ func appendCall(b []byte, s *wire.Sample) []byte {
 	return append(binary.LittleEndian.AppendUint32(b, uint32(len(raw))), raw...)
 }
 
-// synthetic is a small program: it begins with what was there before.
+// synthetic is a small program that uses objects from before attach.
 func synthetic(tb testing.TB) (b []byte) {
 	tb.Helper()
 	now := uint64(1000)
@@ -76,7 +76,7 @@ func synthetic(tb testing.TB) (b []byte) {
 	} {
 		now += 20
 		s := c.sample(tb, now, 7)
-		s.Memory = make([]byte, now%3*8) // of the stack, which is none of the book's business
+		s.Memory = make([]byte, now%3*8) // of the stack, which the tracker ignores
 		b = appendCall(b, s)
 	}
 	return b
@@ -108,8 +108,8 @@ func replay(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newWhole(t)
-	if err := readCalls(bytes.NewReader(raw), p.book.Call); err != nil {
+	p := newFromStart(t)
+	if err := readCalls(bytes.NewReader(raw), p.tracker.Call); err != nil {
 		t.Fatal(err)
 	}
 	got, golden := text(p.records), strings.TrimSuffix(file, ".calls")+".events"
@@ -127,7 +127,7 @@ func replay(t *testing.T, file string) {
 	}
 }
 
-// TestReadCalls: a recording that is cut off or damaged is an error.
+// TestReadCalls: a truncated or damaged recording is an error.
 func TestReadCalls(t *testing.T) {
 	whole := synthetic(t)
 	for _, damaged := range [][]byte{whole[:2], whole[:100], whole[:len(whole)-1], {255, 255, 255, 255}, {1, 0, 0, 0, 9}} {

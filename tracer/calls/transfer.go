@@ -2,19 +2,19 @@ package calls
 
 import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
 
-// blocking reads a cl_bool argument: what is above it in the register means nothing.
+// blocking reads a cl_bool argument, the lower half of the register.
 func blocking(s *wire.Sample, i int) bool { return uint32(s.Argument[i]) != 0 }
 
-// volume is how many bytes a region of a buffer has, or elements one of an image.
+// volume returns the bytes of a region of a buffer, or the elements of one of an image.
 func volume(region []byte) uint64 {
 	if region == nil {
 		return 0
 	}
-	return times(times(word(region, 0), word(region, 1)), word(region, 2))
+	return mulSaturating(mulSaturating(word(region, 0), word(region, 1)), word(region, 2))
 }
 
-// reach is how many bytes a buffer with a rectangle in it has at least: the pitches, which are not seen, can only make it
-// larger. The same holds for the elements of an image.
+// reach returns the size that a buffer with a rectangle in it has at least, or the elements of an image. The pitches,
+// which we do not see, can only make it larger.
 func reach(origin, region []byte) uint64 {
 	if region == nil || volume(region) == 0 {
 		return 0
@@ -24,103 +24,85 @@ func reach(origin, region []byte) uint64 {
 	if origin != nil {
 		x, y, z = word(origin, 0), word(origin, 1), word(origin, 2)
 	}
-	plane := times(w, h)
-	return plus(plus(times(plane, plus(z, d-1)), times(w, plus(y, h-1))), plus(x, w))
+	plane := mulSaturating(w, h)
+	return addSaturating(addSaturating(mulSaturating(plane, addSaturating(z, d-1)), mulSaturating(w, addSaturating(y, h-1))), addSaturating(x, w))
 }
 
-// rectangle is one in a buffer. The pitches are not seen: only of a single row at the top is it known where it lies.
+// rectangle returns the extent of a rectangle in a buffer. Without the pitches, only a single row at the top has a known
+// place.
 func rectangle(origin, region []byte) extent {
 	switch {
 	case origin == nil || region == nil, word(region, 1) != 1 || word(region, 2) != 1, word(origin, 1) != 0 || word(origin, 2) != 0:
-		return somewhere(volume(region))
+		return unplaced(volume(region))
 	default:
-		return piece(word(origin, 0), word(region, 0))
+		return contiguous(word(origin, 0), word(region, 0))
 	}
 }
 
-func (b *Book) readBuffer(s *wire.Sample) {
-	c := b.begin(s, wire.CommandRead)
-	b.usesBuffer(c, s.Argument[1], reads, piece(s.Argument[3], s.Argument[4]), plus(s.Argument[3], s.Argument[4]))
-	b.done(c, blocking(s, 2))
+// bufferTransfer returns the handler of a command on bytes of a buffer, whose offset and size are the arguments from offset
+// on. blockingAt is the argument that says whether it blocks, 0 if it does not. A blocking write counts as one that does
+// not: before OpenCL 2.0 it may return as soon as the host's data is copied.
+func bufferTransfer(op wire.Command, flags uint8, offset, blockingAt int) func(*Tracker, *wire.Sample) {
+	return func(t *Tracker, s *wire.Sample) {
+		c, at, size := t.beginCommand(s, op), s.Argument[offset], s.Argument[offset+1]
+		t.usesBuffer(c, s.Argument[1], flags, contiguous(at, size), addSaturating(at, size))
+		t.endCommand(c, blockingAt > 0 && blocking(s, blockingAt))
+	}
 }
 
-func (b *Book) writeBuffer(s *wire.Sample) {
-	c := b.begin(s, wire.CommandWrite)
-	b.usesBuffer(c, s.Argument[1], writes, piece(s.Argument[3], s.Argument[4]), plus(s.Argument[3], s.Argument[4]))
-	b.done(c, false) // before OpenCL 2.0 it may return as soon as the host's data is copied
+func (t *Tracker) copyBuffer(s *wire.Sample) {
+	c, from, to, size := t.beginCommand(s, wire.CommandCopy), s.Argument[3], s.Argument[4], s.Argument[5]
+	t.usesBuffer(c, s.Argument[1], reads, contiguous(from, size), addSaturating(from, size))
+	t.usesBuffer(c, s.Argument[2], writes, contiguous(to, size), addSaturating(to, size))
+	t.endCommand(c, false)
 }
 
-func (b *Book) copyBuffer(s *wire.Sample) {
-	c, from, to, size := b.begin(s, wire.CommandCopy), s.Argument[3], s.Argument[4], s.Argument[5]
-	b.usesBuffer(c, s.Argument[1], reads, piece(from, size), plus(from, size))
-	b.usesBuffer(c, s.Argument[2], writes, piece(to, size), plus(to, size))
-	b.done(c, false)
+// In all functions below, the first copy is the region and the second, if any, the origin.
+
+// rectTransfer returns the handler of a command on a rectangle of a buffer. Reads may block.
+func rectTransfer(op wire.Command, flags uint8) func(*Tracker, *wire.Sample) {
+	return func(t *Tracker, s *wire.Sample) {
+		c, region := t.beginCommand(s, op), s.Copy(0)
+		t.usesBuffer(c, s.Argument[1], flags, rectangle(s.Copy(1), region), reach(s.Copy(1), region))
+		t.endCommand(c, op == wire.CommandRead && blocking(s, 2))
+	}
 }
 
-func (b *Book) fillBuffer(s *wire.Sample) {
-	c := b.begin(s, wire.CommandFill)
-	b.usesBuffer(c, s.Argument[1], writes, piece(s.Argument[4], s.Argument[5]), plus(s.Argument[4], s.Argument[5]))
-	b.done(c, false)
+// imageTransfer returns the handler of a command on a region of an image. Reads may block.
+func imageTransfer(op wire.Command, flags uint8) func(*Tracker, *wire.Sample) {
+	return func(t *Tracker, s *wire.Sample) {
+		c := t.beginCommand(s, op)
+		t.usesImage(c, s.Argument[1], flags, s.Copy(0), reach(s.Copy(1), s.Copy(0)))
+		t.endCommand(c, op == wire.CommandRead && blocking(s, 2))
+	}
 }
 
-// In all that follows the first copy is the region, and the second, where there is one, the origin.
-
-func (b *Book) readRect(s *wire.Sample) {
-	c, region := b.begin(s, wire.CommandRead), s.Copy(0)
-	b.usesBuffer(c, s.Argument[1], reads, rectangle(s.Copy(1), region), reach(s.Copy(1), region))
-	b.done(c, blocking(s, 2))
+func (t *Tracker) copyRect(s *wire.Sample) {
+	c, region := t.beginCommand(s, wire.CommandCopy), s.Copy(0)
+	t.usesBuffer(c, s.Argument[1], reads, rectangle(s.Copy(1), region), reach(s.Copy(1), region))
+	t.usesBuffer(c, s.Argument[2], writes, rectangle(nil, region), reach(nil, region))
+	t.endCommand(c, false)
 }
 
-func (b *Book) writeRect(s *wire.Sample) {
-	c, region := b.begin(s, wire.CommandWrite), s.Copy(0)
-	b.usesBuffer(c, s.Argument[1], writes, rectangle(s.Copy(1), region), reach(s.Copy(1), region))
-	b.done(c, false)
+func (t *Tracker) copyImage(s *wire.Sample) {
+	c, region := t.beginCommand(s, wire.CommandCopy), s.Copy(0)
+	t.usesImage(c, s.Argument[1], reads, region, reach(nil, region))
+	t.usesImage(c, s.Argument[2], writes, region, reach(nil, region))
+	t.endCommand(c, false)
 }
 
-func (b *Book) copyRect(s *wire.Sample) {
-	c, region := b.begin(s, wire.CommandCopy), s.Copy(0)
-	b.usesBuffer(c, s.Argument[1], reads, rectangle(s.Copy(1), region), reach(s.Copy(1), region))
-	b.usesBuffer(c, s.Argument[2], writes, rectangle(nil, region), reach(nil, region))
-	b.done(c, false)
+func (t *Tracker) copyImageToBuffer(s *wire.Sample) {
+	c, region := t.beginCommand(s, wire.CommandCopy), s.Copy(0)
+	t.usesImage(c, s.Argument[1], reads, region, reach(s.Copy(1), region))
+	t.usesBuffer(c, s.Argument[2], writes, contiguous(s.Argument[5], t.imageBytes(s.Argument[1], region)), addSaturating(s.Argument[5], volume(region)))
+	t.endCommand(c, false)
 }
 
-func (b *Book) readImage(s *wire.Sample) {
-	c := b.begin(s, wire.CommandRead)
-	b.usesImage(c, s.Argument[1], reads, s.Copy(0), reach(s.Copy(1), s.Copy(0)))
-	b.done(c, blocking(s, 2))
-}
-
-func (b *Book) writeImage(s *wire.Sample) {
-	c := b.begin(s, wire.CommandWrite)
-	b.usesImage(c, s.Argument[1], writes, s.Copy(0), reach(s.Copy(1), s.Copy(0)))
-	b.done(c, false)
-}
-
-func (b *Book) copyImage(s *wire.Sample) {
-	c, region := b.begin(s, wire.CommandCopy), s.Copy(0)
-	b.usesImage(c, s.Argument[1], reads, region, reach(nil, region))
-	b.usesImage(c, s.Argument[2], writes, region, reach(nil, region))
-	b.done(c, false)
-}
-
-func (b *Book) fillImage(s *wire.Sample) {
-	c := b.begin(s, wire.CommandFill)
-	b.usesImage(c, s.Argument[1], writes, s.Copy(0), reach(s.Copy(1), s.Copy(0)))
-	b.done(c, false)
-}
-
-func (b *Book) copyImageToBuffer(s *wire.Sample) {
-	c, region := b.begin(s, wire.CommandCopy), s.Copy(0)
-	b.usesImage(c, s.Argument[1], reads, region, reach(s.Copy(1), region))
-	b.usesBuffer(c, s.Argument[2], writes, piece(s.Argument[5], b.imageBytes(s.Argument[1], region)), plus(s.Argument[5], volume(region)))
-	b.done(c, false)
-}
-
-func (b *Book) copyBufferToImage(s *wire.Sample) {
-	c, region := b.begin(s, wire.CommandCopy), s.Copy(0)
-	b.usesBuffer(c, s.Argument[1], reads, piece(s.Argument[3], b.imageBytes(s.Argument[2], region)), plus(s.Argument[3], volume(region)))
-	b.usesImage(c, s.Argument[2], writes, region, reach(s.Copy(1), region))
-	b.done(c, false)
+func (t *Tracker) copyBufferToImage(s *wire.Sample) {
+	c, region := t.beginCommand(s, wire.CommandCopy), s.Copy(0)
+	t.usesBuffer(c, s.Argument[1], reads, contiguous(s.Argument[3], t.imageBytes(s.Argument[2], region)), addSaturating(s.Argument[3], volume(region)))
+	t.usesImage(c, s.Argument[2], writes, region, reach(s.Copy(1), region))
+	t.endCommand(c, false)
 }
 
 // Flags of mappings. (API specification, table of map flags.)
@@ -139,83 +121,83 @@ func mapFlags(asked uint64) (flags uint8) {
 	return flags
 }
 
-func (b *Book) mapBuffer(s *wire.Sample) {
-	c, offset, size := b.beginMap(s), s.Argument[4], s.Argument[5]
-	b.usesBuffer(c, s.Argument[1], mapFlags(s.Argument[3]), piece(offset, size), plus(offset, size))
-	b.mapped(c, 1)
-	b.done(c, blocking(s, 2))
+func (t *Tracker) mapBuffer(s *wire.Sample) {
+	c, offset, size := t.beginMap(s), s.Argument[4], s.Argument[5]
+	t.usesBuffer(c, s.Argument[1], mapFlags(s.Argument[3]), contiguous(offset, size), addSaturating(offset, size))
+	t.mapped(c, 1)
+	t.endCommand(c, blocking(s, 2))
 }
 
-func (b *Book) mapImage(s *wire.Sample) {
-	c := b.beginMap(s)
-	b.usesImage(c, s.Argument[1], mapFlags(s.Argument[3]), s.Copy(0), reach(s.Copy(1), s.Copy(0)))
-	b.mapped(c, 1)
-	b.done(c, blocking(s, 2))
+func (t *Tracker) mapImage(s *wire.Sample) {
+	c := t.beginMap(s)
+	t.usesImage(c, s.Argument[1], mapFlags(s.Argument[3]), s.Copy(0), reach(s.Copy(1), s.Copy(0)))
+	t.mapped(c, 1)
+	t.endCommand(c, blocking(s, 2))
 }
 
-func (b *Book) unmap(s *wire.Sample) {
-	c := b.begin(s, wire.CommandUnmap)
-	b.usesBuffer(c, s.Argument[1], 0, somewhere(0), 0)
-	b.mapped(c, -1)
-	b.done(c, false)
+func (t *Tracker) unmap(s *wire.Sample) {
+	c := t.beginCommand(s, wire.CommandUnmap)
+	t.usesBuffer(c, s.Argument[1], 0, unplaced(0), 0)
+	t.mapped(c, -1)
+	t.endCommand(c, false)
 }
 
-// mapped counts a mapping of the memory that a command uses, and of what it is a part of, or the end of one: which may
-// have been there before.
-func (b *Book) mapped(c *command, change int64) {
+// mapped counts a mapping of a command's memory and its parents, or the end of one. That may have begun before we
+// attached.
+func (t *Tracker) mapped(c *command, change int64) {
 	if c.failed || c.count == 0 {
 		return
 	}
 	for m := c.access[0].memory; m != nil; m = m.parent {
-		if m.mapLosses != b.losses {
-			m.maps, m.mapLosses = 0, b.losses
+		if m.mapLosses != t.losses {
+			m.maps, m.mapLosses = 0, t.losses
 		}
 		m.maps = uint32(max(int64(m.maps)+change, 0))
 	}
 }
 
-// Commands on shared memory. clEnqueueSVMMemcpy and clEnqueueMemcpyINTEL have the same first arguments, as have
+// Commands on shared memory. clEnqueueSVMMemcpy and clEnqueueMemcpyINTEL have the same first arguments, as do
 // clEnqueueSVMMemFill and clEnqueueMemFillINTEL.
 
-func (b *Book) copyPointers(s *wire.Sample) {
-	c, to, from, size := b.begin(s, wire.CommandCopy), s.Argument[2], s.Argument[3], s.Argument[4]
-	b.usesPointer(c, from, reads, piece(0, size))
-	b.usesPointer(c, to, writes, piece(0, size))
-	b.done(c, blocking(s, 1))
+func (t *Tracker) copyPointers(s *wire.Sample) {
+	c, to, from, size := t.beginCommand(s, wire.CommandCopy), s.Argument[2], s.Argument[3], s.Argument[4]
+	t.usesPointer(c, from, reads, contiguous(0, size))
+	t.usesPointer(c, to, writes, contiguous(0, size))
+	t.endCommand(c, blocking(s, 1))
 }
 
-func (b *Book) fillPointer(s *wire.Sample) {
-	c := b.begin(s, wire.CommandFill)
-	b.usesPointer(c, s.Argument[1], writes, piece(0, s.Argument[4]))
-	b.done(c, false)
+func (t *Tracker) fillPointer(s *wire.Sample) {
+	c := t.beginCommand(s, wire.CommandFill)
+	t.usesPointer(c, s.Argument[1], writes, contiguous(0, s.Argument[4]))
+	t.endCommand(c, false)
 }
 
-func (b *Book) mapPointer(s *wire.Sample) {
-	c := b.begin(s, wire.CommandMap)
-	b.usesPointer(c, s.Argument[3], mapFlags(s.Argument[2]), piece(0, s.Argument[4]))
-	b.done(c, blocking(s, 1))
+func (t *Tracker) mapPointer(s *wire.Sample) {
+	c := t.beginCommand(s, wire.CommandMap)
+	t.usesPointer(c, s.Argument[3], mapFlags(s.Argument[2]), contiguous(0, s.Argument[4]))
+	t.endCommand(c, blocking(s, 1))
 }
 
-func (b *Book) unmapPointer(s *wire.Sample) {
-	c := b.begin(s, wire.CommandUnmap)
-	b.usesPointer(c, s.Argument[1], 0, somewhere(0))
-	b.done(c, false)
+func (t *Tracker) unmapPointer(s *wire.Sample) {
+	c := t.beginCommand(s, wire.CommandUnmap)
+	t.usesPointer(c, s.Argument[1], 0, unplaced(0))
+	t.endCommand(c, false)
 }
 
-func (b *Book) migratePointers(s *wire.Sample) {
-	c, list, sizes := b.begin(s, wire.CommandMigrate), s.Copy(0), s.Copy(1)
+func (t *Tracker) migratePointers(s *wire.Sample) {
+	c, list, sizes := t.beginCommand(s, wire.CommandMigrate), s.Copy(0), s.Copy(1)
 	for i := range handles(list, uint32(s.Argument[1])) {
-		x := all(b.memories[word(list, i)])
+		x := allOf(t.memories[word(list, i)])
 		if i < handles(sizes, uint32(s.Argument[1])) && word(sizes, i) > 0 {
-			x = piece(0, word(sizes, i))
+			x = contiguous(0, word(sizes, i))
 		}
-		b.usesPointer(c, word(list, i), 0, x)
+		t.usesPointer(c, word(list, i), 0, x)
 	}
-	b.done(c, false)
+	t.endCommand(c, false)
 }
 
-func (b *Book) migratePointer(s *wire.Sample) {
-	c := b.begin(s, wire.CommandMigrate)
-	b.usesPointer(c, s.Argument[1], 0, piece(0, s.Argument[2]))
-	b.done(c, false)
+func (t *Tracker) migratePointer(s *wire.Sample) {
+	c := t.beginCommand(s, wire.CommandMigrate)
+	t.usesPointer(c, s.Argument[1], 0, contiguous(0, s.Argument[2]))
+	t.endCommand(c, false)
 }

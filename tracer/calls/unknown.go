@@ -2,52 +2,53 @@ package calls
 
 import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
 
-// sighting is what a call says of memory that was there before.
-type sighting struct {
+// evidence is what a call implies about memory that existed before we attached.
+type evidence struct {
 	kind    wire.Memory
 	context *context // that it must belong to; nil: unknown
-	size    uint64   // it has at least so many bytes
+	size    uint64   // at least
 }
 
-// learn takes memory in that was there before. Its context is what the call suggests: enough to show, not to conclude a
-// mistake from. Nil when there is no room.
-func (b *Book) learn(s *wire.Sample, handle uint64, seen sighting) *memory {
-	m := b.add(s, handle)
+// carryOver adds memory that existed before we attached. Its context is the one that the call suggests, which is not
+// reliable enough for findings. It returns nil if there is no room.
+func (t *Tracker) carryOver(s *wire.Sample, handle uint64, seen evidence) *memory {
+	m := t.addMemory(s, handle)
 	if m == nil {
 		return nil
 	}
 	m.kind, m.size, m.scope, m.carried = seen.kind, seen.size, seen.context.scope(), true
-	if g := b.ghost(handle); g != nil && g.unsure { // it lives after all
-		m.kind, m.size = max(g.kind, m.kind), max(g.size, m.size) // that it is a buffer says least
+	if g := t.freed(handle); g != nil && g.mayLive { // it lives after all
+		m.kind, m.size = max(g.kind, m.kind), max(g.size, m.size) // MemoryBuffer is the weakest guess
 	}
-	m.tag = b.tags.Unknown()
-	b.carry(s, m)
+	m.tag = t.tags.Unknown()
+	t.writeCarried(s, m)
 	return m
 }
 
-// carry writes that memory was there before.
-func (b *Book) carry(s *wire.Sample, m *memory) {
-	e := about(m, wire.KindCreate)
-	e.Flags, e.Outcome, e.Granted = wire.FlagCarried, wire.OutcomeDriver, m.size
-	b.write(s, e)
+// writeCarried writes the CREATE of carried memory.
+func (t *Tracker) writeCarried(s *wire.Sample, m *memory) {
+	t.write(s, wire.CreateFields{
+		Memory: m.kind, Outcome: wire.OutcomeDriver, CarriedOver: true, Scope: m.scope, Tag: m.tag, Object: m.number,
+		Requested: m.size, Granted: m.size,
+	}.Event())
 }
 
-// growthParts keeps a program that walks through memory from having it grow with each of its commands: it grows when it
-// is larger by one such part of what was told.
+// growthParts keeps a program that walks through memory from growing it with each command: it must grow by this fraction
+// of its size.
 const growthParts = 16
 
-// grow notes that memory has at least so many bytes. Of what was there before more may be learned with each use: then the
-// object is carried over anew, under its number, which leaves everything right that refers to it.
-func (b *Book) grow(s *wire.Sample, m *memory, size uint64) {
+// grow notes that memory has at least size bytes. Carried memory is then carried over again with the new size, under the
+// same number, so that references to it stay valid.
+func (t *Tracker) grow(s *wire.Sample, m *memory, size uint64) {
 	if !m.carried || size <= m.size || size-m.size < m.size/growthParts || m.references == 0 {
 		return
 	}
-	b.writeRelease(s, m, 0, wire.OutcomeDriver, wire.FlagCarried)
+	t.writeRelease(s, m, 0, wire.OutcomeDriver, true)
 	m.size = size
-	b.carry(s, m)
+	t.writeCarried(s, m)
 }
 
-// known reports whether a handle is surely none of memory.
-func (b *Book) known(handle uint64) bool {
-	return b.samplers[handle] != nil || b.queues[handle] != nil || b.kernels[handle] != nil || b.contexts[handle] != nil
+// isOtherObject reports whether a handle is certainly not memory.
+func (t *Tracker) isOtherObject(handle uint64) bool {
+	return t.samplers[handle] != nil || t.queues[handle] != nil || t.kernels[handle] != nil || t.contexts[handle] != nil
 }

@@ -7,7 +7,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// TestUnknown: what was there before.
+// TestUnknown: objects from before attach.
 func TestUnknown(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -87,7 +87,7 @@ func TestUnknown(t *testing.T) {
 			p.call("clEnqueueReadBuffer", 0, queue, buf, 0, 100, 900)
 			p.call("clEnqueueReadBuffer", 0, queue, buf, 0, 0, 500)
 			p.call("clEnqueueWriteBuffer", 0, queue, buf, 0, 1000, 1000)
-			p.call("clEnqueueWriteBuffer", 0, queue, buf, 0, 2000, 16) // not worth the telling
+			p.call("clEnqueueWriteBuffer", 0, queue, buf, 0, 2000, 16) // too little to write
 			p.call("clEnqueueWriteBuffer", code(-30), queue, buf, 0, 2000, 16000)
 			p.call("clReleaseMemObject", 0, buf)
 		}, `
@@ -182,12 +182,12 @@ func TestUnknown(t *testing.T) {
 			p.call("clEnqueueTask", code(-52), queue, kern)
 			p.call("clEnqueueTask", 0, queue, kern)
 			p.call("clReleaseMemObject", 0, buf)
-			p.call("clEnqueueTask", 0, queue, kern) // nobody says that it lives on
+			p.call("clEnqueueTask", 0, queue, kern) // nothing shows that it lives on
 			p.do(call{name: "clSetKernelArg", args: []uint64{kern, 0, 8, 9}, copies: [2][]byte{words(buf)}})
 			p.call("clEnqueueTask", 0, queue, kern)
 			p.call("clReleaseMemObject", 0, buf)
 			p.do(call{name: "clSetKernelArg", args: []uint64{kern, 0, 8, 9}, copies: [2][]byte{words(buf)}})
-			p.call("clReleaseMemObject", 0, buf) // now it has ended, as far as anybody knows
+			p.call("clReleaseMemObject", 0, buf) // it has ended as far as we know
 			p.call("clEnqueueTask", 0, queue, kern)
 		}, `
 			create carried buffer driver object=1 scope=1 tag=99
@@ -196,7 +196,7 @@ func TestUnknown(t *testing.T) {
 			create carried buffer driver object=2 scope=1 tag=99
 			use kernel object=2 granted=1 link=1 scope=1 tag=99 argument=1
 			release buffer driver object=2 scope=1 tag=99`},
-		{"an argument outlives what had its handle", func(p *program) {
+		{"an argument outlives the former object of its handle", func(p *program) {
 			p.setUp()
 			p.do(call{name: "clSetKernelArg", args: []uint64{kern, 0, 8, 9}, copies: [2][]byte{words(buf)}})
 			p.call("clReleaseMemObject", 0, buf)
@@ -208,7 +208,7 @@ func TestUnknown(t *testing.T) {
 			release buffer driver object=1 tag=99
 			create buffer miss size=64 object=2 granted=64 scope=1 tag=5 access=1 reason=9 duration=10 cost=10
 			release buffer driver size=64 object=2 scope=1 tag=5`},
-		{"its create was under way", func(p *program) {
+		{"its create was running", func(p *program) {
 			p.setUp()
 			p.buffer(buf, 64)
 			p.call("clReleaseMemObject", 0, buf)
@@ -217,7 +217,7 @@ func TestUnknown(t *testing.T) {
 		}, `
 			create carried image driver size=12 object=2 granted=12 scope=1 tag=99
 			use write object=2 link=1 scope=1 tag=99 writes scattered`},
-		{"a queue's context is that of what it is used with", func(p *program) {
+		{"a queue's context is that of the memory used with it", func(p *program) {
 			p.call("clCreateContext", ctx)
 			p.buffer(buf, 64)
 			p.call("clEnqueueReadBuffer", 0, queue, buf, 1, 0, 64)
@@ -230,7 +230,7 @@ func TestUnknown(t *testing.T) {
 			use read size=64 object=1 link=1 scope=1 tag=5 reads
 			create carried buffer driver size=64 object=2 granted=64 scope=1 tag=99
 			use read size=64 object=2 link=1 scope=1 tag=99 reads`},
-		{"its handle is given out", func(p *program) {
+		{"its handle is reused", func(p *program) {
 			p.setUp()
 			p.call("clEnqueueReadBuffer", 0, queue, buf, 0, 0, 64)
 			p.buffer(buf, 32)
@@ -258,9 +258,9 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// A create that was under way when the watch began is not seen, and may return a handle that was seen to end: what
-// names it is no mistake. Ten seconds later none can be under way any more.
-func TestCreateThatWasUnderWay(t *testing.T) {
+// A create that was running when we attached is not reported, and may return a handle that we saw freed. A use of that
+// handle is no mistake, until ten seconds later no such create can be running any more.
+func TestCreateThatWasRunning(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		whole bool
@@ -274,7 +274,7 @@ func TestCreateThatWasUnderWay(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			p := newProgram(t)
 			if test.whole {
-				p.book.Whole()
+				p.tracker.SeenFromStart()
 			}
 			p.buffer(buf+1, 8)
 			p.now += test.at

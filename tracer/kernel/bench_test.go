@@ -8,8 +8,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// BenchmarkCall measures what a probed call costs the program that makes it, somebody reading what is told: each
-// iteration is a call of create, which does next to nothing itself.
+// BenchmarkCall measures what a probed call costs the program, while a reader empties the ring. Each iteration is a call
+// of create, which does almost nothing itself.
 func BenchmarkCall(b *testing.B) {
 	returns := wire.Shape{Flags: wire.ShapeReturn, Error: 5}
 	stack := wire.Shape{Flags: wire.ShapeReturn | wire.ShapeStack, Error: 5}
@@ -37,7 +37,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// read polls beside the benchmark, until the function that it returns is called.
+// read polls during the benchmark, until the returned function is called.
 func read(b *testing.B, k *Kernel) (stop func()) {
 	b.Helper()
 	stopped, done := make(chan struct{}), make(chan struct{})

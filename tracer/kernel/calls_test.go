@@ -12,7 +12,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// checkCreate checks a sample of create against what the function does.
+// checkCreate checks a sample of create.
 func checkCreate(tb testing.TB, s *wire.Sample) {
 	tb.Helper()
 	thread, size := s.Argument[1], s.Argument[2]
@@ -84,7 +84,7 @@ func TestCopies(t *testing.T) {
 	})
 }
 
-// checkList expects n values, and zeros behind them.
+// checkList checks a copy of n values, followed by zeros.
 func checkList(t *testing.T, s *wire.Sample, n int) {
 	t.Helper()
 	c := s.Copy(0)
@@ -102,7 +102,7 @@ func checkList(t *testing.T, s *wire.Sample, n int) {
 	}
 }
 
-func TestEntryTellsItsCaller(t *testing.T) {
+func TestEntryReportsCaller(t *testing.T) {
 	d := drive(t)
 	k := open(t, Options{Uses: true})
 	judge(t, k, d.pid, Watch)
@@ -117,7 +117,7 @@ func TestEntryTellsItsCaller(t *testing.T) {
 	}
 }
 
-// mappingAt returns which mapping of a process an address lies in.
+// mappingAt returns the mapping of a process at an address.
 func mappingAt(tb testing.TB, pid int, address uint64) (path string, end uint64) {
 	tb.Helper()
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
@@ -136,7 +136,7 @@ func mappingAt(tb testing.TB, pid int, address uint64) (path string, end uint64)
 	return "", 0
 }
 
-func TestStackIsTheCallers(t *testing.T) {
+func TestStackIsThatOfTheCaller(t *testing.T) {
 	kinds(t, Options{Stacks: true}, func(t *testing.T, k *Kernel) {
 		d := drive(t)
 		judge(t, k, d.pid, Watch)
@@ -168,7 +168,7 @@ func TestStackEndsWithItsMapping(t *testing.T) {
 	attach(t, k, d.pid, create)
 	var s wire.Sample
 	var want uint64
-	for range 5 { // the kernel may be moving a page of it elsewhere, which cannot be read then
+	for range 5 { // the kernel may be migrating a page, which cannot be read then
 		d.do("shallow")
 		s = gather(t, k, 1)[0]
 		_, end := mappingAt(t, d.pid, s.Sp)
@@ -184,7 +184,7 @@ func TestStackEndsWithItsMapping(t *testing.T) {
 	}
 }
 
-func TestRegistersAreTheCallers(t *testing.T) {
+func TestRegistersAreThoseOfTheCaller(t *testing.T) {
 	kinds(t, Options{}, func(t *testing.T, k *Kernel) {
 		d := drive(t)
 		judge(t, k, d.pid, Watch)
@@ -196,7 +196,7 @@ func TestRegistersAreTheCallers(t *testing.T) {
 			t.Errorf("registers %#x", got)
 		}
 		if len(s.Memory) != 0 || s.Shortened != 0 {
-			t.Errorf("a stack that nobody asked for: %d bytes", len(s.Memory))
+			t.Errorf("a stack without Options.Stacks: %d bytes", len(s.Memory))
 		}
 	})
 }
@@ -215,24 +215,24 @@ func TestFullRingLosesCounted(t *testing.T) {
 	if uses != 3 || all != calls || alluses != uses {
 		t.Errorf("lost %d calls, %d of them uses, of all processes %d and %d; want 3 uses, and the same of all", calls, uses, all, alluses)
 	}
-	told := 0
-	poll(t, k, func(*wire.Sample) { told++ }, func() bool { return told+int(calls) >= 1003 })
+	reported := 0
+	poll(t, k, func(*wire.Sample) { reported++ }, func() bool { return reported+int(calls) >= 1003 })
 	nothing(t, k)
-	if told+int(calls) != 1003 || told == 0 {
-		t.Errorf("%d told and %d lost of 1003", told, calls)
+	if reported+int(calls) != 1003 || reported == 0 {
+		t.Errorf("%d reported and %d lost of 1003", reported, calls)
 	}
 	if calls, uses := k.Lost(os.Getpid()); calls != 0 || uses != 0 {
 		t.Errorf("lost %d and %d of a process that is not watched", calls, uses)
 	}
 }
 
-// Stacks fill a ring up to its mark; what is left then holds calls without them, none of which is lost before it is full.
-func TestCrowdedRingLeavesStacksOut(t *testing.T) {
+// Stacks fill a ring up to the limit. The rest holds calls without stacks, and none is lost before the ring is full.
+func TestFullRingLeavesStacksOut(t *testing.T) {
 	const (
 		threads, rounds = 2, 350
 		ringBytes       = 1 << 20
 		stackBytes      = recordHeader + wire.SizeofCall + wire.CallData + wire.CallStack
-		// Each thread may have found the room below the mark that one of them took.
+		// Each thread may have checked the limit before another one reserved its record.
 		least, most = ringBytes / 8 * 7 / stackBytes, ringBytes/8*7/stackBytes + threads
 	)
 	d := drive(t)
@@ -241,7 +241,7 @@ func TestCrowdedRingLeavesStacksOut(t *testing.T) {
 	attach(t, k, 0, create)
 	d.do(fmt.Sprintf("run %d %d", threads, rounds))
 	if lost, _ := k.LostAll(); lost != 0 || k.Shortened() != 0 {
-		t.Errorf("%d calls lost, and %d known to be shortened before anybody has read them", lost, k.Shortened())
+		t.Errorf("%d calls lost, and %d counted as shortened before any was read", lost, k.Shortened())
 	}
 	whole, shortened := 0, 0
 	for _, s := range gather(t, k, threads*rounds) {
@@ -261,6 +261,6 @@ func TestCrowdedRingLeavesStacksOut(t *testing.T) {
 	}
 	d.do("run 1 1")
 	if s := gather(t, k, 1)[0]; s.Shortened != 0 || len(s.Memory) == 0 || k.Shortened() != uint64(shortened) {
-		t.Errorf("with the ring read, %d bytes of stack come, and %d calls count as shortened", len(s.Memory), k.Shortened())
+		t.Errorf("after reading, the next call has %d bytes of stack, and %d calls count as shortened", len(s.Memory), k.Shortened())
 	}
 }

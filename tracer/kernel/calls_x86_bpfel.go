@@ -16,20 +16,20 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	callsMapAllloss      = "allloss"
 	callsMapEntries      = "entries"
 	callsMapLosses       = "losses"
 	callsMapRing         = "ring"
 	callsMapShapes       = "shapes"
+	callsMapTotalloss    = "totalloss"
 	callsMapVerdicts     = "verdicts"
 	callsProgEnter       = "enter"
 	callsProgLeave       = "leave"
-	callsVarCrowded      = "crowded"
-	callsVarEveryone     = "everyone"
 	callsVarNamespacedev = "namespacedev"
 	callsVarNamespaceino = "namespaceino"
-	callsVarQuiet        = "quiet"
+	callsVarPaused       = "paused"
+	callsVarStacklimit   = "stacklimit"
 	callsVarStacks       = "stacks"
+	callsVarWatchall     = "watchall"
 )
 
 // loadCalls returns the embedded CollectionSpec for calls.
@@ -82,24 +82,24 @@ type callsProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type callsMapSpecs struct {
-	Allloss  *ebpf.MapSpec `ebpf:"allloss"`
-	Entries  *ebpf.MapSpec `ebpf:"entries"`
-	Losses   *ebpf.MapSpec `ebpf:"losses"`
-	Ring     *ebpf.MapSpec `ebpf:"ring"`
-	Shapes   *ebpf.MapSpec `ebpf:"shapes"`
-	Verdicts *ebpf.MapSpec `ebpf:"verdicts"`
+	Entries   *ebpf.MapSpec `ebpf:"entries"`
+	Losses    *ebpf.MapSpec `ebpf:"losses"`
+	Ring      *ebpf.MapSpec `ebpf:"ring"`
+	Shapes    *ebpf.MapSpec `ebpf:"shapes"`
+	Totalloss *ebpf.MapSpec `ebpf:"totalloss"`
+	Verdicts  *ebpf.MapSpec `ebpf:"verdicts"`
 }
 
 // callsVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type callsVariableSpecs struct {
-	Crowded      *ebpf.VariableSpec `ebpf:"crowded"`
-	Everyone     *ebpf.VariableSpec `ebpf:"everyone"`
 	Namespacedev *ebpf.VariableSpec `ebpf:"namespacedev"`
 	Namespaceino *ebpf.VariableSpec `ebpf:"namespaceino"`
-	Quiet        *ebpf.VariableSpec `ebpf:"quiet"`
+	Paused       *ebpf.VariableSpec `ebpf:"paused"`
+	Stacklimit   *ebpf.VariableSpec `ebpf:"stacklimit"`
 	Stacks       *ebpf.VariableSpec `ebpf:"stacks"`
+	Watchall     *ebpf.VariableSpec `ebpf:"watchall"`
 }
 
 // callsObjects contains all objects after they have been loaded into the kernel.
@@ -122,21 +122,21 @@ func (o *callsObjects) Close() error {
 //
 // It can be passed to loadCallsObjects or ebpf.CollectionSpec.LoadAndAssign.
 type callsMaps struct {
-	Allloss  *ebpf.Map `ebpf:"allloss"`
-	Entries  *ebpf.Map `ebpf:"entries"`
-	Losses   *ebpf.Map `ebpf:"losses"`
-	Ring     *ebpf.Map `ebpf:"ring"`
-	Shapes   *ebpf.Map `ebpf:"shapes"`
-	Verdicts *ebpf.Map `ebpf:"verdicts"`
+	Entries   *ebpf.Map `ebpf:"entries"`
+	Losses    *ebpf.Map `ebpf:"losses"`
+	Ring      *ebpf.Map `ebpf:"ring"`
+	Shapes    *ebpf.Map `ebpf:"shapes"`
+	Totalloss *ebpf.Map `ebpf:"totalloss"`
+	Verdicts  *ebpf.Map `ebpf:"verdicts"`
 }
 
 func (m *callsMaps) Close() error {
 	return _CallsClose(
-		m.Allloss,
 		m.Entries,
 		m.Losses,
 		m.Ring,
 		m.Shapes,
+		m.Totalloss,
 		m.Verdicts,
 	)
 }
@@ -145,12 +145,12 @@ func (m *callsMaps) Close() error {
 //
 // It can be passed to loadCallsObjects or ebpf.CollectionSpec.LoadAndAssign.
 type callsVariables struct {
-	Crowded      *ebpf.Variable `ebpf:"crowded"`
-	Everyone     *ebpf.Variable `ebpf:"everyone"`
 	Namespacedev *ebpf.Variable `ebpf:"namespacedev"`
 	Namespaceino *ebpf.Variable `ebpf:"namespaceino"`
-	Quiet        *ebpf.Variable `ebpf:"quiet"`
+	Paused       *ebpf.Variable `ebpf:"paused"`
+	Stacklimit   *ebpf.Variable `ebpf:"stacklimit"`
 	Stacks       *ebpf.Variable `ebpf:"stacks"`
+	Watchall     *ebpf.Variable `ebpf:"watchall"`
 }
 
 // callsPrograms contains all programs after they have been loaded into the kernel.

@@ -10,15 +10,15 @@ import (
 )
 
 var (
-	// ErrUnsupported is in errors whose reason is that this kernel lacks something.
-	ErrUnsupported = errors.New("this kernel cannot do it")
-	// ErrPermission is in errors whose reason is that the kernel does not let this process do it.
+	// ErrUnsupported is wrapped by errors whose reason is that this kernel lacks a feature.
+	ErrUnsupported = errors.New("this kernel does not support it")
+	// ErrPermission is wrapped by errors whose reason is that the kernel denies this process a right.
 	ErrPermission = errors.New("the kernel does not permit it")
-	// ErrGone is in errors of Attach whose reason is that there is no such process, or no such file, or not any more.
-	ErrGone = errors.New("it is not there (any more)")
+	// ErrGone is wrapped by errors of Attach whose reason is that the process or the file is gone.
+	ErrGone = errors.New("it is gone")
 )
 
-// ProbeError says which function could not be probed.
+// ProbeError names the function that could not be probed.
 type ProbeError struct {
 	File     string
 	Function uint16
@@ -34,8 +34,8 @@ func (e *ProbeError) Error() string {
 // Unwrap implements errors.Unwrap.
 func (e *ProbeError) Unwrap() error { return e.Err }
 
-// explain adds what was done and which of these reasons it failed for. EACCES is the word of the verifier for a program
-// it does not accept, and of others for a lack of rights.
+// explain adds what failed and for which of these reasons. EACCES means a program that the verifier rejects, or a missing
+// right.
 func explain(doing string, err error) error {
 	var rejected *ebpf.VerifierError
 	switch {
@@ -53,6 +53,6 @@ func explain(doing string, err error) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// gone reports whether an error says that a process or a file is not there. Of a process, the kernel says ESRCH; the ebpf
-// package makes ErrNotExist of that for multi links.
+// gone reports whether an error says that a process or file does not exist. For a process the kernel returns ESRCH, which
+// the ebpf package turns into ErrNotExist for multi links.
 func gone(err error) bool { return errors.Is(err, unix.ESRCH) || errors.Is(err, os.ErrNotExist) }

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/cprogram"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/rightstest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 	"codeberg.org/gpumemtop/gpumemtop/tracer/rights"
-	"codeberg.org/gpumemtop/gpumemtop/tracer/rights/rightstest"
-	"codeberg.org/gpumemtop/gpumemtop/tracer/tracertest"
 )
 
 // The functions of testdata/calls.h.
@@ -38,10 +38,10 @@ var shapes = []wire.Shape{
 	hold:   {Flags: wire.ShapeReturn},
 }
 
-// patience is how long a test waits for what must come.
+// patience is how long a test waits for an event.
 const patience = 20 * time.Second
 
-// programs are the driver and its library, built once.
+// programs are the driver and its library, compiled once.
 var programs struct {
 	once            sync.Once
 	folder          string
@@ -76,18 +76,18 @@ func compile() (err error) {
 	programs.library = filepath.Join(programs.folder, "libcalls.so")
 	programs.driver = filepath.Join(programs.folder, "driver")
 	return errors.Join(
-		tracertest.Compile("-O2", "-fPIC", "-shared", "testdata/calls.c", "-o", programs.library),
-		tracertest.Compile("-O2", "-pthread", "-mno-red-zone", "testdata/driver.c", programs.library, "-Wl,-rpath,$ORIGIN", "-o", programs.driver))
+		cprogram.Compile("-O2", "-fPIC", "-shared", "testdata/calls.c", "-o", programs.library),
+		cprogram.Compile("-O2", "-pthread", "-mno-red-zone", "testdata/driver.c", programs.library, "-Wl,-rpath,$ORIGIN", "-o", programs.driver))
 }
 
-// probes returns where functions of the library are.
+// probes returns the offsets of functions in the library.
 func probes(tb testing.TB, numbers ...int) []Probe {
 	tb.Helper()
 	file, err := elf.Open(programs.library)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close() //nolint:errcheck // only read
 	dynamic, err := file.DynamicSymbols()
 	if err != nil {
 		tb.Fatal(err)
@@ -110,7 +110,7 @@ func probes(tb testing.TB, numbers ...int) []Probe {
 
 // driver is a process that runs testdata/driver.c.
 type driver struct {
-	*tracertest.Program
+	*cprogram.Program
 	tb  testing.TB
 	pid int
 }
@@ -119,8 +119,8 @@ func drive(tb testing.TB) *driver {
 	tb.Helper()
 	build(tb)
 	command := exec.Command(programs.driver)
-	command.Env = []string{"LC_ALL=C"} // ours may be longer than what is told of a stack
-	d := &driver{Program: tracertest.Start(tb, command), tb: tb}
+	command.Env = []string{"LC_ALL=C"} // our environment may be larger than the stack of a sample
+	d := &driver{Program: cprogram.Start(tb, command), tb: tb}
 	d.pid = d.PID()
 	d.answer("ready")
 	return d
@@ -133,14 +133,14 @@ func (d *driver) answer(want string) {
 	}
 }
 
-// do gives a command and expects that nothing went wrong in the driver.
+// do sends a command and checks that the driver succeeded.
 func (d *driver) do(command string) {
 	d.tb.Helper()
 	d.Send(command)
 	d.answer("0")
 }
 
-// open loads the programs. A test is skipped only where package rights says beforehand that they cannot be.
+// open loads the programs. It skips the test only if package rights says that they cannot be loaded.
 func open(tb testing.TB, o Options) *Kernel {
 	tb.Helper()
 	rightstest.Need(tb)
@@ -174,17 +174,17 @@ func attach(tb testing.TB, k *Kernel, pid int, numbers ...int) *Link {
 
 func judge(tb testing.TB, k *Kernel, pid int, v Verdict) {
 	tb.Helper()
-	if err := k.Judge(pid, v); err != nil {
+	if err := k.SetVerdict(pid, v); err != nil {
 		tb.Fatal(err)
 	}
 }
 
-// skipWithout skips a test that found a feature not to be used. Where package rights says that it is there, ours is the fault.
+// skipWithout skips a test of a feature that is not in use, or fails if package rights says that it should be.
 func skipWithout(t *testing.T, feature string) {
 	t.Helper()
 	f := rights.Examine().Feature(feature)
 	if f.State == rights.Yes {
-		t.Fatalf("this kernel has it, and it is not used: %s", f.Detail)
+		t.Fatalf("this kernel has the feature, but it is not in use: %s", f.Detail)
 	}
 	t.Skip(f.Detail)
 }
@@ -202,13 +202,13 @@ func kinds(t *testing.T, o Options, test func(t *testing.T, k *Kernel)) {
 		o.single = true
 		k := open(t, o)
 		if k.multi {
-			t.Fatal("multi links, though they were not wanted")
+			t.Fatal("multi links in spite of Options.single")
 		}
 		test(t, k)
 	})
 }
 
-// keep copies a sample, which does not last.
+// keep copies a sample, which is valid only during the call of sink.
 func keep(s *wire.Sample) wire.Sample {
 	kept := *s
 	kept.Copies = append([]byte(nil), s.Copies...)
@@ -216,7 +216,7 @@ func keep(s *wire.Sample) wire.Sample {
 	return kept
 }
 
-// poll hands over until enough says so.
+// poll polls until a condition holds.
 func poll(tb testing.TB, k *Kernel, sink func(*wire.Sample), enough func() bool) {
 	tb.Helper()
 	for end := time.Now().Add(patience); !enough(); {
@@ -229,7 +229,7 @@ func poll(tb testing.TB, k *Kernel, sink func(*wire.Sample), enough func() bool)
 	}
 }
 
-// gather polls until there are n.
+// gather polls for n samples.
 func gather(tb testing.TB, k *Kernel, n int) []wire.Sample {
 	tb.Helper()
 	var got []wire.Sample
@@ -240,7 +240,7 @@ func gather(tb testing.TB, k *Kernel, n int) []wire.Sample {
 	return got
 }
 
-// nothing polls once more and expects nothing: what was done is done, and would be in the ring.
+// nothing polls once more and expects no samples: whatever was done would be in the ring already.
 func nothing(tb testing.TB, k *Kernel) {
 	tb.Helper()
 	_, err := k.Poll(0, func(s *wire.Sample) {

@@ -15,8 +15,8 @@ import (
 
 // Probe is a function in a file.
 type Probe struct {
-	Function uint16 // place of its shape in Options.Shapes
-	Offset   uint64 // of its first instruction in the file
+	Function uint16 // index of its shape in Options.Shapes
+	Offset   uint64 // of its first instruction, in the file
 }
 
 // Link holds the probes of one Attach.
@@ -26,12 +26,12 @@ type Link struct {
 	parts  []io.Closer // in the order in which they are closed
 }
 
-// Attach probes functions of a file: in the process pid and its threads, in every process that maps it when pid is 0. A
-// child of pid is another process. Functions that use memory are left out when Options has no Uses. Calls that are under
-// way are not told. It attaches all or nothing; when one function is the reason for nothing, the error is a *ProbeError, and
-// it wraps ErrGone when the process or the file has gone.
+// Attach probes functions of a file in the process pid, or in every process that maps it if pid is 0. Children of pid are
+// not included. Without Options.Uses it leaves out functions that use memory. Calls that are running are not reported. It
+// attaches all or nothing. If one function is the reason, the error is a *ProbeError; if the process or the file is gone,
+// it wraps ErrGone.
 func (k *Kernel) Attach(file string, pid int, probes []Probe) (*Link, error) {
-	entries, returns, err := k.sort(probes)
+	entries, returns, err := k.split(probes)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (k *Kernel) Attach(file string, pid int, probes []Probe) (*Link, error) {
 		return nil, explain("open "+file, err)
 	}
 	a := attachment{kernel: k, executable: executable, file: file, pid: pid}
-	// Entries come first and go last: where a return is probed, the entry of the call was too. See enter in bpf/calls.bpf.c.
+	// Entries are attached first and closed last, so that no return is probed without its entry: see enter in bpf/calls.bpf.c.
 	before, err := a.attach(entries, false)
 	if err != nil {
 		return nil, err
@@ -50,17 +50,17 @@ func (k *Kernel) Attach(file string, pid int, probes []Probe) (*Link, error) {
 		return nil, errors.Join(err, closeAll(before))
 	}
 	l := &Link{kernel: k, parts: append(after, before...)}
-	if !k.adopt(l) {
+	if !k.register(l) {
 		return nil, errors.Join(fmt.Errorf("probe %s: %w", file, os.ErrClosed), closeAll(l.take()))
 	}
 	return l, nil
 }
 
-// sort finds out which probes need which program.
-func (k *Kernel) sort(probes []Probe) (entries, returns []Probe, err error) {
+// split returns which probes need an entry and a return program.
+func (k *Kernel) split(probes []Probe) (entries, returns []Probe, err error) {
 	for _, p := range probes {
 		if int(p.Function) >= len(k.options.Shapes) {
-			return nil, nil, fmt.Errorf("probe function %d: there are only %d", p.Function, len(k.options.Shapes))
+			return nil, nil, fmt.Errorf("probe function %d: only %d are known", p.Function, len(k.options.Shapes))
 		}
 		flags := k.options.Shapes[p.Function].Flags
 		if flags&wire.ShapeUse != 0 && !k.options.Uses {
@@ -74,7 +74,7 @@ func (k *Kernel) sort(probes []Probe) (entries, returns []Probe, err error) {
 	return entries, returns, nil
 }
 
-func (k *Kernel) adopt(l *Link) bool {
+func (k *Kernel) register(l *Link) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.links == nil {
@@ -84,8 +84,8 @@ func (k *Kernel) adopt(l *Link) bool {
 	return true
 }
 
-// Close takes the probes away; the code is then as it was. Calls under way are not told. It may be called from any
-// goroutine, and again.
+// Close removes the probes; the code is then as before. Running calls are not reported. Any goroutine may call it; a
+// second Close does nothing.
 func (l *Link) Close() error {
 	l.kernel.mu.Lock()
 	delete(l.kernel.links, l)
@@ -117,28 +117,28 @@ type attachment struct {
 	pid        int
 }
 
-// attach attaches the program for entries or returns.
+// attach attaches the entry or the return program.
 func (a *attachment) attach(probes []Probe, returns bool) ([]io.Closer, error) {
 	if len(probes) == 0 {
 		return nil, nil
 	}
 	if !a.kernel.multi {
-		return a.each(probes, func(p Probe) (link.Link, error) { return a.single(p, returns) })
+		return a.attachEach(probes, func(p Probe) (link.Link, error) { return a.attachSingle(p, returns) })
 	}
-	whole, err := a.together(probes, returns)
+	whole, err := a.attachMulti(probes, returns)
 	if err == nil {
 		return []io.Closer{whole}, nil
 	}
-	// It is not said which function was the reason: one at a time they say.
-	parts, one := a.each(probes, func(p Probe) (link.Link, error) { return a.together([]Probe{p}, returns) })
+	// The error does not name the function, so try them one at a time.
+	parts, one := a.attachEach(probes, func(p Probe) (link.Link, error) { return a.attachMulti([]Probe{p}, returns) })
 	if one == nil {
 		one = explain("probe "+a.file, err)
 	}
 	return nil, errors.Join(one, closeAll(parts))
 }
 
-// each attaches probes one by one; after an error nothing is attached.
-func (a *attachment) each(probes []Probe, attach func(Probe) (link.Link, error)) ([]io.Closer, error) {
+// attachEach attaches probes one by one. After an error none is attached.
+func (a *attachment) attachEach(probes []Probe, attach func(Probe) (link.Link, error)) ([]io.Closer, error) {
 	parts := make([]io.Closer, 0, len(probes))
 	for _, p := range probes {
 		part, err := attach(p)
@@ -151,13 +151,13 @@ func (a *attachment) each(probes []Probe, attach func(Probe) (link.Link, error))
 }
 
 func (a *attachment) explain(p Probe, err error) error {
-	if gone(err) { // no function's fault
+	if gone(err) { // not the fault of a function
 		return explain("probe "+a.file, err)
 	}
 	return &ProbeError{File: a.file, Function: p.Function, Offset: p.Offset, Err: explain("attach", err)}
 }
 
-func (a *attachment) single(p Probe, returns bool) (link.Link, error) {
+func (a *attachment) attachSingle(p Probe, returns bool) (link.Link, error) {
 	o := &link.UprobeOptions{Address: p.Offset, PID: a.pid, Cookie: uint64(p.Function)}
 	if returns {
 		return a.executable.Uretprobe("", a.program(returns), o)
@@ -165,9 +165,9 @@ func (a *attachment) single(p Probe, returns bool) (link.Link, error) {
 	return a.executable.Uprobe("", a.program(returns), o)
 }
 
-// together attaches probes with one link. Of single ones the kernel, from 6.12 on, takes a hundred away in no less than
-// ten seconds.
-func (a *attachment) together(probes []Probe, returns bool) (link.Link, error) {
+// attachMulti attaches probes with one link. From Linux 6.12 on, removing a hundred single probes takes at least ten
+// seconds.
+func (a *attachment) attachMulti(probes []Probe, returns bool) (link.Link, error) {
 	o := &link.UprobeMultiOptions{PID: uint32(a.pid)}
 	for _, p := range probes {
 		o.Addresses = append(o.Addresses, p.Offset)

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/rightstest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
-	"codeberg.org/gpumemtop/gpumemtop/tracer/rights/rightstest"
 )
 
 // code returns the first bytes of functions as a process sees them and as they are in the file.
@@ -22,7 +22,7 @@ func code(tb testing.TB, pid int, probes []Probe) (seen, stored []byte) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer memory.Close() //nolint:errcheck // it was only read
+	defer memory.Close() //nolint:errcheck // only read
 	file, err := os.ReadFile(programs.library)
 	if err != nil {
 		tb.Fatal(err)
@@ -38,7 +38,7 @@ func code(tb testing.TB, pid int, probes []Probe) (seen, stored []byte) {
 	return seen, stored
 }
 
-// addressOf returns where an offset of the library lies in a process.
+// addressOf returns the address in a process of an offset in the library.
 func addressOf(tb testing.TB, pid int, offset uint64) uint64 {
 	tb.Helper()
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
@@ -65,7 +65,7 @@ func TestDetachLeavesTheCodeAsItWas(t *testing.T) {
 		l := attach(t, k, 0, create, name)
 		at := probes(t, create, name)
 		if seen, stored := code(t, d.pid, at); bytes.Equal(seen, stored) {
-			t.Fatal("no probe is to be seen in the code: this test sees nothing")
+			t.Fatal("the code shows no probe: this test checks nothing")
 		}
 		for range 2 {
 			if err := l.Close(); err != nil {
@@ -126,7 +126,7 @@ func TestCloseDetaches(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := k.Attach(programs.library, 0, probes(t, create)); err == nil {
-		t.Error("a closed kernel takes probes")
+		t.Error("a closed kernel attaches probes")
 	}
 }
 
@@ -136,9 +136,9 @@ func TestAttachAndDetachWhileCalled(t *testing.T) {
 		judge(t, k, d.pid, Watch)
 		at := probes(t, create, set, name, list)
 		d.do("start 2")
-		told := 0
-		check := func(s *wire.Sample) { told++; checkCreate(t, s) }
-		rounds := 10 // new kernels take single probes away slowly
+		reported := 0
+		check := func(s *wire.Sample) { reported++; checkCreate(t, s) }
+		rounds := 10 // new kernels are slow to remove single probes
 		if k.multi {
 			rounds = 200
 		}
@@ -147,8 +147,8 @@ func TestAttachAndDetachWhileCalled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			before := told
-			poll(t, k, check, func() bool { return told > before })
+			before := reported
+			poll(t, k, check, func() bool { return reported > before })
 			if err := l.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -158,9 +158,9 @@ func TestAttachAndDetachWhileCalled(t *testing.T) {
 	})
 }
 
-// From Linux 6.11 on a return is told by a system call, which the filters of containers do not know. Kernels before 6.14
-// that lack cf6cb56ef244 ("seccomp: passthrough uretprobe systemcall without filtering") let them kill who is watched.
-func TestFilterOfSystemCallsIsNoObstacle(t *testing.T) {
+// Since Linux 6.11 a return probe makes a system call, which the filters of containers do not know. Kernels before 6.14
+// without cf6cb56ef244 ("seccomp: passthrough uretprobe systemcall without filtering") then kill the watched process.
+func TestSeccompFilterIsNoObstacle(t *testing.T) {
 	rightstest.NeedFiltered(t)
 	kinds(t, Options{}, func(t *testing.T, k *Kernel) {
 		d := drive(t)
@@ -172,10 +172,10 @@ func TestFilterOfSystemCallsIsNoObstacle(t *testing.T) {
 	})
 }
 
-// roleEnv makes the test binary do something else: see play.
+// roleEnv makes the test binary act in another role: see play.
 const roleEnv = "GPUMEMTOP_TEST_ROLE"
 
-// play holds probes, of the kind that role names, until it is killed; or it is refused.
+// play attaches probes of the kind that role names, until it is killed, or reports how New failed.
 func play(role string) {
 	var pid int
 	var file string
@@ -203,7 +203,7 @@ func TestKillLeavesTheCodeAsItWas(t *testing.T) {
 			holder.Env = append(os.Environ(), roleEnv+"="+role,
 				fmt.Sprintf("%s_ARGUMENTS=%d %d %s", roleEnv, d.pid, at[0].Offset, programs.library))
 			in, _ := holder.StdinPipe()
-			defer in.Close() //nolint:errcheck // its end is all that counts
+			defer in.Close() //nolint:errcheck // only its end matters
 			out, err := holder.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)
@@ -217,11 +217,11 @@ func TestKillLeavesTheCodeAsItWas(t *testing.T) {
 				t.Fatalf("the holder says %q: %v", text, err)
 			}
 			if seen, stored := code(t, d.pid, at); bytes.Equal(seen, stored) {
-				t.Error("no probe is to be seen in the code: this test sees nothing")
+				t.Error("the code shows no probe: this test checks nothing")
 			}
 			_ = holder.Process.Kill()
 			_ = holder.Wait()
-			// The kernel takes probes away behind the process, soon.
+			// The kernel removes the probes soon after the process ends.
 			for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
 				if seen, stored := code(t, d.pid, at); bytes.Equal(seen, stored) {
 					break
@@ -233,25 +233,25 @@ func TestKillLeavesTheCodeAsItWas(t *testing.T) {
 	}
 }
 
-// refusedRole is a play of its own: what New says.
+// refusedRole is the role that reports the error of New.
 const refusedRole = "refused"
 
 func TestRefusedWithoutRights(t *testing.T) {
 	open(t, Options{}) // or skip
 	if os.Getuid() != 0 {
-		t.Skip("only root can become nobody")
+		t.Skip("only root can switch to another user")
 	}
-	nobody := exec.Command("/proc/self/exe")
-	nobody.Env = append(os.Environ(), roleEnv+"="+refusedRole)
-	nobody.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	out, err := nobody.CombinedOutput()
+	unprivileged := exec.Command("/proc/self/exe")
+	unprivileged.Env = append(os.Environ(), roleEnv+"="+refusedRole)
+	unprivileged.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := unprivileged.CombinedOutput()
 	if err != nil || string(out) != "true\n" {
 		t.Errorf("New without rights: %s, %v; want an ErrPermission", out, err)
 	}
 }
 
-// In a pid namespace of its own, pids are those of the namespace, and forks and exits are not told.
-func TestInItsOwnPidNamespace(t *testing.T) {
+// In a pid namespace of our own, pids are those of the namespace, and forks and exits are not reported.
+func TestInPidNamespace(t *testing.T) {
 	open(t, Options{}) // or skip
 	if os.Getuid() != 0 {
 		t.Skip("only root can make a pid namespace")
@@ -261,7 +261,7 @@ func TestInItsOwnPidNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	inner := exec.Command("unshare", "--pid", "--fork", "--mount-proc", self, "-test.v",
-		"-test.run=^(TestPairsCallsOfThreads|TestVerdicts|TestEveryoneButTheIgnored|TestExec)$")
+		"-test.run=^(TestPairsCallsOfThreads|TestVerdicts|TestWatchAllButIgnored|TestExec)$")
 	out, err := inner.CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte("\n--- PASS: TestPairsCallsOfThreads")) ||
 		!bytes.Contains(out, []byte("\n--- PASS: TestVerdicts")) || !bytes.Contains(out, []byte("\n--- SKIP: TestExec")) {

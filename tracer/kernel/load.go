@@ -13,29 +13,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// initialNamespace is the inode of the pid namespace that the machine boots with (PROC_PID_INIT_INO of
-// include/linux/proc_ns.h).
+// initialNamespace is the inode of the initial pid namespace (PROC_PID_INIT_INO of include/linux/proc_ns.h).
 const initialNamespace = 0xEFFFFFFC
 
 func (k *Kernel) load() error {
-	// Kernels before 5.11 take the maps from RLIMIT_MEMLOCK, and some of 5.15 without memory cgroups still do.
+	// Kernels before 5.11, and some 5.15 ones without memory cgroups, charge maps to RLIMIT_MEMLOCK.
 	if err := rlimit.RemoveMemlock(); err != nil {
-		return explain("lift the limit of locked memory", err)
+		return explain("raise the limit of locked memory", err)
 	}
 	device, inode, err := namespace()
 	if err != nil {
 		return err
 	}
 	constants := map[string]any{
-		callsVarEveryone: k.options.Everyone, callsVarStacks: k.options.Stacks,
-		callsVarCrowded: crowded(k.options.RingBytes), lifeVarFollow: k.options.Follow,
+		callsVarWatchall: k.options.WatchAll, callsVarStacks: k.options.Stacks,
+		callsVarStacklimit: stackLimit(k.options.RingBytes), processVarFollow: k.options.Follow,
 		callsVarNamespacedev: device, callsVarNamespaceino: inode,
 	}
 	if err := k.loadCalls(constants); err != nil {
 		return err
 	}
 	if inode == 0 {
-		k.loadLife(constants)
+		k.loadLifecyclePrograms(constants)
 	}
 	if k.ring, err = openRing(k.calls.Maps[callsMapRing]); err != nil {
 		return err
@@ -44,7 +43,7 @@ func (k *Kernel) load() error {
 	return err
 }
 
-// namespace returns by what the kernel knows our pid namespace, zeros when it is the initial one.
+// namespace identifies our pid namespace as the kernel does. Zeros mean the initial one.
 func namespace() (device, inode uint64, err error) {
 	var s unix.Stat_t
 	if err := unix.Stat("/proc/self/ns/pid", &s); err != nil {
@@ -53,14 +52,14 @@ func namespace() (device, inode uint64, err error) {
 	if s.Ino == initialNamespace {
 		return 0, 0, nil
 	}
-	// As the kernel has device numbers in itself: MKDEV of include/linux/kdev_t.h.
+	// The kernel's own encoding of device numbers: MKDEV of include/linux/kdev_t.h.
 	return uint64(unix.Major(s.Dev))<<20 | uint64(unix.Minor(s.Dev)), s.Ino, nil
 }
 
 func (k *Kernel) loadCalls(constants map[string]any) error {
 	spec, err := loadCalls()
 	if err != nil {
-		return fmt.Errorf("read the programs for calls: %w", err)
+		return fmt.Errorf("read the eBPF programs for calls: %w", err)
 	}
 	if err := setConstants(spec, constants); err != nil {
 		return err
@@ -72,19 +71,19 @@ func (k *Kernel) loadCalls(constants map[string]any) error {
 	}
 	k.multi = !k.options.single && features.HaveBPFLinkUprobeMulti() == nil
 	if k.calls, err = collect(spec, k.multi); err != nil {
-		return explain("load the programs for calls", err)
+		return explain("load the eBPF programs for calls", err)
 	}
 	if k.multi && !filtersProcesses(k.calls.Programs[callsProgEnter]) {
 		k.calls.Close()
 		k.multi = false
 		if k.calls, err = collect(spec, false); err != nil {
-			return explain("load the programs for calls", err)
+			return explain("load the eBPF programs for calls", err)
 		}
 	}
 	return nil
 }
 
-// collect loads programs and maps. A program is loaded for one kind of link.
+// collect loads programs and maps. The kind of link must be known when a program is loaded.
 func collect(spec *ebpf.CollectionSpec, multi bool) (*ebpf.Collection, error) {
 	kind := ebpf.AttachNone
 	if multi {
@@ -96,9 +95,9 @@ func collect(spec *ebpf.CollectionSpec, multi bool) (*ebpf.Collection, error) {
 	return ebpf.NewCollection(spec)
 }
 
-// filtersProcesses reports whether multi links for one pid are about the process: before commit 46ba0e49b642 of Linux
-// 6.10 they were about a single thread. The kernels that have it refuse a negative pid as such, the others find no such
-// process. libbpf asks the same way.
+// filtersProcesses reports whether a multi link for one pid covers the whole process. Before commit 46ba0e49b642 (Linux
+// 6.10) it covered one thread. Kernels with that commit reject a negative pid, others find no such process. libbpf tests
+// it the same way.
 func filtersProcesses(program *ebpf.Program) bool {
 	self, err := link.OpenExecutable("/proc/self/exe")
 	if err != nil {
@@ -111,7 +110,7 @@ func filtersProcesses(program *ebpf.Program) bool {
 	return errors.Is(err, unix.EINVAL)
 }
 
-// setConstants sets those constants that the object has.
+// setConstants sets the constants that the object declares.
 func setConstants(spec *ebpf.CollectionSpec, constants map[string]any) error {
 	for name, variable := range spec.Variables {
 		if !variable.Constant() {
@@ -124,10 +123,10 @@ func setConstants(spec *ebpf.CollectionSpec, constants map[string]any) error {
 	return nil
 }
 
-// loadLife loads and attaches what of life.bpf.c this kernel takes. In a pid namespace of our own it is left out: what
-// the kernel says there of children is not in our numbers.
-func (k *Kernel) loadLife(constants map[string]any) {
-	for _, name := range []string{lifeProgForked, lifeProgExecuted, lifeProgExited} {
+// loadLifecyclePrograms loads and attaches the programs of process.bpf.c that this kernel accepts. It is not called in a
+// pid namespace of our own, where the kernel reports children by numbers of the initial one.
+func (k *Kernel) loadLifecyclePrograms(constants map[string]any) {
+	for _, name := range []string{processProgForked, processProgExecuted, processProgExited} {
 		objects, err := k.loadLifecycle(name, constants)
 		if err != nil {
 			continue
@@ -142,7 +141,7 @@ func (k *Kernel) loadLife(constants map[string]any) {
 }
 
 func (k *Kernel) loadLifecycle(name string, constants map[string]any) (*ebpf.Collection, error) {
-	spec, err := loadLife()
+	spec, err := loadProcess()
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +154,7 @@ func (k *Kernel) loadLifecycle(name string, constants map[string]any) (*ebpf.Col
 		}
 	}
 	shared := map[string]*ebpf.Map{}
-	for _, m := range []string{lifeMapRing, lifeMapVerdicts, lifeMapLosses, lifeMapAllloss} {
+	for _, m := range []string{processMapRing, processMapVerdicts, processMapLosses, processMapTotalloss} {
 		shared[m] = k.calls.Maps[m]
 		spec.Maps[m].MaxEntries = shared[m].MaxEntries()
 	}

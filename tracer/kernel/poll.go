@@ -12,18 +12,17 @@ import (
 )
 
 const (
-	// nap is how long Poll lets records gather before it looks again. The kernel rouses a reader that has read everything
-	// with the next record, at the cost of the program that made it, and a reader that is always awake takes a processor
-	// from it.
-	nap = time.Millisecond
-	// plenty is how many bytes are worth looking for at once.
-	plenty = 256 << 10
+	// pollInterval is how long Poll lets records gather. A reader that has read everything is woken by the next record, at
+	// the cost of the program that made it; a reader that never sleeps takes a processor from that program.
+	pollInterval = time.Millisecond
+	// wakeBytes is how many bytes are worth reading at once.
+	wakeBytes = 256 << 10
 )
 
-// Batch bounds what one Poll hands over. When it is fewer, nothing more was there.
+// Batch is how many samples one Poll passes on at most. If it passes on fewer, the ring was empty.
 const Batch = 16384
 
-// poller is what Poll knows from one call to the next.
+// poller is the state between two Polls.
 type poller struct {
 	wake   int // an eventfd
 	looked time.Time
@@ -38,11 +37,11 @@ func openPoller() (*poller, error) {
 	return &poller{wake: wake}, nil
 }
 
-// Poll hands over what was told, in the order of the ring: that of the calls' moments within one thread, and nearly that
-// between threads. It waits at most wait for the first, less after Wake, and returns how many there were; there may be
-// none earlier. What sink gets is valid until it returns. One goroutine may call it.
+// Poll passes samples to sink, in the order of the ring: by time within a thread, almost so between threads. It waits at
+// most wait for the first, less after Wake, and returns their number, which may be 0 earlier. A sample is valid until
+// sink returns. One goroutine at a time may call it.
 func (k *Kernel) Poll(wait time.Duration, sink func(*wire.Sample)) (int, error) {
-	if err := k.rest(wait); err != nil {
+	if err := k.awaitRecords(wait); err != nil {
 		return 0, fmt.Errorf("wait for calls: %w", err)
 	}
 	p, n := k.poller, 0
@@ -65,35 +64,35 @@ func (k *Kernel) Poll(wait time.Duration, sink func(*wire.Sample)) (int, error) 
 	return n, nil
 }
 
-// Wake ends the wait of a Poll that runs, or of the next one, from any goroutine. It must not come after Close.
+// Wake ends the wait of the running Poll, or of the next one. Any goroutine may call it, but not after Close.
 func (k *Kernel) Wake() {
 	var one [8]byte
 	binary.NativeEndian.PutUint64(one[:], 1)
-	_, _ = unix.Write(k.poller.wake, one[:]) // it fails only when the count is full: then there is a wake already
+	_, _ = unix.Write(k.poller.wake, one[:]) // fails only if a wake is already pending
 }
 
-// rest waits until it is worth looking into the ring. However much is in it, a record that is not yet written holds it up:
-// its writer was interrupted, and may be waiting for the processor that we would take from it.
-func (k *Kernel) rest(wait time.Duration) error {
-	much := k.ring.waiting() >= min(plenty, uint64(k.options.RingBytes)/8)
-	if wait <= 0 || much && !k.ring.held() {
+// awaitRecords waits until reading the ring is worthwhile. If the oldest record is not complete, no others can be read
+// however many there are: its writer was interrupted, and may be waiting for the processor that we would take from it.
+func (k *Kernel) awaitRecords(wait time.Duration) error {
+	much := k.ring.pending() >= min(wakeBytes, uint64(k.options.RingBytes)/8)
+	if wait <= 0 || much && !k.ring.busy() {
 		return nil
 	}
-	early := nap - time.Since(k.poller.looked)
+	early := pollInterval - time.Since(k.poller.looked)
 	if early > 0 {
 		if woken, err := k.poller.sleep(min(early, wait)); woken || err != nil {
 			return err
 		}
 		wait -= early
 	}
-	if k.ring.waiting() > 0 || wait <= 0 {
+	if k.ring.pending() > 0 || wait <= 0 {
 		return nil
 	}
 	_, err := k.poller.sleep(wait, k.ring.fd)
 	return err
 }
 
-// sleep returns after the time, or when one of the descriptors has something to read, or when it is woken.
+// sleep returns after the time, when a descriptor is readable, or when Wake is called.
 func (p *poller) sleep(wait time.Duration, fds ...int) (woken bool, err error) {
 	polled := []unix.PollFd{{Fd: int32(p.wake), Events: unix.POLLIN}}
 	for _, fd := range fds {

@@ -8,7 +8,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// The kernel's part of a ring, in our memory.
+// The kernel's side of a ring, in our memory.
 func fakeRing(size int) *ring {
 	return &ring{tail: new(uint64), head: new(uint64), data: make([]byte, 2*size), mask: uint64(size) - 1}
 }
@@ -18,7 +18,7 @@ func (r *ring) put(flags uint32, record string) {
 	at := int(*r.head & r.mask)
 	bytes := binary.NativeEndian.AppendUint32(nil, uint32(len(record))|flags)
 	bytes = append(append(bytes, 0, 0, 0, 0), record...)
-	for i, b := range bytes { // the second half is the same memory as the first
+	for i, b := range bytes { // the second half maps the same memory
 		r.data[(at+i)%size], r.data[(at+i)%size+size] = b, b
 	}
 	*r.head += uint64((len(bytes) + 7) &^ 7)
@@ -37,15 +37,15 @@ func TestRing(t *testing.T) {
 		}
 	}
 	next("")
-	for range 10 { // several times around
+	for range 10 { // several rounds
 		r.put(0, "first")
 		r.put(recordDiscarded, "nothing")
 		r.put(0, "second one")
 		next("first")
 		next("second one")
 		next("")
-		if r.waiting() != 0 {
-			t.Fatalf("%d bytes wait in an empty ring", r.waiting())
+		if r.pending() != 0 {
+			t.Fatalf("%d bytes pending in an empty ring", r.pending())
 		}
 	}
 	r.put(recordBusy, "half written")
@@ -56,7 +56,7 @@ func TestRing(t *testing.T) {
 	next("later")
 }
 
-// A record that is not yet written holds up what is behind it: Poll gives its writer time, and is not up at once again.
+// A record that is not complete blocks those after it. Poll gives its writer time, and does not wake up again at once.
 func TestPollRestsWhileARecordIsWritten(t *testing.T) {
 	p, err := openPoller()
 	if err != nil {
@@ -67,8 +67,8 @@ func TestPollRestsWhileARecordIsWritten(t *testing.T) {
 	call := string(wire.AppendSample(nil, &wire.Sample{}))
 	poll := func(want int) (rested bool) {
 		t.Helper()
-		k.Wake()                               // ends a rest, and is still there where there was none
-		p.looked = time.Now().Add(time.Minute) // so it would be a long one
+		k.Wake()                               // ends the wait, or the next one
+		p.looked = time.Now().Add(time.Minute) // so that the wait would be long
 		if n, err := k.Poll(time.Hour, func(*wire.Sample) {}); n != want || err != nil {
 			t.Fatalf("%d calls, %v; want %d", n, err, want)
 		}
@@ -83,10 +83,10 @@ func TestPollRestsWhileARecordIsWritten(t *testing.T) {
 		k.ring.put(0, call)
 	}
 	if !poll(0) {
-		t.Error("Poll did not rest while the oldest record was being written")
+		t.Error("Poll did not wait while the oldest record was incomplete")
 	}
 	binary.NativeEndian.PutUint32(k.ring.data[*k.ring.tail&k.ring.mask:], uint32(len(call)))
 	if poll(5) {
-		t.Error("Poll rested with much to read")
+		t.Error("Poll waited with much to read")
 	}
 }

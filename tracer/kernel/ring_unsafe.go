@@ -10,21 +10,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the kernel writes in front of a record: kernel/bpf/ringbuf.c, struct bpf_ringbuf_hdr.
+// Header of a record: kernel/bpf/ringbuf.c, struct bpf_ringbuf_hdr.
 const (
 	recordHeader    = 8
-	recordBusy      = 1 << 31 // reserved, and not yet written
+	recordBusy      = 1 << 31 // reserved, not complete
 	recordDiscarded = 1 << 30
 )
 
-// ring reads a BPF ring buffer where it lies. The reader of the ebpf package copies every record and spins, with the
-// ring held up, while one is not yet written: its writer may have been interrupted for long.
+// ring reads a BPF ring buffer in place. The reader of the ebpf package copies every record, and spins while the oldest
+// is not complete, which may take long if its writer was interrupted.
 type ring struct {
 	fd                 int
 	positions, records []byte
-	tail               *uint64 // ours: read up to here
-	head               *uint64 // the kernel's
-	data               []byte  // the ring, twice in a row, so that no record is cut
+	tail               *uint64 // ours: end of what was read
+	head               *uint64 // the kernel's: end of what was written
+	data               []byte  // the ring, mapped twice in a row so that no record is split
 	mask               uint64
 }
 
@@ -50,21 +50,21 @@ func (r *ring) close() error {
 	return errors.Join(unix.Munmap(r.positions), unix.Munmap(r.records))
 }
 
-// waiting returns how many bytes wait to be read.
-func (r *ring) waiting() uint64 { return atomic.LoadUint64(r.head) - atomic.LoadUint64(r.tail) }
+// pending returns how many bytes are unread.
+func (r *ring) pending() uint64 { return atomic.LoadUint64(r.head) - atomic.LoadUint64(r.tail) }
 
-// header returns what the kernel says of the record at a position.
+// header returns the header word of the record at a position.
 func (r *ring) header(position uint64) uint32 {
 	return atomic.LoadUint32((*uint32)(unsafe.Pointer(&r.data[position&r.mask])))
 }
 
-// held reports whether the oldest record of a ring that is not empty is not yet written.
-func (r *ring) held() bool { return r.header(*r.tail)&recordBusy != 0 }
+// busy reports whether the oldest record is not complete. The ring must not be empty.
+func (r *ring) busy() bool { return r.header(*r.tail)&recordBusy != 0 }
 
-// next returns the oldest record and where the one after it begins. The record is valid until release is called with
-// that. Nothing is returned when there is none or it is not yet written.
+// next returns the oldest record and its end, to be passed to release when the record is no longer used. It returns nil
+// if there is none or it is not complete.
 func (r *ring) next() (record []byte, end uint64) {
-	tail := *r.tail // nobody else writes it
+	tail := *r.tail // only we write it
 	for tail < atomic.LoadUint64(r.head) {
 		at, header := tail&r.mask, r.header(tail)
 		if header&recordBusy != 0 {
@@ -80,5 +80,5 @@ func (r *ring) next() (record []byte, end uint64) {
 	return nil, 0
 }
 
-// release gives the room of everything before end back.
+// release frees the ring up to end.
 func (r *ring) release(end uint64) { atomic.StoreUint64(r.tail, end) }

@@ -10,11 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Explain adds to an error of watching which right, which part of the kernel or what memory is missing, and what to do.
-// An error that has nothing to do with these, or says so itself, comes back as it is; so does nil. The result wraps the
-// error.
+// Explain adds to an error of attach which right, kernel feature or memory is missing, and what to do. It returns other
+// errors, and those that say so already, unchanged. The result wraps the error.
 func Explain(err error) error {
-	if errors.Is(err, unix.ENOMEM) { // maps count for the control group of who makes them
+	if errors.Is(err, unix.ENOMEM) { // the kernel charges maps to our control group
 		return fmt.Errorf("attach needs some 80 MiB of memory in the kernel: raise the limit of this container or service: %w", err)
 	}
 	if !denied(err) && !unsupported(err) {
@@ -23,7 +22,7 @@ func Explain(err error) error {
 	return Examine().explain(err)
 }
 
-// denied reports whether rights are the matter. A program that the verifier rejects fails with EACCES, too.
+// denied reports whether a right is missing. A program that the verifier rejects fails with EACCES, too.
 func denied(err error) bool {
 	var rejected *ebpf.VerifierError
 	if err == nil || errors.As(err, &rejected) || strings.Contains(err.Error(), "CAP_") {
@@ -41,7 +40,7 @@ func (r *Report) explain(err error) error {
 		return fmt.Errorf("%w: %w", refusal, err)
 	}
 	if !denied(err) {
-		return fmt.Errorf("this kernel (Linux %s) lacks something: %w", r.Kernel, err)
+		return fmt.Errorf("this kernel (Linux %s) lacks a feature: %w", r.Kernel, err)
 	}
 	var missing string
 	var path *fs.PathError
@@ -54,7 +53,7 @@ func (r *Report) explain(err error) error {
 		missing = admin
 	}
 	if missing == "" || r.system.held().has(bits[missing]) {
-		return fmt.Errorf("refused although the capabilities are there, by the file's own permissions, a seccomp filter or a security module: %w", err)
+		return fmt.Errorf("refused although the capabilities are held, by the file's permissions, a seccomp filter or a security module: %w", err)
 	}
 	return fmt.Errorf("%s is missing: %s: %w", missing, r.system.grant(append(r.least(), missing)...), err)
 }

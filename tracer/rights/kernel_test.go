@@ -20,12 +20,12 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/rightstest"
 	"codeberg.org/gpumemtop/gpumemtop/tracer/rights"
-	"codeberg.org/gpumemtop/gpumemtop/tracer/rights/rightstest"
 )
 
-// roleEnv makes this test binary a process of few rights that tries what a watcher does: "filtered" to put a seccomp
-// filter in front of itself first, "mounted" to mount the /proc of its pid namespace first, "try" to try.
+// roleEnv makes this test binary a process with few rights that tries to attach: "filtered" adds a seccomp filter first,
+// "mounted" mounts the /proc of its pid namespace first, "try" only tries.
 const roleEnv = "RIGHTS_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -48,12 +48,12 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// answer is what such a process found.
+// answer is what such a process reports.
 type answer struct {
-	Refusal string   // what rights says
-	Missing []string // what it says is missing
-	Tried   string   // how it went, "" for well
-	// Single says whether rights thinks that single uprobes can be had, and TriedSingle how that went.
+	Refusal string   // of rights
+	Missing []string // of rights
+	Tried   string   // the error, or ""
+	// Single is what rights expects of single uprobes, TriedSingle the error, or "".
 	Single      bool
 	TriedSingle string
 	Took        time.Duration
@@ -69,14 +69,14 @@ func try() answer {
 	if err := watch(r.Multi); err != nil {
 		a.Tried = err.Error()
 	}
-	a.Single = rights.Here().Ask(rights.AskSingle) == nil
+	a.Single = rights.Here().Check(rights.CheckSingle) == nil
 	if err := watch(false); err != nil {
 		a.TriedSingle = err.Error()
 	}
 	return a
 }
 
-// watch loads what a watcher needs and probes a function of this process.
+// watch loads what attach needs and probes a function of this process.
 func watch(multi bool) error {
 	ring, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.RingBuf, MaxEntries: uint32(os.Getpagesize())})
 	if err != nil {
@@ -124,12 +124,12 @@ func watch(multi bool) error {
 	return l.Close()
 }
 
-// probed is a function that nobody calls.
+// probed is a function without calls.
 //
 //go:noinline
 func probed() { panic("called") }
 
-// offsetOf returns where a function of this process is in its file.
+// offsetOf returns the offset of a function of this process in its file.
 func offsetOf(function func()) (uint64, error) {
 	address := uint64(reflect.ValueOf(function).Pointer())
 	maps, err := os.ReadFile("/proc/self/maps")
@@ -149,7 +149,7 @@ func offsetOf(function func()) (uint64, error) {
 	return 0, errors.New("the function is in no mapping")
 }
 
-// refuseBPF puts a filter in front of this process that answers bpf(2) as those of containers do, and goes on as "try".
+// refuseBPF adds a filter that refuses bpf(2) as those of containers do, and continues as "try".
 func refuseBPF() error {
 	runtime.LockOSThread()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
@@ -166,7 +166,7 @@ func refuseBPF() error {
 	return unix.Exec("/proc/self/exe", os.Args, []string{roleEnv + "=try", "GORACE=atexit_sleep_ms=0"})
 }
 
-// mountProc mounts a /proc of its own in this mount namespace.
+// mountProc mounts /proc in this mount namespace.
 func mountProc() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return err
@@ -174,13 +174,13 @@ func mountProc() error {
 	return unix.Mount("proc", "/proc", "proc", 0, "")
 }
 
-// Answers of a filter (linux/seccomp.h).
+// Actions of a filter (linux/seccomp.h).
 const (
 	seccompErrno = 0x00050000
 	seccompAllow = 0x7fff0000
 )
 
-// program copies this test binary to where every user can run it.
+// program copies this test binary to a folder that every user can read.
 func program(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -206,14 +206,14 @@ func program(t *testing.T) string {
 	return path
 }
 
-// user is an ordinary one, with capabilities.
+// user is an ordinary user with capabilities.
 func user(capabilities ...uintptr) *syscall.SysProcAttr {
 	const number = 65533
 	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: number, Gid: number}, AmbientCaps: capabilities}
 }
 
-// What rights says agrees with what the kernel does, whatever the rights. This runs everywhere: a wrong refusal would
-// keep all other tests of eBPF from running.
+// rights agrees with the kernel, whatever the rights. This test never skips: a wrong refusal would skip all other eBPF
+// tests.
 func TestRefusalAgreesWithTheKernel(t *testing.T) {
 	path := program(t)
 	if a := ask(t, path, "", nil); a.Refusal != "" || a.Tried != "" {
@@ -227,9 +227,9 @@ func TestRefusalAgreesWithTheKernel(t *testing.T) {
 	tests := []struct {
 		name, role string
 		attr       *syscall.SysProcAttr
-		single     string // what is missing where only single uprobes are
-		missing    string // what is missing otherwise
-		refusal    string // in the sentence, "" for none
+		single     string // missing capability for single uprobes
+		missing    string // missing capability otherwise
+		refusal    string // part of the sentence, "" for none
 	}{
 		{name: "as we are"},
 		{"user", "", user(), "CAP_SYS_ADMIN", "CAP_BPF CAP_PERFMON", "attach needs CAP_"},
@@ -280,7 +280,7 @@ func ask(t *testing.T, path, role string, attr *syscall.SysProcAttr) answer {
 		role = "try"
 	}
 	cmd := exec.CommandContext(t.Context(), path)
-	// The race detector would wait for a second at the end.
+	// The race detector would delay the exit by a second.
 	cmd.Env = []string{roleEnv + "=" + role, "GORACE=atexit_sleep_ms=0"}
 	cmd.Dir = "/"
 	cmd.SysProcAttr = attr
@@ -297,7 +297,7 @@ func ask(t *testing.T, path, role string, attr *syscall.SysProcAttr) answer {
 	return a
 }
 
-// What the kernel was asked with is closed.
+// All descriptors of the checks are closed.
 func TestExamineLeavesNothing(t *testing.T) {
 	rightstest.Need(t)
 	before := openFiles(t)
@@ -309,7 +309,7 @@ func TestExamineLeavesNothing(t *testing.T) {
 	}
 }
 
-// openFiles counts the files that hold something of eBPF.
+// openFiles counts the descriptors of eBPF objects.
 func openFiles(t *testing.T) int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")

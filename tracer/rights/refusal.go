@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// obstacle is what is in the way, and what to do.
+// obstacle is what prevents attach, and what to do.
 type obstacle struct{ what, advice string }
 
-// refuse returns the most basic obstacle, nil for none, and sets what is missing.
+// refuse returns the most basic obstacle, nil if there is none, and sets Missing.
 func (x *examination) refuse() *obstacle {
 	for _, find := range []func() *obstacle{x.otherMachine, x.foreignProc, x.noSystemCall, x.userNamespace, x.withoutRights, x.fewFiles, x.loading, x.probing} {
 		if o := find(); o != nil {
@@ -22,7 +22,7 @@ func (x *examination) refuse() *obstacle {
 	return nil
 }
 
-// instead is what can be done everywhere.
+// instead is possible everywhere.
 const instead = "start the program under gpumemtop instead"
 
 func (x *examination) otherMachine() *obstacle {
@@ -36,8 +36,8 @@ func (x *examination) otherMachine() *obstacle {
 		"needs Linux 5.15 or later (bpf_get_attach_cookie), and this is " + x.Kernel,
 		"use a newer kernel, or " + instead,
 	}
-	if state, _ := x.answer(AskHelpers); state == Unknown {
-		o.advice += "; whether its distribution has added what is needed can be told with sudo gpumemtop doctor only"
+	if state, _ := x.check(CheckHelpers); state == Unknown {
+		o.advice += "; run sudo gpumemtop doctor to see whether its distribution has added what is needed"
 	}
 	return o
 }
@@ -53,7 +53,7 @@ func (x *examination) foreignProc() *obstacle {
 }
 
 func (x *examination) noSystemCall() *obstacle {
-	_, err := x.answer(AskMaps)
+	_, err := x.check(CheckMaps)
 	switch {
 	case !errors.Is(err, unix.ENOSYS):
 		return nil
@@ -66,7 +66,7 @@ func (x *examination) noSystemCall() *obstacle {
 	}
 }
 
-// unfiltered is what to do about a filter.
+// unfiltered is the advice on a seccomp filter.
 const unfiltered = "run it outside of this sandbox, or in a container with: --security-opt seccomp=unconfined"
 
 func (x *examination) userNamespace() *obstacle {
@@ -80,14 +80,14 @@ func (x *examination) userNamespace() *obstacle {
 	}
 }
 
-// withoutRights looks at the two capabilities that programs of this kind need, and at the one that stands for both
-// where that is needed for probing.
+// withoutRights checks the two capabilities that the programs need, and CAP_SYS_ADMIN, which includes both, if single
+// uprobes need it.
 func (x *examination) withoutRights() *obstacle {
 	if x.held.has(unix.CAP_BPF) && x.held.has(unix.CAP_PERFMON) {
 		return nil
 	}
 	if !x.Multi {
-		return x.lacks("CAP_SYS_ADMIN, for single uprobes (multi-uprobe links of newer kernels do with CAP_BPF and CAP_PERFMON)", admin)
+		return x.lacks("CAP_SYS_ADMIN, for single uprobes (the multi-uprobe links of newer kernels need only CAP_BPF and CAP_PERFMON)", admin)
 	}
 	var missing []string
 	for _, name := range x.least() {
@@ -98,24 +98,24 @@ func (x *examination) withoutRights() *obstacle {
 	return x.lacks(list(missing), missing...)
 }
 
-// leastFiles are those that watching one program takes: some 50, and pipes to those that ask drivers.
+// leastFiles is how many open files attach to one program takes: some 50, and pipes to the processes that query drivers.
 const leastFiles = 64
 
-// fewFiles comes before what is tried, for most of that fails in odd ways when no file can be opened.
+// fewFiles comes before the checks, most of which fail in odd ways if no file can be opened.
 func (x *examination) fewFiles() *obstacle {
 	n := x.OpenFiles()
 	if n == 0 || n >= leastFiles {
 		return nil
 	}
 	return &obstacle{
-		fmt.Sprintf("needs %d open files at least, and this process may have %d", leastFiles, n),
+		fmt.Sprintf("needs at least %d open files, and this process may have %d", leastFiles, n),
 		"raise the limit: ulimit -n 1024",
 	}
 }
 
 const admin = "CAP_SYS_ADMIN"
 
-// least are the capabilities without which nothing can be watched.
+// least are the capabilities that attach cannot do without.
 func (r *Report) least() []string {
 	if r.Multi {
 		return []string{FeatureBPF, FeaturePerfmon}
@@ -123,19 +123,19 @@ func (r *Report) least() []string {
 	return []string{admin}
 }
 
-// lacks is the obstacle that something is missing.
+// lacks returns the obstacle that capabilities are missing.
 func (x *examination) lacks(what string, missing ...string) *obstacle {
 	x.Missing = missing
 	return &obstacle{"needs " + what, x.grant(x.least()...)}
 }
 
-// bits are those of the capabilities that are ever missing.
+// bits are the numbers of the capabilities that may be missing.
 var bits = map[string]int{
 	FeatureBPF: unix.CAP_BPF, FeaturePerfmon: unix.CAP_PERFMON, FeaturePtrace: unix.CAP_SYS_PTRACE,
 	FeatureRestore: unix.CAP_CHECKPOINT_RESTORE, admin: unix.CAP_SYS_ADMIN,
 }
 
-// bounded returns those of the capabilities that nothing started from here can ever have.
+// bounded returns the capabilities that no process started from here can have.
 func (s *System) bounded(names []string) []string {
 	var out []string
 	bound := implied(s.capabilities("CapBnd"))
@@ -153,7 +153,7 @@ func (s *System) grant(names ...string) string {
 	case out != nil && s.container():
 		return s.dockerRun(names)
 	case out != nil:
-		return "nothing that is started from here can have " + list(out) + " (capability bounding set), so start it outside of this service or sandbox"
+		return "no process started from here can have " + list(out) + " (capability bounding set), so start it outside of this service or sandbox"
 	case s.status("NoNewPrivs") == "1":
 		return "neither sudo nor setcap has an effect here (no_new_privs), so start it outside of this service or sandbox"
 	}
@@ -163,10 +163,10 @@ func (s *System) grant(names ...string) string {
 	return "run it through sudo, or give them once with: sudo " + s.setcap(names)
 }
 
-// dockerRun says how to start a container that has capabilities. Docker's own seccomp profile lets bpf and
-// perf_event_open through to who has CAP_BPF and CAP_PERFMON since version 23 (moby/moby pull request 43987).
+// dockerRun returns the command that starts a container with capabilities. Since version 23 (moby/moby pull request
+// 43987), Docker's own seccomp profile permits bpf and perf_event_open with CAP_BPF and CAP_PERFMON.
 func (s *System) dockerRun(names []string) string {
-	words := []string{"this container was started without, so start it with: docker run"}
+	words := []string{"start the container with: docker run"}
 	for _, name := range withPtrace(names) {
 		words = append(words, "--cap-add "+strings.TrimPrefix(name, "CAP_"))
 	}
@@ -179,7 +179,7 @@ func (s *System) dockerRun(names []string) string {
 	return strings.Join(words, " ")
 }
 
-// withPtrace adds the capability to look into other users' processes, which most will want.
+// withPtrace adds the capability to inspect other users' processes, which most users will want.
 func withPtrace(names []string) []string {
 	if slices.Contains(names, FeaturePtrace) {
 		return names
@@ -187,7 +187,7 @@ func withPtrace(names []string) []string {
 	return append(slices.Clone(names), FeaturePtrace)
 }
 
-// setcap is the command that gives our file capabilities.
+// setcap returns the command that gives our file capabilities.
 func (s *System) setcap(names []string) string {
 	path, err := s.Executable()
 	if err != nil {
@@ -196,14 +196,14 @@ func (s *System) setcap(names []string) string {
 	return "setcap " + strings.ToLower(strings.Join(withPtrace(names), ",")) + "+ep " + path
 }
 
-// loading says why maps and programs cannot be loaded although the capabilities are there.
+// loading returns why maps and programs cannot be loaded although the capabilities are held.
 func (x *examination) loading() *obstacle {
-	for _, q := range []Question{AskMaps, AskPrograms, AskHelpers} {
-		switch state, err := x.answer(q); {
+	for _, q := range []Check{CheckMaps, CheckPrograms, CheckHelpers} {
+		switch state, err := x.check(q); {
 		case state == Yes:
 		case x.Lockdown == "confidentiality":
 			return &obstacle{
-				"does not work in lockdown mode confidentiality, which keeps its programs out of the kernel",
+				"does not work in lockdown mode confidentiality, which blocks eBPF programs that read memory",
 				"boot with lockdown=integrity, or " + instead,
 			}
 		case state == No:
@@ -212,17 +212,17 @@ func (x *examination) loading() *obstacle {
 				"use one with CONFIG_BPF_EVENTS, 5.15 or later, or " + instead,
 			}
 		case x.filtered():
-			return &obstacle{fmt.Sprintf("needs bpf(), which a seccomp filter refuses (%v) although the capabilities are there", reason(err)), unfiltered}
+			return &obstacle{fmt.Sprintf("needs bpf(), which a seccomp filter refuses (%v) although the capabilities are held", reason(err)), unfiltered}
 		default:
-			return &obstacle{fmt.Sprintf("needs bpf(), which is refused (%v) although the capabilities are there", reason(err)), "look for a security module, such as SELinux, and its log"}
+			return &obstacle{fmt.Sprintf("needs bpf(), which is refused (%v) although the capabilities are held", reason(err)), "look for a security module, such as SELinux, and its log"}
 		}
 	}
 	return nil
 }
 
-// probing says why functions cannot be probed although programs can be loaded. Multi-uprobe links need no right of their
-// own; single uprobes need CAP_SYS_ADMIN (commit ba677dbe77af of Linux 6.16, which stable kernels got, too), and
-// CAP_PERFMON on kernels without that.
+// probing returns why functions cannot be probed although programs can be loaded. Multi-uprobe links need no right of their
+// own. Single uprobes need CAP_SYS_ADMIN since commit ba677dbe77af (Linux 6.16 and stable kernels), before that
+// CAP_PERFMON.
 func (x *examination) probing() *obstacle {
 	if x.Multi {
 		return nil
@@ -237,17 +237,17 @@ func (x *examination) probing() *obstacle {
 		}
 		return &obstacle{"needs uprobes, which " + kernel + " was built without", "use one with CONFIG_UPROBE_EVENTS, or " + instead}
 	}
-	state, err := x.answer(AskSingle)
+	state, err := x.check(CheckSingle)
 	switch {
 	case state == Yes:
 		return nil
 	case !x.capabilities("CapEff").has(unix.CAP_SYS_ADMIN):
 		return x.lacks("CAP_SYS_ADMIN here, for single uprobes, as this kernel has no multi-uprobe links that know processes", admin)
-	case state == No: // there is tracefs
+	case state == No: // there is a tracefs
 		return nil
 	}
 	return &obstacle{
-		fmt.Sprintf("needs perf_event_open(), which is refused (%v) although the capabilities are there", reason(err)),
+		fmt.Sprintf("needs perf_event_open(), which is refused (%v) although the capabilities are held", reason(err)),
 		"look for a seccomp filter or a security module",
 	}
 }

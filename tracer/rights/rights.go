@@ -1,6 +1,5 @@
-// Package rights says whether programs that run already can be watched by eBPF from here: what this kernel and these
-// rights allow, what is lost where they do not allow all of it, and what to do. What it looks at comes through a
-// [System], so that any machine can be imagined.
+// Package rights says whether this kernel and our rights permit attaching to running programs by eBPF, what is lost where
+// they permit only a part, and what to do. It examines the machine through a [System], which tests replace.
 package rights
 
 import (
@@ -9,51 +8,51 @@ import (
 	"strings"
 )
 
-// State says whether something is there.
+// State says whether a feature is available.
 type State string
 
-// The states. What cannot be asked without rights that are missing is Unknown.
+// The states. Unknown means that we lack the rights to check.
 const (
 	Yes     State = "yes"
 	No      State = "no"
 	Unknown State = "unknown"
 )
 
-// Feature is one thing that was looked at.
+// Feature is one examined property.
 type Feature struct {
 	Name  string
 	State State
-	// Detail is what was found, in a sentence that begins with the name where that is one; what is lost where it is not there.
+	// Detail is the finding, in a sentence that begins with the name if that is one, and what is lost if it is missing.
 	Detail string
-	Advice string // what to do, "" where there is nothing to do
-	// Needed says that nothing can be watched without it.
+	Advice string // what to do, or ""
+	// Needed says that attach does not work without it.
 	Needed bool
 }
 
-// Report is what was found.
+// Report is the result of an examination.
 type Report struct {
 	Kernel   string // release, such as 6.12.30-amd64
 	Features []Feature
-	// Missing are the capabilities without which nothing can be watched, by name.
+	// Missing are the names of needed capabilities that are missing.
 	Missing []string
-	// Lockdown is none, integrity or confidentiality, "" where that cannot be told.
+	// Lockdown is none, integrity or confidentiality, "" if unknown.
 	Lockdown string
-	// Multi says that many functions are probed by one link.
+	// Multi says that one link can probe many functions.
 	Multi bool
-	// KillsFiltered says that this kernel ends processes behind a seccomp filter which are probed.
+	// KillsFiltered says that this kernel kills probed processes that have a seccomp filter.
 	KillsFiltered bool
 
-	// Obstacle is the most basic of what keeps anything from being watched, "" where watching works; Advice is what to do.
+	// Obstacle is the most basic reason why attach does not work, "" if it does; Advice is what to do.
 	Obstacle, Advice string
 
 	system *System
 }
 
-// Examine looks at this machine, within some tens of milliseconds. It loads programs of a few instructions and attaches
-// none of them. Any goroutine may call it.
+// Examine examines this machine, which takes some tens of milliseconds. It loads tiny programs and attaches none. Any
+// goroutine may call it.
 func Examine() *Report { return Here().Examine() }
 
-// Examine looks at a machine.
+// Examine examines a machine.
 func (s *System) Examine() *Report {
 	r := &Report{Kernel: s.Release(), system: s}
 	r.Lockdown, r.KillsFiltered = s.lockdown(), killsFiltered(r.Kernel)
@@ -65,7 +64,7 @@ func (s *System) Examine() *Report {
 	return r
 }
 
-// Refusal is obstacle and advice in one sentence, nil where watching works.
+// Refusal returns obstacle and advice in one sentence, nil if attach works.
 func (r *Report) Refusal() error {
 	if r.Obstacle == "" {
 		return nil
@@ -73,7 +72,7 @@ func (r *Report) Refusal() error {
 	return errors.New(r.Obstacle + ": " + r.Advice)
 }
 
-// Feature returns the feature of a name; its state is Unknown where it was not looked at.
+// Feature returns a feature by name. Its state is Unknown if it was not examined.
 func (r *Report) Feature(name string) Feature {
 	if i := slices.IndexFunc(r.Features, func(f Feature) bool { return f.Name == name }); i >= 0 {
 		return r.Features[i]
@@ -81,7 +80,7 @@ func (r *Report) Feature(name string) Feature {
 	return Feature{Name: name, State: Unknown}
 }
 
-// list writes names for people: a, b and c.
+// list joins names: a, b and c.
 func list(names []string) string {
 	if n := len(names); n > 1 {
 		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]

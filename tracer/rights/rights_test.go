@@ -12,21 +12,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// machine is an imagined one.
+// machine is an imagined machine.
 type machine struct {
 	*System
 	files, links, env map[string]string
-	answers           map[Question]error
+	results           map[Check]error
 }
 
 const everything = "000001ffffffffff"
 
-// newMachine is one on which all works.
+// newMachine returns a machine on which everything works.
 func newMachine() *machine {
 	m := &machine{
 		files: map[string]string{uprobeUnit: "8\n", kernelTypes: "", "/sys/kernel": ""},
 		links: map[string]string{"/proc/self": "7", "/proc/self/ns/user": initialUsers, "/proc/self/ns/pid": initialProcesses},
-		env:   map[string]string{}, answers: map[Question]error{},
+		env:   map[string]string{}, results: map[Check]error{},
 	}
 	m.status(everything, everything, "")
 	m.System = &System{
@@ -48,7 +48,7 @@ func newMachine() *machine {
 		},
 		Getenv:     func(name string) string { return m.env[name] },
 		Executable: func() (string, error) { return "/usr/bin/gpumemtop", nil },
-		Ask:        func(q Question) error { return m.answers[q] },
+		Check:      func(q Check) error { return m.results[q] },
 	}
 	return m
 }
@@ -57,13 +57,13 @@ func (m *machine) status(effective, bounding, more string) {
 	m.files["/proc/self/status"] = "Name:\tx\nCapEff:\t" + effective + "\nCapBnd:\t" + bounding + "\n" + more
 }
 
-// without takes capabilities away: those of an ordinary user, of whom the kernel takes no question.
+// without removes capabilities, so that the kernel refuses all checks.
 func (m *machine) without(effective, bounding string) {
 	m.status(effective, bounding, "")
-	for _, q := range []Question{AskMaps, AskPrograms, AskHelpers, AskMulti, AskMultiProcess, AskLifecycle} {
-		m.answers[q] = unix.EPERM
+	for _, q := range []Check{CheckMaps, CheckPrograms, CheckHelpers, CheckMulti, CheckMultiProcess, CheckLifecycle} {
+		m.results[q] = unix.EPERM
 	}
-	m.answers[AskSingle] = unix.EACCES
+	m.results[CheckSingle] = unix.EACCES
 }
 
 func (m *machine) release(text string) { m.Release = func() string { return text } }
@@ -84,7 +84,7 @@ func TestAGoodMachine(t *testing.T) {
 
 const unpermitted = "run it through sudo, or give them once with: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep /usr/bin/gpumemtop"
 
-// Each row takes something away and wants one sentence; an empty one where watching works all the same.
+// Each row removes something and expects one sentence, or none if attach still works.
 func TestRefusal(t *testing.T) {
 	unsupported := fmt.Errorf("it: %w", ebpf.ErrNotSupported)
 	for _, test := range []struct {
@@ -102,23 +102,23 @@ func TestRefusal(t *testing.T) {
 		{"CAP_SYS_ADMIN alone", func(m *machine) { m.status("0000000000200000", everything, "") }, "", ""},
 		{"the two alone, no multi links", func(m *machine) {
 			m.status("000000c000000000", everything, "")
-			m.answers[AskMulti], m.answers[AskSingle] = unsupported, unix.EACCES
+			m.results[CheckMulti], m.results[CheckSingle] = unsupported, unix.EACCES
 		}, "CAP_SYS_ADMIN", "attach needs CAP_SYS_ADMIN here, for single uprobes"},
 		{"the two alone, no multi links, before single ones needed more", func(m *machine) {
 			m.status("000000c000000000", everything, "")
-			m.answers[AskMulti] = unsupported
+			m.results[CheckMulti] = unsupported
 		}, "", ""},
 		{"the two alone, on a kernel that wants more for multi links", func(m *machine) {
 			m.status("000000c000000000", everything, "")
-			m.answers[AskMulti], m.answers[AskSingle] = unix.EPERM, unix.EACCES
+			m.results[CheckMulti], m.results[CheckSingle] = unix.EPERM, unix.EACCES
 		}, "CAP_SYS_ADMIN", "attach needs CAP_SYS_ADMIN here"},
-		{"multi links for threads, root", func(m *machine) { m.answers[AskMultiProcess] = unsupported }, "", ""},
+		{"multi links for threads, root", func(m *machine) { m.results[CheckMultiProcess] = unsupported }, "", ""},
 		{"only tracefs, root", func(m *machine) {
 			delete(m.files, uprobeUnit)
 			m.files[tracefs[0]] = ""
-			m.answers[AskMulti], m.answers[AskSingle] = unsupported, unsupported
+			m.results[CheckMulti], m.results[CheckSingle] = unsupported, unsupported
 		}, "", ""},
-		{"perf_event_open is filtered", func(m *machine) { m.answers[AskMulti], m.answers[AskSingle] = unsupported, unix.EPERM }, "",
+		{"perf_event_open is filtered", func(m *machine) { m.results[CheckMulti], m.results[CheckSingle] = unsupported, unix.EPERM }, "",
 			"perf_event_open(), which is refused (operation not permitted) although"},
 		{"service", func(m *machine) { m.without(none, none) }, "CAP_BPF and CAP_PERFMON", "capability bounding set), so start it outside of this service"},
 		{"no new privileges", func(m *machine) {
@@ -143,51 +143,51 @@ func TestRefusal(t *testing.T) {
 		{"another namespace's /proc", func(m *machine) { m.links["/proc/self"] = "4711" }, "", "needs a /proc of its own pid namespace"},
 		{"few files", func(m *machine) {
 			m.OpenFiles = func() uint64 { return 16 }
-			m.answers[AskMaps], m.answers[AskPrograms] = unix.EMFILE, unsupported
-		}, "", "attach needs 64 open files at least, and this process may have 16: raise the limit: ulimit -n 1024"},
+			m.results[CheckMaps], m.results[CheckPrograms] = unix.EMFILE, unsupported
+		}, "", "attach needs at least 64 open files, and this process may have 16: raise the limit: ulimit -n 1024"},
 		{"few files, ordinary user", func(m *machine) {
 			m.without(none, everything)
 			m.OpenFiles = func() uint64 { return 16 }
 		}, "CAP_BPF and CAP_PERFMON", "attach needs CAP_BPF and CAP_PERFMON"},
-		{"files without a limit that can be told", func(m *machine) { m.OpenFiles = func() uint64 { return 0 } }, "", ""},
+		{"files without a known limit", func(m *machine) { m.OpenFiles = func() uint64 { return 0 } }, "", ""},
 		{"old container engine", func(m *machine) {
-			m.answers[AskMaps] = unix.EPERM
+			m.results[CheckMaps] = unix.EPERM
 			m.status(everything, everything, "Seccomp:\t2\n")
 		}, "", "a seccomp filter refuses (operation not permitted) although"},
-		{"security module", func(m *machine) { m.answers[AskPrograms] = unix.EACCES }, "", "(permission denied) although the capabilities are there: look for a security module"},
+		{"security module", func(m *machine) { m.results[CheckPrograms] = unix.EACCES }, "", "(permission denied) although the capabilities are held: look for a security module"},
 		{"user namespace", func(m *machine) {
 			m.without(everything, everything)
 			m.links["/proc/self/ns/user"] = "user:[4026532321]"
 		}, "CAP_BPF and CAP_PERFMON", "attach does not work in a user namespace"},
-		{"old kernel", func(m *machine) { m.release("5.10.0-35-amd64"); m.answers[AskHelpers] = unsupported }, "",
+		{"old kernel", func(m *machine) { m.release("5.10.0-35-amd64"); m.results[CheckHelpers] = unsupported }, "",
 			"attach needs Linux 5.15 or later (bpf_get_attach_cookie), and this is 5.10.0-35-amd64: use a newer kernel, or start the program under gpumemtop instead"},
 		{"old kernel, ordinary user", func(m *machine) { m.without(none, everything); m.release("5.14.0-503.el9.x86_64") }, "",
-			"can be told with sudo gpumemtop doctor only"},
+			"run sudo gpumemtop doctor to see"},
 		{"old kernel that was brought what is needed", func(m *machine) { m.release("5.14.0-503.el9.x86_64") }, "", ""},
 		{"other machine", func(m *machine) { m.Architecture = "arm64" }, "", "attach works on amd64 only, and this is arm64: start the program under gpumemtop instead"},
-		{"no bpf", func(m *machine) { m.answers[AskMaps] = unix.ENOSYS }, "", "bpf(), which this kernel was built without: use one with CONFIG_BPF_SYSCALL"},
+		{"no bpf", func(m *machine) { m.results[CheckMaps] = unix.ENOSYS }, "", "bpf(), which this kernel was built without: use one with CONFIG_BPF_SYSCALL"},
 		{"no bpf, or so a filter says", func(m *machine) {
-			m.answers[AskMaps] = unix.ENOSYS
+			m.results[CheckMaps] = unix.ENOSYS
 			m.status(everything, everything, "Seccomp:\t2\n")
 		}, "", "this kernel lacks or a seccomp filter hides (ENOSYS)"},
 		{"lockdown", func(m *machine) {
 			m.files["/sys/kernel/security/lockdown"] = "none integrity [confidentiality]\n"
-			m.answers[AskPrograms] = unix.EPERM
+			m.results[CheckPrograms] = unix.EPERM
 		}, "", "lockdown mode confidentiality"},
 		{"lockdown that lets programs through", func(m *machine) {
 			m.files["/sys/kernel/security/lockdown"] = "none integrity [confidentiality]\n"
 		}, "", ""},
-		{"no programs", func(m *machine) { m.answers[AskPrograms] = unsupported }, "", "needs what this kernel lacks (it: not supported): use one with CONFIG_BPF_EVENTS"},
+		{"no programs", func(m *machine) { m.results[CheckPrograms] = unsupported }, "", "needs what this kernel lacks (it: not supported): use one with CONFIG_BPF_EVENTS"},
 		{"WSL", func(m *machine) {
 			delete(m.files, uprobeUnit)
 			m.release("6.6.87.2-microsoft-standard-WSL2")
-			m.answers[AskMulti] = unix.EOPNOTSUPP
+			m.results[CheckMulti] = unix.EOPNOTSUPP
 		}, "", "needs uprobes, which this kernel of WSL was built without"},
-		{"no uprobes", func(m *machine) { delete(m.files, uprobeUnit); m.answers[AskMulti] = unsupported }, "", "needs uprobes, which this kernel was built without"},
+		{"no uprobes", func(m *machine) { delete(m.files, uprobeUnit); m.results[CheckMulti] = unsupported }, "", "needs uprobes, which this kernel was built without"},
 		{"no /sys", func(m *machine) {
 			delete(m.files, uprobeUnit)
 			delete(m.files, "/sys/kernel")
-			m.answers[AskMulti] = unsupported
+			m.results[CheckMulti] = unsupported
 		}, "", "through /sys: mount it"},
 		{"no /sys, multi links", func(m *machine) {
 			delete(m.files, uprobeUnit)
@@ -214,7 +214,7 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// What is lost without something that is not needed is said, with what to do.
+// Features that are not needed report what is lost without them, and what to do.
 func TestFeatures(t *testing.T) {
 	for _, test := range []struct {
 		name         string
@@ -225,11 +225,11 @@ func TestFeatures(t *testing.T) {
 	}{
 		{"other users", func(m *machine) { m.status("000000c000000000", everything, "") }, FeaturePtrace, No, "other users", unpermitted},
 		{"deleted files", func(m *machine) { m.status("000000c000000000", everything, "") }, FeatureRestore, No, "deleted or replaced", "setcap cap_bpf,cap_perfmon,cap_checkpoint_restore,cap_sys_ptrace+ep"},
-		{"no multi links", func(m *machine) { m.answers[AskMulti] = ebpf.ErrNotSupported }, FeatureMulti, No, "single uprobes are used: attaching takes longer", ""},
-		{"multi links for threads", func(m *machine) { m.answers[AskMultiProcess] = ebpf.ErrNotSupported }, FeatureMulti, No, "do not know processes before Linux 6.10", ""},
-		{"no types", func(m *machine) { delete(m.files, kernelTypes) }, FeatureLifecycle, No, "looked for in /proc instead", "CONFIG_DEBUG_INFO_BTF"},
-		{"tracepoints refused", func(m *machine) { m.answers[AskLifecycle] = unix.EPERM }, FeatureLifecycle, Unknown, "operation not permitted", ""},
-		{"pid namespace", func(m *machine) { m.links["/proc/self/ns/pid"] = "pid:[4026532400]" }, FeatureNamespace, No, "outside of it are not seen", "--pid=host"},
+		{"no multi links", func(m *machine) { m.results[CheckMulti] = ebpf.ErrNotSupported }, FeatureMulti, No, "single uprobes are used: attaching takes longer", ""},
+		{"multi links for threads", func(m *machine) { m.results[CheckMultiProcess] = ebpf.ErrNotSupported }, FeatureMulti, No, "single threads before Linux 6.10", ""},
+		{"no types", func(m *machine) { delete(m.files, kernelTypes) }, FeatureLifecycle, No, "by scanning /proc", "CONFIG_DEBUG_INFO_BTF"},
+		{"tracepoints refused", func(m *machine) { m.results[CheckLifecycle] = unix.EPERM }, FeatureLifecycle, Unknown, "operation not permitted", ""},
+		{"pid namespace", func(m *machine) { m.links["/proc/self/ns/pid"] = "pid:[4026532400]" }, FeatureNamespace, No, "outside of it are not visible", "--pid=host"},
 		{"pid namespace, lifecycle", func(m *machine) { m.links["/proc/self/ns/pid"] = "pid:[4026532400]" }, FeatureLifecycle, No, "short programs", "--pid=host"},
 		{"hidepid", func(m *machine) {
 			m.status("000000c000000000", everything, "")
@@ -278,9 +278,9 @@ func TestExplain(t *testing.T) {
 		{"nothing can be watched", func(m *machine) { m.without(none, everything) }, unix.EPERM, "attach needs CAP_BPF and CAP_PERFMON: run it"},
 		{"other users", two, denied, "CAP_SYS_PTRACE is missing: " + unpermitted + ": open /proc/7/maps: permission denied"},
 		{"deleted files", two, replaced, "CAP_CHECKPOINT_RESTORE is missing: run it through sudo"},
-		{"held", func(*machine) {}, denied, "refused although the capabilities are there"},
-		{"single uprobes", func(m *machine) { two(m); m.answers[AskMulti] = ebpf.ErrNotSupported }, opened, "CAP_SYS_ADMIN is missing"},
-		{"unsupported", func(*machine) {}, ebpf.ErrNotSupported, "this kernel (Linux 6.12.30-amd64) lacks something: not supported"},
+		{"held", func(*machine) {}, denied, "refused although the capabilities are held"},
+		{"single uprobes", func(m *machine) { two(m); m.results[CheckMulti] = ebpf.ErrNotSupported }, opened, "CAP_SYS_ADMIN is missing"},
+		{"unsupported", func(*machine) {}, ebpf.ErrNotSupported, "this kernel (Linux 6.12.30-amd64) lacks a feature: not supported"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m := newMachine()
@@ -300,7 +300,7 @@ func TestExplainMemory(t *testing.T) {
 	}
 }
 
-// Errors of other matters, and those that say it themselves, stay as they are.
+// Other errors, and those that already give the reason, stay unchanged.
 func TestExplainLeavesOthersAlone(t *testing.T) {
 	for _, err := range []error{nil, errors.New("no such process"), fs.ErrNotExist, fmt.Errorf("run with CAP_SYS_PTRACE: %w", fs.ErrPermission), &ebpf.VerifierError{Cause: unix.EACCES}} {
 		if got := Explain(err); got != err { //nolint:errorlint // the very same
@@ -317,7 +317,7 @@ func TestAtLeast(t *testing.T) {
 	}
 }
 
-// Nothing else would show that multi-uprobe links are given up without need: single ones take their place.
+// Single uprobes work as well, so nothing else would notice if multi-uprobe links were not used.
 func TestKillsFiltered(t *testing.T) {
 	for release, want := range map[string]bool{
 		"6.10.14": false, "6.11.0-26-generic": true, "6.11.11": true, "6.12": true, "6.12.13-amd64": true, "6.12.14": false,
@@ -334,11 +334,11 @@ func TestKillsFiltered(t *testing.T) {
 
 func TestMultiLinksAreFoundHere(t *testing.T) {
 	s := Here()
-	if err := s.Ask(AskMulti); err != nil {
+	if err := s.Check(CheckMulti); err != nil {
 		t.Logf("not asked about processes: %v", err)
 		return
 	}
-	if err := s.Ask(AskMultiProcess); err != nil && atLeast(s.Release(), 6, 10) {
+	if err := s.Check(CheckMultiProcess); err != nil && atLeast(s.Release(), 6, 10) {
 		t.Errorf("links that know processes are there since Linux 6.10: %v", err)
 	}
 }

@@ -11,33 +11,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// System is how a machine is looked at. This one is [Here].
+// System gives access to a machine. [Here] is this one.
 type System struct {
 	Architecture string // as runtime.GOARCH
 	PID          int    // our own
 	Release      func() string
 	ReadFile     func(path string) ([]byte, error)
-	// Exists says whether there is something at a path.
+	// Exists reports whether a path exists.
 	Exists   func(path string) bool
 	Readlink func(path string) (string, error)
 	Getenv   func(name string) string
 	// Executable is our own path, for advice.
 	Executable func() (string, error)
-	// OpenFiles is how many files this process may have open, 0 where that cannot be told.
+	// OpenFiles is the limit of open files of this process, 0 if unknown.
 	OpenFiles func() uint64
-	// Ask tries something in the kernel. An error that wraps ebpf.ErrNotSupported says that the kernel cannot do it; with
-	// any other it could not be tried, most often for lack of rights.
-	Ask func(Question) error
+	// Check runs a check. An error that wraps ebpf.ErrNotSupported means that the kernel lacks the feature; any other that
+	// it could not be checked, mostly for lack of rights.
+	Check func(Check) error
 }
 
-// Here is this machine.
+// Here returns this machine.
 func Here() *System {
 	s := &System{
 		Architecture: runtime.GOARCH, PID: os.Getpid(), Release: release, ReadFile: os.ReadFile, Readlink: os.Readlink,
 		Getenv: os.Getenv, Executable: os.Executable, OpenFiles: openFiles,
 		Exists: func(path string) bool { _, err := os.Stat(path); return err == nil },
 	}
-	s.Ask = s.ask
+	s.Check = s.check
 	return s
 }
 
@@ -57,7 +57,7 @@ func openFiles() uint64 {
 	return limit.Cur
 }
 
-// text reads a small file, "" where it cannot be read.
+// text reads a small file. It returns "" on failure.
 func (s *System) text(path string) string {
 	b, err := s.ReadFile(path)
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *System) status(field string) string {
 	return ""
 }
 
-// capabilities are sets of them as /proc/self/status has them: bit n is capability n (linux/capability.h).
+// capabilities are a set as in /proc/self/status: bit n is capability n (linux/capability.h).
 type capabilities uint64
 
 func (c capabilities) has(bit int) bool { return c&(1<<bit) != 0 }
@@ -89,8 +89,8 @@ func (s *System) capabilities(field string) capabilities {
 	return capabilities(v)
 }
 
-// held are the effective capabilities, with those that CAP_SYS_ADMIN stands for (bpf_capable and its like in
-// include/linux/capability.h).
+// held returns the effective capabilities, including those that CAP_SYS_ADMIN implies (bpf_capable and similar functions
+// of include/linux/capability.h).
 func (s *System) held() capabilities { return implied(s.capabilities("CapEff")) }
 
 func implied(c capabilities) capabilities {
@@ -100,29 +100,29 @@ func implied(c capabilities) capabilities {
 	return c
 }
 
-// Inodes of the namespaces that the machine boots with (include/linux/proc_ns.h).
+// Inodes of the initial namespaces (include/linux/proc_ns.h).
 const (
 	initialUsers     = "user:[4026531837]"
 	initialProcesses = "pid:[4026531836]"
 )
 
-// initialNamespace reports whether we are in the namespace of a kind that the machine boots with. Where that cannot be
-// told, as without /proc, it is taken for granted: the kernel's answers decide then.
+// initialNamespace reports whether we are in the initial namespace of a kind. If that is unknown, as without /proc, it
+// returns true, and the kernel's answers decide.
 func (s *System) initialNamespace(kind, initial string) bool {
 	link, err := s.Readlink("/proc/self/ns/" + kind)
 	return err != nil || link == initial
 }
 
-// container reports whether this is in one. There is no sure sign, so it serves advice only.
+// container reports whether we seem to be in a container. There is no certain sign, so it serves for advice only.
 func (s *System) container() bool {
 	return s.Exists("/.dockerenv") || s.Exists("/run/.containerenv") || s.Getenv("container") != "" ||
 		s.Getenv("KUBERNETES_SERVICE_HOST") != "" || !s.initialNamespace("pid", initialProcesses)
 }
 
-// filtered reports whether a seccomp filter stands between us and the kernel (SECCOMP_MODE_FILTER).
+// filtered reports whether a seccomp filter is in force on us (SECCOMP_MODE_FILTER).
 func (s *System) filtered() bool { return s.status("Seccomp") == "2" }
 
-// confined returns the AppArmor profile that is enforced on us, "" for none.
+// confined returns the AppArmor profile in force on us, or "".
 func (s *System) confined() string {
 	profile, found := strings.CutSuffix(strings.TrimRight(s.text("/proc/self/attr/current"), "\x00\n"), " (enforce)")
 	if !found {
@@ -141,17 +141,17 @@ func (s *System) lockdown() string {
 	return mode
 }
 
-// ownProc reports whether /proc is there and has the numbers of our own pid namespace.
+// ownProc reports whether /proc exists and has the pids of our namespace.
 func (s *System) ownProc() bool {
 	self, err := s.Readlink("/proc/self")
 	return err == nil && self == strconv.Itoa(s.PID)
 }
 
-// sysMounted reports whether /sys is there.
+// sysMounted reports whether /sys is mounted.
 func (s *System) sysMounted() bool { return s.Exists("/sys/kernel") }
 
-// hidden reports whether /proc shows other users' processes only to those who may trace them (hidepid of proc(5)). Of
-// what is mounted there, the last hides the rest.
+// hidden reports whether /proc hides other users' processes from those who may not trace them (hidepid of proc(5)). Of
+// several mounts the last counts.
 func (s *System) hidden() bool {
 	hidden := false
 	for line := range strings.Lines(s.text("/proc/self/mountinfo")) {
@@ -167,13 +167,13 @@ func (s *System) hidden() bool {
 	return hidden
 }
 
-// atLeast compares a release such as 6.1.0-37-amd64 with a version.
+// atLeast reports whether a release such as 6.1.0-37-amd64 has at least a version.
 func atLeast(release string, major, minor int) bool {
 	v, ok := version(release)
 	return ok && slices.Compare(v[:2], []int{major, minor}) >= 0
 }
 
-// version returns the three numbers that a release begins with; the last may be missing.
+// version returns the three numbers at the beginning of a release; the last may be missing.
 func version(release string) (v [3]int, ok bool) {
 	rest := release
 	for i := range v {
@@ -188,9 +188,9 @@ func version(release string) (v [3]int, ok bool) {
 	return v, true
 }
 
-// killsFiltered reports whether a kernel ends a process behind a seccomp filter when a function with a probe at its return
-// returns: since 6.11 it comes back to the kernel by a system call, which such a filter forbids; since commit cf6cb56ef244
-// of Linux 6.14, which 6.12.14 and 6.13.3 got too, filters are not asked about it.
+// killsFiltered reports whether a kernel kills a process with a seccomp filter when a function with a return probe returns.
+// Since 6.11 that makes a system call, which such a filter forbids; since commit cf6cb56ef244 (Linux 6.14, 6.13.3 and
+// 6.12.14) filters do not apply to it.
 func killsFiltered(release string) bool {
 	v, ok := version(release)
 	if !ok || v[0] != 6 {

@@ -2,18 +2,18 @@ package stack
 
 import "encoding/binary"
 
-// cursor reads the fields of unwind information. Behind the end everything is 0, and short says so: nothing in a file
-// is trusted, and one test at the end is enough.
+// cursor reads the fields of unwind information. Past the end it reads 0 and sets short, so that callers can read an
+// untrusted file and check once.
 type cursor struct {
 	data  []byte
 	at    int
-	start uint64 // address of data[0], for pointers that are relative to their own place
+	start uint64 // address of data[0], for self-relative pointers
 	short bool
 }
 
 func (c *cursor) left() int { return len(c.data) - c.at }
 
-// take returns the next n bytes, nil when there are fewer.
+// take returns the next n bytes, nil if there are fewer.
 func (c *cursor) take(n uint64) []byte {
 	if n > uint64(c.left()) {
 		c.short, c.at = true, len(c.data)
@@ -52,7 +52,7 @@ func (c *cursor) u64() uint64 {
 	return 0
 }
 
-// uleb reads an unsigned LEB128 number (DWARF 5, section 7.6); bits above 64 are lost.
+// uleb reads an unsigned LEB128 number (DWARF 5, section 7.6). It drops bits above 64.
 func (c *cursor) uleb() uint64 {
 	var value uint64
 	for shift := 0; ; shift += 7 {
@@ -84,7 +84,7 @@ func (c *cursor) sleb() int64 {
 	}
 }
 
-// block reads a length and as many bytes.
+// block reads a length and that many bytes.
 func (c *cursor) block() []byte { return c.take(c.uleb()) }
 
 // text reads up to a NUL.
@@ -98,7 +98,7 @@ func (c *cursor) text() string {
 	return string(c.data[from : c.at-1])
 }
 
-// How a pointer of .eh_frame and .eh_frame_hdr is written (Linux Standard Base, core part, "DWARF extensions").
+// Encodings of pointers in .eh_frame and .eh_frame_hdr (Linux Standard Base, core part, "DWARF extensions").
 const (
 	pointerForm     = 0x0f
 	pointerBase     = 0x70
@@ -110,8 +110,8 @@ const (
 	relativeToHeader  = 0x30 // .eh_frame_hdr only
 )
 
-// pointer reads a pointer as encoding says; header is the address of .eh_frame_hdr, 0 outside of it. What the linkers
-// of amd64 do not write counts as not being there.
+// pointer reads a pointer in an encoding. header is the address of .eh_frame_hdr, 0 outside of it. It treats encodings
+// that no linker for amd64 writes as missing data.
 func (c *cursor) pointer(encoding uint8, header uint64) uint64 {
 	place := c.start + uint64(c.at)
 	value := c.value(encoding)
@@ -129,10 +129,10 @@ func (c *cursor) pointer(encoding uint8, header uint64) uint64 {
 	return 0
 }
 
-// value reads the number of a pointer.
+// value reads the number in a pointer.
 func (c *cursor) value(encoding uint8) uint64 {
 	switch encoding & pointerForm {
-	case 0x00, 0x04, 0x0c: // the size of an address, 8 bytes unsigned and signed
+	case 0x00, 0x04, 0x0c: // address-sized, unsigned and signed 8 bytes
 		return c.u64()
 	case 0x01:
 		return c.uleb()

@@ -1,12 +1,12 @@
 package stack
 
-// Bounds of an expression: compilers write some twenty operations, and libgcc has 64 places.
+// Bounds of an expression: compilers write some twenty operations, and libgcc's stack has 64 values.
 const (
 	operandsMax = 64
 	stepsMax    = 1024
 )
 
-// operands is the stack of an expression. What it lacks, or has no place for, makes it bad.
+// operands is the stack of an expression. Underflow and overflow set bad.
 type operands struct {
 	values [operandsMax]uint64
 	n      int
@@ -31,7 +31,7 @@ func (o *operands) pop() uint64 {
 	return o.values[o.n]
 }
 
-// pick copies the value that is so far below the top one.
+// pick pushes a copy of the value at a depth below the top.
 func (o *operands) pick(depth uint8) {
 	if int(depth) >= o.n {
 		o.bad = true
@@ -90,8 +90,7 @@ const (
 	opNop        = 0x96
 )
 
-// compute returns the value of an expression, which starts with first on its stack as libgcc has it for the CFA and for
-// registers alike.
+// compute evaluates an expression whose stack begins with first, as in libgcc, for the CFA and for registers.
 func (m *machine) compute(code []byte, first uint64) (uint64, bool) {
 	c := &cursor{data: code}
 	o := &operands{}
@@ -126,7 +125,7 @@ func (m *machine) compute(code []byte, first uint64) (uint64, bool) {
 	return value, !o.bad
 }
 
-// pushRegister pushes a register, with an offset or as it is.
+// pushRegister pushes a register, with or without an offset.
 func (m *machine) pushRegister(c *cursor, o *operands, op uint8) {
 	var number, offset uint64
 	switch {
@@ -194,7 +193,7 @@ func constant(c *cursor, o *operands, op uint8) {
 		o.push(c.uleb())
 	case opConsts:
 		o.push(uint64(c.sleb()))
-	default: // an address would have to be relocated
+	default: // an address would need relocation
 		o.bad = true
 	}
 }
@@ -223,7 +222,7 @@ func shuffle(c *cursor, o *operands, op uint8) {
 	}
 }
 
-// calculate carries out operations of one operand.
+// calculate executes operations on one operand.
 func calculate(c *cursor, o *operands, op uint8) {
 	switch op {
 	case opNop:
@@ -249,7 +248,7 @@ func truth(b bool) uint64 {
 	return 0
 }
 
-// combine carries out operations of two operands: numbers are signed but for shifts, as libgcc has it.
+// combine executes operations on two operands. Like libgcc it takes numbers as signed, except for shifts.
 func (o *operands) combine(op uint8, a, b uint64) {
 	x, y := int64(a), int64(b)
 	switch op {
@@ -283,7 +282,7 @@ func (o *operands) combine(op uint8, a, b uint64) {
 		o.push(truth(x <= y))
 	case opLt:
 		o.push(truth(x < y))
-	default: // division and what else no unwind information of amd64 has
+	default: // division, and others that amd64 unwind information does not use
 		o.bad = true
 	}
 }

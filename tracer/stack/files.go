@@ -7,30 +7,30 @@ import (
 	"syscall"
 )
 
-// filesMax bounds the files kept open; the code that calls OpenCL lies in few.
+// filesMax bounds the open files. Few files call OpenCL.
 const filesMax = 256
 
-// Files keeps what was found in ELF files, for the walkers of all processes that map them: each file is opened once and
-// its unwind information read bit by bit, as it is needed. All methods may be called from any goroutine.
+// Files caches ELF files for the walkers of all processes. It opens each file once and reads unwind information only as
+// needed. Any goroutine may call its methods.
 type Files struct {
 	mu     sync.Mutex
 	images map[identity]*image
 	open   []*os.File
 	vdso   *image
-	asked  bool // for vdso
+	asked  bool // whether vdso was read
 }
 
-// identity tells a file, and when it was written anew.
+// identity identifies a file and its content.
 type identity struct {
 	device, inode uint64
 	size          int64
 	changed       syscall.Timespec
 }
 
-// NewFiles returns a cache that has opened nothing yet.
+// NewFiles returns an empty cache.
 func NewFiles() *Files { return &Files{images: map[identity]*image{}} }
 
-// Close closes the files; walkers that share them then find nothing more in them.
+// Close closes the files. Walkers that share them find nothing in them afterwards.
 func (f *Files) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -42,9 +42,9 @@ func (f *Files) Close() error {
 	return nil
 }
 
-// image returns the ELF file under a path, nil when it is none. ok is false when it could not be looked at.
+// image returns the ELF file at a path, nil if it is none. ok is false if it could not be examined.
 func (f *Files) image(path string) (i *image, ok bool) {
-	// A device that is mapped may do things when it is opened, and a pipe may wait.
+	// Opening a mapped device may have effects, and opening a pipe may block.
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, false
@@ -65,24 +65,24 @@ func (f *Files) image(path string) (i *image, ok bool) {
 	return f.keep(identify(info), file), true
 }
 
-// keep reads the file and takes it in. Under mu.
+// keep reads the file and adds it to the cache. The caller holds mu.
 func (f *Files) keep(id identity, file *os.File) *image {
 	if len(f.images) >= filesMax {
-		// What walkers still use stays open until they are gone, and the garbage collector closes it.
+		// Files that walkers still use are closed by the garbage collector.
 		clear(f.images)
 		f.open = nil
 	}
 	i := openImage(file)
 	f.images[id] = i
 	if i == nil || i.header == 0 {
-		_ = file.Close() // nothing more will be read of it
+		_ = file.Close() // nothing more will be read
 		return i
 	}
 	f.open = append(f.open, file)
 	return i
 }
 
-// virtual returns the vdso, the ELF file that the kernel puts into every process: the same into ours.
+// virtual returns the vdso, the ELF file that the kernel maps into every process.
 func (f *Files) virtual() *image {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -101,10 +101,10 @@ func identify(info os.FileInfo) identity {
 	return id
 }
 
-// vdsoMax is more than a vdso has: two pages.
+// vdsoMax is more than the size of a vdso, two pages.
 const vdsoMax = 1 << 20
 
-// openVDSO reads our own vdso, nil when it cannot.
+// openVDSO reads our own vdso. It returns nil on failure.
 func openVDSO() *image {
 	auxiliary, err := os.ReadFile("/proc/self/auxv")
 	if err != nil {
@@ -121,7 +121,7 @@ func openVDSO() *image {
 		if err != nil {
 			return nil
 		}
-		return openImage(io.NewSectionReader(memory, int64(value), vdsoMax)) // open for as long as we run
+		return openImage(io.NewSectionReader(memory, int64(value), vdsoMax)) // stays open as long as we run
 	}
 	return nil
 }

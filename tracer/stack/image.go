@@ -5,20 +5,20 @@ import (
 	"io"
 )
 
-// segment is a part of an ELF file that is mapped: a PT_LOAD program header.
+// segment is a mapped part of an ELF file: a PT_LOAD program header.
 type segment struct {
 	exec                  bool
 	offset, address, size uint64 // size: bytes in the file
 }
 
-// image is an ELF file as the dynamic linker sees it: program headers only, which a file has even when it was stripped
-// of everything else. Nothing of it is kept but where things are: what a walk needs is read when it needs it.
+// image is an ELF file as the dynamic linker sees it: only program headers, which even stripped files have. It keeps only
+// addresses; a walk reads what it needs.
 type image struct {
 	file     io.ReaderAt
 	segments []segment
 	base     uint64 // address in the file of the lowest mapped page
-	header   uint64 // address of .eh_frame_hdr, 0: no unwind information
-	foreign  bool   // an ELF file of another machine
+	header   uint64 // of .eh_frame_hdr; 0: no unwind information
+	foreign  bool   // for another machine
 	table    table
 }
 
@@ -32,7 +32,7 @@ const (
 	pageSize        = 4096
 )
 
-// openImage returns what file holds, nil for what is no ELF file.
+// openImage returns an ELF file, nil if the file is none.
 func openImage(file io.ReaderAt) *image {
 	var head [elfHeaderSize]byte
 	if n, _ := file.ReadAt(head[:], 0); n < 20 || string(head[:4]) != "\x7fELF" {
@@ -82,7 +82,7 @@ func (i *image) programs(head []byte) bool {
 	return true
 }
 
-// read fills into with what lies at an address, as far as its segment goes, and returns how much that is.
+// read fills into with the content at an address, up to the end of its segment, and returns the number of bytes.
 func (i *image) read(into []byte, address uint64) int {
 	for _, s := range i.segments {
 		within := address - s.address

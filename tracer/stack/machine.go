@@ -2,10 +2,10 @@ package stack
 
 import "encoding/binary"
 
-// registers are those of one frame, as far as they are known.
+// registers are the known registers of one frame.
 type registers struct {
 	value [columns]uint64
-	known uint32 // a bit for each
+	known uint32 // one bit each
 }
 
 func (r *registers) set(column uint8, value uint64) {
@@ -17,15 +17,15 @@ func (r *registers) get(column uint8) (uint64, bool) {
 	return r.value[column], r.known>>column&1 != 0
 }
 
-// machine is the frame that a walk has come to, and the memory that it was given.
+// machine is the frame that a walk has reached, and the stack memory of the sample.
 type machine struct {
 	registers
 	memory []byte
 	bottom uint64 // address of memory[0]
-	beyond bool   // something above the memory was asked for
+	beyond bool   // a read went past the memory
 }
 
-// load reads size bytes, at most 8, of the stack.
+// load reads size bytes of the stack, at most 8.
 func (m *machine) load(address uint64, size uint64) (uint64, bool) {
 	within := address - m.bottom
 	if within > uint64(len(m.memory)) || uint64(len(m.memory))-within < size {
@@ -40,7 +40,7 @@ func (m *machine) load(address uint64, size uint64) (uint64, bool) {
 	return binary.LittleEndian.Uint64(raw[:]), true
 }
 
-// up goes to the caller's frame. It returns false when that cannot be found.
+// up goes to the caller's frame. It returns false if that is unknown.
 func (m *machine) up(r *row) bool {
 	cfa, ok := m.evaluate(&r.cfa, 0)
 	if r.cfa.how == offsetItself {
@@ -51,7 +51,7 @@ func (m *machine) up(r *row) bool {
 		return false
 	}
 	next := m.registers
-	next.set(rsp, cfa) // by the definition of the CFA, unless a rule says otherwise
+	next.set(rsp, cfa) // by definition of the CFA, unless a rule differs
 	next.known &^= 1 << rip
 	for i := range r.saved {
 		s := &r.saved[i]
@@ -66,7 +66,7 @@ func (m *machine) up(r *row) bool {
 	return m.known>>rip&1 != 0
 }
 
-// evaluate returns what a rule says of a frame with that CFA.
+// evaluate applies a rule in the frame with that CFA.
 func (m *machine) evaluate(r *rule, cfa uint64) (uint64, bool) {
 	switch r.how {
 	case stored:

@@ -7,37 +7,37 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
 )
 
-// module is an ELF file where a process has it.
+// module is an ELF file as mapped in a process.
 type module struct {
-	image *image // nil: of no use for unwinding
+	image *image // nil: cannot be used for unwinding
 	path  string
 	bias  uint64 // address in the process minus address in the file
-	base  uint64 // lowest address, as dladdr has it in dli_fbase
-	known bool   // it is a module at all: path and base hold
+	base  uint64 // lowest address, dli_fbase of dladdr
+	known bool   // path and base are valid
 }
 
-// nowhere stands for what is no module: code made at run time, most often. kernels is where functions return to whose
-// return is being watched by the kernel: it alone knows where they go on.
+// nowhere stands for code outside of modules, mostly generated at run time. kernels stands for the page to which probed
+// functions return: only the kernel knows where they continue.
 var nowhere, kernels = &module{}, &module{}
 
 // uprobesPage is the name of that mapping.
 const uprobesPage = "[uprobes]"
 
-// modules are the mappings of a process and the modules found in them.
+// modules are the mappings of a process and their modules.
 type modules struct {
 	space    Space
 	files    *Files
 	mappings []target.Mapping // by address
-	found    []*module        // of each mapping, nil: not looked for yet
-	misses   int              // addresses asked for in vain since the mappings were read
-	patience int              // misses at which they are read again
+	found    []*module        // by mapping; nil: not looked up yet
+	misses   int              // failed lookups since the mappings were read
+	patience int              // failed lookups before they are read again
 }
 
-// patienceMax bounds how many addresses are asked for in vain before the mappings are read again.
+// patienceMax bounds patience.
 const patienceMax = 1 << 16
 
-// at returns the module of the mapping that holds an address, nil when there is no such mapping. changed says that the
-// mappings were read again and are others now.
+// at returns the module at an address, nil if nothing is mapped there. changed says that the mappings were read again and
+// have changed.
 func (m *modules) at(address uint64) (in *module, changed bool) {
 	i, ok := m.search(address)
 	if !ok {
@@ -47,7 +47,7 @@ func (m *modules) at(address uint64) (in *module, changed bool) {
 		if !ok {
 			return nil, changed
 		}
-		m.patience = 1 // reading was worth it, it will be again
+		m.patience = 1 // reading paid off, and may again
 	}
 	if m.found[i] == nil {
 		m.found[i] = m.load(i)
@@ -65,8 +65,8 @@ func (m *modules) search(address uint64) (int, bool) {
 	return i, i >= 0 && address < m.mappings[i].End
 }
 
-// missed reads the mappings again when that may help: after the first address asked for in vain, then after twice as
-// many each time, so that a stack that is walked wrongly for ever costs little.
+// missed reads the mappings again after the first failed lookup, and then after twice as many each time, so that stacks
+// that never unwind cost little.
 func (m *modules) missed() (changed bool) {
 	m.misses++
 	if m.misses < m.patience {
@@ -76,7 +76,7 @@ func (m *modules) missed() (changed bool) {
 	return m.read()
 }
 
-// read reads the mappings and reports whether they are others than before.
+// read reads the mappings and reports whether they have changed.
 func (m *modules) read() bool {
 	mappings, ok := m.now()
 	if !ok || slices.Equal(mappings, m.mappings) {
@@ -86,12 +86,12 @@ func (m *modules) read() bool {
 	return true
 }
 
-// watched reports whether the mappings have the page of the kernel's own returns, of which there is one.
+// watched reports whether the page to which probed functions return is mapped.
 func (m *modules) watched() bool {
 	return slices.ContainsFunc(m.mappings, func(p target.Mapping) bool { return p.Path == uprobesPage })
 }
 
-// renew reads the mappings, and finds the modules anew.
+// renew reads the mappings and looks up all modules anew.
 func (m *modules) renew() {
 	m.misses, m.patience = 0, 0
 	if mappings, ok := m.now(); ok {
@@ -99,13 +99,13 @@ func (m *modules) renew() {
 	}
 }
 
-// now returns the mappings. ok is false when the process is gone: what is known of it holds for what it told before.
+// now returns the mappings. ok is false if the process is gone: what we know of it then still holds for its last calls.
 func (m *modules) now() (mappings []target.Mapping, ok bool) {
 	mappings, err := m.space.Maps()
 	return mappings, err == nil && len(mappings) > 0
 }
 
-// load finds the module of a mapping.
+// load looks up the module of a mapping.
 func (m *modules) load(i int) *module {
 	p := &m.mappings[i]
 	switch p.Path {
@@ -125,10 +125,10 @@ func (m *modules) load(i int) *module {
 	case image != nil || !readable:
 		return &module{path: p.Path, base: first.Start, known: true}
 	}
-	return nowhere // a file of code that is no ELF file, which no dynamic linker has loaded
+	return nowhere // executable, but not ELF, so no dynamic linker has loaded it
 }
 
-// image returns the ELF file that a mapping shows; see [Files.image].
+// image returns the ELF file of a mapping; see [Files.image].
 func (m *modules) image(p *target.Mapping) (i *image, ok bool) {
 	path, err := m.space.File(*p)
 	if err != nil {
@@ -137,7 +137,7 @@ func (m *modules) image(p *target.Mapping) (i *image, ok bool) {
 	return m.files.image(path)
 }
 
-// place works out where an image is; lowest is where it seems to begin.
+// place determines where an image is. lowest is where it seems to begin.
 func place(image *image, p *target.Mapping, lowest uint64) *module {
 	module := &module{path: p.Path, base: lowest, known: true}
 	if image == nil {
@@ -149,8 +149,8 @@ func place(image *image, p *target.Mapping, lowest uint64) *module {
 	return module
 }
 
-// bias works out what to add to the file's addresses, by the segment whose pages the mapping shows. Where one segment
-// ends and the next begins in the same page of the file, it is the one that the mapping begins with.
+// bias returns the difference between addresses in the process and in the file, from the segment that the mapping shows.
+// If two segments share a page of the file, it is the one at which the mapping begins.
 func (i *image) bias(p *target.Mapping) (bias uint64, ok bool) {
 	begins := false
 	for _, s := range i.segments {
@@ -165,8 +165,8 @@ func (i *image) bias(p *target.Mapping) (bias uint64, ok bool) {
 	return bias, ok
 }
 
-// first returns the first of the mappings of one file that belong together: their offsets rise with their addresses,
-// and only memory without a file lies between them.
+// first returns the first of the mappings of one file that belong together: offsets rise with addresses, and only
+// anonymous memory lies between them.
 func (m *modules) first(i int) int {
 	p := &m.mappings[i]
 	first, offset := i, p.Offset

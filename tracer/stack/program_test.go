@@ -45,22 +45,22 @@ func (p process) Maps() ([]target.Mapping, error) {
 	return mappings, nil
 }
 
-// capture is what the program tells of one call.
+// capture is a call as the program reports it.
 type capture struct {
 	name   string
 	sample wire.Sample
-	frames []uint64 // as libgcc has them
+	frames []uint64 // by libgcc
 	bases  []uint64 // dli_fbase of each
 }
 
-// running is a program that runs, has told everything and waits.
+// running is a program that has reported everything and waits.
 type running struct {
 	process
 	path     string
 	captures []capture
 }
 
-// compile builds testdata into a program and its two libraries.
+// compile compiles testdata into a program and its two libraries.
 func compile(t testing.TB, compiler, source string, flags ...string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -97,7 +97,7 @@ func pipes(t testing.TB, command *exec.Cmd) (in io.WriteCloser, out io.Reader) {
 	return in, out
 }
 
-// start runs a program until it has told everything.
+// start runs a program until it has reported everything.
 func start(t testing.TB, path string) *running {
 	t.Helper()
 	command := exec.Command(path)
@@ -155,7 +155,7 @@ func readBytes(t testing.TB, r io.Reader) []byte {
 	return b
 }
 
-// describe writes frames as places in modules.
+// describe formats frames as offsets in modules.
 func describe(w *Walker, frames []uint64) string {
 	var text strings.Builder
 	for _, address := range frames {
@@ -186,11 +186,11 @@ func TestWalkFindsWhatLibgccFinds(t *testing.T) {
 		t.Run(build.name, func(t *testing.T) {
 			t.Parallel()
 			if _, err := exec.LookPath(build.compiler); err != nil && strings.HasPrefix(build.compiler, "clang") {
-				t.Skipf("no stacks of clang are walked: %v", err)
+				t.Skipf("no stacks of clang code are walked: %v", err)
 			}
 			p := start(t, compile(t, build.compiler, build.source, build.flags...))
 			files := NewFiles()
-			defer files.Close() //nolint:errcheck // files that were only read
+			defer files.Close() //nolint:errcheck // only read
 			w := New(p, files)
 			seen := map[string]int{}
 			for i := range p.captures {
@@ -215,14 +215,14 @@ func TestWalkFindsWhatLibgccFinds(t *testing.T) {
 			}
 			for _, name := range wanted {
 				if seen[name] == 0 {
-					t.Errorf("the program told nothing of %q", name)
+					t.Errorf("the program reported nothing of %q", name)
 				}
 			}
 		})
 	}
 }
 
-// check walks a capture's stack and compares.
+// check walks the stack of a capture and compares the result.
 func (c *capture) check(t *testing.T, w *Walker) {
 	t.Helper()
 	before := w.Truncated()

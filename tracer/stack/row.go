@@ -2,8 +2,8 @@ package stack
 
 import "slices"
 
-// Registers by their DWARF numbers (System V ABI for AMD64, figure 3.36); a row knows of the sixteen general ones and
-// of the return address, whose column stands for the instruction pointer.
+// Registers by DWARF number (System V ABI for AMD64, figure 3.36): the sixteen general ones, and the return address, whose
+// column stands for the instruction pointer.
 const (
 	rbx = 3
 	rbp = 6
@@ -17,20 +17,20 @@ const (
 	columns = 17
 )
 
-// how says where the caller's value of a register is.
+// how says how to find the caller's value of a register.
 type how uint8
 
 const (
-	kept         how = iota // where it was: the call changes nothing
-	lost                    // nowhere
+	kept         how = iota // unchanged by the call
+	lost                    // unknown
 	stored                  // in memory at CFA + offset
-	offsetItself            // it is CFA + offset; of the CFA: register + offset
+	offsetItself            // CFA + offset; for the CFA: register + offset
 	moved                   // in another register
-	storedBy                // in memory at what an expression says
-	computed                // it is what an expression says
+	storedBy                // in memory at the value of an expression
+	computed                // the value of an expression
 )
 
-// rule is how one register, or the CFA, is found.
+// rule says how to find one register, or the CFA.
 type rule struct {
 	how        how
 	register   uint8
@@ -38,42 +38,42 @@ type rule struct {
 	expression []byte
 }
 
-// saved is the rule of a register.
+// saved is the rule of one register.
 type saved struct {
 	column uint8
 	rule
 }
 
-// row is how to get from one frame to its caller's: what the unwind information says of one place in the code.
+// row holds the rules at one place in the code, with which to get from a frame to its caller's.
 type row struct {
 	cfa    rule
 	saved  []saved
-	signal bool // the caller was interrupted there: its address is not that of a return
-	last   bool // there is no caller
+	signal bool // a signal interrupted the caller: its address is not a return address
+	last   bool // no caller
 }
 
-// plan is a row in the making.
+// plan is a row under construction.
 type plan struct {
 	cfa  rule
 	rule [columns]rule
 }
 
 const (
-	rememberedMax = 64  // bounds DW_CFA_remember_state; compilers nest it once
-	expressionMax = 256 // bytes that are believed, and kept with the row; compilers write a dozen
+	rememberedMax = 64  // depth of DW_CFA_remember_state; compilers use one
+	expressionMax = 256 // bytes of an expression, kept with the row; compilers write a dozen
 )
 
-// program runs call frame instructions (DWARF 5, section 6.4.2).
+// program executes call frame instructions (DWARF 5, section 6.4.2).
 type program struct {
 	plan
 	common     *common
 	initial    plan
 	remembered []plan
-	at         uint64 // address that the instructions have come to
+	at         uint64 // address that the instructions have reached
 	bad        bool
 }
 
-// row returns what the image knows of the code at pc, nil for nothing.
+// row returns the rules of an image for the code at pc, nil if there are none.
 func (i *image) row(pc uint64) *row {
 	if i.header == 0 {
 		return nil
@@ -99,12 +99,12 @@ func (p *program) finish() *row {
 			r.saved = append(r.saved, saved{uint8(column), rule.own()})
 		}
 	}
-	// A return address that is kept would be the same for ever.
+	// An unchanged return address would lead to the same frame forever.
 	r.last = p.common.ra != rip || p.rule[rip].how <= lost
 	return r
 }
 
-// own copies the expression, which else would keep the whole entry.
+// own copies the expression, so that it does not keep the whole entry in memory.
 func (r rule) own() rule {
 	r.expression = slices.Clone(r.expression)
 	return r
@@ -142,7 +142,7 @@ const (
 	cfaNegativeOffsetExtended = 0x2f
 )
 
-// run carries out instructions as long as they are about code up to pc.
+// run executes the instructions that concern code up to pc.
 func (p *program) run(code []byte, pc uint64) {
 	c := &cursor{data: code}
 	for c.left() > 0 && p.at <= pc && !p.bad {
@@ -162,12 +162,12 @@ func (p *program) run(code []byte, pc uint64) {
 	}
 }
 
-// place carries out what is about places in the code and about states.
+// place executes instructions on locations and states.
 func (p *program) place(c *cursor, op uint8) {
 	switch op {
 	case cfaNop:
 	case cfaSetLoc:
-		p.bad = true // of no compiler for amd64, and relative to what cursors of code do not know
+		p.bad = true // no compiler for amd64 writes it, and its base is unknown here
 	case cfaAdvance1:
 		p.at += uint64(c.u8()) * p.common.code
 	case cfaAdvance2:
@@ -194,7 +194,7 @@ func (p *program) place(c *cursor, op uint8) {
 	}
 }
 
-// define carries out what is about the CFA.
+// define executes instructions on the CFA.
 func (p *program) define(c *cursor, op uint8) {
 	switch op {
 	case cfaDefCFA:
@@ -214,7 +214,7 @@ func (p *program) define(c *cursor, op uint8) {
 	}
 }
 
-// register carries out what is about one register, which its first operand names.
+// register executes instructions on one register, named by their first operand.
 func (p *program) register(c *cursor, op uint8) {
 	column, data := c.uleb(), p.common.data
 	switch op {
@@ -249,7 +249,7 @@ func (p *program) register(c *cursor, op uint8) {
 	}
 }
 
-// set gives a column its rule; of vector registers and the like nothing depends.
+// set gives a column its rule. It ignores vector registers and the like.
 func (p *program) set(column uint64, r rule) {
 	if column < columns {
 		p.rule[column] = r

@@ -103,7 +103,7 @@ func gcc(t testing.TB, words ...string) {
 	}
 }
 
-// library returns the bytes of a small library and where its unwind information begins.
+// library returns a small library and the offset of its unwind information.
 func library(t testing.TB) (data []byte, from int) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "library.so")
@@ -116,10 +116,10 @@ func library(t testing.TB) (data []byte, from int) {
 	if image == nil || image.table.count == 0 {
 		t.Fatal("the library has no unwind information")
 	}
-	return data, int(image.header) // of such a library read-only data has its address as its offset
+	return data, int(image.header) // in such a library, addresses of read-only data equal offsets
 }
 
-// Whatever instructions a file has, and whatever the stack holds, a row is found or not, and a frame.
+// Any instructions and any stack give a row and a frame, or none.
 func FuzzRow(f *testing.F) {
 	initial := []byte{cfaDefCFA, rsp, 8, cfaOffset | rip, 1}
 	for op := range 0x100 {
@@ -144,13 +144,13 @@ func FuzzRow(f *testing.F) {
 	})
 }
 
-// Whatever a file holds, asking it for rows neither panics nor takes long or much.
+// Any file content gives rows without panic, and in bounded time and memory.
 func FuzzFiles(f *testing.F) {
 	whole, header := library(f)
 	f.Add([]byte{})
 	f.Add([]byte{0, 4, 0xff})
 	f.Add([]byte{0, 24, 0x80, 0, 25, 0xff, 0, 60, 0x7f})
-	for i := range 0x180 { // each byte of the table and of the entries behind it
+	for i := range 0x180 { // each byte of the table and of its entries
 		f.Add([]byte{byte(i >> 8), byte(i), 0xff})
 		f.Add([]byte{byte(i >> 8), byte(i), 0x10})
 	}
@@ -159,7 +159,7 @@ func FuzzFiles(f *testing.F) {
 		for ; len(changes) >= 3; changes = changes[3:] {
 			at := int(binary.BigEndian.Uint16(changes))
 			if at >= 0x8000 {
-				at = at & 0x3ff // the ELF file's own headers
+				at = at & 0x3ff // the ELF headers
 			} else {
 				at += header
 			}
@@ -172,7 +172,7 @@ func FuzzFiles(f *testing.F) {
 			return
 		}
 		m := machine{memory: make([]byte, 256), bottom: stackAt}
-		for pc := uint64(0x1000); pc < 0x1400; pc += 3 { // its code, and some of what follows
+		for pc := uint64(0x1000); pc < 0x1400; pc += 3 { // its code, and beyond
 			if r := image.row(pc); r != nil {
 				m.registers = registers{known: 1<<columns - 1}
 				m.set(rsp, stackAt)
@@ -183,7 +183,7 @@ func FuzzFiles(f *testing.F) {
 	})
 }
 
-// Whatever registers and bytes come, a walk ends and does not panic.
+// A walk ends without panic for any registers and memory.
 func FuzzWalk(f *testing.F) {
 	whole, _ := library(f)
 	path := filepath.Join(f.TempDir(), "library.so")

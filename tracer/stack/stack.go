@@ -1,7 +1,6 @@
-// Package stack turns what was told of a call, its registers and the bytes of its stack, into the frames that
-// _Unwind_Backtrace would have found in the process, and those into tags: the same as the shim's, without anything
-// running in the process. It unwinds by the call frame information of the modules, which every library for amd64 has
-// because exceptions need it. The package reads no clock.
+// Package stack turns the registers and stack bytes of a call into the frames that _Unwind_Backtrace would find in the
+// process, and these into tags equal to the shim's, without running code in the process. It unwinds with the call frame
+// information that every library for amd64 has for exceptions. It reads no clock.
 package stack
 
 import (
@@ -13,40 +12,40 @@ import (
 
 // Space is the address space of a process; *target.Process is one.
 type Space interface {
-	// Maps returns the mappings as they are now, by address, or an error when the process is gone.
+	// Maps returns the current mappings, by address, or an error if the process is gone.
 	Maps() ([]target.Mapping, error)
-	// File returns the path by which we can open the file of a mapping: that file, whatever has its name meanwhile.
+	// File returns the path under which we can open the file of a mapping, even if another file has its name now.
 	File(target.Mapping) (string, error)
 }
 
-// rowsMax bounds the places in the code whose rows are kept, some 400 bytes each.
+// rowsMax bounds the cached rows, of some 400 bytes each.
 const rowsMax = 1 << 14
 
 // Walker walks the stacks of one process. It is for one goroutine at a time.
 type Walker struct {
 	modules   modules
-	rows      map[uint64]*row // by the place in the code; nil: no unwind information
+	rows      map[uint64]*row // by address; nil: no unwind information
 	machine   machine
 	truncated uint64
 }
 
-// New returns a walker that reads the mappings of the process when it first needs them, or is told to: see Renew.
+// New returns a walker. It reads the mappings of the process when it first needs them, or on Renew.
 func New(space Space, files *Files) *Walker {
 	return &Walker{modules: modules{space: space, files: files}, rows: map[uint64]*row{}}
 }
 
-// Clone returns a walker of a process that was forked from this one's: until its mappings are found to be others, it has
-// the same, and both share what is found in them. It costs next to nothing. One goroutine at a time may use the two.
+// Clone returns a walker for a forked child. The two share mappings and rows until those of the child turn out to differ.
+// It is cheap. Only one goroutine at a time may use the two.
 func (w *Walker) Clone(space Space) *Walker {
 	clone := New(space, w.modules.files)
 	clone.modules.mappings, clone.modules.found, clone.rows = w.modules.mappings, w.modules.found, w.rows
 	return clone
 }
 
-// Walk appends the return addresses of a call's stack, innermost first and beginning with the sample's Ip, as far as
-// frames has room. Like _Unwind_Backtrace it ends at the outermost frame and behind the first frame whose code has no
-// unwind information, frame pointer or not; and where another probed function is to return, for the kernel alone knows
-// where to. It also ends where the sample has no more of the stack: see Truncated.
+// Walk appends the return addresses of a call's stack, innermost first, beginning with s.Ip, up to the capacity of frames.
+// Like _Unwind_Backtrace it ends at the outermost frame, or after the first frame without unwind information, even if
+// there is a frame pointer. It also ends where another probed function will return, since only the kernel knows where to,
+// and at the end of the stack in the sample: see Truncated.
 func (w *Walker) Walk(s *wire.Sample, frames []uint64) []uint64 {
 	if s.Ip == 0 || len(frames) == cap(frames) {
 		return frames
@@ -57,8 +56,8 @@ func (w *Walker) Walk(s *wire.Sample, frames []uint64) []uint64 {
 	}
 	m := &w.machine
 	m.begin(s)
-	// A return address is that of the instruction behind the call, which may belong to another function. Where the
-	// caller was interrupted by a signal it is that of the instruction itself.
+	// A return address is that of the instruction after the call, which may belong to another function. If a signal
+	// interrupted the caller, it is that of the instruction itself.
 	interrupted := false
 	for len(frames) < cap(frames) {
 		at := m.value[rip]
@@ -87,9 +86,9 @@ func (w *Walker) Walk(s *wire.Sample, frames []uint64) []uint64 {
 	return frames
 }
 
-// returnsToKernel reports whether an address is where functions return to whose return is being watched: the beginning of a
-// page that comes with the first of them. Hardly any code returns to the beginning of a page, so that it is looked for
-// there, however often the mappings were read in vain before.
+// returnsToKernel reports whether an address is that to which probed functions return: the beginning of a page that is
+// mapped with the first of them. Since almost no other code returns to the beginning of a page, it looks for that page
+// however often the mappings were read in vain.
 func (w *Walker) returnsToKernel(address uint64) bool {
 	if address%uint64(os.Getpagesize()) != 0 {
 		return false
@@ -102,7 +101,7 @@ func (w *Walker) returnsToKernel(address uint64) bool {
 	return module == kernels
 }
 
-// begin takes the registers that survive a call, and the stack.
+// begin takes the callee-saved registers and the stack.
 func (m *machine) begin(s *wire.Sample) {
 	*m = machine{memory: s.Memory, bottom: s.Sp}
 	m.set(rip, s.Ip)
@@ -115,18 +114,17 @@ func (m *machine) begin(s *wire.Sample) {
 	m.set(r15, s.R15)
 }
 
-// Truncated returns how many walks have ended because the stack was longer than what was told of it.
+// Truncated returns how many walks ended because the stack was longer than its copy in the sample.
 func (w *Walker) Truncated() uint64 { return w.truncated }
 
-// Renew reads the mappings, at once: when they are needed the process may be gone. Addresses in no known mapping do so
-// by themselves: it is for when the process has put one module where another was, and for one that may not live long.
-// Of a process that is gone, what is known is kept.
+// Renew reads the mappings now. Unknown addresses cause this by themselves; call it when one module may have replaced
+// another, or the process may soon be gone. If it is gone, Renew keeps what is known.
 func (w *Walker) Renew() {
 	w.modules.renew()
 	w.forget()
 }
 
-// row returns how to go on from a place in the code, nil when nothing says it.
+// row returns the rules at a place in the code, nil if there are none.
 func (w *Walker) row(at uint64) *row {
 	if r, ok := w.rows[at]; ok {
 		return r
@@ -143,7 +141,7 @@ func (w *Walker) row(at uint64) *row {
 	return r
 }
 
-// module returns the module of an address, nil when it is in no mapping.
+// module returns the module of an address, nil if nothing is mapped there.
 func (w *Walker) module(address uint64) *module {
 	module, changed := w.modules.at(address)
 	if changed {
@@ -152,11 +150,11 @@ func (w *Walker) module(address uint64) *module {
 	return module
 }
 
-// forget begins anew with the rows: the mappings are others now. Those of a clone may be as they were.
+// forget drops the rows after the mappings have changed. Those of a clone may still be valid.
 func (w *Walker) forget() { w.rows = map[uint64]*row{} }
 
-// Locate returns the module that holds an address: its path as the process sees it and its lowest address, which is
-// what dladdr calls dli_fbase. ok is false for addresses in no module.
+// Locate returns the module at an address: its path as the process sees it, and its lowest address, which dladdr calls
+// dli_fbase. ok is false for addresses outside of modules.
 func (w *Walker) Locate(address uint64) (path string, base uint64, ok bool) {
 	module := w.module(address)
 	if module == nil || !module.known {

@@ -2,28 +2,26 @@ package stack
 
 import "slices"
 
-// Unwind information is read by way of the binary search table in .eh_frame_hdr, entry by entry as it is needed, and
-// not with a parser of whole sections such as package frame of delve: that one wants .eh_frame in memory (31 ms and
-// 16 MiB for libLLVM-14), takes its entries to be in the order of their addresses, which in the C library they are not,
-// gives a file up for one augmentation it does not know, forgets what DW_CFA_restore restores to, and can be made by a
-// bad file to ask for as much memory as it says. _Unwind_Find_FDE of libgcc goes by the same table: what is not in it,
-// the shim does not find either.
+// Unwind information is found by the binary search table in .eh_frame_hdr and read one entry at a time. We do not use a
+// parser of whole sections such as delve's package frame: it needs .eh_frame in memory (31 ms and 16 MiB for libLLVM-14),
+// assumes entries in the order of their addresses, which the C library's are not, rejects a file for one unknown
+// augmentation, forgets what DW_CFA_restore restores, and allocates as much memory as a bad file claims. libgcc's
+// _Unwind_Find_FDE uses the same table, so the shim does not find what is missing there either.
 
 const (
-	entryMax = 1 << 17 // bytes of one entry that are believed; of 2700 programs and libraries the largest has 9984
+	entryMax = 1 << 17 // largest accepted entry, bytes; of 2700 programs and libraries the largest has 9984
 	cieMax   = 1 << 12
 )
 
-// table is the binary search table of an image: pairs of a function's address and that of its entry, relative to the
-// table's header.
+// table is the binary search table of an image: pairs of addresses of a function and its entry, relative to the header.
 type table struct {
-	first uint64 // address of the first pair
+	first uint64 // of the first pair
 	count uint64
 	wide  bool // numbers of 8 bytes, not 4
 }
 
-// findTable reads the head of .eh_frame_hdr; without a table that can be searched the image has no unwind information:
-// libgcc then goes through all entries, but the linkers of amd64 leave the table out only where they cannot read those.
+// findTable reads the head of .eh_frame_hdr. An image without a search table counts as one without unwind information.
+// libgcc would scan all entries, but linkers for amd64 omit the table only if they cannot parse those.
 func (i *image) findTable() {
 	var raw [32]byte
 	c := cursor{data: raw[:i.read(raw[:], i.header)], start: i.header}
@@ -73,25 +71,25 @@ func (i *image) search(pc uint64) (entry uint64, ok bool) {
 	return entry, ok
 }
 
-// common is a CIE: what several entries share.
+// common is a CIE: what several entries have in common.
 type common struct {
 	code       uint64 // factor of code addresses
 	data       int64  // factor of offsets
-	ra         uint64 // the column that has the return address
-	pointers   uint8  // how addresses are written
-	sized      bool   // entries tell how long their augmentation is
-	signal     bool   // the frame of a signal's return: the pc above it is that of an instruction, not of a return
+	ra         uint64 // column of the return address
+	pointers   uint8  // encoding of addresses
+	sized      bool   // entries have the length of their augmentation
+	signal     bool   // the frame of a signal handler's return: the pc above it is not a return address
 	initialize []byte
 }
 
-// function is an FDE: how to unwind from the code of one function.
+// function is an FDE: the unwind information of one function.
 type function struct {
 	begin  uint64
 	common common
 	code   []byte
 }
 
-// entry reads the length of what stands at an address of .eh_frame, and then the rest of it, from behind the length on.
+// entry reads the length of an entry at an address of .eh_frame, and then its content after the length.
 func (i *image) entry(address uint64, most uint64) (cursor, bool) {
 	var raw [12]byte
 	c := cursor{data: raw[:i.read(raw[:], address)]}
@@ -118,7 +116,7 @@ func (i *image) function(pc uint64) (f function, ok bool) {
 		return f, false
 	}
 	place := c.start
-	back := uint64(c.u32()) // how far before this place the CIE is
+	back := uint64(c.u32()) // distance of the CIE before this place
 	if f.common, ok = i.common(place - back); !ok || back == 0 {
 		return f, false
 	}
@@ -157,7 +155,7 @@ func (i *image) common(address uint64) (c common, ok bool) {
 	return c, true
 }
 
-// augment reads what the letters of augmentation announce; from one that is not known on, the rest is skipped.
+// augment reads the data that the letters of augmentation announce. It skips the rest from the first unknown letter on.
 func (c *common) augment(in *cursor, augmentation string) bool {
 	if augmentation == "" {
 		return true

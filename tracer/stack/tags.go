@@ -7,29 +7,24 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// As many as the shim has, so that both say the same of a program with more.
+// The same limits as the shim's.
 const (
 	tagsMax    = 1 << 15
 	modulesMax = 1 << 10
 )
 
-const (
-	// unknownSite is the SITE of what was there before anybody looked.
-	unknownSite = "unknown before attach\t\t\t\n"
-	fullText    = "more call sites than can be told apart"
-)
+const fullText = "too many call sites to distinguish"
 
-// Tags gives the tags of one process: a distinct stack, caller, size class or thread gets a small number once. It is
-// for one goroutine at a time.
+// Tags numbers the distinct stacks, callers, size classes or threads of one process. It is for one goroutine at a time.
 type Tags struct {
 	mode    wire.TagMode
 	walker  *Walker
 	put     func(*wire.Record)
-	numbers map[string]uint32 // by what makes the tag, 8 bytes for each number of it
+	numbers map[string]uint32 // by key: 8 bytes per address or value
 	modules map[moduleID]uint64
-	last    uint32 // number given out last
+	last    uint32 // number assigned last
 	unknown uint32
-	full    bool // told
+	full    bool // reported
 	time    uint64
 	thread  uint32
 	frames  []uint64
@@ -42,9 +37,9 @@ type moduleID struct {
 	path string
 }
 
-// NewTags returns tags of a mode; those of stacks have depth frames, 1 to wire.StackMax, at most. put takes the TAG and
-// MODULE records when something is seen for the first time, the SITE of Unknown, and a DIAG when there are too many
-// tags. Their Process is 0; their payload is valid until put returns.
+// NewTags returns tags of a mode. Those of stacks have at most depth frames, 1 to wire.StackMax. It passes to put the TAG
+// and MODULE records of what is new, the SITE of Unknown, and a DIAG once there are too many tags. Their Process is 0;
+// their payload is valid until put returns.
 func NewTags(mode wire.TagMode, depth int, walker *Walker, put func(*wire.Record)) *Tags {
 	return &Tags{
 		mode: mode, walker: walker, put: put,
@@ -53,10 +48,10 @@ func NewTags(mode wire.TagMode, depth int, walker *Walker, put func(*wire.Record
 	}
 }
 
-// See says which sample is being dealt with: records have its time and its thread. Tag sees its sample itself.
+// See sets the time and thread of the next records to those of a sample. Tag does so itself.
 func (t *Tags) See(s *wire.Sample) { t.time, t.thread = s.Time, s.Tid }
 
-// Tag returns the number of the tag of a call that asked for size bytes: 0 in mode none, and when there are too many.
+// Tag returns the tag of a call that asked for size bytes. It is 0 in mode none, and when there are too many.
 func (t *Tags) Tag(s *wire.Sample, size uint64) uint32 {
 	t.See(s)
 	frames, value := t.frames[:0], uint64(0)
@@ -90,18 +85,18 @@ func (t *Tags) Tag(s *wire.Sample, size uint64) uint32 {
 	return number
 }
 
-// Unknown returns the tag of what was created before anybody looked, which it defines when it is first asked for.
+// Unknown returns the tag of objects from before we attached, and defines it at its first use.
 func (t *Tags) Unknown() uint32 {
 	if t.unknown == 0 {
 		if t.unknown = t.next(); t.unknown > 0 {
 			t.define(t.unknown, wire.TagsNone, nil, 0)
-			t.tell(wire.Event{Kind: wire.KindSite, Tag: t.unknown}, []byte(unknownSite))
+			t.write(wire.SiteFields{Tag: t.unknown}.Record(wire.AppendSiteFrame(nil, wire.SiteFrame{Function: wire.BeforeAttach})))
 		}
 	}
 	return t.unknown
 }
 
-// sizeClass is the power of two that holds size bytes.
+// sizeClass returns the smallest power of two that is at least size.
 func sizeClass(size uint64) uint64 {
 	if size <= 1 {
 		return 1
@@ -109,7 +104,7 @@ func sizeClass(size uint64) uint64 {
 	return 1 << bits.Len64(size-1)
 }
 
-// next returns a number that is free, 0 when there is none, which it says once.
+// next returns a free number. When there is none it returns 0, and reports it once.
 func (t *Tags) next() uint32 {
 	if t.last < tagsMax {
 		t.last++
@@ -117,23 +112,21 @@ func (t *Tags) next() uint32 {
 	}
 	if !t.full {
 		t.full = true
-		t.tell(wire.Event{Kind: wire.KindDiag, Op: uint8(wire.DiagTagsFull)}, []byte(fullText))
+		t.write(wire.DiagFields{Diag: wire.DiagTagsFull}.Record([]byte(fullText)))
 	}
 	return 0
 }
 
-// define tells what a number stands for.
+// define writes what a number stands for.
 func (t *Tags) define(number uint32, mode wire.TagMode, frames []uint64, value uint64) {
 	t.payload = t.payload[:0]
 	for _, address := range frames {
-		f := t.locate(address)
-		t.payload = binary.LittleEndian.AppendUint64(t.payload, f.Module)
-		t.payload = binary.LittleEndian.AppendUint64(t.payload, f.Offset)
+		t.payload = wire.AppendFrame(t.payload, t.locate(address))
 	}
-	t.tell(wire.Event{Kind: wire.KindTag, Op: uint8(mode), Tag: number, Link: value}, t.payload)
+	t.write(wire.TagFields{Mode: mode, Tag: number, Value: value}.Record(t.payload))
 }
 
-// locate returns an address as what it is in its module, which is told of the first time.
+// locate returns an address relative to its module, and writes the MODULE record of a new one.
 func (t *Tags) locate(address uint64) wire.Frame {
 	path, base, ok := t.walker.Locate(address)
 	if !ok {
@@ -144,7 +137,7 @@ func (t *Tags) locate(address uint64) wire.Frame {
 	if !known && len(t.modules) < modulesMax {
 		number = uint64(len(t.modules)) + 1
 		t.modules[id] = number
-		t.tell(wire.Event{Kind: wire.KindModule, Object: number}, []byte(path[:min(len(path), wire.PayloadMax)]))
+		t.write(wire.ModuleFields{Module: number}.Record(wire.AppendModule(nil, path)))
 	}
 	if number == 0 {
 		return wire.Frame{Offset: address}
@@ -152,7 +145,7 @@ func (t *Tags) locate(address uint64) wire.Frame {
 	return wire.Frame{Module: number, Offset: address - base}
 }
 
-func (t *Tags) tell(e wire.Event, payload []byte) {
-	e.Time, e.Size = t.time, uint64(len(payload))
-	t.put(&wire.Record{Event: e, Thread: t.thread, Payload: payload})
+func (t *Tags) write(r wire.Record) {
+	r.Time, r.Thread = t.time, t.thread
+	t.put(&r)
 }

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"testing"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/life"
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
 )
@@ -53,11 +53,11 @@ func TestTagsOfEveryMode(t *testing.T) {
 			if !slices.Equal(got, test.numbers) {
 				t.Errorf("tags %d, want %d", got, test.numbers)
 			}
-			told := h.of(wire.KindTag)
-			if len(told) != len(test.links) || len(h) != len(told) {
+			records := h.of(wire.KindTag)
+			if len(records) != len(test.links) || len(h) != len(records) {
 				t.Fatalf("records %+v, want %d tags", h, len(test.links))
 			}
-			for i, r := range told {
+			for i, r := range records {
 				frames := wire.Frames(r.Payload)
 				if wire.TagMode(r.Op) != test.mode || r.Tag != uint32(i+1) || r.Link != test.links[i] || len(frames) != test.frames || r.Size != uint64(len(r.Payload)) {
 					t.Errorf("record %d: %+v with frames %+v", i, r, frames)
@@ -98,13 +98,13 @@ func TestTagsOfRealStacks(t *testing.T) {
 		numbers[number] = c
 	}
 	if len(h.of(wire.KindTag)) != len(numbers) {
-		t.Errorf("%d tags told for %d", len(h.of(wire.KindTag)), len(numbers))
+		t.Errorf("%d tags defined for %d", len(h.of(wire.KindTag)), len(numbers))
 	}
 	modules := map[uint64]string{}
 	for _, r := range h {
 		if r.Kind == wire.KindModule {
 			if modules[r.Object] != "" || r.Object != uint64(len(modules))+1 {
-				t.Errorf("module %d %s told again or not in order", r.Object, r.Payload)
+				t.Errorf("module %d %s defined again or out of order", r.Object, r.Payload)
 			}
 			modules[r.Object] = string(r.Payload)
 			continue
@@ -164,11 +164,11 @@ func TestTooManyTags(t *testing.T) {
 		t.Errorf("diagnostics %+v, want one", diag)
 	}
 	if len(h.of(wire.KindTag)) != tagsMax {
-		t.Errorf("%d tags told", len(h.of(wire.KindTag)))
+		t.Errorf("%d tags defined", len(h.of(wire.KindTag)))
 	}
 }
 
-// Frames of modules beyond those that have a number are told as addresses, not as if they lay at the beginning of memory.
+// Frames of modules without a number are absolute addresses.
 func TestTooManyModules(t *testing.T) {
 	space := &fixed{}
 	for i := range uint64(modulesMax + 1) {
@@ -181,21 +181,21 @@ func TestTooManyModules(t *testing.T) {
 	for i := range space.mappings {
 		tags.Tag(sampleAt(1, space.mappings[i].Start+5, 1), 0)
 	}
-	told := h.of(wire.KindTag)
+	records := h.of(wire.KindTag)
 	for i, want := range map[int]wire.Frame{
 		modulesMax - 1: {Module: modulesMax, Offset: 5},
 		modulesMax:     {Offset: modulesMax<<20 + 5},
 	} {
-		if got := wire.Frames(told[i].Payload); len(got) != 1 || got[0] != want {
+		if got := wire.Frames(records[i].Payload); len(got) != 1 || got[0] != want {
 			t.Errorf("call site %d is %+v, want %+v", i, got, want)
 		}
 	}
 	if n := len(h.of(wire.KindModule)); n != modulesMax {
-		t.Errorf("%d modules told", n)
+		t.Errorf("%d modules defined", n)
 	}
 }
 
-// What was there before has a tag whose name every reader shows as it is.
+// The tag of objects from before attach has a name that every reader shows.
 func TestUnknown(t *testing.T) {
 	var h heard
 	tags := NewTags(wire.TagsCaller, 1, newWalker(t, jit()), h.put)
@@ -208,8 +208,8 @@ func TestUnknown(t *testing.T) {
 		t.Errorf("a call has tag %d, unknown is %d", other, number)
 	}
 	const want = "unknown before attach"
-	names := life.NewNames()
-	m := model.New(model.Options{})
+	names := callsite.NewNames()
+	m := stats.New(stats.Options{})
 	for i := range h {
 		if h[i].Process = 1; h[i].Time < 77 || h[i].Thread != 9 {
 			t.Errorf("record at %d of thread %d", h[i].Time, h[i].Thread)
@@ -223,7 +223,7 @@ func TestUnknown(t *testing.T) {
 	if site := names.Process(1).Site(number); site.Name != want || !slices.Equal(site.Stack, []string{want}) {
 		t.Errorf("reports call it %+v", site)
 	}
-	if !slices.ContainsFunc(m.Snapshot().Tags, func(tag model.Tag) bool { return tag.Name == want }) {
+	if !slices.ContainsFunc(m.Snapshot().Tags, func(tag stats.Tag) bool { return tag.Name == want }) {
 		t.Errorf("the dashboard has %+v", m.Snapshot().Tags)
 	}
 }

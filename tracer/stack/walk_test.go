@@ -15,7 +15,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
 )
 
-// fixed is an address space that a test makes up; reads counts how often it was looked at.
+// fixed is a Space with given mappings. reads counts the calls of Maps.
 type fixed struct {
 	mappings []target.Mapping
 	err      error
@@ -29,7 +29,7 @@ func (f *fixed) Maps() ([]target.Mapping, error) {
 	return f.mappings, f.err
 }
 
-// newWalker returns a walker whose files are closed with the test.
+// newWalker returns a walker whose files are closed after the test.
 func newWalker(t testing.TB, space Space) *Walker {
 	t.Helper()
 	files := NewFiles()
@@ -37,7 +37,7 @@ func newWalker(t testing.TB, space Space) *Walker {
 	return New(space, files)
 }
 
-// words makes a stack of numbers, of a call from code made at run time.
+// words makes a stack of numbers, for a call from generated code.
 func words(values ...uint64) *wire.Sample {
 	s := &wire.Sample{Call: wire.Call{Ip: codeAt + 0x10, Sp: stackAt}}
 	for _, v := range values {
@@ -47,7 +47,7 @@ func words(values ...uint64) *wire.Sample {
 }
 
 const (
-	codeAt  = 0x10000 // code made at run time
+	codeAt  = 0x10000 // generated code
 	stackAt = 0x7000_0000
 )
 
@@ -59,7 +59,7 @@ func jit() *fixed {
 	}}
 }
 
-// The shim's unwinder knows nothing of frame pointers either.
+// Like the shim's unwinder, a walk ignores frame pointers.
 func TestFramePointerIsNotFollowed(t *testing.T) {
 	s := words(0, 0, stackAt+16, codeAt+0x20, 0)
 	s.Bp = stackAt + 16
@@ -82,7 +82,7 @@ func TestWalkEndsAtTheTrampolineOfProbes(t *testing.T) {
 	}
 }
 
-// The page comes with the first return that is watched, after many addresses may have been looked for in vain.
+// The page is mapped with the first return probe, perhaps after many failed lookups.
 func TestTheTrampolineMayComeLate(t *testing.T) {
 	const page = 0x7fff_ffff_e000
 	space := jit()
@@ -114,7 +114,7 @@ func TestWalkWithoutStack(t *testing.T) {
 	}
 }
 
-// A file of another machine has no frames beyond the first, and still a name.
+// A file for another machine gives no frames beyond the first, but a name.
 func TestForeignFiles(t *testing.T) {
 	head := func(class, machine byte) []byte {
 		b := make([]byte, elfHeaderSize)
@@ -174,7 +174,7 @@ func TestLocateWithoutTheFile(t *testing.T) {
 	}
 }
 
-// Two versions of a library are loaded, under one name: each is unwound by its own file.
+// Two versions of a library have the same name: each is unwound by its own file.
 func TestReplacedFileBesideTheNewOne(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("the kernel lets only root open what was replaced")
@@ -221,7 +221,7 @@ func TestReplacedFileBesideTheNewOne(t *testing.T) {
 	}
 }
 
-// functionsOf returns of how many functions a file tells how to unwind them.
+// functionsOf returns the number of functions with unwind information in a file.
 func functionsOf(t *testing.T, path string) uint64 {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -235,7 +235,7 @@ func functionsOf(t *testing.T, path string) uint64 {
 	return image.table.count
 }
 
-// One page of a file may be mapped twice: for the end of one segment and for the beginning of the next.
+// A page of a file may be mapped twice: for the end of one segment and the beginning of the next.
 func TestMappingsOfTwoSegmentsInOnePage(t *testing.T) {
 	i := &image{segments: []segment{
 		{exec: true, offset: 0x1000, address: 0x1000, size: 0x1800},
@@ -243,11 +243,11 @@ func TestMappingsOfTwoSegmentsInOnePage(t *testing.T) {
 		{exec: true, offset: 0x2810, address: 0x5810, size: 0x1000},
 	}}
 	for _, test := range []struct {
-		from, to, address uint64 // of the file's pages
+		from, to, address uint64 // of the pages of the file
 	}{
 		{0x1000, 0x3000, 0x1000},
 		{0x2000, 0x4000, 0x5000},
-		{0x3000, 0x4000, 0x6000}, // the rights of its first page were changed
+		{0x3000, 0x4000, 0x6000}, // its first page has other permissions
 	} {
 		const at = 0x7f00_0000_0000
 		bias, ok := i.bias(&target.Mapping{Start: at, End: at + test.to - test.from, Offset: test.from, Exec: true})
@@ -290,7 +290,7 @@ func TestMappingsAreReadAgainNowAndThen(t *testing.T) {
 	}
 }
 
-// A module that lies where another was is not taken for it.
+// A module is not mistaken for another that was mapped at the same place.
 func TestRenew(t *testing.T) {
 	p := start(t, compile(t, "gcc", "testdata/chain.c", "-O2"))
 	mappings, err := p.Maps()
@@ -301,7 +301,7 @@ func TestRenew(t *testing.T) {
 	w := newWalker(t, space)
 	p.captures[0].check(t, w)
 	rows := len(w.rows)
-	space.mappings = mappings[:1] // where the walker has not been
+	space.mappings = mappings[:1] // the part where the walker has not been
 	w.Renew()
 	if got := w.Walk(&p.captures[0].sample, make([]uint64, 0, 8)); rows == 0 || len(got) != 1 {
 		t.Errorf("%d rows, then frames %#x", rows, got)
@@ -317,7 +317,7 @@ func TestRenew(t *testing.T) {
 	p.captures[0].check(t, w)
 }
 
-// What was read while the process was there serves what it had told before it ended.
+// What was read while the process existed serves for its calls that are read later.
 func TestRenewInTime(t *testing.T) {
 	p := start(t, compile(t, "gcc", "testdata/chain.c", "-O2"))
 	mappings, err := p.Maps()
@@ -350,7 +350,7 @@ func TestWalkersShareFiles(t *testing.T) {
 	_ = files.Close()
 }
 
-// A file that was written anew is another one, though its number is the same.
+// A rewritten file is another one, even with the same inode.
 func TestFilesKnowWhatWasWrittenAnew(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	files := NewFiles()
@@ -408,8 +408,8 @@ func BenchmarkWalk(b *testing.B) {
 	})
 }
 
-// The walker of a forked process knows what its parent's knew, shares what either finds, and goes its own way when the
-// mappings of one become others.
+// The walker of a forked process has its parent's mappings and shares new modules, until the mappings of one of them
+// change.
 func TestClone(t *testing.T) {
 	p := start(t, compile(t, "gcc", "testdata/chain.c", "-O2"))
 	mappings, err := p.Maps()

@@ -11,55 +11,55 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Library is a file that a process has mapped and that has functions of OpenCL: an ICD loader under any name, a program
-// with a loader linked into it, or a vendor's library.
+// Library is a file with OpenCL functions that a process has mapped: an ICD loader under any name, a program with a
+// loader linked into it, or a vendor's library.
 type Library struct {
 	Path string // as the process sees it
 	Open string // as we can open it, see Process.File
 	Identity
-	// Loader says that it is an ICD loader, or is called like one; else it is a vendor's library.
+	// Loader says that it is an ICD loader, or has the functions of one; otherwise it is a vendor's library.
 	Loader bool
-	// Functions are the places to probe: names to offsets in the file. Each offset is there once. A vendor's library has
-	// the functions of OpenCL itself only where the process has no loader: else they would be told twice. It is shared:
-	// not to be changed.
+	// Functions are the offsets in the file to probe, by name, each offset once. For a vendor's library they include the
+	// functions of OpenCL itself only if the process has no loader: otherwise calls would be reported twice. Do not change
+	// the map; it is shared.
 	Functions map[string]uint64
-	// Missing are the extension functions of a vendor's library that have no symbol and that nobody has learned: see
-	// AskVendors.
+	// Missing are the extension functions of a vendor's library without a symbol and without a known address: see
+	// QueryDrivers.
 	Missing []string
-	// Err says why a library that looks like OpenCL by its name cannot be opened; all but Path is empty then.
+	// Err says why a file that is named like an OpenCL library cannot be opened. All other fields but Path are then empty.
 	Err error
 }
 
-// Catalog knows which files have functions of OpenCL. A file is read once, however many processes map it. It is used by
-// one goroutine.
+// Catalog knows which files have OpenCL functions. It reads each file once, however many processes map it. It is for one
+// goroutine.
 type Catalog struct {
 	core, extensions []string
-	files            map[fileKey]*content // nil: nothing of OpenCL
+	files            map[fileKey]*content // nil: no OpenCL
 	learned          map[Identity]map[string]uint64
-	linkers          map[fileKey]uint64 // see hook
+	linkers          map[fileKey]uint64 // offset of LinkerHook, 0: none
 }
 
-// filesMax bounds what is remembered. Nothing is lost with it but time.
+// filesMax bounds the cache.
 const filesMax = 1 << 14
 
-// fileKey changes when a file does: ctime cannot be set back.
+// fileKey changes whenever a file does, since ctime cannot be set back.
 type fileKey struct {
 	device, inode        uint64
 	size, seconds, nanos int64
 }
 
-// content is what was found in a file. The maps are never changed once they are there: others have them.
+// content is what we found in a file. Its maps are shared and never change.
 type content struct {
 	identity   Identity
 	loader     bool
-	functions  map[string]uint64 // all that are wanted
-	extensions map[string]uint64 // only those of extensions
+	functions  map[string]uint64 // all to be probed
+	extensions map[string]uint64 // those of extensions
 	missing    []string
 }
 
-// NewCatalog returns a catalog of files that have these functions: those of OpenCL itself, which programs call through a
-// loader, and those of extensions. Where two names have one address, the earlier one stands for both, and one of OpenCL
-// itself before one of an extension: a breakpoint cannot tell under which name it was reached.
+// NewCatalog returns a catalog that looks for these functions: those of OpenCL itself, which programs call through a
+// loader, and those of extensions. If several names share an address, the first one stands for all, core names first: a
+// breakpoint cannot tell them apart.
 func NewCatalog(core, extensions []string) *Catalog {
 	return &Catalog{
 		core: core, extensions: extensions,
@@ -68,15 +68,15 @@ func NewCatalog(core, extensions []string) *Catalog {
 	}
 }
 
-// Libraries returns the files with functions of OpenCL among a process's mappings. What looks like OpenCL by its name
-// but cannot be opened is there with its error. A process that has none costs one stat(2) for each file with code.
+// Libraries returns the files with OpenCL functions among a process's mappings, and with an error those that are named
+// like an OpenCL library but cannot be opened. A process without any costs one stat(2) per file with code.
 func (c *Catalog) Libraries(p *Process, maps []Mapping) []Library {
 	var list []Library
 	var contents []*content
 	loader := false
 	for _, m := range code(maps) {
 		library, found, err := c.library(p, m)
-		if err == nil && found == nil || err != nil && !promising(m.Path) {
+		if err == nil && found == nil || err != nil && !namedLikeOpenCL(m.Path) {
 			continue
 		}
 		library.Err = err
@@ -91,7 +91,7 @@ func (c *Catalog) Libraries(p *Process, maps []Mapping) []Library {
 	return list
 }
 
-// fill says what of a file is to be probed: all, or only what no loader has.
+// fill sets what to probe in a file: all functions, or only those that no loader has.
 func (l *Library) fill(found *content, all bool) {
 	l.Functions = found.extensions
 	if all {
@@ -115,8 +115,7 @@ func (c *Catalog) library(p *Process, m *Mapping) (Library, *content, error) {
 	return l, found, nil
 }
 
-// File returns what is in a file that no process needs to have mapped yet. Functions is empty when it has nothing of
-// OpenCL.
+// File returns what is in a file that no process need have mapped. Functions is empty if it has no OpenCL functions.
 func (c *Catalog) File(path string) (Library, error) {
 	l := Library{Path: path, Open: path}
 	var info unix.Stat_t
@@ -132,8 +131,8 @@ func (c *Catalog) File(path string) (Library, error) {
 	return l, nil
 }
 
-// code returns the files of which code is mapped, each by its first mapping. The files of our own library are left out:
-// it has functions of OpenCL in front of those of the loader.
+// code returns the files with mapped code, each by its first mapping. It leaves out our own library, whose OpenCL
+// functions stand in front of the loader's.
 func code(list []Mapping) []*Mapping {
 	type file struct {
 		device, inode uint64
@@ -163,7 +162,7 @@ func code(list []Mapping) []*Mapping {
 	return kept
 }
 
-func promising(path string) bool {
+func namedLikeOpenCL(path string) bool {
 	return strings.Contains(strings.ToLower(filepath.Base(path)), "opencl")
 }
 
@@ -171,7 +170,7 @@ func keyOf(info *unix.Stat_t) fileKey {
 	return fileKey{info.Dev, info.Ino, info.Size, info.Ctim.Sec, info.Ctim.Nsec}
 }
 
-// content returns what is in a file, nil for nothing of OpenCL.
+// content returns what is in a file, nil if it has no OpenCL functions.
 func (c *Catalog) content(path string, info *unix.Stat_t) (*content, error) {
 	key := keyOf(info)
 	found, known := c.files[key]
@@ -191,8 +190,8 @@ func (c *Catalog) content(path string, info *unix.Stat_t) (*content, error) {
 	return found, nil
 }
 
-// openAs opens the file that a path led to when it was asked what that is, and tells the latest of it. The file is nil if
-// it was replaced since: what is there now is not what was asked about.
+// openAs opens the file that a path led to when info was read, and returns its current status. The file is nil if it was
+// replaced since.
 func openAs(path string, info *unix.Stat_t) (*os.File, *unix.Stat_t, error) {
 	file, err := open(path)
 	if err != nil {
@@ -207,7 +206,7 @@ func openAs(path string, info *unix.Stat_t) (*os.File, *unix.Stat_t, error) {
 	return file, &opened, nil
 }
 
-// kind is what a file is by the names of its functions.
+// kind classifies a file by the names of its functions.
 type kind int
 
 const (
@@ -216,7 +215,7 @@ const (
 	vendor
 )
 
-// Functions by which files are known. Vendors that are also linked against directly have all of them.
+// Functions by which files are classified. Vendor libraries that programs can link against directly have all of them.
 const (
 	platforms    = "clGetPlatformIDs"
 	buffers      = "clCreateBuffer"
@@ -229,7 +228,7 @@ func kindOf(names map[string]uint64) kind {
 	for name := range names {
 		switch {
 		case hasPrefixed(name, icdPlatforms):
-			return vendor // no loader has it: it is what loaders ask for
+			return vendor // loaders ask for it, none has it
 		case hasPrefixed(name, addresses):
 			asked = true
 		}
@@ -245,13 +244,13 @@ func kindOf(names map[string]uint64) kind {
 	return other
 }
 
-// hasPrefixed reports whether a name is cl and a rest, or that of a vendor: POcl and that rest.
+// hasPrefixed reports whether a name is a prefix and rest. The prefix is cl, or a vendor's that ends with it, as in POcl.
 func hasPrefixed(name, rest string) bool {
 	prefix, found := strings.CutSuffix(name, rest)
 	return found && strings.HasSuffix(strings.ToLower(prefix), "cl")
 }
 
-// classify makes of a file's functions what is wanted of them.
+// classify returns the functions of a file that are to be probed.
 func (c *Catalog) classify(s *symbols, id Identity) *content {
 	found := &content{identity: id, functions: map[string]uint64{}, extensions: map[string]uint64{}}
 	if s != nil {
@@ -271,7 +270,7 @@ func (c *Catalog) classify(s *symbols, id Identity) *content {
 	return found
 }
 
-// collect takes the wanted functions over, each address once.
+// collect takes over the functions to be probed, each address once.
 func (c *Catalog) collect(found *content, s *symbols) {
 	taken := map[uint64]bool{}
 	for _, name := range c.core {
@@ -293,7 +292,7 @@ func (c *Catalog) collect(found *content, s *symbols) {
 	}
 }
 
-// prefixes returns what the file's functions have in front of their names: cl, and what the vendor has there instead.
+// prefixes returns the prefixes of the file's functions: cl, and what the vendor uses instead.
 func (s *symbols) prefixes() []string {
 	list := []string{"cl"}
 	for name := range s.all {
@@ -313,8 +312,8 @@ func (s *symbols) extension(name string, prefixes []string) (uint64, bool) {
 	return 0, false
 }
 
-// Learn takes in where extension functions lie that have no symbol: those of the files that are known, and of those to
-// come. What Libraries has returned before stays as it was.
+// Learn adds the addresses of extension functions without a symbol, for known and for later files. It does not change
+// what Libraries has returned.
 func (c *Catalog) Learn(list []Extension) {
 	inodes := map[uint64]bool{}
 	for _, e := range list {
@@ -329,12 +328,12 @@ func (c *Catalog) Learn(list []Extension) {
 		case found != nil:
 			c.files[key] = c.withLearned(found)
 		case inodes[key.inode]:
-			delete(c.files, key) // it may have something after all
+			delete(c.files, key) // it may have functions after all
 		}
 	}
 }
 
-// withLearned returns the content with what was learned of its file.
+// withLearned returns the content with the learned functions of its file.
 func (c *Catalog) withLearned(found *content) *content {
 	learned := c.learned[found.identity]
 	if learned == nil {

@@ -26,7 +26,7 @@ func TestLoaderOfTheSystem(t *testing.T) {
 	if got, want := slices.Sorted(maps.Keys(list[0].Functions)), slices.Sorted(slices.Values(core)); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	// The same file as the one that the linker's cache names.
+	// The file that the linker's cache names.
 	paths := KnownLoaders()
 	if len(paths) == 0 {
 		t.Fatal("no loader is known")
@@ -56,14 +56,14 @@ func TestPrivateCopyOfALoader(t *testing.T) {
 	}
 }
 
-// Functions that are none, and two names at one place.
+// Symbols that are no functions, and two names for one place.
 func TestWhatIsProbed(t *testing.T) {
 	_, _, l := sole(t, start(t, holder(t), fakeLibrary(t)).Process.Pid)
 	want := []string{"clCreateBuffer", "clCreateContext", "clReleaseMemObject"}
 	if got := slices.Sorted(maps.Keys(l.Functions)); !slices.Equal(got, want) {
 		t.Errorf("%v", got)
 	}
-	// The order in which names are wanted decides.
+	// The first wanted name counts.
 	list := NewCatalog([]string{"clEnqueueTask", "clReleaseMemObject"}, nil)
 	other, err := list.File(l.Open)
 	if err != nil || len(other.Functions) != 1 || other.Functions["clEnqueueTask"] != l.Functions["clReleaseMemObject"] {
@@ -71,7 +71,7 @@ func TestWhatIsProbed(t *testing.T) {
 	}
 }
 
-// A program with a loader linked into it, which says itself where its functions are.
+// A program with a loader linked into it, which reports where its functions are.
 func TestProgramWithALoader(t *testing.T) {
 	source := "#include <stdio.h>\n" + strings.ReplaceAll(fakeLoader, `__attribute__((ifunc("choose")))`, "{ return choose()(); }") + `
 int main(void)
@@ -95,7 +95,7 @@ int main(void)
 	}
 }
 
-// Of several versions of a function it is the default one.
+// Of several versions of a function the default one counts.
 func TestVersions(t *testing.T) {
 	source := `
 __asm__(".symver old,clCreateBuffer@V1");
@@ -147,7 +147,7 @@ func TestVendorsLibrary(t *testing.T) {
 	}
 }
 
-// A driver that exports nothing but what a loader needs, behind that loader.
+// A driver that exports only what a loader needs, with that loader.
 func TestDriverOfTheSystem(t *testing.T) {
 	s := start(t, holder(t), systemLoader, "clGetPlatformIDs")
 	p, mapped := opened(t, s.Process.Pid)
@@ -161,7 +161,7 @@ func TestDriverOfTheSystem(t *testing.T) {
 	if len(driver.Functions) != 0 || !slices.Equal(driver.Missing, someExtensions) {
 		t.Skipf("%s exports extension functions", driver.Path)
 	}
-	// Learned afterwards, and before.
+	// Learned after the process was inspected, and before.
 	e := Extension{Name: someExtensions[1], Path: driver.Open, Identity: driver.Identity, Offset: 0x1234}
 	c.Learn([]Extension{e})
 	fresh := NewCatalog(someCore, someExtensions)
@@ -177,7 +177,7 @@ func TestDriverOfTheSystem(t *testing.T) {
 	}
 }
 
-// Extension functions may lie in a file that has no function of OpenCL by its symbols, and is known for that.
+// A file may have extension functions although no symbol of it belongs to OpenCL.
 func TestLearnedOfAnyFile(t *testing.T) {
 	library := build(t, "libplain.so", "int f(void) { return 1; }", "-shared", "-fPIC")
 	p, mapped := opened(t, start(t, holder(t), library).Process.Pid)
@@ -196,7 +196,7 @@ func TestLearnedOfAnyFile(t *testing.T) {
 	if len(list) != 1 || list[0].Loader || list[0].Functions[someExtensions[0]] != 0x1100 {
 		t.Errorf("%+v", list)
 	}
-	// What is said of a file holds for no other that gets its inode.
+	// What was learned does not hold for another file with the same inode.
 	later := time.Now().Add(time.Hour)
 	if err := os.Chtimes(library, later, later); err != nil {
 		t.Fatal(err)
@@ -206,7 +206,7 @@ func TestLearnedOfAnyFile(t *testing.T) {
 	}
 }
 
-// Files are read once, also those that have nothing of OpenCL, unless they change.
+// Each file is read once, also without OpenCL functions, unless it changes.
 func TestFilesAreReadOnce(t *testing.T) {
 	library := fakeLibrary(t)
 	p, mapped := opened(t, start(t, holder(t), library).Process.Pid)
@@ -217,7 +217,7 @@ func TestFilesAreReadOnce(t *testing.T) {
 		t.Errorf("%d files are known", size)
 	}
 	for key := range c.files {
-		c.files[key] = nil // to be believed
+		c.files[key] = nil // to be used as it is
 	}
 	if again := c.Libraries(p, mapped); len(first) != 1 || len(again) != 0 || len(c.files) != size {
 		t.Errorf("%d libraries, then %d; %d files, then %d", len(first), len(again), size, len(c.files))

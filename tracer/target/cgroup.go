@@ -10,20 +10,20 @@ import (
 	"strings"
 )
 
-// cgroupMount is where a cgroup hierarchy can be seen: which part of it, and in which folder.
+// cgroupMount is a mount of a cgroup hierarchy: the part that it shows, and the folder.
 type cgroupMount struct{ root, folder string }
 
-// cgroup returns a path as /proc/PID/cgroup has it. The error says what was looked for.
+// cgroup returns a path in the form of /proc/PID/cgroup.
 func (fs procfs) cgroup(path string) (string, error) {
 	if path == "" {
-		return "", errors.New("a cgroup is named by its path, as in /proc/PID/cgroup or below /sys/fs/cgroup")
+		return "", errors.New("empty cgroup: give its path as in /proc/PID/cgroup, or its folder below /sys/fs/cgroup")
 	}
 	mounts, err := fs.cgroupMounts()
 	if err != nil {
-		return "", fmt.Errorf("look for cgroups: %w", err)
+		return "", fmt.Errorf("find cgroups: %w", err)
 	}
 	if len(mounts) == 0 {
-		return "", errors.New("no cgroups are mounted here: choose processes by -p or --comm")
+		return "", errors.New("no cgroups are mounted: select processes with -p or --comm")
 	}
 	clean := filepath.Clean("/" + path)
 	for _, m := range mounts {
@@ -39,10 +39,10 @@ func (fs procfs) cgroup(path string) (string, error) {
 			return clean, nil
 		}
 	}
-	return "", fmt.Errorf("there is no cgroup %s: give it as in /proc/PID/cgroup, or its folder below %s (systemd-cgls lists them)", path, mounts[len(mounts)-1].folder)
+	return "", fmt.Errorf("no cgroup %s: give its path as in /proc/PID/cgroup, or its folder below %s (systemd-cgls lists them)", path, mounts[len(mounts)-1].folder)
 }
 
-// within returns what is behind a folder in a path that is in it.
+// within returns the rest of a path below a folder.
 func within(path, folder string) (string, bool) {
 	if folder == "/" {
 		return path, true
@@ -59,7 +59,7 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// cgroupMounts returns where cgroups are mounted, of version 1 or 2, the longest path first.
+// cgroupMounts returns the mounts of cgroup hierarchies, version 1 or 2, longest path first.
 func (fs procfs) cgroupMounts() ([]cgroupMount, error) {
 	text, err := os.ReadFile(string(fs) + "/self/mountinfo")
 	if err != nil {
@@ -79,5 +79,5 @@ func (fs procfs) cgroupMounts() ([]cgroupMount, error) {
 	return list, nil
 }
 
-// unescape turns back what the kernel writes for bytes that would end a field (seq_path).
+// unescape undoes the kernel's escapes of bytes that would end a field (seq_path).
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)

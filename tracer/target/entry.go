@@ -8,21 +8,21 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 )
 
-// Where a function is probed decides what a probe costs. Of the instruction that its breakpoint replaces the kernel does
-// itself what a few kinds ask for, jumps, pushes and no-ops; any other it has the processor execute elsewhere, one step
-// at a time, which takes a second exception: twice the cost of the first on bare metal, and twenty times in a virtual
-// machine whose host wants to see it. So a probe goes where the function's first instruction of those kinds is, if
-// what comes before leaves all that a probe at the entry sees as it was, and if the place is come to once in each call.
+// The place of a probe in a function determines its cost. If the breakpoint replaces a jump, push or no-op, the kernel
+// emulates that instruction. It single-steps any other out of line, which takes a second exception: twice the cost of the
+// first on bare metal, and twenty times in a virtual machine whose host intercepts it. So we probe the first instruction
+// that the kernel emulates, if the ones before change nothing that a probe at the entry sees, and if each call reaches it
+// exactly once.
 
 const (
-	entryMax    = 64       // how far behind a function's beginning it is probed, at most
-	functionMax = 64 << 10 // larger functions are probed where they begin
-	unsizedMax  = 4 << 10  // how much is looked at of a function whose size nobody tells
+	entryMax    = 64       // largest distance from the beginning of a function
+	functionMax = 64 << 10 // larger functions are probed at their beginning
+	unsizedMax  = 4 << 10  // bytes examined of a function of unknown size
 	longest     = 15       // bytes of one instruction
 )
 
-// Entries returns where to probe the functions that begin at some places of a file: there, or a few instructions later,
-// where a probe costs less and sees the same. What cannot be read or understood is left as it is.
+// Entries returns where to probe functions of a file, given by their offsets: there, or a few instructions later, where a
+// probe costs less and sees the same. Functions that cannot be read or decoded are probed at their beginning.
 func Entries(path string, functions []uint64) []uint64 {
 	entries := slices.Clone(functions)
 	file, err := open(path)
@@ -49,13 +49,13 @@ func readCode(file *os.File, at uint64, size int) []byte {
 		return nil
 	}
 	code := make([]byte, size)
-	n, _ := file.ReadAt(code, int64(at)) // the function may be the last of the file
+	n, _ := file.ReadAt(code, int64(at)) // the file may end with the function
 	return code[:n]
 }
 
-// cheapest returns how far behind the beginning of a function its cheapest place for a probe is, 0: it is the beginning.
-// The function has size bytes, and the place is among the first limit. The code may go on behind the function, so that
-// its last instructions can be decoded.
+// cheapest returns the distance of the cheapest place for a probe from the beginning of a function. The function has size
+// bytes, and the place is among the first limit. The code may continue after the function, so that its last instructions
+// can be decoded.
 func cheapest(code []byte, size, limit int) int {
 	place := candidate(code, min(size, limit))
 	if place > 0 && leadsInto(code, size, place) {
@@ -64,9 +64,9 @@ func cheapest(code []byte, size, limit int) int {
 	return place
 }
 
-// candidate returns the first place, before limit, of an instruction that the kernel emulates, 0 if something stands
-// before it that a probe would notice. No-ops of several bytes are emulated since Linux 6.16 only, so one of them is
-// taken where there is nothing better: older kernels have no more to do there than at the beginning.
+// candidate returns the first instruction before limit that the kernel emulates, 0 if an earlier one changes what a probe
+// sees. Linux emulates no-ops of several bytes since 6.16. Such a no-op is the second choice: on older kernels it costs as
+// much as the beginning.
 func candidate(code []byte, limit int) int {
 	fallback := 0
 	for at := 0; at < limit; {
@@ -88,9 +88,9 @@ func candidate(code []byte, limit int) int {
 	return fallback
 }
 
-// leadsInto reports whether anything in a function, as far as its code says it, leads to a place behind its beginning, up
-// to place: a probe there would tell of one call several times, or of none. It does so, too, when the function cannot be
-// decoded whole. Whatever is relative to an instruction counts, addresses of labels, too.
+// leadsInto reports whether anything in a function refers to the code after its beginning, up to place: a probe there
+// might report one call several times, or not at all. It counts all relative operands, also addresses of labels, and
+// returns true if the function cannot be decoded.
 func leadsInto(code []byte, size, place int) bool {
 	for at := 0; at < size; {
 		inst, ok := decode(code[at:])
@@ -108,20 +108,20 @@ func leadsInto(code []byte, size, place int) bool {
 	return false
 }
 
-// relative returns how far from an instruction's end that lies which an operand names by its distance from there.
+// relative returns the distance from the end of an instruction that an operand refers to.
 func relative(arg x86asm.Arg) (distance int64, ok bool) {
 	switch arg := arg.(type) {
 	case x86asm.Rel:
 		return int64(arg), true
 	case x86asm.Mem:
-		return int64(int32(arg.Disp)), arg.Base == x86asm.RIP // the decoder leaves the sign out
+		return int64(int32(arg.Disp)), arg.Base == x86asm.RIP // the decoder drops the sign
 	}
 	return 0, false
 }
 
 var nop5 = []byte{0x0f, 0x1f, 0x44, 0x00, 0x00}
 
-// misread are instructions that the decoder takes for others, of another length. To a probe they are no-ops.
+// misread are instructions that the decoder takes for others, of another length. All are no-ops to a probe.
 var misread = [][]byte{
 	{0xf3, 0x0f, 0x1e, 0xfa}, // endbr64
 	{0xc5, 0xf8, 0x77},       // vzeroupper
@@ -143,10 +143,9 @@ func decode(code []byte) (inst x86asm.Inst, ok bool) {
 	return inst, err == nil
 }
 
-// emulated reports whether the kernel does itself what an instruction asks for (arch/x86/kernel/uprobes.c, alike from
-// Linux 5.15 on: branch_setup_xol_ops, push_setup_xol_ops). Prefixes matter: with some of them it executes the
-// instruction, and with others it refuses to probe it. It emulates relative calls, too, but not what these do with a
-// shadow stack.
+// emulated reports whether the kernel emulates an instruction (branch_setup_xol_ops and push_setup_xol_ops of
+// arch/x86/kernel/uprobes.c, the same from Linux 5.15 on). Prefixes matter: with some it executes the instruction, with
+// others it refuses to probe it. It also emulates relative calls, but not their effect on a shadow stack.
 func emulated(inst []byte) bool {
 	switch len(inst) {
 	case 1:
@@ -154,7 +153,7 @@ func emulated(inst []byte) bool {
 	case 2:
 		return inst[0] == 0x41 && inst[1]&^7 == 0x50 || // push of r8 to r15
 			inst[0] == 0x66 && inst[1] == 0x90 ||
-			inst[0]&^15 == 0x70 || inst[0] == 0xeb // jumps with an offset of one byte
+			inst[0]&^15 == 0x70 || inst[0] == 0xeb // jumps with an 8-bit offset
 	case 5:
 		return inst[0] == 0xe9
 	case 6:
@@ -163,9 +162,9 @@ func emulated(inst []byte) bool {
 	return false
 }
 
-// harmless reports whether everything is as before behind an instruction, as far as a probe at a function's entry sees
-// it: arguments, memory, and the registers by which the stack is unwound. It must be one that cannot end the call, by a
-// fault either. Only those are known that compilers put in front of a function's first push or jump.
+// harmless reports whether an instruction preserves what a probe at the entry sees: arguments, memory, and the registers
+// that unwinding needs. It must not fault either. Only instructions that compilers put before the first push or jump are
+// known.
 func harmless(inst *x86asm.Inst) bool {
 	for _, prefix := range inst.Prefix {
 		if prefix != 0 && !prefix.IsREX() && prefix&0xff != x86asm.PrefixDataSize {
@@ -178,18 +177,18 @@ func harmless(inst *x86asm.Inst) bool {
 	case x86asm.TEST, x86asm.CMP:
 		return readable(inst.Args[0]) && readable(inst.Args[1])
 	case x86asm.LEA:
-		// What a function does with the address of its arguments is to align its stack, by rules of its own for unwinding.
+		// A function takes the address of its arguments to align its stack, with special unwinding rules.
 		from, isMemory := inst.Args[1].(x86asm.Mem)
-		return isMemory && from.Base != x86asm.RSP && spare(inst.Args[0])
+		return isMemory && from.Base != x86asm.RSP && scratch(inst.Args[0])
 	case x86asm.MOV, x86asm.MOVZX, x86asm.MOVSX, x86asm.MOVSXD,
 		x86asm.XOR, x86asm.AND, x86asm.OR, x86asm.ADD, x86asm.SUB:
-		return spare(inst.Args[0]) && readable(inst.Args[1])
+		return scratch(inst.Args[0]) && readable(inst.Args[1])
 	}
 	return false
 }
 
-// spare reports whether an operand is a register that neither has an argument nor is kept for the caller.
-func spare(arg x86asm.Arg) bool {
+// scratch reports whether an operand is a register that neither holds an argument nor is preserved for the caller.
+func scratch(arg x86asm.Arg) bool {
 	switch arg {
 	case x86asm.AL, x86asm.AH, x86asm.AX, x86asm.EAX, x86asm.RAX,
 		x86asm.R10B, x86asm.R10W, x86asm.R10L, x86asm.R10, x86asm.R11B, x86asm.R11W, x86asm.R11L, x86asm.R11:
@@ -198,7 +197,7 @@ func spare(arg x86asm.Arg) bool {
 	return false
 }
 
-// readable reports whether reading an operand cannot fault: numbers, registers, variables of the library, and arguments on
+// readable reports whether reading an operand cannot fault: numbers, registers, the library's variables, and arguments on
 // the stack.
 func readable(arg x86asm.Arg) bool {
 	switch arg := arg.(type) {

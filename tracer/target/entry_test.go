@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Functions as compilers begin them, with # where the probe belongs.
+// Beginnings of functions as compilers write them, with # at the best place for the probe.
 var entryCases = map[string]string{
 	"loader":       "mov 0x7d71(%rip),%rax; test %rax,%rax; # jne 1f; mov (%rdi),%rax; 1: jmp *0x130(%rax)",
 	"pushes":       "mov 0x7d71(%rip),%rax; # push %rbx; mov 0x10(%rsp),%r10d; ret",
@@ -59,7 +59,7 @@ var entryCases = map[string]string{
 	"avx loop":     "# mov 0x99(%rip),%eax; 1: push %rbx; vzeroupper; jne 1b; ret",
 }
 
-// The assembler knows where instructions begin, and how long the functions are.
+// The assembler knows where instructions begin, and the sizes of functions.
 func TestEntries(t *testing.T) {
 	var source strings.Builder
 	var names []string
@@ -80,7 +80,7 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// labels returns the places in a file of all that has a name in it.
+// labels returns the places of all symbols of a file.
 func labels(t *testing.T, library string) map[string]uint64 {
 	t.Helper()
 	file, err := elf.Open(library)
@@ -101,7 +101,7 @@ func labels(t *testing.T, library string) map[string]uint64 {
 	return places
 }
 
-// What is behind the place where another function begins is reached by calls of that, too.
+// Code after the beginning of another function is reached by calls of that function, too.
 func TestEntriesOfNeighbours(t *testing.T) {
 	library := build(t, "libneighbours.so", `
 		__asm__(".globl a, b, c, d; .type a, @function; .type c, @function; .type d, @function");
@@ -125,7 +125,7 @@ func TestEntriesOfNeighbours(t *testing.T) {
 	}
 }
 
-// Functions without a size are looked at until the next one begins, or for a while.
+// Functions without a size extend to the next function, or to the bound.
 func TestEntriesWithoutSize(t *testing.T) {
 	library := build(t, "libunsized.so", `
 		__asm__(".globl a, b, c, d; .type a, @function; .type b, @function; .type c, @function; .type d, @function");
@@ -142,7 +142,7 @@ func TestEntriesWithoutSize(t *testing.T) {
 	}
 }
 
-// A size that nobody can have written in earnest costs nothing.
+// An absurd size costs nothing.
 func TestEntriesOfGiants(t *testing.T) {
 	library := build(t, "libgiant.so", `
 		__asm__(".globl a, b; .type a, @function; .type b, @function; .size a, 0x10001; .size b, -1");
@@ -171,7 +171,7 @@ func TestEntriesOfNothing(t *testing.T) {
 	}
 }
 
-// What is before the place is code that changes nothing of what a probe sees, and what is there is emulated.
+// Any code before the place is harmless, and the instruction there is emulated.
 func FuzzEntries(f *testing.F) {
 	f.Add([]byte("\x48\x8b\x05\x71\x7d\x00\x00\x48\x85\xc0\x75\x14\xc3"), uint16(13), uint16(64))
 	f.Add([]byte("\xf3\x0f\x1e\xfa\x31\xc0\x41\x56\xc5\xf8\x77\xc3\x90\x90"), uint16(12), uint16(64))

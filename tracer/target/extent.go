@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// extent is what is known of where a function ends, in bytes from its beginning.
+// extent is the known extent of a function, in bytes from its beginning.
 type extent struct {
-	size uint64 // 0 where no symbol tells
-	next uint64 // where the next function begins, of those that have symbols or are asked for, too
+	size uint64 // 0: no symbol says it
+	next uint64 // beginning of the next function that is known or asked for
 }
 
-// extents returns how far the functions reach that begin at some places of a file.
+// extents returns the extents of functions, given by their offsets in a file.
 func extents(r io.ReaderAt, functions []uint64) []extent {
 	begins := slices.Compact(slices.Sorted(slices.Values(functions)))
 	known := make([]extent, len(begins))
@@ -41,8 +41,8 @@ func extents(r io.ReaderAt, functions []uint64) []extent {
 	return list
 }
 
-// eachFunction tells where in an ELF file the functions are that have symbols, and their sizes.
-func eachFunction(r io.ReaderAt, tell func(offset, size uint64)) {
+// eachFunction visits the functions of an ELF file that have symbols, with their sizes.
+func eachFunction(r io.ReaderAt, visit func(offset, size uint64)) {
 	defer func() { _ = recover() }() // see readSymbols
 	f := parse(r)
 	if f == nil {
@@ -50,7 +50,7 @@ func eachFunction(r io.ReaderAt, tell func(offset, size uint64)) {
 	}
 	for _, kind := range []elf.SectionType{elf.SHT_DYNSYM, elf.SHT_SYMTAB} {
 		for function := range tableOf(f, kind).functions(f) {
-			tell(function.offset, function.size)
+			visit(function.offset, function.size)
 		}
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenPath returns a path by which we can open the file that a process has mapped and sees under a path, "" when there is
-// none or we lack the rights. See [Process.File]. Of a process that is gone, or executes another program, it knows the
-// files of code that it had mapped when Maps was called last.
+// OpenPath returns a path under which we can open a mapped file, given by the path that the process sees, or "". See
+// [Process.File]. For a process that is gone or has executed another program, it knows the files of code that the latest
+// call of Maps returned.
 func (p *Process) OpenPath(path string) string {
 	if p.parent != nil {
 		return p.parent.OpenPath(path)
@@ -32,14 +32,14 @@ func (p *Process) OpenPath(path string) string {
 	return ""
 }
 
-// File returns a path by which we can open the file of a mapping: the path itself, the same path below the root that the
-// process sees (containers), or the kernel's own link to what is mapped (files that were deleted or replaced meanwhile).
-// The path is good as long as the process is there.
+// File returns a path under which we can open the file of a mapping: the path itself, the same path below the root of the
+// process (containers), or the kernel's link to the mapped file (if it was deleted or replaced). The path is valid while
+// the process exists.
 //
-// What the path leads to is compared with what is mapped, always: it must have the same inode and device. Two kinds of
-// file system tell another device by stat(2) than in /proc/PID/maps: btrfs has one for every subvolume, and overlayfs one
-// for every mount, where maps tells of the file below. There the inode decides, together with the file's first bytes,
-// which are compared with the process's memory. The error wraps ErrDenied or ErrGone where that is the reason.
+// File always checks that the path leads to the mapped inode and device. On two kinds of file system, stat(2) returns
+// another device than /proc/PID/maps: on btrfs one per subvolume, on overlayfs one per mount, where maps shows the file
+// below. There the inode must match, and the first bytes of the file must match the memory of the process. The error
+// wraps ErrDenied or ErrGone where that is the reason.
 func (p *Process) File(m Mapping) (string, error) {
 	open, _, err := p.file(&m)
 	return open, err
@@ -50,7 +50,7 @@ func (p *Process) file(m *Mapping) (string, *unix.Stat_t, error) {
 		return "", nil, fmt.Errorf("no file is mapped at %#x", m.Start)
 	}
 	candidates := []string{p.fs.of(p.PID, "root") + m.Path, m.Path}
-	if p.near {
+	if p.sameMounts {
 		candidates[0], candidates[1] = candidates[1], candidates[0]
 	}
 	for _, path := range append(candidates, candidates[0]+deleted) {
@@ -62,36 +62,36 @@ func (p *Process) file(m *Mapping) (string, *unix.Stat_t, error) {
 	var info unix.Stat_t
 	switch err := unix.Stat(link, &info); {
 	case err == nil && info.Mode&unix.S_IFMT != unix.S_IFREG:
-		return "", nil, fmt.Errorf("%s is no regular file", m.Path)
+		return "", nil, fmt.Errorf("%s is not a regular file", m.Path)
 	case err == nil && info.Ino == m.Inode:
 		return link, &info, nil
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
-		return "", nil, fmt.Errorf("%s was deleted or replaced after process %d had loaded it, or lies where we cannot go: %w: CAP_CHECKPOINT_RESTORE opens what is loaded (another user's only with CAP_DAC_READ_SEARCH), or start the program again",
+		return "", nil, fmt.Errorf("%s was deleted or replaced after process %d had loaded it, or is not accessible: %w: CAP_CHECKPOINT_RESTORE opens loaded files (with CAP_DAC_READ_SEARCH, also other users'), or restart the program",
 			m.Path, p.PID, ErrDenied)
 	}
 	if !p.Same() {
 		return "", nil, gone(p.PID)
 	}
-	return "", nil, fmt.Errorf("%s is not what process %d has loaded, and that cannot be opened: start the program again", m.Path, p.PID)
+	return "", nil, fmt.Errorf("%s is not the file that process %d has loaded, which cannot be opened: restart the program", m.Path, p.PID)
 }
 
-// matches returns what stat tells of a path that leads to the file of a mapping, nil if it leads elsewhere.
+// matches returns the status of the file at a path if it is the file of a mapping, otherwise nil.
 func (p *Process) matches(m *Mapping, path string) *unix.Stat_t {
 	var info unix.Stat_t
 	if unix.Stat(path, &info) != nil || info.Ino != m.Inode || info.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil
 	}
-	if info.Dev == m.Device || p.alike(m, path) {
+	if info.Dev == m.Device || p.sameContent(m, path) {
 		return &info
 	}
 	return nil
 }
 
-// alike reports whether a file with another device than the mapping's is the same nevertheless. Its beginning tells:
-// layout, symbol tables' places and mostly the build id lie there. Where memory must not be read (/proc/PID/mem wants
-// more rights than /proc/PID/maps), a file system that is known to tell other devices has to do.
-func (p *Process) alike(m *Mapping, path string) bool {
-	const enough = 1024 // no code lies there, in which breakpoints would differ
+// sameContent reports whether a file on another device than the mapping's is the same nevertheless. It compares the beginning,
+// which has the layout, the place of the symbol tables and mostly the build id. If memory must not be read (/proc/PID/mem
+// takes more rights than /proc/PID/maps), it accepts a file system that is known to report other devices.
+func (p *Process) sameContent(m *Mapping, path string) bool {
+	const enough = 1024 // no code is there, where breakpoints would differ
 	if begin := p.beginning(m); begin != nil {
 		loaded, err := readAt(p.fs.of(p.PID, "mem"), int64(begin.Start), enough)
 		if err == nil {
@@ -106,7 +106,7 @@ func (p *Process) alike(m *Mapping, path string) bool {
 	return false
 }
 
-// beginning returns the mapping of a file's first bytes, given any of its mappings; nil when these are not mapped.
+// beginning returns the mapping of a file's first bytes, given any of its mappings, or nil.
 func (p *Process) beginning(m *Mapping) *Mapping {
 	if m.Offset == 0 {
 		return m
@@ -142,16 +142,16 @@ func readAt(path string, offset int64, size int) ([]byte, error) {
 	return data, err
 }
 
-// Identity tells files apart for the kernel's breakpoints, which it puts into inodes: files with the same Device and Inode
-// share one copy of the code. They are those of stat(2), but for Device on overlayfs.
+// Identity identifies a file as the kernel's breakpoints do: files with the same Device and Inode share one copy of the
+// code. Both are those of stat(2), except for Device on overlayfs.
 type Identity struct {
 	Device, Inode uint64
-	// Written changes when the file is written anew, or its inode is given to another file: where functions were says
-	// nothing any more then, and a breakpoint there would break what is there now.
+	// Written changes when the file is rewritten, or its inode reused. Functions may then lie elsewhere, and a breakpoint
+	// at an old offset would damage the new code.
 	Written uint64
 }
 
-// Identify returns the identity of the file that has a path now.
+// Identify returns the identity of the file that a path leads to now.
 func Identify(path string) (Identity, error) {
 	var info unix.Stat_t
 	if err := unix.Stat(path, &info); err != nil {
@@ -160,20 +160,20 @@ func Identify(path string) (Identity, error) {
 	return identify(path, &info), nil
 }
 
-// identify returns the identity of an open file. Each container sees a file of its image on an overlayfs of its own, with
-// a device of its own, but the breakpoints go into the one file below: the same for all, and told twice if it were probed
-// twice. No call tells which file that is, but inode number, size and times are passed through.
+// identify returns the identity of an open file. Each container sees the files of its image on an overlayfs with its own
+// device, but breakpoints go into the one file below. Probing it once per container would report each call several times.
+// No system call identifies that file, but overlayfs passes on its inode number, size and times.
 func identify(path string, info *unix.Stat_t) Identity {
-	id := Identity{Device: info.Dev, Inode: info.Ino, Written: mix(info.Size, info.Mtim.Sec, info.Mtim.Nsec)}
+	id := Identity{Device: info.Dev, Inode: info.Ino, Written: hash(info.Size, info.Mtim.Sec, info.Mtim.Nsec)}
 	if fileSystem(path) == unix.OVERLAYFS_SUPER_MAGIC {
-		// No device that stat tells is that large.
-		id.Device = mix(info.Size, info.Mtim.Sec, info.Mtim.Nsec, info.Ctim.Sec, info.Ctim.Nsec) | 1<<63
+		// stat never returns so large a device.
+		id.Device = hash(info.Size, info.Mtim.Sec, info.Mtim.Nsec, info.Ctim.Sec, info.Ctim.Nsec) | 1<<63
 	}
 	return id
 }
 
-// mix makes one number of several: FNV-1a, by words.
-func mix(parts ...int64) uint64 {
+// hash hashes numbers into one: FNV-1a, by words.
+func hash(parts ...int64) uint64 {
 	const prime = 1099511628211
 	mixed := uint64(14695981039346656037)
 	for _, part := range parts {

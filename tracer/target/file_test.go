@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A loader of our own, with more than one page of code, so that no offset is right by accident.
+// A loader with more than one page of code, so that no offset is right by accident.
 const fakeLoader = `
 #define VISIBLE __attribute__((visibility("default")))
 static volatile int calls;
@@ -46,11 +46,11 @@ func sole(t *testing.T, pid int) (*Process, []Mapping, Library) {
 	return p, maps, list[0]
 }
 
-// checkOffsets compares the places of functions with those that the process itself has told.
+// checkOffsets compares the offsets of functions with the addresses that the process reports.
 func checkOffsets(t *testing.T, s *started, maps []Mapping, l *Library) {
 	t.Helper()
 	if len(s.addresses) == 0 {
-		t.Error("the process told no addresses")
+		t.Error("the process reported no addresses")
 	}
 	for name, address := range s.addresses {
 		if got, want := l.Functions[name], offsetOf(t, maps, address); got != want {
@@ -86,7 +86,7 @@ func TestFileOfOurOwn(t *testing.T) {
 	}
 }
 
-// Programs end before anybody has asked where their functions were called.
+// A process may have ended when its call sites are looked up.
 func TestFileOfAProcessThatIsGone(t *testing.T) {
 	library := fakeLibrary(t)
 	s := start(t, holder(t), library)
@@ -145,7 +145,7 @@ func TestReplacedFile(t *testing.T) {
 	}
 }
 
-// Whoever may look into a process may not open everything that it has mapped.
+// The right to inspect a process does not include that to open all files it has mapped.
 func TestReplacedFileOfAnOrdinaryUser(t *testing.T) {
 	needRoot(t)
 	program, library := holder(t), copyOf(t, fakeLibrary(t), "libOpenCL.so.1")
@@ -162,7 +162,7 @@ func TestReplacedFileOfAnOrdinaryUser(t *testing.T) {
 	}
 }
 
-// reachable opens the folders of a test to all users.
+// reachable makes the folders of a test accessible to all users.
 func reachable(t *testing.T, paths ...string) {
 	t.Helper()
 	for _, path := range paths {
@@ -172,7 +172,7 @@ func reachable(t *testing.T, paths ...string) {
 	}
 }
 
-// Without the right to open what is mapped there is no file, rather than the wrong one.
+// Without the right to open the mapped file there is none, rather than a wrong one.
 func TestReplacedFileWithoutRights(t *testing.T) {
 	i := imagine(t)
 	dir := i.process(70, statLine(70, "x", "S", 1, 0, 1, 1))
@@ -187,7 +187,7 @@ func TestReplacedFileWithoutRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := NewCatalog(someCore, nil).Libraries(p, maps)
-	if len(list) != 1 || list[0].Path != "/lib/libOpenCL.so.1" || list[0].Err == nil || !strings.Contains(list[0].Err.Error(), "start the program again") {
+	if len(list) != 1 || list[0].Path != "/lib/libOpenCL.so.1" || list[0].Err == nil || !strings.Contains(list[0].Err.Error(), "restart the program") {
 		t.Errorf("%+v", list)
 	}
 	i.put(dir+"/stat", statLine(70, "x", "S", 1, 0, 1, 2))
@@ -196,7 +196,7 @@ func TestReplacedFileWithoutRights(t *testing.T) {
 	}
 }
 
-// inMountNamespace starts a holder in a mount namespace of its own, where a script has mounted something.
+// inMountNamespace starts a holder in a new mount namespace, in which a script has mounted something.
 func inMountNamespace(t *testing.T, script string, arguments ...string) *started {
 	t.Helper()
 	needRoot(t)
@@ -204,14 +204,14 @@ func inMountNamespace(t *testing.T, script string, arguments ...string) *started
 	return start(t, append(command, arguments...)...)
 }
 
-// What lies under a path in a container is another file than under the same path here.
+// A path in a container leads to another file than the same path here.
 func TestMountNamespace(t *testing.T) {
 	here := fakeLibrary(t)
 	there := build(t, "libthere.so", "int moved[9000];"+fakeLoader, "-shared", "-fPIC")
 	s := inMountNamespace(t, "mount --bind "+there+" "+here, here, "-", "clCreateBuffer")
 	p, maps, l := sole(t, s.Process.Pid)
-	if p.near {
-		t.Error("it is said to have our mount namespace")
+	if p.sameMounts {
+		t.Error("it has our mount namespace")
 	}
 	if l.Path != here || !strings.HasSuffix(l.Open, "/root"+here) || inode(t, l.Open) != inode(t, there) {
 		t.Errorf("%s opens as %s", l.Path, l.Open)
@@ -232,7 +232,7 @@ func TestPrivateMount(t *testing.T) {
 	checkOffsets(t, s, maps, &l)
 }
 
-// Two containers of one image have one file, and one breakpoint, though each has a device of its own.
+// Two containers of one image share a file and its breakpoints, though each has its own device.
 func TestOverlay(t *testing.T) {
 	library := fakeLibrary(t)
 	lower := filepath.Dir(library)
@@ -251,11 +251,11 @@ func TestOverlay(t *testing.T) {
 		found[i] = l
 	}
 	if found[0].Device != found[1].Device || found[0].Inode != found[1].Inode || found[0].Open == found[1].Open {
-		t.Errorf("one file is told as two: %+v", found)
+		t.Errorf("one file has two identities: %+v", found)
 	}
 }
 
-// A file with the inode number that is mapped, but on another device, is believed only when it is the same.
+// A file with the mapped inode number on another device is accepted only if its content is the same.
 func TestTheSameInodeElsewhere(t *testing.T) {
 	library := fakeLibrary(t)
 	p, maps := opened(t, start(t, holder(t), library).Process.Pid)
@@ -264,16 +264,16 @@ func TestTheSameInodeElsewhere(t *testing.T) {
 		if m.Path != library || m.Offset != 0 {
 			continue
 		}
-		m.Device++ // as btrfs and overlayfs have it
+		m.Device++ // as on btrfs and overlayfs
 		if info := p.matches(&m, library); info == nil {
-			t.Error("the same content is not believed")
+			t.Error("the same content is rejected")
 		}
-		if p.alike(&m, build(t, "other", "int x;"+fakeLoader, "-shared", "-fPIC")) {
-			t.Error("another content is believed")
+		if p.sameContent(&m, build(t, "other", "int x;"+fakeLoader, "-shared", "-fPIC")) {
+			t.Error("other content is accepted")
 		}
 		m.Offset = 4096
 		if p.matches(&m, library) != nil {
-			t.Error("a device is believed with nothing to compare")
+			t.Error("another device is accepted without a comparison")
 		}
 		return
 	}

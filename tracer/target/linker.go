@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LinkerHook is the function that a dynamic linker calls whenever it has mapped a library, for debuggers to stop at: once
-// when a program starts, before its own code runs, and at every dlopen (glibc's elf/dl-debug.c; musl has it, too).
+// LinkerHook is the function that a dynamic linker calls after it has mapped libraries, for debuggers: once when a program
+// starts, before its own code runs, and at each dlopen (glibc's elf/dl-debug.c, and musl).
 const LinkerHook = "_dl_debug_state"
 
-// Linker returns the dynamic linker of a process, with the place of LinkerHook as its only function; false when it has
-// none that we can read, as a program that is linked statically.
+// Linker returns the dynamic linker of a process, with LinkerHook as its only function. It returns false if there is none
+// that we can read, as in a static program.
 func (c *Catalog) Linker(p *Process, maps []Mapping) (Library, bool) {
 	for _, m := range code(maps) {
 		if name := filepath.Base(m.Path); !strings.HasPrefix(name, "ld-") && !strings.HasPrefix(name, "ld.") && !strings.HasPrefix(name, "ld64.") {
@@ -31,10 +31,10 @@ func (c *Catalog) Linker(p *Process, maps []Mapping) (Library, bool) {
 	return Library{}, false
 }
 
-// linkers are where the ABI of the processor has a program's dynamic linker, of glibc and of musl.
+// linkers are the paths of the dynamic linkers of glibc and musl, as the processor's ABI defines them.
 var linkers = []string{"/lib64/ld-linux-x86-64.so.2", "/lib/ld-musl-x86_64.so.1"}
 
-// KnownLinkers returns the dynamic linkers of programs that start later, as Linker does.
+// KnownLinkers returns the dynamic linkers of programs that start later. See Linker.
 func (c *Catalog) KnownLinkers() []Library {
 	var list []Library
 	for _, path := range distinct(linkers) {
@@ -49,7 +49,7 @@ func (c *Catalog) KnownLinkers() []Library {
 	return list
 }
 
-// linker returns a dynamic linker that a process sees as path and we as open.
+// linker returns the dynamic linker that a process sees at path and we open at open.
 func (c *Catalog) linker(path, open string, info *unix.Stat_t) (Library, bool) {
 	offset := c.hook(open, info)
 	return Library{
@@ -57,7 +57,7 @@ func (c *Catalog) linker(path, open string, info *unix.Stat_t) (Library, bool) {
 	}, offset != 0
 }
 
-// hook returns where a dynamic linker has its hook, 0 where it has none.
+// hook returns the offset of LinkerHook in a dynamic linker, 0 if it has none.
 func (c *Catalog) hook(path string, info *unix.Stat_t) uint64 {
 	if offset, known := c.linkers[keyOf(info)]; known {
 		return offset

@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The hook lies where a process itself says that it is.
+// The hook is where the process itself reports it.
 func TestLinker(t *testing.T) {
 	s := start(t, holder(t), "libc.so.6", "-", LinkerHook)
 	p, maps := opened(t, s.Process.Pid)
 	c := NewCatalog(someCore, nil)
-	for range 2 { // read, and remembered
+	for range 2 { // read, then cached
 		l, ok := c.Linker(p, maps)
 		if !ok || len(l.Functions) != 1 {
 			t.Fatalf("%+v, %v", l, ok)
@@ -33,7 +33,7 @@ func TestLinker(t *testing.T) {
 	}
 }
 
-// One that is somewhere else, as in a container, and one that has no hook.
+// A linker elsewhere, as in a container, and one without a hook.
 func TestOtherLinkers(t *testing.T) {
 	p, maps := opened(t, start(t, holder(t)).Process.Pid)
 	l, ok := NewCatalog(someCore, nil).Linker(p, maps)
@@ -41,7 +41,7 @@ func TestOtherLinkers(t *testing.T) {
 		t.Fatal("the linker is not found")
 	}
 	other := copyOf(t, l.Open, "ld-musl-x86_64.so.1")
-	// The program is run by it.
+	// The linker runs the program.
 	s := start(t, other, holder(t))
 	p, maps = opened(t, s.Process.Pid)
 	if got, ok := NewCatalog(someCore, nil).Linker(p, maps); !ok || got.Path != other || got.Functions[LinkerHook] != l.Functions[LinkerHook] {
@@ -55,15 +55,14 @@ func TestOtherLinkers(t *testing.T) {
 	}
 	for _, path := range []string{named, filepath.Dir(named), "/dev/null", named + "x"} {
 		var info unix.Stat_t
-		_ = unix.Stat(path, &info) // the last is not there
+		_ = unix.Stat(path, &info) // the last does not exist
 		if offset := NewCatalog(nil, nil).hook(path, &info); offset != 0 {
 			t.Errorf("%s has a hook at %#x", path, offset)
 		}
 	}
 }
 
-// A file that takes the place of another in the moment when it is looked at is not taken for it: its functions lie
-// elsewhere.
+// A file that replaces another while it is examined is not mistaken for it.
 func TestReplacedMeanwhile(t *testing.T) {
 	linker := NewCatalog(someCore, nil).KnownLinkers()[0]
 	later := copyOf(t, linker.Open, "ld-later.so")
@@ -80,7 +79,7 @@ func TestReplacedMeanwhile(t *testing.T) {
 	}
 }
 
-// Files are anything: what is found is a place in one that has the name of the hook in it.
+// In any file, a hook is found only if the file has its name.
 func FuzzHook(f *testing.F) {
 	data, err := os.ReadFile(build(f, "hook.so", "void "+LinkerHook+"(void) { }", "-shared", "-fPIC", "-nostdlib"))
 	if err != nil {

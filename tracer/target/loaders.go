@@ -11,10 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// KnownLoaders returns the files that programs which start later will probably map as their ICD loader, so that these can
-// be probed before a program's first call. It asks the dynamic linker's cache, which is what the linker itself asks: it
-// has the folders of /etc/ld.so.conf too, where vendors put their own loader. Where there is no such cache (musl, NixOS)
-// the standard folders are searched. Private copies in programs' own folders are not there.
+// KnownLoaders returns the ICD loaders that later programs will probably map, so that they can be probed before the first
+// call. It reads the cache that the dynamic linker uses, which includes the folders of /etc/ld.so.conf, where vendors put
+// their loaders. Without that cache (musl, NixOS) it searches the standard folders. It does not find private copies.
 func KnownLoaders() []string {
 	data, err := os.ReadFile("/etc/ld.so.cache")
 	if err == nil {
@@ -36,7 +35,7 @@ func KnownLoaders() []string {
 
 const loaderName = "libOpenCL.so"
 
-// distinct resolves links and keeps regular files, each once.
+// distinct resolves links and returns each regular file once.
 func distinct(paths []string) []string {
 	var list []string
 	seen := map[Identity]bool{}
@@ -57,10 +56,10 @@ func distinct(paths []string) []string {
 	return list
 }
 
-var errCache = errors.New("this is no cache of the dynamic linker")
+var errCache = errors.New("not a cache of the dynamic linker")
 
-// parseCache returns the loaders that the dynamic linker's cache lists for our processor (glibc,
-// sysdeps/generic/dl-cache.h: struct cache_file_new). Caches of old begin with a table in an older form.
+// parseCache returns the loaders that the dynamic linker's cache lists for our processor (struct cache_file_new in glibc's
+// sysdeps/generic/dl-cache.h). Old caches begin with a table in an older format.
 func parseCache(data []byte) ([]string, error) {
 	const (
 		magic      = "glibc-ld.so.cache1.1"
@@ -94,7 +93,8 @@ func parseCache(data []byte) ([]string, error) {
 	return list, nil
 }
 
-// textAt returns the text that ends with NUL at an offset, nil when there is none, or one of longest bytes or more.
+// textAt returns the text at an offset that ends with NUL. It returns nil if there is none, or one of longest bytes or
+// more.
 func textAt(data []byte, offset uint32, longest int) []byte {
 	if uint64(offset) >= uint64(len(data)) {
 		return nil

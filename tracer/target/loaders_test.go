@@ -48,7 +48,7 @@ func TestParseCache(t *testing.T) {
 	}
 }
 
-// The dynamic linker's own program lists its cache.
+// ldconfig lists the cache.
 func TestKnownLoaders(t *testing.T) {
 	out, err := exec.Command("/sbin/ldconfig", "-p").Output()
 	if err != nil {

@@ -27,7 +27,7 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// What a process says of its functions may be anything: data is none.
+// A process may claim any address as that of a function, also one of data.
 func TestLocateNoCode(t *testing.T) {
 	p, maps := opened(t, start(t, holder(t), fakeLibrary(t)).Process.Pid)
 	for i := range maps {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// openEnv makes the test binary open a process and say what came of it, instead of running tests.
+// openEnv makes the test binary open a process and report the result, instead of running tests.
 const openEnv = "TARGET_TEST_OPEN"
 
 func TestMain(m *testing.M) {
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// lookInto returns the first error on the way to a process's libraries.
+// lookInto opens a process and its libraries, and returns the first error.
 func lookInto(pid int) error {
 	p, err := Open(pid)
 	if err != nil {
@@ -49,13 +49,13 @@ func lookInto(pid int) error {
 	return nil
 }
 
-const nobody = 65534
+const nobodyID = 65534
 
-// asNobody has the test binary look into a process without any rights, and returns what it says.
+// asNobody has the test binary inspect a process without any rights, and returns its report.
 func asNobody(t *testing.T, pid int) string {
 	t.Helper()
 	needRoot(t)
-	binary, err := os.Open("/proc/self/exe") // the path may lie in a folder of root's
+	binary, err := os.Open("/proc/self/exe") // the path may be in a folder of root's
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func asNobody(t *testing.T, pid int) string {
 	cmd.ExtraFiles = []*os.File{binary}
 	cmd.Dir = "/"
 	cmd.Env = []string{openEnv + "=" + strconv.Itoa(pid)}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobodyID, Gid: nobodyID}}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s%v", out, err)
@@ -96,7 +96,7 @@ func put(t testing.TB, path, text string) {
 	}
 }
 
-// copyOf copies a file into a folder of its own.
+// copyOf copies a file into a new folder.
 func copyOf(t *testing.T, from, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(from)
@@ -108,8 +108,8 @@ func copyOf(t *testing.T, from, name string) string {
 	return path
 }
 
-// holder loads the library that is its first argument and calls the function of it that is its second, "-" for none, tells
-// the addresses of those that follow, and stays until its input ends.
+// holder loads the library of its first argument, calls the function of its second ("-" for none), reports the addresses
+// of the others, and runs until its input ends.
 const holderSource = `
 #include <dlfcn.h>
 #include <stdio.h>
@@ -140,10 +140,10 @@ func holder(t *testing.T) string { return build(t, "holder", holderSource, "-ldl
 type started struct {
 	*exec.Cmd
 	input     io.WriteCloser
-	addresses map[string]uint64 // that it has told
+	addresses map[string]uint64 // that it has reported
 }
 
-// start runs a program until it says that it is ready. It ends with the test.
+// start runs a program until it reports that it is ready. It ends with the test.
 func start(t *testing.T, command ...string) *started {
 	t.Helper()
 	s := &started{Cmd: exec.Command(command[0], command[1:]...), addresses: map[string]uint64{}}
@@ -177,7 +177,7 @@ func start(t *testing.T, command ...string) *started {
 	return nil
 }
 
-// stop ends the process and waits for it; once more does no harm.
+// stop ends the process and waits for it. A second call does nothing.
 func (s *started) stop() {
 	_ = s.input.Close()
 	if s.ProcessState == nil {
@@ -199,7 +199,7 @@ func opened(t *testing.T, pid int) (*Process, []Mapping) {
 	return p, maps
 }
 
-// offsetOf returns where in its file the code of an address lies, by what is mapped there.
+// offsetOf returns the offset in its file of the code at an address.
 func offsetOf(t *testing.T, maps []Mapping, address uint64) uint64 {
 	t.Helper()
 	for i := range maps {
@@ -216,15 +216,15 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !condition(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("this did not come: %s", what)
+			t.Fatalf("waited for %s", what)
 		}
 	}
 }
 
-// needRoot skips a test that mounts something, or becomes another user.
+// needRoot skips a test that mounts something or switches to another user.
 func needRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("needs root: it mounts, or becomes another user")
+		t.Skip("needs root: it mounts, or switches to another user")
 	}
 }

@@ -1,11 +1,11 @@
 package target
 
-// Mapping is one line of /proc/PID/maps: a range of addresses and the file that lies there.
+// Mapping is one line of /proc/PID/maps: a range of addresses and the file that is mapped there.
 type Mapping struct {
-	Start, End uint64 // addresses; End is the first one behind it
+	Start, End uint64 // addresses; End is exclusive
 	Offset     uint64 // of Start in the file
 	Exec       bool   // code can run from it
-	Device     uint64 // as in st_dev of stat(2); on btrfs and overlayfs stat may tell another one
-	Inode      uint64 // 0 where there is no file
-	Path       string // as the process sees it, without " (deleted)"; "" or like "[stack]" where there is no file
+	Device     uint64 // as in st_dev of stat(2), which may differ on btrfs and overlayfs
+	Inode      uint64 // 0: no file
+	Path       string // as the process sees it, without " (deleted)"; without a file "" or like "[stack]"
 }

@@ -16,16 +16,16 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Bounds on /proc/PID/maps: programs with more mappings would be slow to look at again and again, and the kernel's own
-// bound is 65530 unless somebody raised it (vm.max_map_count).
+// Bounds on /proc/PID/maps: more mappings would be too slow to read again and again. The kernel's own default limit is
+// 65530 (vm.max_map_count).
 const (
 	mappingsMax = 1 << 20
 	lineMax     = 4*4096 + 128 // a path of 4095 bytes, all of them escaped
 )
 
-// Maps returns what lies in the process's memory, by address. It may be empty: a process that is ending has no memory
-// any more. The kernel tells page by page, so that what changes meanwhile can be there in part. The error wraps ErrGone
-// or ErrDenied where that is the reason.
+// Maps returns the mappings of the process, by address. There are none if the process is ending. The kernel writes them
+// page by page, so that a concurrent change may show in part. The error wraps ErrGone or ErrDenied where that is the
+// reason.
 func (p *Process) Maps() ([]Mapping, error) {
 	list, err := p.maps()
 	if len(list) > 0 {
@@ -34,7 +34,7 @@ func (p *Process) Maps() ([]Mapping, error) {
 	return list, err
 }
 
-// remember keeps the files of code for when the process is gone.
+// remember keeps the files with code for OpenPath.
 func (p *Process) remember(list []Mapping) {
 	var files []Mapping
 	for i := range list {
@@ -47,7 +47,7 @@ func (p *Process) remember(list []Mapping) {
 
 func (p *Process) maps() ([]Mapping, error) {
 	if p.parent != nil {
-		return nil, gone(p.PID) // its id may be another's by now
+		return nil, gone(p.PID) // another process may have its pid by now
 	}
 	file, err := os.Open(p.fs.of(p.PID, "maps"))
 	if err != nil {
@@ -66,14 +66,14 @@ func (p *Process) maps() ([]Mapping, error) {
 
 func parseMaps(r io.Reader) ([]Mapping, error) {
 	var list []Mapping
-	last := "" // files come in several lines: their path is kept once
+	last := "" // a file has several lines: keep its path once
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, lineMax), lineMax)
 	for lines.Scan() {
 		m, path, ok := parseMapping(lines.Bytes())
 		switch {
 		case !ok:
-			return nil, fmt.Errorf("line %d is none of a map: %.80q", len(list)+1, lines.Bytes())
+			return nil, fmt.Errorf("line %d is not a mapping: %.80q", len(list)+1, lines.Bytes())
 		case len(list) == mappingsMax:
 			return nil, fmt.Errorf("more than %d mappings", mappingsMax)
 		case string(path) != last:
@@ -85,8 +85,8 @@ func parseMaps(r io.Reader) ([]Mapping, error) {
 	return list, lines.Err()
 }
 
-// parseMapping reads one line, as fs/proc/task_mmu.c writes it: start-end permissions offset major:minor inode path.
-// The path is given apart, and lies in the line.
+// parseMapping reads a line as fs/proc/task_mmu.c writes it: start-end permissions offset major:minor inode path. It
+// returns the path separately, as part of the line.
 func parseMapping(line []byte) (m Mapping, path []byte, ok bool) {
 	var fields [5][]byte
 	rest := line
@@ -112,19 +112,18 @@ func parseMapping(line []byte) (m Mapping, path []byte, ok bool) {
 	if m.Inode != 0 {
 		path = bytes.TrimSuffix(path, []byte(deleted))
 	}
-	// Of all bytes only the one that would end the line is escaped.
+	// The kernel escapes only the byte that would end the line.
 	return m, bytes.ReplaceAll(path, []byte(`\012`), []byte("\n")), true
 }
 
-// deleted stands behind the path of a file that has no name any more. The name of a file can end like that, too: so it is
-// tried as well.
+// deleted follows the path of a file without a name. A file name can end like that, too, so that is tried as well.
 const deleted = " (deleted)"
 
-// Preloaded reports whether gpumemtop's own library is in a process: what is seen of its calls are then those to the
-// driver, below the pool.
+// Preloaded reports whether a process has loaded gpumemtop's own library. Attach then sees only the calls from its pool to
+// the driver.
 func Preloaded(maps []Mapping) bool {
 	return slices.ContainsFunc(maps, func(m Mapping) bool { return m.Inode != 0 && filepath.Base(m.Path) == wire.ShimName })
 }
 
-// isFile reports whether a path is one of a file, not of memory that only has a name.
+// isFile reports whether a path is that of a file, not of memory that only has a name.
 func isFile(m *Mapping) bool { return m.Inode != 0 && strings.HasPrefix(m.Path, "/") }

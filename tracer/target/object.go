@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ourMachine is the only processor that attaching works on.
+// ourMachine is the only processor that attach supports.
 const ourMachine = elf.EM_X86_64
 
-// Bounds on what is read of one file, and kept of it. Anybody can map a file that is made to cost us dearly.
+// Bounds on what we read and keep of one file, since anyone can map a file that is made to be expensive.
 const (
 	namesMax    = 1 << 30   // of a table of names that is searched
 	symbolsMax  = 128 << 20 // of a symbol table, or of the names in it, that is read
@@ -28,8 +28,8 @@ const (
 	headingsMax = 1 << 20 // of the names of sections
 )
 
-// open opens a regular file only: opening a device or a pipe can block or have effects. So it looks first at what the path
-// leads to, and then opens that, wherever the path leads by then.
+// open opens regular files only, since opening a device or a pipe can block or have effects. So it checks what the path
+// leads to before it opens that.
 func open(path string) (*os.File, error) {
 	place, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -43,7 +43,7 @@ func open(path string) (*os.File, error) {
 	if info.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil, errors.New("not a regular file")
 	}
-	// Without O_NONBLOCK it would wait for whoever has a lease on the file.
+	// Without O_NONBLOCK it would wait for a process that has a lease on the file.
 	file, err := unix.Open("/proc/self/fd/"+strconv.Itoa(place), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
@@ -51,8 +51,8 @@ func open(path string) (*os.File, error) {
 	return os.NewFile(uintptr(file), path), nil
 }
 
-// parse returns what an ELF file has of sections and segments, nil for other files, those for other processors, and those
-// that are not as linkers write them: debug/elf believes any size, and would read gigabytes of a file with holes.
+// parse reads the sections and segments of an ELF file. It returns nil for other files, for those for other processors,
+// and for those that no linker writes: debug/elf trusts any size, and would read gigabytes of a sparse file.
 func parse(r io.ReaderAt) *elf.File {
 	var h elf.Header64
 	if binary.Read(io.NewSectionReader(r, 0, int64(binary.Size(h))), binary.LittleEndian, &h) != nil ||
@@ -76,13 +76,13 @@ func parse(r io.ReaderAt) *elf.File {
 	return f
 }
 
-// symbols are the functions of a file: name to offset in the file. dynamic are those that others can call.
+// symbols are the offsets of a file's functions, by name. dynamic are those that other files can call.
 type symbols struct{ dynamic, all map[string]uint64 }
 
-// readSymbols returns the functions of an ELF file if it may have to do with OpenCL, nil for all others, most of which
-// cost one look through their names.
+// readSymbols returns the functions of an ELF file if it may concern OpenCL, otherwise nil. Most files cost one search
+// through their names.
 func readSymbols(r io.ReaderAt) (s *symbols) {
-	// debug/elf is meant to return errors for bad files, but one that makes it panic must not take the program down.
+	// debug/elf should return errors for bad files, but one that makes it panic must not end the program.
 	defer func() {
 		if recover() != nil {
 			s = nil
@@ -93,7 +93,7 @@ func readSymbols(r io.ReaderAt) (s *symbols) {
 		return nil
 	}
 	dynamic, static := tableOf(f, elf.SHT_DYNSYM), tableOf(f, elf.SHT_SYMTAB)
-	if !dynamic.mention() && !static.mention() {
+	if !dynamic.mentions() && !static.mentions() {
 		return nil
 	}
 	s = &symbols{dynamic: map[string]uint64{}, all: map[string]uint64{}}
@@ -103,8 +103,8 @@ func readSymbols(r io.ReaderAt) (s *symbols) {
 	return s
 }
 
-// table is a symbol table and the names that belong to it. Neither is read with the means of debug/elf, which makes a text
-// of every name: a small file can have a million symbols with one name of a megabyte.
+// table is a symbol table with its names. It is not read with debug/elf, which copies every name: a small file can have a
+// million symbols that share one name of a megabyte.
 type table struct{ symbols, names *elf.Section }
 
 func tableOf(f *elf.File, kind elf.SectionType) table {
@@ -115,7 +115,7 @@ func tableOf(f *elf.File, kind elf.SectionType) table {
 	return table{section, f.Sections[section.Link]}
 }
 
-// read returns what is in a section, as far as that is not too much.
+// read returns the content of a section, within bounds.
 func read(section *elf.Section) []byte {
 	if section == nil || section.Type == elf.SHT_NOBITS {
 		return nil
@@ -125,15 +125,14 @@ func read(section *elf.Section) []byte {
 	return data[:n]
 }
 
-// function is the symbol of a function that has code in the file.
+// function is the symbol of a function with code in the file.
 type function struct {
 	index        int    // in its table
 	name         uint32 // where its name begins
-	offset, size uint64 // in the file; the size is 0 where nobody has written it
+	offset, size uint64 // in the file; the size is 0 if the symbol has none
 }
 
-// functions returns those of a table. Indirect functions (STT_GNU_IFUNC) are none: what their symbol leads to is the
-// function that chooses.
+// functions returns those of a table, without indirect functions (STT_GNU_IFUNC), whose symbol leads to a resolver.
 func (t table) functions(f *elf.File) iter.Seq[function] {
 	return func(yield func(function) bool) {
 		if t.symbols == nil || t.symbols.Type == elf.SHT_NOBITS {
@@ -157,14 +156,13 @@ func (t table) functions(f *elf.File) iter.Seq[function] {
 	}
 }
 
-// needles are names of which loaders and vendors' libraries have at least one, under any prefix.
+// needles are names of which each loader or vendor library has at least one, under any prefix.
 var needles = [][]byte{
 	[]byte("GetPlatformIDs"), []byte("GetExtensionFunctionAddress"),
 }
 
-// mention reports whether one of the needles is among the names. A table that is larger than memory should be is
-// searched piece by piece.
-func (t table) mention() bool {
+// mentions reports whether the names contain a needle. It searches a large table piece by piece to save memory.
+func (t table) mentions() bool {
 	if t.symbols == nil || t.names.Type == elf.SHT_NOBITS || t.names.Size > namesMax {
 		return false
 	}
@@ -187,13 +185,13 @@ func (t table) mention() bool {
 	}
 }
 
-// take collects the functions of a table that may have to do with OpenCL. Of the versions of symbols the highest bit says
-// that it is not the default one.
+// addTable adds the functions of a table that may belong to OpenCL. The highest bit of a symbol's version says that it is
+// not the default version.
 func take(f *elf.File, t table, versions []byte, into map[string]uint64) {
 	names := read(t.names)
 	for function := range t.functions(f) {
 		name := textAt(names, function.name, nameMax)
-		if !likely(name) {
+		if !mayBeOpenCL(name) {
 			continue
 		}
 		hidden := false
@@ -206,9 +204,9 @@ func take(f *elf.File, t table, versions []byte, into map[string]uint64) {
 	}
 }
 
-// likely reports whether a name can be one of OpenCL: all have cl in front, or a vendor's prefix that ends with it, and none
-// is of C++.
-func likely(name []byte) bool {
+// mayBeOpenCL reports whether a name may belong to OpenCL: such names begin with cl, or with a vendor's prefix that ends with
+// it, and are not those of C++.
+func mayBeOpenCL(name []byte) bool {
 	const toLower = 0x20
 	if bytes.HasPrefix(name, []byte("_Z")) {
 		return false
@@ -221,14 +219,14 @@ func likely(name []byte) bool {
 	return false
 }
 
-// keep takes over a function. Of several versions of a name the default one counts.
+// add adds a function. Of several versions of a name the default one counts.
 func keep(into map[string]uint64, name string, offset uint64, hidden bool) {
 	if _, taken := into[name]; !taken || !hidden {
 		into[name] = offset
 	}
 }
 
-// fileOffset returns where in the file the code of an address lies.
+// fileOffset returns the offset in the file of the code at an address.
 func fileOffset(f *elf.File, address uint64) (uint64, bool) {
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 && address >= p.Vaddr && address-p.Vaddr < p.Filesz {
@@ -238,7 +236,7 @@ func fileOffset(f *elf.File, address uint64) (uint64, bool) {
 	return 0, false
 }
 
-// base returns the lowest address that is mapped, down to its page: from there dladdr(3) counts.
+// base returns the page of the lowest mapped address, to which offsets of dladdr(3) are relative.
 func base(f *elf.File) uint64 {
 	const page = 4096
 	lowest, found := uint64(0), false

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// program is an ELF file that was linked to an address, with code behind data.
+// program is an ELF file linked to an address, with code after data.
 func program() *elf.File {
 	load := func(flags elf.ProgFlag, address, offset, size uint64) *elf.Prog {
 		return &elf.Prog{ProgHeader: elf.ProgHeader{Type: elf.PT_LOAD, Flags: flags, Vaddr: address, Off: offset, Filesz: size}}
@@ -43,7 +43,7 @@ func TestFileOffset(t *testing.T) {
 	}
 }
 
-// Of several versions of a name the default one counts, in whatever order they come.
+// Of several versions of a name the default one counts, in any order.
 func TestDefaultVersion(t *testing.T) {
 	type version struct {
 		offset uint64
@@ -78,7 +78,7 @@ func TestDefaultVersion(t *testing.T) {
 	}
 }
 
-// To open what is no regular file can block or have effects, and somebody may put it there behind our back.
+// Opening a file that is not regular can block or have effects, and the file may be replaced at any time.
 func TestOpenTouchesNothing(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := unix.Mkfifo(pipe, 0o600); err != nil {
@@ -100,13 +100,13 @@ func TestOpenTouchesNothing(t *testing.T) {
 	}
 }
 
-// A small file can say that it has more than fits into memory. What is read of it is told by the reader.
+// A small file can claim more than fits into memory. The reader reports what is read.
 func TestSymbolsOfGiants(t *testing.T) {
 	library, err := os.ReadFile(build(t, "libgiant.so", "int clGetPlatformIDs(void) { return 0; }", "-shared", "-fPIC"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	const sections, segments, count, size, names = 0x28, 0x38, 0x3c, 0x3a, 0x3e // in the header
+	const sections, segments, count, size, names = 0x28, 0x38, 0x3c, 0x3a, 0x3e // of the header
 	heading := func(data []byte) uint64 {
 		at := binary.LittleEndian.Uint64(data[sections:])
 		return at + 64*uint64(binary.LittleEndian.Uint16(data[names:]))
@@ -134,7 +134,7 @@ func TestSymbolsOfGiants(t *testing.T) {
 	}
 }
 
-// holes is a file that goes on without end.
+// holes is an endless file.
 type holes struct {
 	data []byte
 	read int
@@ -151,7 +151,7 @@ func (h *holes) ReadAt(p []byte, at int64) (int, error) {
 	return len(p), nil
 }
 
-// Symbols cost what they say, not what their names would if each had one of its own.
+// Symbols cost what they take, even if all share one long name.
 func TestSymbolsOfOneName(t *testing.T) {
 	const count, length = 20_000, 1 << 20
 	symbols := make([]byte, count*elf.Sym64Size)
@@ -172,7 +172,7 @@ func TestSymbolsOfOneName(t *testing.T) {
 	}
 }
 
-// Names are found wherever the pieces end in which they are read.
+// Names are found across the ends of the pieces that are read.
 func TestMention(t *testing.T) {
 	const piece = 1 << 20
 	for _, at := range []int{0, 10, piece - 3, piece + 20, piece + 32, 2*piece - 14, 3 * piece} {
@@ -182,7 +182,7 @@ func TestMention(t *testing.T) {
 				text = strings.Replace(text, "Get", "get", 1)
 			}
 			section := &elf.Section{SectionHeader: elf.SectionHeader{FileSize: uint64(len(text))}, ReaderAt: strings.NewReader(text)}
-			if got := (table{section, section}).mention(); got != found {
+			if got := (table{section, section}).mentions(); got != found {
 				t.Errorf("at %d: %v", at, got)
 			}
 		}

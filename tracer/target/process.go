@@ -18,30 +18,29 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// commandMax bounds what is kept of a command line, in bytes.
+// commandMax bounds how much of a command line we keep, in bytes.
 const commandMax = 4096
 
-// Process is one process, as it was when it was opened. Its methods read /proc anew; they may be called from any
-// goroutine.
+// Process describes a process as it was when it was opened. Its methods read /proc anew. Any goroutine may call them.
 type Process struct {
 	PID, Parent int
-	Started     uint64   // clock ticks since boot: tells a process from a later one with the same id
-	Comm        string   // the name that the kernel knows, at most 15 bytes
-	Command     []string // the program and its arguments, as far as they fit into 4096 bytes; it may be empty
-	Cgroup      string   // path below the root of the cgroup2 tree; where there is none, of the first hierarchy
-	// Unsupported says why its calls cannot be watched although we may look into it, "" when they can.
+	Started     uint64   // clock ticks since boot: distinguishes processes with the same pid
+	Comm        string   // the kernel's name for it, at most 15 bytes
+	Command     []string // program and arguments, up to 4096 bytes; may be empty
+	Cgroup      string   // path below the root of the cgroup2 tree, or else of the first hierarchy
+	// Unsupported says why its calls cannot be watched although we may inspect it, or "".
 	Unsupported string
 
-	fs      procfs
-	cgroups []string                  // paths in all hierarchies
-	near    bool                      // it has our mount namespace: its paths are ours
-	stack   uint64                    // see status
-	files   atomic.Pointer[[]Mapping] // of code, when Maps was called last
-	parent  *Process                  // see Child; nil: it was opened
+	fs         procfs
+	cgroups    []string                  // paths in all hierarchies
+	sameMounts bool                      // it has our mount namespace, so its paths are ours
+	stack      uint64                    // see status
+	files      atomic.Pointer[[]Mapping] // with code, from the latest call of Maps
+	parent     *Process                  // see Child; nil if it was opened
 }
 
-// Open returns a process that can be watched. The error wraps ErrGone, ErrDenied or ErrRefused where that is the reason,
-// and says what to do.
+// Open inspects a process. The error wraps ErrGone, ErrDenied or ErrRefused where that is the reason, and says what to
+// do.
 func Open(pid int) (*Process, error) { return proc.open(pid) }
 
 func (fs procfs) open(pid int) (*Process, error) {
@@ -58,7 +57,7 @@ func (fs procfs) open(pid int) (*Process, error) {
 		return nil, p.denied(err)
 	}
 	own, err := os.Readlink(string(fs) + "/self/ns/mnt")
-	p.near = err == nil && own == mounts
+	p.sameMounts = err == nil && own == mounts
 	p.Unsupported = p.foreign()
 	p.command()
 	p.groups()
@@ -70,11 +69,11 @@ func (fs procfs) open(pid int) (*Process, error) {
 
 func gone(pid int) error { return fmt.Errorf("process %d: %w", pid, ErrGone) }
 
-// vanished reports whether an error of /proc says that the process is not there. Files of one that ends are open by then,
-// and tell it when they are read.
+// vanished reports whether an error of /proc means that the process does not exist. If it ends while a file is open, the
+// error comes from reading.
 func vanished(err error) bool { return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) }
 
-// absent says why there is nothing to read of a process.
+// absent says why nothing can be read about a process.
 func (fs procfs) absent(pid int, err error) error {
 	switch {
 	case errors.Is(err, os.ErrPermission), fs == proc && errors.Is(unix.Kill(pid, 0), unix.EPERM):
@@ -85,11 +84,11 @@ func (fs procfs) absent(pid int, err error) error {
 	return fmt.Errorf("process %d: %w", pid, err)
 }
 
-// denied says why we may not look into a process.
+// denied says why we may not inspect a process.
 func (p *Process) denied(err error) error {
 	switch {
 	case errors.Is(err, os.ErrPermission) && p.user() == os.Geteuid():
-		return fmt.Errorf("process %d (%s): %w: it has rights that we lack, or wants to be private (PR_SET_DUMPABLE): run with CAP_SYS_PTRACE", p.PID, p.Comm, ErrDenied)
+		return fmt.Errorf("process %d (%s): %w: it has rights that we lack, or is not dumpable (PR_SET_DUMPABLE): run with CAP_SYS_PTRACE", p.PID, p.Comm, ErrDenied)
 	case errors.Is(err, os.ErrPermission):
 		return fmt.Errorf("process %d (%s): %w: it belongs to another user: run as that user, or with CAP_SYS_PTRACE", p.PID, p.Comm, ErrDenied)
 	case vanished(err):
@@ -98,14 +97,14 @@ func (p *Process) denied(err error) error {
 	return fmt.Errorf("process %d (%s): %w", p.PID, p.Comm, err)
 }
 
-// refusal says why a process is none to be watched.
+// refusal says why a process cannot be watched.
 func (p *Process) refusal(s *status) error {
 	self, err := os.Readlink(string(p.fs) + "/self")
 	switch {
 	case s.ended():
-		return fmt.Errorf("process %d (%s): %w: it has ended, and its parent has not looked yet", p.PID, p.Comm, ErrGone)
+		return fmt.Errorf("process %d (%s): %w: it has ended, and its parent has not waited for it yet", p.PID, p.Comm, ErrGone)
 	case s.flags&kernelThread != 0:
-		return fmt.Errorf("process %d (%s): %w: it is a thread of the kernel", p.PID, p.Comm, ErrRefused)
+		return fmt.Errorf("process %d (%s): %w: it is a kernel thread", p.PID, p.Comm, ErrRefused)
 	case err == nil && self == strconv.Itoa(p.PID):
 		return fmt.Errorf("process %d (%s): %w: it is gpumemtop itself", p.PID, p.Comm, ErrRefused)
 	case p.PID == 1 && p.fs.outermost():
@@ -113,19 +112,19 @@ func (p *Process) refusal(s *status) error {
 	}
 	leader, err := strconv.Atoi(p.field("Tgid:"))
 	if err == nil && leader != p.PID {
-		return fmt.Errorf("%d (%s) is a thread, and processes are watched whole: %w: ask for its process, %d", p.PID, p.Comm, ErrRefused, leader)
+		return fmt.Errorf("%d (%s) is a thread, and only whole processes can be watched: %w: use its process, %d", p.PID, p.Comm, ErrRefused, leader)
 	}
 	return nil
 }
 
-// outermost reports whether we live in the first pid namespace (PROC_PID_INIT_INO of include/linux/proc_ns.h), not in a
-// container, where the first process may well be a program that uses the GPU.
+// outermost reports whether we are in the initial pid namespace (PROC_PID_INIT_INO of include/linux/proc_ns.h). In a
+// container, process 1 may well use the GPU.
 func (fs procfs) outermost() bool {
 	space, err := os.Readlink(string(fs) + "/self/ns/pid")
 	return err == nil && space == "pid:[4026531836]"
 }
 
-// field returns the first word behind a label of /proc/PID/status, "" when it is not there.
+// field returns the first word after a label of /proc/PID/status, or "".
 func (p *Process) field(label string) string {
 	text, err := os.ReadFile(p.fs.of(p.PID, "status"))
 	if err != nil {
@@ -141,7 +140,7 @@ func (p *Process) field(label string) string {
 	return ""
 }
 
-// user returns who runs the process, -1 when that is not known.
+// user returns the user id of the process, -1 if unknown.
 func (p *Process) user() int {
 	user, err := strconv.Atoi(p.field("Uid:"))
 	if err != nil {
@@ -150,7 +149,7 @@ func (p *Process) user() int {
 	return user
 }
 
-// foreign says why the process runs another kind of code than ours.
+// foreign says why the code of the process differs from ours in kind, or "".
 func (p *Process) foreign() string {
 	var header [20]byte // e_machine is its last field
 	file, err := os.Open(p.fs.of(p.PID, "exe"))
@@ -164,11 +163,11 @@ func (p *Process) foreign() string {
 	machine := elf.Machine(uint16(header[18]) | uint16(header[19])<<8)
 	switch {
 	case header[elf.EI_DATA] != byte(elf.ELFDATA2LSB):
-		return "it is a program for another kind of processor"
+		return "it is a program for another processor"
 	case machine == elf.EM_386, machine == ourMachine && header[elf.EI_CLASS] == byte(elf.ELFCLASS32):
-		return "it is a 32-bit program: only 64-bit ones can be watched"
+		return "it is a 32-bit program, and only 64-bit ones can be watched"
 	case machine != ourMachine:
-		return "it is a program for another kind of processor (" + strings.TrimPrefix(machine.String(), "EM_") + ")"
+		return "it is a program for another processor (" + strings.TrimPrefix(machine.String(), "EM_") + ")"
 	}
 	return ""
 }
@@ -180,7 +179,7 @@ func (p *Process) command() {
 	}
 	defer file.Close() //nolint:errcheck // only read
 	text, _ := io.ReadAll(io.LimitReader(file, commandMax))
-	// Some programs write one text of their own there, with more NULs behind it.
+	// Some programs write a text of their own there, with several NULs after it.
 	if text = bytes.TrimRight(text, "\x00"); len(text) > 0 {
 		p.Command = strings.Split(string(text), "\x00")
 	}
@@ -205,44 +204,42 @@ func (p *Process) groups() {
 	}
 }
 
-// Child returns what is known of a process that is gone, and that was forked from this one, or from a child of it, and
-// has executed no other program: but for its ids it is what this one was. The files that it had mapped are those of this
-// one, whose paths OpenPath finds.
+// Child describes a process that has ended or executed another program, and that was forked from this one or from a child
+// of it. Except for its ids it equals this one. OpenPath finds the files that this one has mapped.
 func (p *Process) Child(pid, parent int) *Process {
 	opened := p
 	if p.parent != nil {
-		opened = p.parent // a long line of children keeps no more than this one
+		opened = p.parent // so that a chain of children keeps only this one
 	}
 	return &Process{
 		PID: pid, Parent: parent, Comm: p.Comm, Command: p.Command, Cgroup: p.Cgroup, Unsupported: p.Unsupported,
-		fs: p.fs, cgroups: p.cgroups, near: p.near, stack: p.stack, parent: opened,
+		fs: p.fs, cgroups: p.cgroups, sameMounts: p.sameMounts, stack: p.stack, parent: opened,
 	}
 }
 
-// Runs reports whether the process, when it was opened, was in the program that another one was in, as its children are
-// until they execute one. It knows only where we may know where a stack begins, and else says that it was.
+// Runs reports whether the process ran the same program as another one when both were opened, as children do until they
+// execute one. Without the right to see where stacks begin it returns true.
 func (p *Process) Runs(other *Process) bool { return p.stack == other.stack }
 
-// Filtered reports whether a filter of system calls is in force on the process, or on its first thread at least
+// Filtered reports whether a seccomp filter is in force on the process, or at least on its first thread
 // (SECCOMP_MODE_FILTER).
 func (p *Process) Filtered() bool { return p.field("Seccomp:") == "2" }
 
-// Same reports whether the process is still there and is still this one, not a later one with its id.
+// Same reports whether the process still exists, and its pid was not reused.
 func (p *Process) Same() bool {
 	s, err := p.fs.stat(p.PID)
 	return err == nil && s.started == p.Started && !s.ended()
 }
 
-// Replaced reports whether the process has executed another program since it was opened, or the same one again: all that
-// was known of its memory is void then. It knows only where Open and this call have the same rights.
+// Replaced reports whether the process has executed a program since it was opened, which voids what was known of its
+// memory. It needs the same rights as when Open was called.
 func (p *Process) Replaced() bool {
 	s, err := p.fs.stat(p.PID)
 	return err == nil && s.started == p.Started && s.stack != p.stack
 }
 
-// Asks reports whether the process is one in which drivers are asked where their functions are, see AskVendors: no
-// program of anybody's.
-func (p *Process) Asks() bool {
+// QueriesDrivers reports whether the process is one that QueryDrivers started.
+func (p *Process) QueriesDrivers() bool {
 	text, err := os.ReadFile(p.fs.of(p.PID, "environ"))
 	return err == nil && bytes.Contains(append([]byte{0}, text...), []byte("\x00"+wire.ProbeEnv+"="))
 }

@@ -130,9 +130,9 @@ func TestRefusals(t *testing.T) {
 		want string
 	}{
 		{1, ErrRefused, "first process"},
-		{2, ErrRefused, "thread of the kernel"},
+		{2, ErrRefused, "kernel thread"},
 		{50, ErrGone, "has ended"},
-		{60, ErrRefused, "ask for its process, 59"},
+		{60, ErrRefused, "use its process, 59"},
 		{4242, ErrRefused, "gpumemtop itself"},
 		{80, errStat, "80/stat"},
 		{99, ErrGone, "process 99: no such process"},
@@ -144,7 +144,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// In a container the first process is the program.
+// In a container, process 1 is the program.
 func TestTheFirstProcessOfAContainer(t *testing.T) {
 	i := &imagined{t, procfs(t.TempDir())}
 	i.link("self", "7")
@@ -164,7 +164,7 @@ func TestOtherProcessors(t *testing.T) {
 		{header(1, 1, 3, 0), "32-bit"},
 		{header(1, 1, 62, 0), "32-bit"},
 		{header(2, 1, 183, 0), "AARCH64"},
-		{header(2, 2, 0, 22), "another kind of processor"},
+		{header(2, 2, 0, 22), "another processor"},
 		{"#!/bin/sh", ""},
 	} {
 		i := imagine(t)
@@ -216,7 +216,7 @@ func TestOwnThreadsAndSelf(t *testing.T) {
 		if err != nil || tid == os.Getpid() {
 			continue
 		}
-		if _, err := Open(tid); err == nil || !strings.Contains(err.Error(), "ask for its process, "+strconv.Itoa(os.Getpid())) {
+		if _, err := Open(tid); err == nil || !strings.Contains(err.Error(), "use its process, "+strconv.Itoa(os.Getpid())) {
 			t.Errorf("thread %d: %v", tid, err)
 		}
 		return
@@ -240,7 +240,7 @@ func TestAnotherProgramIsExecuted(t *testing.T) {
 	}
 }
 
-// Another user may see that a process is there, but not what it has mapped.
+// Another user may see that a process exists, but not its mappings.
 func TestAnotherUser(t *testing.T) {
 	said := asNobody(t, start(t, holder(t)).Process.Pid)
 	if !strings.HasPrefix(said, "true ") || !strings.Contains(said, "another user") || !strings.Contains(said, "CAP_SYS_PTRACE") {
@@ -248,7 +248,7 @@ func TestAnotherUser(t *testing.T) {
 	}
 }
 
-// A process of our own that has more rights than we.
+// A process of our own user that has more rights than we.
 func TestPrivateProcess(t *testing.T) {
 	needRoot(t)
 	program := build(t, "private", "#include <sys/prctl.h>\n#include <stdio.h>\nint main(void)\n{\n"+
@@ -260,7 +260,7 @@ func TestPrivateProcess(t *testing.T) {
 	}
 }
 
-// With hidepid=2 not even that a process is there can be seen.
+// With hidepid=2 not even the existence of a process is visible.
 func TestHiddenProcess(t *testing.T) {
 	needRoot(t)
 	s := start(t, holder(t))
@@ -294,12 +294,12 @@ func FuzzStat(f *testing.F) {
 	})
 }
 
-// A child that is gone is what its parent was; a long line of them keeps no more than one that was opened.
+// A process that has ended is described by its parent; a chain of children keeps only the first.
 func TestChild(t *testing.T) {
 	library := fakeLibrary(t)
 	s := start(t, holder(t), library)
 	p, _ := opened(t, s.Process.Pid)
-	const first, second = 1<<22 + 1, 1<<22 + 2 // more than there are
+	const first, second = 1<<22 + 1, 1<<22 + 2 // larger than any pid
 	child := p.Child(first, p.PID).Child(second, first)
 	if child.PID != second || child.Parent != first || child.Comm != p.Comm || !slices.Equal(child.Command, p.Command) ||
 		child.Cgroup != p.Cgroup || !child.Runs(p) || child.parent != p {

@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// commMax is how much the kernel keeps of a process's name (TASK_COMM_LEN without its NUL).
+// commMax is how many bytes the kernel keeps of a process's name (TASK_COMM_LEN without the NUL).
 const commMax = 15
 
-// Selection says which processes to watch: those that any of its parts names.
+// Selection says which processes to watch: those that match any of its fields.
 type Selection struct {
 	PIDs    []int
 	Comms   []string // names of programs
-	Cgroups []string // paths as in /proc/PID/cgroup once they are checked; what is below them belongs to them
+	Cgroups []string // paths, as in /proc/PID/cgroup after Check; they include what is below them
 	All     bool     // every process
-	Follow  bool     // the children of those, too
+	Follow  bool     // and their children
 }
 
-// Check says what is wrong with a selection, before anything is watched, and brings its cgroups into the form of
-// /proc/PID/cgroup: they can be given with the path of the folder, as in /sys/fs/cgroup/user.slice, or without.
+// Check validates a selection and brings its cgroups into the form of /proc/PID/cgroup. They may be given as folders, such
+// as /sys/fs/cgroup/user.slice, or without the mount point.
 func (s *Selection) Check() error { return s.check(proc) }
 
 func (s *Selection) check(fs procfs) error {
@@ -30,12 +30,12 @@ func (s *Selection) check(fs procfs) error {
 	}
 	for _, pid := range s.PIDs {
 		if pid <= 0 {
-			return fmt.Errorf("%d is no process id", pid)
+			return fmt.Errorf("%d is not a process id", pid)
 		}
 	}
 	for _, name := range s.Comms {
 		if name == "" || strings.Contains(name, "/") {
-			return fmt.Errorf("%q is no name of a program: give the name without its folder, as ps -o comm shows it", name)
+			return fmt.Errorf("%q is not a program name: give it without its folder, as ps -o comm shows it", name)
 		}
 	}
 	for i, path := range s.Cgroups {
@@ -48,11 +48,11 @@ func (s *Selection) check(fs procfs) error {
 	return nil
 }
 
-// Open reports whether processes that come later can belong to the selection, other than as children.
+// Open reports whether later processes can belong to the selection other than as children.
 func (s *Selection) Open() bool { return s.All || len(s.Comms) > 0 || len(s.Cgroups) > 0 }
 
-// Wants reports whether a process belongs to the selection, other than as a child. A name is that which the kernel knows,
-// of which it keeps 15 bytes, or the name of the program as it was called.
+// Wants reports whether a process belongs to the selection other than as a child. Comms match the kernel's name, of 15
+// bytes, or the name of the program as it was called.
 func (s *Selection) Wants(p *Process) bool {
 	return s.All || slices.Contains(s.PIDs, p.PID) ||
 		slices.ContainsFunc(s.Comms, p.isCalled) || slices.ContainsFunc(s.Cgroups, p.isWithin)
@@ -71,8 +71,7 @@ func (p *Process) isWithin(cgroup string) bool {
 	})
 }
 
-// Family returns the processes that are named by their ids, and behind them, with Follow, their children that exist
-// already, their children's children and so on, parents first.
+// Family returns the processes that are named by pid and, with Follow, their present descendants, parents first.
 func (s *Selection) Family() ([]int, error) { return s.family(proc) }
 
 func (s *Selection) family(fs procfs) ([]int, error) {

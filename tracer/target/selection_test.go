@@ -37,7 +37,7 @@ func TestWants(t *testing.T) {
 	}
 	script := &Process{Comm: "python3", Command: []string{"train.py"}}
 	if s := (Selection{Comms: []string{"train.py"}}); !s.Wants(script) || s.Wants(&Process{Comm: "x"}) {
-		t.Error("the program's own name is not looked at, or one is made up")
+		t.Error("the program's own name does not count, or a wrong one does")
 	}
 }
 
@@ -48,7 +48,7 @@ func TestOpenSelections(t *testing.T) {
 		}
 	}
 	if s := (Selection{PIDs: []int{1}, Follow: true}); s.Open() {
-		t.Error("processes named by their ids are open")
+		t.Error("a selection by pid is open")
 	}
 }
 
@@ -59,11 +59,11 @@ func TestCheck(t *testing.T) {
 	}{
 		{Selection{}, "say what to watch"},
 		{Selection{Follow: true}, "say what to watch"},
-		{Selection{PIDs: []int{0}}, "0 is no process id"},
-		{Selection{Comms: []string{""}}, "no name of a program"},
+		{Selection{PIDs: []int{0}}, "0 is not a process id"},
+		{Selection{Comms: []string{""}}, "not a program name"},
 		{Selection{Comms: []string{"./train"}}, "without its folder"},
-		{Selection{Cgroups: []string{""}}, "named by its path"},
-		{Selection{Cgroups: []string{"/there/is/none"}}, "there is no cgroup /there/is/none"},
+		{Selection{Cgroups: []string{""}}, "empty cgroup"},
+		{Selection{Cgroups: []string{"/there/is/none"}}, "no cgroup /there/is/none"},
 	} {
 		if err := test.s.Check(); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: %v", test.s, err)
@@ -113,7 +113,7 @@ func TestCgroupPaths(t *testing.T) {
 	}
 }
 
-// This machine's own cgroups, in the forms in which they are given.
+// This machine's own cgroups, in all forms.
 func TestOwnCgroup(t *testing.T) {
 	mounts, err := proc.cgroupMounts()
 	if err != nil {
@@ -148,7 +148,7 @@ func TestFamily(t *testing.T) {
 	if got, err := s.family(i.root); err != nil || !slices.Equal(got, []int{20, 10, 21, 11, 12, 13}) {
 		t.Errorf("%v, %v", got, err)
 	}
-	s.PIDs = []int{12, 10} // a child that is named, too
+	s.PIDs = []int{12, 10} // a child that is also named
 	if got, err := s.family(i.root); err != nil || !slices.Equal(got, []int{12, 10, 13, 11}) {
 		t.Errorf("%v, %v", got, err)
 	}

@@ -9,30 +9,30 @@ import (
 	"unicode"
 )
 
-// status is what of /proc/PID/stat matters here (proc_pid_stat(5)).
+// status is the part of /proc/PID/stat that we need (proc_pid_stat(5)).
 type status struct {
 	comm    string
 	state   byte   // 'R', 'S', …; 'Z' and 'X' have ended
-	parent  int    // process id
+	parent  int    // pid
 	flags   uint64 // PF_* of the kernel
 	threads int
 	started uint64 // clock ticks since boot
-	stack   uint64 // where the main thread's stack begins, 0 where we have no right to know: every execve(2) finds another place
+	stack   uint64 // beginning of the main thread's stack, which each execve(2) changes; 0: we may not know
 }
 
 // kernelThread is PF_KTHREAD of include/linux/sched.h.
 const kernelThread = 0x00200000
 
-var errStat = errors.New("this is no line of /proc/PID/stat")
+var errStat = errors.New("not a line of /proc/PID/stat")
 
-// parseStat takes the line apart. The name may hold anything, parentheses and spaces too: the last parenthesis ends it.
+// parseStat parses the line. The name may contain anything, also parentheses and spaces: the last parenthesis ends it.
 func parseStat(line []byte) (status, error) {
 	open, end := bytes.IndexByte(line, '('), bytes.LastIndexByte(line, ')')
 	if open < 0 || end < open {
 		return status{}, errStat
 	}
 	s := status{comm: string(line[open+1 : end])}
-	const behindName = 3 // the first field that we have is the third of the manual
+	const behindName = 3 // our first field is the third of the manual
 	fields := bytes.Fields(line[end+1:])
 	number := func(field int) uint64 {
 		if field -= behindName; field >= len(fields) {
@@ -53,7 +53,7 @@ func parseStat(line []byte) (status, error) {
 	return s, nil
 }
 
-// ended reports whether nothing of the process runs any more. One whose first thread has ended alone is not at its end.
+// ended reports whether the process has ended. If only its first thread has, it has not.
 func (s *status) ended() bool { return s.state == 'X' || s.state == 'Z' && s.threads <= 1 }
 
 func (fs procfs) stat(pid int) (status, error) {

@@ -1,10 +1,9 @@
-// Package target finds the processes that use OpenCL, the libraries that they have really mapped, and where the
-// functions lie in those files. Everything comes from /proc and from the files themselves; nothing in a process is
-// stopped or changed.
+// Package target finds the processes that use OpenCL, the libraries that they have mapped, and the functions in those
+// files. It reads /proc and the files, and neither stops nor changes a process.
 //
-// Breakpoints are put into files, not into processes: into the inode that a path leads to. So the one thing that must
-// not happen is to open another file than the one that a process has mapped, and a path alone does not tell: the
-// process may live in a container, and a package may have been upgraded while it runs. See [Process.File].
+// Breakpoints belong to the inode that a path leads to, not to processes. So we must never open another file than the one
+// that a process has mapped. The path alone does not ensure that: the process may live in a container, and a package may
+// have been upgraded while it runs. See [Process.File].
 package target
 
 import (
@@ -15,17 +14,17 @@ import (
 	"strconv"
 )
 
-// What keeps a process from being watched. Errors of this package wrap one of these where it is the reason.
+// Reasons why a process cannot be watched, which errors of this package wrap.
 var (
-	// ErrGone says that there is no such process, or not any more.
+	// ErrGone says that the process does not exist, or no longer.
 	ErrGone = errors.New("no such process")
-	// ErrDenied says that the rights to look into a process are missing; the text of the error says which.
-	ErrDenied = errors.New("no right to look into it")
-	// ErrRefused says that it is no process that could be watched, whatever the rights.
+	// ErrDenied says that we lack a right to inspect the process; the text says which.
+	ErrDenied = errors.New("no right to inspect it")
+	// ErrRefused says that the process cannot be watched with any rights.
 	ErrRefused = errors.New("cannot be watched")
 )
 
-// procfs is where the kernel tells of processes: "/proc", or what a test has built.
+// procfs is where processes are described: "/proc", or a folder that a test made.
 type procfs string
 
 const proc = procfs("/proc")
@@ -35,7 +34,7 @@ func (fs procfs) of(pid int, name string) string {
 	return filepath.Join(string(fs), strconv.Itoa(pid), name)
 }
 
-// Running returns the ids of all processes that we may know of, in ascending order.
+// Running returns the pids of all processes that we may see, ascending.
 func Running() ([]int, error) { return proc.running() }
 
 func (fs procfs) running() ([]int, error) {
@@ -44,7 +43,7 @@ func (fs procfs) running() ([]int, error) {
 		return nil, err
 	}
 	defer dir.Close() //nolint:errcheck // only read
-	// Names alone: the kernel would be asked about each of them otherwise.
+	// Names only: more would query the kernel for each entry.
 	names, err := dir.Readdirnames(-1)
 	if err != nil {
 		return nil, err

@@ -15,35 +15,35 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Extension is where an extension function lies that a driver of this machine hands out.
+// Extension is the place of an extension function that a driver of this machine returned.
 type Extension struct {
 	Name, Path string
-	Open       string // as in Library
+	Open       string // see Library
 	Identity
 	Offset uint64 // in the file
 }
 
-// AskVendors asks the drivers of this machine where they keep their extension functions: most export nothing but what
-// a loader needs, and hand the rest out by clGetExtensionFunctionAddressForPlatform. The answer goes to [Catalog.Learn].
+// QueryDrivers asks the drivers of this machine for the addresses of their extension functions. Most export only what a
+// loader needs, and return the rest from clGetExtensionFunctionAddressForPlatform. Pass the result to [Catalog.Learn].
 //
-// They are asked in a process of its own, which run starts with the preload library (shim/probe.c) and these variables in
-// its environment, and ends when ctx is done; it returns what that process wrote, also when it failed. So a driver that
-// crashes or hangs takes no more with it than its own answers: what came before is returned with the error.
-func AskVendors(ctx context.Context, run func(ctx context.Context, environment []string) ([]byte, error), names []string) ([]Extension, error) {
+// The drivers run in a separate process. run starts it with the preload library (shim/entry/probe.c) and these variables
+// in its environment, ends it when ctx is done, and returns its output, also after a failure. So a driver that crashes or
+// hangs loses only its own answers: QueryDrivers returns those before with the error.
+func QueryDrivers(ctx context.Context, run func(ctx context.Context, environment []string) ([]byte, error), names []string) ([]Extension, error) {
 	out, err := run(ctx, []string{wire.ProbeEnv + "=extensions " + strings.Join(names, " ")})
 	list, complaint := parseExtensions(out)
 	switch {
 	case err != nil:
-		return list, fmt.Errorf("ask the drivers for their extension functions: %w", err)
+		return list, fmt.Errorf("query the drivers' extension functions: %w", err)
 	case complaint != "":
-		return list, fmt.Errorf("ask the drivers for their extension functions: %s", complaint)
+		return list, fmt.Errorf("query the drivers' extension functions: %s", complaint)
 	case !bytes.HasSuffix(out, []byte("end\n")):
-		return list, errors.New("ask the drivers for their extension functions: the process that asked ended in the middle")
+		return list, errors.New("query the drivers' extension functions: the process ended before it was done")
 	}
 	return list, nil
 }
 
-// parseExtensions reads what the probe writes: lines of fields with tabs between them.
+// parseExtensions parses the output of the query: lines of fields, separated by tabs.
 func parseExtensions(out []byte) (list []Extension, complaint string) {
 	for line := range strings.Lines(string(out)) {
 		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
@@ -61,15 +61,15 @@ func parseExtensions(out []byte) (list []Extension, complaint string) {
 	return list, complaint
 }
 
-// locate finds the place in the file that is so many bytes behind the lowest mapped address.
+// locate finds the offset in the file that corresponds to a distance from the lowest mapped address.
 func (e *Extension) locate(distance uint64) (err error) {
 	defer func() {
 		if recover() != nil { // see readSymbols
-			err = errors.New("not a file of a library")
+			err = errors.New("not a library")
 		}
 	}()
 	if !filepath.IsAbs(e.Path) {
-		return fmt.Errorf("%s is no absolute path", e.Path)
+		return fmt.Errorf("%s is not an absolute path", e.Path)
 	}
 	file, err := open(e.Path)
 	if err != nil {
@@ -82,7 +82,7 @@ func (e *Extension) locate(distance uint64) (err error) {
 	}
 	parsed := parse(file)
 	if parsed == nil {
-		return fmt.Errorf("%s is not a file of a library", e.Path)
+		return fmt.Errorf("%s is not a library", e.Path)
 	}
 	offset, ok := fileOffset(parsed, base(parsed)+distance)
 	if !ok {
@@ -92,7 +92,7 @@ func (e *Extension) locate(distance uint64) (err error) {
 	return nil
 }
 
-// Locate says where in a file a function lies that the process has at an address.
+// Locate returns the place in a file of a function, given by its address in the process.
 func (p *Process) Locate(name string, address uint64) (Extension, error) {
 	list, err := p.Maps()
 	if err != nil {

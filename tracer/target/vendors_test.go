@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/payload"
+	"codeberg.org/gpumemtop/gpumemtop/internal/session/payload"
 )
 
-// asker returns a function that runs the probe as AskVendors wants it, with more in its environment.
+// asker returns a function that runs the query as QueryDrivers expects, with additions to its environment.
 func asker(t *testing.T, more ...string) func(context.Context, []string) ([]byte, error) {
 	t.Helper()
 	library, err := payload.Shim()
@@ -30,7 +30,7 @@ func asker(t *testing.T, more ...string) func(context.Context, []string) ([]byte
 	}
 }
 
-// A program that asks for an extension function itself, and tells where it is.
+// A program that fetches an extension function and reports its address.
 const askingSource = `
 #include <dlfcn.h>
 #include <stdio.h>
@@ -49,13 +49,13 @@ int main(int count, char **names)
 	return getchar() != EOF;
 }`
 
-// What a driver hands out to us lies where it lies in every process that has this driver.
-func TestAskVendors(t *testing.T) {
+// An extension function is at the same place in all processes with this driver.
+func TestQueryDrivers(t *testing.T) {
 	const none = "clThereIsNoSuchFunctionKHR"
 	names := append([]string{none}, someExtensions...)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	found, err := AskVendors(ctx, asker(t), names)
+	found, err := QueryDrivers(ctx, asker(t), names)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestAskVendors(t *testing.T) {
 	}
 }
 
-// vendorsFolder registers a driver for a loader that is told to look there, and returns the setting.
+// vendorsFolder registers a driver in a folder for loaders, and returns the setting.
 func vendorsFolder(t *testing.T, source string) string {
 	t.Helper()
 	library := build(t, "libbad.so", source, "-shared", "-fPIC")
@@ -89,22 +89,22 @@ func vendorsFolder(t *testing.T, source string) string {
 
 func TestDriversThatFail(t *testing.T) {
 	crash := vendorsFolder(t, "#include <stdlib.h>\n__attribute__((constructor)) static void f(void) { abort(); }")
-	if list, err := AskVendors(t.Context(), asker(t, crash), someExtensions); err == nil || len(list) > 0 {
+	if list, err := QueryDrivers(t.Context(), asker(t, crash), someExtensions); err == nil || len(list) > 0 {
 		t.Errorf("a crash: %v, %v", list, err)
 	}
 	leave := vendorsFolder(t, "#include <unistd.h>\n__attribute__((constructor)) static void f(void) { _exit(0); }")
-	if list, err := AskVendors(t.Context(), asker(t, leave), someExtensions); err == nil || !strings.Contains(err.Error(), "in the middle") || len(list) > 0 {
+	if list, err := QueryDrivers(t.Context(), asker(t, leave), someExtensions); err == nil || !strings.Contains(err.Error(), "ended before it was done") || len(list) > 0 {
 		t.Errorf("an exit: %v, %v", list, err)
 	}
 	hang := vendorsFolder(t, "#include <unistd.h>\n__attribute__((constructor)) static void f(void) { for (;;) pause(); }")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if list, err := AskVendors(ctx, asker(t, hang), someExtensions); err == nil || len(list) > 0 {
+	if list, err := QueryDrivers(ctx, asker(t, hang), someExtensions); err == nil || len(list) > 0 {
 		t.Errorf("a hang: %v, %v", list, err)
 	}
 }
 
-// What came before a failure is kept; lines that say nothing are passed over.
+// Answers before a failure are kept, and incomplete lines are ignored.
 func TestAnswersOfDrivers(t *testing.T) {
 	library := fakeLibrary(t)
 	said := "preloaded\nextension\tclA\t" + library + "\t4096\nextension\tclA\t" + library + "\t4096\n" +
@@ -127,10 +127,10 @@ func TestAnswersOfDrivers(t *testing.T) {
 	}{
 		{said + "end\n", nil, ""},
 		{said, killed, "killed"},
-		{said, nil, "in the middle"},
+		{said, nil, "ended before it was done"},
 		{said + "error\tclGetPlatformIDs returned -1001\nend\n", nil, "-1001"},
 	} {
-		list, err := AskVendors(t.Context(), answer(test.out, test.err), names)
+		list, err := QueryDrivers(t.Context(), answer(test.out, test.err), names)
 		if len(list) != 1 || list[0].Name != "clA" || list[0].Offset != 4096 {
 			t.Errorf("%+v", list)
 		}

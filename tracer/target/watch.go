@@ -2,17 +2,15 @@ package target
 
 import "slices"
 
-// Watch notices that processes come and go, where nobody tells. The zero Watch is for the processes of this machine. It is
-// used by one goroutine.
+// Watch finds new and ended processes by scanning /proc. The zero value is ready to use. It is for one goroutine.
 type Watch struct {
-	fs    procfs // "": that of the machine
-	known []int  // process ids of the latest look, ascending
+	fs    procfs // "": /proc
+	known []int  // pids at the latest scan, ascending
 }
 
-// Look returns the ids of processes that were not there at the look before, and of those that are not there any more. The
-// first look takes all for new ones. It reads nothing but the names in /proc, so that it can be called several times a
-// second. An id that was given to another process between two looks is not noticed: for that the kernel must have used
-// up all the others.
+// Look returns the pids that are new, and those that are gone, since the previous call; the first call returns all as
+// new. It reads only the names in /proc, so that it can run several times a second. It misses a pid that was reused
+// between two calls, which takes the kernel all other pids first.
 func (w *Watch) Look() (came, went []int, err error) {
 	fs := w.fs
 	if fs == "" {
@@ -27,7 +25,7 @@ func (w *Watch) Look() (came, went []int, err error) {
 	return came, went, nil
 }
 
-// without returns what of a list is not in another; both ascend.
+// without returns the elements of a list that are not in another. Both ascend.
 func without(list, other []int) (rest []int) {
 	for _, pid := range list {
 		if _, there := slices.BinarySearch(other, pid); !there {
@@ -37,7 +35,7 @@ func without(list, other []int) (rest []int) {
 	return rest
 }
 
-// Exists reports whether there is a process with an id that has not ended.
+// Exists reports whether a process exists and has not ended.
 func Exists(pid int) bool { return proc.exists(pid) }
 
 func (fs procfs) exists(pid int) bool {

@@ -54,7 +54,7 @@ func TestExists(t *testing.T) {
 	if err := s.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	// It has ended, though its id is still there.
+	// It has ended, but its parent has not waited for it.
 	eventually(t, "the end of a process", func() bool { return !Exists(s.Process.Pid) })
 	s.stop()
 	if Exists(s.Process.Pid) {
@@ -62,7 +62,7 @@ func TestExists(t *testing.T) {
 	}
 }
 
-// A process can be gone between the opening of one of its files and the reading.
+// A process can end between the opening and the reading of one of its files.
 func TestExistsNoLonger(t *testing.T) {
 	s := start(t, holder(t))
 	stat, err := os.Open(proc.of(s.Process.Pid, "stat"))

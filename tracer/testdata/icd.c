@@ -1,6 +1,6 @@
 /*
- * icd.c: a driver for the tests of the tracer: contexts and buffers without anything behind them, and extension functions
- * that have no symbol. Objects are never used again.
+ * icd.c: a driver for tests of the tracer. Its contexts and buffers have no content, and its extension functions no
+ * symbols. It never reuses objects.
  */
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_1_APIS
@@ -124,7 +124,7 @@ static void *address(const char *name)
 	return NULL;
 }
 
-/* Not by its public name: a preloaded library may have that, too. */
+/* Not under its public name, which a preloaded library may have, too. */
 EXPORT void *clGetExtensionFunctionAddress(const char *name)
 {
 	return address(name);

@@ -1,10 +1,9 @@
 /*
- * program.c: a program that does what its input says, one command a line, and answers "done" when it is done.
+ * program.c: executes commands from its input, one a line, and answers each with "done".
  *
  *	program [LOADER [COMMAND...]]
  *
- * It loads a library of OpenCL at its start, or when it is told to; and carries out what its arguments say before its
- * input.
+ * It loads an OpenCL library at its start, or on command. It executes the commands of its arguments before its input.
  */
 #define _GNU_SOURCE
 #define CL_TARGET_OPENCL_VERSION 300
@@ -104,7 +103,7 @@ static void child(int status)
 	printf("%d\n", pid);
 }
 
-/* Children of children: those before the last do nothing but wait. */
+/* Nested children, of which all but the last only wait. */
 static void generations(int n)
 {
 	pid_t pid = fork();
@@ -133,7 +132,7 @@ static void idle_children(int n)
 	}
 }
 
-/* A child that creates, as many as it is told, and executes another program, which creates one, too. */
+/* A child that creates buffers and executes another program, which creates one, too. */
 static void executing_child(const char *path, int n)
 {
 	pid_t pid = fork();
@@ -141,7 +140,7 @@ static void executing_child(const char *path, int n)
 	if (pid == 0) {
 		if (n)
 			create(n, 555);
-		check(dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO) >= 0, "no output"); /* it answers, too */
+		check(dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO) >= 0, "no output"); /* it would answer, too */
 		execl(path, path, "libOpenCL.so.1", "create 1 777", "exit 0", (char *)NULL);
 		check(0, "exec");
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/tables"
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 )
 
 // Tables are the names of the tables that can be written. The first is what people mean who do not say: a row per
@@ -20,7 +20,7 @@ var Tables = []string{"buffers", "events", "samples"}
 
 // Write writes one of Tables, with a line of names first. Memory grows with what is alive, not with the recording. An
 // error says which table there is none of, what of the source could not be read, or what w said.
-func Write(w io.Writer, table string, src trace.Source, o tables.Options) error {
+func Write(w io.Writer, table string, src recording.Source, o tables.Options) error {
 	var sink tables.Sink
 	var out *writer
 	switch table {
@@ -96,14 +96,6 @@ func text(s string) string {
 		return "'" + s
 	}
 	return s
-}
-
-// Text returns what a field holds that Write made safe for spreadsheets.
-func Text(field string) string {
-	if rest, found := strings.CutPrefix(field, "'"); found && text(rest) == field {
-		return rest
-	}
-	return field
 }
 
 // seconds writes ns as seconds with 9 decimals.

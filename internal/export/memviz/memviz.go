@@ -8,19 +8,20 @@ import (
 	"io"
 	"regexp"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/export/lives"
-	"codeberg.org/gpumemtop/gpumemtop/internal/life"
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/common"
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// DefaultMaxEvents is how many events each device keeps unless told otherwise. The viewer draws 15 000 buffers; each
-// has up to four events.
+// DefaultMaxEvents is how many events each device keeps by default. The viewer draws 15 000 buffers, each with up to four
+// events.
 const DefaultMaxEvents = 60_000
 
 // Options say what a snapshot has.
 type Options struct {
-	Header    trace.Header
+	Header    recording.Header
 	MaxEvents uint64         // of each device of each process, the last ones; 0: DefaultMaxEvents. 40 bytes of memory each
 	Tag       *regexp.Regexp // call sites whose buffers show; nil: all. Of others only the segments do
 }
@@ -33,32 +34,36 @@ type Report struct {
 
 // Write writes the snapshot. It goes through the source twice. Memory grows with what is alive at a time, with the call
 // sites, and with the events up to MaxEvents.
-func Write(w io.Writer, src trace.Source, o Options) (Report, error) {
+func Write(w io.Writer, src recording.Source, o Options) (Report, error) {
 	if o.MaxEvents == 0 {
 		o.MaxEvents = DefaultMaxEvents
 	}
-	names, err := life.ReadNames(src)
+	names, err := callsite.ReadNames(src)
 	if err != nil {
 		return Report{}, err
 	}
 	x := &writer{
-		options: o, names: names, choice: lives.NewChoice(names, o.Tag), layout: lives.NewLayout(), lists: map[listKey]int{},
+		options: o, names: names, choice: common.NewChoice(names, o.Tag), layout: common.NewLayout(), lists: map[listKey]int{},
 	}
-	x.fold = life.New(x)
-	if err := lives.Each(src, x.step); err != nil {
-		return Report{}, err
+	x.heap = heap.New(heap.Options{}, x)
+	for r, err := range recording.Records(src) {
+		if err != nil {
+			return Report{}, err
+		}
+		x.step(r)
 	}
 	return x.finish(w)
 }
 
 // writer follows a run.
 type writer struct {
+	heap.Base
 	options Options
-	names   *life.Names
-	choice  *lives.Choice
-	layout  *lives.Layout
-	fold    *life.Fold
-	quiet   bool // the record tells what was there before the part
+	names   *callsite.Names
+	choice  *common.Choice
+	layout  *common.Layout
+	heap    *heap.Heap
+	quiet   bool // the record was carried over
 	lists   map[listKey]int
 	traces  []*list
 }
@@ -69,7 +74,7 @@ type listKey struct {
 	device  int
 }
 
-// action is what an event tells.
+// action is what an event reports.
 type action uint8
 
 const (
@@ -116,7 +121,7 @@ func (x *writer) add(at int, e event) {
 		return
 	}
 	l := x.traces[at]
-	e.time = x.fold.Now
+	e.time = x.heap.Now
 	l.seen++
 	if uint64(len(l.events)) < x.options.MaxEvents {
 		l.events = append(l.events, e)
@@ -126,43 +131,28 @@ func (x *writer) add(at int, e event) {
 	l.next = (l.next + 1) % len(l.events)
 }
 
-func (x *writer) step(r *wire.Record) error {
-	x.quiet = false
-	switch r.Kind {
-	case wire.KindCreate, wire.KindRelease, wire.KindSlab:
-		x.quiet = r.Flags&wire.FlagCarried != 0
-	default:
+func (x *writer) step(r *wire.Record) {
+	x.quiet = r.CarriedOver()
+	if e := r.AsCreate(); r.Kind == wire.KindCreate && e.Outcome() == wire.OutcomeFailed && x.choice.Has(r.Process, e.Tag()) {
+		x.fail(r.Process, e)
 	}
-	if r.Kind == wire.KindCreate && r.Outcome == wire.OutcomeFailed && x.choice.Has(r.Process, r.Tag) {
-		x.fail(r)
-	}
-	var cooling *life.Block
-	if r.Kind == wire.KindCooled {
-		if b := x.fold.Process(r.Process).Block(r.Link); b != nil && b.State == life.Cooling && !b.Part {
-			cooling = b
-		}
-	}
-	p := x.fold.Step(r)
-	if cooling != nil {
-		x.complete(x.layout.Block(p, cooling.Number))
-	}
-	return nil
+	x.heap.Apply(r)
 }
 
-// fail tells of a create that failed.
-func (x *writer) fail(r *wire.Record) {
-	x.fold.Now = max(x.fold.Now, r.Time)
-	at := x.list(r.Process, r.Scope)
+// fail writes a create that failed.
+func (x *writer) fail(process uint32, e wire.CreateView) {
+	x.heap.Now = max(x.heap.Now, e.Time())
+	at := x.list(process, e.Scope())
 	l := x.traces[at]
 	var free uint64
-	if devices := x.names.Process(r.Process).Devices; l.device < len(devices) {
+	if devices := x.names.Process(process).Devices; l.device < len(devices) {
 		free = devices[l.device].Global - min(devices[l.device].Global, l.reserved)
 	}
-	x.add(at, event{action: oom, size: r.Size, tag: r.Tag, addr: free})
+	x.add(at, event{action: oom, size: e.Requested(), tag: e.Tag(), addr: free})
 }
 
-// Begin implements life.Watcher.
-func (x *writer) Begin(p *life.Process, o *life.Object) {
+// Allocated implements heap.Observer.
+func (x *writer) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	if !o.Owns {
 		return
 	}
@@ -172,7 +162,7 @@ func (x *writer) Begin(p *life.Process, o *life.Object) {
 		r = nil
 	}
 	if r == nil {
-		r = x.layout.Place(p, o, o.Block != 0 && o.Flags&wire.FlagPart != 0)
+		r = x.layout.Place(p, o, o.Block != 0 && o.SubAllocation)
 		r.List = x.list(p.Number, o.Scope)
 		if r.Slab == nil {
 			x.segment(r, segmentAlloc, o.Tag)
@@ -184,8 +174,8 @@ func (x *writer) Begin(p *life.Process, o *life.Object) {
 	}
 }
 
-// End implements life.Watcher.
-func (x *writer) End(p *life.Process, o *life.Object, _ life.How) {
+// Freed implements heap.Observer.
+func (x *writer) Freed(p *heap.Process, o *heap.Object, _ heap.How) {
 	r := x.layout.Object(p, o)
 	if !o.Owns || r == nil {
 		return
@@ -200,46 +190,46 @@ func (x *writer) End(p *life.Process, o *life.Object, _ life.How) {
 	}
 }
 
-// Pool implements life.Watcher.
-func (x *writer) Pool(p *life.Process, b *life.Block) {
+// Pooled implements heap.Observer.
+func (x *writer) Pooled(p *heap.Process, b *heap.Block) {
 	switch b.State {
-	case life.Slab:
+	case heap.Slab:
 		r := x.layout.Slab(p, b)
 		r.List = x.list(p.Number, b.Scope)
 		x.segment(r, segmentAlloc, 0)
-	case life.Cached:
-		x.complete(x.layout.Block(p, b.Number))
+	case heap.Cached:
+		x.complete(x.layout.Block(p, b.ID))
 	default: // it completes when it has cooled
 	}
 }
 
-// Unpool implements life.Watcher. What begins or ends next completes what cools.
-func (x *writer) Unpool(*life.Process, *life.Block, life.How) {}
+// Cooled implements heap.Observer.
+func (x *writer) Cooled(p *heap.Process, b *heap.Block) { x.complete(x.layout.Block(p, b.ID)) }
 
-// Gone implements life.BlockWatcher.
-func (x *writer) Gone(p *life.Process, b *life.Block) {
-	if r := x.layout.Block(p, b.Number); r != nil {
+// Gone implements heap.Observer.
+func (x *writer) Gone(p *heap.Process, b *heap.Block) {
+	if r := x.layout.Block(p, b.ID); r != nil {
 		x.complete(r)
 		x.give(r)
 	}
 }
 
-// complete tells that memory that was let go is free, once.
-func (x *writer) complete(r *lives.Range) {
+// complete writes, once, that released memory is free.
+func (x *writer) complete(r *common.Range) {
 	if r != nil && r.Pending {
 		r.Pending = false
 		x.add(r.List, event{action: freeCompleted, addr: r.Addr, size: r.Size, tag: r.Tag})
 	}
 }
 
-func (x *writer) give(r *lives.Range) {
+func (x *writer) give(r *common.Range) {
 	if gone := x.layout.Give(r); gone != nil {
 		x.segment(gone, segmentFree, 0)
 	}
 }
 
-// segment tells of memory that the driver gave, or got back.
-func (x *writer) segment(r *lives.Range, what action, tag uint32) {
+// segment writes that the driver gave memory, or got it back.
+func (x *writer) segment(r *common.Range, what action, tag uint32) {
 	l := x.traces[r.List]
 	if what == segmentAlloc {
 		l.reserved += r.Size

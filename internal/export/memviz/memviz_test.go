@@ -15,11 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/cut"
-	"codeberg.org/gpumemtop/gpumemtop/internal/export/lives/draw"
-	"codeberg.org/gpumemtop/gpumemtop/internal/life"
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/exportrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -28,9 +28,9 @@ type failer interface {
 	Fatal(...any)
 }
 
-func write(t failer, src trace.Source, o Options) ([]byte, Report) {
+func write(t failer, src recording.Source, o Options) ([]byte, Report) {
 	t.Helper()
-	o.Header = trace.Header{ClockNS: draw.Origin, Created: time.Unix(1_700_000_000, 0), Program: "/bin/a\xffpp\n", Policy: "futhark"}
+	o.Header = recording.Header{ClockNS: exportrun.Origin, Created: time.Unix(1_700_000_000, 0), Program: "/bin/a\xffpp\n", Policy: "futhark"}
 	var b bytes.Buffer
 	report, err := Write(&b, src, o)
 	if err != nil {
@@ -59,7 +59,7 @@ func traces(s dictOf) [][]dictOf {
 
 // gauges are what the model says of both processes, without their ends.
 func gauges(records []wire.Record) (inUse, requested, reserved, cooling uint64) {
-	m := model.New(model.Options{})
+	m := stats.New(stats.Options{})
 	for i := range records {
 		m.Apply(&records[i])
 	}
@@ -75,8 +75,8 @@ func gauges(records []wire.Record) (inUse, requested, reserved, cooling uint64) 
 // TestRandom holds the snapshot of any run to the rules, and its figures to the model's at every event.
 func TestRandom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		records := draw.Run(rt)
-		data, report := write(rt, &draw.Tape{Records: records}, Options{})
+		records := exportrun.Run(rt)
+		data, report := write(rt, &exportrun.Tape{Records: records}, Options{})
 		s := read(rt, data)
 		var events, failed uint64
 		total := newViewer(true)
@@ -120,9 +120,9 @@ func TestRandom(t *testing.T) {
 // TestInUseAtEveryStep cuts a run after each of its records: what the trace says is in use must be right each time.
 func TestInUseAtEveryStep(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		records := draw.Run(rt)
+		records := exportrun.Run(rt)
 		records = records[:rapid.IntRange(0, len(records)).Draw(rt, "until")]
-		data, _ := write(rt, &draw.Tape{Records: records}, Options{})
+		data, _ := write(rt, &exportrun.Tape{Records: records}, Options{})
 		var got uint64
 		for _, list := range traces(read(rt, data)) {
 			v := newViewer(true)
@@ -142,10 +142,10 @@ func TestInUseAtEveryStep(t *testing.T) {
 // TestRandomPart takes a part, and keeps few events: what ends may have begun before, nothing else changes.
 func TestRandomPart(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		records := draw.Run(rt)
-		since := draw.Origin + rapid.Uint64Range(0, 150_000).Draw(rt, "since")
+		records := exportrun.Run(rt)
+		since := exportrun.Origin + rapid.Uint64Range(0, 150_000).Draw(rt, "since")
 		most := rapid.Uint64Range(1, 50).Draw(rt, "most")
-		src := cut.Range(&draw.Tape{Records: records}, cut.Options{Since: since})
+		src := extract.Range(&exportrun.Tape{Records: records}, extract.Options{Since: since})
 		data, report := write(rt, src, Options{MaxEvents: most})
 		s := read(rt, data)
 		var kept uint64
@@ -180,7 +180,7 @@ func TestRandomPart(t *testing.T) {
 			rt.Fatal(err)
 		}
 		for r := (wire.Record{}); src.Next(&r) == nil; {
-			if r.Kind == wire.KindCreate && r.Outcome != wire.OutcomeFailed && r.Flags&wire.FlagCarried == 0 && life.HasMemory(&r.Event) {
+			if r.Kind == wire.KindCreate && r.Outcome != wire.OutcomeFailed && r.Flags&wire.FlagCarried == 0 && heap.HasMemory(r.AsCreate()) {
 				creates++
 			}
 		}
@@ -194,26 +194,26 @@ func TestRandomPart(t *testing.T) {
 func short() []wire.Record {
 	var list []wire.Record
 	add := func(us uint64, kind wire.Kind, e wire.Event, payload string) {
-		e.Time, e.Kind, e.Scope = draw.Origin+us*1000, kind, 1
+		e.Time, e.Kind, e.Scope = exportrun.Origin+us*1000, kind, 1
 		list = append(list, wire.Record{Process: 1, Thread: 1, Event: e, Payload: []byte(payload)})
 	}
 	add(0, wire.KindProcess, wire.Event{Object: 41}, "/bin/app\x00")
 	add(0, wire.KindDevice, wire.Event{Object: 1, Granted: 10_000}, "card\x00driver")
 	add(0, wire.KindContext, wire.Event{Object: 1, Link: 1}, "")
-	add(0, wire.KindSite, wire.Event{Tag: 1}, draw.Names[0])
-	add(0, wire.KindSite, wire.Event{Tag: 2}, draw.Names[2])
+	add(0, wire.KindSite, wire.Event{Tag: 1}, exportrun.Names[0])
+	add(0, wire.KindSite, wire.Event{Tag: 2}, exportrun.Names[2])
 	add(1, wire.KindCreate, wire.Event{Object: 1, Link: 1, Size: 900, Granted: 1000, Tag: 1, Outcome: wire.OutcomeMiss}, "")
 	add(2, wire.KindRelease, wire.Event{Object: 1, Link: 1, Outcome: wire.OutcomeCooling}, "")
 	add(3, wire.KindCooled, wire.Event{Link: 1, Granted: 1000}, "")
 	add(4, wire.KindSlab, wire.Event{Link: 2, Granted: 4000}, "")
-	add(5, wire.KindCreate, wire.Event{Object: 3, Link: 3, Size: 100, Granted: 128, Tag: 2, Outcome: wire.OutcomeMiss, Flags: wire.FlagPart}, "")
+	add(5, wire.KindCreate, wire.Event{Object: 3, Link: 3, Size: 100, Granted: 128, Tag: 2, Outcome: wire.OutcomeMiss, Flags: wire.FlagSubAlloc}, "")
 	add(6, wire.KindCreate, wire.Event{Size: 9000, Tag: 1, Outcome: wire.OutcomeFailed, Status: -4}, "")
 	add(7, wire.KindEvict, wire.Event{Link: 1, Granted: 1000}, "")
 	return list
 }
 
 func TestShort(t *testing.T) {
-	data, _ := write(t, &draw.Tape{Records: short()}, Options{})
+	data, _ := write(t, &exportrun.Tape{Records: short()}, Options{})
 	s := read(t, data)
 	var got []string
 	for _, e := range traces(s)[0] {
@@ -235,7 +235,7 @@ func TestShort(t *testing.T) {
 	if oom.number("device_free") != 5000 || oom.number("size") != 9000 || oom.number("time_us") != 1_700_000_000_000_006 {
 		t.Errorf("oom %v, want 5000 of 10000 free", oom)
 	}
-	data, _ = write(t, &draw.Tape{Records: short()}, Options{Tag: regexp.MustCompile("strip")})
+	data, _ = write(t, &exportrun.Tape{Records: short()}, Options{Tag: regexp.MustCompile("strip")})
 	actions := ""
 	for _, e := range traces(read(t, data))[0] {
 		actions += e.text("action") + " "
@@ -251,7 +251,7 @@ func TestBrokenOff(t *testing.T) {
 	list := short()[:6]
 	r := list[5]
 	r.Kind, r.Granted, r.Outcome = wire.KindRelease, 0, wire.OutcomeRefused
-	data, _ := write(t, &draw.Tape{Records: append(list, r)}, Options{})
+	data, _ := write(t, &exportrun.Tape{Records: append(list, r)}, Options{})
 	sum, err := checkSegments(read(t, data), 0)
 	if err != nil || sum.pending != 1000 || sum.inUse != 0 {
 		t.Errorf("%+v, %v; want 1000 pending", sum, err)
@@ -261,8 +261,8 @@ func TestBrokenOff(t *testing.T) {
 // TestPython lets the real reader of pickles load a snapshot.
 func TestPython(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.pickle")
-	records := append(short(), draw.Churn(3000)...)
-	data, report := write(t, &draw.Tape{Records: records}, Options{})
+	records := append(short(), exportrun.Churn(3000)...)
+	data, report := write(t, &exportrun.Tape{Records: records}, Options{})
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +281,7 @@ func FuzzWrite(f *testing.F) {
 	f.Add([]byte(strings.Repeat("0123456789abcdefghijklmnopqrstuvwxyz\x0a\x01\xff\x7f", 8)), uint64(0))
 	f.Add(bytes.Repeat([]byte{1, 1, 10, 0, 2, 0, 0, 1, 5, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 9}, 16), uint64(3))
 	f.Fuzz(func(t *testing.T, data []byte, most uint64) {
-		pickled, _ := write(t, &draw.Tape{Records: draw.Nonsense(data)}, Options{MaxEvents: most})
+		pickled, _ := write(t, &exportrun.Tape{Records: exportrun.Nonsense(data)}, Options{MaxEvents: most})
 		if _, err := unpickle(pickled); err != nil {
 			t.Fatal(err)
 		}
@@ -290,10 +290,10 @@ func FuzzWrite(f *testing.F) {
 
 // BenchmarkWrite writes a million records.
 func BenchmarkWrite(b *testing.B) {
-	list := draw.Churn(500_000)
+	list := exportrun.Churn(500_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Write(io.Discard, &draw.Tape{Records: list}, Options{}); err != nil {
+		if _, err := Write(io.Discard, &exportrun.Tape{Records: list}, Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -102,7 +102,7 @@ func (p *pickler) textItem(key, value string) { p.text(key); p.text(value) }
 
 func (p *pickler) numberItem(key string, n uint64) { p.text(key); p.number(n) }
 
-// list writes a list of a length that nobody needs to know; fill calls item before each thing that it writes. The
+// list writes a list of unknown length; fill calls item before each thing that it writes. The
 // viewer puts the things of an APPENDS into the arguments of one call, so there are not many in one.
 func (p *pickler) list(fill func(item func())) {
 	p.raw(opList)

@@ -7,9 +7,10 @@ import (
 	"maps"
 	"slices"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/export/lives"
-	"codeberg.org/gpumemtop/gpumemtop/internal/life"
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/common"
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
 // States of a block, in PyTorch's words.
@@ -70,8 +71,8 @@ func (x *writer) pickle(w io.Writer, report Report) error {
 // about says what the format has no place for. The viewer does not look at it.
 func (p *out) about(report Report) {
 	p.dict(func() {
-		p.textItem("program", model.Clean([]byte(p.x.options.Header.Program)))
-		p.textItem("policy", model.Clean([]byte(p.x.options.Header.Policy)))
+		p.textItem("program", units.Clean(p.x.options.Header.Program))
+		p.textItem("policy", units.Clean(p.x.options.Header.Policy))
 		p.numberItem("events", report.Events)
 		p.numberItem("events_dropped", report.Dropped)
 		p.text("devices")
@@ -102,7 +103,7 @@ func (p *out) trace(l *list) {
 			}
 		}
 		item()
-		p.event(l, &event{action: snapshot, time: p.x.fold.Now})
+		p.event(l, &event{action: snapshot, time: p.x.heap.Now})
 	})
 }
 
@@ -139,18 +140,18 @@ func (p *out) frames(key siteKey, known bool) {
 		p.get(place)
 		return
 	}
-	var frames []model.Frame
+	var frames []callsite.Frame
 	if known {
 		site := p.x.names.Process(key.process).Site(key.tag)
 		if frames = site.Frames; len(frames) == 0 {
-			frames = []model.Frame{{Function: site.Name}}
+			frames = []callsite.Frame{{Function: site.Name}}
 		}
 	}
 	p.list(func(item func()) {
 		for i := range frames {
 			item()
 			p.dict(func() {
-				p.textItem("name", lives.FrameName(&frames[i]))
+				p.textItem("name", common.FrameName(&frames[i]))
 				p.textItem("filename", frames[i].File)
 				p.numberItem("line", uint64(max(frames[i].Line, 0)))
 			})
@@ -226,8 +227,8 @@ const (
 
 // segments returns what the driver has given out, by address.
 func (x *writer) segments() []*segment {
-	found := map[*lives.Range]*segment{}
-	of := func(r *lives.Range) *segment {
+	found := map[*common.Range]*segment{}
+	of := func(r *common.Range) *segment {
 		s := found[r]
 		if s == nil {
 			s = &segment{addr: r.Addr, size: r.Size, list: r.List, kind: large}
@@ -241,9 +242,9 @@ func (x *writer) segments() []*segment {
 		}
 		return s
 	}
-	for _, p := range x.fold.Processes() {
+	for _, p := range x.heap.Processes() {
 		for _, b := range p.Blocks() {
-			x.gather(of, x.layout.Block(p, b.Number), x.describe(p, b))
+			x.gather(of, x.layout.Block(p, b.ID), x.describe(p, b))
 		}
 		for _, o := range p.Objects() {
 			if o.Owns && o.Block == 0 {
@@ -259,7 +260,7 @@ func (x *writer) segments() []*segment {
 }
 
 // gather puts a block into the segment where it lies. A slab has none of its own.
-func (x *writer) gather(of func(*lives.Range) *segment, r *lives.Range, b block) {
+func (x *writer) gather(of func(*common.Range) *segment, r *common.Range, b block) {
 	switch {
 	case r == nil:
 		return
@@ -281,9 +282,9 @@ func (x *writer) gather(of func(*lives.Range) *segment, r *lives.Range, b block)
 }
 
 // describe says what a block is; gather knows whether it was let go and is not free yet.
-func (x *writer) describe(p *life.Process, b *life.Block) block {
-	if b.State == life.InUse {
-		if o := p.Object(b.Owner); o != nil && o.Owns && o.Block == b.Number {
+func (x *writer) describe(p *heap.Process, b *heap.Block) block {
+	if b.State == heap.InUse {
+		if o := p.Object(b.Owner); o != nil && o.Owns && o.Block == b.ID {
 			return x.holds(p, o)
 		}
 	}
@@ -291,7 +292,7 @@ func (x *writer) describe(p *life.Process, b *life.Block) block {
 }
 
 // holds says what an object's memory is.
-func (x *writer) holds(p *life.Process, o *life.Object) block {
+func (x *writer) holds(p *heap.Process, o *heap.Object) block {
 	if !x.choice.Has(p.Number, o.Tag) {
 		return block{state: inactive}
 	}

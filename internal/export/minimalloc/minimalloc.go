@@ -10,9 +10,9 @@ import (
 	"regexp"
 	"strconv"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/export/lives"
-	"codeberg.org/gpumemtop/gpumemtop/internal/life"
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/common"
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -31,25 +31,24 @@ type Options struct {
 //
 // It goes through the source twice when there is a pattern, else once; memory grows with what is alive at a time, and
 // with the call sites.
-func Write(w io.Writer, src trace.Source, o Options) error {
-	x := &writer{w: bufio.NewWriterSize(w, 64<<10), lower: map[key]uint64{}}
-	names := life.NewNames()
-	if o.Tag != nil {
-		var err error
-		if names, err = life.ReadNames(src); err != nil {
+func Write(w io.Writer, src recording.Source, o Options) error {
+	choice, err := common.ReadChoice(src, o.Tag)
+	if err != nil {
+		return err
+	}
+	x := &writer{choice: choice, w: bufio.NewWriterSize(w, 64<<10), lower: map[key]uint64{}}
+	x.heap = heap.New(heap.Options{EndProcesses: true}, x)
+	_, _ = x.w.WriteString(Header + "\n") // a bufio.Writer keeps its first error for Flush
+	for r, err := range recording.Records(src) {
+		if err != nil {
 			return err
 		}
-	}
-	x.choice = lives.NewChoice(names, o.Tag)
-	x.run = lives.NewRun(x)
-	_, _ = x.w.WriteString(Header + "\n") // a bufio.Writer keeps its first error for Flush
-	if err := lives.Each(src, func(r *wire.Record) error { x.step(r); return nil }); err != nil {
-		return err
+		x.step(r)
 	}
 	x.quiet, x.rest = false, true
 	x.start()
-	for _, p := range x.run.Processes() {
-		x.run.End(p, life.Leaked)
+	for _, p := range x.heap.Processes() {
+		x.heap.End(p, heap.Leaked)
 	}
 	if err := x.w.Flush(); err != nil {
 		return fmt.Errorf("write an instance for MiniMalloc: %w", err)
@@ -64,20 +63,21 @@ type key struct {
 
 // writer follows a run.
 type writer struct {
+	heap.Base
 	w      *bufio.Writer
 	b      []byte
-	choice *lives.Choice
-	run    *lives.Run
+	choice *common.Choice
+	heap   *heap.Heap
 	rank   uint64         // of the next create or release
 	lower  map[key]uint64 // of what is alive
-	quiet  bool           // the record tells what was there before
+	quiet  bool           // the record was carried over
 	before bool           // something was there before
 	rest   bool           // what ends now is what was left
 }
 
 func (x *writer) step(r *wire.Record) {
-	x.quiet = (r.Kind == wire.KindCreate || r.Kind == wire.KindRelease) && r.Flags&wire.FlagCarried != 0
-	x.run.Step(r)
+	x.quiet = r.Kind != wire.KindSlab && r.CarriedOver()
+	x.heap.Apply(r)
 }
 
 // start keeps rank 0 for what was there before.
@@ -87,8 +87,8 @@ func (x *writer) start() {
 	}
 }
 
-// Begin implements life.Watcher.
-func (x *writer) Begin(p *life.Process, o *life.Object) {
+// Allocated implements heap.Observer.
+func (x *writer) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	if !o.Owns || o.Granted == 0 || !x.choice.Has(p.Number, o.Tag) {
 		return
 	}
@@ -97,15 +97,15 @@ func (x *writer) Begin(p *life.Process, o *life.Object) {
 	} else {
 		x.start()
 	}
-	x.lower[key{p.Number, o.Number}] = x.rank
+	x.lower[key{p.Number, o.ID}] = x.rank
 	if !x.quiet {
 		x.rank++
 	}
 }
 
-// End implements life.Watcher.
-func (x *writer) End(p *life.Process, o *life.Object, _ life.How) {
-	k := key{p.Number, o.Number}
+// Freed implements heap.Observer.
+func (x *writer) Freed(p *heap.Process, o *heap.Object, _ heap.How) {
+	k := key{p.Number, o.ID}
 	lower, ok := x.lower[k]
 	if !ok {
 		return
@@ -118,7 +118,7 @@ func (x *writer) End(p *life.Process, o *life.Object, _ life.How) {
 	b := append(x.b[:0], 'p')
 	b = strconv.AppendUint(b, uint64(p.Number), 10)
 	b = append(b, 'b')
-	for i, n := range [...]uint64{o.Number, lower, x.rank, o.Granted} {
+	for i, n := range [...]uint64{o.ID, lower, x.rank, o.Granted} {
 		if i > 0 {
 			b = append(b, ',')
 		}
@@ -131,9 +131,3 @@ func (x *writer) End(p *life.Process, o *life.Object, _ life.How) {
 		x.rank++
 	}
 }
-
-// Pool implements life.Watcher.
-func (x *writer) Pool(*life.Process, *life.Block) {}
-
-// Unpool implements life.Watcher.
-func (x *writer) Unpool(*life.Process, *life.Block, life.How) {}

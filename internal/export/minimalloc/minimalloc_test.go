@@ -11,12 +11,12 @@ import (
 
 	"pgregory.net/rapid"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/cut"
-	"codeberg.org/gpumemtop/gpumemtop/internal/export/lives/draw"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/minimalloc"
-	"codeberg.org/gpumemtop/gpumemtop/internal/life"
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/exportrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -73,7 +73,7 @@ func read(t failer, r io.Reader) instance {
 	return in
 }
 
-func write(t failer, src trace.Source, o minimalloc.Options) string {
+func write(t failer, src recording.Source, o minimalloc.Options) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := minimalloc.Write(&b, src, o); err != nil {
@@ -85,16 +85,16 @@ func write(t failer, src trace.Source, o minimalloc.Options) string {
 // TestRandom recomputes the peak of any run from its instance alone.
 func TestRandom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		records := draw.Run(rt)
-		m := model.New(model.Options{})
+		records := exportrun.Run(rt)
+		m := stats.New(stats.Options{})
 		creates := 0
 		for i := range records {
 			m.Apply(&records[i])
-			if r := &records[i]; r.Kind == wire.KindCreate && r.Outcome != wire.OutcomeFailed && life.HasMemory(&r.Event) {
+			if r := &records[i]; r.Kind == wire.KindCreate && r.Outcome != wire.OutcomeFailed && heap.HasMemory(r.AsCreate()) {
 				creates++
 			}
 		}
-		got := read(rt, strings.NewReader(write(rt, &draw.Tape{Records: records}, minimalloc.Options{})))
+		got := read(rt, strings.NewReader(write(rt, &exportrun.Tape{Records: records}, minimalloc.Options{})))
 		if want := m.Publish().Totals.PeakInUse; got.peak() != want || got.buffers != creates {
 			rt.Errorf("peak %d of %d buffers, want %d of %d", got.peak(), got.buffers, want, creates)
 		}
@@ -104,10 +104,10 @@ func TestRandom(t *testing.T) {
 // TestRandomPart takes the end of a run: what was there before counts from 0 on.
 func TestRandomPart(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		records := draw.Run(rt)
-		since := draw.Origin + rapid.Uint64Range(0, 150_000).Draw(rt, "since")
-		src := cut.Range(&draw.Tape{Records: records}, cut.Options{Since: since})
-		m := model.New(model.Options{})
+		records := exportrun.Run(rt)
+		since := exportrun.Origin + rapid.Uint64Range(0, 150_000).Draw(rt, "since")
+		src := extract.Range(&exportrun.Tape{Records: records}, extract.Options{Since: since})
+		m := stats.New(stats.Options{})
 		var most uint64
 		for r := (wire.Record{}); src.Next(&r) == nil; {
 			ends := r.Kind == wire.KindRelease || r.Kind == wire.KindExit
@@ -131,26 +131,26 @@ func TestStory(t *testing.T) {
 		list = append(list, wire.Record{Process: 3, Event: e})
 	}
 	add(wire.KindCreate, wire.Event{Object: 1, Size: 5, Granted: 8, Flags: wire.FlagCarried})
-	add(wire.KindCreate, wire.Event{Object: 6, Flags: wire.FlagCarried}) // of a size that nobody knows: MiniMalloc could not place it
+	add(wire.KindCreate, wire.Event{Object: 6, Flags: wire.FlagCarried}) // of unknown size: MiniMalloc could not place it
 	add(wire.KindCreate, wire.Event{Object: 7, Link: 7, Size: 5, Granted: 8, Outcome: wire.OutcomeHit, Flags: wire.FlagCarried})
 	add(wire.KindRelease, wire.Event{Object: 7, Link: 7, Outcome: wire.OutcomeCached, Flags: wire.FlagCarried})
 	add(wire.KindRelease, wire.Event{Object: 1})
 	add(wire.KindCreate, wire.Event{Object: 2, Size: 5, Granted: 6, Tag: 4})
 	add(wire.KindCreate, wire.Event{Object: 3, Size: 5, Granted: 7, Tag: 5})
 	add(wire.KindRelease, wire.Event{Object: 2})
-	if got, want := write(t, &draw.Tape{Records: list}, minimalloc.Options{}), `id,lower,upper,size
+	if got, want := write(t, &exportrun.Tape{Records: list}, minimalloc.Options{}), `id,lower,upper,size
 p3b1,0,1,8
 p3b2,2,4,6
 p3b3,3,5,7
 `; got != want {
 		t.Errorf("have\n%swant\n%s", got, want)
 	}
-	if got, want := write(t, &draw.Tape{Records: list}, minimalloc.Options{Tag: regexp.MustCompile("4$")}), `id,lower,upper,size
+	if got, want := write(t, &exportrun.Tape{Records: list}, minimalloc.Options{Tag: regexp.MustCompile("4$")}), `id,lower,upper,size
 p3b2,0,1,6
 `; got != want {
 		t.Errorf("of tag 4 have\n%swant\n%s", got, want)
 	}
-	if got, want := write(t, &draw.Tape{Records: list[:1]}, minimalloc.Options{}), `id,lower,upper,size
+	if got, want := write(t, &exportrun.Tape{Records: list[:1]}, minimalloc.Options{}), `id,lower,upper,size
 p3b1,0,1,8
 `; got != want {
 		t.Errorf("of what was there have\n%swant\n%s", got, want)
@@ -171,7 +171,7 @@ func FuzzWrite(f *testing.F) {
 	f.Add(bytes.Repeat([]byte{1, 1, 10, 0, 2, 0, 0, 1, 5, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 9}, 16))
 	line := regexp.MustCompile(`^p\d+b\d+,\d+,\d+,\d+$`)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		text := write(t, &draw.Tape{Records: draw.Nonsense(data)}, minimalloc.Options{})
+		text := write(t, &exportrun.Tape{Records: exportrun.Nonsense(data)}, minimalloc.Options{})
 		for _, text := range strings.Split(strings.TrimSuffix(text, "\n"), "\n")[1:] {
 			if !line.MatchString(text) {
 				t.Fatal(text)
@@ -182,10 +182,10 @@ func FuzzWrite(f *testing.F) {
 
 // BenchmarkWrite writes a million records.
 func BenchmarkWrite(b *testing.B) {
-	list := draw.Churn(500_000)
+	list := exportrun.Churn(500_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := minimalloc.Write(io.Discard, &draw.Tape{Records: list}, minimalloc.Options{}); err != nil {
+		if err := minimalloc.Write(io.Discard, &exportrun.Tape{Records: list}, minimalloc.Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}

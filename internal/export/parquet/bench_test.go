@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/export/randomrun"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
 )
 
 // BenchmarkWrite writes all tables of a million records, of one process and of many.

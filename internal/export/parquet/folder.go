@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/unfinished"
+	"codeberg.org/gpumemtop/gpumemtop/internal/tempfile"
 )
 
 // folder is where tables are gathered. New ones are written into a folder of their own in it, stage, and moved when
@@ -35,7 +35,7 @@ func openFolder(dir string) (*folder, error) {
 	f := &folder{dir: dir, stage: fmt.Sprintf(".gpumemtop-%016x.tmp", rand.Uint64())}
 	err := os.Mkdir(dir, 0o777)
 	if f.made = err == nil; f.made {
-		unfinished.BeginShared(dir)
+		tempfile.BeginShared(dir)
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("make the folder: %w", err)
@@ -43,7 +43,7 @@ func openFolder(dir string) (*folder, error) {
 	if f.root, err = os.OpenRoot(dir); err != nil {
 		return nil, fmt.Errorf("open the folder: %w", err)
 	}
-	unfinished.Begin(f.path())
+	tempfile.Begin(f.path())
 	if err := f.root.Mkdir(f.stage, 0o777); err != nil {
 		return nil, errors.Join(fmt.Errorf("write into %s: %w", dir, err), f.close())
 	}
@@ -55,10 +55,10 @@ func (f *folder) path() string { return filepath.Join(f.dir, f.stage) }
 
 // close removes what is not wanted any more.
 func (f *folder) close() error {
-	err := unfinished.Finish(f.path(), func() error { return f.root.RemoveAll(f.stage) })
+	err := tempfile.Finish(f.path(), func() error { return f.root.RemoveAll(f.stage) })
 	err = errors.Join(err, f.root.Close())
 	if f.made {
-		_ = unfinished.Finish(f.dir, func() error { return os.Remove(f.dir) }) // fails when there is something in it, as it should
+		_ = tempfile.Finish(f.dir, func() error { return os.Remove(f.dir) }) // fails when there is something in it, as it should
 	}
 	return err
 }
@@ -93,7 +93,7 @@ func (f *folder) find(recordings map[string]bool) ([]string, error) {
 
 // commit moves what was written to its places, and old out of the way first. Either all of it is done, or nothing.
 func (f *folder) commit(old []string, force bool) error {
-	return unfinished.Finish(f.path(), func() error {
+	return tempfile.Finish(f.path(), func() error {
 		err := f.swap(old, force)
 		if err != nil {
 			err = errors.Join(err, f.restore())

@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/tables"
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 )
 
 // Tables, by the names of their folders.
@@ -34,7 +34,7 @@ const (
 // there. A recording that is in the folder already is replaced with force, else refused: also when it was merged or
 // when other parts of it were written. Files appear when all of them are whole, and when anything fails, nothing has
 // changed. The source is read several times, the more often the more processes there are.
-func Write(dir string, force bool, src trace.Source, o tables.Options) error {
+func Write(dir string, force bool, src recording.Source, o tables.Options) error {
 	f, err := openFolder(dir)
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func Write(dir string, force bool, src trace.Source, o tables.Options) error {
 	return errors.Join(write(f, force, src, o), f.close())
 }
 
-func write(f *folder, force bool, src trace.Source, o tables.Options) error {
+func write(f *folder, force bool, src recording.Source, o tables.Options) error {
 	run, err := tables.Look(src, o)
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ type writers struct {
 }
 
 // write writes all tables of a group of processes.
-func (w *writers) write(run *tables.Run, src trace.Source, group []*tables.Facts, all bool) error {
+func (w *writers) write(run *tables.Run, src recording.Source, group []*tables.Facts, all bool) error {
 	defer w.abandon()
 	for _, p := range group {
 		if err := w.open(p); err != nil {

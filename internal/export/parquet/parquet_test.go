@@ -16,18 +16,18 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/cut"
-	"codeberg.org/gpumemtop/gpumemtop/internal/export/randomrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/tables"
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 var created = time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
 
-func header(host string) trace.Header {
-	return trace.Header{Host: host, Program: "app", Created: created, ClockNS: randomrun.Start, Policy: "futhark", Limits: trace.Limits{"a": "1"}}
+func header(host string) recording.Header {
+	return recording.Header{Host: host, Program: "app", Created: created, ClockNS: randomrun.Start, Policy: "futhark", Limits: recording.Limits{"a": "1"}}
 }
 
 func options(host string) tables.Options { return tables.Options{Header: header(host)} }
@@ -68,8 +68,8 @@ func files(t *testing.T, dir string) map[string]string {
 	return list
 }
 
-func fold(records []wire.Record) *model.Snapshot {
-	m := model.New(model.Options{Started: randomrun.Start})
+func fold(records []wire.Record) *stats.Snapshot {
+	m := stats.New(stats.Options{Started: randomrun.Start})
 	for i := range records {
 		m.Apply(&records[i])
 	}
@@ -145,7 +145,7 @@ func TestRecordingsShareAFolder(t *testing.T) {
 	if err := Write(dir, false, tape, options("a")); err == nil || !strings.Contains(err.Error(), "already: use -f to replace it") {
 		t.Errorf("the same recording twice: %v", err)
 	}
-	part := cut.Range(tape, cut.Options{Process: func(n uint32) bool { return n == 2 }})
+	part := extract.Range(tape, extract.Options{Process: func(n uint32) bool { return n == 2 }})
 	if err := Write(dir, true, part, options("a")); err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestMergedIsTheSameRecording(t *testing.T) {
 	}
 	single := files(t, dir)
 	h := header("a")
-	h.Merged = []trace.Origin{
+	h.Merged = []recording.Origin{
 		{Host: "a", Program: "app", Policy: "futhark", Created: created, First: 1, Last: 3},
 		{Host: "b", Program: "app", Policy: "futhark", Created: created, First: 4, Last: 5},
 	}
@@ -287,7 +287,7 @@ func TestPartOfARun(t *testing.T) {
 	since, until := records[800].Time, records[1600].Time
 	o := options("a")
 	o.Since = since
-	if err := Write(dir, false, cut.Range(&randomrun.Tape{Records: records}, cut.Options{Since: since, Until: until}), o); err != nil {
+	if err := Write(dir, false, extract.Range(&randomrun.Tape{Records: records}, extract.Options{Since: since, Until: until}), o); err != nil {
 		t.Fatal(err)
 	}
 	before, then := fold(records[:800]).Totals, fold(records[:1601]).Totals

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/export/randomrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/tables"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
 )
 
 func TestPartition(t *testing.T) {
@@ -35,7 +35,7 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-// FuzzPartition: whatever a host is called, its folder has one name, which tells what it is called.
+// FuzzPartition: whatever a host is called, its folder has one name, from which the host follows.
 func FuzzPartition(f *testing.F) {
 	for _, seed := range []string{"", "..", "a/b", "a=b", "%2F", "\x00", "\xff", strings.Repeat("ü", 300), strings.Repeat("/", 100)} {
 		f.Add(seed)

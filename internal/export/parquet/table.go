@@ -23,7 +23,7 @@ const (
 // codec is shared, and so are the buffers of its encoders.
 var codec = &zstd.Codec{Level: zstd.SpeedFastest, Concurrency: 1}
 
-// writing is how all tables are written. Words have no bounds: nobody looks for a range of them, and finding the first
+// writing is how all tables are written. Words have no bounds: a search by range of words is useless, and finding the first
 // and the last takes a tenth of the time.
 var writing = []parquet.WriterOption{
 	parquet.Compression(codec), parquet.MaxRowsPerRowGroup(rowGroup), parquet.PageBufferSize(pageBytes),
@@ -138,7 +138,7 @@ func (k *kind[T]) add(process uint32, row *T) error {
 	return nil
 }
 
-// finish begins to make all files whole; wait tells how it went.
+// finish begins to complete all files; wait returns the error.
 func (k *kind[T]) finish() {
 	for _, process := range slices.Sorted(maps.Keys(k.open)) {
 		t := k.open[process]
@@ -160,7 +160,7 @@ func (k *kind[T]) wait() error {
 
 // abandon closes the files that are not whole: what is in them is lost.
 func (k *kind[T]) abandon() {
-	_ = k.wait() // it was told, or does not matter any more
+	_ = k.wait() // already reported, or of no consequence
 	for process, t := range k.open {
 		delete(k.open, process)
 		_ = t.file.Close()

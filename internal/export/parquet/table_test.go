@@ -9,7 +9,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/tables"
 )
 
-// TestWriterFails closes a file under its writer, as a full disk would: whoever adds rows is told soon, and the rest is
+// TestWriterFails closes a file under its writer, as a full disk would: adding rows soon fails, and the rest is
 // closed.
 func TestWriterFails(t *testing.T) {
 	f, err := openFolder(t.TempDir())

@@ -8,37 +8,37 @@ import (
 	"math/bits"
 	"regexp"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/export/lives"
-	"codeberg.org/gpumemtop/gpumemtop/internal/life"
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/common"
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // Options say what a profile is about.
 type Options struct {
-	Header trace.Header
+	Header recording.Header
 	At     Moment         // of what is in use and cached; what was created is counted in all of the source
 	Tag    *regexp.Regexp // call sites to show; nil: all. The peak is that of all
 }
 
 // Write writes a profile of a source, not compressed. It goes through the source twice. Memory grows with what is alive
 // at a time and with the call sites.
-func Write(w io.Writer, src trace.Source, o Options) error {
+func Write(w io.Writer, src recording.Source, o Options) error {
 	names, peak, err := look(src)
 	if err != nil {
 		return err
 	}
 	c := &collector{
-		options: o, names: names, choice: lives.NewChoice(names, o.Tag), samples: map[sampleKey]*values{}, peak: peak,
+		options: o, names: names, choice: common.NewChoice(names, o.Tag), samples: map[sampleKey]*values{}, peak: peak,
 		deadline: o.Header.ClockNS + uint64(o.At.after),
 	}
-	if o.At.end {
-		c.plain = life.New(c)
-	} else {
-		c.run = lives.NewRun(c)
-	}
-	if err := lives.Each(src, c.step); err != nil {
-		return err
+	c.heap = heap.New(heap.Options{EndProcesses: !o.At.end}, c)
+	for r, err := range recording.Records(src) {
+		if err != nil {
+			return err
+		}
+		c.step(r)
 	}
 	c.take()
 	p := c.profile()
@@ -52,21 +52,24 @@ func Write(w io.Writer, src trace.Source, o Options) error {
 }
 
 // look goes through a source for names, and for the record after which the most is in use; 0: none is.
-func look(src trace.Source) (names *life.Names, peak uint64, err error) {
-	names = life.NewNames()
-	run := lives.NewRun(nil)
+func look(src recording.Source) (names *callsite.Names, peak uint64, err error) {
+	names = callsite.NewNames()
+	run := heap.New(heap.Options{EndProcesses: true})
 	var most int64
 	var at uint64
-	err = lives.Each(src, func(r *wire.Record) error {
+	for r, err := range recording.Records(src) {
+		if err != nil {
+			return nil, 0, err
+		}
 		at++
 		names.Add(r)
-		run.Step(r)
+		run.Advance(r.Time)
+		run.Apply(r)
 		if run.InUse > most {
 			most, peak = run.InUse, at
 		}
-		return nil
-	})
-	return names, peak, err
+	}
+	return names, peak, nil
 }
 
 // Sample types, in the order of values.
@@ -104,11 +107,11 @@ func bucket(size uint64) uint64 {
 
 // collector makes samples.
 type collector struct {
+	heap.Base
 	options  Options
-	names    *life.Names
-	choice   *lives.Choice
-	run      *lives.Run // nil at the end: what processes left counts
-	plain    *life.Fold
+	names    *callsite.Names
+	choice   *common.Choice
+	heap     *heap.Heap // at the end, what processes left counts
 	samples  map[sampleKey]*values
 	at       uint64 // record
 	peak     uint64
@@ -117,30 +120,21 @@ type collector struct {
 	when     uint64 // it was taken
 }
 
-func (c *collector) fold() *life.Fold {
-	if c.run != nil {
-		return c.run.Fold
-	}
-	return c.plain
-}
-
-func (c *collector) step(r *wire.Record) error {
+func (c *collector) step(r *wire.Record) {
 	c.at++
 	if c.options.At.timed && r.Time > c.deadline {
 		c.take()
 	}
-	if c.run != nil {
-		c.run.Step(r)
-	} else {
-		c.plain.Step(r)
+	if !c.options.At.end {
+		c.heap.Advance(r.Time) // also by records that the session wrote late
 	}
+	c.heap.Apply(r)
 	if !c.options.At.timed && !c.options.At.end && c.at == c.peak {
 		c.take()
 	}
-	return nil
 }
 
-func (c *collector) values(p *life.Process, tag uint32, scope uint16, size uint64) *values {
+func (c *collector) values(p *heap.Process, tag uint32, scope uint16, size uint64) *values {
 	if !c.choice.Has(p.Number, tag) {
 		return nil
 	}
@@ -159,16 +153,16 @@ func (c *collector) sample(key sampleKey) *values {
 }
 
 // owned returns the bytes that are an object's own.
-func owned(o *life.Object) uint64 {
+func owned(o *heap.Object) uint64 {
 	if !o.Owns {
 		return 0
 	}
 	return o.Granted
 }
 
-// Begin implements life.Watcher.
-func (c *collector) Begin(p *life.Process, o *life.Object) {
-	if o.Carried() {
+// Allocated implements heap.Observer.
+func (c *collector) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
+	if o.CarriedOver {
 		return
 	}
 	if v := c.values(p, o.Tag, o.Scope, owned(o)); v != nil {
@@ -177,22 +171,13 @@ func (c *collector) Begin(p *life.Process, o *life.Object) {
 	}
 }
 
-// End implements life.Watcher.
-func (c *collector) End(*life.Process, *life.Object, life.How) {}
-
-// Pool implements life.Watcher.
-func (c *collector) Pool(*life.Process, *life.Block) {}
-
-// Unpool implements life.Watcher.
-func (c *collector) Unpool(*life.Process, *life.Block, life.How) {}
-
 // take counts what there is, once.
 func (c *collector) take() {
 	if c.taken {
 		return
 	}
-	c.taken, c.when = true, c.fold().Now
-	for _, p := range c.fold().Processes() {
+	c.taken, c.when = true, c.heap.Now
+	for _, p := range c.heap.Processes() {
 		for _, o := range p.Objects() {
 			if v := c.values(p, o.Tag, o.Scope, owned(o)); v != nil {
 				v.add(inUseObjects, 1)
@@ -200,14 +185,14 @@ func (c *collector) take() {
 			}
 		}
 		for _, b := range p.Blocks() {
-			if b.State != life.Cached {
+			if b.State != heap.Cached {
 				continue
 			}
 			if v := c.values(p, b.Tag, b.Scope, b.Size); v != nil {
 				v.add(cachedSpace, b.Size)
 			}
 		}
-		if p.Room > 0 && c.options.Tag == nil {
+		if p.Room > 0 && !p.Left && c.options.Tag == nil {
 			c.sample(sampleKey{process: p.Number, slabs: true}).add(cachedSpace, uint64(p.Room))
 		}
 	}

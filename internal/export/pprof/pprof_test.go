@@ -18,18 +18,18 @@ import (
 	"github.com/google/pprof/profile"
 	"pgregory.net/rapid"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/cut"
-	"codeberg.org/gpumemtop/gpumemtop/internal/export/lives/draw"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/pprof"
-	"codeberg.org/gpumemtop/gpumemtop/internal/life"
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/exportrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-func header() trace.Header {
-	return trace.Header{
-		ClockNS: draw.Origin, Created: time.Unix(1_700_000_000, 0), Program: "/bin/a\xffpp", Arguments: []string{"\n", "x"},
+func header() recording.Header {
+	return recording.Header{
+		ClockNS: exportrun.Origin, Created: time.Unix(1_700_000_000, 0), Program: "/bin/a\xffpp", Arguments: []string{"\n", "x"},
 		Policy: "futhark",
 	}
 }
@@ -47,7 +47,7 @@ func at(t testing.TB, text string) pprof.Moment {
 func write(t interface {
 	Helper()
 	Fatal(...any)
-}, src trace.Source, o pprof.Options) *profile.Profile {
+}, src recording.Source, o pprof.Options) *profile.Profile {
 	t.Helper()
 	o.Header = header()
 	var b bytes.Buffer
@@ -73,12 +73,12 @@ func sums(p *profile.Profile) [5]uint64 {
 }
 
 // created counts what records say was created; carried ones were not.
-func created(src trace.Source) (objects, bytes uint64) {
+func created(src recording.Source) (objects, bytes uint64) {
 	var r wire.Record
 	for src.Next(&r) == nil {
 		if r.Kind == wire.KindCreate && r.Outcome != wire.OutcomeFailed && r.Flags&wire.FlagCarried == 0 {
 			objects++
-			if life.HasMemory(&r.Event) {
+			if heap.HasMemory(r.AsCreate()) {
 				bytes += r.Granted
 			}
 		}
@@ -89,14 +89,14 @@ func created(src trace.Source) (objects, bytes uint64) {
 // TestRandom recomputes the totals of any run from its profile alone.
 func TestRandom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		records := draw.Run(rt)
-		objects, space := created(&draw.Tape{Records: records})
-		m := model.New(model.Options{})
+		records := exportrun.Run(rt)
+		objects, space := created(&exportrun.Tape{Records: records})
+		m := stats.New(stats.Options{})
 		for i := range records {
 			m.Apply(&records[i])
 		}
 		s := m.Publish()
-		peak := sums(write(rt, &draw.Tape{Records: records}, pprof.Options{}))
+		peak := sums(write(rt, &exportrun.Tape{Records: records}, pprof.Options{}))
 		if peak[0] != objects || peak[1] != space || peak[3] != s.Totals.PeakInUse {
 			rt.Errorf("at the peak %v, want %d created, of %d bytes, %d in use", peak, objects, space, s.Totals.PeakInUse)
 		}
@@ -108,7 +108,7 @@ func TestRandom(t *testing.T) {
 			want[3] += totals.InUse
 			want[4] += totals.Cached
 		}
-		end := sums(write(rt, &draw.Tape{Records: records}, pprof.Options{At: at(t, "end")}))
+		end := sums(write(rt, &exportrun.Tape{Records: records}, pprof.Options{At: at(t, "end")}))
 		if end != want {
 			rt.Errorf("at the end %v, want %v", end, want)
 		}
@@ -118,22 +118,22 @@ func TestRandom(t *testing.T) {
 // TestRandomMoment looks at any time, of all and of a part.
 func TestRandomMoment(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		records := draw.Run(rt)
+		records := exportrun.Run(rt)
 		after := rapid.Uint64Range(0, 150_000).Draw(rt, "after")
-		m := model.New(model.Options{})
+		m := stats.New(stats.Options{})
 		for i := range records {
-			if records[i].Time <= draw.Origin+after {
+			if records[i].Time <= exportrun.Origin+after {
 				m.Apply(&records[i])
 			}
 		}
 		want := m.Publish().Totals
 		moment := at(t, strconv.FormatUint(after, 10)+"ns")
-		got := sums(write(rt, &draw.Tape{Records: records}, pprof.Options{At: moment}))
+		got := sums(write(rt, &exportrun.Tape{Records: records}, pprof.Options{At: moment}))
 		if got[3] != want.InUse || got[4] != want.Cached {
 			rt.Errorf("after %d ns %v, want %d in use, %d cached", after, got, want.InUse, want.Cached)
 		}
-		since := draw.Origin + rapid.Uint64Range(0, after).Draw(rt, "since")
-		part := cut.Range(&draw.Tape{Records: records}, cut.Options{Since: since})
+		since := exportrun.Origin + rapid.Uint64Range(0, after).Draw(rt, "since")
+		part := extract.Range(&exportrun.Tape{Records: records}, extract.Options{Since: since})
 		objects, space := created(part)
 		got = sums(write(rt, part, pprof.Options{At: at(t, "end")}))
 		if got[0] != objects || got[1] != space {
@@ -146,7 +146,7 @@ func TestRandomMoment(t *testing.T) {
 func story() []wire.Record {
 	var list []wire.Record
 	add := func(process uint32, us uint64, kind wire.Kind, e wire.Event, payload string) {
-		e.Time, e.Kind = draw.Origin+us*1000, kind
+		e.Time, e.Kind = exportrun.Origin+us*1000, kind
 		list = append(list, wire.Record{Process: process, Thread: process, Event: e, Payload: []byte(payload)})
 	}
 	for p := uint32(1); p <= 2; p++ {
@@ -156,8 +156,8 @@ func story() []wire.Record {
 			add(p, 0, wire.KindContext, wire.Event{Object: d, Link: d}, "")
 		}
 		add(p, 0, wire.KindModule, wire.Event{Object: 1}, "/bin/app\x00c0ffee")
-		add(p, 1, wire.KindSite, wire.Event{Tag: 1}, draw.Names[0])
-		add(p, 1, wire.KindSite, wire.Event{Tag: 2}, draw.Names[1])
+		add(p, 1, wire.KindSite, wire.Event{Tag: 1}, exportrun.Names[0])
+		add(p, 1, wire.KindSite, wire.Event{Tag: 2}, exportrun.Names[1])
 	}
 	create := func(process uint32, us, number, size uint64, tag uint32, scope uint16) {
 		add(process, us, wire.KindCreate, wire.Event{
@@ -174,7 +174,7 @@ func story() []wire.Record {
 }
 
 func TestStory(t *testing.T) {
-	p := write(t, &draw.Tape{Records: story()}, pprof.Options{At: at(t, "end")})
+	p := write(t, &exportrun.Tape{Records: story()}, pprof.Options{At: at(t, "end")})
 	if p.DefaultSampleType != "inuse_space" || p.TimeNanos != 1_700_000_000_000_060_000 || p.DurationNanos != 60_000 {
 		t.Errorf("default %s, time %d, duration %d", p.DefaultSampleType, p.TimeNanos, p.DurationNanos)
 	}
@@ -215,12 +215,12 @@ func TestStory(t *testing.T) {
 
 func TestTag(t *testing.T) {
 	o := pprof.Options{At: at(t, "end"), Tag: regexp.MustCompile("blur")}
-	if got, want := sums(write(t, &draw.Tape{Records: story()}, o)), [5]uint64{1, 3000, 0, 0, 3000}; got != want {
+	if got, want := sums(write(t, &exportrun.Tape{Records: story()}, o)), [5]uint64{1, 3000, 0, 0, 3000}; got != want {
 		t.Errorf("of blur: %v, want %v", got, want)
 	}
 	// The peak is that of all: blur has most of it before it comes.
 	o.At = pprof.Moment{}
-	if got, want := sums(write(t, &draw.Tape{Records: story()}, o)), [5]uint64{1, 3000, 1, 3000, 0}; got != want {
+	if got, want := sums(write(t, &exportrun.Tape{Records: story()}, o)), [5]uint64{1, 3000, 1, 3000, 0}; got != want {
 		t.Errorf("of blur at the peak: %v, want %v", got, want)
 	}
 }
@@ -230,12 +230,12 @@ func TestFirstPeak(t *testing.T) {
 	var list []wire.Record
 	for i := range uint64(2) {
 		r := wire.Record{Process: 1}
-		r.Kind, r.Object, r.Size, r.Granted, r.Time = wire.KindCreate, i+1, 10, 10, draw.Origin+100*i
+		r.Kind, r.Object, r.Size, r.Granted, r.Time = wire.KindCreate, i+1, 10, 10, exportrun.Origin+100*i
 		list = append(list, r)
 		r.Kind, r.Granted, r.Time = wire.KindRelease, 0, r.Time+50
 		list = append(list, r)
 	}
-	p := write(t, &draw.Tape{Records: list}, pprof.Options{})
+	p := write(t, &exportrun.Tape{Records: list}, pprof.Options{})
 	if p.TimeNanos != header().Created.UnixNano() || sums(p)[3] != 10 {
 		t.Errorf("the peak is at %d with %d in use", p.TimeNanos, sums(p)[3])
 	}
@@ -243,9 +243,9 @@ func TestFirstPeak(t *testing.T) {
 
 func TestHosts(t *testing.T) {
 	h := header()
-	h.Merged = []trace.Origin{{Host: "a", First: 1, Last: 1}, {Host: "b", First: 2, Last: 2}}
+	h.Merged = []recording.Origin{{Host: "a", First: 1, Last: 1}, {Host: "b", First: 2, Last: 2}}
 	var b bytes.Buffer
-	if err := pprof.Write(&b, &draw.Tape{Records: story()}, pprof.Options{Header: h}); err != nil {
+	if err := pprof.Write(&b, &exportrun.Tape{Records: story()}, pprof.Options{Header: h}); err != nil {
 		t.Fatal(err)
 	}
 	p, err := profile.Parse(&b)
@@ -326,7 +326,7 @@ func TestTool(t *testing.T) {
 	file := map[string]string{}
 	for _, moment := range []string{"peak", "end"} {
 		var b bytes.Buffer
-		if err := pprof.Write(&b, &draw.Tape{Records: story()}, pprof.Options{Header: header(), At: at(t, moment)}); err != nil {
+		if err := pprof.Write(&b, &exportrun.Tape{Records: story()}, pprof.Options{Header: header(), At: at(t, moment)}); err != nil {
 			t.Fatal(err)
 		}
 		file[moment] = filepath.Join(dir, moment)
@@ -368,7 +368,7 @@ func FuzzWrite(f *testing.F) {
 		if err != nil {
 			return
 		}
-		p := write(t, &draw.Tape{Records: draw.Nonsense(data)}, pprof.Options{At: m})
+		p := write(t, &exportrun.Tape{Records: exportrun.Nonsense(data)}, pprof.Options{At: m})
 		for _, s := range p.Sample {
 			for i, v := range s.Value {
 				if v < 0 {
@@ -381,10 +381,10 @@ func FuzzWrite(f *testing.F) {
 
 // BenchmarkWrite writes a million records.
 func BenchmarkWrite(b *testing.B) {
-	list := draw.Churn(500_000)
+	list := exportrun.Churn(500_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := pprof.Write(bytes.NewBuffer(nil), &draw.Tape{Records: list}, pprof.Options{}); err != nil {
+		if err := pprof.Write(bytes.NewBuffer(nil), &exportrun.Tape{Records: list}, pprof.Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}

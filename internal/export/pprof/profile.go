@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/pprof/profile"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/export/lives"
-	"codeberg.org/gpumemtop/gpumemtop/internal/life"
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/common"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
 // moduleSpan is how many addresses each module has in a profile; offsets beyond are not kept. All are equally wide so
@@ -78,25 +78,25 @@ func (c *collector) profile() *profile.Profile {
 func (c *collector) describe(p *profile.Profile) {
 	h := &c.options.Header
 	after := time.Duration(max(c.when, h.ClockNS) - h.ClockNS)
-	p.DurationNanos = int64(max(c.fold().Now, h.ClockNS) - h.ClockNS)
+	p.DurationNanos = int64(max(c.heap.Now, h.ClockNS) - h.ClockNS)
 	if !h.Created.IsZero() {
 		p.TimeNanos = h.Created.Add(after).UnixNano()
 	}
-	words := []string{model.Clean([]byte(h.Program))}
+	words := []string{units.Clean(h.Program)}
 	for _, word := range h.Arguments {
-		words = append(words, model.Clean([]byte(word)))
+		words = append(words, units.Clean(word))
 	}
 	p.Comments = []string{
 		fmt.Sprintf("gpumemtop: in use and cached %s, %v after the start", c.options.At, after),
 		"program: " + strings.Join(words, " "),
-		"policy: " + model.Clean([]byte(h.Policy)),
+		"policy: " + units.Clean(h.Policy),
 	}
 }
 
 // stack returns the locations of a sample, innermost first.
 func (c *collector) stack(b *book, key sampleKey) []*profile.Location {
 	if key.slabs {
-		return []*profile.Location{b.location(locationKey{functionKey: functionKey{name: model.SlabsName}})}
+		return []*profile.Location{b.location(locationKey{functionKey: functionKey{name: callsite.Slabs}})}
 	}
 	p := c.names.Process(key.process)
 	site := p.Site(key.tag)
@@ -107,7 +107,7 @@ func (c *collector) stack(b *book, key sampleKey) []*profile.Location {
 	for i := range site.Frames {
 		f := &site.Frames[i]
 		stack[i] = b.location(locationKey{
-			functionKey{lives.FrameName(f), f.File}, mappingKey{f.Module, p.BuildID(f.Module)}, f.Line, f.Offset,
+			functionKey{common.FrameName(f), f.File}, mappingKey{f.Module, p.BuildID(f.Module)}, f.Line, f.Offset,
 		})
 	}
 	return stack
@@ -165,7 +165,7 @@ func (c *collector) labels() func(sampleKey) map[string][]string {
 	}
 	return func(key sampleKey) map[string][]string {
 		p := c.names.Process(key.process)
-		labels := map[string][]string{"tag": {model.SlabsName}}
+		labels := map[string][]string{"tag": {callsite.Slabs}}
 		if !key.slabs {
 			labels["tag"] = []string{p.Site(key.tag).Name}
 		}
@@ -176,14 +176,14 @@ func (c *collector) labels() func(sampleKey) map[string][]string {
 			labels["device"] = []string{p.Devices[key.device].Name}
 		}
 		if len(hosts) > 1 {
-			labels["host"] = []string{model.Clean([]byte(c.options.Header.HostOf(key.process)))}
+			labels["host"] = []string{units.Clean(c.options.Header.HostOf(key.process))}
 		}
 		return labels
 	}
 }
 
 // processName is "program pid 4242": pprof takes a label that is only a number for no text to look for.
-func processName(p *life.ProcessNames) string {
+func processName(p *callsite.ProcessNames) string {
 	if p.Program == "" {
 		return fmt.Sprintf("#%d", p.Number)
 	}

@@ -12,9 +12,9 @@ import (
 	"strconv"
 	"time"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/export/lives"
-	"codeberg.org/gpumemtop/gpumemtop/internal/life"
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/export/common"
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -23,27 +23,26 @@ const Header = "Thread,Time,Action,Pointer,Size,Stream"
 
 // Options say what a log has.
 type Options struct {
-	Header trace.Header
+	Header recording.Header
 	Tag    *regexp.Regexp // call sites whose buffers are in it; nil: all
 }
 
 // Write writes a log: what owns memory, with the sizes that the program asked for. What was there before the source
 // begins is allocated in the first lines; the memory of a process that ended is freed when another one goes on. It goes
 // through the source twice; memory grows with what is alive at a time, and with the call sites.
-func Write(w io.Writer, src trace.Source, o Options) error {
-	x := &writer{w: bufio.NewWriterSize(w, 64<<10), header: o.Header, layout: lives.NewLayout()}
-	names := life.NewNames()
-	if o.Tag != nil {
-		var err error
-		if names, err = life.ReadNames(src); err != nil {
+func Write(w io.Writer, src recording.Source, o Options) error {
+	choice, err := common.ReadChoice(src, o.Tag)
+	if err != nil {
+		return err
+	}
+	x := &writer{choice: choice, w: bufio.NewWriterSize(w, 64<<10), header: o.Header, layout: common.NewLayout()}
+	x.heap = heap.New(heap.Options{EndProcesses: true}, x)
+	x.line(Header)
+	for r, err := range recording.Records(src) {
+		if err != nil {
 			return err
 		}
-	}
-	x.choice = lives.NewChoice(names, o.Tag)
-	x.run = lives.NewRun(x)
-	x.line(Header)
-	if err := lives.Each(src, x.step); err != nil {
-		return err
+		x.step(r)
 	}
 	x.begin()
 	if err := x.w.Flush(); err != nil {
@@ -54,31 +53,33 @@ func Write(w io.Writer, src trace.Source, o Options) error {
 
 // writer follows a run. Lines are made in b.
 type writer struct {
+	heap.Base
 	w      *bufio.Writer
 	b      []byte
-	header trace.Header
-	layout *lives.Layout
-	choice *lives.Choice
-	run    *lives.Run
+	header recording.Header
+	layout *common.Layout
+	choice *common.Choice
+	heap   *heap.Heap
 	begun  bool // what was there before is written
 	thread uint32
 }
 
-func (x *writer) step(r *wire.Record) error {
+func (x *writer) step(r *wire.Record) {
 	x.thread = r.Thread
 	switch r.Kind {
 	case wire.KindCreate, wire.KindRelease, wire.KindSlab, wire.KindExit:
-		if r.Flags&wire.FlagCarried == 0 {
+		if !r.CarriedOver() {
 			x.begin()
 		}
 	default:
 	}
-	if r.Kind == wire.KindCreate && r.Outcome == wire.OutcomeFailed && life.HasMemory(&r.Event) && x.choice.Has(r.Process, r.Tag) {
-		x.run.Now = max(x.run.Now, r.Time)
-		x.write("allocate failure", nil, r.Size)
+	e := r.AsCreate()
+	if r.Kind == wire.KindCreate && e.Outcome() == wire.OutcomeFailed && heap.HasMemory(e) && x.choice.Has(r.Process, e.Tag()) {
+		x.heap.Now = max(x.heap.Now, r.Time)
+		x.write("allocate failure", nil, e.Requested())
 	}
-	x.run.Step(r)
-	return nil
+	x.heap.Advance(r.Time) // also by records that the session wrote late
+	x.heap.Apply(r)
 }
 
 // begin writes what was there before, once.
@@ -88,7 +89,7 @@ func (x *writer) begin() {
 	}
 	x.begun = true
 	thread := x.thread
-	for _, p := range x.run.Processes() {
+	for _, p := range x.heap.Processes() {
 		for _, o := range p.Objects() {
 			x.thread = o.Thread
 			x.allocate(p, o)
@@ -97,8 +98,8 @@ func (x *writer) begin() {
 	x.thread = thread
 }
 
-// Begin implements life.Watcher.
-func (x *writer) Begin(p *life.Process, o *life.Object) {
+// Allocated implements heap.Observer.
+func (x *writer) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	if !o.Owns {
 		return
 	}
@@ -108,21 +109,21 @@ func (x *writer) Begin(p *life.Process, o *life.Object) {
 		r = nil
 	}
 	if r == nil {
-		x.layout.Place(p, o, o.Block != 0 && o.Flags&wire.FlagPart != 0)
+		x.layout.Place(p, o, o.Block != 0 && o.SubAllocation)
 	}
 	if x.begun {
 		x.allocate(p, o)
 	}
 }
 
-func (x *writer) allocate(p *life.Process, o *life.Object) {
+func (x *writer) allocate(p *heap.Process, o *heap.Object) {
 	if o.Owns && x.choice.Has(p.Number, o.Tag) {
 		x.write("allocate", x.layout.Object(p, o), o.Size)
 	}
 }
 
-// End implements life.Watcher.
-func (x *writer) End(p *life.Process, o *life.Object, _ life.How) {
+// Freed implements heap.Observer.
+func (x *writer) Freed(p *heap.Process, o *heap.Object, _ heap.How) {
 	r := x.layout.Object(p, o)
 	if !o.Owns || r == nil {
 		return
@@ -135,19 +136,16 @@ func (x *writer) End(p *life.Process, o *life.Object, _ life.How) {
 	}
 }
 
-// Pool implements life.Watcher.
-func (x *writer) Pool(p *life.Process, b *life.Block) {
-	if b.State == life.Slab {
+// Pooled implements heap.Observer.
+func (x *writer) Pooled(p *heap.Process, b *heap.Block) {
+	if b.State == heap.Slab {
 		x.layout.Slab(p, b)
 	}
 }
 
-// Unpool implements life.Watcher.
-func (x *writer) Unpool(*life.Process, *life.Block, life.How) {}
-
-// Gone implements life.BlockWatcher.
-func (x *writer) Gone(p *life.Process, b *life.Block) {
-	if r := x.layout.Block(p, b.Number); r != nil {
+// Gone implements heap.Observer.
+func (x *writer) Gone(p *heap.Process, b *heap.Block) {
+	if r := x.layout.Block(p, b.ID); r != nil {
 		x.layout.Give(r)
 	}
 }
@@ -158,10 +156,10 @@ func (x *writer) line(text string) {
 }
 
 // write writes a line. Streams are all the default one: the replay benchmark takes no other.
-func (x *writer) write(action string, at *lives.Range, size uint64) {
+func (x *writer) write(action string, at *common.Range, size uint64) {
 	b := strconv.AppendUint(x.b[:0], uint64(x.thread), 10)
 	b = append(b, ',')
-	b = x.header.Created.Add(time.Duration(max(x.run.Now, x.header.ClockNS)-x.header.ClockNS)).AppendFormat(b, "15:04:05.000000")
+	b = x.header.Created.Add(time.Duration(max(x.heap.Now, x.header.ClockNS)-x.header.ClockNS)).AppendFormat(b, "15:04:05.000000")
 	b = append(b, ',')
 	b = append(b, action...)
 	if at == nil {

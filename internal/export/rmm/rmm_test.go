@@ -12,12 +12,12 @@ import (
 
 	"pgregory.net/rapid"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/cut"
-	"codeberg.org/gpumemtop/gpumemtop/internal/export/lives/draw"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/rmm"
-	"codeberg.org/gpumemtop/gpumemtop/internal/life"
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/exportrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -79,9 +79,9 @@ func read(t failer, text string) log {
 	return l
 }
 
-func write(t failer, src trace.Source, o rmm.Options) string {
+func write(t failer, src recording.Source, o rmm.Options) string {
 	t.Helper()
-	o.Header = trace.Header{ClockNS: draw.Origin, Created: time.Date(2026, 5, 4, 23, 59, 59, 999_999_000, time.UTC)}
+	o.Header = recording.Header{ClockNS: exportrun.Origin, Created: time.Date(2026, 5, 4, 23, 59, 59, 999_999_000, time.UTC)}
 	var b bytes.Buffer
 	if err := rmm.Write(&b, src, o); err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func write(t failer, src trace.Source, o rmm.Options) string {
 func owned(records []wire.Record) (creates, failed int) {
 	for i := range records {
 		switch r := &records[i]; {
-		case r.Kind != wire.KindCreate || !life.HasMemory(&r.Event):
+		case r.Kind != wire.KindCreate || !heap.HasMemory(r.AsCreate()):
 		case r.Outcome == wire.OutcomeFailed:
 			failed++
 		default:
@@ -106,14 +106,14 @@ func owned(records []wire.Record) (creates, failed int) {
 // TestRandom recomputes the figures of any run from its log alone.
 func TestRandom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		records := draw.Run(rt)
-		m := model.New(model.Options{})
+		records := exportrun.Run(rt)
+		m := stats.New(stats.Options{})
 		for i := range records {
 			m.Apply(&records[i])
 		}
 		want := m.Publish().Totals
 		creates, failed := owned(records)
-		got := read(rt, write(rt, &draw.Tape{Records: records}, rmm.Options{}))
+		got := read(rt, write(rt, &exportrun.Tape{Records: records}, rmm.Options{}))
 		if got.inUse != want.Requested || got.peak != want.PeakRequested || got.allocates != creates || got.failed != failed {
 			rt.Errorf("%d in use, peak %d, %d allocates, %d failed; want %d, %d, %d, %d", got.inUse, got.peak, got.allocates,
 				got.failed, want.Requested, want.PeakRequested, creates, failed)
@@ -124,11 +124,11 @@ func TestRandom(t *testing.T) {
 // TestRandomPart takes the end of a run: what was there before is allocated first, and no more.
 func TestRandomPart(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		records := draw.Run(rt)
-		since := draw.Origin + rapid.Uint64Range(0, 150_000).Draw(rt, "since")
-		src := cut.Range(&draw.Tape{Records: records}, cut.Options{Since: since})
+		records := exportrun.Run(rt)
+		since := exportrun.Origin + rapid.Uint64Range(0, 150_000).Draw(rt, "since")
+		src := extract.Range(&exportrun.Tape{Records: records}, extract.Options{Since: since})
 		got := read(rt, write(rt, src, rmm.Options{}))
-		m := model.New(model.Options{})
+		m := stats.New(stats.Options{})
 		if err := src.Rewind(); err != nil {
 			rt.Fatal(err)
 		}
@@ -144,7 +144,7 @@ func TestRandomPart(t *testing.T) {
 func story() []wire.Record {
 	var list []wire.Record
 	add := func(us uint64, kind wire.Kind, e wire.Event) {
-		e.Time, e.Kind = draw.Origin+us, kind
+		e.Time, e.Kind = exportrun.Origin+us, kind
 		list = append(list, wire.Record{Process: 1, Thread: 77, Event: e})
 	}
 	add(0, wire.KindCreate, wire.Event{Object: 1, Link: 1, Size: 100, Granted: 128, Outcome: wire.OutcomeMiss, Tag: 1})
@@ -163,10 +163,10 @@ func TestStory(t *testing.T) {
 77,00:00:00.000002,free,0x100000000,100,0
 77,00:00:00.000003,allocate,0x100000000,90,0
 `
-	if got := write(t, &draw.Tape{Records: story()}, rmm.Options{}); got != want {
+	if got := write(t, &exportrun.Tape{Records: story()}, rmm.Options{}); got != want {
 		t.Errorf("have\n%swant\n%s", got, want)
 	}
-	got := write(t, &draw.Tape{Records: story()}, rmm.Options{Tag: regexp.MustCompile("tag 2")})
+	got := write(t, &exportrun.Tape{Records: story()}, rmm.Options{Tag: regexp.MustCompile("tag 2")})
 	if strings.Count(got, "\n") != 3 || !strings.Contains(got, ",70,0\n") || !strings.Contains(got, "failure") {
 		t.Errorf("of tag 2:\n%s", got)
 	}
@@ -184,7 +184,7 @@ func TestAddressesComeBack(t *testing.T) {
 			r.Kind, r.Granted, r.Outcome = wire.KindRelease, 0, wire.OutcomeDriver
 			list = append(list, r)
 		}
-		text := write(t, &draw.Tape{Records: list}, rmm.Options{})
+		text := write(t, &exportrun.Tape{Records: list}, rmm.Options{})
 		if n := strings.Count(text, ",0x100000000,5,"); n != 200 {
 			t.Errorf("block %d: %d of 200 lines have the first address", block, n)
 		}
@@ -202,7 +202,7 @@ func (f *full) Write(b []byte) (int, error) {
 }
 
 func TestWriteErrors(t *testing.T) {
-	err := rmm.Write(&full{10}, &draw.Tape{Records: story()}, rmm.Options{})
+	err := rmm.Write(&full{10}, &exportrun.Tape{Records: story()}, rmm.Options{})
 	if err == nil || !strings.Contains(fmt.Sprint(err), "write a log of RMM") {
 		t.Errorf("error %v on a full disk", err)
 	}
@@ -213,7 +213,7 @@ func FuzzWrite(f *testing.F) {
 	f.Add([]byte(strings.Repeat("0123456789abcdefghijklmnopqrstuvwxyz\x0a\x01\xff\x7f", 8)))
 	f.Add(bytes.Repeat([]byte{1, 1, 10, 0, 2, 0, 0, 1, 5, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 9}, 16))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		text := write(t, &draw.Tape{Records: draw.Nonsense(data)}, rmm.Options{})
+		text := write(t, &exportrun.Tape{Records: exportrun.Nonsense(data)}, rmm.Options{})
 		for _, text := range strings.Split(strings.TrimSuffix(text, "\n"), "\n")[1:] {
 			if !line.MatchString(text) {
 				t.Fatal(text)
@@ -224,10 +224,10 @@ func FuzzWrite(f *testing.F) {
 
 // BenchmarkWrite writes a million records.
 func BenchmarkWrite(b *testing.B) {
-	list := draw.Churn(500_000)
+	list := exportrun.Churn(500_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := rmm.Write(io.Discard, &draw.Tape{Records: list}, rmm.Options{}); err != nil {
+		if err := rmm.Write(io.Discard, &exportrun.Tape{Records: list}, rmm.Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}

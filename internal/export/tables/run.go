@@ -11,23 +11,22 @@ import (
 	"regexp"
 	"slices"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/export/lives"
-	"codeberg.org/gpumemtop/gpumemtop/internal/life"
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // Options say what rows are made of.
 type Options struct {
-	Header trace.Header
+	Header recording.Header
 	Since  uint64         // CLOCK_MONOTONIC ns where the part begins: no samples before; 0: at the start
 	Tag    *regexp.Regexp // of call sites that buffers, stays and tags are wanted of; nil: all
 }
 
-// Run is what there is to know about a recording before rows are made of it.
+// Run is what must be known about a recording before rows are made.
 type Run struct {
 	options   Options
-	names     *life.Names
+	names     *callsite.Names
 	processes map[uint32]*Facts
 	first     uint64 // time that counts as 0
 	last      uint64
@@ -54,10 +53,13 @@ type Facts struct {
 const samplesMax = 1000
 
 // Look goes through a source once for its names and sizes, and leaves it rewound.
-func Look(src trace.Source, o Options) (*Run, error) {
-	r := &Run{options: o, names: life.NewNames(), processes: map[uint32]*Facts{}, first: o.Header.ClockNS}
-	if err := lives.Each(src, func(record *wire.Record) error { r.see(record); return nil }); err != nil {
-		return nil, fmt.Errorf("look through the recording: %w", err)
+func Look(src recording.Source, o Options) (*Run, error) {
+	r := &Run{options: o, names: callsite.NewNames(), processes: map[uint32]*Facts{}, first: o.Header.ClockNS}
+	for record, err := range recording.Records(src) {
+		if err != nil {
+			return nil, fmt.Errorf("look through the recording: %w", err)
+		}
+		r.see(record)
 	}
 	if err := src.Rewind(); err != nil {
 		return nil, fmt.Errorf("go to the start of the recording: %w", err)
@@ -72,7 +74,7 @@ func (r *Run) see(record *wire.Record) {
 	}
 	r.last = max(r.last, record.Time)
 	if record.Kind == wire.KindLost {
-		r.lost += record.Size
+		r.lost += record.AsLost().Events()
 	}
 	r.names.Add(record)
 	p := r.processes[record.Process]
@@ -87,8 +89,8 @@ func (r *Run) see(record *wire.Record) {
 		p.started = record.Time
 	case wire.KindExit:
 		p.exited = true
-		if record.Thread == 0 && record.Status >= 0 {
-			status := int64(record.Status)
+		if record.Thread == 0 && record.AsExit().Status() >= 0 {
+			status := int64(record.AsExit().Status())
 			p.status = &status
 		}
 	default:
@@ -125,7 +127,7 @@ func nice(n uint64) uint64 {
 // are merged or when a part is taken, and it must differ between any two recordings.
 func (r *Run) identify(p *Facts) {
 	h := &r.options.Header
-	origin := trace.Origin{
+	origin := recording.Origin{
 		Host: h.Host, Program: h.Program, Arguments: h.Arguments, Policy: h.Policy, Created: h.Created, First: 1,
 	}
 	for i := range h.Merged {
@@ -158,7 +160,7 @@ func (r *Run) Processes() []*Facts {
 }
 
 // site returns what a call site is called, nil when it is not wanted.
-func (r *Run) site(process, tag uint32) *life.Site {
+func (r *Run) site(process, tag uint32) *callsite.Site {
 	s := r.names.Process(process).Site(tag)
 	if r.options.Tag != nil && !r.options.Tag.MatchString(s.Name) {
 		return nil

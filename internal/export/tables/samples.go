@@ -1,20 +1,20 @@
 package tables
 
-import "codeberg.org/gpumemtop/gpumemtop/internal/life"
+import "codeberg.org/gpumemtop/gpumemtop/internal/heap"
 
 // sampler is the step of time that a process is in.
 type sampler struct {
 	begun        bool
 	end          uint64 // of the step: the first moment that does not belong to it
-	now          life.Gauges
+	now          heap.Gauges
 	peak         int64
-	hits, misses uint64 // until now
-	told         struct{ hits, misses uint64 }
+	hits, misses uint64                        // until now
+	reported     struct{ hits, misses uint64 } // in earlier samples
 }
 
 // note takes what a process holds after a record. Those that were carried over build up what is there bit by bit: only
 // the end of that is something that was.
-func (s *sampler) note(l *life.Process, carried bool) {
+func (s *sampler) note(l *heap.Process, carried bool) {
 	s.now, s.hits, s.misses = l.Gauges, l.Hits, l.Misses
 	if carried {
 		return
@@ -55,9 +55,9 @@ func (w *walk) takeSample(p *process) {
 		Recording: p.Recording, Number: int32(p.Original), Time: w.run.at(since), TimeNS: since,
 		Step: clamp(w.run.step), InUse: s.now.InUse, Requested: s.now.Requested, PeakInUse: s.peak,
 		Cached: clamp(s.now.Free()), Cooling: s.now.Cooling, SlabFree: s.now.Room,
-		Hits: clamp(s.hits - s.told.hits), Misses: clamp(s.misses - s.told.misses),
+		Hits: clamp(s.hits - s.reported.hits), Misses: clamp(s.misses - s.reported.misses),
 	}
-	s.told.hits, s.told.misses = s.hits, s.misses
+	s.reported.hits, s.reported.misses = s.hits, s.misses
 	w.keep(w.sink.Sample(p.Number, &w.sample))
 }
 

@@ -149,7 +149,7 @@ type Tag struct {
 	Stack     []string `parquet:"stack,list"`
 }
 
-// Sink takes rows, in the order in which what they tell of ended. Fields that are nil are not asked for. A row is valid
+// Sink takes rows, in the order in which their subjects ended. Fields that are nil are not asked for. A row is valid
 // during the call only, what its pointers and slices lead to for longer. After an error no more rows come.
 type Sink struct {
 	Event   func(process uint32, row *Event) error

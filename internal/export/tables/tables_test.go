@@ -12,15 +12,15 @@ import (
 
 	"pgregory.net/rapid"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/export/randomrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/tables"
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 func options() tables.Options {
-	return tables.Options{Header: trace.Header{
+	return tables.Options{Header: recording.Header{
 		Host: "a", Program: "app", ClockNS: randomrun.Start, Created: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 	}}
 }
@@ -100,7 +100,7 @@ func (s *sums) sample(t rapid.TB, b *tables.Sample) {
 func TestRowsSayWhatTheModelSays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		records := randomrun.Records(rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 3).Draw(t, "processes"), rapid.IntRange(0, 3000).Draw(t, "steps"))
-		m := model.New(model.Options{Started: randomrun.Start})
+		m := stats.New(stats.Options{Started: randomrun.Start})
 		for i := range records {
 			m.Apply(&records[i])
 		}
@@ -204,7 +204,7 @@ func (b broken) Rewind() error           { return b.rewind }
 
 func TestSourceErrors(t *testing.T) {
 	bad := errors.New("bad")
-	for _, src := range []trace.Source{broken{next: bad}, broken{next: io.EOF, rewind: bad}} {
+	for _, src := range []recording.Source{broken{next: bad}, broken{next: io.EOF, rewind: bad}} {
 		if _, err := tables.Look(src, options()); !errors.Is(err, bad) {
 			t.Errorf("error %v", err)
 		}
@@ -213,7 +213,7 @@ func TestSourceErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, src := range []trace.Source{broken{next: bad}, broken{next: io.EOF, rewind: bad}} {
+	for _, src := range []recording.Source{broken{next: bad}, broken{next: io.EOF, rewind: bad}} {
 		if err := run.Walk(src, nil, tables.Sink{}); !errors.Is(err, bad) {
 			t.Errorf("error %v", err)
 		}

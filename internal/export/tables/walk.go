@@ -7,24 +7,24 @@ import (
 	"maps"
 	"slices"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/life"
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
-	"codeberg.org/gpumemtop/gpumemtop/internal/trace"
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // Walk goes through a source once more and makes the rows of the processes that are wanted; wanted nil: of all. Memory
 // grows with live objects and blocks, not with records. It leaves the source at its end.
-func (r *Run) Walk(src trace.Source, wanted func(process uint32) bool, sink Sink) error {
+func (r *Run) Walk(src recording.Source, wanted func(process uint32) bool, sink Sink) error {
 	if err := src.Rewind(); err != nil {
 		return fmt.Errorf("go to the start of the recording: %w", err)
 	}
 	w := &walk{run: r, sink: sink, processes: map[uint32]*process{}}
-	w.fold = life.New(w)
+	w.heap = heap.New(heap.Options{}, w)
 	for {
 		err := src.Next(&w.record)
 		if errors.Is(err, io.EOF) {
-			w.cut = trace.GoesOn(src)
+			w.cut = recording.GoesOn(src)
 			return w.finish()
 		}
 		if err != nil {
@@ -40,9 +40,10 @@ func (r *Run) Walk(src trace.Source, wanted func(process uint32) bool, sink Sink
 }
 
 type walk struct {
+	heap.Base
 	run       *Run
 	sink      Sink
-	fold      *life.Fold
+	heap      *heap.Heap
 	processes map[uint32]*process
 	latest    *process
 	record    wire.Record
@@ -86,29 +87,29 @@ func (w *walk) step() {
 	r := &w.record
 	p := w.process(r.Process)
 	if w.sink.Event != nil {
-		w.tell(p, r)
+		w.eventRow(p, r)
 	}
 	if r.Kind == wire.KindLost {
 		return
 	}
 	if r.Process != 0 {
-		w.catchUp(p, max(r.Time, w.fold.Now))
+		w.catchUp(p, max(r.Time, w.heap.Now))
 	}
-	l := w.fold.Step(r)
+	l := w.heap.Apply(r)
 	p.times.note(l, r.Flags&wire.FlagCarried != 0)
 	p.peak = max(p.peak, p.times.peak)
 	if r.Kind == wire.KindUse && l.Object(r.Object) != nil {
 		u := p.uses[r.Object]
 		if u.count == 0 {
-			u.first = w.fold.Now
+			u.first = w.heap.Now
 		}
 		u.count++
 		p.uses[r.Object] = u
 	}
 }
 
-// tell makes the row of a record.
-func (w *walk) tell(p *process, r *wire.Record) {
+// eventRow makes the row of a record.
+func (w *walk) eventRow(p *process, r *wire.Record) {
 	e := &r.Event
 	since := w.run.since(r.Time)
 	row := &w.event
@@ -131,7 +132,7 @@ func (w *walk) tell(p *process, r *wire.Record) {
 	if e.Kind.HasPayload() {
 		row.Size = 0
 		if e.Kind != wire.KindTag { // whose payload is no text
-			row.Text = model.Clean(r.Payload)
+			row.Text = units.Clean(r.Payload)
 		}
 	}
 	w.keep(w.sink.Event(p.Number, row))
@@ -164,15 +165,15 @@ func (w *walk) keep(err error) {
 // finish ends what is open, and makes the rows that need the whole.
 func (w *walk) finish() error {
 	w.record = wire.Record{}
-	for _, l := range w.fold.Processes() {
+	for _, l := range w.heap.Processes() {
 		p := w.process(l.Number)
 		left := l.InUse
-		how := life.Leaked
+		how := heap.Leaked
 		if w.cut && !p.exited {
-			how = life.Cut
+			how = heap.Cut
 		}
 		w.endSamples(p)
-		w.fold.End(l, how)
+		w.heap.End(l, how)
 		if w.sink.Process != nil && w.err == nil && l.Number != 0 {
 			w.keep(w.sink.Process(l.Number, w.run.process(p, l, left)))
 		}
@@ -184,12 +185,12 @@ func (w *walk) finish() error {
 }
 
 // process makes a row of a process; left is what it had in use at the end.
-func (r *Run) process(p *process, l *life.Process, left int64) *Process {
+func (r *Run) process(p *process, l *heap.Process, left int64) *Process {
 	h, names := &r.options.Header, r.names.Process(p.Number)
 	started, last := r.since(p.started), r.since(p.last)
 	row := &Process{
 		Recording: p.Recording, Number: int32(p.Original), PID: int64(names.PID), Parent: int64(names.Parent),
-		Hostname: model.Clean([]byte(p.Host)), Program: names.Program, Arguments: names.Arguments,
+		Hostname: units.Clean(p.Host), Program: names.Program, Arguments: names.Arguments,
 		Policy: h.Policy, Limits: h.Limits, Tags: h.Tags, Scrub: h.Scrub, DeviceMemory: clamp(h.DeviceMemory),
 		Started: r.at(started), StartedNS: started, Last: r.at(last), LastNS: last, Exited: p.exited, Status: p.status,
 		Records: clamp(p.Records), Hits: clamp(l.Hits), Misses: clamp(l.Misses), PeakInUse: p.peak, InUse: left,

@@ -3,6 +3,7 @@ package tables
 import (
 	"strings"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -20,6 +21,13 @@ var flagWords = func() (words [256]string) {
 	}
 	return words
 }()
+
+// flagsOf returns the flags of the CREATE of an object.
+func flagsOf(o *heap.Object) uint8 {
+	return wire.CreateFields{
+		NeedsBlock: o.NeedsBlock, SubAllocation: o.SubAllocation, CarriedOver: o.CarriedOver,
+	}.Event().Flags
+}
 
 // opWord says what an event did; the meaning of op depends on the kind.
 func opWord(e *wire.Event) string {

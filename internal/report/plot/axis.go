@@ -5,6 +5,9 @@ package plot
 import (
 	"math"
 	"slices"
+	"strconv"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
 // Axis maps values to places between 0, the left or lower end, and 1.
@@ -44,7 +47,7 @@ func Bytes(most uint64) Axis {
 	for float64(most)/step > ticksMost {
 		step *= 2
 	}
-	return upTo(float64(max(most, 1)), step, func(v float64) string { return BytesText(v) })
+	return upTo(float64(max(most, 1)), step, bytesText)
 }
 
 // Counts is an axis from 0 with whole decimal ticks.
@@ -53,13 +56,12 @@ func Counts(most uint64) Axis {
 	for i := 0; float64(most)/step > ticksMost; i++ {
 		step *= [...]float64{2, 2.5, 2}[i%3]
 	}
-	return upTo(float64(max(most, 1)), step, func(v float64) string { return CountText(uint64(v)) })
+	return upTo(float64(max(most, 1)), step, func(v float64) string { return Narrow(units.Grouped(uint64(v))) })
 }
 
 // Percent is an axis for rates from 0 to 1.
 func Percent() Axis {
-	a := upTo(1, 0.25, func(v float64) string { return CountText(uint64(math.Round(v*100))) + " %" })
-	return a
+	return upTo(1, 0.25, func(v float64) string { return strconv.Itoa(int(math.Round(v*100))) + " %" })
 }
 
 func upTo(most, step float64, label func(float64) string) Axis {
@@ -117,11 +119,11 @@ func Times(from, to uint64) Axis {
 }
 
 // LogBytes is a logarithmic axis for sizes whose ends are powers of two.
-func LogBytes(least, most uint64) Axis { return logAxis(least, most, 2, BytesText) }
+func LogBytes(least, most uint64) Axis { return logAxis(least, most, 2, bytesText) }
 
 // LogTimes is a logarithmic axis for durations whose ends are powers of ten.
 func LogTimes(least, most uint64) Axis {
-	return logAxis(least, most, 10, func(v float64) string { return moment(v) })
+	return logAxis(least, most, 10, moment)
 }
 
 func logAxis(least, most uint64, base float64, label func(float64) string) Axis {

@@ -7,7 +7,7 @@ import (
 
 // Chart is a plot with two axes. What is drawn first is behind the rest: bands, areas, bars, lines, points, rules, marks.
 type Chart struct {
-	Title  string // what somebody is told who does not see it
+	Title  string // for readers who do not see the chart
 	Height int    // pixels of the plot itself, without the labels of its axes; 0: 180
 	X, Y   Axis
 	Bands  []Band

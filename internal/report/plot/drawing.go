@@ -6,14 +6,14 @@ import (
 	"strconv"
 	"strings"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/model"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
 // drawing is SVG that is being written.
 type drawing struct{ strings.Builder }
 
-// Escape makes text safe between tags and in quoted attributes, whoever wrote it.
-func Escape(text string) string { return html.EscapeString(model.Clean([]byte(text))) }
+// Escape makes any text safe between tags and in quoted attributes.
+func Escape(text string) string { return html.EscapeString(units.Clean(text)) }
 
 // open begins an element with attributes in pairs; those without a value are left out.
 func (d *drawing) open(name string, attributes ...string) {

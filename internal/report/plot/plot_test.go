@@ -117,11 +117,7 @@ func TestTicksAreRound(t *testing.T) {
 
 func TestTexts(t *testing.T) {
 	for want, got := range map[string]string{
-		"1.25 GiB": BytesText(1.25 * (1 << 30)), "768 MiB": BytesText(768 << 20), "17 B": BytesText(17),
-		"1.43 GiB": DecimalBytes(1.43 * (1 << 30)), "1.00 KiB": DecimalBytes(1023.7) + "", "12.5 MiB": DecimalBytes(12.5 * (1 << 20)),
-		"1234": CountText(1234), "12 345": CountText(12_345), "1 234 567": CountText(1_234_567),
-		"999 ns": DurationText(999), "1.00 µs": DurationText(999.9), "12.5 ms": DurationText(12_500_000), "99.9 s": DurationText(99.9e9),
-		"1m 40s": DurationText(99.96e9), "2m 05s": DurationText(125e9), "3h 10m": DurationText(11_400e9), "2d 4h": DurationText(52 * 3600e9), "0 ns": DurationText(0),
+		"1.25 GiB": bytesText(1.25 * (1 << 30)), "768 MiB": bytesText(768 << 20), "17 B": bytesText(17),
 	} {
 		if got := strings.ReplaceAll(got, gap, " "); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -1,5 +1,6 @@
-// Command gen writes the Go side of event.h: layouts through cgo -godefs into types_linux.go, and enumerations with
-// their names into enums.go. It runs from go generate in internal/wire.
+// Command gen writes what follows from event.h: layouts through cgo -godefs into types_linux.go, enumerations with
+// their names into enums.go, and, from the table of each kind of event, typed views into views.go and accessors for C
+// into event_access.h. It runs from go generate in internal/wire.
 package main
 
 import (
@@ -24,6 +25,14 @@ func main() {
 	}
 	write("types_linux.go", layouts())
 	write("enums.go", enums(string(header)))
+	kinds, err := parseTables(string(header))
+	if err != nil {
+		log.Fatalf("event.h: %v", err)
+	}
+	write("views.go", views(kinds))
+	if err := os.WriteFile("event_access.h", accessors(kinds), 0o644); err != nil {
+		log.Fatal(err)
+	}
 }
 
 func write(name string, source []byte) {
@@ -121,6 +130,8 @@ func camel(upper string) string {
 		switch word {
 		case "usm", "svm":
 			b.WriteString(strings.ToUpper(word))
+		case "suballoc":
+			b.WriteString("SubAlloc")
 		case "subbuffer":
 			b.WriteString("SubBuffer")
 		default:

@@ -1,10 +1,10 @@
 /*
- * calls.bpf.c: tells of the calls of functions. One program runs at every entry, one at every return; the probe's
- * cookie is the number of the function, and the shape of that number says what to tell. They know no OpenCL.
+ * calls.bpf.c: reports calls of functions. One program runs at each entry, one at each return. The probe's cookie is the
+ * number of the function, whose shape says what to report. They know nothing of OpenCL.
  *
- * Nothing is kept per CPU: such a program can be interrupted by another process's on the same CPU.
+ * They keep no per-CPU state: the program of another process may interrupt them on the same CPU.
  */
-#include "tell.h"
+#include "shared.h"
 
 GMT_LICENSE;
 
@@ -12,8 +12,8 @@ GMT_LICENSE;
 #define PAGE 4096u
 
 const volatile bool stacks;
-bool quiet; /* set while probes come and go one after another: half of them tell half the truth */
-const volatile uint64_t crowded; /* bytes waiting in the ring from which on stacks are left out */
+bool paused; /* set while only some of the probes are attached */
+const volatile uint64_t stacklimit; /* bytes in the ring from which on stacks are left out */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -22,32 +22,32 @@ struct {
 	__type(value, struct gmtshape);
 } shapes SEC(".maps");
 
-struct place {
+struct callkey {
 	uint32_t pid;
 	uint32_t tid;
 	uint64_t function;
 };
 
-/* The arguments fill a power of two, so that a masked number of one always lies within. */
+/* A power of two of arguments, so that a masked index is always valid. */
 struct entry {
 	uint64_t entered;
 	uint64_t argument[8];
 };
-_Static_assert(GMT_CALL_ARGUMENTS <= 8, "all arguments have a place");
+_Static_assert(GMT_CALL_ARGUMENTS <= 8, "there is room for all arguments");
 
 /*
- * Calls between entry and return; entered is 0 when there is none. A thread's places stay when it ends: the oldest make
- * room, and those that were just looked up are not among them. A call that lasts while all others are taken anew loses its
- * place, too, and is neither told nor counted: that takes thousands of threads that come and go during one call.
+ * Calls between entry and return; entered is 0 if there is none. The entries of a thread outlive it, until the map evicts
+ * the least recently used. That may hit a call which lasts while all other entries are replaced; it is then neither
+ * reported nor counted. It takes thousands of threads that start and end during one call.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 65536);
-	__type(key, struct place);
+	__type(key, struct callkey);
 	__type(value, struct entry);
 } entries SEC(".maps");
 
-/* The records that a ring can be asked for: their sizes must be constants. */
+/* The records to reserve in the ring, whose sizes must be constants. */
 struct datarecord {
 	struct gmtcall call;
 	uint8_t data[GMT_CALL_DATA];
@@ -58,32 +58,32 @@ struct stackrecord {
 	uint8_t stack[GMT_CALL_STACK];
 };
 
-/* One call as it is told. */
-struct telling {
+/* A call to be reported. */
+struct report {
 	struct pt_regs *registers;
 	const struct gmtshape *shape;
 	struct entry entry;
-	struct who who;
+	struct thread thread;
 	uint16_t function;
-	bool copy[GMT_CALL_COPIES]; /* which copies are made */
+	bool copy[GMT_CALL_COPIES]; /* which copies to make */
 	bool shortened;
 };
 
 /* number counts from 1. */
-static __always_inline uint64_t argument(const struct telling *t, uint8_t number)
+static __always_inline uint64_t argument(const struct report *t, uint8_t number)
 {
 	return t->entry.argument[(number - 1u) & 7u];
 }
 
-/* How many there are is 32 bits in most functions, and then the upper half of the register is anything. */
-static __always_inline uint64_t size_of_copy(const struct telling *t, const struct gmtcopy *copy)
+/* Most functions pass the count as 32 bits, so the upper half of the register is undefined. */
+static __always_inline uint64_t size_of_copy(const struct report *t, const struct gmtcopy *copy)
 {
 	uint64_t count = copy->count ? (uint32_t)argument(t, copy->count) : 1;
 	return count * copy->unit;
 }
 
-/* Whether what is passed is a handle of the driver that the function's object belongs to: see like in event.h. */
-static __always_inline bool alike(const struct telling *t, const struct gmtcopy *copy)
+/* Whether the argument is a handle of the same driver as the function's object: see like in event.h. */
+static __always_inline bool same_driver(const struct report *t, const struct gmtcopy *copy)
 {
 	uint64_t handle = 0, one = 0, other = 0;
 	if (size_of_copy(t, copy) != sizeof handle)
@@ -97,13 +97,13 @@ static __always_inline bool alike(const struct telling *t, const struct gmtcopy 
 	return one == other;
 }
 
-static __always_inline bool wanted(const struct telling *t, uint8_t i)
+static __always_inline bool wanted(const struct report *t, uint8_t i)
 {
 	const struct gmtcopy *copy = &t->shape->copy[i];
-	return copy->argument && (t->shape->like != i + 1 || alike(t, copy));
+	return copy->argument && (t->shape->like != i + 1 || same_driver(t, copy));
 }
 
-static __always_inline uint8_t make_copy(const struct telling *t, uint8_t i, uint8_t *to)
+static __always_inline uint8_t make_copy(const struct report *t, uint8_t i, uint8_t *to)
 {
 	const struct gmtcopy *copy = &t->shape->copy[i];
 	const void *from = (const void *)argument(t, copy->argument);
@@ -117,8 +117,8 @@ static __always_inline uint8_t make_copy(const struct telling *t, uint8_t i, uin
 	return bpf_probe_read_user(to, (uint32_t)size, from) == 0;
 }
 
-/* The ring's memory holds what was there before, so all of a record is written that is ever looked at. */
-static __noinline int make_copies(const struct telling *t, struct datarecord *to)
+/* Reserved memory holds old data, so write all of a record that is ever read. */
+static __noinline int make_copies(const struct report *t, struct datarecord *to)
 {
 	if (!to)
 		return 0;
@@ -129,7 +129,7 @@ static __noinline int make_copies(const struct telling *t, struct datarecord *to
 	return 0;
 }
 
-static __always_inline void caller(const struct telling *t, struct gmtcall *to)
+static __always_inline void caller(const struct report *t, struct gmtcall *to)
 {
 	struct pt_regs *r = t->registers;
 	to->ip = to->sp = to->bp = to->bx = to->r12 = to->r13 = to->r14 = to->r15 = to->result = 0;
@@ -148,14 +148,14 @@ static __always_inline void caller(const struct telling *t, struct gmtcall *to)
 	to->r15 = r->r15;
 }
 
-static __noinline int describe(const struct telling *t, struct gmtcall *to)
+static __noinline int describe(const struct report *t, struct gmtcall *to)
 {
 	if (!to)
 		return 0;
 	to->entered = t->entry.entered;
 	to->time = t->shape->flags & GMT_SHAPE_RETURN ? bpf_ktime_get_ns() : t->entry.entered;
-	to->pid = t->who.pid;
-	to->tid = t->who.tid;
+	to->pid = t->thread.pid;
+	to->tid = t->thread.tid;
 	to->function = t->function;
 	to->sight = GMT_SIGHT_CALL;
 	to->data = 0;
@@ -173,8 +173,8 @@ static __noinline int describe(const struct telling *t, struct gmtcall *to)
 }
 
 /*
- * Reads the stack from sp upwards and returns how much of it there is. Memory ends at the end of a page, so it is read
- * page by page: one read fails at most, and no more than the last page is left out.
+ * Reads the stack from sp upwards and returns its size. Memory ends at the end of a page, so it is read page by page: at
+ * most one read fails, and at most the last page is left out.
  */
 static __noinline int read_stack(struct stackrecord *to, uint64_t sp)
 {
@@ -190,7 +190,7 @@ static __noinline int read_stack(struct stackrecord *to, uint64_t sp)
 		return (int)got;
 	if (bpf_probe_read_user(stack + got + PAGE, PAGE, (void *)(sp + got + PAGE)))
 		return (int)(got + PAGE);
-	/* The end of what there is room for, which is in the middle of a page; what it shares with the pages is the same. */
+	/* The end of the record is in the middle of a page, so the last two reads overlap those before. */
 	if (!bpf_probe_read_user(stack + 3 * PAGE, PAGE, (void *)(sp + 3 * PAGE)) &&
 	    !bpf_probe_read_user(stack + 2 * PAGE, PAGE, (void *)(sp + 2 * PAGE)))
 		return GMT_CALL_STACK;
@@ -200,10 +200,10 @@ static __noinline int read_stack(struct stackrecord *to, uint64_t sp)
 }
 _Static_assert(GMT_CALL_STACK == 4 * PAGE, "four pages of stack");
 
-static __always_inline bool tell_with_stack(struct telling *t)
+static __always_inline bool report_with_stack(struct report *t)
 {
 	struct stackrecord *record = 0;
-	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < crowded)
+	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < stacklimit)
 		record = bpf_ringbuf_reserve(&ring, sizeof *record, 0);
 	if (!record) {
 		t->shortened = true;
@@ -216,7 +216,7 @@ static __always_inline bool tell_with_stack(struct telling *t)
 	return true;
 }
 
-static __always_inline bool tell_with_data(const struct telling *t)
+static __always_inline bool report_with_data(const struct report *t)
 {
 	struct datarecord *record = bpf_ringbuf_reserve(&ring, sizeof *record, 0);
 	if (!record)
@@ -227,7 +227,7 @@ static __always_inline bool tell_with_data(const struct telling *t)
 	return true;
 }
 
-static __always_inline bool tell_plainly(const struct telling *t)
+static __always_inline bool report_plain(const struct report *t)
 {
 	struct gmtcall *call = bpf_ringbuf_reserve(&ring, sizeof *call, 0);
 	if (!call)
@@ -237,32 +237,32 @@ static __always_inline bool tell_plainly(const struct telling *t)
 	return true;
 }
 
-static __always_inline void tell(struct telling *t)
+static __always_inline void report(struct report *t)
 {
 	const uint8_t stack = GMT_SHAPE_RETURN | GMT_SHAPE_STACK;
 	t->copy[0] = wanted(t, 0);
 	t->copy[1] = wanted(t, 1);
-	if (stacks && (t->shape->flags & stack) == stack && tell_with_stack(t))
+	if (stacks && (t->shape->flags & stack) == stack && report_with_stack(t))
 		return;
-	if (!(t->copy[0] || t->copy[1] ? tell_with_data(t) : tell_plainly(t)))
-		lose(t->who.pid, t->shape->flags & GMT_SHAPE_USE);
+	if (!(t->copy[0] || t->copy[1] ? report_with_data(t) : report_plain(t)))
+		count_lost(t->thread.pid, t->shape->flags & GMT_SHAPE_USE);
 }
 
 static __always_inline bool watched(uint32_t pid)
 {
-	uint32_t judged = verdict(pid);
-	return !quiet && (judged == VERDICT_WATCH || (!judged && everyone));
+	uint32_t found = verdict(pid);
+	return !paused && (found == VERDICT_WATCH || (!found && watchall));
 }
 
-static __always_inline struct place place_of(const struct who *who, struct pt_regs *registers)
+static __always_inline struct callkey key_of(const struct thread *thread, struct pt_regs *registers)
 {
-	struct place place = {who->pid, who->tid, bpf_get_attach_cookie(registers)};
-	return place;
+	struct callkey key = {thread->pid, thread->tid, bpf_get_attach_cookie(registers)};
+	return key;
 }
 
-static __always_inline bool begin(struct telling *t, const struct place *place, struct pt_regs *registers)
+static __always_inline bool begin(struct report *t, const struct callkey *key, struct pt_regs *registers)
 {
-	uint32_t function = (uint32_t)place->function;
+	uint32_t function = (uint32_t)key->function;
 	t->registers = registers;
 	t->function = (uint16_t)function;
 	t->shape = bpf_map_lookup_elem(&shapes, &function);
@@ -270,24 +270,23 @@ static __always_inline bool begin(struct telling *t, const struct place *place, 
 }
 
 /*
- * Every entry of a function saves it anew or takes away what an earlier call left, so that a return finds nothing but
- * the entry of its own call: a call may have been left without a return, or the probes or the verdict were not there at
- * its end.
+ * Each call of a function saves its entry or clears that of an earlier call, so that a return finds only the entry of its
+ * own call. An earlier one may be left over if the call never returned, or had no probe or verdict at its end.
  */
 SEC("uprobe")
 int enter(struct pt_regs *registers)
 {
-	struct telling t = {0};
-	if (!current(&t.who))
+	struct report t = {0};
+	if (!current(&t.thread))
 		return 0;
-	struct place place = place_of(&t.who, registers);
-	if (!watched(t.who.pid)) {
-		struct entry *left = bpf_map_lookup_elem(&entries, &place);
+	struct callkey key = key_of(&t.thread, registers);
+	if (!watched(t.thread.pid)) {
+		struct entry *left = bpf_map_lookup_elem(&entries, &key);
 		if (left)
 			left->entered = 0;
 		return 0;
 	}
-	if (!begin(&t, &place, registers))
+	if (!begin(&t, &key, registers))
 		return 0;
 	t.entry.entered = bpf_ktime_get_ns();
 	t.entry.argument[0] = registers->rdi;
@@ -297,34 +296,34 @@ int enter(struct pt_regs *registers)
 	t.entry.argument[4] = registers->r8;
 	t.entry.argument[5] = registers->r9;
 	if (!(t.shape->flags & GMT_SHAPE_RETURN)) {
-		tell(&t);
+		report(&t);
 		return 0;
 	}
-	/* A thread makes most calls again and again: its place is used anew, which costs less than taking and giving one. */
-	struct entry *kept = bpf_map_lookup_elem(&entries, &place);
+	/* A thread repeats most calls, and updating its entry in place costs less than a new one. */
+	struct entry *kept = bpf_map_lookup_elem(&entries, &key);
 	if (kept) {
 		*kept = t.entry;
 		return 0;
 	}
-	if (bpf_map_update_elem(&entries, &place, &t.entry, BPF_ANY))
-		lose(t.who.pid, t.shape->flags & GMT_SHAPE_USE);
+	if (bpf_map_update_elem(&entries, &key, &t.entry, BPF_ANY))
+		count_lost(t.thread.pid, t.shape->flags & GMT_SHAPE_USE);
 	return 0;
 }
 
-/* A return without an entry is of a call that was under way when the process came to be watched. */
+/* A return without an entry belongs to a call that began before the process was watched. */
 SEC("uretprobe")
 int leave(struct pt_regs *registers)
 {
-	struct telling t = {0};
-	if (!current(&t.who) || !watched(t.who.pid))
+	struct report t = {0};
+	if (!current(&t.thread) || !watched(t.thread.pid))
 		return 0;
-	struct place place = place_of(&t.who, registers);
-	struct entry *entry = bpf_map_lookup_elem(&entries, &place);
+	struct callkey key = key_of(&t.thread, registers);
+	struct entry *entry = bpf_map_lookup_elem(&entries, &key);
 	if (!entry || !entry->entered)
 		return 0;
 	t.entry = *entry;
 	entry->entered = 0;
-	if (begin(&t, &place, registers))
-		tell(&t);
+	if (begin(&t, &key, registers))
+		report(&t);
 	return 0;
 }

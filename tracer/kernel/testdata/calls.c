@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-/* What a create returns tells its arguments; every 16th fails. */
+/* The result encodes the arguments; every 16th call fails. */
 uint64_t create(uint64_t context, uint64_t flags, size_t size, void *host, int *error)
 {
 	(void)host;
@@ -31,7 +31,7 @@ int use(uint64_t object)
 	return (int)object;
 }
 
-/* Lasts until a byte is to be read. */
+/* Lasts until a byte can be read. */
 int hold(int n)
 {
 	char byte;

@@ -1,4 +1,4 @@
-/* calls.h: the library that the driver calls and the tests probe. The functions are like OpenCL's. */
+/* calls.h: a library with functions like OpenCL's, which the driver calls and the tests probe. */
 #include <stddef.h>
 #include <stdint.h>
 

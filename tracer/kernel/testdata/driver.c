@@ -1,4 +1,4 @@
-/* driver.c: does what it is told, one line after the other, and answers each with a line. */
+/* driver.c: executes commands from its input, one a line, and answers each with a line. */
 #define _GNU_SOURCE
 #include "calls.h"
 
@@ -18,7 +18,7 @@ static long rounds;
 static int wrong;
 static int stop;
 
-/* Reads the end of the stack: what a process has never looked at the kernel need not have in place. */
+/* Reads the end of the stack, since the kernel may not have mapped pages that were never touched. */
 static void touch(void)
 {
 	volatile size_t read = strlen((const char *)getauxval(AT_EXECFN));
@@ -58,7 +58,7 @@ static void join(void)
 		pthread_join(threads[--running], NULL);
 }
 
-/* A frame whose bytes are known, larger than what is sent of a stack. */
+/* A frame with known bytes, larger than the stack of a sample. */
 static __attribute__((noinline)) void deep(void)
 {
 	volatile uint8_t pattern[20000];
@@ -68,7 +68,7 @@ static __attribute__((noinline)) void deep(void)
 	printf("%p\n", (void *)pattern);
 }
 
-/* A call with known values in the registers that a callee must keep; needs -mno-red-zone. */
+/* A call with known values in the callee-saved registers; needs -mno-red-zone. */
 static void registers(void)
 {
 	static int error;
@@ -111,7 +111,7 @@ static void arguments(void)
 	printf("%p\n", handle);
 }
 
-/* Puts a filter in front of the system calls by which new kernels learn of probes: it kills who makes one. */
+/* Adds a filter that kills the process if it makes one of the system calls with which new kernels implement probes. */
 static int confine(void)
 {
 	enum { uretprobe = 335, uprobe = 336 };
@@ -145,7 +145,7 @@ static void *last(void *unused)
 	return NULL;
 }
 
-/* Executes the program anew. */
+/* Executes this program again. */
 static void *again(void *arguments)
 {
 	char **arguments_of_main = arguments;
@@ -153,7 +153,7 @@ static void *again(void *arguments)
 	return NULL;
 }
 
-/* Says how many ns that many calls took. */
+/* Prints how long a number of calls took, ns. */
 static void time_calls(long count)
 {
 	struct timespec before, after;

@@ -1,4 +1,4 @@
-/* chain.c: calls capture from below everything that makes a stack hard to walk. */
+/* chain.c: calls capture below everything that makes a stack hard to walk. */
 #define _GNU_SOURCE
 #include "record.h"
 
@@ -47,7 +47,7 @@ KEEP static int with_alloca(int size)
 	return memory[size / 2] + zero;
 }
 
-/* Moves the stack to a boundary: the caller's frame is found through a saved pointer. */
+/* Aligns the stack, so that the caller's frame is found through a saved pointer. */
 KEEP static int realigned(int size)
 {
 	alignas(64) volatile char aligned[64];
@@ -109,7 +109,7 @@ KEEP static int signalled(void)
 
 static void elsewhere(int number)
 {
-	capture("alternate stack"); /* what the signal interrupted lies on another stack, which is not told */
+	capture("alternate stack"); /* the interrupted frames are on another stack, which is not captured */
 	zero = number - number;
 }
 
@@ -159,7 +159,7 @@ static void stepped(int number, siginfo_t *info, void *context)
 		capture("step");
 }
 
-/* Runs with the processor's trap flag: capture is called from between all instructions, prologues and PLT included. */
+/* Runs with the processor's trap flag, so that capture is called between all instructions, also of prologues and PLT. */
 KEEP static int step_by_step(void)
 {
 	struct sigaction action = {.sa_sigaction = stepped, .sa_flags = SA_SIGINFO};
@@ -167,7 +167,7 @@ KEEP static int step_by_step(void)
 	struct timespec now;
 	stepping = 1;
 	__asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; orq $0x100, (%%rsp); popfq; lea 128(%%rsp), %%rsp" ::: "memory", "cc");
-	clock_gettime(CLOCK_MONOTONIC, &now); /* found by the dynamic linker, and in the vdso */
+	clock_gettime(CLOCK_MONOTONIC, &now); /* looked up by the dynamic linker, and in the vdso */
 	int value = through(plain, zero, 1);
 	stepping = 0;
 	return value + zero;

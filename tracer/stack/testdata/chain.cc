@@ -30,7 +30,7 @@ struct Square : Shape {
 	}
 };
 
-// Realigned, with room of a size that is known when it runs only, and with something to clean up.
+// Realigned, with an array of variable size and a destructor.
 __attribute__((noinline)) int aligned(int size)
 {
 	alignas(128) volatile char room[256];

@@ -1,4 +1,4 @@
-/* map.c: maps the file that each line of standard input names, as code, and says where. */
+/* map.c: maps the files that standard input names, as code, and prints their addresses. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

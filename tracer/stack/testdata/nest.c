@@ -1,4 +1,4 @@
-/* nest.c: a library between a program and what it calls. */
+/* nest.c: a library between a program and its callee. */
 #include "record.h"
 
 #include <stddef.h>
@@ -18,7 +18,7 @@ static int one(int value)
 	return value + 1;
 }
 
-/* Runs in the dynamic linker, below whoever calls chosen for the first time. */
+/* Runs in the dynamic linker, below the first caller of chosen. */
 static int (*choose(void))(int)
 {
 	if (choosing)

@@ -14,7 +14,7 @@
 
 __attribute__((visibility("hidden"))) uint64_t registers[8];
 
-/* As a probe at the return sees them: the caller's, with the return address as ip. */
+/* The registers as a return probe sees them: the caller's, with the return address as ip. */
 __asm__(".text\n"
 	".globl capture\n"
 	".type capture, @function\n"

@@ -1,4 +1,4 @@
-/* record.h: tells gpumemtop's tests what the eBPF program would tell of a call, and what libgcc makes of its stack. */
+/* record.h: prints, for tests, the sample that the eBPF program would make of a call, and libgcc's stack for it. */
 #ifndef RECORD_H
 #define RECORD_H
 
@@ -6,10 +6,10 @@
 extern "C" {
 #endif
 
-/* Stands for a function of OpenCL: writes its caller's registers, stack and frames to standard output. */
+/* In place of an OpenCL function: writes its caller's registers, stack and frames to standard output. */
 void capture(const char *name);
 
-/* Ends the list, and waits until standard input is closed: the mappings must be there while they are read. */
+/* Ends the list, and waits until standard input is closed, so that the mappings can be read. */
 void finish(void);
 
 /* nest.c, another library */

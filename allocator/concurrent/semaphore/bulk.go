@@ -1,0 +1,135 @@
+// Package semaphore counts units of something that can grow: pages, blocks, bins. A thread takes units by counting
+// first and looks for them afterwards, when it is certain that they are there (two-stage management, seed 001 §3).
+// It is pure: no device, no clock, no I/O, no goroutine. All methods may be called from any thread.
+//
+// A bulk semaphore has three counters in one 64-bit word that changes only by compare-and-swap: C units are there, E
+// are expected from threads that grow, R are reserved by threads that wait. What is not yet promised is C + E - R.
+//
+//	Wait(n, batch)    C+E-R < n:  E += batch-n     you grow, and signal what you promised
+//	                  C >= n:     C -= n           n units are yours
+//	                  otherwise:  R += n           wait for what others grow
+//	Signal(n, batch)  C += n, E -= batch
+//
+// Invariants, whatever the interleaving:
+//
+//   - Units are conserved: C is what was signalled minus what was taken.
+//   - No thread grows while units that are here or expected remain unpromised.
+//   - At rest (no thread in a call, none that owes units) E and R are 0. C + E - R is below 0 only between the failure
+//     of a grower and the next step of a thread that waits.
+//   - A thread waits only for units that some grower owes. When the grower fails, a thread that waited grows itself.
+//
+// The seed's algorithm is changed in three places. Its waiting threads go on while R < C+E, and so the last one that
+// found a unit, with R = C+E, would spin in and out of its reservation: here they wait while R <= C+E. They give up a
+// reservation and decide anew in one step, not in two. And a try-wait leaves alone what was promised to threads that
+// wait.
+package semaphore
+
+import (
+	"fmt"
+	"sync/atomic"
+)
+
+// Bulk is a bulk semaphore. Make one with NewBulk; it must not be copied.
+type Bulk struct {
+	word atomic.Uint64
+	lot  lot
+}
+
+// NewBulk returns a semaphore with that many units, 0 to MaxUnits; otherwise it panics.
+func NewBulk(units int) *Bulk {
+	b := &Bulk{}
+	b.word.Store(Counts{Units: units}.pack())
+	b.lot.init()
+	return b
+}
+
+// Counts returns the three counters as they were at one moment.
+func (b *Bulk) Counts() Counts { return unpack(b.word.Load()) }
+
+// Wait takes n units, or makes the caller a grower; it waits while the units are on their way.
+//
+// True: n units are the caller's. False: the caller gets a batch of units from elsewhere, keeps n and calls
+// Signal(batch-n, batch-n); when it cannot get one, it calls Signal(0, batch-n). It must do one or the other, because
+// others wait for it.
+//
+// n is at least 1, batch at least n, and all that is owed or waited for at a time at most MaxExpected and MaxReserved
+// units; otherwise it panics.
+func (b *Bulk) Wait(n, batch int) (taken bool) {
+	if n < 1 || batch < n {
+		panic(fmt.Sprintf("semaphore: cannot wait for %d units of a batch of %d", n, batch))
+	}
+	for reserved := false; ; {
+		old := b.word.Load()
+		next, what := unpack(old).wait(n, batch, reserved)
+		if what == stays {
+			b.idle(n)
+			continue
+		}
+		if !b.word.CompareAndSwap(old, next.pack()) {
+			continue
+		}
+		if what != reserves {
+			return what == took
+		}
+		reserved = true
+	}
+}
+
+// idle returns when a thread that has reserved n units has something to do again, or at any time before.
+func (b *Bulk) idle(n int) {
+	b.lot.idle(n, func() bool {
+		_, what := unpack(b.word.Load()).wait(n, n, true)
+		return what == stays
+	})
+}
+
+// TryWait takes n units if they are there and not promised to threads that wait. It never waits.
+func (b *Bulk) TryWait(n int) bool {
+	atLeast(n, 0)
+	for {
+		old := b.word.Load()
+		next, ok := unpack(old).tryWait(n)
+		if !ok {
+			return false
+		}
+		if b.word.CompareAndSwap(old, next.pack()) {
+			return true
+		}
+	}
+}
+
+// Expect promises n units to waiting threads, as a grower does in Wait. The caller signals them later, as
+// Signal(n, n), or takes the promise back by Signal(0, n). It panics beyond MaxExpected.
+func (b *Bulk) Expect(n int) {
+	atLeast(n, 0)
+	b.signal(0, -n)
+}
+
+// Signal adds n units, and says that batch of the units that are expected are not expected any more: they are among
+// the n, or will not come. Returned units that no thread expects are Signal(n, 0). It panics if more than
+// MaxUnits are there then, or if fewer than batch are expected.
+func (b *Bulk) Signal(n, batch int) {
+	atLeast(n, 0)
+	atLeast(batch, 0)
+	b.signal(n, batch)
+	if batch > n { // some of those that wait will have to grow
+		b.lot.wakeAll()
+		return
+	}
+	b.lot.wake(n)
+}
+
+func (b *Bulk) signal(n, batch int) {
+	for {
+		old := b.word.Load()
+		if b.word.CompareAndSwap(old, unpack(old).signal(n, batch).pack()) {
+			return
+		}
+	}
+}
+
+func atLeast(n, least int) {
+	if n < least {
+		panic(fmt.Sprintf("semaphore: %d units", n))
+	}
+}

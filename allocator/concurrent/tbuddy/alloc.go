@@ -1,0 +1,119 @@
+package tbuddy
+
+// Alloc takes a block of 2^order pages and returns its first page, a multiple of 2^order. It fails when there is no
+// such block, or when the order is below 0 or above the height.
+//
+// Scatter chooses among the blocks that would do: threads with different values look in different places. 0 prefers the
+// lowest page of the smallest order that has a block.
+func (t *Tree) Alloc(order int, scatter uint64) (page int, ok bool) {
+	if order < 0 || order > t.height {
+		return 0, false
+	}
+	if t.enter() {
+		defer t.leave()
+		return t.allocAlone(order, scatter)
+	}
+	for tries := 1; ; tries++ {
+		before := t.moved.Load()
+		if from := t.claim(order); from >= 0 {
+			return t.take(order, from, scatter), true
+		}
+		if t.listed(1)>>order == 0 && t.moved.Load() == before {
+			return 0, false
+		}
+		relax(tries)
+	}
+}
+
+// claim gets the unit of a block of that order or of a larger one that the caller must split, and returns its order. It
+// returns -1, with all promises taken back, when no order has one.
+func (t *Tree) claim(order int) int {
+	for from := order; from <= t.height; from++ {
+		if t.stocks[from].wait() {
+			return from
+		}
+	}
+	// From the top, so that those who then climb wait for no promise that is about to be broken.
+	for from := t.height; from >= order; from-- {
+		t.stocks[from].signal(0, 1)
+	}
+	return -1
+}
+
+// take finds the block of order from that the caller has claimed, and cuts its first part of the wanted order off.
+func (t *Tree) take(order, from int, scatter uint64) int {
+	if from == order {
+		return t.page(t.find(order, scatter, heldBit), order)
+	}
+	i := t.find(from, scatter, 0)
+	first := i << (from - order)
+	t.split(i, first)
+	for cut := order; cut < from; cut++ {
+		t.stocks[cut].signal(1, 1)
+	}
+	return t.page(first, order)
+}
+
+// find takes an Available node of that order out of the tree. The caller has claimed one, so that there is one; others
+// may take it before the caller comes there, but then another one is left. The mark is heldBit if all of it is to be
+// allocated, and 0 if it is to be split: then it is no block that could be freed.
+func (t *Tree) find(order int, scatter uint64, mark uint32) int {
+	for tries := 1; ; tries++ {
+		i := t.descend(order, scatter)
+		if i != 0 && t.seize(i, order, mark) {
+			return i
+		}
+		scatter = scatter*6364136223846793005 + uint64(tries)
+		relax(tries)
+	}
+}
+
+// descend follows the lists of orders from the root and returns a node that was Available, 0 if others changed the
+// lists on the way. Each bit of scatter decides one choice between two halves.
+func (t *Tree) descend(order int, scatter uint64) int {
+	if t.listed(1)&available(order) == 0 {
+		return 0
+	}
+	i := 1
+	for range t.height - order {
+		i = 2*i + int(scatter&1)
+		scatter >>= 1
+		if t.listed(i)&available(order) != 0 {
+			continue
+		}
+		if i ^= 1; t.listed(i)&available(order) == 0 {
+			return 0
+		}
+	}
+	return i
+}
+
+// seize makes node i Busy if it is Available, and marks it.
+func (t *Tree) seize(i, order int, mark uint32) bool {
+	t.lock(i / 2)
+	if t.listed(i) != available(order) {
+		t.unlock(i / 2)
+		return false
+	}
+	t.set(i, mark)
+	t.rise(i / 2)
+	return true
+}
+
+// split cuts a node that the caller has seized until the node first, at its beginning, is left and held; the other
+// parts become Available. It goes upwards, and only at the node itself does the rest of the tree learn of the parts; a
+// thread that comes upon one earlier has claimed a block of its order, and may have it.
+func (t *Tree) split(i, first int) {
+	t.lock(first / 2)
+	t.set(first, heldBit)
+	for part := first; ; part /= 2 {
+		p := part / 2
+		t.set(part+1, available(t.order(part)))
+		if p == i {
+			t.rise(p)
+			return
+		}
+		t.lock(p / 2)
+		t.release(p, t.listed(part)|t.listed(part+1))
+	}
+}

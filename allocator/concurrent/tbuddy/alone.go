@@ -1,0 +1,90 @@
+package tbuddy
+
+import "math/bits"
+
+// What a tree's calls know of each other. It goes from unmet to alone and back until two calls meet, and ends as
+// shared.
+const (
+	unmet  uint32 = iota // no call is under way, and none has met another
+	alone                // one is, and has the tree to itself
+	called               // the same, and others wait for it
+	shared               // calls have met: each goes by the semaphores and locks
+)
+
+// enter reports whether the caller has the tree to itself, until leave. Otherwise the tree is shared.
+func (t *Tree) enter() bool {
+	for tries := 1; ; tries++ {
+		switch t.mode.Load() {
+		case shared:
+			return false
+		case unmet:
+			if t.mode.CompareAndSwap(unmet, alone) {
+				return true
+			}
+		case alone:
+			t.mode.CompareAndSwap(alone, called)
+		case called:
+			relax(tries)
+		}
+	}
+}
+
+func (t *Tree) leave() {
+	if !t.mode.CompareAndSwap(alone, unmet) {
+		t.share(func(units int) stock { return newBulkStock(units) })
+	}
+}
+
+// share gives each order its semaphore. The caller has the tree to itself until then.
+func (t *Tree) share(newStock func(units int) stock) {
+	for _, units := range t.counts {
+		t.stocks = append(t.stocks, newStock(units))
+	}
+	t.mode.Store(shared)
+}
+
+// allocAlone is Alloc for a caller that has the tree to itself.
+func (t *Tree) allocAlone(order int, scatter uint64) (page int, ok bool) {
+	fits := t.listed(1) >> order << order
+	if fits == 0 {
+		return 0, false
+	}
+	from := bits.TrailingZeros32(fits)
+	i := t.descend(from, scatter)
+	first := i << (from - order)
+	t.counts[from]--
+	t.nodes[first].word = heldBit
+	for cut, part := order, first; cut < from; cut, part = cut+1, part/2 {
+		t.nodes[part+1].word = available(cut)
+		t.counts[cut]++
+	}
+	t.raise(first / 2)
+	return t.page(first, order), true
+}
+
+// freeAlone is Release likewise.
+func (t *Tree) freeAlone(i, order int) (merged int, ok bool) {
+	if t.nodes[i].word&heldBit == 0 {
+		return 0, false
+	}
+	for i > 1 && t.nodes[i^1].word == available(order) {
+		t.nodes[i].word, t.nodes[i^1].word = 0, 0
+		t.counts[order]--
+		i, order = i/2, order+1
+	}
+	t.nodes[i].word = available(order)
+	t.counts[order]++
+	t.raise(i / 2)
+	return order, true
+}
+
+// raise is rise likewise: node p and those above it list what their halves list.
+func (t *Tree) raise(p int) {
+	for ; p != 0; p /= 2 {
+		list := (t.nodes[2*p].word | t.nodes[2*p+1].word) & orders
+		if list == t.nodes[p].word {
+			return
+		}
+		t.nodes[p].word = list
+	}
+}

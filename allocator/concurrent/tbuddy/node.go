@@ -1,0 +1,110 @@
+package tbuddy
+
+import (
+	"runtime"
+	"sync/atomic"
+)
+
+// node is one word. Bit n says that a block of order n in it is Available: its own order's bit stands alone, other bits
+// are those of its halves. A node's lock protects the words of its halves, except their lock bits; so a change of a
+// node that concerns its parent holds both locks, and that is all that any change needs.
+//
+// It is a plain word, because a call that has the tree to itself (alone.go) needs no atomic stores.
+type node struct{ word uint32 }
+
+func (n *node) load() uint32 { return atomic.LoadUint32(&n.word) }
+
+func (n *node) store(value uint32) { atomic.StoreUint32(&n.word, value) }
+
+func (n *node) swap(old, value uint32) bool { return atomic.CompareAndSwapUint32(&n.word, old, value) }
+
+const (
+	lockBit = 1 << 31
+	heldBit = 1 << 30 // allocated as this block
+	orders  = 1<<25 - 1
+)
+
+// State is what a node is.
+type State uint8
+
+// The states of a node.
+const (
+	Busy State = iota
+	Partial
+	Available
+)
+
+// String returns the state's name.
+func (s State) String() string { return [...]string{"Busy", "Partial", "Available"}[s] }
+
+// State returns the state of a block of that order, which begins at that page and lies in the tree. It panics when
+// there is no such block.
+func (t *Tree) State(page, order int) State {
+	n := &t.nodes[t.node(page, order)] // before the tree is the caller's: it may panic
+	alone := t.enter()
+	listed := n.load() & orders
+	if alone {
+		t.leave()
+	}
+	switch listed {
+	case 0:
+		return Busy
+	case available(order):
+		return Available
+	}
+	return Partial
+}
+
+func available(order int) uint32 { return 1 << order }
+
+// listed returns the orders that are Available in node i.
+func (t *Tree) listed(i int) uint32 { return t.nodes[i].load() & orders }
+
+// lock locks node i for a few steps of its owner. A waiting thread yields.
+func (t *Tree) lock(i int) {
+	for tries := 1; ; tries++ {
+		n := &t.nodes[i]
+		if old := n.load(); old&lockBit == 0 && n.swap(old, old|lockBit) {
+			return
+		}
+		relax(tries)
+	}
+}
+
+func (t *Tree) unlock(i int) { atomic.AndUint32(&t.nodes[i].word, ^uint32(lockBit)) }
+
+// relax comes between two tries at something that other threads are about to make possible.
+func relax(tries int) {
+	if tries%16 == 0 {
+		runtime.Gosched()
+	}
+}
+
+// set changes what node i lists, and whether it is held. The caller holds the lock of its parent; that of i itself may
+// change meanwhile.
+func (t *Tree) set(i int, value uint32) {
+	for n := &t.nodes[i]; ; {
+		if old := n.load(); n.swap(old, old&lockBit|value) {
+			return
+		}
+	}
+}
+
+// release unlocks node i and sets what it lists. The caller holds its parent's lock too, so that all of the word is the
+// caller's.
+func (t *Tree) release(i int, list uint32) { t.nodes[i].store(list) }
+
+// rise brings node p, which the caller has locked, and those above it in line with their halves, as far up as something
+// changes. It releases the lock.
+func (t *Tree) rise(p int) {
+	for p != 0 {
+		list := t.listed(2*p) | t.listed(2*p+1)
+		if list == t.listed(p) {
+			break
+		}
+		t.lock(p / 2)
+		t.release(p, list)
+		p /= 2
+	}
+	t.unlock(p)
+}

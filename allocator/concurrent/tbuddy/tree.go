@@ -1,0 +1,135 @@
+// Package tbuddy is the tree buddy allocator of seed 001 §4.1: it hands out blocks of 2^order pages, aligned to their
+// size, to many threads at once. It knows pages by number and sees no memory. It is pure: no device, no clock, no I/O,
+// no goroutine. The same calls by one thread give the same answers.
+//
+// # Definition
+//
+// A block of order n is 2^n pages. A static binary tree has one node for each block that there could be; the root's
+// order is the height. A node is
+//
+//	Available   the block is free as a whole; all below is Busy
+//	Partial     the block is not free as a whole, but something below is Available
+//	Busy        nothing in it is free
+//
+// Each order has a semaphore that counts its Available blocks. A thread that allocates waits for a unit of its order
+// first, and looks for the block afterwards (two stages): as many blocks are Available as units are there or were taken
+// by threads that still look, so the look succeeds in the end. A thread that gets no unit is to grow: it takes a block
+// of the next order, gives one half of it to the semaphore and keeps the other. A thread that frees a block whose buddy
+// is Available takes the buddy's unit and the buddy, and frees the block of both instead (errata of seed 001: merging
+// goes on upwards).
+//
+// # Invariants
+//
+//   - Buddies are never both Available, and all below an Available or allocated node is Busy.
+//   - The orders that a node's word lists are those of the Available blocks in it: what the words of its halves list.
+//   - At rest the semaphore of each order counts its Available blocks, and expects and reserves none.
+//   - At most two nodes are locked by one thread: a node and its parent, the node first.
+//   - Alloc fails only when at some moment during the call no free block was large enough.
+//
+// # Where this departs from the seed
+//
+// A word lists which orders are Available below, not only that something is: a search goes straight down and costs
+// O(height), where "Partial" alone would leave it to try every partial subtree.
+//
+// The seed tries to merge whenever the buddy's semaphore gives a unit, and gives it back if the buddy was Busy. Here a
+// thread looks at the buddy first, with the parent locked, so that of two buddies that are freed at once the second one
+// sees the first. If the buddy is Available and all units of its order are promised to threads that have not taken
+// their blocks yet, the free waits for them: left to itself, an unmerged pair could stay unnoticed.
+//
+// While a merge holds the unit of a buddy, that memory is in no semaphore, and an allocation that climbed past it would
+// fail falsely. So a merge is announced to the semaphore of the next order, as growth is, before it takes the unit. And
+// an allocation that has found nothing at any order tries again if the root lists something large enough, or if
+// anything was freed or merged meanwhile: it may have passed an order just before a block came there, and a higher one
+// just after another left. A block is listed before it is signalled, and so before its free has come to an end. What
+// was listed and is not any more has been allocated, or taken by a merge.
+//
+// The seed's threads come by the thousand; a host may have one. As long as no two calls have met, each has the tree to
+// itself and takes the same block in plain steps. The first two that meet make the tree shared for good.
+package tbuddy
+
+import (
+	"fmt"
+	"math/bits"
+	"sync/atomic"
+)
+
+// MaxPages is the most pages that a tree can have.
+const MaxPages = 1 << 24
+
+// Tree is a buddy allocator. Make one with New. All methods but Validate may be called from any thread.
+type Tree struct {
+	pages  int
+	height int
+	nodes  []node // [1] is the root, the halves of i are 2i and 2i+1; [0] is locked for the root's parent
+	mode   atomic.Uint32
+	counts []int   // Available blocks by order, until the tree is shared
+	stocks []stock // by order, from then on
+	_      [64]byte
+	moved  atomic.Uint64 // how many frees have come to their end, and how often one has taken a buddy
+}
+
+// New returns a tree over that many pages, all free. They need not be a power of two: what the tree has beyond them is
+// never handed out. It panics unless pages is 1 to MaxPages.
+func New(pages int) *Tree {
+	if pages < 1 || pages > MaxPages {
+		panic(fmt.Sprintf("tbuddy: %d pages are outside 1 to %d", pages, MaxPages))
+	}
+	t := &Tree{pages: pages, height: bits.Len(uint(pages - 1))}
+	t.nodes = make([]node, 2<<t.height)
+	t.counts = make([]int, t.height+1)
+	for page := 0; page < pages; {
+		order := min(bits.Len(uint(pages-page))-1, bits.TrailingZeros(uint(page)|1<<t.height))
+		i := t.node(page, order)
+		t.nodes[i].word = available(order)
+		t.raise(i / 2)
+		t.counts[order]++
+		page += 1 << order
+	}
+	return t
+}
+
+// Pages returns how many pages the tree has.
+func (t *Tree) Pages() int { return t.pages }
+
+// Height returns the order of the root: no block is larger.
+func (t *Tree) Height() int { return t.height }
+
+// LargestFree returns the largest order of which a block is free, -1 when none is. It costs O(height), and is exact
+// when no other thread allocates or frees.
+func (t *Tree) LargestFree() int {
+	if t.enter() {
+		defer t.leave()
+		return bits.Len32(t.listed(1)) - 1
+	}
+	for order := t.height; order >= 0; order-- {
+		if t.stocks[order].units() > 0 {
+			return order
+		}
+	}
+	return -1
+}
+
+// FreePages returns how many pages are free. It costs O(height), and is exact when no other thread allocates or frees.
+func (t *Tree) FreePages() int {
+	pages := 0
+	if t.enter() {
+		defer t.leave()
+		for order, n := range t.counts {
+			pages += n << order
+		}
+		return pages
+	}
+	for order, s := range t.stocks {
+		pages += s.units() << order
+	}
+	return pages
+}
+
+// node returns the node of a block.
+func (t *Tree) node(page, order int) int { return 1<<(t.height-order) + page>>order }
+
+// order returns the order of a node.
+func (t *Tree) order(i int) int { return t.height + 1 - bits.Len(uint(i)) }
+
+// page returns the first page of a node of that order.
+func (t *Tree) page(i, order int) int { return (i - 1<<(t.height-order)) << order }

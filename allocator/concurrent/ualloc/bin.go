@@ -1,0 +1,95 @@
+package ualloc
+
+import (
+	"math/bits"
+	"sync/atomic"
+)
+
+// bin is the header of one bin. The seed keeps it in the first units of the bin; here those stay unused, because the
+// memory may be a device's.
+type bin struct {
+	// state is the class plus one, and below it the free counter: blocks that are neither taken nor promised to
+	// a thread that is about to look for one in the bitmap. 0: the bin has no class, it is its chunk's or on its way
+	// there.
+	state atomic.Uint64
+	// used has a bit per slot; slots that the class does not have count as used.
+	used [bitmapWords]atomic.Uint64
+
+	next     atomic.Pointer[bin] // stays when the bin is taken out, for readers who stand on it
+	previous *bin                // guarded by the list's mutex
+	linked   bool                // likewise
+
+	chunk *chunk
+	index int    // in the chunk
+	home  func() // takes it back into the chunk; nil until it goes there first
+}
+
+const countBits = 32
+
+func stateOf(class, count int) uint64 { return uint64(class+1)<<countBits | uint64(count) }
+
+// unpack returns the class and the free counter; class -1: none.
+func unpack(state uint64) (class, count int) {
+	return int(state>>countBits) - 1, int(state & (1<<countBits - 1))
+}
+
+func (b *bin) load() (class, count int) { return unpack(b.state.Load()) }
+
+func (b *bin) capacity(class int) int { return capacity(class, b.index) }
+
+// empty says whether the bin has that class and no block.
+func (b *bin) empty(class int) bool { return b.state.Load() == stateOf(class, b.capacity(class)) }
+
+// open gives the bin a class, with its first slot taken. No other thread knows the bin.
+func (b *bin) open(class int) {
+	n := b.capacity(class)
+	for i := range b.used {
+		b.used[i].Store(^uint64(0) << max(0, min(64, n-64*i)))
+	}
+	b.used[0].Or(1)
+	b.state.Store(stateOf(class, n-1))
+}
+
+// claim decrements the free counter unless the bin is exhausted or not of the class, and returns what is left.
+func (b *bin) claim(class int) (left int, ok bool) {
+	for {
+		has, count := b.load()
+		if has != class || count == 0 {
+			return 0, false
+		}
+		if b.state.CompareAndSwap(stateOf(class, count), stateOf(class, count-1)) {
+			return count - 1, true
+		}
+	}
+}
+
+// take finds a zero bit and sets it. The caller has claimed one, so there are at least as many zero bits as callers;
+// a scan misses them only when others free behind it and take before it, and so make progress.
+func (b *bin) take() (slot int) {
+	for {
+		for i := range b.used {
+			word := &b.used[i]
+			for free := ^word.Load(); free != 0; free = ^word.Load() {
+				bit := bits.TrailingZeros64(free)
+				if word.Or(1<<bit)>>bit&1 == 0 {
+					return 64*i + bit
+				}
+			}
+		}
+	}
+}
+
+// clear is take undone. It is false when the slot was not taken; of two who free a slot one succeeds.
+func (b *bin) clear(slot int) bool {
+	bit := uint64(1) << (slot % 64)
+	return b.used[slot/64].And(^bit)&bit != 0
+}
+
+// zeros counts the slots that are free.
+func (b *bin) zeros() int {
+	n := 0
+	for i := range b.used {
+		n += bits.OnesCount64(^b.used[i].Load())
+	}
+	return n
+}

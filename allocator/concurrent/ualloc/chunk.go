@@ -1,0 +1,213 @@
+package ualloc
+
+import (
+	"math/bits"
+	"sync/atomic"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator/concurrent/collective"
+	"codeberg.org/gpumemtop/gpumemtop/allocator/concurrent/semaphore"
+)
+
+// chunk is the header of one chunk.
+type chunk struct {
+	arena *arena
+	page  int // its first
+	bins  []bin
+	reuse func() // makes the header a spare one of its arena
+
+	// The rest is guarded by the chunk list's mutex. Members of a group that take bins change free and count at the
+	// same time.
+	free           [chunkBins / 64]atomic.Uint64 // a bit per bin that has no class
+	count          atomic.Int32                  // of those bits
+	next, previous *chunk
+	linked         bool // in the list: it has a free bin
+}
+
+func newChunk(a *arena, page, bins int) *chunk {
+	c := &chunk{arena: a, page: page, bins: make([]bin, bins)}
+	c.reuse = func() { a.store(c) }
+	for i := range c.bins {
+		c.bins[i].chunk, c.bins[i].index = c, i
+	}
+	for i := range c.free {
+		c.free[i].Store(^(^uint64(0) << min(64, max(0, bins-64*i))))
+	}
+	c.free[0].And(^uint64(1<<headerBins - 1))
+	c.count.Store(int32(bins - headerBins))
+	return c
+}
+
+// side says from which end of a chunk a bin is taken: classes that can use tails take those that have one first, the
+// others those that have none. It is also the purpose in which takers form groups.
+type side int
+
+const (
+	tailed side = iota
+	plain
+)
+
+func sideOf(class int) side {
+	if class < tailClasses {
+		return tailed
+	}
+	return plain
+}
+
+// nth returns the index of the free bin that has n free ones before it, seen from a side.
+func (c *chunk) nth(from side, n int) int {
+	if from == plain {
+		n = int(c.count.Load()) - 1 - n
+	}
+	word := 0
+	for ones := bits.OnesCount64(c.free[0].Load()); n >= ones; ones = bits.OnesCount64(c.free[word].Load()) {
+		n -= ones
+		word++
+	}
+	free := c.free[word].Load()
+	for range n {
+		free &= free - 1
+	}
+	return 64*word + bits.TrailingZeros64(free)
+}
+
+// pick takes a free bin out of the chunk.
+func (c *chunk) pick(index int) *bin {
+	c.free[index/64].And(^(1 << (index % 64)))
+	c.count.Add(-1)
+	return &c.bins[index]
+}
+
+// chunkList holds an arena's chunks that have free bins. The semaphore's units are those bins: a bin is counted after
+// its chunk has been linked, and those of a chunk are uncounted before it is taken away.
+type chunkList struct {
+	mutex      collective.Mutex
+	units      *semaphore.Bulk
+	usable     int // bins of a chunk
+	head       *chunk
+	drop       func(*chunk) // takes a chunk without a bin in use, after it was unlinked
+	missed     atomic.Bool  // a chunk without a bin in use may be in the list, because units were out when it became empty
+	operations int          // how often head was written, for tests
+}
+
+// take returns a free bin. The caller has a unit. All who wait for one at the same time enter together: each walks as
+// far as its rank says, and the one that got furthest cuts off the chunks that they have exhausted.
+func (s *chunkList) take(from side) *bin {
+	in := s.mutex.Lock(int(from))
+	c, skip := s.head, in.Rank
+	for skip >= int(c.count.Load()) {
+		skip -= int(c.count.Load())
+		c = c.next
+	}
+	index, next := c.nth(from, skip), c.next
+	exhausted := skip == int(c.count.Load())-1
+	first := s.head
+	in.Barrier() // all have looked
+
+	b := c.pick(index)
+	if exhausted {
+		c.linked, c.next, c.previous = false, nil, nil
+	}
+	if in.Rank == in.Size-1 {
+		if !exhausted {
+			next = c
+		}
+		if next != first {
+			s.cut(next)
+		}
+	}
+	in.Unlock()
+	return b
+}
+
+// cut makes c the first of the list, what was before it being exhausted. c may be nil.
+func (s *chunkList) cut(c *chunk) {
+	if c != nil {
+		c.previous = nil
+	}
+	s.head = c
+	s.operations++
+}
+
+// add links a new chunk and signals its bins except the one that the caller keeps. Then it does what
+// give does: a thread whose unit kept a chunk from going can take a bin of the new chunk and keep it.
+func (s *chunkList) add(c *chunk) {
+	in := s.mutex.Lock(collective.Alone)
+	defer in.Unlock()
+	s.push(c)
+	s.units.Signal(s.usable-1, s.usable-1)
+	s.dropEmpty(nil)
+}
+
+// sweep drops the chunks that were missed, if it can.
+func (s *chunkList) sweep() {
+	in := s.mutex.Lock(collective.Alone)
+	defer in.Unlock()
+	s.dropEmpty(nil)
+}
+
+func (s *chunkList) push(c *chunk) {
+	c.linked, c.previous, c.next = true, nil, s.head
+	if s.head != nil {
+		s.head.previous = c
+	}
+	s.head = c
+	s.operations++
+}
+
+// give takes a bin without class back into its chunk, and has each chunk dropped that is not needed any more.
+func (s *chunkList) give(b *bin) {
+	in := s.mutex.Lock(collective.Alone)
+	defer in.Unlock()
+	c := b.chunk
+	c.free[b.index/64].Or(1 << (b.index % 64))
+	c.count.Add(1)
+	if !c.linked {
+		s.push(c)
+	}
+	s.units.Signal(1, 0)
+	s.dropEmpty(c)
+}
+
+// dropEmpty drops the chunks without a bin in use: the one that has changed, nil if none has, and those that were
+// missed. The caller holds the mutex. Units may be out for bins that a thread is about to take. If it takes them
+// elsewhere, and keeps them, then others signal units afterwards, and look here again.
+func (s *chunkList) dropEmpty(changed *chunk) {
+	for c := s.empty(changed); c != nil; c = s.empty(nil) {
+		if !s.units.TryWait(s.usable) {
+			s.missed.Store(true)
+			return
+		}
+		s.unlink(c)
+		s.drop(c)
+	}
+}
+
+// empty returns a chunk of the list without a bin in use: the one that has changed, or one that was missed.
+func (s *chunkList) empty(changed *chunk) *chunk {
+	if changed != nil && int(changed.count.Load()) == s.usable {
+		return changed
+	}
+	if !s.missed.Load() {
+		return nil
+	}
+	for c := s.head; c != nil; c = c.next {
+		if int(c.count.Load()) == s.usable {
+			return c
+		}
+	}
+	s.missed.Store(false)
+	return nil
+}
+
+func (s *chunkList) unlink(c *chunk) {
+	if c.next != nil {
+		c.next.previous = c.previous
+	}
+	if c.previous != nil {
+		c.previous.next = c.next
+	} else {
+		s.head = c.next
+	}
+	c.linked = false
+	s.operations++
+}

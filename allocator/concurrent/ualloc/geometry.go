@@ -1,0 +1,124 @@
+package ualloc
+
+import (
+	"fmt"
+	"math/bits"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator/concurrent/semaphore"
+)
+
+// The layout in units, that is 8 bytes in seed 001 §4.2: bins of 4 KiB with headers of 128 bytes, chunks of 512 KiB,
+// tails of 128 bytes.
+const (
+	binUnits    = 512
+	headerUnits = 16
+	tailUnits   = 16
+	bodyUnits   = binUnits - headerUnits
+
+	// chunkBins is how many bins a chunk has at most, and when Geometry does not say.
+	chunkBins = 128
+	// The first two bins of a chunk hold its header and the tails of others.
+	headerBins = 2
+	tailsInBin = bodyUnits / tailUnits
+	tailedBins = headerBins * tailsInBin
+
+	// classes is how many sizes there are: 1, 2, 4... units, as long as a bin holds two.
+	classes = 8
+	// tailClasses is how many of them fit into a tail.
+	tailClasses = 5
+
+	bitmapWords = binUnits / 64
+)
+
+// Geometry is the size of a pool and of what its memory is made of.
+type Geometry struct {
+	// Unit is the smallest block and what every offset is a multiple of, in bytes: a power of two. 8 is the seed's;
+	// sub-buffers of OpenCL need CL_DEVICE_MEM_BASE_ADDR_ALIGN (OpenCL 3.0 §5.2.1), and all else grows with it.
+	Unit uint64
+	// Pages is the size of the pool in pages. A page is a bin: 512 units.
+	Pages int
+	// Bins is how many bins a chunk has: a power of two from 4 to 128; 0 is 128. The first two are its header, so of
+	// a small chunk blocks can use a smaller share: 96.875 % of 64 bins or more, 93.75 % of 32, 87.5 % of 16.
+	Bins int
+}
+
+// Page returns the bytes of a page, which is also a bin.
+func (g Geometry) Page() uint64 { return binUnits * g.Unit }
+
+// Chunk returns the bytes of a chunk.
+func (g Geometry) Chunk() uint64 { return uint64(g.bins()) * g.Page() }
+
+func (g Geometry) bins() int {
+	if g.Bins == 0 {
+		return chunkBins
+	}
+	return g.Bins
+}
+
+// order returns the order of a chunk, in pages.
+func (g Geometry) order() int { return bits.Len(uint(g.bins())) - 1 }
+
+// usable returns how many bins of a chunk are no header.
+func (g Geometry) usable() int { return g.bins() - headerBins }
+
+// chunkSlots returns the most that a chunk can hold, blocks of one unit.
+func (g Geometry) chunkSlots() int {
+	return g.usable()*bodyUnits + min(g.usable(), tailedBins)*tailUnits
+}
+
+// MaxChunks returns how many chunks an arena has at most: a semaphore must be able to count their slots.
+func (g Geometry) MaxChunks() int { return semaphore.MaxUnits / g.chunkSlots() }
+
+// Largest returns the largest size in bytes that bins serve. A bin would hold only one block of the next size, half a
+// page, so that and everything larger is pages.
+func (g Geometry) Largest() uint64 { return g.Unit << (classes - 1) }
+
+func (g Geometry) check() error {
+	const most = 1 << 48 // keeps every sum below far from overflow
+	switch {
+	case g.Unit == 0 || bits.OnesCount64(g.Unit) != 1 || g.Unit > most/binUnits:
+		return fmt.Errorf("a unit of %d bytes is not a power of two that is useful", g.Unit)
+	case g.Bins != 0 && (g.Bins < 4 || g.Bins > chunkBins || bits.OnesCount(uint(g.Bins)) != 1):
+		return fmt.Errorf("chunks of %d bins", g.Bins)
+	case g.Pages < 1 || uint64(g.Pages) > most/g.Page():
+		return fmt.Errorf("a pool of %d pages of %d bytes", g.Pages, g.Page())
+	}
+	return nil
+}
+
+// classOf returns the class of a size from 1 to Largest.
+func (g Geometry) classOf(size uint64) int { return bits.Len64((size - 1) / g.Unit) }
+
+// capacity returns how many blocks of a class the bin with that index holds. Only the first 62 usable bins of a
+// chunk have tails.
+func capacity(class, index int) int {
+	n := bodyUnits >> class
+	if index < headerBins+tailedBins {
+		n += tailUnits >> class // 0 for classes that a tail is too small for
+	}
+	return n
+}
+
+// unitOf returns where in its chunk a block is, in units: in its bin, or in the tail of its bin.
+func unitOf(class, index, slot int) int {
+	unit := slot << class
+	if unit < bodyUnits {
+		return index*binUnits + headerUnits + unit
+	}
+	tail := index - headerBins
+	return tail/tailsInBin*binUnits + headerUnits + tail%tailsInBin*tailUnits + unit - bodyUnits
+}
+
+// binOf is the way back: the bin that a unit of a chunk belongs to, and the unit within what is logically the bin, its
+// tail behind its body. It is false for headers, which no block covers.
+func binOf(unit int) (index, within int, ok bool) {
+	index, within = unit/binUnits, unit%binUnits-headerUnits
+	if within < 0 {
+		return 0, 0, false
+	}
+	if index < headerBins {
+		tail := index*tailsInBin + within/tailUnits
+		return headerBins + tail, bodyUnits + within%tailUnits, true
+	}
+	return index, within, true
+}

@@ -1,0 +1,125 @@
+package ualloc
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator/concurrent/rcu"
+	"codeberg.org/gpumemtop/gpumemtop/allocator/concurrent/semaphore"
+)
+
+// list holds an arena's bins of one class that have free slots. It is walked in read sections; who links or unlinks
+// holds the mutex, in a read section or not, and never waits for a barrier meanwhile.
+//
+// The semaphore's units are free slots that the holder of a unit will find: a slot is counted after its bin has been
+// linked, or while another thread is just linking it, and the slots of a bin are uncounted before it is taken away.
+type list struct {
+	class   int
+	readers *rcu.Domain
+	units   *semaphore.Bulk
+	head    atomic.Pointer[bin]
+	mutex   sync.Mutex
+	kept    atomic.Pointer[bin] // the bin that lost its last block last: it stays, if it still has none
+	missed  atomic.Bool         // another bin without a block may be in the list, because units were out when it became empty
+}
+
+// batch is what a grower promises: a bin with a tail. One without brings less, and some who waited grow in turn;
+// were it the other way round, they would give up although slots were on their way.
+func (l *list) batch() int { return capacity(l.class, headerBins) }
+
+// claim takes one slot off some bin's free counter. The caller has a unit, so there is one.
+func (l *list) claim() *bin {
+	for {
+		if b := l.search(); b != nil {
+			return b
+		}
+		runtime.Gosched() // a thread is about to link a bin again, or others moved slots behind us
+	}
+}
+
+func (l *list) search() *bin {
+	r := l.readers.Enter()
+	defer l.readers.Exit(r)
+	for b := l.head.Load(); b != nil; b = b.next.Load() {
+		if left, ok := b.claim(l.class); ok {
+			if left == 0 {
+				l.relink(b)
+			}
+			return b
+		}
+	}
+	return nil
+}
+
+// relink makes a bin's place fit its state: in the list if it has the list's class and free slots, else out. A thread
+// that moves the free counter from or to 0 calls it afterwards, so the last to come sees the last value. The caller
+// keeps the bin from getting another class: it is in a read section that began when the bin had this one, or has taken
+// the class away and not yet given the bin back.
+func (l *list) relink(b *bin) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	class, count := b.load()
+	belongs := class == l.class && count > 0
+	if belongs == b.linked {
+		return
+	}
+	b.linked = belongs
+	if belongs {
+		l.push(b)
+	} else {
+		l.unlink(b)
+	}
+}
+
+// push puts b first, so that a bin that was exhausted a moment ago fills up before others are begun.
+func (l *list) push(b *bin) {
+	first := l.head.Load()
+	b.previous = nil
+	b.next.Store(first)
+	if first != nil {
+		first.previous = b
+	}
+	l.head.Store(b)
+}
+
+func (l *list) unlink(b *bin) {
+	next := b.next.Load()
+	if next != nil {
+		next.previous = b.previous
+	}
+	if b.previous != nil {
+		b.previous.next.Store(next)
+	} else {
+		l.head.Store(next)
+	}
+}
+
+// keep has b, which has no block, stay, and returns the bin that must go for that: the one that stayed so far if it
+// has no block either; nil: none.
+func (l *list) keep(b *bin) *bin {
+	if old := l.kept.Swap(b); old != nil && old != b && old.empty(l.class) {
+		return old
+	}
+	return nil
+}
+
+// unkeep has no bin stay, and returns the one that did if it has no block; nil: there is none.
+func (l *list) unkeep() *bin {
+	if old := l.kept.Swap(nil); old != nil && old.empty(l.class) {
+		return old
+	}
+	return nil
+}
+
+// anyEmpty returns a bin of the list without any block, except the one that stays; nil if there is none.
+func (l *list) anyEmpty() *bin {
+	r := l.readers.Enter()
+	defer l.readers.Exit(r)
+	for b := l.head.Load(); b != nil; b = b.next.Load() {
+		if b.empty(l.class) && b != l.kept.Load() {
+			return b
+		}
+	}
+	return nil
+}

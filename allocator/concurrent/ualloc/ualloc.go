@@ -1,0 +1,215 @@
+// Package ualloc is the unaligned allocator UAlloc of seed 001 §4.2: small blocks of a pool for many threads at once.
+// It is pure: no device, no clock, no I/O, no goroutine. It hands out offsets and never touches the memory, which may
+// be a device's; headers are on the host, but their place in the pool stays unused, as the seed lays it out.
+//
+// Definition. The pool is pages, given out in powers of two by a coarse allocator. A chunk is 128 pages or less, which
+// are its bins. A bin has a class, and is divided into blocks of 1, 2, 4... 128 units behind a header of 16 units. The
+// first two bins of a chunk are its header, and divided into 62 tails of 16 units; logically, a tail is the end of the
+// bin that it belongs to, for classes up to 16 units. Sizes are rounded up to a power of two of units. What a bin
+// cannot hold twice is served by pages. Each arena has its own chunks, per class a list of bins with free slots, and a
+// bulk semaphore for either. An allocation takes a unit of the semaphore, then decrements the free counter of some bin
+// in the list, then sets a zero bit in its bitmap; who gets no unit brings a new bin, and if need be a new chunk. A bin
+// without blocks goes back to its chunk, a chunk without bins to the coarse allocator.
+//
+// The seed gives bins back at once. A program that takes one block and frees it, again and again, would make a chunk
+// and a bin each time. So of each class of an arena one bin stays, the one that lost its last block last, and with it
+// its chunk: 8 bins for each arena, in as many chunks at most. They are free memory for all: an arena takes its
+// bins back before it asks for another chunk, an allocation that finds nothing takes back all of them, and Trim does.
+//
+// The seed gives a chunk of 512 KiB, bins of 4 KiB, 64 bins and 62 tails. 512/4 is 128. The tails of two bins are 62
+// all the same, so here 62 of the 126 usable bins have one, and the others hold as much less. The share of a chunk
+// that small blocks can use is the same in both readings: everything but the headers, 1 - 16/512 = 96.875 %.
+//
+// Invariants:
+//   - Blocks do not overlap, and start at multiples of the unit.
+//   - A block of at most Largest bytes never starts at a multiple of a page, a larger one always does: an offset says
+//     who owns it (§4).
+//   - Units of a semaphore are there to be found: a thread that has one does not fail.
+//   - When no call is under way, free counter plus blocks in use is a bin's capacity, and the free counters of a list
+//     add up to its semaphore. Bins without blocks are those that stay. When all blocks have been freed and the pool was
+//     trimmed, the coarse allocator has everything back.
+//   - Calls that do not overlap in time give the same answers in every run.
+package ualloc
+
+import (
+	"fmt"
+	"math/bits"
+	"runtime"
+	"sync/atomic"
+)
+
+// Coarse gives out pages: blocks of 2^order of them that start at a multiple of their size. Alloc says false when it
+// has none, whatever the order; with different scatter it may look in different places. Free says false when no such
+// block is out. All methods may be called from any thread. A tbuddy.Tree is one.
+type Coarse interface {
+	Alloc(order int, scatter uint64) (page int, ok bool)
+	Free(page, order int) (ok bool)
+}
+
+// Allocator is the allocator of one pool. Make one with New. All methods may be called from any thread.
+type Allocator struct {
+	geometry Geometry
+	coarse   Coarse
+	arenas   []*arena
+	chunks   []atomic.Pointer[chunk] // by offset
+	// large has the order plus one of a block of pages, by its first page. A tree of pages knows its orders itself,
+	// but whether a page is a block's first only its owner can say.
+	large   []atomic.Uint32
+	arrived atomic.Uint64 // how often units, a bin or a chunk that another thread had taken out came back
+	wanting atomic.Int32  // allocations that have found nothing so far: no bin stays without blocks
+}
+
+// New returns an allocator for a pool of which coarse has all pages. More arenas mean less contention and more chunks
+// that are not full; it takes at least one.
+func New(coarse Coarse, geometry Geometry, arenas int) (*Allocator, error) {
+	if err := geometry.check(); err != nil {
+		return nil, fmt.Errorf("ualloc: %w", err)
+	}
+	if arenas < 1 {
+		return nil, fmt.Errorf("ualloc: %d arenas", arenas)
+	}
+	al := &Allocator{
+		geometry: geometry,
+		coarse:   coarse,
+		arenas:   make([]*arena, arenas),
+		chunks:   make([]atomic.Pointer[chunk], (geometry.Pages+geometry.bins()-1)/geometry.bins()),
+		large:    make([]atomic.Uint32, geometry.Pages),
+	}
+	for i := range al.arenas {
+		al.arenas[i] = newArena(al, i)
+	}
+	return al, nil
+}
+
+// Geometry returns what New was given.
+func (al *Allocator) Geometry() Geometry { return al.geometry }
+
+// Alloc takes a block of at least size bytes, and returns its offset and its bytes. Small ones are from the arena with
+// that number, modulo the number of arenas: threads with different numbers do not disturb each other. Only when neither
+// this arena nor the coarse allocator has room are they from the next arenas, of which the seed says nothing. It is
+// false for size 0, and when there is no room; memory that calls in progress are about to free counts as in use.
+func (al *Allocator) Alloc(arena int, size uint64) (offset, granted uint64, ok bool) {
+	if size == 0 || size > uint64(al.geometry.Pages)*al.geometry.Page() {
+		return 0, 0, false
+	}
+	if offset, granted, ok = al.try(arena, size); ok {
+		return offset, granted, true
+	}
+	return al.insist(arena, size)
+}
+
+// insist tries again with all that is free memory (§3.1: false resource starvation): bins that stay without blocks, of
+// which there will be no more meanwhile, and bins that wait for readers.
+func (al *Allocator) insist(arena int, size uint64) (offset, granted uint64, ok bool) {
+	al.wanting.Add(1)
+	defer al.wanting.Add(-1)
+	al.takeBack()
+	for range tries {
+		arrived := al.arrived.Load()
+		if offset, granted, ok = al.try(arena, size); ok {
+			return offset, granted, true
+		}
+		if !al.takeBack() && !al.settle(arrived) && al.arrived.Load() == arrived {
+			break
+		}
+	}
+	return 0, 0, false
+}
+
+// Trim gives back what the pool keeps without blocks: see the package comment. What calls under way leave may stay. It
+// waits for readers as Free does.
+func (al *Allocator) Trim() {
+	al.takeBack()
+	al.settle(al.arrived.Load())
+}
+
+// takeBack is Trim for bins that another thread is about to send home. It is false when no bin stayed.
+func (al *Allocator) takeBack() bool {
+	found := false
+	for _, a := range al.arenas {
+		found = a.takeBack() || found
+	}
+	return found
+}
+
+// tries is how often an allocation looks again because bins came home meanwhile. Without a limit one that nothing can
+// serve would go on for as long as others allocate and free.
+const tries = 16
+
+func (al *Allocator) try(arena int, size uint64) (offset, granted uint64, ok bool) {
+	if size > al.geometry.Largest() {
+		return al.allocLarge(arena, size)
+	}
+	class := al.geometry.classOf(size)
+	n := uint(len(al.arenas))
+	for i := range n {
+		if b, slot, ok := al.arenas[(uint(arena)%n+i)%n].alloc(class); ok {
+			unit := b.chunk.page*binUnits + unitOf(class, b.index, slot)
+			return uint64(unit) * al.geometry.Unit, al.geometry.Unit << class, true
+		}
+	}
+	return 0, 0, false
+}
+
+// settle waits until what others have taken out has come back: all of it, or in each arena something since arrived was
+// read. It is false when nothing was out. A barrier is not enough: who takes a bin out has not queued it yet at first.
+func (al *Allocator) settle(arrived uint64) bool {
+	waited := false
+	for _, a := range al.arenas {
+		for a.leaving.Load() > 0 {
+			waited = true
+			a.readers.Barrier()
+			if al.arrived.Load() != arrived {
+				break
+			}
+			runtime.Gosched()
+		}
+	}
+	return waited
+}
+
+// Free gives a block back, and returns its bytes. It is false, and nothing happens, for an offset that is no block's
+// first: one that was freed before, for example. (One that was given out again since is a block's first.) It may wait
+// for threads that walk the list of a bin that has become empty; they do not wait for anything but a list's mutex.
+func (al *Allocator) Free(offset uint64) (granted uint64, ok bool) {
+	page := offset / al.geometry.Page()
+	switch {
+	case offset%al.geometry.Unit != 0 || page >= uint64(al.geometry.Pages):
+		return 0, false
+	case offset%al.geometry.Page() == 0:
+		return al.freeLarge(int(page))
+	}
+	number := int(offset / al.geometry.Chunk())
+	c := al.chunks[number].Load()
+	if c == nil {
+		return 0, false
+	}
+	index, within, ok := binOf(int(offset % al.geometry.Chunk() / al.geometry.Unit))
+	if !ok || index >= len(c.bins) { // a small chunk has room for more tails than bins
+		return 0, false
+	}
+	class, ok := c.arena.free(c, number, index, within)
+	if !ok {
+		return 0, false
+	}
+	return al.geometry.Unit << class, true
+}
+
+func (al *Allocator) allocLarge(arena int, size uint64) (offset, granted uint64, ok bool) {
+	order := bits.Len64((size - 1) / al.geometry.Page())
+	page, ok := al.coarse.Alloc(order, uint64(arena))
+	if !ok {
+		return 0, 0, false
+	}
+	al.large[page].Store(uint32(order) + 1)
+	return uint64(page) * al.geometry.Page(), al.geometry.Page() << order, true
+}
+
+func (al *Allocator) freeLarge(page int) (granted uint64, ok bool) {
+	noted := al.large[page].Swap(0)
+	if noted == 0 {
+		return 0, false
+	}
+	order := int(noted) - 1
+	return al.geometry.Page() << order, al.coarse.Free(page, order)
+}

@@ -1,0 +1,63 @@
+package allocator
+
+import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
+
+// evictedMax bounds how many evicted blocks are remembered.
+const evictedMax = 1024
+
+// recentlyEvicted remembers the latest blocks that a limit or a drain took from the pool, so that a miss can say that
+// one of them would have served.
+type recentlyEvicted struct {
+	blocks freeList
+	ring   [evictedMax + 1]struct {
+		block  entry
+		reason wire.Miss
+		there  bool
+	}
+	next int32 // the oldest, to be replaced
+}
+
+// remember notes an eviction, if its reason is one that a miss can be blamed on.
+func (r *recentlyEvicted) remember(e *entry, reason wire.Evict) {
+	var blame wire.Miss
+	switch reason {
+	case wire.EvictLimit, wire.EvictAge:
+		blame = wire.MissLimit
+	case wire.EvictTagCap:
+		blame = wire.MissTagCap
+	case wire.EvictDrain, wire.EvictTrim:
+		blame = wire.MissDrained
+	default:
+		return
+	}
+	r.next = r.next%evictedMax + 1
+	slot := &r.ring[r.next]
+	if slot.there {
+		r.blocks.take(r.next, &slot.block)
+	}
+	slot.block, slot.reason, slot.there = *e, blame, true
+	r.blocks.put(r.next, e)
+}
+
+// blame returns why a block that would have served is gone, and forgets it: the next one may be blamed on another.
+func (r *recentlyEvicted) blame(rule rule, req *Request, l *limits) (wire.Miss, bool) {
+	i := rule.find(&r.blocks, req.Class, req, l)
+	if i == 0 {
+		return wire.MissNone, false
+	}
+	slot := &r.ring[i]
+	r.blocks.take(i, &slot.block)
+	slot.there = false
+	return slot.reason, true
+}
+
+// drop forgets the blocks of a class.
+func (r *recentlyEvicted) drop(class Class) {
+	for i := range r.ring {
+		if slot := &r.ring[i]; slot.there && slot.block.class == class {
+			r.blocks.take(int32(i), &slot.block)
+			slot.there = false
+		}
+	}
+	r.blocks.drop(class)
+}

@@ -1,0 +1,240 @@
+package allocator
+
+// freeList orders free blocks of all classes by size: all of a class, and where tags matter those of each tag, too.
+type freeList struct {
+	classes map[Class]*section
+	all     index
+	tagged  *index    // nil: tags do not matter
+	tags    []*tagged // by section of tagged
+	byAge   bool      // blocks of each tag are listed by age
+	byTag   chain     // the lists
+
+	latest Class // of section
+	last   *section
+	filled []*section // those with blocks, in no order that means anything
+}
+
+// section is one class on a freeList.
+type section struct {
+	class Class
+	all   int32           // section of freeList.all
+	place int             // in freeList.filled
+	tags  []*tagged       // by tag, as far as it is below tagsMax
+	rare  map[Tag]*tagged // of the others
+	free  int             // blocks
+}
+
+// tagsMax bounds the tables by tag: callers count from 1.
+const tagsMax = 1 << 12
+
+// ofTag returns the blocks of a tag, nil when it never had any.
+func (c *section) ofTag(tag Tag) *tagged {
+	if int(tag) < len(c.tags) {
+		return c.tags[tag]
+	}
+	return c.rare[tag]
+}
+
+func (c *section) enter(t *tagged) {
+	if t.tag >= tagsMax {
+		c.rare[t.tag] = t
+		return
+	}
+	for len(c.tags) <= int(t.tag) {
+		c.tags = append(c.tags, nil)
+	}
+	c.tags[t.tag] = t
+}
+
+// each visits the tags that the class has had blocks of.
+func (c *section) each(visit func(*tagged)) {
+	for _, t := range c.tags {
+		if t != nil {
+			visit(t)
+		}
+	}
+	for _, t := range c.rare {
+		visit(t)
+	}
+}
+
+// tagged are the blocks of one tag in one class.
+type tagged struct {
+	class   Class
+	tag     Tag
+	section int32 // of freeList.tagged
+	ages    ages
+}
+
+func newFreeList(byTag bool) freeList {
+	s := freeList{classes: map[Class]*section{}, all: newIndex()}
+	if byTag {
+		x := newIndex()
+		s.tagged, s.tags = &x, make([]*tagged, 1)
+	}
+	return s
+}
+
+// class returns the section of a class, nil when it has none.
+func (s *freeList) class(class Class) *section {
+	if s.last == nil || s.latest != class {
+		s.latest, s.last = class, s.classes[class]
+	}
+	return s.last
+}
+
+// ofBlock returns the tag's blocks that a block belongs to.
+func (s *freeList) ofBlock(c *section, i int32, e *entry) *tagged {
+	if int(e.tag) >= len(c.tags) { // perhaps a rare one
+		if t := s.tags[s.tagged.home(i)]; t != nil && t.class == e.class && t.tag == e.tag {
+			return t
+		}
+	}
+	t := c.ofTag(e.tag)
+	if t == nil {
+		t = &tagged{class: e.class, tag: e.tag, section: s.tagged.section()}
+		c.enter(t)
+		for len(s.tags) <= int(t.section) {
+			s.tags = append(s.tags, nil)
+		}
+		s.tags[t.section] = t
+	}
+	return t
+}
+
+func (s *freeList) put(i int32, e *entry) {
+	c := s.class(e.class)
+	if c == nil {
+		c = &section{class: e.class, all: s.all.section(), rare: map[Tag]*tagged{}}
+		s.classes[e.class], s.last = c, c
+	}
+	if c.free++; c.free == 1 {
+		c.place = len(s.filled)
+		s.filled = append(s.filled, c)
+	}
+	s.all.put(c.all, i, e.size)
+	if s.tagged == nil {
+		return
+	}
+	t := s.ofBlock(c, i, e)
+	s.tagged.put(t.section, i, e.size)
+	if s.byAge {
+		s.byTag.push(&t.ages, i)
+	}
+}
+
+func (s *freeList) take(i int32, e *entry) {
+	if c := s.class(e.class); c.free == 1 {
+		c.free = 0
+		s.leave(c)
+	} else {
+		c.free--
+	}
+	s.all.take(i)
+	if s.byAge {
+		s.byTag.remove(&s.tags[s.tagged.home(i)].ages, i)
+	}
+	if s.tagged != nil {
+		s.tagged.take(i)
+	}
+}
+
+// leave takes a class that has become empty off the list of the others.
+func (s *freeList) leave(c *section) {
+	last := s.filled[len(s.filled)-1]
+	s.filled[c.place], last.place = last, c.place
+	s.filled = s.filled[:len(s.filled)-1]
+}
+
+// age lists the blocks of each tag by age from here on, given those that are there in that order.
+func (s *freeList) age(blocks []int32) {
+	s.byAge = true
+	for _, i := range blocks {
+		s.byTag.push(&s.tags[s.tagged.home(i)].ages, i)
+	}
+}
+
+// ofTag returns the blocks of one tag by age, if they are listed so.
+func (s *freeList) ofTag(class Class, tag Tag) ages {
+	if c := s.class(class); c != nil {
+		if t := c.ofTag(tag); t != nil {
+			return t.ages
+		}
+	}
+	return ages{}
+}
+
+// ofSize returns how many blocks of one size there are in a class, and the one that came first.
+func (s *freeList) ofSize(class Class, size uint64) (count, oldest int32) {
+	if c := s.class(class); c != nil {
+		return s.all.peers(c.all, size)
+	}
+	return 0, 0
+}
+
+// first returns the smallest block of a class with at least size bytes, of equal ones the latest, 0 when there is none.
+func (s *freeList) first(class Class, size uint64) int32 {
+	if c := s.class(class); c != nil {
+		return s.all.first(c.all, size)
+	}
+	return 0
+}
+
+// firstOfTag is first among the blocks of one tag.
+func (s *freeList) firstOfTag(class Class, tag Tag, size uint64) int32 {
+	if c := s.class(class); c != nil {
+		if t := c.ofTag(tag); t != nil {
+			return s.tagged.first(t.section, size)
+		}
+	}
+	return 0
+}
+
+// anyOfTag returns the largest block of one tag, 0 when there is none.
+func (s *freeList) anyOfTag(class Class, tag Tag) int32 {
+	if c := s.class(class); c != nil {
+		if t := c.ofTag(tag); t != nil {
+			return s.tagged.last(t.section)
+		}
+	}
+	return 0
+}
+
+// largest returns the largest block, of equal ones the latest of the lowest class, 0 when there is none. It looks at
+// every class once.
+func (s *freeList) largest() (found int32) {
+	var lowest Class
+	for _, c := range s.filled {
+		i, class := s.all.last(c.all), c.class
+		size, most := s.sizeOf(i), uint64(0)
+		if found != 0 {
+			most = s.sizeOf(found)
+		}
+		if size > most || size == most && class < lowest {
+			found, lowest = i, class
+		}
+	}
+	return found
+}
+
+func (s *freeList) empty(class Class) bool {
+	c := s.class(class)
+	return c == nil || c.free == 0
+}
+
+func (s *freeList) sizeOf(i int32) uint64 { return s.all.sizeOf(i) }
+
+// drop forgets an empty class.
+func (s *freeList) drop(class Class) {
+	c := s.class(class)
+	if c == nil {
+		return
+	}
+	s.last = nil
+	s.all.drop(c.all)
+	c.each(func(t *tagged) {
+		s.tagged.drop(t.section)
+		s.tags[t.section] = nil
+	})
+	delete(s.classes, class)
+}

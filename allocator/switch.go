@@ -1,0 +1,97 @@
+package allocator
+
+import (
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Switch replaces the policy by that of next, with its limits, at any time and as often as the caller likes. next comes
+// from New; Switch only copies its rule and limits.
+//
+// A block outside slabs stays if the new policy would have created a block of just that size: creating it again would
+// cost the program what the pool saves, and keeping others would fill the free lists with blocks that no request finds.
+// Every other block goes back to the driver, at once if it is cached, in the drain_order of the former policy,
+// otherwise when it comes back; the Eviction's Reason is wire.EvictPolicy.
+//
+// A pinned policy keeps none, because blocks do not record whether they are host memory. A policy that sub-allocates
+// keeps only blocks larger than its sub-allocations. A slab of a former policy goes with its last sub-allocation; until
+// then its free ranges count as cached although they serve no request.
+//
+// Ids of blocks stay unique, open plans may still be committed or aborted, dropped classes stay dropped, and counters,
+// peaks and Rows continue (by bucket, gauges only). Miss reasons start afresh.
+func (p *Pool) Switch(next *Pool, time int64, out []Eviction) []Eviction {
+	out = p.expire(time, p.flush(out))
+	p.disown(next)
+	out = p.evictStale(out)
+	p.follow(next)
+	return p.fit(p.expire(time, out))
+}
+
+// Carried returns the settings of policy from that stay in force under policy to: those that differ from their
+// defaults, that to has as well, and that it accepts together with the ones before.
+func Carried(from string, present []Setting, to string) (carried []Setting) {
+	was, _ := Describe(from)
+	for _, s := range present {
+		isDefault := slices.ContainsFunc(was.Limits, func(l Limit) bool { return l.Name == s.Name && l.Text == s.Value })
+		if isDefault {
+			continue
+		}
+		if _, err := New(to, append(carried, s)); err == nil {
+			carried = append(carried, s)
+		}
+	}
+	return carried
+}
+
+// disown marks the blocks that another policy would not have created.
+func (p *Pool) disown(next *Pool) {
+	for i := 1; i < len(p.entries); i++ {
+		e := &p.entries[i]
+		if e.state == unused {
+			continue
+		}
+		e.passes, e.stale = false, wire.EvictPolicy
+		if !e.isSlab && next.makes(e.size) {
+			e.stale = wire.EvictNone
+		}
+	}
+}
+
+// makes reports whether the policy creates and keeps blocks of a size for some request.
+func (p *Pool) makes(size uint64) bool {
+	if p.rule == nil || p.pinned || p.carver != nil && !over(size, p.limits.mostSubAlloc()) {
+		return false
+	}
+	return p.rule.grant(&Request{Size: size}, &p.limits) == size
+}
+
+// follow adopts another policy's rule and limits and sorts the free lists by it. No cached block may be stale, and no
+// slab cached.
+func (p *Pool) follow(next *Pool) {
+	p.kind, p.limits = next.kind, next.limits
+	p.resetFreeLists()
+	for i := p.cachedByAge.oldest; i != 0; i = p.chain[i].newer {
+		p.free.put(i, &p.entries[i])
+	}
+	for i := p.coolingByAge.oldest; i != 0; i = p.chain[i].newer {
+		p.coolingBlocks.put(i, &p.entries[i])
+	}
+	switch {
+	case p.slabs != nil:
+		p.slabs.retire()
+	case p.carver != nil:
+		p.slabs = newSlabs()
+	}
+	p.rebucket()
+}
+
+// retire ends sub-allocation from the present carvers and keeps them until their slabs are gone.
+func (s *slabs) retire() {
+	for _, c := range s.classes {
+		if c.slabs > 0 {
+			s.former = append(s.former, c)
+		}
+	}
+	clear(s.classes)
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/convert"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
+)
+
+func newExport() *cobra.Command {
+	o := convert.ExportOptions{Format: convert.ExportFormats()[0], At: "peak", CountersEvery: time.Millisecond}
+	return newCommand(&cobra.Command{
+		Use:         "export [flags] FILE",
+		Short:       "Write a recording in another format",
+		Annotations: map[string]string{usageKey: "gpumemtop export [--format NAME] -o OUT [-f] FILE"},
+		Example: "  gpumemtop export blur.gmt -o blur.json       open it at https://ui.perfetto.dev\n" +
+			"  gpumemtop export blur.gmt --format parquet -o runs/\n" +
+			"  gpumemtop export blur.gmt --format pprof -o blur.pb.gz && go tool pprof -http=: blur.pb.gz",
+		Args: oneFile,
+	}, fields{
+		"tag": &o.Tag, "at:export": &o.At, "max-events": &o.MaxEvents, "min-size": &o.MinSize, "counters-every": &o.CountersEvery,
+		"lifetimes": &o.Lifetimes, "no-lifetimes": &o.NoLifetimes, "flows": &o.Flows, "output:export": &o.Output.Path,
+		"format:export": &o.Format, "table": &o.Table, "force": &o.Output.Force,
+	}.with(partFields(&o.Part)), interruptible(func(cmd *cobra.Command, args []string) error {
+		return convert.Export(cmd.OutOrStdout(), args[0], &o, cmd.Flags().Changed)
+	}))
+}
+
+func newImport() *cobra.Command {
+	var output files.Output
+	format := ""
+	return newCommand(&cobra.Command{
+		Use:   "import [flags] FILE",
+		Short: "Make a recording from another tool's file",
+		Long: "Reads the log of another allocator, or what export wrote, and writes a recording for report, replay and export.\n" +
+			"Imported logs look like a run under --policy none: replay shows what a pool would have done.",
+		Annotations: map[string]string{usageKey: "gpumemtop import [--format NAME] -o OUT [-f] FILE"},
+		Example:     "  gpumemtop import rmm_log.csv -o run.gmt && gpumemtop replay --policy slab run.gmt",
+		Args:        oneFile,
+	}, recordingOutput(&output).with(fields{"format:import": &format}), interruptible(func(_ *cobra.Command, args []string) error {
+		return convert.Import(args[0], format, output)
+	}))
+}
+
+func newTrim() *cobra.Command {
+	var part files.Part
+	var output files.Output
+	return newCommand(&cobra.Command{
+		Use:   "trim [flags] FILE",
+		Short: "Extract a time range, or repair a recording that was cut off",
+		Long: "Writes a part of a recording as a recording. State from before the part is carried over: memory in use and in\n" +
+			"the pool counts, the calls that created it do not. The exit status is kept if the end is. Without --since,\n" +
+			"--until and --process it makes an intact recording of all that can be read.",
+		Annotations: map[string]string{usageKey: "gpumemtop trim [--since TIME] [--until TIME] [--process PID] -o OUT [-f] FILE"},
+		Example:     "  gpumemtop trim run.gmt --since 10s --until 20s -o ten.gmt\n  gpumemtop trim torn.gmt -o whole.gmt",
+		Args:        oneFile,
+	}, recordingOutput(&output).with(partFields(&part)), interruptible(func(_ *cobra.Command, args []string) error {
+		return convert.Trim(args[0], part, output)
+	}))
+}
+
+func newMerge() *cobra.Command {
+	var output files.Output
+	return newCommand(&cobra.Command{
+		Use:   "merge [flags] FILE FILE...",
+		Short: "Make one recording from several",
+		Long: "Writes one recording from several, such as those of the ranks of an MPI program. Processes get new numbers.\n" +
+			"Recordings from one boot of one host share a clock, so their times stay exact to the nanosecond. Recordings from\n" +
+			"other hosts start when the wall clock said so: they are off by the difference of the hosts' clocks. The exit\n" +
+			"status is the worst of all.",
+		Annotations: map[string]string{usageKey: "gpumemtop merge -o OUT [-f] FILE FILE..."},
+		Example:     "  mpirun -n 4 gpumemtop record -o rank-%h-%p.gmt ./app\n  gpumemtop merge rank-*.gmt -o all.gmt",
+		Args:        takes(2, 0, "two recordings or more"),
+	}, recordingOutput(&output), interruptible(func(_ *cobra.Command, args []string) error {
+		return convert.Merge(args, output)
+	}))
+}
+
+func recordingOutput(o *files.Output) fields {
+	return fields{"output:recording": &o.Path, "force": &o.Force}
+}

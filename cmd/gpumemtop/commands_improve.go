@@ -1,0 +1,127 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/place"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/tune"
+)
+
+func costFields(o *analyze.CostOptions) fields {
+	return fields{"device-cost": &o.File, "device:cost": &o.Device}
+}
+
+func newReplay() *cobra.Command {
+	o := analyze.ReplayOptions{Choice: limits.Choice{Policy: allocator.Default}, Format: "text"}
+	return newCommand(&cobra.Command{
+		Use:   "replay [flags] FILE",
+		Short: "Replay a recording through another policy",
+		Long: "Feeds the requests and releases of each process of a recording to a policy and shows what it would have done\n" +
+			"with them. Timing does not change: buffers are requested, released and cool down when they were. Memory that no\n" +
+			"policy manages is left out, and so are switches of the policy during the run. Limits that were changed during the\n" +
+			"run change here, too, except those set here. Only recordings under policies with slabs show whether a program\n" +
+			"that can make images from buffers could have used sub-allocations.",
+		Annotations: map[string]string{usageKey: "gpumemtop replay [--policy NAME] [--set LIMIT=VALUE] [--capacity SIZE] [--device-cost FILE] FILE"},
+		Example: "  gpumemtop record --policy none -o run.gmt ./blur && gpumemtop replay --policy slab run.gmt\n" +
+			"  gpumemtop probe --format json -o card.json       on another machine; here, what the run would cost there:\n" +
+			"  gpumemtop replay --device-cost card.json run.gmt",
+		Args: oneFile,
+	}, fields{"capacity": &o.Capacity, "format": &o.Format}.with(fixedPolicy(&o.Choice)).with(costFields(&o.Cost)),
+		interruptible(func(cmd *cobra.Command, args []string) error { return analyze.Replay(cmd.OutOrStdout(), args[0], &o) }))
+}
+
+func newTune() *cobra.Command {
+	o, format := tune.Options{Setup: defaultSetup(), Budget: 30 * time.Second, Configurations: tune.DefaultConfigurations}, "text"
+	return newCommand(&cobra.Command{
+		Use:   "tune [flags] FILE... | tune [flags] -- CMD [ARGS...]",
+		Short: "Find the policy and limits that suit a program",
+		Long: "Replays recordings through many policies and limits, shows the Pareto front of time in the driver and memory,\n" +
+			"recommends one configuration, and says how much a policy that knew the future could still save. Several\n" +
+			"recordings count together: the sum of their times, and the highest of their peaks. Cross-validation then scores\n" +
+			"the choice made without one recording, or without half of a single one, on the part left out: where it does badly,\n" +
+			"it over-fits.\n\n" +
+			"With a program after --, tune records the program, without a pool to learn the driver's costs and as it would run,\n" +
+			"searches, and runs it again with the recommendation to measure the gain. The program's input is empty and its\n" +
+			"output is hidden. Ctrl-C ends the search with the best so far. The exit status is 1 if nothing keeps to\n" +
+			"--max-memory.",
+		Annotations: map[string]string{usageKey: "gpumemtop tune [flags] FILE...\ngpumemtop tune [flags] -- CMD [ARGS...]"},
+		Example: "  gpumemtop tune run.gmt --write tuned.toml          what suits this run?\n" +
+			"  gpumemtop tune small.gmt large.gmt --budget 2m     … and both of these?\n" +
+			"  gpumemtop tune --max-memory 512MiB -- ./blur 4096  record, search, and run again",
+		Args: cobra.ArbitraryArgs,
+	}, fields{
+		"budget:tune": &o.Budget, "configurations": &o.Configurations, "max-memory": &o.MaxMemory, "write": &o.Output.Path,
+		"force": &o.Output.Force, "format": &format,
+	}.with(fixedPolicy(&o.Setup.Choice)).with(costFields(&o.Cost)), func(cmd *cobra.Command, args []string) error {
+		if err := analyze.CheckFormat(format, analyze.TextFormats); err != nil {
+			return err
+		}
+		o.PresentGiven = slices.ContainsFunc([]string{"policy", "set", "max-cached"}, cmd.Flags().Changed)
+		var result *tune.Result
+		var err error
+		switch at := cmd.ArgsLenAtDash(); {
+		case len(args) == 0:
+			return errors.New("nothing to tune: gpumemtop tune FILE..., or gpumemtop tune -- CMD [ARGS...]")
+		case at > 0:
+			return fmt.Errorf("%q stands before --: tune either recordings or a program", args[0])
+		case at == 0:
+			result, err = tune.Program(&o, args)
+		default:
+			result, err = tune.Recordings(&o, args)
+		}
+		switch {
+		case err != nil:
+			return err
+		case format == "json":
+			return console.WriteJSON(cmd.OutOrStdout(), result)
+		}
+		return result.WriteText(cmd.OutOrStdout())
+	})
+}
+
+func newAdvise() *cobra.Command {
+	o := analyze.DefaultAdvice()
+	return newCommand(&cobra.Command{
+		Use:   "advise [flags] FILE...",
+		Short: "Find buffers that could share memory, and copies that could go",
+		Long: "Finds memory that a program could merge: buffers that are never in use at once and could share one block, and\n" +
+			"copies that could go because their source could be created in place. It says what to change in which line, and\n" +
+			"what that would save. A recording shows one path through a program and proves nothing: advice is called safe only\n" +
+			"if it holds each time in two recordings or more. Record the program with different inputs, and give all.",
+		Annotations: map[string]string{usageKey: "gpumemtop advise [--form api|uses|completion] [--sizes any|equal] [--format text|json] [--max N] FILE..."},
+		Example: "  gpumemtop record -o a.gmt ./blur 4096 && gpumemtop record -o b.gmt ./blur 512\n" +
+			"  gpumemtop advise a.gmt b.gmt\n" +
+			"  gpumemtop advise --format json a.gmt | jq '.programs[].runs[].merged.peak'",
+		Args: takes(1, 0, "one recording or more"),
+	}, fields{"form": &o.Form, "sizes": &o.Sizes, "steps": &o.Steps, "max:advise": &o.Most, "format": &o.Format},
+		interruptible(func(cmd *cobra.Command, args []string) error { return analyze.Advise(cmd.OutOrStdout(), args, &o) }))
+}
+
+func newPlan() *cobra.Command {
+	o := place.Options{Timeout: 30 * time.Second}
+	return newCommand(&cobra.Command{
+		Use:   "plan [flags] FILE",
+		Short: "Pack buffers with known lifetimes into one arena",
+		Long: "Reads lifetimes from a recording or a CSV file of MiniMalloc, and finds an offset for each buffer so that buffers\n" +
+			"that live at the same time do not overlap. Without --capacity it looks for the smallest arena until a lower bound\n" +
+			"is met, time is up, or Ctrl-C. With it the first placement that fits will do, and the exit status is 1 if none was\n" +
+			"found. That proves that none exists only where the message says so.",
+		Annotations: map[string]string{usageKey: "gpumemtop plan [--capacity SIZE] [--alignment SIZE] [--timeout TIME] [-o OUT.csv] [-f] FILE"},
+		Example: "  gpumemtop plan run.gmt -o offsets.csv\n" +
+			"  gpumemtop plan problem.csv --capacity 1MiB --timeout 5s -o -",
+		Args: oneFile,
+	}, fields{
+		"capacity:plan": &o.Capacity, "alignment": &o.Alignment, "timeout:plan": &o.Timeout, "output:plan": &o.Output.Path, "force": &o.Output.Force,
+	}, func(cmd *cobra.Command, args []string) error {
+		return place.Place(cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], &o)
+	})
+}

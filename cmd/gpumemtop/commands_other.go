@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/machine"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/run"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+func newPolicies() *cobra.Command {
+	return newCommand(&cobra.Command{
+		Use:         "policies [NAME...]",
+		Short:       "List policies and their limits",
+		Annotations: map[string]string{usageKey: "gpumemtop policies [NAME...]"},
+		Example:     "  gpumemtop policies slab",
+		ValidArgs:   append(allocator.Names(), allocator.Auto),
+	}, fields{}, interruptible(func(cmd *cobra.Command, args []string) error {
+		text, err := limits.Describe(args, console.Columns(cmd.OutOrStdout()))
+		if err != nil {
+			return err
+		}
+		return console.WriteText(cmd.OutOrStdout(), text)
+	}))
+}
+
+func newProbe() *cobra.Command {
+	o := machine.ProbeOptions{Budget: 10 * time.Second, Format: "text"}
+	return newCommand(&cobra.Command{
+		Use:   "probe [flags]",
+		Short: "Measure what buffers cost on this machine's devices",
+		Long: "Measures on each OpenCL device, by size, what it costs to create a buffer, to write it for the first time and\n" +
+			"again, and to release it, and what sub-buffers cost; fits lines; and says whether memory comes with the create\n" +
+			"call or later, and whether the driver keeps released memory. Other work on the machine affects the figures.\n" +
+			"Drivers run in processes of their own: probe names one that crashes or hangs, and measures the other devices. An\n" +
+			"interrupt ends it early, with the figures so far.",
+		Annotations: map[string]string{usageKey: "gpumemtop probe [--device DEVICE] [--max SIZE] [--budget TIME] [--format text|json] [-o FILE]"},
+		Example:     "  gpumemtop probe                          all devices, in about 10 seconds\n  gpumemtop probe --max 64M --format json -o probe.json   for replay --device-cost probe.json",
+		Args:        noArguments,
+	}, fields{
+		"device:probe": &o.Device, "platform": &o.Platform, "max:probe": &o.Max, "budget:probe": &o.Budget, "format": &o.Format,
+		"output:text": &o.Output.Path, "force": &o.Output.Force,
+	}, func(cmd *cobra.Command, _ []string) error { return machine.Probe(cmd.OutOrStdout(), &o) })
+}
+
+func newDoctor() *cobra.Command {
+	format := "text"
+	return newCommand(&cobra.Command{
+		Use:   "doctor [flags]",
+		Short: "Check whether this machine can run gpumemtop",
+		Long: "Checks OpenCL, its drivers and devices; what prevents preloading; what the kernel allows attach and which\n" +
+			"capabilities are missing; the terminal, and the settings in the environment. Drivers run in processes of their\n" +
+			"own, so that one that crashes or hangs is only reported. The exit status is 1 if programs cannot be run.",
+		Annotations: map[string]string{usageKey: "gpumemtop doctor [--format text|json]"},
+		Args:        noArguments,
+	}, fields{"format": &format}, interruptible(func(cmd *cobra.Command, _ []string) error {
+		variables := map[string]string{}
+		for i := range settings {
+			if name := settings[i].envName(); name != "" {
+				variables[name] = settings[i].name
+			}
+		}
+		return machine.Doctor(cmd.OutOrStdout(), format, machine.DoctorOptions{
+			Version: versionText(), Policies: allocator.Names(), Settings: variables, Check: checkEnvironment,
+		})
+	}))
+}
+
+// checkEnvironment returns the error that a run would report about the settings in the environment.
+func checkEnvironment() error {
+	o := run.Options{Setup: defaultSetup(), Dashboard: defaultDashboard()}
+	flags := pflag.NewFlagSet("environment", pflag.ContinueOnError)
+	bind(flags, dashboardRunFields(&o))
+	origins, err := settle(flags, os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	return origins.explain(o.Check())
+}
+
+func newVersion() *cobra.Command {
+	return newCommand(&cobra.Command{
+		Use:         "version",
+		Short:       "Show the version",
+		Annotations: map[string]string{usageKey: "gpumemtop version"},
+		Args:        noArguments,
+	}, fields{}, interruptible(func(cmd *cobra.Command, _ []string) error {
+		return console.WriteText(cmd.OutOrStdout(), versionText())
+	}))
+}
+
+func versionText() string {
+	version := "(unknown)"
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		version = info.Main.Version
+	}
+	return fmt.Sprintf("gpumemtop %s, %s, recording format %d, event protocol %d\n", version, runtime.Version(), recording.Version, wire.Version)
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/view"
+)
+
+func partFields(p *files.Part) fields {
+	return fields{"since": &p.Since, "until": &p.Until, "process": &p.Process}
+}
+
+func newView() *cobra.Command {
+	o := view.Options{Dashboard: defaultDashboard()}
+	return newCommand(&cobra.Command{
+		Use:   "view [flags] FILE",
+		Short: "Look at a recording in the dashboard, at any time in it",
+		Long: "Shows a recording in the dashboard with a time cursor: the arrow keys move it, home and end go to the ends,\n" +
+			"t goes to a time. Every pane shows that time. A long recording opens at once and loads in the background.",
+		Annotations: map[string]string{usageKey: "gpumemtop view [--at TIME] FILE"},
+		Example:     "  gpumemtop view --at 12.5s blur.gmt",
+		Args:        oneFile,
+	}, fields{"at:view": &o.At, "ascii": &o.Dashboard.ASCII, "no-color": &o.Dashboard.NoColor},
+		func(_ *cobra.Command, args []string) error { return view.View(&o, args[0]) })
+}
+
+func newReport() *cobra.Command {
+	o := analyze.ReportOptions{Format: analyze.ReportFormats[0], Top: 20}
+	return newCommand(&cobra.Command{
+		Use:         "report [flags] FILE",
+		Short:       "Show the figures of a recording",
+		Annotations: map[string]string{usageKey: "gpumemtop report [--format " + strings.Join(analyze.ReportFormats, "|") + "] [-o OUT] FILE"},
+		Example: "  gpumemtop report blur.gmt\n  gpumemtop report --format json blur.gmt | jq .hit_rate\n" +
+			"  gpumemtop report --format md -o blur.md blur.gmt\n  gpumemtop report --format html -o blur.html blur.gmt\n  gpumemtop report --since 2s --tag blur.c blur.gmt",
+		Args: oneFile,
+	}, fields{
+		"tag": &o.Tag, "curve": &o.Curve, "top": &o.Top, "output:text": &o.Output.Path, "force": &o.Output.Force, "format:report": &o.Format,
+	}.with(partFields(&o.Part)), interruptible(func(cmd *cobra.Command, args []string) error {
+		return analyze.Report(cmd.OutOrStdout(), args[0], &o)
+	}))
+}
+
+func newInfo() *cobra.Command {
+	format := "text"
+	return newCommand(&cobra.Command{
+		Use:   "info [flags] FILE",
+		Short: "Show basic facts about a recording",
+		Long: "Shows what was recorded, where, and how it ended, from the header, the footer and the definitions. It does not\n" +
+			"read the events, so it is quick however large the recording is.",
+		Annotations: map[string]string{usageKey: "gpumemtop info [--format text|json] FILE"},
+		Args:        oneFile,
+	}, fields{"format": &format}, interruptible(func(cmd *cobra.Command, args []string) error {
+		return analyze.Info(cmd.OutOrStdout(), args[0], format)
+	}))
+}
+
+func newDiff() *cobra.Command {
+	format, top := "text", 20
+	return newCommand(&cobra.Command{
+		Use:   "diff [flags] A B",
+		Short: "Show what changed between two recordings",
+		Long: "Compares two runs, overall and by call site, and marks the changes that are more than chance. It matches call\n" +
+			"sites whose line has moved by their function.",
+		Annotations: map[string]string{usageKey: "gpumemtop diff [--format text|json] [--top N] A B"},
+		Example:     "  gpumemtop diff before.gmt after.gmt",
+		Args:        takes(2, 2, "two recordings"),
+	}, fields{"top": &top, "format": &format}, interruptible(func(cmd *cobra.Command, args []string) error {
+		return analyze.Diff(cmd.OutOrStdout(), args[0], args[1], format, top)
+	}))
+}
+
+func newCheck() *cobra.Command {
+	format, rules := "text", ""
+	return newCommand(&cobra.Command{
+		Use:   "check [flags] FILE",
+		Short: "Check a recording against rules (for CI)",
+		Long: "Exits with status 0 if a recording keeps to all rules and 1 if it does not; 125 means that it could not be\n" +
+			"judged. The rules are TOML: keys with their bounds, for the whole run, and in [[tag]] sections for each call\n" +
+			"site whose name matches a regular expression:\n\n" +
+			"  max_peak_in_use = \"512MiB\"\n  max_leaked_bytes = 0\n  min_hit_rate = 0.95\n\n" +
+			"  [[tag]]\n  match = \"^blur\\\\.c:\"\n  max_peak_in_use = \"64MiB\"\n\n" +
+			"A rule with no data to judge fails, and so does an incomplete recording.\n\nRules:\n" + analyze.RulesHelp(),
+		Annotations: map[string]string{usageKey: "gpumemtop check FILE --rules RULES.toml"},
+		Example:     "  gpumemtop record -o ci.gmt -- ./blur && gpumemtop check ci.gmt --rules memory.toml",
+		Args:        oneFile,
+	}, fields{"rules": &rules, "format": &format}, interruptible(func(cmd *cobra.Command, args []string) error {
+		return analyze.Check(cmd.OutOrStdout(), args[0], rules, format)
+	}))
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/attach"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/dashboard"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/fit"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/run"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
+)
+
+// defaultSetup is how programs run by default.
+func defaultSetup() watch.SetupOptions {
+	return watch.SetupOptions{Choice: limits.Choice{Policy: allocator.Default}, Tags: "stack", Depth: 8, Scrub: "none"}
+}
+
+func defaultDashboard() dashboard.Options {
+	return dashboard.Options{Refresh: dashboard.DefaultRefresh, NoColor: os.Getenv("NO_COLOR") != ""}
+}
+
+// fixedPolicy are the settings of commands whose policy does not change.
+func fixedPolicy(c *limits.Choice) fields {
+	return fields{"policy:fixed": &c.Policy, "set": &c.Set, "max-cached": &c.MaxCached}
+}
+
+func siteFields(s *watch.SetupOptions) fields {
+	return fields{"tags": &s.Tags, "stack-depth": &s.Depth}
+}
+
+func recordingFields(o *watch.OutputOptions) fields {
+	return fields{"json": &o.Trace, "output:record": &o.Recording, "summary": &o.Summary, "force": &o.Force}
+}
+
+func dashboardFields(d *dashboard.Options) fields {
+	return fields{"headless": &d.Headless, "refresh": &d.Refresh, "ascii": &d.ASCII, "no-color": &d.NoColor}
+}
+
+// runFields are the settings that run and record share.
+func runFields(o *run.Options) fields {
+	s := &o.Setup
+	return fields{
+		"policy": &s.Policy, "set": &s.Set, "max-cached": &s.MaxCached, "unsafe-no-gating": &s.Ungated, "scrub": &s.Scrub,
+		"device-memory": &s.DeviceMemory, "ghosts": &o.Ghosts,
+	}.with(siteFields(s)).with(recordingFields(&o.Outputs))
+}
+
+// dashboardRunFields are the settings of run.
+func dashboardRunFields(o *run.Options) fields {
+	return runFields(o).with(dashboardFields(&o.Dashboard)).
+		with(fields{"exit-with-app": &o.ExitWithApp, "no-replay": &o.NoReplay, "read-only": &o.ReadOnly})
+}
+
+func newRun() *cobra.Command {
+	o := run.Options{Setup: defaultSetup(), Dashboard: defaultDashboard()}
+	return newCommand(&cobra.Command{
+		Use:   "gpumemtop [flags] [--] CMD [ARGS...]",
+		Short: "Run an OpenCL program with a caching allocator and watch its device memory",
+		Long: "gpumemtop runs an unmodified OpenCL program, serves its buffers from a caching allocator, and shows live where\n" +
+			"its device memory goes. Without a terminal, under CI, or with --headless it writes a summary instead.\n" +
+			"Options end at the first non-option argument. The exit status is the program's own; 125, 126 and 127 mean that\n" +
+			"gpumemtop failed, or that the program cannot be executed or was not found.",
+		Annotations: map[string]string{usageKey: "gpumemtop [flags] [--] CMD [ARGS...]\ngpumemtop COMMAND [flags] ..."},
+		Example: "  gpumemtop ./blur 4096                        dashboard around ./blur; ? explains it\n" +
+			"  gpumemtop --policy none ./blur               only watch, no pool\n" +
+			"  gpumemtop record -o blur.gmt -- ./blur 4096  record, no dashboard\n" +
+			"  gpumemtop attach -p 4711                     watch a running program\n" +
+			"  gpumemtop report blur.gmt                    what stands out in the recording\n" +
+			"  gpumemtop view blur.gmt                      the dashboard over the recording\n" +
+			"  gpumemtop export blur.gmt -o blur.json       the recording for https://ui.perfetto.dev\n" +
+			"  gpumemtop tune -- ./blur 4096                which policy and limits suit it?\n" +
+			"  gpumemtop fit ./blur 4096                    how little device memory is enough?\n" +
+			"  gpumemtop -- report                          run a program that has the name of a command",
+		Args: cobra.ArbitraryArgs,
+	}, dashboardRunFields(&o), func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return errors.New("no program to run: gpumemtop CMD [ARGS...], or see gpumemtop --help")
+		}
+		return run.Run(&o, args)
+	})
+}
+
+func newRecord() *cobra.Command {
+	o := run.Options{Setup: defaultSetup(), Dashboard: dashboard.Options{Headless: true, Refresh: dashboard.DefaultRefresh}}
+	return newCommand(&cobra.Command{
+		Use:         "record [flags] [--] CMD [ARGS...]",
+		Short:       "Run a program and record it, without a dashboard",
+		Annotations: map[string]string{usageKey: "gpumemtop record [flags] [--] CMD [ARGS...]"},
+		Example: "  gpumemtop record ./blur 4096                 writes ./gpumemtop.blur.NUMBER.gmt\n" +
+			"  gpumemtop record -o %n-%p.gmt -- ./train     one file for each of its processes\n" +
+			"  gpumemtop record -o %h-%t.gmt -- ./blur      names the file after host and time\n" +
+			"  gpumemtop record --json blur.json ./blur     a Chrome trace instead, which grows while the program runs",
+		Args: cobra.ArbitraryArgs,
+	}, runFields(&o), func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return errors.New("no program to record: gpumemtop record -o FILE CMD [ARGS...]")
+		}
+		if o.Outputs.Recording == "" && o.Outputs.Trace == "" {
+			o.Outputs.Recording = files.DefaultName
+		}
+		return run.Run(&o, args)
+	})
+}
+
+func newAttach(start attach.StartFeed) *cobra.Command {
+	o := attach.Options{Setup: defaultSetup(), Dashboard: defaultDashboard()}
+	return newCommand(&cobra.Command{
+		Use:   "attach [flags]",
+		Short: "Watch programs that are already running",
+		Long: "Watches the OpenCL calls of programs that were not started under gpumemtop. It neither pauses nor modifies\n" +
+			"them, so there is no pool, and the size of older buffers is known only as far as they are used afterwards. Needs\n" +
+			"Linux 5.15, and root or the capabilities that 'gpumemtop doctor' names. It ends with q or Ctrl-C, after\n" +
+			"--duration, or when nothing is left to watch; the programs go on undisturbed.",
+		Annotations: map[string]string{usageKey: "gpumemtop attach (-p PID | --comm NAME | --cgroup PATH | --all)... [flags]"},
+		Example: "  gpumemtop attach -p 4711                       dashboard over a running program\n" +
+			"  gpumemtop attach -p 4711 --duration 1m -o a.gmt --headless\n" +
+			"                                                 records a minute of it\n" +
+			"  gpumemtop attach --comm train --follow         all programs of this name, and their children\n" +
+			"  gpumemtop attach --all -o %h-%p.gmt            one file for each process that uses OpenCL",
+		Args: noProgram,
+	}, fields{
+		"pid": &o.PIDs, "comm": &o.Comms, "cgroup": &o.Cgroups, "all": &o.All, "follow": &o.Follow, "duration": &o.Duration, "ghosts": &o.Ghosts,
+	}.with(siteFields(&o.Setup)).with(recordingFields(&o.Outputs)).with(dashboardFields(&o.Dashboard)),
+		func(*cobra.Command, []string) error { return attach.Attach(&o, start) })
+}
+
+// noProgram is the Args of attach: it explains how to name a process, and how to start a program.
+func noProgram(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if _, err := strconv.Atoi(args[0]); err == nil {
+		return fmt.Errorf("a process id takes -p before it: gpumemtop attach -p %s", args[0])
+	}
+	return fmt.Errorf("attach takes no program, only options such as -p PID that select running ones: gpumemtop %s starts one", args[0])
+}
+
+func newFit() *cobra.Command {
+	o, format := fit.Options{Setup: defaultSetup()}, "text"
+	return newCommand(&cobra.Command{
+		Use:   "fit [flags] [--] CMD [ARGS...]",
+		Short: "Find the least device memory that a program needs",
+		Long: "Runs a program again and again with less and less device memory, without the pool and with it, and shows how\n" +
+			"little is enough. A run survives when it ends with status 0, as it must without a limit. The program's input is\n" +
+			"empty and its output is hidden. The result is the smallest size that the program survived; it may fail with a\n" +
+			"little more. Each process has a device of its own.",
+		Annotations: map[string]string{usageKey: "gpumemtop fit [flags] [--] CMD [ARGS...]"},
+		Example: "  gpumemtop fit ./blur 4096                          how little device memory is enough?\n" +
+			"  gpumemtop fit --timeout 30s --format json ./blur   it may hang when memory is short",
+		Args: cobra.ArbitraryArgs,
+	}, fields{"resolution": &o.Resolution, "timeout:fit": &o.Timeout, "format": &format}.
+		with(fixedPolicy(&o.Setup.Choice)).with(siteFields(&o.Setup)), func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return errors.New("no program to fit: gpumemtop fit CMD [ARGS...]")
+		}
+		if err := analyze.CheckFormat(format, analyze.TextFormats); err != nil {
+			return err
+		}
+		result, err := fit.Find(&o, args)
+		switch {
+		case err != nil:
+			return err
+		case format == "json":
+			return console.WriteJSON(cmd.OutOrStdout(), result)
+		}
+		return result.WriteText(cmd.OutOrStdout())
+	})
+}

@@ -1,0 +1,318 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+	"github.com/spf13/pflag"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
+	"codeberg.org/gpumemtop/gpumemtop/internal/doctor"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// settingsFileMax bounds a settings file, bytes.
+const settingsFileMax = 64 << 10
+
+// settingsFile is what --config names.
+type settingsFile struct {
+	path    string
+	entries []entry // in the order of the file
+}
+
+// entry is a setting of the file.
+type entry struct {
+	setting *setting
+	line    int
+	values  []valueAt // as the flag takes them: one, or those of a flag that can be given several times
+}
+
+// valueAt is a value and its line.
+type valueAt struct {
+	text string
+	line int
+}
+
+// lineError is an error in a line.
+type lineError struct {
+	line int
+	text string
+}
+
+// Error implements error.
+func (e *lineError) Error() string { return fmt.Sprintf("line %d: %s", e.line, e.text) }
+
+func readSettingsFile(path string) (*settingsFile, error) {
+	text, err := files.ReadBounded(path, settingsFileMax)
+	if err != nil {
+		return nil, fmt.Errorf("%w: want a settings file in TOML", err)
+	}
+	entries, err := parseSettings(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s, %w", path, err)
+	}
+	return &settingsFile{path, entries}, nil
+}
+
+// entry returns the entry of a setting, nil if there is none.
+func (f *settingsFile) entry(name string) *entry {
+	if f == nil {
+		return nil
+	}
+	i := slices.IndexFunc(f.entries, func(e entry) bool { return e.setting.name == name })
+	if i < 0 {
+		return nil
+	}
+	return &f.entries[i]
+}
+
+// at names a line.
+func (f *settingsFile) at(line int) string { return fmt.Sprintf("%s, line %d", f.path, line) }
+
+// parseSettings reads settings in TOML: keys are the names of flags that have a variable. Errors are lineErrors.
+func parseSettings(text string) ([]entry, error) {
+	var all map[string]toml.Primitive
+	meta, err := toml.Decode(text, &all)
+	if err != nil {
+		return nil, syntaxError(text, err)
+	}
+	var entries []entry
+	for _, key := range meta.Keys() {
+		name := key[0]
+		if slices.ContainsFunc(entries, func(e entry) bool { return e.setting.name == name }) {
+			continue // a value in a table
+		}
+		e, err := parseEntry(&meta, name, all[name])
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+// syntaxError finds the line where a text is not TOML. The library miscounts where a line breaks off.
+func syntaxError(text string, err error) error {
+	line, what := 1, err.Error()
+	var bad toml.ParseError
+	if errors.As(err, &bad) {
+		line, what = 1+strings.Count(text[:max(0, min(bad.Position.Start, len(text)))], "\n"), bad.Message
+	}
+	return &lineError{line, strings.TrimSuffix(units.Clean(what), ".") + ": want TOML, with lines such as policy = \"slab\""}
+}
+
+// locator fails to be read: the library reports a line only in errors.
+type locator struct{}
+
+var errHere = errors.New("here")
+
+// UnmarshalTOML implements toml.Unmarshaler.
+func (locator) UnmarshalTOML(any) error { return errHere }
+
+// lineOf returns the line of a value's key, 0 for a table that only its values imply.
+func lineOf(meta *toml.MetaData, value toml.Primitive) int {
+	var here toml.ParseError
+	errors.As(meta.PrimitiveDecode(value, locator{}), &here)
+	return here.Position.Line
+}
+
+func parseEntry(meta *toml.MetaData, name string, from toml.Primitive) (entry, error) {
+	e := entry{line: max(1, lineOf(meta, from))}
+	wrong := func(err error) (entry, error) { return e, &lineError{e.line, err.Error()} }
+	var err error
+	if e.setting, err = fileSetting(name); err != nil {
+		return wrong(err)
+	}
+	var value any
+	if err := meta.PrimitiveDecode(from, &value); err != nil {
+		return wrong(err)
+	}
+	if _, several := e.setting.newField().(*[]string); several {
+		e.values, err = assignments(meta, name, from, value, e.line)
+	} else {
+		var text string
+		text, err = e.setting.textOf(value)
+		e.values = []valueAt{{text, e.line}}
+	}
+	var placed *lineError
+	if errors.As(err, &placed) {
+		return e, err
+	}
+	if err == nil {
+		err = e.setting.check(e.values)
+	}
+	if err != nil {
+		return wrong(err)
+	}
+	return e, nil
+}
+
+// fileSetting finds the setting of a key.
+func fileSetting(name string) (*setting, error) {
+	known, flagOnly := fileSettings(), false
+	for i := range settings {
+		s := &settings[i]
+		if s.name == name && s.inFile() {
+			return s, nil
+		}
+		flagOnly = flagOnly || s.name == name
+	}
+	if flagOnly {
+		return nil, fmt.Errorf("a settings file cannot set %s: give --%s on the command line", name, name)
+	}
+	if near := doctor.Nearest(name, known); near != "" {
+		return nil, fmt.Errorf("unknown setting %s: did you mean %s?", units.Clean(strconv.Quote(name)), near)
+	}
+	return nil, fmt.Errorf("unknown setting %s: want one of %s", units.Clean(strconv.Quote(name)), strings.Join(known, ", "))
+}
+
+// fileSettings are the names of the settings that a file can have.
+func fileSettings() []string {
+	var names []string
+	for i := range settings {
+		if s := &settings[i]; s.inFile() && !slices.Contains(names, s.name) {
+			names = append(names, s.name)
+		}
+	}
+	return names
+}
+
+// newField returns an empty field for a setting of a file, by what help calls the value.
+func (s *setting) newField() any {
+	switch s.value {
+	case "":
+		return new(bool)
+	case "N":
+		return new(int)
+	case "TIME":
+		return new(time.Duration)
+	case "LIMIT=VALUE":
+		return new([]string)
+	}
+	return new(string)
+}
+
+// textOf writes a value as the flag takes it.
+func (s *setting) textOf(value any) (string, error) {
+	text, isText := value.(string)
+	want := "a text in quotes"
+	switch s.newField().(type) {
+	case *bool:
+		if b, ok := value.(bool); ok {
+			return strconv.FormatBool(b), nil
+		}
+		want = "true or false"
+	case *int:
+		if n, ok := value.(int64); ok {
+			return strconv.FormatInt(n, 10), nil
+		}
+		want = "a whole number"
+	case *time.Duration:
+		if isText {
+			return text, nil
+		}
+		want = "a time in quotes, such as \"1.5s\""
+	default:
+		if isText {
+			return text, nil
+		}
+		if n, ok := value.(int64); ok && s.value == "SIZE" {
+			return strconv.FormatInt(n, 10), nil
+		}
+	}
+	return "", fmt.Errorf("%s is %s: want %s", s.name, kindOf(value), want)
+}
+
+// kindOf describes a value.
+func kindOf(value any) string {
+	switch v := value.(type) {
+	case string:
+		return "the text " + units.Clean(strconv.Quote(v))
+	case bool, int64, float64:
+		return fmt.Sprint(v)
+	case []any, []map[string]any:
+		return "a list"
+	case map[string]any:
+		return "a table"
+	}
+	return "a date or time"
+}
+
+// limitName matches names of limits. They contain no comma, which separates limits.
+var limitName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+// assignments reads a table of names and values, or a list of "NAME=VALUE".
+func assignments(meta *toml.MetaData, name string, from toml.Primitive, value any, line int) ([]valueAt, error) {
+	var list []valueAt
+	switch all := value.(type) {
+	case []any:
+		for _, one := range all {
+			text, ok := one.(string)
+			if !ok {
+				return nil, fmt.Errorf("%s has %s in its list: want texts, such as \"max_age=30s\"", name, kindOf(one))
+			}
+			list = append(list, valueAt{text, line})
+		}
+		return list, nil
+	case map[string]any:
+		var lines map[string]toml.Primitive
+		if err := meta.PrimitiveDecode(from, &lines); err != nil {
+			return nil, err
+		}
+		for _, key := range meta.Keys() {
+			if len(key) != 2 || key[0] != name {
+				continue
+			}
+			at := max(line, lineOf(meta, lines[key[1]]))
+			text, err := assignment(key[1], all[key[1]])
+			if err != nil {
+				return nil, &lineError{at, err.Error()}
+			}
+			list = append(list, valueAt{text, at})
+		}
+		return list, nil
+	}
+	return nil, fmt.Errorf("%s is %s: want a table, as in [%s] with lines such as max_age = \"30s\", or a list of texts", name, kindOf(value), name)
+}
+
+// assignment reads one value of such a table.
+func assignment(name string, value any) (string, error) {
+	var text string
+	switch v := value.(type) {
+	case string:
+		text = v
+	case bool:
+		text = strconv.FormatBool(v)
+	case int64:
+		text = strconv.FormatInt(v, 10)
+	case float64:
+		text = strconv.FormatFloat(v, 'f', -1, 64)
+	default:
+		return "", fmt.Errorf("limit %s is %s: want a text in quotes, a number, true or false", units.Clean(name), kindOf(value))
+	}
+	if !limitName.MatchString(name) {
+		return "", fmt.Errorf("%s is not the name of a limit: gpumemtop policies lists them", units.Clean(strconv.Quote(name)))
+	}
+	if strings.Contains(text, ",") {
+		return "", fmt.Errorf("limit %s is %s: want one value, without a comma", name, kindOf(text))
+	}
+	return name + "=" + text, nil
+}
+
+// check tries the values on a flag of its own.
+func (s *setting) check(values []valueAt) error {
+	flags := pflag.NewFlagSet(s.name, pflag.ContinueOnError)
+	s.bind(flags, s.newField())
+	for _, value := range values {
+		if flags.Set(s.name, value.text) != nil {
+			return fmt.Errorf("bad value %s for %s: want what --%s takes", units.Clean(strconv.Quote(value.text)), s.name, s.name)
+		}
+	}
+	return nil
+}

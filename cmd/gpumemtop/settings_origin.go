@@ -1,0 +1,287 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/BurntSushi/toml"
+	"github.com/spf13/pflag"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
+	"codeberg.org/gpumemtop/gpumemtop/internal/doctor"
+)
+
+// origins are where the settings of a command come from.
+type origins struct {
+	flags *pflag.FlagSet
+	file  *settingsFile     // nil without one
+	of    map[string]string // by flag: a variable, or a line of the file; missing for flags and defaults
+}
+
+// settle gives the settings that no flag has set their values from the environment, and then from the settings file.
+func settle(flags *pflag.FlagSet, lookup func(string) (string, bool)) (*origins, error) {
+	o := &origins{flags: flags, of: map[string]string{}}
+	if err := o.readEnvironment(lookup); err != nil {
+		return nil, err
+	}
+	if err := o.readFile(); err != nil {
+		return nil, err
+	}
+	return o, o.checkPolicy()
+}
+
+func (o *origins) readEnvironment(lookup func(string) (string, bool)) error {
+	for _, s := range settingsOf(o.flags) {
+		if !s.env || o.flags.Changed(s.name) {
+			continue
+		}
+		value, ok := lookup(s.envName())
+		if !ok || value == "" {
+			continue
+		}
+		if err := o.flags.Set(s.name, value); err != nil {
+			return fmt.Errorf("bad value %q in %s: want what --%s takes", value, s.envName(), s.name)
+		}
+		o.of[s.name] = s.envName()
+	}
+	return nil
+}
+
+// readFile reads the file that --config names. All values in it of a flag that can be given several times count together,
+// and only if there are no others.
+func (o *origins) readFile() error {
+	path, err := o.flags.GetString("config")
+	if err != nil || path == "" { // an error: the command takes no file
+		return nil
+	}
+	if o.file, err = readSettingsFile(path); err != nil {
+		var placed *lineError
+		if !errors.As(err, &placed) {
+			err = fmt.Errorf("%s: %w", o.name("config"), err)
+		}
+		return err
+	}
+	for _, s := range settingsOf(o.flags) {
+		e := o.file.entry(s.name)
+		if e == nil || !s.inFile() || o.flags.Changed(s.name) {
+			continue
+		}
+		o.of[s.name] = o.file.at(e.line)
+		for _, value := range e.values {
+			if err := o.flags.Set(s.name, value.text); err != nil {
+				return fmt.Errorf("%s: %w", o.file.at(value.line), err)
+			}
+		}
+	}
+	return nil
+}
+
+// name is what has set a setting: a variable, a line of the file, or else the flag.
+func (o *origins) name(flag string) string {
+	if origin := o.of[flag]; origin != "" {
+		return origin
+	}
+	return "--" + flag
+}
+
+// inFile reports whether a setting's value is from the file.
+func (o *origins) inFile(flag string) bool {
+	e := o.file.entry(flag)
+	return e != nil && o.of[flag] == o.file.at(e.line)
+}
+
+// choice returns the policy and limits.
+func (o *origins) choice() (choice limits.Choice) {
+	choice.Policy, _ = o.flags.GetString("policy") // errors: the command has no such flag
+	choice.Set, _ = o.flags.GetStringArray("set")
+	choice.MaxCached, _ = o.flags.GetString("max-cached")
+	return choice
+}
+
+// checkPolicy checks the policy, and the limits from the file, whose errors name a line.
+func (o *origins) checkPolicy() error {
+	flag := o.flags.Lookup("policy")
+	if flag == nil {
+		return nil
+	}
+	choice := o.choice()
+	if choice.Policy == allocator.Auto && flag.Annotations[keyAnnotation][0] == "policy:fixed" {
+		return fmt.Errorf("%s: policy %s switches policies while a program runs: here it can only be one of %s",
+			o.name("policy"), allocator.Auto, strings.Join(allocator.Names(), ", "))
+	}
+	if o.file == nil {
+		return nil
+	}
+	description, known := allocator.Describe(choice.Policy)
+	if !known {
+		_, err := allocator.New(choice.Policy, nil)
+		return fmt.Errorf("%s: %w", o.name("policy"), err)
+	}
+	if !o.inFile("set") {
+		return nil
+	}
+	set := o.file.entry("set")
+	together := limits.Choice{Policy: choice.Policy}
+	for _, value := range set.values {
+		if err := o.checkLimit(&description, value.text); err != nil {
+			return fmt.Errorf("%s: %w", o.file.at(value.line), err)
+		}
+		together.Set = append(together.Set, value.text)
+	}
+	if _, _, err := together.New(); err != nil {
+		return fmt.Errorf("%s: %w", o.file.at(set.line), err)
+	}
+	return nil
+}
+
+// checkLimit checks one value of the file's limits by itself.
+func (o *origins) checkLimit(description *allocator.Description, text string) error {
+	choice := o.choice()
+	parsed, err := choice.ParseOne(text)
+	if err != nil {
+		return err
+	}
+	var known []string
+	for i := range description.Limits {
+		known = append(known, description.Limits[i].Name)
+	}
+	for i := range parsed {
+		if name := parsed[i].Name; !slices.Contains(known, name) {
+			return o.unknownLimit(choice.Policy, name, known)
+		}
+	}
+	return nil
+}
+
+// unknownLimit says that the policy has no such limit. The limit may be for the policy in the file, which a flag replaced.
+func (o *origins) unknownLimit(policy, name string, known []string) error {
+	meant := o.file.entry("policy")
+	if meant != nil && !o.inFile("policy") && meant.values[0].text != policy {
+		return fmt.Errorf("limit %s is for policy %s, which the file names in line %d; policy %s, from %s, has no such limit: "+
+			"give limits with --set, which replace all of the file's, or another file",
+			name, meant.values[0].text, meant.line, policy, o.name("policy"))
+	}
+	hint := "it has " + strings.Join(known, ", ")
+	if near := doctor.Nearest(name, known); near != "" {
+		hint = "did you mean " + near + "?"
+	} else if len(known) == 0 {
+		hint = "it has none"
+	}
+	return fmt.Errorf("policy %s has no limit %s: %s", policy, name, hint)
+}
+
+// explain adds to an error about flags where their values come from.
+func (o *origins) explain(err error) error {
+	if err == nil || console.IsSilent(err) {
+		return err
+	}
+	text := err.Error() + " "
+	for _, name := range slices.Sorted(maps.Keys(o.of)) {
+		if regexp.MustCompile("--" + name + `\b[^-]`).MatchString(text) {
+			err = fmt.Errorf("%w; --%s is from %s", err, name, o.of[name])
+		}
+	}
+	return err
+}
+
+// printConfig writes the settings in effect, and where each comes from, as a settings file.
+func printConfig(w io.Writer, command string, o *origins) error {
+	if o.flags.Lookup("policy") != nil { // what is written must be readable
+		choice := o.choice()
+		if _, _, err := choice.New(); err != nil {
+			return err
+		}
+	}
+	var b, tables strings.Builder
+	fmt.Fprintf(&b, "# The settings of %s.\n", command)
+	for _, s := range settingsOf(o.flags) {
+		if !s.inFile() {
+			continue
+		}
+		origin, flag := o.of[s.name], o.flags.Lookup(s.name)
+		switch {
+		case origin != "":
+		case flag.Changed:
+			origin = "flag"
+		default:
+			origin = "default"
+		}
+		var err error
+		if list, several := flag.Value.(pflag.SliceValue); several {
+			err = printTable(&tables, s.name, list.GetSlice(), origin)
+		} else {
+			err = printValue(&b, o.flags, flag, origin)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return console.WriteText(w, b.String()+tables.String())
+}
+
+func printValue(b *strings.Builder, flags *pflag.FlagSet, flag *pflag.Flag, origin string) error {
+	var value any
+	var err error
+	switch flag.Value.Type() {
+	case "bool":
+		value, err = flags.GetBool(flag.Name)
+	case "int":
+		value, err = flags.GetInt(flag.Name)
+	default:
+		if value = flag.Value.String(); value == "" && flag.DefValue == "" {
+			fmt.Fprintf(b, "# %s is not set\n", flag.Name)
+			return nil
+		}
+	}
+	if err != nil {
+		return err
+	}
+	line, err := tomlLine(flag.Name, value)
+	fmt.Fprintf(b, "%s  # %s\n", line, comment(origin))
+	return err
+}
+
+// printTable writes a setting that can be given several times.
+func printTable(b *strings.Builder, name string, list []string, origin string) error {
+	if len(list) == 0 {
+		fmt.Fprintf(b, "# %s is not set\n", name)
+		return nil
+	}
+	fmt.Fprintf(b, "\n[%s]  # %s\n", name, comment(origin))
+	for assignment := range strings.SplitSeq(strings.Join(list, ","), ",") {
+		name, value, _ := strings.Cut(assignment, "=")
+		line, err := tomlLine(strings.TrimSpace(name), strings.TrimSpace(value))
+		if err != nil {
+			return err
+		}
+		b.WriteString(line + "\n")
+	}
+	return nil
+}
+
+// comment replaces what may not be in a comment of TOML.
+func comment(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == utf8.RuneError {
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+// tomlLine writes a key and its value.
+func tomlLine(name string, value any) (string, error) {
+	if text, ok := value.(string); ok && !utf8.ValidString(text) {
+		return "", fmt.Errorf("%q, the value of %s, is not UTF-8: a settings file cannot have it", text, name)
+	}
+	line, err := toml.Marshal(map[string]any{name: value})
+	return strings.TrimSpace(string(line)), err
+}

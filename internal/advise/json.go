@@ -1,0 +1,174 @@
+package advise
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/advise/merging"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// document is the JSON of a result. Its keys are what scripts rely on, see docs/METRICS.md.
+type document struct {
+	Form     string            `json:"form"`  // that was asked for
+	Sizes    string            `json:"sizes"` // "equal" or "any"
+	Programs []programDocument `json:"programs"`
+	Empty    []string          `json:"empty"` // recordings without records of memory
+}
+
+type programDocument struct {
+	Program string           `json:"program"`
+	Runs    []runDocument    `json:"runs"`
+	Advice  []adviceDocument `json:"advice"`
+}
+
+type runDocument struct {
+	Recording  string          `json:"recording"`
+	Process    uint32          `json:"process"`
+	PID        int             `json:"pid"`
+	Now        metricsDocument `json:"now"`
+	Merged     metricsDocument `json:"merged"`
+	NoOps      int             `json:"no_op_copies"`
+	NearMisses int             `json:"near_misses"`
+	Reuse      reuseDocument   `json:"reuse"`
+	Lacks      []string        `json:"lacks"`
+}
+
+type metricsDocument struct {
+	merging.Metrics
+	Copies int `json:"copies"`
+}
+
+type reuseDocument struct {
+	Form    string          `json:"form"` // that counted
+	Before  merging.Demand  `json:"before"`
+	After   merging.Demand  `json:"after"`
+	Bound   merging.Demand  `json:"bound"`
+	Linear  *merging.Demand `json:"linear"` // null when there are too many buffers for it
+	Best    merging.Demand  `json:"best"`
+	Method  string          `json:"method"`
+	Optimal bool            `json:"optimal"`
+	Groups  []Group         `json:"groups"`
+}
+
+type adviceDocument struct {
+	*merging.Advice
+	Miss     *missDocument `json:"miss,omitempty"`
+	Sentence string        `json:"sentence"`
+}
+
+// missDocument is what is in the way of a near miss.
+type missDocument struct {
+	Condition   string `json:"condition"`
+	Producer    bool   `json:"producer"`
+	Run         int    `json:"run"`  // its place in runs
+	Step        *int   `json:"step"` // null when it was none
+	HoistCreate bool   `json:"hoist_create"`
+	HoistFill   bool   `json:"hoist_fill"`
+}
+
+// JSON writes what was found as one JSON object. The error is the writer's.
+func (r *Result) JSON(w io.Writer) error {
+	d := document{Form: r.Options.Form.String(), Sizes: "equal", Programs: []programDocument{}, Empty: append([]string{}, r.Empty...)}
+	if r.Options.Max {
+		d.Sizes = "any"
+	}
+	for i := range r.Programs {
+		d.Programs = append(d.Programs, r.Programs[i].document())
+	}
+	if err := units.WriteJSON(w, &d); err != nil {
+		return fmt.Errorf("write advice: %w", err)
+	}
+	return nil
+}
+
+func (p *Program) document() programDocument {
+	d := programDocument{Program: p.Name, Runs: []runDocument{}, Advice: []adviceDocument{}}
+	for i := range p.Runs {
+		d.Runs = append(d.Runs, p.Runs[i].document())
+	}
+	for i := range p.Advice {
+		d.Advice = append(d.Advice, adviceOf(&p.Advice[i]))
+	}
+	return d
+}
+
+func (r *Run) document() runDocument {
+	f := &r.Found
+	d := runDocument{
+		Recording: r.Recording, Process: r.Process, PID: r.PID, Now: metricsDocument{f.Now, f.Copies}, Merged: metricsDocument{f.Merged, r.left()},
+		NoOps: f.NoOps, NearMisses: f.NearMisses, Lacks: append([]string{}, r.Lacks...),
+	}
+	u := f.Reuse
+	d.Reuse = reuseDocument{
+		Form: u.Form.String(), Before: u.Before, After: u.After,
+		Bound: u.Bound, Best: u.Best, Method: u.Method, Optimal: u.Optimal,
+		Groups: append([]Group{}, r.Groups()...),
+	}
+	if u.Linear.Blocks > 0 {
+		d.Reuse.Linear = &u.Linear
+	}
+	return d
+}
+
+func adviceOf(a *merging.Advice) adviceDocument {
+	d := adviceDocument{Advice: a, Sentence: a.Sentence}
+	if a.Failed != 0 {
+		d.Miss = &missDocument{
+			Condition: a.Failed.String(), Producer: a.Producer, Run: a.Run,
+			HoistCreate: a.Hoist&merging.HoistCreate != 0, HoistFill: a.Hoist&merging.HoistFill != 0,
+		}
+		if a.Step != merging.None {
+			d.Miss.Step = &a.Step
+		}
+	}
+	return d
+}
+
+// Group is blocks that serve buffers of the same call sites.
+type Group struct {
+	Sites   []string `json:"sites"`   // by the order of their buffers in the first of the blocks
+	Blocks  int      `json:"blocks"`  // each serves two buffers or more, one after the other
+	Buffers int      `json:"buffers"` // that these serve
+	Bytes   uint64   `json:"bytes"`   // of the blocks
+}
+
+// Groups returns the blocks of a run's plan by the call sites whose buffers they serve, those that serve most buffers first.
+func (r *Run) Groups() []Group {
+	var groups []Group
+	at := map[string]int{}
+	for _, members := range r.Found.Reuse.Groups {
+		var sites []string
+		var most uint64
+		for _, buffer := range members {
+			b := &r.Program.Buffers[buffer]
+			most = max(most, b.Size)
+			if name := r.Program.Name(b.Site); !slices.Contains(sites, name) {
+				sites = append(sites, name)
+			}
+		}
+		key := strings.Join(slices.Sorted(slices.Values(sites)), "\x00")
+		i, seen := at[key]
+		if !seen {
+			i = len(groups)
+			at[key] = i
+			groups = append(groups, Group{Sites: sites})
+		}
+		g := &groups[i]
+		g.Blocks++
+		g.Buffers += len(members)
+		g.Bytes += most
+	}
+	slices.SortStableFunc(groups, func(x, y Group) int {
+		return cmp.Or(cmp.Compare(y.Buffers, x.Buffers), cmp.Compare(y.Bytes, x.Bytes))
+	})
+	return groups
+}
+
+// left returns how many copies between buffers remain.
+func (r *Run) left() int {
+	return r.Found.Copies - r.Found.NoOps - r.Found.Merged.Coalescings
+}

@@ -1,0 +1,151 @@
+package merging
+
+import "testing"
+
+// TestARefilledSourceIsSaid: to make it in the destination is right for one of its contents, and wrong for the buffer.
+func TestARefilledSourceIsSaid(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		s := newScript()
+		out, part := s.create(128, 2), s.create(128, 3)
+		s.fill(part)
+		s.copy(part, out, 0)
+		if again {
+			s.fill(part)
+			s.step(KindRead, reads(part))
+		}
+		s.step(KindRead, reads(out))
+		if c := about(advise(t, &s.Program), Coalesce); c.Verdict != HoldsHere || c.Refilled != again {
+			t.Errorf("filled again %v: %+v", again, c)
+		}
+	}
+}
+
+// TestThreadsTakeTurnsOnce: that two threads did not use memory at once may be otherwise the next time, however often it was
+// so.
+func TestThreadsTakeTurnsOnce(t *testing.T) {
+	run := func(recording int, threads ...uint32) *Program {
+		s := newScript()
+		s.Recording = recording
+		for i, thread := range threads {
+			b := s.create(64, uint32(1+i%2))
+			s.Steps[s.step(KindKernel, writes(b))].Thread = thread
+			s.release(b)
+		}
+		return &s.Program
+	}
+	verdict := func(topic Topic, threads ...uint32) Verdict {
+		return about(advise(t, run(0, threads...), run(1, threads...)), topic).Verdict
+	}
+	if got := verdict(ShareBlock, 1, 1); got != Safe {
+		t.Errorf("one thread: %s", got)
+	}
+	if got := verdict(ShareBlock, 1, 2); got != HoldsHere {
+		t.Errorf("two threads, each with a buffer: %s", got)
+	}
+	if got := verdict(ShareBlock, 2, 2, 1, 1); got != HoldsHere {
+		t.Errorf("two threads that use the buffers of both sites: %s", got)
+	}
+	twice := func(recording int, thread uint32) *Program {
+		s := newScript()
+		s.Recording = recording
+		out, part := s.create(128, 2), s.create(128, 3)
+		s.Steps[s.step(KindKernel, writes(part))].Thread = 1
+		s.Steps[s.copy(part, out, 0)].Thread = 1
+		s.Steps[s.step(KindRead, reads(out))].Thread = thread
+		return &s.Program
+	}
+	for thread, want := range map[uint32]Verdict{1: Safe, 2: HoldsHere} {
+		if got := about(advise(t, twice(0, thread), twice(1, thread)), Coalesce).Verdict; got != want {
+			t.Errorf("a copy whose destination thread %d reads: %s", thread, got)
+		}
+	}
+}
+
+// TestSharingSavesWhatThePeakFallsBy: buffers that are released before the next is created were never there at once.
+func TestSharingSavesWhatThePeakFallsBy(t *testing.T) {
+	for early, want := range map[bool]uint64{true: 0, false: 64} {
+		s := newScript()
+		first := s.create(64, 1)
+		s.step(KindKernel, writes(first))
+		if early {
+			s.release(first)
+		}
+		second := s.create(64, 2)
+		s.step(KindKernel, writes(second))
+		if !early {
+			s.release(first)
+		}
+		s.release(second)
+		if a := about(advise(t, &s.Program), ShareBlock); a.Bytes != want || a.Count != 1 {
+			t.Errorf("released early %v: %+v, want %d bytes", early, a, want)
+		}
+	}
+}
+
+// TestWhatWasThereBeforeIsNotCalledHeld: an argument that was set before may use it in any kernel.
+func TestWhatWasThereBeforeIsNotCalledHeld(t *testing.T) {
+	for pinned, want := range map[Pin]uint64{Free: 100, Earlier: 0} {
+		s := newScript()
+		old := s.create(100, 1)
+		s.Buffers[old].Pinned = pinned
+		s.Steps[0].Uses = []Use{s.all(writes(old))}
+		for range 2 {
+			b := s.create(50, 2)
+			s.step(KindKernel, writes(b))
+			s.release(b)
+		}
+		if a := about(advise(t, &s.Program), HeldLate); a.Bytes != want {
+			t.Errorf("%s: %+v, want %d bytes", pinned, a, want)
+		}
+	}
+}
+
+func TestSentencesSayWhatToChange(t *testing.T) {
+	for want, a := range map[string]Advice{
+		"Make part in a sub-buffer of out and drop the copy at copy.c:9 from part to out (8 times, 2.00 KiB).": {
+			Topic: Coalesce, Verdict: Safe, Sites: []string{"copy.c:9", "part", "out"}, Count: 8, Bytes: 2048,
+		},
+		"It would do without the copy at copy.c:9 from part to out (256 B), if not for C3: the kernel that makes the source " +
+			"uses the destination's bytes too, and nothing else does. Let that kernel read from elsewhere what it needs of " +
+			"the destination.": {
+			Topic: Coalesce, Verdict: NearMiss, Sites: []string{"copy.c:9", "part", "out"}, Count: 1, Bytes: 256,
+			Failed: Undisturbed, Producer: true,
+		},
+		"It would do without the copy at copy.c:9 from part to out (256 B), if not for C2: the destination is created after " +
+			"the source is first used. To mend that, create the destination, and fill it, before the source is first used: " +
+			"the host reads nothing in between.": {
+			Topic: Coalesce, Verdict: NearMiss, Sites: []string{"copy.c:9", "part", "out"}, Count: 1, Bytes: 256,
+			Failed: Allocated, Hoist: HoistCreate | HoistFill,
+		},
+		"Remove the copy at copy.c:9 (2 times, 512 B): it puts bytes where they are.": {
+			Topic: NoOpCopy, Sites: []string{"copy.c:9", "a", "a"}, Count: 2, Bytes: 512,
+		},
+		"Create one buffer for a, b and c: their buffers are never in use at once. It saves 1.00 MiB at the peak and 2 creates.": {
+			Topic: ShareBlock, Sites: []string{"a", "b", "c"}, Count: 2, Bytes: 1 << 20,
+		},
+		"Create one buffer for a and b: their buffers are never in use at once. It saves 2 creates.": {
+			Topic: ShareBlock, Sites: []string{"a", "b"}, Count: 2,
+		},
+		"Make part in a sub-buffer of out and drop the copy at copy.c:9 from part to out (256 B). The source holds several " +
+			"contents, one after the other: each needs memory of its own, a sub-buffer where it is copied.": {
+			Topic: Coalesce, Verdict: Safe, Sites: []string{"copy.c:9", "part", "out"}, Count: 1, Bytes: 256, Refilled: true,
+		},
+		"Keep the buffer of a and use it again: it is never needed twice at once. It saves one create.": {
+			Topic: CreateOnce, Sites: []string{"a"}, Count: 1,
+		},
+		"Make the parts of d where they belong, in sub-buffers of it (a at bytes 0, 8, 16 and 2 more), and " +
+			"drop the copies at x (100 times, 800 B).": {
+			Topic: Concat, Sites: []string{"d", "a", "a", "a", "a", "a"}, Copies: []string{"x"}, Count: 100, Bytes: 800,
+			Offsets: []uint64{0, 8, 16, 24, 32},
+		},
+		"Make the parts of d where they belong, in sub-buffers of it (a and b, not always at the same bytes), and drop the " +
+			"copies at x and y (2 times, 800 B). OpenCL has no sub-buffers of sub-buffers: make those within it of the " +
+			"outermost buffer, too.": {
+			Topic: Concat, Sites: []string{"d", "a", "b"}, Copies: []string{"x", "y"}, Count: 2, Bytes: 800, Nested: true,
+		},
+	} {
+		if got := a.sentence(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}

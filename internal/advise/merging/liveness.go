@@ -1,0 +1,305 @@
+package merging
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Life is when a buffer with memory of its own was there, and when anything was in it. Steps are numbers in the
+// program; First, Last and Done are None for a buffer that nothing used.
+type Life struct {
+	Created, End int // [Created, End): until it and all its parts are released, or the run ends
+	First, Last  int // uses, of it or its parts
+	Done         int // when all its uses are known to have completed
+	// Contents are one after the other: each begins where everything before is wholly overwritten by commands that are
+	// sure to do so. Likely counts how many more there would be if kernels that only write a buffer wrote all of it.
+	Contents []Content
+	Likely   int
+	Alloc    Lag // from its create to its first use
+	Release  Lag // from its last use's end to its release
+}
+
+// Content is what a buffer held from one full overwrite to the next.
+type Content struct {
+	First, Last int // uses
+	Done        int
+	begin, end  int // of the root's touches
+}
+
+// Lag is time in which memory was held for nothing.
+type Lag struct {
+	Steps int
+	NS    uint64 // 0 when the steps have no times
+}
+
+func (a *Analysis) findLives() {
+	p := a.Program
+	a.Lives = make([]Life, len(p.Buffers))
+	for i := range p.Buffers {
+		b := &p.Buffers[i]
+		end := b.Released
+		if end == None {
+			end = len(p.Steps)
+		}
+		root := int(a.roots[i].root)
+		if root == i {
+			a.Lives[i] = Life{Created: b.Created, End: end, First: None, Last: None, Done: None}
+		} else {
+			a.Lives[root].End = max(a.Lives[root].End, end)
+			a.Lives[i] = Life{Created: b.Created, End: end, First: None, Last: None, Done: None}
+		}
+	}
+	for i := range p.Buffers {
+		if a.root(i) {
+			a.findLife(i)
+		}
+	}
+}
+
+func (a *Analysis) findLife(root int) {
+	l := &a.Lives[root]
+	touches := a.touches(root)
+	if len(touches) == 0 {
+		l.Alloc = a.lag(l.Created, l.End)
+		return
+	}
+	l.Contents, l.Likely = a.contents(root)
+	l.First = l.Contents[0].First
+	for _, c := range l.Contents {
+		l.Last = max(l.Last, c.Last)
+		l.Done = max(l.Done, c.Done)
+	}
+	l.End = max(l.End, l.Last+1) // the release of something used later is only the application's
+	l.Alloc = a.lag(l.Created, l.First)
+	l.Release = a.lag(min(l.Done, l.End), l.End)
+}
+
+func (a *Analysis) lag(from, to int) Lag {
+	lag := Lag{Steps: to - from}
+	steps := a.Program.Steps
+	if to = min(to, len(steps)-1); from < to && steps[from].Time != 0 {
+		lag.NS = steps[to].Time - min(steps[from].Time, steps[to].Time)
+	}
+	return lag
+}
+
+// contents splits a root's touches. Writes in a row that together cover the whole buffer count as one: what was there
+// before is dead from the first of them on.
+func (a *Analysis) contents(root int) ([]Content, int) {
+	touches := a.touches(root)
+	size := a.Program.Buffers[root].Size
+	var found []Content
+	begin, likely := 0, 0
+	var run cover
+	open := int32(None) // until when a map lasts
+	for i := range touches {
+		t := &touches[i]
+		switch {
+		case t.certain && t.writes && !t.reads && t.step > open:
+			run.add(i, t)
+		default:
+			run = cover{}
+			if t.writes && !t.reads && t.lo == 0 && t.hi == size && i > begin {
+				likely++
+			}
+		}
+		if run.is(size) && run.first > begin {
+			found = append(found, a.content(root, begin, run.first))
+			begin = run.first
+		}
+		open = max(open, t.until)
+	}
+	return append(found, a.content(root, begin, len(touches))), likely
+}
+
+func (a *Analysis) content(root, begin, end int) Content {
+	touches := a.touches(root)[begin:end]
+	c := Content{First: int(touches[0].step), Last: None, Done: None, begin: begin, end: end}
+	for i := range touches {
+		last := int(touches[i].until)
+		c.Last = max(c.Last, min(last, len(a.Program.Steps)-1))
+		c.Done = max(c.Done, a.done(int(touches[i].step)), min(last+1, len(a.Program.Steps)))
+	}
+	return c
+}
+
+// cover is the bytes that writes in a row have covered without a gap.
+type cover struct {
+	some   bool
+	first  int
+	lo, hi uint64
+}
+
+// add takes one more write; one that leaves a gap begins anew.
+func (c *cover) add(i int, t *touch) {
+	switch {
+	case !c.some || t.lo > c.hi || t.hi < c.lo:
+		*c = cover{some: true, first: i, lo: t.lo, hi: t.hi}
+	default:
+		c.lo, c.hi = min(c.lo, t.lo), max(c.hi, t.hi)
+	}
+}
+
+func (c *cover) is(size uint64) bool { return c.some && c.lo == 0 && c.hi == size }
+
+// Form says when two buffers are in each other's way.
+type Form uint8
+
+// The forms, from what the program did to what it had to do.
+const (
+	API        Form = iota // both were created and not released
+	Completion             // from the first use until the last is known to have completed
+	Uses                   // from the first use to the last, in the order of the calls: for one in-order queue
+)
+
+var forms = [...]string{"api", "completion", "uses"}
+
+// String returns the word for a form.
+func (f Form) String() string { return forms[min(int(f), len(forms)-1)] }
+
+// Span is the steps [From, To).
+type Span struct{ From, To int }
+
+// Lifetimes are the spans of buffers with memory of their own, in one form: sorted, disjoint, with gaps between them. A
+// sub-buffer has none, nor, except for API, a buffer that was never used. Two interfere when spans of theirs overlap,
+// so that no graph needs to be held.
+type Lifetimes struct {
+	Form  Form
+	Spans [][]Span // by buffer
+	sizes []uint64
+	class []uint32
+}
+
+// Lifetimes returns all lifetimes in one form. Those by use have one span for each content.
+func (a *Analysis) Lifetimes(form Form) *Lifetimes {
+	buffers := a.Program.Buffers
+	l := &Lifetimes{Form: form, Spans: make([][]Span, len(buffers))}
+	var room []Span // of many buffers
+	for i := range buffers {
+		l.sizes = append(l.sizes, buffers[i].Size)
+		l.class = append(l.class, buffers[i].Class)
+		if !a.root(i) {
+			continue
+		}
+		start := len(room)
+		room = a.appendSpans(room, &a.Lives[i], form)
+		l.Spans[i] = room[start:len(room):len(room)]
+	}
+	return l
+}
+
+func (a *Analysis) appendSpans(room []Span, life *Life, form Form) []Span {
+	if form == API {
+		if life.Created < life.End {
+			room = append(room, Span{life.Created, life.End})
+		}
+		return room
+	}
+	start := len(room)
+	for _, c := range life.Contents {
+		s := Span{c.First, c.Last + 1}
+		if form == Completion {
+			s.To = max(s.To, c.Done)
+		}
+		if n := len(room); n > start && room[n-1].To >= s.From {
+			room[n-1].To = max(room[n-1].To, s.To)
+			continue
+		}
+		room = append(room, s)
+	}
+	return room
+}
+
+// overlap reports whether two sorted lists of spans have a step in common.
+func overlap(x, y []Span) bool {
+	for len(x) > 0 && len(y) > 0 {
+		switch {
+		case x[0].To <= y[0].From:
+			x = x[1:]
+		case y[0].To <= x[0].From:
+			y = y[1:]
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// edge is where a span begins or ends.
+type edge struct {
+	step   int
+	buffer int32
+	begins bool
+}
+
+// edges returns all begins and ends; at one step the ends come first.
+func (l *Lifetimes) edges() []edge {
+	var edges []edge
+	for i, spans := range l.Spans {
+		for _, s := range spans {
+			edges = append(edges, edge{s.From, int32(i), true}, edge{s.To, int32(i), false})
+		}
+	}
+	slices.SortFunc(edges, func(a, b edge) int {
+		if c := cmp.Compare(a.step, b.step); c != 0 || a.begins == b.begins {
+			return cmp.Or(c, cmp.Compare(a.buffer, b.buffer))
+		}
+		if a.begins {
+			return 1
+		}
+		return -1
+	})
+	return edges
+}
+
+// Bound is what no plan can go below: what was live at once, added up over classes, which share nothing.
+type Bound struct {
+	Bytes  uint64
+	Blocks int
+}
+
+// Bound returns the lower bound of these lifetimes.
+func (l *Lifetimes) Bound() Bound {
+	type load struct {
+		bytes, peak   uint64
+		blocks, count int
+	}
+	loads := map[uint32]*load{}
+	for _, e := range l.edges() {
+		class := loads[l.class[e.buffer]]
+		if class == nil {
+			class = &load{}
+			loads[l.class[e.buffer]] = class
+		}
+		if !e.begins {
+			class.bytes -= l.sizes[e.buffer]
+			class.blocks--
+			continue
+		}
+		class.bytes += l.sizes[e.buffer]
+		class.blocks++
+		class.peak, class.count = max(class.peak, class.bytes), max(class.count, class.blocks)
+	}
+	var b Bound
+	for _, class := range loads {
+		b.Bytes += class.peak
+		b.Blocks += class.count
+	}
+	return b
+}
+
+// Peak returns the most bytes live at once, of all classes, and the step at which that was first so.
+func (l *Lifetimes) Peak() (bytes uint64, step int) {
+	var now uint64
+	for _, e := range l.edges() {
+		if !e.begins {
+			now -= l.sizes[e.buffer]
+			continue
+		}
+		now += l.sizes[e.buffer]
+		if now > bytes {
+			bytes, step = now, e.step
+		}
+	}
+	return bytes, step
+}

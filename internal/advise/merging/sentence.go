@@ -1,0 +1,204 @@
+package merging
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// sentence says in words what to change.
+func (a *Advice) sentence() string {
+	switch a.Topic {
+	case Coalesce:
+		return a.coalesce()
+	case Concat:
+		return a.concat()
+	case NoOpCopy:
+		return fmt.Sprintf("Remove the copy at %s (%s): it puts bytes where they are.", a.Sites[0], times(a.Count, a.Bytes))
+	case ShareBlock:
+		return fmt.Sprintf("Create one buffer%s for %s: their buffers are never in use at once. It saves %s%s.",
+			a.largest(), list(a.Sites), a.lower(), number(a.Count, "create"))
+	case CreateOnce:
+		return fmt.Sprintf("Keep the buffer of %s%s and use it again: it is never needed twice at once. It saves %s%s.",
+			a.Sites[0], a.largest(), a.lower(), number(a.Count, "create"))
+	case KeepSeveral:
+		return fmt.Sprintf("Keep %d buffers of %s and use them in turn: never more of them are in use at once. It saves %s.",
+			a.Blocks, a.Sites[0], number(a.Count, "create"))
+	case InPlace:
+		return fmt.Sprintf("The kernel that makes %s reads %s for the last time, and they are of one size (%s): if each "+
+			"thread reads only what it writes itself, it could write in place.", a.Sites[1], a.Sites[0], times(a.Count, a.Bytes))
+	case HeldEarly:
+		if a.Unused {
+			return fmt.Sprintf("Do without the buffers of %s that nothing uses: they held %s at the peak.", a.Sites[0],
+				units.FormatLong(a.Bytes))
+		}
+		return fmt.Sprintf("Create the buffers of %s later: at the peak, nothing had used %s of them.", a.Sites[0],
+			units.FormatLong(a.Bytes))
+	default:
+		return fmt.Sprintf("Release the buffers of %s sooner: at the peak, nothing used %s of them any more.", a.Sites[0],
+			units.FormatLong(a.Bytes))
+	}
+}
+
+// largest says how large a block for buffers of several sizes must be.
+func (a *Advice) largest() string {
+	if !a.Grows {
+		return ""
+	}
+	return ", as large as the largest,"
+}
+
+// lower says by how much the peak falls.
+func (a *Advice) lower() string {
+	if a.Bytes == 0 {
+		return ""
+	}
+	return units.FormatLong(a.Bytes) + " at the peak and "
+}
+
+func (a *Advice) coalesce() string {
+	site, src, dst := a.Sites[0], a.Sites[1], a.Sites[2]
+	what := fmt.Sprintf("the copy at %s from %s to %s (%s)", site, src, dst, times(a.Count, a.Bytes))
+	if a.Verdict == Hinted {
+		return fmt.Sprintf("It would do without %s, but another choice saves more.", what)
+	}
+	if a.Verdict != NearMiss {
+		return fmt.Sprintf("Make %s in a sub-buffer of %s and drop %s.%s%s%s", src, dst, what, a.flags(), a.nesting(), a.refilling())
+	}
+	return fmt.Sprintf("It would do without %s, if not for %s: %s.%s", what, a.Failed, a.obstacle(), a.remedy())
+}
+
+// flags says what must change besides.
+func (a *Advice) flags() string {
+	if !a.OtherFlags {
+		return ""
+	}
+	dst, src := a.Sites[0], "its parts"
+	if a.Topic == Coalesce {
+		dst, src = a.Sites[2], a.Sites[1]
+	}
+	return fmt.Sprintf(" They differ in their context or flags: %s must then allow what is done to %s.", dst, src)
+}
+
+// nesting says where sub-buffers of what becomes one go.
+func (a *Advice) nesting() string {
+	if !a.Nested {
+		return ""
+	}
+	return " OpenCL has no sub-buffers of sub-buffers: make those within it of the outermost buffer, too."
+}
+
+// refilling says what becomes of what a source holds at other times.
+func (a *Advice) refilling() string {
+	if !a.Refilled {
+		return ""
+	}
+	return " The source holds several contents, one after the other: each needs memory of its own, a sub-buffer where it is copied."
+}
+
+// obstacle says which condition is in the way.
+func (a *Advice) obstacle() string {
+	switch a.Failed {
+	case LastUse:
+		return "the source is used after the copy"
+	case Allocated:
+		return "the destination is created after the source is first used"
+	case Undisturbed:
+		if a.Producer {
+			return "the kernel that makes the source uses the destination's bytes too, and nothing else does"
+		}
+		return "the destination's bytes are used between the source's first use and the copy"
+	case OwnMemory:
+		return "the source has no plain memory of its own, or its create brings its data"
+	case Addressable:
+		return "the place in the destination cannot be a sub-buffer made in time"
+	case Agreement:
+		return "it holds at some times and not at others"
+	default:
+		return "commands on different queues may be at work at once"
+	}
+}
+
+func (a *Advice) remedy() string {
+	const when = "before the source is first used: the host reads nothing in between."
+	switch a.Hoist {
+	case HoistCreate:
+		return " To mend that, create the destination " + when
+	case HoistFill:
+		return " To mend that, fill the destination " + when
+	case HoistCreate | HoistFill:
+		return " To mend that, create the destination, and fill it, " + when
+	}
+	if a.Producer {
+		return " Let that kernel read from elsewhere what it needs of the destination."
+	}
+	return ""
+}
+
+func (a *Advice) concat() string {
+	return fmt.Sprintf("Make the parts of %s where they belong, in sub-buffers of it (%s), and drop the copies at %s (%s).%s%s%s",
+		a.Sites[0], a.places(), list(a.Copies), times(a.Count, a.Bytes), a.flags(), a.nesting(), a.refilling())
+}
+
+// places says where the parts of a buffer belong.
+func (a *Advice) places() string {
+	if len(a.Offsets) == 0 {
+		return list(a.Sites[1:]) + ", not always at the same bytes"
+	}
+	var sources, places []string
+	bytes := map[string][]string{}
+	for i, at := range a.Offsets {
+		source := a.Sites[i+1]
+		if bytes[source] == nil {
+			sources = append(sources, source)
+		}
+		bytes[source] = append(bytes[source], strconv.FormatUint(at, 10))
+	}
+	for _, source := range sources {
+		word := "bytes"
+		if len(bytes[source]) == 1 {
+			word = "byte"
+		}
+		places = append(places, source+" at "+word+" "+list(some(bytes[source])))
+	}
+	return strings.Join(some(places), "; ")
+}
+
+// some returns the first words of many, with how many more there are.
+func some(words []string) []string {
+	if len(words) <= 4 {
+		return words
+	}
+	return append(slices.Clone(words[:3]), fmt.Sprintf("%d more", len(words)-3))
+}
+
+// times writes bytes with how often they come.
+func times(n int, bytes uint64) string {
+	if n == 1 {
+		return units.FormatLong(bytes)
+	}
+	return fmt.Sprintf("%d times, %s", n, units.FormatLong(bytes))
+}
+
+func number(n int, what string) string {
+	switch {
+	case n == 1:
+		return "one " + what
+	case strings.HasSuffix(what, "y"):
+		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(what, "y"))
+	default:
+		return fmt.Sprintf("%d %ss", n, what)
+	}
+}
+
+// list writes "a, b and c".
+func list(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " and " + words[last]
+}

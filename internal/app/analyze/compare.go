@@ -1,0 +1,96 @@
+package analyze
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
+	"codeberg.org/gpumemtop/gpumemtop/internal/check"
+	"codeberg.org/gpumemtop/gpumemtop/internal/diff"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/curve"
+)
+
+// Diff compares two recordings. top bounds the rows of each table, 0 does not.
+func Diff(w io.Writer, before, after, format string, top int) error {
+	if err := CheckFormat(format, TextFormats); err != nil {
+		return err
+	}
+	if top < 0 {
+		return fmt.Errorf("bad value %d for --top: want a number of rows, or 0 for all", top)
+	}
+	a, err := analyseFile(before)
+	if err != nil {
+		return err
+	}
+	b, err := analyseFile(after)
+	if err != nil {
+		return err
+	}
+	d := diff.Runs(a, b)
+	if format == "json" {
+		return d.WriteJSON(w, before, after)
+	}
+	return d.WriteText(w, before, after, top)
+}
+
+// MeasureCurve computes the hit rate by cache limit of a recording. One without a pool has no present limit.
+func MeasureCurve(src recording.Source, h *recording.Header) (*curve.Measurement, error) {
+	policy, settings := limits.Pooled(h.Policy, limits.OfRecording(h))
+	m, err := curve.Measure(src, policy, settings)
+	if err == nil && policy != h.Policy {
+		m.Present = 0
+	}
+	return m, err
+}
+
+// rulesMax bounds a file of rules, bytes.
+const rulesMax = 1 << 20
+
+// RulesHelp describes the rules.
+func RulesHelp() string { return check.Help() }
+
+// Check checks a recording against a file of rules. The error carries console.StatusUnmet if it breaks one.
+func Check(w io.Writer, path, rulesPath, format string) error {
+	if err := CheckFormat(format, TextFormats); err != nil {
+		return err
+	}
+	rules, err := readRules(rulesPath)
+	if err != nil {
+		return err
+	}
+	a, err := analyseFile(path)
+	if err != nil {
+		return err
+	}
+	result := rules.Judge(a)
+	write := result.WriteText
+	if format == "json" {
+		write = result.WriteJSON
+	}
+	if err := write(w); err != nil {
+		return err
+	}
+	if !result.Passed {
+		return console.Exit(console.StatusUnmet, nil)
+	}
+	return nil
+}
+
+func readRules(path string) (*check.Rules, error) {
+	if path == "" {
+		return nil, errors.New("no rules: name a file with --rules; gpumemtop check --help lists the rules")
+	}
+	text, err := files.ReadBounded(path, rulesMax)
+	if err != nil {
+		return nil, fmt.Errorf("read rules: %w", err)
+	}
+	rules, err := check.Parse(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("rules %s: %w", path, err)
+	}
+	return rules, nil
+}

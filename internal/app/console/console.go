@@ -1,0 +1,177 @@
+// Package console is how commands talk to people: messages, the progress line, the terminal, signals and exit statuses.
+package console
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/charmbracelet/x/ansi"
+	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/session"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// Exit statuses of our own failures, as env(1), timeout(1) and nohup(1) use them: few programs end with these.
+const (
+	StatusUnmet         = 1 // check: a rule is broken; plan, tune: nothing keeps to the bound; doctor: programs cannot run
+	StatusFailed        = 125
+	StatusNotExecutable = 126
+	StatusNotFound      = 127
+)
+
+// ExitError ends gpumemtop with a status of its own.
+type ExitError struct {
+	Status session.Status
+	Err    error // the reason, nil when the user has seen it
+}
+
+// Error implements error.
+func (e *ExitError) Error() string {
+	if e.Err != nil {
+		return e.Err.Error()
+	}
+	return e.Status.String()
+}
+
+// Unwrap returns the reason.
+func (e *ExitError) Unwrap() error { return e.Err }
+
+// Exit returns the error that ends gpumemtop with a code, after an error message unless err is nil.
+func Exit(code int, err error) error { return &ExitError{session.Status{Code: code}, err} }
+
+// ExitLike returns the error that ends gpumemtop as a program ended.
+func ExitLike(status session.Status) error { return &ExitError{Status: status} }
+
+// IsSilent reports whether there is nothing left to say about an error.
+func IsSilent(err error) bool {
+	var exit *ExitError
+	return errors.As(err, &exit) && exit.Err == nil
+}
+
+// ExitStatus returns the status that gpumemtop ends with.
+func ExitStatus(err error) session.Status {
+	var exit *ExitError
+	switch {
+	case err == nil:
+		return session.Status{}
+	case errors.As(err, &exit):
+		return exit.Status
+	case errors.Is(err, session.ErrNotFound):
+		return session.Status{Code: StatusNotFound}
+	case errors.Is(err, session.ErrNotExecutable):
+		return session.Status{Code: StatusNotExecutable}
+	}
+	return session.Status{Code: StatusFailed}
+}
+
+// Meter returns the progress line on stderr. It is nil, which shows nothing, where stderr is no terminal. Tests replace it.
+var Meter = sync.OnceValue(func() *Line { return lineOn(os.Stderr, os.LookupEnv) })
+
+// Say writes one line to stderr.
+func Say(format string, a ...any) { SayTo(os.Stderr, fmt.Sprintf(format, a...)) }
+
+// SayTo writes one line, below the progress line if there is one.
+func SayTo(w io.Writer, text string) {
+	Meter().Clear()
+	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
+	_, _ = fmt.Fprintf(w, "gpumemtop: %s\n", strings.Join(lines, "; "))
+}
+
+// Notes are messages that wait while a dashboard covers the terminal.
+type Notes struct {
+	mu      sync.Mutex
+	held    bool
+	waiting []string
+}
+
+// Add writes a message, or keeps it until Release.
+func (n *Notes) Add(text string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.held {
+		n.waiting = append(n.waiting, text)
+		return
+	}
+	SayTo(os.Stderr, text)
+}
+
+// Hold keeps messages from now on.
+func (n *Notes) Hold() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.held = true
+}
+
+// Release writes what was kept, and no longer keeps messages.
+func (n *Notes) Release() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, text := range n.waiting {
+		SayTo(os.Stderr, text)
+	}
+	n.held, n.waiting = false, nil
+}
+
+// WriteJSON writes a result for scripts.
+func WriteJSON(w io.Writer, result any) error {
+	return written(units.WriteJSON(w, result))
+}
+
+// WriteText writes a result for people.
+func WriteText(w io.Writer, text string) error {
+	_, err := io.WriteString(w, text)
+	return written(err)
+}
+
+func written(err error) error {
+	if err != nil {
+		return fmt.Errorf("write result: %w", err)
+	}
+	return nil
+}
+
+// ExactSize writes a size for people and in bytes.
+func ExactSize(n uint64) string {
+	if n < 1024 {
+		return units.FormatLong(n)
+	}
+	return fmt.Sprintf("%s (%d bytes)", units.FormatLong(n), n)
+}
+
+// IsTerminal reports whether an output, "-" for standard output, is a terminal or may be one.
+func IsTerminal(output string) bool {
+	if output == "-" {
+		_, err := unix.IoctlGetTermios(int(os.Stdout.Fd()), unix.TCGETS)
+		return err == nil
+	}
+	info, err := os.Stat(output)
+	return err == nil && info.Mode()&fs.ModeCharDevice != 0 && output != os.DevNull
+}
+
+// Columns returns the width of text: that of the terminal, 40 to 120, and 80 without one.
+func Columns(w io.Writer) int {
+	const narrow, usual, wide = 40, 80, 120
+	file, ok := w.(*os.File)
+	if !ok {
+		return usual
+	}
+	size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
+	if err != nil || size.Col == 0 {
+		return usual
+	}
+	return max(narrow, min(int(size.Col), wide))
+}
+
+// Wrap breaks text between words so that it fits between an indent and a width, both in columns. All lines but the first
+// are indented. A word that is longer than a line stays whole.
+func Wrap(text string, indent, width int) string {
+	const unbreakable = "\u2011" // Wordwrap breaks at hyphens, and so within flags
+	text = ansi.Wordwrap(strings.ReplaceAll(text, "-", unbreakable), width-indent, "")
+	return strings.ReplaceAll(strings.ReplaceAll(text, unbreakable, "-"), "\n", "\n"+strings.Repeat(" ", indent))
+}

@@ -1,0 +1,71 @@
+package console
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/session"
+	"codeberg.org/gpumemtop/gpumemtop/internal/tempfile"
+)
+
+// Interruptible makes signals remove unfinished files and the progress line before they end gpumemtop. The function that
+// it returns restores the default.
+func Interruptible() (restore func()) {
+	signals := make(chan os.Signal, 1)
+	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM} {
+		if !signal.Ignored(sig) {
+			signal.Notify(signals, sig)
+		}
+	}
+	over := make(chan struct{})
+	go func() {
+		select {
+		case sig := <-signals:
+			tempfile.Abandon()
+			Meter().Hide()
+			number, _ := sig.(syscall.Signal)
+			session.Status{Signal: int(number)}.Exit()
+		case <-over:
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(over)
+	}
+}
+
+// Signaled is the cause of a context that a signal ended.
+type Signaled struct{ syscall.Signal }
+
+// Error implements error.
+func (s Signaled) Error() string { return s.String() }
+
+// Status is that of a process that the signal ended.
+func (s Signaled) Status() session.Status { return session.Status{Signal: int(s.Signal)} }
+
+// UntilSignal returns a context that ends with the first of some signals, which becomes its cause as a Signaled; without
+// signals, with the first that would end gpumemtop.
+func UntilSignal(parent context.Context, signals ...os.Signal) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	var caught chan os.Signal
+	if len(signals) == 0 {
+		caught = session.Catch()
+	} else {
+		caught = make(chan os.Signal, 1)
+		signal.Notify(caught, signals...)
+	}
+	go func() {
+		select {
+		case sig := <-caught:
+			number, _ := sig.(syscall.Signal)
+			cancel(Signaled{number})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(caught)
+		cancel(nil)
+	}
+}

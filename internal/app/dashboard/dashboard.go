@@ -1,0 +1,84 @@
+// Package dashboard opens the terminal for the dashboard and shows it.
+package dashboard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/session"
+	"codeberg.org/gpumemtop/gpumemtop/ui"
+)
+
+// Options say whether there is a dashboard and how it looks.
+type Options struct {
+	Headless bool
+	ASCII    bool
+	NoColor  bool
+	Refresh  time.Duration // between two frames, 20 ms to 10 s
+}
+
+// DefaultRefresh is the usual time between two frames.
+const DefaultRefresh = 100 * time.Millisecond
+
+// Check checks the options.
+func (o *Options) Check() error {
+	if o.Refresh < 20*time.Millisecond || o.Refresh > 10*time.Second {
+		return fmt.Errorf("bad value %v for --refresh: want 20ms to 10s", o.Refresh)
+	}
+	return nil
+}
+
+// Screen is the terminal that a dashboard draws on. A nil Screen is no dashboard.
+type Screen struct {
+	Cols, Rows int
+
+	options Options
+	tty     *os.File
+}
+
+// Open returns the controlling terminal, wherever the streams go. It returns nil where no dashboard is wanted or possible:
+// without a terminal, in the background, with TERM=dumb, or under CI.
+func Open(o Options) *Screen {
+	ci := os.Getenv("CI")
+	term := os.Getenv("TERM")
+	if o.Headless || term == "" || term == "dumb" || (ci != "" && ci != "false" && ci != "0") {
+		return nil
+	}
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err != nil {
+		return nil
+	}
+	size, err := unix.IoctlGetWinsize(int(tty.Fd()), unix.TIOCGWINSZ)
+	if err != nil || !session.Foreground(tty) { // the kernel stops background processes that touch it
+		_ = tty.Close()
+		return nil
+	}
+	return &Screen{Cols: int(size.Col), Rows: int(size.Row), options: o, tty: tty}
+}
+
+// Close closes the terminal.
+func (s *Screen) Close() {
+	if s != nil {
+		_ = s.tty.Close()
+	}
+}
+
+// Show shows the dashboard until the user leaves it or ctx ends, which is the error context.Cause(ctx) unless that was a
+// plain cancel.
+func (s *Screen) Show(ctx context.Context, o ui.Options) error {
+	o.Input, o.Terminal = s.tty, s.tty
+	o.Refresh, o.ASCII, o.NoColor = s.options.Refresh, s.options.ASCII, s.options.NoColor
+	_, err := ui.Run(ctx, o)
+	if !errors.Is(err, context.Canceled) {
+		return err
+	}
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+package files
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestExpand(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	name, err := ExpandName("a-%n-%t-100%%p.gmt", "./dir/app", now)
+	if want := "a-app-20260102-030405-100%p.gmt"; err != nil || name.String() != want || !name.Single() {
+		t.Errorf("got %q, %v; want %q", name, err, want)
+	}
+	if name, err = ExpandName(DefaultName, "app", now); err != nil || !name.Single() || name.String() != fmt.Sprintf("./gpumemtop.app.%d.gmt", os.Getpid()) {
+		t.Errorf("the default is %q, %v", name, err)
+	}
+	name, err = ExpandName("d/%p.%n.%p.gmt", "app", now)
+	if err != nil || name.Single() || name.Of(12, 1) != "d/12.app.12.gmt" || name.Of(12, 3) != "d/12.app.12.3.gmt" || name.String() != "d/%p.app.%p.gmt" {
+		t.Errorf("got %q, %q, %v", name.Of(12, 1), name, err)
+	}
+	for _, bad := range []string{"%", "x%q", "%%%", "d%p/x.gmt", "%p/%p"} {
+		if got, err := ExpandName(bad, "app", now); err == nil || !strings.Contains(err.Error(), strconv.Quote(bad)) {
+			t.Errorf("%q became %q, want an error that names it, not %v", bad, got, err)
+		}
+	}
+}
+
+func TestFolderOfRecordings(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, good := range map[string]bool{dir + "/x-%p": true, dir + "/no/x-%p": false, file + "/x-%p": false, dir + "/no/x": true} {
+		n, err := ExpandName(name, "app", time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := n.Check(); (err == nil) != good {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

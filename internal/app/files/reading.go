@@ -1,0 +1,110 @@
+// Package files opens what commands read and makes what they write: recordings, parts of them, and names of files.
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// ProgressEvery is how many records are read between two updates of the progress line.
+const ProgressEvery = 4096
+
+// Tracked is a recording that shows in the progress line how far it has been read. A reader must reach the end, or write a
+// message, before anything else goes to the terminal: both remove the line.
+type Tracked struct {
+	*recording.Reader
+	label string
+	pass  int
+	n     int // records in this pass
+}
+
+// Track shows how far a recording has been read.
+func Track(reader *recording.Reader, path string) *Tracked {
+	return &Tracked{Reader: reader, label: "reading " + filepath.Base(path), pass: 1}
+}
+
+// Next implements recording.Source.
+func (t *Tracked) Next(r *wire.Record) error {
+	if t.n%ProgressEvery == 0 {
+		label := t.label
+		if t.pass > 1 {
+			label = fmt.Sprintf("%s, pass %d", label, t.pass)
+		}
+		console.Meter().Set(label, t.Offset(), t.Size())
+	}
+	t.n++
+	err := t.Reader.Next(r)
+	if err != nil {
+		console.Meter().Clear()
+	}
+	return err
+}
+
+// Rewind implements recording.Source.
+func (t *Tracked) Rewind() error {
+	if t.n > 0 {
+		t.pass++
+	}
+	t.n = 0
+	return t.Reader.Rewind()
+}
+
+// Read opens a recording and lets read read it. Damage is a warning, not an error.
+func Read(path string, read func(*Tracked) error) error {
+	reader, err := recording.Open(path)
+	if err != nil {
+		return err
+	}
+	err = read(Track(reader, path))
+	if err == nil {
+		WarnDamage(path, reader)
+	}
+	return errors.Join(err, reader.Close())
+}
+
+// WarnDamage warns about what of a recording could not be read.
+func WarnDamage(path string, reader *recording.Reader) {
+	if damage := reader.Damage(); damage != "" {
+		console.Say("%s is not whole: %s", path, damage)
+	}
+}
+
+// ReadBounded reads a file of at most limit bytes. It may be a pipe, whose size is unknown.
+func ReadBounded(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("%s has more than %d bytes", path, limit)
+	}
+	return text, errors.Join(err, f.Close())
+}
+
+// CheckDifferent refuses to read one file twice.
+func CheckDifferent(paths []string) error {
+	type file struct{ device, inode uint64 }
+	seen := map[file]bool{}
+	for _, path := range paths {
+		var info unix.Stat_t
+		if unix.Stat(path, &info) != nil {
+			continue // opening it reports why
+		}
+		this := file{uint64(info.Dev), info.Ino} //nolint:unconvert // narrower on some machines
+		if seen[this] {
+			return fmt.Errorf("%s is given twice: each recording counts once", path)
+		}
+		seen[this] = true
+	}
+	return nil
+}

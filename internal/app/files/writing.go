@@ -1,0 +1,121 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/export"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording/edit"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Output is where a result goes.
+type Output struct {
+	Path  string // empty or "-": standard output
+	Force bool   // overwrite a file
+}
+
+// Write writes a result. A file appears when it is complete.
+func (o Output) Write(stdout io.Writer, write func(io.Writer) error) error {
+	if o.Path == "" || o.Path == "-" {
+		return write(stdout)
+	}
+	return export.WriteFile(o.Path, o.Force, write)
+}
+
+// Check demands a file other than the inputs.
+func (o Output) Check(inputs ...string) error {
+	if o.Path == "" {
+		return errors.New("no file to write: name one with -o")
+	}
+	return o.CheckNot(inputs...)
+}
+
+// CheckNot refuses to overwrite an input.
+func (o Output) CheckNot(inputs ...string) error {
+	for _, input := range inputs {
+		if sameFile(o.Path, input) {
+			return fmt.Errorf("%s is an input: name another file to write", o.Path)
+		}
+	}
+	return nil
+}
+
+// CheckWritable refuses a file that cannot be written, or would be overwritten, before hours of work. The flag names it.
+func (o Output) CheckWritable(flag string) error {
+	if o.Path == "" {
+		return nil
+	}
+	_, err := os.Stat(o.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = unix.Access(filepath.Dir(o.Path), unix.W_OK)
+	case err == nil && !o.Force:
+		return fmt.Errorf("%s exists: use -f to overwrite it or --%s to name another", o.Path, flag)
+	case err == nil:
+		err = unix.Access(o.Path, unix.W_OK)
+	}
+	if err != nil {
+		return fmt.Errorf("--%s %s: %w", flag, o.Path, err)
+	}
+	return nil
+}
+
+// WriteRecording makes a recording, with summaries of its blocks, which appears when it is complete. fill writes the
+// records and returns the footer.
+func (o Output) WriteRecording(header recording.Header, fill func(edit.Sink) (recording.Footer, error)) error {
+	return export.Beside(o.Path, o.Force, func(beside string) error {
+		w, err := recording.Create(beside, header, false)
+		if err != nil {
+			return err
+		}
+		s := summarized{w, stats.New(stats.Options{Started: header.ClockNS})}
+		w.Summarize(s.model.Interval)
+		footer, err := fill(s)
+		return errors.Join(err, w.Close(footer))
+	})
+}
+
+// summarized writes records and counts them for the summaries of blocks.
+type summarized struct {
+	writer *recording.Writer
+	model  *stats.Model
+}
+
+// Append implements edit.Sink.
+func (s summarized) Append(r *wire.Record) error {
+	s.model.Apply(r)
+	return s.writer.Append(r)
+}
+
+// SamePlace reports whether two names lead to the same file, which need not exist yet.
+func SamePlace(a, b string) bool { return sameFile(a, b) || resolved(a) == resolved(b) }
+
+func sameFile(a, b string) bool {
+	of, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(of, other)
+}
+
+// resolved returns a name without links, as far as its folder exists.
+func resolved(path string) string {
+	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		folder = filepath.Dir(path)
+	}
+	if full, err := filepath.Abs(folder); err == nil {
+		folder = full
+	}
+	return filepath.Join(folder, filepath.Base(path))
+}

@@ -1,0 +1,215 @@
+// Package fit finds the least device memory that a program needs, by running it with less and less.
+package fit
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/repeat"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// Options say how to search.
+type Options struct {
+	Setup      watch.SetupOptions // with the pool that is compared with none
+	Resolution string             // a size; empty: 1 % of the peak, at least 64 KiB
+	Timeout    time.Duration      // a run that takes longer does not survive; 0: no limit
+}
+
+// resolutionMin is the finest resolution without --resolution.
+const resolutionMin = 64 << 10
+
+// search looks for the least memory that a program survives with.
+type search struct {
+	program    *repeat.Program
+	setups     []*watch.Setup // without the pool and with it
+	resolution uint64         // bytes, 0: from the peak
+}
+
+// Find runs a program until the least memory is known, without the pool and with it. The error carries a status if a signal
+// ended the search.
+func Find(o *Options, command []string) (*Result, error) {
+	s, err := newSearch(o, command)
+	if err != nil {
+		return nil, err
+	}
+	defer s.program.Catch()()
+	result := &Result{Command: command}
+	if err := s.measure(result); err != nil {
+		return nil, err
+	}
+	for _, setup := range s.setups {
+		least := Least{Policy: setup.Policy.Name()}
+		bytes, found, err := bisect(result.Peak, result.Resolution, func(bytes uint64) (bool, error) {
+			least.Runs++
+			return s.survives(setup, bytes)
+		})
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			least.Bytes = &bytes
+		}
+		result.Results = append(result.Results, least)
+	}
+	return result, nil
+}
+
+// newSearch checks the options.
+func newSearch(o *Options, command []string) (*search, error) {
+	s := &search{}
+	if o.Timeout < 0 {
+		return nil, fmt.Errorf("bad value %v for --timeout: want a time, or 0s for no limit", o.Timeout)
+	}
+	if o.Setup.Policy == "none" {
+		return nil, errors.New("fit compares a pool with none: name a policy with a pool with --policy")
+	}
+	var err error
+	if o.Resolution != "" {
+		if s.resolution, err = units.Parse(o.Resolution); err != nil {
+			return nil, fmt.Errorf("--resolution: %w", err)
+		}
+		if s.resolution == 0 {
+			return nil, fmt.Errorf("bad value %q for --resolution: want more than nothing", o.Resolution)
+		}
+	}
+	bare := o.Setup
+	bare.Choice = limits.Choice{Policy: "none"}
+	for _, options := range []*watch.SetupOptions{&bare, &o.Setup} {
+		setup, err := watch.NewSetup(options)
+		if err != nil {
+			return nil, err
+		}
+		s.setups = append(s.setups, setup)
+	}
+	if s.program, err = repeat.Find(command); err != nil {
+		return nil, err
+	}
+	s.program.Timeout = o.Timeout
+	return s, nil
+}
+
+// measure runs the program without a limit, to learn its peak and whether it works at all.
+func (s *search) measure(result *Result) error {
+	o, err := s.program.Run(s.setups[0], "")
+	if err != nil {
+		return err
+	}
+	switch {
+	case !o.Survived():
+		o.ShowOutput()
+		return fmt.Errorf("the program fails without any limit (%s): fit needs one that works", o)
+	case !o.Called:
+		return errors.New("no OpenCL call was seen: there is nothing to fit")
+	case o.Peak == 0:
+		return errors.New("the program never allocates device memory: it fits everywhere")
+	}
+	result.Peak = o.Peak
+	result.Resolution = s.resolution
+	if result.Resolution == 0 {
+		result.Resolution = max(o.Peak/100, resolutionMin)
+	}
+	s.progress("without a limit: it takes " + units.FormatLong(o.Peak))
+	return nil
+}
+
+// survives runs the program with some device memory.
+func (s *search) survives(setup *watch.Setup, bytes uint64) (bool, error) {
+	limited := *setup
+	limited.Memory = bytes
+	o, err := s.program.Run(&limited, "")
+	if err != nil {
+		return false, err
+	}
+	word := "survives"
+	if !o.Survived() {
+		word = o.String()
+	}
+	pool := setup.Policy.Name()
+	if pool == "none" {
+		pool = "no pool"
+	}
+	s.progress(fmt.Sprintf("%s, %s: %s", units.FormatLong(bytes), pool, word))
+	return o.Survived(), nil
+}
+
+func (s *search) progress(text string) { console.Say("run %d: %s", s.program.Runs, text) }
+
+// doublings bounds how far beyond the peak the search looks for a first size that works.
+const doublings = 3
+
+// bisect looks for the least number of bytes that a program survives with, to within step. It starts at the peak, and
+// goes further up, doubling at most three times, until a run survives; then it halves what lies between the largest
+// size known to fail below and the least one known to survive, until that is no more than step. found is false when
+// nothing survived. What it returns was tried, and is the least of what was tried and survived, even for a program that
+// survives with some size and not with a larger one. Neither peak nor step is 0; survives is never asked about 0 bytes.
+func bisect(peak, step uint64, survives func(bytes uint64) (bool, error)) (least uint64, found bool, err error) {
+	low, high := uint64(0), peak // low fails, or is 0
+	for range doublings + 1 {
+		if found, err = survives(high); err != nil || found {
+			break
+		}
+		if high > math.MaxUint64/2 {
+			break
+		}
+		low, high = high, 2*high
+	}
+	if err != nil || !found {
+		return 0, false, err
+	}
+	for high-low > step {
+		middle := low + (high-low)/2
+		ok, err := survives(middle)
+		if err != nil {
+			return 0, false, err
+		}
+		if ok {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return high, true, nil
+}
+
+// Result is what fit found. Scripts rely on its JSON keys.
+type Result struct {
+	Command    []string `json:"command"`
+	Peak       uint64   `json:"peak"`       // bytes that the program takes without a limit
+	Resolution uint64   `json:"resolution"` // bytes
+	Results    []Least  `json:"results"`    // without the pool, with it
+}
+
+// Least is the result for one policy.
+type Least struct {
+	Policy string  `json:"policy"`
+	Bytes  *uint64 `json:"least"` // the smallest size that the program survived; null: not even eight times the peak
+	Runs   int     `json:"runs"`
+}
+
+// WriteText writes the result for people.
+func (r *Result) WriteText(w io.Writer) error {
+	var b strings.Builder
+	var table units.Table
+	table.Add("POLICY", "LEAST DEVICE MEMORY", "OF THE PEAK", "RUNS")
+	for i := range r.Results {
+		line := &r.Results[i]
+		least, part := "none that was tried", "-"
+		if line.Bytes != nil {
+			least = units.FormatLong(*line.Bytes)
+			part = fmt.Sprintf("%.0f %%", 100*float64(*line.Bytes)/float64(r.Peak))
+		}
+		table.Add(line.Policy, least, part, fmt.Sprint(line.Runs))
+	}
+	b.WriteString(table.String())
+	fmt.Fprintf(&b, "Without a limit the program takes %s. Smallest sizes that succeeded (±%s).\n",
+		units.FormatLong(r.Peak), units.FormatLong(r.Resolution))
+	return console.WriteText(w, b.String())
+}

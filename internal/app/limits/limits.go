@@ -1,0 +1,266 @@
+// Package limits reads and writes policies and their limits as people do: "--set max_cached_bytes=512MiB".
+package limits
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// Choice is a policy and its limits as flags name them.
+type Choice struct {
+	Policy    string
+	Set       []string // "LIMIT=VALUE", several with commas between
+	MaxCached string   // max_cached_bytes
+}
+
+// Parse reads the limits. The allocator checks them against the policy.
+func (c *Choice) Parse() ([]allocator.Setting, error) {
+	settings, err := c.parseSet()
+	if err != nil {
+		return nil, err
+	}
+	if c.MaxCached != "" {
+		setting, err := parseLimit(c.Policy, "max_cached_bytes", c.MaxCached)
+		if err != nil {
+			return nil, fmt.Errorf("--max-cached: %w", err)
+		}
+		settings = append(settings, setting)
+	}
+	for i := range settings {
+		name := settings[i].Name
+		if slices.ContainsFunc(settings[:i], func(s allocator.Setting) bool { return s.Name == name }) {
+			by := "by --set"
+			if i == len(settings)-1 && c.MaxCached != "" {
+				by = "by --set and by --max-cached"
+			}
+			return nil, fmt.Errorf("limit %s is given twice, %s: give it once, in a flag, its environment variable or the settings file", name, by)
+		}
+	}
+	return settings, nil
+}
+
+// New reads the limits and makes the policy.
+func (c *Choice) New() (*allocator.Pool, []allocator.Setting, error) {
+	if _, known := allocator.Describe(c.Policy); !known {
+		_, err := allocator.New(c.Policy, nil)
+		return nil, nil, err
+	}
+	settings, err := c.Parse()
+	if err != nil {
+		return nil, nil, err
+	}
+	policy, err := allocator.New(c.Policy, settings)
+	return policy, settings, err
+}
+
+// ParseOne reads one value of Set.
+func (c *Choice) ParseOne(text string) ([]allocator.Setting, error) {
+	one := Choice{Policy: c.Policy, Set: []string{text}}
+	return one.parseSet()
+}
+
+func (c *Choice) parseSet() ([]allocator.Setting, error) {
+	var settings []allocator.Setting
+	for _, text := range c.Set {
+		for assignment := range strings.SplitSeq(text, ",") {
+			name, value, found := strings.Cut(assignment, "=")
+			if !found || name == "" {
+				return nil, fmt.Errorf("bad value %q for --set: want LIMIT=VALUE, for example max_cached_bytes=512MiB", assignment)
+			}
+			setting, err := parseLimit(c.Policy, strings.TrimSpace(name), strings.TrimSpace(value))
+			if err != nil {
+				return nil, fmt.Errorf("--set %s: %w", assignment, err)
+			}
+			settings = append(settings, setting)
+		}
+	}
+	return settings, nil
+}
+
+// parseLimit turns a value as people write it into the allocator's form. It leaves unknown limits to the allocator.
+func parseLimit(policy, name, value string) (allocator.Setting, error) {
+	description, _ := allocator.Describe(policy)
+	i := slices.IndexFunc(description.Limits, func(l allocator.Limit) bool { return l.Name == name })
+	if i < 0 {
+		return allocator.Setting{Name: name, Value: value}, nil
+	}
+	l := &description.Limits[i]
+	text, err := canonical(l, value)
+	if err == nil {
+		err = within(l, text, value)
+	}
+	if err != nil {
+		return allocator.Setting{}, fmt.Errorf("limit %s: %w: want %s, for example %s=%s", name, err, takes(l), name, example(l))
+	}
+	return allocator.Setting{Name: name, Value: text}, nil
+}
+
+// canonical reads sizes with units, times and the words of switches. The allocator reads the rest.
+func canonical(l *allocator.Limit, value string) (string, error) {
+	switch l.Kind {
+	case allocator.Bytes:
+		return bytesOf(value)
+	case allocator.Seconds:
+		return secondsOf(value)
+	case allocator.Switch:
+		return switchOf(value)
+	case allocator.Choice:
+		word := strings.ToLower(value)
+		if !slices.Contains(l.Choices, word) {
+			return "", fmt.Errorf("bad value %q", value)
+		}
+		return word, nil
+	case allocator.Sizes:
+		var sizes []string
+		for field := range strings.SplitSeq(value, ":") {
+			bytes, err := bytesOf(field)
+			if err != nil {
+				return "", err
+			}
+			sizes = append(sizes, bytes)
+		}
+		return strings.Join(sizes, ":"), nil
+	case allocator.Number, allocator.Count:
+	}
+	return value, nil
+}
+
+func bytesOf(value string) (string, error) {
+	bytes, err := units.Parse(value)
+	if err != nil {
+		return "", fmt.Errorf("bad size %q", value)
+	}
+	return strconv.FormatUint(bytes, 10), nil
+}
+
+// secondsOf reads "30s", "1h30m" or a number of seconds.
+func secondsOf(value string) (string, error) {
+	if seconds, err := strconv.ParseFloat(value, 64); err == nil && !strings.ContainsAny(value, "xX") {
+		return numberText(seconds), nil
+	}
+	d, err := time.ParseDuration(value)
+	if err != nil || d < 0 {
+		return "", fmt.Errorf("bad time %q", value)
+	}
+	return numberText(d.Seconds()), nil
+}
+
+func switchOf(value string) (string, error) {
+	switch strings.ToLower(value) {
+	case "on", "true", "yes", "1":
+		return "on", nil
+	case "off", "false", "no", "0":
+		return "off", nil
+	}
+	return "", fmt.Errorf("bad value %q", value)
+}
+
+// within checks the range of a value. The allocator checks it against other limits.
+func within(l *allocator.Limit, text, value string) error {
+	if l.Choices != nil || l.Kind == allocator.Sizes {
+		return nil
+	}
+	number, err := strconv.ParseFloat(text, 64)
+	whole := l.Kind == allocator.Count || l.Kind == allocator.Bytes
+	switch {
+	case err != nil || math.IsNaN(number), whole && strings.Trim(text, "0123456789") != "":
+		return fmt.Errorf("bad value %q", value)
+	case number < l.Min || number > l.Max:
+		return fmt.Errorf("%s is out of range", value)
+	case !isDecimal(text):
+		return fmt.Errorf("bad value %q", value)
+	}
+	return nil
+}
+
+// isDecimal accepts what the allocator accepts as a number: digits, with or without a point among them.
+func isDecimal(text string) bool {
+	whole, fraction, pointed := strings.Cut(text, ".")
+	digits := func(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+	return digits(whole) && (!pointed || digits(fraction))
+}
+
+// takes describes the values that a limit takes.
+func takes(l *allocator.Limit) string {
+	switch l.Kind {
+	case allocator.Bytes:
+		return fmt.Sprintf("a size from %s to %s", sizeText(l.Min), sizeText(l.Max))
+	case allocator.Seconds:
+		return fmt.Sprintf("a time from %s to %s", secondsText(l.Min), secondsText(l.Max))
+	case allocator.Count:
+		return fmt.Sprintf("a whole number from %s to %s", numberText(l.Min), numberText(l.Max))
+	case allocator.Switch, allocator.Choice:
+		return "one of " + strings.Join(l.Choices, ", ")
+	case allocator.Sizes:
+		return fmt.Sprintf("ascending sizes from %s to %s with colons between them", sizeText(l.Min), sizeText(l.Max))
+	case allocator.Number:
+	}
+	return fmt.Sprintf("a number from %s to %s", numberText(l.Min), numberText(l.Max))
+}
+
+// example returns a value that a limit takes.
+func example(l *allocator.Limit) string {
+	switch l.Kind {
+	case allocator.Bytes:
+		return sizeText(max(l.Min, min(l.Max, 1<<20)))
+	case allocator.Seconds:
+		return "30s"
+	case allocator.Sizes:
+		return "4K:64K:1M"
+	case allocator.Number, allocator.Count, allocator.Switch, allocator.Choice:
+	}
+	return l.Text
+}
+
+// valueText returns a limit's value for people.
+func valueText(l *allocator.Limit) string {
+	switch l.Kind {
+	case allocator.Bytes:
+		return sizeText(l.Value)
+	case allocator.Seconds:
+		return secondsText(l.Value)
+	case allocator.Sizes:
+		var sizes []string
+		for field := range strings.SplitSeq(l.Text, ":") {
+			bytes, err := strconv.ParseUint(field, 10, 64)
+			if err != nil {
+				return l.Text
+			}
+			sizes = append(sizes, sizeText(float64(bytes)))
+		}
+		return strings.Join(sizes, ":")
+	case allocator.Number, allocator.Count, allocator.Switch, allocator.Choice:
+	}
+	return l.Text
+}
+
+// sizeText writes a size so that --set reads the same size: whole units, or bytes.
+func sizeText(v float64) string {
+	bytes, unit := uint64(v), 0
+	for unit < 5 && bytes > 0 && bytes%1024 == 0 {
+		bytes /= 1024
+		unit++
+	}
+	return strconv.FormatUint(bytes, 10) + [...]string{"", "K", "M", "G", "T", "P"}[unit]
+}
+
+func secondsText(v float64) string { return numberText(v) + "s" }
+
+func numberText(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+// Live returns a policy's limits as a model follows them.
+func Live(policy *allocator.Pool) []stats.Limit {
+	var list []stats.Limit
+	for _, l := range policy.Limits() {
+		list = append(list, stats.LimitOf(&l))
+	}
+	return list
+}

@@ -1,0 +1,32 @@
+// Package machine examines this machine: whether it can run programs, and what its devices cost.
+package machine
+
+import (
+	"io"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/doctor"
+)
+
+// DoctorOptions say what doctor knows of gpumemtop itself.
+type DoctorOptions = doctor.Options
+
+// Doctor writes what helps and what hinders running programs here. The error carries console.StatusUnmet if they cannot run.
+func Doctor(w io.Writer, format string, options doctor.Options) error {
+	if err := analyze.CheckFormat(format, analyze.TextFormats); err != nil {
+		return err
+	}
+	report := doctor.Examine(doctor.Here(), options)
+	write := report.WriteText
+	if format == "json" {
+		write = report.WriteJSON
+	}
+	if err := write(w); err != nil {
+		return err
+	}
+	if !report.Usable {
+		return console.Exit(console.StatusUnmet, nil)
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
+	"codeberg.org/gpumemtop/gpumemtop/internal/devicebench"
+	"codeberg.org/gpumemtop/gpumemtop/internal/doctor/probe"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// ProbeOptions say what is measured.
+type ProbeOptions struct {
+	Device   string // a number or a part of a name; empty: all
+	Platform string // a part of a name; empty: all
+	Max      string // a size: the largest buffer; empty: a quarter of what the device allows
+	Budget   time.Duration
+	Format   string
+	Output   files.Output
+}
+
+// RunDriverChild does the work of a process that Probe starts for a driver, and ends. In any other process it does nothing.
+func RunDriverChild() {
+	if request := os.Getenv(devicebench.ChildEnv); request != "" {
+		os.Exit(devicebench.Child(request))
+	}
+}
+
+// Probe measures what buffers cost on the devices of this machine. The error carries a status if a signal ended it.
+func Probe(stdout io.Writer, o *ProbeOptions) error {
+	options, err := o.check()
+	if err != nil {
+		return err
+	}
+	ctx, stop := console.UntilSignal(context.Background())
+	defer stop()
+	result, err := devicebench.Run(ctx, options)
+	console.Meter().Clear()
+	if err != nil {
+		return err
+	}
+	return errors.Join(o.write(stdout, result), probeError(ctx, result))
+}
+
+func (o *ProbeOptions) check() (*devicebench.Options, error) {
+	options := &devicebench.Options{
+		Device: o.Device, Platform: o.Platform, Budget: o.Budget, Environment: probe.Inherited(os.Environ()),
+		Progress: func(what string, share float64) { console.Meter().SetShare(what, share) },
+	}
+	if err := analyze.CheckFormat(o.Format, analyze.TextFormats); err != nil {
+		return nil, err
+	}
+	if o.Budget < 100*time.Millisecond || o.Budget > time.Hour {
+		return nil, fmt.Errorf("bad value %v for --budget: want 100ms to 1h", o.Budget)
+	}
+	if o.Max != "" {
+		var err error
+		if options.Most, err = units.Parse(o.Max); err != nil {
+			return nil, fmt.Errorf("--max: %w", err)
+		}
+		if options.Most < devicebench.SizeMin {
+			return nil, fmt.Errorf("bad value %q for --max: want %s or more", o.Max, units.Format(devicebench.SizeMin))
+		}
+	}
+	return options, o.Output.CheckWritable("output")
+}
+
+// write writes the figures, if a device was measured at all before a signal came.
+func (o *ProbeOptions) write(stdout io.Writer, result *devicebench.Result) error {
+	switch {
+	case len(result.Devices) == 0:
+		return nil
+	case o.Format == "json":
+		return o.Output.Write(stdout, result.WriteJSON)
+	}
+	return o.Output.Write(stdout, result.WriteText)
+}
+
+// probeError returns an error if a signal ended the measurement or no device could be measured. It warns about devices that
+// failed.
+func probeError(ctx context.Context, result *devicebench.Result) error {
+	var sig console.Signaled
+	switch {
+	case errors.As(context.Cause(ctx), &sig):
+		console.Say("interrupted: these are the figures measured so far")
+		return console.ExitLike(sig.Status())
+	case !result.Measured():
+		d := &result.Devices[0]
+		return fmt.Errorf("no device could be measured; %s: %s", d.Device, d.Error)
+	}
+	for i := range result.Devices {
+		if d := &result.Devices[i]; d.Error != "" {
+			console.Say("%s (%s) failed: %s", d.Device, d.Platform, d.Error)
+		}
+	}
+	return nil
+}

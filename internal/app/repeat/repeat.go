@@ -1,0 +1,244 @@
+// Package repeat runs a program several times, without input and with its output kept away from the terminal.
+package repeat
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
+	"codeberg.org/gpumemtop/gpumemtop/internal/session"
+	"codeberg.org/gpumemtop/gpumemtop/internal/session/payload"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+)
+
+// Program is a program that is run several times.
+type Program struct {
+	Command []string
+	Timeout time.Duration // of each run, 0: none
+	Runs    int           // started so far
+
+	path    string         // of the program
+	signals chan os.Signal // that end all runs; nil before Catch
+	stopped syscall.Signal // the signal that ended all runs, 0: none
+}
+
+// Find finds the program.
+func Find(command []string) (*Program, error) {
+	path, err := session.Find(command[0])
+	return &Program{Command: command, path: path}, err
+}
+
+// Catch makes signals end the run in progress and all others, until the function that it returns is called.
+func (p *Program) Catch() (restore func()) {
+	p.signals = session.Catch()
+	return func() { signal.Stop(p.signals) }
+}
+
+// Outcome is how a run went.
+type Outcome struct {
+	Wall   time.Duration // from start to end
+	Called bool          // the program called OpenCL
+	Peak   uint64        // largest peak reserved of any process
+
+	status  session.Status
+	timeout time.Duration // that ended it, 0: it ended by itself
+	tail    []byte        // the end of its output
+}
+
+// Survived reports whether the program ended by itself, with status 0.
+func (o *Outcome) Survived() bool { return o.timeout == 0 && o.status == session.Status{} }
+
+// ShowOutput writes the end of the program's output to stderr.
+func (o *Outcome) ShowOutput() {
+	_, _ = os.Stderr.Write(o.tail)
+	if n := len(o.tail); n > 0 && o.tail[n-1] != '\n' {
+		_, _ = os.Stderr.WriteString("\n")
+	}
+}
+
+// String says how the run ended: "exit status 1", "SIGSEGV", "no end after 30s".
+func (o *Outcome) String() string {
+	if o.timeout > 0 {
+		return fmt.Sprintf("no end after %v", o.timeout)
+	}
+	return o.status.String()
+}
+
+// Run runs the program once. Unless it is empty, recording names a file to record into. The error carries a status if a
+// signal ended the run.
+func (p *Program) Run(setup *watch.Setup, recording string) (*Outcome, error) {
+	outputs := &watch.Outputs{}
+	if recording != "" {
+		subject := &watch.Subject{Command: p.Command, Name: p.Command[0], Setup: setup}
+		var err error
+		if outputs, err = watch.NewOutputs(watch.OutputOptions{Recording: recording}, subject, &console.Notes{}); err != nil {
+			return nil, err
+		}
+	}
+	printed, err := newTail()
+	if err != nil {
+		return nil, err
+	}
+	begun := time.Now()
+	s, err := p.start(setup, printed.file, outputs)
+	if err != nil {
+		_ = printed.end()
+		return nil, err
+	}
+	p.Runs++
+	o := &Outcome{timeout: p.await(s)}
+	o.Wall = time.Since(begun)
+	result, err := s.Wait()
+	o.tail = printed.end()
+	if p.Stopped() { // the session has passed the signal on, which may have ended the run
+		return nil, p.StopError()
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range outputs.Complete(&result) {
+		console.Say("%s", text)
+	}
+	o.status, o.Called = result.Status, len(result.Snapshot.Processes) > 0
+	for i := range result.Snapshot.Processes {
+		o.Peak = max(o.Peak, result.Snapshot.Processes[i].Totals.PeakReserved)
+	}
+	return o, nil
+}
+
+func (p *Program) start(setup *watch.Setup, output *os.File, outputs *watch.Outputs) (*session.Session, error) {
+	if p.Stopped() { // between two runs
+		return nil, p.StopError()
+	}
+	input, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, err
+	}
+	defer input.Close() //nolint:errcheck // nothing is written to it
+	warn := func(string) {}
+	if p.Runs == 0 { // the other runs would only repeat it
+		warn = func(text string) { console.Say("%s", text) }
+	}
+	subject := watch.Subject{Command: p.Command, Setup: setup}
+	about := subject.ModelOptions()
+	about.Limits = limits.Live(setup.Policy)
+	model := stats.New(about)
+	if err := outputs.Create(model); err != nil {
+		return nil, err
+	}
+	s, err := session.Start(session.Options{
+		Command: append([]string{p.path}, p.Command[1:]...), Name: p.Command[0], Config: setup.WireConfig(outputs.Wanted()),
+		Shim: payload.Shim, Core: payload.Core, Warn: warn, Model: model,
+		// Away from our terminal: its keys reach only us, and a run can be ended with all its children.
+		Capture: true, Stdin: input, Stdout: output, Stderr: output,
+		Recorder: outputs.Recorder, Recording: outputs.RecordingName(),
+	})
+	if err != nil {
+		outputs.Discard()
+	}
+	return s, err
+}
+
+// await waits for the end of a run. It ends the run when the time is up, which it returns then, or when a signal comes.
+func (p *Program) await(s *session.Session) time.Duration {
+	var timeout <-chan time.Time
+	if p.Timeout > 0 {
+		timer := time.NewTimer(p.Timeout)
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	select {
+	case <-s.Ended():
+		return 0
+	case <-timeout:
+		s.Signal(syscall.SIGKILL)
+		<-s.Ended()
+		return p.Timeout
+	case sig := <-p.signals:
+		p.stop(sig)
+		s.Terminate()
+		<-s.Ended()
+		return 0
+	}
+}
+
+// Stopped reports whether a signal has come.
+func (p *Program) Stopped() bool {
+	select {
+	case sig := <-p.signals:
+		p.stop(sig)
+	default:
+	}
+	return p.stopped != 0
+}
+
+func (p *Program) stop(sig os.Signal) {
+	number, ok := sig.(syscall.Signal)
+	if !ok {
+		number = syscall.SIGINT
+	}
+	p.stopped = number
+	console.Say("stopped")
+}
+
+// StopError carries the status that a shell gives to a command that a signal stopped.
+func (p *Program) StopError() error {
+	return console.ExitLike(session.Status{Code: 128 + int(p.stopped)})
+}
+
+// tailMax is how many bytes of a program's output are kept.
+const tailMax = 4 << 10
+
+// tail keeps the end of what is written to a file.
+type tail struct {
+	file *os.File // for the program
+	read *os.File
+	done chan struct{} // closed when kept is complete
+	kept []byte
+}
+
+func newTail() (*tail, error) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("open a pipe for the program's output: %w", err)
+	}
+	t := &tail{file: write, read: read, done: make(chan struct{})}
+	go t.collect()
+	return t, nil
+}
+
+func (t *tail) collect() {
+	defer close(t.done)
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := t.read.Read(buffer)
+		t.kept = append(t.kept, buffer[:n]...)
+		if extra := len(t.kept) - tailMax; extra > 0 {
+			t.kept = append(t.kept[:0], t.kept[extra:]...)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// end returns the last bytes. It does not wait for processes that live on and hold the file.
+func (t *tail) end() []byte {
+	err := t.file.Close()
+	err = errors.Join(err, t.read.SetReadDeadline(time.Now().Add(tailPatience)))
+	if err != nil {
+		_ = t.read.Close() // ends the reading at once
+	}
+	<-t.done
+	_ = t.read.Close()
+	return t.kept
+}
+
+// tailPatience is how long output is read after the program's end.
+const tailPatience = 100 * time.Millisecond

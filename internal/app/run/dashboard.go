@@ -1,0 +1,116 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/ui"
+)
+
+// showDashboard shows the dashboard until the user leaves it, then lets the program's output through.
+func (r *runner) showDashboard() {
+	ctx, cancel := r.untilSignal()
+	defer cancel()
+	err := r.screen.Show(ctx, ui.Options{
+		Source:      r.model.Published,
+		App:         r.app,
+		Output:      r.session.Output,
+		Curve:       r.simulations.Curve,
+		SetLimit:    r.setLimit,
+		SetPolicy:   r.setPolicy,
+		Policies:    policyChoice(),
+		Adopt:       r.adopt,
+		Signal:      r.session.Signal,
+		Detach:      func() {}, // the run goes on when the dashboard closes
+		Terminate:   r.session.Terminate,
+		Resize:      r.session.Resize,
+		ReadOnly:    r.options.ReadOnly,
+		ExitWithApp: r.options.ExitWithApp,
+	})
+	if err != nil {
+		r.notes.Add(err.Error())
+	}
+	if err := r.session.Reveal(!r.options.NoReplay); err != nil {
+		r.notes.Add(err.Error())
+	}
+}
+
+// untilSignal returns a context that ends when the terminal closes, or when another process asks us to end and the program
+// has ended.
+func (r *runner) untilSignal() (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT} {
+		if !signal.Ignored(sig) {
+			signal.Notify(signals, sig)
+		}
+	}
+	go func() {
+		select {
+		case sig := <-signals:
+			if sig != syscall.SIGHUP {
+				<-r.session.Ended()
+			}
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel()
+	}
+}
+
+// app returns the state of the program.
+func (r *runner) app() ui.App {
+	app := ui.App{PID: r.session.PID(), Status: -1}
+	status, done := r.session.Status()
+	switch {
+	case done && status.Signal != 0:
+		app.State, app.Status = stats.Signaled, status.Signal
+	case done:
+		app.State, app.Status = stats.Exited, status.Code
+	}
+	return app
+}
+
+func (r *runner) setLimit(name, value string) {
+	if err := r.session.SetLimit(name, value); err != nil {
+		r.notes.Add(err.Error())
+	}
+}
+
+// setPolicy switches to another policy, with the present limits as far as it has them.
+func (r *runner) setPolicy(name string) error {
+	var present []allocator.Setting
+	s := r.model.Published()
+	for i := range s.Limits {
+		present = append(present, allocator.Setting{Name: s.Limits[i].Name, Value: s.Limits[i].Text})
+	}
+	r.controller.stop()
+	return r.session.SetPolicy(name, allocator.Carried(s.Policy, present, name))
+}
+
+// adopt switches to the configuration of a ghost.
+func (r *runner) adopt(name string) error {
+	c, known := r.simulations.Ghosts.Configuration(name)
+	if !known {
+		return fmt.Errorf("no simulated configuration %q", name)
+	}
+	r.controller.stop()
+	return r.session.SetPolicy(c.Policy, c.Settings)
+}
+
+func policyChoice() []ui.Policy {
+	var list []ui.Policy
+	for _, name := range allocator.Names() {
+		description, _ := allocator.Describe(name)
+		list = append(list, ui.Policy{Name: name, Summary: description.Summary})
+	}
+	return list
+}

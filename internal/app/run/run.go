@@ -1,0 +1,152 @@
+// Package run runs a program to its end: with or without a dashboard, recorded or not, under a policy that stays or auto.
+package run
+
+import (
+	"os"
+	"sync/atomic"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/dashboard"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
+	"codeberg.org/gpumemtop/gpumemtop/internal/report"
+	"codeberg.org/gpumemtop/gpumemtop/internal/session"
+	"codeberg.org/gpumemtop/gpumemtop/internal/session/payload"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/symbol"
+)
+
+// Options say how a program runs.
+type Options struct {
+	Setup       watch.SetupOptions
+	Outputs     watch.OutputOptions
+	Ghosts      string
+	Dashboard   dashboard.Options
+	ReadOnly    bool // the dashboard changes neither limits nor the policy
+	ExitWithApp bool // the dashboard closes when the program ends
+	NoReplay    bool // the program's output is not repeated after the dashboard
+}
+
+// Check checks the options that do not depend on the program.
+func (o *Options) Check() error {
+	if err := o.Dashboard.Check(); err != nil {
+		return err
+	}
+	_, err := watch.NewSetup(&o.Setup)
+	return err
+}
+
+// runner is one run of a program.
+type runner struct {
+	options     *Options
+	subject     *watch.Subject
+	outputs     *watch.Outputs
+	simulations *watch.Simulations
+	path        string // of the program
+	model       *stats.Model
+	session     *session.Session
+	screen      *dashboard.Screen // nil without a dashboard
+	auto        atomic.Pointer[stats.Auto]
+	controller  *controller // nil unless the policy is auto
+	notes       console.Notes
+}
+
+// Run runs a program to its end and reports. The error carries the program's status.
+func Run(options *Options, command []string) error {
+	r := &runner{options: options, subject: &watch.Subject{Command: command, Name: command[0]}}
+	if err := r.check(); err != nil {
+		return err
+	}
+	r.screen = dashboard.Open(options.Dashboard)
+	defer r.screen.Close()
+	var err error
+	if r.simulations, err = watch.NewSimulations(options.Ghosts, r.subject.Setup, r.screen != nil); err != nil {
+		return err
+	}
+	if err := r.start(); err != nil {
+		return err
+	}
+	r.startController()
+	if r.screen != nil {
+		r.notes.Hold()
+		r.showDashboard()
+		r.simulations.LeaveDashboard()
+		r.notes.Release()
+	}
+	result, err := r.session.Wait()
+	r.controller.wait()
+	if err != nil {
+		r.notes.Add(err.Error())
+	}
+	r.report(&result)
+	return console.ExitLike(result.Status)
+}
+
+// check finds all that is wrong before anything is created.
+func (r *runner) check() error {
+	if err := r.options.Dashboard.Check(); err != nil {
+		return err
+	}
+	var err error
+	if r.subject.Setup, err = watch.NewSetup(&r.options.Setup); err != nil {
+		return err
+	}
+	if r.path, err = session.Find(r.subject.Command[0]); err != nil {
+		return err
+	}
+	if r.subject.Setup.Ungated {
+		r.notes.Add("gating is off: buffers are reused while commands still use them, and results may be wrong")
+	}
+	r.outputs, err = watch.NewOutputs(r.options.Outputs, r.subject, &r.notes)
+	return err
+}
+
+func (r *runner) start() error {
+	setup := r.subject.Setup
+	about := r.subject.ModelOptions()
+	about.Limits, about.LimitsOf = limits.Live(setup.Policy), stats.DefaultLimits
+	r.model = stats.New(about)
+	if setup.Auto {
+		r.auto.Store(&stats.Auto{Steers: true})
+		r.model.SetAuto(r.auto.Load)
+	}
+	if err := r.outputs.Create(r.model); err != nil {
+		return err
+	}
+	options := session.Options{
+		Command: append([]string{r.path}, r.subject.Command[1:]...), Name: r.subject.Command[0],
+		Config: setup.WireConfig(r.outputs.Wanted()),
+		Shim:   payload.Shim, Core: payload.Core,
+		Model: r.model, Resolve: symbol.New().Frames,
+		Warn:     r.notes.Add,
+		Recorder: r.outputs.Recorder, Recording: r.outputs.RecordingName(),
+	}
+	if r.screen != nil {
+		options.Capture, options.Cols, options.Rows = true, r.screen.Cols, r.screen.Rows
+	}
+	var err error
+	if options.Tap, err = r.simulations.Start(r.model); err == nil {
+		r.session, err = session.Start(options)
+	}
+	if err != nil {
+		r.outputs.Discard()
+	}
+	return err
+}
+
+// report completes the files and writes the figures.
+func (r *runner) report(result *session.Result) {
+	messages := r.outputs.Complete(result)
+	if result.OpenLine {
+		_, _ = os.Stderr.WriteString("\n")
+	}
+	r.outputs.Summarize(result.Snapshot, func(last *stats.Snapshot) report.Summary {
+		summary := report.NewSummary(last)
+		summary.Exit = watch.Exit(result.Status)
+		return summary
+	})
+	if result.Status.Code == console.StatusNotFound && len(result.Snapshot.Processes) == 0 && session.NeedsOpenCL(r.path) {
+		r.notes.Add("the program needs libOpenCL.so.1: if that is missing, install an ICD loader (Debian: ocl-icd-libopencl1)")
+	}
+	r.outputs.Announce(result.Snapshot, messages)
+}

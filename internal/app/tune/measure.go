@@ -1,0 +1,146 @@
+package tune
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/repeat"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
+)
+
+// Program records a program, tunes on that, and runs the program again with the recommendation, to measure what it
+// changes. The error carries console.StatusUnmet if nothing keeps to MaxMemory.
+func Program(o *Options, command []string) (*Result, error) {
+	s, err := newSearch(o)
+	if err != nil {
+		return nil, err
+	}
+	setup, err := watch.NewSetup(&o.Setup)
+	if err != nil {
+		return nil, err
+	}
+	program, err := repeat.Find(command)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := os.MkdirTemp("", "gpumemtop-tune-")
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for recordings: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	defer program.Catch()()
+	s.what = command[0]
+	present := setup.Configuration()
+	s.tuning.Present = &present
+	if err := s.learnCosts(program, setup, filepath.Join(folder, "bare.gmt")); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(folder, "before.gmt")
+	before, err := s.trial(program, setup, path)
+	if err == nil {
+		err = s.read([]string{path})
+	}
+	if err == nil && program.Stopped() {
+		err = program.StopError()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if d := s.recordings[0].Device(); s.learned && !d.PartAssumed { // a run without a pool has no sub-allocations
+		s.tuning.Device.Part, s.tuning.Device.PartAssumed = d.Part, false
+	}
+	if err := s.run(); err != nil {
+		return nil, err
+	}
+	if !s.stopped && !program.Stopped() {
+		if err := s.again(program, before, filepath.Join(folder, "after.gmt")); err != nil {
+			return nil, err
+		}
+	}
+	return s.finish()
+}
+
+// learnCosts runs the program without a pool first, unless the costs are given or that is how it runs anyway. Then the
+// driver serves every allocation. With a pool it serves few, and those are the first ones, which take longest.
+func (s *search) learnCosts(program *repeat.Program, setup *watch.Setup, path string) error {
+	if !s.tuning.Fit || setup.Policy.Name() == "none" {
+		return nil
+	}
+	o := s.options.Setup
+	o.Choice = limits.Choice{Policy: "none"}
+	bare, err := watch.NewSetup(&o)
+	if err != nil {
+		return err
+	}
+	if _, err := s.trial(program, bare, path); err != nil {
+		return err
+	}
+	tape, err := readRecording(path, func(r *recording.Reader) (*replay.Loaded, error) { return replay.Load(r) })
+	if err != nil {
+		return err
+	}
+	s.tuning.Device, s.tuning.Fit, s.learned = tape.Device(), false, true
+	return nil
+}
+
+// again runs the program with the recommendation, unless that is in use now.
+func (s *search) again(program *repeat.Program, before *Trial, path string) error {
+	present, best := s.result.Present, s.result.Recommended
+	if present == nil || present.Configuration.String() == best.Configuration.String() {
+		return nil
+	}
+	o := s.options.Setup
+	o.Choice = limits.Choice{Policy: best.Configuration.Policy}
+	for _, setting := range best.Configuration.Settings {
+		o.Set = append(o.Set, setting.Name+"="+setting.Value)
+	}
+	setup, err := watch.NewSetup(&o)
+	if err != nil {
+		return err
+	}
+	after, err := s.trial(program, setup, path)
+	if err != nil {
+		return err
+	}
+	s.measured = newMeasured(*before, *after, present.DriverNS, best.DriverNS)
+	return nil
+}
+
+// trial runs the program once and records it.
+func (s *search) trial(program *repeat.Program, setup *watch.Setup, path string) (*Trial, error) {
+	configuration := setup.Configuration()
+	console.Say("run %d: with %s", program.Runs+1, limits.ConfigurationText(&configuration))
+	o, err := program.Run(setup, path)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case !o.Survived():
+		o.ShowOutput()
+		return nil, fmt.Errorf("the program fails (%s): tune needs one that works", o)
+	case !o.Called:
+		return nil, errors.New("no OpenCL call was seen: there is nothing to tune")
+	}
+	driver, err := readRecording(path, func(r *recording.Reader) (uint64, error) { return replay.Measured(r) })
+	if err != nil {
+		return nil, err
+	}
+	return &Trial{DriverNS: driver, Peak: o.Peak, WallNS: uint64(o.Wall)}, nil
+}
+
+// readRecording reads a recording that gpumemtop has just made.
+func readRecording[T any](path string, read func(*recording.Reader) (T, error)) (T, error) {
+	reader, err := recording.Open(path)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	result, err := read(reader)
+	return result, errors.Join(err, reader.Close())
+}

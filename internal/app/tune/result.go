@@ -1,0 +1,371 @@
+package tune
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
+	"codeberg.org/gpumemtop/gpumemtop/internal/export"
+	"codeberg.org/gpumemtop/gpumemtop/internal/tune"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// Result is what a search found. Scripts rely on its JSON keys; times are ns, sizes bytes.
+type Result struct {
+	Of          string    `json:"of"`
+	Recordings  int       `json:"recordings"`
+	Events      int       `json:"events"`
+	Tried       int       `json:"configurations"`
+	Ending      string    `json:"ending"` // enough, exhausted, cut
+	Device      string    `json:"device"` // whose costs these are; empty: those of the recordings
+	PartNS      float64   `json:"part_ns_assumed"`
+	Recommended Point     `json:"recommended"`
+	Reason      string    `json:"reason"` // close, knee, fits, vain
+	None        Point     `json:"none"`
+	Present     *Point    `json:"present"`
+	Front       []Point   `json:"front"`
+	BoundPeak   uint64    `json:"bound_peak_reserved"`
+	BoundNS     float64   `json:"bound_driver_ns"`       // of any policy
+	BoundWhole  float64   `json:"bound_driver_ns_whole"` // of policies that give each buffer its own block
+	Folds       []Fold    `json:"cross_validation"`
+	OverFits    bool      `json:"over_fits"`
+	Measured    *Measured `json:"measured"`
+
+	search *search // what the text shows besides
+}
+
+// Score is a configuration and its figures.
+type Score struct {
+	Policy   string            `json:"policy"`
+	Set      map[string]string `json:"set"` // limits that differ from the policy's defaults, as --set takes them
+	DriverNS float64           `json:"driver_ns_simulated"`
+	Peak     uint64            `json:"peak_reserved_poolable"`
+	HitRate  float64           `json:"hit_rate"`
+	Creates  uint64            `json:"driver_creates_poolable"`
+}
+
+// Point is a configuration and how far it is from the bound.
+type Point struct {
+	Score
+	RegretNS float64 `json:"regret_ns"`
+	Regret   float64 `json:"regret"` // as a share of what could be saved, 0 to 1
+}
+
+// Fold is one step of the cross-validation.
+type Fold struct {
+	Held     int   `json:"held_out"` // from 0: the recording, or the half of the only one
+	Chosen   Score `json:"chosen"`
+	Best     Score `json:"best"`
+	Slower   bool  `json:"slower"`
+	Larger   bool  `json:"larger"`
+	OverFits bool  `json:"over_fits"`
+}
+
+// Measured is what running the program with the recommendation changed, by one run before and one after.
+type Measured struct {
+	Before    Trial   `json:"before"`
+	After     Trial   `json:"after"`
+	Predicted float64 `json:"predicted_change"` // of the time in the driver: -0.5 is half of it
+	Differs   bool    `json:"differs"`          // the measurement is far from the prediction
+
+	predicted [2]float64 // ns of the simulated driver before and after
+}
+
+// Trial is one run of a program.
+type Trial struct {
+	DriverNS uint64 `json:"driver_ns"`     // that the driver took for poolable requests
+	Peak     uint64 `json:"peak_reserved"` // bytes, of any process
+	WallNS   uint64 `json:"wall_ns"`
+}
+
+// newMeasured compares two trials with the predicted times in the driver, ns. They differ if what was measured is off by more
+// than a factor of two and by more than 1 ms.
+func newMeasured(before, after Trial, predictedBefore, predictedAfter float64) *Measured {
+	m := &Measured{
+		Before: before, After: after, predicted: [2]float64{predictedBefore, predictedAfter},
+		Predicted: (predictedAfter - predictedBefore) / max(predictedBefore, 1),
+	}
+	if predictedBefore > 0 && before.DriverNS > 0 {
+		want := float64(before.DriverNS) * predictedAfter / predictedBefore
+		got := float64(after.DriverNS)
+		m.Differs = (got > 2*want || want > 2*got) && max(got, want)-min(got, want) > 1e6
+	}
+	return m
+}
+
+// finish writes the recommendation into a file, if that is wanted, and returns the result.
+func (s *search) finish() (*Result, error) {
+	if s.options.Output.Path != "" {
+		if err := export.WriteFile(s.options.Output.Path, s.options.Output.Force, s.writeConfiguration); err != nil {
+			return nil, err
+		}
+	}
+	r := s.result
+	out := &Result{
+		Of: s.what, Recordings: len(s.recordings), Events: s.events, Tried: len(r.Points), Device: s.device, PartNS: r.PartNS,
+		Ending:      map[tune.Ending]string{tune.Enough: "enough", tune.Exhausted: "exhausted", tune.Cut: "cut"}[r.Ending],
+		Reason:      map[tune.Reason]string{tune.Close: "close", tune.Knee: "knee", tune.Fits: "fits", tune.Vain: "vain"}[r.Reason],
+		Recommended: s.point(r.Recommended), None: s.point(&r.None),
+		BoundPeak: r.Bound.Peak, BoundNS: r.Bound.Carved, BoundWhole: r.Bound.Whole, Front: []Point{}, Folds: []Fold{},
+		Measured: s.measured, search: s,
+	}
+	if r.Present != nil {
+		p := s.point(r.Present)
+		out.Present = &p
+	}
+	for i := range r.Front {
+		out.Front = append(out.Front, s.point(&r.Front[i]))
+	}
+	for i := range s.folds {
+		f := &s.folds[i]
+		out.Folds = append(out.Folds, Fold{f.Held, score(&f.Chosen), score(&f.Best), f.Slower, f.Larger, f.OverFits()})
+		out.OverFits = out.OverFits || f.OverFits()
+	}
+	return out, nil
+}
+
+func (s *search) point(p *tune.Point) Point {
+	out := Point{Score: score(p)}
+	out.RegretNS, out.Regret = s.result.Regret(p)
+	return out
+}
+
+func score(p *tune.Point) Score {
+	s := Score{
+		Policy: p.Configuration.Policy, Set: map[string]string{}, DriverNS: p.DriverNS, Peak: p.PeakReserved, HitRate: p.HitRate(), Creates: p.DriverCreates,
+	}
+	for _, setting := range p.Configuration.Settings {
+		name, value := limits.Text(s.Policy, setting)
+		s.Set[name] = value
+	}
+	return s
+}
+
+// writeConfiguration writes the recommendation as a settings file: the policy, and its limits that differ from the defaults.
+func (s *search) writeConfiguration(w io.Writer) error {
+	best := s.result.Recommended
+	var b strings.Builder
+	fmt.Fprintf(&b, "# gpumemtop tune, of %s: %s in the driver by replay, %s without a pool\n", units.Clean(s.what),
+		units.DurationOf(best.DriverNS), units.DurationOf(s.result.None.DriverNS))
+	fmt.Fprintf(&b, "policy = %q\n", best.Configuration.Policy)
+	for i, setting := range best.Configuration.Settings {
+		if i == 0 {
+			b.WriteString("\n[set]\n")
+		}
+		name, value := limits.Text(best.Configuration.Policy, setting)
+		fmt.Fprintf(&b, "%s = %q\n", name, value)
+	}
+	return console.WriteText(w, b.String())
+}
+
+// WriteText writes the result for people, as wide as the terminal.
+func (r *Result) WriteText(w io.Writer) error {
+	text := &prose{width: console.Columns(w)}
+	s := r.search
+	s.writeTable(text)
+	s.writeRecommended(text)
+	s.writeBound(text)
+	s.writeFolds(text)
+	s.writeMeasured(text)
+	return console.WriteText(w, text.String())
+}
+
+// prose is a text with paragraphs of a width.
+type prose struct {
+	strings.Builder
+	width int
+}
+
+// paragraph writes one; all lines but the first are indented.
+func (p *prose) paragraph(format string, a ...any) {
+	p.WriteString(console.Wrap(fmt.Sprintf(format, a...), 2, p.width) + "\n")
+}
+
+// writeTable writes the front, the fastest first, and what it is compared with.
+func (s *search) writeTable(b *prose) {
+	r := s.result
+	var table units.Table
+	table.Add("", "DRIVER", "PEAK RESERVED", "HIT RATE", "REGRET", "CONFIGURATION")
+	row := func(mark string, p *tune.Point, note string) {
+		ns, share := r.Regret(p)
+		table.Add(mark, units.DurationOf(p.DriverNS), units.FormatLong(p.PeakReserved), units.Percent(p.HitRate(), p.Requests),
+			fmt.Sprintf("%s (%.1f %%)", units.DurationOf(ns), 100*share), limits.ConfigurationText(&p.Configuration)+note)
+	}
+	for i := range r.Front {
+		mark := ""
+		if r.Front[i].Configuration.String() == r.Recommended.Configuration.String() {
+			mark = "*"
+		}
+		row(mark, &r.Front[i], s.noteOf(&r.Front[i]))
+	}
+	others := []*tune.Point{&r.None}
+	if r.Present != nil && r.Present.Configuration.String() != r.None.Configuration.String() {
+		others = []*tune.Point{r.Present, &r.None}
+	}
+	for _, p := range others {
+		if !slices.ContainsFunc(r.Front, func(q tune.Point) bool { return q.Configuration.String() == p.Configuration.String() }) {
+			row("", p, s.noteOf(p))
+		}
+	}
+	b.WriteString(table.String())
+	how := map[tune.Ending]string{
+		tune.Enough:    "as many as were asked for",
+		tune.Exhausted: "all that exist",
+		tune.Cut:       "as many as the time allowed",
+	}[r.Ending]
+	b.paragraph("Of %d configurations, %s, these are the Pareto front: no other is better both in time and in memory. %s", len(r.Points), how, s.source())
+}
+
+// noteOf marks the present configuration and that without a pool.
+func (s *search) noteOf(p *tune.Point) string {
+	switch {
+	case s.result.Present != nil && p.Configuration.String() == s.result.Present.Configuration.String():
+		return ", in use now"
+	case p.Configuration.Policy == "none":
+		return ", no pool"
+	}
+	return ""
+}
+
+// source says where the times come from.
+func (s *search) source() string {
+	text := "Times are simulated, by what the driver took in the recording"
+	switch p := s.result.Present; {
+	case s.device != "":
+		text = "Times are simulated, by the costs of " + units.Clean(s.device)
+	case s.learned:
+		text = "Times are simulated, by what the driver took without a pool"
+	case p != nil && p.Configuration.Policy != "none":
+		text += " (with a pool few driver calls are timed; --policy none or --device-cost give better figures)"
+	}
+	if ns := s.result.PartNS; ns > 0 {
+		text += fmt.Sprintf("; the cost of a sub-allocation is unknown there, and assumed to be %s", units.DurationOf(ns))
+	}
+	return text + "."
+}
+
+func (s *search) writeRecommended(b *prose) {
+	r := s.result
+	best := r.Recommended
+	fmt.Fprintf(b, "\nrecommended: %s\n", limits.FlagsText(&best.Configuration))
+	b.WriteString("  ")
+	why := map[tune.Reason]string{
+		tune.Close: "It saves nearly as much time as any, with at most a quarter more memory than without a pool",
+		tune.Knee:  "More memory would gain little time, and less would cost much",
+		tune.Fits:  "It saves nearly as much time as any within --max-memory",
+	}[r.Reason]
+	if r.Reason == tune.Vain {
+		b.paragraph("No tried configuration%s takes less time than no pool, %s.", s.within(), units.DurationOf(r.None.DriverNS))
+	} else {
+		b.paragraph("%s: %s in the driver instead of %s without a pool, with %.2f times its memory.", why,
+			units.DurationOf(best.DriverNS), units.DurationOf(r.None.DriverNS), float64(best.PeakReserved)/float64(max(r.None.PeakReserved, 1)))
+	}
+	if p := r.Present; p != nil {
+		if p.Configuration.String() == best.Configuration.String() {
+			b.WriteString("  It is in use now.\n")
+		} else {
+			b.WriteString("  ")
+			b.paragraph("What is in use now, %s, takes %s and %s.", limits.ConfigurationText(&p.Configuration), units.DurationOf(p.DriverNS),
+				units.FormatLong(p.PeakReserved))
+		}
+	}
+	if s.options.Output.Path != "" {
+		fmt.Fprintf(b, "  It is written to %s.\n", units.Clean(s.options.Output.Path))
+	}
+}
+
+// within names the bound on memory.
+func (s *search) within() string {
+	if s.tuning.MaxMemory == 0 {
+		return ""
+	}
+	return " within --max-memory"
+}
+
+func (s *search) writeBound(b *prose) {
+	r := s.result
+	c := &r.Recommended.Configuration
+	which := "first"
+	if r.BoundOf(c) != r.Bound.Whole {
+		which = "second"
+	}
+	more := "no more than the " + which
+	if ns, share := r.Regret(r.Recommended); ns >= 0.5 {
+		more = fmt.Sprintf("%s more than the %s, %.1f %% of what could be saved", units.DurationOf(ns), which, 100*share)
+	}
+	b.paragraph("regret: even a policy that knew the future would take at least %s if each buffer has its own block, %s if buffers are "+
+		"sub-allocated from slabs, and reserve at least %s. %s takes %s.", units.DurationOf(r.Bound.Whole), units.DurationOf(r.Bound.Carved),
+		units.FormatLong(r.Bound.Peak), limits.ConfigurationText(c), more)
+}
+
+func (s *search) writeFolds(b *prose) {
+	if len(s.folds) == 0 {
+		why := "too little was recorded"
+		if s.stopped {
+			why = "it was interrupted"
+		}
+		b.paragraph("cross-validation: not done, because %s.", why)
+		return
+	}
+	bad := 0
+	for i := range s.folds {
+		f := &s.folds[i]
+		takes := func(p *tune.Point) string {
+			return units.DurationOf(p.DriverNS) + " and " + units.FormatLong(p.PeakReserved)
+		}
+		same, verdict := "the same", "holds"
+		if f.Chosen.Configuration.String() != f.Best.Configuration.String() {
+			same = fmt.Sprintf("%s, with %s", limits.ConfigurationText(&f.Best.Configuration), takes(&f.Best))
+		}
+		if f.OverFits() {
+			verdict = "OVER-FITS"
+			bad++
+		}
+		b.paragraph("cross-validation: chosen without %s, %s takes %s there; that part alone would choose %s: %s.", s.part(f.Held),
+			limits.ConfigurationText(&f.Chosen.Configuration), takes(&f.Chosen), same, verdict)
+	}
+	if bad > 0 {
+		b.WriteString("  ")
+		b.paragraph("The choice does not carry over (%d of %d): tune on recordings of everything that the program does.", bad, len(s.folds))
+	}
+}
+
+// part names what a choice did not see.
+func (s *search) part(held int) string {
+	if len(s.recordings) == 1 {
+		return [...]string{"the first half", "the second half"}[held]
+	}
+	return fmt.Sprintf("recording %d", held+1)
+}
+
+func (s *search) writeMeasured(b *prose) {
+	m := s.measured
+	if m == nil {
+		return
+	}
+	change := func(before, after float64) string {
+		if before <= 0 {
+			return "-"
+		}
+		return fmt.Sprintf("%+.1f %%", 100*(after-before)/before)
+	}
+	before, after := &m.Before, &m.After
+	b.WriteString("\n")
+	var table units.Table
+	table.Add("MEASURED", "BEFORE", "AFTER", "CHANGE", "PREDICTED")
+	table.Add("time in the driver", units.Duration(before.DriverNS), units.Duration(after.DriverNS),
+		change(float64(before.DriverNS), float64(after.DriverNS)), change(m.predicted[0], m.predicted[1]))
+	table.Add("peak reserved", units.FormatLong(before.Peak), units.FormatLong(after.Peak),
+		change(float64(before.Peak), float64(after.Peak)), change(float64(s.result.Present.PeakReserved), float64(s.result.Recommended.PeakReserved)))
+	table.Add("wall time", units.Duration(before.WallNS), units.Duration(after.WallNS),
+		change(float64(before.WallNS), float64(after.WallNS)))
+	b.WriteString(table.String())
+	warning := ""
+	if m.Differs {
+		warning = " The measurement is far from the prediction: trust the measurement, and repeat it."
+	}
+	b.paragraph("One run each: other work on the machine affects the figures.%s", warning)
+}

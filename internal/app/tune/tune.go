@@ -1,0 +1,179 @@
+// Package tune searches for the policy and limits that suit a program, from recordings or by running it.
+package tune
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
+	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
+	"codeberg.org/gpumemtop/gpumemtop/internal/tune"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// Options say how to search.
+type Options struct {
+	Setup          watch.SetupOptions // of the program, or what is in use now
+	PresentGiven   bool               // the user gave a policy or limits, which count as in use now
+	Cost           analyze.CostOptions
+	Budget         time.Duration
+	Configurations int    // at most
+	MaxMemory      string // a size; empty: any
+	Output         files.Output
+}
+
+// DefaultConfigurations is how many configurations are usually tried.
+const DefaultConfigurations = tune.Usual
+
+// search is one search, and what comes before and after it.
+type search struct {
+	options    *Options
+	tuning     tune.Options
+	device     string // whose costs count; empty: those of the recordings
+	learned    bool   // the costs are those of a run without a pool
+	what       string // that is tuned
+	recordings []*replay.Loaded
+	events     int
+	result     *tune.Result
+	folds      []tune.Fold
+	measured   *Measured // nil without a program that was run again
+	stopped    bool      // by a signal
+}
+
+// Recordings tunes on recordings. The error carries console.StatusUnmet if nothing keeps to MaxMemory.
+func Recordings(o *Options, paths []string) (*Result, error) {
+	s, err := newSearch(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.Output.CheckNot(paths...); err != nil {
+		return nil, err
+	}
+	s.what = fmt.Sprintf("%d recordings", len(paths))
+	if len(paths) == 1 {
+		s.what = paths[0]
+	}
+	restore := console.Interruptible()
+	err = s.read(paths)
+	restore()
+	if err == nil {
+		err = s.run()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.finish()
+}
+
+// newSearch checks the options.
+func newSearch(o *Options) (*search, error) {
+	s := &search{options: o, tuning: tune.Options{Most: o.Configurations}}
+	if o.Budget < 100*time.Millisecond || o.Budget > 24*time.Hour {
+		return nil, fmt.Errorf("bad value %v for --budget: want 100ms to 24h", o.Budget)
+	}
+	if o.Configurations < 1 || o.Configurations > 1e6 {
+		return nil, fmt.Errorf("bad value %d for --configurations: want 1 to 1000000", o.Configurations)
+	}
+	var err error
+	if o.MaxMemory != "" {
+		if s.tuning.MaxMemory, err = units.Parse(o.MaxMemory); err != nil {
+			return nil, fmt.Errorf("--max-memory: %w", err)
+		}
+		if s.tuning.MaxMemory == 0 {
+			return nil, errors.New("--max-memory 0: want a size, or leave it out for any")
+		}
+	}
+	var cost replay.Options
+	if s.device, err = o.Cost.Read(&cost); err != nil {
+		return nil, err
+	}
+	s.tuning.Device, s.tuning.Fit = cost.Device, cost.Fit
+	_, settings, err := o.Setup.New()
+	if err != nil {
+		return nil, err
+	}
+	if o.PresentGiven {
+		s.tuning.Present = &replay.Configuration{Policy: o.Setup.Policy, Settings: settings}
+	}
+	return s, o.Output.CheckWritable("write")
+}
+
+// read loads recordings. Unless the user says what is in use now, it is what they were recorded with, if all agree.
+func (s *search) read(paths []string) error {
+	given := s.tuning.Present != nil
+	for i, path := range paths {
+		err := files.Read(path, func(t *files.Tracked) error {
+			tape, err := replay.Load(t)
+			if err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+			s.recordings = append(s.recordings, tape)
+			s.events += tape.Events()
+			header := t.Header()
+			present := limits.ConfigurationOf(&header)
+			switch {
+			case given:
+			case i == 0:
+				s.tuning.Present = present
+			case present == nil || s.tuning.Present == nil || present.String() != s.tuning.Present.String():
+				s.tuning.Present = nil
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run searches until there are enough configurations, the time is up, or a signal comes.
+func (s *search) run() error {
+	ctx, stop := console.UntilSignal(context.Background())
+	defer stop()
+	timed, cancel := context.WithTimeout(ctx, s.options.Budget)
+	defer cancel()
+	begun := time.Now()
+	s.tuning.Progress = func(done, all int) {
+		share := max(float64(done)/float64(all), float64(time.Since(begun))/float64(s.options.Budget))
+		console.Meter().SetShare("trying configurations", min(share, 1))
+	}
+	var err error
+	s.result, err = tune.Search(timed, s.recordings, s.tuning)
+	if err == nil {
+		s.folds = s.result.Folds(ctx)
+	}
+	console.Meter().Clear()
+	s.stopped = ctx.Err() != nil
+	return s.explain(ctx, err)
+}
+
+// explain turns the end of a search into an error with a hint, nil if there is a recommendation.
+func (s *search) explain(ctx context.Context, err error) error {
+	var sig console.Signaled
+	switch {
+	case errors.Is(err, tune.ErrNoCost):
+		return fmt.Errorf("%w: give the driver's costs with --device-cost (gpumemtop probe measures them)", err)
+	case errors.Is(err, tune.ErrNothing) && errors.As(context.Cause(ctx), &sig):
+		console.Say("interrupted before one configuration was tried")
+		return console.ExitLike(sig.Status())
+	case errors.Is(err, tune.ErrNothing):
+		return fmt.Errorf("%w: give more with --budget", err)
+	case err != nil:
+		return err
+	case s.result.Recommended == nil:
+		least := s.result.Front[len(s.result.Front)-1].PeakReserved
+		return console.Exit(console.StatusUnmet,
+			fmt.Errorf("no tried configuration keeps to --max-memory %s: the smallest takes %s", s.options.MaxMemory, console.ExactSize(least)))
+	}
+	if s.stopped {
+		console.Say("interrupted: this is the best so far")
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package tune
+
+import (
+	"bytes"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
+	"strings"
+	"testing"
+
+	"github.com/BurntSushi/toml"
+	"github.com/google/go-cmp/cmp"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
+	"codeberg.org/gpumemtop/gpumemtop/internal/tune"
+)
+
+// values are some that limits take, in the allocator's form.
+var values = map[allocator.Kind]string{
+	allocator.Number: "1.25", allocator.Count: "3", allocator.Bytes: "12288", allocator.Seconds: "0.25", allocator.Sizes: "1024:12288:65537",
+}
+
+// TestConfigurationIsReadAgain writes each limit of each policy, and reads it as flags are read.
+func TestConfigurationIsReadAgain(t *testing.T) {
+	for _, policy := range allocator.Names() {
+		d, _ := allocator.Describe(policy)
+		for i := range d.Limits {
+			l := &d.Limits[i]
+			value := values[l.Kind]
+			if l.Choices != nil {
+				value = l.Choices[0]
+			}
+			if l.Max == 1 && l.Kind == allocator.Number {
+				value = "0.75"
+			}
+			if l.Name == "page_bytes" {
+				value = "8192"
+			}
+			checkReadAgain(t, replay.Configuration{Policy: policy, Settings: []allocator.Setting{{Name: l.Name, Value: value}}})
+		}
+		checkReadAgain(t, replay.Configuration{Policy: policy})
+	}
+}
+
+func checkReadAgain(t *testing.T, want replay.Configuration) {
+	t.Helper()
+	point := tune.Point{Configuration: want}
+	search := search{what: "a\nb \"c\".gmt", result: &tune.Result{Recommended: &point}}
+	var text bytes.Buffer
+	if err := search.writeConfiguration(&text); err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Policy string            `toml:"policy"`
+		Set    map[string]string `toml:"set"`
+	}
+	meta, err := toml.Decode(text.String(), &file)
+	if err != nil || len(meta.Undecoded()) > 0 {
+		t.Fatalf("%s\n%v, %v", text.String(), err, meta.Undecoded())
+	}
+	c := limits.Choice{Policy: file.Policy}
+	for name, value := range file.Set {
+		c.Set = append(c.Set, name+"="+value)
+	}
+	got, err := c.Parse()
+	if err != nil {
+		t.Fatalf("%s\n%v", text.String(), err)
+	}
+	if diff := cmp.Diff(want, replay.Configuration{Policy: c.Policy, Settings: got}); diff != "" {
+		t.Errorf("%s\n%s", text.String(), diff)
+	}
+	if flags := limits.FlagsText(&want); !strings.HasPrefix(flags, "--policy "+want.Policy) || strings.Count(flags, "--set ") != len(want.Settings) {
+		t.Errorf("flags: %s", flags)
+	}
+}
+
+func TestMeasuredDiffers(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, after uint64
+		predicted     [2]float64
+		want          bool
+	}{
+		"as predicted":           {100e6, 10e6, [2]float64{50e6, 5e6}, false},
+		"much slower":            {100e6, 90e6, [2]float64{50e6, 5e6}, true},
+		"much faster":            {100e6, 10e6, [2]float64{50e6, 45e6}, true},
+		"less than 1 ms apart":   {1e6, 9e5, [2]float64{50e6, 5e6}, false},
+		"nothing was predicted":  {100e6, 10e6, [2]float64{}, false},
+		"nothing was measured":   {0, 10e6, [2]float64{50e6, 5e6}, false},
+		"half of the prediction": {100e6, 19e6, [2]float64{50e6, 5e6}, false},
+	} {
+		m := newMeasured(Trial{DriverNS: c.before}, Trial{DriverNS: c.after}, c.predicted[0], c.predicted[1])
+		if m.Differs != c.want {
+			t.Errorf("%s: %t", name, !c.want)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+// Package view shows a recording in the dashboard.
+package view
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/dashboard"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/timeline"
+	"codeberg.org/gpumemtop/gpumemtop/internal/view"
+	"codeberg.org/gpumemtop/gpumemtop/ui"
+)
+
+// Options say how a recording is shown.
+type Options struct {
+	At        string // the time after the start to open at, such as "2.5s"; empty: the end
+	Dashboard dashboard.Options
+}
+
+// View shows a recording until the user leaves the dashboard. The error carries a status if a signal ended it.
+func View(o *Options, path string) error {
+	after, err := readTime(o.At)
+	if err != nil {
+		return err
+	}
+	v, err := open(path)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	screen := dashboard.Open(o.Dashboard)
+	if screen == nil {
+		return fmt.Errorf("view needs a terminal, in the foreground, without TERM=dumb and CI: gpumemtop report %s shows the figures without one", path)
+	}
+	defer screen.Close()
+	err = show(screen, v, path, after)
+	if damage := v.Damage(); damage != "" {
+		console.Say("%s is not whole: %s", path, damage)
+	}
+	return err
+}
+
+// atEnd stands for the end of the recording.
+const atEnd = -1
+
+func readTime(text string) (time.Duration, error) {
+	if text == "" {
+		return atEnd, nil
+	}
+	after, err := time.ParseDuration(text)
+	if err != nil || after < 0 {
+		return 0, fmt.Errorf("bad value %q for --at: want a time after the start, for example 2.5s or 1m30s", text)
+	}
+	return after, nil
+}
+
+func open(path string) (*timeline.Viewer, error) {
+	reader, err := recording.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	blocks, err := summaries(reader)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("read the summaries of %s: %w", path, err), reader.Close())
+	}
+	return timeline.New(reader, path, timeline.Options{Model: modelOptions, Blocks: blocks}), nil
+}
+
+// summaries returns the blocks with their summaries, nil before format 3, which had none.
+func summaries(reader *recording.Reader) ([]recording.Block, error) {
+	list, err := reader.Blocks()
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		if !list[i].HasSummary {
+			return nil, nil
+		}
+	}
+	return list, nil
+}
+
+// show shows the dashboard until the user leaves it.
+func show(screen *dashboard.Screen, v *timeline.Viewer, path string, after time.Duration) error {
+	ctx, stop := console.UntilSignal(context.Background(), syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)
+	defer stop()
+	at := uint64(view.LastMoment)
+	if after != atEnd {
+		at = v.Moment(0).From + uint64(after)
+	}
+	curve := newCurve(path)
+	defer curve.close()
+	err := screen.Show(ctx, ui.Options{
+		Curve:  curve.view,
+		Moment: v.Moment, At: at, ReadOnly: true, Attached: v.Header().Attached,
+	})
+	var sig console.Signaled
+	if errors.As(err, &sig) {
+		return console.ExitLike(sig.Status())
+	}
+	return err
+}
+
+// modelOptions returns what a model of a recording knows before the first event.
+func modelOptions(header recording.Header) stats.Options {
+	return stats.Options{
+		Program: header.Program, Arguments: header.Arguments, Policy: header.Policy,
+		Limits: stats.PolicyLimits(header.Policy, header.Limits), LimitsOf: stats.DefaultLimits, Auto: header.Auto,
+		Started: header.ClockNS,
+	}
+}

@@ -1,0 +1,315 @@
+package watch
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
+	"codeberg.org/gpumemtop/gpumemtop/internal/export"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/report"
+	"codeberg.org/gpumemtop/gpumemtop/internal/session"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// OutputOptions name the files that are written about programs. Empty names write none.
+type OutputOptions struct {
+	Recording string // a template, see files.ExpandName
+	Trace     string // a template without %p: a Chrome trace
+	Summary   string
+	Force     bool // overwrite files
+}
+
+// Subject is what is watched.
+type Subject struct {
+	Command  []string // of the program; empty when no single one is meant
+	Name     string   // %n in the names of files
+	Attached bool     // to programs that are already running
+	Setup    *Setup
+}
+
+func (s *Subject) program() string {
+	if len(s.Command) == 0 {
+		return ""
+	}
+	return s.Command[0]
+}
+
+func (s *Subject) arguments() []string {
+	if len(s.Command) == 0 {
+		return nil
+	}
+	return s.Command[1:]
+}
+
+// ModelOptions returns what a model knows of the subject before the first event.
+func (s *Subject) ModelOptions() stats.Options {
+	return stats.Options{
+		Program: s.program(), Arguments: s.arguments(), Policy: s.Setup.Policy.Name(), Started: session.Now(),
+	}
+}
+
+// Outputs are the files about a subject.
+type Outputs struct {
+	// Recorder writes the files while the subject runs; nil when there are none.
+	Recorder session.Recorder
+	// Partial reports that a file is missing or incomplete, and that a message has said so.
+	Partial bool
+	Notes   *console.Notes
+
+	subject   *Subject
+	options   OutputOptions
+	recording files.Name // nil when there is no recording
+	trace     string     // path, empty when there is no Chrome trace
+	files     tee
+}
+
+// NewOutputs checks the names, and that the files can be written.
+func NewOutputs(options OutputOptions, subject *Subject, notes *console.Notes) (*Outputs, error) {
+	o := &Outputs{options: options, subject: subject, Notes: notes}
+	summary := files.Output{Path: options.Summary, Force: options.Force}
+	if err := summary.CheckWritable("summary"); err != nil {
+		return nil, err
+	}
+	if err := o.checkNames(); err != nil {
+		return nil, err
+	}
+	return o, o.checkDistinct()
+}
+
+func (o *Outputs) checkNames() error {
+	now := time.Now()
+	if o.options.Recording != "" {
+		var err error
+		if o.recording, err = files.ExpandName(o.options.Recording, o.subject.Name, now); err != nil {
+			return err
+		}
+		if err := o.recording.Check(); err != nil {
+			return err
+		}
+	}
+	if o.options.Trace == "" {
+		return nil
+	}
+	name, err := files.ExpandName(o.options.Trace, o.subject.Name, now)
+	if err != nil {
+		return err
+	}
+	o.trace = name.String()
+	switch {
+	case !name.Single():
+		return errors.New("--json writes one trace for all processes: leave %p out of its name")
+	case strings.HasSuffix(o.trace, ".gz"):
+		return fmt.Errorf("%s: a compressed trace that is cut off loses its end: leave .gz out and compress it afterwards", o.trace)
+	}
+	return files.Output{Path: o.trace, Force: o.options.Force}.CheckWritable("json")
+}
+
+// checkDistinct refuses one file under two flags, however its name is written: one would replace the other.
+func (o *Outputs) checkDistinct() error {
+	list := []struct{ flag, path string }{{"--json", o.trace}, {"--summary", o.options.Summary}}
+	if o.recording.Single() {
+		list = append(list, struct{ flag, path string }{"-o", o.recording.String()})
+	}
+	for i, file := range list {
+		for _, other := range list[i+1:] {
+			if file.path != "" && other.path != "" && files.SamePlace(file.path, other.path) {
+				return fmt.Errorf("%s and %s name the same file %s: name another", file.flag, other.flag, file.path)
+			}
+		}
+	}
+	return nil
+}
+
+// Wanted reports whether events are recorded.
+func (o *Outputs) Wanted() bool { return o.recording != nil || o.trace != "" }
+
+// RecordingName is the name of the recording, with %p where each process has a file; empty when there is none.
+func (o *Outputs) RecordingName() string { return o.recording.String() }
+
+// Create creates the files. The model follows the same events as Recorder, before it.
+func (o *Outputs) Create(model *stats.Model) error {
+	if !o.Wanted() {
+		return nil
+	}
+	header := o.header()
+	switch {
+	case o.recording == nil:
+	case o.recording.Single():
+		path := o.recording.String()
+		writer, err := recording.Create(path, header, o.options.Force)
+		if err != nil {
+			return err
+		}
+		writer.Summarize(model.Interval)
+		o.files = append(o.files, &outputFile{Recorder: writer, path: path, what: "recording"})
+	default:
+		o.files = append(o.files, &outputFile{Recorder: newPerProcess(o.recording, header, model, o.options.Force, o.Notes.Add)})
+	}
+	if o.trace != "" {
+		live, err := export.CreateLive(o.trace, export.FactsOf(header), o.options.Force)
+		if err != nil {
+			o.Discard()
+			return err
+		}
+		o.files = append(o.files, &outputFile{Recorder: live, path: o.trace, what: "trace"})
+	}
+	o.Recorder = o.files
+	return nil
+}
+
+func (o *Outputs) header() recording.Header {
+	host, err := os.Hostname()
+	if err != nil {
+		host = ""
+	}
+	setup := o.subject.Setup
+	values := recording.Limits{}
+	for _, l := range setup.Policy.Limits() {
+		values[l.Name] = l.Text
+	}
+	var environment map[string]string
+	if !o.subject.Attached { // our environment is not theirs
+		environment = recordedVariables(os.Environ())
+	}
+	scrub := ""
+	if setup.Scrub != wire.ScrubNone {
+		scrub = setup.Scrub.String()
+	}
+	return recording.Header{
+		Created: time.Now(), ClockNS: session.Now(), Host: host, Program: o.subject.program(), Arguments: o.subject.arguments(),
+		Policy: setup.Policy.Name(), Limits: values, Auto: setup.Auto, Tags: setup.Tags.String(),
+		Scrub: scrub, DeviceMemory: setup.Memory, Environment: environment, Attached: o.subject.Attached,
+	}
+}
+
+// Discard removes the files of a program that did not start.
+func (o *Outputs) Discard() {
+	_ = o.Close(recording.Footer{Status: -1})
+	for _, file := range o.files {
+		if file.path != "" {
+			_ = os.Remove(file.path)
+		}
+	}
+}
+
+// Complete completes the files of a program that has ended. It returns messages as Close does.
+func (o *Outputs) Complete(result *session.Result) []string {
+	exit := Exit(result.Status)
+	return o.Close(recording.Footer{Lost: result.Snapshot.Lost, EndedNS: result.Snapshot.Time, Status: exit.Status, Signal: exit.Signal})
+}
+
+// Close completes the files. It returns messages about incomplete files, and about the files of processes.
+func (o *Outputs) Close(footer recording.Footer) []string {
+	var messages []string
+	for _, file := range o.files {
+		var err error
+		switch recorder := file.Recorder.(type) {
+		case *recording.Writer:
+			err = recorder.Close(footer)
+		case *export.Live:
+			err = recorder.Close()
+		case *perProcess:
+			recorder.close()
+			o.Partial = o.Partial || recorder.failed > 0
+			messages = append(messages, recorder.messages()...)
+		}
+		if err != nil {
+			o.Partial = true
+			messages = append(messages, fmt.Sprintf("%v: the %s ends there, what is in %s is complete", err, file.what, file.path))
+		}
+	}
+	return messages
+}
+
+// Summarize writes the final figures to stderr, and as JSON where that is wanted. about makes them from the last snapshot.
+func (o *Outputs) Summarize(last *stats.Snapshot, about func(*stats.Snapshot) report.Summary) {
+	snapshot := *last
+	if !o.recording.Single() {
+		snapshot.Recording.Path = "" // no file has that name
+	}
+	summary := about(&snapshot)
+	_ = summary.WriteText(os.Stderr) // stderr may be closed; the file is written all the same
+	if o.options.Summary == "" {
+		return
+	}
+	if err := export.WriteFile(o.options.Summary, o.options.Force, summary.WriteJSON); err != nil {
+		o.Partial = true
+		o.Notes.Add(err.Error())
+	}
+}
+
+// Announce says what the simulations found, where the trace is, and what Close returned.
+func (o *Outputs) Announce(last *stats.Snapshot, messages []string) {
+	if text := ghostNote(last.Ghosts); text != "" {
+		o.Notes.Add(text)
+	}
+	if o.trace != "" {
+		o.Notes.Add("the trace is in " + o.trace + ": open it at https://ui.perfetto.dev")
+	}
+	for _, text := range messages {
+		o.Notes.Add(text)
+	}
+}
+
+// Exit returns a status as summaries and recordings write it.
+func Exit(status session.Status) report.Exit {
+	if status.Signal != 0 {
+		return report.Exit{Status: -1, Signal: status.Signal}
+	}
+	return report.Exit{Status: status.Code}
+}
+
+// outputFile is one file that is recorded into.
+type outputFile struct {
+	session.Recorder
+	path string
+	what string // for messages
+	err  error  // that ended it early
+}
+
+// tee records into several files. One that fails does not end the others.
+type tee []*outputFile
+
+// Append implements session.Recorder. It fails when all files have failed.
+func (t tee) Append(r *wire.Record) error {
+	return t.each(func(o *outputFile) error { return o.Append(r) })
+}
+
+// Flush implements session.Recorder.
+func (t tee) Flush() error { return t.each((*outputFile).Flush) }
+
+// Bytes implements session.Recorder: those of the first file.
+func (t tee) Bytes() uint64 { return t[0].Bytes() }
+
+func (t tee) each(do func(*outputFile) error) error {
+	whole, last := 0, error(nil)
+	for _, o := range t {
+		if o.err == nil {
+			o.err = do(o)
+		}
+		if o.err == nil {
+			whole++
+		} else {
+			last = o.err
+		}
+	}
+	if whole > 0 {
+		return nil
+	}
+	return last
+}
+
+// Ended implements session.Keeper.
+func (t tee) Ended(process uint32, status session.Status) {
+	for _, o := range t {
+		if keeper, ok := o.Recorder.(session.Keeper); ok {
+			keeper.Ended(process, status)
+		}
+	}
+}

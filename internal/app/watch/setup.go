@@ -1,0 +1,191 @@
+// Package watch is what the commands that watch programs share: how a program is set up, what is written about it, and what
+// is simulated beside it.
+package watch
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
+	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// How long a thread of the program may wait in all for room in its ring for one event, before the event is dropped and
+// counted. A recording is worth more patience: on a busy machine we may wait seconds for a processor.
+const (
+	ringPatience      = 200 * time.Millisecond
+	recordingPatience = 5 * time.Second
+)
+
+// copyMin is the size from which the pool serves buffers that start as a copy of host memory. Filling a recycled block
+// takes a command, which costs more than a new buffer below some MiB (docs/RATIONALE.md).
+const copyMin = 4 << 20
+
+// SetupOptions are the settings under which a program runs.
+type SetupOptions struct {
+	limits.Choice
+	Tags         string
+	Depth        int  // frames of a call stack
+	Ungated      bool // blocks are reused while commands still use them
+	Scrub        string
+	DeviceMemory string // a size; empty: what the device has
+}
+
+// Setup is a checked SetupOptions.
+type Setup struct {
+	Policy   *allocator.Pool // the first one
+	Auto     bool            // the policy changes during the run
+	Settings []allocator.Setting
+	Tags     wire.TagMode
+	Depth    int
+	Ungated  bool
+	Scrub    wire.Scrub
+	Memory   uint64 // bytes of device memory for each process, 0: what the device has
+}
+
+// NewSetup checks settings.
+func NewSetup(o *SetupOptions) (*Setup, error) {
+	s := &Setup{Depth: o.Depth, Ungated: o.Ungated, Auto: o.Policy == allocator.Auto}
+	mode, err := OneOf("tags", o.Tags, TagNames())
+	if err != nil {
+		return nil, err
+	}
+	s.Tags = wire.TagMode(mode)
+	if o.Depth < 1 || o.Depth > wire.StackMax {
+		return nil, fmt.Errorf("bad value %d for --stack-depth: want 1 to %d", o.Depth, wire.StackMax)
+	}
+	if o.Ungated && o.Policy == "none" {
+		return nil, errors.New("--unsafe-no-gating needs a policy with a pool: none reuses nothing")
+	}
+	if s.Policy, s.Settings, err = o.New(); err != nil {
+		return nil, err
+	}
+	return s, s.readMemory(o)
+}
+
+// readMemory reads --scrub and --device-memory.
+func (s *Setup) readMemory(o *SetupOptions) error {
+	kind, err := OneOf("scrub", o.Scrub, ScrubNames())
+	if err != nil {
+		return err
+	}
+	s.Scrub = wire.Scrub(kind)
+	if s.Scrub != wire.ScrubNone && o.Policy == "none" {
+		return errors.New("--scrub needs a policy with a pool: none recycles nothing")
+	}
+	if o.DeviceMemory == "" {
+		return nil
+	}
+	if s.Memory, err = units.Parse(o.DeviceMemory); err != nil {
+		return fmt.Errorf("--device-memory: %w", err)
+	}
+	if s.Memory == 0 {
+		return fmt.Errorf("bad value %q for --device-memory: want more than nothing", o.DeviceMemory)
+	}
+	return nil
+}
+
+// Configuration is the policy with its settings.
+func (s *Setup) Configuration() replay.Configuration {
+	return replay.Configuration{Policy: s.Policy.Name(), Settings: s.Settings}
+}
+
+// WireConfig returns the settings in the form that the program's shim reads.
+func (s *Setup) WireConfig(recorded bool) wire.Config {
+	texts := make([]string, len(s.Settings))
+	for i, setting := range s.Settings {
+		texts[i] = setting.Name + "=" + setting.Value
+	}
+	patience := ringPatience
+	if recorded {
+		patience = recordingPatience
+	}
+	return wire.Config{
+		Tags: s.Tags, StackDepth: s.Depth, Pooling: s.Policy.Name() != "none",
+		Policy: s.Policy.Name(), Limits: strings.Join(texts, ","),
+		Wait: patience, Ungated: s.Ungated, CopyMin: copyMin, Scrub: s.Scrub, DeviceMemory: s.Memory,
+		// Most events are uses, and the dashboard needs few of them.
+		Uses: recorded,
+	}
+}
+
+// ScrubNames are the values of --scrub; the index of each is its wire.Scrub.
+func ScrubNames() []string { return Names(wire.ScrubNone, wire.ScrubPoison) }
+
+// TagNames are the values of --tags; the index of each is its wire.TagMode.
+func TagNames() []string { return Names(wire.TagsNone, wire.TagsThread) }
+
+// Names are the words for the values of an enumeration that starts at 0.
+func Names[T interface {
+	~uint8
+	String() string
+}](first, last T) []string {
+	var names []string
+	for value := first; value <= last; value++ {
+		names = append(names, value.String())
+	}
+	return names
+}
+
+// OneOf returns the index of a flag's value among the words that it takes.
+func OneOf(flag, value string, words []string) (int, error) {
+	if at := slices.Index(words, value); at >= 0 {
+		return at, nil
+	}
+	return 0, fmt.Errorf("bad value %q for --%s: want one of %s", value, flag, strings.Join(words, ", "))
+}
+
+// A recording keeps the variables that decide which device and driver a program finds and how they behave. It keeps no
+// others: they may hold secrets.
+var (
+	recordedPrefixes = []string{
+		"OCL_", "OPENCL_", "POCL_", "CL_", "CUDA_CACHE_", "RUSTICL_", "GPUMEMTOP_",
+	}
+	recordedNames = []string{
+		"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
+		"GPU_DEVICE_ORDINAL", "GPU_MAX_ALLOC_PERCENT", "GPU_MAX_HEAP_SIZE", "GPU_SINGLE_ALLOC_PERCENT", "GPU_FORCE_64BIT_PTR",
+		"ZE_AFFINITY_MASK", "ONEAPI_DEVICE_SELECTOR", "LD_LIBRARY_PATH", "OMP_NUM_THREADS",
+	}
+	// Variables with these words in their names are never kept.
+	secretWords = []string{"SECRET", "TOKEN", "PASSW", "CREDENTIAL", "KEY", "AUTH"}
+)
+
+const (
+	recordedMax      = 256  // variables
+	recordedValueMax = 1024 // bytes; longer values are cut
+)
+
+// recordedVariables returns the variables that a recording keeps.
+func recordedVariables(environment []string) map[string]string {
+	kept := map[string]string{}
+	for _, variable := range environment {
+		name, value, _ := strings.Cut(variable, "=")
+		if !mayRecord(name) || len(kept) == recordedMax || len(name) > recordedValueMax {
+			continue
+		}
+		value = strings.ToValidUTF8(value, "?")
+		if len(value) > recordedValueMax {
+			const more = "…"
+			// ToValidUTF8 drops the rest of a character that was cut through.
+			value = strings.ToValidUTF8(value[:recordedValueMax-len(more)], "") + more
+		}
+		kept[strings.ToValidUTF8(name, "?")] = value
+	}
+	return kept
+}
+
+func mayRecord(name string) bool {
+	if slices.Contains(recordedNames, name) {
+		return true
+	}
+	begins := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+	upper := strings.ToUpper(name)
+	hides := func(word string) bool { return strings.Contains(upper, word) }
+	return slices.ContainsFunc(recordedPrefixes, begins) && !slices.ContainsFunc(secretWords, hides)
+}

@@ -1,0 +1,36 @@
+package watch
+
+import (
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+func TestSetupReadsLimits(t *testing.T) {
+	p, err := NewSetup(&SetupOptions{
+		Choice: limits.Choice{Policy: allocator.Default, Set: []string{"max_age=1m,max_waste_ratio=1.5", "min_block=64k"}, MaxCached: "512MiB"},
+		Tags:   "stack", Depth: 8, Scrub: "poison", DeviceMemory: "1.5 GiB",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]float64{"max_cached_bytes": 512 << 20, "max_waste_ratio": 1.5, "min_block": 64 << 10}
+	for _, l := range p.Policy.Limits() {
+		if value, set := want[l.Name]; set && l.Value != value {
+			t.Errorf("%s is %v, want %v", l.Name, l.Value, value)
+		}
+	}
+	config := p.WireConfig(true)
+	if !config.Pooling || config.Wait != recordingPatience || config.Tags != wire.TagsStack ||
+		config.Limits != "max_age=60,max_waste_ratio=1.5,min_block=65536,max_cached_bytes=536870912" {
+		t.Errorf("config %+v", config)
+	}
+	if config.Scrub != wire.ScrubPoison || config.DeviceMemory != 3<<29 {
+		t.Errorf("scrub %s, %d bytes of device memory", config.Scrub, config.DeviceMemory)
+	}
+	if live := p.WireConfig(false); live.Uses || !config.Uses {
+		t.Error("uses are written for a recording, and only then")
+	}
+}

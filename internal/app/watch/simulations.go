@@ -1,0 +1,120 @@
+package watch
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
+	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
+	"codeberg.org/gpumemtop/gpumemtop/internal/session"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/view"
+	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/curve"
+	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/ghost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/live"
+)
+
+// The words that --ghosts takes besides the names of policies.
+const (
+	GhostsUsual = "usual"
+	GhostsOff   = "off"
+)
+
+// Simulations run beside a program: ghosts, which are other configurations, and for a dashboard the hit-rate curve.
+type Simulations struct {
+	Ghosts *ghost.Ghosts // nil: none
+	// Resting reports that the ghosts wait until there is something to gain, because only auto looks at them.
+	Resting bool
+	Tap     *live.Tap // feeds events to the simulations
+
+	setup     *Setup
+	dashboard bool
+	rivals    []replay.Configuration // of the ghosts; nil: none
+	curve     *curve.Live
+}
+
+// NewSimulations reads --ghosts. Without it there are ghosts where a dashboard or auto uses them.
+func NewSimulations(text string, setup *Setup, dashboard bool) (*Simulations, error) {
+	s := &Simulations{setup: setup, dashboard: dashboard}
+	present := setup.Configuration()
+	if text == "" && (dashboard || setup.Auto) {
+		text = GhostsUsual
+		s.Resting = !dashboard
+	}
+	switch {
+	case text == "":
+	case text == GhostsOff && setup.Auto:
+		return nil, fmt.Errorf("--ghosts off: policy %s decides by what the ghosts would do; take another policy, or leave --ghosts out", allocator.Auto)
+	case text == GhostsOff:
+	case text == GhostsUsual && setup.Auto:
+		s.rivals = ghost.Successors(present)
+	case text == GhostsUsual:
+		s.rivals = ghost.Default(present)
+	default:
+		names := strings.Split(text, ",")
+		for _, name := range names {
+			if _, known := allocator.Describe(name); !known {
+				return nil, fmt.Errorf("bad value %q for --ghosts: want %s, %s, or some of %s with commas between",
+					name, GhostsUsual, GhostsOff, strings.Join(allocator.Names(), ", "))
+			}
+		}
+		s.rivals = ghost.Of(present, names)
+	}
+	return s, nil
+}
+
+// Start starts the simulations. It returns what feeds them, nil when there are none, for the session to close.
+func (s *Simulations) Start(model *stats.Model) (session.Tap, error) {
+	var listeners []live.Listener
+	var err error
+	if s.dashboard {
+		policy, settings := limits.Pooled(s.setup.Policy.Name(), s.setup.Settings)
+		if s.curve, err = curve.NewLive(policy, settings, curve.Options{}); err != nil {
+			return nil, err
+		}
+		listeners = append(listeners, s.curve)
+	}
+	if s.rivals != nil {
+		s.Ghosts, err = ghost.New(s.rivals, ghost.Options{Present: s.setup.Configuration(), Capacity: s.setup.Memory, Late: s.Resting})
+		if err != nil {
+			return nil, err
+		}
+		model.SetGhosts(s.Ghosts.Board)
+		listeners = append(listeners, s.Ghosts)
+	}
+	switch {
+	case len(listeners) == 0:
+		return nil, nil
+	case s.Resting:
+		s.Tap = live.StartResting(listeners...)
+	default:
+		s.Tap = live.Start(listeners...)
+	}
+	return s.Tap, nil
+}
+
+// LeaveDashboard ends the curve, which only the dashboard shows.
+func (s *Simulations) LeaveDashboard() { s.curve.Leave() }
+
+// Curve returns the hit-rate curve for the dashboard.
+func (s *Simulations) Curve() *view.Curve { return s.curve.View() }
+
+// ghostNote says which configuration would have been clearly better, or why that is unknown; empty when none would.
+func ghostNote(g *stats.Ghosts) string {
+	if g != nil && g.Stopped != "" {
+		return "no other policy was simulated to the end: " + g.Stopped
+	}
+	if !g.Worth() {
+		return ""
+	}
+	ns, part, _ := g.Saving()
+	leader := g.Leader()
+	about := "of " + time.Duration(g.Present().DriverNS).Round(time.Microsecond).String()
+	if g.Assumed {
+		about += ", at assumed costs"
+	}
+	return fmt.Sprintf("%s would have taken %.3g %% less time in the driver (%v %s, simulated): %s",
+		leader.Name, 100*part, time.Duration(ns).Round(time.Microsecond), about, leader.Flags())
+}

@@ -1,0 +1,101 @@
+package archtest
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// room is a row of the table in docs/ARCHITECTURE.md: a folder of Places, with those below it that have no row.
+type room struct{ folder, owns string }
+
+// rooms lists the rows from the bottom up. The third column comes from Places.
+var rooms = []room{
+	{"internal/wire", "the event: one C header; generated Go types, views and payload codecs; rings, messages"},
+	{"internal/units", "how sizes, times, counts and tables are written"},
+	{"allocator", "policies, limits, statistics; no clock, I/O, lock or device"},
+	{"allocator/carve", "sub-allocations: which range of which slab; slab sizes"},
+	{"allocator/treap", "a treap keyed by size"},
+	{"allocator/concurrent", "seed 001: bulk semaphores, TBuddy, UAlloc, RCU, collective mutex. `carve` uses TBuddy and UAlloc from one thread"},
+	{"intercept", "the Go core in the target: converts calls; `broker` serialises them into a pool"},
+	{"internal/recording", "the recording file"},
+	{"internal/recording/extract", "a time range of a recording, with what is carried over"},
+	{"internal/recording/edit", "trim and merge"},
+	{"internal/recording/ndjson", "recordings as lines of JSON, both ways"},
+	{"internal/recording/importer", "logs of other tools as records"},
+	{"internal/callsite", "names of call sites and kernels"},
+	{"internal/heap", "the one fold: records in, changes of memory out to observers"},
+	{"internal/stats", "counters, rows and history; immutable snapshots"},
+	{"internal/view", "types that the dashboard shows and others produce"},
+	{"internal/timeline", "the snapshot of a recording at any time"},
+	{"internal/cost", "the cost model: what driver calls take by size"},
+	{"internal/replay", "recordings played through policies"},
+	{"internal/whatif", "beside a run: ghosts, the hit-rate curve, auto"},
+	{"internal/tune", "search for policy and limits"},
+	{"internal/arena", "buffers with known lifetimes placed in one arena"},
+	{"internal/advise", "buffers that could share memory, copies that could go"},
+	{"internal/analysis", "what a recording shows: peak, leaks, phases, costs, findings"},
+	{"internal/check", "rules for CI, against an analysis"},
+	{"internal/diff", "two analyses compared"},
+	{"internal/report", "summary and analysis as text, JSON, Markdown, HTML"},
+	{"internal/export", "other tools' formats"},
+	{"internal/symbol", "addresses to names"},
+	{"internal/tempfile", "unfinished files, removed on signals"},
+	{"tracer", "attach: which processes, their probes, their calls as events"},
+	{"tracer/kernel", "eBPF programs, links, ring"},
+	{"tracer/target", "processes and libraries through /proc"},
+	{"tracer/calls", "what a call means: the state of a process"},
+	{"tracer/stack", "call stacks from copied stack memory"},
+	{"tracer/rights", "what the kernel permits"},
+	{"internal/session", "target, sockets, rings, terminals, shutdown"},
+	{"internal/devicebench", "what buffers cost on this machine's devices"},
+	{"internal/doctor", "whether this machine can run gpumemtop"},
+	{"ui", "the dashboard over snapshots"},
+	{"internal/app", "what each command does, behind plain options"},
+	{"cmd/gpumemtop", "flags, help, exit status"},
+	{"internal/testkit", "what tests share"},
+	{"internal/archtest", "these rules, the shim's, and the words that stay out"},
+	{"bench", "program-level benchmarks"},
+	{"test/e2e", "tests of the whole, with `test/programs`"},
+}
+
+// Rooms returns the table of docs/ARCHITECTURE.md.
+func Rooms() string {
+	var b strings.Builder
+	b.WriteString("| folder | owns | imports |\n|---|---|---|\n")
+	for _, r := range rooms {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.folder, r.owns, strings.Join(imports(r.folder), " "))
+	}
+	return b.String()
+}
+
+// imports returns the rooms that a room and those below it may import, by their last names.
+func imports(folder string) []string {
+	rows := map[string]bool{}
+	for name, place := range Places {
+		if roomOf(name) != folder {
+			continue
+		}
+		for _, target := range place.May {
+			if row := roomOf(target); row != folder {
+				rows[path.Base(row)] = true
+			}
+		}
+	}
+	if len(rows) > 12 {
+		return []string{"most"}
+	}
+	return slices.Sorted(maps.Keys(rows))
+}
+
+// roomOf returns the row that a place belongs to, "" when it has none.
+func roomOf(name string) string {
+	for ; name != "."; name = path.Dir(name) {
+		if slices.ContainsFunc(rooms, func(r room) bool { return r.folder == name }) {
+			return name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,56 @@
+package archtest
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestWords keeps the words that the glossary replaces from coming back.
+func TestWords(t *testing.T) {
+	findings, err := CheckWords(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, finding := range findings {
+		t.Error(finding)
+	}
+}
+
+func TestCheckWordsFinds(t *testing.T) {
+	root := t.TempDir()
+	text := "// Every process runs.\n// It tells of\tthem.\nvar x = 1 // goes over to nobody\n"
+	for name, text := range map[string]string{"a.go": text, "b.bin": text, "testdata/c.go": text} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := CheckWords(root)
+	if err != nil || len(got) != 3 || !strings.Contains(got[0], `a.go:2: "tells of": write report`) || !strings.Contains(got[1], "switch to") {
+		t.Errorf("findings %q (%v), want one of line 2 and two of line 3 of a.go", got, err)
+	}
+}
+
+// TestGlossary: at most 60 terms, each once.
+func TestGlossary(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "GLOSSARY.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	terms := regexp.MustCompile(`(?m)^\*\*([^*]+)\*\*`).FindAllStringSubmatch(string(text), -1)
+	seen := map[string]bool{}
+	for _, term := range terms {
+		if seen[term[1]] {
+			t.Errorf("%q is there twice", term[1])
+		}
+		seen[term[1]] = true
+	}
+	if len(terms) < 40 || len(terms) > 60 {
+		t.Errorf("%d terms, want 40 to 60", len(terms))
+	}
+}

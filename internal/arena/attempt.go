@@ -1,0 +1,126 @@
+package arena
+
+import (
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+)
+
+// attempt is one search with a bound on its steps.
+type attempt struct {
+	number   int
+	order    order
+	pick     picker
+	noise    float64
+	mixed    bool // the order is a mixture of sizes and widths, behind the load if it was first
+	capacity int64
+	steps    int64
+}
+
+// String names the attempt as a method.
+func (a attempt) String() string {
+	name := a.order.name
+	if a.mixed {
+		name = "size and width mixed"
+		if a.order.by[0] == byLoad {
+			name = "load, " + name
+		}
+	}
+	text := fmt.Sprintf("search %d, %s", a.number+1, name)
+	if a.noise > 0 {
+		text += fmt.Sprintf(" with %.0f %% noise", 100*a.noise)
+	}
+	return text
+}
+
+// sorted gives the items in the order of the attempt.
+func (a attempt) sorted(s *scales, items []int32, random *rand.Rand) []int32 {
+	if a.mixed {
+		return s.mixed(items, a.order.by[0] == byLoad, a.noise, random)
+	}
+	return s.sorted(items, a.order.by, a.noise, random)
+}
+
+// quick are the orders of one round of short searches. From the second round on the orders are mixtures.
+var quick = []int{0, 1, 2, 3, 4}
+
+// thorough are the orders and pickers of one round of searches that get twice the steps in each round.
+var thorough = []struct {
+	order int
+	pick  picker
+}{
+	{0, pickFewest}, {1, pickFewest}, {2, pickFewest}, {0, pickLowest}, {1, pickLowest}, {3, pickLowest}, {0, pickProduct}, {2, pickTight},
+}
+
+const (
+	quickSteps    = 1024
+	thoroughSteps = 2048
+	stepsMost     = 1 << 24
+	// thoroughShare is how many steps are taken in all for one of a thorough search.
+	thoroughShare = 4
+)
+
+// noises are those of the rounds.
+var noises = []float64{0.1, 0.4, 1.6}
+
+// nextAttempt says what to try next, false when nothing is left to look for.
+//
+// How long a search takes differs by orders of magnitude between orders that are about as good. So most attempts are
+// short, with orders that chance mixes, and of lengths in the sequence of M. Luby et al. (1993), which is nearly as good
+// as any other. But a share of the steps is for long ones: only those show that there is no placement, and some of them
+// go from the lowest floor to higher ones, as Moffitt's search does, with his orders.
+func (s *solver) nextAttempt() (attempt, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isOver() {
+		return attempt{}, false
+	}
+	a := attempt{number: s.quick + s.thorough}
+	var round int
+	if s.steps >= thoroughShare*(s.thoroughSteps+quickSteps) {
+		way := thorough[s.thorough%len(thorough)]
+		round = s.thorough / len(thorough)
+		a.order, a.pick, a.steps = orders[way.order], way.pick, min(int64(thoroughSteps)<<min(round, 30), stepsMost)
+		s.thorough++
+		s.thoroughSteps += a.steps
+	} else {
+		round = s.quick / len(quick)
+		a.order, a.pick, a.steps = orders[quick[s.quick%len(quick)]], pickFewest, thoroughSteps
+		if a.mixed = round > 0; a.mixed {
+			a.steps = quickSteps * luby(round)
+		}
+		s.quick++
+	}
+	if round > 0 {
+		a.noise = noises[round%len(noises)]
+	}
+	a.capacity = s.aim(a.number, round)
+	return a, true
+}
+
+// luby is the nth number, from 1 on, of 1, 1, 2, 1, 1, 2, 4, 1, ...
+func luby(n int) int64 {
+	for {
+		power := 1 << (bits.Len(uint(n)) - 1) // at most n
+		if n == 2*power-1 {
+			return int64(power)
+		}
+		n -= power - 1
+	}
+}
+
+// aim chooses a capacity to try: the wanted one, or else the bound in turns with ones that are easier to find.
+func (s *solver) aim(n, round int) int64 {
+	step := s.p.step
+	if s.options.Capacity > 0 {
+		return int64(min(s.options.Capacity, sumMax)) / step * step
+	}
+	low, high := s.target, max(roundUp(s.height, step)-step, s.target)
+	switch (n + round) % 3 {
+	case 0:
+		return low
+	case 1:
+		return low + (high-low)/2/step*step
+	}
+	return max(low, high-(high-low)/8/step*step)
+}

@@ -1,0 +1,189 @@
+package arena
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// challenging are the instances of MiniMalloc that are carried here, all with capacity 1,048,576.
+var challenging = []string{"A", "C", "D", "F", "J"}
+
+func instance(t testing.TB, name string) []Buffer {
+	t.Helper()
+	file, err := os.Open("testdata/" + name + ".csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := Read(file)
+	if err = errors.Join(err, file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return table.Buffers
+}
+
+// place solves and checks what comes out by the naive rule.
+func place(t testing.TB, buffers []Buffer, o Options) *Solution {
+	t.Helper()
+	s, err := Solve(t.Context(), buffers, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	height, problem := naive(buffers, s.Offsets)
+	if problem != "" || height != s.Height || s.Height < s.Bound || s.Optimal != (s.Height == s.Bound) || s.Method == "" {
+		t.Fatalf("%s: height %d, bound %d, optimal %v by %q; have %d", problem, s.Height, s.Bound, s.Optimal, s.Method, height)
+	}
+	return s
+}
+
+// naive looks at every pair and every moment.
+func naive(buffers []Buffer, offsets []uint64) (height uint64, problem string) {
+	for i := range buffers {
+		b := &buffers[i]
+		if b.Lower < b.Upper {
+			height = max(height, offsets[i]+b.Size)
+		}
+		if b.Align > 1 && offsets[i]%b.Align != 0 {
+			return height, fmt.Sprintf("%s is not aligned", b.ID)
+		}
+		for j := range buffers[:i] {
+			if overlap(b, &buffers[j], offsets[i], offsets[j]) {
+				return height, fmt.Sprintf("%s and %s overlap", b.ID, buffers[j].ID)
+			}
+		}
+	}
+	return height, ""
+}
+
+func overlap(a, b *Buffer, atA, atB uint64) bool {
+	var times []int64
+	for _, x := range []*Buffer{a, b} {
+		times = append(times, x.Lower, x.Upper)
+		for _, g := range x.Gaps {
+			times = append(times, g.Lower, g.Upper)
+		}
+	}
+	for _, t := range times {
+		loA, hiA := needed(a, t)
+		loB, hiB := needed(b, t)
+		if loA < hiA && loB < hiB && atA+loA < atB+hiB && atB+loB < atA+hiA {
+			return true
+		}
+	}
+	return false
+}
+
+// needed are the bytes of a buffer that are needed at a time.
+func needed(b *Buffer, t int64) (lo, hi uint64) {
+	if t < b.Lower || t >= b.Upper {
+		return 0, 0
+	}
+	for _, g := range b.Gaps {
+		if g.Lower <= t && t < g.Upper {
+			return g.From, g.To
+		}
+	}
+	return 0, b.Size
+}
+
+// The example of MiniMalloc's README; 8, 8, 4, 4, 0 is one of its solutions.
+func TestReadme(t *testing.T) {
+	buffers := instance(t, "input.12")
+	if height, err := Validate(buffers, []uint64{8, 8, 4, 4, 0}); err != nil || height != 12 {
+		t.Errorf("the known solution: height %d, %v", height, err)
+	}
+	if s := place(t, buffers, Options{}); s.Height != 12 || !s.Optimal {
+		t.Errorf("height %d, optimal %v", s.Height, s.Optimal)
+	}
+	if s := place(t, buffers, Options{Capacity: 11}); s.Bound != 12 {
+		t.Errorf("nothing fits 11 bytes, and the bound is %d", s.Bound)
+	}
+}
+
+// Every instance is solved within its capacity, whatever the seed, and with one worker always in the same way.
+func TestChallenging(t *testing.T) {
+	for _, name := range challenging {
+		buffers := instance(t, name+".1048576")
+		o := Options{Capacity: 1 << 20, Workers: 1, Steps: 1 << 20}
+		first := place(t, buffers, o)
+		if again := place(t, buffers, o); !slices.Equal(first.Offsets, again.Offsets) || first.Steps != again.Steps {
+			t.Errorf("%s: the same search ended otherwise: %d steps, then %d", name, first.Steps, again.Steps)
+		}
+		if first.Height > 1<<20 {
+			t.Errorf("%s: height %d after %d steps", name, first.Height, first.Steps)
+		}
+		for turn := range uint64(3) {
+			random := rand.New(rand.NewPCG(turn, 1))
+			random.Shuffle(len(buffers), func(i, j int) { buffers[i], buffers[j] = buffers[j], buffers[i] })
+			o.Seed = turn
+			if s := place(t, buffers, o); s.Height > 1<<20 {
+				t.Errorf("%s, shuffled %d: height %d after %d steps", name, turn, s.Height, s.Steps)
+			}
+		}
+	}
+}
+
+// All workers together solve them, too, and what they say of progress only gets better.
+func TestWorkers(t *testing.T) {
+	for _, name := range challenging {
+		last := Progress{Height: 1 << 62}
+		s := place(t, instance(t, name+".1048576"), Options{Capacity: 1 << 20, Workers: 4, Steps: 1 << 20, Progress: func(p Progress) {
+			if p.Height > last.Height || p.Bound < last.Bound || p == last {
+				t.Errorf("%s: progress from %+v to %+v", name, last, p)
+			}
+			last = p
+		}})
+		if s.Height > 1<<20 || last.Height != s.Height || last.Bound != s.Bound {
+			t.Errorf("%s: height %d, last progress %+v", name, s.Height, last)
+		}
+	}
+}
+
+// Time that is up leaves the best placement so far.
+func TestContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	buffers := instance(t, "A.1048576")
+	s, err := Solve(ctx, buffers, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, problem := naive(buffers, s.Offsets); problem != "" || s.Optimal {
+		t.Errorf("%q, optimal %v", problem, s.Optimal)
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	// An interrupt comes when the first placement is there: no search could end by itself, the capacity is too small.
+	s, err = Solve(ctx, instance(t, "J.1048576"), Options{Capacity: 989184, Progress: func(Progress) { cancel() }})
+	if err != nil || s.Height <= 989184 {
+		t.Errorf("%v, height %d", err, s.Height)
+	}
+}
+
+func TestBadBuffers(t *testing.T) {
+	for want, b := range map[string]Buffer{
+		"before lower":               {Lower: 3, Upper: 2, Size: 1},
+		"want at most":               {Upper: 1, Size: 1 << 63},
+		"alignment":                  {Upper: 1, Size: 1, Align: 1 << 63},
+		"within the life":            {Upper: 9, Size: 1, Gaps: []Gap{{Lower: 3, Upper: 10}}},
+		"behind other gaps":          {Upper: 9, Size: 1, Gaps: []Gap{{Lower: 3, Upper: 5}, {Lower: 4, Upper: 6}}},
+		"are not within":             {Upper: 9, Size: 1, Gaps: []Gap{{Lower: 3, Upper: 5, To: 2}}},
+		"all up to it are larger":    {Upper: 1, Size: 1 << 60, Align: 1 << 60},
+		`buffer "bad": upper 1 is b`: {Lower: 2, Upper: 1},
+	} {
+		b.ID = "bad"
+		if _, err := Solve(t.Context(), []Buffer{{ID: "x", Upper: 1, Size: 1}, b}, Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", b, err, want)
+		}
+	}
+	for _, none := range [][]Buffer{nil, {{ID: "a", Upper: 5}}, {{ID: "a", Lower: 5, Upper: 5, Size: 3, Align: 8}}} {
+		s := place(t, none, Options{Workers: 1, Steps: 100})
+		if len(s.Offsets) != len(none) {
+			t.Errorf("%v: %+v", none, s)
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package arena
+
+import (
+	"cmp"
+	"slices"
+)
+
+// cell is what a buffer needs in one section: its bytes from lo to hi.
+type cell struct {
+	section int32
+	lo, hi  int64
+}
+
+// entry is the same, seen from the section.
+type entry struct {
+	buffer   int32
+	cell     int32 // which of the buffer's
+	lo, size int64
+}
+
+// problem is a set of buffers cut into sections of time. Of all moments between two changes only those are sections at
+// which the most buffers live: what lives at any other moment lives together in one of these, too.
+type problem struct {
+	raw      []int64   // by buffer
+	size     []int64   // by buffer; rounded up where nothing could use the rest
+	align    []int64   // by buffer
+	cells    [][]cell  // by buffer, in the order of time; none where a buffer needs no memory
+	sections [][]entry // by section
+	order    []int32   // the buffers that have cells, by the first of them
+	plain    bool      // no buffer has gaps
+	unit     int64     // heights of placements without needless room are multiples of this, with rounded sizes
+	step     int64     // the same, with sizes as they are
+	common   int64     // what all alignments have in common
+	pad      int64     // the most that a size was rounded up by
+	load     int64     // the most that is needed at a time
+	bound    int64     // no arena is smaller: load, less what the highest buffer was rounded up by
+}
+
+// cellsMax bounds the problem that is searched: beyond, buffers are placed as they come.
+const cellsMax = 8 << 20
+
+// newProblem cuts buffers that were checked into sections. It returns false when there are too many cells.
+func newProblem(buffers []Buffer) (*problem, bool) {
+	p := &problem{plain: true, cells: make([][]cell, len(buffers))}
+	for i := range buffers {
+		b := &buffers[i]
+		p.plain = p.plain && len(b.Gaps) == 0
+		p.align = append(p.align, int64(max(b.Align, 1)))
+	}
+	common := int64(0)
+	for _, align := range p.align {
+		common = gcd(common, align)
+	}
+	p.common = max(common, 1)
+	all := pieces(buffers)
+	for i := range buffers {
+		size := int64(buffers[i].Size)
+		if p.plain { // every offset is a multiple of common: what lies behind begins at one
+			size = roundUp(size, common)
+		}
+		p.raw, p.size = append(p.raw, int64(buffers[i].Size)), append(p.size, size)
+		p.unit = gcd(gcd(p.unit, size), p.align[i])
+		p.pad = max(p.pad, size-int64(buffers[i].Size))
+	}
+	if !p.plain { // a part of a buffer may have any size
+		p.unit = 1
+	}
+	p.step = p.unit
+	if p.pad > 0 {
+		p.step = 1
+	}
+	p.weigh(buffers, all)
+	return p, p.cut(all)
+}
+
+// weigh gives the pieces the sizes of their buffers, and finds the load and the bound.
+func (p *problem) weigh(buffers []Buffer, all []piece) {
+	load, exact := int64(0), p.pad == 0
+	for _, e := range events(all) {
+		q := &all[e.piece]
+		if p.plain {
+			q.hi = p.size[q.buffer]
+		}
+		if !e.begin {
+			load -= q.hi - q.lo
+			continue
+		}
+		load += q.hi - q.lo
+		p.load = max(p.load, load)
+		if exact {
+			continue
+		}
+		p.bound = max(p.bound, load-p.pad)
+	}
+	if exact {
+		p.bound = p.load
+	}
+	for _, q := range all {
+		p.bound = max(p.bound, int64(buffers[q.buffer].Size))
+	}
+}
+
+// cut finds the sections, and the cells of each piece.
+func (p *problem) cut(all []piece) bool {
+	first := make([]int32, len(all))
+	section, open, total := int32(-1), false, 0
+	for _, e := range events(all) {
+		switch {
+		case e.begin && !open:
+			section, open = section+1, true
+			first[e.piece] = section
+		case e.begin:
+			first[e.piece] = section
+		default:
+			open = false
+			if total += int(section - first[e.piece] + 1); total > cellsMax {
+				return false
+			}
+			q := &all[e.piece]
+			for s := first[e.piece]; s <= section; s++ {
+				p.cells[q.buffer] = append(p.cells[q.buffer], cell{s, q.lo, q.hi})
+			}
+		}
+	}
+	p.sections = make([][]entry, section+1)
+	for b, cells := range p.cells {
+		if len(cells) > 0 {
+			p.order = append(p.order, int32(b))
+		}
+		for i, c := range cells {
+			p.sections[c.section] = append(p.sections[c.section], entry{int32(b), int32(i), c.lo, c.hi - c.lo})
+		}
+	}
+	slices.SortStableFunc(p.order, func(a, b int32) int { return int(p.first(a) - p.first(b)) })
+	return true
+}
+
+// first and last are the sections in which a buffer begins and ends.
+func (p *problem) first(b int32) int32 { return p.cells[b][0].section }
+func (p *problem) last(b int32) int32  { return p.cells[b][len(p.cells[b])-1].section }
+
+// piece is a rectangle of a buffer: a time and the bytes that are needed in it.
+type piece struct {
+	buffer       int32
+	lower, upper int64
+	lo, hi       int64
+}
+
+// pieces cuts buffers at their gaps. Nothing is left of one without a size or a time.
+func pieces(buffers []Buffer) []piece {
+	var all []piece
+	for i := range buffers {
+		b := &buffers[i]
+		add := func(lower, upper int64, lo, hi uint64) {
+			if lower < upper && lo < hi {
+				all = append(all, piece{int32(i), lower, upper, int64(lo), int64(hi)})
+			}
+		}
+		from := b.Lower
+		for _, g := range b.Gaps {
+			add(from, g.Lower, 0, b.Size)
+			add(g.Lower, g.Upper, g.From, g.To)
+			from = g.Upper
+		}
+		add(from, b.Upper, 0, b.Size)
+	}
+	return all
+}
+
+// event is the beginning or the end of a piece.
+type event struct {
+	time  int64
+	begin bool
+	piece int32
+}
+
+// events gives the beginnings and ends in the order of time, ends before beginnings.
+func events(all []piece) []event {
+	list := make([]event, 0, 2*len(all))
+	for i := range all {
+		list = append(list, event{all[i].lower, true, int32(i)}, event{all[i].upper, false, int32(i)})
+	}
+	slices.SortFunc(list, func(a, b event) int {
+		if c := cmp.Compare(a.time, b.time); c != 0 || a.begin == b.begin {
+			return cmp.Or(c, cmp.Compare(a.piece, b.piece))
+		}
+		if a.begin {
+			return 1
+		}
+		return -1
+	})
+	return list
+}
+
+func roundUp(n, to int64) int64 {
+	if rest := n % to; rest != 0 {
+		n += to - rest
+	}
+	return n
+}
+
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}

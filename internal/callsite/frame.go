@@ -1,0 +1,158 @@
+// Package callsite names call sites, kernels, processes and devices from the records that describe them. All names come
+// from the target, so they are cleaned and bounded here.
+package callsite
+
+import (
+	"fmt"
+	"math"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// The names of rows that have no call site of their own.
+const (
+	Slabs    = "(slabs)"    // free memory in slabs
+	Untagged = "(untagged)" // requests without a tag
+)
+
+// DefaultWrappers returns patterns of functions that only pass a request on. A tag is named after the first frame whose
+// function matches none of them.
+func DefaultWrappers() []*regexp.Regexp { return slices.Clone(defaultWrappers) }
+
+var defaultWrappers = []*regexp.Regexp{
+	regexp.MustCompile(`^cl::`),    // the Khronos C++ bindings
+	regexp.MustCompile(`^cl[A-Z]`), // the API itself, as in a program's own dispatch table
+	regexp.MustCompile(`^std::`),   // containers, allocators, make_shared
+	regexp.MustCompile(`^__gnu_cxx::`),
+	regexp.MustCompile(`operator new`),
+}
+
+// TagName returns the name that a TAG or SITE record gives its tag, "" when it gives none.
+func TagName(r *wire.Record, wrappers []*regexp.Regexp) string {
+	if r.Kind == wire.KindSite {
+		if frames := parse(r.Payload); len(frames) > 0 {
+			return frames[naming(frames, wrappers)].Name()
+		}
+		return ""
+	}
+	switch e := r.AsTag(); e.Mode() {
+	case wire.TagsSize:
+		return "size " + sizeText(e.Value())
+	case wire.TagsThread:
+		return fmt.Sprintf("thread %d", e.Value())
+	}
+	return ""
+}
+
+// Stack returns the frames of a SITE payload as text, innermost first.
+func Stack(payload []byte) []string {
+	var stack []string
+	for _, f := range parse(payload) {
+		stack = append(stack, f.text())
+	}
+	return stack
+}
+
+// Frame is one frame of a call stack. Unknown fields are empty.
+type Frame struct {
+	Function, File string
+	Line           int
+	Module         string // path
+	Offset         uint64 // of the return address in Module
+}
+
+// Name returns the name of a tag whose first frame this is, the short form for tables: "file.c:88 function",
+// "function module+0x12" or "module+0x1234".
+func (f *Frame) Name() string {
+	if f.File == "" {
+		return join(f.Function, Base(f.place()))
+	}
+	return join(f.source(Base(f.File)), f.Function)
+}
+
+// Frames returns the frames of a SITE payload, innermost first. It begins with the frame that names the tag and leaves
+// out the wrappers before it.
+func Frames(payload []byte, wrappers []*regexp.Regexp) []Frame {
+	frames := parse(payload)
+	if len(frames) > 0 {
+		frames = frames[naming(frames, wrappers):]
+	}
+	return frames
+}
+
+// framesMax is the most frames of one call site.
+const framesMax = 64
+
+// parse reads a SITE payload, innermost frame first, and skips empty lines.
+func parse(payload []byte) []Frame {
+	var frames []Frame
+	for raw := range wire.ParseSite(payload) {
+		f := Frame{
+			Function: Clean([]byte(raw.Function)), File: Clean([]byte(raw.File)), Line: int(min(raw.Line, math.MaxInt32)),
+			Module: Clean([]byte(raw.Module)), Offset: raw.Offset,
+		}
+		if f != (Frame{}) && len(frames) < framesMax {
+			frames = append(frames, f)
+		}
+	}
+	return frames
+}
+
+// naming returns the index of the first frame that is not a wrapper, 0 when all are.
+func naming(frames []Frame, wrappers []*regexp.Regexp) int {
+	return max(0, slices.IndexFunc(frames, func(f Frame) bool { return !f.wrapper(wrappers) }))
+}
+
+func (f *Frame) wrapper(wrappers []*regexp.Regexp) bool {
+	return f.Function != "" && slices.ContainsFunc(wrappers, func(w *regexp.Regexp) bool { return w.MatchString(f.Function) })
+}
+
+// place returns "module+0xoffset", or the module alone when the offset is unknown.
+func (f *Frame) place() string {
+	if f.Offset == 0 {
+		return f.Module
+	}
+	return fmt.Sprintf("%s+0x%x", f.Module, f.Offset)
+}
+
+// text returns the long form for stacks.
+func (f *Frame) text() string {
+	if f.File == "" {
+		return join(f.Function, f.place())
+	}
+	return join(f.Function, f.source(f.File))
+}
+
+func (f *Frame) source(file string) string {
+	if f.Line == 0 {
+		return file
+	}
+	return file + ":" + strconv.Itoa(f.Line)
+}
+
+// Base returns the last element of a path, "" for an empty one.
+func Base(file string) string {
+	if file == "" {
+		return ""
+	}
+	return path.Base(file)
+}
+
+func join(a, b string) string { return strings.TrimSpace(a + " " + b) }
+
+// sizeText formats a size in few columns: 1.5K, 64.0M.
+func sizeText(n uint64) string {
+	if n < 1<<10 {
+		return fmt.Sprintf("%dB", n)
+	}
+	value, unit := float64(n)/(1<<10), 0
+	for units := "KMGTPE"; value >= 1024 && unit < len(units)-1; unit++ {
+		value /= 1024
+	}
+	return fmt.Sprintf("%.1f%c", value, "KMGTPE"[unit])
+}

@@ -1,0 +1,182 @@
+package callsite
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Names holds the names of the processes, call sites and kernels of a run, and its devices.
+type Names struct {
+	processes map[uint32]*ProcessNames
+}
+
+// ProcessNames holds the names of one process.
+type ProcessNames struct {
+	Number    uint32 // in the session
+	PID       int    // 0 when unknown
+	Parent    int
+	Program   string
+	Arguments []string
+	Devices   []Device
+	Kernels   Kernels
+	sites     map[uint32]*Site
+	builds    map[string]string // build ids by path
+	contexts  map[uint16]uint64 // numbers of first devices by context
+}
+
+// Device is a device that the process uses.
+type Device struct {
+	Number       uint64 // of the DEVICE event
+	Name, Driver string
+	Global       uint64 // bytes of memory, 0 when unknown
+	LargestAlloc uint64
+}
+
+// Site is the call site of a tag.
+type Site struct {
+	Name   string   // "file.c:88 function", "module+0x1234", or "tag 7" when it is unknown
+	Stack  []string // innermost first, empty when unknown
+	Frames []Frame  // of Stack, from the one that names the site
+}
+
+// NewNames returns empty Names.
+func NewNames() *Names { return &Names{processes: map[uint32]*ProcessNames{}} }
+
+// definer is a source that can return the records that define names without all others; *recording.Reader is one.
+type definer interface {
+	Definitions(func(*wire.Record) error) error
+}
+
+// ReadNames reads the names of a source and leaves it rewound. It reads only the Definitions of a source that has them,
+// which takes far less time.
+func ReadNames(src recording.Source) (*Names, error) {
+	names := NewNames()
+	if err := names.read(src); err != nil {
+		return nil, fmt.Errorf("look through the recording: %w", err)
+	}
+	if err := src.Rewind(); err != nil {
+		return nil, fmt.Errorf("go to the start of the recording: %w", err)
+	}
+	return names, nil
+}
+
+func (n *Names) read(src recording.Source) error {
+	if d, ok := src.(definer); ok {
+		return d.Definitions(func(r *wire.Record) error {
+			n.Add(r)
+			return nil
+		})
+	}
+	for r, err := range recording.Records(src) {
+		if err != nil {
+			return err
+		}
+		n.Add(r)
+	}
+	return nil
+}
+
+// Add takes a record. Records that name nothing change nothing.
+func (n *Names) Add(r *wire.Record) {
+	switch r.Kind {
+	case wire.KindProcess:
+		n.Process(r.Process).introduce(r)
+	case wire.KindDevice:
+		n.Process(r.Process).device(r)
+	case wire.KindKernel:
+		n.Process(r.Process).Kernels.Add(r.AsKernel().Kernel(), r.Payload)
+	case wire.KindModule:
+		n.Process(r.Process).module(r)
+	case wire.KindContext:
+		if e := r.AsContext(); e.Life() == wire.LifeCreate {
+			n.Process(r.Process).contexts[uint16(e.Context())] = e.Device()
+		}
+	case wire.KindTag, wire.KindSite:
+		if name := TagName(r, DefaultWrappers()); name != "" {
+			site := n.Process(r.Process).Site(r.DefinedTag())
+			site.Name = name
+			if r.Kind == wire.KindSite {
+				site.Stack = Stack(r.Payload)
+				site.Frames = Frames(r.Payload, DefaultWrappers())
+			}
+		}
+	default:
+	}
+}
+
+// Processes returns the processes that have names, in the order of their numbers.
+func (n *Names) Processes() []*ProcessNames {
+	return slices.SortedFunc(maps.Values(n.processes), func(a, b *ProcessNames) int { return cmp.Compare(a.Number, b.Number) })
+}
+
+// Process returns the names of a process. It adds an empty one if there is none.
+func (n *Names) Process(number uint32) *ProcessNames {
+	p := n.processes[number]
+	if p == nil {
+		p = &ProcessNames{
+			Number: number, sites: map[uint32]*Site{}, builds: map[string]string{}, contexts: map[uint16]uint64{},
+		}
+		n.processes[number] = p
+	}
+	return p
+}
+
+func (p *ProcessNames) introduce(r *wire.Record) {
+	program, arguments := wire.ParseProcess(r.Payload)
+	p.PID, p.Parent = int(r.AsProcess().PID()), int(r.AsProcess().Parent())
+	p.Program, p.Arguments = Clean(program), nil
+	for word := range arguments {
+		p.Arguments = append(p.Arguments, Clean(word))
+	}
+}
+
+func (p *ProcessNames) device(r *wire.Record) {
+	e := r.AsDevice()
+	name, driver := wire.ParseDevice(r.Payload)
+	p.Devices = append(p.Devices, Device{
+		Number: e.Device(), Name: Clean(name), Driver: Clean(driver), Global: e.Memory(), LargestAlloc: e.LargestAlloc(),
+	})
+}
+
+func (p *ProcessNames) module(r *wire.Record) {
+	path, build := wire.ParseModule(r.Payload)
+	if len(build) > 0 {
+		p.builds[Clean(path)] = Clean(build)
+	}
+}
+
+// BuildID returns the build id of a module by its path, in hexadecimal; empty when it is unknown.
+func (p *ProcessNames) BuildID(path string) string { return p.builds[path] }
+
+// Device returns the index in Devices of the first device of a context, 0 when it is unknown.
+func (p *ProcessNames) Device(scope uint16) int {
+	number, ok := p.contexts[scope]
+	if !ok {
+		return 0
+	}
+	return max(0, slices.IndexFunc(p.Devices, func(d Device) bool { return d.Number == number }))
+}
+
+// Site returns the call site of a tag. A tag that was never named shows its number.
+func (p *ProcessNames) Site(tag uint32) *Site {
+	s := p.sites[tag]
+	if s == nil {
+		s = &Site{Name: fmt.Sprintf("tag %d", tag)}
+		if tag == 0 {
+			s.Name = Untagged
+		}
+		p.sites[tag] = s
+	}
+	return s
+}
+
+// Tags returns the tags that were named or looked up, in ascending order.
+func (p *ProcessNames) Tags() iter.Seq[uint32] {
+	return slices.Values(slices.Sorted(maps.Keys(p.sites)))
+}

@@ -1,0 +1,269 @@
+package devicebench
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// How much is measured.
+const (
+	visitMost    = 64                    // repetitions with a size before another size has its turn
+	visitTime    = 20 * time.Millisecond // and about how long they may take
+	enough       = 500                   // repetitions with a size after which more would tell nothing
+	freshMost    = 8                     // new buffers of a size that are held at a time
+	freshShare   = 3                     // the new buffers of a size may take 1/freshShare of the time that is left
+	unknownShare = 3                     // and so may a size of unknown cost
+	firstGuess   = time.Millisecond      // what the first repetition is taken to need
+)
+
+// sampler measures one device. It holds no memory when a method of it returns.
+type sampler struct {
+	d      driver
+	sizes  []uint64 // ascending; cut short when memory or time do not suffice for the rest
+	align  uint64   // of parts, bytes; 0: no parts are measured
+	budget time.Duration
+	stop   func() bool // true once it should end
+	tell   func(*sample)
+	parts  func(create, release float64)
+	note   func(string)
+
+	warm  memory // SizeMin bytes
+	begun time.Duration
+	cost  map[uint64]time.Duration // of the last repetition with a size
+	n     map[uint64]int
+}
+
+// run measures until time is up, or nothing more can be learnt, or stop returns true. The error is the driver's.
+func (s *sampler) run() (err error) {
+	s.begun = s.d.now()
+	s.cost, s.n = map[uint64]time.Duration{}, map[uint64]int{}
+	if s.warm, _, err = s.d.create(SizeMin); err != nil {
+		return err
+	}
+	defer func() {
+		_, released := s.d.release(s.warm)
+		err = errors.Join(err, released)
+	}()
+	// The first calls load and build things that have nothing to do with memory.
+	for _, poked := range []bool{false, true} {
+		if err := s.once(&sample{Size: s.sizes[0], Poked: poked}); err != nil {
+			return err
+		}
+	}
+	if err := s.fresh(); err != nil {
+		return err
+	}
+	if err := s.ascend(); err != nil {
+		return err
+	}
+	return s.repeat()
+}
+
+func (s *sampler) left() time.Duration { return s.budget - (s.d.now() - s.begun) }
+
+func (s *sampler) over() bool { return s.stop() || s.left() <= 0 }
+
+// expected is what a repetition with a size will need: what it needed last, or what the next smaller size lets expect.
+func (s *sampler) expected(i int) (need time.Duration, known bool) {
+	if need, known = s.cost[s.sizes[i]]; known {
+		return need, true
+	}
+	for j := i - 1; j >= 0; j-- {
+		if need, found := s.cost[s.sizes[j]]; found {
+			// Memory that a cache served may come from the system from this size on.
+			return (need + firstGuess) * time.Duration(s.sizes[i]/s.sizes[j]), false
+		}
+	}
+	return firstGuess, false
+}
+
+// affordable reports whether that many repetitions with a size fit into what is left of the time.
+func (s *sampler) affordable(i, n int) bool {
+	need, known := s.expected(i)
+	left := s.left()
+	if !known {
+		left /= unknownShare
+	}
+	return need*time.Duration(n) <= left
+}
+
+// once does one repetition and remembers what it needed.
+func (s *sampler) once(one *sample) error {
+	began := s.d.now()
+	m, err := one.begin(s.d, s.warm)
+	if err == nil {
+		err = one.end(s.d, m)
+	}
+	s.cost[one.Size] = s.d.now() - began
+	return err
+}
+
+// copies is how many new buffers of a size are held at a time with those of all smaller sizes, which together take
+// hardly more than the largest size.
+func (s *sampler) copies(size uint64) int {
+	fit := s.sizes[len(s.sizes)-1] / size
+	if fit < 4 {
+		return 0
+	}
+	return int(min(max(2, fit/16), freshMost))
+}
+
+// fresh measures memory that the process never had: it keeps whatever it got until it has measured it all.
+func (s *sampler) fresh() (err error) {
+	var list []*sample
+	var held []memory
+	defer func() {
+		for i, m := range held {
+			if released := list[i].end(s.d, m); released != nil {
+				err = errors.Join(err, released)
+				continue
+			}
+			s.tell(list[i])
+		}
+	}()
+	for i, size := range s.sizes {
+		copies := s.copies(size)
+		if copies == 0 || !s.affordable(i, freshShare*copies) {
+			return nil
+		}
+		for k := range copies {
+			if s.over() {
+				return nil
+			}
+			one := &sample{Size: size, Fresh: true, Poked: k%2 == 1}
+			began := s.d.now()
+			m, err := one.begin(s.d, s.warm)
+			s.cost[size] = s.d.now() - began
+			if errors.Is(err, errExhausted) {
+				return nil // with so much held; the size alone may be had
+			}
+			if err != nil {
+				return err
+			}
+			list, held = append(list, one), append(held, m)
+		}
+	}
+	return nil
+}
+
+// ascend visits each size once, the smallest first, to learn which there can be and what they cost.
+func (s *sampler) ascend() error {
+	for i := 0; i < len(s.sizes) && !s.stop(); i++ {
+		if i > 0 && !s.affordable(i, 2) {
+			s.shorten(i, "would take more time than there is: give more with --budget")
+			return nil
+		}
+		if err := s.visit(i); err != nil {
+			return err
+		}
+	}
+	return s.visitParts()
+}
+
+// repeat visits all sizes again and again, each time in another order, so that what changes with time does not look as
+// if it changed with size.
+func (s *sampler) repeat() error {
+	for round := uint64(0); !s.over(); round++ {
+		visited := false
+		for _, i := range rand.New(rand.NewPCG(round, 1)).Perm(len(s.sizes)) {
+			if i >= len(s.sizes) || s.n[s.sizes[i]] >= enough || !s.affordable(i, 1) {
+				continue
+			}
+			if s.over() {
+				return nil
+			}
+			visited = true
+			if err := s.visit(i); err != nil {
+				return err
+			}
+		}
+		if !visited {
+			return nil
+		}
+		if err := s.visitParts(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// visit measures a size some times, each create right after a release of the same size.
+func (s *sampler) visit(i int) error {
+	size := s.sizes[i]
+	began := s.d.now()
+	var list []*sample // reported when nothing is measured: the reader needs a processor, too
+	defer func() {
+		for _, one := range list {
+			s.tell(one)
+		}
+	}()
+	for n := range visitMost {
+		if n > 0 && (s.d.now()-began > visitTime || s.over()) {
+			break
+		}
+		one := &sample{Size: size, Poked: s.n[size]%2 == 1}
+		err := s.once(one)
+		if errors.Is(err, errExhausted) && i > 0 {
+			s.shorten(i, fmt.Sprintf("are not to be had: %v", lastOf(err)))
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		s.n[size]++
+		list = append(list, one)
+	}
+	return nil
+}
+
+// shorten leaves a size out from now on, and all that are larger.
+func (s *sampler) shorten(i int, why string) {
+	s.note(fmt.Sprintf("buffers of %s and more %s", units.FormatLong(s.sizes[i]), why))
+	s.sizes = s.sizes[:i]
+}
+
+// lastOf is the innermost of joined errors: what the driver said.
+func lastOf(err error) error {
+	for {
+		joined, ok := err.(interface{ Unwrap() []error })
+		if !ok {
+			return err
+		}
+		list := joined.Unwrap()
+		err = list[len(list)-1]
+	}
+}
+
+// visitParts measures parts of a buffer.
+func (s *sampler) visitParts() error {
+	if s.align == 0 {
+		return nil
+	}
+	whole, _, err := s.d.create(max(SizeMin, 2*s.align))
+	if err != nil {
+		return err
+	}
+	for range visitMost {
+		if err = s.onePart(whole); err != nil {
+			break
+		}
+	}
+	_, released := s.d.release(whole)
+	return errors.Join(err, released)
+}
+
+func (s *sampler) onePart(whole memory) error {
+	part, create, err := s.d.part(whole, s.align, s.align)
+	if err != nil {
+		return err
+	}
+	release, err := s.d.release(part)
+	if err == nil {
+		s.parts(create, release)
+	}
+	return err
+}

@@ -1,0 +1,139 @@
+package devicebench
+
+import (
+	"errors"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/devicebench/cl"
+)
+
+// memory is a buffer of a driver.
+type memory any
+
+// driver is what is measured. Every call returns how long it took, in ns. Errors that say that memory is short are
+// errExhausted.
+type driver interface {
+	create(size uint64) (memory, float64, error)
+	part(m memory, origin, size uint64) (memory, float64, error)
+	release(m memory) (float64, error)
+	fill(m memory, size uint64) (float64, error) // all of it, to the end
+	poke(m memory) (float64, error)              // four bytes, to the end
+	now() time.Duration                          // since some moment
+}
+
+// errExhausted says that there is no more memory: a size not to be had, not a failure.
+var errExhausted = errors.New("memory is short")
+
+// device is a driver's device as package cl reaches it.
+type device struct {
+	session *cl.Session
+	begun   time.Time
+	nothing float64 // ns that each call is measured too long
+}
+
+// openDevice prepares a device for being measured.
+func openDevice(d cl.Device) (*device, error) {
+	session, err := cl.NewSession(d)
+	if err != nil {
+		return nil, err
+	}
+	var list [101]float64
+	for i := range list {
+		list[i] = float64(cl.Nothing())
+	}
+	return &device{session, time.Now(), median(list[:])}, nil
+}
+
+func (d *device) net(took time.Duration, err error) (float64, error) {
+	if errors.Is(err, cl.MemObjectAllocationFailure) || errors.Is(err, cl.OutOfResources) ||
+		errors.Is(err, cl.OutOfHostMemory) || errors.Is(err, cl.InvalidBufferSize) {
+		err = errors.Join(errExhausted, err)
+	}
+	return max(0, float64(took)-d.nothing), err
+}
+
+func (d *device) create(size uint64) (memory, float64, error) {
+	m, took, err := d.session.CreateBuffer(size)
+	ns, err := d.net(took, err)
+	return m, ns, err
+}
+
+func (d *device) part(m memory, origin, size uint64) (memory, float64, error) {
+	part, took, err := m.(cl.Mem).CreateSubBuffer(origin, size)
+	ns, err := d.net(took, err)
+	return part, ns, err
+}
+
+func (d *device) release(m memory) (float64, error) { return d.net(m.(cl.Mem).ReleaseMemObject()) }
+
+// pattern is what buffers are filled with: not zero, which a driver might not write at all.
+const pattern = 0x5ca1ab1e
+
+func (d *device) fill(m memory, size uint64) (float64, error) {
+	return d.net(d.session.FillBuffer(m.(cl.Mem), pattern, size))
+}
+
+func (d *device) poke(m memory) (float64, error) {
+	return d.net(d.session.WriteBuffer(m.(cl.Mem), 0, pattern))
+}
+
+func (d *device) now() time.Duration { return time.Since(d.begun) }
+
+// sample is what one buffer cost from its create to its release, ns.
+type sample struct {
+	Size   uint64
+	Fresh  bool // memory that the process never had
+	Poked  bool // four bytes were written before all was: First is what was left to do
+	Create float64
+	// Poke and PokeAgain are the first and the second write of four bytes, First and Again those of all of it.
+	Poke, PokeAgain float64
+	First, Again    float64
+	Release         float64
+}
+
+// begin creates a buffer and uses it; warm is a small one that was used before. With an error the buffer is gone again.
+func (s *sample) begin(d driver, warm memory) (memory, error) {
+	m, ns, err := d.create(s.Size)
+	if err != nil {
+		return nil, err
+	}
+	s.Create = ns
+	if err := s.use(d, m, warm); err != nil {
+		_, released := d.release(m)
+		return nil, errors.Join(err, released)
+	}
+	return m, nil
+}
+
+// use writes the buffer. Each kind of command is given to the warm buffer first: what it costs to rouse threads of the
+// driver or a device that went to rest must not look like memory that is touched for the first time.
+func (s *sample) use(d driver, m, warm memory) error {
+	fill := func() (float64, error) { return d.fill(m, s.Size) }
+	poke := func() (float64, error) { return d.poke(m) }
+	var rousing float64
+	steps := []struct {
+		into *float64
+		do   func() (float64, error)
+	}{
+		{&rousing, func() (float64, error) { return d.poke(warm) }}, {&s.Poke, poke}, {&s.PokeAgain, poke},
+		{&rousing, func() (float64, error) { return d.fill(warm, SizeMin) }}, {&s.First, fill}, {&s.Again, fill},
+	}
+	if !s.Poked {
+		steps = steps[3:]
+	}
+	for _, step := range steps {
+		ns, err := step.do()
+		if err != nil {
+			return err
+		}
+		*step.into = ns
+	}
+	return nil
+}
+
+// end releases the buffer.
+func (s *sample) end(d driver, m memory) error {
+	var err error
+	s.Release, err = d.release(m)
+	return err
+}

@@ -1,0 +1,95 @@
+package diff
+
+import (
+	"regexp"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+)
+
+// pair is a call site in both runs; it may be missing in one.
+type pair struct {
+	a, b *stats.Tag
+	fate Fate
+}
+
+// lineNumber matches the line in "file.c:88 function".
+var lineNumber = regexp.MustCompile(`:\d+ `)
+
+// place returns a call site without its line, which changes with the code above it.
+func place(name string) string { return lineNumber.ReplaceAllString(name, " ") }
+
+// match pairs the call sites of two runs: by name, then by function if one call site of it is left on each side.
+func match(a, b []stats.Tag) []pair {
+	var pairs []pair
+	left, names := map[string][]*stats.Tag{}, map[string]*stats.Tag{}
+	for i := range a {
+		names[a[i].Name] = &a[i]
+	}
+	var added []*stats.Tag
+	for i := range b {
+		if old := names[b[i].Name]; old != nil {
+			pairs = append(pairs, pair{old, &b[i], Kept})
+			delete(names, b[i].Name)
+			continue
+		}
+		added = append(added, &b[i])
+		left[place(b[i].Name)] = append(left[place(b[i].Name)], &b[i])
+	}
+	gone := map[string][]*stats.Tag{}
+	for i := range a {
+		if names[a[i].Name] != nil {
+			gone[place(a[i].Name)] = append(gone[place(a[i].Name)], &a[i])
+		}
+	}
+	for _, t := range added {
+		p := place(t.Name)
+		if len(left[p]) == 1 && len(gone[p]) == 1 {
+			pairs = append(pairs, pair{gone[p][0], t, Moved})
+			delete(names, gone[p][0].Name)
+			continue
+		}
+		pairs = append(pairs, pair{nil, t, Added})
+	}
+	for i := range a {
+		if names[a[i].Name] != nil {
+			pairs = append(pairs, pair{&a[i], nil, Removed})
+		}
+	}
+	return pairs
+}
+
+// compare compares the figures of one call site.
+func (p pair) compare(a, b *analysis.Analysis, same bool) Tag {
+	t := Tag{Fate: p.fate}
+	before, after := p.a, p.b
+	switch p.fate {
+	case Removed:
+		t.Name, after = p.a.Name, &stats.Tag{}
+	case Added:
+		t.Name, before = p.b.Name, &stats.Tag{}
+	case Moved:
+		t.Name, t.Before = p.b.Name, p.a.Name
+	case Kept:
+		t.Name = p.b.Name
+	}
+	t.Changes = []Change{
+		once("peak in use", float64(before.PeakInUse), float64(after.PeakInUse)),
+		once("leaked", leftBy(a, before), leftBy(b, after)),
+		events("creates", before.Creates, after.Creates, same),
+	}
+	if pooled(a, b) {
+		t.Changes = append(t.Changes,
+			events("misses", before.Misses, after.Misses, same && unhurried(a, b)),
+			proportion("hit rate", before.Hits, before.Hits+before.Misses, after.Hits, after.Hits+after.Misses))
+	}
+	return t
+}
+
+// leftBy returns the bytes that a call site leaked, 0 for a missing one.
+func leftBy(a *analysis.Analysis, t *stats.Tag) float64 {
+	if t.Name == "" {
+		return 0
+	}
+	return leaked(a.Leaks, t.Name)
+}

@@ -1,0 +1,180 @@
+package diff
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// format writes a figure for people, with a sign where it is a difference.
+func (u Unit) format(value float64, signed bool) string {
+	sign := ""
+	if signed && value > 0 {
+		sign = "+"
+	}
+	if value < 0 {
+		sign, value = "-", -value
+	}
+	switch u {
+	case Bytes:
+		return sign + units.FormatLong(uint64(value))
+	case Rate:
+		unit := "%"
+		if signed {
+			unit = "points" // percentage points
+		}
+		return sign + fmt.Sprintf("%.2f %s", 100*value, unit)
+	case Nanos:
+		return sign + units.Duration(uint64(value))
+	default:
+		return sign + fmt.Sprintf("%.0f", value)
+	}
+}
+
+// percent returns the relative change from A to B.
+func (c *Change) percent() string {
+	if c.Unit == Rate || c.A == 0 || c.A == c.B {
+		return ""
+	}
+	return fmt.Sprintf("%+.1f %%", 100*c.Delta()/c.A)
+}
+
+func (c *Change) mark() string {
+	switch {
+	case c.Significant && c.Delta() > 0:
+		return "▲"
+	case c.Significant:
+		return "▼"
+	}
+	return ""
+}
+
+// WriteText writes the changes for people. top bounds the call sites; 0: all.
+func (d *Diff) WriteText(w io.Writer, a, b string, top int) error {
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "A  %s\nB  %s\n", units.Clean(a), units.Clean(b))
+	for _, note := range d.Notes {
+		fmt.Fprintf(&out, "   %s\n", units.Clean(note))
+	}
+	fmt.Fprintln(&out, "\nOVERALL")
+	changes(&out, d.Overall, false)
+	d.tags(&out, top)
+	fmt.Fprintf(&out, "\n▲ ▼ significant: counts and rates differ by more than chance (%g %% over all rows), sizes by more than %g %%\n"+
+		"and %s, times measured once by more than %g %%\n", 100*level, 100*thresholdRate,
+		units.FormatLong(thresholdBytes), 100*thresholdTime)
+	if _, err := w.Write(out.Bytes()); err != nil {
+		return fmt.Errorf("write changes: %w", err)
+	}
+	return nil
+}
+
+// tags lists the call sites that changed.
+func (d *Diff) tags(out *bytes.Buffer, top int) {
+	shown, same := 0, 0
+	for i := range d.Tags {
+		t := &d.Tags[i]
+		if !t.differs() {
+			same++
+			continue
+		}
+		if shown++; top > 0 && shown > top {
+			continue
+		}
+		name := units.Clean(t.Name)
+		switch t.Fate {
+		case Moved:
+			name += ", before " + units.Clean(t.Before)
+		case Added, Removed:
+			name += " (" + string(t.Fate) + ")"
+		case Kept:
+		}
+		fmt.Fprintf(out, "\n%s\n", name)
+		changes(out, t.Changes, true)
+	}
+	if top > 0 && shown > top {
+		fmt.Fprintf(out, "\nand %s\n", units.Plural(uint64(shown-top), "more call site that differs", "more call sites that differ"))
+	}
+	if same > 0 {
+		fmt.Fprintf(out, "\n%s the same in both\n", units.Plural(uint64(same), "call site is", "call sites are"))
+	}
+}
+
+func (t *Tag) differs() bool {
+	if t.Fate != Kept {
+		return true
+	}
+	for i := range t.Changes {
+		if t.Changes[i].A != t.Changes[i].B {
+			return true
+		}
+	}
+	return false
+}
+
+// changes writes a table. With only it leaves out equal figures.
+func changes(out *bytes.Buffer, list []Change, only bool) {
+	table := units.Table{Align: "rrrrrl", Indent: "  "}
+	for i := range list {
+		c := &list[i]
+		if only && c.A == c.B {
+			continue
+		}
+		delta := "="
+		if c.A != c.B {
+			delta = c.Unit.format(c.Delta(), true)
+		}
+		table.Add(fmt.Sprintf("%20s", c.Figure), c.Unit.format(c.A, false), c.Unit.format(c.B, false), delta, c.percent(), c.mark())
+	}
+	out.WriteString(table.String())
+}
+
+type changeJSON struct {
+	Figure      string   `json:"figure"`
+	Unit        Unit     `json:"unit"`
+	A           float64  `json:"a"`
+	B           float64  `json:"b"`
+	Delta       float64  `json:"delta"`
+	Test        Test     `json:"test"`
+	P           *float64 `json:"p,omitempty"` // where the test gives one
+	Significant bool     `json:"significant"`
+}
+
+type tagJSON struct {
+	Tag     string       `json:"tag"`
+	Before  string       `json:"before,omitempty"`
+	Fate    Fate         `json:"fate"`
+	Changes []changeJSON `json:"changes"`
+}
+
+func listJSON(list []Change) []changeJSON {
+	out := make([]changeJSON, 0, len(list))
+	for i := range list {
+		c := &list[i]
+		j := changeJSON{c.Figure, c.Unit, c.A, c.B, c.Delta(), c.Test, nil, c.Significant}
+		if c.Test != Exact && c.Test != Threshold && !math.IsNaN(c.P) {
+			j.P = &c.P
+		}
+		out = append(out, j)
+	}
+	return out
+}
+
+// WriteJSON writes the changes for scripts: sizes in bytes, times in ns, rates 0 to 1.
+func (d *Diff) WriteJSON(w io.Writer, a, b string) error {
+	tags := make([]tagJSON, 0, len(d.Tags))
+	for i := range d.Tags {
+		t := &d.Tags[i]
+		tags = append(tags, tagJSON{units.Clean(t.Name), units.Clean(t.Before), t.Fate, listJSON(t.Changes)})
+	}
+	notes := d.Notes
+	if notes == nil {
+		notes = []string{}
+	}
+	if err := units.WriteJSON(w, map[string]any{"a": a, "b": b, "notes": notes, "overall": listJSON(d.Overall), "tags": tags}); err != nil {
+		return fmt.Errorf("write changes: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package export
+
+import "codeberg.org/gpumemtop/gpumemtop/internal/heap/table"
+
+// counters is what one process needs for its counters.
+type counters struct {
+	free    table.Sizes // sizes of cached blocks
+	room    uint64      // largest free range in slabs, as the policy reported last
+	changed bool        // something, since the last values
+	started bool        // values were written, or are due
+	due     uint64      // when the next may be written
+
+	waste, external uint64 // the last values
+	fragmented      bool   // there are such
+}
+
+// countersBefore writes the values that held when the next counters were due, when that was before now.
+func (x *chrome) countersBefore(p *running, now uint64) {
+	if c := &p.counters; c.changed && c.started && now > c.due {
+		x.writeCounters(p, c.due)
+	}
+}
+
+// countersAfter writes the values after a record, unless the last ones are too fresh. What was carried over counts
+// together: from where the part begins, or since it was first seen.
+func (x *chrome) countersAfter(p *running, carried bool) {
+	switch c := &p.counters; {
+	case !c.changed:
+	case carried:
+		c.started, c.due = true, max(c.due, x.seen.begin, x.heap.Now)
+	case x.heap.Now >= c.due:
+		x.writeCounters(p, x.heap.Now)
+	}
+}
+
+func (x *chrome) writeCounters(p *running, ns uint64) {
+	c, g := &p.counters, p.life
+	c.changed, c.started, c.due = false, true, ns+x.every
+	x.out.event(`{"ph":"C","name":`, `"mem"`, p.home, x.at(ns))
+	x.out.args()
+	x.out.number(`"in_use":`, uint64(max(g.InUse, 0)))
+	x.out.number(`,"cached":`, g.Free())
+	x.out.number(`,"cooling":`, uint64(max(g.Cooling, 0)))
+	x.out.close()
+	if x.seen.attached { // the rest is a pool's
+		return
+	}
+	x.fragmentation(p, ns)
+	if g.Hits+g.Misses == 0 {
+		return
+	}
+	x.out.event(`{"ph":"C","name":`, `"hit rate %"`, p.home, x.at(ns))
+	x.out.args()
+	x.out.hundredths(`"total":`, parts(g.Hits, g.Hits+g.Misses))
+	x.out.close()
+}
+
+// fragmentation writes waste and external fragmentation where they have changed.
+func (x *chrome) fragmentation(p *running, ns uint64) {
+	c, g := &p.counters, p.life
+	inUse := uint64(max(g.InUse, 0))
+	waste := parts(inUse-min(uint64(max(g.Requested, 0)), inUse), inUse)
+	free, largest := g.Free(), c.free.Largest()
+	if room := uint64(max(g.Room, 0)); room > 0 && c.room > 0 {
+		largest = max(largest, min(c.room, room))
+	} else {
+		largest = max(largest, room)
+	}
+	external := parts(free-min(largest, free), free)
+	if c.fragmented && waste == c.waste && external == c.external {
+		return
+	}
+	c.fragmented, c.waste, c.external = true, waste, external
+	x.out.event(`{"ph":"C","name":`, `"fragmentation %"`, p.home, x.at(ns))
+	x.out.args()
+	x.out.hundredths(`"waste":`, waste)
+	x.out.hundredths(`,"external":`, external)
+	x.out.close()
+}

@@ -1,0 +1,37 @@
+package export
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// A trace shows each mistake once, where it was first made, on the thread that made it.
+func TestMistakesInATrace(t *testing.T) {
+	text, _, _ := export(t, misdeeds(), ChromeOptions{})
+	if n := strings.Count(text, `"cat":"mistake"`); n != 7 {
+		t.Errorf("%d mistakes in\n%s", n, text)
+	}
+	for _, part := range []string{
+		`"name":"double release: clReleaseMemObject of a 4.00 MiB buffer created at canny.c:88 blur<\"x\">","pid":4242,"tid":202,"ts":3200.000`,
+		`"name":"stale argument: a 4.00 MiB buffer created at size 2.0M given to kernel step, which cannot write it`,
+		`"kind":"unknown_memory","function":"clRetainMemObject","tag":"(untagged)","bytes":0,"object":0,"status":-38,"certain":true`,
+		`"name":"thread_name","pid":4242,"tid":202`,
+	} {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s is missing in\n%s", part, text)
+		}
+	}
+	checkFacts(t, misdeeds())
+	many := story()
+	for i := range uint64(2 * stats.FindingsMax) {
+		many = append(many, mistake(9000+i, wire.DiagStaleRead, fmt.Sprintf("f%d", i), 1, 0, 0))
+	}
+	text, _, _ = export(t, many, ChromeOptions{})
+	if n := strings.Count(text, `"cat":"mistake"`); n != stats.FindingsMax {
+		t.Errorf("%d mistakes, want %d", n, stats.FindingsMax)
+	}
+}

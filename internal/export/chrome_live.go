@@ -1,0 +1,262 @@
+package export
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Bounds of what a live trace holds back while the name of a call site is not known.
+const (
+	heldMax     = 64 << 10      // records
+	heldNS      = 1_000_000_000 // between their times
+	heldFlushes = 4             // calls of Flush, of which a session makes four a second
+)
+
+// Live writes a Chrome trace while the program runs. It can be cut off at any moment: whole events are written, none
+// over the end of a page. Memory grows with live objects and tags. Call sites get their names a little after their
+// first use, so records are held back until then, in order, for about a second; a site without a name is called
+// "module+0x1234". One goroutine uses it. After the first error it writes nothing more and returns that error; what
+// is in the file then is a whole trace up to there.
+type Live struct {
+	file    *liveFile
+	name    string // of the file
+	chrome  *chrome
+	pids    map[uint64]bool
+	modules map[moduleKey]string
+	held    []held
+	next    int // first of held
+	flushes uint32
+}
+
+type moduleKey struct {
+	process uint32
+	module  uint64
+}
+
+// held is a record that waits, and the flush after which it came.
+type held struct {
+	record wire.Record
+	flush  uint32
+}
+
+// liveFile cuts off what a failed write has left.
+type liveFile struct {
+	file interface {
+		io.WriteCloser
+		Truncate(size int64) error
+	}
+	offset int64
+}
+
+// Write implements io.Writer.
+func (f *liveFile) Write(b []byte) (int, error) {
+	n, err := f.file.Write(b)
+	if err != nil {
+		return n, errors.Join(err, f.file.Truncate(f.offset))
+	}
+	f.offset += int64(n)
+	return n, nil
+}
+
+// CreateLive makes the file, which appears under its name when it is a trace already. An existing one is replaced only
+// with force, and only if it is a regular file; a link is followed. facts.ClockNS is what times are relative to.
+func CreateLive(name string, facts Facts, force bool) (*Live, error) {
+	target, direct, err := targetOf(name, force)
+	switch {
+	case err != nil:
+		return nil, err
+	case direct:
+		return nil, fmt.Errorf("write %s: it is no regular file: name another", name)
+	}
+	file, err := createTemporary(nameBeside(target), name)
+	if err != nil {
+		return nil, err
+	}
+	l := newLive(&liveFile{file: file}, &facts)
+	l.name = name
+	if err = l.begin(&facts); err == nil {
+		err = settle(file.Name(), target, name, force)
+	}
+	if err != nil {
+		_ = os.Remove(file.Name()) // what cannot be removed either is worth no second complaint
+		return nil, errors.Join(err, file.Close())
+	}
+	return l, nil
+}
+
+func newLive(file *liveFile, facts *Facts) *Live {
+	options := &ChromeOptions{}
+	options.complete()
+	seen := &survey{base: facts.ClockNS, begin: facts.ClockNS, attached: facts.Attached, processes: map[uint32]*surveyed{}}
+	l := &Live{file: file, pids: map[uint64]bool{}, modules: map[moduleKey]string{}}
+	l.chrome = newChrome(file, seen, options, ChromeReport{})
+	l.chrome.live, l.chrome.whole, l.chrome.out.paged = true, false, true
+	return l
+}
+
+// begin writes what there is to say before anything happens: an empty array is no trace.
+func (l *Live) begin(facts *Facts) error {
+	x := l.chrome
+	x.home = placeOf(firstFreePID, firstFreePID)
+	if err := x.head(facts); err != nil {
+		return err
+	}
+	x.name("process_name", "gpumemtop", x.home)
+	return l.Flush()
+}
+
+// Append takes a record. It reaches the file at the latest with the fourth call of Flush.
+func (l *Live) Append(r *wire.Record) error {
+	l.learn(r)
+	if l.next == len(l.held) && l.ready(r) {
+		l.chrome.step(r)
+		return l.err()
+	}
+	copied := *r
+	copied.Payload = slices.Clone(r.Payload)
+	l.held = append(l.held, held{copied, l.flushes})
+	l.drain(func(h *held) bool { return len(l.held)-l.next > heldMax || h.record.Time+heldNS <= r.Time })
+	return l.err()
+}
+
+// drain takes records that waited, up to the first whose site has no name and that may still wait.
+func (l *Live) drain(late func(*held) bool) {
+	for ; l.next < len(l.held); l.next++ {
+		h := &l.held[l.next]
+		if !l.ready(&h.record) {
+			if !late(h) {
+				break
+			}
+			l.guess(&h.record)
+		}
+		l.chrome.step(&h.record)
+		h.record.Payload = nil
+	}
+	if l.next > heldMax/2 || l.next == len(l.held) {
+		l.held = slices.Delete(l.held, 0, l.next)
+		l.next = 0
+	}
+}
+
+// learn takes the names that a record gives, at once.
+func (l *Live) learn(r *wire.Record) {
+	p := l.chrome.seen.process(r.Process)
+	switch r.Kind {
+	case wire.KindProcess:
+		if p.pid == 0 {
+			p.introduce(r)
+			p.settlePID(l.pids)
+			l.chrome.nameProcess(p)
+		}
+	case wire.KindModule:
+		file, _ := wire.ParseModule(r.Payload)
+		l.modules[moduleKey{r.Process, r.AsModule().Module()}] = string(file)
+	case wire.KindTag, wire.KindSite:
+		if name := callsite.TagName(r, l.chrome.opts.Wrappers); name != "" {
+			p.rename(r, name)
+		} else if r.Kind == wire.KindTag {
+			p.tag(r.AsTag().Tag()).frame = l.frame(r)
+		}
+	default:
+	}
+}
+
+// rename gives a tag its name, also one that was guessed before.
+func (p *surveyed) rename(r *wire.Record, name string) {
+	if t := p.tags[r.DefinedTag()]; t != nil && t.guessed {
+		// What shows under the old name must end under it.
+		delete(p.tags, r.DefinedTag())
+		p.latest.tag = nil
+	}
+	p.name(r, name)
+}
+
+// frame returns the name of a tag without a name of its own: its innermost frame.
+func (l *Live) frame(r *wire.Record) string {
+	for _, f := range wire.Frames(r.Payload) {
+		if file := l.modules[moduleKey{r.Process, f.Module}]; file != "" {
+			return fmt.Sprintf("%s+0x%x", path.Base(file), f.Offset)
+		}
+	}
+	return ""
+}
+
+// ready reports whether the names that a record needs are known.
+func (l *Live) ready(r *wire.Record) bool {
+	site := neededTag(r)
+	if site == 0 {
+		return true
+	}
+	t := l.chrome.seen.process(r.Process).tag(site)
+	return t.named || t.guessed
+}
+
+// neededTag returns the tag whose name shows with a record, 0 when there is none.
+func neededTag(r *wire.Record) uint32 {
+	switch r.Kind {
+	case wire.KindCreate:
+		return r.AsCreate().Tag()
+	case wire.KindDiag:
+		return r.AsDiag().Tag()
+	}
+	return 0
+}
+
+func (l *Live) guess(r *wire.Record) {
+	t := l.chrome.seen.process(r.Process).tag(neededTag(r))
+	t.guessed = true
+	if t.frame != "" {
+		t.call(t.frame, nil)
+	}
+}
+
+// Flush hands everything that does not wait for a name to the kernel, and the values of the counters.
+func (l *Live) Flush() error {
+	l.flushes++
+	l.drain(func(h *held) bool { return l.flushes-h.flush >= heldFlushes })
+	for _, p := range l.chrome.sortedProcesses() {
+		if p.counters.changed {
+			l.chrome.writeCounters(p, l.chrome.heap.Now)
+		}
+	}
+	l.chrome.out.flush()
+	return l.err()
+}
+
+// Bytes returns the length of the file.
+func (l *Live) Bytes() uint64 { return uint64(l.file.offset) }
+
+func (l *Live) err() error {
+	if err := l.chrome.out.err; err != nil {
+		return fmt.Errorf("write trace %s: %w", l.name, plainly(err))
+	}
+	return nil
+}
+
+// Close completes the trace and closes the file. What lives on in processes that have not ended is no leak.
+func (l *Live) Close() error {
+	l.drain(func(*held) bool { return true })
+	l.chrome.end()
+	_ = l.chrome.out.finish() // err returns it
+	if err := l.file.file.Close(); err != nil && l.chrome.out.err == nil {
+		return fmt.Errorf("close trace %s: %w", l.name, plainly(err))
+	}
+	return l.err()
+}
+
+// plainly removes the temporary name of the file from an error.
+func plainly(err error) error {
+	var of *fs.PathError
+	if errors.As(err, &of) {
+		return of.Err
+	}
+	return err
+}

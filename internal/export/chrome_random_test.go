@@ -1,0 +1,407 @@
+package export
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	part "codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/chromelint"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// world draws runs as a correct target would record them: every object released at most once, blocks handed out only
+// when they are free.
+type world struct {
+	t       *rapid.T
+	now     uint64
+	objects uint64
+	held    [2][]heldObject // by process
+	free    [2][]heldBlock
+	slabs   [2][]*heldSlab
+	parts   [2][]heldPart
+	records []wire.Record
+}
+
+type heldObject struct {
+	number uint64
+	block  heldBlock // number 0: not pooled
+	sub    bool
+}
+
+type heldBlock struct {
+	number, size uint64
+	cooling      bool
+}
+
+func (w *world) add(process int, kind wire.Kind, set func(*wire.Record)) {
+	w.now += rapid.Uint64Range(0, 3000).Draw(w.t, "gap")
+	r := wire.Record{Process: uint32(process + 1), Thread: uint32(rapid.IntRange(100, 102).Draw(w.t, "thread"))}
+	r.Time, r.Kind, r.Duration = w.now, kind, uint32(rapid.IntRange(0, 5000).Draw(w.t, "duration"))
+	set(&r)
+	w.records = append(w.records, r)
+}
+
+func (w *world) create(process int) {
+	w.objects++
+	o := heldObject{number: w.objects}
+	bytes := rapid.Uint64Range(1, 1<<20).Draw(w.t, "bytes")
+	free := w.free[process]
+	var outcome wire.Outcome
+	switch rapid.IntRange(0, 4).Draw(w.t, "create") {
+	case 0:
+		outcome = wire.OutcomeDriver
+	case 1:
+		o.sub = true
+	case 2, 3:
+		if len(free) > 0 {
+			i := rapid.IntRange(0, len(free)-1).Draw(w.t, "block")
+			o.block, outcome = free[i], wire.OutcomeHit
+			w.free[process] = slices.Delete(free, i, i+1)
+			break
+		}
+		fallthrough
+	default:
+		o.block, outcome = heldBlock{number: w.objects, size: bytes}, wire.OutcomeMiss
+	}
+	w.add(process, wire.KindCreate, func(r *wire.Record) {
+		r.Object, r.Link, r.Outcome, r.Tag = o.number, o.block.number, outcome, uint32(rapid.IntRange(0, 3).Draw(w.t, "tag"))
+		r.Granted, r.Size = bytes, bytes
+		if o.block.number != 0 {
+			r.Granted = o.block.size
+		}
+		if o.sub {
+			r.Op = uint8(wire.MemorySubBuffer)
+		}
+	})
+	w.held[process] = append(w.held[process], o)
+}
+
+func (w *world) release(process int) {
+	held := w.held[process]
+	if len(held) == 0 {
+		return
+	}
+	i := rapid.IntRange(0, len(held)-1).Draw(w.t, "object")
+	o := held[i]
+	w.held[process] = slices.Delete(held, i, i+1)
+	outcome := wire.OutcomeDriver
+	if o.block.number != 0 {
+		outcome = rapid.SampledFrom([]wire.Outcome{wire.OutcomeCached, wire.OutcomeCooling, wire.OutcomeRefused}).Draw(w.t, "outcome")
+	}
+	w.add(process, wire.KindRelease, func(r *wire.Record) { r.Object, r.Link, r.Outcome = o.number, o.block.number, outcome })
+	o.block.cooling = outcome == wire.OutcomeCooling
+	switch outcome {
+	case wire.OutcomeRefused:
+		w.add(process, wire.KindEvict, func(r *wire.Record) { r.Link, r.Granted = o.block.number, o.block.size })
+	case wire.OutcomeCached, wire.OutcomeCooling:
+		w.free[process] = append(w.free[process], o.block)
+	}
+}
+
+// settle lets something happen to a free block.
+func (w *world) settle(process int) {
+	free := w.free[process]
+	if len(free) == 0 {
+		return
+	}
+	i := rapid.IntRange(0, len(free)-1).Draw(w.t, "block")
+	b := &free[i]
+	if b.cooling {
+		b.cooling = false
+		w.add(process, wire.KindCooled, func(r *wire.Record) { r.Link, r.Granted = b.number, b.size })
+		return
+	}
+	w.add(process, wire.KindEvict, func(r *wire.Record) { r.Link, r.Granted = b.number, b.size })
+	w.free[process] = slices.Delete(free, i, i+1)
+}
+
+func (w *world) run() []wire.Record {
+	w.now = origin
+	for range rapid.IntRange(0, 60).Draw(w.t, "steps") {
+		process := rapid.IntRange(0, 1).Draw(w.t, "process")
+		switch rapid.IntRange(0, 8).Draw(w.t, "step") {
+		case 6:
+			w.createPart(process)
+		case 7:
+			w.endPart(process)
+		case 8:
+			w.evictSlab(process)
+		case 0, 1:
+			w.create(process)
+		case 2, 3:
+			w.release(process)
+		case 4:
+			w.settle(process)
+		default:
+			w.add(process, wire.KindSync, func(*wire.Record) {})
+		}
+	}
+	return w.records
+}
+
+// TestChromeRandom holds the trace of any run to the rules, and its figures to the model's.
+func TestChromeRandom(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		records := (&world{t: rt}).run()
+		var b bytes.Buffer
+		if _, err := Chrome(&b, &tape{records: records}, Facts{ClockNS: origin}, ChromeOptions{CountersEvery: 1000}); err != nil {
+			rt.Fatal(err)
+		}
+		got, problems := chromelint.Lint(&b)
+		if len(problems) > 0 {
+			rt.Fatal(problems)
+		}
+		totals := fold(records).Totals
+		have := fmt.Sprint(got.Creates, got.Hits, got.Misses, got.PeakInUse, got.LeakedBytes, got.Leaks,
+			got.Last["mem in_use"], got.Last["mem cached"], got.Last["mem cooling"])
+		want := fmt.Sprint(totals.Creates, totals.Hits, totals.Misses, totals.PeakInUse, totals.InUse, totals.LiveBuffers,
+			float64(totals.InUse), float64(totals.Cached), float64(totals.Cooling))
+		if have != want {
+			rt.Errorf("the trace says %s, the model %s", have, want)
+		}
+	})
+}
+
+// TestChromeRandomOptions holds it to the rules whatever is left out.
+func TestChromeRandomOptions(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		records := (&world{t: rt}).run()
+		opts := ChromeOptions{
+			MaxEvents:   rapid.Uint64Range(0, 100).Draw(rt, "most"),
+			NoLifetimes: rapid.Bool().Draw(rt, "none"),
+			Lifetimes:   rapid.IntRange(0, 3).Draw(rt, "tags"),
+			MinSize:     rapid.Uint64Range(0, 1<<20).Draw(rt, "smallest"),
+			Flows:       rapid.Bool().Draw(rt, "flows"),
+		}
+		if rapid.Bool().Draw(rt, "only") {
+			opts.Tag = regexp.MustCompile("[12]$")
+		}
+		some := part.Options{Since: origin + rapid.Uint64Range(0, 90_000).Draw(rt, "since")}
+		if rapid.Bool().Draw(rt, "ends") {
+			some.Until = some.Since + rapid.Uint64Range(0, 90_000).Draw(rt, "length")
+		}
+		var b bytes.Buffer
+		if _, err := Chrome(&b, part.Range(&tape{records: records}, some), Facts{ClockNS: origin}, opts); err != nil {
+			rt.Fatal(err)
+		}
+		if _, problems := chromelint.Lint(&b); len(problems) > 0 {
+			rt.Fatal(problems)
+		}
+	})
+}
+
+// records makes anything at all from bytes.
+func records(data []byte) []wire.Record {
+	var list []wire.Record
+	for len(data) >= 40 {
+		at := func(i int) uint64 { return binary.LittleEndian.Uint64(data[i:]) }
+		r := wire.Record{Process: uint32(data[0] % 4), Thread: uint32(data[1] % 4)}
+		r.Kind, r.Op, r.Outcome, r.Reason, r.Flags = wire.Kind(data[2]%24), data[3]%16, wire.Outcome(data[4]%10), data[5], data[6]
+		r.Tag, r.Time, r.Duration = uint32(data[7]%8), at(8), uint32(at(16))
+		r.Object, r.Link, r.Size, r.Granted = at(16)%8, at(24)%8, at(24), at(32)
+		r.Status, r.Payload = int16(data[6]), data[8:40]
+		list, data = append(list, r), data[40:]
+	}
+	return list
+}
+
+// FuzzChrome gives it nonsense: the result is JSON without anything that the importer dies of.
+func FuzzChrome(f *testing.F) {
+	f.Add([]byte(strings.Repeat("0123456789abcdefghijklmnopqrstuvwxyz\x0a\x01\xff\x7f", 8)), uint64(0), uint64(0))
+	f.Add(bytes.Repeat([]byte{1, 1, 10, 0, 2, 0, 0, 1, 5, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 9}, 16), uint64(1), uint64(3))
+	f.Fuzz(func(t *testing.T, data []byte, since, most uint64) {
+		list := records(data)
+		var b bytes.Buffer
+		if _, err := Chrome(&b, &tape{records: list}, Facts{Program: string(data), Since: time.Duration(since)}, ChromeOptions{MaxEvents: most, Flows: most%2 > 0}); err != nil {
+			t.Fatal(err)
+		}
+		checkNonsense(t, b.Bytes())
+	})
+}
+
+// checkNonsense checks the trace of a run that could not be.
+func checkNonsense(t *testing.T, text []byte) {
+	t.Helper()
+	if !json.Valid(text) {
+		t.Fatalf("no JSON: %q", text)
+	}
+	_, problems := chromelint.Lint(bytes.NewReader(text))
+	for _, p := range problems {
+		for _, bad := range []string{"control", "negative", "overlaps", "no number", "is not open", "without an end", "ends before", "ends as"} {
+			if strings.Contains(p.Text, bad) {
+				t.Fatal(p)
+			}
+		}
+	}
+}
+
+// TestNamesAreTheModels compares the names of tags with those that every other screen shows.
+func TestNamesAreTheModels(t *testing.T) {
+	for _, payload := range []string{
+		"f\t/a/b.c\t7\tm+0x1\n", "f\t/a/b.c\t0\tm+0x1", "f\t\t\t/lib/m+0x1", "\t\t\t/lib/m.so+0x1", "\n\n\t\t\t\ng\tx.c\t1\t",
+		"cl::Buffer::Buffer\tcl.hpp\t1\tm+0x1\ng\tg.c\t2\tm+0x2", "clCreateBuffer\ta.c\t1\tm+0x1", "std::f\ta.c\t1\n\t\t\tm+0x9\nh\th.c\t3\t",
+		"f\x1b[1m\xff\ta\u202eb.c\t1\tm", "only a function", "\x00\x00", "",
+	} {
+		compareName(t, text(1, wire.KindSite, payload))
+	}
+	for _, bytes := range []uint64{0, 1, 1023, 1024, 1536, 1 << 20, 1<<30 - 1, 3 << 40, 1<<64 - 1} {
+		for _, mode := range []wire.TagMode{wire.TagsSize, wire.TagsThread, wire.TagsStack} {
+			compareName(t, rec(1, wire.KindTag, func(r *wire.Record) { r.Op, r.Link = uint8(mode), bytes }))
+		}
+	}
+}
+
+func compareName(t *testing.T, naming wire.Record) {
+	t.Helper()
+	naming.Tag = 5
+	list := []wire.Record{naming, create(2, 1, 1, mib, wire.OutcomeMiss, 5), create(3, 2, 2, mib, wire.OutcomeMiss, 0)}
+	seen, err := look(&tape{records: list}, &Facts{ClockNS: origin}, callsite.DefaultWrappers())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := seen.process(1)
+	names := map[string]bool{}
+	for _, tag := range fold(list).Tags {
+		names[tag.Name] = true
+	}
+	for _, id := range []uint32{0, 5} {
+		if name := p.tag(id).name; !names[name] {
+			t.Errorf("%q: the name %q is none of the model's: %v", naming.Payload, name, names)
+		}
+	}
+}
+
+func TestLane(t *testing.T) {
+	var l lane
+	for i, test := range []struct{ in, want span }{
+		{span{10, 20}, span{10, 20}}, // alone
+		{span{15, 30}, span{20, 30}}, // starts in the one before
+		{span{40, 90}, span{40, 90}},
+		{span{50, 60}, span{50, 60}}, // a call within
+		{span{45, 70}, span{60, 70}}, // starts before the one within it
+		{span{80, 95}, span{90, 95}}, // ends behind the outer one
+		{span{1, 2}, span{90, 90}},   // late
+		{span{95, 95}, span{95, 95}},
+	} {
+		if got := l.fit(test.in); got != test.want {
+			t.Errorf("%d: %v becomes %v, want %v", i, test.in, got, test.want)
+		}
+	}
+	for range 10 * laneDepth {
+		l.fit(span{100, 200})
+	}
+	if len(l.open) > laneDepth {
+		t.Errorf("%d open slices", len(l.open))
+	}
+}
+
+func TestChromeSourceErrors(t *testing.T) {
+	broken := errors.New("bad block")
+	_, err := Chrome(io.Discard, &tape{records: story(), err: broken}, storyFacts(), ChromeOptions{})
+	if !errors.Is(err, broken) {
+		t.Errorf("error %v, want %v", err, broken)
+	}
+}
+
+func TestDropped(t *testing.T) {
+	for want, r := range map[string]ChromeReport{
+		"":                     {Events: 5},
+		"1 call":               {DroppedSlices: 1},
+		"3 calls, 2 lifetimes": {DroppedSlices: 3, DroppedLifetimes: 2},
+	} {
+		if got := r.Dropped(); got != want {
+			t.Errorf("%+v: %q, want %q", r, got, want)
+		}
+	}
+}
+
+// TestChromeSamePID gives two processes one pid, as after an exec: their objects must not mix.
+func TestChromeSamePID(t *testing.T) {
+	list := story()
+	for _, r := range story() {
+		if r.Process == 1 {
+			r.Process, r.Time = 2, r.Time+20_000_000
+			list = append(list, r)
+		}
+	}
+	got, report, _ := export(t, list, ChromeOptions{})
+	if !strings.Contains(got, `"pid":4194306`) || report.Leaks != 4 {
+		t.Errorf("%d leaks in\n%s", report.Leaks, got)
+	}
+}
+
+// TestChromeRecording goes through a real recording.
+func TestChromeRecording(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run")
+	w, err := recording.Create(path, recording.Header{Program: "/opt/app", ClockNS: origin, Policy: "futhark"}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range story() {
+		if err := w.Append(&r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(recording.Footer{}); err != nil {
+		t.Fatal(err)
+	}
+	r, err := recording.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	var got, want bytes.Buffer
+	facts := FactsOf(r.Header())
+	if _, err := Chrome(&got, r, facts, ChromeOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Chrome(&want, &tape{records: story()}, facts, ChromeOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != want.String() {
+		t.Errorf("have\n%s\nwant\n%s", got.String(), want.String())
+	}
+}
+
+// BenchmarkChrome writes a million records that come and go.
+func BenchmarkChrome(b *testing.B) {
+	const pairs = 500_000
+	list := make([]wire.Record, 0, 2*pairs)
+	for i := range uint64(pairs) {
+		outcome := wire.OutcomeHit
+		if i == 0 {
+			outcome = wire.OutcomeMiss
+		}
+		list = append(list, create(10*i+5, i+1, 1, mib, outcome, uint32(i%8)), release(10*i+10, i+1, 1, wire.OutcomeCached))
+	}
+	var written counted
+	b.ReportAllocs()
+	for b.Loop() {
+		written = 0
+		if _, err := Chrome(&written, &tape{records: list}, Facts{}, ChromeOptions{CountersEvery: time.Millisecond}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.SetBytes(int64(written))
+	b.ReportMetric(float64(written)/pairs, "B/life")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(2*pairs), "ns/record")
+}
+
+// counted is a writer that only counts bytes.
+type counted int64
+
+func (c *counted) Write(b []byte) (int, error) { *c += counted(len(b)); return len(b), nil }

@@ -1,0 +1,257 @@
+package export
+
+import (
+	"cmp"
+	"io"
+	"maps"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// chrome writes one trace. It is the watcher of a fold.
+type chrome struct {
+	heap.Base
+	out       lines
+	opts      *ChromeOptions
+	seen      *survey
+	home      place // of what belongs to no process
+	report    ChromeReport
+	every     uint64 // ns between values of a counter
+	heap      *heap.Heap
+	processes map[uint32]*running
+	latest    *running // of the last record
+	pending   pending
+	pools     pools
+	whole     bool // the source ends where the run did
+	live      bool // names are written as they come
+}
+
+// running is one process as far as the records have come.
+type running struct {
+	*surveyed
+	life     *heap.Process
+	home     place // of what belongs to no thread
+	lanes    map[uint32]*lane
+	lane     *lane // of the last call
+	kernels  callsite.Kernels
+	mistakes map[mistakeKey]struct{}
+	flows    map[uint64]struct{} // objects with an arrow that has begun; only with flows
+	early    map[uint64]*tag     // of objects that were shown under a name that is not their tag's any more
+	last     uint64              // time of its last record
+	exited   bool
+	counters counters
+}
+
+// pending is a carried-over object until it is known whether it only stands for a block in the pool.
+type pending struct {
+	process *running
+	object  uint64
+}
+
+// counterLines is how many lines one set of counters takes.
+const counterLines = 3
+
+func newChrome(w io.Writer, seen *survey, opts *ChromeOptions, report ChromeReport) *chrome {
+	x := &chrome{
+		out: lines{w: w}, opts: opts, seen: seen, report: report, every: uint64(opts.CountersEvery),
+		processes: map[uint32]*running{}, whole: true,
+	}
+	x.heap = heap.New(heap.Options{}, x)
+	if opts.MaxEvents > 0 && seen.last > seen.begin {
+		// At most a quarter of the lines for the counters of all processes.
+		each := opts.MaxEvents / (4 * counterLines * uint64(max(len(seen.processes), 1)))
+		x.every = max(x.every, (seen.last-seen.begin)/max(each, 1))
+	}
+	x.choose()
+	return x
+}
+
+// at makes a time relative to the start.
+func (x *chrome) at(ns uint64) uint64 { return max(ns, x.seen.begin) - x.seen.base }
+
+func (x *chrome) process(number uint32) *running {
+	if x.latest != nil && x.latest.number == number {
+		return x.latest
+	}
+	p := x.processes[number]
+	if p == nil {
+		seen := x.seen.process(number)
+		if seen.pid == 0 { // a live trace does not know its processes in advance
+			seen.pid = firstFreePID + uint64(number)
+			x.nameProcess(seen)
+		}
+		p = &running{
+			surveyed: seen, life: x.heap.Process(number), home: placeOf(seen.pid, seen.pid),
+			lanes: map[uint32]*lane{}, mistakes: map[mistakeKey]struct{}{},
+			flows: map[uint64]struct{}{}, early: map[uint64]*tag{},
+		}
+		x.processes[number] = p
+	}
+	x.latest = p
+	return p
+}
+
+// step takes one record.
+func (x *chrome) step(r *wire.Record) {
+	if x.pending.process != nil {
+		x.settle(r)
+	}
+	if r.Kind == wire.KindLost {
+		x.heap.Apply(r)
+		x.mark(r)
+		return
+	}
+	p := x.process(r.Process)
+	p.last = max(p.last, r.Time)
+	if !r.CarriedOver() {
+		// What holds until now was true when the counters were due.
+		x.countersBefore(p, max(x.heap.Now, r.Time))
+		x.call(p, r)
+	}
+	before := p.life.Gauges
+	hits := p.life.Hits + p.life.Misses
+	x.heap.Apply(r)
+	switch r.Kind {
+	case wire.KindGauge:
+		p.counters.room = r.AsGauge().Largest()
+	case wire.KindExit:
+		p.exited = true
+	default:
+	}
+	p.counters.changed = p.counters.changed || before != p.life.Gauges || hits != p.life.Hits+p.life.Misses
+	x.countersAfter(p, r.CarriedOver())
+}
+
+// call draws what a record says by itself, without what follows for objects and blocks.
+func (x *chrome) call(p *running, r *wire.Record) {
+	switch r.Kind {
+	case wire.KindCreate:
+		x.createSlice(p, r)
+	case wire.KindRelease:
+		x.releaseSlice(p, r)
+	case wire.KindSync:
+		x.sync(p, r)
+	case wire.KindKernel:
+		p.kernels.Add(r.AsKernel().Kernel(), r.Payload)
+	case wire.KindDiag:
+		if r.AsDiag().Diag().Finding() {
+			x.mistake(p, r)
+			return
+		}
+		x.mark(r)
+	case wire.KindLimit:
+		x.mark(r)
+	default:
+	}
+}
+
+// settle shows the object that was carried over last, unless its end follows: then a block in the pool was. r is the
+// record that follows, nil at the end.
+func (x *chrome) settle(r *wire.Record) {
+	p, number := x.pending.process, x.pending.object
+	x.pending = pending{}
+	if r != nil && r.Kind == wire.KindRelease && r.CarriedOver() && r.Process == p.number && r.AsRelease().Object() == number {
+		return
+	}
+	if o := p.life.Object(number); o != nil {
+		x.show(p, o)
+	}
+}
+
+// Allocated implements heap.Observer.
+func (x *chrome) Allocated(process *heap.Process, o *heap.Object, _ *heap.Block) {
+	p := x.process(process.Number)
+	if o.CarriedOver {
+		x.pending = pending{p, o.ID}
+		return
+	}
+	x.show(p, o)
+}
+
+// show begins the lifetime of an object.
+func (x *chrome) show(p *running, o *heap.Object) {
+	t := p.tag(o.Tag)
+	if o.Shown = x.lifetime(t, o.Granted, &t.alive); !o.Shown {
+		return
+	}
+	if t.guessed {
+		p.early[o.ID] = t
+	}
+	x.showObject(p, o, t)
+}
+
+// Freed implements heap.Observer.
+func (x *chrome) Freed(process *heap.Process, o *heap.Object, how heap.How) {
+	if how == heap.Leaked {
+		x.report.Leaks++
+	}
+	p := x.process(process.Number)
+	delete(p.flows, o.ID)
+	if !o.Shown {
+		return
+	}
+	t := p.early[o.ID]
+	if t == nil {
+		t = p.tag(o.Tag)
+	} else {
+		delete(p.early, o.ID)
+	}
+	t.alive--
+	x.hideObject(p, o, t, how)
+}
+
+// Pooled implements heap.Observer.
+func (x *chrome) Pooled(process *heap.Process, b *heap.Block) {
+	p := x.process(process.Number)
+	if b.State == heap.Cached {
+		p.counters.free.Add(b.Size)
+	}
+	t, group := x.poolOf(p, b)
+	if b.Shown = x.lifetime(t, b.Size, &group.alive); b.Shown {
+		x.showBlock(p, b, t, group)
+	}
+}
+
+// Cooled implements heap.Observer.
+func (x *chrome) Cooled(process *heap.Process, b *heap.Block) {
+	x.process(process.Number).counters.free.Add(b.Size)
+}
+
+// Unpooled implements heap.Observer.
+func (x *chrome) Unpooled(process *heap.Process, b *heap.Block, how heap.How) {
+	p := x.process(process.Number)
+	if b.State == heap.Cached {
+		p.counters.free.Remove(b.Size)
+	}
+	if !b.Shown {
+		return
+	}
+	_, group := x.poolOf(p, b)
+	group.alive--
+	x.hideBlock(p, b, group, how)
+}
+
+// sortedProcesses returns the processes by number, so that the same run always gives the same file.
+func (x *chrome) sortedProcesses() []*running {
+	return slices.SortedFunc(maps.Values(x.processes), func(a, b *running) int { return cmp.Compare(a.number, b.number) })
+}
+
+// end closes what is open, at the last record of each process: what it still holds there is a leak, unless the source
+// goes on behind its last record. Counters end with their last value, which keeps leaks in it.
+func (x *chrome) end() {
+	if x.pending.process != nil {
+		x.settle(nil)
+	}
+	for _, p := range x.sortedProcesses() {
+		how := heap.Leaked
+		if !x.whole && !p.exited {
+			how = heap.Cut
+		}
+		x.heap.Now = p.last
+		x.writeCounters(p, p.last)
+		x.heap.End(p.life, how)
+	}
+}

@@ -1,0 +1,165 @@
+package export
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// firstFreePID is above what Linux gives to processes: the place for those whose own number is unknown or taken.
+const firstFreePID = 1 << 22
+
+// survey is what a first pass over a source learns: everything that must be known before the first line is written.
+type survey struct {
+	base      uint64 // time that all others are relative to
+	begin     uint64 // nothing shows earlier: where a part begins, else base
+	last      uint64 // time of the last record
+	lost      uint64 // events
+	most      int    // objects, or blocks and slabs, at once in one process: at least as many as there were
+	attached  bool   // programs were only watched: what is carried has the time when it was first seen
+	part      bool   // something was carried over
+	happened  bool   // and then something happened
+	processes map[uint32]*surveyed
+	alive     map[uint32]*population
+}
+
+// population is how many objects and blocks there are in a process, at most.
+type population struct{ objects, blocks int }
+
+// look reads a source to its end.
+func look(src recording.Source, facts *Facts, wrappers []*regexp.Regexp) (*survey, error) {
+	s := &survey{base: facts.ClockNS, attached: facts.Attached, processes: map[uint32]*surveyed{}, alive: map[uint32]*population{}}
+	for r, err := range recording.Records(src) {
+		if err != nil {
+			return nil, fmt.Errorf("look through the recording: %w", err)
+		}
+		s.note(r, wrappers)
+	}
+	if facts.Since > 0 {
+		s.begin = s.base + uint64(facts.Since)
+	}
+	if facts.Attached { // in a trimmed one what is carried has times from before it
+		s.begin = max(s.begin, facts.ClockNS)
+	}
+	s.begin = max(s.begin, s.base)
+	s.settlePIDs()
+	return s, nil
+}
+
+func (s *survey) note(r *wire.Record, wrappers []*regexp.Regexp) {
+	s.last = max(s.last, r.Time)
+	if start := r.Start(); !r.CarriedOver() && (s.base == 0 || start < s.base && start > 0) {
+		s.base = start
+	}
+	if r.Kind == wire.KindLost {
+		s.lost += r.AsLost().Events()
+		return
+	}
+	p := s.process(r.Process)
+	switch r.Kind {
+	case wire.KindProcess:
+		p.introduce(r)
+	case wire.KindTag, wire.KindSite:
+		if name := callsite.TagName(r, wrappers); name != "" {
+			p.name(r, name)
+		}
+	case wire.KindCreate, wire.KindRelease, wire.KindSync, wire.KindSlab, wire.KindEvict, wire.KindDiag:
+		s.event(p, r)
+	default:
+	}
+}
+
+// event notes something that happened, or was carried over.
+func (s *survey) event(p *surveyed, r *wire.Record) {
+	if r.CarriedOver() {
+		s.part = s.part || !s.happened
+	} else {
+		if s.part && !s.happened && !s.attached {
+			s.begin = r.Time
+		}
+		s.happened = true
+		if r.Kind != wire.KindEvict && (r.Kind != wire.KindDiag || r.AsDiag().Diag().Finding()) {
+			p.threads[r.Thread] = struct{}{}
+		}
+	}
+	alive := s.alive[p.number]
+	if alive == nil {
+		alive = &population{}
+		s.alive[p.number] = alive
+	}
+	switch r.Kind {
+	case wire.KindCreate:
+		p.count(r.AsCreate())
+		alive.objects++
+		if r.AsCreate().Outcome() == wire.OutcomeMiss || r.CarriedOver() {
+			alive.blocks++
+		}
+	case wire.KindSlab:
+		alive.blocks++
+	case wire.KindRelease:
+		if e := r.AsRelease(); e.References() == 0 && e.Outcome() != wire.OutcomePinned {
+			alive.objects--
+		}
+	case wire.KindEvict:
+		alive.blocks--
+	default:
+	}
+	s.most = max(s.most, alive.objects, alive.blocks)
+}
+
+func (s *survey) process(number uint32) *surveyed {
+	p := s.processes[number]
+	if p == nil {
+		p = newSurveyed(number)
+		s.processes[number] = p
+	}
+	return p
+}
+
+// introduce takes a PROCESS.
+func (p *surveyed) introduce(r *wire.Record) {
+	p.pid = r.AsProcess().PID()
+	program, _ := wire.ParseProcess(r.Payload)
+	p.program = string(program)
+}
+
+// name takes what a TAG or SITE is called. The first name stays.
+func (p *surveyed) name(r *wire.Record, name string) {
+	if t := p.tags[r.DefinedTag()]; t != nil && t.named {
+		return
+	}
+	t := p.tag(r.DefinedTag())
+	t.named = true
+	if r.Kind == wire.KindSite {
+		t.call(name, callsite.Stack(r.Payload))
+		return
+	}
+	t.call(name, nil)
+}
+
+// sorted returns the processes by their numbers.
+func (s *survey) sorted() []*surveyed {
+	return slices.SortedFunc(maps.Values(s.processes), func(a, b *surveyed) int { return cmp.Compare(a.number, b.number) })
+}
+
+// settlePIDs makes the pids distinct, because object numbers are only so within a process.
+func (s *survey) settlePIDs() {
+	taken := map[uint64]bool{}
+	for _, p := range s.sorted() {
+		p.settlePID(taken)
+	}
+}
+
+// settlePID gives a process another pid when its own is unknown or taken.
+func (p *surveyed) settlePID(taken map[uint64]bool) {
+	if p.pid == 0 || p.pid >= firstFreePID || taken[p.pid] {
+		p.pid = firstFreePID + uint64(p.number)
+	}
+	taken[p.pid] = true
+}

@@ -1,0 +1,117 @@
+package export
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// tag is a call site as a trace shows it.
+type tag struct {
+	name, quoted string // quoted: as JSON
+	stack        string // its frames as a JSON array, "" for none
+	stackWritten bool   // an event has the stack, or there is none
+	bytes        uint64 // granted to all of its creates
+	alive        int    // lifetimes that are open, in the group that they share
+	chosen       bool   // the options want its slices and lifetimes
+	shown        bool   // and the lifetimes
+	named        bool   // by a record
+	frame        string // to guess the name from
+	guessed      bool   // that record did not come in time
+}
+
+func newTag(name string) *tag {
+	return &tag{name: name, quoted: quote(name), chosen: true, shown: true, stackWritten: true}
+}
+
+// call names a tag.
+func (t *tag) call(name string, stack []string) {
+	t.name, t.quoted, t.stack, t.stackWritten = name, quote(name), "", len(stack) == 0
+	if t.stackWritten {
+		return
+	}
+	quoted := make([]string, len(stack))
+	for i, frame := range stack {
+		quoted[i] = quote(frame)
+	}
+	t.stack = "[" + strings.Join(quoted, ",") + "]"
+}
+
+// surveyed is one process: what is known of it before its records are written, or as far as they have come.
+type surveyed struct {
+	number  uint32
+	pid     uint64
+	program string
+	threads map[uint32]struct{}
+	tags    map[uint32]*tag
+	latest  struct {
+		id  uint32
+		tag *tag
+	}
+}
+
+func newSurveyed(number uint32) *surveyed {
+	none := newTag(callsite.Untagged)
+	none.named = true
+	return &surveyed{number: number, threads: map[uint32]struct{}{}, tags: map[uint32]*tag{0: none}}
+}
+
+// tag returns the tag with an id; one that was never named is called by its number.
+func (p *surveyed) tag(id uint32) *tag {
+	if p.latest.tag != nil && p.latest.id == id {
+		return p.latest.tag
+	}
+	t := p.tags[id]
+	if t == nil {
+		t = newTag(fmt.Sprintf("tag %d", id))
+		p.tags[id] = t
+	}
+	p.latest.id, p.latest.tag = id, t
+	return t
+}
+
+// slabs returns the tag of what is no site's: that of slabs. It is among the tags so that options can choose it.
+func (p *surveyed) slabs() *tag {
+	const none = math.MaxUint32 // a tag's number that the shim never gives
+	t := p.tags[none]
+	if t == nil {
+		t = newTag(callsite.Slabs)
+		p.tags[none] = t
+	}
+	return t
+}
+
+// thread returns the id under which a thread shows: records of the session itself have none.
+func (p *surveyed) thread(tid uint32) uint64 {
+	if tid == 0 {
+		return p.pid
+	}
+	return uint64(tid)
+}
+
+// count adds what a create was granted to its tag.
+func (p *surveyed) count(e wire.CreateView) { p.tag(e.Tag()).bytes += e.Served() }
+
+// largest returns the names of the n tags with the most bytes, in all processes together.
+func (s *survey) largest(n int) map[string]bool {
+	bytes := map[string]uint64{}
+	for _, p := range s.processes {
+		for _, t := range p.tags {
+			bytes[t.name] += t.bytes
+		}
+	}
+	names := slices.SortedFunc(maps.Keys(bytes), func(a, b string) int {
+		return cmp.Or(cmp.Compare(bytes[b], bytes[a]), cmp.Compare(a, b))
+	})
+	top := map[string]bool{}
+	for _, name := range names[:min(n, len(names))] {
+		top[name] = true
+	}
+	return top
+}

@@ -1,2 +1,0 @@
-// Package duckdbtest asks DuckDB what is in exported tables. It is a package of its own because DuckDB takes long to link.
-package duckdbtest

@@ -1,0 +1,472 @@
+package heap
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap/table"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Options say how a Heap treats processes.
+type Options struct {
+	// EndProcesses takes the memory of a process off once it has ended, as soon as another one runs: the last to end
+	// leave theirs. Otherwise it stays until End.
+	EndProcesses bool
+	// ProcessesMax bounds the processes, 0: not at all. Records of further ones are only counted, in Unknown.
+	ProcessesMax int
+}
+
+// Heap follows the memory of all processes from record to record. One goroutine uses it.
+//
+// A record costs O(1) and allocates nothing once the heap has held as many objects and blocks as it ever will.
+// Only the end of a process, or of the last slab of a class, costs time in proportion to what ends. Memory is bounded by
+// the processes and the largest number of objects and blocks at once.
+type Heap struct {
+	Now        uint64 // CLOCK_MONOTONIC ns of the latest record that is not Late, or Advance; never goes back
+	Gauges            // of all processes
+	Population        // of all processes
+	Unknown    uint64 // records about objects, blocks or processes that are not known
+
+	options   Options
+	observers []Observer
+	seed      uint64
+	numbers   map[uint32]*Process
+	processes []*Process // in the order of first mention
+	latest    *Process   // of the last record
+	serial    uint64     // of the last stay in the pool
+	objects   table.Arena[Object]
+	blocks    table.Arena[Block]
+	cooling   []uint64 // scratch of evict
+
+	ended   int    // processes
+	leaving int    // of these, with memory that has not left
+	due     uint64 // when the next of them may leave
+}
+
+// New returns an empty heap. It reports each change to all observers, in their order.
+func New(o Options, observers ...Observer) *Heap {
+	return &Heap{options: o, observers: observers, seed: rand.Uint64(), numbers: map[uint32]*Process{}, due: never}
+}
+
+// Lookup returns the process with a number, nil when no record mentioned it.
+func (h *Heap) Lookup(number uint32) *Process {
+	if h.latest != nil && h.latest.Number == number {
+		return h.latest
+	}
+	return h.numbers[number]
+}
+
+// Process returns the process with a number. It adds it when no record mentioned it; nil when there are too many.
+func (h *Heap) Process(number uint32) *Process {
+	if p := h.latest; p != nil && p.Number == number {
+		return p
+	}
+	return h.process(number)
+}
+
+// process is Process where the last record was of another one.
+func (h *Heap) process(number uint32) *Process {
+	p := h.numbers[number]
+	if p == nil {
+		if h.options.ProcessesMax > 0 && len(h.processes) == h.options.ProcessesMax {
+			return nil
+		}
+		p = &Process{Number: number, Place: len(h.processes), heap: h}
+		p.objects.Seed, p.blocks.Seed = h.seed, h.seed
+		h.numbers[number] = p
+		h.processes = append(h.processes, p)
+		h.endProcesses()
+	}
+	h.latest = p
+	return p
+}
+
+// Processes returns all processes by their numbers.
+func (h *Heap) Processes() []*Process {
+	return slices.SortedFunc(slices.Values(h.processes), func(a, b *Process) int { return cmp.Compare(a.Number, b.Number) })
+}
+
+// Advance moves time on. An earlier time changes nothing.
+func (h *Heap) Advance(time uint64) {
+	if time > h.Now {
+		h.Now = time
+		if time >= h.due {
+			h.endProcesses()
+		}
+	}
+}
+
+// Apply takes one record and returns its process, nil when it concerns all of them or there are too many. It takes
+// anything: what makes no sense is ignored or counted in Unknown. The record may be reused afterwards.
+func (h *Heap) Apply(r *wire.Record) *Process {
+	if !r.Kind.Late() {
+		h.Advance(r.Time)
+	}
+	if r.Kind == wire.KindLost {
+		return nil
+	}
+	p := h.Process(r.Process)
+	if p == nil {
+		h.Unknown++
+		return nil
+	}
+	switch r.Kind {
+	case wire.KindCreate:
+		h.create(p, r.Thread, r.AsCreate())
+	case wire.KindRetain:
+		if p.objects.Get(r.AsRetain().Object()) < 0 {
+			h.Unknown++
+		}
+	case wire.KindRelease:
+		h.release(p, r.AsRelease())
+	case wire.KindUse:
+		h.use(p, r.AsUse())
+	case wire.KindCooled:
+		h.cooled(p, r.AsCooled())
+	case wire.KindEvict:
+		h.evict(p, r.AsEvict().Block())
+	case wire.KindSlab:
+		h.slab(p, r.Thread, r.AsSlab())
+	case wire.KindExit:
+		h.exit(p, r.Thread == 0)
+	default: // concerns no memory
+	}
+	return p
+}
+
+func (h *Heap) create(p *Process, thread uint32, c wire.CreateView) {
+	if c.Outcome() == wire.OutcomeFailed {
+		return
+	}
+	carriedOver := c.CarriedOver()
+	if !carriedOver {
+		switch c.Outcome() {
+		case wire.OutcomeHit:
+			p.Hits++
+		case wire.OutcomeMiss:
+			p.Misses++
+		default: // never poolable
+		}
+	}
+	if old := p.objects.Get(c.Object()); old >= 0 { // its release was lost
+		if !carriedOver { // otherwise more has become known of it
+			h.Unknown++
+		}
+		h.abandon(p, h.objects.At(old), Unknown)
+	}
+	place, o := h.objects.Take()
+	*o = Object{} // in place: a literal with fields would be made on the stack and copied, which stalls
+	o.Place, o.Owns, o.CarriedOver = place, HasMemory(c), carriedOver
+	o.ID, o.Block, o.Parent, o.Tag, o.Thread = c.Object(), c.Block(), c.Parent(), c.Tag(), thread
+	o.Size, o.Granted, o.Started = c.Requested(), c.Served(), c.Time()
+	o.Duration, o.Cost, o.Scope, o.Access = c.Duration(), c.Cost(), c.Scope(), c.Access()
+	o.Memory, o.Outcome, o.Reason = c.Memory(), c.Outcome(), c.Reason()
+	o.NeedsBlock, o.SubAllocation = c.NeedsBlock(), c.SubAllocation()
+	var b *Block
+	if o.Block != 0 {
+		b = h.acquire(p, o)
+		o.at = b.Place
+	}
+	p.objects.Put(o.ID, place)
+	p.Live++
+	h.Live++
+	h.hold(p, o, 1)
+	for _, x := range h.observers {
+		x.Allocated(p, o, b)
+	}
+}
+
+// acquire gives a block to an object: out of the pool for a hit, or new. If another object still has the block, its
+// release is on the way and its memory is over now.
+func (h *Heap) acquire(p *Process, o *Object) *Block {
+	var b *Block
+	if place := p.blocks.Get(o.Block); place >= 0 {
+		b = h.blocks.At(place)
+		h.vacate(p, b, Reused)
+	} else {
+		b = h.newBlock(p, o.Block)
+	}
+	b.reset(p, o.Block, b.Place)
+	b.Size, b.Owner, b.Tag, b.Thread = o.Granted, o.ID, o.Tag, o.Thread
+	b.Scope, b.Access, b.SubAllocation = o.Scope, o.Access, o.SubAllocation
+	h.room(p, b, -1)
+	return b
+}
+
+// newBlock adds a block.
+func (h *Heap) newBlock(p *Process, id uint64) *Block {
+	place, b := h.blocks.Take()
+	b.reset(p, id, place)
+	p.blocks.Put(id, place)
+	return b
+}
+
+// reset makes a block one that nothing is known of.
+func (b *Block) reset(p *Process, id uint64, place int32) {
+	*b = Block{}
+	b.ID, b.Place, b.process = id, place, int32(p.Place)
+}
+
+// slab adds a block whose sub-allocations will serve requests.
+func (h *Heap) slab(p *Process, thread uint32, s wire.SlabView) {
+	if s.Status() != 0 {
+		return
+	}
+	if b := p.Block(s.Block()); b != nil {
+		h.Unknown++
+		h.disown(p, b)
+		h.forget(p, b, Unknown)
+	}
+	b := h.newBlock(p, s.Block())
+	b.Size, b.Thread, b.Scope, b.Access, b.State = s.Bytes(), thread, s.Scope(), s.Access(), Slab
+	h.pool(p, b, s.CarriedOver(), s.Time())
+}
+
+func (h *Heap) release(p *Process, r wire.ReleaseView) {
+	o := p.Object(r.Object())
+	if o == nil {
+		h.Unknown++
+		return
+	}
+	if r.References() > 0 {
+		return
+	}
+	h.released(p, o, Released)
+	if r.Outcome() == wire.OutcomePinned {
+		return
+	}
+	b := p.held(o)
+	h.free(p, o, Released)
+	if b != nil {
+		switch outcome := r.Outcome(); {
+		case outcome == wire.OutcomeRefused:
+			b.State = Refused
+		case outcome == wire.OutcomeCooling && !b.Cooled:
+			b.State = Cooling
+			h.pool(p, b, r.CarriedOver(), r.Time())
+		case !b.SubAllocation && (outcome == wire.OutcomeCached || outcome == wire.OutcomeCooling):
+			b.State = Cached
+			h.pool(p, b, r.CarriedOver(), r.Time())
+		default:
+			h.forget(p, b, Evicted)
+		}
+	}
+	h.drop(p, o)
+}
+
+// use notes when an object was used last. The record of a blocking command comes behind what happened meanwhile.
+func (h *Heap) use(p *Process, u wire.UseView) {
+	if u.Object() == 0 {
+		return
+	}
+	if o := p.Object(u.Object()); o != nil {
+		o.Used = max(o.Used, u.Time())
+	} else {
+		h.Unknown++
+	}
+}
+
+func (h *Heap) cooled(p *Process, c wire.CooledView) {
+	b := p.Block(c.Block())
+	switch {
+	case b == nil:
+		if !c.SubAllocation() { // a sub-allocation may have ended with its slab
+			h.Unknown++
+		}
+	case b.State == InUse:
+		b.Cooled = true
+	case b.State == Cooling && b.SubAllocation:
+		h.forget(p, b, Cooled)
+	case b.State == Cooling:
+		h.count(p, b, -1)
+		b.State = Cached
+		h.count(p, b, 1)
+		for _, x := range h.observers {
+			x.Cooled(p, b)
+		}
+	default: // it has cooled before
+	}
+}
+
+// evict ends a block. The last slab of a class takes its cooling sub-allocations with it: that they have cooled is not
+// always recorded.
+func (h *Heap) evict(p *Process, id uint64) {
+	b := p.Block(id)
+	if b == nil {
+		h.Unknown++
+		return
+	}
+	slab, class := b.State == Slab, b.class()
+	h.forget(p, b, Evicted)
+	if !slab || p.slabs[class] > 0 {
+		return
+	}
+	h.cooling = h.cooling[:0]
+	p.blocks.All(func(id uint64, place int32) {
+		if b := h.blocks.At(place); b.SubAllocation && b.State == Cooling && b.class() == class {
+			h.cooling = append(h.cooling, id)
+		}
+	})
+	slices.Sort(h.cooling)
+	for _, id := range h.cooling {
+		h.forget(p, p.Block(id), Evicted)
+	}
+}
+
+// released notes that the program's hold on an object is over.
+func (h *Heap) released(p *Process, o *Object, how How) {
+	if o.Released {
+		return
+	}
+	o.Released = true
+	p.Live--
+	h.Live--
+	for _, x := range h.observers {
+		x.Released(p, o, how)
+	}
+}
+
+// free ends the program's use of an object's memory.
+func (h *Heap) free(p *Process, o *Object, how How) {
+	if o.freed {
+		return
+	}
+	o.freed = true
+	h.hold(p, o, -1)
+	for _, x := range h.observers {
+		x.Freed(p, o, how)
+	}
+}
+
+// abandon ends an object whose end was not recorded, with its block.
+func (h *Heap) abandon(p *Process, o *Object, how How) {
+	b := p.held(o)
+	h.free(p, o, how)
+	h.released(p, o, how)
+	if b != nil {
+		h.forget(p, b, how)
+	}
+	h.drop(p, o)
+}
+
+// drop forgets an object.
+func (h *Heap) drop(p *Process, o *Object) {
+	p.objects.Remove(o.ID)
+	h.objects.Give(o.Place)
+}
+
+// held returns the block that an object has, nil when it is unknown or another object's.
+func (p *Process) held(o *Object) *Block {
+	if o.Block == 0 || !o.Owns {
+		return nil
+	}
+	b := p.heap.blocks.At(o.at)
+	if b.ID == o.Block && b.State == InUse && b.Owner == o.ID && b.process == int32(p.Place) && !b.gone {
+		return b
+	}
+	return nil
+}
+
+// disown ends the memory of the object that has a block.
+func (h *Heap) disown(p *Process, b *Block) {
+	if b.State != InUse {
+		return
+	}
+	if o := p.Object(b.Owner); o != nil && o.Owns && o.Block == b.ID {
+		h.free(p, o, Released)
+		o.Owns = false
+	}
+}
+
+// vacate ends what a block was so far.
+func (h *Heap) vacate(p *Process, b *Block, how How) {
+	h.disown(p, b)
+	h.unpool(p, b, how)
+	h.room(p, b, 1)
+}
+
+// forget ends a block.
+func (h *Heap) forget(p *Process, b *Block, how How) {
+	h.unpool(p, b, how)
+	h.room(p, b, 1)
+	for _, x := range h.observers {
+		x.Gone(p, b)
+	}
+	p.blocks.Remove(b.ID)
+	b.gone = true
+	h.blocks.Give(b.Place)
+}
+
+// pool begins a stay in the pool, or a slab. What was carried over began at its time, everything else now.
+func (h *Heap) pool(p *Process, b *Block, carriedOver bool, time uint64) {
+	h.serial++
+	b.Freed, b.Serial, b.Shown = h.Now, h.serial, false
+	if carriedOver {
+		b.Freed = time
+	}
+	h.count(p, b, 1)
+	for _, x := range h.observers {
+		x.Pooled(p, b)
+	}
+}
+
+// unpool ends that.
+func (h *Heap) unpool(p *Process, b *Block, how How) {
+	if b.State != Cached && b.State != Cooling && b.State != Slab {
+		return
+	}
+	h.count(p, b, -1)
+	for _, x := range h.observers {
+		x.Unpooled(p, b, how)
+	}
+	b.State = InUse
+}
+
+// hold adds the memory of an object to the gauges, or takes it off.
+func (h *Heap) hold(p *Process, o *Object, sign int64) {
+	if !o.Owns {
+		return
+	}
+	granted, requested := sign*int64(o.Granted), sign*int64(o.Size)
+	p.InUse += granted
+	h.InUse += granted
+	p.Requested += requested
+	h.Requested += requested
+}
+
+// count adds a free block or a slab to the gauges, or takes it off.
+func (h *Heap) count(p *Process, b *Block, sign int64) {
+	bytes := sign * int64(b.Size)
+	switch b.State {
+	case Cached:
+		p.Cached += bytes
+		h.Cached += bytes
+		p.CachedBlocks += sign
+		h.CachedBlocks += sign
+	case Cooling:
+		p.Cooling += bytes
+		h.Cooling += bytes
+	case Slab:
+		p.Room += bytes
+		h.Room += bytes
+		for _, n := range [2]*Population{&p.Population, &h.Population} {
+			n.Slabs += sign
+			n.SlabBytes += bytes
+		}
+		if p.slabs == nil {
+			p.slabs = map[uint32]int{}
+		}
+		p.slabs[b.class()] += int(sign)
+	default: // its object counts
+	}
+}
+
+// room gives the bytes of a sub-allocation back to its slab, or takes them.
+func (h *Heap) room(p *Process, b *Block, sign int64) {
+	if b.SubAllocation {
+		p.Room += sign * int64(b.Size)
+		h.Room += sign * int64(b.Size)
+	}
+}

@@ -1,0 +1,81 @@
+package heap
+
+import "math"
+
+// Grace is how long after a process began to exit its memory is taken off when nothing says that it is gone: exit
+// handlers may still release buffers. In ns.
+const Grace = 1_000_000_000
+
+// never is later than all times.
+const never = math.MaxUint64
+
+// exit handles EXIT. A record from the process itself, which has a thread, means that exit handlers run. One from the
+// session means that the process is gone.
+func (h *Heap) exit(p *Process, gone bool) {
+	p.gone = p.gone || gone
+	if !p.Ended {
+		p.Ended, p.ended = true, h.Now
+		h.ended++
+		h.leaving++
+	}
+	h.due = min(h.due, p.leavesAt())
+	h.endProcesses()
+}
+
+// ProcessEnded says that a process is gone. A number that no record mentioned is ignored.
+func (h *Heap) ProcessEnded(number uint32) {
+	if p := h.Lookup(number); p != nil {
+		h.exit(p, true)
+	}
+}
+
+// leavesAt returns when the memory of a process that ended may leave.
+func (p *Process) leavesAt() uint64 {
+	if p.gone {
+		return 0
+	}
+	return p.ended + min(Grace, never-p.ended)
+}
+
+// endProcesses lets the processes leave that are due, if another one runs.
+func (h *Heap) endProcesses() {
+	if !h.options.EndProcesses || h.Now < h.due || h.leaving == 0 || h.ended == len(h.processes) {
+		return
+	}
+	h.due = never
+	for _, p := range h.Processes() {
+		switch {
+		case !p.Ended || p.Left:
+		case h.Now >= p.leavesAt():
+			h.leave(p)
+		default:
+			h.due = min(h.due, p.leavesAt())
+		}
+	}
+}
+
+// leave takes the memory of a process off.
+func (h *Heap) leave(p *Process) {
+	h.leaving--
+	for _, x := range h.observers {
+		x.Leaving(p)
+	}
+	gauges, population := p.Gauges, p.Population
+	h.End(p, Leaked)
+	p.Gauges, p.Population, p.Left = gauges, population, true
+	for _, x := range h.observers {
+		x.Left(p)
+	}
+}
+
+// End ends what a process has, at Now: objects one way, blocks in the pool as Open.
+func (h *Heap) End(p *Process, how How) {
+	for _, o := range p.Objects() {
+		h.free(p, o, how)
+		h.released(p, o, how)
+		h.drop(p, o)
+	}
+	for _, b := range p.Blocks() {
+		h.forget(p, b, Open)
+	}
+}

@@ -1,0 +1,50 @@
+package heap_test
+
+import (
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// A process that only says that it exits is gone a second later.
+func TestGrace(t *testing.T) {
+	run := heap.New(heap.Options{EndProcesses: true})
+	step := func(process uint32, time uint64, kind wire.Kind) {
+		r := wire.Record{Process: process, Thread: 7}
+		r.Time, r.Kind, r.Object, r.Size, r.Granted = time, kind, 1, 10, 10
+		run.Apply(&r)
+	}
+	step(1, 0, wire.KindCreate)
+	step(2, 0, wire.KindCreate)
+	step(1, 5, wire.KindExit)
+	step(2, 900_000_000, wire.KindSync)
+	if run.InUse != 20 {
+		t.Errorf("%d in use while it exits, want 20", run.InUse)
+	}
+	step(2, 1_100_000_000, wire.KindSync)
+	if run.InUse != 10 {
+		t.Errorf("%d in use when it is gone, want 10", run.InUse)
+	}
+}
+
+// Processes that end one after the other each go once.
+func TestProcessesLeave(t *testing.T) {
+	run := heap.New(heap.Options{EndProcesses: true})
+	step := func(process uint32, kind wire.Kind) {
+		r := wire.Record{Process: process}
+		r.Kind, r.Object, r.Size, r.Granted = kind, 1, 10, 10
+		run.Apply(&r)
+	}
+	const processes = 5
+	for process := range uint32(processes) {
+		step(process, wire.KindCreate)
+	}
+	for process := range uint32(processes - 1) {
+		step(process, wire.KindExit)
+		step(processes-1, wire.KindSync)
+		if want := int64(10 * (processes - 1 - process)); run.InUse != want {
+			t.Errorf("%d in use when %d processes are gone, want %d", run.InUse, process+1, want)
+		}
+	}
+}

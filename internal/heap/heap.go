@@ -1,0 +1,247 @@
+// Package heap turns the records of a run into what happened to memory: objects allocated and released, blocks pooled,
+// cooling, reused and evicted, slabs made and gone, memory left behind by processes that ended. It does so once for
+// everything that is made from records: counting, history, exports, extracts and analysis are Observers. It reads no
+// clock.
+package heap
+
+import (
+	"cmp"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap/table"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Observer sees each change. Its arguments are valid and up to date during the call only: the places of objects and
+// blocks are used again. Embed Base and implement what you need.
+type Observer interface {
+	// Allocated reports an object that the program got, and the block that serves it, nil when it is not pooled.
+	Allocated(p *Process, o *Object, b *Block)
+	// Released reports that the program gave up its last reference (Released), or that it never will (all others). It
+	// comes once for each Allocated.
+	Released(p *Process, o *Object, how How)
+	// Freed reports that the memory of an object is no longer the program's. It comes once for each Allocated: behind
+	// Released when sub-objects kept the memory, before it when the block was reused while the release was on its way.
+	Freed(p *Process, o *Object, how How)
+	// Pooled reports a block that is free in the pool from now on, cached or cooling, or a new slab.
+	Pooled(p *Process, b *Block)
+	// Cooled reports a block in the pool that was cooling and is cached from now on.
+	Cooled(p *Process, b *Block)
+	// Unpooled ends what Pooled began.
+	Unpooled(p *Process, b *Block, how How)
+	// Gone reports that a block is no more. Unpooled and Freed come before, where they are due.
+	Gone(p *Process, b *Block)
+	// Leaving reports that all memory of a process that ended leaves the heap now, and Left that it has. What is between
+	// them ends as Leaked. The process keeps the gauges that it had, see Process.
+	Leaving(p *Process)
+	Left(p *Process)
+}
+
+// Base is an Observer that ignores everything.
+type Base struct{}
+
+// Allocated implements Observer.
+func (Base) Allocated(*Process, *Object, *Block) {}
+
+// Released implements Observer.
+func (Base) Released(*Process, *Object, How) {}
+
+// Freed implements Observer.
+func (Base) Freed(*Process, *Object, How) {}
+
+// Pooled implements Observer.
+func (Base) Pooled(*Process, *Block) {}
+
+// Cooled implements Observer.
+func (Base) Cooled(*Process, *Block) {}
+
+// Unpooled implements Observer.
+func (Base) Unpooled(*Process, *Block, How) {}
+
+// Gone implements Observer.
+func (Base) Gone(*Process, *Block) {}
+
+// Leaving implements Observer.
+func (Base) Leaving(*Process) {}
+
+// Left implements Observer.
+func (Base) Left(*Process) {}
+
+// How says why something ended.
+type How uint8
+
+// Objects end as Released, Unknown, Leaked or Cut; blocks in the pool as any of the others, or Unknown.
+const (
+	Released How = iota // by the program
+	Unknown             // the recording lacks its end
+	Leaked              // the records of its process end before it does
+	Cut                 // it goes on behind the last record that was asked for
+	Reused              // the block serves a request again
+	Evicted             // the block went back to the driver
+	Cooled              // a sub-allocation that cooled down is free space in its slab
+	Open                // the block is in the pool at the end
+)
+
+var hows = [...]string{"released", "unknown", "leaked", "cut", "hit", "evicted", "cooled", "end"}
+
+// String returns the word that exports use.
+func (h How) String() string { return hows[h] }
+
+// State of a block.
+type State uint8
+
+// The states of a block.
+const (
+	InUse State = iota
+	Cached
+	Cooling
+	Refused // released, but the pool did not take it: its eviction follows
+	Slab    // its sub-allocations are blocks of their own
+)
+
+// Object is a memory object that the program holds, or whose memory outlives its references. Sizes are bytes, times
+// CLOCK_MONOTONIC ns.
+type Object struct {
+	ID       uint64 // in its process, never reused
+	Block    uint64 // that serves it, 0 when it is not pooled
+	Parent   uint64 // object whose memory it shares, 0 when none
+	Size     uint64 // requested
+	Granted  uint64
+	Started  uint64 // when the create took effect
+	Used     uint64 // when the last command that uses it was enqueued; 0: none was, or uses were not recorded
+	Note     uint64 // for one observer
+	Tag      uint32
+	Thread   uint32 // that created it
+	Duration uint32 // ns of the create
+	Cost     uint32 // ns of these in the driver
+	Place    int32  // among the live objects: an index for observers that keep more
+	Scope    uint16 // context
+	Access   uint16 // the lowest 16 bits of its cl_mem_flags
+
+	Memory        wire.Memory
+	Outcome       wire.Outcome // Driver, Hit or Miss
+	Reason        wire.Miss
+	NeedsBlock    bool  // no sub-allocation could have served it
+	SubAllocation bool  // its block is a piece of a slab
+	CarriedOver   bool  // it was there before the first record
+	Owns          bool  // has memory of its own, not that of a parent or of another API
+	Released      bool  // the program has no reference: only sub-objects keep its memory
+	Shown         bool  // for one observer
+	freed         bool  // Freed was reported
+	at            int32 // place of Block
+}
+
+// Block is what the allocator holds.
+type Block struct {
+	ID     uint64 // in its process
+	Size   uint64
+	Owner  uint64 // id of the object that has it, or had it last
+	Serial uint64 // of this stay in the pool, in all processes from 1
+	Freed  uint64 // when that began
+	Tag    uint32 // of Owner
+	Thread uint32
+	Place  int32 // among the blocks: an index for observers that keep more
+	Scope  uint16
+	Access uint16
+
+	State         State
+	SubAllocation bool // a piece of a slab, which has its bytes less
+	Cooled        bool // its COOLED came before the RELEASE that makes it cool
+	Shown         bool // for one observer
+	gone          bool
+	process       int32 // its Place
+}
+
+// class returns context and flags in one number: blocks of one class cannot serve another.
+func (b *Block) class() uint32 { return uint32(b.Scope)<<16 | uint32(b.Access) }
+
+// Gauges are the bytes that there are now. They are signed because late records may take one below 0 for a moment.
+type Gauges struct {
+	InUse, Requested int64
+	Cached           int64 // in whole blocks
+	Cooling          int64
+	Room             int64 // free in slabs
+}
+
+// Population is how many of each there are now, signed for the same reason.
+type Population struct {
+	Live             int64 // objects that the program holds
+	CachedBlocks     int64
+	Slabs, SlabBytes int64
+}
+
+// Free returns the bytes that are free in the pool. Blocks and slabs count at least 0 each: their records may be missing
+// or late independently.
+func (g *Gauges) Free() uint64 { return Amount(g.Cached) + Amount(g.Room) }
+
+// Reserved returns the bytes that the driver has given out.
+func (g *Gauges) Reserved() int64 { return g.InUse + g.Cached + g.Cooling + g.Room }
+
+// Amount returns a gauge as it is shown: at least 0.
+func Amount(v int64) uint64 { return uint64(max(v, 0)) }
+
+// Process is one process as far as the records have come. Once its memory has left the heap, the gauges remain as they
+// were.
+type Process struct {
+	Number uint32
+	Place  int // in the order of first mention, from 0: an index for observers that keep more
+	Gauges
+	Population
+	Hits, Misses uint64
+	Ended        bool // it began to exit
+	Left         bool // its memory has left the heap
+
+	heap    *Heap
+	gone    bool   // it does nothing any more
+	ended   uint64 // when it began to exit
+	objects table.Table
+	blocks  table.Table
+	slabs   map[uint32]int // by class
+}
+
+// BlockAt returns the block at a place.
+func (h *Heap) BlockAt(place int32) *Block { return h.blocks.At(place) }
+
+// Object returns a live object by its id, nil when there is none.
+func (p *Process) Object(id uint64) *Object {
+	if place := p.objects.Get(id); place >= 0 {
+		return p.heap.objects.At(place)
+	}
+	return nil
+}
+
+// Block returns a block by its id, nil when there is none.
+func (p *Process) Block(id uint64) *Block {
+	if place := p.blocks.Get(id); place >= 0 {
+		return p.heap.blocks.At(place)
+	}
+	return nil
+}
+
+// Objects returns the live objects by their ids, until the next Apply.
+func (p *Process) Objects() []*Object {
+	list := make([]*Object, 0, p.objects.Len())
+	p.objects.All(func(_ uint64, place int32) { list = append(list, p.heap.objects.At(place)) })
+	slices.SortFunc(list, func(a, b *Object) int { return cmp.Compare(a.ID, b.ID) })
+	return list
+}
+
+// Blocks returns the blocks by their ids, those of live objects too, until the next Apply.
+func (p *Process) Blocks() []*Block {
+	list := make([]*Block, 0, p.blocks.Len())
+	p.blocks.All(func(_ uint64, place int32) { list = append(list, p.heap.blocks.At(place)) })
+	slices.SortFunc(list, func(a, b *Block) int { return cmp.Compare(a.ID, b.ID) })
+	return list
+}
+
+// HasMemory reports whether a create gives an object memory of its own: sub-buffers and images of buffers share that of
+// their parent, and external objects show memory of another API.
+func HasMemory(c wire.CreateView) bool {
+	switch c.Memory() {
+	case wire.MemorySubBuffer, wire.MemoryExternal:
+		return c.Pooled()
+	case wire.MemoryImage:
+		return c.Pooled() || c.Parent() == 0
+	}
+	return true
+}

@@ -1,0 +1,141 @@
+// Package table holds what the folds over records keep things in: a hash table and an arena that allocate nothing once
+// they have grown to the most that was in them at once.
+package table
+
+// Table maps numbers to places in an Arena. Go's map allocates now and then under a steady stream of new keys that
+// replace old ones, which is what ids that are never reused are. This one does not: it is open addressing with linear
+// probing, and a deletion moves later entries back instead of leaving tombstones.
+//
+// The zero Table is empty and ready for use once Seed is set. Seed should be random, so that no stream of keys can be
+// built to collide.
+type Table struct {
+	Seed  uint64
+	slots []slot
+	count int
+}
+
+type slot struct {
+	key   uint64
+	place int32 // plus one: 0 marks an empty slot
+}
+
+const slotsMin = 8 // of the first allocation
+
+// Len returns how many keys are in the table.
+func (t *Table) Len() int { return t.count }
+
+// Get returns the place stored for key, -1 when there is none.
+func (t *Table) Get(key uint64) int32 {
+	if t.count == 0 {
+		return -1
+	}
+	for i := t.home(key); ; i = t.after(i) {
+		s := &t.slots[i]
+		if s.place == 0 {
+			return -1
+		}
+		if s.key == key {
+			return s.place - 1
+		}
+	}
+}
+
+// Put stores a place for a key that is not in the table.
+func (t *Table) Put(key uint64, place int32) {
+	if (t.count+1)*2 > len(t.slots) {
+		t.grow()
+	}
+	t.insert(slot{key: key, place: place + 1})
+	t.count++
+}
+
+// Remove deletes a key if it is in the table.
+func (t *Table) Remove(key uint64) {
+	if t.count == 0 {
+		return
+	}
+	hole := t.home(key)
+	for t.slots[hole].key != key || t.slots[hole].place == 0 {
+		if t.slots[hole].place == 0 {
+			return
+		}
+		hole = t.after(hole)
+	}
+	t.count--
+	for i := t.after(hole); t.slots[i].place != 0; i = t.after(i) {
+		if t.distance(i, t.home(t.slots[i].key)) >= t.distance(i, hole) {
+			t.slots[hole] = t.slots[i]
+			hole = i
+		}
+	}
+	t.slots[hole] = slot{}
+}
+
+// All calls f for every key, in no particular order. f must not change the table.
+func (t *Table) All(f func(key uint64, place int32)) {
+	for _, s := range t.slots {
+		if s.place != 0 {
+			f(s.key, s.place-1)
+		}
+	}
+}
+
+// Clear removes all keys and frees the memory.
+func (t *Table) Clear() { t.slots, t.count = nil, 0 }
+
+func (t *Table) grow() {
+	old := t.slots
+	t.slots = make([]slot, max(slotsMin, 2*len(old)))
+	for _, s := range old {
+		if s.place != 0 {
+			t.insert(s)
+		}
+	}
+}
+
+func (t *Table) insert(s slot) {
+	i := t.home(s.key)
+	for t.slots[i].place != 0 {
+		i = t.after(i)
+	}
+	t.slots[i] = s
+}
+
+// home returns where the search for a key begins. It hashes by multiplication: once by the seed, which makes it
+// unpredictable, and once by 2^64 divided by the golden ratio, which spreads it whatever the seed.
+func (t *Table) home(key uint64) int {
+	h := key * (t.Seed | 1)
+	h = (h ^ h>>32) * 0x9e3779b97f4a7c15
+	return int(h >> 32 & uint64(len(t.slots)-1))
+}
+
+func (t *Table) after(i int) int { return (i + 1) & (len(t.slots) - 1) }
+
+// distance counts the steps from slot a back to slot b.
+func (t *Table) distance(a, b int) int { return (a - b) & (len(t.slots) - 1) }
+
+// Arena holds values at places that do not change until they are given back. It uses returned places again. The zero
+// Arena is empty.
+type Arena[T any] struct {
+	items []T
+	spare []int32
+}
+
+// Take returns a place and its value, which is zero or what the place had last.
+func (s *Arena[T]) Take() (place int32, value *T) {
+	if n := len(s.spare); n > 0 {
+		place = s.spare[n-1]
+		s.spare = s.spare[:n-1]
+		return place, &s.items[place]
+	}
+	var zero T
+	s.items = append(s.items, zero)
+	place = int32(len(s.items) - 1)
+	return place, &s.items[place]
+}
+
+// Give returns a place. The value stays until the place is taken again.
+func (s *Arena[T]) Give(place int32) { s.spare = append(s.spare, place) }
+
+// At returns the value at a place. The pointer is valid until the next Take.
+func (s *Arena[T]) At(place int32) *T { return &s.items[place] }

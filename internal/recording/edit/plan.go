@@ -1,0 +1,236 @@
+package edit
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Part is what a merge has to know of a recording before it begins.
+type Part struct {
+	header  recording.Header
+	footer  recording.Footer
+	whole   bool
+	highest uint32 // number of a process
+	ended   uint64 // latest time, on its own clock
+	lost    uint64
+
+	shift uint64 // to be added to its times; it may wrap around
+	base  uint32 // to be added to its processes' numbers
+}
+
+// Survey reads a recording from its start to its end.
+func Survey(in Recording) (Part, error) {
+	p := Part{header: in.Header(), ended: in.Header().ClockNS}
+	if err := in.Rewind(); err != nil {
+		return p, fmt.Errorf("go to the start of the recording: %w", err)
+	}
+	err := each(in, func(r *wire.Record) error {
+		p.highest, p.ended = max(p.highest, r.Process), max(p.ended, r.Time)
+		if r.Kind == wire.KindLost {
+			p.lost += r.AsLost().Events()
+		}
+		return nil
+	})
+	p.footer, p.whole = in.Footer()
+	p.ended = max(p.ended, p.footer.EndedNS)
+	return p, err
+}
+
+// Plan says how recordings become one.
+type Plan struct {
+	parts []Part
+}
+
+// NewPlan gives the processes of recordings numbers one behind the other, and puts their times on one clock: that of
+// the recording that began first. Recordings of one host since it was booted share CLOCK_MONOTONIC and keep their times
+// to each other; the rest are put where their Created says.
+func NewPlan(parts []Part) (*Plan, error) {
+	p := &Plan{parts: slices.Clone(parts)}
+	if len(p.parts) == 0 {
+		return nil, errors.New("no recording to merge")
+	}
+	base := uint64(0)
+	for i := range p.parts {
+		part := &p.parts[i]
+		part.base = uint32(base)
+		base += uint64(part.highest)
+		if base > math.MaxUint32 {
+			return nil, fmt.Errorf("the recordings number more processes than a recording can have: %d", base)
+		}
+	}
+	p.align()
+	return p, nil
+}
+
+// bootSlack is how far apart the times of boot may be that two recordings since the same one imply: the wall clock is
+// set and slewed meanwhile.
+const bootSlack = 10 * time.Second
+
+// booted is the wall time at which a recording's clock was 0.
+func (p *Part) booted() time.Time { return p.header.Created.Add(-time.Duration(p.header.ClockNS)) }
+
+func (p *Part) sameClock(o *Part) bool {
+	return p.header.Host == o.header.Host && p.booted().Sub(o.booted()).Abs() <= bootSlack
+}
+
+// align finds the shifts.
+func (p *Plan) align() {
+	order := make([]*Part, len(p.parts))
+	for i := range p.parts {
+		order[i] = &p.parts[i]
+	}
+	slices.SortStableFunc(order, func(a, b *Part) int {
+		return cmp.Or(a.header.Created.Compare(b.header.Created), cmp.Compare(a.header.ClockNS, b.header.ClockNS))
+	})
+	first := order[0]
+	var leaders []*Part // of each clock, the recording that began first
+	for _, part := range order {
+		at := slices.IndexFunc(leaders, func(l *Part) bool { return l.sameClock(part) })
+		if at < 0 {
+			later := uint64(part.header.Created.Sub(first.header.Created))
+			part.shift = first.header.ClockNS + later - part.header.ClockNS
+			leaders = append(leaders, part)
+			continue
+		}
+		part.shift = leaders[at].shift
+	}
+}
+
+// start is when a recording begins on the common clock.
+func (p *Part) start() uint64 { return p.moved(p.header.ClockNS) }
+
+// moved puts a time on the common clock; what was before that began is at 0.
+func (p *Part) moved(t uint64) uint64 {
+	moved := t + p.shift
+	if int64(p.shift) < 0 && moved > t {
+		return 0
+	}
+	return moved
+}
+
+// first returns the part that begins first.
+func (p *Plan) first() *Part {
+	first := slices.MinFunc(p.parts, func(a, b Part) int { return cmp.Compare(a.start(), b.start()) })
+	return &first
+}
+
+// Header returns the header of the merged recording.
+func (p *Plan) Header() recording.Header {
+	h := p.parts[0].header
+	first := p.first()
+	h.Created, h.ClockNS, h.Merged = first.header.Created, first.start(), nil
+	h.Program = common(p.parts, "programs", func(h *recording.Header) string { return h.Program })
+	h.Host = common(p.parts, "hosts", func(h *recording.Header) string { return h.Host })
+	h.Policy = common(p.parts, "policies", func(h *recording.Header) string { return h.Policy })
+	h.Tags = common(p.parts, "kinds", func(h *recording.Header) string { return h.Tags })
+	h.Scrub = common(p.parts, "kinds", func(h *recording.Header) string { return h.Scrub })
+	for i := range p.parts {
+		o := &p.parts[i].header
+		if !slices.Equal(o.Arguments, h.Arguments) || o.Program != h.Program {
+			h.Arguments = nil
+		}
+		if !reflect.DeepEqual(o.Limits, h.Limits) || o.Policy != h.Policy {
+			h.Limits = nil
+		}
+		if !reflect.DeepEqual(o.Environment, h.Environment) {
+			h.Environment = nil
+		}
+		h.Attached = h.Attached && o.Attached
+		h.Auto = h.Auto && o.Auto
+		if o.DeviceMemory != h.DeviceMemory {
+			h.DeviceMemory = 0
+		}
+		h.Merged = append(h.Merged, p.parts[i].origins()...)
+	}
+	return h
+}
+
+// common returns what all headers say, and "3 programs" when they differ.
+func common(parts []Part, things string, of func(*recording.Header) string) string {
+	seen := map[string]bool{}
+	for i := range parts {
+		seen[of(&parts[i].header)] = true
+	}
+	if len(seen) == 1 {
+		return of(&parts[0].header)
+	}
+	return fmt.Sprintf("%d %s", len(seen), things)
+}
+
+// origins says what a part is made of, with the numbers that its processes get.
+func (p *Part) origins() []recording.Origin {
+	if len(p.header.Merged) == 0 {
+		h := &p.header
+		return []recording.Origin{{
+			Host: h.Host, Program: h.Program, Arguments: h.Arguments, Policy: h.Policy, Limits: h.Limits, Created: h.Created,
+			First: p.base + 1, Last: p.base + p.highest,
+		}}
+	}
+	list := slices.Clone(p.header.Merged)
+	for i := range list {
+		list[i].First, list[i].Last = p.number(list[i].First), p.number(min(list[i].Last, p.highest))
+	}
+	return list
+}
+
+// number is what a process of the part becomes; 0 if unknown.
+func (p *Part) number(process uint32) uint32 {
+	if process == 0 {
+		return 0
+	}
+	return p.base + process
+}
+
+// Footer returns the footer of the merged recording: what was lost together, and the worst end.
+func (p *Plan) Footer() recording.Footer {
+	var footer recording.Footer
+	messages := []string{fmt.Sprintf("merged of %d recordings", len(p.parts))}
+	torn := 0
+	for i := range p.parts {
+		part := &p.parts[i]
+		status, signal := part.footer.Status, part.footer.Signal
+		if !part.whole {
+			status = -1
+			torn++
+		}
+		if badness(status, signal) > badness(footer.Status, footer.Signal) {
+			footer.Status, footer.Signal = status, signal
+		}
+		footer.Lost += part.lost
+		footer.Cut = footer.Cut || part.footer.Cut || !part.whole
+		footer.EndedNS = max(footer.EndedNS, part.moved(part.ended))
+		if m := part.footer.Message; m != "" && len(messages) < messagesMax && !slices.Contains(messages, m) {
+			messages = append(messages, m)
+		}
+	}
+	if torn > 0 {
+		messages = append(messages, fmt.Sprintf("%d had been cut off", torn))
+	}
+	footer.Message = strings.Join(messages, "; ")
+	return footer
+}
+
+// messagesMax bounds the messages of the parts that are kept.
+const messagesMax = 10
+
+// badness orders ends: a signal is worse than a status, that is worse than none known, and 0 is best.
+func badness(status, signal int) int {
+	switch {
+	case signal != 0:
+		return 1<<20 + signal
+	case status > 0:
+		return 1 + status
+	case status < 0:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,77 @@
+package extract
+
+import (
+	"cmp"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// carryOver queues records of what a process has: slabs, then what is free in the pool, the longest first, then what the
+// program holds. Records that only say more about these come last.
+func (p *part) carryOver(process *heap.Process) {
+	number, blocks := process.Number, process.Blocks()
+	slices.SortFunc(blocks, func(a, b *heap.Block) int { return cmp.Compare(a.Serial, b.Serial) })
+	for _, b := range blocks {
+		if b.State == heap.Slab {
+			p.queue = append(p.queue, slabRecord(number, b))
+		}
+	}
+	for _, b := range blocks {
+		if b.State == heap.Cached || b.State == heap.Cooling {
+			create := pooledCreate(b)
+			p.queue = append(p.queue, record(number, b.Thread, create.Event()), release(number, b.Thread, &create, outcomes[b.State]))
+		}
+	}
+	for _, o := range process.Objects() {
+		create := objectCreate(o)
+		p.queue = append(p.queue, record(number, o.Thread, create.Event()))
+		if o.Released {
+			p.queue = append(p.queue, release(number, o.Thread, &create, wire.OutcomePinned))
+		}
+	}
+	for _, b := range blocks {
+		if b.State == heap.InUse && b.Cooled {
+			cooled := wire.CooledFields{Time: p.options.Since, SubAllocation: b.SubAllocation, Bytes: b.Size, Block: b.ID}
+			p.queue = append(p.queue, record(number, b.Thread, cooled.Event()))
+		}
+	}
+}
+
+func record(process, thread uint32, e wire.Event) wire.Record {
+	return wire.Record{Process: process, Thread: thread, Event: e}
+}
+
+func slabRecord(process uint32, b *heap.Block) wire.Record {
+	return record(process, b.Thread, wire.SlabFields{
+		Time: b.Freed, CarriedOver: true, Scope: b.Scope, Access: b.Access, Bytes: b.Size, Block: b.ID,
+	}.Event())
+}
+
+// outcomes are those of the release that puts a block into the pool.
+var outcomes = map[heap.State]wire.Outcome{heap.Cached: wire.OutcomeCached, heap.Cooling: wire.OutcomeCooling}
+
+// pooledCreate describes a free block as the create of the object that had it last. A release follows.
+func pooledCreate(b *heap.Block) wire.CreateFields {
+	return wire.CreateFields{
+		Time: b.Freed, Outcome: wire.OutcomeHit, SubAllocation: b.SubAllocation, CarriedOver: true, Scope: b.Scope,
+		Access: b.Access, Tag: b.Tag, Object: b.Owner, Requested: b.Size, Granted: b.Size, Block: b.ID,
+	}
+}
+
+func objectCreate(o *heap.Object) wire.CreateFields {
+	return wire.CreateFields{
+		Time: o.Started, Duration: o.Duration, Cost: o.Cost, Memory: o.Memory, Outcome: o.Outcome, Reason: o.Reason,
+		NeedsBlock: o.NeedsBlock, SubAllocation: o.SubAllocation, CarriedOver: true, Scope: o.Scope, Access: o.Access,
+		Tag: o.Tag, Object: o.ID, Requested: o.Size, Granted: o.Granted, Block: o.Block, Parent: o.Parent,
+	}
+}
+
+// release returns the record of the end of an object that create describes.
+func release(process, thread uint32, create *wire.CreateFields, outcome wire.Outcome) wire.Record {
+	return record(process, thread, wire.ReleaseFields{
+		Time: create.Time, Outcome: outcome, SubAllocation: create.SubAllocation, CarriedOver: true, Object: create.Object,
+		Block: create.Block,
+	}.Event())
+}

@@ -1,0 +1,209 @@
+package extract_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/heaprun"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// read takes everything from a source.
+func read(t interface{ Fatal(...any) }, src recording.Source) []wire.Record {
+	var list []wire.Record
+	for {
+		var r wire.Record
+		err := src.Next(&r)
+		if errors.Is(err, io.EOF) {
+			return list
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Payload = slices.Clone(r.Payload)
+		list = append(list, r)
+	}
+}
+
+// fold returns the snapshot before each record from one on, and after the last.
+func fold(records []wire.Record, started uint64, from int) []*stats.Snapshot {
+	m := stats.New(stats.Options{Started: started})
+	var shots []*stats.Snapshot
+	for i := range records {
+		if i >= from {
+			shots = append(shots, m.Snapshot())
+		}
+		m.Apply(&records[i])
+	}
+	return append(shots, m.Snapshot())
+}
+
+// gauges are what a part has in common with the whole at any time.
+func gauges(s *stats.Snapshot) string {
+	text := gaugesOf(&s.Totals)
+	for _, p := range s.Processes {
+		text += fmt.Sprintf("\nprocess %d: %s", p.Number, gaugesOf(&p.Totals))
+	}
+	var tags []string
+	for i := range s.Tags {
+		if tag := &s.Tags[i]; tag.Live+tag.InUse+tag.Cached+tag.Cooling > 0 {
+			tags = append(tags, fmt.Sprintf("%s: %d live, %d in use, %d requested, %d + %d cached, %d cooling, free %v",
+				tag.Name, tag.Live, tag.InUse, tag.Requested, tag.Cached, tag.CachedCount, tag.Cooling, tag.Free))
+		}
+	}
+	slices.Sort(tags) // several may have one name
+	text += "\n" + strings.Join(tags, "\n")
+	for _, b := range s.Buckets {
+		if b.InUse+b.Cached+b.Cooling > 0 {
+			text += fmt.Sprintf("\nbucket %d: %d, %d, %d, %d", b.Smallest, b.InUse, b.Cached, b.Cooling, b.Blocks)
+		}
+	}
+	return text
+}
+
+func gaugesOf(t *stats.Totals) string {
+	return fmt.Sprintf("%d in use, %d requested, %d in %d cached, largest %d, squares %g, %d cooling, %d live, %d slabs of %d, %d free",
+		t.InUse, t.Requested, t.Cached, t.CachedBlocks, t.LargestCached, t.Squares, t.Cooling, t.LiveBuffers, t.Slabs, t.SlabBytes, t.SlabFree)
+}
+
+// counters are what happened.
+func counters(t *stats.Totals) map[string]uint64 {
+	c := map[string]uint64{
+		"hits": t.Hits, "misses": t.Misses, "creates": t.Creates, "failures": t.Failures, "unpooled": t.Unpooled,
+		"releases": t.Releases, "driver creates": t.DriverCreates, "driver releases": t.DriverReleases,
+		"hazards": t.HazardsAvoided, "uses": t.Uses, "driver ns": t.DriverNS, "hit ns": t.HitNS,
+		"bytes requested": t.BytesRequested, "bytes allocated": t.BytesAllocated,
+	}
+	for i := range t.Evictions {
+		c[fmt.Sprint("eviction ", i)], c[fmt.Sprint("reason ", i)] = t.Evictions[i], t.MissReasons[i]
+	}
+	return c
+}
+
+func less(all, before map[string]uint64) map[string]uint64 {
+	for name := range all {
+		all[name] -= before[name]
+	}
+	return all
+}
+
+// TestPartIsThePartOfTheWhole compares a part with the whole, at Since and after every record behind.
+func TestPartIsThePartOfTheWhole(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		records := heaprun.Run(t)
+		last := records[len(records)-1].Time
+		since := rapid.Uint64Range(heaprun.Start, last+1).Draw(t, "since")
+		until := rapid.Uint64Range(since, last+1).Draw(t, "until")
+		from, to := len(records), len(records)
+		if i := slices.IndexFunc(records, func(r wire.Record) bool { return r.Time >= since && !r.Kind.Late() }); i >= 0 {
+			from = i
+		}
+		if i := slices.IndexFunc(records, func(r wire.Record) bool { return r.Time > until && !r.Kind.Late() }); i >= 0 {
+			to = i
+		}
+		got := read(t, extract.Range(&heaprun.Tape{Records: records}, extract.Options{Since: since, Until: until}))
+		carried := len(got)
+		for carried > 0 && late(records, to, &got[carried-1]) {
+			carried--
+		}
+		carried -= to - from
+		if carried < 0 {
+			t.Fatalf("a part of %d records, the whole has %d there", len(got), to-from)
+		}
+		whole, part := fold(records[:to], heaprun.Start, from), fold(got[:carried+to-from], since, carried)
+		for i := range whole {
+			if diff := cmp.Diff(gauges(whole[i]), gauges(part[i])); diff != "" {
+				t.Fatalf("%d records behind the start (-whole +part):\n%s", i, diff)
+			}
+			want := less(counters(&whole[i].Totals), counters(&whole[0].Totals))
+			if diff := cmp.Diff(want, counters(&part[i].Totals)); diff != "" {
+				t.Fatalf("%d records behind the start (-difference +part):\n%s", i, diff)
+			}
+		}
+		for i := range records[from:to] {
+			if r := &records[from+i]; r.Kind.Late() {
+				r.Time = min(r.Time, until)
+			}
+		}
+		if diff := cmp.Diff(records[from:to], got[carried:carried+to-from], cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("records (-whole +part):\n%s", diff)
+		}
+		peaks(t, whole, part[len(part)-1])
+	})
+}
+
+// late reports whether a record is a name that the whole has behind the part.
+func late(records []wire.Record, to int, r *wire.Record) bool {
+	return r.Kind == wire.KindSite && slices.ContainsFunc(records[to:], func(w wire.Record) bool {
+		w.Time = r.Time
+		return cmp.Equal(w, *r)
+	})
+}
+
+// peaks demands that those of a part are the largest values since its start.
+func peaks(t *rapid.T, whole []*stats.Snapshot, end *stats.Snapshot) {
+	var inUse, cached, cooling, reserved uint64
+	for _, s := range whole {
+		inUse, cached = max(inUse, s.Totals.InUse), max(cached, s.Totals.Cached)
+		cooling, reserved = max(cooling, s.Totals.Cooling), max(reserved, s.Totals.Reserved())
+	}
+	got := &end.Totals
+	// A record may do several things one after the other, so cached and reserved are higher within it at times.
+	if got.PeakInUse != inUse || got.PeakCooling != cooling || got.PeakCached < cached || got.PeakReserved < reserved {
+		t.Errorf("peaks %d, %d, %d, %d; want %d, %d, %d, %d", got.PeakInUse, got.PeakCooling, got.PeakCached, got.PeakReserved,
+			inUse, cooling, cached, reserved)
+	}
+}
+
+// TestPartOfAPart: cutting twice is cutting once.
+func TestPartOfAPart(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		records := heaprun.Run(t)
+		last := records[len(records)-1].Time
+		first := rapid.Uint64Range(heaprun.Start, last).Draw(t, "first")
+		second := rapid.Uint64Range(first, last).Draw(t, "second")
+		once := extract.Range(&heaprun.Tape{Records: records}, extract.Options{Since: second})
+		twice := extract.Range(extract.Range(&heaprun.Tape{Records: records}, extract.Options{Since: first}), extract.Options{Since: second})
+		want := read(t, once)
+		if diff := cmp.Diff(want, read(t, twice)); diff != "" {
+			t.Errorf("(-once +twice):\n%s", diff)
+		}
+		if err := once.Rewind(); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, read(t, once)); diff != "" {
+			t.Errorf("after Rewind (-first +second):\n%s", diff)
+		}
+	})
+}
+
+// TestOneProcess: what one process does is what the model says of it.
+func TestOneProcess(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		records := heaprun.Run(t)
+		since := rapid.SampledFrom([]uint64{0, heaprun.Start, heaprun.Start + 40_000}).Draw(t, "since")
+		only := func(n uint32) bool { return n == 2 }
+		var wanted []wire.Record
+		for _, r := range records {
+			if r.Process == 2 {
+				wanted = append(wanted, r)
+			}
+		}
+		got := read(t, extract.Range(&heaprun.Tape{Records: records}, extract.Options{Since: since, Process: only}))
+		want := read(t, extract.Range(&heaprun.Tape{Records: wanted}, extract.Options{Since: since}))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}

@@ -1,0 +1,208 @@
+// Package importer reads what other tools say of memory as the records of a recording. It does no I/O of its own and
+// reads no clock.
+package importer
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording/ndjson"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Source gives the records of a foreign file. One goroutine uses it.
+type Source interface {
+	Header() recording.Header
+	// Next gives the next record, io.EOF after the last. Its payload is valid until the following call. Errors name the
+	// line that is wrong.
+	Next(*wire.Record) error
+	// Footer is complete once Next has returned EOF.
+	Footer() recording.Footer
+}
+
+// Facts are what a file does not say of itself.
+type Facts struct {
+	Name     string    // of the file: the program's, where the format names none
+	Modified time.Time // when it was written last
+}
+
+// Format is one that can be read.
+type Format struct {
+	Name, Help string
+	// looks reports whether a file that begins with a line is of the format.
+	looks func(line string) bool
+	open  func(io.Reader, Facts) (Source, error)
+}
+
+// Formats are all that can be read.
+var Formats = []Format{
+	{"ndjson", "lines of JSON, as export writes them", looksNDJSON, openNDJSON},
+	{"rmm", "the CSV log of the RAPIDS Memory Manager", looksRMM, openRMM},
+	{"minimalloc", "CSV of MiniMalloc, a step of time taken for 1 ms", looksMiniMalloc, openMiniMalloc},
+}
+
+// Names returns the names of the formats.
+func Names() []string {
+	names := make([]string, len(Formats))
+	for i := range Formats {
+		names[i] = Formats[i].Name
+	}
+	return names
+}
+
+const (
+	// lineMax is the longest line of a CSV file.
+	lineMax = 64 << 10
+	// start is when imported runs begin, in ns: time 0 means that nothing is known.
+	start = 1_000_000_000
+)
+
+// Open reads a file of a format; with an empty name it finds out which. What is packed by gzip is unpacked.
+func Open(format string, r io.Reader, facts Facts) (Source, error) {
+	in := bufio.NewReaderSize(r, lineMax)
+	if head, _ := in.Peek(2); bytes.Equal(head, []byte{0x1f, 0x8b}) {
+		unpacked, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, fmt.Errorf("unpack: %w", err)
+		}
+		in = bufio.NewReaderSize(unpacked, lineMax)
+	}
+	head, err := in.Peek(lineMax)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("read: %w", err)
+	}
+	if bytes.HasPrefix(head, []byte("GMTREC\r\n")) {
+		return nil, errors.New("this is a recording already")
+	}
+	text := strings.TrimLeft(string(head), "\ufeff \t\r\n")
+	if text == "" && err != nil && format == "" {
+		return nil, errors.New("nothing is there: the file has no text")
+	}
+	line, _, _ := strings.Cut(text, "\n")
+	for _, f := range Formats {
+		if f.Name == format || format == "" && f.looks(line) {
+			return f.open(in, facts)
+		}
+	}
+	return nil, fmt.Errorf("this looks like none of %s: say what it is with --format", strings.Join(Names(), ", "))
+}
+
+func looksNDJSON(line string) bool { return strings.HasPrefix(line, "{") }
+
+func openNDJSON(r io.Reader, _ Facts) (Source, error) {
+	in, err := ndjson.NewReader(r)
+	if err != nil {
+		return nil, err // a nil *Reader would be no nil Source
+	}
+	return in, nil
+}
+
+// header returns the header of a run that no session of ours recorded.
+func header(facts Facts) recording.Header {
+	return recording.Header{Program: facts.Name, Policy: "none", Tags: "caller", Created: facts.Modified.UTC(), ClockNS: start}
+}
+
+// introduce returns the record that names the process.
+func introduce(facts Facts) wire.Record {
+	return by(1, wire.ProcessFields{Time: start}.Record(wire.AppendProcess(nil, []string{facts.Name})))
+}
+
+// by returns a record of a thread of the one process that a log has.
+func by(thread uint32, r wire.Record) wire.Record {
+	r.Process, r.Thread = 1, thread
+	return r
+}
+
+// name returns the record that names a tag.
+func name(time uint64, tag uint32, title string) wire.Record {
+	title = strings.Map(func(c rune) rune {
+		if c < ' ' {
+			return ' '
+		}
+		return c
+	}, title)
+	frame := wire.SiteFrame{Function: title[:min(len(title), 200)]}
+	return by(1, wire.SiteFields{Time: time, Tag: tag}.Record(wire.AppendSiteFrame(nil, frame)))
+}
+
+// create returns what policy none does for a buffer: the driver makes it, though a pool could have served it. A replay
+// can ask what one would have done.
+func create(time, object, size uint64, tag, thread uint32) wire.Record {
+	e := wire.CreateFields{
+		Time: time, Outcome: wire.OutcomeMiss, Reason: wire.MissPolicy, Access: readWrite, Tag: tag, Object: object,
+		Requested: size, Granted: size,
+	}.Event()
+	return by(thread, wire.Record{Event: e})
+}
+
+// readWrite is CL_MEM_READ_WRITE (OpenCL 3.0 §5.2.1).
+const readWrite = 1
+
+// release returns the end of a buffer: the driver takes it back.
+func release(time, object, size uint64, tag, thread uint32) wire.Record {
+	e := wire.ReleaseFields{Time: time, Tag: tag, Object: object, Requested: size}.Event()
+	return by(thread, wire.Record{Event: e})
+}
+
+// table reads the lines of a CSV file.
+type table struct {
+	lines  *bufio.Scanner
+	number int
+	fields []string
+}
+
+func newTable(r io.Reader) *table {
+	t := &table{lines: bufio.NewScanner(r)}
+	t.lines.Buffer(nil, lineMax)
+	return t
+}
+
+// next reads a line that is not blank, io.EOF after the last. Fields have no commas in these formats.
+func (t *table) next() ([]string, error) {
+	for t.lines.Scan() {
+		t.number++
+		line := strings.TrimSpace(strings.TrimPrefix(t.lines.Text(), "\ufeff"))
+		if line == "" {
+			continue
+		}
+		var ok bool
+		if t.fields, ok = split(t.fields[:0], line); !ok {
+			return nil, t.wrong("a comma or a quote within quotes: want plain fields")
+		}
+		return t.fields, nil
+	}
+	switch err := t.lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		t.number++
+		return nil, t.wrong("a line of more than %d bytes", lineMax)
+	case err != nil:
+		return nil, fmt.Errorf("read: %w", err)
+	}
+	return nil, io.EOF
+}
+
+// split appends the fields of a line, false when one is not as quotes would have it: fields have no commas in these
+// formats.
+func split(fields []string, line string) ([]string, bool) {
+	ok := true
+	for field := range strings.SplitSeq(line, ",") {
+		field = strings.TrimSpace(field)
+		if len(field) >= 2 && strings.HasPrefix(field, `"`) && strings.HasSuffix(field, `"`) {
+			field = field[1 : len(field)-1]
+		}
+		ok = ok && !strings.Contains(field, `"`)
+		fields = append(fields, field)
+	}
+	return fields, ok
+}
+
+func (t *table) wrong(format string, args ...any) error {
+	return fmt.Errorf("line %d: %w", t.number, fmt.Errorf(format, args...))
+}

@@ -1,0 +1,140 @@
+package importer
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/arena"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// stepNS is what a step of time is taken for.
+const stepNS = 1_000_000
+
+// stepsMax bounds how far apart steps may be.
+const stepsMax = 1 << 43
+
+func looksMiniMalloc(line string) bool {
+	fields, _ := split(nil, line)
+	_, err := arena.ReadColumns(fields)
+	return err == nil
+}
+
+// miniEvent is the beginning or the end of a buffer.
+type miniEvent struct {
+	time   int64
+	phase  uint8 // within a step memory is given back, then taken, then that of buffers that last no time is given back
+	buffer int
+}
+
+const (
+	miniEnd uint8 = iota
+	miniBegin
+	miniEndAtOnce
+)
+
+// mini gives the records of a problem in the order of time: files are in any order, so all of it is in memory. Where a
+// solver put a buffer, its alignment and its gaps are not asked for.
+type mini struct {
+	facts   Facts
+	buffers []arena.Buffer
+	events  []miniEvent
+	origin  int64
+	next    int
+	queue   []wire.Record
+}
+
+func openMiniMalloc(r io.Reader, facts Facts) (Source, error) {
+	t := newTable(r)
+	fields, err := t.next()
+	if err == io.EOF { //nolint:errorlint // the table returns it as it is
+		return nil, fmt.Errorf("nothing is there: want id,lower,upper,size")
+	}
+	if err != nil {
+		return nil, err
+	}
+	columns, err := arena.ReadColumns(fields)
+	if err != nil {
+		return nil, t.wrong("%w", err)
+	}
+	s := &mini{facts: facts, queue: []wire.Record{introduce(facts)}}
+	for {
+		fields, err := t.next()
+		if err == io.EOF { //nolint:errorlint // the table returns it as it is
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		b, err := columns.Buffer(fields)
+		switch {
+		case err != nil:
+			return nil, t.wrong("%w", err)
+		case b.Upper < b.Lower:
+			return nil, t.wrong("upper %d is before lower %d", b.Upper, b.Lower)
+		}
+		s.add(b)
+	}
+	return s, s.order()
+}
+
+func (s *mini) add(b arena.Buffer) {
+	at := len(s.buffers)
+	s.buffers = append(s.buffers, b)
+	end := miniEnd
+	if b.Lower == b.Upper {
+		end = miniEndAtOnce
+	}
+	s.events = append(s.events, miniEvent{b.Lower, miniBegin, at}, miniEvent{b.Upper, end, at})
+}
+
+// order puts the events in order. Steps count from 0, or from the first where that is before.
+func (s *mini) order() error {
+	slices.SortStableFunc(s.events, func(a, b miniEvent) int {
+		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.phase, b.phase))
+	})
+	if len(s.events) == 0 {
+		return nil
+	}
+	s.origin = min(s.events[0].time, 0)
+	if last := s.events[len(s.events)-1].time; uint64(last)-uint64(s.origin) > stepsMax {
+		return fmt.Errorf("steps from %d to %d: want at most %d of them", s.origin, last, stepsMax)
+	}
+	return nil
+}
+
+func (s *mini) time(step int64) uint64 { return start + uint64(step-s.origin)*stepNS }
+
+// Header implements Source.
+func (s *mini) Header() recording.Header { return header(s.facts) }
+
+// Footer implements Source.
+func (s *mini) Footer() recording.Footer {
+	footer := recording.Footer{EndedNS: start, Message: "imported from a problem of MiniMalloc"}
+	if n := len(s.events); n > 0 {
+		footer.EndedNS = s.time(s.events[n-1].time)
+	}
+	return footer
+}
+
+// Next implements Source.
+func (s *mini) Next(r *wire.Record) error {
+	if len(s.queue) == 0 {
+		if s.next == len(s.events) {
+			return io.EOF
+		}
+		e := s.events[s.next]
+		s.next++
+		b, number, at := &s.buffers[e.buffer], uint64(e.buffer+1), s.time(e.time)
+		if e.phase == miniBegin {
+			s.queue = append(s.queue, name(at, uint32(number), "buffer "+b.ID), create(at, number, b.Size, uint32(number), 1))
+		} else {
+			s.queue = append(s.queue, release(at, number, b.Size, uint32(number), 1))
+		}
+	}
+	*r, s.queue = s.queue[0], s.queue[1:]
+	return nil
+}

@@ -1,0 +1,264 @@
+package importer
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// rmmColumns are the columns of RMM's log, in the order that it has them (rapidsai/rmm,
+// logging_resource_adaptor.hpp).
+var rmmColumns = []string{"thread", "time", "action", "pointer", "size", "stream"}
+
+// rmmWants says what a line has to look like.
+const rmmWants = "want Thread,Time,Action,Pointer,Size,Stream"
+
+func looksRMM(line string) bool {
+	line = strings.ToLower(line)
+	if strings.Contains(line, "action") && strings.Contains(line, "pointer") {
+		return true
+	}
+	fields, _ := split(nil, line)
+	return len(fields) == len(rmmColumns) && rmmActions[fields[2]] != 0
+}
+
+type rmmAction uint8
+
+const (
+	rmmAllocate rmmAction = 1 + iota
+	rmmFailure
+	rmmFree
+)
+
+var rmmActions = map[string]rmmAction{
+	"allocate": rmmAllocate, "allocate failure": rmmFailure, "free": rmmFree, "deallocate": rmmFree,
+}
+
+// rmm reads RMM's log. Memory grows with what is allocated at a time, with threads and with streams.
+type rmm struct {
+	table   *table
+	facts   Facts
+	columns []int // of rmmColumns, where they are in a line
+	line    []string
+	clock   rmmClock
+	last    uint64
+	object  uint64
+	live    map[uint64]rmmBuffer // by pointer
+	threads map[string]uint32
+	streams map[string]uint32
+	queue   []wire.Record // to be given
+}
+
+type rmmBuffer struct {
+	object, size uint64
+	tag          uint32
+}
+
+func openRMM(r io.Reader, facts Facts) (Source, error) {
+	s := &rmm{
+		table: newTable(r), facts: facts, last: start, live: map[uint64]rmmBuffer{}, threads: map[string]uint32{},
+		streams: map[string]uint32{}, queue: []wire.Record{introduce(facts)},
+	}
+	fields, err := s.table.next()
+	if err == io.EOF { //nolint:errorlint // the table returns it as it is
+		return nil, fmt.Errorf("nothing is there: %s", rmmWants)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range rmmColumns {
+		s.columns = append(s.columns, i)
+	}
+	if rmmActions[strings.ToLower(fields[min(2, len(fields)-1)])] != 0 {
+		s.line = slices.Clone(fields) // there is no header
+		return s, nil
+	}
+	for i, name := range rmmColumns {
+		at := slices.IndexFunc(fields, func(f string) bool { return strings.EqualFold(f, name) })
+		if at < 0 && name != "stream" && name != "thread" {
+			return nil, s.table.wrong("no column %s: %s", name, rmmWants)
+		}
+		s.columns[i] = at
+	}
+	return s, nil
+}
+
+// Header implements Source.
+func (s *rmm) Header() recording.Header { return header(s.facts) }
+
+// Footer implements Source.
+func (s *rmm) Footer() recording.Footer {
+	return recording.Footer{EndedNS: s.last, Message: "imported from RMM's log"}
+}
+
+// Next implements Source.
+func (s *rmm) Next(r *wire.Record) error {
+	for len(s.queue) == 0 {
+		fields := s.line
+		if s.line = nil; fields == nil {
+			var err error
+			if fields, err = s.table.next(); err != nil {
+				return err
+			}
+		}
+		if err := s.take(fields); err != nil {
+			return err
+		}
+	}
+	*r, s.queue = s.queue[0], s.queue[1:]
+	return nil
+}
+
+// field returns a column of a line, empty when it has none.
+func (s *rmm) field(fields []string, column int) string {
+	if at := s.columns[column]; at >= 0 && at < len(fields) {
+		return fields[at]
+	}
+	return ""
+}
+
+func (s *rmm) take(fields []string) error {
+	action := rmmActions[strings.ToLower(s.field(fields, 2))]
+	if action == 0 {
+		return s.table.wrong("action %.40q: want allocate, allocate failure or free", s.field(fields, 2))
+	}
+	since, ok := s.clock.read(s.field(fields, 1))
+	if !ok {
+		return s.table.wrong("time %.40q: want HH:MM:SS.microseconds, or seconds", s.field(fields, 1))
+	}
+	size, err := strconv.ParseUint(s.field(fields, 4), 0, 64)
+	if err != nil {
+		return s.table.wrong("size %.40q: want bytes", s.field(fields, 4))
+	}
+	pointer, err := parsePointer(s.field(fields, 3))
+	if err != nil {
+		return s.table.wrong("pointer %.40q: want a hexadecimal number", s.field(fields, 3))
+	}
+	at := uint64(max(start+since, 0))
+	s.last = max(s.last, at)
+	s.act(action, at, pointer, size, s.thread(s.field(fields, 0)), s.tag(at, s.field(fields, 5)))
+	return nil
+}
+
+func (s *rmm) act(action rmmAction, at, pointer, size uint64, thread, tag uint32) {
+	was, known := s.live[pointer]
+	if action != rmmFailure && known { // without its free, that is lost
+		s.queue = append(s.queue, release(at, was.object, was.size, was.tag, thread))
+		delete(s.live, pointer)
+	}
+	switch {
+	case action == rmmFailure:
+		e := wire.CreateFields{
+			Time: at, Outcome: wire.OutcomeFailed, Access: readWrite, Status: allocationFailure, Tag: tag, Requested: size,
+		}.Event()
+		s.queue = append(s.queue, by(thread, wire.Record{Event: e}))
+	case pointer == 0: // of 0 bytes
+	case action == rmmAllocate:
+		s.object++
+		s.live[pointer] = rmmBuffer{s.object, size, tag}
+		s.queue = append(s.queue, create(at, s.object, size, tag, thread))
+	case !known: // allocated before the log began: the model counts it as unknown
+		s.queue = append(s.queue, release(at, 0, size, tag, thread))
+	}
+}
+
+// allocationFailure is CL_MEM_OBJECT_ALLOCATION_FAILURE.
+const allocationFailure = -4
+
+// thread numbers the threads from 1: what the log has may be wider than a thread's number here.
+func (s *rmm) thread(word string) uint32 {
+	if s.threads[word] == 0 {
+		s.threads[word] = uint32(len(s.threads) + 1)
+	}
+	return s.threads[word]
+}
+
+// tag numbers the streams from 1: they are what the log has for call sites.
+func (s *rmm) tag(at uint64, stream string) uint32 {
+	if stream == "" {
+		return 0
+	}
+	if s.streams[stream] == 0 {
+		s.streams[stream] = uint32(len(s.streams) + 1)
+		s.queue = append(s.queue, name(at, s.streams[stream], "stream "+stream))
+	}
+	return s.streams[stream]
+}
+
+// parsePointer reads what printf's %p and spdlog write.
+func parsePointer(text string) (uint64, error) {
+	text = strings.ToLower(text)
+	if text == "(nil)" || text == "nullptr" {
+		return 0, nil
+	}
+	return strconv.ParseUint(strings.TrimPrefix(text, "0x"), 16, 64)
+}
+
+// rmmClock reads times of day, across midnight, and seconds since any time.
+type rmmClock struct {
+	begun       bool
+	first, last int64 // ns
+	days        int64
+}
+
+const day = int64(24 * time.Hour)
+
+// secondsMax bounds times, so that their sums stay numbers.
+const secondsMax = 1 << 33
+
+// read returns how long after the first time another one is, in ns.
+func (c *rmmClock) read(text string) (int64, bool) {
+	ns, ofDay, ok := parseTime(text)
+	if !ok {
+		return 0, false
+	}
+	if ofDay {
+		ns += c.days
+		if c.begun && ns < c.last-day/2 { // a little earlier is another thread's
+			ns += day
+			c.days += day
+		}
+	}
+	if !c.begun {
+		c.begun, c.first = true, ns
+	}
+	c.last = ns
+	return ns - c.first, true
+}
+
+// parseTime reads "12:34:56.123456", "12:34:56:123456" and "1634567890.123456" as ns.
+func parseTime(text string) (ns int64, ofDay, ok bool) {
+	if at := strings.LastIndexByte(text, ' '); at >= 0 { // a date
+		text = text[at+1:]
+	}
+	parts := strings.Split(text, ":")
+	var fraction string
+	switch len(parts) {
+	case 4:
+		parts, fraction = parts[:3], parts[3]
+		if len(fraction) > 6 || fraction == "" {
+			return 0, false, false
+		}
+		fraction = strings.Repeat("0", 6-len(fraction)) + fraction
+	case 1, 3:
+		last := len(parts) - 1
+		parts[last], fraction, _ = strings.Cut(parts[last], ".")
+	default:
+		return 0, false, false
+	}
+	for i, part := range parts {
+		value, err := strconv.ParseUint(part, 10, 64)
+		if err != nil || value >= secondsMax || len(parts) > 1 && value >= [...]uint64{24, 60, 61}[i] {
+			return 0, false, false
+		}
+		ns = ns*60 + int64(value)
+	}
+	nano, err := strconv.ParseUint((fraction + "000000000")[:9], 10, 64)
+	return ns*int64(time.Second) + int64(nano), len(parts) > 1, err == nil
+}

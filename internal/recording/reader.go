@@ -1,0 +1,372 @@
+package recording
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Reader reads a recording from the front, in bounded memory. It skips damage, which Damage describes.
+// One goroutine uses it.
+type Reader struct {
+	file   *os.File
+	path   string
+	size   int64
+	header Header
+	footer *Footer
+	first  int64        // offset of the first frame behind the header
+	index  []IndexEntry // the footer's, if it fits the file
+	offset int64        // of the next frame
+	frames int
+	zip    *zstd.Decoder
+
+	state  codecState
+	packed []byte
+	raw    []byte
+	rest   []byte // of raw, to be decoded
+	left   uint32 // events in rest
+	events uint64 // read since Rewind
+	latest uint64 // time in the frames so far
+	leapt  bool   // not all frames since Rewind were read
+	damage string
+	search *walker // nil until something is damaged
+}
+
+// Open opens a recording, which must be a file that can be sought. Errors are ErrNotRecording, ErrVersion, or of the
+// file system. A file that ends in the middle opens: its events up to there are read.
+func Open(path string) (*Reader, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, openError(path, err)
+	}
+	r, err := open(file, path)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return r, nil
+}
+
+func open(file *os.File, path string) (*Reader, error) {
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return nil, openError(path, err)
+	case info.IsDir():
+		return nil, fmt.Errorf("%s %w: it is a folder", path, ErrNotRecording)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s %w: that is a file that can be sought, which a pipe or a device cannot", path, ErrNotRecording)
+	}
+	zip, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxFrameRaw))
+	if err != nil {
+		return nil, openError(path, err)
+	}
+	r := &Reader{file: file, path: path, size: info.Size(), zip: zip}
+	if err := r.readHeader(); err != nil {
+		zip.Close()
+		return nil, err
+	}
+	r.readFooter()
+	return r, nil
+}
+
+// openError says what could not be opened, and that once.
+func openError(path string, err error) error {
+	var of *fs.PathError
+	if errors.As(err, &of) {
+		err = of.Err
+	}
+	return fmt.Errorf("open recording %s: %w", path, err)
+}
+
+func (r *Reader) readHeader() error {
+	var magic [len(fileMagic)]byte
+	if _, err := io.ReadFull(r.file, magic[:]); err != nil || magic != fileMagic {
+		return fmt.Errorf("%s %w", r.path, ErrNotRecording)
+	}
+	r.offset = int64(len(magic))
+	head, err := r.readFrame()
+	if err == nil {
+		err = r.unpack(&head)
+	}
+	if err != nil || head.kind != frameHeader {
+		return fmt.Errorf("%s %w: its header is cut off or damaged", r.path, ErrNotRecording)
+	}
+	// First the version alone: a later one may have other fields, or others in them.
+	var only struct {
+		Version int `json:"version"`
+	}
+	if err := json.Unmarshal(r.raw, &only); err == nil && only.Version > Version {
+		return fmt.Errorf("%s %w", r.path, ErrVersion)
+	}
+	if err := json.Unmarshal(r.raw, &r.header); err != nil {
+		return fmt.Errorf("%s %w: %w", r.path, ErrNotRecording, err)
+	}
+	if r.header.Version < 1 {
+		return fmt.Errorf("%s %w: its header has no version", r.path, ErrNotRecording)
+	}
+	r.first = r.offset
+	return nil
+}
+
+const (
+	// footerTries bounds the work on a file that is full of what looks like frames.
+	footerTries = 8
+	// tailMax is how much of a file's end is looked through for its footer.
+	tailMax = 2 << 20
+)
+
+// readFooter looks for the footer at the end; without one the recording was cut off.
+func (r *Reader) readFooter() {
+	from := max(r.first, r.size-tailMax)
+	tail := make([]byte, r.size-from)
+	if _, err := r.file.ReadAt(tail, from); err != nil {
+		return
+	}
+	defer func() { r.offset = r.first }()
+	// Packed bytes may look like the start of a frame, so a false one does not end the search, nor does a frame that
+	// a later gpumemtop has put behind the footer.
+	for range footerTries {
+		at := bytes.LastIndex(tail, frameMagic[:])
+		if at < 0 {
+			return
+		}
+		r.offset = from + int64(at)
+		head, err := r.readFrame()
+		if err == nil && head.kind <= frameDefinitions {
+			var footer Footer
+			if head.kind == frameFooter && r.unpack(&head) == nil && json.Unmarshal(r.raw, &footer) == nil {
+				r.footer = &footer
+				r.index = r.fitting(footer.Index)
+			}
+			return
+		}
+		tail = tail[:at]
+	}
+}
+
+// Header returns what was recorded.
+func (r *Reader) Header() Header { return r.header }
+
+// Footer returns how the recording ended, false when it was cut off.
+func (r *Reader) Footer() (Footer, bool) {
+	if r.footer == nil {
+		return Footer{}, false
+	}
+	return *r.footer, true
+}
+
+// Size returns the length of the file in bytes, as it was opened.
+func (r *Reader) Size() int64 { return r.size }
+
+// Offset returns how far reading has come, in bytes.
+func (r *Reader) Offset() int64 { return r.offset }
+
+// Damage says what could not be read so far, "" when nothing is missing. It is complete once Next has returned EOF.
+func (r *Reader) Damage() string { return r.damage }
+
+// Cut reports whether the run goes on behind the last record, by the footer or its absence.
+func (r *Reader) Cut() bool {
+	footer, whole := r.Footer()
+	return !whole || footer.Cut
+}
+
+// Close closes the file.
+func (r *Reader) Close() error {
+	r.zip.Close()
+	return r.file.Close()
+}
+
+// Rewind starts again at the first event.
+func (r *Reader) Rewind() error {
+	r.offset, r.frames, r.left, r.rest, r.damage = r.first, 0, 0, nil, ""
+	r.events, r.latest, r.leapt = 0, 0, false
+	return nil
+}
+
+// SeekTime goes to the first frame that holds an event at or after a time in ns (CLOCK_MONOTONIC of the recording), to
+// the end when there is none. Events before it in that frame are still read.
+func (r *Reader) SeekTime(ns uint64) error {
+	if err := r.Rewind(); err != nil {
+		return err
+	}
+	frames := 0
+	for _, e := range r.index {
+		if e.LastNS >= ns {
+			r.offset, r.frames = e.Offset, frames
+			break
+		}
+		frames += int(e.Frames)
+	}
+	err := r.scan(ns)
+	r.leapt = r.offset != r.first
+	return err
+}
+
+// scan steps over frames whose events are all before a time, by their heads alone. It stops at a damaged head: Next
+// steps over that and tells.
+func (r *Reader) scan(ns uint64) error {
+	w := r.walk()
+	for {
+		var head frameHead
+		b := w.at(r.offset, headSize)
+		if w.err != nil || !r.fits(&head, b, r.offset) || head.kind == frameEvents && head.lastNS >= ns {
+			return w.err
+		}
+		r.offset += head.length()
+		if head.kind == frameEvents {
+			r.frames++
+		}
+	}
+}
+
+// Next reads the next record, io.EOF after the last, as the current version has it: see Upgrade. Its payload is valid
+// until the following call.
+func (r *Reader) Next(rec *wire.Record) error {
+	for {
+		for r.left == 0 {
+			if err := r.nextFrame(); err != nil {
+				return err
+			}
+		}
+		rest, err := r.state.next(r.rest, rec)
+		if err == nil {
+			r.rest = rest
+			r.left--
+			Upgrade(r.header.Version, rec)
+			return nil
+		}
+		r.hurt("frame %d holds %d events less than it says", r.frames, r.left)
+		r.left = 0
+	}
+}
+
+// nextFrame goes to the next frame of events. It steps over those of other types, which a later version may add.
+func (r *Reader) nextFrame() error {
+	for {
+		start := r.offset
+		head, err := r.readFrame()
+		if err == nil && head.kind == frameEvents {
+			if err = r.unpack(&head); err == nil {
+				r.frames++
+				r.events += uint64(head.events)
+				r.latest = max(r.latest, head.lastNS)
+				r.state = newState(r.header.Version)
+				r.rest, r.left = r.raw, head.events
+				return nil
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			r.conclude()
+			return io.EOF
+		case errors.Is(err, errFrame):
+			if !r.resync(start) {
+				return io.EOF
+			}
+		case err != nil:
+			return readError(err)
+		}
+	}
+}
+
+// conclude tells at the end what is missing though no frame is damaged.
+func (r *Reader) conclude() {
+	switch {
+	case r.damage != "":
+	case r.footer == nil:
+		r.hurt("it ends without a footer after frame %d%s: the program or gpumemtop was killed; all events up to there are whole", r.frames, r.when())
+	case !r.leapt && r.events != r.footer.Events:
+		r.hurt("it holds %d events, and its footer speaks of %d: it was put together or cut", r.events, r.footer.Events)
+	}
+}
+
+// when says how far the frames so far have come, empty when there are none.
+func (r *Reader) when() string {
+	if r.frames == 0 || r.latest < r.header.ClockNS {
+		return ""
+	}
+	return fmt.Sprintf(" at %.3f s", float64(r.latest-r.header.ClockNS)/1e9)
+}
+
+// resync looks for the next frame behind one that is damaged or cut off at start.
+func (r *Reader) resync(start int64) bool {
+	if r.search == nil {
+		r.search = r.walk()
+	}
+	if r.search.after = start; r.search.skip() {
+		r.offset = r.search.after
+		r.hurt("%d bytes behind frame %d are damaged", r.offset-start, r.frames)
+		return true
+	}
+	r.hurt("the last %d bytes, behind frame %d%s, are cut off; the events before are whole", r.size-start, r.frames, r.when())
+	r.offset = r.size
+	return false
+}
+
+// damageMax bounds the text about damage; a file that is damaged all over is not described in full.
+const damageMax = 1000
+
+func (r *Reader) hurt(format string, args ...any) {
+	switch {
+	case r.damage == "":
+		r.damage = fmt.Sprintf(format, args...)
+	case len(r.damage) < damageMax:
+		r.damage += "; " + fmt.Sprintf(format, args...)
+	case !strings.HasSuffix(r.damage, moreDamage):
+		r.damage += moreDamage
+	}
+}
+
+const moreDamage = "; and more"
+
+var errFrame = errors.New("no whole frame")
+
+// readFrame reads the frame at offset, packed, and moves behind it.
+func (r *Reader) readFrame() (frameHead, error) {
+	var head frameHead
+	var b [headSize]byte
+	n, err := r.file.ReadAt(b[:], r.offset)
+	if n == 0 && errors.Is(err, io.EOF) {
+		return head, io.EOF
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return head, err
+	}
+	if !r.fits(&head, b[:n], r.offset) {
+		return head, errFrame
+	}
+	r.packed = slices.Grow(r.packed[:0], int(head.packed))[:head.packed]
+	if _, err := r.file.ReadAt(r.packed, r.offset+headSize); err != nil {
+		return head, err
+	}
+	if checksum(b[:checkedSize], r.packed) != head.checksum {
+		return head, errFrame
+	}
+	r.offset += head.length()
+	return head, nil
+}
+
+// fits reads a head and reports whether it is one, as far as that shows without the payload, and within the file.
+func (r *Reader) fits(head *frameHead, b []byte, offset int64) bool {
+	return head.decode(b) && (head.sound || r.header.Version < 3) && offset+head.length() <= r.size
+}
+
+// unpack unpacks the frame that readFrame read into raw.
+func (r *Reader) unpack(head *frameHead) error {
+	raw, err := r.zip.DecodeAll(r.packed, r.raw[:0])
+	if err != nil || len(raw) != int(head.raw) {
+		return errFrame
+	}
+	r.raw = raw
+	return nil
+}

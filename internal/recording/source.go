@@ -1,0 +1,67 @@
+package recording
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Source gives the records of a run in the order of their times, as far as the session could know it; *Reader is one.
+// One goroutine uses it.
+type Source interface {
+	// Next reads the next record, io.EOF after the last. Its payload is valid until the following call.
+	Next(*wire.Record) error
+	// Rewind starts again at the first record.
+	Rewind() error
+}
+
+// DamageOf returns what a source could not read so far, empty when it cannot tell.
+func DamageOf(src Source) string {
+	if s, ok := src.(interface{ Damage() string }); ok {
+		return s.Damage()
+	}
+	return ""
+}
+
+// GoesOn reports of a source that has given io.EOF whether the run goes on behind its last record: what lives then is no
+// leak. A source that cannot tell gives all of a run.
+func GoesOn(src Source) bool {
+	s, ok := src.(interface{ Cut() bool })
+	return ok && s.Cut()
+}
+
+// Records rewinds a source and iterates over its records. A record is valid until the next one. An error comes last,
+// with a nil record.
+func Records(src Source) iter.Seq2[*wire.Record, error] {
+	return func(yield func(*wire.Record, error) bool) {
+		if err := src.Rewind(); err != nil {
+			yield(nil, fmt.Errorf("go to the start of the recording: %w", err))
+			return
+		}
+		var r wire.Record
+		for {
+			switch err := src.Next(&r); {
+			case errors.Is(err, io.EOF):
+				return
+			case err != nil:
+				yield(nil, err)
+				return
+			}
+			if !yield(&r, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Upgrade turns a record of an earlier version into one of the current version, so that code that reads it, or writes it
+// again, need not know its origin. Before version 4 a use did not say where in its object it was, and the use of a copy had
+// the tag of the memory: both are unknown now.
+func Upgrade(version int, r *wire.Record) {
+	if version < 4 && r.Kind == wire.KindUse {
+		r.AsUse().ForgetPlace()
+	}
+}

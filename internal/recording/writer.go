@@ -1,0 +1,212 @@
+package recording
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Writer appends records to a file. One goroutine uses it. After the first write error it writes nothing more and
+// returns that error; what is in the file then is a whole recording up to there.
+type Writer struct {
+	file   *os.File
+	zip    *zstd.Encoder
+	err    error
+	offset int64
+
+	summarize   func() Summary // nil: blocks have none
+	events      batch
+	definitions batch // of those events, the ones that define
+	packed      []byte
+	footer      Footer
+}
+
+// batch is a frame of records that is being filled.
+type batch struct {
+	head  frameHead
+	state codecState
+	raw   []byte
+}
+
+func newBatch(kind frameType) batch {
+	return batch{head: frameHead{kind: kind}, state: newState(Version)}
+}
+
+// append adds a record, which refers to those before it.
+func (f *batch) append(r *wire.Record) {
+	if f.head.events == 0 {
+		f.head.firstNS, f.head.lastNS = r.Time, r.Time
+	}
+	f.raw = f.state.append(f.raw, r)
+	f.head.events++
+	f.head.firstNS = min(f.head.firstNS, r.Time)
+	f.head.lastNS = max(f.head.lastNS, r.Time)
+}
+
+// clear starts the next frame.
+func (f *batch) clear() {
+	f.raw = f.raw[:0]
+	f.head = frameHead{kind: f.head.kind}
+	f.state = newState(Version)
+}
+
+// packer returns what packs the frames of all writers: it takes half a megabyte, and keeps nothing between frames.
+var packer = sync.OnceValues(func() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
+})
+
+// Create makes a recording file. An existing one is replaced only with force, and only if it is a regular file.
+func Create(path string, h Header, force bool) (*Writer, error) {
+	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	if force {
+		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("create recording: %s is no regular file: use -o to name another", path)
+		}
+		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	}
+	file, err := os.OpenFile(path, flags, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("%s exists: use -f to overwrite it or -o to name another", path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create recording: %w: use -o to name a file that can be written", err)
+	}
+	zip, err := packer()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("create recording: %w", err), file.Close())
+	}
+	w := &Writer{file: file, zip: zip, events: newBatch(frameEvents), definitions: newBatch(frameDefinitions)}
+	h.Version = Version
+	w.write(fileMagic[:])
+	w.writeJSON(frameHeader, h)
+	if w.err != nil {
+		err := errors.Join(w.err, file.Close())
+		if !force {
+			// The file is ours and holds nothing; what cannot be removed either is worth no second complaint.
+			_ = os.Remove(path)
+		}
+		return nil, err
+	}
+	return w, nil
+}
+
+// Summarize sets what summarizes a block. It is called when a block is cut, by Append, Flush or Close, and says what
+// happened since the last call. Call Summarize before the first Append.
+func (w *Writer) Summarize(summarize func() Summary) { w.summarize = summarize }
+
+// Append adds a record. It reaches the file with the frame, at the latest with Flush.
+func (w *Writer) Append(r *wire.Record) error {
+	if w.err != nil {
+		return w.err
+	}
+	w.events.append(r)
+	if defines(r.Kind) {
+		w.definitions.append(r)
+	}
+	if len(w.events.raw) >= cutRaw || w.events.head.events >= cutEvents {
+		return w.Flush()
+	}
+	return nil
+}
+
+// Flush writes what was appended since the last frame.
+func (w *Writer) Flush() error {
+	head := &w.events.head
+	if head.events == 0 || w.err != nil {
+		return w.err
+	}
+	var summary *Summary
+	if w.summarize != nil {
+		s := w.summarize()
+		summary = &s
+	}
+	w.index(summary)
+	w.packed = w.packed[:0]
+	if w.definitions.head.events == 0 {
+		w.pack(head, summary, w.events.raw)
+	} else {
+		// Both frames go out in one call: a crash leaves both or none.
+		head.flags |= flagDefines
+		w.pack(head, summary, w.events.raw)
+		w.pack(&w.definitions.head, nil, w.definitions.raw)
+		w.definitions.clear()
+	}
+	w.write(w.packed)
+	w.events.clear()
+	return w.err
+}
+
+// index notes the frame that is about to be written.
+func (w *Writer) index(summary *Summary) {
+	head := &w.events.head
+	w.footer.Events += uint64(head.events)
+	w.footer.Index = addEntry(w.footer.Index, IndexEntry{w.offset, 1, uint64(head.events), head.firstNS, head.lastNS, summary})
+}
+
+// Bytes returns the length of the file.
+func (w *Writer) Bytes() uint64 { return uint64(w.offset) }
+
+// Close flushes, writes the footer and closes the file. The Index and Events of f are filled in.
+func (w *Writer) Close(f Footer) error {
+	if w.Flush() == nil {
+		f.Index, f.Events = w.footer.Index, w.footer.Events
+		w.writeJSON(frameFooter, f)
+	}
+	if err := w.file.Close(); err != nil && w.err == nil {
+		w.err = fmt.Errorf("close recording: %w", err)
+	}
+	return w.err
+}
+
+func (w *Writer) writeJSON(kind frameType, v any) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		w.err = fmt.Errorf("write recording: %w", err)
+		return
+	}
+	w.packed = w.packed[:0]
+	w.pack(&frameHead{kind: kind}, nil, data)
+	w.write(w.packed)
+}
+
+// pack adds a frame to what is written next.
+func (w *Writer) pack(head *frameHead, summary *Summary, raw []byte) {
+	if len(raw) > maxFrameRaw && w.err == nil {
+		w.err = fmt.Errorf("write recording: a frame of %d bytes is more than a reader takes", len(raw))
+		return
+	}
+	start := len(w.packed)
+	var b [headSize]byte
+	w.packed = append(w.packed, b[:]...)
+	if summary != nil {
+		w.packed = summary.append(w.packed)
+	}
+	w.packed = w.zip.EncodeAll(raw, w.packed)
+	payload := w.packed[start+headSize:]
+	head.raw, head.packed = uint32(len(raw)), uint32(len(payload))
+	head.encode(&b, payload)
+	copy(w.packed[start:], b[:])
+}
+
+// write writes in a single call, so that a crash cuts as little as it can. On failure what has reached the file is cut
+// off again.
+func (w *Writer) write(b []byte) {
+	if w.err != nil {
+		return
+	}
+	if _, err := w.file.Write(b); err != nil {
+		w.err = fmt.Errorf("write recording: %w", err)
+		if err := w.file.Truncate(w.offset); err != nil {
+			w.err = errors.Join(w.err, err)
+		}
+		return
+	}
+	w.offset += int64(len(b))
+}

@@ -1,0 +1,114 @@
+package replay
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/cost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// sing plays a source through a chorus of all policies, in batches of a size, leaving out what it need not hear.
+func sing(t *testing.T, src recording.Source, batch int, o Options) *Batch {
+	t.Helper()
+	c := NewBatch()
+	for _, name := range allocator.Names() {
+		o.Policy = name
+		if _, err := c.Add(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	play := func() {
+		for voice := range allocator.Names() {
+			if err := c.Play(voice); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.Clear()
+	}
+	n := 0
+	labtest.Each(t, labtest.Rewound(t, src), func(r *wire.Record) {
+		if Matters(&r.Event) { // a listener is given no others
+			c.Read(r)
+		}
+		if n++; n%batch == 0 {
+			play()
+		}
+	})
+	play()
+	return c
+}
+
+// TestChorusGivesWhatReplayGives compares every voice with a replay of its own.
+func TestChorusGivesWhatReplayGives(t *testing.T) {
+	device := cost.Device{Create: cost.Line{A: 100, B: 1}, Release: cost.Line{A: 7}, Part: cost.Line{A: 3}}
+	for file, reader := range labtest.Recordings(t, "testdata") {
+		for _, o := range []Options{{}, {Capacity: 2 << 20}} {
+			for _, batch := range []int{1, 64, 1 << 30} {
+				c := sing(t, reader, batch, o)
+				for voice, name := range allocator.Names() {
+					o.Policy, o.Device = name, device
+					want, err := Replay(labtest.Rewound(t, reader), o)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if diff := cmp.Diff(*want, c.Result(voice, device)); diff != "" {
+						t.Errorf("%s, %s, batches of %d: %s", file, name, batch, diff)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestVoicesComeAndGo adds one late, which has none of the buffers that are there, and removes another.
+func TestVoicesComeAndGo(t *testing.T) {
+	story := labtest.New()
+	c := NewBatch()
+	first, err := c.Add(Options{Policy: "futhark"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Add(Options{Policy: "futrak"}); err == nil {
+		t.Error("an unknown policy takes part")
+	}
+	read := func() {
+		for i := range story.Records {
+			c.Read(&story.Records[i])
+		}
+		story.Records = story.Records[:0]
+	}
+	for n := range uint64(5) {
+		story.Create(n+1, 4096)
+	}
+	read()
+	if err := c.Play(first); err != nil {
+		t.Fatal(err)
+	}
+	if c.Events() != 5 || c.Bytes() == 0 || c.Reserved(first) != 5*4096 {
+		t.Errorf("%d events, %d bytes kept, %d reserved", c.Events(), c.Bytes(), c.Reserved(first))
+	}
+	c.Clear()
+	late, err := c.Add(Options{Policy: "futhark"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Remove(first)
+	for n := range uint64(5) {
+		story.Release(n+1, wire.OutcomeCached)
+	}
+	story.Create(6, 4096)
+	story.Release(6, wire.OutcomeCached)
+	story.Create(7, 4096)
+	read()
+	if err := c.Play(late); err != nil {
+		t.Fatal(err)
+	}
+	if r := c.Result(late, cost.Device{}); r.Hits != 1 || r.Misses != 1 || r.PeakReserved != 4096 {
+		t.Errorf("%+v", r)
+	}
+}

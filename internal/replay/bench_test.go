@@ -1,0 +1,43 @@
+package replay
+
+import (
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randrun"
+)
+
+// BenchmarkRun plays a tape through every policy. GPUMEMTOP_RECORDING names a recording to play instead of the
+// synthetic one.
+func BenchmarkRun(b *testing.B) {
+	loaded, err := Load(labtest.Recorded(b, randrun.Sites(1_000_000, 40, 64)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, policy := range allocator.Names() {
+		b.Run(policy, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := loaded.Run(Options{Policy: policy}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(loaded.Events())*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
+		})
+	}
+}
+
+// BenchmarkSimulation takes records as they come.
+func BenchmarkSimulation(b *testing.B) {
+	src := randrun.Sites(1_000_000, 40, 64)
+	for b.Loop() {
+		if err := src.Rewind(); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := Replay(src, Options{Policy: "futhark"}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(len(src.Records))*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
+}

@@ -1,0 +1,116 @@
+package replay
+
+import (
+	"fmt"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// thousand is a card of 1024 bytes, filled by four buffers of which three are released; then comes one of 512.
+func thousand() *labtest.Program {
+	t := labtest.New()
+	for object := range uint64(4) {
+		t.Create(object+1, 256)
+	}
+	for object := range uint64(3) {
+		t.Release(object+1, wire.OutcomeCached)
+	}
+	return t
+}
+
+func TestCapacity(t *testing.T) {
+	tape := thousand()
+	r := replay(t, tape, "futhark", 1024, "min_block=1")
+	if r.Free != 768 || fmt.Sprintf("%.3f %.3f %.3f", r.ExternalFragmentation(), r.QuadraticFragmentation(), r.RootFragmentation()) != "0.667 0.667 0.423" {
+		t.Errorf("free %d, fragmentation %g %g %g", r.Free, r.ExternalFragmentation(), r.QuadraticFragmentation(), r.RootFragmentation())
+	}
+	tape.Create(5, 512) // all 768 free bytes are stranded: two blocks make room
+	r = replay(t, tape, "futhark", 1024, "min_block=1")
+	if r.Failures != 0 || r.Misses != 5 || r.MissReasons[wire.MissTooSmall] != 1 || r.Evictions != 2 || r.PeakReserved != 1024 ||
+		r.DriverCreates != 5 || r.InUse != 768 || r.Cached != 256 {
+		t.Errorf("with room for 1024: %+v", r)
+	}
+	if r = replay(t, tape, "futhark", 0, "min_block=1"); r.Evictions != 0 || r.PeakReserved != 1536 {
+		t.Errorf("with any room: %+v", r)
+	}
+	tape.Create(6, 512)
+	tape.Release(6, wire.OutcomeCached)
+	tape.Create(7, 256)
+	r = replay(t, tape, "futhark", 1024, "min_block=1")
+	if r.Failures != 1 || r.Requests != 7 || r.Hits != 0 || r.InUse != 1024 || r.Evictions != 3 {
+		t.Errorf("with a request that finds no memory: %+v", r)
+	}
+}
+
+// TestRounding lets rounding not turn down what the card has room for.
+func TestRounding(t *testing.T) {
+	tape := labtest.New()
+	tape.Create(1, 600) // 1024 do not fit
+	tape.Create(2, 300)
+	tape.Release(1, wire.OutcomeCached)
+	tape.Create(3, 400)
+	r := replay(t, tape, "pow2", 1000)
+	if r.Direct != 2 || r.Failures != 0 || r.Misses != 1 || r.PeakInUse != 900 || r.PeakReserved != 900 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestSlabsWithinACapacity(t *testing.T) {
+	tape := labtest.New()
+	for object := range uint64(3) {
+		tape.Create(object+1, 1000)
+	}
+	if r := replay(t, tape, "slab", 0); r.Slabs != 1 || r.Hits != 2 || r.DriverCreates != 1 {
+		t.Errorf("with any room: %+v", r)
+	}
+	if r := replay(t, tape, "slab", 10_000); r.Slabs != 0 || r.Hits != 0 || r.DriverCreates != 3 || r.PeakReserved != 3000 {
+		t.Errorf("with room for no slab: %+v", r)
+	}
+}
+
+// TestTooLarge asks for what no card of that size can have: the pool keeps what it has.
+func TestTooLarge(t *testing.T) {
+	tape := labtest.New()
+	tape.Create(1, 4096)
+	tape.Release(1, wire.OutcomeCached)
+	tape.Create(2, 20_000)
+	tape.Create(3, 4096)
+	for _, policy := range []string{"futhark", "pow2", "slab", "buddy"} {
+		if r := replay(t, tape, policy, 10_000); r.Failures != 1 || r.Evictions != 0 || r.Hits != 1 || r.DriverCreates != 1 {
+			t.Errorf("%s: %+v", policy, r)
+		}
+	}
+}
+
+// TestSlabGivesWayToTheRequest has room for the request but not for a slab beside what is cached, which stays.
+func TestSlabGivesWayToTheRequest(t *testing.T) {
+	tape := labtest.New()
+	tape.Create(1, 1<<20).Access |= wire.CopyHostPtr // a block of its own
+	tape.Release(1, wire.OutcomeCached)
+	tape.Create(2, 100_000)
+	for policy, slab := range map[string]uint64{"slab": 1 << 20, "buddy": 1 << 20, "ualloc": 2 << 20} {
+		if r := replay(t, tape, policy, slab+1<<20); r.Slabs != 1 || r.DriverCreates != 2 || r.Evictions != 0 {
+			t.Errorf("%s with room for a slab: %+v", policy, r)
+		}
+		if r := replay(t, tape, policy, slab+1<<19); r.Slabs != 0 || r.DriverCreates != 2 || r.Evictions != 0 || r.Failures != 0 {
+			t.Errorf("%s without: %+v", policy, r)
+		}
+	}
+}
+
+// TestGivesBackWhatLacks drains no more than makes room.
+func TestGivesBackWhatLacks(t *testing.T) {
+	tape := labtest.New()
+	for object := range uint64(4) {
+		tape.Create(object+1, 1000)
+	}
+	for object := range uint64(4) {
+		tape.Release(object+1, wire.OutcomeCached)
+	}
+	tape.Create(5, 3000)
+	if r := replay(t, tape, "futhark", 5000, "min_block=1"); r.Evictions != 2 || r.Cached != 2000 || r.Failures != 0 {
+		t.Errorf("%+v", r)
+	}
+}

@@ -1,0 +1,73 @@
+package replay
+
+import (
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/cost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// brief is a process that leaves a buffer to the driver, has one in its pool, and one cooling there, when it is gone.
+// Its own EXIT comes before the release of the second.
+func brief(number uint32) *labtest.Program {
+	s := labtest.Empty(number)
+	s.Device(1<<30, 1<<28, 128)
+	s.Context(labtest.Scope)
+	for i := range uint64(3) {
+		s.Create(i+1, 4096)
+	}
+	s.Release(3, wire.OutcomeCooling).Flags = wire.FlagWouldRace
+	s.By(9).Add(wire.Event{Kind: wire.KindExit})
+	s.By(0).Release(2, wire.OutcomeCached)
+	s.Add(wire.Event{Kind: wire.KindExit})
+	return s
+}
+
+// TestProcessesThatAreGone take no memory any more, here and of the device, and what they did still counts.
+func TestProcessesThatAreGone(t *testing.T) {
+	const processes = 50
+	c := NewBatch()
+	for _, policy := range []string{"futhark", "slab"} {
+		if _, err := c.Add(Options{Policy: policy}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := labtest.Empty(0)
+	for n := range uint32(processes) {
+		s := brief(n + 1)
+		all.Records = append(all.Records, s.Records...)
+		for i := range s.Records {
+			c.Read(&s.Records[i])
+		}
+		for voice := range c.players {
+			if err := c.Play(voice); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.Clear()
+	}
+	if n := len(c.resolver.processes); n != 0 || c.resolver.script.slots != 3 {
+		t.Errorf("%d processes are known, %d slots taken", n, c.resolver.script.slots)
+	}
+	for voice, policy := range []string{"futhark", "slab"} {
+		p := c.players[voice]
+		for _, one := range p.processes {
+			if one != nil {
+				t.Fatalf("%s keeps a process", policy)
+			}
+		}
+		one := replay(t, brief(1), policy, 0)
+		r := c.Result(voice, cost.Device{})
+		if r.Processes != processes || r.Requests != 3*processes || r.Misses+r.Hits != 3*processes || r.PeakInUse != one.PeakInUse ||
+			r.PeakReserved != one.PeakReserved || r.InUse != processes*one.InUse || r.Cached != processes*one.Cached || one.InUse != 4096 {
+			t.Errorf("%s: %+v\none process: %+v", policy, r, one)
+		}
+		if c.Reserved(voice) != one.PeakReserved {
+			t.Errorf("%s: %d are reserved, the last left %d", policy, c.Reserved(voice), one.PeakReserved)
+		}
+		if again := replay(t, all, policy, 0); again.PeakReserved != r.PeakReserved || again.InUse != r.InUse {
+			t.Errorf("%s: a replay says %+v", policy, retried)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package replay
+
+import (
+	"errors"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/cost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// checkRuns demands that a tape gives what the recording gives, and gives it again.
+func checkRuns(t *testing.T, src recording.Source, loaded *Loaded, o Options) {
+	t.Helper()
+	want, err := Replay(labtest.Rewound(t, src), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		got, err := loaded.Run(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("%+v: %s", o, diff)
+		}
+	}
+}
+
+func TestTapeGivesWhatTheRecordingGives(t *testing.T) {
+	for file, reader := range labtest.Recordings(t, "testdata") {
+		loaded := load(t, reader)
+		if loaded.Events() == 0 || loaded.Bytes() < loaded.Events()*int(reflect.TypeFor[op]().Size()) {
+			t.Errorf("%s: %d events in %d bytes", file, loaded.Events(), loaded.Bytes())
+		}
+		for _, policy := range allocator.Names() {
+			checkRuns(t, reader, loaded, Options{Policy: policy, Fit: true})
+			checkRuns(t, reader, loaded, Options{Policy: policy, Capacity: 2 << 20, Device: cost.Device{Touch: cost.Line{B: 0.5}}})
+		}
+	}
+}
+
+// TestTapeOfNonsense has more records than a chunkOps has room for.
+func TestTapeOfNonsense(t *testing.T) {
+	for seed := range uint64(4) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		src := labtest.New()
+		for n := range 3 * chunkOps {
+			src.Records = append(src.Records, randomRecord(rng, uint64(n)))
+		}
+		loaded := load(t, src)
+		for _, policy := range allocator.Names() {
+			checkRuns(t, src, loaded, Options{Policy: policy, Capacity: rng.Uint64N(2) * 1 << 22})
+		}
+	}
+}
+
+func TestTapeErrors(t *testing.T) {
+	if _, err := Load(labtest.Broken{Err: errors.New("bad block")}); err == nil || !strings.Contains(err.Error(), "read the recording: bad block") {
+		t.Errorf("a source that fails: %v", err)
+	}
+	if _, err := load(t, thousand()).Run(Options{Policy: "futhork"}); err == nil || !strings.Contains(err.Error(), "unknown policy") {
+		t.Errorf("a policy that there is not: %v", err)
+	}
+}
+
+func TestOpIsCompact(t *testing.T) {
+	if size := reflect.TypeFor[op]().Size(); size > 32 {
+		t.Errorf("an op has %d bytes, want at most 32", size)
+	}
+}
+
+// TestSlotsAreUsedAgain loads many buffers of which few live at a time.
+func TestSlotsAreUsedAgain(t *testing.T) {
+	src := labtest.New()
+	for object := range uint64(1000) {
+		src.Create(object+1, 4096)
+		src.Release(object+1, []wire.Outcome{wire.OutcomeCached, wire.OutcomeCooling, wire.OutcomeRefused}[object%3])
+		src.Add(wire.Event{Kind: []wire.Kind{wire.KindSync, wire.KindCooled, wire.KindEvict}[object%3], Link: object + 1})
+	}
+	if loaded := load(t, src); loaded.script.slots != 1 {
+		t.Errorf("%d slots, want 1", loaded.script.slots)
+	}
+}

@@ -1,0 +1,253 @@
+package replay
+
+import (
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Numbers of the first blocks that a policy makes.
+const (
+	block1 = 1
+	block2 = 2
+)
+
+// twoThreads is a recording in which thread 2 says before thread 1 what was decided after: it found the block that
+// thread 1 had let go.
+func twoThreads(numbers bool) *labtest.Program {
+	s := labtest.New()
+	if numbers {
+		s.By(1).Order(wire.OrderNext, 0, 2)
+	}
+	s.By(1).Served(1, block1, wire.OutcomeMiss, wire.MissCold) // 2 and 3
+	if numbers {
+		s.By(2).Order(wire.OrderNext, 0, 5)
+	}
+	s.By(2).Served(2, block1, wire.OutcomeHit, wire.MissNone) // 5
+	s.By(1).Release(1, wire.OutcomeCached)                    // 4
+	if numbers {
+		s.By(1).Order(wire.OrderNext, 4, 7)
+		s.By(2).Order(wire.OrderDrop, 5, 6)
+	}
+	s.By(1).Served(3, block2, wire.OutcomeMiss, wire.MissCold) // 7 and 8
+	return s
+}
+
+func compared(t *testing.T, s *labtest.Program) *Comparison {
+	t.Helper()
+	c, err := Compare(s, Options{Policy: "futhark"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestNumbersTellTheOrder in which the policy was asked, where times do not.
+func TestNumbersTellTheOrder(t *testing.T) {
+	if c := compared(t, twoThreads(true)); !c.Exact() || c.Requests != 3 || c.First != "" {
+		t.Errorf("%+v", c)
+	}
+	if c := compared(t, twoThreads(false)); c.Exact() {
+		t.Errorf("without numbers the hit is found: %+v", c)
+	}
+}
+
+// TestLostEventsEndTheOrder, but nothing waits for ever.
+func TestLostEventsEndTheOrder(t *testing.T) {
+	s := labtest.New()
+	s.By(1).Order(wire.OrderNext, 0, 2)
+	s.By(1).Served(1, block1, wire.OutcomeMiss, wire.MissCold)
+	s.By(1).Order(wire.OrderNext, 3, 9) // what is between is lost
+	s.By(1).Release(1, wire.OutcomeCached)
+	s.By(0).Lost(5)
+	s.By(1).Served(2, block1, wire.OutcomeHit, wire.MissNone)
+	r := replay(t, s, "futhark", 0)
+	if r.Requests != 2 || r.Hits != 1 || r.Misses != 1 || r.Lost != 5 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestAPartOfARunHasNoOrder: its threads' first decisions are not in it.
+func TestAPartOfARunHasNoOrder(t *testing.T) {
+	s := labtest.New()
+	s.By(1).Order(wire.OrderNext, 70, 99)
+	s.By(1).Served(1, block1, wire.OutcomeMiss, wire.MissCold)
+	s.By(2).Order(wire.OrderNext, 0, 105)
+	s.By(2).Release(1, wire.OutcomeCached)
+	if r := replay(t, s, "futhark", 0); r.Requests != 1 || r.Cached != 4096 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// oneCools is a recording of thread 1: buffer 1 is released, and its block, which the latest command still uses, cools.
+func oneCools() *labtest.Program {
+	s := labtest.New()
+	s.By(1).Order(wire.OrderNext, 0, 2)
+	s.By(1).Served(1, block1, wire.OutcomeMiss, wire.MissCold)         // 2 and 3
+	s.By(1).Release(1, wire.OutcomeCooling).Flags = wire.FlagWouldRace // 4
+	return s
+}
+
+// TestWhatCooledIsPaid: the number of a COOLED may come behind it.
+func TestWhatCooledIsPaid(t *testing.T) {
+	s := oneCools()
+	s.By(1).Cooled(block1, 4096) // 7
+	s.By(2).Order(wire.OrderNext, 0, 5)
+	s.By(2).Served(2, block2, wire.OutcomeMiss, wire.MissCooling) // 5 and 6
+	s.By(1).Order(wire.OrderNext, 4, 7)
+	s.By(1).Served(3, block1, wire.OutcomeHit, wire.MissNone) // 8
+	if c := compared(t, s); !c.Exact() || c.Requests != 3 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestSilenceHoldsNobodyUp: a thread that says nothing after a block has cooled, or whose number another thread has
+// later, does not keep others waiting for ever.
+func TestSilenceHoldsNobodyUp(t *testing.T) {
+	start := func() *labtest.Program {
+		s := oneCools()
+		s.By(1).Cooled(block1, 4096) // 5
+		return s
+	}
+	requests := func(s *labtest.Program, n int, ns uint64) (ops int) {
+		s.By(2).Order(wire.OrderNext, 0, 6)
+		for i := range uint64(n) {
+			s.By(2).Served(2+i, 2+i, wire.OutcomeMiss, wire.MissCold).Time += i * ns
+		}
+		return resolved(s)
+	}
+	const before = 2 // the first request and its release
+	if got := requests(start(), 200, 1000); got != before {
+		t.Errorf("%d ops: what comes later was not kept waiting", got)
+	}
+	if got := requests(start(), 200, 1e8); got < before+1+150 {
+		t.Errorf("%d ops: silence holds others up", got)
+	}
+	s := start()
+	s.By(1).Order(wire.OrderNext, 0, 300)
+	if got := requests(s, 100, 1000); got != before+1+100 {
+		t.Errorf("%d ops: the deferred cooling of a thread with the same number is missing", got)
+	}
+}
+
+// TestWhatNeverComesIsLeftOut, and what follows it is in order again.
+func TestWhatNeverComesIsLeftOut(t *testing.T) {
+	r := newResolver()
+	s := &sequencer{next: firstNumber, pending: map[uint64][]op{}}
+	for i := range uint64(mostWaiting) {
+		if ops := r.emit(s, firstNumber+1+i, nil, op{}); ops != nil {
+			t.Fatalf("%d wait, and one is emitted", i)
+		}
+	}
+	if ops := r.emit(s, firstNumber+1+mostWaiting, nil, op{}); len(ops) != mostWaiting+1 || len(s.pending) != 0 {
+		t.Errorf("%d are emitted, %d wait", len(ops), len(s.pending))
+	}
+	if ops := r.emit(s, s.next+1, nil, op{}); ops != nil {
+		t.Error("order ends where one is missing")
+	}
+	if ops := r.emit(s, s.next, nil, op{}); len(ops) != 2 {
+		t.Errorf("%d in order again", len(ops))
+	}
+}
+
+// TestAThreadMayBeginWithWhatCooled: its first ORDER stands behind it.
+func TestAThreadMayBeginWithWhatCooled(t *testing.T) {
+	s := oneCools()
+	s.By(2).Cooled(block1, 4096) // 5
+	s.By(2).Order(wire.OrderNext, 0, 5)
+	s.By(1).Order(wire.OrderNext, 4, 7)
+	s.By(1).Served(2, block2, wire.OutcomeMiss, wire.MissCold) // 7 and 8
+	s.By(2).Served(3, block1, wire.OutcomeHit, wire.MissNone)  // 6
+	if c := compared(t, s); !c.Exact() || c.Requests != 3 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// resolved returns how many ops records come to by the time when the last was read.
+func resolved(s *labtest.Program) int {
+	r := newResolver()
+	n := 0
+	for i := range s.Records {
+		for _, step := range r.take(&s.Records[i], nil) {
+			if step.code != opNone {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// TestWhatWasAskedInVain is asked again: the card had no memory for the first, and the policy gave a block up for it.
+func TestWhatWasAskedInVain(t *testing.T) {
+	s := labtest.New()
+	s.By(1).Order(wire.OrderNext, 0, 2)
+	s.By(1).Served(1, block1, wire.OutcomeMiss, wire.MissCold) // 2 and 3
+	s.By(1).Release(1, wire.OutcomeCached)                     // 4
+	s.By(1).Order(wire.OrderDrain, 5, 6).Size = 1              // 5 is the plan
+	s.By(1).Evict(block1, 4096, wire.EvictDrain)
+	s.By(1).Order(wire.OrderAbort, 6, 7).Size = 5
+	e := s.By(1).Create(2, 8192)
+	e.Outcome, e.Status, e.Link = wire.OutcomeFailed, -4, 0
+	s.By(1).Served(3, 1<<32|2, wire.OutcomeMiss, wire.MissDrained) // 8 and 9
+	c := compared(t, s)
+	if !c.Exact() || c.Requests != 2 || c.Evictions != 1 {
+		t.Errorf("%+v", c)
+	}
+	if r := replay(t, s, "futhark", 0); r.Evictions != 0 || r.Hits != 1 {
+		t.Errorf("another replay follows: %+v", r)
+	}
+}
+
+// TestChangesOfThePolicyAreFollowed where the replay is as recorded, and counted where not.
+func TestChangesOfThePolicyAreFollowed(t *testing.T) {
+	s := labtest.New()
+	s.Create(1, 3000)
+	s.Release(1, wire.OutcomeCached)
+	s.Limit("policy=pow2,min_block=16", 0)
+	s.Create(2, 3000)
+	r, err := Replay(s, Options{Policy: "futhark", AsRecorded: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Hits != 0 || r.Evictions != 1 || r.InUse != 4096 || r.Switches != 0 {
+		t.Errorf("as recorded: %+v", r)
+	}
+	if r := replay(t, s, "futhark", 0); r.Hits != 1 || r.InUse != 3000 || r.Switches != 1 {
+		t.Errorf("under another configuration: %+v", r)
+	}
+}
+
+// TestRoundingStopsAtConstant, and what no part could have served gets none.
+func TestRoundingStopsAtConstant(t *testing.T) {
+	s := labtest.New()
+	s.Records[0].Cost = 5000
+	s.Create(1, 4500)
+	second := s.Create(2, 6000)
+	if r := replay(t, s, "pow2", 0); r.InUse != 5000+8192 {
+		t.Errorf("%d in use, want 5000 and 8192", r.InUse)
+	}
+	second.Flags = wire.FlagWhole
+	if r := replay(t, s, "slab", 0); r.Slabs != 1 || r.DriverCreates != 2 {
+		t.Errorf("%+v, want a slab and a block", r)
+	}
+}
+
+// TestARefusalIsWhenTheProgramAskedForIt: not when the driver had taken back what the policy refused, which is what
+// tells why.
+func TestARefusalIsWhenTheProgramAskedForIt(t *testing.T) {
+	s := labtest.New()
+	s.By(1).Order(wire.OrderNext, 0, 2)
+	s.By(1).Served(1, block1, wire.OutcomeMiss, wire.MissCold)
+	asked := s.By(1).Release(1, wire.OutcomeRefused).Time
+	s.By(1).Evict(block1, 4096, wire.EvictLimit)
+	r := newResolver()
+	var ops []op
+	for i := range s.Records {
+		ops = r.take(&s.Records[i], ops)
+	}
+	ops = r.finish(ops)
+	if last := ops[len(ops)-1]; last.code != opFree || last.time != moment(asked) {
+		t.Errorf("%+v, want a free at %d", ops, asked)
+	}
+}

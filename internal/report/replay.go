@@ -1,0 +1,207 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/cost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// ReplaySummary is what a policy did with a recording, for scripts: sizes in bytes, rates 0…1. Keys that a run's summary
+// has, too, mean the same. Figures that in a run's summary count what no policy sees, too, are here of what is poolable,
+// and those of what was free are from before the contexts ended (docs/METRICS.md): their names say so.
+type ReplaySummary struct {
+	Policy                         string            `json:"policy"`
+	Limits                         recording.Limits  `json:"limits"`
+	Capacity                       uint64            `json:"capacity"` // of each process; 0: any
+	Processes                      int               `json:"process_count"`
+	Requests                       uint64            `json:"requests"`                 // poolable: hits, misses, direct and failures
+	Unpooled                       uint64            `json:"unpooled"`                 // creates that no policy sees, left out
+	Before                         uint64            `json:"before,omitempty"`         // buffers from before the recording, left out
+	Failures                       uint64            `json:"failures"`                 // requests that found no memory
+	Direct                         uint64            `json:"direct"`                   // requests met as they came when there was no memory for a larger block
+	Switches                       uint64            `json:"policy_changes,omitempty"` // recorded, and left out
+	Hits                           uint64            `json:"hits"`
+	Misses                         uint64            `json:"misses"`
+	HitRate                        float64           `json:"hit_rate"`
+	SteadyHitRate                  float64           `json:"steady_hit_rate"`
+	MissReasons                    map[string]uint64 `json:"miss_reasons"`
+	DriverCreates                  uint64            `json:"driver_creates_poolable"` // of blocks and slabs
+	DriverCreatesAvoided           uint64            `json:"driver_creates_avoided"`
+	Evictions                      uint64            `json:"evictions"`
+	BytesRequested                 uint64            `json:"bytes_requested"`
+	BytesAllocated                 uint64            `json:"bytes_allocated"`
+	PeakInUse                      uint64            `json:"peak_in_use_poolable"`
+	PeakReserved                   uint64            `json:"peak_reserved_poolable"`
+	WasteAtPeak                    float64           `json:"waste_at_peak"`
+	Waste                          float64           `json:"waste_poolable"`  // at the end
+	InUse                          uint64            `json:"in_use_poolable"` // at the end, and so are the next two
+	BytesCached                    uint64            `json:"bytes_cached"`
+	BytesCooling                   uint64            `json:"bytes_cooling"`
+	BytesFree                      uint64            `json:"bytes_cached_before_end"`
+	Slabs                          uint64            `json:"slabs_before_end"`
+	ExternalFragmentation          float64           `json:"external_fragmentation_before_end"`
+	ExternalFragmentationQuadratic float64           `json:"external_fragmentation_quadratic_before_end"`
+	ExternalFragmentationRoot      float64           `json:"external_fragmentation_root_before_end"`
+	Rescued                        uint64            `json:"rescued"`       // requests that failed in the recording and would not have
+	LimitChanges                   uint64            `json:"limit_changes"` // in the recording, and trims
+	LimitChangesLeftOut            uint64            `json:"limit_changes_left_out"`
+	Device                         string            `json:"device"` // whose costs these are; empty: those of the recording
+	DeviceCost                     DeviceCost        `json:"device_cost"`
+	DriverNS                       uint64            `json:"driver_ns_simulated"` // the sum of the next four
+	CreateNS                       uint64            `json:"create_ns_simulated"`
+	TouchNS                        uint64            `json:"touch_ns_simulated"`
+	ReleaseNS                      uint64            `json:"release_ns_simulated"`
+	PartNS                         uint64            `json:"part_ns_simulated"`
+	SavedNS                        uint64            `json:"saved_ns_simulated"` // creates that hits avoided
+	RecordedHits                   uint64            `json:"recorded_hits"`
+	RecordedMisses                 uint64            `json:"recorded_misses"`
+	LostEvents                     uint64            `json:"lost_events"`
+}
+
+// DeviceCost is what the simulated device takes for each call, by size.
+type DeviceCost struct {
+	Create  cost.Line `json:"create"`
+	Touch   cost.Line `json:"touch"`
+	Release cost.Line `json:"release"`
+	Part    cost.Line `json:"part"`
+	Assumed bool      `json:"part_assumed"` // the cost of a sub-allocation was not measured
+}
+
+// ReplayJSON writes what a policy did with a recording as one JSON object. device names whose costs count; empty: those
+// that were recorded.
+func ReplayJSON(w io.Writer, r *replay.Result, device string) error {
+	s := ReplaySummary{
+		Policy: r.Policy, Limits: recording.Limits{}, Capacity: r.Capacity, Processes: r.Processes, Requests: r.Requests,
+		Unpooled: r.Unpooled, Before: r.Before, Failures: r.Failures, Direct: r.Direct, Switches: r.Switches, Hits: r.Hits, Misses: r.Misses, HitRate: r.HitRate(), SteadyHitRate: r.SteadyHitRate(),
+		MissReasons: map[string]uint64{}, DriverCreates: r.DriverCreates, DriverCreatesAvoided: r.Hits, Evictions: r.Evictions,
+		BytesRequested: r.BytesRequested, BytesAllocated: r.BytesAllocated, PeakInUse: r.PeakInUse, PeakReserved: r.PeakReserved,
+		WasteAtPeak: r.WasteAtPeak(), Waste: r.Waste(), InUse: r.InUse, BytesCached: r.Cached, BytesCooling: r.Cooling, BytesFree: r.Free, Slabs: r.Slabs,
+		ExternalFragmentation: r.ExternalFragmentation(), ExternalFragmentationQuadratic: r.QuadraticFragmentation(),
+		ExternalFragmentationRoot: r.RootFragmentation(), RecordedHits: r.Recorded.Hits, RecordedMisses: r.Recorded.Misses,
+		LostEvents: r.Lost, Rescued: r.Rescued, LimitChanges: r.Changes, LimitChangesLeftOut: r.LeftOut,
+		Device: device, DeviceCost: DeviceCost{Create: r.Device.Create, Touch: r.Device.Touch, Release: r.Device.Release, Part: r.Device.Part, Assumed: r.Device.PartAssumed},
+		DriverNS: whole(r.DriverNS), CreateNS: whole(r.CreateNS), TouchNS: whole(r.TouchNS), ReleaseNS: whole(r.ReleaseNS),
+		PartNS: whole(r.PartNS), SavedNS: whole(r.SavedNS),
+	}
+	for i := range r.Limits {
+		s.Limits[r.Limits[i].Name] = r.Limits[i].Text
+	}
+	for reason := wire.MissCold; reason <= wire.MissPolicy; reason++ {
+		s.MissReasons[units.Key(reason.String())] = r.MissReasons[reason]
+	}
+	if err := units.WriteJSON(w, s); err != nil {
+		return fmt.Errorf("write replay: %w", err)
+	}
+	return nil
+}
+
+// whole rounds a time in ns.
+func whole(ns float64) uint64 { return uint64(min(max(ns, 0), 1<<62) + 0.5) }
+
+// ReplayText writes the same for people. recorded names the policy that was recorded.
+func ReplayText(w io.Writer, r *replay.Result, recorded, device string) error {
+	var b bytes.Buffer
+	units.Pairs(&b, [][2]string{
+		{"policy", r.Policy},
+		{"hit rate", fmt.Sprintf("%s of %s, steady %s; as recorded with %s %s", units.Percent(r.HitRate(), r.Hits+r.Misses),
+			units.Count(r.Hits+r.Misses, "request"), units.Percent(r.SteadyHitRate(), r.SteadyRequests), units.Clean(recorded), units.Percent(r.RecordedHitRate(), r.Recorded.Hits+r.Recorded.Misses))},
+		{"misses", missText(r)},
+		{"driver", fmt.Sprintf("%s, %d avoided; %d given back by the policy", units.Count(r.DriverCreates, "create"), r.Hits, r.Evictions)},
+		{"time", timeText(r, device)},
+		{"memory", fmt.Sprintf("peak %s in use (waste %s), %s reserved", units.FormatLong(r.PeakInUse),
+			units.Percent(r.WasteAtPeak(), r.PeakInUse), units.FormatLong(r.PeakReserved))},
+		{"free", fmt.Sprintf("%s before the contexts ended; external fragmentation %s, quadratic %s, root %s", units.FormatLong(r.Free),
+			units.Percent(r.ExternalFragmentation(), r.Free), units.Percent(r.QuadraticFragmentation(), r.Free), units.Percent(r.RootFragmentation(), r.Free))},
+		{"at the end", fmt.Sprintf("%s in use, %s free, %s cooling", units.FormatLong(r.InUse), units.FormatLong(r.Cached),
+			units.FormatLong(r.Cooling))},
+		{"failures", failureText(r)},
+		{"left out", leftOut(r)},
+	})
+	if _, err := w.Write(b.Bytes()); err != nil {
+		return fmt.Errorf("write replay: %w", err)
+	}
+	return nil
+}
+
+func missText(r *replay.Result) string {
+	var reasons []string
+	for reason, n := range r.MissReasons {
+		if n > 0 {
+			reasons = append(reasons, fmt.Sprintf("%d %s", n, wire.Miss(reason)))
+		}
+	}
+	if len(reasons) == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d: %s", r.Misses, strings.Join(reasons, ", "))
+}
+
+// timeText says what the driver would take, by whose costs.
+func timeText(r *replay.Result, device string) string {
+	if r.Device == (cost.Device{}) {
+		return "" // nothing in the recording was timed
+	}
+	parts := []string{"creates " + units.Duration(whole(r.CreateNS))}
+	if r.Device.Touch != (cost.Line{}) {
+		parts = append(parts, "first touches "+units.Duration(whole(r.TouchNS)))
+	}
+	parts = append(parts, "releases "+units.Duration(whole(r.ReleaseNS)))
+	if r.PartNS > 0 {
+		assumed := ""
+		if r.Device.PartAssumed {
+			assumed = fmt.Sprintf(", assumed to take %s each", units.Duration(whole(r.Device.Part.A)))
+		}
+		parts = append(parts, "parts "+units.Duration(whole(r.PartNS))+assumed)
+	}
+	whose := "what calls took in the recording"
+	if device != "" {
+		whose = units.Clean(device)
+	}
+	return fmt.Sprintf("~%s in the driver (%s), ~%s of creates saved: simulated, by %s", units.Duration(whole(r.DriverNS)),
+		strings.Join(parts, ", "), units.Duration(whole(r.SavedNS)), whose)
+}
+
+func failureText(r *replay.Result) string {
+	if r.Capacity == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%s found no memory within %s", units.Count(r.Failures, "request"), units.FormatLong(r.Capacity))
+	if r.Processes > 1 {
+		text += " for each process"
+	}
+	if r.Direct > 0 {
+		text += fmt.Sprintf("; %d had to be met without the policy, which rounds them up", r.Direct)
+	}
+	if r.Rescued > 0 {
+		text += fmt.Sprintf("; %s failed in the recording and would not have", units.Count(r.Rescued, "other"))
+	}
+	return text
+}
+
+// leftOut says what of the recording no policy was asked for.
+func leftOut(r *replay.Result) string {
+	var parts []string
+	if r.Unpooled > 0 {
+		parts = append(parts, units.Count(r.Unpooled, "create")+" that no policy sees")
+	}
+	if r.Before > 0 {
+		parts = append(parts, units.Count(r.Before, "buffer")+" from before the recording, of unknown kind and size")
+	}
+	if r.LeftOut > 0 {
+		parts = append(parts, units.Count(r.LeftOut, "change")+" of limits during the run")
+	}
+	if r.Switches > 0 {
+		parts = append(parts, units.Count(r.Switches, "change")+" of the policy while the program ran")
+	}
+	if r.Lost > 0 {
+		parts = append(parts, units.Count(r.Lost, "event")+" that the recording misses")
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,280 @@
+package report
+
+import (
+	"fmt"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+func part(n, whole uint64) float64 { return float64(n) / float64(max(whole, 1)) }
+
+func (v *view) peak() section {
+	p := &v.a.Peak
+	s := section{ID: "peak", Title: "Call sites at the peak", Intro: "Nothing was ever in use."}
+	if len(p.Tags) == 0 {
+		return s
+	}
+	text := fmt.Sprintf("%s: %s in use by %s", v.clock(p.Time), v.size(p.InUse), v.things(p.Buffers, "buffer"))
+	if !v.attached() {
+		text += fmt.Sprintf(", %s reserved", v.size(p.Reserved))
+	}
+	s.fact("at", text)
+	s.Intro = "At " + text + "."
+	t := v.table("Memory in use at the peak by call site", len(p.Tags), "#in use", "#share", "=", "#buffers", "+#requested", "-?#waste", "^call site")
+	for i := range p.Tags[:v.rows(len(p.Tags))] {
+		r := &p.Tags[i]
+		stack := r.Stack
+		if !v.page {
+			stack = nil
+		}
+		t.add(v.bytesCell(r.InUse), v.rateCell(part(r.InUse, p.InUse), p.InUse), barCell(float64(r.InUse), float64(p.Tags[0].InUse)),
+			v.countCell(r.Buffers), v.bytesCell(r.Requested), v.rateCell(wasted(r.InUse, r.Requested), r.InUse), v.siteCell(r.Name, stack))
+	}
+	s.Tables = []table{t}
+	return s
+}
+
+func wasted(granted, requested uint64) float64 { return part(granted-min(requested, granted), granted) }
+
+func (v *view) misses() section {
+	if v.attached() { // without a pool nothing misses
+		return section{}
+	}
+	s := section{ID: "misses", Title: "Misses by reason", Intro: "There was no miss."}
+	all := v.a.Misses[:min(len(v.a.Misses), 2*int(wire.MissPolicy))] // there are no more reasons
+	if len(all) == 0 {
+		return s
+	}
+	s.Intro = "Poolable creates for which the driver had to create a block, how long that took, and the limit that would have helped."
+	var most uint64
+	for i := range all {
+		most = max(most, all[i].LostNS)
+	}
+	t := v.table("Misses by reason", len(all), "#misses", "-#share", "#bytes", "#driver time", "=", "^reason", "+limit to try")
+	for i := range all[:v.rows(len(all))] {
+		m := &all[i]
+		knob := cell{Class: "knob"}
+		text := string(m.Reason) + ": " + m.Knob.Why
+		if m.Knob.Limit != "" {
+			knob.Code, knob.Text = []string{"--set", quoteWord(name(m.Knob.Limit + "=" + m.Knob.Value))}, shown(m.Knob.Why, htmlTextWidth)
+			text += "; try " + knobValue(&m.Knob)
+		}
+		t.add(v.countCell(m.Count), v.rateCell(part(m.Count, v.t.Misses), v.t.Misses), v.bytesCell(m.Bytes), v.durationCell(m.LostNS),
+			barCell(float64(m.LostNS), float64(most)), wordCell(v.nameCell(string(m.Reason), htmlNameWidth).Text), knob)
+		s.Items = append(s.Items, text)
+	}
+	s.Tables = []table{t}
+	return s
+}
+
+func (v *view) leaks() section {
+	s := section{ID: "leaks", Title: "Leaks", Intro: "Every buffer was released."}
+	list := v.a.Leaks
+	if len(list) == 0 {
+		if v.continues() && v.t.InUse > 0 {
+			s.Intro = "The program continues after the end of this part and may release what is still in use."
+		}
+		s.Notes = []string{s.Intro}
+		return s
+	}
+	switch s.Intro = "Never released, by call site."; {
+	case v.unsure():
+		s.Intro = "In use at the end of this part, by call site. The program continues and may release all of it."
+	case v.continues():
+		s.Intro += " The recording, or the part of it, ends before the program does: some of these may be no leaks."
+	}
+	t := v.table("Leaks by call site", len(list), "#buffers", "#bytes", "=", "#oldest", "^call site")
+	for i := range list[:v.rows(len(list))] {
+		l := &list[i]
+		t.add(v.countCell(l.Buffers), v.bytesCell(l.Bytes), barCell(float64(l.Bytes), float64(list[0].Bytes)), v.clockCell(l.Oldest),
+			v.siteCell(l.Name, l.Stack))
+	}
+	s.Tables = []table{t}
+	return s
+}
+
+func (v *view) temporaries() section {
+	s := section{ID: "temporaries", Title: "Temporary buffers", Intro: "No call site has buffers that live for one iteration only."}
+	list := v.a.Temporaries
+	if len(list) == 0 {
+		return s
+	}
+	s.Intro = "Buffers that lived within one iteration or, where no iterations were found, for less than a hundredth of the run: candidates for creating once and keeping."
+	t := v.table("Temporary buffers by call site", len(list), "#temporary", "#creates", "#bytes", "#lifetime p50", "#driver time", "^call site")
+	for i := range list[:v.rows(len(list))] {
+		r := &list[i]
+		t.add(v.countCell(r.Buffers), v.countCell(r.Creates), v.bytesCell(r.Bytes), v.durationCell(r.LifeP50), v.durationCell(r.DriverNS),
+			v.siteCell(r.Name, nil))
+	}
+	s.Tables = []table{t}
+	return s
+}
+
+func (v *view) phases() section {
+	s := section{ID: "phases", Title: "Phases", Intro: "No phases were found."}
+	list := v.a.Phases
+	if len(list) == 0 {
+		return s
+	}
+	s.Intro = "Times in which a thread repeats a sequence of creates, and the times between them. Growth is how much more the process has in use after an iteration than before it."
+	t := v.table("Phases", len(list), "+#phase", "#from", "#to", "#iterations", "#period", "#creates", "#growth", "#peak", "process, thread")
+	for i := range list[:v.rows(len(list))] {
+		p := &list[i]
+		period, creates, growth := v.noneCell(), v.noneCell(), v.noneCell()
+		if p.Iterations > 0 {
+			period, creates, growth = v.durationCell(p.Period), v.countCell(p.Creates), v.growthCell(p.Growth)
+		}
+		t.add(v.countCell(uint64(i+1)), v.clockCell(p.Start), v.clockCell(p.End), v.countCell(p.Iterations), period, creates, growth,
+			v.bytesCell(p.PeakInUse), wordCell(fmt.Sprintf("#%d, %d", p.Process, p.Thread)))
+	}
+	s.Tables = []table{t}
+	return s
+}
+
+// growthCell is for how much more is in use after an iteration than before it.
+func (v *view) growthCell(bytes int64) cell {
+	if bytes == 0 {
+		return numberCell("0", 0)
+	}
+	sign, size := "+", uint64(bytes)
+	if bytes < 0 {
+		sign, size = "-", -size
+	}
+	if bytes < 0 && v.page {
+		sign = "−"
+	}
+	return numberCell(sign+v.bytesCell(size).Text, float64(bytes))
+}
+
+func (v *view) lag() section {
+	l := &v.a.Lag
+	s := section{ID: "lag", Title: "Held after the last use", Intro: "No use of a released buffer was recorded, so it is unknown how long memory was held after its last use."}
+	if l.Known+l.Unused == 0 {
+		if v.t.Uses == 0 && v.t.Releases > 0 {
+			s.Notes = []string{"unknown: uses were not recorded"}
+		}
+		return s
+	}
+	p50, p99, buffers := v.duration(l.P50), v.duration(l.P99), v.things(l.Known, "buffer")
+	s.Intro = fmt.Sprintf("From the last use to the release: p50 %s, p99 %s of %s, %s in all. %s had no use at all.", p50, p99, buffers,
+		v.byteSeconds(l.ByteSeconds), v.things(l.Unused, "released buffer"))
+	s.fact("all", fmt.Sprintf("%s, p50 %s, p99 %s, %s held after the last use; %d never used", buffers, p50, p99, v.byteSeconds(l.ByteSeconds), l.Unused))
+	if len(l.Tags) == 0 {
+		return s
+	}
+	t := v.table("Held after the last use, by call site", len(l.Tags), "#bytes × s", "=", "#buffers", "#p50", "#p99", "^call site")
+	for i := range l.Tags[:v.rows(len(l.Tags))] {
+		r := &l.Tags[i]
+		t.add(numberCell(v.byteSeconds(r.ByteSeconds), r.ByteSeconds), barCell(r.ByteSeconds, l.Tags[0].ByteSeconds), v.countCell(r.Known),
+			v.durationCell(r.P50), v.durationCell(r.P99), v.siteCell(r.Name, nil))
+	}
+	s.Tables = []table{t}
+	return s
+}
+
+// byteSeconds writes memory × time.
+func (v *view) byteSeconds(n float64) string {
+	return v.spaced(units.FormatLong(uint64(max(0, min(n, 1<<62))))) + "·s"
+}
+
+// processes lists them where there are several, by peak.
+func (v *view) processes() section {
+	all := processesByPeak(v.s.Processes)
+	if len(all) < 2 {
+		return section{}
+	}
+	h := &v.a.Run.Header
+	s := section{ID: "processes", Title: "Processes", Intro: countText(uint64(len(all))) + " processes made OpenCL calls."}
+	columns := []string{"#pid", "#creates", "?-#hits", "?#hit rate", "#peak", "#in use", "+#start", "ended", "program"}
+	if v.page && len(h.Merged) > 0 {
+		columns = append(columns, "+host")
+	}
+	t := v.table("Processes by peak", len(all), columns...)
+	for _, p := range all[:v.rows(len(all))] {
+		r := &p.Totals
+		program := v.nameCell(p.Program, htmlNameWidth)
+		if !v.page {
+			program.Text = units.ProgramName(p.Program)
+		}
+		row := []cell{
+			numberCell(fmt.Sprint(p.PID), float64(p.PID)), v.countCell(r.Creates), v.countCell(r.Hits), v.rateCell(r.HitRate(), r.Hits+r.Misses),
+			v.bytesCell(r.PeakInUse), v.bytesCell(r.InUse), v.clockCell(v.since(p.Started)), wordCell(endedText(p)), program,
+		}
+		if len(columns) > len(row) {
+			row = append(row, wordCell(name(h.HostOf(p.Number))))
+		}
+		t.add(row...)
+	}
+	s.Tables = []table{t}
+	return s
+}
+
+// mistakes lists the findings.
+func (v *view) mistakes() section {
+	all := v.s.Findings
+	s := section{ID: "mistakes", Title: "Mistakes of the program", Intro: "None was seen."}
+	if len(all) == 0 {
+		return s
+	}
+	s.Intro = v.things(uint64(len(all)), "mistake") + ", in the order of their first time."
+	if v.s.OtherFindings > 0 {
+		more := v.things(v.s.OtherFindings, "other") + " came when this list was full"
+		s.Intro += " " + more + "."
+		s.Notes = append(s.Notes, "and "+more)
+	}
+	t := v.table("Mistakes", len(all), "#first at", "#times", "kind", "certain", "mistake")
+	for i := range all[:v.rows(len(all))] {
+		f := &all[i]
+		if !v.page {
+			s.Items = append(s.Items, units.Clean(v.clockOf(f.First)+" "+f.Text(units.FormatLong)))
+			continue
+		}
+		certain := "no"
+		if f.Certain() {
+			certain = "yes"
+		}
+		once := *f
+		once.Count, once.Tag, once.Function, once.Kernel = 1, shown(f.Tag, htmlNameWidth), shown(f.Function, htmlNameWidth), shown(f.Kernel, htmlNameWidth)
+		t.add(v.clockCell(v.since(f.First)), v.countCell(f.Count), wordCell(f.Kind.String()), wordCell(certain), v.nameCell(once.Text(bytesText), htmlTextWidth))
+	}
+	s.Tables = []table{t}
+	if t.Left != "" {
+		s.Notes = append([]string{t.Left}, s.Notes...)
+	}
+	for i := range all {
+		if kind := all[i].Kind; kind == wire.DiagStaleRead || kind == wire.DiagStaleArgument {
+			s.Notes = append(s.Notes, "(Of kernels only the arguments are known: a kernel that may write an argument counts as having written it.)")
+			break
+		}
+	}
+	return s
+}
+
+// happened lists the marks.
+func (v *view) happened() section {
+	all := v.s.Marks
+	s := section{ID: "happened", Title: "What happened", Intro: "No limit was changed, no event was lost, and no mistake was seen."}
+	if len(all) == 0 {
+		return s
+	}
+	s.Intro = ""
+	n := len(all)
+	if v.page {
+		n = v.rows(n)
+	}
+	t := v.table("What happened", n, "#time", "kind", "what")
+	if left := len(all) - n; left > 0 {
+		t.Left = "and " + v.things(uint64(left), "more row")
+	}
+	for i := range all[:n] {
+		m := &all[i]
+		t.add(v.clockCell(v.since(m.Time)), wordCell(m.Kind.String()), v.nameCell(m.Text, htmlTextWidth))
+	}
+	s.Tables = []table{t}
+	if len(all) == stats.MarksMax {
+		s.Notes = []string{fmt.Sprintf("(the last %d)", stats.MarksMax)}
+	}
+	return s
+}

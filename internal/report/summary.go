@@ -1,0 +1,320 @@
+package report
+
+import (
+	"fmt"
+	"io"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Summary is a run in a few figures: sizes in bytes, rates 0…1. Its JSON keys are what scripts rely on.
+type Summary struct {
+	Policy         string            `json:"policy"`                    // at the end
+	FormerPolicies []string          `json:"former_policies,omitempty"` // that the program had before, oldest first
+	Limits         recording.Limits  `json:"limits"`
+	Hits           uint64            `json:"hits"`
+	Misses         uint64            `json:"misses"`
+	HitRate        float64           `json:"hit_rate"`
+	SteadyHitRate  float64           `json:"steady_hit_rate"` // of the later half of the requests
+	MissReasons    map[string]uint64 `json:"miss_reasons"`    // all of them, "too_small" and so on
+	DriverCreates  uint64            `json:"driver_creates"`
+	DriverReleases uint64            `json:"driver_releases"`
+	BytesRequested uint64            `json:"bytes_requested"`
+	BytesAllocated uint64            `json:"bytes_allocated"`
+	InUse          uint64            `json:"in_use"` // at the end, and so are the next three
+	BytesCached    uint64            `json:"bytes_cached"`
+	LargestCached  uint64            `json:"largest_cached"` // block, or free range in a slab
+	BytesCooling   uint64            `json:"bytes_cooling"`
+	PeakInUse      uint64            `json:"peak_in_use"`
+	PeakReserved   uint64            `json:"peak_reserved"`
+	PeakRequested  uint64            `json:"peak_requested"`
+	PeakCached     uint64            `json:"peak_cached"`
+	PeakCooling    uint64            `json:"peak_cooling"`
+	PeakSlabs      uint64            `json:"peak_slabs"` // most at one time
+	Slabs          uint64            `json:"slabs"`      // at the end
+	SlabBytes      uint64            `json:"slab_bytes"`
+	Waste          float64           `json:"waste"` // of what was in use at the end
+	// Three forms, of what was cached at the end.
+	ExternalFragmentation          float64 `json:"external_fragmentation"`
+	ExternalFragmentationQuadratic float64 `json:"external_fragmentation_quadratic"`
+	ExternalFragmentationRoot      float64 `json:"external_fragmentation_root"`
+	HazardsAvoided                 uint64  `json:"hazards_avoided"`
+	Events                         uint64  `json:"events"`
+	LostEvents                     uint64  `json:"lost_events"`
+	WallSeconds                    float64 `json:"wall_seconds"`
+	// Exit is how the first process ended. A caller that started the program knows better and may set it.
+	Exit      Exit             `json:"exit"`
+	Processes []ProcessSummary `json:"processes"`  // that made OpenCL calls, in the order of their first
+	PerTag    []TagSummary     `json:"per_tag"`    // by falling peak
+	PerBucket []ShareSummary   `json:"per_bucket"` // by size
+	PerClass  []ShareSummary   `json:"per_class"`
+	// Findings are the program's mistakes in the order of their first time, at most model.FindingsMax; OtherFindings
+	// came when that many were known.
+	Findings      []FindingSummary `json:"findings"`
+	OtherFindings uint64           `json:"other_findings"`
+	Leaks         []LeakSummary    `json:"leaks"` // what was never released, the most bytes first
+	// Attached says that the programs ran already, and were only watched; Running is how many of the processes went on.
+	Attached bool `json:"attached,omitempty"`
+	Running  int  `json:"running,omitempty"`
+	// Ghosts are the policies that were simulated beside the run, the best first.
+	Ghosts []GhostSummary `json:"ghosts,omitempty"`
+
+	snapshot *stats.Snapshot
+}
+
+// Exit is how a process ended.
+type Exit struct {
+	Status int `json:"status"` // -1 when unknown or ended by a signal
+	Signal int `json:"signal"` // 0 when it was none
+}
+
+// ProcessSummary is one process.
+type ProcessSummary struct {
+	PID            int      `json:"pid"`
+	Parent         int      `json:"parent"`
+	Program        string   `json:"program"`
+	Arguments      []string `json:"arguments"`
+	Exit           Exit     `json:"exit"`
+	WallSeconds    float64  `json:"wall_seconds"`
+	Creates        uint64   `json:"creates"`
+	Hits           uint64   `json:"hits"`
+	Misses         uint64   `json:"misses"`
+	HitRate        float64  `json:"hit_rate"`
+	DriverCreates  uint64   `json:"driver_creates"`
+	BytesRequested uint64   `json:"bytes_requested"`
+	BytesAllocated uint64   `json:"bytes_allocated"`
+	BytesCached    uint64   `json:"bytes_cached"`
+	BytesCooling   uint64   `json:"bytes_cooling"`
+	PeakInUse      uint64   `json:"peak_in_use"`
+	PeakReserved   uint64   `json:"peak_reserved"`
+	InUse          uint64   `json:"in_use"`
+	LiveBuffers    uint64   `json:"live_buffers"`
+}
+
+// TagSummary is one call site.
+type TagSummary struct {
+	Tag         string            `json:"tag"`
+	Stack       []string          `json:"stack,omitempty"` // innermost first
+	Creates     uint64            `json:"creates"`
+	Hits        uint64            `json:"hits"`
+	Misses      uint64            `json:"misses"`
+	HitRate     float64           `json:"hit_rate"`
+	MissReasons map[string]uint64 `json:"miss_reasons"` // those that occurred
+	PeakInUse   uint64            `json:"peak_in_use"`
+	InUse       uint64            `json:"in_use"`
+	BytesCached uint64            `json:"bytes_cached"`
+	LiveBuffers uint64            `json:"live_buffers"`
+	Waste       float64           `json:"waste"`
+}
+
+// NewSummary takes the figures from the last snapshot of a run.
+func NewSummary(s *stats.Snapshot) Summary {
+	t := &s.Totals
+	summary := Summary{
+		Policy: s.Policy, FormerPolicies: s.Change.Former, Limits: recording.Limits{},
+		Hits: t.Hits, Misses: t.Misses, HitRate: t.HitRate(), SteadyHitRate: t.SteadyHitRate(),
+		MissReasons: map[string]uint64{}, DriverCreates: t.DriverCreates, DriverReleases: t.DriverReleases,
+		BytesRequested: t.BytesRequested, BytesAllocated: t.BytesAllocated, InUse: t.InUse,
+		BytesCached: t.Cached, LargestCached: t.LargestCached, BytesCooling: t.Cooling,
+		PeakInUse: t.PeakInUse, PeakReserved: t.PeakReserved, Waste: t.Waste(),
+		PeakRequested: t.PeakRequested, PeakCached: t.PeakCached, PeakCooling: t.PeakCooling,
+		PeakSlabs: t.PeakSlabs, Slabs: t.Slabs, SlabBytes: t.SlabBytes,
+		ExternalFragmentation: t.ExternalFragmentation(), ExternalFragmentationQuadratic: t.QuadraticFragmentation(),
+		ExternalFragmentationRoot: t.RootFragmentation(), HazardsAvoided: t.HazardsAvoided, Events: s.Events, LostEvents: s.Lost,
+		WallSeconds: units.Seconds(s.Started, s.Time), Exit: Exit{Status: -1},
+		Processes: []ProcessSummary{}, PerTag: []TagSummary{}, Ghosts: ghostSummaries(s.Ghosts), snapshot: s,
+	}
+	for i := range s.Limits {
+		summary.Limits[s.Limits[i].Name] = s.Limits[i].Text
+	}
+	for reason := wire.MissCold; reason <= wire.MissPolicy; reason++ {
+		summary.MissReasons[units.Key(reason.String())] = t.MissReasons[reason]
+	}
+	for i := range s.Processes {
+		summary.Processes = append(summary.Processes, processSummary(&s.Processes[i], s.Time))
+	}
+	if len(s.Processes) > 0 {
+		summary.Exit = summary.Processes[0].Exit
+	}
+	for _, tag := range tagsByPeak(s.Tags) {
+		summary.PerTag = append(summary.PerTag, tagSummary(tag))
+	}
+	summary.shares(s)
+	summary.mistakes(s)
+	return summary
+}
+
+// NewWatchSummary is NewSummary for programs that were only watched. running is how many of their processes continue: if
+// any does, what is in use is no leak. The end of a process counts as that of the program only if it is the only one.
+func NewWatchSummary(s *stats.Snapshot, running int) Summary {
+	summary := NewSummary(s)
+	summary.Attached, summary.Running = true, running
+	if running > 0 {
+		summary.Leaks = []LeakSummary{}
+	}
+	if len(s.Processes) != 1 {
+		summary.Exit = Exit{Status: -1}
+	}
+	return summary
+}
+
+func processSummary(p *stats.Process, now uint64) ProcessSummary {
+	t := &p.Totals
+	ended := p.Ended
+	if ended == 0 {
+		ended = now
+	}
+	return ProcessSummary{
+		PID: p.PID, Parent: p.Parent, Program: p.Program, Arguments: append([]string{}, p.Arguments...),
+		Exit: exitOf(p), WallSeconds: units.Seconds(p.Started, ended), Creates: t.Creates,
+		Hits: t.Hits, Misses: t.Misses, HitRate: t.HitRate(), DriverCreates: t.DriverCreates,
+		BytesRequested: t.BytesRequested, BytesAllocated: t.BytesAllocated, BytesCached: t.Cached,
+		BytesCooling: t.Cooling, PeakInUse: t.PeakInUse, PeakReserved: t.PeakReserved, InUse: t.InUse, LiveBuffers: t.LiveBuffers,
+	}
+}
+
+func exitOf(p *stats.Process) Exit {
+	switch p.State {
+	case stats.Exited:
+		return Exit{Status: p.Status}
+	case stats.Signaled:
+		return Exit{Status: -1, Signal: max(p.Status, 0)}
+	}
+	return Exit{Status: -1}
+}
+
+func tagSummary(t *stats.Tag) TagSummary {
+	reasons := map[string]uint64{}
+	for reason, n := range t.MissReasons {
+		if n > 0 {
+			reasons[units.Key(wire.Miss(reason).String())] = n
+		}
+	}
+	return TagSummary{
+		Tag: t.Name, Stack: t.Stack, Creates: t.Creates, Hits: t.Hits, Misses: t.Misses, HitRate: t.HitRate(),
+		MissReasons: reasons, PeakInUse: t.PeakInUse, InUse: t.InUse, BytesCached: t.Cached, LiveBuffers: t.Live,
+		Waste: t.Waste(),
+	}
+}
+
+// WriteJSON writes the summary as one JSON object, for scripts.
+func (s *Summary) WriteJSON(w io.Writer) error {
+	if err := units.WriteJSON(w, s); err != nil {
+		return fmt.Errorf("write summary: %w", err)
+	}
+	return nil
+}
+
+// FindingSummary is one mistake of the program, counted.
+type FindingSummary struct {
+	Kind     string `json:"kind"` // "double_release" and so on
+	Function string `json:"function"`
+	Tag      string `json:"tag"` // call site that created the memory, empty when unknown
+	Count    uint64 `json:"count"`
+	Size     uint64 `json:"size"`    // bytes, of the first; 0 when unknown
+	Kernel   string `json:"kernel"`  // empty when none is concerned
+	Process  int    `json:"process"` // pid, 0 when unknown
+	Status   int32  `json:"status"`  // that the function returned, the first time
+	Certain  bool   `json:"certain"`
+}
+
+// LeakSummary is what one call site left behind.
+type LeakSummary struct {
+	Tag     string   `json:"tag"`
+	Stack   []string `json:"stack,omitempty"` // innermost first
+	Buffers uint64   `json:"buffers"`
+	Bytes   uint64   `json:"bytes"`
+}
+
+// mistakes takes findings and leaks over.
+func (s *Summary) mistakes(from *stats.Snapshot) {
+	s.Findings, s.Leaks, s.OtherFindings = []FindingSummary{}, []LeakSummary{}, from.OtherFindings
+	pids := map[uint32]int{}
+	for i := range from.Processes {
+		pids[from.Processes[i].Number] = from.Processes[i].PID
+	}
+	for i := range from.Findings {
+		f := &from.Findings[i]
+		s.Findings = append(s.Findings, FindingSummary{
+			Kind: units.Key(f.Kind.String()), Function: f.Function, Tag: f.Tag, Count: f.Count, Size: f.Size, Kernel: f.Kernel,
+			Process: pids[f.Process], Status: f.Status, Certain: f.Certain(),
+		})
+	}
+	for _, t := range leaks(from.Tags) {
+		s.Leaks = append(s.Leaks, LeakSummary{Tag: t.Name, Stack: t.Stack, Buffers: t.Live, Bytes: t.InUse})
+	}
+}
+
+// ShareSummary is what one range of sizes, or one class, has of a run.
+type ShareSummary struct {
+	Class        string  `json:"class,omitempty"`    // of a class
+	Smallest     *uint64 `json:"smallest,omitempty"` // of a bucket: granted sizes from here
+	Largest      *uint64 `json:"largest,omitempty"`  // to here
+	Creates      uint64  `json:"creates"`
+	Hits         uint64  `json:"hits"`
+	Misses       uint64  `json:"misses"`
+	HitRate      float64 `json:"hit_rate"`
+	InUse        uint64  `json:"in_use"`
+	BytesCached  uint64  `json:"bytes_cached"`
+	BytesCooling uint64  `json:"bytes_cooling"`
+	BlocksCached uint64  `json:"blocks_cached"`
+}
+
+// shares fills in what is counted by size and by class.
+func (s *Summary) shares(from *stats.Snapshot) {
+	s.PerBucket, s.PerClass = []ShareSummary{}, []ShareSummary{}
+	for i := range from.Buckets {
+		b := &from.Buckets[i]
+		summary := shareSummary(&b.Share)
+		summary.Smallest, summary.Largest = &b.Smallest, &b.Largest
+		s.PerBucket = append(s.PerBucket, summary)
+	}
+	for i := range from.Classes {
+		summary := shareSummary(&from.Classes[i].Share)
+		summary.Class = from.Classes[i].Name
+		s.PerClass = append(s.PerClass, summary)
+	}
+}
+
+func shareSummary(s *stats.Share) ShareSummary {
+	return ShareSummary{
+		Creates: s.Creates, Hits: s.Hits, Misses: s.Misses, HitRate: s.HitRate(), InUse: s.InUse,
+		BytesCached: s.Cached, BytesCooling: s.Cooling, BlocksCached: s.Blocks,
+	}
+}
+
+// GhostSummary is what another configuration would have done, or the present one, as far as it was simulated beside the
+// run. Keys mean what they mean in what a replay writes.
+type GhostSummary struct {
+	Configuration string  `json:"configuration"`
+	Policy        string  `json:"policy"`
+	Present       bool    `json:"present"`           // at the end
+	Late          bool    `json:"late,omitempty"`    // it has not seen the begin
+	Stopped       string  `json:"stopped,omitempty"` // why it has not seen the end
+	Requests      uint64  `json:"requests"`          // hits and misses
+	Hits          uint64  `json:"hits"`
+	HitRate       float64 `json:"hit_rate"`
+	Failures      uint64  `json:"failures"`
+	PeakReserved  uint64  `json:"peak_reserved_poolable"`
+	DriverNS      float64 `json:"driver_ns_simulated"`
+}
+
+// ghostSummaries returns the best first, nil where there are none.
+func ghostSummaries(g *stats.Ghosts) []GhostSummary {
+	if g == nil {
+		return nil
+	}
+	list := []GhostSummary{}
+	for i := range g.Rows {
+		row := &g.Rows[i]
+		list = append(list, GhostSummary{
+			Configuration: row.Name, Policy: row.Policy, Present: row.Present, Late: row.Since != 0, Stopped: row.Stopped,
+			Requests: row.Requests, Hits: row.Hits, HitRate: row.HitRate(), Failures: row.Failures, PeakReserved: row.PeakReserved,
+			DriverNS: row.DriverNS,
+		})
+	}
+	return list
+}

@@ -1,0 +1,254 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+const (
+	topTags    = 3  // in the short text
+	nameWidth  = 44 // of tags
+	titleWidth = 60 // of a command line
+
+	topFindings  = 4
+	stackLines   = 3
+	mistakeWidth = 240
+
+	topProcesses = 20 // lines for processes, which fit 60 columns
+	programWidth = 15 // of a program's name there
+)
+
+// WriteText writes the summary for people: at most 12 lines of plain text; where there are several processes one for
+// each of the largest 20 and at most two more; and as many lines about what was never released and about mistakes of
+// the program as these need, at most 19.
+func (s *Summary) WriteText(w io.Writer) error {
+	lines := []string{s.title()}
+	switch {
+	case len(s.Processes) == 0 && !s.Attached:
+		lines = append(lines, "  no OpenCL call was seen")
+	case len(s.Processes) == 0:
+	case s.Attached && s.silent():
+		lines = append(lines, "  no OpenCL call that concerns memory was seen")
+	case s.Attached:
+		lines = append(append(lines, s.watchedFigures()...), processLines(s.snapshot, false)...)
+	default:
+		lines = append(append(lines, s.figures()...), processLines(s.snapshot, true)...)
+	}
+	if file := s.snapshot.Recording.Path; file != "" {
+		lines = append(lines, "  more: gpumemtop report "+units.Clean(file))
+	}
+	if _, err := io.WriteString(w, strings.Join(lines, "\n")+"\n"); err != nil {
+		return fmt.Errorf("write summary: %w", err)
+	}
+	return nil
+}
+
+// title names the program and says how it ended.
+func (s *Summary) title() string {
+	if s.Attached {
+		return s.watched()
+	}
+	title := "gpumemtop: " + commandLine(s.snapshot)
+	switch {
+	case s.Exit.Signal > 0:
+		title += fmt.Sprintf(" was ended by signal %d", s.Exit.Signal)
+	case s.Exit.Status >= 0:
+		title += fmt.Sprintf(" exited with status %d", s.Exit.Status)
+	default:
+		title += " ended"
+	}
+	title += fmt.Sprintf(" after %.2f s", s.WallSeconds)
+	if n := len(s.Processes); n > 1 {
+		title += fmt.Sprintf(" (%d processes)", n)
+	}
+	return title
+}
+
+// watched is the title where programs were only watched.
+func (s *Summary) watched() string {
+	n := len(s.Processes)
+	if n == 0 && s.snapshot.Program == "" {
+		return fmt.Sprintf("gpumemtop: watched for %.2f s: no matching process called OpenCL", s.WallSeconds)
+	}
+	title := fmt.Sprintf("gpumemtop: attached to %s for %.2f s", commandLine(s.snapshot), s.WallSeconds)
+	switch {
+	case n > 1 && s.Running == 0:
+		title += fmt.Sprintf(" (%d processes, which all ended)", n)
+	case n > 1:
+		title += fmt.Sprintf(" (%d processes, %s)", n, goOn(s.Running))
+	case s.Running > 0:
+		title += ", which goes on"
+	case s.Exit.Signal > 0:
+		title += fmt.Sprintf(", which was ended by signal %d", s.Exit.Signal)
+	case s.Exit.Status >= 0:
+		title += fmt.Sprintf(", which exited with status %d", s.Exit.Status)
+	case n > 0:
+		title += ", which ended"
+	}
+	return title
+}
+
+// goOn says how many processes do.
+func goOn(n int) string {
+	if n == 1 {
+		return "1 goes on"
+	}
+	return fmt.Sprintf("%d go on", n)
+}
+
+// silent reports whether nothing was seen that could be counted.
+func (s *Summary) silent() bool {
+	t := &s.snapshot.Totals
+	return t.Creates+t.Failures+t.Releases+t.Uses+t.LiveBuffers+s.LostEvents == 0
+}
+
+// watchedFigures are those of programs that were only watched: no pool serves them, so there is no rate of hits, and what
+// they had before is known in part.
+func (s *Summary) watchedFigures() []string {
+	t := &s.snapshot.Totals
+	memory, end := watchedText(s.snapshot)
+	lines := []string{
+		fmt.Sprintf("  creates    %d (%d failed), %s", t.Creates, t.Failures, units.Count(t.Releases, "release")),
+		"  memory     " + memory,
+		"  at the end " + end,
+	}
+	if before := beforeAttach(s.snapshot); before != nil {
+		lines = append(lines, fmt.Sprintf("  before     sizes from before attach are known only as far as used: %s, %s live",
+			units.FormatLong(before.InUse), units.Count(before.Live, "buffer")))
+	}
+	return s.concluding(lines, func(*TagSummary) string { return "" })
+}
+
+// figures are the lines between the title and the last.
+func (s *Summary) figures() []string {
+	t := &s.snapshot.Totals
+	lines := []string{
+		"  policy     " + policyText(s.snapshot),
+		"  hit rate   " + hitsText(t),
+		"  driver     " + driverText(t),
+		"  memory     " + memoryText(t),
+		"  at the end " + endText(t),
+	}
+	return s.concluding(lines, func(tag *TagSummary) string {
+		return ", hit rate " + units.Percent(tag.HitRate, tag.Hits+tag.Misses)
+	})
+}
+
+// concluding adds what all summaries end with. Of a tag more may be said.
+func (s *Summary) concluding(lines []string, more func(*TagSummary) string) []string {
+	label := "  top tags   "
+	for i := range s.PerTag[:min(topTags, len(s.PerTag))] {
+		tag := &s.PerTag[i]
+		if tag.Tag == callsite.Slabs {
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("%s%s: peak %s, %s%s", label, units.Cut(tag.Tag, nameWidth),
+			units.FormatLong(tag.PeakInUse), units.Count(tag.Creates, "create"), more(tag)))
+		label = "             "
+	}
+	if s.snapshot.Totals.LiveBuffers > 0 && s.Running == 0 {
+		lines = append(lines, leakLines(s.snapshot)...)
+	}
+	lines = append(lines, mistakeLines(s.snapshot)...)
+	if s.LostEvents > 0 {
+		lines = append(lines, "  lost       "+units.Count(s.LostEvents, "event")+": these figures are too low")
+	}
+	return lines
+}
+
+// commandLine is the program with its arguments, on one line of bounded length.
+func commandLine(s *stats.Snapshot) string {
+	words := append([]string{s.Program}, s.Arguments...)
+	if s.Program == "" {
+		words = []string{"the program"}
+	}
+	return units.Cut(units.Clean(strings.Join(words, " ")), titleWidth)
+}
+
+// leaks returns the tags with objects that were never released, those with the most memory first.
+func leaks(tags []stats.Tag) []*stats.Tag {
+	live := slices.DeleteFunc(tagsByPeak(tags), func(t *stats.Tag) bool { return t.Live == 0 })
+	slices.SortStableFunc(live, func(a, b *stats.Tag) int {
+		switch {
+		case a.InUse > b.InUse:
+			return -1
+		case a.InUse < b.InUse:
+			return 1
+		}
+		return 0
+	})
+	return live
+}
+
+// mistakeLines are the first mistakes of a run, for the summary.
+func mistakeLines(s *stats.Snapshot) []string {
+	var lines []string
+	label := "  mistakes   "
+	for i := range s.Findings[:min(topFindings, len(s.Findings))] {
+		lines = append(lines, label+units.Cut(s.Findings[i].Text(units.FormatLong), mistakeWidth))
+		label = "             "
+	}
+	if left := len(s.Findings) - topFindings; left > 0 {
+		lines = append(lines, fmt.Sprintf("%sand %d more", label, left))
+	}
+	return lines
+}
+
+// leakLines list how much was never released and where: the first call sites, each with its callers.
+func leakLines(s *stats.Snapshot) []string {
+	lines := []string{fmt.Sprintf("  leaked     %s (%s) never released", units.Count(s.Totals.LiveBuffers, "buffer"),
+		units.FormatLong(s.Totals.InUse))}
+	tags := leaks(s.Tags)
+	for _, tag := range tags[:min(topTags, len(tags))] {
+		lines = append(lines, fmt.Sprintf("             %d (%s) at %s", tag.Live, units.FormatLong(tag.InUse), units.Cut(tag.Name, nameWidth)))
+		for _, frame := range tag.Stack[:min(stackLines, len(tag.Stack))] {
+			lines = append(lines, "               "+units.Cut(frame, mistakeWidth))
+		}
+	}
+	if len(tags) > topTags {
+		lines = append(lines, "             and "+units.Count(uint64(len(tags)-topTags), "more tag"))
+	}
+	return lines
+}
+
+// processLines tell processes apart where there are several: a line for each of the largest, by peak,
+// with what a pool has served it if there is one.
+func processLines(s *stats.Snapshot, pool bool) []string {
+	if len(s.Processes) < 2 {
+		return nil
+	}
+	processes, left := units.Top(processesByPeak(s.Processes), topProcesses)
+	align := "rrrrrl"
+	if !pool {
+		align = "rrrrl"
+	}
+	table := units.Table{Align: align, Indent: "    "}
+	row := func(pid, creates, rate, peak, ended, program string) {
+		cells := []string{pid, creates, rate, peak, ended, program}
+		if !pool {
+			cells = slices.Delete(cells, 2, 3)
+		}
+		table.Add(cells...)
+	}
+	row("pid", "creates", "hit rate", "peak", "ended", "program")
+	for _, p := range processes {
+		t := &p.Totals
+		row(fmt.Sprint(p.PID), fmt.Sprint(t.Creates), units.Percent(t.HitRate(), t.Hits+t.Misses), units.Format(t.PeakInUse),
+			endedText(p), units.Cut(units.ProgramName(p.Program), programWidth))
+	}
+	lines := []string{"  processes  the largest first"}
+	if left == 0 {
+		lines[0] = "  processes"
+	}
+	lines = append(lines, strings.Split(strings.TrimSuffix(table.String(), "\n"), "\n")...)
+	if left > 0 {
+		lines = append(lines, fmt.Sprintf("    and %d more", left))
+	}
+	return lines
+}

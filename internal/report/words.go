@@ -1,0 +1,123 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// policyText names the policy of a run, those that it had before, and how much it keeps at most.
+func policyText(s *stats.Snapshot) string {
+	text := s.Policy
+	if text == "" {
+		text = "unknown"
+	}
+	if s.Auto != nil && s.Auto.Steers {
+		text = "auto: " + text
+	}
+	if former := s.Change.Former; len(former) > 0 {
+		text += " (before that " + strings.Join(former, ", ") + ")"
+	}
+	if most, known := s.CachedMost(); known {
+		text += ", at most " + units.FormatLong(most) + " cached"
+	}
+	return text
+}
+
+// hitsText says how many requests the pool served.
+func hitsText(t *stats.Totals) string {
+	if t.Hits+t.Misses == 0 {
+		return "no request was poolable"
+	}
+	return fmt.Sprintf("%s of %s; steady (later half) %s; %s, %d of them cold",
+		units.Percent(t.HitRate(), t.Hits+t.Misses), units.Count(t.Hits+t.Misses, "request"), units.Percent(t.SteadyHitRate(), t.SteadyRequests),
+		units.Plural(t.Misses, "miss", "misses"), t.MissReasons[wire.MissCold])
+}
+
+// driverText says how many creates reached the driver, and how many did not have to.
+func driverText(t *stats.Totals) string {
+	text := fmt.Sprintf("%s, %d avoided", units.Count(t.DriverCreates, "create"), t.Hits)
+	if t.SavedNS > 0 {
+		text += fmt.Sprintf(": ~%s saved (an estimate)", units.Duration(t.SavedNS))
+	}
+	return text
+}
+
+// memoryText says how much was in use at most.
+func memoryText(t *stats.Totals) string {
+	return fmt.Sprintf("peak %s in use, %s reserved", units.FormatLong(t.PeakInUse), units.FormatLong(t.PeakReserved))
+}
+
+// endText says what is held at the end.
+func endText(t *stats.Totals) string {
+	return fmt.Sprintf("%s in use (waste %s), %s free in the pool (external fragmentation %s)",
+		units.FormatLong(t.InUse), units.Percent(t.Waste(), t.InUse),
+		units.FormatLong(t.Cached+t.Cooling), units.Percent(t.ExternalFragmentation(), t.Cached))
+}
+
+// watchedText are Memory and End where programs were only watched. Nothing is in a pool then, and of what was there before
+// only that counts which its use has shown.
+func watchedText(s *stats.Snapshot) (memory, end string) {
+	least := ""
+	if beforeAttach(s) != nil {
+		least = "at least "
+	}
+	return fmt.Sprintf("peak %s%s in use", least, units.FormatLong(s.Totals.PeakInUse)),
+		fmt.Sprintf("%s%s in use by %s", least, units.FormatLong(s.Totals.InUse), units.Count(s.Totals.LiveBuffers, "buffer"))
+}
+
+// beforeAttach returns the tag of what was there before programs were watched, nil when nothing of it was seen.
+func beforeAttach(s *stats.Snapshot) *stats.Tag {
+	for i := range s.Tags {
+		if s.Tags[i].Name == wire.BeforeAttach {
+			return &s.Tags[i]
+		}
+	}
+	return nil
+}
+
+// endedText says how a process ended, as far as that is known: only a program's parent learns its exit status.
+func endedText(p *stats.Process) string {
+	switch {
+	case p.State == stats.Running:
+		return "running"
+	case p.State == stats.Signaled:
+		return fmt.Sprintf("signal %d", p.Status)
+	case p.Status < 0 && p.Orderly:
+		return "exited"
+	case p.Status < 0:
+		return "unknown"
+	}
+	return fmt.Sprintf("status %d", p.Status)
+}
+
+// tagsByPeak sorts without touching the snapshot.
+func tagsByPeak(tags []stats.Tag) []*stats.Tag {
+	sorted := pointers(tags)
+	slices.SortFunc(sorted, func(a, b *stats.Tag) int {
+		return cmp.Or(cmp.Compare(b.PeakInUse, a.PeakInUse), cmp.Compare(b.Creates, a.Creates), cmp.Compare(a.Name, b.Name))
+	})
+	return sorted
+}
+
+// processesByPeak sorts without touching the snapshot; equal ones stay in the order of their first call.
+func processesByPeak(processes []stats.Process) []*stats.Process {
+	sorted := pointers(processes)
+	slices.SortStableFunc(sorted, func(a, b *stats.Process) int {
+		return cmp.Or(cmp.Compare(b.Totals.PeakInUse, a.Totals.PeakInUse), cmp.Compare(b.Totals.Creates, a.Totals.Creates))
+	})
+	return sorted
+}
+
+func pointers[T any](list []T) []*T {
+	sorted := make([]*T, len(list))
+	for i := range list {
+		sorted[i] = &list[i]
+	}
+	return sorted
+}

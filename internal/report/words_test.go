@@ -1,0 +1,43 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+)
+
+// TestPolicy names the lower of both limits on what is cached.
+func TestPolicy(t *testing.T) {
+	s := &stats.Snapshot{Policy: "pow2", Device: stats.Device{Global: 512 << 20}, Limits: []stats.Limit{
+		{Name: "max_cached_bytes", Value: 512 << 20}, {Name: "max_cached_fraction", Value: 0.25},
+	}}
+	if got, want := policyText(s), "pow2, at most 128.0 MiB cached"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	s.Change.Former = []string{"futhark", "slab"}
+	if got, want := policyText(s), "pow2 (before that futhark, slab), at most 128.0 MiB cached"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	s.Auto = &stats.Auto{Steers: true}
+	if got, want := policyText(s), "auto: pow2 (before that futhark, slab), at most 128.0 MiB cached"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if s.Auto.Steers = false; strings.Contains(policyText(s), "auto") {
+		t.Errorf("%q, but the policy was changed", policyText(s))
+	}
+	if got := policyText(&stats.Snapshot{}); got != "unknown" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestEnded(t *testing.T) {
+	for want, p := range map[string]stats.Process{
+		"running": {}, "signal 9": {State: stats.Signaled, Status: 9}, "status 7": {State: stats.Exited, Status: 7},
+		"exited": {State: stats.Exited, Status: -1, Orderly: true}, "unknown": {State: stats.Exited, Status: -1},
+	} {
+		if got := endedText(&p); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,35 @@
+// Package payload holds the two libraries that gpumemtop puts into a target, so that the command is one file: the
+// preload library (C) and the caching allocator's core (Go, c-shared). make builds them and copies them to lib/;
+// without that the package still compiles, for editors and vet, and returns ErrNotBuilt.
+package payload
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+)
+
+//go:embed lib
+var files embed.FS
+
+// ErrNotBuilt says that this binary was built without make and carries no libraries.
+var ErrNotBuilt = errors.New("this gpumemtop was built without its libraries: build it with make")
+
+// Shim returns the preload library. The error is ErrNotBuilt when it was not there at build time.
+func Shim() ([]byte, error) { return read(files, "libgpumemtop.so") }
+
+// Core returns the Go core that the preload library loads for pooling policies. The error is ErrNotBuilt when it was
+// not there at build time.
+func Core() ([]byte, error) { return read(files, "libgpumemtop-core.so") }
+
+func read(from fs.FS, name string) ([]byte, error) {
+	data, err := fs.ReadFile(from, "lib/"+name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNotBuilt
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read embedded %s: %w", name, err)
+	}
+	return data, nil
+}

@@ -1,0 +1,104 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func TestHistogramError(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, top := range []float64{10, 1e3, 1e6, math.MaxUint32} {
+		var h histogram
+		var values []uint32
+		for range 5000 {
+			v := uint32(math.Exp(r.Float64()*math.Log(top))) + 1
+			h.add(v)
+			values = append(values, v)
+		}
+		slices.Sort(values)
+		for _, p := range []float64{0.01, 0.5, 0.9, 0.99, 1} {
+			exact := float64(values[int(math.Ceil(p*float64(len(values))))-1])
+			got := float64(h.percentile(p))
+			if math.Abs(got-exact) > exact/32+0.5 {
+				t.Errorf("top %g: percentile(%g) = %g, exact %g", top, p, got, exact)
+			}
+		}
+	}
+}
+
+func TestHistogramEdges(t *testing.T) {
+	var h histogram
+	if got := h.percentile(0.5); got != 0 {
+		t.Errorf("empty histogram has median %d", got)
+	}
+	h.add(0)
+	if h.total != 0 {
+		t.Error("a duration of 0 was counted: it means not measured")
+	}
+	for i := range 32 {
+		h.add(1 << i)
+	}
+	h.add(math.MaxUint32)
+	if got := h.percentile(1); math.Abs(float64(got)-math.MaxUint32) > math.MaxUint32/32 {
+		t.Errorf("maximum is %d", got)
+	}
+}
+
+func TestSteadyAgainstExact(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	var s Steady
+	var before []uint64 // hits before request i
+	hits := uint64(0)
+	for n := uint64(1); n <= 20_000; n++ {
+		before = append(before, hits)
+		hit := r.Float64() < float64(n)/10_000
+		if hit {
+			hits++
+		}
+		s.Add(hit)
+		gotHits, requests := s.Later()
+		start := n - requests
+		if late := start - n/2; start < n/2 || float64(late) > float64(n)/100 || n <= steadyNotes && late != 0 {
+			t.Fatalf("after %d requests the later half begins at %d", n, start)
+		}
+		if want := hits - before[start]; gotHits != want {
+			t.Fatalf("after %d requests: %d hits since %d, want %d", n, gotHits, start, want)
+		}
+	}
+}
+
+func TestSteadyEmpty(t *testing.T) {
+	var s Steady
+	if hits, requests := s.Later(); hits != 0 || requests != 0 {
+		t.Errorf("later() = %d, %d before the first request", hits, requests)
+	}
+}
+
+func TestCostsNearestClass(t *testing.T) {
+	var c costs
+	c.hit(1 << 20)
+	if got := c.saved(); got != 0 {
+		t.Errorf("saved %d ns without a measurement", got)
+	}
+	c.create(1<<10, 100)
+	c.create(1<<10, 300)
+	c.create(1<<30, 0) // not measured
+	if got := c.saved(); got != 200 {
+		t.Errorf("saved %d ns, want 200: the mean of the only measured class", got)
+	}
+	c.create(1<<26, 5000)
+	if got := c.saved(); got != 5000 {
+		t.Errorf("saved %d ns, want 5000: 2^26 is nearer to 2^20 than 2^10 is", got)
+	}
+	c.create(1<<14, 700)
+	if got := c.saved(); got != 700 {
+		t.Errorf("saved %d ns, want 700: of two equally near the smaller", got)
+	}
+	c.hit(math.MaxUint64)
+	c.create(math.MaxUint64, 1)
+	if got := c.saved(); got != 701 {
+		t.Errorf("saved %d ns, want 701", got)
+	}
+}

@@ -1,0 +1,213 @@
+package stats
+
+import (
+	"fmt"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// FindingsMax is how many distinct findings are kept; what comes beyond is only counted.
+const FindingsMax = 1000
+
+// Finding is a mistake of the program, counted: the same mistake in the same function, with memory from the same call
+// site and with the same kernel, in one process, is one finding.
+type Finding struct {
+	Kind     wire.Diag
+	Function string // OpenCL function that was called
+	Tag      string // row of the call site that created the memory; empty when it is unknown
+	Process  uint32 // number in the session
+	Kernel   string // name; empty when no kernel is concerned or its name is unknown
+	Count    uint64 // how often
+	First    uint64 // time
+	Last     uint64
+	Size     uint64 // bytes of the memory, the first time; 0 when unknown
+	Status   int32  // what the function returned the first time
+}
+
+// Certain reports whether the program is surely wrong. It is not when a kernel may have ignored what it was given, or
+// when the driver accepts memory whose create we did not see.
+func (f *Finding) Certain() bool {
+	switch f.Kind {
+	case wire.DiagStaleArgument:
+		return false
+	case wire.DiagUnknownMemory:
+		return f.Status != 0
+	default:
+		return true
+	}
+}
+
+// FindingOf reads a DIAG that reports a mistake. kernels are those of its process. Tag, Process and times are the
+// caller's to add.
+func FindingOf(r *wire.Record, kernels *callsite.Kernels) Finding {
+	e := r.AsDiag()
+	return Finding{
+		Kind: e.Diag(), Function: callsite.Label(r.Payload), Kernel: kernels.Name(e.Kernel()), Count: 1, Size: e.Bytes(),
+		Status: int32(e.Status()),
+	}
+}
+
+// findings collects the DIAG events that report mistakes.
+type findings struct {
+	list   []finding
+	places map[findingKey]int // in list
+	others uint64             // events that found the list full
+	shown  []Finding          // as in the last snapshot, nil when that is out of date
+}
+
+// finding is a Finding without its tag: that gets its name, and may be folded into another one, later.
+type finding struct {
+	Finding
+	row *row
+}
+
+type findingKey struct {
+	kind             wire.Diag
+	function, kernel string
+	row              *row
+	process          uint32
+}
+
+// find handles a DIAG that reports a mistake. Only the first of its kind gets a mark: a mistake in a loop must not
+// push everything else out.
+func (m *Model) find(p *process, r *wire.Record) {
+	f := finding{Finding: FindingOf(r, &p.kernels), row: m.row(p, r.AsDiag().Tag())}
+	f.Process, f.First, f.Last = p.shown.Number, m.heap.Now, m.heap.Now
+	key := findingKey{f.Kind, f.Function, f.Kernel, f.row, f.Process}
+	all := &m.findings
+	if at, known := all.places[key]; known {
+		all.list[at].Count++
+		all.list[at].Last = m.heap.Now
+		all.shown = nil
+		return
+	}
+	if len(all.list) == FindingsMax {
+		all.others++
+		return
+	}
+	if all.places == nil {
+		all.places = map[findingKey]int{}
+	}
+	all.places[key] = len(all.list)
+	all.list = append(all.list, f)
+	all.shown = nil
+	text := f.Kind.String() + ": " + f.Function
+	if f.Kernel != "" {
+		text += " of " + f.Kernel
+	}
+	m.marks.add(m.heap.Now, wire.KindDiag, text)
+}
+
+// show returns the findings in the order of their first time. The list is shared between snapshots until something
+// changes. Tags that were folded since into one row make one finding here.
+func (a *findings) show(untagged *row) []Finding {
+	if a.shown != nil || len(a.list) == 0 {
+		return a.shown
+	}
+	list := make([]Finding, 0, len(a.list))
+	places := make(map[findingKey]int, len(a.list))
+	for i := range a.list {
+		f := a.list[i].Finding
+		w := a.list[i].row.final().whole
+		key := findingKey{f.Kind, f.Function, f.Kernel, w, f.Process}
+		if at, known := places[key]; known {
+			list[at].Count += f.Count
+			list[at].Last = max(list[at].Last, f.Last)
+			continue
+		}
+		if w != untagged {
+			f.Tag = w.title()
+		}
+		places[key] = len(list)
+		list = append(list, f)
+	}
+	a.shown = list
+	return list
+}
+
+// renamed says that a row got its name, or another row.
+func (a *findings) renamed() { a.shown = nil }
+
+// Text says in one line what was wrong and how often. bytes writes a size.
+func (f *Finding) Text(bytes func(uint64) string) string {
+	text := f.Kind.String() + ": " + f.sentence(bytes)
+	if f.Count > 1 {
+		text += fmt.Sprintf(" (%d times)", f.Count)
+	}
+	return text
+}
+
+func (f *Finding) sentence(bytes func(uint64) string) string {
+	function, memory := f.Function, f.memory(bytes)
+	if function == "" {
+		function = "a call"
+	}
+	if f.Kernel != "" && f.Kind != wire.DiagStaleArgument {
+		function += " of " + f.Kernel
+	}
+	switch f.Kind {
+	case wire.DiagUnknownMemory:
+		if f.Status == 0 {
+			return function + " was given something that no create seen here returned, and that the driver accepts"
+		}
+		return function + " was given something that no create returned"
+	case wire.DiagUseAfterRelease:
+		return function + " on " + memory + ", after its last release"
+	case wire.DiagWrongContext:
+		return function + " with " + memory + ", which belongs to another context"
+	case wire.DiagStillMapped:
+		return function + " of " + memory + " that is still mapped"
+	case wire.DiagStaleRead:
+		return function + " reads a recycled block before anything wrote it (certain): " + memory
+	case wire.DiagStaleArgument:
+		if f.Kernel == "" {
+			return memory + " given to a kernel that cannot write it, before anything wrote it: the kernel reads it or ignores it"
+		}
+		return fmt.Sprintf("%s given to kernel %s, which cannot write it, before anything wrote it: %s reads it or ignores it",
+			memory, f.Kernel, f.Kernel)
+	default: // double release, and whatever a later version finds
+		return function + " of " + memory
+	}
+}
+
+// memory names the memory by what is known of it.
+func (f *Finding) memory(bytes func(uint64) string) string {
+	text := "a buffer"
+	if f.Size > 0 {
+		text = "a " + bytes(f.Size) + " buffer"
+	}
+	if f.Tag != "" {
+		text += " created at " + f.Tag
+	}
+	return text
+}
+
+// marks keeps the last MarksMax things worth a line, oldest first.
+type marks struct {
+	list []Mark
+	lost uint64 // events of the last mark, while that is of kind Lost
+}
+
+func (m *marks) add(time uint64, kind wire.Kind, text string) {
+	if len(m.list) == MarksMax {
+		copy(m.list, m.list[1:])
+		m.list = m.list[:MarksMax-1]
+	}
+	m.list = append(m.list, Mark{Time: time, Kind: kind, Text: text})
+	m.lost = 0
+}
+
+// lose marks lost events. Under overload they come many times a second: they extend the last mark if that was one,
+// so that they do not push everything else out.
+func (m *marks) lose(time, events uint64) {
+	if events == 0 {
+		return
+	}
+	if m.lost == 0 {
+		m.add(time, wire.KindLost, "")
+	}
+	m.lost += events
+	last := &m.list[len(m.list)-1]
+	last.Text = fmt.Sprintf("%d events lost", m.lost)
+}

@@ -1,0 +1,230 @@
+package stats
+
+import (
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+)
+
+// All windows count time in slots of 100 ms since the start of the session.
+const (
+	slotNS      = 100_000_000
+	windowSlots = 10 // full slots in the window of one second
+	ringSlots   = windowSlots + 1
+	trendPoints = 60 // one per second
+)
+
+// window counts what happened in the last second: ten full slots and the one that is being filled.
+type window struct {
+	slots [ringSlots]Rates
+	slot  uint64 // being filled
+}
+
+func (w *window) advance(slot uint64) {
+	if slot > w.slot+ringSlots {
+		w.slot = slot - ringSlots
+	}
+	for ; w.slot < slot; w.slot++ {
+		w.slots[(w.slot+1)%ringSlots] = Rates{}
+	}
+}
+
+func (w *window) current() *Rates { return &w.slots[w.slot%ringSlots] }
+
+// last sums the full slots; NS is less than a second while the run is younger than that.
+func (w *window) last() Rates {
+	var sum Rates
+	for i := range uint64(ringSlots) {
+		if i == w.slot%ringSlots {
+			continue
+		}
+		s := &w.slots[i]
+		sum.Hits += s.Hits
+		sum.Misses += s.Misses
+		sum.Creates += s.Creates
+		sum.Releases += s.Releases
+		sum.Events += s.Events
+		sum.DriverCreates += s.DriverCreates
+		sum.DriverNanos += s.DriverNanos
+	}
+	sum.NS = min(w.slot, windowSlots) * slotNS
+	return sum
+}
+
+// pace is a window of one counter.
+type pace struct {
+	slots [ringSlots]uint32
+	slot  uint64
+}
+
+func (p *pace) advance(slot uint64) {
+	if slot > p.slot+ringSlots {
+		p.slot = slot - ringSlots
+	}
+	for ; p.slot < slot; p.slot++ {
+		p.slots[(p.slot+1)%ringSlots] = 0
+	}
+}
+
+func (p *pace) add(slot uint64) {
+	p.advance(slot)
+	p.slots[slot%ringSlots]++
+}
+
+func (p *pace) last(slot uint64) uint64 {
+	p.advance(slot)
+	var sum uint64
+	for i, count := range p.slots {
+		if uint64(i) != slot%ringSlots {
+			sum += uint64(count)
+		}
+	}
+	return sum
+}
+
+// merge adds another pace's counts.
+func (p *pace) merge(o *pace) {
+	slot := max(p.slot, o.slot)
+	p.advance(slot)
+	o.advance(slot)
+	for i := range p.slots {
+		p.slots[i] += o.slots[i]
+	}
+}
+
+// trend keeps a gauge's value at the end of each of the last trendPoints seconds.
+type trend struct {
+	points [trendPoints]uint64
+	born   uint64 // the first second it knows
+	second uint64 // being filled: the last point kept is the one before
+}
+
+// advance keeps value, which the gauge has had since the last call, for every second that has ended.
+func (t *trend) advance(second, value uint64) {
+	if second > t.second+trendPoints {
+		t.second = second - trendPoints
+	}
+	for ; t.second < second; t.second++ {
+		t.points[t.second%trendPoints] = value
+	}
+}
+
+// list returns the points, oldest first.
+func (t *trend) list() []uint64 {
+	n := min(t.second-t.born, trendPoints)
+	points := make([]uint64, 0, n)
+	for s := t.second - n; s < t.second; s++ {
+		points = append(points, t.points[s%trendPoints])
+	}
+	return points
+}
+
+// merge adds another trend's points, second by second.
+func (t *trend) merge(o *trend) {
+	for i := range t.points {
+		t.points[i] += o.points[i]
+	}
+	t.born = min(t.born, o.born)
+}
+
+// history keeps evenly spaced samples of a whole run: it starts with one sample per slot, and whenever the run
+// outgrows the most samples that it may have it merges pairs and doubles the spacing. A sample never changes where it
+// is, so snapshots share the list.
+type history struct {
+	most    uint64 // 0: HistoryMax
+	samples []Sample
+	spacing uint64 // slots per sample
+	pending Sample // counts and the most in use since the last sample
+}
+
+// advance closes the samples that end at or before slot. gauges are the values now.
+func (h *history) advance(started, slot uint64, gauges Sample) {
+	if h.samples == nil {
+		if h.most == 0 {
+			h.most = HistoryMax
+		}
+		h.samples, h.spacing = make([]Sample, 0, h.most), 1
+	}
+	for slot/h.spacing > h.most {
+		h.halve()
+	}
+	for n := uint64(len(h.samples)); n < slot/h.spacing; n++ {
+		s := gauges
+		s.Time = started + (n+1)*h.spacing*slotNS
+		s.add(&h.pending)
+		h.samples = append(h.samples, s)
+		h.pending = Sample{}
+	}
+}
+
+// halve merges pairs. An odd last sample is the beginning of one that is not complete.
+func (h *history) halve() {
+	n := len(h.samples)
+	if n%2 == 1 {
+		h.pending.add(&h.samples[n-1])
+	}
+	halved := make([]Sample, n/2, h.most)
+	for i := range halved {
+		halved[i] = h.samples[2*i+1]
+		halved[i].add(&h.samples[2*i])
+	}
+	h.samples = halved
+	h.spacing *= 2
+}
+
+// list returns the samples so far, which are immutable.
+func (h *history) list() []Sample { return h.samples[:len(h.samples):len(h.samples)] }
+
+// raise takes the gauges when more is in use than ever since the last sample.
+func (s *Sample) raise(l *ledger) {
+	if heap.Amount(l.InUse) > s.InUse {
+		s.InUse, s.Cached, s.Cooling = heap.Amount(l.InUse), l.Free(), heap.Amount(l.Cooling)
+	}
+}
+
+// add joins another sample: its counts, and its gauges if more was in use then.
+func (s *Sample) add(o *Sample) {
+	s.Hits += o.Hits
+	s.Misses += o.Misses
+	s.Creates += o.Creates
+	if o.InUse > s.InUse {
+		s.InUse, s.Cached, s.Cooling = o.InUse, o.Cached, o.Cooling
+	}
+}
+
+// since is what an interval begins with.
+type since struct {
+	most   Sample            // the most in use since then
+	before recording.Summary // the counts then
+}
+
+// Interval returns what happened in all processes since the last call, or since the first event. It costs O(1).
+func (m *Model) Interval() recording.Summary { return m.since.next(&m.ledger, m.lost) }
+
+// ProcessInterval returns what happened in one process since the last call for it, false when the model does not know
+// the process. It costs O(1).
+func (m *Model) ProcessInterval(number uint32) (recording.Summary, bool) {
+	p := m.lookup(number)
+	if p == nil {
+		return recording.Summary{}, false
+	}
+	return p.since.next(&p.ledger, p.lost), true
+}
+
+// next ends an interval and begins the next with the gauges as they are now: in use rises by creates alone, so the most
+// is at the beginning or behind one of them.
+func (s *since) next(l *ledger, lost uint64) recording.Summary {
+	s.most.raise(l) // what comes late or in the wrong order may raise it, too
+	c := &l.counters
+	now := recording.Summary{
+		InUse: s.most.InUse, Cached: s.most.Cached, Cooling: s.most.Cooling,
+		Hits: c.Hits, Misses: c.Misses, Creates: c.Creates, Releases: c.Releases, Lost: lost,
+	}
+	i, b := now, &s.before
+	i.Hits -= b.Hits
+	i.Misses -= b.Misses
+	i.Creates -= b.Creates
+	i.Releases -= b.Releases
+	i.Lost -= b.Lost
+	s.before, s.most = now, Sample{InUse: heap.Amount(l.InUse), Cached: l.Free(), Cooling: heap.Amount(l.Cooling)}
+	return i
+}

@@ -1,0 +1,112 @@
+package stats
+
+import (
+	"slices"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+func TestWindowKeepsTheLastFullSecond(t *testing.T) {
+	var w window
+	for slot := range uint64(25) {
+		w.advance(slot)
+		w.current().Hits = slot
+	}
+	got := w.last()
+	if want := uint64(14+23) * 10 / 2; got.Hits != want || got.NS != 1_000_000_000 {
+		t.Errorf("last() = %+v, want %d hits in a second: slots 14 to 23", got, want)
+	}
+	w.advance(1 << 60)
+	if got := w.last(); got.Hits != 0 {
+		t.Errorf("%d hits after a long silence", got.Hits)
+	}
+}
+
+func TestWindowOfAYoungRun(t *testing.T) {
+	var w window
+	w.current().Creates = 3
+	w.advance(2)
+	if got := w.last(); got.Creates != 3 || got.NS != 2*slotNS {
+		t.Errorf("last() = %+v, want 3 creates in 0.2 s", got)
+	}
+}
+
+func TestPace(t *testing.T) {
+	var p pace
+	p.add(3)
+	p.add(3)
+	p.add(12)
+	for slot, want := range map[uint64]uint64{12: 2, 13: 3, 14: 1, 22: 1, 23: 0} {
+		q := p
+		if got := q.last(slot); got != want {
+			t.Errorf("last(%d) = %d, want %d", slot, got, want)
+		}
+	}
+}
+
+func TestTrendPoints(t *testing.T) {
+	w := trend{born: 5, second: 5}
+	w.advance(7, 10)
+	w.advance(8, 20)
+	if got := w.list(); !slices.Equal(got, []uint64{10, 10, 20}) {
+		t.Errorf("list() = %v, want [10 10 20]", got)
+	}
+	w.advance(1000, 30)
+	if got := w.list(); len(got) != trendPoints || slices.Min(got) != 30 {
+		t.Errorf("after a long silence list() = %v, want 60 times 30", got)
+	}
+}
+
+func TestHistoryDoublesItsSpacing(t *testing.T) {
+	var h history
+	const started = 1000
+	for slot := range uint64(5000) {
+		h.advance(started, slot, Sample{InUse: slot})
+		h.pending.Hits++
+	}
+	if h.spacing != 16 || len(h.samples) != 4999/16 {
+		t.Fatalf("%d samples with a spacing of %d slots, want 312 of 16", len(h.samples), h.spacing)
+	}
+	for i, s := range h.samples {
+		if want := started + uint64(i+1)*16*slotNS; s.Time != want {
+			t.Errorf("sample %d is at %d, want %d", i, s.Time, want)
+		}
+		// A hit was counted in each slot, before the advance that closes it.
+		if s.Hits != 16 {
+			t.Errorf("sample %d has %d hits, want 16", i, s.Hits)
+		}
+		if want := uint64(i+1) * 16; s.InUse != want {
+			t.Errorf("sample %d has gauge %d, want %d: the value at its end", i, s.InUse, want)
+		}
+	}
+}
+
+func TestHistoryAfterALongSilence(t *testing.T) {
+	var h history
+	h.advance(0, 3, Sample{})
+	h.pending.Creates = 7
+	h.advance(0, 1<<40, Sample{InUse: 9})
+	if len(h.samples) > HistoryMax || cap(h.samples) != HistoryMax {
+		t.Errorf("%d samples", len(h.samples))
+	}
+	var creates uint64
+	for _, s := range h.samples {
+		creates += s.Creates
+	}
+	if creates += h.pending.Creates; creates != 7 {
+		t.Errorf("%d creates in the history, want 7", creates)
+	}
+}
+
+// A buffer that lives for less than a slot shows in the history all the same.
+func TestHistoryShowsWhatCameAndWentWithinASlot(t *testing.T) {
+	s := newStream(Options{})
+	s.miss(1, 1, 4096, 4096, 1)
+	s.release(1, wire.OutcomeCached)
+	s.Tick(streamStart + slotNS)
+	history := s.Snapshot().History
+	if len(history) != 1 || history[0].InUse != 4096 || history[0].Cached != 0 {
+		t.Errorf("history %+v, want one sample with 4096 in use", history)
+	}
+}

@@ -1,0 +1,294 @@
+package stats
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// LimitKind says what the value of a limit is and how it is written.
+type LimitKind = allocator.Kind
+
+// The kinds of limits.
+const (
+	LimitNumber  = allocator.Number
+	LimitCount   = allocator.Count
+	LimitBytes   = allocator.Bytes
+	LimitSeconds = allocator.Seconds
+	LimitSwitch  = allocator.Switch
+	LimitChoice  = allocator.Choice
+	LimitSizes   = allocator.Sizes
+)
+
+// Limit is one allocator limit in the running program.
+type Limit struct {
+	Name     string
+	Kind     LimitKind
+	Text     string  // as acknowledged by the target, which takes it in this form
+	Value    float64 // the same as a number: the place among Choices, how many Sizes
+	Min, Max float64
+	Choices  []string // for Switch and Choice
+	// While a change is Pending, Wanted is its value; else it is Value.
+	Wanted  float64
+	Pending bool
+	Refused string // why the target refused the latest change; empty: it did not
+	// Asked counts the changes that were sent to the target under the present policy. AskedAt is the time of the latest
+	// one, AnsweredAt that of its answer, 0 before, both in ns.
+	Asked, AskedAt, AnsweredAt uint64
+}
+
+// LimitOf returns a limit of the allocator as snapshots show it.
+func LimitOf(l *allocator.Limit) Limit {
+	return Limit{Name: l.Name, Kind: l.Kind, Text: l.Text, Value: l.Value, Min: l.Min, Max: l.Max, Choices: l.Choices}
+}
+
+// PolicyLimits returns the limits of a policy with the values given by name, and defaults for the others. An unknown
+// policy has none.
+func PolicyLimits(policy string, values map[string]string) []Limit {
+	description, _ := allocator.Describe(policy)
+	var list []Limit
+	for i := range description.Limits {
+		limit := LimitOf(&description.Limits[i])
+		if value, ok := values[limit.Name]; ok {
+			limit.Set(value)
+		}
+		list = append(list, limit)
+	}
+	return list
+}
+
+// DefaultLimits returns the limits of a policy with their defaults.
+func DefaultLimits(policy string) []Limit { return PolicyLimits(policy, nil) }
+
+// Words reports whether the limit takes words.
+func (l *Limit) Words() bool { return l.Kind == LimitSwitch || l.Kind == LimitChoice }
+
+// Number returns what a text means as a Value, false when it means nothing for this limit.
+func (l *Limit) Number(text string) (float64, bool) {
+	switch {
+	case l.Words():
+		at := slices.Index(l.Choices, text)
+		return float64(at), at >= 0
+	case l.Kind == LimitSizes:
+		for size := range strings.SplitSeq(text, ":") {
+			if _, err := strconv.ParseUint(size, 10, 64); err != nil {
+				return 0, false
+			}
+		}
+		return float64(strings.Count(text, ":") + 1), true
+	}
+	value, err := strconv.ParseFloat(text, 64)
+	return value, err == nil && !math.IsNaN(value) && !math.IsInf(value, 0)
+}
+
+// TextOf writes a Value in the form that the target takes. Sizes cannot be written so: they are the Text.
+func (l *Limit) TextOf(value float64) string {
+	switch {
+	case l.Kind == LimitSizes:
+		return l.Text
+	case l.Words():
+		if at := int(value); at >= 0 && at < len(l.Choices) {
+			return l.Choices[at]
+		}
+		return ""
+	}
+	return strconv.FormatFloat(value, 'f', -1, 64)
+}
+
+// Set gives the limit the value that a text means; a text that means nothing is ignored.
+func (l *Limit) Set(text string) bool {
+	value, ok := l.Number(text)
+	if ok {
+		l.Text, l.Value = text, value
+	}
+	return ok
+}
+
+// limits follows the limits of the running program and the changes on their way to it.
+type limits struct {
+	list []Limit
+	sent []uint64 // number of the latest change that was sent for each
+}
+
+func newLimits(list []Limit) limits {
+	l := limits{list: slices.Clone(list), sent: make([]uint64, len(list))}
+	for i := range l.list {
+		l.list[i].Wanted = l.list[i].Value
+	}
+	return l
+}
+
+// find returns the place of a limit, -1 when it is not in the list.
+func (l *limits) find(name string) int {
+	return slices.IndexFunc(l.list, func(x Limit) bool { return x.Name == name })
+}
+
+// want notes that a change was sent with a sequence number. A limit that is not in the list, or a value that means
+// nothing for it, is ignored.
+func (l *limits) want(name, text string, sequence, now uint64) {
+	i := l.find(name)
+	if i < 0 {
+		return
+	}
+	x := &l.list[i]
+	value, ok := x.Number(text)
+	if !ok {
+		return
+	}
+	x.Wanted, x.Pending, x.Refused = value, true, ""
+	x.Asked, x.AskedAt, x.AnsweredAt = x.Asked+1, now, 0
+	l.sent[i] = sequence
+}
+
+// answer applies the target's word: what it acknowledges holds, and the change is done unless a later one for the
+// same limit is still on its way.
+func (l *limits) answer(r *wire.Record) {
+	if r.AsLimit().Status() != 0 {
+		l.refuse(r)
+		return
+	}
+	name, text := wire.ParseLimit(r.Payload)
+	i := l.find(string(name))
+	if i < 0 || !l.list[i].Set(string(text)) {
+		return
+	}
+	x := &l.list[i]
+	if !x.Pending {
+		x.Refused, x.Wanted = "", x.Value
+	} else if r.AsLimit().Sequence() >= l.sent[i] {
+		x.Pending, x.Refused, x.Wanted, x.AnsweredAt = false, "", x.Value, r.Time
+	}
+}
+
+func (l *limits) refuse(r *wire.Record) {
+	for i := range l.list {
+		if x := &l.list[i]; x.Pending && l.sent[i] == r.AsLimit().Sequence() {
+			x.Pending, x.Wanted, x.AnsweredAt, x.Refused = false, x.Value, r.Time, callsite.Clean(r.Payload)
+			if x.Refused == "" {
+				x.Refused = "refused"
+			}
+		}
+	}
+}
+
+// MaxCachedBytes is the limit of cached bytes, of policies that have one.
+const MaxCachedBytes = "max_cached_bytes"
+
+// CachedMost returns how many bytes the policy keeps cached at most in each process: the lower of max_cached_bytes and
+// max_cached_fraction of the device's memory. It returns false when the policy has no such limit.
+func (s *Snapshot) CachedMost() (uint64, bool) {
+	most, known := math.Inf(1), false
+	for i := range s.Limits {
+		switch l := &s.Limits[i]; {
+		case l.Name == MaxCachedBytes:
+			most, known = min(most, max(l.Value, 0)), true
+		case l.Name == "max_cached_fraction" && l.Value < 1 && s.Device.Global > 0:
+			most, known = min(most, max(l.Value, 0)*float64(s.Device.Global)), true
+		}
+	}
+	if most >= math.MaxUint64 {
+		return math.MaxUint64, known
+	}
+	return uint64(most), known
+}
+
+// formerMax bounds how many former policies are kept.
+const formerMax = 16
+
+// policyNameMax bounds what a target may call a policy, in bytes.
+const policyNameMax = 64
+
+// PolicyChange is what there is to say of changes of the policy.
+type PolicyChange struct {
+	Former []string // policies that the program had before the present one, oldest first, the last of them at most 16
+	Wanted string   // that was asked for and not answered yet; empty: none
+	// Refused is the target's word when it said no to the latest change, and Refusals how often it has said no.
+	Refused  string
+	Refusals uint64
+	Done     uint64 // how many changes took place, also those to other limits of the same policy
+}
+
+// policies follows the policy of the running program and the changes on their way to it.
+type policies struct {
+	PolicyChange
+	first string // that every process starts with
+	sent  uint64 // number of the latest change, while it is pending
+	taken uint64 // number of the change that took place last
+}
+
+func (p *policies) show() PolicyChange {
+	c := p.PolicyChange
+	c.Former = slices.Clone(c.Former)
+	return c
+}
+
+func (p *policies) want(name string, sequence uint64) {
+	p.Wanted, p.Refused, p.sent = name, "", sequence
+}
+
+// refuse applies the target's no.
+func (p *policies) refuse(r *wire.Record) {
+	if p.Wanted == "" || r.AsLimit().Sequence() != p.sent {
+		return
+	}
+	p.Wanted, p.Refused = "", callsite.Clean(r.Payload)
+	p.Refusals++
+	if p.Refused == "" {
+		p.Refused = "refused"
+	}
+}
+
+// answer handles LIMIT.
+func (m *Model) answer(p *process, r *wire.Record) {
+	name, value := wire.ParseLimit(r.Payload)
+	switch {
+	case r.AsLimit().Status() != 0:
+		m.policies.refuse(r)
+		m.limits.answer(r)
+	case string(name) == wire.PolicySetting:
+		m.goOver(p, r.AsLimit().Sequence(), string(value))
+	default:
+		m.limits.answer(r)
+	}
+}
+
+// goOver notes that a process obeys another policy, "name" or "name,limit=value,...". The first that does so decides what
+// is shown; its limits begin with what it says and their defaults.
+func (m *Model) goOver(p *process, number uint64, value string) {
+	word, settings := wire.ParsePolicy(value)
+	name := callsite.Clean([]byte(word))
+	if name == "" || len(name) > policyNameMax {
+		return
+	}
+	p.shown.Policy = name
+	c := &m.policies
+	if c.Wanted != "" && number >= c.sent {
+		c.Wanted, c.Refused = "", ""
+	}
+	if name == m.options.Policy && number == c.taken {
+		return // another process has said so
+	}
+	if m.options.Policy != name && m.options.Policy != "" {
+		if len(c.Former) == formerMax {
+			c.Former = slices.Delete(c.Former, 0, 1)
+		}
+		c.Former = append(c.Former, m.options.Policy)
+	}
+	m.options.Policy, c.taken = name, number
+	c.Done++
+	m.limits = limits{}
+	if m.options.LimitsOf != nil {
+		m.limits = newLimits(m.options.LimitsOf(name))
+	}
+	for setting := range strings.SplitSeq(settings, ",") {
+		limit, value, _ := strings.Cut(setting, "=")
+		if i := m.limits.find(limit); i >= 0 && m.limits.list[i].Set(value) {
+			m.limits.list[i].Wanted = m.limits.list[i].Value
+		}
+	}
+}

@@ -1,0 +1,276 @@
+package stats
+
+import (
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// observer counts what happens in the heap of a model.
+type observer struct{ *Model }
+
+// objectNote is what the model keeps of an object, at its place in the heap.
+type objectNote struct {
+	row   *row
+	share int32 // place of its class in shares.classes
+}
+
+// blockNote is what the model keeps of a block, at its place in the heap.
+type blockNote struct {
+	row            *row  // whose free list has it
+	share          int32 // place of its class in shares.classes
+	class          int32 // of that list
+	previous, next int32 // blocks there
+}
+
+// noteAt returns a place in a list, which grows as needed.
+func noteAt[T any](list *[]T, place int32) *T {
+	for int(place) >= len(*list) {
+		var none T
+		*list = append(*list, none)
+	}
+	return &(*list)[place]
+}
+
+// Allocated implements heap.Observer.
+func (m observer) Allocated(hp *heap.Process, o *heap.Object, b *heap.Block) {
+	p := m.processes[hp.Place]
+	w := m.row(p, o.Tag)
+	n := noteAt(&m.objects, o.Place)
+	n.row, n.share = w, 0
+	if o.CarriedOver {
+		m.carryCreate(w)
+	} else {
+		m.countCreate(p, w, o)
+	}
+	if o.Owns {
+		n.share = m.shares.class(o.Scope, o.Access)
+		if !o.CarriedOver {
+			m.shares.create(n.share, o)
+		}
+	}
+	if b != nil {
+		held := noteAt(&m.blocks, b.Place)
+		held.row, held.share = w, n.share
+	}
+	m.hold(o, n, 1)
+	m.raise(p)
+	if !o.CarriedOver {
+		m.history.pending.raise(&m.ledger)
+		p.history.pending.raise(&p.ledger)
+	}
+	m.since.most.raise(&m.ledger)
+	p.since.most.raise(&p.ledger)
+}
+
+// countCreate adds a create to ledgers, rows, windows and histories.
+func (m *Model) countCreate(p *process, w *row, o *heap.Object) {
+	for _, l := range m.ledgers(p) {
+		l.create(o)
+	}
+	w.created(o, m.window.slot)
+	countCreate(p.window.current(), &p.history.pending, o)
+	countCreate(m.window.current(), &m.history.pending, o)
+}
+
+func countCreate(now *Rates, sample *Sample, o *heap.Object) {
+	now.Creates++
+	sample.Creates++
+	switch {
+	case o.Outcome == wire.OutcomeHit:
+		now.Hits++
+		sample.Hits++
+		return
+	case o.Outcome == wire.OutcomeMiss:
+		now.Misses++
+		sample.Misses++
+		if o.SubAllocation { // the driver created the slab
+			return
+		}
+	case !o.Owns:
+		return
+	}
+	now.DriverCreates++
+	now.DriverNanos += uint64(o.Cost)
+}
+
+// hold adds the memory of an object to its shares and its row, or takes it off.
+func (m *Model) hold(o *heap.Object, n *objectNote, sign int64) {
+	if !o.Owns {
+		return
+	}
+	granted, requested := sign*int64(o.Granted), sign*int64(o.Size)
+	for _, s := range m.shares.of(o.Granted, n.share) {
+		s.inUse += granted
+	}
+	n.row.final().held(granted, requested, m.second)
+}
+
+// release is what the model needs of a RELEASE when the heap reports what it did.
+type release struct {
+	hazard bool   // it was held back because the block could have been reused too early
+	driver bool   // the driver releases the memory, if the object has any
+	cost   uint32 // ns of that
+}
+
+func releaseOf(v wire.ReleaseView) release {
+	r := release{cost: v.Cost()}
+	switch v.Outcome() {
+	case wire.OutcomeCooling:
+		r.hazard = v.WouldRace()
+	case wire.OutcomeCached, wire.OutcomeRefused:
+	default:
+		r.driver = !v.SubAllocation()
+	}
+	return r
+}
+
+// Released implements heap.Observer.
+func (m observer) Released(hp *heap.Process, o *heap.Object, how heap.How) {
+	m.objects[o.Place].row.final().released()
+	if how != heap.Released || m.quiet {
+		return
+	}
+	p := m.processes[hp.Place]
+	p.window.current().Releases++
+	m.window.current().Releases++
+	for _, l := range m.ledgers(p) {
+		l.counters.Releases++
+		if m.release.hazard {
+			l.counters.HazardsAvoided++
+		}
+	}
+}
+
+// Freed implements heap.Observer.
+func (m observer) Freed(hp *heap.Process, o *heap.Object, how heap.How) {
+	m.hold(o, &m.objects[o.Place], -1)
+	if how != heap.Released || !o.Owns || m.quiet || !m.release.driver {
+		return
+	}
+	p := m.processes[hp.Place]
+	for _, l := range m.ledgers(p) {
+		l.driverRelease(m.release.cost)
+	}
+	m.spend(p, m.release.cost)
+}
+
+// Pooled implements heap.Observer: a block goes into the free list of the call site that had it.
+func (m observer) Pooled(hp *heap.Process, b *heap.Block) {
+	p := m.processes[hp.Place]
+	if b.State == heap.Slab {
+		p.slabs.Add(b.Size)
+	} else {
+		m.list(b, m.blocks[b.Place].row.final())
+		m.count(p, b, 1)
+	}
+	m.raise(p)
+}
+
+// Unpooled implements heap.Observer.
+func (m observer) Unpooled(hp *heap.Process, b *heap.Block, _ heap.How) {
+	p := m.processes[hp.Place]
+	if b.State == heap.Slab {
+		p.slabs.Remove(b.Size)
+		return
+	}
+	m.unlist(b)
+	m.count(p, b, -1)
+}
+
+// Cooled implements heap.Observer.
+func (m observer) Cooled(hp *heap.Process, b *heap.Block) {
+	p, n := m.processes[hp.Place], &m.blocks[b.Place]
+	w, bytes := n.row.final(), int64(b.Size)
+	m.classes.At(n.class).cooling--
+	for _, w := range w.both() {
+		w.cooling -= bytes
+		w.cached += bytes
+		w.blocks++
+	}
+	for _, s := range m.shares.of(b.Size, n.share) {
+		s.cooling -= bytes
+	}
+	m.count(p, b, 1)
+	w.stale()
+	m.raise(p)
+}
+
+// Gone implements heap.Observer: the bytes of a sub-allocation are free in its slab.
+func (m observer) Gone(hp *heap.Process, b *heap.Block) {
+	if b.SubAllocation {
+		m.raise(m.processes[hp.Place])
+	}
+}
+
+// count adds a free block to the shares and sizes, or takes it off.
+func (m *Model) count(p *process, b *heap.Block, sign int64) {
+	cools := b.State == heap.Cooling
+	for _, s := range m.shares.of(b.Size, m.blocks[b.Place].share) {
+		s.count(cools, sign*int64(b.Size), sign)
+	}
+	switch {
+	case cools:
+	case sign > 0:
+		p.sizes.Add(b.Size)
+		p.squares.add(b.Size)
+	default:
+		p.sizes.Remove(b.Size)
+		p.squares.remove(b.Size)
+	}
+}
+
+// raise notes new peaks.
+func (m *Model) raise(p *process) {
+	if !m.quiet {
+		p.ledger.raise(m.heap.Now)
+		m.ledger.raise(m.heap.Now)
+	}
+}
+
+// carried is what records that were carried over have touched. Its peaks wait until the last of them: what they describe
+// was there at once, and a free block comes as a create with its release.
+type carried struct {
+	processes []*process
+	rows      []*row
+}
+
+// carryOver begins to change a process without its peaks.
+func (m *Model) carryOver(p *process) {
+	m.quiet = true
+	if !p.quiet {
+		p.quiet = true
+		m.carried.processes = append(m.carried.processes, p)
+	}
+}
+
+// carryCreate adds an object that was there before to its row.
+func (m *Model) carryCreate(w *row) {
+	for _, w := range w.both() {
+		if !w.quiet {
+			w.quiet = true
+			m.carried.rows = append(m.carried.rows, w)
+		}
+		w.unseen = false
+		w.live++
+	}
+}
+
+// carriedAll ends a run of records that were carried over: peaks start from what is there now.
+func (m *Model) carriedAll() {
+	if !m.quiet {
+		return
+	}
+	m.quiet = false
+	m.ledger.raise(m.heap.Now)
+	m.history.pending.raise(&m.ledger)
+	for _, p := range m.carried.processes {
+		p.quiet = false
+		p.ledger.raise(m.heap.Now)
+		p.history.pending.raise(&p.ledger)
+	}
+	for _, w := range m.carried.rows {
+		w.quiet = false
+		w.raise()
+	}
+	m.carried.processes, m.carried.rows = m.carried.processes[:0], m.carried.rows[:0]
+}

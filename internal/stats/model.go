@@ -1,0 +1,341 @@
+package stats
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"sync/atomic"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap/table"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Options are what a model knows before the first event.
+type Options struct {
+	Program   string   // of the session; empty: that of the first process
+	Arguments []string // of Program
+	Policy    string   // name of the allocator policy
+	Auto      bool     // the session switched to others by itself; see SetAuto
+	Limits    []Limit  // with their values at the start; others are not followed
+	// LimitsOf returns the limits of a policy that the program switches to, with their defaults; nil: no limits are shown.
+	LimitsOf func(policy string) []Limit
+	Started  uint64           // ns, CLOCK_MONOTONIC; 0: the time of the first event
+	Wrappers []*regexp.Regexp // functions that name no tag; nil: DefaultWrappers
+	// Observers see each change in the heap, after the model.
+	Observers []heap.Observer
+}
+
+// Model counts what the records of a run say. One goroutine at a time may call its methods; any may call Published.
+//
+// Apply costs O(1) per event, or O(log n) in the number of distinct cached block sizes, and allocates nothing once the
+// model has held as many objects, blocks, sizes and tags as it ever will. Memory is bounded by the
+// largest number of live objects and cached blocks so far, the tags, and the processes.
+type Model struct {
+	options   Options
+	published atomic.Pointer[Snapshot]
+
+	heap    *heap.Heap
+	release release // the present record, if it is one
+	begun   bool
+	turning uint64 // when the present slot ends
+	second  uint64 // since the start
+
+	ledger  ledger // of all processes
+	window  window
+	history history
+	since   since
+
+	seed      uint64
+	processes []*process // by their places in the heap
+
+	objects []objectNote // by their places in the heap
+	blocks  []blockNote  // by their places in the heap
+	classes table.Arena[class]
+
+	shares  shares
+	quiet   bool // the present record was carried over: peaks wait
+	carried carried
+
+	rows     []*row
+	named    map[string]*row
+	untagged *row
+
+	marks       marks
+	findings    findings
+	limits      limits
+	policies    policies
+	recording   Recording
+	ghosts      func() *Ghosts // nil: there are none
+	auto        func() *Auto   // nil: see Options.Auto
+	chosen      choice
+	awaited     awaited
+	shownDevice Device
+
+	events, lost, lostUses uint64
+}
+
+// New returns a model that has seen nothing yet.
+func New(o Options) *Model {
+	if o.Wrappers == nil {
+		o.Wrappers = callsite.DefaultWrappers()
+	}
+	o.Arguments = slices.Clone(o.Arguments)
+	m := &Model{
+		options:  o,
+		seed:     rand.Uint64(),
+		named:    map[string]*row{},
+		limits:   newLimits(o.Limits),
+		policies: policies{first: o.Policy},
+	}
+	observers := append([]heap.Observer{observer{m}}, o.Observers...)
+	m.heap = heap.New(heap.Options{EndProcesses: true, ProcessesMax: processesMax}, observers...)
+	m.ledger.Gauges, m.ledger.Population = &m.heap.Gauges, &m.heap.Population
+	m.shares.index.Seed = m.seed
+	m.untagged = m.newWhole(0)
+	m.untagged.name = callsite.Untagged
+	m.named[m.untagged.name] = m.untagged
+	if o.Started != 0 {
+		m.begin(o.Started)
+	}
+	return m
+}
+
+// Heap returns what the records so far imply. Only the model may change it.
+func (m *Model) Heap() *heap.Heap { return m.heap }
+
+// Apply takes one record. It takes anything: what makes no sense is counted in Snapshot.Unknown or ignored. The record and
+// its payload may be reused afterwards.
+func (m *Model) Apply(r *wire.Record) {
+	carriedOver := r.CarriedOver()
+	if !carriedOver && m.quiet {
+		m.carriedAll()
+	}
+	if !r.Kind.Late() {
+		m.advance(r.Time)
+	}
+	m.events++
+	if !carriedOver {
+		m.window.current().Events++
+	}
+	if r.Kind == wire.KindLost {
+		m.lose(r.Process, r.AsLost())
+		return
+	}
+	p := m.process(r.Process)
+	if p == nil {
+		m.heap.Unknown++
+		return
+	}
+	p.changed = true
+	if carriedOver {
+		m.carryOver(p)
+	} else {
+		p.window.current().Events++
+	}
+	switch r.Kind {
+	case wire.KindCreate:
+		if c := r.AsCreate(); c.Outcome() == wire.OutcomeFailed && !carriedOver {
+			for _, l := range m.ledgers(p) {
+				l.failed(c.Duration())
+			}
+		}
+	case wire.KindUse:
+		p.ledger.counters.Uses++
+		m.ledger.counters.Uses++
+	case wire.KindSync:
+		p.ledger.counters.Syncs++
+		m.ledger.counters.Syncs++
+	case wire.KindEvict:
+		m.countEviction(p, r.AsEvict())
+	case wire.KindSlab:
+		m.countSlab(p, r.AsSlab())
+	case wire.KindGauge:
+		p.reported = rangesOf(r.AsGauge())
+	case wire.KindRelease:
+		m.release = releaseOf(r.AsRelease())
+		m.heap.Apply(r)
+		m.release = release{}
+		return
+	case wire.KindRetain, wire.KindCooled: // the heap knows what they mean
+	default:
+		m.rare(p, r)
+	}
+	m.heap.Apply(r)
+}
+
+// countEviction counts a block that goes back to the driver. A sub-allocation goes back into its slab: the driver gets
+// nothing.
+func (m *Model) countEviction(p *process, e wire.EvictView) {
+	if b := p.heap.Block(e.Block()); e.SubAllocation() || b != nil && b.SubAllocation {
+		return
+	}
+	for _, l := range m.ledgers(p) {
+		l.evicted(e)
+	}
+	m.spend(p, e.Cost())
+}
+
+// rare handles the kinds that come a few times per run.
+func (m *Model) rare(p *process, r *wire.Record) {
+	switch r.Kind {
+	case wire.KindProcess:
+		m.introduce(p, r)
+	case wire.KindTag:
+		m.tag(p, r)
+	case wire.KindSite:
+		m.site(p, r)
+	case wire.KindDevice:
+		m.device(p, r)
+	case wire.KindContext:
+		m.context(p, r.AsContext())
+	case wire.KindLimit:
+		m.answer(p, r)
+		m.marks.add(m.heap.Now, r.Kind, callsite.Clean(r.Payload))
+	case wire.KindKernel:
+		p.kernels.Add(r.AsKernel().Kernel(), r.Payload)
+	case wire.KindDiag:
+		if r.AsDiag().Diag().Finding() {
+			m.find(p, r)
+			return
+		}
+		m.marks.add(m.heap.Now, r.Kind, diagText(r))
+	case wire.KindExit:
+		m.exit(p, r)
+	default: // threads, modules and queues show nowhere
+	}
+}
+
+// lose handles LOST.
+func (m *Model) lose(process uint32, l wire.LostView) {
+	m.lost += l.Events()
+	m.lostUses += l.Uses()
+	m.marks.lose(m.heap.Now, l.Events())
+	if p := m.lookup(process); p != nil {
+		p.lost += l.Events()
+	}
+}
+
+// tag handles TAG: sizes and threads have their name at once, call sites when SITE comes.
+func (m *Model) tag(p *process, r *wire.Record) {
+	if name := callsite.TagName(r, m.options.Wrappers); name != "" {
+		m.label(p, r.DefinedTag(), name, nil)
+		return
+	}
+	m.row(p, r.DefinedTag())
+}
+
+// site handles SITE.
+func (m *Model) site(p *process, r *wire.Record) {
+	name := callsite.TagName(r, m.options.Wrappers)
+	if name == "" {
+		return
+	}
+	m.label(p, r.DefinedTag(), name, callsite.Stack(r.Payload))
+}
+
+// Tick moves time on without an event, so that windows and history go on while the program is silent. now is
+// CLOCK_MONOTONIC ns; an earlier time than the latest seen changes nothing.
+func (m *Model) Tick(now uint64) {
+	m.carriedAll()
+	m.advance(now)
+}
+
+// ProcessEnded says that the session saw a process end at a time in ns: with an exit status, or by a signal if
+// that is not 0. A process that made no OpenCL call is ignored.
+func (m *Model) ProcessEnded(number uint32, status, signal int, time uint64) {
+	m.advance(time)
+	p := m.lookup(number)
+	if p == nil {
+		return
+	}
+	known := p.ended
+	if signal != 0 {
+		m.finish(p, Signaled, signal, m.heap.Now)
+	} else {
+		m.finish(p, Exited, status, m.heap.Now)
+	}
+	p.gone = true
+	if !known {
+		m.marks.add(m.heap.Now, wire.KindExit, exitText(&p.shown))
+	}
+	m.heap.ProcessEnded(number)
+}
+
+// LimitWanted says that a change of a limit was sent to the target under a sequence number, with the value as the
+// target takes it. It stays pending until a LIMIT event answers that number or a later one.
+func (m *Model) LimitWanted(name, value string, sequence uint64) {
+	m.limits.want(name, value, sequence, m.heap.Now)
+}
+
+// PolicyWanted says that a change of the policy was sent to the target under a sequence number. It stays pending until a
+// LIMIT event answers that number or a later one.
+func (m *Model) PolicyWanted(name string, sequence uint64) {
+	m.policies.want(name, sequence)
+}
+
+// SetRecording says what is being written, and how many bytes so far.
+func (m *Model) SetRecording(path string, bytes uint64) {
+	m.recording = Recording{Path: path, Bytes: bytes}
+}
+
+// ledgers are the books that an event of a process goes into.
+func (m *Model) ledgers(p *process) [2]*ledger { return [2]*ledger{&p.ledger, &m.ledger} }
+
+func (m *Model) begin(time uint64) {
+	m.begun = true
+	m.heap.Advance(time)
+	m.options.Started, m.turning = time, time+slotNS
+}
+
+// advance moves time on. Gauges had their present values until now.
+func (m *Model) advance(time uint64) {
+	if !m.begun {
+		m.begin(time)
+	}
+	if time <= m.heap.Now {
+		return
+	}
+	if time >= m.turning {
+		m.turn(time)
+	}
+	m.heap.Advance(time)
+}
+
+// turn closes the slots that end until a time.
+func (m *Model) turn(time uint64) {
+	started := m.options.Started
+	slot := (time - started) / slotNS
+	m.history.advance(started, slot, m.sample())
+	m.window.advance(slot)
+	m.turnProcesses(slot)
+	m.turning = started + (slot+1)*slotNS
+	m.second = slot / windowSlots
+}
+
+// sample reads the gauges.
+func (m *Model) sample() Sample { return m.ledger.sample(m.spread()) }
+
+func diagText(r *wire.Record) string {
+	word := r.AsDiag().Diag().String()
+	if len(r.Payload) == 0 {
+		return word
+	}
+	return word + ": " + callsite.Clean(r.Payload)
+}
+
+func exitText(p *Process) string {
+	name := fmt.Sprintf("process %d", p.Number)
+	if p.PID != 0 {
+		name = fmt.Sprintf("%s (pid %d)", callsite.Base(p.Program), p.PID)
+	}
+	switch {
+	case p.State == Signaled:
+		return fmt.Sprintf("%s ended by signal %d", name, p.Status)
+	case p.Status < 0:
+		return name + " exits"
+	}
+	return fmt.Sprintf("%s exited with status %d", name, p.Status)
+}

@@ -1,0 +1,139 @@
+package stats
+
+import (
+	"cmp"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+)
+
+// Snapshot builds an immutable picture of the present state. It costs time in proportion to tags, their free
+// lists as far as they changed, processes, and the length of the history, whatever the number of events.
+func (m *Model) Snapshot() *Snapshot {
+	m.carriedAll()
+	m.rows = slices.DeleteFunc(m.rows, func(w *row) bool { return w.into != nil })
+	s := &Snapshot{
+		Time:          m.heap.Now,
+		Started:       m.options.Started,
+		Program:       m.options.Program,
+		Arguments:     m.options.Arguments,
+		Policy:        m.options.Policy,
+		Change:        m.policies.show(),
+		Limits:        slices.Clone(m.limits.list),
+		Device:        m.shownDevice,
+		Processes:     make([]Process, len(m.processes)),
+		Totals:        m.ledger.totals(),
+		Window:        m.window.last(),
+		History:       m.history.list(),
+		Tags:          m.tags(m.rows),
+		Buckets:       m.shares.bySize(),
+		Classes:       m.shares.byClass(),
+		Marks:         slices.Clone(m.marks.list),
+		Findings:      m.findings.show(m.untagged),
+		OtherFindings: m.findings.others,
+		Recording:     m.recording,
+		Events:        m.events,
+		Lost:          m.lost,
+		LostUses:      m.lostUses,
+		Unknown:       m.heap.Unknown,
+	}
+	s.Auto = m.steered()
+	if m.ghosts != nil {
+		s.Ghosts = m.ghosts()
+	}
+	spread := m.spread()
+	spread.addTo(&s.Totals)
+	if t, ok := m.slabTag(); ok {
+		s.Tags = append(s.Tags, t)
+	}
+	for i, p := range m.processes {
+		s.Processes[i] = m.view(p)
+	}
+	return s
+}
+
+// tags returns rows as they are now.
+func (m *Model) tags(rows []*row) []Tag {
+	tags := make([]Tag, 0, len(rows))
+	for _, w := range rows {
+		if !w.unseen {
+			tags = append(tags, m.show(w))
+		}
+	}
+	return tags
+}
+
+// Fragmentation returns the external fragmentation as it is now. It costs time in proportion to processes.
+func (m *Model) Fragmentation() float64 { return m.sample().Fragmentation }
+
+// Publish builds a snapshot and makes it the one that Published returns.
+func (m *Model) Publish() *Snapshot {
+	s := m.Snapshot()
+	m.published.Store(s)
+	return s
+}
+
+// Published returns the snapshot that was published last, nil before the first. Any goroutine may call it.
+func (m *Model) Published() *Snapshot { return m.published.Load() }
+
+// show returns a row as it is now. The lists in it are shared between snapshots as long as they do not change.
+func (m *Model) show(w *row) Tag {
+	w.trend.advance(m.second, heap.Amount(w.inUse))
+	if w.points == nil || w.shown != m.second {
+		w.points, w.shown = w.trend.list(), m.second
+	}
+	if w.free == nil {
+		w.free = m.freeClasses(w)
+	}
+	whole := w
+	if w.whole != nil {
+		whole = w.whole
+	}
+	return Tag{
+		ID: whole.id, Name: whole.title(), Stack: whole.stack,
+		Live: heap.Amount(w.live), InUse: heap.Amount(w.inUse), Requested: heap.Amount(w.requested),
+		Cached: heap.Amount(w.cached), Cooling: heap.Amount(w.cooling), CachedCount: heap.Amount(w.blocks),
+		Hits: w.hits, Misses: w.misses, MissReasons: w.reasons,
+		Creates: w.creates, Window: w.pace.last(m.window.slot), PeakInUse: w.peak,
+		Trend: w.points, Free: w.free,
+	}
+}
+
+// freeClasses lists a row's free blocks by size, smallest first.
+func (m *Model) freeClasses(w *row) []FreeClass {
+	parts := w.parts
+	if w.whole != nil {
+		parts = []*row{w}
+	}
+	list := []FreeClass{}
+	for _, part := range parts {
+		part.classes.All(func(size uint64, place int32) {
+			c := m.classes.At(place)
+			list = append(list, FreeClass{
+				Size: size, Blocks: c.count, Cooling: c.cooling, Oldest: m.heap.BlockAt(c.first).Freed,
+			})
+		})
+	}
+	sortClasses(list)
+	return joinClasses(list)
+}
+
+func sortClasses(list []FreeClass) {
+	slices.SortFunc(list, func(a, b FreeClass) int { return cmp.Compare(a.Size, b.Size) })
+}
+
+// joinClasses makes one class of neighbours of the same size: those of several processes.
+func joinClasses(list []FreeClass) []FreeClass {
+	joined := list[:0]
+	for _, c := range list {
+		last := len(joined) - 1
+		if last < 0 || joined[last].Size != c.Size {
+			joined = append(joined, c)
+			continue
+		}
+		joined[last].Blocks += c.Blocks
+		joined[last].Cooling += c.Cooling
+		joined[last].Oldest = min(joined[last].Oldest, c.Oldest)
+	}
+	return joined
+}

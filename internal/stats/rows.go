@@ -1,0 +1,292 @@
+package stats
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap/table"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// row is one line of the tag table: a tag, or several that turned out to show the same name. There are two kinds: a
+// part is what one process has of it, with the free lists; a whole is all of them together, and has the name. Gauges are
+// signed for the reason given at heap.Gauges.
+type row struct {
+	whole *row     // of a part; nil in a whole
+	owner *process // of a part
+	parts []*row   // of a whole
+
+	id     uint32
+	name   string // empty until it is known
+	stack  []string
+	into   *row // set once this row was folded into another one; only that one counts from then on, see Snapshot
+	unseen bool // only mentioned so far: not shown before something happens in it
+
+	quiet bool // the peak waits, see Model.carryCreate
+
+	live, inUse, requested, cached, cooling, blocks int64
+
+	creates, hits, misses uint64
+	reasons               [wire.MissPolicy + 1]uint64
+	peak                  uint64
+	pace                  pace
+	trend                 trend
+
+	classes table.Table // of a part: block size to place in Model.classes, sizes that have free blocks
+	free    []FreeClass // as last shown, nil when that is out of date
+	points  []uint64    // the trend as last shown
+	shown   uint64      // the second that points ends with
+}
+
+// class is a row's free blocks of one size, a list in the order in which they were freed.
+type class struct {
+	size           uint64
+	first, last    int32 // places in Model.blocks, -1 at the ends
+	count, cooling uint64
+}
+
+// final returns the row that counts for this one.
+func (w *row) final() *row {
+	for w.into != nil {
+		if w.into.into != nil {
+			w.into = w.into.into
+		}
+		w = w.into
+	}
+	return w
+}
+
+// title is how a whole shows: by its name, or by its number before that is known.
+func (w *row) title() string {
+	if w.name == "" {
+		return fmt.Sprintf("tag %d", w.id)
+	}
+	return w.name
+}
+
+// both are the rows that something in a part counts in.
+func (w *row) both() [2]*row { return [2]*row{w, w.whole} }
+
+// stale says that the free lists have changed since they were shown.
+func (w *row) stale() { w.free, w.whole.free = nil, nil }
+
+// partOf returns the part that a process has of a whole, nil when it has none.
+func (w *row) partOf(p *process) *row {
+	for _, part := range w.parts {
+		if part.owner == p {
+			return part
+		}
+	}
+	return nil
+}
+
+// row returns a process's part of the row of a tag, which it makes on first mention.
+func (m *Model) row(p *process, tag uint32) *row {
+	if w := p.tags[tag]; w != nil {
+		return w.final()
+	}
+	whole := m.untagged
+	if tag != 0 {
+		whole = m.newWhole(tag)
+	}
+	w := m.newRow(tag)
+	w.whole, w.owner = whole, p
+	w.classes.Seed = m.seed
+	whole.parts = append(whole.parts, w)
+	p.rows = append(p.rows, w)
+	p.tags[tag] = w
+	return w
+}
+
+func (m *Model) newWhole(id uint32) *row {
+	w := m.newRow(id)
+	m.rows = append(m.rows, w)
+	return w
+}
+
+func (m *Model) newRow(id uint32) *row {
+	w := &row{id: id, unseen: true}
+	w.trend.born, w.trend.second = m.second, m.second
+	return w
+}
+
+// label gives a tag its name and stack; a row that already has the name takes the tag in. A tag keeps its first name.
+func (m *Model) label(p *process, tag uint32, name string, stack []string) {
+	w := m.row(p, tag)
+	if w.whole.name != "" || name == "" {
+		return
+	}
+	m.findings.renamed()
+	known := m.named[name]
+	if known == nil {
+		w.whole.name, w.whole.stack = name, stack
+		m.named[name] = w.whole
+		return
+	}
+	// A whole without a name has one part.
+	m.merge(w.whole, known)
+	known.free = nil
+	w.whole = known
+	same := known.partOf(p)
+	if same == nil {
+		known.parts = append(known.parts, w)
+		return
+	}
+	m.mergeFree(w, same)
+	m.merge(w, same)
+	p.tags[tag] = same
+}
+
+// merge folds a row into another one, except for the free lists.
+func (m *Model) merge(from, to *row) {
+	for _, w := range [2]*row{from, to} {
+		w.trend.advance(m.second, heap.Amount(w.inUse))
+	}
+	to.trend.merge(&from.trend)
+	to.pace.merge(&from.pace)
+	to.live += from.live
+	to.inUse += from.inUse
+	to.requested += from.requested
+	to.cached += from.cached
+	to.cooling += from.cooling
+	to.blocks += from.blocks
+	to.creates += from.creates
+	to.hits += from.hits
+	to.misses += from.misses
+	for i, n := range from.reasons {
+		to.reasons[i] += n
+	}
+	to.peak = max(to.peak, from.peak, heap.Amount(to.inUse))
+	to.unseen = to.unseen && from.unseen
+	from.into = to
+}
+
+// mergeFree moves the free blocks of two parts anew into one of them, in the order in which they were freed.
+func (m *Model) mergeFree(from, to *row) {
+	var places []int32
+	for _, w := range [2]*row{from, to} {
+		w.classes.All(func(_ uint64, place int32) {
+			for b := m.classes.At(place).first; b >= 0; b = m.blocks[b].next {
+				places = append(places, b)
+			}
+		})
+	}
+	slices.SortFunc(places, func(a, b int32) int {
+		x, y := m.heap.BlockAt(a), m.heap.BlockAt(b)
+		return cmp.Or(cmp.Compare(x.Freed, y.Freed), cmp.Compare(x.ID, y.ID))
+	})
+	for _, place := range places {
+		b := m.heap.BlockAt(place)
+		m.unlist(b)
+		m.list(b, to)
+	}
+}
+
+// list appends a free block to the free list of a row.
+func (m *Model) list(b *heap.Block, w *row) {
+	at := w.classes.Get(b.Size)
+	if at < 0 {
+		var c *class
+		at, c = m.classes.Take()
+		*c = class{size: b.Size, first: -1, last: -1}
+		w.classes.Put(b.Size, at)
+	}
+	c, n := m.classes.At(at), &m.blocks[b.Place]
+	n.row, n.class, n.previous, n.next = w, at, c.last, -1
+	if c.last < 0 {
+		c.first = b.Place
+	} else {
+		m.blocks[c.last].next = b.Place
+	}
+	c.last = b.Place
+	c.count++
+	w.stale()
+	weigh(b, w, c, 1)
+}
+
+// unlist takes a block out of its free list.
+func (m *Model) unlist(b *heap.Block) {
+	n := &m.blocks[b.Place]
+	w, c := n.row.final(), m.classes.At(n.class)
+	if n.previous < 0 {
+		c.first = n.next
+	} else {
+		m.blocks[n.previous].next = n.next
+	}
+	if n.next < 0 {
+		c.last = n.previous
+	} else {
+		m.blocks[n.next].previous = n.previous
+	}
+	c.count--
+	w.stale()
+	weigh(b, w, c, -1)
+	if c.count == 0 {
+		w.classes.Remove(c.size)
+		m.classes.Give(n.class)
+	}
+}
+
+// weigh adds a free block to the gauges of its row, or takes it off.
+func weigh(b *heap.Block, w *row, c *class, sign int64) {
+	bytes := sign * int64(b.Size)
+	if b.State == heap.Cooling {
+		w.cooling += bytes
+		w.whole.cooling += bytes
+		c.cooling += uint64(sign)
+		return
+	}
+	for _, w := range w.both() {
+		w.cached += bytes
+		w.blocks += sign
+	}
+}
+
+// created counts a create that succeeded.
+func (w *row) created(o *heap.Object, slot uint64) {
+	w.create(o, slot)
+	w.whole.create(o, slot)
+}
+
+// released counts the end of a buffer.
+func (w *row) released() {
+	w.live--
+	w.whole.live--
+}
+
+// held changes what the application holds of this tag.
+func (w *row) held(granted, requested int64, second uint64) {
+	w.hold(granted, requested, second)
+	w.whole.hold(granted, requested, second)
+}
+
+func (w *row) create(o *heap.Object, slot uint64) {
+	w.unseen = false
+	w.creates++
+	w.live++
+	w.pace.add(slot)
+	switch o.Outcome {
+	case wire.OutcomeHit:
+		w.hits++
+	case wire.OutcomeMiss:
+		w.misses++
+		w.reasons[reason(uint8(o.Reason))]++
+	default: // never eligible for the pool
+	}
+}
+
+func (w *row) hold(granted, requested int64, second uint64) {
+	w.trend.advance(second, heap.Amount(w.inUse))
+	w.inUse += granted
+	w.requested += requested
+	w.raise()
+}
+
+// raise notes a new peak.
+func (w *row) raise() {
+	if !w.quiet {
+		w.peak = max(w.peak, heap.Amount(w.inUse))
+	}
+}

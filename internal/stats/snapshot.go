@@ -1,0 +1,253 @@
+// Package stats folds events into the state that screens, summaries and reports show. One goroutine feeds it; it
+// publishes immutable snapshots that any goroutine may read. It reads no clock: time is in the events.
+package stats
+
+import (
+	"math"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Snapshot is everything to show at one moment. A published snapshot and what it refers to are immutable.
+// Sizes are bytes, times CLOCK_MONOTONIC ns, rates 0…1. The words are those of docs/METRICS.md.
+type Snapshot struct {
+	Time          uint64 // of the latest event or tick
+	Started       uint64 // of the session
+	Program       string
+	Arguments     []string
+	Policy        string // the present one
+	Change        PolicyChange
+	Auto          *Auto // nil: the policy is only changed by hand
+	Limits        []Limit
+	Device        Device
+	Processes     []Process
+	Totals        Totals
+	Window        Rates     // over the last second
+	History       []Sample  // evenly spaced, oldest first, at most HistoryMax
+	Tags          []Tag     // unordered
+	Buckets       []Bucket  // of sizes that something happened in, the smallest first
+	Classes       []Class   // in the order of their first create, at most ClassesMax; then the others together
+	Marks         []Mark    // what happened, oldest first, at most MarksMax
+	Findings      []Finding // mistakes of the program, in the order of their first time, at most FindingsMax
+	OtherFindings uint64    // mistakes that came when that list was full
+	Recording     Recording // Path is empty when nothing is recorded
+	Ghosts        *Ghosts   // nil: there are none
+	Events        uint64    // folded so far
+	Lost          uint64    // events that did not fit a ring
+	LostUses      uint64    // of these, uses
+	Unknown       uint64    // events about objects that were never seen created
+}
+
+// Bounds of the lists in a snapshot.
+const (
+	HistoryMax = 600
+	MarksMax   = 64
+)
+
+// Device is the first device that the program made a context for.
+type Device struct {
+	Name, Driver string
+	Global       uint64 // bytes of global memory, 0 when unknown
+	LargestAlloc uint64
+}
+
+// State of a process.
+type State uint8
+
+// The states of a process.
+const (
+	Running State = iota
+	Exited
+	Signaled
+)
+
+// Process is one process that made OpenCL calls.
+type Process struct {
+	Number    uint32 // in the session, from 1
+	PID       int
+	Parent    int
+	Program   string
+	Arguments []string
+	State     State
+	Status    int    // exit status, or signal number when Signaled; -1 when unknown
+	Orderly   bool   // its exit handlers ran: it was not killed, nor left by _exit
+	Policy    string // that it obeys
+	Started   uint64
+	Ended     uint64 // 0 while it runs
+	Totals    Totals
+
+	// What Snapshot has for all processes together, of this one; empty where it is the only one. A tag has the ID that
+	// it has there. The history begins with the process and has at most 150 samples.
+	Window  Rates
+	History []Sample
+	Tags    []Tag
+}
+
+// Totals are counters since the start, and gauges (In…, Cached…) now.
+type Totals struct {
+	Hits, Misses    uint64
+	SteadyHits      uint64 // of the later half of all poolable requests: the steady state without the cold start
+	SteadyRequests  uint64
+	MissReasons     [wire.MissPolicy + 1]uint64
+	Evictions       [wire.EvictPolicy + 1]uint64
+	Creates         uint64 // by the application: buffers, images, SVM, USM, sub-buffers
+	Releases        uint64 // last releases by the application
+	Failures        uint64 // creates that failed
+	Unpooled        uint64 // creates of root buffers that are never eligible (USE_HOST_PTR...)
+	DriverCreates   uint64 // that reached the driver and allocated: misses, unpooled buffers, images...
+	DriverReleases  uint64
+	DriverNS        uint64 // spent in those, by all threads together
+	HitNS           uint64 // spent in creates served from the pool, the whole call
+	PoolNS          uint64 // spent in creates that a policy was asked, the whole call, and in the driver's releases
+	SavedNS         uint64 // creates avoided x measured cost of a driver create of that size class: an estimate
+	BytesRequested  uint64 // sum of poolable requests
+	BytesAllocated  uint64 // sum of blocks the driver created
+	Requested       uint64 // asked for, of what is in use
+	InUse           uint64 // granted to the application
+	Cached          uint64 // free in the pool, and of that in slabs: SlabFree
+	Cooling         uint64 // free, still used by queued commands
+	PeakInUse       uint64
+	PeakInUseTime   uint64
+	PeakReserved    uint64
+	PeakRequested   uint64
+	PeakCached      uint64
+	PeakCooling     uint64
+	PeakSlabs       uint64  // at once
+	LiveBuffers     uint64  // objects the application holds
+	CachedBlocks    uint64  // free blocks, and free ranges in slabs
+	LargestCached   uint64  // of those
+	Squares         float64 // sum of their sizes' squares
+	Slabs           uint64
+	SlabBytes       uint64
+	SlabFree        uint64
+	HazardsAvoided  uint64 // releases that were held back because an ungated pool could have reused them too early
+	Uses            uint64
+	Syncs           uint64
+	CreateP50NS     uint64 // whole create call, all outcomes
+	CreateP99NS     uint64
+	DriverCreateP50 uint64
+	DriverCreateP99 uint64
+}
+
+// Reserved returns in use + cached + cooling.
+func (t *Totals) Reserved() uint64 { return t.InUse + t.Cached + t.Cooling }
+
+// HitRate returns hits / (hits + misses), 0 before the first request.
+func (t *Totals) HitRate() float64 { return rate(t.Hits, t.Hits+t.Misses) }
+
+// SteadyHitRate returns the hit rate of the later half of the requests.
+func (t *Totals) SteadyHitRate() float64 { return rate(t.SteadyHits, t.SteadyRequests) }
+
+// Waste returns (granted - requested) / granted of what is in use.
+func (t *Totals) Waste() float64 {
+	if t.InUse < t.Requested {
+		return 0
+	}
+	return rate(t.InUse-t.Requested, t.InUse)
+}
+
+// ExternalFragmentation returns 1 - largest free block / all free bytes, 0 when nothing is free.
+func (t *Totals) ExternalFragmentation() float64 {
+	if t.Cached == 0 || t.LargestCached > t.Cached {
+		return 0
+	}
+	return rate(t.Cached-t.LargestCached, t.Cached)
+}
+
+// QuadraticFragmentation returns 1 - Σf²/F², f the size of each free block and range and F their sum; 0 when nothing
+// is free.
+func (t *Totals) QuadraticFragmentation() float64 {
+	if t.Cached == 0 {
+		return 0
+	}
+	f := float64(t.Cached)
+	return bound(1 - t.Squares/f/f)
+}
+
+// RootFragmentation returns 1 - √Σf²/F, 0 when nothing is free.
+func (t *Totals) RootFragmentation() float64 {
+	if t.Cached == 0 {
+		return 0
+	}
+	return bound(1 - math.Sqrt(t.Squares)/float64(t.Cached))
+}
+
+// bound keeps a rate within 0…1: what the squares are taken from may be a moment older than the sum.
+func bound(rate float64) float64 { return max(0, min(rate, 1)) }
+
+func rate(part, whole uint64) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return float64(part) / float64(whole)
+}
+
+// Rates are counts in a window of time.
+type Rates struct {
+	NS                                 uint64 // length of the window
+	Hits, Misses, Creates, Releases    uint64
+	Events, DriverCreates, DriverNanos uint64
+}
+
+// Sample is one point of the history: gauges at the moment within it when most was in use, counts within it. A program
+// that holds its buffers for a millisecond per step would show nothing at the moments that a clock picks.
+type Sample struct {
+	Time                   uint64
+	InUse, Cached, Cooling uint64
+	Hits, Misses, Creates  uint64
+	Fragmentation          float64
+}
+
+// Tag is one call site, folded: sites that show the same line are one row.
+type Tag struct {
+	ID          uint32 // of the first tag folded into it
+	Name        string // "file.c:88 function", "module+0x1234", or "tag 7" before it is known
+	Stack       []string
+	Live        uint64 // buffers
+	InUse       uint64
+	Requested   uint64
+	Cached      uint64
+	Cooling     uint64
+	CachedCount uint64 // blocks free
+	Hits        uint64
+	Misses      uint64
+	MissReasons [wire.MissPolicy + 1]uint64
+	Creates     uint64
+	Window      uint64 // creates in the last second
+	PeakInUse   uint64
+	Trend       []uint64 // in use, evenly spaced over the last minute, oldest first
+	Free        []FreeClass
+	Slabs       bool // no site, but what is free in slabs: Free lists slabs, free or not, and CachedCount free ranges
+}
+
+// HitRate returns hits / (hits + misses).
+func (t *Tag) HitRate() float64 { return rate(t.Hits, t.Hits+t.Misses) }
+
+// Waste returns (granted - requested) / granted of what is in use.
+func (t *Tag) Waste() float64 {
+	if t.InUse < t.Requested {
+		return 0
+	}
+	return rate(t.InUse-t.Requested, t.InUse)
+}
+
+// FreeClass is one row of a tag's free list: its free blocks of one size.
+type FreeClass struct {
+	Size    uint64 // bytes of each block
+	Blocks  uint64
+	Cooling uint64 // of these, still cooling
+	Oldest  uint64 // time that the oldest was freed
+}
+
+// Mark is something worth a line on the time axis.
+type Mark struct {
+	Time uint64
+	Kind wire.Kind // Limit, Diag, Lost, Exit
+	Text string
+}
+
+// Recording is the file being written.
+type Recording struct {
+	Path  string
+	Bytes uint64
+}

@@ -1,0 +1,98 @@
+package labtest
+
+import (
+	"errors"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// recordings is how many there are of the examples.
+const recordings = 9
+
+// Recordings returns the recordings of the examples in a folder, one after the other, each with its name. A reader is closed
+// when the next one is asked for.
+func Recordings(tb testing.TB, folder string) iter.Seq2[string, *recording.Reader] {
+	tb.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.gmt"))
+	if err != nil || len(files) < recordings {
+		tb.Fatalf("%d recordings in %s, %v", len(files), folder, err)
+	}
+	return func(yield func(string, *recording.Reader) bool) {
+		for _, file := range files {
+			if !opened(tb, file, yield) {
+				return
+			}
+		}
+	}
+}
+
+func opened(tb testing.TB, file string, yield func(string, *recording.Reader) bool) bool {
+	tb.Helper()
+	reader, err := recording.Open(file)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer func() {
+		if err := reader.Close(); err != nil {
+			tb.Error(err)
+		}
+	}()
+	return yield(filepath.Base(file), reader)
+}
+
+// Each gives the records that are left of a source. Their payload is valid during the call.
+func Each(tb testing.TB, src recording.Source, take func(*wire.Record)) {
+	tb.Helper()
+	var r wire.Record
+	for {
+		err := src.Next(&r)
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			tb.Fatal(err)
+		}
+		take(&r)
+		clear(r.Payload) // is not theirs to keep
+	}
+}
+
+// Rewound returns a source at its first record.
+func Rewound(tb testing.TB, src recording.Source) recording.Source {
+	tb.Helper()
+	if err := src.Rewind(); err != nil {
+		tb.Fatal(err)
+	}
+	return src
+}
+
+// Broken is a source of which nothing can be read.
+type Broken struct{ Err error }
+
+// Next implements trace.Source.
+func (b Broken) Next(*wire.Record) error { return b.Err }
+
+// Rewind implements trace.Source.
+func (Broken) Rewind() error { return nil }
+
+// Recorded opens the recording that the environment variable GPUMEMTOP_RECORDING names, for benchmarks of real
+// programs; without it, it returns otherwise.
+func Recorded(tb testing.TB, otherwise recording.Source) recording.Source {
+	tb.Helper()
+	file := os.Getenv("GPUMEMTOP_RECORDING")
+	if file == "" {
+		return otherwise
+	}
+	reader, err := recording.Open(file)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = reader.Close() })
+	return reader
+}

@@ -1,0 +1,55 @@
+// Package rightstest skips tests that need eBPF where it is not available.
+package rightstest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/tracer/rights"
+)
+
+// SkippedEnv names a file to which each skipped test adds a line. go test does not show skipped tests, so make test counts
+// them there.
+const SkippedEnv = "RIGHTSTEST_SKIPPED"
+
+// Need skips the test, with the reason, if attach does not work here.
+func Need(tb testing.TB) {
+	tb.Helper()
+	if refusal := rights.Examine().Refusal(); refusal != nil {
+		skip(tb, refusal)
+	}
+}
+
+// NeedFiltered is Need for programs with a seccomp filter, which some kernels kill.
+func NeedFiltered(tb testing.TB) {
+	tb.Helper()
+	Need(tb)
+	if report := rights.Examine(); report.KillsFiltered {
+		skip(tb, errors.New(report.Feature(rights.FeatureFilters).Detail))
+	}
+}
+
+func skip(tb testing.TB, reason error) {
+	tb.Helper()
+	if path := os.Getenv(SkippedEnv); path != "" {
+		if err := note(path, tb.Name(), reason); err != nil {
+			tb.Errorf("a test that is skipped could not be counted: %v", err)
+		}
+	}
+	tb.Skipf("eBPF: %v", reason)
+}
+
+// note adds a line in one write, since packages are tested in parallel.
+func note(path, name string, reason error) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(f, "%s\t%v\n", name, reason); err != nil {
+		_ = f.Close()
+		return err
+	}
+	return f.Close()
+}

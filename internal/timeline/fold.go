@@ -1,0 +1,118 @@
+package timeline
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// lookEvery is how many events are folded between two looks at everything else.
+const lookEvery = 4096
+
+// fold folds the whole recording and keeps pictures on the way.
+func (v *Viewer) fold(ctx context.Context, reader *recording.Reader) {
+	defer reader.Close() //nolint:errcheck // only read
+	m := stats.New(v.options.Model(v.header))
+	v.keep(m)
+	started, events := v.options.Now(), 0
+	var record wire.Record
+	var err error
+	for {
+		if events%lookEvery == 0 {
+			if ctx.Err() != nil {
+				return
+			}
+			v.offset.Store(reader.Offset())
+			v.measure(events, v.options.Now().Sub(started).Seconds())
+		}
+		if err = reader.Next(&record); err != nil {
+			break
+		}
+		v.keepUntil(m, record.Time)
+		m.Apply(&record)
+		events++
+	}
+	v.finish(m, reader, err)
+}
+
+// keep takes a picture for the next instant.
+func (v *Viewer) keep(m *stats.Model) {
+	s := m.Snapshot()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.kept.add(s)
+}
+
+// keepUntil takes the pictures of all instants before a time. Only the folding changes what is kept.
+func (v *Viewer) keepUntil(m *stats.Model, time uint64) {
+	for next := v.kept.next(); time > next; next = v.kept.next() {
+		m.Tick(next)
+		v.keep(m)
+	}
+}
+
+func (v *Viewer) measure(events int, seconds float64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if seconds > 0 && events > 0 {
+		v.rate = float64(events) / seconds
+	}
+}
+
+// finish takes the last picture.
+func (v *Viewer) finish(m *stats.Model, reader *recording.Reader, err error) {
+	if v.whole {
+		v.keepUntil(m, v.footer.EndedNS)
+		m.Tick(v.footer.EndedNS)
+	}
+	s := m.Snapshot()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.final, v.until, v.damage = s, s.Time, reader.Damage()
+	if !errors.Is(err, io.EOF) {
+		v.damage = err.Error()
+	}
+}
+
+// workOut folds up to times that are wanted exactly.
+func (v *Viewer) workOut(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case at := <-v.wants:
+			if s := v.exactly(ctx, at); s != nil {
+				v.mu.Lock()
+				v.exact, v.exactOf = s, at
+				v.mu.Unlock()
+			}
+		}
+	}
+}
+
+// exactly returns the picture of a time, nil when that is not wanted any more or cannot be had. It is made as
+// cut.Range cuts: of all events before the first that is later.
+func (v *Viewer) exactly(ctx context.Context, at uint64) *stats.Snapshot {
+	reader, err := recording.Open(v.path)
+	if err != nil {
+		return nil
+	}
+	defer reader.Close() //nolint:errcheck // only read
+	m := stats.New(v.options.Model(v.header))
+	var record wire.Record
+	for n := 0; ; n++ {
+		if n%lookEvery == 0 && (ctx.Err() != nil || v.wanted.Load() != at) {
+			return nil
+		}
+		if err := reader.Next(&record); err != nil || record.Time > at {
+			break
+		}
+		m.Apply(&record)
+	}
+	m.Tick(at)
+	return m.Snapshot()
+}

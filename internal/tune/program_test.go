@@ -1,0 +1,78 @@
+package tune
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/cost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// device is what the drivers of these tests take.
+var device = cost.Device{Create: cost.Line{A: 1e5, B: 0.1}, Release: cost.Line{A: 2e4}}
+
+// taped loads a program.
+func taped(t testing.TB, p *labtest.Program) *replay.Loaded {
+	t.Helper()
+	loaded, err := replay.Load(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loaded
+}
+
+// create asks for a buffer at a call site, which takes the driver 1 µs.
+func create(p *labtest.Program, size uint64, site uint32) uint64 {
+	number := p.Buffer(size, site)
+	p.Last().Cost = 1000
+	return number
+}
+
+// random is a program of 12 call sites whose sizes vary, in no order.
+func random(t testing.TB, seed uint64, requests int) *replay.Loaded {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 5))
+	p := labtest.New()
+	var held [16]uint64
+	for range requests {
+		at := rng.IntN(len(held))
+		if held[at] != 0 {
+			p.Release(held[at], wire.OutcomeCached)
+		}
+		site := rng.Uint32N(12)
+		held[at] = create(p, uint64(1000)<<(site/2)+rng.Uint64N(5000), site+1)
+	}
+	return taped(t, p)
+}
+
+// stairs is a program whose every iteration asks for buffers of other sizes than those before, and for some that are
+// always the same.
+func stairs(t testing.TB, iterations int) *replay.Loaded {
+	t.Helper()
+	p := labtest.New()
+	for n := range iterations {
+		large := create(p, 8<<20+uint64(n)*(1<<20), 1)
+		small := create(p, 4096, 2)
+		p.Release(small, wire.OutcomeCached)
+		p.Release(large, wire.OutcomeCached)
+	}
+	return taped(t, p)
+}
+
+// bursts is a program that has many equal buffers at a time, again and again.
+func bursts(t testing.TB, iterations int) *replay.Loaded {
+	t.Helper()
+	p := labtest.New()
+	for range iterations {
+		var all []uint64
+		for range 32 {
+			all = append(all, create(p, 4<<20, 3))
+		}
+		for _, object := range all {
+			p.Release(object, wire.OutcomeCached)
+		}
+	}
+	return taped(t, p)
+}

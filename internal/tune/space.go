@@ -1,0 +1,143 @@
+package tune
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
+)
+
+// page is what amounts of memory are rounded to, bytes.
+const page = 4096
+
+// axis is one limit of a policy with the values that are tried first, ascending.
+type axis struct {
+	limit  allocator.Limit
+	values []string
+}
+
+// amount reports whether a limit is an amount of memory: what suits depends on how much the program has.
+func amount(l *allocator.Limit) bool { return l.Kind == allocator.Bytes && l.Max > 1<<40 }
+
+// axes returns what can be varied of a policy. peak is how much a program has at a time, bytes.
+func axes(policy string, peak uint64) []axis {
+	d, _ := allocator.Describe(policy)
+	var list []axis
+	for i := range d.Limits {
+		l := d.Limits[i]
+		if values := ladder(&l, peak); len(values) > 0 {
+			list = append(list, axis{l, values})
+		}
+	}
+	return list
+}
+
+// ladder returns values of a limit that lie as far apart as makes a difference: of sizes by the factor of 2 or 4, of
+// numbers from the least on.
+func ladder(l *allocator.Limit, peak uint64) (values []string) {
+	numbers := func(list ...float64) {
+		for _, v := range list {
+			if v >= l.Min && v <= l.Max {
+				values = append(values, strconv.FormatFloat(v, 'f', -1, 64))
+			}
+		}
+	}
+	switch {
+	case amount(l):
+		for _, part := range []float64{1. / 8, 1. / 4, 1. / 2, 1, 2, 4} {
+			numbers(rounded(part * float64(peak)))
+		}
+	case l.Kind == allocator.Bytes:
+		for v := uint64(256); v <= max(peak, page); v *= 4 {
+			numbers(float64(v))
+		}
+	case l.Kind == allocator.Count:
+		numbers(0, 1, 2, 3, 4, 6, 8, 16, 32, 128)
+	case l.Kind == allocator.Number && l.Max > 1: // a share of the device's memory is an amount by another name
+		for _, factor := range []float64{1, 1.25, 1.5, 2, 3, 4, 8, 16} {
+			numbers(factor * l.Min)
+		}
+	case l.Kind == allocator.Seconds:
+		numbers(0.01, 0.1, 1, 10)
+	case l.Kind == allocator.Sizes:
+		for _, factor := range []uint64{2, 4, 16} {
+			values = append(values, powers(factor))
+		}
+	default:
+		return l.Choices
+	}
+	return slices.Compact(values)
+}
+
+// rounded rounds an amount of memory up to pages.
+func rounded(bytes float64) float64 { return max(1, math.Ceil(bytes/page)) * page }
+
+// powers returns sizes from 1 KiB to 256 MiB.
+func powers(factor uint64) string {
+	var sizes []string
+	for v := uint64(1 << 10); v <= 1<<28; v *= factor {
+		sizes = append(sizes, strconv.FormatUint(v, 10))
+	}
+	return strings.Join(sizes, ":")
+}
+
+// with returns a configuration with a limit at a value, false where that cannot be.
+func with(c replay.Configuration, name, value string) (replay.Configuration, bool) {
+	next := c.With(name, value)
+	if _, err := allocator.New(next.Policy, next.Settings); err != nil {
+		return replay.Configuration{}, false
+	}
+	return canonical(next), true
+}
+
+// canonical returns a configuration as it is always written: limits in the order of the policy, without those that have
+// their defaults.
+func canonical(c replay.Configuration) replay.Configuration {
+	d, _ := allocator.Describe(c.Policy)
+	next := replay.Configuration{Policy: c.Policy}
+	for i := range d.Limits {
+		l := &d.Limits[i]
+		for _, s := range c.Settings {
+			if s.Name == l.Name && s.Value != l.Text {
+				next.Settings = append(next.Settings, s)
+			}
+		}
+	}
+	return next
+}
+
+// neighbours returns the configurations that differ from one in one limit, which has another value of its axis, its
+// default, or, an amount of memory, one close to what it has.
+func neighbours(c replay.Configuration, peak uint64) []replay.Configuration {
+	var list []replay.Configuration
+	for _, a := range axes(c.Policy, peak) {
+		values := append([]string{a.limit.Text}, a.values...)
+		if amount(&a.limit) {
+			values = append(values, around(c, a.limit.Name)...)
+		}
+		for _, value := range values {
+			if next, ok := with(c, a.limit.Name, value); ok && next.String() != c.String() {
+				list = append(list, next)
+			}
+		}
+	}
+	return list
+}
+
+// around returns amounts close to the one that a configuration sets, none where it sets none: some 20 % and 40 % less
+// and more.
+func around(c replay.Configuration, name string) (values []string) {
+	for _, s := range c.Settings {
+		bytes, err := strconv.ParseFloat(s.Value, 64)
+		if s.Name != name || err != nil || bytes == 0 {
+			continue
+		}
+		for _, power := range []float64{-0.5, -0.25, 0.25, 0.5} {
+			values = append(values, strconv.FormatFloat(rounded(bytes*math.Exp2(power)), 'f', -1, 64))
+		}
+	}
+	return values
+}

@@ -1,0 +1,80 @@
+// Package units reads and writes sizes as people do, and formats counts, rates, durations, wrapped text and tables. Units
+// of memory are powers of 1024 under all their names: K, KB and KiB mean the same.
+package units
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// units in rising order.
+const units = "KMGTPE"
+
+// Parse reads "512MiB", "1.5g", "64k" or "4096". The result is rounded to whole bytes.
+func Parse(s string) (uint64, error) {
+	digits := strings.TrimRight(s, "KMGTPEIBkmgtpeib ")
+	factor, ok := factorOf(strings.TrimSpace(s[len(digits):]))
+	value, err := strconv.ParseFloat(digits, 64)
+	plain := strings.Trim(digits, "0123456789.") == ""
+	if !ok || err != nil || !plain || value < 0 {
+		return 0, fmt.Errorf("bad size %q: want a number with an optional unit K, M, G, T (of 1024), for example 512MiB", s)
+	}
+	if bytes := value * factor; bytes < math.MaxUint64 {
+		return uint64(math.Round(bytes)), nil
+	}
+	return 0, fmt.Errorf("bad size %q: more than 16 EiB", s)
+}
+
+// factorOf returns the bytes of a unit: "", B, K, KB, KiB and so on, in any case.
+func factorOf(unit string) (float64, bool) {
+	unit = strings.ToUpper(unit)
+	if unit == "" || unit == "B" {
+		return 1, true
+	}
+	power := strings.IndexByte(units, unit[0])
+	if rest := unit[1:]; power < 0 || (rest != "" && rest != "B" && rest != "IB") {
+		return 0, false
+	}
+	return math.Pow(1024, float64(power+1)), true
+}
+
+// Format writes a size short, for tables: "12", "64.0K", "1.43G". It keeps three digits or more.
+func Format(n uint64) string {
+	value, unit := scale(n)
+	if unit == "" {
+		return strconv.FormatUint(n, 10)
+	}
+	return number(value) + unit
+}
+
+// FormatLong writes a size with its full unit, for sentences: "12 B", "1.43 GiB".
+func FormatLong(n uint64) string {
+	value, unit := scale(n)
+	if unit == "" {
+		return strconv.FormatUint(n, 10) + " B"
+	}
+	return number(value) + " " + unit + "iB"
+}
+
+// scale returns n in the largest unit that leaves at least 1. What would round up to 1024 takes the next unit.
+func scale(n uint64) (float64, string) {
+	value, power := float64(n), 0
+	for value >= 1023.95 && power < len(units) {
+		value /= 1024
+		power++
+	}
+	if power == 0 {
+		return value, ""
+	}
+	return value, units[power-1 : power]
+}
+
+// number keeps two decimals below 10 and one from there on.
+func number(v float64) string {
+	if v < 9.995 {
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 1, 64)
+}

@@ -1,0 +1,85 @@
+package units
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Clean makes text from a target safe to show: valid UTF-8 on one line, without characters that control a terminal or
+// change the writing direction.
+func Clean[T ~string | ~[]byte](text T) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(string(text), "�"))
+}
+
+// Width returns how many columns clean text takes in a terminal: some characters take two, or none.
+func Width(text string) int { return ansi.StringWidth(text) }
+
+// Cut cleans text and keeps at most the first columns of it.
+func Cut(text string, most int) string { return ansi.Truncate(Clean(text), most, "…") }
+
+// Split cuts clean text after a number of columns, at least after its first character.
+func Split(text string, columns int) (first, rest string) {
+	first = ansi.Truncate(text, columns, "")
+	if first == "" {
+		_, n := utf8.DecodeRuneInString(text)
+		first = text[:n]
+	}
+	return first, text[len(first):]
+}
+
+// ProgramName returns the last part of a program's path, "-" if the path is empty.
+func ProgramName(program string) string {
+	if program == "" {
+		return "-"
+	}
+	return Clean(path.Base(program))
+}
+
+// Top bounds a list and returns how many elements it leaves out. A negative bound is none.
+func Top[T any](list []T, most int) (kept []T, left int) {
+	if most < 0 || len(list) <= most {
+		return list, 0
+	}
+	return list[:most], len(list) - most
+}
+
+// glued stands for a space at which no line may end. Clean text has no such character.
+const glued = "\x00"
+
+// Wrap writes a label and text in lines of at most columns columns; further lines are indented by the width of the label.
+// It breaks words that are longer than a line, and keeps a number and its percent sign together.
+func Wrap(b *bytes.Buffer, columns int, label, text string) {
+	indent := strings.Repeat(" ", Width(label))
+	room := columns - len(indent)
+	line := ""
+	width := func(text string) int { return Width(strings.ReplaceAll(text, glued, " ")) }
+	flush := func() {
+		fmt.Fprintln(b, strings.ReplaceAll(strings.TrimRight(label+line, " "), glued, " "))
+		label, line = indent, ""
+	}
+	for _, word := range strings.Fields(strings.ReplaceAll(text, " %", glued+"%")) {
+		if line != "" && width(line)+1+width(word) > room {
+			flush()
+		}
+		for width(word) > room {
+			line, word = Split(word, room)
+			flush()
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	flush()
+}

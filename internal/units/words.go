@@ -1,0 +1,143 @@
+package units
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Count writes a number of things, whose plural takes an s.
+func Count(n uint64, thing string) string { return Plural(n, thing, thing+"s") }
+
+// Plural writes a number of things: "1 miss", "2 misses".
+func Plural(n uint64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.FormatUint(n, 10) + " " + many
+}
+
+// Key writes words as a key in JSON: "too_small".
+func Key(words string) string { return strings.ReplaceAll(words, " ", "_") }
+
+// Grouped writes a number with its thousands apart: "1 234 567".
+func Grouped(n uint64) string {
+	s := strconv.FormatUint(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + " " + s[i:]
+	}
+	return s
+}
+
+// Compact writes a number of 0 or more in at most five columns: "1.5", "999", "1.5k", "12.0M".
+func Compact(v float64) string {
+	switch {
+	case v < 10 && v != math.Trunc(v):
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	case v < 1000:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case v < 1e6:
+		return strconv.FormatFloat(v/1e3, 'f', 1, 64) + "k"
+	case v < 1e9:
+		return strconv.FormatFloat(v/1e6, 'f', 1, 64) + "M"
+	}
+	return strconv.FormatFloat(v, 'g', 2, 64)
+}
+
+// Percent writes a rate with one decimal: "12.5 %". A rate of nothing is "-".
+func Percent(rate float64, of uint64) string {
+	if of == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f %%", 100*rate)
+}
+
+// Duration writes ns to about three digits: "999ns", "1.23ms", "12.3s".
+func Duration(ns uint64) string {
+	d := time.Duration(min(ns, 1<<62))
+	for unit := time.Second; unit >= time.Microsecond; unit /= 1000 {
+		if d >= unit {
+			return d.Round(unit / 100).String()
+		}
+	}
+	return d.String()
+}
+
+// DurationOf writes computed ns, rounded, as Duration does. They may be below 0.
+func DurationOf(ns float64) string {
+	if ns < 0 {
+		return "-" + Duration(uint64(math.Round(-ns)))
+	}
+	return Duration(uint64(math.Round(ns)))
+}
+
+// DurationLong writes ns to three digits with a space before the unit: "1.25 ms", "12.5 s"; from 100 s on to a second,
+// from an hour on to a minute: "2m 05s", "3h 10m", "2d 04h".
+func DurationLong(ns float64) string {
+	for _, unit := range [...]struct {
+		ns   float64
+		name string
+	}{{1e9, " s"}, {1e6, " ms"}, {1e3, " µs"}} {
+		switch {
+		case ns >= 99.95e9:
+			return hours(int64(math.Round(ns / 1e9)))
+		case ns >= 0.9995*unit.ns:
+			return digits(ns/unit.ns) + unit.name
+		}
+	}
+	return strconv.FormatFloat(ns, 'f', 0, 64) + " ns"
+}
+
+// hours writes a long duration in its two largest units.
+func hours(s int64) string {
+	switch {
+	case s < 3600:
+		return fmt.Sprintf("%dm %02ds", s/60, s%60)
+	case s < 48*3600:
+		return fmt.Sprintf("%dh %02dm", s/3600, s/60%60)
+	}
+	return fmt.Sprintf("%dd %02dh", s/86400, s/3600%24)
+}
+
+// digits writes three digits.
+func digits(v float64) string {
+	switch {
+	case v >= 99.95:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case v >= 9.995:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 2, 64)
+}
+
+// Clock writes ns as mm:ss, h:mm:ss, or days and hours: "05:07", "1:02:03", "2 d 03 h".
+func Clock(ns uint64) string {
+	s := ns / uint64(time.Second)
+	switch {
+	case s < 3600:
+		return fmt.Sprintf("%02d:%02d", s/60, s%60)
+	case s < 48*3600:
+		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+	}
+	return fmt.Sprintf("%d d %02d h", s/86400, s/3600%24)
+}
+
+// Span writes seconds that a person set: "1.5s", "30s", "1h30m".
+func Span(seconds float64) string {
+	if seconds < 60 {
+		return strconv.FormatFloat(seconds, 'g', 4, 64) + "s"
+	}
+	text := time.Duration(min(seconds, 1e9) * float64(time.Second)).Round(time.Second).String()
+	if short, cut := strings.CutSuffix(text, "m0s"); cut {
+		text = short + "m"
+	}
+	if short, cut := strings.CutSuffix(text, "h0m"); cut {
+		text = short + "h"
+	}
+	return text
+}
+
+// Seconds returns the seconds between two times in ns, 0 when they are out of order.
+func Seconds(from, to uint64) float64 { return float64(max(from, to)-from) / 1e9 }

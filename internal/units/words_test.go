@@ -1,0 +1,66 @@
+package units
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+)
+
+func TestWords(t *testing.T) {
+	for got, want := range map[string]string{
+		Count(1, "event"): "1 event", Count(0, "event"): "0 events", Plural(1, "miss", "misses"): "1 miss", Plural(2, "miss", "misses"): "2 misses",
+		Percent(0.5, 1): "50.0 %", Percent(0.5, 0): "-", Duration(999): "999ns", Duration(1_234_567): "1.23ms",
+		Duration(1 << 63): Duration(1 << 62), DurationOf(-1500.4): "-1.5µs",
+		Grouped(0): "0", Grouped(999): "999", Grouped(1000): "1 000", Grouped(1234567): "1 234 567",
+		Compact(0): "0", Compact(1.5): "1.5", Compact(1500): "1.5k", Compact(2.5e7): "25.0M", Compact(3e10): "3e+10",
+		DurationLong(0): "0 ns", DurationLong(999): "999 ns", DurationLong(999.9): "1.00 µs", DurationLong(12_500_000): "12.5 ms",
+		DurationLong(99.9e9): "99.9 s", DurationLong(99.96e9): "1m 40s", DurationLong(125e9): "2m 05s",
+		DurationLong(11_400e9): "3h 10m", DurationLong(52 * 3600e9): "2d 04h",
+		Clock(307e9): "05:07", Clock(3723e9): "1:02:03", Clock(270000e9): "3 d 03 h",
+		Span(1.5): "1.5s", Span(90): "1m30s", Span(120): "2m", Span(3600): "1h", Span(5400): "1h30m",
+		Cut("äöü", 3): "äöü", Cut("äöüß", 3): "äö…", Cut("日本語", 5): "日本…", Cut("日本語", 6): "日本語", Clean("a\x1b\nb\xff"): "a  b�",
+		ProgramName(""): "-", ProgramName("/bin/ls"): "ls", fmt.Sprint(Seconds(2e9, 3e9), Seconds(3, 2)): "1 0",
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestTop(t *testing.T) {
+	list := []int{1, 2, 3}
+	for most, want := range map[int]string{-1: "[1 2 3] 0", 0: "[] 3", 2: "[1 2] 1", 3: "[1 2 3] 0", 9: "[1 2 3] 0"} {
+		kept, left := Top(list, most)
+		if got := fmt.Sprint(kept, left); got != want {
+			t.Errorf("%d: %s, want %s", most, got, want)
+		}
+	}
+}
+
+func TestPairs(t *testing.T) {
+	var b bytes.Buffer
+	Pairs(&b, [][2]string{{"a", "1"}, {"empty", ""}})
+	if want := "a            1\n"; b.String() != want {
+		t.Errorf("%q, want %q", b.String(), want)
+	}
+}
+
+// TestSplit always gets on, however narrow it is.
+func TestSplit(t *testing.T) {
+	for columns, want := range map[int]string{0: "日 本語", 1: "日 本語", 3: "日 本語", 4: "日本 語", 9: "日本語 "} {
+		first, rest := Split("日本語", columns)
+		if got := first + " " + rest; got != want {
+			t.Errorf("%d: %q, want %q", columns, got, want)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	table := Table{Align: "rl", Indent: "  ", Width: 30}
+	table.Add("a", "bb", "")
+	table.Add("100", "b", "a last cell that is too long")
+	table.Add("", "", "日本語")
+	if got, want := table.String(), "    a  bb\n  100  b   a last cell that is…\n           日本語\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

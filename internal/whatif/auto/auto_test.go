@@ -1,0 +1,213 @@
+package auto
+
+import (
+	"slices"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/cost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/ghost"
+)
+
+const second = 1_000_000_000
+
+// course is a program whose windows of a second each take a given time under each policy.
+type course struct {
+	*Controller
+	look  Look
+	under string
+	went  []string
+}
+
+func newCourse() *course { return newCourseThat(false) }
+
+func newCourseThat(mayRest bool) *course {
+	c := &course{Controller: New("futhark", mayRest), under: "futhark"}
+	books := &ghost.Books{Device: cost.Device{Create: cost.Line{B: 1}}}
+	for _, name := range []string{"futhark", "slab", "buddy"} {
+		books.Rows = append(books.Rows, ghost.Book{
+			Ghost: stats.Ghost{Name: name, PeakReserved: 100}, Configuration: replay.Configuration{Policy: name},
+		})
+	}
+	c.look.Books = books
+	c.Look(c.look)
+	return c
+}
+
+// change changes the books, of which the controller may keep the earlier state.
+func (c *course) change(row int, by func(*ghost.Book)) {
+	books := *c.look.Books
+	books.Rows = slices.Clone(books.Rows)
+	by(&books.Rows[row])
+	c.look.Books = &books
+}
+
+// advance lets ns pass with a number of requests; the program and the rows take the given ns in the driver.
+func (c *course) advance(ns, requests uint64, real float64, rows ...float64) {
+	c.look.Time += ns
+	c.look.Requests += requests
+	c.look.RealNS += uint64(real)
+	c.look.DriverNS += uint64(real)
+	for i, ns := range rows {
+		c.change(i, func(b *ghost.Book) {
+			b.Requests += requests
+			b.Hits += requests
+			b.Work.Creates.Add(uint64(ns))
+		})
+	}
+	if choice, ok := c.Look(c.look); ok {
+		c.under = choice.Configuration.String()
+		word := c.under
+		if choice.Back {
+			word += " (back)"
+		}
+		c.went = append(c.went, word)
+	}
+}
+
+// pass lets n windows pass.
+func (c *course) pass(n int, real float64, rows ...float64) {
+	for range n {
+		c.advance(second, leastRequests, real, rows...)
+	}
+}
+
+func (c *course) expect(t *testing.T, went ...string) {
+	t.Helper()
+	if len(c.went) != len(went) {
+		t.Fatalf("it went to %q, want %q", c.went, went)
+	}
+	for i := range went {
+		if c.went[i] != went[i] {
+			t.Fatalf("it went to %q, want %q", c.went, went)
+		}
+	}
+}
+
+func TestGoesToTheLeaderAfterSomeWindows(t *testing.T) {
+	c := newCourse()
+	c.pass(patience-1, 50e6, 50e6, 30e6, 20e6)
+	c.expect(t)
+	c.pass(1, 50e6, 50e6, 30e6, 20e6)
+	c.expect(t, "buddy")
+	c.pass(500, 20e6, 50e6, 30e6, 20e6)
+	c.expect(t, "buddy")
+}
+
+func TestStaysWhereLittleIsToBeHad(t *testing.T) {
+	for name, rows := range map[string][]float64{
+		"less than a tenth":                {50e6, 46e6, 45.5e6},
+		"a thousandth of the time at most": {2e6, 1.5e6, 1.1e6},
+		"nothing":                          {0, 0, 0},
+	} {
+		c := newCourse()
+		c.pass(100, rows[0], rows...)
+		if len(c.went) != 0 {
+			t.Errorf("%s: it went to %q", name, c.went)
+		}
+	}
+}
+
+// TestWaitsForEnough: a window has enough requests, enough time, and ghosts that have heard of it.
+func TestWaitsForEnough(t *testing.T) {
+	c := newCourse()
+	for range 2*patience - 1 {
+		c.advance(second, leastRequests/2, 25e6, 25e6, 15e6, 10e6)
+	}
+	c.expect(t)
+	c.advance(second, leastRequests/2, 25e6, 25e6, 15e6, 10e6)
+	c.expect(t, "buddy")
+
+	c = newCourse()
+	for range 5*patience - 1 {
+		c.advance(leastNS/5, leastRequests, 5e6, 5e6, 3e6, 2e6)
+	}
+	c.expect(t)
+	c.advance(leastNS/5, leastRequests, 5e6, 5e6, 3e6, 2e6)
+	c.expect(t, "buddy")
+
+	c = newCourse()
+	for range 10 * patience {
+		c.look.Time += second
+		c.look.Requests += leastRequests
+		if choice, ok := c.Look(c.look); ok {
+			t.Fatalf("it goes to %v by ghosts that have heard nothing", choice)
+		}
+	}
+}
+
+func TestAssumedCostsDecideNothing(t *testing.T) {
+	c := newCourse()
+	c.look.Books.Assumed = true
+	c.pass(100, 50e6, 50e6, 30e6, 20e6)
+	c.expect(t)
+}
+
+func TestHoldsLittleMoreMemoryThanTheBase(t *testing.T) {
+	c := newCourse()
+	c.change(2, func(b *ghost.Book) { b.PeakReserved = 126 })
+	c.pass(100, 50e6, 50e6, 30e6, 20e6)
+	c.expect(t, "slab")
+}
+
+func TestALeaderThatFellBehindIsNone(t *testing.T) {
+	c := newCourse()
+	c.change(2, func(b *ghost.Book) { b.Stopped = "too slow" })
+	c.pass(100, 50e6, 50e6, 30e6, 20e6)
+	c.expect(t, "slab")
+}
+
+func TestWithoutTheBaseNothingIsDecided(t *testing.T) {
+	c := newCourse()
+	c.change(0, func(b *ghost.Book) { b.Stopped = "too slow" })
+	c.pass(100, 50e6, 50e6, 30e6, 20e6)
+	c.expect(t)
+}
+
+// TestChangesLessAndLess: a program that is always about to prefer another one is left alone more and more.
+func TestChangesLessAndLess(t *testing.T) {
+	c := newCourse()
+	for range 1000 {
+		if c.under == "slab" {
+			c.pass(1, 20e6, 50e6, 20e6, 10e6)
+		} else {
+			c.pass(1, 20e6, 50e6, 10e6, 20e6)
+		}
+	}
+	if n := len(c.went); n < 5 || n > 20 {
+		t.Errorf("it changed %d times in 1000 windows", n)
+	}
+}
+
+func TestALeaderThatChangesIsNone(t *testing.T) {
+	c := newCourse()
+	for range 500 {
+		c.pass(1, 50e6, 50e6, 20e6, 30e6)
+		c.pass(1, 50e6, 50e6, 30e6, 20e6)
+	}
+	c.expect(t)
+}
+
+func TestGoesBackFromWhatIsWorse(t *testing.T) {
+	c := newCourse()
+	c.pass(patience, 50e6, 50e6, 60e6, 20e6)
+	c.expect(t, "buddy")
+	c.pass(settling+patience, 60e6, 50e6, 60e6, 20e6)
+	c.expect(t, "buddy", "futhark (back)")
+	c.pass(banned-1, 50e6, 50e6, 60e6, 20e6)
+	c.expect(t, "buddy", "futhark (back)")
+	c.pass(10*patience, 50e6, 50e6, 60e6, 20e6)
+	c.expect(t, "buddy", "futhark (back)", "buddy")
+}
+
+// TestAskedForMoreIsNotWorse: the program asks for more than before, which would cost the base as much more.
+func TestAskedForMoreIsNotWorse(t *testing.T) {
+	c := newCourse()
+	c.pass(patience, 60e6, 50e6, 60e6, 20e6)
+	c.expect(t, "buddy")
+	c.pass(100, 100e6, 100e6, 120e6, 90.5e6)
+	c.expect(t, "buddy")
+	c.pass(patience, 115e6, 100e6, 120e6, 90.5e6)
+	c.expect(t, "buddy", "futhark (back)")
+}

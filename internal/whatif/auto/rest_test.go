@@ -1,0 +1,124 @@
+package auto
+
+import (
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/ghost"
+)
+
+// beginAnew is what becomes of the ghosts when they rest no longer.
+func (c *course) beginAnew() {
+	for i := range c.look.Books.Rows {
+		c.change(i, func(b *ghost.Book) {
+			*b = ghost.Book{Ghost: b.Ghost, Configuration: b.Configuration}
+			b.Since, b.Hits, b.Requests = c.look.Time, 0, 0
+		})
+	}
+}
+
+// until lets windows pass until the ghosts rest or no longer do, and returns how many.
+func (c *course) until(t *testing.T, rests bool, real float64, rows ...float64) int {
+	t.Helper()
+	for n := range 1000 {
+		if c.Resting() == rests {
+			return n
+		}
+		c.pass(1, real, rows...)
+	}
+	t.Fatalf("resting is %v for good", !rests)
+	return 0
+}
+
+func TestRestsWhileTheDriverTakesNoTime(t *testing.T) {
+	c := newCourseThat(true)
+	c.pass(100, idle*second*0.9)
+	if !c.Resting() {
+		t.Error("it asks ghosts though there is nothing to gain")
+	}
+	for range 10 { // single peaks
+		c.pass(1, second/4)
+		c.pass(1, 0)
+	}
+	if !c.Resting() {
+		t.Error("it asks ghosts because of a moment")
+	}
+	c.pass(loudMost, idle*second*1.1)
+	if c.Resting() {
+		t.Error("it does not ask the ghosts")
+	}
+	c.expect(t)
+}
+
+func TestNeverRestsWhereSomebodyLooks(t *testing.T) {
+	c := newCourse()
+	for range 100 {
+		if c.pass(1, 0, 0, 0, 0); c.Resting() {
+			t.Fatal("it rests")
+		}
+	}
+}
+
+// TestGoesOverAfterARest: a program that has changed, or was not suited from the beginning, gets what suits it.
+func TestGoesOverAfterARest(t *testing.T) {
+	c := newCourseThat(true)
+	c.pass(10, 0)
+	c.until(t, false, 50e6)
+	c.beginAnew()
+	c.pass(1, 50e6)                   // they are behind still
+	c.pass(1, 50e6, 50e6, 30e6, 20e6) // warm now
+	c.pass(patience-1, 50e6, 50e6, 30e6, 20e6)
+	c.expect(t)
+	c.pass(1, 50e6, 50e6, 30e6, 20e6)
+	c.expect(t, "buddy")
+	if n := c.until(t, true, 1e6, 50e6, 30e6, 1e6); n < settling+patience {
+		t.Errorf("it asks no ghost any more after %d windows", n)
+	}
+	if n := c.until(t, false, 1e6); n < restFirst/second {
+		t.Errorf("it asks again after %d seconds", n)
+	}
+	c.beginAnew()
+	if n := c.until(t, true, 1e6, 50e6, 30e6, 1e6); n < patience {
+		t.Errorf("it asks no ghost any more after %d windows", n)
+	}
+	c.expect(t, "buddy")
+}
+
+// TestComparesOnlyWhatIsWarm: as long as the base's ghost misses what the program does not, no ghost is believed; when
+// that lasts they rest.
+func TestComparesOnlyWhatIsWarm(t *testing.T) {
+	c := newCourseThat(true)
+	c.until(t, false, 50e6)
+	c.beginAnew()
+	for range 10 * coldMost {
+		if c.Resting() {
+			break
+		}
+		c.change(0, func(b *ghost.Book) { b.Hits -= leastRequests / 50 })
+		c.pass(1, 50e6, 50e6, 30e6, 20e6)
+	}
+	if !c.Resting() {
+		t.Error("they do not rest")
+	}
+	c.expect(t)
+}
+
+// TestRestsLongerAndLonger where the driver takes time, but no less with any ghost.
+func TestRestsLongerAndLonger(t *testing.T) {
+	c := newCourseThat(true)
+	c.until(t, false, 50e6)
+	for _, most := range []int{5, 10, 20, 40, 64, 64} {
+		c.beginAnew()
+		if n := c.until(t, true, 50e6, 50e6, 50e6, 50e6); n < dullMost || n > dullMost+3 {
+			t.Errorf("it asks no ghost any more after %d windows", n)
+		}
+		if n := c.until(t, false, 50e6); n != most {
+			t.Errorf("it asks again after %d seconds, want %d", n, most)
+		}
+	}
+	c.beginAnew()
+	c.until(t, true, 50e6, 50e6, 50e6, 50e6)
+	if n := c.until(t, false, louder*50e6+1); n != loudMost {
+		t.Errorf("it asks after %d seconds with more work for the driver", n)
+	}
+	c.expect(t)
+}

@@ -1,0 +1,168 @@
+package curve
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+)
+
+// cache is a pool with a limit, as slow as it is plain: what was freed latest of the right kind serves, what was freed
+// longest ago goes first, and what is larger than the limit is never kept.
+type cache struct {
+	limit          uint64
+	kept           []pile // from the oldest on
+	bytes          uint64
+	hits, hitBytes uint64
+}
+
+func (c *cache) request(p pile) bool {
+	for i := len(c.kept) - 1; i >= 0; i-- {
+		if c.kept[i] == p {
+			c.kept = append(c.kept[:i], c.kept[i+1:]...)
+			c.bytes -= p.size
+			c.hits++
+			c.hitBytes += p.size
+			return true
+		}
+	}
+	return false
+}
+
+func (c *cache) free(p pile) {
+	if p.size > c.limit {
+		return
+	}
+	c.kept = append(c.kept, p)
+	c.bytes += p.size
+	for c.bytes > c.limit {
+		c.bytes -= c.kept[0].size
+		c.kept = c.kept[1:]
+	}
+}
+
+// play feeds a stream of requests and releases to a curve and to caches.
+func play(rng *rand.Rand, events int, sizeOf func() pile, c *Curve, caches []*cache) (requests, bytes uint64) {
+	var live []pile
+	for step := range events {
+		full := 1 + 100*(step/500%3)
+		if len(live) > 0 && rng.IntN(2*full) < len(live) {
+			i := rng.IntN(len(live))
+			p := live[i]
+			live[i] = live[len(live)-1]
+			live = live[:len(live)-1]
+			c.Free(p.class, p.size, int64(step))
+			for _, k := range caches {
+				k.free(p)
+			}
+			continue
+		}
+		p := sizeOf()
+		live = append(live, p)
+		requests++
+		bytes += p.size
+		c.Request(p.class, p.size, 0)
+		for _, k := range caches {
+			k.request(p)
+		}
+	}
+	return requests, bytes
+}
+
+// TestAgainstCaches compares the curve with caches of each limit: blocks that are powers of two, at all limits that the
+// curve distinguishes.
+func TestAgainstCaches(t *testing.T) {
+	for seed := range uint64(12) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		var caches []*cache
+		for limit := uint64(1); limit < 1<<20; limit = limitOf(placeOf(float64(limit + 1 + limit/7))) {
+			caches = append(caches, &cache{limit: limit})
+		}
+		c := New(Options{})
+		requests, bytes := play(rng, 6000, func() pile { return pile{rng.Uint32N(2), 1 << (4 + rng.UintN(10))} }, c, caches)
+		s := c.Snapshot()
+		for _, k := range caches {
+			p := s.At(k.limit)
+			rate, byteRate := float64(k.hits)/float64(requests), float64(k.hitBytes)/float64(bytes)
+			if math.Abs(p.HitRate-rate) > 1e-9 || math.Abs(p.ByteHitRate-byteRate) > 1e-9 {
+				t.Errorf("seed %d, limit %d: %.6f, %.6f, want %.6f, %.6f", seed, k.limit, p.HitRate, p.ByteHitRate, rate, byteRate)
+			}
+		}
+		if s.Requests != float64(requests) || s.Sampled != 1 || s.Error != 0 || s.Hits == 0 {
+			t.Errorf("%d requests: %+v", requests, s)
+		}
+	}
+}
+
+// TestAnySize: with more sizes than levels the curve is a little low where blocks are larger than the limit.
+func TestAnySize(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	var caches []*cache
+	for limit := uint64(64); limit < 1<<20; limit = limitOf(placeOf(float64(limit + 1 + limit/7))) {
+		caches = append(caches, &cache{limit: limit})
+	}
+	kinds := make([]pile, 30)
+	for i := range kinds {
+		kinds[i] = pile{1, 1 + rng.Uint64N(1<<(5+rng.UintN(10)))}
+	}
+	c := New(Options{})
+	requests, _ := play(rng, 20000, func() pile { return kinds[rng.IntN(len(kinds))] }, c, caches)
+	worst := 0.0
+	for _, k := range caches {
+		off := float64(k.hits)/float64(requests) - c.Snapshot().At(k.limit).HitRate
+		worst = max(worst, math.Abs(off))
+		if k.limit >= 1<<15 && off > 1e-9 {
+			t.Errorf("limit %d, above all blocks: %g too low", k.limit, off)
+		}
+		if off < -1e-9 {
+			t.Errorf("limit %d: the curve is %g too high", k.limit, -off)
+		}
+	}
+	if worst > 0.05 {
+		t.Errorf("%.4f off", worst)
+	}
+	t.Logf("at most %.4f off", worst)
+}
+
+// TestMetricsExample: the example of docs/METRICS.md is right.
+func TestMetricsExample(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/METRICS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := New(Options{})
+	c.Request(1, 1000, 0)
+	c.Free(1, 1000, 1)
+	c.Request(1, 2000, 0)
+	c.Free(1, 2000, 3)
+	c.Request(1, 1000, 0)
+	s := c.Snapshot()
+	want := fmt.Sprintf("> Curve: a buffer of 1000 bytes is created and released, then one of 2000, then one of 1000 is created → %.0f hit of %.0f from %d bytes on\n",
+		s.Hits, s.Requests, s.Points[len(s.Points)-1].Limit)
+	if s.At(2999).HitRate != 0 || s.At(3072).HitRate*3 != 1 || !strings.Contains(string(text), want) {
+		t.Errorf("%+v\nnot written: %s", s.Points, want)
+	}
+}
+
+// TestLatestServes: of blocks that are large enough and not too large the one that was freed last serves.
+func TestLatestServes(t *testing.T) {
+	c := New(Options{})
+	for _, size := range []uint64{1000, 1900, 1500, 2500} {
+		c.Free(1, size, 0)
+	}
+	c.Free(2, 1200, 0)
+	for _, want := range []uint64{1500, 1900, 1000, 0} {
+		if got := c.Request(1, 1000, 2000); got != want {
+			t.Errorf("%d serves, want %d", got, want)
+		}
+	}
+	c.Drop(2)
+	if got := c.Request(2, 1200, 2400); got != 0 {
+		t.Errorf("%d serves of a class that is gone", got)
+	}
+	if got := c.Request(1, 1000, 0); got != 0 {
+		t.Errorf("%d serves where only the size itself may", got)
+	}
+}

@@ -1,0 +1,213 @@
+package curve
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/cost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
+	"codeberg.org/gpumemtop/gpumemtop/internal/view"
+)
+
+// Measurement is the hit rate of a recording by limit of cached bytes.
+type Measurement struct {
+	Policy   string
+	Requests uint64            // poolable, of all processes
+	Present  uint64            // the limit at the start, bytes in each process
+	Exact    []view.CurvePoint // ascending by limit, the last without one; none where nothing was asked, or the policy has no such limit
+	Knee     view.CurvePoint
+	Enough   view.CurvePoint // the smallest limit with at least 99 % of the best hit rate
+}
+
+const (
+	// batch is how many records are looked up before the policies play them.
+	batch = 1024
+	// Passes is how often Measure reads a recording.
+	Passes = 3
+	// voices is how many limits are played at once.
+	voices = 8
+)
+
+// Measure plays a recording through a policy at limits that it looks for: each half of the one before, from what the
+// policy has without one, and more where the hit rate changes most. That takes three passes and memory that does not
+// grow with events. The settings' own limit of cached bytes is the present one. An error is that of the source, or of
+// the settings.
+func Measure(src recording.Source, policy string, settings []allocator.Setting) (*Measurement, error) {
+	p, err := allocator.New(policy, settings)
+	if err != nil {
+		return nil, err
+	}
+	m := &Measurement{Policy: policy, Present: limitIn(p.Limits())}
+	if !Limited(policy) {
+		return m, nil
+	}
+	limits := []uint64{min(m.Present, unlimited), unlimited}
+	for pass := range Passes {
+		if err := m.play(src, settings, limits); err != nil || m.Requests == 0 {
+			return m, err
+		}
+		if pass == 0 { // what is there without a limit is known now
+			limits = halves(m.Exact[len(m.Exact)-1].PeakReserved, voices)
+			continue
+		}
+		if limits = m.between(voices); len(limits) == 0 {
+			break // the same everywhere
+		}
+	}
+	m.Knee, m.Enough = m.at(m.snapshot().Knee()), m.at(m.snapshot().Enough())
+	return m, nil
+}
+
+// unlimited is a limit above all others that make a difference.
+const unlimited = view.Unlimited
+
+// Names of the limits that a curve is of.
+const (
+	limitName    = "max_cached_bytes"
+	fractionName = "max_cached_fraction"
+)
+
+// Limited reports whether a policy limits what it caches: others have no curve.
+func Limited(policy string) bool {
+	d, _ := allocator.Describe(policy)
+	return slices.ContainsFunc(d.Limits, func(l allocator.Limit) bool { return l.Name == limitName })
+}
+
+// limitIn returns the limit of cached bytes.
+func limitIn(limits []allocator.Limit) uint64 {
+	for _, l := range limits {
+		if l.Name == limitName {
+			return uint64(l.Value)
+		}
+	}
+	return 0
+}
+
+// at returns what to play to see a limit.
+func at(policy string, settings []allocator.Setting, limit uint64) replay.Options {
+	return replay.Configuration{Policy: policy, Settings: settings}.With(limitName, fmt.Sprint(limit)).With(fractionName, "1").Held()
+}
+
+// others returns those of a policy's settings that leave open how many bytes it may keep.
+func others(settings []allocator.Setting) []allocator.Setting {
+	return slices.DeleteFunc(slices.Clone(settings), func(s allocator.Setting) bool {
+		return s.Name == limitName || s.Name == fractionName
+	})
+}
+
+// play plays a recording at several limits at once.
+func (m *Measurement) play(src recording.Source, settings []allocator.Setting, limits []uint64) error {
+	limits = slices.Compact(limits)
+	chorus := replay.NewBatch()
+	for _, limit := range limits {
+		if _, err := chorus.Add(at(m.Policy, settings, limit)); err != nil {
+			return err
+		}
+	}
+	playRead := func() error {
+		defer chorus.Clear()
+		for i := range limits {
+			if err := chorus.Play(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	read := 0
+	for record, err := range recording.Records(src) {
+		if err != nil {
+			return fmt.Errorf("read the recording: %w", err)
+		}
+		chorus.Read(record)
+		if read++; read%batch == 0 {
+			if err := playRead(); err != nil {
+				return err
+			}
+		}
+	}
+	chorus.Finish()
+	if err := playRead(); err != nil {
+		return err
+	}
+	m.Requests = chorus.Result(0, cost.Device{}).Requests
+	if m.Requests == 0 {
+		return nil
+	}
+	for i, limit := range limits {
+		r := chorus.Result(i, cost.Device{})
+		m.Exact = append(m.Exact, Point{Limit: limit, HitRate: r.HitRate(), PeakReserved: r.PeakReserved})
+	}
+	slices.SortFunc(m.Exact, byLimit)
+	m.Exact = slices.CompactFunc(m.Exact, func(a, b Point) bool { return a.Limit == b.Limit })
+	return nil
+}
+
+func byLimit(a, b Point) int { return cmp.Compare(a.Limit, b.Limit) }
+
+// halves returns n limits, ascending, the last of which is enough for most bytes.
+func halves(most uint64, n int) []uint64 {
+	limits := make([]uint64, n)
+	for i := range limits {
+		limits[i] = max(most>>(n-1-i), 1)
+	}
+	return limits
+}
+
+// between returns up to n limits more, where the hit rate changes most from one to the next, ascending.
+func (m *Measurement) between(n int) []uint64 {
+	type gap struct{ low, high, change float64 }
+	var gaps []gap
+	for i := 1; i < len(m.Exact); i++ {
+		a, b := &m.Exact[i-1], &m.Exact[i]
+		gaps = append(gaps, gap{float64(a.Limit), float64(b.Limit), math.Abs(b.HitRate - a.HitRate)})
+	}
+	var limits []uint64
+	for len(limits) < n && len(gaps) > 0 {
+		widest := slices.IndexFunc(gaps, func(g gap) bool {
+			return !slices.ContainsFunc(gaps, func(other gap) bool { return other.change > g.change })
+		})
+		g := gaps[widest]
+		gaps = slices.Delete(gaps, widest, widest+1)
+		if g.change == 0 {
+			break
+		}
+		if middle := math.Round(math.Sqrt(g.low * g.high)); middle > g.low*1.02 && middle*1.02 < g.high {
+			limits = append(limits, uint64(middle))
+			gaps = append(gaps, gap{g.low, middle, g.change / 2}, gap{middle, g.high, g.change / 2})
+		}
+	}
+	slices.Sort(limits)
+	return limits
+}
+
+// Curve returns the measurement for display. Points beyond which nothing changes are left out: they would take the room
+// of what does.
+func (m *Measurement) Curve() *view.Curve {
+	last := len(m.Exact)
+	for last > 1 && m.Exact[last-1].HitRate == m.Exact[last-2].HitRate {
+		last--
+	}
+	return &view.Curve{
+		Policy: m.Policy, Limits: Limited(m.Policy), Whole: true, Requests: m.Requests, Knee: m.Knee, Enough: m.Enough,
+		Points: append([]Point{{}}, m.Exact[:last]...), Exact: m.Exact[:last],
+	}
+}
+
+// snapshot is a curve of the points.
+func (m *Measurement) snapshot() *Snapshot {
+	return &Snapshot{Points: append([]Point{{}}, m.Exact...)}
+}
+
+// at returns the point at which a curve of them has one.
+func (m *Measurement) at(p Point) Point {
+	for _, e := range m.Exact {
+		if e.Limit >= p.Limit {
+			return e
+		}
+	}
+	return Point{}
+}

@@ -1,0 +1,230 @@
+package curve
+
+import (
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+)
+
+// stream is an endless one of requests and releases: kinds as Zipf has them, buffers that live for a random time.
+type stream struct {
+	rng   *rand.Rand
+	zipf  *rand.Zipf
+	kinds []pile
+	live  []pile
+	full  int
+	time  int64
+}
+
+func newStream(seed uint64, kinds, full int) *stream {
+	s := &stream{rng: rand.New(rand.NewPCG(seed, 4)), kinds: make([]pile, kinds), full: full}
+	s.zipf = rand.NewZipf(s.rng, 1.2, 4, uint64(kinds-1))
+	for i := range s.kinds {
+		s.kinds[i] = pile{uint32(1 + i%3), uint64(math.Exp2(8+10*s.rng.Float64())) + 8*uint64(i)}
+	}
+	return s
+}
+
+// play feeds n events to curves. How many buffers live swings slowly.
+func (s *stream) play(events int, curves ...*Curve) {
+	for range events {
+		s.time += 1000
+		swing := 1 + 0.7*math.Sin(float64(s.time)/4e7)
+		if len(s.live) > 0 && 2*float64(s.full)*swing*s.rng.Float64() < float64(len(s.live)) {
+			i := s.rng.IntN(len(s.live))
+			p := s.live[i]
+			s.live[i] = s.live[len(s.live)-1]
+			s.live = s.live[:len(s.live)-1]
+			for _, c := range curves {
+				c.Free(p.class, p.size, s.time)
+			}
+			continue
+		}
+		p := s.kinds[s.zipf.Uint64()]
+		s.live = append(s.live, p)
+		for _, c := range curves {
+			c.Request(p.class, p.size, 0)
+		}
+	}
+}
+
+// farthest returns the largest distance between two curves from a limit on.
+func farthest(a, b *Snapshot, from uint64) float64 {
+	most := 0.0
+	for _, s := range []*Snapshot{a, b} {
+		for _, p := range s.Points {
+			if p.Limit < from {
+				continue
+			}
+			most = max(most, math.Abs(a.At(p.Limit).HitRate-b.At(p.Limit).HitRate))
+		}
+	}
+	return most
+}
+
+// TestSampled compares curves that measure a part with one that measures all: for few kinds, of which places are left
+// out because too many blocks come in a second, and for very many, of which kinds are because they take too much
+// memory.
+func TestSampled(t *testing.T) {
+	for _, of := range []struct {
+		kinds   int
+		options Options
+		most    float64
+	}{
+		{200, Options{Rate: 10_000}, 0.05},
+		{40_000, Options{Memory: MemoryMin}, 0.06},
+	} {
+		for seed := range uint64(1) {
+			all, some := New(Options{Memory: 32 << 20}), New(of.options)
+			newStream(seed, of.kinds, 10_000).play(120_000, all, some)
+			a, s := all.Snapshot(), some.Snapshot()
+			off, coarse := farthest(a, s, 0), farthest(a, s, 16*s.Grain)
+			if a.Sampled != 1 || a.Error != 0 {
+				t.Fatalf("not all was measured: %g, error %g", a.Sampled, a.Error)
+			}
+			if s.Sampled > 0.9 || s.Error == 0 || off > of.most || coarse > 8*s.Error {
+				t.Errorf("%d kinds, seed %d: %.4f off, said are %.4f, %.4f sampled", of.kinds, seed, off, s.Error, s.Sampled)
+			}
+			t.Logf("%d kinds, seed %d: %.4f off, %.4f above the grain, said are %.4f; %.4f sampled, one in 2^%d places and 2^%d piles",
+				of.kinds, seed, off, coarse, s.Error, s.Sampled, some.spaced, some.skipped)
+		}
+	}
+}
+
+// TestMemory: whatever comes, a curve takes no more than it may.
+func TestMemory(t *testing.T) {
+	for name, next := range map[string]func(i uint64) pile{
+		"a new size each time": func(i uint64) pile { return pile{1, 1 + i} },
+		"one size":             func(uint64) pile { return pile{1, 4096} },
+		"each octave":          func(i uint64) pile { return pile{1, 1 << (i % 40)} },
+		"ever larger":          func(i uint64) pile { return pile{1, 1 << (i / 6000)} },
+		"enormous":             func(i uint64) pile { return pile{uint32(i), math.MaxUint64 - i} },
+	} {
+		c := New(Options{Memory: MemoryMin})
+		memory := heapBytes()
+		for i := range uint64(200_000) {
+			p := next(i)
+			c.Free(p.class, p.size, 0)
+		}
+		for i := range uint64(1000) {
+			p := next(i)
+			c.Request(p.class, p.size, 0)
+		}
+		if took := heapBytes() - memory; took > MemoryMin {
+			t.Errorf("%s: %d bytes of memory", name, took)
+		}
+		s := c.Snapshot()
+		for _, p := range s.Points {
+			if math.IsNaN(p.HitRate) || math.IsNaN(p.ByteHitRate) {
+				t.Errorf("%s: %+v", name, p)
+			}
+		}
+		t.Logf("%s: %d blocks, one in 2^%d places and 2^%d piles", name, c.marks, c.spaced, c.skipped)
+	}
+}
+
+// heapBytes returns how much memory is reachable.
+func heapBytes() int {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+// TestConserved: requests are hits or misses, and the curve ends at the share of hits.
+func TestConserved(t *testing.T) {
+	for _, memory := range []int{MemoryMin, 0} {
+		c := New(Options{Memory: memory})
+		s := newStream(5, 3000, 8000)
+		hits, requests := 0, 0
+		for range 100 {
+			before := c.Snapshot()
+			s.play(1000, c)
+			after := c.Snapshot()
+			if after.Requests < before.Requests || after.Hits < before.Hits || after.Hits > after.Requests {
+				t.Fatalf("%+v, then %+v", before, after)
+			}
+		}
+		for range 500 {
+			c.Free(1, 1000, s.time)
+		}
+		for range 1000 {
+			if c.Request(1, 1000, 0) > 0 {
+				hits++
+			}
+			requests++
+		}
+		end := c.Snapshot()
+		if last := end.Points[len(end.Points)-1].HitRate; math.Abs(last-end.Hits/end.Requests) > 1e-9 {
+			t.Errorf("memory %d: the curve ends at %g, hits are %g of %g", memory, last, end.Hits, end.Requests)
+		}
+		if hits == 0 || hits == requests {
+			t.Errorf("%d of %d were served", hits, requests)
+		}
+	}
+}
+
+// TestKnee reads off a curve.
+func TestKnee(t *testing.T) {
+	s := &Snapshot{Points: []Point{
+		{}, {Limit: 10, HitRate: 0.5}, {Limit: 20, HitRate: 0.6}, {Limit: 50, HitRate: 0.62}, {Limit: 90, HitRate: 0.8}, {Limit: 95, HitRate: 0.795}, {Limit: 100, HitRate: 0.8},
+	}}
+	if p := s.Knee(); p.Limit != 20 {
+		t.Errorf("knee %+v", p)
+	}
+	if p := s.Best(); p.Limit != 90 {
+		t.Errorf("best %+v", p)
+	}
+	if p := s.Enough(); p.Limit != 90 {
+		t.Errorf("enough %+v", p)
+	}
+	step := &Snapshot{Points: []Point{{}, {Limit: 64, HitRate: 1}}}
+	if p := step.Knee(); p.Limit != 64 {
+		t.Errorf("one step: %+v", p)
+	}
+	empty := New(Options{}).Snapshot()
+	if empty.Knee() != (Point{}) || empty.Best() != (Point{}) || empty.Enough() != (Point{}) || empty.At(5) != (Point{Limit: 5}) {
+		t.Errorf("of nothing: %+v", empty)
+	}
+}
+
+func BenchmarkEvents(b *testing.B) {
+	for _, of := range []struct {
+		name        string
+		kinds, full int
+	}{{"20kinds", 20, 1000}, {"1000kinds", 1000, 10_000}, {"100000kinds", 100_000, 100_000}} {
+		b.Run(of.name, func(b *testing.B) {
+			s := newStream(1, of.kinds, of.full)
+			c := New(Options{})
+			s.play(100_000, c)
+			b.ResetTimer()
+			s.play(b.N, c)
+			b.ReportMetric(c.Snapshot().Sampled, "sampled")
+			b.ReportMetric(float64(c.bytes())/(1<<20), "MiB")
+		})
+		b.Run(of.name+"/rate", func(b *testing.B) {
+			s := newStream(1, of.kinds, of.full)
+			c := New(Options{Rate: 100_000})
+			s.play(2_000_000, c)
+			b.ResetTimer()
+			s.play(b.N, c)
+			b.ReportMetric(c.Snapshot().Sampled, "sampled")
+		})
+		b.Run(of.name+"/nothing", func(b *testing.B) {
+			s := newStream(1, of.kinds, of.full)
+			s.play(100_000)
+			b.ResetTimer()
+			s.play(b.N)
+		})
+	}
+}
+
+func BenchmarkSnapshot(b *testing.B) {
+	s := newStream(1, 1000, 10_000)
+	c := New(Options{})
+	s.play(300_000, c)
+	for b.Loop() {
+		c.Snapshot()
+	}
+}

@@ -1,0 +1,426 @@
+package ghost
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/cost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/records"
+	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/live"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// churn is a program of that many buffers, of which 16 live at a time, in sizes that come again and again.
+func churn(buffers int) *labtest.Program {
+	p := labtest.Empty(1)
+	p.Device(1<<33, 1<<31, 128)
+	p.Context(labtest.Scope)
+	const live = 16
+	for n := range uint64(buffers) {
+		if n >= live {
+			p.Release(n-live+1, wire.OutcomeCached)
+			p.Add(wire.Event{Kind: wire.KindUse, Object: n})
+		}
+		size := 4096 * (1 + n*7%23)
+		p.Buffer(size, uint32(n%5))
+		p.Last().Cost = uint32(5000 + size)
+	}
+	return p
+}
+
+// device is what the ghosts of tests reckon with.
+var device = cost.Device{Create: cost.Line{A: 1000, B: 0.5}, Release: cost.Line{A: 100}, Part: cost.Line{A: 10}}
+
+func futhark() replay.Configuration { return replay.Configuration{Policy: "futhark"} }
+
+// replayed returns what a replay says of a configuration.
+func replayed(t *testing.T, src recording.Source, c replay.Configuration, d cost.Device) *replay.Result {
+	t.Helper()
+	r, err := replay.Replay(labtest.Rewound(t, src), replay.Options{Policy: c.Policy, Settings: c.Settings, HoldSettings: true, Device: d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// checkRow demands that a row is what a replay says.
+func checkRow(t *testing.T, row *stats.Ghost, want *replay.Result) {
+	t.Helper()
+	if row.Requests != want.Hits+want.Misses || row.Hits != want.Hits || row.PeakReserved != want.PeakReserved ||
+		math.Abs(row.DriverNS-want.DriverNS) > 1e-6*want.DriverNS {
+		t.Errorf("%s: %+v, a replay: %d of %d, peak %d, %g ns", row.Name, *row, want.Hits, want.Hits+want.Misses, want.PeakReserved, want.DriverNS)
+	}
+}
+
+// play gives the records of a source to ghosts, without a thread of their own, in batches, and reports whether they go
+// on. They are behind while behind reports true for a batch.
+func play(t *testing.T, src recording.Source, g *Ghosts, behind func(batch int) bool) bool {
+	t.Helper()
+	c := replay.NewBatch()
+	g.Begin(c, 0)
+	goes, batch := true, 0
+	part := &live.Part{}
+	hand := func() {
+		part.Behind = behind(batch)
+		goes = goes && g.Play(part)
+		c.Clear()
+		part = &live.Part{}
+		batch++
+	}
+	labtest.Each(t, src, func(r *wire.Record) {
+		c.Read(r)
+		part.Records, part.Time = part.Records+1, r.Time
+		if part.Records == batchSize {
+			hand()
+		}
+	})
+	c.Finish()
+	hand()
+	g.Publish(&live.Load{})
+	return goes
+}
+
+const batchSize = 100
+
+// follow starts a tap for ghosts.
+func follow(t *testing.T, all []replay.Configuration, o Options) (*Ghosts, *live.Tap) {
+	t.Helper()
+	g, err := New(all, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g, live.Start(g)
+}
+
+// TestGhostsAreReplays: a ghost has what a replay of the recording says, on every recording and under every policy.
+func TestGhostsAreReplays(t *testing.T) {
+	for file, reader := range labtest.Recordings(t, "../../replay/testdata") {
+		var all []replay.Configuration
+		for _, name := range allocator.Names() {
+			all = append(all, replay.Configuration{Policy: name})
+		}
+		all = append(all, replay.Configuration{Policy: "pow2", Settings: []allocator.Setting{{Name: "max_cached_bytes", Value: "65536"}}})
+		g, tap := follow(t, all, Options{Present: replay.Configuration{Policy: reader.Header().Policy}, Device: device})
+		labtest.Each(t, reader, func(r *wire.Record) {
+			tap.Take(r)
+			if r.Kind == wire.KindSync {
+				tap.Flush()
+			}
+		})
+		tap.Close()
+		board := g.Board()
+		if len(board.Rows) != len(all) || board.Stopped != "" || board.Assumed || board.Events == 0 || board.Waiting != 0 || board.Bytes == 0 {
+			t.Errorf("%s: %+v", file, board)
+		}
+		for i := range board.Rows {
+			row := &board.Rows[i]
+			c, known := g.Configuration(row.Name)
+			if !known || !row.Whole() || row.Present != (row.Name == reader.Header().Policy) {
+				t.Errorf("%s: %+v", file, row)
+			}
+			checkRow(t, row, replayed(t, reader, c, device))
+		}
+	}
+}
+
+// TestShedsTheDearest lets too much wait for a while: ghosts stop one by one, and what the others say is right.
+func TestShedsTheDearest(t *testing.T) {
+	src := churn(40_000)
+	g, err := New(Of(futhark(), usual), Options{Present: futhark(), Device: device})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !play(t, src, g, func(batch int) bool { return batch >= 100 && batch < 100+3*patience }) {
+		t.Error("none goes on")
+	}
+	stopped := 0
+	for i := range g.Board().Rows {
+		row := &g.Board().Rows[i]
+		c, _ := g.Configuration(row.Name)
+		want := replayed(t, src, c, device)
+		if row.Stopped == "" {
+			checkRow(t, row, want)
+			continue
+		}
+		stopped++
+		if !strings.Contains(row.Stopped, "could not keep up at ") || row.Requests == 0 || row.Requests >= want.Hits+want.Misses || row.Present {
+			t.Errorf("%+v", row)
+		}
+	}
+	if stopped != 3 || g.Board().Stopped != "" {
+		t.Errorf("%d of %d stopped: %q", stopped, len(usual), g.Board().Stopped)
+	}
+}
+
+// TestStopsOneByOne lets there be so much that not even one ghost keeps up: the present one is the last.
+func TestStopsOneByOne(t *testing.T) {
+	g, err := New(Of(futhark(), []string{"pow2"}), Options{Present: futhark()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if play(t, churn(40_000), g, func(int) bool { return true }) {
+		t.Error("it goes on")
+	}
+	board := g.Board()
+	present := board.Present()
+	if board.Stopped == "" || board.Leader() != nil || present == nil || present.Stopped == "" || len(board.Rows) != 2 {
+		t.Fatalf("%+v", board)
+	}
+	for i := range board.Rows {
+		if row := &board.Rows[i]; row.Stopped == "" || !row.Present && row.Requests >= present.Requests {
+			t.Errorf("%+v", row)
+		}
+	}
+}
+
+// TestOnlyThePresentComesLate: a configuration that the program has left again is forgotten.
+func TestOnlyThePresentComesLate(t *testing.T) {
+	g, tap := follow(t, nil, Options{Present: futhark()})
+	for _, payload := range []string{"max_cached_bytes=1000", "max_cached_bytes=2000", "policy=pow2", "policy=futhark"} {
+		tap.Take(labtest.New().Limit(payload, 0))
+	}
+	tap.Close()
+	if rows := g.Board().Rows; len(rows) != 1 || !rows[0].Present || rows[0].Name != "futhark" || !rows[0].Whole() {
+		t.Errorf("%+v", rows)
+	}
+}
+
+// TestStopsWhenRecordsAreMissing: all stop with the figures so far, and report it.
+func TestStopsWhenRecordsAreMissing(t *testing.T) {
+	src := churn(20_000)
+	g, err := New(Of(futhark(), []string{"pow2"}), Options{Present: futhark(), Device: device})
+	if err != nil {
+		t.Fatal(err)
+	}
+	play(t, src, g, func(int) bool { return false })
+	c := replay.NewBatch()
+	g.Begin(c, 100)
+	if g.Play(&live.Part{Records: 1}) {
+		t.Error("it goes on")
+	}
+	g.Publish(&live.Load{})
+	board := g.Board()
+	if board.Stopped == "" || board.Leader() != nil || len(board.Rows) != 2 {
+		t.Fatalf("%+v", board)
+	}
+	for i := range board.Rows {
+		row := &board.Rows[i]
+		c, _ := g.Configuration(row.Name)
+		if row.Stopped == "" {
+			t.Errorf("%+v", row)
+		}
+		checkRow(t, row, replayed(t, src, c, device))
+	}
+}
+
+// TestBeginsAnewAfterARest: what ghosts say after a rest is what a replay of the rest of the stream says, and does not
+// pass for more.
+func TestBeginsAnewAfterARest(t *testing.T) {
+	for name, late := range map[string]bool{"rests later": false, "rests at first": true} {
+		src := churn(6000)
+		context, n := src.Records[:2], len(src.Records)
+		g, err := New(Of(futhark(), []string{"pow2", "slab"}), Options{Present: futhark(), Device: device, Late: late})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := live.Start
+		if late {
+			start = live.StartResting
+		}
+		tap := start(g)
+		take := func(list []wire.Record) { labtest.Each(t, &records.Tape{Records: list}, tap.Take) }
+		take(src.Records[:n/3])
+		tap.Rest(true)
+		take(src.Records[n/3 : 2*n/3])
+		tap.Rest(false)
+		take(src.Records[2*n/3:])
+		tap.Close()
+		tail := &records.Tape{Records: slices.Concat(context, src.Records[2*n/3:])}
+		b := g.Board()
+		for i := range b.Rows {
+			row := &b.Rows[i]
+			checkRow(t, row, replayed(t, tail, replay.Configuration{Policy: row.Policy}, device))
+			if row.Since < src.Records[2*n/3].Time || row.Whole() {
+				t.Errorf("%s: since %d", row.Name, row.Since)
+			}
+		}
+		if len(b.Rows) != 3 || b.Leader() != nil || b.Present() == nil || g.First() != "futhark" {
+			t.Errorf("%s: %+v", name, b)
+		}
+	}
+}
+
+// TestBoardIsForAnybody asks for the board all the while.
+func TestBoardIsForAnybody(t *testing.T) {
+	g, tap := follow(t, Default(futhark()), Options{Present: futhark()})
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for events := uint64(0); ; {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			board := g.Board()
+			if board.Events < events || len(board.Rows) != len(usual) || board.Present() == nil {
+				t.Errorf("%+v", board)
+				return
+			}
+			events = board.Events
+		}
+	}()
+	labtest.Each(t, churn(20_000), func(r *wire.Record) {
+		tap.Take(r)
+		if r.Time%1_000_000 == 0 {
+			tap.Flush()
+		}
+	})
+	tap.Close()
+	close(stop)
+	<-done
+}
+
+// TestFollowsThePresent changes policy and limits: the present row moves to the ghost that has them, or to a new one.
+func TestFollowsThePresent(t *testing.T) {
+	for _, test := range []struct {
+		payload string
+		status  int16
+		want    string
+		late    bool
+	}{
+		{"policy=pow2", 0, "pow2", false},
+		{"policy=pow2", -1, "futhark", false},
+		{"policy=pow2,max_cached_bytes=65536", 0, "pow2 max_cached_bytes=64K", true},
+		{"max_cached_bytes=1000", 0, "futhark max_cached_bytes=1000", true},
+		{"max_cached_bytes=4294967296", 0, "futhark", false}, // the default
+		{"mantissa_bits=4", 0, "futhark", false},             // not one of futhark's
+		{"4096", 0, "futhark", false},                        // a trim
+	} {
+		src := churn(1000)
+		src.Records = slices.Insert(src.Records, len(src.Records)/2, *labtest.Empty(1).Limit(test.payload, test.status))
+		g, tap := follow(t, Of(futhark(), []string{"pow2"}), Options{Present: futhark(), Device: device})
+		labtest.Each(t, src, tap.Take)
+		tap.Close()
+		present := g.Board().Present()
+		if present == nil || present.Name != test.want || present.Since != 0 != test.late || present.Requests == 0 {
+			t.Errorf("%q: %+v", test.payload, present)
+			continue
+		}
+		rows := 2
+		if test.late {
+			rows = 3
+			if _, _, known := g.Board().Saving(); known || g.Board().Rows[2].Name != test.want {
+				t.Errorf("%q: what came late is compared: %+v", test.payload, g.Board().Rows)
+			}
+		}
+		if len(g.Board().Rows) != rows {
+			t.Errorf("%q: %d rows", test.payload, len(g.Board().Rows))
+		}
+	}
+}
+
+func TestCostsComeFromTheRun(t *testing.T) {
+	g, tap := follow(t, nil, Options{Present: futhark()})
+	if b := g.Board(); !b.Assumed || b.CreateA != assumed.Create.A {
+		t.Errorf("%+v", b)
+	}
+	src := churn(100)
+	src.Last().Kind = wire.KindEvict
+	for range enough {
+		src.Evict(1<<40, 100, wire.EvictNone).Cost = 700
+	}
+	labtest.Each(t, src, tap.Take)
+	tap.Close()
+	if b := g.Board(); b.Assumed || math.Abs(b.CreateA-5000) > 1 || math.Abs(b.CreateB-1) > 1e-3 || b.ReleaseA == assumed.Release.A {
+		t.Errorf("%+v", b)
+	}
+}
+
+func TestDefault(t *testing.T) {
+	names := func(list []replay.Configuration) string {
+		var all []string
+		for _, c := range list {
+			c, err := normal(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, nameOf(c))
+		}
+		return strings.Join(all, ", ")
+	}
+	if got := names(Default(futhark())); got != strings.Join(usual, ", ") {
+		t.Error(got)
+	}
+	present := replay.Configuration{Policy: "slab", Settings: []allocator.Setting{{Name: "max_cached_bytes", Value: "67108864"}}}
+	got := names(Default(present))
+	for _, want := range []string{"futhark max_cached_bytes=64M, ", "slab max_cached_bytes=64M, ", "slab max_cached_bytes=32M", "slab max_cached_bytes=128M"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in %q", want, got)
+		}
+	}
+	if _, err := New(Of(futhark(), []string{"futrak"}), Options{Present: futhark()}); err == nil || !strings.Contains(err.Error(), "futrak") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestRank(t *testing.T) {
+	rows := []stats.Ghost{
+		{Name: "present", DriverNS: 1000, PeakReserved: 100, Present: true},
+		{Name: "greedy", DriverNS: 10, PeakReserved: 201},
+		{Name: "stopped", DriverNS: 1, PeakReserved: 1, Stopped: "stopped"},
+		{Name: "fails", DriverNS: 20, PeakReserved: 100, Failures: 1},
+		{Name: "equal", DriverNS: 995, PeakReserved: 100},
+		{Name: "smaller", DriverNS: 1004, PeakReserved: 90},
+		{Name: "late", DriverNS: 1, PeakReserved: 1, Since: 5},
+		{Name: "fast", DriverNS: 500, PeakReserved: 200},
+	}
+	for range len(rows) {
+		rows = append(rows[1:], rows[0])
+		ranked := slices.Clone(rows)
+		rank(ranked)
+		var names []string
+		for i := range ranked {
+			names = append(names, ranked[i].Name)
+		}
+		if got := strings.Join(names[:6], " "); got != "fast smaller present equal greedy fails" {
+			t.Errorf("%q", got)
+		}
+	}
+}
+
+// TestRankAsDocumented holds the example of docs/METRICS.md against what rank makes of it.
+func TestRankAsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/METRICS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const mib = 1 << 20
+	rows := []stats.Ghost{
+		{Name: "futhark", DriverNS: 50e6, PeakReserved: 80 * mib, Present: true, Requests: 1},
+		{Name: "slab", DriverNS: 31e6, PeakReserved: 96 * mib, Requests: 1},
+		{Name: "pow2", DriverNS: 30.9e6, PeakReserved: 120 * mib, Requests: 1},
+		{Name: "buckets", DriverNS: 20e6, PeakReserved: 170 * mib, Requests: 1},
+	}
+	var ranked []string
+	for i := range rows {
+		ranked = append(ranked, fmt.Sprintf("%s %.3g ms, %d MiB", rows[i].Name, rows[i].DriverNS/1e6, rows[i].PeakReserved/mib))
+	}
+	rank(rows)
+	board := stats.Ghosts{Rows: rows}
+	_, part, _ := board.Saving()
+	want := fmt.Sprintf("> Ranked: now %s → %s leads, to now −%.0f %%; then %s, %s and %s\n", strings.Join(ranked, "; "), rows[0].Name, 100*part,
+		rows[1].Name, rows[2].Name, rows[3].Name)
+	if !strings.Contains(string(text), want) {
+		t.Errorf("docs/METRICS.md has no %q", want)
+	}
+}

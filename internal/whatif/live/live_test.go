@@ -1,0 +1,202 @@
+package live
+
+import (
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// witness notes what a listener gets.
+type witness struct {
+	begun    []uint64
+	records  []int // of the parts since
+	last     uint64
+	changes  []string
+	behind   int
+	ends     bool
+	shown    int
+	leavesAt uint64 // time of the record after which it does not go on; 0: it does
+	played   int
+}
+
+func (w *witness) Begin(_ *replay.Batch, missed uint64) {
+	w.begun, w.records = append(w.begun, missed), nil
+}
+
+func (w *witness) Play(p *Part) bool {
+	w.played++
+	w.records = append(w.records, p.Records)
+	w.last = max(w.last, p.Time)
+	if p.Change != nil {
+		w.changes = append(w.changes, string(p.Change))
+	}
+	if p.Behind {
+		w.behind++
+	}
+	w.ends = p.Ends
+	return w.leavesAt == 0 || w.last < w.leavesAt
+}
+
+func (w *witness) Publish(l *Load) {
+	w.shown++
+	w.ends = w.ends && l.Ends
+}
+
+func (w *witness) sum() int {
+	sum := 0
+	for _, n := range w.records {
+		sum += n
+	}
+	return sum
+}
+
+func create(time uint64) *wire.Record {
+	return &wire.Record{Process: 1, Event: wire.Event{Time: time, Kind: wire.KindCreate, Outcome: wire.OutcomeMiss, Object: time, Size: 1}}
+}
+
+// TestAllHearAll, except what does not concern a policy; a change ends a part, and its payload is the tap's own.
+func TestAllHearAll(t *testing.T) {
+	one, other := &witness{}, &witness{leavesAt: 3000}
+	tap := Start(one, other)
+	for i := range uint64(5000) {
+		tap.Take(create(i + 1))
+		tap.Take(&wire.Record{Event: wire.Event{Kind: wire.KindUse}})
+		if i == 2999 {
+			payload := []byte("policy=pow2")
+			tap.Take(&wire.Record{Event: wire.Event{Time: i + 1, Kind: wire.KindLimit}, Payload: payload})
+			tap.Take(&wire.Record{Event: wire.Event{Time: i + 1, Kind: wire.KindLimit, Status: -1}, Payload: payload})
+			clear(payload)
+		}
+	}
+	tap.Close()
+	if one.sum() != 5002 || one.last != 5000 || len(one.changes) != 1 || one.changes[0] != "policy=pow2" || !one.ends || one.shown != 1 {
+		t.Errorf("%d records: %+v", one.sum(), one)
+	}
+	if other.sum() >= 5002 || other.last < 3000 {
+		t.Errorf("the one that left got %d: %+v", other.sum(), other)
+	}
+}
+
+// begun makes a tap and its player, which does not run yet.
+func begun(depth int, w *witness) (*Tap, *player) {
+	tap, p := assemble(depth, []Listener{w})
+	p.begin()
+	return tap, p
+}
+
+// TestFlushPublishes what was taken, however little.
+func TestFlushPublishes(t *testing.T) {
+	w := &witness{}
+	tap, p := begun(4, w)
+	tap.Take(create(1))
+	tap.Flush()
+	tap.Flush()
+	go p.run()
+	tap.Close()
+	if w.sum() != 1 || w.shown != 3 || len(w.begun) != 1 {
+		t.Errorf("%+v", w)
+	}
+}
+
+// TestLeavesOut what there is no room for, until all that waits is played; what lasts is delivered all the same.
+func TestLeavesOut(t *testing.T) {
+	w := &witness{}
+	const depth, more = 4, 100
+	tap, p := begun(depth, w)
+	take := func(from, n uint64) {
+		for i := range n {
+			tap.Take(create(from + i))
+		}
+	}
+	take(1, depth*batchSize+more)
+	tap.Take(&wire.Record{Event: wire.Event{Time: 1 << 20, Kind: wire.KindContext, Object: 7}})
+	take(1<<20+1, 3*batchSize)
+	tap.Flush()
+	if len(tap.queue) != depth || tap.missed != more+3*batchSize || len(tap.batch) != 1 {
+		t.Fatalf("%d wait, %d missed, %d to deliver", len(tap.queue), tap.missed, len(tap.batch))
+	}
+	for range depth { // as the player does, but nothing more comes in between
+		p.take((<-tap.queue).records)
+	}
+	if w.sum() != depth*batchSize || w.behind == 0 {
+		t.Errorf("%d records, behind in %d parts", w.sum(), w.behind)
+	}
+	take(1<<21, 10)
+	go p.run()
+	tap.Close()
+	if len(w.begun) != 2 || w.begun[1] != more+3*batchSize || w.sum() != 11 || !w.ends {
+		t.Errorf("%d records since it began anew: %+v", w.sum(), w)
+	}
+}
+
+// TestRests: who rests hears of what lasts alone, and begins anew after that.
+func TestRests(t *testing.T) {
+	w := &witness{}
+	tap := StartResting(w)
+	take := func(from, n uint64) {
+		for i := range n {
+			tap.Take(create(from + i))
+		}
+	}
+	context := &wire.Record{Process: 1, Event: wire.Event{Time: 50, Kind: wire.KindContext, Object: 7}}
+	take(1, 3*batchSize)
+	tap.Take(context)
+	tap.Flush()
+	if len(tap.queue) != 0 || len(tap.batch) != 1 {
+		t.Fatalf("%d batches wait, %d records", len(tap.queue), len(tap.batch))
+	}
+	for range 2 {
+		tap.Rest(false)
+		take(1000, batchSize)
+		tap.Flush()
+		take(5000, 10)
+		tap.Rest(true)
+		take(10_000, 3*batchSize)
+		tap.Flush()
+		tap.Take(context)
+	}
+	tap.Close()
+	if len(w.begun) != 2 || w.begun[1] != 0 || w.sum() != 1+batchSize+10 || w.last != 5009 || !w.ends {
+		t.Errorf("%d records since it began anew, the last at %d: begun %v", w.sum(), w.last, w.begun)
+	}
+	idle := &witness{}
+	tap = StartResting(idle)
+	take(1, 10)
+	tap.Close()
+	if len(idle.begun) != 0 || idle.played != 0 || idle.shown != 0 {
+		t.Errorf("who never was to begin: %+v", idle)
+	}
+}
+
+// TestDeaf: without listeners nothing is copied any more.
+func TestDeaf(t *testing.T) {
+	w := &witness{leavesAt: 1}
+	tap, p := begun(8, w)
+	take := func() {
+		for i := range uint64(2 * batchSize) {
+			tap.Take(create(i + 1))
+		}
+	}
+	take()
+	for range 2 {
+		p.take((<-tap.queue).records)
+	}
+	if take(); len(tap.queue) != 0 || w.played != 1 {
+		t.Errorf("%d batches wait, played %d times", len(tap.queue), w.played)
+	}
+	go p.run()
+	tap.Close()
+}
+
+// BenchmarkTake is what it costs the goroutine that collects records, for each that says something to a policy.
+func BenchmarkTake(b *testing.B) {
+	tap, _ := assemble(1, nil)
+	r := create(1)
+	for b.Loop() {
+		tap.Take(r)
+		if len(tap.queue) > 0 {
+			tap.spare <- (<-tap.queue).records
+		}
+	}
+}

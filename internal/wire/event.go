@@ -1,0 +1,90 @@
+package wire
+
+// Start returns when the call began, in ns: Time is when its effect took place.
+func (e *Event) Start() uint64 {
+	if e.Kind == KindCreate && uint64(e.Duration) <= e.Time {
+		return e.Time - uint64(e.Duration)
+	}
+	return e.Time
+}
+
+// End returns when the call ended, in ns. Only CREATE, RETAIN, RELEASE, SYNC, EVICT and SLAB are calls with a duration.
+func (e *Event) End() uint64 {
+	switch e.Kind {
+	case KindRetain, KindRelease, KindSync, KindEvict, KindSlab:
+		return e.Time + uint64(e.Duration)
+	}
+	return e.Time
+}
+
+// CarriedOver reports whether the event only describes memory that was there before the recording began: it counts as
+// nothing that happened.
+func (e *Event) CarriedOver() bool {
+	switch e.Kind {
+	case KindCreate, KindRelease, KindSlab:
+		return e.Flags&FlagCarried != 0
+	}
+	return false
+}
+
+// ClearCarriedOver takes that mark off an event of any kind.
+func (e *Event) ClearCarriedOver() { e.Flags &^= FlagCarried }
+
+// DefinedTag returns the tag that a TAG defines or a SITE names.
+func (e *Event) DefinedTag() uint32 { return e.Tag }
+
+// Pooled reports whether the pool served the request, by a hit or a miss.
+func (v CreateView) Pooled() bool {
+	return v.e.Outcome == OutcomeHit || v.e.Outcome == OutcomeMiss
+}
+
+// Class returns context and flags of the memory in one number: blocks of one class cannot serve another.
+func (v CreateView) Class() uint32 { return v.e.class() }
+
+// Class returns context and flags of the class that the program no longer uses in one number.
+func (v OrderView) Class() uint32 { return v.e.class() }
+
+// Class returns context and flags of the slab in one number.
+func (v SlabView) Class() uint32 { return v.e.class() }
+
+// Start returns when the call began, in ns.
+func (v CreateView) Start() uint64 { return v.e.Start() }
+
+func (e *Event) class() uint32 { return uint32(e.Scope)<<16 | uint32(e.Access) }
+
+// Served returns the bytes that serve the request: those asked for where the source does not know more, and for a
+// sub-buffer, which has its parent's memory.
+func (v CreateView) Served() uint64 {
+	if granted := v.Granted(); granted != 0 {
+		return granted
+	}
+	return v.e.Size
+}
+
+// Origin returns the offset of a sub-buffer in its parent, in bytes; false when that is unknown. What earlier versions
+// carried over has another number in its place.
+func (v CreateView) Origin() (offset uint64, known bool) {
+	if n := v.OriginNumber(); n != 0 && !v.CarriedOver() {
+		return n - 1, true
+	}
+	return 0, false
+}
+
+// ForgetPlace makes the event say that the place of the bytes in the object is unknown, and the call site of a copy. A use
+// by a kernel or native command has neither.
+func (v UseView) ForgetPlace() {
+	switch v.Command() {
+	case CommandKernel, CommandNative:
+		return
+	case CommandCopy:
+		v.e.Tag = 0
+	default:
+	}
+	v.e.Granted = 0
+	v.e.Flags |= FlagScattered
+}
+
+// Argument returns the index of the kernel argument that is the memory; false when it is none.
+func (v UseView) Argument() (index uint32, known bool) {
+	return v.e.Duration - 1, v.e.Duration != 0
+}

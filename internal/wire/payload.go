@@ -1,0 +1,147 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"iter"
+	"strconv"
+	"strings"
+)
+
+// One parser and one writer for the payload of each kind. Parsers take anything, return slices of the payload, and do
+// not clean text: it comes from the target.
+
+// AppendProcess writes the payload of a PROCESS: a program and its arguments, cut to PayloadMax bytes.
+func AppendProcess(b []byte, command []string) []byte {
+	return cut(append(b, strings.Join(command, "\x00")...), len(b))
+}
+
+// ParseProcess returns the program of a PROCESS and its arguments.
+func ParseProcess(payload []byte) (program []byte, arguments iter.Seq[[]byte]) {
+	program, rest, more := bytes.Cut(bytes.TrimSuffix(payload, []byte{0}), []byte{0})
+	if !more {
+		return program, func(func([]byte) bool) {}
+	}
+	return program, bytes.SplitSeq(rest, []byte{0})
+}
+
+// AppendModule writes the payload of a MODULE: a path, cut to PayloadMax bytes.
+func AppendModule(b []byte, path string) []byte { return cut(append(b, path...), len(b)) }
+
+// AppendModuleBuild writes the payload of a module's second MODULE, with its build id in hexadecimal; false when it does
+// not fit.
+func AppendModuleBuild(b []byte, path, buildID string) ([]byte, bool) {
+	if len(path)+1+len(buildID) > PayloadMax {
+		return b, false
+	}
+	return appendPair(b, path, buildID), true
+}
+
+// ParseModule returns the path of a MODULE, and its build id in hexadecimal, empty when it has none.
+func ParseModule(payload []byte) (path, buildID []byte) { return parsePair(payload) }
+
+// ParseDevice returns the name of a DEVICE and the version of its driver.
+func ParseDevice(payload []byte) (name, driver []byte) { return parsePair(payload) }
+
+// ParseText returns the text of a KERNEL or DIAG: what stands before the first NUL.
+func ParseText(payload []byte) []byte {
+	text, _, _ := bytes.Cut(payload, []byte{0})
+	return text
+}
+
+// ParseLimit returns the setting that a LIMIT answers, PolicySetting or the name of a limit, and its value. Without a value
+// (nil) the name is the bytes that the pool was trimmed to. The payload of a refusal is the error, which ParseText returns.
+func ParseLimit(payload []byte) (name, value []byte) {
+	name, value, _ = bytes.Cut(bytes.TrimRight(payload, "\x00"), []byte("="))
+	return name, value
+}
+
+// PolicySetting is the name that ParseLimit returns for a change of the policy.
+const PolicySetting = "policy"
+
+// ParsePolicy reads the value of PolicySetting: the name of the policy, and the limits that it begins with, "name=value,...".
+func ParsePolicy(value string) (name, limits string) {
+	name, limits, _ = strings.Cut(value, ",")
+	return name, limits
+}
+
+// AppendFrame writes one frame of the payload of a TAG.
+func AppendFrame(b []byte, f Frame) []byte {
+	return binary.NativeEndian.AppendUint64(binary.NativeEndian.AppendUint64(b, f.Module), f.Offset)
+}
+
+// Frames returns the call stack in the payload of a TAG, innermost first.
+func Frames(payload []byte) []Frame {
+	frames := make([]Frame, len(payload)/SizeofFrame)
+	for i := range frames {
+		at := payload[i*SizeofFrame:]
+		frames[i] = Frame{binary.NativeEndian.Uint64(at), binary.NativeEndian.Uint64(at[8:])}
+	}
+	return frames
+}
+
+// SiteFrame is one frame of a SITE. What is unknown is empty.
+type SiteFrame struct {
+	Function, File string
+	Line           uint64 // 0: unknown
+	Module         string // path
+	Offset         uint64 // of the return address in Module
+	HasOffset      bool
+}
+
+// separators may not occur in the texts of a SITE.
+var separators = strings.NewReplacer("\t", " ", "\n", " ", "\r", " ", "\x00", " ")
+
+// AppendSiteFrame writes one line of the payload of a SITE. The caller keeps the payload within PayloadMax bytes.
+func AppendSiteFrame(b []byte, f SiteFrame) []byte {
+	b = append(append(b, separators.Replace(f.Function)...), '\t')
+	b = append(append(b, separators.Replace(f.File)...), '\t')
+	if f.Line > 0 {
+		b = strconv.AppendUint(b, f.Line, 10)
+	}
+	b = append(append(b, '\t'), separators.Replace(f.Place())...)
+	return append(b, '\n')
+}
+
+// Place returns "module+0xoffset", or the module alone when the offset is unknown.
+func (f *SiteFrame) Place() string {
+	if !f.HasOffset {
+		return f.Module
+	}
+	return f.Module + "+0x" + strconv.FormatUint(f.Offset, 16)
+}
+
+// ParseSite goes through the frames of a SITE, innermost first.
+func ParseSite(payload []byte) iter.Seq[SiteFrame] {
+	return func(yield func(SiteFrame) bool) {
+		for line := range strings.Lines(strings.TrimRight(string(payload), "\x00")) {
+			if !yield(parseSiteFrame(strings.TrimSuffix(line, "\n"))) {
+				return
+			}
+		}
+	}
+}
+
+func parseSiteFrame(line string) SiteFrame {
+	fields := append(strings.SplitN(line, "\t", 4), "", "", "")
+	f := SiteFrame{Function: fields[0], File: fields[1], Module: fields[3]}
+	f.Line, _ = strconv.ParseUint(fields[2], 10, 64) // 0: unknown
+	if at := strings.LastIndex(f.Module, "+0x"); at >= 0 {
+		if offset, err := strconv.ParseUint(f.Module[at+3:], 16, 64); err == nil {
+			f.Module, f.Offset, f.HasOffset = f.Module[:at], offset, true
+		}
+	}
+	return f
+}
+
+func appendPair(b []byte, first, second string) []byte {
+	return append(append(append(b, first...), 0), second...)
+}
+
+func parsePair(payload []byte) (first, second []byte) {
+	first, second, _ = bytes.Cut(bytes.TrimRight(payload, "\x00"), []byte{0})
+	return first, second
+}
+
+// cut bounds the payload that starts at from.
+func cut(b []byte, from int) []byte { return b[:min(len(b), from+PayloadMax)] }

@@ -1,0 +1,59 @@
+/* call.h: one call of the program: its times, and the guard that marks a thread as being inside a hook. */
+#ifndef GMT_CALL_H
+#define GMT_CALL_H
+
+#include "opencl.h"
+
+struct gmt_call {
+	uint64_t start;  /* CLOCK_MONOTONIC, ns */
+	uint64_t last;   /* the latest reading; shared, because a clock reading costs as much as a lock */
+	uint64_t driver; /* ns inside the driver */
+};
+
+/* CLOCK_MONOTONIC, ns. */
+uint64_t gmt_now(void);
+
+/* The driver has returned from a call that began right after the latest reading. */
+static inline void gmt_driver_returned(struct gmt_call *call)
+{
+	uint64_t now = gmt_now();
+	call->driver += now - call->last;
+	call->last = now;
+}
+
+/*
+ * 1 while this thread is inside a hook: OpenCL calls of the driver and of the shim are not the program's.
+ * Initial-exec, so that reading it never allocates.
+ */
+extern __thread int gmt_inside __attribute__((tls_model("initial-exec")));
+/* 1 while this thread runs a callback of the program that the driver called. */
+extern __thread int gmt_in_callback __attribute__((tls_model("initial-exec")));
+
+static inline void gmt_leave(void)
+{
+	gmt_inside = 0;
+}
+
+/*
+ * Around a function of the program that the driver calls. It may run inside a call of the program, on its thread. The
+ * program makes the calls in it, so the guard is lifted meanwhile.
+ */
+struct gmt_callback {
+	int inside, in_callback;
+};
+
+static inline struct gmt_callback gmt_callback_begin(void)
+{
+	struct gmt_callback before = {gmt_inside, gmt_in_callback};
+	gmt_inside = 0;
+	gmt_in_callback = 1;
+	return before;
+}
+
+static inline void gmt_callback_end(struct gmt_callback before)
+{
+	gmt_inside = before.inside;
+	gmt_in_callback = before.in_callback;
+}
+
+#endif

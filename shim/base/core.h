@@ -1,0 +1,118 @@
+/*
+ * core.h: the interface between the shim and the Go core, inside one process. The shim loads the core with dlopen and
+ * finds these functions by name; the core exports nothing else.
+ *
+ * Every function returns the number of its decision, which tells replays in which order the policy decided (enum gmtorder
+ * in event.h); 0 if it made none; -1 once the core has failed: the shim then stops pooling, and the program goes on with
+ * the driver alone. Any thread may call them.
+ */
+#ifndef GMT_CORE_H
+#define GMT_CORE_H
+
+#include <stdint.h>
+
+#include "../../internal/wire/event.h"
+
+struct gmt_request {
+	uint64_t size;
+	uint64_t max;   /* largest block that the driver creates in this class */
+	uint64_t round; /* where rounding up stops */
+	uint64_t heap;  /* bytes of memory of the class's device; 0: unknown */
+	int64_t time;
+	uint32_t class;
+	uint32_t tag;
+	uint32_t align;  /* of sub-buffers, in bytes; 0: no sub-allocation can serve this request */
+	uint32_t pinned; /* 1: host memory that the device accesses directly */
+	uint32_t exact;  /* 1: a new block must have exactly this size */
+};
+
+/*
+ * How to serve a request: with a whole block, or with a sub-allocation of a slab, which is a larger block that
+ * gmt_core_grown has reported. A sub-allocation is a sub-buffer in the driver. When the program releases its buffer, the
+ * shim releases the sub-buffer and then returns the range with gmt_core_free.
+ */
+struct gmt_plan {
+	uint64_t block;
+	uint64_t size;     /* bytes of the block */
+	uint64_t handle;   /* driver object of a hit; of a sub-allocation: that of its slab, unless the slab is to be created */
+	uint64_t slab;     /* not 0: block is a sub-allocation of this one */
+	uint64_t offset;   /* in the slab */
+	uint64_t slabsize; /* not 0: create the slab first, with this many bytes */
+	int64_t number;    /* of the decision, as the core returned it; the shim fills it in */
+	int64_t waived;    /* an earlier plan that the core gave up with the decision before this one; 0: none */
+	uint32_t tag;
+	uint8_t hit;    /* needs no new memory of the driver */
+	uint8_t reason; /* enum gmtmiss */
+	uint8_t fresh;  /* no one has used any of this range before */
+};
+
+/* Free memory in slabs. */
+struct gmt_gauge {
+	uint64_t bytes, largest, ranges;
+	double squares; /* sum of the squared sizes of the ranges */
+};
+
+/* A block that left the pool. The shim releases its handle. */
+struct gmt_eviction {
+	uint64_t block;
+	uint64_t size;
+	uint64_t handle;
+	uint32_t tag;
+	uint8_t reason; /* enum gmtevict */
+};
+
+#define GMT_EVICTIONS_MAX 32
+
+struct gmt_evictions {
+	uint32_t count;
+	uint32_t more; /* 1: gmt_core_more has the rest */
+	struct gmt_eviction list[GMT_EVICTIONS_MAX];
+};
+
+/* The answer to a message of the session. */
+struct gmt_obeyed {
+	uint64_t sequence;
+	uint64_t time;  /* as the policy got it */
+	int64_t number; /* of the decision, 0 if the message was refused */
+	const char *text;
+	uint64_t length;
+	int32_t status; /* 0, -1: refused */
+};
+
+/* The core calls these in the shim, from a thread of its own. */
+struct gmt_callbacks {
+	void (*evicted)(struct gmt_evictions *evictions);
+	void (*expired)(uint64_t time, int64_t number); /* number: of the decision; its evictions follow */
+	void (*limit)(const struct gmt_obeyed *obeyed);
+	void (*diag)(uint32_t code, const char *text, uint64_t length);
+};
+
+/* Starts the policy of config and listens on the session's socket. Called once. */
+typedef int64_t gmt_core_start_fn(const struct gmtconfig *config, const struct gmt_callbacks *callbacks, int32_t socket);
+
+/*
+ * A hit of a whole block is in use on return. Anything else the caller creates (a miss with plan->size bytes, a
+ * sub-allocation of plan->handle) and then calls gmt_core_commit or gmt_core_abort. May wait for another thread that
+ * creates the slab.
+ */
+typedef int64_t gmt_core_plan_fn(const struct gmt_request *request, struct gmt_plan *plan, struct gmt_evictions *evictions);
+/* The slab of plan exists now. gmt_core_abort: the slab, or its sub-allocation, could not be created. */
+typedef int64_t gmt_core_grown_fn(const struct gmt_plan *plan, uint64_t handle);
+typedef int64_t gmt_core_commit_fn(const struct gmt_plan *plan, uint64_t handle);
+typedef int64_t gmt_core_abort_fn(const struct gmt_plan *plan);
+
+/* Returns a block to the pool. If the policy does not keep it, it is among the evictions. */
+typedef int64_t gmt_core_free_fn(uint64_t block, uint32_t busy, int64_t time, struct gmt_evictions *evictions);
+typedef int64_t gmt_core_cooled_fn(uint64_t block, int64_t time, struct gmt_evictions *evictions);
+typedef int64_t gmt_core_forget_fn(uint64_t block);
+
+typedef int64_t gmt_core_drain_fn(uint64_t need, struct gmt_evictions *evictions);
+typedef int64_t gmt_core_drop_class_fn(uint32_t class, struct gmt_evictions *evictions);
+typedef int64_t gmt_core_more_fn(struct gmt_evictions *evictions);
+typedef int64_t gmt_core_gauge_fn(struct gmt_gauge *gauge);
+
+/* All of them, for entry/start.c. */
+#define GMT_CORE_FUNCTIONS(X)                                                                                          \
+	X(start) X(plan) X(grown) X(commit) X(abort) X(free) X(cooled) X(forget) X(drain) X(drop_class) X(more) X(gauge)
+
+#endif

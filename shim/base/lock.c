@@ -1,0 +1,69 @@
+/* lock.c: spin locks. Spinning beats sleeping, because holders keep them for a few instructions. */
+#define _GNU_SOURCE
+#include "lock.h"
+
+#include "call.h"
+
+#include <sched.h>
+#include <time.h>
+
+static __thread int holding __attribute__((tls_model("initial-exec"))); /* locks of gmt_lock_driver */
+
+static inline void cpu_pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+/* Yields in case the holder was descheduled, and sleeps in case the holder has a lower priority. */
+void gmt_lock(_Atomic uint32_t *lock)
+{
+	for (unsigned spins = 0; atomic_exchange_explicit(lock, 1, memory_order_acquire); spins++) {
+		while (atomic_load_explicit(lock, memory_order_relaxed)) {
+			if (++spins % 4096 == 0)
+				nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+			else if (spins % 64 == 0)
+				sched_yield();
+			else
+				cpu_pause();
+		}
+	}
+}
+
+/*
+ * Waits for a bounded time. The driver may have called the callback with a lock of its own, which the holder of our
+ * lock needs in its own call of the driver.
+ */
+static bool lock_soon(_Atomic uint32_t *lock)
+{
+	for (unsigned spins = 0; spins < 4096; spins++) {
+		if (!atomic_exchange_explicit(lock, 1, memory_order_acquire))
+			return true;
+		if (spins % 64 == 63)
+			sched_yield();
+		else
+			cpu_pause();
+	}
+	return false;
+}
+
+bool gmt_lock_driver(_Atomic uint32_t *lock)
+{
+	if (gmt_unlikely(gmt_in_callback)) {
+		if (holding || !lock_soon(lock))
+			return false;
+	} else {
+		gmt_lock(lock);
+	}
+	holding++;
+	return true;
+}
+
+void gmt_unlock_driver(_Atomic uint32_t *lock)
+{
+	holding--;
+	gmt_unlock(lock);
+}

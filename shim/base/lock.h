@@ -1,0 +1,22 @@
+/* lock.h: spin locks. */
+#ifndef GMT_LOCK_H
+#define GMT_LOCK_H
+
+#include "opencl.h"
+
+/* For locks that are held for a few instructions, with no call of the driver inside. */
+void gmt_lock(_Atomic uint32_t *lock);
+static inline void gmt_unlock(_Atomic uint32_t *lock)
+{
+	atomic_store_explicit(lock, 0, memory_order_release);
+}
+
+/*
+ * For locks that are held during calls of the driver. Such a call may run a callback of the program, and the callback
+ * may come back here. Returns false, without the lock, on a thread that already holds such a lock, and in a callback
+ * that would wait long. All others wait.
+ */
+bool gmt_lock_driver(_Atomic uint32_t *lock);
+void gmt_unlock_driver(_Atomic uint32_t *lock);
+
+#endif

@@ -1,0 +1,207 @@
+/*
+ * ring.c: events into the shared rings. A thread owns one ring from its first event until it ends. Only the thread
+ * writes head, only the session writes tail. When all rings are taken, further threads share the last one under a lock.
+ */
+#define _GNU_SOURCE
+#include "ring.h"
+
+#include "call.h"
+#include "lock.h"
+#include "session.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SHARED_RING (GMT_RINGS - 1)
+
+struct writer {
+	struct gmtring *ring;
+	uint64_t head;
+	uint64_t tail; /* as last seen */
+	bool shared;
+};
+static __thread struct writer writer __attribute__((tls_model("initial-exec")));
+
+static _Atomic uint32_t next_ring;
+static _Atomic uint32_t shared_lock;
+static _Atomic uint32_t shared_thread;
+static _Atomic bool stalled; /* a wait for the session timed out, and it has not read since */
+static pthread_key_t key;
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+
+static struct gmtring *ring_at(uint32_t i)
+{
+	char *base = (char *)gmt_session.region + GMT_RINGS_OFFSET;
+	return (struct gmtring *)(void *)(base + (size_t)i * sizeof(struct gmtring));
+}
+
+static uint64_t load(uint64_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+static void thread_ends(void *ring)
+{
+	writer = (struct writer){0};
+	if (gmt_session.region)
+		__atomic_store_n(&((struct gmtring *)ring)->owner, 0, __ATOMIC_RELEASE);
+}
+
+static void make_key(void)
+{
+	pthread_key_create(&key, thread_ends);
+}
+
+/* Copies an event and its payload into free slots and publishes them at once. */
+static void publish(struct writer *w, const struct gmtevent *event, const void *payload, size_t length)
+{
+	struct gmtring *ring = w->ring;
+	ring->events[w->head++ % GMT_RING_EVENTS] = *event;
+	for (const char *p = payload; length > 0;) {
+		size_t part = length < sizeof *event ? length : sizeof *event;
+		memcpy(&ring->events[w->head++ % GMT_RING_EVENTS], p, part);
+		p += part;
+		length -= part;
+	}
+	__atomic_store_n(&ring->head, w->head, __ATOMIC_RELEASE);
+}
+
+static bool room(struct writer *w, uint64_t slots)
+{
+	return w->head - w->tail + slots <= GMT_RING_EVENTS;
+}
+
+/* Waits a bounded time for the session to catch up. If it does not, no one waits again until it reads. */
+static bool wait_for_room(struct writer *w, uint64_t slots)
+{
+	uint64_t limit = (uint64_t)gmt_session.config.waitms * 1000000u;
+	if (limit == 0 || atomic_load_explicit(&stalled, memory_order_relaxed))
+		return false;
+	int saved = errno;
+	w->ring->waits++;
+	const struct timespec pause = {.tv_nsec = 50000};
+	bool found = false;
+	for (uint64_t start = gmt_now(); !found && gmt_now() - start < limit;) {
+		nanosleep(&pause, NULL);
+		w->tail = load(&w->ring->tail);
+		found = room(w, slots);
+	}
+	atomic_store_explicit(&stalled, !found, memory_order_relaxed);
+	errno = saved;
+	return found;
+}
+
+/* Whether slots are free. USE events leave a quarter of the ring to events that matter more, unless they may wait. */
+static bool reserve(struct writer *w, const struct gmtevent *event, uint64_t slots)
+{
+	bool use = event->kind == GMT_KIND_USE;
+	uint64_t spare = use && gmt_session.config.waitms == 0 ? GMT_RING_EVENTS / 4 : 0;
+	if (gmt_likely(room(w, slots + spare)))
+		return true;
+	uint64_t tail = load(&w->ring->tail);
+	if (tail != w->tail)
+		atomic_store_explicit(&stalled, false, memory_order_relaxed);
+	w->tail = tail;
+	if (room(w, slots + spare) || (spare == 0 && wait_for_room(w, slots)))
+		return true;
+	__atomic_fetch_add(&w->ring->lost, 1, __ATOMIC_RELAXED);
+	if (use)
+		__atomic_fetch_add(&w->ring->lostuses, 1, __ATOMIC_RELAXED);
+	return false;
+}
+
+static void announce_thread(struct writer *w, uint32_t tid)
+{
+	struct gmtevent event = GMT_EVENT_THREAD(.time = gmt_now(), .tid = tid);
+	if (reserve(w, &event, 1))
+		publish(w, &event, NULL, 0);
+}
+
+static void claim(void)
+{
+	uint32_t tid = (uint32_t)syscall(SYS_gettid);
+	pthread_once(&key_once, make_key);
+	uint32_t first = atomic_fetch_add(&next_ring, 1);
+	for (uint32_t i = 0; i < SHARED_RING; i++) {
+		struct gmtring *ring = ring_at((first + i) % SHARED_RING);
+		uint32_t none = 0;
+		if (!__atomic_compare_exchange_n(&ring->owner, &none, tid, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			continue;
+		writer = (struct writer){.ring = ring, .head = ring->head, .tail = load(&ring->tail)};
+		pthread_setspecific(key, ring);
+		announce_thread(&writer, tid);
+		return;
+	}
+	writer = (struct writer){.ring = ring_at(SHARED_RING), .shared = true};
+}
+
+static void write_shared(const struct gmtevent *event, const void *payload, size_t length, uint64_t slots)
+{
+	gmt_lock(&shared_lock);
+	struct writer w = {.ring = writer.ring, .head = writer.ring->head, .tail = load(&writer.ring->tail)};
+	uint32_t tid = (uint32_t)syscall(SYS_gettid);
+	if (atomic_exchange_explicit(&shared_thread, tid, memory_order_relaxed) != tid)
+		announce_thread(&w, tid);
+	if (reserve(&w, event, slots))
+		publish(&w, event, payload, length);
+	gmt_unlock(&shared_lock);
+}
+
+static void write_event(const struct gmtevent *event, const void *payload, size_t length)
+{
+	if (gmt_unlikely(!gmt_session.region))
+		return;
+	if (gmt_unlikely(!writer.ring))
+		claim();
+	uint64_t slots = 1 + (length + sizeof *event - 1) / sizeof *event;
+	if (gmt_unlikely(writer.shared))
+		write_shared(event, payload, length, slots);
+	else if (gmt_likely(reserve(&writer, event, slots)))
+		publish(&writer, event, payload, length);
+}
+
+void gmt_ring_prepare(void)
+{
+	if (gmt_unlikely(!writer.ring || writer.shared))
+		return;
+	__builtin_prefetch(&writer.ring->events[writer.head % GMT_RING_EVENTS], 1);
+	__builtin_prefetch(&writer.ring->head, 1);
+}
+
+void gmt_ring_write(const struct gmtevent *event)
+{
+	write_event(event, NULL, 0);
+}
+
+void gmt_ring_write_payload(struct gmtevent *event, const void *payload, size_t length)
+{
+	if (length > GMT_PAYLOAD_MAX)
+		length = GMT_PAYLOAD_MAX;
+	event->size = length;
+	write_event(event, payload, length);
+}
+
+void gmt_ring_forget(void)
+{
+	writer = (struct writer){0};
+}
+
+__thread uint64_t gmt_decision __attribute__((tls_model("initial-exec")));
+
+void gmt_decision_write(struct gmtorderfields decision)
+{
+	decision.previous = gmt_decision;
+	gmt_decision = decision.number;
+	struct gmtevent event = gmtorder_event(decision);
+	gmt_ring_write(&event);
+}
+
+void gmt_diag(enum gmtdiag code, const char *text)
+{
+	struct gmtevent event = GMT_EVENT_DIAG(.time = gmt_now(), .diag = code);
+	gmt_ring_write_payload(&event, text, strlen(text));
+}

@@ -1,0 +1,36 @@
+/*
+ * session.h: what this process knows of the gpumemtop session: whether it is connected, how the run is configured,
+ * the shared memory and the Go core. entry/start.c connects.
+ */
+#ifndef GMT_SESSION_H
+#define GMT_SESSION_H
+
+#include "core.h"
+#include "opencl.h"
+
+enum gmt_state { GMT_STATE_NEW, GMT_STATE_ON, GMT_STATE_OFF };
+
+struct gmt_session {
+	_Atomic int state;   /* enum gmt_state */
+	_Atomic int pooling; /* 1 while the pool may serve buffers */
+	_Atomic int quiet;   /* 1: the drivers may be gone */
+	struct gmtconfig config;
+	struct gmtregion *region;
+	struct gmt_core {
+#define GMT_CORE_FUNCTION(name) gmt_core_##name##_fn *name;
+		GMT_CORE_FUNCTIONS(GMT_CORE_FUNCTION)
+#undef GMT_CORE_FUNCTION
+	} core;
+};
+extern struct gmt_session gmt_session;
+
+static inline bool gmt_pooling(void)
+{
+	return atomic_load_explicit(&gmt_session.pooling, memory_order_relaxed) != 0;
+}
+
+/* From here on we call the driver only for the program: the drivers may go away. Pooling ends. */
+void gmt_session_quiet(void);
+bool gmt_session_is_quiet(void);
+
+#endif

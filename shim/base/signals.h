@@ -1,0 +1,44 @@
+/*
+ * signals.h: calls into the Go core, safe from the program's signal handlers. Go code runs on small stacks. A handler
+ * without SA_ONSTACK would run on such a stack and write beyond it.
+ */
+#ifndef GMT_SIGNALS_H
+#define GMT_SIGNALS_H
+
+#include "session.h"
+
+#include <signal.h>
+
+/* 1 once the program has a handler without SA_ONSTACK for an asynchronous signal. */
+extern _Atomic int gmt_handlers;
+
+struct gmt_signals {
+	bool held;
+	sigset_t mask;
+};
+
+void gmt_signals_block(sigset_t *before);
+void gmt_signals_unblock(const sigset_t *before);
+
+/* Calls the Go core, with all signals blocked if the program has such a handler; otherwise at no extra cost. */
+#define GMT_CORE(call)                                                                                                 \
+	__extension__({                                                                                                \
+		struct gmt_signals gmt_signals;                                                                        \
+		gmt_signals.held = atomic_load_explicit(&gmt_handlers, memory_order_relaxed);                          \
+		if (gmt_unlikely(gmt_signals.held))                                                                    \
+			gmt_signals_block(&gmt_signals.mask);                                                          \
+		int64_t gmt_result = gmt_session.core.call;                                                            \
+		if (gmt_unlikely(gmt_signals.held))                                                                    \
+			gmt_signals_unblock(&gmt_signals.mask);                                                        \
+		gmt_result;                                                                                            \
+	})
+
+/* Around the start of the core: undo what Go does to the handlers of the program. */
+struct gmt_dispositions {
+	struct sigaction action[NSIG];
+};
+void gmt_signals_save(struct gmt_dispositions *before);
+/* inside: any address in the core's library. */
+void gmt_signals_restore(const struct gmt_dispositions *before, const void *inside);
+
+#endif

@@ -1,0 +1,14 @@
+/* layer.h: ICD loaders that have us as a layer. */
+#ifndef GMT_LAYER_H
+#define GMT_LAYER_H
+
+#include "../base/opencl.h"
+
+/* Whether code at address belongs to such a loader. */
+bool gmt_layer_holds(const void *address);
+/* Whether loaders in this process are asked to take us as a layer, if they support layers. */
+bool gmt_layer_expected(void);
+/* A loader has looked up how to initialise a layer, and found function. */
+void gmt_layer_asked(const void *function);
+
+#endif

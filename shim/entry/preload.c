@@ -1,0 +1,118 @@
+/*
+ * preload.c: how a program reaches our hooks if we are preloaded.
+ *
+ * Linked programs find our exported names first. Programs that open libOpenCL themselves call dlsym, whatever name or
+ * path they opened it by, so our dlsym returns the hook; the handle and the library stay theirs. hooks/hook_extension.c
+ * returns extension functions. layer.c catches the programs that bypass both.
+ */
+#define _GNU_SOURCE
+#include "preload.h"
+
+#include "../base/call.h"
+#include "../base/dispatch.h"
+#include "../base/ring.h"
+#include "../pool/images.h"
+#include "layer.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+
+#define LOADERS_MAX 8
+#define NAME_ROOM 64
+
+/*
+ * Functions of libOpenCL libraries beyond the first. Such a library may take us as its layer once it is used, so that we see
+ * its calls after all. If it has not by the end of the process, we report it.
+ */
+static struct {
+	_Atomic(const void *) function;
+	char name[NAME_ROOM];
+} seconds[LOADERS_MAX];
+
+void gmt_preload_ends(void)
+{
+	for (size_t i = 0; i < LOADERS_MAX; i++) {
+		const void *function = atomic_load(&seconds[i].function);
+		if (function && !gmt_layer_holds(function))
+			gmt_diag(GMT_DIAG_SECOND_LOADER, seconds[i].name);
+	}
+}
+
+#ifndef GMT_NO_DLSYM /* sanitizers define their own dlsym */
+
+static bool same_library(const void *a, const void *b)
+{
+	Dl_info one, other;
+	return dladdr(a, &one) && dladdr(b, &other) && one.dli_fbase == other.dli_fbase;
+}
+
+static void second_loader(const char *name, const void *function)
+{
+	if (gmt_layer_holds(function))
+		return;
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	pthread_mutex_lock(&mutex);
+	size_t i = gmt_layer_expected() ? 0 : LOADERS_MAX;
+	while (i < LOADERS_MAX && seconds[i].function && !same_library(seconds[i].function, function))
+		i++;
+	if (i < LOADERS_MAX && !seconds[i].function) {
+		strncpy(seconds[i].name, name, NAME_ROOM - 1);
+		atomic_store(&seconds[i].function, function);
+	}
+	pthread_mutex_unlock(&mutex);
+	if (i == LOADERS_MAX)
+		gmt_diag(GMT_DIAG_SECOND_LOADER, name);
+}
+
+/* Our hook for a function found in an ICD loader; NULL if we have none. */
+static void *hook_for(const char *name, void *real)
+{
+	void *ours = gmt_hook_named(name);
+	if (!ours || !real || real == ours || !gmt_dispatch_ready_from(real))
+		return NULL;
+	if (!gmt_dispatch_is_entry(name, real)) {
+		second_loader(name, real);
+		return NULL;
+	}
+	return ours;
+}
+
+static bool of_a_layer(const char *name)
+{
+	return strncmp(name, "clInitLayer", strlen("clInitLayer")) == 0;
+}
+
+static __attribute__((noinline)) bool wanted(void *handle, const char *name)
+{
+	if (strncmp(name, "clCreateImage", strlen("clCreateImage")) == 0)
+		atomic_store(&gmt_images_wanted, 1);
+	if (handle == RTLD_NEXT || handle == RTLD_DEFAULT)
+		return false;
+	return of_a_layer(name) || (!gmt_inside && gmt_hook_named(name));
+}
+
+static __attribute__((noinline)) void *answer(void *handle, const char *name)
+{
+	void *real = gmt_real_dlsym()(handle, name);
+	if (of_a_layer(name)) {
+		gmt_layer_asked(real);
+		return real;
+	}
+	void *ours = hook_for(name, real);
+	return ours ? ours : real;
+}
+
+/*
+ * Forwards by a tail call: glibc finds the caller's scope (RTLD_NEXT, RTLD_DEFAULT) by the return address, so no frame of
+ * ours may be in between. The compiler makes it a tail call at -O2, which a test checks.
+ */
+GMT_HOOK void *dlsym(void *restrict handle, const char *restrict name)
+{
+	gmt_dlsym_fn *real = gmt_real_dlsym();
+	if (gmt_likely(name[0] != 'c' || name[1] != 'l') || !wanted(handle, name))
+		return real(handle, name);
+	return answer(handle, name);
+}
+
+#endif

@@ -1,0 +1,281 @@
+/*
+ * start.c: the first OpenCL call of a process connects it to gpumemtop's session, maps its rings and, for pooling
+ * policies, loads the Go core. Nothing happens before that call, and nothing at all outside a gpumemtop run.
+ */
+#define _GNU_SOURCE
+#include "start.h"
+
+#include "../base/dispatch.h"
+#include "../base/ring.h"
+#include "../base/signals.h"
+#include "../pool/evict.h"
+#include "../pool/frag_stats.h"
+#include "preload.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define REGION_SIZE (GMT_RINGS_OFFSET + (size_t)GMT_RINGS * sizeof(struct gmtring))
+#define HIGH_DESCRIPTOR 200 /* out of the way of programs that expect low numbers */
+
+static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic int begun; /* 1: a thread has begun to start, and may hold the lock in a forked child */
+static int session_socket = -1;
+
+static bool path_in(char *out, size_t size, const char *dir, const char *name)
+{
+	int n = snprintf(out, size, "%s/%s", dir, name);
+	return n > 0 && (size_t)n < size;
+}
+
+static bool read_config(const char *dir)
+{
+	char path[4096];
+	struct gmtconfig *config = &gmt_session.config;
+	if (!path_in(path, sizeof path, dir, GMT_CONFIG_NAME))
+		return false;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	ssize_t n = read(fd, config, sizeof *config);
+	close(fd);
+	if (n != (ssize_t)sizeof *config || config->magic != GMT_MAGIC || config->version != GMT_VERSION)
+		return false;
+	if (config->stackdepth < 1 || config->stackdepth > GMT_STACK_MAX)
+		config->stackdepth = GMT_STACK_MAX;
+	return true;
+}
+
+/* Never waits: a session that does not accept at once is gone or overwhelmed. */
+static int connect_to(const char *dir)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	if (!path_in(address.sun_path, sizeof address.sun_path, dir, GMT_SOCKET_NAME))
+		return -1;
+	int low = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (low < 0)
+		return -1;
+	int fd = fcntl(low, F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR);
+	if (fd < 0)
+		fd = low;
+	else
+		close(low);
+	if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static int make_region(void)
+{
+	int fd = memfd_create("gpumemtop", MFD_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	struct gmtregion *region = MAP_FAILED;
+	if (ftruncate(fd, (off_t)REGION_SIZE) == 0)
+		region = mmap(NULL, REGION_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (region == MAP_FAILED) {
+		close(fd);
+		return -1;
+	}
+	madvise(region, REGION_SIZE, MADV_DONTFORK);
+	*region = (struct gmtregion){
+		.magic = GMT_MAGIC,
+		.version = GMT_VERSION,
+		.rings = GMT_RINGS,
+		.ringevents = GMT_RING_EVENTS,
+		.pid = (uint32_t)getpid(),
+		.started = gmt_now(),
+	};
+	gmt_session.region = region;
+	return fd;
+}
+
+static void read_command_line(struct gmthello *hello)
+{
+	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	ssize_t n = read(fd, hello->text, sizeof hello->text);
+	close(fd);
+	if (n > 0)
+		hello->arguments = (uint32_t)n;
+}
+
+static bool send_hello(int region)
+{
+	struct gmthello hello = {.magic = GMT_MAGIC, .version = GMT_VERSION, .pid = (uint32_t)getpid(), .ppid = (uint32_t)getppid()};
+	read_command_line(&hello);
+	struct iovec data = {&hello, sizeof hello};
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+	struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+	rights->cmsg_level = SOL_SOCKET;
+	rights->cmsg_type = SCM_RIGHTS;
+	rights->cmsg_len = CMSG_LEN(sizeof region);
+	memcpy(CMSG_DATA(rights), &region, sizeof region);
+	return sendmsg(session_socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof hello;
+}
+
+static void core_limit(const struct gmt_obeyed *o)
+{
+	gmt_decision_known(o->number, o->time);
+	struct gmtevent event = GMT_EVENT_LIMIT(.time = o->time, .sequence = o->sequence, .status = gmt_clamp16(o->status));
+	gmt_ring_write_payload(&event, o->text, o->length);
+}
+
+static void core_expired(uint64_t time, int64_t number)
+{
+	gmt_decision_write((struct gmtorderfields){.order = GMT_ORDER_EXPIRE, .number = (uint64_t)number, .time = time});
+}
+
+static void core_diag(uint32_t code, const char *text, uint64_t length)
+{
+	struct gmtevent event = GMT_EVENT_DIAG(.time = gmt_now(), .diag = (enum gmtdiag)code);
+	gmt_ring_write_payload(&event, text, length);
+}
+
+/* Called from the core's own thread, at any time. Once quiet, remaining blocks are the driver's to free. */
+static void core_evicted(struct gmt_evictions *evictions)
+{
+	if (!gmt_session_is_quiet())
+		gmt_evict_all(evictions);
+}
+
+static bool core_functions(void *library)
+{
+	struct gmt_core *core = &gmt_session.core;
+	bool all = true;
+	void *symbol;
+#define GMT_CORE_FUNCTION(name)                                                                                        \
+	symbol = gmt_real_dlsym()(library, "gmt_core_" #name);                                                           \
+	memcpy(&core->name, &symbol, sizeof symbol);                                                                   \
+	all = all && symbol;
+	GMT_CORE_FUNCTIONS(GMT_CORE_FUNCTION)
+#undef GMT_CORE_FUNCTION
+	return all;
+}
+
+/*
+ * Loads the Go runtime into the process. Its threads inherit the signal mask of this thread, so all signals are blocked
+ * meanwhile: the program's signals keep going to the program's own threads.
+ */
+static void load_core(const char *dir)
+{
+	static const struct gmt_callbacks callbacks = {core_evicted, core_expired, core_limit, core_diag};
+	char path[4096];
+	sigset_t mask;
+	struct gmt_dispositions handlers;
+	gmt_signals_block(&mask);
+	gmt_signals_save(&handlers);
+	void *library = path_in(path, sizeof path, dir, GMT_CORE_NAME) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+	bool ok = library && core_functions(library) &&
+		  gmt_session.core.start(&gmt_session.config, &callbacks, session_socket) == 0;
+	void *inside = NULL;
+	memcpy(&inside, &gmt_session.core.start, sizeof inside);
+	gmt_signals_restore(&handlers, inside);
+	gmt_signals_unblock(&mask);
+	if (ok) {
+		atomic_store(&gmt_session.pooling, 1);
+		return;
+	}
+	const char *why = library ? "the allocator did not start" : dlerror();
+	gmt_diag(GMT_DIAG_TRANSPARENT, why ? why : "the allocator could not be loaded");
+}
+
+static void parent_forked(void)
+{
+	if (atomic_load(&gmt_session.state) == GMT_STATE_ON)
+		gmt_diag(GMT_DIAG_FORKED, "forked after its first OpenCL call; the child is not watched");
+}
+
+/* The region is not mapped here, other threads' locks are lost, and the Go runtime would hang: only forward calls. */
+static void child_forked(void)
+{
+	if (atomic_load(&gmt_session.state) == GMT_STATE_NEW && !atomic_load(&begun))
+		return;
+	atomic_store(&gmt_session.state, GMT_STATE_OFF);
+	atomic_store(&gmt_session.pooling, 0);
+	gmt_session.region = NULL;
+	gmt_ring_forget();
+	gmt_inside = 0;
+	if (session_socket >= 0)
+		close(session_socket);
+}
+
+static void process_exits(void)
+{
+	if (atomic_load(&gmt_session.state) != GMT_STATE_ON)
+		return;
+	gmt_frag_stats_end();
+	gmt_session_quiet();
+	gmt_preload_ends();
+	struct gmtevent event = GMT_EVENT_EXIT(.time = gmt_now(), .status = -1);
+	gmt_ring_write(&event);
+}
+
+static bool start(const char *dir)
+{
+	if (!dir || !*dir || !read_config(dir))
+		return false;
+	session_socket = connect_to(dir);
+	if (session_socket < 0)
+		return false;
+	int region = make_region();
+	bool sent = region >= 0 && send_hello(region);
+	if (region >= 0)
+		close(region);
+	if (!sent) {
+		close(session_socket);
+		session_socket = -1;
+		return false;
+	}
+	atexit(process_exits);
+	return true;
+}
+
+/* True for the first thread only. */
+static bool connect_once(const char *dir)
+{
+	bool first = false;
+	pthread_mutex_lock(&starting);
+	if (atomic_load(&gmt_session.state) == GMT_STATE_NEW) {
+		first = start(dir);
+		atomic_store_explicit(&gmt_session.state, first ? GMT_STATE_ON : GMT_STATE_OFF, memory_order_release);
+	}
+	pthread_mutex_unlock(&starting);
+	return first;
+}
+
+/*
+ * Loads and looks up nothing in libraries while other threads wait: one of them may be in a library's constructor and hold
+ * the linker's lock. Until the core is loaded, the others' buffers come from the driver.
+ */
+bool gmt_session_start(void)
+{
+	int saved = errno;
+	gmt_inside = 1;
+	const char *dir = secure_getenv(GMT_SESSION_ENV);
+	if (!gmt_dispatch_ready())
+		dir = NULL;
+	if (!atomic_exchange(&begun, 1))
+		pthread_atfork(NULL, parent_forked, child_forked);
+	if (connect_once(dir) && gmt_session.config.pooling)
+		load_core(dir);
+	gmt_inside = 0;
+	errno = saved;
+	return atomic_load(&gmt_session.state) == GMT_STATE_ON;
+}

@@ -1,0 +1,35 @@
+/* start.h: the beginning of every hook. */
+#ifndef GMT_START_H
+#define GMT_START_H
+
+#include "../base/call.h"
+#include "../base/ring.h"
+#include "../base/session.h"
+
+/* The first OpenCL call of the process connects it; false if the process has no session. Other threads' calls wait. */
+bool gmt_session_start(void);
+
+/* Begins a hook that writes no timed event; false: only forward. Every true is followed by gmt_leave. */
+static inline bool gmt_enter_untimed(void)
+{
+	if (gmt_inside)
+		return false;
+	int state = atomic_load_explicit(&gmt_session.state, memory_order_acquire);
+	if (gmt_unlikely(state != GMT_STATE_ON) && (state == GMT_STATE_OFF || !gmt_session_start()))
+		return false;
+	gmt_inside = 1;
+	return true;
+}
+
+/* The same, with a clock reading. */
+static inline bool gmt_enter(struct gmt_call *call)
+{
+	if (!gmt_enter_untimed())
+		return false;
+	gmt_ring_prepare();
+	call->start = call->last = gmt_now();
+	call->driver = 0;
+	return true;
+}
+
+#endif

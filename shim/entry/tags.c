@@ -1,0 +1,193 @@
+/*
+ * tags.c: call sites. Each distinct stack (or caller, size, thread) gets a small number once. Its frames go to the session
+ * as offsets in modules; the session turns them into names.
+ */
+#define _GNU_SOURCE
+#include "tags.h"
+
+#include "../base/ring.h"
+#include "../base/session.h"
+#include "layer.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <link.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#define TAG_SLOTS 65536u          /* power of two */
+#define TAGS_MAX (TAG_SLOTS / 2)  /* so that probing stays short */
+#define MODULES_MAX 1024
+
+/* Open addressing by a 64-bit hash; a number appears once its TAG event has been written. */
+static struct {
+	_Atomic uint64_t hash;
+	_Atomic uint32_t number;
+} slots[TAG_SLOTS];
+static _Atomic uint32_t tags;
+static _Atomic int reported_full;
+
+static struct {
+	const void *base;
+	uint64_t number;
+} modules[MODULES_MAX];
+static unsigned module_count;
+static pthread_mutex_t defining = PTHREAD_MUTEX_INITIALIZER;
+
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+
+static bool ours(uintptr_t address)
+{
+	return address >= (uintptr_t)__ehdr_start && address < (uintptr_t)_end;
+}
+
+/* Without our own frames and the loader's, which every call has. */
+struct stack {
+	unsigned depth, limit;
+	uintptr_t frames[GMT_STACK_MAX];
+};
+
+static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *arg)
+{
+	struct stack *stack = arg;
+	uintptr_t address = (uintptr_t)_Unwind_GetIP(context);
+	if (!address)
+		return _URC_END_OF_STACK;
+	if (!ours(address) && (stack->depth || !gmt_layer_holds((const void *)address)))
+		stack->frames[stack->depth++] = address;
+	return stack->depth < stack->limit ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+	h = (h ^ v) * 0x9e3779b97f4a7c15u;
+	return h ^ (h >> 32);
+}
+
+/* The module's number; writes its event the first time. Under defining. */
+static uint64_t module_number(const void *base, const char *path)
+{
+	for (unsigned i = 0; i < module_count; i++)
+		if (modules[i].base == base)
+			return modules[i].number;
+	if (module_count == MODULES_MAX)
+		return 0;
+	char real[PATH_MAX];
+	if (!path || !*path) {
+		ssize_t n = readlink("/proc/self/exe", real, sizeof real - 1);
+		if (n < 0)
+			return 0;
+		real[n] = 0;
+	} else if (!realpath(path, real)) {
+		strncpy(real, path, sizeof real - 1);
+		real[sizeof real - 1] = 0;
+	}
+	modules[module_count].base = base;
+	modules[module_count].number = module_count + 1;
+	struct gmtevent event = GMT_EVENT_MODULE(.time = gmt_now(), .module = ++module_count);
+	gmt_ring_write_payload(&event, real, strlen(real));
+	return module_count;
+}
+
+static struct gmtframe locate(uintptr_t address)
+{
+	Dl_info info;
+	struct link_map *map = NULL;
+	if (!dladdr1((const void *)address, &info, (void **)&map, RTLD_DL_LINKMAP) || !info.dli_fbase)
+		return (struct gmtframe){0, address};
+	uint64_t module = module_number(info.dli_fbase, map ? map->l_name : info.dli_fname);
+	return (struct gmtframe){module, module ? address - (uintptr_t)info.dli_fbase : address};
+}
+
+static void define(uint32_t number, const struct stack *stack, uint64_t value)
+{
+	int saved = errno;
+	struct gmtframe frames[GMT_STACK_MAX];
+	pthread_mutex_lock(&defining);
+	for (unsigned i = 0; i < stack->depth; i++)
+		frames[i] = locate(stack->frames[i]);
+	pthread_mutex_unlock(&defining);
+	struct gmtevent event = GMT_EVENT_TAG(.time = gmt_now(), .mode = (enum gmttagmode)gmt_session.config.tagmode, .tag = number,
+					      .value = value);
+	gmt_ring_write_payload(&event, frames, stack->depth * sizeof frames[0]);
+	errno = saved;
+}
+
+/* Waits for the thread that defines the tag: microseconds, once per tag. */
+static uint32_t number_of(_Atomic uint32_t *slot)
+{
+	uint32_t number;
+	while (gmt_unlikely((number = atomic_load_explicit(slot, memory_order_acquire)) == 0))
+		sched_yield();
+	return number;
+}
+
+/* The number for hash. The first thread that comes assigns and defines it. */
+static uint32_t intern(uint64_t hash, const struct stack *stack, uint64_t value)
+{
+	hash += hash == 0; /* 0 marks a free slot */
+	for (uint32_t i = (uint32_t)(hash >> 20);; i++) {
+		__typeof__(slots[0]) *slot = &slots[i % TAG_SLOTS];
+		uint64_t seen = atomic_load_explicit(&slot->hash, memory_order_acquire);
+		if (seen == 0) {
+			if (atomic_load_explicit(&tags, memory_order_relaxed) >= TAGS_MAX) {
+				if (!atomic_exchange(&reported_full, 1))
+					gmt_diag(GMT_DIAG_TAGS_FULL, "too many call sites to distinguish");
+				return 0;
+			}
+			if (atomic_compare_exchange_strong(&slot->hash, &seen, hash)) {
+				uint32_t number = atomic_fetch_add(&tags, 1) + 1;
+				define(number, stack, value);
+				atomic_store_explicit(&slot->number, number, memory_order_release);
+				return number;
+			}
+		}
+		if (seen == hash)
+			return number_of(&slot->number);
+	}
+}
+
+static uint64_t size_class(uint64_t size)
+{
+	return size <= 1 ? 1 : 1ull << (64 - __builtin_clzll(size - 1));
+}
+
+uint32_t gmt_tag(struct gmt_call *call, const void *caller, uint64_t size)
+{
+	struct stack stack = {.limit = 1};
+	uint64_t value = 0;
+	switch (gmt_session.config.tagmode) {
+	case GMT_TAGS_CALLER:
+		if (gmt_unlikely(gmt_layer_holds(caller))) { /* a loader's entry called us: who called that? */
+			_Unwind_Backtrace(step, &stack);
+			call->last = gmt_now();
+		}
+		if (!stack.depth)
+			stack.frames[stack.depth++] = (uintptr_t)caller;
+		value = stack.frames[0];
+		break;
+	case GMT_TAGS_STACK:
+		stack.limit = gmt_session.config.stackdepth;
+		_Unwind_Backtrace(step, &stack);
+		for (unsigned i = 0; i < stack.depth; i++)
+			value = mix(value, stack.frames[i]);
+		call->last = gmt_now(); /* not the driver's time */
+		break;
+	case GMT_TAGS_SIZE:
+		value = size_class(size);
+		break;
+	case GMT_TAGS_THREAD:
+		value = (uint64_t)syscall(SYS_gettid);
+		break;
+	default:
+		return 0;
+	}
+	return intern(mix(0x51ed270b, value), &stack, gmt_session.config.tagmode >= GMT_TAGS_SIZE ? value : 0);
+}

@@ -1,0 +1,339 @@
+/* command.c: see command.h. */
+#define _GNU_SOURCE
+#include "command.h"
+
+#include "../entry/tags.h"
+#include "../order/queue.h"
+#include "../pool/cooling.h"
+#include "../registry/finding.h"
+
+bool gmt_command_begin(struct gmt_command *c, cl_command_queue queue, enum gmtcommand op, const char *function)
+{
+	if (!gmt_enter_untimed())
+		return false;
+	c->function = function;
+	c->before = c->fence = c->time = c->kernel = 0;
+	c->site = 0;
+	c->refused = CL_SUCCESS;
+	c->op = (uint8_t)op;
+	c->unknown = c->uncounted = false;
+	c->count = 0;
+	c->queue = gmt_queue_find(queue);
+	if (c->queue) {
+		c->fence = atomic_load_explicit(&c->queue->fence, memory_order_acquire);
+		c->before = atomic_load_explicit(&c->queue->enqueued, memory_order_acquire);
+	}
+	if (gmt_session.config.uses) {
+		gmt_ring_prepare();
+		c->time = gmt_now();
+	}
+	return true;
+}
+
+void gmt_command_access(struct gmt_command *c, struct gmt_access access)
+{
+	if (c->count == GMT_ACCESSES)
+		c->uncounted = true;
+	else
+		c->access[c->count++] = access;
+}
+
+static enum gmt_effect effect_of(const struct gmt_command *c, uint8_t flags)
+{
+	if (flags & GMT_FLAG_WRITES || c->op == GMT_COMMAND_NATIVE)
+		return GMT_EFFECT_WRITES;
+	return flags & GMT_FLAG_READS ? GMT_EFFECT_READS : GMT_EFFECT_NONE;
+}
+
+struct gmt_memory *gmt_command_uses(struct gmt_command *c, cl_mem handle, uint8_t flags, struct gmt_extent extent)
+{
+	struct gmt_memory *memory = gmt_memory_find(handle);
+	if (gmt_unlikely(!memory)) {
+		c->unknown |= handle && !gmt_finding_freed_handle(GMT_DIAG_USE_AFTER_RELEASE, c->function, handle);
+		return NULL;
+	}
+	if (gmt_unlikely(gmt_finding_released(memory, c->function)))
+		c->refused = CL_INVALID_MEM_OBJECT;
+	gmt_command_access(c, (struct gmt_access){
+		.memory = memory, .extent = extent, .flags = flags, .effect = (uint8_t)effect_of(c, flags),
+	});
+	return memory;
+}
+
+void gmt_command_uses_all(struct gmt_command *c, cl_uint count, const cl_mem *handles)
+{
+	for (cl_uint i = 0; handles && i < count; i++) {
+		const struct gmt_memory *memory = c->op == GMT_COMMAND_MIGRATE ? gmt_memory_find(handles[i]) : NULL;
+		gmt_command_uses(c, handles[i], 0, memory ? GMT_EXTENT(0, memory->size) : GMT_SOMEWHERE);
+	}
+}
+
+/* Only the driver knows where elements lie in an image, but all of them are all of it. */
+uint64_t gmt_command_uses_image(struct gmt_command *c, cl_mem image, uint8_t flags, const size_t *region)
+{
+	const struct gmt_memory *memory = gmt_memory_find(image);
+	uint64_t bytes = memory ? gmt_volume(region) * memory->element : 0;
+	bool whole = bytes && bytes == memory->size;
+	gmt_command_uses(c, image, flags, whole ? GMT_EXTENT(0, bytes) : GMT_SCATTERED(0, bytes));
+	return bytes;
+}
+
+void gmt_command_copies(struct gmt_command *c, const void *caller)
+{
+	if (!gmt_session.config.uses || !c->queue || !c->count)
+		return;
+	struct gmt_call call;
+	c->site = gmt_tag(&call, caller, c->access[0].extent.bytes);
+	c->time = gmt_now(); /* later than the TAG event, if that has just been written */
+}
+
+static void blocked(const struct gmt_command *c)
+{
+	if (c->queue->inorder) {
+		gmt_queue_completed(c->queue, c->before);
+		gmt_queue_poll(c->queue);
+	}
+	gmt_cooling_collect(64, false);
+	if (!gmt_session.config.uses)
+		return;
+	struct gmtevent event = GMT_EVENT_SYNC(.time = c->time, .duration = gmt_clamp32(gmt_now() - c->time), .sync = GMT_SYNC_BLOCKING,
+					       .scope = gmt_context_id(c->queue->context), .queue = c->queue->object.id);
+	gmt_ring_write(&event);
+}
+
+static uint64_t before(const struct gmt_command *c)
+{
+	return c->queue->inorder ? c->before : c->fence;
+}
+
+static void add_covers(struct gmt_covers *covers, const struct gmt_command *c, struct gmt_wait_list waits)
+{
+	covers->count = 1;
+	covers->cover[0] = (struct gmt_cover){c->queue, c->queue->object.id, before(c), 0};
+	for (cl_uint i = 0; waits.list && i < waits.waits && covers->count < GMT_COVERS; i++) {
+		const struct gmt_event *event = gmt_event_find(waits.list[i]);
+		if (event && event->of.what.queue)
+			covers->cover[covers->count++] = event->of.what;
+	}
+}
+
+static struct gmt_memory *root_of(struct gmt_memory *memory)
+{
+	while (memory->parent)
+		memory = memory->parent;
+	return memory;
+}
+
+/* The pool needs the uses of its blocks; hidden_references.c those of other memory. */
+static void add_uses(const struct gmt_command *c, uint64_t position, const struct gmt_covers *covers)
+{
+	for (uint32_t i = 0; i < c->count; i++) {
+		struct gmt_memory *root = root_of(c->access[i].memory);
+		if (root->kind >= GMT_MEMORY_SVM)
+			continue;
+		gmt_use_add(root, c->queue, position, covers);
+		if (root->slab)
+			gmt_use_add(root->slab, c->queue, position, covers);
+		if (gmt_unlikely(atomic_load_explicit(&root->has_destructor, memory_order_relaxed)))
+			gmt_queue_mark(c->queue); /* now: the deferred release must not wait for later commands */
+	}
+	if (c->uncounted && c->queue->context)
+		gmt_use_hidden(c->queue->context, c->queue, position);
+}
+
+/* We did not see the queue created: nothing will report when the memory is free again. */
+static void untracked(const struct gmt_command *c)
+{
+	for (uint32_t i = 0; i < c->count; i++)
+		atomic_store(&root_of(c->access[i].memory)->no_reuse, 1);
+	if (c->uncounted)
+		gmt_pooling_off(GMT_DIAG_TRANSPARENT, "a command that cannot be followed, on a queue that was not seen made");
+}
+
+/* An earlier owner filled the block, and this one may see that. One finding per owner. */
+static void touch_unwritten(const struct gmt_command *c, const struct gmt_access *a, struct gmt_memory *root)
+{
+	if (a->effect == GMT_EFFECT_NONE || !atomic_exchange(&root->unwritten, 0) || a->effect == GMT_EFFECT_WRITES)
+		return;
+	gmt_finding_kernel(c->kernel ? GMT_DIAG_STALE_ARGUMENT : GMT_DIAG_STALE_READ, c->function, root, c->kernel);
+}
+
+/* Whether USE events of a command have an offset. */
+static bool has_offset(const struct gmt_command *c)
+{
+	return c->op != GMT_COMMAND_KERNEL && c->op != GMT_COMMAND_NATIVE;
+}
+
+static void write_use(const struct gmt_command *c, const struct gmt_access *a)
+{
+	struct gmtevent event = GMT_EVENT_USE(
+		.time = c->time,
+		.argument_number = a->argument,
+		.command = (enum gmtcommand)c->op,
+		.reads = a->flags & GMT_FLAG_READS,
+		.writes = a->flags & GMT_FLAG_WRITES,
+		.scattered = has_offset(c) && a->extent.scattered,
+		.scope = a->memory->scope,
+		.tag = c->op == GMT_COMMAND_COPY ? c->site : a->memory->tag,
+		.object = a->memory->object.id,
+		.bytes = a->extent.bytes,
+		.kernel = c->op == GMT_COMMAND_KERNEL ? c->kernel : 0,
+		.offset = has_offset(c) ? a->extent.offset : 0,
+		.queue = c->queue->object.id);
+	gmt_ring_write(&event);
+}
+
+/* A USE event without an object: the command uses more memory, which we do not know. */
+static void write_unknown_use(const struct gmt_command *c)
+{
+	struct gmtevent event = GMT_EVENT_USE(
+		.time = c->time,
+		.command = (enum gmtcommand)c->op,
+		.scattered = has_offset(c),
+		.scope = gmt_context_id(c->queue->context),
+		.kernel = c->op == GMT_COMMAND_KERNEL ? c->kernel : 0,
+		.queue = c->queue->object.id);
+	gmt_ring_write(&event);
+}
+
+#define AWAITS 64 /* written for one command; a shorter list only means that less is known */
+
+/* An in-order queue's own events say nothing new. */
+void gmt_command_awaits(uint64_t time, const struct gmt_queue *queue, cl_uint waits, const cl_event *list)
+{
+	uint32_t written = 0;
+	if (!gmt_session.config.uses || !list)
+		return;
+	for (cl_uint i = 0; i < waits && written < AWAITS; i++) {
+		const struct gmt_event *event = gmt_event_find(list[i]);
+		if (!event || !event->time)
+			continue;
+		if (queue && queue->inorder && event->of.what.queue_id == queue->object.id)
+			continue;
+		struct gmtevent await = GMT_EVENT_AWAIT(.time = time, .await = (enum gmtawait)event->await,
+							.scope = queue ? gmt_context_id(queue->context) : 0,
+							.awaited_queue = event->of.what.queue_id, .awaited_time = event->time,
+							.queue = queue ? queue->object.id : 0);
+		gmt_ring_write(&await);
+		written++;
+	}
+}
+
+static void succeeded(const struct gmt_command *c, struct gmt_wait_list waits)
+{
+	for (uint32_t i = 0; i < c->count; i++) {
+		const struct gmt_access *a = &c->access[i];
+		struct gmt_memory *root = root_of(a->memory);
+		if (gmt_unlikely(atomic_load_explicit(&root->unused, memory_order_relaxed)))
+			atomic_store_explicit(&root->unused, 0, memory_order_relaxed);
+		if (gmt_unlikely(atomic_load_explicit(&root->unwritten, memory_order_relaxed)))
+			touch_unwritten(c, a, root);
+		if (gmt_unlikely(c->queue && c->queue->context && root->context && c->queue->context != root->context))
+			gmt_finding_kernel(GMT_DIAG_WRONG_CONTEXT, c->function, root, c->kernel);
+	}
+	if (!gmt_session.config.uses || !c->queue)
+		return;
+	gmt_command_awaits(c->time, c->queue, waits.waits, waits.list);
+	for (uint32_t i = 0; i < c->count; i++) /* after all findings: both sides of a copy stay together */
+		write_use(c, &c->access[i]);
+	if (gmt_unlikely(c->uncounted))
+		write_unknown_use(c);
+}
+
+static void failed(const struct gmt_command *c, cl_int err)
+{
+	if (c->unknown && err == CL_INVALID_MEM_OBJECT)
+		gmt_finding_unknown(c->function, err);
+	for (uint32_t i = 0; err == CL_INVALID_CONTEXT && i < c->count; i++) {
+		const struct gmt_memory *memory = c->access[i].memory;
+		if (c->queue && c->queue->context && memory->context && c->queue->context != memory->context)
+			gmt_finding(GMT_DIAG_WRONG_CONTEXT, c->function, memory, err);
+	}
+}
+
+/* From its event the program can learn that the command, and what it waited for, has completed. */
+static void note_event(cl_event handle, const struct gmt_command *c, uint64_t all, uint64_t position,
+		       const struct gmt_covers *covers)
+{
+	struct gmt_queue *queue = c->queue;
+	struct gmt_event *event = gmt_event_add(handle);
+	if (!event)
+		return;
+	struct gmt_completion *of = &event->of;
+	for (uint32_t i = 1; i < covers->count && of->waits < GMT_WAITS; i++)
+		of->wait[of->waits++] = covers->cover[i];
+	of->context = queue->context;
+	of->what = (struct gmt_cover){queue, queue->object.id, all, position};
+	event->await = all == c->before ? GMT_AWAIT_ALL : GMT_AWAIT_ONE;
+	event->time = c->time;
+}
+
+/* Without a pool no one asks what has completed, but a recording shows what waits for what. */
+static void note_waits(const struct gmt_command *c, uint64_t all, uint64_t position, struct gmt_wait_list waits)
+{
+	struct gmt_covers covers = {0};
+	if (!waits.event || !(gmt_pooling() || gmt_session.config.uses))
+		return;
+	if (gmt_pooling())
+		add_covers(&covers, c, waits);
+	note_event(*waits.event, c, all, position, &covers);
+}
+
+void gmt_command_write_sync(const struct gmt_call *call, enum gmtsync op, const struct gmt_queue *queue)
+{
+	if (!gmt_session.config.uses)
+		return;
+	struct gmtevent event = GMT_EVENT_SYNC(.time = call->start, .duration = gmt_clamp32(gmt_now() - call->start), .sync = op,
+					       .scope = queue ? gmt_context_id(queue->context) : 0,
+					       .queue = queue ? queue->object.id : 0);
+	gmt_ring_write(&event);
+}
+
+cl_int gmt_command_end(struct gmt_command *c, cl_int err, bool blocking, struct gmt_wait_list waits)
+{
+	if (gmt_unlikely(err != CL_SUCCESS)) {
+		failed(c, err);
+		gmt_leave();
+		return err;
+	}
+	if (gmt_unlikely(!c->queue)) {
+		untracked(c);
+	} else if (blocking) {
+		blocked(c);
+	} else {
+		uint64_t position = atomic_fetch_add_explicit(&c->queue->enqueued, 1, memory_order_acq_rel) + 1;
+		if (gmt_pooling()) {
+			struct gmt_covers covers;
+			add_covers(&covers, c, waits);
+			add_uses(c, position, &covers);
+			if (waits.event)
+				note_event(*waits.event, c, before(c), position, &covers);
+		} else {
+			note_waits(c, before(c), position, waits);
+		}
+	}
+	succeeded(c, waits);
+	gmt_leave();
+	return err;
+}
+
+static void raise_fence(struct gmt_queue *queue, uint64_t position)
+{
+	uint64_t fence = atomic_load(&queue->fence);
+	while (fence < position && !atomic_compare_exchange_weak(&queue->fence, &fence, position))
+		;
+}
+
+cl_int gmt_command_end_fence(struct gmt_command *c, cl_int err, bool barrier, struct gmt_wait_list waits)
+{
+	if (err == CL_SUCCESS && c->queue) {
+		bool all = !waits.waits || c->queue->inorder;
+		uint64_t position = atomic_fetch_add_explicit(&c->queue->enqueued, 1, memory_order_acq_rel) + 1;
+		if (barrier && all)
+			raise_fence(c->queue, c->before);
+		note_waits(c, all ? c->before : c->fence, position, waits);
+		gmt_command_awaits(c->time, c->queue, waits.waits, waits.list);
+	}
+	gmt_leave();
+	return err;
+}

@@ -1,0 +1,119 @@
+/* command.h: what every hook of an enqueue does around the driver's call. */
+#ifndef GMT_COMMAND_H
+#define GMT_COMMAND_H
+
+#include "../../internal/wire/event.h"
+#include "../entry/start.h"
+#include "../order/inflight.h"
+#include "../pool/oom.h"
+
+/* What a command does to memory, as far as it matters to a recycled block that no command has written. */
+enum gmt_effect { GMT_EFFECT_NONE, GMT_EFFECT_READS, GMT_EFFECT_WRITES };
+
+/* Which bytes of an object a command touches. */
+struct gmt_extent {
+	uint64_t offset; /* of the first, in the object */
+	uint64_t bytes;  /* 0: unknown */
+	bool scattered;  /* others lie between them, or their place is unknown */
+};
+#define GMT_EXTENT(offset, bytes) ((struct gmt_extent){(offset), (bytes), false})
+#define GMT_SCATTERED(offset, bytes) ((struct gmt_extent){(offset), (bytes), true})
+#define GMT_SOMEWHERE GMT_SCATTERED(0, 0)
+
+struct gmt_access {
+	struct gmt_memory *memory;
+	struct gmt_extent extent;
+	uint32_t argument; /* of a kernel: 1 + its index; 0: none */
+	uint8_t flags;     /* GMT_FLAG_READS, GMT_FLAG_WRITES; neither: unknown */
+	uint8_t effect;    /* enum gmt_effect */
+};
+
+#define GMT_ACCESSES 64
+struct gmt_command {
+	const char *function;
+	struct gmt_queue *queue; /* NULL: unknown, or not needed */
+	uint64_t before;         /* commands enqueued before this one */
+	uint64_t fence;          /* how many of these are behind a barrier */
+	uint64_t time;
+	uint64_t kernel;
+	uint32_t site;   /* of a copy: the tag of its call */
+	cl_int refused;  /* what to return instead of calling the driver */
+	uint8_t op;      /* enum gmtcommand */
+	bool unknown;    /* it names a handle that we do not know */
+	bool uncounted;  /* it uses more memory than fits below, or unknown memory */
+	uint32_t count;
+	struct gmt_access access[GMT_ACCESSES];
+};
+
+/* Begins an enqueue; false: only forward. Every true is followed by gmt_command_end. */
+bool gmt_command_begin(struct gmt_command *c, cl_command_queue queue, enum gmtcommand op, const char *function);
+
+/* The command names memory. Returns its entry, NULL if it is unknown. */
+struct gmt_memory *gmt_command_uses(struct gmt_command *c, cl_mem handle, uint8_t flags, struct gmt_extent extent);
+/* The command names a list of memory: all of each if it migrates it, else no extent is known. */
+void gmt_command_uses_all(struct gmt_command *c, cl_uint count, const cl_mem *handles);
+/* The command names an image; region: elements in each dimension. Returns their bytes, 0 if unknown. */
+uint64_t gmt_command_uses_image(struct gmt_command *c, cl_mem image, uint8_t flags, const size_t *region);
+/* The same with all details; access.memory is not NULL. */
+void gmt_command_access(struct gmt_command *c, struct gmt_access access);
+/* The command, whose memory has been named, is a copy; caller: return address of the call. */
+void gmt_command_copies(struct gmt_command *c, const void *caller);
+
+/* How many bytes, or elements of an image, a region has. */
+static inline uint64_t gmt_volume(const size_t *region)
+{
+	return region ? (uint64_t)region[0] * region[1] * region[2] : 0;
+}
+
+/* Of a mapping. CL_MAP_WRITE does not say whether the host reads. */
+static inline uint8_t gmt_map_flags(cl_map_flags flags)
+{
+	return (uint8_t)((flags & CL_MAP_READ ? GMT_FLAG_READS : 0u) |
+			 (flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION) ? GMT_FLAG_WRITES : 0u));
+}
+
+/*
+ * The offset to give to the driver for a range of bytes at offset. A range in the block, but beyond what the program asked
+ * for, is moved beyond the block, so that the driver refuses it with an error of its own choice.
+ */
+static inline size_t gmt_command_range(const struct gmt_memory *memory, size_t offset, size_t bytes)
+{
+	if (gmt_likely(!memory || !gmt_memory_beyond(memory, offset, bytes)))
+		return offset;
+	return (size_t)(memory->slab ? memory->slab : memory)->granted + 1;
+}
+
+/* The events that a command waits for, and the event that the program gets. */
+struct gmt_wait_list {
+	cl_uint waits;
+	const cl_event *list;
+	const cl_event *event;
+};
+
+/*
+ * The driver has returned err. A blocking command is complete, and on an in-order queue so is everything before it. Pass
+ * false for a blocking write: before OpenCL 2.0 it may return as soon as the host's data is copied. Returns err.
+ */
+cl_int gmt_command_end(struct gmt_command *c, cl_int err, bool blocking, struct gmt_wait_list waits);
+/* The same for a marker or barrier, which without a wait list runs after everything before it. */
+cl_int gmt_command_end_fence(struct gmt_command *c, cl_int err, bool barrier, struct gmt_wait_list waits);
+
+/* Drivers allocate lazily, so an enqueue can fail for lack of memory that the pool holds. */
+#define GMT_TRY(err, command, expression)                                                                              \
+	do {                                                                                                           \
+		struct gmt_shortage gmt_short = gmt_shortage();                                                        \
+		do                                                                                                     \
+			(err) = (command).refused ? (command).refused : (expression);                                  \
+		while (gmt_unlikely((err) != CL_SUCCESS) && gmt_oom_drain(&gmt_short, (err), 0));                     \
+	} while (0)
+
+/* Writes AWAIT events: since time, a command of queue, or this thread if queue is NULL, waits for the events in list. */
+void gmt_command_awaits(uint64_t time, const struct gmt_queue *queue, cl_uint waits, const cl_event *list);
+
+/* A SYNC event; queue: NULL if there are several, or none that we know. */
+void gmt_command_write_sync(const struct gmt_call *call, enum gmtsync op, const struct gmt_queue *queue);
+
+/* Of a hook with the usual arguments. */
+#define GMT_WAIT_LIST ((struct gmt_wait_list){waits, list, event})
+
+#endif

@@ -1,0 +1,117 @@
+/* hook_buffer.c: commands on buffers. A block larger than the request must still refuse what lies beyond the request. */
+#define _GNU_SOURCE
+#include "../base/dispatch.h"
+#include "../pool/suballoc.h"
+#include "command.h"
+
+#define READS GMT_FLAG_READS
+#define WRITES GMT_FLAG_WRITES
+
+/*
+ * gmt_command_range for a copy from or to an image: the offset to give to the driver for what it touches in a padded block
+ * or a sub-allocation.
+ */
+static size_t image_range(cl_mem image, const struct gmt_memory *buffer, size_t offset, const size_t *region)
+{
+	size_t element = 0;
+	if (!buffer || (buffer->granted <= buffer->size && !buffer->slab) || !region ||
+	    gmt_driver.clGetImageInfo(image, CL_IMAGE_ELEMENT_SIZE, sizeof element, &element, NULL) != CL_SUCCESS)
+		return offset;
+	return gmt_command_range(buffer, offset, (size_t)gmt_volume(region) * element);
+}
+
+GMT_HOOK cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size,
+				    void *pointer, cl_uint waits, const cl_event *list, cl_event *event)
+{
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_READ, __func__))
+		return gmt_driver.clEnqueueReadBuffer(queue, buffer, blocking, offset, size, pointer, waits, list, event);
+	struct gmt_memory *memory = gmt_command_uses(&command, buffer, READS, GMT_EXTENT(offset, size));
+	offset = gmt_command_range(memory, offset, size);
+	cl_int err;
+	GMT_TRY(err, command,
+		gmt_driver.clEnqueueReadBuffer(queue, buffer, blocking, offset, size, pointer, waits, list, event));
+	return gmt_command_end(&command, err, blocking, GMT_WAIT_LIST);
+}
+
+GMT_HOOK cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size,
+				     const void *pointer, cl_uint waits, const cl_event *list, cl_event *event)
+{
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_WRITE, __func__))
+		return gmt_driver.clEnqueueWriteBuffer(queue, buffer, blocking, offset, size, pointer, waits, list, event);
+	struct gmt_memory *memory = gmt_command_uses(&command, buffer, WRITES, GMT_EXTENT(offset, size));
+	offset = gmt_command_range(memory, offset, size);
+	cl_int err;
+	GMT_TRY(err, command,
+		gmt_driver.clEnqueueWriteBuffer(queue, buffer, blocking, offset, size, pointer, waits, list, event));
+	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
+}
+
+GMT_HOOK cl_int clEnqueueCopyBuffer(cl_command_queue queue, cl_mem source, cl_mem destination, size_t from, size_t to,
+				    size_t size, cl_uint waits, const cl_event *list, cl_event *event)
+{
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_COPY, __func__))
+		return gmt_driver.clEnqueueCopyBuffer(queue, source, destination, from, to, size, waits, list, event);
+	struct gmt_memory *in = gmt_command_uses(&command, source, READS, GMT_EXTENT(from, size));
+	struct gmt_memory *out = gmt_command_uses(&command, destination, WRITES, GMT_EXTENT(to, size));
+	gmt_command_copies(&command, __builtin_return_address(0));
+	from = gmt_command_range(in, from, size);
+	to = gmt_command_range(out, to, size);
+	cl_int err;
+	GMT_TRY(err, command, gmt_driver.clEnqueueCopyBuffer(queue, source, destination, from, to, size, waits, list, event));
+	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
+}
+
+GMT_HOOK cl_int clEnqueueFillBuffer(cl_command_queue queue, cl_mem buffer, const void *pattern, size_t patternsize, size_t offset,
+				    size_t size, cl_uint waits, const cl_event *list, cl_event *event)
+{
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_FILL, __func__))
+		return gmt_driver.clEnqueueFillBuffer(queue, buffer, pattern, patternsize, offset, size, waits, list, event);
+	struct gmt_memory *memory = gmt_command_uses(&command, buffer, WRITES, GMT_EXTENT(offset, size));
+	offset = gmt_command_range(memory, offset, size);
+	cl_int err;
+	GMT_TRY(err, command,
+		gmt_driver.clEnqueueFillBuffer(queue, buffer, pattern, patternsize, offset, size, waits, list, event));
+	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
+}
+
+GMT_HOOK cl_int clEnqueueCopyImageToBuffer(cl_command_queue queue, cl_mem image, cl_mem buffer, const size_t *origin,
+					   const size_t *region, size_t offset, cl_uint waits, const cl_event *list,
+					   cl_event *event)
+{
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_COPY, __func__))
+		return gmt_driver.clEnqueueCopyImageToBuffer(queue, image, buffer, origin, region, offset, waits, list, event);
+	uint64_t bytes = gmt_command_uses_image(&command, image, READS, region);
+	struct gmt_memory *memory = gmt_command_uses(&command, buffer, WRITES, GMT_EXTENT(offset, bytes));
+	gmt_command_copies(&command, __builtin_return_address(0));
+	offset = image_range(image, memory, offset, region);
+	buffer = gmt_suballoc_to_slab(memory, buffer, &offset);
+	cl_int err;
+	GMT_TRY(err, command,
+		gmt_driver.clEnqueueCopyImageToBuffer(queue, image, buffer, origin, region, offset, waits, list, event));
+	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
+}
+
+GMT_HOOK cl_int clEnqueueCopyBufferToImage(cl_command_queue queue, cl_mem buffer, cl_mem image, size_t offset,
+					   const size_t *origin, const size_t *region, cl_uint waits, const cl_event *list,
+					   cl_event *event)
+{
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_COPY, __func__))
+		return gmt_driver.clEnqueueCopyBufferToImage(queue, buffer, image, offset, origin, region, waits, list, event);
+	const struct gmt_memory *to = gmt_memory_find(image);
+	uint64_t bytes = to ? gmt_volume(region) * to->element : 0;
+	struct gmt_memory *memory = gmt_command_uses(&command, buffer, READS, GMT_EXTENT(offset, bytes));
+	gmt_command_uses_image(&command, image, WRITES, region);
+	gmt_command_copies(&command, __builtin_return_address(0));
+	offset = image_range(image, memory, offset, region);
+	buffer = gmt_suballoc_to_slab(memory, buffer, &offset);
+	cl_int err;
+	GMT_TRY(err, command,
+		gmt_driver.clEnqueueCopyBufferToImage(queue, buffer, image, offset, origin, region, waits, list, event));
+	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
+}

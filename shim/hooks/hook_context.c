@@ -1,0 +1,220 @@
+/* hook_context.c: contexts. They limit how long a pooled block may live. */
+#define _GNU_SOURCE
+#include "../base/dispatch.h"
+#include "../entry/start.h"
+#include "../pool/budget.h"
+#include "../pool/release.h"
+#include "../registry/object.h"
+#include "../registry/objects.h"
+#include "hidden_references.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DEVICES_MAX 64
+
+static void write_device(const struct gmt_context *context, cl_device_id device)
+{
+	char text[512];
+	size_t name = 0, driver = 0;
+	if (gmt_driver.clGetDeviceInfo(device, CL_DEVICE_NAME, 256, text, &name) != CL_SUCCESS || name == 0)
+		text[name++] = 0;
+	if (gmt_driver.clGetDeviceInfo(device, CL_DRIVER_VERSION, sizeof text - name, text + name, &driver) != CL_SUCCESS)
+		driver = 0;
+	struct gmtevent event = GMT_EVENT_DEVICE(.time = gmt_now(), .device = context->object.id, .memory = context->heap,
+						 .largest_alloc = context->largest, .align = context->align,
+						 .constant = context->constant);
+	gmt_ring_write_payload(&event, text, name + driver);
+}
+
+static void write_context(const struct gmt_context *context, enum gmtlife life, uint64_t device)
+{
+	struct gmtevent event = GMT_EVENT_CONTEXT(.time = gmt_now(), .life = life, .scope = gmt_context_id(context),
+						  .context = context->object.id, .device = device);
+	gmt_ring_write(&event);
+}
+
+static bool version_begins(cl_device_id device, const char *prefix)
+{
+	char version[256] = "";
+	return gmt_driver.clGetDeviceInfo(device, CL_DEVICE_VERSION, sizeof version, version, NULL) == CL_SUCCESS &&
+	       strncmp(version, prefix, strlen(prefix)) == 0;
+}
+
+/* OpenCL 1.0 has no sub-buffers. */
+static bool is_first(cl_device_id device)
+{
+	return version_begins(device, "OpenCL 1.0");
+}
+
+/* Before OpenCL 1.2 there are no markers to order by. */
+static bool has_markers(cl_device_id device)
+{
+	return !is_first(device) && !version_begins(device, "OpenCL 1.1");
+}
+
+/* Of sub-buffers, in bytes, a power of two; devices report bits. 0: too large for us. */
+static uint32_t alignment(cl_device_id device)
+{
+	cl_uint bits = 0;
+	gmt_driver.clGetDeviceInfo(device, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits, NULL);
+	uint32_t align = 1;
+	while (align && align < bits / 8)
+		align *= 2;
+	return align;
+}
+
+static void learn_device(struct gmt_context *context, cl_device_id device)
+{
+	cl_ulong largest = 0, constant = 0, heap = 0;
+	gmt_driver.clGetDeviceInfo(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof heap, &heap, NULL);
+	if (!context->heap || (heap && heap < context->heap))
+		context->heap = heap;
+	gmt_driver.clGetDeviceInfo(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof largest, &largest, NULL);
+	gmt_driver.clGetDeviceInfo(device, CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE, sizeof constant, &constant, NULL);
+	if (largest > context->largest)
+		context->largest = largest;
+	if (!context->constant || (constant && constant < context->constant))
+		context->constant = constant;
+	if (!has_markers(device)) {
+		context->old = true;
+		atomic_store(&context->unordered, 1);
+	}
+}
+
+static void context_created(cl_context handle)
+{
+	struct gmt_context *context = gmt_context_add(handle);
+	if (!context)
+		return;
+	cl_device_id devices[DEVICES_MAX];
+	size_t bytes = 0;
+	if (gmt_driver.clGetContextInfo(handle, CL_CONTEXT_DEVICES, sizeof devices, devices, &bytes) != CL_SUCCESS)
+		bytes = 0;
+	for (size_t i = 0; i < bytes / sizeof devices[0]; i++)
+		learn_device(context, devices[i]);
+	context->largest = gmt_budget_cap(context->largest);
+	context->heap = gmt_budget_cap(context->heap);
+	/* With several devices the driver would move a slab as a whole, with all its sub-allocations. */
+	if (bytes == sizeof devices[0] && gmt_driver.clCreateSubBuffer && !is_first(devices[0]))
+		context->align = alignment(devices[0]);
+	if (bytes >= sizeof devices[0]) {
+		context->device = devices[0];
+		write_device(context, devices[0]);
+	}
+	write_context(context, GMT_LIFE_CREATE, context->object.id);
+}
+
+GMT_HOOK cl_context clCreateContext(const cl_context_properties *properties, cl_uint count, const cl_device_id *devices,
+				    void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *), void *data,
+				    cl_int *errcode)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clCreateContext(properties, count, devices, notify, data, errcode);
+	cl_context handle = gmt_driver.clCreateContext(properties, count, devices, notify, data, errcode);
+	if (handle)
+		context_created(handle);
+	gmt_leave();
+	return handle;
+}
+
+GMT_HOOK cl_context clCreateContextFromType(const cl_context_properties *properties, cl_device_type type,
+					    void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *), void *data,
+					    cl_int *errcode)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clCreateContextFromType(properties, type, notify, data, errcode);
+	cl_context handle = gmt_driver.clCreateContextFromType(properties, type, notify, data, errcode);
+	if (handle)
+		context_created(handle);
+	gmt_leave();
+	return handle;
+}
+
+GMT_HOOK cl_int clRetainContext(cl_context handle)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clRetainContext(handle);
+	cl_int err = gmt_driver.clRetainContext(handle);
+	struct gmt_context *context = err == CL_SUCCESS ? gmt_context_find(handle) : NULL;
+	if (context) {
+		atomic_fetch_add(&context->references, 1);
+		write_context(context, GMT_LIFE_RETAIN, 0);
+	}
+	gmt_leave();
+	return err;
+}
+
+GMT_HOOK cl_int clReleaseContext(cl_context handle)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clReleaseContext(handle);
+	struct gmt_context *context = gmt_context_find(handle);
+	if (context && gmt_last_reference(&context->references)) {
+		/* Each cached block would keep the context alive in the driver. */
+		gmt_release_context(context);
+		write_context(context, GMT_LIFE_END, 0);
+		gmt_context_remove(context);
+	} else if (context) {
+		write_context(context, GMT_LIFE_RELEASE, 0);
+	}
+	cl_int err = gmt_driver.clReleaseContext(handle);
+	gmt_leave();
+	return err;
+}
+
+struct context_callback {
+	void(CL_CALLBACK *notify)(cl_context, void *);
+	void *data;
+};
+
+static void CL_CALLBACK context_ended(cl_context handle, void *data)
+{
+	struct context_callback callback = *(struct context_callback *)data;
+	free(data);
+	struct gmt_callback before = gmt_callback_begin();
+	callback.notify(handle, callback.data);
+	gmt_callback_end(before);
+}
+
+GMT_HOOK cl_int clSetContextDestructorCallback(cl_context handle, void(CL_CALLBACK *notify)(cl_context, void *), void *data)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clSetContextDestructorCallback(handle, notify, data);
+	struct context_callback *ours = notify ? malloc(sizeof *ours) : NULL;
+	cl_int err;
+	if (ours) {
+		*ours = (struct context_callback){notify, data};
+		err = gmt_driver.clSetContextDestructorCallback(handle, context_ended, ours);
+		if (err != CL_SUCCESS)
+			free(ours);
+	} else {
+		err = gmt_driver.clSetContextDestructorCallback(handle, notify, data);
+	}
+	gmt_leave();
+	return err;
+}
+
+GMT_HOOK cl_int clGetContextInfo(cl_context handle, cl_context_info what, size_t room, void *value, size_t *needed)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clGetContextInfo(handle, what, room, value, needed);
+	cl_int err = gmt_driver.clGetContextInfo(handle, what, room, value, needed);
+	if (err == CL_SUCCESS && what == CL_CONTEXT_REFERENCE_COUNT && value && gmt_pooling())
+		*(cl_uint *)value = gmt_hidden_context_references(handle, *(cl_uint *)value);
+	gmt_leave();
+	return err;
+}
+
+/* The memory of a terminated context is undefined, and its creates must fail: pooling ends there. */
+cl_int clTerminateContextKHR(cl_context handle)
+{
+	if (!gmt_enter_untimed())
+		return atomic_load_explicit(&gmt_driver.clTerminateContextKHR, memory_order_acquire)(handle);
+	struct gmt_context *context = gmt_context_find(handle);
+	if (context && !atomic_exchange(&context->closed, 1))
+		gmt_release_context(context);
+	cl_int err = atomic_load_explicit(&gmt_driver.clTerminateContextKHR, memory_order_acquire)(handle);
+	gmt_leave();
+	return err;
+}

@@ -1,0 +1,166 @@
+/* hook_event.c: events: what the program learns about a command, we learn, too. */
+#define _GNU_SOURCE
+#include "../base/dispatch.h"
+#include "../order/handout.h"
+#include "../order/queue.h"
+#include "../pool/cooling.h"
+#include "command.h"
+
+#include <stdlib.h>
+
+static void learn_of(const struct gmt_completion *of, cl_int status)
+{
+	if (status == CL_COMPLETE)
+		gmt_queue_learn(of);
+	else if (status < 0)
+		gmt_context_failed(of->context);
+}
+
+/* The program holds the event, so its entry stays what it is. */
+static void learn(cl_event handle, cl_int status)
+{
+	const struct gmt_event *event = status <= CL_COMPLETE && gmt_pooling() ? gmt_event_find(handle) : NULL;
+	if (event)
+		learn_of(&event->of, status);
+}
+
+GMT_HOOK cl_int clWaitForEvents(cl_uint count, const cl_event *events)
+{
+	struct gmt_call call;
+	if (!gmt_enter(&call))
+		return gmt_driver.clWaitForEvents(count, events);
+	cl_int err = gmt_driver.clWaitForEvents(count, events);
+	bool failed = err == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+	for (cl_uint i = 0; (err == CL_SUCCESS || failed) && i < count; i++)
+		learn(events[i], failed ? -1 : CL_COMPLETE);
+	gmt_cooling_collect(64, false);
+	if (err == CL_SUCCESS)
+		gmt_command_awaits(call.start, NULL, count, events);
+	gmt_command_write_sync(&call, GMT_SYNC_WAIT, NULL);
+	gmt_leave();
+	return err;
+}
+
+GMT_HOOK cl_int clGetEventInfo(cl_event handle, cl_event_info what, size_t room, void *value, size_t *needed)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clGetEventInfo(handle, what, room, value, needed);
+	cl_int err = gmt_driver.clGetEventInfo(handle, what, room, value, needed);
+	if (err == CL_SUCCESS && what == CL_EVENT_COMMAND_EXECUTION_STATUS && value)
+		learn(handle, *(cl_int *)value);
+	gmt_leave();
+	return err;
+}
+
+/* There are no times before the command has completed. */
+GMT_HOOK cl_int clGetEventProfilingInfo(cl_event handle, cl_profiling_info what, size_t room, void *value, size_t *needed)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clGetEventProfilingInfo(handle, what, room, value, needed);
+	cl_int err = gmt_driver.clGetEventProfilingInfo(handle, what, room, value, needed);
+	if (err == CL_SUCCESS && what == CL_PROFILING_COMMAND_END && value && *(cl_ulong *)value)
+		learn(handle, CL_COMPLETE);
+	gmt_leave();
+	return err;
+}
+
+/* Has a copy of the entry: the program may have released the event before the callback. */
+struct event_callback {
+	void(CL_CALLBACK *notify)(cl_event, cl_int, void *);
+	void *data;
+	struct gmt_completion of;
+};
+
+static void CL_CALLBACK event_reached(cl_event handle, cl_int status, void *data)
+{
+	struct event_callback *callback = data;
+	struct gmt_callback before = gmt_callback_begin();
+	if (gmt_pooling())
+		learn_of(&callback->of, status);
+	callback->notify(handle, status, callback->data);
+	gmt_callback_end(before);
+	free(callback);
+}
+
+GMT_HOOK cl_int clSetEventCallback(cl_event handle, cl_int type, void(CL_CALLBACK *notify)(cl_event, cl_int, void *), void *data)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clSetEventCallback(handle, type, notify, data);
+	struct event_callback *ours = notify ? malloc(sizeof *ours) : NULL;
+	cl_int err;
+	if (ours) {
+		const struct gmt_event *event = gmt_event_find(handle);
+		*ours = (struct event_callback){.notify = notify, .data = data};
+		if (event)
+			ours->of = event->of;
+		err = gmt_driver.clSetEventCallback(handle, type, event_reached, ours);
+		if (err != CL_SUCCESS)
+			free(ours);
+	} else {
+		err = gmt_driver.clSetEventCallback(handle, type, notify, data);
+	}
+	gmt_leave();
+	return err;
+}
+
+GMT_HOOK cl_int clRetainEvent(cl_event handle)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clRetainEvent(handle);
+	cl_int err = gmt_driver.clRetainEvent(handle);
+	struct gmt_event *event = err == CL_SUCCESS ? gmt_event_find(handle) : NULL;
+	if (event)
+		atomic_fetch_add(&event->references, 1);
+	gmt_leave();
+	return err;
+}
+
+/* The entry goes first: the driver may give the handle out again at once. An open user event keeps its gate open. */
+GMT_HOOK cl_int clReleaseEvent(cl_event handle)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clReleaseEvent(handle);
+	struct gmt_event *event = gmt_event_find(handle);
+	if (event && gmt_last_reference(&event->references))
+		gmt_event_remove(event);
+	cl_int err = gmt_driver.clReleaseEvent(handle);
+	gmt_leave();
+	return err;
+}
+
+/* Commands behind it wait for the program. Until it is set, we must not make other commands wait for them. */
+GMT_HOOK cl_event clCreateUserEvent(cl_context context_handle, cl_int *errcode)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clCreateUserEvent(context_handle, errcode);
+	struct gmt_context *context = gmt_context_find(context_handle);
+	if (context)
+		gmt_queue_gate(context);
+	cl_event handle = gmt_driver.clCreateUserEvent(context_handle, errcode);
+	struct gmt_event *event = handle && context ? gmt_event_add(handle) : NULL;
+	if (event) {
+		event->of.context = context;
+		atomic_store(&event->open, 1);
+	} else if (context && !handle) {
+		atomic_fetch_sub(&context->gates, 1);
+	}
+	gmt_leave();
+	return handle;
+}
+
+GMT_HOOK cl_int clSetUserEventStatus(cl_event handle, cl_int status)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clSetUserEventStatus(handle, status);
+	struct gmt_event *event = gmt_event_find(handle);
+	struct gmt_context *context = event ? event->of.context : NULL; /* a callback may release the event */
+	uint64_t number = event ? atomic_load(&event->object.id) : 0;
+	if (status < 0)
+		gmt_context_failed(context); /* first: drivers at once give up what waits for it */
+	cl_int err = gmt_driver.clSetUserEventStatus(handle, status);
+	bool same = event && atomic_load(&event->object.id) == number;
+	if (err == CL_SUCCESS && context && (!same || atomic_exchange(&event->open, 0)))
+		atomic_fetch_sub(&context->gates, 1);
+	gmt_leave();
+	return err;
+}

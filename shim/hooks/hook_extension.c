@@ -1,0 +1,77 @@
+/* hook_extension.c: hands out our hooks for extension functions. */
+#define _GNU_SOURCE
+#include "../base/dispatch.h"
+#include "../entry/start.h"
+#include "../order/handout.h"
+#include "../pool/evict.h"
+
+#include <string.h>
+
+static bool begins(const char *name, const char *with)
+{
+	return strncmp(name, with, strlen(with)) == 0;
+}
+
+/*
+ * Commands that we do not follow may use blocks unnoticed. The harmless ones use shared memory, memory of other interfaces,
+ * which is never pooled, or none; or they go into a command buffer, which counts as a whole.
+ */
+static bool defeats_tracking(const char *name)
+{
+	static const char *const harmless[] = {
+		"clEnqueueAcquire", "clEnqueueRelease", "clEnqueueSVM", "clEnqueueMem", "clEnqueueMigrateMemINTEL",
+		"clEnqueueSignal", "clEnqueueWait", "clEnqueueReadGlobalVariable", "clEnqueueWriteGlobalVariable",
+		"clEnqueueReadHostPipe", "clEnqueueWriteHostPipe", "clEnqueueGenerateMipmap",
+	};
+	static const char *const others[] = {"clSetContentSizeBuffer", "clRemapCommandBuffer", "clCreatePerfCountersCommandQueue"};
+	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+		if (begins(name, others[i]))
+			return true;
+	if (!begins(name, "clEnqueue"))
+		return false;
+	for (size_t i = 0; i < sizeof harmless / sizeof harmless[0]; i++)
+		if (begins(name, harmless[i]))
+			return false;
+	return true;
+}
+
+static void *extension(const char *name, void *real)
+{
+	if (!name || !real)
+		return real;
+	void *ours = gmt_hook_named(name);
+	if (!ours) {
+		if (defeats_tracking(name))
+			gmt_pooling_off(GMT_DIAG_TRANSPARENT, name);
+		if (begins(name, "clEnqueueWait")) /* semaphores: a queue may wait for anything that sets them */
+			gmt_queue_gate_outside();
+		return real;
+	}
+	if (!gmt_dispatch_add_extension(name, real)) {
+		/* Another platform's function of the same name: a hook can forward to only one. */
+		if (strstr(name, "INTEL"))
+			gmt_diag(GMT_DIAG_SECOND_LOADER, name);
+		else
+			gmt_pooling_off(GMT_DIAG_SECOND_LOADER, name);
+		return real;
+	}
+	return ours;
+}
+
+GMT_HOOK void *clGetExtensionFunctionAddress(const char *name)
+{
+	if (!gmt_enter_untimed())
+		return gmt_dispatch_ready() ? gmt_driver.clGetExtensionFunctionAddress(name) : NULL;
+	void *found = extension(name, gmt_driver.clGetExtensionFunctionAddress(name));
+	gmt_leave();
+	return found;
+}
+
+GMT_HOOK void *clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char *name)
+{
+	if (!gmt_enter_untimed())
+		return gmt_dispatch_ready() ? gmt_driver.clGetExtensionFunctionAddressForPlatform(platform, name) : NULL;
+	void *found = extension(name, gmt_driver.clGetExtensionFunctionAddressForPlatform(platform, name));
+	gmt_leave();
+	return found;
+}

@@ -1,0 +1,224 @@
+/* hook_kernel.c: kernels and their arguments, which name most of the memory that commands use. */
+#define _GNU_SOURCE
+#include "../base/dispatch.h"
+#include "../registry/finding.h"
+#include "command.h"
+
+#include <string.h>
+
+static void kernel_created(cl_kernel handle)
+{
+	cl_uint arguments = 0;
+	if (gmt_driver.clGetKernelInfo(handle, CL_KERNEL_NUM_ARGS, sizeof arguments, &arguments, NULL) != CL_SUCCESS)
+		arguments = 0;
+	struct gmt_kernel *kernel = gmt_kernel_add(handle, arguments);
+	if (!kernel)
+		return;
+	char name[256];
+	size_t length = 0;
+	if (gmt_driver.clGetKernelInfo(handle, CL_KERNEL_FUNCTION_NAME, sizeof name, name, &length) != CL_SUCCESS)
+		length = 0;
+	struct gmtevent event = GMT_EVENT_KERNEL(.time = gmt_now(), .kernel = kernel->object.id);
+	gmt_ring_write_payload(&event, name, length ? length - 1 : 0);
+}
+
+GMT_HOOK cl_kernel clCreateKernel(cl_program program, const char *name, cl_int *errcode)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clCreateKernel(program, name, errcode);
+	cl_kernel handle = gmt_driver.clCreateKernel(program, name, errcode);
+	if (handle)
+		kernel_created(handle);
+	gmt_leave();
+	return handle;
+}
+
+GMT_HOOK cl_int clCreateKernelsInProgram(cl_program program, cl_uint room, cl_kernel *kernels, cl_uint *count)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clCreateKernelsInProgram(program, room, kernels, count);
+	cl_uint made = 0;
+	cl_int err = gmt_driver.clCreateKernelsInProgram(program, room, kernels, &made);
+	if (err == CL_SUCCESS && count)
+		*count = made;
+	for (cl_uint i = 0; err == CL_SUCCESS && kernels && i < made && i < room; i++)
+		kernel_created(kernels[i]);
+	gmt_leave();
+	return err;
+}
+
+GMT_HOOK cl_kernel clCloneKernel(cl_kernel source, cl_int *errcode)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clCloneKernel(source, errcode);
+	cl_kernel handle = gmt_driver.clCloneKernel(source, errcode);
+	if (handle) {
+		kernel_created(handle);
+		struct gmt_kernel *from = gmt_kernel_find(source), *to = gmt_kernel_find(handle);
+		if (from && to && from->arguments == to->arguments && to->arguments)
+			memcpy(to->argument, from->argument, to->arguments * sizeof *to->argument);
+	}
+	gmt_leave();
+	return handle;
+}
+
+GMT_HOOK cl_int clRetainKernel(cl_kernel handle)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clRetainKernel(handle);
+	cl_int err = gmt_driver.clRetainKernel(handle);
+	struct gmt_kernel *kernel = err == CL_SUCCESS ? gmt_kernel_find(handle) : NULL;
+	if (kernel)
+		atomic_fetch_add(&kernel->references, 1);
+	gmt_leave();
+	return err;
+}
+
+GMT_HOOK cl_int clReleaseKernel(cl_kernel handle)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clReleaseKernel(handle);
+	struct gmt_kernel *kernel = gmt_kernel_find(handle);
+	if (kernel && gmt_last_reference(&kernel->references))
+		gmt_kernel_remove(kernel);
+	cl_int err = gmt_driver.clReleaseKernel(handle);
+	gmt_leave();
+	return err;
+}
+
+/* What the driver knows of an argument; asked once. It may know nothing of programs built without argument information. */
+static uint8_t kind_of(struct gmt_kernel *kernel, cl_uint index)
+{
+	uint8_t kind = __atomic_load_n(&kernel->kind[index], __ATOMIC_RELAXED);
+	cl_kernel handle = (cl_kernel)atomic_load(&kernel->object.handle);
+	if (kind || !handle || !gmt_driver.clGetKernelArgInfo)
+		return kind;
+	cl_kernel_arg_address_qualifier address = 0;
+	cl_kernel_arg_type_qualifier type = 0;
+	kind = GMT_ARGUMENT_ASKED;
+	if (gmt_driver.clGetKernelArgInfo(handle, index, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof address, &address, NULL) == CL_SUCCESS) {
+		if (address == CL_KERNEL_ARG_ADDRESS_GLOBAL || address == CL_KERNEL_ARG_ADDRESS_CONSTANT)
+			kind |= GMT_ARGUMENT_MEMORY;
+		if (gmt_driver.clGetKernelArgInfo(handle, index, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof type, &type, NULL) != CL_SUCCESS)
+			type = 0;
+		if (address == CL_KERNEL_ARG_ADDRESS_CONSTANT || type & CL_KERNEL_ARG_TYPE_CONST)
+			kind |= GMT_ARGUMENT_READS;
+	}
+	__atomic_store_n(&kernel->kind[index], kind, __ATOMIC_RELAXED);
+	return kind;
+}
+
+static uint64_t bits_of(size_t size, const void *value)
+{
+	uint64_t bits = 0;
+	if (value && size == sizeof bits)
+		memcpy(&bits, value, sizeof bits);
+	return bits;
+}
+
+/* Whether the eight bytes are memory that the pool has, and the kernel is known to expect memory there. */
+static bool released_argument(struct gmt_kernel *kernel, cl_uint index, uint64_t bits)
+{
+	const struct gmt_memory *memory = bits ? gmt_memory_find((const void *)(uintptr_t)bits) : NULL;
+	return gmt_unlikely(memory && atomic_load_explicit(&memory->references, memory_order_relaxed) == 0) &&
+	       kind_of(kernel, index) & GMT_ARGUMENT_MEMORY && gmt_finding_released(memory, "clSetKernelArg");
+}
+
+/* Arguments have no type. Eight bytes may be a memory object; they are looked up when the kernel is enqueued. */
+GMT_HOOK cl_int clSetKernelArg(cl_kernel handle, cl_uint index, size_t size, const void *value)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clSetKernelArg(handle, index, size, value);
+	struct gmt_kernel *kernel = gmt_kernel_find(handle);
+	bool known = kernel && index < kernel->arguments;
+	uint64_t bits = bits_of(size, value);
+	cl_int err = CL_INVALID_MEM_OBJECT;
+	if (!known || !released_argument(kernel, index, bits))
+		err = gmt_driver.clSetKernelArg(handle, index, size, value);
+	if (known && err == CL_SUCCESS)
+		kernel->argument[index] = bits;
+	gmt_leave();
+	return err;
+}
+
+/* Stores the address where clSetKernelArg stores a handle: shared memory is found by its first address. */
+GMT_HOOK cl_int clSetKernelArgSVMPointer(cl_kernel handle, cl_uint index, const void *value)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clSetKernelArgSVMPointer(handle, index, value);
+	cl_int err = gmt_driver.clSetKernelArgSVMPointer(handle, index, value);
+	struct gmt_kernel *kernel = err == CL_SUCCESS ? gmt_kernel_find(handle) : NULL;
+	if (kernel && index < kernel->arguments)
+		kernel->argument[index] = (uintptr_t)value;
+	gmt_leave();
+	return err;
+}
+
+/* Whether a kernel reads or writes the argument; neither: it may do both. */
+static uint8_t access_of(const struct gmt_memory *memory, uint8_t kind)
+{
+	cl_mem_flags flags = memory->flags & (CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY);
+	if (!flags && memory->parent) /* a sub-buffer inherits the access of its buffer */
+		flags = memory->parent->flags;
+	if (kind & GMT_ARGUMENT_READS || flags & CL_MEM_READ_ONLY)
+		return GMT_FLAG_READS;
+	return flags & CL_MEM_WRITE_ONLY ? GMT_FLAG_WRITES : 0;
+}
+
+/* Does not refuse an argument that was released: it may be no memory, or the kernel may not use it. */
+static void use_argument(struct gmt_command *command, struct gmt_kernel *kernel, cl_uint index)
+{
+	const void *handle = (const void *)(uintptr_t)kernel->argument[index];
+	struct gmt_memory *memory = gmt_memory_find(handle);
+	if (!memory)
+		return;
+	if (gmt_unlikely(atomic_load_explicit(&memory->references, memory_order_relaxed) == 0) &&
+	    kind_of(kernel, index) & GMT_ARGUMENT_MEMORY)
+		gmt_finding_released(memory, command->function);
+	enum gmt_effect effect = GMT_EFFECT_WRITES;
+	if (gmt_unlikely(atomic_load_explicit(&memory->unwritten, memory_order_relaxed)) &&
+	    (memory->flags & CL_MEM_READ_ONLY || kind_of(kernel, index) & GMT_ARGUMENT_READS))
+		effect = GMT_EFFECT_READS;
+	gmt_command_access(command, (struct gmt_access){
+		.memory = memory, .argument = index + 1, .effect = (uint8_t)effect,
+		.flags = gmt_session.config.uses ? access_of(memory, kind_of(kernel, index)) : 0,
+	});
+}
+
+static void use_arguments(struct gmt_command *command, cl_kernel handle)
+{
+	struct gmt_kernel *kernel = gmt_kernel_find(handle);
+	if (!kernel) {
+		command->uncounted = handle != NULL; /* we did not see it created: it may use anything */
+		return;
+	}
+	command->kernel = kernel->object.id;
+	for (uint32_t i = 0; i < kernel->arguments; i++)
+		if (kernel->argument[i])
+			use_argument(command, kernel, i);
+}
+
+GMT_HOOK cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset,
+				       const size_t *global, const size_t *local, cl_uint waits, const cl_event *list,
+				       cl_event *event)
+{
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_KERNEL, __func__))
+		return gmt_driver.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, waits, list, event);
+	use_arguments(&command, kernel);
+	cl_int err;
+	GMT_TRY(err, command,
+		gmt_driver.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, waits, list, event));
+	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
+}
+
+GMT_HOOK cl_int clEnqueueTask(cl_command_queue queue, cl_kernel kernel, cl_uint waits, const cl_event *list, cl_event *event)
+{
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_KERNEL, __func__))
+		return gmt_driver.clEnqueueTask(queue, kernel, waits, list, event);
+	use_arguments(&command, kernel);
+	cl_int err;
+	GMT_TRY(err, command, gmt_driver.clEnqueueTask(queue, kernel, waits, list, event));
+	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
+}

@@ -1,0 +1,99 @@
+/* hook_map.c: commands that map memory for the host. */
+#define _GNU_SOURCE
+#include "../base/dispatch.h"
+#include "../pool/references.h"
+#include "../registry/mapping.h"
+#include "command.h"
+
+/* The program may release a buffer before it unmaps it. Drivers then keep the buffer; we pin the sub-allocation. */
+static void mapped(cl_mem handle)
+{
+	for (struct gmt_memory *memory = gmt_memory_find(handle); memory; memory = memory->parent ? memory->parent : memory->slab) {
+		atomic_fetch_add(&memory->maps, 1);
+		if (memory->slab)
+			atomic_fetch_add(&memory->pins, 1);
+	}
+}
+
+/* Returns the sub-allocation to unpin, or NULL. Never more often than mapped, whatever the driver accepts. */
+static struct gmt_memory *unmapped(cl_mem handle)
+{
+	struct gmt_memory *suballoc = NULL;
+	for (struct gmt_memory *memory = gmt_memory_find(handle); memory; memory = memory->parent ? memory->parent : memory->slab)
+		if (atomic_fetch_sub(&memory->maps, 1) > 0 && memory->slab)
+			suballoc = memory;
+	return suballoc;
+}
+
+GMT_HOOK void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, cl_map_flags flags, size_t offset,
+				  size_t size, cl_uint waits, const cl_event *list, cl_event *event, cl_int *errcode)
+{
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MAP, __func__))
+		return gmt_driver.clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, size, waits, list, event, errcode);
+	struct gmt_memory *memory = gmt_command_uses(&command, buffer, gmt_map_flags(flags), GMT_EXTENT(offset, size));
+	offset = gmt_command_range(memory, offset, size);
+	cl_int err = command.refused;
+	void *pointer = NULL;
+	struct gmt_shortage shortage = gmt_shortage();
+	do
+		if (!command.refused)
+			pointer = gmt_driver.clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, size, waits, list, event, &err);
+	while (err != CL_SUCCESS && gmt_oom_drain(&shortage, err, 0));
+	if (err == CL_SUCCESS) {
+		gmt_mapping_add(buffer, pointer);
+		mapped(buffer);
+	}
+	gmt_command_end(&command, err, blocking, GMT_WAIT_LIST);
+	if (errcode)
+		*errcode = err;
+	return pointer;
+}
+
+GMT_HOOK void *clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool blocking, cl_map_flags flags,
+				 const size_t *origin, const size_t *region, size_t *row, size_t *slice, cl_uint waits,
+				 const cl_event *list, cl_event *event, cl_int *errcode)
+{
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MAP, __func__))
+		return gmt_driver.clEnqueueMapImage(queue, image, blocking, flags, origin, region, row, slice, waits, list, event, errcode);
+	gmt_command_uses_image(&command, image, gmt_map_flags(flags), region);
+	cl_int err = command.refused;
+	void *pointer = NULL;
+	struct gmt_shortage shortage = gmt_shortage();
+	do
+		if (!command.refused)
+			pointer = gmt_driver.clEnqueueMapImage(queue, image, blocking, flags, origin, region, row, slice, waits, list,
+							     event, &err);
+	while (err != CL_SUCCESS && gmt_oom_drain(&shortage, err, 0));
+	if (err == CL_SUCCESS)
+		mapped(image);
+	gmt_command_end(&command, err, blocking, GMT_WAIT_LIST);
+	if (errcode)
+		*errcode = err;
+	return pointer;
+}
+
+GMT_HOOK cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem handle, void *pointer, cl_uint waits,
+					const cl_event *list, cl_event *event)
+{
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_UNMAP, __func__))
+		return gmt_driver.clEnqueueUnmapMemObject(queue, handle, pointer, waits, list, event);
+	gmt_command_uses(&command, handle, 0, GMT_SOMEWHERE);
+	static char nowhere;
+	if (pointer && !gmt_mapping_known(handle, pointer))
+		pointer = &nowhere;
+	cl_int err;
+	GMT_TRY(err, command, gmt_driver.clEnqueueUnmapMemObject(queue, handle, pointer, waits, list, event));
+	if (err == CL_SUCCESS)
+		gmt_mapping_remove(handle, pointer);
+	struct gmt_memory *suballoc = err == CL_SUCCESS ? unmapped(handle) : NULL;
+	gmt_command_end(&command, err, false, GMT_WAIT_LIST);
+	struct gmt_call call;
+	if (suballoc && gmt_enter(&call)) { /* now that the command is one of its uses */
+		gmt_references_unpin(&call, suballoc);
+		gmt_leave();
+	}
+	return err;
+}

@@ -1,0 +1,120 @@
+/* hook_memory_info.c: queries of memory. The driver answers first; we correct what the pool would change. */
+#define _GNU_SOURCE
+#include "../base/dispatch.h"
+#include "../entry/start.h"
+#include "../registry/finding.h"
+#include "../registry/memory.h"
+
+#include <string.h>
+
+/*
+ * Drivers that count sub-buffers and mappings of a buffer in its references have counted them in the slab's. Of the
+ * sub-allocation's references one is ours if the program holds none.
+ */
+static cl_uint suballoc_references(const struct gmt_memory *memory, cl_uint references)
+{
+	const struct gmt_memory *slab = memory->slab;
+	cl_uint slab_references = 0, children = atomic_load(&slab->children), maps = (cl_uint)atomic_load(&memory->maps);
+	gmt_driver.clGetMemObjectInfo(gmt_memory_handle(slab), CL_MEM_REFERENCE_COUNT, sizeof slab_references, &slab_references, NULL);
+	if (atomic_load(&memory->references) == 0)
+		references--;
+	if (slab_references <= children)
+		return references;
+	references += atomic_load(&memory->children);
+	return slab_references > children + (cl_uint)atomic_load(&slab->maps) ? references + maps : references;
+}
+
+static cl_uint suballoc_maps(const struct gmt_memory *memory, cl_uint maps)
+{
+	cl_uint slab_maps = 0;
+	gmt_driver.clGetMemObjectInfo(gmt_memory_handle(memory->slab), CL_MEM_MAP_COUNT, sizeof slab_maps, &slab_maps, NULL);
+	return slab_maps ? (cl_uint)atomic_load(&memory->maps) : maps; /* else the driver counts them on the sub-buffer */
+}
+
+static void correct_child(const struct gmt_memory *child, cl_mem_info what, void *value)
+{
+	if (what == CL_MEM_ASSOCIATED_MEMOBJECT)
+		*(cl_mem *)value = gmt_memory_handle(child->parent);
+	else if (what == CL_MEM_OFFSET)
+		*(size_t *)value -= child->parent->offset;
+}
+
+/* The sub-allocation must look like a buffer of its own. */
+static void correct_suballoc(const struct gmt_memory *memory, cl_mem_info what, void *value)
+{
+	if (!memory->slab) {
+		correct_child(memory, what, value);
+		return;
+	}
+	switch (what) {
+	case CL_MEM_FLAGS: /* the slab was created with the program's flags, and the driver may have added some */
+		gmt_driver.clGetMemObjectInfo(gmt_memory_handle(memory->slab), what, sizeof(cl_mem_flags), value, NULL);
+		break;
+	case CL_MEM_ASSOCIATED_MEMOBJECT:
+	case CL_MEM_HOST_PTR:
+		*(void **)value = NULL;
+		break;
+	case CL_MEM_OFFSET:
+		*(size_t *)value = 0;
+		break;
+	case CL_MEM_REFERENCE_COUNT:
+		*(cl_uint *)value = suballoc_references(memory, *(cl_uint *)value);
+		break;
+	case CL_MEM_MAP_COUNT:
+		*(cl_uint *)value = suballoc_maps(memory, *(cl_uint *)value);
+		break;
+	default:
+		break;
+	}
+}
+
+/*
+ * Drivers may drop a reference of a block a moment after its last command has completed, and a block that sub-buffers keep
+ * alive has a reference of ours: a new object would show neither.
+ */
+static cl_uint references_of(const struct gmt_memory *memory, cl_uint references)
+{
+	uint32_t ours = atomic_load(&memory->references);
+	if (memory->block && ours == 0)
+		return references - 1;
+	return atomic_load(&memory->unused) && atomic_load(&memory->pins) == 1 ? ours : references;
+}
+
+static void correct(const struct gmt_memory *memory, cl_mem_info what, void *value)
+{
+	if (memory->slab || (memory->kind == GMT_MEMORY_SUBBUFFER && memory->parent && memory->parent->slab)) {
+		correct_suballoc(memory, what, value);
+		return;
+	}
+	switch (what) {
+	case CL_MEM_SIZE:
+		if (memory->kind == GMT_MEMORY_BUFFER)
+			*(size_t *)value = memory->size;
+		break;
+	case CL_MEM_REFERENCE_COUNT:
+		*(cl_uint *)value = references_of(memory, *(cl_uint *)value);
+		break;
+	case CL_MEM_MAP_COUNT:
+		if (atomic_load(&memory->unused))
+			*(cl_uint *)value = 0;
+		break;
+	default:
+		break;
+	}
+}
+
+GMT_HOOK cl_int clGetMemObjectInfo(cl_mem handle, cl_mem_info what, size_t room, void *value, size_t *needed)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clGetMemObjectInfo(handle, what, room, value, needed);
+	struct gmt_memory *memory = gmt_memory_find(handle);
+	if (!memory && handle)
+		gmt_finding_freed_handle(GMT_DIAG_USE_AFTER_RELEASE, __func__, handle);
+	/* If only sub-buffers keep it alive, queries of these return the handle. */
+	bool idle = memory && atomic_load(&memory->pooled) && gmt_finding_released(memory, __func__);
+	cl_int err = idle ? CL_INVALID_MEM_OBJECT : gmt_driver.clGetMemObjectInfo(handle, what, room, value, needed);
+	if (err == CL_SUCCESS && memory && value)
+		correct(memory, what, value);
+	gmt_leave();
+	return err;
+}

@@ -1,0 +1,126 @@
+/* hook_queue.c: queues. They decide what orders the uses of a block. */
+#define _GNU_SOURCE
+#include "../base/dispatch.h"
+#include "../entry/start.h"
+#include "../order/closed_queues.h"
+#include "../order/handout.h"
+#include "../order/queue.h"
+#include "../registry/object.h"
+#include "../registry/objects.h"
+#include "hidden_references.h"
+
+static void write_queue(const struct gmt_queue *queue, enum gmtlife life)
+{
+	struct gmtevent event = GMT_EVENT_QUEUE(.time = gmt_now(), .life = life, .out_of_order = !queue->inorder,
+						.scope = gmt_context_id(queue->context), .queue = queue->object.id);
+	gmt_ring_write(&event);
+}
+
+static void queue_created(cl_command_queue handle, cl_context contexthandle, cl_command_queue_properties properties)
+{
+	struct gmt_context *context = gmt_context_find(contexthandle);
+	struct gmt_queue *queue = gmt_queue_add(handle);
+	if (!queue) {
+		/* We cannot follow this queue, so we cannot rely on any order. */
+		if (context)
+			atomic_store(&context->unordered, 1);
+		return;
+	}
+	queue->context = context;
+	queue->inorder = !(properties & (CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_ON_DEVICE));
+	if (context) {
+		atomic_fetch_add(&context->queues, 1);
+		if (gmt_pooling() && !(properties & CL_QUEUE_ON_DEVICE))
+			gmt_queue_order_behind(queue);
+	}
+	write_queue(queue, GMT_LIFE_CREATE);
+}
+
+static cl_command_queue_properties bits_of(const cl_queue_properties *p)
+{
+	for (; p && *p; p += 2)
+		if (*p == CL_QUEUE_PROPERTIES)
+			return (cl_command_queue_properties)p[1];
+	return 0;
+}
+
+GMT_HOOK cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id device, cl_command_queue_properties properties,
+					       cl_int *errcode)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clCreateCommandQueue(context, device, properties, errcode);
+	cl_command_queue handle = gmt_driver.clCreateCommandQueue(context, device, properties, errcode);
+	if (handle)
+		queue_created(handle, context, properties);
+	gmt_leave();
+	return handle;
+}
+
+cl_command_queue clCreateCommandQueueWithPropertiesKHR(cl_context context, cl_device_id device,
+						       const cl_queue_properties_khr *properties, cl_int *errcode)
+{
+	__typeof__(&clCreateCommandQueueWithPropertiesKHR) driver = atomic_load(&gmt_driver.clCreateCommandQueueWithPropertiesKHR);
+	if (!gmt_enter_untimed())
+		return driver(context, device, properties, errcode);
+	cl_command_queue handle = driver(context, device, properties, errcode);
+	if (handle)
+		queue_created(handle, context, bits_of(properties));
+	gmt_leave();
+	return handle;
+}
+
+GMT_HOOK cl_command_queue clCreateCommandQueueWithProperties(cl_context context, cl_device_id device,
+							     const cl_queue_properties *properties, cl_int *errcode)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clCreateCommandQueueWithProperties(context, device, properties, errcode);
+	cl_command_queue handle = gmt_driver.clCreateCommandQueueWithProperties(context, device, properties, errcode);
+	if (handle)
+		queue_created(handle, context, bits_of(properties));
+	gmt_leave();
+	return handle;
+}
+
+GMT_HOOK cl_int clRetainCommandQueue(cl_command_queue handle)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clRetainCommandQueue(handle);
+	cl_int err = gmt_driver.clRetainCommandQueue(handle);
+	struct gmt_queue *queue = err == CL_SUCCESS ? gmt_queue_find(handle) : NULL;
+	if (queue) {
+		atomic_fetch_add(&queue->references, 1);
+		write_queue(queue, GMT_LIFE_RETAIN);
+	}
+	gmt_leave();
+	return err;
+}
+
+GMT_HOOK cl_int clReleaseCommandQueue(cl_command_queue handle)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clReleaseCommandQueue(handle);
+	struct gmt_queue *queue = gmt_queue_find(handle);
+	bool last = queue && gmt_last_reference(&queue->references);
+	if (queue)
+		write_queue(queue, last ? GMT_LIFE_END : GMT_LIFE_RELEASE);
+	bool parked = last && gmt_queue_closing(queue); /* first: the driver may give the handle out again at once */
+	cl_int err = gmt_driver.clReleaseCommandQueue(handle);
+	if (last)
+		gmt_queue_closed(queue, parked);
+	gmt_leave();
+	return err;
+}
+
+GMT_HOOK cl_int clGetCommandQueueInfo(cl_command_queue handle, cl_command_queue_info what, size_t room, void *value, size_t *needed)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clGetCommandQueueInfo(handle, what, room, value, needed);
+	struct gmt_queue *queue = what == CL_QUEUE_REFERENCE_COUNT && gmt_pooling() ? gmt_queue_find(handle) : NULL;
+	if (queue)
+		gmt_queue_poll(queue);
+	cl_int err = gmt_driver.clGetCommandQueueInfo(handle, what, room, value, needed);
+	if (queue && err == CL_SUCCESS && value)
+		*(cl_uint *)value = gmt_hidden_queue_references(queue, *(cl_uint *)value);
+	gmt_leave();
+	return err;
+}

@@ -1,0 +1,75 @@
+/* hook_sync.c: the program waits for a queue, flushes it, or orders its commands. */
+#define _GNU_SOURCE
+#include "../base/dispatch.h"
+#include "../order/queue.h"
+#include "../pool/cooling.h"
+#include "command.h"
+
+GMT_HOOK cl_int clFinish(cl_command_queue handle)
+{
+	struct gmt_call call;
+	if (!gmt_enter(&call))
+		return gmt_driver.clFinish(handle);
+	struct gmt_queue *queue = gmt_queue_find(handle);
+	uint64_t enqueued = queue ? atomic_load(&queue->enqueued) : 0;
+	cl_int err;
+	struct gmt_shortage shortage = gmt_shortage();
+	do
+		err = gmt_driver.clFinish(handle);
+	while (gmt_unlikely(err != CL_SUCCESS) && gmt_oom_drain(&shortage, err, 0));
+	if (queue && err == CL_SUCCESS) {
+		gmt_queue_completed(queue, enqueued);
+		gmt_queue_poll(queue);
+		gmt_cooling_collect(256, false);
+	}
+	gmt_command_write_sync(&call, GMT_SYNC_FINISH, queue);
+	gmt_leave();
+	return err;
+}
+
+GMT_HOOK cl_int clFlush(cl_command_queue handle)
+{
+	struct gmt_call call;
+	if (!gmt_enter(&call))
+		return gmt_driver.clFlush(handle);
+	cl_int err = gmt_driver.clFlush(handle);
+	gmt_command_write_sync(&call, GMT_SYNC_FLUSH, gmt_queue_find(handle));
+	gmt_leave();
+	return err;
+}
+
+GMT_HOOK cl_int clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint waits, const cl_event *list, cl_event *event)
+{
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_OTHER, __func__))
+		return gmt_driver.clEnqueueMarkerWithWaitList(queue, waits, list, event);
+	cl_int err = gmt_driver.clEnqueueMarkerWithWaitList(queue, waits, list, event);
+	return gmt_command_end_fence(&command, err, false, GMT_WAIT_LIST);
+}
+
+GMT_HOOK cl_int clEnqueueBarrierWithWaitList(cl_command_queue queue, cl_uint waits, const cl_event *list, cl_event *event)
+{
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_OTHER, __func__))
+		return gmt_driver.clEnqueueBarrierWithWaitList(queue, waits, list, event);
+	cl_int err = gmt_driver.clEnqueueBarrierWithWaitList(queue, waits, list, event);
+	return gmt_command_end_fence(&command, err, true, GMT_WAIT_LIST);
+}
+
+GMT_HOOK cl_int clEnqueueMarker(cl_command_queue queue, cl_event *event)
+{
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_OTHER, __func__))
+		return gmt_driver.clEnqueueMarker(queue, event);
+	cl_int err = gmt_driver.clEnqueueMarker(queue, event);
+	return gmt_command_end_fence(&command, err, false, (struct gmt_wait_list){0, NULL, event});
+}
+
+GMT_HOOK cl_int clEnqueueBarrier(cl_command_queue queue)
+{
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_OTHER, __func__))
+		return gmt_driver.clEnqueueBarrier(queue);
+	cl_int err = gmt_driver.clEnqueueBarrier(queue);
+	return gmt_command_end_fence(&command, err, true, (struct gmt_wait_list){0});
+}

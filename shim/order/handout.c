@@ -1,0 +1,119 @@
+/* handout.c: see handout.h. */
+#define _GNU_SOURCE
+#include "handout.h"
+
+#include "../base/dispatch.h"
+#include "../base/lock.h"
+#include "../base/session.h"
+#include "closed_queues.h"
+#include "queue.h"
+
+void gmt_queue_hand_out(struct gmt_queue *queue, uint64_t position)
+{
+	uint64_t handed = atomic_load(&queue->handed);
+	while (handed < position && !atomic_compare_exchange_weak(&queue->handed, &handed, position))
+		;
+}
+
+static bool handed_pending(struct gmt_queue *queue, const struct gmt_context *context)
+{
+	uint64_t handed = atomic_load(&queue->handed);
+	if (queue->context != context || atomic_load(&queue->done) >= handed)
+		return false;
+	gmt_queue_poll(queue);
+	return atomic_load(&queue->done) < handed;
+}
+
+/* The first marker behind what was handed out that waits for no open user event. Under the queue's lock. */
+static const struct gmt_marker *handed_marker(const struct gmt_queue *queue)
+{
+	uint64_t handed = atomic_load(&queue->handed);
+	const struct gmt_context *context = queue->context;
+	bool open = context && gmt_gated(context);
+	for (uint32_t i = 0; i < queue->markers; i++)
+		if (queue->marker[i].position >= handed && !(open && queue->marker[i].gated))
+			return &queue->marker[i];
+	return NULL;
+}
+
+#define QUEUES_MAX 64
+
+/* Queues of a context, or of all, with pending commands that blocks were handed out behind. */
+struct handed {
+	const struct gmt_context *context;
+	struct gmt_queue *queue[QUEUES_MAX];
+	uint32_t count;
+};
+
+static void add_handed(struct gmt_queue *queue, void *arg)
+{
+	struct handed *h = arg;
+	bool its = !h->context || queue->context == h->context;
+	if (its && h->count < QUEUES_MAX && atomic_load(&queue->handed) > atomic_load(&queue->done))
+		h->queue[h->count++] = queue;
+}
+
+/* Puts a marker behind what was handed out. context: or NULL for all. */
+static void secure(struct gmt_context *context)
+{
+	struct handed h = {.context = context};
+	if (gmt_pooling())
+		gmt_queue_each(add_handed, &h);
+	for (uint32_t i = 0; i < h.count; i++) {
+		if (!handed_pending(h.queue[i], h.queue[i]->context) || !gmt_lock_driver(&h.queue[i]->lock))
+			continue;
+		if (!handed_marker(h.queue[i])) /* a later marker instead could be behind another user event */
+			gmt_queue_add_marker(h.queue[i], false);
+		gmt_unlock_driver(&h.queue[i]->lock);
+	}
+}
+
+void gmt_queue_gate(struct gmt_context *context)
+{
+	atomic_fetch_add(&context->gates, 1);
+	secure(context);
+}
+
+void gmt_queue_gate_outside(void)
+{
+	if (!atomic_exchange(&gmt_gates_outside, 1))
+		secure(NULL);
+}
+
+/* Puts fresh behind the first marker that covers what was handed out; false if there is none. Under queue's lock. */
+static bool behind_marker(const struct gmt_queue *queue, cl_command_queue fresh)
+{
+	const struct gmt_marker *marker = handed_marker(queue);
+	return marker && gmt_driver.clEnqueueBarrierWithWaitList(fresh, 1, &marker->event, NULL) == CL_SUCCESS;
+}
+
+/*
+ * Flushes queue: what fresh waits for must be submitted, or both wait forever. While a user event is open, a marker put now
+ * could wait for the program, and the program for fresh; but then gmt_queue_gate has already put one.
+ */
+static void order_behind(struct gmt_queue *queue, struct gmt_queue *fresh)
+{
+	cl_command_queue behind = (cl_command_queue)atomic_load(&fresh->object.handle);
+	struct gmt_context *context = fresh->context;
+	if (!handed_pending(queue, context) || !gmt_lock_driver(&queue->lock))
+		return;
+	if (!behind_marker(queue, behind) && !gmt_gated(context)) {
+		gmt_queue_add_marker(queue, false);
+		behind_marker(queue, behind);
+	}
+	cl_command_queue handle = (cl_command_queue)atomic_load(&queue->object.handle);
+	if (handle && !queue->closed) /* its release has flushed it */
+		gmt_driver.clFlush(handle);
+	gmt_unlock_driver(&queue->lock);
+}
+
+void gmt_queue_order_behind(struct gmt_queue *fresh)
+{
+	if (!gmt_driver.clEnqueueMarkerWithWaitList || !gmt_driver.clEnqueueBarrierWithWaitList)
+		return;
+	struct handed h = {.context = fresh->context};
+	gmt_queue_each_alive(add_handed, &h);
+	for (uint32_t i = 0; i < h.count; i++)
+		if (h.queue[i] != fresh)
+			order_behind(h.queue[i], fresh);
+}

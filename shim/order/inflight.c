@@ -1,0 +1,113 @@
+/* inflight.c: see inflight.h. */
+#define _GNU_SOURCE
+#include "inflight.h"
+
+#include "../base/lock.h"
+#include "queue.h"
+
+bool gmt_use_over(const struct gmt_use *use)
+{
+	if (use->queue->object.id != use->queue_id)
+		return true;
+	return use->several ? atomic_load(&use->queue->done) >= use->position : gmt_queue_reached(use->queue, use->position);
+}
+
+/*
+ * Whether the fresh use stands for an earlier one: only on the same queue. The driver may give up a command that waits for
+ * one on another queue before that has run, because something else that it waits for failed; its own queue is then done.
+ */
+static bool covered(const struct gmt_use *use, const struct gmt_use *fresh, const struct gmt_covers *covers)
+{
+	for (uint32_t i = 0; covers && i < covers->count; i++) {
+		const struct gmt_cover *c = &covers->cover[i];
+		if (c->queue == use->queue && c->queue_id == use->queue_id && use->queue == fresh->queue &&
+		    (use->position <= c->before || (use->position == c->position && !use->several)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Adds a use, and drops those that are over and those on its queue that it runs after. Of several on one queue it keeps the
+ * latest, which stands for the others. Under the lock of the owner of uses.
+ */
+static void add(struct gmt_uses *uses, struct gmt_use fresh, const struct gmt_covers *covers)
+{
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < uses->count; i++) {
+		struct gmt_use *use = &uses->use[i];
+		if (gmt_use_over(use) || covered(use, &fresh, covers))
+			continue;
+		if (use->queue == fresh.queue && use->queue_id == fresh.queue_id) {
+			if (use->position > fresh.position)
+				fresh.position = use->position;
+			fresh.several = true;
+			continue;
+		}
+		uses->use[kept++] = *use;
+	}
+	if (kept < GMT_USES)
+		uses->use[kept++] = fresh;
+	else
+		uses->many = true;
+	uses->count = kept;
+}
+
+void gmt_use_add(struct gmt_memory *memory, struct gmt_queue *queue, uint64_t position, const struct gmt_covers *covers)
+{
+	uint64_t number = queue->object.id;
+	gmt_lock(&memory->lock);
+	struct gmt_uses *uses = &memory->uses;
+	/* The usual case: the same queue again, in order. */
+	if (gmt_likely(uses->count == 1 && uses->use[0].queue == queue && uses->use[0].queue_id == number &&
+		       uses->use[0].position <= covers->cover[0].before))
+		uses->use[0] = (struct gmt_use){queue, number, position, false};
+	else
+		add(uses, (struct gmt_use){queue, number, position, false}, covers);
+	gmt_unlock(&memory->lock);
+}
+
+void gmt_use_hidden(struct gmt_context *context, struct gmt_queue *queue, uint64_t position)
+{
+	gmt_lock(&context->lock);
+	add(&context->hidden, (struct gmt_use){queue, queue->object.id, position, false}, NULL);
+	gmt_unlock(&context->lock);
+}
+
+struct gmt_uses gmt_uses_of(struct gmt_memory *memory)
+{
+	struct gmt_context *context = memory->context;
+	gmt_lock(&memory->lock);
+	struct gmt_uses uses = memory->uses;
+	gmt_unlock(&memory->lock);
+	if (gmt_likely(!context || (!context->hidden.count && !context->hidden.many)))
+		return uses;
+	gmt_lock(&context->lock);
+	for (uint32_t i = 0; i < context->hidden.count; i++)
+		add(&uses, context->hidden.use[i], NULL);
+	uses.many |= context->hidden.many;
+	gmt_unlock(&context->lock);
+	return uses;
+}
+
+/* True if anything that the context does next runs behind everything enqueued so far. */
+static bool orders_all(const struct gmt_queue *queue, const struct gmt_context *context)
+{
+	return queue->inorder && queue->context == context && atomic_load(&queue->references) > 0 &&
+	       atomic_load(&context->queues) == 1 && !atomic_load(&context->unordered) && !gmt_gated(context);
+}
+
+enum gmt_flight gmt_uses_state(const struct gmt_uses *uses, struct gmt_context *context)
+{
+	enum gmt_flight state = uses->many ? GMT_FLIGHT_BUSY : GMT_FLIGHT_DONE;
+	for (uint32_t i = 0; i < uses->count && state != GMT_FLIGHT_BUSY; i++) {
+		const struct gmt_use *use = &uses->use[i];
+		if (gmt_use_over(use))
+			continue;
+		gmt_queue_poll(use->queue);
+		if (gmt_use_over(use))
+			continue;
+		state = context && orders_all(use->queue, context) ? GMT_FLIGHT_ORDERED : GMT_FLIGHT_BUSY;
+	}
+	return state;
+}

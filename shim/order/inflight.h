@@ -1,0 +1,33 @@
+/*
+ * inflight.h: which enqueued commands still use which memory. A use is a queue and a position; it is over once the queue
+ * is known to have reached that position.
+ */
+#ifndef GMT_INFLIGHT_H
+#define GMT_INFLIGHT_H
+
+#include "../registry/memory.h"
+
+enum gmt_flight {
+	GMT_FLIGHT_DONE,    /* no enqueued command uses it */
+	GMT_FLIGHT_ORDERED, /* one does, but anything that uses it later runs after that */
+	GMT_FLIGHT_BUSY,
+};
+
+#define GMT_COVERS 16
+/* What a command runs after. The first: by the order of its own queue; the others: events that it waits for. */
+struct gmt_covers {
+	uint32_t count;
+	struct gmt_cover cover[GMT_COVERS];
+};
+
+bool gmt_use_over(const struct gmt_use *use);
+/* A command at position of queue, which runs after covers, uses memory. */
+void gmt_use_add(struct gmt_memory *memory, struct gmt_queue *queue, uint64_t position, const struct gmt_covers *covers);
+/* A command may use any memory of the context. */
+void gmt_use_hidden(struct gmt_context *context, struct gmt_queue *queue, uint64_t position);
+/* The uses of memory, with the hidden ones of its context. */
+struct gmt_uses gmt_uses_of(struct gmt_memory *memory);
+/* Polls queues. With a context, order within it counts. */
+enum gmt_flight gmt_uses_state(const struct gmt_uses *uses, struct gmt_context *context);
+
+#endif

@@ -1,0 +1,197 @@
+/*
+ * queue.c: which commands of a queue have completed.
+ *
+ * Commands are counted after their enqueue has returned, and the count is read before a clFinish. So what we know is a
+ * lower bound at any interleaving. We learn from what the program learns: clFinish, blocking calls, and events that it
+ * waits for, queries or has callbacks on. Last comes a marker of ours, which is polled and never waited for.
+ */
+#define _GNU_SOURCE
+#include "queue.h"
+
+#include "../base/dispatch.h"
+#include "../base/lock.h"
+#include "../base/ring.h"
+#include "../base/session.h"
+
+_Atomic uint32_t gmt_gates_outside;
+
+void gmt_context_failed(struct gmt_context *context)
+{
+	if (context && !atomic_exchange(&context->closed, 1))
+		gmt_diag(GMT_DIAG_TRANSPARENT, "a command has failed: memory of its context is not recycled any more");
+}
+
+static _Atomic uint64_t *word_of(struct gmt_queue *queue, uint64_t position)
+{
+	return &queue->after[position % GMT_WINDOW / 64];
+}
+
+static uint64_t bit_of(uint64_t position)
+{
+	return 1ull << (position % 64);
+}
+
+/* A bit may be gone because done has passed it: then the answer is late, never wrong. */
+bool gmt_queue_reached(const struct gmt_queue *queue, uint64_t position)
+{
+	uint64_t done = atomic_load_explicit(&queue->done, memory_order_acquire);
+	if (done >= position)
+		return true;
+	/* Less than: the slot of done itself may not have been cleared yet. */
+	return position - done < GMT_WINDOW && atomic_load(word_of((struct gmt_queue *)queue, position)) & bit_of(position);
+}
+
+/* Moves done to position, and on over the completed commands that follow. Under the queue's lock. */
+static void slide(struct gmt_queue *queue, uint64_t position)
+{
+	uint64_t done = atomic_load(&queue->done);
+	while (done < position || atomic_load(word_of(queue, done + 1)) & bit_of(done + 1)) {
+		if (done < position && position - done > GMT_WINDOW)
+			done = position - GMT_WINDOW - 1; /* no bit can be set before */
+		done++;
+		/* done first: who finds the bit gone then sees that done has passed it, or takes the command for pending. */
+		atomic_store_explicit(&queue->done, done, memory_order_release);
+		if (atomic_load_explicit(word_of(queue, done), memory_order_relaxed) & bit_of(done))
+			atomic_fetch_and(word_of(queue, done), ~bit_of(done));
+	}
+}
+
+/* Under the queue's lock. */
+static void one_done(struct gmt_queue *queue, uint64_t position)
+{
+	uint64_t done = atomic_load(&queue->done);
+	if (position <= done || position - done >= GMT_WINDOW)
+		return;
+	atomic_fetch_or(word_of(queue, position), bit_of(position));
+	slide(queue, done);
+}
+
+/* In a callback from inside a call of ours the lock may fail. Then a marker reports the completion later. */
+void gmt_queue_completed(struct gmt_queue *queue, uint64_t position)
+{
+	if (atomic_load(&queue->done) >= position || !gmt_lock_driver(&queue->lock))
+		return;
+	if (atomic_load(&queue->done) < position)
+		slide(queue, position);
+	gmt_unlock_driver(&queue->lock);
+}
+
+/* Checks the id under the lock, which gmt_queue_recycle takes, too: these positions must not be another queue's. */
+static void complete(const struct gmt_cover *what)
+{
+	struct gmt_queue *queue = what->queue;
+	if (!gmt_lock_driver(&queue->lock))
+		return;
+	if (queue->object.id == what->queue_id) {
+		if (atomic_load(&queue->done) < what->before)
+			slide(queue, what->before);
+		one_done(queue, what->position);
+	}
+	gmt_unlock_driver(&queue->lock);
+}
+
+void gmt_queue_learn(const struct gmt_completion *of)
+{
+	if (!of->what.queue)
+		return;
+	complete(&of->what);
+	for (uint32_t i = 0; i < of->waits; i++)
+		complete(&of->wait[i]);
+}
+
+static void drop_first_marker(struct gmt_queue *queue)
+{
+	cl_event event = queue->marker[0].event;
+	queue->markers--;
+	for (uint32_t i = 0; i < queue->markers; i++)
+		queue->marker[i] = queue->marker[i + 1];
+	gmt_driver.clReleaseEvent(event);
+}
+
+/*
+ * A marker that ended with an error proves nothing: the driver may have given it up because one command failed while
+ * others still run. It stays, since nothing more can be learned there.
+ */
+void gmt_queue_poll(struct gmt_queue *queue)
+{
+	if (!queue->markers || !gmt_lock_driver(&queue->lock))
+		return;
+	while (queue->markers) {
+		struct gmt_marker *first = &queue->marker[0];
+		cl_int status = CL_QUEUED;
+		if (first->position > atomic_load(&queue->done)) {
+			if (gmt_driver.clGetEventInfo(first->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) !=
+			    CL_SUCCESS)
+				status = -1;
+			if (status > CL_COMPLETE)
+				break;
+			if (status < 0) {
+				gmt_context_failed(queue->context);
+				break;
+			}
+			slide(queue, first->position);
+		}
+		drop_first_marker(queue);
+	}
+	gmt_unlock_driver(&queue->lock);
+}
+
+static bool can_mark(const struct gmt_queue *queue, uint64_t position)
+{
+	const struct gmt_context *context = queue->context;
+	/* A marker would keep alive a context that the program has released, and prove nothing in one that has failed. */
+	bool wanted = context && !context->old && !atomic_load(&context->closed) && atomic_load(&context->references) > 0;
+	return wanted && !queue->closed && atomic_load(&queue->done) < position && gmt_driver.clEnqueueMarkerWithWaitList &&
+	       !(queue->markers && queue->marker[queue->markers - 1].position >= position);
+}
+
+void gmt_queue_add_marker(struct gmt_queue *queue, bool gated)
+{
+	cl_command_queue handle = (cl_command_queue)atomic_load(&queue->object.handle);
+	uint64_t position = atomic_load(&queue->enqueued);
+	bool full = queue->markers == GMT_MARKERS;
+	cl_event event;
+	/* In a full list the new marker replaces the newest, unless that one must stay because the new one is gated. */
+	if (!handle || !can_mark(queue, position) || (full && gated) ||
+	    gmt_driver.clEnqueueMarkerWithWaitList(handle, 0, NULL, &event) != CL_SUCCESS)
+		return;
+	if (full)
+		gmt_driver.clReleaseEvent(queue->marker[--queue->markers].event);
+	queue->marker[queue->markers++] = (struct gmt_marker){event, position, gated};
+}
+
+void gmt_queue_mark(struct gmt_queue *queue)
+{
+	gmt_queue_poll(queue);
+	if (atomic_load(&queue->done) >= atomic_load(&queue->enqueued) || !gmt_lock_driver(&queue->lock))
+		return;
+	struct gmt_context *context = queue->context;
+	gmt_queue_add_marker(queue, !context || gmt_gated(context));
+	gmt_unlock_driver(&queue->lock);
+}
+
+bool gmt_queue_drop_markers(struct gmt_queue *queue)
+{
+	if (!gmt_lock_driver(&queue->lock))
+		return false;
+	while (queue->markers)
+		drop_first_marker(queue);
+	gmt_unlock_driver(&queue->lock);
+	return true;
+}
+
+cl_event gmt_queue_marker_behind(struct gmt_queue *queue, uint64_t position)
+{
+	cl_command_queue handle = (cl_command_queue)atomic_load(&queue->object.handle);
+	cl_event event = NULL;
+	for (uint32_t i = 0; i < queue->markers && !event; i++)
+		if (queue->marker[i].position >= position && gmt_driver.clRetainEvent(queue->marker[i].event) == CL_SUCCESS)
+			event = queue->marker[i].event;
+	if (!handle || queue->closed) /* flushed by its release */
+		return event;
+	if (!event && (!gmt_driver.clEnqueueMarkerWithWaitList ||
+		       gmt_driver.clEnqueueMarkerWithWaitList(handle, 0, NULL, &event) != CL_SUCCESS))
+		return NULL;
+	gmt_driver.clFlush(handle);
+	return event;
+}

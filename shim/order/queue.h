@@ -1,0 +1,40 @@
+/*
+ * queue.h: which commands of a queue have completed. A queue counts the commands whose enqueue has returned; a position
+ * is such a count. Nothing here waits; only gmt_queue_marker_behind flushes.
+ */
+#ifndef GMT_QUEUE_H
+#define GMT_QUEUE_H
+
+#include "../registry/objects.h"
+
+bool gmt_queue_reached(const struct gmt_queue *queue, uint64_t position);
+/* Everything up to position has completed. */
+void gmt_queue_completed(struct gmt_queue *queue, uint64_t position);
+/* The program has learned that an event's command has completed, without an error. */
+void gmt_queue_learn(const struct gmt_completion *of);
+/* A command has failed: drivers then give up others early, so order is unknown from here on. context: or NULL. */
+void gmt_context_failed(struct gmt_context *context);
+
+/* Asks the markers of queue which of them have completed. */
+void gmt_queue_poll(struct gmt_queue *queue);
+/* Puts a marker behind everything enqueued, unless one is there or everything is done. */
+void gmt_queue_mark(struct gmt_queue *queue);
+/* The same without polling, under the queue's lock; gated: the marker may run behind commands that wait for a user event. */
+void gmt_queue_add_marker(struct gmt_queue *queue, bool gated);
+/* False if it could not get the lock, in a callback inside the call that polls the queue. */
+bool gmt_queue_drop_markers(struct gmt_queue *queue);
+/*
+ * The event of a marker behind position, with a reference for the caller: an existing one, or a new one; NULL if there can
+ * be none. Under the queue's lock. Flushes, because the program may have flushed its own commands for the last time.
+ */
+cl_event gmt_queue_marker_behind(struct gmt_queue *queue, uint64_t position);
+
+/* 1: queues may wait for semaphores, in all contexts. */
+extern _Atomic uint32_t gmt_gates_outside;
+/* Whether commands of context may wait for the program, so that a marker may not complete for long. */
+static inline bool gmt_gated(const struct gmt_context *context)
+{
+	return atomic_load(&context->gates) || atomic_load_explicit(&gmt_gates_outside, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,252 @@
+/* cooling.c: see cooling.h. */
+#define _GNU_SOURCE
+#include "cooling.h"
+
+#include "../base/call.h"
+#include "../base/lock.h"
+#include "../base/ring.h"
+#include "../base/signals.h"
+#include "../order/closed_queues.h"
+#include "../order/queue.h"
+#include "evict.h"
+
+#include <stdlib.h>
+
+/* Blocks that were freed while in use: a ring that grows, oldest first. */
+static struct cooling {
+	struct gmt_cooled what;
+	struct gmt_context *context;
+	struct gmt_uses uses;
+	struct gmt_use *more; /* instead, when they are too many */
+	uint32_t mores;
+} *cooling;
+static size_t cooling_capacity /* a power of two */, cooling_first;
+static _Atomic size_t cooling_count;
+static _Atomic uint32_t cooling_lock;
+
+static struct cooling *cooling_at(size_t i)
+{
+	return &cooling[(cooling_first + i) & (cooling_capacity - 1)];
+}
+
+static bool cooling_grow(void)
+{
+	size_t count = atomic_load(&cooling_count), capacity = cooling_capacity ? 2 * cooling_capacity : 256;
+	struct cooling *bigger = malloc(capacity * sizeof *bigger);
+	if (!bigger)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		bigger[i] = *cooling_at(i);
+	free(cooling);
+	cooling = bigger;
+	cooling_capacity = capacity;
+	cooling_first = 0;
+	return true;
+}
+
+/* Used on more queues than we keep apart: waits for everything that the context's queues have been given so far. */
+static void wait_for_all(struct cooling *entry)
+{
+	uint32_t room = 64;
+	for (;;) {
+		entry->more = malloc(room * sizeof *entry->more);
+		if (!entry->more)
+			return; /* it cools forever, which is safe */
+		entry->mores = gmt_queue_pending(entry->context, entry->more, room);
+		if (entry->mores <= room)
+			break;
+		room = entry->mores + 64;
+		free(entry->more);
+	}
+	entry->uses.many = false;
+	entry->uses.count = 0;
+}
+
+static void append(struct cooling *entry)
+{
+	gmt_lock(&cooling_lock);
+	size_t count = atomic_load(&cooling_count);
+	bool room = count < cooling_capacity || cooling_grow();
+	if (room) {
+		*cooling_at(count) = *entry;
+		atomic_store(&cooling_count, count + 1);
+	}
+	gmt_unlock(&cooling_lock);
+	if (!room) /* it cools forever, a deferred release included */
+		free(entry->more);
+}
+
+static bool take_first(struct cooling *entry)
+{
+	gmt_lock(&cooling_lock);
+	size_t count = atomic_load(&cooling_count);
+	if (count) {
+		*entry = *cooling_at(0);
+		cooling_first = (cooling_first + 1) & (cooling_capacity - 1);
+		atomic_store(&cooling_count, count - 1);
+	}
+	gmt_unlock(&cooling_lock);
+	return count > 0;
+}
+
+void gmt_cooling_add(const struct gmt_cooled *what, const struct gmt_uses *uses, struct gmt_context *context)
+{
+	struct cooling entry = {*what, context, *uses, NULL, 0};
+	if (uses->many)
+		wait_for_all(&entry);
+	append(&entry);
+}
+
+/* Forgets what is over; only a long list is worth that. */
+static bool cooled(struct cooling *entry)
+{
+	for (; entry->mores; entry->mores--) {
+		const struct gmt_use *use = &entry->more[entry->mores - 1];
+		if (!gmt_use_over(use))
+			gmt_queue_poll(use->queue);
+		if (!gmt_use_over(use))
+			return false;
+	}
+	return gmt_uses_state(&entry->uses, NULL) == GMT_FLIGHT_DONE;
+}
+
+#define ASKED_MAX 32
+/* Queues that entries wait for. */
+struct asked {
+	struct gmt_queue *queue[ASKED_MAX];
+	unsigned count;
+};
+
+static void ask(struct asked *asked, const struct gmt_use *use)
+{
+	for (unsigned i = 0; i < asked->count; i++)
+		if (asked->queue[i] == use->queue)
+			return;
+	if (asked->count < ASKED_MAX && !gmt_use_over(use))
+		asked->queue[asked->count++] = use->queue;
+}
+
+static void ask_all(struct asked *asked, const struct cooling *entry)
+{
+	for (uint32_t i = 0; i < entry->uses.count; i++)
+		ask(asked, &entry->uses.use[i]);
+	if (entry->mores) /* one after the other */
+		ask(asked, &entry->more[entry->mores - 1]);
+}
+
+/*
+ * An entry that is still in use goes to the end, so that no stuck block hides the others. The driver is asked without the
+ * lock: a callback of the program may run in there, and release memory that is to cool.
+ */
+static bool next_cooled(struct gmt_cooled *out, struct cooling *entry, struct asked *asked)
+{
+	if (cooled(entry)) {
+		free(entry->more);
+		*out = entry->what;
+		return true;
+	}
+	ask_all(asked, entry);
+	append(entry);
+	return false;
+}
+
+/*
+ * Looks at no more than most entries, and takes up to room that have cooled. With markers, puts some behind what nothing
+ * else reports.
+ */
+static unsigned take_cooled(struct gmt_cooled *out, unsigned room, unsigned most, bool markers)
+{
+	size_t count = atomic_load_explicit(&cooling_count, memory_order_relaxed);
+	unsigned found = 0;
+	struct asked asked = {.count = 0};
+	struct cooling entry;
+	for (size_t looked = 0; looked < most && looked < count && found < room && take_first(&entry); looked++)
+		found += next_cooled(&out[found], &entry, &asked);
+	for (unsigned i = 0; markers && i < asked.count; i++)
+		gmt_queue_mark(asked.queue[i]);
+	return found;
+}
+
+/* Takes one deferred release out of a context's; false if there is none. */
+static bool take_deferred(const struct gmt_context *context, struct gmt_cooled *out)
+{
+	bool found = false;
+	gmt_lock(&cooling_lock);
+	size_t count = atomic_load(&cooling_count);
+	for (size_t i = 0; i < count && !found; i++) {
+		struct cooling *entry = cooling_at(i);
+		found = entry->what.deferred && entry->context == context;
+		if (found) {
+			*out = entry->what;
+			entry->what.deferred = NULL;
+		}
+	}
+	gmt_unlock(&cooling_lock);
+	return found;
+}
+
+/* Gives up all entries of a context. */
+static void drop_entries(struct gmt_context *context)
+{
+	gmt_lock(&cooling_lock);
+	size_t count = atomic_load(&cooling_count), kept = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct cooling entry = *cooling_at(i);
+		if (entry.context == context)
+			free(entry.more);
+		else
+			*cooling_at(kept++) = entry;
+	}
+	atomic_store(&cooling_count, kept);
+	gmt_unlock(&cooling_lock);
+}
+
+/* Whether a block still is the pool's: another thread may have given it up while it cooled. */
+static bool is_there(const struct gmt_cooled *what)
+{
+	return what->suballoc || gmt_memory_is_pooled(what->handle, what->block);
+}
+
+/*
+ * The event is written before the core knows: from then on another thread may give the block up, and what that says must
+ * come after it.
+ */
+static void give_to_core(const struct gmt_cooled *what)
+{
+	struct gmt_evictions evictions;
+	evictions.count = evictions.more = 0;
+	if (gmt_unlikely(what->deferred != NULL))
+		gmt_suballoc_release_deferred(what->deferred, what->block);
+	if (gmt_unlikely(what->deferred_only))
+		return;
+	uint64_t now = gmt_now();
+	if (!is_there(what))
+		return;
+	struct gmtevent event = GMT_EVENT_COOLED(.time = now, .sub_allocation = what->suballoc, .tag = what->tag, .bytes = what->size,
+						 .block = what->block);
+	gmt_ring_write(&event);
+	gmt_evict_begin();
+	if (gmt_decision_known(GMT_CORE(cooled(what->block, (int64_t)now, &evictions)), now))
+		gmt_evict_all(&evictions);
+	else
+		gmt_pool_fail();
+	gmt_evict_end();
+}
+
+void gmt_cooling_collect(unsigned most, bool markers)
+{
+	struct gmt_cooled done[16];
+	unsigned count = take_cooled(done, sizeof done / sizeof done[0], most, markers);
+	for (unsigned i = 0; i < count; i++)
+		if (gmt_pooling())
+			give_to_core(&done[i]);
+		else if (done[i].deferred)
+			gmt_suballoc_release_deferred(done[i].deferred, done[i].block);
+}
+
+void gmt_cooling_drop(struct gmt_context *context)
+{
+	for (struct gmt_cooled what; take_deferred(context, &what);)
+		gmt_suballoc_release_deferred(what.deferred, what.block);
+	drop_entries(context);
+}

@@ -1,0 +1,25 @@
+/* cooling.h: blocks that the program released while commands use them. They cool until these have completed. */
+#ifndef GMT_COOLING_H
+#define GMT_COOLING_H
+
+#include "../order/inflight.h"
+
+struct gmt_cooled {
+	uint64_t block, size;
+	uint32_t tag;
+	bool suballoc;
+	cl_mem handle;      /* of a whole block */
+	cl_mem deferred;    /* of a sub-allocation to release then, because of its destructors; else NULL */
+	bool deferred_only; /* nothing else to do then: its range is free already, or stays taken */
+};
+
+void gmt_cooling_add(const struct gmt_cooled *what, const struct gmt_uses *uses, struct gmt_context *context);
+/*
+ * Makes blocks free whose commands have completed. Looks at no more than most of them and never waits. With markers, puts
+ * markers behind commands whose end nothing else reports.
+ */
+void gmt_cooling_collect(unsigned most, bool markers);
+/* A context's last reference goes: releases what is deferred, forgets the rest. */
+void gmt_cooling_drop(struct gmt_context *context);
+
+#endif

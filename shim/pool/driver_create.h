@@ -1,0 +1,43 @@
+/* driver_create.h: creates that reach the driver: within the budget, and retried when memory runs out. */
+#ifndef GMT_DRIVER_CREATE_H
+#define GMT_DRIVER_CREATE_H
+
+#include "../base/call.h"
+#include "budget.h"
+#include "oom.h"
+
+/* A buffer that the program asks for. */
+struct gmt_request_for {
+	struct gmt_context *context;
+	cl_mem_flags flags;
+	size_t size;
+	void *host; /* to copy from, or NULL */
+	uint32_t tag;
+};
+
+/* One attempt. */
+cl_mem gmt_driver_create_once(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error);
+/* Retries for as long as the pool has something to give back. */
+cl_mem gmt_driver_create(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error);
+
+/*
+ * The same for any create that never comes from the pool; expression makes the call. bytes count against the budget, if
+ * they are known beforehand.
+ */
+#define GMT_DRIVER_CREATE(call, handle, error, bytes, expression)                                                      \
+	do {                                                                                                           \
+		struct gmt_shortage gmt_short = gmt_shortage();                                                        \
+		do {                                                                                                   \
+			(handle) = NULL;                                                                               \
+			if (gmt_budget_take(bytes)) {                                                                  \
+				(handle) = (expression);                                                               \
+				if (!(handle))                                                                         \
+					gmt_budget_give(bytes);                                                        \
+			} else {                                                                                       \
+				(error) = CL_MEM_OBJECT_ALLOCATION_FAILURE;                                            \
+			}                                                                                              \
+			gmt_driver_returned(call);                                                                     \
+		} while (!(handle) && gmt_oom_drain(&gmt_short, (error), (bytes)));                                    \
+	} while (0)
+
+#endif

@@ -1,0 +1,178 @@
+/*
+ * evict.c: see evict.h. A block belongs to the pool while its entry is POOLED. The thread that claims it owns it, so it is handed
+ * out or released exactly once.
+ */
+#define _GNU_SOURCE
+#include "evict.h"
+
+#include "../base/call.h"
+#include "../base/dispatch.h"
+#include "../base/ring.h"
+#include "../base/signals.h"
+#include "budget.h"
+#include "frag_stats.h"
+
+/* On cache lines of their own: every create and release of the pool writes the others, every create and command reads this. */
+_Alignas(64) _Atomic uint64_t gmt_given_back;
+_Alignas(64) _Atomic uint32_t gmt_evict_running;
+_Alignas(64) _Atomic uint32_t gmt_evict_leaving;
+
+void gmt_evict_begin(void)
+{
+	atomic_fetch_add(&gmt_evict_running, 1);
+}
+
+void gmt_evict_end(void)
+{
+	atomic_fetch_sub(&gmt_evict_running, 1);
+}
+
+cl_int gmt_evict_block(const struct gmt_eviction *e, uint64_t counted)
+{
+	uint64_t start = gmt_now();
+	cl_int err = gmt_driver.clReleaseMemObject((cl_mem)(uintptr_t)e->handle);
+	gmt_budget_give(counted);
+	uint64_t cost = gmt_now() - start;
+	struct gmtevent event = GMT_EVENT_EVICT(.time = start, .duration = gmt_clamp32(cost), .cost = gmt_clamp32(cost),
+						.reason = (enum gmtevict)e->reason, .status = gmt_clamp16(err), .tag = e->tag,
+						.bytes = e->size, .block = e->block);
+	gmt_ring_write(&event);
+	return err;
+}
+
+void gmt_slab_unpin(struct gmt_memory *slab)
+{
+	if (atomic_fetch_sub(&slab->pins, 1) != 1)
+		return;
+	struct gmt_eviction e = {
+		.block = slab->block,
+		.size = slab->granted,
+		.handle = (uint64_t)(uintptr_t)gmt_memory_handle(slab),
+		.tag = slab->tag,
+		.reason = slab->reason,
+	};
+	gmt_evict_block(&e, gmt_memory_unregister(slab));
+	gmt_frag_stats(gmt_now(), true);
+}
+
+void gmt_suballoc_gone(struct gmt_memory *slab)
+{
+	gmt_memory_count_child(slab, -1);
+	gmt_slab_unpin(slab);
+}
+
+/* The pool gives up a slab that the caller has claimed. */
+static void evict_slab(struct gmt_memory *slab, enum gmtevict reason)
+{
+	slab->reason = (uint8_t)reason;
+	gmt_slab_unpin(slab);
+}
+
+cl_int gmt_suballoc_end(struct gmt_memory *memory)
+{
+	struct gmt_memory *slab = memory->slab;
+	cl_mem handle = gmt_memory_handle(memory);
+	gmt_memory_unregister(memory);
+	cl_int err = gmt_driver.clReleaseMemObject(handle);
+	gmt_memory_count_child(slab, -1);
+	return err;
+}
+
+/* Releases what the caller has claimed. */
+static void abandon_slab_or_suballoc(struct gmt_memory *memory)
+{
+	struct gmt_memory *slab = memory->slab;
+	if (slab) {
+		gmt_suballoc_end(memory);
+		gmt_slab_unpin(slab);
+	} else {
+		evict_slab(memory, GMT_EVICT_POLICY);
+	}
+}
+
+void gmt_suballoc_release_deferred(cl_mem handle, uint64_t block)
+{
+	struct gmt_memory *memory = gmt_memory_find(handle);
+	if (memory && memory->block == block && gmt_memory_claim(memory))
+		abandon_slab_or_suballoc(memory);
+}
+
+/* Pooling has ended: what the pool has goes back to the driver. */
+static void abandon_all(void)
+{
+	if (gmt_session_is_quiet())
+		return;
+	uint32_t bucket = 0;
+	for (struct gmt_memory *memory; (memory = gmt_memory_next_pooled(&bucket));) {
+		if (!gmt_memory_claim(memory))
+			continue;
+		if (memory->is_slab || memory->slab) {
+			abandon_slab_or_suballoc(memory);
+			continue;
+		}
+		struct gmt_eviction e = {
+			.block = memory->block,
+			.size = memory->granted,
+			.handle = (uint64_t)(uintptr_t)gmt_memory_handle(memory),
+			.tag = memory->tag,
+			.reason = GMT_EVICT_POLICY,
+		};
+		gmt_evict_block(&e, gmt_memory_unregister(memory));
+	}
+}
+
+void gmt_pooling_off(enum gmtdiag code, const char *why)
+{
+	if (!atomic_exchange(&gmt_session.pooling, 0))
+		return;
+	gmt_diag(code, why);
+	abandon_all();
+}
+
+void gmt_pool_fail(void)
+{
+	gmt_pooling_off(GMT_DIAG_PANIC, "the allocator failed; buffers come from the driver from here on");
+	abandon_all(); /* again: this thread may have come late */
+}
+
+void gmt_pool_recheck(void)
+{
+	if (gmt_unlikely(!gmt_pooling()))
+		abandon_all();
+}
+
+static void evict(const struct gmt_eviction *e)
+{
+	struct gmt_memory *memory = gmt_memory_find((const void *)(uintptr_t)e->handle);
+	if (!memory || !gmt_memory_claim(memory))
+		return; /* abandon was first */
+	if (gmt_unlikely(memory->is_slab)) {
+		evict_slab(memory, e->reason);
+		return;
+	}
+	gmt_evict_block(e, gmt_memory_unregister(memory));
+}
+
+/* The core's own thread comes here, too, so it sets the guard itself. */
+void gmt_evict_all(struct gmt_evictions *evictions)
+{
+	if (gmt_likely(!evictions->count))
+		return;
+	int inside = gmt_inside;
+	atomic_fetch_add(&gmt_evict_leaving, 1);
+	gmt_inside = 1;
+	for (;;) {
+		for (uint32_t i = 0; i < evictions->count && !gmt_session_is_quiet(); i++)
+			evict(&evictions->list[i]);
+		if (!evictions->more)
+			break;
+		evictions->count = evictions->more = 0;
+		if (GMT_CORE(more(evictions)) < 0) {
+			gmt_pool_fail();
+			break;
+		}
+	}
+	atomic_fetch_add(&gmt_given_back, 1);
+	atomic_fetch_sub(&gmt_evict_leaving, 1);
+	gmt_inside = inside;
+}

@@ -1,0 +1,40 @@
+/*
+ * evict.h: what leaves the pool: evicted blocks and slabs, and everything once pooling ends. oom.c asks here what other
+ * threads are giving back.
+ */
+#ifndef GMT_EVICT_H
+#define GMT_EVICT_H
+
+#include "../base/session.h"
+#include "../registry/memory.h"
+
+/* Around every call of the core that may take blocks out of the pool, until they have been released. */
+void gmt_evict_begin(void);
+void gmt_evict_end(void);
+/* Releases the blocks that a call of the core took out of the pool. */
+void gmt_evict_all(struct gmt_evictions *evictions);
+/* Releases a block that has left the pool and the registry; counted: bytes to give back to the budget. */
+cl_int gmt_evict_block(const struct gmt_eviction *e, uint64_t counted);
+
+/* Drops a pin of a slab: the pool's, or that of a sub-allocation. The last one releases the slab. */
+void gmt_slab_unpin(struct gmt_memory *slab);
+/* A sub-allocation of the slab has left the registry. */
+void gmt_suballoc_gone(struct gmt_memory *slab);
+/* Takes a sub-allocation out of the registry and releases it in the driver. The slab stays pinned. */
+cl_int gmt_suballoc_end(struct gmt_memory *memory);
+/* Releases a POOLED sub-allocation whose commands have completed, unless it has gone. */
+void gmt_suballoc_release_deferred(cl_mem handle, uint64_t block);
+
+/* Ends pooling and reports why. Buffers in use keep working; pooled blocks go to the driver. */
+void gmt_pooling_off(enum gmtdiag code, const char *why);
+/* The core has failed: from here on buffers come from the driver. */
+void gmt_pool_fail(void);
+/* After a block became POOLED: releases it if pooling has ended meanwhile. */
+void gmt_pool_recheck(void);
+
+/* For oom.c: calls of gmt_evict_all that have returned, and what is going on now. */
+extern _Atomic uint64_t gmt_given_back;
+extern _Atomic uint32_t gmt_evict_running; /* between gmt_evict_begin and gmt_evict_end */
+extern _Atomic uint32_t gmt_evict_leaving; /* inside gmt_evict_all */
+
+#endif

@@ -1,0 +1,204 @@
+/*
+ * images.c: an image may share memory with a buffer, and drivers may refuse to create an image of a sub-buffer (PoCL 3.1
+ * does). In front of such a driver the program could notice sub-allocations, so a program that can create images gets
+ * whole blocks. It can if its files import, or if it looks up, a function that creates images.
+ */
+#define _GNU_SOURCE
+#include "images.h"
+
+#include "../base/dispatch.h"
+
+#include <link.h>
+#include <string.h>
+
+_Atomic int gmt_images_wanted;
+static _Atomic unsigned long long looked; /* how many files had been loaded when we looked last */
+
+/* Relocations. We only need their symbols, so those with and without an addend look alike. */
+struct relocations {
+	const char *first;
+	size_t bytes, each;
+};
+
+/* Where a file's dynamic section says that its symbols are. */
+struct symbols {
+	const ElfW(Sym) *table;
+	const char *names;
+	const uint32_t *hash, *gnuhash;
+	struct relocations calls, rel, rela;
+};
+
+static const void *at(const struct dl_phdr_info *file, ElfW(Addr) address)
+{
+	return (const void *)(address < file->dlpi_addr ? address + file->dlpi_addr : address);
+}
+
+static void learn(struct symbols *s, const struct dl_phdr_info *file, const ElfW(Dyn) *entry)
+{
+	switch (entry->d_tag) {
+	case DT_SYMTAB:
+		s->table = at(file, entry->d_un.d_ptr);
+		break;
+	case DT_STRTAB:
+		s->names = at(file, entry->d_un.d_ptr);
+		break;
+	case DT_HASH:
+		s->hash = at(file, entry->d_un.d_ptr);
+		break;
+	case DT_GNU_HASH:
+		s->gnuhash = at(file, entry->d_un.d_ptr);
+		break;
+	case DT_JMPREL:
+		s->calls.first = at(file, entry->d_un.d_ptr);
+		break;
+	case DT_PLTRELSZ:
+		s->calls.bytes = entry->d_un.d_val;
+		break;
+	case DT_PLTREL:
+		s->calls.each = entry->d_un.d_val == DT_RELA ? sizeof(ElfW(Rela)) : sizeof(ElfW(Rel));
+		break;
+	case DT_REL:
+		s->rel.first = at(file, entry->d_un.d_ptr);
+		break;
+	case DT_RELSZ:
+		s->rel.bytes = entry->d_un.d_val;
+		break;
+	case DT_RELA:
+		s->rela.first = at(file, entry->d_un.d_ptr);
+		break;
+	case DT_RELASZ:
+		s->rela.bytes = entry->d_un.d_val;
+		break;
+	default:
+		break;
+	}
+}
+
+static struct symbols symbols_of(const struct dl_phdr_info *file)
+{
+	struct symbols s = {.rel.each = sizeof(ElfW(Rel)), .rela.each = sizeof(ElfW(Rela))};
+	const ElfW(Dyn) *entry = NULL;
+	for (unsigned i = 0; i < file->dlpi_phnum; i++)
+		if (file->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			entry = (const void *)(file->dlpi_addr + file->dlpi_phdr[i].p_vaddr);
+	for (; entry && entry->d_tag != DT_NULL; entry++)
+		learn(&s, file, entry);
+	return s;
+}
+
+static bool creates_images(const char *name)
+{
+	return strncmp(name, "clCreateImage", strlen("clCreateImage")) == 0;
+}
+
+static bool imports(const struct symbols *s, size_t symbol)
+{
+	return s->table[symbol].st_shndx == SHN_UNDEF && creates_images(s->names + s->table[symbol].st_name);
+}
+
+static size_t symbol_of(const ElfW(Rel) *relocation)
+{
+	return __ELF_NATIVE_CLASS == 64 ? relocation->r_info >> 32 : relocation->r_info >> 8;
+}
+
+static bool relocates(const struct symbols *s, const struct relocations *r)
+{
+	for (size_t i = 0; r->first && r->each && i + r->each <= r->bytes; i += r->each)
+		if (imports(s, symbol_of((const void *)(r->first + i))))
+			return true;
+	return false;
+}
+
+/*
+ * The GNU hash table covers only the symbols that a file defines; the imported ones come before these. For a file that
+ * defines nothing it does not say how many symbols there are, so we go through the relocations.
+ */
+static int look_into(struct dl_phdr_info *file, size_t size, void *unused)
+{
+	(void)size, (void)unused;
+	struct symbols s = symbols_of(file);
+	uint32_t count = s.hash ? s.hash[1] : s.gnuhash ? s.gnuhash[1] : 0;
+	if (!s.table || !s.names)
+		return 0;
+	for (uint32_t i = 1; i < count; i++)
+		if (imports(&s, i))
+			return 1;
+	return count <= 1 && (relocates(&s, &s.calls) || relocates(&s, &s.rela) || relocates(&s, &s.rel));
+}
+
+/* The first file is enough: all have the same count. */
+static int count_loaded(struct dl_phdr_info *file, size_t size, void *loaded)
+{
+	if (size >= offsetof(struct dl_phdr_info, dlpi_adds) + sizeof file->dlpi_adds)
+		*(unsigned long long *)loaded = file->dlpi_adds;
+	return 1;
+}
+
+/* Looks again when more files have been loaded. */
+static bool wanted(void)
+{
+	unsigned long long loaded = 1;
+	if (atomic_load_explicit(&gmt_images_wanted, memory_order_relaxed))
+		return true;
+	dl_iterate_phdr(count_loaded, &loaded);
+	if (gmt_likely(atomic_load(&looked) == loaded))
+		return false;
+	bool found = dl_iterate_phdr(look_into, NULL) != 0;
+	if (found)
+		atomic_store(&gmt_images_wanted, 1);
+	atomic_store(&looked, loaded);
+	return found;
+}
+
+/* The driver creates images, but none of a sub-buffer. */
+static bool refuses_in(cl_context context, uint32_t align)
+{
+	const cl_image_format format = {CL_RGBA, CL_UNSIGNED_INT8};
+	cl_image_desc desc = {.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = 4};
+	cl_buffer_region region = {align, 16};
+	cl_int err = CL_SUCCESS;
+	cl_mem whole = gmt_driver.clCreateBuffer(context, 0, align + 16u, NULL, &err), images[2] = {NULL, NULL};
+	if (!whole)
+		return false;
+	cl_mem part = gmt_driver.clCreateSubBuffer(whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
+	for (int i = 0; i < 2; i++) {
+		desc.mem_object = i ? part : whole;
+		images[i] = desc.mem_object && gmt_driver.clCreateImage ? gmt_driver.clCreateImage(context, 0, &format, &desc, NULL, &err) : NULL;
+	}
+	bool refused = images[0] && !images[1];
+	cl_mem all[] = {images[0], images[1], part, whole};
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+		if (all[i])
+			gmt_driver.clReleaseMemObject(all[i]);
+	return refused;
+}
+
+/* Tries it in a separate context, because a refusal may leave traces (PoCL 3.1 keeps a reference). */
+static bool refuses(const struct gmt_context *context)
+{
+	cl_int err = CL_SUCCESS;
+	cl_context own = gmt_driver.clCreateContext(NULL, 1, &context->device, NULL, NULL, &err);
+	bool refused = own && refuses_in(own, context->align);
+	if (own)
+		gmt_driver.clReleaseContext(own);
+	return refused;
+}
+
+bool gmt_images_allow_suballoc(struct gmt_context *context)
+{
+	uint8_t images = atomic_load_explicit(&context->images, memory_order_relaxed);
+	if (images != GMT_IMAGES_UNTRIED)
+		return images == GMT_IMAGES_OF_SUBBUFFERS;
+	if (!wanted())
+		return true; /* so far */
+	static _Atomic int known; /* of the first device: 1 + enum gmt_images */
+	static _Atomic(cl_device_id) first;
+	bool same = atomic_load(&known) && atomic_load(&first) == context->device;
+	images = same ? (uint8_t)(atomic_load(&known) - 1) : refuses(context) ? GMT_IMAGES_OF_BUFFERS_ONLY : GMT_IMAGES_OF_SUBBUFFERS;
+	atomic_store(&context->images, images);
+	if (!atomic_load(&known)) {
+		atomic_store(&first, context->device);
+		atomic_store(&known, 1 + images);
+	}
+	return images == GMT_IMAGES_OF_SUBBUFFERS;
+}

@@ -1,0 +1,114 @@
+/*
+ * oom.c: out of memory. The pool gives blocks back and the hook tries the program's call again. What another thread has
+ * given back, or is about to, counts as well: several calls that fail together neither empty the pool for one of them, nor
+ * give up while memory is on its way.
+ */
+#define _GNU_SOURCE
+#include "oom.h"
+
+#include "../base/call.h"
+#include "../base/ring.h"
+#include "../base/signals.h"
+#include "budget.h"
+
+#include <time.h>
+
+/*
+ * How long a thread waits for others inside the driver: a release may wait there for commands, and these for a user event
+ * that the waiting thread is to set. For a thread inside the core, or just leaving it, a moment is enough.
+ */
+#define WAIT_FOR_DRIVER 100000000u /* ns */
+#define WAIT_FOR_CORE 1000000u
+#define OTHERS_MAX 64 /* what others free need not help this call */
+
+static _Alignas(64) _Atomic uint32_t draining;
+
+static bool out_of_memory(cl_int error)
+{
+	return error == CL_MEM_OBJECT_ALLOCATION_FAILURE || error == CL_OUT_OF_RESOURCES || error == CL_OUT_OF_HOST_MEMORY;
+}
+
+/* Whether blocks have reached the driver since the latest attempt began. */
+static bool freed_since(struct gmt_shortage *s)
+{
+	uint64_t given = atomic_load(&gmt_given_back);
+	if (given == s->seen || s->others == OTHERS_MAX)
+		return false;
+	s->seen = given;
+	s->others++;
+	return true;
+}
+
+/*
+ * Waits until others have freed something, until they are gone, or for most ns. Never in a callback: the driver call of
+ * those others may wait for it.
+ */
+static bool wait_for(struct gmt_shortage *s, _Atomic uint32_t *others, uint64_t most)
+{
+	const struct timespec moment = {.tv_nsec = 20000};
+	if (!atomic_load(others) || gmt_in_callback)
+		return freed_since(s);
+	uint64_t start = gmt_now();
+	while (!freed_since(s)) {
+		if (!atomic_load(others) || gmt_now() - start > most)
+			return freed_since(s);
+		nanosleep(&moment, NULL);
+	}
+	return true;
+}
+
+/*
+ * Gives back what the budget lacks; otherwise one block, and then as much again as so far, so that no more than twice
+ * what is needed goes back. False: nothing was left.
+ */
+static bool give_back(struct gmt_shortage *s, uint64_t need)
+{
+	uint64_t lacks = gmt_budget_lacks(need), ask = lacks ? lacks : s->given ? s->given : 1;
+	struct gmt_evictions evictions = {0};
+	gmt_evict_begin();
+	int64_t number = GMT_CORE(drain(ask, &evictions));
+	if (number < 0)
+		gmt_pool_fail();
+	if (number > 0)
+		gmt_decision_write((struct gmtorderfields){
+			.order = GMT_ORDER_DRAIN, .number = (uint64_t)number, .time = gmt_now(), .bytes = ask,
+		});
+	uint64_t sum = 0;
+	for (uint32_t i = 0; i < evictions.count; i++)
+		sum += evictions.list[i].size;
+	s->given += evictions.more && sum < ask ? ask : sum;
+	bool some = number >= 0 && evictions.count > 0;
+	if (some)
+		gmt_evict_all(&evictions);
+	gmt_evict_end();
+	s->seen = atomic_load(&gmt_given_back);
+	return some;
+}
+
+/* One thread drains at a time, unless that takes long. False: it took long. */
+static bool take_turn(void)
+{
+	const struct timespec moment = {.tv_nsec = 20000};
+	if (!atomic_exchange(&draining, 1))
+		return true;
+	uint64_t start = gmt_now();
+	while (atomic_exchange(&draining, 1)) {
+		if (gmt_in_callback || gmt_now() - start > WAIT_FOR_DRIVER)
+			return false;
+		nanosleep(&moment, NULL);
+	}
+	return true;
+}
+
+bool gmt_oom_drain(struct gmt_shortage *s, cl_int error, uint64_t need)
+{
+	if (!out_of_memory(error) || !gmt_pooling())
+		return false;
+	if (freed_since(s) || wait_for(s, &gmt_evict_leaving, WAIT_FOR_DRIVER))
+		return true;
+	bool turn = take_turn();
+	bool some = freed_since(s) || give_back(s, need);
+	if (turn)
+		atomic_store(&draining, 0);
+	return some || wait_for(s, &gmt_evict_running, WAIT_FOR_CORE) || wait_for(s, &gmt_evict_leaving, WAIT_FOR_DRIVER);
+}

@@ -1,0 +1,108 @@
+/* plan.c: see plan.h. */
+#define _GNU_SOURCE
+#include "plan.h"
+
+#include "../base/lock.h"
+#include "../base/ring.h"
+#include "../base/signals.h"
+
+#define HOST_ACCESS (CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_NO_ACCESS)
+#define DEVICE_ACCESS (CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY)
+
+/* The modes of a group exclude each other. */
+static bool at_most_one(cl_mem_flags flags, cl_mem_flags group)
+{
+	flags &= group;
+	return (flags & (flags - 1)) == 0;
+}
+
+/* Anything that the driver might refuse, or that we do not know, goes to the driver. */
+bool gmt_plan_eligible(const struct gmt_request_for *r)
+{
+	const cl_mem_flags known = DEVICE_ACCESS | HOST_ACCESS | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR;
+	bool copies = r->flags & CL_MEM_COPY_HOST_PTR;
+	if (copies && (r->size < gmt_session.config.copymin || r->flags & (CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS)))
+		return false; /* filling a block would cost more than it saves, or is not allowed */
+	return r->context && copies == (r->host != NULL) && r->size > 0 &&
+	       (!r->context->largest || r->size <= r->context->largest) && !(r->flags & ~known) &&
+	       at_most_one(r->flags, DEVICE_ACCESS) && at_most_one(r->flags, HOST_ACCESS);
+}
+
+uint32_t gmt_plan_class(struct gmt_context *context, cl_mem_flags flags)
+{
+	static _Atomic uint32_t classes;
+	uint32_t count = atomic_load_explicit(&context->classes, memory_order_acquire), class = 0;
+	for (uint32_t i = 0; i < count; i++)
+		if (context->flags[i] == flags)
+			return context->class[i];
+	gmt_lock(&context->lock);
+	count = atomic_load(&context->classes);
+	for (uint32_t i = 0; i < count && !class; i++)
+		if (context->flags[i] == flags)
+			class = context->class[i];
+	if (!class && count < GMT_CLASSES_MAX) {
+		class = atomic_fetch_add(&classes, 1) + 1;
+		context->flags[count] = flags;
+		context->class[count] = class;
+		atomic_store_explicit(&context->classes, count + 1, memory_order_release);
+	}
+	gmt_unlock(&context->lock);
+	return class;
+}
+
+/* The largest block that a request may be rounded up to. */
+static uint64_t most(const struct gmt_request_for *r)
+{
+	bool constant = r->context->constant && r->size <= r->context->constant && r->context->constant < r->context->largest;
+	return constant ? r->context->constant : r->context->largest;
+}
+
+bool gmt_plan_for(const struct gmt_call *call, const struct gmt_request_for *r, uint32_t class, uint32_t align, struct gmt_plan *plan)
+{
+	struct gmt_request request = {
+		.size = r->size,
+		.max = r->context->largest,
+		.round = most(r),
+		.heap = r->context->heap,
+		.time = (int64_t)call->start,
+		.class = class,
+		.tag = r->tag,
+		.align = align,
+		.pinned = (r->flags & CL_MEM_ALLOC_HOST_PTR) != 0,
+		.exact = r->host != NULL, /* the driver copies as much as it creates */
+	};
+	struct gmt_evictions evictions;
+	evictions.count = evictions.more = 0;
+	gmt_evict_begin();
+	int64_t number = GMT_CORE(plan(&request, plan, &evictions));
+	bool ok = number >= 0;
+	if (ok && plan->waived)
+		gmt_decision_write((struct gmtorderfields){
+			.order = GMT_ORDER_ABORT,
+			.number = (uint64_t)number - 1,
+			.time = call->start,
+			.decision = (uint64_t)plan->waived,
+		});
+	if (ok) {
+		plan->number = number;
+		gmt_decision_known(number, call->start);
+		gmt_evict_all(&evictions);
+	}
+	gmt_evict_end();
+	return ok;
+}
+
+void gmt_plan_abort(const struct gmt_call *call, const struct gmt_plan *plan, bool grown)
+{
+	int64_t number = GMT_CORE(abort(plan));
+	if (number < 0)
+		gmt_pool_fail();
+	if (number > 0)
+		gmt_decision_write((struct gmtorderfields){
+			.order = GMT_ORDER_ABORT,
+			.number = (uint64_t)number,
+			.time = call->last,
+			.decision = (uint64_t)plan->number,
+			.slab = grown ? gmt_decision : 0,
+		});
+}

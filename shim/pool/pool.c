@@ -1,0 +1,138 @@
+/* pool.c: carries out the plans of the core. */
+#define _GNU_SOURCE
+#include "pool.h"
+
+#include "../base/ring.h"
+#include "../base/signals.h"
+#include "../order/inflight.h"
+#include "cooling.h"
+#include "plan.h"
+#include "suballoc.h"
+#include "upload.h"
+
+static struct gmt_served direct(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error)
+{
+	struct gmt_served served = {.granted = r->size, .outcome = GMT_OUTCOME_DRIVER, .written = true};
+	served.handle = gmt_driver_create(call, r, error);
+	if (!served.handle)
+		served.outcome = GMT_OUTCOME_FAILED;
+	return served;
+}
+
+static struct gmt_served miss(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, cl_int *error)
+{
+	struct gmt_served served = {
+		.granted = plan->size, .block = plan->block, .outcome = GMT_OUTCOME_MISS, .reason = plan->reason, .written = true,
+	};
+	struct gmt_request_for block = *r;
+	block.size = plan->size;
+	if (!r->host || plan->size == r->size) /* the driver copies as much as it creates */
+		served.handle = gmt_driver_create(call, &block, error);
+	if (served.handle) {
+		if (gmt_decision_known(GMT_CORE(commit(plan, (uint64_t)(uintptr_t)served.handle)), call->last))
+			return served;
+		gmt_pool_fail();
+		served.block = 0;
+		served.outcome = GMT_OUTCOME_DRIVER;
+		return served;
+	}
+	gmt_plan_abort(call, plan, false);
+	/* Rounding up must not make a request fail that the driver would have served. */
+	if (plan->size > r->size)
+		return direct(call, r, error);
+	served.block = 0;
+	served.granted = r->size;
+	served.outcome = GMT_OUTCOME_FAILED;
+	return served;
+}
+
+/* Fills a block as the request asks; false if that is impossible, or only by waiting. */
+static bool prepare(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, struct gmt_memory *memory)
+{
+	cl_mem handle = (cl_mem)(uintptr_t)plan->handle;
+	/* Rounding must not make a __constant argument too large for a kernel. */
+	if (r->context->constant && r->size <= r->context->constant && plan->size > r->context->constant)
+		return false;
+	if (gmt_likely(!r->host && !gmt_session.config.scrub))
+		return true;
+	struct gmt_uses uses = gmt_uses_of(memory);
+	if (gmt_uses_state(&uses, NULL) != GMT_FLIGHT_DONE)
+		return false; /* the block may be ordered behind a command, but our queue is not */
+	bool ok = r->host ? gmt_upload(r->context, handle, r->size, r->host) : gmt_scrub(r->context, handle, plan->size);
+	gmt_driver_returned(call);
+	return ok;
+}
+
+/* False: the block went back, and the request to the driver. */
+static bool hit(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, struct gmt_served *served)
+{
+	struct gmt_memory *memory = gmt_memory_find((const void *)(uintptr_t)plan->handle);
+	if (!memory || !gmt_memory_claim(memory))
+		return false; /* evicted meanwhile: pooling has ended */
+	if (prepare(call, r, plan, memory)) {
+		*served = (struct gmt_served){
+			.handle = (cl_mem)(uintptr_t)plan->handle,
+			.block = plan->block,
+			.granted = plan->size,
+			.outcome = GMT_OUTCOME_HIT,
+			.written = r->host != NULL,
+		};
+		return true;
+	}
+	struct gmt_evictions evictions;
+	evictions.count = evictions.more = 0;
+	gmt_memory_to_pool(memory);
+	gmt_evict_begin();
+	int64_t number = GMT_CORE(free(plan->block, 0, (int64_t)call->start, &evictions));
+	if (number > 0)
+		gmt_decision_write((struct gmtorderfields){
+			.order = GMT_ORDER_RETURN, .number = (uint64_t)number, .time = call->start, .decision = (uint64_t)plan->number,
+		});
+	if (number < 0)
+		gmt_pool_fail();
+	else
+		gmt_evict_all(&evictions);
+	gmt_evict_end();
+	gmt_pool_recheck();
+	return false;
+}
+
+struct gmt_served gmt_pool_create(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error)
+{
+	bool open = gmt_pooling() && !atomic_load_explicit(&r->context->closed, memory_order_relaxed);
+	uint32_t class = open ? gmt_plan_class(r->context, r->flags) : 0;
+	struct gmt_served served;
+	if (!class) {
+		served = direct(call, r, error);
+		if (served.handle && !gmt_session.config.pooling) { /* as a policy would have seen it */
+			served.outcome = GMT_OUTCOME_MISS;
+			served.reason = GMT_MISS_POLICY;
+		}
+		return served;
+	}
+	gmt_cooling_collect(4, true);
+	struct gmt_plan plan;
+	uint32_t align = gmt_suballoc_align(r);
+	bool planned = gmt_plan_for(call, r, class, align, &plan);
+	call->last = gmt_now();
+	if (planned && plan.slab) {
+		if (gmt_suballoc_create(call, r, &plan, &served)) {
+			*error = CL_SUCCESS;
+			return served;
+		}
+		planned = gmt_pooling() && gmt_plan_for(call, r, class, 0, &plan); /* a whole block needs less memory */
+		call->last = gmt_now();
+	}
+	if (!planned) {
+		if (gmt_pooling())
+			gmt_pool_fail();
+		return direct(call, r, error);
+	}
+	*error = CL_SUCCESS;
+	if (!plan.hit)
+		served = miss(call, r, &plan, error);
+	else if (!hit(call, r, &plan, &served))
+		served = direct(call, r, error);
+	served.alone = align == 0;
+	return served;
+}

@@ -1,0 +1,311 @@
+/*
+ * release.c: what becomes of memory that the program has given up for good. A whole block goes to the pool or the driver. A
+ * sub-allocation always goes to the driver, and its range to the pool.
+ */
+#define _GNU_SOURCE
+#include "release.h"
+
+#include "../base/dispatch.h"
+#include "../base/lock.h"
+#include "../base/ring.h"
+#include "../base/signals.h"
+#include "../order/closed_queues.h"
+#include "../order/handout.h"
+#include "../order/queue.h"
+#include "../registry/finding.h"
+#include "budget.h"
+#include "cooling.h"
+#include "evict.h"
+#include "frag_stats.h"
+#include "upload.h"
+
+#include <stdlib.h>
+
+struct gmtreleasefields gmt_release_fields(const struct gmt_call *call, const struct gmt_memory *memory)
+{
+	if (!memory)
+		return (struct gmtreleasefields){.time = call->start, .outcome = GMT_OUTCOME_DRIVER};
+	return (struct gmtreleasefields){
+		.time = call->start,
+		.outcome = GMT_OUTCOME_DRIVER,
+		.memory = (enum gmtmemory)memory->kind,
+		.scope = memory->scope,
+		.tag = memory->tag,
+		.object = memory->object.id,
+		.requested = memory->size,
+		.block = memory->block,
+	};
+}
+
+void gmt_release_write(struct gmtreleasefields *release, cl_int status, uint64_t now)
+{
+	release->status = gmt_clamp16(status);
+	release->duration = gmt_clamp32(now - release->time);
+	struct gmtevent event = gmtrelease_event(*release);
+	gmt_ring_write(&event);
+}
+
+static void write_release(struct gmtreleasefields *release, enum gmtoutcome outcome, cl_int status, uint64_t now)
+{
+	release->outcome = outcome;
+	gmt_release_write(release, status, now);
+}
+
+static cl_int to_driver(struct gmtreleasefields *release, struct gmt_memory *memory)
+{
+	cl_mem handle = gmt_memory_handle(memory);
+	uint64_t counted = gmt_memory_unregister(memory);
+	cl_int err = gmt_driver.clReleaseMemObject(handle);
+	gmt_budget_give(counted);
+	uint64_t now = gmt_now();
+	release->cost = gmt_clamp32(now - release->time);
+	write_release(release, GMT_OUTCOME_DRIVER, err, now);
+	return err;
+}
+
+/* Releases a block that must not be handed out again, because of what the program left behind on it. */
+static cl_int discard(struct gmtreleasefields *release, struct gmt_memory *memory)
+{
+	struct gmt_eviction eviction = {
+		.block = release->block,
+		.size = memory->granted,
+		.handle = (uint64_t)(uintptr_t)gmt_memory_handle(memory),
+		.tag = release->tag,
+		.reason = GMT_EVICT_STATE,
+	};
+	uint64_t counted = gmt_memory_unregister(memory);
+	if (!gmt_decision_known(GMT_CORE(forget(release->block)), release->time))
+		gmt_pool_fail();
+	write_release(release, GMT_OUTCOME_REFUSED, CL_SUCCESS, gmt_now());
+	return gmt_evict_block(&eviction, counted);
+}
+
+/* Returns a block to the policy. Its evictions are released after the event, so that no one waits for them. */
+static cl_int to_pool(struct gmtreleasefields *release, struct gmt_memory *memory, const struct gmt_uses *uses)
+{
+	bool busy = release->would_race && !gmt_session.config.ungated;
+	struct gmt_cooled what = {.block = release->block, .size = memory->granted, .tag = release->tag, .handle = gmt_memory_handle(memory)};
+	struct gmt_context *context = memory->context;
+	struct gmt_evictions evictions;
+	evictions.count = evictions.more = 0;
+	gmt_memory_to_pool(memory); /* first: from here on it may have a new owner */
+	gmt_evict_begin();
+	if (!gmt_decision_known(GMT_CORE(free(release->block, busy, (int64_t)release->time, &evictions)), release->time)) {
+		gmt_pool_fail(); /* which releases the block */
+		gmt_evict_end();
+		write_release(release, GMT_OUTCOME_REFUSED, CL_SUCCESS, gmt_now());
+		return CL_SUCCESS;
+	}
+	bool refused = false;
+	for (uint32_t i = 0; i < evictions.count; i++)
+		refused |= evictions.list[i].block == release->block;
+	write_release(release, refused ? GMT_OUTCOME_REFUSED : busy ? GMT_OUTCOME_COOLING : GMT_OUTCOME_CACHED, CL_SUCCESS, gmt_now());
+	if (busy && !refused)
+		gmt_cooling_add(&what, uses, context);
+	gmt_evict_all(&evictions);
+	gmt_evict_end();
+	gmt_pool_recheck();
+	return CL_SUCCESS;
+}
+
+/* Commands may still use what is about to be released: whether anything that comes next runs behind them. */
+static enum gmt_flight flight_of(const struct gmt_uses *uses, struct gmt_context *context)
+{
+	enum gmt_flight flight = gmt_uses_state(uses, context);
+	if (flight != GMT_FLIGHT_ORDERED)
+		return flight;
+	for (uint32_t i = 0; i < uses->count; i++)
+		gmt_queue_hand_out(uses->use[i].queue, uses->use[i].position);
+	/* Again: a queue or user event that appears meanwhile either sees the hand-out, or is seen here. */
+	return gmt_uses_state(uses, context);
+}
+
+/*
+ * A deferred release waits for callbacks of markers behind the commands, not for polls: the program may wait for nothing
+ * but the destructor. The sub-allocation cools as well, in case there can be no marker: then it goes when the pool is next
+ * looked at after its commands, or with its context.
+ */
+struct deferred {
+	cl_mem handle;
+	uint64_t block;
+	_Atomic uint32_t left; /* markers whose callback has not come, and 1 for the thread that puts them */
+	bool incomplete;       /* markers cover only some of its commands: polling ends it */
+};
+
+static void one_less(struct deferred *d)
+{
+	if (atomic_fetch_sub(&d->left, 1) != 1)
+		return;
+	if (!d->incomplete && !gmt_session_is_quiet())
+		gmt_suballoc_release_deferred(d->handle, d->block);
+	free(d);
+}
+
+static void CL_CALLBACK marker_ended(cl_event event, cl_int status, void *data)
+{
+	(void)event, (void)status;
+	int inside = gmt_inside;
+	gmt_inside = 1;
+	one_less(data);
+	gmt_inside = inside;
+}
+
+/* False if nothing will report that the use is over. */
+static bool put_marker(const struct gmt_use *use, struct deferred *d)
+{
+	struct gmt_queue *queue = use->queue;
+	if (!gmt_lock_driver(&queue->lock))
+		return false;
+	bool over = queue->object.id != use->queue_id || atomic_load(&queue->done) >= use->position;
+	cl_event event = over ? NULL : gmt_queue_marker_behind(queue, use->position);
+	gmt_unlock_driver(&queue->lock);
+	if (!event)
+		return over;
+	atomic_fetch_add(&d->left, 1);
+	bool set = gmt_driver.clSetEventCallback(event, CL_COMPLETE, marker_ended, d) == CL_SUCCESS;
+	if (!set)
+		atomic_fetch_sub(&d->left, 1);
+	gmt_driver.clReleaseEvent(event);
+	return set;
+}
+
+/* Arranges for the deferred release once the commands of uses have completed, as far as markers can report that. */
+static void defer_release(const struct gmt_cooled *what, const struct gmt_uses *uses)
+{
+	struct deferred *d = malloc(sizeof *d);
+	if (!d)
+		return;
+	d->handle = what->deferred;
+	d->block = what->block;
+	d->incomplete = uses->many;
+	atomic_store(&d->left, 1);
+	for (uint32_t i = 0; i < uses->count; i++)
+		d->incomplete |= !put_marker(&uses->use[i], d);
+	one_less(d);
+}
+
+/* What becomes of a sub-allocation that the program has released. */
+struct fate {
+	bool busy;     /* its range cools */
+	bool forever;  /* until its context ends: something that we do not follow may use it */
+	bool deferred; /* its release waits for its commands: drivers may call its destructors on release (PoCL 3.1: too early) */
+};
+
+static struct fate fate_of(const struct gmt_memory *memory, enum gmt_flight flight)
+{
+	const struct gmt_context *context = memory->context;
+	bool failed = atomic_load(&context->closed); /* nothing reports any more when a command is over */
+	bool unfit = failed || atomic_load(&memory->no_reuse) || atomic_load(&context->command_buffers);
+	bool ordered = flight == GMT_FLIGHT_ORDERED && !gmt_session.config.scrub; /* our scrub is not ordered behind it */
+	bool pending = flight != GMT_FLIGHT_DONE && !ordered && !gmt_session.config.ungated;
+	return (struct fate){
+		.busy = unfit || pending,
+		.forever = unfit,
+		.deferred = !failed && flight != GMT_FLIGHT_DONE && atomic_load(&memory->has_destructor),
+	};
+}
+
+/* Returns the range of a sub-allocation to the policy. */
+static void give_range(const struct gmtreleasefields *release, const struct gmt_cooled *what, const struct gmt_uses *uses,
+		       struct gmt_context *context, struct fate fate)
+{
+	struct gmt_evictions evictions;
+	evictions.count = evictions.more = 0;
+	gmt_evict_begin();
+	bool given = gmt_decision_known(GMT_CORE(free(what->block, fate.busy, (int64_t)release->time, &evictions)), release->time);
+	if (!given)
+		gmt_pool_fail();
+	else if (fate.deferred || (fate.busy && !fate.forever))
+		gmt_cooling_add(what, uses, context);
+	gmt_evict_all(&evictions);
+	gmt_evict_end();
+}
+
+static cl_int release_suballoc(struct gmtreleasefields *release, struct gmt_memory *memory)
+{
+	struct gmt_context *context = memory->context;
+	struct gmt_memory *slab = memory->slab;
+	release->sub_allocation = memory->block != 0;
+	if (!memory->block || !gmt_pooling()) {
+		cl_int err = to_driver(release, memory);
+		gmt_suballoc_gone(slab);
+		return err;
+	}
+	struct gmt_uses uses = gmt_uses_of(memory);
+	enum gmt_flight flight = flight_of(&uses, context);
+	struct fate fate = fate_of(memory, flight);
+	struct gmt_cooled what = {
+		.block = release->block,
+		.size = memory->granted,
+		.tag = release->tag,
+		.suballoc = true,
+		.deferred = fate.deferred ? gmt_memory_handle(memory) : NULL,
+		.deferred_only = !fate.busy || fate.forever,
+	};
+	release->would_race = flight == GMT_FLIGHT_BUSY;
+	release->ordered = flight == GMT_FLIGHT_ORDERED;
+	cl_int err = CL_SUCCESS;
+	if (fate.deferred)
+		gmt_memory_to_pool(memory);
+	else
+		err = gmt_suballoc_end(memory);
+	give_range(release, &what, &uses, context, fate);
+	uint64_t now = gmt_now();
+	release->cost = gmt_clamp32(now - release->time);
+	if (fate.deferred)
+		defer_release(&what, &uses);
+	write_release(release, fate.busy ? GMT_OUTCOME_COOLING : GMT_OUTCOME_CACHED, err, now);
+	if (!fate.deferred)
+		gmt_slab_unpin(slab);
+	gmt_frag_stats(now, false);
+	gmt_pool_recheck();
+	return err;
+}
+
+cl_int gmt_release_memory(struct gmt_call *call, struct gmt_memory *memory)
+{
+	struct gmtreleasefields release = gmt_release_fields(call, memory);
+	struct gmt_context *context = memory->context;
+	if (memory->slab) /* never mapped: a mapping pins it */
+		return release_suballoc(&release, memory);
+	bool mapped = atomic_load(&memory->maps) > 0;
+	if (gmt_unlikely(mapped))
+		gmt_finding(GMT_DIAG_STILL_MAPPED, "clReleaseMemObject", memory, CL_SUCCESS);
+	if (!memory->block || !gmt_pooling())
+		return to_driver(&release, memory);
+	if (mapped || atomic_load(&memory->no_reuse) || atomic_load(&context->command_buffers) || atomic_load(&context->closed))
+		return discard(&release, memory);
+	struct gmt_uses uses = gmt_uses_of(memory);
+	enum gmt_flight flight = flight_of(&uses, context);
+	release.would_race = flight == GMT_FLIGHT_BUSY;
+	release.ordered = flight == GMT_FLIGHT_ORDERED;
+	return to_pool(&release, memory, &uses);
+}
+
+void gmt_release_context(struct gmt_context *context)
+{
+	gmt_cooling_drop(context);
+	gmt_queue_drop(context);
+	uint32_t count = atomic_load(&context->classes);
+	gmt_evict_begin();
+	for (uint32_t i = 0; i < count && gmt_pooling(); i++) {
+		struct gmt_evictions evictions;
+		evictions.count = evictions.more = 0;
+		int64_t number = GMT_CORE(drop_class(context->class[i], &evictions));
+		if (number < 0) {
+			gmt_pool_fail();
+			break;
+		}
+		if (number > 0)
+			gmt_decision_write((struct gmtorderfields){
+				.order = GMT_ORDER_DROP,
+				.number = (uint64_t)number,
+				.time = gmt_now(),
+				.scope = gmt_context_id(context),
+				.access = (uint16_t)context->flags[i],
+			});
+		gmt_evict_all(&evictions);
+	}
+	gmt_evict_end();
+	gmt_upload_drop_queue(context);
+}

@@ -1,0 +1,18 @@
+/* release.h: what becomes of memory, and of a context, that the program has given up for good. */
+#ifndef GMT_RELEASE_H
+#define GMT_RELEASE_H
+
+#include "../../internal/wire/event_access.h"
+#include "../base/call.h"
+#include "../registry/memory.h"
+
+/* Releases memory that nothing pins any more, and writes the RELEASE event. */
+cl_int gmt_release_memory(struct gmt_call *call, struct gmt_memory *memory);
+/* Of a RELEASE event; memory: NULL if unknown. To be made while the entry is certain to exist. */
+struct gmtreleasefields gmt_release_fields(const struct gmt_call *call, const struct gmt_memory *memory);
+/* Writes it; now: ns. */
+void gmt_release_write(struct gmtreleasefields *release, cl_int status, uint64_t now);
+/* The context's last reference goes: each pooled block would keep it alive in the driver. */
+void gmt_release_context(struct gmt_context *context);
+
+#endif

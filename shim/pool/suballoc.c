@@ -1,0 +1,161 @@
+/*
+ * suballoc.c: slabs and sub-allocations. A slab is a large buffer that belongs to the pool. The program gets a sub-buffer of
+ * it, which must look like a buffer of its own. The sub-buffer is released with the program's last reference; the pool keeps
+ * the range.
+ */
+#define _GNU_SOURCE
+#include "suballoc.h"
+
+#include "../base/dispatch.h"
+#include "../base/ring.h"
+#include "../base/signals.h"
+#include "frag_stats.h"
+#include "images.h"
+#include "upload.h"
+
+#define OWN_STORAGE (CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR) /* not for sub-buffers, which inherit it */
+
+/*
+ * None where the program could notice one: COPY_HOST_PTR contents belong to the driver's own create, with what it leaves in
+ * CL_MEM_FLAGS. And a command buffer may use memory after its release, so the range could not be handed out until it ends.
+ */
+uint32_t gmt_suballoc_align(const struct gmt_request_for *r)
+{
+	struct gmt_context *context = r->context;
+	/* A callback may run under a lock of the driver that another thread, which creates the slab to share, may need. */
+	bool can = context->align && !r->host && !gmt_in_callback && !atomic_load_explicit(&context->command_buffers, memory_order_relaxed);
+	return can && atomic_load_explicit(&context->images, memory_order_relaxed) != GMT_IMAGES_OF_BUFFERS_ONLY ? context->align : 0;
+}
+
+static void write_slab(const struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, uint64_t cost,
+		       cl_int status)
+{
+	struct gmtevent event = GMT_EVENT_SLAB(.time = call->last, .duration = gmt_clamp32(cost), .cost = gmt_clamp32(cost),
+					       .scope = gmt_context_id(r->context), .access = (uint16_t)r->flags,
+					       .status = gmt_clamp16(status), .tag = r->tag, .bytes = plan->slabsize,
+					       .block = plan->slab);
+	gmt_ring_write(&event);
+}
+
+/* Registers a slab, pinned for the pool and for the sub-allocation that it is created for. */
+static struct gmt_memory *enter_slab(const struct gmt_request_for *r, const struct gmt_plan *plan, cl_mem handle)
+{
+	struct gmt_memory *slab = gmt_memory_add(handle);
+	if (!slab)
+		return NULL;
+	atomic_store(&slab->references, 0);
+	atomic_store(&slab->pins, 2);
+	slab->kind = GMT_MEMORY_BUFFER;
+	slab->is_slab = 1;
+	slab->context = r->context;
+	slab->scope = gmt_context_id(r->context);
+	slab->size = slab->granted = plan->slabsize;
+	atomic_store_explicit(&slab->block, plan->slab, memory_order_relaxed);
+	slab->flags = r->flags;
+	slab->tag = r->tag;
+	slab->counted = gmt_session.config.devicememory != 0;
+	gmt_memory_to_pool(slab);
+	return slab;
+}
+
+/* Tries once and drains nothing: if it fails, the buffer alone is tried next, and needs less. */
+static struct gmt_memory *grow(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan)
+{
+	struct gmt_request_for whole = *r;
+	whole.size = plan->slabsize;
+	uint64_t before = call->driver;
+	cl_int error = CL_SUCCESS;
+	cl_mem handle = gmt_driver_create_once(call, &whole, &error);
+	write_slab(call, r, plan, call->driver - before, handle ? CL_SUCCESS : error);
+	struct gmt_memory *slab = handle ? enter_slab(r, plan, handle) : NULL;
+	if (handle && !slab) {
+		gmt_driver.clReleaseMemObject(handle);
+		gmt_budget_give(plan->slabsize);
+	}
+	if (!slab)
+		return NULL;
+	if (gmt_decision_known(GMT_CORE(grown(plan, (uint64_t)(uintptr_t)handle)), call->last))
+		return slab;
+	gmt_pool_fail(); /* which drops the pool's pin */
+	gmt_slab_unpin(slab);
+	return NULL;
+}
+
+/* Exactly as large as requested: the driver itself refuses what lies beyond, up to the next sub-allocation. */
+static cl_mem carve(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, const struct gmt_memory *slab)
+{
+	cl_buffer_region region = {plan->offset, r->size};
+	cl_int error;
+	cl_mem_flags flags = r->flags & ~(cl_mem_flags)OWN_STORAGE;
+	cl_mem subbuffer = gmt_driver.clCreateSubBuffer(gmt_memory_handle(slab), flags, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
+	gmt_driver_returned(call);
+	if (!subbuffer || plan->fresh || !gmt_session.config.scrub)
+		return subbuffer;
+	bool clean = gmt_scrub(r->context, subbuffer, r->size);
+	gmt_driver_returned(call);
+	if (clean)
+		return subbuffer;
+	gmt_driver.clReleaseMemObject(subbuffer);
+	return NULL;
+}
+
+bool gmt_suballoc_create(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, struct gmt_served *out)
+{
+	struct gmt_served served = {
+		.granted = plan->size,
+		.block = plan->block,
+		.offset = plan->offset,
+		.outcome = plan->hit ? GMT_OUTCOME_HIT : GMT_OUTCOME_MISS,
+		.reason = plan->reason,
+		.written = plan->fresh,
+	};
+	bool may = gmt_images_allow_suballoc(r->context);
+	if (gmt_unlikely(plan->slabsize))
+		call->last = gmt_now(); /* without the time that gmt_images_allow_suballoc took */
+	if (may && plan->slabsize)
+		served.slab = grow(call, r, plan);
+	else if (may)
+		served.slab = gmt_memory_pin((const void *)(uintptr_t)plan->handle, plan->slab);
+	if (served.slab)
+		served.handle = carve(call, r, plan, served.slab);
+	if (!served.handle) {
+		gmt_plan_abort(call, plan, served.slab && plan->slabsize);
+		if (served.slab)
+			gmt_slab_unpin(served.slab);
+		return false;
+	}
+	gmt_memory_count_child(served.slab, 1);
+	if (!gmt_decision_known(GMT_CORE(commit(plan, (uint64_t)(uintptr_t)served.handle)), call->last)) {
+		gmt_pool_fail();
+		served.block = 0;
+		served.outcome = GMT_OUTCOME_DRIVER;
+	}
+	gmt_frag_stats(call->last, plan->slabsize != 0);
+	*out = served;
+	return true;
+}
+
+/* In the slab. A region that reaches beyond the sub-allocation is moved beyond the slab, with the same alignment. */
+cl_mem gmt_suballoc_subbuffer(const struct gmt_memory *memory, cl_mem_flags flags, cl_buffer_create_type type, const void *info,
+			      cl_int *error)
+{
+	cl_mem slab = gmt_memory_handle(memory->slab);
+	const cl_buffer_region *region = type == CL_BUFFER_CREATE_TYPE_REGION ? info : NULL;
+	if (!region)
+		return gmt_driver.clCreateSubBuffer(slab, flags, type, info, error);
+	bool fits = region->origin <= memory->size && region->size <= memory->size - region->origin;
+	size_t beyond = ((size_t)memory->slab->granted + 8191) & ~(size_t)4095;
+	cl_buffer_region moved = {fits ? memory->offset + region->origin : beyond + (region->origin & 4095), region->size};
+	if (moved.size > SIZE_MAX - moved.origin) /* drivers may add the two */
+		moved.size = SIZE_MAX - moved.origin;
+	return gmt_driver.clCreateSubBuffer(slab, flags, type, &moved, error);
+}
+
+cl_mem gmt_suballoc_to_slab(const struct gmt_memory *memory, cl_mem handle, size_t *offset)
+{
+	if (gmt_likely(!memory || !memory->slab))
+		return handle;
+	bool inside = *offset <= memory->size;
+	*offset = inside ? *offset + (size_t)memory->offset : (size_t)memory->slab->granted + 1;
+	return gmt_memory_handle(memory->slab);
+}

@@ -1,0 +1,13 @@
+/* upload.h: fills a recycled block before the program gets it, for COPY_HOST_PTR and for --scrub. */
+#ifndef GMT_UPLOAD_H
+#define GMT_UPLOAD_H
+
+#include "../registry/objects.h"
+
+/* Both return false if the first size bytes of handle could not be filled. */
+bool gmt_upload(struct gmt_context *context, cl_mem handle, size_t size, const void *host);
+bool gmt_scrub(struct gmt_context *context, cl_mem handle, size_t size);
+/* Releases our queue of a context whose last reference goes. */
+void gmt_upload_drop_queue(struct gmt_context *context);
+
+#endif

@@ -1,0 +1,88 @@
+/* created.c: registers new memory and reports it. */
+#define _GNU_SOURCE
+#include "created.h"
+
+#include "../base/ring.h"
+#include "../base/session.h"
+
+/* A hit reuses the entry of its block. */
+static struct gmt_memory *entry_of(const struct gmt_created *c)
+{
+	if (c->served.outcome != GMT_OUTCOME_HIT || c->served.slab)
+		return gmt_memory_add(c->handle);
+	struct gmt_memory *memory = gmt_memory_find(c->handle);
+	if (memory)
+		gmt_memory_renew(memory);
+	return memory;
+}
+
+struct gmt_memory *gmt_created_enter(const struct gmt_created *c)
+{
+	struct gmt_memory *memory = c->handle ? entry_of(c) : NULL;
+	if (!memory)
+		return NULL;
+	memory->kind = (uint8_t)c->kind;
+	memory->context = c->context;
+	memory->scope = gmt_context_id(c->context);
+	memory->size = c->size;
+	memory->flags = c->flags;
+	memory->element = (uint8_t)c->element;
+	memory->tag = c->tag;
+	memory->parent = c->parent;
+	if (c->parent)
+		atomic_fetch_add(&c->parent->pins, 1);
+	if (c->parent && c->parent->slab && c->kind == GMT_MEMORY_SUBBUFFER)
+		gmt_memory_count_child(c->parent, 1);
+	memory->granted = c->served.granted;
+	atomic_store_explicit(&memory->block, c->served.block, memory_order_relaxed);
+	memory->slab = c->served.slab;
+	memory->offset = c->served.offset;
+	memory->counted = gmt_session.config.devicememory && !c->parent && !c->served.slab;
+	bool recycled = c->served.slab || c->served.outcome == GMT_OUTCOME_HIT;
+	atomic_store_explicit(&memory->unwritten, recycled && !c->served.written, memory_order_relaxed);
+	return memory;
+}
+
+static void write_create(const struct gmt_call *call, const struct gmt_memory *memory, const struct gmt_served *served,
+			 cl_int status)
+{
+	bool subbuffer = memory->kind == GMT_MEMORY_SUBBUFFER, suballoc = served->slab && served->block;
+	struct gmtevent event = GMT_EVENT_CREATE(
+		.time = call->last,
+		.duration = gmt_clamp32(call->last - call->start),
+		.cost = gmt_clamp32(call->driver),
+		.memory = (enum gmtmemory)memory->kind,
+		.outcome = served->outcome,
+		.reason = (enum gmtmiss)served->reason,
+		.sub_allocation = suballoc,
+		.needs_block = !suballoc && served->alone,
+		.access = (uint16_t)memory->flags,
+		.scope = memory->scope,
+		.status = gmt_clamp16(status),
+		.tag = memory->tag,
+		.object = memory->object.id,
+		.requested = memory->size,
+		.granted = subbuffer ? 0 : memory->granted,
+		.origin_number = subbuffer && memory->size ? 1 + served->offset : 0, /* without a size there was no region */
+		.parent = memory->parent ? memory->parent->object.id : 0,
+		.block = memory->parent ? 0 : memory->block);
+	gmt_ring_write(&event);
+}
+
+void gmt_created_write(const struct gmt_call *call, const struct gmt_created *c, const struct gmt_memory *memory, cl_int status)
+{
+	if (gmt_likely(memory != NULL)) {
+		write_create(call, memory, &c->served, status);
+		return;
+	}
+	struct gmt_memory failed = {
+		.kind = (uint8_t)c->kind, .scope = gmt_context_id(c->context), .size = c->size, .granted = c->served.granted,
+		.tag = c->tag, .flags = c->flags, .parent = c->parent,
+	};
+	write_create(call, &failed, &c->served, status);
+}
+
+void gmt_created_report(const struct gmt_call *call, const struct gmt_created *c, cl_int status)
+{
+	gmt_created_write(call, c, gmt_created_enter(c), status);
+}

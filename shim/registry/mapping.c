@@ -1,0 +1,65 @@
+/*
+ * mapping.c: where sub-allocations are mapped. A driver may look for a mapping in the whole slab, and so end another
+ * sub-allocation's mapping when the program confuses pointers. So a pointer that is not of this one must not reach it.
+ */
+#define _GNU_SOURCE
+#include "mapping.h"
+
+#include "../base/lock.h"
+#include "../../internal/wire/event.h"
+#include "memory.h"
+
+/* The sub-allocation that a buffer is, or a sub-buffer of; NULL for all others. */
+static struct gmt_memory *suballoc_of(cl_mem handle)
+{
+	struct gmt_memory *memory = gmt_memory_find(handle);
+	if (memory && memory->kind == GMT_MEMORY_SUBBUFFER)
+		memory = memory->parent;
+	return memory && memory->slab ? memory : NULL;
+}
+
+static uint32_t place_of(const struct gmt_memory *memory, const void *pointer)
+{
+	uint32_t i = 0;
+	while (i < memory->mappings && memory->mapping[i] != pointer)
+		i++;
+	return i;
+}
+
+void gmt_mapping_add(cl_mem handle, const void *pointer)
+{
+	struct gmt_memory *memory = suballoc_of(handle);
+	if (gmt_likely(!memory))
+		return;
+	gmt_lock(&memory->lock);
+	if (memory->mappings < GMT_MAPPINGS)
+		memory->mapping[memory->mappings++] = pointer;
+	else
+		memory->unlisted++;
+	gmt_unlock(&memory->lock);
+}
+
+bool gmt_mapping_known(cl_mem handle, const void *pointer)
+{
+	struct gmt_memory *memory = suballoc_of(handle);
+	if (gmt_likely(!memory))
+		return true;
+	gmt_lock(&memory->lock);
+	bool known = memory->unlisted || place_of(memory, pointer) < memory->mappings;
+	gmt_unlock(&memory->lock);
+	return known;
+}
+
+void gmt_mapping_remove(cl_mem handle, const void *pointer)
+{
+	struct gmt_memory *memory = suballoc_of(handle);
+	if (gmt_likely(!memory))
+		return;
+	gmt_lock(&memory->lock);
+	uint32_t place = place_of(memory, pointer);
+	if (place < memory->mappings)
+		memory->mapping[place] = memory->mapping[--memory->mappings];
+	else if (memory->unlisted)
+		memory->unlisted--;
+	gmt_unlock(&memory->lock);
+}

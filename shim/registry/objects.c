@@ -1,0 +1,156 @@
+/* objects.c: see objects.h; table.h has the tables. */
+#define _GNU_SOURCE
+#include "objects.h"
+
+#include "table.h"
+
+GMT_TABLE(contexts, gmt_context, 256, sizeof(struct gmt_context));
+GMT_TABLE(queues, gmt_queue, 1024, sizeof(struct gmt_object)); /* gmt_queue_recycle clears the rest */
+GMT_TABLE(kernels, gmt_kernel, 4096, sizeof(struct gmt_kernel));
+GMT_TABLE(events, gmt_event, 1 << 14, offsetof(struct gmt_event, of.wait)); /* of.waits says which waits are valid */
+GMT_TABLE(command_buffers, gmt_command_buffer, 64, sizeof(struct gmt_command_buffer));
+
+struct gmt_context *gmt_context_find(cl_context handle)
+{
+	return (struct gmt_context *)gmt_table_find(&contexts, handle);
+}
+
+struct gmt_context *gmt_context_add(cl_context handle)
+{
+	struct gmt_context *context = (struct gmt_context *)gmt_table_add(&contexts, handle);
+	if (context)
+		atomic_store(&context->references, 1);
+	return context;
+}
+
+bool gmt_context_remove(struct gmt_context *context)
+{
+	return gmt_table_remove(&contexts, &context->object, false);
+}
+
+struct gmt_queue *gmt_queue_find(cl_command_queue handle)
+{
+	return (struct gmt_queue *)gmt_table_find(&queues, handle);
+}
+
+struct gmt_queue *gmt_queue_add(cl_command_queue handle)
+{
+	struct gmt_queue *queue = (struct gmt_queue *)gmt_table_add(&queues, handle);
+	if (queue)
+		atomic_store(&queue->references, 1);
+	return queue;
+}
+
+bool gmt_queue_remove(struct gmt_queue *queue)
+{
+	return gmt_table_remove(&queues, &queue->object, false);
+}
+
+void gmt_queue_recycle(struct gmt_queue *queue)
+{
+	struct gmt_stripe *stripe = gmt_table_stripe(&queues, (uint32_t)queue->object.id);
+	gmt_lock(&queue->lock); /* see complete() in order/queue.c */
+	/* Uses may still point here: they see another id, or at worst a queue that is not done. */
+	atomic_store(&queue->object.id, 0);
+	atomic_store(&queue->context, NULL);
+	atomic_store(&queue->closed, false);
+	atomic_store(&queue->enqueued, 0);
+	atomic_store(&queue->done, 0);
+	atomic_store(&queue->fence, 0);
+	atomic_store(&queue->handed, 0);
+	for (unsigned i = 0; i < GMT_WINDOW / 64; i++)
+		atomic_store(&queue->after[i], 0);
+	gmt_unlock(&queue->lock);
+	gmt_lock(&stripe->lock);
+	gmt_table_free_entry(stripe, &queue->object);
+	gmt_unlock(&stripe->lock);
+}
+
+struct queue_visit {
+	void (*visit)(struct gmt_queue *, void *);
+	void *arg;
+};
+
+static void visit_queue(struct gmt_object *o, void *arg)
+{
+	struct queue_visit *v = arg;
+	v->visit((struct gmt_queue *)o, v->arg);
+}
+
+void gmt_queue_each(void (*visit)(struct gmt_queue *, void *), void *arg)
+{
+	gmt_table_each(&queues, visit_queue, &(struct queue_visit){visit, arg});
+}
+
+struct gmt_kernel *gmt_kernel_find(cl_kernel handle)
+{
+	static __thread struct gmt_kernel *last __attribute__((tls_model("initial-exec")));
+	if (gmt_likely(last && handle && atomic_load_explicit(&last->object.handle, memory_order_relaxed) == handle))
+		return last;
+	struct gmt_kernel *kernel = (struct gmt_kernel *)gmt_table_find(&kernels, handle);
+	if (kernel)
+		last = kernel;
+	return kernel;
+}
+
+struct gmt_kernel *gmt_kernel_add(cl_kernel handle, uint32_t arguments)
+{
+	uint64_t *argument = arguments ? calloc(arguments, sizeof *argument + 1) : NULL;
+	if (arguments && !argument)
+		return NULL;
+	struct gmt_kernel *kernel = (struct gmt_kernel *)gmt_table_add(&kernels, handle);
+	if (!kernel) {
+		free(argument);
+		return NULL;
+	}
+	kernel->argument = argument;
+	kernel->kind = argument ? (uint8_t *)(argument + arguments) : NULL;
+	kernel->arguments = arguments;
+	atomic_store(&kernel->references, 1);
+	return kernel;
+}
+
+bool gmt_kernel_remove(struct gmt_kernel *kernel)
+{
+	uint64_t *argument = kernel->argument;
+	if (!gmt_table_remove(&kernels, &kernel->object, true))
+		return false;
+	free(argument);
+	return true;
+}
+
+struct gmt_event *gmt_event_find(cl_event handle)
+{
+	return (struct gmt_event *)gmt_table_find(&events, handle);
+}
+
+struct gmt_event *gmt_event_add(cl_event handle)
+{
+	struct gmt_event *event = (struct gmt_event *)gmt_table_add(&events, handle);
+	if (event)
+		atomic_store_explicit(&event->references, 1, memory_order_relaxed);
+	return event;
+}
+
+bool gmt_event_remove(struct gmt_event *event)
+{
+	return gmt_table_remove(&events, &event->object, true);
+}
+
+struct gmt_command_buffer *gmt_command_buffer_find(cl_command_buffer_khr handle)
+{
+	return (struct gmt_command_buffer *)gmt_table_find(&command_buffers, handle);
+}
+
+struct gmt_command_buffer *gmt_command_buffer_add(cl_command_buffer_khr handle)
+{
+	struct gmt_command_buffer *buffer = (struct gmt_command_buffer *)gmt_table_add(&command_buffers, handle);
+	if (buffer)
+		atomic_store_explicit(&buffer->references, 1, memory_order_relaxed);
+	return buffer;
+}
+
+bool gmt_command_buffer_remove(struct gmt_command_buffer *buffer)
+{
+	return gmt_table_remove(&command_buffers, &buffer->object, true);
+}

@@ -1,0 +1,155 @@
+/*
+ * objects.h: the contexts, queues, kernels, events and command buffers that the program holds, by handle. Any thread may
+ * call these functions. find and add return NULL if there is none; remove returns false if another thread was first.
+ */
+#ifndef GMT_OBJECTS_H
+#define GMT_OBJECTS_H
+
+#include "object.h"
+
+/* The last command on one queue that used a memory object. */
+struct gmt_use {
+	struct gmt_queue *queue;
+	uint64_t queue_id;
+	uint64_t position;
+	bool several; /* stands for earlier ones, too: over once all up to position have completed */
+};
+#define GMT_USES 4
+struct gmt_uses {
+	uint32_t count;
+	bool many; /* used on more queues than fit: wait for all queues of its context */
+	struct gmt_use use[GMT_USES];
+};
+
+/* Whether the driver creates images of sub-buffers. */
+enum gmt_images { GMT_IMAGES_UNTRIED, GMT_IMAGES_OF_SUBBUFFERS, GMT_IMAGES_OF_BUFFERS_ONLY };
+
+#define GMT_CLASSES_MAX 16
+struct gmt_context {
+	struct gmt_object object;
+	_Atomic uint32_t references;
+	cl_device_id device;  /* its first */
+	uint64_t largest;     /* bytes of the largest allocation that any of its devices takes; 0 unknown */
+	uint64_t constant;    /* bytes of the largest __constant argument that all of its devices take; 0 unknown */
+	uint64_t heap;        /* bytes of memory of the device that has least; 0 unknown */
+	uint32_t align;       /* of sub-buffers, in bytes, a power of two; 0: no sub-allocations */
+	_Atomic uint8_t images; /* enum gmt_images */
+	bool old;             /* before OpenCL 1.2: no markers */
+	_Atomic uint32_t queues;     /* alive */
+	_Atomic uint32_t unordered;  /* 1: order between commands cannot be known (native kernels, unknown queues) */
+	_Atomic uint32_t gates;      /* user events that the program has not set yet */
+	_Atomic uint32_t command_buffers; /* alive: any buffer may be in one */
+	_Atomic uint32_t closed;     /* 1: terminated, or a command failed: no more pooling */
+	_Atomic uint32_t pooled;     /* blocks of it that are in the pool */
+	_Atomic(cl_command_queue) upload; /* ours, for filling recycled blocks */
+	_Atomic uint32_t lock;       /* classes, hidden */
+	_Atomic uint32_t classes;    /* used entries of flags and class */
+	cl_mem_flags flags[GMT_CLASSES_MAX];
+	uint32_t class[GMT_CLASSES_MAX];
+	struct gmt_uses hidden; /* commands that may use any memory: replayed command buffers */
+};
+
+#define GMT_MARKERS 16
+struct gmt_marker {
+	cl_event event;
+	uint64_t position; /* all commands up to here have completed when event has */
+	bool gated;        /* put while a user event was open: it may wait for it */
+};
+
+#define GMT_WINDOW 256 /* positions after done that are followed one by one; a multiple of 64 */
+struct gmt_queue {
+	struct gmt_object object;
+	_Atomic(struct gmt_context *) context;
+	_Atomic bool inorder;
+	_Atomic uint32_t references;
+	_Atomic uint64_t enqueued; /* commands whose enqueue has returned */
+	_Atomic uint64_t done;     /* this many, from the first, have completed */
+	_Atomic uint64_t after[GMT_WINDOW / 64]; /* bit of position p: it has completed, though p > done */
+	_Atomic uint64_t fence;    /* whatever is enqueued from now on runs after the commands up to here */
+	_Atomic uint64_t handed;   /* blocks were handed out in order behind commands up to here */
+	_Atomic uint32_t lock;     /* done, after, markers, closed */
+	_Atomic bool closed;       /* the driver may have freed it: no more markers */
+	_Atomic uint32_t markers;
+	struct gmt_marker marker[GMT_MARKERS]; /* oldest first */
+	struct gmt_queue *next_closed; /* in the list of order/closed_queues.c */
+};
+
+/* What a command runs after: commands of a queue up to before, and the one at position. */
+struct gmt_cover {
+	struct gmt_queue *queue;
+	uint64_t queue_id;
+	uint64_t before, position;
+};
+
+#define GMT_WAITS 4
+/* Everything that has completed once a command has. */
+struct gmt_completion {
+	struct gmt_context *context;
+	struct gmt_cover what; /* without a queue: a user event */
+	uint32_t waits;        /* used entries of wait: what it waited for, as far as there is room */
+	struct gmt_cover wait[GMT_WAITS];
+};
+
+/* The program can learn from it that a command has completed. */
+struct gmt_event {
+	struct gmt_object object;
+	_Atomic uint32_t references;
+	_Atomic uint32_t open; /* 1: a user event that has not been set */
+	struct gmt_completion of;
+	uint64_t time; /* of its command, 0: unknown or not needed */
+	uint8_t await; /* enum gmtawait */
+};
+
+/* A command buffer. */
+struct gmt_command_buffer {
+	struct gmt_object object;
+	_Atomic uint32_t references;
+	struct gmt_context *context;
+	cl_command_queue queue; /* the first that it was created for */
+	cl_uint queues;
+};
+
+enum gmt_argument {
+	GMT_ARGUMENT_ASKED = 1,  /* we have asked the driver; no other bit: it did not know */
+	GMT_ARGUMENT_MEMORY = 2, /* a __global or __constant pointer */
+	GMT_ARGUMENT_READS = 4,  /* the kernel cannot write through it */
+};
+struct gmt_kernel {
+	struct gmt_object object;
+	_Atomic uint32_t references;
+	uint32_t arguments;
+	uint64_t *argument; /* the 8 bytes last set, 0 for anything else */
+	uint8_t *kind;      /* enum gmt_argument */
+};
+
+struct gmt_context *gmt_context_find(cl_context handle);
+struct gmt_context *gmt_context_add(cl_context handle);
+/* The entry stays valid: objects of the context may outlive it and still point to it. */
+bool gmt_context_remove(struct gmt_context *context);
+
+static inline uint16_t gmt_context_id(const struct gmt_context *context)
+{
+	return context ? (uint16_t)context->object.id : 0;
+}
+
+struct gmt_queue *gmt_queue_find(cl_command_queue handle);
+struct gmt_queue *gmt_queue_add(cl_command_queue handle);
+/* The entry stays valid until gmt_queue_recycle, because its commands may be pending. */
+bool gmt_queue_remove(struct gmt_queue *queue);
+void gmt_queue_recycle(struct gmt_queue *queue);
+/* Calls visit for every queue that the program holds; visit must not add or remove one. */
+void gmt_queue_each(void (*visit)(struct gmt_queue *, void *), void *arg);
+
+struct gmt_kernel *gmt_kernel_find(cl_kernel handle);
+struct gmt_kernel *gmt_kernel_add(cl_kernel handle, uint32_t arguments);
+bool gmt_kernel_remove(struct gmt_kernel *kernel);
+
+struct gmt_event *gmt_event_find(cl_event handle);
+struct gmt_event *gmt_event_add(cl_event handle);
+bool gmt_event_remove(struct gmt_event *event);
+
+struct gmt_command_buffer *gmt_command_buffer_find(cl_command_buffer_khr handle);
+struct gmt_command_buffer *gmt_command_buffer_add(cl_command_buffer_khr handle);
+bool gmt_command_buffer_remove(struct gmt_command_buffer *buffer);
+
+#endif

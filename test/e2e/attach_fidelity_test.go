@@ -1,0 +1,216 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The longest measurements say the same as shorter ones here.
+var tooLongTwice = []string{"clpeak memory", "clblast", "handler, early"}
+
+// racing are the programs whose own threads race for the order of calls, and with it for the numbers of objects and for
+// how much is there at once: the events themselves are the same each time, and compared without those.
+var racing = []string{
+	"threads", "churn", "spawner", "conformance", "conformance-buffers", "soak", "soak-buffers", "queries", "queries-buffers",
+	"ffmpeg blur", "ffmpeg means", "hashcat",
+}
+
+// rushing are the programs that create so fast that stacks may find no room in the kernel's ring on a machine with much
+// else to do: then only the caller is recorded.
+var rushing = []string{"threads", "churn"}
+
+// thoroughPrograms are the examples that other tests run in ways of their own: those that make every call there is, with
+// and without images, and those that end, write or wait in unusual ways.
+func thoroughPrograms(t *testing.T) []program {
+	t.Helper()
+	list := []program{
+		{name: "cmdbuf", args: []string{fault("cmdbuf"), "8", "64K"}},
+		{name: "crash", args: []string{fault("crash")}},
+		{name: "hungry", args: []string{fault("hungry"), "4", "1M"}},
+		{name: "noisy", args: []string{fault("noisy")}},
+		{name: "quitter", args: []string{fault("quitter")}},
+		{name: "spawner", args: []string{fault("spawner"), "20", "10", "4K"}},
+		{name: "steps", args: []string{fault("steps"), filepath.Join(t.TempDir(), "steps"), "200", "4K"}},
+		{name: "stubborn", args: []string{fault("stubborn"), "5"}},
+	}
+	for _, name := range []string{"conformance", "queries"} {
+		for _, build := range []string{name, withoutImages(name)} {
+			list = append(list, program{name: build, args: []string{testProgram(build)}})
+		}
+	}
+	for _, build := range []string{"soak", withoutImages("soak")} {
+		list = append(list, program{name: build, args: []string{testProgram(build), "--threads", "1", "4"}})
+	}
+	return list
+}
+
+// elsewhere are the examples that are watched in tests of their own.
+var elsewhere = []string{"forker", "mistakes", "ranks", "reader"}
+
+func TestEveryExampleIsCompared(t *testing.T) {
+	compared := slices.Clone(elsewhere)
+	for _, program := range append(examplePrograms(), thoroughPrograms(t)...) {
+		compared = append(compared, filepath.Base(program.args[0]))
+	}
+	for _, pattern := range []string{example("*"), testProgram("*"), fault("*")} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %q, %v", pattern, files, err)
+		}
+		for _, file := range files {
+			if name := filepath.Base(file); name != "faults" && !slices.Contains(compared, name) {
+				t.Errorf("no recording of %s is compared with that of the library", name)
+			}
+		}
+	}
+}
+
+// A program that is watched through the kernel gives the recording that it gives with the library in it: the same events
+// with the same sizes, flags, results, call stacks and objects, in the same order, and so the same report.
+func TestAttachedRecordingIsThatOfTheLibrary(t *testing.T) {
+	for _, program := range slices.Concat(examplePrograms(), thoroughPrograms(t), debianPrograms(t)) {
+		if program.name == "forker" || slices.Contains(tooLongTwice, program.name) {
+			continue // forker has a test of its own
+		}
+		t.Run(program.name, func(t *testing.T) {
+			path, err := exec.LookPath(program.args[0])
+			if err != nil {
+				t.Fatalf("%v: make deps installs it", err)
+			}
+			// No other program has this name.
+			if program.name != "hashcat" { // which looks for its files where it lies
+				program.args[0] = called(t, path, "e2e"+filepath.Base(path))
+			}
+			var flags []string
+			if slices.Contains(rushing, program.name) {
+				flags = []string{"--tags", "caller"}
+			}
+			inside, outside := recordedTwice(t, &program, flags...)
+			racy := slices.Contains(racing, program.name)
+			want, got := storyOf(t, inside, racy), storyOf(t, outside, racy)
+			if strings.HasPrefix(program.name, "queries") { // wrong in every way, some of them unreported
+				want.withoutStatuses()
+				got.withoutStatuses()
+			}
+			if len(want.processes) == 0 != program.unseen {
+				t.Fatalf("%d processes with the library in them", len(want.processes))
+			}
+			compareStories(t, want, got, racy)
+			if program.unseen {
+				return // inside, gpumemtop knows how it ended; from outside it does not know of it
+			}
+			if diff := cmp.Diff(figuresIn(t, inside, racy), figuresIn(t, outside, racy)); diff != "" {
+				t.Errorf("the report (-library +attach):\n%s", diff)
+			}
+		})
+	}
+}
+
+// recordedTwice records a program with the library in it, and no pool, and from outside: again if it ended before anyone
+// could look at its files, as one of a tenth of a second may on a busy machine (docs/MANUAL.md), so that no call site has a
+// name; and if calls came faster than they could be recorded, which the recording reports.
+func recordedTwice(t *testing.T, p *program, flags ...string) (inside, outside string) {
+	t.Helper()
+	const tries = 3
+	for range tries {
+		inside, outside = recordedOnce(t, p, flags...)
+		nameless := slices.ContainsFunc(figuresIn(t, outside, false).Tags, func(tag tagFigures) bool { return strings.HasPrefix(tag.Tag, "+0x") })
+		if t.Failed() || !nameless && lostIn(t, outside) == 0 {
+			break
+		}
+	}
+	return inside, outside
+}
+
+// lostIn returns how many events a recording says that it lacks.
+func lostIn(t *testing.T, file string) uint64 {
+	t.Helper()
+	text := bytes.TrimSpace(textOf(t, file))
+	var last struct{ Footer struct{ Lost uint64 } }
+	if err := json.Unmarshal(text[bytes.LastIndexByte(text, '\n')+1:], &last); err != nil {
+		t.Fatal(err)
+	}
+	return last.Footer.Lost
+}
+
+func recordedOnce(t *testing.T, p *program, flags ...string) (inside, outside string) {
+	t.Helper()
+	inside = filepath.Join(t.TempDir(), "inside.gmt")
+	args := slices.Concat([]string{gpumemtop(), "record", "--policy", "none", "-o", inside}, flags, []string{"--"}, p.args)
+	bare := run(t, command{args: args, env: p.env})
+	w := attach(t, append(flags, "--comm", filepath.Base(p.args[0]))...)
+	result := run(t, command{args: p.args, env: p.env})
+	w.leave()
+	if !bare.sameEnd(result) || !p.sameOutput(bare.stdout, result.stdout) {
+		t.Errorf("watched: %s with %q\nelse %s with %q\n%s", result, result.stdout, bare, bare.stdout, bare.stderr)
+	}
+	return inside, w.file
+}
+
+// Attach finds the mistakes that a program makes, except those that only a pool can notice. Each is
+// what the library says of it, where a driver that is used wrongly survives it.
+func TestAttachedMistakes(t *testing.T) {
+	for _, kind := range []string{"unknown-release", "wrong-context", "still-mapped", "leak"} {
+		t.Run(kind, func(t *testing.T) {
+			p := program{name: kind, args: []string{fault("mistakes"), kind, "2"}}
+			inside, outside := recordedTwice(t, &p)
+			if kind == "unknown-release" {
+				// From outside, what no create returned was there before.
+				if got := figuresIn(t, outside, false); len(got.Findings) != 0 {
+					t.Errorf("findings %+v", got.Findings)
+				}
+				return
+			}
+			compareStories(t, storyOf(t, inside, false), storyOf(t, outside, false), false)
+			want, got := figuresIn(t, inside, false), figuresIn(t, outside, false)
+			if diff := cmp.Diff(want, got); diff != "" || len(want.Findings)+len(want.Leaks) == 0 {
+				t.Errorf("(-library +attach):\n%s\n%+v", diff, want)
+			}
+		})
+	}
+}
+
+// forker is watched from outside in all of its four processes, also in the child that the library leaves alone because
+// it was forked after the first OpenCL call, and which it reports instead.
+func TestAttachedForker(t *testing.T) {
+	p := program{name: "forker", args: []string{fault("forker"), "20", "64K"}}
+	inside, outside := recordedTwice(t, &p)
+	// The late child ends with its one create, often before gpumemtop can read it: its parent identifies it.
+	if counts := creates(reportOf(t, outside).Processes); !slices.Equal(counts, []uint64{1, 20, 20, 41}) {
+		t.Errorf("processes created %v, want 1, 20, 20 and 41", counts)
+	}
+	want, got := storyOf(t, inside, false), storyOf(t, outside, false)
+	for _, process := range want.processes {
+		events := slices.DeleteFunc(want.events[process], func(line string) bool { return strings.HasPrefix(line, "diag forked") })
+		found := slices.ContainsFunc(got.processes, func(n uint64) bool { return slices.Equal(got.events[n], events) })
+		if !found {
+			t.Errorf("attach recorded no process that did what process %d did, in %d events", process, len(events))
+		}
+	}
+}
+
+// Ranks of an MPI run are processes of one name at the same time, which mpirun starts.
+func TestAttachedToRanks(t *testing.T) {
+	const ranks, steps = 4, 25
+	c := mpi(ranks, itoa(steps), "64K")
+	c.args[slices.Index(c.args, testProgram("ranks"))] = called(t, testProgram("ranks"), "e2eranks")
+	w := attach(t, "--comm", "e2eranks")
+	ends(t, start(t, c))
+	w.leave()
+	processes := reportOf(t, w.file).Processes
+	if len(processes) != ranks {
+		t.Errorf("%d processes, want %d", len(processes), ranks)
+	}
+	for _, p := range processes {
+		if p.Creates != 2*steps || p.InUse != 0 || p.PeakInUse != 128<<10 {
+			t.Errorf("a rank's figures are %+v, want %d creates, none in use, 128K at the peak", p, 2*steps)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/rightstest"
+)
+
+// watcher is a gpumemtop attach at work, and where it records.
+type watcher struct {
+	*process
+	file string
+}
+
+// attach starts one without a dashboard and waits until it watches: what is started or done afterwards is seen.
+func attach(t *testing.T, flags ...string) *watcher {
+	t.Helper()
+	rightstest.Need(t)
+	file := filepath.Join(t.TempDir(), "attached.gmt")
+	args := append([]string{gpumemtop(), "attach", "--headless", "-o", file}, flags...)
+	w := &watcher{process: start(t, command{args: args}), file: file}
+	w.await()
+	return w
+}
+
+// await waits until it says that it watches.
+func (w *watcher) await() {
+	w.t.Helper()
+	waitFor(w.t, "gpumemtop to be attached", func() bool {
+		if !alive(w.cmd.Process.Pid) {
+			w.t.Fatalf("gpumemtop attach ended before it watched\n%s", w.stderr.bytes())
+		}
+		return contains(w.stderr.bytes(), "Ctrl-C ends")
+	})
+}
+
+// leave detaches with Ctrl-C.
+func (w *watcher) leave() {
+	w.t.Helper()
+	signalTo(w.t, w.cmd.Process.Pid, syscall.SIGINT)
+	w.end()
+}
+
+// end waits for the end, which is a good one: exit status 0, and a recording that is whole, with nothing lost.
+func (w *watcher) end() {
+	w.t.Helper()
+	if result := w.wait(); result.code != 0 {
+		w.t.Fatalf("attach ended with %s\n%s", result, result.stderr)
+	}
+	got := readRecording(w.t, w.file, 0)
+	if got.damage != "" || !got.complete {
+		w.t.Errorf("the recording is not whole: %q", got.damage)
+	}
+	if lost := reportOf(w.t, w.file).Lost; lost != 0 {
+		w.t.Errorf("%d events lost", lost)
+	}
+}
+
+func signalTo(t *testing.T, pid int, s syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(pid, s); err != nil {
+		t.Fatalf("%v to %d: %v", s, pid, err)
+	}
+}
+
+// ends waits for a program that was attached to, and demands that it ended well.
+func ends(t *testing.T, p *process) outcome {
+	t.Helper()
+	result := p.wait()
+	if result.code != 0 {
+		t.Errorf("%v ended with %s\n%s", p.cmd.Args, result, result.stderr)
+	}
+	return result
+}
+
+// called copies a program under a name that no other process of this machine has: tests run beside others.
+func called(t *testing.T, path, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	renamed := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(renamed, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return renamed
+}
+
+// awaitWork waits until a program has used a processor for longer than it takes to begin: its buffers are there and it
+// is at work on them.
+func awaitWork(t *testing.T, pid int) {
+	t.Helper()
+	const ticks = 25 // of 10 ms
+	waitFor(t, "the program to be at work", func() bool {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			t.Fatalf("the program is gone: %v", err)
+		}
+		_, after, _ := strings.Cut(string(text), ") ")
+		used, err := strconv.Atoi(strings.Fields(after)[11]) // utime
+		return err == nil && used >= ticks
+	})
+}
+
+// built compiles a program that uses OpenCL.
+func built(t *testing.T, name, source string, flags ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	file, program := filepath.Join(dir, name+".c"), filepath.Join(dir, name)
+	if err := os.WriteFile(file, []byte(source), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{"gcc", "-g", "-O1", "-o", program, file}, flags...)
+	if result := runBare(t, append(args, "-lOpenCL", "-ldl")...); result.code != 0 {
+		t.Fatalf("gcc: %s\n%s", result, result.stderr)
+	}
+	return program
+}

@@ -1,0 +1,196 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// entry is a way by which a program reaches OpenCL. Whichever it uses, every create is seen once and its output is what
+// it is without us.
+type entry struct {
+	name    string
+	args    []string
+	env     []string
+	creates []uint64 // by process, in the order of their first calls
+	hits    uint64   // the fewest under a pooling policy
+	stderr  string   // a pattern
+}
+
+// libOpenCL is the path of the system's loader, as the linker finds it.
+func libOpenCL(t *testing.T) string {
+	t.Helper()
+	libraries, err := exec.Command("ldd", example("tiny")).Output()
+	if err != nil {
+		t.Fatalf("ldd: %v", err)
+	}
+	found := regexp.MustCompile(`libOpenCL\.so\S* => (/\S+)`).FindSubmatch(libraries)
+	if found == nil {
+		t.Fatalf("where is libOpenCL?\n%s", libraries)
+	}
+	return string(found[1])
+}
+
+// copyOf copies a file into a fresh folder, under another name.
+func copyOf(t *testing.T, file, name string, mode os.FileMode) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, data, mode); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// compiled compiles a C source with more arguments for gcc.
+func compiled(t *testing.T, name, source string, more ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	gcc := exec.Command("gcc", append([]string{"-o", path, source}, more...)...)
+	if output, err := gcc.CombinedOutput(); err != nil {
+		t.Fatalf("gcc %s: %v\n%s", source, err, output)
+	}
+	return path
+}
+
+// sanitizedStencil is the stencil example with a sanitizer, which intercepts much of what we stand in front of.
+func sanitizedStencil(t *testing.T, sanitizer string) string {
+	t.Helper()
+	source := func(name string) string { return filepath.Join(root, "examples", name) }
+	return compiled(t, "stencil-"+sanitizer, source("stencil.c"), source("gpu.c"), source("common.c"), "-fsanitize="+sanitizer, "-g", "-lOpenCL")
+}
+
+// leak creates four times the buffers that it leaks, dynamic 20, one after the other. forker's child that
+// forks late is not seen.
+func entries(t *testing.T) []entry {
+	t.Helper()
+	leak, dynamic, twenty := example("leak"), testProgram("dynamic"), []uint64{20}
+	bundled := copyOf(t, libOpenCL(t), "libbundled.so", 0o644)
+	layer := compiled(t, "libother.so", filepath.Join(root, "shim/test/fake_layer.c"), "-shared", "-fPIC", "-O2", "-fvisibility=hidden")
+	return []entry{
+		{name: "linked", args: []string{leak, "5"}, creates: twenty},
+		{name: "preloaded only", args: []string{"env", "-u", "OPENCL_LAYERS", leak, "5"}, creates: twenty},
+		{name: "layer only", args: []string{"env", "-u", "LD_PRELOAD", leak, "5"}, creates: twenty},
+		{name: "behind another layer", args: []string{leak, "5"}, env: []string{"OPENCL_LAYERS=" + layer}, creates: twenty},
+		{name: "dlopen libOpenCL.so.1", args: []string{dynamic, "libOpenCL.so.1"}, creates: twenty, hits: 15},
+		{name: "dlopen libOpenCL.so", args: []string{dynamic, "libOpenCL.so"}, creates: twenty, hits: 15},
+		{name: "dlopen by path", args: []string{dynamic, libOpenCL(t)}, creates: twenty, hits: 15},
+		{name: "RTLD_DEEPBIND", args: []string{dynamic, "@libOpenCL.so.1"}, creates: twenty, hits: 15},
+		{name: "bundled loader", args: []string{dynamic, bundled}, creates: twenty, hits: 15},
+		{name: "bundled loader, RTLD_DEEPBIND", args: []string{dynamic, "@" + bundled}, creates: twenty, hits: 15},
+		{name: "sh -c", args: []string{"sh", "-c", leak + " 5; " + dynamic + " " + bundled}, creates: []uint64{20, 20}},
+		{name: "xargs", args: []string{"sh", "-c", "printf '3\n4\n5\n' | xargs -n 1 " + leak}, creates: []uint64{12, 16, 20}},
+		{name: "fork", args: []string{fault("forker")}, creates: []uint64{20, 41, 20}},
+		{ // PoCL leaks when it compiles a kernel for the first time
+			name: "address sanitizer", args: []string{sanitizedStencil(t, "address"), "10", "1M"}, env: []string{"ASAN_OPTIONS=detect_leaks=0"},
+			creates: []uint64{11},
+		},
+		{name: "thread sanitizer", args: []string{sanitizedStencil(t, "thread"), "10", "1M"}, creates: []uint64{11}},
+		{
+			name: "fork and exec behind another layer", args: []string{fault("forker")}, env: []string{"OPENCL_LAYERS=" + layer},
+			creates: []uint64{20, 41, 20},
+		},
+	}
+}
+
+// closedPrograms are programs into which nothing can be loaded. gpumemtop reports that, and they run as ever.
+func closedPrograms(t *testing.T) []entry {
+	t.Helper()
+	source := filepath.Join(t.TempDir(), "static.c")
+	if err := os.WriteFile(source, []byte("#include <stdio.h>\nint main(void) { return puts(\"static\") < 0; }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return []entry{
+		{name: "static", args: []string{compiled(t, "static", source, "-static")}, stderr: "cannot be pooled: it is linked statically"},
+		{name: "sudo", args: []string{"sudo", "-V"}, stderr: "put gpumemtop behind it, as in sudo gpumemtop ./app"},
+		{name: "setuid", args: []string{setuidProgram(t), "--version"}, stderr: "cannot be pooled: it is setuid"},
+	}
+}
+
+// setuidProgram returns a program that runs with another user's rights: su, or for root a copy that another user owns.
+func setuidProgram(t *testing.T) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return "/usr/bin/su"
+	}
+	path := copyOf(t, "/usr/bin/env", "setuid-env", 0o755)
+	if err := os.Chown(path, 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, 0o755|os.ModeSetuid); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestEntries(t *testing.T) {
+	for _, e := range append(entries(t), closedPrograms(t)...) {
+		t.Run(e.name, func(t *testing.T) {
+			bare := run(t, command{args: e.args, env: e.env})
+			if bare.code != 0 {
+				t.Fatalf("bare: ended with %s\n%s", bare, bare.stderr)
+			}
+			for _, policy := range []string{"none", "futhark"} {
+				t.Run(policy, func(t *testing.T) { e.check(t, policy, bare) })
+			}
+		})
+	}
+}
+
+func (e *entry) check(t *testing.T, policy string, bare outcome) {
+	t.Helper()
+	result, sum := runUnder(t, policy, command{args: e.args, env: e.env})
+	if difference := differs(bare, result); difference != "" {
+		t.Error(difference)
+	}
+	var total uint64
+	if len(sum.Processes) != len(e.creates) {
+		t.Errorf("%d processes seen, want %d", len(sum.Processes), len(e.creates))
+	}
+	for i, text := range sum.Processes {
+		var process struct{ Creates uint64 }
+		if err := json.Unmarshal(text, &process); err != nil {
+			t.Fatal(err)
+		}
+		total += process.Creates
+		if i < len(e.creates) && process.Creates != e.creates[i] {
+			t.Errorf("process %d: %d creates, want %d", i, process.Creates, e.creates[i])
+		}
+	}
+	if sum.Hits+sum.Misses != total || sum.LostEvents != 0 {
+		t.Errorf("%d hits and %d misses of %d creates, %d events lost", sum.Hits, sum.Misses, total, sum.LostEvents)
+	}
+	if policy != "none" && sum.Hits < e.hits {
+		t.Errorf("%d hits, want at least %d", sum.Hits, e.hits)
+	}
+	if !regexp.MustCompile(e.stderr).Match(result.stderr) {
+		t.Errorf("stderr does not say %q:\n%s", e.stderr, result.stderr)
+	}
+}
+
+// Through a layer as by name, a buffer's site is the program's, not the loader's.
+func TestSitesThroughALayer(t *testing.T) {
+	bundled := copyOf(t, libOpenCL(t), "libbundled.so", 0o644)
+	for _, tags := range []string{"stack", "caller"} {
+		_, sum := runUnder(t, "none", command{
+			args: []string{testProgram("dynamic"), "@" + bundled}, env: []string{"GPUMEMTOP_TAGS=" + tags},
+		})
+		var site struct{ Tag string }
+		if len(sum.PerTag) != 1 {
+			t.Fatalf("%s: %d sites, want the one of dynamic", tags, len(sum.PerTag))
+		}
+		if err := json.Unmarshal(sum.PerTag[0], &site); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(site.Tag, "create_loaded") {
+			t.Errorf("%s: site %q, want create_loaded", tags, site.Tag)
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package e2e
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/report"
+)
+
+// deed is a mistake of test/programs/faults/mistakes and how it must be reported.
+type deed struct {
+	name     string
+	kind     string
+	function string
+	site     string // that created the memory
+	kernel   string
+	certain  bool
+	bare     bool // is also found, and harmless, without a pool
+	said     string
+}
+
+var deeds = []deed{
+	{"double-release", "double_release", "clReleaseMemObject", "create_victim", "", true, false, "double release: clReleaseMemObject of a 1.00 MiB buffer created at"},
+	{"unknown-release", "unknown_memory", "clReleaseMemObject", "", "", false, true, "no create seen here returned"},
+	{"use-after-release", "use_after_release", "clEnqueueReadBuffer", "create_victim", "", true, false, "after its last release"},
+	{"wrong-context", "wrong_context", "clEnqueueReadBuffer", "create_victim", "", true, true, "belongs to another context"},
+	{"still-mapped", "still_mapped", "clReleaseMemObject", "create_victim", "", true, true, "still mapped"},
+	{"stale-read", "stale_read", "clEnqueueReadBuffer", "create_victim", "", true, false, "before anything wrote it (certain)"},
+	{"stale-argument", "stale_argument", "clEnqueueNDRangeKernel", "create_victim", "keep", false, false, "keep reads it or ignores it"},
+}
+
+// Each mistake is found, as often as it is made, and nothing else is.
+func TestMistakesAreFound(t *testing.T) {
+	for _, d := range deeds {
+		t.Run(d.name, func(t *testing.T) {
+			policies := []string{"futhark", "pow2"}
+			if d.bare {
+				policies = append(policies, "none")
+			}
+			for _, policy := range policies {
+				result, sum := runUnder(t, policy, command{args: []string{fault("mistakes"), d.name, "3"}})
+				if result.code != 0 || result.signal != 0 {
+					t.Errorf("%s: ended with %s\n%s", policy, result, result.stderr)
+				}
+				d.check(t, policy, result, &sum)
+			}
+		})
+	}
+}
+
+func (d *deed) check(t *testing.T, policy string, result outcome, sum *summary) {
+	t.Helper()
+	if len(sum.Findings) != 1 {
+		t.Errorf("%s: findings %+v, want one of kind %s", policy, sum.Findings, d.kind)
+		return
+	}
+	got := &sum.Findings[0]
+	if got.Kind != d.kind || got.Function != d.function || got.Kernel != d.kernel || got.Certain != d.certain || got.Count != 3 {
+		t.Errorf("%s: found %+v, want 3 times %+v", policy, got, d)
+	}
+	if d.site == "" && (got.Tag != "" || got.Size != 0) || d.site != "" && (!strings.Contains(got.Tag, d.site) || got.Size != 1<<20) {
+		t.Errorf("%s: found at %q with %d bytes, want site %q", policy, got.Tag, got.Size, d.site)
+	}
+	if processes := sum.figures(t); len(processes) != 1 || got.Process != processes[0].PID {
+		t.Errorf("%s: found in process %d of %+v", policy, got.Process, processes)
+	}
+	if len(sum.Leaks) != 0 {
+		t.Errorf("%s: leaks %+v", policy, sum.Leaks)
+	}
+	if text := string(result.stderr); !strings.Contains(text, d.said) || !strings.Contains(text, "(3 times)") {
+		t.Errorf("%s: the summary does not say %q:\n%s", policy, d.said, text)
+	}
+}
+
+func TestLeaksAreListed(t *testing.T) {
+	for _, policy := range []string{"none", "futhark"} {
+		result, sum := runUnder(t, policy, command{args: []string{fault("mistakes"), "leak", "3"}})
+		if len(sum.Findings) != 0 {
+			t.Errorf("%s: findings %+v", policy, sum.Findings)
+		}
+		if len(sum.Leaks) != 1 || sum.Leaks[0].Buffers != 3 || sum.Leaks[0].Bytes != 3<<20 ||
+			!strings.Contains(sum.Leaks[0].Tag, "create_victim") || len(sum.Leaks[0].Stack) < 2 {
+			t.Errorf("%s: leaks %+v", policy, sum.Leaks)
+		}
+		for _, part := range []string{"3 (3.00 MiB) at mistakes.c:", "create_victim", "create_written"} {
+			if !contains(result.stderr, part) {
+				t.Errorf("%s: the summary does not mention %q:\n%s", policy, part, result.stderr)
+			}
+		}
+	}
+}
+
+// A program without mistakes has none, with and without a pool, however many queues and threads it has.
+func TestNothingIsFoundInGoodPrograms(t *testing.T) {
+	for _, args := range [][]string{
+		{example("stencil"), "20", "256K"}, {example("pipeline"), "5", "1M"}, {example("train"), "20"}, {example("frag")},
+		{example("multiqueue"), "20", "256K"}, {example("threads"), "4", "200", "64K"}, {example("tiny")}, {example("churn"), "2000", "4K", "2"}, {fault("hungry"), "4", "1M"},
+	} {
+		t.Run(filepath.Base(args[0]), func(t *testing.T) {
+			for _, policy := range []string{"none", "futhark", "pow2"} {
+				result, sum := runUnder(t, policy, command{args: args})
+				if result.code != 0 || len(sum.Findings) != 0 || sum.OtherFindings != 0 || len(sum.Leaks) != 0 {
+					t.Errorf("%s: ended with %s, findings %+v, leaks %+v", policy, result, sum.Findings, sum.Leaks)
+				}
+				if contains(result.stderr, "mistakes ") || contains(result.stderr, "leaked ") {
+					t.Errorf("%s: the summary accuses it:\n%s", policy, result.stderr)
+				}
+			}
+		})
+	}
+}
+
+// What was found is in the recording: report and export show it.
+func TestFindingsAreRecorded(t *testing.T) {
+	file := record(t, fault("mistakes"), "stale-argument", "2")
+	result := run(t, command{args: []string{gpumemtop(), "report", file}})
+	text := []byte(strings.Join(strings.Fields(string(result.stdout)), " ")) // lines are broken anywhere
+	for _, part := range []string{
+		"MISTAKES OF THE PROGRAM", "given to kernel keep, which cannot write it", "(2 times)", "may write an argument counts as having written it",
+	} {
+		if !contains(text, part) {
+			t.Errorf("the report does not say %q:\n%s", part, result.stdout)
+		}
+	}
+	result = run(t, command{args: []string{gpumemtop(), "report", "--format", "json", file}})
+	var sum report.Summary
+	if err := json.Unmarshal(result.stdout, &sum); err != nil {
+		t.Fatalf("report --format json: %v\n%s", err, result.stdout)
+	}
+	if len(sum.Findings) != 1 || sum.Findings[0].Kernel != "keep" || sum.Findings[0].Count != 2 {
+		t.Errorf("findings %+v", sum.Findings)
+	}
+	result = run(t, command{args: []string{gpumemtop(), "export", file, "-o", "-"}})
+	if n := strings.Count(string(result.stdout), `"cat":"mistake"`); n != 1 {
+		t.Errorf("%d mistakes in the trace, want one", n)
+	}
+}
+
+// With scrubbing a program that reads what it never wrote reads the same every time; the mistake is found all the same.
+func TestScrubbedBlocksAreStillStale(t *testing.T) {
+	for _, kind := range []string{"zero", "poison"} {
+		way := served{policy: "futhark", flags: []string{"--scrub", kind}}
+		result, sum := way.run(t, command{args: []string{fault("mistakes"), "stale-read", "2"}})
+		if result.code != 0 || len(sum.Findings) != 1 || sum.Findings[0].Kind != "stale_read" || sum.Findings[0].Count != 2 {
+			t.Errorf("--scrub %s: ended with %s, findings %+v", kind, result, sum.Findings)
+		}
+		for _, args := range [][]string{{example("pipeline"), "5", "1M"}, {example("multiqueue"), "5"}, {example("threads")}} {
+			bare := runBare(t, args...)
+			result, _ := way.run(t, command{args: args})
+			if difference := differs(bare, result); difference != "" {
+				t.Errorf("--scrub %s: %v %s", kind, args, difference)
+			}
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
+	"codeberg.org/gpumemtop/gpumemtop/internal/report"
+)
+
+// TestGhostsAreWhatAReplaySays: what a policy would have done is the same whether it is simulated beside the run or played
+// from the recording of it.
+func TestGhostsAreWhatAReplaySays(t *testing.T) {
+	for _, words := range [][]string{
+		{example("train"), "30"}, {example("frag"), "3", "16M"}, {example("multiqueue"), "60", "256K"}, {example("churn"), "20000", "4K", "2"},
+	} {
+		dir := t.TempDir()
+		args := append([]string{gpumemtop(), "record", "--ghosts", "usual", "-o", dir + "/x.gmt", "--summary", dir + "/x.json", "--"}, words...)
+		if result := run(t, command{args: args}); result.code != 0 {
+			t.Fatalf("%q: %s\n%s", words, result, result.stderr)
+		}
+		text, err := os.ReadFile(dir + "/x.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var summary report.Summary
+		if err := json.Unmarshal(text, &summary); err != nil {
+			t.Fatal(err)
+		}
+		if len(summary.Ghosts) < 7 {
+			t.Fatalf("%q: ghosts %+v", words, summary.Ghosts)
+		}
+		for _, g := range summary.Ghosts {
+			want := replayOf(t, dir+"/x.gmt", g.Policy)
+			if g.Stopped != "" {
+				t.Logf("%q: %s %s", words, g.Configuration, g.Stopped) // this machine has too much to do
+				continue
+			}
+			if g.Configuration != g.Policy || g.Present != (g.Policy == "futhark") || g.Late {
+				t.Errorf("%q: %+v", words, g)
+			}
+			if g.Requests == 0 || g.Hits != want.Hits || g.Requests != want.Hits+want.Misses || g.PeakReserved != want.PeakReserved {
+				t.Errorf("%q: ghost %+v, a replay: %d hits, %d misses, peak %d", words, g, want.Hits, want.Misses, want.PeakReserved)
+			}
+		}
+	}
+}
+
+// replayOf plays a recording through a policy.
+func replayOf(t *testing.T, file, policy string) *replay.Result {
+	t.Helper()
+	reader, err := recording.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = reader.Close() }()
+	r, err := replay.Replay(reader, replay.Options{Policy: policy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

@@ -1,0 +1,241 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+)
+
+// program is a row of the table: it must behave under every policy as it does bare.
+type program struct {
+	name   string
+	args   []string
+	env    []string
+	mask   bool    // the output holds measured times: compare it with numbers masked
+	steady float64 // the least steady hit rate under a pooling policy
+	sites  bool    // has a site for each buffer that lives at a time, as futhark-2018 wants it
+	pinned bool    // its buffers are pinned memory, for the policy that caches nothing else
+
+	policies []string // nil: all
+	unseen   bool     // makes no OpenCL call
+}
+
+// abc1 in MD5: the word that hashcat is to find.
+const hashOfABC1 = "23734cd52ad4a4fb877d8a1e26e5df5f"
+
+// few are for what takes long, or has little to do with the policy.
+var few = []string{"none", "futhark", "slab"}
+
+func examplePrograms() []program {
+	return []program{
+		{name: "stencil", args: []string{example("stencil"), "40", "8M"}, steady: 0.95, sites: true},
+		{name: "pipeline", args: []string{example("pipeline"), "16", "4M"}, steady: 0.95, sites: true},
+		{name: "train", args: []string{example("train"), "30"}, steady: 0.95},
+		{name: "mosaic", args: []string{example("mosaic"), "20", "1M"}, steady: 0.95},
+		{name: "neighbours", args: []string{testProgram("neighbours"), "60", "40"}},
+		{name: "frag", args: []string{example("frag"), "3", "16M"}},
+		{name: "multiqueue", args: []string{example("multiqueue"), "60", "256K"}},
+		{name: "threads", args: []string{example("threads"), "4", "500", "64K"}},
+		{name: "leak", args: []string{example("leak")}},
+		{name: "tiny", args: []string{example("tiny")}},
+		{name: "churn", args: []string{example("churn"), "20000", "4K", "2"}, steady: 0.95}, // two threads at one site
+		{name: "staging", args: []string{example("staging"), "40", "256K"}, steady: 0.95, sites: true, pinned: true},
+		{name: "callcost", args: []string{testProgram("callcost"), "200"}},
+		{name: "dynamic", args: []string{testProgram("dynamic"), "libOpenCL.so.1"}},
+		{name: "forker", args: []string{fault("forker")}},
+		{name: "handler, early", args: []string{fault("handler"), "before"}, policies: few},
+		{name: "handler, late", args: []string{fault("handler"), "after"}, policies: few},
+		{name: "nocl", args: []string{fault("nocl")}, unseen: true},
+	}
+}
+
+func debianPrograms(t *testing.T) []program {
+	t.Helper()
+	home := t.TempDir() // hashcat keeps its compiled kernels there, from one row to the next
+	return []program{
+		{name: "clinfo", args: []string{"clinfo"}},
+		{name: "clpeak", args: []string{"clpeak", "--kernel-latency"}, mask: true},
+		{name: "clpeak memory", args: []string{"clpeak", "--global-bandwidth"}, mask: true, policies: few},
+		{name: "clblast", args: []string{"clblast_tuner_copy_fast", "-runs", "1"}, mask: true, policies: few},
+		ffmpeg("ffmpeg blur", "avgblur_opencl=3,unsharp_opencl"),
+		ffmpeg("ffmpeg means", "nlmeans_opencl=s=3:p=5:r=7"),
+		{
+			name: "hashcat", env: []string{"HOME=" + home, "XDG_DATA_HOME=" + home, "XDG_CACHE_HOME=" + home},
+			args: []string{
+				"hashcat", "-m", "0", "-a", "3", "--potfile-disable", "--force", "-w", "1", "-D", "1", "--quiet",
+				"--session", "e2e", hashOfABC1, "?l?l?l?d",
+			},
+			policies: few,
+		},
+	}
+}
+
+// ffmpeg filters ten pictures on the device and prints a checksum of what comes back. Pictures are images, filters keep
+// tables and sums in buffers; the pictures of one film are decoded, filtered and read back by several threads.
+func ffmpeg(name, filters string) program {
+	return program{name: name, args: []string{
+		"ffmpeg", "-v", "error", "-nostdin", "-init_hw_device", "opencl=gpu", "-filter_hw_device", "gpu",
+		"-f", "lavfi", "-i", "testsrc=size=320x240:rate=5:duration=2",
+		"-vf", "format=yuv420p,hwupload," + filters + ",hwdownload,format=yuv420p", "-f", "md5", "-",
+	}}
+}
+
+var (
+	number   = regexp.MustCompile(`[0-9]+(\.[0-9]+)?`)
+	spaces   = regexp.MustCompile(`[ \t]+`)
+	barMarks = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+)
+
+// masked replaces what a measurement changes from run to run: numbers, the width of the columns they stand in, and
+// colours that grade them.
+func masked(output []byte) []byte {
+	output = barMarks.ReplaceAll(output, nil)
+	output = number.ReplaceAll(output, []byte("N"))
+	return spaces.ReplaceAll(output, []byte(" "))
+}
+
+func TestMaskedKeepsWords(t *testing.T) {
+	got := string(masked([]byte("| 12 |   3.50 ms | \x1b[32mOK\x1b[0m\n")))
+	if got != "| N | N ms | OK\n" {
+		t.Errorf("masked: %q", got)
+	}
+}
+
+func (p *program) sameOutput(a, b []byte) bool {
+	if p.mask {
+		return bytes.Equal(masked(a), masked(b))
+	}
+	return bytes.Equal(a, b)
+}
+
+// TestProgramsBehaveAsBare is the main promise: unmodified programs, the same output and end under every policy.
+func TestProgramsBehaveAsBare(t *testing.T) {
+	table := []string{"program      mode         exit  equal  wall s  steady  driver creates  lost"}
+	for _, program := range append(examplePrograms(), debianPrograms(t)...) {
+		t.Run(program.name, func(t *testing.T) {
+			if _, err := exec.LookPath(program.args[0]); err != nil {
+				t.Fatalf("%v: make deps installs it", err)
+			}
+			table = append(table, program.compare(t)...)
+		})
+	}
+	t.Logf("\n%s", strings.Join(table, "\n"))
+}
+
+// compare runs the program in all modes and returns a line of the table for each.
+func (p *program) compare(t *testing.T) []string {
+	t.Helper()
+	bare := run(t, command{args: p.args, env: p.env})
+	first := bare
+	if !p.mask { // those that measure are the slow ones, and say something new every time
+		first = run(t, command{args: p.args, env: p.env})
+	}
+	lines := []string{fmt.Sprintf("%-12s %-12s %-5s %-6s %6.2f", p.name, "bare", bare, "", bare.wall.Seconds())}
+	if bare.code != 0 {
+		t.Fatalf("bare run: %s\n%s", bare, bare.stderr)
+	}
+	if !p.sameOutput(first.stdout, bare.stdout) {
+		t.Fatalf("two bare runs differ, so nothing can be compared:\n%s\n%s", first.stdout, bare.stdout)
+	}
+	policies := p.policies
+	if policies == nil {
+		policies = allocator.Names()
+	}
+	for _, policy := range policies {
+		result, sum := runUnder(t, policy, command{args: p.args, env: p.env})
+		equal := p.sameOutput(bare.stdout, result.stdout)
+		lines = append(lines, fmt.Sprintf("%-12s %-12s %-5s %-6v %6.2f  %5.1f%%  %14d  %4d", p.name, policy, result, equal,
+			result.wall.Seconds(), 100*sum.SteadyHitRate, sum.DriverCreates, sum.LostEvents))
+		if !equal {
+			t.Errorf("%s: output differs\nbare: %s\nhere: %s\nstderr: %s", policy, bare.stdout, result.stdout, result.stderr)
+		}
+		if !result.sameEnd(bare) {
+			t.Errorf("%s: ended with %s, bare with %s\nstderr: %s", policy, result, bare, result.stderr)
+		}
+		p.checkSummary(t, policy, sum)
+	}
+	return lines
+}
+
+func (p *program) checkSummary(t *testing.T, policy string, sum summary) {
+	t.Helper()
+	if sum.Policy != policy {
+		t.Errorf("summary names policy %q, asked for %q", sum.Policy, policy)
+	}
+	if sum.LostEvents != 0 {
+		t.Errorf("%s: %d events lost", policy, sum.LostEvents)
+	}
+	if seen := len(sum.Processes) > 0; seen == p.unseen {
+		t.Errorf("%s: %d processes in the summary", policy, len(sum.Processes))
+	}
+	if policy == "none" {
+		if sum.Hits != 0 {
+			t.Errorf("none: %d hits from a policy that does not cache", sum.Hits)
+		}
+		return
+	}
+	if policy == "pinned" && !p.pinned || policy == "futhark-2018" && !p.sites {
+		return
+	}
+	if sum.SteadyHitRate < p.steady {
+		t.Errorf("%s: steady hit rate %.3f, want at least %.2f", policy, sum.SteadyHitRate, p.steady)
+	}
+	if p.steady > 0 && sum.DriverCreates >= sum.Hits {
+		t.Errorf("%s: %d driver creates for %d hits", policy, sum.DriverCreates, sum.Hits)
+	}
+}
+
+func TestPolicyNoneCountsWithoutPooling(t *testing.T) {
+	_, sum := runUnder(t, "none", command{args: []string{example("leak"), "5", "1M"}})
+	if sum.DriverCreates != 20 || sum.DriverReleases != 15 {
+		t.Errorf("%d driver creates and %d releases, want 20 and 15: leak creates 20 buffers and loses 5", sum.DriverCreates, sum.DriverReleases)
+	}
+	if sum.PeakInUse != 5<<20 {
+		t.Errorf("peak in use %d bytes, want %d: at the end all five are lost", sum.PeakInUse, 5<<20)
+	}
+}
+
+func TestNoOpenCLIsSaid(t *testing.T) {
+	result, sum := runUnder(t, "futhark", command{args: []string{fault("nocl")}})
+	if !regexp.MustCompile(`(?i)no OpenCL`).Match(result.stderr) {
+		t.Errorf("stderr does not say that no OpenCL call was seen:\n%s", result.stderr)
+	}
+	if sum.Hits+sum.Misses+sum.DriverCreates != 0 {
+		t.Errorf("counts of a program without OpenCL: %+v", sum)
+	}
+}
+
+// The library does nothing outside a run of gpumemtop.
+func TestPreloadWithoutSessionIsTransparent(t *testing.T) {
+	bare := runBare(t, example("tiny"))
+	result := run(t, command{args: []string{example("tiny")}, env: []string{"LD_PRELOAD=" + root + "/build/libgpumemtop.so"}})
+	if difference := differs(bare, result); difference != "" || len(result.stderr) != 0 {
+		t.Errorf("with the library alone: %s\nstderr: %s", difference, result.stderr)
+	}
+}
+
+// The multiqueue example releases buffers in flight: a pool without gating hands them out too early and the result is
+// wrong; ours waits, and counts how often.
+func TestGatingIsWhatKeepsMultiqueueRight(t *testing.T) {
+	args := []string{example("multiqueue"), "60", "256K"}
+	bare := runBare(t, args...)
+	gated, sum := runUnder(t, "futhark", command{args: args})
+	if !bytes.Equal(gated.stdout, bare.stdout) || sum.HazardsAvoided == 0 {
+		t.Errorf("gated: %q, %d hazards avoided; bare: %q", gated.stdout, sum.HazardsAvoided, bare.stdout)
+	}
+	file := filepath.Join(t.TempDir(), "summary.json")
+	ungated := run(t, command{args: append([]string{gpumemtop(), "--headless", "--unsafe-no-gating", "--summary", file, "--"}, args...)})
+	sum = readSummary(t, file)
+	if bytes.Equal(ungated.stdout, bare.stdout) || sum.HazardsAvoided != 0 {
+		t.Errorf("ungated: %q, %d hazards avoided; want another checksum than bare, and none", ungated.stdout, sum.HazardsAvoided)
+	}
+	if !strings.Contains(string(ungated.stderr), "gating is off") {
+		t.Errorf("no warning: %s", ungated.stderr)
+	}
+}

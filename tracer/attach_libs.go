@@ -1,0 +1,59 @@
+package tracer
+
+import (
+	"errors"
+	"fmt"
+
+	"codeberg.org/gpumemtop/gpumemtop/tracer/kernel"
+	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
+)
+
+// attachLibraries probes the OpenCL libraries that a process has mapped, and returns how many it has.
+func (t *Tracer) attachLibraries(p *target.Process) int {
+	mappings, err := p.Maps()
+	if err != nil {
+		return 0
+	}
+	if linker, ok := t.catalog.Linker(p, mappings); ok {
+		t.probe(&linker, p.PID)
+	}
+	n := 0
+	libraries := t.catalog.Libraries(p, mappings)
+	for i := range libraries {
+		if t.probe(&libraries[i], p.PID) {
+			n++
+		}
+		t.queryDrivers(&libraries[i])
+	}
+	if n > 0 && target.Preloaded(mappings) {
+		t.warn(fmt.Errorf("%s (pid %d) already runs under gpumemtop: attach sees almost nothing of it, since its calls bypass the ICD loader", displayName(p), p.PID))
+	}
+	return n
+}
+
+// probe probes a library and reports whether any of its functions has a probe then. It warns of errors once, but not if
+// the process has ended: it makes no more calls.
+func (t *Tracer) probe(library *target.Library, pid int) bool {
+	err := library.Err
+	n := 0
+	if err == nil {
+		n, err = t.probes.attach(library, pid)
+	}
+	if err != nil && !errors.Is(err, kernel.ErrGone) && (pid == allProcesses || target.Exists(pid)) {
+		t.warn(fmt.Errorf("calls into %s are not recorded: %w", library.Path, err))
+	}
+	return n > 0
+}
+
+// warnedMax bounds how many warnings we remember.
+const warnedMax = 1024
+
+// warn shows the user a warning, once.
+func (t *Tracer) warn(err error) {
+	text := err.Error()
+	if t.warned[text] || len(t.warned) == warnedMax {
+		return
+	}
+	t.warned[text] = true
+	t.options.Warn(text)
+}

@@ -1,0 +1,62 @@
+package calls
+
+import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
+
+// freedMax is how many freed handles are remembered: the latest of those that share a slot, as in
+// shim/registry/freed_handles.c. That is enough to tell a second release from an object that existed before.
+const freedMax = 1024
+
+// freedHandle is what we remember of memory that was freed.
+type freedHandle struct {
+	handle, object, size uint64
+	freedAt              uint64
+	tag                  uint32
+	kind                 wire.Memory
+	mayLive              bool // the memory itself, or another whose create we missed, may live under the handle
+	heldByKernel         bool // it lives: it became an argument of a kernel since
+}
+
+func freedSlot(handle uint64) uint64 { return (handle * 0x9e3779b97f4a7c15) >> 54 }
+
+func (t *Tracker) rememberFreed(s *wire.Sample, m *memory) {
+	if t.freedHandles == nil {
+		t.freedHandles = new([freedMax]freedHandle)
+	}
+	g := &t.freedHandles[freedSlot(m.handle)]
+	*g = freedHandle{handle: m.handle, freedAt: s.Time, mayLive: true}
+	if t.referencesKnown(m) && s.Time < t.settledAt {
+		return // other memory may live under its handle
+	}
+	g.object, g.size, g.tag, g.kind, g.mayLive = m.number, m.size, m.tag, m.kind, !t.referencesKnown(m)
+}
+
+// freed returns what we remember of a freed handle, nil if nothing.
+func (t *Tracker) freed(handle uint64) *freedHandle {
+	if t.freedHandles == nil || handle == 0 {
+		return nil
+	}
+	if g := &t.freedHandles[freedSlot(handle)]; g.handle == handle {
+		return g
+	}
+	return nil
+}
+
+// checkFreed reports whether a handle's memory has certainly ended, and writes a finding since the program names it. If it
+// ended while the call ran there is no finding: the driver may have seen it alive.
+func (t *Tracker) checkFreed(s *wire.Sample, handle uint64, code wire.Diag) bool {
+	g := t.freed(handle)
+	if g == nil || g.mayLive && g.freedAt <= s.Entered {
+		return false
+	}
+	if g.freedAt <= s.Entered {
+		t.writeRecord(s, wire.DiagFields{Diag: code, Tag: g.tag, Object: g.object, Bytes: g.size}.Record([]byte(t.function)))
+	}
+	return true
+}
+
+// finding writes a mistake that concerns known memory.
+func (t *Tracker) finding(s *wire.Sample, code wire.Diag, m *memory, kernel uint64, err int32) {
+	t.writeRecord(s, wire.DiagFields{
+		Diag: code, Scope: m.scope, Tag: m.tag, Object: m.number, Bytes: m.size, Kernel: kernel, Status: status(err),
+	}.Record([]byte(t.function)))
+}

@@ -1,0 +1,243 @@
+package tracer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
+)
+
+// attachRunning probes the loaders of this machine and the selected processes that run already.
+func (t *Tracer) attachRunning() error {
+	if t.probes.everywhere {
+		t.probeLoaders(allProcesses)
+	}
+	if t.options.Open() {
+		// Dynamic linkers come first: they report what later processes map.
+		for _, linker := range t.catalog.KnownLinkers() {
+			t.probe(&linker, allProcesses)
+		}
+		if err := t.attachSelected(); err != nil {
+			return err
+		}
+	}
+	return t.attachNamed()
+}
+
+// probeLoaders probes the ICD loaders of this machine before a process maps them: a short program may end before we
+// could probe what it has mapped.
+func (t *Tracer) probeLoaders(pid int) {
+	for _, path := range target.KnownLoaders() {
+		if library, err := t.catalog.File(path); err == nil {
+			t.probe(&library, pid)
+		}
+	}
+}
+
+// attachSelected probes the libraries of all processes that belong to the selection. They are watched from their next
+// call on.
+func (t *Tracer) attachSelected() error {
+	pids, err := target.Running()
+	if err != nil {
+		return err
+	}
+	var attached target.Selection
+	for _, pid := range pids {
+		if p, err := target.Open(pid); err == nil && t.selects(p) {
+			t.addCandidate(p, false)
+			attached.PIDs = append(attached.PIDs, pid)
+		}
+	}
+	if !t.options.Follow {
+		return nil
+	}
+	attached.Follow = true
+	family, err := attached.Family()
+	for _, pid := range family {
+		if p, err := target.Open(pid); err == nil && t.table.find(pid) == nil {
+			t.addCandidate(p, true)
+		}
+	}
+	return err
+}
+
+// selects reports whether a process belongs to the selection by its name or control group. Pids do not count here, since
+// the kernel reuses them; nor do the processes in which we query drivers.
+func (t *Tracer) selects(p *target.Process) bool {
+	selection := t.options.Selection
+	selection.PIDs = nil
+	return selection.Wants(p) && !p.QueriesDrivers()
+}
+
+// attachNamed begins to watch the processes that are named by pid, and their children.
+func (t *Tracer) attachNamed() error {
+	tried := map[int]bool{}
+	for more := true; more; { // until no child is new: forks are reported only once the parent is watched
+		more = false
+		pids, err := t.options.Family()
+		if err != nil {
+			return err
+		}
+		for _, pid := range pids {
+			if tried[pid] {
+				continue
+			}
+			tried[pid], more = true, true
+			switch err := t.attachPID(pid); {
+			case err == nil:
+			case slices.Contains(t.options.PIDs, pid):
+				return err
+			case !errors.Is(err, target.ErrGone):
+				t.warn(err)
+			}
+		}
+	}
+	return nil
+}
+
+func (t *Tracer) attachPID(pid int) error {
+	found, err := target.Open(pid)
+	if err == nil && found.Unsupported != "" {
+		err = fmt.Errorf("cannot watch process %d: %s", pid, found.Unsupported)
+	}
+	if err == nil && t.killsFiltered != "" && found.Filtered() {
+		err = fmt.Errorf("cannot watch process %d: %w", pid, killsFilteredError(t.killsFiltered))
+	}
+	if err != nil {
+		return err
+	}
+	if t.attachLibraries(found) == 0 {
+		t.probeLoaders(pid)
+		t.options.Warn(fmt.Sprintf("%s (pid %d) has not loaded OpenCL yet: waiting for it", displayName(found), pid))
+	}
+	p := t.table.expect(pid)
+	p.view = t.inspectCode(found)
+	t.watch(p, t.lastTime)
+	t.remapped[pid] = true // what it mapped while we attached was not reported
+	if !found.Same() {     // its end would never be reported
+		t.exited(pid, t.lastTime, unknownStatus)
+		return fmt.Errorf("process %d: %w", pid, target.ErrGone)
+	}
+	return nil
+}
+
+// killsFilteredError says why we leave processes with a seccomp filter alone.
+func killsFilteredError(release string) error {
+	return fmt.Errorf("this kernel (Linux %s) kills probed programs that have a seccomp filter, as in containers: use Linux 6.12.14, 6.13.3 or later", release)
+}
+
+// inspect probes the libraries of a process that has mapped something or is about to use OpenCL. Doing so now tells us
+// where its code lies, and whether it is selected, even if it has ended when we read its first call.
+func (t *Tracer) inspect(pid int) error {
+	p := t.table.find(pid)
+	if p != nil && p.state == watched {
+		p.walker.Renew()
+		t.attachLibraries(p.target)
+		t.probeReceived(p)
+		return nil
+	}
+	found, err := target.Open(pid)
+	if err != nil {
+		return err
+	}
+	switch {
+	case p != nil && p.selected:
+		t.addCandidate(found, true)
+	case t.selects(found):
+		t.addCandidate(found, false)
+	case t.options.Open() && (p != nil || !t.kernel.Watches(pid)): // else its fork is still to be read
+		t.ignoreInspected(found)
+	}
+	return nil
+}
+
+// addCandidate probes the libraries of a process. It becomes a candidate if it has OpenCL or its children may matter;
+// the kernel then reports its forks and its end.
+func (t *Tracer) addCandidate(found *target.Process, selected bool) {
+	libraries := t.attachLibraries(found)
+	p := t.table.findOrNew(found.PID)
+	p.selected = selected || t.options.Follow
+	switch {
+	case libraries > 0:
+		t.table.inspect(p, t.inspectCode(found))
+	case p.target != nil, p.selected: // without libraries it may be just ending
+		t.table.keep(p)
+	default:
+		t.table.remove(p.pid)
+	}
+}
+
+// platformQueried inspects a process that makes the first OpenCL call of all.
+func (t *Tracer) platformQueried(pid int) {
+	if p := t.table.watched(pid); p != nil {
+		p.objects.SeenFromStart()
+		return
+	}
+	if err := t.inspect(pid); err != nil && !errors.Is(err, target.ErrGone) {
+		t.refuse(pid, err)
+	}
+	if p := t.table.find(pid); p != nil && p.state == inspected {
+		p.fromStart = true
+	}
+}
+
+// firstCall decides about a process that makes its first reported call. It returns nil if the process is not selected.
+func (t *Tracer) firstCall(pid int, time uint64) *process {
+	p := t.table.findOrNew(pid)
+	if p.state == inspected {
+		t.watch(p, time)
+		return p
+	}
+	v, err := t.viewOfCaller(p)
+	switch {
+	case errors.Is(err, target.ErrGone) && (p.selected || t.options.All):
+		v = t.inspectCode(&target.Process{PID: pid, Parent: p.parent, Command: []string{fmt.Sprintf("[%d]", pid)}})
+	case errors.Is(err, target.ErrGone):
+		t.warn(errUnnamed)
+		return nil
+	case err != nil:
+		t.refuse(pid, err)
+		return nil
+	case !p.selected && !t.selects(v.target):
+		t.ignoreInspected(v.target)
+		return nil
+	}
+	p.view = v
+	t.watch(p, time)
+	t.attachLibraries(v.target)
+	return p
+}
+
+// viewOfCaller inspects a process that has made a call. If it is a child that has ended or executed another program
+// since, it still ran its parent's code then: its exec or exit would have been read before the call.
+func (t *Tracer) viewOfCaller(p *process) (view, error) {
+	found, err := target.Open(p.pid)
+	var v view
+	if err == nil {
+		v = t.inspectCode(found) // at once: it may end at any time
+	}
+	parent := p.target
+	if parent == nil || err != nil && !errors.Is(err, target.ErrGone) || err == nil && found.Runs(parent) && found.Same() {
+		return v, err
+	}
+	child := parent.Child(p.pid, p.parent)
+	return view{child, p.walker.Clone(child)}, nil
+}
+
+var errUnnamed = errors.New("a process ended before its name could be read, so whether it is selected is unknown: its calls are not shown")
+
+// refuse ignores a process that we may not inspect.
+func (t *Tracer) refuse(pid int, err error) {
+	t.ignore(pid)
+	if !errors.Is(err, target.ErrRefused) {
+		t.warn(err)
+	}
+}
+
+func displayName(p *target.Process) string {
+	if p.Comm != "" {
+		return p.Comm
+	}
+	return "a process"
+}

@@ -1,0 +1,98 @@
+package tracer
+
+import (
+	"codeberg.org/gpumemtop/gpumemtop/tracer/kernel"
+	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
+)
+
+// scanNS is how often we look for losses, and for what the kernel does not report.
+const scanNS = 250_000_000
+
+// endScans is how many scans look for ended processes after events were lost: an exit may be among them, and the process
+// may take a while to end.
+const endScans = 8
+
+// scanState is what one scan leaves to the next.
+type scanState struct {
+	last    uint64       // when the latest scan ran, ns; 0: scan at once
+	pids    target.Watch // that existed
+	drained bool         // since the latest scan, all that the kernel reported was read
+	lost    uint64       // events lost at the latest scan
+	ends    int          // scans left that look for ended processes
+}
+
+// scanIfDue does what happens by the clock.
+func (t *Tracer) scanIfDue() {
+	now := t.options.Clock()
+	if now < t.scan.last+scanNS {
+		return
+	}
+	t.scan.last = now
+	for p := range t.table.from(watched) {
+		p.recordLosses()
+	}
+	t.learnExtensions()
+	t.scanProcesses()
+	t.probes.sweep(now)
+}
+
+// scanProcesses finds what no probe reports. It inspects new processes for a dynamic linker that we do not know, as in a
+// container that has just started; those with a known one are probed before they begin. On a kernel without BTF nothing
+// reports that processes start, end or execute a program: we find out late, and miss the calls made meanwhile.
+func (t *Tracer) scanProcesses() {
+	blind := !t.kernel.Lifecycle()
+	if blind {
+		for p := range t.table.from(watched) {
+			if p.target.Replaced() {
+				t.execed(p.pid, p.pid, t.scan.last) // the executing thread is unknown
+			}
+		}
+	}
+	if t.options.Open() || t.options.Follow && blind {
+		t.scanForNew()
+	}
+	if lost, _ := t.kernel.LostAll(); lost > t.scan.lost {
+		t.scan.lost, t.scan.ends = lost, endScans
+	}
+	if blind || t.scan.ends > 0 {
+		t.scan.ends = max(t.scan.ends-1, 0)
+		t.scanForEnded()
+	}
+	t.scan.drained = false
+}
+
+// scanForEnded ends processes whose exit was not reported. Their last calls may still be unread, so a process must be
+// missing at two scans with everything read in between.
+func (t *Tracer) scanForEnded() {
+	for p := range t.table.from(expected) {
+		missing := !target.Exists(p.pid)
+		if p.state == watched {
+			missing = !p.target.Same()
+		}
+		if missing && p.missing && t.scan.drained {
+			t.exited(p.pid, t.scan.last, unknownStatus)
+		}
+		p.missing = missing
+	}
+}
+
+// scanForNew inspects new processes that may belong to the selection, and clears the verdicts on those that have ended.
+// Without BTF it misses children whose parent ended before the scan.
+func (t *Tracer) scanForNew() {
+	came, went, err := t.scan.pids.Look()
+	if err != nil {
+		t.warn(err)
+	}
+	for _, pid := range went {
+		if t.table.find(pid) == nil {
+			t.setVerdict(pid, kernel.Forget)
+			t.probes.drop(pid)
+		}
+	}
+	for _, pid := range came {
+		if p, err := target.Open(pid); err == nil && !t.kernel.Lifecycle() {
+			t.forked(p.Parent, pid)
+		}
+		_ = t.inspect(pid) // an error is reported at its first call
+	}
+}

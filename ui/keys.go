@@ -1,0 +1,192 @@
+package ui
+
+import (
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+)
+
+// interruptWindow is the time in which another ctrl+c sends a stronger signal.
+const interruptWindow = 2 * time.Second
+
+// pressKeys handles a message of Bubble Tea, which packs letters that arrive together into one. It ignores pasted text.
+func (d *dashboard) pressKeys(msg tea.KeyMsg) tea.Cmd {
+	if msg.Paste {
+		return nil
+	}
+	if msg.Type != tea.KeyRunes || len(msg.Runes) == 1 {
+		return d.press(msg)
+	}
+	var commands []tea.Cmd
+	for i := range msg.Runes {
+		commands = append(commands, d.press(tea.KeyMsg{Type: tea.KeyRunes, Runes: msg.Runes[i : i+1]}))
+		if d.leaving {
+			break
+		}
+	}
+	return tea.Batch(commands...)
+}
+
+func (d *dashboard) press(msg tea.KeyMsg) tea.Cmd {
+	if d.cursor.typing && msg.Type != tea.KeyCtrlC {
+		d.typeTime(msg)
+		return nil
+	}
+	if d.overlay == quitOverlay && msg.Type != tea.KeyCtrlC {
+		return d.answerQuit(msg.String())
+	}
+	pressed := msg.String()
+	for i := range d.mode.keys {
+		c := &d.mode.keys[i]
+		switch {
+		case !slices.Contains(c.keys, pressed):
+			continue
+		case d.overlay == helpOverlay && c.action != actInterrupt:
+			d.moveHelp(c.action)
+			return nil
+		}
+		return d.do(c.action, pressed)
+	}
+	return nil
+}
+
+func (d *dashboard) do(a action, pressed string) tea.Cmd {
+	switch {
+	case a.adjusts():
+		d.adjust(a)
+		return nil
+	case a.travels():
+		d.travel(a)
+		return nil
+	}
+	switch a {
+	case actQuit:
+		return d.askQuit()
+	case actInterrupt:
+		return d.interrupt()
+	case actRedraw:
+		return tea.ClearScreen
+	case actHelp:
+		d.overlay, d.helpTop = helpOverlay, 0
+	case actFreeze:
+		d.freeze()
+	case actNext:
+		d.turnFocus(1)
+	case actPrevious:
+		d.turnFocus(-1)
+	case actZoom:
+		d.zoomOn(paneID(pressed[0] - '0'))
+	case actOutput:
+		d.zoomOn(paneOutput)
+	case actProcess:
+		d.processes.next()
+	case actProcesses:
+		d.processes.open()
+	case actPolicies:
+		d.policies.open()
+	case actGhosts:
+		d.openGhosts()
+	case actAdopt:
+		d.adoptLeader()
+	case actCurve:
+		d.curve.open()
+	case actEnter:
+		d.panes[d.focus].enter()
+	case actBack:
+		d.back()
+	case actSort:
+		d.tags.nextSort()
+	case actReverse:
+		d.tags.reverseSort()
+	default:
+		d.panes[d.focus].move(a)
+	}
+	return nil
+}
+
+// askQuit asks what to do with a running program, or quits if there is nothing to ask.
+func (d *dashboard) askQuit() tea.Cmd {
+	if d.mode.watches && !d.ended() {
+		return d.leave(Detached)
+	}
+	if d.ended() || d.o.Detach == nil && d.o.Terminate == nil {
+		return d.leave(Quit)
+	}
+	d.overlay = quitOverlay
+	return nil
+}
+
+func (d *dashboard) answerQuit(pressed string) tea.Cmd {
+	switch {
+	case pressed == "d" && d.o.Detach != nil:
+		d.o.Detach()
+		return d.leave(Detached)
+	case pressed == "t" && d.o.Terminate != nil:
+		d.o.Terminate()
+		return d.leave(Terminated)
+	case pressed == "esc" || pressed == "q":
+		d.overlay = noOverlay
+	}
+	return nil
+}
+
+// interrupt passes ctrl+c on as a signal, a stronger one each time that it follows quickly.
+func (d *dashboard) interrupt() tea.Cmd {
+	if d.o.Signal == nil || d.ended() {
+		return d.leave(Quit)
+	}
+	if d.interrupts > 0 && d.now.Sub(d.interrupted) > interruptWindow {
+		d.interrupts = 0
+	}
+	steps := [...]struct {
+		signal os.Signal
+		text   string
+	}{
+		{syscall.SIGINT, "SIGINT sent to the program; ctrl+c again within 2 s sends SIGTERM"},
+		{syscall.SIGTERM, "SIGTERM sent to the program; ctrl+c again within 2 s sends SIGKILL"},
+		{syscall.SIGKILL, "SIGKILL sent to the program"},
+	}
+	step := steps[min(d.interrupts, len(steps)-1)]
+	d.interrupts++
+	d.interrupted = d.now
+	d.o.Signal(step.signal)
+	d.say(warnStyle, step.text)
+	return nil
+}
+
+func (d *dashboard) back() {
+	switch {
+	case d.zoom != noPane:
+		d.zoomOn(d.zoom)
+	case d.frozen != nil:
+		d.freeze()
+	case d.processes.number != 0:
+		d.processes.show(0)
+	}
+}
+
+func (d *dashboard) moveHelp(a action) {
+	switch a {
+	case actHelp, actBack, actQuit:
+		d.overlay = noOverlay
+	default:
+		d.helpTop = max(0, min(d.helpTop+step(a, max(1, d.h-4)), len(d.helpLines())-1))
+	}
+}
+
+// adjust changes the chosen limit. While the curve is shown that is the limit of cached bytes, or one to try.
+func (d *dashboard) adjust(a action) {
+	switch {
+	case d.zoom == paneCurve && d.curve.tries():
+		d.curve.adjust(a)
+		return
+	case d.zoom == paneCurve:
+		d.limits.chosen = stats.MaxCachedBytes
+	}
+	d.limits.adjust(a)
+}

@@ -1,0 +1,132 @@
+package ui
+
+import (
+	"math"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+)
+
+// smallestBytes is the first step of a size above 0.
+const smallestBytes = 1 << 20
+
+// nextLimit returns the value of a limit after one step, false at the end of its range.
+func nextLimit(l *stats.Limit, a action, device uint64) (float64, bool) {
+	to := clampLimit(l, nextValue(l, wanted(l), a, device))
+	return to, to != wanted(l) && !math.IsNaN(to)
+}
+
+// nextValue returns the value one step from base.
+func nextValue(l *stats.Limit, base float64, a action, device uint64) float64 {
+	up := a == actMore || a == actDouble
+	switch {
+	case l.Kind == stats.LimitSizes:
+		return base
+	case l.Words() && up:
+		return base + 1
+	case l.Words():
+		return base - 1
+	case l.Kind == stats.LimitBytes && up:
+		return moreBytes(l, base, device)
+	case l.Kind == stats.LimitBytes:
+		return lessBytes(l, base, device)
+	case a == actDouble:
+		return base * 2
+	case a == actHalve:
+		return roundTo(base/2, l)
+	case a == actMore:
+		return roundTo(base+numberStep(l, base), l)
+	}
+	return roundTo(base-numberStep(l, base-numberStep(l, base)/2), l)
+}
+
+// moreBytes doubles a size. The step after 0 is a megabyte; a size that already exceeds the device goes to the end of
+// the range.
+func moreBytes(l *stats.Limit, base float64, device uint64) float64 {
+	switch {
+	case base < smallestBytes && l.Min == 0:
+		return smallestBytes
+	case base >= unlimitedBytes, device > 0 && base >= float64(device) && l.Max > base:
+		return max(base, l.Max)
+	}
+	return base * 2
+}
+
+// lessBytes halves a size. The step below no limit is the size of the device, or 16 GiB if that is unknown; the step below
+// a megabyte is 0 if the limit may be 0.
+func lessBytes(l *stats.Limit, base float64, device uint64) float64 {
+	switch {
+	case base >= unlimitedBytes && device > 0:
+		return float64(device)
+	case base >= unlimitedBytes:
+		return 1 << 34
+	case base/2 < smallestBytes && l.Min == 0:
+		return 0
+	}
+	return math.Floor(base / 2)
+}
+
+// numberStep returns the step at a value: a round tenth to quarter of it, and a whole number if the limit counts things.
+func numberStep(l *stats.Limit, base float64) float64 {
+	step := math.Pow(10, math.Floor(math.Log10(max(math.Abs(base), 1e-3)/2.5)))
+	for _, f := range [...]float64{5, 2} {
+		if step*f <= math.Abs(base)/4 {
+			step *= f
+			break
+		}
+	}
+	if isFraction(l) {
+		return max(step, 0.01)
+	}
+	return max(1, math.Round(step))
+}
+
+// roundTo keeps counts whole and rounds fractions to six digits.
+func roundTo(v float64, l *stats.Limit) float64 {
+	if isFraction(l) {
+		return math.Round(v*1e6) / 1e6
+	}
+	return math.Floor(v)
+}
+
+// isFraction reports whether the steps of a limit are smaller than one.
+func isFraction(l *stats.Limit) bool {
+	return l.Kind == stats.LimitNumber || l.Value != math.Trunc(l.Value)
+}
+
+func clampLimit(l *stats.Limit, v float64) float64 {
+	switch {
+	case l.Words():
+		return max(0, min(v, float64(len(l.Choices)-1)))
+	case l.Kind == stats.LimitSizes:
+		return v
+	}
+	if l.Max > l.Min {
+		v = min(v, l.Max)
+	}
+	return max(v, l.Min)
+}
+
+// position returns where v lies in the range of l, from 0 to 1: for sizes on a logarithmic scale, like their steps.
+func position(l *stats.Limit, v float64, device uint64) float64 {
+	low, high := l.Min, l.Max
+	if l.Words() {
+		low, high = 0, float64(len(l.Choices)-1)
+	}
+	if l.Kind == stats.LimitBytes {
+		if high >= unlimitedBytes || high <= low {
+			high = float64(max(device, 1<<34)) * 2
+		}
+		scale := func(v float64) float64 { return math.Log2(max(v, smallestBytes/2)) }
+		low, high, v = scale(low), scale(high), scale(v)
+	} else if math.IsInf(high, 0) || high-low > 1e4 {
+		low, high, v = math.Log2(1+max(low, 0)), math.Log2(1+min(high, 1e6)), math.Log2(1+max(v, 0))
+	}
+	if !(high > low) {
+		return 0
+	}
+	p := (v - low) / (high - low)
+	if math.IsNaN(p) {
+		return 0
+	}
+	return max(0, min(p, 1))
+}

@@ -1,0 +1,277 @@
+package ui
+
+import (
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// drawMessage draws the line for what was just done, what happened, or what could be better, in this order.
+func (d *dashboard) drawMessage(r region, s *stats.Snapshot) {
+	text, st := d.message(s)
+	r.textIn(1, 0, r.w-2, text, st)
+}
+
+func (d *dashboard) message(s *stats.Snapshot) (string, style) {
+	if text, st := d.momentText(); text != "" && (d.note.text == "" || d.cursor.typing) {
+		return text, st
+	}
+	switch {
+	case d.note.text != "":
+		return d.note.text, d.note.style
+	case s.Lost > 0:
+		return "! " + count(s.Lost) + " events lost (" + count(s.LostUses) + " of them uses): the numbers are too low by that many", badStyle
+	}
+	latest := latestMistake(s)
+	if n := len(s.Marks); n > 0 && since(s.Marks[n-1].Time, s.Time) < 2*answerTime {
+		m := &s.Marks[n-1]
+		detailed := latest != nil && latest.First == m.Time // the text below has the details
+		if !detailed && (m.Kind == wire.KindDiag || m.Kind == wire.KindLost) {
+			return "! " + m.Text, warnStyle
+		}
+	}
+	if latest != nil {
+		return "! " + mistakeCount(s) + ", the latest: " + latest.Text(bytesText), badStyle
+	}
+	if text := d.ghostHint(); text != "" {
+		return text, warnStyle
+	}
+	if text := advice(s); text != "" {
+		return "! " + text, warnStyle
+	}
+	return d.restText(s), dim
+}
+
+// latestMistake returns the mistake that the program made last, nil if there is none.
+func latestMistake(s *stats.Snapshot) *stats.Finding {
+	var latest *stats.Finding
+	for i := range s.Findings {
+		if f := &s.Findings[i]; latest == nil || f.Last > latest.Last {
+			latest = f
+		}
+	}
+	return latest
+}
+
+// mistakeCount counts distinct mistakes.
+func mistakeCount(s *stats.Snapshot) string {
+	switch n := len(s.Findings); {
+	case s.OtherFindings > 0:
+		return "over " + count(uint64(n)) + " mistakes"
+	case n == 1:
+		return "1 mistake"
+	default:
+		return count(uint64(n)) + " mistakes"
+	}
+}
+
+// restText is the message if there is nothing to report.
+func (d *dashboard) restText(s *stats.Snapshot) string {
+	switch m := d.mode; {
+	case d.live == nil, m.watches && len(d.live.Processes) == 0 && !d.ended():
+		return m.waiting
+	case d.ended():
+		return m.over
+	case s.Totals.Creates == 0:
+		return m.silent
+	case !m.pool && beforeAttach(s) != nil:
+		return count(s.Events) + " events, none lost; sizes from before attach are lower bounds"
+	}
+	return count(s.Events) + " events, none lost"
+}
+
+// hints say what may reduce the misses of a reason.
+var hints = [wire.MissPolicy + 1]string{
+	wire.MissTooSmall:    "its sizes keep growing",
+	wire.MissTooWasteful: "a higher max_waste_ratio or steal_other_tag=on may help",
+	wire.MissOtherClass:  "blocks are free in another context or with other flags",
+	wire.MissCooling:     "queued commands still use its blocks",
+	wire.MissLimit:       "a higher max_cached_bytes may help",
+	wire.MissTagCap:      "a higher cap per tag may help",
+	wire.MissDrained:     "device memory ran out",
+}
+
+// advice names the suspicious tag with the most misses, and what their most frequent reason suggests. It is empty if there
+// is no such tag.
+func advice(s *stats.Snapshot) string {
+	var worst *stats.Tag
+	for i := range s.Tags {
+		if t := &s.Tags[i]; suspicious(t) && (worst == nil || t.Misses > worst.Misses) {
+			worst = t
+		}
+	}
+	if worst == nil {
+		return ""
+	}
+	for _, reason := range rankMisses(&worst.MissReasons) {
+		if hint := hints[reason]; hint != "" {
+			return worst.Name + " hits " + percent(worst.HitRate()) + "% (" + wire.Miss(reason).String() + "): " + hint
+		}
+	}
+	return ""
+}
+
+// ghostHint says that another policy would be clearly better, and which key shows it. It is empty if there is none, if the
+// list is on the screen or does not fit, or if the program has ended.
+func (d *dashboard) ghostHint() string {
+	if g := d.ghosts(); d.zoom != paneGhosts && sizeOf(d.w, d.h) >= compact && !d.ended() && g.Worth() {
+		return "! if you had used " + g.Leader().Name + d.gainText() + ": w shows it"
+	}
+	return ""
+}
+
+// drawKeys draws the keys that fit.
+func (d *dashboard) drawKeys(r region) {
+	if d.cursor.typing {
+		d.drawTyping(r)
+		return
+	}
+	var items []item
+	for i := range d.mode.keys {
+		c := &d.mode.keys[i]
+		if c.short == "" || !d.usable(c.action) {
+			continue
+		}
+		shown := c.shown
+		if c.action.adjusts() {
+			shown = "[ ]"
+		}
+		items = append(items, item{i, []span{{shown, keyStyle}, {" " + c.short, dim}}})
+	}
+	r.lineOf(1, 0, 2, fit(items, r.w-2, 2))
+}
+
+// drawTyping draws the keys of the prompt, and what was typed if there is no message line for it.
+func (d *dashboard) drawTyping(r region) {
+	var items []item
+	if l := d.arrange(); !l.message {
+		items = append(items, item{0, []span{{"go to: " + d.cursor.typed + "_", strong}}})
+	}
+	for i, k := range typingKeys {
+		items = append(items, item{i + 1, []span{{k.term, keyStyle}, {" " + k.meaning, dim}}})
+	}
+	r.lineOf(1, 0, 2, fit(items, r.w-2, 2))
+}
+
+// usable reports whether a key does anything now.
+func (d *dashboard) usable(a action) bool {
+	switch {
+	case a.adjusts():
+		return d.mode.fixedLimits == ""
+	case a == actGhosts:
+		return d.ghosts() != nil
+	case a == actCurve:
+		return d.o.Curve != nil
+	case a == actPolicies:
+		return d.mode.fixedPolicy == ""
+	case a == actProcess:
+		return d.live != nil && len(d.live.Processes) > 1
+	}
+	return true
+}
+
+// drawOverlay draws help or the quit dialog over the panes.
+func (d *dashboard) drawOverlay(r region) {
+	switch d.overlay {
+	case helpOverlay:
+		d.drawHelp(r)
+	case quitOverlay:
+		d.drawQuit(r)
+	}
+}
+
+// quitText is the question of the quit dialog, short in a narrow terminal.
+func (d *dashboard) quitText() string {
+	var parts []string
+	switch {
+	case d.o.Detach != nil && d.w < compactW:
+		parts = append(parts, "[d]etach")
+	case d.o.Detach != nil:
+		parts = append(parts, "[d]etach UI, app continues")
+	}
+	if d.o.Terminate != nil {
+		parts = append(parts, "[t]erminate")
+	}
+	return strings.Join(append(parts, "[esc]"), " · ")
+}
+
+func (d *dashboard) drawQuit(r region) {
+	const title = "the program is still running"
+	text := d.quitText()
+	w, h := min(r.w, width(text)+6), min(r.h, 5)
+	r = r.sub((r.w-w)/2, (r.h-h)/2, w, h)
+	r.wipe()
+	inside := r.box([]span{{" " + title + " ", titleStyle}}, nil, focusStyle)
+	inside.text(max(0, (inside.w-width(text))/2), inside.h/2, text, strong)
+}
+
+// helpLines are the lines of the help: keys, panes, words.
+func (d *dashboard) helpLines() [][]span {
+	var lines [][]span
+	head := func(text string) {
+		if len(lines) > 0 {
+			lines = append(lines, nil)
+		}
+		lines = append(lines, []span{{text, titleStyle}})
+	}
+	entry := func(name, text string, w int) {
+		for i, part := range wrap(text, d.w-w-6) {
+			if i > 0 {
+				name = ""
+			}
+			pad := strings.Repeat(" ", max(1, w-width(name)))
+			lines = append(lines, []span{{"  " + name, keyStyle}, {pad + part, plain}})
+		}
+	}
+	for _, section := range sections {
+		first := true
+		for i := range d.mode.keys {
+			c := &d.mode.keys[i]
+			if c.section != section || c.shown == "" {
+				continue
+			}
+			if first {
+				head("keys: " + section)
+			}
+			first = false
+			entry(c.shown, c.help, 12)
+		}
+	}
+	head("panes")
+	for _, p := range d.mode.panes {
+		entry(p.term, p.meaning, 14)
+	}
+	head("words")
+	for _, w := range d.mode.words {
+		entry(w.term, w.meaning, 15)
+	}
+	return lines
+}
+
+// wrap breaks text between words into lines of at most n columns, as far as words allow.
+func wrap(text string, n int) (lines []string) {
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case width(line)+1+width(word) <= n:
+			line += " " + word
+		default:
+			lines, line = append(lines, line), word
+		}
+	}
+	return append(lines, line)
+}
+
+func (d *dashboard) drawHelp(r region) {
+	r.wipe()
+	hint := []span{{" j k", keyStyle}, {" scroll ", dim}, {"esc", keyStyle}, {" back ", dim}}
+	inside := r.box([]span{{" help ", titleStyle}}, hint, focusStyle)
+	lines := d.helpLines()
+	d.helpTop = max(0, min(d.helpTop, len(lines)-inside.h))
+	for y := range min(inside.h, len(lines)-d.helpTop) {
+		inside.spans(1, y, lines[d.helpTop+y]...)
+	}
+}

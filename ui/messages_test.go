@@ -1,0 +1,43 @@
+package ui
+
+import (
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+func mistaken(s *stats.Snapshot) *stats.Snapshot {
+	s.Findings = []stats.Finding{
+		{
+			Kind: wire.DiagDoubleRelease, Function: "clReleaseMemObject", Tag: "blur.c:88 make_tmp", Count: 3, Size: mib,
+			First: s.Time - 60e9, Last: s.Time - 1e9,
+		},
+		{
+			Kind: wire.DiagStaleRead, Function: "clEnqueueReadBuffer", Tag: "io.c:12 staging", Count: 1, Size: mib,
+			First: s.Time - 50e9, Last: s.Time - 50e9,
+		},
+	}
+	return s
+}
+
+func TestMistakesAreShown(t *testing.T) {
+	const latest = "! 2 mistakes, the latest: double release: clReleaseMemObject of a 1.00M buffer created at blur.c:88 make_tmp (3 times)"
+	s := mistaken(sampleSnapshot())
+	shows(t, newTest((&calls{}).options(), 160, 36, s), latest, "2 MISTAKES")
+	for _, size := range [][2]int{{80, 24}, {60, 12}} {
+		shows(t, newTest((&calls{}).options(), size[0], size[1], s), "2 MISTAKES")
+	}
+	s.OtherFindings = 1
+	shows(t, newTest((&calls{}).options(), 120, 36, s), "over 2 mistakes")
+}
+
+// A mark for a mistake says less than the mistake itself; other messages come first while they are new.
+func TestMistakesAndOtherMessages(t *testing.T) {
+	s := mistaken(sampleSnapshot())
+	s.Findings[1].First, s.Findings[1].Last = s.Time, s.Time
+	s.Marks = []stats.Mark{{Time: s.Time, Kind: wire.KindDiag, Text: "stale read: clEnqueueReadBuffer"}}
+	shows(t, newTest((&calls{}).options(), 120, 36, s), "2 mistakes, the latest: stale read: clEnqueueReadBuffer reads")
+	s.Marks = append(s.Marks, stats.Mark{Time: s.Time - 1, Kind: wire.KindDiag, Text: "panic: core failed"})
+	shows(t, newTest((&calls{}).options(), 120, 36, s), "! panic: core failed")
+}

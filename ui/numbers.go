@@ -1,0 +1,234 @@
+package ui
+
+import (
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// drawTop draws header, numbers, gauge and, at full size, the legend of the gauge.
+func (d *dashboard) drawTop(r region, s *stats.Snapshot, m size) {
+	d.drawHeader(r, s)
+	numbers := d.numberItems(s)
+	gap := 2
+	if m == full {
+		gap = 3
+	}
+	r.line(1, 1, gap, numbers)
+	drawGauge(r.sub(1, 2, r.w-2, 1), s, m)
+	if m == full {
+		r.line(1, 3, gap, d.legendItems(s))
+	}
+}
+
+// numberItems are the numbers of the second line.
+func (d *dashboard) numberItems(s *stats.Snapshot) []item {
+	switch rough := d.cursor.moment.Rough; {
+	case rough && d.mode.pool:
+		return roughItems(s)
+	case rough:
+		return slices.Delete(roughItems(s), 2, 3) // the hit rate
+	case d.mode.pool:
+		return poolItems(s)
+	}
+	return poollessItems(s)
+}
+
+// peakSpans are the peak in use and its time.
+func peakSpans(s *stats.Snapshot) []span {
+	t := &s.Totals
+	peak := []span{{"peak ", dim}, {leastText(s) + bytesText(t.PeakInUse), plain}}
+	if t.PeakInUseTime > s.Started {
+		peak = append(peak, span{" @" + units.Clock(since(s.Started, t.PeakInUseTime)), dim})
+	}
+	return peak
+}
+
+// roughItems are the numbers that the summaries in a recording have.
+func roughItems(s *stats.Snapshot) []item {
+	t := &s.Totals
+	return []item{
+		{0, []span{{"in use up to ", dim}, {bytesText(t.InUse), inUseStyle}}},
+		{1, []span{{"peak ", dim}, {bytesText(t.PeakInUse), plain}}},
+		{0, []span{{"hit ", dim}, {hitText(t.Hits, t.Misses), rateStyle(t.HitRate(), t.Hits+t.Misses)}}},
+		{2, []span{{count(t.Creates), plain}, {" creates", dim}}},
+	}
+}
+
+func poolItems(s *stats.Snapshot) []item {
+	t := &s.Totals
+	reserved := add(t.InUse, t.Cached, t.Cooling)
+	cached := []span{{"cached ", dim}, {bytesText(t.Cached), cachedStyle}}
+	if most, known := s.CachedMost(); known && most < unlimitedBytes {
+		cached = append(cached, span{"/" + bytesText(most), dim})
+	}
+	waste := span{percent(t.Waste()) + "%", plain}
+	if t.Waste() >= 0.25 {
+		waste.style = warnStyle
+	}
+	return []item{
+		{0, []span{{"in use ", dim}, {bytesText(t.InUse), inUseStyle}, {tendency(s.History), dim}}},
+		{1, cached},
+		{5, []span{{"reserved ", dim}, {bytesText(reserved), plain}}},
+		{3, peakSpans(s)},
+		{0, []span{{"hit ", dim}, {hitText(t.Hits, t.Misses), rateStyle(t.HitRate(), t.Hits+t.Misses)}}},
+		{4, []span{{"waste ", dim}, waste}},
+		{6, []span{{"frag ", dim}, {percent(t.ExternalFragmentation()) + "%", plain}}},
+		{2, []span{{perSecond(s.Window.Creates, s.Window.NS), plain}, {" alloc/s", dim}}},
+	}
+}
+
+// poollessItems are the numbers of programs without a pool, whose hit rate would look like a fault.
+func poollessItems(s *stats.Snapshot) []item {
+	t := &s.Totals
+	return []item{
+		{0, []span{{"in use ", dim}, {leastText(s) + bytesText(t.InUse), inUseStyle}, {tendency(s.History), dim}}},
+		{2, []span{{"buffers ", dim}, {count(t.LiveBuffers), plain}}},
+		{3, peakSpans(s)},
+		{1, []span{{perSecond(s.Window.Creates, s.Window.NS), plain}, {" alloc/s", dim}}},
+	}
+}
+
+// beforeAttach returns the tag of what was allocated before attach, nil if nothing of it was seen.
+func beforeAttach(s *stats.Snapshot) *stats.Tag {
+	for i := range s.Tags {
+		if s.Tags[i].Name == wire.BeforeAttach {
+			return &s.Tags[i]
+		}
+	}
+	return nil
+}
+
+// leastText marks a lower bound: sizes from before attach are known only from later uses.
+func leastText(s *stats.Snapshot) string {
+	if beforeAttach(s) == nil {
+		return ""
+	}
+	return "≥ "
+}
+
+// poollessLegend counts calls instead of what a pool saved.
+func poollessLegend(s *stats.Snapshot) []item {
+	t := &s.Totals
+	items := []item{
+		{0, []span{{"█", inUseStyle}, {" in use", dim}}},
+		{1, []span{{"creates ", dim}, {count(t.Creates), plain}, {" releases ", dim}, {count(t.Releases), plain}}},
+	}
+	if before := beforeAttach(s); before != nil {
+		items = append(items, item{2, []span{{"from before attach ", dim}, {count(before.Live), plain}, {" buffers", dim}}})
+	}
+	return append(items, item{3, []span{{"no pool: attach only watches", dim}}})
+}
+
+func hitText(hits, misses uint64) string {
+	text := ratio(hits, add(hits, misses))
+	if text == none {
+		return text
+	}
+	return text + "%"
+}
+
+func rateStyle(rate float64, n uint64) style {
+	switch {
+	case n == 0:
+		return dim
+	case rate >= 0.9:
+		return goodStyle
+	case rate >= 0.5:
+		return warnStyle
+	}
+	return badStyle
+}
+
+// tendency returns an arrow if memory in use has changed by more than two percent over the last ten samples.
+func tendency(h []stats.Sample) string {
+	if len(h) < 10 {
+		return ""
+	}
+	was, is := float64(h[len(h)-10].InUse), float64(h[len(h)-1].InUse)
+	switch {
+	case is > was*1.02:
+		return " ▲"
+	case is < was*0.98:
+		return " ▼"
+	}
+	return "  "
+}
+
+// drawGauge draws how much of the device is reserved.
+func drawGauge(r region, s *stats.Snapshot, m size) {
+	t := &s.Totals
+	whole, label := s.Device.Global, bytesText(s.Device.Global)
+	if whole == 0 {
+		whole = niceCeiling(max(t.PeakReserved, add(t.InUse, t.Cached, t.Cooling)))
+		label = "of " + bytesText(whole)
+	}
+	x := 0
+	if m == full && s.Device.Global > 0 {
+		x = r.text(0, 0, "device ", dim)
+	}
+	n := r.w - x - width(label) - 1
+	r.bar(x, 0, n, whole, []part{{t.InUse, "█", inUseStyle}, {t.Cached, "▒", cachedStyle}, {t.Cooling, "░", coolingStyle}})
+	r.right(r.w, 0, label, dim)
+}
+
+// savingItems are what the pool has saved, if that is known.
+func (d *dashboard) savingItems(s *stats.Snapshot) []item {
+	return slices.DeleteFunc(d.legendItems(s), func(i item) bool { return i.rank < 3 })
+}
+
+// legendItems explain the gauge.
+func (d *dashboard) legendItems(s *stats.Snapshot) []item {
+	switch {
+	case !d.cursor.moment.Rough && d.mode.pool:
+		return poolLegend(s)
+	case !d.cursor.moment.Rough:
+		return poollessLegend(s)
+	}
+	return []item{
+		{0, []span{{"█", inUseStyle}, {" in use", dim}}},
+		{0, []span{{"▒", cachedStyle}, {" cached", dim}}},
+		{1, []span{{"░", coolingStyle}, {" cooling", dim}}},
+		{2, []span{{"at the peak of the interval before this time", dim}}},
+	}
+}
+
+// poolLegend also says what the pool has saved.
+func poolLegend(s *stats.Snapshot) []item {
+	t := &s.Totals
+	items := []item{
+		{0, []span{{"█", inUseStyle}, {" in use ", dim}, {bytesText(t.InUse), plain}}},
+		{0, []span{{"▒", cachedStyle}, {" cached ", dim}, {bytesText(t.Cached), plain}}},
+		{1, []span{{"░", coolingStyle}, {" cooling ", dim}, {bytesText(t.Cooling), plain}}},
+	}
+	if s.Device.Global > 0 {
+		free := since(add(t.InUse, t.Cached, t.Cooling), s.Device.Global)
+		items = append(items, item{2, []span{{"·", freeStyle}, {" free ", dim}, {bytesText(free), plain}}})
+	}
+	return append(items,
+		item{3, []span{{"driver creates ", dim}, {count(t.DriverCreates), plain}, {" avoided ", dim}, {count(t.Hits), goodStyle}}},
+		item{4, []span{{"saved ≈ ", dim}, {duration(t.SavedNS), plain}}},
+		item{5, []span{{"(estimate)", dim}}})
+}
+
+// drawNumbersOnly draws the numbers line by line, in a terminal too small for panes.
+func (d *dashboard) drawNumbersOnly(r region, s *stats.Snapshot) {
+	d.drawHeader(r, s)
+	x, y := 1, 1
+	for _, it := range append(d.numberItems(s), d.savingItems(s)...) {
+		n := spansWidth(it.spans)
+		if x > 1 && x+n > r.w-1 {
+			x, y = 1, y+1
+		}
+		if y >= r.h-1 {
+			break
+		}
+		x = r.spans(x, y, it.spans...) + 2
+	}
+	if y+2 < r.h {
+		d.drawMessage(r.sub(0, r.h-2, r.w, 1), s)
+	}
+	d.drawKeys(r.sub(0, r.h-1, r.w, 1))
+}

@@ -1,0 +1,85 @@
+package ui
+
+import "codeberg.org/gpumemtop/gpumemtop/internal/stats"
+
+// paneID names a pane. The key of its number zooms a pane.
+type paneID uint8
+
+const (
+	noPane paneID = iota
+	paneMemory
+	paneRates
+	paneTags
+	paneFree
+	paneMisses
+	paneLimits
+	paneOutput
+	paneProcesses // the panes from here on have no number; they are shown alone or not at all
+	panePolicies
+	paneGhosts
+	paneCurve
+	paneCount
+)
+
+// unnumbered reports whether a pane is shown alone or not at all.
+func (p paneID) unnumbered() bool { return p >= paneProcesses }
+
+var paneDigits = [paneCount]string{"", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "", "", "", ""}
+
+// pane is one part of the dashboard. The dashboard places it, draws the frame around it, and passes on the keys that
+// move in it.
+type pane interface {
+	// title returns what the frame shows: the title, and a hint that is left out first.
+	title(s *stats.Snapshot) (title, hint []span)
+	// draw fills the inside. s is never nil.
+	draw(r region, s *stats.Snapshot)
+	// move handles a key that moves in the pane.
+	move(a action)
+	// enter handles the enter key.
+	enter()
+}
+
+// basePane is for panes without rows of their own: keys move in the tags, and enter opens the free list.
+type basePane struct{ d *dashboard }
+
+func (p basePane) move(a action) { p.d.tags.move(a) }
+
+func (p basePane) enter() { p.d.zoomOn(paneFree) }
+
+// list is the cursor in a list that a pane draws.
+type list struct{ at, top, page int }
+
+// move moves the cursor by a key.
+func (l *list) move(a action, all int) {
+	l.at = max(0, min(l.at+step(a, max(1, l.page-1)), all-1))
+}
+
+// scroll sets how many rows are drawn, and moves the first one so that the cursor is among them.
+func (l *list) scroll(page, all int) {
+	l.page = max(1, page)
+	l.at = max(0, min(l.at, all-1))
+	l.top = max(l.at-l.page+1, min(l.top, l.at))
+	l.top = max(0, min(l.top, all-l.page))
+}
+
+// far is further than any list is long.
+const far = 1 << 30
+
+// step returns how many rows a movement goes down.
+func step(a action, page int) int {
+	switch a {
+	case actUp:
+		return -1
+	case actDown:
+		return 1
+	case actPageUp:
+		return -page
+	case actPageDown:
+		return page
+	case actTop:
+		return -far
+	case actBottom:
+		return far
+	}
+	return 0
+}

@@ -1,0 +1,112 @@
+package ui
+
+import (
+	"cmp"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+)
+
+// freePane is the free list of the chosen tag, one row per size, the largest total first.
+type freePane struct {
+	basePane
+	top int // first row
+}
+
+func (p *freePane) title(s *stats.Snapshot) (title, hint []span) {
+	title = []span{{"free list ", titleStyle}}
+	if t := p.d.tags.current(s); t != nil {
+		title = append(title, span{t.Name, dim})
+	}
+	return title, nil
+}
+
+func (p *freePane) move(a action) {
+	p.top = max(0, min(p.top, far)+step(a, max(1, p.d.tags.page-1))) // drawing bounds it
+}
+
+func (p *freePane) draw(r region, s *stats.Snapshot) {
+	t := p.d.tags.current(s)
+	if t == nil {
+		r.text(1, 0, "no tag", dim)
+		return
+	}
+	classes := slices.Clone(t.Free)
+	slices.SortStableFunc(classes, func(a, b stats.FreeClass) int {
+		return cmp.Or(cmp.Compare(float64(b.Size)*float64(b.Blocks), float64(a.Size)*float64(a.Blocks)), cmp.Compare(b.Size, a.Size))
+	})
+	if r.h >= 3 {
+		drawFreeHead(r, t.Slabs)
+		r = r.rows(1)
+	}
+	if p.d.zoom == paneFree && r.h >= 12 {
+		p.d.tags.drawStack(r.rows(r.h-6), s)
+		r = r.sub(0, 0, r.w, r.h-6)
+	}
+	if len(classes) == 0 {
+		r.text(1, 0, p.d.mode.noBlocks, dim)
+		return
+	}
+	p.top = max(0, min(p.top, len(classes)-r.h))
+	most := uint64(1)
+	for i := range classes {
+		most = max(most, classes[i].Blocks)
+	}
+	for y := range min(r.h, len(classes)-p.top) {
+		drawFreeRow(r.sub(0, y, r.w, 1), &classes[p.top+y], most, s.Time)
+	}
+}
+
+// freeSize is the right end of the column of sizes.
+const freeSize = 8
+
+// freeRow is a size in the free list, at a time.
+type freeRow struct {
+	*stats.FreeClass
+	now uint64
+}
+
+var freeColumns = []tableColumn[freeRow]{
+	{title: "BLOCKS", width: 8, cell: func(c freeRow) span { return span{count(c.Blocks), plain} }},
+	{title: "BYTES", width: 9, cell: func(c freeRow) span { return span{bytesText(times(c.Size, c.Blocks)), cachedStyle} }},
+	{title: "COOL", width: 5, cell: func(c freeRow) span {
+		if c.Cooling == 0 {
+			return span{"0", dim}
+		}
+		return span{count(c.Cooling), coolingStyle}
+	}},
+	{title: "OLDEST", width: 8, cell: func(c freeRow) span {
+		if c.Oldest == 0 {
+			return span{none, dim}
+		}
+		return span{duration(since(c.Oldest, c.now)), dim}
+	}},
+}
+
+func drawFreeHead(r region, slabs bool) {
+	r.right(freeSize, 0, "SIZE", headStyle)
+	columns, used := columnsFor(freeColumns, r.w-freeSize-1, true)
+	if slabs && len(columns) > 0 {
+		columns[0].title = "SLABS"
+	}
+	drawTitles(r, r.w-1-used, columns)
+}
+
+func drawFreeRow(r region, c *stats.FreeClass, most, now uint64) {
+	r.right(freeSize, 0, bytesText(c.Size), plain)
+	columns, used := columnsFor(freeColumns, r.w-freeSize-1, true)
+	x := r.w - 1 - used
+	if room := x - freeSize; room > 2 {
+		n := max(1, int(float64(c.Blocks)/float64(most)*float64(room)))
+		r.repeat(freeSize+1, 0, min(n, room), "▪", cachedStyle)
+	}
+	drawCells(r, x, columns, freeRow{c, now}, plain)
+}
+
+// times returns the product, or the largest number on overflow.
+func times(a, b uint64) uint64 {
+	if a != 0 && a*b/a != b {
+		return ^uint64(0)
+	}
+	return a * b
+}

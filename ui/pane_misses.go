@@ -1,0 +1,68 @@
+package ui
+
+import (
+	"cmp"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// missesPane counts the reasons for driver calls, for all tags and for the chosen one.
+type missesPane struct{ basePane }
+
+func (missesPane) title(*stats.Snapshot) (title, hint []span) {
+	return []span{{"misses", titleStyle}}, nil
+}
+
+// rankMisses returns the reasons that occurred, the most frequent first.
+func rankMisses(reasons *[wire.MissPolicy + 1]uint64) []int {
+	var out []int
+	for i, n := range reasons {
+		if n > 0 && wire.Miss(i) != wire.MissNone {
+			out = append(out, i)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b int) int { return cmp.Compare(reasons[b], reasons[a]) })
+	return out
+}
+
+func (p missesPane) draw(r region, s *stats.Snapshot) {
+	t := p.d.tags.current(s)
+	ranked := rankMisses(&s.Totals.MissReasons)
+	if !p.d.mode.pool || len(ranked) == 0 {
+		r.lines(1, 0, p.d.mode.noMisses, dim)
+		return
+	}
+	const all, own, name = 10, 1, 13
+	r.text(1, 0, "REASON", headStyle)
+	r.right(r.w-all, 0, "ALL", headStyle)
+	r.right(r.w-own, 0, "THIS TAG", headStyle)
+	most := s.Totals.MissReasons[ranked[0]]
+	for y, reason := range ranked {
+		if y+1 >= r.h {
+			break
+		}
+		r.text(1, y+1, wire.Miss(reason).String(), missStyle(wire.Miss(reason)))
+		n := s.Totals.MissReasons[reason]
+		if room := r.w - all - 9 - name - 1; room > 1 {
+			r.repeat(name+2, y+1, max(1, int(float64(n)/float64(most)*float64(room))), "▪", dim)
+		}
+		r.right(r.w-all, y+1, count(n), plain)
+		if t != nil {
+			st := plain
+			if t.MissReasons[reason] == 0 {
+				st = dim
+			}
+			r.right(r.w-own, y+1, count(t.MissReasons[reason]), st)
+		}
+	}
+}
+
+// missStyle dims cold misses, which no policy avoids.
+func missStyle(m wire.Miss) style {
+	if m == wire.MissCold {
+		return dim
+	}
+	return plain
+}

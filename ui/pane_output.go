@@ -1,0 +1,86 @@
+package ui
+
+import (
+	"strconv"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/view"
+)
+
+// outputMax bounds the lines that are kept; the session has them all.
+const outputMax = 5000
+
+// outputPane shows the last lines that the program printed, or older ones when scrolled back.
+type outputPane struct {
+	basePane
+	lines  []view.OutputLine // cleaned
+	next   uint64            // position to ask from
+	count  uint64            // lines seen
+	errors uint64            // of these, on stderr
+	back   int               // lines between the last row and the end
+	page   int               // rows drawn last
+}
+
+func (p *outputPane) title(*stats.Snapshot) (title, hint []span) {
+	title = []span{{"output ", titleStyle}, {plural(p.count, "line"), dim}}
+	if p.errors > 0 {
+		title = append(title, span{", " + count(p.errors) + " on stderr", warnStyle})
+	}
+	if p.back > 0 {
+		title = append(title, span{", " + strconv.Itoa(p.back) + " below", dim})
+	}
+	back := " full screen "
+	if p.d.zoom == paneOutput {
+		back = " back "
+	}
+	return title, []span{{" o", keyStyle}, {back, dim}}
+}
+
+// update adds what the program printed and reports whether there was anything.
+func (p *outputPane) update(lines []view.OutputLine, next uint64) bool {
+	p.next = next
+	if len(lines) == 0 {
+		return false
+	}
+	p.count += uint64(len(lines))
+	for i := range lines {
+		if lines[i].Stderr {
+			p.errors++
+		}
+	}
+	lines = lines[max(0, len(lines)-outputMax):]
+	if extra := len(p.lines) + len(lines) - outputMax; extra > 0 {
+		p.lines = append(p.lines[:0], p.lines[extra:]...)
+	}
+	for _, line := range lines {
+		p.lines = append(p.lines, view.OutputLine{Text: cleanLine(line.Text), Stderr: line.Stderr})
+	}
+	if p.back > 0 { // keep the same lines in view
+		p.back = min(p.back+len(lines), len(p.lines))
+	}
+	return true
+}
+
+func (p *outputPane) move(a action) {
+	p.back = max(0, min(p.back-step(a, max(1, p.page-1)), len(p.lines)-p.page))
+}
+
+func (p *outputPane) draw(r region, _ *stats.Snapshot) {
+	p.page = r.h
+	if len(p.lines) == 0 {
+		r.text(1, 0, "nothing printed yet", dim)
+		return
+	}
+	end := max(0, len(p.lines)-p.back)
+	if end < r.h {
+		end = min(r.h, len(p.lines))
+	}
+	for y, line := range p.lines[max(0, end-r.h):end] {
+		st, mark := plain, " "
+		if line.Stderr {
+			st, mark = cachedStyle, "!"
+		}
+		r.put(0, y, mark, badStyle)
+		r.textIn(1, y, r.w-1, line.Text, st)
+	}
+}

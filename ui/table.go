@@ -1,0 +1,52 @@
+package ui
+
+import "slices"
+
+// tableColumn is a right-aligned column of a table.
+type tableColumn[T any] struct {
+	title string
+	width int  // with the blanks before it
+	rank  int  // the last column with the highest rank is left out first
+	pool  bool // only makes sense with a pool
+	cell  func(T) span
+}
+
+// columnsFor returns the columns that fit w, and their width.
+func columnsFor[T any](all []tableColumn[T], w int, pool bool) (columns []tableColumn[T], used int) {
+	for _, c := range all {
+		if pool || !c.pool {
+			columns, used = append(columns, c), used+c.width
+		}
+	}
+	for used > w && len(columns) > 0 {
+		last := 0
+		for i := range columns {
+			if columns[i].rank >= columns[last].rank {
+				last = i
+			}
+		}
+		used -= columns[last].width
+		columns = slices.Delete(columns, last, last+1)
+	}
+	return columns, used
+}
+
+// drawTitles draws the head of a table from column x on.
+func drawTitles[T any](r region, x int, columns []tableColumn[T]) {
+	for _, c := range columns {
+		x += c.width
+		r.right(x, 0, c.title, headStyle)
+	}
+}
+
+// drawCells draws a row of a table. st changes the styles; plain: it does not.
+func drawCells[T any](r region, x int, columns []tableColumn[T], row T, st style) {
+	for _, c := range columns {
+		cell := c.cell(row)
+		if st != plain {
+			cell.style = st
+		}
+		r.sub(x, 0, c.width, 1).right(c.width, 0, cell.text, cell.style)
+		x += c.width
+	}
+}

@@ -1,0 +1,183 @@
+package ui
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+	"codeberg.org/gpumemtop/gpumemtop/internal/view"
+)
+
+// timeCursor is the dashboard's place in a recording.
+type timeCursor struct {
+	at     uint64 // the time asked for
+	moment view.Moment
+	typing bool // the user types a time to go to
+	typed  string
+}
+
+// updateMoment asks for the present place again: reading may have progressed.
+func (d *dashboard) updateMoment() {
+	m := d.o.Moment(d.cursor.at)
+	old := &d.cursor.moment
+	if m.Shown == old.Shown && m.Latest == old.Latest && m.Read == old.Read && m.Note == old.Note && m.Done == old.Done &&
+		m.Damage == old.Damage && m.Until == old.Until {
+		return
+	}
+	d.cursor.moment, d.dirty = m, true
+	if m.Shown != d.live {
+		d.live = m.Shown
+		d.tags.update(d.shown())
+	}
+}
+
+// The steps of the time cursor, in instants.
+const (
+	smallStep  = 1
+	mediumStep = 10
+	largeStep  = 50
+)
+
+// travel moves the time cursor.
+func (d *dashboard) travel(a action) {
+	switch a {
+	case actBackward:
+		d.stepTime(-smallStep)
+	case actForward:
+		d.stepTime(smallStep)
+	case actBackwardMore:
+		d.stepTime(-mediumStep)
+	case actForwardMore:
+		d.stepTime(mediumStep)
+	case actBackwardMost:
+		d.stepTime(-largeStep)
+	case actForwardMost:
+		d.stepTime(largeStep)
+	case actFirst:
+		d.goTo(d.cursor.moment.From)
+	case actLast:
+		d.goTo(view.LastMoment)
+	case actTime:
+		d.cursor.typing, d.cursor.typed = true, ""
+	}
+}
+
+// goTo moves to a time.
+func (d *dashboard) goTo(at uint64) {
+	d.cursor.at = at
+	d.updateMoment()
+}
+
+// stepTime moves by n instants. From a time between two instants the first step goes to the next one in that direction.
+func (d *dashboard) stepTime(n int) {
+	m := &d.cursor.moment
+	at, step := min(max(d.cursor.at, m.From), m.Until), max(m.Step, 1)
+	place := (at - m.From) / step
+	if n < 0 {
+		if (at-m.From)%step != 0 {
+			n++
+		}
+		d.goTo(m.From + since(uint64(-n), place)*step)
+		return
+	}
+	if at = add(m.From, (place+uint64(n))*step); at >= m.Until {
+		at = view.LastMoment
+	}
+	d.goTo(at)
+}
+
+// typedMax bounds the length of the typed time.
+const typedMax = 16
+
+// typeTime handles a key in the prompt for a time.
+func (d *dashboard) typeTime(msg tea.KeyMsg) {
+	r := &d.cursor
+	switch {
+	case msg.Type == tea.KeyEsc:
+		r.typing = false
+	case msg.Type == tea.KeyEnter:
+		r.typing = false
+		if after, ok := parseTime(r.typed); ok {
+			d.goTo(add(r.moment.From, after))
+		} else {
+			d.say(warnStyle, strconv.Quote(r.typed)+" is not a time: want 12.5, 12.5s, 1m30s or 1:30 after the start")
+		}
+	case msg.Type == tea.KeyBackspace && r.typed != "":
+		r.typed = r.typed[:len(r.typed)-1]
+	case msg.Type == tea.KeyRunes && len(r.typed) < typedMax:
+		for _, c := range msg.Runes {
+			if strings.ContainsRune("0123456789.:hmnus", c) {
+				r.typed += string(c)
+			}
+		}
+	}
+}
+
+// parseTime reads a time after the start: seconds, minutes:seconds, or with units.
+func parseTime(text string) (ns uint64, ok bool) {
+	minutes, seconds, colon := strings.Cut(text, ":")
+	if !colon {
+		minutes, seconds = "0", text
+	}
+	if v, err := strconv.ParseFloat(seconds, 64); err == nil {
+		m, err := strconv.ParseUint(minutes, 10, 32)
+		if err != nil || !(v >= 0) || v > 1e9 {
+			return 0, false
+		}
+		return m*60e9 + uint64(math.Round(v*1e9)), true
+	}
+	v, err := time.ParseDuration(text)
+	if colon || err != nil || v < 0 {
+		return 0, false
+	}
+	return uint64(v), true
+}
+
+// momentItems are the parts of the header that replace the clock in a recording.
+func (d *dashboard) momentItems(s *stats.Snapshot) []item {
+	m := &d.cursor.moment
+	at := []span{{" AT " + exactTime(since(m.From, s.Time)) + " ", bannerStyle}}
+	if d.w >= compactW {
+		at = append(at, span{"of " + exactTime(since(m.From, m.Until)) + " ", bannerStyle})
+	}
+	items := []item{{0, at}}
+	if !m.Done {
+		items = append(items, item{1, []span{{"reading " + strconv.Itoa(int(100*max(0, min(m.Read, 1)))) + " %", warnStyle}}})
+	}
+	if m.Damage != "" {
+		items = append(items, item{1, []span{{"INCOMPLETE", badStyle}}})
+	}
+	return items
+}
+
+// exactTime formats a time after the start to the millisecond.
+func exactTime(ns uint64) string {
+	ms := ns / uint64(time.Millisecond)
+	rest := strconv.FormatUint(1000+ms%1000, 10)[1:]
+	if ms < 60_000 {
+		return strconv.FormatUint(ms/1000, 10) + "." + rest + " s"
+	}
+	return units.Clock(ns) + "." + rest
+}
+
+// momentText is the message about a recording.
+func (d *dashboard) momentText() (string, style) {
+	m := &d.cursor.moment
+	switch {
+	case d.cursor.typing:
+		return "go to (after the start): " + d.cursor.typed + "_", strong
+	case m.Note != "":
+		return m.Note, warnStyle
+	case m.Damage != "":
+		return "! " + m.Damage, badStyle
+	}
+	return "", plain
+}
+
+// typingKeys are the keys of the prompt.
+var typingKeys = []word{{"enter", "go there"}, {"esc", "back"}}
