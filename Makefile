@@ -197,7 +197,7 @@ SKIPPED := $(CURDIR)/build/skipped.txt
 test: all
 	$(MAKE) shim-test
 	@rm -f $(SKIPPED)
-	RIGHTSTEST_SKIPPED=$(SKIPPED) $(GO) test -race -count=1 -timeout 18m $(TESTFLAGS) ./...
+	RIGHTSTEST_SKIPPED=$(SKIPPED) $(GO) test -race -count=1 -timeout 30m $(TESTFLAGS) ./...
 	@if [ -e $(SKIPPED) ]; then \
 		echo "skipped without eBPF: $$(wc -l < $(SKIPPED)) tests ($$(cut -f 1 $(SKIPPED) | sort | paste -s -d ' '))"; \
 		cut -f 2 $(SKIPPED) | sort -u; \
@@ -224,6 +224,9 @@ bench: all .tools/benchstat
 	GOBIN=$(CURDIR)/.tools $(GO) install golang.org/x/perf/cmd/benchstat@$(BENCHSTAT_VERSION)
 
 # --- checks ---------------------------------------------------------------------------------------------------------
+
+# As "make" builds, so that they find it in the build cache.
+check-go check-lint: export GOFLAGS := -trimpath
 
 .PHONY: check
 check: check-format check-go check-lint check-c check-generated

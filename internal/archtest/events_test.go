@@ -70,9 +70,10 @@ type listed struct {
 	DepOnly                 bool
 }
 
-// listPackages returns all packages of the module and what they import, with their export data.
+// listPackages returns all packages of the module and what they import, with their export data. With -trimpath the build
+// cache has what "make" built.
 func listPackages(root string) ([]listed, error) {
-	cmd := exec.Command("go", "list", "-export", "-deps", "-compiled", "-json=ImportPath,Dir,Export,CompiledGoFiles,DepOnly", "./...")
+	cmd := exec.Command("go", "list", "-trimpath", "-export", "-deps", "-compiled", "-json=ImportPath,Dir,Export,CompiledGoFiles,DepOnly", "./...")
 	cmd.Dir, cmd.Stderr = root, os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
