@@ -1,0 +1,157 @@
+package heap
+
+// released notes that the program's hold on an object is over.
+func (h *Heap) released(p *Process, o *Object, how How) {
+	if o.Released {
+		return
+	}
+	o.Released = true
+	p.Live--
+	h.Live--
+	for _, x := range h.observers {
+		x.Released(p, o, how)
+	}
+}
+
+// free ends the program's use of an object's memory.
+func (h *Heap) free(p *Process, o *Object, how How) {
+	if o.freed {
+		return
+	}
+	o.freed = true
+	h.hold(p, o, -1)
+	for _, x := range h.observers {
+		x.Freed(p, o, how)
+	}
+}
+
+// abandon ends an object whose end was not recorded, with its block.
+func (h *Heap) abandon(p *Process, o *Object, how How) {
+	b := p.held(o)
+	h.free(p, o, how)
+	h.released(p, o, how)
+	if b != nil {
+		h.forget(p, b, how)
+	}
+	h.drop(p, o)
+}
+
+// drop forgets an object.
+func (h *Heap) drop(p *Process, o *Object) {
+	p.objects.Remove(o.ID)
+	h.objects.Give(o.Place)
+}
+
+// held returns the block that an object has, nil when it is unknown or another object's.
+func (p *Process) held(o *Object) *Block {
+	if o.Block == 0 || !o.Owns {
+		return nil
+	}
+	b := p.heap.blocks.At(o.at)
+	if b.ID == o.Block && b.State == InUse && b.Owner == o.ID && b.process == int32(p.Place) && !b.gone {
+		return b
+	}
+	return nil
+}
+
+// disown ends the memory of the object that has a block.
+func (h *Heap) disown(p *Process, b *Block) {
+	if b.State != InUse {
+		return
+	}
+	if o := p.Object(b.Owner); o != nil && o.Owns && o.Block == b.ID {
+		h.free(p, o, Released)
+		o.Owns = false
+	}
+}
+
+// vacate ends what a block was so far.
+func (h *Heap) vacate(p *Process, b *Block, how How) {
+	h.disown(p, b)
+	h.unpool(p, b, how)
+	h.room(p, b, 1)
+}
+
+// forget ends a block.
+func (h *Heap) forget(p *Process, b *Block, how How) {
+	h.unpool(p, b, how)
+	h.room(p, b, 1)
+	for _, x := range h.observers {
+		x.Gone(p, b)
+	}
+	p.blocks.Remove(b.ID)
+	b.gone = true
+	h.blocks.Give(b.Place)
+}
+
+// pool begins a stay in the pool, or a slab. What was carried over began at its time, everything else now.
+func (h *Heap) pool(p *Process, b *Block, carriedOver bool, time uint64) {
+	h.serial++
+	b.Freed, b.Serial, b.Shown = h.Now, h.serial, false
+	if carriedOver {
+		b.Freed = time
+	}
+	h.count(p, b, 1)
+	for _, x := range h.observers {
+		x.Pooled(p, b)
+	}
+}
+
+// unpool ends that.
+func (h *Heap) unpool(p *Process, b *Block, how How) {
+	if b.State != Cached && b.State != Cooling && b.State != Slab {
+		return
+	}
+	h.count(p, b, -1)
+	for _, x := range h.observers {
+		x.Unpooled(p, b, how)
+	}
+	b.State = InUse
+}
+
+// hold adds the memory of an object to the gauges, or takes it off.
+func (h *Heap) hold(p *Process, o *Object, sign int64) {
+	if !o.Owns {
+		return
+	}
+	granted, requested := sign*int64(o.Granted), sign*int64(o.Size)
+	p.InUse += granted
+	h.InUse += granted
+	p.Requested += requested
+	h.Requested += requested
+}
+
+// count adds a free block or a slab to the gauges, or takes it off.
+func (h *Heap) count(p *Process, b *Block, sign int64) {
+	bytes := sign * int64(b.Size)
+	switch b.State {
+	case Cached:
+		p.Cached += bytes
+		h.Cached += bytes
+		p.CachedBlocks += sign
+		h.CachedBlocks += sign
+	case Cooling:
+		p.Cooling += bytes
+		h.Cooling += bytes
+	case Slab:
+		p.Room += bytes
+		h.Room += bytes
+		for _, n := range [2]*Population{&p.Population, &h.Population} {
+			n.Slabs += sign
+			n.SlabBytes += bytes
+		}
+		if p.slabs == nil {
+			p.slabs = map[uint32]int{}
+		}
+		p.slabs[b.class()] += int(sign)
+	default: // its object counts
+	}
+}
+
+// room gives the bytes of a sub-allocation back to its slab, or takes them.
+func (h *Heap) room(p *Process, b *Block, sign int64) {
+	if b.SubAllocation {
+		p.Room += sign * int64(b.Size)
+		h.Room += sign * int64(b.Size)
+	}
+}
