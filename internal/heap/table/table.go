@@ -2,6 +2,8 @@
 // they have grown to the most that was in them at once.
 package table
 
+import "math/bits"
+
 // Table maps numbers to places in an Arena. Go's map allocates now and then under a steady stream of new keys that
 // replace old ones, which is what ids that are never reused are. This one does not: it is open addressing with linear
 // probing, and a deletion moves later entries back instead of leaving tombstones.
@@ -12,6 +14,7 @@ type Table struct {
 	Seed  uint64
 	slots []slot
 	count int
+	shift uint8 // 64 less log2 of the slots
 }
 
 type slot struct {
@@ -86,6 +89,7 @@ func (t *Table) Clear() { t.slots, t.count = nil, 0 }
 func (t *Table) grow() {
 	old := t.slots
 	t.slots = make([]slot, max(slotsMin, 2*len(old)))
+	t.shift = uint8(bits.LeadingZeros64(uint64(len(t.slots)))) + 1
 	for _, s := range old {
 		if s.place != 0 {
 			t.insert(s)
@@ -101,12 +105,14 @@ func (t *Table) insert(s slot) {
 	t.slots[i] = s
 }
 
-// home returns where the search for a key begins. It hashes by multiplication: once by the seed, which makes it
-// unpredictable, and once by 2^64 divided by the golden ratio, which spreads it whatever the seed.
+// golden is 2^64 divided by the golden ratio: its multiples spread keys that follow each other evenly, as ids do.
+const golden = 0x9e3779b97f4a7c15
+
+// home returns where the search for a key begins: the highest bits of the product with a number near golden. Its lower
+// bits, from the seed, make the result unpredictable for keys that are far apart.
 func (t *Table) home(key uint64) int {
-	h := key * (t.Seed | 1)
-	h = (h ^ h>>32) * 0x9e3779b97f4a7c15
-	return int(h >> 32 & uint64(len(t.slots)-1))
+	const low = 1<<40 - 1
+	return int(key * (golden&^low | t.Seed&low | 1) >> (t.shift & 63))
 }
 
 func (t *Table) after(i int) int { return (i + 1) & (len(t.slots) - 1) }
