@@ -71,7 +71,7 @@ func newSwitchingYard(tb testing.TB, name string, ops []byte) *yard {
 // while it is used, or lost, and at the end nothing is left.
 func TestSwitches(t *testing.T) {
 	for _, name := range Names() {
-		for seed := range uint64(10) {
+		for seed := range uint64(4) {
 			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
 				newSwitchingYard(t, name, noise(100+seed, 4000)).run()
 			})

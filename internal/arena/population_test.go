@@ -26,7 +26,7 @@ func processorTime() time.Duration {
 
 // How many of each family are solved within 1, 5 and 30 s of processor time with one goroutine:
 //
-//	go test ./internal/lab/plan -run Population -v -turns 5 -patience 30s -seed 1
+//	go test ./internal/arena -run Population -v -turns 5 -patience 30s -seed 1
 //
 // Whatever was found, no bound is above the placement that is known.
 func TestPopulation(t *testing.T) {
@@ -36,7 +36,7 @@ func TestPopulation(t *testing.T) {
 		if !strings.Contains(m.family, *familyFlag) {
 			continue
 		}
-		o := Options{Capacity: m.capacity, Workers: 1, Seed: *seedFlag, Steps: 1 << 13}
+		o := Options{Capacity: m.capacity, Workers: 1, Seed: *seedFlag, Steps: 1 << 12}
 		ctx, cancel := context.WithCancel(t.Context())
 		start := processorTime()
 		if *patienceFlag > 0 {

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,16 +117,20 @@ func (p *program) sameOutput(a, b []byte) bool {
 
 // TestProgramsBehaveAsBare is the main promise: unmodified programs, the same output and end under every policy.
 func TestProgramsBehaveAsBare(t *testing.T) {
-	table := []string{"program      mode         exit  equal  wall s  steady  driver creates  lost"}
-	for _, program := range append(examplePrograms(), debianPrograms(t)...) {
+	programs := append(examplePrograms(), debianPrograms(t)...)
+	rows := make([][]string, len(programs))
+	t.Cleanup(func() { // once all have ended
+		t.Logf("\nprogram      mode         exit  equal  wall s  steady  driver creates  lost\n%s", strings.Join(slices.Concat(rows...), "\n"))
+	})
+	for i, program := range programs {
 		t.Run(program.name, func(t *testing.T) {
+			t.Parallel()
 			if _, err := exec.LookPath(program.args[0]); err != nil {
 				t.Fatalf("%v: make deps installs it", err)
 			}
-			table = append(table, program.compare(t)...)
+			rows[i] = program.compare(t)
 		})
 	}
-	t.Logf("\n%s", strings.Join(table, "\n"))
 }
 
 // compare runs the program in all modes and returns a line of the table for each.

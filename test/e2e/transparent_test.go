@@ -122,7 +122,10 @@ func checkBuilds(t *testing.T, name string, sound func(t *testing.T, bare outcom
 		sound(t, bare)
 		for _, way := range ways {
 			if way.carves() == (program != name) || way.String() == "slab" {
-				t.Run(program+" "+way.String(), func(t *testing.T) { way.check(t, bare, args) })
+				t.Run(program+" "+way.String(), func(t *testing.T) {
+					t.Parallel()
+					way.check(t, bare, args)
+				})
 			}
 		}
 	}
@@ -162,7 +165,10 @@ func TestCommandBuffersComputeAsBare(t *testing.T) {
 		args := []string{fault("cmdbuf"), "8", size}
 		bare := bareTwice(t, args...)
 		for _, way := range ways {
-			t.Run(size+" "+way.String(), func(t *testing.T) { way.check(t, bare, args) })
+			t.Run(size+" "+way.String(), func(t *testing.T) {
+				t.Parallel()
+				way.check(t, bare, args)
+			})
 		}
 	}
 }
