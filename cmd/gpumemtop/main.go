@@ -11,9 +11,11 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/machine"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
+	"codeberg.org/gpumemtop/gpumemtop/internal/session/inherited"
 )
 
 func main() {
+	inherited.Keep()
 	machine.RunDriverChild()
 	root := newRoot()
 	root.SetArgs(os.Args[1:])

@@ -49,6 +49,7 @@ var rooms = []room{
 	{"tracer/calls", "what a call means: the state of a process"},
 	{"tracer/stack", "call stacks from copied stack memory"},
 	{"tracer/rights", "what the kernel permits"},
+	{"internal/session/inherited", "which signals were ignored and blocked at the start"},
 	{"internal/session", "target, sockets, rings, terminals, shutdown"},
 	{"internal/devicebench", "what buffers cost on this machine's devices"},
 	{"internal/doctor", "whether this machine can run gpumemtop"},

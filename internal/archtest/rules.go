@@ -52,7 +52,7 @@ var (
 		"internal/tune", "internal/heap", "internal/callsite",
 		"internal/devicebench", "internal/advise/merging", "internal/advise", "internal/stats",
 		"internal/recording/ndjson", "internal/session/payload", "internal/doctor/probe", "internal/report",
-		"internal/session", "internal/units", "internal/recording/edit", "internal/symbol", "internal/recording",
+		"internal/session", "internal/session/inherited", "internal/units", "internal/recording/edit", "internal/symbol", "internal/recording",
 		"internal/tempfile", "internal/timeline", "internal/view", "internal/wire", "tracer", "tracer/rights", "tracer/target", "ui",
 	}
 )
@@ -191,10 +191,11 @@ var Places = map[string]Place{
 	// It reads recordings, and the clock to see whether a user waits.
 	"internal/timeline": {May: []string{"internal/stats", "internal/recording", "internal/view", "internal/wire"}, Never: noProcesses},
 
-	"internal/session/payload": {},
+	"internal/session/payload":   {},
+	"internal/session/inherited": {Cgo: true, Unsafe: true},
 	"internal/session": {May: []string{
-		"allocator", "internal/stats", "internal/session/payload", "internal/units", "internal/symbol", "internal/recording",
-		"internal/view", "internal/wire", "tracer",
+		"allocator", "internal/session/inherited", "internal/stats", "internal/session/payload", "internal/units", "internal/symbol",
+		"internal/recording", "internal/view", "internal/wire", "tracer",
 	}},
 	"internal/doctor/probe": {May: []string{"internal/session/payload", "internal/session", "internal/wire"}},
 	// It measures time, and runs drivers in processes of its own.
@@ -272,7 +273,7 @@ var Places = map[string]Place{
 		"internal/app/console", "internal/app/convert", "internal/app/dashboard", "internal/app/files", "internal/app/fit",
 		"internal/app/limits", "internal/app/machine", "internal/app/place", "internal/app/run", "internal/app/tune",
 		"internal/app/view", "internal/app/watch", "internal/doctor",
-		"internal/recording", "internal/session",
+		"internal/recording", "internal/session", "internal/session/inherited",
 		"internal/units", "internal/wire", "ui",
 	}},
 
@@ -365,7 +366,7 @@ func checkImport(file *File, name, target string) string {
 	switch {
 	case target == "C":
 		if !place.Cgo {
-			return "cgo belongs in intercept and internal/devicebench/cl"
+			return "cgo belongs in intercept, internal/devicebench/cl and internal/session/inherited"
 		}
 	case target == "unsafe" && !place.Unsafe && place.Never["unsafe"] == "":
 		if !strings.HasSuffix(file.Path, "_unsafe.go") && !strings.HasSuffix(file.Path, "_unsafe_test.go") {

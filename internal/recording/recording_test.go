@@ -403,6 +403,34 @@ func TestCreateRefuses(t *testing.T) {
 	}
 }
 
+// A file that is being written is refused to a second writer, and left as it is.
+func TestCreateRefusesWhatIsBeingWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.gmt")
+	first, err := Create(path, Header{Program: "first"}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Create(path, Header{}, true); err == nil || !strings.Contains(err.Error(), "another gpumemtop is writing it") {
+		t.Errorf("the second writer: %v", err)
+	}
+	if err := first.Close(Footer{}); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := Open(path); err != nil || r.Header().Program != "first" {
+		t.Errorf("the first recording: %v", err)
+	}
+	second, err := Create(path, Header{}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if err := second.Close(Footer{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestFullDiskLeavesAWholePrefix(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.gmt")
 	w, err := Create(path, Header{}, false)

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sys/unix"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -62,21 +63,25 @@ var packer = sync.OnceValues(func() (*zstd.Encoder, error) {
 	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
 })
 
-// Create makes a recording file. An existing one is replaced only with force, and only if it is a regular file.
+// Create makes a recording file, which only this user may read: it holds paths and arguments. An existing one is replaced
+// only with force, and only if it is a regular file that no other writer has open.
 func Create(path string, h Header, force bool) (*Writer, error) {
 	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if force {
 		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 			return nil, fmt.Errorf("create recording: %s is no regular file: use -o to name another", path)
 		}
-		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+		flags = os.O_WRONLY | os.O_CREATE
 	}
-	file, err := os.OpenFile(path, flags, 0o644)
+	file, err := os.OpenFile(path, flags, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("%s exists: use -f to overwrite it or -o to name another", path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("create recording: %w: use -o to name a file that can be written", err)
+	}
+	if err := claim(file); err != nil {
+		return nil, errors.Join(fmt.Errorf("create recording: %s: %w", path, err), file.Close())
 	}
 	zip, err := packer()
 	if err != nil {
@@ -95,6 +100,17 @@ func Create(path string, h Header, force bool) (*Writer, error) {
 		return nil, err
 	}
 	return w, nil
+}
+
+// claim makes a file this writer's alone, and empty, until it is closed.
+func claim(file *os.File) error {
+	switch err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return errors.New("another gpumemtop is writing it: use -o to name another")
+	case err != nil && !errors.Is(err, unix.ENOTSUP) && !errors.Is(err, unix.ENOLCK): // a file system without locks
+		return err
+	}
+	return file.Truncate(0)
 }
 
 // Summarize sets what summarizes a block. It is called when a block is cut, by Append, Flush or Close, and says what

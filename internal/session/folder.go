@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,13 +37,23 @@ func candidates() []string {
 	return places
 }
 
-// newFolder makes the folder in the first place that can be used, and removes what dead sessions left there.
-func newFolder(places []string) (*folder, error) {
+// content is a file of the folder.
+type content struct {
+	data []byte
+	mode os.FileMode
+}
+
+// newFolder makes the folder, with its files by their names, in the first place that can be used and has room. It removes
+// what dead sessions left there.
+func newFolder(places []string, files map[string]content) (*folder, error) {
 	var reasons []string
 	for _, place := range places {
 		f, err := folderIn(place)
 		if err == nil {
-			return f, nil
+			if err = f.fill(files); err == nil {
+				return f, nil
+			}
+			err = errors.Join(err, f.remove())
 		}
 		reasons = append(reasons, err.Error())
 	}
@@ -87,13 +98,53 @@ func usable(place string) error {
 	if fs.Flags&unix.ST_NOEXEC != 0 {
 		return fmt.Errorf("%s: mounted noexec", place)
 	}
-	return nil
+	return safe(place)
 }
 
+// safe says who else could replace what lies in a place: the owner of it or of a folder above it, or anyone who may write
+// there, unless its sticky bit keeps them from renaming what others own.
+func safe(place string) error {
+	path, err := filepath.EvalSymlinks(place)
+	if err != nil {
+		return err
+	}
+	for {
+		var st unix.Stat_t
+		if err := unix.Lstat(path, &st); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		switch {
+		case st.Uid != 0 && int(st.Uid) != os.Geteuid() && !unmapped(st.Uid):
+			return fmt.Errorf("%s: belongs to another user (%d)", path, st.Uid)
+		case st.Mode&0o022 != 0 && st.Mode&unix.S_ISVTX == 0:
+			return fmt.Errorf("%s: others may write there", path)
+		case path == "/":
+			return nil
+		}
+		path = filepath.Dir(path)
+	}
+}
+
+// unmapped reports whether a user id stands for all that a user namespace does not know (user_namespaces(7)): in one, the
+// system's folders are theirs.
+func unmapped(uid uint32) bool {
+	overflow, err := os.ReadFile("/proc/sys/kernel/overflowuid")
+	if err != nil || strings.TrimSpace(string(overflow)) != strconv.FormatUint(uint64(uid), 10) {
+		return false
+	}
+	users, err := os.ReadFile("/proc/self/uid_map")
+	return err == nil && !slices.Equal(strings.Fields(string(users)), []string{"0", "0", "4294967295"})
+}
+
+// lockFolder locks a folder of ours, and none that was put in its place.
 func lockFolder(path string) (*os.File, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil || int(st.Uid) != os.Geteuid() || st.Mode&0o077 != 0 {
+		return nil, errors.Join(fmt.Errorf("%s: not a private folder of this user", path), f.Close())
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
@@ -130,10 +181,12 @@ func stale(path string) bool {
 	return errors.Is(unix.Kill(pid, 0), unix.ESRCH)
 }
 
-// write puts a file into the folder.
-func (f *folder) write(name string, data []byte, mode os.FileMode) error {
-	if err := os.WriteFile(f.join(name), data, mode); err != nil {
-		return fmt.Errorf("write runtime folder: %w", err)
+// fill writes the files.
+func (f *folder) fill(files map[string]content) error {
+	for name, file := range files {
+		if err := os.WriteFile(f.join(name), file.data, file.mode); err != nil {
+			return fmt.Errorf("write runtime folder: %w", err)
+		}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,16 +15,16 @@ import (
 
 func TestFolderIsPrivateAndGoesAway(t *testing.T) {
 	place := t.TempDir()
-	f, err := newFolder([]string{place})
+	f, err := newFolder([]string{place}, map[string]content{"file": {[]byte("x"), 0o600}})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(f.join("file")); string(data) != "x" {
+		t.Errorf("the file holds %q: %v", data, err)
 	}
 	info, err := os.Stat(f.path)
 	if err != nil || info.Mode().Perm() != 0o700 || filepath.Dir(f.path) != place {
 		t.Errorf("folder %s: %v, %v", f.path, info.Mode(), err)
-	}
-	if err := f.write("file", []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
 	}
 	for range 2 {
 		if err := f.remove(); err != nil {
@@ -47,7 +48,7 @@ func TestFolderSkipsWhatCannotBePreloaded(t *testing.T) {
 	}
 	// /proc is mounted noexec wherever it is mounted by the book, and takes no folders anywhere.
 	bad := []string{space, colon, long, "/proc", "relative", filepath.Join(good, "missing")}
-	f, err := newFolder(append(slices.Clone(bad), good))
+	f, err := newFolder(append(slices.Clone(bad), good), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,8 +58,41 @@ func TestFolderSkipsWhatCannotBePreloaded(t *testing.T) {
 	if err := f.remove(); err != nil {
 		t.Error(err)
 	}
-	if _, err := newFolder(bad); err == nil || !strings.Contains(err.Error(), "set XDG_RUNTIME_DIR") {
+	if _, err := newFolder(bad, nil); err == nil || !strings.Contains(err.Error(), "set XDG_RUNTIME_DIR") {
 		t.Errorf("without a usable place: %v", err)
+	}
+}
+
+// A place is no good if another user could swap the folder in it.
+func TestFolderIsOutOfReachOfOthers(t *testing.T) {
+	base := t.TempDir()
+	for _, c := range []struct {
+		mode os.FileMode
+		uid  int
+		want string
+	}{
+		{0o755, os.Geteuid(), ""},
+		{0o777 | os.ModeSticky, os.Geteuid(), ""},
+		{0o777, os.Geteuid(), "others may write there"},
+		{0o770, os.Geteuid(), "others may write there"},
+		{0o700, 4711, "belongs to another user (4711)"},
+	} {
+		parent := filepath.Join(base, fmt.Sprintf("%o-%d", c.mode, c.uid))
+		place := filepath.Join(parent, "place")
+		if err := os.MkdirAll(place, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(parent, c.uid, -1); err != nil {
+			continue // only root may
+		}
+		if err := os.Chmod(parent, c.mode); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{parent, place} {
+			if err := safe(path); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("%s: %v, want %q", path, err, c.want)
+			}
+		}
 	}
 }
 
@@ -81,7 +115,7 @@ func TestFolderOfDeadSessionIsRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lock.Close() //nolint:errcheck // only a lock
-	f, err := newFolder([]string{place})
+	f, err := newFolder([]string{place}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/session/inherited"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/symbol"
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
@@ -127,11 +128,11 @@ func (s *Session) prepare() error {
 	if why := Obstacle(s.options.Command[0]); why != "" {
 		s.options.Warn(fmt.Sprintf("%s cannot be pooled: %s. It runs unwatched", filepath.Base(s.options.Command[0]), why))
 	}
-	var err error
-	if s.folder, err = newFolder(candidates()); err != nil {
+	files, err := s.files()
+	if err != nil {
 		return err
 	}
-	if err := s.fill(); err != nil {
+	if s.folder, err = newFolder(candidates(), files); err != nil {
 		return err
 	}
 	c := newCollector(s.options.Model, s.options.Recorder, s.options.Recording)
@@ -152,15 +153,13 @@ func (s *Session) prepare() error {
 	return nil
 }
 
-// fill writes libraries and settings into the runtime folder.
-func (s *Session) fill() error {
+// files returns the libraries and settings for the runtime folder.
+func (s *Session) files() (map[string]content, error) {
 	config, err := s.options.Config.Encode()
 	if err != nil {
-		return fmt.Errorf("write settings: %w", err)
+		return nil, fmt.Errorf("write settings: %w", err)
 	}
-	if err := s.folder.write(wire.ConfigName, config, 0o600); err != nil {
-		return err
-	}
+	files := map[string]content{wire.ConfigName: {config, 0o600}}
 	libraries := map[string]func() ([]byte, error){wire.ShimName: s.options.Shim}
 	if s.options.Config.Pooling {
 		libraries[wire.CoreName] = s.options.Core
@@ -168,13 +167,11 @@ func (s *Session) fill() error {
 	for name, load := range libraries {
 		library, err := load()
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := s.folder.write(name, library, 0o700); err != nil {
-			return err
-		}
+		files[name] = content{library, 0o700}
 	}
-	return nil
+	return files, nil
 }
 
 func (s *Session) makeStreams() (*streams, error) {
@@ -198,7 +195,7 @@ func (s *Session) start() error {
 	}
 	s.streams.attach(s.cmd)
 	// Listening began before: a program that connects at once waits in the queue.
-	if err := s.cmd.Start(); err != nil {
+	if err := inherited.Masked(s.cmd.Start); err != nil {
 		return startError(path, err)
 	}
 	s.streams.started()

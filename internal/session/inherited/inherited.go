@@ -1,0 +1,71 @@
+// Package inherited knows which signals this process ignored and blocked when it was started. The Go runtime installs
+// handlers of its own before any Go code runs, and a program that is started gets defaults in their place.
+package inherited
+
+/*
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdint.h>
+
+static uint64_t ignored, blocked; // a bit for each signal, of number 1 the lowest
+
+// Constructors run before the Go runtime starts.
+__attribute__((constructor)) static void look(void)
+{
+	sigset_t mask;
+	int known = !pthread_sigmask(SIG_BLOCK, 0, &mask);
+	for (int number = 1; number <= 64; number++) {
+		struct sigaction action;
+		if (!sigaction(number, 0, &action) && action.sa_handler == SIG_IGN)
+			ignored |= (uint64_t)1 << (number - 1);
+		if (known && sigismember(&mask, number) == 1)
+			blocked |= (uint64_t)1 << (number - 1);
+	}
+}
+
+static uint64_t ignored_signals(void) { return ignored; }
+static uint64_t blocked_signals(void) { return blocked; }
+*/
+import "C"
+
+import (
+	"fmt"
+	"os/signal"
+	"runtime"
+	"slices"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// needed are the signals that the Go runtime needs: for faults, for its profiler and scheduler, and to wait for programs.
+var needed = []syscall.Signal{
+	unix.SIGILL, unix.SIGTRAP, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGPROF, unix.SIGURG, unix.SIGCHLD,
+}
+
+// Keep ignores again what was ignored, except the signals that the Go runtime needs: os/signal.Ignored reports them, and
+// programs that are started ignore them, too. Call it before anything asks for signals.
+func Keep() {
+	for number := syscall.Signal(1); number <= 64; number++ {
+		if C.ignored_signals()>>(number-1)&1 != 0 && !slices.Contains(needed, number) {
+			signal.Ignore(number)
+		}
+	}
+}
+
+// Masked calls start, which starts a program, with the signals blocked that were blocked for this process.
+func Masked(start func() error) error {
+	mask := unix.Sigset_t{Val: [16]uint64{uint64(C.blocked_signals())}}
+	if mask.Val[0] == 0 {
+		return start()
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var before unix.Sigset_t
+	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &mask, &before); err != nil {
+		return fmt.Errorf("block signals: %w", err)
+	}
+	err := start()
+	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil) // it was the mask
+	return err
+}

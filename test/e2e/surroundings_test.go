@@ -1,0 +1,62 @@
+package e2e
+
+import (
+	"bytes"
+	"os"
+	"slices"
+	"testing"
+)
+
+// A program ignores and blocks the signals that gpumemtop ignored and blocked when it was started.
+func TestSignalsAreInherited(t *testing.T) {
+	args := []string{
+		"env", "--ignore-signal=PIPE,TERM,USR1,HUP,INT", "--block-signal=USR2,WINCH", "grep", "-E", "Sig(Blk|Ign)", "/proc/self/status",
+	}
+	bare := runBare(t, args...)
+	if !contains(bare.stdout, "SigIgn") {
+		t.Fatalf("bare: %s %s", bare.stdout, bare.stderr)
+	}
+	for _, words := range [][]string{{"--headless"}, {"record", "-o", t.TempDir() + "/x.gmt"}} {
+		here := run(t, command{args: slices.Concat(args[:3], []string{gpumemtop()}, words, []string{"--"}, args[3:])})
+		if !bytes.Equal(here.stdout, bare.stdout) {
+			t.Errorf("%s: %s%sbare:\n%s", words, here.stdout, here.stderr, bare.stdout)
+		}
+	}
+}
+
+// inNamespace runs a script in a mount namespace of its own, as root there.
+func inNamespace(t *testing.T, script string, args ...string) outcome {
+	t.Helper()
+	words := []string{"unshare", "--mount"}
+	if os.Geteuid() != 0 {
+		words = append(words, "--map-root-user")
+	}
+	return run(t, command{args: slices.Concat(words, []string{"sh", "-c", script, "sh"}, args)})
+}
+
+// Without room in /dev/shm the runtime folder is made in /tmp.
+func TestSharedMemoryIsFull(t *testing.T) {
+	const script = `mount -t tmpfs -o size=64k none /dev/shm && unset XDG_RUNTIME_DIR && exec "$@"`
+	bare := runBare(t, example("tiny"))
+	here := inNamespace(t, script, gpumemtop(), "--headless", "--", example("tiny"))
+	if difference := differs(bare, here); difference != "" || !contains(here.stderr, "hit rate") {
+		t.Errorf("%s\n%s", difference, here.stderr)
+	}
+}
+
+// A runtime folder where another user could swap the library is not used.
+func TestRuntimeFolderOfAnotherUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can use another user's folder at all")
+	}
+	theirs := t.TempDir()
+	if err := os.Chown(theirs, 4711, 4711); err != nil {
+		t.Fatal(err)
+	}
+	here := run(t, command{
+		args: []string{gpumemtop(), "--headless", "--", "sh", "-c", "echo $GPUMEMTOP_SESSION"}, env: []string{"XDG_RUNTIME_DIR=" + theirs},
+	})
+	if here.code != 0 || contains(here.stdout, theirs) || !contains(here.stdout, "/gpumemtop-") {
+		t.Errorf("%s: the folder is %s%s", here, here.stdout, here.stderr)
+	}
+}
