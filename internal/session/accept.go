@@ -22,12 +22,14 @@ const (
 
 // acceptor takes in the processes of the target.
 type acceptor struct {
-	listener *net.UnixListener
-	join     func(*peer) // called from many goroutines
-	warn     func(string)
-	hellos   sync.WaitGroup
-	slots    chan struct{}
-	settled  chan struct{} // closed when the connection of settle has been accepted
+	listener  *net.UnixListener
+	join      func(*peer) // called from many goroutines
+	warn      func(string)
+	hellos    sync.WaitGroup
+	refusal   sync.Once
+	outsiders outsiders
+	slots     chan struct{}
+	settled   chan struct{} // closed when the connection of settle has been accepted
 }
 
 func listen(path string, join func(*peer), warn func(string)) (*acceptor, error) {
@@ -89,24 +91,32 @@ func (a *acceptor) settle() {
 	}
 	_ = a.listener.Close()
 	a.hellos.Wait()
+	if uid, knocked := a.outsiders.knocked(); knocked {
+		a.warn(fmt.Sprintf("a process is not watched: it belongs to user %d", uid))
+	}
+	a.outsiders.close()
 }
 
 func (a *acceptor) receive(conn *net.UnixConn) {
 	select {
 	case a.slots <- struct{}{}:
 	default:
-		a.warn("a process is not watched: too many at a time")
-		_ = conn.Close()
+		a.refuse(conn, errors.New("too many at a time"))
 		return
 	}
 	p, err := greet(conn)
 	if err != nil {
 		<-a.slots
-		a.warn(fmt.Sprintf("a process is not watched: %v", err))
-		_ = conn.Close()
+		a.refuse(conn, err)
 		return
 	}
 	a.join(p)
+}
+
+// refuse ends a connection, and warns of the first: a program could make any number of them.
+func (a *acceptor) refuse(conn *net.UnixConn, why error) {
+	a.refusal.Do(func() { a.warn(fmt.Sprintf("a process is not watched: %v; more like it are not reported", why)) })
+	_ = conn.Close()
 }
 
 // leave makes room for another process.

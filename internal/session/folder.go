@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,10 +32,14 @@ type folder struct {
 // candidates are the places for a runtime folder, best first.
 func candidates() []string {
 	places := []string{"/dev/shm", "/tmp"}
-	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
-		places = append([]string{dir}, places...)
+	switch dir := os.Getenv("XDG_RUNTIME_DIR"); {
+	case dir == "":
+		return places
+	case os.Geteuid() == 0 && strings.HasPrefix(dir, "/run/user/"): // programs that become another user cannot load from there
+		return append(places, dir)
+	default:
+		return append([]string{dir}, places...)
 	}
-	return places
 }
 
 // content is a file of the folder.
@@ -53,7 +58,8 @@ func newFolder(places []string, files map[string]content) (*folder, error) {
 			if err = f.fill(files); err == nil {
 				return f, nil
 			}
-			err = errors.Join(err, f.remove())
+			_, removed := f.remove()
+			err = errors.Join(err, removed)
 		}
 		reasons = append(reasons, err.Error())
 	}
@@ -79,6 +85,12 @@ func folderIn(place string) (*folder, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.Remove(path))
 	}
+	if os.Geteuid() == 0 {
+		// Programs of root may become another user, and what those start must find the library: nothing else is theirs to read.
+		if err := os.Chmod(path, 0o711); err != nil {
+			return nil, errors.Join(err, lock.Close(), os.Remove(path))
+		}
+	}
 	return &folder{path: path, lock: lock}, nil
 }
 
@@ -91,11 +103,11 @@ func usable(place string) error {
 	if strings.ContainsAny(place, " :\t\n") {
 		return fmt.Errorf("%s: a path with a space or colon cannot be preloaded", place)
 	}
-	var fs unix.Statfs_t
-	if err := unix.Statfs(place, &fs); err != nil {
+	var mount unix.Statfs_t
+	if err := unix.Statfs(place, &mount); err != nil {
 		return fmt.Errorf("%s: %w", place, err)
 	}
-	if fs.Flags&unix.ST_NOEXEC != 0 {
+	if mount.Flags&unix.ST_NOEXEC != 0 {
 		return fmt.Errorf("%s: mounted noexec", place)
 	}
 	return safe(place)
@@ -143,7 +155,7 @@ func lockFolder(path string) (*os.File, error) {
 		return nil, err
 	}
 	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil || int(st.Uid) != os.Geteuid() || st.Mode&0o077 != 0 {
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil || int(st.Uid) != os.Geteuid() || st.Mode&0o066 != 0 {
 		return nil, errors.Join(fmt.Errorf("%s: not a private folder of this user", path), f.Close())
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
@@ -156,7 +168,7 @@ func lockFolder(path string) (*os.File, error) {
 func removeStale(place string) {
 	paths, _ := filepath.Glob(filepath.Join(place, folderPrefix+"*-*"))
 	for _, path := range paths {
-		if !stale(path) {
+		if !stale(path) || held(filepath.Join(path, wire.ShimName)) {
 			continue
 		}
 		if lock, err := lockFolder(path); err == nil {
@@ -184,7 +196,11 @@ func stale(path string) bool {
 // fill writes the files.
 func (f *folder) fill(files map[string]content) error {
 	for name, file := range files {
-		if err := os.WriteFile(f.join(name), file.data, file.mode); err != nil {
+		err := os.WriteFile(f.join(name), file.data, file.mode)
+		if err == nil {
+			err = os.Chmod(f.join(name), file.mode) // whatever the umask is
+		}
+		if err != nil {
 			return fmt.Errorf("write runtime folder: %w", err)
 		}
 	}
@@ -193,14 +209,36 @@ func (f *folder) fill(files map[string]content) error {
 
 func (f *folder) join(name string) string { return filepath.Join(f.path, name) }
 
-// remove deletes the folder. Calling it again does nothing.
-func (f *folder) remove() error {
+// remove deletes the folder. The library stays while processes use it, since what they start loads it, too; a later session
+// removes it. Calling remove again does nothing.
+func (f *folder) remove() (kept bool, err error) {
 	if f.lock == nil {
-		return nil
+		return false, nil
 	}
-	err := errors.Join(os.RemoveAll(f.path), f.lock.Close())
+	if kept = held(f.join(wire.ShimName)); !kept {
+		err = os.RemoveAll(f.path)
+	} else {
+		for _, name := range []string{wire.ConfigName, wire.CoreName, wire.SocketName, wire.OutsidersName} {
+			if gone := os.Remove(f.join(name)); !errors.Is(gone, fs.ErrNotExist) {
+				err = errors.Join(err, gone)
+			}
+		}
+	}
+	err = errors.Join(err, f.lock.Close())
 	f.lock = nil
-	return err
+	return kept, err
+}
+
+// held reports whether a process has a library loaded: the kernel grants a write lease only on files that no other process has
+// open or mapped (fcntl(2)).
+func held(library string) bool {
+	f, err := os.OpenFile(library, os.O_RDWR|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // ends the lease
+	_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_WRLCK)
+	return errors.Is(err, unix.EAGAIN)
 }
 
 // Place is where a runtime folder may be made.

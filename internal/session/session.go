@@ -145,6 +145,9 @@ func (s *Session) prepare() error {
 	if s.acceptor, err = listen(s.folder.join(wire.SocketName), join, s.options.Warn); err != nil {
 		return err
 	}
+	if s.acceptor.outsiders, err = hearOutsiders(s.folder.join(wire.OutsidersName)); err != nil {
+		return err
+	}
 	c.leave = s.acceptor.leave
 	s.collector = c
 	if s.streams, err = s.makeStreams(); err != nil {
@@ -169,7 +172,7 @@ func (s *Session) files() (map[string]content, error) {
 		if err != nil {
 			return nil, err
 		}
-		files[name] = content{library, 0o700}
+		files[name] = content{library, 0o755}
 	}
 	return files, nil
 }
@@ -211,12 +214,14 @@ func (s *Session) abandon() error {
 	}
 	if s.acceptor != nil {
 		_ = s.acceptor.listener.Close()
+		s.acceptor.outsiders.close()
 	}
 	if s.options.Tap != nil {
 		s.options.Tap.Close()
 	}
 	if s.folder != nil {
-		return s.folder.remove()
+		_, err := s.folder.remove()
+		return err
 	}
 	return nil
 }
@@ -236,7 +241,12 @@ func (s *Session) Wait() (Result, error) {
 	s.acceptor.settle()
 	s.collector.finish(s.status)
 	stopCatching(s.signals)
-	err := errors.Join(s.Reveal(true), s.folder.remove())
+	err := s.Reveal(true)
+	kept, removed := s.folder.remove()
+	if kept {
+		s.options.Warn("processes that outlive the program are no longer watched: the next run of gpumemtop after their end removes " + s.folder.path)
+	}
+	err = errors.Join(err, removed)
 	s.mu.Lock()
 	s.relay.stop()
 	s.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,6 +49,15 @@ func testOptions(t *testing.T, command ...string) Options {
 
 func run(t *testing.T, o Options) Result {
 	t.Helper()
+	result := untilEnd(t, o)
+	if left, _ := filepath.Glob(filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), "*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	return result
+}
+
+func untilEnd(t *testing.T, o Options) Result {
+	t.Helper()
 	s, err := Start(o)
 	if err != nil {
 		t.Fatal(err)
@@ -55,9 +65,6 @@ func run(t *testing.T, o Options) Result {
 	result, err := s.Wait()
 	if err != nil {
 		t.Fatal(err)
-	}
-	if left, _ := filepath.Glob(filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), "*")); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
 	}
 	return result
 }
@@ -379,7 +386,13 @@ func TestDescendantsAreNotWaitedFor(t *testing.T) {
 		slave, master := terminal(t)
 		o.Stdin, o.Stdout, o.Stderr = slave, slave, slave
 		text := readAll(master)
-		run(t, o) // the test's own time limit says whether it waited
+		var warnings []string
+		o.Warn = func(text string) { warnings = append(warnings, text) }
+		untilEnd(t, o) // the test's own time limit says whether it waited
+		left, _ := filepath.Glob(filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), "*", "*"))
+		if len(left) != 1 || filepath.Base(left[0]) != wire.ShimName || len(warnings) != 1 || !strings.Contains(warnings[0], "outlive") {
+			t.Errorf("left for the descendant: %v; warnings: %q", left, warnings)
+		}
 		_ = slave.Close()
 		if !capture { // the sleeper holds the slave
 			_ = master.Close()
@@ -402,5 +415,36 @@ func TestDieBySameSignal(t *testing.T) {
 		if got := newStatus(cmd.ProcessState); got != (Status{Signal: int(sig)}) || len(out) > 0 {
 			t.Errorf("%v: ended with %v and said %q", sig, got, out)
 		}
+	}
+}
+
+// However often processes are refused, one line says so.
+func TestRefusalsAreReportedOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "socket")
+	var warnings []string
+	var mu sync.Mutex
+	a, err := listen(path, func(*peer) { t.Error("joined") }, func(text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		warnings = append(warnings, text)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		end := os.NewFile(uintptr(pair[0]), "refused")
+		conn, err := net.FileConn(end)
+		if err = errors.Join(err, end.Close(), unix.Close(pair[1])); err != nil {
+			t.Fatal(err)
+		}
+		a.receive(conn.(*net.UnixConn))
+	}
+	_ = a.listener.Close()
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "a process is not watched") {
+		t.Errorf("warnings: %q", warnings)
 	}
 }

@@ -627,6 +627,7 @@ struct gmtshape {
 #define GMT_STACK_MAX 32
 
 #define GMT_SOCKET_NAME "socket"
+#define GMT_OUTSIDERS_NAME "outsiders" /* a datagram socket: processes of other users report there that they are not watched */
 #define GMT_CONFIG_NAME "config"
 #define GMT_CORE_NAME "libgpumemtop-core.so"
 #define GMT_SHIM_NAME "libgpumemtop.so"

@@ -11,12 +11,13 @@ import (
 
 // Names in a session's runtime folder, and of the variable that leads to it.
 const (
-	SocketName = socketName
-	ConfigName = configName
-	CoreName   = coreName
-	ShimName   = shimName
-	SessionEnv = sessionEnv
-	ProbeEnv   = probeEnv
+	SocketName    = socketName
+	OutsidersName = outsidersName
+	ConfigName    = configName
+	CoreName      = coreName
+	ShimName      = shimName
+	SessionEnv    = sessionEnv
+	ProbeEnv      = probeEnv
 )
 
 // Config is what the session tells every process of the target before it starts.

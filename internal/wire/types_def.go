@@ -47,12 +47,13 @@ const (
 	ShapeStack  = C.GMT_SHAPE_STACK
 	ShapeUse    = C.GMT_SHAPE_USE
 
-	socketName = C.GMT_SOCKET_NAME
-	configName = C.GMT_CONFIG_NAME
-	coreName   = C.GMT_CORE_NAME
-	shimName   = C.GMT_SHIM_NAME
-	sessionEnv = C.GMT_SESSION_ENV
-	probeEnv   = C.GMT_PROBE_ENV
+	socketName    = C.GMT_SOCKET_NAME
+	outsidersName = C.GMT_OUTSIDERS_NAME
+	configName    = C.GMT_CONFIG_NAME
+	coreName      = C.GMT_CORE_NAME
+	shimName      = C.GMT_SHIM_NAME
+	sessionEnv    = C.GMT_SESSION_ENV
+	probeEnv      = C.GMT_PROBE_ENV
 )
 
 type (

@@ -43,12 +43,13 @@ const (
 	ShapeStack  = 0x2
 	ShapeUse    = 0x4
 
-	socketName = "socket"
-	configName = "config"
-	coreName   = "libgpumemtop-core.so"
-	shimName   = "libgpumemtop.so"
-	sessionEnv = "GPUMEMTOP_SESSION"
-	probeEnv   = "GPUMEMTOP_PROBE"
+	socketName    = "socket"
+	outsidersName = "outsiders"
+	configName    = "config"
+	coreName      = "libgpumemtop-core.so"
+	shimName      = "libgpumemtop.so"
+	sessionEnv    = "GPUMEMTOP_SESSION"
+	probeEnv      = "GPUMEMTOP_PROBE"
 )
 
 type (

@@ -2,9 +2,16 @@ package e2e
 
 import (
 	"bytes"
+	"errors"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // A program ignores and blocks the signals that gpumemtop ignored and blocked when it was started.
@@ -58,5 +65,47 @@ func TestRuntimeFolderOfAnotherUser(t *testing.T) {
 	})
 	if here.code != 0 || contains(here.stdout, theirs) || !contains(here.stdout, "/gpumemtop-") {
 		t.Errorf("%s: the folder is %s%s", here, here.stdout, here.stderr)
+	}
+}
+
+// What a program leaves running starts programs of its own, after the session as well, without a complaint of the linker; so
+// does what it runs as another user. A line says that they are not watched.
+func TestWhatTheSessionCannotFollow(t *testing.T) {
+	dir := t.TempDir()
+	ready, out := filepath.Join(dir, "ready"), filepath.Join(dir, "out")
+	if err := errors.Join(unix.Mkfifo(ready, 0o600), unix.Mkfifo(out, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	const daemon = `(read line <"$1"; echo "$GPUMEMTOP_SESSION
+$(env true 2>&1)end" >"$2") >/dev/null 2>&1 & :`
+	here := run(t, command{args: []string{gpumemtop(), "--headless", "--", "sh", "-c", daemon, "sh", ready, out}})
+	if here.code != 0 || !contains(here.stderr, "processes that outlive the program are no longer watched") {
+		t.Errorf("%s\n%s", here, here.stderr)
+	}
+	reader, err := os.OpenFile(out, os.O_RDWR, 0) // which does not wait
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close() //nolint:errcheck // only read
+	if err := os.WriteFile(ready, []byte("go\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+	text := make([]byte, 4096)
+	n, err := reader.Read(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, rest, _ := strings.Cut(string(text[:n]), "\n")
+	if _, err := os.Stat(filepath.Join(folder, wire.ShimName)); err != nil || rest != "end\n" {
+		t.Errorf("the daemon says %q: %v", text[:n], err)
+	}
+	if os.Geteuid() != 0 {
+		return
+	}
+	other := run(t, command{args: []string{
+		gpumemtop(), "--headless", "--", "setpriv", "--reuid=65534", "--clear-groups", example("tiny"),
+	}})
+	if other.code != 0 || contains(other.stderr, "ld.so") || !contains(other.stderr, "it belongs to user 65534") {
+		t.Errorf("%s\n%s", other, other.stderr)
 	}
 }
