@@ -229,6 +229,7 @@ func runDuel(tb testing.TB, name string, ops []byte) {
 
 func runDuelOf(tb testing.TB, p *Pool, ops []byte) {
 	tb.Helper()
+	p.small = 0 // its devices are all small
 	d := &duel{TB: tb, p: p, r: newReference(p), seen: map[Block]bool{}, dice: dice{took: ops}}
 	for d.at < len(d.took) {
 		d.step()

@@ -29,8 +29,8 @@ var effects = map[string]struct{ value, base, part string }{
 	"page_bytes":          {"65536", "", "0"},
 }
 
-// story is a fixed sequence of requests of seven call sites, which lets everything go and runs short of memory now and
-// then. It returns all that the policy says.
+// story is a fixed sequence of requests of seven call sites, which lets everything go and in its second half runs
+// short of memory now and then. It returns all that the policy says.
 func (d *driver) story() string {
 	rng := rand.New(rand.NewPCG(9, 9))
 	var log strings.Builder
@@ -52,7 +52,7 @@ func (d *driver) story() string {
 			fmt.Fprint(&log, d.free(live[at], false))
 			live = slices.Delete(live, at, at+1)
 		}
-		if i%50 == 49 {
+		if i%50 == 49 && i > 200 {
 			out := d.policy.Drain(1, nil)
 			d.release(out)
 			fmt.Fprint(&log, out)

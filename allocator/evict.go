@@ -192,6 +192,7 @@ func (p *Pool) shrink(keep uint64, reason wire.Evict, out []Eviction) []Eviction
 // drain_order; nothing is appended once no cached block is left. Cooling blocks are given up last: releasing
 // them is legal, the driver frees them when their commands end.
 func (p *Pool) Drain(need uint64, out []Eviction) []Eviction {
+	p.runShort()
 	given := uint64(0)
 	owed := len(out)
 	out = p.flush(out)

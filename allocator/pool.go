@@ -15,6 +15,9 @@ type Pool struct {
 	request Request // of the present Plan
 	now     int64   // the latest time seen
 	heap    uint64  // memory of the largest device that requests have named, in bytes
+	small   uint64  // bytes of memory below which nothing may be wasted
+	short   uint64  // bytes with which the driver ran out of memory, 0: it never did
+	risen   uint64  // requests until the program's need last grew
 
 	entries       []entry  // [0] is none
 	spare         []int32  // unused entries
@@ -36,7 +39,7 @@ type Pool struct {
 }
 
 func newPool(k *kind) *Pool {
-	p := &Pool{kind: k, entries: make([]entry, 1), dropped: map[Class]bool{}}
+	p := &Pool{kind: k, small: smallDevice, entries: make([]entry, 1), dropped: map[Class]bool{}}
 	p.resetFreeLists()
 	if k.carver != nil {
 		p.slabs = newSlabs()
@@ -83,6 +86,7 @@ func (p *Pool) Plan(request Request, out []Eviction) (Plan, []Eviction) {
 			return plan, out
 		}
 	}
+	p.tighten(req)
 	if i := p.rule.find(&p.free, req.Class, req, &p.limits); i != 0 {
 		p.unkeep(i)
 		e := &p.entries[i]
@@ -179,6 +183,9 @@ func (p *Pool) Commit(plan Plan) {
 	p.stats.BytesRequested += e.wanted
 	p.stats.BytesInUse += e.size
 	p.stats.BytesWanted += e.wanted
+	if p.stats.BytesWanted > p.stats.PeakWanted {
+		p.risen = p.stats.Hits + p.stats.Misses
+	}
 	for _, row := range p.of(e) {
 		row.InUse += e.size
 		row.Wanted += e.wanted

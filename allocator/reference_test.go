@@ -22,6 +22,9 @@ type reference struct {
 	clock  int
 	now    int64
 	heap   uint64
+	peak   float64                         // the most that was wanted
+	risen  uint64                          // requests until then
+	short  float64                         // what the driver had given out when it had no more
 	count  Stats                           // counters and peaks; gauges are counted from the blocks
 	rows   map[Dimension]map[uint64][2]int // hits and misses
 }
@@ -175,6 +178,7 @@ func (r *reference) plan(req Request) (Plan, *refBlock, []Eviction) {
 		out = r.shrink(r.cap(), wire.EvictLimit, out)
 	}
 	if r.caches(req) {
+		req = r.tightened(req)
 		if b := r.pick(r.in(cached), req.Class, req); b != nil {
 			r.leaveSlot(b)
 			b.state, b.hit, b.wanted = planned, true, req.Size
@@ -192,6 +196,38 @@ func (r *reference) plan(req Request) (Plan, *refBlock, []Eviction) {
 	}
 	r.blocks = append(r.blocks, b)
 	return Plan{Size: b.size, Reason: b.reason, Tag: req.Tag}, b, out
+}
+
+// tightened is a request with Round as far as the device can spare what the program does not ask for.
+func (r *reference) tightened(req Request) Request {
+	memory := float64(req.Heap)
+	if r.short > 0 && (memory == 0 || r.short < memory) {
+		memory = r.short
+	}
+	if memory == 0 {
+		return req
+	}
+	var wanted, waste float64
+	for _, b := range r.in(inUse) {
+		wanted += float64(b.wanted)
+		waste += float64(b.size - b.wanted)
+	}
+	free := math.Floor(max(memory-max(r.peak, wanted+float64(req.Size)), 0) / 2)
+	if r.count.Hits+r.count.Misses < 2*r.risen+8 {
+		free = min(free, math.Floor(memory/32))
+	}
+	most := req.Size + uint64(max(free-waste, 0))
+	switch {
+	case r.grant(req) > most:
+		req.Round = req.Size
+	case req.Round != 0:
+		req.Round = min(req.Round, most)
+	case req.Max != 0:
+		req.Round = min(req.Max, most)
+	default:
+		req.Round = most
+	}
+	return req
 }
 
 func (r *reference) reason(req Request) wire.Miss {
@@ -234,6 +270,13 @@ func (r *reference) commit(b *refBlock, plan Plan) {
 		r.count.Misses++
 		r.count.MissReasons[b.reason]++
 		r.count.BytesAllocated += b.size
+	}
+	wanted := 0.0
+	for _, x := range r.in(inUse) {
+		wanted += float64(x.wanted)
+	}
+	if wanted > r.peak {
+		r.peak, r.risen = wanted, r.count.Hits+r.count.Misses
 	}
 	for by, key := range r.keys(b) {
 		counts := r.rows[by][key]

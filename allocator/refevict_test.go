@@ -229,6 +229,15 @@ func (r *reference) forget(block Block) {
 }
 
 func (r *reference) drain(need uint64) []Eviction {
+	reserved := 0.0
+	for _, b := range r.blocks {
+		if b.state == inUse || b.state == cached || b.state == cooling {
+			reserved += float64(b.size)
+		}
+	}
+	if reserved = max(reserved, r.peak); reserved > 0 && (r.short == 0 || reserved < r.short) {
+		r.short = reserved
+	}
 	out := r.owed()
 	given := uint64(0)
 	for _, e := range out { // the driver gets these, too

@@ -125,6 +125,7 @@ func (p *Pool) removeSlab(i int32, reason wire.Evict) {
 		p.giveBack(part)
 	}
 	p.stats.Slabs--
+	p.slabs.bytes -= e.size
 	p.stats.BytesCached -= e.size
 	switch reason {
 	case wire.EvictLimit, wire.EvictAge:

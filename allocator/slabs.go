@@ -15,6 +15,7 @@ type slabs struct {
 	former  []*carved // of other policies, as long as they have slabs: nothing more is carved out of these
 	list    []slab    // by number, [0] is none
 	spare   []int32   // unused numbers
+	bytes   uint64    // of all grown slabs
 	version int       // counts changes of the limits that carvers are made by
 }
 
@@ -110,16 +111,20 @@ func (l *limits) mostSubAlloc() uint64 {
 
 // grow plans a new slab with the request's sub-allocation in it.
 func (p *Pool) grow(req *Request, c *carved) (Plan, bool) {
+	slack := p.slack(req, req.Heap) // after a shortage carved.most holds slabs down
+	if slack < req.Size {
+		return Plan{}, false
+	}
 	sizing := carve.Sizing{
-		M: p.limits.maxPart, H: p.limits.heapBytes, K: p.limits.slabsPerHeap, Limit: p.mostSlab(req, c), Memory: p.heap,
+		M: p.limits.maxPart, H: p.limits.heapBytes, K: p.limits.slabsPerHeap, Limit: least(p.mostSlab(req, c), slack), Memory: p.heap,
 	}
 	size, serves := sizing.Choose(c.carver, carve.Hints{Request: c.largest, InUse: p.stats.PeakWanted})
 	if req.Size > serves || len(p.slabs.spare) == 0 && len(p.slabs.list) == carve.MaxSlabs {
 		c.regain()
 		return Plan{}, false
 	}
-	if p.heap != 0 && p.stats.Reserved()+size > p.heap/4*3 {
-		return Plan{}, false // free ranges of slabs in use cannot serve as whole blocks: memory is too short
+	if size > slack {
+		return Plan{}, false
 	}
 	reason := p.slabReason(req, c)
 	number := p.newSlab(req, size, c)
@@ -236,6 +241,7 @@ func (p *Pool) Grown(plan Plan) {
 	e.state, s.grown = inUse, true
 	p.stats.Blocks++
 	p.stats.Slabs++
+	p.slabs.bytes += e.size
 	p.stats.BytesAllocated += e.size
 	p.stats.BytesCached += e.size - s.used
 	p.stats.peaks()

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
 )
 
 // fitted is what fit --format json prints.
@@ -123,6 +125,17 @@ func TestSmallCard(t *testing.T) {
 		}
 		if result := run(t, args("12M", fault("hungry"), "-s", "8", "2M")); result.code != 0 {
 			t.Errorf("%s, 12M, stepping down: ended with %s\n%s", policy, result, result.stderr)
+		}
+	}
+}
+
+// No policy wastes what a program needs on a small card.
+func TestSmallCardHoldsWhatFits(t *testing.T) {
+	bare := runBare(t, fault("temporaries"))
+	for _, policy := range allocator.Names() {
+		here, sum := served{policy: policy, flags: []string{"--device-memory", "20MiB"}}.run(t, command{args: []string{fault("temporaries")}})
+		if difference := differs(bare, here); difference != "" || sum.Misses+sum.Hits < 400 && policy != "none" {
+			t.Errorf("%s: %s\n%+v", policy, difference, sum)
 		}
 	}
 }
