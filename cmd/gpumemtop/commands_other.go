@@ -27,6 +27,11 @@ func newPolicies() *cobra.Command {
 		Example:     "  gpumemtop policies slab",
 		ValidArgs:   append(allocator.Names(), allocator.Auto),
 	}, fields{}, interruptible(func(cmd *cobra.Command, args []string) error {
+		for _, name := range args {
+			if err := checkPolicyName(name); err != nil {
+				return err
+			}
+		}
 		text, err := limits.Describe(args, console.Columns(cmd.OutOrStdout()))
 		if err != nil {
 			return err

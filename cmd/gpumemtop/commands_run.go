@@ -82,11 +82,11 @@ func newRun() *cobra.Command {
 			"  gpumemtop fit ./blur 4096                    how little device memory is enough?\n" +
 			"  gpumemtop -- report                          run a program that has the name of a command",
 		Args: cobra.ArbitraryArgs,
-	}, dashboardRunFields(&o), func(_ *cobra.Command, args []string) error {
+	}, dashboardRunFields(&o), func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return errors.New("no program to run: gpumemtop CMD [ARGS...], or see gpumemtop --help")
 		}
-		return run.Run(&o, args)
+		return nearCommand(cmd, args[0], run.Run(&o, args))
 	})
 }
 

@@ -29,13 +29,13 @@ func TestHelpFits(t *testing.T) {
 
 // help COMMAND is COMMAND --help.
 func TestHelpOfACommand(t *testing.T) {
-	for word, want := range map[string]string{"view": "gpumemtop view [--at TIME] FILE", "nothing": "gpumemtop COMMAND [flags]"} {
+	for word, want := range map[string]string{"view": "gpumemtop view [--at TIME] FILE", "": "gpumemtop COMMAND [flags]"} {
 		var out bytes.Buffer
 		root := newRoot()
 		for _, cmd := range append(root.Commands(), root) {
 			cmd.SetOut(&out)
 		}
-		root.SetArgs([]string{"help", word})
+		root.SetArgs(strings.Fields("help " + word))
 		if err := root.Execute(); err != nil || !strings.Contains(out.String(), want) {
 			t.Errorf("help %s: %v\n%s", word, err, out.String())
 		}

@@ -24,10 +24,23 @@ func newRoot() *cobra.Command {
 	const others = "Other commands"
 	addGroup(root, others, newPolicies(), newProbe(), newDoctor(), newVersion())
 	root.SetCompletionCommandGroupID(others)
+	root.InitDefaultCompletionCmd()
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		completion.RunE = func(cmd *cobra.Command, words []string) error {
+			if len(words) > 0 {
+				return noTopic(cmd, words[0])
+			}
+			return cmd.Help()
+		}
+		completion.Args = cobra.ArbitraryArgs
+	}
 	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true, RunE: func(_ *cobra.Command, words []string) error {
-		cmd, _, err := root.Find(words) // the root if there is no such command
+		cmd, rest, err := root.Find(words) // the root if there is no such command
 		if err != nil {
 			return err
+		}
+		if len(rest) > 0 {
+			return noTopic(cmd, rest[0])
 		}
 		return cmd.Help()
 	}})
@@ -54,6 +67,9 @@ func newCommand(cmd *cobra.Command, fields fields, do action) *cobra.Command {
 	cmd.SetFlagErrorFunc(flagError)
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { showHelp(cmd) })
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if watches(cmd.Flags()) {
+			warnVariables(os.Environ())
+		}
 		origins, err := settle(cmd.Flags(), os.LookupEnv)
 		switch {
 		case err != nil:
@@ -104,13 +120,14 @@ func flagError(cmd *cobra.Command, err error) error {
 		if unknown.GetSpecifiedShortnames() != "" {
 			name = "-" + unknown.GetSpecifiedName()
 		}
-		text := fmt.Sprintf("unknown flag %s: see %s --help", name, cmd.CommandPath())
+		text := fmt.Sprintf("unknown flag %s: %ssee %s --help", name, nearFlag(cmd.Flags(), unknown.GetSpecifiedName()), cmd.CommandPath())
 		if flags := cmd.Flags(); watches(flags) && flags.Lookup("pid") == nil { // it runs programs
 			text += "; flags of the program come after its name"
 		}
 		return errors.New(text)
 	case errors.As(err, &value):
-		return fmt.Errorf("bad value %q for --%s: see %s --help", value.GetValue(), value.GetFlag().Name, cmd.CommandPath())
+		return fmt.Errorf("bad value %q for --%s: %ssee %s --help",
+			value.GetValue(), value.GetFlag().Name, nearValue(value.GetFlag(), value.GetValue()), cmd.CommandPath())
 	case errors.As(err, &missing):
 		return fmt.Errorf("--%s needs a value: see %s --help", missing.GetFlag().Name, cmd.CommandPath())
 	}

@@ -117,17 +117,13 @@ func (o *origins) checkPolicy() error {
 		return fmt.Errorf("%s: policy %s switches policies while a program runs: here it can only be one of %s",
 			o.name("policy"), allocator.Auto, strings.Join(allocator.Names(), ", "))
 	}
-	if o.file == nil {
-		return nil
-	}
-	description, known := allocator.Describe(choice.Policy)
-	if !known {
-		_, err := allocator.New(choice.Policy, nil)
+	if err := checkPolicyName(choice.Policy); err != nil {
 		return fmt.Errorf("%s: %w", o.name("policy"), err)
 	}
-	if !o.inFile("set") {
+	if o.file == nil || !o.inFile("set") {
 		return nil
 	}
+	description, _ := allocator.Describe(choice.Policy)
 	set := o.file.entry("set")
 	together := limits.Choice{Policy: choice.Policy}
 	for _, value := range set.values {

@@ -381,7 +381,7 @@ func readUntil(t *testing.T, r io.Reader, want string) {
 
 func TestDescendantsAreNotWaitedFor(t *testing.T) {
 	for _, capture := range []bool{false, true} {
-		o := testOptions(t, "sh", "-c", `(trap '' HUP; sleep 60; :) & echo $!`)
+		o := testOptions(t, "sh", "-c", `trap '' HUP; (sleep 60; :) & echo $!`)
 		o.Capture = capture
 		slave, master := terminal(t)
 		o.Stdin, o.Stdout, o.Stderr = slave, slave, slave

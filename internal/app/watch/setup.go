@@ -27,6 +27,9 @@ const (
 // takes a command, which costs more than a new buffer below some MiB (docs/RATIONALE.md).
 const copyMin = 4 << 20
 
+// memoryMin is the least device memory: no program works with less, and a number without a unit counts bytes.
+const memoryMin = 1 << 10
+
 // SetupOptions are the settings under which a program runs.
 type SetupOptions struct {
 	limits.Choice
@@ -85,8 +88,8 @@ func (s *Setup) readMemory(o *SetupOptions) error {
 	if s.Memory, err = units.Parse(o.DeviceMemory); err != nil {
 		return fmt.Errorf("--device-memory: %w", err)
 	}
-	if s.Memory == 0 {
-		return fmt.Errorf("bad value %q for --device-memory: want more than nothing", o.DeviceMemory)
+	if s.Memory < memoryMin {
+		return fmt.Errorf("bad value %q for --device-memory: want more than nothing, %s or more, for example 512MiB", o.DeviceMemory, units.FormatLong(memoryMin))
 	}
 	return nil
 }

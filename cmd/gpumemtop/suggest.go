@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/doctor"
+	"codeberg.org/gpumemtop/gpumemtop/internal/session"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// nearCommand adds to the error about a missing program the command that was meant.
+func nearCommand(root *cobra.Command, name string, err error) error {
+	if near := doctor.Nearest(name, commandNames(root)); near != "" && errors.Is(err, session.ErrNotFound) {
+		return fmt.Errorf("%w: or did you mean gpumemtop %s?", err, near)
+	}
+	return err
+}
+
+func commandNames(cmd *cobra.Command) []string {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		names = append(names, sub.Name())
+	}
+	return names
+}
+
+// noTopic is the error of help and completion about a word that they do not know.
+func noTopic(cmd *cobra.Command, word string) error {
+	hint := "see " + cmd.CommandPath() + " --help"
+	if near := doctor.Nearest(word, commandNames(cmd)); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	return console.Exit(console.StatusUnmet, fmt.Errorf("%s has no command %q: %s", cmd.CommandPath(), word, hint))
+}
+
+// nearFlag says which flag was meant, "" if none is near.
+func nearFlag(flags *pflag.FlagSet, name string) string {
+	var names []string
+	flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if near := doctor.Nearest(name, names); near != "" {
+		return "did you mean --" + near + "? "
+	}
+	return ""
+}
+
+// nearValue says how a number becomes a time, "" if it is none.
+func nearValue(flag *pflag.Flag, value string) string {
+	if _, err := strconv.ParseFloat(value, 64); err == nil && flag.Value.Type() == "duration" {
+		return "did you mean " + value + "s? "
+	}
+	return ""
+}
+
+// checkPolicyName refuses an unknown policy, and names the one that was meant.
+func checkPolicyName(name string) error {
+	known := append(allocator.Names(), allocator.Auto)
+	if slices.Contains(known, name) {
+		return nil
+	}
+	if near := doctor.Nearest(name, known); near != "" {
+		return fmt.Errorf("unknown policy %q: did you mean %s?", name, near)
+	}
+	return fmt.Errorf("unknown policy %q: want one of %s", name, strings.Join(known, ", "))
+}
+
+// warnVariables names the variables that look like settings and set nothing.
+func warnVariables(environment []string) {
+	known := []string{wire.SessionEnv, wire.ProbeEnv}
+	for i := range settings {
+		if name := settings[i].envName(); name != "" {
+			known = append(known, name)
+		}
+	}
+	for _, entry := range environment {
+		name, _, _ := strings.Cut(entry, "=")
+		if near := doctor.Nearest(name, known); strings.HasPrefix(name, "GPUMEMTOP_") && near != "" && !slices.Contains(known, name) {
+			console.Say("%s sets nothing: did you mean %s?", name, near)
+		}
+	}
+}
