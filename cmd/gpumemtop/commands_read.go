@@ -40,7 +40,7 @@ func newReport() *cobra.Command {
 	}, fields{
 		"tag": &o.Tag, "curve": &o.Curve, "top": &o.Top, "output:text": &o.Output.Path, "force": &o.Output.Force, "format:report": &o.Format,
 	}.with(partFields(&o.Part)), interruptible(func(cmd *cobra.Command, args []string) error {
-		return analyze.Report(cmd.OutOrStdout(), args[0], &o)
+		return analyze.Report(cmd.OutOrStdout(), args[0], &o, cmd.Flags().Changed)
 	}))
 }
 

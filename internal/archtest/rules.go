@@ -213,7 +213,7 @@ var Places = map[string]Place{
 		"internal/session", "ui",
 	}},
 	"internal/app/files": {May: []string{
-		"internal/app/console", "internal/callsite", "internal/export", "internal/recording", "internal/recording/edit",
+		"internal/app/console", "internal/callsite", "internal/tempfile", "internal/export", "internal/recording", "internal/recording/edit",
 		"internal/recording/extract", "internal/stats", "internal/wire",
 	}},
 	"internal/app/watch": {May: []string{

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"regexp"
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
@@ -108,6 +109,19 @@ func (n *Names) Add(r *wire.Record) {
 		}
 	default:
 	}
+}
+
+// LackSite reports whether call sites are known, and no name of one matches.
+func (n *Names) LackSite(pattern *regexp.Regexp) bool {
+	known := false
+	for _, p := range n.processes {
+		for _, site := range p.sites {
+			if known = true; pattern.MatchString(site.Name) {
+				return false
+			}
+		}
+	}
+	return known
 }
 
 // Processes returns the processes that have names, in the order of their numbers.

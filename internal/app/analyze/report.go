@@ -11,7 +11,9 @@ import (
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 )
 
@@ -20,6 +22,9 @@ var TextFormats = []string{"text", "json"}
 
 // ReportFormats are the formats of a report; the first is the default.
 var ReportFormats = []string{"text", "json", "md", "html"}
+
+// extensions are the formats that extensions of a report's file stand for.
+var extensions = map[string][]string{".txt": {"text"}, ".json": {"json"}, ".md": {"md"}, ".html": {"html"}, ".htm": {"html"}}
 
 // reporters write a report, in the order of ReportFormats.
 var reporters = []func(io.Writer, *analysis.Analysis, report.Options) error{report.Text, report.JSON, report.Markdown, report.HTML}
@@ -34,8 +39,12 @@ type ReportOptions struct {
 	Curve  bool   // the hit rate by cache limit, too
 }
 
-// Report writes the figures of a recording.
-func Report(stdout io.Writer, path string, o *ReportOptions) error {
+// Report writes the figures of a recording. given reports whether the user gave a flag.
+func Report(stdout io.Writer, path string, o *ReportOptions, given func(flag string) bool) error {
+	var err error
+	if o.Format, err = files.FormatOf(o.Output.Path, o.Format, given("format"), extensions); err != nil {
+		return err
+	}
 	format := slices.Index(ReportFormats, o.Format)
 	if format < 0 {
 		return CheckFormat(o.Format, ReportFormats)
@@ -51,6 +60,9 @@ func Report(stdout io.Writer, path string, o *ReportOptions) error {
 		return err
 	}
 	return files.ReadPart(path, o.Part, func(in *files.Input) error {
+		if err := WarnNoSite(in, tag); err != nil {
+			return err
+		}
 		a, err := analyse(in, tag)
 		if err != nil {
 			return err
@@ -88,6 +100,18 @@ func CheckFormat(value string, formats []string) error {
 		return fmt.Errorf("unknown format %q: want one of %s", value, strings.Join(formats, ", "))
 	}
 	return nil
+}
+
+// WarnNoSite says that no call site matches --tag. Call it before the input is read.
+func WarnNoSite(in *files.Input, tag *regexp.Regexp) error {
+	if tag == nil {
+		return nil
+	}
+	names, err := callsite.ReadNames(in.Reader)
+	if err == nil && names.LackSite(tag) {
+		console.Say("--tag %s matches no call site: gpumemtop report lists them", tag)
+	}
+	return err
 }
 
 // TagPattern reads --tag, nil when it is empty.

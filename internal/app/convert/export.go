@@ -82,6 +82,12 @@ var formats = []format{
 	{name: "ndjson", help: "one line of JSON for each record, which import reads again", write: (*exportJob).writeNDJSON},
 }
 
+// extensions are the formats that extensions of files stand for.
+var extensions = map[string][]string{
+	".json": {"chrome", "ndjson"}, ".parquet": {"parquet"}, ".csv": {"csv", "rmm", "minimalloc"}, ".pickle": {"memviz"}, ".ndjson": {"ndjson"}, ".jsonl": {"ndjson"},
+	".pb": {"pprof"}, ".pprof": {"pprof"},
+}
+
 // formatsOf are the flags of export that only some formats use.
 var formatsOf = map[string][]string{
 	"at": {"pprof"}, "table": {"csv"}, "max-events": {"chrome", "memviz"},
@@ -112,6 +118,12 @@ func ExportHelp() string {
 // Export writes a recording in another format. given reports whether the user gave a flag: one that the format ignores is
 // an error.
 func Export(stdout io.Writer, path string, o *ExportOptions, given func(flag string) bool) error {
+	var err error
+	if slices.Contains(ExportFormats(), o.Format) { // else it is refused below
+		if o.Format, err = files.FormatOf(strings.TrimSuffix(o.Output.Path, ".gz"), o.Format, given("format"), extensions); err != nil {
+			return err
+		}
+	}
 	at := slices.IndexFunc(formats, func(f format) bool { return f.name == o.Format })
 	if at < 0 {
 		return analyze.CheckFormat(o.Format, ExportFormats())
@@ -125,6 +137,9 @@ func Export(stdout io.Writer, path string, o *ExportOptions, given func(flag str
 	}
 	return files.ReadPart(path, o.Part, func(in *files.Input) error {
 		j.in = in
+		if err := analyze.WarnNoSite(in, j.tag); err != nil {
+			return err
+		}
 		if f.fill != nil {
 			return f.fill(j)
 		}

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -14,6 +16,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording/edit"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/tempfile"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -29,6 +32,20 @@ func (o Output) Write(stdout io.Writer, write func(io.Writer) error) error {
 		return write(stdout)
 	}
 	return export.WriteFile(o.Path, o.Force, write)
+}
+
+// FormatOf returns the format for a file: the one that --format gives, or else what the file's extension stands for. An
+// extension may stand for several, the first by default. It refuses a format that contradicts the extension.
+func FormatOf(path, format string, given bool, extensions map[string][]string) (string, error) {
+	extension := strings.ToLower(filepath.Ext(path))
+	formats := extensions[extension]
+	switch {
+	case len(formats) == 0 || slices.Contains(formats, format):
+		return format, nil
+	case given:
+		return "", fmt.Errorf("--format %s contradicts the extension of -o %s: leave --format out for %s, or name another file", format, path, formats[0])
+	}
+	return formats[0], nil
 }
 
 // Check demands a file other than the inputs.
@@ -51,7 +68,7 @@ func (o Output) CheckNot(inputs ...string) error {
 
 // CheckWritable refuses a file that cannot be written, or would be overwritten, before hours of work. The flag names it.
 func (o Output) CheckWritable(flag string) error {
-	if o.Path == "" {
+	if o.Path == "" || o.Path == "-" {
 		return nil
 	}
 	_, err := os.Stat(o.Path)
@@ -72,6 +89,9 @@ func (o Output) CheckWritable(flag string) error {
 // WriteRecording makes a recording, with summaries of its blocks, which appears when it is complete. fill writes the
 // records and returns the footer.
 func (o Output) WriteRecording(header recording.Header, fill func(edit.Sink) (recording.Footer, error)) error {
+	if o.Path == "-" {
+		return o.writeThrough(header, fill)
+	}
 	return export.Beside(o.Path, o.Force, func(beside string) error {
 		w, err := recording.Create(beside, header, false)
 		if err != nil {
@@ -82,6 +102,29 @@ func (o Output) WriteRecording(header recording.Header, fill func(edit.Sink) (re
 		footer, err := fill(s)
 		return errors.Join(err, w.Close(footer))
 	})
+}
+
+// writeThrough writes a recording to standard output, through a file.
+func (o Output) writeThrough(header recording.Header, fill func(edit.Sink) (recording.Footer, error)) error {
+	folder, err := os.MkdirTemp("", ".gpumemtop-")
+	if err != nil {
+		return fmt.Errorf("create recording: %w", err)
+	}
+	tempfile.Begin(folder)
+	o.Path = filepath.Join(folder, "recording")
+	if err = o.WriteRecording(header, fill); err == nil {
+		err = copyOut(o.Path)
+	}
+	return errors.Join(err, tempfile.Finish(folder, func() error { return os.RemoveAll(folder) }))
+}
+
+func copyOut(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(os.Stdout, file)
+	return errors.Join(err, file.Close())
 }
 
 // summarized writes records and counts them for the summaries of blocks.

@@ -3,12 +3,12 @@ package tune
 import (
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
-	"codeberg.org/gpumemtop/gpumemtop/internal/export"
 	"codeberg.org/gpumemtop/gpumemtop/internal/tune"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
@@ -99,7 +99,7 @@ func newMeasured(before, after Trial, predictedBefore, predictedAfter float64) *
 // finish writes the recommendation into a file, if that is wanted, and returns the result.
 func (s *search) finish() (*Result, error) {
 	if s.options.Output.Path != "" {
-		if err := export.WriteFile(s.options.Output.Path, s.options.Output.Force, s.writeConfiguration); err != nil {
+		if err := s.options.Output.Write(os.Stdout, s.writeConfiguration); err != nil {
 			return nil, err
 		}
 	}

@@ -84,6 +84,11 @@ func NewOutputs(options OutputOptions, subject *Subject, notes *console.Notes) (
 
 func (o *Outputs) checkNames() error {
 	now := time.Now()
+	for flag, path := range map[string]string{"-o": o.options.Recording, "--json": o.options.Trace} {
+		if path == "-" {
+			return fmt.Errorf("%s - would mix with the program's own output: name a file", flag)
+		}
+	}
 	if o.options.Recording != "" {
 		var err error
 		if o.recording, err = files.ExpandName(o.options.Recording, o.subject.Name, now); err != nil {
@@ -238,7 +243,7 @@ func (o *Outputs) Summarize(last *stats.Snapshot, about func(*stats.Snapshot) re
 	if o.options.Summary == "" {
 		return
 	}
-	if err := export.WriteFile(o.options.Summary, o.options.Force, summary.WriteJSON); err != nil {
+	if err := (files.Output{Path: o.options.Summary, Force: o.options.Force}).Write(os.Stdout, summary.WriteJSON); err != nil {
 		o.Partial = true
 		o.Notes.Add(err.Error())
 	}
