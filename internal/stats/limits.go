@@ -179,15 +179,15 @@ func (l *limits) refuse(r *wire.Record) {
 // MaxCachedBytes is the limit of cached bytes, of policies that have one.
 const MaxCachedBytes = "max_cached_bytes"
 
-// CachedMost returns how many bytes the policy keeps cached at most in each process: the lower of max_cached_bytes and
-// max_cached_fraction of the device's memory. It returns false when the policy has no such limit.
+// CachedMost returns how many bytes the policy keeps cached at most in each process: the lowest of max_cached_bytes,
+// max_cached_fraction of the device's memory and that memory. It returns false when the policy has no such limit.
 func (s *Snapshot) CachedMost() (uint64, bool) {
 	most, known := math.Inf(1), false
 	for i := range s.Limits {
 		switch l := &s.Limits[i]; {
 		case l.Name == MaxCachedBytes:
 			most, known = min(most, max(l.Value, 0)), true
-		case l.Name == "max_cached_fraction" && l.Value < 1 && s.Device.Global > 0:
+		case l.Name == "max_cached_fraction" && s.Device.Global > 0:
 			most, known = min(most, max(l.Value, 0)*float64(s.Device.Global)), true
 		}
 	}

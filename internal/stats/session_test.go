@@ -177,7 +177,7 @@ func TestCachedMost(t *testing.T) {
 		known  bool
 	}{
 		{nil, 8 << 30, math.MaxUint64, false},
-		{[]Limit{bytes, share(1)}, 1 << 30, 4 << 30, true},
+		{[]Limit{bytes, share(1)}, 1 << 30, 1 << 30, true}, // no more than there is
 		{[]Limit{bytes, share(0.25)}, 8 << 30, 2 << 30, true},
 		{[]Limit{bytes, share(0.75)}, 8 << 30, 4 << 30, true},
 		{[]Limit{share(0), bytes}, 8 << 30, 0, true},

@@ -71,8 +71,10 @@ func (o Output) CheckWritable(flag string) error {
 	if o.Path == "" || o.Path == "-" {
 		return nil
 	}
-	_, err := os.Stat(o.Path)
+	info, err := os.Stat(o.Path)
 	switch {
+	case err == nil && info.IsDir():
+		return fmt.Errorf("--%s %s: it is a folder: name a file", flag, o.Path)
 	case errors.Is(err, fs.ErrNotExist):
 		err = unix.Access(filepath.Dir(o.Path), unix.W_OK)
 	case err == nil && !o.Force:

@@ -245,7 +245,7 @@ func (o *Outputs) Summarize(last *stats.Snapshot, about func(*stats.Snapshot) re
 	}
 	if err := (files.Output{Path: o.options.Summary, Force: o.options.Force}).Write(os.Stdout, summary.WriteJSON); err != nil {
 		o.Partial = true
-		o.Notes.Add(err.Error())
+		o.Notes.Add("--summary: " + err.Error())
 	}
 }
 
