@@ -1,13 +1,17 @@
 /*
- * signals.c: see signals.h. Hooks of sigaction and signal see what the program installs; gmt_signals_save looks at what
- * was there before the core starts.
+ * signals.c: see signals.h. Hooks of sigaction, signal and their relatives see what the program installs, be it by
+ * syscall(); gmt_signals_save looks at what was there before the core starts.
  */
 #define _GNU_SOURCE
 #include "signals.h"
 
+#include "dispatch.h"
+
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 _Atomic int gmt_handlers;
 
@@ -41,8 +45,25 @@ void gmt_signals_unblock(const sigset_t *before)
 	pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
+#ifndef GMT_NO_DLSYM
+
+/* Whether the program's calls reach the hooks below: not if only a loader layer brought us in. */
+static bool hooked(void)
+{
+	void *found = gmt_real_dlsym()(RTLD_DEFAULT, "sigaction"), *ours = NULL;
+	int (*hook)(int, const struct sigaction *, struct sigaction *) = sigaction;
+	memcpy(&ours, &hook, sizeof ours);
+	return found == ours;
+}
+
+#endif
+
 void gmt_signals_save(struct gmt_dispositions *before)
 {
+#ifndef GMT_NO_DLSYM
+	if (!hooked())
+		atomic_store_explicit(&gmt_handlers, 1, memory_order_relaxed);
+#endif
 	for (int i = 1; i < NSIG; i++) {
 		if (sigaction(i, NULL, &before->action[i]) != 0)
 			before->action[i].sa_handler = SIG_DFL;
@@ -80,6 +101,7 @@ void gmt_signals_restore(const struct gmt_dispositions *before, const void *insi
 
 /* glibc's other names for the functions that we hook. */
 int __sigaction(int number, const struct sigaction *action, struct sigaction *before);
+sighandler_t bsd_signal(int number, sighandler_t handler);
 sighandler_t ssignal(int number, sighandler_t handler);
 sighandler_t sysv_signal(int number, sighandler_t handler);
 sighandler_t __sysv_signal(int number, sighandler_t handler);
@@ -94,14 +116,108 @@ GMT_HOOK int sigaction(int number, const struct sigaction *restrict action, stru
 GMT_HOOK sighandler_t signal(int number, sighandler_t handler)
 {
 	note(number, &(struct sigaction){.sa_handler = handler});
-	return ssignal(number, handler);
+	return bsd_signal(number, handler);
 }
 
-/* What signal() is called in programs compiled for strict ISO C. */
+GMT_HOOK sighandler_t ssignal(int number, sighandler_t handler)
+{
+	return signal(number, handler);
+}
+
+/* What signal() is called in programs compiled for strict ISO C: the handler serves once and blocks nothing. */
 GMT_HOOK sighandler_t __sysv_signal(int number, sighandler_t handler)
 {
-	note(number, &(struct sigaction){.sa_handler = handler});
-	return sysv_signal(number, handler);
+	struct sigaction before, action = {.sa_handler = handler, .sa_flags = (int)SA_RESETHAND | SA_NODEFER};
+	return sigaction(number, &action, &before) == 0 ? before.sa_handler : SIG_ERR;
+}
+
+GMT_HOOK sighandler_t sysv_signal(int number, sighandler_t handler)
+{
+	return __sysv_signal(number, handler);
+}
+
+/* sigset(), signal() of System V release 3: SIG_HOLD blocks the signal, every other disposition unblocks it. */
+GMT_HOOK sighandler_t hook_sigset(int number, sighandler_t handler) __asm__("sigset");
+GMT_HOOK sighandler_t hook_sigset(int number, sighandler_t handler)
+{
+	struct sigaction before, action = {.sa_handler = handler};
+	bool hold = handler == SIG_HOLD;
+	sigset_t one, mask;
+	sigemptyset(&one);
+	if (sigaddset(&one, number) != 0 || sigaction(number, hold ? NULL : &action, &before) != 0)
+		return SIG_ERR;
+	pthread_sigmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &one, &mask);
+	return sigismember(&mask, number) ? SIG_HOLD : before.sa_handler;
+}
+
+#ifdef __x86_64__
+
+/* What the kernel takes for a struct sigaction. */
+struct kernel_action {
+	sighandler_t handler;
+	unsigned long flags;
+};
+
+static __attribute__((noinline)) void note_raw(long number, long action)
+{
+	const struct kernel_action *raw = NULL;
+	memcpy(&raw, &action, sizeof raw);
+	if (raw)
+		note((int)number, &(struct sigaction){.sa_handler = raw->handler, .sa_flags = (int)raw->flags});
+}
+
+/*
+ * syscall(). It takes all arguments that there can be. Nothing else may be done in it: an allocator may call it, or a
+ * process that shares its stack with its parent.
+ */
+GMT_HOOK long hook_syscall(long number, long a, long b, long c, long d, long e, long f) __asm__("syscall");
+GMT_HOOK long hook_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+	if (gmt_unlikely(number == SYS_rt_sigaction))
+		note_raw(a, b);
+	register long fourth __asm__("r10") = d;
+	register long fifth __asm__("r8") = e;
+	register long sixth __asm__("r9") = f;
+	long result;
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "0"(number), "D"(a), "S"(b), "d"(c), "r"(fourth), "r"(fifth), "r"(sixth)
+			 : "rcx", "r11", "memory");
+	if (gmt_likely(result >= 0 || result < -4095))
+		return result;
+	errno = (int)-result;
+	return -1;
+}
+
+#endif
+
+static const struct {
+	const char *name;
+	sighandler_t (*hook)(int number, sighandler_t handler);
+} named[] = {
+	{"signal", signal},   {"ssignal", ssignal},         {"sysv_signal", sysv_signal},
+	{"sigset", hook_sigset},   {"__sysv_signal", __sysv_signal},
+};
+
+/* Whether two functions are in the same library. */
+static bool together(const void *a, const void *b)
+{
+	Dl_info one, other;
+	return a && dladdr(a, &one) && dladdr(b, &other) && one.dli_fbase == other.dli_fbase;
+}
+
+void *gmt_signals_named(const char *name, void *real)
+{
+	int (*ours)(int, const struct sigaction *, struct sigaction *) = sigaction;
+	int (*libc)(int, const struct sigaction *, struct sigaction *) = __sigaction;
+	void *found = NULL, *inside = NULL;
+	memcpy(&inside, &libc, sizeof inside);
+	if (strcmp(name, "sigaction") == 0 || strcmp(name, "__sigaction") == 0)
+		memcpy(&found, &ours, sizeof found);
+	for (size_t i = 0; !found && i < sizeof named / sizeof *named; i++)
+		if (strcmp(name, named[i].name) == 0)
+			memcpy(&found, &named[i].hook, sizeof found);
+	return found && together(real, inside) ? found : NULL;
 }
 
 #endif

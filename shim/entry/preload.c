@@ -11,6 +11,7 @@
 #include "../base/call.h"
 #include "../base/dispatch.h"
 #include "../base/ring.h"
+#include "../base/signals.h"
 #include "../pool/images.h"
 #include "layer.h"
 
@@ -83,12 +84,20 @@ static bool of_a_layer(const char *name)
 	return strncmp(name, "clInitLayer", strlen("clInitLayer")) == 0;
 }
 
+/* Programs find our hooks for these by themselves, except where they look into the C library. */
+static bool of_signals(const char *name)
+{
+	return name[0] == 's' || name[0] == '_';
+}
+
 static __attribute__((noinline)) bool wanted(void *handle, const char *name)
 {
 	if (strncmp(name, "clCreateImage", strlen("clCreateImage")) == 0)
 		atomic_store(&gmt_images_wanted, 1);
 	if (handle == RTLD_NEXT || handle == RTLD_DEFAULT)
 		return false;
+	if (of_signals(name))
+		return true;
 	return of_a_layer(name) || (!gmt_inside && gmt_hook_named(name));
 }
 
@@ -99,7 +108,7 @@ static __attribute__((noinline)) void *answer(void *handle, const char *name)
 		gmt_layer_asked(real);
 		return real;
 	}
-	void *ours = hook_for(name, real);
+	void *ours = of_signals(name) ? gmt_signals_named(name, real) : hook_for(name, real);
 	return ours ? ours : real;
 }
 
@@ -110,7 +119,8 @@ static __attribute__((noinline)) void *answer(void *handle, const char *name)
 GMT_HOOK void *dlsym(void *restrict handle, const char *restrict name)
 {
 	gmt_dlsym_fn *real = gmt_real_dlsym();
-	if (gmt_likely(name[0] != 'c' || name[1] != 'l') || !wanted(handle, name))
+	bool known = (name[0] == 'c' && name[1] == 'l') || of_signals(name);
+	if (gmt_likely(!known) || !wanted(handle, name))
 		return real(handle, name);
 	return answer(handle, name);
 }

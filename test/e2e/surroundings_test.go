@@ -109,3 +109,15 @@ $(env true 2>&1)end" >"$2") >/dev/null 2>&1 & :`
 		t.Errorf("%s\n%s", other, other.stderr)
 	}
 }
+
+// However a program installs a handler, it does not run on the core's small stacks.
+func TestHandlersHaveTheirStack(t *testing.T) {
+	for _, way := range []string{"ssignal", "sigset", "dlsym", "syscall"} {
+		args := []string{fault("handler"), way, "5000"}
+		bare := runBare(t, args...)
+		here, _ := runUnder(t, "futhark", command{args: args})
+		if difference := differs(bare, here); difference != "" {
+			t.Errorf("%s: %s", way, difference)
+		}
+	}
+}
