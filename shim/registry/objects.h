@@ -24,7 +24,7 @@ struct gmt_uses {
 /* Whether the driver creates images of sub-buffers. */
 enum gmt_images { GMT_IMAGES_UNTRIED, GMT_IMAGES_OF_SUBBUFFERS, GMT_IMAGES_OF_BUFFERS_ONLY };
 
-#define GMT_CLASSES_MAX 16
+#define GMT_CLASSES_MAX 48 /* all that gmt_plan_eligible lets pass: device, host access, ALLOC_HOST_PTR, COPY_HOST_PTR */
 struct gmt_context {
 	struct gmt_object object;
 	_Atomic uint32_t references;
