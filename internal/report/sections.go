@@ -127,7 +127,7 @@ func (v *view) watched() section {
 	t := v.t
 	memory, end := watchedText(v.s)
 	s := section{Title: "Totals", Facts: [][2]string{
-		{"creates", fmt.Sprintf("%d (%d failed), %s requested in all", t.Creates, t.Failures, units.FormatLong(t.BytesRequested))},
+		{"creates", fmt.Sprintf("%d (%d failed), %s requested in poolable ones", t.Creates, t.Failures, units.FormatLong(t.BytesRequested))},
 		{"releases", fmt.Sprintf("%d, not timed", t.Releases)},
 		{"in creates", fmt.Sprintf("%s, including the time of the probes, some µs each; p50 %s, p99 %s", units.Duration(t.DriverNS),
 			units.Duration(t.CreateP50NS), units.Duration(t.CreateP99NS))},
@@ -153,7 +153,7 @@ func (v *view) totals() section {
 			t.DriverCreates, t.DriverReleases, units.Duration(t.DriverCreateP50), units.Duration(t.DriverCreateP99))},
 		{"calls", fmt.Sprintf("%d creates (%d failed, %d never eligible), %d releases; create p50 %s, p99 %s",
 			t.Creates, t.Failures, t.Unpooled, t.Releases, units.Duration(t.CreateP50NS), units.Duration(t.CreateP99NS))},
-		{"bytes", fmt.Sprintf("%s requested in all, %s created by the driver", units.FormatLong(t.BytesRequested),
+		{"bytes", fmt.Sprintf("%s requested in poolable creates, %s created by the driver", units.FormatLong(t.BytesRequested),
 			units.FormatLong(t.BytesAllocated))},
 		{"memory", fmt.Sprintf("%s, at %s", memoryText(t), v.clockOf(t.PeakInUseTime))},
 		{"at the end", endText(t)},

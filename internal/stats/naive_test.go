@@ -83,7 +83,7 @@ func (n *naive) create(e *wire.Event) {
 			return
 		}
 		t.BytesAllocated += e.Granted
-	case wire.Memory(e.Op) == wire.MemoryBuffer:
+	case !sub:
 		t.Unpooled++
 	}
 	if !sub {

@@ -93,7 +93,7 @@ type Totals struct {
 	Creates         uint64 // by the application: buffers, images, SVM, USM, sub-buffers
 	Releases        uint64 // last releases by the application
 	Failures        uint64 // creates that failed
-	Unpooled        uint64 // creates of root buffers that are never eligible (USE_HOST_PTR...)
+	Unpooled        uint64 // creates of memory that are never eligible (images, SVM, USE_HOST_PTR...)
 	DriverCreates   uint64 // that reached the driver and allocated: misses, unpooled buffers, images...
 	DriverReleases  uint64
 	DriverNS        uint64 // spent in those, by all threads together

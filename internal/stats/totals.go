@@ -42,10 +42,8 @@ func (l *ledger) create(o *heap.Object) {
 			l.allocated(o.Granted, o.Cost)
 		}
 	default:
-		if o.Memory == wire.MemoryBuffer {
-			c.Unpooled++
-		}
 		if o.Owns {
+			c.Unpooled++
 			l.driverCreate(o.Cost)
 		}
 	}
