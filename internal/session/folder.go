@@ -68,6 +68,11 @@ func newFolder(places []string, files map[string]content) (*folder, error) {
 }
 
 func folderIn(place string) (*folder, error) {
+	// The owner of a link could point it elsewhere after the checks.
+	place, err := filepath.EvalSymlinks(place)
+	if err != nil {
+		return nil, err
+	}
 	if err := usable(place); err != nil {
 		return nil, err
 	}

@@ -63,6 +63,25 @@ func TestFolderSkipsWhatCannotBePreloaded(t *testing.T) {
 	}
 }
 
+// A link leads elsewhere once its owner wants it to: the folder's path has none.
+func TestFolderPathHasNoLinks(t *testing.T) {
+	place := t.TempDir()
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(place, link); err != nil {
+		t.Fatal(err)
+	}
+	f, err := newFolder([]string{link}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if filepath.Dir(f.path) != place {
+		t.Errorf("folder %s, want one in %s", f.path, place)
+	}
+	if _, err := f.remove(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A place is no good if another user could swap the folder in it.
 func TestFolderIsOutOfReachOfOthers(t *testing.T) {
 	base := t.TempDir()
