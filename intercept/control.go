@@ -8,7 +8,7 @@ package main
 import "C"
 
 import (
-	"errors"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -17,27 +17,30 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// listen obeys the session's messages, and gives up blocks that are too old, until the session is gone. It sleeps in
-// poll, so it costs the program nothing.
-func listen(socket int, callbacks C.struct_gmt_callbacks) {
-	var buffer [wire.SizeofControl]byte
+// listen obeys the session's messages, and gives up blocks that are too old. It sleeps in the kernel, so it costs the
+// program nothing, and it holds no descriptor, which the program could close.
+func listen(mailbox *wire.Mailbox, callbacks C.struct_gmt_callbacks) {
 	for {
-		n, err := unix.Read(socket, buffer[:])
-		switch {
-		case errors.Is(err, unix.EINTR):
-		case errors.Is(err, unix.EAGAIN):
-			poll := []unix.PollFd{{Fd: int32(socket), Events: unix.POLLIN}}
-			if _, err := unix.Poll(poll, expire(callbacks)); err != nil && !errors.Is(err, unix.EINTR) {
-				return
-			}
-		case err != nil || n <= 0:
+		for message, ok := mailbox.Next(); ok; message, ok = mailbox.Next() {
+			obey(message, callbacks)
+		}
+		bell, empty := mailbox.Bell()
+		if !wait(bell, empty, expire(callbacks)) {
 			return
-		default:
-			if message, err := wire.DecodeControl(buffer[:n]); err == nil {
-				obey(message, callbacks)
-			}
 		}
 	}
+}
+
+// wait sleeps until a futex of another process has another value, at most some time; 0: for ever. False: it cannot.
+func wait(futex *uint32, value uint32, most time.Duration) bool {
+	var limit *unix.Timespec
+	if most > 0 {
+		limit = &unix.Timespec{Sec: int64(most / time.Second), Nsec: int64(most % time.Second)}
+	}
+	const futexWait = 0
+	_, _, err := unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(futex)), futexWait, uintptr(value),
+		uintptr(unsafe.Pointer(limit)), 0, 0)
+	return err == 0 || err == unix.EAGAIN || err == unix.EINTR || err == unix.ETIMEDOUT
 }
 
 // obey carries a message out, acknowledges it through the ring, and releases what it evicts: what happens comes behind
@@ -45,8 +48,8 @@ func listen(socket int, callbacks C.struct_gmt_callbacks) {
 func obey(message wire.Control, callbacks C.struct_gmt_callbacks) {
 	var evictions C.struct_gmt_evictions
 	var scratch [C.GMT_EVICTIONS_MAX]broker.Eviction
-	time := now()
-	reply, n, out, err := core.Control(message.Text, int64(time), scratch[:0])
+	at := now()
+	reply, n, out, err := core.Control(message.Text, int64(at), scratch[:0])
 	give(&evictions, out)
 	result := C.int32_t(0)
 	if err != nil {
@@ -54,28 +57,28 @@ func obey(message wire.Control, callbacks C.struct_gmt_callbacks) {
 	}
 	data := []byte(reply + "\x00")
 	C.call_limit(callbacks, C.struct_gmt_obeyed{
-		sequence: C.uint64_t(message.Sequence), status: result, time: C.uint64_t(time), number: C.int64_t(n),
+		sequence: C.uint64_t(message.Sequence), status: result, time: C.uint64_t(at), number: C.int64_t(n),
 		text: (*C.char)(unsafe.Pointer(&data[0])), length: C.uint64_t(len(reply)),
 	})
 	C.call_evicted(callbacks, &evictions)
 }
 
-// expire gives up what is too old. It returns how many milliseconds it is until more may be, -1 for never.
-func expire(callbacks C.struct_gmt_callbacks) int {
+// expire gives up what is too old. It returns how long it is until more may be, 0 for never.
+func expire(callbacks C.struct_gmt_callbacks) time.Duration {
 	var evictions C.struct_gmt_evictions
 	var scratch [C.GMT_EVICTIONS_MAX]broker.Eviction
-	time := int64(now())
-	out, n, next, err := core.Expire(time, scratch[:0])
+	at := int64(now())
+	out, n, next, err := core.Expire(at, scratch[:0])
 	give(&evictions, out)
 	if n != 0 {
-		C.call_expired(callbacks, C.uint64_t(time), C.int64_t(n))
+		C.call_expired(callbacks, C.uint64_t(at), C.int64_t(n))
 	}
 	C.call_evicted(callbacks, &evictions)
 	if err != nil || next == 0 {
-		return -1
+		return 0
 	}
-	const least, most = 10, 1000 // so that no setting keeps a processor busy or delays evictions for long
-	return int(max(least, min((next-time)/1e6+1, most)))
+	const least, most = 10 * time.Millisecond, time.Second // so that no setting keeps a processor busy or delays evictions for long
+	return max(least, min(time.Duration(next-at), most))
 }
 
 // now reads the clock that the shim's events use.

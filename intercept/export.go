@@ -6,6 +6,8 @@ package main
 import "C"
 
 import (
+	"unsafe"
+
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/intercept/broker"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -24,7 +26,7 @@ const failed = C.int64_t(-1)
 const few = 4
 
 //export gmt_core_start
-func gmt_core_start(config *C.struct_gmtconfig, callbacks *C.struct_gmt_callbacks, socket C.int32_t) (status C.int64_t) {
+func gmt_core_start(config *C.struct_gmtconfig, callbacks *C.struct_gmt_callbacks, region *C.struct_gmtregion) (status C.int64_t) {
 	defer func() {
 		if recover() != nil {
 			status = failed
@@ -35,7 +37,7 @@ func gmt_core_start(config *C.struct_gmtconfig, callbacks *C.struct_gmt_callback
 		return failed
 	}
 	core = b
-	go listen(int(socket), *callbacks)
+	go listen(wire.NewMailbox(unsafe.Pointer(region)), *callbacks)
 	return 0
 }
 

@@ -132,8 +132,8 @@ func greet(conn *net.UnixConn) (*peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(fd) //nolint:errcheck // the mapping stays
-	mem, err := mapRegion(fd)
+	defer unix.Close(fd) //nolint:errcheck // lease and mapping stay
+	mem, held, err := mapRegion(fd)
 	if err != nil {
 		return nil, err
 	}
@@ -143,9 +143,10 @@ func greet(conn *net.UnixConn) (*peer, error) {
 	}
 	if err != nil {
 		_ = unix.Munmap(mem)
+		held.release()
 		return nil, err
 	}
-	p := &peer{conn: conn, mem: mem, region: region, pid: hello.PID, parent: hello.Parent, command: hello.Arguments}
+	p := &peer{conn: conn, lease: held, mem: mem, region: region, pid: hello.PID, parent: hello.Parent, command: hello.Arguments}
 	if who.Pid > 0 { // what we can see it as, should it live in a pid namespace of its own
 		p.pid = int(who.Pid)
 	}
@@ -209,17 +210,22 @@ func descriptors(rights []byte) []int {
 }
 
 // mapRegion maps a descriptor that ought to be a memfd of the right size.
-func mapRegion(fd int) ([]byte, error) {
+func mapRegion(fd int) ([]byte, lease, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, fmt.Errorf("stat its shared memory: %w", err)
+		return nil, noLease, fmt.Errorf("stat its shared memory: %w", err)
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size < wire.RegionSize {
-		return nil, fmt.Errorf("its shared memory has %d bytes, want %d", st.Size, wire.RegionSize)
+		return nil, noLease, fmt.Errorf("its shared memory has %d bytes, want %d", st.Size, wire.RegionSize)
+	}
+	l := takeLease(fd)
+	if l != noLease {
+		fd = int(l)
 	}
 	mem, err := unix.Mmap(fd, 0, wire.RegionSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
-		return nil, fmt.Errorf("map its shared memory: %w", err)
+		l.release()
+		return nil, noLease, fmt.Errorf("map its shared memory: %w", err)
 	}
-	return mem, nil
+	return mem, l, nil
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -138,8 +139,8 @@ func (c *collector) pass() int {
 	n := 0
 	c.guard(func() {
 		for _, p := range c.peers {
-			// The flag is read before the rings, so everything written before the end is found below.
-			if p.hungUp.Load() {
+			// This is asked before the rings are read, so everything written before the end is found below.
+			if (all || p.hungUp.Load()) && p.gone() {
 				p.end(math.MaxUint64)
 			}
 			p.scan(&c.merge, until, all || p.ended)
@@ -196,9 +197,11 @@ func (c *collector) add(p *peer) {
 	r := wire.ProcessFields{Time: c.clock(), PID: uint64(p.pid), Parent: uint64(p.parent)}.Record(wire.AppendProcess(nil, p.command))
 	r.Process = p.number
 	c.put(&r)
-	for _, change := range c.changed {
-		_ = p.send(change.message) // it is gone then
-	}
+	c.guard(func() {
+		for _, change := range c.changed {
+			p.send(change.message)
+		}
+	})
 }
 
 // setLimit asks every process for a limit.
@@ -218,8 +221,8 @@ func (c *collector) setLimit(name, value string, number uint64) error {
 // tell sends a change to every process, and keeps it for those that come later.
 func (c *collector) tell(latest change) {
 	c.remember(latest)
-	for _, p := range c.peers {
-		_ = p.send(latest.message) // one that does not read gets the next change, one that is gone none
+	for _, p := range slices.Clone(c.peers) { // guard may remove one
+		c.guard(func() { p.send(latest.message) })
 	}
 }
 

@@ -176,6 +176,29 @@ func TestCollectorRecordsWhatItKnows(t *testing.T) {
 	}
 }
 
+// TestCollectorKnowsWhoIsGone: a program may close our socket, and its children may keep it.
+func TestCollectorKnowsWhoIsGone(t *testing.T) {
+	c, now := testCollector(&tape{})
+	closer, parent := newFakeTarget(t), newFakeTarget(t)
+	c.add(closer.leased(7))
+	c.add(parent.leased(8))
+	_ = closer.conn.Close()
+	c.peers[0].hungUp.Store(true)
+	c.pass()
+	closer.put(0, create(*now-settleNS, 1), "")
+	parent.vanish()
+	*now += sweepNS
+	c.pass()
+	if s := c.model.Publish(); s.Totals.Creates != 1 || len(c.peers) != 1 || c.peers[0].pid != 7 {
+		t.Errorf("%d creates, %d processes left; want 1 of the one that closed its socket", s.Totals.Creates, len(c.peers))
+	}
+	closer.vanish()
+	c.pass()
+	if len(c.peers) != 0 {
+		t.Error("a process that is gone stays")
+	}
+}
+
 func TestCollectorStatusOfTheProgram(t *testing.T) {
 	tp := &tape{}
 	c, _ := testCollector(tp)
@@ -358,13 +381,9 @@ func TestCollectorLimits(t *testing.T) {
 		sequence uint64
 		text     string
 	}{{early, 1, "limit max_cached_bytes=512"}, {early, 2, "limit max_cached_bytes=1024"}, {late, 2, "limit max_cached_bytes=1024"}} {
-		message := make([]byte, wire.SizeofControl)
-		if _, err := want.target.conn.Read(message); err != nil {
-			t.Fatal(err)
-		}
-		got, err := wire.DecodeControl(message)
-		if err != nil || got.Sequence != want.sequence || got.Text != want.text {
-			t.Errorf("got %d %q (%v), want %d %q", got.Sequence, got.Text, err, want.sequence, want.text)
+		got, ok := want.target.message()
+		if !ok || got.Sequence != want.sequence || got.Text != want.text {
+			t.Errorf("got %d %q (%v), want %d %q", got.Sequence, got.Text, ok, want.sequence, want.text)
 		}
 	}
 	if l := c.model.Publish().Limits[0]; !l.Pending || l.Wanted != 1024 {

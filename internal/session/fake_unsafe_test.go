@@ -15,7 +15,7 @@ import (
 // that forgets the reader shows up here.
 const (
 	fakeMagic    = 0x31504d474d45474d
-	fakeRings    = 4096
+	fakeRings    = 8192
 	fakeRingSize = 192 + fakeSlots*64
 	fakeEvents   = 192
 	fakeSlots    = 16384
@@ -34,6 +34,8 @@ type fakeTarget struct {
 	fd   int
 	mem  []byte
 	conn *net.UnixConn
+
+	mailbox *wire.Mailbox
 }
 
 func newFakeTarget(t tester) *fakeTarget {
@@ -54,11 +56,18 @@ func newFakeTarget(t tester) *fakeTarget {
 	for i, v := range []uint32{wire.Version, wire.Rings, fakeSlots, uint32(os.Getpid())} {
 		*(*uint32)(f.at(8 + 4*i)) = v
 	}
-	t.Cleanup(func() {
-		_ = unix.Close(fd)
-		_ = unix.Munmap(mem)
-	})
+	t.Cleanup(f.vanish)
 	return f
+}
+
+// vanish gives back what the kernel takes from a process that ends, except the socket.
+func (f *fakeTarget) vanish() {
+	if f.mem == nil {
+		return
+	}
+	_ = unix.Close(f.fd)
+	_ = unix.Munmap(f.mem)
+	f.mem = nil
 }
 
 func (f *fakeTarget) at(offset int) unsafe.Pointer { return unsafe.Pointer(&f.mem[offset]) }
@@ -100,10 +109,18 @@ func fakeHello(pid int, text string) []byte {
 	return b
 }
 
-// peer makes the consumer's side in this process, with a socket whose other end is f.conn.
+// peer makes the consumer's side in this process, with a socket whose other end is f.conn, and no lease.
 func (f *fakeTarget) peer(pid int) *peer {
+	p := f.leased(pid)
+	p.lease.release()
+	p.lease = noLease
+	return p
+}
+
+// leased is peer with a lease.
+func (f *fakeTarget) leased(pid int) *peer {
 	f.t.Helper()
-	mem, err := mapRegion(f.fd)
+	mem, held, err := mapRegion(f.fd)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -113,7 +130,15 @@ func (f *fakeTarget) peer(pid int) *peer {
 	}
 	ours, theirs := socketPair(f.t)
 	f.conn = theirs
-	return &peer{conn: ours, mem: mem, region: region, pid: pid, command: []string{"fake", "arg"}}
+	return &peer{conn: ours, lease: held, mem: mem, region: region, pid: pid, command: []string{"fake", "arg"}}
+}
+
+// message takes the oldest message from the mailbox.
+func (f *fakeTarget) message() (wire.Control, bool) {
+	if f.mailbox == nil {
+		f.mailbox = wire.NewMailbox(f.at(0))
+	}
+	return f.mailbox.Next()
 }
 
 func socketPair(t tester) (a, b *net.UnixConn) {

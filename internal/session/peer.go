@@ -24,9 +24,10 @@ type peer struct {
 	command []string
 
 	conn   *net.UnixConn
+	lease  lease
 	mem    []byte
 	region *wire.Region
-	hungUp atomic.Bool // the other end of the socket is closed: no event will follow
+	hungUp atomic.Bool // the other end of the socket is closed: by the process, or because it is gone
 
 	sources  [wire.Rings]source
 	used     int    // rings below this one have been written to
@@ -67,8 +68,11 @@ func (p *peer) end(limit uint64) {
 	}
 }
 
-// gone asks the kernel whether the other end of the socket is closed, without waiting for watch to notice.
+// gone asks the kernel whether the process is gone, without waiting for watch to notice.
 func (p *peer) gone() bool {
+	if p.lease != noLease {
+		return !p.lease.held()
+	}
 	if p.hungUp.Load() {
 		return true
 	}
@@ -108,16 +112,17 @@ func (p *peer) watch(wake func()) {
 	wake()
 }
 
-// send passes a control message on without ever waiting for the process to read.
-func (p *peer) send(message []byte) error {
-	return control(p.conn, func(fd int) error {
-		return unix.Send(fd, message, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
-	})
+// send puts a message into the process's mailbox. One that does not read gets the next change.
+func (p *peer) send(message []byte) {
+	if p.region.Post(message) {
+		ring(p.region.Bell())
+	}
 }
 
 // close gives the socket and the shared memory back.
 func (p *peer) close() {
 	_ = p.conn.Close()
+	p.lease.release()
 	_ = unix.Munmap(p.mem)
 	p.mem, p.region = nil, nil
 }

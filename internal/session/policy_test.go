@@ -108,12 +108,8 @@ func TestCollectorPolicies(t *testing.T) {
 		{late, []string{"policy pow2 max_age=30", "limit min_block=128"}},
 	} {
 		for _, text := range want.texts {
-			message := make([]byte, wire.SizeofControl)
-			if _, err := want.target.conn.Read(message); err != nil {
-				t.Fatal(err)
-			}
-			if got, err := wire.DecodeControl(message); err != nil || got.Text != text {
-				t.Errorf("got %q (%v), want %q", got.Text, err, text)
+			if got, ok := want.target.message(); !ok || got.Text != text {
+				t.Errorf("got %q (%v), want %q", got.Text, ok, text)
 			}
 		}
 	}

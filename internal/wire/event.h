@@ -6,7 +6,7 @@
  *
  * A target process creates one region (a memfd) with one ring per thread and sends its descriptor, with a
  * struct gmthello, over the session's SOCK_SEQPACKET socket. Events flow through the rings; settings flow back
- * over the socket as struct gmtcontrol. Nothing else is shared.
+ * through the mailbox in the region's head. From then on the socket is a sign of life only. Nothing else is shared.
  */
 #ifndef GMT_EVENT_H
 #define GMT_EVENT_H
@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* Raised whenever a layout or a meaning below changes; both sides refuse another version. */
-#define GMT_VERSION 4
+#define GMT_VERSION 5
 #define GMT_MAGIC 0x31504d474d45474dull
 
 /* Kinds of event. The tables before struct gmtevent say what each kind carries. */
@@ -517,8 +517,22 @@ struct gmtring {
 	struct gmtevent events[GMT_RING_EVENTS];
 };
 
-/* Head of the region; the rings start at byte GMT_RINGS_OFFSET. */
-#define GMT_RINGS_OFFSET 4096
+/*
+ * A message of the session: text is "limit NAME=VALUE", "trim BYTES", or "policy NAME", behind which a space
+ * and limits of that policy may follow, "NAME=VALUE,...". Limits that do not fit follow in messages of their own.
+ */
+struct gmtcontrol {
+	uint64_t sequence;
+	uint8_t text[120]; /* NUL-terminated */
+};
+
+#define GMT_CONTROLS 32 /* power of two */
+
+/*
+ * Head of the region; the rings start at byte GMT_RINGS_OFFSET. The session alone writes control and posted, the target
+ * alone the rest. posted and taken count messages from 0 and may wrap. posted is a futex.
+ */
+#define GMT_RINGS_OFFSET 8192
 struct gmtregion {
 	uint64_t magic;
 	uint32_t version;
@@ -526,6 +540,9 @@ struct gmtregion {
 	uint32_t ringevents;
 	uint32_t pid;
 	uint64_t started; /* CLOCK_MONOTONIC ns */
+	uint32_t posted;
+	uint32_t taken;
+	struct gmtcontrol control[GMT_CONTROLS];
 };
 
 /* What the target sends with the region's descriptor. */
@@ -536,15 +553,6 @@ struct gmthello {
 	uint32_t ppid;
 	uint32_t arguments; /* bytes used of text */
 	uint8_t text[2048];    /* the command line: words, each ended by NUL */
-};
-
-/*
- * What the session sends back, any time: text is "limit NAME=VALUE", "trim BYTES", or "policy NAME", behind which a space
- * and limits of that policy may follow, "NAME=VALUE,...". Limits that do not fit follow in messages of their own.
- */
-struct gmtcontrol {
-	uint64_t sequence;
-	uint8_t text[120]; /* NUL-terminated */
 };
 
 /*

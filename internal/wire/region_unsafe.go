@@ -21,6 +21,7 @@ var ErrVersion = errors.New("the target's shim speaks another version")
 type Region struct {
 	mem     []byte
 	head    *rawRegion
+	posted  uint32 // messages in all
 	cursors [rings]Cursor
 }
 

@@ -46,6 +46,35 @@ func region(t testing.TB) (*Region, producer) {
 	return r, producer{r.Cursor(3).ring}
 }
 
+func TestMailboxCarriesMessages(t *testing.T) {
+	r, _ := region(t)
+	box := NewMailbox(unsafe.Pointer(r.head))
+	if _, ok := box.Next(); ok {
+		t.Error("a message in an empty mailbox")
+	}
+	for sequence := uint64(1); sequence <= 3*controls; sequence++ {
+		message, err := Control{Sequence: sequence, Text: "trim 0"}.Encode()
+		if err != nil || !r.Post(message) {
+			t.Fatalf("message %d not posted: %v", sequence, err)
+		}
+		if got, ok := box.Next(); !ok || got.Sequence != sequence || got.Text != "trim 0" {
+			t.Fatalf("got %+v (%v), want message %d", got, ok, sequence)
+		}
+	}
+	message := make([]byte, SizeofControl)
+	for range controls {
+		if !r.Post(message) {
+			t.Fatal("no room in an empty mailbox")
+		}
+	}
+	if r.Post(message) {
+		t.Error("posted into a full mailbox")
+	}
+	if r.head.Taken += 1000; r.Post(message) {
+		t.Error("posted into a mailbox that makes no sense")
+	}
+}
+
 func TestRingCarriesEventsAndPayloads(t *testing.T) {
 	r, p := region(t)
 	path := bytes.Repeat([]byte("/usr/lib/"), 30)

@@ -13,6 +13,7 @@ const (
 	rings       = C.GMT_RINGS
 	ringEvents  = C.GMT_RING_EVENTS
 	ringsOffset = C.GMT_RINGS_OFFSET
+	controls    = C.GMT_CONTROLS
 
 	PayloadMax = C.GMT_PAYLOAD_MAX
 	StackMax   = C.GMT_STACK_MAX

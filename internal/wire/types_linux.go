@@ -3,12 +3,13 @@
 package wire
 
 const (
-	Version = 0x4
+	Version = 0x5
 	magic   = 0x31504d474d45474d
 
 	rings       = 0x100
 	ringEvents  = 0x4000
-	ringsOffset = 0x1000
+	ringsOffset = 0x2000
+	controls    = 0x20
 
 	PayloadMax = 0x1000
 	StackMax   = 0x20
@@ -26,7 +27,7 @@ const (
 	SizeofEvent   = 0x40
 	SizeofFrame   = 0x10
 	sizeofRing    = 0x1000c0
-	sizeofRegion  = 0x20
+	sizeofRegion  = 0x1028
 	SizeofHello   = 0x818
 	SizeofControl = 0x80
 	SizeofConfig  = 0x478
@@ -124,6 +125,9 @@ type (
 		Ringevents uint32
 		Pid        uint32
 		Started    uint64
+		Posted     uint32
+		Taken      uint32
+		Control    [32]rawControl
 	}
 	rawRing struct {
 		Head     uint64

@@ -87,8 +87,9 @@ struct gmt_callbacks {
 	void (*diag)(uint32_t code, const char *text, uint64_t length);
 };
 
-/* Starts the policy of config and listens on the session's socket. Called once. */
-typedef int64_t gmt_core_start_fn(const struct gmtconfig *config, const struct gmt_callbacks *callbacks, int32_t socket);
+/* Starts the policy of config and obeys the messages in the region's mailbox. Called once. */
+typedef int64_t gmt_core_start_fn(const struct gmtconfig *config, const struct gmt_callbacks *callbacks,
+				  struct gmtregion *region);
 
 /*
  * A hit of a whole block is in use on return. Anything else the caller creates (a miss with plan->size bytes, a

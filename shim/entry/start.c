@@ -6,6 +6,7 @@
 #include "start.h"
 
 #include "../base/dispatch.h"
+#include "../base/link.h"
 #include "../base/ring.h"
 #include "../base/signals.h"
 #include "../pool/evict.h"
@@ -30,7 +31,6 @@
 
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic int begun; /* 1: a thread has begun to start, and may hold the lock in a forked child */
-static int session_socket = -1;
 
 static bool path_in(char *out, size_t size, const char *dir, const char *name)
 {
@@ -112,7 +112,7 @@ static void read_command_line(struct gmthello *hello)
 		hello->arguments = (uint32_t)n;
 }
 
-static bool send_hello(int region)
+static bool send_hello(int socket, int region)
 {
 	struct gmthello hello = {.magic = GMT_MAGIC, .version = GMT_VERSION, .pid = (uint32_t)getpid(), .ppid = (uint32_t)getppid()};
 	read_command_line(&hello);
@@ -127,7 +127,7 @@ static bool send_hello(int region)
 	rights->cmsg_type = SCM_RIGHTS;
 	rights->cmsg_len = CMSG_LEN(sizeof region);
 	memcpy(CMSG_DATA(rights), &region, sizeof region);
-	return sendmsg(session_socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof hello;
+	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof hello;
 }
 
 static void core_limit(const struct gmt_obeyed *o)
@@ -183,7 +183,7 @@ static void load_core(const char *dir)
 	gmt_signals_save(&handlers);
 	void *library = path_in(path, sizeof path, dir, GMT_CORE_NAME) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
 	bool ok = library && core_functions(library) &&
-		  gmt_session.core.start(&gmt_session.config, &callbacks, session_socket) == 0;
+		  gmt_session.core.start(&gmt_session.config, &callbacks, gmt_session.region) == 0;
 	void *inside = NULL;
 	memcpy(&inside, &gmt_session.core.start, sizeof inside);
 	gmt_signals_restore(&handlers, inside);
@@ -212,8 +212,7 @@ static void child_forked(void)
 	gmt_session.region = NULL;
 	gmt_ring_forget();
 	gmt_inside = 0;
-	if (session_socket >= 0)
-		close(session_socket);
+	gmt_link_close();
 }
 
 static void process_exits(void)
@@ -249,18 +248,18 @@ static bool start(const char *dir)
 			knock(dir);
 		return false;
 	}
-	session_socket = connect_to(dir);
-	if (session_socket < 0)
+	int socket = connect_to(dir);
+	if (socket < 0)
 		return false;
 	int region = make_region();
-	bool sent = region >= 0 && send_hello(region);
+	bool sent = region >= 0 && send_hello(socket, region);
 	if (region >= 0)
 		close(region);
 	if (!sent) {
-		close(session_socket);
-		session_socket = -1;
+		close(socket);
 		return false;
 	}
+	gmt_link_open(socket);
 	atexit(process_exits);
 	return true;
 }

@@ -79,9 +79,9 @@ static int number_from(const char *name)
 	return text ? atoi(text) : 0;
 }
 
-int64_t gmt_core_start(const struct gmtconfig *config, const struct gmt_callbacks *callbacks, int32_t socket)
+int64_t gmt_core_start(const struct gmtconfig *config, const struct gmt_callbacks *callbacks, struct gmtregion *region)
 {
-	if (!config || !callbacks || socket < 0)
+	if (!config || !callbacks || !region)
 		wrong("started without what it needs");
 	core.fail_at = (unsigned long)number_from("FAKE_CORE_FAIL_AT");
 	core.evict = number_from("FAKE_CORE_EVICT");

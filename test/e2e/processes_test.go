@@ -116,6 +116,20 @@ func TestProcessesOfAShell(t *testing.T) {
 	}
 }
 
+// closer: what the program does with numbers that were our descriptors' is its own affair, and it stays watched.
+func TestDescriptorsAreTheProgramsOwn(t *testing.T) {
+	bare := runBare(t, fault("closer"))
+	for _, s := range []served{{policy: "none"}, {policy: "futhark", flags: []string{"--set", "max_age=0.01"}}} {
+		here, sum := s.run(t, command{args: []string{fault("closer")}})
+		if what := differs(bare, here); what != "" {
+			t.Errorf("%s: %s", s, what)
+		}
+		if processes := sum.figures(t); len(processes) != 1 || processes[0].Creates != 101 {
+			t.Errorf("%s: %+v, want one process with 101 creates", s, processes)
+		}
+	}
+}
+
 // forker: the child from before the first OpenCL call and the one that execs are processes like any other, the one
 // forked after it is on its own, and the parent does not notice: 1 + 20 + 20 buffers.
 func TestForkedProcesses(t *testing.T) {

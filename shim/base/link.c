@@ -1,0 +1,35 @@
+/* link.c: see link.h. A descriptor is ours if it leads to the same inode as at first. */
+#define _GNU_SOURCE
+#include "link.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct {
+	int socket;
+	dev_t device;
+	ino_t inode;
+} session_link = {.socket = -1};
+
+static bool ours(void)
+{
+	struct stat now;
+	return session_link.socket >= 0 && fstat(session_link.socket, &now) == 0 && now.st_dev == session_link.device && now.st_ino == session_link.inode;
+}
+
+void gmt_link_open(int socket)
+{
+	struct stat first;
+	if (fstat(socket, &first) != 0)
+		return;
+	session_link.device = first.st_dev;
+	session_link.inode = first.st_ino;
+	session_link.socket = socket;
+}
+
+void gmt_link_close(void)
+{
+	if (ours())
+		close(session_link.socket);
+	session_link.socket = -1;
+}
