@@ -61,18 +61,27 @@ func mistakesFound(x *run, _ *Analysis) (Diagnosis, bool) {
 	for i := range findings {
 		total += findings[i].Count
 	}
-	return Diagnosis{
+	d := Diagnosis{
 		Severity: severity, Title: fmt.Sprintf("%s of the program%s", units.Count(total, "mistake"), sure), Tag: f.Tag,
 		Text: f.Text(units.FormatLong),
-	}, true
+	}
+	if x.options.Header.Attached { // the library sees mistakes itself; here calls that are lost make others look wrong
+		x.doubt(&d, "calls that make it correct", fmt.Sprintf("%s of the program (not certain)", units.Count(total, "mistake")))
+	}
+	return d, true
 }
 
-// growing returns the index of the phase that grows the most in all, -1 if none grows.
-func growing(a *Analysis) int {
+// growing returns the index of the phase that grows the most in all, -1 if none grows. A phase whose memory is released
+// later does not grow: it fills something.
+func (x *run) growing(a *Analysis) int {
 	grown, at := uint64(0), -1
 	for i := range a.Phases {
-		if p := &a.Phases[i]; p.Growth > 0 && p.Iterations >= growthIterations && uint64(p.Growth)*p.Iterations > grown {
-			grown, at = uint64(p.Growth)*p.Iterations, i
+		p := &a.Phases[i]
+		if p.Growth <= 0 || p.Iterations < growthIterations {
+			continue
+		}
+		if all := uint64(p.Growth) * p.Iterations; all > grown && x.snapshot.Totals.InUse >= all/2 {
+			grown, at = all, i
 		}
 	}
 	return at
@@ -80,7 +89,7 @@ func growing(a *Analysis) int {
 
 // memoryGrows finds iterations that leave more in use than before.
 func memoryGrows(x *run, a *Analysis) (Diagnosis, bool) {
-	at := growing(a)
+	at := x.growing(a)
 	if at < 0 {
 		return Diagnosis{}, false
 	}
@@ -95,6 +104,7 @@ func memoryGrows(x *run, a *Analysis) (Diagnosis, bool) {
 		d.Tag = a.Leaks[0].Name
 		d.Text += fmt.Sprintf("; most leaked memory comes from %s", d.Tag)
 	}
+	x.doubt(&d, "releases", "memory may grow with every iteration")
 	return d, true
 }
 
@@ -112,12 +122,22 @@ func neverReleased(x *run, a *Analysis) (Diagnosis, bool) {
 	if !x.options.Whole && !x.anyEnded() { // they may be released later
 		severity, how = Note, "in use where the recording ends"
 	}
-	return Diagnosis{
+	d := Diagnosis{
 		Severity: severity, Tag: top.Name,
 		Title: fmt.Sprintf("%s %s", units.Count(buffers, "buffer"), how),
 		Text: fmt.Sprintf("%s in all; %s of it from %s, the oldest created %s after the start", units.FormatLong(bytes),
 			units.FormatLong(top.Bytes), top.Name, units.Duration(top.Oldest)),
-	}, true
+	}
+	x.doubt(&d, "releases", fmt.Sprintf("%s perhaps %s", units.Count(buffers, "buffer"), how))
+	return d, true
+}
+
+// doubt makes a problem a note with another title if events are lost: what would refute it may be among them.
+func (x *run) doubt(d *Diagnosis, what, title string) {
+	if x.snapshot.Lost > 0 {
+		d.Severity, d.Title = Note, title
+		d.Text += "; some of the lost events may be " + what
+	}
 }
 
 func (x *run) anyEnded() bool {
@@ -181,7 +201,7 @@ func hitRateIsLow(x *run, a *Analysis) (Diagnosis, bool) {
 			main = &a.Misses[i]
 		}
 	}
-	if main.Reason == Reason(wire.MissCold.String()) && growing(a) >= 0 {
+	if main.Reason == Reason(wire.MissCold.String()) && x.growing(a) >= 0 {
 		return Diagnosis{}, false // a buffer that is never released cannot serve again: memoryGrows reports it
 	}
 	return Diagnosis{

@@ -138,6 +138,39 @@ func diagnosis(a *Analysis, title string) *Diagnosis {
 	return &a.Diagnoses[at]
 }
 
+// TestDoubtAfterLoss: no leak and no growth is stated as a fact once events are lost.
+func TestDoubtAfterLoss(t *testing.T) {
+	for title, fires := range map[string]func(*tape){
+		"memory may grow":         func(s *tape) { leaking(s, 10) },
+		"1 buffer perhaps never ": func(s *tape) { leaking(s, 1) },
+	} {
+		s := newTape()
+		fires(s)
+		s.put(wire.Event{Kind: wire.KindLost, Size: 5}, "")
+		a := s.analyse(t, policy("futhark", nil))
+		if d := diagnosis(a, title); d == nil || d.Severity != Note || !strings.Contains(d.Text, "lost") {
+			t.Errorf("%s: %+v", title, a.Diagnoses)
+		}
+	}
+}
+
+// TestFillingIsNoGrowth: a loop that fills an array keeps nothing if the array is released later.
+func TestFillingIsNoGrowth(t *testing.T) {
+	s := newTape()
+	var array []uint64
+	for range 10 {
+		iterate(s)
+		array = append(array, s.driver(2, mib))
+	}
+	for _, object := range array {
+		s.release(object, wire.OutcomeDriver)
+	}
+	a := s.analyse(t, policy("futhark", nil))
+	if d := diagnosis(a, "memory grows"); d != nil || len(a.Phases) == 0 {
+		t.Errorf("%+v, phases %+v", d, a.Phases)
+	}
+}
+
 // TestTornRecordings: no leak is claimed, because what is in use there might have been released.
 func TestTornRecordings(t *testing.T) {
 	s := newTape()

@@ -157,7 +157,7 @@ func (v *view) warnings() []string {
 		warnings = append(warnings, "Nothing happened in this part.")
 	}
 	if v.s.Lost > 0 {
-		text := things(v.s.Lost, "event") + " lost: these figures are too low"
+		text := things(v.s.Lost, "event") + " lost: counts are too low, memory in use may be too high"
 		if v.s.LostUses > 0 {
 			text += " (" + countText(v.s.LostUses) + " of them uses)"
 		}
@@ -249,6 +249,9 @@ func (v *view) tiles() []htmlTile {
 		leaked = htmlTile{"in use at the end", bytesText(t.InUse), "the program continues and may release all of it"}
 	case buffers > 0:
 		leaked = htmlTile{"leaked", bytesText(bytes), things(buffers, "buffer") + " at " + things(uint64(len(v.a.Leaks)), "call site")}
+		if v.s.Lost > 0 {
+			leaked.Name, leaked.Note = "perhaps leaked", leaked.Note+"; releases may be among the lost events"
+		}
 	}
 	return append(tiles, leaked)
 }

@@ -85,6 +85,9 @@ func (v *view) leaks() section {
 	case v.continues():
 		s.Intro += " The recording, or the part of it, ends before the program does: some of these may be no leaks."
 	}
+	if v.s.Lost > 0 {
+		s.Intro += " Some may have been released: events are lost."
+	}
 	t := v.table("Leaks by call site", len(list), "#buffers", "#bytes", "=", "#oldest", "^call site")
 	for i := range list[:v.rows(len(list))] {
 		l := &list[i]

@@ -157,7 +157,7 @@ func (s *Summary) concluding(lines []string, more func(*TagSummary) string) []st
 	}
 	lines = append(lines, mistakeLines(s.snapshot)...)
 	if s.LostEvents > 0 {
-		lines = append(lines, "  lost       "+units.Count(s.LostEvents, "event")+": these figures are too low")
+		lines = append(lines, "  lost       "+units.Count(s.LostEvents, "event")+": counts are too low, memory in use may be too high")
 	}
 	return lines
 }
@@ -202,8 +202,11 @@ func mistakeLines(s *stats.Snapshot) []string {
 
 // leakLines list how much was never released and where: the first call sites, each with its callers.
 func leakLines(s *stats.Snapshot) []string {
-	lines := []string{fmt.Sprintf("  leaked     %s (%s) never released", units.Count(s.Totals.LiveBuffers, "buffer"),
-		units.FormatLong(s.Totals.InUse))}
+	how := "never released"
+	if s.Lost > 0 {
+		how = "perhaps not released: their releases may be among the lost events"
+	}
+	lines := []string{fmt.Sprintf("  leaked     %s (%s) %s", units.Count(s.Totals.LiveBuffers, "buffer"), units.FormatLong(s.Totals.InUse), how)}
 	tags := leaks(s.Tags)
 	for _, tag := range tags[:min(topTags, len(tags))] {
 		lines = append(lines, fmt.Sprintf("             %d (%s) at %s", tag.Live, units.FormatLong(tag.InUse), units.Cut(tag.Name, nameWidth)))
