@@ -2,7 +2,10 @@
 #define _GNU_SOURCE
 #include "link.h"
 
+#include <poll.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 static struct {
@@ -32,4 +35,11 @@ void gmt_link_close(void)
 	if (ours())
 		close(session_link.socket);
 	session_link.socket = -1;
+}
+
+bool gmt_link_lost(uint32_t nanoseconds)
+{
+	struct timespec most = {.tv_nsec = (long)nanoseconds};
+	struct pollfd session = {.fd = ours() ? session_link.socket : -1};
+	return syscall(SYS_ppoll, &session, 1, &most, NULL, 0) == 1 && session.revents & POLLHUP;
 }

@@ -9,5 +9,7 @@
 
 void gmt_link_open(int socket);
 void gmt_link_close(void);
+/* Waits that long, or until the session is gone: true. It is no point of cancellation. */
+bool gmt_link_lost(uint32_t nanoseconds);
 
 #endif

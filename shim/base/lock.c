@@ -4,10 +4,20 @@
 
 #include "call.h"
 
+#include <pthread.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 static __thread int holding __attribute__((tls_model("initial-exec"))); /* locks of gmt_lock_driver */
+static __thread int cancel_before __attribute__((tls_model("initial-exec")));
+
+void gmt_pause(uint32_t nanoseconds)
+{
+	struct timespec time = {.tv_nsec = (long)nanoseconds};
+	syscall(SYS_nanosleep, &time, NULL);
+}
 
 static inline void cpu_pause(void)
 {
@@ -24,7 +34,7 @@ void gmt_lock(_Atomic uint32_t *lock)
 	for (unsigned spins = 0; atomic_exchange_explicit(lock, 1, memory_order_acquire); spins++) {
 		while (atomic_load_explicit(lock, memory_order_relaxed)) {
 			if (++spins % 4096 == 0)
-				nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+				gmt_pause(50000);
 			else if (spins % 64 == 0)
 				sched_yield();
 			else
@@ -59,6 +69,7 @@ bool gmt_lock_driver(_Atomic uint32_t *lock)
 		gmt_lock(lock);
 	}
 	holding++;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_before);
 	return true;
 }
 
@@ -66,4 +77,5 @@ void gmt_unlock_driver(_Atomic uint32_t *lock)
 {
 	holding--;
 	gmt_unlock(lock);
+	pthread_setcancelstate(cancel_before, NULL);
 }

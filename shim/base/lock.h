@@ -4,6 +4,9 @@
 
 #include "opencl.h"
 
+/* Sleeps. A program's thread that sleeps here may hold a lock of ours: it is no point of cancellation. */
+void gmt_pause(uint32_t nanoseconds);
+
 /* For locks that are held for a few instructions, with no call of the driver inside. */
 void gmt_lock(_Atomic uint32_t *lock);
 static inline void gmt_unlock(_Atomic uint32_t *lock)
@@ -14,7 +17,7 @@ static inline void gmt_unlock(_Atomic uint32_t *lock)
 /*
  * For locks that are held during calls of the driver. Such a call may run a callback of the program, and the callback
  * may come back here. Returns false, without the lock, on a thread that already holds such a lock, and in a callback
- * that would wait long. All others wait.
+ * that would wait long. All others wait. A thread is not cancelled while it holds such a lock.
  */
 bool gmt_lock_driver(_Atomic uint32_t *lock);
 void gmt_unlock_driver(_Atomic uint32_t *lock);

@@ -6,6 +6,7 @@
 #include "ring.h"
 
 #include "call.h"
+#include "link.h"
 #include "lock.h"
 #include "session.h"
 
@@ -13,7 +14,6 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #define SHARED_RING (GMT_RINGS - 1)
@@ -75,7 +75,7 @@ static bool room(struct writer *w, uint64_t slots)
 	return w->head - w->tail + slots <= GMT_RING_EVENTS;
 }
 
-/* Waits a bounded time for the session to catch up. If it does not, no one waits again until it reads. */
+/* Waits a bounded time for the session to catch up. If it does not, or is gone, no one waits again until it reads. */
 static bool wait_for_room(struct writer *w, uint64_t slots)
 {
 	uint64_t limit = (uint64_t)gmt_session.config.waitms * 1000000u;
@@ -83,10 +83,9 @@ static bool wait_for_room(struct writer *w, uint64_t slots)
 		return false;
 	int saved = errno;
 	w->ring->waits++;
-	const struct timespec pause = {.tv_nsec = 50000};
-	bool found = false;
-	for (uint64_t start = gmt_now(); !found && gmt_now() - start < limit;) {
-		nanosleep(&pause, NULL);
+	bool found = false, alone = false;
+	for (uint64_t start = gmt_now(); !found && !alone && gmt_now() - start < limit;) {
+		alone = gmt_link_lost(50000);
 		w->tail = load(&w->ring->tail);
 		found = room(w, slots);
 	}

@@ -14,6 +14,7 @@ struct gmt_session {
 	_Atomic int state;   /* enum gmt_state */
 	_Atomic int pooling; /* 1 while the pool may serve buffers */
 	_Atomic int quiet;   /* 1: the drivers may be gone */
+	_Atomic int begun;   /* 1: a thread of this process has begun to start */
 	struct gmtconfig config;
 	struct gmtregion *region;
 	struct gmt_core {
@@ -21,7 +22,7 @@ struct gmt_session {
 		GMT_CORE_FUNCTIONS(GMT_CORE_FUNCTION)
 #undef GMT_CORE_FUNCTION
 	} core;
-};
+} __attribute__((aligned(4096))); /* pages of its own, which are empty in a forked child */
 extern struct gmt_session gmt_session;
 
 static inline bool gmt_pooling(void)

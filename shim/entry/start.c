@@ -30,7 +30,7 @@
 #define HIGH_DESCRIPTOR 200 /* out of the way of programs that expect low numbers */
 
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic int begun; /* 1: a thread has begun to start, and may hold the lock in a forked child */
+static _Atomic int begun; /* 1: a thread has begun to start, here or in the process that this one was forked from */
 
 static bool path_in(char *out, size_t size, const char *dir, const char *name)
 {
@@ -264,6 +264,22 @@ static bool start(const char *dir)
 	return true;
 }
 
+/*
+ * Whether this process is a forked child whose fork ran no handlers, as that of _Fork() or clone(): the pages of the session
+ * are wiped in it, begun is not.
+ */
+static bool forked_quietly(void)
+{
+	if (atomic_load(&begun))
+		return !atomic_load(&gmt_session.begun);
+	atomic_store(&gmt_session.begun, 1);
+	if (!atomic_exchange(&begun, 1)) {
+		madvise(&gmt_session, sizeof gmt_session, MADV_WIPEONFORK);
+		pthread_atfork(NULL, parent_forked, child_forked);
+	}
+	return false;
+}
+
 /* True for the first thread only. */
 static bool connect_once(const char *dir)
 {
@@ -283,16 +299,20 @@ static bool connect_once(const char *dir)
  */
 bool gmt_session_start(void)
 {
-	int saved = errno;
+	int saved = errno, cancel;
+	if (forked_quietly()) {
+		child_forked();
+		return false;
+	}
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	gmt_inside = 1;
 	const char *dir = secure_getenv(GMT_SESSION_ENV);
 	if (!gmt_dispatch_ready())
 		dir = NULL;
-	if (!atomic_exchange(&begun, 1))
-		pthread_atfork(NULL, parent_forked, child_forked);
 	if (connect_once(dir) && gmt_session.config.pooling)
 		load_core(dir);
 	gmt_inside = 0;
+	pthread_setcancelstate(cancel, NULL);
 	errno = saved;
 	return atomic_load(&gmt_session.state) == GMT_STATE_ON;
 }

@@ -7,11 +7,10 @@
 #include "oom.h"
 
 #include "../base/call.h"
+#include "../base/lock.h"
 #include "../base/ring.h"
 #include "../base/signals.h"
 #include "budget.h"
-
-#include <time.h>
 
 /*
  * How long a thread waits for others inside the driver: a release may wait there for commands, and these for a user event
@@ -19,6 +18,7 @@
  */
 #define WAIT_FOR_DRIVER 100000000u /* ns */
 #define WAIT_FOR_CORE 1000000u
+#define MOMENT 20000u
 #define OTHERS_MAX 64 /* what others free need not help this call */
 
 static _Alignas(64) _Atomic uint32_t draining;
@@ -45,14 +45,13 @@ static bool freed_since(struct gmt_shortage *s)
  */
 static bool wait_for(struct gmt_shortage *s, _Atomic uint32_t *others, uint64_t most)
 {
-	const struct timespec moment = {.tv_nsec = 20000};
 	if (!atomic_load(others) || gmt_in_callback)
 		return freed_since(s);
 	uint64_t start = gmt_now();
 	while (!freed_since(s)) {
 		if (!atomic_load(others) || gmt_now() - start > most)
 			return freed_since(s);
-		nanosleep(&moment, NULL);
+		gmt_pause(MOMENT);
 	}
 	return true;
 }
@@ -88,14 +87,13 @@ static bool give_back(struct gmt_shortage *s, uint64_t need)
 /* One thread drains at a time, unless that takes long. False: it took long. */
 static bool take_turn(void)
 {
-	const struct timespec moment = {.tv_nsec = 20000};
 	if (!atomic_exchange(&draining, 1))
 		return true;
 	uint64_t start = gmt_now();
 	while (atomic_exchange(&draining, 1)) {
 		if (gmt_in_callback || gmt_now() - start > WAIT_FOR_DRIVER)
 			return false;
-		nanosleep(&moment, NULL);
+		gmt_pause(MOMENT);
 	}
 	return true;
 }

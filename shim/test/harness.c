@@ -23,7 +23,7 @@ static unsigned test_count;
 static char directory[64];
 
 static struct {
-	int listener;
+	int listener, connection;
 	struct gmtregion *region;
 	pthread_mutex_t mutex;
 	pthread_t reader;
@@ -134,7 +134,8 @@ static bool connected(void)
 	int fd = session.listener < 0 ? -1 : accept4(session.listener, NULL, NULL, SOCK_CLOEXEC);
 	if (fd < 0)
 		return false;
-	int memory = receive_region(fd); /* fd stays open: the target's end must not see us go */
+	session.connection = fd;
+	int memory = receive_region(fd);
 	session.region = mmap(NULL, REGION_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
 	CHECK(session.region != MAP_FAILED);
 	CHECK(session.region->magic == GMT_MAGIC && session.region->rings == GMT_RINGS);
@@ -200,6 +201,12 @@ static void *reading(void *unused)
 		nanosleep(&pause, NULL);
 	}
 	return NULL;
+}
+
+void session_die(void)
+{
+	session_read();
+	CHECK(close(session.connection) == 0);
 }
 
 void session_start(void)

@@ -53,6 +53,8 @@ bool session_read(void);
 /* session_read from a thread, until session_stop. */
 void session_start(void);
 void session_stop(void);
+/* Closes the connection, as the kernel does for a session that was killed. */
+void session_die(void);
 /* What the rings count. */
 struct ring_totals {
 	uint64_t events, lost, lostuses, waits;

@@ -2,6 +2,7 @@
 #include "harness.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 /* One USE event. The queue never grows long. */
 static void one_use(cl_mem buffer)
@@ -81,6 +82,40 @@ TEST(a_session_that_stays_away_is_waited_for_once)
 	EQUAL(session_totals().waits, 2);
 	OK(clReleaseMemObject(buffer));
 	end_clean();
+}
+
+TEST(a_session_that_died_is_not_waited_for)
+{
+	cl_mem buffer = observed((struct options){.waitms = 3600000});
+	session_die();
+	for (int i = 0; i < 2 * GMT_RING_EVENTS; i++)
+		one_use(buffer);
+	EQUAL(session_totals().waits, 1);
+}
+
+static _Atomic bool came_back;
+
+static void *more_than_fits(void *buffer)
+{
+	for (int i = 0; i < 2 * GMT_RING_EVENTS; i++)
+		OK(clRetainMemObject(buffer));
+	atomic_store(&came_back, true);
+	pthread_testcancel();
+	return NULL;
+}
+
+TEST(a_thread_that_waits_is_not_cancelled)
+{
+	cl_mem buffer = observed((struct options){.waitms = 3600000});
+	pthread_t thread;
+	CHECK(pthread_create(&thread, NULL, more_than_fits, buffer) == 0);
+	while (session_totals().waits == 0)
+		CHECK(sched_yield() == 0);
+	CHECK(pthread_cancel(thread) == 0);
+	session_start();
+	pthread_join(thread, NULL);
+	session_stop();
+	CHECK(atomic_load(&came_back));
 }
 
 static pthread_barrier_t together;

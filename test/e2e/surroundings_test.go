@@ -121,3 +121,15 @@ func TestHandlersHaveTheirStack(t *testing.T) {
 		}
 	}
 }
+
+// A child that no handler of fork has prepared is left alone.
+func TestRawForks(t *testing.T) {
+	args := []string{fault("forker"), "20", "64K", "raw"}
+	bare := runBare(t, args...)
+	for _, policy := range []string{"none", "futhark", "slab"} {
+		here, _ := runUnder(t, policy, command{args: args})
+		if difference := differs(bare, here); difference != "" {
+			t.Errorf("%s: %s", policy, difference)
+		}
+	}
+}
