@@ -122,6 +122,15 @@ func (a *acceptor) refuse(conn *net.UnixConn, why error) {
 // leave makes room for another process.
 func (a *acceptor) leave() { <-a.slots }
 
+// aligned returns a region whose events have times of our clock.
+func aligned(mem []byte) (*wire.Region, error) {
+	region, err := wire.NewRegion(mem)
+	if err == nil {
+		region.Align(Now(), uint64(time.Now().UnixNano()))
+	}
+	return region, err
+}
+
 // greet reads a hello with its descriptor and maps the region. Nothing in it is trusted.
 func greet(conn *net.UnixConn) (*peer, error) {
 	who := credentials(conn)
@@ -138,7 +147,7 @@ func greet(conn *net.UnixConn) (*peer, error) {
 		return nil, err
 	}
 	var region *wire.Region
-	if guarded(func() { region, err = wire.NewRegion(mem) }) != 0 {
+	if guarded(func() { region, err = aligned(mem) }) != 0 {
 		err = errors.New("its shared memory went away")
 	}
 	if err != nil {

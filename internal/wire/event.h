@@ -539,7 +539,8 @@ struct gmtregion {
 	uint32_t rings;
 	uint32_t ringevents;
 	uint32_t pid;
-	uint64_t started; /* CLOCK_MONOTONIC ns */
+	uint64_t started;  /* CLOCK_MONOTONIC ns, which a time namespace may have shifted */
+	uint64_t realtime; /* CLOCK_REALTIME ns then, which is the same everywhere */
 	uint32_t posted;
 	uint32_t taken;
 	struct gmtcontrol control[GMT_CONTROLS];

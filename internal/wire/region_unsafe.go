@@ -54,6 +54,24 @@ func NewRegion(mem []byte) (*Region, error) {
 // Cursor returns the reader of one ring, 0 to Rings-1.
 func (r *Region) Cursor(ring int) *Cursor { return &r.cursors[ring] }
 
+// shiftLeast is the least difference in ns between two clocks that is more than the time between their readings.
+const shiftLeast = 1_000_000_000
+
+// Align translates the times of all events to the reader's CLOCK_MONOTONIC, given both of its clocks at one moment in ns: in
+// a time namespace (time_namespaces(7)) the target's is another one. Call it before the first Next.
+func (r *Region) Align(monotonic, realtime uint64) {
+	if r.head.Realtime == 0 {
+		return
+	}
+	shift := int64(r.head.Started-r.head.Realtime) - int64(monotonic-realtime)
+	if -shiftLeast < shift && shift < shiftLeast {
+		return
+	}
+	for i := range r.cursors {
+		r.cursors[i].shift = uint64(shift)
+	}
+}
+
 // Lost sums what the producers could not write, and how often they waited for room.
 func (r *Region) Lost() (lost, uses, waits uint64) {
 	for i := range r.cursors {
@@ -72,6 +90,7 @@ type Cursor struct {
 	next    uint64 // position of the next event to read
 	head    uint64 // last seen head
 	thread  uint32
+	shift   uint64 // of the producer's clock
 	payload [PayloadMax]byte
 	broken  bool
 }
@@ -85,6 +104,9 @@ func (c *Cursor) Next(rec *Record, until uint64) bool {
 			return false
 		}
 		rec.Event = c.events[c.next%ringEvents]
+		if c.shift != 0 {
+			rec.Event = rec.shifted(c.shift)
+		}
 		if rec.Time > until {
 			return false
 		}
@@ -103,6 +125,16 @@ func (c *Cursor) Next(rec *Record, until uint64) bool {
 		rec.Thread = c.thread
 		return true
 	}
+}
+
+// shifted returns the event with times of another clock, which is behind by that many ns.
+func (e *Event) shifted(by uint64) Event {
+	moved := *e
+	moved.Time -= by
+	if e.Kind == KindAwait && e.Size != 0 {
+		moved.Size -= by // AwaitedTime
+	}
+	return moved
 }
 
 // refill looks for new events behind the last seen head.

@@ -46,6 +46,26 @@ func region(t testing.TB) (*Region, producer) {
 	return r, producer{r.Cursor(3).ring}
 }
 
+// TestAlign: another clock is recognised, and all times are translated.
+func TestAlign(t *testing.T) {
+	const second = 1_000_000_000
+	for _, c := range []struct{ shift, want int64 }{
+		{0, 1000}, {second / 2, 1000}, {100_000 * second, 1000 - 100_000*second}, {-50 * second, 1000 + 50*second},
+	} {
+		r, p := region(t)
+		r.head.Started, r.head.Realtime = uint64(100_000*second+c.shift), 2_000_000*second
+		r.Align(100_001*second, 2_000_001*second)
+		p.write(AwaitFields{Time: uint64(1000 + 200_000*second), AwaitedTime: uint64(900 + 200_000*second)}.Event(), nil)
+		var got Record
+		if !r.Cursor(3).Next(&got, 1<<63) {
+			t.Fatal("no event")
+		}
+		if await := got.AsAwait(); int64(await.Time()) != c.want+200_000*second || int64(await.AwaitedTime()) != c.want+200_000*second-100 {
+			t.Errorf("shift %d: times %d and %d", c.shift, await.Time(), await.AwaitedTime())
+		}
+	}
+}
+
 func TestMailboxCarriesMessages(t *testing.T) {
 	r, _ := region(t)
 	box := NewMailbox(unsafe.Pointer(r.head))

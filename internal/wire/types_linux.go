@@ -27,7 +27,7 @@ const (
 	SizeofEvent   = 0x40
 	SizeofFrame   = 0x10
 	sizeofRing    = 0x1000c0
-	sizeofRegion  = 0x1028
+	sizeofRegion  = 0x1030
 	SizeofHello   = 0x818
 	SizeofControl = 0x80
 	SizeofConfig  = 0x478
@@ -125,6 +125,7 @@ type (
 		Ringevents uint32
 		Pid        uint32
 		Started    uint64
+		Realtime   uint64
 		Posted     uint32
 		Taken      uint32
 		Control    [32]rawControl

@@ -89,6 +89,8 @@ static int make_region(void)
 		return -1;
 	}
 	madvise(region, REGION_SIZE, MADV_DONTFORK);
+	struct timespec real;
+	clock_gettime(CLOCK_REALTIME, &real);
 	*region = (struct gmtregion){
 		.magic = GMT_MAGIC,
 		.version = GMT_VERSION,
@@ -96,6 +98,7 @@ static int make_region(void)
 		.ringevents = GMT_RING_EVENTS,
 		.pid = (uint32_t)getpid(),
 		.started = gmt_now(),
+		.realtime = (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec,
 	};
 	gmt_session.region = region;
 	return fd;

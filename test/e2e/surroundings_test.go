@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -131,5 +132,22 @@ func TestRawForks(t *testing.T) {
 		if difference := differs(bare, here); difference != "" {
 			t.Errorf("%s: %s", policy, difference)
 		}
+	}
+}
+
+// A program in a time namespace has a clock of its own; its events have the times of ours.
+func TestTimeNamespace(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.gmt")
+	words := []string{gpumemtop(), "record", "--policy", "none", "-o", file, "--", "unshare", "--time", "--monotonic", "100000"}
+	if os.Geteuid() != 0 {
+		words = append(words, "--map-root-user")
+	}
+	here := run(t, command{args: append(words, example("leak"), "5", "1M")})
+	f := reportOf(t, file)
+	if here.code != 0 || f.DriverCreates != 20 || f.DriverReleases != 15 || f.Lost != 0 {
+		t.Errorf("%s, %+v\n%s", here, f, here.stderr)
+	}
+	if m := regexp.MustCompile(` after ([0-9]+)\.[0-9]+ s\n`).FindSubmatch(here.stderr); m == nil || len(m[1]) > 3 {
+		t.Errorf("the run took long:\n%s", here.stderr)
 	}
 }
