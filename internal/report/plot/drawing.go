@@ -62,24 +62,38 @@ func unit(part float64) string { return strconv.Itoa(int(math.Round(part * span)
 // up returns the place of a value from the top.
 func (c *Chart) up(value float64) string { return unit(1 - c.Y.At(value)) }
 
-// area outlines what is between two series, in steps.
+// area outlines what is between two series, in steps, where there is anything.
 func (c *Chart) area(below, top []float64) string {
-	n := float64(len(top))
 	var b strings.Builder
-	b.WriteString("M0 " + c.up(top[0]))
-	for i := 1; i < len(top); i++ {
-		if top[i] != top[i-1] {
-			b.WriteString("H" + unit(float64(i)/n) + "V" + c.up(top[i]))
+	for from := 0; from < len(top); from++ {
+		to := from
+		for to < len(top) && top[to] > below[to] {
+			to++
+		}
+		if to > from {
+			c.piece(&b, below, top, from, to)
+			from = to
 		}
 	}
-	b.WriteString("H" + unit(1) + "V" + c.up(below[len(below)-1]))
-	for i := len(below) - 1; i > 0; i-- {
-		if below[i] != below[i-1] {
-			b.WriteString("H" + unit(float64(i)/n) + "V" + c.up(below[i-1]))
-		}
-	}
-	b.WriteString("H0Z")
 	return b.String()
+}
+
+// piece outlines an area from one column to another.
+func (c *Chart) piece(b *strings.Builder, below, top []float64, from, to int) {
+	at := func(i int) string { return unit(float64(i) / float64(len(top))) }
+	b.WriteString("M" + at(from) + " " + c.up(top[from]))
+	for i := from + 1; i < to; i++ {
+		if top[i] != top[i-1] {
+			b.WriteString("H" + at(i) + "V" + c.up(top[i]))
+		}
+	}
+	b.WriteString("H" + at(to) + "V" + c.up(below[to-1]))
+	for i := to - 1; i > from; i-- {
+		if below[i] != below[i-1] {
+			b.WriteString("H" + at(i) + "V" + c.up(below[i-1]))
+		}
+	}
+	b.WriteString("H" + at(from) + "Z")
 }
 
 // gapMost is how much of the axis a line crosses without a value, in parts of it; it breaks where more is unknown.

@@ -176,6 +176,9 @@ func TestSteps(t *testing.T) {
 	if got, want := c.area([]float64{0, 1}, []float64{2, 4}), "M0 3000H3000V0H6000V4500H3000V6000H0Z"; got != want {
 		t.Errorf("area %s, want %s", got, want)
 	}
+	if got, want := c.area([]float64{0, 1, 1}, []float64{0, 4, 1}), "M2000 0H4000V4500H2000Z"; got != want {
+		t.Errorf("area %s, want %s: nothing where the series are equal", got, want)
+	}
 	line := Series{Values: []float64{4, 4, 0, 2}, Known: []bool{true, true, false, true}}
 	if got, want := c.stairs(line), "M0 0H3000M4500 3000H6000"; got != want {
 		t.Errorf("stairs %s, want %s", got, want)
