@@ -13,7 +13,7 @@ import (
 
 // policyText names the policy of a run, those that it had before, and how much it keeps at most.
 func policyText(s *stats.Snapshot) string {
-	text := s.Policy
+	text := units.Clean(s.Policy)
 	if text == "" {
 		text = "unknown"
 	}
@@ -21,7 +21,7 @@ func policyText(s *stats.Snapshot) string {
 		text = "auto: " + text
 	}
 	if former := s.Change.Former; len(former) > 0 {
-		text += " (before that " + strings.Join(former, ", ") + ")"
+		text += " (before that " + units.Clean(strings.Join(former, ", ")) + ")"
 	}
 	if most, known := s.CachedMost(); known {
 		text += ", at most " + units.FormatLong(most) + " cached"
