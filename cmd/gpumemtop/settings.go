@@ -13,8 +13,6 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 )
 
-//go:generate go test -run TestManualHasTheSettings -manual .
-
 // Groups of settings, in the order that help shows them.
 const (
 	groupPrograms  = "Programs"
@@ -36,7 +34,7 @@ var groups = []string{
 	groupOutput, groupDashboard, groupSettings,
 }
 
-// setting is one thing that can be set. Flags, environment variables, settings files, help and the manual's table come from
+// setting is one thing that can be set. Flags, environment variables, settings files and help come from
 // the table of settings.
 type setting struct {
 	name    string // of the flag

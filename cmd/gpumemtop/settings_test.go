@@ -1,14 +1,8 @@
 package main
 
 import (
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/attach"
-	"flag"
-	"fmt"
-	"github.com/spf13/cobra"
-	"os"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -57,49 +51,5 @@ func TestEverySettingIsComplete(t *testing.T) {
 		if name := s.envName(); name == wire.SessionEnv {
 			t.Errorf("--%s: %s leads the target to its session", s.name, name)
 		}
-	}
-}
-
-// manualRow is a setting's row in the manual's table.
-func manualRow(s *setting, flag *pflag.Flag) string {
-	variable := ""
-	if name := s.envName(); name != "" {
-		variable = "`" + name + "`"
-	}
-	return fmt.Sprintf("| `%s` | %s | %s |", s.flag(), variable, s.help+defaultText(flag))
-}
-
-var updateManual = flag.Bool("manual", false, "write the table of settings into the manual")
-
-// TestManualHasTheSettings compares the table between the manual's markers with ours.
-func TestManualHasTheSettings(t *testing.T) {
-	const path, begin, end = "../../docs/MANUAL.md", "<!-- settings -->\n", "<!-- /settings -->"
-	manual, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, found := strings.Cut(string(manual), begin)
-	table, after, closed := strings.Cut(rest, end)
-	if !found || !closed {
-		t.Fatal("the manual has no place for a table of settings")
-	}
-	want := "| flag | environment | |\n|---|---|---|\n"
-	rows := map[string]string{}
-	for _, cmd := range []*cobra.Command{newRun(), newRecord(), newAttach(attach.StartTracer)} {
-		for _, s := range settingsOf(cmd.Flags()) {
-			rows[s.key()] = manualRow(s, cmd.Flags().Lookup(s.name)) + "\n"
-		}
-	}
-	for i := range settings {
-		want += rows[settings[i].key()]
-	}
-	if *updateManual {
-		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if table != want {
-		t.Errorf("docs/MANUAL.md has another table of settings: run go generate ./cmd/gpumemtop")
 	}
 }

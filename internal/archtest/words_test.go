@@ -54,3 +54,25 @@ func TestGlossary(t *testing.T) {
 		t.Errorf("%d terms, want 40 to 60", len(terms))
 	}
 }
+
+// TestDocsStayShort: whoever adds a fact to the docs drops what matters less.
+func TestDocsStayShort(t *testing.T) {
+	count := func(pattern string) (words int) {
+		files, err := filepath.Glob(filepath.Join("..", "..", pattern))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no %s (%v)", pattern, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			words += len(strings.Fields(string(text)))
+		}
+		return words
+	}
+	readme, docs := count("README.md"), count("docs/*.md")
+	if readme > 900 || readme+docs > 20000 {
+		t.Errorf("README.md has %d words of 900, with docs/ %d of 20000", readme, readme+docs)
+	}
+}
