@@ -259,19 +259,23 @@ $(GOLANGCI):
 # Warnings of both compilers on everything; both analyzers on what runs inside other programs. eBPF is for clang only.
 .PHONY: check-c
 check-c: | build/deps.stamp
-	@for compiler in $(CC) $(CLANG); do \
-		for source in $(PROGRAM_SOURCES); do "$$compiler" $(PROGRAM_FLAGS) $(MPI_FLAGS) -fsyntax-only "$$source"; done; \
-		for source in $(SHIM_SOURCES); do "$$compiler" $(SHIM_FLAGS) -fsyntax-only "$$source"; done; \
-	done
-	@for source in $(SHIM_SOURCES); do \
-		$(CC) $(SHIM_FLAGS) -fanalyzer -c "$$source" -o /dev/null; \
-		$(CLANG) --analyze --analyzer-output text -Xclang -analyzer-werror -std=gnu11 "$$source"; \
-	done
-	@for source in $(BPF_SOURCES); do \
-		$(CLANG) $(BPF_FLAGS) -fsyntax-only "$$source"; \
-		$(CLANG) --analyze --analyzer-output text -Xclang -analyzer-werror $(BPF_FLAGS) "$$source"; \
-	done
+	@{ \
+		for compiler in $(CC) $(CLANG); do \
+			for source in $(PROGRAM_SOURCES); do echo "$$compiler $(PROGRAM_FLAGS) $(MPI_FLAGS) -fsyntax-only $$source"; done; \
+			for source in $(SHIM_SOURCES); do echo "$$compiler $(SHIM_FLAGS) -fsyntax-only $$source"; done; \
+		done; \
+		for source in $(SHIM_SOURCES); do \
+			echo "$(CC) $(SHIM_FLAGS) -fanalyzer -c $$source -o /dev/null"; \
+			echo "$(CLANG) $(ANALYZE) -std=gnu11 $$source"; \
+		done; \
+		for source in $(BPF_SOURCES); do \
+			echo "$(CLANG) $(BPF_FLAGS) -fsyntax-only $$source"; \
+			echo "$(CLANG) $(ANALYZE) $(BPF_FLAGS) $$source"; \
+		done; \
+	} | xargs -P "$$(nproc)" -I@ sh -c '@'
 	@echo "C: no findings"
+
+ANALYZE := --analyze --analyzer-output text -Xclang -analyzer-werror
 
 # Generated files are committed; generating them again must change nothing. Compares files, so that it works outside
 # version control and with uncommitted changes.

@@ -335,7 +335,7 @@ static bool run_test(unsigned i)
 	fflush(NULL);
 	pid_t child = fork();
 	if (child == 0) {
-		alarm(50);
+		alarm(120);
 		tests[i].run();
 		exit(0);
 	}

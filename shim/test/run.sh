@@ -103,10 +103,10 @@ run_preloaded() {
 	done
 }
 
+# run NAME FLAGS...: everything about one set. Its status is 1 if a program has failed.
 run() {
-	local name=$1
+	local name=$1 bad=0
 	shift
-	[ -z "${ONLY:-}" ] || [ "$ONLY" = "$name" ] || return 0
 	build "$name" "$@"
 	echo "== $name"
 	"$out/$name/tests" ${FILTER:-} | tee "$out/$name/log" || bad=1
@@ -115,18 +115,35 @@ run() {
 	local some="" # under sanitizers the usual tests have just run
 	[ "$name" = plain ] || some="both_entries a_loader"
 	run_both "$name" "$some"
-	[ "$name" != plain ] || run_layers "$name" "$name-layers-preloaded" "$(cd "$out/$name" && pwd)/libgpumemtop.so"
+	if [ "$name" = plain ]; then
+		run_layers "$name" "$name-layers-preloaded" "$(cd "$out/$name" && pwd)/libgpumemtop.so"
+		run_preloaded
+	fi
+	return "$bad"
 }
 
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0
 export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1:die_after_fork=0
 rm -f "$out"/*/log
+mkdir -p "$out"
+declare -A flags=(
+	[plain]="-O2"
+	[asan]="-O1 -DGMT_NO_DLSYM -fsanitize=address,undefined -fno-sanitize-recover=all"
+	[tsan]="-O1 -DGMT_NO_DLSYM -fsanitize=thread"
+)
+# Side by side, with the output of one after the other.
+declare -A running
+names=(${ONLY:-plain asan tsan})
+for name in "${names[@]}"; do
+	run "$name" ${flags[$name]} > "$out/$name.out" 2>&1 &
+	running[$name]=$!
+done
 bad=0 # 1: a program has failed
-run plain -O2
-[ "${ONLY:-plain}" != plain ] || run_preloaded
-run asan -O1 -DGMT_NO_DLSYM -fsanitize=address,undefined -fno-sanitize-recover=all
-run tsan -O1 -DGMT_NO_DLSYM -fsanitize=thread
+for name in "${names[@]}"; do
+	wait "${running[$name]}" || bad=1
+	cat "$out/$name.out"
+done
 
 # A program that dies, before it has counted its tests or after, or that finds none to run, is a failure, too.
 awk -v bad="$bad" '

@@ -75,6 +75,7 @@ func TestAdviceApplied(t *testing.T) {
 
 // TestAdviceOfAllExamples looks for what contradicts itself, or what the report of the same recording says.
 func TestAdviceOfAllExamples(t *testing.T) {
+	t.Parallel()
 	for _, program := range examplePrograms() {
 		t.Run(program.name, func(t *testing.T) {
 			file := recordUnder(t, "none", program.args...)

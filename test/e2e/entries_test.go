@@ -131,6 +131,7 @@ func setuidProgram(t *testing.T) string {
 }
 
 func TestEntries(t *testing.T) {
+	t.Parallel()
 	for _, e := range append(entries(t), closedPrograms(t)...) {
 		t.Run(e.name, func(t *testing.T) {
 			bare := run(t, command{args: e.args, env: e.env})

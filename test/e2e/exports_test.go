@@ -74,6 +74,7 @@ func whole(t *testing.T, text string) int64 {
 
 // TestExportsAgreeWithTheReport records real programs, and recomputes figures of the report from each export alone.
 func TestExportsAgreeWithTheReport(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		policy string
 		args   []string

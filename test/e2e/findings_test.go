@@ -94,6 +94,7 @@ func TestLeaksAreListed(t *testing.T) {
 
 // A program without mistakes has none, with and without a pool, however many queues and threads it has.
 func TestNothingIsFoundInGoodPrograms(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{
 		{example("stencil"), "20", "256K"}, {example("pipeline"), "5", "1M"}, {example("train"), "20"}, {example("frag")},
 		{example("multiqueue"), "20", "256K"}, {example("threads"), "4", "200", "64K"}, {example("tiny")}, {example("churn"), "2000", "4K", "2"}, {fault("hungry"), "4", "1M"},

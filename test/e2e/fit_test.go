@@ -152,6 +152,7 @@ wait`
 
 // A run that does not end within --timeout does not survive, and is ended with its children.
 func TestFitEndsRunsThatHang(t *testing.T) {
+	t.Parallel()
 	hung := filepath.Join(t.TempDir(), "hung")
 	f, result := fit(t, []string{"--resolution", "1M", "--timeout", "15s"}, "sh", "-c", choosy, "sh", fault("hungry"), hung)
 	for _, policy := range []string{"none", "futhark"} {

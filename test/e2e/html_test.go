@@ -71,6 +71,7 @@ func (b *browser) checkPage() {
 }
 
 func TestHTMLReport(t *testing.T) {
+	t.Parallel()
 	b := newBrowser(t)
 	t.Run("of a long run", func(t *testing.T) { b.within(t).sample() })
 	t.Run("of a recording", func(t *testing.T) { b.within(t).recorded() })

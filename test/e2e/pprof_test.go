@@ -23,6 +23,7 @@ func freePort(t *testing.T) int {
 
 // TestPprofInABrowser opens a profile in pprof's own pages: its flame graph shows the functions of the call sites.
 func TestPprofInABrowser(t *testing.T) {
+	t.Parallel()
 	file := exportAs(t, record(t, example("leak"), "3", "1M"), "pprof", "--at", "end")
 	address := fmt.Sprintf("127.0.0.1:%d", freePort(t))
 	start(t, command{args: []string{"go", "tool", "pprof", "-no_browser", "-http=" + address, file}})

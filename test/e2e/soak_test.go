@@ -218,6 +218,7 @@ func (s soak) everyWay(t *testing.T, totals *soakTotals) {
 
 // TestSoak runs random programs, each bare and under every policy, with limits from the seed: they must not notice.
 func TestSoak(t *testing.T) {
+	t.Parallel()
 	var totals soakTotals
 	for seed := *soakFirst; seed < *soakFirst+uint64(*soakSeeds); seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -257,6 +258,7 @@ func keptSoaks(t *testing.T) []string {
 
 // TestSoakKept runs the programs that once were of interest.
 func TestSoakKept(t *testing.T) {
+	t.Parallel()
 	var totals soakTotals
 	for _, line := range keptSoaks(t) {
 		t.Run(strings.ReplaceAll(line, " ", "_"), func(t *testing.T) {

@@ -133,6 +133,7 @@ func checkBuilds(t *testing.T, name string, sound func(t *testing.T, bare outcom
 
 // A program that asks everything, and for much that it must not get, is answered as if it were alone.
 func TestQueriesAnswerAsBare(t *testing.T) {
+	t.Parallel()
 	checkBuilds(t, "queries", func(t *testing.T, bare outcome) {
 		for _, word := range []string{"CL_MEM_SIZE", "CL_CONTEXT_REFERENCE_COUNT", "CL_INVALID_BUFFER_SIZE", "references at the end"} {
 			if !contains(bare.stdout, word) {
@@ -144,6 +145,7 @@ func TestQueriesAnswerAsBare(t *testing.T) {
 
 // What the specification promises about memory objects holds for those that come from a pool.
 func TestConformanceChecksPass(t *testing.T) {
+	t.Parallel()
 	checkBuilds(t, "conformance", func(t *testing.T, bare outcome) {
 		if failed := bytes.Count(bare.stdout, []byte("FAILED")); failed != 0 {
 			t.Fatalf("%d checks fail bare:\n%s", failed, bare.stdout)

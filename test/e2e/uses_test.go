@@ -74,7 +74,7 @@ func TestCopiesTellWhereTheyWereCalled(t *testing.T) {
 		args []string
 		call string // what the lines that copy have
 	}{
-		{[]string{example("staging"), "5", "64K"}, "clEnqueueCopyBuffer("},
+		{[]string{example("staging"), "40", "64K"}, "clEnqueueCopyBuffer("},
 		{[]string{testProgram("neighbours"), "60", "40"}, "clEnqueueCopyBuffer"}, // and rectangles
 	} {
 		t.Run(filepath.Base(test.args[0]), func(t *testing.T) {

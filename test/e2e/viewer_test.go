@@ -80,6 +80,7 @@ func viewer(t *testing.T, traces string) *httptest.Server {
 
 // A real viewer shows our call sites, calls, counters and arrows.
 func TestTraceViewerShowsTraces(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file, live, out := filepath.Join(dir, "x.gmt"), filepath.Join(dir, "live.json"), filepath.Join(dir, "x.json")
 	args := []string{gpumemtop(), "record", "-o", file, "--json", live, "--", example("train"), "20"}
