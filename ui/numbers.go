@@ -209,7 +209,7 @@ func poolLegend(s *stats.Snapshot) []item {
 	}
 	return append(items,
 		item{3, []span{{"driver creates ", dim}, {count(t.DriverCreates), plain}, {" avoided ", dim}, {count(t.Hits), goodStyle}}},
-		item{4, []span{{"saved ≈ ", dim}, {duration(t.SavedNS), plain}}},
+		item{4, []span{{"saved " + map[bool]string{false: "≈ ", true: "≤ "}[t.SavedBasis == stats.AtMost], dim}, {duration(t.SavedNS), plain}}},
 		item{5, []span{{"(estimate)", dim}}})
 }
 

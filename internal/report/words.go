@@ -42,10 +42,21 @@ func hitsText(t *stats.Totals) string {
 // driverText says how many creates reached the driver, and how many did not have to.
 func driverText(t *stats.Totals) string {
 	text := fmt.Sprintf("%s, %d avoided", units.Count(t.DriverCreates, "create"), t.Hits)
-	if t.SavedNS > 0 {
-		text += fmt.Sprintf(": ~%s saved (an estimate)", units.Duration(t.SavedNS))
+	if t.Hits > 0 && t.SavedBasis != stats.Unknown {
+		text += ": " + savedText(t)
 	}
 	return text
+}
+
+// savedText says what hits saved in driver calls.
+func savedText(t *stats.Totals) string {
+	switch {
+	case t.SavedNS == 0:
+		return "no time saved in driver calls (an estimate)"
+	case t.SavedBasis == stats.AtMost:
+		return fmt.Sprintf("at most ~%s saved in driver calls (only slow first ones were timed)", units.Duration(t.SavedNS))
+	}
+	return fmt.Sprintf("~%s saved in driver calls (an estimate)", units.Duration(t.SavedNS))
 }
 
 // memoryText says how much was in use at most.

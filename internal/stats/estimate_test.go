@@ -75,30 +75,3 @@ func TestSteadyEmpty(t *testing.T) {
 		t.Errorf("later() = %d, %d before the first request", hits, requests)
 	}
 }
-
-func TestCostsNearestClass(t *testing.T) {
-	var c costs
-	c.hit(1 << 20)
-	if got := c.saved(); got != 0 {
-		t.Errorf("saved %d ns without a measurement", got)
-	}
-	c.create(1<<10, 100)
-	c.create(1<<10, 300)
-	c.create(1<<30, 0) // not measured
-	if got := c.saved(); got != 200 {
-		t.Errorf("saved %d ns, want 200: the mean of the only measured class", got)
-	}
-	c.create(1<<26, 5000)
-	if got := c.saved(); got != 5000 {
-		t.Errorf("saved %d ns, want 5000: 2^26 is nearer to 2^20 than 2^10 is", got)
-	}
-	c.create(1<<14, 700)
-	if got := c.saved(); got != 700 {
-		t.Errorf("saved %d ns, want 700: of two equally near the smaller", got)
-	}
-	c.hit(math.MaxUint64)
-	c.create(math.MaxUint64, 1)
-	if got := c.saved(); got != 701 {
-		t.Errorf("saved %d ns, want 701", got)
-	}
-}

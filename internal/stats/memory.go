@@ -110,14 +110,17 @@ type release struct {
 	hazard bool   // it was held back because the block could have been reused too early
 	driver bool   // the driver releases the memory, if the object has any
 	cost   uint32 // ns of that
+	pool   uint32 // ns of a release into the pool
 }
 
 func releaseOf(v wire.ReleaseView) release {
 	r := release{cost: v.Cost()}
 	switch v.Outcome() {
 	case wire.OutcomeCooling:
-		r.hazard = v.WouldRace()
-	case wire.OutcomeCached, wire.OutcomeRefused:
+		r.hazard, r.pool = v.WouldRace(), v.Duration()
+	case wire.OutcomeCached:
+		r.pool = v.Duration()
+	case wire.OutcomeRefused:
 	default:
 		r.driver = !v.SubAllocation()
 	}
@@ -135,6 +138,7 @@ func (m observer) Released(hp *heap.Process, o *heap.Object, how heap.How) {
 	m.window.current().Releases++
 	for _, l := range m.ledgers(p) {
 		l.counters.Releases++
+		l.costs.own += uint64(m.release.pool)
 		if m.release.hazard {
 			l.counters.HazardsAvoided++
 		}
@@ -149,6 +153,9 @@ func (m observer) Freed(hp *heap.Process, o *heap.Object, how heap.How) {
 	}
 	p := m.processes[hp.Place]
 	for _, l := range m.ledgers(p) {
+		if o.Block != 0 {
+			l.costs.releases.add(o.Granted, m.release.cost)
+		}
 		l.driverRelease(m.release.cost)
 	}
 	m.spend(p, m.release.cost)

@@ -99,7 +99,8 @@ type Totals struct {
 	DriverNS        uint64 // spent in those, by all threads together
 	HitNS           uint64 // spent in creates served from the pool, the whole call
 	PoolNS          uint64 // spent in creates that a policy was asked, the whole call, and in the driver's releases
-	SavedNS         uint64 // creates avoided x measured cost of a driver create of that size class: an estimate
+	SavedNS         uint64 // in the driver's creates and releases, less the pool's own time: an estimate
+	SavedBasis      Basis
 	BytesRequested  uint64 // sum of poolable requests
 	BytesAllocated  uint64 // sum of blocks the driver created
 	Requested       uint64 // asked for, of what is in use

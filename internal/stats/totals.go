@@ -30,7 +30,7 @@ func (l *ledger) create(o *heap.Object) {
 		c.HitNS += uint64(o.Duration)
 		c.PoolNS += uint64(o.Duration)
 		c.BytesRequested += o.Size
-		l.costs.hit(o.Granted)
+		l.costs.hit(o.Granted, o.Duration)
 		l.steady.Add(true)
 	case wire.OutcomeMiss:
 		c.Misses++
@@ -52,7 +52,7 @@ func (l *ledger) create(o *heap.Object) {
 // allocated counts a block that the driver created, in cost ns.
 func (l *ledger) allocated(bytes uint64, cost uint32) {
 	l.counters.BytesAllocated += bytes
-	l.costs.create(bytes, cost)
+	l.costs.creates.add(bytes, cost)
 	l.driverCreate(cost)
 }
 
@@ -74,6 +74,7 @@ func (l *ledger) driverRelease(cost uint32) {
 }
 
 func (l *ledger) evicted(e wire.EvictView) {
+	l.costs.releases.add(e.Bytes(), e.Cost())
 	l.driverRelease(e.Cost())
 	l.counters.Evictions[reason(uint8(e.Reason()))]++
 }
@@ -110,7 +111,7 @@ func (l *ledger) totals() Totals {
 	t.Slabs, t.SlabBytes, t.SlabFree = heap.Amount(l.Slabs), heap.Amount(l.SlabBytes), heap.Amount(l.Room)
 	t.LiveBuffers, t.CachedBlocks = heap.Amount(l.Live), heap.Amount(l.CachedBlocks)
 	t.SteadyHits, t.SteadyRequests = l.steady.Later()
-	t.SavedNS = l.costs.saved()
+	t.SavedNS, t.SavedBasis = l.costs.saved()
 	t.CreateP50NS, t.CreateP99NS = l.calls.percentile(0.5), l.calls.percentile(0.99)
 	t.DriverCreateP50, t.DriverCreateP99 = l.driver.percentile(0.5), l.driver.percentile(0.99)
 	return t
@@ -175,47 +176,6 @@ func bucketMiddle(i int) uint64 {
 	shift := max(0, i>>histogramBits-1)
 	low := uint64(i-shift<<histogramBits) << shift
 	return low + uint64(1)<<shift/2
-}
-
-// costs measures what the driver takes to create a block, by size class (the power of two above the size), and
-// counts the creates that hits avoided in each class.
-type costs struct {
-	sum, measured, hits [65]uint64
-}
-
-func (c *costs) create(size uint64, ns uint32) {
-	if ns == 0 {
-		return
-	}
-	class := bits.Len64(size)
-	c.sum[class] += uint64(ns)
-	c.measured[class]++
-}
-
-func (c *costs) hit(size uint64) { c.hits[bits.Len64(size)]++ }
-
-// saved returns Σ hits × mean measured create cost of their class. A class in which nothing was measured takes the
-// nearest one that was, the smaller of two equally near: small creates are the cheaper ones, so that the estimate
-// errs towards too little. Without any measurement it is 0.
-func (c *costs) saved() uint64 {
-	var total float64
-	for class, hits := range c.hits {
-		if hits > 0 {
-			total += float64(hits) * c.mean(class)
-		}
-	}
-	return uint64(total)
-}
-
-func (c *costs) mean(class int) float64 {
-	for distance := range len(c.sum) {
-		for _, near := range [2]int{class - distance, class + distance} {
-			if near >= 0 && near < len(c.sum) && c.measured[near] > 0 {
-				return float64(c.sum[near]) / float64(c.measured[near])
-			}
-		}
-	}
-	return 0
 }
 
 // Steady answers how many of the later half of all requests were hits without keeping the requests: it notes the

@@ -1,0 +1,110 @@
+package stats
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// Basis says how far a saving can be trusted.
+type Basis uint8
+
+// The kinds of basis.
+const (
+	Unknown   Basis = iota // nothing was timed
+	AtMost                 // only first calls were timed, which are slow: it may be far less
+	Estimated              // from several timed calls
+)
+
+// costs measures what the driver takes to create and release blocks, and counts what the pool spared it.
+type costs struct {
+	creates, releases timings
+	hits              [65]uint64 // by size class
+	own               uint64     // ns that the program spent in the pool instead: in hits, and in releases into it
+}
+
+func (c *costs) hit(size uint64, duration uint32) {
+	c.hits[bits.Len64(size)]++
+	c.own += uint64(duration)
+}
+
+// saved returns the ns that hits saved in the driver's creates and releases, less the pool's own time: at least 0. It is
+// no more than hits × the largest timed create and release, and a single slow call never decides it, unless the basis is
+// AtMost.
+func (c *costs) saved() (uint64, Basis) {
+	enough, basis := uint64(enoughTimed), Estimated
+	if !c.creates.has(enough) {
+		enough, basis = 1, AtMost
+	}
+	if !c.creates.has(enough) {
+		return 0, Unknown
+	}
+	create, release := c.creates.typical(enough), c.releases.typical(enough)
+	var total float64
+	for class, hits := range c.hits {
+		total += float64(hits) * (float64(create[class]) + float64(release[class]))
+	}
+	return uint64(max(0, total-float64(c.own))), basis
+}
+
+// timings are what one kind of driver call took, by size class (the power of two above the size).
+type timings [65]timing
+
+// timing keeps the latest figures of one size class.
+type timing struct {
+	ns    [8]uint32
+	count uint64 // of all so far
+}
+
+// enoughTimed is how many calls of a size class are needed to tell a usual one from a slow first one.
+const enoughTimed = 2
+
+// add takes a call in ns; 0 means that it was not measured.
+func (t *timings) add(size uint64, ns uint32) {
+	if ns == 0 {
+		return
+	}
+	c := &t[bits.Len64(size)]
+	c.ns[c.count%uint64(len(c.ns))] = ns
+	c.count++
+}
+
+// has reports whether any class has enough figures.
+func (t *timings) has(enough uint64) bool {
+	return slices.ContainsFunc(t[:], func(c timing) bool { return c.count >= enough })
+}
+
+// typical returns the ns of a usual call by class: the lower median of the latest, and no more than that of any larger
+// class. A class that has not enough takes the nearest that has, the smaller of two equally near. Without any, all are 0.
+func (t *timings) typical(enough uint64) (ns [65]uint32) {
+	var own [65]uint32
+	least := ^uint32(0)
+	for class := len(t) - 1; class >= 0; class-- {
+		if t[class].count >= enough {
+			least = min(least, t[class].median())
+			own[class] = least
+		}
+	}
+	for class := range ns {
+		ns[class] = nearest(&own, class)
+	}
+	return ns
+}
+
+func nearest(known *[65]uint32, class int) uint32 {
+	for distance := range len(known) {
+		for _, near := range [2]int{class - distance, class + distance} {
+			if near >= 0 && near < len(known) && known[near] > 0 {
+				return known[near]
+			}
+		}
+	}
+	return 0
+}
+
+// median returns the lower one of the latest figures.
+func (c *timing) median() uint32 {
+	latest := c.ns
+	n := min(c.count, uint64(len(latest)))
+	slices.Sort(latest[:n])
+	return latest[(n-1)/2]
+}
