@@ -34,7 +34,12 @@ WARNINGS := -Wall -Wextra -Werror -Wpedantic -Wshadow -Wstrict-prototypes -Wmiss
 PROGRAM_FLAGS := -std=c11 -O2 -g -Iexamples -Itest/programs $(WARNINGS)
 SHIM_FLAGS := -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -pthread $(WARNINGS)
 SHIM_LINK := -shared -static-libgcc -Wl,--version-script=shim/shim.map -Wl,-z,now -Wl,-z,defs -Wl,-z,nodelete \
-	-Wl,-Bsymbolic-functions -ldl
+	-Wl,-Bsymbolic-functions -Wl,-soname,libgpumemtop.so -ldl
+
+# No preempting signals, and no descriptor kept open to read the control group's limit.
+CORE_GODEBUG := asyncpreemptoff=1,containermaxprocs=0,updatemaxprocs=0
+# Go's runtime has its threads from the shim: intercept/threads.c.
+CORE_LINK = -Wl,--version-script=$(CURDIR)/intercept/intercept.map -Wl,--wrap=pthread_create -L$(CURDIR)/build -l:libgpumemtop.so
 
 # As tracer/kernel/kernel.go compiles it; -g gives the kernel its types.
 BPF_FLAGS := -target bpf -D__TARGET_ARCH_x86 -std=gnu11 -O2 -g -ffreestanding -Iinternal/wire -I/usr/include/x86_64-linux-gnu \
@@ -99,9 +104,9 @@ build/libgpumemtop.so: $(SHIM_SOURCES) $(SHIM_HEADERS) shim/shim.map Makefile | 
 	$(CC) $(SHIM_FLAGS) $(SHIM_SOURCES) $(SHIM_LINK) -o $@
 
 # go build itself finds out what changed.
-build/libgpumemtop-core.so: FORCE | build/deps.stamp
+build/libgpumemtop-core.so: FORCE build/libgpumemtop.so | build/deps.stamp
 	$(GO) build -buildmode=c-shared -buildvcs=false -trimpath \
-		-ldflags='-s -w -X=runtime.godebugDefault=asyncpreemptoff=1 -extldflags=-Wl,--version-script=$(CURDIR)/intercept/intercept.map' -o $@ ./intercept
+		-ldflags='-s -w -X=runtime.godebugDefault=$(CORE_GODEBUG) -extldflags "$(CORE_LINK)"' -o $@ ./intercept
 
 # Copied only when different, so that an unchanged library does not rebuild the command.
 internal/session/payload/lib/%.so: build/%.so

@@ -6,6 +6,7 @@ package main
 import "C"
 
 import (
+	"runtime"
 	"unsafe"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
@@ -36,6 +37,7 @@ func gmt_core_start(config *C.struct_gmtconfig, callbacks *C.struct_gmt_callback
 	if err != nil {
 		return failed
 	}
+	runtime.GOMAXPROCS(C.GMT_CORE_PROCESSORS)
 	core = b
 	go listen(wire.NewMailbox(unsafe.Pointer(region)), *callbacks)
 	return 0

@@ -73,6 +73,7 @@ type Model struct {
 	chosen      choice
 	awaited     awaited
 	shownDevice Device
+	unpooled    Unpooled
 
 	events, lost, lostUses uint64
 }
@@ -202,6 +203,7 @@ func (m *Model) rare(p *process, r *wire.Record) {
 			return
 		}
 		m.marks.add(m.heap.Now, r.Kind, diagText(r))
+		m.unpooled.note(r.AsDiag().Diag(), r.Payload)
 	case wire.KindExit:
 		m.exit(p, r)
 	default: // threads, modules and queues show nowhere
@@ -317,6 +319,15 @@ func (m *Model) turn(time uint64) {
 
 // sample reads the gauges.
 func (m *Model) sample() Sample { return m.ledger.sample(m.spread()) }
+
+func (u *Unpooled) note(kind wire.Diag, why []byte) {
+	if kind != wire.DiagTransparent && kind != wire.DiagPanic {
+		return
+	}
+	if u.Times++; u.Times == 1 {
+		u.Why = callsite.Clean(why)
+	}
+}
 
 func diagText(r *wire.Record) string {
 	word := r.AsDiag().Diag().String()

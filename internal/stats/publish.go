@@ -36,6 +36,7 @@ func (m *Model) Snapshot() *Snapshot {
 		Lost:          m.lost,
 		LostUses:      m.lostUses,
 		Unknown:       m.heap.Unknown,
+		Unpooled:      m.unpooled,
 	}
 	s.Auto = m.steered()
 	if m.ghosts != nil {

@@ -36,6 +36,7 @@ type Snapshot struct {
 	Lost          uint64    // events that did not fit a ring
 	LostUses      uint64    // of these, uses
 	Unknown       uint64    // events about objects that were never seen created
+	Unpooled      Unpooled  // processes without a pool though they should have one
 }
 
 // Bounds of the lists in a snapshot.
@@ -43,6 +44,12 @@ const (
 	HistoryMax = 600
 	MarksMax   = 64
 )
+
+// Unpooled counts times that a process's pool was off, and says why it was the first time.
+type Unpooled struct {
+	Times uint64
+	Why   string
+}
 
 // Device is the first device that the program made a context for.
 type Device struct {

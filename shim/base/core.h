@@ -13,6 +13,9 @@
 
 #include "../../internal/wire/event.h"
 
+/* Go threads of the core that run at once. More than processors: a thread of the program that has returned holds one a while. */
+#define GMT_CORE_PROCESSORS 8
+
 struct gmt_request {
 	uint64_t size;
 	uint64_t max;   /* largest block that the driver creates in this class */

@@ -12,6 +12,7 @@
 #include "../pool/evict.h"
 #include "../pool/frag_stats.h"
 #include "preload.h"
+#include "room.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -184,7 +185,8 @@ static void load_core(const char *dir)
 	struct gmt_dispositions handlers;
 	gmt_signals_block(&mask);
 	gmt_signals_save(&handlers);
-	void *library = path_in(path, sizeof path, dir, GMT_CORE_NAME) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+	const char *why = gmt_room_make();
+	void *library = !why && path_in(path, sizeof path, dir, GMT_CORE_NAME) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
 	bool ok = library && core_functions(library) &&
 		  gmt_session.core.start(&gmt_session.config, &callbacks, gmt_session.region) == 0;
 	void *inside = NULL;
@@ -195,7 +197,8 @@ static void load_core(const char *dir)
 		atomic_store(&gmt_session.pooling, 1);
 		return;
 	}
-	const char *why = library ? "the allocator did not start" : dlerror();
+	if (!why)
+		why = library ? "the allocator did not start" : dlerror();
 	gmt_diag(GMT_DIAG_TRANSPARENT, why ? why : "the allocator could not be loaded");
 }
 

@@ -111,6 +111,23 @@ $(env true 2>&1)end" >"$2") >/dev/null 2>&1 & :`
 	}
 }
 
+// A program that is refused threads, or has little address space, ends as it does alone.
+func TestLittleRoom(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{fault("barred"), "64", "500"}, "hit rate   99."},
+		{[]string{"prlimit", "--as=1000000000", example("leak"), "5", "1M"}, "no pool in 1 process: the allocator needs 4 GiB"},
+	} {
+		bare := runBare(t, c.args...)
+		here := run(t, command{args: slices.Concat([]string{gpumemtop(), "--headless", "--policy", "futhark", "--"}, c.args)})
+		if difference := differs(bare, here); difference != "" || !contains(here.stderr, c.says) {
+			t.Errorf("%s: %s\n%s", c.args, difference, here.stderr)
+		}
+	}
+}
+
 // However a program installs a handler, it does not run on the core's small stacks.
 func TestHandlersHaveTheirStack(t *testing.T) {
 	for _, way := range []string{"ssignal", "sigset", "dlsym", "syscall"} {

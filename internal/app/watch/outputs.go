@@ -14,6 +14,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -249,8 +250,11 @@ func (o *Outputs) Summarize(last *stats.Snapshot, about func(*stats.Snapshot) re
 	}
 }
 
-// Announce says what the simulations found, where the trace is, and what Close returned.
+// Announce says where there was no pool, what the simulations found, where the trace is, and what Close returned.
 func (o *Outputs) Announce(last *stats.Snapshot, messages []string) {
+	if u := last.Unpooled; u.Times > 0 {
+		o.Notes.Add(fmt.Sprintf("no pool in %s: %s", units.Plural(u.Times, "process", "processes"), u.Why))
+	}
 	if text := ghostNote(last.Ghosts); text != "" {
 		o.Notes.Add(text)
 	}

@@ -1,0 +1,85 @@
+/* test_room.c: processes that the core does not fit into. */
+#define _GNU_SOURCE
+#include "harness.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+static void refuse_threads(void)
+{
+	struct sock_filter filter[] = { /* the flags of clone3 are out of reach: the C library then calls clone */
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args)),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {.len = sizeof filter / sizeof *filter, .filter = filter};
+	EQUAL(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	EQUAL(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+/* Leaves a limit of address space or of data that is above what is used by that many MiB. */
+static void leave(const char *field, int limit, unsigned long long mebibytes)
+{
+	char line[256];
+	unsigned long long kibibytes = 0;
+	FILE *status = fopen("/proc/self/status", "re");
+	CHECK(status);
+	while (fgets(line, sizeof line, status))
+		if (strncmp(line, field, strlen(field)) == 0)
+			kibibytes = strtoull(line + strlen(field), NULL, 10);
+	fclose(status);
+	CHECK(kibibytes > 0);
+	rlim_t most = (kibibytes << 10) + (mebibytes << 20);
+	EQUAL(setrlimit((__rlimit_resource_t)limit, &(struct rlimit){most, most}), 0);
+}
+
+static void refuse_address_space(void)
+{
+	leave("VmSize:", RLIMIT_AS, 2048);
+}
+
+static void refuse_data(void)
+{
+	leave("VmData:", RLIMIT_DATA, 256);
+}
+
+static void only_watched(void (*refuse)(void), const char *why)
+{
+	session_open((struct options){0});
+	refuse();
+	world.context = new_context();
+	for (int i = 0; i < 3; i++)
+		OK(clReleaseMemObject(new_buffer(1000)));
+	EQUAL(fake.creates, 3);
+	EQUAL(fake.releases, 3);
+	EQUAL(events(GMT_KIND_CREATE), 3);
+	EQUAL(diags(GMT_DIAG_TRANSPARENT), 1);
+	CHECK(strstr(first_text(GMT_KIND_DIAG), why));
+	OK(clReleaseContext(world.context));
+}
+
+TEST(without_threads_it_only_watches)
+{
+	only_watched(refuse_threads, "16 threads");
+}
+
+TEST(without_address_space_it_only_watches)
+{
+	only_watched(refuse_address_space, "address space");
+}
+
+TEST(without_data_it_only_watches)
+{
+	only_watched(refuse_data, "memory to map");
+}
