@@ -219,6 +219,12 @@ func Describe(name string) (Description, bool) {
 	return d, true
 }
 
+// Carves reports whether a policy cuts slabs into sub-allocations.
+func Carves(name string) bool {
+	k := find(name)
+	return k != nil && k.carver != nil
+}
+
 // New returns a policy with its default limits changed by settings. An unknown policy, or a limit that it does not
 // obey, that is out of range or contradicts another one, is an error that says what there is.
 func New(name string, settings []Setting) (*Pool, error) {

@@ -30,7 +30,7 @@ const (
 // rules look for one problem each, in the order of importance within a severity.
 var rules = []func(*run, *Analysis) (Diagnosis, bool){
 	mistakesFound, memoryGrows, neverReleased, lostEvents, deviceFull, hitRateIsLow, policyNone, couldBeHoisted, heldTooLong,
-	wasteIsHigh, poolIsFragmented,
+	wasteIsHigh, poolIsFragmented, nothingCarved,
 }
 
 // diagnose applies the rules. The most important diagnosis comes first.
@@ -291,6 +291,9 @@ func wasteIsHigh(x *run, a *Analysis) (Diagnosis, bool) {
 }
 
 func poolIsFragmented(x *run, a *Analysis) (Diagnosis, bool) {
+	if x.snapshot.WholeBlocks != "" {
+		return Diagnosis{}, false // slabs cannot help
+	}
 	free := a.Peak.Reserved - min(a.Peak.InUse, a.Peak.Reserved)
 	l := &a.Timeline
 	if a.Peak.InUse == 0 || len(l.Fragmentation) == 0 {
@@ -305,5 +308,16 @@ func poolIsFragmented(x *run, a *Analysis) (Diagnosis, bool) {
 		Text: fmt.Sprintf("at the peak %s was free beside %s in use, no piece larger than %s of it: check with gpumemtop replay --policy slab "+
 			"whether sub-allocations fit better", units.FormatLong(free), units.FormatLong(a.Peak.InUse),
 			units.Percent(1-l.Fragmentation[at], free)),
+	}, true
+}
+
+// nothingCarved finds a policy that cannot do its work.
+func nothingCarved(x *run, _ *Analysis) (Diagnosis, bool) {
+	why := x.snapshot.CarvesNothing()
+	if why == "" {
+		return Diagnosis{}, false
+	}
+	return Diagnosis{
+		Severity: Advice, Title: x.snapshot.Policy + " makes no sub-allocations", Text: why + ": choose a policy of whole blocks (--policy futhark)",
 	}, true
 }

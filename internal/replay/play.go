@@ -264,7 +264,7 @@ func (r *player) holds(name string) bool {
 func (r *player) sum() Result {
 	out := r.result
 	f := &r.script.facts
-	out.Processes, out.Requests, out.Unpooled, out.Before, out.Lost = int(f.processes), f.requests, f.unpooled, f.before, f.lost
+	out.Processes, out.Requests, out.Whole, out.Unpooled, out.Before, out.Lost = int(f.processes), f.requests, f.whole, f.unpooled, f.before, f.lost
 	if !r.options.AsRecorded {
 		out.Switches = f.switches
 	}

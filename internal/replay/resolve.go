@@ -165,8 +165,12 @@ func (r *resolver) create(o *recordedProcess, record *wire.Record, ops []op) []o
 	f.requests++
 	slot := r.slot()
 	o.objects[e.Object()] = slot
+	class := r.classOf(o, e)
+	if marks&whole != 0 || r.script.classes[class].request.Align == 0 {
+		f.whole++
+	}
 	return r.request(o, t, e, ops, op{
-		code: opCreate, time: moment(e.Start()), size: max(e.Requested(), 1), slot: slot, class: r.classOf(o, e), tag: allocator.Tag(e.Tag()), mark: marks,
+		code: opCreate, time: moment(e.Start()), size: max(e.Requested(), 1), slot: slot, class: class, tag: allocator.Tag(e.Tag()), mark: marks,
 	})
 }
 

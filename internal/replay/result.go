@@ -17,6 +17,7 @@ type Result struct {
 	Processes int
 
 	Requests         uint64 // poolable, in the recording
+	Whole            uint64 // of these, that no part of a slab could serve
 	Unpooled         uint64 // creates of the recording that were not, and are left out
 	Before           uint64 // buffers from before the recording of which no more is known; they are left out, too
 	Failures         uint64 // requests that found no memory
@@ -53,6 +54,9 @@ type Result struct {
 	Recorded struct{ Hits, Misses uint64 } // by the policy that was recorded
 	Lost     uint64                        // events that the recording misses
 }
+
+// Carves reports whether the policy cuts slabs into sub-allocations.
+func (r *Result) Carves() bool { return allocator.Carves(r.Policy) }
 
 // HitRate returns hits / (hits + misses), 0 without a request.
 func (r *Result) HitRate() float64 { return rate(r.Hits, r.Hits+r.Misses) }

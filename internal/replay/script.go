@@ -105,6 +105,7 @@ type change struct {
 type facts struct {
 	processes        uint32
 	requests         uint64 // that a policy was asked
+	whole            uint64 // of these, that no part of a slab could serve
 	unpooled, before uint64 // creates that none was asked, of these from before the recording
 	hits, misses     uint64
 	lost             uint64 // events

@@ -22,6 +22,7 @@ type ReplaySummary struct {
 	Capacity                       uint64            `json:"capacity"` // of each process; 0: any
 	Processes                      int               `json:"process_count"`
 	Requests                       uint64            `json:"requests"`                 // poolable: hits, misses, direct and failures
+	NeedBlocks                     uint64            `json:"need_blocks"`              // of these, that no part of a slab could serve
 	Unpooled                       uint64            `json:"unpooled"`                 // creates that no policy sees, left out
 	Before                         uint64            `json:"before,omitempty"`         // buffers from before the recording, left out
 	Failures                       uint64            `json:"failures"`                 // requests that found no memory
@@ -78,7 +79,7 @@ type DeviceCost struct {
 // that were recorded.
 func ReplayJSON(w io.Writer, r *replay.Result, device string) error {
 	s := ReplaySummary{
-		Policy: r.Policy, Limits: recording.Limits{}, Capacity: r.Capacity, Processes: r.Processes, Requests: r.Requests,
+		Policy: r.Policy, Limits: recording.Limits{}, Capacity: r.Capacity, Processes: r.Processes, Requests: r.Requests, NeedBlocks: r.Whole,
 		Unpooled: r.Unpooled, Before: r.Before, Failures: r.Failures, Direct: r.Direct, Switches: r.Switches, Hits: r.Hits, Misses: r.Misses, HitRate: r.HitRate(), SteadyHitRate: r.SteadyHitRate(),
 		MissReasons: map[string]uint64{}, DriverCreates: r.DriverCreates, DriverCreatesAvoided: r.Hits, Evictions: r.Evictions,
 		BytesRequested: r.BytesRequested, BytesAllocated: r.BytesAllocated, PeakInUse: r.PeakInUse, PeakReserved: r.PeakReserved,
@@ -109,7 +110,7 @@ func whole(ns float64) uint64 { return uint64(min(max(ns, 0), 1<<62) + 0.5) }
 func ReplayText(w io.Writer, r *replay.Result, recorded, device string) error {
 	var b bytes.Buffer
 	units.Pairs(&b, [][2]string{
-		{"policy", r.Policy},
+		{"policy", replayedText(r)},
 		{"hit rate", fmt.Sprintf("%s of %s, steady %s; as recorded with %s %s", units.Percent(r.HitRate(), r.Hits+r.Misses),
 			units.Count(r.Hits+r.Misses, "request"), units.Percent(r.SteadyHitRate(), r.SteadyRequests), units.Clean(recorded), units.Percent(r.RecordedHitRate(), r.Recorded.Hits+r.Recorded.Misses))},
 		{"misses", missText(r)},
@@ -128,6 +129,14 @@ func ReplayText(w io.Writer, r *replay.Result, recorded, device string) error {
 		return fmt.Errorf("write replay: %w", err)
 	}
 	return nil
+}
+
+// replayedText names the policy, and says how often it could not do its work.
+func replayedText(r *replay.Result) string {
+	if r.Whole == 0 || !r.Carves() {
+		return r.Policy
+	}
+	return fmt.Sprintf("%s: %d of %s need a block of their own", r.Policy, r.Whole, units.Count(r.Requests, "request"))
 }
 
 func missText(r *replay.Result) string {

@@ -59,7 +59,7 @@ func TestReplayJSON(t *testing.T) {
 	want := strings.Fields(`bytes_allocated bytes_cached bytes_cached_before_end bytes_cooling bytes_requested capacity create_ns_simulated device
 		device_cost direct driver_creates_avoided driver_creates_poolable driver_ns_simulated evictions external_fragmentation_before_end
 		external_fragmentation_quadratic_before_end external_fragmentation_root_before_end failures
-		hit_rate hits in_use_poolable limit_changes limit_changes_left_out limits lost_events miss_reasons misses part_ns_simulated peak_in_use_poolable peak_reserved_poolable policy
+		hit_rate hits in_use_poolable limit_changes limit_changes_left_out limits lost_events miss_reasons misses need_blocks part_ns_simulated peak_in_use_poolable peak_reserved_poolable policy
 		process_count recorded_hits recorded_misses release_ns_simulated requests rescued saved_ns_simulated slabs_before_end
 		steady_hit_rate touch_ns_simulated unpooled waste_at_peak waste_poolable`)
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(got))); diff != "" {

@@ -15,6 +15,7 @@ type Summary struct {
 	Policy         string            `json:"policy"`                    // at the end
 	FormerPolicies []string          `json:"former_policies,omitempty"` // that the program had before, oldest first
 	Limits         recording.Limits  `json:"limits"`
+	WholeBlocks    string            `json:"whole_blocks,omitempty"` // why no policy can cut slabs into sub-allocations
 	Hits           uint64            `json:"hits"`
 	Misses         uint64            `json:"misses"`
 	HitRate        float64           `json:"hit_rate"`
@@ -114,7 +115,7 @@ type TagSummary struct {
 func NewSummary(s *stats.Snapshot) Summary {
 	t := &s.Totals
 	summary := Summary{
-		Policy: s.Policy, FormerPolicies: s.Change.Former, Limits: recording.Limits{},
+		Policy: s.Policy, FormerPolicies: s.Change.Former, Limits: recording.Limits{}, WholeBlocks: s.WholeBlocks,
 		Hits: t.Hits, Misses: t.Misses, HitRate: t.HitRate(), SteadyHitRate: t.SteadyHitRate(),
 		MissReasons: map[string]uint64{}, DriverCreates: t.DriverCreates, DriverReleases: t.DriverReleases,
 		BytesRequested: t.BytesRequested, BytesAllocated: t.BytesAllocated, InUse: t.InUse,

@@ -11,7 +11,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// policyText names the policy of a run, those that it had before, and how much it keeps at most.
+// policyText names the policy of a run, those that it had before, how much it keeps at most, and why it cannot do its work.
 func policyText(s *stats.Snapshot) string {
 	text := units.Clean(s.Policy)
 	if text == "" {
@@ -25,6 +25,9 @@ func policyText(s *stats.Snapshot) string {
 	}
 	if most, known := s.CachedMost(); known {
 		text += ", at most " + units.FormatLong(most) + " cached"
+	}
+	if why := s.CarvesNothing(); why != "" {
+		text += "; no sub-allocations: " + why
 	}
 	return text
 }

@@ -26,6 +26,13 @@ func TestPolicy(t *testing.T) {
 	if s.Auto.Steers = false; strings.Contains(policyText(s), "auto") {
 		t.Errorf("%q, but the policy was changed", policyText(s))
 	}
+	carves := &stats.Snapshot{Policy: "slab", WholeBlocks: "why"}
+	if got, want := policyText(carves), "slab; no sub-allocations: why"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if carves.Policy = "futhark"; policyText(carves) != "futhark" {
+		t.Errorf("%q, but futhark makes none", policyText(carves))
+	}
 	if got := policyText(&stats.Snapshot{}); got != "unknown" {
 		t.Errorf("%q", got)
 	}

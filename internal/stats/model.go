@@ -76,6 +76,7 @@ type Model struct {
 	unpooled    Unpooled
 
 	events, lost, lostUses uint64
+	wholeBlocks            string // see Snapshot.WholeBlocks
 }
 
 // New returns a model that has seen nothing yet.
@@ -201,6 +202,9 @@ func (m *Model) rare(p *process, r *wire.Record) {
 		if r.AsDiag().Diag().Finding() {
 			m.find(p, r)
 			return
+		}
+		if r.AsDiag().Diag() == wire.DiagWholeBlocks {
+			m.wholeBlocks = callsite.Clean(r.Payload)
 		}
 		m.marks.add(m.heap.Now, r.Kind, diagText(r))
 		m.unpooled.note(r.AsDiag().Diag(), r.Payload)

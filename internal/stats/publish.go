@@ -35,6 +35,7 @@ func (m *Model) Snapshot() *Snapshot {
 		Events:        m.events,
 		Lost:          m.lost,
 		LostUses:      m.lostUses,
+		WholeBlocks:   m.wholeBlocks,
 		Unknown:       m.heap.Unknown,
 		Unpooled:      m.unpooled,
 	}

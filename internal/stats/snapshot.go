@@ -5,6 +5,7 @@ package stats
 import (
 	"math"
 
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -35,8 +36,17 @@ type Snapshot struct {
 	Events        uint64    // folded so far
 	Lost          uint64    // events that did not fit a ring
 	LostUses      uint64    // of these, uses
+	WholeBlocks   string    // why nothing was cut from slabs, in some process; empty: nothing spoke against it
 	Unknown       uint64    // events about objects that were never seen created
 	Unpooled      Unpooled  // processes without a pool though they should have one
+}
+
+// CarvesNothing returns why the policy cannot cut slabs as it should; empty: nothing speaks against it, or it has none.
+func (s *Snapshot) CarvesNothing() string {
+	if !allocator.Carves(s.Policy) {
+		return ""
+	}
+	return s.WholeBlocks
 }
 
 // Bounds of the lists in a snapshot.

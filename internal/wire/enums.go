@@ -273,7 +273,7 @@ func (v TagMode) String() string {
 	return strconv.Itoa(int(v))
 }
 
-// Diag: What the shim noticed. From UNKNOWN_MEMORY on these are mistakes of the program.
+// Diag: What the shim noticed. From UNKNOWN_MEMORY to STALE_ARGUMENT these are mistakes of the program.
 type Diag uint8
 
 const (
@@ -289,9 +289,10 @@ const (
 	DiagStillMapped     Diag = 9  // the last release of memory that is mapped
 	DiagStaleRead       Diag = 10 // certain: a command reads a recycled block that nothing has written since its create
 	DiagStaleArgument   Diag = 11 // a kernel that cannot write it was given such a block: it reads it, or ignores it
+	DiagWholeBlocks     Diag = 12 // no sub-allocations from here on, in this context and those like it; the text says why
 )
 
-var namesDiag = [...]string{"transparent", "forked", "second loader", "panic", "tags full", "unknown memory", "double release", "use after release", "wrong context", "still mapped", "stale read", "stale argument"}
+var namesDiag = [...]string{"transparent", "forked", "second loader", "panic", "tags full", "unknown memory", "double release", "use after release", "wrong context", "still mapped", "stale read", "stale argument", "whole blocks"}
 
 // String returns the word that screens and reports use.
 func (v Diag) String() string {

@@ -178,7 +178,7 @@ enum gmttagmode {
 	GMT_TAGS_THREAD = 4,
 };
 
-/* What the shim noticed. From UNKNOWN_MEMORY on these are mistakes of the program. */
+/* What the shim noticed. From UNKNOWN_MEMORY to STALE_ARGUMENT these are mistakes of the program. */
 enum gmtdiag {
 	GMT_DIAG_TRANSPARENT = 0,       /* pooling is off for this process; the text says why */
 	GMT_DIAG_FORKED = 1,            /* a forked child is not watched */
@@ -192,6 +192,7 @@ enum gmtdiag {
 	GMT_DIAG_STILL_MAPPED = 9,      /* the last release of memory that is mapped */
 	GMT_DIAG_STALE_READ = 10,       /* certain: a command reads a recycled block that nothing has written since its create */
 	GMT_DIAG_STALE_ARGUMENT = 11,   /* a kernel that cannot write it was given such a block: it reads it, or ignores it */
+	GMT_DIAG_WHOLE_BLOCKS = 12,     /* no sub-allocations from here on, in this context and those like it; the text says why */
 };
 
 /* What is done to a recycled block before the program gets it. */

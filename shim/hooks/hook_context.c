@@ -3,6 +3,7 @@
 #include "../base/dispatch.h"
 #include "../entry/start.h"
 #include "../pool/budget.h"
+#include "../pool/images.h"
 #include "../pool/release.h"
 #include "../registry/object.h"
 #include "../registry/objects.h"
@@ -100,6 +101,9 @@ static void context_created(cl_context handle)
 		context->align = alignment(devices[0]);
 	if (bytes >= sizeof devices[0]) {
 		context->device = devices[0];
+		/* For replay, which asks what slabs could have served. */
+		if (context->align && gmt_session.config.uses && !gmt_images_allow_suballoc(context))
+			context->align = 0;
 		write_device(context, devices[0]);
 	}
 	write_context(context, GMT_LIFE_CREATE, context->object.id);

@@ -7,6 +7,7 @@
 #include "images.h"
 
 #include "../base/dispatch.h"
+#include "../base/ring.h"
 
 #include <link.h>
 #include <string.h>
@@ -184,6 +185,14 @@ static bool refuses(const struct gmt_context *context)
 	return refused;
 }
 
+/* Once. */
+static void write_refusal(void)
+{
+	static atomic_flag written = ATOMIC_FLAG_INIT;
+	if (!atomic_flag_test_and_set(&written))
+		gmt_diag(GMT_DIAG_WHOLE_BLOCKS, "this driver refuses images of sub-buffers, and the program can create images");
+}
+
 bool gmt_images_allow_suballoc(struct gmt_context *context)
 {
 	uint8_t images = atomic_load_explicit(&context->images, memory_order_relaxed);
@@ -196,6 +205,8 @@ bool gmt_images_allow_suballoc(struct gmt_context *context)
 	bool same = atomic_load(&known) && atomic_load(&first) == context->device;
 	images = same ? (uint8_t)(atomic_load(&known) - 1) : refuses(context) ? GMT_IMAGES_OF_BUFFERS_ONLY : GMT_IMAGES_OF_SUBBUFFERS;
 	atomic_store(&context->images, images);
+	if (images == GMT_IMAGES_OF_BUFFERS_ONLY)
+		write_refusal();
 	if (!atomic_load(&known)) {
 		atomic_store(&first, context->device);
 		atomic_store(&known, 1 + images);

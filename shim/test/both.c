@@ -57,7 +57,7 @@ static void *create_and_release(void *started)
 /* What hooks call changes from the loader's entries to its table while they run. */
 TEST(hammer_the_start_of_a_loader)
 {
-	session_open((struct options){.observe = true});
+	session_open((struct options){.observe = true, .nouses = true});
 	session_start();
 	pthread_t threads[THREADS];
 	CHECK(pthread_barrier_init(&together, NULL, THREADS) == 0);

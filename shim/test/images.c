@@ -18,8 +18,11 @@ static bool gets_a_part(void)
 TEST(a_program_that_makes_images_gets_no_parts)
 {
 	fake.imagesofwholes = 1;
-	begin_carved((struct options){0});
+	begin_carved((struct options){.nouses = true});
 	CHECK(!gets_a_part());
+	CHECK(!gets_a_part());
+	EQUAL(last_event(GMT_KIND_DEVICE).tag, ALIGNMENT); /* looked at late, where nothing is recorded */
+	EQUAL(events(GMT_KIND_DIAG), 1);
 	end_clean();
 	EQUAL(clCreateImage(NULL, 0, NULL, NULL, NULL, NULL) != NULL, 0);
 }

@@ -78,6 +78,9 @@ TEST(no_parts_where_images_of_them_are_refused)
 		OK(clReleaseMemObject(image));
 		OK(clReleaseMemObject(buffer));
 	}
+	EQUAL(last_event(GMT_KIND_DEVICE).tag, 0); /* as a recording says it */
+	EQUAL(events(GMT_KIND_DIAG), 1);
+	EQUAL(last_event(GMT_KIND_DIAG).op, GMT_DIAG_WHOLE_BLOCKS);
 	end_clean();
 }
 
