@@ -50,8 +50,8 @@ func newTune() *cobra.Command {
 			"the choice made without one recording, or without half of a single one, on the part left out: where it does badly,\n" +
 			"it over-fits.\n\n" +
 			"With a program after --, tune records the program, without a pool to learn the driver's costs and as it would run,\n" +
-			"searches, and runs it again with the recommendation to measure the gain. The program's input is empty and its\n" +
-			"output is hidden. Ctrl-C ends the search with the best so far. The exit status is 1 if nothing keeps to\n" +
+			"searches, and runs it again with the recommendation to measure the gain, also against the bare program as compare\n" +
+			"does, for at most --budget. The program's input is empty and its output is hidden. Ctrl-C ends the search with the best so far. The exit status is 1 if nothing keeps to\n" +
 			"--max-memory.",
 		Annotations: map[string]string{usageKey: "gpumemtop tune [flags] FILE...\ngpumemtop tune [flags] -- CMD [ARGS...]"},
 		Example: "  gpumemtop tune run.gmt --write tuned.toml          what suits this run?\n" +

@@ -11,6 +11,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/attach"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/compare"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/dashboard"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
@@ -167,6 +168,40 @@ func newFit() *cobra.Command {
 			return err
 		}
 		result, err := fit.Find(&o, args)
+		switch {
+		case err != nil:
+			return err
+		case format == "json":
+			return console.WriteJSON(cmd.OutOrStdout(), result)
+		}
+		return result.WriteText(cmd.OutOrStdout())
+	})
+}
+
+func newCompare() *cobra.Command {
+	o, format := compare.Options{Setup: defaultSetup(), Runs: compare.DefaultRuns}, "text"
+	return newCommand(&cobra.Command{
+		Use:   "compare [flags] [--] CMD [ARGS...]",
+		Short: "Measure how much faster a program is with the pool",
+		Long: "Runs a program without gpumemtop and with the pool in turn, and shows the median times, how many times as fast\n" +
+			"it is, and an interval for that. The interval is of order statistics: it assumes nothing about the times. Memory is\n" +
+			"what the program requested at its peak, and what the pool reserved. Other work on the machine affects the times. A\n" +
+			"first run that does not count warms up caches. The program's input is empty and its output is hidden; it must end\n" +
+			"with status 0.",
+		Annotations: map[string]string{usageKey: "gpumemtop compare [flags] [--] CMD [ARGS...]"},
+		Example: "  gpumemtop compare ./blur 4096                      is the pool worth it?\n" +
+			"  gpumemtop compare --policy slab --runs 20 ./blur   … another policy, more precisely\n" +
+			"  gpumemtop compare --budget 1m --format json ./blur",
+		Args: cobra.ArbitraryArgs,
+	}, fields{"runs": &o.Runs, "budget:compare": &o.Budget, "format": &format}.
+		with(fixedPolicy(&o.Setup.Choice)).with(siteFields(&o.Setup)), func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return errors.New("no program to compare: gpumemtop compare CMD [ARGS...]")
+		}
+		if err := analyze.CheckFormat(format, analyze.TextFormats); err != nil {
+			return err
+		}
+		result, err := compare.Program(&o, args)
 		switch {
 		case err != nil:
 			return err

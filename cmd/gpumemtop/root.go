@@ -17,7 +17,7 @@ func newRoot() *cobra.Command {
 	root := newRun()
 	root.Version = versionText()
 	root.SetVersionTemplate("{{.Version}}")
-	addGroup(root, "Commands that run or watch programs", newRecord(), newAttach(attach.StartTracer), newFit())
+	addGroup(root, "Commands that run or watch programs", newRecord(), newAttach(attach.StartTracer), newCompare(), newFit())
 	addGroup(root, "Commands that read recordings",
 		newView(), newReport(), newInfo(), newDiff(), newCheck(), newExport(), newImport(), newTrim(), newMerge())
 	addGroup(root, "Commands that find something better", newReplay(), newTune(), newAdvise(), newPlan())

@@ -74,6 +74,8 @@ var settings = []setting{
 	{"platform", "", "", "NAME", groupMeasuring, false, "only platforms with this in their name, in any case"},
 	{"max", "probe", "", "SIZE", groupMeasuring, false, "the largest buffer; never more than a quarter of the device's maximum"},
 	{"budget", "probe", "", "TIME", groupMeasuring, false, "how long to measure all devices together, 100ms to 1h, besides loading drivers"},
+	{"runs", "", "", "N", groupMeasuring, false, "pairs of runs, 1 to 1000; fewer than 6 give an interval of less than 95 %"},
+	{"budget", "compare", "", "TIME", groupMeasuring, false, "begin no pair of runs after this time; 0s: no limit"},
 	{"since", "", "", "TIME", groupPart, false, "from this time after the start, for example 2.5s or 1m; earlier state is carried over"},
 	{"until", "", "", "TIME", groupPart, false, "up to this time after the start; 0s: to the end"},
 	{"process", "", "", "PID", groupPart, false, "one process: its process id, its number in the recording after a #, or all processes of the program of this name"},

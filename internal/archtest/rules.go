@@ -238,6 +238,9 @@ var Places = map[string]Place{
 	"internal/app/fit": {May: []string{
 		"internal/app/console", "internal/app/limits", "internal/app/repeat", "internal/app/watch", "internal/units",
 	}},
+	"internal/app/compare": {May: []string{
+		"internal/app/console", "internal/app/limits", "internal/app/repeat", "internal/app/watch", "internal/units",
+	}},
 	"internal/app/analyze": {May: []string{
 		"internal/advise", "internal/advise/merging", "internal/analysis", "internal/app/console", "internal/app/files",
 		"internal/app/limits", "internal/app/watch", "internal/callsite", "internal/check", "internal/devicebench",
@@ -250,8 +253,8 @@ var Places = map[string]Place{
 		"internal/wire", "ui",
 	}},
 	"internal/app/tune": {May: []string{
-		"internal/app/analyze", "internal/app/console", "internal/app/files", "internal/app/limits", "internal/app/repeat",
-		"internal/app/watch", "internal/export", "internal/recording", "internal/replay", "internal/tune",
+		"internal/app/analyze", "internal/app/compare", "internal/app/console", "internal/app/files", "internal/app/limits",
+		"internal/app/repeat", "internal/app/watch", "internal/export", "internal/recording", "internal/replay", "internal/tune",
 		"internal/units",
 	}},
 	"internal/app/convert": {May: []string{
@@ -269,7 +272,7 @@ var Places = map[string]Place{
 	}},
 	// Flags, help and one call.
 	"cmd/gpumemtop": {May: []string{
-		"allocator", "internal/app/analyze", "internal/app/attach",
+		"allocator", "internal/app/analyze", "internal/app/attach", "internal/app/compare",
 		"internal/app/console", "internal/app/convert", "internal/app/dashboard", "internal/app/files", "internal/app/fit",
 		"internal/app/limits", "internal/app/machine", "internal/app/place", "internal/app/run", "internal/app/tune",
 		"internal/app/view", "internal/app/watch", "internal/doctor",

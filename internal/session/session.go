@@ -36,6 +36,7 @@ type Options struct {
 	Command []string // program, found by Find, and its arguments
 	Name    string   // the program's argv[0]; empty: Command[0]
 	Config  wire.Config
+	Bare    bool // the program gets its environment as it is, so that no process is watched
 
 	// Shim and Core return the libraries to put into the target. Core is asked only for pooling policies.
 	Shim, Core func() ([]byte, error)
@@ -125,7 +126,7 @@ func complete(o Options) Options {
 
 // prepare makes everything that the target finds when it starts.
 func (s *Session) prepare() error {
-	if why := Obstacle(s.options.Command[0]); why != "" {
+	if why := Obstacle(s.options.Command[0]); why != "" && !s.options.Bare {
 		s.options.Warn(fmt.Sprintf("%s cannot be pooled: %s. It runs unwatched", filepath.Base(s.options.Command[0]), why))
 	}
 	files, err := s.files()
@@ -187,9 +188,12 @@ func (s *Session) makeStreams() (*streams, error) {
 
 func (s *Session) start() error {
 	path := s.options.Command[0]
-	env := environment(os.Environ(), s.folder.path)
-	if needs(path, "libasan.so") {
-		env = sanitized(env)
+	env := os.Environ()
+	if !s.options.Bare {
+		env = environment(env, s.folder.path)
+		if needs(path, "libasan.so") {
+			env = sanitized(env)
+		}
 	}
 	s.cmd = &exec.Cmd{
 		Path: path,

@@ -21,6 +21,7 @@ type tuned struct {
 		}
 		Predicted float64 `json:"predicted_change"`
 	} `json:"measured"`
+	Compared *compared `json:"compared"`
 }
 
 type tunedPoint struct {
@@ -48,16 +49,19 @@ func tune(t *testing.T, flags []string, args ...string) tuned {
 	return out
 }
 
-// Without a pool every buffer of a training loop is the driver's: a pool is found, predicted to save nearly all of that,
-// and when the program runs with it, it does.
+// Without a pool every buffer of a loop is the driver's: a pool is found, predicted to save nearly all of that, and when
+// the program runs with it, it does. Then it is compared with the bare program.
 func TestTuneMeasuresWhatItFound(t *testing.T) {
-	out := tune(t, []string{"--policy", "none"}, example("train"), "200")
+	out := tune(t, []string{"--policy", "none", "--budget", "5s"}, example("churn"), "20000", "4K", "2")
 	if out.Recommended.Policy == "none" || out.Present.Policy != "none" || out.Recommended.DriverNS > out.None.DriverNS/2 {
 		t.Fatalf("recommended: %+v, no pool: %+v", out.Recommended, out.None)
 	}
 	m := out.Measured
 	if m == nil || m.Predicted > -0.5 || m.After.DriverNS > m.Before.DriverNS/2 || m.Before.WallNS == 0 || m.After.Peak == 0 {
 		t.Errorf("measured: %+v", m)
+	}
+	if c := out.Compared; c == nil || c.Pairs == 0 || c.Speed.Median == 0 {
+		t.Errorf("compared: %+v", c)
 	}
 }
 

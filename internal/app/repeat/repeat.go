@@ -45,6 +45,7 @@ type Outcome struct {
 	Wall   time.Duration // from start to end
 	Called bool          // the program called OpenCL
 	Peak   uint64        // largest peak reserved of any process
+	Asked  uint64        // largest peak requested of any process
 
 	status  session.Status
 	timeout time.Duration // that ended it, 0: it ended by itself
@@ -81,16 +82,24 @@ func (p *Program) Run(setup *watch.Setup, recording string) (*Outcome, error) {
 			return nil, err
 		}
 	}
+	return p.run(setup, outputs)
+}
+
+// Time runs the program once, with a setup, or without gpumemtop's libraries if that is nil.
+func (p *Program) Time(setup *watch.Setup) (*Outcome, error) { return p.run(setup, &watch.Outputs{}) }
+
+// run runs the program, bare if setup is nil.
+func (p *Program) run(setup *watch.Setup, outputs *watch.Outputs) (*Outcome, error) {
 	printed, err := newTail()
 	if err != nil {
 		return nil, err
 	}
-	begun := time.Now()
 	s, err := p.start(setup, printed.file, outputs)
 	if err != nil {
 		_ = printed.end()
 		return nil, err
 	}
+	begun := time.Now() // before that, files were written for the program to find
 	p.Runs++
 	o := &Outcome{timeout: p.await(s)}
 	o.Wall = time.Since(begun)
@@ -107,7 +116,8 @@ func (p *Program) Run(setup *watch.Setup, recording string) (*Outcome, error) {
 	}
 	o.status, o.Called = result.Status, len(result.Snapshot.Processes) > 0
 	for i := range result.Snapshot.Processes {
-		o.Peak = max(o.Peak, result.Snapshot.Processes[i].Totals.PeakReserved)
+		t := &result.Snapshot.Processes[i].Totals
+		o.Peak, o.Asked = max(o.Peak, t.PeakReserved), max(o.Asked, t.PeakRequested)
 	}
 	return o, nil
 }
@@ -125,20 +135,24 @@ func (p *Program) start(setup *watch.Setup, output *os.File, outputs *watch.Outp
 	if p.Runs == 0 { // the other runs would only repeat it
 		warn = func(text string) { console.Say("%s", text) }
 	}
-	subject := watch.Subject{Command: p.Command, Setup: setup}
-	about := subject.ModelOptions()
-	about.Limits = limits.Live(setup.Policy)
-	model := stats.New(about)
-	if err := outputs.Create(model); err != nil {
-		return nil, err
-	}
-	s, err := session.Start(session.Options{
-		Command: append([]string{p.path}, p.Command[1:]...), Name: p.Command[0], Config: setup.WireConfig(outputs.Wanted()),
-		Shim: payload.Shim, Core: payload.Core, Warn: warn, Model: model,
+	options := session.Options{
+		Command: append([]string{p.path}, p.Command[1:]...), Name: p.Command[0], Shim: payload.Shim, Core: payload.Core, Warn: warn,
 		// Away from our terminal: its keys reach only us, and a run can be ended with all its children.
 		Capture: true, Stdin: input, Stdout: output, Stderr: output,
-		Recorder: outputs.Recorder, Recording: outputs.RecordingName(),
-	})
+	}
+	about := stats.Options{}
+	if options.Bare = setup == nil; !options.Bare {
+		subject := watch.Subject{Command: p.Command, Setup: setup}
+		about = subject.ModelOptions()
+		about.Limits = limits.Live(setup.Policy)
+		options.Config = setup.WireConfig(outputs.Wanted())
+	}
+	options.Model = stats.New(about)
+	if err := outputs.Create(options.Model); err != nil {
+		return nil, err
+	}
+	options.Recorder, options.Recording = outputs.Recorder, outputs.RecordingName()
+	s, err := session.Start(options)
 	if err != nil {
 		outputs.Discard()
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/compare"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/repeat"
@@ -62,6 +63,9 @@ func Program(o *Options, command []string) (*Result, error) {
 		if err := s.again(program, before, filepath.Join(folder, "after.gmt")); err != nil {
 			return nil, err
 		}
+		if err := s.compare(program); err != nil {
+			return nil, err
+		}
 	}
 	return s.finish()
 }
@@ -95,12 +99,7 @@ func (s *search) again(program *repeat.Program, before *Trial, path string) erro
 	if present == nil || present.Configuration.String() == best.Configuration.String() {
 		return nil
 	}
-	o := s.options.Setup
-	o.Choice = limits.Choice{Policy: best.Configuration.Policy}
-	for _, setting := range best.Configuration.Settings {
-		o.Set = append(o.Set, setting.Name+"="+setting.Value)
-	}
-	setup, err := watch.NewSetup(&o)
+	setup, err := s.recommended()
 	if err != nil {
 		return err
 	}
@@ -110,6 +109,33 @@ func (s *search) again(program *repeat.Program, before *Trial, path string) erro
 	}
 	s.measured = newMeasured(*before, *after, present.DriverNS, best.DriverNS)
 	return nil
+}
+
+// recommended returns how the program runs with the recommendation.
+func (s *search) recommended() (*watch.Setup, error) {
+	best, o := s.result.Recommended, s.options.Setup
+	o.Choice = limits.Choice{Policy: best.Configuration.Policy}
+	for _, setting := range best.Configuration.Settings {
+		o.Set = append(o.Set, setting.Name+"="+setting.Value)
+	}
+	return watch.NewSetup(&o)
+}
+
+// compare measures the program bare against the recommendation, unless that is no pool. A signal ends it without a
+// result.
+func (s *search) compare(program *repeat.Program) error {
+	if s.result.Recommended.Configuration.Policy == "none" || program.Stopped() {
+		return nil
+	}
+	setup, err := s.recommended()
+	if err != nil {
+		return err
+	}
+	s.compared, err = compare.Pairs(program, setup, compare.DefaultRuns, s.options.Budget)
+	if program.Stopped() {
+		return nil
+	}
+	return err
 }
 
 // trial runs the program once and records it.

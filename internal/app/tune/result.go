@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/compare"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/tune"
@@ -33,6 +34,8 @@ type Result struct {
 	Folds       []Fold    `json:"cross_validation"`
 	OverFits    bool      `json:"over_fits"`
 	Measured    *Measured `json:"measured"`
+
+	Compared *compare.Result `json:"compared"` // bare against the recommendation; null: not run
 
 	search *search // what the text shows besides
 }
@@ -110,7 +113,7 @@ func (s *search) finish() (*Result, error) {
 		Reason:      map[tune.Reason]string{tune.Close: "close", tune.Knee: "knee", tune.Fits: "fits", tune.Vain: "vain"}[r.Reason],
 		Recommended: s.point(r.Recommended), None: s.point(&r.None),
 		BoundPeak: r.Bound.Peak, BoundNS: r.Bound.Carved, BoundWhole: r.Bound.Whole, Front: []Point{}, Folds: []Fold{},
-		Measured: s.measured, search: s,
+		Measured: s.measured, Compared: s.compared, search: s,
 	}
 	if r.Present != nil {
 		p := s.point(r.Present)
@@ -170,6 +173,10 @@ func (r *Result) WriteText(w io.Writer) error {
 	s.writeBound(text)
 	s.writeFolds(text)
 	s.writeMeasured(text)
+	if s.compared != nil {
+		text.WriteString("\n")
+		text.paragraph("%s", s.compared.Text())
+	}
 	return console.WriteText(w, text.String())
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/compare"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
@@ -43,7 +44,8 @@ type search struct {
 	result     *tune.Result
 	folds      []tune.Fold
 	measured   *Measured // nil without a program that was run again
-	stopped    bool      // by a signal
+	compared   *compare.Result
+	stopped    bool // by a signal
 }
 
 // Recordings tunes on recordings. The error carries console.StatusUnmet if nothing keeps to MaxMemory.
