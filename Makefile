@@ -103,9 +103,14 @@ build/deps.stamp: Makefile
 build/libgpumemtop.so: $(SHIM_SOURCES) $(SHIM_HEADERS) shim/shim.map Makefile | build/deps.stamp
 	$(CC) $(SHIM_FLAGS) $(SHIM_SOURCES) $(SHIM_LINK) -o $@
 
+# Go's runtime, changed for the core, so that it makes no more threads than the shim has for it and opens no descriptor:
+# intercept/runtime says why.
+build/runtime/overlay.json: FORCE | build/deps.stamp
+	@GO=$(GO) intercept/runtime/overlay.sh $(@D)
+
 # go build itself finds out what changed.
-build/libgpumemtop-core.so: FORCE build/libgpumemtop.so | build/deps.stamp
-	$(GO) build -buildmode=c-shared -buildvcs=false -trimpath \
+build/libgpumemtop-core.so: FORCE build/libgpumemtop.so build/runtime/overlay.json | build/deps.stamp
+	$(GO) build -overlay build/runtime/overlay.json -buildmode=c-shared -buildvcs=false -trimpath \
 		-ldflags='-s -w -X=runtime.godebugDefault=$(CORE_GODEBUG) -extldflags "$(CORE_LINK)"' -o $@ ./intercept
 
 # Copied only when different, so that an unchanged library does not rebuild the command.

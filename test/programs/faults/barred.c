@@ -1,5 +1,6 @@
 /*
- * barred: creates and releases buffers on many threads after it had the kernel refuse it any more threads.
+ * barred: creates and releases buffers on many threads after it had the kernel refuse it any more threads. It prints how many
+ * descriptors wait for events.
  *
  *	barred [THREADS] [CREATES]
  */
@@ -11,6 +12,8 @@
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -50,6 +53,18 @@ static void *work(void *unused)
 	return unused;
 }
 
+static int event_descriptors(void)
+{
+	int count = 0;
+	for (int fd = 0; fd < 1024; fd++) {
+		char path[32], target[64] = "";
+		(void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+		if (readlink(path, target, sizeof target - 1) > 0 && strncmp(target, "anon_inode:[event", 17) == 0)
+			count++;
+	}
+	return count;
+}
+
 int main(int argc, char **argv)
 {
 	struct arguments arguments = arguments_read(argc, argv, "[THREADS] [CREATES]", 2);
@@ -68,6 +83,7 @@ int main(int argc, char **argv)
 	pthread_barrier_wait(&barrier);
 	for (size_t i = 0; i < count; i++)
 		pthread_join(threads[i], NULL);
+	printf("%d event descriptors\n", event_descriptors());
 	print_checksum(&arguments, checksum(CHECKSUM_START, &count, sizeof count));
 	return 0;
 }
