@@ -102,7 +102,9 @@ func (m *Model) hold(o *heap.Object, n *objectNote, sign int64) {
 	for _, s := range m.shares.of(o.Granted, n.share) {
 		s.inUse += granted
 	}
-	n.row.final().held(granted, requested, m.second)
+	w := n.row.final()
+	w.held(granted, requested, m.second)
+	m.journal.note(w, granted)
 }
 
 // release is what the model needs of a RELEASE when the heap reports what it did.
@@ -243,6 +245,9 @@ type carried struct {
 
 // carryOver begins to change a process without its peaks.
 func (m *Model) carryOver(p *process) {
+	if !m.quiet {
+		m.journal.note(nil, 1)
+	}
 	m.quiet = true
 	if !p.quiet {
 		p.quiet = true
@@ -268,6 +273,7 @@ func (m *Model) carriedAll() {
 		return
 	}
 	m.quiet = false
+	m.journal.note(nil, 0)
 	m.ledger.raise(m.heap.Now)
 	m.history.pending.raise(&m.ledger)
 	for _, p := range m.carried.processes {

@@ -62,6 +62,7 @@ type Model struct {
 	rows     []*row
 	named    map[string]*row
 	untagged *row
+	journal  journal
 
 	marks       marks
 	findings    findings
@@ -230,7 +231,7 @@ func (m *Model) tag(p *process, r *wire.Record) {
 		m.label(p, r.DefinedTag(), name, nil)
 		return
 	}
-	m.row(p, r.DefinedTag())
+	m.journal.await(m.row(p, r.DefinedTag()).whole, m.quiet)
 }
 
 // site handles SITE.

@@ -11,6 +11,7 @@ import (
 // lists as far as they changed, processes, and the length of the history, whatever the number of events.
 func (m *Model) Snapshot() *Snapshot {
 	m.carriedAll()
+	m.journal.settle()
 	m.rows = slices.DeleteFunc(m.rows, func(w *row) bool { return w.into != nil })
 	s := &Snapshot{
 		Time:          m.heap.Now,

@@ -26,6 +26,11 @@ type row struct {
 
 	quiet bool // the peak waits, see Model.carryCreate
 
+	awaited  bool   // a whole was defined without a name
+	born     uint64 // changes of the journal before that
+	replayed int64  // inUse as journal.settle goes along
+	touched  bool   // it has begun to
+
 	live, inUse, requested, cached, cooling, blocks int64
 
 	creates, hits, misses uint64
@@ -119,12 +124,14 @@ func (m *Model) label(p *process, tag uint32, name string, stack []string) {
 		return
 	}
 	m.findings.renamed()
+	defer m.journal.named()
 	known := m.named[name]
 	if known == nil {
 		w.whole.name, w.whole.stack = name, stack
 		m.named[name] = w.whole
 		return
 	}
+	m.journal.folded = true
 	// A whole without a name has one part.
 	m.merge(w.whole, known)
 	known.free = nil
@@ -139,7 +146,7 @@ func (m *Model) label(p *process, tag uint32, name string, stack []string) {
 	p.tags[tag] = same
 }
 
-// merge folds a row into another one, except for the free lists.
+// merge folds a row into another one, except for the free lists. The journal knows the peak of their sum.
 func (m *Model) merge(from, to *row) {
 	for _, w := range [2]*row{from, to} {
 		w.trend.advance(m.second, heap.Amount(w.inUse))
@@ -158,7 +165,10 @@ func (m *Model) merge(from, to *row) {
 	for i, n := range from.reasons {
 		to.reasons[i] += n
 	}
-	to.peak = max(to.peak, from.peak, heap.Amount(to.inUse))
+	to.peak = max(to.peak, from.peak)
+	if !m.quiet {
+		to.raise()
+	}
 	to.unseen = to.unseen && from.unseen
 	from.into = to
 }
