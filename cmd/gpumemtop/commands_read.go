@@ -39,6 +39,7 @@ func newReport() *cobra.Command {
 		Args: oneFile,
 	}, fields{
 		"tag": &o.Tag, "curve": &o.Curve, "top": &o.Top, "output:text": &o.Output.Path, "force": &o.Output.Force, "format:report": &o.Format,
+		"device-cost:touch": &o.Cost.File, "device:cost": &o.Cost.Device,
 	}.with(partFields(&o.Part)), interruptible(func(cmd *cobra.Command, args []string) error {
 		return analyze.Report(cmd.OutOrStdout(), args[0], &o, cmd.Flags().Changed)
 	}))

@@ -58,6 +58,7 @@ var settings = []setting{
 	{"ghosts", "", "", "LIST", groupAllocator, true, "policies to simulate beside the run: " + watch.GhostsUsual + ", " + watch.GhostsOff + ", or names with commas between; by default " + watch.GhostsUsual + " with a dashboard"},
 	{"capacity", "", "", "SIZE", groupAllocator, false, "device memory for each process; by default unlimited"},
 	{"device-cost", "", "", "FILE", groupAllocator, false, "the driver's costs, as 'gpumemtop probe --format json' measured them; by default those of the recording"},
+	{"device-cost", "touch", "", "FILE", groupAllocator, false, "what first touches take, as 'gpumemtop probe --format json' measured it, for recordings that do not tell"},
 	{"device", "cost", "", "DEVICE", groupAllocator, false, "which device in that file, by number or by part of its name in any case"},
 	{"capacity", "plan", "", "SIZE", groupPlacement, false, "size of the arena: the first placement that fits will do; by default the smallest arena"},
 	{"alignment", "", "", "SIZE", groupPlacement, false, "align offsets to this where the file names no alignment: the device's base address alignment"},

@@ -43,6 +43,7 @@ type Summary struct {
 	ExternalFragmentationQuadratic float64 `json:"external_fragmentation_quadratic"`
 	ExternalFragmentationRoot      float64 `json:"external_fragmentation_root"`
 	HazardsAvoided                 uint64  `json:"hazards_avoided"`
+	Saved                          Saved   `json:"saved"`
 	Events                         uint64  `json:"events"`
 	LostEvents                     uint64  `json:"lost_events"`
 	WallSeconds                    float64 `json:"wall_seconds"`
@@ -64,6 +65,31 @@ type Summary struct {
 	Ghosts []GhostSummary `json:"ghosts,omitempty"`
 
 	snapshot *stats.Snapshot
+}
+
+// Saved is an estimate of the time that hits saved, ns.
+type Saved struct {
+	Calls uint64 `json:"driver_calls_ns"` // less the pool's own time
+	Basis string `json:"basis"`           // of that: unknown, at_most, estimated
+	// Touches are first touches: left out where nothing is known of them.
+	Touches *SavedTouches `json:"first_touches,omitempty"`
+}
+
+// SavedTouches is an estimate of what first touches of new memory would have taken.
+type SavedTouches struct {
+	NS     uint64 `json:"ns"`
+	Hits   uint64 `json:"hits"` // that it is of
+	Fresh  uint64 `json:"timed_new"`
+	Reused uint64 `json:"timed_reused"`
+	Device string `json:"probed_device"` // empty: timed in this run
+}
+
+func savedOf(t *stats.Totals) Saved {
+	s := Saved{Calls: t.SavedNS, Basis: [...]string{"unknown", "at_most", "estimated"}[t.SavedBasis]}
+	if touches := SavedTouches(t.SavedTouches); touches.Hits > 0 {
+		s.Touches = &touches
+	}
+	return s
 }
 
 // Exit is how a process ended.
@@ -124,7 +150,7 @@ func NewSummary(s *stats.Snapshot) Summary {
 		PeakRequested: t.PeakRequested, PeakCached: t.PeakCached, PeakCooling: t.PeakCooling,
 		PeakSlabs: t.PeakSlabs, Slabs: t.Slabs, SlabBytes: t.SlabBytes,
 		ExternalFragmentation: t.ExternalFragmentation(), ExternalFragmentationQuadratic: t.QuadraticFragmentation(),
-		ExternalFragmentationRoot: t.RootFragmentation(), HazardsAvoided: t.HazardsAvoided, Events: s.Events, LostEvents: s.Lost,
+		ExternalFragmentationRoot: t.RootFragmentation(), HazardsAvoided: t.HazardsAvoided, Saved: savedOf(t), Events: s.Events, LostEvents: s.Lost,
 		WallSeconds: units.Seconds(s.Started, s.Time), Exit: Exit{Status: -1},
 		Processes: []ProcessSummary{}, PerTag: []TagSummary{}, Ghosts: ghostSummaries(s.Ghosts), snapshot: s,
 	}

@@ -48,7 +48,26 @@ func driverText(t *stats.Totals) string {
 	if t.Hits > 0 && t.SavedBasis != stats.Unknown {
 		text += ": " + savedText(t)
 	}
+	if t.Hits > 0 {
+		text += "; " + touchesText(t)
+	}
 	return text
+}
+
+// touchesText says what hits saved in first touches.
+func touchesText(t *stats.Totals) string {
+	switch s := &t.SavedTouches; {
+	case s.Hits == 0:
+		return "first touches unknown (see gpumemtop compare)"
+	case s.Device != "":
+		return fmt.Sprintf("~%s in first touches (by the probe of %s)", units.Duration(s.NS), units.Clean(s.Device))
+	default:
+		text := fmt.Sprintf("~%s in first touches (by %d new and %d reused first writes in this run", units.Duration(s.NS), s.Fresh, s.Reused)
+		if s.Hits < t.Hits {
+			text += fmt.Sprintf(", of the sizes of %d hits", s.Hits)
+		}
+		return text + ")"
+	}
 }
 
 // savedText says what hits saved in driver calls.

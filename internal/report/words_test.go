@@ -48,3 +48,29 @@ func TestEnded(t *testing.T) {
 		}
 	}
 }
+
+func TestTouchesText(t *testing.T) {
+	for want, touches := range map[string]stats.Touches{
+		"first touches unknown (see gpumemtop compare)":                                                 {Fresh: 1},
+		"~2ms in first touches (by 3 new and 4 reused first writes in this run)":                        {NS: 2e6, Hits: 9, Fresh: 3, Reused: 4},
+		"~0s in first touches (by 3 new and 4 reused first writes in this run, of the sizes of 5 hits)": {Hits: 5, Fresh: 3, Reused: 4},
+		"~2ms in first touches (by the probe of a card)":                                                {NS: 2e6, Hits: 9, Device: "a card"},
+	} {
+		if got := touchesText(&stats.Totals{Hits: 9, SavedTouches: touches}); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestSavedText(t *testing.T) {
+	for want, totals := range map[string]stats.Totals{
+		"4 creates, 0 avoided": {DriverCreates: 4},
+		"at most ~1ms saved in driver calls (only slow first ones were timed)": {Hits: 9, SavedNS: 1e6, SavedBasis: stats.AtMost},
+		"~1ms saved in driver calls (an estimate)":                             {Hits: 9, SavedNS: 1e6, SavedBasis: stats.Estimated},
+		"no time saved in driver calls (an estimate)":                          {Hits: 9, SavedBasis: stats.Estimated},
+	} {
+		if got := driverText(&totals); !strings.Contains(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -47,6 +47,7 @@ type Model struct {
 	window  window
 	history history
 	since   since
+	touches touches
 
 	seed      uint64
 	processes []*process // by their places in the heap
@@ -146,9 +147,11 @@ func (m *Model) Apply(r *wire.Record) {
 			}
 		}
 	case wire.KindUse:
+		m.touches.use(p.heap, r)
 		p.ledger.counters.Uses++
 		m.ledger.counters.Uses++
 	case wire.KindSync:
+		m.touches.sync(r)
 		p.ledger.counters.Syncs++
 		m.ledger.counters.Syncs++
 	case wire.KindEvict:

@@ -46,6 +46,7 @@ func (m *Model) Snapshot() *Snapshot {
 	}
 	spread := m.spread()
 	spread.addTo(&s.Totals)
+	s.Totals.SavedTouches = m.touches.saved(&m.ledger.costs.hits)
 	if t, ok := m.slabTag(); ok {
 		s.Tags = append(s.Tags, t)
 	}

@@ -118,12 +118,13 @@ type Totals struct {
 	PoolNS          uint64 // spent in creates that a policy was asked, the whole call, and in the driver's releases
 	SavedNS         uint64 // in the driver's creates and releases, less the pool's own time: an estimate
 	SavedBasis      Basis
-	BytesRequested  uint64 // sum of poolable requests
-	BytesAllocated  uint64 // sum of blocks the driver created
-	Requested       uint64 // asked for, of what is in use
-	InUse           uint64 // granted to the application
-	Cached          uint64 // free in the pool, and of that in slabs: SlabFree
-	Cooling         uint64 // free, still used by queued commands
+	SavedTouches    Touches // of all processes together
+	BytesRequested  uint64  // sum of poolable requests
+	BytesAllocated  uint64  // sum of blocks the driver created
+	Requested       uint64  // asked for, of what is in use
+	InUse           uint64  // granted to the application
+	Cached          uint64  // free in the pool, and of that in slabs: SlabFree
+	Cooling         uint64  // free, still used by queued commands
 	PeakInUse       uint64
 	PeakInUseTime   uint64
 	PeakReserved    uint64

@@ -14,6 +14,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 )
 
@@ -34,9 +35,10 @@ type ReportOptions struct {
 	Format string
 	Output files.Output
 	Part   files.Part
-	Tag    string // a regular expression for names of call sites; empty: all
-	Top    int    // rows in each table, 0: all
-	Curve  bool   // the hit rate by cache limit, too
+	Tag    string      // a regular expression for names of call sites; empty: all
+	Top    int         // rows in each table, 0: all
+	Curve  bool        // the hit rate by cache limit, too
+	Cost   CostOptions // of first touches, where the recording does not tell them
 }
 
 // Report writes the figures of a recording. given reports whether the user gave a flag.
@@ -56,6 +58,11 @@ func Report(stdout io.Writer, path string, o *ReportOptions, given func(flag str
 	if err == nil {
 		err = o.Output.CheckNot(path)
 	}
+	var costs replay.Options
+	var device string
+	if err == nil {
+		device, err = o.Cost.Read(&costs)
+	}
 	if err != nil {
 		return err
 	}
@@ -66,6 +73,9 @@ func Report(stdout io.Writer, path string, o *ReportOptions, given func(flag str
 		a, err := analyse(in, tag)
 		if err != nil {
 			return err
+		}
+		if t := &a.Snapshot.Totals.SavedTouches; device != "" && t.Hits == 0 {
+			*t = a.Snapshot.ProbedTouches(device, costs.Device.TouchNS)
 		}
 		options := report.Options{Top: o.Top}
 		if o.Curve {

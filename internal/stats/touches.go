@@ -1,0 +1,90 @@
+package stats
+
+import (
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Touches are an estimate of what hits saved because their memory had been touched before.
+type Touches struct {
+	NS            uint64
+	Hits          uint64 // that it is of; 0: nothing is known
+	Fresh, Reused uint64 // first writes that were timed in this run: to new blocks, and to reused ones
+	Device        string // whose probe it is from; empty: from this run
+}
+
+// touches times the first commands on blocks that are blocking writes of all of it. Other commands have no times of their
+// own.
+type touches struct {
+	fresh, reused timings
+	wait          struct { // the latest blocking command
+		process, thread, duration uint32
+		time                      uint64
+	}
+}
+
+// sync takes a SYNC. That of a blocking command comes before its USE, with the same time.
+func (t *touches) sync(r *wire.Record) {
+	if s := r.AsSync(); s.Sync() == wire.SyncBlocking {
+		w := &t.wait
+		w.process, w.thread, w.duration, w.time = r.Process, r.Thread, s.Duration(), s.Time()
+	}
+}
+
+// use takes a USE before the heap does.
+func (t *touches) use(p *heap.Process, r *wire.Record) {
+	u, w := r.AsUse(), &t.wait
+	if u.Command() != wire.CommandWrite || u.Time() != w.time || r.Thread != w.thread || r.Process != w.process {
+		return
+	}
+	o := p.Object(u.Object())
+	if o == nil || o.Used != 0 || o.CarriedOver || o.SubAllocation || u.Bytes() < o.Size {
+		return
+	}
+	switch o.Outcome {
+	case wire.OutcomeMiss:
+		t.fresh.add(o.Granted, w.duration)
+	case wire.OutcomeHit:
+		t.reused.add(o.Granted, w.duration)
+	default: // no pool would have the block
+	}
+}
+
+// saved returns the estimate for hits by size class. Classes in which too few of either were timed are left out. Of the new
+// blocks the lower median counts and of the reused ones the upper, so that it is at most hits × the longest first write.
+func (t *touches) saved(hits *[65]uint64) (out Touches) {
+	for class := range hits {
+		fresh, reused := &t.fresh[class], &t.reused[class]
+		out.Fresh, out.Reused = out.Fresh+fresh.count, out.Reused+reused.count
+		if hits[class] == 0 || min(fresh.count, reused.count) < enoughTimed {
+			continue
+		}
+		if low, high := fresh.median(), reused.upperMedian(); low > high {
+			out.NS += hits[class] * uint64(low-high)
+		}
+		out.Hits += hits[class]
+	}
+	return out
+}
+
+// upperMedian returns the upper one of the latest figures.
+func (c *timing) upperMedian() uint32 {
+	latest := c.ns
+	n := min(c.count, uint64(len(latest)))
+	slices.Sort(latest[:n])
+	return latest[n/2]
+}
+
+// ProbedTouches is the estimate for what a device takes to touch new memory of a size, as the probe of that device says.
+// Sizes count as the power of two below them.
+func (s *Snapshot) ProbedTouches(device string, ns func(size uint64) float64) Touches {
+	out := Touches{Device: device}
+	for i := range s.Buckets {
+		b := &s.Buckets[i]
+		out.NS += uint64(float64(b.Hits) * ns(b.Smallest))
+		out.Hits += b.Hits
+	}
+	return out
+}
