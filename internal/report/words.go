@@ -74,7 +74,7 @@ func touchesText(t *stats.Totals) string {
 func savedText(t *stats.Totals) string {
 	switch {
 	case t.SavedNS == 0:
-		return "no time saved in driver calls (an estimate)"
+		return "no saving shown in driver calls (an estimate)"
 	case t.SavedBasis == stats.AtMost:
 		return fmt.Sprintf("at most ~%s saved in driver calls (only slow first ones were timed)", units.Duration(t.SavedNS))
 	}

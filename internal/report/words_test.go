@@ -67,7 +67,7 @@ func TestSavedText(t *testing.T) {
 		"4 creates, 0 avoided": {DriverCreates: 4},
 		"at most ~1ms saved in driver calls (only slow first ones were timed)": {Hits: 9, SavedNS: 1e6, SavedBasis: stats.AtMost},
 		"~1ms saved in driver calls (an estimate)":                             {Hits: 9, SavedNS: 1e6, SavedBasis: stats.Estimated},
-		"no time saved in driver calls (an estimate)":                          {Hits: 9, SavedBasis: stats.Estimated},
+		"no saving shown in driver calls (an estimate)":                        {Hits: 9, SavedBasis: stats.Estimated},
 	} {
 		if got := driverText(&totals); !strings.Contains(got, want) {
 			t.Errorf("%q, want %q", got, want)
