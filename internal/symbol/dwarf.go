@@ -28,6 +28,7 @@ type unit struct {
 	files     []*dwarf.LineFile
 	rows      []row      // sorted by address
 	functions []codeSpan // sorted by start
+	inlines   map[dwarf.Offset][]inline
 }
 
 // row says that the code from address on belongs to a line, up to the next row.
@@ -98,7 +99,7 @@ func (d *debugInfo) frames(address uint64) []Frame {
 
 // readUnit reads a unit's line table and finds its functions. reader stands behind the unit's root.
 func (d *debugInfo) readUnit(reader *dwarf.Reader, root *dwarf.Entry) *unit {
-	u := &unit{}
+	u := &unit{inlines: map[dwarf.Offset][]inline{}}
 	if lines, err := d.data.LineReader(root); err == nil && lines != nil {
 		u.readLines(lines)
 	}
@@ -175,51 +176,6 @@ func (u *unit) callSite(call *dwarf.Entry) Frame {
 		f.Line = int(line)
 	}
 	return f
-}
-
-// inlined returns the function at an address and the calls inlined there, outermost first.
-func (d *debugInfo) inlined(u *unit, address uint64) (function *dwarf.Entry, calls []*dwarf.Entry) {
-	i := sort.Search(len(u.functions), func(i int) bool { return u.functions[i].low > address }) - 1
-	if i < 0 || address >= u.functions[i].high {
-		return nil, nil
-	}
-	reader := d.data.Reader()
-	reader.Seek(u.functions[i].entry)
-	function, err := reader.Next()
-	if err != nil || function == nil || !function.Children {
-		return function, nil
-	}
-	for depth, n := 1, 0; depth > 0 && n < entriesMax && len(calls) < inlineMax; n++ {
-		e, err := reader.Next()
-		switch {
-		case err != nil || e == nil:
-			return function, calls
-		case e.Tag == 0:
-			depth--
-		case !d.encloses(e, address):
-			reader.SkipChildren()
-		default:
-			if e.Tag == dwarf.TagInlinedSubroutine {
-				calls = append(calls, e)
-			}
-			if e.Children {
-				depth++
-			}
-		}
-	}
-	return function, calls
-}
-
-// encloses reports whether an entry within a function is an inlined call or a block around an address.
-func (d *debugInfo) encloses(e *dwarf.Entry, address uint64) bool {
-	if e.Tag != dwarf.TagInlinedSubroutine && e.Tag != dwarf.TagLexDwarfBlock {
-		return false
-	}
-	ranges, err := d.data.Ranges(e)
-	if err != nil {
-		return false
-	}
-	return slices.ContainsFunc(ranges, func(r [2]uint64) bool { return r[0] <= address && address < r[1] })
 }
 
 // name returns the name of a function or inlined call: it is often at the entry it was made from.

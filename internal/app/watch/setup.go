@@ -19,7 +19,7 @@ import (
 // How long a thread of the program may wait in all for room in its ring for one event, before the event is dropped and
 // counted. A recording is worth more patience: on a busy machine we may wait seconds for a processor.
 const (
-	ringPatience      = 200 * time.Millisecond
+	ringPatience      = time.Second
 	recordingPatience = 5 * time.Second
 )
 
