@@ -38,6 +38,9 @@ func (r *rule) least() bool { return strings.HasPrefix(r.metric.key, "min_") }
 // expression for call sites. Sizes are texts such as "512MiB", or bytes; rates 0 to 1; times texts such as "1.5s".
 // Errors name the key.
 func Parse(text string) (*Rules, error) {
+	if err := units.CheckNesting(text); err != nil {
+		return nil, err
+	}
 	var all map[string]any
 	if _, err := toml.Decode(text, &all); err != nil {
 		var bad toml.ParseError

@@ -51,8 +51,8 @@ func ladder(l *allocator.Limit, peak uint64) (values []string) {
 			numbers(rounded(part * float64(peak)))
 		}
 	case l.Kind == allocator.Bytes:
-		for v := uint64(256); v <= max(peak, page); v *= 4 {
-			numbers(float64(v))
+		for v := 256.; v <= min(l.Max, float64(max(peak, page))); v *= 4 {
+			numbers(v)
 		}
 	case l.Kind == allocator.Count:
 		numbers(0, 1, 2, 3, 4, 6, 8, 16, 32, 128)

@@ -1,0 +1,23 @@
+package tune
+
+import (
+	"math"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+)
+
+// TestAxesOfAnyPeak: values are few, whatever a recording says that its program had.
+func TestAxesOfAnyPeak(t *testing.T) {
+	for bit := range 64 {
+		for _, peak := range []uint64{1<<bit - 1, 1 << bit, 1<<bit + 1, math.MaxUint64 - 1<<bit} {
+			for _, policy := range allocator.Names() {
+				for _, a := range axes(policy, peak) {
+					if len(a.values) > 32 {
+						t.Fatalf("%s: %s has %d values at a peak of %d B", policy, a.limit.Name, len(a.values), peak)
+					}
+				}
+			}
+		}
+	}
+}
