@@ -103,8 +103,7 @@ build/deps.stamp: Makefile
 build/libgpumemtop.so: $(SHIM_SOURCES) $(SHIM_HEADERS) shim/shim.map Makefile | build/deps.stamp
 	$(CC) $(SHIM_FLAGS) $(SHIM_SOURCES) $(SHIM_LINK) -o $@
 
-# Go's runtime, changed for the core, so that it makes no more threads than the shim has for it and opens no descriptor:
-# intercept/runtime says why.
+# Go's runtime, changed for the core, so that it opens no descriptor in the program.
 build/runtime/overlay.json: FORCE | build/deps.stamp
 	@GO=$(GO) intercept/runtime/overlay.sh $(@D)
 

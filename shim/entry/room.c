@@ -12,10 +12,11 @@
 
 /*
  * The runtime runs Go on GMT_CORE_PROCESSORS threads (intercept/export.go), watches them with one, starts threads with one,
- * starts itself on one, and one sleeps on the mailbox. The rest is for threads on their way from one of these to another.
+ * starts itself on one, and one sleeps on the mailbox. It asks for more only while threads are on their way from one of
+ * these to another: 14 were the most seen, with hundreds of the program's threads at the gate (base/gate.h).
  */
-#define THREADS (GMT_CORE_PROCESSORS + 8)
-_Static_assert(THREADS == 16, "as the user reads below");
+#define THREADS (GMT_CORE_PROCESSORS + 16)
+_Static_assert(THREADS == 24, "as the user reads below");
 
 /* What the runtime reserves and maps is about a third of each: the program keeps room of its own. */
 #define RESERVED ((size_t)4 << 30)
@@ -76,7 +77,7 @@ const char *gmt_room_make(void)
 	if (!can_map(WRITABLE, PROT_READ | PROT_WRITE))
 		return "the allocator needs 512 MiB of memory to map: ulimit -d or vm.overcommit_memory allows less";
 	if (!make_threads())
-		return "the allocator needs 16 threads: ulimit -u, the control group or seccomp allows fewer";
+		return "the allocator needs 24 threads: ulimit -u, the control group or seccomp allows fewer";
 	return NULL;
 }
 

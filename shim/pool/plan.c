@@ -74,7 +74,7 @@ bool gmt_plan_for(const struct gmt_call *call, const struct gmt_request_for *r, 
 	struct gmt_evictions evictions;
 	evictions.count = evictions.more = 0;
 	gmt_evict_begin();
-	int64_t number = GMT_CORE(plan(&request, plan, &evictions));
+	int64_t number = GMT_CORE_THROUGH(gmt_gate_plan, plan(&request, plan, &evictions));
 	bool ok = number >= 0;
 	if (ok && plan->waived)
 		gmt_decision_write((struct gmtorderfields){

@@ -56,7 +56,7 @@ static void refuse_data(void)
 
 static void only_watched(void (*refuse)(void), const char *why)
 {
-	session_open((struct options){0});
+	session_open((struct options){.nouses = true}); /* else images are tried */
 	refuse();
 	world.context = new_context();
 	for (int i = 0; i < 3; i++)
@@ -71,7 +71,7 @@ static void only_watched(void (*refuse)(void), const char *why)
 
 TEST(without_threads_it_only_watches)
 {
-	only_watched(refuse_threads, "16 threads");
+	only_watched(refuse_threads, "24 threads");
 }
 
 TEST(without_address_space_it_only_watches)

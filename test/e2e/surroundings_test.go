@@ -55,7 +55,7 @@ func TestSharedMemoryIsFull(t *testing.T) {
 // A runtime folder where another user could swap the library is not used.
 func TestRuntimeFolderOfAnotherUser(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root can use another user's folder at all")
+		t.Skip("only root can use another user's folder at all") // for others the kernel refuses it
 	}
 	theirs := t.TempDir()
 	if err := os.Chown(theirs, 4711, 4711); err != nil {
@@ -129,6 +129,20 @@ func TestLittleRoom(t *testing.T) {
 			t.Errorf("%s: %s\n%s", c.args, difference, here.stderr)
 		}
 	}
+}
+
+// gpumemtop that may have too few threads says so before it starts anything.
+func TestTooFewThreads(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can become a user who runs nothing else")
+	}
+	// Another user may not get to where gpumemtop lies, hence the descriptor.
+	const script = `exec 3<"$0"; exec setpriv --reuid=61234 --clear-groups prlimit --nproc=8 /proc/self/fd/3 -- echo started`
+	result := run(t, command{args: []string{"sh", "-c", script, gpumemtop()}})
+	if result.code != 125 || len(result.stdout) != 0 {
+		t.Errorf("ended with %s and %q", result, result.stdout)
+	}
+	checkOneLine(t, result.stderr, "ulimit -u")
 }
 
 // However a program installs a handler, it does not run on the core's small stacks.

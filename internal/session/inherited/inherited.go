@@ -1,17 +1,49 @@
 // Package inherited knows which signals this process ignored and blocked when it was started. The Go runtime installs
-// handlers of its own before any Go code runs, and a program that is started gets defaults in their place.
+// handlers of its own before any Go code runs, and a program that is started gets defaults in their place. The package also
+// ends a process that may have too few threads, because the runtime would end it later, with the program running.
 package inherited
 
 /*
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define THREADS 10 // 8 were the most seen while a run was recorded
+
+static void *wait_for(void *gate)
+{
+	pthread_mutex_lock(gate);
+	pthread_mutex_unlock(gate);
+	return NULL;
+}
+
+static void need_threads(void)
+{
+	static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+	pthread_t threads[THREADS];
+	int made = 0;
+	pthread_mutex_lock(&gate);
+	while (made < THREADS && !pthread_create(&threads[made], NULL, wait_for, &gate))
+		made++;
+	pthread_mutex_unlock(&gate);
+	for (int i = 0; i < made; i++)
+		pthread_join(threads[i], NULL);
+	if (made < THREADS) {
+		fprintf(stderr, "gpumemtop: it needs %d threads and may have %d: raise ulimit -u or pids.max of the control group\n",
+			THREADS, made);
+		_exit(125);
+	}
+}
 
 static uint64_t ignored, blocked; // a bit for each signal, of number 1 the lowest
 
 // Constructors run before the Go runtime starts.
 __attribute__((constructor)) static void look(void)
 {
+	need_threads();
 	sigset_t mask;
 	int known = !pthread_sigmask(SIG_BLOCK, 0, &mask);
 	for (int number = 1; number <= 64; number++) {
