@@ -36,6 +36,7 @@ type Reader struct {
 	rest   []byte // of raw, to be decoded
 	left   uint32 // events in rest
 	events uint64 // read since Rewind
+	asked  int64  // creates among them
 	latest uint64 // time in the frames so far
 	leapt  bool   // not all frames since Rewind were read
 	damage string
@@ -189,7 +190,7 @@ func (r *Reader) Close() error {
 // Rewind starts again at the first event.
 func (r *Reader) Rewind() error {
 	r.offset, r.frames, r.left, r.rest, r.damage = r.first, 0, 0, nil, ""
-	r.events, r.latest, r.leapt = 0, 0, false
+	r.events, r.asked, r.latest, r.leapt = 0, 0, 0, false
 	return nil
 }
 
@@ -243,11 +244,32 @@ func (r *Reader) Next(rec *wire.Record) error {
 			r.rest = rest
 			r.left--
 			Upgrade(r.header.Version, rec)
-			return nil
+			if rec.Kind != wire.KindCreate {
+				return nil
+			}
+			r.asked++
+			return r.tooDense()
 		}
 		r.hurt("frame %d holds %d events less than it says", r.frames, r.left)
 		r.left = 0
 	}
+}
+
+const (
+	freeCreates    = 1 << 16 // that a file of any size may hold
+	bytesPerCreate = 5       // of all further ones; recordings of programs have at least 7, with the release
+	freeEvents     = 1 << 22
+	eventsPerByte  = 2 // recordings of programs have less than 0.5
+)
+
+// tooDense refuses a file that holds more than its size lets expect. What a reader keeps of it is so bounded by the size:
+// else a file of 9 KB could take gigabytes.
+func (r *Reader) tooDense() error {
+	if r.asked > freeCreates+r.size/bytesPerCreate || r.events > freeEvents+uint64(r.size)*eventsPerByte {
+		return fmt.Errorf("read recording %s: its %d bytes hold more than %d creates or %d events: no program makes such a recording",
+			r.path, r.size, freeCreates+r.size/bytesPerCreate, freeEvents+uint64(r.size)*eventsPerByte)
+	}
+	return nil
 }
 
 // nextFrame goes to the next frame of events. It steps over those of other types, which a later version may add.
@@ -262,7 +284,7 @@ func (r *Reader) nextFrame() error {
 				r.latest = max(r.latest, head.lastNS)
 				r.state = newState(r.header.Version)
 				r.rest, r.left = r.raw, head.events
-				return nil
+				return r.tooDense()
 			}
 		}
 		switch {

@@ -328,6 +328,39 @@ func TestLongRecording(t *testing.T) {
 	}
 }
 
+// TestDenseRecording: a small file that unpacks into millions of creates or events is refused, each time it is read.
+func TestDenseRecording(t *testing.T) {
+	for kind, most := range map[wire.Kind]int{wire.KindCreate: freeCreates, wire.KindUse: freeEvents} {
+		path := filepath.Join(t.TempDir(), "a.gmt")
+		w, err := Create(path, Header{}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range most + most/2 {
+			e := wire.Event{Kind: kind, Time: 1e12, Object: uint64(i)}
+			if kind == wire.KindUse {
+				e.Object = 1
+			}
+			if err := w.Append(&wire.Record{Event: e, Process: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(Footer{}); err != nil {
+			t.Fatal(err)
+		}
+		r := opened(t, path)
+		for range 2 {
+			n, last := 0, error(nil)
+			for _, err := range Records(r) {
+				n, last = n+1, err
+			}
+			if last == nil || n < most || n > most+most/4 {
+				t.Errorf("%v: %d records of %d bytes, %v", kind, n, r.Size(), last)
+			}
+		}
+	}
+}
+
 // TestUnknownEventCostsNoOther: what a target wrote wrong must not take the events of others with it.
 func TestUnknownEventCostsNoOther(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.gmt")
