@@ -88,7 +88,7 @@ var poolWords = []word{
 	{"reserved", "in use + cached + cooling: what the driver has given out"},
 	{"waste", "(granted - requested) / granted"},
 	{"fragmentation", "1 - largest free block or range in a slab / all free bytes"},
-	{"avoided", "requests served without the driver; the time saved is an estimate: usual driver calls of that size, less the pool's own time"},
+	{"avoided", "requests served without the driver; the time saved is an estimate: usual driver calls of that size, less the pool's own time, without first touches"},
 	{"cold", "miss: no block of this class was free before"},
 	{"too small", "miss: all free blocks are smaller"},
 	{"too wasteful", "miss: a free block is large enough, but the policy refuses it: over max_waste_ratio, or of another tag or bucket"},

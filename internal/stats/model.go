@@ -147,11 +147,10 @@ func (m *Model) Apply(r *wire.Record) {
 			}
 		}
 	case wire.KindUse:
-		m.touches.use(p.heap, r)
+		m.touches.use(p.heap, r.AsUse())
 		p.ledger.counters.Uses++
 		m.ledger.counters.Uses++
 	case wire.KindSync:
-		m.touches.sync(r)
 		p.ledger.counters.Syncs++
 		m.ledger.counters.Syncs++
 	case wire.KindEvict:

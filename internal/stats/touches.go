@@ -17,26 +17,11 @@ type Touches struct {
 
 // touches times the first commands on blocks that are blocking writes of all of it. Other commands have no times of their
 // own.
-type touches struct {
-	fresh, reused timings
-	wait          struct { // the latest blocking command
-		process, thread, duration uint32
-		time                      uint64
-	}
-}
-
-// sync takes a SYNC. That of a blocking command comes before its USE, with the same time.
-func (t *touches) sync(r *wire.Record) {
-	if s := r.AsSync(); s.Sync() == wire.SyncBlocking {
-		w := &t.wait
-		w.process, w.thread, w.duration, w.time = r.Process, r.Thread, s.Duration(), s.Time()
-	}
-}
+type touches struct{ fresh, reused timings }
 
 // use takes a USE before the heap does.
-func (t *touches) use(p *heap.Process, r *wire.Record) {
-	u, w := r.AsUse(), &t.wait
-	if u.Command() != wire.CommandWrite || u.Time() != w.time || r.Thread != w.thread || r.Process != w.process {
+func (t *touches) use(p *heap.Process, u wire.UseView) {
+	if u.Command() != wire.CommandWrite || u.Duration() == 0 {
 		return
 	}
 	o := p.Object(u.Object())
@@ -45,9 +30,9 @@ func (t *touches) use(p *heap.Process, r *wire.Record) {
 	}
 	switch o.Outcome {
 	case wire.OutcomeMiss:
-		t.fresh.add(o.Granted, w.duration)
+		t.fresh.add(o.Granted, u.Duration())
 	case wire.OutcomeHit:
-		t.reused.add(o.Granted, w.duration)
+		t.reused.add(o.Granted, u.Duration())
 	default: // no pool would have the block
 	}
 }

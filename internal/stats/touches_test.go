@@ -7,11 +7,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// write feeds a blocking write of a number of bytes of an object, which took so long.
+// write feeds a write of a number of bytes of an object, which blocked for some ns.
 func (s *stream) write(object, bytes uint64, ns uint32) {
-	time := s.time + 1000
-	s.feed(wire.Event{Kind: wire.KindSync, Op: uint8(wire.SyncBlocking), Time: time, Duration: ns})
-	s.feed(wire.Event{Kind: wire.KindUse, Op: uint8(wire.CommandWrite), Time: time, Object: object, Size: bytes})
+	s.feed(wire.Event{Kind: wire.KindUse, Op: uint8(wire.CommandWrite), Object: object, Size: bytes, Cost: ns})
 }
 
 func TestTouches(t *testing.T) {

@@ -350,6 +350,7 @@ enum gmtscrub {
 /*
  * USE
  *   duration            ArgumentNumber  number   1 + the index of the kernel argument that is the memory; 0: none
+ *   cost                Duration        ns       of the call of a blocking write to a buffer, saturating; 0: not measured
  *   op                  Command         Command  what uses the memory
  *   flags.READS         Reads           bool     it reads the object
  *   flags.WRITES        Writes          bool     it writes the object; neither flag: unknown

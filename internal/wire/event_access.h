@@ -393,6 +393,7 @@ static inline uint64_t gmtrelease_block(const struct gmtevent *e) { return e->li
 struct gmtusefields {
 	uint64_t time;
 	uint32_t argument_number; /* 1 + the index of the kernel argument that is the memory; 0: none */
+	uint32_t duration; /* ns of the call of a blocking write to a buffer, saturating; 0: not measured */
 	enum gmtcommand command; /* what uses the memory */
 	bool reads; /* it reads the object */
 	bool writes; /* it writes the object; neither flag: unknown */
@@ -412,6 +413,7 @@ static inline struct gmtevent gmtuse_event(struct gmtusefields f)
 		.time = f.time,
 		.kind = GMT_KIND_USE,
 		.duration = f.argument_number,
+		.cost = f.duration,
 		.op = (uint8_t)f.command,
 		.flags = (uint8_t)((f.reads ? GMT_FLAG_READS : 0u) | (f.writes ? GMT_FLAG_WRITES : 0u) | (f.scattered ? GMT_FLAG_SCATTERED : 0u)),
 		.scope = f.scope,
@@ -424,6 +426,7 @@ static inline struct gmtevent gmtuse_event(struct gmtusefields f)
 }
 #define GMT_EVENT_USE(...) gmtuse_event((struct gmtusefields){__VA_ARGS__})
 static inline uint32_t gmtuse_argument_number(const struct gmtevent *e) { return e->duration; }
+static inline uint32_t gmtuse_duration(const struct gmtevent *e) { return e->cost; }
 static inline enum gmtcommand gmtuse_command(const struct gmtevent *e) { return (enum gmtcommand)e->op; }
 static inline bool gmtuse_reads(const struct gmtevent *e) { return e->flags & GMT_FLAG_READS; }
 static inline bool gmtuse_writes(const struct gmtevent *e) { return e->flags & GMT_FLAG_WRITES; }

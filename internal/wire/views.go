@@ -644,6 +644,9 @@ func (v UseView) Time() uint64 { return v.e.Time }
 // ArgumentNumber: 1 + the index of the kernel argument that is the memory; 0: none.
 func (v UseView) ArgumentNumber() uint32 { return v.e.Duration }
 
+// Duration: ns of the call of a blocking write to a buffer, saturating; 0: not measured.
+func (v UseView) Duration() uint32 { return v.e.Cost }
+
 // Command: what uses the memory.
 func (v UseView) Command() Command { return Command(v.e.Op) }
 
@@ -691,6 +694,7 @@ func (v UseView) Queue() uint64 { return v.e.Link }
 type UseFields struct {
 	Time           uint64  // ns
 	ArgumentNumber uint32  // 1 + the index of the kernel argument that is the memory; 0: none
+	Duration       uint32  // ns of the call of a blocking write to a buffer, saturating; 0: not measured
 	Command        Command // what uses the memory
 	Reads          bool    // it reads the object
 	Writes         bool    // it writes the object; neither flag: unknown
@@ -706,7 +710,7 @@ type UseFields struct {
 
 // Event returns the USE event with these fields.
 func (f UseFields) Event() Event {
-	e := Event{Time: f.Time, Kind: KindUse, Duration: f.ArgumentNumber, Op: uint8(f.Command), Scope: f.Scope, Tag: f.Tag, Object: f.Object, Size: f.Bytes, Granted: f.Kernel | f.Offset, Link: f.Queue}
+	e := Event{Time: f.Time, Kind: KindUse, Duration: f.ArgumentNumber, Cost: f.Duration, Op: uint8(f.Command), Scope: f.Scope, Tag: f.Tag, Object: f.Object, Size: f.Bytes, Granted: f.Kernel | f.Offset, Link: f.Queue}
 	if f.Reads {
 		e.Flags |= FlagReads
 	}
@@ -721,7 +725,7 @@ func (f UseFields) Event() Event {
 
 // Fields returns all fields of the event.
 func (v UseView) Fields() UseFields {
-	return UseFields{Time: v.e.Time, ArgumentNumber: v.ArgumentNumber(), Command: v.Command(), Reads: v.Reads(), Writes: v.Writes(), Scattered: v.Scattered(), Scope: v.Scope(), Tag: v.Tag(), Object: v.Object(), Bytes: v.Bytes(), Kernel: v.Kernel(), Offset: v.Offset(), Queue: v.Queue()}
+	return UseFields{Time: v.e.Time, ArgumentNumber: v.ArgumentNumber(), Duration: v.Duration(), Command: v.Command(), Reads: v.Reads(), Writes: v.Writes(), Scattered: v.Scattered(), Scope: v.Scope(), Tag: v.Tag(), Object: v.Object(), Bytes: v.Bytes(), Kernel: v.Kernel(), Offset: v.Offset(), Queue: v.Queue()}
 }
 
 // SyncView reads a SYNC event: a synchronisation point.

@@ -13,7 +13,7 @@ bool gmt_command_begin(struct gmt_command *c, cl_command_queue queue, enum gmtco
 		return false;
 	c->function = function;
 	c->before = c->fence = c->time = c->kernel = 0;
-	c->site = 0;
+	c->site = c->took = 0;
 	c->refused = CL_SUCCESS;
 	c->op = (uint8_t)op;
 	c->unknown = c->uncounted = false;
@@ -169,6 +169,7 @@ static void write_use(const struct gmt_command *c, const struct gmt_access *a)
 	struct gmtevent event = GMT_EVENT_USE(
 		.time = c->time,
 		.argument_number = a->argument,
+		.duration = c->took,
 		.command = (enum gmtcommand)c->op,
 		.reads = a->flags & GMT_FLAG_READS,
 		.writes = a->flags & GMT_FLAG_WRITES,

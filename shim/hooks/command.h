@@ -37,6 +37,7 @@ struct gmt_command {
 	uint64_t time;
 	uint64_t kernel;
 	uint32_t site;   /* of a copy: the tag of its call */
+	uint32_t took;   /* ns of a blocking write, 0: not measured */
 	cl_int refused;  /* what to return instead of calling the driver */
 	uint8_t op;      /* enum gmtcommand */
 	bool unknown;    /* it names a handle that we do not know */

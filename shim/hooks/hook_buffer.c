@@ -45,6 +45,8 @@ GMT_HOOK cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_b
 	cl_int err;
 	GMT_TRY(err, command,
 		gmt_driver.clEnqueueWriteBuffer(queue, buffer, blocking, offset, size, pointer, waits, list, event));
+	if (blocking && gmt_session.config.uses)
+		command.took = gmt_clamp32(gmt_now() - command.time);
 	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
 }
 
