@@ -5,8 +5,14 @@
 #include "../base/opencl.h"
 #include "../base/core.h"
 
+#include <fcntl.h>
 #include <linux/futex.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,7 +22,11 @@
  * these to another: 14 were the most seen, with hundreds of the program's threads at the gate (base/gate.h).
  */
 #define THREADS (GMT_CORE_PROCESSORS + 16)
-_Static_assert(THREADS == 24, "as the user reads below");
+/* What the program and its driver can still have where there are fewer threads than FAR. */
+#define SPARE 48
+#define FAR 4096ul
+#define SPARE_STACK ((size_t)256 << 10)
+_Static_assert(THREADS == 24 && SPARE == 48, "as the user reads below");
 
 /* What the runtime reserves and maps is about a third of each: the program keeps room of its own. */
 #define RESERVED ((size_t)4 << 30)
@@ -27,9 +37,10 @@ enum state { WAITS, RUNS, LEAVES };
 static struct thread {
 	pthread_t id;
 	_Atomic uint32_t state;
+	pid_t number;
 	void *(*run)(void *);
 	void *argument;
-} threads[THREADS];
+} threads[THREADS + SPARE];
 
 static _Atomic uint32_t given = THREADS; /* none before all are made */
 
@@ -37,6 +48,7 @@ static void *waits(void *of)
 {
 	struct thread *t = of;
 	uint32_t state;
+	t->number = gettid();
 	while ((state = atomic_load_explicit(&t->state, memory_order_acquire)) == WAITS)
 		(void)syscall(SYS_futex, &t->state, FUTEX_WAIT_PRIVATE, WAITS, NULL, NULL, 0);
 	return state == RUNS ? t->run(t->argument) : NULL;
@@ -48,17 +60,72 @@ static void send(struct thread *t, enum state state)
 	(void)syscall(SYS_futex, &t->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-static bool make_threads(void)
+/* Until the kernel no longer counts it, the program might be refused a thread in its place. */
+static void wait_gone(const struct thread *t)
+{
+	pthread_join(t->id, NULL);
+	while (syscall(SYS_tgkill, getpid(), t->number, 0) == 0)
+		sched_yield();
+}
+
+static unsigned long read_number(const char *group, const char *name)
+{
+	char path[512], text[32] = "";
+	int n = snprintf(path, sizeof path, "/sys/fs/cgroup%s/%s", group, name);
+	int fd = n > 0 && (size_t)n < sizeof path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (fd < 0)
+		return FAR;
+	ssize_t size = read(fd, text, sizeof text - 1);
+	close(fd);
+	return size > 0 && text[0] != 'm' ? strtoul(text, NULL, 10) : FAR; /* "max" */
+}
+
+/* Whether there is a limit that the program could reach. To try is exact but slow: about 50 microseconds a thread. */
+static bool limit_is_near(void)
+{
+	char line[300] = "";
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur < FAR && geteuid() != 0)
+		return true;
+	int fd = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	ssize_t size = read(fd, line, sizeof line - 1);
+	close(fd);
+	if (size < 4 || strncmp(line, "0::", 3) != 0)
+		return false;
+	line[strcspn(line, "\n")] = 0;
+	unsigned long most = read_number(line + 3, "pids.max");
+	return most < FAR && read_number(line + 3, "pids.current") + FAR / 8 > most;
+}
+
+static int start_threads(int count)
 {
 	int made = 0;
-	while (made < THREADS && pthread_create(&threads[made].id, NULL, waits, &threads[made]) == 0)
-		made++;
-	bool all = made == THREADS;
-	for (int i = 0; i < made; i++) {
-		if (!all)
-			send(&threads[i], LEAVES);
-		(void)(all ? pthread_detach(threads[i].id) : pthread_join(threads[i].id, NULL));
+	pthread_attr_t attributes;
+	pthread_attr_init(&attributes);
+	for (; made < count; made++) {
+		if (made == THREADS)
+			pthread_attr_setstacksize(&attributes, SPARE_STACK);
+		if (pthread_create(&threads[made].id, &attributes, waits, &threads[made]) != 0)
+			break;
 	}
+	pthread_attr_destroy(&attributes);
+	return made;
+}
+
+static bool make_threads(void)
+{
+	int count = limit_is_near() ? THREADS + SPARE : THREADS;
+	int made = start_threads(count);
+	bool all = made == count;
+	int kept = all ? THREADS : 0;
+	for (int i = 0; i < kept; i++)
+		pthread_detach(threads[i].id);
+	for (int i = kept; i < made; i++)
+		send(&threads[i], LEAVES);
+	for (int i = kept; i < made; i++)
+		wait_gone(&threads[i]);
 	if (all)
 		atomic_store(&given, 0);
 	return all;
@@ -77,7 +144,7 @@ const char *gmt_room_make(void)
 	if (!can_map(WRITABLE, PROT_READ | PROT_WRITE))
 		return "the allocator needs 512 MiB of memory to map: ulimit -d or vm.overcommit_memory allows less";
 	if (!make_threads())
-		return "the allocator needs 24 threads: ulimit -u, the control group or seccomp allows fewer";
+		return "the allocator takes 24 threads and leaves 48 to the program: ulimit -u, the control group or seccomp allows fewer";
 	return NULL;
 }
 

@@ -9,7 +9,9 @@
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 static void refuse_threads(void)
 {
@@ -26,6 +28,21 @@ static void refuse_threads(void)
 	struct sock_fprog program = {.len = sizeof filter / sizeof *filter, .filter = filter};
 	EQUAL(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
 	EQUAL(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+/* Of another user than root, who has no limit. */
+static void allow_forty_threads(void)
+{
+	if (geteuid() == 0) {
+		const char *directory = getenv(GMT_SESSION_ENV), *names[] = {".", GMT_CONFIG_NAME, GMT_SOCKET_NAME};
+		for (int i = 0; i < 3; i++) {
+			char path[4096];
+			(void)snprintf(path, sizeof path, "%s/%s", directory, names[i]);
+			EQUAL(chmod(path, 0777), 0);
+		}
+		EQUAL(setresuid(54321, 54321, 54321), 0);
+	}
+	EQUAL(setrlimit(RLIMIT_NPROC, &(struct rlimit){40, 40}), 0);
 }
 
 /* Leaves a limit of address space or of data that is above what is used by that many MiB. */
@@ -56,7 +73,7 @@ static void refuse_data(void)
 
 static void only_watched(void (*refuse)(void), const char *why)
 {
-	session_open((struct options){.nouses = true}); /* else images are tried */
+	session_open((struct options){0});
 	refuse();
 	world.context = new_context();
 	fake.creates = fake.releases = 0; /* without what images were tried with */
@@ -72,7 +89,12 @@ static void only_watched(void (*refuse)(void), const char *why)
 
 TEST(without_threads_it_only_watches)
 {
-	only_watched(refuse_threads, "24 threads");
+	only_watched(refuse_threads, "takes 24 threads");
+}
+
+TEST(with_few_threads_left_it_only_watches)
+{
+	only_watched(allow_forty_threads, "leaves 48");
 }
 
 TEST(without_address_space_it_only_watches)
