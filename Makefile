@@ -6,6 +6,7 @@
 #                 then make check
 #   make check    formatting, static analysis of Go and C, generated files up to date
 #   make soak     random programs, bare and under every policy: SEEDS=2000 of them, from FIRST=1 on
+#   make fuzz     every fuzz target for FUZZTIME=10s, or those in PACKAGE=./internal/check; PACKAGE=./... is the default
 #   make bench    what it costs and what it saves, measured on this machine
 #   make screenshot   docs/dashboard.svg, anew
 #   make deps     install the Debian packages that are missing (part of everything above)
@@ -226,6 +227,17 @@ shim-test: | build/deps.stamp
 .PHONY: soak
 soak: all
 	cd test/e2e && $(GO) test -run '^TestSoak$$' -count=1 -timeout 0 $(TESTFLAGS) -args -soak.seeds=$(SEEDS) -soak.first=$(FIRST)
+
+.PHONY: fuzz
+fuzz: PACKAGE ?= ./...
+fuzz: $(LIBRARIES)
+	@$(GO) list -f '{{$$p := .ImportPath}}{{$$d := .Dir}}{{range .TestGoFiles}}{{$$p}} {{$$d}}/{{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$$p}} {{$$d}}/{{.}}{{"\n"}}{{end}}' $(PACKAGE) | \
+	while read -r package file; do \
+		for target in $$([ -z "$$file" ] || sed -n 's/^func \(Fuzz[A-Za-z]*\)(f .*/\1/p' "$$file"); do \
+			out=$$($(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(or $(FUZZTIME),10s) $$package 2>&1 </dev/null) || { echo "$$out"; exit 1; }; \
+			echo "$$target $$(tail -1 <<<"$$out")"; \
+		done; \
+	done
 
 .PHONY: bench
 bench: all .tools/benchstat
