@@ -257,9 +257,9 @@ func (r *Reader) Next(rec *wire.Record) error {
 
 const (
 	freeCreates    = 1 << 16 // that a file of any size may hold
-	bytesPerCreate = 5       // of all further ones; recordings of programs have at least 7, with the release
+	bytesPerCreate = 2       // of all further ones; a program that only creates makes 2.6, one that releases, too, 4.6
 	freeEvents     = 1 << 22
-	eventsPerByte  = 2 // recordings of programs have less than 0.5
+	eventsPerByte  = 2 // recordings of programs have at most 0.7
 )
 
 // tooDense refuses a file that holds more than its size lets expect. What a reader keeps of it is so bounded by the size:
