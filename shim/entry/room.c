@@ -26,6 +26,7 @@
 #define SPARE 48
 #define FAR 4096ul
 #define SPARE_STACK ((size_t)256 << 10)
+#define GUARD ((size_t)64 << 10)
 _Static_assert(THREADS == 24 && SPARE == 48, "as the user reads below");
 
 /* What the runtime reserves and maps is about a third of each: the program keeps room of its own. */
@@ -38,6 +39,8 @@ static struct thread {
 	pthread_t id;
 	_Atomic uint32_t state;
 	pid_t number;
+	void *stack;
+	size_t size;
 	void *(*run)(void *);
 	void *argument;
 } threads[THREADS + SPARE];
@@ -99,14 +102,35 @@ static bool limit_is_near(void)
 	return most < FAR && read_number(line + 3, "pids.current") + FAR / 8 > most;
 }
 
+/*
+ * The C library reuses the stacks that it made: in a forked child it unmaps those of all threads if they are more than 40 MiB
+ * together. A driver whose exit handler joins its thread there would fault. Stacks of ours are not counted.
+ */
+static bool give_stack(struct thread *t, pthread_attr_t *attributes, size_t size)
+{
+	void *stack = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+	if (stack == MAP_FAILED)
+		return false;
+	t->stack = stack;
+	t->size = size;
+	return mprotect(stack, GUARD, PROT_NONE) == 0 && pthread_attr_setstack(attributes, stack, size) == 0;
+}
+
 static int start_threads(int count)
 {
 	int made = 0;
+	size_t size = 0; /* Go takes it for that of its threads */
 	pthread_attr_t attributes;
 	pthread_attr_init(&attributes);
+	pthread_attr_getstacksize(&attributes, &size);
 	for (; made < count; made++) {
-		if (made == THREADS)
+		if (made < THREADS && !give_stack(&threads[made], &attributes, size + GUARD))
+			break;
+		if (made == THREADS) {
+			pthread_attr_destroy(&attributes);
+			pthread_attr_init(&attributes);
 			pthread_attr_setstacksize(&attributes, SPARE_STACK);
+		}
 		if (pthread_create(&threads[made].id, &attributes, waits, &threads[made]) != 0)
 			break;
 	}
@@ -126,6 +150,9 @@ static bool make_threads(void)
 		send(&threads[i], LEAVES);
 	for (int i = kept; i < made; i++)
 		wait_gone(&threads[i]);
+	for (int i = kept; i < THREADS; i++)
+		if (threads[i].stack)
+			munmap(threads[i].stack, threads[i].size);
 	if (all)
 		atomic_store(&given, 0);
 	return all;
