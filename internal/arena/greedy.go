@@ -7,8 +7,8 @@ import (
 )
 
 // asItComes places buffers when they begin, each in the lowest gap between those that live. It needs little memory and
-// takes any number of buffers; gaps in lives stay unused.
-func asItComes(ctx context.Context, buffers []Buffer) ([]int64, bool) {
+// takes any number of buffers; gaps in lives stay unused. When the context ends, it places the rest above those that live.
+func asItComes(ctx context.Context, buffers []Buffer) []int64 {
 	whole := make([]Buffer, len(buffers))
 	copy(whole, buffers)
 	for i := range whole {
@@ -20,10 +20,7 @@ func asItComes(ctx context.Context, buffers []Buffer) ([]int64, bool) {
 		at, _ := slices.BinarySearchFunc(live, offset, func(b int32, o int64) int { return cmp.Compare(offsets[b], o) })
 		return at
 	}
-	for n, e := range events(all) {
-		if n%stopEvery == 0 && ctx.Err() != nil {
-			return nil, false
-		}
+	for _, e := range events(all) {
 		b := all[e.piece].buffer
 		if !e.begin {
 			at := find(offsets[b])
@@ -31,13 +28,17 @@ func asItComes(ctx context.Context, buffers []Buffer) ([]int64, bool) {
 			continue
 		}
 		offset, at, align := int64(0), 0, int64(max(buffers[b].Align, 1))
+		if len(live) > 0 && ctx.Err() != nil {
+			at = len(live) - 1
+			offset = offsets[live[at]]
+		}
 		for ; at < len(live) && offsets[live[at]] < offset+int64(buffers[b].Size); at++ {
 			offset = roundUp(offsets[live[at]]+int64(buffers[live[at]].Size), align)
 		}
 		offsets[b] = offset
 		live = slices.Insert(live, at, b)
 	}
-	return offsets, true
+	return offsets
 }
 
 // laid is a range of the arena that is taken in a section.
@@ -63,7 +64,7 @@ type greedy struct {
 func (p *problem) fit(ctx context.Context, items []int32, best bool) ([]int64, bool) {
 	g := greedy{p: p, offsets: make([]int64, len(p.size)), laid: make([][]laid, len(p.sections)), seen: make([]int32, len(p.size))}
 	for n, b := range items {
-		if n%64 == 0 && ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return nil, false
 		}
 		g.bar(b, int32(n+1))

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -185,5 +186,19 @@ func TestBadBuffers(t *testing.T) {
 		if len(s.Offsets) != len(none) {
 			t.Errorf("%v: %+v", none, s)
 		}
+	}
+}
+
+// However many buffers live at once, the search ends soon after its context.
+func TestManyAtOnce(t *testing.T) {
+	buffers := make([]Buffer, 300_000)
+	for i := range buffers {
+		buffers[i] = Buffer{ID: strconv.Itoa(i), Lower: int64(i), Upper: int64(len(buffers)), Size: 64}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	s, err := Solve(ctx, buffers, Options{})
+	if err != nil || s.Height != 64*uint64(len(buffers)) {
+		t.Errorf("%+v, %v", s, err)
 	}
 }

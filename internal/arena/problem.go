@@ -174,20 +174,26 @@ type event struct {
 	piece int32
 }
 
-// events gives the beginnings and ends in the order of time, ends before beginnings.
+// events gives the beginnings and ends in the order of time, ends before beginnings. Of many that end at once, the last goes
+// first: whoever keeps them by place then removes from the end.
 func events(all []piece) []event {
 	list := make([]event, 0, 2*len(all))
 	for i := range all {
 		list = append(list, event{all[i].lower, true, int32(i)}, event{all[i].upper, false, int32(i)})
 	}
 	slices.SortFunc(list, func(a, b event) int {
-		if c := cmp.Compare(a.time, b.time); c != 0 || a.begin == b.begin {
-			return cmp.Or(c, cmp.Compare(a.piece, b.piece))
-		}
-		if a.begin {
+		switch c := cmp.Compare(a.time, b.time); {
+		case c != 0:
+			return c
+		case a.begin && b.begin:
+			return cmp.Compare(a.piece, b.piece)
+		case a.begin:
 			return 1
+		case b.begin:
+			return -1
+		default:
+			return cmp.Compare(b.piece, a.piece)
 		}
-		return -1
 	})
 	return list
 }

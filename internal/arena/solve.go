@@ -43,9 +43,7 @@ func Solve(ctx context.Context, buffers []Buffer, o Options) (*Solution, error) 
 	p, searchable := newProblem(buffers)
 	s := &solver{buffers: buffers, p: p, options: o, bound: p.bound, target: p.bound}
 	s.scales = newScales(p, buffers)
-	// The first takes no time to speak of, and there must be one.
-	offsets, _ := asItComes(context.WithoutCancel(ctx), buffers)
-	s.offer(offsets, "as it comes, first fit")
+	s.offer(asItComes(ctx, buffers), "as it comes, first fit")
 	if searchable {
 		s.heuristics(ctx)
 		s.search(ctx)
