@@ -16,6 +16,8 @@ type Options struct {
 	EndProcesses bool
 	// ProcessesMax bounds the processes, 0: not at all. Records of further ones are only counted, in Unknown.
 	ProcessesMax int
+	// EntriesMax bounds objects and blocks together, 0: not at all. Creates and slabs beyond are only counted, in Beyond.
+	EntriesMax int
 }
 
 // Heap follows the memory of all processes from record to record. One goroutine uses it.
@@ -28,6 +30,7 @@ type Heap struct {
 	Gauges            // of all processes
 	Population        // of all processes
 	Unknown    uint64 // records about objects, blocks or processes that are not known
+	Beyond     uint64 // creates and slabs that Options.EntriesMax leaves out
 
 	options   Options
 	observers []Observer
@@ -112,6 +115,10 @@ func (h *Heap) Apply(r *wire.Record) *Process {
 		h.Unknown++
 		return nil
 	}
+	if (r.Kind == wire.KindCreate || r.Kind == wire.KindSlab) && h.full() {
+		h.Beyond++
+		return p
+	}
 	switch r.Kind {
 	case wire.KindCreate:
 		h.create(p, r.Thread, r.AsCreate())
@@ -134,6 +141,10 @@ func (h *Heap) Apply(r *wire.Record) *Process {
 	default: // concerns no memory
 	}
 	return p
+}
+
+func (h *Heap) full() bool {
+	return h.options.EntriesMax > 0 && h.objects.Len()+h.blocks.Len() >= h.options.EntriesMax
 }
 
 func (h *Heap) create(p *Process, thread uint32, c wire.CreateView) {

@@ -48,3 +48,21 @@ func TestProcessesLeave(t *testing.T) {
 		}
 	}
 }
+
+// Creates beyond the bound are counted and change nothing; what ends makes room.
+func TestTooManyEntries(t *testing.T) {
+	run := heap.New(heap.Options{EntriesMax: 4})
+	step := func(kind wire.Kind, object, bytes uint64) {
+		r := wire.Record{Process: 1}
+		r.Kind, r.Object, r.Size, r.Granted = kind, object, bytes, bytes
+		run.Apply(&r)
+	}
+	for object := range uint64(6) {
+		step(wire.KindCreate, 1+object, 10)
+	}
+	step(wire.KindRelease, 1, 0)
+	step(wire.KindCreate, 7, 10)
+	if run.InUse != 40 || run.Live != 4 || run.Beyond != 2 || run.Unknown != 0 {
+		t.Errorf("%d in use by %d, %d beyond, %d unknown", run.InUse, run.Live, run.Beyond, run.Unknown)
+	}
+}

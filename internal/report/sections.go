@@ -50,6 +50,9 @@ func (v *view) head() section {
 	if v.s.Unknown > 0 {
 		add("unknown", "%d events about unknown objects", v.s.Unknown)
 	}
+	for _, text := range v.s.Exceeded {
+		add("too much", "%s", text)
+	}
 	if v.a.Damage != "" {
 		add("damage", "%s", v.a.Damage)
 	}

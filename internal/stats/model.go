@@ -61,6 +61,7 @@ type Model struct {
 	carried carried
 
 	rows     []*row
+	parts    int // of all rows
 	named    map[string]*row
 	untagged *row
 	journal  journal
@@ -78,6 +79,7 @@ type Model struct {
 	unpooled    Unpooled
 
 	events, lost, lostUses uint64
+	exceeded               bool   // partsMax was
 	wholeBlocks            string // see Snapshot.WholeBlocks
 }
 
@@ -95,7 +97,7 @@ func New(o Options) *Model {
 		policies: policies{first: o.Policy},
 	}
 	observers := append([]heap.Observer{observer{m}}, o.Observers...)
-	m.heap = heap.New(heap.Options{EndProcesses: true, ProcessesMax: processesMax}, observers...)
+	m.heap = heap.New(heap.Options{EndProcesses: true, ProcessesMax: processesMax, EntriesMax: entriesMax}, observers...)
 	m.ledger.Gauges, m.ledger.Population = &m.heap.Gauges, &m.heap.Population
 	m.shares.index.Seed = m.seed
 	m.untagged = m.newWhole(0)

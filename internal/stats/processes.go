@@ -11,7 +11,9 @@ import (
 
 // Bounds on what a target can make the model keep.
 const (
-	processesMax = 4096 // further processes are only counted, in Unknown
+	processesMax = 4096    // further processes are only counted, in Unknown
+	entriesMax   = 4 << 20 // buffers and blocks at once, of all processes: see Snapshot.Exceeded
+	partsMax     = 1 << 17 // call sites of all processes; the shim has at most a quarter of that
 	devicesMax   = 16   // per process
 	argumentsMax = 1024 // per process
 )

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
@@ -39,6 +40,7 @@ func (m *Model) Snapshot() *Snapshot {
 		WholeBlocks:   m.wholeBlocks,
 		Unknown:       m.heap.Unknown,
 		Unpooled:      m.unpooled,
+		Exceeded:      m.bounds(),
 	}
 	s.Auto = m.steered()
 	if m.ghosts != nil {
@@ -54,6 +56,17 @@ func (m *Model) Snapshot() *Snapshot {
 		s.Processes[i] = m.view(p)
 	}
 	return s
+}
+
+// bounds says which ones were reached.
+func (m *Model) bounds() (texts []string) {
+	if n := m.heap.Beyond; n > 0 {
+		texts = append(texts, fmt.Sprintf("%d creates beyond %d buffers and blocks at once are left out", n, entriesMax))
+	}
+	if m.exceeded {
+		texts = append(texts, fmt.Sprintf("call sites beyond %d are shown as one", partsMax))
+	}
+	return texts
 }
 
 // tags returns rows as they are now.

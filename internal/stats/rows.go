@@ -87,11 +87,16 @@ func (w *row) partOf(p *process) *row {
 	return nil
 }
 
-// row returns a process's part of the row of a tag, which it makes on first mention.
+// row returns a process's part of the row of a tag, which it makes on first mention. Tags beyond a bound share that of none.
 func (m *Model) row(p *process, tag uint32) *row {
 	if w := p.tags[tag]; w != nil {
 		return w.final()
 	}
+	if tag != 0 && m.parts >= partsMax {
+		m.exceeded = true
+		return m.row(p, 0)
+	}
+	m.parts++
 	whole := m.untagged
 	if tag != 0 {
 		whole = m.newWhole(tag)

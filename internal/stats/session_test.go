@@ -104,6 +104,17 @@ func TestTooManyProcesses(t *testing.T) {
 	}
 }
 
+func TestTooManyCallSites(t *testing.T) {
+	s := newStream(Options{})
+	for n := range uint32(partsMax + 10) {
+		s.miss(uint64(n+1), uint64(n+1), 64, 64, n+1)
+	}
+	snapshot := s.Snapshot()
+	if len(snapshot.Tags) > partsMax+1 || snapshot.Totals.InUse != 64*(partsMax+10) || len(snapshot.Exceeded) != 1 {
+		t.Errorf("%d rows, %d in use, %q", len(snapshot.Tags), snapshot.Totals.InUse, snapshot.Exceeded)
+	}
+}
+
 func TestDeviceOfTheFirstContext(t *testing.T) {
 	device := func(s *stream, number uint64, name string) {
 		s.feed(wire.Event{Kind: wire.KindDevice, Object: number, Granted: 16 << 30, Link: 4 << 30}, []byte(name+"\x00v1\x00")...)

@@ -39,6 +39,7 @@ type Snapshot struct {
 	WholeBlocks   string    // why nothing was cut from slabs, in some process; empty: nothing spoke against it
 	Unknown       uint64    // events about objects that were never seen created
 	Unpooled      Unpooled  // processes without a pool though they should have one
+	Exceeded      []string  // what a program did more of than gpumemtop keeps, in words
 }
 
 // CarvesNothing returns why the policy cannot cut slabs as it should; empty: nothing speaks against it, or it has none.

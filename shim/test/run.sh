@@ -124,7 +124,7 @@ run() {
 
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0
 export UBSAN_OPTIONS=print_stacktrace=1
-export TSAN_OPTIONS=halt_on_error=1:die_after_fork=0
+export TSAN_OPTIONS=halt_on_error=1:die_after_fork=0:atexit_sleep_ms=0 # it sleeps where threads are left, as the core's are
 rm -f "$out"/*/log
 mkdir -p "$out"
 declare -A flags=(

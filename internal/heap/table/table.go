@@ -143,5 +143,8 @@ func (s *Arena[T]) Take() (place int32, value *T) {
 // Give returns a place. The value stays until the place is taken again.
 func (s *Arena[T]) Give(place int32) { s.spare = append(s.spare, place) }
 
+// Len returns how many places are taken.
+func (s *Arena[T]) Len() int { return len(s.items) - len(s.spare) }
+
 // At returns the value at a place. The pointer is valid until the next Take.
 func (s *Arena[T]) At(place int32) *T { return &s.items[place] }
