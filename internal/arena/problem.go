@@ -175,7 +175,7 @@ type event struct {
 }
 
 // events gives the beginnings and ends in the order of time, ends before beginnings. Of many that end at once, the last goes
-// first: whoever keeps them by place then removes from the end.
+// first: a list of them by place then shrinks at its end.
 func events(all []piece) []event {
 	list := make([]event, 0, 2*len(all))
 	for i := range all {
