@@ -90,6 +90,10 @@ func (l *teller) hear(e *event) {
 		return
 	case "", "site", "device", "thread", "exit", "await": // lists of events are not read from outside; the first and the last line have no kind
 		return
+	case "diag":
+		if e.Op == "whole blocks" { // only the library tries the driver
+			return
+		}
 	case "kernel":
 		l.names[l.key(e, "kernel", e.Object)] = e.Text
 	case "use":
