@@ -14,8 +14,8 @@ const (
 	processesMax = 4096    // further processes are only counted, in Unknown
 	entriesMax   = 4 << 20 // buffers and blocks at once, of all processes: see Snapshot.Exceeded
 	partsMax     = 1 << 17 // call sites of all processes; the shim has at most a quarter of that
-	devicesMax   = 16   // per process
-	argumentsMax = 1024 // per process
+	devicesMax   = 16      // per process
+	argumentsMax = 1024    // per process
 )
 
 // process is one target process.
