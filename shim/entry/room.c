@@ -6,8 +6,8 @@
 #include "../base/core.h"
 
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,11 +33,9 @@ _Static_assert(THREADS == 24 && SPARE == 48, "as the user reads below");
 #define RESERVED ((size_t)4 << 30)
 #define WRITABLE ((size_t)512 << 20)
 
-enum state { WAITS, RUNS, LEAVES };
-
 static struct thread {
 	pthread_t id;
-	_Atomic uint32_t state;
+	sem_t wake; /* no futex: the thread sanitizer of a program sees what a semaphore orders */
 	pid_t number;
 	void *stack;
 	size_t size;
@@ -50,17 +48,10 @@ static _Atomic uint32_t given = THREADS; /* none before all are made */
 static void *waits(void *of)
 {
 	struct thread *t = of;
-	uint32_t state;
 	t->number = gettid();
-	while ((state = atomic_load_explicit(&t->state, memory_order_acquire)) == WAITS)
-		(void)syscall(SYS_futex, &t->state, FUTEX_WAIT_PRIVATE, WAITS, NULL, NULL, 0);
-	return state == RUNS ? t->run(t->argument) : NULL;
-}
-
-static void send(struct thread *t, enum state state)
-{
-	atomic_store_explicit(&t->state, (uint32_t)state, memory_order_release);
-	(void)syscall(SYS_futex, &t->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	while (sem_wait(&t->wake) != 0)
+		;
+	return t->run ? t->run(t->argument) : NULL;
 }
 
 /* Until the kernel no longer counts it, the program might be refused a thread in its place. */
@@ -131,6 +122,7 @@ static int start_threads(int count)
 			pthread_attr_init(&attributes);
 			pthread_attr_setstacksize(&attributes, SPARE_STACK);
 		}
+		sem_init(&threads[made].wake, 0, 0);
 		if (pthread_create(&threads[made].id, &attributes, waits, &threads[made]) != 0)
 			break;
 	}
@@ -147,7 +139,7 @@ static bool make_threads(void)
 	for (int i = 0; i < kept; i++)
 		pthread_detach(threads[i].id);
 	for (int i = kept; i < made; i++)
-		send(&threads[i], LEAVES);
+		sem_post(&threads[i].wake);
 	for (int i = kept; i < made; i++)
 		wait_gone(&threads[i]);
 	for (int i = kept; i < THREADS; i++)
@@ -185,6 +177,6 @@ int gmt_room_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(
 	*thread = threads[i].id;
 	threads[i].run = run;
 	threads[i].argument = argument;
-	send(&threads[i], RUNS);
+	sem_post(&threads[i].wake);
 	return 0;
 }
