@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -220,7 +221,12 @@ func (f *folder) remove() (kept bool, err error) {
 	if f.lock == nil {
 		return false, nil
 	}
-	if kept = held(f.join(wire.ShimName)); !kept {
+	kept = held(f.join(wire.ShimName))
+	for pause := time.Millisecond; kept && pause < 100*time.Millisecond; pause *= 2 { // processes that were killed are ending
+		time.Sleep(pause)
+		kept = held(f.join(wire.ShimName))
+	}
+	if !kept {
 		err = os.RemoveAll(f.path)
 	} else {
 		for _, name := range []string{wire.ConfigName, wire.CoreName, wire.SocketName, wire.OutsidersName} {
