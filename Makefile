@@ -6,7 +6,7 @@
 #                 then make check
 #   make check    formatting, static analysis of Go and C, generated files up to date
 #   make soak     random programs, bare and under every policy: SEEDS=2000 of them, from FIRST=1 on
-#   make fuzz     every fuzz target for FUZZTIME=10s, or those in PACKAGE=./internal/check; PACKAGE=./... is the default
+#   make fuzz     every fuzz target for FUZZTIME=10s, or those below a folder: FUZZ=internal/check
 #   make bench    what it costs and what it saves, measured on this machine
 #   make screenshot   docs/dashboard.svg, anew
 #   make deps     install the Debian packages that are missing (part of everything above)
@@ -42,6 +42,8 @@ CORE_GODEBUG := asyncpreemptoff=1,containermaxprocs=0,updatemaxprocs=0
 # Go's runtime has its threads from the shim: intercept/threads.c.
 CORE_LINK = -Wl,--version-script=$(CURDIR)/intercept/intercept.map -Wl,--wrap=pthread_create -L$(CURDIR)/build -l:libgpumemtop.so
 
+ANALYZE := --analyze --analyzer-output text -Xclang -analyzer-werror
+
 # As tracer/kernel/kernel.go compiles it; -g gives the kernel its types.
 BPF_FLAGS := -target bpf -D__TARGET_ARCH_x86 -std=gnu11 -O2 -g -ffreestanding -Iinternal/wire -I/usr/include/x86_64-linux-gnu \
 	-Wall -Wextra -Werror -Wshadow -Wno-unused-parameter
@@ -67,6 +69,8 @@ STAMP := $(if $(shell git rev-parse HEAD 2>/dev/null),auto,false)
 TESTFLAGS ?=
 DEMO_ARGUMENTS ?= 60 32M
 BENCHFLAGS ?=
+FUZZ ?= .
+FUZZTIME ?= 10s
 SEEDS ?= 2000
 FIRST ?= 1
 
@@ -229,14 +233,11 @@ soak: all
 	cd test/e2e && $(GO) test -run '^TestSoak$$' -count=1 -timeout 0 $(TESTFLAGS) -args -soak.seeds=$(SEEDS) -soak.first=$(FIRST)
 
 .PHONY: fuzz
-fuzz: PACKAGE ?= ./...
 fuzz: $(LIBRARIES)
-	@$(GO) list -f '{{$$p := .ImportPath}}{{$$d := .Dir}}{{range .TestGoFiles}}{{$$p}} {{$$d}}/{{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$$p}} {{$$d}}/{{.}}{{"\n"}}{{end}}' $(PACKAGE) | \
-	while read -r package file; do \
-		for target in $$([ -z "$$file" ] || sed -n 's/^func \(Fuzz[A-Za-z]*\)(f .*/\1/p' "$$file"); do \
-			out=$$($(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(or $(FUZZTIME),10s) $$package 2>&1 </dev/null) || { echo "$$out"; exit 1; }; \
-			echo "$$target $$(tail -1 <<<"$$out")"; \
-		done; \
+	@grep -ro --include='*_test.go' '^func Fuzz[A-Za-z]*' $(FUZZ) | while IFS=: read -r file target; do \
+		target=$${target#func }; \
+		out=$$($(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")" 2>&1 </dev/null) || { echo "$$out"; exit 1; }; \
+		echo "$$target $$(tail -1 <<<"$$out")"; \
 	done
 
 .PHONY: bench
@@ -295,8 +296,6 @@ check-c: | build/deps.stamp
 		done; \
 	} | xargs -P "$$(nproc)" -I@ sh -c '@'
 	@echo "C: no findings"
-
-ANALYZE := --analyze --analyzer-output text -Xclang -analyzer-werror
 
 # Generated files are committed; generating them again must change nothing. Compares files, so that it works outside
 # version control and with uncommitted changes.

@@ -1,4 +1,7 @@
-/* threads.c: the linker puts this in place of pthread_create. Go wants its threads detached with the default stack, as those of the shim are. */
+/*
+ * threads.c: the linker puts this in place of pthread_create. Go wants its threads detached, with a stack of the usual size, as
+ * those of the shim are.
+ */
 #include "../shim/entry/room.h"
 
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument);

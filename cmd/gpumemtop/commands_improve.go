@@ -10,7 +10,6 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/place"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/tune"
@@ -51,8 +50,8 @@ func newTune() *cobra.Command {
 			"it over-fits.\n\n" +
 			"With a program after --, tune records the program, without a pool to learn the driver's costs and as it would run,\n" +
 			"searches, and runs it again with the recommendation to measure the gain, also against the bare program as compare\n" +
-			"does, for at most --budget. The program's input is empty and its output is hidden. Ctrl-C ends the search with the best so far. The exit status is 1 if nothing keeps to\n" +
-			"--max-memory.",
+			"does, for at most --budget. The program's input is empty and its output is hidden. Ctrl-C ends the search with the\n" +
+			"best so far. The exit status is 1 if nothing keeps to --max-memory.",
 		Annotations: map[string]string{usageKey: "gpumemtop tune [flags] FILE...\ngpumemtop tune [flags] -- CMD [ARGS...]"},
 		Example: "  gpumemtop tune run.gmt --write tuned.toml          what suits this run?\n" +
 			"  gpumemtop tune small.gmt large.gmt --budget 2m     … and both of these?\n" +
@@ -62,29 +61,19 @@ func newTune() *cobra.Command {
 		"budget:tune": &o.Budget, "configurations": &o.Configurations, "max-memory": &o.MaxMemory, "write": &o.Output.Path,
 		"force": &o.Output.Force, "format": &format,
 	}.with(fixedPolicy(&o.Setup.Choice)).with(costFields(&o.Cost)), func(cmd *cobra.Command, args []string) error {
-		if err := analyze.CheckFormat(format, analyze.TextFormats); err != nil {
-			return err
-		}
 		o.PresentGiven = slices.ContainsFunc([]string{"policy", "set", "max-cached"}, cmd.Flags().Changed)
-		var result *tune.Result
-		var err error
-		switch at := cmd.ArgsLenAtDash(); {
-		case len(args) == 0:
-			return errors.New("nothing to tune: gpumemtop tune FILE..., or gpumemtop tune -- CMD [ARGS...]")
-		case at > 0:
-			return fmt.Errorf("%q stands before --: tune either recordings or a program", args[0])
-		case at == 0:
-			result, err = tune.Program(&o, args)
-		default:
-			result, err = tune.Recordings(&o, args)
-		}
-		switch {
-		case err != nil:
-			return err
-		case format == "json":
-			return console.WriteJSON(cmd.OutOrStdout(), result)
-		}
-		return result.WriteText(cmd.OutOrStdout())
+		return writeResult(cmd.OutOrStdout(), format, func() (*tune.Result, error) {
+			switch at := cmd.ArgsLenAtDash(); {
+			case len(args) == 0:
+				return nil, errors.New("nothing to tune: gpumemtop tune FILE..., or gpumemtop tune -- CMD [ARGS...]")
+			case at > 0:
+				return nil, fmt.Errorf("%q stands before --: tune either recordings or a program", args[0])
+			case at == 0:
+				return tune.Program(&o, args)
+			default:
+				return tune.Recordings(&o, args)
+			}
+		})
 	})
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 
@@ -146,6 +147,21 @@ func noProgram(_ *cobra.Command, args []string) error {
 	return fmt.Errorf("attach takes no program, only options such as -p PID that select running ones: gpumemtop %s starts one", args[0])
 }
 
+// writeResult writes what find returns, as text or JSON.
+func writeResult[R interface{ WriteText(w io.Writer) error }](w io.Writer, format string, find func() (R, error)) error {
+	if err := analyze.CheckFormat(format, analyze.TextFormats); err != nil {
+		return err
+	}
+	result, err := find()
+	switch {
+	case err != nil:
+		return err
+	case format == "json":
+		return console.WriteJSON(w, result)
+	}
+	return result.WriteText(w)
+}
+
 func newFit() *cobra.Command {
 	o, format := fit.Options{Setup: defaultSetup()}, "text"
 	return newCommand(&cobra.Command{
@@ -164,17 +180,7 @@ func newFit() *cobra.Command {
 		if len(args) == 0 {
 			return errors.New("no program to fit: gpumemtop fit CMD [ARGS...]")
 		}
-		if err := analyze.CheckFormat(format, analyze.TextFormats); err != nil {
-			return err
-		}
-		result, err := fit.Find(&o, args)
-		switch {
-		case err != nil:
-			return err
-		case format == "json":
-			return console.WriteJSON(cmd.OutOrStdout(), result)
-		}
-		return result.WriteText(cmd.OutOrStdout())
+		return writeResult(cmd.OutOrStdout(), format, func() (*fit.Result, error) { return fit.Find(&o, args) })
 	})
 }
 
@@ -198,16 +204,6 @@ func newCompare() *cobra.Command {
 		if len(args) == 0 {
 			return errors.New("no program to compare: gpumemtop compare CMD [ARGS...]")
 		}
-		if err := analyze.CheckFormat(format, analyze.TextFormats); err != nil {
-			return err
-		}
-		result, err := compare.Program(&o, args)
-		switch {
-		case err != nil:
-			return err
-		case format == "json":
-			return console.WriteJSON(cmd.OutOrStdout(), result)
-		}
-		return result.WriteText(cmd.OutOrStdout())
+		return writeResult(cmd.OutOrStdout(), format, func() (*compare.Result, error) { return compare.Program(&o, args) })
 	})
 }

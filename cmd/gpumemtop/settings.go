@@ -34,8 +34,7 @@ var groups = []string{
 	groupOutput, groupDashboard, groupSettings,
 }
 
-// setting is one thing that can be set. Flags, environment variables, settings files and help come from
-// the table of settings.
+// setting is one thing that can be set. Flags, environment variables, settings files and help come from the table of settings.
 type setting struct {
 	name    string // of the flag
 	variant string // tells settings of one name apart, which are for different commands
@@ -58,7 +57,7 @@ var settings = []setting{
 	{"ghosts", "", "", "LIST", groupAllocator, true, "policies to simulate beside the run: " + watch.GhostsUsual + ", " + watch.GhostsOff + ", or names with commas between; by default " + watch.GhostsUsual + " with a dashboard"},
 	{"capacity", "", "", "SIZE", groupAllocator, false, "device memory for each process; by default unlimited"},
 	{"device-cost", "", "", "FILE", groupAllocator, false, "the driver's costs, as 'gpumemtop probe --format json' measured them; by default those of the recording"},
-	{"device-cost", "touch", "", "FILE", groupAllocator, false, "what first touches take, as 'gpumemtop probe --format json' measured it, for recordings that do not tell"},
+	{"device-cost", "touch", "", "FILE", groupAllocator, false, "what first touches take, as 'gpumemtop probe --format json' measured it, where the recording has no times of its own"},
 	{"device", "cost", "", "DEVICE", groupAllocator, false, "which device in that file, by number or by part of its name in any case"},
 	{"capacity", "plan", "", "SIZE", groupPlacement, false, "size of the arena: the first placement that fits will do; by default the smallest arena"},
 	{"alignment", "", "", "SIZE", groupPlacement, false, "align offsets to this where the file names no alignment: the device's base address alignment"},

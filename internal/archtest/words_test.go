@@ -55,7 +55,7 @@ func TestGlossary(t *testing.T) {
 	}
 }
 
-// TestDocsStayShort: whoever adds a fact to the docs drops what matters less.
+// TestDocsStayShort keeps README and docs within the number of words that a reader has time for.
 func TestDocsStayShort(t *testing.T) {
 	count := func(pattern string) (words int) {
 		files, err := filepath.Glob(filepath.Join("..", "..", pattern))

@@ -81,7 +81,8 @@ func (t *timings) typical(enough uint64) (ns [65]uint32) {
 	least := ^uint32(0)
 	for class := len(t) - 1; class >= 0; class-- {
 		if t[class].count >= enough {
-			least = min(least, t[class].median())
+			low, _ := t[class].medians()
+			least = min(least, low)
 			own[class] = least
 		}
 	}
@@ -102,10 +103,10 @@ func nearest(known *[65]uint32, class int) uint32 {
 	return 0
 }
 
-// median returns the lower one of the latest figures.
-func (c *timing) median() uint32 {
+// medians returns the lower and the upper median of the latest figures, of which there must be one.
+func (c *timing) medians() (low, high uint32) {
 	latest := c.ns
 	n := min(c.count, uint64(len(latest)))
 	slices.Sort(latest[:n])
-	return latest[(n-1)/2]
+	return latest[(n-1)/2], latest[n/2]
 }

@@ -1,8 +1,6 @@
 package stats
 
 import (
-	"slices"
-
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -46,20 +44,12 @@ func (t *touches) saved(hits *[65]uint64) (out Touches) {
 		if hits[class] == 0 || min(fresh.count, reused.count) < enoughTimed {
 			continue
 		}
-		if low, high := fresh.median(), reused.upperMedian(); low > high {
-			out.NS += hits[class] * uint64(low-high)
-		}
+		low, _ := fresh.medians()
+		_, high := reused.medians()
+		out.NS += hits[class] * uint64(low-min(low, high))
 		out.Hits += hits[class]
 	}
 	return out
-}
-
-// upperMedian returns the upper one of the latest figures.
-func (c *timing) upperMedian() uint32 {
-	latest := c.ns
-	n := min(c.count, uint64(len(latest)))
-	slices.Sort(latest[:n])
-	return latest[n/2]
 }
 
 // ProbedTouches is the estimate for what a device takes to touch new memory of a size, as the probe of that device says.

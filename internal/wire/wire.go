@@ -34,7 +34,7 @@ func (k Kind) HasPayload() bool {
 func (k Kind) Late() bool { return k == KindModule || k == KindSite }
 
 // Finding reports whether a diagnostic is a mistake of the program.
-func (v Diag) Finding() bool { return v >= DiagUnknownMemory && v != DiagWholeBlocks }
+func (v Diag) Finding() bool { return v >= DiagUnknownMemory && v <= DiagStaleArgument }
 
 // PayloadLen returns how many payload bytes follow the event, at most PayloadMax.
 func (e *Event) PayloadLen() int {

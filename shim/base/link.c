@@ -17,7 +17,8 @@ static struct {
 static bool ours(void)
 {
 	struct stat now;
-	return session_link.socket >= 0 && fstat(session_link.socket, &now) == 0 && now.st_dev == session_link.device && now.st_ino == session_link.inode;
+	return session_link.socket >= 0 && fstat(session_link.socket, &now) == 0 && now.st_dev == session_link.device &&
+	       now.st_ino == session_link.inode;
 }
 
 void gmt_link_open(int socket)

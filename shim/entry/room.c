@@ -2,8 +2,8 @@
 #define _GNU_SOURCE
 #include "room.h"
 
-#include "../base/opencl.h"
 #include "../base/core.h"
+#include "../base/opencl.h"
 
 #include <fcntl.h>
 #include <sched.h>

@@ -1,6 +1,6 @@
 /*
  * room.h: whether the Go core fits into this process. The Go runtime ends the process when it cannot have a thread or
- * address space, so both are had before it is loaded.
+ * address space, so the shim gets both before it loads the core.
  */
 #ifndef GMT_ROOM_H
 #define GMT_ROOM_H

@@ -134,7 +134,7 @@ func TestLittleRoom(t *testing.T) {
 // gpumemtop that may have too few threads says so before it starts anything.
 func TestTooFewThreads(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root can become a user who runs nothing else")
+		t.Skip("only root can become a user who runs nothing else") // the limit counts all that a user runs
 	}
 	// Another user may not get to where gpumemtop lies, hence the descriptor.
 	const script = `exec 3<"$0"; exec setpriv --reuid=61234 --clear-groups prlimit --nproc=8 /proc/self/fd/3 -- echo started`
