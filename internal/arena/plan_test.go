@@ -202,3 +202,22 @@ func TestManyAtOnce(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
+
+// TestTheFirstPlacementIsKept ends the context as soon as there is a placement: that one is the result, whatever the step
+// that went on then finds, and nothing is said afterwards.
+func TestTheFirstPlacementIsKept(t *testing.T) {
+	var buffers []Buffer
+	for i := range 20_000 {
+		n := int64(i)
+		buffers = append(buffers, Buffer{ID: strconv.Itoa(i), Lower: n, Upper: n + 1 + n*n%37, Size: uint64(1 + n*7919%4099)})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	said := 0
+	s, err := Solve(ctx, buffers, Options{Progress: func(Progress) {
+		said++
+		cancel()
+	}})
+	if err != nil || s.Method != "as it comes, first fit" || said != 1 {
+		t.Errorf("%q, progress %d times, %v", s.Method, said, err)
+	}
+}

@@ -69,14 +69,15 @@ func newProblem(buffers []Buffer) (*problem, bool) {
 	if p.pad > 0 {
 		p.step = 1
 	}
-	p.weigh(buffers, all)
-	return p, p.cut(all)
+	changes := events(all)
+	p.weigh(buffers, all, changes)
+	return p, p.cut(all, changes)
 }
 
 // weigh gives the pieces the sizes of their buffers, and finds the load and the bound.
-func (p *problem) weigh(buffers []Buffer, all []piece) {
+func (p *problem) weigh(buffers []Buffer, all []piece, changes []event) {
 	load, exact := int64(0), p.pad == 0
-	for _, e := range events(all) {
+	for _, e := range changes {
 		q := &all[e.piece]
 		if p.plain {
 			q.hi = p.size[q.buffer]
@@ -101,10 +102,10 @@ func (p *problem) weigh(buffers []Buffer, all []piece) {
 }
 
 // cut finds the sections, and the cells of each piece.
-func (p *problem) cut(all []piece) bool {
+func (p *problem) cut(all []piece, changes []event) bool {
 	first := make([]int32, len(all))
 	section, open, total := int32(-1), false, 0
-	for _, e := range events(all) {
+	for _, e := range changes {
 		switch {
 		case e.begin && !open:
 			section, open = section+1, true

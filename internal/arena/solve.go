@@ -35,19 +35,41 @@ type Solution struct {
 }
 
 // Solve places buffers. It goes on until the context ends, unless it has found what is wanted or has shown that there is
-// nothing better, and returns the best placement so far. The error is about the buffers.
+// nothing better, and returns the best placement so far, at once: a goroutine then ends its step on its own. The first
+// placement is always finished. The error is about the buffers.
 func Solve(ctx context.Context, buffers []Buffer, o Options) (*Solution, error) {
 	if err := checkAll(buffers); err != nil {
 		return nil, err
 	}
 	p, searchable := newProblem(buffers)
 	s := &solver{buffers: buffers, p: p, options: o, bound: p.bound, target: p.bound}
-	s.scales = newScales(p, buffers)
 	s.offer(asItComes(ctx, buffers), "as it comes, first fit")
-	if searchable {
-		s.heuristics(ctx)
-		s.search(ctx)
+	if searchable && !s.over() {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			s.improve(ctx)
+		}()
+		select {
+		case <-done:
+		case <-ctx.Done():
+		}
 	}
+	return s.solution()
+}
+
+// improve looks for a better placement.
+func (s *solver) improve(ctx context.Context) {
+	s.scales = newScales(s.p, s.buffers)
+	s.heuristics(ctx)
+	s.search(ctx)
+}
+
+// solution is the best so far. Afterwards nothing changes it.
+func (s *solver) solution() (*Solution, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
 	if s.err != nil {
 		return nil, s.err
 	}
@@ -76,6 +98,7 @@ type solver struct {
 	quick, thorough int
 	thoroughSteps   int64
 	err             error
+	ended           bool // the solution was given
 }
 
 // offer takes a placement that is better than the others.
@@ -88,6 +111,7 @@ func (s *solver) offer(offsets []int64, method string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
+	case s.ended:
 	case err != nil:
 		s.err = errors.Join(s.err, errors.New(method+" placed buffers wrongly: "+err.Error()))
 	case s.offsets == nil || int64(height) < s.height:
@@ -112,7 +136,7 @@ func (s *solver) over() bool {
 
 func (s *solver) isOver() bool {
 	capacity := int64(min(s.options.Capacity, sumMax))
-	return s.err != nil || s.height <= s.bound || s.height <= s.target ||
+	return s.ended || s.err != nil || s.height <= s.bound || s.height <= s.target ||
 		capacity > 0 && (s.height <= capacity || s.bound > capacity || s.target > capacity)
 }
 
@@ -183,7 +207,7 @@ func (s *solver) report(x *search, a attempt, r outcome, used int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.steps += used
-	if r != failed {
+	if r != failed || s.ended {
 		return
 	}
 	s.target = max(s.target, a.capacity+s.p.step)

@@ -107,6 +107,9 @@ func find(points []Point, like *Point) *Point {
 
 // halves plays both halves of the only recording through the front and the policies as they are.
 func (r *Result) halves(ctx context.Context) []Point {
+	if ctx.Err() != nil {
+		return nil
+	}
 	first, second := r.field.tapes[0].Split()
 	device := r.field.devices[0]
 	if first.Events() == 0 || first.Bound(device).Peak == 0 || second.Bound(device).Peak == 0 {

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
 	"syscall"
@@ -23,10 +24,8 @@ func Interruptible() (restore func()) {
 	go func() {
 		select {
 		case sig := <-signals:
-			tempfile.Abandon()
-			Meter().Hide()
 			number, _ := sig.(syscall.Signal)
-			session.Status{Signal: int(number)}.Exit()
+			Signaled{number}.end()
 		case <-over:
 		}
 	}()
@@ -44,6 +43,23 @@ func (s Signaled) Error() string { return s.String() }
 
 // Status is that of a process that the signal ended.
 func (s Signaled) Status() session.Status { return session.Status{Signal: int(s.Signal)} }
+
+// end ends gpumemtop as the signal does, without unfinished files and the progress line.
+func (s Signaled) end() {
+	tempfile.Abandon()
+	Meter().Hide()
+	s.Status().Exit()
+}
+
+// EndUnless ends gpumemtop at once if a signal ends a context of UntilSignal while there is nothing yet that is worth
+// keeping. The function that it returns stops that.
+func EndUnless(ctx context.Context, worth func() bool) (stop func() bool) {
+	return context.AfterFunc(ctx, func() {
+		if sig, ok := errors.AsType[Signaled](context.Cause(ctx)); ok && !worth() {
+			sig.end()
+		}
+	})
+}
 
 // UntilSignal returns a context that ends with the first of some signals, which becomes its cause as a Signaled; without
 // signals, with the first that would end gpumemtop.

@@ -145,7 +145,7 @@ func (p *placement) solve() error {
 	}
 	defer cancel()
 	var last atomic.Pointer[arena.Progress]
-	last.Store(&arena.Progress{})
+	defer console.EndUnless(ctx, func() bool { return last.Load() != nil })()
 	done := make(chan struct{})
 	go p.showProgress(&last, done)
 	var err error
@@ -163,8 +163,10 @@ func (p *placement) showProgress(last *atomic.Pointer[arena.Progress], done <-ch
 	start, ticker := time.Now(), time.NewTicker(125*time.Millisecond)
 	defer ticker.Stop()
 	for {
-		now := last.Load()
-		label := fmt.Sprintf("%s, at least %s", units.FormatLong(now.Height), units.FormatLong(now.Bound))
+		label := "the first placement"
+		if now := last.Load(); now != nil {
+			label = fmt.Sprintf("%s, at least %s", units.FormatLong(now.Height), units.FormatLong(now.Bound))
+		}
 		console.Meter().Spend(label, time.Since(start), p.timeout)
 		select {
 		case <-ticker.C:

@@ -141,15 +141,17 @@ func (s *search) run() error {
 	defer stop()
 	timed, cancel := context.WithTimeout(ctx, s.options.Budget)
 	defer cancel()
+	searching, enough := context.WithTimeout(timed, s.options.Budget*4/5) // the rest is for cross-validation
+	defer enough()
 	begun := time.Now()
 	s.tuning.Progress = func(done, all int) {
 		share := max(float64(done)/float64(all), float64(time.Since(begun))/float64(s.options.Budget))
 		console.Meter().SetShare("trying configurations", min(share, 1))
 	}
 	var err error
-	s.result, err = tune.Search(timed, s.recordings, s.tuning)
+	s.result, err = tune.Search(searching, s.recordings, s.tuning)
 	if err == nil {
-		s.folds = s.result.Folds(ctx)
+		s.folds = s.result.Folds(timed)
 	}
 	console.Meter().Clear()
 	s.stopped = ctx.Err() != nil
