@@ -28,11 +28,11 @@ func (o *Options) wanted(name string) bool { return o.Tag == nil || o.Tag.MatchS
 func New(src recording.Source, o Options) (*Analysis, error) {
 	first := newSurvey(&o)
 	if err := each(src, first.step); err != nil {
-		return nil, fmt.Errorf("look through the recording: %w", err)
+		return nil, err
 	}
 	second := newRun(&o, first.finish())
 	if err := each(src, second.step); err != nil {
-		return nil, fmt.Errorf("analyse the recording: %w", err)
+		return nil, err
 	}
 	// What lives where a recording breaks off is reported as in use.
 	second.cut = recording.GoesOn(src) && (o.Whole || o.Until > 0)

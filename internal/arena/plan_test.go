@@ -204,7 +204,7 @@ func TestManyAtOnce(t *testing.T) {
 }
 
 // TestTheFirstPlacementIsKept ends the context as soon as there is a placement: that one is the result, whatever the step
-// that went on then finds, and nothing is said afterwards.
+// that went on then finds, and Progress is not called again.
 func TestTheFirstPlacementIsKept(t *testing.T) {
 	var buffers []Buffer
 	for i := range 20_000 {

@@ -59,7 +59,7 @@ type definer interface {
 func ReadNames(src recording.Source) (*Names, error) {
 	names := NewNames()
 	if err := names.read(src); err != nil {
-		return nil, fmt.Errorf("look through the recording: %w", err)
+		return nil, err
 	}
 	if err := src.Rewind(); err != nil {
 		return nil, fmt.Errorf("go to the start of the recording: %w", err)

@@ -100,7 +100,7 @@ func (x *chrome) write(src recording.Source, facts *Facts) (ChromeReport, error)
 	x.report = ChromeReport{Lost: x.report.Lost, Damage: x.report.Damage}
 	for r, err := range recording.Records(src) {
 		if err != nil {
-			return x.report, fmt.Errorf("read the recording: %w", err)
+			return x.report, err
 		}
 		if x.step(r); x.out.err != nil {
 			break

@@ -2,7 +2,6 @@ package export
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -37,7 +36,7 @@ func look(src recording.Source, facts *Facts, wrappers []*regexp.Regexp) (*surve
 	s := &survey{base: facts.ClockNS, attached: facts.Attached, processes: map[uint32]*surveyed{}, alive: map[uint32]*population{}}
 	for r, err := range recording.Records(src) {
 		if err != nil {
-			return nil, fmt.Errorf("look through the recording: %w", err)
+			return nil, err
 		}
 		s.note(r, wrappers)
 	}

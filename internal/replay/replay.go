@@ -98,7 +98,7 @@ func (s single) result() Result {
 func each(src recording.Source, take func(*wire.Record) error) error {
 	for record, err := range recording.Records(src) {
 		if err != nil {
-			return fmt.Errorf("read the recording: %w", err)
+			return err
 		}
 		if err := take(record); err != nil {
 			return err

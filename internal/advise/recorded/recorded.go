@@ -58,7 +58,7 @@ func Read(src recording.Source, o Options) ([]Run, error) {
 			break
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read the recording: %w", err)
+			return nil, err
 		}
 		b.take(&r)
 	}

@@ -57,7 +57,7 @@ func Look(src recording.Source, o Options) (*Run, error) {
 	r := &Run{options: o, names: callsite.NewNames(), processes: map[uint32]*Facts{}, first: o.Header.ClockNS}
 	for record, err := range recording.Records(src) {
 		if err != nil {
-			return nil, fmt.Errorf("look through the recording: %w", err)
+			return nil, err
 		}
 		r.see(record)
 	}

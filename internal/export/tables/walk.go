@@ -28,7 +28,7 @@ func (r *Run) Walk(src recording.Source, wanted func(process uint32) bool, sink 
 			return w.finish()
 		}
 		if err != nil {
-			return fmt.Errorf("read the recording: %w", err)
+			return err
 		}
 		if wanted != nil && !wanted(w.record.Process) {
 			continue

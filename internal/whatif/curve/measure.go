@@ -120,7 +120,7 @@ func (m *Measurement) play(src recording.Source, settings []allocator.Setting, l
 	read := 0
 	for record, err := range recording.Records(src) {
 		if err != nil {
-			return fmt.Errorf("read the recording: %w", err)
+			return err
 		}
 		chorus.Read(record)
 		if read++; read%batch == 0 {
