@@ -4,6 +4,9 @@
  */
 #include "../shim/entry/room.h"
 
+/* Weak, so that "go build ./..." links this package as a program, too, which cannot run. */
+#pragma weak gmt_room_thread
+
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument);
 
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)

@@ -63,7 +63,7 @@ func TestTapeOfNonsense(t *testing.T) {
 }
 
 func TestTapeErrors(t *testing.T) {
-	if _, err := Load(labtest.Broken{Err: errors.New("bad block")}); err == nil || !strings.Contains(err.Error(), "read the recording: bad block") {
+	if _, err := Load(labtest.Broken{Err: errors.New("bad block")}); err == nil || !strings.Contains(err.Error(), "bad block") {
 		t.Errorf("a source that fails: %v", err)
 	}
 	if _, err := load(t, thousand()).Run(Options{Policy: "futhork"}); err == nil || !strings.Contains(err.Error(), "unknown policy") {

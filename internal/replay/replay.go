@@ -3,8 +3,6 @@
 package replay
 
 import (
-	"fmt"
-
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/cost"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"

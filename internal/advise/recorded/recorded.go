@@ -5,7 +5,6 @@ package recorded
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
