@@ -3,14 +3,11 @@
 #include "room.h"
 
 #include "../base/core.h"
+#include "../base/groups.h"
 #include "../base/opencl.h"
 
-#include <fcntl.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -22,9 +19,9 @@
  * these to another: 14 were the most seen, with hundreds of the program's threads at the gate (base/gate.h).
  */
 #define THREADS (GMT_CORE_PROCESSORS + 16)
-/* What the program and its driver can still have where there are fewer threads than FAR. */
+/* What the program and its driver can still have where a limit is near. */
 #define SPARE 48
-#define FAR 4096ul
+#define FAR 4096u
 #define SPARE_STACK ((size_t)256 << 10)
 #define GUARD ((size_t)64 << 10)
 _Static_assert(THREADS == 24 && SPARE == 48, "as the user reads below");
@@ -62,35 +59,11 @@ static void wait_gone(const struct thread *t)
 		sched_yield();
 }
 
-static unsigned long read_number(const char *group, const char *name)
-{
-	char path[512], text[32] = "";
-	int n = snprintf(path, sizeof path, "/sys/fs/cgroup%s/%s", group, name);
-	int fd = n > 0 && (size_t)n < sizeof path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	if (fd < 0)
-		return FAR;
-	ssize_t size = read(fd, text, sizeof text - 1);
-	close(fd);
-	return size > 0 && text[0] != 'm' ? strtoul(text, NULL, 10) : FAR; /* "max" */
-}
-
-/* Whether there is a limit that the program could reach. To try is exact but slow: about 50 microseconds a thread. */
+/* Whether the user has a limit that the program could reach. To try is exact but slow: about 50 microseconds a thread. */
 static bool limit_is_near(void)
 {
-	char line[300] = "";
 	struct rlimit limit;
-	if (getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur < FAR && geteuid() != 0)
-		return true;
-	int fd = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	ssize_t size = read(fd, line, sizeof line - 1);
-	close(fd);
-	if (size < 4 || strncmp(line, "0::", 3) != 0)
-		return false;
-	line[strcspn(line, "\n")] = 0;
-	unsigned long most = read_number(line + 3, "pids.max");
-	return most < FAR && read_number(line + 3, "pids.current") + FAR / 8 > most;
+	return getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur < FAR && geteuid() != 0;
 }
 
 /*
@@ -162,7 +135,7 @@ const char *gmt_room_make(void)
 		return "the allocator needs 4 GiB of address space free: ulimit -v allows less";
 	if (!can_map(WRITABLE, PROT_READ | PROT_WRITE))
 		return "the allocator needs 512 MiB of memory to map: ulimit -d or vm.overcommit_memory allows less";
-	if (!make_threads())
+	if (gmt_groups_leave_threads() < THREADS + SPARE || !make_threads())
 		return "the allocator takes 24 threads and leaves 48 to the program: ulimit -u, the control group or seccomp allows fewer";
 	return NULL;
 }

@@ -1,0 +1,129 @@
+/* groups.c: see groups.h. */
+#define _GNU_SOURCE
+#include "groups.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MOUNTED "/sys/fs/cgroup"
+#define PATH_MOST 1024
+
+/* Where a group has a limit and what counts against it; of that, the values in cached are free again when needed. */
+struct files {
+	const char *most, *now, *cached, *values[2];
+};
+
+struct resource {
+	const char *controller; /* in version 1 */
+	struct files first, second; /* of version 1 and 2 */
+};
+
+static const struct resource threads = {
+	"pids", {.most = "pids.max", .now = "pids.current"}, {.most = "pids.max", .now = "pids.current"},
+};
+
+static const struct resource memory = {
+	"memory",
+	{"memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat", {"\ntotal_active_file ", "\ntotal_inactive_file "}},
+	{"memory.max", "memory.current", "memory.stat", {"\nactive_file ", "\ninactive_file "}},
+};
+
+static bool read_text(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	ssize_t n = read(fd, text, size - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = 0;
+	return n > 0;
+}
+
+static bool read_file(const char *group, const char *name, char *text, size_t size)
+{
+	char path[PATH_MOST + 32];
+	return snprintf(path, sizeof path, "%s/%s", group, name) < (int)sizeof path && read_text(path, text, size);
+}
+
+static uint64_t leaves(const char *group, const struct files *files)
+{
+	char text[8192];
+	if (!read_file(group, files->most, text, sizeof text) || text[0] == 'm') /* "max" */
+		return GMT_NO_LIMIT;
+	uint64_t most = strtoull(text, NULL, 10), cached = 0;
+	if (most > INT64_MAX / 2 || !read_file(group, files->now, text, sizeof text)) /* no limit in version 1 */
+		return GMT_NO_LIMIT;
+	uint64_t now = strtoull(text, NULL, 10);
+	if (files->cached && read_file(group, files->cached, text, sizeof text))
+		for (int i = 0; i < 2; i++) {
+			const char *value = strstr(text, files->values[i]);
+			cached += value ? strtoull(value + strlen(files->values[i]), NULL, 10) : 0;
+		}
+	now -= cached < now ? cached : now;
+	return most > now ? most - now : 0;
+}
+
+/* Of the group at path and those above it. In a container path may be that outside: then only the mounted folder exists. */
+static uint64_t leave_upwards(const char *mount, const char *path, const struct files *files)
+{
+	char group[PATH_MOST];
+	size_t top = strlen(mount);
+	if (snprintf(group, sizeof group, "%s%s", mount, path) >= (int)sizeof group)
+		group[top] = 0;
+	uint64_t least = GMT_NO_LIMIT;
+	for (;;) {
+		uint64_t left = leaves(group, files);
+		least = left < least ? left : least;
+		if (strlen(group) <= top)
+			return least;
+		*strrchr(group, '/') = 0;
+	}
+}
+
+static bool lists(const char *controllers, const char *end, const char *name)
+{
+	size_t length = strlen(name);
+	for (const char *at = controllers; at < end; at += strcspn(at, ",:") + 1)
+		if (strncmp(at, name, length) == 0 && (at[length] == ',' || at[length] == ':'))
+			return true;
+	return false;
+}
+
+/* Each line has the group of one hierarchy, as 0::PATH or NUMBER:CONTROLLERS:PATH. */
+static uint64_t leave(const struct resource *resource)
+{
+	char text[4096], mount[64], *next;
+	uint64_t least = GMT_NO_LIMIT;
+	if (!read_text("/proc/self/cgroup", text, sizeof text))
+		return least;
+	(void)snprintf(mount, sizeof mount, MOUNTED "/%s", resource->controller);
+	for (char *line = text; *line; line = next) {
+		size_t length = strcspn(line, "\n");
+		next = line + length + (line[length] != 0);
+		line[length] = 0;
+		char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
+		if (!path)
+			continue;
+		uint64_t left = GMT_NO_LIMIT;
+		if (path == controllers + 1)
+			left = leave_upwards(MOUNTED, path + 1, &resource->second);
+		else if (lists(controllers + 1, path, resource->controller))
+			left = leave_upwards(mount, path + 1, &resource->first);
+		least = left < least ? left : least;
+	}
+	return least;
+}
+
+uint64_t gmt_groups_leave_threads(void)
+{
+	return leave(&threads);
+}
+
+uint64_t gmt_groups_leave_memory(void)
+{
+	return leave(&memory);
+}
