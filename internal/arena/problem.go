@@ -26,6 +26,7 @@ type problem struct {
 	align    []int64   // by buffer
 	cells    [][]cell  // by buffer, in the order of time; none where a buffer needs no memory
 	sections [][]entry // by section
+	total    int       // cells
 	order    []int32   // the buffers that have cells, by the first of them
 	plain    bool      // no buffer has gaps
 	unit     int64     // heights of placements without needless room are multiples of this, with rounded sizes
@@ -36,8 +37,12 @@ type problem struct {
 	bound    int64     // no arena is smaller: load, less what the highest buffer was rounded up by
 }
 
-// cellsMax bounds the problem that is searched: beyond, buffers are placed as they come.
-const cellsMax = 8 << 20
+// cellsMax bounds the problem that is searched: beyond, buffers are placed as they come. A cell takes 48 bytes, and 30 more
+// for each worker; as many workers search as do not need more than workMax cells together, so that a search fits 512 MiB.
+const (
+	cellsMax = 5 << 20
+	workMax  = 2 * cellsMax
+)
 
 // newProblem cuts buffers that were checked into sections. It returns false when there are too many cells.
 func newProblem(buffers []Buffer) (*problem, bool) {
@@ -104,7 +109,7 @@ func (p *problem) weigh(buffers []Buffer, all []piece, changes []event) {
 // cut finds the sections, and the cells of each piece.
 func (p *problem) cut(all []piece, changes []event) bool {
 	first := make([]int32, len(all))
-	section, open, total := int32(-1), false, 0
+	section, open := int32(-1), false
 	for _, e := range changes {
 		switch {
 		case e.begin && !open:
@@ -114,7 +119,7 @@ func (p *problem) cut(all []piece, changes []event) bool {
 			first[e.piece] = section
 		default:
 			open = false
-			if total += int(section - first[e.piece] + 1); total > cellsMax {
+			if p.total += int(section - first[e.piece] + 1); p.total > cellsMax {
 				return false
 			}
 			q := &all[e.piece]

@@ -167,7 +167,7 @@ func (s *solver) search(ctx context.Context) {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	var group sync.WaitGroup
-	for range workers {
+	for range min(workers, workMax/max(s.p.total, 1)) {
 		if s.over() {
 			break
 		}

@@ -41,6 +41,9 @@ type Reader struct {
 	leapt  bool   // not all frames since Rewind were read
 	damage string
 	search *walker // nil until something is damaged
+
+	process   uint32              // of the last record
+	processes map[uint32]struct{} // since Rewind
 }
 
 // Open opens a recording, which must be a file that can be sought. Errors are ErrNotRecording, ErrVersion, or of the
@@ -71,7 +74,7 @@ func open(file *os.File, path string) (*Reader, error) {
 	if err != nil {
 		return nil, openError(path, err)
 	}
-	r := &Reader{file: file, path: path, size: info.Size(), zip: zip}
+	r := &Reader{file: file, path: path, size: info.Size(), zip: zip, processes: map[uint32]struct{}{}}
 	if err := r.readHeader(); err != nil {
 		zip.Close()
 		return nil, err
@@ -191,6 +194,8 @@ func (r *Reader) Close() error {
 func (r *Reader) Rewind() error {
 	r.offset, r.frames, r.left, r.rest, r.damage = r.first, 0, 0, nil, ""
 	r.events, r.asked, r.latest, r.leapt = 0, 0, 0, false
+	r.process = 0
+	clear(r.processes)
 	return nil
 }
 
@@ -244,30 +249,45 @@ func (r *Reader) Next(rec *wire.Record) error {
 			r.rest = rest
 			r.left--
 			Upgrade(r.header.Version, rec)
-			if rec.Kind != wire.KindCreate {
+			if rec.Kind != wire.KindCreate && rec.Process == r.process {
 				return nil
 			}
-			r.asked++
-			return r.tooDense()
+			return r.count(rec)
 		}
 		r.hurt("frame %d holds %d events less than it says", r.frames, r.left)
 		r.left = 0
 	}
 }
 
+// What a file of any size may hold, and what each further byte may: recordings of programs stay far below. So a file's size
+// bounds what a reader keeps of it: without that, a file of 9 KB could take gigabytes.
 const (
-	freeCreates    = 1 << 16 // that a file of any size may hold
-	bytesPerCreate = 2       // of all further ones; a program that only creates makes 2.6, one that releases, too, 4.6
-	freeEvents     = 1 << 22
-	eventsPerByte  = 2 // recordings of programs have at most 0.7
+	freeCreates     = 1 << 16
+	bytesPerCreate  = 2 // a program that only creates makes 2.6, one that releases, too, 4.6
+	freeEvents      = 1 << 22
+	eventsPerByte   = 2 // programs make at most 0.7
+	freeProcesses   = 1 << 14
+	bytesPerProcess = 32 // the least program makes 900
 )
 
-// tooDense refuses a file that holds more than its size lets expect. What a reader keeps of it is so bounded by the size:
-// else a file of 9 KB could take gigabytes.
+// count counts a create or the record of another process.
+func (r *Reader) count(rec *wire.Record) error {
+	if rec.Kind == wire.KindCreate {
+		r.asked++
+	}
+	if rec.Process != r.process {
+		r.process = rec.Process
+		r.processes[rec.Process] = struct{}{}
+	}
+	return r.tooDense()
+}
+
+// tooDense refuses a file that holds more than its size lets expect.
 func (r *Reader) tooDense() error {
-	if r.asked > freeCreates+r.size/bytesPerCreate || r.events > freeEvents+uint64(r.size)*eventsPerByte {
-		return fmt.Errorf("read recording %s: its %d bytes hold more than %d creates or %d events: no program makes such a recording",
-			r.path, r.size, freeCreates+r.size/bytesPerCreate, freeEvents+uint64(r.size)*eventsPerByte)
+	creates, events, processes := freeCreates+r.size/bytesPerCreate, freeEvents+r.size*eventsPerByte, freeProcesses+r.size/bytesPerProcess
+	if r.asked > creates || int64(r.events) > events || int64(len(r.processes)) > processes {
+		return fmt.Errorf("read recording %s: its %d bytes hold more than %d creates, %d events or %d processes: no program makes such a recording",
+			r.path, r.size, creates, events, processes)
 	}
 	return nil
 }

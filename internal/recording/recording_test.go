@@ -328,20 +328,24 @@ func TestLongRecording(t *testing.T) {
 	}
 }
 
-// TestDenseRecording: a small file that unpacks into millions of creates or events is refused, each time it is read.
+// TestDenseRecording: a small file that unpacks into very many creates, events or processes is refused, each time it is read.
 func TestDenseRecording(t *testing.T) {
-	for kind, most := range map[wire.Kind]int{wire.KindCreate: freeCreates, wire.KindUse: freeEvents} {
+	for kind, most := range map[wire.Kind]int{wire.KindCreate: freeCreates, wire.KindUse: freeEvents, wire.KindSync: freeProcesses} {
 		path := filepath.Join(t.TempDir(), "a.gmt")
 		w, err := Create(path, Header{}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range most + most/2 {
-			e := wire.Event{Kind: kind, Time: 1e12, Object: uint64(i)}
-			if kind == wire.KindUse {
-				e.Object = 1
+			r := wire.Record{Event: wire.Event{Kind: kind, Time: 1e12, Object: uint64(i)}, Process: 1}
+			switch kind {
+			case wire.KindUse:
+				r.Object = 1
+			case wire.KindSync:
+				r.Process = uint32(i)
+			default:
 			}
-			if err := w.Append(&wire.Record{Event: e, Process: 1}); err != nil {
+			if err := w.Append(&r); err != nil {
 				t.Fatal(err)
 			}
 		}

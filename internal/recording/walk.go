@@ -122,7 +122,7 @@ func (r *Reader) Torn() (Torn, bool, error) {
 func (r *Reader) fork() *Reader {
 	return &Reader{
 		file: r.file, path: r.path, size: r.size, header: r.header, footer: r.footer, first: r.first, index: r.index,
-		offset: r.first, zip: r.zip,
+		offset: r.first, zip: r.zip, processes: map[uint32]struct{}{},
 	}
 }
 
