@@ -1,9 +1,6 @@
 package merging
 
-import (
-	"fmt"
-	"sort"
-)
+import "sort"
 
 // Condition is one that a copy must meet so that its source can be made where it puts it. The first five are the
 // thesis' safety conditions as far as a run shows them.
@@ -29,7 +26,6 @@ func (c Condition) String() string { return conditions[min(int(c), len(condition
 type Failure struct {
 	Condition Condition
 	Step      int // that broke it, None when it was none
-	Why       string
 	// Producer is set for Undisturbed when only kernels that also make the source touch the destination: the case of
 	// the thesis' LUD benchmark.
 	Producer bool
@@ -140,8 +136,8 @@ func (k *checker) contentAt(root, step int) int {
 	return sort.Search(len(contents), func(i int) bool { return contents[i].First > step }) - 1
 }
 
-func (c *Copy) fail(condition Condition, step int, why string) {
-	c.Failed = append(c.Failed, Failure{Condition: condition, Step: step, Why: why})
+func (c *Copy) fail(condition Condition, step int) {
+	c.Failed = append(c.Failed, Failure{Condition: condition, Step: step})
 }
 
 // lastUse checks C1. A full overwrite after the copy begins another content, which may be elsewhere.
@@ -149,13 +145,12 @@ func (k *checker) lastUse(c *Copy) bool {
 	content := &k.Lives[c.Source].Contents[c.content]
 	touches := k.touches(c.Source)
 	if last := int(touches[content.end-1].step); last > c.Step {
-		next := int(touches[k.since(c.Source, c.Step+1)].step)
-		c.fail(LastUse, next, fmt.Sprintf("a %s uses the source after the copy", k.Program.Steps[next].Kind))
+		c.fail(LastUse, int(touches[k.since(c.Source, c.Step+1)].step))
 		return false
 	}
 	for _, t := range touches[content.begin:content.end] {
-		if int(t.until) > c.Step {
-			c.fail(LastUse, int(t.step), "the source is still mapped at the copy")
+		if int(t.until) > c.Step { // still mapped
+			c.fail(LastUse, int(t.step))
 			return false
 		}
 	}
@@ -165,7 +160,7 @@ func (k *checker) lastUse(c *Copy) bool {
 // allocated checks C2.
 func (k *checker) allocated(c *Copy) {
 	if created := k.Program.Buffers[c.Destination].Created; created >= c.First && c.Source != c.Destination {
-		c.fail(Allocated, created, "the destination is created after the source is first used")
+		c.fail(Allocated, created)
 	}
 }
 
@@ -178,15 +173,6 @@ func (k *checker) undisturbed(c *Copy) {
 	f := Failure{Condition: Undisturbed, Step: found[0], Producer: k.left > 0 && len(found) < fewSteps}
 	for _, step := range found {
 		f.Producer = f.Producer && k.Program.Steps[step].Kind == KindKernel && k.touchesIn(c.Source, step)
-	}
-	kind := k.Program.Steps[f.Step].Kind
-	switch {
-	case f.Producer:
-		f.Why = "the kernel that makes the source uses the destination too"
-	case k.left <= 0:
-		f.Why = "too many commands lie between the source's first use and the copy to look at"
-	default:
-		f.Why = fmt.Sprintf("a %s uses the destination's bytes between the source's first use and the copy", kind)
 	}
 	c.Failed = append(c.Failed, f)
 }
@@ -222,37 +208,27 @@ func (k *checker) touchesIn(root, step int) bool {
 	return i < len(touches) && int(touches[i].step) == step
 }
 
-// ownMemory checks C4.
+// ownMemory checks C4: a sub-buffer has none, nor has a buffer that an image shows. Data that come with the create cannot
+// come with a part of another buffer.
 func (k *checker) ownMemory(c *Copy, used int) {
-	b := &k.Program.Buffers[c.Source]
 	switch {
-	case c.Source == c.Destination:
-		c.fail(OwnMemory, None, "source and destination are parts of one buffer")
-	case used != c.Source:
-		c.fail(OwnMemory, None, "the source is a sub-buffer")
-	case b.Pinned != Free:
-		c.fail(OwnMemory, None, "the source is "+b.Pinned.String())
-	case k.shown[c.Source]:
-		c.fail(OwnMemory, None, "an image shows the source")
+	case c.Source == c.Destination, used != c.Source, k.Program.Buffers[c.Source].Pinned != Free, k.shown[c.Source]:
+		c.fail(OwnMemory, None)
 	case k.Program.Steps[c.First].Kind == KindCreate:
-		c.fail(OwnMemory, c.First, "the source's create brings its data, which no part of a buffer can")
+		c.fail(OwnMemory, c.First)
 	}
 }
 
-// addressable checks C5. last says that the copy is the source's last use, so that looking at all its uses is worth it.
+// addressable checks C5: known bytes in one piece, all that matter of the source, at a place where a sub-buffer can begin and
+// that depends on nothing which the host reads after the source's first use. last says that the copy is the source's last
+// use, so that looking at all its uses is worth it.
 func (k *checker) addressable(c *Copy, src, dst Use, last bool) {
-	b := &k.Program.Buffers[c.Destination]
+	inPieces := src.Extent != Range || dst.Extent != Range || src.Bytes != dst.Bytes
 	switch {
-	case b.Pinned != Free:
-		c.fail(Addressable, None, "the destination is "+b.Pinned.String())
-	case src.Extent != Range || dst.Extent != Range || src.Bytes != dst.Bytes:
-		c.fail(Addressable, None, "the bytes copied are not in one piece, or the recording does not show which they are")
-	case !k.whole(c, last):
-		c.fail(Addressable, None, "only a part of the source is copied")
-	case !k.aligned(c.To):
-		c.fail(Addressable, None, fmt.Sprintf("a sub-buffer cannot begin at byte %d: not a multiple of %d", c.To, k.Program.Align))
+	case k.Program.Buffers[c.Destination].Pinned != Free, inPieces, !k.whole(c, last), !k.aligned(c.To):
+		c.fail(Addressable, None)
 	case c.To != 0 && k.hostRead(c.First, c.Step) != None:
-		c.fail(Addressable, k.hostRead(c.First, c.Step), "the host reads something between the source's first use and the copy: the place may depend on it")
+		c.fail(Addressable, k.hostRead(c.First, c.Step))
 	}
 }
 
@@ -285,12 +261,12 @@ func (k *checker) ordered(c *Copy) {
 	content := &k.Lives[c.Source].Contents[c.content]
 	for _, t := range k.touches(c.Source)[content.begin:content.end] {
 		if int(t.step) < c.Step && !k.before(int(t.step), c.Step) {
-			c.fail(Order, int(t.step), "a use of the source on another queue may not have ended when the copy begins")
+			c.fail(Order, int(t.step))
 			return
 		}
 	}
 	if step := k.early(c.Destination, c.Source, c.content); step != None {
-		c.fail(Order, step, "a use of the destination on another queue may not have ended when the source is first used")
+		c.fail(Order, step)
 	}
 }
 

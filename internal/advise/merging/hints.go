@@ -170,7 +170,7 @@ func adviseHeld(all []*evidence) []Advice {
 		if used, _ := e.Lifetimes(e.form).Peak(); used >= most {
 			continue
 		}
-		held := map[[2]string]uint64{}
+		held := map[*Advice]uint64{}
 		released := e.releasedAfter(peak)
 		for i := range e.Program.Buffers {
 			l := &e.Lives[i]
@@ -184,15 +184,13 @@ func adviseHeld(all []*evidence) []Advice {
 			case l.First == None || released < l.First:
 				advice = early.at(HeldEarly, run, name, "")
 				advice.Unused = (advice.Unused || advice.Count == 0) && l.First == None
-				held[[2]string{name, "early"}] += b.Size
-				advice.Bytes = max(advice.Bytes, held[[2]string{name, "early"}])
 			case l.First <= peak && peak >= l.Done:
 				advice = late.at(HeldLate, run, name, "")
-				held[[2]string{name, "late"}] += b.Size
-				advice.Bytes = max(advice.Bytes, held[[2]string{name, "late"}])
 			default:
 				continue
 			}
+			held[advice] += b.Size
+			advice.Bytes = max(advice.Bytes, held[advice])
 			advice.Count++
 			advice.Verdict = HoldsHere
 			if advice.Runs == len(all) && recordings(all, every(all)) > 1 {

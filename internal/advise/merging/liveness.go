@@ -12,11 +12,8 @@ type Life struct {
 	First, Last  int // uses, of it or its parts
 	Done         int // when all its uses are known to have completed
 	// Contents are one after the other: each begins where everything before is wholly overwritten by commands that are
-	// sure to do so. Likely counts how many more there would be if kernels that only write a buffer wrote all of it.
+	// sure to do so.
 	Contents []Content
-	Likely   int
-	Alloc    Lag // from its create to its first use
-	Release  Lag // from its last use's end to its release
 }
 
 // Content is what a buffer held from one full overwrite to the next.
@@ -24,12 +21,6 @@ type Content struct {
 	First, Last int // uses
 	Done        int
 	begin, end  int // of the root's touches
-}
-
-// Lag is time in which memory was held for nothing.
-type Lag struct {
-	Steps int
-	NS    uint64 // 0 when the steps have no times
 }
 
 func (a *Analysis) findLives() {
@@ -41,13 +32,9 @@ func (a *Analysis) findLives() {
 		if end == None {
 			end = len(p.Steps)
 		}
-		root := int(a.roots[i].root)
-		if root == i {
-			a.Lives[i] = Life{Created: b.Created, End: end, First: None, Last: None, Done: None}
-		} else {
-			a.Lives[root].End = max(a.Lives[root].End, end)
-			a.Lives[i] = Life{Created: b.Created, End: end, First: None, Last: None, Done: None}
-		}
+		a.Lives[i] = Life{Created: b.Created, End: end, First: None, Last: None, Done: None}
+		root := &a.Lives[a.roots[i].root]
+		root.End = max(root.End, end)
 	}
 	for i := range p.Buffers {
 		if a.root(i) {
@@ -60,48 +47,32 @@ func (a *Analysis) findLife(root int) {
 	l := &a.Lives[root]
 	touches := a.touches(root)
 	if len(touches) == 0 {
-		l.Alloc = a.lag(l.Created, l.End)
 		return
 	}
-	l.Contents, l.Likely = a.contents(root)
+	l.Contents = a.contents(root)
 	l.First = l.Contents[0].First
 	for _, c := range l.Contents {
 		l.Last = max(l.Last, c.Last)
 		l.Done = max(l.Done, c.Done)
 	}
 	l.End = max(l.End, l.Last+1) // the release of something used later is only the application's
-	l.Alloc = a.lag(l.Created, l.First)
-	l.Release = a.lag(min(l.Done, l.End), l.End)
-}
-
-func (a *Analysis) lag(from, to int) Lag {
-	lag := Lag{Steps: to - from}
-	steps := a.Program.Steps
-	if to = min(to, len(steps)-1); from < to && steps[from].Time != 0 {
-		lag.NS = steps[to].Time - min(steps[from].Time, steps[to].Time)
-	}
-	return lag
 }
 
 // contents splits a root's touches. Writes in a row that together cover the whole buffer count as one: what was there
 // before is dead from the first of them on.
-func (a *Analysis) contents(root int) ([]Content, int) {
+func (a *Analysis) contents(root int) []Content {
 	touches := a.touches(root)
 	size := a.Program.Buffers[root].Size
 	var found []Content
-	begin, likely := 0, 0
+	begin := 0
 	var run cover
 	open := int32(None) // until when a map lasts
 	for i := range touches {
 		t := &touches[i]
-		switch {
-		case t.certain && t.writes && !t.reads && t.step > open:
+		if t.certain && t.writes && !t.reads && t.step > open {
 			run.add(i, t)
-		default:
+		} else {
 			run = cover{}
-			if t.writes && !t.reads && t.lo == 0 && t.hi == size && i > begin {
-				likely++
-			}
 		}
 		if run.is(size) && run.first > begin {
 			found = append(found, a.content(root, begin, run.first))
@@ -109,7 +80,7 @@ func (a *Analysis) contents(root int) ([]Content, int) {
 		}
 		open = max(open, t.until)
 	}
-	return append(found, a.content(root, begin, len(touches))), likely
+	return append(found, a.content(root, begin, len(touches)))
 }
 
 func (a *Analysis) content(root, begin, end int) Content {
@@ -132,12 +103,10 @@ type cover struct {
 
 // add takes one more write; one that leaves a gap begins anew.
 func (c *cover) add(i int, t *touch) {
-	switch {
-	case !c.some || t.lo > c.hi || t.hi < c.lo:
+	if !c.some || t.lo > c.hi || t.hi < c.lo {
 		*c = cover{some: true, first: i, lo: t.lo, hi: t.hi}
-	default:
-		c.lo, c.hi = min(c.lo, t.lo), max(c.hi, t.hi)
 	}
+	c.lo, c.hi = min(c.lo, t.lo), max(c.hi, t.hi)
 }
 
 func (c *cover) is(size uint64) bool { return c.some && c.lo == 0 && c.hi == size }
@@ -201,13 +170,18 @@ func (a *Analysis) appendSpans(room []Span, life *Life, form Form) []Span {
 		if form == Completion {
 			s.To = max(s.To, c.Done)
 		}
-		if n := len(room); n > start && room[n-1].To >= s.From {
-			room[n-1].To = max(room[n-1].To, s.To)
-			continue
-		}
-		room = append(room, s)
+		room = appendSpan(room, start, s)
 	}
 	return room
+}
+
+// appendSpan appends a span to those from a start on, or makes the last of them longer when they meet.
+func appendSpan(room []Span, start int, s Span) []Span {
+	if n := len(room); n > start && room[n-1].To >= s.From {
+		room[n-1].To = max(room[n-1].To, s.To)
+		return room
+	}
+	return append(room, s)
 }
 
 // overlap reports whether two sorted lists of spans have a step in common.

@@ -96,7 +96,7 @@ func (p *Problem) BestFit() *Plan {
 		} else {
 			p.put(g, x)
 		}
-		f.busy.push(busy{p.finish(x), g})
+		heap.Push(&f.busy, busy{p.finish(x), g})
 	}
 	return p.plan("best fit", f.groups)
 }
@@ -153,8 +153,10 @@ func (p *Problem) solve(linear *Plan, bound Bound, byCount bool) *Plan {
 
 // better compares plans: by what was asked for, then by the other.
 func better(x, y *Plan, byCount bool) bool {
-	bytes := cmp.Compare(x.Bytes, y.Bytes)
-	blocks := cmp.Compare(len(x.Groups), len(y.Groups))
+	return fewer(cmp.Compare(x.Bytes, y.Bytes), cmp.Compare(len(x.Groups), len(y.Groups)), byCount)
+}
+
+func fewer(bytes, blocks int, byCount bool) bool {
 	if byCount {
 		return cmp.Or(blocks, bytes) < 0
 	}
@@ -190,8 +192,6 @@ func (w *waiting) Pop() any {
 	*w = old[:len(old)-1]
 	return last
 }
-
-func (w *waiting) push(b busy) { heap.Push(w, b) }
 
 // groupList has the free groups of a class by size.
 type groupList struct {
@@ -339,11 +339,7 @@ func (s *search) descend(at int, bytes uint64) {
 
 // promising reports whether the groups so far can still become a better plan: neither figure ever falls.
 func (s *search) promising(bytes uint64) bool {
-	byBytes, byBlocks := cmp.Compare(bytes, s.bytes), cmp.Compare(len(s.groups), s.blocks)
-	if s.byCount {
-		return cmp.Or(byBlocks, byBytes) < 0
-	}
-	return cmp.Or(byBytes, byBlocks) < 0
+	return fewer(cmp.Compare(bytes, s.bytes), cmp.Compare(len(s.groups), s.blocks), s.byCount)
 }
 
 func (s *search) keep() {

@@ -219,13 +219,3 @@ func (p *Problem) checkSpans(members []int) []Conflict {
 	}
 	return found
 }
-
-// PlanError says that a plan contradicts its problem.
-type PlanError struct {
-	Method    string
-	Conflicts []Conflict
-}
-
-func (e *PlanError) Error() string {
-	return fmt.Sprintf("the plan by %s is wrong in %d places, the first: blocks %s; please report this", e.Method, len(e.Conflicts), e.Conflicts[0])
-}

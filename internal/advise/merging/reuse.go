@@ -2,6 +2,7 @@ package merging
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 )
@@ -95,11 +96,7 @@ func union(spans []Span) []Span {
 	slices.SortFunc(spans, func(x, y Span) int { return cmp.Compare(x.From, y.From) })
 	var out []Span
 	for _, s := range spans {
-		if n := len(out); n > 0 && out[n-1].To >= s.From {
-			out[n-1].To = max(out[n-1].To, s.To)
-			continue
-		}
-		out = append(out, s)
+		out = appendSpan(out, 0, s)
 	}
 	return out
 }
@@ -221,7 +218,7 @@ func (a *Analysis) blocks() int {
 // verify returns an error when a plan is wrong, which would be a mistake here: no result goes out unchecked.
 func (p *Problem) verify(plan *Plan) error {
 	if found := p.Check(plan); len(found) > 0 {
-		return &PlanError{Method: plan.Method, Conflicts: found}
+		return fmt.Errorf("the plan by %s is wrong in %d places, the first: blocks %s; please report this", plan.Method, len(found), found[0])
 	}
 	return nil
 }

@@ -20,13 +20,13 @@ func (a *Advice) sentence() string {
 		return fmt.Sprintf("Remove the copy at %s (%s): it puts bytes where they are.", a.Sites[0], times(a.Count, a.Bytes))
 	case ShareBlock:
 		return fmt.Sprintf("Create one buffer%s for %s: their buffers are never in use at once. It saves %s%s.",
-			a.largest(), list(a.Sites), a.lower(), number(a.Count, "create"))
+			a.largest(), list(a.Sites), a.lower(), creates(a.Count))
 	case CreateOnce:
 		return fmt.Sprintf("Keep the buffer of %s%s and use it again: it is never needed twice at once. It saves %s%s.",
-			a.Sites[0], a.largest(), a.lower(), number(a.Count, "create"))
+			a.Sites[0], a.largest(), a.lower(), creates(a.Count))
 	case KeepSeveral:
 		return fmt.Sprintf("Keep %d buffers of %s and use them in turn: never more of them are in use at once. It saves %s.",
-			a.Blocks, a.Sites[0], number(a.Count, "create"))
+			a.Blocks, a.Sites[0], creates(a.Count))
 	case InPlace:
 		return fmt.Sprintf("The kernel that makes %s reads %s for the last time, and they are of one size (%s): if each "+
 			"thread reads only what it writes itself, it could write in place.", a.Sites[1], a.Sites[0], times(a.Count, a.Bytes))
@@ -183,15 +183,11 @@ func times(n int, bytes uint64) string {
 	return fmt.Sprintf("%d times, %s", n, units.FormatLong(bytes))
 }
 
-func number(n int, what string) string {
-	switch {
-	case n == 1:
-		return "one " + what
-	case strings.HasSuffix(what, "y"):
-		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(what, "y"))
-	default:
-		return fmt.Sprintf("%d %ss", n, what)
+func creates(n int) string {
+	if n == 1 {
+		return "one create"
 	}
+	return fmt.Sprintf("%d creates", n)
 }
 
 // list writes "a, b and c".
