@@ -36,7 +36,6 @@ type entry struct {
 	stale      wire.Evict // not none: why it is not cached any more: by a limit that did away with its size, or by a switch
 	slab       int32      // number of the slab that it is, or lies in; 0: neither
 	offset     uint64
-	rows       [ByClass + 1]int32 // places of its rows, since it was first in use
 }
 
 // chain links entries from the oldest to the newest. An entry is in one list at a time.

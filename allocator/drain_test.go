@@ -97,16 +97,3 @@ func TestDrainOrders(t *testing.T) {
 		}
 	}
 }
-
-// TestRowsBeyondTheirNumber: a program with more call sites than there are rows still adds up.
-func TestRowsBeyondTheirNumber(t *testing.T) {
-	d := newDriver(t, "futhark", "")
-	for _, tag := range []Tag{0, 7, rowsMax - 1, rowsMax, 1<<32 - 1} {
-		d.alloc(1000, 1, tag)
-	}
-	rows := d.policy.Rows(ByTag)
-	if len(rows) != 3 || rows[0].Key != 0 || rows[0].Misses != 3 || rows[1].Key != 7 || rows[2].Key != rowsMax-1 {
-		t.Errorf("rows %+v", rows)
-	}
-	d.check()
-}

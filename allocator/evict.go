@@ -112,29 +112,6 @@ func (p *Pool) inDrainOrder() []int32 {
 
 func over(count, most uint64) bool { return most != 0 && count > most }
 
-// rebucket counts buckets anew.
-func (p *Pool) rebucket() {
-	p.rows[ByBucket] = nil
-	for i := range p.entries {
-		e := &p.entries[i]
-		if e.state == unused || e.isSlab {
-			continue
-		}
-		p.assign(e)
-		row := p.of(e)[ByBucket]
-		switch {
-		case e.state == inUse:
-			row.InUse += e.size
-			row.Wanted += e.wanted
-		case e.state == cooling, e.state == doomed && p.isSubAlloc(int32(i)):
-			row.Cooling += e.size
-		case e.state == cached:
-			row.Cached += e.size
-			row.Blocks++
-		}
-	}
-}
-
 // retire evicts cached blocks whose size no request gets after a change of limits, and marks others of that size to go
 // when they come back. A size at which rounding stopped is given again; blocks of a former policy stay.
 func (p *Pool) retire(was *limits, out []Eviction) []Eviction {
@@ -327,13 +304,7 @@ func (p *Pool) keep(i int32) {
 	}
 	p.free.put(i, e)
 	p.stats.BytesCached += e.size
-	p.whole += e.size
-	p.stats.Ranges++
-	p.squares.add(e.size)
-	for _, row := range p.of(e) {
-		row.Cached += e.size
-		row.Blocks++
-	}
+	p.tally.Add(e.size, 1)
 }
 
 // unkeep is the reverse.
@@ -346,23 +317,13 @@ func (p *Pool) unkeep(i int32) {
 	}
 	p.free.take(i, e)
 	p.stats.BytesCached -= e.size
-	p.whole -= e.size
-	p.stats.Ranges--
-	p.squares.sub(e.size)
-	for _, row := range p.of(e) {
-		row.Cached -= e.size
-		row.Blocks--
-	}
+	p.tally.Add(e.size, -1)
 }
 
 func (p *Pool) leaveUse(i int32) {
 	e := &p.entries[i]
 	p.stats.BytesInUse -= e.size
 	p.stats.BytesWanted -= e.wanted
-	for _, row := range p.of(e) {
-		row.InUse -= e.size
-		row.Wanted -= e.wanted
-	}
 }
 
 func (p *Pool) enterCooling(i int32) {
@@ -374,9 +335,6 @@ func (p *Pool) enterCooling(i int32) {
 	p.coolingBlocks.put(i, e)
 	p.chain.push(&p.coolingByAge, i)
 	p.stats.BytesCooling += e.size
-	for _, row := range p.of(e) {
-		row.Cooling += e.size
-	}
 	p.stats.peaks()
 }
 
@@ -388,7 +346,4 @@ func (p *Pool) leaveCooling(i int32) {
 	p.coolingBlocks.take(i, e)
 	p.chain.remove(&p.coolingByAge, i)
 	p.stats.BytesCooling -= e.size
-	for _, row := range p.of(e) {
-		row.Cooling -= e.size
-	}
 }

@@ -183,33 +183,16 @@ func TestMantissaWaste(t *testing.T) {
 	}{{4, 1.0 / 17}, {2, 1.0 / 5}, {0, 1.0 / 2}} {
 		l := limits{mantissaBits: c.bits}
 		worst, last := 0.0, uint64(65535)
-		number, _ := mantissa.bucket(last, &l)
 		for last < 64*mib {
-			next, largest := mantissa.bucket(last+1, &l)
-			if next != number+1 {
-				t.Fatalf("m = %d: the bin after %d of %d is %d", c.bits, number, last, next)
-			}
-			if again, top := mantissa.bucket(largest, &l); again != next || top != largest {
+			largest := mantissa.round(last+1, &l)
+			if top := mantissa.round(largest, &l); top != largest || largest <= last {
 				t.Fatalf("m = %d: %d rounds to %d", c.bits, largest, top)
 			}
 			worst = max(worst, 1-float64(last+1)/float64(largest))
-			number, last = next, largest
+			last = largest
 		}
 		if worst > c.bound || worst < 0.99*c.bound {
 			t.Errorf("m = %d: up to %.4f is wasted, want just below %.4f", c.bits, worst, c.bound)
-		}
-	}
-}
-
-// TestHitRate is seed 003's examples of pools in their steady state.
-func TestHitRate(t *testing.T) {
-	for _, c := range []struct {
-		hits, misses uint64
-		want         string
-	}{{8432, 12, "99.86 %"}, {42, 3, "93.33 %"}, {0, 0, "0.00 %"}, {0, 1, "0.00 %"}, {1, 0, "100.00 %"}} {
-		s := Stats{Hits: c.hits, Misses: c.misses}
-		if got := fmt.Sprintf("%.2f %%", 100*s.HitRate()); got != c.want {
-			t.Errorf("%d hits and %d misses are %s, want %s", c.hits, c.misses, got, c.want)
 		}
 	}
 }
@@ -266,9 +249,9 @@ func TestFragmentation(t *testing.T) {
 	}
 	s := d.policy.Stats()
 	for name, c := range map[string]struct{ got, want float64 }{
-		"external":                  {s.External(), 0.667},
-		"quadratic":                 {s.Quadratic(), 0.667},
-		"root":                      {s.Root(), 0.423},
+		"external":                  {1 - float64(s.Largest)/float64(s.BytesCached), 0.667},
+		"quadratic":                 {Quadratic(s.Squares, s.BytesCached), 0.667},
+		"root":                      {Root(s.Squares, s.BytesCached), 0.423},
 		"stranded(512)":             {stranded(d, 512*mib, 9), 1},
 		"stranded(256)":             {stranded(d, 256*mib, 9), 0},
 		"stranded(128)":             {stranded(d, 128*mib, 9), 1}, // twice the request is too wasteful
@@ -278,20 +261,17 @@ func TestFragmentation(t *testing.T) {
 			t.Errorf("%s is %.4f, want %.3f", name, c.got, c.want)
 		}
 	}
-	if s = (Stats{}); s.External() != 0 || s.Quadratic() != 0 || s.Root() != 0 || s.Waste() != 0 {
+	if Quadratic(0, 0) != 0 || Root(0, 0) != 0 {
 		t.Error("nothing is free, and something is fragmented")
-	}
-	if s = (Stats{BytesInUse: 1000, BytesWanted: 750}); s.Waste() != 0.25 {
-		t.Errorf("waste is %v, want 25 %%", s.Waste())
 	}
 }
 
 // wasteOfAll returns what a policy with one size per bucket wastes of sizes in a range, each requested once: the mean
 // share of a block, the share of all bytes, and the largest share of a block.
-func wasteOfAll(r rule, l *limits, from, to uint64) (mean, all, worst float64) {
+func wasteOfAll(r bucketed, l *limits, from, to uint64) (mean, all, worst float64) {
 	granted := 0.0
 	for size := from; size <= to; {
-		_, largest := r.bucket(size, l)
+		largest := r.round(size, l)
 		last := min(largest, to)
 		n, most := float64(last-size+1), float64(largest-size)
 		wasted := n * (most + float64(largest-last)) / 2 // from size to last
@@ -312,7 +292,7 @@ func TestWasteOfRounding(t *testing.T) {
 	four, two := limits{mantissaBits: 4}, limits{mantissaBits: 2}
 	for _, c := range []struct {
 		name   string
-		rule   rule
+		rule   bucketed
 		limits *limits
 		from   uint64
 		want   string
@@ -331,8 +311,9 @@ func TestWasteOfRounding(t *testing.T) {
 	for policy, want := range map[string]float64{"pow2": 0.5, "buckets": 0.75} {
 		d := newDriver(t, policy, "")
 		d.alloc(16*mib+1, 1, 1)
-		if s := d.policy.Stats(); s.Waste() > want || s.Waste() < want-1e-6 {
-			t.Errorf("%s: %.7f is wasted, want just below %v", policy, s.Waste(), want)
+		s := d.policy.Stats()
+		if waste := 1 - float64(s.BytesWanted)/float64(s.BytesInUse); waste > want || waste < want-1e-6 {
+			t.Errorf("%s: %.7f is wasted, want just below %v", policy, waste, want)
 		}
 	}
 }

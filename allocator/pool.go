@@ -3,6 +3,7 @@ package allocator
 import (
 	"cmp"
 
+	"codeberg.org/gpumemtop/gpumemtop/allocator/carve"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -32,10 +33,8 @@ type Pool struct {
 	doomed  []int32        // blocks in that state, for the next call that reports evictions
 	slabs   *slabs         // nil: every block is one of its own, and always was
 
-	stats   Stats
-	squares wide   // of the sizes of cached blocks
-	whole   uint64 // bytes cached in blocks of their own
-	rows    rows
+	stats Stats
+	tally carve.Tally // of cached blocks of their own
 }
 
 func newPool(k *kind) *Pool {
@@ -57,14 +56,6 @@ func (p *Pool) resetFreeLists() {
 
 // Name is the name that --policy takes.
 func (p *Pool) Name() string { return p.kind.Name }
-
-// bucket numbers the sizes of blocks.
-func (p *Pool) bucket(size uint64) (number int, largest uint64) {
-	if p.rule == nil {
-		return octave(size)
-	}
-	return p.rule.bucket(size, &p.limits)
-}
 
 // Plan decides how to serve a request. The caller releases the evictions before any driver create (futhark-2018 evicts
 // a misfit first). The block of a hit leaves the free list at once, so that no second plan gets it.
@@ -175,25 +166,11 @@ func (p *Pool) Commit(plan Plan) {
 		p.stats.Blocks++
 	}
 	e.state, e.tag = inUse, plan.Tag
-	if e.was == cached { // the same bucket and class as before
-		e.rows[ByTag] = p.rows.at(ByTag, int(e.tag), uint64(e.tag))
-	} else {
-		p.assign(e)
-	}
 	p.stats.BytesRequested += e.wanted
 	p.stats.BytesInUse += e.size
 	p.stats.BytesWanted += e.wanted
 	if p.stats.BytesWanted > p.stats.PeakWanted {
 		p.risen = p.stats.Hits + p.stats.Misses
-	}
-	for _, row := range p.of(e) {
-		row.InUse += e.size
-		row.Wanted += e.wanted
-		if hit {
-			row.Hits++
-		} else {
-			row.Misses++
-		}
 	}
 	p.stats.peaks()
 }
@@ -323,10 +300,7 @@ func (p *Pool) SetLimit(name, text string, time int64, out []Eviction) ([]Evicti
 	switch name {
 	case "page_bytes":
 		p.slabs.version++
-	case "bucket_sizes", "mantissa_bits":
-		p.rebucket()
-		out = p.retire(&was, out)
-	case "min_block":
+	case "bucket_sizes", "mantissa_bits", "min_block":
 		out = p.retire(&was, out)
 	}
 	return p.fit(p.expire(time, out)), nil

@@ -22,11 +22,10 @@ type reference struct {
 	clock  int
 	now    int64
 	heap   uint64
-	peak   float64                         // the most that was wanted
-	risen  uint64                          // requests until then
-	short  float64                         // what the driver had given out when it had no more
-	count  Stats                           // counters and peaks; gauges are counted from the blocks
-	rows   map[Dimension]map[uint64][2]int // hits and misses
+	peak   float64 // the most that was wanted
+	risen  uint64  // requests until then
+	short  float64 // what the driver had given out when it had no more
+	count  Stats   // counters and peaks; gauges are counted from the blocks
 }
 
 type refBlock struct {
@@ -47,12 +46,11 @@ type refBlock struct {
 
 func newReference(p *Pool) *reference {
 	r := &reference{
-		policy: p.Name(), limits: map[string]string{}, closed: map[Class]bool{}, rows: map[Dimension]map[uint64][2]int{},
+		policy: p.Name(), limits: map[string]string{}, closed: map[Class]bool{},
 	}
 	for _, l := range p.Limits() {
 		r.limits[l.Name] = l.Text
 	}
-	r.forgetRows(ByTag, ByBucket, ByClass)
 	return r
 }
 
@@ -277,15 +275,6 @@ func (r *reference) commit(b *refBlock, plan Plan) {
 	}
 	if wanted > r.peak {
 		r.peak, r.risen = wanted, r.count.Hits+r.count.Misses
-	}
-	for by, key := range r.keys(b) {
-		counts := r.rows[by][key]
-		if plan.Hit {
-			counts[0]++
-		} else {
-			counts[1]++
-		}
-		r.rows[by][key] = counts
 	}
 }
 

@@ -304,9 +304,6 @@ func (r *reference) setLimit(name, value string, time int64) []Eviction {
 		given[b] = r.gives(b.size)
 	}
 	r.limits[name] = value
-	if name == "bucket_sizes" || name == "mantissa_bits" {
-		r.forgetRows(ByBucket)
-	}
 	for _, b := range r.blocks {
 		b.stale = !r.gives(b.size) && (b.stale || given[b])
 	}

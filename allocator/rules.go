@@ -16,23 +16,11 @@ type rule interface {
 	// misfit returns a block to give up when none was acceptable, 0 for none.
 	misfit(s *freeList, req *Request, l *limits) int32
 
-	// bucket numbers the sizes that blocks have, ascending and dense, and returns the largest size of that bucket.
-	bucket(size uint64, l *limits) (number int, largest uint64)
-
 	// stale says whether no request gets a block of that size any more, but where rounding stops at it.
 	stale(size uint64, l *limits) bool
 
 	// tagged says whether find looks at tags.
 	tagged() bool
-}
-
-// octave is the bucket of a policy that has none: the power of two that a size does not exceed.
-func octave(size uint64) (number int, largest uint64) {
-	number = bits.Len64(max(size, 1) - 1)
-	if number == 64 {
-		return number, 1<<64 - 1
-	}
-	return number, 1 << number
 }
 
 // futhark is the free list of Futhark's present runtime (rts/c/free_list.h, 2022): best fit among the blocks that
@@ -62,8 +50,6 @@ func (f futhark) find(s *freeList, class Class, req *Request, l *limits) int32 {
 }
 
 func (futhark) misfit(*freeList, *Request, *limits) int32 { return 0 }
-
-func (futhark) bucket(size uint64, _ *limits) (int, uint64) { return octave(size) }
 
 func (futhark) stale(uint64, *limits) bool { return false }
 
@@ -97,8 +83,6 @@ func (first2018) misfit(s *freeList, req *Request, _ *limits) int32 {
 	return s.anyOfTag(req.Class, req.Tag)
 }
 
-func (first2018) bucket(size uint64, _ *limits) (int, uint64) { return octave(size) }
-
 func (first2018) stale(uint64, *limits) bool { return false }
 
 func (first2018) tagged() bool { return true }
@@ -106,12 +90,11 @@ func (first2018) tagged() bool { return true }
 // bucketed is what the policies have in common that round sizes up to buckets: a block serves exactly the requests
 // that round up to its size.
 type bucketed struct {
-	round func(size uint64, l *limits) (number int, largest uint64)
+	round func(size uint64, l *limits) uint64
 }
 
 func (b bucketed) grant(req *Request, l *limits) uint64 {
-	_, size := b.round(max(req.Size, l.minBlock), l)
-	return req.bounded(size)
+	return req.bounded(b.round(max(req.Size, l.minBlock), l))
 }
 
 func (b bucketed) find(s *freeList, class Class, req *Request, l *limits) int32 {
@@ -124,40 +107,42 @@ func (b bucketed) find(s *freeList, class Class, req *Request, l *limits) int32 
 
 func (bucketed) misfit(*freeList, *Request, *limits) int32 { return 0 }
 
-func (b bucketed) bucket(size uint64, l *limits) (int, uint64) { return b.round(size, l) }
-
 func (b bucketed) stale(size uint64, l *limits) bool {
-	_, least := b.round(l.minBlock, l)
-	_, largest := b.round(size, l)
-	return size != largest || size < least
+	return size != b.round(size, l) || size < b.round(l.minBlock, l)
 }
 
 func (bucketed) tagged() bool { return false }
 
 // pow2 is seed 003's BufferPool: every size is a power of two.
-var pow2 = bucketed{func(size uint64, _ *limits) (int, uint64) { return octave(size) }}
+var pow2 = bucketed{func(size uint64, _ *limits) uint64 { return octave(size) }}
+
+// octave returns the power of two that a size does not exceed, the largest number where there is none.
+func octave(size uint64) uint64 {
+	if number := bits.Len64(max(size, 1) - 1); number < 64 {
+		return 1 << number
+	}
+	return 1<<64 - 1
+}
 
 // listed is seed 003's PersistentBufferPool: sizes come from a list, and are powers of two above its last.
-var listed = bucketed{func(size uint64, l *limits) (int, uint64) {
+var listed = bucketed{func(size uint64, l *limits) uint64 {
 	if i, _ := slices.BinarySearch(l.bucketSizes, size); i < len(l.bucketSizes) {
-		return i, l.bucketSizes[i]
+		return l.bucketSizes[i]
 	}
-	number, largest := octave(size)
-	return sizesMax + number, largest
+	return octave(size)
 }}
 
 // mantissa is PyOpenCL's MemoryPool (src/mempool.hpp): a bin has the sizes with the same leading mantissa_bits behind
 // the highest bit, and its blocks the largest of these.
-var mantissa = bucketed{func(size uint64, l *limits) (int, uint64) {
+var mantissa = bucketed{func(size uint64, l *limits) uint64 {
 	exponent := uint(bits.Len64(size)) - 1
 	if exponent <= l.mantissaBits {
-		return int(size), size
+		return size
 	}
 	shift := exponent - l.mantissaBits
 	top := size>>shift + 1 // the first value of the next bin, without its low bits
-	number := int(shift)<<l.mantissaBits + int(size>>shift)
 	if bits.Len64(top)+int(shift) > 64 {
-		return number, 1<<64 - 1
+		return 1<<64 - 1
 	}
-	return number, top<<shift - 1
+	return top<<shift - 1
 }}

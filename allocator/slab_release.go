@@ -102,9 +102,6 @@ func (p *Pool) loseSubAlloc(i int32) {
 	e.state = doomed // no call finds it any more
 	p.stats.Parts--
 	p.stats.BytesCooling += e.size
-	for _, row := range p.of(e) {
-		row.Cooling += e.size
-	}
 	s.lost = append(s.lost, i)
 	p.stats.peaks()
 	if s.idle() {
@@ -117,11 +114,7 @@ func (p *Pool) removeSlab(i int32, reason wire.Evict) {
 	e, s := &p.entries[i], p.slabOf(i)
 	c := s.home
 	for _, part := range s.lost {
-		lost := &p.entries[part]
-		p.stats.BytesCooling -= lost.size
-		for _, row := range p.of(lost) {
-			row.Cooling -= lost.size
-		}
+		p.stats.BytesCooling -= p.entries[part].size
 		p.giveBack(part)
 	}
 	p.stats.Slabs--

@@ -271,7 +271,7 @@ func (p *Pool) inSlabs() Space {
 	for _, c := range p.slabs.former {
 		all.add(c.carver.Space())
 	}
-	all.Bytes = p.stats.BytesCached - p.whole
+	all.Bytes = p.stats.BytesCached - p.tally.Bytes
 	return all
 }
 

@@ -2,7 +2,6 @@ package allocator
 
 import (
 	"math"
-	"math/bits"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -38,48 +37,8 @@ type Space struct {
 	Squares                float64
 }
 
-// HitRate returns hits / (hits + misses), 0 before the first request (seed 003, PoolStats).
-func (s *Stats) HitRate() float64 {
-	if total := s.Hits + s.Misses; total > 0 {
-		return float64(s.Hits) / float64(total)
-	}
-	return 0
-}
-
 // Reserved returns the bytes held from the driver: in use, cached and cooling.
 func (s *Stats) Reserved() uint64 { return s.BytesInUse + s.BytesCached + s.BytesCooling }
-
-// Waste returns (granted - requested) / granted of what is in use, 0 when nothing is.
-func (s *Stats) Waste() float64 {
-	if s.BytesInUse == 0 {
-		return 0
-	}
-	return float64(s.BytesInUse-s.BytesWanted) / float64(s.BytesInUse)
-}
-
-// External returns 1 - largest free / all free, 0 when nothing is free: how RMM and Umpire put it.
-func (s *Stats) External() float64 {
-	if s.BytesCached == 0 {
-		return 0
-	}
-	return 1 - float64(s.Largest)/float64(s.BytesCached)
-}
-
-// Quadratic returns 1 - Σf²/F² over free sizes f and their sum F, 0 when nothing is free (Sawicki 2022).
-func (s *Stats) Quadratic() float64 {
-	if s.BytesCached == 0 {
-		return 0
-	}
-	return max(0, 1-s.Squares/(float64(s.BytesCached)*float64(s.BytesCached)))
-}
-
-// Root returns 1 - √(Σf²)/F, 0 when nothing is free: how Pigweed puts it.
-func (s *Stats) Root() float64 {
-	if s.BytesCached == 0 {
-		return 0
-	}
-	return max(0, 1-math.Sqrt(s.Squares)/float64(s.BytesCached))
-}
 
 // peaks raises what has grown.
 func (s *Stats) peaks() {
@@ -90,99 +49,29 @@ func (s *Stats) peaks() {
 	s.PeakReserved = max(s.PeakReserved, s.Reserved())
 }
 
-// wide is a sum of squares, exact however often one is added and taken off.
-type wide struct{ high, low uint64 }
-
-func (w *wide) add(size uint64) {
-	high, low := bits.Mul64(size, size)
-	var carry uint64
-	w.low, carry = bits.Add64(w.low, low, 0)
-	w.high, _ = bits.Add64(w.high, high, carry)
+// Quadratic returns 1 - Σf²/F² over free sizes f and their sum F, 0 when nothing is free (Sawicki 2022).
+func Quadratic(squares float64, free uint64) float64 {
+	f := float64(free)
+	return fragmentation(squares/f/f, free)
 }
 
-func (w *wide) sub(size uint64) {
-	high, low := bits.Mul64(size, size)
-	var borrow uint64
-	w.low, borrow = bits.Sub64(w.low, low, 0)
-	w.high, _ = bits.Sub64(w.high, high, borrow)
+// Root returns 1 - √(Σf²)/F, 0 when nothing is free: how Pigweed puts it.
+func Root(squares float64, free uint64) float64 {
+	return fragmentation(math.Sqrt(squares)/float64(free), free)
 }
 
-func (w *wide) float() float64 { return math.Ldexp(float64(w.high), 64) + float64(w.low) }
-
-// Dimension says what each of the Rows stands for.
-type Dimension uint8
-
-// The dimensions.
-const (
-	ByTag Dimension = iota
-	ByBucket
-	ByClass
-)
-
-// Row is what a policy has counted for one tag, one bucket of sizes, or one class.
-type Row struct {
-	Key     uint64 // the tag, the largest size of the bucket in bytes, or the class; 0 for tags and classes beyond rowsMax
-	Hits    uint64
-	Misses  uint64
-	InUse   uint64 // bytes granted now
-	Wanted  uint64 // bytes requested of these
-	Cached  uint64 // bytes free now, except in slabs, which have no tag and no bucket
-	Cooling uint64
-	Blocks  uint64 // cached now
-}
-
-// rowsMax bounds how many tags, and classes, have rows of their own.
-const rowsMax = 1 << 16
-
-// rows keeps Rows; each is found by a small number.
-type rows [ByClass + 1][]Row
-
-// at returns the place of a row, which it makes if it is not there.
-func (r *rows) at(by Dimension, number int, key uint64) int32 {
-	if number >= rowsMax {
-		number, key = 0, 0
+// fragmentation keeps 1 - whole within 0…1: the squares may be a moment older than the sum.
+func fragmentation(whole float64, free uint64) float64 {
+	if free == 0 {
+		return 0
 	}
-	for len(r[by]) <= number {
-		r[by] = append(r[by], Row{})
-	}
-	r[by][number].Key = key
-	return int32(number)
-}
-
-// assign finds the rows that a block counts in from now on.
-func (p *Pool) assign(e *entry) {
-	number, largest := p.bucket(e.size)
-	e.rows = [...]int32{
-		ByTag:    p.rows.at(ByTag, int(e.tag), uint64(e.tag)),
-		ByBucket: p.rows.at(ByBucket, number, largest),
-		ByClass:  p.rows.at(ByClass, int(e.class), uint64(e.class)),
-	}
-}
-
-// of returns the rows that a block counts in.
-func (p *Pool) of(e *entry) [ByClass + 1]*Row {
-	return [...]*Row{
-		ByTag:    &p.rows[ByTag][e.rows[ByTag]],
-		ByBucket: &p.rows[ByBucket][e.rows[ByBucket]],
-		ByClass:  &p.rows[ByClass][e.rows[ByClass]],
-	}
-}
-
-// Rows returns the same by tag, by bucket and by class, those with something to say, in ascending order.
-func (p *Pool) Rows(by Dimension) []Row {
-	var list []Row
-	for _, row := range p.rows[by] {
-		if empty := (Row{Key: row.Key}); row != empty {
-			list = append(list, row)
-		}
-	}
-	return list
+	return max(0, min(1-whole, 1))
 }
 
 // Stats returns counters and gauges. It costs O(1), and O(classes) to find the largest free block.
 func (p *Pool) Stats() Stats {
 	s := p.stats
-	s.Squares = p.squares.float()
+	s.Ranges, s.Squares = uint64(p.tally.Ranges), p.tally.Squares()
 	if i := p.free.largest(); i != 0 {
 		s.Largest = p.entries[i].size
 	}

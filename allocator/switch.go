@@ -18,8 +18,8 @@ import (
 // keeps only blocks larger than its sub-allocations. A slab of a former policy goes with its last sub-allocation; until
 // then its free ranges count as cached although they serve no request.
 //
-// Ids of blocks stay unique, open plans may still be committed or aborted, dropped classes stay dropped, and counters,
-// peaks and Rows continue (by bucket, gauges only). Miss reasons start afresh.
+// Ids of blocks stay unique, open plans may still be committed or aborted, dropped classes stay dropped, and counters and
+// peaks continue. Miss reasons start afresh.
 func (p *Pool) Switch(next *Pool, time int64, out []Eviction) []Eviction {
 	out = p.expire(time, p.flush(out))
 	p.disown(next)
@@ -83,7 +83,6 @@ func (p *Pool) follow(next *Pool) {
 	case p.carver != nil:
 		p.slabs = newSlabs()
 	}
-	p.rebucket()
 }
 
 // retire ends sub-allocation from the present carvers and keeps them until their slabs are gone.

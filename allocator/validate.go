@@ -5,15 +5,14 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator/carve"
 )
 
-// Validate checks every invariant that the policy states, for tests. It may be slow.
-// : it counts everything again from the block table, and walks every list.
+// Validate checks every invariant that the policy states, for tests. It is slow: it counts everything again from the
+// block table, and walks every list.
 func (p *Pool) Validate() error {
 	if err := p.validateStats(); err != nil {
-		return err
-	}
-	if err := p.validateRows(); err != nil {
 		return err
 	}
 	if p.stats.BytesCached > p.cap() && p.carver == nil && p.stats.Slabs == 0 { // slabs wait for the next call that reports evictions
@@ -33,9 +32,9 @@ func (p *Pool) Validate() error {
 
 // validateStats counts the gauges again.
 func (p *Pool) validateStats() error {
-	want, squares := p.stats, 0.0
+	want, tally := p.stats, carve.Tally{}
 	want.BytesCached, want.BytesCooling, want.BytesInUse, want.BytesWanted = 0, 0, 0, 0
-	want.Blocks, want.Slabs, want.Parts, want.Ranges = 0, 0, 0, 0
+	want.Blocks, want.Slabs, want.Parts = 0, 0, 0
 	for i := 1; i < len(p.entries); i++ {
 		e := &p.entries[i]
 		if e.state == unused {
@@ -43,7 +42,7 @@ func (p *Pool) validateStats() error {
 		}
 		p.recount(int32(i), &want)
 		if e.state == cached && !e.isSlab {
-			squares += float64(e.size) * float64(e.size)
+			tally.Add(e.size, 1)
 		}
 		if e.state == inUse && e.size < e.wanted {
 			return fmt.Errorf("block %d has %d bytes and serves a request of %d", i, e.size, e.wanted)
@@ -52,8 +51,8 @@ func (p *Pool) validateStats() error {
 	if want != p.stats {
 		return fmt.Errorf("counters are %+v, the blocks say %+v", p.stats, want)
 	}
-	if kept := p.squares.float(); math.Abs(kept-squares) > 1e-9*squares {
-		return fmt.Errorf("the squares sum up to %g, kept as %g", squares, kept)
+	if tally != p.tally {
+		return fmt.Errorf("cached blocks are counted as %+v, and are %+v", p.tally, tally)
 	}
 	return nil
 }
@@ -72,7 +71,6 @@ func (p *Pool) recount(i int32, sum *Stats) {
 		sum.BytesWanted += e.wanted
 	case e.state == cached:
 		sum.BytesCached += e.size
-		sum.Ranges++
 	case e.state == cooling, part && e.state == doomed:
 		sum.BytesCooling += e.size
 	}
@@ -82,34 +80,6 @@ func (p *Pool) recount(i int32, sum *Stats) {
 	case !part && (e.state != planned || e.was == cached):
 		sum.Blocks++
 	}
-}
-
-// validateRows checks that each dimension adds up to the whole, except free ranges of slabs.
-func (p *Pool) validateRows() error {
-	s := &p.stats
-	want := Row{
-		Hits: s.Hits, Misses: s.Misses, InUse: s.BytesInUse, Wanted: s.BytesWanted,
-		Cached: p.whole, Cooling: s.BytesCooling, Blocks: s.Ranges,
-	}
-	for by := range p.rows {
-		var sum Row
-		for _, row := range p.rows[by] {
-			sum.Hits += row.Hits
-			sum.Misses += row.Misses
-			sum.InUse += row.InUse
-			sum.Wanted += row.Wanted
-			sum.Cached += row.Cached
-			sum.Cooling += row.Cooling
-			sum.Blocks += row.Blocks
-		}
-		if Dimension(by) == ByBucket { // counted anew when buckets change
-			sum.Hits, sum.Misses = want.Hits, want.Misses
-		}
-		if sum != want {
-			return fmt.Errorf("dimension %d adds up to %+v, the whole is %+v", by, sum, want)
-		}
-	}
-	return nil
 }
 
 // validateFree checks that a freeList and a list of ages hold exactly the blocks in one state; slabs stand on no

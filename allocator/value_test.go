@@ -10,45 +10,6 @@ import (
 	"testing"
 )
 
-// TestWide compares sums of squares with exact ones: large and small values come and go, and nothing is left of them.
-func TestWide(t *testing.T) {
-	rng := rand.New(rand.NewPCG(4, 4))
-	var w wide
-	sum := new(big.Int)
-	var list []uint64
-	square := func(v uint64) *big.Int {
-		b := new(big.Int).SetUint64(v)
-		return b.Mul(b, b)
-	}
-	for range 3000 {
-		if len(list) > 0 && rng.IntN(2) == 0 {
-			i := rng.IntN(len(list))
-			w.sub(list[i])
-			sum.Sub(sum, square(list[i]))
-			list = slices.Delete(list, i, i+1)
-		} else {
-			v := rng.Uint64() >> (8 + rng.IntN(56))
-			w.add(v)
-			sum.Add(sum, square(v))
-			list = append(list, v)
-		}
-		got := new(big.Int).SetUint64(w.high)
-		got.Lsh(got, 64).Add(got, new(big.Int).SetUint64(w.low))
-		if got.Cmp(sum) != 0 {
-			t.Fatalf("the sum is %v, want %v", got, sum)
-		}
-		if want, _ := new(big.Float).SetInt(sum).Float64(); math.Abs(w.float()-want) > 1e-15*want {
-			t.Fatalf("the sum is %g, want %g", w.float(), want)
-		}
-	}
-	for _, v := range list {
-		w.sub(v)
-	}
-	if w != (wide{}) || w.float() != 0 {
-		t.Errorf("%+v is left of nothing", w)
-	}
-}
-
 func TestParseSettings(t *testing.T) {
 	got, err := ParseSettings("max_cached_bytes=1048576,max_waste_ratio=1.5,a=b=c")
 	want := []Setting{{"max_cached_bytes", "1048576"}, {"max_waste_ratio", "1.5"}, {"a", "b=c"}}

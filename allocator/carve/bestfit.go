@@ -20,7 +20,7 @@ type bestFit struct {
 	order    treap.Forest
 	free     treap.Tree // segments that are free, by size and place
 	parts    table      // those that are not, by place
-	tally    tally
+	tally    Tally
 	slabs    numbers[bestSlab]
 }
 
@@ -175,14 +175,14 @@ func (b *bestFit) shelve(i int32) {
 	g := &b.segments[i]
 	g.free = true
 	b.order.Insert(&b.free, i, g.size, b.place(i))
-	b.tally.add(g.size, 1)
+	b.tally.Add(g.size, 1)
 }
 
 func (b *bestFit) unshelve(i int32) {
 	g := &b.segments[i]
 	g.free = false
 	b.order.Remove(&b.free, i)
-	b.tally.add(g.size, -1)
+	b.tally.Add(g.size, -1)
 }
 
 func (b *bestFit) newSegment(g segment) int32 {
@@ -200,7 +200,7 @@ func (b *bestFit) newSegment(g segment) int32 {
 
 // Validate implements Carver: it walks every slab, and counts everything again.
 func (b *bestFit) Validate() error {
-	var want tally
+	var want Tally
 	known, parts := 0, 0
 	for slab := range b.slabs.list {
 		if !b.slabs.there[slab] {
@@ -224,7 +224,7 @@ func (b *bestFit) Validate() error {
 }
 
 // validateSlab walks one slab's segments.
-func (b *bestFit) validateSlab(slab int32, s *bestSlab, want *tally) (segments int, err error) {
+func (b *bestFit) validateSlab(slab int32, s *bestSlab, want *Tally) (segments int, err error) {
 	parts, end, before := 0, uint64(0), int32(0)
 	for i := s.first; i != 0; i = b.segments[i].after {
 		g := &b.segments[i]
@@ -239,7 +239,7 @@ func (b *bestFit) validateSlab(slab int32, s *bestSlab, want *tally) (segments i
 			return 0, fmt.Errorf("part %d is not found at its place", i)
 		}
 		if g.free {
-			want.add(g.size, 1)
+			want.Add(g.size, 1)
 		} else {
 			parts++
 		}
@@ -263,8 +263,8 @@ func (b *bestFit) validateOrder() (err error) {
 		before = i
 		count++
 	})
-	if err == nil && (count != b.free.Count || count != b.tally.ranges) {
-		err = fmt.Errorf("the order counts %d and holds %d of %d", b.free.Count, count, b.tally.ranges)
+	if err == nil && (count != b.free.Count || count != b.tally.Ranges) {
+		err = fmt.Errorf("the order counts %d and holds %d of %d", b.free.Count, count, b.tally.Ranges)
 	}
 	return err
 }

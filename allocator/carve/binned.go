@@ -17,7 +17,7 @@ type binned struct {
 	fine  int // the unit is 1 << fine bytes
 	shift int // a page is 1 << shift bytes
 	slabs numbers[*binSlab]
-	tally tally
+	tally Tally
 	large firsts   // slabs by largest free block
 	rooms firsts   // slabs by the room for small requests
 	small []firsts // by class: slabs with a free slot in a bin (1)
@@ -192,7 +192,7 @@ func (u *binned) Space() Space {
 
 // Validate implements Carver.
 func (u *binned) Validate() error {
-	var want tally
+	var want Tally
 	for i := range u.slabs.list {
 		if err := u.validateRanks(int32(i)); err != nil {
 			return err

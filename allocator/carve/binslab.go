@@ -109,7 +109,7 @@ func (s *binSlab) wake() (page int) {
 // keep counts n more spare bins like the one at a page. What one is worth is what it can be filled with.
 func (s *binSlab) keep(page, n int) {
 	s.spare += n
-	s.of.tally.add(s.worth(page), n)
+	s.of.tally.Add(s.worth(page), n)
 }
 
 func (s *binSlab) worth(page int) uint64 { return uint64(s.capacity(page, 0)) * s.geometry.Unit }
@@ -117,7 +117,7 @@ func (s *binSlab) worth(page int) uint64 { return uint64(s.capacity(page, 0)) * 
 // slot counts n more free slots.
 func (s *binSlab) slot(class, n int) {
 	s.slots[class] += n
-	s.of.tally.add(s.geometry.Unit<<class, n)
+	s.of.tally.Add(s.geometry.Unit<<class, n)
 }
 
 // rank notes whether the slab has a free slot of a class.
@@ -229,7 +229,7 @@ func (s *binSlab) hand(offset, size uint64) (fresh bool) {
 }
 
 // validate checks the slab's sub-allocations against each other, and adds what is free to a tally.
-func (s *binSlab) validate(want *tally) error {
+func (s *binSlab) validate(want *Tally) error {
 	if err := s.pages.validate(want); err != nil {
 		return err
 	}
@@ -242,12 +242,12 @@ func (s *binSlab) validate(want *tally) error {
 		case b.parts > 0:
 			free := s.capacity(page, int(b.class)) - int(b.parts)
 			slots[b.class] += free
-			want.add(s.geometry.Unit<<b.class, free)
+			want.Add(s.geometry.Unit<<b.class, free)
 			inBins += int(b.parts)
 			chunks[page/chunkBins] -= int(b.parts)
 		case s.chunks[page/chunkBins] != noChunk && page%chunkBins >= s.geometry.HeaderPages():
 			spare++
-			want.add(s.worth(page), 1)
+			want.Add(s.worth(page), 1)
 		}
 	}
 	for number, parts := range chunks {

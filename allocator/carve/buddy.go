@@ -14,7 +14,7 @@ type buddy struct {
 	shift int // a page is 1 << shift bytes
 	slabs numbers[buddySlab]
 	ranks firsts
-	tally tally
+	tally Tally
 }
 
 type buddySlab struct {
@@ -126,7 +126,7 @@ func largest(ranks *firsts, shift int) uint64 {
 
 // Validate implements Carver.
 func (b *buddy) Validate() error {
-	var want tally
+	var want Tally
 	for i := range b.slabs.list {
 		slab := int32(i)
 		rank := uint8(0)

@@ -72,16 +72,15 @@ type Space struct {
 	Ranges  int
 }
 
-// tally sums ranges up exactly: the sum of squares has 128 bits, so that what was added and taken away leaves nothing.
-type tally struct {
-	bytes  uint64
-	high   uint64 // of the sum of squares
-	low    uint64
-	ranges int
+// Tally sums ranges up exactly: the sum of squares has 128 bits, so that what was added and taken away leaves nothing.
+type Tally struct {
+	Bytes     uint64
+	Ranges    int
+	high, low uint64 // of the sum of squares
 }
 
-// add counts n more ranges of size bytes each; n may be negative.
-func (t *tally) add(size uint64, n int) {
+// Add counts n more ranges of size bytes each; n may be negative.
+func (t *Tally) Add(size uint64, n int) {
 	times := uint64(max(n, -n))
 	high, low := bits.Mul64(size, size)
 	over, low := bits.Mul64(low, times)
@@ -94,13 +93,15 @@ func (t *tally) add(size uint64, n int) {
 		t.low, carry = bits.Add64(t.low, low, 0)
 		t.high += high + carry
 	}
-	t.bytes += size * uint64(n)
-	t.ranges += n
+	t.Bytes += size * uint64(n)
+	t.Ranges += n
 }
 
-func (t *tally) space(largest uint64) Space {
-	squares := float64(t.high)*(1<<64) + float64(t.low)
-	return Space{Bytes: t.bytes, Largest: largest, Squares: squares, Ranges: t.ranges}
+// Squares returns the sum of the squares of the ranges' bytes.
+func (t *Tally) Squares() float64 { return float64(t.high)*(1<<64) + float64(t.low) }
+
+func (t *Tally) space(largest uint64) Space {
+	return Space{Bytes: t.Bytes, Largest: largest, Squares: t.Squares(), Ranges: t.Ranges}
 }
 
 // What bounds a slab. In units of the alignment, so that slab and offset fit one word; in bytes, so that no sum of

@@ -11,7 +11,7 @@ import (
 type pages struct {
 	tree    *tbuddy.Tree
 	shift   int                // a page is 1 << shift bytes
-	tally   *tally             // of all slabs' free blocks
+	tally   *Tally             // of all slabs' free blocks
 	free    [maxHeight + 1]int // blocks by order
 	orders  uint32             // a bit per order that has some
 	history history
@@ -20,7 +20,7 @@ type pages struct {
 const maxHeight = 24 // of tbuddy.MaxPages
 
 // newPages takes in a slab of count pages. Where that is no power of two the largest blocks come first.
-func newPages(count, shift int, t *tally) pages {
+func newPages(count, shift int, t *Tally) pages {
 	p := pages{tree: tbuddy.New(count), shift: shift, tally: t}
 	p.history = newHistory(p.tree.Height())
 	for order := range p.free {
@@ -45,7 +45,7 @@ func (p *pages) count(order, n int) {
 	if p.free[order] != 0 {
 		p.orders |= 1 << order
 	}
-	p.tally.add(1<<(p.shift+order), n)
+	p.tally.Add(1<<(p.shift+order), n)
 }
 
 // alloc takes a block of 2^order pages. The tree cuts it from a block of the lowest order that has one.
@@ -97,14 +97,14 @@ func (p *pages) rank() uint8 { return uint8(bits.Len32(p.orders)) }
 func orderOf(size uint64, shift int) int { return bits.Len64((max(size, 1) - 1) >> shift) }
 
 // validate checks the tree and, against it, the counts, and adds the free blocks to a tally.
-func (p *pages) validate(want *tally) error {
+func (p *pages) validate(want *Tally) error {
 	if err := p.tree.Validate(); err != nil {
 		return err
 	}
 	var free [maxHeight + 1]int
 	p.walk(0, p.tree.Height(), func(_, order int) {
 		free[order]++
-		want.add(1<<(p.shift+order), 1)
+		want.Add(1<<(p.shift+order), 1)
 	})
 	if free != p.free {
 		return fmt.Errorf("free blocks by order are counted as %v and are %v", p.free, free)

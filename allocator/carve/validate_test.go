@@ -6,7 +6,7 @@ import "testing"
 // pass.
 func TestValidateFinds(t *testing.T) {
 	for name, damage := range map[string]func(b *bestFit){
-		"tally":        func(b *bestFit) { b.tally.bytes++ },
+		"tally":        func(b *bestFit) { b.tally.Bytes++ },
 		"squares":      func(b *bestFit) { b.tally.low++ },
 		"parts":        func(b *bestFit) { b.slabs.get(1).parts++ },
 		"size":         func(b *bestFit) { b.slabs.get(1).size += 16 },
@@ -29,7 +29,7 @@ func TestValidateFinds(t *testing.T) {
 		}
 	}
 	for name, damage := range map[string]func(b *buddy){
-		"tally":  func(b *buddy) { b.tally.ranges++ },
+		"tally":  func(b *buddy) { b.tally.Ranges++ },
 		"rank":   func(b *buddy) { b.ranks.set(1, 1) },
 		"ghost":  func(b *buddy) { b.slabs.add(2); b.slabs.remove(2); b.ranks.set(2, 1) },
 		"counts": func(b *buddy) { b.slabs.get(1).pages.free[0]++ },
@@ -41,7 +41,7 @@ func TestValidateFinds(t *testing.T) {
 		}
 	}
 	for name, damage := range map[string]func(u *binned, s *binSlab){
-		"tally":     func(u *binned, _ *binSlab) { u.tally.bytes++ },
+		"tally":     func(u *binned, _ *binSlab) { u.tally.Bytes++ },
 		"rank":      func(u *binned, _ *binSlab) { u.large.set(1, 1) },
 		"room":      func(u *binned, _ *binSlab) { u.rooms.set(1, noRoom) },
 		"slot rank": func(u *binned, _ *binSlab) { u.small[3].set(1, 1) },

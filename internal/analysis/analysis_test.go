@@ -137,27 +137,6 @@ func TestCostCurve(t *testing.T) {
 	}
 }
 
-func TestHistogram(t *testing.T) {
-	var h histogram
-	for _, n := range rand.New(rand.NewPCG(1, 2)).Perm(10_000) {
-		h.add(uint64(n+1) * 1000)
-	}
-	for p, want := range map[float64]float64{0.5: 5e6, 0.99: 9.9e6, 1: 1e7, 0.0001: 1000} {
-		if got := float64(h.percentile(p)); math.Abs(got-want) > want/31 {
-			t.Errorf("p%g is %g, want %g", 100*p, got, want)
-		}
-	}
-	h = histogram{}
-	if h.percentile(0.5) != 0 {
-		t.Error("a percentile of nothing")
-	}
-	h.add(math.MaxUint64)
-	h.add(0)
-	if h.total != 2 || h.percentile(0.5) != 0 {
-		t.Errorf("%+v", h.total)
-	}
-}
-
 func TestSampler(t *testing.T) {
 	var s sampler
 	for n := range int64(200_000) {

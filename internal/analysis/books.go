@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -48,14 +49,9 @@ func (b *books) site(process, tag uint32) *site {
 
 // sorted returns the sites by process and tag.
 func (b *books) sorted() []*site {
-	all := make([]*site, 0, len(b.sites))
-	for _, s := range b.sites {
-		all = append(all, s)
-	}
-	slices.SortFunc(all, func(a, b *site) int {
+	return slices.SortedFunc(maps.Values(b.sites), func(a, b *site) int {
 		return cmp.Or(cmp.Compare(a.process, b.process), cmp.Compare(a.tag, b.tag))
 	})
-	return all
 }
 
 // peak finds what each call site held when the most was in use, in O(1) per event: each new peak begins an epoch, and a

@@ -4,13 +4,14 @@ import (
 	"math/bits"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/cost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
 // costs collects how long driver calls take, by size.
 type costs struct {
 	line   cost.Fit
 	bySize [65]cost.Fit // by powers of two
-	all    histogram
+	all    stats.Histogram
 }
 
 // add counts a measured call; a call of 0 ns was not measured.
@@ -20,12 +21,12 @@ func (c *costs) add(size uint64, ns uint32) {
 	}
 	c.line.Add(float64(size), float64(ns))
 	c.bySize[bits.Len64(size)].Add(float64(size), float64(ns))
-	c.all.add(uint64(ns))
+	c.all.Add(uint64(ns))
 }
 
 // curve returns the fitted line and its points. R² of calls that all took the same time is 1.
 func (c *costs) curve() CostCurve {
-	curve := CostCurve{Calls: c.line.Calls, P50: c.all.percentile(0.5), P99: c.all.percentile(0.99)}
+	curve := CostCurve{Calls: c.line.Calls, P50: c.all.Percentile(0.5), P99: c.all.Percentile(0.99)}
 	curve.A, curve.B, curve.R2 = c.line.Free()
 	for i := range c.bySize {
 		if p := &c.bySize[i]; p.Calls > 0 {

@@ -190,16 +190,9 @@ func (m *misses) cachedKnob(s *stats.Snapshot) (Knob, bool) {
 			return Knob{Limit: f.Name, Value: strconv.FormatFloat(share, 'f', -1, 64), Why: why}, true
 		}
 	}
-	value := powerAbove(max(m.cachedMost, uint64(l.Value)+1))
+	above := max(m.cachedMost, uint64(l.Value)+1)
+	value := uint64(1) << min(bits.Len64(above-1), 63)
 	return Knob{Limit: l.Name, Value: strconv.FormatUint(value, 10), Why: why}, float64(value) <= l.Max
-}
-
-// powerAbove returns the smallest power of two that is at least n.
-func powerAbove(n uint64) uint64 {
-	if n <= 1 {
-		return 1
-	}
-	return 1 << min(bits.Len64(n-1), 63)
 }
 
 // capKnob raises the cap that is in force.

@@ -14,7 +14,6 @@ const phasesMax = 32
 type stream struct {
 	process, thread uint32
 	creates         uint64
-	firstTime       uint64
 	laps            []*laps // in order
 	at              int     // of laps: the present one, or the next
 }
@@ -25,7 +24,6 @@ type laps struct {
 	began, ended uint64 // times of the first and the last create
 	mark         uint64 // time of the last beginning of an iteration
 	before       int64  // in use then
-	complete     uint64
 	times        sampler
 	growth       sampler
 	peak         int64
@@ -52,9 +50,6 @@ func (x *run) stream(p *process, thread uint32) *stream {
 func (s *stream) create(now uint64, inUse, own int64) (number uint64) {
 	number = s.creates
 	s.creates++
-	if number == 0 {
-		s.firstTime = now
-	}
 	if s.at < len(s.laps) && number >= s.laps[s.at].end {
 		s.at++
 	}
@@ -73,7 +68,6 @@ func (l *laps) create(number, now uint64, inUse, own int64) {
 	if number == l.first {
 		l.began = now
 	} else {
-		l.complete++
 		l.times.add(int64(now - l.mark))
 		l.growth.add(inUse - own - l.before)
 	}

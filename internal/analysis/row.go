@@ -2,9 +2,11 @@ package analysis
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -18,8 +20,8 @@ type row struct {
 	pooled  int    // index in Timeline.Free, -1: none
 
 	temporary struct{ buffers, bytes, driverNS uint64 }
-	lives     histogram // of temporary buffers
-	lag       histogram
+	lives     stats.Histogram // of temporary buffers
+	lag       stats.Histogram
 	lagBytes  float64 // byte seconds
 
 	leaked struct{ buffers, bytes, oldest uint64 }
@@ -46,14 +48,8 @@ func (w *row) before() bool { return w.name == wire.BeforeAttach }
 
 // sortedRows returns the selected rows by name.
 func (x *run) sortedRows() []*row {
-	var all []*row
-	for _, w := range x.rows {
-		if w.wanted {
-			all = append(all, w)
-		}
-	}
-	slices.SortFunc(all, func(a, b *row) int { return cmp.Compare(a.name, b.name) })
-	return all
+	all := slices.SortedFunc(maps.Values(x.rows), func(a, b *row) int { return cmp.Compare(a.name, b.name) })
+	return slices.DeleteFunc(all, func(w *row) bool { return !w.wanted })
 }
 
 // released counts a released buffer: its lifetime, its lag, and whether it was temporary.
@@ -73,7 +69,7 @@ func (x *run) released(p *process, s *site, o *heap.Object) {
 	t.buffers++
 	t.bytes += o.Size
 	t.driverNS += uint64(o.Cost) + x.releaseCost(o)
-	w.lives.add(lived)
+	w.lives.Add(lived)
 }
 
 // endOf returns when an object ended. Records of threads arrive in batches, so its release may be older than the latest record.
@@ -88,7 +84,7 @@ func (x *run) endOf(o *heap.Object) uint64 {
 type lags struct {
 	seen          bool // a use was recorded
 	known, unused uint64
-	all           histogram
+	all           stats.Histogram
 	bytes         float64
 }
 
@@ -102,9 +98,9 @@ func (l *lags) release(w *row, o *heap.Object, now uint64) {
 	lag := now - min(o.Used, now)
 	seconds := float64(o.Granted) * float64(lag) / 1e9
 	l.known++
-	l.all.add(lag)
+	l.all.Add(lag)
 	l.bytes += seconds
-	w.lag.add(lag)
+	w.lag.Add(lag)
 	w.lagBytes += seconds
 }
 
@@ -115,12 +111,12 @@ func (x *run) lagOf() Lag {
 		return Lag{}
 	}
 	lag := Lag{
-		Known: l.known, Unused: l.unused, P50: l.all.percentile(0.5), P99: l.all.percentile(0.99), ByteSeconds: l.bytes,
+		Known: l.known, Unused: l.unused, P50: l.all.Percentile(0.5), P99: l.all.Percentile(0.99), ByteSeconds: l.bytes,
 	}
 	for _, w := range x.sortedRows() {
-		if w.lag.total > 0 {
+		if w.lag.Total > 0 {
 			lag.Tags = append(lag.Tags, LagTag{
-				Name: w.name, Known: w.lag.total, P50: w.lag.percentile(0.5), P99: w.lag.percentile(0.99), ByteSeconds: w.lagBytes,
+				Name: w.name, Known: w.lag.Total, P50: w.lag.Percentile(0.5), P99: w.lag.Percentile(0.99), ByteSeconds: w.lagBytes,
 			})
 		}
 	}
@@ -134,7 +130,7 @@ func (x *run) temporaries() []Temporary {
 	for _, w := range x.sortedRows() {
 		if t := &w.temporary; 2*t.buffers > w.creates {
 			list = append(list, Temporary{
-				Name: w.name, Buffers: t.buffers, Creates: w.creates, Bytes: t.bytes, LifeP50: w.lives.percentile(0.5),
+				Name: w.name, Buffers: t.buffers, Creates: w.creates, Bytes: t.bytes, LifeP50: w.lives.Percentile(0.5),
 				DriverNS: t.driverNS,
 			})
 		}

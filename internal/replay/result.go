@@ -1,8 +1,6 @@
 package replay
 
 import (
-	"math"
-
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/cost"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -81,27 +79,14 @@ func (r *Result) ExternalFragmentation() float64 {
 	if r.Free == 0 {
 		return 0
 	}
-	return bound(1 - float64(r.Largest)/float64(r.Free))
+	return max(0, min(1-float64(r.Largest)/float64(r.Free), 1))
 }
 
 // QuadraticFragmentation returns 1 - Σf²/F² of the same.
-func (r *Result) QuadraticFragmentation() float64 {
-	if r.Free == 0 {
-		return 0
-	}
-	free := float64(r.Free)
-	return bound(1 - r.Squares/free/free)
-}
+func (r *Result) QuadraticFragmentation() float64 { return allocator.Quadratic(r.Squares, r.Free) }
 
 // RootFragmentation returns 1 - √Σf²/F of the same.
-func (r *Result) RootFragmentation() float64 {
-	if r.Free == 0 {
-		return 0
-	}
-	return bound(1 - math.Sqrt(r.Squares)/float64(r.Free))
-}
-
-func bound(rate float64) float64 { return max(0, min(rate, 1)) }
+func (r *Result) RootFragmentation() float64 { return allocator.Root(r.Squares, r.Free) }
 
 func rate(part, whole uint64) float64 {
 	if whole == 0 {

@@ -10,17 +10,17 @@ import (
 func TestHistogramError(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, top := range []float64{10, 1e3, 1e6, math.MaxUint32} {
-		var h histogram
+		var h Histogram
 		var values []uint32
 		for range 5000 {
 			v := uint32(math.Exp(r.Float64()*math.Log(top))) + 1
-			h.add(v)
+			h.Add(uint64(v))
 			values = append(values, v)
 		}
 		slices.Sort(values)
 		for _, p := range []float64{0.01, 0.5, 0.9, 0.99, 1} {
 			exact := float64(values[int(math.Ceil(p*float64(len(values))))-1])
-			got := float64(h.percentile(p))
+			got := float64(h.Percentile(p))
 			if math.Abs(got-exact) > exact/32+0.5 {
 				t.Errorf("top %g: percentile(%g) = %g, exact %g", top, p, got, exact)
 			}
@@ -29,20 +29,20 @@ func TestHistogramError(t *testing.T) {
 }
 
 func TestHistogramEdges(t *testing.T) {
-	var h histogram
-	if got := h.percentile(0.5); got != 0 {
+	var h Histogram
+	if got := h.Percentile(0.5); got != 0 {
 		t.Errorf("empty histogram has median %d", got)
 	}
-	h.add(0)
-	if h.total != 0 {
+	if measured(&h, 0); h.Total != 0 {
 		t.Error("a duration of 0 was counted: it means not measured")
 	}
-	for i := range 32 {
-		h.add(1 << i)
+	h.Add(math.MaxUint64)
+	h.Add(0)
+	if h.Total != 2 || h.Percentile(0.5) != 0 {
+		t.Errorf("%d values, the median is %d", h.Total, h.Percentile(0.5))
 	}
-	h.add(math.MaxUint32)
-	if got := h.percentile(1); math.Abs(float64(got)-math.MaxUint32) > math.MaxUint32/32 {
-		t.Errorf("maximum is %d", got)
+	if got := float64(h.Percentile(1)); math.Abs(got-math.MaxUint64) > math.MaxUint64/32 {
+		t.Errorf("maximum is %g", got)
 	}
 }
 

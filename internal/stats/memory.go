@@ -221,10 +221,10 @@ func (m *Model) count(p *process, b *heap.Block, sign int64) {
 	case cools:
 	case sign > 0:
 		p.sizes.Add(b.Size)
-		p.squares.add(b.Size)
+		p.cached.Add(b.Size, 1)
 	default:
 		p.sizes.Remove(b.Size)
-		p.squares.remove(b.Size)
+		p.cached.Add(b.Size, -1)
 	}
 }
 

@@ -3,6 +3,7 @@ package stats
 import (
 	"slices"
 
+	"codeberg.org/gpumemtop/gpumemtop/allocator/carve"
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap/table"
@@ -30,7 +31,7 @@ type process struct {
 	ledger   ledger
 	tags     map[uint32]*row
 	sizes    table.Sizes // of cached blocks
-	squares  squares     // of cached blocks
+	cached   carve.Tally // cached blocks: sizes that no memory has may take the sum of their squares around
 	slabs    table.Sizes
 	reported ranges   // of the free ranges in slabs
 	left     *Tag     // what its slabs had when its memory left the heap, nil: nothing

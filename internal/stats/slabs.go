@@ -2,7 +2,6 @@ package stats
 
 import (
 	"math"
-	"math/bits"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
@@ -51,7 +50,7 @@ type spread struct {
 // spread of a process. What the policy said of its slabs may be a moment older than what is free now; of a policy that
 // has said nothing yet all that is free counts as one range.
 func (p *process) spread() spread {
-	s := spread{largest: p.sizes.Largest(), squares: p.squares.value()}
+	s := spread{largest: p.sizes.Largest(), squares: p.cached.Squares()}
 	free := heap.Amount(p.ledger.Room)
 	if free == 0 || p.heap.Left { // a process that was removed keeps what it shows
 		return s
@@ -83,26 +82,6 @@ func (s *spread) addTo(t *Totals) {
 	t.LargestCached, t.Squares = s.largest, s.squares
 	t.CachedBlocks += s.ranges
 }
-
-// squares is a sum of squares that things are taken off again, which floating point would not survive. Sizes that no
-// memory has may take it around; then it is wrong, and rates made of it are bounded.
-type squares struct{ high, low uint64 }
-
-func (s *squares) add(size uint64) {
-	high, low := bits.Mul64(size, size)
-	var carry uint64
-	s.low, carry = bits.Add64(s.low, low, 0)
-	s.high, _ = bits.Add64(s.high, high, carry)
-}
-
-func (s *squares) remove(size uint64) {
-	high, low := bits.Mul64(size, size)
-	var borrow uint64
-	s.low, borrow = bits.Sub64(s.low, low, 0)
-	s.high, _ = bits.Sub64(s.high, high, borrow)
-}
-
-func (s *squares) value() float64 { return math.Ldexp(float64(s.high), 64) + float64(s.low) }
 
 // slabTag returns the row of a process's slabs, false when it has none.
 func (p *process) slabTag() (Tag, bool) {

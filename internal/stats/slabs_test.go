@@ -316,18 +316,6 @@ func TestSlabsOfAProcessThatEnded(t *testing.T) {
 	}
 }
 
-func TestSquaresSurviveLargeSizes(t *testing.T) {
-	var s squares
-	for _, size := range []uint64{3, 1 << 62, 1 << 40, 5} {
-		s.add(size)
-	}
-	s.remove(1 << 62)
-	s.remove(1 << 40)
-	if got := s.value(); got != 34 {
-		t.Errorf("%g left, want 34", got)
-	}
-}
-
 // TestBooksSurviveDisorder swaps neighbours and loses events: gauges may then be wrong, but never differ from what is
 // known of objects and blocks.
 func TestBooksSurviveDisorder(t *testing.T) {

@@ -3,8 +3,6 @@
 package stats
 
 import (
-	"math"
-
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -176,24 +174,10 @@ func (t *Totals) ExternalFragmentation() float64 {
 
 // QuadraticFragmentation returns 1 - Σf²/F², f the size of each free block and range and F their sum; 0 when nothing
 // is free.
-func (t *Totals) QuadraticFragmentation() float64 {
-	if t.Cached == 0 {
-		return 0
-	}
-	f := float64(t.Cached)
-	return bound(1 - t.Squares/f/f)
-}
+func (t *Totals) QuadraticFragmentation() float64 { return allocator.Quadratic(t.Squares, t.Cached) }
 
 // RootFragmentation returns 1 - √Σf²/F, 0 when nothing is free.
-func (t *Totals) RootFragmentation() float64 {
-	if t.Cached == 0 {
-		return 0
-	}
-	return bound(1 - math.Sqrt(t.Squares)/float64(t.Cached))
-}
-
-// bound keeps a rate within 0…1: what the squares are taken from may be a moment older than the sum.
-func bound(rate float64) float64 { return max(0, min(rate, 1)) }
+func (t *Totals) RootFragmentation() float64 { return allocator.Root(t.Squares, t.Cached) }
 
 func rate(part, whole uint64) float64 {
 	if whole == 0 {

@@ -1,8 +1,6 @@
 package stats
 
 import (
-	"math/bits"
-
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -14,7 +12,7 @@ type ledger struct {
 	*heap.Gauges
 	*heap.Population
 
-	calls, driver histogram
+	calls, driver Histogram
 	costs         costs
 	steady        Steady
 }
@@ -23,7 +21,7 @@ type ledger struct {
 func (l *ledger) create(o *heap.Object) {
 	c := &l.counters
 	c.Creates++
-	l.calls.add(o.Duration)
+	measured(&l.calls, o.Duration)
 	switch o.Outcome {
 	case wire.OutcomeHit:
 		c.Hits++
@@ -59,12 +57,12 @@ func (l *ledger) allocated(bytes uint64, cost uint32) {
 func (l *ledger) driverCreate(cost uint32) {
 	l.counters.DriverCreates++
 	l.counters.DriverNS += uint64(cost)
-	l.driver.add(cost)
+	measured(&l.driver, cost)
 }
 
 func (l *ledger) failed(duration uint32) {
 	l.counters.Failures++
-	l.calls.add(duration)
+	measured(&l.calls, duration)
 }
 
 func (l *ledger) driverRelease(cost uint32) {
@@ -77,6 +75,13 @@ func (l *ledger) evicted(e wire.EvictView) {
 	l.costs.releases.add(e.Bytes(), e.Cost())
 	l.driverRelease(e.Cost())
 	l.counters.Evictions[reason(uint8(e.Reason()))]++
+}
+
+// measured counts a duration in ns; 0 means that it was not measured.
+func measured(h *Histogram, ns uint32) {
+	if ns != 0 {
+		h.Add(uint64(ns))
+	}
 }
 
 // raise notes new peaks.
@@ -112,8 +117,8 @@ func (l *ledger) totals() Totals {
 	t.LiveBuffers, t.CachedBlocks = heap.Amount(l.Live), heap.Amount(l.CachedBlocks)
 	t.SteadyHits, t.SteadyRequests = l.steady.Later()
 	t.SavedNS, t.SavedBasis = l.costs.saved()
-	t.CreateP50NS, t.CreateP99NS = l.calls.percentile(0.5), l.calls.percentile(0.99)
-	t.DriverCreateP50, t.DriverCreateP99 = l.driver.percentile(0.5), l.driver.percentile(0.99)
+	t.CreateP50NS, t.CreateP99NS = l.calls.Percentile(0.5), l.calls.Percentile(0.99)
+	t.DriverCreateP50, t.DriverCreateP99 = l.driver.Percentile(0.5), l.driver.Percentile(0.99)
 	return t
 }
 
@@ -129,53 +134,6 @@ func reason(r uint8) uint8 {
 		return r
 	}
 	return 0
-}
-
-// histogram counts durations in buckets whose width grows with the value, 16 to each power of two, so that a
-// percentile is off by at most 1/32 (3.1 %) of its value at a fixed size and O(1) per value.
-type histogram struct {
-	counts [histogramBuckets]uint64
-	total  uint64
-}
-
-const (
-	histogramBits    = 4 // log2 of the buckets per power of two
-	histogramBuckets = (32-histogramBits-1)<<histogramBits + 2<<histogramBits
-)
-
-// add counts a duration in ns; 0 means that it was not measured and is left out.
-func (h *histogram) add(ns uint32) {
-	if ns == 0 {
-		return
-	}
-	h.counts[bucket(ns)]++
-	h.total++
-}
-
-// percentile returns the middle of the bucket that holds the value at rank ceil(p × total), 0 without values.
-func (h *histogram) percentile(p float64) uint64 {
-	rank := uint64(p * float64(h.total))
-	if float64(rank) < p*float64(h.total) {
-		rank++
-	}
-	var seen uint64
-	for i, count := range h.counts {
-		if seen += count; seen >= rank && seen > 0 {
-			return bucketMiddle(i)
-		}
-	}
-	return 0
-}
-
-func bucket(ns uint32) int {
-	shift := max(0, bits.Len32(ns)-histogramBits-1)
-	return shift<<histogramBits + int(ns>>shift)
-}
-
-func bucketMiddle(i int) uint64 {
-	shift := max(0, i>>histogramBits-1)
-	low := uint64(i-shift<<histogramBits) << shift
-	return low + uint64(1)<<shift/2
 }
 
 // Steady answers how many of the later half of all requests were hits without keeping the requests: it notes the

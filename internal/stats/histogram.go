@@ -1,0 +1,57 @@
+package stats
+
+import (
+	"math"
+	"math/bits"
+)
+
+// Histogram counts values in buckets whose width grows with the value, 16 to each power of two: a percentile is off by
+// at most 1/32 of its value. It stores the buckets between the lowest and the highest that occurred.
+type Histogram struct {
+	counts []uint64
+	lowest int // bucket of counts[0]
+	Total  uint64
+}
+
+const histogramBits = 4
+
+// Add counts a value.
+func (h *Histogram) Add(v uint64) {
+	at := bucket(v) - h.lowest
+	switch {
+	case h.Total == 0:
+		h.lowest, at = bucket(v), 0
+		h.counts = make([]uint64, 1, 8)
+	case at < 0:
+		grown := make([]uint64, len(h.counts)-at)
+		copy(grown[-at:], h.counts)
+		h.counts, h.lowest, at = grown, h.lowest+at, 0
+	case at >= len(h.counts):
+		h.counts = append(h.counts, make([]uint64, at+1-len(h.counts))...)
+	}
+	h.counts[at]++
+	h.Total++
+}
+
+// Percentile returns the middle of the bucket that holds the value at rank ⌈p × total⌉, 0 without values.
+func (h *Histogram) Percentile(p float64) uint64 {
+	rank := uint64(math.Ceil(p * float64(h.Total)))
+	var seen uint64
+	for i, count := range h.counts {
+		if seen += count; seen >= rank && seen > 0 {
+			return bucketMiddle(h.lowest + i)
+		}
+	}
+	return 0
+}
+
+func bucket(v uint64) int {
+	shift := max(0, bits.Len64(v)-histogramBits-1)
+	return shift<<histogramBits + int(v>>shift)
+}
+
+func bucketMiddle(i int) uint64 {
+	shift := max(0, i>>histogramBits-1)
+	low := uint64(i-shift<<histogramBits) << shift
+	return low + uint64(1)<<shift/2
+}
