@@ -61,6 +61,10 @@ type Summary struct {
 	// Attached says that the programs ran already, and were only watched; Running is how many of the processes went on.
 	Attached bool `json:"attached,omitempty"`
 	Running  int  `json:"running,omitempty"`
+	// WithoutPool counts processes that should have had a pool; WithoutPoolWhy is the first one's reason.
+	WithoutPool    uint64   `json:"processes_without_pool,omitempty"`
+	WithoutPoolWhy string   `json:"without_pool_why,omitempty"`
+	LeftOut        []string `json:"left_out,omitempty"` // what a program did more of than gpumemtop keeps, in words
 	// Ghosts are the policies that were simulated beside the run, the best first.
 	Ghosts []GhostSummary `json:"ghosts,omitempty"`
 
@@ -151,6 +155,7 @@ func NewSummary(s *stats.Snapshot) Summary {
 		PeakSlabs: t.PeakSlabs, Slabs: t.Slabs, SlabBytes: t.SlabBytes,
 		ExternalFragmentation: t.ExternalFragmentation(), ExternalFragmentationQuadratic: t.QuadraticFragmentation(),
 		ExternalFragmentationRoot: t.RootFragmentation(), HazardsAvoided: t.HazardsAvoided, Saved: savedOf(t), Events: s.Events, LostEvents: s.Lost,
+		WithoutPool: s.Unpooled.Times, WithoutPoolWhy: s.Unpooled.Why, LeftOut: s.Exceeded,
 		WallSeconds: units.Seconds(s.Started, s.Time), Exit: Exit{Status: -1},
 		Processes: []ProcessSummary{}, PerTag: []TagSummary{}, Ghosts: ghostSummaries(s.Ghosts), snapshot: s,
 	}

@@ -81,6 +81,21 @@ func TestSummaryEmpty(t *testing.T) {
 	}
 }
 
+// What Announce says beside the summary is in its JSON, too.
+func TestSummarySaysWhatIsMissing(t *testing.T) {
+	var b bytes.Buffer
+	s := stats.Snapshot{Unpooled: stats.Unpooled{Times: 2, Why: "no threads"}, Exceeded: []string{"3 buffers are left out"}}
+	summary := NewSummary(&s)
+	if err := summary.WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"processes_without_pool": 2`, `"without_pool_why": "no threads"`, `"3 buffers are left out"`} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %s in\n%s", want, b.String())
+		}
+	}
+}
+
 func TestSummaryNamesFormerPolicies(t *testing.T) {
 	summary := NewSummary(&stats.Snapshot{Policy: "pow2", Processes: []stats.Process{{}}, Change: stats.PolicyChange{Former: []string{"futhark"}}})
 	var b bytes.Buffer
