@@ -72,8 +72,8 @@ static uint64_t leave_upwards(const char *mount, const char *path, const struct 
 {
 	char group[PATH_MOST];
 	size_t top = strlen(mount);
-	if (snprintf(group, sizeof group, "%s%s", mount, path) >= (int)sizeof group)
-		group[top] = 0;
+	if (path[1] == 0 || snprintf(group, sizeof group, "%s%s", mount, path) >= (int)sizeof group)
+		(void)snprintf(group, sizeof group, "%s", mount);
 	uint64_t least = GMT_NO_LIMIT;
 	for (;;) {
 		uint64_t left = leaves(group, files);
@@ -126,4 +126,11 @@ uint64_t gmt_groups_leave_threads(void)
 uint64_t gmt_groups_leave_memory(void)
 {
 	return leave(&memory);
+}
+
+uint64_t gmt_groups_machine_leaves(void)
+{
+	char text[512];
+	const char *available = read_text("/proc/meminfo", text, sizeof text) ? strstr(text, "MemAvailable:") : NULL;
+	return available ? strtoull(available + strlen("MemAvailable:"), NULL, 10) << 10 : GMT_NO_LIMIT;
 }

@@ -1,4 +1,4 @@
-/* groups.h: what the control groups of this process and those above them still allow. */
+/* groups.h: what the machine, the control groups of this process and those above them still allow. */
 #ifndef GMT_GROUPS_H
 #define GMT_GROUPS_H
 
@@ -10,5 +10,7 @@
 uint64_t gmt_groups_leave_threads(void);
 /* In bytes. Cached files count as free. */
 uint64_t gmt_groups_leave_memory(void);
+/* The same of the whole machine. */
+uint64_t gmt_groups_machine_leaves(void);
 
 #endif

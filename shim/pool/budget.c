@@ -2,15 +2,30 @@
 #define _GNU_SOURCE
 #include "budget.h"
 
+#include "../base/groups.h"
 #include "../base/session.h"
 
+#define LOOK_LEAST ((uint64_t)1 << 20)
+
 static _Atomic uint64_t used;
+
+/* What of the driver's memory has room in the host's, and how much more the driver makes until we look again. */
+static _Atomic uint64_t host_most = GMT_NO_LIMIT, unlooked;
+static _Atomic bool host;
+
+static bool counts(void)
+{
+	return gmt_session.config.devicememory || gmt_session.config.pooling;
+}
 
 bool gmt_budget_take(uint64_t bytes)
 {
 	uint64_t most = gmt_session.config.devicememory, now = atomic_load(&used);
-	if (gmt_likely(!most))
+	if (gmt_likely(!most)) {
+		if (counts())
+			atomic_fetch_add(&used, bytes);
 		return true;
+	}
 	do
 		if (bytes > most || now > most - bytes)
 			return false;
@@ -20,7 +35,7 @@ bool gmt_budget_take(uint64_t bytes)
 
 void gmt_budget_give(uint64_t bytes)
 {
-	if (gmt_session.config.devicememory)
+	if (counts())
 		atomic_fetch_sub(&used, bytes);
 }
 
@@ -28,6 +43,43 @@ uint64_t gmt_budget_lacks(uint64_t bytes)
 {
 	uint64_t most = gmt_session.config.devicememory, now = atomic_load(&used);
 	return most && now + bytes > most ? now + bytes - most : 0;
+}
+
+void gmt_budget_is_host(void)
+{
+	atomic_store(&host, true);
+}
+
+/*
+ * What is left now and what we have make up what we may have, less what of ours was not written yet and thus is still left:
+ * hence the least that was seen so far, and at least what is left. An eighth of that is for the program.
+ */
+static void look(void)
+{
+	uint64_t machine = gmt_groups_machine_leaves(), left = gmt_groups_leave_memory();
+	left = machine < left ? machine : left;
+	if (left == GMT_NO_LIMIT)
+		return;
+	left -= left / 8;
+	uint64_t now = atomic_load(&used), most = left + now, was = atomic_load(&host_most);
+	if (most > was)
+		most = was > left ? was : left;
+	atomic_store(&host_most, most);
+	uint64_t room = most > now ? (most - now) / 4 : 0;
+	atomic_store(&unlooked, room > LOOK_LEAST ? room : LOOK_LEAST);
+}
+
+uint64_t gmt_budget_crowded(uint64_t bytes)
+{
+	if (!atomic_load_explicit(&host, memory_order_relaxed))
+		return 0;
+	uint64_t left = atomic_load(&unlooked);
+	if (left < bytes)
+		look();
+	else
+		atomic_compare_exchange_strong(&unlooked, &left, left - bytes); /* a look too late now and then does no harm */
+	uint64_t most = atomic_load(&host_most), now = atomic_load(&used);
+	return bytes < most && now + bytes > most ? now + bytes - most : 0;
 }
 
 cl_ulong gmt_budget_cap(cl_ulong bytes)

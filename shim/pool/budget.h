@@ -1,6 +1,10 @@
 /*
- * budget.h: --device-memory, a smaller device. Creates fail once the process holds as much memory of the driver as the
- * session allows, and device queries report that size. Memory counts from its create until its release reaches the driver.
+ * budget.h: how much memory there is. --device-memory is a smaller device: creates fail once the process holds as
+ * much memory of the driver as the session allows, and device queries report that size. Memory counts from its create until its
+ * release reaches the driver.
+ *
+ * Where devices use the memory of the host, no create fails: the kernel kills the process when it uses that memory. So the pool
+ * gives back what the machine and the control groups have no room for before the driver makes more.
  */
 #ifndef GMT_BUDGET_H
 #define GMT_BUDGET_H
@@ -12,6 +16,10 @@ bool gmt_budget_take(uint64_t bytes);
 void gmt_budget_give(uint64_t bytes);
 /* How many bytes must go back before bytes more fit; 0 if they fit, or without a budget. */
 uint64_t gmt_budget_lacks(uint64_t bytes);
+/* A device uses the memory of the host. */
+void gmt_budget_is_host(void);
+/* How many bytes should go back before the driver makes bytes more, as the host has no room for both. */
+uint64_t gmt_budget_crowded(uint64_t bytes);
 /* bytes, but no more than the budget. */
 cl_ulong gmt_budget_cap(cl_ulong bytes);
 

@@ -10,6 +10,7 @@ static cl_mem within_budget(const struct gmt_request_for *r, cl_int *error)
 		*error = CL_INVALID_BUFFER_SIZE;
 		return NULL;
 	}
+	gmt_oom_forestall(r->size);
 	if (!gmt_budget_take(r->size)) {
 		*error = CL_MEM_OBJECT_ALLOCATION_FAILURE;
 		return NULL;

@@ -29,6 +29,7 @@ cl_mem gmt_driver_create(struct gmt_call *call, const struct gmt_request_for *r,
 		struct gmt_shortage gmt_short = gmt_shortage();                                                        \
 		do {                                                                                                   \
 			(handle) = NULL;                                                                               \
+			gmt_oom_forestall(bytes);                                                                      \
 			if (gmt_budget_take(bytes)) {                                                                  \
 				(handle) = (expression);                                                               \
 				if (!(handle))                                                                         \

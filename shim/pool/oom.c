@@ -56,13 +56,9 @@ static bool wait_for(struct gmt_shortage *s, _Atomic uint32_t *others, uint64_t 
 	return true;
 }
 
-/*
- * Gives back what the budget lacks; otherwise one block, and then as much again as so far, so that no more than twice
- * what is needed goes back. False: nothing was left.
- */
-static bool give_back(struct gmt_shortage *s, uint64_t need)
+/* Gives ask bytes back, or more. False: nothing was left. */
+static bool give_back(struct gmt_shortage *s, uint64_t ask)
 {
-	uint64_t lacks = gmt_budget_lacks(need), ask = lacks ? lacks : s->given ? s->given : 1;
 	struct gmt_evictions evictions = {0};
 	gmt_evict_begin();
 	int64_t number = GMT_CORE(drain(ask, &evictions));
@@ -82,6 +78,22 @@ static bool give_back(struct gmt_shortage *s, uint64_t need)
 	gmt_evict_end();
 	s->seen = atomic_load(&gmt_given_back);
 	return some;
+}
+
+/* What the budget lacks; otherwise one block, and then as much again as so far: no more than twice what is needed goes back. */
+static uint64_t next_step(const struct gmt_shortage *s, uint64_t need)
+{
+	uint64_t lacks = gmt_budget_lacks(need);
+	return lacks ? lacks : s->given ? s->given : 1;
+}
+
+void gmt_oom_forestall(uint64_t need)
+{
+	uint64_t crowded = gmt_pooling() ? gmt_budget_crowded(need) : 0;
+	if (gmt_likely(!crowded))
+		return;
+	struct gmt_shortage s = gmt_shortage();
+	give_back(&s, crowded);
 }
 
 /* One thread drains at a time, unless that takes long. False: it took long. */
@@ -105,7 +117,7 @@ bool gmt_oom_drain(struct gmt_shortage *s, cl_int error, uint64_t need)
 	if (freed_since(s) || wait_for(s, &gmt_evict_leaving, WAIT_FOR_DRIVER))
 		return true;
 	bool turn = take_turn();
-	bool some = freed_since(s) || give_back(s, need);
+	bool some = freed_since(s) || give_back(s, next_step(s, need));
 	if (turn)
 		atomic_store(&draining, 0);
 	return some || wait_for(s, &gmt_evict_running, WAIT_FOR_CORE) || wait_for(s, &gmt_evict_leaving, WAIT_FOR_DRIVER);

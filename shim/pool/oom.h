@@ -16,6 +16,9 @@ static inline struct gmt_shortage gmt_shortage(void)
 	return (struct gmt_shortage){.seen = atomic_load_explicit(&gmt_given_back, memory_order_relaxed)};
 }
 
+/* Before the driver makes need bytes of the memory of the host: the pool gives back what leaves no room for them. */
+void gmt_oom_forestall(uint64_t need);
+
 /* The attempt failed; need: bytes that it asked for, 0 if unknown. True: there may be room now. */
 bool gmt_oom_drain(struct gmt_shortage *shortage, cl_int error, uint64_t need);
 

@@ -53,7 +53,7 @@ static struct gmt_memory *enter_slab(const struct gmt_request_for *r, const stru
 	atomic_store_explicit(&slab->block, plan->slab, memory_order_relaxed);
 	slab->flags = r->flags;
 	slab->tag = r->tag;
-	slab->counted = gmt_session.config.devicememory != 0;
+	slab->counted = true;
 	gmt_memory_to_pool(slab);
 	return slab;
 }

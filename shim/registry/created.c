@@ -37,7 +37,7 @@ struct gmt_memory *gmt_created_enter(const struct gmt_created *c)
 	atomic_store_explicit(&memory->block, c->served.block, memory_order_relaxed);
 	memory->slab = c->served.slab;
 	memory->offset = c->served.offset;
-	memory->counted = gmt_session.config.devicememory && !c->parent && !c->served.slab;
+	memory->counted = !c->parent && !c->served.slab;
 	bool recycled = c->served.slab || c->served.outcome == GMT_OUTCOME_HIT;
 	atomic_store_explicit(&memory->unwritten, recycled && !c->served.written, memory_order_relaxed);
 	return memory;

@@ -54,7 +54,7 @@ struct gmt_memory {
 	uint16_t scope;  /* id of the context */
 	uint8_t kind;    /* enum gmtmemory */
 	uint8_t element; /* bytes of one element of an image, 0 if unknown */
-	uint8_t counted; /* 1: in the budget */
+	uint8_t counted; /* 1: counts in the budget */
 	uint8_t is_slab; /* 1: a slab, which the program never gets */
 	uint8_t reason;  /* enum gmtevict, of an evicted slab */
 	_Atomic uint8_t pooled;

@@ -161,6 +161,26 @@ func TestGroupLeavesFewThreads(t *testing.T) {
 	}
 }
 
+// On a device that uses the memory of the host, the pool gives back what the control group has no room for: 148.75 MiB are
+// left, an eighth spared; hungry needs 128 MiB at a time and other sizes later.
+func TestGroupLeavesLittleMemory(t *testing.T) {
+	files := map[string][]string{
+		"1": {"memory.limit_in_bytes", "209715200", "memory.usage_in_bytes", "31457280", "1"},
+		"2": {"memory.max", "209715200", "memory.current", "31457280", "2"},
+	}
+	bare := runBare(t, fault("hungry"), "8", "16M")
+	for _, version := range groupVersions(t, "memory") {
+		words := slices.Concat([]string{"memory"}, files[version], []string{gpumemtop(), "--headless", "--", fault("hungry"), "8", "16M"})
+		here := inNamespace(t, limitedGroups, words...)
+		if difference := differs(bare, here); difference != "" {
+			t.Errorf("version %s: %s", version, difference)
+		}
+		if m := regexp.MustCompile(`in use, ([0-9]+)\.[0-9] MiB reserved`).FindSubmatch(here.stderr); m == nil || string(m[1]) > "148" {
+			t.Errorf("version %s: too much is reserved\n%s", version, here.stderr)
+		}
+	}
+}
+
 // gpumemtop that may have too few threads says so before it starts anything.
 func TestTooFewThreads(t *testing.T) {
 	if os.Geteuid() != 0 {
