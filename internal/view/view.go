@@ -57,7 +57,6 @@ func (c *Curve) Known() bool { return len(c.Exact) > 0 }
 type CurvePoint struct {
 	Limit        uint64  // bytes in each process
 	HitRate      float64 // hits / requests, 0…1
-	ByteHitRate  float64 // bytes of blocks that served hits / bytes of all blocks requested, 0…1; 0 where not computed
 	PeakReserved uint64  // largest sum of bytes that all processes had from the driver; 0 where not simulated
 }
 

@@ -16,6 +16,7 @@ package curve
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -25,8 +26,7 @@ type Options struct {
 	Memory int
 	// Rate is how many blocks are measured in a second of the events' time at most, about; 0: any. Beyond that it
 	// samples.
-	Rate   int
-	Window int64
+	Rate int
 }
 
 // Bounds of a curve's memory, in bytes.
@@ -53,12 +53,11 @@ type Curve struct {
 	classes map[uint32][]*heap // ascending by size
 	frees   uint64
 	whole   stack
-	halves  *[2]half // nil as long as all is measured
-	next    uint64   // place in the order of caching
-	marks   int      // blocks that are measured
-	spaced  uint     // of the places in piles, one in 2^spaced is measured
-	skipped uint     // of the piles, one in 2^skipped is followed
-	puts    int      // since the memory was looked at
+	next    uint64 // place in the order of caching
+	marks   int    // blocks that are measured
+	spaced  uint   // of the places in piles, one in 2^spaced is measured
+	skipped uint   // of the piles, one in 2^skipped is followed
+	puts    int    // since the memory was looked at
 	rate    rate
 	tally   tally
 }
@@ -99,9 +98,6 @@ func New(o Options) *Curve {
 // Restart counts requests and hits from here on. What is free stays.
 func (c *Curve) Restart() {
 	c.tally = tally{}
-	if c.halves != nil {
-		c.halves[0].tally, c.halves[1].tally = tally{}, tally{}
-	}
 }
 
 // Request notes a request for a block of at least size bytes and less than most, or of just the size where most is not
@@ -113,13 +109,12 @@ func (c *Curve) Request(class uint32, size, most uint64) uint64 {
 		return 0
 	}
 	from, h := c.latest(p, hash, most)
-	c.request(hash, p.size, h != nil)
+	c.tally.request(math.Ldexp(1, int(c.skipped)), h != nil)
 	if h == nil {
 		return 0
 	}
 	if n := len(h.marks); n > 0 && h.marks[n-1].at == uint64(h.height) {
-		hash := from.hash()
-		c.take(nameOf(hash, h.height), hash, h.marks[n-1].order, from.size, true)
+		c.take(h.marks[n-1].order, from.size, &c.tally)
 		h.marks = h.marks[:n-1]
 	}
 	h.height--
@@ -189,8 +184,8 @@ func (c *Curve) Free(class uint32, size uint64, time int64) {
 		h.ages = slices.Delete(h.ages, 0, 1)
 	}
 	h.ages = append(h.ages, c.frees)
-	if name := nameOf(hash, h.height); c.measures(name) {
-		h.marks = append(h.marks, mark{c.put(name, hash, p.size), uint64(h.height)})
+	if c.measures(hash, h.height) {
+		h.marks = append(h.marks, mark{c.put(p.size), uint64(h.height)})
 	}
 	c.look(time)
 }
@@ -198,12 +193,10 @@ func (c *Curve) Free(class uint32, size uint64, time int64) {
 // Drop takes out all blocks of a class. It costs a step for each of its piles.
 func (c *Curve) Drop(class uint32) {
 	for _, h := range c.classes[class] {
-		p := pile{class, h.size}
-		hash := p.hash()
 		for _, m := range h.marks {
-			c.take(nameOf(hash, int64(m.at)), hash, m.order, p.size, false)
+			c.take(m.order, h.size, nil)
 		}
-		delete(c.piles, p)
+		delete(c.piles, h.pile)
 	}
 	delete(c.classes, class)
 	clear(c.near[:])
@@ -218,6 +211,3 @@ func mixed(x uint64) uint64 {
 }
 
 func (p pile) hash() uint64 { return mixed(p.size ^ mixed(uint64(p.class))) }
-
-// nameOf returns the name of a place in a pile.
-func nameOf(pile uint64, height int64) uint64 { return mixed(pile + uint64(height)) }

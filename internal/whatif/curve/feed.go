@@ -151,7 +151,7 @@ func (f *feed) curve(process uint32) *Curve {
 
 // snapshot returns the curve of all processes.
 func (f *feed) snapshot() *Snapshot {
-	return Together(slices.DeleteFunc(slices.Clone(f.curves), func(c *Curve) bool { return c == nil })...)
+	return together(slices.DeleteFunc(slices.Clone(f.curves), func(c *Curve) bool { return c == nil })...)
 }
 
 // restart counts from here on.

@@ -1,7 +1,6 @@
 package curve
 
 import (
-	"math"
 	"slices"
 	"sort"
 
@@ -19,93 +18,32 @@ type Snapshot struct {
 	// Requests and Hits, with no limit at all, are numbers of requests; estimates where piles are left out. What is no
 	// hit then is one at no limit: nothing of its kind was free.
 	Requests, Hits float64
-	// Sampled is the share of the hits that was measured, 1: all.
-	Sampled float64
-	// Error is an estimate of how far sampling puts the hit rate wrong where it is worst: half of the largest distance
-	// between the curves of both halves of the sample. 0: nothing was left out. The halves may agree by chance, so that
-	// it is several times as far, and they do not show what Grain does.
-	Error float64
-	// Grain is how many bytes one measured block stands for on average, the most of all processes; 0: nothing was left
-	// out. Depths of less than some of these are blurred, so that the curve is too high far below and too low around
-	// it.
-	Grain uint64
 }
 
 // Snapshot returns the curve since the start, or Restart. It costs some 10 µs.
-func (c *Curve) Snapshot() *Snapshot { return Together(c) }
+func (c *Curve) Snapshot() *Snapshot { return c.tally.snapshot() }
 
-// Together returns the curve of several processes, each of which has a cache of the same limit.
-func Together(curves ...*Curve) *Snapshot {
+// together returns the curve of several processes, each of which has a cache of the same limit.
+func together(curves ...*Curve) *Snapshot {
 	var sum tally
-	squares, grain := 0.0, uint64(0)
 	for _, c := range curves {
-		squares += math.Pow(c.apart(&c.tally)*c.tally.requests, 2)
-		grain = max(grain, c.grain(&c.tally))
 		sum.add(&c.tally)
 	}
-	s := sum.snapshot()
-	s.Error, s.Grain = math.Sqrt(squares)/max(sum.requests, 1), grain
-	return s
-}
-
-func (c *Curve) grain(t *tally) uint64 {
-	if c.halves == nil || t.weighted == 0 {
-		return 0
-	}
-	return uint64(math.Ldexp(t.weightedBytes/t.weighted, int(c.whole.shift)))
-}
-
-// apart returns half of the largest distance between the halves' hit rates, as far as the tally is of what was sampled.
-func (c *Curve) apart(t *tally) float64 {
-	if c.halves == nil || t.requests == 0 || t.weighted == 0 {
-		return 0
-	}
-	a, b := c.halves[0].rates(t), c.halves[1].rates(t)
-	most := 0.0
-	for i := range a {
-		most = max(most, math.Abs(a[i]-b[i])/2)
-	}
-	since := c.halves[0].tally.weighted + c.halves[1].tally.weighted
-	return most * min(1, since/2/t.weighted)
-}
-
-// rates returns the hit rate at each place as a half sees it. Where piles are not left out it knows of no misses: the
-// share of the requests that are hits at some limit is exact then, and that of all.
-func (h *half) rates(all *tally) []float64 {
-	most := all.hits / all.requests
-	if h.tally.requests > 0 {
-		most = h.tally.hits / h.tally.requests
-	}
-	rates, hits := make([]float64, beyond), 0.0
-	for i := range rates {
-		hits += h.tally.changes[i].hits
-		rates[i] = most * hits / max(h.tally.weighted, 1)
-	}
-	return rates
+	return sum.snapshot()
 }
 
 // snapshot makes points of where something changes. Of sampled hits there are as many as of all.
 func (t *tally) snapshot() *Snapshot {
-	s := &Snapshot{Points: []Point{{}}, Requests: t.requests, Hits: t.hits, Sampled: 1}
+	s := &Snapshot{Points: []Point{{}}, Requests: t.requests, Hits: t.hits}
 	if t.weighted == 0 || t.requests == 0 {
 		return s
 	}
-	s.Sampled = min(1, t.sampled/t.hits)
-	scale, bytes := t.hits/t.weighted, 0.0
-	if t.weightedBytes > 0 {
-		bytes = t.hitBytes / t.weightedBytes
-	}
-	var sum change
-	for i := range beyond {
-		c := t.changes[i]
-		if c == (change{}) {
-			continue
+	hits, scale := 0.0, t.hits/t.weighted
+	for i, more := range t.changes[:beyond] {
+		if more != 0 {
+			hits += more
+			s.Points = append(s.Points, Point{Limit: limitOf(i), HitRate: bound(hits * scale / t.requests)})
 		}
-		sum.hits += c.hits
-		sum.bytes += c.bytes
-		s.Points = append(s.Points, Point{
-			Limit: limitOf(i), HitRate: bound(sum.hits * scale / t.requests), ByteHitRate: bound(sum.bytes * bytes / t.bytes),
-		})
 	}
 	return s
 }

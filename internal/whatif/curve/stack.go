@@ -83,24 +83,12 @@ func (s *stack) pop(order, size uint64, t *tally) {
 		}
 		deepest := s.levels[i].pop(order, weight)
 		if t != nil {
-			t.between(placeOf(max(deepest, from, float64(size))), to, stands, float64(size))
+			t.between(placeOf(max(deepest, from, float64(size))), to, stands)
 		}
 	}
 	if t != nil {
-		t.sampled++
 		t.weighted += stands
-		t.weightedBytes += weight
 	}
-}
-
-// clone returns a copy that shares nothing.
-func (s *stack) clone() stack {
-	c := *s
-	c.levels = slices.Clone(s.levels)
-	for i := range c.levels {
-		c.levels[i].depths = s.levels[i].clone()
-	}
-	return c
 }
 
 // thin forgets blocks: each yields those that remain, which stand for 2^shift each.

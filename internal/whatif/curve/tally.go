@@ -39,50 +39,35 @@ func limitOf(place int) uint64 {
 
 // tally counts requests, and at which limits they hit.
 type tally struct {
-	requests, bytes float64
-	hits, hitBytes  float64            // with no limit
-	changes         [beyond + 1]change // by limit
-	sampled         float64            // hits that were measured
-	weighted        float64            // hits that they stand for
-	weightedBytes   float64
+	requests float64
+	hits     float64             // with no limit
+	changes  [beyond + 1]float64 // by limit: how many hits more there are than at the one before it
+	weighted float64             // hits that those which were measured stand for
 }
 
 // tallyBytes is how much memory a tally takes.
-const tallyBytes = 16 * (beyond + 8)
+const tallyBytes = 8 * (beyond + 4)
 
-// change is by how much more hits there are at a limit than at the one before it.
-type change struct{ hits, bytes float64 }
-
-func (t *tally) request(stands, size float64, hit bool) {
+func (t *tally) request(stands float64, hit bool) {
 	t.requests += stands
-	t.bytes += stands * size
 	if hit {
 		t.hits += stands
-		t.hitBytes += stands * size
 	}
 }
 
 // between notes a hit at the limits from one place on and before another.
-func (t *tally) between(from, to int, weight, size float64) {
-	if from >= to {
-		return
+func (t *tally) between(from, to int, weight float64) {
+	if from < to {
+		t.changes[from] += weight
+		t.changes[to] -= weight
 	}
-	t.changes[from].hits += weight
-	t.changes[from].bytes += weight * size
-	t.changes[to].hits -= weight
-	t.changes[to].bytes -= weight * size
 }
 
 func (t *tally) add(other *tally) {
 	t.requests += other.requests
-	t.bytes += other.bytes
 	t.hits += other.hits
-	t.hitBytes += other.hitBytes
-	t.sampled += other.sampled
 	t.weighted += other.weighted
-	t.weightedBytes += other.weightedBytes
-	for i := range t.changes {
-		t.changes[i].hits += other.changes[i].hits
-		t.changes[i].bytes += other.changes[i].bytes
+	for i, more := range other.changes {
+		t.changes[i] += more
 	}
 }
