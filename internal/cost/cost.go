@@ -68,18 +68,6 @@ func (d *Device) AssumePart() {
 	if known || (d.Create == Line{}) && (d.Release == Line{}) {
 		return
 	}
-	d.Part = Line{A: max(d.CreateNS(0)+d.ReleaseNS(0), leastPart)}
+	d.Part = Line{A: max(d.Create.NS(0)+d.Release.NS(0), leastPart)}
 	d.PartAssumed = true
 }
-
-// CreateNS returns the ns of the create of a block.
-func (d *Device) CreateNS(size uint64) float64 { return d.Create.NS(size) }
-
-// TouchNS returns the ns that the first use of that many bytes of a block takes.
-func (d *Device) TouchNS(size uint64) float64 { return d.Touch.NS(size) }
-
-// ReleaseNS returns the ns of the release of a block.
-func (d *Device) ReleaseNS(size uint64) float64 { return d.Release.NS(size) }
-
-// PartNS returns the ns that making and releasing a part of a slab takes.
-func (d *Device) PartNS(size uint64) float64 { return d.Part.NS(size) }

@@ -7,8 +7,8 @@ import (
 
 func TestDevice(t *testing.T) {
 	d := Device{Create: Line{A: 100, B: 0.5}, Touch: Line{B: 2}, Release: Line{A: 7}, Part: Line{A: 3, B: 1}}
-	if d.CreateNS(10) != 105 || d.TouchNS(10) != 20 || d.ReleaseNS(10) != 7 || d.PartNS(10) != 13 {
-		t.Errorf("10 bytes take %g, %g, %g, %g", d.CreateNS(10), d.TouchNS(10), d.ReleaseNS(10), d.PartNS(10))
+	if d.Create.NS(10) != 105 || d.Touch.NS(10) != 20 || d.Release.NS(10) != 7 || d.Part.NS(10) != 13 {
+		t.Errorf("10 bytes take %g, %g, %g, %g", d.Create.NS(10), d.Touch.NS(10), d.Release.NS(10), d.Part.NS(10))
 	}
 }
 

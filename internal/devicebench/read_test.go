@@ -21,7 +21,7 @@ func TestReadDevice(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := d.Costs()
-		if c.CreateNS(4) != 2001 || c.ReleaseNS(4096) != 300 || c.ReleaseNS(4095) != 5 || c.PartNS(1<<20) != 9 || c.TouchNS(1) != 0 {
+		if c.Create.NS(4) != 2001 || c.Release.NS(4096) != 300 || c.Release.NS(4095) != 5 || c.Part.NS(1<<20) != 9 || c.Touch.NS(1) != 0 {
 			t.Errorf("%s: %+v", which, c)
 		}
 	}

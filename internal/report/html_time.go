@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report/plot"
@@ -88,12 +89,7 @@ func (v *view) layersOf(series []analysis.Series, total []uint64) []layer {
 }
 
 func anything(values []float64) bool {
-	for _, value := range values {
-		if value > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(values, func(value float64) bool { return value > 0 })
 }
 
 // stack returns the areas, the legend and the data of layers, and the highest sum.

@@ -76,22 +76,13 @@ type Saved struct {
 	Calls uint64 `json:"driver_calls_ns"` // less the pool's own time
 	Basis string `json:"basis"`           // of that: unknown, at_most, estimated
 	// Touches are first touches: left out where nothing is known of them.
-	Touches *SavedTouches `json:"first_touches,omitempty"`
-}
-
-// SavedTouches is an estimate of what first touches of new memory would have taken.
-type SavedTouches struct {
-	NS     uint64 `json:"ns"`
-	Hits   uint64 `json:"hits"` // that it is of
-	Fresh  uint64 `json:"timed_new"`
-	Reused uint64 `json:"timed_reused"`
-	Device string `json:"probed_device"` // empty: timed in this run
+	Touches *stats.Touches `json:"first_touches,omitempty"`
 }
 
 func savedOf(t *stats.Totals) Saved {
 	s := Saved{Calls: t.SavedNS, Basis: [...]string{"unknown", "at_most", "estimated"}[t.SavedBasis]}
-	if touches := SavedTouches(t.SavedTouches); touches.Hits > 0 {
-		s.Touches = &touches
+	if t.SavedTouches.Hits > 0 {
+		s.Touches = &t.SavedTouches
 	}
 	return s
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -174,15 +175,7 @@ func commandLine(s *stats.Snapshot) string {
 // leaks returns the tags with objects that were never released, those with the most memory first.
 func leaks(tags []stats.Tag) []*stats.Tag {
 	live := slices.DeleteFunc(tagsByPeak(tags), func(t *stats.Tag) bool { return t.Live == 0 })
-	slices.SortStableFunc(live, func(a, b *stats.Tag) int {
-		switch {
-		case a.InUse > b.InUse:
-			return -1
-		case a.InUse < b.InUse:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(live, func(a, b *stats.Tag) int { return cmp.Compare(b.InUse, a.InUse) })
 	return live
 }
 

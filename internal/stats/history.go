@@ -13,22 +13,26 @@ const (
 	trendPoints = 60 // one per second
 )
 
-// window counts what happened in the last second: ten full slots and the one that is being filled.
-type window struct {
-	slots [ringSlots]Rates
+// ring keeps what was counted in the last second: ten full slots and the one that is being filled.
+type ring[T any] struct {
+	slots [ringSlots]T
 	slot  uint64 // being filled
 }
 
-func (w *window) advance(slot uint64) {
-	if slot > w.slot+ringSlots {
-		w.slot = slot - ringSlots
+func (r *ring[T]) advance(slot uint64) {
+	if slot > r.slot+ringSlots {
+		r.slot = slot - ringSlots
 	}
-	for ; w.slot < slot; w.slot++ {
-		w.slots[(w.slot+1)%ringSlots] = Rates{}
+	for ; r.slot < slot; r.slot++ {
+		var zero T
+		r.slots[(r.slot+1)%ringSlots] = zero
 	}
 }
 
-func (w *window) current() *Rates { return &w.slots[w.slot%ringSlots] }
+func (r *ring[T]) current() *T { return &r.slots[r.slot%ringSlots] }
+
+// window counts what happened in the last second.
+type window struct{ ring[Rates] }
 
 // last sums the full slots; NS is less than a second while the run is younger than that.
 func (w *window) last() Rates {
@@ -51,19 +55,7 @@ func (w *window) last() Rates {
 }
 
 // pace is a window of one counter.
-type pace struct {
-	slots [ringSlots]uint32
-	slot  uint64
-}
-
-func (p *pace) advance(slot uint64) {
-	if slot > p.slot+ringSlots {
-		p.slot = slot - ringSlots
-	}
-	for ; p.slot < slot; p.slot++ {
-		p.slots[(p.slot+1)%ringSlots] = 0
-	}
-}
+type pace struct{ ring[uint32] }
 
 func (p *pace) add(slot uint64) {
 	p.advance(slot)

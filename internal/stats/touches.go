@@ -7,10 +7,11 @@ import (
 
 // Touches are an estimate of what hits saved because their memory had been touched before.
 type Touches struct {
-	NS            uint64
-	Hits          uint64 // that it is of; 0: nothing is known
-	Fresh, Reused uint64 // first writes that were timed in this run: to new blocks, and to reused ones
-	Device        string // whose probe it is from; empty: from this run
+	NS     uint64 `json:"ns"`
+	Hits   uint64 `json:"hits"`          // that it is of; 0: nothing is known
+	Fresh  uint64 `json:"timed_new"`     // first writes to new blocks that were timed in this run
+	Reused uint64 `json:"timed_reused"`  // the same to reused ones
+	Device string `json:"probed_device"` // whose probe it is from; empty: from this run
 }
 
 // touches times the first commands on blocks that are blocking writes of all of it. Other commands have no times of their

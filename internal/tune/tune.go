@@ -152,7 +152,7 @@ func (s *search) price() error {
 // BoundOf returns the ns that no policy can be below of which each is like that of a configuration: one that carves
 // buffers out of slabs, or one by which each has a block of its own.
 func (r *Result) BoundOf(c *replay.Configuration) float64 {
-	if carves(c.Policy) {
+	if allocator.Carves(c.Policy) {
 		return r.Bound.Carved
 	}
 	return r.Bound.Whole
@@ -166,15 +166,4 @@ func (r *Result) Regret(p *Point) (ns, share float64) {
 		share = min(1, ns/most)
 	}
 	return ns, share
-}
-
-// carves reports whether a policy makes buffers parts of slabs.
-func carves(policy string) bool {
-	d, _ := allocator.Describe(policy)
-	for i := range d.Limits {
-		if d.Limits[i].Name == "max_part" {
-			return true
-		}
-	}
-	return false
 }

@@ -4,8 +4,6 @@
 package recorded
 
 import (
-	"errors"
-	"io"
 	"maps"
 	"slices"
 
@@ -50,16 +48,11 @@ func Read(src recording.Source, o Options) ([]Run, error) {
 		b.left = MostSteps
 	}
 	most := b.left
-	var r wire.Record
-	for {
-		err := src.Next(&r)
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for r, err := range recording.Records(src) {
 		if err != nil {
 			return nil, err
 		}
-		b.take(&r)
+		b.take(r)
 	}
 	return b.runs(names, src, most), nil
 }

@@ -80,15 +80,12 @@ func (p *process) endWait(t *thread) {
 
 // learns reports whether the host may have got the results of reads that it did not wait for then.
 func (p *process) learns() bool {
-	if p.unread {
-		return true
-	}
 	for _, q := range p.queues {
 		if q.unread {
 			return true
 		}
 	}
-	return false
+	return p.unread
 }
 
 // complete says that all commands that were enqueued before a time have completed.

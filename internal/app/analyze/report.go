@@ -75,7 +75,7 @@ func Report(stdout io.Writer, path string, o *ReportOptions, given func(flag str
 			return err
 		}
 		if t := &a.Snapshot.Totals.SavedTouches; device != "" && t.Hits == 0 {
-			*t = a.Snapshot.ProbedTouches(device, costs.Device.TouchNS)
+			*t = a.Snapshot.ProbedTouches(device, costs.Device.Touch.NS)
 		}
 		options := report.Options{Top: o.Top}
 		if o.Curve {

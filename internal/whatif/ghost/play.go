@@ -2,6 +2,7 @@ package ghost
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/cost"
@@ -133,17 +134,13 @@ func (g *Ghosts) goOver(to replay.Configuration) {
 		g.drop(g.late)
 		g.late = nil
 	}
-	for _, one := range g.list {
-		if one.name == name {
-			return
-		}
-	}
-	one := newGhost(to, g.time)
-	if g.join(one) != nil { // else normal would have said so
+	if slices.ContainsFunc(g.list, func(one *ghost) bool { return one.name == name }) {
 		return
 	}
-	g.list = append(g.list, one)
-	g.late = one
+	one := newGhost(to, g.time)
+	if g.join(one) == nil { // else normal would have said so
+		g.list, g.late = append(g.list, one), one
+	}
 }
 
 // drop forgets a ghost.
@@ -151,12 +148,7 @@ func (g *Ghosts) drop(gone *ghost) {
 	if gone.row.Stopped == "" {
 		g.chorus.Remove(gone.voice)
 	}
-	for i, one := range g.list {
-		if one == gone {
-			g.list = append(g.list[:i], g.list[i+1:]...)
-			return
-		}
-	}
+	g.list = slices.DeleteFunc(g.list, func(one *ghost) bool { return one == gone })
 }
 
 // keepUp stops the ghost that takes most when too much waits, and gives the others a while before the next must go.
