@@ -32,7 +32,7 @@ func sampleSnapshot() *stats.Snapshot {
 			{Name: "max_cached_fraction", Value: 0.25, Max: 1},
 			{Name: "bucket_sizes", Text: "1024:4096", Value: 2, Kind: stats.LimitSizes},
 		},
-		Device:    stats.Device{Name: "pocl-cpu Ryzen 7", Driver: "3.1", Global: 16 * gib, LargestAlloc: 4 * gib},
+		Device:    stats.Device{Name: "pocl-cpu Ryzen 7", Driver: "3.1", Global: 16 * gib},
 		Processes: []stats.Process{{Number: 1, PID: 4711, Program: "./blur", Started: started, Status: -1}},
 		Totals: stats.Totals{
 			Hits: 98213, Misses: 6604, SteadyHits: 51800, SteadyRequests: 52408, Creates: 105003, Releases: 104890,

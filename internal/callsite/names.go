@@ -36,7 +36,6 @@ type Device struct {
 	Number       uint64 // of the DEVICE event
 	Name, Driver string
 	Global       uint64 // bytes of memory, 0 when unknown
-	LargestAlloc uint64
 }
 
 // Site is the call site of a tag.
@@ -154,7 +153,7 @@ func (p *ProcessNames) device(r *wire.Record) {
 	e := r.AsDevice()
 	name, driver := wire.ParseDevice(r.Payload)
 	p.Devices = append(p.Devices, Device{
-		Number: e.Device(), Name: Clean(name), Driver: Clean(driver), Global: e.Memory(), LargestAlloc: e.LargestAlloc(),
+		Number: e.Device(), Name: Clean(name), Driver: Clean(driver), Global: e.Memory(),
 	})
 }
 

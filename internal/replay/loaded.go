@@ -2,7 +2,6 @@ package replay
 
 import (
 	"context"
-	"reflect"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/cost"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
@@ -53,11 +52,6 @@ func (t *Loaded) add(ops []op) {
 
 // Events returns how many events concern a policy. Uses, retains and the like do not.
 func (t *Loaded) Events() int { return t.events }
-
-// Bytes returns what the tape takes in memory, nearly.
-func (t *Loaded) Bytes() int {
-	return len(t.chunks)*chunkOps*int(reflect.TypeFor[op]().Size()) + len(t.script.classes)*int(reflect.TypeFor[class]().Size())
-}
 
 // Device returns what the driver took in the recording, as far as it tells: a line through its creates and one through
 // its releases.

@@ -37,8 +37,8 @@ func checkRuns(t *testing.T, src recording.Source, loaded *Loaded, o Options) {
 func TestTapeGivesWhatTheRecordingGives(t *testing.T) {
 	for file, reader := range labtest.Recordings(t, "testdata") {
 		loaded := load(t, reader)
-		if loaded.Events() == 0 || loaded.Bytes() < loaded.Events()*int(reflect.TypeFor[op]().Size()) {
-			t.Errorf("%s: %d events in %d bytes", file, loaded.Events(), loaded.Bytes())
+		if loaded.Events() == 0 {
+			t.Errorf("%s: no events", file)
 		}
 		for _, policy := range allocator.Names() {
 			checkRuns(t, reader, loaded, Options{Policy: policy, Fit: true})

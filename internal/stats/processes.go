@@ -169,7 +169,7 @@ func (m *Model) device(p *process, r *wire.Record) {
 	e := r.AsDevice()
 	name, driver := wire.ParseDevice(r.Payload)
 	d := device{number: e.Device(), Device: Device{
-		Name: callsite.Clean(name), Driver: callsite.Clean(driver), Global: e.Memory(), LargestAlloc: e.LargestAlloc(),
+		Name: callsite.Clean(name), Driver: callsite.Clean(driver), Global: e.Memory(),
 	}}
 	if len(p.devices) < devicesMax {
 		p.devices = append(p.devices, d)

@@ -64,7 +64,6 @@ type Unpooled struct {
 type Device struct {
 	Name, Driver string
 	Global       uint64 // bytes of global memory, 0 when unknown
-	LargestAlloc uint64
 }
 
 // State of a process.

@@ -95,7 +95,7 @@ func TestWhatWasThereBeforeIsNotCalledHeld(t *testing.T) {
 			s.release(b)
 		}
 		if a := about(advise(t, &s.Program), HeldLate); a.Bytes != want {
-			t.Errorf("%s: %+v, want %d bytes", pinned, a, want)
+			t.Errorf("%v: %+v, want %d bytes", pinned, a, want)
 		}
 	}
 }

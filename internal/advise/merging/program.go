@@ -56,14 +56,6 @@ const (
 	Other
 )
 
-var pins = [...]string{
-	"plain", "memory of the host (CL_MEM_USE_HOST_PTR)", "imported", "shared virtual memory", "an image",
-	"from before the recording", "not plain",
-}
-
-// String says what the buffer is.
-func (p Pin) String() string { return pins[min(int(p), len(pins)-1)] }
-
 // Kind of a step.
 type Kind uint8
 
