@@ -92,7 +92,11 @@ func (a *acceptor) settle() {
 	_ = a.listener.Close()
 	a.hellos.Wait()
 	if uid, knocked := a.outsiders.knocked(); knocked {
-		a.warn(fmt.Sprintf("a process is not watched: it belongs to user %d", uid))
+		why := fmt.Sprintf("it belongs to user %d", uid)
+		if int(uid) == os.Geteuid() {
+			why = "a sandbox, such as landlock, keeps it from the files of this session"
+		}
+		a.warn("a process is not watched: " + why)
 	}
 	a.outsiders.close()
 }

@@ -202,5 +202,8 @@ func TestObstacle(t *testing.T) {
 		if (want == "") != (got == "") || !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
+		if complains(filepath.Join(dir, name)) != (name == "foreign") {
+			t.Errorf("%s: wrong about a complaint of the linker", name)
+		}
 	}
 }

@@ -90,7 +90,7 @@ func Obstacle(path string) string {
 		return "" // a script: its interpreter is what counts
 	}
 	defer f.Close() //nolint:errcheck // only read
-	if f.Class != elf.ELFCLASS64 || f.Machine != ourMachine() {
+	if foreign(f) {
 		return "it is built for another kind of processor (" + machineName(&f.FileHeader) + ")"
 	}
 	interpreted := slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
@@ -98,6 +98,18 @@ func Obstacle(path string) string {
 		return "it is linked statically"
 	}
 	return ""
+}
+
+func foreign(f *elf.File) bool { return f.Class != elf.ELFCLASS64 || f.Machine != ourMachine() }
+
+// complains reports whether the program's dynamic linker would write of our library that it does not fit.
+func complains(path string) bool {
+	f, err := elf.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // only read
+	return foreign(f)
 }
 
 // NeedsOpenCL reports whether a program is linked against libOpenCL, so that it cannot even start without it.

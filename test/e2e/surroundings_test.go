@@ -15,6 +15,20 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
+// Of a process that may not open the session's files the user hears why it is not watched.
+func TestLockedOut(t *testing.T) {
+	const script = `chmod 0 "$GPUMEMTOP_SESSION/$1"; shift; exec "$@"`
+	words := []string{"sh", "-c", script, "sh", wire.ConfigName}
+	if os.Geteuid() == 0 {
+		words = append(words, "setpriv", "--bounding-set=-all") // or root opens them all the same
+	}
+	bare := runBare(t, example("tiny"))
+	here := run(t, command{args: slices.Concat([]string{gpumemtop(), "--headless", "--"}, words, []string{example("tiny")})})
+	if difference := differs(bare, here); difference != "" || !contains(here.stderr, "not watched: a sandbox") {
+		t.Errorf("%s\n%s", difference, here.stderr)
+	}
+}
+
 // A program ignores and blocks the signals that gpumemtop ignored and blocked when it was started.
 func TestSignalsAreInherited(t *testing.T) {
 	args := []string{
