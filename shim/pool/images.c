@@ -1,6 +1,6 @@
 /*
- * images.c: an image may share memory with a buffer, and drivers may refuse to create an image of a sub-buffer (PoCL 3.1
- * does). In front of such a driver the program could notice sub-allocations, so a program that can create images gets
+ * images.c: an image may share memory with a buffer, and with some drivers an image of a sub-buffer fails, or shows
+ * other memory. In front of such a driver the program could notice sub-allocations, so a program that can create images gets
  * whole blocks. It can if its files import, or if it looks up, a function that creates images.
  */
 #define _GNU_SOURCE
@@ -10,6 +10,7 @@
 #include "../base/ring.h"
 
 #include <link.h>
+#include <stdlib.h>
 #include <string.h>
 
 _Atomic int gmt_images_wanted;
@@ -151,46 +152,67 @@ static bool wanted(void)
 	return found;
 }
 
-/* The driver creates images, but none of a sub-buffer. */
-static bool refuses_in(cl_context context, uint32_t align)
+enum { TRIED = 16 }; /* bytes: four elements */
+
+static cl_mem image_of(cl_context context, cl_mem buffer)
 {
 	const cl_image_format format = {CL_RGBA, CL_UNSIGNED_INT8};
-	cl_image_desc desc = {.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = 4};
-	cl_buffer_region region = {align, 16};
+	const cl_image_desc desc = {.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = TRIED / 4, .mem_object = buffer};
 	cl_int err = CL_SUCCESS;
-	cl_mem whole = gmt_driver.clCreateBuffer(context, 0, align + 16u, NULL, &err), images[2] = {NULL, NULL};
-	if (!whole)
+	return buffer && gmt_driver.clCreateImage ? gmt_driver.clCreateImage(context, 0, &format, &desc, NULL, &err) : NULL;
+}
+
+static bool shows(cl_context context, cl_device_id device, cl_mem image, const unsigned char *expected)
+{
+	const size_t origin[3] = {0, 0, 0}, region[3] = {TRIED / 4, 1, 1};
+	unsigned char got[TRIED] = {0};
+	cl_int err = CL_SUCCESS;
+	cl_command_queue queue = gmt_driver.clCreateCommandQueue(context, device, 0, &err);
+	if (!queue)
 		return false;
-	cl_mem part = gmt_driver.clCreateSubBuffer(whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
-	for (int i = 0; i < 2; i++) {
-		desc.mem_object = i ? part : whole;
-		images[i] = desc.mem_object && gmt_driver.clCreateImage ? gmt_driver.clCreateImage(context, 0, &format, &desc, NULL, &err) : NULL;
-	}
-	bool refused = images[0] && !images[1];
-	cl_mem all[] = {images[0], images[1], part, whole};
+	err = gmt_driver.clEnqueueReadImage(queue, image, CL_TRUE, origin, region, 0, 0, got, 0, NULL, NULL);
+	gmt_driver.clReleaseCommandQueue(queue);
+	return err == CL_SUCCESS && memcmp(got, expected, sizeof got) == 0;
+}
+
+/* The driver creates images of buffers, but none of sub-buffers, or such that show other memory (rusticl of Mesa 22.3 does). */
+static bool fails_in(cl_context context, const struct gmt_context *like)
+{
+	unsigned char *contents = calloc(1, like->align + TRIED);
+	if (!contents)
+		return true;
+	memset(contents + like->align, 0xa5, TRIED);
+	cl_buffer_region region = {like->align, TRIED};
+	cl_int err = CL_SUCCESS;
+	cl_mem whole = gmt_driver.clCreateBuffer(context, CL_MEM_COPY_HOST_PTR, like->align + TRIED, contents, &err);
+	cl_mem part = whole ? gmt_driver.clCreateSubBuffer(whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err) : NULL;
+	cl_mem of_whole = image_of(context, whole), of_part = image_of(context, part);
+	bool fails = of_whole && !(of_part && shows(context, like->device, of_part, contents + like->align));
+	cl_mem all[] = {of_whole, of_part, part, whole};
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		if (all[i])
 			gmt_driver.clReleaseMemObject(all[i]);
-	return refused;
+	free(contents);
+	return fails;
 }
 
 /* Tries it in a separate context, because a refusal may leave traces (PoCL 3.1 keeps a reference). */
-static bool refuses(const struct gmt_context *context)
+static bool fails(const struct gmt_context *context)
 {
 	cl_int err = CL_SUCCESS;
 	cl_context own = gmt_driver.clCreateContext(NULL, 1, &context->device, NULL, NULL, &err);
-	bool refused = own && refuses_in(own, context->align);
+	bool failed = own && fails_in(own, context);
 	if (own)
 		gmt_driver.clReleaseContext(own);
-	return refused;
+	return failed;
 }
 
 /* Once. */
-static void write_refusal(void)
+static void write_failure(void)
 {
 	static atomic_flag written = ATOMIC_FLAG_INIT;
 	if (!atomic_flag_test_and_set(&written))
-		gmt_diag(GMT_DIAG_WHOLE_BLOCKS, "this driver refuses images of sub-buffers, and the program can create images");
+		gmt_diag(GMT_DIAG_WHOLE_BLOCKS, "images of sub-buffers fail on this driver, and the program can create images");
 }
 
 bool gmt_images_allow_suballoc(struct gmt_context *context)
@@ -203,10 +225,10 @@ bool gmt_images_allow_suballoc(struct gmt_context *context)
 	static _Atomic int known; /* of the first device: 1 + enum gmt_images */
 	static _Atomic(cl_device_id) first;
 	bool same = atomic_load(&known) && atomic_load(&first) == context->device;
-	images = same ? (uint8_t)(atomic_load(&known) - 1) : refuses(context) ? GMT_IMAGES_OF_BUFFERS_ONLY : GMT_IMAGES_OF_SUBBUFFERS;
+	images = same ? (uint8_t)(atomic_load(&known) - 1) : fails(context) ? GMT_IMAGES_OF_BUFFERS_ONLY : GMT_IMAGES_OF_SUBBUFFERS;
 	atomic_store(&context->images, images);
 	if (images == GMT_IMAGES_OF_BUFFERS_ONLY)
-		write_refusal();
+		write_failure();
 	if (!atomic_load(&known)) {
 		atomic_store(&first, context->device);
 		atomic_store(&known, 1 + images);

@@ -14,7 +14,7 @@ static cl_mem new_image(cl_context context, cl_mem_flags flags, const cl_image_f
 	size_t height = desc->image_height ? desc->image_height : 1, depth = desc->image_depth ? desc->image_depth : 1;
 	cl_mem base = desc->mem_object && fake_alive(desc->mem_object, FAKE_MEMORY) ? desc->mem_object : NULL;
 	size_t row = desc->image_row_pitch ? desc->image_row_pitch : desc->image_width * 4;
-	if (base && base->parent && fake.imagesofwholes) {
+	if (base && base->parent && fake.imagesofwholes == 1) {
 		if (errcode)
 			*errcode = CL_INVALID_MEM_OBJECT;
 		return NULL;
@@ -102,8 +102,17 @@ GMT_HOOK cl_int clEnqueueReadImage(cl_command_queue queue, cl_mem image, cl_bool
 				   const size_t *region, size_t row, size_t slice, void *pointer, cl_uint waits,
 				   const cl_event *list, cl_event *event)
 {
-	(void)origin, (void)region, (void)row, (void)slice, (void)pointer;
-	return fake_submit(queue, blocking, 1, &image, waits, list, event);
+	(void)origin, (void)row, (void)slice;
+	cl_mem base;
+	{
+		FAKE_LOCKED;
+		base = fake_alive(image, FAKE_MEMORY) ? image->parent : NULL;
+	}
+	if (!base)
+		return fake_submit(queue, blocking, 1, &image, waits, list, event);
+	struct fake_action action = {.kind = FAKE_READ, .size = region[0] * image->element, .host.out = pointer};
+	cl_mem shown = fake.imagesofwholes == 2 && base->parent ? base->parent : base;
+	return fake_submit_action(queue, blocking, 1, &shown, &action, waits, list, event);
 }
 
 GMT_HOOK cl_int clEnqueueWriteImage(cl_command_queue queue, cl_mem image, cl_bool blocking, const size_t *origin,

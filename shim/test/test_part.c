@@ -64,9 +64,9 @@ TEST(who_gets_no_part)
 }
 
 /* This program imports clCreateImage. */
-TEST(no_parts_where_images_of_them_are_refused)
+static void check_no_parts(uint32_t imagesofwholes)
 {
-	fake.imagesofwholes = 1;
+	fake.imagesofwholes = imagesofwholes;
 	begin_carved((struct options){0});
 	for (int i = 0; i < 2; i++) {
 		cl_mem buffer = new_buffer(100);
@@ -82,6 +82,16 @@ TEST(no_parts_where_images_of_them_are_refused)
 	EQUAL(events(GMT_KIND_DIAG), 1);
 	EQUAL(last_event(GMT_KIND_DIAG).op, GMT_DIAG_WHOLE_BLOCKS);
 	end_clean();
+}
+
+TEST(no_parts_where_images_of_them_are_refused)
+{
+	check_no_parts(1);
+}
+
+TEST(no_parts_where_images_of_them_show_other_memory)
+{
+	check_no_parts(2);
 }
 
 TEST(images_of_parts)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A program that can make images gets no sub-allocations in front of PoCL 3.1, which refuses images of them. The summary
+// A program that can make images gets no sub-allocations in front of PoCL 3.1, where images of them fail. The summary
 // says so, and replay knows it from a recording under any policy.
 func TestSlabsThatCannotWork(t *testing.T) {
 	t.Parallel()
@@ -14,7 +14,7 @@ func TestSlabsThatCannotWork(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			program, file := testProgram(name), filepath.Join(t.TempDir(), "run.gmt")
-			const why = "no sub-allocations: this driver refuses images of sub-buffers, and the program can create images"
+			const why = "no sub-allocations: images of sub-buffers fail on this driver, and the program can create images"
 			live := run(t, command{args: []string{gpumemtop(), "--headless", "--policy", "slab", program}})
 			if got := contains(live.stderr, why); live.code != 0 || got != images {
 				t.Errorf("with slab: %s\n%s", live, live.stderr)
