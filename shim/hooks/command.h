@@ -75,12 +75,14 @@ static inline uint8_t gmt_map_flags(cl_map_flags flags)
 
 /*
  * The offset to give to the driver for a range of bytes at offset. A range in the block, but beyond what the program asked
- * for, is moved beyond the block, so that the driver refuses it with an error of its own choice.
+ * for, is moved beyond the block, so that the driver refuses it with an error of its own choice. Its size in *given becomes
+ * small, because rusticl aborts where the end of a range overflows.
  */
-static inline size_t gmt_command_range(const struct gmt_memory *memory, size_t offset, size_t bytes)
+static inline size_t gmt_command_range(const struct gmt_memory *memory, size_t offset, size_t bytes, size_t *given)
 {
 	if (gmt_likely(!memory || !gmt_memory_beyond(memory, offset, bytes)))
 		return offset;
+	*given = bytes ? 1 : 0;
 	return (size_t)(memory->slab ? memory->slab : memory)->granted + 1;
 }
 

@@ -8,16 +8,20 @@
 #define WRITES GMT_FLAG_WRITES
 
 /*
- * gmt_command_range for a copy from or to an image: the offset to give to the driver for what it touches in a padded block
- * or a sub-allocation.
+ * Refuses a copy from or to an image that touches more of the buffer than the program asked for, where a block or a slab is
+ * larger. rusticl checks no such range: the copy would change a neighbour.
  */
-static size_t image_range(cl_mem image, const struct gmt_memory *buffer, size_t offset, const size_t *region)
+static void keep_within(struct gmt_command *command, cl_mem image, const struct gmt_memory *buffer, size_t offset, const size_t *region)
 {
-	size_t element = 0;
-	if (!buffer || (buffer->granted <= buffer->size && !buffer->slab) || !region ||
-	    gmt_driver.clGetImageInfo(image, CL_IMAGE_ELEMENT_SIZE, sizeof element, &element, NULL) != CL_SUCCESS)
-		return offset;
-	return gmt_command_range(buffer, offset, (size_t)gmt_volume(region) * element);
+	size_t bytes = 0;
+	if (!buffer || (buffer->granted <= buffer->size && !buffer->slab) || !region || command->refused ||
+	    gmt_driver.clGetImageInfo(image, CL_IMAGE_ELEMENT_SIZE, sizeof bytes, &bytes, NULL) != CL_SUCCESS)
+		return;
+	for (int i = 0; i < 3; i++)
+		if (__builtin_mul_overflow(bytes, region[i], &bytes))
+			bytes = SIZE_MAX;
+	if (gmt_memory_beyond(buffer, offset, bytes))
+		command->refused = CL_INVALID_VALUE;
 }
 
 GMT_HOOK cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size,
@@ -27,7 +31,7 @@ GMT_HOOK cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bo
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_READ, __func__))
 		return gmt_driver.clEnqueueReadBuffer(queue, buffer, blocking, offset, size, pointer, waits, list, event);
 	struct gmt_memory *memory = gmt_command_uses(&command, buffer, READS, GMT_EXTENT(offset, size));
-	offset = gmt_command_range(memory, offset, size);
+	offset = gmt_command_range(memory, offset, size, &size);
 	cl_int err;
 	GMT_TRY(err, command,
 		gmt_driver.clEnqueueReadBuffer(queue, buffer, blocking, offset, size, pointer, waits, list, event));
@@ -41,7 +45,7 @@ GMT_HOOK cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_b
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_WRITE, __func__))
 		return gmt_driver.clEnqueueWriteBuffer(queue, buffer, blocking, offset, size, pointer, waits, list, event);
 	struct gmt_memory *memory = gmt_command_uses(&command, buffer, WRITES, GMT_EXTENT(offset, size));
-	offset = gmt_command_range(memory, offset, size);
+	offset = gmt_command_range(memory, offset, size, &size);
 	cl_int err;
 	GMT_TRY(err, command,
 		gmt_driver.clEnqueueWriteBuffer(queue, buffer, blocking, offset, size, pointer, waits, list, event));
@@ -59,10 +63,11 @@ GMT_HOOK cl_int clEnqueueCopyBuffer(cl_command_queue queue, cl_mem source, cl_me
 	struct gmt_memory *in = gmt_command_uses(&command, source, READS, GMT_EXTENT(from, size));
 	struct gmt_memory *out = gmt_command_uses(&command, destination, WRITES, GMT_EXTENT(to, size));
 	gmt_command_copies(&command, __builtin_return_address(0));
-	from = gmt_command_range(in, from, size);
-	to = gmt_command_range(out, to, size);
+	size_t given = size;
+	from = gmt_command_range(in, from, size, &given);
+	to = gmt_command_range(out, to, size, &given);
 	cl_int err;
-	GMT_TRY(err, command, gmt_driver.clEnqueueCopyBuffer(queue, source, destination, from, to, size, waits, list, event));
+	GMT_TRY(err, command, gmt_driver.clEnqueueCopyBuffer(queue, source, destination, from, to, given, waits, list, event));
 	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
 }
 
@@ -73,7 +78,7 @@ GMT_HOOK cl_int clEnqueueFillBuffer(cl_command_queue queue, cl_mem buffer, const
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_FILL, __func__))
 		return gmt_driver.clEnqueueFillBuffer(queue, buffer, pattern, patternsize, offset, size, waits, list, event);
 	struct gmt_memory *memory = gmt_command_uses(&command, buffer, WRITES, GMT_EXTENT(offset, size));
-	offset = gmt_command_range(memory, offset, size);
+	offset = gmt_command_range(memory, offset, size, &size);
 	cl_int err;
 	GMT_TRY(err, command,
 		gmt_driver.clEnqueueFillBuffer(queue, buffer, pattern, patternsize, offset, size, waits, list, event));
@@ -90,7 +95,7 @@ GMT_HOOK cl_int clEnqueueCopyImageToBuffer(cl_command_queue queue, cl_mem image,
 	uint64_t bytes = gmt_command_uses_image(&command, image, READS, region);
 	struct gmt_memory *memory = gmt_command_uses(&command, buffer, WRITES, GMT_EXTENT(offset, bytes));
 	gmt_command_copies(&command, __builtin_return_address(0));
-	offset = image_range(image, memory, offset, region);
+	keep_within(&command, image, memory, offset, region);
 	buffer = gmt_suballoc_to_slab(memory, buffer, &offset);
 	cl_int err;
 	GMT_TRY(err, command,
@@ -110,7 +115,7 @@ GMT_HOOK cl_int clEnqueueCopyBufferToImage(cl_command_queue queue, cl_mem buffer
 	struct gmt_memory *memory = gmt_command_uses(&command, buffer, READS, GMT_EXTENT(offset, bytes));
 	gmt_command_uses_image(&command, image, WRITES, region);
 	gmt_command_copies(&command, __builtin_return_address(0));
-	offset = image_range(image, memory, offset, region);
+	keep_within(&command, image, memory, offset, region);
 	buffer = gmt_suballoc_to_slab(memory, buffer, &offset);
 	cl_int err;
 	GMT_TRY(err, command,

@@ -32,7 +32,7 @@ GMT_HOOK void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MAP, __func__))
 		return gmt_driver.clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, size, waits, list, event, errcode);
 	struct gmt_memory *memory = gmt_command_uses(&command, buffer, gmt_map_flags(flags), GMT_EXTENT(offset, size));
-	offset = gmt_command_range(memory, offset, size);
+	offset = gmt_command_range(memory, offset, size, &size);
 	cl_int err = command.refused;
 	void *pointer = NULL;
 	struct gmt_shortage shortage = gmt_shortage();

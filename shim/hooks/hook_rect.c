@@ -40,21 +40,24 @@ static size_t end_of(const size_t *origin, const size_t *region, size_t row, siz
 	return end;
 }
 
-/* The origin to give to the driver: see gmt_command_range. moved has room for another. */
+static const size_t one[] = {1, 1, 1};
+
+/* The origin to give to the driver, and the region in *given: see gmt_command_range. moved has room for another. */
 static const size_t *rect_range(const struct gmt_memory *memory, const size_t *origin, const size_t *region, size_t row,
-				size_t slice, size_t *moved)
+				size_t slice, size_t *moved, const size_t **given)
 {
 	if (!origin || !region)
 		return origin; /* the driver has an error for that */
 	size_t line = row ? row : region[0];
 	size_t plane = slice ? slice : line * region[1];
 	size_t offset = origin[2] * plane + origin[1] * line + origin[0];
-	size_t given = gmt_command_range(memory, offset, span(region, row, slice));
+	size_t bytes = span(region, row, slice), to = gmt_command_range(memory, offset, bytes, &bytes);
 	if (memory && memory->slab) /* an overflow must not look like a small offset */
-		given = end_of(origin, region, row, slice) <= memory->size ? offset : (size_t)memory->slab->granted + 1;
-	if (given == offset)
+		to = end_of(origin, region, row, slice) <= memory->size ? offset : (size_t)memory->slab->granted + 1;
+	if (to == offset)
 		return origin;
-	moved[0] = given;
+	*given = empty(region) ? region : one;
+	moved[0] = to;
 	moved[1] = origin[1];
 	moved[2] = origin[2];
 	return moved;
@@ -84,7 +87,7 @@ GMT_HOOK cl_int clEnqueueReadBufferRect(cl_command_queue queue, cl_mem buffer, c
 							hostslice, pointer, waits, list, event);
 	struct gmt_memory *memory = gmt_command_uses(&command, buffer, READS, extent_of(origin, region, row, slice));
 	size_t moved[3];
-	origin = rect_range(memory, origin, region, row, slice, moved);
+	origin = rect_range(memory, origin, region, row, slice, moved, &region);
 	cl_int err;
 	GMT_TRY(err, command,
 		gmt_driver.clEnqueueReadBufferRect(queue, buffer, blocking, origin, hostorigin, region, row, slice, hostrow,
@@ -103,7 +106,7 @@ GMT_HOOK cl_int clEnqueueWriteBufferRect(cl_command_queue queue, cl_mem buffer, 
 							 hostslice, pointer, waits, list, event);
 	struct gmt_memory *memory = gmt_command_uses(&command, buffer, WRITES, extent_of(origin, region, row, slice));
 	size_t moved[3];
-	origin = rect_range(memory, origin, region, row, slice, moved);
+	origin = rect_range(memory, origin, region, row, slice, moved, &region);
 	cl_int err;
 	GMT_TRY(err, command,
 		gmt_driver.clEnqueueWriteBufferRect(queue, buffer, blocking, origin, hostorigin, region, row, slice, hostrow,
@@ -130,13 +133,15 @@ static cl_int copy(cl_command_queue queue, const struct rectangles *r, cl_uint w
  * drivers subtract one from its end, and refuse a negative result.
  */
 static const size_t *in_slab(const struct gmt_memory *memory, cl_mem *handle, const size_t *origin, const size_t *region, size_t row,
-			     size_t slice, size_t *moved)
+			     size_t slice, size_t *moved, const size_t **given)
 {
 	if (!memory || !memory->slab || !origin || !region)
-		return rect_range(memory, origin, region, row, slice, moved);
+		return rect_range(memory, origin, region, row, slice, moved, given);
 	bool fits = empty(region) ? origin[0] <= memory->size : end_of(origin, region, row, slice) <= memory->size;
 	size_t offset = 0;
 	*handle = gmt_suballoc_to_slab(memory, *handle, &offset);
+	if (!fits && !empty(region))
+		*given = one;
 	moved[0] = !fits ? (size_t)memory->slab->granted + 1 : empty(region) ? origin[0] : origin[0] + offset;
 	moved[1] = origin[1];
 	moved[2] = origin[2];
@@ -250,8 +255,8 @@ GMT_HOOK cl_int clEnqueueCopyBufferRect(cl_command_queue queue, cl_mem source, c
 	gmt_command_copies(&command, __builtin_return_address(0));
 	size_t moved[2][3];
 	struct rectangles asked = {source, destination, from, to, region, row, slice, torow, toslice}, r = asked;
-	r.from = in_slab(in, &r.source, from, region, row, slice, moved[0]);
-	r.to = in_slab(out, &r.destination, to, region, torow, toslice, moved[1]);
+	r.from = in_slab(in, &r.source, from, region, row, slice, moved[0], &r.region);
+	r.to = in_slab(out, &r.destination, to, region, torow, toslice, moved[1], &r.region);
 	cl_int err;
 	GMT_TRY(err, command, copy_in_slabs(queue, &r, &asked, in, out, waits, list, event));
 	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);

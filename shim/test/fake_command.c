@@ -68,6 +68,9 @@ static bool in_range(cl_mem buffer, size_t offset, size_t size)
 	size_t whole = buffer->size;
 	if (fake.fragile && buffer->parent) {
 		whole = fake_root(buffer)->size;
+		size_t end;
+		if (offset > whole && __builtin_add_overflow(offset, size, &end))
+			abort(); /* as rusticl does; without a part it finds the offset first */
 		offset = offset > whole ? offset : offset + buffer->origin;
 	}
 	return offset <= whole && size <= whole - offset;

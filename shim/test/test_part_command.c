@@ -320,6 +320,15 @@ static void refused_beyond(bool fragile)
 		EQUAL(err, want);
 		if (mapped)
 			OK(clEnqueueUnmapMemObject(world.queue, part, mapped, 0, NULL, NULL));
+		const size_t huge = SIZE_MAX - SLAB_BYTES, high[3] = {100, huge / 100, 1};
+		EQUAL(clEnqueueReadBuffer(world.queue, part, CL_TRUE, offsets[i], huge, host, 0, NULL, NULL), CL_INVALID_VALUE);
+		EQUAL(clEnqueueWriteBuffer(world.queue, part, CL_TRUE, offsets[i], huge, host, 0, NULL, NULL), CL_INVALID_VALUE);
+		EQUAL(clEnqueueFillBuffer(world.queue, part, "x", 1, offsets[i], huge, 0, NULL, NULL), CL_INVALID_VALUE);
+		EQUAL(clEnqueueCopyBuffer(world.queue, part, behind, offsets[i], 0, huge, 0, NULL, NULL), CL_INVALID_VALUE);
+		EQUAL(clEnqueueReadBufferRect(world.queue, part, CL_TRUE, origin, zero, high, 0, 0, 0, 0, host, 0, NULL, NULL), CL_INVALID_VALUE);
+		EQUAL(clEnqueueCopyBufferRect(world.queue, before, part, zero, origin, high, 0, 0, 0, 0, 0, NULL, NULL), CL_INVALID_VALUE);
+		CHECK(!clEnqueueMapBuffer(world.queue, part, CL_TRUE, CL_MAP_READ, offsets[i], huge, 0, NULL, NULL, &err));
+		EQUAL(err, CL_INVALID_VALUE);
 	}
 	cl_mem all[] = {before, part, behind};
 	for (int i = 0; i < 3; i++)
