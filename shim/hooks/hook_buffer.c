@@ -8,20 +8,16 @@
 #define WRITES GMT_FLAG_WRITES
 
 /*
- * Refuses a copy from or to an image that touches more of the buffer than the program asked for, where a block or a slab is
- * larger. rusticl checks no such range: the copy would change a neighbour.
+ * gmt_command_range for a copy from or to an image: the offset to give to the driver for what it touches in a padded block
+ * or a sub-allocation.
  */
-static void keep_within(struct gmt_command *command, cl_mem image, const struct gmt_memory *buffer, size_t offset, const size_t *region)
+static size_t image_range(cl_mem image, const struct gmt_memory *buffer, size_t offset, const size_t *region)
 {
-	size_t bytes = 0;
-	if (!buffer || (buffer->granted <= buffer->size && !buffer->slab) || !region || command->refused ||
-	    gmt_driver.clGetImageInfo(image, CL_IMAGE_ELEMENT_SIZE, sizeof bytes, &bytes, NULL) != CL_SUCCESS)
-		return;
-	for (int i = 0; i < 3; i++)
-		if (__builtin_mul_overflow(bytes, region[i], &bytes))
-			bytes = SIZE_MAX;
-	if (gmt_memory_beyond(buffer, offset, bytes))
-		command->refused = CL_INVALID_VALUE;
+	size_t element = 0;
+	if (!buffer || (buffer->granted <= buffer->size && !buffer->slab) || !region ||
+	    gmt_driver.clGetImageInfo(image, CL_IMAGE_ELEMENT_SIZE, sizeof element, &element, NULL) != CL_SUCCESS)
+		return offset;
+	return gmt_command_range(buffer, offset, (size_t)gmt_volume(region) * element, &element);
 }
 
 GMT_HOOK cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size,
@@ -95,7 +91,7 @@ GMT_HOOK cl_int clEnqueueCopyImageToBuffer(cl_command_queue queue, cl_mem image,
 	uint64_t bytes = gmt_command_uses_image(&command, image, READS, region);
 	struct gmt_memory *memory = gmt_command_uses(&command, buffer, WRITES, GMT_EXTENT(offset, bytes));
 	gmt_command_copies(&command, __builtin_return_address(0));
-	keep_within(&command, image, memory, offset, region);
+	offset = image_range(image, memory, offset, region);
 	buffer = gmt_suballoc_to_slab(memory, buffer, &offset);
 	cl_int err;
 	GMT_TRY(err, command,
@@ -115,7 +111,7 @@ GMT_HOOK cl_int clEnqueueCopyBufferToImage(cl_command_queue queue, cl_mem buffer
 	struct gmt_memory *memory = gmt_command_uses(&command, buffer, READS, GMT_EXTENT(offset, bytes));
 	gmt_command_uses_image(&command, image, WRITES, region);
 	gmt_command_copies(&command, __builtin_return_address(0));
-	keep_within(&command, image, memory, offset, region);
+	offset = image_range(image, memory, offset, region);
 	buffer = gmt_suballoc_to_slab(memory, buffer, &offset);
 	cl_int err;
 	GMT_TRY(err, command,
