@@ -17,7 +17,8 @@ static size_t image_range(cl_mem image, const struct gmt_memory *buffer, size_t 
 	if (!buffer || (buffer->granted <= buffer->size && !buffer->slab) || !region ||
 	    gmt_driver.clGetImageInfo(image, CL_IMAGE_ELEMENT_SIZE, sizeof element, &element, NULL) != CL_SUCCESS)
 		return offset;
-	return gmt_command_range(buffer, offset, (size_t)gmt_volume(region) * element, &element);
+	size_t bytes = (size_t)gmt_volume(region) * element;
+	return gmt_command_range(buffer, offset, bytes, &bytes);
 }
 
 GMT_HOOK cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size,

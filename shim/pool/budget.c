@@ -5,6 +5,8 @@
 #include "../base/groups.h"
 #include "../base/session.h"
 
+#include <pthread.h>
+
 #define LOOK_LEAST ((uint64_t)1 << 20)
 
 static _Atomic uint64_t used;
@@ -56,7 +58,10 @@ void gmt_budget_is_host(void)
  */
 static void look(void)
 {
+	int cancel;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* reading files is where a thread may end */
 	uint64_t machine = gmt_groups_machine_leaves(), left = gmt_groups_leave_memory();
+	pthread_setcancelstate(cancel, NULL);
 	left = machine < left ? machine : left;
 	if (left == GMT_NO_LIMIT)
 		return;

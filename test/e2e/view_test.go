@@ -16,28 +16,40 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// syncs writes a recording of n events, a µs apart, of a program that holds one buffer more after each thousand.
-func syncs(t *testing.T, n int) string {
+// recordedFrom is CLOCK_MONOTONIC at the start of what makeRecording writes.
+const recordedFrom = 1e9
+
+// makeRecording writes a recording of one process that takes that many ns.
+func makeRecording(t *testing.T, ns uint64, events func(add func(wire.Event))) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "big.gmt")
-	const start = 1e9
-	w, err := recording.Create(path, recording.Header{Program: "app", Policy: "none", ClockNS: start}, false)
+	path := filepath.Join(t.TempDir(), "made.gmt")
+	w, err := recording.Create(path, recording.Header{Program: "app", Policy: "none", ClockNS: recordedFrom}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range uint64(n) {
-		r := wire.Record{Process: 1, Event: wire.Event{Time: start + i*1000, Kind: wire.KindSync}}
-		if i%1000 == 0 {
-			r.Kind, r.Outcome, r.Object, r.Link, r.Size, r.Granted = wire.KindCreate, wire.OutcomeMiss, i+1, i+1, 1<<20, 1<<20
-		}
-		if err := w.Append(&r); err != nil {
+	events(func(e wire.Event) {
+		if err := w.Append(&wire.Record{Process: 1, Event: e}); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := w.Close(recording.Footer{EndedNS: start + uint64(n)*1000}); err != nil {
+	})
+	if err := w.Close(recording.Footer{EndedNS: recordedFrom + ns}); err != nil {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// syncs writes a recording of n events, a µs apart, of a program that holds one buffer more after each thousand.
+func syncs(t *testing.T, n int) string {
+	t.Helper()
+	return makeRecording(t, uint64(n)*1000, func(add func(wire.Event)) {
+		for i := range uint64(n) {
+			e := wire.Event{Time: recordedFrom + i*1000, Kind: wire.KindSync}
+			if i%1000 == 0 {
+				e.Kind, e.Outcome, e.Object, e.Link, e.Size, e.Granted = wire.KindCreate, wire.OutcomeMiss, i+1, i+1, 1<<20, 1<<20
+			}
+			add(e)
+		}
+	})
 }
 
 // shownCreates waits until a view shows a time, read to the end, and returns the creates that it says were avoided and
