@@ -21,7 +21,7 @@ SHELL := bash
 # terminal and browser that the tests run, and Python to check exports.
 PACKAGES := gcc g++ libc6-dev binutils clang llvm libbpf-dev \
 	pocl-opencl-icd ocl-icd-libopencl1 ocl-icd-opencl-dev opencl-headers \
-	clinfo clpeak hashcat clblast-utils sudo ffmpeg openmpi-bin libopenmpi-dev tmux chromium python3
+	clinfo clpeak hashcat clblast-utils sudo oclgrind ffmpeg openmpi-bin libopenmpi-dev tmux chromium python3
 
 GO ?= go
 CC := gcc

@@ -74,13 +74,17 @@ func startError(path string, err error) error {
 	return fmt.Errorf("start %s: %w", path, err)
 }
 
-// launchers start a program with an environment of their own, in which nothing of ours is left.
-var launchers = []string{"sudo", "doas", "pkexec"}
+// launchers start a program in a way that shuts our library out.
+var launchers = map[string]string{
+	"sudo": "a clean environment", "doas": "a clean environment", "pkexec": "a clean environment",
+	"oclgrind": "an OpenCL library that comes before ours",
+}
 
 // Obstacle says why a program would not load a preload library (ld.so(8)), "" when nothing speaks against it.
 func Obstacle(path string) string {
-	if name := filepath.Base(path); slices.Contains(launchers, name) {
-		return "it gives its program a clean environment; put gpumemtop behind it, as in " + name + " gpumemtop ./app"
+	name := filepath.Base(path)
+	if gives := launchers[name]; gives != "" {
+		return "it gives its program " + gives + "; put gpumemtop behind it, as in " + name + " gpumemtop ./app"
 	}
 	if why := privileged(path); why != "" {
 		return why

@@ -110,6 +110,10 @@ func closedPrograms(t *testing.T) []entry {
 	return []entry{
 		{name: "static", args: []string{compiled(t, "static", source, "-static")}, stderr: "cannot be pooled: it is linked statically"},
 		{name: "sudo", args: []string{"sudo", "-V"}, stderr: "put gpumemtop behind it, as in sudo gpumemtop ./app"},
+		{
+			name: "oclgrind", args: []string{"oclgrind", example("tiny")},
+			stderr: "before ours; put gpumemtop behind it, as in oclgrind gpumemtop ./app",
+		},
 		{name: "setuid", args: []string{setuidProgram(t), "--version"}, stderr: "cannot be pooled: it is setuid"},
 	}
 }
@@ -173,6 +177,17 @@ func (e *entry) check(t *testing.T, policy string, bare outcome) {
 	}
 	if !regexp.MustCompile(e.stderr).Match(result.stderr) {
 		t.Errorf("stderr does not say %q:\n%s", e.stderr, result.stderr)
+	}
+}
+
+// gpumemtop behind oclgrind watches what the simulator runs.
+func TestBehindOclgrind(t *testing.T) {
+	t.Parallel()
+	args := []string{example("leak"), "5"}
+	bare := run(t, command{args: append([]string{"oclgrind"}, args...)})
+	here := run(t, command{args: append([]string{"oclgrind", gpumemtop(), "--headless", "--"}, args...)})
+	if difference := differs(bare, here); difference != "" || !contains(here.stderr, "of 20 requests") {
+		t.Errorf("%s\n%s", difference, here.stderr)
 	}
 }
 
