@@ -191,11 +191,12 @@ func (t *Tracer) firstCall(pid int, time uint64) *process {
 	}
 	v, err := t.viewOfCaller(p)
 	switch {
-	case errors.Is(err, target.ErrGone) && (p.selected || t.options.All):
-		v = t.inspectCode(&target.Process{PID: pid, Parent: p.parent, Command: []string{fmt.Sprintf("[%d]", pid)}})
 	case errors.Is(err, target.ErrGone):
-		t.warn(errUnnamed)
-		return nil
+		ended := t.ended(p)
+		if ended == nil {
+			return nil
+		}
+		v = t.inspectCode(ended)
 	case err != nil:
 		t.refuse(pid, err)
 		return nil
@@ -225,7 +226,23 @@ func (t *Tracer) viewOfCaller(p *process) (view, error) {
 	return view{child, p.walker.Clone(child)}, nil
 }
 
-var errUnnamed = errors.New("a process ended before its name could be read, so whether it is selected is unknown: its calls are not shown")
+// ended describes a selected process that has ended, by the name under which it was executed. It returns nil for others.
+func (t *Tracer) ended(p *process) *target.Process {
+	name, known := t.names[p.pid]
+	found := &target.Process{PID: p.pid, Parent: p.parent, Comm: name, Command: []string{name}}
+	if !known {
+		found.Command[0] = fmt.Sprintf("[%d]", p.pid)
+	}
+	if p.selected || t.selects(found) {
+		return found
+	}
+	if !known || len(t.options.Cgroups) > 0 {
+		t.warn(errUnnamed)
+	}
+	return nil
+}
+
+var errUnnamed = errors.New("a process ended before its name or control group could be read, so whether it is selected is unknown: its calls are not shown")
 
 // refuse ignores a process that we may not inspect.
 func (t *Tracer) refuse(pid int, err error) {

@@ -141,6 +141,13 @@ func (t *Tracer) execed(pid, thread int, time uint64) {
 	t.remapped[pid] = true // it may have another dynamic linker now
 }
 
+// nameExeced notes the name of a program: it may end before we can read it.
+func (t *Tracer) nameExeced(pid int, name string) {
+	if t.options.Open() {
+		t.names[pid] = name
+	}
+}
+
 // exited forgets a process, which need not be known: it may have got a verdict, or probes, when it was already over.
 func (t *Tracer) exited(pid int, time, status uint64) {
 	if p := t.table.watched(pid); p != nil {
@@ -148,6 +155,7 @@ func (t *Tracer) exited(pid int, time, status uint64) {
 	}
 	t.table.end(pid)
 	delete(t.remapped, pid)
+	delete(t.names, pid)
 	t.probes.drop(pid)
 }
 

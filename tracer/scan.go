@@ -84,6 +84,7 @@ func (t *Tracer) scanForNew() {
 		t.warn(err)
 	}
 	for _, pid := range went {
+		delete(t.names, pid)
 		if t.table.find(pid) == nil {
 			t.setVerdict(pid, kernel.Forget)
 			t.probes.drop(pid)

@@ -42,7 +42,8 @@ type Tracer struct {
 	vendors  *vendors
 	table    processTable
 	registry registry
-	remapped map[int]bool // pids that have mapped files since they were inspected
+	remapped map[int]bool   // pids that have mapped files since they were inspected
+	names    map[int]string // of programs that were executed, by pid, with an open selection
 	scan     scanState
 	warned   map[string]bool // warnings that the user has seen
 	detached bool
@@ -79,7 +80,7 @@ func Start(options Options) (*Tracer, error) {
 	core, extensions := functionNames()
 	t := &Tracer{
 		options: options, catalog: target.NewCatalog(core, extensions), files: stack.NewFiles(), vendors: newVendors(),
-		remapped: map[int]bool{}, warned: map[string]bool{}, lastTime: options.Clock(),
+		remapped: map[int]bool{}, names: map[int]string{}, warned: map[string]bool{}, lastTime: options.Clock(),
 	}
 	t.table = newProcessTable(t.setVerdict)
 	if report.KillsFiltered {
@@ -179,6 +180,7 @@ func (t *Tracer) handle(s *wire.Sample) {
 		t.forked(pid, int(s.Result))
 	case wire.SightExec:
 		t.execed(pid, int(s.Result), s.Time)
+		t.nameExeced(pid, s.Comm())
 	case wire.SightExit:
 		t.exited(pid, s.Time, s.Result)
 	}

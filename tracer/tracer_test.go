@@ -320,8 +320,21 @@ func TestIgnoredProcessThatIsGone(t *testing.T) {
 	if err := w.kernel.SetVerdict(p.pid, kernel.Forget); err != nil {
 		t.Error(err)
 	}
-	if w.firstCall(p.pid, clock()) != nil || !w.warned("ended before its name could be read") {
+	if w.firstCall(p.pid, clock()) != nil || !w.warned("ended before its name") {
 		t.Errorf("an unknown process is watched, or there is no warning: %q", w.warns)
+	}
+}
+
+// Programs that were over before we looked at all are watched if they were executed under a selected name.
+func TestEndedBeforeTheLook(t *testing.T) {
+	w := watch(t, target.Selection{Comms: []string{"wantedprogram"}})
+	wanted, other := beginAs(t, "wantedprogram", loader, "create 1 70"), beginAs(t, "otherprogram", loader, "create 1 80")
+	wanted.End()
+	other.End()
+	w.want(wanted.pid, "process", "create buffer 1 70", "exit 137 signal 9")
+	w.wantNothing(other.pid)
+	if len(w.warns) > 0 || w.names[wanted.pid]+w.names[other.pid] != "" {
+		t.Errorf("warned %q, names left %v", w.warns, w.names)
 	}
 }
 

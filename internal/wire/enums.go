@@ -327,7 +327,7 @@ type Sight uint16
 const (
 	SightCall Sight = 0 // of the function whose number was the probe's cookie
 	SightFork Sight = 1 // result: pid of the child; pid and tid are the parent's
-	SightExec Sight = 2 // result: tid of the thread that executes; from here on it has the number of the process
+	SightExec Sight = 2
 	SightExit Sight = 3 // the last thread of pid ends; result: its status as wait(2) has it, all ones when unknown
 )
 

@@ -588,10 +588,12 @@ struct gmtconfig {
 enum gmtsight {
 	GMT_SIGHT_CALL = 0,  /* of the function whose number was the probe's cookie */
 	GMT_SIGHT_FORK = 1,  /* result: pid of the child; pid and tid are the parent's */
-	GMT_SIGHT_EXEC = 2,  /* result: tid of the thread that executes; from here on it has the number of the process */
+	GMT_SIGHT_EXEC = 2,  /* result: tid of the thread that executes; from here on it has the number of the process. The first
+	                        GMT_COMM bytes of argument: the new name of the process, ended by NUL */
 	GMT_SIGHT_EXIT = 3,  /* the last thread of pid ends; result: its status as wait(2) has it, all ones when unknown */
 };
 
+#define GMT_COMM 16            /* TASK_COMM_LEN of the kernel */
 #define GMT_CALL_ARGUMENTS 6   /* those in registers; further ones are not seen */
 #define GMT_CALL_DATA 256      /* bytes that one call's copies have, half of it each */
 #define GMT_CALL_COPIES 2

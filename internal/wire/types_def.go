@@ -37,6 +37,7 @@ const (
 	SizeofConfig  = C.sizeof_struct_gmtconfig
 
 	CallArguments = C.GMT_CALL_ARGUMENTS
+	commSize      = C.GMT_COMM
 	CallData      = C.GMT_CALL_DATA
 	CallCopies    = C.GMT_CALL_COPIES
 	CallStack     = C.GMT_CALL_STACK

@@ -33,6 +33,7 @@ const (
 	SizeofConfig  = 0x478
 
 	CallArguments = 0x6
+	commSize      = 0x10
 	CallData      = 0x100
 	CallCopies    = 0x2
 	CallStack     = 0x4000

@@ -7,6 +7,8 @@
 // the parser and the writer here that each kind has.
 package wire
 
+import "bytes"
+
 //go:generate go run ./gen
 
 // BeforeAttach is what a SITE calls the tag of memory that a program had before attach.
@@ -60,6 +62,16 @@ type Sample struct {
 	Call
 	Copies []byte // CallData bytes, half for each copy of the shape; nil when there are none
 	Memory []byte // of the caller's stack, from Sp on
+}
+
+// Comm returns the name of the program of a SightExec, at most 15 bytes.
+func (s *Sample) Comm() string {
+	var name [commSize]byte
+	for i := range name {
+		name[i] = byte(s.Argument[i/8] >> (i % 8 * 8))
+	}
+	text, _, _ := bytes.Cut(name[:], []byte{0})
+	return string(text)
 }
 
 // Copy returns what argument number i of the shape's copies pointed to, nil when it could not be read.

@@ -293,8 +293,8 @@ func verdictOf(t *testing.T, k *Kernel, pid int) Verdict {
 
 func TestExec(t *testing.T) {
 	for _, watchAll := range []bool{false, true} {
-		k := openLifecycle(t, Options{WatchAll: watchAll})
 		d := drive(t)
+		k := openLifecycle(t, Options{WatchAll: watchAll})
 		judge(t, k, d.pid, Watch)
 		d.Send("exec")
 		d.answer("ready")
@@ -303,6 +303,9 @@ func TestExec(t *testing.T) {
 		reported := func(s *wire.Sample) {
 			if s.Sight == wire.SightExec && int(s.Pid) == d.pid && (int(s.Result) != d.pid) == another {
 				execs++
+				if s.Comm() != "driver" {
+					t.Errorf("executed %q, want the driver", s.Comm())
+				}
 			}
 		}
 		poll(t, k, reported, func() bool { return execs > 0 })

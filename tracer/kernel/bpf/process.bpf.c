@@ -42,6 +42,8 @@ static __noinline int report(uint32_t sight, const struct thread *thread, uint64
 	event->tid = thread->tid;
 	event->sight = (uint16_t)sight;
 	event->result = result;
+	if (sight == GMT_SIGHT_EXEC)
+		bpf_get_current_comm(event->argument, GMT_COMM);
 	bpf_ringbuf_submit(event, 0);
 	return 0;
 }
@@ -65,7 +67,9 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
-/* With watchall, a verdict on one program does not hold for the next. */
+/*
+ * With watchall, a verdict on one program does not hold for the next, which may be over before Go can read its name.
+ */
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(executed, struct task_struct *task, int old_pid)
 {
@@ -75,7 +79,7 @@ int BPF_PROG(executed, struct task_struct *task, int old_pid)
 	uint32_t found = verdict(thread.pid);
 	if (watchall && found)
 		bpf_map_delete_elem(&verdicts, &thread.pid);
-	if (found == VERDICT_WATCH)
+	if (watchall || found == VERDICT_WATCH)
 		report(GMT_SIGHT_EXEC, &thread, (uint32_t)old_pid);
 	return 0;
 }
