@@ -35,6 +35,7 @@ static const struct hook {
 	HELPER(clGetKernelInfo),
 	HELPER(clGetKernelArgInfo),
 	HELPER(clGetImageInfo),
+	HELPER(clEnqueueWaitForEvents),
 #undef HELPER
 };
 

@@ -15,6 +15,7 @@ struct gmt_functions {
 	__typeof__(&clGetKernelInfo) clGetKernelInfo;
 	__typeof__(&clGetKernelArgInfo) clGetKernelArgInfo;
 	__typeof__(&clGetImageInfo) clGetImageInfo;
+	__typeof__(&clEnqueueWaitForEvents) clEnqueueWaitForEvents;
 };
 
 /*

@@ -48,10 +48,16 @@ static bool is_first(cl_device_id device)
 	return version_begins(device, "OpenCL 1.0");
 }
 
-/* Before OpenCL 1.2 there are no markers to order by. */
-static bool has_markers(cl_device_id device)
+static bool is_old(cl_device_id device)
 {
-	return !is_first(device) && !version_begins(device, "OpenCL 1.1");
+	return is_first(device) || version_begins(device, "OpenCL 1.1");
+}
+
+/* Whether one queue can be put behind another. */
+static bool can_order(const struct gmt_context *context)
+{
+	return context->old ? gmt_driver.clEnqueueMarker && gmt_driver.clEnqueueWaitForEvents
+			    : gmt_driver.clEnqueueMarkerWithWaitList && gmt_driver.clEnqueueBarrierWithWaitList;
 }
 
 /* Of sub-buffers, in bytes, a power of two; devices report bits. 0: too large for us. */
@@ -83,10 +89,7 @@ static void learn_device(struct gmt_context *context, cl_device_id device)
 	gmt_driver.clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
 	if (unified || type & CL_DEVICE_TYPE_CPU)
 		gmt_budget_is_host();
-	if (!has_markers(device)) {
-		context->old = true;
-		atomic_store(&context->unordered, 1);
-	}
+	context->old |= is_old(device);
 }
 
 static void context_created(cl_context handle)
@@ -100,6 +103,8 @@ static void context_created(cl_context handle)
 		bytes = 0;
 	for (size_t i = 0; i < bytes / sizeof devices[0]; i++)
 		learn_device(context, devices[i]);
+	if (!can_order(context))
+		atomic_store(&context->unordered, 1);
 	context->largest = gmt_budget_cap(context->largest);
 	context->heap = gmt_budget_cap(context->heap);
 	/* With several devices the driver would move a slab as a whole, with all its sub-allocations. */

@@ -84,7 +84,11 @@ void gmt_queue_gate_outside(void)
 static bool behind_marker(const struct gmt_queue *queue, cl_command_queue fresh)
 {
 	const struct gmt_marker *marker = handed_marker(queue);
-	return marker && gmt_driver.clEnqueueBarrierWithWaitList(fresh, 1, &marker->event, NULL) == CL_SUCCESS;
+	if (!marker)
+		return false;
+	if (gmt_is_old(queue->context))
+		return gmt_driver.clEnqueueWaitForEvents(fresh, 1, &marker->event) == CL_SUCCESS;
+	return gmt_driver.clEnqueueBarrierWithWaitList(fresh, 1, &marker->event, NULL) == CL_SUCCESS;
 }
 
 /*
@@ -109,8 +113,6 @@ static void order_behind(struct gmt_queue *queue, struct gmt_queue *fresh)
 
 void gmt_queue_order_behind(struct gmt_queue *fresh)
 {
-	if (!gmt_driver.clEnqueueMarkerWithWaitList || !gmt_driver.clEnqueueBarrierWithWaitList)
-		return;
 	struct handed h = {.context = fresh->context};
 	gmt_queue_each_alive(add_handed, &h);
 	for (uint32_t i = 0; i < h.count; i++)

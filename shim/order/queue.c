@@ -136,24 +136,34 @@ void gmt_queue_poll(struct gmt_queue *queue)
 	gmt_unlock_driver(&queue->lock);
 }
 
+/* What OpenCL 1.2 has for this, drivers of OpenCL 1.1 have not: there a loader would call a null pointer. */
+static bool enqueue_marker(const struct gmt_queue *queue, cl_event *event)
+{
+	cl_command_queue handle = (cl_command_queue)atomic_load(&queue->object.handle);
+	if (!handle)
+		return false;
+	if (gmt_is_old(queue->context))
+		return gmt_driver.clEnqueueMarker && gmt_driver.clEnqueueMarker(handle, event) == CL_SUCCESS;
+	return gmt_driver.clEnqueueMarkerWithWaitList &&
+	       gmt_driver.clEnqueueMarkerWithWaitList(handle, 0, NULL, event) == CL_SUCCESS;
+}
+
 static bool can_mark(const struct gmt_queue *queue, uint64_t position)
 {
 	const struct gmt_context *context = queue->context;
 	/* A marker would keep alive a context that the program has released, and prove nothing in one that has failed. */
-	bool wanted = context && !context->old && !atomic_load(&context->closed) && atomic_load(&context->references) > 0;
-	return wanted && !queue->closed && atomic_load(&queue->done) < position && gmt_driver.clEnqueueMarkerWithWaitList &&
+	bool wanted = context && !atomic_load(&context->closed) && atomic_load(&context->references) > 0;
+	return wanted && !queue->closed && atomic_load(&queue->done) < position &&
 	       !(queue->markers && queue->marker[queue->markers - 1].position >= position);
 }
 
 void gmt_queue_add_marker(struct gmt_queue *queue, bool gated)
 {
-	cl_command_queue handle = (cl_command_queue)atomic_load(&queue->object.handle);
 	uint64_t position = atomic_load(&queue->enqueued);
 	bool full = queue->markers == GMT_MARKERS;
 	cl_event event;
 	/* In a full list the new marker replaces the newest, unless that one must stay because the new one is gated. */
-	if (!handle || !can_mark(queue, position) || (full && gated) ||
-	    gmt_driver.clEnqueueMarkerWithWaitList(handle, 0, NULL, &event) != CL_SUCCESS)
+	if (!can_mark(queue, position) || (full && gated) || !enqueue_marker(queue, &event))
 		return;
 	if (full)
 		gmt_driver.clReleaseEvent(queue->marker[--queue->markers].event);
@@ -189,8 +199,7 @@ cl_event gmt_queue_marker_behind(struct gmt_queue *queue, uint64_t position)
 			event = queue->marker[i].event;
 	if (!handle || queue->closed) /* flushed by its release */
 		return event;
-	if (!event && (!gmt_driver.clEnqueueMarkerWithWaitList ||
-		       gmt_driver.clEnqueueMarkerWithWaitList(handle, 0, NULL, &event) != CL_SUCCESS))
+	if (!event && !enqueue_marker(queue, &event))
 		return NULL;
 	gmt_driver.clFlush(handle);
 	return event;

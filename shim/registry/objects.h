@@ -34,7 +34,7 @@ struct gmt_context {
 	uint64_t heap;        /* bytes of memory of the device that has least; 0 unknown */
 	uint32_t align;       /* of sub-buffers, in bytes, a power of two; 0: no sub-allocations */
 	_Atomic uint8_t images; /* enum gmt_images */
-	bool old;             /* before OpenCL 1.2: no markers */
+	bool old;             /* before OpenCL 1.2 */
 	_Atomic uint32_t queues;     /* alive */
 	_Atomic uint32_t unordered;  /* 1: order between commands cannot be known (native kernels, unknown queues) */
 	_Atomic uint32_t gates;      /* user events that the program has not set yet */
@@ -127,6 +127,10 @@ struct gmt_context *gmt_context_add(cl_context handle);
 /* The entry stays valid: objects of the context may outlive it and still point to it. */
 bool gmt_context_remove(struct gmt_context *context);
 
+static inline bool gmt_is_old(const struct gmt_context *context)
+{
+	return context && context->old;
+}
 static inline uint16_t gmt_context_id(const struct gmt_context *context)
 {
 	return context ? (uint16_t)context->object.id : 0;

@@ -80,6 +80,7 @@ __attribute__((constructor)) static void open_driver(void)
 	HELPER(clReleaseEvent)
 	HELPER(clEnqueueMarkerWithWaitList)
 	HELPER(clEnqueueBarrierWithWaitList)
+	HELPER(clEnqueueWaitForEvents)
 #undef HELPER
 	call_into(&driver);
 }

@@ -83,7 +83,15 @@ GMT_HOOK cl_int clEnqueueBarrierWithWaitList(cl_command_queue queue, cl_uint wai
 GMT_HOOK cl_int clEnqueueMarker(cl_command_queue queue, cl_event *event)
 {
 	FAKE_LOCKED;
+	fake.markers++;
 	return event ? between(queue, false, 0, NULL, event) : CL_INVALID_VALUE;
+}
+
+GMT_HOOK cl_int clEnqueueWaitForEvents(cl_command_queue queue, cl_uint count, const cl_event *list)
+{
+	FAKE_LOCKED;
+	fake.barriers++;
+	return count && list ? between(queue, true, count, list, NULL) : CL_INVALID_VALUE;
 }
 
 GMT_HOOK cl_int clEnqueueBarrier(cl_command_queue queue)

@@ -18,7 +18,7 @@ TEST(a_marker_of_the_programs_tells_about_all_before_it)
 		}
 		OK(clReleaseEvent(marker));
 	}
-	EQUAL(fake.markers, 1);
+	EQUAL(fake.markers, 2);
 	finish();
 }
 

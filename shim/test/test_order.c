@@ -218,16 +218,39 @@ TEST(a_new_queue_flushes_once_what_it_waits_for)
 	end_clean();
 }
 
-TEST(before_opencl_1_2_nothing_is_ordered_and_no_marker_is_made)
+TEST(before_opencl_1_2_a_new_queue_is_ordered_as_well)
 {
 	fake.version = "OpenCL 1.1 fake";
 	begin((struct options){0});
 	cl_mem buffer = new_used(world.queue);
-	EQUAL(release(buffer), GMT_OUTCOME_COOLING);
+	EQUAL(release(buffer), GMT_OUTCOME_CACHED);
 	cl_command_queue second = new_queue(world.context, 0);
-	CHECK(new_buffer(100) != buffer);
-	EQUAL(fake.markers, 0);
-	OK(clReleaseCommandQueue(second));
-	OK(clFinish(world.queue));
+	EQUAL(fake.flushes, 1);
+	EQUAL(fake.markers, 1);
+	EQUAL(fake.barriers, 1);
 	CHECK(new_buffer(100) == buffer);
+	use(second, buffer);
+	OK(clFinish(second));
+	EQUAL(fake.hazards, 0);
+	OK(clReleaseMemObject(buffer));
+	OK(clReleaseCommandQueue(second));
+	end_clean();
+}
+
+TEST(before_opencl_1_2_what_cools_is_asked_for_by_a_marker)
+{
+	fake.version = "OpenCL 1.1 fake";
+	begin((struct options){0});
+	cl_command_queue second = new_queue(world.context, 0);
+	cl_mem buffer = new_used(second);
+	EQUAL(release(buffer), GMT_OUTCOME_COOLING);
+	cl_mem other = new_buffer(100);
+	CHECK(other != buffer);
+	EQUAL(fake.markers, 1);
+	fake_complete_all();
+	CHECK(new_buffer(100) == buffer);
+	OK(clReleaseMemObject(buffer));
+	OK(clReleaseMemObject(other));
+	OK(clReleaseCommandQueue(second));
+	end_clean();
 }

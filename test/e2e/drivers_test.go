@@ -1,0 +1,65 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// driver is an OpenCL implementation beside the PoCL that all other tests run on.
+type driver struct {
+	name      string
+	libraries []string // one for each platform
+	env       []string
+}
+
+var (
+	rusticl = driver{"rusticl", []string{"libRusticlOpenCL.so.1"}, []string{"RUSTICL_ENABLE=llvmpipe"}}
+	clover  = driver{"clover", []string{"libMesaOpenCL.so.1"}, []string{"LP_CL=1"}} // OpenCL 1.1
+)
+
+// missing says which of the driver's libraries is not there; "": none.
+func (d *driver) missing() string {
+	for _, library := range d.libraries {
+		if found, _ := filepath.Glob(filepath.Join("/usr/lib/*", filepath.Base(library))); len(found) == 0 {
+			return library
+		}
+	}
+	return ""
+}
+
+// environment names the driver to the loader, whatever is installed.
+func (d *driver) environment(t *testing.T) []string {
+	t.Helper()
+	if library := d.missing(); library != "" {
+		t.Skipf("%s is not there: install mesa-opencl-icd and oclgrind", library)
+	}
+	vendors := t.TempDir()
+	for i, library := range d.libraries {
+		if err := os.WriteFile(filepath.Join(vendors, fmt.Sprintf("%d.icd", i)), []byte(library+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return append([]string{"OCL_ICD_VENDORS=" + vendors}, d.env...)
+}
+
+// A driver of OpenCL 1.1, whose markers and barriers are others, has the hit rate that PoCL has.
+func TestHitsBeforeOpenCL12(t *testing.T) {
+	t.Parallel()
+	env := clover.environment(t)
+	for name, hits := range map[string]uint64{"stencil": 5, "pipeline": 48, "frag": 20} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := command{args: []string{example(name), "6", "1M"}, env: env}
+			bare := run(t, c)
+			here, sum := runUnder(t, "futhark", c)
+			if difference := differs(bare, here); difference != "" {
+				t.Error(difference)
+			}
+			if sum.Hits < hits {
+				t.Errorf("%d hits of %d, want at least %d", sum.Hits, sum.Hits+sum.Misses, hits)
+			}
+		})
+	}
+}
