@@ -16,12 +16,15 @@
 /*
  * The runtime runs Go on GMT_CORE_PROCESSORS threads (intercept/export.go), watches them with one, starts threads with one,
  * starts itself on one, and one sleeps on the mailbox. It asks for more only while threads are on their way from one of
- * these to another: 14 were the most seen, with hundreds of the program's threads at the gate (base/gate.h).
+ * these to another: 14 were the most seen, with hundreds of the program's threads at the gate (base/gate.h). One thread is
+ * the shim's own (pool/budget.h).
  */
 #define THREADS (GMT_CORE_PROCESSORS + 16)
 /* What the program and its driver can still have where a limit is near. */
 #define SPARE 48
 #define FAR 4096u
+/* The core writes to 4 MiB; the rest is for the program and its driver. */
+#define MEMORY ((uint64_t)16 << 20)
 #define SPARE_STACK ((size_t)256 << 10)
 #define GUARD ((size_t)64 << 10)
 _Static_assert(THREADS == 24 && SPARE == 48, "as the user reads below");
@@ -135,6 +138,8 @@ const char *gmt_room_make(void)
 		return "the allocator needs 4 GiB of address space free: ulimit -v allows less";
 	if (!can_map(WRITABLE, PROT_READ | PROT_WRITE))
 		return "the allocator needs 512 MiB of memory to map: ulimit -d or vm.overcommit_memory allows less";
+	if (gmt_groups_leave_memory() < MEMORY)
+		return "the allocator takes 4 MiB of memory and leaves 12 to the program: the control group has less left";
 	if (gmt_groups_leave_threads() < THREADS + SPARE || !make_threads())
 		return "the allocator takes 24 threads and leaves 48 to the program: ulimit -u, the control group or seccomp allows fewer";
 	return NULL;

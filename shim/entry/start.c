@@ -9,6 +9,7 @@
 #include "../base/link.h"
 #include "../base/ring.h"
 #include "../base/signals.h"
+#include "../pool/budget.h"
 #include "../pool/evict.h"
 #include "../pool/frag_stats.h"
 #include "preload.h"
@@ -186,6 +187,9 @@ static void load_core(const char *dir)
 	gmt_signals_block(&mask);
 	gmt_signals_save(&handlers);
 	const char *why = gmt_room_make();
+	pthread_t thread;
+	if (!why)
+		gmt_room_thread(&thread, NULL, gmt_budget_looks, NULL);
 	void *library = !why && path_in(path, sizeof path, dir, GMT_CORE_NAME) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
 	bool ok = library && core_functions(library) &&
 		  gmt_session.core.start(&gmt_session.config, &callbacks, gmt_session.region) == 0;

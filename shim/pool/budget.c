@@ -3,17 +3,28 @@
 #include "budget.h"
 
 #include "../base/groups.h"
+#include "../base/lock.h"
 #include "../base/session.h"
 
-#include <pthread.h>
+#include <linux/close_range.h>
+#include <semaphore.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define LOOK_LEAST ((uint64_t)1 << 20)
+/* How long a create waits for a look, which takes about 0.1 ms. */
+#define PAUSE 20000 /* ns */
+#define PAUSES 100
 
 static _Atomic uint64_t used;
 
 /* What of the driver's memory has room in the host's, and how much more the driver makes until we look again. */
 static _Atomic uint64_t host_most = GMT_NO_LIMIT, unlooked;
 static _Atomic bool host;
+
+static sem_t asked;
+static _Atomic bool looking;
+static _Atomic uint32_t looks;
 
 static bool counts(void)
 {
@@ -58,10 +69,7 @@ void gmt_budget_is_host(void)
  */
 static void look(void)
 {
-	int cancel;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* reading files is where a thread may end */
 	uint64_t machine = gmt_groups_machine_leaves(), left = gmt_groups_leave_memory();
-	pthread_setcancelstate(cancel, NULL);
 	left = machine < left ? machine : left;
 	if (left == GMT_NO_LIMIT)
 		return;
@@ -74,13 +82,37 @@ static void look(void)
 	atomic_store(&unlooked, room > LOOK_LEAST ? room : LOOK_LEAST);
 }
 
+void *gmt_budget_looks(void *unused)
+{
+	if (syscall(SYS_close_range, 0U, ~0U, CLOSE_RANGE_UNSHARE) != 0)
+		return unused;
+	sem_init(&asked, 0, 0);
+	atomic_store(&looking, true);
+	for (;;) {
+		while (sem_wait(&asked) != 0)
+			;
+		look();
+		atomic_fetch_add(&looks, 1);
+	}
+}
+
+static void ask_for_look(void)
+{
+	uint32_t before = atomic_load(&looks);
+	if (!atomic_load(&looking))
+		return;
+	sem_post(&asked);
+	for (int i = 0; i < PAUSES && atomic_load(&looks) == before; i++)
+		gmt_pause(PAUSE);
+}
+
 uint64_t gmt_budget_crowded(uint64_t bytes)
 {
 	if (!atomic_load_explicit(&host, memory_order_relaxed))
 		return 0;
 	uint64_t left = atomic_load(&unlooked);
 	if (left < bytes)
-		look();
+		ask_for_look();
 	else
 		atomic_compare_exchange_strong(&unlooked, &left, left - bytes); /* a look too late now and then does no harm */
 	uint64_t most = atomic_load(&host_most), now = atomic_load(&used);

@@ -18,6 +18,11 @@ void gmt_budget_give(uint64_t bytes);
 uint64_t gmt_budget_lacks(uint64_t bytes);
 /* A device uses the memory of the host. */
 void gmt_budget_is_host(void);
+/*
+ * A thread that looks, when a create asks it to, how much memory is left. It has descriptors of its own: the program may close
+ * all of its threads' at any time. It ends where the kernel cannot give it any (before Linux 5.9): then the pool keeps all.
+ */
+void *gmt_budget_looks(void *unused);
 /* How many bytes should go back before the driver makes bytes more, as the host has no room for both. */
 uint64_t gmt_budget_crowded(uint64_t bytes);
 /* bytes, but no more than the budget. */

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "harness.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -100,6 +101,40 @@ TEST(with_few_threads_left_it_only_watches)
 TEST(without_address_space_it_only_watches)
 {
 	only_watched(refuse_address_space, "address space");
+}
+
+/* Whether a thread has descriptors of its own, and none so far. */
+static bool has_no_descriptors(const char *thread)
+{
+	char path[64];
+	snprintf(path, sizeof path, "/proc/self/task/%.20s/fd", thread);
+	DIR *folder = opendir(path);
+	int entries = 0;
+	while (folder && readdir(folder))
+		entries++;
+	if (folder)
+		closedir(folder);
+	return entries == 2; /* . and .. */
+}
+
+static int threads_without_descriptors(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	int without = 0;
+	CHECK(tasks);
+	for (struct dirent *entry; (entry = readdir(tasks));)
+		without += entry->d_name[0] != '.' && has_no_descriptors(entry->d_name);
+	closedir(tasks);
+	return without;
+}
+
+TEST(looks_at_the_memory_left_take_no_descriptor_of_the_program)
+{
+	begin((struct options){0});
+	for (int i = 0; i < 5000 && threads_without_descriptors() == 0; i++)
+		usleep(1000); /* until it has started */
+	EQUAL(threads_without_descriptors(), 1);
+	end_clean();
 }
 
 TEST(without_data_it_only_watches)

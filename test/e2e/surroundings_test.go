@@ -164,13 +164,23 @@ func groupVersions(t *testing.T, controller string) []string {
 	return []string{"2"}
 }
 
-// Where the control group, or one above it, leaves few threads, the core stays away.
-func TestGroupLeavesFewThreads(t *testing.T) {
-	for _, version := range groupVersions(t, "pids") {
-		here := inNamespace(t, limitedGroups, "pids", "pids.max", "100", "pids.current", "40", version,
-			gpumemtop(), "--headless", "--", example("leak"), "5", "1M")
-		if here.code != 0 || !contains(here.stderr, "no pool in 1 process: the allocator takes 24 threads") {
-			t.Errorf("version %s: %s\n%s", version, here, here.stderr)
+// Where the control group leaves few threads, or little memory, the core stays away.
+func TestGroupLeavesTooLittle(t *testing.T) {
+	for _, c := range []struct {
+		group []string
+		says  string
+	}{
+		{[]string{"pids", "pids.max", "100", "pids.current", "40", "1"}, "takes 24 threads"},
+		{[]string{"pids", "pids.max", "100", "pids.current", "40", "2"}, "takes 24 threads"},
+		{[]string{"memory", "memory.limit_in_bytes", "64000000", "memory.usage_in_bytes", "50000000", "1"}, "takes 4 MiB"},
+		{[]string{"memory", "memory.max", "64000000", "memory.current", "50000000", "2"}, "takes 4 MiB"},
+	} {
+		if !slices.Contains(groupVersions(t, c.group[0]), c.group[5]) {
+			continue
+		}
+		here := inNamespace(t, limitedGroups, append(c.group, gpumemtop(), "--headless", "--", example("leak"), "5", "1M")...)
+		if here.code != 0 || !contains(here.stderr, "no pool in 1 process: the allocator "+c.says) {
+			t.Errorf("%s: %s\n%s", c.group, here, here.stderr)
 		}
 	}
 }
