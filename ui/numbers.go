@@ -207,10 +207,12 @@ func poolLegend(s *stats.Snapshot) []item {
 		free := since(add(t.InUse, t.Cached, t.Cooling), s.Device.Global)
 		items = append(items, item{2, []span{{"·", freeStyle}, {" free ", dim}, {bytesText(free), plain}}})
 	}
-	return append(items,
-		item{3, []span{{"driver creates ", dim}, {count(t.DriverCreates), plain}, {" avoided ", dim}, {count(t.Hits), goodStyle}}},
-		item{4, []span{{"saved " + map[bool]string{false: "≈ ", true: "≤ "}[t.SavedBasis == stats.AtMost], dim}, {duration(t.SavedNS), plain}}},
-		item{5, []span{{"(estimate)", dim}}})
+	items = append(items,
+		item{3, []span{{"driver creates ", dim}, {count(t.DriverCreates), plain}, {" avoided ", dim}, {count(t.Hits), goodStyle}}})
+	if !t.SavedKnown {
+		return append(items, item{4, []span{{"saved ", dim}, {"unknown", plain}}})
+	}
+	return append(items, item{4, []span{{"saved ≈ ", dim}, {duration(t.SavedNS), plain}}}, item{5, []span{{"(estimate)", dim}}})
 }
 
 // drawNumbersOnly draws the numbers line by line, in a terminal too small for panes.

@@ -225,23 +225,18 @@ func (v *view) watchedTiles(peak uint64) []htmlTile {
 	}
 }
 
-// savedSign stands before the time saved.
-func savedSign(b stats.Basis) string {
-	if b == stats.AtMost {
-		return "≤\u202f"
-	}
-	return "≈\u202f"
-}
-
 func (v *view) tiles() []htmlTile {
 	t := &v.s.Totals
-	peak := max(v.a.Peak.InUse, t.PeakInUse)
+	peak, saved := max(v.a.Peak.InUse, t.PeakInUse), "unknown"
+	if t.SavedKnown {
+		saved = "≈\u202f" + durationText(t.SavedNS)
+	}
 	tiles := []htmlTile{
 		{"peak in use", bytesText(peak), "at " + durationText(v.a.Peak.Time) + "; " + bytesText(t.PeakReserved) + " reserved at most"},
 		{"hit rate", rateText(t.HitRate(), t.Hits+t.Misses), "steady " + rateText(t.SteadyHitRate(), t.SteadyRequests) +
 			"; " + things(t.Hits+t.Misses, "request")},
 		{"driver time", durationText(t.DriverNS), things(t.DriverCreates, "create") + ", " + things(t.DriverReleases, "release")},
-		{"time saved", savedSign(t.SavedBasis) + durationText(t.SavedNS), "an estimate: " + things(t.Hits, "driver create") + " avoided"},
+		{"time saved", saved, "an estimate: " + things(t.Hits, "driver create") + " avoided"},
 	}
 	if v.a.Run.Header.Attached {
 		tiles = v.watchedTiles(peak)

@@ -74,13 +74,13 @@ type Summary struct {
 // Saved is an estimate of the time that hits saved, ns.
 type Saved struct {
 	Calls uint64 `json:"driver_calls_ns"` // less the pool's own time
-	Basis string `json:"basis"`           // of that: unknown, at_most, estimated
+	Basis string `json:"basis"`           // of that: unknown, estimated
 	// Touches are first touches: left out where nothing is known of them.
 	Touches *stats.Touches `json:"first_touches,omitempty"`
 }
 
 func savedOf(t *stats.Totals) Saved {
-	s := Saved{Calls: t.SavedNS, Basis: [...]string{"unknown", "at_most", "estimated"}[t.SavedBasis]}
+	s := Saved{Calls: t.SavedNS, Basis: map[bool]string{false: "unknown", true: "estimated"}[t.SavedKnown]}
 	if t.SavedTouches.Hits > 0 {
 		s.Touches = &t.SavedTouches
 	}

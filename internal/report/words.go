@@ -45,11 +45,8 @@ func hitsText(t *stats.Totals) string {
 // driverText says how many creates reached the driver, and how many did not have to.
 func driverText(t *stats.Totals) string {
 	text := fmt.Sprintf("%s, %d avoided", units.Count(t.DriverCreates, "create"), t.Hits)
-	if t.Hits > 0 && t.SavedBasis != stats.Unknown {
-		text += ": " + savedText(t)
-	}
 	if t.Hits > 0 {
-		text += "; " + touchesText(t)
+		text += ": " + savedText(t) + "; " + touchesText(t)
 	}
 	return text
 }
@@ -73,10 +70,10 @@ func touchesText(t *stats.Totals) string {
 // savedText says what hits saved in driver calls.
 func savedText(t *stats.Totals) string {
 	switch {
+	case !t.SavedKnown:
+		return "saving in driver calls unknown (only slow first ones were timed)"
 	case t.SavedNS == 0:
 		return "no saving shown in driver calls (an estimate)"
-	case t.SavedBasis == stats.AtMost:
-		return fmt.Sprintf("at most ~%s saved in driver calls (only slow first ones were timed)", units.Duration(t.SavedNS))
 	}
 	return fmt.Sprintf("~%s saved in driver calls (an estimate)", units.Duration(t.SavedNS))
 }

@@ -170,7 +170,7 @@ func TestTotalsEqualNaiveRecomputation(t *testing.T) {
 
 // forgetEstimates clears what has tests of its own.
 func forgetEstimates(t *Totals) {
-	t.SavedNS, t.SavedBasis, t.SteadyHits, t.SteadyRequests = 0, Unknown, 0, 0
+	t.SavedNS, t.SavedKnown, t.SteadyHits, t.SteadyRequests = 0, false, 0, 0
 	t.CreateP50NS, t.CreateP99NS, t.DriverCreateP50, t.DriverCreateP99 = 0, 0, 0, 0
 }
 

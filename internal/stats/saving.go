@@ -5,16 +5,6 @@ import (
 	"slices"
 )
 
-// Basis says how far a saving can be trusted.
-type Basis uint8
-
-// The kinds of basis.
-const (
-	Unknown   Basis = iota // nothing was timed
-	AtMost                 // only first calls were timed, which are slow: it may be far less
-	Estimated              // from several timed calls
-)
-
 // costs measures what the driver takes to create and release blocks, and counts what the pool spared it.
 type costs struct {
 	creates, releases timings
@@ -28,23 +18,19 @@ func (c *costs) hit(size uint64, duration uint32) {
 }
 
 // saved returns the ns that hits saved in the driver's creates and releases, less the pool's own time: at least 0. It is
-// no more than hits × the largest timed create and release, and a single slow call never decides it, unless the basis is
-// AtMost.
-func (c *costs) saved() (uint64, Basis) {
-	enough, basis := uint64(enoughTimed), Estimated
-	if !c.creates.has(enough) {
-		enough, basis = 1, AtMost
+// no more than hits × the largest timed create and release, and a single slow call never decides it: it is unknown where
+// only first calls were timed.
+func (c *costs) saved() (ns uint64, known bool) {
+	if !c.creates.known() {
+		return 0, false
 	}
-	if !c.creates.has(enough) {
-		return 0, Unknown
-	}
-	create, release := c.creates.typical(enough), c.releases.typical(enough)
+	create, release := c.creates.typical(), c.releases.typical()
 	var total float64
 	for class, hits := range c.hits {
 		// The last releases of a run may give back what the C library kept through all others: no usual one takes so long.
 		total += float64(hits) * (float64(create[class]) + float64(min(create[class], release[class])))
 	}
-	return uint64(max(0, total-float64(c.own))), basis
+	return uint64(max(0, total-float64(c.own))), true
 }
 
 // timings are what one kind of driver call took, by size class (the power of two above the size).
@@ -69,18 +55,18 @@ func (t *timings) add(size uint64, ns uint32) {
 	c.count++
 }
 
-// has reports whether any class has enough figures.
-func (t *timings) has(enough uint64) bool {
-	return slices.ContainsFunc(t[:], func(c timing) bool { return c.count >= enough })
+// known reports whether any class has enough figures.
+func (t *timings) known() bool {
+	return slices.ContainsFunc(t[:], func(c timing) bool { return c.count >= enoughTimed })
 }
 
 // typical returns the ns of a usual call by class: the lower median of the latest, and no more than that of any larger
 // class. A class that has not enough takes the nearest that has, the smaller of two equally near. Without any, all are 0.
-func (t *timings) typical(enough uint64) (ns [65]uint32) {
+func (t *timings) typical() (ns [65]uint32) {
 	var own [65]uint32
 	least := ^uint32(0)
 	for class := len(t) - 1; class >= 0; class-- {
-		if t[class].count >= enough {
+		if t[class].count >= enoughTimed {
 			low, _ := t[class].medians()
 			least = min(least, low)
 			own[class] = least

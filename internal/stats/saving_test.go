@@ -18,21 +18,21 @@ func TestSaved(t *testing.T) {
 		creates, releases, hits []call
 		pool                    uint64 // ns of releases into the pool
 		want                    uint64
-		basis                   Basis
+		known                   bool
 	}{
-		"nothing was timed":               {hits: []call{{1 << 20, 0}}, basis: Unknown},
-		"a time of 0 is none":             {creates: []call{{64, 0}, {64, 0}}, hits: []call{{64, 0}}, basis: Unknown},
-		"only a cold create":              {creates: []call{{64, 8000}}, hits: []call{{64, 10}, {64, 10}}, want: 15980, basis: AtMost},
-		"one cold create":                 {creates: []call{{64, 98_000}, {64, 200}, {64, 300}}, hits: []call{{64, 0}}, want: 300, basis: Estimated},
-		"of two the lower":                {creates: []call{{64, 98_000}, {64, 200}}, hits: []call{{64, 0}}, want: 200, basis: Estimated},
-		"the pool's own time":             {creates: []call{{64, 200}, {64, 200}}, hits: []call{{64, 50}, {64, 30}}, pool: 20, want: 300, basis: Estimated},
-		"the pool takes longer":           {creates: []call{{64, 200}, {64, 200}}, hits: []call{{64, 190}}, pool: 20, want: 0, basis: Estimated},
-		"releases, too":                   {creates: []call{{64, 200}, {64, 200}}, releases: []call{{64, 70}, {64, 90}}, hits: []call{{64, 0}}, want: 270, basis: Estimated},
-		"a single release may be a cold":  {creates: []call{{64, 200}, {64, 200}}, releases: []call{{64, 9000}}, hits: []call{{64, 0}}, want: 200, basis: Estimated},
-		"a release counts as a create":    {creates: []call{{64, 200}, {64, 200}}, releases: []call{{64, 9000}, {64, 9000}}, hits: []call{{64, 0}}, want: 400, basis: Estimated},
-		"the nearest class":               {creates: []call{{1 << 10, 5}, {1 << 10, 5}, {1 << 26, 9}, {1 << 26, 9}}, hits: []call{{1 << 20, 0}}, want: 9, basis: Estimated},
-		"of two equally near the smaller": {creates: []call{{1 << 14, 5}, {1 << 14, 5}, {1 << 26, 9}, {1 << 26, 9}}, hits: []call{{1 << 20, 0}}, want: 5, basis: Estimated},
-		"no dearer than larger sizes":     {creates: []call{{64, 900}, {64, 900}, {1 << 26, 9}, {1 << 26, 9}}, hits: []call{{64, 0}}, want: 9, basis: Estimated},
+		"nothing was timed":               {hits: []call{{1 << 20, 0}}},
+		"a time of 0 is none":             {creates: []call{{64, 0}, {64, 0}}, hits: []call{{64, 0}}},
+		"only a cold create":              {creates: []call{{64, 8000}}, hits: []call{{64, 10}, {64, 10}}, want: 0},
+		"one cold create":                 {creates: []call{{64, 98_000}, {64, 200}, {64, 300}}, hits: []call{{64, 0}}, want: 300, known: true},
+		"of two the lower":                {creates: []call{{64, 98_000}, {64, 200}}, hits: []call{{64, 0}}, want: 200, known: true},
+		"the pool's own time":             {creates: []call{{64, 200}, {64, 200}}, hits: []call{{64, 50}, {64, 30}}, pool: 20, want: 300, known: true},
+		"the pool takes longer":           {creates: []call{{64, 200}, {64, 200}}, hits: []call{{64, 190}}, pool: 20, want: 0, known: true},
+		"releases, too":                   {creates: []call{{64, 200}, {64, 200}}, releases: []call{{64, 70}, {64, 90}}, hits: []call{{64, 0}}, want: 270, known: true},
+		"a single release may be a cold":  {creates: []call{{64, 200}, {64, 200}}, releases: []call{{64, 9000}}, hits: []call{{64, 0}}, want: 200, known: true},
+		"a release counts as a create":    {creates: []call{{64, 200}, {64, 200}}, releases: []call{{64, 9000}, {64, 9000}}, hits: []call{{64, 0}}, want: 400, known: true},
+		"the nearest class":               {creates: []call{{1 << 10, 5}, {1 << 10, 5}, {1 << 26, 9}, {1 << 26, 9}}, hits: []call{{1 << 20, 0}}, want: 9, known: true},
+		"of two equally near the smaller": {creates: []call{{1 << 14, 5}, {1 << 14, 5}, {1 << 26, 9}, {1 << 26, 9}}, hits: []call{{1 << 20, 0}}, want: 5, known: true},
+		"no dearer than larger sizes":     {creates: []call{{64, 900}, {64, 900}, {1 << 26, 9}, {1 << 26, 9}}, hits: []call{{64, 0}}, want: 9, known: true},
 	} {
 		var costs costs
 		for _, x := range c.creates {
@@ -45,8 +45,8 @@ func TestSaved(t *testing.T) {
 			costs.hit(x.size, x.ns)
 		}
 		costs.own += c.pool
-		if got, basis := costs.saved(); got != c.want || basis != c.basis {
-			t.Errorf("%s: %d, %v; want %d, %v", name, got, basis, c.want, c.basis)
+		if got, known := costs.saved(); got != c.want || known != c.known {
+			t.Errorf("%s: %d, %v; want %d, %v", name, got, known, c.want, c.known)
 		}
 	}
 }
@@ -73,8 +73,8 @@ func TestSavedIsBounded(t *testing.T) {
 			hits++
 			c.hit(r.Uint64(), r.Uint32N(100))
 		}
-		if got, basis := c.saved(); got > hits*uint64(largest[0]+min(largest[0], largest[1])) || basis != Estimated {
-			t.Fatalf("%d hits saved %d ns, %v; the slowest usual calls took %v ns", hits, got, basis, largest)
+		if got, known := c.saved(); got > hits*uint64(largest[0]+min(largest[0], largest[1])) || !known {
+			t.Fatalf("%d hits saved %d ns, %v; the slowest usual calls took %v ns", hits, got, known, largest)
 		}
 	}
 }
@@ -94,7 +94,7 @@ func TestSavedByARun(t *testing.T) {
 		s.feed(wire.Event{Kind: wire.KindRelease, Object: id, Outcome: wire.OutcomeCached, Link: 10, Duration: 50})
 		s.hit(id+1, 10, 4096, 4096, 0)
 	}
-	if got := s.Snapshot().Totals; got.SavedNS != 100*(400+200-100-50) || got.SavedBasis != Estimated {
-		t.Errorf("saved %d ns, %v, by %d hits", got.SavedNS, got.SavedBasis, got.Hits)
+	if got := s.Snapshot().Totals; got.SavedNS != 100*(400+200-100-50) || !got.SavedKnown {
+		t.Errorf("saved %d ns, %v, by %d hits", got.SavedNS, got.SavedKnown, got.Hits)
 	}
 }

@@ -111,11 +111,11 @@ type Totals struct {
 	Unpooled        uint64 // creates of memory that are never eligible (images, SVM, USE_HOST_PTR...)
 	DriverCreates   uint64 // that reached the driver and allocated: misses, unpooled buffers, images...
 	DriverReleases  uint64
-	DriverNS        uint64 // spent in those, by all threads together
-	HitNS           uint64 // spent in creates served from the pool, the whole call
-	PoolNS          uint64 // spent in creates that a policy was asked, the whole call, and in the driver's releases
-	SavedNS         uint64 // in the driver's creates and releases, less the pool's own time: an estimate
-	SavedBasis      Basis
+	DriverNS        uint64  // spent in those, by all threads together
+	HitNS           uint64  // spent in creates served from the pool, the whole call
+	PoolNS          uint64  // spent in creates that a policy was asked, the whole call, and in the driver's releases
+	SavedNS         uint64  // in the driver's creates and releases, less the pool's own time: an estimate
+	SavedKnown      bool    // enough of those were timed
 	SavedTouches    Touches // of all processes together
 	BytesRequested  uint64  // sum of poolable requests
 	BytesAllocated  uint64  // sum of blocks the driver created

@@ -116,7 +116,7 @@ func (l *ledger) totals() Totals {
 	t.Slabs, t.SlabBytes, t.SlabFree = heap.Amount(l.Slabs), heap.Amount(l.SlabBytes), heap.Amount(l.Room)
 	t.LiveBuffers, t.CachedBlocks = heap.Amount(l.Live), heap.Amount(l.CachedBlocks)
 	t.SteadyHits, t.SteadyRequests = l.steady.Later()
-	t.SavedNS, t.SavedBasis = l.costs.saved()
+	t.SavedNS, t.SavedKnown = l.costs.saved()
 	t.CreateP50NS, t.CreateP99NS = l.calls.Percentile(0.5), l.calls.Percentile(0.99)
 	t.DriverCreateP50, t.DriverCreateP99 = l.driver.Percentile(0.5), l.driver.Percentile(0.99)
 	return t
