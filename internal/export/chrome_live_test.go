@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/chromelint"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/exportrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -179,7 +180,7 @@ func TestLiveHoldsBackSoMuch(t *testing.T) {
 // model's.
 func TestLiveRandom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		records := (&world{t: rt}).run()
+		records := run(rt)
 		var d disk
 		l := startLive(rt, &d)
 		for i := range records {
@@ -301,7 +302,7 @@ func FuzzLive(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, every uint8) {
 		var d disk
 		l := startLive(t, &d)
-		for i, r := range records(data) {
+		for i, r := range exportrun.Nonsense(data) {
 			if err := l.Append(&r); err != nil {
 				t.Fatal(err)
 			}

@@ -2,14 +2,12 @@ package export
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,143 +18,20 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	part "codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/chromelint"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/exportrun"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// world draws runs as a correct target would record them: every object released at most once, blocks handed out only
-// when they are free.
-type world struct {
-	t       *rapid.T
-	now     uint64
-	objects uint64
-	held    [2][]heldObject // by process
-	free    [2][]heldBlock
-	slabs   [2][]*heldSlab
-	parts   [2][]heldPart
-	records []wire.Record
-}
-
-type heldObject struct {
-	number uint64
-	block  heldBlock // number 0: not pooled
-	sub    bool
-}
-
-type heldBlock struct {
-	number, size uint64
-	cooling      bool
-}
-
-func (w *world) add(process int, kind wire.Kind, set func(*wire.Record)) {
-	w.now += rapid.Uint64Range(0, 3000).Draw(w.t, "gap")
-	r := wire.Record{Process: uint32(process + 1), Thread: uint32(rapid.IntRange(100, 102).Draw(w.t, "thread"))}
-	r.Time, r.Kind, r.Duration = w.now, kind, uint32(rapid.IntRange(0, 5000).Draw(w.t, "duration"))
-	set(&r)
-	w.records = append(w.records, r)
-}
-
-func (w *world) create(process int) {
-	w.objects++
-	o := heldObject{number: w.objects}
-	bytes := rapid.Uint64Range(1, 1<<20).Draw(w.t, "bytes")
-	free := w.free[process]
-	var outcome wire.Outcome
-	switch rapid.IntRange(0, 4).Draw(w.t, "create") {
-	case 0:
-		outcome = wire.OutcomeDriver
-	case 1:
-		o.sub = true
-	case 2, 3:
-		if len(free) > 0 {
-			i := rapid.IntRange(0, len(free)-1).Draw(w.t, "block")
-			o.block, outcome = free[i], wire.OutcomeHit
-			w.free[process] = slices.Delete(free, i, i+1)
-			break
-		}
-		fallthrough
-	default:
-		o.block, outcome = heldBlock{number: w.objects, size: bytes}, wire.OutcomeMiss
-	}
-	w.add(process, wire.KindCreate, func(r *wire.Record) {
-		r.Object, r.Link, r.Outcome, r.Tag = o.number, o.block.number, outcome, uint32(rapid.IntRange(0, 3).Draw(w.t, "tag"))
-		r.Granted, r.Size = bytes, bytes
-		if o.block.number != 0 {
-			r.Granted = o.block.size
-		}
-		if o.sub {
-			r.Op = uint8(wire.MemorySubBuffer)
-		}
-	})
-	w.held[process] = append(w.held[process], o)
-}
-
-func (w *world) release(process int) {
-	held := w.held[process]
-	if len(held) == 0 {
-		return
-	}
-	i := rapid.IntRange(0, len(held)-1).Draw(w.t, "object")
-	o := held[i]
-	w.held[process] = slices.Delete(held, i, i+1)
-	outcome := wire.OutcomeDriver
-	if o.block.number != 0 {
-		outcome = rapid.SampledFrom([]wire.Outcome{wire.OutcomeCached, wire.OutcomeCooling, wire.OutcomeRefused}).Draw(w.t, "outcome")
-	}
-	w.add(process, wire.KindRelease, func(r *wire.Record) { r.Object, r.Link, r.Outcome = o.number, o.block.number, outcome })
-	o.block.cooling = outcome == wire.OutcomeCooling
-	switch outcome {
-	case wire.OutcomeRefused:
-		w.add(process, wire.KindEvict, func(r *wire.Record) { r.Link, r.Granted = o.block.number, o.block.size })
-	case wire.OutcomeCached, wire.OutcomeCooling:
-		w.free[process] = append(w.free[process], o.block)
-	}
-}
-
-// settle lets something happen to a free block.
-func (w *world) settle(process int) {
-	free := w.free[process]
-	if len(free) == 0 {
-		return
-	}
-	i := rapid.IntRange(0, len(free)-1).Draw(w.t, "block")
-	b := &free[i]
-	if b.cooling {
-		b.cooling = false
-		w.add(process, wire.KindCooled, func(r *wire.Record) { r.Link, r.Granted = b.number, b.size })
-		return
-	}
-	w.add(process, wire.KindEvict, func(r *wire.Record) { r.Link, r.Granted = b.number, b.size })
-	w.free[process] = slices.Delete(free, i, i+1)
-}
-
-func (w *world) run() []wire.Record {
-	w.now = origin
-	for range rapid.IntRange(0, 60).Draw(w.t, "steps") {
-		process := rapid.IntRange(0, 1).Draw(w.t, "process")
-		switch rapid.IntRange(0, 8).Draw(w.t, "step") {
-		case 6:
-			w.createPart(process)
-		case 7:
-			w.endPart(process)
-		case 8:
-			w.evictSlab(process)
-		case 0, 1:
-			w.create(process)
-		case 2, 3:
-			w.release(process)
-		case 4:
-			w.settle(process)
-		default:
-			w.add(process, wire.KindSync, func(*wire.Record) {})
-		}
-	}
-	return w.records
+// run draws what a trace can show whole.
+func run(t *rapid.T) []wire.Record {
+	return randomrun.Draw(t, randomrun.Options{SlabsCool: true, Exits: randomrun.Never, NoReferences: true, NoOvertaking: true})
 }
 
 // TestChromeRandom holds the trace of any run to the rules, and its figures to the model's.
 func TestChromeRandom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		records := (&world{t: rt}).run()
+		records := run(rt)
 		var b bytes.Buffer
 		if _, err := Chrome(&b, &tape{records: records}, Facts{ClockNS: origin}, ChromeOptions{CountersEvery: 1000}); err != nil {
 			rt.Fatal(err)
@@ -179,7 +54,7 @@ func TestChromeRandom(t *testing.T) {
 // TestChromeRandomOptions holds it to the rules whatever is left out.
 func TestChromeRandomOptions(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		records := (&world{t: rt}).run()
+		records := run(rt)
 		opts := ChromeOptions{
 			MaxEvents:   rapid.Uint64Range(0, 100).Draw(rt, "most"),
 			NoLifetimes: rapid.Bool().Draw(rt, "none"),
@@ -204,27 +79,12 @@ func TestChromeRandomOptions(t *testing.T) {
 	})
 }
 
-// records makes anything at all from bytes.
-func records(data []byte) []wire.Record {
-	var list []wire.Record
-	for len(data) >= 40 {
-		at := func(i int) uint64 { return binary.LittleEndian.Uint64(data[i:]) }
-		r := wire.Record{Process: uint32(data[0] % 4), Thread: uint32(data[1] % 4)}
-		r.Kind, r.Op, r.Outcome, r.Reason, r.Flags = wire.Kind(data[2]%24), data[3]%16, wire.Outcome(data[4]%10), data[5], data[6]
-		r.Tag, r.Time, r.Duration = uint32(data[7]%8), at(8), uint32(at(16))
-		r.Object, r.Link, r.Size, r.Granted = at(16)%8, at(24)%8, at(24), at(32)
-		r.Status, r.Payload = int16(data[6]), data[8:40]
-		list, data = append(list, r), data[40:]
-	}
-	return list
-}
-
 // FuzzChrome gives it nonsense: the result is JSON without anything that the importer dies of.
 func FuzzChrome(f *testing.F) {
 	f.Add([]byte(strings.Repeat("0123456789abcdefghijklmnopqrstuvwxyz\x0a\x01\xff\x7f", 8)), uint64(0), uint64(0))
 	f.Add(bytes.Repeat([]byte{1, 1, 10, 0, 2, 0, 0, 1, 5, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 9}, 16), uint64(1), uint64(3))
 	f.Fuzz(func(t *testing.T, data []byte, since, most uint64) {
-		list := records(data)
+		list := exportrun.Nonsense(data)
 		var b bytes.Buffer
 		if _, err := Chrome(&b, &tape{records: list}, Facts{Program: string(data), Since: time.Duration(since)}, ChromeOptions{MaxEvents: most, Flows: most%2 > 0}); err != nil {
 			t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
-	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/heaprun"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -60,7 +60,7 @@ func TestEverythingEndsOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := &ledger{open: map[string]bool{}}
 		h := heap.New(heap.Options{}, l)
-		for _, r := range heaprun.Run(t) {
+		for _, r := range randomrun.Draw(t, randomrun.Options{}) {
 			h.Apply(&r)
 			var inUse int64
 			for _, p := range h.Processes() {

@@ -5,13 +5,12 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
-	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randrun"
 )
 
 // BenchmarkRun plays a tape through every policy. GPUMEMTOP_RECORDING names a recording to play instead of the
 // synthetic one.
 func BenchmarkRun(b *testing.B) {
-	loaded, err := Load(labtest.Recorded(b, randrun.Sites(1_000_000, 40, 64)))
+	loaded, err := Load(labtest.Recorded(b, labtest.Sites(1_000_000, 40, 64)))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -30,7 +29,7 @@ func BenchmarkRun(b *testing.B) {
 
 // BenchmarkSimulation takes records as they come.
 func BenchmarkSimulation(b *testing.B) {
-	src := randrun.Sites(1_000_000, 40, 64)
+	src := labtest.Sites(1_000_000, 40, 64)
 	for b.Loop() {
 		if err := src.Rewind(); err != nil {
 			b.Fatal(err)

@@ -20,7 +20,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
-	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/exportrun"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/curve"
 )
@@ -194,7 +194,7 @@ func TestJSONKeys(t *testing.T) {
 	if err := json.Unmarshal(got["leaks"], &leaks); err != nil || len(leaks) != 2 || leaks[0].Oldest != 50_000 {
 		t.Errorf("%v: %+v", err, leaks)
 	}
-	empty, err := analysis.New(&exportrun.Tape{}, analysis.Options{})
+	empty, err := analysis.New(&randomrun.Tape{}, analysis.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

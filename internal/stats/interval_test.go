@@ -12,10 +12,7 @@ import (
 // TestInterval compares intervals of random lengths with what the ledgers say after every event.
 func TestInterval(t *testing.T) {
 	for seed := range uint64(20) {
-		s := &simulator{Rand: rand.New(rand.NewPCG(seed, 1)), next: 1}
-		for range 1000 {
-			s.step()
-		}
+		records := simulate(seed, 1000)
 		m, rng := New(Options{}), rand.New(rand.NewPCG(seed, 3))
 		var most recording.Summary // its gauges; counts are those at the interval's beginning
 		look := func() recording.Summary {
@@ -25,8 +22,8 @@ func TestInterval(t *testing.T) {
 				Hits: c.Hits, Misses: c.Misses, Creates: c.Creates, Releases: c.Releases, Lost: m.lost,
 			}
 		}
-		for i := range s.records {
-			m.Apply(&s.records[i])
+		for i := range records {
+			m.Apply(&records[i])
 			if now := look(); now.InUse > most.InUse {
 				most.InUse, most.Cached, most.Cooling = now.InUse, now.Cached, now.Cooling
 			}
@@ -48,7 +45,8 @@ func TestInterval(t *testing.T) {
 				sum.Hits, sum.Misses = sum.Hits+own.Hits, sum.Misses+own.Misses
 				sum.Creates, sum.Releases = sum.Creates+own.Creates, sum.Releases+own.Releases
 			}
-			if sum.InUse, sum.Cached, sum.Cooling = got.InUse, got.Cached, got.Cooling; sum != got {
+			sum.InUse, sum.Cached, sum.Cooling, sum.Lost = got.InUse, got.Cached, got.Cooling, got.Lost
+			if sum != got {
 				t.Fatalf("seed %d, event %d: %+v in the processes, %+v in all", seed, i, sum, got)
 			}
 			most = now

@@ -1,69 +1,89 @@
 package stats
 
-import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
+import (
+	"math"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
 
 // naive computes totals from the events alone, in the plainest way: after each event it adds everything up again.
 type naive struct {
 	totals Totals
-	held   map[uint64]wire.Event // by object, the create
-	free   map[uint64]wire.Event // by block, with the size in Size and the state in Outcome
-	slabs  map[uint64]uint64     // sizes
-	parts  map[uint64]uint64     // sizes of those in use or cooling
-	gauge  wire.Event
+	held   map[owned]wire.Event // by object, the create
+	pinned map[owned]bool       // objects that are released, but hold their memory
+	free   map[owned]wire.Event // by block, with the size in Size and the state in Outcome
+	slabs  map[owned]uint64     // sizes
+	parts  map[owned]uint64     // sizes of those in use or cooling
+	gauges map[uint32]wire.Event
 }
 
-func (n *naive) apply(e *wire.Event) {
-	t := &n.totals
+// owned is a number of a process.
+type owned struct {
+	process uint32
+	number  uint64
+}
+
+func newNaive() *naive {
+	return &naive{
+		held: map[owned]wire.Event{}, pinned: map[owned]bool{}, free: map[owned]wire.Event{}, slabs: map[owned]uint64{}, parts: map[owned]uint64{},
+		gauges: map[uint32]wire.Event{},
+	}
+}
+
+func (n *naive) apply(r *wire.Record) {
+	t, e, link := &n.totals, &r.Event, owned{r.Process, r.Link}
 	switch e.Kind {
 	case wire.KindCreate:
-		n.create(e)
+		n.create(r)
 	case wire.KindRelease:
 		if e.Granted == 0 {
-			n.release(e)
+			n.release(r)
 		}
 	case wire.KindSlab:
 		if e.Status == 0 {
-			n.slabs[e.Link] = e.Granted
+			n.slabs[link] = e.Granted
 			t.DriverCreates++
 			t.DriverNS += uint64(e.Cost)
 			t.BytesAllocated += e.Granted
 		}
 	case wire.KindGauge:
-		n.gauge = *e
+		n.gauges[r.Process] = *e
 	case wire.KindCooled:
 		if e.Flags&wire.FlagSubAlloc != 0 {
-			delete(n.free, e.Link)
-			delete(n.parts, e.Link)
+			delete(n.free, link)
+			delete(n.parts, link)
 			break
 		}
-		block := n.free[e.Link]
+		block := n.free[link]
 		block.Outcome = wire.OutcomeCached
-		n.free[e.Link] = block
+		n.free[link] = block
 	case wire.KindEvict:
-		delete(n.free, e.Link)
-		delete(n.slabs, e.Link)
+		delete(n.free, link)
+		delete(n.slabs, link)
 		t.DriverReleases++
 		t.DriverNS += uint64(e.Cost)
 		t.PoolNS += uint64(e.Cost)
 		t.Evictions[reason(e.Reason)]++
 	case wire.KindUse:
 		t.Uses++
+	case wire.KindSync:
+		t.Syncs++
 	default:
 	}
 	n.add(e.Time)
 }
 
-func (n *naive) create(e *wire.Event) {
-	t := &n.totals
+func (n *naive) create(r *wire.Record) {
+	t, e, link := &n.totals, &r.Event, owned{r.Process, r.Link}
 	if e.Outcome == wire.OutcomeFailed {
 		t.Failures++
 		return
 	}
 	t.Creates++
-	n.held[e.Object] = *e
+	n.held[owned{r.Process, e.Object}] = *e
 	part := e.Flags&wire.FlagSubAlloc != 0
 	if part {
-		n.parts[e.Link] = e.Granted
+		n.parts[link] = e.Granted
 	}
 	sub := wire.Memory(e.Op) == wire.MemorySubBuffer
 	switch {
@@ -72,7 +92,7 @@ func (n *naive) create(e *wire.Event) {
 		t.HitNS += uint64(e.Duration)
 		t.PoolNS += uint64(e.Duration)
 		t.BytesRequested += e.Size
-		delete(n.free, e.Link)
+		delete(n.free, link)
 		return
 	case e.Outcome == wire.OutcomeMiss:
 		t.Misses++
@@ -92,21 +112,29 @@ func (n *naive) create(e *wire.Event) {
 	}
 }
 
-func (n *naive) release(e *wire.Event) {
-	t := &n.totals
-	created := n.held[e.Object]
-	delete(n.held, e.Object)
-	t.Releases++
-	if e.Flags&wire.FlagWouldRace != 0 && e.Outcome == wire.OutcomeCooling {
-		t.HazardsAvoided++
+func (n *naive) release(r *wire.Record) {
+	t, e, object := &n.totals, &r.Event, owned{r.Process, r.Object}
+	if !n.pinned[object] {
+		t.Releases++
+		if e.Flags&wire.FlagWouldRace != 0 && e.Outcome == wire.OutcomeCooling {
+			t.HazardsAvoided++
+		}
 	}
+	if e.Outcome == wire.OutcomePinned {
+		n.pinned[object] = true
+		return
+	}
+	created := n.held[object]
+	link := owned{r.Process, created.Link}
+	delete(n.held, object)
+	delete(n.pinned, object)
 	switch e.Outcome {
 	case wire.OutcomeCached, wire.OutcomeCooling:
 		if e.Flags&wire.FlagSubAlloc != 0 && e.Outcome == wire.OutcomeCached {
-			delete(n.parts, created.Link)
+			delete(n.parts, link)
 			break
 		}
-		n.free[created.Link] = wire.Event{Size: created.Granted, Outcome: e.Outcome}
+		n.free[link] = wire.Event{Size: created.Granted, Outcome: e.Outcome}
 	case wire.OutcomeDriver:
 		if wire.Memory(created.Op) != wire.MemorySubBuffer {
 			t.DriverReleases++
@@ -138,11 +166,43 @@ func (n *naive) add(time uint64) {
 		t.Squares += float64(e.Size * e.Size)
 	}
 	n.addSlabs()
-	t.LiveBuffers = uint64(len(n.held))
+	t.LiveBuffers = uint64(len(n.held) - len(n.pinned))
 	if t.InUse > t.PeakInUse {
 		t.PeakInUse, t.PeakInUseTime = t.InUse, time
 	}
 	t.PeakReserved = max(t.PeakReserved, t.Reserved())
 	t.PeakRequested, t.PeakCached, t.PeakCooling = max(t.PeakRequested, t.Requested), max(t.PeakCached, t.Cached), max(t.PeakCooling, t.Cooling)
 	t.PeakSlabs = max(t.PeakSlabs, t.Slabs)
+}
+
+// addSlabs adds what is free in the slabs of each process. The last GAUGE may be some events old.
+func (n *naive) addSlabs() {
+	n.totals.Slabs, n.totals.SlabBytes, n.totals.SlabFree = uint64(len(n.slabs)), 0, 0
+	free := map[uint32]uint64{}
+	for slab, size := range n.slabs {
+		n.totals.SlabBytes += size
+		free[slab.process] += size
+	}
+	for part, size := range n.parts {
+		free[part.process] -= size
+	}
+	for process, bytes := range free {
+		if bytes > 0 {
+			n.addFree(bytes, n.gauges[process])
+		}
+	}
+}
+
+func (n *naive) addFree(bytes uint64, gauge wire.Event) {
+	t := &n.totals
+	t.SlabFree += bytes
+	t.Cached += bytes
+	largest, ranges, squares := gauge.Size, gauge.Object, math.Float64frombits(gauge.Link)
+	if ranges == 0 {
+		largest, ranges, squares = bytes, 1, float64(bytes*bytes)
+	}
+	largest = min(largest, bytes)
+	t.CachedBlocks += ranges
+	t.LargestCached = max(t.LargestCached, largest)
+	t.Squares += min(squares, float64(largest*bytes))
 }

@@ -1,159 +1,31 @@
 package stats
 
 import (
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// simulator writes random streams that a correct target could have written.
-type simulator struct {
-	*rand.Rand
-	next    uint64 // number of objects and blocks, shared by all processes for simplicity
-	live    []wire.Record
-	free    []wire.Record // releases whose block is cached or cooling
-	records []wire.Record
-	time    uint64
-	slabs   []*simulatedSlab
-	parts   []simulatedPart
-}
-
-func (s *simulator) emit(r wire.Record) wire.Record {
-	s.time += s.Uint64N(2_000_000)
-	r.Time = s.time
-	s.records = append(s.records, r)
-	return r
-}
-
-func (s *simulator) step() {
-	switch n := s.IntN(28); {
-	case n >= 20:
-		s.partStep()
-	case n < 6:
-		s.create()
-	case n < 9:
-		s.hit()
-	case n < 15:
-		s.release()
-	case n < 17:
-		s.settleBlock()
-	case n < 18 && len(s.live) > 0:
-		r := s.live[s.IntN(len(s.live))]
-		s.emit(wire.Record{Event: wire.Event{Kind: wire.KindUse, Object: r.Object}, Process: r.Process})
-	case n < 19:
-		s.emit(wire.Record{
-			Event:   wire.Event{Kind: wire.KindCreate, Outcome: wire.OutcomeFailed, Duration: 5, Status: -4, Size: 1 << 40},
-			Process: 1,
-		})
-	}
-}
-
-func (s *simulator) create() {
-	s.next++
-	size := s.Uint64N(1000) + 1
-	e := wire.Event{
-		Kind: wire.KindCreate, Outcome: wire.OutcomeMiss, Reason: uint8(s.IntN(10)), Tag: s.Uint32N(5),
-		Duration: s.Uint32N(10_000), Cost: s.Uint32N(5000),
-		Object: s.next, Link: s.next, Size: size, Granted: size + s.Uint64N(50),
-	}
-	if s.IntN(4) == 0 {
-		e.Outcome, e.Link, e.Op = wire.OutcomeDriver, 0, uint8(s.IntN(3))
-		if wire.Memory(e.Op) == wire.MemorySubBuffer {
-			e.Link = 1
-		}
-	}
-	s.live = append(s.live, s.emit(wire.Record{Event: e, Process: 1 + s.Uint32N(2)}))
-}
-
-func (s *simulator) hit() {
-	if len(s.free) == 0 {
-		return
-	}
-	r := s.takeFree(s.IntN(len(s.free)))
-	s.next++
-	e := wire.Event{
-		Kind: wire.KindCreate, Outcome: wire.OutcomeHit, Tag: s.Uint32N(5), Duration: s.Uint32N(1000),
-		Object: s.next, Link: r.Link, Size: s.Uint64N(r.Size) + 1, Granted: r.Size,
-	}
-	s.live = append(s.live, s.emit(wire.Record{Event: e, Process: r.Process}))
-}
-
-func (s *simulator) takeFree(i int) wire.Record {
-	r := s.free[i]
-	s.free[i] = s.free[len(s.free)-1]
-	s.free = s.free[:len(s.free)-1]
-	return r
-}
-
-// release lets an object go. The releases kept in free carry their block's size in Size.
-func (s *simulator) release() {
-	if len(s.live) == 0 {
-		return
-	}
-	i := s.IntN(len(s.live))
-	created := s.live[i]
-	e := wire.Event{Kind: wire.KindRelease, Object: created.Object, Link: created.Link, Cost: s.Uint32N(100)}
-	if s.IntN(5) == 0 {
-		e.Granted = 1
-		s.emit(wire.Record{Event: e, Process: created.Process})
-		return
-	}
-	s.live[i] = s.live[len(s.live)-1]
-	s.live = s.live[:len(s.live)-1]
-	if created.Outcome != wire.OutcomeDriver {
-		e.Outcome = []wire.Outcome{wire.OutcomeCached, wire.OutcomeCooling, wire.OutcomeRefused}[s.IntN(3)]
-	}
-	if s.IntN(3) == 0 {
-		e.Flags = wire.FlagWouldRace
-	}
-	r := s.emit(wire.Record{Event: e, Process: created.Process})
-	r.Size = created.Granted
-	switch e.Outcome {
-	case wire.OutcomeRefused:
-		s.evict(r)
-	case wire.OutcomeCached, wire.OutcomeCooling:
-		s.free = append(s.free, r)
-	default:
-	}
-}
-
-// settleBlock lets a cooling block become free, or evicts one.
-func (s *simulator) settleBlock() {
-	if len(s.free) == 0 {
-		return
-	}
-	i := s.IntN(len(s.free))
-	if r := &s.free[i]; r.Outcome == wire.OutcomeCooling {
-		r.Outcome = wire.OutcomeCached
-		s.emit(wire.Record{Event: wire.Event{Kind: wire.KindCooled, Link: r.Link, Granted: r.Size}, Process: r.Process})
-		return
-	}
-	s.evict(s.takeFree(i))
-}
-
-func (s *simulator) evict(r wire.Record) {
-	s.emit(wire.Record{
-		Event:   wire.Event{Kind: wire.KindEvict, Link: r.Link, Granted: r.Size, Reason: uint8(s.IntN(12)), Cost: 7},
-		Process: r.Process,
+// simulate makes a run of two processes that do not end.
+func simulate(seed uint64, steps int) []wire.Record {
+	return randomrun.Make(seed, randomrun.Options{
+		Steps: steps, Gap: 2_000_000, Exits: randomrun.Never, NoOvertaking: true, Names: []string{"f\ta.c\t1\tx", "g\ta.c\t2\tx", ""},
 	})
 }
 
 func TestTotalsEqualNaiveRecomputation(t *testing.T) {
 	for seed := range uint64(20) {
-		s := &simulator{Rand: rand.New(rand.NewPCG(seed, 1)), next: 1}
-		for range 1000 {
-			s.step()
-		}
+		records := simulate(seed, 1000)
 		m, n := New(Options{}), newNaive()
-		for i := range s.records {
-			m.Apply(&s.records[i])
-			n.apply(&s.records[i].Event)
-			if i%97 == 0 || i == len(s.records)-1 {
+		for i := range records {
+			m.Apply(&records[i])
+			n.apply(&records[i])
+			if i%97 == 0 || i == len(records)-1 {
 				snapshot := m.Snapshot()
 				got := snapshot.Totals
 				forgetEstimates(&got)
@@ -202,28 +74,26 @@ func checkConsistent(t *testing.T, s *Snapshot) {
 }
 
 func TestOldSnapshotsDoNotChange(t *testing.T) {
-	s := &simulator{Rand: rand.New(rand.NewPCG(42, 1)), next: 1}
-	for range 4000 {
-		s.step()
-	}
+	records := simulate(42, 4000)
 	m := New(Options{Limits: []Limit{{Name: "max_cached_bytes"}}})
 	type pair struct{ kept, copied *Snapshot }
 	var pairs []pair
 	site := wire.Record{Event: wire.Event{Kind: wire.KindSite}, Process: 1, Payload: []byte("f\ta.c\t1\tx")}
-	for i := range s.records {
-		m.Apply(&s.records[i])
+	for i := range records {
+		m.Apply(&records[i])
 		if i%200 == 0 {
 			pairs = append(pairs, pair{m.Snapshot(), deepCopy(m.Snapshot())})
-			site.Time, site.Tag = s.records[i].Time, uint32(i/200)
+			site.Time, site.Tag = records[i].Time, uint32(i/200)
 			m.Apply(&site)
 			m.LimitWanted("max_cached_bytes", strconv.Itoa(i), uint64(i))
-			m.Apply(&wire.Record{Event: wire.Event{Kind: wire.KindDiag, Time: s.records[i].Time}, Process: 1})
-			mistake := wire.Event{Kind: wire.KindDiag, Op: uint8(wire.DiagStaleRead), Time: s.records[i].Time, Tag: uint32(i / 200 % 7)}
+			m.Apply(&wire.Record{Event: wire.Event{Kind: wire.KindDiag, Time: records[i].Time}, Process: 1})
+			mistake := wire.Event{Kind: wire.KindDiag, Op: uint8(wire.DiagStaleRead), Time: records[i].Time, Tag: uint32(i / 200 % 7)}
 			m.Apply(&wire.Record{Event: mistake, Process: 1})
 		}
 	}
-	m.ProcessEnded(1, 0, 0, s.time)
-	m.Tick(s.time + 1<<40)
+	end := records[len(records)-1].Time
+	m.ProcessEnded(1, 0, 0, end)
+	m.Tick(end + 1<<40)
 	m.Snapshot()
 	for i, p := range pairs {
 		if diff := cmp.Diff(p.copied, p.kept); diff != "" {

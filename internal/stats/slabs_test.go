@@ -12,134 +12,6 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-type simulatedSlab struct{ number, size, free uint64 }
-
-type simulatedPart struct {
-	created wire.Event
-	slab    *simulatedSlab
-	cools   bool
-}
-
-// partStep does something with slabs; all of them are the first process's.
-func (s *simulator) partStep() {
-	switch n := s.IntN(8); {
-	case n < 3:
-		s.createPart()
-	case n < 6 && len(s.parts) > 0:
-		s.endPart(s.IntN(len(s.parts)))
-	case n == 6:
-		s.emitSlab(wire.Event{Kind: wire.KindSlab, Link: s.next, Status: -4, Granted: 1 << 30, Cost: 77})
-	default:
-		s.evictSlab()
-	}
-	s.gauge()
-}
-
-func (s *simulator) emitSlab(e wire.Event) { s.emit(wire.Record{Event: e, Process: 1}) }
-
-func (s *simulator) createPart() {
-	size := s.Uint64N(300) + 1
-	e := wire.Event{
-		Kind: wire.KindCreate, Flags: wire.FlagSubAlloc, Outcome: wire.OutcomeHit, Size: size, Granted: size + s.Uint64N(20),
-		Tag: s.Uint32N(5), Scope: uint16(s.IntN(3)), Access: 1, Cost: s.Uint32N(100),
-	}
-	var from *simulatedSlab
-	for _, slab := range s.slabs {
-		if slab.free >= e.Granted {
-			from = slab
-		}
-	}
-	if from == nil {
-		s.next++
-		from = &simulatedSlab{s.next, 4096, 4096}
-		s.slabs = append(s.slabs, from)
-		s.emitSlab(wire.Event{Kind: wire.KindSlab, Link: from.number, Granted: from.size, Cost: 900})
-		e.Outcome, e.Reason = wire.OutcomeMiss, uint8(wire.MissCold)
-	}
-	s.next++
-	e.Object, e.Link = s.next, s.next
-	from.free -= e.Granted
-	s.emitSlab(e)
-	s.parts = append(s.parts, simulatedPart{created: e, slab: from})
-}
-
-// endPart releases a part, or cools it when that has been done.
-func (s *simulator) endPart(i int) {
-	part := &s.parts[i]
-	e := wire.Event{Kind: wire.KindRelease, Flags: wire.FlagSubAlloc, Outcome: wire.OutcomeCached, Link: part.created.Link}
-	if part.cools {
-		e.Kind, e.Granted, e.Outcome = wire.KindCooled, part.created.Granted, 0
-	} else {
-		e.Object = part.created.Object
-		if part.cools = s.IntN(2) == 0; part.cools {
-			e.Outcome = wire.OutcomeCooling
-			s.emitSlab(e)
-			return
-		}
-	}
-	s.emitSlab(e)
-	part.slab.free += part.created.Granted
-	s.parts[i] = s.parts[len(s.parts)-1]
-	s.parts = s.parts[:len(s.parts)-1]
-}
-
-func (s *simulator) evictSlab() {
-	for i, slab := range s.slabs {
-		if slab.free == slab.size {
-			s.emitSlab(wire.Event{Kind: wire.KindEvict, Link: slab.number, Granted: slab.size, Reason: 6, Cost: 9})
-			s.slabs = append(s.slabs[:i], s.slabs[i+1:]...)
-			return
-		}
-	}
-}
-
-// gauge reports one free range in each slab.
-func (s *simulator) gauge() {
-	e := wire.Event{Kind: wire.KindGauge}
-	var squares float64
-	for _, slab := range s.slabs {
-		if slab.free > 0 {
-			e.Granted += slab.free
-			e.Size = max(e.Size, slab.free)
-			e.Object++
-			squares += float64(slab.free * slab.free)
-		}
-	}
-	e.Link = math.Float64bits(squares)
-	s.emitSlab(e)
-}
-
-func newNaive() *naive {
-	return &naive{
-		held: map[uint64]wire.Event{}, free: map[uint64]wire.Event{}, slabs: map[uint64]uint64{}, parts: map[uint64]uint64{},
-	}
-}
-
-// addSlabs adds what is free in slabs. The last GAUGE may be some events old.
-func (n *naive) addSlabs() {
-	t := &n.totals
-	t.Slabs, t.SlabBytes, t.SlabFree = uint64(len(n.slabs)), 0, 0
-	for _, size := range n.slabs {
-		t.SlabBytes += size
-	}
-	t.SlabFree = t.SlabBytes
-	for _, size := range n.parts {
-		t.SlabFree -= size
-	}
-	t.Cached += t.SlabFree
-	largest, ranges, squares := n.gauge.Size, n.gauge.Object, math.Float64frombits(n.gauge.Link)
-	switch {
-	case t.SlabFree == 0:
-		return
-	case ranges == 0:
-		largest, ranges, squares = t.SlabFree, 1, float64(t.SlabFree*t.SlabFree)
-	}
-	largest = min(largest, t.SlabFree)
-	t.CachedBlocks += ranges
-	t.LargestCached = max(t.LargestCached, largest)
-	t.Squares += min(squares, float64(largest*t.SlabFree))
-}
-
 func (s *stream) slab(number, size uint64) {
 	s.feed(wire.Event{Kind: wire.KindSlab, Link: number, Granted: size, Cost: 700, Duration: 700})
 }
@@ -320,26 +192,24 @@ func TestSlabsOfAProcessThatEnded(t *testing.T) {
 // known of objects and blocks.
 func TestBooksSurviveDisorder(t *testing.T) {
 	for seed := range uint64(12) {
-		s := &simulator{Rand: rand.New(rand.NewPCG(seed, 2)), next: 1}
-		for range 400 {
-			s.step()
-		}
-		records := slices.DeleteFunc(s.records, func(wire.Record) bool { return s.IntN(30) == 0 })
+		rng := rand.New(rand.NewPCG(seed, 2))
+		records := slices.DeleteFunc(simulate(seed, 400), func(wire.Record) bool { return rng.IntN(30) == 0 })
 		for i := range records[:len(records)-5] {
-			j := i + s.IntN(5)
+			j := i + rng.IntN(5)
 			records[i], records[j] = records[j], records[i]
 		}
-		m := New(Options{})
+		m, end := New(Options{}), uint64(0)
 		for i := range records {
 			m.Apply(&records[i])
+			end = max(end, records[i].Time)
 			if i%11 == 0 {
 				checkBooks(t, m)
 			}
 		}
 		checkSane(t, m.Snapshot())
-		m.ProcessEnded(1, 0, 0, s.time)
+		m.ProcessEnded(1, 0, 0, end)
 		m.Apply(&wire.Record{Event: wire.Event{Kind: wire.KindThread}, Process: 3})
-		m.Tick(s.time + 10*slotNS)
+		m.Tick(end + 10*slotNS)
 		checkBooks(t, m)
 	}
 }

@@ -176,7 +176,7 @@ func TestUses(t *testing.T) {
 func TestLines(t *testing.T) {
 	records := randomrun.Records(1, 1, 50)
 	site := wire.Record{Process: 1, Event: wire.Event{Time: records[0].Time, Kind: wire.KindSite, Tag: 1}, Payload: []byte("-[A b:\"c\", d]\ta.m\t0\t\n")}
-	records = append([]wire.Record{site}, records[6:]...)
+	records = append([]wire.Record{site}, records[10:]...) // without what introduces the process
 	for _, name := range Tables {
 		var b bytes.Buffer
 		if err := Write(&b, name, &randomrun.Tape{Records: records}, options()); err != nil {

@@ -20,6 +20,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/exportrun"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -76,7 +77,7 @@ func gauges(records []wire.Record) (inUse, requested, reserved, cooling uint64) 
 func TestRandom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		records := exportrun.Run(rt)
-		data, report := write(rt, &exportrun.Tape{Records: records}, Options{})
+		data, report := write(rt, &randomrun.Tape{Records: records}, Options{})
 		s := read(rt, data)
 		var events, failed uint64
 		total := newViewer(true)
@@ -122,7 +123,7 @@ func TestInUseAtEveryStep(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		records := exportrun.Run(rt)
 		records = records[:rapid.IntRange(0, len(records)).Draw(rt, "until")]
-		data, _ := write(rt, &exportrun.Tape{Records: records}, Options{})
+		data, _ := write(rt, &randomrun.Tape{Records: records}, Options{})
 		var got uint64
 		for _, list := range traces(read(rt, data)) {
 			v := newViewer(true)
@@ -145,7 +146,7 @@ func TestRandomPart(t *testing.T) {
 		records := exportrun.Run(rt)
 		since := exportrun.Origin + rapid.Uint64Range(0, 150_000).Draw(rt, "since")
 		most := rapid.Uint64Range(1, 50).Draw(rt, "most")
-		src := extract.Range(&exportrun.Tape{Records: records}, extract.Options{Since: since})
+		src := extract.Range(&randomrun.Tape{Records: records}, extract.Options{Since: since})
 		data, report := write(rt, src, Options{MaxEvents: most})
 		s := read(rt, data)
 		var kept uint64
@@ -213,7 +214,7 @@ func short() []wire.Record {
 }
 
 func TestShort(t *testing.T) {
-	data, _ := write(t, &exportrun.Tape{Records: short()}, Options{})
+	data, _ := write(t, &randomrun.Tape{Records: short()}, Options{})
 	s := read(t, data)
 	var got []string
 	for _, e := range traces(s)[0] {
@@ -235,7 +236,7 @@ func TestShort(t *testing.T) {
 	if oom.number("device_free") != 5000 || oom.number("size") != 9000 || oom.number("time_us") != 1_700_000_000_000_006 {
 		t.Errorf("oom %v, want 5000 of 10000 free", oom)
 	}
-	data, _ = write(t, &exportrun.Tape{Records: short()}, Options{Tag: regexp.MustCompile("strip")})
+	data, _ = write(t, &randomrun.Tape{Records: short()}, Options{Tag: regexp.MustCompile("strip")})
 	actions := ""
 	for _, e := range traces(read(t, data))[0] {
 		actions += e.text("action") + " "
@@ -251,7 +252,7 @@ func TestBrokenOff(t *testing.T) {
 	list := short()[:6]
 	r := list[5]
 	r.Kind, r.Granted, r.Outcome = wire.KindRelease, 0, wire.OutcomeRefused
-	data, _ := write(t, &exportrun.Tape{Records: append(list, r)}, Options{})
+	data, _ := write(t, &randomrun.Tape{Records: append(list, r)}, Options{})
 	sum, err := checkSegments(read(t, data), 0)
 	if err != nil || sum.pending != 1000 || sum.inUse != 0 {
 		t.Errorf("%+v, %v; want 1000 pending", sum, err)
@@ -262,7 +263,7 @@ func TestBrokenOff(t *testing.T) {
 func TestPython(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.pickle")
 	records := append(short(), exportrun.Churn(3000)...)
-	data, report := write(t, &exportrun.Tape{Records: records}, Options{})
+	data, report := write(t, &randomrun.Tape{Records: records}, Options{})
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +282,7 @@ func FuzzWrite(f *testing.F) {
 	f.Add([]byte(strings.Repeat("0123456789abcdefghijklmnopqrstuvwxyz\x0a\x01\xff\x7f", 8)), uint64(0))
 	f.Add(bytes.Repeat([]byte{1, 1, 10, 0, 2, 0, 0, 1, 5, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 9}, 16), uint64(3))
 	f.Fuzz(func(t *testing.T, data []byte, most uint64) {
-		pickled, _ := write(t, &exportrun.Tape{Records: exportrun.Nonsense(data)}, Options{MaxEvents: most})
+		pickled, _ := write(t, &randomrun.Tape{Records: exportrun.Nonsense(data)}, Options{MaxEvents: most})
 		if _, err := unpickle(pickled); err != nil {
 			t.Fatal(err)
 		}
@@ -293,7 +294,7 @@ func BenchmarkWrite(b *testing.B) {
 	list := exportrun.Churn(500_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Write(io.Discard, &exportrun.Tape{Records: list}, Options{}); err != nil {
+		if _, err := Write(io.Discard, &randomrun.Tape{Records: list}, Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}

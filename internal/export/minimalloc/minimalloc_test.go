@@ -17,6 +17,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/exportrun"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -94,7 +95,7 @@ func TestRandom(t *testing.T) {
 				creates++
 			}
 		}
-		got := read(rt, strings.NewReader(write(rt, &exportrun.Tape{Records: records}, minimalloc.Options{})))
+		got := read(rt, strings.NewReader(write(rt, &randomrun.Tape{Records: records}, minimalloc.Options{})))
 		if want := m.Publish().Totals.PeakInUse; got.peak() != want || got.buffers != creates {
 			rt.Errorf("peak %d of %d buffers, want %d of %d", got.peak(), got.buffers, want, creates)
 		}
@@ -106,7 +107,7 @@ func TestRandomPart(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		records := exportrun.Run(rt)
 		since := exportrun.Origin + rapid.Uint64Range(0, 150_000).Draw(rt, "since")
-		src := extract.Range(&exportrun.Tape{Records: records}, extract.Options{Since: since})
+		src := extract.Range(&randomrun.Tape{Records: records}, extract.Options{Since: since})
 		m := stats.New(stats.Options{})
 		var most uint64
 		for r := (wire.Record{}); src.Next(&r) == nil; {
@@ -138,19 +139,19 @@ func TestStory(t *testing.T) {
 	add(wire.KindCreate, wire.Event{Object: 2, Size: 5, Granted: 6, Tag: 4})
 	add(wire.KindCreate, wire.Event{Object: 3, Size: 5, Granted: 7, Tag: 5})
 	add(wire.KindRelease, wire.Event{Object: 2})
-	if got, want := write(t, &exportrun.Tape{Records: list}, minimalloc.Options{}), `id,lower,upper,size
+	if got, want := write(t, &randomrun.Tape{Records: list}, minimalloc.Options{}), `id,lower,upper,size
 p3b1,0,1,8
 p3b2,2,4,6
 p3b3,3,5,7
 `; got != want {
 		t.Errorf("have\n%swant\n%s", got, want)
 	}
-	if got, want := write(t, &exportrun.Tape{Records: list}, minimalloc.Options{Tag: regexp.MustCompile("4$")}), `id,lower,upper,size
+	if got, want := write(t, &randomrun.Tape{Records: list}, minimalloc.Options{Tag: regexp.MustCompile("4$")}), `id,lower,upper,size
 p3b2,0,1,6
 `; got != want {
 		t.Errorf("of tag 4 have\n%swant\n%s", got, want)
 	}
-	if got, want := write(t, &exportrun.Tape{Records: list[:1]}, minimalloc.Options{}), `id,lower,upper,size
+	if got, want := write(t, &randomrun.Tape{Records: list[:1]}, minimalloc.Options{}), `id,lower,upper,size
 p3b1,0,1,8
 `; got != want {
 		t.Errorf("of what was there have\n%swant\n%s", got, want)
@@ -171,7 +172,7 @@ func FuzzWrite(f *testing.F) {
 	f.Add(bytes.Repeat([]byte{1, 1, 10, 0, 2, 0, 0, 1, 5, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 9}, 16))
 	line := regexp.MustCompile(`^p\d+b\d+,\d+,\d+,\d+$`)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		text := write(t, &exportrun.Tape{Records: exportrun.Nonsense(data)}, minimalloc.Options{})
+		text := write(t, &randomrun.Tape{Records: exportrun.Nonsense(data)}, minimalloc.Options{})
 		for _, text := range strings.Split(strings.TrimSuffix(text, "\n"), "\n")[1:] {
 			if !line.MatchString(text) {
 				t.Fatal(text)
@@ -185,7 +186,7 @@ func BenchmarkWrite(b *testing.B) {
 	list := exportrun.Churn(500_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := minimalloc.Write(io.Discard, &exportrun.Tape{Records: list}, minimalloc.Options{}); err != nil {
+		if err := minimalloc.Write(io.Discard, &randomrun.Tape{Records: list}, minimalloc.Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}

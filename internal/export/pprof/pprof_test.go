@@ -24,6 +24,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/exportrun"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -90,13 +91,13 @@ func created(src recording.Source) (objects, bytes uint64) {
 func TestRandom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		records := exportrun.Run(rt)
-		objects, space := created(&exportrun.Tape{Records: records})
+		objects, space := created(&randomrun.Tape{Records: records})
 		m := stats.New(stats.Options{})
 		for i := range records {
 			m.Apply(&records[i])
 		}
 		s := m.Publish()
-		peak := sums(write(rt, &exportrun.Tape{Records: records}, pprof.Options{}))
+		peak := sums(write(rt, &randomrun.Tape{Records: records}, pprof.Options{}))
 		if peak[0] != objects || peak[1] != space || peak[3] != s.Totals.PeakInUse {
 			rt.Errorf("at the peak %v, want %d created, of %d bytes, %d in use", peak, objects, space, s.Totals.PeakInUse)
 		}
@@ -108,7 +109,7 @@ func TestRandom(t *testing.T) {
 			want[3] += totals.InUse
 			want[4] += totals.Cached
 		}
-		end := sums(write(rt, &exportrun.Tape{Records: records}, pprof.Options{At: at(t, "end")}))
+		end := sums(write(rt, &randomrun.Tape{Records: records}, pprof.Options{At: at(t, "end")}))
 		if end != want {
 			rt.Errorf("at the end %v, want %v", end, want)
 		}
@@ -128,12 +129,12 @@ func TestRandomMoment(t *testing.T) {
 		}
 		want := m.Publish().Totals
 		moment := at(t, strconv.FormatUint(after, 10)+"ns")
-		got := sums(write(rt, &exportrun.Tape{Records: records}, pprof.Options{At: moment}))
+		got := sums(write(rt, &randomrun.Tape{Records: records}, pprof.Options{At: moment}))
 		if got[3] != want.InUse || got[4] != want.Cached {
 			rt.Errorf("after %d ns %v, want %d in use, %d cached", after, got, want.InUse, want.Cached)
 		}
 		since := exportrun.Origin + rapid.Uint64Range(0, after).Draw(rt, "since")
-		part := extract.Range(&exportrun.Tape{Records: records}, extract.Options{Since: since})
+		part := extract.Range(&randomrun.Tape{Records: records}, extract.Options{Since: since})
 		objects, space := created(part)
 		got = sums(write(rt, part, pprof.Options{At: at(t, "end")}))
 		if got[0] != objects || got[1] != space {
@@ -174,7 +175,7 @@ func story() []wire.Record {
 }
 
 func TestStory(t *testing.T) {
-	p := write(t, &exportrun.Tape{Records: story()}, pprof.Options{At: at(t, "end")})
+	p := write(t, &randomrun.Tape{Records: story()}, pprof.Options{At: at(t, "end")})
 	if p.DefaultSampleType != "inuse_space" || p.TimeNanos != 1_700_000_000_000_060_000 || p.DurationNanos != 60_000 {
 		t.Errorf("default %s, time %d, duration %d", p.DefaultSampleType, p.TimeNanos, p.DurationNanos)
 	}
@@ -215,12 +216,12 @@ func TestStory(t *testing.T) {
 
 func TestTag(t *testing.T) {
 	o := pprof.Options{At: at(t, "end"), Tag: regexp.MustCompile("blur")}
-	if got, want := sums(write(t, &exportrun.Tape{Records: story()}, o)), [5]uint64{1, 3000, 0, 0, 3000}; got != want {
+	if got, want := sums(write(t, &randomrun.Tape{Records: story()}, o)), [5]uint64{1, 3000, 0, 0, 3000}; got != want {
 		t.Errorf("of blur: %v, want %v", got, want)
 	}
 	// The peak is that of all: blur has most of it before it comes.
 	o.At = pprof.Moment{}
-	if got, want := sums(write(t, &exportrun.Tape{Records: story()}, o)), [5]uint64{1, 3000, 1, 3000, 0}; got != want {
+	if got, want := sums(write(t, &randomrun.Tape{Records: story()}, o)), [5]uint64{1, 3000, 1, 3000, 0}; got != want {
 		t.Errorf("of blur at the peak: %v, want %v", got, want)
 	}
 }
@@ -235,7 +236,7 @@ func TestFirstPeak(t *testing.T) {
 		r.Kind, r.Granted, r.Time = wire.KindRelease, 0, r.Time+50
 		list = append(list, r)
 	}
-	p := write(t, &exportrun.Tape{Records: list}, pprof.Options{})
+	p := write(t, &randomrun.Tape{Records: list}, pprof.Options{})
 	if p.TimeNanos != header().Created.UnixNano() || sums(p)[3] != 10 {
 		t.Errorf("the peak is at %d with %d in use", p.TimeNanos, sums(p)[3])
 	}
@@ -245,7 +246,7 @@ func TestHosts(t *testing.T) {
 	h := header()
 	h.Merged = []recording.Origin{{Host: "a", First: 1, Last: 1}, {Host: "b", First: 2, Last: 2}}
 	var b bytes.Buffer
-	if err := pprof.Write(&b, &exportrun.Tape{Records: story()}, pprof.Options{Header: h}); err != nil {
+	if err := pprof.Write(&b, &randomrun.Tape{Records: story()}, pprof.Options{Header: h}); err != nil {
 		t.Fatal(err)
 	}
 	p, err := profile.Parse(&b)
@@ -326,7 +327,7 @@ func TestTool(t *testing.T) {
 	file := map[string]string{}
 	for _, moment := range []string{"peak", "end"} {
 		var b bytes.Buffer
-		if err := pprof.Write(&b, &exportrun.Tape{Records: story()}, pprof.Options{Header: header(), At: at(t, moment)}); err != nil {
+		if err := pprof.Write(&b, &randomrun.Tape{Records: story()}, pprof.Options{Header: header(), At: at(t, moment)}); err != nil {
 			t.Fatal(err)
 		}
 		file[moment] = filepath.Join(dir, moment)
@@ -368,7 +369,7 @@ func FuzzWrite(f *testing.F) {
 		if err != nil {
 			return
 		}
-		p := write(t, &exportrun.Tape{Records: exportrun.Nonsense(data)}, pprof.Options{At: m})
+		p := write(t, &randomrun.Tape{Records: exportrun.Nonsense(data)}, pprof.Options{At: m})
 		for _, s := range p.Sample {
 			for i, v := range s.Value {
 				if v < 0 {
@@ -384,7 +385,7 @@ func BenchmarkWrite(b *testing.B) {
 	list := exportrun.Churn(500_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := pprof.Write(bytes.NewBuffer(nil), &exportrun.Tape{Records: list}, pprof.Options{}); err != nil {
+		if err := pprof.Write(bytes.NewBuffer(nil), &randomrun.Tape{Records: list}, pprof.Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/exportrun"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -113,7 +114,7 @@ func TestRandom(t *testing.T) {
 		}
 		want := m.Publish().Totals
 		creates, failed := owned(records)
-		got := read(rt, write(rt, &exportrun.Tape{Records: records}, rmm.Options{}))
+		got := read(rt, write(rt, &randomrun.Tape{Records: records}, rmm.Options{}))
 		if got.inUse != want.Requested || got.peak != want.PeakRequested || got.allocates != creates || got.failed != failed {
 			rt.Errorf("%d in use, peak %d, %d allocates, %d failed; want %d, %d, %d, %d", got.inUse, got.peak, got.allocates,
 				got.failed, want.Requested, want.PeakRequested, creates, failed)
@@ -126,7 +127,7 @@ func TestRandomPart(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		records := exportrun.Run(rt)
 		since := exportrun.Origin + rapid.Uint64Range(0, 150_000).Draw(rt, "since")
-		src := extract.Range(&exportrun.Tape{Records: records}, extract.Options{Since: since})
+		src := extract.Range(&randomrun.Tape{Records: records}, extract.Options{Since: since})
 		got := read(rt, write(rt, src, rmm.Options{}))
 		m := stats.New(stats.Options{})
 		if err := src.Rewind(); err != nil {
@@ -163,10 +164,10 @@ func TestStory(t *testing.T) {
 77,00:00:00.000002,free,0x100000000,100,0
 77,00:00:00.000003,allocate,0x100000000,90,0
 `
-	if got := write(t, &exportrun.Tape{Records: story()}, rmm.Options{}); got != want {
+	if got := write(t, &randomrun.Tape{Records: story()}, rmm.Options{}); got != want {
 		t.Errorf("have\n%swant\n%s", got, want)
 	}
-	got := write(t, &exportrun.Tape{Records: story()}, rmm.Options{Tag: regexp.MustCompile("tag 2")})
+	got := write(t, &randomrun.Tape{Records: story()}, rmm.Options{Tag: regexp.MustCompile("tag 2")})
 	if strings.Count(got, "\n") != 3 || !strings.Contains(got, ",70,0\n") || !strings.Contains(got, "failure") {
 		t.Errorf("of tag 2:\n%s", got)
 	}
@@ -184,7 +185,7 @@ func TestAddressesComeBack(t *testing.T) {
 			r.Kind, r.Granted, r.Outcome = wire.KindRelease, 0, wire.OutcomeDriver
 			list = append(list, r)
 		}
-		text := write(t, &exportrun.Tape{Records: list}, rmm.Options{})
+		text := write(t, &randomrun.Tape{Records: list}, rmm.Options{})
 		if n := strings.Count(text, ",0x100000000,5,"); n != 200 {
 			t.Errorf("block %d: %d of 200 lines have the first address", block, n)
 		}
@@ -202,7 +203,7 @@ func (f *full) Write(b []byte) (int, error) {
 }
 
 func TestWriteErrors(t *testing.T) {
-	err := rmm.Write(&full{10}, &exportrun.Tape{Records: story()}, rmm.Options{})
+	err := rmm.Write(&full{10}, &randomrun.Tape{Records: story()}, rmm.Options{})
 	if err == nil || !strings.Contains(fmt.Sprint(err), "write a log of RMM") {
 		t.Errorf("error %v on a full disk", err)
 	}
@@ -213,7 +214,7 @@ func FuzzWrite(f *testing.F) {
 	f.Add([]byte(strings.Repeat("0123456789abcdefghijklmnopqrstuvwxyz\x0a\x01\xff\x7f", 8)))
 	f.Add(bytes.Repeat([]byte{1, 1, 10, 0, 2, 0, 0, 1, 5, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 9}, 16))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		text := write(t, &exportrun.Tape{Records: exportrun.Nonsense(data)}, rmm.Options{})
+		text := write(t, &randomrun.Tape{Records: exportrun.Nonsense(data)}, rmm.Options{})
 		for _, text := range strings.Split(strings.TrimSuffix(text, "\n"), "\n")[1:] {
 			if !line.MatchString(text) {
 				t.Fatal(text)
@@ -227,7 +228,7 @@ func BenchmarkWrite(b *testing.B) {
 	list := exportrun.Churn(500_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := rmm.Write(io.Discard, &exportrun.Tape{Records: list}, rmm.Options{}); err != nil {
+		if err := rmm.Write(io.Discard, &randomrun.Tape{Records: list}, rmm.Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -2,7 +2,6 @@ package tables_test
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/tables"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/exportrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -127,7 +127,7 @@ func FuzzWalk(f *testing.F) {
 	f.Add([]byte(strings.Repeat("0123456789abcdefghijklmnopqrstuvwxyz\x0a\x01\xff\x7f", 8)))
 	f.Add(bytes.Repeat([]byte{1, 1, 10, 0, 2, 0, 0, 1, 5, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 9}, 16))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		src := &randomrun.Tape{Records: nonsense(data)}
+		src := &randomrun.Tape{Records: exportrun.Nonsense(data)}
 		run, err := tables.Look(src, tables.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -150,21 +150,6 @@ func FuzzWalk(f *testing.F) {
 			}
 		}
 	})
-}
-
-// nonsense makes anything at all from bytes.
-func nonsense(data []byte) []wire.Record {
-	var list []wire.Record
-	for len(data) >= 40 {
-		at := func(i int) uint64 { return binary.LittleEndian.Uint64(data[i:]) }
-		r := wire.Record{Process: uint32(data[0] % 4), Thread: uint32(data[1] % 4)}
-		r.Kind, r.Op, r.Outcome, r.Reason, r.Flags = wire.Kind(data[2]%24), data[3]%16, wire.Outcome(data[4]%10), data[5], data[6]
-		r.Tag, r.Time, r.Duration = uint32(data[7]%8), at(8), uint32(at(16))
-		r.Object, r.Link, r.Size, r.Granted = at(16)%8, at(24)%8, at(24), at(32)
-		r.Status, r.Payload = int16(data[6]), data[8:40]
-		list, data = append(list, r), data[40:]
-	}
-	return list
 }
 
 func TestSinkErrors(t *testing.T) {

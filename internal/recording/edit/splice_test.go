@@ -13,13 +13,13 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording/edit"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
-	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/heaprun"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // recording is one in memory.
 type sample struct {
-	heaprun.Tape
+	randomrun.Tape
 	header recording.Header
 	footer *recording.Footer
 }
@@ -51,9 +51,9 @@ var origin = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 
 func newRecording(records []wire.Record, program, host string, later time.Duration) *sample {
 	return &sample{
-		Tape:   heaprun.Tape{Records: records},
-		header: recording.Header{Program: program, Host: host, Policy: "futhark", Created: origin.Add(later), ClockNS: heaprun.Start},
-		footer: &recording.Footer{EndedNS: heaprun.Start + 1_000_000},
+		Tape:   randomrun.Tape{Records: records},
+		header: recording.Header{Program: program, Host: host, Policy: "futhark", Created: origin.Add(later), ClockNS: randomrun.Start},
+		footer: &recording.Footer{EndedNS: randomrun.Start + 1_000_000},
 	}
 }
 
@@ -82,7 +82,7 @@ func merge(t interface{ Fatal(...any) }, list ...*sample) (*sample, []wire.Recor
 		t.Fatal(err)
 	}
 	footer := plan.Footer()
-	return &sample{Tape: heaprun.Tape{Records: got}, header: plan.Header(), footer: &footer}, got
+	return &sample{Tape: randomrun.Tape{Records: got}, header: plan.Header(), footer: &footer}, got
 }
 
 func totals(records []wire.Record) stats.Totals {
@@ -101,7 +101,7 @@ func TestMergeAddsUp(t *testing.T) {
 		for i := range rapid.IntRange(1, 4).Draw(t, "recordings") {
 			host := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "host")
 			later := time.Duration(rapid.Int64Range(-2_000_000, 2_000_000).Draw(t, "later")) * time.Microsecond
-			r := newRecording(heaprun.Run(t), "app", host, later)
+			r := newRecording(randomrun.Draw(t, randomrun.Options{Exits: randomrun.Never}), "app", host, later)
 			list = append(list, r)
 			sum := totals(r.Records)
 			want.Creates, want.Hits, want.Releases = want.Creates+sum.Creates, want.Hits+sum.Hits, want.Releases+sum.Releases
@@ -194,14 +194,14 @@ func TestClocks(t *testing.T) {
 // TestCarriedComesTogether: what a trimmed recording carries over says earlier times and comes when that begins.
 func TestCarriedComesTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		long, whole := newRecording(heaprun.Run(t), "a", "a", 0), newRecording(heaprun.Run(t), "b", "a", 0)
-		since := heaprun.Start + rapid.Uint64Range(1, 60_000).Draw(t, "since")
+		long, whole := newRecording(randomrun.Draw(t, randomrun.Options{}), "a", "a", 0), newRecording(randomrun.Draw(t, randomrun.Options{}), "b", "a", 0)
+		since := randomrun.Start + rapid.Uint64Range(1, 60_000).Draw(t, "since")
 		part := extract.Options{Since: since}
 		var kept sink
 		if _, err := edit.Trim(&kept, whole, extract.Range(whole, part), part, ""); err != nil {
 			t.Fatal(err)
 		}
-		trimmed := &sample{Tape: heaprun.Tape{Records: kept}, header: edit.TrimHeader(whole.header, part), footer: whole.footer}
+		trimmed := &sample{Tape: randomrun.Tape{Records: kept}, header: edit.TrimHeader(whole.header, part), footer: whole.footer}
 		_, got := merge(t, long, trimmed)
 		reached := false
 		for _, r := range got {
@@ -238,10 +238,10 @@ func TestBadness(t *testing.T) {
 
 func TestTrimFooter(t *testing.T) {
 	records := []wire.Record{
-		{Event: wire.Event{Kind: wire.KindLost, Time: heaprun.Start + 10, Size: 5}},
-		{Event: wire.Event{Kind: wire.KindLost, Time: heaprun.Start + 20, Size: 7}},
+		{Event: wire.Event{Kind: wire.KindLost, Time: randomrun.Start + 10, Size: 5}},
+		{Event: wire.Event{Kind: wire.KindLost, Time: randomrun.Start + 20, Size: 7}},
 	}
-	end := heaprun.Start + uint64(1_000_000)
+	end := randomrun.Start + uint64(1_000_000)
 	whole := newRecording(records, "a", "a", 0)
 	whole.footer.Status, whole.footer.Message = 4, "as it was"
 	torn := newRecording(records, "a", "a", 0)
@@ -254,8 +254,8 @@ func TestTrimFooter(t *testing.T) {
 	}{
 		{whole, extract.Options{}, "", recording.Footer{Lost: 12, Status: 4, EndedNS: end, Message: "as it was"}},
 		{whole, extract.Options{Until: end}, "x", recording.Footer{Lost: 12, Status: 4, EndedNS: end, Message: "as it was; trimmed: x"}},
-		{whole, extract.Options{Until: heaprun.Start + 15}, "x", recording.Footer{Lost: 5, Status: -1, EndedNS: heaprun.Start + 15, Message: "as it was; trimmed: x", Cut: true}},
-		{torn, extract.Options{}, "", recording.Footer{Lost: 12, Status: -1, EndedNS: heaprun.Start + 20, Message: "it had been cut off", Cut: true}},
+		{whole, extract.Options{Until: randomrun.Start + 15}, "x", recording.Footer{Lost: 5, Status: -1, EndedNS: randomrun.Start + 15, Message: "as it was; trimmed: x", Cut: true}},
+		{torn, extract.Options{}, "", recording.Footer{Lost: 12, Status: -1, EndedNS: randomrun.Start + 20, Message: "it had been cut off", Cut: true}},
 	} {
 		var got sink
 		footer, err := edit.Trim(&got, test.of, extract.Range(test.of, test.part), test.part, test.about)

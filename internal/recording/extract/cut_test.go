@@ -15,7 +15,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
-	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/heaprun"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -101,9 +101,9 @@ func less(all, before map[string]uint64) map[string]uint64 {
 // TestPartIsThePartOfTheWhole compares a part with the whole, at Since and after every record behind.
 func TestPartIsThePartOfTheWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		records := heaprun.Run(t)
+		records := randomrun.Draw(t, randomrun.Options{})
 		last := records[len(records)-1].Time
-		since := rapid.Uint64Range(heaprun.Start, last+1).Draw(t, "since")
+		since := rapid.Uint64Range(randomrun.Start, last+1).Draw(t, "since")
 		until := rapid.Uint64Range(since, last+1).Draw(t, "until")
 		from, to := len(records), len(records)
 		if i := slices.IndexFunc(records, func(r wire.Record) bool { return r.Time >= since && !r.Kind.Late() }); i >= 0 {
@@ -112,7 +112,7 @@ func TestPartIsThePartOfTheWhole(t *testing.T) {
 		if i := slices.IndexFunc(records, func(r wire.Record) bool { return r.Time > until && !r.Kind.Late() }); i >= 0 {
 			to = i
 		}
-		got := read(t, extract.Range(&heaprun.Tape{Records: records}, extract.Options{Since: since, Until: until}))
+		got := read(t, extract.Range(&randomrun.Tape{Records: records}, extract.Options{Since: since, Until: until}))
 		carried := len(got)
 		for carried > 0 && late(records, to, &got[carried-1]) {
 			carried--
@@ -121,7 +121,7 @@ func TestPartIsThePartOfTheWhole(t *testing.T) {
 		if carried < 0 {
 			t.Fatalf("a part of %d records, the whole has %d there", len(got), to-from)
 		}
-		whole, part := fold(records[:to], heaprun.Start, from), fold(got[:carried+to-from], since, carried)
+		whole, part := fold(records[:to], randomrun.Start, from), fold(got[:carried+to-from], since, carried)
 		for i := range whole {
 			if diff := cmp.Diff(gauges(whole[i]), gauges(part[i])); diff != "" {
 				t.Fatalf("%d records behind the start (-whole +part):\n%s", i, diff)
@@ -169,12 +169,12 @@ func peaks(t *rapid.T, whole []*stats.Snapshot, end *stats.Snapshot) {
 // TestPartOfAPart: cutting twice is cutting once.
 func TestPartOfAPart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		records := heaprun.Run(t)
+		records := randomrun.Draw(t, randomrun.Options{})
 		last := records[len(records)-1].Time
-		first := rapid.Uint64Range(heaprun.Start, last).Draw(t, "first")
+		first := rapid.Uint64Range(randomrun.Start, last).Draw(t, "first")
 		second := rapid.Uint64Range(first, last).Draw(t, "second")
-		once := extract.Range(&heaprun.Tape{Records: records}, extract.Options{Since: second})
-		twice := extract.Range(extract.Range(&heaprun.Tape{Records: records}, extract.Options{Since: first}), extract.Options{Since: second})
+		once := extract.Range(&randomrun.Tape{Records: records}, extract.Options{Since: second})
+		twice := extract.Range(extract.Range(&randomrun.Tape{Records: records}, extract.Options{Since: first}), extract.Options{Since: second})
 		want := read(t, once)
 		if diff := cmp.Diff(want, read(t, twice)); diff != "" {
 			t.Errorf("(-once +twice):\n%s", diff)
@@ -191,8 +191,8 @@ func TestPartOfAPart(t *testing.T) {
 // TestOneProcess: what one process does is what the model says of it.
 func TestOneProcess(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		records := heaprun.Run(t)
-		since := rapid.SampledFrom([]uint64{0, heaprun.Start, heaprun.Start + 40_000}).Draw(t, "since")
+		records := randomrun.Draw(t, randomrun.Options{})
+		since := rapid.SampledFrom([]uint64{0, randomrun.Start, randomrun.Start + 40_000}).Draw(t, "since")
 		only := func(n uint32) bool { return n == 2 }
 		var wanted []wire.Record
 		for _, r := range records {
@@ -200,8 +200,8 @@ func TestOneProcess(t *testing.T) {
 				wanted = append(wanted, r)
 			}
 		}
-		got := read(t, extract.Range(&heaprun.Tape{Records: records}, extract.Options{Since: since, Process: only}))
-		want := read(t, extract.Range(&heaprun.Tape{Records: wanted}, extract.Options{Since: since}))
+		got := read(t, extract.Range(&randomrun.Tape{Records: records}, extract.Options{Since: since, Process: only}))
+		want := read(t, extract.Range(&randomrun.Tape{Records: wanted}, extract.Options{Since: since}))
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}

@@ -42,7 +42,7 @@ func export(t *testing.T, seed uint64) []run {
 	t.Chdir(t.TempDir())
 	list := make([]run, len(hosts))
 	for i, host := range hosts {
-		r := run{host: host, records: randomrun.Records(seed+uint64(i), 3, 9000)}
+		r := run{host: host, records: randomrun.Records(seed+uint64(i), 3, 12_000)}
 		m := stats.New(stats.Options{Started: randomrun.Start})
 		for i := range r.records {
 			if r.records[i].Kind == wire.KindExit && r.tags == nil {
@@ -241,13 +241,18 @@ type life struct {
 
 // lives pairs creates and releases.
 func lives(runs []run) []*life {
+	type object struct {
+		process uint32
+		number  uint64
+	}
 	var list []*life
 	for _, r := range runs {
-		open := map[uint64]*life{}
+		open := map[object]*life{}
 		for i := range r.records {
 			e := &r.records[i]
 			since := int64(e.Time - randomrun.Start)
-			switch l := open[e.Object]; {
+			key := object{e.Process, e.Object}
+			switch l := open[key]; {
 			case e.Kind == wire.KindCreate && e.Outcome != wire.OutcomeFailed:
 				l := &life{
 					host: r.host, pid: 999 + int(e.Process), site: "(untagged)", owns: e.Op != uint8(wire.MemorySubBuffer),
@@ -257,7 +262,7 @@ func lives(runs []run) []*life {
 				if e.Tag > 0 {
 					l.site = fmt.Sprintf("app.c:%d f%d", 10*e.Tag, e.Tag)
 				}
-				open[e.Object], list = l, append(list, l)
+				open[key], list = l, append(list, l)
 			case l == nil:
 			case e.Kind == wire.KindUse:
 				l.used = since

@@ -11,7 +11,6 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
-	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/live"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -345,7 +344,7 @@ func FuzzLive(f *testing.F) {
 // BenchmarkLive measures the time for one record that matters to a policy, with up to four limits played beside. For a
 // recording of a real program, it also reports by how many points of hit rate the curve expects to be off, and is off.
 func BenchmarkLive(b *testing.B) {
-	p := randrun.Sites(1_000_000, 40, 64)
+	p := labtest.Sites(1_000_000, 40, 64)
 	for i := range p.Records { // a million in a second
 		p.Records[i].Time = 1000 * uint64(i)
 	}

@@ -1,19 +1,17 @@
-// Package randrun generates random valid runs: recordings as programs of all kinds could have made them.
-package randrun
+package labtest
 
 import (
 	"math/rand/v2"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // Sites returns a recording of a number of events by a program that holds live buffers, once it has created that many,
 // and releases them in random order. Each of its call sites requests four sizes of its own. Equal arguments give equal
 // recordings.
-func Sites(events, sites, live int) *labtest.Program {
+func Sites(events, sites, live int) *Program {
 	rng := rand.New(rand.NewPCG(1, 2))
-	p := labtest.New()
+	p := New()
 	p.Records = append(make([]wire.Record, 0, events+2), p.Records...)
 	held := make([]uint64, live)
 	for n := uint64(1); len(p.Records) < events; n++ {

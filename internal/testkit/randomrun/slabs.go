@@ -1,0 +1,99 @@
+package randomrun
+
+import (
+	"math"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+const slabSize = 1 << 20
+
+type slab struct {
+	number, free uint64
+	class        uint16
+}
+
+type part struct {
+	object, number, size uint64
+	slab                 *slab
+	cooling              bool
+}
+
+func (w *world) part(p *process) {
+	if w.below(20) == 0 {
+		w.call(p, wire.Event{Kind: wire.KindSlab, Link: p.fresh(), Granted: 1 << 30, Status: -4})
+	}
+	made := part{object: p.fresh(), number: p.fresh(), size: w.size(1 << 18)}
+	outcome, reason, class := wire.OutcomeHit, wire.Miss(0), w.class()
+	for _, s := range p.slabs {
+		if s.free >= made.size && s.class == class {
+			made.slab = s
+		}
+	}
+	if made.slab == nil {
+		made.slab, outcome, reason = &slab{p.fresh(), slabSize, class}, wire.OutcomeMiss, wire.MissCold
+		p.slabs = append(p.slabs, made.slab)
+		w.call(p, wire.Event{Kind: wire.KindSlab, Link: made.slab.number, Granted: slabSize, Scope: class, Access: 1})
+	}
+	made.slab.free -= made.size
+	p.parts = append(p.parts, made)
+	w.call(p, wire.Event{
+		Kind: wire.KindCreate, Object: made.object, Link: made.number, Outcome: outcome, Reason: uint8(reason), Flags: wire.FlagSubAlloc,
+		Scope: class, Access: 1, Granted: made.size, Size: made.size - made.size/10, Tag: w.tag(),
+	})
+	w.gauge(p)
+}
+
+// endPart releases a part, or cools one that was released.
+func (w *world) endPart(p *process) {
+	if len(p.parts) == 0 {
+		return
+	}
+	i := w.below(len(p.parts))
+	ends := &p.parts[i]
+	if ends.cooling {
+		w.add(p, wire.Event{Kind: wire.KindCooled, Link: ends.number, Granted: ends.size, Flags: wire.FlagSubAlloc})
+	} else {
+		outcome := []wire.Outcome{wire.OutcomeCached, wire.OutcomeCooling}[w.below(2)]
+		w.call(p, wire.Event{Kind: wire.KindRelease, Object: ends.object, Link: ends.number, Outcome: outcome, Flags: wire.FlagSubAlloc})
+		if ends.cooling = outcome == wire.OutcomeCooling; ends.cooling {
+			return
+		}
+	}
+	ends.slab.free += ends.size
+	p.parts = slices.Delete(p.parts, i, i+1)
+	w.gauge(p)
+}
+
+// gauge says at times that each slab has its free bytes in one range.
+func (w *world) gauge(p *process) {
+	if w.below(2) == 0 {
+		return
+	}
+	e := wire.Event{Kind: wire.KindGauge}
+	var squares float64
+	for _, s := range p.slabs {
+		if s.free > 0 {
+			e.Granted, e.Size, e.Object = e.Granted+s.free, max(e.Size, s.free), e.Object+1
+			squares += float64(s.free * s.free)
+		}
+	}
+	e.Link = math.Float64bits(squares)
+	w.add(p, e)
+}
+
+// evictSlab evicts a slab without parts, or the only one if all of its parts are cooling.
+func (w *world) evictSlab(p *process) {
+	for i, s := range p.slabs {
+		cool := w.SlabsCool && len(p.slabs) == 1 && !slices.ContainsFunc(p.parts, func(p part) bool { return !p.cooling })
+		if s.free == slabSize || cool {
+			if cool {
+				p.parts = nil
+			}
+			w.evict(p, s.number, slabSize)
+			p.slabs = slices.Delete(p.slabs, i, i+1)
+			return
+		}
+	}
+}
