@@ -2,24 +2,10 @@
 #define _GNU_SOURCE
 #include "../base/dispatch.h"
 #include "../pool/suballoc.h"
-#include "command.h"
+#include "image_range.h"
 
 #define READS GMT_FLAG_READS
 #define WRITES GMT_FLAG_WRITES
-
-/*
- * gmt_command_range for a copy from or to an image: the offset to give to the driver for what it touches in a padded block
- * or a sub-allocation.
- */
-static size_t image_range(cl_mem image, const struct gmt_memory *buffer, size_t offset, const size_t *region)
-{
-	size_t element = 0;
-	if (!buffer || (buffer->granted <= buffer->size && !buffer->slab) || !region ||
-	    gmt_driver.clGetImageInfo(image, CL_IMAGE_ELEMENT_SIZE, sizeof element, &element, NULL) != CL_SUCCESS)
-		return offset;
-	size_t bytes = (size_t)gmt_volume(region) * element;
-	return gmt_command_range(buffer, offset, bytes, &bytes);
-}
 
 GMT_HOOK cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size,
 				    void *pointer, cl_uint waits, const cl_event *list, cl_event *event)
@@ -92,7 +78,7 @@ GMT_HOOK cl_int clEnqueueCopyImageToBuffer(cl_command_queue queue, cl_mem image,
 	uint64_t bytes = gmt_command_uses_image(&command, image, READS, region);
 	struct gmt_memory *memory = gmt_command_uses(&command, buffer, WRITES, GMT_EXTENT(offset, bytes));
 	gmt_command_copies(&command, __builtin_return_address(0));
-	offset = image_range(image, memory, offset, region);
+	offset = gmt_image_range(&command, image, memory, offset, region);
 	buffer = gmt_suballoc_to_slab(memory, buffer, &offset);
 	cl_int err;
 	GMT_TRY(err, command,
@@ -112,7 +98,7 @@ GMT_HOOK cl_int clEnqueueCopyBufferToImage(cl_command_queue queue, cl_mem buffer
 	struct gmt_memory *memory = gmt_command_uses(&command, buffer, READS, GMT_EXTENT(offset, bytes));
 	gmt_command_uses_image(&command, image, WRITES, region);
 	gmt_command_copies(&command, __builtin_return_address(0));
-	offset = image_range(image, memory, offset, region);
+	offset = gmt_image_range(&command, image, memory, offset, region);
 	buffer = gmt_suballoc_to_slab(memory, buffer, &offset);
 	cl_int err;
 	GMT_TRY(err, command,

@@ -34,6 +34,7 @@ struct gmt_context {
 	uint64_t heap;        /* bytes of memory of the device that has least; 0 unknown */
 	uint32_t align;       /* of sub-buffers, in bytes, a power of two; 0: no sub-allocations */
 	_Atomic uint8_t images; /* enum gmt_images */
+	_Atomic uint8_t image_copies; /* whether the driver checks them: hooks/image_range.c */
 	bool old;             /* before OpenCL 1.2 */
 	_Atomic uint32_t queues;     /* alive */
 	_Atomic uint32_t unordered;  /* 1: order between commands cannot be known (native kernels, unknown queues) */

@@ -34,6 +34,7 @@ struct fake {
 	_Atomic uint32_t alignbits;        /* CL_DEVICE_MEM_BASE_ADDR_ALIGN */
 	_Atomic uint32_t devices;          /* of each context */
 	_Atomic uint32_t imagesofwholes;   /* 1: no images of sub-buffers; 2: such show the start of the whole */
+	_Atomic uint32_t copiesbeyond;     /* 1: copies from and to images may lie outside of a buffer */
 	_Atomic uint32_t fragile;          /* 1: rectangles, copies to and from images and native kernels on sub-buffers abort */
 	_Atomic uint32_t countparts;       /* 1: sub-buffers and mappings count in the references of their buffer, mappings only there */
 	_Atomic uint32_t earlyends;        /* 1: destructors are called when memory is released, though commands use it */

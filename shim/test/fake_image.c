@@ -80,7 +80,7 @@ static bool inside(cl_mem image, cl_mem buffer, const size_t *region, size_t off
 		return true; /* another error */
 	fake_not_fragile(buffer);
 	size_t bytes = region[0] * region[1] * region[2] * image->element;
-	return offset <= buffer->size && bytes <= buffer->size - offset;
+	return fake.copiesbeyond || (offset <= buffer->size && bytes <= buffer->size - offset);
 }
 
 GMT_HOOK cl_int clEnqueueCopyImageToBuffer(cl_command_queue queue, cl_mem image, cl_mem buffer, const size_t *origin,

@@ -15,6 +15,7 @@ type driver struct {
 }
 
 var (
+	pocl    = driver{"pocl", []string{"libpocl.so.2"}, nil}
 	rusticl = driver{"rusticl", []string{"libRusticlOpenCL.so.1"}, []string{"RUSTICL_ENABLE=llvmpipe"}}
 	clover  = driver{"clover", []string{"libMesaOpenCL.so.1"}, []string{"LP_CL=1"}} // OpenCL 1.1
 )
@@ -59,6 +60,21 @@ func TestHitsBeforeOpenCL12(t *testing.T) {
 			}
 			if sum.Hits < hits {
 				t.Errorf("%d hits of %d, want at least %d", sum.Hits, sum.Hits+sum.Misses, hits)
+			}
+		})
+	}
+}
+
+// rusticl would copy between an image and what lies behind a buffer; from a block that is larger it may not.
+func TestImageCopiesBeyondAreRefused(t *testing.T) {
+	t.Parallel()
+	const want = "into 0\nfrom 0\ninto -30\nfrom -30\nchanged 0\n"
+	for _, d := range []driver{pocl, rusticl} {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			c := command{args: []string{fault("beyond")}, env: d.environment(t)}
+			if result, _ := runUnder(t, "pow2", c); result.code != 0 || string(result.stdout) != want {
+				t.Errorf("%s\n%s%s", result, result.stdout, result.stderr)
 			}
 		})
 	}
