@@ -42,7 +42,7 @@ var values = map[string][]string{
 	"drain_order":      {"slot", "largest-first", "oldest-first", "all"},
 	"max_part":         {"4KiB", "64KiB", "1MiB"},
 	"heap_bytes":       {"4MiB", "64MiB"},
-	"page_bytes":       {"4KiB", "64KiB"},
+	"page_bytes":       {"1KiB", "4KiB"}, // none above a max_part
 }
 
 // switches change nothing for a correct program; those of scrub only with a pool.
