@@ -24,7 +24,7 @@ var racing = []string{
 
 // rushing are the programs that create so fast that stacks may find no room in the kernel's ring on a machine with much
 // else to do: then only the caller is recorded.
-var rushing = []string{"threads", "churn"}
+var rushing = []string{"threads", "churn", "handler, late"}
 
 // thoroughPrograms are the examples that other tests run in ways of their own: those that make every call there is, with
 // and without images, and those that end, write or wait in unusual ways.

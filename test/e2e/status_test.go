@@ -68,7 +68,7 @@ func TestMisuseIsOneLine(t *testing.T) {
 		{"bad size", []string{"--max-cached", "12Q", "--", tiny}, 125, "12Q"},
 		{"unknown scrub", []string{"--scrub", "bleach", "--", tiny}, 125, "bleach"},
 		{"scrub without a pool", []string{"--policy", "none", "--scrub", "zero", "--", tiny}, 125, "--scrub"},
-		{"no card", []string{"--device-memory", "0", "--", tiny}, 125, "more than nothing"},
+		{"no card", []string{"--device-memory", "0", "--", tiny}, 125, "want 1.00 KiB or more"},
 		{"fit without a program", []string{"fit"}, 125, "fit"},
 		{"fit of no such program", []string{"fit", "--", filepath.Join(dir, "nothing")}, 127, "nothing"},
 		{"unknown limit", []string{"--set", "max_cashed=1", "--", tiny}, 125, "max_cashed"},

@@ -89,7 +89,7 @@ func (s *Setup) readMemory(o *SetupOptions) error {
 		return fmt.Errorf("--device-memory: %w", err)
 	}
 	if s.Memory < memoryMin {
-		return fmt.Errorf("bad value %q for --device-memory: want more than nothing, %s or more, for example 512MiB", o.DeviceMemory, units.FormatLong(memoryMin))
+		return fmt.Errorf("bad value %q for --device-memory: want %s or more, for example 512MiB", o.DeviceMemory, units.FormatLong(memoryMin))
 	}
 	return nil
 }

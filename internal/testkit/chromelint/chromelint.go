@@ -153,11 +153,11 @@ func (l *linter) event(b []byte) {
 	case len(e.Phase) != 1 || !strings.Contains(phases, e.Phase):
 		l.problem("phase %q: want one of %s", e.Phase, phases)
 		return
-	case e.Name == "":
-		l.problem("no name")
 	case e.PID == nil || e.TID == nil:
 		l.problem("no pid or no tid")
 		return
+	case e.Name == "":
+		l.problem("no name")
 	}
 	if e.Stack != nil || e.Frame != nil {
 		l.problem("sf and stack are ignored: put frames into args")

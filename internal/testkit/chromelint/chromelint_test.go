@@ -125,6 +125,7 @@ func FuzzLint(f *testing.F) {
 	f.Add(strings.Join(clean, "\n"))
 	f.Add("[\n{\"ph\":\"X\",\"name\":\"create \",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1}")
 	f.Add("[\n{\"ph\":\"e\",\"cat\":\"buf\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"id2\":{\"local\":\"0x\"}}")
+	f.Add("[\n{\"ph\":\"X\",\"ts\":0,\"dur\":0}")
 	f.Fuzz(func(t *testing.T, text string) {
 		facts, problems := Lint(strings.NewReader(text))
 		if len(problems) > problemsMax+1 {
