@@ -15,6 +15,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/records"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -25,12 +26,8 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-type broken struct{ *tape }
-
-func (broken) Next(*wire.Record) error { return errors.New("no disk") }
-
 func TestSourceErrors(t *testing.T) {
-	if _, err := New(broken{newTape()}, Options{}); err == nil || !strings.Contains(err.Error(), "no disk") {
+	if _, err := New(&records.Tape{Err: errors.New("no disk")}, Options{}); err == nil || !strings.Contains(err.Error(), "no disk") {
 		t.Errorf("%v", err)
 	}
 }
@@ -219,9 +216,9 @@ func TestPart(t *testing.T) {
 	if len(a.Leaks) == 0 {
 		t.Error("nothing goes on behind the end, and nothing leaked")
 	}
-	s.cut = true
+	s.Part = true
 	a = s.analyse(t, func(o *Options) { o.Since = time.Second })
-	if s.cut = false; len(a.Leaks) != 0 {
+	if s.Part = false; len(a.Leaks) != 0 {
 		t.Errorf("what goes on is no leak: %+v", a.Leaks)
 	}
 	a = s.analyse(t, func(o *Options) { o.Since = time.Hour })

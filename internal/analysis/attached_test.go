@@ -21,7 +21,7 @@ func TestBeforeAttach(t *testing.T) {
 	carry(102, mib)
 	s.release(102, wire.OutcomeDriver)
 	s.release(mine, wire.OutcomeDriver)
-	s.cut = true
+	s.Part = true
 	a := s.analyse(t)
 	if a.Run.Before != 2 {
 		t.Errorf("%d buffers from before attach, want 2", a.Run.Before)
@@ -36,7 +36,7 @@ func TestBeforeAttach(t *testing.T) {
 		t.Errorf("peak %d, in use %d, %d unknown", a.Peak.InUse, a.Snapshot.Totals.InUse, a.Snapshot.Unknown)
 	}
 	s.exit()
-	s.cut = false
+	s.Part = false
 	if a := s.analyse(t); len(a.Leaks) != 1 || a.Leaks[0].Name != wire.BeforeAttach || a.Leaks[0].Bytes != 3*mib {
 		t.Errorf("leaks %+v of a process that ended", a.Leaks)
 	}

@@ -205,7 +205,7 @@ func missing(s *tape, reason wire.Miss, evict wire.Evict) {
 	}
 	for n := range uint64(4) {
 		s.release(s.create(wire.OutcomeMiss, 1, 3*mib, 3*mib, n+11), wire.OutcomeDriver)
-		r := &s.records[len(s.records)-2]
+		r := &s.Records[len(s.Records)-2]
 		r.Cost, r.Reason = 1000, uint8(reason)
 	}
 }

@@ -66,8 +66,8 @@ func play(t *rapid.T, exits bool) *tape {
 func naivePeak(s *tape) Peak {
 	var top Peak
 	live := map[uint64]wire.Event{}
-	for i := range s.records {
-		r := &s.records[i]
+	for i := range s.Records {
+		r := &s.Records[i]
 		switch r.Kind {
 		case wire.KindCreate:
 			live[r.Object] = r.Event

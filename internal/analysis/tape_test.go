@@ -2,9 +2,11 @@ package analysis
 
 import (
 	"fmt"
-	"io"
+
+	"pgregory.net/rapid"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/records"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -16,33 +18,14 @@ const (
 
 // tape is a recording in memory. Its methods append records, a millisecond apart.
 type tape struct {
-	records []wire.Record
-	at      int
+	records.Tape
 	now     uint64
 	process uint32
 	thread  uint32
 	objects uint64
-	cut     bool
 }
-
-// Cut reports whether the tape is a part of a run.
-func (t *tape) Cut() bool { return t.cut }
 
 func newTape() *tape { return &tape{now: origin, process: 1, thread: 11} }
-
-func (t *tape) Rewind() error {
-	t.at = 0
-	return nil
-}
-
-func (t *tape) Next(r *wire.Record) error {
-	if t.at == len(t.records) {
-		return io.EOF
-	}
-	*r = t.records[t.at]
-	t.at++
-	return nil
-}
 
 func (t *tape) put(e wire.Event, payload string) *wire.Record {
 	t.now += ms
@@ -53,8 +36,8 @@ func (t *tape) put(e wire.Event, payload string) *wire.Record {
 	if e.Kind.HasPayload() {
 		r.Payload, r.Size = []byte(payload), uint64(len(payload))
 	}
-	t.records = append(t.records, r)
-	return &t.records[len(t.records)-1]
+	t.Records = append(t.Records, r)
+	return &t.Records[len(t.Records)-1]
 }
 
 // site names a tag: "a" is function a in a.c.
@@ -78,7 +61,7 @@ func (t *tape) create(outcome wire.Outcome, tag uint32, size, granted, block uin
 	return t.objects
 }
 
-func (t *tape) last() *wire.Record { return &t.records[len(t.records)-1] }
+func (t *tape) last() *wire.Record { return &t.Records[len(t.Records)-1] }
 
 // driver makes a buffer that the pool has nothing to do with.
 func (t *tape) driver(tag uint32, size uint64) uint64 {
@@ -97,14 +80,8 @@ func (t *tape) device(bytes uint64) {
 	t.put(wire.Event{Kind: wire.KindDevice, Object: 1, Granted: bytes}, "card\x00driver")
 }
 
-// checker is *testing.T or *rapid.T.
-type checker interface {
-	Helper()
-	Fatal(args ...any)
-}
-
 // analyse is New, of a run under the policy futhark that must work.
-func (t *tape) analyse(tb checker, change ...func(*Options)) *Analysis {
+func (t *tape) analyse(tb rapid.TB, change ...func(*Options)) *Analysis {
 	tb.Helper()
 	o := Options{Whole: true, Header: recording.Header{Policy: "futhark", ClockNS: origin}}
 	for _, f := range change {

@@ -46,7 +46,7 @@ func TestChromePart(t *testing.T) {
 			}
 			facts := storyFacts()
 			facts.Since, facts.Until = time.Duration(test.since)*time.Microsecond, time.Duration(test.until)*time.Microsecond
-			got, _, _ := exportPart(t, part.Range(&tape{records: story()}, options), facts, ChromeOptions{})
+			got, _, _ := exportPart(t, part.Range(&tape{Records: story()}, options), facts, ChromeOptions{})
 			contains(t, got, test.with, test.without)
 		})
 	}
@@ -67,12 +67,12 @@ func TestChromeAttached(t *testing.T) {
 	facts.Attached = true
 	trimmed := facts
 	trimmed.ClockNS += 3_000_000
-	got, _, _ := exportPart(t, &tape{records: append([]wire.Record{text(500, wire.KindKernel, "k")}, records...)}, trimmed, ChromeOptions{})
+	got, _, _ := exportPart(t, &tape{Records: append([]wire.Record{text(500, wire.KindKernel, "k")}, records...)}, trimmed, ChromeOptions{})
 	contains(t, got, []string{
 		`"ph":"b","cat":"buf","name":"tag 1","pid":4194305,"tid":101,"ts":2500.000`,
 		`"name":"mem","pid":4194305,"tid":4194305,"ts":2500.000,"args":{"in_use":1000,`,
 	}, nil)
-	got, _, _ = exportPart(t, &tape{records: records}, facts, ChromeOptions{})
+	got, _, _ = exportPart(t, &tape{Records: records}, facts, ChromeOptions{})
 	contains(t, got, []string{
 		`"ph":"b","cat":"buf","name":"tag 1","pid":4194305,"tid":101,"ts":1000.000`,
 		`"name":"mem","pid":4194305,"tid":4194305,"ts":1000.000,"args":{"in_use":1000,`,
@@ -198,7 +198,7 @@ func TestChromeNames(t *testing.T) {
 		facts := storyFacts()
 		facts.Program, facts.Arguments, facts.Policy, facts.Host, facts.Tags = name, []string{name}, name, name, name
 		facts.Limits = recording.Limits{name: name}
-		exportPart(t, &tape{records: list}, facts, ChromeOptions{Tag: regexp.MustCompile(".*")})
+		exportPart(t, &tape{Records: list}, facts, ChromeOptions{Tag: regexp.MustCompile(".*")})
 		live(t, list)
 	}
 }

@@ -33,7 +33,7 @@ func TestChromeRandom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		records := run(rt)
 		var b bytes.Buffer
-		if _, err := Chrome(&b, &tape{records: records}, Facts{ClockNS: origin}, ChromeOptions{CountersEvery: 1000}); err != nil {
+		if _, err := Chrome(&b, &tape{Records: records}, Facts{ClockNS: origin}, ChromeOptions{CountersEvery: 1000}); err != nil {
 			rt.Fatal(err)
 		}
 		got, problems := chromelint.Lint(&b)
@@ -70,7 +70,7 @@ func TestChromeRandomOptions(t *testing.T) {
 			some.Until = some.Since + rapid.Uint64Range(0, 90_000).Draw(rt, "length")
 		}
 		var b bytes.Buffer
-		if _, err := Chrome(&b, part.Range(&tape{records: records}, some), Facts{ClockNS: origin}, opts); err != nil {
+		if _, err := Chrome(&b, part.Range(&tape{Records: records}, some), Facts{ClockNS: origin}, opts); err != nil {
 			rt.Fatal(err)
 		}
 		if _, problems := chromelint.Lint(&b); len(problems) > 0 {
@@ -86,7 +86,7 @@ func FuzzChrome(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, since, most uint64) {
 		list := exportrun.Nonsense(data)
 		var b bytes.Buffer
-		if _, err := Chrome(&b, &tape{records: list}, Facts{Program: string(data), Since: time.Duration(since)}, ChromeOptions{MaxEvents: most, Flows: most%2 > 0}); err != nil {
+		if _, err := Chrome(&b, &tape{Records: list}, Facts{Program: string(data), Since: time.Duration(since)}, ChromeOptions{MaxEvents: most, Flows: most%2 > 0}); err != nil {
 			t.Fatal(err)
 		}
 		checkNonsense(t, b.Bytes())
@@ -129,7 +129,7 @@ func compareName(t *testing.T, naming wire.Record) {
 	t.Helper()
 	naming.Tag = 5
 	list := []wire.Record{naming, create(2, 1, 1, mib, wire.OutcomeMiss, 5), create(3, 2, 2, mib, wire.OutcomeMiss, 0)}
-	seen, err := look(&tape{records: list}, &Facts{ClockNS: origin}, callsite.DefaultWrappers())
+	seen, err := look(&tape{Records: list}, &Facts{ClockNS: origin}, callsite.DefaultWrappers())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestLane(t *testing.T) {
 
 func TestChromeSourceErrors(t *testing.T) {
 	broken := errors.New("bad block")
-	_, err := Chrome(io.Discard, &tape{records: story(), err: broken}, storyFacts(), ChromeOptions{})
+	_, err := Chrome(io.Discard, &tape{Records: story(), Err: broken}, storyFacts(), ChromeOptions{})
 	if !errors.Is(err, broken) {
 		t.Errorf("error %v, want %v", err, broken)
 	}
@@ -229,7 +229,7 @@ func TestChromeRecording(t *testing.T) {
 	if _, err := Chrome(&got, r, facts, ChromeOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Chrome(&want, &tape{records: story()}, facts, ChromeOptions{}); err != nil {
+	if _, err := Chrome(&want, &tape{Records: story()}, facts, ChromeOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if got.String() != want.String() {
@@ -252,7 +252,7 @@ func BenchmarkChrome(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		written = 0
-		if _, err := Chrome(&written, &tape{records: list}, Facts{}, ChromeOptions{CountersEvery: time.Millisecond}); err != nil {
+		if _, err := Chrome(&written, &tape{Records: list}, Facts{}, ChromeOptions{CountersEvery: time.Millisecond}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,31 +16,14 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/chromelint"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/exportrun"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/records"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 var update = flag.Bool("update", false, "write golden files anew")
 
 // tape is a source that plays a list.
-type tape struct {
-	records []wire.Record
-	next    int
-	err     error // instead of io.EOF
-}
-
-func (t *tape) Next(r *wire.Record) error {
-	if t.next == len(t.records) {
-		if t.err != nil {
-			return t.err
-		}
-		return io.EOF
-	}
-	*r = t.records[t.next]
-	t.next++
-	return nil
-}
-
-func (t *tape) Rewind() error { t.next = 0; return nil }
+type tape = records.Tape
 
 const (
 	origin = exportrun.Origin
@@ -64,7 +46,7 @@ func storyFacts() Facts {
 // export writes a trace, which must be clean.
 func export(t *testing.T, records []wire.Record, opts ChromeOptions) (string, ChromeReport, chromelint.Facts) {
 	t.Helper()
-	return exportPart(t, &tape{records: records}, storyFacts(), opts)
+	return exportPart(t, &tape{Records: records}, storyFacts(), opts)
 }
 
 func exportPart(t *testing.T, src recording.Source, facts Facts, opts ChromeOptions) (string, ChromeReport, chromelint.Facts) {

@@ -28,7 +28,7 @@ func FuzzReport(f *testing.F) {
 		for len(data) >= 9 {
 			r := recordOf(data[:9])
 			r.Payload = data[9:min(len(data), 9+int(data[8]))]
-			s.records = append(s.records, r)
+			s.Records = append(s.Records, r)
 			data = data[9:]
 		}
 		a, err := analysis.New(s, o)

@@ -15,6 +15,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/records"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/reportrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/curve"
 )
@@ -240,14 +241,8 @@ func TestHTMLTellsTheTimeline(t *testing.T) {
 	}
 }
 
-type full struct{}
-
-func (full) Write([]byte) (int, error) { return 0, errFull }
-
-var errFull = errors.New("no space left")
-
 func TestHTMLPassesErrorsOn(t *testing.T) {
-	if err := HTML(full{}, reportrun.Sample(), Options{}); !errors.Is(err, errFull) {
+	if err := HTML(&records.Full{}, reportrun.Sample(), Options{}); !errors.Is(err, records.ErrFull) {
 		t.Errorf("error %v", err)
 	}
 }

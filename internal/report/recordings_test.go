@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/records"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -138,24 +139,7 @@ const (
 )
 
 // tape is a small recording in memory.
-type tape struct {
-	records []wire.Record
-	at      int
-}
-
-func (t *tape) Rewind() error {
-	t.at = 0
-	return nil
-}
-
-func (t *tape) Next(r *wire.Record) error {
-	if t.at == len(t.records) {
-		return io.EOF
-	}
-	*r = t.records[t.at]
-	t.at++
-	return nil
-}
+type tape struct{ records.Tape }
 
 // put appends a record, with its time in microseconds after the start.
 func (t *tape) put(us uint64, process uint32, e wire.Event, payload string) {
@@ -163,7 +147,7 @@ func (t *tape) put(us uint64, process uint32, e wire.Event, payload string) {
 	if e.Kind.HasPayload() {
 		e.Size = uint64(len(payload))
 	}
-	t.records = append(t.records, wire.Record{Event: e, Process: process, Thread: 100 + process, Payload: []byte(payload)})
+	t.Records = append(t.Records, wire.Record{Event: e, Process: process, Thread: 100 + process, Payload: []byte(payload)})
 }
 
 // story is what an importer might make: no call stacks but one, no uses, no costs; names that try to break out;
@@ -210,8 +194,8 @@ func TestTiny(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := story()
-	for i := range s.records {
-		if err := w.Append(&s.records[i]); err != nil {
+	for i := range s.Records {
+		if err := w.Append(&s.Records[i]); err != nil {
 			t.Fatal(err)
 		}
 	}

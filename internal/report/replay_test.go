@@ -19,6 +19,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/exportrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/records"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -42,7 +43,7 @@ func TestReplayText(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.RequireEqual(t, b.Bytes())
-	if err := ReplayText(fullDisk{}, played(t), "none", ""); err == nil || !strings.Contains(err.Error(), "no space") {
+	if err := ReplayText(&records.Full{}, played(t), "none", ""); err == nil || !strings.Contains(err.Error(), "no space") {
 		t.Errorf("a full disk: %v", err)
 	}
 }
@@ -72,7 +73,7 @@ func TestReplayJSON(t *testing.T) {
 			t.Errorf("%s is %s, want %s", key, got[key], want)
 		}
 	}
-	if err := ReplayJSON(fullDisk{}, r, ""); err == nil || !strings.Contains(err.Error(), "no space") {
+	if err := ReplayJSON(&records.Full{}, r, ""); err == nil || !strings.Contains(err.Error(), "no space") {
 		t.Errorf("a full disk: %v", err)
 	}
 }

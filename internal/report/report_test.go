@@ -21,6 +21,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/records"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/curve"
 )
@@ -232,15 +233,10 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// fullDisk takes nothing.
-type fullDisk struct{}
-
-func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space") }
-
 func TestWriteErrors(t *testing.T) {
 	a := analysed(t, "testdata/tiny.gmt")
 	for name, write := range map[string]func(io.Writer, *analysis.Analysis, Options) error{"text": Text, "json": JSON, "md": Markdown} {
-		if err := write(fullDisk{}, a, Options{}); err == nil || !strings.Contains(err.Error(), "no space") {
+		if err := write(&records.Full{}, a, Options{}); err == nil || !strings.Contains(err.Error(), "no space") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/exportrun"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/records"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -175,7 +176,7 @@ func TestSummaryWriteErrors(t *testing.T) {
 	s := fullSnapshot()
 	summary := NewSummary(s)
 	for name, err := range map[string]error{
-		"json": summary.WriteJSON(fullDisk{}), "text": summary.WriteText(fullDisk{}),
+		"json": summary.WriteJSON(&records.Full{}), "text": summary.WriteText(&records.Full{}),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "no space") {
 			t.Errorf("%s: %v", name, err)

@@ -13,13 +13,7 @@ import (
 )
 
 // tape writes records; each has a time of its own unless it says otherwise.
-type tape struct {
-	records.Tape
-	cut bool
-}
-
-// Cut says whether the run goes on behind the last record.
-func (t *tape) Cut() bool { return t.cut }
+type tape struct{ records.Tape }
 
 func (t *tape) add(e wire.Event) *tape {
 	if e.Time == 0 {
@@ -278,12 +272,12 @@ func TestWhatIsMissingCountsAsUse(t *testing.T) {
 		return new(tape).queue(9, 0).create(1, 1).create(2, 1).read(1, 9, 64).release(1)
 	}
 	torn := some()
-	torn.cut = true
+	torn.Part = true
 	if run := one(t, torn, Options{}); !strings.HasSuffix(shape(run.Program), "release, command 1") || !says(run, "ends before the program") {
 		t.Errorf("%s %q", shape(run.Program), run.Lacks)
 	}
 	ended := some()
-	ended.cut = true
+	ended.Part = true
 	ended.add(wire.Event{Kind: wire.KindExit})
 	if run := one(t, ended, Options{}); !strings.HasSuffix(shape(run.Program), "release") {
 		t.Errorf("%s", shape(run.Program))
@@ -332,7 +326,7 @@ func TestUsesWithoutAPlace(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add([]byte("\x08\x01\x00\x0a\x02\x01\x0d\x03\x02\x0e\x01\x03\x0c\x02\x01"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		src := &tape{cut: len(b)%2 == 0}
+		src := &tape{records.Tape{Part: len(b)%2 == 0}}
 		kinds := []wire.Kind{
 			wire.KindQueue, wire.KindCreate, wire.KindRelease, wire.KindUse, wire.KindUse, wire.KindUse, wire.KindSync, wire.KindLost,
 			wire.KindExit, wire.KindDevice, wire.KindAwait, wire.KindAwait,

@@ -15,8 +15,9 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/tables"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
-	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/exportrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/records"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -120,11 +121,7 @@ func ofSamples(t rapid.TB, records []wire.Record) (f figures) {
 func TestTablesAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		records := randomrun.Records(rapid.Uint64().Draw(t, "seed"), 1, rapid.IntRange(0, 150).Draw(t, "steps"))
-		m := stats.New(stats.Options{Started: randomrun.Start})
-		for i := range records {
-			m.Apply(&records[i])
-		}
-		s := m.Publish()
+		s := exportrun.Model(records)
 		want := figures{int64(s.Totals.Hits), int64(s.Totals.Misses), int64(s.Totals.InUse), int64(s.Totals.LiveBuffers), int64(s.Totals.PeakInUse)}
 		if have := ofEvents(t, records); have != want {
 			t.Errorf("events say %+v, the model %+v", have, want)
@@ -224,23 +221,11 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// full is a disk that takes no more.
-type full struct{ left int }
-
-var errFull = errors.New("no space")
-
-func (w *full) Write(p []byte) (int, error) {
-	if w.left -= len(p); w.left < 0 {
-		return 0, errFull
-	}
-	return len(p), nil
-}
-
 func TestErrors(t *testing.T) {
-	records := randomrun.Records(1, 1, 5000)
+	list := randomrun.Records(1, 1, 5000)
 	for _, name := range Tables {
 		for _, left := range []int{0, 100, 9000} {
-			if err := Write(&full{left}, name, &randomrun.Tape{Records: records}, options()); !errors.Is(err, errFull) {
+			if err := Write(&records.Full{Left: left}, name, &randomrun.Tape{Records: list}, options()); !errors.Is(err, records.ErrFull) {
 				t.Errorf("%s: error %v", name, err)
 			}
 		}

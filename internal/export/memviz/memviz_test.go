@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,19 +16,12 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
-	"codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
-	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/exportrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-type failer interface {
-	Helper()
-	Fatal(...any)
-}
-
-func write(t failer, src recording.Source, o Options) ([]byte, Report) {
+func write(t rapid.TB, src recording.Source, o Options) ([]byte, Report) {
 	t.Helper()
 	o.Header = recording.Header{ClockNS: exportrun.Origin, Created: time.Unix(1_700_000_000, 0), Program: "/bin/a\xffpp\n", Policy: "futhark"}
 	var b bytes.Buffer
@@ -40,7 +32,7 @@ func write(t failer, src recording.Source, o Options) ([]byte, Report) {
 	return b.Bytes(), report
 }
 
-func read(t failer, data []byte) dictOf {
+func read(t rapid.TB, data []byte) dictOf {
 	t.Helper()
 	v, err := unpickle(data)
 	if err != nil {
@@ -60,11 +52,7 @@ func traces(s dictOf) [][]dictOf {
 
 // gauges are what the model says of both processes, without their ends.
 func gauges(records []wire.Record) (inUse, requested, reserved, cooling uint64) {
-	m := stats.New(stats.Options{})
-	for i := range records {
-		m.Apply(&records[i])
-	}
-	s := m.Publish()
+	s := exportrun.Model(records)
 	for i := range s.Processes {
 		t := &s.Processes[i].Totals
 		inUse, requested = inUse+t.InUse, requested+t.Requested
@@ -77,7 +65,7 @@ func gauges(records []wire.Record) (inUse, requested, reserved, cooling uint64) 
 func TestRandom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		records := exportrun.Run(rt)
-		data, report := write(rt, &randomrun.Tape{Records: records}, Options{})
+		data, report := write(rt, exportrun.Tape(records), Options{})
 		s := read(rt, data)
 		var events, failed uint64
 		total := newViewer(true)
@@ -123,7 +111,7 @@ func TestInUseAtEveryStep(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		records := exportrun.Run(rt)
 		records = records[:rapid.IntRange(0, len(records)).Draw(rt, "until")]
-		data, _ := write(rt, &randomrun.Tape{Records: records}, Options{})
+		data, _ := write(rt, exportrun.Tape(records), Options{})
 		var got uint64
 		for _, list := range traces(read(rt, data)) {
 			v := newViewer(true)
@@ -144,9 +132,8 @@ func TestInUseAtEveryStep(t *testing.T) {
 func TestRandomPart(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		records := exportrun.Run(rt)
-		since := exportrun.Origin + rapid.Uint64Range(0, 150_000).Draw(rt, "since")
 		most := rapid.Uint64Range(1, 50).Draw(rt, "most")
-		src := extract.Range(&randomrun.Tape{Records: records}, extract.Options{Since: since})
+		src, _ := exportrun.Part(rt, records)
 		data, report := write(rt, src, Options{MaxEvents: most})
 		s := read(rt, data)
 		var kept uint64
@@ -263,7 +250,7 @@ func TestBrokenOff(t *testing.T) {
 func TestPython(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.pickle")
 	records := append(short(), exportrun.Churn(3000)...)
-	data, report := write(t, &randomrun.Tape{Records: records}, Options{})
+	data, report := write(t, exportrun.Tape(records), Options{})
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -279,24 +266,17 @@ func TestPython(t *testing.T) {
 
 // FuzzWrite gives it nonsense: the result can be read, and has no number that is too large.
 func FuzzWrite(f *testing.F) {
-	f.Add([]byte(strings.Repeat("0123456789abcdefghijklmnopqrstuvwxyz\x0a\x01\xff\x7f", 8)), uint64(0))
-	f.Add(bytes.Repeat([]byte{1, 1, 10, 0, 2, 0, 0, 1, 5, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 9}, 16), uint64(3))
-	f.Fuzz(func(t *testing.T, data []byte, most uint64) {
-		pickled, _ := write(t, &randomrun.Tape{Records: exportrun.Nonsense(data)}, Options{MaxEvents: most})
+	exportrun.Fuzz(f, func(t *testing.T, src recording.Source, most uint64) {
+		pickled, _ := write(t, src, Options{MaxEvents: most})
 		if _, err := unpickle(pickled); err != nil {
 			t.Fatal(err)
 		}
 	})
 }
 
-// BenchmarkWrite writes a million records.
 func BenchmarkWrite(b *testing.B) {
-	list := exportrun.Churn(500_000)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := Write(io.Discard, &randomrun.Tape{Records: list}, Options{}); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(list)), "ns/record")
+	exportrun.Bench(b, func(w io.Writer, src recording.Source) error {
+		_, err := Write(w, src, Options{})
+		return err
+	})
 }

@@ -14,17 +14,11 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/minimalloc"
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
-	"codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/exportrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
-
-type failer interface {
-	Helper()
-	Fatal(...any)
-}
 
 // instance is what a solver reads.
 type instance struct {
@@ -44,7 +38,7 @@ func (i *instance) peak() uint64 {
 }
 
 // read reads an instance as strictly as MiniMalloc does.
-func read(t failer, r io.Reader) instance {
+func read(t rapid.TB, r io.Reader) instance {
 	t.Helper()
 	rows, err := csv.NewReader(r).ReadAll()
 	if err != nil {
@@ -74,7 +68,7 @@ func read(t failer, r io.Reader) instance {
 	return in
 }
 
-func write(t failer, src recording.Source, o minimalloc.Options) string {
+func write(t rapid.TB, src recording.Source, o minimalloc.Options) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := minimalloc.Write(&b, src, o); err != nil {
@@ -87,16 +81,14 @@ func write(t failer, src recording.Source, o minimalloc.Options) string {
 func TestRandom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		records := exportrun.Run(rt)
-		m := stats.New(stats.Options{})
 		creates := 0
 		for i := range records {
-			m.Apply(&records[i])
 			if r := &records[i]; r.Kind == wire.KindCreate && r.Outcome != wire.OutcomeFailed && heap.HasMemory(r.AsCreate()) {
 				creates++
 			}
 		}
-		got := read(rt, strings.NewReader(write(rt, &randomrun.Tape{Records: records}, minimalloc.Options{})))
-		if want := m.Publish().Totals.PeakInUse; got.peak() != want || got.buffers != creates {
+		got := read(rt, strings.NewReader(write(rt, exportrun.Tape(records), minimalloc.Options{})))
+		if want := exportrun.Model(records).Totals.PeakInUse; got.peak() != want || got.buffers != creates {
 			rt.Errorf("peak %d of %d buffers, want %d of %d", got.peak(), got.buffers, want, creates)
 		}
 	})
@@ -106,8 +98,7 @@ func TestRandom(t *testing.T) {
 func TestRandomPart(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		records := exportrun.Run(rt)
-		since := exportrun.Origin + rapid.Uint64Range(0, 150_000).Draw(rt, "since")
-		src := extract.Range(&randomrun.Tape{Records: records}, extract.Options{Since: since})
+		src, since := exportrun.Part(rt, records)
 		m := stats.New(stats.Options{})
 		var most uint64
 		for r := (wire.Record{}); src.Next(&r) == nil; {
@@ -139,14 +130,14 @@ func TestStory(t *testing.T) {
 	add(wire.KindCreate, wire.Event{Object: 2, Size: 5, Granted: 6, Tag: 4})
 	add(wire.KindCreate, wire.Event{Object: 3, Size: 5, Granted: 7, Tag: 5})
 	add(wire.KindRelease, wire.Event{Object: 2})
-	if got, want := write(t, &randomrun.Tape{Records: list}, minimalloc.Options{}), `id,lower,upper,size
+	if got, want := write(t, exportrun.Tape(list), minimalloc.Options{}), `id,lower,upper,size
 p3b1,0,1,8
 p3b2,2,4,6
 p3b3,3,5,7
 `; got != want {
 		t.Errorf("have\n%swant\n%s", got, want)
 	}
-	if got, want := write(t, &randomrun.Tape{Records: list}, minimalloc.Options{Tag: regexp.MustCompile("4$")}), `id,lower,upper,size
+	if got, want := write(t, exportrun.Tape(list), minimalloc.Options{Tag: regexp.MustCompile("4$")}), `id,lower,upper,size
 p3b2,0,1,6
 `; got != want {
 		t.Errorf("of tag 4 have\n%swant\n%s", got, want)
@@ -168,12 +159,9 @@ func TestRead(t *testing.T) {
 
 // FuzzWrite gives it nonsense: every line is still one.
 func FuzzWrite(f *testing.F) {
-	f.Add([]byte(strings.Repeat("0123456789abcdefghijklmnopqrstuvwxyz\x0a\x01\xff\x7f", 8)))
-	f.Add(bytes.Repeat([]byte{1, 1, 10, 0, 2, 0, 0, 1, 5, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 9}, 16))
 	line := regexp.MustCompile(`^p\d+b\d+,\d+,\d+,\d+$`)
-	f.Fuzz(func(t *testing.T, data []byte) {
-		text := write(t, &randomrun.Tape{Records: exportrun.Nonsense(data)}, minimalloc.Options{})
-		for _, text := range strings.Split(strings.TrimSuffix(text, "\n"), "\n")[1:] {
+	exportrun.Fuzz(f, func(t *testing.T, src recording.Source, _ uint64) {
+		for _, text := range strings.Split(strings.TrimSuffix(write(t, src, minimalloc.Options{}), "\n"), "\n")[1:] {
 			if !line.MatchString(text) {
 				t.Fatal(text)
 			}
@@ -181,14 +169,6 @@ func FuzzWrite(f *testing.F) {
 	})
 }
 
-// BenchmarkWrite writes a million records.
 func BenchmarkWrite(b *testing.B) {
-	list := exportrun.Churn(500_000)
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := minimalloc.Write(io.Discard, &randomrun.Tape{Records: list}, minimalloc.Options{}); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(list)), "ns/record")
+	exportrun.Bench(b, func(w io.Writer, src recording.Source) error { return minimalloc.Write(w, src, minimalloc.Options{}) })
 }

@@ -19,7 +19,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/tables"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
-	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/exportrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -66,14 +66,6 @@ func files(t *testing.T, dir string) map[string]string {
 		t.Fatal(err)
 	}
 	return list
-}
-
-func fold(records []wire.Record) *stats.Snapshot {
-	m := stats.New(stats.Options{Started: randomrun.Start})
-	for i := range records {
-		m.Apply(&records[i])
-	}
-	return m.Publish()
 }
 
 // collect makes the rows that are to be written.
@@ -290,7 +282,7 @@ func TestPartOfARun(t *testing.T) {
 	if err := Write(dir, false, extract.Range(&randomrun.Tape{Records: records}, extract.Options{Since: since, Until: until}), o); err != nil {
 		t.Fatal(err)
 	}
-	before, then := fold(records[:800]).Totals, fold(records[:1601]).Totals
+	before, then := exportrun.Model(records[:800]).Totals, exportrun.Model(records[:1601]).Totals
 	var hits, inUse int64
 	var carried uint64
 	for _, b := range rows[tables.Buffer](t, dir, Buffers) {

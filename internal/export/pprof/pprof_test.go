@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,9 +24,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
-	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/exportrun"
-	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -45,10 +45,7 @@ func at(t testing.TB, text string) pprof.Moment {
 	return m
 }
 
-func write(t interface {
-	Helper()
-	Fatal(...any)
-}, src recording.Source, o pprof.Options) *profile.Profile {
+func write(t rapid.TB, src recording.Source, o pprof.Options) *profile.Profile {
 	t.Helper()
 	o.Header = header()
 	var b bytes.Buffer
@@ -91,13 +88,9 @@ func created(src recording.Source) (objects, bytes uint64) {
 func TestRandom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		records := exportrun.Run(rt)
-		objects, space := created(&randomrun.Tape{Records: records})
-		m := stats.New(stats.Options{})
-		for i := range records {
-			m.Apply(&records[i])
-		}
-		s := m.Publish()
-		peak := sums(write(rt, &randomrun.Tape{Records: records}, pprof.Options{}))
+		objects, space := created(exportrun.Tape(records))
+		s := exportrun.Model(records)
+		peak := sums(write(rt, exportrun.Tape(records), pprof.Options{}))
 		if peak[0] != objects || peak[1] != space || peak[3] != s.Totals.PeakInUse {
 			rt.Errorf("at the peak %v, want %d created, of %d bytes, %d in use", peak, objects, space, s.Totals.PeakInUse)
 		}
@@ -109,7 +102,7 @@ func TestRandom(t *testing.T) {
 			want[3] += totals.InUse
 			want[4] += totals.Cached
 		}
-		end := sums(write(rt, &randomrun.Tape{Records: records}, pprof.Options{At: at(t, "end")}))
+		end := sums(write(rt, exportrun.Tape(records), pprof.Options{At: at(t, "end")}))
 		if end != want {
 			rt.Errorf("at the end %v, want %v", end, want)
 		}
@@ -121,20 +114,15 @@ func TestRandomMoment(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		records := exportrun.Run(rt)
 		after := rapid.Uint64Range(0, 150_000).Draw(rt, "after")
-		m := stats.New(stats.Options{})
-		for i := range records {
-			if records[i].Time <= exportrun.Origin+after {
-				m.Apply(&records[i])
-			}
-		}
-		want := m.Publish().Totals
+		until := sort.Search(len(records), func(i int) bool { return records[i].Time > exportrun.Origin+after })
+		want := exportrun.Model(records[:until]).Totals
 		moment := at(t, strconv.FormatUint(after, 10)+"ns")
-		got := sums(write(rt, &randomrun.Tape{Records: records}, pprof.Options{At: moment}))
+		got := sums(write(rt, exportrun.Tape(records), pprof.Options{At: moment}))
 		if got[3] != want.InUse || got[4] != want.Cached {
 			rt.Errorf("after %d ns %v, want %d in use, %d cached", after, got, want.InUse, want.Cached)
 		}
 		since := exportrun.Origin + rapid.Uint64Range(0, after).Draw(rt, "since")
-		part := extract.Range(&randomrun.Tape{Records: records}, extract.Options{Since: since})
+		part := extract.Range(exportrun.Tape(records), extract.Options{Since: since})
 		objects, space := created(part)
 		got = sums(write(rt, part, pprof.Options{At: at(t, "end")}))
 		if got[0] != objects || got[1] != space {
@@ -175,7 +163,7 @@ func story() []wire.Record {
 }
 
 func TestStory(t *testing.T) {
-	p := write(t, &randomrun.Tape{Records: story()}, pprof.Options{At: at(t, "end")})
+	p := write(t, exportrun.Tape(story()), pprof.Options{At: at(t, "end")})
 	if p.DefaultSampleType != "inuse_space" || p.TimeNanos != 1_700_000_000_000_060_000 || p.DurationNanos != 60_000 {
 		t.Errorf("default %s, time %d, duration %d", p.DefaultSampleType, p.TimeNanos, p.DurationNanos)
 	}
@@ -216,12 +204,12 @@ func TestStory(t *testing.T) {
 
 func TestTag(t *testing.T) {
 	o := pprof.Options{At: at(t, "end"), Tag: regexp.MustCompile("blur")}
-	if got, want := sums(write(t, &randomrun.Tape{Records: story()}, o)), [5]uint64{1, 3000, 0, 0, 3000}; got != want {
+	if got, want := sums(write(t, exportrun.Tape(story()), o)), [5]uint64{1, 3000, 0, 0, 3000}; got != want {
 		t.Errorf("of blur: %v, want %v", got, want)
 	}
 	// The peak is that of all: blur has most of it before it comes.
 	o.At = pprof.Moment{}
-	if got, want := sums(write(t, &randomrun.Tape{Records: story()}, o)), [5]uint64{1, 3000, 1, 3000, 0}; got != want {
+	if got, want := sums(write(t, exportrun.Tape(story()), o)), [5]uint64{1, 3000, 1, 3000, 0}; got != want {
 		t.Errorf("of blur at the peak: %v, want %v", got, want)
 	}
 }
@@ -236,7 +224,7 @@ func TestFirstPeak(t *testing.T) {
 		r.Kind, r.Granted, r.Time = wire.KindRelease, 0, r.Time+50
 		list = append(list, r)
 	}
-	p := write(t, &randomrun.Tape{Records: list}, pprof.Options{})
+	p := write(t, exportrun.Tape(list), pprof.Options{})
 	if p.TimeNanos != header().Created.UnixNano() || sums(p)[3] != 10 {
 		t.Errorf("the peak is at %d with %d in use", p.TimeNanos, sums(p)[3])
 	}
@@ -246,7 +234,7 @@ func TestHosts(t *testing.T) {
 	h := header()
 	h.Merged = []recording.Origin{{Host: "a", First: 1, Last: 1}, {Host: "b", First: 2, Last: 2}}
 	var b bytes.Buffer
-	if err := pprof.Write(&b, &randomrun.Tape{Records: story()}, pprof.Options{Header: h}); err != nil {
+	if err := pprof.Write(&b, exportrun.Tape(story()), pprof.Options{Header: h}); err != nil {
 		t.Fatal(err)
 	}
 	p, err := profile.Parse(&b)
@@ -327,7 +315,7 @@ func TestTool(t *testing.T) {
 	file := map[string]string{}
 	for _, moment := range []string{"peak", "end"} {
 		var b bytes.Buffer
-		if err := pprof.Write(&b, &randomrun.Tape{Records: story()}, pprof.Options{Header: header(), At: at(t, moment)}); err != nil {
+		if err := pprof.Write(&b, exportrun.Tape(story()), pprof.Options{Header: header(), At: at(t, moment)}); err != nil {
 			t.Fatal(err)
 		}
 		file[moment] = filepath.Join(dir, moment)
@@ -362,14 +350,8 @@ func TestTool(t *testing.T) {
 
 // FuzzWrite gives it nonsense: the result is a valid profile.
 func FuzzWrite(f *testing.F) {
-	f.Add([]byte(strings.Repeat("0123456789abcdefghijklmnopqrstuvwxyz\x0a\x01\xff\x7f", 8)), "end")
-	f.Add(bytes.Repeat([]byte{1, 1, 10, 0, 2, 0, 0, 1, 5, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 9}, 16), "3s")
-	f.Fuzz(func(t *testing.T, data []byte, moment string) {
-		m, err := pprof.ParseMoment(moment)
-		if err != nil {
-			return
-		}
-		p := write(t, &randomrun.Tape{Records: exportrun.Nonsense(data)}, pprof.Options{At: m})
+	exportrun.Fuzz(f, func(t *testing.T, src recording.Source, after uint64) {
+		p := write(t, src, pprof.Options{At: at(t, []string{"end", "peak", strconv.FormatUint(after/2, 10) + "ns"}[after%3])})
 		for _, s := range p.Sample {
 			for i, v := range s.Value {
 				if v < 0 {
@@ -380,14 +362,6 @@ func FuzzWrite(f *testing.F) {
 	})
 }
 
-// BenchmarkWrite writes a million records.
 func BenchmarkWrite(b *testing.B) {
-	list := exportrun.Churn(500_000)
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := pprof.Write(bytes.NewBuffer(nil), &randomrun.Tape{Records: list}, pprof.Options{}); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(list)), "ns/record")
+	exportrun.Bench(b, func(w io.Writer, src recording.Source) error { return pprof.Write(w, src, pprof.Options{}) })
 }

@@ -15,17 +15,11 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/rmm"
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
-	"codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/exportrun"
-	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/records"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
-
-type failer interface {
-	Helper()
-	Fatal(...any)
-}
 
 // line is how the real logger writes (spdlog's pattern "%t,%H:%M:%S.%f,%v" before "action,%p,%zu,stream").
 var line = regexp.MustCompile(`^(\d+),([01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{6},(allocate|free|allocate failure),(0x[0-9a-f]+|\(nil\)),(\d+),0$`)
@@ -39,7 +33,7 @@ type log struct {
 
 // read reads a log, as strictly as RMM's replay must have it: what is freed was allocated, with the same size, and what
 // is allocated overlaps nothing that is.
-func read(t failer, text string) log {
+func read(t rapid.TB, text string) log {
 	t.Helper()
 	l := log{live: map[uint64]uint64{}}
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
@@ -80,7 +74,7 @@ func read(t failer, text string) log {
 	return l
 }
 
-func write(t failer, src recording.Source, o rmm.Options) string {
+func write(t rapid.TB, src recording.Source, o rmm.Options) string {
 	t.Helper()
 	o.Header = recording.Header{ClockNS: exportrun.Origin, Created: time.Date(2026, 5, 4, 23, 59, 59, 999_999_000, time.UTC)}
 	var b bytes.Buffer
@@ -108,13 +102,9 @@ func owned(records []wire.Record) (creates, failed int) {
 func TestRandom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		records := exportrun.Run(rt)
-		m := stats.New(stats.Options{})
-		for i := range records {
-			m.Apply(&records[i])
-		}
-		want := m.Publish().Totals
+		want := exportrun.Model(records).Totals
 		creates, failed := owned(records)
-		got := read(rt, write(rt, &randomrun.Tape{Records: records}, rmm.Options{}))
+		got := read(rt, write(rt, exportrun.Tape(records), rmm.Options{}))
 		if got.inUse != want.Requested || got.peak != want.PeakRequested || got.allocates != creates || got.failed != failed {
 			rt.Errorf("%d in use, peak %d, %d allocates, %d failed; want %d, %d, %d, %d", got.inUse, got.peak, got.allocates,
 				got.failed, want.Requested, want.PeakRequested, creates, failed)
@@ -126,8 +116,7 @@ func TestRandom(t *testing.T) {
 func TestRandomPart(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		records := exportrun.Run(rt)
-		since := exportrun.Origin + rapid.Uint64Range(0, 150_000).Draw(rt, "since")
-		src := extract.Range(&randomrun.Tape{Records: records}, extract.Options{Since: since})
+		src, _ := exportrun.Part(rt, records)
 		got := read(rt, write(rt, src, rmm.Options{}))
 		m := stats.New(stats.Options{})
 		if err := src.Rewind(); err != nil {
@@ -164,10 +153,10 @@ func TestStory(t *testing.T) {
 77,00:00:00.000002,free,0x100000000,100,0
 77,00:00:00.000003,allocate,0x100000000,90,0
 `
-	if got := write(t, &randomrun.Tape{Records: story()}, rmm.Options{}); got != want {
+	if got := write(t, exportrun.Tape(story()), rmm.Options{}); got != want {
 		t.Errorf("have\n%swant\n%s", got, want)
 	}
-	got := write(t, &randomrun.Tape{Records: story()}, rmm.Options{Tag: regexp.MustCompile("tag 2")})
+	got := write(t, exportrun.Tape(story()), rmm.Options{Tag: regexp.MustCompile("tag 2")})
 	if strings.Count(got, "\n") != 3 || !strings.Contains(got, ",70,0\n") || !strings.Contains(got, "failure") {
 		t.Errorf("of tag 2:\n%s", got)
 	}
@@ -185,25 +174,15 @@ func TestAddressesComeBack(t *testing.T) {
 			r.Kind, r.Granted, r.Outcome = wire.KindRelease, 0, wire.OutcomeDriver
 			list = append(list, r)
 		}
-		text := write(t, &randomrun.Tape{Records: list}, rmm.Options{})
+		text := write(t, exportrun.Tape(list), rmm.Options{})
 		if n := strings.Count(text, ",0x100000000,5,"); n != 200 {
 			t.Errorf("block %d: %d of 200 lines have the first address", block, n)
 		}
 	}
 }
 
-// full takes a few bytes.
-type full struct{ left int }
-
-func (f *full) Write(b []byte) (int, error) {
-	if f.left -= len(b); f.left < 0 {
-		return 0, io.ErrShortWrite
-	}
-	return len(b), nil
-}
-
 func TestWriteErrors(t *testing.T) {
-	err := rmm.Write(&full{10}, &randomrun.Tape{Records: story()}, rmm.Options{})
+	err := rmm.Write(&records.Full{Left: 10}, exportrun.Tape(story()), rmm.Options{})
 	if err == nil || !strings.Contains(fmt.Sprint(err), "write a log of RMM") {
 		t.Errorf("error %v on a full disk", err)
 	}
@@ -211,11 +190,8 @@ func TestWriteErrors(t *testing.T) {
 
 // FuzzWrite gives it nonsense: every line is still one.
 func FuzzWrite(f *testing.F) {
-	f.Add([]byte(strings.Repeat("0123456789abcdefghijklmnopqrstuvwxyz\x0a\x01\xff\x7f", 8)))
-	f.Add(bytes.Repeat([]byte{1, 1, 10, 0, 2, 0, 0, 1, 5, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 9}, 16))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		text := write(t, &randomrun.Tape{Records: exportrun.Nonsense(data)}, rmm.Options{})
-		for _, text := range strings.Split(strings.TrimSuffix(text, "\n"), "\n")[1:] {
+	exportrun.Fuzz(f, func(t *testing.T, src recording.Source, _ uint64) {
+		for _, text := range strings.Split(strings.TrimSuffix(write(t, src, rmm.Options{}), "\n"), "\n")[1:] {
 			if !line.MatchString(text) {
 				t.Fatal(text)
 			}
@@ -223,14 +199,6 @@ func FuzzWrite(f *testing.F) {
 	})
 }
 
-// BenchmarkWrite writes a million records.
 func BenchmarkWrite(b *testing.B) {
-	list := exportrun.Churn(500_000)
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := rmm.Write(io.Discard, &randomrun.Tape{Records: list}, rmm.Options{}); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(list)), "ns/record")
+	exportrun.Bench(b, func(w io.Writer, src recording.Source) error { return rmm.Write(w, src, rmm.Options{}) })
 }

@@ -13,7 +13,6 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/export/tables"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
-	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/exportrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -100,11 +99,7 @@ func (s *sums) sample(t rapid.TB, b *tables.Sample) {
 func TestRowsSayWhatTheModelSays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		records := randomrun.Records(rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 3).Draw(t, "processes"), rapid.IntRange(0, 3000).Draw(t, "steps"))
-		m := stats.New(stats.Options{Started: randomrun.Start})
-		for i := range records {
-			m.Apply(&records[i])
-		}
-		snapshot, all := m.Publish(), add(t, records)
+		snapshot, all := exportrun.Model(records), add(t, records)
 		for i := range snapshot.Processes {
 			p := &snapshot.Processes[i]
 			s, totals := all[p.Number], &p.Totals

@@ -111,20 +111,11 @@ func TestNamesComeLate(t *testing.T) {
 	}
 }
 
-type broken struct{ randomrun.Tape }
-
 var errBroken = errors.New("bad block")
-
-func (b *broken) Next(r *wire.Record) error {
-	if err := b.Tape.Next(r); err != nil {
-		return errBroken
-	}
-	return nil
-}
 
 func TestErrorsOfTheSource(t *testing.T) {
 	for _, o := range []extract.Options{{Since: 2}, {Until: 2}} {
-		src := extract.Range(&broken{randomrun.Tape{Records: []wire.Record{rec(1, 1, wire.KindSync, "", nothing)}}}, o)
+		src := extract.Range(&randomrun.Tape{Records: []wire.Record{rec(1, 1, wire.KindSync, "", nothing)}, Err: errBroken}, o)
 		var r wire.Record
 		err := src.Next(&r)
 		for err == nil {

@@ -2,6 +2,8 @@
 package records
 
 import (
+	"cmp"
+	"errors"
 	"io"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -10,13 +12,18 @@ import (
 // Tape is a trace.Source of records in memory. One goroutine may use it at a time.
 type Tape struct {
 	Records []wire.Record
+	Err     error // behind the last one, instead of io.EOF
+	Part    bool  // the run goes on behind the last one
 	next    int
 }
+
+// Cut says whether the run goes on.
+func (t *Tape) Cut() bool { return t.Part }
 
 // Next implements trace.Source.
 func (t *Tape) Next(r *wire.Record) error {
 	if t.next == len(t.Records) {
-		return io.EOF
+		return cmp.Or(t.Err, io.EOF)
 	}
 	*r = t.Records[t.next]
 	t.next++
@@ -27,4 +34,18 @@ func (t *Tape) Next(r *wire.Record) error {
 func (t *Tape) Rewind() error {
 	t.next = 0
 	return nil
+}
+
+// ErrFull is what a full disk says.
+var ErrFull = errors.New("no space left")
+
+// Full is a disk with little room: Left bytes.
+type Full struct{ Left int }
+
+// Write implements io.Writer.
+func (f *Full) Write(b []byte) (int, error) {
+	if f.Left -= len(b); f.Left < 0 {
+		return 0, ErrFull
+	}
+	return len(b), nil
 }
