@@ -75,7 +75,7 @@ func (d *dashboard) restText(s *stats.Snapshot) string {
 		return m.over
 	case s.Totals.Creates == 0:
 		return m.silent
-	case !m.pool && beforeAttach(s) != nil:
+	case !m.pool && s.BeforeAttach() != nil:
 		return count(s.Events) + " events, none lost; sizes from before attach are lower bounds"
 	}
 	return count(s.Events) + " events, none lost"

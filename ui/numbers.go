@@ -5,7 +5,6 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
-	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // drawTop draws header, numbers, gauge and, at full size, the legend of the gauge.
@@ -91,19 +90,9 @@ func poollessItems(s *stats.Snapshot) []item {
 	}
 }
 
-// beforeAttach returns the tag of what was allocated before attach, nil if nothing of it was seen.
-func beforeAttach(s *stats.Snapshot) *stats.Tag {
-	for i := range s.Tags {
-		if s.Tags[i].Name == wire.BeforeAttach {
-			return &s.Tags[i]
-		}
-	}
-	return nil
-}
-
 // leastText marks a lower bound: sizes from before attach are known only from later uses.
 func leastText(s *stats.Snapshot) string {
-	if beforeAttach(s) == nil {
+	if s.BeforeAttach() == nil {
 		return ""
 	}
 	return "≥ "
@@ -116,7 +105,7 @@ func poollessLegend(s *stats.Snapshot) []item {
 		{0, []span{{"█", inUseStyle}, {" in use", dim}}},
 		{1, []span{{"creates ", dim}, {count(t.Creates), plain}, {" releases ", dim}, {count(t.Releases), plain}}},
 	}
-	if before := beforeAttach(s); before != nil {
+	if before := s.BeforeAttach(); before != nil {
 		items = append(items, item{2, []span{{"from before attach ", dim}, {count(before.Live), plain}, {" buffers", dim}}})
 	}
 	return append(items, item{3, []span{{"no pool: attach only watches", dim}}})

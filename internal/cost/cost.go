@@ -45,15 +45,15 @@ func (l *Line) Check() error {
 
 // Device is what a driver takes. The zero Device takes nothing.
 type Device struct {
-	// Create and Release are of blocks and slabs (clCreateBuffer, clReleaseMemObject).
-	Create, Release Line
+	Create Line `json:"create"` // of blocks and slabs (clCreateBuffer)
 	// Touch is the first use of the bytes of a new block, by which a driver that is lazy gets the memory. It cannot be
-	// unknown from a recording.
-	Touch Line
+	// known from a recording.
+	Touch   Line `json:"touch"`
+	Release Line `json:"release"` // of blocks and slabs (clReleaseMemObject)
 	// Part is the create and release of a sub-buffer together, which a part of a slab costs each time.
-	Part Line
+	Part Line `json:"part"`
 	// PartAssumed says that Part was not measured: AssumePart set it.
-	PartAssumed bool
+	PartAssumed bool `json:"part_assumed"`
 }
 
 // leastPart is the least assumed cost of a sub-allocation, ns: somewhat more than a sub-buffer of PoCL (gpumemtop

@@ -215,7 +215,7 @@ func severityClass(s analysis.Severity) string {
 func (v *view) watchedTiles(peak uint64) []htmlTile {
 	t := &v.s.Totals
 	at := "at " + durationText(v.a.Peak.Time)
-	if before := beforeAttach(v.s); before != nil {
+	if before := v.s.BeforeAttach(); before != nil {
 		at += "; at least: sizes from before attach are known only as far as used"
 	}
 	return []htmlTile{

@@ -54,7 +54,7 @@ type ReplaySummary struct {
 	LimitChanges                   uint64            `json:"limit_changes"` // in the recording, and trims
 	LimitChangesLeftOut            uint64            `json:"limit_changes_left_out"`
 	Device                         string            `json:"device"` // whose costs these are; empty: those of the recording
-	DeviceCost                     DeviceCost        `json:"device_cost"`
+	DeviceCost                     cost.Device       `json:"device_cost"`
 	DriverNS                       uint64            `json:"driver_ns_simulated"` // the sum of the next four
 	CreateNS                       uint64            `json:"create_ns_simulated"`
 	TouchNS                        uint64            `json:"touch_ns_simulated"`
@@ -66,36 +66,24 @@ type ReplaySummary struct {
 	LostEvents                     uint64            `json:"lost_events"`
 }
 
-// DeviceCost is what the simulated device takes for each call, by size.
-type DeviceCost struct {
-	Create  cost.Line `json:"create"`
-	Touch   cost.Line `json:"touch"`
-	Release cost.Line `json:"release"`
-	Part    cost.Line `json:"part"`
-	Assumed bool      `json:"part_assumed"` // the cost of a sub-allocation was not measured
-}
-
 // ReplayJSON writes what a policy did with a recording as one JSON object. device names whose costs count; empty: those
 // that were recorded.
 func ReplayJSON(w io.Writer, r *replay.Result, device string) error {
 	s := ReplaySummary{
 		Policy: r.Policy, Limits: recording.Limits{}, Capacity: r.Capacity, Processes: r.Processes, Requests: r.Requests, NeedBlocks: r.Whole,
 		Unpooled: r.Unpooled, Before: r.Before, Failures: r.Failures, Direct: r.Direct, Switches: r.Switches, Hits: r.Hits, Misses: r.Misses, HitRate: r.HitRate(), SteadyHitRate: r.SteadyHitRate(),
-		MissReasons: map[string]uint64{}, DriverCreates: r.DriverCreates, DriverCreatesAvoided: r.Hits, Evictions: r.Evictions,
+		MissReasons: missReasons(r.MissReasons[:], true), DriverCreates: r.DriverCreates, DriverCreatesAvoided: r.Hits, Evictions: r.Evictions,
 		BytesRequested: r.BytesRequested, BytesAllocated: r.BytesAllocated, PeakInUse: r.PeakInUse, PeakReserved: r.PeakReserved,
 		WasteAtPeak: r.WasteAtPeak(), Waste: r.Waste(), InUse: r.InUse, BytesCached: r.Cached, BytesCooling: r.Cooling, BytesFree: r.Free, Slabs: r.Slabs,
 		ExternalFragmentation: r.ExternalFragmentation(), ExternalFragmentationQuadratic: r.QuadraticFragmentation(),
 		ExternalFragmentationRoot: r.RootFragmentation(), RecordedHits: r.Recorded.Hits, RecordedMisses: r.Recorded.Misses,
 		LostEvents: r.Lost, Rescued: r.Rescued, LimitChanges: r.Changes, LimitChangesLeftOut: r.LeftOut,
-		Device: device, DeviceCost: DeviceCost{Create: r.Device.Create, Touch: r.Device.Touch, Release: r.Device.Release, Part: r.Device.Part, Assumed: r.Device.PartAssumed},
+		Device: device, DeviceCost: r.Device,
 		DriverNS: whole(r.DriverNS), CreateNS: whole(r.CreateNS), TouchNS: whole(r.TouchNS), ReleaseNS: whole(r.ReleaseNS),
 		PartNS: whole(r.PartNS), SavedNS: whole(r.SavedNS),
 	}
 	for i := range r.Limits {
 		s.Limits[r.Limits[i].Name] = r.Limits[i].Text
-	}
-	for reason := wire.MissCold; reason <= wire.MissPolicy; reason++ {
-		s.MissReasons[units.Key(reason.String())] = r.MissReasons[reason]
 	}
 	if err := units.WriteJSON(w, s); err != nil {
 		return fmt.Errorf("write replay: %w", err)

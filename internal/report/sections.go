@@ -137,7 +137,7 @@ func (v *view) watched() section {
 		{"memory", fmt.Sprintf("%s, at %s", memory, v.clockOf(t.PeakInUseTime))},
 		{"at the end", end},
 	}}
-	if before := beforeAttach(v.s); before != nil {
+	if before := v.s.BeforeAttach(); before != nil {
 		s.fact("unknown", fmt.Sprintf("%s from before attach live at the end, known to have %s",
 			units.Count(before.Live, "buffer"), units.FormatLong(before.InUse)))
 	}

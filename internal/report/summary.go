@@ -138,7 +138,7 @@ func NewSummary(s *stats.Snapshot) Summary {
 	summary := Summary{
 		Policy: s.Policy, FormerPolicies: s.Change.Former, Limits: recording.Limits{}, WholeBlocks: s.WholeBlocks,
 		Hits: t.Hits, Misses: t.Misses, HitRate: t.HitRate(), SteadyHitRate: t.SteadyHitRate(),
-		MissReasons: map[string]uint64{}, DriverCreates: t.DriverCreates, DriverReleases: t.DriverReleases,
+		MissReasons: missReasons(t.MissReasons[:], true), DriverCreates: t.DriverCreates, DriverReleases: t.DriverReleases,
 		BytesRequested: t.BytesRequested, BytesAllocated: t.BytesAllocated, InUse: t.InUse,
 		BytesCached: t.Cached, LargestCached: t.LargestCached, BytesCooling: t.Cooling,
 		PeakInUse: t.PeakInUse, PeakReserved: t.PeakReserved, Waste: t.Waste(),
@@ -152,9 +152,6 @@ func NewSummary(s *stats.Snapshot) Summary {
 	}
 	for i := range s.Limits {
 		summary.Limits[s.Limits[i].Name] = s.Limits[i].Text
-	}
-	for reason := wire.MissCold; reason <= wire.MissPolicy; reason++ {
-		summary.MissReasons[units.Key(reason.String())] = t.MissReasons[reason]
 	}
 	for i := range s.Processes {
 		summary.Processes = append(summary.Processes, processSummary(&s.Processes[i], s.Time))
@@ -209,16 +206,21 @@ func exitOf(p *stats.Process) Exit {
 	return Exit{Status: -1}
 }
 
-func tagSummary(t *stats.Tag) TagSummary {
+// missReasons gives counts their names: those of all reasons, or of those that occurred.
+func missReasons(counts []uint64, all bool) map[string]uint64 {
 	reasons := map[string]uint64{}
-	for reason, n := range t.MissReasons {
-		if n > 0 {
+	for reason, n := range counts {
+		if all && wire.Miss(reason) != wire.MissNone || !all && n > 0 {
 			reasons[units.Key(wire.Miss(reason).String())] = n
 		}
 	}
+	return reasons
+}
+
+func tagSummary(t *stats.Tag) TagSummary {
 	return TagSummary{
 		Tag: t.Name, Stack: t.Stack, Creates: t.Creates, Hits: t.Hits, Misses: t.Misses, HitRate: t.HitRate(),
-		MissReasons: reasons, PeakInUse: t.PeakInUse, InUse: t.InUse, BytesCached: t.Cached, LiveBuffers: t.Live,
+		MissReasons: missReasons(t.MissReasons[:], false), PeakInUse: t.PeakInUse, InUse: t.InUse, BytesCached: t.Cached, LiveBuffers: t.Live,
 		Waste: t.Waste(),
 	}
 }

@@ -119,7 +119,7 @@ func (s *Summary) watchedFigures() []string {
 		"  memory     " + memory,
 		"  at the end " + end,
 	}
-	if before := beforeAttach(s.snapshot); before != nil {
+	if before := s.snapshot.BeforeAttach(); before != nil {
 		lines = append(lines, fmt.Sprintf("  before     sizes from before attach are known only as far as used: %s, %s live",
 			units.FormatLong(before.InUse), units.Count(before.Live, "buffer")))
 	}

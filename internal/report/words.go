@@ -94,21 +94,11 @@ func endText(t *stats.Totals) string {
 // only that counts which its use has shown.
 func watchedText(s *stats.Snapshot) (memory, end string) {
 	least := ""
-	if beforeAttach(s) != nil {
+	if s.BeforeAttach() != nil {
 		least = "at least "
 	}
 	return fmt.Sprintf("peak %s%s in use", least, units.FormatLong(s.Totals.PeakInUse)),
 		fmt.Sprintf("%s%s in use by %s", least, units.FormatLong(s.Totals.InUse), units.Count(s.Totals.LiveBuffers, "buffer"))
-}
-
-// beforeAttach returns the tag of what was there before programs were watched, nil when nothing of it was seen.
-func beforeAttach(s *stats.Snapshot) *stats.Tag {
-	for i := range s.Tags {
-		if s.Tags[i].Name == wire.BeforeAttach {
-			return &s.Tags[i]
-		}
-	}
-	return nil
 }
 
 // endedText says how a process ended, as far as that is known: only a program's parent learns its exit status.

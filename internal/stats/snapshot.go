@@ -3,6 +3,8 @@
 package stats
 
 import (
+	"slices"
+
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -46,6 +48,15 @@ func (s *Snapshot) CarvesNothing() string {
 		return ""
 	}
 	return s.WholeBlocks
+}
+
+// BeforeAttach returns the tag of what was there before programs were watched, nil when nothing of it was seen.
+func (s *Snapshot) BeforeAttach() *Tag {
+	i := slices.IndexFunc(s.Tags, func(t Tag) bool { return t.Name == wire.BeforeAttach })
+	if i < 0 {
+		return nil
+	}
+	return &s.Tags[i]
 }
 
 // Bounds of the lists in a snapshot.
