@@ -19,7 +19,7 @@ func pairs(t *testing.T, n int) string {
 		for i := range uint64(n) {
 			size := 1 + random.Uint64N(1<<20)
 			add(wire.Event{
-				Time: recordedFrom + 2000*i + random.Uint64N(900), Kind: wire.KindCreate, Outcome: wire.OutcomeMiss, Duration: 1000,
+				Time: recordedFrom + 2000*i + random.Uint64N(900), Kind: wire.KindCreate, Outcome: wire.OutcomeMiss, Duration: 1000, Cost: 800,
 				Object: i + 1, Link: i + 1, Size: size, Granted: size,
 			})
 			if i >= 4 {

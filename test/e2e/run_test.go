@@ -22,7 +22,7 @@ import (
 
 const (
 	// runLimit is far more than any program here takes; reaching it is a hang.
-	runLimit = 4 * time.Minute
+	runLimit = 8 * time.Minute
 	// waitLimit is how long something may take that should happen at once, on a busy machine.
 	waitLimit = 30 * time.Second
 	pollEvery = 20 * time.Millisecond
