@@ -1,10 +1,16 @@
 package e2e
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
+)
+
+var (
+	driversAll   = flag.Bool("drivers.all", false, "run all programs, policies and commands on each driver, not only quick ones")
+	driversSeeds = flag.Uint64("drivers.seeds", 12, "how many random programs then")
 )
 
 // driver is an OpenCL implementation beside the PoCL that all other tests run on.
@@ -12,12 +18,30 @@ type driver struct {
 	name      string
 	libraries []string // one for each platform
 	env       []string
+	fails     map[string]string // programs that fail without us, and how; single seeds and checks may do so unlisted
 }
 
+const stuck = "hangs where commands wait for a user event"
+
 var (
-	pocl    = driver{"pocl", []string{"libpocl.so.2"}, nil}
-	rusticl = driver{"rusticl", []string{"libRusticlOpenCL.so.1"}, []string{"RUSTICL_ENABLE=llvmpipe"}}
-	clover  = driver{"clover", []string{"libMesaOpenCL.so.1"}, []string{"LP_CL=1"}} // OpenCL 1.1
+	pocl = driver{name: "pocl", libraries: []string{"libpocl.so.2"}}
+	// basic runs a command in the thread that enqueues, or waits.
+	basic = driver{"basic", pocl.libraries, []string{"POCL_DEVICES=basic"}, map[string]string{
+		"multiqueue": stuck, "conformance": stuck, "conformance-buffers": stuck, "soak": stuck, "soak-buffers": stuck,
+	}}
+	twoDevices = driver{name: "two devices", libraries: pocl.libraries, env: []string{"POCL_DEVICES=pthread basic"}}
+	rusticl    = driver{"rusticl", []string{"libRusticlOpenCL.so.1"}, []string{"RUSTICL_ENABLE=llvmpipe"}, map[string]string{
+		"queries": "aborts", "queries-buffers": "refuses to unmap a second mapping",
+	}}
+	clover = driver{"clover", []string{"libMesaOpenCL.so.1"}, []string{"LP_CL=1"}, map[string]string{ // OpenCL 1.1
+		"multiqueue": "crashes", "queries": "crashes", "queries-buffers": "crashes",
+		"soak": "aborts in its compiler", "soak-buffers": "aborts in its compiler",
+	}}
+	oclgrind = driver{"oclgrind", []string{"/usr/lib/oclgrind/liboclgrind-rt-icd.so"}, nil, map[string]string{
+		"multiqueue": stuck, "conformance": stuck, "conformance-buffers": stuck, "soak": stuck, "soak-buffers": stuck,
+		"queries": stuck, "queries-buffers": "crashes",
+	}}
+	twoPlatforms = driver{"two platforms", append(rusticl.libraries[:1:1], pocl.libraries...), rusticl.env, rusticl.fails}
 )
 
 // missing says which of the driver's libraries is not there; "": none.

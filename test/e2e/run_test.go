@@ -26,6 +26,8 @@ const (
 	// waitLimit is how long something may take that should happen at once, on a busy machine.
 	waitLimit = 30 * time.Second
 	pollEvery = 20 * time.Millisecond
+
+	poclVendor = "/etc/OpenCL/vendors/pocl.icd" // Debian's
 )
 
 // root is the repository. The tests run in the folder of their package.
@@ -53,8 +55,8 @@ func testProgram(name string) string   { return filepath.Join(root, "bin", "test
 func fault(name string) string         { return testProgram(filepath.Join("faults", name)) }
 func contains(b []byte, s string) bool { return bytes.Contains(b, []byte(s)) }
 
-// environment is that of this process, made the same everywhere: PoCL reports a fixed amount of memory, and keeps
-// the kernels it has compiled between runs.
+// environment is that of this process, made the same everywhere: PoCL is the only driver, reports a fixed amount of memory, and
+// keeps the kernels it has compiled between runs.
 func environment(extra ...string) []string {
 	var env []string
 	for _, pair := range os.Environ() {
@@ -62,6 +64,9 @@ func environment(extra ...string) []string {
 		if !strings.HasPrefix(name, "GPUMEMTOP_") && name != "LD_PRELOAD" && name != "OPENCL_LAYERS" {
 			env = append(env, pair)
 		}
+	}
+	if _, err := os.Stat(poclVendor); err == nil {
+		env = append(env, "OCL_ICD_VENDORS="+poclVendor)
 	}
 	env = append(env, "POCL_MEMORY_LIMIT=3", "POCL_CACHE_DIR="+filepath.Join(root, "build", "pocl-cache"))
 	return append(env, extra...)
