@@ -106,7 +106,7 @@ func (m *misses) findWasteful(p *process, o *heap.Object) {
 	}
 	least := uint64(math.MaxUint64)
 	for _, b := range p.life.Blocks() {
-		if b.State == heap.Cached && !b.SubAllocation && b.Scope == o.Scope && b.Access == o.Access && b.Size >= o.Size {
+		if b.State == heap.Cached && !b.SubAllocation && b.Scope == o.Scope && b.Access == o.Access && b.Shape == o.Shape && b.Size >= o.Size {
 			least = min(least, b.Size)
 		}
 	}

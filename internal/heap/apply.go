@@ -172,7 +172,7 @@ func (h *Heap) create(p *Process, thread uint32, c wire.CreateView) {
 	o.Place, o.Owns, o.CarriedOver = place, HasMemory(c), carriedOver
 	o.ID, o.Block, o.Parent, o.Tag, o.Thread = c.Object(), c.Block(), c.Parent(), c.Tag(), thread
 	o.Size, o.Granted, o.Started = c.Requested(), c.Served(), c.Time()
-	o.Duration, o.Cost, o.Scope, o.Access = c.Duration(), c.Cost(), c.Scope(), c.Access()
+	o.Duration, o.Cost, o.Scope, o.Access, o.Shape = c.Duration(), c.Cost(), c.Scope(), c.Access(), c.Shape()
 	o.Memory, o.Outcome, o.Reason = c.Memory(), c.Outcome(), c.Reason()
 	o.NeedsBlock, o.SubAllocation = c.NeedsBlock(), c.SubAllocation()
 	var b *Block
@@ -201,7 +201,7 @@ func (h *Heap) acquire(p *Process, o *Object) *Block {
 	}
 	b.reset(p, o.Block, b.Place)
 	b.Size, b.Owner, b.Tag, b.Thread = o.Granted, o.ID, o.Tag, o.Thread
-	b.Scope, b.Access, b.SubAllocation = o.Scope, o.Access, o.SubAllocation
+	b.Scope, b.Access, b.Shape, b.Memory, b.SubAllocation = o.Scope, o.Access, o.Shape, o.Memory, o.SubAllocation
 	h.room(p, b, -1)
 	return b
 }

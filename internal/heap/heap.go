@@ -117,6 +117,7 @@ type Object struct {
 	Place    int32  // among the live objects: an index for observers that keep more
 	Scope    uint16 // context
 	Access   uint16 // the lowest 16 bits of its cl_mem_flags
+	Shape    int16  // of its class, see wire.Class
 
 	Memory        wire.Memory
 	Outcome       wire.Outcome // Driver, Hit or Miss
@@ -143,6 +144,8 @@ type Block struct {
 	Place  int32 // among the blocks: an index for observers that keep more
 	Scope  uint16
 	Access uint16
+	Shape  int16
+	Memory wire.Memory // what it serves
 
 	State         State
 	SubAllocation bool // a piece of a slab, which has its bytes less

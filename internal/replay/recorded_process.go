@@ -12,12 +12,12 @@ import (
 type recordedProcess struct {
 	number   uint32 // its place
 	devices  map[uint64]device
-	first    device            // the first that was described
-	contexts map[uint16]uint64 // number modulo 65536 to first device
-	classes  map[uint32]uint32 // scope and flags to script.classes
-	keys     []uint32          // of classes, in the order of their first requests
-	made     allocator.Class   // the latest
-	key      uint32            // of the latest request, with its class
+	first    device                // the first that was described
+	contexts map[uint16]uint64     // number modulo 65536 to first device
+	classes  map[wire.Class]uint32 // to script.classes
+	keys     []wire.Class          // of classes, in the order of their first requests
+	made     allocator.Class       // the latest
+	key      wire.Class            // of the latest request, with its class
 	class    uint32
 
 	order   sequencer
@@ -45,7 +45,7 @@ func (r *resolver) from(number uint32) *recordedProcess {
 	o := r.processes[number]
 	if o == nil {
 		o = &recordedProcess{
-			number: r.script.facts.processes, devices: map[uint64]device{}, contexts: map[uint16]uint64{}, classes: map[uint32]uint32{},
+			number: r.script.facts.processes, devices: map[uint64]device{}, contexts: map[uint16]uint64{}, classes: map[wire.Class]uint32{},
 			objects: map[uint64]uint32{}, cooling: map[uint64]uint32{}, refused: map[uint64]refusedRelease{},
 		}
 		r.script.facts.processes++
@@ -82,8 +82,8 @@ func (o *recordedProcess) device(e wire.DeviceView) {
 
 // forget takes the classes of a context out of the books, whose number another one has now.
 func (o *recordedProcess) forget(scope uint16) {
-	o.keys = slices.DeleteFunc(o.keys, func(key uint32) bool {
-		gone := uint16(key>>16) == scope
+	o.keys = slices.DeleteFunc(o.keys, func(key wire.Class) bool {
+		gone := key.Scope() == scope
 		if gone {
 			delete(o.classes, key)
 		}

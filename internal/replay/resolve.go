@@ -87,7 +87,7 @@ func (r *resolver) context(o *recordedProcess, e wire.ContextView, ops []op) []o
 		}
 		ops = append(ops, op{code: opEnd, time: moment(e.Time()), slot: o.number})
 		for _, key := range o.keys {
-			if uint16(key>>16) == scope {
+			if key.Scope() == scope {
 				ops = append(ops, op{code: opDrop, time: moment(e.Time()), class: o.classes[key]})
 			}
 		}
@@ -97,19 +97,19 @@ func (r *resolver) context(o *recordedProcess, e wire.ContextView, ops []op) []o
 }
 
 // classOf returns the class of a request, in script.classes.
-func (r *resolver) classOf(o *recordedProcess, e wire.CreateView) uint32 {
-	key := e.Class()
+func (r *resolver) classOf(o *recordedProcess, key wire.Class) uint32 {
 	if key == o.key && key != 0 {
 		return o.class
 	}
-	d, known := o.devices[o.contexts[e.Scope()]]
+	d, known := o.devices[o.contexts[key.Scope()]]
 	if !known {
 		d = o.first
 	}
 	request := allocator.Request{
-		Max: d.largest, Heap: d.memory, Align: d.align, Exact: e.Access()&wire.CopyHostPtr != 0, Pinned: e.Access()&wire.AllocHostPtr != 0,
+		Max: d.largest, Heap: d.memory, Align: d.align, Pinned: key.Access()&wire.AllocHostPtr != 0,
+		Exact: key.Access()&wire.CopyHostPtr != 0 || key.Shape() != 0,
 	}
-	if request.Exact { // the driver copies as much as it creates
+	if request.Exact { // the driver copies as much as it creates, and images are no parts of slabs
 		request.Align = 0
 	}
 	i, there := o.classes[key]
@@ -148,7 +148,7 @@ func (r *resolver) create(o *recordedProcess, record *wire.Record, ops []op) []o
 			return ops
 		}
 		step := op{
-			code: opFail, time: moment(e.Start()), size: max(e.Requested(), 1), class: r.classOf(o, e), tag: allocator.Tag(e.Tag()), mark: marks,
+			code: opFail, time: moment(e.Start()), size: max(e.Requested(), 1), class: r.classOf(o, e.Class()), tag: allocator.Tag(e.Tag()), mark: marks,
 		}
 		if t != nil {
 			step.mark |= numbered
@@ -165,7 +165,7 @@ func (r *resolver) create(o *recordedProcess, record *wire.Record, ops []op) []o
 	f.requests++
 	slot := r.slot()
 	o.objects[e.Object()] = slot
-	class := r.classOf(o, e)
+	class := r.classOf(o, e.Class())
 	if marks&whole != 0 || r.script.classes[class].request.Align == 0 {
 		f.whole++
 	}

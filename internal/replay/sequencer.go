@@ -55,6 +55,7 @@ type threadOrder struct {
 type attempt struct {
 	plan, grown, end uint64 // numbers; grown: 0 when it had no slab made
 	returned         bool   // it was a block that could not be used; else the driver refused
+	class            wire.Class
 }
 
 // of returns a thread, nil where numbers are of no use.
@@ -260,7 +261,7 @@ func (t *threadOrder) noteAttempt(e wire.OrderView) {
 		t.separate[e.Slab()] = true
 	}
 	t.grown = false
-	t.attempts = append(t.attempts, attempt{e.Decision(), e.Slab(), e.Number(), e.Order() == wire.OrderReturn})
+	t.attempts = append(t.attempts, attempt{e.Decision(), e.Slab(), e.Number(), e.Order() == wire.OrderReturn, e.Class()})
 }
 
 // emitAttempts emits the plans for a request that were given up before it was served otherwise, and returns the mark of
@@ -270,9 +271,13 @@ func (r *resolver) emitAttempts(o *recordedProcess, t *threadOrder, e wire.Creat
 		return ops, wholes(e)
 	}
 	step := op{
-		time: moment(e.Start()), size: max(e.Requested(), 1), class: r.classOf(o, e), tag: allocator.Tag(e.Tag()), mark: numbered | wholes(e),
+		time: moment(e.Start()), size: max(e.Requested(), 1), tag: allocator.Tag(e.Tag()), mark: numbered | wholes(e),
 	}
 	for _, try := range t.attempts {
+		if try.class.Shape() == 0 {
+			try.class = e.Class() // older versions do not tell it
+		}
+		step.class = r.classOf(o, try.class)
 		step.slot, step.code = r.slot(), opTry
 		ops = r.emit(&o.order, try.plan, ops, step)
 		step.code = opGrown

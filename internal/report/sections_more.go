@@ -125,7 +125,7 @@ func (v *view) sizes() section {
 	return s
 }
 
-// classes compares buckets and classes, where there are several.
+// classes compares buckets, kinds of memory and classes, where there are several.
 func (v *view) classes() section {
 	s := section{Title: "Buckets and classes"}
 	list := func(heading, last string, n int, share func(i int) (*stats.Share, string)) {
@@ -144,6 +144,7 @@ func (v *view) classes() section {
 	list("buckets", "granted", len(v.s.Buckets), func(i int) (*stats.Share, string) {
 		return &v.s.Buckets[i].Share, "from " + units.Format(v.s.Buckets[i].Smallest)
 	})
+	list("kinds", "kind", len(v.s.Kinds), func(i int) (*stats.Share, string) { return &v.s.Kinds[i].Share, v.s.Kinds[i].Memory.String() })
 	list("classes", "class", len(v.s.Classes), func(i int) (*stats.Share, string) { return &v.s.Classes[i].Share, v.s.Classes[i].Name })
 	return s
 }

@@ -53,6 +53,7 @@ type Summary struct {
 	PerTag    []TagSummary     `json:"per_tag"`    // by falling peak
 	PerBucket []ShareSummary   `json:"per_bucket"` // by size
 	PerClass  []ShareSummary   `json:"per_class"`
+	PerKind   []ShareSummary   `json:"per_kind"` // of memory: "buffer", "image" and so on
 	// Findings are the program's mistakes in the order of their first time, at most model.FindingsMax; OtherFindings
 	// came when that many were known.
 	Findings      []FindingSummary `json:"findings"`
@@ -273,9 +274,10 @@ func (s *Summary) mistakes(from *stats.Snapshot) {
 	}
 }
 
-// ShareSummary is what one range of sizes, or one class, has of a run.
+// ShareSummary is what one range of sizes, one class or one kind of memory has of a run.
 type ShareSummary struct {
 	Class        string  `json:"class,omitempty"`    // of a class
+	Kind         string  `json:"kind,omitempty"`     // of a kind
 	Smallest     *uint64 `json:"smallest,omitempty"` // of a bucket: granted sizes from here
 	Largest      *uint64 `json:"largest,omitempty"`  // to here
 	Creates      uint64  `json:"creates"`
@@ -288,9 +290,9 @@ type ShareSummary struct {
 	BlocksCached uint64  `json:"blocks_cached"`
 }
 
-// shares fills in what is counted by size and by class.
+// shares fills in what is counted by size, class and kind.
 func (s *Summary) shares(from *stats.Snapshot) {
-	s.PerBucket, s.PerClass = []ShareSummary{}, []ShareSummary{}
+	s.PerBucket, s.PerClass, s.PerKind = []ShareSummary{}, []ShareSummary{}, []ShareSummary{}
 	for i := range from.Buckets {
 		b := &from.Buckets[i]
 		summary := shareSummary(&b.Share)
@@ -301,6 +303,11 @@ func (s *Summary) shares(from *stats.Snapshot) {
 		summary := shareSummary(&from.Classes[i].Share)
 		summary.Class = from.Classes[i].Name
 		s.PerClass = append(s.PerClass, summary)
+	}
+	for i := range from.Kinds {
+		summary := shareSummary(&from.Kinds[i].Share)
+		summary.Kind = from.Kinds[i].Memory.String()
+		s.PerKind = append(s.PerKind, summary)
 	}
 }
 

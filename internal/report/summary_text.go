@@ -10,6 +10,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 const (
@@ -132,13 +133,27 @@ func (s *Summary) figures() []string {
 	lines := []string{
 		"  policy     " + policyText(s.snapshot),
 		"  hit rate   " + hitsText(t),
-		"  driver     " + driverText(t),
-		"  memory     " + memoryText(t),
-		"  at the end " + endText(t),
 	}
+	lines = append(append(lines, kindLines(s.snapshot.Kinds)...),
+		"  driver     "+driverText(t),
+		"  memory     "+memoryText(t),
+		"  at the end "+endText(t))
 	return s.concluding(lines, func(tag *TagSummary) string {
 		return ", hit rate " + units.Percent(tag.HitRate, tag.Hits+tag.Misses)
 	})
+}
+
+// kindLines say what the pool did for each kind of memory besides buffers.
+func kindLines(kinds []stats.Kind) []string {
+	var lines []string
+	for i := range kinds {
+		k := &kinds[i]
+		if requests := k.Hits + k.Misses; k.Memory != wire.MemoryBuffer && requests > 0 {
+			lines = append(lines, fmt.Sprintf("  %-10s %s, hit rate %s, %s cached", k.Memory, units.Count(k.Creates, "create"),
+				units.Percent(k.HitRate(), requests), units.FormatLong(k.Cached)))
+		}
+	}
+	return lines
 }
 
 // concluding adds what all summaries end with. Of a tag more may be said.

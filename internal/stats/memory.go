@@ -43,7 +43,7 @@ func (m observer) Allocated(hp *heap.Process, o *heap.Object, b *heap.Block) {
 		m.countCreate(p, w, o)
 	}
 	if o.Owns {
-		n.share = m.shares.class(o.Scope, o.Access)
+		n.share = m.shares.class(o.Memory, o.Scope, o.Access)
 		if !o.CarriedOver {
 			m.shares.create(n.share, o)
 		}
@@ -99,7 +99,7 @@ func (m *Model) hold(o *heap.Object, n *objectNote, sign int64) {
 		return
 	}
 	granted, requested := sign*int64(o.Granted), sign*int64(o.Size)
-	for _, s := range m.shares.of(o.Granted, n.share) {
+	for _, s := range m.shares.of(o.Granted, o.Memory, n.share) {
 		s.inUse += granted
 	}
 	w := n.row.final()
@@ -196,7 +196,7 @@ func (m observer) Cooled(hp *heap.Process, b *heap.Block) {
 		w.cached += bytes
 		w.blocks++
 	}
-	for _, s := range m.shares.of(b.Size, n.share) {
+	for _, s := range m.shares.of(b.Size, b.Memory, n.share) {
 		s.cooling -= bytes
 	}
 	m.count(p, b, 1)
@@ -214,7 +214,7 @@ func (m observer) Gone(hp *heap.Process, b *heap.Block) {
 // count adds a free block to the shares and sizes, or takes it off.
 func (m *Model) count(p *process, b *heap.Block, sign int64) {
 	cools := b.State == heap.Cooling
-	for _, s := range m.shares.of(b.Size, m.blocks[b.Place].share) {
+	for _, s := range m.shares.of(b.Size, b.Memory, m.blocks[b.Place].share) {
 		s.count(cools, sign*int64(b.Size), sign)
 	}
 	switch {

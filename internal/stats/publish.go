@@ -29,6 +29,7 @@ func (m *Model) Snapshot() *Snapshot {
 		History:       m.history.list(),
 		Tags:          m.tags(m.rows),
 		Buckets:       m.shares.bySize(),
+		Kinds:         m.shares.byKind(),
 		Classes:       m.shares.byClass(),
 		Marks:         slices.Clone(m.marks.list),
 		Findings:      m.findings.show(m.untagged),

@@ -32,9 +32,15 @@ type Bucket struct {
 	Share
 }
 
-// Class is a context with the flags of buffers, in all processes that number the context the same.
+// Kind is one kind of memory.
+type Kind struct {
+	Memory wire.Memory
+	Share
+}
+
+// Class is a context with a kind of memory and its flags, in all processes that number the context the same.
 type Class struct {
-	Name    string // "context 1, READ_WRITE", or "others"
+	Name    string // "context 1, READ_WRITE", "context 1, image, READ_WRITE", or "others"
 	Context uint16
 	Flags   uint16 // the lowest 16 bits of cl_mem_flags
 	Share
@@ -62,22 +68,29 @@ func (s *share) show() Share {
 	}
 }
 
-// shares divide what happens by size and by class, each in O(1).
+// kinds is how many kinds of memory there are.
+const kinds = int(wire.MemoryExternal) + 1
+
+// kindOf returns an index for a kind: one that this version does not know counts as external.
+func kindOf(m wire.Memory) int { return min(int(m), kinds-1) }
+
+// shares divide what happens by size, kind and class, each in O(1).
 type shares struct {
 	sizes   [65]share              // by bits.Len64 of the size
+	kinds   [kinds]share           // by wire.Memory
 	classes [ClassesMax + 1]share  // the first is that of all others
-	keys    [ClassesMax + 1]uint32 // of the classes
+	keys    [ClassesMax + 1]uint64 // of the classes
 	index   table.Table            // key to place
 	known   int32
 }
 
 // class returns the place of a class, 0 when there are too many.
-func (s *shares) class(scope, access uint16) int32 {
-	key := uint32(scope)<<16 | uint32(access)
+func (s *shares) class(kind wire.Memory, scope, access uint16) int32 {
+	key := uint64(kind)<<32 | uint64(scope)<<16 | uint64(access)
 	if s.known > 0 && s.keys[s.known] == key {
 		return s.known
 	}
-	if place := s.index.Get(uint64(key)); place >= 0 {
+	if place := s.index.Get(key); place >= 0 {
 		return place
 	}
 	if s.known == ClassesMax {
@@ -85,17 +98,17 @@ func (s *shares) class(scope, access uint16) int32 {
 	}
 	s.known++
 	s.keys[s.known] = key
-	s.index.Put(uint64(key), s.known)
+	s.index.Put(key, s.known)
 	return s.known
 }
 
-// of returns the shares that something of a size and a class counts in.
-func (s *shares) of(size uint64, class int32) [2]*share {
-	return [2]*share{&s.sizes[bits.Len64(size)], &s.classes[class]}
+// of returns the shares that something of a size, a kind and a class counts in.
+func (s *shares) of(size uint64, kind wire.Memory, class int32) [3]*share {
+	return [3]*share{&s.sizes[bits.Len64(size)], &s.kinds[kindOf(kind)], &s.classes[class]}
 }
 
 func (s *shares) create(class int32, o *heap.Object) {
-	for _, s := range s.of(o.Granted, class) {
+	for _, s := range s.of(o.Granted, o.Memory, class) {
 		s.creates++
 		switch o.Outcome {
 		case wire.OutcomeHit:
@@ -123,14 +136,29 @@ func (s *shares) bySize() []Bucket {
 	return buckets
 }
 
+// byKind returns the kinds of memory that there were.
+func (s *shares) byKind() []Kind {
+	list := []Kind{}
+	for i := range s.kinds {
+		if s.kinds[i] != (share{}) {
+			list = append(list, Kind{wire.Memory(i), s.kinds[i].show()})
+		}
+	}
+	return list
+}
+
 // byClass returns the classes.
 func (s *shares) byClass() []Class {
 	classes := make([]Class, 0, s.known+1)
 	for i := range s.known {
 		key := s.keys[i+1]
-		context, flags := uint16(key>>16), uint16(key)
+		kind, context, flags := wire.Memory(key>>32), uint16(key>>16), uint16(key)
+		name := ""
+		if kind != wire.MemoryBuffer {
+			name = kind.String() + ", "
+		}
 		classes = append(classes, Class{
-			Name: fmt.Sprintf("context %d, %s", context, flagsText(flags)), Context: context, Flags: flags,
+			Name: fmt.Sprintf("context %d, %s%s", context, name, flagsText(flags)), Context: context, Flags: flags,
 			Share: s.classes[i+1].show(),
 		})
 	}

@@ -27,6 +27,7 @@ type Snapshot struct {
 	History       []Sample  // evenly spaced, oldest first, at most HistoryMax
 	Tags          []Tag     // unordered
 	Buckets       []Bucket  // of sizes that something happened in, the smallest first
+	Kinds         []Kind    // of memory that something happened in
 	Classes       []Class   // in the order of their first create, at most ClassesMax; then the others together
 	Marks         []Mark    // what happened, oldest first, at most MarksMax
 	Findings      []Finding // mistakes of the program, in the order of their first time, at most FindingsMax
@@ -119,8 +120,8 @@ type Totals struct {
 	Creates         uint64 // by the application: buffers, images, SVM, USM, sub-buffers
 	Releases        uint64 // last releases by the application
 	Failures        uint64 // creates that failed
-	Unpooled        uint64 // creates of memory that are never eligible (images, SVM, USE_HOST_PTR...)
-	DriverCreates   uint64 // that reached the driver and allocated: misses, unpooled buffers, images...
+	Unpooled        uint64 // creates of memory that are never eligible (SVM, USE_HOST_PTR...)
+	DriverCreates   uint64 // that reached the driver and allocated: misses, unpooled memory
 	DriverReleases  uint64
 	DriverNS        uint64  // spent in those, by all threads together
 	HitNS           uint64  // spent in creates served from the pool, the whole call

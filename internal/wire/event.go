@@ -38,19 +38,30 @@ func (v CreateView) Pooled() bool {
 	return v.e.Outcome == OutcomeHit || v.e.Outcome == OutcomeMiss
 }
 
-// Class returns context and flags of the memory in one number: blocks of one class cannot serve another.
-func (v CreateView) Class() uint32 { return v.e.class() }
+// Class is context, shape and flags in one number: blocks of one class cannot serve another.
+type Class uint64
 
-// Class returns context and flags of the class that the program no longer uses in one number.
-func (v OrderView) Class() uint32 { return v.e.class() }
+// Scope returns the context.
+func (c Class) Scope() uint16 { return uint16(c >> 16) }
 
-// Class returns context and flags of the slab in one number.
-func (v SlabView) Class() uint32 { return v.e.class() }
+// Access returns the flags.
+func (c Class) Access() uint16 { return uint16(c) }
+
+// Shape returns what separates the class from others with its context and flags, 0 of buffers.
+func (c Class) Shape() int16 { return int16(c >> 32) }
+
+// Class returns the class of the memory.
+func (v CreateView) Class() Class { return v.e.class(v.Shape()) }
+
+// Class returns the class that the program no longer uses, or that of the request that an attempt was for.
+func (v OrderView) Class() Class { return v.e.class(v.Shape()) }
 
 // Start returns when the call began, in ns.
 func (v CreateView) Start() uint64 { return v.e.Start() }
 
-func (e *Event) class() uint32 { return uint32(e.Scope)<<16 | uint32(e.Access) }
+func (e *Event) class(shape int16) Class {
+	return Class(uint16(shape))<<32 | Class(e.Scope)<<16 | Class(e.Access)
+}
 
 // Served returns the bytes that serve the request: those asked for where the source does not know more, and for a
 // sub-buffer, which has its parent's memory.

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* Raised whenever a layout or a meaning below changes; both sides refuse another version. */
-#define GMT_VERSION 5
+#define GMT_VERSION 6
 #define GMT_MAGIC 0x31504d474d45474dull
 
 /* Kinds of event. The tables before struct gmtevent say what each kind carries. */
@@ -303,9 +303,10 @@ enum gmtscrub {
  *   flags.WHOLE             NeedsBlock     bool     no sub-allocation could have served it, whatever the policy
  *   flags.SUBALLOC          SubAllocation  bool     the block is a piece of a slab, and ends with its buffer
  *   flags.CARRIED           CarriedOver    bool     it was there before the recording began; nothing happened now
- *   scope                   Scope          scope    of its context; with Access it makes the class
+ *   scope                   Scope          scope    of its context; with Access and Shape it makes the class
  *   access                  Access         flags    the lowest 16 bits of its cl_mem_flags
- *   status                  Status         cl_int   what the call returned, saturating
+ *   status[outcome!=HIT|MISS]  Status      cl_int   what the call returned, saturating
+ *   status[outcome=HIT|MISS]   Shape       number   images: format and descriptor, from 1 in each context; 0: a buffer
  *   tag                     Tag            tag      its call site; 0: none
  *   object                  Object         id       the new object; 0: none
  *   size                    Requested      bytes    that the program asked for
@@ -447,8 +448,9 @@ enum gmtscrub {
 /*
  * ORDER
  *   op                     Order     Order   what happened besides
- *   scope                  Scope     scope   DROP: of the class
- *   access                 Access    flags   DROP: of the class
+ *   scope                  Scope     scope   DROP, ABORT, RETURN: of the class
+ *   access                 Access    flags   DROP, ABORT, RETURN: of the class
+ *   status                 Shape     number  DROP, ABORT, RETURN: of the class
  *   object                 Number    number  of the decision
  *   link                   Previous  number  the thread's decision before it; 0: none
  *   size[op=ABORT|RETURN]  Decision  number  the decision that had planned for, or found a block for, the CREATE that follows

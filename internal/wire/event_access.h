@@ -239,9 +239,10 @@ struct gmtcreatefields {
 	bool needs_block; /* no sub-allocation could have served it, whatever the policy */
 	bool sub_allocation; /* the block is a piece of a slab, and ends with its buffer */
 	bool carried_over; /* it was there before the recording began; nothing happened now */
-	uint16_t scope; /* of its context; with Access it makes the class */
+	uint16_t scope; /* of its context; with Access and Shape it makes the class */
 	uint16_t access; /* the lowest 16 bits of its cl_mem_flags */
 	int16_t status; /* what the call returned, saturating */
+	int16_t shape; /* images: format and descriptor, from 1 in each context; 0: a buffer */
 	uint32_t tag; /* its call site; 0: none */
 	uint64_t object; /* the new object; 0: none */
 	uint64_t requested; /* bytes that the program asked for */
@@ -264,7 +265,7 @@ static inline struct gmtevent gmtcreate_event(struct gmtcreatefields f)
 		.flags = (uint8_t)((f.needs_block ? GMT_FLAG_WHOLE : 0u) | (f.sub_allocation ? GMT_FLAG_SUBALLOC : 0u) | (f.carried_over ? GMT_FLAG_CARRIED : 0u)),
 		.scope = f.scope,
 		.access = f.access,
-		.status = f.status,
+		.status = (int16_t)(f.status | f.shape),
 		.tag = f.tag,
 		.object = f.object,
 		.size = f.requested,
@@ -283,7 +284,8 @@ static inline bool gmtcreate_sub_allocation(const struct gmtevent *e) { return e
 static inline bool gmtcreate_carried_over(const struct gmtevent *e) { return e->flags & GMT_FLAG_CARRIED; }
 static inline uint16_t gmtcreate_scope(const struct gmtevent *e) { return e->scope; }
 static inline uint16_t gmtcreate_access(const struct gmtevent *e) { return e->access; }
-static inline int16_t gmtcreate_status(const struct gmtevent *e) { return e->status; }
+static inline int16_t gmtcreate_status(const struct gmtevent *e) { return (e->outcome != GMT_OUTCOME_HIT && e->outcome != GMT_OUTCOME_MISS) ? e->status : 0; }
+static inline int16_t gmtcreate_shape(const struct gmtevent *e) { return (e->outcome == GMT_OUTCOME_HIT || e->outcome == GMT_OUTCOME_MISS) ? e->status : 0; }
 static inline uint32_t gmtcreate_tag(const struct gmtevent *e) { return e->tag; }
 static inline uint64_t gmtcreate_object(const struct gmtevent *e) { return e->object; }
 static inline uint64_t gmtcreate_requested(const struct gmtevent *e) { return e->size; }
@@ -695,8 +697,9 @@ static inline double gmtgauge_squares(const struct gmtevent *e) { return gmt_dou
 struct gmtorderfields {
 	uint64_t time;
 	enum gmtorder order; /* what happened besides */
-	uint16_t scope; /* DROP: of the class */
-	uint16_t access; /* DROP: of the class */
+	uint16_t scope; /* DROP, ABORT, RETURN: of the class */
+	uint16_t access; /* DROP, ABORT, RETURN: of the class */
+	int16_t shape; /* DROP, ABORT, RETURN: of the class */
 	uint64_t number; /* of the decision */
 	uint64_t previous; /* the thread's decision before it; 0: none */
 	uint64_t decision; /* the decision that had planned for, or found a block for, the CREATE that follows */
@@ -712,6 +715,7 @@ static inline struct gmtevent gmtorder_event(struct gmtorderfields f)
 		.op = (uint8_t)f.order,
 		.scope = f.scope,
 		.access = f.access,
+		.status = f.shape,
 		.object = f.number,
 		.link = f.previous,
 		.size = f.decision | f.bytes,
@@ -722,6 +726,7 @@ static inline struct gmtevent gmtorder_event(struct gmtorderfields f)
 static inline enum gmtorder gmtorder_order(const struct gmtevent *e) { return (enum gmtorder)e->op; }
 static inline uint16_t gmtorder_scope(const struct gmtevent *e) { return e->scope; }
 static inline uint16_t gmtorder_access(const struct gmtevent *e) { return e->access; }
+static inline int16_t gmtorder_shape(const struct gmtevent *e) { return e->status; }
 static inline uint64_t gmtorder_number(const struct gmtevent *e) { return e->object; }
 static inline uint64_t gmtorder_previous(const struct gmtevent *e) { return e->link; }
 static inline uint64_t gmtorder_decision(const struct gmtevent *e) { return (e->op == GMT_ORDER_ABORT || e->op == GMT_ORDER_RETURN) ? e->size : 0; }

@@ -147,7 +147,7 @@ func TestFields(t *testing.T) {
 // dependent are the columns that hold only for some values of another one.
 var dependent = map[string]bool{
 	"Granted": true, "OriginNumber": true, "Block": true, "Parent": true, "Kernel": true, "Offset": true, "Decision": true,
-	"Bytes": true,
+	"Bytes": true, "Status": true, "Shape": true,
 }
 
 func fill(v reflect.Value) {

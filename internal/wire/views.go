@@ -381,14 +381,27 @@ func (v CreateView) SubAllocation() bool { return v.e.Flags&FlagSubAlloc != 0 }
 // CarriedOver: it was there before the recording began; nothing happened now.
 func (v CreateView) CarriedOver() bool { return v.e.Flags&FlagCarried != 0 }
 
-// Scope: of its context; with Access it makes the class.
+// Scope: of its context; with Access and Shape it makes the class.
 func (v CreateView) Scope() uint16 { return v.e.Scope }
 
 // Access: the lowest 16 bits of its cl_mem_flags.
 func (v CreateView) Access() uint16 { return v.e.Access }
 
 // Status: what the call returned, saturating.
-func (v CreateView) Status() int16 { return v.e.Status }
+func (v CreateView) Status() int16 {
+	if v.e.Outcome != OutcomeHit && v.e.Outcome != OutcomeMiss {
+		return v.e.Status
+	}
+	return 0
+}
+
+// Shape: images: format and descriptor, from 1 in each context; 0: a buffer.
+func (v CreateView) Shape() int16 {
+	if v.e.Outcome == OutcomeHit || v.e.Outcome == OutcomeMiss {
+		return v.e.Status
+	}
+	return 0
+}
 
 // Tag: its call site; 0: none.
 func (v CreateView) Tag() uint32 { return v.e.Tag }
@@ -442,9 +455,10 @@ type CreateFields struct {
 	NeedsBlock    bool    // no sub-allocation could have served it, whatever the policy
 	SubAllocation bool    // the block is a piece of a slab, and ends with its buffer
 	CarriedOver   bool    // it was there before the recording began; nothing happened now
-	Scope         uint16  // of its context; with Access it makes the class
+	Scope         uint16  // of its context; with Access and Shape it makes the class
 	Access        uint16  // the lowest 16 bits of its cl_mem_flags
 	Status        int16   // what the call returned, saturating
+	Shape         int16   // images: format and descriptor, from 1 in each context; 0: a buffer
 	Tag           uint32  // its call site; 0: none
 	Object        uint64  // the new object; 0: none
 	Requested     uint64  // bytes that the program asked for
@@ -456,7 +470,7 @@ type CreateFields struct {
 
 // Event returns the CREATE event with these fields.
 func (f CreateFields) Event() Event {
-	e := Event{Time: f.Time, Kind: KindCreate, Duration: f.Duration, Cost: f.Cost, Op: uint8(f.Memory), Outcome: f.Outcome, Reason: uint8(f.Reason), Scope: f.Scope, Access: f.Access, Status: f.Status, Tag: f.Tag, Object: f.Object, Size: f.Requested, Granted: f.Granted | f.OriginNumber, Link: f.Block | f.Parent}
+	e := Event{Time: f.Time, Kind: KindCreate, Duration: f.Duration, Cost: f.Cost, Op: uint8(f.Memory), Outcome: f.Outcome, Reason: uint8(f.Reason), Scope: f.Scope, Access: f.Access, Status: f.Status | f.Shape, Tag: f.Tag, Object: f.Object, Size: f.Requested, Granted: f.Granted | f.OriginNumber, Link: f.Block | f.Parent}
 	if f.NeedsBlock {
 		e.Flags |= FlagWhole
 	}
@@ -471,7 +485,7 @@ func (f CreateFields) Event() Event {
 
 // Fields returns all fields of the event.
 func (v CreateView) Fields() CreateFields {
-	return CreateFields{Time: v.e.Time, Duration: v.Duration(), Cost: v.Cost(), Memory: v.Memory(), Outcome: v.Outcome(), Reason: v.Reason(), NeedsBlock: v.NeedsBlock(), SubAllocation: v.SubAllocation(), CarriedOver: v.CarriedOver(), Scope: v.Scope(), Access: v.Access(), Status: v.Status(), Tag: v.Tag(), Object: v.Object(), Requested: v.Requested(), Granted: v.Granted(), OriginNumber: v.OriginNumber(), Block: v.Block(), Parent: v.Parent()}
+	return CreateFields{Time: v.e.Time, Duration: v.Duration(), Cost: v.Cost(), Memory: v.Memory(), Outcome: v.Outcome(), Reason: v.Reason(), NeedsBlock: v.NeedsBlock(), SubAllocation: v.SubAllocation(), CarriedOver: v.CarriedOver(), Scope: v.Scope(), Access: v.Access(), Status: v.Status(), Shape: v.Shape(), Tag: v.Tag(), Object: v.Object(), Requested: v.Requested(), Granted: v.Granted(), OriginNumber: v.OriginNumber(), Block: v.Block(), Parent: v.Parent()}
 }
 
 // RetainView reads a RETAIN event: the program took another reference to memory.
@@ -1146,11 +1160,14 @@ func (v OrderView) Time() uint64 { return v.e.Time }
 // Order: what happened besides.
 func (v OrderView) Order() Order { return Order(v.e.Op) }
 
-// Scope: DROP: of the class.
+// Scope: DROP, ABORT, RETURN: of the class.
 func (v OrderView) Scope() uint16 { return v.e.Scope }
 
-// Access: DROP: of the class.
+// Access: DROP, ABORT, RETURN: of the class.
 func (v OrderView) Access() uint16 { return v.e.Access }
+
+// Shape: DROP, ABORT, RETURN: of the class.
+func (v OrderView) Shape() int16 { return v.e.Status }
 
 // Number: of the decision.
 func (v OrderView) Number() uint64 { return v.e.Object }
@@ -1181,8 +1198,9 @@ func (v OrderView) Slab() uint64 { return v.e.Granted }
 type OrderFields struct {
 	Time     uint64 // ns
 	Order    Order  // what happened besides
-	Scope    uint16 // DROP: of the class
-	Access   uint16 // DROP: of the class
+	Scope    uint16 // DROP, ABORT, RETURN: of the class
+	Access   uint16 // DROP, ABORT, RETURN: of the class
+	Shape    int16  // DROP, ABORT, RETURN: of the class
 	Number   uint64 // of the decision
 	Previous uint64 // the thread's decision before it; 0: none
 	Decision uint64 // the decision that had planned for, or found a block for, the CREATE that follows
@@ -1192,13 +1210,13 @@ type OrderFields struct {
 
 // Event returns the ORDER event with these fields.
 func (f OrderFields) Event() Event {
-	e := Event{Time: f.Time, Kind: KindOrder, Op: uint8(f.Order), Scope: f.Scope, Access: f.Access, Object: f.Number, Link: f.Previous, Size: f.Decision | f.Bytes, Granted: f.Slab}
+	e := Event{Time: f.Time, Kind: KindOrder, Op: uint8(f.Order), Scope: f.Scope, Access: f.Access, Status: f.Shape, Object: f.Number, Link: f.Previous, Size: f.Decision | f.Bytes, Granted: f.Slab}
 	return e
 }
 
 // Fields returns all fields of the event.
 func (v OrderView) Fields() OrderFields {
-	return OrderFields{Time: v.e.Time, Order: v.Order(), Scope: v.Scope(), Access: v.Access(), Number: v.Number(), Previous: v.Previous(), Decision: v.Decision(), Bytes: v.Bytes(), Slab: v.Slab()}
+	return OrderFields{Time: v.e.Time, Order: v.Order(), Scope: v.Scope(), Access: v.Access(), Shape: v.Shape(), Number: v.Number(), Previous: v.Previous(), Decision: v.Decision(), Bytes: v.Bytes(), Slab: v.Slab()}
 }
 
 // AwaitView reads a AWAIT event: a command waits for another.

@@ -34,7 +34,6 @@ static const struct hook {
 #define HELPER(name) {#name, NULL, offsetof(struct gmt_functions, name), IN_TABLE(name)}
 	HELPER(clGetKernelInfo),
 	HELPER(clGetKernelArgInfo),
-	HELPER(clGetImageInfo),
 	HELPER(clEnqueueWaitForEvents),
 #undef HELPER
 };

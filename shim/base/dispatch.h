@@ -14,7 +14,6 @@ struct gmt_functions {
 #undef HOOK_EXTENSION
 	__typeof__(&clGetKernelInfo) clGetKernelInfo;
 	__typeof__(&clGetKernelArgInfo) clGetKernelArgInfo;
-	__typeof__(&clGetImageInfo) clGetImageInfo;
 	__typeof__(&clEnqueueWaitForEvents) clEnqueueWaitForEvents;
 };
 

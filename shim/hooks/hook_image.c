@@ -1,4 +1,4 @@
-/* hook_image.c: images and pipes: tracked, never pooled. The driver reports their size. */
+/* hook_image.c: images and pipes. The driver reports their size, and pipes never come from the pool. */
 #define _GNU_SOURCE
 #include "../base/dispatch.h"
 #include "../entry/start.h"
@@ -6,6 +6,9 @@
 #include "../pool/budget.h"
 #include "../pool/images.h"
 #include "../pool/oom.h"
+#include "../pool/plan.h"
+#include "../pool/pool.h"
+#include "../pool/shapes.h"
 #include "../registry/created.h"
 #include "../registry/finding.h"
 #include "../registry/memory.h"
@@ -80,54 +83,101 @@ static size_t element_size(const cl_image_format *format)
 	}
 }
 
-/* What to create, without what only the driver needs. */
+/* A call that creates an image or a pipe. */
 struct creation {
 	const void *caller;
 	enum gmtmemory kind;
-	cl_context context;
-	cl_mem_flags flags;
-	cl_mem base; /* memory that it shares, or NULL */
-	const cl_image_format *format; /* NULL: no image */
-	size_t size;
+	struct gmt_image_call image; /* of a pipe: context and flags */
+	cl_uint packet, packets;
+	const cl_pipe_properties *properties;
 };
 
-static void report(struct gmt_call *call, const struct creation *n, cl_mem handle, cl_int error)
+static cl_mem ask_driver(const struct creation *n, cl_int *error)
 {
-	struct gmt_created c = {
-		.handle = handle,
-		.kind = n->kind,
-		.context = gmt_context_find(n->context),
-		.size = n->size,
-		.flags = n->flags,
-		.element = handle && n->format ? element_size(n->format) : 0,
-		.tag = gmt_tag(call, n->caller, n->size),
-		.parent = gmt_memory_find(n->base),
-		.served = {.outcome = handle ? GMT_OUTCOME_DRIVER : GMT_OUTCOME_FAILED},
-	};
-	if (!c.parent)
-		c.served.granted = n->size; /* an image of a buffer owns no memory */
-	gmt_created_report(call, &c, error);
+	const struct gmt_image_call *i = &n->image;
+	if (n->kind == GMT_MEMORY_PIPE)
+		return gmt_driver.clCreatePipe(i->context, i->flags, n->packet, n->packets, n->properties, error);
+	return gmt_image_call(i, error);
 }
 
-#define CREATE(wanted, refused, expression)                                                                            \
-	struct creation n = wanted;                                                                                    \
-	cl_int error = CL_INVALID_MEM_OBJECT;                                                                          \
-	cl_mem handle;                                                                                                 \
-	struct gmt_shortage shortage = gmt_shortage();                                                                 \
-	do {                                                                                                           \
-		handle = (refused) ? NULL : (expression);                                                              \
-		gmt_driver_returned(&call);                                                                            \
-		n.size = handle ? size_of(handle) : 0;                                                                 \
-		if (handle && !gmt_memory_find(n.base) && !fits(handle, n.size, &error))                               \
-			handle = NULL;                                                                                 \
-	} while (!handle && gmt_oom_drain(&shortage, error, n.size));                                                            \
-	report(&call, &n, handle, error);                                                                              \
-	if (errcode)                                                                                                   \
-		*errcode = error;                                                                                      \
-	gmt_leave();                                                                                                   \
-	return handle
+/* Of memory that it shares, or NULL. */
+static cl_mem base_of(const struct creation *n)
+{
+	return n->image.desc ? n->image.desc->mem_object : NULL;
+}
 
-#define WANTED(kind, base, format) ((struct creation){__builtin_return_address(0), kind, context, flags, base, format, 0})
+/* Made by the driver, whose image it stays. */
+static void make(struct gmt_call *call, const struct creation *n, struct gmt_created *c, cl_int *error)
+{
+	struct gmt_shortage shortage = gmt_shortage();
+	do {
+		c->handle = ask_driver(n, error);
+		gmt_driver_returned(call);
+		c->size = c->handle ? size_of(c->handle) : 0;
+		if (c->handle && !c->parent && !fits(c->handle, c->size, error))
+			c->handle = NULL;
+	} while (!c->handle && gmt_oom_drain(&shortage, *error, c->size));
+	c->served.outcome = c->handle ? GMT_OUTCOME_DRIVER : GMT_OUTCOME_FAILED;
+	if (!c->parent)
+		c->served.granted = c->size; /* an image of a buffer owns no memory */
+}
+
+/*
+ * An image that owns all its memory. Queries return properties word for word, so only one without any may come from the pool.
+ */
+static bool has_shape(const struct creation *n)
+{
+	const struct gmt_image_call *i = &n->image;
+	return n->kind == GMT_MEMORY_IMAGE && gmt_pooling() && i->format && i->desc && !i->properties && !i->desc->mem_object &&
+	       !i->desc->num_mip_levels && !i->desc->num_samples && !(i->flags & CL_MEM_USE_HOST_PTR);
+}
+
+static void serve(struct gmt_call *call, struct creation *n, struct gmt_created *c, cl_int *error)
+{
+	struct gmt_image_call *i = &n->image;
+	bool shaped = c->context && has_shape(n);
+	struct gmt_shape shape;
+	if (shaped)
+		shape = gmt_shape_of(i->flags, i->format, i->desc);
+	if (shaped && gmt_shape_find(c->context, &shape, &i->class)) {
+		struct gmt_request_for request = {c->context, i->flags, i->class.size, i->host, 0, i};
+		if (gmt_plan_image_eligible(&request)) {
+			request.tag = c->tag = gmt_tag(call, n->caller, request.size);
+			c->size = request.size;
+			*error = CL_SUCCESS;
+			c->served = gmt_pool_create(call, &request, error);
+			c->handle = c->served.handle;
+			return;
+		}
+	}
+	make(call, n, c, error);
+	if (shaped && c->handle)
+		gmt_shape_made(c->context, &shape, c->size);
+	c->tag = gmt_tag(call, n->caller, c->size);
+}
+
+static cl_mem create(struct gmt_call *call, struct creation *n, bool refused, cl_int *errcode)
+{
+	cl_int error = CL_INVALID_MEM_OBJECT;
+	struct gmt_created c = {
+		.kind = n->kind,
+		.context = gmt_context_find(n->image.context),
+		.flags = n->image.flags,
+		.parent = gmt_memory_find(base_of(n)),
+		.served = {.outcome = GMT_OUTCOME_FAILED},
+	};
+	if (refused)
+		c.tag = gmt_tag(call, n->caller, 0);
+	else
+		serve(call, n, &c, &error);
+	if (c.handle && n->image.format)
+		c.element = element_size(n->image.format);
+	gmt_created_report(call, &c, error);
+	if (errcode)
+		*errcode = error;
+	gmt_leave();
+	return c.handle;
+}
 
 /*
  * An image that shares a buffer must fit into what the program asked for, not into our block. Makes one that does not fit so
@@ -161,6 +211,11 @@ static bool released(const cl_image_desc *desc, const char *function)
 	return base && gmt_finding_released(base, function);
 }
 
+/* A call of the program's, as it is before anything is changed. */
+#define CREATION(memory, ...)                                                                                          \
+	((struct creation){.caller = __builtin_return_address(0), .kind = (memory),                                    \
+			   .image = {.context = context, .flags = flags, __VA_ARGS__}})
+
 GMT_HOOK cl_mem clCreateImage(cl_context context, cl_mem_flags flags, const cl_image_format *format, const cl_image_desc *desc,
 			      void *host, cl_int *errcode)
 {
@@ -169,9 +224,8 @@ GMT_HOOK cl_mem clCreateImage(cl_context context, cl_mem_flags flags, const cl_i
 		return gmt_driver.clCreateImage(context, flags, format, desc, host, errcode);
 	bool refused = released(desc, __func__);
 	cl_image_desc moved;
-	desc = within(format, desc, &moved);
-	CREATE(WANTED(GMT_MEMORY_IMAGE, desc ? desc->mem_object : NULL, format), refused,
-	       gmt_driver.clCreateImage(context, flags, format, desc, host, &error));
+	struct creation n = CREATION(GMT_MEMORY_IMAGE, .format = format, .desc = within(format, desc, &moved), .host = host);
+	return create(&call, &n, refused, errcode);
 }
 
 GMT_HOOK cl_mem clCreateImageWithProperties(cl_context context, const cl_mem_properties *properties, cl_mem_flags flags,
@@ -182,9 +236,9 @@ GMT_HOOK cl_mem clCreateImageWithProperties(cl_context context, const cl_mem_pro
 		return gmt_driver.clCreateImageWithProperties(context, properties, flags, format, desc, host, errcode);
 	bool refused = released(desc, __func__);
 	cl_image_desc moved;
-	desc = within(format, desc, &moved);
-	CREATE(WANTED(GMT_MEMORY_IMAGE, desc ? desc->mem_object : NULL, format), refused,
-	       gmt_driver.clCreateImageWithProperties(context, properties, flags, format, desc, host, &error));
+	struct creation n = CREATION(GMT_MEMORY_IMAGE, .entry = GMT_IMAGE_PROPERTIES, .properties = properties, .format = format,
+				     .desc = within(format, desc, &moved), .host = host);
+	return create(&call, &n, refused, errcode);
 }
 
 GMT_HOOK cl_mem clCreateImage2D(cl_context context, cl_mem_flags flags, const cl_image_format *format, size_t width,
@@ -193,8 +247,11 @@ GMT_HOOK cl_mem clCreateImage2D(cl_context context, cl_mem_flags flags, const cl
 	struct gmt_call call;
 	if (!gmt_enter(&call))
 		return gmt_driver.clCreateImage2D(context, flags, format, width, height, pitch, host, errcode);
-	CREATE(WANTED(GMT_MEMORY_IMAGE, NULL, format), false,
-	       gmt_driver.clCreateImage2D(context, flags, format, width, height, pitch, host, &error));
+	const cl_image_desc desc = {
+		.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = width, .image_height = height, .image_row_pitch = pitch,
+	};
+	struct creation n = CREATION(GMT_MEMORY_IMAGE, .entry = GMT_IMAGE_2D, .format = format, .desc = &desc, .host = host);
+	return create(&call, &n, false, errcode);
 }
 
 GMT_HOOK cl_mem clCreateImage3D(cl_context context, cl_mem_flags flags, const cl_image_format *format, size_t width,
@@ -203,8 +260,12 @@ GMT_HOOK cl_mem clCreateImage3D(cl_context context, cl_mem_flags flags, const cl
 	struct gmt_call call;
 	if (!gmt_enter(&call))
 		return gmt_driver.clCreateImage3D(context, flags, format, width, height, depth, row, slice, host, errcode);
-	CREATE(WANTED(GMT_MEMORY_IMAGE, NULL, format), false,
-	       gmt_driver.clCreateImage3D(context, flags, format, width, height, depth, row, slice, host, &error));
+	const cl_image_desc desc = {
+		.image_type = CL_MEM_OBJECT_IMAGE3D, .image_width = width, .image_height = height, .image_depth = depth,
+		.image_row_pitch = row, .image_slice_pitch = slice,
+	};
+	struct creation n = CREATION(GMT_MEMORY_IMAGE, .entry = GMT_IMAGE_3D, .format = format, .desc = &desc, .host = host);
+	return create(&call, &n, false, errcode);
 }
 
 GMT_HOOK cl_mem clCreatePipe(cl_context context, cl_mem_flags flags, cl_uint packet, cl_uint packets,
@@ -213,6 +274,9 @@ GMT_HOOK cl_mem clCreatePipe(cl_context context, cl_mem_flags flags, cl_uint pac
 	struct gmt_call call;
 	if (!gmt_enter(&call))
 		return gmt_driver.clCreatePipe(context, flags, packet, packets, properties, errcode);
-	CREATE(WANTED(GMT_MEMORY_PIPE, NULL, NULL), false,
-	       gmt_driver.clCreatePipe(context, flags, packet, packets, properties, &error));
+	struct creation n = CREATION(GMT_MEMORY_PIPE, .host = NULL);
+	n.packet = packet;
+	n.packets = packets;
+	n.properties = properties;
+	return create(&call, &n, false, errcode);
 }

@@ -57,7 +57,7 @@ static cl_mem create_buffer(struct gmt_call *call, const void *caller, const str
 		.tag = gmt_tag(call, caller, b->size),
 		.served = {.granted = b->size, .written = true},
 	};
-	struct gmt_request_for request = {c.context, b->flags, b->size, b->host, c.tag};
+	struct gmt_request_for request = {c.context, b->flags, b->size, b->host, c.tag, NULL};
 	if (!b->properties && gmt_plan_eligible(&request)) {
 		c.served = gmt_pool_create(call, &request, &error);
 		c.handle = c.served.handle;

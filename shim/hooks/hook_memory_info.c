@@ -118,3 +118,16 @@ GMT_HOOK cl_int clGetMemObjectInfo(cl_mem handle, cl_mem_info what, size_t room,
 	gmt_leave();
 	return err;
 }
+
+GMT_HOOK cl_int clGetImageInfo(cl_mem handle, cl_image_info what, size_t room, void *value, size_t *needed)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clGetImageInfo(handle, what, room, value, needed);
+	struct gmt_memory *memory = gmt_memory_find(handle);
+	if (!memory && handle)
+		gmt_finding_freed_handle(GMT_DIAG_USE_AFTER_RELEASE, __func__, handle);
+	bool idle = memory && atomic_load(&memory->pooled) && gmt_finding_released(memory, __func__);
+	cl_int err = idle ? CL_INVALID_MEM_OBJECT : gmt_driver.clGetImageInfo(handle, what, room, value, needed);
+	gmt_leave();
+	return err;
+}

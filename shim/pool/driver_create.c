@@ -4,6 +4,31 @@
 
 #include "../base/dispatch.h"
 
+cl_mem gmt_image_call(const struct gmt_image_call *i, cl_int *error)
+{
+	const cl_image_desc *d = i->desc;
+	switch (i->entry) {
+	case GMT_IMAGE_PROPERTIES:
+		return gmt_driver.clCreateImageWithProperties(i->context, i->properties, i->flags, i->format, d, i->host, error);
+	case GMT_IMAGE_2D:
+		return gmt_driver.clCreateImage2D(i->context, i->flags, i->format, d->image_width, d->image_height, d->image_row_pitch,
+						  i->host, error);
+	case GMT_IMAGE_3D:
+		return gmt_driver.clCreateImage3D(i->context, i->flags, i->format, d->image_width, d->image_height, d->image_depth,
+						  d->image_row_pitch, d->image_slice_pitch, i->host, error);
+	default:
+		return gmt_driver.clCreateImage(i->context, i->flags, i->format, d, i->host, error);
+	}
+}
+
+static cl_mem ask_driver(const struct gmt_request_for *r, cl_int *error)
+{
+	if (gmt_unlikely(r->image != NULL))
+		return gmt_image_call(r->image, error);
+	cl_context context = (cl_context)atomic_load(&r->context->object.handle);
+	return gmt_driver.clCreateBuffer(context, r->flags, r->size, r->host, error);
+}
+
 static cl_mem within_budget(const struct gmt_request_for *r, cl_int *error)
 {
 	if (gmt_budget_cap(r->size) < r->size) {
@@ -15,8 +40,7 @@ static cl_mem within_budget(const struct gmt_request_for *r, cl_int *error)
 		*error = CL_MEM_OBJECT_ALLOCATION_FAILURE;
 		return NULL;
 	}
-	cl_context context = (cl_context)atomic_load(&r->context->object.handle);
-	cl_mem handle = gmt_driver.clCreateBuffer(context, r->flags, r->size, r->host, error);
+	cl_mem handle = ask_driver(r, error);
 	if (!handle)
 		gmt_budget_give(r->size);
 	return handle;

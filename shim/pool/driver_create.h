@@ -5,14 +5,29 @@
 #include "../base/call.h"
 #include "budget.h"
 #include "oom.h"
+#include "shapes.h"
 
-/* A buffer that the program asks for. */
+/* A call that creates an image. */
+struct gmt_image_call {
+	enum { GMT_IMAGE, GMT_IMAGE_PROPERTIES, GMT_IMAGE_2D, GMT_IMAGE_3D } entry;
+	cl_context context;
+	const cl_mem_properties *properties;
+	cl_mem_flags flags;
+	const cl_image_format *format;
+	const cl_image_desc *desc;
+	void *host;
+	struct gmt_shape_class class; /* where the pool may serve it */
+};
+cl_mem gmt_image_call(const struct gmt_image_call *call, cl_int *error);
+
+/* A buffer or image that the program asks for. */
 struct gmt_request_for {
 	struct gmt_context *context;
 	cl_mem_flags flags;
 	size_t size;
 	void *host; /* to copy from, or NULL */
 	uint32_t tag;
+	const struct gmt_image_call *image; /* NULL: a buffer */
 };
 
 /* One attempt. */

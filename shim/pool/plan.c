@@ -17,20 +17,30 @@ static bool at_most_one(cl_mem_flags flags, cl_mem_flags group)
 }
 
 /* Anything that the driver might refuse, or that we do not know, goes to the driver. */
-bool gmt_plan_eligible(const struct gmt_request_for *r)
+static bool allowed(const struct gmt_request_for *r, cl_mem_flags more)
 {
-	const cl_mem_flags known = DEVICE_ACCESS | HOST_ACCESS | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR;
+	const cl_mem_flags known = DEVICE_ACCESS | HOST_ACCESS | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR | more;
 	bool copies = r->flags & CL_MEM_COPY_HOST_PTR;
 	if (copies && (r->size < gmt_session.config.copymin || r->flags & (CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS)))
 		return false; /* filling a block would cost more than it saves, or is not allowed */
-	return r->context && copies == (r->host != NULL) && r->size > 0 &&
-	       (!r->context->largest || r->size <= r->context->largest) && !(r->flags & ~known) &&
+	return r->context && copies == (r->host != NULL) && r->size > 0 && !(r->flags & ~known) &&
 	       at_most_one(r->flags, DEVICE_ACCESS) && at_most_one(r->flags, HOST_ACCESS);
+}
+
+bool gmt_plan_eligible(const struct gmt_request_for *r)
+{
+	return allowed(r, 0) && (!r->context->largest || r->size <= r->context->largest);
+}
+
+/* We fill no arrays: drivers do not agree on their pitches. */
+bool gmt_plan_image_eligible(const struct gmt_request_for *r)
+{
+	cl_mem_object_type type = r->image->desc->image_type;
+	return allowed(r, CL_MEM_KERNEL_READ_AND_WRITE) && (!r->host || type == CL_MEM_OBJECT_IMAGE2D || type == CL_MEM_OBJECT_IMAGE3D);
 }
 
 uint32_t gmt_plan_class(struct gmt_context *context, cl_mem_flags flags)
 {
-	static _Atomic uint32_t classes;
 	uint32_t count = atomic_load_explicit(&context->classes, memory_order_acquire), class = 0;
 	for (uint32_t i = 0; i < count; i++)
 		if (context->flags[i] == flags)
@@ -41,7 +51,7 @@ uint32_t gmt_plan_class(struct gmt_context *context, cl_mem_flags flags)
 		if (context->flags[i] == flags)
 			class = context->class[i];
 	if (!class && count < GMT_CLASSES_MAX) {
-		class = atomic_fetch_add(&classes, 1) + 1;
+		class = gmt_class_new();
 		context->flags[count] = flags;
 		context->class[count] = class;
 		atomic_store_explicit(&context->classes, count + 1, memory_order_release);
@@ -69,7 +79,7 @@ bool gmt_plan_for(const struct gmt_call *call, const struct gmt_request_for *r, 
 		.tag = r->tag,
 		.align = align,
 		.pinned = (r->flags & CL_MEM_ALLOC_HOST_PTR) != 0,
-		.exact = r->host != NULL, /* the driver copies as much as it creates */
+		.exact = r->host != NULL || r->image, /* the driver copies as much as it creates; images are of one size */
 	};
 	struct gmt_evictions evictions;
 	evictions.count = evictions.more = 0;
@@ -92,7 +102,7 @@ bool gmt_plan_for(const struct gmt_call *call, const struct gmt_request_for *r, 
 	return ok;
 }
 
-void gmt_plan_abort(const struct gmt_call *call, const struct gmt_plan *plan, bool grown)
+void gmt_plan_abort(const struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, bool grown)
 {
 	int64_t number = GMT_CORE(abort(plan));
 	if (number < 0)
@@ -100,6 +110,9 @@ void gmt_plan_abort(const struct gmt_call *call, const struct gmt_plan *plan, bo
 	if (number > 0)
 		gmt_decision_write((struct gmtorderfields){
 			.order = GMT_ORDER_ABORT,
+			.scope = gmt_context_id(r->context),
+			.access = (uint16_t)r->flags,
+			.shape = r->image ? r->image->class.number : 0,
 			.number = (uint64_t)number,
 			.time = call->last,
 			.decision = (uint64_t)plan->number,

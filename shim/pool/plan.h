@@ -4,13 +4,14 @@
 
 #include "driver_create.h"
 
-/* Whether the pool may serve the request. tracer/calls/create.go follows the same rules. */
+/* Whether the pool may serve the request. tracer/calls/create.go follows the same rules for buffers. */
 bool gmt_plan_eligible(const struct gmt_request_for *r);
+bool gmt_plan_image_eligible(const struct gmt_request_for *r);
 /* The class of (context, flags); 0 if the context uses more combinations of flags than it has room for. */
 uint32_t gmt_plan_class(struct gmt_context *context, cl_mem_flags flags);
 /* Fills in plan; align: of sub-allocations, 0 if none may serve the request. False: the core has failed. */
 bool gmt_plan_for(const struct gmt_call *call, const struct gmt_request_for *r, uint32_t class, uint32_t align, struct gmt_plan *plan);
-/* The plan cannot be carried out. grown: this thread's latest decision was that the plan's slab exists. */
-void gmt_plan_abort(const struct gmt_call *call, const struct gmt_plan *plan, bool grown);
+/* The plan for r cannot be carried out. grown: this thread's latest decision was that the plan's slab exists. */
+void gmt_plan_abort(const struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, bool grown);
 
 #endif

@@ -36,7 +36,7 @@ static struct gmt_served miss(struct gmt_call *call, const struct gmt_request_fo
 		served.outcome = GMT_OUTCOME_DRIVER;
 		return served;
 	}
-	gmt_plan_abort(call, plan, false);
+	gmt_plan_abort(call, r, plan, false);
 	/* Rounding up must not make a request fail that the driver would have served. */
 	if (plan->size > r->size)
 		return direct(call, r, error);
@@ -58,7 +58,11 @@ static bool prepare(struct gmt_call *call, const struct gmt_request_for *r, cons
 	struct gmt_uses uses = gmt_uses_of(memory);
 	if (gmt_uses_state(&uses, NULL) != GMT_FLIGHT_DONE)
 		return false; /* the block may be ordered behind a command, but our queue is not */
-	bool ok = r->host ? gmt_upload(r->context, handle, r->size, r->host) : gmt_scrub(r->context, handle, plan->size);
+	bool ok;
+	if (r->image)
+		ok = r->host ? gmt_upload_image(r->context, handle, r->image->desc, r->host) : gmt_scrub_image(r->context, handle, r->image->desc);
+	else
+		ok = r->host ? gmt_upload(r->context, handle, r->size, r->host) : gmt_scrub(r->context, handle, plan->size);
 	gmt_driver_returned(call);
 	return ok;
 }
@@ -87,6 +91,7 @@ static bool hit(struct gmt_call *call, const struct gmt_request_for *r, const st
 	if (number > 0)
 		gmt_decision_write((struct gmtorderfields){
 			.order = GMT_ORDER_RETURN, .number = (uint64_t)number, .time = call->start, .decision = (uint64_t)plan->number,
+			.scope = gmt_context_id(r->context), .access = (uint16_t)r->flags, .shape = r->image ? r->image->class.number : 0,
 		});
 	if (number < 0)
 		gmt_pool_fail();
@@ -100,7 +105,7 @@ static bool hit(struct gmt_call *call, const struct gmt_request_for *r, const st
 struct gmt_served gmt_pool_create(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error)
 {
 	bool open = gmt_pooling() && !atomic_load_explicit(&r->context->closed, memory_order_relaxed);
-	uint32_t class = open ? gmt_plan_class(r->context, r->flags) : 0;
+	uint32_t class = !open ? 0 : gmt_likely(!r->image) ? gmt_plan_class(r->context, r->flags) : r->image->class.class;
 	struct gmt_served served;
 	if (!class) {
 		served = direct(call, r, error);
@@ -134,5 +139,6 @@ struct gmt_served gmt_pool_create(struct gmt_call *call, const struct gmt_reques
 	else if (!hit(call, r, &plan, &served))
 		served = direct(call, r, error);
 	served.alone = align == 0;
+	served.shape = gmt_likely(!r->image) ? 0 : r->image->class.number;
 	return served;
 }

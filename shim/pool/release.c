@@ -17,6 +17,7 @@
 #include "cooling.h"
 #include "evict.h"
 #include "frag_stats.h"
+#include "shapes.h"
 #include "upload.h"
 
 #include <stdlib.h>
@@ -282,30 +283,39 @@ cl_int gmt_release_memory(struct gmt_call *call, struct gmt_memory *memory)
 	return to_pool(&release, memory, &uses);
 }
 
+/* No more requests of a class come. */
+static void drop_class(struct gmt_context *context, cl_mem_flags flags, const struct gmt_shape_class *class)
+{
+	if (!gmt_pooling())
+		return;
+	struct gmt_evictions evictions;
+	evictions.count = evictions.more = 0;
+	int64_t number = GMT_CORE(drop_class(class->class, &evictions));
+	if (number < 0) {
+		gmt_pool_fail();
+		return;
+	}
+	if (number > 0)
+		gmt_decision_write((struct gmtorderfields){
+			.order = GMT_ORDER_DROP,
+			.number = (uint64_t)number,
+			.time = gmt_now(),
+			.scope = gmt_context_id(context),
+			.access = (uint16_t)flags,
+			.shape = class->number,
+		});
+	gmt_evict_all(&evictions);
+}
+
 void gmt_release_context(struct gmt_context *context)
 {
 	gmt_cooling_drop(context);
 	gmt_queue_drop(context);
 	uint32_t count = atomic_load(&context->classes);
 	gmt_evict_begin();
-	for (uint32_t i = 0; i < count && gmt_pooling(); i++) {
-		struct gmt_evictions evictions;
-		evictions.count = evictions.more = 0;
-		int64_t number = GMT_CORE(drop_class(context->class[i], &evictions));
-		if (number < 0) {
-			gmt_pool_fail();
-			break;
-		}
-		if (number > 0)
-			gmt_decision_write((struct gmtorderfields){
-				.order = GMT_ORDER_DROP,
-				.number = (uint64_t)number,
-				.time = gmt_now(),
-				.scope = gmt_context_id(context),
-				.access = (uint16_t)context->flags[i],
-			});
-		gmt_evict_all(&evictions);
-	}
+	for (uint32_t i = 0; i < count; i++)
+		drop_class(context, context->flags[i], &(struct gmt_shape_class){.class = context->class[i]});
+	gmt_shapes_drop(context, drop_class);
 	gmt_evict_end();
 	gmt_upload_drop_queue(context);
 }

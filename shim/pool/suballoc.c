@@ -23,7 +23,7 @@ uint32_t gmt_suballoc_align(const struct gmt_request_for *r)
 {
 	struct gmt_context *context = r->context;
 	/* A callback may run under a lock of the driver that another thread, which creates the slab to share, may need. */
-	bool can = context->align && !r->host && !gmt_in_callback && !atomic_load_explicit(&context->command_buffers, memory_order_relaxed);
+	bool can = context->align && !r->host && !r->image && !gmt_in_callback && !atomic_load_explicit(&context->command_buffers, memory_order_relaxed);
 	return can && atomic_load_explicit(&context->images, memory_order_relaxed) != GMT_IMAGES_OF_BUFFERS_ONLY ? context->align : 0;
 }
 
@@ -119,7 +119,7 @@ bool gmt_suballoc_create(struct gmt_call *call, const struct gmt_request_for *r,
 	if (served.slab)
 		served.handle = carve(call, r, plan, served.slab);
 	if (!served.handle) {
-		gmt_plan_abort(call, plan, served.slab && plan->slabsize);
+		gmt_plan_abort(call, r, plan, served.slab && plan->slabsize);
 		if (served.slab)
 			gmt_slab_unpin(served.slab);
 		return false;

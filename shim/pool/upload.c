@@ -8,6 +8,9 @@
 #include "../base/dispatch.h"
 #include "../base/session.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 static cl_command_queue queue_of(struct gmt_context *context)
 {
 	cl_command_queue queue = atomic_load(&context->upload), none = NULL;
@@ -40,14 +43,73 @@ bool gmt_upload(struct gmt_context *context, cl_mem handle, size_t size, const v
 	return finished(done); /* before OpenCL 2.0 a blocking write may return when the host's data has been read */
 }
 
+/* What scrubbed memory is filled with. */
+static unsigned char filler(void)
+{
+	return gmt_session.config.scrub == GMT_SCRUB_POISON ? GMT_POISON : 0;
+}
+
 bool gmt_scrub(struct gmt_context *context, cl_mem handle, size_t size)
 {
-	unsigned char byte = gmt_session.config.scrub == GMT_SCRUB_POISON ? GMT_POISON : 0;
+	unsigned char byte = filler();
 	cl_command_queue queue = context->old ? NULL : queue_of(context); /* the command came with OpenCL 1.2 */
 	cl_event done;
 	if (!queue || gmt_driver.clEnqueueFillBuffer(queue, handle, &byte, 1, 0, size, 0, NULL, &done) != CL_SUCCESS)
 		return false;
 	return finished(done);
+}
+
+struct region {
+	size_t size[3]; /* elements in each dimension; arrays have one more */
+};
+
+static struct region region_of(const cl_image_desc *desc)
+{
+	switch (desc->image_type) {
+	case CL_MEM_OBJECT_IMAGE1D:
+		return (struct region){{desc->image_width, 1, 1}};
+	case CL_MEM_OBJECT_IMAGE1D_ARRAY:
+		return (struct region){{desc->image_width, desc->image_array_size, 1}};
+	case CL_MEM_OBJECT_IMAGE2D:
+		return (struct region){{desc->image_width, desc->image_height, 1}};
+	case CL_MEM_OBJECT_IMAGE2D_ARRAY:
+		return (struct region){{desc->image_width, desc->image_height, desc->image_array_size}};
+	default:
+		return (struct region){{desc->image_width, desc->image_height, desc->image_depth}};
+	}
+}
+
+static bool write_image(struct gmt_context *context, cl_mem handle, const struct region *region, size_t row, size_t slice,
+			const void *host)
+{
+	cl_command_queue queue = queue_of(context);
+	const size_t origin[3] = {0, 0, 0};
+	cl_event done;
+	if (!queue || gmt_driver.clEnqueueWriteImage(queue, handle, CL_TRUE, origin, region->size, row, slice, host, 0, NULL, &done) != CL_SUCCESS)
+		return false;
+	return finished(done);
+}
+
+bool gmt_upload_image(struct gmt_context *context, cl_mem handle, const cl_image_desc *desc, const void *host)
+{
+	struct region region = region_of(desc);
+	return write_image(context, handle, &region, desc->image_row_pitch, desc->image_slice_pitch, host);
+}
+
+/* Written, not filled: a colour is not bytes in each format. */
+bool gmt_scrub_image(struct gmt_context *context, cl_mem handle, const cl_image_desc *desc)
+{
+	struct region region = region_of(desc);
+	size_t element = 0;
+	gmt_driver.clGetImageInfo(handle, CL_IMAGE_ELEMENT_SIZE, sizeof element, &element, NULL);
+	size_t bytes = region.size[0] * region.size[1] * region.size[2] * element;
+	unsigned char *host = bytes ? malloc(bytes) : NULL;
+	if (!host)
+		return false;
+	memset(host, filler(), bytes);
+	bool ok = write_image(context, handle, &region, 0, 0, host);
+	free(host);
+	return ok;
 }
 
 void gmt_upload_drop_queue(struct gmt_context *context)

@@ -59,6 +59,7 @@ static void write_create(const struct gmt_call *call, const struct gmt_memory *m
 		.access = (uint16_t)memory->flags,
 		.scope = memory->scope,
 		.status = gmt_clamp16(status),
+		.shape = served->block ? served->shape : 0,
 		.tag = memory->tag,
 		.object = memory->object.id,
 		.requested = memory->size,

@@ -13,6 +13,7 @@ struct gmt_served {
 	struct gmt_memory *slab; /* of a sub-allocation, which holds a pin of it; else NULL */
 	enum gmtoutcome outcome;
 	uint8_t reason;
+	int16_t shape; /* of its class, see event.h */
 	bool written; /* the contents are what the program asked for */
 	bool alone;   /* no sub-allocation could have served the request */
 };

@@ -43,10 +43,11 @@ struct gmt_context {
 	_Atomic uint32_t closed;     /* 1: terminated, or a command failed: no more pooling */
 	_Atomic uint32_t pooled;     /* blocks of it that are in the pool */
 	_Atomic(cl_command_queue) upload; /* ours, for filling recycled blocks */
-	_Atomic uint32_t lock;       /* classes, hidden */
+	_Atomic uint32_t lock;       /* classes, shapes, hidden */
 	_Atomic uint32_t classes;    /* used entries of flags and class */
 	cl_mem_flags flags[GMT_CLASSES_MAX];
 	uint32_t class[GMT_CLASSES_MAX];
+	struct gmt_shapes *shapes; /* of images that the pool may serve; NULL: none yet */
 	struct gmt_uses hidden; /* commands that may use any memory: replayed command buffers */
 };
 

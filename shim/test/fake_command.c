@@ -48,7 +48,8 @@ void fake_act(const struct fake_command *c)
 		memcpy(a->host.out, fake_bytes(c->memory[0], a->from), a->size);
 		break;
 	case FAKE_WRITE:
-		memcpy(fake_bytes(c->memory[0], a->to), a->host.in, a->size);
+		for (size_t y = 0; y < (a->row ? a->region[1] : 1); y++) /* rows of an image, or all of it */
+			memcpy(fake_bytes(c->memory[0], a->to + y * a->size), (const char *)a->host.in + y * a->row, a->size);
 		break;
 	case FAKE_RECTANGLE:
 		copy_rectangle(c);

@@ -2,10 +2,25 @@
 #define _GNU_SOURCE
 #include "fake_objects.h"
 
+#include <string.h>
+
+static void copy_in(cl_mem image, const cl_image_desc *desc, const void *host)
+{
+	unsigned char *bytes = fake_bytes(image, 0);
+	size_t row = desc->image_width * 4, pitch = desc->image_row_pitch ? desc->image_row_pitch : row;
+	for (size_t y = 0; bytes && y < image->size / row; y++)
+		memcpy(bytes + y * row, (const char *)host + y * pitch, row);
+}
+
 static cl_mem new_image(cl_context context, cl_mem_flags flags, const cl_image_format *format, const cl_image_desc *desc,
-			cl_int *errcode)
+			const void *host, cl_int *errcode)
 {
 	FAKE_LOCKED;
+	if (!host != !(flags & (CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR))) {
+		if (errcode)
+			*errcode = CL_INVALID_HOST_PTR;
+		return NULL;
+	}
 	if (!format || !desc || !desc->image_width) {
 		if (errcode)
 			*errcode = format ? CL_INVALID_IMAGE_DESCRIPTOR : CL_INVALID_IMAGE_FORMAT_DESCRIPTOR;
@@ -27,36 +42,37 @@ static cl_mem new_image(cl_context context, cl_mem_flags flags, const cl_image_f
 	cl_mem image = fake_new_memory(context, flags, desc->image_width * height * depth * 4, base, errcode);
 	if (image)
 		image->element = 4;
+	if (image && flags & CL_MEM_COPY_HOST_PTR)
+		copy_in(image, desc, host);
 	return image;
 }
 
 GMT_HOOK cl_mem clCreateImage(cl_context context, cl_mem_flags flags, const cl_image_format *format, const cl_image_desc *desc,
 			      void *host, cl_int *errcode)
 {
-	(void)host;
-	return new_image(context, flags, format, desc, errcode);
+	return new_image(context, flags, format, desc, host, errcode);
 }
 
 GMT_HOOK cl_mem clCreateImageWithProperties(cl_context context, const cl_mem_properties *properties, cl_mem_flags flags,
 					    const cl_image_format *format, const cl_image_desc *desc, void *host, cl_int *errcode)
 {
-	(void)properties, (void)host;
-	return new_image(context, flags, format, desc, errcode);
+	(void)properties;
+	return new_image(context, flags, format, desc, host, errcode);
 }
 
 GMT_HOOK cl_mem clCreateImage2D(cl_context context, cl_mem_flags flags, const cl_image_format *format, size_t width,
 				size_t height, size_t pitch, void *host, cl_int *errcode)
 {
-	(void)pitch, (void)host;
-	return new_image(context, flags, format, &(cl_image_desc){.image_width = width, .image_height = height}, errcode);
+	cl_image_desc desc = {.image_width = width, .image_height = height, .image_row_pitch = pitch};
+	return new_image(context, flags, format, &desc, host, errcode);
 }
 
 GMT_HOOK cl_mem clCreateImage3D(cl_context context, cl_mem_flags flags, const cl_image_format *format, size_t width,
 				size_t height, size_t depth, size_t row, size_t slice, void *host, cl_int *errcode)
 {
-	(void)row, (void)slice, (void)host;
-	cl_image_desc desc = {.image_width = width, .image_height = height, .image_depth = depth};
-	return new_image(context, flags, format, &desc, errcode);
+	(void)slice;
+	cl_image_desc desc = {.image_width = width, .image_height = height, .image_depth = depth, .image_row_pitch = row};
+	return new_image(context, flags, format, &desc, host, errcode);
 }
 
 GMT_HOOK cl_mem clCreatePipe(cl_context context, cl_mem_flags flags, cl_uint packet, cl_uint packets,
@@ -119,8 +135,19 @@ GMT_HOOK cl_int clEnqueueWriteImage(cl_command_queue queue, cl_mem image, cl_boo
 				    const size_t *region, size_t row, size_t slice, const void *pointer, cl_uint waits,
 				    const cl_event *list, cl_event *event)
 {
-	(void)origin, (void)region, (void)row, (void)slice, (void)pointer;
-	return fake_submit(queue, blocking, 1, &image, waits, list, event);
+	(void)slice;
+	bool own;
+	{
+		FAKE_LOCKED;
+		own = fake_alive(image, FAKE_MEMORY) && !image->parent;
+	}
+	if (!own || !origin || !region || origin[0] || origin[1] || origin[2])
+		return fake_submit(queue, blocking, 1, &image, waits, list, event);
+	struct fake_action action = {
+		.kind = FAKE_WRITE, .size = region[0] * image->element, .region = {0, region[1] * region[2], 0}, .host.in = pointer,
+		.row = row ? row : region[0] * image->element,
+	};
+	return fake_submit_action(queue, blocking, 1, &image, &action, waits, list, event);
 }
 
 GMT_HOOK cl_int clEnqueueCopyImage(cl_command_queue queue, cl_mem source, cl_mem destination, const size_t *from,

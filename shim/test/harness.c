@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TESTS_MAX 512
+#define TESTS_MAX 1024
 #define REGION_SIZE (GMT_RINGS_OFFSET + (size_t)GMT_RINGS * sizeof(struct gmtring))
 
 static struct {

@@ -20,6 +20,7 @@ var notReported = map[string]string{
 	"clGetDeviceInfo":                  "a query, whose answer the pool must not change",
 	"clGetCommandQueueInfo":            "a query, whose answer the pool must not change",
 	"clGetMemObjectInfo":               "a query, whose answer the pool must not change",
+	"clGetImageInfo":                   "a query, whose answer the pool must not change",
 	"clGetEventInfo":                   "a query, from which the pool learns that a command has completed",
 	"clGetEventProfilingInfo":          "a query, from which the pool learns that a command has completed",
 	"clRetainEvent":                    "events: the pool waits for them, and no record is about one",

@@ -55,8 +55,8 @@ var outcomes = map[heap.State]wire.Outcome{heap.Cached: wire.OutcomeCached, heap
 // pooledCreate describes a free block as the create of the object that had it last. A release follows.
 func pooledCreate(b *heap.Block) wire.CreateFields {
 	return wire.CreateFields{
-		Time: b.Freed, Outcome: wire.OutcomeHit, SubAllocation: b.SubAllocation, CarriedOver: true, Scope: b.Scope,
-		Access: b.Access, Tag: b.Tag, Object: b.Owner, Requested: b.Size, Granted: b.Size, Block: b.ID,
+		Time: b.Freed, Memory: b.Memory, Outcome: wire.OutcomeHit, SubAllocation: b.SubAllocation, CarriedOver: true, Scope: b.Scope,
+		Access: b.Access, Shape: b.Shape, Tag: b.Tag, Object: b.Owner, Requested: b.Size, Granted: b.Size, Block: b.ID,
 	}
 }
 
@@ -64,7 +64,7 @@ func objectCreate(o *heap.Object) wire.CreateFields {
 	return wire.CreateFields{
 		Time: o.Started, Duration: o.Duration, Cost: o.Cost, Memory: o.Memory, Outcome: o.Outcome, Reason: o.Reason,
 		NeedsBlock: o.NeedsBlock, SubAllocation: o.SubAllocation, CarriedOver: true, Scope: o.Scope, Access: o.Access,
-		Tag: o.Tag, Object: o.ID, Requested: o.Size, Granted: o.Granted, Block: o.Block, Parent: o.Parent,
+		Shape: o.Shape, Tag: o.Tag, Object: o.ID, Requested: o.Size, Granted: o.Granted, Block: o.Block, Parent: o.Parent,
 	}
 }
 

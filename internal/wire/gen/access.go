@@ -91,8 +91,8 @@ func (k *kind) cPack(b *bytes.Buffer, lower string) {
 	}
 	for _, f := range order {
 		value := strings.Join(values[f], " | ")
-		if f.c == "flags" {
-			value = "(uint8_t)(" + value + ")"
+		if f.c == "flags" || len(values[f]) > 1 && f.bits < 32 {
+			value = "(" + f.cType() + ")(" + value + ")"
 		}
 		fmt.Fprintf(b, "\t\t.%s = %s,\n", f.c, value)
 	}

@@ -97,6 +97,12 @@ const char *buffer_migrate(struct bench *bench);
 const char *mem_host_flags(struct bench *bench);
 const char *allocations(struct bench *bench);
 
+/* pictures.c */
+const char *images_released_during_execute(struct bench *bench);
+const char *new_images_are_new(struct bench *bench);
+const char *image_copy_host_flags(struct bench *bench);
+const char *images_of_two_queues(struct bench *bench);
+
 /* Leaves buffers to be released by atexit and by a destructor, in use and not. */
 void leave_to_exit(struct bench *bench);
 

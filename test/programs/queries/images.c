@@ -98,7 +98,7 @@ static void ask_pipes(const struct gpu *gpu)
 
 void ask_images(const struct gpu *gpu)
 {
-	for (int round = 0; round < 2; round++)
+	for (int round = 0; round < 4; round++) /* a pool has one of them from the third on */
 		for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
 			ask_shape(gpu, &shapes[i]);
 	/* Just what there is, and a little more; each size after a larger one was released. */

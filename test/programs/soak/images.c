@@ -11,7 +11,7 @@ void op_image(struct thread *t, const struct op *op)
 	if (!t->style->images)
 		return;
 	slot_release(t, slot);
-	cl_image_desc desc = {.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = 1 + below(t, 64), .image_height = 1 + below(t, 64)};
+	cl_image_desc desc = {.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = 1 + 21 * below(t, 4), .image_height = 1 + 21 * below(t, 3)};
 	struct storage *storage = storage_new(4 * desc.image_width * desc.image_height);
 	cl_int status;
 	cl_mem mem = clCreateImage(t->world->context, CL_MEM_READ_WRITE, &format, &desc, NULL, &status);

@@ -1,0 +1,137 @@
+/* shapes.c: see shapes.h. */
+#define _GNU_SOURCE
+#include "shapes.h"
+
+#include "../base/lock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CLASSES_MAX 4096 /* of a context: the policy keeps a little of each */
+#define PLACES 1024      /* a power of two */
+#define WAYS 4
+
+struct known {
+	struct known *next;
+	struct gmt_shape shape;
+	struct gmt_shape_class class;
+};
+
+/* Of one context. */
+struct gmt_shapes {
+	struct known *known[PLACES];
+	struct made {
+		uint64_t hash, size;
+	} made[PLACES]; /* shapes without a class, each in one of WAYS places from its own on */
+	uint32_t turn;
+	int16_t count;
+};
+
+uint32_t gmt_class_new(void)
+{
+	static _Atomic uint32_t classes;
+	return atomic_fetch_add(&classes, 1) + 1;
+}
+
+struct gmt_shape gmt_shape_of(cl_mem_flags flags, const cl_image_format *format, const cl_image_desc *desc)
+{
+	return (struct gmt_shape){{
+		flags,
+		(uint64_t)format->image_channel_order << 32 | format->image_channel_data_type,
+		desc->image_type,
+		desc->image_width,
+		desc->image_height,
+		desc->image_depth,
+		desc->image_array_size,
+		desc->image_row_pitch,
+		desc->image_slice_pitch,
+		(uint64_t)desc->num_mip_levels << 32 | desc->num_samples,
+	}};
+}
+
+/* Never 0. */
+static uint64_t hash_of(const struct gmt_shape *shape)
+{
+	uint64_t hash = 0;
+	for (size_t i = 0; i < sizeof shape->word / sizeof shape->word[0]; i++) {
+		hash = (hash + shape->word[i] + 1) * 0x9e3779b97f4a7c15ull;
+		hash ^= hash >> 32;
+	}
+	return hash | 1ull << 63;
+}
+
+/* The place of a shape without a class, or of hash 0 an empty one near it; NULL if there is none. */
+static struct made *made_of(struct gmt_shapes *s, uint64_t near, uint64_t hash)
+{
+	for (uint64_t i = 0; i < WAYS; i++)
+		if (s->made[(near + i) % PLACES].hash == hash)
+			return &s->made[(near + i) % PLACES];
+	return NULL;
+}
+
+static struct known *add(struct gmt_shapes *s, uint64_t hash, const struct gmt_shape *shape)
+{
+	struct made *made = made_of(s, hash, hash);
+	if (!made)
+		return NULL;
+	struct known *known = s->count < CLASSES_MAX ? malloc(sizeof *known) : NULL;
+	if (!known)
+		return NULL;
+	struct known **place = &s->known[hash % PLACES];
+	*known = (struct known){*place, *shape, {made->size, gmt_class_new(), ++s->count}};
+	*place = known;
+	*made = (struct made){0, 0};
+	return known;
+}
+
+bool gmt_shape_find(struct gmt_context *context, const struct gmt_shape *shape, struct gmt_shape_class *out)
+{
+	uint64_t hash = hash_of(shape);
+	gmt_lock(&context->lock);
+	struct gmt_shapes *s = context->shapes;
+	struct known *known = s ? s->known[hash % PLACES] : NULL;
+	while (known && memcmp(&known->shape, shape, sizeof *shape) != 0)
+		known = known->next;
+	if (!known && s)
+		known = add(s, hash, shape);
+	if (known)
+		*out = known->class;
+	gmt_unlock(&context->lock);
+	return known != NULL;
+}
+
+void gmt_shape_made(struct gmt_context *context, const struct gmt_shape *shape, uint64_t size)
+{
+	uint64_t hash = hash_of(shape);
+	if (!size)
+		return;
+	gmt_lock(&context->lock);
+	if (!context->shapes)
+		context->shapes = calloc(1, sizeof *context->shapes);
+	struct gmt_shapes *s = context->shapes;
+	struct made *made = s ? made_of(s, hash, hash) : NULL;
+	if (s && !made)
+		made = made_of(s, hash, 0);
+	if (s && !made)
+		made = &s->made[(hash + s->turn++ % WAYS) % PLACES];
+	if (made)
+		*made = (struct made){hash, size};
+	gmt_unlock(&context->lock);
+}
+
+void gmt_shapes_drop(struct gmt_context *context,
+		     void (*visit)(struct gmt_context *context, cl_mem_flags flags, const struct gmt_shape_class *class))
+{
+	gmt_lock(&context->lock);
+	struct gmt_shapes *s = context->shapes;
+	context->shapes = NULL;
+	gmt_unlock(&context->lock);
+	for (size_t i = 0; s && i < PLACES; i++) {
+		for (struct known *known; (known = s->known[i]);) {
+			s->known[i] = known->next;
+			visit(context, known->shape.word[0], &known->class);
+			free(known);
+		}
+	}
+	free(s);
+}
