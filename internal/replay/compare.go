@@ -88,13 +88,17 @@ func (w *comparer) served(slot uint32, plan *allocator.Plan) {
 }
 
 func (w *comparer) evicted(p *process, block allocator.Block, size uint64, reason wire.Evict) {
-	w.of(p.number).replay(w, eviction{uint64(block), size, reason})
+	e := w.of(p.number)
+	if !e.numbered {
+		block = 0
+	}
+	e.replayed = append(e.replayed, eviction{uint64(block), size, reason})
 }
 
 func (w *comparer) of(process uint32) *evictions {
 	e := w.evictions[process]
 	if e == nil {
-		e = &evictions{process: process, latest: map[uint32]int{}, open: map[uint64]replayedEviction{}, early: map[uint64][]recordedEviction{}}
+		e = &evictions{process: process}
 		w.evictions[process] = e
 	}
 	return e
@@ -116,7 +120,7 @@ func (w *comparer) take(record *wire.Record) error {
 		key := unpooledBuffer{o.number, release.Object()}
 		if size, there := w.unpooled[key]; there && release.References() == 0 && release.Outcome() == wire.OutcomeDriver {
 			delete(w.unpooled, key)
-			e.record(w, recordedEviction{eviction{0, size, wire.EvictPolicy}, record.Thread, record.Time})
+			e.recorded = append(e.recorded, recordedEviction{eviction{0, size, wire.EvictPolicy}, record.Thread, record.Time})
 		}
 	case wire.KindExit:
 		e.exited = true
@@ -126,7 +130,7 @@ func (w *comparer) take(record *wire.Record) error {
 		if !e.numbered {
 			block = 0
 		}
-		e.record(w, recordedEviction{eviction{block, evict.Bytes(), evict.Reason()}, record.Thread, record.Time})
+		e.recorded = append(e.recorded, recordedEviction{eviction{block, evict.Bytes(), evict.Reason()}, record.Thread, record.Time})
 	}
 	return nil
 }
@@ -175,7 +179,7 @@ func (w *comparer) unserved(want *wanted) {
 	w.differs(want.process, want.time, fmt.Sprintf("the request %d was %s; here it found no memory but its own", want.object, want.decision))
 }
 
-// finish counts what only one side has.
+// finish counts the requests that were not served, and compares evictions.
 func (w *comparer) finish() {
 	for slot := range w.single.resolver.script.slots {
 		if want, there := w.wanted[slot]; there {
@@ -184,7 +188,7 @@ func (w *comparer) finish() {
 	}
 	for number := range w.single.resolver.script.facts.processes {
 		if e := w.evictions[number]; e != nil {
-			e.finish(w)
+			e.compare(w)
 		}
 	}
 }

@@ -2,8 +2,6 @@ package replay
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -22,117 +20,64 @@ type recordedEviction struct {
 	time   uint64
 }
 
-// placed is an eviction of the replay, with its place among them.
-type replayedEviction struct {
-	eviction
-	at int
-}
-
-// evictions of a process that were not compared yet. Where blocks are known, each is looked for by its number, and
-// those that one thread records must come in the order of the replay. Else all of the process must.
+// evictions of a process. Where blocks are known, each is looked for by its number, and those that one thread records
+// must come in the order of the replay. Else all of the process must.
 type evictions struct {
 	process  uint32
 	numbered bool
 	exited   bool
-	count    int
-	matched  int                           // place of the last that both sides have
-	latest   map[uint32]int                // place of the latest, by thread
-	open     map[uint64]replayedEviction   // replayed, by block
-	early    map[uint64][]recordedEviction // recorded, by block: the decision comes later
+	recorded []recordedEviction
+	replayed []eviction
+}
 
-	queued struct { // of unknown blocks: at most one of the lists has some
-		recorded []recordedEviction
-		replayed []eviction
+// compare compares both lists, and counts what only one of them has.
+func (e *evictions) compare(w *comparer) {
+	places := map[uint64][]int{} // of replayed evictions that no recorded one is yet, by block
+	for at, is := range e.replayed {
+		places[is.block] = append(places[is.block], at)
+	}
+	last, latest := -1, map[uint32]int{} // place of the last that both sides have, of all and by thread
+	var missing, more []eviction
+	for i := range e.recorded {
+		was := &e.recorded[i]
+		open := places[was.block]
+		if len(open) == 0 {
+			missing = append(missing, was.eviction)
+			continue
+		}
+		at := open[0]
+		places[was.block] = open[1:]
+		e.match(w, was, at, at < latest[was.thread])
+		last, latest[was.thread] = max(last, at), max(latest[was.thread], at)
+	}
+	for at, is := range e.replayed {
+		switch open := places[is.block]; {
+		case len(open) == 0 || at < open[0]:
+		case is.block != 0 && e.exited && at > last:
+			w.Unreleased++
+		default:
+			more = append(more, is)
+		}
+	}
+	w.Evictions += uint64(len(missing) + len(more))
+	if len(missing) > 0 {
+		w.differs(e.process, 0, fmt.Sprintf("evictions that were recorded and are none here: %d, of which the first was %s", len(missing), missing[0]))
+	}
+	if len(more) > 0 {
+		w.differs(e.process, 0, fmt.Sprintf("evictions here that were none: %d, of which the first is %s", len(more), more[0]))
 	}
 }
 
-// replay notes an eviction of the replay.
-func (e *evictions) replay(w *comparer, out eviction) {
-	if !e.numbered {
-		out.block = 0
-		e.queued.replayed = append(e.queued.replayed, out)
-		e.match(w)
-		return
-	}
-	e.count++
-	p := replayedEviction{out, e.count}
-	early := e.early[out.block]
-	if len(early) == 0 {
-		e.open[out.block] = p
-		return
-	}
-	if e.early[out.block] = early[1:]; len(early) == 1 {
-		delete(e.early, out.block)
-	}
-	e.compare(w, &early[0], &p)
-}
-
-// record notes one that was recorded.
-func (e *evictions) record(w *comparer, out recordedEviction) {
-	if out.block == 0 {
-		e.queued.recorded = append(e.queued.recorded, out)
-		e.match(w)
-		return
-	}
-	p, known := e.open[out.block]
-	if !known {
-		e.early[out.block] = append(e.early[out.block], out)
-		return
-	}
-	delete(e.open, out.block)
-	e.compare(w, &out, &p)
-}
-
-// match compares evictions of unknown blocks as far as both sides have some.
-func (e *evictions) match(w *comparer) {
-	q := &e.queued
-	for len(q.recorded) > 0 && len(q.replayed) > 0 {
-		e.count++
-		e.compare(w, &q.recorded[0], &replayedEviction{q.replayed[0], e.count})
-		q.recorded, q.replayed = q.recorded[1:], q.replayed[1:]
-	}
-}
-
-func (e *evictions) compare(w *comparer, was *recordedEviction, is *replayedEviction) {
+// match compares a recorded eviction with the replayed one of its block.
+func (e *evictions) match(w *comparer, was *recordedEviction, at int, late bool) {
 	w.Evictions++
-	late := is.at < e.latest[was.thread]
-	e.latest[was.thread] = max(is.at, e.latest[was.thread])
-	e.matched = max(is.at, e.matched)
-	switch {
-	case was.eviction != is.eviction:
-		w.differs(e.process, was.time, fmt.Sprintf("the next eviction was %s; here it is %s", was.eviction, is.eviction))
+	switch is := e.replayed[at]; {
+	case was.eviction != is:
+		w.differs(e.process, was.time, fmt.Sprintf("the next eviction was %s; here it is %s", was.eviction, is))
 	case late:
 		w.differs(e.process, was.time, fmt.Sprintf("the eviction %s came after one that it comes before here", was.eviction))
 	default:
 		w.SameEvictions++
-	}
-}
-
-// finish counts evictions that only one side has.
-func (e *evictions) finish(w *comparer) {
-	var was []eviction
-	for _, block := range slices.Sorted(maps.Keys(e.early)) {
-		for _, r := range e.early[block] {
-			was = append(was, r.eviction)
-		}
-	}
-	for _, r := range e.queued.recorded {
-		was = append(was, r.eviction)
-	}
-	is := e.queued.replayed
-	for _, block := range slices.Sorted(maps.Keys(e.open)) {
-		if e.exited && e.open[block].at > e.matched {
-			w.Unreleased++
-			continue
-		}
-		is = append(is, e.open[block].eviction)
-	}
-	w.Evictions += uint64(len(was) + len(is))
-	if len(was) > 0 {
-		w.differs(e.process, 0, fmt.Sprintf("evictions that were recorded and are none here: %d, of which the first was %s", len(was), was[0]))
-	}
-	if len(is) > 0 {
-		w.differs(e.process, 0, fmt.Sprintf("evictions here that were none: %d, of which the first is %s", len(is), is[0]))
 	}
 }
 
