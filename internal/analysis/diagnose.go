@@ -299,7 +299,7 @@ func poolIsFragmented(x *run, a *Analysis) (Diagnosis, bool) {
 	if a.Peak.InUse == 0 || len(l.Fragmentation) == 0 {
 		return Diagnosis{}, false
 	}
-	at := min(int((a.Peak.Time-min(l.Start, a.Peak.Time))/l.Step), len(l.Fragmentation)-1)
+	at := min((a.Peak.Time-min(l.Start, a.Peak.Time))/l.Step, uint64(len(l.Fragmentation)-1))
 	if l.Fragmentation[at] < fragmentationHigh || free < bytesLeast || float64(free) < idleShare*float64(a.Peak.Reserved) {
 		return Diagnosis{}, false
 	}

@@ -85,7 +85,7 @@ func (l *timeline) advance(time uint64, now *heap.Gauges, fragmentation func() f
 	if l.Step == 0 || time < l.begin {
 		return
 	}
-	next := min(int((time-l.begin)/l.Step), len(l.InUse)-1)
+	next := int(min((time-l.begin)/l.Step, uint64(len(l.InUse)-1)))
 	if next <= l.at {
 		return
 	}
