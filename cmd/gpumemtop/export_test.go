@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -16,19 +17,12 @@ import (
 func recordingFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "run.gmt")
-	w, err := recording.Create(path, recording.Header{Program: "app", Host: "a", ClockNS: 1000}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var list []wire.Record
 	for i := range uint64(3) {
 		create := wire.Event{Time: 2000 + i, Kind: wire.KindCreate, Outcome: wire.OutcomeMiss, Object: i + 1, Link: i + 1, Size: 8, Granted: 8, Tag: uint32(i)}
-		if err := w.Append(&wire.Record{Event: create, Process: 1, Thread: 1}); err != nil {
-			t.Fatal(err)
-		}
+		list = append(list, wire.Record{Event: create, Process: 1, Thread: 1})
 	}
-	if err := w.Close(recording.Footer{EndedNS: 3000}); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Write(t, path, recording.Header{Program: "app", Host: "a", ClockNS: 1000}, list, recording.Footer{EndedNS: 3000})
 	return path
 }
 

@@ -2,14 +2,16 @@ package main
 
 import (
 	"bytes"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -34,19 +36,12 @@ func slowly(t *testing.T) *bytes.Buffer {
 func syncs(t *testing.T, n int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.gmt")
-	w, err := recording.Create(path, recording.Header{Program: "app", Policy: "none", ClockNS: 1e9}, false)
-	if err != nil {
-		t.Fatal(err)
+	list := make([]wire.Record, n)
+	for i := range list {
+		list[i] = wire.Record{Process: 1, Event: wire.Event{Time: 1e9 + uint64(i)*1000, Kind: wire.KindSync}}
 	}
-	for i := range n {
-		r := wire.Record{Process: 1, Event: wire.Event{Time: 1e9 + uint64(i)*1000, Kind: wire.KindSync}}
-		if err := w.Append(&r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(recording.Footer{EndedNS: 1e9 + uint64(n)*1000}); err != nil {
-		t.Fatal(err)
-	}
+	header := recording.Header{Program: "app", Policy: "none", ClockNS: 1e9}
+	labtest.Write(t, path, header, list, recording.Footer{EndedNS: 1e9 + uint64(n)*1000})
 	return path
 }
 

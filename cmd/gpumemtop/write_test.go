@@ -1,12 +1,14 @@
 package main
 
 import (
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 )
@@ -22,13 +24,7 @@ func statusOf(args []string) int {
 func TestInputsAreKept(t *testing.T) {
 	dir := t.TempDir()
 	file, link, hard := filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "hard")
-	w, err := recording.Create(file, recording.Header{ClockNS: 1000}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(recording.Footer{}); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Write(t, file, recording.Header{ClockNS: 1000}, nil, recording.Footer{})
 	if err := os.Symlink(file, link); err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	part "codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/chromelint"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/exportrun"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -207,18 +208,8 @@ func TestChromeSamePID(t *testing.T) {
 // TestChromeRecording goes through a real recording.
 func TestChromeRecording(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run")
-	w, err := recording.Create(path, recording.Header{Program: "/opt/app", ClockNS: origin, Policy: "futhark"}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range story() {
-		if err := w.Append(&r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(recording.Footer{}); err != nil {
-		t.Fatal(err)
-	}
+	header := recording.Header{Program: "/opt/app", ClockNS: origin, Policy: "futhark"}
+	labtest.Write(t, path, header, story(), recording.Footer{})
 	r, err := recording.Open(path)
 	if err != nil {
 		t.Fatal(err)

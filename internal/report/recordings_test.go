@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/records"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -186,20 +187,9 @@ func TestTiny(t *testing.T) {
 	if !*tiny {
 		return
 	}
-	w, err := recording.Create("testdata/tiny.gmt", recording.Header{
+	header := recording.Header{
 		ClockNS: origin, Host: "host", Program: "/opt/a|b", Arguments: []string{"<i>", "\x1b[31m"}, Policy: "slab",
 		Limits: recording.Limits{"max_cached_bytes": "1048576"}, Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
-	}, true)
-	if err != nil {
-		t.Fatal(err)
 	}
-	s := story()
-	for i := range s.Records {
-		if err := w.Append(&s.Records[i]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(recording.Footer{EndedNS: origin + 100_000, Status: 3}); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Write(t, "testdata/tiny.gmt", header, story().Records, recording.Footer{EndedNS: origin + 100_000, Status: 3})
 }

@@ -18,6 +18,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -47,21 +48,8 @@ func modelOptions(h recording.Header) stats.Options {
 }
 
 // record writes a recording of records, with a footer when it is whole.
-func record(t interface {
-	Fatal(...any)
-}, path string, records []wire.Record, ended uint64, whole bool) {
-	w, err := recording.Create(path, recording.Header{Program: "app", Policy: "none", ClockNS: started}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range records {
-		if err := w.Append(&records[i]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(recording.Footer{EndedNS: ended}); err != nil {
-		t.Fatal(err)
-	}
+func record(t rapid.TB, path string, records []wire.Record, ended uint64, whole bool) {
+	labtest.Write(t, path, recording.Header{Program: "app", Policy: "none", ClockNS: started}, records, recording.Footer{EndedNS: ended})
 	if whole {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -21,19 +22,12 @@ func TestMergeManyRecordings(t *testing.T) {
 	var paths []string
 	for i := range many {
 		path := filepath.Join(dir, fmt.Sprint(i))
-		w, err := recording.Create(path, recording.Header{ClockNS: 1000}, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		var list []wire.Record
 		for n := range uint64(each) {
-			r := wire.Record{Process: 1, Event: wire.Event{Kind: wire.KindSync, Time: 1000 + n*many + uint64(many-i), Link: uint64(i)}}
-			if err := w.Append(&r); err != nil {
-				t.Fatal(err)
-			}
+			e := wire.Event{Kind: wire.KindSync, Time: 1000 + n*many + uint64(many-i), Link: uint64(i)}
+			list = append(list, wire.Record{Process: 1, Event: e})
 		}
-		if err := w.Close(recording.Footer{}); err != nil {
-			t.Fatal(err)
-		}
+		labtest.Write(t, path, recording.Header{ClockNS: 1000}, list, recording.Footer{})
 		paths = append(paths, path)
 	}
 	output := files.Output{Path: filepath.Join(dir, "out")}
@@ -69,21 +63,12 @@ func TestMergeManyRecordings(t *testing.T) {
 func TestTrimmedRecording(t *testing.T) {
 	dir := t.TempDir()
 	whole := filepath.Join(dir, "whole")
-	w, err := recording.Create(whole, recording.Header{ClockNS: 1000}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var list []wire.Record
 	for n := range uint64(10) {
-		r := wire.Record{Process: 1, Event: wire.Event{
-			Kind: wire.KindCreate, Time: 2000 + n, Object: n + 1, Size: 100, Granted: 100, Outcome: wire.OutcomeDriver,
-		}}
-		if err := w.Append(&r); err != nil {
-			t.Fatal(err)
-		}
+		e := wire.Event{Kind: wire.KindCreate, Time: 2000 + n, Object: n + 1, Size: 100, Granted: 100, Outcome: wire.OutcomeDriver}
+		list = append(list, wire.Record{Process: 1, Event: e})
 	}
-	if err := w.Close(recording.Footer{EndedNS: 3000}); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Write(t, whole, recording.Header{ClockNS: 1000}, list, recording.Footer{EndedNS: 3000})
 	for _, test := range []struct {
 		until   time.Duration
 		cut     bool

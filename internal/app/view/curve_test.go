@@ -1,13 +1,15 @@
 package view
 
 import (
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
 	"context"
 	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/labtest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -57,23 +59,16 @@ func TestCurveOfARecording(t *testing.T) {
 // TestCurveOfARecordingWithoutAPool is of the pool that there would be by default, and has no present limit.
 func TestCurveOfARecordingWithoutAPool(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bare.gmt")
-	w, err := recording.Create(path, recording.Header{Program: "app", Policy: "none", ClockNS: 1}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var list []wire.Record
 	for i := range uint64(100) {
 		r := wire.Record{Process: 1, Event: wire.Event{
 			Time: 10 * (i + 1), Kind: wire.KindCreate, Outcome: wire.OutcomeMiss, Object: i + 1, Link: i + 1, Size: 1 << 20, Granted: 1 << 20,
 		}}
-		err := w.Append(&r)
+		list = append(list, r)
 		r.Kind, r.Outcome, r.Granted, r.Time = wire.KindRelease, wire.OutcomeDriver, 0, r.Time+5
-		if err = errors.Join(err, w.Append(&r)); err != nil {
-			t.Fatal(err)
-		}
+		list = append(list, r)
 	}
-	if err := w.Close(recording.Footer{EndedNS: 2000}); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Write(t, path, recording.Header{Program: "app", Policy: "none", ClockNS: 1}, list, recording.Footer{EndedNS: 2000})
 	m := newCurve(path)
 	defer m.close()
 	if c := awaitCurve(t, m); c.Policy != "futhark" || c.Requests != 100 || c.Enough.HitRate != 0.99 {

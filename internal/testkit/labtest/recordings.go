@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -44,6 +46,23 @@ func opened(tb testing.TB, file string, yield func(string, *recording.Reader) bo
 		}
 	}()
 	return yield(filepath.Base(file), reader)
+}
+
+// Write writes a whole recording.
+func Write(tb rapid.TB, path string, h recording.Header, list []wire.Record, f recording.Footer) {
+	tb.Helper()
+	w, err := recording.Create(path, h, true)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for i := range list {
+		if err := w.Append(&list[i]); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	if err := w.Close(f); err != nil {
+		tb.Fatal(err)
+	}
 }
 
 // Each gives the records that are left of a source. Their payload is valid during the call.
