@@ -27,16 +27,17 @@ const mib = 1 << 20
 func (b *bench) pool() error {
 	b.row("program", "MiB", "iterations", "bare s", "futhark s", "times faster", "wall bare s", "wall futhark s", "hits", "steady")
 	for _, program := range []struct {
-		name            string
+		name, path      string
 		traffic         int // bytes of SIZE in all iterations together
 		fewest, highest int
 	}{
-		{"stencil", 1 << 30, 8, 500},
-		{"pipeline", 1 << 28, 3, 100},
+		{"stencil", b.example("stencil"), 1 << 30, 8, 500},
+		{"pipeline", b.example("pipeline"), 1 << 28, 3, 100},
+		{"tiles", b.testProgram("tiles"), 1 << 28, 3, 500},
 	} {
 		for _, size := range []int{1, 16, 64, 256} {
 			iterations := min(max(program.traffic/(size*mib), program.fewest), program.highest)
-			results, err := b.turns(1, []mode{bare, futhark}, b.example(program.name), "-t", strconv.Itoa(iterations), fmt.Sprintf("%dM", size))
+			results, err := b.turns(1, []mode{bare, futhark}, program.path, "-t", strconv.Itoa(iterations), fmt.Sprintf("%dM", size))
 			if err != nil {
 				return err
 			}

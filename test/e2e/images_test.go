@@ -3,7 +3,11 @@ package e2e
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 )
 
 // A program that can make images gets no sub-allocations in front of PoCL 3.1, where images of them fail. The summary
@@ -34,5 +38,29 @@ func TestSlabsThatCannotWork(t *testing.T) {
 				t.Errorf("%d of %d requests need a block", replayed.NeedBlocks, replayed.Requests)
 			}
 		})
+	}
+}
+
+// Images come from the pool from the second of a shape on, under every policy of whole blocks and beside slabs. Figures are by kind.
+func TestImagesComeFromThePool(t *testing.T) {
+	t.Parallel()
+	for _, policy := range allocator.Names() {
+		result, sum := runUnder(t, policy, command{args: []string{testProgram("tiles"), "40"}})
+		i := slices.IndexFunc(sum.PerKind, func(s report.ShareSummary) bool { return s.Kind == "image" })
+		if result.code != 0 || i < 0 {
+			t.Fatalf("under %s: %s\n%s%+v", policy, result, result.stderr, sum.PerKind)
+		}
+		hits, misses := uint64(76), uint64(2) // of 80: two shapes, the first of each unpooled
+		if policy == "none" || policy == "pinned" {
+			hits = 0
+		}
+		if policy == "none" {
+			misses = 0
+		} else if hits == 0 {
+			misses = 78
+		}
+		if s := &sum.PerKind[i]; s.Creates != 80 || s.Hits != hits || s.Misses != misses || contains(result.stderr, "  image ") != (policy != "none") {
+			t.Errorf("under %s: %+v\n%s", policy, *s, result.stderr)
+		}
 	}
 }

@@ -38,6 +38,7 @@ type played struct {
 	name, args string // an example's, or "test/" and a test program's
 	ranks      int    // of MPI, 0: none of it
 	long       bool   // with little that other programs have not, too: only policies that differ most
+	images     bool   // alone, which are requests only where there is a pool
 }
 
 // policies are those under which it is played.
@@ -45,7 +46,11 @@ func (p played) policies() []string {
 	if p.long {
 		return []string{"futhark", "slab"}
 	}
-	return allocator.Names()
+	names := allocator.Names()
+	if p.images {
+		names = slices.DeleteFunc(names, func(name string) bool { return name == "none" })
+	}
+	return names
 }
 
 // words returns the command line, and what it needs in its environment.
@@ -64,7 +69,7 @@ func (p played) words() command {
 var playedPrograms = []played{
 	{name: "test/callcost", args: "200"}, {name: "churn", args: "20000 4K 1"}, {name: "churn", args: "20000 4K 3"}, {name: "test/conformance", long: true},
 	{name: "test/conformance-buffers", long: true}, {name: "test/dynamic", args: "libOpenCL.so.1"}, {name: "frag", args: "3 16M"}, {name: "leak", args: "3 1M"}, {name: "mosaic", args: "20 1M"},
-	{name: "multiqueue", args: "60 256K"}, {name: "test/neighbours", args: "60 40"}, {name: "pipeline", args: "16 4M"}, {name: "test/queries", long: true},
+	{name: "multiqueue", args: "60 256K"}, {name: "test/neighbours", args: "60 40"}, {name: "test/tiles", args: "40", images: true}, {name: "pipeline", args: "16 4M"}, {name: "test/queries", long: true},
 	{name: "test/queries-buffers"}, {name: "test/ranks", ranks: 2}, {name: "test/soak", args: "--ops 600 --threads 3 5"},
 	{name: "test/soak-buffers", args: "--ops 600 --threads 3 7"}, {name: "staging", args: "40 256K"}, {name: "stencil", args: "40 8M"},
 	{name: "threads", args: "4 500 64K"}, {name: "threads", args: "300 20 4K"}, {name: "tiny"}, {name: "train", args: "30"},

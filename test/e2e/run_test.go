@@ -211,22 +211,23 @@ func differs(bare, here outcome) string {
 
 // summary is what --summary writes, as far as the tests look at it. All keys are checked for being there.
 type summary struct {
-	Policy         string            `json:"policy"`
-	Hits           uint64            `json:"hits"`
-	Misses         uint64            `json:"misses"`
-	HitRate        float64           `json:"hit_rate"`
-	SteadyHitRate  float64           `json:"steady_hit_rate"`
-	DriverCreates  uint64            `json:"driver_creates"`
-	DriverReleases uint64            `json:"driver_releases"`
-	PeakInUse      uint64            `json:"peak_in_use"`
-	PeakReserved   uint64            `json:"peak_reserved"`
-	PeakSlabs      uint64            `json:"peak_slabs"`
-	HazardsAvoided uint64            `json:"hazards_avoided"`
-	MissReasons    map[string]uint64 `json:"miss_reasons"`
-	LostEvents     uint64            `json:"lost_events"`
-	WallSeconds    float64           `json:"wall_seconds"`
-	Processes      []json.RawMessage `json:"processes"`
-	PerTag         []json.RawMessage `json:"per_tag"`
+	Policy         string                `json:"policy"`
+	Hits           uint64                `json:"hits"`
+	Misses         uint64                `json:"misses"`
+	HitRate        float64               `json:"hit_rate"`
+	SteadyHitRate  float64               `json:"steady_hit_rate"`
+	DriverCreates  uint64                `json:"driver_creates"`
+	DriverReleases uint64                `json:"driver_releases"`
+	PeakInUse      uint64                `json:"peak_in_use"`
+	PeakReserved   uint64                `json:"peak_reserved"`
+	PeakSlabs      uint64                `json:"peak_slabs"`
+	HazardsAvoided uint64                `json:"hazards_avoided"`
+	MissReasons    map[string]uint64     `json:"miss_reasons"`
+	LostEvents     uint64                `json:"lost_events"`
+	WallSeconds    float64               `json:"wall_seconds"`
+	Processes      []json.RawMessage     `json:"processes"`
+	PerTag         []json.RawMessage     `json:"per_tag"`
+	PerKind        []report.ShareSummary `json:"per_kind"`
 
 	Findings      []report.FindingSummary `json:"findings"`
 	OtherFindings uint64                  `json:"other_findings"`
