@@ -5,6 +5,7 @@
 #   make test     build, tests of the shim under sanitizers, all Go tests (the race detector watches all except test/e2e),
 #                 then make check
 #   make test-drivers   all programs under all policies on PoCL's other devices, rusticl, clover and oclgrind
+#   make gpu-check   try gpumemtop on this machine's OpenCL device; writes build/gpu-check.txt
 #   make check    formatting, static analysis of Go and C, generated files up to date
 #   make soak     random programs, bare and under every policy: SEEDS=2000 of them, from FIRST=1 on
 #   make fuzz     every fuzz target for FUZZTIME=10s, or those below a folder: FUZZ=internal/check
@@ -235,6 +236,11 @@ test: all build/drivers.stamp
 .PHONY: test-drivers
 test-drivers: all build/drivers.stamp
 	cd test/e2e && $(GO) test -run '^TestDrivers$$' -count=1 -timeout 2h $(TESTFLAGS) -args -drivers.all
+
+# Tries this machine's device: one report to send back. DRIVER=/etc/OpenCL/vendors/NAME.icd chooses among several drivers, SIZE=1M the buffers of the examples.
+.PHONY: gpu-check
+gpu-check: all
+	$(if $(DRIVER),OCL_ICD_VENDORS=$(DRIVER)) bash test/gpu-check.sh build/gpu-check.txt $(SIZE)
 
 .PHONY: shim-test
 shim-test: | build/deps.stamp
