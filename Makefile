@@ -237,7 +237,7 @@ test: all build/drivers.stamp
 test-drivers: all build/drivers.stamp
 	cd test/e2e && $(GO) test -run '^TestDrivers$$' -count=1 -timeout 2h $(TESTFLAGS) -args -drivers.all
 
-# Tries this machine's device: one report to send back. DRIVER=/etc/OpenCL/vendors/NAME.icd chooses among several drivers, SIZE=1M the buffers of the examples.
+# Tries this machine's device, and writes a report. DRIVER=FILE.icd chooses among several drivers, SIZE=1M the size of buffers.
 .PHONY: gpu-check
 gpu-check: all
 	$(if $(DRIVER),OCL_ICD_VENDORS=$(DRIVER)) bash test/gpu-check.sh build/gpu-check.txt $(SIZE)
