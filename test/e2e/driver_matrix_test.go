@@ -20,6 +20,7 @@ func drivenPrograms() []driven {
 	list := []driven{
 		{"platforms", []string{fault("platforms")}, true},
 		{"neighbours", []string{testProgram("neighbours"), "50", "20"}, true},
+		{"forker", []string{fault("forker"), "3", "5"}, true},
 	}
 	for name, quick := range map[string]bool{
 		"stencil": true, "frag": true, "leak": true, "pipeline": false, "staging": false, "mosaic": false, "multiqueue": false,

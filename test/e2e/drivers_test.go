@@ -89,6 +89,24 @@ func TestHitsBeforeOpenCL12(t *testing.T) {
 	}
 }
 
+// The exit handler of rusticl joins a thread that a forked child has not. More threads in the process must not make that fail.
+func TestForkedChildExits(t *testing.T) {
+	t.Parallel()
+	for _, d := range []driver{pocl, rusticl} {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			c := command{args: []string{fault("exiter")}, env: d.environment(t)}
+			bare := run(t, c)
+			for _, policy := range []string{"none", "futhark", "slab"} {
+				here, _ := runUnder(t, policy, c)
+				if difference := differs(bare, here); difference != "" {
+					t.Errorf("%s: %s", policy, difference)
+				}
+			}
+		})
+	}
+}
+
 // rusticl would copy between an image and what lies behind a buffer; from a block that is larger it may not.
 func TestImageCopiesBeyondAreRefused(t *testing.T) {
 	t.Parallel()
