@@ -39,6 +39,7 @@ type Options struct {
 // Exits says when processes exit.
 type Exits int
 
+// The ways to exit.
 const (
 	Anytime Exits = iota // a few do, at any time
 	AtEnd                // all do, each with its number less one as status

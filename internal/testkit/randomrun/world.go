@@ -80,9 +80,9 @@ func (w *world) text(p *process, e wire.Event, payload string) *wire.Record {
 }
 
 // call adds a call's record; it took a while, and the driver had a part in it.
-func (w *world) call(p *process, e wire.Event) *wire.Record {
+func (w *world) call(p *process, e wire.Event) {
 	e.Duration, e.Cost = uint32(w.below(5000)), uint32(w.below(500))
-	return w.add(p, e)
+	w.add(p, e)
 }
 
 func (w *world) introduce(p *process) {
