@@ -66,7 +66,7 @@ attached() {
 	title 'times, with the pool and without'
 	for program in stencil pipeline frag; do
 		for policy in none futhark slab; do
-			"${limit[@]}" bin/gpumemtop compare --budget 1m --policy "$policy" -- "bin/examples/$program" 20 "$size" 2> "$work/null"
+			"${limit[@]}" bin/gpumemtop compare --budget 20s --policy "$policy" -- "bin/examples/$program" 20 "$size" 2> "$work/null"
 		done
 	done
 	title attach
