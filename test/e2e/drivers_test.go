@@ -57,7 +57,7 @@ func (d *driver) missing() string {
 // environment names the driver to the loader, whatever is installed.
 func (d *driver) environment(t *testing.T) []string {
 	t.Helper()
-	if library := d.missing(); library != "" {
+	if library := d.missing(); library != "" { // make test installs all that this release of Debian has, and says what it lacks
 		t.Skipf("%s is not there: install mesa-opencl-icd and oclgrind", library)
 	}
 	vendors := t.TempDir()
