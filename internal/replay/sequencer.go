@@ -275,7 +275,7 @@ func (r *resolver) emitAttempts(o *recordedProcess, t *threadOrder, e wire.Creat
 	}
 	for _, try := range t.attempts {
 		if try.class.Shape() == 0 {
-			try.class = e.Class() // older versions do not tell it
+			try.class = e.Class() // older recordings lack it
 		}
 		step.class = r.classOf(o, try.class)
 		step.slot, step.code = r.slot(), opTry

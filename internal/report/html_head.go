@@ -227,16 +227,17 @@ func (v *view) watchedTiles(peak uint64) []htmlTile {
 
 func (v *view) tiles() []htmlTile {
 	t := &v.s.Totals
-	peak, saved := max(v.a.Peak.InUse, t.PeakInUse), "unknown"
+	peak := max(v.a.Peak.InUse, t.PeakInUse)
+	saved, basis := "unknown", ""
 	if t.SavedKnown {
-		saved = "≈\u202f" + durationText(t.SavedNS)
+		saved, basis = "≈\u202f"+durationText(t.SavedNS), "an estimate: "
 	}
 	tiles := []htmlTile{
 		{"peak in use", bytesText(peak), "at " + durationText(v.a.Peak.Time) + "; " + bytesText(t.PeakReserved) + " reserved at most"},
 		{"hit rate", rateText(t.HitRate(), t.Hits+t.Misses), "steady " + rateText(t.SteadyHitRate(), t.SteadyRequests) +
 			"; " + things(t.Hits+t.Misses, "request")},
 		{"driver time", durationText(t.DriverNS), things(t.DriverCreates, "create") + ", " + things(t.DriverReleases, "release")},
-		{"time saved", saved, "an estimate: " + things(t.Hits, "driver create") + " avoided"},
+		{"time saved", saved, basis + things(t.Hits, "driver create") + " avoided"},
 	}
 	if v.a.Run.Header.Attached {
 		tiles = v.watchedTiles(peak)
