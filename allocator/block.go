@@ -31,7 +31,8 @@ type entry struct {
 	was        state      // of a planned block: cached for a hit
 	reason     wire.Miss  // of a planned block that is to be created
 	doom       wire.Evict // of a doomed block; none: limit
-	passes     bool       // through: it is not cached
+	route      route
+	passes     bool // through: it is not cached
 	isSlab     bool
 	stale      wire.Evict // not none: why it is not cached any more: by a limit that did away with its size, or by a switch
 	slab       int32      // number of the slab that it is, or lies in; 0: neither

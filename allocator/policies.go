@@ -23,6 +23,8 @@ type kind struct {
 	rule     rule                                       // of whole blocks; nil caches nothing
 	pinned   bool                                       // caches only host memory that the device accesses directly
 	carver   func(align uint64, l *limits) carve.Carver // nil: no slabs
+	planned  bool                                       // takes a Layout
+	unlisted bool                                       // it is not among Names
 }
 
 // every policy that caches obeys these.
@@ -149,6 +151,19 @@ var catalogue = [...]kind{
 		rule:   futhark{},
 		carver: func(align uint64, _ *limits) carve.Carver { return carve.NewUAlloc(max(align, 8)) },
 	},
+	{
+		Description: Description{
+			Name:   "arena",
+			Source: "gpumemtop's own",
+			Summary: "Like slab until it has a plan of what the program allocates in each iteration. Then each buffer gets its planned place in one " +
+				"slab that is hardly larger than what the program needs at once. What departs from the plan is served as by slab.",
+		},
+		names:    with("max_part", "heap_bytes", "slabs_per_heap"),
+		rule:     futhark{},
+		carver:   func(align uint64, _ *limits) carve.Carver { return carve.NewBestFit(align) },
+		planned:  true,
+		unlisted: true,
+	},
 }
 
 // Default is the policy used unless another is named.
@@ -156,9 +171,11 @@ const Default = "futhark"
 
 // Names returns the names of all policies.
 func Names() []string {
-	names := make([]string, len(catalogue))
+	names := make([]string, 0, len(catalogue))
 	for i := range catalogue {
-		names[i] = catalogue[i].Name
+		if !catalogue[i].unlisted {
+			names = append(names, catalogue[i].Name)
+		}
 	}
 	return names
 }

@@ -32,6 +32,8 @@ type Pool struct {
 	dropped map[Class]bool // classes that are not cached any more
 	doomed  []int32        // blocks in that state, for the next call that reports evictions
 	slabs   *slabs         // nil: every block is one of its own, and always was
+	planner *planner       // nil: the policy takes no plan
+	route   route          // of the present request
 
 	stats Stats
 	tally carve.Tally // of cached blocks of their own
@@ -42,6 +44,9 @@ func newPool(k *kind) *Pool {
 	p.resetFreeLists()
 	if k.carver != nil {
 		p.slabs = newSlabs()
+	}
+	if k.planned {
+		p.planner = &planner{}
 	}
 	p.limits = k.limits()
 	return p
@@ -72,6 +77,12 @@ func (p *Pool) Plan(request Request, out []Eviction) (Plan, []Eviction) {
 		i := p.create(req, req.Size, wire.MissPolicy)
 		return Plan{Block: p.block(i), Size: req.Size, Reason: wire.MissPolicy, Tag: req.Tag}, out
 	}
+	if p.planner != nil {
+		plan, evicted, ok := p.place(req, out)
+		if out = evicted; ok {
+			return plan, out
+		}
+	}
 	if p.carver != nil {
 		if plan, ok := p.carve(req); ok {
 			return plan, out
@@ -81,7 +92,7 @@ func (p *Pool) Plan(request Request, out []Eviction) (Plan, []Eviction) {
 	if i := p.rule.find(&p.free, req.Class, req, &p.limits); i != 0 {
 		p.unkeep(i)
 		e := &p.entries[i]
-		e.state, e.was, e.wanted = planned, cached, req.Size
+		e.state, e.was, e.wanted, e.route = planned, cached, req.Size, p.route
 		return Plan{Hit: true, Block: p.block(i), Size: e.size, Tag: req.Tag}, out
 	}
 	reason := p.reason(req)
@@ -98,7 +109,7 @@ func (p *Pool) create(req *Request, size uint64, reason wire.Miss) int32 {
 	i := p.newEntry()
 	e := &p.entries[i]
 	e.size, e.wanted, e.tag, e.class = size, req.Size, req.Tag, req.Class
-	e.state, e.was, e.reason, e.passes = planned, unused, reason, reason == wire.MissPolicy
+	e.state, e.was, e.reason, e.passes, e.route = planned, unused, reason, reason == wire.MissPolicy, p.route
 	return i
 }
 
@@ -164,6 +175,12 @@ func (p *Pool) Commit(plan Plan) {
 	case !hit:
 		p.stats.BytesAllocated += e.size
 		p.stats.Blocks++
+	}
+	switch {
+	case e.route >= routeDeparted:
+		p.stats.Departures[e.route-routeDeparted]++
+	case e.route == routePlanned:
+		p.stats.Planned++
 	}
 	e.state, e.tag = inUse, plan.Tag
 	p.stats.BytesRequested += e.wanted

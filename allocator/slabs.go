@@ -189,6 +189,11 @@ func (p *Pool) newSlab(req *Request, size uint64, home *carved) (number int32) {
 
 // newSubAlloc makes an entry for a sub-allocation that was carved.
 func (p *Pool) newSubAlloc(req *Request, part carve.Part) Plan {
+	return p.subAlloc(p.newEntry(), req, part)
+}
+
+// subAlloc makes an entry that of a sub-allocation.
+func (p *Pool) subAlloc(i int32, req *Request, part carve.Part) Plan {
 	s := &p.slabs.list[part.Slab]
 	if p.entries[s.entry].state == cached {
 		p.unkeep(s.entry)
@@ -199,9 +204,8 @@ func (p *Pool) newSubAlloc(req *Request, part carve.Part) Plan {
 	if s.grown {
 		p.stats.BytesCached -= part.Size
 	}
-	i := p.newEntry()
 	e := &p.entries[i]
-	e.size, e.wanted, e.tag, e.class, e.state = part.Size, req.Size, req.Tag, req.Class, planned
+	e.size, e.wanted, e.tag, e.class, e.state, e.route = part.Size, req.Size, req.Tag, req.Class, planned, p.route
 	e.slab, e.offset = part.Slab, part.Offset
 	return Plan{
 		Block: p.block(i), Size: part.Size, Tag: req.Tag,
@@ -270,6 +274,11 @@ func (p *Pool) inSlabs() Space {
 	}
 	for _, c := range p.slabs.former {
 		all.add(c.carver.Space())
+	}
+	if p.planner != nil && p.planner.present != nil {
+		for i := range p.planner.present.arenas {
+			all.add(p.planner.present.arenas[i].carver.Space())
+		}
 	}
 	all.Bytes = p.stats.BytesCached - p.tally.Bytes
 	return all

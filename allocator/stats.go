@@ -25,10 +25,12 @@ type Stats struct {
 	Slabs          uint64 // of these
 	Parts          uint64 // of slabs, in use and cooling
 	Evictions      uint64
-	Largest        uint64  // bytes of the largest free block, or range in a slab
-	Ranges         uint64  // free blocks, and ranges in slabs
-	Squares        float64 // of their sizes, summed
-	InSlabs        Space   // what of the last three, and of BytesCached, lies in slabs
+	Planned        uint64             // requests that a plan served
+	Departures     [departures]uint64 // that the base policy served instead
+	Largest        uint64             // bytes of the largest free block, or range in a slab
+	Ranges         uint64             // free blocks, and ranges in slabs
+	Squares        float64            // of their sizes, summed
+	InSlabs        Space              // what of the last three, and of BytesCached, lies in slabs
 }
 
 // Space describes free ranges.

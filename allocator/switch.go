@@ -69,7 +69,8 @@ func (p *Pool) makes(size uint64) bool {
 // follow adopts another policy's rule and limits and sorts the free lists by it. No cached block may be stale, and no
 // slab cached.
 func (p *Pool) follow(next *Pool) {
-	p.kind, p.limits = next.kind, next.limits
+	p.endPlan()
+	p.kind, p.limits, p.planner, p.route = next.kind, next.limits, next.planner, routeNone
 	p.resetFreeLists()
 	for i := p.cachedByAge.oldest; i != 0; i = p.chain[i].newer {
 		p.free.put(i, &p.entries[i])

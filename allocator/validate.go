@@ -231,6 +231,18 @@ func (p *Pool) validateSlabs() error {
 			return fmt.Errorf("slab %d with %d parts is in state %d", number, s.parts, e.state)
 		}
 	}
+	for _, c := range p.slabs.former {
+		if err := c.carver.Validate(); err != nil {
+			return fmt.Errorf("a former carver: %w", err)
+		}
+	}
+	if p.planner != nil && p.planner.present != nil {
+		for i := range p.planner.present.arenas {
+			if err := p.planner.present.arenas[i].carver.Validate(); err != nil {
+				return fmt.Errorf("arena %d: %w", i, err)
+			}
+		}
+	}
 	for class, c := range p.slabs.classes {
 		if err := c.carver.Validate(); err != nil {
 			return fmt.Errorf("class %d: %w", class, err)

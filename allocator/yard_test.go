@@ -27,6 +27,7 @@ type yard struct {
 	late   bool // the last call could not report evictions
 
 	switches bool // other policies take the place of p
+	layouts  bool // plans are installed; p may also hold more for a moment then
 }
 
 // yardBlock is a block, or a sub-allocation.

@@ -100,7 +100,7 @@ func (y *yard) place(s *yardSlab, b *yardBlock, req Request, plan Plan) {
 		fresh = fresh && !s.touched[i]
 		s.touched[i] = true
 	}
-	if plan.Fresh != fresh {
+	if plan.Fresh && !fresh || !plan.Fresh && fresh && !y.layouts {
 		y.Fatalf("request %+v: %+v, unused before: %v", req, plan, fresh)
 	}
 }

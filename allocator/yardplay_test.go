@@ -262,6 +262,8 @@ func (y *yard) step() {
 		if y.p.Stats().BytesCached > keep && y.waiting() {
 			y.Fatalf("trim to %d left something that could go", keep)
 		}
+	case op == 60 && y.layouts:
+		y.install()
 	case op == 60 && y.switches:
 		y.exchange()
 	case op < 61:

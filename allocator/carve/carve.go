@@ -1,7 +1,7 @@
 // Package carve hands out sub-allocations of large blocks of device memory, called slabs, so that many buffers share
 // one driver object (an OpenCL sub-buffer each) and the driver is called once per slab. It is pure: it knows offsets,
 // never memory. Three ways: best fit with merging (seed 004), a buddy system (seed 001 §4.1), and small sub-allocations
-// in bins on top of the buddy system (seed 001 §4.2).
+// in bins on top of the buddy system (seed 001 §4.2). Placed leaves the choice to its caller, who has a plan.
 //
 // A Carver serves the requests of one class. It creates no slabs: when Carve finds no room, the caller creates a slab
 // of SlabSize bytes, Adds it and asks again. Calls must be serialised by the caller; the same calls give the same

@@ -1,0 +1,105 @@
+package carve
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestPlaced compares it with a list of the bytes that are taken.
+func TestPlaced(t *testing.T) {
+	const unit, units = 64, 100
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		c := NewPlaced(unit)
+		c.Add(3, units*unit+unit/2)
+		var owners [units]int32
+		live := map[int32]Part{}
+		fresh := 0 // unit from which on nothing was taken
+		for i := int32(1); i < 2000; i++ {
+			at := rng.IntN(units)
+			n := 1 + rng.IntN(min(units-at, 12))
+			owner := int32(0)
+			for _, o := range owners[at : at+n] {
+				if owner == 0 {
+					owner = o
+				}
+			}
+			if got := c.Owner(uint64(at*unit), uint64(n*unit)); (got != 0) != (owner != 0) || got != 0 && live[got].Size == 0 {
+				t.Fatalf("%d units at %d belong to %d, want %d", n, at, got, owner)
+			}
+			if owner == 0 {
+				live[i] = c.Take(uint64(at*unit), uint64(n*unit), i)
+				if live[i].Fresh && at < fresh || !live[i].Fresh && at >= fresh {
+					t.Fatalf("%+v, nothing from unit %d on was taken", live[i], fresh)
+				}
+				fresh = max(fresh, at+n)
+				owner = i
+			} else {
+				owner = owners[rng.IntN(units)]
+				part, there := live[owner]
+				if !there {
+					continue
+				}
+				delete(live, owner)
+				at, n = int(part.Offset/unit), int(part.Size/unit)
+				if c.Free(part) != (len(live) == 0) {
+					t.Fatalf("%+v came back, of %d others", part, len(live))
+				}
+				owner = 0
+			}
+			for k := range n {
+				owners[at+k] = owner
+			}
+			if err := c.Validate(); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := c.Space(), freeRuns(owners[:], unit); got != want {
+				t.Fatalf("%+v, want %+v", got, want)
+			}
+		}
+	}
+}
+
+// freeRuns describes the units without an owner.
+func freeRuns(owners []int32, unit uint64) Space {
+	var tally Tally
+	largest, run := uint64(0), uint64(0)
+	for i := range len(owners) + 1 {
+		if i < len(owners) && owners[i] == 0 {
+			run += unit
+			continue
+		}
+		if run > 0 {
+			tally.Add(run, 1)
+		}
+		largest, run = max(largest, run), 0
+	}
+	return tally.space(largest)
+}
+
+func TestPlacedMisuse(t *testing.T) {
+	for name, misuse := range map[string]func(c *Placed, part Part){
+		"taken":          func(c *Placed, part Part) { c.Take(64, 128, 2) },
+		"taken at 0":     func(c *Placed, part Part) { c.Take(0, 128, 2) },
+		"beyond the end": func(c *Placed, part Part) { c.Take(960, 128, 2) },
+		"unaligned":      func(c *Placed, part Part) { c.Take(32, 32, 2) },
+		"no bytes":       func(c *Placed, part Part) { c.Take(512, 0, 2) },
+		"freed twice":    func(c *Placed, part Part) { c.Free(part); c.Free(part) },
+		"another part":   func(c *Placed, part Part) { part.Size = 64; c.Free(part) },
+		"another slab":   func(c *Placed, part Part) { part.Slab = 2; c.Free(part) },
+		"in use":         func(c *Placed, part Part) { c.Remove(1) },
+		"two slabs":      func(c *Placed, part Part) { c.Add(2, 1024) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := NewPlaced(64)
+			c.Add(1, 1024)
+			part := c.Take(64, 128, 1)
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			misuse(c, part)
+		})
+	}
+}

@@ -1,0 +1,164 @@
+package allocator
+
+import (
+	"fmt"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator/carve"
+)
+
+// Layout is a plan of what a program allocates in one period: each buffer has its place in an arena, a slab of its own.
+// It is a prediction, and is not trusted: buffers may be placed over each other, since their lives may differ.
+type Layout struct {
+	Arenas []Arena
+	Places []Place // in the order of the period
+}
+
+// Arena is the slab that serves one class, the first that makes a request of one of its places.
+type Arena struct {
+	Size, Align uint64 // bytes
+}
+
+// Place is where one request of the period goes: the nth place of its call site serves the nth request there.
+type Place struct {
+	Arena  int // among Layout.Arenas
+	Tag    Tag // of the call site
+	Size   uint64
+	Offset uint64 // bytes
+}
+
+// Bounds of a layout.
+const (
+	arenasMax = 16
+	placesMax = 1 << 16
+	arenaMax  = 1 << 48 // bytes
+)
+
+// Check says what is wrong with a layout.
+func (l *Layout) Check() error {
+	if len(l.Arenas) > arenasMax || len(l.Places) > placesMax {
+		return fmt.Errorf("plan: %d arenas and %d places: want at most %d and %d", len(l.Arenas), len(l.Places), arenasMax, placesMax)
+	}
+	for i, a := range l.Arenas {
+		if a.Align == 0 || a.Align&(a.Align-1) != 0 || a.Align > coarsest {
+			return fmt.Errorf("plan: arena %d: alignment %d: want a power of two up to %d", i, a.Align, coarsest)
+		}
+		if a.Size == 0 || a.Size > arenaMax || a.Size%a.Align != 0 {
+			return fmt.Errorf("plan: arena %d: size %d: want a multiple of %d up to %d", i, a.Size, a.Align, uint64(arenaMax))
+		}
+	}
+	for i, place := range l.Places {
+		if place.Arena < 0 || place.Arena >= len(l.Arenas) {
+			return fmt.Errorf("plan: place %d: there is no arena %d", i, place.Arena)
+		}
+		a := &l.Arenas[place.Arena]
+		if place.Size == 0 || place.Size > a.Size || place.Offset > a.Size-place.Size || place.Offset%a.Align != 0 {
+			return fmt.Errorf("plan: place %d: %d bytes at %d: want them within the arena's %d, at a multiple of %d",
+				i, place.Size, place.Offset, a.Size, a.Align)
+		}
+	}
+	return nil
+}
+
+// Departure says why a plan did not serve a request.
+type Departure uint8
+
+// The departures, from what is looked at first.
+const (
+	NoPlan       Departure = iota // none is there yet
+	OtherSite                     // the plan has no place for the call site
+	OtherClass                    // it has, in another class
+	OtherSize                     // none of the site's next places has the size
+	OtherOrder                    // one that comes much later has
+	RangeInUse                    // another buffer is there
+	RangeCooling                  // commands still use what was there
+	NoArena                       // there is no memory for the arena
+	departures
+)
+
+// planner is what a policy with an arena knows of plans.
+type planner struct {
+	present *plan // nil: none
+	next    *plan // replaces it when its first place is asked for
+}
+
+// plan is a layout in force.
+type plan struct {
+	arenas   []arena
+	sites    map[Tag][]*site
+	first    *site  // of the first place
+	size     uint64 // that is asked for there
+	lap      uint32 // counts the periods after which sites begin again
+	departed bool   // in this period
+}
+
+// site is a call site with its places in one arena.
+type site struct {
+	arena  *arena
+	places []spot
+	next   int // the place of its next request
+	lap    uint32
+}
+
+type spot struct{ size, offset uint64 } // granted
+
+// arena is a slab, or the absence of one, with what lies there.
+type arena struct {
+	*carved
+	placed   *carve.Placed
+	size     uint64
+	class    Class // 0: no request has been served
+	alone    bool  // what the base policy had of the class went
+	wait     int   // requests until the driver is asked again, which refused
+	patience int
+}
+
+// newPlan returns a layout that was checked, ready for use.
+func newPlan(l *Layout) *plan {
+	s := &plan{sites: map[Tag][]*site{}, size: l.Places[0].Size}
+	for _, a := range l.Arenas {
+		placed := carve.NewPlaced(a.Align)
+		s.arenas = append(s.arenas, arena{
+			carved: &carved{carver: placed, align: a.Align}, placed: placed, size: a.Size, patience: leastPatience,
+		})
+	}
+	for _, place := range l.Places {
+		here := s.site(&s.arenas[place.Arena], place.Tag)
+		here.places = append(here.places, spot{here.arena.placed.Round(place.Size), place.Offset})
+		if s.first == nil {
+			s.first = here
+		}
+	}
+	return s
+}
+
+// site returns the places of a call site in an arena.
+func (s *plan) site(a *arena, tag Tag) *site {
+	for _, here := range s.sites[tag] {
+		if here.arena == a {
+			return here
+		}
+	}
+	here := &site{arena: a}
+	s.sites[tag] = append(s.sites[tag], here)
+	return here
+}
+
+// Install gives the policy a plan, which replaces the present one when the program makes the first request of the
+// period. A layout without places ends the present one at once. The error says what is wrong with the layout, or that
+// the policy takes none; nothing changes then.
+func (p *Pool) Install(l Layout, out []Eviction) ([]Eviction, error) {
+	out = p.flush(out)
+	if p.planner == nil {
+		return out, fmt.Errorf("policy %s takes no plan: want arena", p.Name())
+	}
+	if err := l.Check(); err != nil {
+		return out, err
+	}
+	p.planner.next = nil
+	if len(l.Places) == 0 {
+		p.endPlan()
+		return p.evictStale(out), nil
+	}
+	p.planner.next = newPlan(&l)
+	return out, nil
+}

@@ -1,0 +1,233 @@
+package allocator
+
+import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
+
+const (
+	placesAhead   = 8  // places of a site that may serve its next request
+	orderAhead    = 64 // places in which its size is looked for at all
+	leastPatience = 64 // requests for which a driver that refused an arena is not asked again
+)
+
+// place serves a request as the plan says. Otherwise p.route says why not.
+func (p *Pool) place(req *Request, out []Eviction) (Plan, []Eviction, bool) {
+	if next := p.planner.next; next != nil && next.begins(req) {
+		p.endPlan()
+		out = p.evictStale(out)
+		p.planner.present, p.planner.next = next, nil
+	}
+	present := p.planner.present
+	if present == nil {
+		return p.depart(NoPlan, out)
+	}
+	here, why := p.siteOf(present, req)
+	at := -1
+	if here != nil {
+		at, why = p.spotFor(present, here, req)
+	}
+	if at < 0 {
+		present.departed = true
+		return p.depart(why, out)
+	}
+	present.arrive(here, at)
+	return p.takeSpot(here.arena, here.places[at], req, out)
+}
+
+func (p *Pool) depart(why Departure, out []Eviction) (Plan, []Eviction, bool) {
+	p.route = routeDeparted + route(why)
+	return Plan{}, out, false
+}
+
+// route says how a request was served.
+type route uint8
+
+const (
+	routeNone route = iota // there was no question of a plan
+	routePlanned
+	routeDeparted // and a Departure
+)
+
+// begins reports whether a request is the first of a plan.
+func (s *plan) begins(req *Request) bool {
+	if req.Size != s.size || !s.first.arena.takes(req) {
+		return false
+	}
+	for _, here := range s.sites[req.Tag] {
+		if here == s.first {
+			return true
+		}
+	}
+	return false
+}
+
+// takes reports whether parts of an arena are aligned as a request needs it.
+func (a *arena) takes(req *Request) bool {
+	return req.Align != 0 && a.align%req.Align == 0 && req.Class != 0
+}
+
+// siteOf returns the places of a request's site in the arena of its class. A class without an arena gets the first that
+// has places for the site and no class.
+func (p *Pool) siteOf(s *plan, req *Request) (*site, Departure) {
+	list := s.sites[req.Tag]
+	if len(list) == 0 {
+		return nil, OtherSite
+	}
+	for _, here := range list {
+		if here.arena.class == req.Class && here.arena.takes(req) && !p.dropped[req.Class] {
+			return here, 0
+		}
+	}
+	if p.dropped[req.Class] || s.has(req.Class) {
+		return nil, OtherClass
+	}
+	for _, here := range list {
+		a := here.arena
+		if (a.class == 0 || p.dropped[a.class]) && a.slabs == 0 && a.takes(req) {
+			a.class, a.alone = req.Class, false
+			return here, 0
+		}
+	}
+	return nil, OtherClass
+}
+
+// has reports whether a class has an arena.
+func (s *plan) has(class Class) bool {
+	for i := range s.arenas {
+		if s.arenas[i].class == class {
+			return true
+		}
+	}
+	return false
+}
+
+// spotFor finds the place of a request: the next of its site, or one of those behind, if requests were left out. The
+// departure counts from the first place of the right size.
+func (p *Pool) spotFor(present *plan, s *site, req *Request) (at int, why Departure) {
+	a := s.arena
+	if s.lap != present.lap {
+		s.next, s.lap = 0, present.lap
+	}
+	size := a.placed.Round(req.Size)
+	why, at = OtherSize, s.next
+	if over(size, req.most()) {
+		return -1, OtherClass
+	}
+	for n := range min(len(s.places), orderAhead) {
+		spot := &s.places[at]
+		if spot.size == size && n >= placesAhead && why == OtherSize {
+			s.next = s.after(at)
+			return -1, OtherOrder
+		}
+		if spot.size == size && n < placesAhead {
+			owner := int32(0)
+			if a.slabs != 0 {
+				owner = a.placed.Owner(spot.offset, spot.size)
+			}
+			if owner == 0 {
+				present.departed = present.departed || n > 0
+				return at, 0
+			}
+			if why == OtherSize {
+				why = p.occupied(owner)
+			}
+		}
+		at = s.after(at)
+	}
+	s.next = s.after(s.next)
+	return -1, why
+}
+
+// after returns the place of a site that comes after another, round and round.
+func (s *site) after(at int) int {
+	if at++; at == len(s.places) {
+		return 0
+	}
+	return at
+}
+
+// occupied says what a block is there for.
+func (p *Pool) occupied(owner int32) Departure {
+	if state := p.entries[owner].state; state == cooling || state == doomed {
+		return RangeCooling
+	}
+	return RangeInUse
+}
+
+// arrive notes that a place is asked for. With the first of the period all sites begin again, if the last period was not
+// as planned: what threads do in their own time is not disturbed otherwise.
+func (s *plan) arrive(here *site, at int) {
+	if at == 0 && here == s.first && s.departed {
+		s.lap++
+		here.lap, s.departed = s.lap, false
+	}
+	here.next = here.after(at)
+}
+
+// takeSpot hands a free range out.
+func (p *Pool) takeSpot(a *arena, at spot, req *Request, out []Eviction) (Plan, []Eviction, bool) {
+	size, reason := uint64(0), wire.MissNone
+	if a.slabs == 0 {
+		if !p.affords(a, req) {
+			return p.depart(NoArena, out)
+		}
+		if !a.alone {
+			out = p.clear(req.Class, out)
+			a.alone = true
+		}
+		size, reason = a.size, p.slabReason(req, a.carved)
+		number := p.newSlab(req, size, a.carved)
+		a.placed.Add(number, size)
+		a.slabs++
+	}
+	p.route = routePlanned
+	i := p.newEntry()
+	plan := p.subAlloc(i, req, a.placed.Take(at.offset, at.size, i))
+	plan.Hit, plan.SlabSize, plan.Reason = size == 0, size, reason
+	p.entries[i].reason = reason
+	return plan, out, true
+}
+
+// affords reports whether an arena may be created.
+func (p *Pool) affords(a *arena, req *Request) bool {
+	if a.most != 0 { // refused
+		if a.wait++; a.wait < a.patience {
+			return false
+		}
+		a.wait, a.patience, a.most = 0, 2*a.patience, 0
+	}
+	return !over(a.size, req.Max) && a.size <= p.slack(req, req.Heap)
+}
+
+// clear gives up what the base policy has of a class that gets an arena: what is free at once, the rest when it comes
+// back.
+func (p *Pool) clear(class Class, out []Eviction) []Eviction {
+	for i := range p.entries {
+		if e := &p.entries[i]; e.state != unused && e.class == class && (e.isSlab || e.slab == 0) {
+			e.stale = wire.EvictPolicy
+		}
+	}
+	if c := p.slabs.classes[class]; c != nil {
+		if c.slabs > 0 {
+			p.slabs.former = append(p.slabs.former, c)
+		}
+		delete(p.slabs.classes, class)
+	}
+	return p.evictStale(out)
+}
+
+// endPlan ends the present plan. Its arenas go with their last sub-allocations.
+func (p *Pool) endPlan() {
+	if p.planner == nil || p.planner.present == nil {
+		return
+	}
+	for i := range p.planner.present.arenas {
+		if a := &p.planner.present.arenas[i]; a.slabs > 0 {
+			p.slabs.former = append(p.slabs.former, a.carved)
+			for number := range p.slabs.list {
+				if s := &p.slabs.list[number]; s.home == a.carved {
+					p.entries[s.entry].stale = wire.EvictPolicy
+				}
+			}
+		}
+	}
+	p.planner.present = nil
+}
