@@ -76,18 +76,19 @@ func TestEveryExampleIsCompared(t *testing.T) {
 // A program that is watched through the kernel gives the recording that it gives with the library in it: the same events
 // with the same sizes, flags, results, call stacks and objects, in the same order, and so the same report.
 func TestAttachedRecordingIsThatOfTheLibrary(t *testing.T) {
-	for _, program := range slices.Concat(examplePrograms(), thoroughPrograms(t), debianPrograms(t)) {
+	for i, program := range slices.Concat(examplePrograms(), thoroughPrograms(t), debianPrograms(t)) {
 		if program.name == "forker" || slices.Contains(tooLongTwice, program.name) {
 			continue // forker has a test of its own
 		}
 		t.Run(program.name, func(t *testing.T) {
+			t.Parallel()
 			path, err := exec.LookPath(program.args[0])
 			if err != nil {
 				t.Fatalf("%v: make deps installs it", err)
 			}
 			// No other program has this name.
 			if program.name != "hashcat" { // which looks for its files where it lies
-				program.args[0] = called(t, path, "e2e"+filepath.Base(path))
+				program.args[0] = called(t, path, "e2e"+itoa(i)+filepath.Base(path))
 			}
 			var flags []string
 			if slices.Contains(rushing, program.name) {
