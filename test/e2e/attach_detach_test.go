@@ -80,6 +80,7 @@ func TestDetachedProgramIsAsItWas(t *testing.T) {
 		"Ctrl-C": syscall.SIGINT, "terminated": syscall.SIGTERM, "hung up": syscall.SIGHUP, "killed": syscall.SIGKILL, "in time": 0,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			in, out := io.Pipe()
 			defer out.Close() //nolint:errcheck // it is no file
 			// A loader of its own: other packages' tests, at the same time, probe that of the system.

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -42,10 +43,12 @@ func TestAutoStays(t *testing.T) {
 	for _, words := range [][]string{
 		{example("train"), "60"}, {example("stencil"), "2000", "4M"}, {example("churn"), "30000", "64K", "1", "1", "50"}, {example("tiny")},
 	} {
-		dir := t.TempDir()
-		result := run(t, command{args: append([]string{gpumemtop(), "record", "--policy", "auto", "-o", dir + "/x.gmt", "--"}, words...)})
-		if result.code != 0 || strings.Contains(string(result.stderr), "gpumemtop: auto:") {
-			t.Errorf("%q: %s\n%s", words, result, result.stderr)
-		}
+		t.Run(filepath.Base(words[0]), func(t *testing.T) {
+			t.Parallel()
+			result := run(t, command{args: append([]string{gpumemtop(), "record", "--policy", "auto", "-o", t.TempDir() + "/x.gmt", "--"}, words...)})
+			if result.code != 0 || strings.Contains(string(result.stderr), "gpumemtop: auto:") {
+				t.Errorf("%q: %s\n%s", words, result, result.stderr)
+			}
+		})
 	}
 }

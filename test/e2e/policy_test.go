@@ -160,6 +160,7 @@ func TestPolicyChangesAgainAndAgain(t *testing.T) {
 		"soak":  {[]string{testProgram("soak-buffers"), "--ops", "3000", "--threads", "3", "7"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			policies := changeUntilItEnds(t, dir, test.words)
 			t.Logf("%d changes", len(policies)-1)
