@@ -226,7 +226,7 @@ SKIPPED := $(CURDIR)/build/skipped.txt
 test: all build/drivers.stamp
 	$(MAKE) shim-test
 	@rm -f $(SKIPPED)
-	RIGHTSTEST_SKIPPED=$(SKIPPED) $(GO) test -race -count=1 -timeout 30m $(TESTFLAGS) $$($(GO) list ./... | grep -v '/test/e2e$$')
+	RIGHTSTEST_SKIPPED=$(SKIPPED) GORACE=atexit_sleep_ms=10 $(GO) test -race -count=1 -timeout 30m $(TESTFLAGS) $$($(GO) list ./... | grep -v '/test/e2e$$')
 	RIGHTSTEST_SKIPPED=$(SKIPPED) $(GO) test -count=1 -timeout 30m $(TESTFLAGS) ./test/e2e
 	@if [ -e $(SKIPPED) ]; then \
 		echo "skipped without eBPF: $$(wc -l < $(SKIPPED)) tests ($$(cut -f 1 $(SKIPPED) | sort | paste -s -d ' '))"; \
