@@ -26,17 +26,17 @@ type Place struct {
 	Offset uint64 // bytes
 }
 
-// Bounds of a layout.
+// Bounds of a layout: ArenasMax is how many arenas one has at most.
 const (
-	arenasMax = 16
+	ArenasMax = 16
 	placesMax = 1 << 16
 	arenaMax  = 1 << 48 // bytes
 )
 
 // Check says what is wrong with a layout.
 func (l *Layout) Check() error {
-	if len(l.Arenas) > arenasMax || len(l.Places) > placesMax {
-		return fmt.Errorf("plan: %d arenas and %d places: want at most %d and %d", len(l.Arenas), len(l.Places), arenasMax, placesMax)
+	if len(l.Arenas) > ArenasMax || len(l.Places) > placesMax {
+		return fmt.Errorf("plan: %d arenas and %d places: want at most %d and %d", len(l.Arenas), len(l.Places), ArenasMax, placesMax)
 	}
 	for i, a := range l.Arenas {
 		if a.Align == 0 || a.Align&(a.Align-1) != 0 || a.Align > coarsest {

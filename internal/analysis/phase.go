@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/period"
 )
 
 // phasesMax bounds the list of phases.
@@ -20,7 +21,7 @@ type stream struct {
 
 // laps are the iterations of one stretch.
 type laps struct {
-	stretch
+	period.Stretch
 	began, ended uint64 // times of the first and the last create
 	mark         uint64 // time of the last beginning of an iteration
 	before       int64  // in use then
@@ -38,7 +39,7 @@ func (x *run) stream(p *process, thread uint32) *stream {
 	if s == nil {
 		s = &stream{process: p.number, thread: thread}
 		for _, found := range x.survey.stretches[streamOf(p.number, thread)] {
-			s.laps = append(s.laps, &laps{stretch: found})
+			s.laps = append(s.laps, &laps{Stretch: found})
 		}
 		p.streams[thread] = s
 	}
@@ -50,10 +51,10 @@ func (x *run) stream(p *process, thread uint32) *stream {
 func (s *stream) create(now uint64, inUse, own int64) (number uint64) {
 	number = s.creates
 	s.creates++
-	if s.at < len(s.laps) && number >= s.laps[s.at].end {
+	if s.at < len(s.laps) && number >= s.laps[s.at].End {
 		s.at++
 	}
-	if s.at < len(s.laps) && number >= s.laps[s.at].first {
+	if s.at < len(s.laps) && number >= s.laps[s.at].First {
 		s.laps[s.at].create(number, now, inUse, own)
 	}
 	return number
@@ -62,10 +63,10 @@ func (s *stream) create(now uint64, inUse, own int64) (number uint64) {
 func (l *laps) create(number, now uint64, inUse, own int64) {
 	l.peak = max(l.peak, inUse)
 	l.ended = now
-	if (number-l.first)%l.period != 0 {
+	if (number-l.First)%l.Period != 0 {
 		return
 	}
-	if number == l.first {
+	if number == l.First {
 		l.began = now
 	} else {
 		l.times.add(int64(now - l.mark))
@@ -79,8 +80,8 @@ func (l *laps) create(number, now uint64, inUse, own int64) {
 // iterations.
 func (s *stream) within(number uint64) (within, known bool) {
 	for _, l := range s.laps {
-		if number >= l.first && number < l.end {
-			return s.creates-1-number < l.period, true
+		if number >= l.First && number < l.End {
+			return s.creates-1-number < l.Period, true
 		}
 	}
 	return false, len(s.laps) > 0
@@ -127,12 +128,12 @@ func (x *run) phases() []Phase {
 }
 
 func (x *run) phase(s *stream, l *laps) Phase {
-	period := uint64(max(l.times.median(), 0))
-	iterations := (l.end - l.first + l.period/2) / l.period
+	lasts := uint64(max(l.times.median(), 0))
+	iterations := (l.End - l.First + l.Period/2) / l.Period
 	return Phase{
 		Process: s.process, Thread: s.thread, Start: x.since(l.began),
-		End: min(max(x.since(l.mark)+period, x.since(l.ended)), x.since(max(x.survey.last, l.ended))), Iterations: iterations,
-		Period: period, Creates: l.period, PeakInUse: count(l.peak), Growth: l.growth.median(),
+		End: min(max(x.since(l.mark)+lasts, x.since(l.ended)), x.since(max(x.survey.last, l.ended))), Iterations: iterations,
+		Period: lasts, Creates: l.Period, PeakInUse: count(l.peak), Growth: l.growth.median(),
 	}
 }
 

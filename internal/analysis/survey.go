@@ -7,6 +7,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/period"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -21,15 +22,18 @@ type survey struct {
 	since       uint64 // when the part begins
 	earliest    uint64 // time of the first record
 	events      uint64
-	slabs       bool               // there were slabs
-	finders     map[uint64]*finder // by stream
-	finder      *finder            // of the last create's thread's thread
-	latest      uint64             // its stream
-	stretches   map[uint64][]stretch
+	slabs       bool                      // there were slabs
+	finders     map[uint64]*period.Finder // by stream
+	finder      *period.Finder            // of the last create's thread's thread
+	latest      uint64                    // its stream
+	stretches   map[uint64][]period.Stretch
 }
 
+// streamsMax is how many threads are followed; further ones have no iterations.
+const streamsMax = 1024
+
 func newSurvey(o *Options) *survey {
-	s := &survey{names: callsite.NewNames(), finders: map[uint64]*finder{}}
+	s := &survey{names: callsite.NewNames(), finders: map[uint64]*period.Finder{}}
 	if o.Since > 0 {
 		s.since = o.Header.ClockNS + uint64(o.Since)
 	}
@@ -57,9 +61,9 @@ func (s *survey) step(r *wire.Record) {
 
 // finish completes the survey.
 func (s *survey) finish() *survey {
-	s.stretches = map[uint64][]stretch{}
+	s.stretches = map[uint64][]period.Stretch{}
 	for stream, f := range s.finders {
-		s.stretches[stream] = f.finish()
+		s.stretches[stream] = f.Finish()
 	}
 	s.finders, s.finder, s.heap = nil, nil, nil
 	return s
@@ -76,12 +80,12 @@ func (s *survey) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 		return
 	}
 	if f := s.follow(streamOf(p.Number, o.Thread)); f != nil {
-		f.add(createKey(o.Tag, o.Size))
+		f.Add(period.Key(o.Tag, o.Size))
 	}
 }
 
 // follow returns the finder of a thread, nil if there are too many threads.
-func (s *survey) follow(stream uint64) *finder {
+func (s *survey) follow(stream uint64) *period.Finder {
 	if s.finder != nil && s.latest == stream {
 		return s.finder
 	}
@@ -90,7 +94,7 @@ func (s *survey) follow(stream uint64) *finder {
 		if len(s.finders) == streamsMax {
 			return nil
 		}
-		f = new(finder)
+		f = new(period.Finder)
 		s.finders[stream] = f
 	}
 	s.finder, s.latest = f, stream

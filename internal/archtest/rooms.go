@@ -31,6 +31,8 @@ var rooms = []room{
 	{"internal/view", "types that the dashboard shows and others produce"},
 	{"internal/timeline", "the snapshot of a recording at any time"},
 	{"internal/cost", "the cost model: what driver calls take by size"},
+	{"internal/period", "the iterations of a sequence of creates"},
+	{"internal/learn", "a plan of an iteration's buffers"},
 	{"internal/replay", "recordings played through policies"},
 	{"internal/whatif", "beside a run: ghosts, the hit-rate curve, auto"},
 	{"internal/tune", "search for policy and limits"},

@@ -105,6 +105,8 @@ var Places = map[string]Place{
 	// A planner and the CSV that it reads.
 	"internal/whatif/auto": {May: []string{"internal/replay", "internal/cost", "internal/whatif/ghost", "internal/stats"}, Timeless: true, Never: noFiles},
 	"internal/arena":       {Timeless: true, Never: noFiles},
+	"internal/period":      {Timeless: true, Never: noFiles},
+	"internal/learn":       {May: []string{"allocator", "internal/arena", "internal/period"}, Timeless: true, Never: noFiles},
 	"internal/recording/importer": {
 		May:      []string{"internal/arena", "internal/recording/ndjson", "internal/recording", "internal/wire"},
 		Timeless: true, Never: noFiles,
@@ -129,7 +131,7 @@ var Places = map[string]Place{
 	"internal/cost": {Timeless: true, Never: noFiles},
 	"internal/replay": {
 		May: []string{
-			"allocator", "internal/cost", "internal/stats", "internal/units", "internal/recording", "internal/wire",
+			"allocator", "internal/cost", "internal/learn", "internal/stats", "internal/units", "internal/recording", "internal/wire",
 		},
 		Timeless: true, Never: noFiles,
 	},
@@ -158,7 +160,7 @@ var Places = map[string]Place{
 	"internal/analysis": {
 		May: []string{
 			"internal/callsite",
-			"allocator", "internal/cost", "internal/heap", "internal/stats", "internal/units", "internal/recording",
+			"allocator", "internal/cost", "internal/heap", "internal/period", "internal/stats", "internal/units", "internal/recording",
 			"internal/wire",
 		},
 		Timeless: true, Never: noFiles,

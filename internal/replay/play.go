@@ -103,6 +103,9 @@ func (r *player) process(number uint32) (*process, error) {
 		r.processes = append(r.processes, nil)
 	}
 	p := &process{player: r, number: number, policy: policy}
+	if r.options.Policy == learned && !r.options.AsRecorded {
+		p.learning = &learning{}
+	}
 	r.processes[number] = p
 	r.running++
 	r.settle()
@@ -216,7 +219,7 @@ func (r *player) release(step *op) {
 		p.free(h, false, step.time)
 	case opFreeEarly:
 		p.free(h, true, step.time)
-		p.raced = append(p.raced, h.block)
+		p.raced = append(p.raced, racing{h.block, h.number})
 	case opCool:
 		p.free(h, true, step.time)
 		h.state = cools
@@ -232,9 +235,9 @@ func (r *player) release(step *op) {
 // endCooling does what becomes of a block that cools.
 func (p *process) endCooling(step *op, h *held) {
 	if step.code == opCooled {
-		p.cool(h.block, step.time)
+		p.cool(h.block, h.number, step.time)
 	} else {
-		p.raced = append(p.raced, h.block)
+		p.raced = append(p.raced, racing{h.block, h.number})
 	}
 	h.state = empty
 }
@@ -287,6 +290,7 @@ func (r *player) sum() Result {
 // add adds the figures of one process.
 func (out *Result) add(p *process) {
 	s := p.policy.Stats()
+	out.Arena.add(p, &s)
 	out.Hits += s.Hits
 	out.Misses += s.Misses
 	for i, n := range s.MissReasons {

@@ -10,16 +10,24 @@ type process struct {
 	player   *player
 	number   uint32
 	policy   *allocator.Pool
-	reserved uint64            // bytes that it has from the driver
-	inUse    uint64            // bytes of the application's blocks
-	wanted   uint64            // bytes that were asked for of these
-	slabSize uint64            // bytes of the newest slab
-	raced    []allocator.Block // cooling until the next wait or finish
-	follows  bool              // the recording has all that its policy was asked: nothing else is done, whatever the capacity
-	open     map[uint32]*open  // plans that are carried out bit by bit, by slot
+	reserved uint64           // bytes that it has from the driver
+	inUse    uint64           // bytes of the application's blocks
+	wanted   uint64           // bytes that were asked for of these
+	slabSize uint64           // bytes of the newest slab
+	raced    []racing         // cooling until the next wait or finish
+	follows  bool             // the recording has all that its policy was asked: nothing else is done, whatever the capacity
+	open     map[uint32]*open // plans that are carried out bit by bit, by slot
+
+	learning *learning // nil: the policy takes no plans, or those that were recorded
 
 	fullest   allocator.Stats // when most was free, of the moments before contexts ended
 	evictions []allocator.Eviction
+}
+
+// racing is a block that was released while commands used it.
+type racing struct {
+	block  allocator.Block
+	number uint64 // of its request
 }
 
 // held is what a buffer of the application has in the replay; without size nothing.
@@ -28,6 +36,7 @@ type held struct {
 	block   allocator.Block
 	size    uint64 // of the block
 	wanted  uint64
+	number  uint64 // of the request, for the learning
 	state   state
 	slab    bool // a part of one
 }
@@ -65,6 +74,9 @@ func (p *process) commit(req *allocator.Request, plan *allocator.Plan, h *held, 
 	p.count(req, plan, slot)
 	h.process, h.block, h.size, h.wanted = p, plan.Block, plan.Size, req.Size
 	h.state, h.slab = inUse, plan.Slab != 0
+	if p.learning != nil {
+		p.learn(req, h)
+	}
 }
 
 // direct meets a request as it came, without the policy.
@@ -230,17 +242,23 @@ func (p *process) free(h *held, busy bool, time int64) {
 	p.player.leave(h)
 	p.evictions = p.policy.Free(h.block, busy, time, p.evictions[:0])
 	p.give()
+	if p.learning != nil && !busy {
+		p.learning.Ended(h.number)
+	}
 }
 
-func (p *process) cool(block allocator.Block, time int64) {
+func (p *process) cool(block allocator.Block, number uint64, time int64) {
 	p.evictions = p.policy.Cooled(block, time, p.evictions[:0])
 	p.give()
+	if p.learning != nil {
+		p.learning.Ended(number)
+	}
 }
 
 // coolAll ends the cooling of blocks for which no record will.
 func (p *process) coolAll(time int64) {
-	for _, block := range p.raced {
-		p.cool(block, time)
+	for _, r := range p.raced {
+		p.cool(r.block, r.number, time)
 	}
 	p.raced = p.raced[:0]
 }

@@ -49,6 +49,7 @@ func (r *resolver) from(number uint32) *recordedProcess {
 			objects: map[uint64]uint32{}, cooling: map[uint64]uint32{}, refused: map[uint64]refusedRelease{},
 		}
 		r.script.facts.processes++
+		r.script.origins = append(r.script.origins, number)
 		r.processes[number] = o
 	}
 	r.latest, r.current = number, o

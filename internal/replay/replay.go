@@ -5,6 +5,7 @@ package replay
 import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/cost"
+	"codeberg.org/gpumemtop/gpumemtop/internal/learn"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -23,6 +24,9 @@ type Options struct {
 	// policy are made here, too, and where the recording numbers decisions, all calls on the policy are repeated: what
 	// it was asked in vain, and to make room when the driver had none, whatever Capacity says.
 	AsRecorded bool
+
+	// Learned is called with each plan that a policy which takes plans has got for a process of the recording; nil: never.
+	Learned func(process uint32, plan *learn.Plan)
 
 	Device cost.Device // what the driver takes; zero: costs nothing
 	Fit    bool        // the driver takes what it took in the recording; Device does not count

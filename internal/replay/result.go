@@ -49,6 +49,8 @@ type Result struct {
 	Squares float64 // of all of them, summed
 	Slabs   uint64
 
+	Arena Arena // what plans did
+
 	Recorded struct{ Hits, Misses uint64 } // by the policy that was recorded
 	Lost     uint64                        // events that the recording misses
 }

@@ -9,6 +9,7 @@ type script struct {
 	changes []change
 	slots   uint32 // of buffers that lived at the same time, at most
 	facts   facts
+	origins []uint32 // of processes: their numbers in the recording
 }
 
 // op is one step of a script.
@@ -31,6 +32,9 @@ const (
 	unseen                    // the recorded policy did not hear of it: pooling had ended
 	retried                   // nor can one now, because a plan for the same request came to nothing
 )
+
+// origin returns the number that a process has in the recording.
+func (s *script) origin(process uint32) uint32 { return s.origins[process] }
 
 // code says what an op is.
 type code uint8

@@ -1,4 +1,4 @@
-package analysis
+package period
 
 import (
 	"fmt"
@@ -7,13 +7,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// find returns what the finder makes of a sequence.
-func find(keys []uint64) []stretch {
-	var f finder
+// find returns what the Finder makes of a sequence.
+func find(keys []uint64) []Stretch {
+	var f Finder
 	for _, key := range keys {
-		f.add(createKey(1, key))
+		f.Add(Key(1, key))
 	}
-	return f.finish()
+	return f.Finish()
 }
 
 func repeat(times int, keys ...uint64) []uint64 {
@@ -59,10 +59,10 @@ func TestFindsAnyPeriod(t *testing.T) {
 		preamble := rapid.SliceOfN(rapid.Uint64Range(1000, 2000), 0, 30).Draw(t, "preamble")
 		times := rapid.IntRange(6, 20).Draw(t, "times")
 		got := find(append(preamble, repeat(times, body...)...))
-		if len(got) != 1 || got[0].period != uint64(period) {
+		if len(got) != 1 || got[0].Period != uint64(period) {
 			t.Fatalf("period %d × %d behind %d: found %v", period, times, len(preamble), got)
 		}
-		if first := int(got[0].first); first > len(preamble)+period || first < len(preamble)-period {
+		if first := int(got[0].First); first > len(preamble)+period || first < len(preamble)-period {
 			t.Fatalf("begins at %d, want %d", first, len(preamble))
 		}
 	})
@@ -71,12 +71,12 @@ func TestFindsAnyPeriod(t *testing.T) {
 func TestFindsNoPeriodWhereNothingRepeats(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, seed := rapid.IntRange(0, 3000).Draw(t, "n"), rapid.Uint64().Draw(t, "seed")
-		var f finder
+		var f Finder
 		for range n { // a generator of its own: rapid's would repeat values on purpose
 			seed = seed*6364136223846793005 + 1442695040888963407
-			f.add(createKey(1, seed>>50))
+			f.Add(Key(1, seed>>50))
 		}
-		if got := f.finish(); len(got) != 0 {
+		if got := f.Finish(); len(got) != 0 {
 			t.Fatalf("found %v in noise", got)
 		}
 	})

@@ -1,4 +1,5 @@
-package analysis
+// Package period finds the iterations of a sequence of creates while it comes.
+package period
 
 import (
 	"cmp"
@@ -16,41 +17,40 @@ import (
 const (
 	windowMax     = 8192 // keys of a thread that are remembered
 	windowMin     = 64
-	candidatesMax = 6    // periods followed at a time
-	stretchesMax  = 16   // kept of each thread
-	streamsMax    = 1024 // threads that are followed; further ones have no iterations
-	createsLeast  = 6    // of a stretch: fewer may repeat by chance
-	shareLeast    = 16   // a stretch has at least the 16th part of its thread's creates
-	missWeight    = 8    // creates that one create out of step outweighs
+	candidatesMax = 6  // periods followed at a time
+	stretchesMax  = 16 // kept of each thread
+	createsLeast  = 6  // of a stretch: fewer may repeat by chance
+	shareLeast    = 16 // a stretch has at least the 16th part of its thread's creates
+	missWeight    = 8  // creates that one create out of step outweighs
 )
 
 // gramLengths are how many keys must have occurred before for a period to be proposed.
 var gramLengths = [...]uint64{1, 4, 16}
 
-// stretch is a part of a thread's creates that repeats.
-type stretch struct {
-	first, end uint64 // creates [first, end) of the thread
-	period     uint64
+// Stretch is a part of a thread's creates that repeats.
+type Stretch struct {
+	First, End uint64 // creates [first, end) of the thread
+	Period     uint64
 	missed     uint64 // creates that did not match
 }
 
-func (s *stretch) score() int64 { return int64(s.end-s.first) - missWeight*int64(s.missed) }
+func (s *Stretch) score() int64 { return int64(s.End-s.First) - missWeight*int64(s.missed) }
 
 // candidate is a period that may be the right one.
 type candidate struct {
-	stretch
+	Stretch
 	run       uint64 // creates that matched one after the other, up to now
 	pending   uint64 // creates that did not match since end
 	confirmed bool
 }
 
-// finder looks for the iterations of one thread.
-type finder struct {
+// Finder looks for the iterations of one thread.
+type Finder struct {
 	keys       []uint64 // the latest, at their number modulo the length
 	count      uint64
 	grams      [len(gramLengths)]gram
 	candidates []candidate
-	found      []stretch
+	found      []Stretch
 }
 
 // gram finds where the last few keys occurred before.
@@ -61,10 +61,10 @@ type gram struct {
 
 const gramBase = 0x9e3779b97f4a7c15 | 1
 
-func (f *finder) key(number uint64) uint64 { return f.keys[number&uint64(len(f.keys)-1)] }
+func (f *Finder) key(number uint64) uint64 { return f.keys[number&uint64(len(f.keys)-1)] }
 
-// add appends the key of the next create.
-func (f *finder) add(key uint64) {
+// Add appends the key of the next create.
+func (f *Finder) Add(key uint64) {
 	f.grow()
 	number := f.count
 	for i, length := range gramLengths {
@@ -77,7 +77,7 @@ func (f *finder) add(key uint64) {
 	f.keys[number&uint64(len(f.keys)-1)] = key
 	f.count++
 	f.follow(key)
-	steady := len(f.candidates) > 0 && slices.ContainsFunc(f.candidates, func(c candidate) bool { return c.confirmed && c.run >= c.period })
+	steady := len(f.candidates) > 0 && slices.ContainsFunc(f.candidates, func(c candidate) bool { return c.confirmed && c.run >= c.Period })
 	for i, length := range gramLengths {
 		g := &f.grams[i]
 		place := &g.latest[g.hash*gramBase>>32&uint64(len(g.latest)-1)]
@@ -89,7 +89,7 @@ func (f *finder) add(key uint64) {
 }
 
 // grow makes room as the thread creates more, up to windowMax.
-func (f *finder) grow() {
+func (f *Finder) grow() {
 	size := uint64(len(f.keys))
 	if size == windowMax || f.count < size {
 		return
@@ -112,14 +112,14 @@ func (f *finder) grow() {
 }
 
 // follow advances the candidates.
-func (f *finder) follow(key uint64) {
+func (f *Finder) follow(key uint64) {
 	kept := f.candidates[:0]
 	for i := range f.candidates {
 		c := f.candidates[i]
-		if c.step(f.count, key == f.key(f.count-1-c.period)) {
+		if c.step(f.count, key == f.key(f.count-1-c.Period)) {
 			kept = append(kept, c)
 		} else if c.confirmed {
-			f.store(c.stretch)
+			f.store(c.Stretch)
 		}
 	}
 	f.candidates = kept
@@ -130,33 +130,45 @@ func (c *candidate) step(count uint64, matches bool) bool {
 	if !matches {
 		c.run = 0
 		c.pending++
-		return c.confirmed && count-c.end <= 3*c.period+createsLeast
+		return c.confirmed && count-c.End <= 3*c.Period+createsLeast
 	}
 	c.run++
 	switch {
-	case !c.confirmed && c.run >= 2*c.period && c.run+c.period >= createsLeast:
-		c.confirmed, c.first, c.end = true, count-c.run-c.period, count
-	case c.confirmed && c.run >= c.period:
+	case !c.confirmed && c.run >= 2*c.Period && c.run+c.Period >= createsLeast:
+		c.confirmed, c.First, c.End = true, count-c.run-c.Period, count
+	case c.confirmed && c.run >= c.Period:
 		c.missed += c.pending
-		c.end, c.pending = count, 0
-	case c.confirmed && count-c.end > 3*c.period+createsLeast:
+		c.End, c.pending = count, 0
+	case c.confirmed && count-c.End > 3*c.Period+createsLeast:
 		return false
 	}
 	return true
 }
 
+// Steady returns the period in which the latest creates have repeated without a difference, for two periods and at least
+// some creates; 0 if there is none. Of several the longest run wins: an inner loop ends, and the outer one goes on.
+func (f *Finder) Steady(least uint64) uint64 {
+	best := candidate{}
+	for _, c := range f.candidates {
+		if c.confirmed && c.pending == 0 && c.run >= max(2*c.Period, least) && (c.run > best.run || c.run == best.run && c.Period < best.Period) {
+			best = c
+		}
+	}
+	return best.Period
+}
+
 // propose adds a candidate, with the creates that match already.
-func (f *finder) propose(period uint64) {
+func (f *Finder) propose(period uint64) {
 	if period == 0 || period >= uint64(len(f.keys)) || period >= f.count {
 		return
 	}
 	for i := range f.candidates {
 		c := &f.candidates[i]
-		if period == c.period || c.run >= c.period && period%c.period == 0 {
+		if period == c.Period || c.run >= c.Period && period%c.Period == 0 {
 			return
 		}
 	}
-	c := candidate{stretch: stretch{period: period}}
+	c := candidate{Stretch: Stretch{Period: period}}
 	oldest := f.count - min(f.count, uint64(len(f.keys)))
 	for n := f.count; n > oldest+period && f.key(n-1) == f.key(n-1-period); n-- {
 		c.run++
@@ -178,8 +190,8 @@ func (f *finder) propose(period uint64) {
 	}
 }
 
-// store adds a stretch that has ended; of too many the lowest score goes.
-func (f *finder) store(s stretch) {
+// store adds a Stretch that has ended; of too many the lowest score goes.
+func (f *Finder) store(s Stretch) {
 	if len(f.found) < stretchesMax {
 		f.found = append(f.found, s)
 		return
@@ -195,29 +207,29 @@ func (f *finder) store(s stretch) {
 	}
 }
 
-// finish returns the stretches in order, without overlaps.
-func (f *finder) finish() []stretch {
+// Finish returns the stretches in order, without overlaps.
+func (f *Finder) Finish() []Stretch {
 	for i := range f.candidates {
 		if f.candidates[i].confirmed {
-			f.store(f.candidates[i].stretch)
+			f.store(f.candidates[i].Stretch)
 		}
 	}
-	slices.SortStableFunc(f.found, func(a, b stretch) int {
-		return cmp.Or(cmp.Compare(b.score(), a.score()), cmp.Compare(a.period, b.period), cmp.Compare(a.first, b.first))
+	slices.SortStableFunc(f.found, func(a, b Stretch) int {
+		return cmp.Or(cmp.Compare(b.score(), a.score()), cmp.Compare(a.Period, b.Period), cmp.Compare(a.First, b.First))
 	})
-	var chosen []stretch
+	var chosen []Stretch
 	for _, s := range f.found {
-		overlaps := slices.ContainsFunc(chosen, func(o stretch) bool { return s.first < o.end && o.first < s.end })
-		if !overlaps && s.score() > 0 && (s.end-s.first)*shareLeast >= f.count {
+		overlaps := slices.ContainsFunc(chosen, func(o Stretch) bool { return s.First < o.End && o.First < s.End })
+		if !overlaps && s.score() > 0 && (s.End-s.First)*shareLeast >= f.count {
 			chosen = append(chosen, s)
 		}
 	}
-	slices.SortFunc(chosen, func(a, b stretch) int { return cmp.Compare(a.first, b.first) })
+	slices.SortFunc(chosen, func(a, b Stretch) int { return cmp.Compare(a.First, b.First) })
 	return chosen
 }
 
-// createKey returns the key of a create.
-func createKey(tag uint32, size uint64) uint64 {
+// Key returns the key of a create.
+func Key(tag uint32, size uint64) uint64 {
 	h := (uint64(tag)+1)*0xff51afd7ed558ccd ^ size*0xc4ceb9fe1a85ec53
 	return h ^ h>>29
 }

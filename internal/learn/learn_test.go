@@ -1,0 +1,179 @@
+package learn
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+)
+
+// item is a request of a loop, and how many requests later its memory is free.
+type item struct {
+	tag  allocator.Tag
+	size uint64
+	life int
+}
+
+// program plays requests through a policy that gets what is learned from them.
+type program struct {
+	testing.TB
+	Learner
+	pool     *allocator.Pool
+	ends     map[int][]live // by request before which they do
+	made     int
+	reserved uint64
+	plans    []*Plan
+}
+
+type live struct {
+	block  allocator.Block
+	number uint64
+}
+
+func newProgram(t testing.TB) *program {
+	t.Helper()
+	pool, err := allocator.New("arena", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &program{TB: t, pool: pool, ends: map[int][]live{}}
+}
+
+func (p *program) run(times int, loop []item) {
+	p.Helper()
+	for range times {
+		for _, it := range loop {
+			for _, l := range p.ends[p.made] {
+				p.pool.Free(l.block, false, 0, nil)
+				p.Ended(l.number)
+			}
+			delete(p.ends, p.made)
+			p.request(it)
+		}
+	}
+	if err := p.pool.Validate(); err != nil {
+		p.Fatal(err)
+	}
+}
+
+func (p *program) request(it item) {
+	req := allocator.Request{Size: it.size, Align: 256, Class: 1, Tag: it.tag}
+	plan, _ := p.pool.Plan(req, nil)
+	if plan.SlabSize != 0 {
+		p.pool.Grown(plan)
+	}
+	p.pool.Commit(plan)
+	s := p.pool.Stats()
+	p.reserved = max(p.reserved, s.Reserved())
+	p.made++
+	p.ends[p.made-1+it.life] = append(p.ends[p.made-1+it.life], live{plan.Block, p.Request(&req)})
+	if learned, ok := p.Plan(); ok {
+		if _, err := p.pool.Install(learned.Layout, nil); err != nil {
+			p.Fatal(err)
+		}
+		p.plans = append(p.plans, learned)
+	}
+}
+
+// departed returns how many requests of a number of further runs of a loop the plan does not serve, and what is reserved then.
+func (p *program) departed(times int, loop []item) (requests, reserved uint64) {
+	p.Helper()
+	before := p.pool.Stats().Planned
+	p.reserved = 0
+	p.run(times, loop)
+	return uint64(times*len(loop)) - (p.pool.Stats().Planned - before), p.reserved
+}
+
+func randomLoop(rng *rand.Rand, most int) []item {
+	loop := make([]item, 1+rng.IntN(40))
+	for i := range loop {
+		loop[i] = item{allocator.Tag(1 + rng.IntN(len(loop))), 1 + rng.Uint64N(100_000), 1 + rng.IntN(max(most*len(loop)/4, 1))}
+	}
+	return loop
+}
+
+// TestLearns plays loops of random requests, many of which live on into the next period: once there is a plan every
+// request is served by it, and no more is reserved than it says.
+func TestLearns(t *testing.T) {
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		loop := randomLoop(rng, 4)
+		p := newProgram(t)
+		p.run(1, randomLoop(rng, 1))
+		p.run(8+64/len(loop), loop)
+		if len(p.plans) == 0 {
+			t.Fatalf("%d: no plan of %v", seed, loop)
+		}
+		p.run(4, loop)
+		plan := p.plans[len(p.plans)-1]
+		if n, reserved := p.departed(5, loop); n != 0 || reserved != plan.Size || plan.Bound > plan.Size {
+			t.Errorf("%d: %d departures, %d bytes, the plan has %d of at least %d: %v", seed, n, reserved, plan.Size, plan.Bound, loop)
+		}
+	}
+}
+
+// TestTakesTurns: a buffer that lives until its successor is there has two places.
+func TestTakesTurns(t *testing.T) {
+	loop := []item{{1, 4096, 3}, {2, 8192, 1}}
+	p := newProgram(t)
+	p.run(40, loop)
+	if n, reserved := p.departed(5, loop); n != 0 || reserved != 4096+8192 || p.plans[0].Period != 4 {
+		t.Errorf("%d departures, %d bytes", n, reserved)
+	}
+}
+
+// TestStaysOutside: what lives on has no place, and the rest has.
+func TestStaysOutside(t *testing.T) {
+	loop := []item{{1, 4096, 1}, {2, 8192, 1 << 20}, {3, 512, 2}}
+	p := newProgram(t)
+	p.run(40, loop)
+	if n, _ := p.departed(5, loop); n != 5 || p.plans[0].Outside != 1 || p.plans[0].Period != 3 {
+		t.Errorf("%d departures of 15, plan %+v", n, p.plans[0])
+	}
+}
+
+func TestNoPlan(t *testing.T) {
+	p := newProgram(t)
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 500 {
+		p.run(1, []item{{1, 1 + rng.Uint64N(1<<20), 1}})
+	}
+	if len(p.plans) != 0 {
+		t.Errorf("a plan %+v of requests in no order", p.plans[0])
+	}
+}
+
+// TestPlansAgain when sizes change, and when lives become longer; and not when nothing does.
+func TestPlansAgain(t *testing.T) {
+	first, second := []item{{1, 4096, 2}, {2, 8192, 1}}, []item{{1, 4096, 2}, {2, 9000, 1}}
+	longer := []item{{1, 4096, 2}, {2, 9000, 2}}
+	p := newProgram(t)
+	for i, loop := range [][]item{first, second, longer} {
+		p.run(200, loop)
+		if n, _ := p.departed(5, loop); n != 0 || len(p.plans) != i+1 {
+			t.Errorf("loop %d: %d departures, %d plans", i, n, len(p.plans))
+		}
+	}
+}
+
+// TestBoundedPlans: a program of ever new loops does not get a plan for each.
+func TestBoundedPlans(t *testing.T) {
+	p := newProgram(t)
+	for i := range uint64(2 * plansMax) {
+		p.run(64, []item{{1, 1000 * (i + 1), 1}})
+	}
+	if len(p.plans) != plansMax {
+		t.Errorf("%d plans, want %d", len(p.plans), plansMax)
+	}
+}
+
+func BenchmarkRequest(b *testing.B) {
+	var l Learner
+	req := allocator.Request{Size: 4096, Align: 256, Class: 1}
+	b.ReportAllocs()
+	for i := range b.N {
+		req.Tag = allocator.Tag(1 + i%50)
+		l.Ended(l.Request(&req))
+		l.Plan()
+	}
+}

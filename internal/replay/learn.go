@@ -1,0 +1,76 @@
+package replay
+
+import (
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/learn"
+)
+
+// learned is the policy that takes plans.
+const learned = "arena"
+
+// Arena is what plans did for a policy that takes them. Sums are of all processes, sizes and periods of the largest plan.
+type Arena struct {
+	Plans   int    // that were made
+	Period  int    // requests in a period
+	Outside int    // of these, that have no place
+	Size    uint64 // bytes of the arenas
+	Bound   uint64 // bytes: no arenas are smaller
+	Planned uint64 // requests that a plan served
+
+	Departures [len(allocator.Stats{}.Departures)]uint64 // other requests since the policy takes plans
+
+	// While a plan was in force, from its second period on.
+	Reserved, Wanted uint64 // at most
+}
+
+// add adds the figures of one process.
+func (a *Arena) add(p *process, s *allocator.Stats) {
+	a.Planned += s.Planned
+	for why, n := range s.Departures {
+		a.Departures[why] += n
+	}
+	l := p.learning
+	if l == nil || l.plan == nil {
+		return
+	}
+	a.Plans += l.plans
+	if l.plan.Size > a.Size {
+		a.Period, a.Outside, a.Size, a.Bound = l.plan.Period, l.plan.Outside, l.plan.Size, l.plan.Bound
+	}
+	a.Reserved, a.Wanted = max(a.Reserved, l.reserved), max(a.Wanted, l.wanted)
+}
+
+// learning makes plans for one process.
+type learning struct {
+	learn.Learner
+	plan     *learn.Plan // the latest; nil: none
+	plans    int
+	settling int // requests until figures count
+	reserved uint64
+	wanted   uint64
+}
+
+// learn notes a request that was served, and gives the policy a plan when there is a new one.
+func (p *process) learn(req *allocator.Request, h *held) {
+	l := p.learning
+	h.number = l.Request(req)
+	if l.settling > 0 {
+		l.settling--
+	} else if l.plan != nil {
+		l.reserved, l.wanted = max(l.reserved, p.reserved), max(l.wanted, p.wanted+req.Size)
+	}
+	plan, ok := l.Plan()
+	if !ok {
+		return
+	}
+	var err error
+	if p.evictions, err = p.policy.Install(plan.Layout, p.evictions[:0]); err != nil {
+		return
+	}
+	p.give()
+	l.plan, l.settling = plan, 2*plan.Period
+	l.plans++
+	if heard := p.player.options.Learned; heard != nil {
+		heard(p.player.script.origin(p.number), plan)
+	}
+}

@@ -1,0 +1,38 @@
+package replay
+
+import (
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/learn"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+)
+
+// TestArenaLearns what a recorded training loop does: after the requests that it learned from, all are as planned, and
+// no more is reserved than the program needs at once.
+func TestArenaLearns(t *testing.T) {
+	file, err := recording.Open("testdata/train.slab.gmt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var heard []*learn.Plan
+	r, err := Replay(file, Options{Policy: "arena", Learned: func(process uint32, plan *learn.Plan) {
+		if process != 1 {
+			t.Errorf("a plan for process %d", process)
+		}
+		heard = append(heard, plan)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &r.Arena
+	if len(heard) != 1 || a.Plans != 1 || a.Period != 10 || a.Outside != 0 || a.Size != a.Bound || a.Size != heard[0].Size {
+		t.Errorf("%+v, heard of %v", a, heard)
+	}
+	if a.Planned != r.Requests-a.Departures[allocator.NoPlan] || a.Planned < r.Requests*3/4 {
+		t.Errorf("%d of %d requests planned, departures %v", a.Planned, r.Requests, a.Departures)
+	}
+	if a.Reserved != a.Size || float64(a.Reserved) > 1.02*float64(a.Wanted) {
+		t.Errorf("%d bytes reserved, the program needs %d", a.Reserved, a.Wanted)
+	}
+}
