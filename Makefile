@@ -220,13 +220,18 @@ test soak bench: export OCL_ICD_VENDORS ?= /etc/OpenCL/vendors/pocl.icd
 # A line for each test that could not run because this kernel refuses eBPF (internal/testkit/rightstest).
 SKIPPED := $(CURDIR)/build/skipped.txt
 
+# The race detector makes these several times slower, and can find nothing: they start no goroutine (internal/archtest checks).
+SERIAL := allocator allocator/carve allocator/treap internal/advise/merging internal/archtest internal/recording internal/replay internal/stats
+
 # The end-to-end tests watch programs that make has built. The race detector would see only the tests' own reading of
 # recordings, which then takes twice as long.
 .PHONY: test
 test: all build/drivers.stamp
 	$(MAKE) shim-test
 	@rm -f $(SKIPPED)
-	RIGHTSTEST_SKIPPED=$(SKIPPED) GORACE=atexit_sleep_ms=10 $(GO) test -race -count=1 -timeout 30m $(TESTFLAGS) $$($(GO) list ./... | grep -v '/test/e2e$$')
+	RIGHTSTEST_SKIPPED=$(SKIPPED) GORACE=atexit_sleep_ms=10 $(GO) test -race -count=1 -timeout 30m $(TESTFLAGS) \
+		$$($(GO) list ./... | grep -vxF "$$($(GO) list $(SERIAL:%=./%) ./test/e2e)")
+	$(GO) test -count=1 $(TESTFLAGS) $(SERIAL:%=./%)
 	RIGHTSTEST_SKIPPED=$(SKIPPED) $(GO) test -count=1 -timeout 30m $(TESTFLAGS) ./test/e2e
 	@if [ -e $(SKIPPED) ]; then \
 		echo "skipped without eBPF: $$(wc -l < $(SKIPPED)) tests ($$(cut -f 1 $(SKIPPED) | sort | paste -s -d ' '))"; \
