@@ -24,7 +24,6 @@ type kind struct {
 	pinned   bool                                       // caches only host memory that the device accesses directly
 	carver   func(align uint64, l *limits) carve.Carver // nil: no slabs
 	planned  bool                                       // takes a Layout
-	unlisted bool                                       // it is not among Names
 }
 
 // every policy that caches obeys these.
@@ -158,11 +157,10 @@ var catalogue = [...]kind{
 			Summary: "Like slab until it has a plan of what the program allocates in each iteration. Then each buffer gets its planned place in one " +
 				"slab that is hardly larger than what the program needs at once. What departs from the plan is served as by slab.",
 		},
-		names:    with("max_part", "heap_bytes", "slabs_per_heap"),
-		rule:     futhark{},
-		carver:   func(align uint64, _ *limits) carve.Carver { return carve.NewBestFit(align) },
-		planned:  true,
-		unlisted: true,
+		names:   with("max_part", "heap_bytes", "slabs_per_heap"),
+		rule:    futhark{},
+		carver:  func(align uint64, _ *limits) carve.Carver { return carve.NewBestFit(align) },
+		planned: true,
 	},
 }
 
@@ -171,11 +169,9 @@ const Default = "futhark"
 
 // Names returns the names of all policies.
 func Names() []string {
-	names := make([]string, 0, len(catalogue))
+	names := make([]string, len(catalogue))
 	for i := range catalogue {
-		if !catalogue[i].unlisted {
-			names = append(names, catalogue[i].Name)
-		}
+		names[i] = catalogue[i].Name
 	}
 	return names
 }

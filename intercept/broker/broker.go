@@ -41,6 +41,7 @@ type Broker struct {
 	held    []object // by Block.Index
 	failed  error
 	latest  Number
+	draft   allocator.Draft // of a plan that the session sends
 
 	evicted []allocator.Eviction // scratch of one call
 	pending []Eviction           // left the pool, not yet fetched by More
@@ -329,8 +330,8 @@ func (b *Broker) postpone() {
 	b.evicted = b.evicted[:0]
 }
 
-// Control obeys a message of the session: "limit NAME=VALUE", "trim BYTES", which keeps that many cached, or
-// "policy NAME [LIMIT=VALUE,...]". It returns what to acknowledge. A refused message changes nothing.
+// Control obeys a message of the session: "limit NAME=VALUE", "trim BYTES", which keeps that many cached,
+// "policy NAME [LIMIT=VALUE,...]", or "plan" with a piece of an allocator.Layout. It returns what to acknowledge. A refused message changes nothing.
 func (b *Broker) Control(text string, time int64, out []Eviction) (reply string, n Number, _ []Eviction, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {
@@ -357,6 +358,15 @@ func (b *Broker) Control(text string, time int64, out []Eviction) (reply string,
 		}
 		b.evicted = b.policy.Switch(next, time, b.evicted)
 		rest = "policy=" + strings.Replace(rest, " ", ",", 1)
+	case "plan":
+		layout, perr := b.draft.Read(rest)
+		if perr == nil && layout != nil {
+			b.evicted, perr = b.policy.Install(*layout, b.evicted)
+		}
+		if perr != nil {
+			return "", 0, b.take(out), perr
+		}
+		rest = "plan=" + rest
 	default:
 		return "", 0, out, fmt.Errorf("unknown control message %q", verb)
 	}

@@ -137,7 +137,7 @@ var Places = map[string]Place{
 	},
 	"internal/tune": {May: []string{"allocator", "internal/replay", "internal/cost"}, Timeless: true, Never: noFiles},
 	// These read the clock: what they cost is measured, and shown.
-	"internal/whatif/live": {May: []string{"internal/replay", "internal/wire"}, Never: noFiles},
+	"internal/whatif/live": {May: []string{"internal/learn", "internal/replay", "internal/wire"}, Never: noFiles},
 	"internal/whatif/ghost": {
 		May:   []string{"allocator", "internal/replay", "internal/cost", "internal/whatif/live", "internal/stats"},
 		Never: noFiles,
@@ -220,12 +220,12 @@ var Places = map[string]Place{
 	}},
 	"internal/app/watch": {May: []string{
 		"allocator", "internal/app/console", "internal/app/files", "internal/app/limits", "internal/export",
-		"internal/recording", "internal/replay", "internal/report", "internal/session", "internal/stats", "internal/units",
+		"internal/learn", "internal/recording", "internal/replay", "internal/report", "internal/session", "internal/stats", "internal/units",
 		"internal/view", "internal/whatif/curve", "internal/whatif/ghost", "internal/whatif/live", "internal/wire",
 	}},
 	"internal/app/run": {May: []string{
 		"allocator", "internal/app/console", "internal/app/dashboard", "internal/app/limits", "internal/app/watch",
-		"internal/report", "internal/session", "internal/session/payload", "internal/stats", "internal/symbol",
+		"internal/learn", "internal/report", "internal/session", "internal/session/payload", "internal/stats", "internal/symbol",
 		"internal/whatif/auto", "internal/whatif/ghost", "ui",
 	}},
 	"internal/app/attach": {May: []string{

@@ -28,7 +28,7 @@ func (c Configuration) String() string {
 // The values are unchecked.
 func (c Configuration) After(payload []byte) (to Configuration, ok bool) {
 	name, value := wire.ParseLimit(payload)
-	if value == nil {
+	if value == nil || string(name) == wire.PlanSetting {
 		return c, false
 	}
 	if string(name) == wire.PolicySetting {

@@ -5,8 +5,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/learn"
 )
 
-// learned is the policy that takes plans.
-const learned = "arena"
+// Learns is the policy that takes plans.
+const Learns = "arena"
 
 // Arena is what plans did for a policy that takes them. Sums are of all processes, sizes and periods of the largest plan.
 type Arena struct {
@@ -72,5 +72,19 @@ func (p *process) learn(req *allocator.Request, h *held) {
 	l.plans++
 	if heard := p.player.options.Learned; heard != nil {
 		heard(p.player.script.origin(p.number), plan)
+	}
+}
+
+// readPlan takes a piece of a plan that the recorded policy got.
+func (p *process) readPlan(piece string) {
+	if !p.player.options.AsRecorded {
+		return
+	}
+	layout, err := p.draft.Read(piece)
+	if err != nil || layout == nil {
+		return // it was the recorded policy's error, or not all of it was recorded
+	}
+	if p.evictions, err = p.policy.Install(*layout, p.evictions[:0]); err == nil {
+		p.give()
 	}
 }

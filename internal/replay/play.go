@@ -103,7 +103,7 @@ func (r *player) process(number uint32) (*process, error) {
 		r.processes = append(r.processes, nil)
 	}
 	p := &process{player: r, number: number, policy: policy}
-	if r.options.Policy == learned && !r.options.AsRecorded {
+	if r.options.Policy == Learns && !r.options.AsRecorded {
 		p.learning = &learning{}
 	}
 	r.processes[number] = p

@@ -18,7 +18,8 @@ type process struct {
 	follows  bool             // the recording has all that its policy was asked: nothing else is done, whatever the capacity
 	open     map[uint32]*open // plans that are carried out bit by bit, by slot
 
-	learning *learning // nil: the policy takes no plans, or those that were recorded
+	learning *learning       // nil: the policy takes no plans, or those that were recorded
+	draft    allocator.Draft // of a recorded one
 
 	fullest   allocator.Stats // when most was free, of the moments before contexts ended
 	evictions []allocator.Eviction
@@ -290,6 +291,10 @@ func (p *process) change(c *change, time int64) {
 	r := p.player
 	if c.name == wire.PolicySetting {
 		p.switchPolicy(c.value, time)
+		return
+	}
+	if c.name == wire.PlanSetting {
+		p.readPlan(c.value)
 		return
 	}
 	r.result.Changes++

@@ -143,6 +143,9 @@ func (c *collector) pass() int {
 			if (all || p.hungUp.Load()) && p.gone() {
 				p.end(math.MaxUint64)
 			}
+			if len(p.outbox) > 0 {
+				p.post()
+			}
 			p.scan(&c.merge, until, all || p.ended)
 		}
 		n = c.merge.run(until, passMax, c.deliver)

@@ -27,6 +27,7 @@ type peer struct {
 	lease  lease
 	mem    []byte
 	region *wire.Region
+	outbox [][]byte    // messages for which its mailbox had no room
 	hungUp atomic.Bool // the other end of the socket is closed: by the process, or because it is gone
 
 	sources  [wire.Rings]source
@@ -112,9 +113,24 @@ func (p *peer) watch(wake func()) {
 	wake()
 }
 
-// send puts a message into the process's mailbox. One that does not read gets the next change.
+// outboxMax is how many messages wait for a process that does not read; it gets no others.
+const outboxMax = 4096
+
+// send puts a message into the process's mailbox, soon.
 func (p *peer) send(message []byte) {
-	if p.region.Post(message) {
+	if len(p.outbox) < outboxMax {
+		p.outbox = append(p.outbox, message)
+	}
+	p.post()
+}
+
+// post moves messages that wait to the mailbox, as far as that has room.
+func (p *peer) post() {
+	posted := 0
+	for posted < len(p.outbox) && p.region.Post(p.outbox[posted]) {
+		posted++
+	}
+	if p.outbox = p.outbox[posted:]; posted > 0 {
 		ring(p.region.Bell())
 	}
 }

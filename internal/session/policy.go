@@ -70,3 +70,29 @@ func firstSizes(settings []allocator.Setting) []allocator.Setting {
 	slices.SortStableFunc(sorted, func(a, b allocator.Setting) int { return cmp.Compare(rank(a), rank(b)) })
 	return sorted
 }
+
+// setPlan gives a process a plan. next numbers the messages.
+func (c *collector) setPlan(process uint32, plan *allocator.Layout, next func() uint64) error {
+	const verb = "plan "
+	var messages [][]byte
+	for _, piece := range plan.Texts(wire.ControlMax - len(verb)) {
+		message, err := wire.Control{Sequence: next(), Text: verb + piece}.Encode()
+		if err != nil {
+			return fmt.Errorf("set plan: %w", err)
+		}
+		messages = append(messages, message)
+	}
+	c.do(func() {
+		for _, p := range slices.Clone(c.peers) { // guard may remove one
+			if p.number != process || len(p.outbox)+len(messages) > outboxMax {
+				continue
+			}
+			c.guard(func() {
+				for _, message := range messages {
+					p.send(message)
+				}
+			})
+		}
+	})
+	return nil
+}

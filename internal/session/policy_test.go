@@ -124,3 +124,56 @@ func TestNoPolicyWithoutAPool(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestPlans go to one process, in more pieces than its mailbox has room for, and nothing overtakes them.
+func TestPlans(t *testing.T) {
+	c := newCollector(stats.New(stats.Options{Policy: "arena"}), nil, "")
+	c.clock = func() uint64 { return 1 }
+	first, other := newFakeTarget(t), newFakeTarget(t)
+	c.add(first.peer(7))
+	c.add(other.peer(8))
+	layout := allocator.Layout{Arenas: []allocator.Arena{{Size: 1 << 30, Align: 256}}}
+	for i := range 300 {
+		layout.Places = append(layout.Places, allocator.Place{Tag: 1 + allocator.Tag(i), Size: 1 << 20, Offset: uint64(i) << 20})
+	}
+	number := uint64(0)
+	next := func() uint64 { number++; return number }
+	if err := c.setPlan(1, &layout, next); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.setLimit("max_age", "3", next()); err != nil {
+		t.Fatal(err)
+	}
+	todo, _ := c.orders()
+	for _, fn := range todo {
+		fn()
+	}
+	var draft allocator.Draft
+	var got *allocator.Layout
+	for got == nil {
+		message, ok := first.message()
+		if !ok {
+			if c.pass(); len(c.peers) != 2 || len(c.peers[0].outbox) == 0 && got != nil {
+				t.Fatal("the plan does not come")
+			}
+			if message, ok = first.message(); !ok {
+				t.Fatal("the plan ends early")
+			}
+		}
+		piece, is := strings.CutPrefix(message.Text, "plan ")
+		if !is {
+			t.Fatalf("%q among the pieces of a plan", message.Text)
+		}
+		var err error
+		if got, err = draft.Read(piece); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.pass()
+	if message, _ := first.message(); len(got.Places) != 300 || message.Text != "limit max_age=3" {
+		t.Errorf("%d places, then %q", len(got.Places), message.Text)
+	}
+	if message, _ := other.message(); message.Text != "limit max_age=3" {
+		t.Errorf("another process got %q", message.Text)
+	}
+}

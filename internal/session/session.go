@@ -295,6 +295,11 @@ func (s *Session) SetPolicy(name string, settings []allocator.Setting) error {
 	return s.collector.setPolicy(name, settings, func() uint64 { return s.sequence.Add(1) })
 }
 
+// SetPlan gives one process of the target a plan for its policy. The answers come as LIMIT events.
+func (s *Session) SetPlan(process uint32, plan *allocator.Layout) error {
+	return s.collector.setPlan(process, plan, func() uint64 { return s.sequence.Add(1) })
+}
+
 // Signal sends a signal to the program; to its whole process group when it is in a session of its own.
 func (s *Session) Signal(sig os.Signal) {
 	number, ok := sig.(syscall.Signal)

@@ -200,6 +200,9 @@ func (m *Model) rare(p *process, r *wire.Record) {
 		m.context(p, r.AsContext())
 	case wire.KindLimit:
 		m.answer(p, r)
+		if r.AsLimit().Status() == 0 && wire.PlanPiece(r.Payload) {
+			return
+		}
 		m.marks.add(m.heap.Now, r.Kind, callsite.Clean(r.Payload))
 	case wire.KindKernel:
 		p.kernels.Add(r.AsKernel().Kernel(), r.Payload)

@@ -522,8 +522,9 @@ struct gmtring {
 };
 
 /*
- * A message of the session: text is "limit NAME=VALUE", "trim BYTES", or "policy NAME", behind which a space
- * and limits of that policy may follow, "NAME=VALUE,...". Limits that do not fit follow in messages of their own.
+ * A message of the session: text is "limit NAME=VALUE", "trim BYTES", "plan PIECE" (allocator/draft.go), or "policy NAME",
+ * behind which a space and limits of that policy may follow, "NAME=VALUE,...". Limits that do not fit follow in messages of
+ * their own.
  */
 struct gmtcontrol {
 	uint64_t sequence;

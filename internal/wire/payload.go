@@ -59,6 +59,15 @@ func ParseLimit(payload []byte) (name, value []byte) {
 // PolicySetting is the name that ParseLimit returns for a change of the policy.
 const PolicySetting = "policy"
 
+// PlanSetting is the name that ParseLimit returns for a piece of a plan; see allocator.Draft.
+const PlanSetting = "plan"
+
+// PlanPiece reports whether a LIMIT is about a piece of a plan that is not its end.
+func PlanPiece(payload []byte) bool {
+	name, value := ParseLimit(payload)
+	return string(name) == PlanSetting && !bytes.HasPrefix(value, []byte("end "))
+}
+
 // ParsePolicy reads the value of PolicySetting: the name of the policy, and the limits that it begins with, "name=value,...".
 func ParsePolicy(value string) (name, limits string) {
 	name, limits, _ = strings.Cut(value, ",")

@@ -126,7 +126,7 @@ func TestDrivers(t *testing.T) {
 	t.Parallel()
 	ways := []served{{policy: "futhark"}, {policy: "slab"}}
 	if *driversAll {
-		ways = append(ways, served{policy: "none"}, served{policy: "pow2"}, served{policy: "buddy"}, served{policy: "ualloc"})
+		ways = append(ways, served{policy: "none"}, served{policy: "pow2"}, served{policy: "buddy"}, served{policy: "ualloc"}, served{policy: "arena"})
 	}
 	for _, d := range []driver{basic, twoDevices, rusticl, clover, oclgrind, twoPlatforms} {
 		t.Run(d.name, func(t *testing.T) {

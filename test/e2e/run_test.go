@@ -180,7 +180,9 @@ func (s served) String() string { return strings.Join(append([]string{s.policy},
 
 // carves reports whether the policy makes buffers parts of slabs: not for programs that make images, because PoCL makes
 // none of a part. Those are built without images as well.
-func (s served) carves() bool { return slices.Contains([]string{"slab", "buddy", "ualloc"}, s.policy) }
+func (s served) carves() bool {
+	return slices.Contains([]string{"slab", "buddy", "ualloc", "arena"}, s.policy)
+}
 
 // withoutImages is the name of that build.
 func withoutImages(name string) string { return name + "-buffers" }

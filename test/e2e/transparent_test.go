@@ -26,6 +26,8 @@ var ways = []served{
 	{policy: "buddy"},
 	{policy: "buddy", flags: []string{"--set", "page_bytes=64KiB"}},
 	{policy: "ualloc"},
+	{policy: "arena"},
+	{policy: "arena", flags: []string{"--tags", "none", "--max-cached", "1MiB"}},
 	{policy: "ualloc", flags: []string{"--set", "over_limit=reject-new", "--max-cached", "0"}},
 }
 

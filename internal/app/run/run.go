@@ -9,6 +9,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/dashboard"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
+	"codeberg.org/gpumemtop/gpumemtop/internal/learn"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session/payload"
@@ -49,11 +50,12 @@ type runner struct {
 	auto        atomic.Pointer[stats.Auto]
 	controller  *controller // nil unless the policy is auto
 	notes       console.Notes
+	started     chan struct{} // closed when session is set, or there is none
 }
 
 // Run runs a program to its end and reports. The error carries the program's status.
 func Run(options *Options, command []string) error {
-	r := &runner{options: options, subject: &watch.Subject{Command: command, Name: command[0]}}
+	r := &runner{options: options, started: make(chan struct{}), subject: &watch.Subject{Command: command, Name: command[0]}}
 	if err := r.check(); err != nil {
 		return err
 	}
@@ -124,6 +126,8 @@ func (r *runner) start() error {
 	if r.screen != nil {
 		options.Capture, options.Cols, options.Rows = true, r.screen.Cols, r.screen.Rows
 	}
+	defer close(r.started)
+	r.simulations.SendPlan = r.sendPlan
 	var err error
 	if options.Tap, err = r.simulations.Start(r.model); err == nil {
 		r.session, err = session.Start(options)
@@ -135,6 +139,16 @@ func (r *runner) start() error {
 }
 
 // report completes the files and writes the figures.
+// sendPlan gives a process of the program a plan.
+func (r *runner) sendPlan(process uint32, plan *learn.Plan) {
+	if <-r.started; r.session == nil {
+		return
+	}
+	if err := r.session.SetPlan(process, &plan.Layout); err != nil {
+		r.notes.Add(err.Error())
+	}
+}
+
 func (r *runner) report(result *session.Result) {
 	messages := r.outputs.Complete(result)
 	if result.OpenLine {
@@ -147,6 +161,9 @@ func (r *runner) report(result *session.Result) {
 	})
 	if result.Status.Code == console.StatusNotFound && len(result.Snapshot.Processes) == 0 && session.NeedsOpenCL(r.path) {
 		r.notes.Add("the program needs libOpenCL.so.1: if that is missing, install an ICD loader (Debian: ocl-icd-libopencl1)")
+	}
+	if note := r.simulations.PlanNote(); note != "" {
+		r.notes.Add(note)
 	}
 	r.outputs.Announce(result.Snapshot, messages)
 }

@@ -7,9 +7,11 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
+	"codeberg.org/gpumemtop/gpumemtop/internal/learn"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/curve"
 	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/ghost"
@@ -28,6 +30,9 @@ type Simulations struct {
 	// Resting reports that the ghosts wait until there is something to gain, because only auto looks at them.
 	Resting bool
 	Tap     *live.Tap // feeds events to the simulations
+	// SendPlan gives a process of the program a plan; nil: no policy takes any. It is set before Start.
+	SendPlan func(process uint32, plan *learn.Plan)
+	planner  *live.Planner // nil: none
 
 	setup     *Setup
 	dashboard bool
@@ -84,6 +89,10 @@ func (s *Simulations) Start(model *stats.Model) (session.Tap, error) {
 		model.SetGhosts(s.Ghosts.Board)
 		listeners = append(listeners, s.Ghosts)
 	}
+	if present := s.setup.Configuration(); s.SendPlan != nil && (len(listeners) > 0 && !s.Resting || present.Policy == replay.Learns) {
+		s.planner = live.NewPlanner(present, s.SendPlan)
+		listeners = append(listeners, s.planner)
+	}
 	switch {
 	case len(listeners) == 0:
 		return nil, nil
@@ -93,6 +102,29 @@ func (s *Simulations) Start(model *stats.Model) (session.Tap, error) {
 		s.Tap = live.Start(listeners...)
 	}
 	return s.Tap, nil
+}
+
+// PlanNote says what the latest plan is; empty when there is none.
+func (s *Simulations) PlanNote() string {
+	if s.planner == nil {
+		return ""
+	}
+	plan, plans := s.planner.Latest()
+	if plan == nil {
+		return ""
+	}
+	bound := fmt.Sprintf("at least %s needed", units.Format(plan.Bound))
+	if plan.Size == plan.Bound {
+		bound = "optimal"
+	}
+	text := fmt.Sprintf("arena: %d requests repeat and have their places in %s (%s)", plan.Period-plan.Outside, units.Format(plan.Size), bound)
+	if plan.Outside > 0 {
+		text += fmt.Sprintf("; %d others live too long, or cannot be part of a slab", plan.Outside)
+	}
+	if plans > 1 {
+		text += fmt.Sprintf("; %d plans were made", plans)
+	}
+	return text
 }
 
 // LeaveDashboard ends the curve, which only the dashboard shows.

@@ -222,6 +222,9 @@ func (o *old) limit(r *wire.Record) {
 		return
 	}
 	name := limitName(r)
+	if name == wire.PlanSetting { // of tags that the part may not name
+		return
+	}
 	o.limits = slices.DeleteFunc(o.limits, func(l wire.Record) bool {
 		return l.Process == r.Process && (name == wire.PolicySetting || limitName(&l) == name)
 	})

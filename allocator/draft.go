@@ -1,0 +1,101 @@
+package allocator
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Texts writes a layout in pieces of at most that many bytes, for a Draft to read: "new", the arenas, the places in their
+// order, and "end" with their number. Numbers are hexadecimal.
+//
+//	arenas SIZE:ALIGN,...
+//	places ARENA:TAG:SIZE:OFFSET,...
+func (l *Layout) Texts(most int) []string {
+	texts := []string{"new"}
+	add := func(verb string, numbers ...uint64) {
+		item := make([]string, len(numbers))
+		for i, n := range numbers {
+			item[i] = strconv.FormatUint(n, 16)
+		}
+		last := &texts[len(texts)-1]
+		if longer := *last + "," + strings.Join(item, ":"); strings.HasPrefix(*last, verb) && len(longer) <= most {
+			*last = longer
+			return
+		}
+		texts = append(texts, verb+strings.Join(item, ":"))
+	}
+	for _, a := range l.Arenas {
+		add("arenas ", a.Size, a.Align)
+	}
+	for _, p := range l.Places {
+		add("places ", uint64(p.Arena), uint64(p.Tag), p.Size, p.Offset)
+	}
+	return append(texts, "end "+strconv.FormatUint(uint64(len(l.Places)), 16))
+}
+
+// Draft is a layout of which not all may have come yet. The zero Draft waits for the beginning of one.
+type Draft struct {
+	layout Layout
+	begun  bool
+}
+
+// Read takes the next piece, and returns the layout with the last. After an error the draft waits for a new beginning.
+func (d *Draft) Read(text string) (l *Layout, err error) {
+	verb, rest, _ := strings.Cut(text, " ")
+	switch {
+	case verb == "new":
+		*d = Draft{begun: true}
+	case !d.begun:
+		err = fmt.Errorf("plan: %.20q without a beginning", text)
+	case verb == "arenas":
+		err = d.items(rest, 2, arenasEach, func(n []uint64) { d.layout.Arenas = append(d.layout.Arenas, Arena{Size: n[0], Align: n[1]}) })
+	case verb == "places":
+		err = d.items(rest, 4, placesEach, func(n []uint64) {
+			d.layout.Places = append(d.layout.Places, Place{Arena: int(n[0]), Tag: Tag(n[1]), Size: n[2], Offset: n[3]})
+		})
+	case verb == "end":
+		if rest != strconv.FormatUint(uint64(len(d.layout.Places)), 16) {
+			err = fmt.Errorf("plan: %d places came, and %.20q were sent", len(d.layout.Places), rest)
+			break
+		}
+		whole := d.layout
+		*d = Draft{}
+		return &whole, nil
+	default:
+		err = fmt.Errorf("plan: unknown piece %.20q", verb)
+	}
+	if err != nil {
+		*d = Draft{}
+	}
+	return nil, err
+}
+
+// What the numbers of an arena and of a place are at most.
+var (
+	arenasEach = []uint64{arenaMax, coarsest}
+	placesEach = []uint64{ArenasMax, 1<<32 - 1, arenaMax, arenaMax}
+)
+
+// items reads hexadecimal numbers, some for each item.
+func (d *Draft) items(text string, each int, most []uint64, add func([]uint64)) error {
+	for item := range strings.SplitSeq(text, ",") {
+		fields := strings.Split(item, ":")
+		if len(fields) != each {
+			return fmt.Errorf("plan: %.40q: want %d numbers", item, each)
+		}
+		var numbers [4]uint64
+		for i, field := range fields {
+			n, err := strconv.ParseUint(field, 16, 64)
+			if err != nil || n > most[i] {
+				return fmt.Errorf("plan: %.40q: %.20q is no number up to %x", item, field, most[i])
+			}
+			numbers[i] = n
+		}
+		if len(d.layout.Places) == placesMax || len(d.layout.Arenas) > ArenasMax {
+			return fmt.Errorf("plan: want at most %d arenas and %d places", ArenasMax, placesMax)
+		}
+		add(numbers[:each])
+	}
+	return nil
+}

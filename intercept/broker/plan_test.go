@@ -1,0 +1,36 @@
+package broker
+
+import (
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+)
+
+// TestAPlanComesInPieces, and serves the requests that it is for. A piece that is wrong is refused and changes nothing.
+func TestAPlanComesInPieces(t *testing.T) {
+	core := newBroker(t, "arena", "")
+	layout := allocator.Layout{
+		Arenas: []allocator.Arena{{Size: 8192, Align: 256}},
+		Places: []allocator.Place{{Tag: 1, Size: 4096, Offset: 4096}, {Tag: 2, Size: 1000}},
+	}
+	var out [4]Eviction
+	for _, piece := range layout.Texts(40) {
+		reply, n, _, err := core.Control("plan "+piece, 0, out[:0])
+		if err != nil || reply != "plan="+piece || n == 0 {
+			t.Fatalf("%q: %q, number %d, %v", piece, reply, n, err)
+		}
+	}
+	for _, piece := range []string{"plan end 2", "plan new", "plan arenas 2001:100", "plan places 0:1:1000:1", "plan end 1", "plan x", "plan"} {
+		_, _, _, err := core.Control(piece, 0, out[:0])
+		if wrong := piece != "plan new" && piece != "plan arenas 2001:100" && piece != "plan places 0:1:1000:1"; (err != nil) != wrong {
+			t.Errorf("%q: %v", piece, err)
+		}
+	}
+	plan, _, _, err := core.Plan(allocator.Request{Size: 4096, Align: 256, Class: 1, Tag: 1}, out[:0])
+	if err != nil || plan.SlabSize != 8192 || plan.Offset != 4096 {
+		t.Errorf("%+v, %v: want the plan's place", plan, err)
+	}
+	if _, _, _, err := newBroker(t, "slab", "").Control("plan end 0", 0, out[:0]); err == nil {
+		t.Error("slab took a plan")
+	}
+}
