@@ -75,6 +75,18 @@ const (
 	departures
 )
 
+var departureNames = [departures]string{
+	"no plan yet", "other site", "other class", "other size", "other order", "range in use", "range cooling", "no arena",
+}
+
+// String returns the words for tables.
+func (d Departure) String() string {
+	if d < departures {
+		return departureNames[d]
+	}
+	return "?"
+}
+
 // planner is what a policy with an arena knows of plans.
 type planner struct {
 	present *plan // nil: none

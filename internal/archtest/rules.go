@@ -137,7 +137,7 @@ var Places = map[string]Place{
 	},
 	"internal/tune": {May: []string{"allocator", "internal/replay", "internal/cost"}, Timeless: true, Never: noFiles},
 	// These read the clock: what they cost is measured, and shown.
-	"internal/whatif/live": {May: []string{"internal/learn", "internal/replay", "internal/wire"}, Never: noFiles},
+	"internal/whatif/live": {May: []string{"internal/cost", "internal/learn", "internal/replay", "internal/wire"}, Never: noFiles},
 	"internal/whatif/ghost": {
 		May:   []string{"allocator", "internal/replay", "internal/cost", "internal/whatif/live", "internal/stats"},
 		Never: noFiles,

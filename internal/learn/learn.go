@@ -9,7 +9,8 @@ import (
 
 const (
 	window     = 8192 // requests that are remembered
-	leastSteps = 32   // requests that must have repeated before a plan is made
+	leastSteps = 32   // requests that must have repeated before a plan is made, twice as many after every few plans
+	fewPlans   = 4    // that are these
 	plansMax   = 64   // that one process gets: a program that needs more has no period
 	retryFirst = 4    // periods after a plan until lives are looked at again, then twice as many each time
 )
@@ -20,8 +21,8 @@ type Learner struct {
 	finder   period.Finder
 	requests []request // the latest, at their number modulo the window
 	count    uint64
-	present  *planned // the plan that was given last; nil: none
-	tries    uint64   // count from which on a plan may be made
+	present  []*planned // what the last plan was made for: the latest phase, and the one before if both have room in it
+	tries    uint64     // count from which on a plan may be made
 	plans    int
 }
 
@@ -68,7 +69,7 @@ func (l *Learner) Plan() (*Plan, bool) {
 	if l.count < l.tries || l.plans == plansMax {
 		return nil, false
 	}
-	length := l.finder.Steady(leastSteps)
+	length := l.finder.Steady(leastSteps << (l.plans / fewPlans))
 	if length == 0 || 4*length > window {
 		return nil, false
 	}
@@ -77,29 +78,39 @@ func (l *Learner) Plan() (*Plan, bool) {
 	if p != nil && p.alternates && 6*length <= window {
 		p = l.problem(2 * length)
 	}
-	switch {
-	case p == nil:
-		return nil, false
-	case l.present.covers(p):
-		l.tries = l.count + length*l.present.wait
-		l.present.wait *= 2
+	if p == nil {
 		return nil, false
 	}
+	for _, old := range l.present {
+		if old.covers(p) {
+			l.tries = l.count + length*old.wait
+			old.wait *= 2
+			return nil, false
+		}
+	}
 	l.plans++
-	plan := p.solve()
-	l.present = &planned{problem: p, wait: retryFirst}
-	return plan, plan != nil
+	latest := &planned{problem: p, plan: p.solve(), wait: retryFirst}
+	before := l.present
+	l.present = []*planned{latest}
+	if n := len(before); latest.plan != nil && n > 0 {
+		if both := latest.plan.with(before[0].plan); both != nil {
+			l.present = append(l.present, before[0])
+			return both, true
+		}
+	}
+	return latest.plan, latest.plan != nil
 }
 
-// planned is what the present plan was made for.
+// planned is a period with its plan, nil where nothing has a place.
 type planned struct {
 	*problem
+	plan *Plan
 	wait uint64 // periods until lives are looked at again
 }
 
 // covers reports whether a plan is for the same requests and for lives at least as long.
 func (old *planned) covers(p *problem) bool {
-	if old == nil || len(old.buffers) != len(p.buffers) {
+	if len(old.buffers) != len(p.buffers) {
 		return false
 	}
 	for i := range p.buffers {

@@ -156,14 +156,40 @@ func TestPlansAgain(t *testing.T) {
 	}
 }
 
-// TestBoundedPlans: a program of ever new loops does not get a plan for each.
+// TestTwoPhases that alternate keep their places, in an arena that is large enough for each.
+func TestTwoPhases(t *testing.T) {
+	first, second := []item{{1, 4096, 2}, {2, 8192, 1}}, []item{{3, 65536, 1}, {4, 512, 3}, {5, 1024, 2}}
+	p := newProgram(t)
+	for range 2 {
+		p.run(30, first)
+		p.run(30, second)
+	}
+	if len(p.plans) != 2 || p.plans[1].Size != p.plans[1].Bound || p.plans[1].Size != 65536+1024+512 {
+		t.Fatalf("%d plans of two phases, the last of %+v", len(p.plans), p.plans[len(p.plans)-1])
+	}
+	for range 3 {
+		for _, loop := range [][]item{first, second} {
+			if n, _ := p.departed(30, loop); n > 1 { // where a buffer of the other phase still is
+				t.Errorf("%d departures after a change of phase", n)
+			}
+		}
+	}
+}
+
+// TestBoundedPlans: a program of ever new loops does not get a plan for each, and for each plan it needs longer ones.
 func TestBoundedPlans(t *testing.T) {
 	p := newProgram(t)
 	for i := range uint64(2 * plansMax) {
 		p.run(64, []item{{1, 1000 * (i + 1), 1}})
 	}
-	if len(p.plans) != plansMax {
-		t.Errorf("%d plans, want %d", len(p.plans), plansMax)
+	if n := len(p.plans); n < fewPlans || n > 2*fewPlans {
+		t.Errorf("%d plans", n)
+	}
+	for i := range uint64(fewPlans) {
+		p.run(400, []item{{1, 1_000_000 + i, 1}})
+	}
+	if n := len(p.plans); n < 2*fewPlans {
+		t.Errorf("%d plans, and no more for longer loops", n)
 	}
 }
 

@@ -2,6 +2,7 @@ package learn
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
@@ -18,6 +19,58 @@ type Plan struct {
 	Outside int    // of these, that have no place: they live longer than a period, or no part of a slab can serve them
 	Size    uint64 // bytes of all arenas
 	Bound   uint64 // bytes: no arenas are smaller
+	arenas  []solved
+}
+
+// solved is what is known of one arena.
+type solved struct {
+	class allocator.Class
+	bound uint64
+}
+
+// with returns a plan that serves another phase of the program as well, in arenas that are large enough for each; nil when
+// that cannot be, because call sites make requests in both.
+func (plan *Plan) with(other *Plan) *Plan {
+	if other == nil {
+		return nil
+	}
+	both := &Plan{Period: plan.Period, Outside: plan.Outside}
+	both.Arenas, both.Places = slices.Clone(plan.Arenas), slices.Clone(plan.Places)
+	both.arenas = slices.Clone(plan.arenas)
+	sites := map[allocator.Tag]bool{}
+	for _, place := range plan.Places {
+		sites[place.Tag] = true
+	}
+	to := make([]int, len(other.arenas))
+	for i, a := range other.arenas {
+		to[i] = slices.IndexFunc(both.arenas, func(s solved) bool { return s.class == a.class })
+		if to[i] < 0 {
+			to[i] = len(both.arenas)
+			both.Arenas, both.arenas = append(both.Arenas, other.Arenas[i]), append(both.arenas, a)
+			continue
+		}
+		if mine := &both.Arenas[to[i]]; mine.Align != other.Arenas[i].Align {
+			return nil
+		} else if other.Arenas[i].Size > mine.Size {
+			mine.Size = other.Arenas[i].Size
+		}
+		both.arenas[to[i]].bound = max(both.arenas[to[i]].bound, a.bound)
+	}
+	for _, place := range other.Places {
+		if sites[place.Tag] {
+			return nil
+		}
+		place.Arena = to[place.Arena]
+		both.Places = append(both.Places, place)
+	}
+	for i := range both.arenas {
+		both.Size += both.Arenas[i].Size
+		both.Bound += both.arenas[i].bound
+	}
+	if both.Check() != nil {
+		return nil
+	}
+	return both
 }
 
 // problem is one period of requests, from where least lives on.
@@ -158,6 +211,7 @@ func (plan *Plan) solveClass(p *problem, number int, members []int, place []allo
 		return false
 	}
 	plan.Arenas = append(plan.Arenas, allocator.Arena{Size: solution.Height, Align: align})
+	plan.arenas = append(plan.arenas, solved{p.buffers[members[0]].class, solution.Bound})
 	plan.Size += solution.Height
 	plan.Bound += solution.Bound
 	for k, i := range members {

@@ -23,6 +23,9 @@ type Arena struct {
 	Reserved, Wanted uint64 // at most
 }
 
+// DepartureName returns the words for one of the Departures.
+func DepartureName(why int) string { return allocator.Departure(why).String() }
+
 // add adds the figures of one process.
 func (a *Arena) add(p *process, s *allocator.Stats) {
 	a.Planned += s.Planned

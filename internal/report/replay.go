@@ -64,6 +64,7 @@ type ReplaySummary struct {
 	RecordedHits                   uint64            `json:"recorded_hits"`
 	RecordedMisses                 uint64            `json:"recorded_misses"`
 	LostEvents                     uint64            `json:"lost_events"`
+	Plan                           *PlanJSON         `json:"plan,omitempty"` // of a policy that takes plans
 }
 
 // ReplayJSON writes what a policy did with a recording as one JSON object. device names whose costs count; empty: those
@@ -80,7 +81,7 @@ func ReplayJSON(w io.Writer, r *replay.Result, device string) error {
 		LostEvents: r.Lost, Rescued: r.Rescued, LimitChanges: r.Changes, LimitChangesLeftOut: r.LeftOut,
 		Device: device, DeviceCost: r.Device,
 		DriverNS: whole(r.DriverNS), CreateNS: whole(r.CreateNS), TouchNS: whole(r.TouchNS), ReleaseNS: whole(r.ReleaseNS),
-		PartNS: whole(r.PartNS), SavedNS: whole(r.SavedNS),
+		PartNS: whole(r.PartNS), SavedNS: whole(r.SavedNS), Plan: newPlanJSON(r),
 	}
 	for i := range r.Limits {
 		s.Limits[r.Limits[i].Name] = r.Limits[i].Text
@@ -110,6 +111,7 @@ func ReplayText(w io.Writer, r *replay.Result, recorded, device string) error {
 			units.Percent(r.ExternalFragmentation(), r.Free), units.Percent(r.QuadraticFragmentation(), r.Free), units.Percent(r.RootFragmentation(), r.Free))},
 		{"at the end", fmt.Sprintf("%s in use, %s free, %s cooling", units.FormatLong(r.InUse), units.FormatLong(r.Cached),
 			units.FormatLong(r.Cooling))},
+		{"plan", PlanText(r.Policy, &r.Arena)},
 		{"failures", failureText(r)},
 		{"left out", leftOut(r)},
 	})

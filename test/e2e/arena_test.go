@@ -20,7 +20,7 @@ func TestArenaLearnsInTheRunningProgram(t *testing.T) {
 	if !result.sameEnd(bare) || string(result.stdout) != string(bare.stdout) {
 		t.Fatalf("%s, bare %s\n%s", result, bare, result.stderr)
 	}
-	if !strings.Contains(string(result.stderr), "arena: 10 requests repeat and have their places in") {
+	if !strings.Contains(string(result.stderr), "plan, simulated: 10 requests of each period in") {
 		t.Errorf("no word of a plan:\n%s", result.stderr)
 	}
 	if c := decidedAgain(t, file); !c.Exact() || c.First != "" {

@@ -9,9 +9,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/learn"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
+	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
-	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
 	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/curve"
 	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/ghost"
@@ -104,27 +104,12 @@ func (s *Simulations) Start(model *stats.Model) (session.Tap, error) {
 	return s.Tap, nil
 }
 
-// PlanNote says what the latest plan is; empty when there is none.
+// PlanNote says what plans did, as simulated; empty when there was no question of any.
 func (s *Simulations) PlanNote() string {
-	if s.planner == nil {
+	if s.planner == nil || s.planner.Figures() == nil {
 		return ""
 	}
-	plan, plans := s.planner.Latest()
-	if plan == nil {
-		return ""
-	}
-	bound := fmt.Sprintf("at least %s needed", units.Format(plan.Bound))
-	if plan.Size == plan.Bound {
-		bound = "optimal"
-	}
-	text := fmt.Sprintf("arena: %d requests repeat and have their places in %s (%s)", plan.Period-plan.Outside, units.Format(plan.Size), bound)
-	if plan.Outside > 0 {
-		text += fmt.Sprintf("; %d others live too long, or cannot be part of a slab", plan.Outside)
-	}
-	if plans > 1 {
-		text += fmt.Sprintf("; %d plans were made", plans)
-	}
-	return text
+	return "plan, simulated: " + report.PlanText(replay.Learns, s.planner.Figures())
 }
 
 // LeaveDashboard ends the curve, which only the dashboard shows.

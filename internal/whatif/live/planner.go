@@ -3,6 +3,7 @@ package live
 import (
 	"sync/atomic"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/cost"
 	"codeberg.org/gpumemtop/gpumemtop/internal/learn"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 )
@@ -13,8 +14,7 @@ type Planner struct {
 	send    func(process uint32, plan *learn.Plan)
 	chorus  *replay.Batch
 	voice   int // -1: none
-	latest  atomic.Pointer[learn.Plan]
-	plans   atomic.Int64
+	figures atomic.Pointer[replay.Arena]
 }
 
 // NewPlanner returns one for a program that begins under a configuration. send gets each plan, on the goroutine that
@@ -23,8 +23,8 @@ func NewPlanner(present replay.Configuration, send func(process uint32, plan *le
 	return &Planner{present: present, send: send, voice: -1}
 }
 
-// Latest returns the latest plan, nil when there is none, and how many were made.
-func (p *Planner) Latest() (plan *learn.Plan, plans int) { return p.latest.Load(), int(p.plans.Load()) }
+// Figures returns what plans did in the latest simulation that had any; nil when there is none.
+func (p *Planner) Figures() *replay.Arena { return p.figures.Load() }
 
 // Begin implements Listener. After records that are missing it learns anew.
 func (p *Planner) Begin(c *replay.Batch, _ uint64) {
@@ -47,7 +47,15 @@ func (p *Planner) Play(part *Part) bool {
 }
 
 // Publish implements Listener: a plan does not wait for it.
-func (p *Planner) Publish(*Load) {}
+func (p *Planner) Publish(*Load) {
+	if p.voice < 0 {
+		return
+	}
+	r := p.chorus.Result(p.voice, cost.Device{})
+	if r.Arena.Plans > 0 || p.figures.Load() == nil {
+		p.figures.Store(&r.Arena)
+	}
+}
 
 // follow starts or ends to learn, as the present policy is.
 func (p *Planner) follow() {
@@ -61,11 +69,7 @@ func (p *Planner) follow() {
 		return
 	}
 	options := p.present.Held()
-	options.Learned = func(process uint32, plan *learn.Plan) {
-		p.latest.Store(plan)
-		p.plans.Add(1)
-		p.send(process, plan)
-	}
+	options.Learned = p.send
 	voice, err := p.chorus.Add(options)
 	if err != nil { // settings that the target has refused as well
 		return

@@ -1,0 +1,49 @@
+package live
+
+import (
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/learn"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// TestPlanner makes a plan of a training loop while the policy is arena, also when that begins late, and none otherwise.
+func TestPlanner(t *testing.T) {
+	for _, c := range []struct {
+		present, change string
+		plans           int
+		figures         bool
+	}{
+		{"slab", "", 0, false},
+		{"arena", "", 1, true},
+		{"slab", "policy=arena", 1, true},
+		{"arena", "policy=slab", 0, false},
+	} {
+		plans := 0
+		planner := NewPlanner(replay.Configuration{Policy: c.present}, func(process uint32, plan *learn.Plan) {
+			if plans++; process != 1 || plan.Period != 10 {
+				t.Errorf("%+v of process %d", plan, process)
+			}
+		})
+		tap := Start(planner)
+		if c.change != "" {
+			tap.Take(&wire.Record{Process: 1, Event: wire.Event{Time: 1, Kind: wire.KindLimit}, Payload: []byte(c.change)})
+		}
+		file, err := recording.Open("../../replay/testdata/train.slab.gmt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for r, err := range recording.Records(file) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			tap.Take(r)
+		}
+		tap.Close()
+		if f := planner.Figures(); plans != c.plans || (f != nil) != c.figures || f != nil && f.Planned == 0 {
+			t.Errorf("%s, %q: %d plans, %+v", c.present, c.change, plans, f)
+		}
+	}
+}
