@@ -36,3 +36,21 @@ func TestArenaLearns(t *testing.T) {
 		t.Errorf("%d bytes reserved, the program needs %d", a.Reserved, a.Wanted)
 	}
 }
+
+// TestARecordedPlanIsPlayed: pieces of a plan that a recording has go to the policy, but not to another simulation.
+func TestARecordedPlanIsPlayed(t *testing.T) {
+	for _, asRecorded := range []bool{true, false} {
+		file, err := recording.Open("testdata/train.arena.gmt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := Options{Policy: "arena", AsRecorded: asRecorded}
+		r, err := Replay(file, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if learned := r.Arena.Plans > 0; learned == asRecorded || r.Arena.Planned < r.Requests/2 || r.Changes != 0 {
+			t.Errorf("as recorded: %v: %d changes, %+v", asRecorded, r.Changes, r.Arena)
+		}
+	}
+}
