@@ -26,7 +26,7 @@ const (
 	programWidth = 15 // of a program's name there
 )
 
-// WriteText writes the summary for people: at most 12 lines of plain text; where there are several processes one for
+// WriteText writes the summary for people: at most 12 lines of plain text; where memory ran out three more; where there are several processes one for
 // each of the largest 20 and at most two more; and as many lines about what was never released and about mistakes of
 // the program as these need, at most 19.
 func (s *Summary) WriteText(w io.Writer) error {
@@ -38,9 +38,9 @@ func (s *Summary) WriteText(w io.Writer) error {
 	case s.Attached && s.silent():
 		lines = append(lines, "  no OpenCL call that concerns memory was seen")
 	case s.Attached:
-		lines = append(append(lines, s.watchedFigures()...), processLines(s.snapshot, false)...)
+		lines = append(append(append(lines, outOfMemoryLines(s.snapshot)...), s.watchedFigures()...), processLines(s.snapshot, false)...)
 	default:
-		lines = append(append(lines, s.figures()...), processLines(s.snapshot, true)...)
+		lines = append(append(append(lines, outOfMemoryLines(s.snapshot)...), s.figures()...), processLines(s.snapshot, true)...)
 	}
 	if file := s.snapshot.Recording.Path; file != "" {
 		lines = append(lines, "  more: gpumemtop report "+units.Clean(file))

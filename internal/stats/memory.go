@@ -67,6 +67,7 @@ func (m *Model) countCreate(p *process, w *row, o *heap.Object) {
 	for _, l := range m.ledgers(p) {
 		l.create(o)
 	}
+	p.created(o)
 	w.created(o, m.window.slot)
 	countCreate(p.window.current(), &p.history.pending, o)
 	countCreate(m.window.current(), &m.history.pending, o)

@@ -68,6 +68,7 @@ type Model struct {
 
 	marks       marks
 	findings    findings
+	postMortems []*postMortem
 	limits      limits
 	policies    policies
 	recording   Recording
@@ -147,6 +148,7 @@ func (m *Model) Apply(r *wire.Record) {
 			for _, l := range m.ledgers(p) {
 				l.failed(c.Duration())
 			}
+			m.createFailed(p, c)
 		}
 	case wire.KindUse:
 		m.touches.use(p.heap, r.AsUse())
@@ -156,6 +158,7 @@ func (m *Model) Apply(r *wire.Record) {
 		p.ledger.counters.Syncs++
 		m.ledger.counters.Syncs++
 	case wire.KindEvict:
+		p.drain(r.AsEvict())
 		m.countEviction(p, r.AsEvict())
 	case wire.KindSlab:
 		m.countSlab(p, r.AsSlab())
@@ -211,8 +214,12 @@ func (m *Model) rare(p *process, r *wire.Record) {
 			m.find(p, r)
 			return
 		}
-		if r.AsDiag().Diag() == wire.DiagWholeBlocks {
+		switch r.AsDiag().Diag() {
+		case wire.DiagWholeBlocks:
 			m.wholeBlocks = callsite.Clean(r.Payload)
+		case wire.DiagOutOfMemory:
+			m.commandFailed(p, r)
+			return // to the heap it means nothing
 		}
 		m.marks.add(m.heap.Now, r.Kind, diagText(r))
 		m.unpooled.note(r.AsDiag().Diag(), r.Payload)

@@ -41,6 +41,8 @@ type process struct {
 	}
 
 	devices []device
+	largest uint64 // create that ever worked
+	drained Part   // that the pool gave back since the driver last created anything
 	kernels callsite.Kernels
 
 	rows    []*row // parts of the wholes
@@ -169,7 +171,7 @@ func (m *Model) device(p *process, r *wire.Record) {
 	e := r.AsDevice()
 	name, driver := wire.ParseDevice(r.Payload)
 	d := device{number: e.Device(), Device: Device{
-		Name: callsite.Clean(name), Driver: callsite.Clean(driver), Global: e.Memory(),
+		Name: callsite.Clean(name), Driver: callsite.Clean(driver), Global: e.Memory(), Largest: e.LargestAlloc(),
 	}}
 	if len(p.devices) < devicesMax {
 		p.devices = append(p.devices, d)
@@ -177,6 +179,19 @@ func (m *Model) device(p *process, r *wire.Record) {
 	if m.chosen == deviceUnknown || m.chosen == deviceAwaited && m.awaited == (awaited{p, d.number}) {
 		m.showDevice(d)
 	}
+}
+
+// deviceOf returns the device of a context of a process, or another one of it where that is not known.
+func (m *Model) deviceOf(p *process, scope uint16) Device {
+	for _, d := range p.devices {
+		if uint16(d.number) == scope {
+			return d.Device
+		}
+	}
+	if len(p.devices) > 0 {
+		return p.devices[0].Device
+	}
+	return Device{}
 }
 
 func (m *Model) showDevice(d device) {

@@ -34,6 +34,7 @@ func (m *Model) Snapshot() *Snapshot {
 		Marks:         slices.Clone(m.marks.list),
 		Findings:      m.findings.show(m.untagged),
 		OtherFindings: m.findings.others,
+		PostMortems:   m.shownPostMortems(),
 		Recording:     m.recording,
 		Events:        m.events,
 		Lost:          m.lost,

@@ -128,7 +128,7 @@ func TestDeviceOfTheFirstContext(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStream(Options{})
 			feed(s)
-			want := Device{Name: "two", Driver: "v1", Global: 16 << 30}
+			want := Device{Name: "two", Driver: "v1", Global: 16 << 30, Largest: 4 << 30}
 			if got := s.Snapshot().Device; got != want {
 				t.Errorf("device is %+v, want %+v", got, want)
 			}

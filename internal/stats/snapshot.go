@@ -23,24 +23,25 @@ type Snapshot struct {
 	Device        Device
 	Processes     []Process
 	Totals        Totals
-	Window        Rates     // over the last second
-	History       []Sample  // evenly spaced, oldest first, at most HistoryMax
-	Tags          []Tag     // unordered
-	Buckets       []Bucket  // of sizes that something happened in, the smallest first
-	Kinds         []Kind    // of memory that something happened in
-	Classes       []Class   // in the order of their first create, at most ClassesMax; then the others together
-	Marks         []Mark    // what happened, oldest first, at most MarksMax
-	Findings      []Finding // mistakes of the program, in the order of their first time, at most FindingsMax
-	OtherFindings uint64    // mistakes that came when that list was full
-	Recording     Recording // Path is empty when nothing is recorded
-	Ghosts        *Ghosts   // nil: there are none
-	Events        uint64    // folded so far
-	Lost          uint64    // events that did not fit a ring
-	LostUses      uint64    // of these, uses
-	WholeBlocks   string    // why nothing was cut from slabs, in some process; empty: nothing spoke against it
-	Unknown       uint64    // events about objects that were never seen created
-	Unpooled      Unpooled  // processes without a pool though they should have one
-	Exceeded      []string  // what a program did more of than gpumemtop keeps, in words
+	Window        Rates        // over the last second
+	History       []Sample     // evenly spaced, oldest first, at most HistoryMax
+	Tags          []Tag        // unordered
+	Buckets       []Bucket     // of sizes that something happened in, the smallest first
+	Kinds         []Kind       // of memory that something happened in
+	Classes       []Class      // in the order of their first create, at most ClassesMax; then the others together
+	Marks         []Mark       // what happened, oldest first, at most MarksMax
+	Findings      []Finding    // mistakes of the program, in the order of their first time, at most FindingsMax
+	OtherFindings uint64       // mistakes that came when that list was full
+	PostMortems   []PostMortem // of calls that failed for lack of memory, oldest first, at most PostMortemsMax
+	Recording     Recording    // Path is empty when nothing is recorded
+	Ghosts        *Ghosts      // nil: there are none
+	Events        uint64       // folded so far
+	Lost          uint64       // events that did not fit a ring
+	LostUses      uint64       // of these, uses
+	WholeBlocks   string       // why nothing was cut from slabs, in some process; empty: nothing spoke against it
+	Unknown       uint64       // events about objects that were never seen created
+	Unpooled      Unpooled     // processes without a pool though they should have one
+	Exceeded      []string     // what a program did more of than gpumemtop keeps, in words
 }
 
 // CarvesNothing returns why the policy cannot cut slabs as it should; empty: nothing speaks against it, or it has none.
@@ -76,6 +77,7 @@ type Unpooled struct {
 type Device struct {
 	Name, Driver string
 	Global       uint64 // bytes of global memory, 0 when unknown
+	Largest      uint64 // bytes of one allocation at most, 0 when unknown
 }
 
 // State of a process.

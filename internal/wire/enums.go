@@ -290,9 +290,10 @@ const (
 	DiagStaleRead       Diag = 10 // certain: a command reads a recycled block that nothing has written since its create
 	DiagStaleArgument   Diag = 11 // a kernel that cannot write it was given such a block: it reads it, or ignores it
 	DiagWholeBlocks     Diag = 12 // no sub-allocations from here on, in this context and those like it; the text says why
+	DiagOutOfMemory     Diag = 13 // a command failed for lack of memory; it has what a mistake has
 )
 
-var namesDiag = [...]string{"transparent", "forked", "second loader", "panic", "tags full", "unknown memory", "double release", "use after release", "wrong context", "still mapped", "stale read", "stale argument", "whole blocks"}
+var namesDiag = [...]string{"transparent", "forked", "second loader", "panic", "tags full", "unknown memory", "double release", "use after release", "wrong context", "still mapped", "stale read", "stale argument", "whole blocks", "out of memory"}
 
 // String returns the word that screens and reports use.
 func (v Diag) String() string {

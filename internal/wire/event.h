@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* Raised whenever a layout or a meaning below changes; both sides refuse another version. */
-#define GMT_VERSION 6
+#define GMT_VERSION 7
 #define GMT_MAGIC 0x31504d474d45474dull
 
 /* Kinds of event. The tables before struct gmtevent say what each kind carries. */
@@ -193,6 +193,7 @@ enum gmtdiag {
 	GMT_DIAG_STALE_READ = 10,       /* certain: a command reads a recycled block that nothing has written since its create */
 	GMT_DIAG_STALE_ARGUMENT = 11,   /* a kernel that cannot write it was given such a block: it reads it, or ignores it */
 	GMT_DIAG_WHOLE_BLOCKS = 12,     /* no sub-allocations from here on, in this context and those like it; the text says why */
+	GMT_DIAG_OUT_OF_MEMORY = 13,    /* a command failed for lack of memory; it has what a mistake has */
 };
 
 /* What is done to a recycled block before the program gets it. */
@@ -401,7 +402,7 @@ enum gmtscrub {
  */
 
 /*
- * DIAG: a mistake of the program has all of these, another diagnostic only Diag and the text.
+ * DIAG: a mistake of the program and OUT_OF_MEMORY have all of these, another diagnostic only Diag and the text.
  *   op       Diag    Diag    what the shim noticed
  *   scope    Scope   scope   of the memory's context
  *   status   Status  cl_int  what the call returned
@@ -409,7 +410,7 @@ enum gmtscrub {
  *   object   Object  id      the memory; 0: unknown
  *   granted  Bytes   bytes   of the memory; 0: unknown
  *   link     Kernel  id      where a kernel is concerned
- *   payload  the OpenCL function of a mistake, otherwise a text
+ *   payload  the OpenCL function of a mistake or of OUT_OF_MEMORY, otherwise a text
  */
 
 /*

@@ -3,7 +3,7 @@
 package wire
 
 const (
-	Version = 0x6
+	Version = 0x7
 	magic   = 0x31504d474d45474d
 
 	rings       = 0x100

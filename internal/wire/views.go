@@ -922,8 +922,8 @@ func (v LimitView) Fields() LimitFields {
 }
 
 // DiagView reads a DIAG event: a diagnostic of the shim, or a mistake of the program.
-// A mistake of the program has all of these, another diagnostic only Diag and the text.
-// Payload: the OpenCL function of a mistake, otherwise a text.
+// A mistake of the program and OUT_OF_MEMORY have all of these, another diagnostic only Diag and the text.
+// Payload: the OpenCL function of a mistake or of OUT_OF_MEMORY, otherwise a text.
 type DiagView struct{ e *Event }
 
 // AsDiag reads e as a DIAG event; the caller has checked its kind.

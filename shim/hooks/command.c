@@ -245,6 +245,7 @@ static void failed(const struct gmt_command *c, cl_int err)
 {
 	if (c->unknown && err == CL_INVALID_MEM_OBJECT)
 		gmt_finding_unknown(c->function, err);
+	gmt_finding_out_of_memory(c->function, c->count == 1 ? c->access[0].memory : NULL, c->kernel, err);
 	for (uint32_t i = 0; err == CL_INVALID_CONTEXT && i < c->count; i++) {
 		const struct gmt_memory *memory = c->access[i].memory;
 		if (c->queue && c->queue->context && memory->context && c->queue->context != memory->context)

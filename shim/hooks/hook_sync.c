@@ -3,6 +3,7 @@
 #include "../base/dispatch.h"
 #include "../order/queue.h"
 #include "../pool/cooling.h"
+#include "../registry/finding.h"
 #include "command.h"
 
 GMT_HOOK cl_int clFinish(cl_command_queue handle)
@@ -22,6 +23,8 @@ GMT_HOOK cl_int clFinish(cl_command_queue handle)
 		gmt_queue_poll(queue);
 		gmt_cooling_collect(256, false);
 	}
+	if (gmt_unlikely(err != CL_SUCCESS))
+		gmt_finding_out_of_memory(__func__, NULL, 0, err);
 	gmt_command_write_sync(&call, GMT_SYNC_FINISH, queue);
 	gmt_leave();
 	return err;
@@ -33,6 +36,8 @@ GMT_HOOK cl_int clFlush(cl_command_queue handle)
 	if (!gmt_enter(&call))
 		return gmt_driver.clFlush(handle);
 	cl_int err = gmt_driver.clFlush(handle);
+	if (gmt_unlikely(err != CL_SUCCESS))
+		gmt_finding_out_of_memory(__func__, NULL, 0, err);
 	gmt_command_write_sync(&call, GMT_SYNC_FLUSH, gmt_queue_find(handle));
 	gmt_leave();
 	return err;

@@ -46,6 +46,16 @@ bool gmt_finding_freed_handle(enum gmtdiag code, const char *function, const voi
 	return known;
 }
 
+void gmt_finding_out_of_memory(const char *function, const struct gmt_memory *memory, uint64_t kernel, cl_int status)
+{
+	if (status != CL_MEM_OBJECT_ALLOCATION_FAILURE && status != CL_OUT_OF_RESOURCES && status != CL_OUT_OF_HOST_MEMORY)
+		return;
+	struct gmtdiagfields fields = memory ? about(memory) : (struct gmtdiagfields){0};
+	fields.status = gmt_clamp16(status);
+	fields.kernel = kernel;
+	write_finding(GMT_DIAG_OUT_OF_MEMORY, function, fields);
+}
+
 void gmt_finding_unknown(const char *function, cl_int status)
 {
 	write_finding(GMT_DIAG_UNKNOWN_MEMORY, function, (struct gmtdiagfields){.status = gmt_clamp16(status)});

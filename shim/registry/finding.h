@@ -11,6 +11,8 @@ void gmt_finding_kernel(enum gmtdiag code, const char *function, const struct gm
 bool gmt_finding_freed_handle(enum gmtdiag code, const char *function, const void *handle);
 /* The handle is not a recently freed one either, and the call failed. */
 void gmt_finding_unknown(const char *function, cl_int status);
+/* A command failed. Written if the status may mean that memory ran out. memory: NULL, kernel: 0 where there is none. */
+void gmt_finding_out_of_memory(const char *function, const struct gmt_memory *memory, uint64_t kernel, cl_int status);
 /* True, and a finding, if the program has released memory and the pool has it: the call must fail. */
 bool gmt_finding_released(const struct gmt_memory *memory, const char *function);
 

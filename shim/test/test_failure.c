@@ -166,9 +166,14 @@ TEST(an_enqueue_error_is_passed_on_when_nothing_is_left)
 {
 	begin((struct options){0});
 	cl_mem buffer = new_buffer(4096);
+	uint64_t object = last_event(GMT_KIND_CREATE).object;
 	fake.failenqueues = 1000;
 	EQUAL(clEnqueueFillBuffer(world.queue, buffer, "x", 1, 0, 16, 0, NULL, NULL), CL_OUT_OF_RESOURCES);
 	EQUAL(events(GMT_KIND_USE), 0);
+	EQUAL(diags(GMT_DIAG_OUT_OF_MEMORY), 1);
+	EQUAL(last_event(GMT_KIND_DIAG).object, object);
+	EQUAL(last_event(GMT_KIND_DIAG).status, CL_OUT_OF_RESOURCES);
+	CHECK(strcmp(last_text(GMT_KIND_DIAG), "clEnqueueFillBuffer") == 0);
 	fake.failenqueues = 0;
 	OK(clReleaseMemObject(buffer));
 	EQUAL(last_event(GMT_KIND_RELEASE).outcome, GMT_OUTCOME_CACHED);

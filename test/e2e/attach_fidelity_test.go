@@ -53,7 +53,7 @@ func thoroughPrograms(t *testing.T) []program {
 }
 
 // elsewhere are the examples that are watched in tests of their own.
-var elsewhere = []string{"barred", "beyond", "closer", "exiter", "forker", "mistakes", "platforms", "ranks", "reader", "sites"}
+var elsewhere = []string{"barred", "beyond", "closer", "exiter", "forker", "mistakes", "platforms", "ranks", "reader", "shortage", "sites"}
 
 func TestEveryExampleIsCompared(t *testing.T) {
 	compared := slices.Clone(elsewhere)

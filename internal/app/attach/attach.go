@@ -75,6 +75,7 @@ type attacher struct {
 	model       *stats.Model
 	session     *session.Attached
 	screen      *dashboard.Screen // nil without a dashboard
+	failures    *watch.Failures
 	notes       console.Notes
 }
 
@@ -99,6 +100,7 @@ func Attach(options *Options, start StartFeed) error {
 		return err
 	}
 	ctx, detach := a.untilDetached(signals)
+	a.failures = watch.NewFailures(a.model, &a.notes)
 	if a.screen != nil {
 		a.notes.Hold()
 		a.showDashboard(ctx)
@@ -279,6 +281,7 @@ func (a *attacher) report(result *session.Watch) {
 	messages := a.outputs.Close(recording.Footer{
 		Lost: result.Snapshot.Lost, EndedNS: result.Snapshot.Time, Status: exit.Status, Signal: exit.Signal, Cut: result.Running > 0,
 	})
+	a.failures.Finish(result.Snapshot)
 	a.outputs.Summarize(result.Snapshot, func(last *stats.Snapshot) report.Summary {
 		return report.NewWatchSummary(last, result.Running)
 	})

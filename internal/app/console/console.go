@@ -79,8 +79,12 @@ func Say(format string, a ...any) { SayTo(os.Stderr, fmt.Sprintf(format, a...)) 
 // SayTo writes one line, below the progress line if there is one.
 func SayTo(w io.Writer, text string) {
 	Meter().Clear()
+	_, _ = io.WriteString(w, oneLine(text))
+}
+
+func oneLine(text string) string {
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
-	_, _ = fmt.Fprintf(w, "gpumemtop: %s\n", strings.Join(lines, "; "))
+	return fmt.Sprintf("gpumemtop: %s\n", strings.Join(lines, "; "))
 }
 
 // Notes are messages that wait while a dashboard covers the terminal.
@@ -91,14 +95,25 @@ type Notes struct {
 }
 
 // Add writes a message, or keeps it until Release.
-func (n *Notes) Add(text string) {
+func (n *Notes) Add(text string) { n.add(oneLine(text)) }
+
+// AddPage is Add for a text of several lines, each with its end.
+func (n *Notes) AddPage(text string) { n.add("gpumemtop: " + text) }
+
+func (n *Notes) add(text string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.held {
 		n.waiting = append(n.waiting, text)
 		return
 	}
-	SayTo(os.Stderr, text)
+	write(text)
+}
+
+// write writes a whole text at once, so that it is not mixed with what the program writes.
+func write(text string) {
+	Meter().Clear()
+	_, _ = os.Stderr.WriteString(text)
 }
 
 // Hold keeps messages from now on.
@@ -113,7 +128,7 @@ func (n *Notes) Release() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, text := range n.waiting {
-		SayTo(os.Stderr, text)
+		write(text)
 	}
 	n.held, n.waiting = false, nil
 }

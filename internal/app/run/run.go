@@ -49,6 +49,7 @@ type runner struct {
 	screen      *dashboard.Screen // nil without a dashboard
 	auto        atomic.Pointer[stats.Auto]
 	controller  *controller // nil unless the policy is auto
+	failures    *watch.Failures
 	notes       console.Notes
 	started     chan struct{} // closed when session is set, or there is none
 }
@@ -69,6 +70,7 @@ func Run(options *Options, command []string) error {
 		return err
 	}
 	r.startController()
+	r.failures = watch.NewFailures(r.model, &r.notes)
 	if r.screen != nil {
 		r.notes.Hold()
 		r.showDashboard()
@@ -154,6 +156,7 @@ func (r *runner) report(result *session.Result) {
 	if result.OpenLine {
 		_, _ = os.Stderr.WriteString("\n")
 	}
+	r.failures.Finish(result.Snapshot)
 	r.outputs.Summarize(result.Snapshot, func(last *stats.Snapshot) report.Summary {
 		summary := report.NewSummary(last)
 		summary.Exit = watch.Exit(result.Status)

@@ -1,0 +1,62 @@
+package watch
+
+import (
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/report"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+)
+
+const (
+	failuresPoll  = 100 * time.Millisecond
+	namesPatience = uint64(time.Second) // call sites get their names a moment after the failure
+)
+
+// Failures writes each post-mortem to stderr when it is made, or when the dashboard has closed.
+type Failures struct {
+	notes *console.Notes
+	shown int
+	stop  chan struct{}
+	done  chan struct{}
+}
+
+// NewFailures watches what a model publishes.
+func NewFailures(model *stats.Model, notes *console.Notes) *Failures {
+	f := &Failures{notes: notes, stop: make(chan struct{}), done: make(chan struct{})}
+	go func() {
+		defer close(f.done)
+		poll := time.NewTicker(failuresPoll)
+		defer poll.Stop()
+		for {
+			select {
+			case <-poll.C:
+				f.show(model.Published(), false)
+			case <-f.stop:
+				return
+			}
+		}
+	}()
+	return f
+}
+
+// Finish writes what is left.
+func (f *Failures) Finish(last *stats.Snapshot) {
+	close(f.stop)
+	<-f.done
+	f.show(last, true)
+}
+
+func (f *Failures) show(s *stats.Snapshot, last bool) {
+	if s == nil {
+		return
+	}
+	for f.shown < len(s.PostMortems) {
+		p := &s.PostMortems[f.shown]
+		if !last && !p.Named && s.Time < p.Time+namesPatience {
+			return
+		}
+		f.shown++
+		f.notes.AddPage(report.NewPostMortem(p, s.Started).String())
+	}
+}

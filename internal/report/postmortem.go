@@ -1,0 +1,259 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+const (
+	postMortemWidth = 150 // of a line
+	postMortemSites = 3
+)
+
+// statusNames are the statuses of calls that fail for lack of memory.
+var statusNames = map[int32]string{
+	wire.MemObjectAllocationFailure: "CL_MEM_OBJECT_ALLOCATION_FAILURE", wire.OutOfResources: "CL_OUT_OF_RESOURCES",
+	wire.OutOfHostMemory: "CL_OUT_OF_HOST_MEMORY", wire.InvalidBufferSize: "CL_INVALID_BUFFER_SIZE",
+	wire.InvalidImageSize: "CL_INVALID_IMAGE_SIZE",
+}
+
+// PostMortem is a post-mortem as text: a title and at most 14 lines, each a label with what it says.
+type PostMortem struct {
+	Title string
+	Lines [][2]string
+}
+
+// NewPostMortem writes a post-mortem; started is when times begin.
+func NewPostMortem(p *stats.PostMortem, started uint64) PostMortem {
+	page := PostMortem{Title: fmt.Sprintf("%s after %s", failedText(p), units.Duration(p.Time-min(started, p.Time)))}
+	add := func(label, format string, args ...any) {
+		page.Lines = append(page.Lines, [2]string{label, units.Cut(units.Clean(fmt.Sprintf(format, args...)), postMortemWidth)})
+	}
+	add("verdict", "%s", verdictText(p))
+	add("try", "%s", adviceText(p))
+	if p.Tag != "" {
+		add("call site", "%s", p.Tag)
+	}
+	add("memory", "%s in use by %s, %s cached, %s cooling, %s free in slabs: %s reserved", units.FormatLong(p.InUse),
+		units.Count(p.Buffers, "buffer"), units.FormatLong(p.Cached), units.FormatLong(p.Cooling), units.FormatLong(p.SlabFree),
+		units.FormatLong(p.Reserved()))
+	page.holders(p, add)
+	if p.UsesKnown && p.Idle.Buffers > 0 {
+		add("idle", "%s: not used for %s or longer", heldText(p.Idle), units.Duration(p.IdleFor()))
+	}
+	if p.UsesKnown && p.Untouched.Buffers > 0 {
+		add("untouched", "%s: no command has used them, and a driver may take their memory only then", heldText(p.Untouched))
+	}
+	if p.GivenBack.Buffers > 0 {
+		add("pool", "gave %s in %s back in vain", units.FormatLong(p.GivenBack.Bytes), units.Count(p.GivenBack.Buffers, "block"))
+	}
+	if p.LargestCreated > 0 {
+		add("largest", "%s: the largest create that worked", units.FormatLong(p.LargestCreated))
+	}
+	if p.Device.Global > 0 {
+		add("device", "%s", deviceText(p))
+	}
+	if p.Repeats > 0 {
+		add("again", "%s with about the same in use", units.Count(p.Repeats, "more failure"))
+	}
+	return page
+}
+
+// holders adds the call sites that hold the most.
+func (page *PostMortem) holders(p *stats.PostMortem, add func(label, format string, args ...any)) {
+	shown, left := units.Top(p.Holders, postMortemSites)
+	label := "held by"
+	for i := range shown {
+		h := &shown[i]
+		age := units.Duration(h.Oldest)
+		if h.Buffers > 1 {
+			age = units.Duration(h.Newest) + " to " + age
+		}
+		add(label, "%s, %s old: %s", heldText(h.Part), age, h.Tag)
+		label = ""
+	}
+	if left += p.MoreHolders; left > 0 {
+		add("", "and %s", units.Count(uint64(left), "more call site"))
+	}
+}
+
+// String is the page for a terminal: at most 15 lines.
+func (page PostMortem) String() string {
+	lines := []string{units.Cut(units.Clean(page.Title), postMortemWidth)}
+	for _, line := range page.Lines {
+		lines = append(lines, fmt.Sprintf("  %-10s %s", line[0], line[1]))
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// failedText says which call failed, and how.
+func failedText(p *stats.PostMortem) string {
+	text := p.Call
+	switch {
+	case p.Kernel != "":
+		text += " of " + p.Kernel
+	case !p.Command:
+		text += " of " + units.FormatLong(p.Size)
+	}
+	if name := statusNames[p.Status]; name != "" {
+		return fmt.Sprintf("%s failed with %s (%d)", text, name, p.Status)
+	}
+	return fmt.Sprintf("%s failed with %d", text, p.Status)
+}
+
+// verdictText is the verdict with its reason.
+func verdictText(p *stats.PostMortem) string {
+	size := units.FormatLong
+	held := p.Reserved() + p.Others
+	switch p.Verdict {
+	case stats.VerdictTooLarge:
+		if p.Device.Largest > 0 && p.Size > p.Device.Largest {
+			return fmt.Sprintf("%s: the device allows %s at once", p.Verdict, size(p.Device.Largest))
+		}
+		return p.Verdict.String() + ", the driver says"
+	case stats.VerdictFull:
+		text := fmt.Sprintf("%s: %s of %s are reserved", p.Verdict, size(held), size(p.Device.Global))
+		if held+p.Size <= p.Device.Global {
+			text += "; drivers and other programs need some, too"
+		}
+		if p.Grew != "" {
+			text += fmt.Sprintf("; %s grew the most of late, by %s", p.Grew, size(p.GrewBytes))
+		}
+		return text
+	case stats.VerdictFragmented:
+		return fmt.Sprintf("%s: the pool holds %s that it could not give back (%s cooling, %s in slabs)", p.Verdict, size(p.Free()),
+			size(p.Cooling), size(p.SlabFree))
+	case stats.VerdictNotMemory:
+		return fmt.Sprintf("%s: only %s of %s are reserved", p.Verdict, size(held), size(p.Device.Global))
+	default:
+		return p.Verdict.String() + ": how much memory the device has is not known"
+	}
+}
+
+// adviceText says what to try.
+func adviceText(p *stats.PostMortem) string {
+	switch p.Verdict {
+	case stats.VerdictTooLarge:
+		return "split the buffer, or make the problem smaller"
+	case stats.VerdictFull:
+		if p.PoolToBlame {
+			return fmt.Sprintf("the policy's rounding takes %s: --policy futhark or none wastes less", units.FormatLong(p.InUse-min(p.Requested, p.InUse)))
+		}
+		return "a smaller problem; gpumemtop advise shows buffers that could share memory, gpumemtop fit how much is enough"
+	case stats.VerdictFragmented:
+		if p.Cooling > p.SlabFree {
+			return "wait for the queue (clFinish) before large creates, or keep less in the pool with --max-cached"
+		}
+		return "--policy futhark, which needs no slabs, or a lower --max-cached"
+	case stats.VerdictNotMemory:
+		if p.Status == wire.OutOfHostMemory {
+			return "the limits of the host: ulimit -v, the cgroup's memory, what other programs use"
+		}
+		if p.Command {
+			return "the kernel's work-group size, local memory and registers; its accesses out of bounds; the driver's log"
+		}
+		return "what other programs have of the device; the driver's log"
+	default:
+		return "gpumemtop run instead of attach, which learns the device's size"
+	}
+}
+
+func deviceText(p *stats.PostMortem) string {
+	text := units.FormatLong(p.Device.Global)
+	if p.Device.Largest > 0 {
+		text += fmt.Sprintf(", at most %s in one buffer", units.FormatLong(p.Device.Largest))
+	}
+	if p.Others > 0 {
+		text += fmt.Sprintf("; other watched processes reserve %s", units.FormatLong(p.Others))
+	}
+	return text
+}
+
+func heldText(p stats.Part) string {
+	return fmt.Sprintf("%s in %s", units.FormatLong(p.Bytes), units.Count(p.Buffers, "buffer"))
+}
+
+// outOfMemoryLines are what a summary says first: what failed and why.
+func outOfMemoryLines(s *stats.Snapshot) []string {
+	var lines []string
+	for i := range s.PostMortems {
+		if i == 1 {
+			lines = append(lines, fmt.Sprintf("             and %s: gpumemtop report shows them", units.Count(uint64(len(s.PostMortems)-1), "later failure")))
+			break
+		}
+		p := &s.PostMortems[i]
+		lines = append(lines, "  failed     "+units.Cut(units.Clean(failedText(p)), mistakeWidth),
+			"             "+units.Cut(units.Clean(verdictText(p)), mistakeWidth))
+	}
+	return lines
+}
+
+// failures shows the post-mortems.
+func (v *view) failures() section {
+	if len(v.s.PostMortems) == 0 {
+		return section{}
+	}
+	s := section{ID: "failures", Title: "Out of memory", Intro: "what memory looked like when a call failed"}
+	for i := range v.s.PostMortems {
+		page := NewPostMortem(&v.s.PostMortems[i], v.a.Run.Started)
+		facts := append([][2]string{{"failure", units.Clean(page.Title)}}, page.Lines...)
+		if !v.page {
+			s.Facts = append(s.Facts, facts...)
+			continue
+		}
+		t := v.table(page.Title, len(facts), "", "what")
+		for _, fact := range facts {
+			t.add(wordCell(fact[0]), v.nameCell(fact[1], postMortemWidth))
+		}
+		s.Tables = append(s.Tables, t)
+	}
+	return s
+}
+
+// PostMortemSummary is a post-mortem for scripts: what memory looked like when a call failed for lack of it.
+type PostMortemSummary struct {
+	Seconds        float64        `json:"seconds"` // after the start
+	Process        int            `json:"process"` // pid, 0 when unknown
+	Call           string         `json:"call"`
+	Kernel         string         `json:"kernel"` // empty when none is concerned
+	Status         int32          `json:"status"`
+	Tag            string         `json:"tag"` // call site of the create, or of the memory; empty when unknown
+	Size           uint64         `json:"size"`
+	Verdict        string         `json:"verdict"` // "full", "fragmented" and so on
+	Why            string         `json:"why"`
+	Try            string         `json:"try"`
+	PoolToBlame    bool           `json:"pool_to_blame"`
+	InUse          uint64         `json:"in_use"`
+	BytesCached    uint64         `json:"bytes_cached"`
+	BytesCooling   uint64         `json:"bytes_cooling"`
+	SlabFree       uint64         `json:"slab_free"`
+	Buffers        uint64         `json:"buffers"`
+	Others         uint64         `json:"reserved_by_others"`
+	Holders        []stats.Holder `json:"held_by"`
+	Grew           string         `json:"grew"` // call site that grew the most of late; empty: none did
+	Idle           *stats.Part    `json:"idle"` // null when unknown, as the next
+	Untouched      *stats.Part    `json:"untouched"`
+	GivenBack      stats.Part     `json:"given_back_in_vain"`
+	LargestCreated uint64         `json:"largest_created"`
+	DeviceMemory   uint64         `json:"device_memory"` // 0 when unknown, as the next
+	DeviceLargest  uint64         `json:"device_largest_buffer"`
+	Repeats        uint64         `json:"repeats"`
+}
+
+func postMortemSummary(p *stats.PostMortem, started uint64) PostMortemSummary {
+	s := PostMortemSummary{
+		Seconds: units.Seconds(started, p.Time), Process: p.PID, Call: p.Call, Kernel: p.Kernel, Status: p.Status, Tag: p.Tag, Size: p.Size,
+		Verdict: units.Key(p.Verdict.String()), Why: verdictText(p), Try: adviceText(p), PoolToBlame: p.PoolToBlame,
+		InUse: p.InUse, BytesCached: p.Cached, BytesCooling: p.Cooling, SlabFree: p.SlabFree, Buffers: p.Buffers, Others: p.Others,
+		Holders: p.Holders, Grew: p.Grew, GivenBack: p.GivenBack, LargestCreated: p.LargestCreated,
+		DeviceMemory: p.Device.Global, DeviceLargest: p.Device.Largest, Repeats: p.Repeats,
+	}
+	if p.UsesKnown {
+		s.Idle, s.Untouched = &p.Idle, &p.Untouched
+	}
+	return s
+}

@@ -1,0 +1,84 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/exp/golden"
+	"pgregory.net/rapid"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/randomrun"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+const pageLines = 15
+
+func TestPostMortemText(t *testing.T) {
+	const mib = 1 << 20
+	p := stats.PostMortem{
+		Time: 5_000_000_000, Age: 4_000_000_000, PID: 7, Call: "clEnqueueNDRangeKernel", Command: true, Kernel: "step\x1b[31m",
+		Status: -5, Tag: "a.c:9 weights", Repeats: 3, InUse: 900 * mib, Requested: 800 * mib, Cached: 1, Cooling: 2, SlabFree: 3,
+		Buffers: 12, Others: 5 * mib, MoreHolders: 1, Grew: "a.c:9 weights", GrewBytes: 400 * mib, UsesKnown: true,
+		Idle: stats.Part{Buffers: 2, Bytes: 3 * mib}, Untouched: stats.Part{Buffers: 1, Bytes: mib}, GivenBack: stats.Part{Buffers: 4, Bytes: 8 * mib},
+		LargestCreated: 64 * mib, Device: stats.Device{Global: 1000 * mib, Largest: 250 * mib}, Verdict: stats.VerdictFull,
+		Holders: []stats.Holder{
+			{Tag: "a.c:9 weights", Part: stats.Part{Buffers: 9, Bytes: 700 * mib}, Oldest: 3_000_000_000, Newest: 1_000_000},
+			{Tag: "b.c:3 scratch", Part: stats.Part{Buffers: 1, Bytes: 100 * mib}, Oldest: 2_000_000, Newest: 2_000_000},
+			{Tag: "c.c:3", Part: stats.Part{Buffers: 1, Bytes: 60 * mib}}, {Tag: "d.c:3", Part: stats.Part{Buffers: 1, Bytes: 40 * mib}},
+		},
+	}
+	text := NewPostMortem(&p, 1_000_000_000).String()
+	if n := strings.Count(text, "\n"); n > pageLines {
+		t.Errorf("%d lines", n)
+	}
+	golden.RequireEqual(t, text)
+}
+
+// Whatever fails, and whenever, the page is short, and a report of the run shows it.
+func TestPostMortemOfAnyRun(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		run := randomrun.Draw(t, randomrun.Options{})
+		device := wire.DeviceFields{
+			Device: 1, Memory: rapid.Uint64Range(0, 1<<24).Draw(t, "memory"), LargestAlloc: rapid.Uint64Range(0, 1<<22).Draw(t, "largest"),
+		}.Record([]byte("card\x001\x00"))
+		device.Time, device.Process, device.Thread = randomrun.Start, 1, 1
+		run = append([]wire.Record{device}, run...)
+		for range rapid.IntRange(1, 8).Draw(t, "failures") {
+			at := rapid.IntRange(1, len(run)).Draw(t, "at")
+			status := rapid.SampledFrom([]int16{-4, -5, -6, -40, -61, -30}).Draw(t, "status")
+			failed := wire.Record{Process: 1, Thread: 1, Event: wire.CreateFields{
+				Outcome: wire.OutcomeFailed, Status: status, Scope: 1, Tag: 1, Requested: rapid.Uint64().Draw(t, "size"),
+				Memory: wire.Memory(rapid.IntRange(0, 9).Draw(t, "memory")),
+			}.Event()}
+			if rapid.Bool().Draw(t, "command") {
+				failed = wire.DiagFields{Diag: wire.DiagOutOfMemory, Status: status}.Record([]byte("clFinish"))
+				failed.Process, failed.Thread = 1, 1
+			}
+			failed.Time = run[at-1].Time
+			run = append(run[:at:at], append([]wire.Record{failed}, run[at:]...)...)
+		}
+		a, err := analysis.New(&randomrun.Tape{Records: run}, analysis.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range a.Snapshot.PostMortems {
+			if page := NewPostMortem(&a.Snapshot.PostMortems[i], a.Run.Started).String(); strings.Count(page, "\n") > pageLines {
+				t.Errorf("too long:\n%s", page)
+			}
+		}
+		var text, html bytes.Buffer
+		if err := Text(&text, a, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := HTML(&html, a, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		shown := strings.Contains(text.String(), "OUT OF MEMORY") && strings.Contains(html.String(), "Out of memory")
+		if shown != (len(a.Snapshot.PostMortems) > 0) {
+			t.Errorf("shown %v, there are %d", shown, len(a.Snapshot.PostMortems))
+		}
+	})
+}

@@ -1,0 +1,316 @@
+package stats
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Bounds of post-mortems.
+const (
+	PostMortemsMax = 4  // kept: the first, and later ones with another picture
+	HoldersMax     = 8  // call sites in one
+	holdersKept    = 64 // before their names are known, as several may turn out to be one
+	idleShare      = 4  // memory is idle when nothing has used it for this part of its process's life, and a second
+)
+
+// PostMortem is what memory looked like when a call failed for lack of it. Sizes are bytes, times CLOCK_MONOTONIC ns.
+type PostMortem struct {
+	Time    uint64
+	Age     uint64 // of the process then
+	Process uint32 // number in the session
+	PID     int
+	Call    string // the OpenCL function, or the kind of memory that it was to create
+	Command bool   // a command failed; else a create
+	Kernel  string // of the command, empty: none, or unknown
+	Status  int32
+	Tag     string // call site of the create, or of the memory that the command was given; empty: unknown
+	Size    uint64 // of a create
+	Repeats uint64 // later failures with the same picture
+	Named   bool   // all call sites in it have their names
+
+	InUse, Requested, Cached, Cooling, SlabFree uint64 // of the process
+	Buffers                                     uint64
+	Others                                      uint64 // reserved by the other processes
+	Holders                                     []Holder
+	MoreHolders                                 int    // that Holders leaves out
+	Grew                                        string // the call site whose memory grew the most of late, empty: none did
+	GrewBytes                                   uint64
+
+	UsesKnown bool // else Idle and Untouched are unknown
+	Idle      Part // not used for IdleFor or longer
+	Untouched Part // that no command ever used
+	GivenBack Part // that the pool gave back in vain
+
+	LargestCreated uint64 // the largest buffer that ever worked
+	Device         Device
+	Verdict        Verdict
+	PoolToBlame    bool // without its free memory and its waste there would have been room
+}
+
+// Part is a part of the memory in use.
+type Part struct {
+	Buffers uint64 `json:"buffers"`
+	Bytes   uint64 `json:"bytes"`
+}
+
+func (p *Part) add(bytes uint64) {
+	p.Buffers++
+	p.Bytes += bytes
+}
+
+// Holder is what a call site had in use.
+type Holder struct {
+	Tag string `json:"tag"`
+	Part
+	Oldest uint64 `json:"oldest_ns"` // age
+	Newest uint64 `json:"newest_ns"`
+}
+
+// Reserved returns what the process had from the driver.
+func (p *PostMortem) Reserved() uint64 { return p.InUse + p.Free() }
+
+// Free returns what the pool held.
+func (p *PostMortem) Free() uint64 { return p.Cached + p.Cooling + p.SlabFree }
+
+// Verdict says why a call failed, as far as figures can.
+type Verdict uint8
+
+// The verdicts.
+const (
+	VerdictUnknown    Verdict = iota // the size of the device is not known
+	VerdictTooLarge                  // larger than one buffer may be
+	VerdictFull                      // no room, whatever the pool holds
+	VerdictFragmented                // there would be room if what the pool holds were in one piece
+	VerdictNotMemory                 // there is plenty of room
+)
+
+var verdicts = [...]string{"unknown", "larger than one buffer may be", "full", "fragmented", "probably not memory"}
+
+// String returns the words of a verdict.
+func (v Verdict) String() string { return verdicts[v] }
+
+// roomy is the share of a device up to which memory is certainly not short: drivers and displays need some, too.
+const roomy = 0.75
+
+type postMortem struct {
+	PostMortem
+	row     *row // of Tag, nil: none
+	holders []holder
+}
+
+type holder struct {
+	Holder
+	row    *row
+	recent uint64 // bytes created in the later half of the process's life
+}
+
+// created notes a create that worked.
+func (p *process) created(o *heap.Object) {
+	if !o.Owns {
+		return
+	}
+	p.largest = max(p.largest, o.Size)
+	if o.Outcome != wire.OutcomeHit {
+		p.drained = Part{}
+	}
+}
+
+// drain notes a block that went back to the driver because a call failed.
+func (p *process) drain(e wire.EvictView) {
+	if e.Reason() == wire.EvictDrain {
+		p.drained.add(e.Bytes())
+	}
+}
+
+// outOfMemory reports whether a create failed for lack of memory. clSVMAlloc returns no status: the shim makes one up.
+func outOfMemory(c wire.CreateView, d Device) bool {
+	switch int32(c.Status()) {
+	case wire.MemObjectAllocationFailure, wire.OutOfResources, wire.OutOfHostMemory:
+		return true
+	case wire.InvalidBufferSize, wire.InvalidImageSize:
+		return c.Requested() > 0
+	case wire.InvalidValue:
+		return c.Memory() >= wire.MemorySVM && d.Largest > 0 && c.Requested() > d.Largest
+	}
+	return false
+}
+
+// createFailed notes a failed create, if memory was short.
+func (m *Model) createFailed(p *process, c wire.CreateView) {
+	d := m.deviceOf(p, c.Scope())
+	if !outOfMemory(c, d) {
+		return
+	}
+	m.postMortem(p, PostMortem{Call: "create of " + article(c.Memory()), Status: int32(c.Status()), Size: c.Requested(), Device: d}, c.Tag())
+}
+
+func article(kind wire.Memory) string {
+	switch kind {
+	case wire.MemoryBuffer, wire.MemorySubBuffer, wire.MemoryPipe:
+		return "a " + kind.String()
+	case wire.MemoryImage:
+		return "an " + kind.String()
+	}
+	return kind.String() + " memory"
+}
+
+// commandFailed notes a failed command.
+func (m *Model) commandFailed(p *process, r *wire.Record) {
+	f := FindingOf(r, &p.kernels)
+	m.postMortem(p, PostMortem{Call: f.Function, Command: true, Kernel: f.Kernel, Status: f.Status, Device: m.deviceOf(p, r.AsDiag().Scope())}, r.AsDiag().Tag())
+}
+
+// postMortem takes a picture, if the last one shows another.
+func (m *Model) postMortem(p *process, d PostMortem, tag uint32) {
+	if n := len(m.postMortems); n > 0 {
+		if last := m.postMortems[n-1]; n == PostMortemsMax || last.shows(p, &d) {
+			last.Repeats++
+			return
+		}
+	}
+	d.Time, d.Process, d.PID = m.heap.Now, p.shown.Number, p.shown.PID
+	d.Age = d.Time - min(p.shown.Started, d.Time)
+	pm := &postMortem{PostMortem: d}
+	if tag != 0 {
+		pm.row = m.row(p, tag)
+	}
+	m.picture(p, pm)
+	m.marks.add(m.heap.Now, wire.KindDiag, wire.DiagOutOfMemory.String()+": "+d.Call)
+	m.postMortems = append(m.postMortems, pm)
+}
+
+// shows reports whether a picture is still right: the same failure, with about the same in use.
+func (m *postMortem) shows(p *process, d *PostMortem) bool {
+	now := heap.Amount(p.heap.InUse)
+	most, least := max(now, m.InUse), min(now, m.InUse)
+	return m.Process == p.shown.Number && m.Status == d.Status && m.Command == d.Command && most-least <= most/4
+}
+
+// picture fills in what memory looks like now.
+func (m *Model) picture(p *process, pm *postMortem) {
+	g := p.heap.Gauges
+	pm.InUse, pm.Requested = heap.Amount(g.InUse), heap.Amount(g.Requested)
+	pm.Cached, pm.Cooling, pm.SlabFree = heap.Amount(g.Cached), heap.Amount(g.Cooling), heap.Amount(g.Room)
+	pm.Buffers = heap.Amount(p.heap.Live)
+	all := heap.Amount(m.heap.Reserved())
+	pm.Others = all - min(pm.Reserved(), all)
+	pm.LargestCreated, pm.GivenBack, p.drained = p.largest, p.drained, Part{}
+	pm.UsesKnown = p.ledger.counters.Uses > 0
+	m.findHolders(p, pm)
+	pm.judge()
+}
+
+// findHolders finds who holds what.
+func (m *Model) findHolders(p *process, pm *postMortem) {
+	places := map[*row]int{}
+	for _, o := range p.heap.Objects() {
+		if !o.Owns {
+			continue
+		}
+		w := m.objects[o.Place].row.final()
+		at, known := places[w]
+		if !known {
+			at = len(pm.holders)
+			places[w] = at
+			pm.holders = append(pm.holders, holder{row: w, Holder: Holder{Newest: pm.Age}})
+		}
+		h := &pm.holders[at]
+		age := pm.Time - min(o.Started, pm.Time)
+		h.add(o.Granted)
+		h.Oldest, h.Newest = max(h.Oldest, age), min(h.Newest, age)
+		if age <= pm.Age/2 {
+			h.recent += o.Granted
+		}
+		switch {
+		case o.Used == 0 && !o.CarriedOver:
+			pm.Untouched.add(o.Granted)
+		case o.Used != 0 && pm.Time-min(o.Used, pm.Time) >= pm.IdleFor():
+			pm.Idle.add(o.Granted)
+		}
+	}
+	if !pm.UsesKnown {
+		pm.Untouched, pm.Idle = Part{}, Part{}
+	}
+	slices.SortStableFunc(pm.holders, func(a, b holder) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	pm.MoreHolders = max(0, len(pm.holders)-holdersKept)
+	pm.holders = slices.Clone(pm.holders[:len(pm.holders)-pm.MoreHolders])
+}
+
+// judge finds the verdict.
+func (p *PostMortem) judge() {
+	global := p.Device.Global
+	fits := func(held uint64) bool { return held+p.Others+p.Size <= global }
+	switch {
+	case !p.Command && p.tooLarge():
+		p.Verdict = VerdictTooLarge
+	case global == 0:
+		p.Verdict = VerdictUnknown
+	case !fits(p.Reserved()) && fits(p.InUse):
+		p.Verdict, p.PoolToBlame = VerdictFragmented, true
+	case !fits(p.Reserved()):
+		p.Verdict, p.PoolToBlame = VerdictFull, fits(p.Requested)
+	case float64(p.Reserved()+p.Others+p.Size) >= roomy*float64(global):
+		p.Verdict = VerdictFull
+	default:
+		p.Verdict = VerdictNotMemory
+	}
+}
+
+func (p *PostMortem) tooLarge() bool {
+	most := p.Device.Largest
+	return p.Status == wire.InvalidBufferSize || p.Status == wire.InvalidImageSize || most > 0 && p.Size > most
+}
+
+// shownPostMortems returns the post-mortems with the names that are known now.
+func (m *Model) shownPostMortems() []PostMortem {
+	var list []PostMortem
+	for _, pm := range m.postMortems {
+		list = append(list, pm.show(m.untagged))
+	}
+	return list
+}
+
+func (m *postMortem) show(untagged *row) PostMortem {
+	shown := m.PostMortem
+	if m.row != nil && m.row.final().whole != untagged {
+		shown.Tag = m.row.final().whole.title()
+	}
+	shown.Named = m.row == nil || m.row.final().whole.name != ""
+	var merged []holder
+	places := map[*row]int{}
+	for _, h := range m.holders {
+		w := h.row.final().whole
+		shown.Named = shown.Named && w.name != ""
+		at, known := places[w]
+		if !known {
+			places[w] = len(merged)
+			h.Tag = w.title()
+			merged = append(merged, h)
+			continue
+		}
+		to := &merged[at]
+		to.Buffers += h.Buffers
+		to.Bytes += h.Bytes
+		to.recent += h.recent
+		to.Oldest, to.Newest = max(to.Oldest, h.Oldest), min(to.Newest, h.Newest)
+	}
+	slices.SortStableFunc(merged, func(a, b holder) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Tag, b.Tag)) })
+	shown.Holders = []Holder{}
+	for i := range merged {
+		if h := &merged[i]; h.recent > shown.GrewBytes && h.Buffers > 1 {
+			shown.Grew, shown.GrewBytes = h.Tag, h.recent
+		}
+		if i < HoldersMax {
+			shown.Holders = append(shown.Holders, merged[i].Holder)
+		}
+	}
+	shown.MoreHolders += max(0, len(merged)-HoldersMax)
+	return shown
+}
+
+// IdleFor is from when on memory counts as idle, ns.
+func (p *PostMortem) IdleFor() uint64 { return max(p.Age/idleShare, uint64(time.Second)) }

@@ -1,0 +1,141 @@
+package stats
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// card feeds a device of 1000 KiB, at most half of it in one buffer.
+func (s *stream) card() {
+	r := wire.DeviceFields{Device: 1, Memory: 1000 << 10, LargestAlloc: 500 << 10}.Record([]byte("card\x001.0\x00"))
+	s.feed(r.Event, r.Payload...)
+}
+
+func (s *stream) refuse(size uint64, status int16, memory wire.Memory) {
+	s.feed(wire.CreateFields{Duration: 100, Outcome: wire.OutcomeFailed, Memory: memory, Scope: 1, Status: status, Tag: 9, Requested: size}.Event())
+}
+
+func (s *stream) commandFails(status int16) {
+	s.feed(wire.Event{Kind: wire.KindDiag, Op: uint8(wire.DiagOutOfMemory), Status: status, Scope: 1}, []byte("clEnqueueNDRangeKernel")...)
+}
+
+const kib = 1 << 10
+
+func TestVerdicts(t *testing.T) {
+	create := func(size uint64, status int16) func(*stream) {
+		return func(s *stream) { s.refuse(size*kib, status, wire.MemoryBuffer) }
+	}
+	hold := func(s *stream, n uint64, granted uint64) {
+		for i := range n {
+			s.miss(i+1, i+1, 100*kib, granted, 1)
+		}
+	}
+	for name, test := range map[string]struct {
+		before func(*stream)
+		fails  func(*stream)
+		want   Verdict
+		blame  bool
+		none   bool // no post-mortem
+	}{
+		"too large":            {fails: create(501, -61), want: VerdictTooLarge},
+		"too large, says size": {fails: create(501, -4), want: VerdictTooLarge},
+		"as large as may be":   {fails: create(500, -4), want: VerdictNotMemory},
+		"no size":              {fails: create(0, -61), none: true},
+		"bad flags":            {fails: create(501, -30), none: true},
+		"SVM too large":        {fails: func(s *stream) { s.refuse(501*kib, -30, wire.MemorySVM) }, want: VerdictTooLarge},
+		"SVM":                  {fails: func(s *stream) { s.refuse(500*kib, -30, wire.MemorySVM) }, none: true},
+		"full":                 {before: func(s *stream) { hold(s, 9, 100*kib) }, fails: create(101, -4), want: VerdictFull},
+		"nearly full":          {before: func(s *stream) { hold(s, 9, 100*kib) }, fails: create(99, -4), want: VerdictFull},
+		"half full":            {before: func(s *stream) { hold(s, 5, 100*kib) }, fails: create(99, -4), want: VerdictNotMemory},
+		"full of rounding":     {before: func(s *stream) { hold(s, 7, 140*kib) }, fails: create(100, -4), want: VerdictFull, blame: true},
+		"command":              {before: func(s *stream) { hold(s, 8, 100*kib) }, fails: func(s *stream) { s.commandFails(-4) }, want: VerdictFull},
+		"command, room":        {before: func(s *stream) { hold(s, 7, 100*kib) }, fails: func(s *stream) { s.commandFails(-5) }, want: VerdictNotMemory},
+		"fragmented, cooling": {before: func(s *stream) {
+			hold(s, 9, 100*kib)
+			s.release(1, wire.OutcomeCooling)
+		}, fails: create(101, -4), want: VerdictFragmented, blame: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStream(Options{})
+			s.card()
+			if test.before != nil {
+				test.before(s)
+			}
+			test.fails(s)
+			got := s.Snapshot().PostMortems
+			if test.none {
+				if len(got) != 0 {
+					t.Errorf("there is one: %+v", got)
+				}
+				return
+			}
+			if len(got) != 1 || got[0].Verdict != test.want || got[0].PoolToBlame != test.blame {
+				t.Errorf("got %+v, want %v, pool to blame %v", got, test.want, test.blame)
+			}
+		})
+	}
+	s := newStream(Options{})
+	s.refuse(1, -4, wire.MemoryBuffer)
+	if got := s.Snapshot().PostMortems; len(got) != 1 || got[0].Verdict != VerdictUnknown {
+		t.Errorf("without a device: %+v", got)
+	}
+}
+
+func TestPostMortem(t *testing.T) {
+	s := newStream(Options{})
+	s.card()
+	s.site(1, "old\ta.c\t1\tx")
+	s.miss(1, 1, 100*kib, 100*kib, 1)
+	s.feed(wire.Event{Kind: wire.KindUse, Object: 1})
+	s.time += 4 * uint64(time.Second)
+	s.site(2, "grows\ta.c\t2\tx")
+	s.site(3, "grows\ta.c\t2\tx")
+	s.miss(2, 2, 300*kib, 300*kib, 2)
+	s.miss(3, 3, 300*kib, 300*kib, 3)
+	s.miss(4, 4, 200*kib, 200*kib, 2)
+	s.feed(wire.Event{Kind: wire.KindUse, Object: 4})
+	s.release(4, wire.OutcomeCached)
+	s.feed(wire.Event{Kind: wire.KindEvict, Link: 4, Reason: uint8(wire.EvictDrain), Granted: 200 * kib})
+	s.refuse(400*kib, -4, wire.MemoryBuffer)
+	s.refuse(400*kib, -4, wire.MemoryBuffer)
+	got := s.Snapshot().PostMortems
+	age := 4*uint64(time.Second) + 12*1000
+	want := []PostMortem{{
+		Time: got[0].Time, Age: age, Process: 1, Call: "create of a buffer", Status: -4, Tag: "tag 9", Size: 400 * kib, Repeats: 1,
+		InUse: 700 * kib, Requested: 700 * kib, Buffers: 3, UsesKnown: true,
+		Holders: []Holder{
+			{Tag: "a.c:2 grows", Part: Part{2, 600 * kib}, Oldest: 6000, Newest: 5000},
+			{Tag: "a.c:1 old", Part: Part{1, 100 * kib}, Oldest: age - 2000, Newest: age - 2000},
+		},
+		Grew: "a.c:2 grows", GrewBytes: 600 * kib, Idle: Part{1, 100 * kib}, Untouched: Part{2, 600 * kib},
+		GivenBack: Part{1, 200 * kib}, LargestCreated: 300 * kib,
+		Device: Device{Name: "card", Driver: "1.0", Global: 1000 * kib, Largest: 500 * kib}, Verdict: VerdictFull,
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestPostMortemsAreFew(t *testing.T) {
+	s := newStream(Options{})
+	s.card()
+	for i := range uint64(50) {
+		s.miss(i+1, i+1, 10*kib<<i, 10*kib<<(i%8), 1)
+		s.refuse(400*kib, -4, wire.MemoryBuffer)
+	}
+	got := s.Snapshot().PostMortems
+	if len(got) != PostMortemsMax || got[PostMortemsMax-1].Repeats == 0 {
+		t.Fatalf("there are %d: %+v", len(got), got)
+	}
+	total := uint64(0)
+	for i := range got {
+		total += 1 + got[i].Repeats
+	}
+	if total != s.Snapshot().Totals.Failures {
+		t.Errorf("%d failures counted of %d", total, s.Snapshot().Totals.Failures)
+	}
+}

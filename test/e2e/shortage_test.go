@@ -1,0 +1,60 @@
+package e2e
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/report"
+)
+
+// A call that fails for lack of memory gets a page on stderr, which a recording of the run shows again; a program that
+// nearly fills the device gets none.
+func TestPostMortem(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		how, memory, verdict, site string
+		status                     int32
+	}{
+		{"large", "16M", "larger_than_one_buffer_may_be", "shortage.c", -61},
+		{"full", "16M", "full", "shortage.c", -4},
+		{"room", "", "probably_not_memory", "shortage.c", -6},
+		{"nearly", "16M", "", "", 0},
+	} {
+		t.Run(test.how, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "run.gmt")
+			args := []string{gpumemtop(), "record", "-o", file}
+			if test.memory != "" {
+				args = append(args, "--device-memory", test.memory)
+			}
+			r := run(t, command{args: append(args, fault("shortage"), test.how)})
+			if r.code != 0 {
+				t.Fatalf("ended with %s\n%s", r, r.stderr)
+			}
+			page, _, _ := strings.Cut(string(r.stderr), "\ngpumemtop: "+fault("shortage"))
+			if n := strings.Count(page, "\n"); n > 15 {
+				t.Errorf("the page has %d lines:\n%s", n, page)
+			}
+			var figures report.Figures
+			result := run(t, command{args: []string{gpumemtop(), "report", "--format", "json", file}})
+			if err := json.Unmarshal(result.stdout, &figures); err != nil {
+				t.Fatal(err)
+			}
+			if test.verdict == "" {
+				if len(figures.OutOfMemory) != 0 || contains(r.stderr, "verdict") {
+					t.Errorf("a false alarm: %+v\n%s", figures.OutOfMemory, r.stderr)
+				}
+				return
+			}
+			if len(figures.OutOfMemory) != 1 {
+				t.Fatalf("there are %+v\n%s", figures.OutOfMemory, r.stderr)
+			}
+			got := figures.OutOfMemory[0]
+			if got.Verdict != test.verdict || got.Status != test.status || !strings.Contains(got.Tag, test.site) || !strings.Contains(page, got.Why) {
+				t.Errorf("got %+v, want %+v\n%s", got, test, r.stderr)
+			}
+		})
+	}
+}
