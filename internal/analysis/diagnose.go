@@ -122,6 +122,9 @@ func neverReleased(x *run, a *Analysis) (Diagnosis, bool) {
 	if !x.options.Whole && !x.anyEnded() { // they may be released later
 		severity, how = Note, "in use where the recording ends"
 	}
+	if x.snapshot.HeldAtExit() {
+		severity, how = Note, "held when a signal ended the program"
+	}
 	d := Diagnosis{
 		Severity: severity, Tag: top.Name,
 		Title: fmt.Sprintf("%s %s", units.Count(buffers, "buffer"), how),

@@ -80,6 +80,8 @@ func (v *view) leaks() section {
 		return s
 	}
 	switch s.Intro = "Never released, by call site."; {
+	case v.s.HeldAtExit():
+		s.Title, s.Intro = "Held at exit", "In use when a signal ended the program, by call site."
 	case v.unsure():
 		s.Intro = "In use at the end of this part, by call site. The program continues and may release all of it."
 	case v.continues():

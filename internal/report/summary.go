@@ -59,6 +59,8 @@ type Summary struct {
 	Findings      []FindingSummary `json:"findings"`
 	OtherFindings uint64           `json:"other_findings"`
 	Leaks         []LeakSummary    `json:"leaks"` // what was never released, the most bytes first
+	// HeldAtExit says that the leaks are what processes held when a signal ended them.
+	HeldAtExit bool `json:"held_at_exit"`
 	// OutOfMemory are calls that failed for lack of memory, at most stats.PostMortemsMax.
 	OutOfMemory []PostMortemSummary `json:"out_of_memory"`
 	// Attached says that the programs ran already, and were only watched; Running is how many of the processes went on.
@@ -260,7 +262,7 @@ type LeakSummary struct {
 // mistakes takes findings and leaks over.
 func (s *Summary) mistakes(from *stats.Snapshot) {
 	s.Findings, s.Leaks, s.OtherFindings = []FindingSummary{}, []LeakSummary{}, from.OtherFindings
-	s.OutOfMemory = []PostMortemSummary{}
+	s.HeldAtExit, s.OutOfMemory = from.HeldAtExit(), []PostMortemSummary{}
 	for i := range from.PostMortems {
 		s.OutOfMemory = append(s.OutOfMemory, postMortemSummary(&from.PostMortems[i], from.Started))
 	}

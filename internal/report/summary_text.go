@@ -210,11 +210,13 @@ func mistakeLines(s *stats.Snapshot) []string {
 
 // leakLines list how much was never released and where: the first call sites, each with its callers.
 func leakLines(s *stats.Snapshot) []string {
-	how := "never released"
-	if s.Lost > 0 {
+	label, how := "leaked", "never released"
+	if s.HeldAtExit() {
+		label, how = "held", "in use when a signal ended the program"
+	} else if s.Lost > 0 {
 		how = "perhaps not released: their releases may be among the lost events"
 	}
-	lines := []string{fmt.Sprintf("  leaked     %s (%s) %s", units.Count(s.Totals.LiveBuffers, "buffer"), units.FormatLong(s.Totals.InUse), how)}
+	lines := []string{fmt.Sprintf("  %-10s %s (%s) %s", label, units.Count(s.Totals.LiveBuffers, "buffer"), units.FormatLong(s.Totals.InUse), how)}
 	tags := leaks(s.Tags)
 	for _, tag := range tags[:min(topTags, len(tags))] {
 		lines = append(lines, fmt.Sprintf("             %d (%s) at %s", tag.Live, units.FormatLong(tag.InUse), units.Cut(tag.Name, nameWidth)))

@@ -139,3 +139,25 @@ func TestPostMortemsAreFew(t *testing.T) {
 		t.Errorf("%d failures counted of %d", total, s.Snapshot().Totals.Failures)
 	}
 }
+
+// What is in use at the end is held, not leaked, where a signal ended every process that has some.
+func TestHeldAtExit(t *testing.T) {
+	holds := Totals{LiveBuffers: 1}
+	for name, test := range map[string]struct {
+		processes []Process
+		want      bool
+	}{
+		"nothing":           {[]Process{{State: Signaled, Status: 9}}, false},
+		"killed":            {[]Process{{State: Signaled, Status: 9, Totals: holds}}, true},
+		"killed, recorded":  {[]Process{{State: Exited, Status: 137, Totals: holds}}, true},
+		"exit 137":          {[]Process{{State: Exited, Status: 137, Orderly: true, Totals: holds}}, false},
+		"exited":            {[]Process{{State: Exited, Status: 1, Orderly: true, Totals: holds}}, false},
+		"beside a leak":     {[]Process{{State: Signaled, Status: 9, Totals: holds}, {State: Exited, Orderly: true, Totals: holds}}, false},
+		"beside a good one": {[]Process{{State: Signaled, Status: 9, Totals: holds}, {State: Exited, Orderly: true}}, true},
+		"running":           {[]Process{{Totals: holds}}, false},
+	} {
+		if got := (&Snapshot{Processes: test.processes}).HeldAtExit(); got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}

@@ -61,6 +61,23 @@ func (s *Snapshot) BeforeAttach() *Tag {
 	return &s.Tags[i]
 }
 
+// HeldAtExit reports whether all that is in use was held by processes that were killed or aborted: they had no chance to
+// release it.
+func (s *Snapshot) HeldAtExit() bool {
+	held := false
+	for i := range s.Processes {
+		p := &s.Processes[i]
+		if p.Totals.LiveBuffers == 0 {
+			continue
+		}
+		if !p.aborted() {
+			return false
+		}
+		held = true
+	}
+	return held
+}
+
 // Bounds of the lists in a snapshot.
 const (
 	HistoryMax = 600
@@ -110,6 +127,11 @@ type Process struct {
 	Window  Rates
 	History []Sample
 	Tags    []Tag
+}
+
+// aborted reports whether a signal ended the process. A recording has its exit status as shells write it.
+func (p *Process) aborted() bool {
+	return p.State == Signaled || p.State == Exited && !p.Orderly && p.Status > 128
 }
 
 // Totals are counters since the start, and gauges (In…, Cached…) now.

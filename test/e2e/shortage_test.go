@@ -9,6 +9,22 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 )
 
+// What a program held when a signal ended it is no leak: live, and in its recording.
+func TestHeldAtExit(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"killed", "aborted"} {
+		file := filepath.Join(t.TempDir(), "run.gmt")
+		r := run(t, command{args: []string{gpumemtop(), "record", "-o", file, fault("shortage"), how}})
+		if !contains(r.stderr, "held       1 buffer (4.00 MiB) in use when a signal ended the program") || contains(r.stderr, "leaked") {
+			t.Errorf("%s:\n%s", how, r.stderr)
+		}
+		result := run(t, command{args: []string{gpumemtop(), "report", file}})
+		if !contains(result.stdout, "HELD AT EXIT") || contains(result.stdout, "never released") {
+			t.Errorf("%s:\n%s", how, result.stdout)
+		}
+	}
+}
+
 // A call that fails for lack of memory gets a page on stderr, which a recording of the run shows again; a program that
 // nearly fills the device gets none.
 func TestPostMortem(t *testing.T) {
