@@ -124,3 +124,10 @@ cl_ulong gmt_budget_cap(cl_ulong bytes)
 	uint64_t most = gmt_session.config.devicememory;
 	return most && bytes > most ? most : bytes;
 }
+
+cl_ulong gmt_budget_left(cl_ulong bytes)
+{
+	uint64_t most = gmt_session.config.devicememory, now = atomic_load(&used);
+	uint64_t left = most > now ? most - now : 0;
+	return most && bytes > left ? left : bytes;
+}

@@ -27,5 +27,7 @@ void *gmt_budget_looks(void *unused);
 uint64_t gmt_budget_crowded(uint64_t bytes);
 /* bytes, but no more than the budget. */
 cl_ulong gmt_budget_cap(cl_ulong bytes);
+/* bytes, but no more than what is left of the budget. */
+cl_ulong gmt_budget_left(cl_ulong bytes);
 
 #endif

@@ -84,6 +84,28 @@ TEST(the_device_says_so)
 	end_clean();
 }
 
+TEST(the_device_says_what_is_free)
+{
+	begin((struct options){.devicememory = 1024 * 1000});
+	size_t kib[2] = {0, 0}, needed = 0;
+	cl_mem buffer = new_buffer(1024 * 128);
+	OK(clGetDeviceInfo(fake_device(), 0x4039, sizeof kib, kib, &needed));
+	EQUAL(needed, sizeof kib);
+	EQUAL(kib[0], 872);
+	EQUAL(kib[1], 872);
+	OK(clReleaseMemObject(buffer));
+	end_clean();
+}
+
+TEST(without_a_limit_the_driver_says_what_is_free)
+{
+	size_t kib[2] = {0, 0};
+	begin((struct options){0});
+	OK(clGetDeviceInfo(fake_device(), 0x4039, sizeof kib, kib, NULL));
+	EQUAL(kib[1], fake.largest / 1024);
+	end_clean();
+}
+
 TEST(a_limit_above_the_device_changes_nothing)
 {
 	begin((struct options){.devicememory = 1ull << 60});
