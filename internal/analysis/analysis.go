@@ -213,6 +213,7 @@ type Diagnosis struct {
 	Text     string   `json:"text"` // why, with figures
 	Tag      string   `json:"tag"`  // call site that it is about, empty: the whole run
 	Knob     Knob     `json:"knob"`
+	Share    float64  `json:"share"` // of the run's time, or of the memory in question, that it is about; 0: unknown
 }
 
 // Frame is a node of the call tree: bytes and buffers of everything created below it. The root has no name.

@@ -24,12 +24,13 @@ const (
 	lagShare          = 0.1       // of all byte seconds in use, held after the last use
 	lagLeast          = 1_000_000 // ns: less passes between one line of the program and the next
 	driverShare       = 0.01      // of the run, spent on calls that could be saved
+	copyShare         = 0.9       // of the time in driver calls
 	deviceShare       = 0.9       // of device memory: a larger input may not fit
 )
 
-// rules look for one problem each, in the order of importance within a severity.
+// rules look for one problem each, in the order of importance within a severity where their shares are equal.
 var rules = []func(*run, *Analysis) (Diagnosis, bool){
-	mistakesFound, memoryGrows, neverReleased, lostEvents, deviceFull, hitRateIsLow, policyNone, couldBeHoisted, heldTooLong,
+	mistakesFound, memoryGrows, neverReleased, lostEvents, deviceFull, hitRateIsLow, policyNone, createsCopy, couldBeHoisted, heldTooLong,
 	wasteIsHigh, poolIsFragmented, nothingCarved,
 }
 
@@ -42,8 +43,24 @@ func (x *run) diagnose(a *Analysis) []Diagnosis {
 		}
 	}
 	rank := map[Severity]int{Problem: 0, Advice: 1, Note: 2}
-	slices.SortStableFunc(list, func(a, b Diagnosis) int { return cmp.Compare(rank[a.Severity], rank[b.Severity]) })
+	slices.SortStableFunc(list, func(a, b Diagnosis) int {
+		return cmp.Or(cmp.Compare(rank[a.Severity], rank[b.Severity]), cmp.Compare(b.Share, a.Share))
+	})
 	return list
+}
+
+// share returns a part of a whole, at most 1.
+func share(part, whole uint64) float64 { return min(float64(part)/float64(max(whole, 1)), 1) }
+
+// length is the time of the part that was analysed, ns.
+func (x *run) length() uint64 { return x.survey.last - x.survey.first }
+
+// lostTime is what the driver took for misses.
+func lostTime(a *Analysis) (lost uint64) {
+	for i := range a.Misses {
+		lost += a.Misses[i].LostNS
+	}
+	return lost
 }
 
 func mistakesFound(x *run, _ *Analysis) (Diagnosis, bool) {
@@ -63,7 +80,7 @@ func mistakesFound(x *run, _ *Analysis) (Diagnosis, bool) {
 	}
 	d := Diagnosis{
 		Severity: severity, Title: fmt.Sprintf("%s of the program%s", units.Count(total, "mistake"), sure), Tag: f.Tag,
-		Text: f.Text(units.FormatLong),
+		Text: f.Text(units.FormatLong), Share: 1, // results may be wrong
 	}
 	if x.options.Header.Attached { // the library sees mistakes itself; here calls that are lost make others look wrong
 		x.doubt(&d, "calls that make it correct", fmt.Sprintf("%s of the program (not certain)", units.Count(total, "mistake")))
@@ -99,7 +116,10 @@ func memoryGrows(x *run, a *Analysis) (Diagnosis, bool) {
 		left := (device - a.Peak.InUse) / uint64(p.Growth)
 		text += fmt.Sprintf("; after %s the device is full", units.Count(left, "more iteration"))
 	}
-	d := Diagnosis{Severity: Problem, Title: "memory grows with every iteration", Text: text}
+	d := Diagnosis{
+		Severity: Problem, Title: "memory grows with every iteration", Text: text,
+		Share: share(uint64(p.Growth)*p.Iterations, a.Peak.InUse),
+	}
 	if len(a.Leaks) > 0 {
 		d.Tag = a.Leaks[0].Name
 		d.Text += fmt.Sprintf("; most leaked memory comes from %s", d.Tag)
@@ -130,6 +150,7 @@ func neverReleased(x *run, a *Analysis) (Diagnosis, bool) {
 		Title: fmt.Sprintf("%s %s", units.Count(buffers, "buffer"), how),
 		Text: fmt.Sprintf("%s in all; %s of it from %s, the oldest created %s after the start", units.FormatLong(bytes),
 			units.FormatLong(top.Bytes), top.Name, units.Duration(top.Oldest)),
+		Share: share(bytes, a.Peak.InUse),
 	}
 	x.doubt(&d, "releases", fmt.Sprintf("%s perhaps %s", units.Count(buffers, "buffer"), how))
 	return d, true
@@ -185,6 +206,7 @@ func deviceFull(x *run, _ *Analysis) (Diagnosis, bool) {
 		Severity: Advice, Title: "device memory is nearly full",
 		Text: fmt.Sprintf("at most %s of %s were reserved, and %s in use", units.FormatLong(most), units.FormatLong(device),
 			units.FormatLong(inUse)),
+		Share: share(most, device),
 	}
 	room := uint64(deviceShare*float64(device)) - min(inUse, uint64(deviceShare*float64(device)))
 	if l := limit(x.snapshot, "max_cached_bytes"); l != nil && room > 0 && float64(room) < l.Value {
@@ -207,8 +229,12 @@ func hitRateIsLow(x *run, a *Analysis) (Diagnosis, bool) {
 	if main.Reason == Reason(wire.MissCold.String()) && x.growing(a) >= 0 {
 		return Diagnosis{}, false // a buffer that is never released cannot serve again: memoryGrows reports it
 	}
+	lost := lostTime(a)
+	if float64(lost) < driverShare*float64(x.length()) {
+		return Diagnosis{}, false // nothing to gain
+	}
 	return Diagnosis{
-		Severity: Advice, Title: "the pool serves few requests",
+		Severity: Advice, Title: "the pool serves few requests", Share: share(lost, x.length()),
 		Text: fmt.Sprintf("hit rate %s in the later half; %d of %s are %s: %s", units.Percent(t.SteadyHitRate(), t.SteadyRequests),
 			main.Count, units.Plural(t.Misses, "miss", "misses"), main.Reason, main.Knob.Why),
 		Knob: main.Knob,
@@ -225,25 +251,38 @@ func policyNone(x *run, a *Analysis) (Diagnosis, bool) {
 	if x.snapshot.Policy != "none" || iterations == 0 || t.MissReasons[wire.MissPolicy] < requestsLeast {
 		return Diagnosis{}, false
 	}
-	var lost uint64
-	for i := range a.Misses {
-		lost += a.Misses[i].LostNS
+	lost := lostTime(a)
+	if float64(lost) < driverShare*float64(x.length()) {
+		return Diagnosis{}, false
 	}
 	probes := ""
 	if x.options.Header.Attached {
 		probes = ", including the time of the probes"
 	}
 	return Diagnosis{
-		Severity: Advice, Title: "every iteration goes to the driver",
+		Severity: Advice, Title: "every iteration goes to the driver", Share: share(lost, x.length()),
 		Text: fmt.Sprintf("%s of poolable buffers took %s%s; a pool (--policy futhark) would serve most: check with gpumemtop replay",
 			units.Count(t.MissReasons[wire.MissPolicy], "create"), units.Duration(lost), probes),
+	}, true
+}
+
+// createsCopy finds runs that spend their time in creates that no pool serves.
+func createsCopy(x *run, a *Analysis) (Diagnosis, bool) {
+	copies, all := x.copyNS, x.snapshot.Totals.DriverNS
+	if copies == 0 || x.options.Header.Attached || float64(copies) < copyShare*float64(all) || float64(copies) < driverShare*float64(x.length()) {
+		return Diagnosis{}, false
+	}
+	return Diagnosis{
+		Severity: Advice, Title: "creates that copy take the time, and no pool serves them", Share: share(copies, x.length()),
+		Text: fmt.Sprintf("%s with CL_MEM_COPY_HOST_PTR took %s of the %s in driver calls: create once and write instead",
+			units.Count(a.CopyCost.Calls, "create"), units.Duration(copies), units.Duration(all)),
 	}, true
 }
 
 // couldBeHoisted finds the temporary buffers whose driver calls take the most time.
 func couldBeHoisted(x *run, a *Analysis) (Diagnosis, bool) {
 	repeats := slices.ContainsFunc(a.Phases, func(p Phase) bool { return p.Iterations > 0 })
-	length := x.survey.last - x.survey.first
+	length := x.length()
 	if len(a.Temporaries) == 0 || !repeats {
 		return Diagnosis{}, false
 	}
@@ -252,7 +291,7 @@ func couldBeHoisted(x *run, a *Analysis) (Diagnosis, bool) {
 		return Diagnosis{}, false
 	}
 	return Diagnosis{
-		Severity: Advice, Title: "buffers could be created once, before the loop", Tag: top.Name,
+		Severity: Advice, Title: "buffers could be created once, before the loop", Tag: top.Name, Share: share(top.DriverNS, length),
 		Text: fmt.Sprintf("%s of %s live within one iteration and took the driver %s, %s of the run", units.Count(top.Buffers, "buffer"),
 			top.Name, units.Duration(top.DriverNS), units.Percent(float64(top.DriverNS)/float64(length), length)),
 	}, true
@@ -268,6 +307,7 @@ func heldTooLong(x *run, a *Analysis) (Diagnosis, bool) {
 	}
 	return Diagnosis{
 		Severity: Advice, Title: "memory is released long after its last use", Tag: top.Name,
+		Share: min(a.Lag.ByteSeconds/max(x.byteSeconds, 1), 1),
 		Text: fmt.Sprintf("half of the buffers of %s were held %s or longer after their last use: %s × s of %s × s in use", top.Name,
 			units.Duration(top.P50), units.FormatLong(uint64(top.ByteSeconds)), units.FormatLong(uint64(x.byteSeconds))),
 	}, true
@@ -280,7 +320,7 @@ func wasteIsHigh(x *run, a *Analysis) (Diagnosis, bool) {
 		return Diagnosis{}, false
 	}
 	d := Diagnosis{
-		Severity: Advice, Title: "blocks are much larger than requested",
+		Severity: Advice, Title: "blocks are much larger than requested", Share: rate,
 		Text: fmt.Sprintf("%s of the %s in use at the peak are waste, %s", units.FormatLong(wasted), units.FormatLong(a.Peak.InUse),
 			units.Percent(rate, 1)),
 	}
@@ -307,7 +347,7 @@ func poolIsFragmented(x *run, a *Analysis) (Diagnosis, bool) {
 		return Diagnosis{}, false
 	}
 	return Diagnosis{
-		Severity: Advice, Title: "free memory is fragmented at the peak",
+		Severity: Advice, Title: "free memory is fragmented at the peak", Share: share(free, a.Peak.Reserved),
 		Text: fmt.Sprintf("at the peak %s was free beside %s in use, no piece larger than %s of it: check with gpumemtop replay --policy slab "+
 			"whether sub-allocations fit better", units.FormatLong(free), units.FormatLong(a.Peak.InUse),
 			units.Percent(1-l.Fragmentation[at], free)),

@@ -30,14 +30,25 @@ func leaking(s *tape, times int) {
 	}
 }
 
+// copying creates a buffer with the program's bytes.
+func copying(s *tape, cost uint32) {
+	object := s.driver(1, mib)
+	s.last().Access, s.last().Cost = wire.CopyHostPtr, cost
+	s.release(object, wire.OutcomeDriver)
+}
+
 // requests adds hits, and misses that the pool could have served.
-func requests(s *tape, hits, misses uint64) {
+func requests(s *tape, hits, misses uint64) { requestsAt(s, hits, misses, ms/10) }
+
+func cheapRequests(s *tape, hits, misses uint64) { requestsAt(s, hits, misses, 100) }
+
+func requestsAt(s *tape, hits, misses uint64, cost uint32) {
 	first := s.create(wire.OutcomeMiss, 1, 64, 64, 1)
 	s.release(first, wire.OutcomeCached)
 	for n := range hits + misses {
 		if (n+1)*misses/(hits+misses) > n*misses/(hits+misses) {
 			object := s.create(wire.OutcomeMiss, 2, 1000+n, 1000+n, 100+n)
-			s.last().Reason = uint8(wire.MissTooSmall)
+			s.last().Reason, s.last().Cost = uint8(wire.MissTooSmall), cost
 			s.release(object, wire.OutcomeCached)
 			continue
 		}
@@ -98,8 +109,12 @@ var diagnoses = []struct {
 		s.release(s.driver(1, 8*mib), wire.OutcomeDriver)
 	}, "futhark", "9.50 MiB of 10.0 MiB", ""},
 	{"few requests", func(s *tape) { requests(s, 50, 50) }, func(s *tape) { requests(s, 95, 5) }, "futhark", "too small", ""},
-	{"goes to the driver", func(s *tape) { loop(s, 30, wire.OutcomeMiss, 1000) },
-		func(s *tape) { loop(s, 5, wire.OutcomeMiss, 1000) }, "none", "30 creates", ""},
+	{"few requests", func(s *tape) { requests(s, 50, 50) }, func(s *tape) { cheapRequests(s, 50, 50) }, "futhark", "too small", ""},
+	{"goes to the driver", func(s *tape) { loop(s, 30, wire.OutcomeMiss, ms/2) },
+		func(s *tape) { loop(s, 5, wire.OutcomeMiss, ms/2) }, "none", "30 creates", ""},
+	{"goes to the driver", func(s *tape) { loop(s, 30, wire.OutcomeMiss, ms/2) },
+		func(s *tape) { loop(s, 30, wire.OutcomeMiss, 1000) }, "none", "30 creates", ""},
+	{"creates that copy", func(s *tape) { copying(s, ms/2) }, func(s *tape) { copying(s, 1000) }, "futhark", "1 create with CL_MEM_COPY_HOST_PTR", ""},
 	{"before the loop", func(s *tape) { loop(s, 30, wire.OutcomeDriver, ms/2) },
 		func(s *tape) { loop(s, 30, wire.OutcomeDriver, 500) }, "futhark", "30 buffers of tag 1", ""},
 	{"long after", func(s *tape) { keeping(s, 100*ms) }, func(s *tape) { keeping(s, ms) }, "futhark", "held 10", ""},

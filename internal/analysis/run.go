@@ -32,6 +32,7 @@ type run struct {
 	misses           misses
 	creates, copies  costs // of blocks and slabs; of blocks with the program's bytes in them
 	frees            costs
+	copyNS           uint64  // of creates that copy and that no pool serves
 	before           uint64  // buffers from before attach
 	byteSeconds      float64 // ∫ in use dt
 	clock            uint64  // up to when
@@ -199,6 +200,9 @@ func (x *run) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 func (x *run) priced(o *heap.Object) {
 	if o.Access&wire.CopyHostPtr != 0 {
 		x.copies.add(o.Granted, o.Cost)
+		if o.Outcome == wire.OutcomeDriver {
+			x.copyNS += uint64(o.Cost)
+		}
 		return
 	}
 	x.creates.add(o.Granted, o.Cost)

@@ -150,13 +150,16 @@ func TestHTMLSays(t *testing.T) {
 		"problem loader.c:114 leaks", "gpumemtop --policy futhark --set max_cached_bytes=536870912 -- /home/ada/net/train",
 		"peak in use 612.0 MiB", "hit rate 98.2 %", "driver time 2.14 s", "time saved ≈ 14.3 s an estimate: 27 004 driver creates avoided",
 		"leaked 48.1 MiB 13 buffers at 2 call sites", "device memory 1.00 GiB", "phase 2: 3 100 iterations of 7.05 ms",
-		"libc.so.6+0x2724a", "--set max_waste_ratio=0.6", "31.0 µs + 12.4 µs per MiB · size, R² 0.982", "p50 420 µs, p99 31.0 ms of 26 000 buffers",
+		"libc.so.6+0x2724a", "--set max_cached_bytes=536870912", "31.0 µs + 12.4 µs per MiB · size, R² 0.982", "p50 420 µs, p99 31.0 ms of 26 000 buffers",
 		"clReleaseMemObject of a 8.00 MiB buffer created at optimizer.c:203 moments", "25.0 s limit max_cached_bytes=268435456",
 		"in use at the peak, 612.0 MiB", "4712 ", "+4.00 MiB", "−4.00 KiB", "9.00 s: double release: clReleaseMemObject",
 	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("no word of %q", part)
 		}
+	}
+	if part := "max_waste_ratio=0.6"; strings.Contains(text, part) {
+		t.Errorf("%q would save 9.4 ms of 42 s", part)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // diagnosesMax is how many conclusions people get to see first; JSON has all.
-const diagnosesMax = 5
+const diagnosesMax = 8
 
 // commandWidth bounds a command line, characters.
 const commandWidth = 240
@@ -120,7 +120,7 @@ func (v *view) diagnoses() section {
 		s.Notes = []string{fmt.Sprintf("and %d more", left)}
 	}
 	if len(shown) == 0 {
-		s.Notes = []string{"nothing"}
+		s.Notes = []string{"nothing: no mistake, no leak, and no setting that would gain much"}
 	}
 	return s
 }

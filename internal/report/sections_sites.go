@@ -57,7 +57,7 @@ func (v *view) misses() section {
 		m := &all[i]
 		knob := cell{Class: "knob"}
 		text := string(m.Reason) + ": " + m.Knob.Why
-		if m.Knob.Limit != "" {
+		if m.Knob.Limit != "" && m.LostNS >= v.since(v.s.Time)/100 { // else there is nothing to gain
 			knob.Code, knob.Text = []string{"--set", quoteWord(name(m.Knob.Limit + "=" + m.Knob.Value))}, shown(m.Knob.Why, htmlTextWidth)
 			text += "; try " + knobValue(&m.Knob)
 		}
