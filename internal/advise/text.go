@@ -55,7 +55,8 @@ func (p *Program) text(b *bytes.Buffer, most int) {
 	if len(p.Advice) == 0 {
 		units.Wrap(b, textWidth, "", p.none())
 	}
-	shown, left := units.Top(p.Advice, most)
+	shown, _ := units.Top(p.worthwhile(most), most)
+	left := len(p.Advice) - len(shown)
 	for i := range shown {
 		a := &shown[i]
 		units.Wrap(b, textWidth, "- ", a.Verdict.String()+": "+a.Sentence)
@@ -63,6 +64,21 @@ func (p *Program) text(b *bytes.Buffer, most int) {
 	if left > 0 {
 		fmt.Fprintf(b, "%d more: --max 0 shows all\n", left)
 	}
+}
+
+// worthShare is the part of the peak that advice about held memory alone must concern to be worth a line.
+const worthShare = 0.01
+
+// worthwhile returns the advice that is worth a line, or all of it where all is wanted.
+func (p *Program) worthwhile(most int) []merging.Advice {
+	var peak uint64
+	for i := range p.Runs {
+		peak = max(peak, p.Runs[i].Found.Now.Peak)
+	}
+	return slices.DeleteFunc(slices.Clone(p.Advice), func(a merging.Advice) bool {
+		held := a.Topic == merging.HeldEarly || a.Topic == merging.HeldLate
+		return held && most >= 0 && float64(a.Bytes) < worthShare*float64(peak)
+	})
 }
 
 // none says why there is no advice. One function that makes all buffers of a program is one call site.
@@ -108,6 +124,9 @@ func (r *Run) blocks(b *bytes.Buffer) {
 		return []string{name, strconv.Itoa(d.Blocks), units.FormatLong(d.Peak)}
 	}
 	best := "best: " + u.Method
+	if u.Best.Peak > u.Before.Peak {
+		best = "fewest blocks: " + u.Method
+	}
 	if u.Optimal {
 		best += ", optimal"
 	}

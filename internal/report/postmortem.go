@@ -158,7 +158,7 @@ func adviceText(p *stats.PostMortem) string {
 		}
 		return "what other programs have of the device; the driver's log"
 	default:
-		return "gpumemtop run instead of attach, which learns the device's size"
+		return "start the program under gpumemtop, which learns the device's size as attach cannot"
 	}
 }
 
