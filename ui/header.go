@@ -79,6 +79,9 @@ func (d *dashboard) headerItems(s *stats.Snapshot) []item {
 	if s.Recording.Path != "" {
 		items = append(items, item{3, []span{{"REC ", badStyle}, {bytesText(s.Recording.Bytes), plain}}})
 	}
+	if len(s.PostMortems) > 0 {
+		items = append(items, item{1, []span{{"OUT OF MEMORY", badStyle}}})
+	}
 	if len(s.Findings) > 0 {
 		items = append(items, item{1, []span{{strings.ToUpper(mistakeCount(s)), badStyle}}})
 	}

@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -26,10 +28,13 @@ func (d *dashboard) message(s *stats.Snapshot) (string, style) {
 	latest := latestMistake(s)
 	if n := len(s.Marks); n > 0 && since(s.Marks[n-1].Time, s.Time) < 2*answerTime {
 		m := &s.Marks[n-1]
-		detailed := latest != nil && latest.First == m.Time // the text below has the details
+		detailed := latest != nil && latest.First == m.Time || ranOut(s, m.Time) // the text below has the details
 		if !detailed && (m.Kind == wire.KindDiag || m.Kind == wire.KindLost) {
 			return "! " + m.Text, warnStyle
 		}
+	}
+	if len(s.PostMortems) > 0 {
+		return "! " + failureText(s), badStyle
 	}
 	if latest != nil {
 		return "! " + mistakeCount(s) + ", the latest: " + latest.Text(bytesText), badStyle
@@ -41,6 +46,30 @@ func (d *dashboard) message(s *stats.Snapshot) (string, style) {
 		return "! " + text, warnStyle
 	}
 	return d.restText(s), dim
+}
+
+// ranOut reports whether a call failed for lack of memory at a time.
+func ranOut(s *stats.Snapshot, time uint64) bool {
+	return slices.ContainsFunc(s.PostMortems, func(p stats.PostMortem) bool { return p.Time == time })
+}
+
+// failureText says what failed first for lack of memory, and why. What fails later often follows from it.
+func failureText(s *stats.Snapshot) string {
+	p := &s.PostMortems[0]
+	text := p.Call
+	if p.Kernel != "" {
+		text += " of " + p.Kernel
+	} else if !p.Command {
+		text += " of " + bytesText(p.Size)
+	}
+	if p.Tag != "" {
+		text += " at " + p.Tag
+	}
+	text += " failed (" + strconv.Itoa(int(p.Status)) + "): " + p.Verdict.String() + ", " + bytesText(p.InUse) + " in use"
+	if n := len(s.PostMortems) - 1; n > 0 {
+		text += "; " + plural(uint64(n), "later failure")
+	}
+	return text
 }
 
 // latestMistake returns the mistake that the program made last, nil if there is none.

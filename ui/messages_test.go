@@ -41,3 +41,26 @@ func TestMistakesAndOtherMessages(t *testing.T) {
 	s.Marks = append(s.Marks, stats.Mark{Time: s.Time - 1, Kind: wire.KindDiag, Text: "panic: core failed"})
 	shows(t, newTest((&calls{}).options(), 120, 36, s), "! panic: core failed")
 }
+
+// The first failure for lack of memory stays on the screen, before what follows from it.
+func TestOutOfMemoryIsShown(t *testing.T) {
+	s := mistaken(sampleSnapshot())
+	s.PostMortems = []stats.PostMortem{
+		{
+			Time: s.Time, Call: "create of a buffer", Size: 64 * mib, Status: -4, Tag: "grow.c:12 step", InUse: 960 * mib,
+			Verdict: stats.VerdictFull,
+		},
+		{Time: s.Time, Call: "clFinish", Command: true, Status: -5},
+	}
+	s.Marks = []stats.Mark{{Time: s.Time, Kind: wire.KindDiag, Text: "out of memory: create of a buffer"}}
+	const first = "! create of a buffer of 64.0M at grow.c:12 step failed (-4): full, 960.0M in use; 1 later failure"
+	shows(t, newTest((&calls{}).options(), 160, 36, s), first, "OUT OF MEMORY")
+	for _, size := range [][2]int{{80, 24}, {60, 12}} {
+		shows(t, newTest((&calls{}).options(), size[0], size[1], s), "OUT OF MEMORY")
+	}
+	s.Marks = nil
+	s.PostMortems = []stats.PostMortem{{
+		Time: s.Time - 60e9, Call: "clEnqueueNDRangeKernel", Kernel: "blur", Command: true, Status: -5, Verdict: stats.VerdictNotMemory,
+	}}
+	shows(t, newTest((&calls{}).options(), 160, 36, s), "clEnqueueNDRangeKernel of blur failed (-5): probably not memory")
+}
