@@ -1,6 +1,7 @@
 package export
 
 import (
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -36,5 +37,26 @@ func (x *chrome) mistake(p *running, r *wire.Record) {
 	x.out.number(`,"object":`, e.Object())
 	x.out.signed(`,"status":`, int64(f.Status))
 	x.out.truth(`,"certain":`, f.Certain())
+	x.out.close()
+}
+
+// outOfMemory writes an instant where the first create of a call site fails for lack of memory; a program that tries again
+// and again would hide everything else.
+func (x *chrome) outOfMemory(p *running, r *wire.Record, t *tag) {
+	e := r.AsCreate()
+	if e.Outcome() != wire.OutcomeFailed || t.failed || e.CarriedOver() || !stats.OutOfMemory(e, stats.Device{}) {
+		return
+	}
+	t.failed = true
+	text := wire.DiagOutOfMemory.String() + ": create of " + units.FormatLong(e.Requested()) + " at " + t.name
+	x.out.event(`{"ph":"i","cat":"failure","name":`, quote(text), x.lane(p, r.Thread).at, x.at(max(x.heap.Now, r.Time)))
+	x.out.raw(`,"s":"p"`)
+	x.out.args()
+	x.out.raw(`"tag":`)
+	x.out.raw(t.quoted)
+	x.out.number(`,"bytes":`, e.Requested())
+	x.out.number(`,"in_use":`, heap.Amount(x.heap.InUse))
+	x.out.number(`,"reserved":`, heap.Amount(x.heap.Reserved()))
+	x.out.signed(`,"status":`, int64(e.Status()))
 	x.out.close()
 }

@@ -2,6 +2,7 @@ package export
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,5 +34,24 @@ func TestMistakesInATrace(t *testing.T) {
 	text, _, _ = export(t, many, ChromeOptions{})
 	if n := strings.Count(text, `"cat":"mistake"`); n != stats.FindingsMax {
 		t.Errorf("%d mistakes, want %d", n, stats.FindingsMax)
+	}
+}
+
+// A trace shows the first create of a call site that fails for lack of memory.
+func TestOutOfMemoryInATrace(t *testing.T) {
+	records := story()
+	at := slices.IndexFunc(records, func(r wire.Record) bool {
+		return r.Kind == wire.KindCreate && r.AsCreate().Outcome() == wire.OutcomeFailed
+	})
+	again, refused := records[at], records[at]
+	refused.Tag, refused.Status = 1, -37 // CL_INVALID_HOST_PTR: not for lack of memory
+	text, _, _ := export(t, slices.Insert(records, at+1, again, refused), ChromeOptions{})
+	if n := strings.Count(text, `"cat":"failure"`); n != 1 {
+		t.Errorf("%d failures in\n%s", n, text)
+	}
+	const want = `"cat":"failure","name":"out of memory: create of 48.0 MiB at size 2.0M","pid":4242,"tid":101,"ts":2600.000,"s":"p",` +
+		`"args":{"tag":"size 2.0M","bytes":50331648,"in_use":`
+	if !strings.Contains(text, want) {
+		t.Errorf("%s is missing in\n%s", want, text)
 	}
 }

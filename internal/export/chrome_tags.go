@@ -17,6 +17,7 @@ type tag struct {
 	name, quoted string // quoted: as JSON
 	stack        string // its frames as a JSON array, "" for none
 	stackWritten bool   // an event has the stack, or there is none
+	failed       bool   // an instant says that memory ran out
 	bytes        uint64 // granted to all of its creates
 	alive        int    // lifetimes that are open, in the group that they share
 	chosen       bool   // the options want its slices and lifetimes

@@ -126,8 +126,8 @@ func (p *process) drain(e wire.EvictView) {
 	}
 }
 
-// outOfMemory reports whether a create failed for lack of memory. clSVMAlloc returns no status: the shim makes one up.
-func outOfMemory(c wire.CreateView, d Device) bool {
+// OutOfMemory reports whether a create failed for lack of memory. clSVMAlloc returns no status: the shim makes one up.
+func OutOfMemory(c wire.CreateView, d Device) bool {
 	switch int32(c.Status()) {
 	case wire.MemObjectAllocationFailure, wire.OutOfResources, wire.OutOfHostMemory:
 		return true
@@ -142,7 +142,7 @@ func outOfMemory(c wire.CreateView, d Device) bool {
 // createFailed notes a failed create, if memory was short.
 func (m *Model) createFailed(p *process, c wire.CreateView) {
 	d := m.deviceOf(p, c.Scope())
-	if !outOfMemory(c, d) {
+	if !OutOfMemory(c, d) {
 		return
 	}
 	m.postMortem(p, PostMortem{Call: "create of " + article(c.Memory()), Status: int32(c.Status()), Size: c.Requested(), Device: d}, c.Tag())
