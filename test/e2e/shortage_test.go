@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -57,6 +58,15 @@ func TestPostMortem(t *testing.T) {
 			result := run(t, command{args: []string{gpumemtop(), "report", "--format", "json", file}})
 			if err := json.Unmarshal(result.stdout, &figures); err != nil {
 				t.Fatal(err)
+			}
+			trace := filepath.Join(t.TempDir(), "trace.json")
+			run(t, command{args: []string{gpumemtop(), "export", "--format", "chrome", "-o", trace, file}})
+			events, err := os.ReadFile(trace)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if drawn := contains(events, `"cat":"failure"`); drawn != (test.verdict != "") {
+				t.Errorf("the trace shows a failure: %v", drawn)
 			}
 			if test.verdict == "" {
 				if len(figures.OutOfMemory) != 0 || contains(r.stderr, "verdict") {
