@@ -3,6 +3,7 @@
 package callsite
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path"
@@ -20,8 +21,8 @@ const (
 	Untagged = "(untagged)" // requests without a tag
 )
 
-// DefaultWrappers returns patterns of functions that only pass a request on. A tag is named after the first frame whose
-// function matches none of them.
+// DefaultWrappers returns patterns of functions that only pass a request on. A tag is named after the program's first frame
+// whose function matches none of them; if there is none, after the first such frame of a library.
 func DefaultWrappers() []*regexp.Regexp { return slices.Clone(defaultWrappers) }
 
 var defaultWrappers = []*regexp.Regexp{
@@ -35,10 +36,7 @@ var defaultWrappers = []*regexp.Regexp{
 // TagName returns the name that a TAG or SITE record gives its tag, "" when it gives none.
 func TagName(r *wire.Record, wrappers []*regexp.Regexp) string {
 	if r.Kind == wire.KindSite {
-		if frames := parse(r.Payload); len(frames) > 0 {
-			return frames[naming(frames, wrappers)].Name()
-		}
-		return ""
+		return siteName(Frames(r.Payload, wrappers))
 	}
 	switch e := r.AsTag(); e.Mode() {
 	case wire.TagsSize:
@@ -47,6 +45,36 @@ func TagName(r *wire.Record, wrappers []*regexp.Regexp) string {
 		return fmt.Sprintf("thread %d", e.Value())
 	}
 	return ""
+}
+
+// siteName names a call site after the program's own frame that is nearest to the call, and after the library function
+// through which it calls: all calls through a library would else have one name.
+func siteName(frames []Frame) string {
+	if len(frames) == 0 {
+		return ""
+	}
+	own := slices.IndexFunc(frames, func(f Frame) bool { return !f.library() })
+	if own <= 0 {
+		return frames[0].Name()
+	}
+	return frames[own].Name() + " via " + frames[0].short()
+}
+
+// libraries are the folders of files that belong to no single program, and Python's own code.
+var libraries = regexp.MustCompile(`^(/usr(/local)?)?/(lib|lib32|lib64|include)/|/(site|dist)-packages/|^<frozen `)
+
+// library reports whether a frame is in a library, or in a header of one.
+func (f *Frame) library() bool {
+	return libraries.MatchString(f.File) || libraries.MatchString(f.Module)
+}
+
+// short returns the function, or the module without what follows its first dot.
+func (f *Frame) short() string {
+	if f.Function != "" {
+		return f.Function
+	}
+	module, _, _ := strings.Cut(Base(f.Module), ".")
+	return cmp.Or(module, f.Name())
 }
 
 // Stack returns the frames of a SITE payload as text, innermost first.
@@ -75,8 +103,7 @@ func (f *Frame) Name() string {
 	return join(f.source(Base(f.File)), f.Function)
 }
 
-// Frames returns the frames of a SITE payload, innermost first. It begins with the frame that names the tag and leaves
-// out the wrappers before it.
+// Frames returns the frames of a SITE payload, innermost first, without the wrappers before the first other frame.
 func Frames(payload []byte, wrappers []*regexp.Regexp) []Frame {
 	frames := parse(payload)
 	if len(frames) > 0 {

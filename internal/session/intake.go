@@ -55,7 +55,9 @@ func newIntake(m *stats.Model, recorder Recorder, path string) intake {
 
 // take takes a record in, and asks for what can be found out about it.
 func (in *intake) take(r *wire.Record) {
-	in.put(r)
+	if r.Kind != wire.KindModule || !r.AsModule().Script() { // it is part of call sites' names, which are recorded
+		in.put(r)
+	}
 	if r.Kind == wire.KindTag || r.Kind == wire.KindModule {
 		in.sites.add(r)
 	}

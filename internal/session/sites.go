@@ -104,8 +104,9 @@ type moduleKey struct {
 
 // module is a file that a process runs code of.
 type module struct {
-	path   string // as the process sees it: what is shown and recorded
-	opened string // as we do
+	path     string // as the process sees it: what is shown and recorded
+	opened   string // as we do
+	function string // of a script: offsets are lines
 }
 
 func (s *sites) run() {
@@ -130,10 +131,14 @@ func (s *sites) run() {
 func (s *sites) answer(r *wire.Record, modules map[moduleKey]module) (wire.Record, bool) {
 	switch r.Kind {
 	case wire.KindModule:
-		payload, _ := wire.ParseModule(r.Payload)
-		path := string(payload)
-		m := module{path, s.open(r.Process, path)}
-		modules[moduleKey{r.Process, r.AsModule().Module()}] = m
+		payload, name := wire.ParseModule(r.Payload)
+		path, key := string(payload), moduleKey{r.Process, r.AsModule().Module()}
+		if r.AsModule().Script() {
+			modules[key] = module{path: path, function: string(name)}
+			return wire.Record{}, false
+		}
+		m := module{path: path, opened: s.open(r.Process, path)}
+		modules[key] = m
 		return s.module(r, m)
 	case wire.KindExit:
 		maps.DeleteFunc(modules, func(k moduleKey, _ module) bool { return k.process == r.Process })
@@ -179,11 +184,7 @@ func (s *sites) site(r *wire.Record, modules map[moduleKey]module) (wire.Record,
 		if len(payload) > 0 && isCLibrary(m.path) {
 			break // it called main, or started the thread
 		}
-		for _, named := range s.resolve(m.opened, frame.Offset) {
-			line := wire.AppendSiteFrame(nil, wire.SiteFrame{
-				Function: named.Function, File: named.File, Line: uint64(max(0, named.Line)),
-				Module: m.path, Offset: named.Offset, HasOffset: true,
-			})
+		for _, line := range s.lines(m, frame.Offset) {
 			if len(payload)+len(line) <= wire.PayloadMax {
 				payload = append(payload, line...)
 			}
@@ -195,6 +196,20 @@ func (s *sites) site(r *wire.Record, modules map[moduleKey]module) (wire.Record,
 	site := wire.SiteFields{Tag: r.AsTag().Tag()}.Record(payload)
 	site.Process = r.Process
 	return site, true
+}
+
+// lines returns what a SITE says of a frame.
+func (s *sites) lines(m module, offset uint64) (lines [][]byte) {
+	if m.opened == "" && m.function != "" {
+		return [][]byte{wire.AppendSiteFrame(nil, wire.SiteFrame{Function: m.function, File: m.path, Line: offset, Module: m.path})}
+	}
+	for _, named := range s.resolve(m.opened, offset) {
+		lines = append(lines, wire.AppendSiteFrame(nil, wire.SiteFrame{
+			Function: named.Function, File: named.File, Line: uint64(max(0, named.Line)),
+			Module: m.path, Offset: named.Offset, HasOffset: true,
+		}))
+	}
+	return lines
 }
 
 // isCLibrary reports whether a module is the C library. Its debug information takes long to read, and its frames around

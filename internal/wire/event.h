@@ -213,6 +213,7 @@ enum gmtscrub {
 #define GMT_FLAG_SUBALLOC 32u
 #define GMT_FLAG_CARRIED 64u
 #define GMT_FLAG_SCATTERED 128u
+#define GMT_FLAG_SCRIPT 1u
 
 /*
  * What the fields of struct gmtevent mean in each kind. internal/wire/gen reads these tables and writes views.go and
@@ -241,8 +242,9 @@ enum gmtscrub {
 
 /*
  * MODULE
- *   object   Module  id  of the module, from 1
- *   payload  path; the session writes a second event with path NUL build id in hexadecimal
+ *   object        Module  id    of the module, from 1
+ *   flags.SCRIPT  Script  bool  it is a function of Python: offsets in it are lines; not recorded, its name goes into the SITE
+ *   payload       path; the session writes a second event with path NUL build id in hexadecimal. Of a function: file NUL name
  */
 
 /*

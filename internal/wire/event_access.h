@@ -68,6 +68,7 @@ static inline uint64_t gmtthread_tid(const struct gmtevent *e) { return e->objec
 struct gmtmodulefields {
 	uint64_t time;
 	uint64_t module; /* of the module, from 1 */
+	bool script; /* it is a function of Python: offsets in it are lines; not recorded, its name goes into the SITE */
 };
 
 static inline struct gmtevent gmtmodule_event(struct gmtmodulefields f)
@@ -76,10 +77,12 @@ static inline struct gmtevent gmtmodule_event(struct gmtmodulefields f)
 		.time = f.time,
 		.kind = GMT_KIND_MODULE,
 		.object = f.module,
+		.flags = (uint8_t)((f.script ? GMT_FLAG_SCRIPT : 0u)),
 	};
 }
 #define GMT_EVENT_MODULE(...) gmtmodule_event((struct gmtmodulefields){__VA_ARGS__})
 static inline uint64_t gmtmodule_module(const struct gmtevent *e) { return e->object; }
+static inline bool gmtmodule_script(const struct gmtevent *e) { return e->flags & GMT_FLAG_SCRIPT; }
 
 /* TAG: defines a tag. */
 struct gmttagfields {

@@ -27,6 +27,7 @@ const (
 	FlagSubAlloc   = C.GMT_FLAG_SUBALLOC
 	FlagCarried    = C.GMT_FLAG_CARRIED
 	FlagScattered  = C.GMT_FLAG_SCATTERED
+	FlagScript     = C.GMT_FLAG_SCRIPT
 
 	SizeofEvent   = C.sizeof_struct_gmtevent
 	SizeofFrame   = C.sizeof_struct_gmtframe

@@ -23,6 +23,7 @@ const (
 	FlagSubAlloc   = 0x20
 	FlagCarried    = 0x40
 	FlagScattered  = 0x80
+	FlagScript     = 0x1
 
 	SizeofEvent   = 0x40
 	SizeofFrame   = 0x10

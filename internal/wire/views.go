@@ -68,7 +68,7 @@ func (v ThreadView) Fields() ThreadFields {
 }
 
 // ModuleView reads a MODULE event: a file that the process runs code of.
-// Payload: path; the session writes a second event with path NUL build id in hexadecimal.
+// Payload: path; the session writes a second event with path NUL build id in hexadecimal. Of a function: file NUL name.
 type ModuleView struct{ e *Event }
 
 // AsModule reads e as a MODULE event; the caller has checked its kind.
@@ -80,21 +80,28 @@ func (v ModuleView) Time() uint64 { return v.e.Time }
 // Module: of the module, from 1.
 func (v ModuleView) Module() uint64 { return v.e.Object }
 
+// Script: it is a function of Python: offsets in it are lines; not recorded, its name goes into the SITE.
+func (v ModuleView) Script() bool { return v.e.Flags&FlagScript != 0 }
+
 // ModuleFields are the fields of a MODULE event.
 type ModuleFields struct {
 	Time   uint64 // ns
 	Module uint64 // of the module, from 1
+	Script bool   // it is a function of Python: offsets in it are lines; not recorded, its name goes into the SITE
 }
 
 // Record returns the MODULE event with these fields and a payload; Process and Thread are the caller's to set.
 func (f ModuleFields) Record(payload []byte) Record {
 	e := Event{Time: f.Time, Kind: KindModule, Object: f.Module, Size: uint64(len(payload))}
+	if f.Script {
+		e.Flags |= FlagScript
+	}
 	return Record{Event: e, Payload: payload}
 }
 
 // Fields returns all fields of the event.
 func (v ModuleView) Fields() ModuleFields {
-	return ModuleFields{Time: v.e.Time, Module: v.Module()}
+	return ModuleFields{Time: v.e.Time, Module: v.Module(), Script: v.Script()}
 }
 
 // TagView reads a TAG event: defines a tag.

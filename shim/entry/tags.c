@@ -8,6 +8,7 @@
 #include "../base/ring.h"
 #include "../base/session.h"
 #include "layer.h"
+#include "python.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -34,7 +35,7 @@ static _Atomic uint32_t tags;
 static _Atomic int reported_full;
 
 static struct {
-	const void *base;
+	const void *base; /* or a code object of Python */
 	uint64_t number;
 } modules[MODULES_MAX];
 static unsigned module_count;
@@ -48,21 +49,31 @@ static bool ours(uintptr_t address)
 	return address >= (uintptr_t)__ehdr_start && address < (uintptr_t)_end;
 }
 
-/* Without our own frames and the loader's, which every call has. */
+/* Without our own frames and the loader's, which every call has. Where Python runs it ends at the interpreter, with lines. */
 struct stack {
-	unsigned depth, limit;
+	unsigned depth, limit, lines;
+	bool python;
 	uintptr_t frames[GMT_STACK_MAX];
+	struct gmt_python_line line[GMT_STACK_MAX];
 };
 
 static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *arg)
 {
 	struct stack *stack = arg;
 	uintptr_t address = (uintptr_t)_Unwind_GetIP(context);
-	if (!address)
+	if (!address || (stack->python && gmt_python_holds(address)))
 		return _URC_END_OF_STACK;
 	if (!ours(address) && (stack->depth || !gmt_layer_holds((const void *)address)))
 		stack->frames[stack->depth++] = address;
 	return stack->depth < stack->limit ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+static void collect(struct stack *stack)
+{
+	stack->python = gmt_python_runs();
+	_Unwind_Backtrace(step, stack);
+	if (stack->python)
+		stack->lines = gmt_python_lines(stack->line, stack->limit - stack->depth);
 }
 
 static uint64_t mix(uint64_t h, uint64_t v)
@@ -96,6 +107,23 @@ static uint64_t module_number(const void *base, const char *path)
 	return module_count;
 }
 
+/* The number of a function of Python, as of a module. Under defining. */
+static uint64_t function_number(void *code)
+{
+	for (unsigned i = 0; i < module_count; i++)
+		if (modules[i].base == code)
+			return modules[i].number;
+	char text[GMT_PAYLOAD_MAX];
+	size_t bytes = module_count < MODULES_MAX ? gmt_python_name(code, text, sizeof text) : 0;
+	if (!bytes)
+		return 0;
+	modules[module_count].base = code;
+	modules[module_count].number = module_count + 1;
+	struct gmtevent event = GMT_EVENT_MODULE(.time = gmt_now(), .module = ++module_count, .script = true);
+	gmt_ring_write_payload(&event, text, bytes);
+	return module_count;
+}
+
 static struct gmtframe locate(uintptr_t address)
 {
 	Dl_info info;
@@ -110,13 +138,22 @@ static void define(uint32_t number, const struct stack *stack, uint64_t value)
 {
 	int saved = errno;
 	struct gmtframe frames[GMT_STACK_MAX];
+	unsigned count = 0;
 	pthread_mutex_lock(&defining);
-	for (unsigned i = 0; i < stack->depth; i++)
-		frames[i] = locate(stack->frames[i]);
+	while (count < stack->depth) {
+		frames[count] = locate(stack->frames[count]);
+		count++;
+	}
+	for (unsigned i = 0; i < stack->lines; i++) {
+		uint64_t function = function_number(stack->line[i].code);
+		if (function)
+			frames[count++] = (struct gmtframe){function, stack->line[i].line};
+	}
 	pthread_mutex_unlock(&defining);
+	gmt_python_look(); /* the program may have loaded it since */
 	struct gmtevent event = GMT_EVENT_TAG(.time = gmt_now(), .mode = (enum gmttagmode)gmt_session.config.tagmode, .tag = number,
 					      .value = value);
-	gmt_ring_write_payload(&event, frames, stack->depth * sizeof frames[0]);
+	gmt_ring_write_payload(&event, frames, count * sizeof frames[0]);
 	errno = saved;
 }
 
@@ -161,7 +198,10 @@ static uint64_t size_class(uint64_t size)
 
 uint32_t gmt_tag(struct gmt_call *call, const void *caller, uint64_t size)
 {
-	struct stack stack = {.limit = 1};
+	struct stack stack;
+	stack.depth = stack.lines = 0;
+	stack.limit = 1;
+	stack.python = false;
 	uint64_t value = 0;
 	switch (gmt_session.config.tagmode) {
 	case GMT_TAGS_CALLER:
@@ -175,9 +215,11 @@ uint32_t gmt_tag(struct gmt_call *call, const void *caller, uint64_t size)
 		break;
 	case GMT_TAGS_STACK:
 		stack.limit = gmt_session.config.stackdepth;
-		_Unwind_Backtrace(step, &stack);
+		collect(&stack);
 		for (unsigned i = 0; i < stack.depth; i++)
 			value = mix(value, stack.frames[i]);
+		for (unsigned i = 0; i < stack.lines; i++)
+			value = mix(mix(value, (uintptr_t)stack.line[i].code), stack.line[i].line);
 		call->last = gmt_now(); /* not the driver's time */
 		break;
 	case GMT_TAGS_SIZE:
