@@ -20,10 +20,10 @@ SHELL := bash
 .SUFFIXES:
 
 # What is needed beyond Go and make: compilers, an OpenCL that runs anywhere with its loader and headers, the programs,
-# terminal and browser that the tests run, and Python to check exports.
+# terminal and browser that the tests run, and Python with PyOpenCL.
 PACKAGES := gcc g++ libc6-dev binutils clang llvm libbpf-dev \
 	pocl-opencl-icd ocl-icd-libopencl1 ocl-icd-opencl-dev opencl-headers \
-	clinfo clpeak hashcat clblast-utils sudo ffmpeg openmpi-bin libopenmpi-dev tmux chromium python3
+	clinfo clpeak hashcat clblast-utils sudo ffmpeg openmpi-bin libopenmpi-dev tmux chromium python3 python3-pyopencl
 
 # OpenCL drivers for the tests of drivers, as far as this release of Debian has them: without them, those are skipped.
 ALL_DRIVERS := mesa-opencl-icd oclgrind

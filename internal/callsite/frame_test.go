@@ -3,6 +3,8 @@ package callsite
 import (
 	"strings"
 	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 func TestFrameName(t *testing.T) {
@@ -12,6 +14,29 @@ func TestFrameName(t *testing.T) {
 	} {
 		if got := Frames([]byte(payload), nil)[0]; got.Name() != want {
 			t.Errorf("%q: %q, want %q", payload, got.Name(), want)
+		}
+	}
+}
+
+func TestSiteName(t *testing.T) {
+	const (
+		pool   = "allocate\t/usr/include/pool.hpp\t80\tapp+0x10\n"
+		dark   = "\t\t\t/usr/lib/x86_64-linux-gnu/libcv.so.4.6+0x99\n"
+		script = "step\tsolve.py\t42\tsolve.py\n"
+		module = "zeros\t/usr/lib/python3/dist-packages/cl/array.py\t7\t/usr/lib/python3/dist-packages/cl/array.py\n"
+		start  = "_run\t<frozen runpy>\t88\t<frozen runpy>\n"
+		own    = "main\tmain.c\t12\tapp+0x20\n"
+	)
+	for payload, want := range map[string]string{
+		own: "main.c:12 main", pool + own: "main.c:12 main via allocate", dark + own: "main.c:12 main via libcv",
+		dark: "libcv.so.4.6+0x99", dark + pool: "libcv.so.4.6+0x99", dark + module + script: "solve.py:42 step via libcv",
+		"clCreateBuffer\tcl.c\t1\tapp+0x5\n" + own: "main.c:12 main", "cl::Buffer\tcl.hpp\t1\tapp+0x5\n" + module + script: "solve.py:42 step via zeros",
+		start: "<frozen runpy>:88 _run", "\t\t\t/opt/app/bin/app+0x1\n": "app+0x1", dark + "\t\t\t/usr/bin/app+0x1\n": "app+0x1 via libcv",
+		dark + "f\t<string>\t3\t<string>\n": "<string>:3 f via libcv", "": "",
+	} {
+		r := wire.SiteFields{Tag: 1}.Record([]byte(payload))
+		if got := TagName(&r, DefaultWrappers()); got != want {
+			t.Errorf("%q: %q, want %q", payload, got, want)
 		}
 	}
 }

@@ -401,3 +401,22 @@ func TestSitePayloadKeepsWholeLines(t *testing.T) {
 		t.Errorf("site of %d bytes, ok %v", len(site.Payload), ok)
 	}
 }
+
+// A function of a script is no file: its frames have lines instead of addresses, and no build id.
+func TestSitesInScripts(t *testing.T) {
+	s := newSites(func(string, uint64) []symbol.Frame { return []symbol.Frame{{Function: "native"}} })
+	modules := map[moduleKey]module{}
+	for _, r := range []wire.Record{
+		wire.ModuleFields{Module: 1}.Record([]byte("/lib/_cl.so")),
+		wire.ModuleFields{Module: 2, Script: true}.Record([]byte("a b.py\x00Solver.step")),
+	} {
+		if got, ok := s.answer(&r, modules); ok && r.AsModule().Script() {
+			t.Errorf("an answer to a script: %+v", got)
+		}
+	}
+	tag := wire.TagFields{Mode: wire.TagsStack, Tag: 7}.Record(wire.AppendFrame(wire.AppendFrame(nil, wire.Frame{Module: 1, Offset: 16}), wire.Frame{Module: 2, Offset: 42}))
+	site, ok := s.answer(&tag, modules)
+	if want := "native\t\t\t/lib/_cl.so+0x0\nSolver.step\ta b.py\t42\ta b.py\n"; !ok || string(site.Payload) != want {
+		t.Errorf("%q, want %q", site.Payload, want)
+	}
+}

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // Ten thousand new call sites at once: no event is lost, and each site gets its name, which here is the same for all.
@@ -40,5 +42,28 @@ func TestBurstOfCallSites(t *testing.T) {
 				t.Errorf("%d events lost, %d rows, want all of 10000 creates in one", got.Lost, len(got.PerTag))
 			}
 		})
+	}
+}
+
+// A program in Python has call sites in its own lines, whatever library they call through, and its output is as bare.
+func TestSitesInPython(t *testing.T) {
+	t.Parallel()
+	script := filepath.Join(root, "test", "programs", "sites.py")
+	words := []string{"/usr/bin/python3", script}
+	file := filepath.Join(t.TempDir(), "x.gmt")
+	bare := runBare(t, words...)
+	r := run(t, command{args: append([]string{gpumemtop(), "record", "-o", file, "--"}, words...)})
+	if bare.code != 0 || differs(bare, r) != "" {
+		t.Fatalf("bare %s, recorded %s\n%s%s", bare, r, bare.stderr, r.stderr)
+	}
+	got := map[string]uint64{}
+	for _, row := range figuresIn(t, file, true).Tags {
+		got[row.Tag] = row.Creates
+	}
+	want := map[string]uint64{
+		"sites.py:14 Solver.step via _cl": 50, "sites.py:19 total via _cl": 50, "sites.py:23 keep via _cl": 1,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("creates (-want +got):\n%s", diff)
 	}
 }

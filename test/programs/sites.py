@@ -1,0 +1,32 @@
+"""Creates buffers with PyOpenCL at three places: directly, in a method, and through pyopencl.array. One on a thread of its own."""
+import threading
+
+import numpy
+import pyopencl
+import pyopencl.array
+
+context = pyopencl.create_some_context(interactive=False)
+queue = pyopencl.CommandQueue(context)
+
+
+class Solver:
+    def step(self, turn):
+        buffer = pyopencl.Buffer(context, pyopencl.mem_flags.READ_WRITE, 4096 * (1 + turn % 3))
+        buffer.release()
+
+
+def total(turn):
+    return int(pyopencl.array.zeros(queue, 1000, numpy.float32).fill(turn).get().sum())
+
+
+def keep():
+    kept.append(pyopencl.Buffer(context, pyopencl.mem_flags.READ_WRITE, 1 << 20))
+
+
+kept = []
+thread = threading.Thread(target=keep)
+thread.start()
+thread.join()
+for turn in range(50):
+    Solver().step(turn)
+    print(total(turn))
