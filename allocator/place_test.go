@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -112,7 +113,7 @@ func TestDepartures(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d := newArenaDriver(t)
 			c.ask(d)
-			if got := d.departed(); fmt.Sprint(got) != fmt.Sprint(c.want) {
+			if got := d.departed(); !slices.Equal(got, c.want) {
 				t.Errorf("departures %v, want %v", got, c.want)
 			}
 			if err := d.policy.Validate(); err != nil {
