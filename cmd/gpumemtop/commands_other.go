@@ -50,12 +50,12 @@ func newProbe() *cobra.Command {
 			"call or later, and whether the driver keeps released memory. Other work on the machine affects the figures.\n" +
 			"Drivers run in processes of their own: probe names one that crashes or hangs, and measures the other devices. An\n" +
 			"interrupt ends it early, with the figures so far.",
-		Annotations: map[string]string{usageKey: "gpumemtop probe [--device DEVICE] [--max SIZE] [--budget TIME] [--format text|json] [-o FILE]"},
+		Annotations: map[string]string{usageKey: "gpumemtop probe [--device DEVICE] [--max SIZE] [--budget TIME] [--format text|json] [-o FILE] [--write FILE]"},
 		Example:     "  gpumemtop probe                          all devices, in about 10 seconds\n  gpumemtop probe --max 64M --format json -o probe.json   for replay --device-cost probe.json",
 		Args:        noArguments,
 	}, fields{
 		"device:probe": &o.Device, "platform": &o.Platform, "max:probe": &o.Max, "budget:probe": &o.Budget, "format": &o.Format,
-		"output:text": &o.Output.Path, "force": &o.Output.Force,
+		"output:text": &o.Output.Path, "force": &o.Output.Force, "write:probe": &o.Profile,
 	}, func(cmd *cobra.Command, _ []string) error { return machine.Probe(cmd.OutOrStdout(), &o) })
 }
 

@@ -163,25 +163,43 @@ func writeResult[R interface{ WriteText(w io.Writer) error }](w io.Writer, forma
 }
 
 func newFit() *cobra.Command {
-	o, format := fit.Options{Setup: defaultSetup()}, "text"
+	o, format, device := fit.Options{Setup: defaultSetup()}, "text", ""
 	return newCommand(&cobra.Command{
-		Use:   "fit [flags] [--] CMD [ARGS...]",
+		Use:   "fit [flags] [--] CMD [ARGS...] | fit --on DEVICE FILE...",
 		Short: "Find the least device memory that a program needs",
 		Long: "Runs a program again and again with less and less device memory, without the pool and with it, and shows how\n" +
 			"little is enough. A run survives when it ends with status 0, as it must without a limit. The program's input is\n" +
 			"empty and its output is hidden. The result is the smallest size that the program survived; it may fail with a\n" +
-			"little more. Each process has a device of its own.",
-		Annotations: map[string]string{usageKey: "gpumemtop fit [flags] [--] CMD [ARGS...]"},
+			"little more. Each process has a device of its own.\n\n" +
+			"With --on, fit runs nothing: it holds recordings against the limits of a device that need not be here, and says\n" +
+			"what would fail first, where, and what would help. All processes of a recording share that device. The exit status\n" +
+			"is 1 if one would not run. What neither the profile nor the recording tells is unknown.",
+		Annotations: map[string]string{usageKey: "gpumemtop fit [flags] [--] CMD [ARGS...]\ngpumemtop fit --on DEVICE|list [--format text|json] FILE..."},
 		Example: "  gpumemtop fit ./blur 4096                          how little device memory is enough?\n" +
-			"  gpumemtop fit --timeout 30s --format json ./blur   it may hang when memory is short",
+			"  gpumemtop fit --timeout 30s --format json ./blur   it may hang when memory is short\n" +
+			"  gpumemtop fit --on adreno-740 blur.gmt             would it run there?",
 		Args: cobra.ArbitraryArgs,
-	}, fields{"resolution": &o.Resolution, "timeout:fit": &o.Timeout, "format": &format}.
+	}, fields{"on": &device, "resolution": &o.Resolution, "timeout:fit": &o.Timeout, "format": &format}.
 		with(fixedPolicy(&o.Setup.Choice)).with(siteFields(&o.Setup)), func(cmd *cobra.Command, args []string) error {
+		if cmd.Flags().Changed("on") {
+			return fitOn(cmd, device, format, args)
+		}
 		if len(args) == 0 {
 			return errors.New("no program to fit: gpumemtop fit CMD [ARGS...]")
 		}
 		return writeResult(cmd.OutOrStdout(), format, func() (*fit.Result, error) { return fit.Find(&o, args) })
 	})
+}
+
+// fitOn refuses what only concerns running a program.
+func fitOn(cmd *cobra.Command, device, format string, args []string) error {
+	for _, name := range []string{"resolution", "timeout", "policy", "set", "max-cached", "tags", "stack-depth"} {
+		if cmd.Flags().Changed(name) {
+			return fmt.Errorf("--%s is for running a program: leave it out with --on", name)
+		}
+	}
+	defer console.Interruptible()()
+	return fit.On(cmd.OutOrStdout(), device, format, args)
 }
 
 func newCompare() *cobra.Command {

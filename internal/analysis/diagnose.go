@@ -26,12 +26,13 @@ const (
 	driverShare       = 0.01      // of the run, spent on calls that could be saved
 	copyShare         = 0.9       // of the time in driver calls
 	deviceShare       = 0.9       // of device memory: a larger input may not fit
+	alignMost         = 4096      // bytes: sub-buffers at its multiples are right on all devices that we know
 )
 
 // rules look for one problem each, in the order of importance within a severity where their shares are equal.
 var rules = []func(*run, *Analysis) (Diagnosis, bool){
 	mistakesFound, memoryGrows, neverReleased, lostEvents, deviceFull, hitRateIsLow, policyNone, createsCopy, couldBeHoisted, heldTooLong,
-	wasteIsHigh, poolIsFragmented, nothingCarved,
+	wasteIsHigh, poolIsFragmented, nothingCarved, originsAreFine,
 }
 
 // diagnose applies the rules. The most important diagnosis comes first.
@@ -362,5 +363,18 @@ func nothingCarved(x *run, _ *Analysis) (Diagnosis, bool) {
 	}
 	return Diagnosis{
 		Severity: Advice, Title: x.snapshot.Policy + " makes no sub-allocations", Text: why + ": choose a policy of whole blocks (--policy futhark)",
+	}, true
+}
+
+// originsAreFine finds sub-buffers that are right here and refused by devices with a coarser alignment.
+func originsAreFine(x *run, _ *Analysis) (Diagnosis, bool) {
+	o := &x.survey.parts
+	if o.count == 0 {
+		return Diagnosis{}, false
+	}
+	return Diagnosis{
+		Severity: Note, Title: "sub-buffers may be refused on other devices", Tag: x.survey.names.Process(o.process).Site(o.tag).Name,
+		Text: fmt.Sprintf("%s at multiples of only %s; devices want multiples of 128 B to 4.00 KiB: round up to CL_DEVICE_MEM_BASE_ADDR_ALIGN "+
+			"/ 8; gpumemtop fit --on checks one device", units.Plural(o.count, "begins", "begin"), units.FormatLong(o.coarsest)),
 	}, true
 }

@@ -120,7 +120,19 @@ var diagnoses = []struct {
 	{"long after", func(s *tape) { keeping(s, 100*ms) }, func(s *tape) { keeping(s, ms) }, "futhark", "held 10", ""},
 	{"much larger", func(s *tape) { serve(s, mib+1, 2*mib) }, func(s *tape) { serve(s, mib, mib+1) }, "mantissa", "50.0 %", "mantissa_bits=5"},
 	{"much larger", func(s *tape) { serve(s, mib+1, 2*mib) }, func(s *tape) { serve(s, 5, 50) }, "futhark-2018", "50.0 %", "max_waste_ratio=1.25"},
+	{"refused on other", func(s *tape) { part(s, 4096+128) }, func(s *tape) { part(s, 8192) }, "futhark", "1 begins at multiples of only 128 B", ""},
+	{"refused on other", func(s *tape) { part(s, 64) }, func(s *tape) { part(s, 0) }, "futhark", "only 64 B", ""},
 	{"fragmented", func(s *tape) { pooled(s, 4, mib) }, func(s *tape) { pooled(s, 1, mib) }, "futhark", "4.00 MiB was free", ""},
+}
+
+// part makes a sub-buffer at an origin.
+func part(s *tape, at uint64) {
+	whole := s.driver(1, 2*mib)
+	s.put(wire.Event{
+		Kind: wire.KindCreate, Op: uint8(wire.MemorySubBuffer), Object: 90, Tag: 2, Size: 64, Granted: 1 + at, Link: whole,
+	}, "")
+	s.release(90, wire.OutcomeDriver)
+	s.release(whole, wire.OutcomeDriver)
 }
 
 func TestDiagnoses(t *testing.T) {

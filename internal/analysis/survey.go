@@ -22,7 +22,8 @@ type survey struct {
 	since       uint64 // when the part begins
 	earliest    uint64 // time of the first record
 	events      uint64
-	slabs       bool                      // there were slabs
+	slabs       bool // there were slabs
+	parts       origins
 	finders     map[uint64]*period.Finder // by stream
 	finder      *period.Finder            // of the last create's thread's thread
 	latest      uint64                    // its stream
@@ -57,6 +58,33 @@ func (s *survey) step(r *wire.Record) {
 	}
 	s.names.Add(r)
 	s.heap.Apply(r)
+	if r.Kind == wire.KindCreate {
+		s.parts.add(r.Process, r.AsCreate())
+	}
+}
+
+// origins are those of the program's sub-buffers.
+type origins struct {
+	count    uint64 // not at a multiple of alignMost
+	coarsest uint64 // bytes: the greatest power of two that divides all of them
+	process  uint32 // of the first that is the least aligned
+	tag      uint32
+}
+
+// add notes a sub-buffer that was made and whose origin is known.
+func (o *origins) add(process uint32, c wire.CreateView) {
+	if c.Memory() != wire.MemorySubBuffer || c.Outcome() == wire.OutcomeFailed || c.CarriedOver() || c.OriginNumber() <= 1 {
+		return
+	}
+	origin := c.OriginNumber() - 1
+	low := origin & -origin
+	if low >= alignMost {
+		return
+	}
+	o.count++
+	if o.coarsest == 0 || low < o.coarsest {
+		o.coarsest, o.process, o.tag = low, process, c.Tag()
+	}
 }
 
 // finish completes the survey.

@@ -35,6 +35,7 @@ var rooms = []room{
 	{"internal/learn", "a plan of an iteration's buffers"},
 	{"internal/replay", "recordings played through policies"},
 	{"internal/whatif", "beside a run: ghosts, the hit-rate curve, auto"},
+	{"internal/portable", "would a recording run on a device that is not here"},
 	{"internal/tune", "search for policy and limits"},
 	{"internal/arena", "buffers with known lifetimes placed in one arena"},
 	{"internal/advise", "buffers that could share memory, copies that could go"},

@@ -106,7 +106,11 @@ var Places = map[string]Place{
 	"internal/whatif/auto": {May: []string{"internal/replay", "internal/cost", "internal/whatif/ghost", "internal/stats"}, Timeless: true, Never: noFiles},
 	"internal/arena":       {Timeless: true, Never: noFiles},
 	"internal/period":      {Timeless: true, Never: noFiles},
-	"internal/learn":       {May: []string{"allocator", "internal/arena", "internal/period"}, Timeless: true, Never: noFiles},
+	"internal/portable": {
+		May:      []string{"internal/callsite", "internal/heap", "internal/recording", "internal/replay", "internal/units", "internal/wire"},
+		Timeless: true, Never: noFiles,
+	},
+	"internal/learn": {May: []string{"allocator", "internal/arena", "internal/period"}, Timeless: true, Never: noFiles},
 	"internal/recording/importer": {
 		May:      []string{"internal/arena", "internal/recording/ndjson", "internal/recording", "internal/wire"},
 		Timeless: true, Never: noFiles,
@@ -238,6 +242,7 @@ var Places = map[string]Place{
 		"internal/session/payload", "internal/stats",
 	}},
 	"internal/app/fit": {May: []string{
+		"internal/app/files", "internal/doctor", "internal/portable",
 		"internal/app/console", "internal/app/limits", "internal/app/repeat", "internal/app/watch", "internal/units",
 	}},
 	"internal/app/compare": {May: []string{
@@ -270,7 +275,7 @@ var Places = map[string]Place{
 	}},
 	"internal/app/machine": {May: []string{
 		"internal/app/analyze", "internal/app/console", "internal/app/files", "internal/devicebench", "internal/doctor",
-		"internal/doctor/probe", "internal/units",
+		"internal/doctor/probe", "internal/portable", "internal/units",
 	}},
 	// Flags, help and one call.
 	"cmd/gpumemtop": {May: []string{

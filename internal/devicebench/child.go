@@ -128,7 +128,8 @@ func factsOf(p cl.Platform, d cl.Device) Facts {
 		Device: d.Name(), Driver: d.DriverVersion(), Version: d.Version(), Platform: p.Name(),
 		ComputeUnits: d.MaxComputeUnits(), GlobalMemory: d.GlobalMemSize(), MaxAlloc: d.MaxMemAllocSize(),
 		LocalMemory: d.LocalMemSize(), CacheLine: d.GlobalMemCachelineSize(), BaseAlign: d.MemBaseAddrAlign(),
-		Unified: d.HostUnifiedMemory(),
+		Unified: d.HostUnifiedMemory(), MaxConstant: d.MaxConstantBufferSize(),
+		Images: d.ImageSupport(), ImageWidth: d.Image2DMaxWidth(), ImageHeight: d.Image2DMaxHeight(),
 	}
 }
 

@@ -58,6 +58,10 @@ type Facts struct {
 	CacheLine    uint32 `json:"cache_line_bytes"`
 	BaseAlign    uint32 `json:"base_align_bytes"`
 	Unified      bool   `json:"host_unified_memory"`
+	MaxConstant  uint64 `json:"max_constant_bytes"`
+	Images       bool   `json:"images"`
+	ImageWidth   uint64 `json:"image_width"` // pixels, of 2D images at most, and so is the next
+	ImageHeight  uint64 `json:"image_height"`
 }
 
 // Device is what was found out about one.

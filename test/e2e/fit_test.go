@@ -175,3 +175,27 @@ func TestFitEndsRunsThatHang(t *testing.T) {
 	}
 	waitFor(t, "the child of the run that hung to be gone", func() bool { return !alive(child) })
 }
+
+// A recording of sub-buffers that are right here is held against a device that wants them further apart.
+func TestFitOnADeviceThatIsNotHere(t *testing.T) {
+	dir := t.TempDir()
+	recorded, card := filepath.Join(dir, "mosaic.gmt"), filepath.Join(dir, "card.toml")
+	if r := run(t, command{args: []string{gpumemtop(), "record", "-o", recorded, "--", example("mosaic"), "2", "64K"}}); r.code != 0 {
+		t.Fatalf("%s\n%s", r, r.stderr)
+	}
+	if err := os.WriteFile(card, []byte("name = \"card\"\nbase_alignment_bits = 1048576\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for device, want := range map[string]struct {
+		code int
+		text string
+	}{
+		card:         {1, "card: it would not run; what fails first: origins of sub-buffers"},
+		"tesla-p100": {0, "all begin at multiples of 16.0 KiB; 512 B is needed there"},
+	} {
+		r := run(t, command{args: []string{gpumemtop(), "fit", "--on", device, recorded}})
+		if r.code != want.code || !strings.Contains(string(r.stdout), want.text) {
+			t.Errorf("on %s: %s\n%s%s", device, r, r.stdout, r.stderr)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
 	"codeberg.org/gpumemtop/gpumemtop/internal/devicebench"
 	"codeberg.org/gpumemtop/gpumemtop/internal/doctor/probe"
+	"codeberg.org/gpumemtop/gpumemtop/internal/portable"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
@@ -24,6 +25,7 @@ type ProbeOptions struct {
 	Budget   time.Duration
 	Format   string
 	Output   files.Output
+	Profile  string // a file for the device's limits; empty: none
 }
 
 // RunDriverChild does the work of a process that Probe starts for a driver, and ends. In any other process it does nothing.
@@ -46,7 +48,28 @@ func Probe(stdout io.Writer, o *ProbeOptions) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(o.write(stdout, result), probeError(ctx, result))
+	if err := errors.Join(o.write(stdout, result), probeError(ctx, result)); err != nil || o.Profile == "" {
+		return err
+	}
+	return o.writeProfile(result)
+}
+
+// profile is the file for the device's limits.
+func (o *ProbeOptions) profile() files.Output {
+	return files.Output{Path: o.Profile, Force: o.Output.Force}
+}
+
+// writeProfile writes the limits of the one device that was measured.
+func (o *ProbeOptions) writeProfile(result *devicebench.Result) error {
+	if len(result.Devices) > 1 {
+		return errors.New("--write is for one device: choose it with --device or --platform")
+	}
+	f := &result.Devices[0].Facts
+	limits := portable.Profile{
+		Name: f.Device, Source: "gpumemtop probe: " + f.Platform + ", driver " + f.Driver, Memory: f.GlobalMemory, Largest: f.MaxAlloc,
+		Align: 8 * uint64(f.BaseAlign), Images: &f.Images, Width: f.ImageWidth, Height: f.ImageHeight, Constant: f.MaxConstant,
+	}
+	return o.profile().Write(nil, limits.Write)
 }
 
 func (o *ProbeOptions) check() (*devicebench.Options, error) {
@@ -67,6 +90,14 @@ func (o *ProbeOptions) check() (*devicebench.Options, error) {
 		}
 		if options.Most < devicebench.SizeMin {
 			return nil, fmt.Errorf("bad value %q for --max: want %s or more", o.Max, units.Format(devicebench.SizeMin))
+		}
+	}
+	if o.Profile != "" {
+		if o.Profile == "-" || o.Output.Path != "" && files.SamePlace(o.Profile, o.Output.Path) {
+			return nil, errors.New("--write wants a file of its own, such as card.toml")
+		}
+		if err := o.profile().CheckWritable("write"); err != nil {
+			return nil, err
 		}
 	}
 	return options, o.Output.CheckWritable("output")

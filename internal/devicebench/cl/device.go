@@ -126,3 +126,23 @@ func (d Device) GlobalMemSize() uint64 { return d.ulong(C.CL_DEVICE_GLOBAL_MEM_S
 
 // LocalMemSize is CL_DEVICE_LOCAL_MEM_SIZE, bytes.
 func (d Device) LocalMemSize() uint64 { return d.ulong(C.CL_DEVICE_LOCAL_MEM_SIZE) }
+
+// MaxConstantBufferSize is CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE, bytes.
+func (d Device) MaxConstantBufferSize() uint64 { return d.ulong(C.CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE) }
+
+// ImageSupport is CL_DEVICE_IMAGE_SUPPORT.
+func (d Device) ImageSupport() bool { return d.uint(C.CL_DEVICE_IMAGE_SUPPORT) != 0 }
+
+func (d Device) size(what C.cl_device_info) uint64 {
+	var value C.size_t
+	if C.driver_device_info(d.id, what, C.sizeof_size_t, unsafe.Pointer(&value), nil) != C.CL_SUCCESS {
+		return 0
+	}
+	return uint64(value)
+}
+
+// Image2DMaxWidth is CL_DEVICE_IMAGE2D_MAX_WIDTH, pixels.
+func (d Device) Image2DMaxWidth() uint64 { return d.size(C.CL_DEVICE_IMAGE2D_MAX_WIDTH) }
+
+// Image2DMaxHeight is CL_DEVICE_IMAGE2D_MAX_HEIGHT, pixels.
+func (d Device) Image2DMaxHeight() uint64 { return d.size(C.CL_DEVICE_IMAGE2D_MAX_HEIGHT) }

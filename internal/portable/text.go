@@ -1,0 +1,58 @@
+package portable
+
+import (
+	"fmt"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// Text writes the result for people.
+func (r *Result) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", r.Device.Name, words[r.Verdict])
+	if r.First != "" {
+		fmt.Fprintf(&b, "; what fails first: %s", r.First)
+	}
+	b.WriteString("\n")
+	var table units.Table
+	for i := range r.Checks {
+		c := &r.Checks[i]
+		table.Add("  "+string(c.Verdict), c.What, c.Text)
+		if c.Failure != nil {
+			table.Add("", "", fmt.Sprintf("first at %s, %s after the start", units.Clean(c.Failure.Site), units.Duration(c.Failure.Time)))
+		}
+		if c.Remedy != "" {
+			table.Add("", "", c.Remedy)
+		}
+	}
+	b.WriteString(table.String())
+	return b.String()
+}
+
+var words = map[Verdict]string{
+	Fits: "it would run", Fails: "it would not run", Unknown: "nothing speaks against it, but not all is known",
+}
+
+// List is a table of the devices that are built in.
+func List() string {
+	var table units.Table
+	table.Add("DEVICE", "MEMORY", "LARGEST BUFFER", "ALIGNMENT", "WHAT IT IS")
+	for _, name := range Names() {
+		p, _ := Known(name)
+		align := "?"
+		if p.Align > 0 {
+			align = units.FormatLong(p.Align / 8)
+		}
+		table.Add(name, size(p.Memory), size(p.Largest), align, p.Name)
+	}
+	return table.String()
+}
+
+// size writes a size, or that it is unknown.
+func size(bytes uint64) string {
+	if bytes == 0 {
+		return "?"
+	}
+	return units.FormatLong(bytes)
+}
