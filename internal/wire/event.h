@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* Raised whenever a layout or a meaning below changes; both sides refuse another version. */
-#define GMT_VERSION 7
+#define GMT_VERSION 8
 #define GMT_MAGIC 0x31504d474d45474dull
 
 /* Kinds of event. The tables before struct gmtevent say what each kind carries. */
@@ -579,6 +579,7 @@ struct gmtconfig {
 	uint32_t ungated;    /* 1: hand blocks out while commands still use them; corrupts, for demonstration */
 	uint32_t scrub;      /* enum gmtscrub */
 	uint64_t devicememory; /* bytes of device memory that each process is made to have; 0: what the device has */
+	uint64_t answerfree;   /* 1: answer the query for free memory where the driver does not know it */
 	uint64_t copymin;    /* bytes from which buffers with CL_MEM_COPY_HOST_PTR come from the pool */
 	uint8_t policy[64];
 	uint8_t limits[1024];   /* "name=value,..." */

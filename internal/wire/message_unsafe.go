@@ -27,6 +27,7 @@ type Config struct {
 	Wait       time.Duration // how long a producer may wait for room before events are dropped; 0: never
 	Uses       bool          // write USE and SYNC events
 	Pooling    bool          // load the Go core
+	AnswerFree bool          // answer the query for free memory where the driver does not know it
 	Ungated    bool          // hand blocks out while commands still use them: corrupts data, for demonstration
 	Scrub      Scrub         // what is done to recycled blocks before the program gets them
 	CopyMin    uint64        // bytes from which buffers with CL_MEM_COPY_HOST_PTR come from the pool
@@ -41,7 +42,7 @@ func (c Config) Encode() ([]byte, error) {
 	raw := rawConfig{
 		Magic: magic, Version: Version, Tagmode: uint32(c.Tags), Stackdepth: uint32(min(max(c.StackDepth, 1), StackMax)),
 		Waitms: uint32(c.Wait.Milliseconds()), Uses: flag(c.Uses), Pooling: flag(c.Pooling),
-		Ungated: flag(c.Ungated), Scrub: uint32(c.Scrub), Devicememory: c.DeviceMemory, Copymin: c.CopyMin,
+		Ungated: flag(c.Ungated), Scrub: uint32(c.Scrub), Devicememory: c.DeviceMemory, Answerfree: uint64(flag(c.AnswerFree)), Copymin: c.CopyMin,
 	}
 	if err := putText(raw.Policy[:], c.Policy); err != nil {
 		return nil, fmt.Errorf("policy: %w", err)

@@ -3,7 +3,7 @@
 package wire
 
 const (
-	Version = 0x7
+	Version = 0x8
 	magic   = 0x31504d474d45474d
 
 	rings       = 0x100
@@ -31,7 +31,7 @@ const (
 	sizeofRegion  = 0x1030
 	SizeofHello   = 0x818
 	SizeofControl = 0x80
-	SizeofConfig  = 0x478
+	SizeofConfig  = 0x480
 
 	CallArguments = 0x6
 	commSize      = 0x10
@@ -168,6 +168,7 @@ type (
 		Ungated      uint32
 		Scrub        uint32
 		Devicememory uint64
+		Answerfree   uint64
 		Copymin      uint64
 		Policy       [64]uint8
 		Limits       [1024]uint8

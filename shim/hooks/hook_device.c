@@ -1,8 +1,11 @@
 /* hook_device.c: device queries. */
 #define _GNU_SOURCE
 #include "../base/dispatch.h"
+#include "../base/session.h"
 #include "../entry/start.h"
 #include "../pool/budget.h"
+
+#include <string.h>
 
 #define FREE_MEMORY 0x4039 /* CL_DEVICE_GLOBAL_FREE_MEMORY_AMD: free, and the largest free block, in KiB */
 #define FREE_NUMBERS 2
@@ -25,6 +28,29 @@ static void cap(cl_device_info what, void *value, size_t bytes)
 			kib[i] = (size_t)gmt_budget_left((cl_ulong)kib[i] * KIB) / KIB;
 }
 
+static cl_ulong number(cl_device_id device, cl_device_info what)
+{
+	cl_ulong value = 0;
+	return gmt_driver.clGetDeviceInfo(device, what, sizeof value, &value, NULL) == CL_SUCCESS ? value : 0;
+}
+
+/* The answer of a driver that does not know the query, from what the process holds; err if it knows it, or does not know its size. */
+static cl_int answer_free(cl_device_id device, size_t room, void *value, size_t *bytes, cl_int err)
+{
+	size_t known = 0;
+	cl_ulong global = number(device, CL_DEVICE_GLOBAL_MEM_SIZE), largest = number(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+	if (!global || gmt_driver.clGetDeviceInfo(device, FREE_MEMORY, 0, NULL, &known) == CL_SUCCESS)
+		return err;
+	cl_ulong left = gmt_budget_free(global);
+	size_t kib[FREE_NUMBERS] = {(size_t)(left / KIB), (size_t)((largest && largest < left ? largest : left) / KIB)};
+	if (value && room < sizeof kib)
+		return err;
+	if (value)
+		memcpy(value, kib, sizeof kib);
+	*bytes = sizeof kib;
+	return CL_SUCCESS;
+}
+
 /* With a budget the device reports less memory, because programs size their work by it. */
 GMT_HOOK cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t room, void *value, size_t *needed)
 {
@@ -33,10 +59,12 @@ GMT_HOOK cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t
 		return gmt_driver.clGetDeviceInfo(device, what, room, value, needed);
 	size_t bytes = 0;
 	cl_int err = gmt_driver.clGetDeviceInfo(device, what, room, value, &bytes);
+	if (err == CL_INVALID_VALUE && what == FREE_MEMORY && gmt_session.config.answerfree)
+		err = answer_free(device, room, value, &bytes, err);
+	else if (err == CL_SUCCESS && value && memory)
+		cap(what, value, bytes);
 	if (err == CL_SUCCESS && needed)
 		*needed = bytes;
-	if (err == CL_SUCCESS && value && memory)
-		cap(what, value, bytes);
 	gmt_leave();
 	return err;
 }

@@ -28,7 +28,7 @@ static _Atomic uint32_t looks;
 
 static bool counts(void)
 {
-	return gmt_session.config.devicememory || gmt_session.config.pooling;
+	return gmt_session.config.devicememory || gmt_session.config.pooling || gmt_session.config.answerfree;
 }
 
 bool gmt_budget_take(uint64_t bytes)
@@ -123,6 +123,12 @@ cl_ulong gmt_budget_cap(cl_ulong bytes)
 {
 	uint64_t most = gmt_session.config.devicememory;
 	return most && bytes > most ? most : bytes;
+}
+
+cl_ulong gmt_budget_free(cl_ulong global)
+{
+	uint64_t most = gmt_budget_cap(global), now = atomic_load(&used);
+	return most > now ? most - now : 0;
 }
 
 cl_ulong gmt_budget_left(cl_ulong bytes)

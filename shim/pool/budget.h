@@ -27,6 +27,8 @@ void *gmt_budget_looks(void *unused);
 uint64_t gmt_budget_crowded(uint64_t bytes);
 /* bytes, but no more than the budget. */
 cl_ulong gmt_budget_cap(cl_ulong bytes);
+/* What the process leaves of a device with global bytes, or of the budget if that is less. Counts only if asked to answer. */
+cl_ulong gmt_budget_free(cl_ulong global);
 /* bytes, but no more than what is left of the budget. */
 cl_ulong gmt_budget_left(cl_ulong bytes);
 

@@ -193,6 +193,8 @@ GMT_HOOK cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t
 	if (!fake_alive(device, FAKE_DEVICE))
 		return CL_INVALID_DEVICE;
 	cl_ulong number = what == CL_DEVICE_MAX_MEM_ALLOC_SIZE ? fake.largest : 4ull * fake.largest;
+	if (what == 0x4039 && fake.nofreequery)
+		return CL_INVALID_VALUE;
 	if (what == 0x4039) { /* CL_DEVICE_GLOBAL_FREE_MEMORY_AMD */
 		size_t kib[2] = {(size_t)(number / 1024), (size_t)(fake.largest / 1024)};
 		return fake_answer(kib, sizeof kib, room, out, needed);

@@ -32,6 +32,7 @@ struct fake {
 	_Atomic uint32_t argaddress[4], argtype[4];
 	_Atomic uint64_t constant;         /* CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE */
 	_Atomic uint32_t alignbits;        /* CL_DEVICE_MEM_BASE_ADDR_ALIGN */
+	_Atomic uint32_t nofreequery;      /* 1: CL_DEVICE_GLOBAL_FREE_MEMORY_AMD is unknown */
 	_Atomic uint32_t devices;          /* of each context */
 	_Atomic uint32_t imagesofwholes;   /* 1: no images of sub-buffers; 2: such show the start of the whole */
 	_Atomic uint32_t copiesbeyond;     /* 1: copies from and to images may lie outside of a buffer */

@@ -67,6 +67,7 @@ static void write_config(struct options options)
 		.ungated = options.ungated,
 		.scrub = options.scrub,
 		.devicememory = options.devicememory,
+		.answerfree = options.answerfree,
 		.policy = "fake",
 	};
 	char path[128];

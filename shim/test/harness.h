@@ -44,6 +44,7 @@ struct options {
 	uint32_t waitms;
 	uint32_t scrub;        /* enum gmtscrub */
 	uint64_t devicememory; /* bytes */
+	uint64_t answerfree;   /* 1: of the query for free memory */
 };
 
 /* Writes the config, listens, and sets the environment: before the first OpenCL call. */

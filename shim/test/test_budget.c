@@ -106,6 +106,70 @@ TEST(without_a_limit_the_driver_says_what_is_free)
 	end_clean();
 }
 
+/* What the query for free memory answers, in KiB, to a driver's that does not know it. */
+static void free_is(size_t total, size_t block)
+{
+	size_t kib[3] = {0, 0, 77}, needed = 0;
+	OK(clGetDeviceInfo(fake_device(), 0x4039, 2 * sizeof *kib, kib, &needed));
+	EQUAL(needed, 2 * sizeof *kib);
+	EQUAL(kib[0], total);
+	EQUAL(kib[1], block);
+	EQUAL(kib[2], 77);
+}
+
+TEST(an_unknown_query_for_free_memory_stays_unknown)
+{
+	begin((struct options){.devicememory = 1 << 20});
+	fake.nofreequery = 1;
+	size_t kib[2] = {7, 8}, needed = 9;
+	EQUAL(clGetDeviceInfo(fake_device(), 0x4039, sizeof kib, kib, &needed), CL_INVALID_VALUE);
+	EQUAL(kib[0], 7);
+	EQUAL(needed, 9);
+	end_clean();
+}
+
+TEST(free_memory_is_answered_on_request)
+{
+	begin((struct options){.answerfree = 1, .observe = true});
+	fake.nofreequery = 1;
+	size_t largest = (size_t)(fake.largest / 1024);
+	free_is(4 * largest, largest);
+	cl_mem buffer = new_buffer(1024 * 128);
+	free_is(4 * largest - 128, largest);
+	OK(clReleaseMemObject(buffer));
+	free_is(4 * largest, largest);
+	end_clean();
+}
+
+TEST(free_memory_is_answered_of_a_limit)
+{
+	begin((struct options){.answerfree = 1, .devicememory = 1024 * 1000});
+	fake.nofreequery = 1;
+	cl_mem buffer = new_buffer(1024 * 128);
+	free_is(872, 872);
+	OK(clReleaseMemObject(buffer));
+	end_clean();
+}
+
+TEST(the_answer_for_free_memory_refuses_what_a_driver_would)
+{
+	begin((struct options){.answerfree = 1});
+	fake.nofreequery = 1;
+	size_t kib[2] = {7, 8}, needed = 9;
+	EQUAL(clGetDeviceInfo(fake_device(), 0x4039, sizeof *kib, kib, &needed), CL_INVALID_VALUE);
+	EQUAL(kib[0], 7);
+	EQUAL(needed, 9);
+	OK(clGetDeviceInfo(fake_device(), 0x4039, 0, NULL, &needed));
+	EQUAL(needed, sizeof kib);
+	OK(clGetDeviceInfo(fake_device(), 0x4039, 0, NULL, NULL));
+	EQUAL(clGetDeviceInfo(NULL, 0x4039, sizeof kib, kib, NULL), CL_INVALID_DEVICE);
+	fake.nofreequery = 0; /* a driver that knows it keeps its answer */
+	OK(clGetDeviceInfo(fake_device(), 0x4039, sizeof kib, kib, NULL));
+	EQUAL(kib[1], fake.largest / 1024);
+	EQUAL(clGetDeviceInfo(fake_device(), 0x4039, sizeof *kib, kib, NULL), CL_INVALID_VALUE);
+	end_clean();
+}
+
 TEST(a_limit_above_the_device_changes_nothing)
 {
 	begin((struct options){.devicememory = 1ull << 60});

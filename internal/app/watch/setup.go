@@ -38,6 +38,7 @@ type SetupOptions struct {
 	Ungated      bool // blocks are reused while commands still use them
 	Scrub        string
 	DeviceMemory string // a size; empty: what the device has
+	AnswerFree   bool   // answer the query for free memory where the driver does not know it
 }
 
 // Setup is a checked SetupOptions.
@@ -50,11 +51,12 @@ type Setup struct {
 	Ungated  bool
 	Scrub    wire.Scrub
 	Memory   uint64 // bytes of device memory for each process, 0: what the device has
+	Free     bool   // answer the query for free memory where the driver does not know it
 }
 
 // NewSetup checks settings.
 func NewSetup(o *SetupOptions) (*Setup, error) {
-	s := &Setup{Depth: o.Depth, Ungated: o.Ungated, Auto: o.Policy == allocator.Auto}
+	s := &Setup{Depth: o.Depth, Ungated: o.Ungated, Free: o.AnswerFree, Auto: o.Policy == allocator.Auto}
 	mode, err := OneOf("tags", o.Tags, TagNames())
 	if err != nil {
 		return nil, err
@@ -112,7 +114,7 @@ func (s *Setup) WireConfig(recorded bool) wire.Config {
 	return wire.Config{
 		Tags: s.Tags, StackDepth: s.Depth, Pooling: s.Policy.Name() != "none",
 		Policy: s.Policy.Name(), Limits: strings.Join(texts, ","),
-		Wait: patience, Ungated: s.Ungated, CopyMin: copyMin, Scrub: s.Scrub, DeviceMemory: s.Memory,
+		Wait: patience, Ungated: s.Ungated, CopyMin: copyMin, Scrub: s.Scrub, DeviceMemory: s.Memory, AnswerFree: s.Free,
 		// Most events are uses, and the dashboard needs few of them.
 		Uses: recorded,
 	}
