@@ -31,8 +31,8 @@ const (
 
 // rules look for one problem each, in the order of importance within a severity where their shares are equal.
 var rules = []func(*run, *Analysis) (Diagnosis, bool){
-	mistakesFound, memoryGrows, neverReleased, lostEvents, deviceFull, hitRateIsLow, policyNone, createsCopy, couldBeHoisted, heldTooLong,
-	wasteIsHigh, poolIsFragmented, nothingCarved, originsAreFine,
+	mistakesFound, memoryGrows, memoryIsKept, neverReleased, lostEvents, deviceFull, hitRateIsLow, policyNone, createsCopy, couldBeHoisted, heldTooLong,
+	wasteIsHigh, poolIsFragmented, nothingCarved, hasOwnPool, originsAreFine,
 }
 
 // diagnose applies the rules. The most important diagnosis comes first.
@@ -227,7 +227,7 @@ func hitRateIsLow(x *run, a *Analysis) (Diagnosis, bool) {
 			main = &a.Misses[i]
 		}
 	}
-	if main.Reason == Reason(wire.MissCold.String()) && x.growing(a) >= 0 {
+	if main.Reason == Reason(wire.MissCold.String()) && max(x.growing(a), x.keeping(a)) >= 0 {
 		return Diagnosis{}, false // a buffer that is never released cannot serve again: memoryGrows reports it
 	}
 	lost := lostTime(a)

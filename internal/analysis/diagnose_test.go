@@ -121,6 +121,12 @@ var diagnoses = []struct {
 	{"much larger", func(s *tape) { serve(s, mib+1, 2*mib) }, func(s *tape) { serve(s, mib, mib+1) }, "mantissa", "50.0 %", "mantissa_bits=5"},
 	{"much larger", func(s *tape) { serve(s, mib+1, 2*mib) }, func(s *tape) { serve(s, 5, 50) }, "futhark-2018", "50.0 %", "max_waste_ratio=1.25"},
 	{"refused on other", func(s *tape) { part(s, 4096+128) }, func(s *tape) { part(s, 8192) }, "futhark", "1 begins at multiples of only 128 B", ""},
+	{"iteration keeps", func(s *tape) { hoarding(s, 10, false) }, func(s *tape) { hoarding(s, 10, true) }, "futhark", "10 iterations leaves 1.00 MiB more", ""},
+	{"iteration keeps", func(s *tape) { hoarding(s, 10, false) }, func(s *tape) { leaking(s, 10) }, "futhark", "from tag 2", ""},
+	{"pool of its own", func(s *tape) { parts(s, 2, 10) }, func(s *tape) { parts(s, 7, 3) }, "futhark", "20 sub-buffers of 2 buffers", ""},
+	{"pool of its own", func(s *tape) { parts(s, 2, 10) }, func(s *tape) { parts(s, 1, 19) }, "futhark", "its own decision", ""},
+	{"keeps its buffers", func(s *tape) { hoisting(s, 105, 1) }, func(s *tape) { hoisting(s, 105, 2) }, "futhark", "creates 1 buffer and uses what it has 10", ""},
+	{"keeps its buffers", func(s *tape) { hoisting(s, 105, 0) }, func(s *tape) { hoisting(s, 90, 0) }, "futhark", "0 buffers", ""},
 	{"refused on other", func(s *tape) { part(s, 64) }, func(s *tape) { part(s, 0) }, "futhark", "only 64 B", ""},
 	{"fragmented", func(s *tape) { pooled(s, 4, mib) }, func(s *tape) { pooled(s, 1, mib) }, "futhark", "4.00 MiB was free", ""},
 }
@@ -133,6 +139,49 @@ func part(s *tape, at uint64) {
 	}, "")
 	s.release(90, wire.OutcomeDriver)
 	s.release(whole, wire.OutcomeDriver)
+}
+
+// hoarding keeps a buffer of each iteration, uses the last or all of them later, and releases all.
+func hoarding(s *tape, times int, later bool) {
+	var all []uint64
+	for range times {
+		s.release(s.driver(1, 100), wire.OutcomeDriver)
+		all = append(all, s.driver(2, mib))
+		s.use(all[len(all)-1])
+	}
+	for _, object := range all {
+		if later {
+			s.use(object)
+		}
+	}
+	for _, object := range all {
+		s.release(object, wire.OutcomeDriver)
+	}
+}
+
+// parts makes sub-buffers of some buffers.
+func parts(s *tape, wholes, each int) {
+	for n := range wholes {
+		whole := s.driver(uint32(n+1), mib)
+		for m := range each {
+			s.put(wire.Event{
+				Kind: wire.KindCreate, Op: uint8(wire.MemorySubBuffer), Object: uint64(1000 + 100*n + m), Tag: 9, Size: 4096,
+				Granted: 1 + 4096*uint64(m), Link: whole,
+			}, "")
+		}
+	}
+}
+
+// hoisting creates some buffers, and uses them.
+func hoisting(s *tape, uses, later int) {
+	object := s.driver(1, mib)
+	for range 2 * uses {
+		s.use(object)
+	}
+	for range later {
+		s.release(s.driver(2, mib), wire.OutcomeDriver)
+	}
+	s.release(object, wire.OutcomeDriver)
 }
 
 func TestDiagnoses(t *testing.T) {

@@ -30,6 +30,7 @@ type run struct {
 	sizes, lifetimes bins
 	lag              lags
 	misses           misses
+	own              own
 	creates, copies  costs // of blocks and slabs; of blocks with the program's bytes in them
 	frees            costs
 	copyNS           uint64  // of creates that copy and that no pool serves
@@ -97,6 +98,7 @@ func (x *run) step(r *wire.Record) {
 		return
 	}
 	p := x.process(r.Process)
+	x.own.see(r, x.survey.first+x.length()/2)
 	x.raiseChanged()
 	switch r.Kind {
 	case wire.KindUse:

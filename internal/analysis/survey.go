@@ -24,6 +24,7 @@ type survey struct {
 	events      uint64
 	slabs       bool // there were slabs
 	parts       origins
+	lastUse     uint64                    // when a command used memory; 0: never, or uses were not recorded
 	finders     map[uint64]*period.Finder // by stream
 	finder      *period.Finder            // of the last create's thread's thread
 	latest      uint64                    // its stream
@@ -58,6 +59,9 @@ func (s *survey) step(r *wire.Record) {
 	}
 	s.names.Add(r)
 	s.heap.Apply(r)
+	if r.Kind == wire.KindUse {
+		s.lastUse = max(s.lastUse, r.Time)
+	}
 	if r.Kind == wire.KindCreate {
 		s.parts.add(r.Process, r.AsCreate())
 	}
