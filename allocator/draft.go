@@ -92,10 +92,10 @@ func (d *Draft) items(text string, each int, most []uint64, add func([]uint64)) 
 			}
 			numbers[i] = n
 		}
-		if len(d.layout.Places) == placesMax || len(d.layout.Arenas) > ArenasMax {
+		add(numbers[:each])
+		if len(d.layout.Places) > placesMax || len(d.layout.Arenas) > ArenasMax {
 			return fmt.Errorf("plan: want at most %d arenas and %d places", ArenasMax, placesMax)
 		}
-		add(numbers[:each])
 	}
 	return nil
 }

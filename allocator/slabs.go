@@ -50,15 +50,15 @@ func newSlabs() *slabs {
 // isSubAlloc reports whether an entry is a sub-allocation.
 func (p *Pool) isSubAlloc(i int32) bool { return p.entries[i].slab != 0 && !p.entries[i].isSlab }
 
-// slabOf returns the slab that an entry is, or is a sub-allocation of.
+// slabOf returns the slab that entry i is, or lies in.
 func (p *Pool) slabOf(i int32) *slab { return &p.slabs.list[p.entries[i].slab] }
 
 // coarsest is the largest alignment that slabs are carved for: with it the chunks of ualloc, and so its slabs, have
 // 32 MiB. OpenCL devices want 128 or 512 bytes as a rule; the requests of one that wants more get blocks of their own.
 const coarsest = 2048
 
-// carverOf returns what carves the slabs of a class; nil when that is not possible, or done for another alignment. A
-// class that has a slab keeps its carver: its sub-allocations lie where they lie.
+// carverOf returns the carver of a class; nil if the class has slabs of another alignment, or the alignment cannot be
+// served. A class that has a slab keeps its carver: its sub-allocations cannot move.
 func (p *Pool) carverOf(class Class, align uint64) *carved {
 	c := p.slabs.classes[class]
 	if c == nil {
@@ -192,7 +192,7 @@ func (p *Pool) newSubAlloc(req *Request, part carve.Part) Plan {
 	return p.subAlloc(p.newEntry(), req, part)
 }
 
-// subAlloc makes an entry that of a sub-allocation.
+// subAlloc fills entry i for a carved range, and counts it in the slab.
 func (p *Pool) subAlloc(i int32, req *Request, part carve.Part) Plan {
 	s := &p.slabs.list[part.Slab]
 	if p.entries[s.entry].state == cached {

@@ -32,7 +32,7 @@ func newPlanJSON(r *replay.Result) *PlanJSON {
 		Departures: map[string]uint64{}, Reserved: a.Reserved, Requested: a.Wanted,
 	}
 	for why, n := range a.Departures {
-		j.Departures[strings.ReplaceAll(replay.DepartureName(why), " ", "_")] = n
+		j.Departures[units.Key(replay.DepartureName(why))] = n
 	}
 	return j
 }

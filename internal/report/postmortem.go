@@ -117,7 +117,7 @@ func verdictText(p *stats.PostMortem) string {
 		return p.Verdict.String() + ", the driver says"
 	case stats.VerdictFull:
 		text := fmt.Sprintf("%s: %s of %s are reserved", p.Verdict, size(held), size(p.Device.Global))
-		if held+p.Size <= p.Device.Global {
+		if p.Need(p.Reserved()) <= p.Device.Global {
 			text += "; drivers and other programs need some, too"
 		}
 		if p.Grew != "" {

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -240,10 +241,22 @@ func (m *Model) findHolders(p *process, pm *postMortem) {
 	pm.holders = slices.Clone(pm.holders[:len(pm.holders)-pm.MoreHolders])
 }
 
+// Need is what the request and the other processes need beside the bytes held; at most 2^64 - 1 bytes: sizes come from
+// the program.
+func (p *PostMortem) Need(held uint64) uint64 {
+	need := held
+	for _, more := range []uint64{p.Others, p.Size} {
+		if need += more; need < more {
+			return math.MaxUint64
+		}
+	}
+	return need
+}
+
 // judge finds the verdict.
 func (p *PostMortem) judge() {
 	global := p.Device.Global
-	fits := func(held uint64) bool { return held+p.Others+p.Size <= global }
+	fits := func(held uint64) bool { return p.Need(held) <= global }
 	switch {
 	case !p.Command && p.tooLarge():
 		p.Verdict = VerdictTooLarge
@@ -253,7 +266,7 @@ func (p *PostMortem) judge() {
 		p.Verdict, p.PoolToBlame = VerdictFragmented, true
 	case !fits(p.Reserved()):
 		p.Verdict, p.PoolToBlame = VerdictFull, fits(p.Requested)
-	case float64(p.Reserved()+p.Others+p.Size) >= roomy*float64(global):
+	case float64(p.Need(p.Reserved())) >= roomy*float64(global):
 		p.Verdict = VerdictFull
 	default:
 		p.Verdict = VerdictNotMemory

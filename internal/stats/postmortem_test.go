@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -159,5 +160,31 @@ func TestHeldAtExit(t *testing.T) {
 		if got := (&Snapshot{Processes: test.processes}).HeldAtExit(); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
+	}
+}
+
+// TestPostMortemsOfTwoDevices: the numbers of devices and those of contexts differ.
+func TestPostMortemsOfTwoDevices(t *testing.T) {
+	s := newStream(Options{})
+	for number := range uint64(2) {
+		r := wire.DeviceFields{Device: number + 1, Memory: (number + 1) * 1000 * kib}.Record([]byte("card\x001.0\x00"))
+		s.feed(r.Event, r.Payload...)
+	}
+	s.feed(wire.ContextFields{Life: wire.LifeCreate, Scope: 1, Context: 5, Device: 2}.Event())
+	s.feed(wire.ContextFields{Life: wire.LifeCreate, Scope: 2, Context: 6, Device: 1}.Event())
+	s.refuse(1200*kib, -4, wire.MemoryBuffer)
+	if p := s.Snapshot().PostMortems[0]; p.Device.Global != 2000*kib || p.Verdict != VerdictNotMemory {
+		t.Errorf("the first context is on the second device, with room: %d bytes, %v", p.Device.Global, p.Verdict)
+	}
+}
+
+func TestNeedSaturates(t *testing.T) {
+	p := PostMortem{Size: math.MaxUint64 - 10}
+	p.Others = 6
+	if got := p.Need(4); got != math.MaxUint64 {
+		t.Errorf("got %d", got)
+	}
+	if got := p.Need(5); got != math.MaxUint64 {
+		t.Errorf("got %d: want the most there is", got)
 	}
 }

@@ -41,8 +41,9 @@ type process struct {
 	}
 
 	devices []device
-	largest uint64 // create that ever worked
-	drained Part   // that the pool gave back since the driver last created anything
+	scopes  map[uint16]uint64 // the device of each context, by the context's number
+	largest uint64            // create that ever worked
+	drained Part              // that the pool gave back since the driver last created anything
 	kernels callsite.Kernels
 
 	rows    []*row // parts of the wholes
@@ -184,7 +185,7 @@ func (m *Model) device(p *process, r *wire.Record) {
 // deviceOf returns the device of a context of a process, or another one of it where that is not known.
 func (m *Model) deviceOf(p *process, scope uint16) Device {
 	for _, d := range p.devices {
-		if uint16(d.number) == scope {
+		if number, known := p.scopes[scope]; known && d.number == number {
 			return d.Device
 		}
 	}
@@ -205,7 +206,14 @@ func (m *Model) showDevice(d device) {
 
 // context handles CONTEXT: the first one made decides which device is shown.
 func (m *Model) context(p *process, c wire.ContextView) {
-	if c.Life() != wire.LifeCreate || m.chosen == deviceAwaited || m.chosen == deviceChosen {
+	if c.Life() != wire.LifeCreate {
+		return
+	}
+	if p.scopes == nil {
+		p.scopes = map[uint16]uint64{}
+	}
+	p.scopes[c.Scope()] = c.Device()
+	if m.chosen == deviceAwaited || m.chosen == deviceChosen {
 		return
 	}
 	m.chosen, m.awaited = deviceAwaited, awaited{p, c.Device()}

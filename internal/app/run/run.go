@@ -140,7 +140,6 @@ func (r *runner) start() error {
 	return err
 }
 
-// report completes the files and writes the figures.
 // sendPlan gives a process of the program a plan.
 func (r *runner) sendPlan(process uint32, plan *learn.Plan) {
 	if <-r.started; r.session == nil {
@@ -151,6 +150,7 @@ func (r *runner) sendPlan(process uint32, plan *learn.Plan) {
 	}
 }
 
+// report completes the files and writes the figures.
 func (r *runner) report(result *session.Result) {
 	messages := r.outputs.Complete(result)
 	if result.OpenLine {
