@@ -11,7 +11,8 @@
 #   make fuzz     every fuzz target for FUZZTIME=10s, or those below a folder: FUZZ=internal/check
 #   make bench    what it costs and what it saves, measured on this machine
 #   make screenshot   docs/dashboard.svg, anew
-#   make deps     install the Debian packages that are missing (part of everything above)
+#   make install  the program, its man pages and completions into PREFIX=/usr/local, below DESTDIR; make uninstall
+#   make deps     install the Debian packages that a build needs (part of everything above; make test-deps: those of the tests)
 #   make clean    remove what was built
 
 SHELL := bash
@@ -19,11 +20,11 @@ SHELL := bash
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
-# What is needed beyond Go and make: compilers, an OpenCL that runs anywhere with its loader and headers, the programs,
-# terminal and browser that the tests run, and Python with PyOpenCL.
-PACKAGES := gcc g++ libc6-dev binutils clang llvm libbpf-dev \
-	pocl-opencl-icd ocl-icd-libopencl1 ocl-icd-opencl-dev opencl-headers \
-	clinfo clpeak hashcat clblast-utils sudo ffmpeg openmpi-bin libopenmpi-dev tmux chromium python3 python3-pyopencl
+# What a build needs beyond Go and make: a compiler, and an OpenCL that runs anywhere with its loader and headers.
+PACKAGES := gcc libc6-dev pocl-opencl-icd ocl-icd-libopencl1 ocl-icd-opencl-dev opencl-headers
+
+# What the tests and checks need, too: more compilers, the programs, terminal and browser that they run, and Python with PyOpenCL.
+TEST_PACKAGES := g++ binutils clang llvm libbpf-dev clinfo clpeak hashcat clblast-utils sudo ffmpeg openmpi-bin libopenmpi-dev tmux chromium python3 python3-pyopencl
 
 # OpenCL drivers for the tests of drivers, as far as this release of Debian has them: without them, those are skipped.
 ALL_DRIVERS := mesa-opencl-icd oclgrind
@@ -62,8 +63,12 @@ EXAMPLE_BINS := $(patsubst examples/%.c,bin/examples/%,$(filter-out %/common.c %
 
 # Test programs of more than one file have a folder each and are also built without images. Those in faults/ share work.c.
 TEST_FOLDERS := conformance queries soak
+# One of them needs MPI: without it, it is left out until make test has installed that.
 TEST_BINS := $(patsubst test/programs/%.c,bin/test/%,$(filter-out %/work.c,$(wildcard test/programs/*.c test/programs/faults/*.c))) \
 	$(TEST_FOLDERS:%=bin/test/%) $(TEST_FOLDERS:%=bin/test/%-buffers)
+ifeq ($(shell command -v mpicc),)
+TEST_BINS := $(filter-out bin/test/ranks,$(TEST_BINS))
+endif
 PROGRAM_SOURCES := $(wildcard examples/*.c test/programs/*.c test/programs/*/*.c)
 PROGRAM_HEADERS := $(wildcard examples/*.h test/programs/*.h test/programs/*/*.h)
 LIBRARIES := internal/session/payload/lib/libgpumemtop.so internal/session/payload/lib/libgpumemtop-core.so
@@ -88,13 +93,29 @@ programs: $(EXAMPLE_BINS) $(TEST_BINS)
 
 # --- packages -------------------------------------------------------------------------------------------------------
 
-.PHONY: deps
+.PHONY: deps test-deps
 deps: build/deps.stamp
+test-deps: build/test-deps.stamp
+
+# An older go (from 1.21 on) fetches the one that go.mod names, unless GOTOOLCHAIN forbids it.
+GO_LEAST := $(shell sed -n 's/^go //p' go.mod)
+
+.PHONY: go-version
+go-version:
+	@have=$$($(GO) version 2>/dev/null | cut -d ' ' -f 3 | tr -d go) || true; \
+	if [ -z "$$have" ] || [ "$$(printf '%s\n' $(GO_LEAST) "$$have" | sort -V | head -1)" != $(GO_LEAST) ]; then \
+		echo "Go $(GO_LEAST) or later is needed, and $(GO) is $${have:-not there}: get it from https://go.dev/dl, or name it: make GO=/path/to/go" >&2; \
+		exit 1; \
+	fi
 
 build/deps.stamp: WANTED = $(PACKAGES)
+build/test-deps.stamp: WANTED = $(TEST_PACKAGES)
 build/drivers.stamp: WANTED = $(DRIVERS)
-build/drivers.stamp: | build/deps.stamp
-build/deps.stamp build/drivers.stamp: Makefile
+build/clinfo.stamp: WANTED = clinfo
+build/deps.stamp: | go-version
+build/test-deps.stamp build/clinfo.stamp: | build/deps.stamp
+build/drivers.stamp: | build/test-deps.stamp
+build/deps.stamp build/test-deps.stamp build/drivers.stamp build/clinfo.stamp: Makefile
 	@mkdir -p build
 	@missing=(); \
 	for package in $(WANTED); do \
@@ -189,6 +210,29 @@ $(TEST_FOLDERS:%=bin/test/%) $(TEST_FOLDERS:%=bin/test/%-buffers):
 	@mkdir -p $(@D)
 	$(CC) $^ -o $@ -pthread -lOpenCL
 
+# --- installing -----------------------------------------------------------------------------------------------------
+
+PREFIX ?= /usr/local
+SHARE := $(DESTDIR)$(PREFIX)/share
+COMPLETIONS := $(SHARE)/bash-completion/completions/gpumemtop $(SHARE)/zsh/site-functions/_gpumemtop \
+	$(SHARE)/fish/vendor_completions.d/gpumemtop.fish
+
+# The libraries that go into programs are in the binary.
+.PHONY: install
+install: bin/gpumemtop
+	install -D -m 755 bin/gpumemtop "$(DESTDIR)$(PREFIX)/bin/gpumemtop"
+	install -D -m 644 LICENSE "$(SHARE)/doc/gpumemtop/LICENSE"
+	install -d "$(SHARE)/man/man1" $(foreach file,$(COMPLETIONS),"$(dir $(file))")
+	bash docs/man.sh bin/gpumemtop "$(SHARE)/man/man1"
+	bin/gpumemtop completion bash > "$(word 1,$(COMPLETIONS))"
+	bin/gpumemtop completion zsh > "$(word 2,$(COMPLETIONS))"
+	bin/gpumemtop completion fish > "$(word 3,$(COMPLETIONS))"
+
+.PHONY: uninstall
+uninstall:
+	rm -f "$(DESTDIR)$(PREFIX)/bin/gpumemtop" "$(SHARE)"/man/man1/gpumemtop.1 "$(SHARE)"/man/man1/gpumemtop-*.1 $(foreach file,$(COMPLETIONS),"$(file)")
+	rm -rf "$(SHARE)/doc/gpumemtop"
+
 # --- demo, tests, measurements --------------------------------------------------------------------------------------
 
 .PHONY: demo
@@ -226,8 +270,10 @@ SERIAL := allocator allocator/carve allocator/treap internal/advise/merging inte
 # The end-to-end tests watch programs that make has built. The race detector would see only the tests' own reading of
 # recordings, which then takes twice as long.
 .PHONY: test
-test: all build/drivers.stamp
+test: build/drivers.stamp
+	$(MAKE) all
 	$(MAKE) shim-test
+	@bash test/install.sh
 	@rm -f $(SKIPPED)
 	RIGHTSTEST_SKIPPED=$(SKIPPED) GORACE=atexit_sleep_ms=10 $(GO) test -race -count=1 -timeout 30m $(TESTFLAGS) \
 		$$($(GO) list ./... | grep -vxF "$$($(GO) list $(SERIAL:%=./%) ./test/e2e)")
@@ -243,16 +289,17 @@ test: all build/drivers.stamp
 	$(MAKE) check
 
 .PHONY: test-drivers
-test-drivers: all build/drivers.stamp
+test-drivers: build/drivers.stamp
+	$(MAKE) all
 	cd test/e2e && $(GO) test -run '^TestDrivers$$' -count=1 -timeout 2h $(TESTFLAGS) -args -drivers.all
 
 # Tries this machine's device, and writes a report. DRIVER=FILE.icd chooses among several drivers, SIZE=1M the size of buffers.
 .PHONY: gpu-check
-gpu-check: all
+gpu-check: all build/clinfo.stamp
 	$(if $(DRIVER),OCL_ICD_VENDORS=$(DRIVER)) bash test/gpu-check.sh build/gpu-check.txt $(SIZE)
 
 .PHONY: shim-test
-shim-test: | build/deps.stamp
+shim-test: | build/test-deps.stamp
 	@bash shim/test/run.sh
 
 # Prints what it finds as lines for test/e2e/testdata/soak.txt. Runs in that folder, because go test shows the output of tests
@@ -270,7 +317,7 @@ fuzz: $(LIBRARIES)
 	done
 
 .PHONY: bench
-bench: all .tools/benchstat
+bench: all build/test-deps.stamp .tools/benchstat
 	$(GO) run ./bench $(BENCHFLAGS)
 
 # Only measurements need it: it is not in go.mod.
@@ -309,7 +356,7 @@ $(GOLANGCI):
 
 # Warnings of both compilers on everything; both analyzers on what runs inside other programs. eBPF is for clang only.
 .PHONY: check-c
-check-c: | build/deps.stamp
+check-c: | build/test-deps.stamp
 	@{ \
 		for compiler in $(CC) $(CLANG); do \
 			for source in $(PROGRAM_SOURCES); do echo "$$compiler $(PROGRAM_FLAGS) $(MPI_FLAGS) -fsyntax-only $$source"; done; \
@@ -331,7 +378,7 @@ check-c: | build/deps.stamp
 SUMS = find . \( -name .git -o -name .tools -o -name bin -o -name build \) -prune -o -type f -print0 | sort -z | xargs -0 sha256sum
 
 .PHONY: check-generated
-check-generated: | build/deps.stamp
+check-generated: | build/test-deps.stamp
 	@$(SUMS) > build/before.sums
 	BPF2GO_CC=$(CLANG) $(GO) generate ./...
 	@$(SUMS) > build/after.sums

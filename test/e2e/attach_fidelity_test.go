@@ -84,7 +84,7 @@ func TestAttachedRecordingIsThatOfTheLibrary(t *testing.T) {
 			t.Parallel()
 			path, err := exec.LookPath(program.args[0])
 			if err != nil {
-				t.Fatalf("%v: make deps installs it", err)
+				t.Fatalf("%v: make test-deps installs it", err)
 			}
 			// No other program has this name.
 			if program.name != "hashcat" { // which looks for its files where it lies

@@ -44,7 +44,7 @@ func newBrowser(t *testing.T) *browser {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
 	if err != nil {
-		t.Fatalf("%v: make deps installs it", err)
+		t.Fatalf("%v: make test-deps installs it", err)
 	}
 	group := make(chan *exec.Cmd, 1)
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path),

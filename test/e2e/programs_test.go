@@ -127,7 +127,7 @@ func TestProgramsBehaveAsBare(t *testing.T) {
 		t.Run(program.name, func(t *testing.T) {
 			t.Parallel()
 			if _, err := exec.LookPath(program.args[0]); err != nil {
-				t.Fatalf("%v: make deps installs it", err)
+				t.Fatalf("%v: make test-deps installs it", err)
 			}
 			rows[i] = program.compare(t)
 		})

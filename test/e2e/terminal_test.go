@@ -23,7 +23,7 @@ type terminal struct {
 func openTerminal(t *testing.T, cols, rows int) *terminal {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
-		t.Fatalf("%v: make deps installs it", err)
+		t.Fatalf("%v: make test-deps installs it", err)
 	}
 	term := &terminal{t: t, socket: filepath.Join(t.TempDir(), "tmux")}
 	cmd := exec.Command("tmux", "-S", term.socket, "-f", "/dev/null", "new-session", "-d", "-x", itoa(cols), "-y", itoa(rows),

@@ -1,0 +1,27 @@
+#!/bin/bash
+# install.sh: what make install puts into a folder works from there, and make uninstall leaves nothing of it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+fail() { echo "install: $*" >&2; exit 1; }
+
+make -s install DESTDIR="$folder" PREFIX=/opt/x > /dev/null
+[ "$("$folder/opt/x/bin/gpumemtop" version)" = "$(bin/gpumemtop version)" ] || fail "another version"
+"$folder/opt/x/bin/gpumemtop" record -o "$folder/tiny.gmt" -- bin/examples/tiny > /dev/null 2>&1 || fail "it runs no program"
+"$folder/opt/x/bin/gpumemtop" info "$folder/tiny.gmt" | grep -q tiny || fail "it recorded nothing"
+rm "$folder/tiny.gmt"
+share=$folder/opt/x/share
+for file in doc/gpumemtop/LICENSE man/man1/gpumemtop.1 man/man1/gpumemtop-report.1 zsh/site-functions/_gpumemtop \
+	fish/vendor_completions.d/gpumemtop.fish bash-completion/completions/gpumemtop; do
+	[ -s "$share/$file" ] || fail "no $file"
+done
+bash -n "$share/bash-completion/completions/gpumemtop" || fail "the completions for bash are none"
+grep -q '^\.TH GPUMEMTOP-REPORT 1' "$share/man/man1/gpumemtop-report.1" || fail "the manual page has no title"
+if command -v man > /dev/null; then
+	[ -z "$(MANWIDTH=80 man --warnings -l "$share/man/man1/gpumemtop.1" 2>&1 > /dev/null)" ] || fail "man warns of the page"
+fi
+make -s uninstall DESTDIR="$folder" PREFIX=/opt/x
+left=$(find "$folder" -type f)
+[ -z "$left" ] || fail "uninstall left $left"
+echo "installed, tried and removed"
