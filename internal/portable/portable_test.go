@@ -18,7 +18,7 @@ func TestBuiltIn(t *testing.T) {
 	}
 	for _, name := range Names() {
 		p, ok := Known(name)
-		if !ok || !strings.Contains(p.Source, ":") && !strings.Contains(p.Source, "nvidia-smi") {
+		if !ok || !strings.Contains(p.Source, "://") {
 			t.Errorf("%s: %+v", name, p)
 			continue
 		}
