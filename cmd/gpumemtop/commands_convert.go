@@ -20,7 +20,7 @@ func newExport() *cobra.Command {
 			"  gpumemtop export blur.gmt --format pprof -o blur.pb.gz && go tool pprof -http=: blur.pb.gz",
 		Args: oneFile,
 	}, fields{
-		"tag": &o.Tag, "at:export": &o.At, "max-events": &o.MaxEvents, "min-size": &o.MinSize, "counters-every": &o.CountersEvery,
+		"tag": &o.Tag, "wrapper:read": new(string), "at:export": &o.At, "max-events": &o.MaxEvents, "min-size": &o.MinSize, "counters-every": &o.CountersEvery,
 		"lifetimes": &o.Lifetimes, "no-lifetimes": &o.NoLifetimes, "flows": &o.Flows, "output:export": &o.Output.Path,
 		"format:export": &o.Format, "table": &o.Table, "force": &o.Output.Force,
 	}.with(partFields(&o.Part)), interruptible(func(cmd *cobra.Command, args []string) error {

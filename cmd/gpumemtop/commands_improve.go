@@ -91,7 +91,7 @@ func newAdvise() *cobra.Command {
 			"  gpumemtop advise a.gmt b.gmt\n" +
 			"  gpumemtop advise --format json a.gmt | jq '.programs[].runs[].merged.peak'",
 		Args: takes(1, 0, "one recording or more"),
-	}, fields{"form": &o.Form, "sizes": &o.Sizes, "steps": &o.Steps, "max:advise": &o.Most, "format": &o.Format},
+	}, fields{"wrapper:read": new(string), "form": &o.Form, "sizes": &o.Sizes, "steps": &o.Steps, "max:advise": &o.Most, "format": &o.Format},
 		interruptible(func(cmd *cobra.Command, args []string) error { return analyze.Advise(cmd.OutOrStdout(), args, &o) }))
 }
 

@@ -24,7 +24,7 @@ func newView() *cobra.Command {
 		Annotations: map[string]string{usageKey: "gpumemtop view [--at TIME] FILE"},
 		Example:     "  gpumemtop view --at 12.5s blur.gmt",
 		Args:        oneFile,
-	}, fields{"at:view": &o.At, "ascii": &o.Dashboard.ASCII, "no-color": &o.Dashboard.NoColor},
+	}, fields{"at:view": &o.At, "wrapper:read": new(string), "ascii": &o.Dashboard.ASCII, "no-color": &o.Dashboard.NoColor},
 		func(_ *cobra.Command, args []string) error { return view.View(&o, args[0]) })
 }
 
@@ -39,7 +39,7 @@ func newReport() *cobra.Command {
 		Args: oneFile,
 	}, fields{
 		"tag": &o.Tag, "curve": &o.Curve, "top": &o.Top, "output:text": &o.Output.Path, "force": &o.Output.Force, "format:report": &o.Format,
-		"device-cost:touch": &o.Cost.File, "device:cost": &o.Cost.Device,
+		"wrapper:read": new(string), "device-cost:touch": &o.Cost.File, "device:cost": &o.Cost.Device,
 	}.with(partFields(&o.Part)), interruptible(func(cmd *cobra.Command, args []string) error {
 		return analyze.Report(cmd.OutOrStdout(), args[0], &o, cmd.Flags().Changed)
 	}))
@@ -69,7 +69,7 @@ func newDiff() *cobra.Command {
 		Annotations: map[string]string{usageKey: "gpumemtop diff [--format text|json] [--top N] A B"},
 		Example:     "  gpumemtop diff before.gmt after.gmt",
 		Args:        takes(2, 2, "two recordings"),
-	}, fields{"top": &top, "format": &format}, interruptible(func(cmd *cobra.Command, args []string) error {
+	}, fields{"wrapper:read": new(string), "top": &top, "format": &format}, interruptible(func(cmd *cobra.Command, args []string) error {
 		return analyze.Diff(cmd.OutOrStdout(), args[0], args[1], format, top)
 	}))
 }
@@ -88,7 +88,7 @@ func newCheck() *cobra.Command {
 		Annotations: map[string]string{usageKey: "gpumemtop check FILE --rules RULES.toml"},
 		Example:     "  gpumemtop record -o ci.gmt -- ./blur && gpumemtop check ci.gmt --rules memory.toml",
 		Args:        oneFile,
-	}, fields{"rules": &rules, "format": &format}, interruptible(func(cmd *cobra.Command, args []string) error {
+	}, fields{"wrapper:read": new(string), "rules": &rules, "format": &format}, interruptible(func(cmd *cobra.Command, args []string) error {
 		return analyze.Check(cmd.OutOrStdout(), args[0], rules, format)
 	}))
 }

@@ -37,7 +37,7 @@ func fixedPolicy(c *limits.Choice) fields {
 }
 
 func siteFields(s *watch.SetupOptions) fields {
-	return fields{"tags": &s.Tags, "stack-depth": &s.Depth}
+	return fields{"tags": &s.Tags, "stack-depth": &s.Depth, "wrapper": new(string)}
 }
 
 func recordingFields(o *watch.OutputOptions) fields {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/analyze"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/attach"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 )
@@ -77,7 +78,10 @@ func newCommand(cmd *cobra.Command, fields fields, do action) *cobra.Command {
 		case printsConfig(cmd.Flags()):
 			err = printConfig(cmd.OutOrStdout(), cmd.CommandPath(), origins)
 		default:
-			err = do(cmd, args)
+			wrapper, _ := cmd.Flags().GetString("wrapper") // not all commands name call sites
+			if err = analyze.SetWrapper(wrapper); err == nil {
+				err = do(cmd, args)
+			}
 		}
 		return origins.explain(err)
 	}

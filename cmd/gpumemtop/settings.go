@@ -45,6 +45,8 @@ type setting struct {
 	help    string
 }
 
+const wrapperHelp = "functions that only pass requests on, such as the program's own my_alloc: call sites are named after their callers; it is matched with functions, and with names as tables show them"
+
 // settings is the table.
 var settings = []setting{
 	{"policy", "", "", "NAME", groupAllocator, true, "how buffers are served: " + strings.Join(allocator.Names(), ", ") + ", or " + allocator.Auto + ", which switches between them; 'gpumemtop policies' describes them"},
@@ -93,6 +95,8 @@ var settings = []setting{
 	{"flows", "", "", "", groupChrome, false, "arrows from each allocation to its lifetime and its release"},
 	{"tags", "", "", "KIND", groupSites, true, "how to group allocations: by stack, caller, size, thread or none"},
 	{"stack-depth", "", "", "N", groupSites, true, "frames of a call stack to keep, 1 to 32"},
+	{"wrapper", "", "", "REGEXP", groupSites, true, wrapperHelp},
+	{"wrapper", "read", "", "REGEXP", groupSites, false, wrapperHelp},
 	{"json", "", "", "FILE", groupOutput, true, "write a Chrome trace while the program runs, alone or beside -o; % as for -o"},
 	{"output", "record", "o", "FILE", groupOutput, true, "record into a file; in its name %n is the program, %s the process id of this gpumemtop, %h the host, %t the time; with %p, the process id, each process gets a file"},
 	{"output", "export", "o", "FILE", groupOutput, false, "file or folder to write; - is standard output"},

@@ -21,11 +21,9 @@ const (
 	Untagged = "(untagged)" // requests without a tag
 )
 
-// DefaultWrappers returns patterns of functions that only pass a request on. A tag is named after the program's first frame
-// whose function matches none of them; if there is none, after the first such frame of a library.
-func DefaultWrappers() []*regexp.Regexp { return slices.Clone(defaultWrappers) }
-
-var defaultWrappers = []*regexp.Regexp{
+// wrappers are functions that only pass a request on. A tag is named after the program's first frame whose function
+// matches none of them; if there is none, after the first such frame of a library.
+var wrappers = []*regexp.Regexp{
 	regexp.MustCompile(`^cl::`),    // the Khronos C++ bindings
 	regexp.MustCompile(`^cl[A-Z]`), // the API itself, as in a program's own dispatch table
 	regexp.MustCompile(`^std::`),   // containers, allocators, make_shared
@@ -33,10 +31,18 @@ var defaultWrappers = []*regexp.Regexp{
 	regexp.MustCompile(`operator new`),
 }
 
+// ownWrappers are those that the user names, nil: none.
+var ownWrappers *regexp.Regexp
+
+// SetWrapper names wrappers besides the usual ones, by their function or by their name in tables ("pool.c:88 my_alloc");
+// nil names none. It holds for the whole process: one call site must not have two names. Call it before any name is made;
+// it is not safe for use from several threads.
+func SetWrapper(pattern *regexp.Regexp) { ownWrappers = pattern }
+
 // TagName returns the name that a TAG or SITE record gives its tag, "" when it gives none.
-func TagName(r *wire.Record, wrappers []*regexp.Regexp) string {
+func TagName(r *wire.Record) string {
 	if r.Kind == wire.KindSite {
-		return siteName(Frames(r.Payload, wrappers))
+		return siteName(Frames(r.Payload))
 	}
 	switch e := r.AsTag(); e.Mode() {
 	case wire.TagsSize:
@@ -104,10 +110,10 @@ func (f *Frame) Name() string {
 }
 
 // Frames returns the frames of a SITE payload, innermost first, without the wrappers before the first other frame.
-func Frames(payload []byte, wrappers []*regexp.Regexp) []Frame {
+func Frames(payload []byte) []Frame {
 	frames := parse(payload)
 	if len(frames) > 0 {
-		frames = frames[naming(frames, wrappers):]
+		frames = frames[naming(frames):]
 	}
 	return frames
 }
@@ -131,11 +137,14 @@ func parse(payload []byte) []Frame {
 }
 
 // naming returns the index of the first frame that is not a wrapper, 0 when all are.
-func naming(frames []Frame, wrappers []*regexp.Regexp) int {
-	return max(0, slices.IndexFunc(frames, func(f Frame) bool { return !f.wrapper(wrappers) }))
+func naming(frames []Frame) int {
+	return max(0, slices.IndexFunc(frames, func(f Frame) bool { return !f.wrapper() }))
 }
 
-func (f *Frame) wrapper(wrappers []*regexp.Regexp) bool {
+func (f *Frame) wrapper() bool {
+	if ownWrappers != nil && (ownWrappers.MatchString(f.Function) || ownWrappers.MatchString(f.Name())) {
+		return true
+	}
 	return f.Function != "" && slices.ContainsFunc(wrappers, func(w *regexp.Regexp) bool { return w.MatchString(f.Function) })
 }
 

@@ -1,6 +1,7 @@
 package callsite
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -12,7 +13,7 @@ func TestFrameName(t *testing.T) {
 		"f\t/a/b.c\t7\tapp+0x10\n": "b.c:7 f", "\t\t\t/usr/bin/x+0x6fc69\n": "x+0x6fc69", "g\t\t\tapp+0x10\n": "g app+0x10",
 		"g\t\t\tapp\n": "g app", "f\tb.c\t0\tapp\n": "b.c f",
 	} {
-		if got := Frames([]byte(payload), nil)[0]; got.Name() != want {
+		if got := Frames([]byte(payload))[0]; got.Name() != want {
 			t.Errorf("%q: %q, want %q", payload, got.Name(), want)
 		}
 	}
@@ -35,8 +36,24 @@ func TestSiteName(t *testing.T) {
 		dark + "f\t<string>\t3\t<string>\n": "<string>:3 f via libcv", "": "",
 	} {
 		r := wire.SiteFields{Tag: 1}.Record([]byte(payload))
-		if got := TagName(&r, DefaultWrappers()); got != want {
+		if got := TagName(&r); got != want {
 			t.Errorf("%q: %q, want %q", payload, got, want)
+		}
+	}
+}
+
+// TestOwnWrappers: patterns match functions, and names where there is no function.
+func TestOwnWrappers(t *testing.T) {
+	defer SetWrapper(nil)
+	const pool, dark, own = "my_alloc\tpool.c\t88\tapp+0x5\n", "\t\t\t/opt/lib/libmem.so.2+0x99\n", "main\tmain.c\t12\tapp+0x20\n"
+	for pattern, want := range map[string]string{
+		"^my_alloc$": "libmem.so.2+0x99", "^pool\\.c:": "libmem.so.2+0x99", "my_alloc|^libmem": "main.c:12 main",
+		".": "pool.c:88 my_alloc", "other": "pool.c:88 my_alloc", "^libmem": "pool.c:88 my_alloc",
+	} {
+		SetWrapper(regexp.MustCompile(pattern))
+		r := wire.SiteFields{Tag: 1}.Record([]byte(pool + dark + own))
+		if got := TagName(&r); got != want {
+			t.Errorf("%s: %q, want %q", pattern, got, want)
 		}
 	}
 }

@@ -98,12 +98,12 @@ func (n *Names) Add(r *wire.Record) {
 			n.Process(r.Process).contexts[uint16(e.Context())] = e.Device()
 		}
 	case wire.KindTag, wire.KindSite:
-		if name := TagName(r, DefaultWrappers()); name != "" {
+		if name := TagName(r); name != "" {
 			site := n.Process(r.Process).Site(r.DefinedTag())
 			site.Name = name
 			if r.Kind == wire.KindSite {
 				site.Stack = Stack(r.Payload)
-				site.Frames = Frames(r.Payload, DefaultWrappers())
+				site.Frames = Frames(r.Payload)
 			}
 		}
 	default:

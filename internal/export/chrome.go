@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 )
 
@@ -24,8 +23,6 @@ type ChromeOptions struct {
 	MinSize       uint64         // no slices and lifetimes of what was granted fewer bytes; counters stay complete
 	Tag           *regexp.Regexp // only slices and lifetimes of tags whose name matches; counters stay complete
 	Flows         bool           // arrows from creates to lifetimes and releases
-	// Wrappers are functions that name no tag; nil: those of the model.
-	Wrappers []*regexp.Regexp
 }
 
 // drops reports whether the options can leave something out, which the first line must then report.
@@ -62,7 +59,7 @@ func (r *ChromeReport) Dropped() string {
 // Times are relative to the start. Counters are per process: memory by state, fragmentation, and the hit rate so far.
 func Chrome(w io.Writer, src recording.Source, facts Facts, opts ChromeOptions) (ChromeReport, error) {
 	opts.complete()
-	seen, err := look(src, &facts, opts.Wrappers)
+	seen, err := look(src, &facts)
 	if err != nil {
 		return ChromeReport{}, err
 	}
@@ -79,9 +76,6 @@ func Chrome(w io.Writer, src recording.Source, facts Facts, opts ChromeOptions) 
 func (o *ChromeOptions) complete() {
 	if o.CountersEvery <= 0 {
 		o.CountersEvery = defaultCountersEvery
-	}
-	if o.Wrappers == nil {
-		o.Wrappers = callsite.DefaultWrappers()
 	}
 }
 

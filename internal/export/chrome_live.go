@@ -160,7 +160,7 @@ func (l *Live) learn(r *wire.Record) {
 		file, _ := wire.ParseModule(r.Payload)
 		l.modules[moduleKey{r.Process, r.AsModule().Module()}] = string(file)
 	case wire.KindTag, wire.KindSite:
-		if name := callsite.TagName(r, l.chrome.opts.Wrappers); name != "" {
+		if name := callsite.TagName(r); name != "" {
 			p.rename(r, name)
 		} else if r.Kind == wire.KindTag {
 			p.tag(r.AsTag().Tag()).frame = l.frame(r)

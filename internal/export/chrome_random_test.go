@@ -14,7 +14,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	part "codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
 	"codeberg.org/gpumemtop/gpumemtop/internal/testkit/chromelint"
@@ -130,7 +129,7 @@ func compareName(t *testing.T, naming wire.Record) {
 	t.Helper()
 	naming.Tag = 5
 	list := []wire.Record{naming, create(2, 1, 1, mib, wire.OutcomeMiss, 5), create(3, 2, 2, mib, wire.OutcomeMiss, 0)}
-	seen, err := look(&tape{Records: list}, &Facts{ClockNS: origin}, callsite.DefaultWrappers())
+	seen, err := look(&tape{Records: list}, &Facts{ClockNS: origin})
 	if err != nil {
 		t.Fatal(err)
 	}

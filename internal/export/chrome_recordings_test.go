@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	part "codeberg.org/gpumemtop/gpumemtop/internal/recording/extract"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -55,7 +54,7 @@ func TestChromeOfRecordings(t *testing.T) {
 
 func checkRecording(t *testing.T, r *recording.Reader) {
 	t.Helper()
-	seen, err := look(r, &Facts{ClockNS: r.Header().ClockNS}, callsite.DefaultWrappers())
+	seen, err := look(r, &Facts{ClockNS: r.Header().ClockNS})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package export
 import (
 	"cmp"
 	"maps"
-	"regexp"
 	"slices"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
@@ -32,13 +31,13 @@ type survey struct {
 type population struct{ objects, blocks int }
 
 // look reads a source to its end.
-func look(src recording.Source, facts *Facts, wrappers []*regexp.Regexp) (*survey, error) {
+func look(src recording.Source, facts *Facts) (*survey, error) {
 	s := &survey{base: facts.ClockNS, attached: facts.Attached, processes: map[uint32]*surveyed{}, alive: map[uint32]*population{}}
 	for r, err := range recording.Records(src) {
 		if err != nil {
 			return nil, err
 		}
-		s.note(r, wrappers)
+		s.note(r)
 	}
 	if facts.Since > 0 {
 		s.begin = s.base + uint64(facts.Since)
@@ -51,7 +50,7 @@ func look(src recording.Source, facts *Facts, wrappers []*regexp.Regexp) (*surve
 	return s, nil
 }
 
-func (s *survey) note(r *wire.Record, wrappers []*regexp.Regexp) {
+func (s *survey) note(r *wire.Record) {
 	s.last = max(s.last, r.Time)
 	if start := r.Start(); !r.CarriedOver() && (s.base == 0 || start < s.base && start > 0) {
 		s.base = start
@@ -65,7 +64,7 @@ func (s *survey) note(r *wire.Record, wrappers []*regexp.Regexp) {
 	case wire.KindProcess:
 		p.introduce(r)
 	case wire.KindTag, wire.KindSite:
-		if name := callsite.TagName(r, wrappers); name != "" {
+		if name := callsite.TagName(r); name != "" {
 			p.name(r, name)
 		}
 	case wire.KindCreate, wire.KindRelease, wire.KindSync, wire.KindSlab, wire.KindEvict, wire.KindDiag:

@@ -3,7 +3,6 @@ package stats
 import (
 	"fmt"
 	"math/rand/v2"
-	"regexp"
 	"slices"
 	"sync/atomic"
 
@@ -22,8 +21,7 @@ type Options struct {
 	Limits    []Limit  // with their values at the start; others are not followed
 	// LimitsOf returns the limits of a policy that the program switches to, with their defaults; nil: no limits are shown.
 	LimitsOf func(policy string) []Limit
-	Started  uint64           // ns, CLOCK_MONOTONIC; 0: the time of the first event
-	Wrappers []*regexp.Regexp // functions that name no tag; nil: DefaultWrappers
+	Started  uint64 // ns, CLOCK_MONOTONIC; 0: the time of the first event
 	// Observers see each change in the heap, after the model.
 	Observers []heap.Observer
 }
@@ -86,9 +84,6 @@ type Model struct {
 
 // New returns a model that has seen nothing yet.
 func New(o Options) *Model {
-	if o.Wrappers == nil {
-		o.Wrappers = callsite.DefaultWrappers()
-	}
 	o.Arguments = slices.Clone(o.Arguments)
 	m := &Model{
 		options:  o,
@@ -241,7 +236,7 @@ func (m *Model) lose(process uint32, l wire.LostView) {
 
 // tag handles TAG: sizes and threads have their name at once, call sites when SITE comes.
 func (m *Model) tag(p *process, r *wire.Record) {
-	if name := callsite.TagName(r, m.options.Wrappers); name != "" {
+	if name := callsite.TagName(r); name != "" {
 		m.label(p, r.DefinedTag(), name, nil)
 		return
 	}
@@ -250,7 +245,7 @@ func (m *Model) tag(p *process, r *wire.Record) {
 
 // site handles SITE.
 func (m *Model) site(p *process, r *wire.Record) {
-	name := callsite.TagName(r, m.options.Wrappers)
+	name := callsite.TagName(r)
 	if name == "" {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -33,11 +34,13 @@ func TestSiteNames(t *testing.T) {
 }
 
 func TestOwnWrappers(t *testing.T) {
-	s := newStream(Options{Wrappers: []*regexp.Regexp{regexp.MustCompile(`^my_`)}})
+	callsite.SetWrapper(regexp.MustCompile(`^my_`))
+	defer callsite.SetWrapper(nil)
+	s := newStream(Options{})
 	s.miss(1, 1, 64, 64, 7)
-	s.site(7, "my_alloc\tpool.c\t3\tx+1\ncl::Buffer\ta.c\t4\tx+2")
-	tag := tagNamed(t, s.Snapshot(), "a.c:4 cl::Buffer")
-	if want := []string{"my_alloc pool.c:3", "cl::Buffer a.c:4"}; !slices.Equal(tag.Stack, want) {
+	s.site(7, "my_alloc\tpool.c\t3\tx+1\nmain\ta.c\t4\tx+2")
+	tag := tagNamed(t, s.Snapshot(), "a.c:4 main")
+	if want := []string{"my_alloc pool.c:3", "main a.c:4"}; !slices.Equal(tag.Stack, want) {
 		t.Errorf("stack is %q, want %q", tag.Stack, want)
 	}
 }

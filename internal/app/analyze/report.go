@@ -54,7 +54,7 @@ func Report(stdout io.Writer, path string, o *ReportOptions, given func(flag str
 	if o.Top < 0 {
 		return fmt.Errorf("bad value %d for --top: want a number of rows, or 0 for all", o.Top)
 	}
-	tag, err := TagPattern(o.Tag)
+	tag, err := Pattern("tag", o.Tag)
 	if err == nil {
 		err = o.Output.CheckNot(path)
 	}
@@ -124,15 +124,24 @@ func WarnNoSite(in *files.Input, tag *regexp.Regexp) error {
 	return err
 }
 
-// TagPattern reads --tag, nil when it is empty.
-func TagPattern(text string) (*regexp.Regexp, error) {
+// SetWrapper applies --wrapper, which all commands that name call sites share; see callsite.SetWrapper.
+func SetWrapper(text string) error {
+	pattern, err := Pattern("wrapper", text)
+	if err == nil {
+		callsite.SetWrapper(pattern)
+	}
+	return err
+}
+
+// Pattern reads the regular expression of a flag, nil when it is empty.
+func Pattern(flag, text string) (*regexp.Regexp, error) {
 	if text == "" {
 		return nil, nil
 	}
 	tag, err := regexp.Compile(text)
 	var wrong *syntax.Error
 	if errors.As(err, &wrong) {
-		return nil, fmt.Errorf("bad value %q for --tag: want a regular expression: %s", text, wrong.Code)
+		return nil, fmt.Errorf("bad value %q for --%s: want a regular expression: %s", text, flag, wrong.Code)
 	}
 	return tag, err
 }

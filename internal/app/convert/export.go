@@ -169,7 +169,7 @@ func (j *exportJob) check(f *format, path string, given func(flag string) bool) 
 		}
 	}
 	var err error
-	if j.tag, err = analyze.TagPattern(j.Tag); err != nil || f.check == nil {
+	if j.tag, err = analyze.Pattern("tag", j.Tag); err != nil || f.check == nil {
 		return err
 	}
 	return f.check(j)
