@@ -11,14 +11,14 @@ import (
 
 const mib = 1 << 20
 
-// TestBuiltIn: each profile can be read, says where it is from, and comes back as it was written.
+// TestBuiltIn: each profile can be read, has a limit, says where it is from, and comes back as it was written.
 func TestBuiltIn(t *testing.T) {
 	if len(Names()) < 12 {
 		t.Errorf("only %d profiles", len(Names()))
 	}
 	for _, name := range Names() {
 		p, ok := Known(name)
-		if !ok || !strings.Contains(p.Source, "://") {
+		if !ok || !strings.Contains(p.Source, "://") || p.Memory+p.Largest+p.Align == 0 {
 			t.Errorf("%s: %+v", name, p)
 			continue
 		}
