@@ -4,6 +4,7 @@
 #include "../order/handout.h"
 #include "../order/queue.h"
 #include "../pool/cooling.h"
+#include "../registry/finding.h"
 #include "command.h"
 
 #include <stdlib.h>
@@ -24,6 +25,27 @@ static void learn(cl_event handle, cl_int status)
 		learn_of(&event->of, status);
 }
 
+/* Drivers that allocate late report a lack of memory in the command's event. What the program says of its own events is its
+ * own matter. */
+static bool find_failed(const char *function, cl_event event)
+{
+	cl_command_type type;
+	cl_int status;
+	if (gmt_driver.clGetEventInfo(event, CL_EVENT_COMMAND_TYPE, sizeof type, &type, NULL) != CL_SUCCESS || type == CL_COMMAND_USER ||
+	    gmt_driver.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) != CL_SUCCESS || status >= 0)
+		return false;
+	gmt_finding_out_of_memory(function, NULL, 0, status);
+	return true;
+}
+
+static void find_failure(const char *function, cl_int err, cl_uint count, const cl_event *events)
+{
+	gmt_finding_out_of_memory(function, NULL, 0, err);
+	for (cl_uint i = 0; err == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST && i < count; i++)
+		if (find_failed(function, events[i]))
+			return;
+}
+
 GMT_HOOK cl_int clWaitForEvents(cl_uint count, const cl_event *events)
 {
 	struct gmt_call call;
@@ -33,6 +55,8 @@ GMT_HOOK cl_int clWaitForEvents(cl_uint count, const cl_event *events)
 	bool failed = err == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
 	for (cl_uint i = 0; (err == CL_SUCCESS || failed) && i < count; i++)
 		learn(events[i], failed ? -1 : CL_COMPLETE);
+	if (gmt_unlikely(err != CL_SUCCESS))
+		find_failure(__func__, err, count, events);
 	gmt_cooling_collect(64, false);
 	if (err == CL_SUCCESS)
 		gmt_command_awaits(call.start, NULL, count, events);

@@ -187,6 +187,9 @@ GMT_HOOK cl_int clGetEventInfo(cl_event event, cl_event_info what, size_t room, 
 		fake_complete_all();
 	if (what == CL_EVENT_REFERENCE_COUNT)
 		return fake_answer(&event->object.references, sizeof(cl_uint), room, out, needed);
+	cl_command_type type = event->context ? CL_COMMAND_USER : CL_COMMAND_NDRANGE_KERNEL;
+	if (what == CL_EVENT_COMMAND_TYPE)
+		return fake_answer(&type, sizeof type, room, out, needed);
 	if (what != CL_EVENT_COMMAND_EXECUTION_STATUS)
 		return CL_INVALID_VALUE;
 	return fake_answer(&event->status, sizeof event->status, room, out, needed);

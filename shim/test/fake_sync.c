@@ -31,13 +31,15 @@ GMT_HOOK cl_int clWaitForEvents(cl_uint count, const cl_event *list)
 	fake.waits++;
 	if (count == 0 || !list)
 		return CL_INVALID_VALUE;
+	bool failed = false;
 	for (cl_uint i = 0; i < count; i++) {
 		if (!fake_alive(list[i], FAKE_EVENT))
 			return CL_INVALID_EVENT;
 		if (list[i]->command ? !fake_run(list[i]->command) : list[i]->status > CL_COMPLETE)
 			fake_fail("clWaitForEvents waits for ever");
+		failed |= list[i]->status < 0;
 	}
-	return CL_SUCCESS;
+	return failed ? CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST : CL_SUCCESS;
 }
 
 /* Before OpenCL 1.2 there is no such function, and an ICD loader calls a null pointer. */

@@ -37,6 +37,31 @@ TEST(a_marker_with_a_wait_list_tells_about_no_more)
 	finish();
 }
 
+/* Drivers that allocate late report it there. A program's own event reports what the program likes. */
+TEST(a_wait_finds_what_failed_for_lack_of_memory)
+{
+	start(0);
+	cl_event user = clCreateUserEvent(world.context, NULL), first, failed, none;
+	cl_mem buffer = used(second, &first), other = used(second, &failed), third = used(second, &none);
+	OK(clSetUserEventStatus(user, CL_OUT_OF_RESOURCES));
+	fake_fail_event(none, -77);
+	EQUAL(clWaitForEvents(2, (cl_event[]){user, none}), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+	EQUAL(diags(GMT_DIAG_OUT_OF_MEMORY), 0);
+	fake_fail_event(failed, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+	EQUAL(clWaitForEvents(2, (cl_event[]){first, failed}), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+	EQUAL(diags(GMT_DIAG_OUT_OF_MEMORY), 1);
+	EQUAL(last_event(GMT_KIND_DIAG).status, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+	CHECK(strcmp(last_text(GMT_KIND_DIAG), "clWaitForEvents") == 0);
+	release(buffer);
+	release(other);
+	release(third);
+	OK(clReleaseEvent(user));
+	OK(clReleaseEvent(first));
+	OK(clReleaseEvent(failed));
+	OK(clReleaseEvent(none));
+	finish();
+}
+
 /* Nor is anything known any more of what runs when: its context's memory is not recycled from here on. */
 TEST(a_failed_command_proves_nothing_about_others)
 {
