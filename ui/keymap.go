@@ -31,6 +31,7 @@ const (
 	actGhosts
 	actAdopt
 	actCurve
+	actFailures
 	actInterrupt
 	actRedraw
 	actBackward
@@ -108,6 +109,7 @@ var keymap = []command{
 	{inRun, actPolicies, sectionLimits, "policy", "a", "list of the allocator's policies; enter switches to one while the program runs", []string{"a"}},
 	{inRun, actOutput, sectionApp, "output", "o", "output of the program on the whole screen", []string{"o"}},
 	{inRun, actInterrupt, sectionApp, "interrupt", "ctrl+c", "SIGINT to the program; again within 2 s SIGTERM, then SIGKILL", []string{"ctrl+c"}},
+	{inAll, actFailures, sectionScreen, "", "m", "post-mortem: why a call failed for lack of memory, and what to try", []string{"m"}},
 	{inView, actBackwardMore, sectionTime, "", "shift+←", "ten kept instants back", []string{"shift+left"}},
 	{inView, actForwardMore, sectionTime, "", "shift+→", "ten kept instants forward", []string{"shift+right"}},
 	{inView, actBackwardMost, sectionTime, "", "ctrl+←", "fifty kept instants back", []string{"ctrl+left"}},

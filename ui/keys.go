@@ -95,6 +95,8 @@ func (d *dashboard) do(a action, pressed string) tea.Cmd {
 		d.adoptLeader()
 	case actCurve:
 		d.curve.open()
+	case actFailures:
+		d.zoomOn(paneFailures)
 	case actEnter:
 		d.panes[d.focus].enter()
 	case actBack:

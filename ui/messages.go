@@ -69,7 +69,7 @@ func failureText(s *stats.Snapshot) string {
 	if n := len(s.PostMortems) - 1; n > 0 {
 		text += "; " + plural(uint64(n), "later failure")
 	}
-	return text
+	return text + "; m explains"
 }
 
 // latestMistake returns the mistake that the program made last, nil if there is none.

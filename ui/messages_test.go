@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"strings"
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -57,6 +58,18 @@ func TestOutOfMemoryIsShown(t *testing.T) {
 	shows(t, newTest((&calls{}).options(), 160, 36, s), first, "OUT OF MEMORY")
 	for _, size := range [][2]int{{80, 24}, {60, 12}} {
 		shows(t, newTest((&calls{}).options(), size[0], size[1], s), "OUT OF MEMORY")
+	}
+	d := newTest((&calls{}).options(), 80, 24, s)
+	press(d, "m")
+	shows(t, d, "post-mortem of 2 failures", "create of a buffer failed", "verdict    full", "held by    grow.c:12 step", "clFinish failed")
+	small := newTest((&calls{}).options(), 60, 12, s)
+	press(small, "m", "G")
+	shows(t, small, "clFinish failed")
+	press(small, "g")
+	shows(t, small, "create of a buffer failed", "below")
+	press(d, "m")
+	if strings.Contains(screen(d), "smaller buffers") {
+		t.Error("the same key does not close the pane")
 	}
 	s.Marks = nil
 	s.PostMortems = []stats.PostMortem{{

@@ -34,6 +34,9 @@ type Options struct {
 	// frames, also from the keys that move the cursor.
 	Moment func(at uint64) view.Moment
 	At     uint64
+	// PostMortem writes a post-mortem; times begin at started, CLOCK_MONOTONIC ns. The first lines are what failed, the
+	// verdict and what to try. Called between two frames; nil: none are written.
+	PostMortem func(p *stats.PostMortem, started uint64) []PostMortemLine
 	// Attached means that the programs were not started here. Nothing here changes them, they print on their own
 	// terminals, and quitting detaches from them.
 	Attached bool

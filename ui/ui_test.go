@@ -35,6 +35,9 @@ func (c *calls) options() Options {
 		Signal:   func(s os.Signal) { c.signals = append(c.signals, s) },
 		Detach:   func() { c.detached++ }, Terminate: func() { c.ended++ },
 		Resize: func(w, h int) { c.sizes = append(c.sizes, [2]int{w, h}) },
+		PostMortem: func(p *stats.PostMortem, _ uint64) []PostMortemLine {
+			return []PostMortemLine{{"", p.Call + " failed"}, {"verdict", p.Verdict.String()}, {"try", "smaller buffers"}, {"held by", p.Tag}}
+		},
 	}
 }
 

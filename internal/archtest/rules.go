@@ -216,7 +216,7 @@ var Places = map[string]Place{
 		"allocator", "internal/app/console", "internal/recording", "internal/replay", "internal/stats", "internal/units",
 	}},
 	"internal/app/dashboard": {May: []string{
-		"internal/session", "ui",
+		"internal/report", "internal/session", "internal/stats", "ui",
 	}},
 	"internal/app/files": {May: []string{
 		"internal/app/console", "internal/callsite", "internal/tempfile", "internal/export", "internal/recording", "internal/recording/edit",

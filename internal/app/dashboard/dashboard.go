@@ -10,7 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/ui"
 )
 
@@ -72,6 +74,7 @@ func (s *Screen) Close() {
 // plain cancel.
 func (s *Screen) Show(ctx context.Context, o ui.Options) error {
 	o.Input, o.Terminal = s.tty, s.tty
+	o.PostMortem = postMortem
 	o.Refresh, o.ASCII, o.NoColor = s.options.Refresh, s.options.ASCII, s.options.NoColor
 	_, err := ui.Run(ctx, o)
 	if !errors.Is(err, context.Canceled) {
@@ -81,4 +84,14 @@ func (s *Screen) Show(ctx context.Context, o ui.Options) error {
 		return cause
 	}
 	return nil
+}
+
+// postMortem is the page that is also written to stderr.
+func postMortem(p *stats.PostMortem, started uint64) []ui.PostMortemLine {
+	page := report.NewPostMortem(p, started)
+	lines := []ui.PostMortemLine{{Text: page.Title}}
+	for _, line := range page.Lines {
+		lines = append(lines, ui.PostMortemLine{Label: line[0], Text: line[1]})
+	}
+	return lines
 }
