@@ -201,22 +201,18 @@ ORDER BY host, process`, want)
 	compare(t, `SELECT count(*) FROM 'runs/events/**/*.parquet' WHERE epoch_us(time) - epoch_us(TIMESTAMPTZ '2026-03-01 12:00:00+00') != time_ns // 1000`, []string{"0"})
 }
 
-// documented returns the queries of docs/EXPORTS.md, word by word. It must be called before the working folder changes.
+// documented returns the queries of docs/queries.sql, word by word. It must be called before the working folder changes.
 func documented(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile("../../../docs/EXPORTS.md")
+	text, err := os.ReadFile("../../../docs/queries.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var list []string
-	for part := range strings.SplitSeq(string(text), "```sql\n") {
-		query, _, _ := strings.Cut(part, "```")
-		list = append(list, query)
+	list := strings.SplitAfter(strings.TrimSpace(string(text)), ";\n")
+	if len(list) != 5 {
+		t.Fatalf("%d queries, want 5", len(list))
 	}
-	if len(list) != 1+5 {
-		t.Fatalf("%d queries, want 5", len(list)-1)
-	}
-	return list[1:]
+	return list
 }
 
 // TestDocumentedQueries runs the queries of the documentation.
