@@ -3,6 +3,7 @@ package analysis
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 
@@ -26,13 +27,14 @@ const (
 	driverShare       = 0.01      // of the run, spent on calls that could be saved
 	copyShare         = 0.9       // of the time in driver calls
 	deviceShare       = 0.9       // of device memory: a larger input may not fit
+	hiddenShare       = 0.2       // of all creates or of the peak, through one function
 	alignMost         = 4096      // bytes: sub-buffers at its multiples are right on all devices that we know
 )
 
 // rules look for one problem each, in the order of importance within a severity where their shares are equal.
 var rules = []func(*run, *Analysis) (Diagnosis, bool){
 	mistakesFound, memoryGrows, memoryIsKept, neverReleased, lostEvents, deviceFull, hitRateIsLow, policyNone, createsCopy, couldBeHoisted, heldTooLong,
-	wasteIsHigh, poolIsFragmented, nothingCarved, hasOwnPool, originsAreFine,
+	wasteIsHigh, poolIsFragmented, nothingCarved, hasOwnPool, callersHidden, originsAreFine,
 }
 
 // diagnose applies the rules. The most important diagnosis comes first.
@@ -364,6 +366,28 @@ func nothingCarved(x *run, _ *Analysis) (Diagnosis, bool) {
 	return Diagnosis{
 		Severity: Advice, Title: x.snapshot.Policy + " makes no sub-allocations", Text: why + ": choose a policy of whole blocks (--policy futhark)",
 	}, true
+}
+
+// callersHidden finds the function that creates the most for several callers: of all creates, or of the peak.
+func callersHidden(x *run, a *Analysis) (Diagnosis, bool) {
+	var d Diagnosis
+	for _, w := range x.survey.names.Wrappers() {
+		var part float64
+		if row := x.rows[w.Name]; row != nil {
+			part = share(row.creates, x.snapshot.Totals.Creates)
+		}
+		if at := slices.IndexFunc(a.Peak.Tags, func(t PeakTag) bool { return t.Name == w.Name }); at >= 0 {
+			part = max(part, share(a.Peak.Tags[at].InUse, a.Peak.InUse))
+		}
+		if part >= hiddenShare && part > d.Share {
+			d = Diagnosis{
+				Severity: Note, Title: "one function creates memory for several callers", Tag: w.Name, Share: part,
+				Text: fmt.Sprintf("%s call %s: --wrapper '^%s$' names call sites after them", units.Count(uint64(w.Callers), "place"),
+					w.Name, regexp.QuoteMeta(w.Function)),
+			}
+		}
+	}
+	return d, d.Tag != ""
 }
 
 // originsAreFine finds sub-buffers that are right here and refused by devices with a coarser alignment.

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -128,6 +129,8 @@ var diagnoses = []struct {
 	{"keeps its buffers", func(s *tape) { hoisting(s, 105, 1) }, func(s *tape) { hoisting(s, 105, 2) }, "futhark", "creates 1 buffer and uses what it has 10", ""},
 	{"keeps its buffers", func(s *tape) { hoisting(s, 105, 0) }, func(s *tape) { hoisting(s, 90, 0) }, "futhark", "0 buffers", ""},
 	{"refused on other", func(s *tape) { part(s, 64) }, func(s *tape) { part(s, 0) }, "futhark", "only 64 B", ""},
+	{"several callers", func(s *tape) { called(s, 2, 1) }, func(s *tape) { called(s, 1, 1) }, "futhark", "2 places call a.c:7 make: --wrapper '^make$'", ""},
+	{"several callers", func(s *tape) { called(s, 3, 4) }, func(s *tape) { called(s, 2, 9) }, "futhark", "3 places", ""},
 	{"fragmented", func(s *tape) { pooled(s, 4, mib) }, func(s *tape) { pooled(s, 1, mib) }, "futhark", "4.00 MiB was free", ""},
 }
 
@@ -139,6 +142,17 @@ func part(s *tape, at uint64) {
 	}, "")
 	s.release(90, wire.OutcomeDriver)
 	s.release(whole, wire.OutcomeDriver)
+}
+
+// called creates buffers through one function, from some places, and others beside them that are larger.
+func called(s *tape, places, others int) {
+	for tag := range uint32(places) {
+		s.put(wire.Event{Kind: wire.KindSite, Tag: tag + 1}, fmt.Sprintf("make\ta.c\t7\tapp+0x10\nmain\ta.c\t%d\tapp+0x%x\n", 20+tag, 32+tag))
+		s.release(s.driver(tag+1, 100), wire.OutcomeDriver)
+	}
+	for range others {
+		s.release(s.driver(9, mib), wire.OutcomeDriver)
+	}
 }
 
 // hoarding keeps a buffer of each iteration, uses the last or all of them later, and releases all.

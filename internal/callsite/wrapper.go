@@ -1,0 +1,66 @@
+package callsite
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Wrapper is a function of the program that creates memory for several callers, which share the name of one call site.
+type Wrapper struct {
+	Function string
+	Name     string // of the call site
+	Callers  int    // places that call it
+}
+
+// creator is what call sites show of a function that creates memory.
+type creator struct {
+	name    string
+	several bool // it creates memory at several places: their names distinguish more than its callers would
+	callers map[string]bool
+}
+
+// Wrappers returns the functions that create memory at one place, for more than one caller, ordered by that call site.
+// SetWrapper names their callers instead.
+func (n *Names) Wrappers() []Wrapper {
+	creators := map[[2]string]*creator{} // by file and function
+	for _, p := range n.processes {
+		for _, s := range p.sites {
+			own, caller := s.creator()
+			if own == nil || own.Function == "" {
+				continue
+			}
+			key := [2]string{cmp.Or(own.File, own.Module), own.Function}
+			c := creators[key]
+			if c == nil {
+				c = &creator{name: s.Name, callers: map[string]bool{}}
+				creators[key] = c
+			}
+			c.several = c.several || c.name != s.Name
+			if caller != nil {
+				c.callers[caller.place()+caller.source(caller.File)] = true
+			}
+		}
+	}
+	var found []Wrapper
+	for key, c := range creators {
+		if !c.several && len(c.callers) > 1 {
+			found = append(found, Wrapper{Function: key[1], Name: c.name, Callers: len(c.callers)})
+		}
+	}
+	slices.SortFunc(found, func(a, b Wrapper) int { return cmp.Compare(a.Name, b.Name) })
+	return found
+}
+
+// creator returns the frame of the program that names a call site, and the nearest one of another function, which calls it.
+// Either is nil when there is none.
+func (s *Site) creator() (own, caller *Frame) {
+	for i := range s.Frames {
+		switch f := &s.Frames[i]; {
+		case own == nil && !f.library():
+			own = f
+		case own != nil && (f.Function != own.Function || f.File != own.File):
+			return own, f
+		}
+	}
+	return own, nil
+}
