@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -396,7 +397,7 @@ func TestSitePayloadKeepsWholeLines(t *testing.T) {
 		return []symbol.Frame{{Function: strings.Repeat("f", 1000)}}
 	})
 	r := wire.Record{Event: wire.Event{Op: uint8(wire.TagsStack)}, Payload: make([]byte, 32*wire.SizeofFrame)}
-	site, ok := s.site(&r, nil)
+	site, ok := s.site(&r)
 	if !ok || len(site.Payload) > wire.PayloadMax || !bytes.HasSuffix(site.Payload, []byte("\n")) {
 		t.Errorf("site of %d bytes, ok %v", len(site.Payload), ok)
 	}
@@ -405,18 +406,36 @@ func TestSitePayloadKeepsWholeLines(t *testing.T) {
 // A function of a script is no file: its frames have lines instead of addresses, and no build id.
 func TestSitesInScripts(t *testing.T) {
 	s := newSites(func(string, uint64) []symbol.Frame { return []symbol.Frame{{Function: "native"}} })
-	modules := map[moduleKey]module{}
 	for _, r := range []wire.Record{
 		wire.ModuleFields{Module: 1}.Record([]byte("/lib/_cl.so")),
 		wire.ModuleFields{Module: 2, Script: true}.Record([]byte("a b.py\x00Solver.step")),
 	} {
-		if got, ok := s.answer(&r, modules); ok && r.AsModule().Script() {
+		if got, ok := s.answer(&r); ok && r.AsModule().Script() {
 			t.Errorf("an answer to a script: %+v", got)
 		}
 	}
 	tag := wire.TagFields{Mode: wire.TagsStack, Tag: 7}.Record(wire.AppendFrame(wire.AppendFrame(nil, wire.Frame{Module: 1, Offset: 16}), wire.Frame{Module: 2, Offset: 42}))
-	site, ok := s.answer(&tag, modules)
+	site, ok := s.answer(&tag)
 	if want := "native\t\t\t/lib/_cl.so+0x0\nSolver.step\ta b.py\t42\ta b.py\n"; !ok || string(site.Payload) != want {
+		t.Errorf("%q, want %q", site.Payload, want)
+	}
+}
+
+// Code that a runtime generated is in no module: its names come from the file that the runtime writes for perf.
+func TestSitesInGeneratedCode(t *testing.T) {
+	path := fmt.Sprintf("/tmp/perf-%d.map", os.Getpid())
+	if err := os.WriteFile(path, []byte("7f0010 20 LazyCompile:*step /home/a b/solve.js:42:9\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(path) //nolint:errcheck // best effort in /tmp
+	s := newSites(symbol.New().Frames)
+	process := wire.ProcessFields{PID: uint64(os.Getpid())}.Record([]byte("node"))
+	if _, ok := s.answer(&process); ok {
+		t.Error("an answer to a process")
+	}
+	tag := wire.TagFields{Mode: wire.TagsStack, Tag: 7}.Record(wire.AppendFrame(wire.AppendFrame(nil, wire.Frame{Offset: 0x7f0018}), wire.Frame{Offset: 0x99}))
+	site, ok := s.answer(&tag)
+	if want := "step\t/home/a b/solve.js\t42\t+0x7f0018\n\t\t\t+0x99\n"; !ok || string(site.Payload) != want {
 		t.Errorf("%q, want %q", site.Payload, want)
 	}
 }

@@ -58,8 +58,10 @@ func (in *intake) take(r *wire.Record) {
 	if r.Kind != wire.KindModule || !r.AsModule().Script() { // it is part of call sites' names, which are recorded
 		in.put(r)
 	}
-	if r.Kind == wire.KindTag || r.Kind == wire.KindModule {
+	switch r.Kind {
+	case wire.KindProcess, wire.KindTag, wire.KindModule:
 		in.sites.add(r)
+	default: // needs no name
 	}
 }
 

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -35,6 +36,10 @@ type sites struct {
 	open func(process uint32, path string) string
 	done chan struct{}
 
+	// What is known of the processes: for run alone.
+	modules   map[moduleKey]module
+	generated map[uint32]*symbol.PerfMap // code outside of all modules
+
 	mu      sync.Mutex
 	more    *sync.Cond
 	started bool
@@ -44,13 +49,16 @@ type sites struct {
 }
 
 func newSites(resolve resolver) *sites {
-	s := &sites{resolve: resolve, buildID: symbol.BuildID, done: make(chan struct{})}
+	s := &sites{
+		resolve: resolve, buildID: symbol.BuildID, done: make(chan struct{}),
+		modules: map[moduleKey]module{}, generated: map[uint32]*symbol.PerfMap{},
+	}
 	s.open = func(_ uint32, path string) string { return path }
 	s.more = sync.NewCond(&s.mu)
 	return s
 }
 
-// add asks for a TAG's name, a MODULE's build id, or to have an EXIT back. The record is copied. It never waits. It
+// add asks for a TAG's name, a MODULE's build id, or to have an EXIT back; a PROCESS gets no answer. The record is copied. It never waits. It
 // returns false when there will be no answer.
 func (s *sites) add(r *wire.Record) bool {
 	if s.resolve == nil {
@@ -111,14 +119,13 @@ type module struct {
 
 func (s *sites) run() {
 	defer close(s.done)
-	modules := map[moduleKey]module{}
 	for {
 		batch := s.wait()
 		if batch == nil {
 			return
 		}
 		for i := range batch {
-			if answer, ok := s.answer(&batch[i], modules); ok {
+			if answer, ok := s.answer(&batch[i]); ok {
 				s.mu.Lock()
 				s.ready = append(s.ready, answer)
 				s.mu.Unlock()
@@ -128,23 +135,27 @@ func (s *sites) run() {
 }
 
 // answer returns what comes back for a record.
-func (s *sites) answer(r *wire.Record, modules map[moduleKey]module) (wire.Record, bool) {
+func (s *sites) answer(r *wire.Record) (wire.Record, bool) {
 	switch r.Kind {
+	case wire.KindProcess:
+		s.generated[r.Process] = symbol.NewPerfMap(fmt.Sprintf("/tmp/perf-%d.map", r.AsProcess().PID()))
+		return wire.Record{}, false
 	case wire.KindModule:
 		payload, name := wire.ParseModule(r.Payload)
 		path, key := string(payload), moduleKey{r.Process, r.AsModule().Module()}
 		if r.AsModule().Script() {
-			modules[key] = module{path: path, function: string(name)}
+			s.modules[key] = module{path: path, function: string(name)}
 			return wire.Record{}, false
 		}
 		m := module{path: path, opened: s.open(r.Process, path)}
-		modules[key] = m
+		s.modules[key] = m
 		return s.module(r, m)
 	case wire.KindExit:
-		maps.DeleteFunc(modules, func(k moduleKey, _ module) bool { return k.process == r.Process })
+		maps.DeleteFunc(s.modules, func(k moduleKey, _ module) bool { return k.process == r.Process })
+		delete(s.generated, r.Process)
 		return *r, true
 	default:
-		return s.site(r, modules)
+		return s.site(r)
 	}
 }
 
@@ -173,18 +184,22 @@ func (s *sites) wait() []wire.Record {
 }
 
 // site names the frames of a tag. Tags of other kinds than call sites name themselves.
-func (s *sites) site(r *wire.Record, modules map[moduleKey]module) (wire.Record, bool) {
+func (s *sites) site(r *wire.Record) (wire.Record, bool) {
 	mode := r.AsTag().Mode()
 	if mode != wire.TagsCaller && mode != wire.TagsStack {
 		return wire.Record{}, false
 	}
 	var payload []byte
 	for _, frame := range wire.Frames(r.Payload) {
-		m := modules[moduleKey{r.Process, frame.Module}]
+		m := s.modules[moduleKey{r.Process, frame.Module}]
 		if len(payload) > 0 && isCLibrary(m.path) {
 			break // it called main, or started the thread
 		}
-		for _, line := range s.lines(m, frame.Offset) {
+		lines := s.lines(m, frame.Offset)
+		if frame.Module == 0 {
+			lines = s.generatedLine(r.Process, frame.Offset)
+		}
+		for _, line := range lines {
 			if len(payload)+len(line) <= wire.PayloadMax {
 				payload = append(payload, line...)
 			}
@@ -210,6 +225,16 @@ func (s *sites) lines(m module, offset uint64) (lines [][]byte) {
 		}))
 	}
 	return lines
+}
+
+// generatedLine names code outside of all modules, which a language's runtime generated.
+func (s *sites) generatedLine(process uint32, address uint64) [][]byte {
+	f := wire.SiteFrame{Offset: address, HasOffset: true}
+	if m := s.generated[process]; m != nil {
+		named := m.Frame(address)
+		f.Function, f.File, f.Line = named.Function, named.File, uint64(max(0, named.Line))
+	}
+	return [][]byte{wire.AppendSiteFrame(nil, f)}
 }
 
 // isCLibrary reports whether a module is the C library. Its debug information takes long to read, and its frames around

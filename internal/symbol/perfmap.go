@@ -1,0 +1,144 @@
+package symbol
+
+import (
+	"bytes"
+	"cmp"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Bounds on what is read of one perf map.
+const (
+	perfMapMax  = 256 << 20 // bytes
+	piecesMax   = 1 << 20
+	perfLineMax = 4096 // bytes
+	overlapMost = 64   // pieces that are looked through for one that reaches over an address
+)
+
+// PerfMap names code that the runtime of a language generated: Java, Julia, node and others write such a file for perf. It
+// has a line for each piece of code, "START SIZE NAME" with hexadecimal numbers (tools/perf/Documentation/jit-interface.txt
+// in Linux), and grows while the program runs. Only one goroutine may use it.
+type PerfMap struct {
+	path    string
+	read    int64   // bytes so far
+	partial []byte  // a line without its end
+	pieces  []piece // by start, then order
+}
+
+// piece is one piece of code. A later one replaces those at its addresses.
+type piece struct {
+	start, end uint64
+	order      int
+	name       string
+}
+
+// NewPerfMap returns a map that has read nothing of its file yet.
+func NewPerfMap(path string) *PerfMap { return &PerfMap{path: path} }
+
+// Frame returns the function that a return address is in. It is empty when the file does not exist yet or does not name it.
+func (m *PerfMap) Frame(address uint64) Frame {
+	address-- // the call is the instruction before
+	name := m.find(address)
+	if name == "" {
+		m.update()
+		name = m.find(address)
+	}
+	return parseGenerated(name)
+}
+
+// generated are names that have a source: of V8 ("JS:*step /src/a.js:42:9"), and of CPython ("py::step:/src/a.py").
+var generated = []*regexp.Regexp{
+	regexp.MustCompile(`^(?:JS|LazyCompile|Function|Eval|Script):[*~^+']?(?P<function>\S*) (?P<file>.+?):(?P<line>\d+)(?::\d+)?$`),
+	regexp.MustCompile(`^py::(?P<function>[^:]+):(?P<file>.+?)(?P<line>)$`),
+}
+
+func parseGenerated(name string) Frame {
+	for _, g := range generated {
+		if parts := g.FindStringSubmatch(name); parts != nil {
+			line, _ := strconv.Atoi(parts[g.SubexpIndex("line")]) // 0: unknown
+			return Frame{Function: parts[g.SubexpIndex("function")], File: parts[g.SubexpIndex("file")], Line: line}
+		}
+	}
+	return Frame{Function: name}
+}
+
+// find returns the latest piece at an address.
+func (m *PerfMap) find(address uint64) string {
+	at, _ := slices.BinarySearchFunc(m.pieces, address, func(p piece, address uint64) int {
+		if p.start <= address {
+			return -1
+		}
+		return 1
+	})
+	var found *piece
+	for i := at - 1; i >= max(0, at-overlapMost); i-- {
+		if p := &m.pieces[i]; address < p.end && (found == nil || p.order > found.order) {
+			found = p
+		}
+	}
+	if found == nil {
+		return ""
+	}
+	return found.name
+}
+
+// update reads what the file has more than before. It must be a regular file of our user, or of root: in /tmp others could
+// have made it.
+func (m *PerfMap) update() {
+	file, err := os.OpenFile(m.path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() || !trusted(info) {
+		return
+	}
+	b, err := io.ReadAll(io.NewSectionReader(file, m.read, perfMapMax-m.read))
+	if err != nil || len(b) == 0 {
+		return
+	}
+	m.read += int64(len(b))
+	m.add(b)
+}
+
+func trusted(info os.FileInfo) bool {
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	return ok && (owner.Uid == 0 || int(owner.Uid) == os.Geteuid())
+}
+
+// add takes the next bytes of the file.
+func (m *PerfMap) add(b []byte) {
+	b = append(m.partial, b...)
+	for {
+		line, rest, whole := bytes.Cut(b, []byte("\n"))
+		if !whole {
+			m.partial = bytes.Clone(line[:min(len(line), perfLineMax)])
+			break
+		}
+		if p, ok := parsePiece(line); ok && len(m.pieces) < piecesMax {
+			p.order = len(m.pieces)
+			m.pieces = append(m.pieces, p)
+		}
+		b = rest
+	}
+	slices.SortFunc(m.pieces, func(a, b piece) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.order, b.order)) })
+}
+
+// parsePiece reads a line. What is no piece of code is passed over.
+func parsePiece(line []byte) (piece, bool) {
+	start, rest, _ := bytes.Cut(line, []byte(" "))
+	size, name, _ := bytes.Cut(rest, []byte(" "))
+	from, err := strconv.ParseUint(string(bytes.TrimPrefix(start, []byte("0x"))), 16, 64)
+	n, bad := strconv.ParseUint(string(bytes.TrimPrefix(size, []byte("0x"))), 16, 64)
+	if err != nil || bad != nil || n == 0 || from+n < from || len(name) == 0 {
+		return piece{}, false
+	}
+	return piece{start: from, end: from + n, name: string(name[:min(len(name), perfLineMax)])}, true
+}

@@ -1,0 +1,103 @@
+package symbol
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestPerfMap(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perf-7.map")
+	m := NewPerfMap(path)
+	look := func(address uint64, want string) {
+		t.Helper()
+		if got := m.Frame(address); got != (Frame{Function: want}) {
+			t.Errorf("0x%x: %+v, want %q", address, got, want)
+		}
+	}
+	add := func(text string) {
+		t.Helper()
+		file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close() //nolint:errcheck // a failed write fails the test
+		if _, err := file.WriteString(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	look(0x1001, "") // no file yet
+	add("1000 40 void Solver.step(int)\n0x2000 0x10 main\nnonsense\n3000 0 empty\n4000 10\n2000 8 ne")
+	look(0x1000, "") // the call is before what it returns to
+	look(0x1001, "void Solver.step(int)")
+	look(0x1040, "void Solver.step(int)")
+	look(0x1041, "")
+	look(0x2004, "main")
+	look(0x4001, "")
+	add("w\nffffffffffffff00 80 high\nffffffffffffff00 101 beyond\n")
+	look(0x2011, "") // reads on
+	look(0x2004, "new")
+	look(0x2009, "main")
+	look(0xffffffffffffff10, "high")
+	look(0, "")
+}
+
+func TestGeneratedNames(t *testing.T) {
+	for name, want := range map[string]Frame{
+		"LazyCompile:*step /a b/solve.js:42:9": {Function: "step", File: "/a b/solve.js", Line: 42},
+		"JS:~step file:///a/solve.mjs:42:9":    {Function: "step", File: "file:///a/solve.mjs", Line: 42},
+		"JS:^ /a/solve.js:1:1":                 {File: "/a/solve.js", Line: 1},
+		"Builtin:ArrayMap":                     {Function: "Builtin:ArrayMap"},
+		"py::Solver.step:/a/solve.py":          {Function: "Solver.step", File: "/a/solve.py"},
+		"void Solver.step(int)":                {Function: "void Solver.step(int)"},
+		"":                                     {},
+	} {
+		if got := parseGenerated(name); got != want {
+			t.Errorf("%q: %+v, want %+v", name, got, want)
+		}
+	}
+}
+
+// TestPerfMapOfOthers: any user can leave a file of that name in /tmp.
+func TestPerfMapOfOthers(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "perf-7.map")
+	if err := os.WriteFile(path, []byte("1000 40 f\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(folder, "link")
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	if got := NewPerfMap(link).Frame(0x1001).Function + NewPerfMap(folder).Frame(0x1001).Function; got != "" {
+		t.Errorf("read through a link or from a folder: %q", got)
+	}
+	if os.Geteuid() != 0 {
+		return // only root can give a file away
+	}
+	if err := os.Chown(path, 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	if got := NewPerfMap(path).Frame(0x1001).Function; got != "" {
+		t.Errorf("read from another user's file: %q", got)
+	}
+}
+
+func FuzzPerfMap(f *testing.F) {
+	f.Add("1000 40 f\n1010 8 g\n", uint64(0x1012), 5)
+	f.Add("0 ffffffffffffffff all\n", uint64(1), 0)
+	f.Fuzz(func(t *testing.T, text string, address uint64, split int) {
+		whole, parts := &PerfMap{}, &PerfMap{}
+		whole.add([]byte(text))
+		split = max(0, min(split, len(text)))
+		parts.add([]byte(text[:split]))
+		parts.add([]byte(text[split:]))
+		if len(text) < perfLineMax && whole.find(address) != parts.find(address) {
+			t.Errorf("%q, read in two parts %q", whole.find(address), parts.find(address))
+		}
+		if name := whole.find(address); !strings.Contains(text, name) {
+			t.Errorf("%q is not in the file", name)
+		}
+	})
+}
