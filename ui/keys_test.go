@@ -76,8 +76,13 @@ func TestCursorFollowsItsTag(t *testing.T) {
 	press(d, "j", "j")
 	want := chosenName(d)
 	next := sampleSnapshot()
-	next.Tags[2].InUse = 1 << 40 // now first
-	d.Update(frameMsg{now: testStart, snap: next})
+	next.Tags[2].Held = 1 << 40 // now first
+	d.Update(frameMsg{now: testStart.Add(orderTime - 1), snap: next})
+	if d.tags.at != 2 || chosenName(d) != want {
+		t.Errorf("rows change places within a second: row %d, %q; want row 2, %q", d.tags.at, chosenName(d), want)
+	}
+	again := *next
+	d.Update(frameMsg{now: testStart.Add(orderTime), snap: &again})
 	if d.tags.at != 0 || chosenName(d) != want {
 		t.Errorf("row %d, %q; want row 0, %q", d.tags.at, chosenName(d), want)
 	}
@@ -87,6 +92,26 @@ func TestCursorFollowsItsTag(t *testing.T) {
 	if d.tags.current(d.shown()) == nil {
 		t.Error("no cursor after the tag has gone")
 	}
+}
+
+// TestCursorStaysOnTop: until it is moved, the cursor shows the tag that holds the most.
+func TestCursorStaysOnTop(t *testing.T) {
+	d := newTest((&calls{}).options(), 120, 36, sampleSnapshot())
+	next := sampleSnapshot()
+	next.Tags[2].Held = 1 << 40
+	d.Update(frameMsg{now: testStart.Add(orderTime), snap: next})
+	if got := chosenName(d); d.tags.at != 0 || got != next.Tags[2].Name {
+		t.Errorf("row %d, %q; want row 0, %q", d.tags.at, got, next.Tags[2].Name)
+	}
+}
+
+// TestHeldBetweenIterations: a loop that holds nothing at the moment still shows what it needs.
+func TestHeldBetweenIterations(t *testing.T) {
+	s := sampleSnapshot()
+	s.Totals.Held, s.Totals.InUse = 5<<30, 1<<10
+	s.Tags[8].Held, s.Tags[8].InUse, s.Tags[8].Live = 2<<30, 0, 0
+	d := newTest((&calls{}).options(), 120, 36, s)
+	shows(t, d, "in use 5.00G now 1.00K", "▸ "+s.Tags[8].Name)
 }
 
 func TestFreeze(t *testing.T) {

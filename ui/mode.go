@@ -71,7 +71,8 @@ var words = []word{
 	{"buffer", "a memory object of the program"},
 	{"tag", "the call site: the place in the program that allocates"},
 	{"requested", "bytes that the program asked for, of what it holds"},
-	{"in use", "bytes granted to the program"},
+	{"in use", "bytes granted to the program: the most in the last second; now, if that is less"},
+	{"holds", "the most that a tag had in use in the last second; its trend shows the same of each second"},
 	{"mistakes", "of the program, such as releasing a buffer twice; each counts once here, the report lists them all"},
 	{"lost", "events that did not fit: the numbers are too low by that many"},
 }

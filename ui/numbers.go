@@ -45,6 +45,16 @@ func peakSpans(s *stats.Snapshot) []span {
 	return peak
 }
 
+// inUseSpans are the most in use in the last second, and what is in use now if that is clearly less.
+func inUseSpans(s *stats.Snapshot) []span {
+	t := &s.Totals
+	spans := []span{{"in use ", dim}, {leastText(s) + bytesText(max(t.Held, t.InUse)), inUseStyle}}
+	if t.Held > add(t.InUse, t.InUse/20) {
+		return append(spans, span{" now " + bytesText(t.InUse), dim})
+	}
+	return append(spans, span{tendency(s.History), dim})
+}
+
 // roughItems are the numbers that the summaries in a recording have.
 func roughItems(s *stats.Snapshot) []item {
 	t := &s.Totals
@@ -68,7 +78,7 @@ func poolItems(s *stats.Snapshot) []item {
 		waste.style = warnStyle
 	}
 	return []item{
-		{0, []span{{"in use ", dim}, {bytesText(t.InUse), inUseStyle}, {tendency(s.History), dim}}},
+		{0, inUseSpans(s)},
 		{1, cached},
 		{5, []span{{"reserved ", dim}, {bytesText(reserved), plain}}},
 		{3, peakSpans(s)},
@@ -83,7 +93,7 @@ func poolItems(s *stats.Snapshot) []item {
 func poollessItems(s *stats.Snapshot) []item {
 	t := &s.Totals
 	return []item{
-		{0, []span{{"in use ", dim}, {leastText(s) + bytesText(t.InUse), inUseStyle}, {tendency(s.History), dim}}},
+		{0, inUseSpans(s)},
 		{2, []span{{"buffers ", dim}, {count(t.LiveBuffers), plain}}},
 		{3, peakSpans(s)},
 		{1, []span{{perSecond(s.Window.Creates, s.Window.NS), plain}, {" alloc/s", dim}}},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -94,8 +95,9 @@ func lowerBound(c tagColumn) tagColumn {
 // tagColumns are the columns of the tag table in their order.
 var tagColumns = []tagColumn{
 	{"TAG (call site)", 0, 0, nil, nil, func(a, b *stats.Tag) int { return cmp.Compare(a.Name, b.Name) }, false},
+	lowerBound(numberColumn("HOLDS", 8, 0, held, bytesText, inUseStyle)),
+	lowerBound(numberColumn("IN USE", 8, 10, func(t *stats.Tag) uint64 { return t.InUse }, bytesText, plain)),
 	numberColumn("LIVE", 6, 4, func(t *stats.Tag) uint64 { return t.Live }, tableCount, plain),
-	lowerBound(numberColumn("IN USE", 8, 0, func(t *stats.Tag) uint64 { return t.InUse }, bytesText, inUseStyle)),
 	lowerBound(numberColumn("PEAK", 8, 9, func(t *stats.Tag) uint64 { return t.PeakInUse }, bytesText, plain)),
 	pooled(numberColumn("CACHED", 8, 2, func(t *stats.Tag) uint64 { return t.Cached }, bytesText, cachedStyle)),
 	pooled(numberColumn("FREE", 7, 7, func(t *stats.Tag) uint64 { return t.CachedCount }, tableCount, plain)),
@@ -108,38 +110,68 @@ var tagColumns = []tagColumn{
 	{trendTitle, 12, 6, nil, nil, nil, false},
 }
 
-const sortInUse = 2
+const sortHeld = 1
+
+// held is the most that a tag had in use in the last second: programs that allocate in a loop hold nothing between two
+// iterations. Summaries of recordings know only one moment.
+func held(t *stats.Tag) uint64 { return max(t.Held, t.InUse) }
 
 // columnWidths holds a width for each entry of tagColumns.
-type columnWidths [11]int
+type columnWidths [12]int
 
 // tagsPane is the table of the tags, and the cursor in it. Snapshots are not changed: rows are indices.
 type tagsPane struct {
 	d       *dashboard
-	sorted  bool // a column was chosen; until then IN USE is
+	sorted  bool // a column was chosen; until then HOLDS is
 	column  int
 	reverse bool
-	rows    []int // indices into the tags of the snapshot, in the order of the screen
+	rows    []int     // indices into the tags of the snapshot, in the order of the screen
+	ids     []uint32  // of these tags, in the order of the snapshot
+	due     time.Time // when they may be ordered anew
 	chosen  uint32
-	any     bool // chosen is set
+	any     bool // the cursor follows chosen; until it was moved it stays on top
 	list         // its cursor is at the chosen tag
 }
 
+// orderTime is how long rows keep their places: ones that jump can be neither read nor chosen.
+const orderTime = time.Second
+
 func (t *tagsPane) sortColumn() int {
 	if !t.sorted {
-		return sortInUse
+		return sortHeld
 	}
 	return t.column
 }
 
-// update orders the tags of a snapshot and finds the chosen one again. If that is gone, the cursor stays in its row.
+// update shows the tags of a snapshot, in the order of the last one if that is recent.
 func (t *tagsPane) update(s *stats.Snapshot) {
-	t.rows = t.rows[:0]
+	if !t.d.mode.recording && s != nil && t.d.now.Before(t.due) && t.same(s) {
+		return
+	}
+	t.order(s)
+}
+
+// same reports whether a snapshot has the tags that are shown.
+func (t *tagsPane) same(s *stats.Snapshot) bool {
+	if len(s.Tags) != len(t.ids) {
+		return false
+	}
+	for i, id := range t.ids {
+		if s.Tags[i].ID != id {
+			return false
+		}
+	}
+	return true
+}
+
+// order orders the tags of a snapshot and finds the chosen one again. If that is gone, the cursor stays in its row.
+func (t *tagsPane) order(s *stats.Snapshot) {
+	t.rows, t.ids, t.due = t.rows[:0], t.ids[:0], t.d.now.Add(orderTime)
 	if s == nil {
 		return
 	}
 	for i := range s.Tags {
-		t.rows = append(t.rows, i)
+		t.rows, t.ids = append(t.rows, i), append(t.ids, s.Tags[i].ID)
 	}
 	order := tagColumns[t.sortColumn()].order
 	slices.SortStableFunc(t.rows, func(i, j int) int {
@@ -155,19 +187,20 @@ func (t *tagsPane) update(s *stats.Snapshot) {
 		return
 	}
 	t.at = min(t.at, len(t.rows)-1)
-	for row, i := range t.rows {
-		if t.any && s.Tags[i].ID == t.chosen {
-			t.at = row
-			return
-		}
+	if !t.any {
+		return
 	}
-	t.chosen, t.any = s.Tags[t.rows[t.at]].ID, true
+	if row := slices.IndexFunc(t.rows, func(i int) bool { return s.Tags[i].ID == t.chosen }); row >= 0 {
+		t.at = row
+		return
+	}
+	t.chosen = s.Tags[t.rows[t.at]].ID
 }
 
 func (t *tagsPane) move(a action) {
 	if s := t.d.shown(); s != nil && len(t.rows) > 0 {
 		t.list.move(a, len(t.rows))
-		t.chosen = s.Tags[t.rows[t.at]].ID
+		t.chosen, t.any = s.Tags[t.rows[t.at]].ID, true
 	}
 }
 
@@ -182,12 +215,12 @@ func (t *tagsPane) nextSort() {
 		}
 	}
 	t.sorted, t.column, t.reverse = true, c, false
-	t.update(t.d.shown())
+	t.order(t.d.shown())
 }
 
 func (t *tagsPane) reverseSort() {
 	t.reverse = !t.reverse
-	t.update(t.d.shown())
+	t.order(t.d.shown())
 }
 
 // current returns the chosen tag, nil when there is none.

@@ -1,6 +1,8 @@
 package stats
 
 import (
+	"slices"
+
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 )
@@ -83,21 +85,51 @@ func (p *pace) merge(o *pace) {
 	}
 }
 
-// trend keeps a gauge's value at the end of each of the last trendPoints seconds.
+// recent keeps the most that a gauge had in the last second.
+type recent struct{ ring[uint64] }
+
+// turn begins a slot; the gauge has had value since the last change.
+func (r *recent) turn(slot, value uint64) {
+	first := max(r.slot+1, slot-min(slot, windowSlots))
+	r.advance(slot)
+	for s := first; s <= slot; s++ {
+		r.slots[s%ringSlots] = value
+	}
+}
+
+func (r *recent) raise(value uint64) { *r.current() = max(*r.current(), value) }
+
+func (r *recent) most() uint64 { return slices.Max(r.slots[:]) }
+
+// trend keeps the most that a gauge had in each of the last trendPoints seconds: at the end of a second a program that
+// allocates in a loop may hold nothing.
 type trend struct {
 	points [trendPoints]uint64
 	born   uint64 // the first second it knows
 	second uint64 // being filled: the last point kept is the one before
+	most   uint64 // in that second so far
 }
 
-// advance keeps value, which the gauge has had since the last call, for every second that has ended.
+// advance ends seconds, in which the gauge has had value since the last call.
 func (t *trend) advance(second, value uint64) {
 	if second > t.second+trendPoints {
-		t.second = second - trendPoints
+		t.second, t.most = second-trendPoints, value
 	}
+	t.raise(value)
 	for ; t.second < second; t.second++ {
-		t.points[t.second%trendPoints] = value
+		t.points[t.second%trendPoints], t.most = t.most, value
 	}
+}
+
+// raise notes a value in the present second.
+func (t *trend) raise(value uint64) { t.most = max(t.most, value) }
+
+// held returns the most in the last full second and since.
+func (t *trend) held() uint64 {
+	if t.second == t.born {
+		return t.most
+	}
+	return max(t.most, t.points[(t.second-1)%trendPoints])
 }
 
 // list returns the points, oldest first.
@@ -110,12 +142,13 @@ func (t *trend) list() []uint64 {
 	return points
 }
 
-// merge adds another trend's points, second by second.
+// merge adds another trend's points, second by second: the most of the sum is not known, and at most this.
 func (t *trend) merge(o *trend) {
 	for i := range t.points {
 		t.points[i] += o.points[i]
 	}
 	t.born = min(t.born, o.born)
+	t.most += o.most
 }
 
 // history keeps evenly spaced samples of a whole run: it starts with one sample per slot, and whenever the run

@@ -52,9 +52,41 @@ func TestTrendPoints(t *testing.T) {
 	if got := w.list(); !slices.Equal(got, []uint64{10, 10, 20}) {
 		t.Errorf("list() = %v, want [10 10 20]", got)
 	}
+	w.raise(50)
+	w.raise(40)
+	if got := w.held(); got != 50 {
+		t.Errorf("held() = %d, want 50", got)
+	}
+	w.advance(9, 5)
+	if got := w.list(); !slices.Equal(got, []uint64{10, 10, 20, 50}) || w.held() != 50 {
+		t.Errorf("list() = %v, want the most of each second; held() = %d", got, w.held())
+	}
+	w.advance(10, 5)
+	if got := w.held(); got != 5 {
+		t.Errorf("held() = %d after a second, want 5", got)
+	}
 	w.advance(1000, 30)
 	if got := w.list(); len(got) != trendPoints || slices.Min(got) != 30 {
 		t.Errorf("after a long silence list() = %v, want 60 times 30", got)
+	}
+}
+
+// TestHeldIsTheMostOfASecond: a loop that holds nothing at the end of a slot still held something in it.
+func TestHeldIsTheMostOfASecond(t *testing.T) {
+	s := newStream(Options{})
+	s.miss(1, 1, 64, 64, 1)
+	s.release(1, wire.OutcomeCached)
+	for _, at := range []struct{ ms, want uint64 }{{50, 64}, {1000, 64}, {1100, 0}, {3_600_000, 0}} {
+		s.Tick(streamStart + at.ms*1_000_000)
+		if got := s.Snapshot().Totals.Held; got != at.want {
+			t.Errorf("after %d ms: %d, want %d", at.ms, got, at.want)
+		}
+	}
+	s.time = streamStart + 3_600_100*1_000_000
+	s.miss(2, 2, 36, 36, 1)
+	s.Tick(streamStart + 3_700_000*1_000_000)
+	if got := s.Snapshot().Totals.Held; got != 36 {
+		t.Errorf("of what stays: %d, want 36", got)
 	}
 }
 

@@ -326,6 +326,7 @@ func (m *Model) turn(time uint64) {
 	slot := (time - started) / slotNS
 	m.history.advance(started, slot, m.sample())
 	m.window.advance(slot)
+	m.ledger.held.turn(slot, heap.Amount(m.ledger.InUse))
 	m.turnProcesses(slot)
 	m.turning = started + (slot+1)*slotNS
 	m.second = slot / windowSlots

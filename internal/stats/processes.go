@@ -267,6 +267,7 @@ func (m *Model) view(p *process) Process {
 func (m *Model) turnProcesses(slot uint64) {
 	for _, p := range m.processes {
 		p.window.advance(slot)
+		p.ledger.held.turn(slot, heap.Amount(p.ledger.InUse))
 		if !p.heap.Left {
 			p.history.advance(m.options.Started+p.born*slotNS, slot-p.born, p.ledger.sample(p.spread()))
 		}

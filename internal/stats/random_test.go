@@ -28,6 +28,9 @@ func TestTotalsEqualNaiveRecomputation(t *testing.T) {
 			if i%97 == 0 || i == len(records)-1 {
 				snapshot := m.Snapshot()
 				got := snapshot.Totals
+				if got.Held < got.InUse || got.Held > got.PeakInUse {
+					t.Fatalf("seed %d, event %d: held %d, in use %d, peak %d", seed, i, got.Held, got.InUse, got.PeakInUse)
+				}
 				forgetEstimates(&got)
 				if diff := cmp.Diff(n.totals, got); diff != "" {
 					t.Fatalf("seed %d, event %d (-naive +model):\n%s", seed, i, diff)
@@ -42,7 +45,7 @@ func TestTotalsEqualNaiveRecomputation(t *testing.T) {
 
 // forgetEstimates clears what has tests of its own.
 func forgetEstimates(t *Totals) {
-	t.SavedNS, t.SavedKnown, t.SteadyHits, t.SteadyRequests = 0, false, 0, 0
+	t.SavedNS, t.SavedKnown, t.SteadyHits, t.SteadyRequests, t.Held = 0, false, 0, 0, 0
 	t.CreateP50NS, t.CreateP99NS, t.DriverCreateP50, t.DriverCreateP99 = 0, 0, 0, 0
 }
 

@@ -297,6 +297,7 @@ func (w *row) hold(granted, requested int64, second uint64) {
 	w.inUse += granted
 	w.requested += requested
 	w.raise()
+	w.trend.raise(heap.Amount(w.inUse))
 }
 
 // raise notes a new peak.

@@ -157,6 +157,7 @@ type Totals struct {
 	BytesAllocated  uint64  // sum of blocks the driver created
 	Requested       uint64  // asked for, of what is in use
 	InUse           uint64  // granted to the application
+	Held            uint64  // the most of that in the last second
 	Cached          uint64  // free in the pool, and of that in slabs: SlabFree
 	Cooling         uint64  // free, still used by queued commands
 	PeakInUse       uint64
@@ -254,7 +255,8 @@ type Tag struct {
 	Creates     uint64
 	Window      uint64 // creates in the last second
 	PeakInUse   uint64
-	Trend       []uint64 // in use, evenly spaced over the last minute, oldest first
+	Held        uint64   // the most in use in the last full second and since
+	Trend       []uint64 // the most in use in each second of the last minute, oldest first
 	Free        []FreeClass
 	Slabs       bool // no site, but what is free in slabs: Free lists slabs, free or not, and CachedCount free ranges
 }

@@ -15,6 +15,7 @@ type ledger struct {
 	calls, driver Histogram
 	costs         costs
 	steady        Steady
+	held          recent // bytes in use
 }
 
 // create counts a create that succeeded.
@@ -90,6 +91,7 @@ func (l *ledger) raise(now uint64) {
 	if raise(&c.PeakInUse, g.InUse) {
 		c.PeakInUseTime = now
 	}
+	l.held.raise(heap.Amount(g.InUse))
 	raise(&c.PeakRequested, g.Requested)
 	if free := g.Free(); free > c.PeakCached {
 		c.PeakCached = free
@@ -112,6 +114,7 @@ func raise(peak *uint64, gauge int64) bool {
 func (l *ledger) totals() Totals {
 	t := l.counters
 	t.InUse, t.Requested = heap.Amount(l.InUse), heap.Amount(l.Requested)
+	t.Held = l.held.most()
 	t.Cached, t.Cooling = l.Free(), heap.Amount(l.Cooling)
 	t.Slabs, t.SlabBytes, t.SlabFree = heap.Amount(l.Slabs), heap.Amount(l.SlabBytes), heap.Amount(l.Room)
 	t.LiveBuffers, t.CachedBlocks = heap.Amount(l.Live), heap.Amount(l.CachedBlocks)
