@@ -1,5 +1,5 @@
-// Package learn turns the requests of a program into a plan of its memory: it finds the period in which they repeat, and
-// places the buffers of one period in arenas. It reads no clock.
+// Package learn turns the requests of a program into a plan of its memory: it finds the iteration in which they repeat, and
+// places the buffers of one iteration in arenas. It reads no clock.
 package learn
 
 import (
@@ -11,8 +11,8 @@ const (
 	window     = 8192 // requests that are remembered
 	leastSteps = 32   // requests that must have repeated before a plan is made, twice as many after every few plans
 	fewPlans   = 4    // that are these
-	plansMax   = 64   // that one process gets: a program that needs more has no period
-	retryFirst = 4    // periods after a plan until lives are looked at again, then twice as many each time
+	plansMax   = 64   // that one process gets: a program that needs more has no steady iteration
+	retryFirst = 4    // iterations after a plan until lives are looked at again, then twice as many each time
 )
 
 // Learner follows the requests of one process, in the order of its policy's decisions. Each takes O(1); now and then
@@ -63,8 +63,8 @@ func (l *Learner) Ended(number uint64) {
 // at returns a request that is remembered.
 func (l *Learner) at(number uint64) *request { return &l.requests[number%window] }
 
-// Plan returns a plan when there is a new one: the last three periods were the same, and not what the present plan is
-// made for. The first request of the period is the one that comes next, or comes soon.
+// Plan returns a plan when there is a new one: the last three iterations were the same, and not what the present plan is
+// made for. The first request of the iteration is the one that comes next, or comes soon.
 func (l *Learner) Plan() (*Plan, bool) {
 	if l.count < l.tries || l.plans == plansMax {
 		return nil, false
@@ -74,69 +74,67 @@ func (l *Learner) Plan() (*Plan, bool) {
 		return nil, false
 	}
 	l.tries = l.count + length
-	p := l.problem(length)
-	if p != nil && p.alternates && 6*length <= window {
-		p = l.problem(2 * length)
+	buffers, alternates := l.iteration(length)
+	if alternates && 6*length <= window {
+		buffers, _ = l.iteration(2 * length)
 	}
-	if p == nil {
+	if buffers == nil {
 		return nil, false
 	}
 	for _, old := range l.present {
-		if old.covers(p) {
+		if old.covers(buffers) {
 			l.tries = l.count + length*old.wait
 			old.wait *= 2
 			return nil, false
 		}
 	}
 	l.plans++
-	latest := &planned{problem: p, plan: p.solve(), wait: retryFirst}
+	return l.solve(buffers)
+}
+
+// solve makes a plan for an iteration, and for the one before it if that can be: where two phases take turns, both stay.
+func (l *Learner) solve(buffers []Buffer) (*Plan, bool) {
 	before := l.present
-	l.present = []*planned{latest}
-	if n := len(before); latest.plan != nil && n > 0 {
-		if both := latest.plan.with(before[0].plan); both != nil {
+	l.present = []*planned{{buffers: buffers, wait: retryFirst}}
+	plan := Solve([][]Buffer{buffers})
+	if plan == nil {
+		return nil, false
+	}
+	if len(before) > 0 {
+		if both := Solve([][]Buffer{buffers, before[0].buffers}); both != nil {
 			l.present = append(l.present, before[0])
 			return both, true
 		}
 	}
-	return latest.plan, latest.plan != nil
+	return plan, true
 }
 
-// planned is a period with its plan, nil where nothing has a place.
+// planned is an iteration that there is a plan for, or can be none.
 type planned struct {
-	*problem
-	plan *Plan
-	wait uint64 // periods until lives are looked at again
+	buffers []Buffer
+	wait    uint64 // iterations until lives are looked at again
 }
 
-// covers reports whether a plan is for the same requests and for lives at least as long.
-func (old *planned) covers(p *problem) bool {
-	if len(old.buffers) != len(p.buffers) {
+// covers reports whether a plan is for the same requests and for lives at least as long, wherever the iteration begins.
+func (old *planned) covers(buffers []Buffer) bool {
+	n := len(buffers)
+	if len(old.buffers) != n {
 		return false
 	}
-	for i := range p.buffers {
-		was, is := &old.buffers[i], &p.buffers[i]
-		if was.key != is.key || is.life > was.life {
-			if i == 0 && was.key != is.key {
-				return old.turned(p)
-			}
-			return false
-		}
-	}
-	return true
-}
-
-// turned reports whether the periods are the same except for where they begin.
-func (old *planned) turned(p *problem) bool {
-	n := len(p.buffers)
-	for shift := 1; shift < n; shift++ {
+	for shift := range n {
 		same := true
 		for i := 0; i < n && same; i++ {
-			was, is := &old.buffers[(i+shift)%n], &p.buffers[i]
-			same = was.key == is.key && is.life <= was.life
+			was, is := &old.buffers[(i+shift)%n], &buffers[i]
+			same = was.Tag == is.Tag && was.Class == is.Class && was.Size == is.Size && was.outlives(is)
 		}
 		if same {
 			return true
 		}
 	}
 	return false
+}
+
+// outlives reports whether a life is at least as long as another; 0 is longer than any.
+func (b *Buffer) outlives(other *Buffer) bool {
+	return b.Life == 0 || other.Life != 0 && other.Life <= b.Life
 }

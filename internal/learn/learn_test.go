@@ -203,3 +203,55 @@ func BenchmarkRequest(b *testing.B) {
 		l.Plan()
 	}
 }
+
+// TestOneRange: a site whose buffers are never needed at once has one range for all of them, whatever their sizes.
+func TestOneRange(t *testing.T) {
+	loop := []item{{1, 8192, 1}, {2, 4096, 2}, {1, 1000, 1}, {3, 512, 3}, {1, 6000, 1}}
+	p := newProgram(t)
+	p.run(40, loop)
+	if n, reserved := p.departed(5, loop); n != 0 || reserved != p.plans[0].Bound {
+		t.Errorf("%d departures, %d bytes, at least %d", n, reserved, p.plans[0].Bound)
+	}
+	offsets := map[allocator.Tag]map[uint64]bool{}
+	for _, place := range p.plans[0].Places {
+		if offsets[place.Tag] == nil {
+			offsets[place.Tag] = map[uint64]bool{}
+		}
+		offsets[place.Tag][place.Offset] = true
+	}
+	if len(offsets[1]) != 1 || len(offsets) != 3 {
+		t.Errorf("offsets by site %v, want one of site 1", offsets)
+	}
+}
+
+// TestNoOneRangeWhereItCosts: two ranges for a site where one would make the arena larger.
+func TestNoOneRangeWhereItCosts(t *testing.T) {
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 11))
+		buffers := make([]Buffer, 1+rng.IntN(12))
+		for i := range buffers {
+			buffers[i] = Buffer{Tag: allocator.Tag(rng.IntN(4)), Class: 1, Size: 256 * (1 + rng.Uint64N(8)), Align: 256, Life: 1 + rng.Uint64N(uint64(len(buffers)))}
+		}
+		plan := Solve([][]Buffer{buffers})
+		for i := range buffers {
+			buffers[i].Tag = allocator.Tag(100 + i)
+		}
+		if alone := Solve([][]Buffer{buffers}); plan.Size > alone.Size || plan.Bound != alone.Bound {
+			t.Errorf("%d: %d bytes of at least %d, with a site each %d of %d: %+v", seed, plan.Size, plan.Bound, alone.Size, alone.Bound, buffers)
+		}
+	}
+}
+
+// TestOddIterations: one that differs now and then does not bring another plan.
+func TestOddIterations(t *testing.T) {
+	loop, odd := []item{{1, 4096, 2}, {2, 8192, 1}}, []item{{1, 5000, 2}, {2, 8192, 1}, {3, 700, 1}}
+	p := newProgram(t)
+	p.run(100, loop)
+	for i := range 20 {
+		p.run(1, odd)
+		p.run(4+i, loop)
+	}
+	if n, _ := p.departed(10, loop); n != 0 || len(p.plans) != 1 {
+		t.Errorf("%d departures, %d plans", n, len(p.plans))
+	}
+}
