@@ -34,7 +34,7 @@ func newReplay() *cobra.Command {
 			"  gpumemtop probe --format json -o card.json       on another machine; here, what the run would cost there:\n" +
 			"  gpumemtop replay --device-cost card.json run.gmt",
 		Args: oneFile,
-	}, fields{"capacity": &o.Capacity, "format": &o.Format}.with(fixedPolicy(&o.Choice)).with(costFields(&o.Cost)),
+	}, fields{"capacity": &o.Capacity, "format": &o.Format, "plan": &o.Plan}.with(fixedPolicy(&o.Choice)).with(costFields(&o.Cost)),
 		interruptible(func(cmd *cobra.Command, args []string) error { return analyze.Replay(cmd.OutOrStdout(), args[0], &o) }))
 }
 
@@ -85,13 +85,17 @@ func newAdvise() *cobra.Command {
 		Long: "Finds memory that a program could merge: buffers that are never in use at once and could share one block, and\n" +
 			"copies that could go because their source could be created in place. It says what to change in which line, and\n" +
 			"what that would save. A recording shows one path through a program and proves nothing: advice is called safe only\n" +
-			"if it holds each time in two recordings or more. Record the program with different inputs, and give all.",
-		Annotations: map[string]string{usageKey: "gpumemtop advise [--form api|uses|completion] [--sizes any|equal] [--format text|json] [--max N] FILE..."},
+			"if it holds each time in two recordings or more. Record the program with different inputs, and give all.\n\n" +
+			"With --write it writes a plan for policy arena instead: where the buffers of each iteration go, as far as that is\n" +
+			"the same in all recordings. --plan uses it.",
+		Annotations: map[string]string{usageKey: "gpumemtop advise [--form api|uses|completion] [--sizes any|equal] [--format text|json] [--max N] [--write PLAN.toml [-f]] FILE..."},
 		Example: "  gpumemtop record -o a.gmt ./blur 4096 && gpumemtop record -o b.gmt ./blur 512\n" +
 			"  gpumemtop advise a.gmt b.gmt\n" +
+			"  gpumemtop advise --write plan.toml a.gmt b.gmt && gpumemtop --plan plan.toml ./blur 4096\n" +
 			"  gpumemtop advise --format json a.gmt | jq '.programs[].runs[].merged.peak'",
 		Args: takes(1, 0, "one recording or more"),
-	}, fields{"wrapper:read": new(string), "form": &o.Form, "sizes": &o.Sizes, "steps": &o.Steps, "max:advise": &o.Most, "format": &o.Format},
+	}, fields{"wrapper:read": new(string), "form": &o.Form, "sizes": &o.Sizes, "steps": &o.Steps, "max:advise": &o.Most, "format": &o.Format,
+		"write:plan": &o.Plan.Path, "force": &o.Plan.Force},
 		interruptible(func(cmd *cobra.Command, args []string) error { return analyze.Advise(cmd.OutOrStdout(), args, &o) }))
 }
 

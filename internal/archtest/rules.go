@@ -110,6 +110,12 @@ var Places = map[string]Place{
 		May:      []string{"internal/callsite", "internal/heap", "internal/recording", "internal/replay", "internal/units", "internal/wire"},
 		Timeless: true, Never: noFiles,
 	},
+	"internal/planfile": {
+		May: []string{
+			"allocator", "internal/callsite", "internal/learn", "internal/recording", "internal/replay", "internal/units", "internal/wire",
+		},
+		Timeless: true, Never: noFiles,
+	},
 	"internal/learn": {May: []string{"allocator", "internal/arena", "internal/period"}, Timeless: true, Never: noFiles},
 	"internal/recording/importer": {
 		May:      []string{"internal/arena", "internal/recording/ndjson", "internal/recording", "internal/wire"},
@@ -213,7 +219,8 @@ var Places = map[string]Place{
 	// What commands do: they come with options that are plain structs, and return results and errors.
 	"internal/app/console": {May: []string{"internal/session", "internal/tempfile", "internal/units"}},
 	"internal/app/limits": {May: []string{
-		"allocator", "internal/app/console", "internal/recording", "internal/replay", "internal/stats", "internal/units",
+		"allocator", "internal/app/console", "internal/app/files", "internal/planfile", "internal/recording", "internal/replay",
+		"internal/stats", "internal/units",
 	}},
 	"internal/app/dashboard": {May: []string{
 		"internal/report", "internal/session", "internal/stats", "ui",
@@ -224,12 +231,14 @@ var Places = map[string]Place{
 	}},
 	"internal/app/watch": {May: []string{
 		"allocator", "internal/app/console", "internal/app/files", "internal/app/limits", "internal/export",
-		"internal/learn", "internal/recording", "internal/replay", "internal/report", "internal/session", "internal/stats", "internal/units",
+		"internal/learn", "internal/planfile", "internal/recording", "internal/replay", "internal/report", "internal/session",
+		"internal/stats", "internal/units",
 		"internal/view", "internal/whatif/curve", "internal/whatif/ghost", "internal/whatif/live", "internal/wire",
 	}},
 	"internal/app/run": {May: []string{
 		"allocator", "internal/app/console", "internal/app/dashboard", "internal/app/limits", "internal/app/watch",
-		"internal/learn", "internal/report", "internal/session", "internal/session/payload", "internal/stats", "internal/symbol",
+		"internal/callsite", "internal/learn", "internal/report", "internal/session", "internal/session/payload", "internal/stats",
+		"internal/symbol",
 		"internal/whatif/auto", "internal/whatif/ghost", "ui",
 	}},
 	"internal/app/attach": {May: []string{
@@ -251,8 +260,8 @@ var Places = map[string]Place{
 	"internal/app/analyze": {May: []string{
 		"internal/advise", "internal/advise/merging", "internal/analysis", "internal/app/console", "internal/app/files",
 		"internal/app/limits", "internal/app/watch", "internal/callsite", "internal/check", "internal/devicebench",
-		"internal/diff", "internal/recording", "internal/replay", "internal/report", "internal/session", "internal/units",
-		"internal/whatif/curve", "internal/wire",
+		"internal/diff", "internal/planfile", "internal/recording", "internal/replay", "internal/report", "internal/session",
+		"internal/units", "internal/whatif/curve", "internal/wire",
 	}},
 	"internal/app/view": {May: []string{
 		"internal/app/analyze", "internal/app/console", "internal/app/dashboard", "internal/app/files",

@@ -167,6 +167,16 @@ func (p *ProcessNames) module(r *wire.Record) {
 // BuildID returns the build id of a module by its path, in hexadecimal; empty when it is unknown.
 func (p *ProcessNames) BuildID(path string) string { return p.builds[path] }
 
+// BuildOf returns the build id of a module by the last element of its path; empty when it is unknown.
+func (p *ProcessNames) BuildOf(base string) string {
+	for _, path := range slices.Sorted(maps.Keys(p.builds)) {
+		if Base(path) == base {
+			return p.builds[path]
+		}
+	}
+	return ""
+}
+
 // Device returns the index in Devices of the first device of a context, 0 when it is unknown.
 func (p *ProcessNames) Device(scope uint16) int {
 	number, ok := p.contexts[scope]

@@ -62,10 +62,26 @@ func (p *process) learn(req *allocator.Request, h *held) {
 	} else if l.plan != nil {
 		l.reserved, l.wanted = max(l.reserved, p.reserved), max(l.wanted, p.wanted+req.Size)
 	}
-	plan, ok := l.Plan()
-	if !ok {
+	if p.player.options.Given != nil {
 		return
 	}
+	if plan, ok := l.Plan(); ok {
+		p.install(plan)
+	}
+}
+
+// given gives the policy the plan that there is from the start.
+func (p *process) given() {
+	if give := p.player.options.Given; give != nil {
+		if plan := give(p.player.script.origin(p.number)); plan != nil {
+			p.install(plan)
+		}
+	}
+}
+
+// install gives the policy a plan.
+func (p *process) install(plan *learn.Plan) {
+	l := p.learning
 	var err error
 	if p.evictions, err = p.policy.Install(plan.Layout, p.evictions[:0]); err != nil {
 		return

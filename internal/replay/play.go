@@ -105,6 +105,7 @@ func (r *player) process(number uint32) (*process, error) {
 	p := &process{player: r, number: number, policy: policy}
 	if r.options.Policy == Learns && !r.options.AsRecorded {
 		p.learning = &learning{}
+		p.given()
 	}
 	r.processes[number] = p
 	r.running++

@@ -28,6 +28,10 @@ type Options struct {
 	// Learned is called with each plan that a policy which takes plans has got for a process of the recording; nil: never.
 	Learned func(process uint32, plan *learn.Plan)
 
+	// Given returns the plan that a policy which takes plans has for a process of the recording from the start, nil: none.
+	// With it nothing is learned.
+	Given func(process uint32) *learn.Plan
+
 	Device cost.Device // what the driver takes; zero: costs nothing
 	Fit    bool        // the driver takes what it took in the recording; Device does not count
 }

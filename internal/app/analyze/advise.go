@@ -23,6 +23,7 @@ type AdviseOptions struct {
 	Steps  int // calls to look at in each recording
 	Most   int // pieces of advice in the text for each program, 0: all
 	Format string
+	Plan   files.Output // of a plan that is written instead; without a path: none
 }
 
 // DefaultAdvice are the usual options.
@@ -38,6 +39,9 @@ func Advise(w io.Writer, paths []string, o *AdviseOptions) error {
 	}
 	if err != nil {
 		return err
+	}
+	if o.Plan.Path != "" {
+		return writePlan(w, paths, o.Plan)
 	}
 	reader := advise.New(options)
 	for _, path := range paths {

@@ -9,6 +9,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/devicebench"
+	"codeberg.org/gpumemtop/gpumemtop/internal/planfile"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
@@ -34,6 +35,11 @@ func Replay(w io.Writer, path string, o *ReplayOptions) error {
 			return fmt.Errorf("--capacity: %w", err)
 		}
 	}
+	plan, err := o.ReadPlan()
+	if err != nil {
+		return err
+	}
+	options.Policy = o.Policy
 	if _, options.Settings, err = o.New(); err != nil {
 		return err
 	}
@@ -42,6 +48,13 @@ func Replay(w io.Writer, path string, o *ReplayOptions) error {
 		return err
 	}
 	return files.Read(path, func(t *files.Tracked) error {
+		if plan != nil {
+			sites := planfile.NewFinder(plan)
+			if err := sites.Read(t); err != nil {
+				return err
+			}
+			options.Given = sites.Plan
+		}
 		result, err := replay.Replay(t, options)
 		switch {
 		case err != nil:

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
+	"codeberg.org/gpumemtop/gpumemtop/internal/planfile"
+	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
@@ -19,6 +22,28 @@ type Choice struct {
 	Policy    string
 	Set       []string // "LIMIT=VALUE", several with commas between
 	MaxCached string   // max_cached_bytes
+	Plan      string   // path of a file with a plan, which policy arena takes; empty: none
+}
+
+// ReadPlan reads the plan, nil without one. With a plan the policy is arena unless another is named.
+func (c *Choice) ReadPlan() (*planfile.Plan, error) {
+	switch {
+	case c.Plan == "":
+		return nil, nil
+	case c.Policy == allocator.Default:
+		c.Policy = replay.Learns
+	case c.Policy != replay.Learns:
+		return nil, fmt.Errorf("--plan is for policy %s, and not for %s: leave out one of --plan and --policy", replay.Learns, c.Policy)
+	}
+	text, err := files.ReadBounded(c.Plan, planfile.TextMax)
+	if err != nil {
+		return nil, fmt.Errorf("--plan: %w", err)
+	}
+	plan, err := planfile.Parse(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("--plan %s: %w", c.Plan, err)
+	}
+	return plan, nil
 }
 
 // Parse reads the limits. The allocator checks them against the policy.

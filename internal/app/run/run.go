@@ -2,6 +2,7 @@
 package run
 
 import (
+	"fmt"
 	"os"
 	"sync/atomic"
 
@@ -9,6 +10,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/dashboard"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/learn"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
@@ -97,6 +99,11 @@ func (r *runner) check() error {
 	}
 	if r.path, err = session.Find(r.subject.Command[0]); err != nil {
 		return err
+	}
+	if plan := r.subject.Setup.Plan; plan != nil {
+		if err := plan.CheckBuild(callsite.Base(r.path), symbol.BuildID(r.path)); err != nil {
+			return fmt.Errorf("--plan %s: %w", r.options.Setup.Plan, err)
+		}
 	}
 	if r.subject.Setup.Ungated {
 		r.notes.Add("gating is off: buffers are reused while commands still use them, and results may be wrong")

@@ -11,6 +11,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
+	"codeberg.org/gpumemtop/gpumemtop/internal/planfile"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
@@ -50,8 +51,9 @@ type Setup struct {
 	Depth    int
 	Ungated  bool
 	Scrub    wire.Scrub
-	Memory   uint64 // bytes of device memory for each process, 0: what the device has
-	Free     bool   // answer the query for free memory where the driver does not know it
+	Memory   uint64         // bytes of device memory for each process, 0: what the device has
+	Plan     *planfile.Plan // of the program's memory; nil: none is given
+	Free     bool           // answer the query for free memory where the driver does not know it
 }
 
 // NewSetup checks settings.
@@ -64,6 +66,9 @@ func NewSetup(o *SetupOptions) (*Setup, error) {
 	s.Tags = wire.TagMode(mode)
 	if o.Depth < 1 || o.Depth > wire.StackMax {
 		return nil, fmt.Errorf("bad value %d for --stack-depth: want 1 to %d", o.Depth, wire.StackMax)
+	}
+	if s.Plan, err = o.ReadPlan(); err != nil {
+		return nil, err
 	}
 	if o.Ungated && o.Policy == "none" {
 		return nil, errors.New("--unsafe-no-gating needs a policy with a pool: none reuses nothing")

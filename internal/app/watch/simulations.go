@@ -8,6 +8,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/learn"
+	"codeberg.org/gpumemtop/gpumemtop/internal/planfile"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
@@ -16,6 +17,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/curve"
 	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/ghost"
 	"codeberg.org/gpumemtop/gpumemtop/internal/whatif/live"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // The words that --ghosts takes besides the names of policies.
@@ -89,19 +91,58 @@ func (s *Simulations) Start(model *stats.Model) (session.Tap, error) {
 		model.SetGhosts(s.Ghosts.Board)
 		listeners = append(listeners, s.Ghosts)
 	}
-	if present := s.setup.Configuration(); s.SendPlan != nil && (len(listeners) > 0 && !s.Resting || present.Policy == replay.Learns) {
+	if present := s.setup.Configuration(); s.SendPlan != nil && s.setup.Plan == nil && (len(listeners) > 0 && !s.Resting || present.Policy == replay.Learns) {
 		s.planner = live.NewPlanner(present, s.SendPlan)
 		listeners = append(listeners, s.planner)
 	}
 	switch {
 	case len(listeners) == 0:
-		return nil, nil
+		return s.planned(nil), nil
 	case s.Resting:
 		s.Tap = live.StartResting(listeners...)
 	default:
 		s.Tap = live.Start(listeners...)
 	}
-	return s.Tap, nil
+	return s.planned(s.Tap), nil
+}
+
+// planned returns a tap that also gives processes the plan of the setup, where there is one.
+func (s *Simulations) planned(next session.Tap) session.Tap {
+	if s.setup.Plan == nil {
+		return next
+	}
+	return &planTap{next: next, finder: planfile.NewFinder(s.setup.Plan), send: s.SendPlan}
+}
+
+// planTap gives the processes of a program their plan when their call sites are known.
+type planTap struct {
+	next   session.Tap // nil: none
+	finder *planfile.Finder
+	send   func(process uint32, plan *learn.Plan)
+}
+
+// Take implements session.Tap.
+func (t *planTap) Take(r *wire.Record) {
+	if plan := t.finder.Add(r); plan != nil {
+		go t.send(r.Process, plan) // the session may not have started yet, and would wait for us
+	}
+	if t.next != nil {
+		t.next.Take(r)
+	}
+}
+
+// Flush implements session.Tap.
+func (t *planTap) Flush() {
+	if t.next != nil {
+		t.next.Flush()
+	}
+}
+
+// Close implements session.Tap.
+func (t *planTap) Close() {
+	if t.next != nil {
+		t.next.Close()
+	}
 }
 
 // PlanNote says what plans did, as simulated; empty when there was no question of any.

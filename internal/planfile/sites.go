@@ -1,0 +1,52 @@
+package planfile
+
+import (
+	"strconv"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Site is a call site in a form that is the same in each run of a program.
+type Site struct {
+	Name   string   `toml:"name"`   // for people
+	Frames []string `toml:"frames"` // innermost first: "module+0x12", in scripts "file:12"; or "size 4096" where sizes are the call sites
+}
+
+// key tells sites apart.
+func (s *Site) key() string { return strings.Join(s.Frames, "\n") }
+
+// SiteOf returns the call site that a SITE or a TAG record names, and its tag; false for what names none that another run
+// could have.
+func SiteOf(r *wire.Record) (s Site, tag allocator.Tag, ok bool) {
+	switch {
+	case r.Kind == wire.KindSite:
+		s.Frames = frames(r.Payload)
+	case r.Kind == wire.KindTag && r.AsTag().Mode() == wire.TagsSize:
+		s.Frames = []string{"size " + strconv.FormatUint(r.AsTag().Value(), 10)}
+	}
+	s.Name = callsite.TagName(r)
+	return s, allocator.Tag(r.DefinedTag()), len(s.Frames) > 0
+}
+
+// framesMax is how many frames tell call sites apart.
+const framesMax = 64
+
+// frames returns the places of a SITE, each once: functions that were inlined have the place of their caller.
+func frames(payload []byte) (list []string) {
+	for f := range wire.ParseSite(payload) {
+		place := callsite.Base(f.Module) + "+0x" + strconv.FormatUint(f.Offset, 16)
+		if !f.HasOffset {
+			place = callsite.Base(f.File) + ":" + strconv.FormatUint(f.Line, 10)
+		}
+		place = callsite.Clean([]byte(place))
+		if n := len(list); n == framesMax {
+			break
+		} else if n == 0 || list[n-1] != place {
+			list = append(list, place)
+		}
+	}
+	return list
+}

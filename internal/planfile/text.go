@@ -1,0 +1,181 @@
+package planfile
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// TextMax bounds the text of a plan, bytes.
+const TextMax = 16 << 20
+
+// version of the form of files.
+const version = 1
+
+const head = `# Where this program's buffers go: gpumemtop --plan FILE PROGRAM
+# Sizes, offsets and alignments are bytes. A place serves the requests of its call site in their order, once in each
+# iteration. A lifetime counts requests of the iteration, from the buffer's own on until its memory is free again.
+`
+
+// Write writes a plan.
+func (p *Plan) Write(w io.Writer) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%sversion = %d\nprogram = %s\nbuild_id = %s\ntags = %s\nrecordings = %d\n",
+		head, version, quote(p.Program), quote(p.Build), quote(p.Tags), p.Recordings)
+	for _, a := range p.Arenas {
+		fmt.Fprintf(&b, "\n[[arena]] # %s, %s\nsize = %d\nalignment = %d\nlower_bound = %d\n",
+			units.FormatLong(a.Size), boundText(&a), a.Size, a.Align, a.Bound)
+	}
+	for i := range p.Sites {
+		s := &p.Sites[i]
+		frames := make([]string, len(s.Frames))
+		for k := range frames {
+			frames[k] = quote(s.Frames[k])
+		}
+		fmt.Fprintf(&b, "\n[[site]]\nname = %s\nframes = [%s]\nplaces = [\n", quote(s.Name), strings.Join(frames, ", "))
+		for _, at := range s.Places {
+			fmt.Fprintf(&b, "  { %srequest = %d, arena = %d, size = %d, offset = %d, lifetime = %d },\n",
+				phaseText(at.Phase), at.Request, at.Arena, at.Size, at.Offset, at.Life)
+		}
+		b.WriteString("]\n")
+	}
+	for _, o := range p.Outside {
+		fmt.Fprintf(&b, "\n[[outside]]\nname = %s\n", quote(o.Name))
+		if o.Request > 0 {
+			fmt.Fprintf(&b, "phase = %d\nrequest = %d\nsize = %d\n", o.Phase, o.Request, o.Size)
+		}
+		fmt.Fprintf(&b, "why = %s\n", quote(o.Why))
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func boundText(a *Arena) string {
+	if a.Size == a.Bound {
+		return "the smallest possible"
+	}
+	return "none is smaller than " + units.FormatLong(a.Bound)
+}
+
+func phaseText(phase int) string {
+	if phase == 1 {
+		return ""
+	}
+	return fmt.Sprintf("phase = %d, ", phase)
+}
+
+// quote writes a text as TOML has it. What strconv escapes otherwise was cleaned before.
+func quote(text string) string { return strconv.Quote(units.Clean(text)) }
+
+// Parse reads a plan. Errors are one line.
+func Parse(text string) (*Plan, error) {
+	if len(text) > TextMax {
+		return nil, fmt.Errorf("longer than %s: want a plan", units.FormatLong(TextMax))
+	}
+	if err := units.CheckNesting(text); err != nil {
+		return nil, err
+	}
+	p := &Plan{}
+	meta, err := toml.Decode(text, p)
+	if err != nil {
+		return nil, oneLine(err)
+	}
+	if p.Version != version {
+		return nil, fmt.Errorf("version %d: want %d, as 'gpumemtop advise --write' of this version writes it", p.Version, version)
+	}
+	if unknown := meta.Undecoded(); len(unknown) > 0 {
+		return nil, fmt.Errorf("unknown key %s", units.Clean(strconv.Quote(unknown[0].String())))
+	}
+	p.fill()
+	return p, p.check()
+}
+
+// fill says what a file leaves out: there is one phase, and one arena.
+func (p *Plan) fill() {
+	for i := range p.Sites {
+		for k := range p.Sites[i].Places {
+			at := &p.Sites[i].Places[k]
+			at.Phase, at.Arena = cmp.Or(at.Phase, 1), cmp.Or(at.Arena, 1)
+		}
+	}
+	for i := range p.Outside {
+		p.Outside[i].Phase = cmp.Or(p.Outside[i].Phase, 1)
+	}
+}
+
+// oneLine says where a text is not TOML, or not a plan.
+func oneLine(err error) error {
+	const want = ": want a plan, as 'gpumemtop advise --write' writes it"
+	var bad toml.ParseError
+	if errors.As(err, &bad) {
+		return fmt.Errorf("line %d: %s%s", bad.Position.Line, strings.TrimSuffix(units.Clean(bad.Message), "."), want)
+	}
+	return errors.New(units.Clean(strings.TrimPrefix(err.Error(), "toml: ")) + want)
+}
+
+// check says what is wrong with what a file says.
+func (p *Plan) check() error {
+	seen := map[string]bool{}
+	for i := range p.Sites {
+		s := &p.Sites[i]
+		switch {
+		case len(s.Frames) == 0 || len(s.Frames) > framesMax:
+			return fmt.Errorf("site %d has %d frames: want 1 to %d", i+1, len(s.Frames), framesMax)
+		case seen[s.key()]:
+			return fmt.Errorf("site %d has the frames of another: want each once", i+1)
+		}
+		seen[s.key()] = true
+		last := place{}
+		for k, at := range s.Places {
+			if at.Phase < 1 || at.Request < 1 || at.Arena < 1 || at.Arena > len(p.Arenas) {
+				return fmt.Errorf("site %d, place %d: phase %d, request %d, arena %d: want numbers from 1, and an arena that there is",
+					i+1, k+1, at.Phase, at.Request, at.Arena)
+			}
+			now := place{at, i}
+			if k > 0 && compare(last, now) >= 0 {
+				return fmt.Errorf("site %d, place %d: request %d comes behind request %d: want them in order", i+1, k+1, at.Request, last.Request)
+			}
+			last = now
+		}
+	}
+	for i, a := range p.Arenas {
+		if a.Bound > a.Size {
+			return fmt.Errorf("arena %d: lower_bound %d is above its size %d", i+1, a.Bound, a.Size)
+		}
+	}
+	whole := p.layout()
+	if len(whole.Places) == 0 {
+		return errors.New("no place: want a [[site]] with places")
+	}
+	return whole.Check()
+}
+
+// place is one with its site.
+type place struct {
+	Place
+	site int
+}
+
+func compare(a, b place) int {
+	return cmp.Or(cmp.Compare(a.Phase, b.Phase), cmp.Compare(a.Request, b.Request))
+}
+
+// inOrder returns the places as the program asks for them.
+func (p *Plan) inOrder() (list []place) {
+	for i := range p.Sites {
+		for _, at := range p.Sites[i].Places {
+			list = append(list, place{at, i})
+		}
+	}
+	slices.SortStableFunc(list, compare)
+	return list
+}
