@@ -88,7 +88,7 @@ func newAdvise() *cobra.Command {
 			"if it holds each time in two recordings or more. Record the program with different inputs, and give all.\n\n" +
 			"With --write it writes a plan for policy arena instead: where the buffers of each iteration go, as far as that is\n" +
 			"the same in all recordings. --plan uses it.",
-		Annotations: map[string]string{usageKey: "gpumemtop advise [--form api|uses|completion] [--sizes any|equal] [--format text|json] [--max N] [--write PLAN.toml [-f]] FILE..."},
+		Annotations: map[string]string{usageKey: "gpumemtop advise [--form api|uses|completion] [--sizes any|equal] [--format text|json] [--max N] FILE...\ngpumemtop advise --write PLAN.toml [-f] FILE..."},
 		Example: "  gpumemtop record -o a.gmt ./blur 4096 && gpumemtop record -o b.gmt ./blur 512\n" +
 			"  gpumemtop advise a.gmt b.gmt\n" +
 			"  gpumemtop advise --write plan.toml a.gmt b.gmt && gpumemtop --plan plan.toml ./blur 4096\n" +

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -53,5 +54,49 @@ func TestArenaLearnsInTheRunningProgram(t *testing.T) {
 	}
 	if planned == 0 || missed != 1 || slabs != 1 || size >= 1<<20 || evicted < 1<<20 {
 		t.Errorf("%d pieces of a plan; then %d misses, %d slabs, the last of %d bytes; %d bytes of the base policy went", planned, missed, slabs, size, evicted)
+	}
+}
+
+// TestPlanFile: a plan made of two recordings serves another run nearly as a whole, and a replay of it from the first
+// request. A plan of another program serves nothing, and changes nothing.
+func TestPlanFile(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	at := func(name string) string { return filepath.Join(folder, name) }
+	for program, words := range map[string][][]string{
+		"train":    {{example("train"), "40"}, {example("train"), "60"}},
+		"pipeline": {{example("pipeline"), "30", "256K"}},
+	} {
+		advise := []string{gpumemtop(), "advise", "--write", at(program + ".toml")}
+		for i, arguments := range words {
+			file := at(program + string(rune('0'+i)) + ".gmt")
+			run(t, command{args: append([]string{gpumemtop(), "record", "--policy", "futhark", "-o", file, "--"}, arguments...)})
+			advise = append(advise, file)
+		}
+		if result := run(t, command{args: advise}); result.code != 0 {
+			t.Fatalf("advise: %s\n%s", result, result.stderr)
+		}
+	}
+	text, err := os.ReadFile(at("train.toml"))
+	if err != nil || !strings.Contains(string(text), "train.c:73 create_activation") || strings.Count(string(text), "request = ") != 10 {
+		t.Errorf("%v: the plan is\n%s", err, text)
+	}
+	bare := run(t, command{args: []string{example("train"), "150"}})
+	for plan, want := range map[string]string{
+		"train.toml":    "100.0 % of 1500 requests as planned",
+		"pipeline.toml": "none: no period of requests was found",
+	} {
+		file := at("of " + plan + ".gmt")
+		result := run(t, command{args: []string{gpumemtop(), "record", "--plan", at(plan), "-o", file, "--", example("train"), "150"}})
+		if !result.sameEnd(bare) || string(result.stdout) != string(bare.stdout) {
+			t.Errorf("with %s: %s, bare %s\n%s", plan, result, bare, result.stderr)
+		}
+		if c := decidedAgain(t, file); !c.Exact() || c.First != "" {
+			t.Errorf("replay: %+v", *c)
+		}
+		again := run(t, command{args: []string{gpumemtop(), "replay", "--plan", at(plan), file}})
+		if !strings.Contains(string(again.stdout), want) {
+			t.Errorf("replay with %s lacks %q:\n%s", plan, want, again.stdout)
+		}
 	}
 }
