@@ -52,6 +52,7 @@ type dashboard struct {
 	note        note
 	interrupts  int // presses of ctrl+c in a row
 	interrupted time.Time
+	suspended   bool // the program was stopped with us
 
 	result  Result
 	leaving bool
@@ -99,6 +100,10 @@ func (d *dashboard) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return d, d.pressKeys(msg)
 	case tea.WindowSizeMsg:
 		d.resize(msg.Width, msg.Height)
+	case suspendMsg:
+		return d, d.suspend()
+	case resumeMsg:
+		return d, d.resume()
 	}
 	return d, nil
 }

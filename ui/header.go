@@ -151,16 +151,18 @@ func stateOf(s *stats.Snapshot) App {
 // wall returns how long the program has run, in ns.
 func (d *dashboard) wall(s *stats.Snapshot) uint64 {
 	end := s.Time
-	if (d.ended() || d.processes.single(s)) && len(s.Processes) > 0 {
-		end = 0
-		for i := range s.Processes {
-			end = max(end, s.Processes[i].Ended)
-		}
-		if end == 0 {
-			end = s.Time
-		}
+	if last := lastEnd(s); (d.ended() || d.processes.single(s)) && last > 0 {
+		end = last
 	}
 	return since(s.Started, end)
+}
+
+// lastEnd returns when the last process ended, 0 when none did.
+func lastEnd(s *stats.Snapshot) (last uint64) {
+	for i := range s.Processes {
+		last = max(last, s.Processes[i].Ended)
+	}
+	return last
 }
 
 func (d *dashboard) pidText(s *stats.Snapshot) string {

@@ -34,6 +34,7 @@ const (
 	actFailures
 	actInterrupt
 	actRedraw
+	actSuspend
 	actBackward
 	actForward
 	actBackwardMore
@@ -130,6 +131,9 @@ var keymap = []command{
 	{inAll, actPrevious, sectionScreen, "", "shift+tab", "previous pane", []string{"shift+tab"}},
 	{inAll, actBack, sectionScreen, "", "esc", "back", []string{"esc"}},
 	{inAll, actRedraw, sectionScreen, "", "ctrl+l", "draw everything again", []string{"ctrl+l"}},
+	{inRun, actSuspend, sectionScreen, "", "ctrl+z", "stop this and the program; the shell's fg continues both", []string{"ctrl+z"}},
+	{inAttach, actSuspend, sectionScreen, "", "ctrl+z", "stop this: calls are lost meanwhile; the shell's fg continues it", []string{"ctrl+z"}},
+	{inView, actSuspend, sectionScreen, "", "ctrl+z", "stop this; the shell's fg continues it", []string{"ctrl+z"}},
 	{inRun, actHalve, sectionLimits, "", "{", "halve the chosen limit", []string{"{"}},
 	{inRun, actDouble, sectionLimits, "", "}", "double the chosen limit", []string{"}"}},
 	{inView, actPolicies, sectionLimits, "", "", "", []string{"a"}},

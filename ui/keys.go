@@ -52,6 +52,9 @@ func (d *dashboard) press(msg tea.KeyMsg) tea.Cmd {
 		}
 		return d.do(c.action, pressed)
 	}
+	if d.overlay == noOverlay {
+		d.say(dim, "no command has the key "+pressed+"; ? shows the keys")
+	}
 	return nil
 }
 
@@ -71,6 +74,8 @@ func (d *dashboard) do(a action, pressed string) tea.Cmd {
 		return d.interrupt()
 	case actRedraw:
 		return tea.ClearScreen
+	case actSuspend:
+		return d.suspend()
 	case actHelp:
 		d.overlay, d.helpTop = helpOverlay, 0
 	case actFreeze:

@@ -23,7 +23,7 @@ func (d *dashboard) message(s *stats.Snapshot) (string, style) {
 	case d.note.text != "":
 		return d.note.text, d.note.style
 	case s.Lost > 0:
-		return "! " + count(s.Lost) + " events lost (" + count(s.LostUses) + " of them uses): the numbers are too low by that many", badStyle
+		return "! " + count(s.Lost) + " events lost (" + count(s.LostUses) + " of them uses): figures may be too high or too low", badStyle
 	}
 	latest := latestMistake(s)
 	if n := len(s.Marks); n > 0 && since(s.Marks[n-1].Time, s.Time) < 2*answerTime {

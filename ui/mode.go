@@ -74,7 +74,7 @@ var words = []word{
 	{"in use", "bytes granted to the program: the most in the last second; now, if that is less"},
 	{"holds", "the most that a tag had in use in the last second; its trend shows the same of each second"},
 	{"mistakes", "of the program, such as releasing a buffer twice; each counts once here, the report lists them all"},
-	{"lost", "events that did not fit: the numbers are too low by that many"},
+	{"lost", "events that did not fit: figures may be too high or too low"},
 }
 
 // poolWords are the terms that only make sense with a pool.

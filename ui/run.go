@@ -24,6 +24,9 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		tea.WithoutSignalHandler(), tea.WithoutCatchPanics(), tea.WithAltScreen(), tea.WithFPS(framesPerSecond))
 	// Not tea.WithContext: it returns while the terminal is still being read.
 	defer context.AfterFunc(ctx, p.Quit)()
+	if o.JobControl {
+		defer handleStop(p)()
+	}
 	_, err := p.Run()
 	switch {
 	case g.failure != nil:

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"sort"
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -15,6 +16,7 @@ type timeline struct {
 	samples     []stats.Sample
 	from, until uint64
 	whole       bool   // a whole recording; else the time up to now
+	over        bool   // up to the end of the program instead
 	at          uint64 // the time cursor of a recording
 }
 
@@ -24,10 +26,15 @@ func (d *dashboard) timeline(s *stats.Snapshot) timeline {
 		return d.wholeRun(s)
 	}
 	t := timeline{samples: s.History}
-	if n := len(s.History); n > 0 {
-		t.until = s.History[n-1].Time
+	if last := lastEnd(s); d.ended() && last > 0 {
+		t.over = true
+		at := sort.Search(len(t.samples), func(i int) bool { return t.samples[i].Time > last })
+		t.samples = t.samples[:min(at+1, len(t.samples))] // the sample with the end in it
 	}
-	t.from = t.until - chartSpan(s.History) // may wrap around: only the difference counts
+	if n := len(t.samples); n > 0 {
+		t.until = t.samples[n-1].Time
+	}
+	t.from = t.until - chartSpan(t.samples) // may wrap around: only the difference counts
 	return t
 }
 
@@ -125,8 +132,11 @@ func (t *timeline) drawAxis(r region, marks []stats.Mark) {
 		r.text(r.w*q/quarters, 0, label, dim)
 	}
 	last := "now"
-	if t.whole {
+	switch {
+	case t.whole:
 		last = duration(length)
+	case t.over:
+		last = "end"
 	}
 	r.right(r.w, 0, last, dim)
 	if len(t.samples) > 0 {
@@ -143,9 +153,12 @@ func (t *timeline) drawMarks(r region, marks []stats.Mark) {
 			continue
 		}
 		x := r.w - 1 - int(float64(behind)/float64(length)*float64(r.w))
-		if m.Kind == wire.KindLimit {
+		switch m.Kind {
+		case wire.KindLimit:
 			r.put(x, 0, "▲", warnStyle)
-		} else {
+		case wire.KindExit:
+			r.put(x, 0, "■", dim)
+		default:
 			r.put(x, 0, "!", badStyle)
 		}
 	}

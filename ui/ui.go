@@ -60,6 +60,9 @@ type Options struct {
 	Input    io.Reader // keys; nil: none
 	Terminal *os.File  // the terminal to draw on
 
+	// JobControl says that a shell can continue us once we have stopped.
+	JobControl bool
+
 	Refresh     time.Duration // between two calls of Source; 0: 100 ms
 	ASCII       bool          // draw with ASCII only
 	NoColor     bool          // use no SGR sequences

@@ -136,6 +136,40 @@ func TestDashboardInATerminal(t *testing.T) {
 	checkReport(t, dir+"/x.gmt", "pipeline.c")
 }
 
+// TestSuspend: ctrl+z stops the dashboard and the program, and the shell has the terminal until fg.
+func TestSuspend(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "pid")
+	term := openTerminal(t, 120, 36)
+	term.line(fmt.Sprintf("clear; sh -c 'echo $$ > %s; exec %s -- %s 1000000 1M'", file, gpumemtop(), example("pipeline")))
+	term.await(`pipeline\.c:\d+`)
+	pid := strings.TrimSpace(readFile(t, file))
+	stopped := func(of string) bool {
+		return strings.Contains(readFile(t, "/proc/"+of+"/status"), "State:\tT (stopped)")
+	}
+	for range 2 {
+		program := childOf(t, pid)
+		term.keys("C-z")
+		term.await(`Stopped`)
+		defer func() {
+			if t.Failed() {
+				t.Logf("dashboard %s\nprogram %s\n%s", readFile(t, "/proc/"+pid+"/status")[:60], readFile(t, "/proc/"+program+"/status")[:60], term.screen())
+			}
+		}()
+		waitFor(t, "both to stop", func() bool { return stopped(pid) && stopped(program) })
+		if state := strings.TrimSpace(term.tmux("display-message", "-p", "#{alternate_on} #{cursor_flag}")); state != "0 1" {
+			t.Errorf("alternate screen, cursor: %q, want \"0 1\"", state)
+		}
+		term.line("clear; fg")
+		term.await(`pipeline\.c:\d+`)
+		waitFor(t, "both to continue", func() bool { return !stopped(pid) && !stopped(program) })
+	}
+	term.await(`none lost`)
+	term.keys("q")
+	term.await(`\[t\]erminate`)
+	term.keys("t")
+	term.await(`ended by signal 15`)
+}
+
 func TestCtrlCInTheDashboard(t *testing.T) {
 	dir := t.TempDir()
 	term := openTerminal(t, 120, 36)
@@ -212,4 +246,27 @@ func TestVersionWritesNoEscapes(t *testing.T) {
 	if !strings.Contains(string(text), "gpumemtop") || strings.Contains(string(text), "\x1b") {
 		t.Errorf("--version wrote %q", text)
 	}
+}
+
+// childOf returns the only child of a process; any of its threads may have started it.
+func childOf(t *testing.T, pid string) string {
+	t.Helper()
+	lists, _ := filepath.Glob("/proc/" + pid + "/task/*/children")
+	var children []string
+	for _, list := range lists {
+		children = append(children, strings.Fields(readFile(t, list))...)
+	}
+	if len(children) != 1 {
+		t.Fatalf("children %v", children)
+	}
+	return children[0]
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }

@@ -2,6 +2,7 @@
 package dashboard
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -74,7 +75,7 @@ func (s *Screen) Close() {
 // plain cancel.
 func (s *Screen) Show(ctx context.Context, o ui.Options) error {
 	o.Input, o.Terminal = s.tty, s.tty
-	o.PostMortem = postMortem
+	o.PostMortem, o.JobControl = postMortem, jobControl()
 	o.Refresh, o.ASCII, o.NoColor = s.options.Refresh, s.options.ASCII, s.options.NoColor
 	_, err := ui.Run(ctx, o)
 	if !errors.Is(err, context.Canceled) {
@@ -84,6 +85,30 @@ func (s *Screen) Show(ctx context.Context, o ui.Options) error {
 		return cause
 	}
 	return nil
+}
+
+// jobControl reports whether a shell waits that can continue our process group once it has stopped: the kernel ignores stop
+// signals of the terminal for a group without one (POSIX: orphaned process group).
+func jobControl() bool {
+	parent, group, session, err := kinship(os.Getpid())
+	for err == nil && parent > 1 {
+		var itsGroup, itsSession int
+		if parent, itsGroup, itsSession, err = kinship(parent); err == nil && itsGroup != group {
+			return itsSession == session
+		}
+	}
+	return false
+}
+
+// kinship reads the parent, the process group and the session of a process (proc_pid_stat(5)).
+func kinship(pid int) (parent, group, session int, err error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	var state rune
+	_, err = fmt.Sscanf(string(b[bytes.LastIndexByte(b, ')')+1:]), " %c %d %d %d", &state, &parent, &group, &session)
+	return parent, group, session, err
 }
 
 // postMortem is the page that is also written to stderr.
