@@ -38,6 +38,7 @@ type dashboard struct {
 	cursor   timeCursor
 
 	panes       [paneCount]pane
+	recent      recent
 	tags        tagsPane
 	free        freePane
 	limits      limitsPane
@@ -175,6 +176,7 @@ func (d *dashboard) update(f frameMsg) tea.Cmd {
 		d.received, d.dirty = f.snap, true
 		d.live = d.limits.update(d.live, f.snap)
 		d.tags.update(d.shown())
+		d.recent.update(d.now, d.shown())
 	}
 	if d.live != nil {
 		d.policies.update(d.live)

@@ -42,7 +42,7 @@ func (d *dashboard) message(s *stats.Snapshot) (string, style) {
 	if text := d.ghostHint(); text != "" {
 		return text, warnStyle
 	}
-	if text := advice(s); text != "" {
+	if text := d.advice(s); text != "" {
 		return "! " + text, warnStyle
 	}
 	return d.restText(s), dim
@@ -110,23 +110,44 @@ func (d *dashboard) restText(s *stats.Snapshot) string {
 	return count(s.Events) + " events, none lost"
 }
 
-// hints say what may reduce the misses of a reason.
-var hints = [wire.MissPolicy + 1]string{
-	wire.MissTooSmall:    "its sizes keep growing",
-	wire.MissTooWasteful: "a higher max_waste_ratio or steal_other_tag=on may help",
-	wire.MissOtherClass:  "blocks are free in another context or with other flags",
-	wire.MissCooling:     "queued commands still use its blocks",
-	wire.MissLimit:       "a higher max_cached_bytes may help",
-	wire.MissTagCap:      "a higher cap per tag may help",
-	wire.MissDrained:     "device memory ran out",
+// hint is what may reduce the misses of a reason: a text, or settings, if the policy has their limits.
+type hint struct {
+	text     string
+	settings []setting
 }
 
-// advice names the suspicious tag with the most misses, and what their most frequent reason suggests. It is empty if there
-// is no such tag.
-func advice(s *stats.Snapshot) string {
+type setting struct{ limit, text string }
+
+var hints = [wire.MissPolicy + 1]hint{
+	wire.MissTooSmall:    {text: "its sizes keep growing"},
+	wire.MissTooWasteful: {settings: []setting{{"max_waste_ratio", "a higher max_waste_ratio"}, {"steal_other_tag", "steal_other_tag=on"}}},
+	wire.MissOtherClass:  {text: "blocks are free in another context or with other flags"},
+	wire.MissCooling:     {text: "queued commands still use its blocks"},
+	wire.MissLimit:       {settings: []setting{{stats.MaxCachedBytes, "a higher max_cached_bytes"}}},
+	wire.MissTagCap:      {settings: []setting{{"max_per_tag", "a higher max_per_tag"}, {"max_per_bucket", "a higher max_per_bucket"}}},
+	wire.MissDrained:     {text: "device memory ran out"},
+}
+
+// under returns the text for a policy with some limits, empty if it has none that would help.
+func (h *hint) under(limits []stats.Limit) string {
+	var texts []string
+	for _, s := range h.settings {
+		if slices.ContainsFunc(limits, func(l stats.Limit) bool { return l.Name == s.limit }) {
+			texts = append(texts, s.text)
+		}
+	}
+	if len(texts) == 0 {
+		return h.text
+	}
+	return strings.Join(texts, " or ") + " may help"
+}
+
+// advice names the tag that had the most misses lately, and what their most frequent reason suggests. It is empty if no tag
+// is suspicious.
+func (d *dashboard) advice(s *stats.Snapshot) string {
 	var worst *stats.Tag
 	for i := range s.Tags {
-		if t := &s.Tags[i]; suspicious(t) && (worst == nil || t.Misses > worst.Misses) {
+		if t := &s.Tags[i]; d.recent.suspicious(t) && (worst == nil || d.recent.of(t).misses > d.recent.of(worst).misses) {
 			worst = t
 		}
 	}
@@ -134,8 +155,8 @@ func advice(s *stats.Snapshot) string {
 		return ""
 	}
 	for _, reason := range rankMisses(&worst.MissReasons) {
-		if hint := hints[reason]; hint != "" {
-			return worst.Name + " hits " + percent(worst.HitRate()) + "% (" + wire.Miss(reason).String() + "): " + hint
+		if text := hints[reason].under(s.Limits); text != "" {
+			return worst.Name + " hits " + percent(d.recent.of(worst).rate()) + "% (" + wire.Miss(reason).String() + "): " + text
 		}
 	}
 	return ""

@@ -29,16 +29,11 @@ const minTagName = 22
 // trendTitle marks the column that is a chart.
 const trendTitle = "TREND"
 
-// A tag is suspicious if its hit rate is this low after this many requests.
+// A tag is suspicious if its hit rate was this low lately, in this many requests.
 const (
 	lowHitRate  = 0.8
 	lowHitCount = 20
 )
-
-func suspicious(t *stats.Tag) bool {
-	n := add(t.Hits, t.Misses)
-	return n >= lowHitCount && t.HitRate() < lowHitRate
-}
 
 // unlessZero is a style that dims zeros.
 func unlessZero(v func(*stats.Tag) uint64, st style) func(*stats.Tag) style {
@@ -65,8 +60,8 @@ func hitStyle(t *stats.Tag) style {
 	switch {
 	case t.Hits == 0 && t.Misses == 0:
 		return dim
-	case suspicious(t):
-		return badStyle
+	case t.HitRate() < lowHitRate:
+		return warnStyle
 	case t.HitRate() >= 0.95:
 		return goodStyle
 	}
@@ -297,7 +292,9 @@ func (t *tagsPane) draw(r region, s *stats.Snapshot) {
 		return
 	}
 	for y := range min(body.h, len(t.rows)-t.top) {
-		drawTagRow(body.sub(0, y, body.w, 1), &s.Tags[t.rows[t.top+y]], t.top+y == t.at, shown, widths, t.d.mode.pool)
+		tag := &s.Tags[t.rows[t.top+y]]
+		mark := t.d.mode.pool && t.d.recent.suspicious(tag)
+		drawTagRow(body.sub(0, y, body.w, 1), tag, t.top+y == t.at, mark, shown, widths)
 	}
 }
 
@@ -327,14 +324,14 @@ func sortMark(column int, reverse bool) string {
 	return "▼"
 }
 
-func drawTagRow(r region, t *stats.Tag, chosen bool, shown []int, widths columnWidths, pool bool) {
+func drawTagRow(r region, t *stats.Tag, chosen, mark bool, shown []int, widths columnWidths) {
 	nameStyle, trend := plain, trendStyle
 	if chosen {
 		nameStyle, trend = cursorStyle, cursorTrendStyle
 		r.repeat(0, 0, r.w, " ", cursorStyle)
 		r.put(0, 0, "▸", cursorStyle)
 	}
-	if pool && suspicious(t) {
+	if mark {
 		r.put(1, 0, "!", badStyle)
 	}
 	x := 2
