@@ -130,7 +130,7 @@ func TestRunRestoresTheTerminal(t *testing.T) {
 }
 
 func TestPanicsBecomeErrors(t *testing.T) {
-	g := &guarded{inner: newDashboard(Options{}, newThemeWith(termenv.Ascii, false, false))}
+	g := &guarded{inner: newDashboard(Options{}, newThemeWith(termenv.Ascii, Dark, false))}
 	g.inner.w, g.inner.h, g.inner.dirty = 80, 24, true
 	g.inner.canvas = &canvas{w: 80, h: 24} // too small a grid: drawing panics
 	if got := g.View(); got != "" || g.failure == nil {
@@ -148,7 +148,7 @@ func TestNoTerminal(t *testing.T) {
 }
 
 func TestNoColor(t *testing.T) {
-	d := newDashboard(Options{}, newTheme(os.Stdout, true, false, false))
+	d := newDashboard(Options{}, newTheme(os.Stdout, Mono, false))
 	d.resize(120, 36)
 	d.Update(frameMsg{now: testStart, snap: sampleSnapshot()})
 	if got := d.View(); strings.Contains(got, "\x1b") || !strings.Contains(got, "▸ blur.c:88") {
@@ -182,5 +182,22 @@ func BenchmarkFrame(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		d.Update(frameMsg{now: testStart, snap: snaps[i%2], next: 4})
 		_ = d.View()
+	}
+}
+
+// TestThemes: each looks different, has the same text, and keeps a sign for the cursor; mono has no sequences at all.
+func TestThemes(t *testing.T) {
+	seen := map[string]Theme{}
+	for _, name := range []Theme{Dark, Light, HighContrast, Mono} {
+		d := newTest(Options{Theme: name}, 120, 36, sampleSnapshot())
+		frame := d.View()
+		if other, known := seen[frame]; known {
+			t.Errorf("themes %d and %d look alike", name, other)
+		}
+		seen[frame] = name
+		if got := strings.Contains(frame, "\x1b["); got != (name != Mono) {
+			t.Errorf("theme %d: sequences %v", name, got)
+		}
+		shows(t, d, "▸ blur.c:88")
 	}
 }

@@ -66,6 +66,12 @@ var looks = [styleCount]look{
 	bannerStyle:      {dark: "#1a1300", light: "#ffffff", bold: true, onDark: "#f5b942", onLight: "#9a6200"},
 }
 
+// bright are the ANSI colours of the styles that have one with high contrast; the others have the terminal's own.
+var bright = map[style]string{
+	focusStyle: "14", keyStyle: "14", inUseStyle: "12", cachedStyle: "11", coolingStyle: "13", goodStyle: "10", warnStyle: "11", badStyle: "9",
+	cursorStyle: "0", cursorTrendStyle: "0", bannerStyle: "0",
+}
+
 // theme holds the escape sequences of every style for one terminal.
 type theme struct {
 	open  [styleCount]string
@@ -74,28 +80,43 @@ type theme struct {
 }
 
 // newTheme returns the sequences that the terminal behind w understands, according to the environment. It sends no query.
-func newTheme(w io.Writer, noColor, light, ascii bool) *theme {
-	if noColor {
-		return &theme{ascii: ascii, reset: "\x1b[0m"}
-	}
-	return themeOf(lipgloss.NewRenderer(w), light, ascii)
+func newTheme(w io.Writer, name Theme, ascii bool) *theme {
+	return themeOf(lipgloss.NewRenderer(w), name, ascii)
 }
 
 // themeOf extracts the opening sequence of each style from a rendered letter.
-func themeOf(r *lipgloss.Renderer, light, ascii bool) *theme {
-	r.SetHasDarkBackground(!light)
+func themeOf(r *lipgloss.Renderer, name Theme, ascii bool) *theme {
 	t := &theme{ascii: ascii, reset: "\x1b[0m"}
-	for i, l := range looks {
-		s := r.NewStyle().Bold(l.bold)
-		if l.dark != "" {
-			s = s.Foreground(lipgloss.AdaptiveColor{Dark: l.dark, Light: l.light})
-		}
-		if l.onDark != "" {
-			s = s.Background(lipgloss.AdaptiveColor{Dark: l.onDark, Light: l.onLight})
-		}
-		t.open[i], _, _ = strings.Cut(s.Render("x"), "x")
+	if name == Mono {
+		return t
+	}
+	for i := range looks {
+		t.open[i], _, _ = strings.Cut(styleOf(r, style(i), name).Render("x"), "x")
 	}
 	return t
+}
+
+func styleOf(r *lipgloss.Renderer, st style, name Theme) lipgloss.Style {
+	l := &looks[st]
+	s := r.NewStyle().Bold(l.bold)
+	foreground, background := l.dark, l.onDark
+	switch name {
+	case Light:
+		foreground, background = l.light, l.onLight
+	case HighContrast:
+		foreground = bright[st]
+		if background != "" {
+			background = "15"
+		}
+	default:
+	}
+	if foreground != "" {
+		s = s.Foreground(lipgloss.Color(foreground))
+	}
+	if background != "" {
+		s = s.Background(lipgloss.Color(background))
+	}
+	return s
 }
 
 // visibleBlank reports whether a blank in this style differs from one without style.

@@ -44,7 +44,7 @@ func sampleTape() *tape {
 
 func newViewTest(r *tape, w, h int, at uint64) *dashboard {
 	o := Options{Moment: r.at, At: at, ReadOnly: true}
-	d := newDashboard(o, newThemeWith(termenv.TrueColor, false, false))
+	d := newDashboard(o, newThemeWith(termenv.TrueColor, Dark, false))
 	d.Update(tea.WindowSizeMsg{Width: w, Height: h})
 	d.Update(frameMsg{now: testStart})
 	return d
@@ -223,7 +223,7 @@ func TestNothingEscapesTheView(t *testing.T) {
 			return m
 		}
 		o := Options{Moment: anyMoment, At: anyNumber().Draw(t, "at"), ASCII: rapid.Bool().Draw(t, "ascii")}
-		d := newDashboard(o, newThemeWith(termenv.TrueColor, false, o.ASCII))
+		d := newDashboard(o, newThemeWith(termenv.TrueColor, Dark, o.ASCII))
 		d.Update(tea.WindowSizeMsg{Width: w, Height: h})
 		d.Update(frameMsg{now: testStart})
 		for _, k := range rapid.SliceOfN(rapid.SampledFrom(keys), 0, 6).Draw(t, "keys") {

@@ -65,11 +65,21 @@ type Options struct {
 
 	Refresh     time.Duration // between two calls of Source; 0: 100 ms
 	ASCII       bool          // draw with ASCII only
-	NoColor     bool          // use no SGR sequences
-	Light       bool          // use colours for a light background
-	ReadOnly    bool          // show limits and policy without changing them
-	ExitWithApp bool          // close when the program ends
+	Theme       Theme
+	ReadOnly    bool // show limits and policy without changing them
+	ExitWithApp bool // close when the program ends
 }
+
+// Theme is how the dashboard is coloured.
+type Theme uint8
+
+// The themes.
+const (
+	Dark         Theme = iota // for a dark background
+	Light                     // for a light background
+	HighContrast              // the terminal's own colours, and bright ones for what matters
+	Mono                      // no SGR sequences
+)
 
 // App is the wrapped program.
 type App struct {

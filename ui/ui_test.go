@@ -42,14 +42,14 @@ func (c *calls) options() Options {
 }
 
 // newThemeWith returns the theme for a colour profile.
-func newThemeWith(p termenv.Profile, light, ascii bool) *theme {
+func newThemeWith(p termenv.Profile, name Theme, ascii bool) *theme {
 	r := lipgloss.NewRenderer(io.Discard)
 	r.SetColorProfile(p)
-	return themeOf(r, light, ascii)
+	return themeOf(r, name, ascii)
 }
 
 func newTest(o Options, w, h int, s *stats.Snapshot) *dashboard {
-	d := newDashboard(o, newThemeWith(termenv.TrueColor, o.Light, o.ASCII))
+	d := newDashboard(o, newThemeWith(termenv.TrueColor, o.Theme, o.ASCII))
 	d.Update(tea.WindowSizeMsg{Width: w, Height: h})
 	d.Update(frameMsg{now: testStart, snap: s, lines: sampleOutput(), next: 4})
 	return d

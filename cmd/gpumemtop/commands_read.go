@@ -24,7 +24,7 @@ func newView() *cobra.Command {
 		Annotations: map[string]string{usageKey: "gpumemtop view [--at TIME] FILE"},
 		Example:     "  gpumemtop view --at 12.5s blur.gmt",
 		Args:        oneFile,
-	}, fields{"at:view": &o.At, "wrapper:read": new(string), "ascii": &o.Dashboard.ASCII, "no-color": &o.Dashboard.NoColor},
+	}, fields{"at:view": &o.At, "wrapper:read": new(string), "ascii": &o.Dashboard.ASCII, "theme": &o.Dashboard.Theme, "no-color": &o.Dashboard.NoColor},
 		func(_ *cobra.Command, args []string) error { return view.View(&o, args[0]) })
 }
 

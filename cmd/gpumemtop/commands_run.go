@@ -28,7 +28,7 @@ func defaultSetup() watch.SetupOptions {
 }
 
 func defaultDashboard() dashboard.Options {
-	return dashboard.Options{Refresh: dashboard.DefaultRefresh, NoColor: os.Getenv("NO_COLOR") != ""}
+	return dashboard.Options{Refresh: dashboard.DefaultRefresh, Theme: dashboard.Themes[0], NoColor: os.Getenv("NO_COLOR") != ""}
 }
 
 // fixedPolicy are the settings of commands whose policy does not change.
@@ -45,7 +45,7 @@ func recordingFields(o *watch.OutputOptions) fields {
 }
 
 func dashboardFields(d *dashboard.Options) fields {
-	return fields{"headless": &d.Headless, "refresh": &d.Refresh, "ascii": &d.ASCII, "no-color": &d.NoColor}
+	return fields{"headless": &d.Headless, "refresh": &d.Refresh, "ascii": &d.ASCII, "theme": &d.Theme, "no-color": &d.NoColor}
 }
 
 // runFields are the settings that run and record share.

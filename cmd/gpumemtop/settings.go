@@ -10,6 +10,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/convert"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/dashboard"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 )
 
@@ -122,7 +123,8 @@ var settings = []setting{
 	{"read-only", "", "", "", groupDashboard, true, "show limits and the policy without letting them be changed"},
 	{"at", "view", "", "TIME", groupDashboard, false, "open at this time after the start, for example 2.5s or 1m; by default at the end"},
 	{"refresh", "", "", "TIME", groupDashboard, true, "time between two frames, 20ms to 10s"},
-	{"ascii", "", "", "", groupDashboard, true, "draw with ASCII characters only"},
+	{"ascii", "", "", "", groupDashboard, true, "draw with ASCII characters only, as in locales without UTF-8"},
+	{"theme", "", "", "NAME", groupDashboard, true, "colours: " + strings.Join(dashboard.Themes, ", ") + "; auto goes by COLORFGBG, else dark"},
 	{"no-color", "", "", "", groupDashboard, true, "no colours; NO_COLOR does the same"},
 	{"config", "", "", "FILE", groupSettings, true, "read settings that neither a flag nor a variable sets from a file in TOML; its keys are the names of flags that have a variable"},
 	{"print-config", "", "", "", groupSettings, false, "write the settings in effect and where each comes from, in a form that --config reads, and do nothing else"},

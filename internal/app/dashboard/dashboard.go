@@ -3,10 +3,14 @@ package dashboard
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -22,14 +26,21 @@ type Options struct {
 	Headless bool
 	ASCII    bool
 	NoColor  bool
+	Theme    string        // one of Themes; empty: auto
 	Refresh  time.Duration // between two frames, 20 ms to 10 s
 }
 
 // DefaultRefresh is the usual time between two frames.
 const DefaultRefresh = 100 * time.Millisecond
 
+// Themes are the values of --theme; auto is the first.
+var Themes = []string{"auto", "dark", "light", "high-contrast"}
+
 // Check checks the options.
 func (o *Options) Check() error {
+	if o.Theme != "" && !slices.Contains(Themes, o.Theme) {
+		return fmt.Errorf("bad value %q for --theme: want %s", o.Theme, strings.Join(Themes, ", "))
+	}
 	if o.Refresh < 20*time.Millisecond || o.Refresh > 10*time.Second {
 		return fmt.Errorf("bad value %v for --refresh: want 20ms to 10s", o.Refresh)
 	}
@@ -76,7 +87,7 @@ func (s *Screen) Close() {
 func (s *Screen) Show(ctx context.Context, o ui.Options) error {
 	o.Input, o.Terminal = s.tty, s.tty
 	o.PostMortem, o.JobControl = postMortem, jobControl()
-	o.Refresh, o.ASCII, o.NoColor = s.options.Refresh, s.options.ASCII, s.options.NoColor
+	o.Refresh, o.ASCII, o.Theme = s.options.Refresh, s.options.ASCII || asciiOnly(), s.options.theme()
 	_, err := ui.Run(ctx, o)
 	if !errors.Is(err, context.Canceled) {
 		return err
@@ -85,6 +96,31 @@ func (s *Screen) Show(ctx context.Context, o ui.Options) error {
 		return cause
 	}
 	return nil
+}
+
+// theme returns the theme. Only variables say how light the background is: a terminal may never answer a query.
+func (o *Options) theme() ui.Theme {
+	// rxvt, Konsole and others set it: "foreground;background", colours of the ANSI palette.
+	colors := os.Getenv("COLORFGBG")
+	background, err := strconv.Atoi(colors[strings.LastIndexByte(colors, ';')+1:])
+	switch {
+	case o.NoColor:
+		return ui.Mono
+	case o.Theme == "high-contrast":
+		return ui.HighContrast
+	case o.Theme == "light", o.Theme != "dark" && err == nil && (background == 7 || background > 8):
+		return ui.Light
+	}
+	return ui.Dark
+}
+
+// asciiOnly reports whether the locale is not of UTF-8, or the terminal is one that lacks most of Unicode.
+func asciiOnly() bool {
+	if slices.Contains([]string{"linux", "vt100", "vt102", "vt220"}, os.Getenv("TERM")) {
+		return true
+	}
+	locale := strings.ToLower(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG")))
+	return locale != "" && !strings.Contains(locale, "utf-8") && !strings.Contains(locale, "utf8")
 }
 
 // jobControl reports whether a shell waits that can continue our process group once it has stopped: the kernel ignores stop

@@ -25,6 +25,9 @@ type Options struct {
 
 // View shows a recording until the user leaves the dashboard. The error carries a status if a signal ended it.
 func View(o *Options, path string) error {
+	if err := o.Dashboard.Check(); err != nil {
+		return err
+	}
 	after, err := readTime(o.At)
 	if err != nil {
 		return err
