@@ -282,6 +282,20 @@ func TestOutputPane(t *testing.T) {
 	}
 }
 
+// TestOpenLineIsReplaced: a bar that shows progress is one line that changes.
+func TestOpenLineIsReplaced(t *testing.T) {
+	d := newTest((&calls{}).options(), 80, 24, sampleSnapshot())
+	press(d, "o")
+	for _, text := range []string{"10 %", "20 %"} {
+		d.Update(frameMsg{now: testStart, lines: []view.OutputLine{{Text: text, Open: true}}, next: 4})
+		shows(t, d, "output 4 lines", " "+text)
+	}
+	hides(t, d, "10 %")
+	d.Update(frameMsg{now: testStart, lines: []view.OutputLine{{Text: "done"}}, next: 5})
+	shows(t, d, "output 5 lines", " done")
+	hides(t, d, "20 %")
+}
+
 func TestHelpHasEveryKeyAndPane(t *testing.T) {
 	d := newTest((&calls{}).options(), 200, 200, sampleSnapshot())
 	press(d, "?")

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"slices"
 	"strconv"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -14,6 +15,7 @@ const outputMax = 5000
 type outputPane struct {
 	basePane
 	lines  []view.OutputLine // cleaned
+	open   []view.OutputLine // unfinished, cleaned; shown behind lines
 	next   uint64            // position to ask from
 	count  uint64            // lines seen
 	errors uint64            // of these, on stderr
@@ -36,11 +38,17 @@ func (p *outputPane) title(*stats.Snapshot) (title, hint []span) {
 	return title, []span{{" o", keyStyle}, {back, dim}}
 }
 
-// update adds what the program printed and reports whether there was anything.
+// update adds what the program printed and reports whether there was anything new.
 func (p *outputPane) update(lines []view.OutputLine, next uint64) bool {
 	p.next = next
-	if len(lines) == 0 {
-		return false
+	open := slices.IndexFunc(lines, func(l view.OutputLine) bool { return l.Open })
+	if open < 0 {
+		open = len(lines)
+	}
+	before := p.open
+	p.open = cleanLines(nil, lines[open:])
+	if lines = lines[:open]; len(lines) == 0 {
+		return !slices.Equal(before, p.open)
 	}
 	p.count += uint64(len(lines))
 	for i := range lines {
@@ -52,13 +60,19 @@ func (p *outputPane) update(lines []view.OutputLine, next uint64) bool {
 	if extra := len(p.lines) + len(lines) - outputMax; extra > 0 {
 		p.lines = append(p.lines[:0], p.lines[extra:]...)
 	}
-	for _, line := range lines {
-		p.lines = append(p.lines, view.OutputLine{Text: cleanLine(line.Text), Stderr: line.Stderr})
-	}
+	p.lines = cleanLines(p.lines, lines)
 	if p.back > 0 { // keep the same lines in view
 		p.back = min(p.back+len(lines), len(p.lines))
 	}
 	return true
+}
+
+func cleanLines(to, lines []view.OutputLine) []view.OutputLine {
+	for _, line := range lines {
+		line.Text = cleanLine(line.Text)
+		to = append(to, line)
+	}
+	return to
 }
 
 func (p *outputPane) move(a action) {
@@ -67,15 +81,19 @@ func (p *outputPane) move(a action) {
 
 func (p *outputPane) draw(r region, _ *stats.Snapshot) {
 	p.page = r.h
-	if len(p.lines) == 0 {
+	lines := p.lines
+	if p.back == 0 { // the latest of what is kept, and what is open
+		lines = append(slices.Clone(lines[max(0, len(lines)-r.h):]), p.open...)
+	}
+	if len(lines) == 0 {
 		r.text(1, 0, "nothing printed yet", dim)
 		return
 	}
-	end := max(0, len(p.lines)-p.back)
+	end := max(0, len(lines)-p.back)
 	if end < r.h {
-		end = min(r.h, len(p.lines))
+		end = min(r.h, len(lines))
 	}
-	for y, line := range p.lines[max(0, end-r.h):end] {
+	for y, line := range lines[max(0, end-r.h):end] {
 		st, mark := plain, " "
 		if line.Stderr {
 			st, mark = cachedStyle, "!"

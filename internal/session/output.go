@@ -35,7 +35,6 @@ type output struct {
 	first   uint64 // position of lines[0]
 	bytes   int
 	partial [2][]byte // the last, unfinished line of each stream
-	stale   [2]int    // its length at the last look
 }
 
 func newOutput(out, err io.Writer) *output { return &output{to: [2]io.Writer{out, err}} }
@@ -65,18 +64,27 @@ func (o *output) split(stream int, chunk []byte) {
 		}
 		room := lineMax - len(o.partial[stream])
 		if len(part) > room {
-			o.partial[stream] = append(o.partial[stream], part[:room]...)
+			o.extend(stream, part[:room])
 			o.finishLine(stream)
 			chunk = chunk[room:]
 			continue
 		}
-		o.partial[stream] = append(o.partial[stream], part...)
+		o.extend(stream, part)
 		if !whole {
 			return
 		}
 		o.finishLine(stream)
 		chunk = chunk[end+1:]
 	}
+}
+
+// extend adds to the unfinished line of a stream. What follows a carriage return overwrites what was before it.
+func (o *output) extend(stream int, part []byte) {
+	line := append(o.partial[stream], part...)
+	if at := bytes.LastIndexByte(bytes.TrimRight(line, "\r"), '\r'); at >= 0 {
+		line = line[:copy(line, line[at+1:])]
+	}
+	o.partial[stream] = line
 }
 
 // finishLine makes the unfinished line of a stream a line.
@@ -93,21 +101,20 @@ func (o *output) finishLine(stream int) {
 	o.first += uint64(drop)
 }
 
-// since returns the lines from a position on, as far as they are kept, and the position after them. An unfinished
-// line, a prompt say, counts as a line once it has not grown between two looks.
+// since returns the lines from a position on, as far as they are kept, and the position after them. Unfinished lines come
+// last and again each time; they have no position yet.
 func (o *output) since(position uint64) ([]view.OutputLine, uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for stream, text := range o.partial {
-		if len(text) > 0 && len(text) == o.stale[stream] {
-			o.finishLine(stream)
-		}
-		o.stale[stream] = len(o.partial[stream])
-	}
 	next := o.first + uint64(len(o.lines))
 	from := min(max(position, o.first), next)
 	lines := make([]view.OutputLine, next-from)
 	copy(lines, o.lines[from-o.first:])
+	for stream, text := range o.partial {
+		if len(text) > 0 {
+			lines = append(lines, view.OutputLine{Text: string(text), Stderr: stream == stderr, Open: true})
+		}
+	}
 	return lines, next
 }
 

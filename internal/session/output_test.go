@@ -86,28 +86,57 @@ func TestOutputOneStreamClosed(t *testing.T) {
 
 func TestOutputLines(t *testing.T) {
 	o := newOutput(io.Discard, io.Discard)
+	next := uint64(0)
+	look := func(want ...view.OutputLine) {
+		t.Helper()
+		var lines []view.OutputLine
+		if lines, next = o.since(next); !slices.Equal(lines, want) {
+			t.Errorf("lines %v, want %v", lines, want)
+		}
+	}
+	open := func(text string) view.OutputLine { return view.OutputLine{Text: text, Open: true} }
 	o.write(stdout, []byte("one\ntw"))
 	o.write(stderr, []byte("bad\n"))
-	lines, next := o.since(0)
-	if want := []view.OutputLine{{Text: "one"}, {Text: "bad", Stderr: true}}; !slices.Equal(lines, want) {
-		t.Errorf("lines %v, want %v", lines, want)
-	}
+	look(view.OutputLine{Text: "one"}, view.OutputLine{Text: "bad", Stderr: true}, open("tw"))
 	o.write(stdout, []byte("o? "))
-	if lines, next = o.since(next); len(lines) != 0 {
-		t.Errorf("a line that grows is shown: %v", lines)
-	}
-	if lines, next = o.since(next); !slices.Equal(lines, []view.OutputLine{{Text: "two? "}}) {
-		t.Errorf("a prompt that stands is not shown: %v", lines)
-	}
+	o.write(stderr, []byte("w"))
+	look(open("two? "), view.OutputLine{Text: "w", Stderr: true, Open: true})
+	look(open("two? "), view.OutputLine{Text: "w", Stderr: true, Open: true})
+	o.write(stdout, []byte("\n"))
+	o.write(stderr, []byte("\n"))
+	look(view.OutputLine{Text: "two? "}, view.OutputLine{Text: "w", Stderr: true})
 	o.write(stdout, bytes.Repeat([]byte("y"), lineMax+1))
 	o.write(stdout, []byte("\n"))
-	if lines, _ = o.since(next); len(lines) != 2 || len(lines[0].Text) != lineMax {
+	if lines, _ := o.since(next); len(lines) != 2 || len(lines[0].Text) != lineMax {
 		t.Errorf("%d lines of a long one, want 2", len(lines))
 	}
 	for range linesMax + 5 {
 		o.write(stdout, []byte("z\n"))
 	}
-	if lines, next = o.since(0); len(lines) != linesMax || next != uint64(linesMax)+10 {
-		t.Errorf("%d lines up to %d, want %d up to %d", len(lines), next, linesMax, linesMax+10)
+	if lines, next := o.since(0); len(lines) != linesMax || next != uint64(linesMax)+11 {
+		t.Errorf("%d lines up to %d, want %d up to %d", len(lines), next, linesMax, linesMax+11)
+	}
+}
+
+// TestProgressIsOneLine: what a carriage return overwrites is no line of its own, however it is cut into chunks.
+func TestProgressIsOneLine(t *testing.T) {
+	for _, chunks := range [][]string{
+		{"10 %\r20 %\r", "30 %\r", "done\r\nnext"}, {"10 %", "\r20 %", "\rdone", "\r", "\nnext"}, {"\r10 %\r\rdone\nne", "xt"},
+	} {
+		o := newOutput(io.Discard, io.Discard)
+		for _, chunk := range chunks {
+			o.write(stdout, []byte(chunk))
+		}
+		lines, next := o.since(0)
+		if len(lines) != 2 || strings.Trim(lines[0].Text, "\r") != "done" || lines[1].Text != "next" || next != 1 {
+			t.Errorf("%q: lines %v", chunks, lines)
+		}
+	}
+	o := newOutput(io.Discard, io.Discard)
+	for i := range 100_000 {
+		o.write(stdout, fmt.Appendf(nil, "\r%d %%", i))
+	}
+	if lines, next := o.since(0); next != 0 || len(lines) != 1 || lines[0].Text != "99999 %" {
+		t.Errorf("%d lines, the last %q", next, lines[0].Text)
 	}
 }

@@ -70,4 +70,5 @@ func (p CurvePoint) Unlimited() bool { return p.Limit >= Unlimited }
 type OutputLine struct {
 	Text   string
 	Stderr bool
+	Open   bool // it has no end yet: a prompt, or a bar that shows progress
 }
