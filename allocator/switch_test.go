@@ -57,7 +57,7 @@ func (y *yard) exchange() {
 			y.Fatalf("%s keeps %+v, which it would not have made", name, b)
 		}
 	}
-	y.aged()
+	y.aged(y.now)
 }
 
 func newSwitchingYard(tb testing.TB, name string, ops []byte) *yard {

@@ -189,8 +189,8 @@ func (y *yard) release(out []Eviction, mayCool bool, reasons ...wire.Evict) (sum
 // pass notes the time of a call.
 func (y *yard) pass(time int64) { y.now = max(y.now, time) }
 
-// aged fails where something has waited for too long, and returns when the next does.
-func (y *yard) aged() (next int64) {
+// aged fails where something has waited for too long at a time, and returns when the next does.
+func (y *yard) aged(now int64) (next int64) {
 	if y.p.Name() == "none" {
 		return 0
 	}
@@ -210,10 +210,10 @@ func (y *yard) aged() (next int64) {
 		}
 	}
 	if oldest == math.MaxInt64 {
-		return y.now + age
+		return now + age
 	}
-	if y.now-oldest >= age {
-		y.Fatalf("at %d something has waited since %d", y.now, oldest)
+	if now-oldest >= age {
+		y.Fatalf("at %d something has waited since %d", now, oldest)
 	}
 	return oldest + age
 }
