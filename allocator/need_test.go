@@ -41,10 +41,6 @@ func (s *script) release(number int) {
 
 const kib = 1 << 10
 
-// rising are the programs whose need rises late: by a third of what is free, and to many times as much. Of the percents of
-// their need that they run on, these are the least on a large device.
-var rising = map[string]uint64{"training": 125, "small ones, then large ones": 200}
-
 // shapes are programs whose need is between 1 and 20 MiB.
 var shapes = map[string]func(s *script, rng *rand.Rand){
 	"temporaries of a loop": func(s *script, rng *rand.Rand) { // as array libraries make them, for each expression
@@ -138,8 +134,9 @@ func (s *script) any(rng *rand.Rand) int {
 	}
 }
 
-// on runs the program on a device with that much memory, and returns how many creates fail.
-func (s *script) on(t *testing.T, policy string, memory uint64) (failures int) {
+// on runs the program on a device with that much memory, and returns how many creates fail, and how many of these the memory
+// of the host serves because they would not fail alone.
+func (s *script) on(t *testing.T, policy string, memory uint64) (failures, hosted int) {
 	d := newDriver(t, policy, "")
 	d.pinned = true
 	used := func() (sum uint64) {
@@ -150,22 +147,29 @@ func (s *script) on(t *testing.T, policy string, memory uint64) (failures int) {
 		}
 		return sum
 	}
-	blocks := map[int]Block{}
+	blocks, ofHost, held := map[int]Block{}, map[int]uint64{}, uint64(0)
 	for i, step := range s.steps {
 		if step.release != 0 {
 			if b, there := blocks[step.release]; there {
 				d.free(b, false)
 			}
+			held -= ofHost[step.release]
 			continue
 		}
 		plan, ok := d.serve(step, memory, used)
-		if !ok {
+		stats := d.policy.Stats()
+		switch {
+		case ok:
+			blocks[i+1] = plan.Block
+		case stats.Excess() > held && used()-stats.Excess()+held+step.size <= memory:
+			ofHost[i+1] = step.size
+			held += step.size
+			hosted++
+		default:
 			failures++
-			continue
 		}
-		blocks[i+1] = plan.Block
 	}
-	return failures
+	return failures, hosted
 }
 
 // serve serves one request as the library does: a slab is tried once, then the buffer alone; while the device has no
@@ -199,17 +203,16 @@ func (d *driver) serve(s step, memory uint64, used func() uint64) (Plan, bool) {
 	return Plan{}, false
 }
 
-// TestNothingFailsThatFits runs programs on devices that have what they need, or a little more, under every policy. Large
-// devices may waste a 32nd of their memory, and a need that rises late must leave as much again as it rose by.
+// TestNothingFailsThatFits runs programs on devices that have what they need, or more, under every policy. On small devices
+// nothing is wasted.
 func TestNothingFailsThatFits(t *testing.T) {
 	for shape, write := range shapes {
 		for seed := range uint64(2) {
-			s := &script{live: map[int]uint64{}, unit: 1}
-			write(s, rand.New(rand.NewPCG(seed, 3)))
-			s.fits(t, shape, 100, 105, 125, 200, 300)
-			s = &script{live: map[int]uint64{}, unit: 64}
-			write(s, rand.New(rand.NewPCG(seed, 3)))
-			s.fits(t, shape, max(rising[shape], 105), 200, 300)
+			for _, unit := range []uint64{1, 64} {
+				s := &script{live: map[int]uint64{}, unit: unit}
+				write(s, rand.New(rand.NewPCG(seed, 3)))
+				s.fits(t, shape, 100, 102, 105, 110, 150, 300)
+			}
 		}
 	}
 }
@@ -220,8 +223,9 @@ func (s *script) fits(t *testing.T, shape string, percents ...uint64) {
 	for _, policy := range Names() {
 		for _, percent := range percents {
 			memory := s.need/100*percent + percent
-			if failures := s.on(t, policy, memory); failures > 0 {
-				t.Errorf("%s, %s on %d %% of %d bytes: %d of %d steps fail", shape, policy, percent, s.need, failures, len(s.steps))
+			failures, hosted := s.on(t, policy, memory)
+			if failures > 0 || hosted > 0 && memory < smallDevice {
+				t.Errorf("%s, %s on %d %% of %d bytes: %d of %d steps fail, the host serves %d", shape, policy, percent, s.need, failures, len(s.steps), hosted)
 			}
 		}
 	}

@@ -42,6 +42,9 @@ type Space struct {
 // Reserved returns the bytes held from the driver: in use, cached and cooling.
 func (s *Stats) Reserved() uint64 { return s.BytesInUse + s.BytesCached + s.BytesCooling }
 
+// Excess returns the bytes held from the driver beyond what the program has asked for.
+func (s *Stats) Excess() uint64 { return s.Reserved() - s.BytesWanted }
+
 // peaks raises what has grown.
 func (s *Stats) peaks() {
 	s.PeakInUse = max(s.PeakInUse, s.BytesInUse)

@@ -152,6 +152,7 @@ func gmt_core_gauge(gauge *C.struct_gmt_gauge) C.int64_t {
 		largest: C.uint64_t(s.InSlabs.Largest),
 		ranges:  C.uint64_t(s.InSlabs.Ranges),
 		squares: C.double(s.InSlabs.Squares),
+		excess:  C.uint64_t(s.Excess()),
 	}
 	return number(0, err)
 }

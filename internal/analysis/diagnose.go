@@ -34,7 +34,7 @@ const (
 // rules look for one problem each, in the order of importance within a severity where their shares are equal.
 var rules = []func(*run, *Analysis) (Diagnosis, bool){
 	mistakesFound, memoryGrows, memoryIsKept, neverReleased, lostEvents, deviceFull, hitRateIsLow, policyNone, createsCopy, couldBeHoisted, heldTooLong,
-	wasteIsHigh, poolIsFragmented, nothingCarved, hasOwnPool, callersHidden, originsAreFine,
+	wasteIsHigh, hosted, poolIsFragmented, nothingCarved, hasOwnPool, callersHidden, originsAreFine,
 }
 
 // diagnose applies the rules. The most important diagnosis comes first.

@@ -131,6 +131,11 @@ var diagnoses = []struct {
 	{"refused on other", func(s *tape) { part(s, 64) }, func(s *tape) { part(s, 0) }, "futhark", "only 64 B", ""},
 	{"several callers", func(s *tape) { called(s, 2, 1) }, func(s *tape) { called(s, 1, 1) }, "futhark", "2 places call a.c:7 make: --wrapper '^make$'", ""},
 	{"several callers", func(s *tape) { called(s, 3, 4) }, func(s *tape) { called(s, 2, 9) }, "futhark", "3 places", ""},
+	{"host's memory", func(s *tape) {
+		s.put(wire.Event{Kind: wire.KindDiag, Op: uint8(wire.DiagHosted), Granted: 2 * mib}, "clCreateBuffer")
+	}, func(s *tape) {
+		s.put(wire.Event{Kind: wire.KindDiag, Op: uint8(wire.DiagForked)}, "a child")
+	}, "pow2", "1 create (2.00 MiB)", ""},
 	{"fragmented", func(s *tape) { pooled(s, 4, mib) }, func(s *tape) { pooled(s, 1, mib) }, "futhark", "4.00 MiB was free", ""},
 }
 

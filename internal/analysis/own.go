@@ -113,3 +113,13 @@ func memoryIsKept(x *run, a *Analysis) (Diagnosis, bool) {
 	x.doubt(&d, "releases", "every iteration may keep memory")
 	return d, true
 }
+
+// hosted finds memory that is slow because of the pool.
+func hosted(x *run, a *Analysis) (Diagnosis, bool) {
+	h := x.snapshot.Hosted
+	return Diagnosis{
+		Severity: Advice, Title: "buffers are in the host's memory", Share: share(h.Bytes, a.Peak.InUse),
+		Text: fmt.Sprintf("%s (%s) got it, as the device lacked what the pool wasted; it is slower: choose a policy that wastes less (--policy futhark)",
+			units.Count(h.Buffers, "create"), units.FormatLong(h.Bytes)),
+	}, h.Buffers > 0
+}

@@ -16,6 +16,7 @@ type Summary struct {
 	FormerPolicies []string          `json:"former_policies,omitempty"` // that the program had before, oldest first
 	Limits         recording.Limits  `json:"limits"`
 	WholeBlocks    string            `json:"whole_blocks,omitempty"` // why no policy can cut slabs into sub-allocations
+	Hosted         *stats.Part       `json:"hosted,omitempty"`       // creates that got the host's memory, as the device's was full
 	Hits           uint64            `json:"hits"`
 	Misses         uint64            `json:"misses"`
 	HitRate        float64           `json:"hit_rate"`
@@ -166,6 +167,9 @@ func NewSummary(s *stats.Snapshot) Summary {
 	}
 	for _, tag := range tagsByPeak(s.Tags) {
 		summary.PerTag = append(summary.PerTag, tagSummary(tag))
+	}
+	if s.Hosted.Buffers > 0 {
+		summary.Hosted = &s.Hosted
 	}
 	summary.shares(s)
 	summary.mistakes(s)

@@ -171,6 +171,9 @@ func (s *Summary) concluding(lines []string, more func(*TagSummary) string) []st
 	if s.snapshot.Totals.LiveBuffers > 0 && s.Running == 0 {
 		lines = append(lines, leakLines(s.snapshot)...)
 	}
+	if s.Hosted != nil {
+		lines = append(lines, "  hosted     "+hostedText(s.Hosted))
+	}
 	lines = append(lines, mistakeLines(s.snapshot)...)
 	if s.LostEvents > 0 {
 		lines = append(lines, "  lost       "+units.Count(s.LostEvents, "event")+": counts are too low, memory in use may be too high")

@@ -11,6 +11,12 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
+// hostedText says what happened where the pool's waste left too little of the device.
+func hostedText(p *stats.Part) string {
+	return fmt.Sprintf("%s (%s) got the host's memory, which is slower: the device lacked what the pool wasted", units.Count(p.Buffers, "create"),
+		units.FormatLong(p.Bytes))
+}
+
 // policyText names the policy of a run, those that it had before, how much it keeps at most, and why it cannot do its work.
 func policyText(s *stats.Snapshot) string {
 	text := units.Clean(s.Policy)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,6 +36,17 @@ func TestPolicy(t *testing.T) {
 	}
 	if got := policyText(&stats.Snapshot{}); got != "unknown" {
 		t.Errorf("%q", got)
+	}
+}
+
+func TestHosted(t *testing.T) {
+	s := NewSummary(&stats.Snapshot{Hosted: stats.Part{Buffers: 2, Bytes: 3 << 20}})
+	want := "  hosted     2 creates (3.00 MiB) got the host's memory, which is slower: the device lacked what the pool wasted"
+	if lines := s.concluding(nil, nil); !slices.Contains(lines, want) {
+		t.Errorf("%q, want %q", lines, want)
+	}
+	if s = NewSummary(&stats.Snapshot{}); s.Hosted != nil {
+		t.Errorf("%+v", s.Hosted)
 	}
 }
 

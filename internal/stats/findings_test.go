@@ -16,6 +16,19 @@ func (s *stream) found(kind wire.Diag, function string, tag uint32, size, kernel
 	}, []byte(function)...)
 }
 
+func TestHostedCreatesAreCounted(t *testing.T) {
+	s := newStream(Options{})
+	s.found(wire.DiagHosted, "clCreateBuffer", 1, 100, 0, 0)
+	s.found(wire.DiagHosted, "clCreateImage", 2, 50, 0, 0)
+	got := s.Snapshot()
+	if got.Hosted != (Part{Buffers: 2, Bytes: 150}) || len(got.Findings) != 0 {
+		t.Errorf("hosted %+v, and mistakes %v", got.Hosted, got.Findings)
+	}
+	if n := len(got.Marks); n == 0 || got.Marks[n-1].Text != "hosted: clCreateBuffer" {
+		t.Errorf("marks %v, want one of the first", got.Marks)
+	}
+}
+
 func TestFindingsAreCounted(t *testing.T) {
 	s := newStream(Options{})
 	s.feed(wire.Event{Kind: wire.KindKernel, Object: 3}, []byte("step\x00")...)

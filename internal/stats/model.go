@@ -80,6 +80,7 @@ type Model struct {
 	events, lost, lostUses uint64
 	exceeded               bool   // partsMax was
 	wholeBlocks            string // see Snapshot.WholeBlocks
+	hosted                 Part   // see Snapshot.Hosted
 }
 
 // New returns a model that has seen nothing yet.
@@ -215,6 +216,10 @@ func (m *Model) rare(p *process, r *wire.Record) {
 		case wire.DiagOutOfMemory:
 			m.commandFailed(p, r)
 			return // to the heap it means nothing
+		case wire.DiagHosted:
+			if m.hosted.add(r.AsDiag().Bytes()); m.hosted.Buffers > 1 {
+				return // the first gets a mark
+			}
 		}
 		m.marks.add(m.heap.Now, r.Kind, diagText(r))
 		m.unpooled.note(r.AsDiag().Diag(), r.Payload)

@@ -40,6 +40,7 @@ func (m *Model) Snapshot() *Snapshot {
 		Lost:          m.lost,
 		LostUses:      m.lostUses,
 		WholeBlocks:   m.wholeBlocks,
+		Hosted:        m.hosted,
 		Unknown:       m.heap.Unknown,
 		Unpooled:      m.unpooled,
 		Exceeded:      m.bounds(),

@@ -39,6 +39,7 @@ type Snapshot struct {
 	Lost          uint64       // events that did not fit a ring
 	LostUses      uint64       // of these, uses
 	WholeBlocks   string       // why nothing was cut from slabs, in some process; empty: nothing spoke against it
+	Hosted        Part         // creates that got the host's memory, as the device's lacked what the pool wasted
 	Unknown       uint64       // events about objects that were never seen created
 	Unpooled      Unpooled     // processes without a pool though they should have one
 	Exceeded      []string     // what a program did more of than gpumemtop keeps, in words

@@ -194,6 +194,7 @@ enum gmtdiag {
 	GMT_DIAG_STALE_ARGUMENT = 11,   /* a kernel that cannot write it was given such a block: it reads it, or ignores it */
 	GMT_DIAG_WHOLE_BLOCKS = 12,     /* no sub-allocations from here on, in this context and those like it; the text says why */
 	GMT_DIAG_OUT_OF_MEMORY = 13,    /* a command failed for lack of memory; it has what a mistake has */
+	GMT_DIAG_HOSTED = 14,           /* memory is the host's, as the device's lacked what the pool wastes; it has what a mistake has */
 };
 
 /* What is done to a recycled block before the program gets it. */

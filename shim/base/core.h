@@ -53,6 +53,7 @@ struct gmt_plan {
 struct gmt_gauge {
 	uint64_t bytes, largest, ranges;
 	double squares; /* sum of the squared sizes of the ranges */
+	uint64_t excess; /* bytes of the driver beyond what the program has asked for of what it holds, in slabs or not */
 };
 
 /* A block that left the pool. The shim releases its handle. */

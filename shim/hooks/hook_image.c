@@ -156,6 +156,29 @@ static void serve(struct gmt_call *call, struct creation *n, struct gmt_created 
 	c->tag = gmt_tag(call, n->caller, c->size);
 }
 
+/* See gmt_host_may_serve: once more when the driver has said how large the image is. */
+static void serve_from_host(struct gmt_call *call, const struct creation *n, struct gmt_created *c, cl_int *error)
+{
+	if (n->kind != GMT_MEMORY_IMAGE || base_of(n) || n->image.properties || !gmt_host_may_serve(c->context, n->image.flags, c->size, *error))
+		return;
+	struct creation hosted = *n;
+	hosted.image.flags |= CL_MEM_ALLOC_HOST_PTR;
+	cl_int status = CL_SUCCESS;
+	cl_mem handle = ask_driver(&hosted, &status);
+	gmt_driver_returned(call);
+	uint64_t size = handle ? size_of(handle) : 0;
+	if (handle && !gmt_host_may_serve(c->context, n->image.flags, size, *error)) {
+		gmt_driver.clReleaseMemObject(handle);
+		return;
+	}
+	if (!handle)
+		return;
+	c->handle = handle;
+	c->size = size;
+	c->served = (struct gmt_served){.granted = size, .outcome = GMT_OUTCOME_DRIVER, .written = true, .hosted = true};
+	*error = CL_SUCCESS;
+}
+
 static cl_mem create(struct gmt_call *call, struct creation *n, bool refused, cl_int *errcode)
 {
 	cl_int error = CL_INVALID_MEM_OBJECT;
@@ -170,6 +193,8 @@ static cl_mem create(struct gmt_call *call, struct creation *n, bool refused, cl
 		c.tag = gmt_tag(call, n->caller, 0);
 	else
 		serve(call, n, &c, &error);
+	if (gmt_unlikely(!c.handle))
+		serve_from_host(call, n, &c, &error);
 	if (c.handle && n->image.format)
 		c.element = element_size(n->image.format);
 	gmt_created_report(call, &c, error);

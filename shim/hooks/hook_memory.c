@@ -45,6 +45,20 @@ static cl_mem ask_driver(const struct buffer_call *b, cl_int *error)
 	}
 }
 
+/* See gmt_host_may_serve. */
+static void serve_from_host(struct gmt_call *call, const struct buffer_call *b, struct gmt_created *c, cl_int *error)
+{
+	struct buffer_call hosted = *b;
+	hosted.flags |= CL_MEM_ALLOC_HOST_PTR;
+	cl_int refused = CL_SUCCESS;
+	c->handle = ask_driver(&hosted, &refused);
+	gmt_driver_returned(call);
+	if (!c->handle)
+		return;
+	*error = CL_SUCCESS;
+	c->served = (struct gmt_served){.granted = b->size, .outcome = GMT_OUTCOME_DRIVER, .written = true, .hosted = true};
+}
+
 /* Queries return the properties word for word, so only a create without any may come from the pool. */
 static cl_mem create_buffer(struct gmt_call *call, const void *caller, const struct buffer_call *b, cl_int *errcode)
 {
@@ -68,6 +82,8 @@ static cl_mem create_buffer(struct gmt_call *call, const void *caller, const str
 		GMT_DRIVER_CREATE(call, c.handle, error, b->size, ask_driver(b, &error));
 		c.served.outcome = c.handle ? GMT_OUTCOME_DRIVER : GMT_OUTCOME_FAILED;
 	}
+	if (gmt_unlikely(!c.handle) && !b->properties && gmt_host_may_serve(c.context, b->flags, b->size, error))
+		serve_from_host(call, b, &c, &error);
 	struct gmt_memory *memory = gmt_created_enter(&c);
 	if (gmt_unlikely(!memory && c.served.slab)) /* the driver's own count keeps the slab alive as long as needed */
 		gmt_suballoc_gone(c.served.slab);

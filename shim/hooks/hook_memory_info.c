@@ -82,6 +82,10 @@ static cl_uint references_of(const struct gmt_memory *memory, cl_uint references
 
 static void correct(const struct gmt_memory *memory, cl_mem_info what, void *value)
 {
+	if (gmt_unlikely(memory->hosted) && what == CL_MEM_FLAGS)
+		*(cl_mem_flags *)value &= ~(cl_mem_flags)CL_MEM_ALLOC_HOST_PTR;
+	else if (gmt_unlikely(memory->hosted) && what == CL_MEM_HOST_PTR)
+		*(void **)value = NULL;
 	if (memory->slab || (memory->kind == GMT_MEMORY_SUBBUFFER && memory->parent && memory->parent->slab)) {
 		correct_suballoc(memory, what, value);
 		return;

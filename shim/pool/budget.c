@@ -5,6 +5,7 @@
 #include "../base/groups.h"
 #include "../base/lock.h"
 #include "../base/session.h"
+#include "../registry/memory.h"
 
 #include <linux/close_range.h>
 #include <semaphore.h>
@@ -56,6 +57,18 @@ uint64_t gmt_budget_lacks(uint64_t bytes)
 {
 	uint64_t most = gmt_session.config.devicememory, now = atomic_load(&used);
 	return most && now + bytes > most ? now + bytes - most : 0;
+}
+
+bool gmt_budget_fits_without(uint64_t excess, uint64_t bytes, uint64_t memory)
+{
+	uint64_t now = atomic_load(&used), hosted = atomic_load(&gmt_memory_hosted);
+	uint64_t most = gmt_session.config.devicememory ? gmt_session.config.devicememory : memory;
+	if (hosted >= excess || now < excess)
+		return false;
+	if (!most || (now > most && !gmt_session.config.devicememory)) /* of several devices */
+		return true;
+	uint64_t held = now - excess + hosted;
+	return bytes <= most && held <= most - bytes;
 }
 
 void gmt_budget_is_host(void)

@@ -16,6 +16,11 @@ bool gmt_budget_take(uint64_t bytes);
 void gmt_budget_give(uint64_t bytes);
 /* How many bytes must go back before bytes more fit; 0 if they fit, or without a budget. */
 uint64_t gmt_budget_lacks(uint64_t bytes);
+/*
+ * Whether bytes would fit if the driver held none of the excess that the pool has, and the device had what is hosted. memory:
+ * bytes of the device, 0: unknown.
+ */
+bool gmt_budget_fits_without(uint64_t excess, uint64_t bytes, uint64_t memory);
 /* A device uses the memory of the host. */
 void gmt_budget_is_host(void);
 /*

@@ -3,6 +3,7 @@
 #include "driver_create.h"
 
 #include "../base/dispatch.h"
+#include "../base/signals.h"
 
 cl_mem gmt_image_call(const struct gmt_image_call *i, cl_int *error)
 {
@@ -61,4 +62,14 @@ cl_mem gmt_driver_create(struct gmt_call *call, const struct gmt_request_for *r,
 		handle = gmt_driver_create_once(call, r, error);
 	} while (!handle && gmt_oom_drain(&shortage, *error, r->size));
 	return handle;
+}
+
+bool gmt_host_may_serve(const struct gmt_context *context, cl_mem_flags flags, uint64_t bytes, cl_int error)
+{
+	const cl_mem_flags plain = CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY | CL_MEM_KERNEL_READ_AND_WRITE |
+				   CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_NO_ACCESS | CL_MEM_COPY_HOST_PTR;
+	struct gmt_gauge gauge = {0};
+	if (!gmt_out_of_memory(error) || !context || flags & ~plain || !gmt_pooling() || GMT_CORE(gauge(&gauge)) < 0)
+		return false;
+	return gmt_budget_fits_without(gauge.excess, bytes, context->heap);
 }

@@ -30,6 +30,13 @@ struct gmt_request_for {
 	const struct gmt_image_call *image; /* NULL: a buffer */
 };
 
+/*
+ * The last resort for a create that failed for lack of memory although there is room for what the program holds: what
+ * rounding and slabs waste of live memory cannot go back to the driver. It may be made again, once, with
+ * CL_MEM_ALLOC_HOST_PTR, which is slower; queries do not show it. False where that means something else, or does not help.
+ */
+bool gmt_host_may_serve(const struct gmt_context *context, cl_mem_flags flags, uint64_t bytes, cl_int error);
+
 /* One attempt. */
 cl_mem gmt_driver_create_once(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error);
 /* Retries for as long as the pool has something to give back. */

@@ -23,7 +23,7 @@
 
 static _Alignas(64) _Atomic uint32_t draining;
 
-static bool out_of_memory(cl_int error)
+bool gmt_out_of_memory(cl_int error)
 {
 	return error == CL_MEM_OBJECT_ALLOCATION_FAILURE || error == CL_OUT_OF_RESOURCES || error == CL_OUT_OF_HOST_MEMORY;
 }
@@ -112,7 +112,7 @@ static bool take_turn(void)
 
 bool gmt_oom_drain(struct gmt_shortage *s, cl_int error, uint64_t need)
 {
-	if (!out_of_memory(error) || !gmt_pooling())
+	if (!gmt_out_of_memory(error) || !gmt_pooling())
 		return false;
 	if (freed_since(s) || wait_for(s, &gmt_evict_leaving, WAIT_FOR_DRIVER))
 		return true;

@@ -16,6 +16,8 @@ static inline struct gmt_shortage gmt_shortage(void)
 	return (struct gmt_shortage){.seen = atomic_load_explicit(&gmt_given_back, memory_order_relaxed)};
 }
 
+/* Whether a call that failed may have found no memory. */
+bool gmt_out_of_memory(cl_int error);
 /* Before the driver makes need bytes of the memory of the host: the pool gives back what leaves no room for them. */
 void gmt_oom_forestall(uint64_t need);
 

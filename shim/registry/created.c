@@ -4,6 +4,7 @@
 
 #include "../base/ring.h"
 #include "../base/session.h"
+#include "finding.h"
 
 /* A hit reuses the entry of its block. */
 static struct gmt_memory *entry_of(const struct gmt_created *c)
@@ -37,7 +38,10 @@ struct gmt_memory *gmt_created_enter(const struct gmt_created *c)
 	atomic_store_explicit(&memory->block, c->served.block, memory_order_relaxed);
 	memory->slab = c->served.slab;
 	memory->offset = c->served.offset;
-	memory->counted = !c->parent && !c->served.slab;
+	memory->counted = !c->parent && !c->served.slab && !c->served.hosted;
+	memory->hosted = c->served.hosted || (c->parent && c->parent->hosted);
+	if (gmt_unlikely(c->served.hosted))
+		atomic_fetch_add_explicit(&gmt_memory_hosted, memory->granted, memory_order_relaxed);
 	bool recycled = c->served.slab || c->served.outcome == GMT_OUTCOME_HIT;
 	atomic_store_explicit(&memory->unwritten, recycled && !c->served.written, memory_order_relaxed);
 	return memory;
@@ -74,6 +78,8 @@ void gmt_created_write(const struct gmt_call *call, const struct gmt_created *c,
 {
 	if (gmt_likely(memory != NULL)) {
 		write_create(call, memory, &c->served, status);
+		if (gmt_unlikely(c->served.hosted))
+			gmt_finding(GMT_DIAG_HOSTED, c->kind == GMT_MEMORY_IMAGE ? "clCreateImage" : "clCreateBuffer", memory, status);
 		return;
 	}
 	struct gmt_memory failed = {

@@ -15,6 +15,7 @@ struct gmt_served {
 	uint8_t reason;
 	int16_t shape; /* of its class, see event.h */
 	bool written; /* the contents are what the program asked for */
+	bool hosted;  /* see struct gmt_memory */
 	bool alone;   /* no sub-allocation could have served the request */
 };
 

@@ -8,6 +8,8 @@
 
 GMT_TABLE(memories, gmt_memory, 1 << 18, offsetof(struct gmt_memory, uses.use)); /* uses.count says which uses are valid */
 
+_Atomic uint64_t gmt_memory_hosted;
+
 struct gmt_memory *gmt_memory_find(const void *handle)
 {
 	return (struct gmt_memory *)gmt_table_find(&memories, handle);
@@ -114,7 +116,11 @@ uint64_t gmt_memory_unregister(struct gmt_memory *memory)
 		uint64_t id = atomic_load_explicit(&memory->object.id, memory_order_relaxed);
 		gmt_freed_handle_remember(handle, (struct gmt_freed_handle){memory->tag, id, memory->size});
 	}
-	return gmt_table_remove(&memories, &memory->object, true) ? counted : 0;
+	uint64_t hosted = memory->hosted && !memory->parent ? memory->granted : 0;
+	if (!gmt_table_remove(&memories, &memory->object, true))
+		return 0;
+	atomic_fetch_sub_explicit(&gmt_memory_hosted, hosted, memory_order_relaxed);
+	return counted;
 }
 
 struct memory_visit {

@@ -55,6 +55,7 @@ struct gmt_memory {
 	uint8_t kind;    /* enum gmtmemory */
 	uint8_t element; /* bytes of one element of an image, 0 if unknown */
 	uint8_t counted; /* 1: counts in the budget */
+	uint8_t hosted;  /* 1: in the host's memory, as the device's lacked what the pool wastes; sub-buffers and images of it, too */
 	uint8_t is_slab; /* 1: a slab, which the program never gets */
 	uint8_t reason;  /* enum gmtevict, of an evicted slab */
 	_Atomic uint8_t pooled;
@@ -73,6 +74,9 @@ struct gmt_memory {
 	struct gmt_uses uses;
 	const void *mapping[GMT_MAPPINGS];
 };
+
+/* Bytes of memory that is hosted. */
+extern _Atomic uint64_t gmt_memory_hosted;
 
 /* Also finds POOLED entries. */
 struct gmt_memory *gmt_memory_find(const void *handle);

@@ -48,6 +48,7 @@ bool carve(const struct gmt_request *request, struct gmt_plan *plan)
 		slab = new_block(core.slab, request->class, request->tag);
 	}
 	struct block *part = new_block(size, request->class, request->tag);
+	part->wanted = request->size;
 	part->slab = slab->number;
 	part->offset = offset;
 	*plan = (struct gmt_plan){
@@ -108,6 +109,10 @@ void measure(struct gmt_gauge *gauge)
 	for (uint64_t n = core.lowest; n <= core.numbers; n++) {
 		const struct block *slab = &core.block[n % BLOCKS];
 		uint64_t at = 0;
+		if (slab->state == COOLING || slab->state == FREE)
+			gauge->excess += slab->size;
+		else if (slab->state == USED)
+			gauge->excess += slab->size - slab->wanted;
 		while (slab->state == SLAB && at < slab->size) {
 			const struct block *part = next_part(slab, at);
 			uint64_t range = (part ? part->offset : slab->size) - at;
@@ -119,4 +124,5 @@ void measure(struct gmt_gauge *gauge)
 			at = part ? part->offset + part->size : slab->size;
 		}
 	}
+	gauge->excess += gauge->bytes;
 }

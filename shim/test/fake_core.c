@@ -129,6 +129,7 @@ int64_t gmt_core_plan(const struct gmt_request *request, struct gmt_plan *plan, 
 	else
 		b = new_block(size, request->class, request->tag);
 	b->tag = request->tag;
+	b->wanted = request->size;
 	*plan = (struct gmt_plan){
 		.block = b->number, .size = b->size, .handle = b->handle, .tag = b->tag, .hit = (uint8_t)hit,
 		.reason = hit ? GMT_MISS_NONE : GMT_MISS_COLD,

@@ -13,7 +13,7 @@
 enum state { NOTHING, PLANNED, USED, COOLING, FREE, EVICTED, SLAB };
 
 struct block {
-	uint64_t number, size, handle;
+	uint64_t number, size, wanted, handle;
 	uint64_t slab, offset; /* of a part */
 	uint64_t touched;      /* of a slab: what lies behind was never used */
 	uint32_t class, tag;

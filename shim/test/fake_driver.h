@@ -85,5 +85,6 @@ GMT_HOOK const unsigned char *fake_contents(cl_mem memory);
 GMT_HOOK void fake_hand_out(cl_mem memory);
 /* Bytes of the driver's own object. */
 GMT_HOOK size_t fake_size(cl_mem memory);
+GMT_HOOK cl_mem_flags fake_flags(cl_mem memory);
 
 #endif

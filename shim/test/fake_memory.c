@@ -47,6 +47,12 @@ size_t fake_size(cl_mem memory)
 	return fake_alive(memory, FAKE_MEMORY) ? memory->size : 0;
 }
 
+cl_mem_flags fake_flags(cl_mem memory)
+{
+	FAKE_LOCKED;
+	return fake_alive(memory, FAKE_MEMORY) ? memory->flags : 0;
+}
+
 void fake_hand_out(cl_mem memory)
 {
 	FAKE_LOCKED;

@@ -39,7 +39,7 @@ func thoroughPrograms(t *testing.T) []program {
 		{name: "spawner", args: []string{fault("spawner"), "20", "10", "4K"}},
 		{name: "steps", args: []string{fault("steps"), filepath.Join(t.TempDir(), "steps"), "200", "4K"}},
 		{name: "stubborn", args: []string{fault("stubborn"), "5"}},
-		{name: "temporaries", args: []string{fault("temporaries"), "40"}},
+		{name: "temporaries", args: []string{fault("temporaries"), "1M", "1"}},
 	}
 	for _, name := range []string{"conformance", "queries"} {
 		for _, build := range []string{name, withoutImages(name)} {
