@@ -50,6 +50,28 @@ func TestAttachedGolden(t *testing.T) {
 	}
 }
 
+// TestMachine: what the machine reports stands above the chart, where there is room and something to report.
+func TestMachine(t *testing.T) {
+	s := attachedSnapshot(1)
+	plain := screen(attachedTest(120, 36, s, App{Status: -1}))
+	s.Machine = []stats.MachineFigure{
+		{Source: wire.MachineRSS, Bytes: 812 * mib, Since: 1},
+		{Source: wire.MachineDRM, Device: 0x300, Bytes: s.Totals.Reserved() + 41*mib, Since: 1},
+	}
+	for _, want := range []string{"machine ", "driver's own 41.0M", " · RSS 812.0M"} {
+		if text := screen(attachedTest(120, 36, s, App{Status: -1})); !strings.Contains(text, want) || strings.Contains(plain, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	s.Machine = []stats.MachineFigure{{Source: wire.MachineDRM, Unread: 13}}
+	if text := screen(attachedTest(120, 36, s, App{Status: -1})); !strings.Contains(text, "DRM not readable: permission denied") {
+		t.Errorf("not readable:\n%s", text)
+	}
+	if text := screen(attachedTest(60, 12, s, App{Status: -1})); strings.Contains(text, "not readable") {
+		t.Errorf("in a small terminal:\n%s", text)
+	}
+}
+
 func TestAttachedStates(t *testing.T) {
 	ended := App{State: stats.Exited, Status: -1}
 	empty := attachedSnapshot(0)

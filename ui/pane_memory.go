@@ -1,6 +1,11 @@
 package ui
 
-import "codeberg.org/gpumemtop/gpumemtop/internal/stats"
+import (
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
 
 // memoryColumns returns the stack for n dot columns and the bytes at the top. The sample with the most reserved bytes
 // stands for its span, so that no peak is averaged away.
@@ -47,8 +52,39 @@ func (p memoryPane) title(s *stats.Snapshot) (title, hint []span) {
 	return title, []span{{" █", inUseStyle}, {" in use ", dim}, {"▒", cachedStyle}, {" cached ", dim}, {"░", coolingStyle}, {" cooling ", dim}}
 }
 
+// machineSpans say what the machine reports; empty where it reports nothing.
+func machineSpans(s *stats.Snapshot) []span {
+	var spans []span
+	say := func(name, text string) {
+		if len(spans) > 0 {
+			spans = append(spans, span{" · ", dim})
+		}
+		spans = append(spans, span{name + " ", dim}, span{text, plain})
+	}
+	if bytes, known := stats.OnDevice(s.Machine); known {
+		own, _ := stats.DriversOwn(s.Machine, &s.Totals)
+		say("machine", bytesText(bytes))
+		say("driver's own", bytesText(own))
+	}
+	for i := range s.Machine {
+		switch f := &s.Machine[i]; {
+		case f.Unread != 0:
+			say(strings.ToUpper(f.Source.String())+" not readable:", f.Why())
+		case f.Source == wire.MachineRSS:
+			say("RSS", bytesText(f.Bytes))
+		case f.Source == wire.MachineDMEM:
+			say("control group", bytesText(f.Bytes))
+		}
+	}
+	return spans
+}
+
 func (p memoryPane) draw(r region, s *stats.Snapshot) {
 	const labels = 7
+	if spans := machineSpans(s); len(spans) > 0 && r.h >= 6 && !p.d.cursor.moment.Rough {
+		r.sub(labels, 0, r.w-labels, 1).spans(0, 0, spans...)
+		r = r.rows(1)
+	}
 	chart := r.sub(labels, 0, r.w-labels, r.h)
 	axis := r.h >= 5
 	if axis {

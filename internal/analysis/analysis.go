@@ -31,6 +31,7 @@ type Analysis struct {
 	ReleaseCost CostCurve   // of driver releases
 	Phases      []Phase     // in the order of their start
 	Diagnoses   []Diagnosis // the most important first
+	Growth      []Growth    // memory beside the buffers, the most first
 	Flame       *Frame      // call tree; nil when no stack is known
 	Damage      string      // what part of the recording could not be read
 }

@@ -59,7 +59,7 @@ func (s *survey) happened(r *wire.Record) bool {
 	}
 	switch r.Kind {
 	case wire.KindProcess, wire.KindThread, wire.KindModule, wire.KindTag, wire.KindSite, wire.KindDevice,
-		wire.KindContext, wire.KindQueue, wire.KindKernel:
+		wire.KindContext, wire.KindQueue, wire.KindKernel, wire.KindMachine:
 		return false
 	}
 	return !r.CarriedOver()

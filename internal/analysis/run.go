@@ -31,6 +31,7 @@ type run struct {
 	lag              lags
 	misses           misses
 	own              own
+	machine          machineSeries
 	creates, copies  costs // of blocks and slabs; of blocks with the program's bytes in them
 	frees            costs
 	copyNS           uint64  // of creates that copy and that no pool serves
@@ -43,13 +44,15 @@ type run struct {
 
 // process is what the analysis keeps of a process.
 type process struct {
-	number  uint32
-	life    *heap.Process // nil before its first record
-	ended   bool
-	streams map[uint32]*stream
-	stream  *stream // of the last create
-	slab    uint32  // ns that the driver took for a slab without a sub-allocation yet
-	pool    poolCaps
+	number   uint32
+	life     *heap.Process // nil before its first record
+	ended    bool
+	streams  map[uint32]*stream
+	stream   *stream // of the last create
+	slab     uint32  // ns that the driver took for a slab without a sub-allocation yet
+	pool     poolCaps
+	last     uint64 // time of a record
+	reserved int64  // the most since the machine was asked last
 }
 
 func newRun(o *Options, s *survey) *run {
@@ -98,6 +101,7 @@ func (x *run) step(r *wire.Record) {
 		return
 	}
 	p := x.process(r.Process)
+	p.last = max(p.last, r.Time)
 	x.own.see(r, x.survey.first+x.length()/2)
 	x.raiseChanged()
 	switch r.Kind {
@@ -113,9 +117,12 @@ func (x *run) step(r *wire.Record) {
 		x.frees.add(e.Bytes(), e.Cost())
 	case wire.KindExit:
 		p.ended = true
+	case wire.KindMachine:
+		x.machine.add(p, r.AsMachine(), x.since(r.Time))
 	default:
 	}
 	if p.life != nil {
+		p.reserved = max(p.reserved, p.life.Reserved())
 		p.pool.raise(p.life)
 	}
 }
@@ -302,6 +309,7 @@ func (x *run) finish() *Analysis {
 	}
 	a.Lifetimes, a.Lag, a.Temporaries, a.Leaks = x.lifetimes.list(), x.lagOf(), x.temporaries(), x.leaks()
 	a.Misses, a.Timeline, a.Flame = x.misses.list(x), x.line.Timeline, x.flame()
+	a.Growth = x.grown(a.Phases)
 	a.Diagnoses = x.diagnose(a)
 	a.Snapshot = x.narrowed()
 	return a

@@ -54,6 +54,7 @@ var rooms = []room{
 	{"tracer/stack", "call stacks from copied stack memory"},
 	{"tracer/rights", "what the kernel permits"},
 	{"internal/session/inherited", "which signals were ignored and blocked at the start"},
+	{"internal/session/machine", "what the machine reports of a process's memory"},
 	{"internal/session", "target, sockets, rings, terminals, shutdown"},
 	{"internal/devicebench", "what buffers cost on this machine's devices"},
 	{"internal/doctor", "whether this machine can run gpumemtop"},

@@ -52,7 +52,7 @@ var (
 		"internal/tune", "internal/heap", "internal/callsite",
 		"internal/devicebench", "internal/advise/merging", "internal/advise", "internal/stats",
 		"internal/recording/ndjson", "internal/session/payload", "internal/doctor/probe", "internal/report",
-		"internal/session", "internal/session/inherited", "internal/units", "internal/recording/edit", "internal/symbol", "internal/recording",
+		"internal/session", "internal/session/inherited", "internal/session/machine", "internal/units", "internal/recording/edit", "internal/symbol", "internal/recording",
 		"internal/tempfile", "internal/timeline", "internal/view", "internal/wire", "tracer", "tracer/rights", "tracer/target", "ui",
 	}
 )
@@ -205,8 +205,9 @@ var Places = map[string]Place{
 
 	"internal/session/payload":   {},
 	"internal/session/inherited": {Cgo: true, Unsafe: true},
+	"internal/session/machine":   {May: []string{"internal/wire"}, Cgo: true, Unsafe: true},
 	"internal/session": {May: []string{
-		"allocator", "internal/session/inherited", "internal/stats", "internal/session/payload", "internal/units", "internal/symbol",
+		"allocator", "internal/session/inherited", "internal/session/machine", "internal/stats", "internal/session/payload", "internal/units", "internal/symbol",
 		"internal/recording", "internal/view", "internal/wire", "tracer",
 	}},
 	"internal/doctor/probe": {May: []string{"internal/session/payload", "internal/session", "internal/wire"}},
@@ -385,7 +386,7 @@ func checkImport(file *File, name, target string) string {
 	switch {
 	case target == "C":
 		if !place.Cgo {
-			return "cgo belongs in intercept, internal/devicebench/cl and internal/session/inherited"
+			return "cgo belongs in intercept, internal/devicebench/cl, internal/session/inherited and internal/session/machine"
 		}
 	case target == "unsafe" && !place.Unsafe && place.Never["unsafe"] == "":
 		if !strings.HasSuffix(file.Path, "_unsafe.go") && !strings.HasSuffix(file.Path, "_unsafe_test.go") {

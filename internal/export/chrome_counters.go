@@ -1,6 +1,9 @@
 package export
 
-import "codeberg.org/gpumemtop/gpumemtop/internal/heap/table"
+import (
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap/table"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
 
 // counters is what one process needs for its counters.
 type counters struct {
@@ -52,6 +55,40 @@ func (x *chrome) writeCounters(p *running, ns uint64) {
 	x.out.event(`{"ph":"C","name":`, `"hit rate %"`, p.home, x.at(ns))
 	x.out.args()
 	x.out.hundredths(`"total":`, parts(g.Hits, g.Hits+g.Misses))
+	x.out.close()
+}
+
+// figureKey is a source of the machine's figures, and a device.
+type figureKey struct {
+	source wire.Machine
+	device uint64
+}
+
+// figuresMax bounds the figures of a process.
+const figuresMax = 64
+
+// machine writes a figure of the machine, of all devices together.
+func (x *chrome) machine(p *running, m wire.MachineView) {
+	key := figureKey{m.Source(), m.Device()}
+	if _, known := p.machine[key]; m.Unread() != 0 || !known && len(p.machine) == figuresMax {
+		return
+	}
+	if p.machine == nil {
+		p.machine = map[figureKey]uint64{}
+	}
+	p.machine[key] = m.Resident()
+	all := uint64(0)
+	for k, bytes := range p.machine {
+		if k.source == key.source {
+			all += bytes
+		}
+	}
+	x.out.event(`{"ph":"C","name":`, quote("machine "+key.source.String()), p.home, x.at(max(x.heap.Now, m.Time())))
+	x.out.args()
+	x.out.number(`"resident":`, all)
+	if key.source == wire.MachineDRM || key.source == wire.MachineNVML {
+		x.out.number(`,"drivers_own":`, all-min(uint64(max(p.life.Reserved(), 0)), all))
+	}
 	x.out.close()
 }
 

@@ -43,6 +43,7 @@ type running struct {
 	last     uint64              // time of its last record
 	exited   bool
 	counters counters
+	machine  map[figureKey]uint64 // bytes that the machine reported last
 }
 
 // pending is a carried-over object until it is known whether it only stands for a block in the pool.
@@ -106,6 +107,10 @@ func (x *chrome) step(r *wire.Record) {
 	}
 	p := x.process(r.Process)
 	p.last = max(p.last, r.Time)
+	if r.Kind == wire.KindMachine {
+		x.machine(p, r.AsMachine())
+		return
+	}
 	if !r.CarriedOver() {
 		// What holds until now was true when the counters were due.
 		x.countersBefore(p, max(x.heap.Now, r.Time))

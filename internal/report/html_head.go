@@ -68,6 +68,9 @@ func (v *view) facts() []htmlFact {
 		}
 		facts = append(facts, htmlFact{Name: "recorded", Text: text})
 	}
+	for _, text := range machineTexts(v.s) {
+		facts = append(facts, htmlFact{Name: "machine", Text: text})
+	}
 	facts = append(facts, htmlFact{Name: "duration", Text: durationText(v.length()) + v.ended()})
 	facts = append(facts, v.pageParts()...)
 	if limits := v.limitWords(); len(limits) > 0 {

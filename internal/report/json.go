@@ -69,6 +69,7 @@ func NewFigures(a *analysis.Analysis) Figures {
 		CreateCost: a.CreateCost, CopyCost: a.CopyCost, ReleaseCost: a.ReleaseCost, Lag: a.Lag, Timeline: a.Timeline,
 		Sizes: a.Sizes, Lifetimes: a.Lifetimes, Flame: a.Flame,
 	}
+	addGrowth(f.Machine, a.Growth)
 	if a.Run.Whole {
 		f.Exit = Exit{Status: a.Run.Footer.Status, Signal: a.Run.Footer.Signal}
 	}

@@ -137,11 +137,19 @@ func (v *view) watched() section {
 		{"memory", fmt.Sprintf("%s, at %s", memory, v.clockOf(t.PeakInUseTime))},
 		{"at the end", end},
 	}}
+	v.machineFacts(&s)
 	if before := v.s.BeforeAttach(); before != nil {
 		s.fact("unknown", fmt.Sprintf("%s from before attach live at the end, known to have %s",
 			units.Count(before.Live, "buffer"), units.FormatLong(before.InUse)))
 	}
 	return s
+}
+
+// machineFacts say what the machine reports.
+func (v *view) machineFacts(s *section) {
+	for _, text := range machineTexts(v.s) {
+		s.fact("machine", text)
+	}
 }
 
 func (v *view) totals() section {
@@ -161,6 +169,7 @@ func (v *view) totals() section {
 		{"memory", fmt.Sprintf("%s, at %s", memoryText(t), v.clockOf(t.PeakInUseTime))},
 		{"at the end", endText(t)},
 	}}
+	v.machineFacts(&s)
 	if t.Slabs > 0 {
 		s.fact("slabs", fmt.Sprintf("%d of %s, %s of them free", t.Slabs, units.FormatLong(t.SlabBytes),
 			units.FormatLong(t.SlabFree)))

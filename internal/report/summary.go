@@ -44,10 +44,12 @@ type Summary struct {
 	ExternalFragmentationQuadratic float64 `json:"external_fragmentation_quadratic"`
 	ExternalFragmentationRoot      float64 `json:"external_fragmentation_root"`
 	HazardsAvoided                 uint64  `json:"hazards_avoided"`
-	Saved                          Saved   `json:"saved"`
-	Events                         uint64  `json:"events"`
-	LostEvents                     uint64  `json:"lost_events"`
-	WallSeconds                    float64 `json:"wall_seconds"`
+	// Machine is what the machine reports of all processes together.
+	Machine     []MachineSummary `json:"machine,omitempty"`
+	Saved       Saved            `json:"saved"`
+	Events      uint64           `json:"events"`
+	LostEvents  uint64           `json:"lost_events"`
+	WallSeconds float64          `json:"wall_seconds"`
 	// Exit is how the first process ended. A caller that started the program knows better and may set it.
 	Exit      Exit             `json:"exit"`
 	Processes []ProcessSummary `json:"processes"`  // that made OpenCL calls, in the order of their first
@@ -101,25 +103,26 @@ type Exit struct {
 
 // ProcessSummary is one process.
 type ProcessSummary struct {
-	PID            int      `json:"pid"`
-	Parent         int      `json:"parent"`
-	Program        string   `json:"program"`
-	Arguments      []string `json:"arguments"`
-	Exit           Exit     `json:"exit"`
-	WallSeconds    float64  `json:"wall_seconds"`
-	Creates        uint64   `json:"creates"`
-	Hits           uint64   `json:"hits"`
-	Misses         uint64   `json:"misses"`
-	HitRate        float64  `json:"hit_rate"`
-	DriverCreates  uint64   `json:"driver_creates"`
-	BytesRequested uint64   `json:"bytes_requested"`
-	BytesAllocated uint64   `json:"bytes_allocated"`
-	BytesCached    uint64   `json:"bytes_cached"`
-	BytesCooling   uint64   `json:"bytes_cooling"`
-	PeakInUse      uint64   `json:"peak_in_use"`
-	PeakReserved   uint64   `json:"peak_reserved"`
-	InUse          uint64   `json:"in_use"`
-	LiveBuffers    uint64   `json:"live_buffers"`
+	PID            int              `json:"pid"`
+	Parent         int              `json:"parent"`
+	Program        string           `json:"program"`
+	Arguments      []string         `json:"arguments"`
+	Exit           Exit             `json:"exit"`
+	WallSeconds    float64          `json:"wall_seconds"`
+	Creates        uint64           `json:"creates"`
+	Hits           uint64           `json:"hits"`
+	Misses         uint64           `json:"misses"`
+	HitRate        float64          `json:"hit_rate"`
+	DriverCreates  uint64           `json:"driver_creates"`
+	BytesRequested uint64           `json:"bytes_requested"`
+	BytesAllocated uint64           `json:"bytes_allocated"`
+	BytesCached    uint64           `json:"bytes_cached"`
+	BytesCooling   uint64           `json:"bytes_cooling"`
+	PeakInUse      uint64           `json:"peak_in_use"`
+	PeakReserved   uint64           `json:"peak_reserved"`
+	InUse          uint64           `json:"in_use"`
+	LiveBuffers    uint64           `json:"live_buffers"`
+	Machine        []MachineSummary `json:"machine,omitempty"`
 }
 
 // TagSummary is one call site.
@@ -152,6 +155,7 @@ func NewSummary(s *stats.Snapshot) Summary {
 		PeakSlabs: t.PeakSlabs, Slabs: t.Slabs, SlabBytes: t.SlabBytes,
 		ExternalFragmentation: t.ExternalFragmentation(), ExternalFragmentationQuadratic: t.QuadraticFragmentation(),
 		ExternalFragmentationRoot: t.RootFragmentation(), HazardsAvoided: t.HazardsAvoided, Saved: savedOf(t), Events: s.Events, LostEvents: s.Lost,
+		Machine:     machineSummaries(s.Machine, t),
 		WithoutPool: s.Unpooled.Times, WithoutPoolWhy: s.Unpooled.Why, LeftOut: s.Exceeded,
 		WallSeconds: units.Seconds(s.Started, s.Time), Exit: Exit{Status: -1},
 		Processes: []ProcessSummary{}, PerTag: []TagSummary{}, Ghosts: ghostSummaries(s.Ghosts), snapshot: s,
@@ -202,6 +206,7 @@ func processSummary(p *stats.Process, now uint64) ProcessSummary {
 		Hits: t.Hits, Misses: t.Misses, HitRate: t.HitRate(), DriverCreates: t.DriverCreates,
 		BytesRequested: t.BytesRequested, BytesAllocated: t.BytesAllocated, BytesCached: t.Cached,
 		BytesCooling: t.Cooling, PeakInUse: t.PeakInUse, PeakReserved: t.PeakReserved, InUse: t.InUse, LiveBuffers: t.LiveBuffers,
+		Machine: machineSummaries(p.Machine, t),
 	}
 }
 

@@ -26,7 +26,7 @@ const (
 	programWidth = 15 // of a program's name there
 )
 
-// WriteText writes the summary for people: at most 12 lines of plain text; where memory ran out three more; where there are several processes one for
+// WriteText writes the summary for people: at most 12 lines of plain text; where memory ran out three more, and what the machine reports; where there are several processes one for
 // each of the largest 20 and at most two more; and as many lines about what was never released and about mistakes of
 // the program as these need, at most 19.
 func (s *Summary) WriteText(w io.Writer) error {
@@ -124,7 +124,7 @@ func (s *Summary) watchedFigures() []string {
 		lines = append(lines, fmt.Sprintf("  before     sizes from before attach are known only as far as used: %s, %s live",
 			units.FormatLong(before.InUse), units.Count(before.Live, "buffer")))
 	}
-	return s.concluding(lines, func(*TagSummary) string { return "" })
+	return s.concluding(append(lines, machineLines(s.snapshot)...), func(*TagSummary) string { return "" })
 }
 
 // figures are the lines between the title and the last.
@@ -138,9 +138,20 @@ func (s *Summary) figures() []string {
 		"  driver     "+driverText(t),
 		"  memory     "+memoryText(t),
 		"  at the end "+endText(t))
-	return s.concluding(lines, func(tag *TagSummary) string {
+	return s.concluding(append(lines, machineLines(s.snapshot)...), func(tag *TagSummary) string {
 		return ", hit rate " + units.Percent(tag.HitRate, tag.Hits+tag.Misses)
 	})
+}
+
+// machineLines say what the machine reports, where that shows something.
+func machineLines(s *stats.Snapshot) []string {
+	var lines []string
+	label := "  machine    "
+	for _, text := range machineTexts(s) {
+		lines = append(lines, label+text)
+		label = "             "
+	}
+	return lines
 }
 
 // kindLines say what the pool did for each kind of memory besides buffers.

@@ -75,6 +75,7 @@ type Watch struct {
 // Attach begins to take in what a feed tells. Afterwards Wait must be called.
 func Attach(options AttachOptions) *Attached {
 	a := newAttached(options)
+	a.sampler = newSampler()
 	go a.run()
 	return a
 }

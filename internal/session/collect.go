@@ -178,7 +178,7 @@ func (c *collector) deliver(p *peer, r *wire.Record) {
 	switch r.Kind {
 	case wire.KindExit:
 		r.Thread = max(r.Thread, 1) // 0 is the session's own word
-	case wire.KindNone, wire.KindProcess, wire.KindSite, wire.KindLost:
+	case wire.KindNone, wire.KindProcess, wire.KindSite, wire.KindLost, wire.KindMachine:
 		return
 	}
 	c.take(r)

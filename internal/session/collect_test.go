@@ -40,9 +40,13 @@ func (t *tape) Append(r *wire.Record) error {
 func (t *tape) Flush() error  { t.flushes++; return nil }
 func (t *tape) Bytes() uint64 { return uint64(len(t.records)) }
 
+// kinds lists the records, without what the machine reports, which comes by the clock.
 func (t *tape) kinds() string {
 	var b strings.Builder
 	for i := range t.records {
+		if t.records[i].Kind == wire.KindMachine {
+			continue
+		}
 		fmt.Fprintf(&b, "%d:%v ", t.records[i].Process, t.records[i].Kind)
 	}
 	return strings.TrimSpace(b.String())

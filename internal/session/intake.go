@@ -40,6 +40,7 @@ type intake struct {
 	path     string   // of the recording
 	tap      Tap      // nil: there is none
 	sites    *sites
+	sampler  *sampler // nil: there is none
 	clock    func() uint64
 
 	leaving map[uint32]Status // processes that ended, but some of their call sites may still be named
@@ -65,8 +66,30 @@ func (in *intake) take(r *wire.Record) {
 	}
 }
 
+// sampleOf begins or ends the sampling of a process.
+func (in *intake) sampleOf(r *wire.Record) {
+	switch {
+	case in.sampler == nil:
+	case r.Kind == wire.KindProcess:
+		in.sampler.watch(r.Process, int(r.AsProcess().PID()))
+	case r.Kind == wire.KindExit && r.Thread == 0:
+		in.sampler.forget(r.Process)
+	}
+}
+
+// applySamples takes what was sampled in.
+func (in *intake) applySamples() {
+	if in.sampler == nil {
+		return
+	}
+	for _, r := range in.sampler.take() {
+		in.put(&r)
+	}
+}
+
 // put applies and records a record, in this order: the recording asks the model for a summary of what it has got.
 func (in *intake) put(r *wire.Record) {
+	in.sampleOf(r)
 	in.model.Apply(r)
 	if in.recorder != nil {
 		if err := in.recorder.Append(r); err != nil {
@@ -116,6 +139,7 @@ func (in *intake) left(process uint32) {
 
 // chores are what happens by the clock.
 func (in *intake) chores() {
+	in.applySamples()
 	now := in.clock()
 	if now >= in.due.flush {
 		in.due.flush = now + flushNS
@@ -144,6 +168,9 @@ func (in *intake) flush() {
 
 // end brings recording and model to an end when no record will come any more.
 func (in *intake) end() {
+	if in.sampler != nil {
+		in.sampler.finish()
+	}
 	in.sites.finish()
 	in.applySites()
 	for process := range in.leaving { // their names did not come in time

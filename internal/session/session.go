@@ -137,7 +137,7 @@ func (s *Session) prepare() error {
 		return err
 	}
 	c := newCollector(s.options.Model, s.options.Recorder, s.options.Recording)
-	c.sites, c.tap = newSites(s.options.Resolve), s.options.Tap
+	c.sites, c.tap, c.sampler = newSites(s.options.Resolve), s.options.Tap, newSampler()
 	c.child = s.PID
 	join := func(p *peer) {
 		c.do(func() { c.add(p) })

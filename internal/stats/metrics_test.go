@@ -172,6 +172,18 @@ var metricsExamples = []func(*stream) string{
 			"releases none → creates %d, in use %d, live %d, leaked 0", used, made, t.Creates, t.InUse, t.LiveBuffers)
 	},
 	func(s *stream) string {
+		s.miss(1, 1, 64, 64, 0)
+		for _, bytes := range []uint64{100, 80} {
+			s.machine(wire.MachineDRM, 0x300, bytes)
+			s.machine(wire.MachineDRM, 0x400, 20)
+		}
+		snapshot := s.Snapshot()
+		all, _ := OnDevice(snapshot.Machine)
+		own, _ := DriversOwn(snapshot.Machine, &snapshot.Totals)
+		return fmt.Sprintf("blocks of %d are in use; the kernel's driver reports 100 on one device and 20 on another, then 80 on the first → "+
+			"driver's own %d − %d = %d, peak of the first %d", snapshot.Totals.InUse, all, snapshot.Totals.Reserved(), own, snapshot.Machine[0].Peak)
+	},
+	func(s *stream) string {
 		for range 3 {
 			s.found(wire.DiagDoubleRelease, "clReleaseMemObject", 1, 64, 0, -38)
 		}

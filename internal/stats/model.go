@@ -64,6 +64,7 @@ type Model struct {
 	untagged *row
 	journal  journal
 
+	machine     machine
 	marks       marks
 	findings    findings
 	postMortems []*postMortem
@@ -120,7 +121,7 @@ func (m *Model) Apply(r *wire.Record) {
 		m.advance(r.Time)
 	}
 	m.events++
-	if !carriedOver {
+	if !carriedOver && r.Kind != wire.KindMachine {
 		m.window.current().Events++
 	}
 	if r.Kind == wire.KindLost {
@@ -133,6 +134,10 @@ func (m *Model) Apply(r *wire.Record) {
 		return
 	}
 	p.changed = true
+	if r.Kind == wire.KindMachine {
+		m.report(p, r.AsMachine())
+		return
+	}
 	if carriedOver {
 		m.carryOver(p)
 	} else {

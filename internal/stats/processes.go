@@ -52,6 +52,7 @@ type process struct {
 	history history
 	since   since
 	lost    uint64 // events
+	machine machine
 	born    uint64 // the slot that the history begins with
 }
 
@@ -149,6 +150,7 @@ func (m observer) Leaving(hp *heap.Process) {
 
 // Left implements heap.Observer.
 func (m observer) Left(hp *heap.Process) {
+	m.leave(hp)
 	p := m.processes[hp.Place]
 	restoreRows(p, p.kept.rows)
 	p.kept.rows = nil
@@ -246,6 +248,7 @@ const processHistoryMax = 150
 // view returns the process as it is shown now. Its tags are built anew when an event came, or when their trends went
 // on by a second.
 func (m *Model) view(p *process) Process {
+	p.shown.Machine = p.machine.list()
 	if p.changed && !p.heap.Left {
 		p.shown.Totals = p.totals()
 	}

@@ -36,6 +36,7 @@ func (m *Model) Snapshot() *Snapshot {
 		OtherFindings: m.findings.others,
 		PostMortems:   m.shownPostMortems(),
 		Recording:     m.recording,
+		Machine:       m.machine.list(),
 		Events:        m.events,
 		Lost:          m.lost,
 		LostUses:      m.lostUses,

@@ -43,6 +43,8 @@ type Snapshot struct {
 	Unknown       uint64       // events about objects that were never seen created
 	Unpooled      Unpooled     // processes without a pool though they should have one
 	Exceeded      []string     // what a program did more of than gpumemtop keeps, in words
+
+	Machine []MachineFigure // of all processes together, by source and device
 }
 
 // CarvesNothing returns why the policy cannot cut slabs as it should; empty: nothing speaks against it, or it has none.
@@ -122,6 +124,7 @@ type Process struct {
 	Started   uint64
 	Ended     uint64 // 0 while it runs
 	Totals    Totals
+	Machine   []MachineFigure // by source and device
 
 	// What Snapshot has for all processes together, of this one; empty where it is the only one. A tag has the ID that
 	// it has there. The history begins with the process and has at most 150 samples.

@@ -108,7 +108,7 @@ func (v *Viewer) exactly(ctx context.Context, at uint64) *stats.Snapshot {
 		if n%lookEvery == 0 && (ctx.Err() != nil || v.wanted.Load() != at) {
 			return nil
 		}
-		if err := reader.Next(&record); err != nil || record.Time > at {
+		if err := reader.Next(&record); err != nil || record.Time > at && !record.Kind.Late() {
 			break
 		}
 		m.Apply(&record)

@@ -33,13 +33,14 @@ const (
 	KindGauge   Kind = 22 // free memory in slabs, as the policy sees it
 	KindOrder   Kind = 23 // where the policy's next decision stands in the order of all
 	KindAwait   Kind = 24 // a command waits for another
+	KindMachine Kind = 27 // what the machine reports of a process's memory; written by the session
 )
 
-var namesKind = [...]string{"none", "process", "thread", "module", "tag", "site", "device", "context", "queue", "kernel", "create", "retain", "release", "use", "sync", "cooled", "evict", "limit", "diag", "exit", "lost", "slab", "gauge", "order", "await"}
+var namesKind = [...]string{"none", "process", "thread", "module", "tag", "site", "device", "context", "queue", "kernel", "create", "retain", "release", "use", "sync", "cooled", "evict", "limit", "diag", "exit", "lost", "slab", "gauge", "order", "await", "", "", "machine"}
 
 // String returns the word that screens and reports use.
 func (v Kind) String() string {
-	if int(v) < len(namesKind) {
+	if int(v) < len(namesKind) && namesKind[v] != "" {
 		return namesKind[v]
 	}
 	return strconv.Itoa(int(v))
@@ -228,6 +229,26 @@ var namesAwait = [...]string{"one", "all"}
 func (v Await) String() string {
 	if int(v) < len(namesAwait) {
 		return namesAwait[v]
+	}
+	return strconv.Itoa(int(v))
+}
+
+// Machine: Where a figure of the machine is from.
+type Machine uint8
+
+const (
+	MachineRSS  Machine = 0 // anonymous resident memory, from /proc/PID/statm
+	MachineDRM  Machine = 1 // the kernel's driver: buffers that are resident, of all DRM clients of the process
+	MachineNVML Machine = 2 // NVIDIA's management library
+	MachineDMEM Machine = 3 // the control group of the process, which others may share
+)
+
+var namesMachine = [...]string{"rss", "drm", "nvml", "dmem"}
+
+// String returns the word that screens and reports use.
+func (v Machine) String() string {
+	if int(v) < len(namesMachine) {
+		return namesMachine[v]
 	}
 	return strconv.Itoa(int(v))
 }

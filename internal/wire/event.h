@@ -44,6 +44,7 @@ enum gmtkind {
 	GMT_KIND_GAUGE = 22,   /* free memory in slabs, as the policy sees it */
 	GMT_KIND_ORDER = 23,   /* where the policy's next decision stands in the order of all */
 	GMT_KIND_AWAIT = 24,   /* a command waits for another */
+	GMT_KIND_MACHINE = 27, /* what the machine reports of a process's memory; written by the session */
 };
 
 /* What a CREATE made. */
@@ -159,6 +160,14 @@ enum gmtorder {
 enum gmtawait {
 	GMT_AWAIT_ONE = 0, /* that command alone */
 	GMT_AWAIT_ALL = 1, /* also everything that its queue was given before it */
+};
+
+/* Where a figure of the machine is from. */
+enum gmtmachine {
+	GMT_MACHINE_RSS = 0,  /* anonymous resident memory, from /proc/PID/statm */
+	GMT_MACHINE_DRM = 1,  /* the kernel's driver: buffers that are resident, of all DRM clients of the process */
+	GMT_MACHINE_NVML = 2, /* NVIDIA's management library */
+	GMT_MACHINE_DMEM = 3, /* the control group of the process, which others may share */
 };
 
 /* Synchronisation points. */
@@ -470,6 +479,14 @@ enum gmtscrub {
  *   size    AwaitedTime  time   of the awaited command or marker
  *   link    Queue        id     of the thread's command or marker with the same time, which waits; 0: the thread itself waits, in
  *                               the SYNC with the same time
+ */
+
+/*
+ * MACHINE
+ *   op       Source    Machine  where the figure is from
+ *   status   Unread    number   the errno with which it could not be read; 0: it was
+ *   object   Device    id       PCI address: domain << 16 | bus << 8 | device << 3 | function; 0: unknown, or the host
+ *   granted  Resident  bytes    in memory; 0 where it could not be read
  */
 
 /*

@@ -765,4 +765,30 @@ static inline uint64_t gmtawait_awaited_queue(const struct gmtevent *e) { return
 static inline uint64_t gmtawait_awaited_time(const struct gmtevent *e) { return e->size; }
 static inline uint64_t gmtawait_queue(const struct gmtevent *e) { return e->link; }
 
+/* MACHINE: what the machine reports of a process's memory; written by the session. */
+struct gmtmachinefields {
+	uint64_t time;
+	enum gmtmachine source; /* where the figure is from */
+	int16_t unread; /* the errno with which it could not be read; 0: it was */
+	uint64_t device; /* PCI address: domain << 16 | bus << 8 | device << 3 | function; 0: unknown, or the host */
+	uint64_t resident; /* bytes in memory; 0 where it could not be read */
+};
+
+static inline struct gmtevent gmtmachine_event(struct gmtmachinefields f)
+{
+	return (struct gmtevent){
+		.time = f.time,
+		.kind = GMT_KIND_MACHINE,
+		.op = (uint8_t)f.source,
+		.status = f.unread,
+		.object = f.device,
+		.granted = f.resident,
+	};
+}
+#define GMT_EVENT_MACHINE(...) gmtmachine_event((struct gmtmachinefields){__VA_ARGS__})
+static inline enum gmtmachine gmtmachine_source(const struct gmtevent *e) { return (enum gmtmachine)e->op; }
+static inline int16_t gmtmachine_unread(const struct gmtevent *e) { return e->status; }
+static inline uint64_t gmtmachine_device(const struct gmtevent *e) { return e->object; }
+static inline uint64_t gmtmachine_resident(const struct gmtevent *e) { return e->granted; }
+
 #endif

@@ -196,4 +196,5 @@ var allViews = map[Kind]func(*Event) any{
 	KindGauge:   func(e *Event) any { return e.AsGauge().Fields() },
 	KindOrder:   func(e *Event) any { return e.AsOrder().Fields() },
 	KindAwait:   func(e *Event) any { return e.AsAwait().Fields() },
+	KindMachine: func(e *Event) any { return e.AsMachine().Fields() },
 }

@@ -1270,3 +1270,44 @@ func (f AwaitFields) Event() Event {
 func (v AwaitView) Fields() AwaitFields {
 	return AwaitFields{Time: v.e.Time, Await: v.Await(), Scope: v.Scope(), AwaitedQueue: v.AwaitedQueue(), AwaitedTime: v.AwaitedTime(), Queue: v.Queue()}
 }
+
+// MachineView reads a MACHINE event: what the machine reports of a process's memory; written by the session.
+type MachineView struct{ e *Event }
+
+// AsMachine reads e as a MACHINE event; the caller has checked its kind.
+func (e *Event) AsMachine() MachineView { return MachineView{e} }
+
+// Time is when it took effect: CLOCK_MONOTONIC in ns.
+func (v MachineView) Time() uint64 { return v.e.Time }
+
+// Source: where the figure is from.
+func (v MachineView) Source() Machine { return Machine(v.e.Op) }
+
+// Unread: the errno with which it could not be read; 0: it was.
+func (v MachineView) Unread() int16 { return v.e.Status }
+
+// Device: PCI address: domain << 16 | bus << 8 | device << 3 | function; 0: unknown, or the host.
+func (v MachineView) Device() uint64 { return v.e.Object }
+
+// Resident: bytes in memory; 0 where it could not be read.
+func (v MachineView) Resident() uint64 { return v.e.Granted }
+
+// MachineFields are the fields of a MACHINE event.
+type MachineFields struct {
+	Time     uint64  // ns
+	Source   Machine // where the figure is from
+	Unread   int16   // the errno with which it could not be read; 0: it was
+	Device   uint64  // PCI address: domain << 16 | bus << 8 | device << 3 | function; 0: unknown, or the host
+	Resident uint64  // bytes in memory; 0 where it could not be read
+}
+
+// Event returns the MACHINE event with these fields.
+func (f MachineFields) Event() Event {
+	e := Event{Time: f.Time, Kind: KindMachine, Op: uint8(f.Source), Status: f.Unread, Object: f.Device, Granted: f.Resident}
+	return e
+}
+
+// Fields returns all fields of the event.
+func (v MachineView) Fields() MachineFields {
+	return MachineFields{Time: v.e.Time, Source: v.Source(), Unread: v.Unread(), Device: v.Device(), Resident: v.Resident()}
+}

@@ -33,7 +33,7 @@ func (k Kind) HasPayload() bool {
 
 // Late reports whether records of this kind are made by gpumemtop when it has found something out, so that records of
 // what happened before their time follow them.
-func (k Kind) Late() bool { return k == KindModule || k == KindSite }
+func (k Kind) Late() bool { return k == KindModule || k == KindSite || k == KindMachine }
 
 // Finding reports whether a diagnostic is a mistake of the program.
 func (v Diag) Finding() bool { return v >= DiagUnknownMemory && v <= DiagStaleArgument }

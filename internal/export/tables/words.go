@@ -44,6 +44,8 @@ func opWord(e *wire.Event) string {
 		return wire.Diag(e.Op).String()
 	case wire.KindTag:
 		return wire.TagMode(e.Op).String()
+	case wire.KindMachine:
+		return wire.Machine(e.Op).String()
 	default:
 		return ""
 	}

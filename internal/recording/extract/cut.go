@@ -203,10 +203,11 @@ func (p *part) survey(r *wire.Record) error {
 
 // old is what the records before the part leave behind.
 type old struct {
-	heap   *heap.Heap
-	gauges map[uint32]wire.Record // the latest of each process
-	limits []wire.Record          // the latest of each, in the order of their changes
-	exits  map[uint32]wire.Record // the first of each process
+	heap    *heap.Heap
+	gauges  map[uint32]wire.Record // the latest of each process
+	figures []wire.Record          // MACHINE: the latest of each source
+	limits  []wire.Record          // the latest of each, in the order of their changes
+	exits   map[uint32]wire.Record // the first of each process
 }
 
 func newOld() *old {
@@ -230,6 +231,18 @@ func (o *old) limit(r *wire.Record) {
 	})
 	if len(o.limits) < limitsMax {
 		o.limits = append(o.limits, keep(r))
+	}
+}
+
+// figure keeps the latest figure of the machine.
+func (o *old) figure(r *wire.Record) {
+	m := r.AsMachine()
+	o.figures = slices.DeleteFunc(o.figures, func(f wire.Record) bool {
+		had := f.AsMachine()
+		return f.Process == r.Process && had.Source() == m.Source() && had.Device() == m.Device()
+	})
+	if len(o.figures) < limitsMax {
+		o.figures = append(o.figures, *r)
 	}
 }
 
@@ -275,6 +288,8 @@ func (p *part) before(r *wire.Record) (bool, error) {
 		}
 	case wire.KindGauge:
 		p.old.gauges[r.Process] = *r
+	case wire.KindMachine:
+		p.old.figure(r)
 	default:
 		p.old.heap.Apply(r)
 	}
@@ -288,7 +303,7 @@ func (p *part) enter() {
 		p.carryOver(process)
 	}
 	p.add(p.old.gauges)
-	p.queue = append(p.queue, p.old.limits...)
+	p.queue = append(append(p.queue, p.old.limits...), p.old.figures...)
 	p.add(p.old.exits)
 	p.old = nil
 }

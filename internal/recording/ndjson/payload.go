@@ -186,20 +186,21 @@ type words struct {
 	to func(uint64) (string, bool)
 }
 
-// newWords lists an enum: values count up from 0, and one without a word shows as its number.
+// wordsMax bounds the values of an enum.
+const wordsMax = 64
+
+// newWords lists an enum: a value without a word shows as its number.
 func newWords(word func(uint64) string) *words {
 	w := &words{of: map[string]uint64{}}
-	var list []string
-	for v := uint64(0); ; v++ {
-		text := word(v)
-		if text[0] >= '0' && text[0] <= '9' {
-			break
+	var list [wordsMax]string
+	for v := range uint64(wordsMax) {
+		if text := word(v); text[0] < '0' || text[0] > '9' {
+			list[v] = text
+			w.of[text] = v
 		}
-		list = append(list, text)
-		w.of[text] = v
 	}
 	w.to = func(v uint64) (string, bool) {
-		if v < uint64(len(list)) {
+		if v < wordsMax && list[v] != "" {
 			return list[v], true
 		}
 		return "", false
@@ -217,6 +218,7 @@ var (
 		wire.KindSync:    newWords(func(v uint64) string { return wire.Sync(v).String() }),
 		wire.KindOrder:   newWords(func(v uint64) string { return wire.Order(v).String() }),
 		wire.KindAwait:   newWords(func(v uint64) string { return wire.Await(v).String() }),
+		wire.KindMachine: newWords(func(v uint64) string { return wire.Machine(v).String() }),
 		wire.KindContext: lives,
 		wire.KindQueue:   lives,
 		wire.KindTag:     newWords(func(v uint64) string { return wire.TagMode(v).String() }),

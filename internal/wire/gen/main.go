@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -100,16 +101,21 @@ func enum(b *bytes.Buffer, doc, name, body string) {
 		log.Fatalf("enum gmt%s: no values found", name)
 	}
 	fmt.Fprintf(b, "\n// %s: %s\ntype %s %s\n\nconst (\n", typ, doc, typ, width)
-	names := make([]string, len(values))
-	for i, v := range values {
-		if v[3] != fmt.Sprint(i) {
-			log.Fatalf("enum gmt%s: value %d is written %s; values count from 0", name, i, v[3])
+	var names []string
+	gaps := false
+	for _, v := range values {
+		number, err := strconv.Atoi(v[3])
+		if err != nil || number < len(names) || len(names) == 0 && number > 0 {
+			log.Fatalf("enum gmt%s: %s is %s behind %d; values rise from 0", name, v[2], v[3], len(names)-1)
+		}
+		for ; len(names) < number; gaps = true {
+			names = append(names, "") // a later version's
 		}
 		prefix := typ
 		if v[1] == "TAGS" {
 			prefix = "Tags"
 		}
-		names[i] = strings.ToLower(strings.ReplaceAll(v[2], "_", " "))
+		names = append(names, strings.ToLower(strings.ReplaceAll(v[2], "_", " ")))
 		fmt.Fprintf(b, "\t%s%s %s = %s", prefix, camel(v[2]), typ, v[3])
 		if v[4] != "" {
 			fmt.Fprintf(b, " // %s", v[4])
@@ -121,14 +127,18 @@ func enum(b *bytes.Buffer, doc, name, body string) {
 		fmt.Fprintf(b, "%q, ", n)
 	}
 	fmt.Fprintf(b, "}\n\n// String returns the word that screens and reports use.\nfunc (v %s) String() string {\n", typ)
-	fmt.Fprintf(b, "\tif int(v) < len(names%s) {\n\t\treturn names%s[v]\n\t}\n\treturn strconv.Itoa(int(v))\n}\n", typ, typ)
+	named := ""
+	if gaps {
+		named = fmt.Sprintf(" && names%s[v] != \"\"", typ)
+	}
+	fmt.Fprintf(b, "\tif int(v) < len(names%s)%s {\n\t\treturn names%s[v]\n\t}\n\treturn strconv.Itoa(int(v))\n}\n", typ, named, typ)
 }
 
 func camel(upper string) string {
 	var b strings.Builder
 	for _, word := range strings.Split(strings.ToLower(upper), "_") {
 		switch word {
-		case "usm", "svm":
+		case "usm", "svm", "rss", "drm", "nvml", "dmem":
 			b.WriteString(strings.ToUpper(word))
 		case "suballoc":
 			b.WriteString("SubAlloc")

@@ -1,0 +1,264 @@
+// Package machine reads what this machine reports of a process's memory: its anonymous resident memory, and what the
+// kernel's driver, NVIDIA's library and the control group say of device memory. It does nothing to the process.
+package machine
+
+import (
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+const (
+	devicesMax = 64
+	clientsMax = 256      // open DRM files of a process that are read
+	textMax    = 64 << 10 // bytes read of a file
+	// scanEvery is how long the list of open devices is used, or scanShare times as long as it took to look at all
+	// descriptors, where that is longer: a process may have 10,000 of them.
+	scanEvery = 2 * time.Second
+	scanShare = 500
+)
+
+// Figure is one figure of a process.
+type Figure struct {
+	Source wire.Machine
+	Device uint64 // PCI address: domain << 16 | bus << 8 | device << 3 | function; 0: unknown, or the host
+	Bytes  uint64
+	Unread int16 // the errno with which it could not be read; 0: it was
+}
+
+// Machine is where figures are read. One goroutine at a time uses it and its processes.
+type Machine struct {
+	proc   string // /proc
+	groups string // where control groups of version 2 are mounted
+	dev    string // /dev
+	nvml   *nvml
+	page   uint64
+	now    func() time.Time
+
+	devices    bool             // there is one whose driver says what processes have
+	groupsRead map[string]bool  // in this round
+	named      map[int][]Figure // what NVIDIA's library said in this round, by pid
+	scans      time.Duration    // spent in this round on lists of descriptors
+}
+
+// Here returns this machine.
+func Here() *Machine {
+	m := &Machine{
+		proc: "/proc", groups: "/sys/fs/cgroup", dev: "/dev", nvml: &nvml{library: "libnvidia-ml.so.1"}, page: uint64(os.Getpagesize()), now: time.Now,
+	}
+	if _, err := os.Stat(m.groups + "/unified/cgroup.controllers"); err == nil {
+		m.groups += "/unified" // version 1 is mounted beside it
+	}
+	return m
+}
+
+// Begin begins a round: what concerns several processes is read once in each.
+func (m *Machine) Begin() {
+	m.groupsRead, m.named, m.scans = map[string]bool{}, nil, 0
+	for _, name := range []string{"dri", "accel", "nvidiactl"} {
+		if m.devices {
+			return
+		}
+		_, err := os.Stat(filepath.Join(m.dev, name))
+		m.devices = err == nil
+	}
+}
+
+// Scans returns how long the round has looked for open devices. That bounds its own cost: a process may have any number of
+// descriptors.
+func (m *Machine) Scans() time.Duration { return m.scans }
+
+// Process is a process whose figures are read.
+type Process struct {
+	machine *Machine
+	pid     int
+	root    *os.Root // of /proc/PID: it is that of this process even when another gets its pid
+	failed  int16    // the errno with which root could not be opened; 0: it was
+
+	files   []string // descriptors of DRM files
+	nvidia  bool     // it has NVIDIA's device open
+	unread  int16    // why the descriptors could not be listed
+	scanned time.Time
+	rest    time.Duration // until they are listed again
+	group   string        // file of the control group; empty: it has none
+}
+
+// Open begins to read a process. Close ends it.
+func (m *Machine) Open(pid int) *Process {
+	p := &Process{machine: m, pid: pid}
+	root, err := os.OpenRoot(filepath.Join(m.proc, strconv.Itoa(pid)))
+	if err != nil {
+		p.failed = errno(err)
+		return p
+	}
+	p.root = root
+	text, err := p.read("cgroup")
+	if path, ok := parseGroup(text); err == nil && ok {
+		file := filepath.Join(m.groups, filepath.Clean("/"+path), "dmem.current")
+		if _, err := os.Stat(file); err == nil {
+			p.group = file
+		}
+	}
+	return p
+}
+
+// Close gives back what Open took.
+func (p *Process) Close() {
+	if p.root != nil {
+		_ = p.root.Close()
+	}
+}
+
+// Figures returns the figures now; none if the process is gone.
+func (p *Process) Figures() []Figure {
+	if p.root == nil {
+		return unread(nil, wire.MachineRSS, p.failed)
+	}
+	var list []Figure
+	text, err := p.read("statm")
+	if pages, ok := anonymous(text); err == nil && ok {
+		list = append(list, Figure{Source: wire.MachineRSS, Bytes: pages * p.machine.page})
+	} else {
+		list = unread(list, wire.MachineRSS, errno(err))
+	}
+	if p.machine.devices {
+		list = p.drm(list)
+	}
+	if p.nvidia {
+		list = append(list, p.machine.nvidia(p.pid)...)
+	}
+	return p.deviceMemory(list)
+}
+
+// unread adds a figure that could not be read, unless the process is gone.
+func unread(list []Figure, source wire.Machine, why int16) []Figure {
+	if why == 0 || unix.Errno(why) == unix.ENOENT || unix.Errno(why) == unix.ESRCH {
+		return list
+	}
+	return append(list, Figure{Source: source, Unread: why})
+}
+
+// drm adds up the DRM files of the process by device. A file that was duplicated or inherited counts once.
+func (p *Process) drm(list []Figure) []Figure {
+	if now := p.machine.now(); now.Sub(p.scanned) >= p.rest {
+		p.scan()
+		took := p.machine.now().Sub(now)
+		p.machine.scans += took
+		p.scanned, p.rest = now, max(scanEvery, scanShare*took)
+	}
+	list = unread(list, wire.MachineDRM, p.unread)
+	type key struct {
+		device, id uint64
+		driver     string
+		hasID      bool
+	}
+	clients := map[key]uint64{}
+	for _, file := range p.files {
+		text, err := p.read(filepath.Join("fdinfo", file))
+		c, ok := parseClient(text)
+		if err != nil || !ok || !c.measures {
+			continue
+		}
+		k := key{c.device, c.id, c.driver, c.hasID}
+		clients[k] = max(clients[k], c.resident)
+	}
+	devices := map[uint64]uint64{}
+	for k, resident := range clients {
+		devices[k.device] = add(devices[k.device], resident)
+	}
+	return figures(list, wire.MachineDRM, devices)
+}
+
+func figures(list []Figure, source wire.Machine, devices map[uint64]uint64) []Figure {
+	for _, device := range slices.Sorted(maps.Keys(devices)) {
+		list = append(list, Figure{Source: source, Device: device, Bytes: devices[device]})
+	}
+	return list
+}
+
+// scan looks which descriptors are files of DRM or of NVIDIA's driver.
+func (p *Process) scan() {
+	p.files, p.nvidia, p.unread = p.files[:0], false, 0
+	folder, err := p.root.Open("fd")
+	if err != nil {
+		p.unread = errno(err)
+		return
+	}
+	defer folder.Close() //nolint:errcheck // only read
+	var target [64]byte
+	for {
+		names, err := folder.Readdirnames(1024)
+		for _, name := range names {
+			n, err := unix.Readlinkat(int(folder.Fd()), name, target[:])
+			if err != nil {
+				continue
+			}
+			switch path := string(target[:n]); {
+			case strings.HasPrefix(path, "/dev/dri/"), strings.HasPrefix(path, "/dev/accel/"):
+				if len(p.files) < clientsMax {
+					p.files = append(p.files, name)
+				}
+			case strings.HasPrefix(path, "/dev/nvidia"):
+				p.nvidia = true
+			}
+		}
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				p.unread = errno(err)
+			}
+			return
+		}
+	}
+}
+
+// deviceMemory adds what the control group has, for the first of its processes in each round.
+func (p *Process) deviceMemory(list []Figure) []Figure {
+	if p.group == "" || p.machine.groupsRead[p.group] {
+		return list
+	}
+	p.machine.groupsRead[p.group] = true
+	file, err := os.Open(p.group)
+	if err != nil {
+		return unread(list, wire.MachineDMEM, errno(err))
+	}
+	defer file.Close() //nolint:errcheck // only read
+	text, err := io.ReadAll(io.LimitReader(file, textMax))
+	if err != nil {
+		return unread(list, wire.MachineDMEM, errno(err))
+	}
+	return figures(list, wire.MachineDMEM, parseDeviceMemory(text))
+}
+
+// read returns the beginning of a file of the process.
+func (p *Process) read(name string) ([]byte, error) {
+	file, err := p.root.Open(name)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // only its errno counts
+	}
+	defer file.Close() //nolint:errcheck // only read
+	return io.ReadAll(io.LimitReader(file, textMax))
+}
+
+// errno returns the number of a failure, 0 for none.
+func errno(err error) int16 {
+	var number unix.Errno
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &number):
+		return int16(number)
+	case errors.Is(err, os.ErrPermission):
+		return int16(unix.EACCES)
+	}
+	return int16(unix.EIO)
+}

@@ -1,0 +1,69 @@
+package machine
+
+/*
+#cgo LDFLAGS: -ldl
+#include <stdlib.h>
+#include "nvml.h"
+*/
+import "C"
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// usesMax bounds what is read of all processes on all of NVIDIA's devices.
+const usesMax = 1024
+
+// nvml is NVIDIA's management library. It is loaded at the first question.
+type nvml struct {
+	library string
+	asked   bool
+	failed  int16 // the errno of loading it
+	uses    [usesMax]C.struct_nvml_use
+}
+
+// nvidia returns what NVIDIA's library says of a process. It is asked once in a round.
+func (m *Machine) nvidia(pid int) []Figure {
+	if m.named == nil {
+		m.named = m.nvml.all()
+	}
+	if everyone := m.named[0]; len(everyone) > 0 { // it could not be asked
+		return everyone
+	}
+	return m.named[pid]
+}
+
+// all returns the figures of all processes by their pids; those of pid 0 are of all that are not named.
+func (n *nvml) all() map[int][]Figure {
+	figures := map[int][]Figure{}
+	fail := func(number int16) map[int][]Figure {
+		figures[0] = []Figure{{Source: wire.MachineNVML, Unread: number}}
+		return figures
+	}
+	if !n.asked {
+		library := C.CString(n.library)
+		defer C.free(unsafe.Pointer(library))
+		n.asked, n.failed = true, int16(C.nvml_load(library))
+	}
+	if n.failed != 0 {
+		return fail(n.failed)
+	}
+	count := int(C.nvml_uses(&n.uses[0], usesMax))
+	if count < 0 {
+		return fail(int16(-count))
+	}
+	for i := range count {
+		u := &n.uses[i]
+		f := Figure{Source: wire.MachineNVML, Device: uint64(u.device), Bytes: uint64(u.bytes)}
+		if u.unread != 0 {
+			f.Unread = int16(unix.ENODATA)
+		}
+		pid := int(u.pid)
+		figures[pid] = append(figures[pid], f)
+	}
+	return figures
+}

@@ -1,0 +1,165 @@
+package machine
+
+import (
+	"bytes"
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+// anonymous reads /proc/PID/statm: pages that are resident and neither of a file nor shared. So it leaves out code, the
+// rings of gpumemtop, and buffers of a kernel's driver that the process maps.
+func anonymous(statm []byte) (pages uint64, ok bool) {
+	fields := bytes.Fields(statm)
+	if len(fields) < 3 || string(fields[0]) == "0" { // it has ended, and its parent does not know yet
+		return 0, false
+	}
+	resident, err := strconv.ParseUint(string(fields[1]), 10, 64)
+	shared, err2 := strconv.ParseUint(string(fields[2]), 10, 64)
+	if err != nil || err2 != nil {
+		return 0, false
+	}
+	return resident - min(shared, resident), true
+}
+
+// client is one open file of a DRM device, as fdinfo describes it.
+type client struct {
+	device   uint64 // PCI address, see Figure
+	driver   string
+	id       uint64
+	hasID    bool
+	resident uint64
+	measures bool // the driver says something of memory
+}
+
+// The keys of memory, the best last. "drm-memory-" is an older name of "drm-resident-"; what "drm-total-" counts need not
+// be there yet.
+var memoryKeys = []string{"drm-total-", "drm-memory-", "drm-resident-"}
+
+// parseClient reads /proc/PID/fdinfo/N (Linux: Documentation/gpu/drm-usage-stats.rst). ok is false if it is not a DRM
+// file. Each region counts with its best key. Values that make no sense are left out.
+func parseClient(fdinfo []byte) (c client, ok bool) {
+	type amount struct {
+		bytes uint64
+		rank  int
+	}
+	regions := map[string]amount{}
+	for line := range strings.Lines(string(fdinfo)) {
+		key, value, found := strings.Cut(line, ":")
+		if !found {
+			continue
+		}
+		value = strings.TrimSpace(value)
+		switch key {
+		case "drm-driver":
+			c.driver = value
+			continue
+		case "drm-pdev":
+			c.device, _ = parseAddress(value)
+			continue
+		case "drm-client-id":
+			id, err := strconv.ParseUint(value, 10, 64)
+			c.id, c.hasID = id, err == nil
+			continue
+		}
+		for rank, prefix := range memoryKeys {
+			region, is := strings.CutPrefix(key, prefix)
+			if !is || strings.HasPrefix(region, "cycles-") { // xe has drm-total-cycles-ENGINE
+				continue
+			}
+			if n, valid := parseAmount(value); valid && rank >= regions[region].rank {
+				regions[region] = amount{n, rank}
+			}
+		}
+	}
+	for _, a := range regions {
+		c.resident = add(c.resident, a.bytes)
+	}
+	c.measures = len(regions) > 0
+	return c, c.driver != ""
+}
+
+// parseAmount reads "24 KiB", "3 MiB", or bytes without a unit.
+func parseAmount(text string) (uint64, bool) {
+	number, unit, _ := strings.Cut(text, " ")
+	n, err := strconv.ParseUint(number, 10, 64)
+	if err != nil {
+		return 0, false
+	}
+	factor := uint64(1)
+	switch strings.TrimSpace(unit) {
+	case "":
+	case "KiB":
+		factor = 1 << 10
+	case "MiB":
+		factor = 1 << 20
+	default:
+		return 0, false
+	}
+	high, low := bits.Mul64(n, factor)
+	return low, high == 0
+}
+
+// parseAddress reads a PCI address such as "0000:03:00.0"; NVML writes its domain with eight digits.
+func parseAddress(text string) (uint64, bool) {
+	var parts [4]uint64
+	rest := text
+	for i, end := range []string{":", ":", ".", ""} {
+		digits := rest
+		if end != "" {
+			var found bool
+			if digits, rest, found = strings.Cut(rest, end); !found {
+				return 0, false
+			}
+		}
+		n, err := strconv.ParseUint(digits, 16, []int{32, 8, 5, 3}[i])
+		if err != nil {
+			return 0, false
+		}
+		parts[i] = n
+	}
+	return parts[0]<<16 | parts[1]<<8 | parts[2]<<3 | parts[3], true
+}
+
+// parseDeviceMemory reads dmem.current of a control group (Linux: Documentation/admin-guide/cgroup-v2.rst), whose lines
+// are "drm/0000:03:00.0/vram0 12550144", and returns bytes by device.
+func parseDeviceMemory(text []byte) map[uint64]uint64 {
+	devices := map[uint64]uint64{}
+	for line := range strings.Lines(string(text)) {
+		name, value, found := strings.Cut(strings.TrimSpace(line), " ")
+		n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 64)
+		if !found || err != nil {
+			continue
+		}
+		device := uint64(0)
+		for part := range strings.SplitSeq(name, "/") {
+			if address, ok := parseAddress(part); ok {
+				device = address
+			}
+		}
+		if _, known := devices[device]; known || len(devices) < devicesMax {
+			devices[device] = add(devices[device], n)
+		}
+	}
+	return devices
+}
+
+// parseGroup reads /proc/PID/cgroup and returns the path of the version 2 group, false if there is none that we can see.
+func parseGroup(text []byte) (string, bool) {
+	for line := range strings.Lines(string(text)) {
+		path, found := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "0::/")
+		if found && !strings.HasPrefix(path, "..") && !strings.Contains(path, "\x00") {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// add returns a sum, or the largest number.
+func add(a, b uint64) uint64 {
+	if sum, carry := bits.Add64(a, b, 0); carry == 0 {
+		return sum
+	}
+	return math.MaxUint64
+}

@@ -1,0 +1,197 @@
+package session
+
+import (
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/session/machine"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+const (
+	sampleOften = 250 * time.Millisecond // while figures change
+	sampleRare  = time.Second            // once sampleCalm rounds in a row brought nothing new
+	sampleCalm  = 4
+	// sampleShare times the CPU time of a round pass before the next: it takes at most a quarter of a percent of a core,
+	// whatever the number of processes.
+	sampleShare = 400
+	sampleLeast = 64 << 10 // bytes: a smaller change is not worth a record
+	samplesMax  = 1 << 12  // records that wait
+)
+
+// sampler reads what the machine reports of the processes, as MACHINE records, on a goroutine of its own, which starts
+// with the first process: a driver may take its time to answer. It reads RSS and not PSS, for which the kernel looks at
+// every page of the process.
+type sampler struct {
+	machine *machine.Machine
+	clock   func() uint64
+	wake    chan struct{}
+
+	mu        sync.Mutex
+	processes map[uint32]*sampled
+	started   bool
+	closed    bool
+	ready     []wire.Record
+}
+
+// sampled is a process. The goroutine of the sampler owns what it has besides pid.
+type sampled struct {
+	pid    int
+	reader *machine.Process
+	last   map[figureKey]machine.Figure // that were recorded
+}
+
+type figureKey struct {
+	source wire.Machine
+	device uint64
+}
+
+func newSampler() *sampler {
+	return &sampler{
+		machine: machine.Here(), clock: Now, wake: make(chan struct{}, 1), processes: map[uint32]*sampled{},
+	}
+}
+
+// watch adds a process. It never waits.
+func (s *sampler) watch(process uint32, pid int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.processes[process] = &sampled{pid: pid, last: map[figureKey]machine.Figure{}}
+	if !s.started {
+		s.started = true
+		go s.run()
+	}
+	s.nudge()
+}
+
+// forget removes a process that is gone.
+func (s *sampler) forget(process uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.processes, process)
+	s.ready = slices.DeleteFunc(s.ready, func(r wire.Record) bool { return r.Process == process })
+}
+
+// take returns the records that are ready.
+func (s *sampler) take() []wire.Record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ready := s.ready
+	s.ready = nil
+	return ready
+}
+
+// finish ends the goroutine, soon: it may wait for a driver.
+func (s *sampler) finish() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	s.nudge()
+}
+
+func (s *sampler) nudge() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (s *sampler) run() {
+	open := map[uint32]*sampled{}
+	timer := time.NewTimer(sampleOften)
+	defer timer.Stop()
+	for calm := 0; ; {
+		select {
+		case <-timer.C:
+			if _, more := s.follow(open); !more {
+				return
+			}
+			pause, changed := s.round(open)
+			if calm++; changed {
+				calm = 0
+			}
+			usual := sampleOften
+			if calm >= sampleCalm {
+				usual = sampleRare
+			}
+			timer.Reset(max(pause, usual))
+		case <-s.wake: // others wait for their turn
+			arrived, more := s.follow(open)
+			if !more {
+				return
+			}
+			s.round(arrived)
+			if calm >= sampleCalm {
+				calm = 0
+				timer.Reset(sampleOften)
+			}
+		}
+	}
+}
+
+// follow opens processes that came and closes those that went, all at the end of the session; more is false then.
+func (s *sampler) follow(open map[uint32]*sampled) (arrived map[uint32]*sampled, more bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for process, p := range open {
+		if s.closed || s.processes[process] != p {
+			p.reader.Close()
+			delete(open, process)
+		}
+	}
+	arrived = map[uint32]*sampled{}
+	for process, p := range s.processes {
+		if !s.closed && open[process] == nil {
+			p.reader = s.machine.Open(p.pid)
+			open[process], arrived[process] = p, p
+		}
+	}
+	return arrived, !s.closed
+}
+
+// round reads processes once. It returns how long to wait at least before the next, and whether a figure has changed.
+func (s *sampler) round(open map[uint32]*sampled) (pause time.Duration, changed bool) {
+	runtime.LockOSThread() // for its CPU time
+	defer runtime.UnlockOSThread()
+	began := threadTime()
+	s.machine.Begin()
+	for process, p := range open {
+		now := s.clock()
+		for _, f := range p.reader.Figures() {
+			key := figureKey{f.Source, f.Device}
+			if last, known := p.last[key]; known && last.Unread == f.Unread && max(last.Bytes, f.Bytes)-min(last.Bytes, f.Bytes) < sampleLeast {
+				continue
+			}
+			p.last[key], changed = f, true
+			s.put(process, now, f)
+		}
+	}
+	return sampleShare * max(0, threadTime()-began-s.machine.Scans()), changed
+}
+
+func (s *sampler) put(process uint32, now uint64, f machine.Figure) {
+	r := wire.Record{Process: process, Event: wire.MachineFields{
+		Time: now, Source: f.Source, Device: f.Device, Resident: f.Bytes, Unread: f.Unread,
+	}.Event()}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.processes[process] != nil && len(s.ready) < samplesMax {
+		s.ready = append(s.ready, r)
+	}
+}
+
+// threadTime returns the CPU time of the calling thread.
+func threadTime() time.Duration {
+	var usage unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_THREAD, &usage) != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
