@@ -30,9 +30,9 @@ func (d *dashboard) numberItems(s *stats.Snapshot) []item {
 	case rough:
 		return slices.Delete(roughItems(s), 2, 3) // the hit rate
 	case d.mode.pool:
-		return poolItems(s)
+		return d.poolItems(s)
 	}
-	return poollessItems(s)
+	return d.poollessItems(s)
 }
 
 // peakSpans are the peak in use and its time.
@@ -45,11 +45,16 @@ func peakSpans(s *stats.Snapshot) []span {
 	return peak
 }
 
-// inUseSpans are the most in use in the last second, and what is in use now if that is clearly less.
-func inUseSpans(s *stats.Snapshot) []span {
+// inUseSpans are the most in use in the last second, and what is in use now if that is clearly less. In a recording they are
+// what is in use at the time of the cursor.
+func (d *dashboard) inUseSpans(s *stats.Snapshot) []span {
 	t := &s.Totals
-	spans := []span{{"in use ", dim}, {leastText(s) + bytesText(max(t.Held, t.InUse)), inUseStyle}}
-	if t.Held > add(t.InUse, t.InUse/20) {
+	most := max(t.Held, t.InUse)
+	if d.mode.recording {
+		most = t.InUse
+	}
+	spans := []span{{"in use ", dim}, {leastText(s) + bytesText(most), inUseStyle}}
+	if most > add(t.InUse, t.InUse/20) {
 		return append(spans, span{" now " + bytesText(t.InUse), dim})
 	}
 	return append(spans, span{tendency(s.History), dim})
@@ -66,7 +71,7 @@ func roughItems(s *stats.Snapshot) []item {
 	}
 }
 
-func poolItems(s *stats.Snapshot) []item {
+func (d *dashboard) poolItems(s *stats.Snapshot) []item {
 	t := &s.Totals
 	reserved := add(t.InUse, t.Cached, t.Cooling)
 	cached := []span{{"cached ", dim}, {bytesText(t.Cached), cachedStyle}}
@@ -78,7 +83,7 @@ func poolItems(s *stats.Snapshot) []item {
 		waste.style = warnStyle
 	}
 	return []item{
-		{0, inUseSpans(s)},
+		{0, d.inUseSpans(s)},
 		{1, cached},
 		{5, []span{{"reserved ", dim}, {bytesText(reserved), plain}}},
 		{3, peakSpans(s)},
@@ -90,10 +95,10 @@ func poolItems(s *stats.Snapshot) []item {
 }
 
 // poollessItems are the numbers of programs without a pool, whose hit rate would look like a fault.
-func poollessItems(s *stats.Snapshot) []item {
+func (d *dashboard) poollessItems(s *stats.Snapshot) []item {
 	t := &s.Totals
 	return []item{
-		{0, inUseSpans(s)},
+		{0, d.inUseSpans(s)},
 		{2, []span{{"buffers ", dim}, {count(t.LiveBuffers), plain}}},
 		{3, peakSpans(s)},
 		{1, []span{{perSecond(s.Window.Creates, s.Window.NS), plain}, {" alloc/s", dim}}},
