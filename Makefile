@@ -3,7 +3,7 @@
 #   make          bin/gpumemtop, bin/examples/* and bin/test/*
 #   make demo     run an example under the dashboard, then export the recording as JSON
 #   make test     build, tests of the shim under sanitizers, all Go tests (the race detector watches all except test/e2e),
-#                 then make check
+#                 and make check
 #   make test-drivers   all programs under all policies on PoCL's other devices, rusticl, clover and oclgrind
 #   make gpu-check   try gpumemtop on this machine's OpenCL device; writes build/gpu-check.txt
 #   make check    formatting, static analysis of Go and C, generated files up to date
@@ -268,17 +268,24 @@ SKIPPED := $(CURDIR)/build/skipped.txt
 SERIAL := allocator allocator/carve allocator/treap internal/advise/merging internal/archtest internal/recording internal/replay internal/stats
 
 # The end-to-end tests watch programs that make has built. The race detector would see only the tests' own reading of
-# recordings, which then takes twice as long.
+# recordings, which then takes twice as long. Checks run beside the tests, which often wait: at the lowest priority, so that
+# they delay none. Generated files come last, because they are written again.
 .PHONY: test
 test: build/drivers.stamp
-	$(MAKE) all
-	$(MAKE) shim-test
+	$(MAKE) -j$(PROCESSORS) all shim-test
 	@bash test/install.sh
+	$(MAKE) -j2 -k test-go check-beside
+	$(MAKE) check-generated
+
+PROCESSORS := $(shell nproc)
+
+.PHONY: test-go
+test-go:
 	@rm -f $(SKIPPED)
 	RIGHTSTEST_SKIPPED=$(SKIPPED) GORACE=atexit_sleep_ms=10 $(GO) test -race -count=1 -timeout 30m $(TESTFLAGS) \
 		$$($(GO) list ./... | grep -vxF "$$($(GO) list $(SERIAL:%=./%) ./test/e2e)")
 	$(GO) test -count=1 $(TESTFLAGS) $(SERIAL:%=./%)
-	RIGHTSTEST_SKIPPED=$(SKIPPED) $(GO) test -count=1 -timeout 30m $(TESTFLAGS) ./test/e2e
+	RIGHTSTEST_SKIPPED=$(SKIPPED) $(GO) test -count=1 -timeout 30m -parallel $$(($(PROCESSORS) + 1)) $(TESTFLAGS) ./test/e2e
 	@if [ -e $(SKIPPED) ]; then \
 		echo "skipped without eBPF: $$(wc -l < $(SKIPPED)) tests ($$(cut -f 1 $(SKIPPED) | sort | paste -s -d ' '))"; \
 		cut -f 2 $(SKIPPED) | sort -u; \
@@ -286,7 +293,11 @@ test: build/drivers.stamp
 	@for driver in $(filter-out $(DRIVERS),$(ALL_DRIVERS)); do \
 		echo "skipped without $$driver, which this release of Debian lacks: the tests of its drivers"; \
 	done
-	$(MAKE) check
+
+.PHONY: check-beside
+check-beside:
+	@nice -n 19 $(MAKE) check-format check-go check-lint check-c > build/check.log 2>&1 || { cat build/check.log; exit 1; }
+	@cat build/check.log
 
 .PHONY: test-drivers
 test-drivers: build/drivers.stamp
