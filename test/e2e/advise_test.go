@@ -50,6 +50,7 @@ func advise(t *testing.T, args ...string) (a advised) {
 // TestAdviceApplied records programs as they are, and as they are when they follow the advice: the peak, the bytes
 // allocated and the copies that were predicted come true, and both print the same.
 func TestAdviceApplied(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{{"mosaic", "20", "1M"}, {"mosaic", "7", "256K"}, {"staging", "20", "256K"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			plain := append([]string{example(args[0])}, args[1:]...)
@@ -133,6 +134,7 @@ func checkAdvice(t *testing.T, a advised, form string) {
 
 // Two recordings of one program, with different inputs, make advice safe; one with a hole makes none safe.
 func TestAdviceOfTwoRecordings(t *testing.T) {
+	t.Parallel()
 	first, second := recordUnder(t, "futhark", example("pipeline"), "5", "1M"), recordUnder(t, "none", example("pipeline"), "9", "2M")
 	p := advise(t, first, second).Programs[0]
 	if len(p.Runs) != 2 || p.Advice[0].Verdict != "safe" {

@@ -60,6 +60,7 @@ func (r *reported) check(t *testing.T, name string, facts chromelint.Facts) {
 // The trace alone gives the figures of the report: the one that is made of the recording, and the one that was written
 // while the program ran.
 func TestTracesTellWhatReportsTell(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []string{"none", "futhark", "slab"} {
 		for _, program := range [][]string{{"train", "20"}, {"leak", "5", "64K"}, {"pipeline", "3", "256K"}, {"threads", "3", "200", "4K"}} {
 			name := policy + " " + program[0]

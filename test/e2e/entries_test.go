@@ -193,6 +193,7 @@ func TestBehindOclgrind(t *testing.T) {
 
 // Through a layer as by name, a buffer's site is the program's, not the loader's.
 func TestSitesThroughALayer(t *testing.T) {
+	t.Parallel()
 	bundled := copyOf(t, libOpenCL(t), "libbundled.so", 0o644)
 	for _, tags := range []string{"stack", "caller"} {
 		_, sum := runUnder(t, "none", command{

@@ -205,6 +205,7 @@ func checkInstance(t *testing.T, file string, want *report.Summary) {
 
 // A part, one call site, standard output, and a file that is packed.
 func TestExportOfAPart(t *testing.T) {
+	t.Parallel()
 	file := record(t, example("train"), "30")
 	packed := filepath.Join(t.TempDir(), "x.pb.gz")
 	args := []string{gpumemtop(), "export", file, "--format", "pprof", "-o", packed, "--tag", "create_gradient", "--at", "1ms"}
@@ -237,6 +238,7 @@ func TestExportOfAPart(t *testing.T) {
 }
 
 func TestWrongExports(t *testing.T) {
+	t.Parallel()
 	file := record(t, example("tiny"))
 	for _, test := range []struct {
 		say  string

@@ -33,6 +33,7 @@ var deeds = []deed{
 
 // Each mistake is found, as often as it is made, and nothing else is.
 func TestMistakesAreFound(t *testing.T) {
+	t.Parallel()
 	for _, d := range deeds {
 		t.Run(d.name, func(t *testing.T) {
 			policies := []string{"futhark", "pow2"}
@@ -75,6 +76,7 @@ func (d *deed) check(t *testing.T, policy string, result outcome, sum *summary) 
 }
 
 func TestLeaksAreListed(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []string{"none", "futhark"} {
 		result, sum := runUnder(t, policy, command{args: []string{fault("mistakes"), "leak", "3"}})
 		if len(sum.Findings) != 0 {
@@ -115,6 +117,7 @@ func TestNothingIsFoundInGoodPrograms(t *testing.T) {
 
 // What was found is in the recording: report and export show it.
 func TestFindingsAreRecorded(t *testing.T) {
+	t.Parallel()
 	file := record(t, fault("mistakes"), "stale-argument", "2")
 	result := run(t, command{args: []string{gpumemtop(), "report", file}})
 	text := []byte(strings.Join(strings.Fields(string(result.stdout)), " ")) // lines are broken anywhere
@@ -141,6 +144,7 @@ func TestFindingsAreRecorded(t *testing.T) {
 
 // With scrubbing a program that reads what it never wrote reads the same every time; the mistake is found all the same.
 func TestScrubbedBlocksAreStillStale(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"zero", "poison"} {
 		way := served{policy: "futhark", flags: []string{"--scrub", kind}}
 		result, sum := way.run(t, command{args: []string{fault("mistakes"), "stale-read", "2"}})

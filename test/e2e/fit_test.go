@@ -51,6 +51,7 @@ const hungryPeak = 8 * 2 << 20 // hungry 8 2M
 // Bare, the program needs what it takes at its peak. The pool keeps blocks of earlier phases, but gives them back when
 // memory is short, so that with it the program needs hardly more.
 func TestFitFindsWhatAProgramNeeds(t *testing.T) {
+	t.Parallel()
 	f, result := fit(t, nil, fault("hungry"), "8", "2M")
 	if f.Peak != hungryPeak || f.Resolution != hungryPeak/100 {
 		t.Errorf("peak %d, resolution %d; want %d, %d", f.Peak, f.Resolution, hungryPeak, hungryPeak/100)
@@ -73,6 +74,7 @@ func TestFitFindsWhatAProgramNeeds(t *testing.T) {
 }
 
 func TestFitTakesPolicyLimitsAndResolution(t *testing.T) {
+	t.Parallel()
 	f, _ := fit(t, []string{"--policy", "pow2", "--max-cached", "1M", "--resolution", "1M"}, fault("hungry"), "4", "2M")
 	if f.Resolution != 1<<20 || len(f.Results) != 2 || f.Results[0].Policy != "none" || f.Results[1].Policy != "pow2" {
 		t.Errorf("result %+v", f)
@@ -86,6 +88,7 @@ func TestFitTakesPolicyLimitsAndResolution(t *testing.T) {
 
 // A program that makes do with less survives with a single buffer.
 func TestFitOfAProgramThatStepsDown(t *testing.T) {
+	t.Parallel()
 	f, _ := fit(t, []string{"--resolution", "64K"}, fault("hungry"), "-s", "8", "2M")
 	for _, policy := range []string{"none", "futhark"} {
 		if got := f.least(t, policy); got < 2<<20 || got > 2<<20+64<<10 {
@@ -95,6 +98,7 @@ func TestFitOfAProgramThatStepsDown(t *testing.T) {
 }
 
 func TestFitAsTable(t *testing.T) {
+	t.Parallel()
 	result := run(t, command{args: []string{gpumemtop(), "fit", "--resolution", "4M", fault("hungry"), "4", "2M"}})
 	if result.code != 0 {
 		t.Fatalf("ended with %s\n%s", result, result.stderr)
@@ -111,6 +115,7 @@ func TestFitAsTable(t *testing.T) {
 
 // --device-memory plays a small card: creates fail when it is full, and the program sees it.
 func TestSmallCard(t *testing.T) {
+	t.Parallel()
 	bare := runBare(t, fault("hungry"), "8", "2M")
 	for _, policy := range []string{"none", "futhark", "pow2"} {
 		args := func(memory string, words ...string) command {
@@ -203,6 +208,7 @@ func TestFitEndsRunsThatHang(t *testing.T) {
 
 // A recording of sub-buffers that are right here is held against a device that wants them further apart.
 func TestFitOnADeviceThatIsNotHere(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	recorded, card := filepath.Join(dir, "mosaic.gmt"), filepath.Join(dir, "card.toml")
 	if r := run(t, command{args: []string{gpumemtop(), "record", "-o", recorded, "--", example("mosaic"), "2", "64K"}}); r.code != 0 {

@@ -37,6 +37,7 @@ int main(void)
 
 // PoCL does not know the query for free memory: it stays so unless gpumemtop is asked to answer.
 func TestAnswersFreeMemory(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	source, program := filepath.Join(dir, "free.c"), filepath.Join(dir, "free")
 	if err := os.WriteFile(source, []byte(freeMemory), 0o600); err != nil {

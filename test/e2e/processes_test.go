@@ -83,6 +83,7 @@ func recorded(t *testing.T, policy string, bare outcome, c command) (file string
 
 // Each process that a shell or xargs starts is counted for itself: how much it creates is its first argument.
 func TestProcessesOfAShell(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name, script string
 		processes    int
@@ -200,6 +201,7 @@ func recordTen(t *testing.T) (file string, processes []processFigures) {
 }
 
 func TestRecordingTellsProcessesApart(t *testing.T) {
+	t.Parallel()
 	file, live := recordTen(t)
 	if len(live) != 10 {
 		t.Fatalf("%d processes, want 10", len(live))
@@ -230,6 +232,7 @@ func TestRecordingTellsProcessesApart(t *testing.T) {
 
 // Each process has a track of its own in the trace, with its own calls on it.
 func TestChromeExportTellsProcessesApart(t *testing.T) {
+	t.Parallel()
 	file, live := recordTen(t)
 	out := filepath.Join(t.TempDir(), "x.json")
 	if result := run(t, command{args: []string{gpumemtop(), "export", file, "--format", "chrome", "-o", out}}); result.code != 0 {

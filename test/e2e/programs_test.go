@@ -198,6 +198,7 @@ func (p *program) checkSummary(t *testing.T, policy string, sum summary) {
 }
 
 func TestPolicyNoneCountsWithoutPooling(t *testing.T) {
+	t.Parallel()
 	_, sum := runUnder(t, "none", command{args: []string{example("leak"), "5", "1M"}})
 	if sum.DriverCreates != 20 || sum.DriverReleases != 15 {
 		t.Errorf("%d driver creates and %d releases, want 20 and 15: leak creates 20 buffers and loses 5", sum.DriverCreates, sum.DriverReleases)
@@ -208,6 +209,7 @@ func TestPolicyNoneCountsWithoutPooling(t *testing.T) {
 }
 
 func TestNoOpenCLIsSaid(t *testing.T) {
+	t.Parallel()
 	result, sum := runUnder(t, "futhark", command{args: []string{fault("nocl")}})
 	if !regexp.MustCompile(`(?i)no OpenCL`).Match(result.stderr) {
 		t.Errorf("stderr does not say that no OpenCL call was seen:\n%s", result.stderr)

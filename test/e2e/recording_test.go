@@ -88,6 +88,7 @@ func record(t *testing.T, args ...string) string {
 
 // With %p each process that calls OpenCL has a recording of its own, and the shell around them has none.
 func TestRecordingOfEachProcess(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	script := `"$1" & first=$!; "$2" 3 1M & second=$!; echo $first $second; wait; exit 5`
 	result := run(t, command{dir: dir, args: []string{
@@ -137,6 +138,7 @@ func TestCutRecording(t *testing.T) {
 }
 
 func TestReportOfAWholeRecordingIsSilentOnStderr(t *testing.T) {
+	t.Parallel()
 	result := run(t, command{args: []string{gpumemtop(), "report", record(t, example("leak"), "3", "1M")}})
 	if result.code != 0 || len(result.stderr) != 0 {
 		t.Errorf("%s, stderr %q", result, result.stderr)
@@ -150,6 +152,7 @@ func TestReportOfAWholeRecordingIsSilentOnStderr(t *testing.T) {
 
 // A stripped program still has tags: module and offset.
 func TestStrippedProgramHasTags(t *testing.T) {
+	t.Parallel()
 	stripped := filepath.Join(t.TempDir(), "bald")
 	if result := runBare(t, "strip", "-o", stripped, example("leak")); result.code != 0 {
 		t.Fatalf("strip: %s", result.stderr)
@@ -158,6 +161,7 @@ func TestStrippedProgramHasTags(t *testing.T) {
 }
 
 func TestChromeExport(t *testing.T) {
+	t.Parallel()
 	file := record(t, example("pipeline"), "4", "256K")
 	out := filepath.Join(t.TempDir(), "x.json")
 	result := run(t, command{args: []string{gpumemtop(), "export", file, "--format", "chrome", "-o", out}})

@@ -50,6 +50,7 @@ type misuse struct {
 }
 
 func TestMisuseIsOneLine(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
@@ -128,6 +129,7 @@ func checkOneLine(t *testing.T, stderr []byte, say string) {
 }
 
 func TestOverwriteOnlyWithForce(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "taken.gmt")
 	if err := os.WriteFile(file, []byte("old"), 0o644); err != nil {
 		t.Fatal(err)

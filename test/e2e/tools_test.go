@@ -102,6 +102,7 @@ func middle(t *testing.T, file string) (a, b uint64) {
 
 // Three parts of a run together are the run: what happened adds up, what is there goes on from one to the next.
 func TestTrimmedPartsAddUp(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []string{"futhark", "slab"} {
 		t.Run(policy, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "x.gmt")
@@ -143,6 +144,7 @@ func TestTrimmedPartsAddUp(t *testing.T) {
 
 // A recording that was cut off becomes a whole one, of everything up to there.
 func TestTrimMakesWhole(t *testing.T) {
+	t.Parallel()
 	data, err := os.ReadFile(record(t, example("threads"), "2", "2000", "4K"))
 	if err != nil {
 		t.Fatal(err)
@@ -173,6 +175,7 @@ func TestTrimMakesWhole(t *testing.T) {
 
 // Recordings of two programs become one, and one program can be taken out again.
 func TestMergeOfTwoPrograms(t *testing.T) {
+	t.Parallel()
 	train, stencil := record(t, example("train"), "10"), record(t, example("stencil"), "20", "1M")
 	both := tool(t, "merge", train, stencil)
 	a, b, sum := reportOf(t, train), reportOf(t, stencil), reportOf(t, both)
@@ -199,6 +202,7 @@ func TestMergeOfTwoPrograms(t *testing.T) {
 
 // Lines of JSON become the recording that they were made of.
 func TestLinesOfJSONAndBack(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{
 		{example("pipeline"), "4", "256K"},
 		{"sh", "-c", `"$0" 50 4K & "$0" 60 4K 2 & wait`, example("churn")},

@@ -70,6 +70,7 @@ func sourceLine(t *testing.T, file string, number int) string {
 
 // A copy is recorded as two uses with its own call site, and with the bytes on both sides.
 func TestCopiesTellWhereTheyWereCalled(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		args []string
 		call string // what the lines that copy have
@@ -120,6 +121,7 @@ func checkCopies(t *testing.T, file, call string) {
 
 // Kernels record which argument each memory is, and which of these they cannot write.
 func TestKernelsTellTheirArguments(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		args []string
 		want []string // kernel, argument, access
@@ -152,6 +154,7 @@ func TestKernelsTellTheirArguments(t *testing.T) {
 
 // Commands record which bytes of their memory they touch.
 func TestCommandsTellTheirBytes(t *testing.T) {
+	t.Parallel()
 	uses, _, _ := commandsOf(t, record(t, example("stencil"), "5", "1M"))
 	offsets := map[uint64]bool{}
 	for _, u := range uses {

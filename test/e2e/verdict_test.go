@@ -9,6 +9,7 @@ import (
 )
 
 func TestDiff(t *testing.T) {
+	t.Parallel()
 	a, b := recordUnder(t, "none", example("train"), "20"), recordUnder(t, "futhark", example("train"), "20")
 	result := run(t, command{args: []string{gpumemtop(), "diff", a, b}})
 	if result.code != 0 || len(result.stderr) != 0 {
@@ -45,6 +46,7 @@ func TestDiff(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
+	t.Parallel()
 	file := recordUnder(t, "futhark", example("leak"), "3", "1M")
 	torn := filepath.Join(t.TempDir(), "torn.gmt")
 	data, err := os.ReadFile(file)
@@ -80,6 +82,7 @@ func TestCheck(t *testing.T) {
 }
 
 func TestDiffAndCheckUsedWrongly(t *testing.T) {
+	t.Parallel()
 	file := recordUnder(t, "none", example("leak"), "2", "64K")
 	for words, want := range map[string]string{
 		"diff " + file:                                   "takes two recordings, not 1",
