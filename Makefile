@@ -138,6 +138,11 @@ build/deps.stamp build/test-deps.stamp build/drivers.stamp build/clinfo.stamp: M
 build/libgpumemtop.so: $(SHIM_SOURCES) $(SHIM_HEADERS) shim/shim.map Makefile | build/deps.stamp
 	$(CC) $(SHIM_FLAGS) $(SHIM_SOURCES) $(SHIM_LINK) -o $@
 
+# A shim for tests: it compares the call stacks that it walks with the compiler's unwinder's.
+build/stacks/libgpumemtop.so: $(SHIM_SOURCES) $(SHIM_HEADERS) shim/shim.map Makefile | build/deps.stamp
+	@mkdir -p $(@D)
+	$(CC) $(SHIM_FLAGS) -DGMT_TEST_STACKS $(SHIM_SOURCES) $(SHIM_LINK) -o $@
+
 # Go's runtime, changed for the core, so that it opens no descriptor in the program.
 build/runtime/overlay.json: FORCE | build/deps.stamp
 	@GO=$(GO) intercept/runtime/overlay.sh $(@D)

@@ -60,7 +60,7 @@ func (b *bench) calls() error {
 	if err := b.callTable(append([]mode{bare, none, futhark, pow2}, stacks...)); err != nil {
 		return err
 	}
-	fmt.Println("\nBudgets: create+release without pool bare + 250, from the pool 600 in all, stack tags + 1500; argument bare + 15; enqueue bare + 150, which the column after it is not: that is two calls.")
+	fmt.Println("\nBudgets: create+release without pool bare + 250, from the pool 600 in all, stack tags + 60; argument bare + 15; enqueue bare + 150, which the column after it is not: that is two calls.")
 	return nil
 }
 

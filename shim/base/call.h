@@ -29,6 +29,16 @@ extern __thread int gmt_inside __attribute__((tls_model("initial-exec")));
 /* 1 while this thread runs a callback of the program that the driver called. */
 extern __thread int gmt_in_callback __attribute__((tls_model("initial-exec")));
 
+/* Where the program called a hook: the return address, and rsp and rbp after the return. */
+struct gmt_caller {
+	uintptr_t address, sp, bp;
+};
+
+/* In the hook itself. The frame address makes the compiler keep a frame, which begins with the caller's rbp. */
+#define GMT_CALLER                                                                                                     \
+	((struct gmt_caller){(uintptr_t)__builtin_return_address(0), (uintptr_t)__builtin_dwarf_cfa(),                      \
+			     *(const uintptr_t *)__builtin_frame_address(0)})
+
 static inline void gmt_leave(void)
 {
 	gmt_inside = 0;

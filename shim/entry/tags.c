@@ -8,7 +8,7 @@
 #include "../base/ring.h"
 #include "../base/session.h"
 #include "layer.h"
-#include "python.h"
+#include "stack.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,7 +20,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <unwind.h>
 
 #define TAG_SLOTS 65536u          /* power of two */
 #define TAGS_MAX (TAG_SLOTS / 2)  /* so that probing stays short */
@@ -40,41 +39,6 @@ static struct {
 } modules[MODULES_MAX];
 static unsigned module_count;
 static pthread_mutex_t defining = PTHREAD_MUTEX_INITIALIZER;
-
-extern const char __ehdr_start[] __attribute__((visibility("hidden")));
-extern const char _end[] __attribute__((visibility("hidden")));
-
-static bool ours(uintptr_t address)
-{
-	return address >= (uintptr_t)__ehdr_start && address < (uintptr_t)_end;
-}
-
-/* Without our own frames and the loader's, which every call has. Where Python runs it ends at the interpreter, with lines. */
-struct stack {
-	unsigned depth, limit, lines;
-	bool python;
-	uintptr_t frames[GMT_STACK_MAX];
-	struct gmt_python_line line[GMT_STACK_MAX];
-};
-
-static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *arg)
-{
-	struct stack *stack = arg;
-	uintptr_t address = (uintptr_t)_Unwind_GetIP(context);
-	if (!address || (stack->python && gmt_python_holds(address)))
-		return _URC_END_OF_STACK;
-	if (!ours(address) && (stack->depth || !gmt_layer_holds((const void *)address)))
-		stack->frames[stack->depth++] = address;
-	return stack->depth < stack->limit ? _URC_NO_REASON : _URC_END_OF_STACK;
-}
-
-static void collect(struct stack *stack)
-{
-	stack->python = gmt_python_runs();
-	_Unwind_Backtrace(step, stack);
-	if (stack->python)
-		stack->lines = gmt_python_lines(stack->line, stack->limit - stack->depth);
-}
 
 static uint64_t mix(uint64_t h, uint64_t v)
 {
@@ -134,7 +98,7 @@ static struct gmtframe locate(uintptr_t address)
 	return (struct gmtframe){module, module ? address - (uintptr_t)info.dli_fbase : address};
 }
 
-static void define(uint32_t number, const struct stack *stack, uint64_t value)
+static void define(uint32_t number, const struct gmt_stack *stack, uint64_t value)
 {
 	int saved = errno;
 	struct gmtframe frames[GMT_STACK_MAX];
@@ -167,7 +131,7 @@ static uint32_t number_of(_Atomic uint32_t *slot)
 }
 
 /* The number for hash. The first thread that comes assigns and defines it. */
-static uint32_t intern(uint64_t hash, const struct stack *stack, uint64_t value)
+static uint32_t intern(uint64_t hash, const struct gmt_stack *stack, uint64_t value)
 {
 	hash += hash == 0; /* 0 marks a free slot */
 	for (uint32_t i = (uint32_t)(hash >> 20);; i++) {
@@ -196,26 +160,29 @@ static uint64_t size_class(uint64_t size)
 	return size <= 1 ? 1 : 1ull << (64 - __builtin_clzll(size - 1));
 }
 
-uint32_t gmt_tag(struct gmt_call *call, const void *caller, uint64_t size)
+/* The caller itself, or who called the loader's entry that called us. */
+static void collect_caller(struct gmt_call *call, struct gmt_stack *stack, const struct gmt_caller *caller)
 {
-	struct stack stack;
+	if (gmt_unlikely(gmt_layer_holds((const void *)caller->address))) {
+		gmt_stack_collect(stack, caller, 1, false);
+		call->last = gmt_now();
+	}
+	if (!stack->depth)
+		stack->frames[stack->depth++] = caller->address;
+}
+
+uint32_t gmt_tag(struct gmt_call *call, const struct gmt_caller *caller, uint64_t size)
+{
+	struct gmt_stack stack;
 	stack.depth = stack.lines = 0;
-	stack.limit = 1;
-	stack.python = false;
 	uint64_t value = 0;
 	switch (gmt_session.config.tagmode) {
 	case GMT_TAGS_CALLER:
-		if (gmt_unlikely(gmt_layer_holds(caller))) { /* a loader's entry called us: who called that? */
-			_Unwind_Backtrace(step, &stack);
-			call->last = gmt_now();
-		}
-		if (!stack.depth)
-			stack.frames[stack.depth++] = (uintptr_t)caller;
+		collect_caller(call, &stack, caller);
 		value = stack.frames[0];
 		break;
 	case GMT_TAGS_STACK:
-		stack.limit = gmt_session.config.stackdepth;
-		collect(&stack);
+		gmt_stack_collect(&stack, caller, gmt_session.config.stackdepth, true);
 		for (unsigned i = 0; i < stack.depth; i++)
 			value = mix(value, stack.frames[i]);
 		for (unsigned i = 0; i < stack.lines; i++)

@@ -4,7 +4,7 @@
 
 #include "../base/call.h"
 
-/* The number of the call site whose return address is caller; size: of the request, for --tag size. 0: too many. */
-uint32_t gmt_tag(struct gmt_call *call, const void *caller, uint64_t size);
+/* The number of the call site of caller; size: of the request, for --tag size. 0: too many. */
+uint32_t gmt_tag(struct gmt_call *call, const struct gmt_caller *caller, uint64_t size);
 
 #endif

@@ -78,7 +78,7 @@ uint64_t gmt_command_uses_image(struct gmt_command *c, cl_mem image, uint8_t fla
 	return bytes;
 }
 
-void gmt_command_copies(struct gmt_command *c, const void *caller)
+void gmt_command_copies(struct gmt_command *c, const struct gmt_caller *caller)
 {
 	if (!gmt_session.config.uses || !c->queue || !c->count)
 		return;

@@ -57,8 +57,8 @@ void gmt_command_uses_all(struct gmt_command *c, cl_uint count, const cl_mem *ha
 uint64_t gmt_command_uses_image(struct gmt_command *c, cl_mem image, uint8_t flags, const size_t *region);
 /* The same with all details; access.memory is not NULL. */
 void gmt_command_access(struct gmt_command *c, struct gmt_access access);
-/* The command, whose memory has been named, is a copy; caller: return address of the call. */
-void gmt_command_copies(struct gmt_command *c, const void *caller);
+/* The command, whose memory has been named, is a copy. */
+void gmt_command_copies(struct gmt_command *c, const struct gmt_caller *caller);
 
 /* How many bytes, or elements of an image, a region has. */
 static inline uint64_t gmt_volume(const size_t *region)

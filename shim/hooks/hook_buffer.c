@@ -45,7 +45,7 @@ GMT_HOOK cl_int clEnqueueCopyBuffer(cl_command_queue queue, cl_mem source, cl_me
 		return gmt_driver.clEnqueueCopyBuffer(queue, source, destination, from, to, size, waits, list, event);
 	struct gmt_memory *in = gmt_command_uses(&command, source, READS, GMT_EXTENT(from, size));
 	struct gmt_memory *out = gmt_command_uses(&command, destination, WRITES, GMT_EXTENT(to, size));
-	gmt_command_copies(&command, __builtin_return_address(0));
+	gmt_command_copies(&command, &GMT_CALLER);
 	size_t given = size;
 	from = gmt_command_range(in, from, size, &given);
 	to = gmt_command_range(out, to, size, &given);
@@ -77,7 +77,7 @@ GMT_HOOK cl_int clEnqueueCopyImageToBuffer(cl_command_queue queue, cl_mem image,
 		return gmt_driver.clEnqueueCopyImageToBuffer(queue, image, buffer, origin, region, offset, waits, list, event);
 	uint64_t bytes = gmt_command_uses_image(&command, image, READS, region);
 	struct gmt_memory *memory = gmt_command_uses(&command, buffer, WRITES, GMT_EXTENT(offset, bytes));
-	gmt_command_copies(&command, __builtin_return_address(0));
+	gmt_command_copies(&command, &GMT_CALLER);
 	offset = gmt_image_range(&command, image, memory, offset, region);
 	buffer = gmt_suballoc_to_slab(memory, buffer, &offset);
 	cl_int err;
@@ -97,7 +97,7 @@ GMT_HOOK cl_int clEnqueueCopyBufferToImage(cl_command_queue queue, cl_mem buffer
 	uint64_t bytes = to ? gmt_volume(region) * to->element : 0;
 	struct gmt_memory *memory = gmt_command_uses(&command, buffer, READS, GMT_EXTENT(offset, bytes));
 	gmt_command_uses_image(&command, image, WRITES, region);
-	gmt_command_copies(&command, __builtin_return_address(0));
+	gmt_command_copies(&command, &GMT_CALLER);
 	offset = gmt_image_range(&command, image, memory, offset, region);
 	buffer = gmt_suballoc_to_slab(memory, buffer, &offset);
 	cl_int err;

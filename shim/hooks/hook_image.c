@@ -85,7 +85,7 @@ static size_t element_size(const cl_image_format *format)
 
 /* A call that creates an image or a pipe. */
 struct creation {
-	const void *caller;
+	struct gmt_caller caller;
 	enum gmtmemory kind;
 	struct gmt_image_call image; /* of a pipe: context and flags */
 	cl_uint packet, packets;
@@ -142,7 +142,7 @@ static void serve(struct gmt_call *call, struct creation *n, struct gmt_created 
 	if (shaped && gmt_shape_find(c->context, &shape, &i->class)) {
 		struct gmt_request_for request = {c->context, i->flags, i->class.size, i->host, 0, i};
 		if (gmt_plan_image_eligible(&request)) {
-			request.tag = c->tag = gmt_tag(call, n->caller, request.size);
+			request.tag = c->tag = gmt_tag(call, &n->caller, request.size);
 			c->size = request.size;
 			*error = CL_SUCCESS;
 			c->served = gmt_pool_create(call, &request, error);
@@ -153,7 +153,7 @@ static void serve(struct gmt_call *call, struct creation *n, struct gmt_created 
 	make(call, n, c, error);
 	if (shaped && c->handle)
 		gmt_shape_made(c->context, &shape, c->size);
-	c->tag = gmt_tag(call, n->caller, c->size);
+	c->tag = gmt_tag(call, &n->caller, c->size);
 }
 
 /* See gmt_host_may_serve: once more when the driver has said how large the image is. */
@@ -190,7 +190,7 @@ static cl_mem create(struct gmt_call *call, struct creation *n, bool refused, cl
 		.served = {.outcome = GMT_OUTCOME_FAILED},
 	};
 	if (refused)
-		c.tag = gmt_tag(call, n->caller, 0);
+		c.tag = gmt_tag(call, &n->caller, 0);
 	else
 		serve(call, n, &c, &error);
 	if (gmt_unlikely(!c.handle))
@@ -238,7 +238,7 @@ static bool released(const cl_image_desc *desc, const char *function)
 
 /* A call of the program's, as it is before anything is changed. */
 #define CREATION(memory, ...)                                                                                          \
-	((struct creation){.caller = __builtin_return_address(0), .kind = (memory),                                    \
+	((struct creation){.caller = GMT_CALLER, .kind = (memory),                                    \
 			   .image = {.context = context, .flags = flags, __VA_ARGS__}})
 
 GMT_HOOK cl_mem clCreateImage(cl_context context, cl_mem_flags flags, const cl_image_format *format, const cl_image_desc *desc,

@@ -39,7 +39,7 @@ GMT_HOOK cl_int clEnqueueCopyImage(cl_command_queue queue, cl_mem source, cl_mem
 		return gmt_driver.clEnqueueCopyImage(queue, source, destination, from, to, region, waits, list, event);
 	gmt_command_uses_image(&command, source, GMT_FLAG_READS, region);
 	gmt_command_uses_image(&command, destination, GMT_FLAG_WRITES, region);
-	gmt_command_copies(&command, __builtin_return_address(0));
+	gmt_command_copies(&command, &GMT_CALLER);
 	cl_int err;
 	GMT_TRY(err, command, gmt_driver.clEnqueueCopyImage(queue, source, destination, from, to, region, waits, list, event));
 	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);

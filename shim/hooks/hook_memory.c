@@ -60,7 +60,7 @@ static void serve_from_host(struct gmt_call *call, const struct buffer_call *b, 
 }
 
 /* Queries return the properties word for word, so only a create without any may come from the pool. */
-static cl_mem create_buffer(struct gmt_call *call, const void *caller, const struct buffer_call *b, cl_int *errcode)
+static cl_mem create_buffer(struct gmt_call *call, const struct gmt_caller *caller, const struct buffer_call *b, cl_int *errcode)
 {
 	cl_int error = CL_SUCCESS;
 	struct gmt_created c = {
@@ -99,7 +99,7 @@ GMT_HOOK cl_mem clCreateBuffer(cl_context context, cl_mem_flags flags, size_t si
 	if (!gmt_enter(&call))
 		return gmt_driver.clCreateBuffer(context, flags, size, host, errcode);
 	struct buffer_call b = {context, NULL, flags, size, host, PLAIN};
-	return create_buffer(&call, __builtin_return_address(0), &b, errcode);
+	return create_buffer(&call, &GMT_CALLER, &b, errcode);
 }
 
 GMT_HOOK cl_mem clCreateBufferWithProperties(cl_context context, const cl_mem_properties *properties, cl_mem_flags flags,
@@ -109,7 +109,7 @@ GMT_HOOK cl_mem clCreateBufferWithProperties(cl_context context, const cl_mem_pr
 	if (!gmt_enter(&call))
 		return gmt_driver.clCreateBufferWithProperties(context, properties, flags, size, host, errcode);
 	struct buffer_call b = {context, properties, flags, size, host, WITH_PROPERTIES};
-	return create_buffer(&call, __builtin_return_address(0), &b, errcode);
+	return create_buffer(&call, &GMT_CALLER, &b, errcode);
 }
 
 cl_mem clCreateBufferWithPropertiesINTEL(cl_context context, const cl_mem_properties_intel *properties, cl_mem_flags flags,
@@ -119,7 +119,7 @@ cl_mem clCreateBufferWithPropertiesINTEL(cl_context context, const cl_mem_proper
 	if (!gmt_enter(&call))
 		return atomic_load(&gmt_driver.clCreateBufferWithPropertiesINTEL)(context, properties, flags, size, host, errcode);
 	struct buffer_call b = {context, properties, flags, size, host, WITH_PROPERTIES_INTEL};
-	return create_buffer(&call, __builtin_return_address(0), &b, errcode);
+	return create_buffer(&call, &GMT_CALLER, &b, errcode);
 }
 
 /* A region in the block, but beyond what the program asked for, is moved beyond the block, so that the driver refuses it. */
@@ -149,7 +149,7 @@ GMT_HOOK cl_mem clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_c
 		.context = parent ? parent->context : NULL,
 		.size = region.size,
 		.flags = flags,
-		.tag = gmt_tag(&call, __builtin_return_address(0), region.size),
+		.tag = gmt_tag(&call, &GMT_CALLER, region.size),
 		.parent = parent,
 		.served = {.outcome = GMT_OUTCOME_DRIVER, .offset = region.origin},
 	};

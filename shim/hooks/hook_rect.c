@@ -252,7 +252,7 @@ GMT_HOOK cl_int clEnqueueCopyBufferRect(cl_command_queue queue, cl_mem source, c
 							waits, list, event);
 	struct gmt_memory *in = gmt_command_uses(&command, source, READS, extent_of(from, region, row, slice));
 	struct gmt_memory *out = gmt_command_uses(&command, destination, WRITES, extent_of(to, region, torow, toslice));
-	gmt_command_copies(&command, __builtin_return_address(0));
+	gmt_command_copies(&command, &GMT_CALLER);
 	size_t moved[2][3];
 	struct rectangles asked = {source, destination, from, to, region, row, slice, torow, toslice}, r = asked;
 	r.from = in_slab(in, &r.source, from, region, row, slice, moved[0], &r.region);

@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-void gmt_pointer_allocated(struct gmt_call *call, const void *caller, enum gmtmemory kind, cl_context context, size_t size,
+void gmt_pointer_allocated(struct gmt_call *call, const struct gmt_caller *caller, enum gmtmemory kind, cl_context context, size_t size,
 			   void *pointer, cl_int error)
 {
 	struct gmt_created c = {
@@ -47,7 +47,7 @@ GMT_HOOK void *clSVMAlloc(cl_context context, cl_svm_mem_flags flags, size_t siz
 	cl_int error = possible ? CL_MEM_OBJECT_ALLOCATION_FAILURE : CL_INVALID_VALUE;
 	void *pointer;
 	GMT_DRIVER_CREATE(&call, pointer, error, size, gmt_driver.clSVMAlloc(context, flags, size, alignment));
-	gmt_pointer_allocated(&call, __builtin_return_address(0), GMT_MEMORY_SVM, context, size, pointer, pointer ? CL_SUCCESS : error);
+	gmt_pointer_allocated(&call, &GMT_CALLER, GMT_MEMORY_SVM, context, size, pointer, pointer ? CL_SUCCESS : error);
 	gmt_leave();
 	return pointer;
 }
@@ -135,7 +135,7 @@ GMT_HOOK cl_int clEnqueueSVMMemcpy(cl_command_queue queue, cl_bool blocking, voi
 		return gmt_driver.clEnqueueSVMMemcpy(queue, blocking, to, from, size, waits, list, event);
 	uses(&command, from, GMT_FLAG_READS, GMT_EXTENT(0, size));
 	uses(&command, to, GMT_FLAG_WRITES, GMT_EXTENT(0, size));
-	gmt_command_copies(&command, __builtin_return_address(0));
+	gmt_command_copies(&command, &GMT_CALLER);
 	cl_int err;
 	GMT_TRY(err, command, gmt_driver.clEnqueueSVMMemcpy(queue, blocking, to, from, size, waits, list, event));
 	return gmt_command_end(&command, err, blocking, GMT_WAIT_LIST);

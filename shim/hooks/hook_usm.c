@@ -11,7 +11,7 @@
 	cl_int error = CL_SUCCESS;                                                                                     \
 	void *pointer;                                                                                                 \
 	GMT_DRIVER_CREATE(&call, pointer, error, size, expression);                                                    \
-	gmt_pointer_allocated(&call, __builtin_return_address(0), kind, context, size, pointer, error);                \
+	gmt_pointer_allocated(&call, &GMT_CALLER, kind, context, size, pointer, error);                \
 	if (errcode)                                                                                                   \
 		*errcode = error;                                                                                      \
 	gmt_leave();                                                                                                   \

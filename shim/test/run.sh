@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.."
 out=${1:-build/shim-test}
 CC=${CC:-gcc}
 warnings=(-Wall -Wextra -Werror -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion -Wvla -Wformat=2)
-common=(-std=gnu11 -g -fPIC -fvisibility=hidden -pthread "${warnings[@]}")
+common=(-std=gnu11 -g -fPIC -fvisibility=hidden -pthread -DGMT_TEST_STACKS "${warnings[@]}")
 
 driver=(shim/test/fake_{driver,queue,sync,event,memory,command,image,kernel,more,ext,python}.c)
 
@@ -31,7 +31,10 @@ build() {
 		shim/{base,registry,order,pool,entry,hooks}/*.c -ldl
 	wait "$opencl"
 	wait "$core"
-	local source object
+	local source object frame
+	for frame in narrow=40 wide=72; do
+		"$CC" -shared -DFRAME="${frame#*=}" -o "$dir/lib${frame%=*}.so" shim/test/entry_through.c
+	done
 	tests=()
 	for source in shim/test/{harness,world}.c shim/test/test_*.c; do
 		object=$dir/$(basename "$source" .c).o

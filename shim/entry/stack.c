@@ -1,0 +1,242 @@
+/*
+ * stack.c: walks the stack. The compiler's unwinder takes a microsecond, because it searches and interprets tables for
+ * each frame. What it finds for a return address does not change while the library with that address is loaded. So we
+ * remember it, as one word, and walk in nanoseconds: each walk reads the stack itself, which the program may have changed in any
+ * way, by longjmp, alloca or other stacks. What it reads, the unwinder would read, too. Where a rule is not that simple, as
+ * for signal handlers, the unwinder walks.
+ *
+ * After dlclose another library may be at the same addresses. glibc counts what it has unloaded, but reading the count takes a
+ * lock. So we remember which addresses can be unloaded, and read the count only for stacks that go through those. Code
+ * without tables, which a program generates, is not remembered.
+ */
+#define _GNU_SOURCE
+#include "stack.h"
+
+#include "layer.h"
+#include "rule.h"
+
+#include <link.h>
+#include <pthread.h>
+#include <string.h>
+#include <unwind.h>
+
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+
+static bool ours(uintptr_t address)
+{
+	return address >= (uintptr_t)__ehdr_start && address < (uintptr_t)_end;
+}
+
+/* Takes a frame, from the innermost on. False: no more. */
+static inline bool take(struct gmt_stack *stack, uintptr_t address)
+{
+	if (gmt_unlikely(!address || (stack->python && gmt_python_holds(address))))
+		return false;
+	if (!ours(address) && (stack->depth || !gmt_layer_holds((const void *)address)))
+		stack->frames[stack->depth++] = address;
+	return stack->depth < stack->limit;
+}
+
+static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *stack)
+{
+	return take(stack, (uintptr_t)_Unwind_GetIP(context)) ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+/*
+ * Rules, two for each value of SET_BITS bits of a scrambled address, of which the other bits are stored:
+ *
+ *   the other 36 bits | can be unloaded | kind: 3 | saved: 4 | offset / 8: 20
+ *
+ * Scrambling is multiplication by an odd number, so no two addresses of 47 bits have the same.
+ */
+#define ADDRESS_BITS 47
+#define SET_BITS 11
+#define OTHER_BITS (ADDRESS_BITS - SET_BITS)
+#define RULE_BITS 28
+#define UNLOADABLE (1u << 27)
+#define KIND_SHIFT 24
+#define SAVED_SHIFT 20
+#define OFFSET_BITS 20
+
+static _Atomic uint64_t rules[1u << SET_BITS][2];
+static _Atomic uint64_t unloaded;                         /* the count that the rules are from */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of those who write either; no one waits */
+
+static uint64_t scrambled(uintptr_t address)
+{
+	return address * 0x9e3779b97f4a7c15u & (((uint64_t)1 << ADDRESS_BITS) - 1);
+}
+
+/* The rule for an address; 0: not known. */
+static inline uint32_t recall(uintptr_t address)
+{
+	uint64_t key = scrambled(address), other = key & (((uint64_t)1 << OTHER_BITS) - 1);
+	_Atomic uint64_t *set = rules[key >> OTHER_BITS];
+	for (int i = 0; i < 2; i++) {
+		uint64_t word = atomic_load_explicit(&set[i], memory_order_relaxed);
+		if (gmt_likely(word >> RULE_BITS == other))
+			return (uint32_t)word & ((1u << RULE_BITS) - 1);
+	}
+	return 0;
+}
+
+struct place {
+	uintptr_t address;
+	bool seen, passed, lasting;
+	uint64_t unloaded;
+};
+
+static bool lies_in(const struct dl_phdr_info *file, uintptr_t address)
+{
+	for (int i = 0; i < file->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &file->dlpi_phdr[i];
+		if (part->p_type == PT_LOAD && address - (file->dlpi_addr + part->p_vaddr) < part->p_memsz)
+			return true;
+	}
+	return false;
+}
+
+/* The list begins with the program, and has libraries in the order of loading: what comes before libc cannot be unloaded. */
+static int look(struct dl_phdr_info *file, size_t size, void *arg)
+{
+	(void)size;
+	struct place *place = arg;
+	place->unloaded = file->dlpi_subs;
+	if (!place->seen && *file->dlpi_name)
+		return 1; /* a list of its own (dlmopen) */
+	place->seen = true;
+	place->lasting = lies_in(file, place->address);
+	return place->lasting || lies_in(file, (uintptr_t)dl_iterate_phdr);
+}
+
+static int count(struct dl_phdr_info *file, size_t size, void *number)
+{
+	(void)size;
+	*(uint64_t *)number = file->dlpi_subs;
+	return 1;
+}
+
+/* Whether the rules are as of that count; if not, forgets them all. */
+static bool current(uint64_t now)
+{
+	if (gmt_likely(now == atomic_load_explicit(&unloaded, memory_order_acquire)))
+		return true;
+	if (pthread_mutex_trylock(&mutex) != 0)
+		return false;
+	for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+		for (int j = 0; j < 2; j++)
+			atomic_store_explicit(&rules[i][j], 0, memory_order_relaxed);
+	atomic_store_explicit(&unloaded, now, memory_order_release);
+	pthread_mutex_unlock(&mutex);
+	return false;
+}
+
+static bool outdated(void)
+{
+	uint64_t now = 0;
+	dl_iterate_phdr(count, &now);
+	return !current(now);
+}
+
+static void store(uintptr_t address, uint32_t rule, uint64_t as_of)
+{
+	uint64_t key = scrambled(address);
+	_Atomic uint64_t *set = rules[key >> OTHER_BITS];
+	if (pthread_mutex_trylock(&mutex) != 0)
+		return;
+	if (as_of == atomic_load_explicit(&unloaded, memory_order_relaxed)) {
+		atomic_store_explicit(&set[1], atomic_load_explicit(&set[0], memory_order_relaxed), memory_order_relaxed);
+		atomic_store_explicit(&set[0], (key << RULE_BITS) | rule, memory_order_relaxed);
+	}
+	pthread_mutex_unlock(&mutex);
+}
+
+static uint32_t learn(uintptr_t address)
+{
+	struct place place = {.address = address};
+	dl_iterate_phdr(look, &place);
+	current(place.unloaded);
+	struct gmt_rule rule = gmt_rule_read(address);
+	uint64_t words = rule.offset / 8;
+	if (words >> OFFSET_BITS || address >> ADDRESS_BITS)
+		rule.kind = GMT_RULE_UNKNOWN;
+	uint32_t packed = (place.lasting ? 0 : UNLOADABLE) | (uint32_t)rule.kind << KIND_SHIFT | rule.saved << SAVED_SHIFT |
+			  (uint32_t)(words & ((1u << OFFSET_BITS) - 1));
+	if (rule.described && !(address >> ADDRESS_BITS))
+		store(address, packed, place.unloaded);
+	return packed;
+}
+
+static inline uintptr_t word_at(uintptr_t address)
+{
+	return *(const uintptr_t *)address;
+}
+
+/* By the rules. False: the unwinder has to. It reads the same words, which it finds in the same way. */
+__attribute__((no_sanitize("address", "thread"))) static bool walk(struct gmt_stack *stack, struct gmt_caller at)
+{
+	bool checked = false;
+	while (take(stack, at.address)) {
+		uint32_t rule = recall(at.address);
+		if (gmt_unlikely(!rule))
+			rule = learn(at.address);
+		if (gmt_unlikely(rule & UNLOADABLE && !checked)) {
+			if (outdated())
+				return false;
+			checked = true;
+		}
+		uintptr_t offset = (uintptr_t)(rule & ((1u << OFFSET_BITS) - 1)) * 8, saved = rule >> SAVED_SHIFT & 15;
+		switch ((enum gmt_rule_kind)(rule >> KIND_SHIFT & 7)) {
+		case GMT_RULE_SP:
+			at.sp += offset;
+			break;
+		case GMT_RULE_BP:
+			at.sp = at.bp + offset;
+			break;
+		case GMT_RULE_ALIGNED:
+			at.sp = word_at(at.bp - offset);
+			at.bp = word_at(at.bp);
+			break;
+		case GMT_RULE_END:
+			return true;
+		default:
+			return false;
+		}
+		at.address = word_at(at.sp - 8);
+		if (saved)
+			at.bp = word_at(at.sp - saved * 8);
+	}
+	return true;
+}
+
+#ifdef GMT_TEST_STACKS /* what tests are built with: every stack is compared */
+#include <stdio.h>
+#include <stdlib.h>
+static void compare_with_unwinder(const struct gmt_stack *walked)
+{
+	struct gmt_stack stack = {.limit = walked->limit, .python = walked->python};
+	_Unwind_Backtrace(step, &stack);
+	if (stack.depth == walked->depth && memcmp(stack.frames, walked->frames, stack.depth * sizeof stack.frames[0]) == 0)
+		return;
+	for (unsigned i = 0; i < stack.depth || i < walked->depth; i++)
+		fprintf(stderr, "frame %u: %#zx walked, %#zx unwound\n", i, i < walked->depth ? walked->frames[i] : 0, i < stack.depth ? stack.frames[i] : 0);
+	abort();
+}
+#endif
+
+void gmt_stack_collect(struct gmt_stack *stack, const struct gmt_caller *caller, unsigned limit, bool lines)
+{
+	stack->depth = stack->lines = 0;
+	stack->limit = limit;
+	stack->python = lines && gmt_python_runs();
+	if (!walk(stack, *caller)) {
+		stack->depth = 0;
+		_Unwind_Backtrace(step, stack);
+	}
+#ifdef GMT_TEST_STACKS
+	compare_with_unwinder(stack);
+#endif
+	if (stack->python)
+		stack->lines = gmt_python_lines(stack->line, limit - stack->depth);
+}

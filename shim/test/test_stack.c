@@ -1,0 +1,332 @@
+/*
+ * test_stack.c: call stacks. The shim is built so that it compares each of them with what the compiler's unwinder finds, and
+ * aborts if they differ: here programs do to their stacks what makes that hard.
+ */
+#define _GNU_SOURCE
+#include "harness.h"
+
+#include <alloca.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+/* How often the unwinder walked; once per create is the comparison. Counted by a jump, which has no frame. */
+static _Atomic unsigned unwound __attribute__((used));
+static void *unwinder __attribute__((used));
+__asm__(".globl _Unwind_Backtrace\n"
+	".type _Unwind_Backtrace, @function\n"
+	"_Unwind_Backtrace:\n"
+	"lock incl unwound(%rip)\n"
+	"jmp *unwinder(%rip)\n"
+	".size _Unwind_Backtrace, . - _Unwind_Backtrace\n");
+
+__attribute__((constructor)) static void find_unwinder(void)
+{
+	unwinder = dlsym(RTLD_NEXT, "_Unwind_Backtrace");
+}
+
+static uint32_t tag_here(void)
+{
+	OK(clReleaseMemObject(new_buffer(10)));
+	return last_event(GMT_KIND_CREATE).tag;
+}
+
+static __attribute__((noinline)) void create(void *unused)
+{
+	(void)unused;
+	OK(clReleaseMemObject(new_buffer(10)));
+	__asm__ volatile(""); /* no tail call */
+}
+
+static void start(void)
+{
+	begin((struct options){.tagmode = GMT_TAGS_STACK});
+}
+
+/* Whether the unwinder was needed for the stacks of a function's creates. */
+static bool unwinds(void (*function)(void *), void *arg, unsigned creates)
+{
+	unwound = 0;
+	function(arg);
+	CHECK(unwound >= creates);
+	return unwound > creates;
+}
+
+TEST(ordinary_stacks_need_no_unwinder)
+{
+	start();
+	for (int i = 0; i < 100; i++)
+		CHECK(!unwinds(create, NULL, 1));
+	end_clean();
+}
+
+TEST(equal_stacks_have_equal_tags)
+{
+	start();
+	uint32_t tags[3];
+	for (volatile int i = 0; i < 3; i++)
+		tags[i] = tag_here();
+	EQUAL(tags[0], tags[1]);
+	EQUAL(tags[0], tags[2]);
+	CHECK(tag_here() != tags[0]);
+	end_clean();
+}
+
+/* A random tree of calls. */
+struct tree {
+	uint64_t random;
+	unsigned creates;
+	jmp_buf back;
+};
+
+static unsigned draw(struct tree *tree, unsigned below)
+{
+	tree->random = tree->random * 6364136223846793005u + 1442695040888963407u;
+	return (unsigned)(tree->random >> 33) % below;
+}
+
+static void grow(struct tree *tree, int depth);
+
+#define NODE(name) static __attribute__((noinline)) void name(struct tree *tree, int depth)
+
+NODE(plain)
+{
+	volatile int after = depth;
+	grow(tree, depth);
+	after++;
+}
+
+static __attribute__((noinline, optimize("no-omit-frame-pointer"))) void with_frame_pointer(struct tree *tree, int depth)
+{
+	volatile int after = depth;
+	grow(tree, depth);
+	after++;
+}
+
+NODE(with_alloca)
+{
+	size_t size = 1 + draw(tree, 3000);
+	volatile char *room = alloca(size);
+	room[0] = room[size - 1] = 1;
+	grow(tree, depth);
+	room[0]++;
+}
+
+NODE(with_alignment)
+{
+	volatile char room[64] __attribute__((aligned(64)));
+	room[0] = 1;
+	grow(tree, depth);
+	room[0]++;
+}
+
+NODE(with_alignment_and_alloca)
+{
+	size_t size = 1 + draw(tree, 500);
+	volatile char room[32] __attribute__((aligned(32))), *more = alloca(size);
+	room[0] = more[0] = more[size - 1] = 1;
+	grow(tree, depth);
+	room[0]++;
+}
+
+static __attribute__((noinline)) unsigned many(struct tree *tree, int depth, int a, int b, int c, int d, int e, int f, int g)
+{
+	grow(tree, depth);
+	return (unsigned)(a + b + c + d + e + f + g);
+}
+
+NODE(with_many_arguments)
+{
+	int a = (int)draw(tree, 9), b = (int)draw(tree, 9);
+	CHECK(many(tree, depth, a, b, a + b, a & b, a * b, a ^ b, a | b) < 1000);
+}
+
+NODE(with_large_frame)
+{
+	volatile char room[20000];
+	room[0] = room[sizeof room - 1] = 1;
+	grow(tree, depth);
+	room[0]++;
+}
+
+NODE(that_jumps)
+{
+	jmp_buf outer;
+	memcpy(&outer, &tree->back, sizeof outer);
+	if (setjmp(tree->back) == 0) {
+		grow(tree, depth);
+		if (draw(tree, 2))
+			longjmp(tree->back, 1);
+	} else {
+		create(NULL);
+	}
+	memcpy(&tree->back, &outer, sizeof outer);
+}
+
+static void (*const nodes[])(struct tree *, int) = {plain, with_frame_pointer, with_alloca, with_alignment, with_alignment_and_alloca,
+						    with_many_arguments, with_large_frame, that_jumps};
+enum { NODES = sizeof nodes / sizeof nodes[0] };
+
+static void grow(struct tree *tree, int depth)
+{
+	for (unsigned i = draw(tree, 2); i < 2; i++) {
+		create(NULL);
+		tree->creates++;
+		if (depth > 0 && tree->creates < 1000)
+			nodes[draw(tree, NODES)](tree, depth - 1);
+	}
+}
+
+static void *grow_tree(void *seed)
+{
+	struct tree tree = {.random = *(const uint64_t *)seed};
+	grow(&tree, 12);
+	return NULL;
+}
+
+/* STACK_SEED=N tries others. */
+TEST(random_stacks_are_the_unwinders)
+{
+	start();
+	const char *seed = getenv("STACK_SEED");
+	for (uint64_t i = 1; i <= 20; i++) {
+		uint64_t number = (seed ? strtoull(seed, NULL, 10) : 0) * 1000 + i;
+		grow_tree(&number);
+	}
+	end_clean();
+}
+
+TEST(hammer_stacks_from_threads)
+{
+	start();
+	uint64_t seeds[8];
+	pthread_t threads[8];
+	for (uint64_t i = 0; i < 8; i++) {
+		seeds[i] = 100 + i;
+		CHECK(pthread_create(&threads[i], NULL, grow_tree, &seeds[i]) == 0);
+	}
+	for (int i = 0; i < 8; i++)
+		CHECK(pthread_join(threads[i], NULL) == 0);
+	end_clean();
+}
+
+static void handle(int signal)
+{
+	create(&signal);
+}
+
+static void raise_signal(void *number)
+{
+	CHECK(raise(*(int *)number) == 0);
+}
+
+TEST(stacks_of_signal_handlers)
+{
+	start();
+	create(NULL); /* so that none in a handler allocates */
+	int number = SIGUSR1;
+	stack_t other = {.ss_sp = malloc(1 << 17), .ss_size = 1 << 17};
+	CHECK(other.ss_sp && sigaltstack(&other, NULL) == 0);
+	for (int flags = 0; flags <= SA_ONSTACK; flags += SA_ONSTACK) {
+		struct sigaction action = {.sa_handler = handle, .sa_flags = flags};
+		CHECK(sigaction(number, &action, NULL) == 0);
+		CHECK(unwinds(raise_signal, &number, 1));
+	}
+	end_clean();
+	free(other.ss_sp);
+}
+
+static ucontext_t main_context, coroutine;
+
+static void run_coroutine(void)
+{
+	for (uint64_t seed = 1; seed <= 5; seed++) {
+		create(NULL);
+		grow_tree(&seed);
+		CHECK(swapcontext(&coroutine, &main_context) == 0);
+	}
+}
+
+TEST(stacks_of_coroutines)
+{
+	start();
+	const size_t bytes = 1 << 20;
+	void *stack = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(stack != MAP_FAILED);
+	CHECK(getcontext(&coroutine) == 0);
+	coroutine.uc_stack = (stack_t){.ss_sp = stack, .ss_size = bytes};
+	coroutine.uc_link = &main_context;
+	makecontext(&coroutine, run_coroutine, 0);
+	for (int i = 0; i < 6; i++) {
+		CHECK(swapcontext(&main_context, &coroutine) == 0);
+		create(NULL);
+	}
+	CHECK(munmap(stack, bytes) == 0);
+	create(NULL);
+	end_clean();
+}
+
+/* Code that calls back. */
+struct passage {
+	void *library;
+	void (*through)(void (*)(void *), void *);
+};
+
+static void pass(void *passage)
+{
+	((struct passage *)passage)->through(create, NULL);
+	__asm__ volatile("");
+}
+
+static struct passage open_passage(const char *name)
+{
+	struct passage p = {.library = dlopen(path_beside(name), RTLD_NOW | RTLD_LOCAL)};
+	CHECK(p.library);
+	void *symbol = dlsym(p.library, "through");
+	CHECK(symbol);
+	memcpy(&p.through, &symbol, sizeof symbol);
+	return p;
+}
+
+TEST(stacks_through_libraries_that_replace_each_other)
+{
+	start();
+	const char *const names[] = {"libnarrow.so", "libwide.so"}; /* the same addresses, other frames */
+	struct passage last = {0};
+	int replaced = 0;
+	for (int i = 0; i < 20; i++) {
+		struct passage p = open_passage(names[i % 2]);
+		replaced += p.through == last.through;
+		last = p;
+		pass(&p);
+		CHECK(!unwinds(pass, &p, 1));
+		CHECK(dlclose(p.library) == 0);
+	}
+	CHECK(replaced > 0);
+	end_clean();
+}
+
+/* Code without tables, where a library was. */
+TEST(stacks_through_generated_code)
+{
+	start();
+	struct passage p = open_passage("libnarrow.so");
+	pass(&p);
+	CHECK(!unwinds(pass, &p, 1));
+	unsigned char code[32];
+	void *symbol;
+	memcpy(&symbol, &p.through, sizeof symbol);
+	memcpy(code, symbol, sizeof code);
+	CHECK(dlclose(p.library) == 0);
+	char *page = (char *)((uintptr_t)symbol & ~(uintptr_t)4095);
+	CHECK(mmap(page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == page);
+	memcpy(symbol, code, sizeof code);
+	for (int i = 0; i < 3; i++)
+		pass(&p);
+	CHECK(!unwinds(pass, &p, 1));
+	CHECK(munmap(page, 8192) == 0);
+	end_clean();
+}
