@@ -81,6 +81,23 @@ func TestLimitsBeginAnewWithAPolicy(t *testing.T) {
 	}
 }
 
+// TestFiguresKeepTheirLastValue: what the machine reported last of each process, source and device holds in the part.
+func TestFiguresKeepTheirLastValue(t *testing.T) {
+	figure := func(process uint32, time uint64, source wire.Machine, device uint64) wire.Record {
+		e := wire.MachineFields{Time: time, Source: source, Device: device, Resident: time}.Event()
+		return wire.Record{Event: e, Process: process, Thread: 100}
+	}
+	whole := []wire.Record{
+		figure(1, 1, wire.MachineRSS, 0), figure(1, 2, wire.MachineDRM, 1), figure(1, 2, wire.MachineDRM, 2), figure(2, 3, wire.MachineRSS, 0),
+		figure(1, 4, wire.MachineRSS, 0), figure(1, 4, wire.MachineDRM, 1), rec(1, 9, wire.KindSync, "", nothing), figure(1, 10, wire.MachineRSS, 0),
+	}
+	got := read(t, extract.Range(&randomrun.Tape{Records: whole}, extract.Options{Since: 7}))
+	want := []wire.Record{whole[2], whole[3], whole[4], whole[5], whole[6], whole[7]}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestLosses: those before the part, and those of other processes, are not in it; a loss of
 // unknown process may concern any of them.
 func TestLosses(t *testing.T) {
