@@ -123,6 +123,14 @@ type Timeline struct {
 	Waste         []float64 `json:"waste"`
 	Tags          []Series  `json:"in_use_per_tag"` // the largest SeriesMax by peak; the last may be "others"
 	Free          []Series  `json:"free_per_tag"`   // free in the pool by tag, likewise
+
+	Machine []MachineSeries `json:"machine,omitempty"` // sources whose figures have changed
+}
+
+// MachineSeries is what the machine reports from one source, of all processes together, at the end of each step.
+type MachineSeries struct {
+	Source string   `json:"source"`
+	Values []uint64 `json:"values"`
 }
 
 // Bounds of what an analysis keeps.

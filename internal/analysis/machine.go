@@ -106,6 +106,28 @@ func (s *series) at(time uint64) *point {
 	return &s.points[i]
 }
 
+// over returns what each source reports over time, where it changes.
+func (m *machineSeries) over(l *Timeline, started uint64) (list []MachineSeries) {
+	for source := wire.MachineRSS; source <= wire.MachineNVML; source++ {
+		values, changes := make([]uint64, len(l.InUse)), false
+		for _, s := range m.list {
+			if s.source != source {
+				continue
+			}
+			changes = changes || len(s.points) > 1
+			for i := range values {
+				if end := l.Start + uint64(i+1)*l.Step; end > s.begin.time && end <= relative(started, s.process.last)+l.Step {
+					values[i] += s.at(end).bytes
+				}
+			}
+		}
+		if changes {
+			list = append(list, MachineSeries{source.String(), values})
+		}
+	}
+	return list
+}
+
 // quarter is one of the four parts of a window.
 type quarter struct {
 	low, middle, high uint64 // bytes

@@ -71,6 +71,9 @@ func TestGrowth(t *testing.T) {
 			continue
 		}
 		g := &a.Growth[0]
+		if m := a.Timeline.Machine; len(m) != 1 || m[0].Source != want.source.String() || m[0].Values[len(m[0].Values)/2] <= m[0].Values[10] {
+			t.Errorf("%s: over time %+v", name, m)
+		}
 		if each := float64(g.Each) / mib; each < 0.75*want.each || each > 1.25*want.each || (g.Iterations == 0) != want.once {
 			t.Errorf("%s: %.3f MiB in each of %d iterations, want %.3f", name, each, g.Iterations, want.each)
 		}

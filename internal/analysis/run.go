@@ -309,7 +309,7 @@ func (x *run) finish() *Analysis {
 	}
 	a.Lifetimes, a.Lag, a.Temporaries, a.Leaks = x.lifetimes.list(), x.lagOf(), x.temporaries(), x.leaks()
 	a.Misses, a.Timeline, a.Flame = x.misses.list(x), x.line.Timeline, x.flame()
-	a.Growth = x.grown(a.Phases)
+	a.Growth, a.Timeline.Machine = x.grown(a.Phases), x.machine.over(&a.Timeline, x.started)
 	a.Diagnoses = x.diagnose(a)
 	a.Snapshot = x.narrowed()
 	return a

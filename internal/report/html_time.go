@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report/plot"
@@ -152,7 +153,40 @@ func (v *view) memory() section {
 	c.Bands, c.Marks = v.bands(), v.marks()
 	s.Intro = "In use by call site" + pool + ". Each step shows its moment of highest use. " + v.bandsText()
 	s.Plots = []htmlPlot{{Title: "bytes", Note: note, SVG: trusted(&c), Legend: legend}}
+	if p, reported := v.machinePlot(); reported {
+		s.Plots = append(s.Plots, p)
+	}
 	return s
+}
+
+// machinePlot draws what the machine reports beside what is reserved; false if it reports nothing that changes.
+func (v *view) machinePlot() (htmlPlot, bool) {
+	t := &v.a.Timeline
+	if len(t.Machine) == 0 {
+		return htmlPlot{}, false
+	}
+	reserved := layer{"reserved", "s5", v.floats(t.InUse)}
+	for _, more := range [][]uint64{t.Cached, t.Cooling} {
+		for i, value := range v.floats(more) {
+			reserved.values[i] += value
+		}
+	}
+	lines := []layer{reserved}
+	for i, m := range t.Machine {
+		lines = append(lines, layer{strings.ToUpper(name(m.Source)), fmt.Sprintf("s%d", i), v.floats(m.Values)})
+	}
+	data := plotData{Start: t.Start, Step: t.Step, Unit: "bytes"}
+	c := plot.Chart{Title: "What the machine reports, and what is reserved, over time", X: v.timeAxis()}
+	var legend []htmlLegend
+	highest := 0.0
+	for _, l := range lines {
+		c.Lines = append(c.Lines, plot.Series{Class: l.class, Values: l.values})
+		data.add(l.name, l.class, l.values, nil)
+		legend = append(legend, htmlLegend{l.class, l.name})
+		highest = max(highest, slices.Max(l.values))
+	}
+	c.Y, c.Data = plot.Bytes(uint64(highest)), data.text()
+	return htmlPlot{Title: "what the machine reports", SVG: trusted(&c), Legend: legend}, true
 }
 
 // limitRule draws the device's memory if it is near enough, and makes room for it; otherwise it returns a note.

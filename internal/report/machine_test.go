@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -53,6 +54,10 @@ func TestMachineInReports(t *testing.T) {
 		stats.MachineFigure{Source: wire.MachineDRM, Device: 0x300, Bytes: 8 * mib, Peak: 9 * mib, First: mib, Since: 1},
 		stats.MachineFigure{Source: wire.MachineDMEM, Unread: 13})
 	a := &analysis.Analysis{Snapshot: s, Growth: []analysis.Growth{{Source: wire.MachineRSS, Each: 1000}}}
+	a.Timeline = analysis.Timeline{
+		Step: 1, InUse: []uint64{1, 2}, Cached: []uint64{0, 0}, Cooling: []uint64{0, 0}, Fragmentation: []float64{0, 0}, Waste: []float64{0, 0},
+		Hits: []uint64{0, 0}, Misses: []uint64{0, 0}, Machine: []analysis.MachineSeries{{Source: "rss", Values: []uint64{3, 4}}},
+	}
 	summary := NewSummary(s)
 	for name, write := range map[string]func(*bytes.Buffer) error{
 		"summary":  func(b *bytes.Buffer) error { return summary.WriteText(b) },
@@ -69,6 +74,13 @@ func TestMachineInReports(t *testing.T) {
 				t.Errorf("%s: no %q", name, want)
 			}
 		}
+	}
+	var page, text bytes.Buffer
+	if err := errors.Join(HTML(&page, a, Options{}), Text(&text, a, Options{})); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(page.String(), "What the machine reports, and what is reserved, over time") || !strings.Contains(text.String(), "\nRSS  ") {
+		t.Errorf("over time:\n%s", text.String())
 	}
 	var b bytes.Buffer
 	if err := JSON(&b, a, Options{}); err != nil {

@@ -69,9 +69,20 @@ func (v *view) overTime() section {
 	if !v.attached() {
 		chart = append(chart, line("free", free, bytes), line("fragmentation", l.Fragmentation, rate), line("waste", l.Waste, rate))
 	}
+	for _, m := range l.Machine {
+		chart = append(chart, line(strings.ToUpper(m.Source), floatsOf(m.Values), bytes))
+	}
 	return section{Title: "Over time", Chart: append(chart,
 		fmt.Sprintf("%-14s %-30s%30s", "", v.clock(l.Start), v.clock(min(l.Start+l.Step*uint64(len(l.InUse)), max(l.Start, v.since(v.s.Time))))),
 	)}
+}
+
+func floatsOf(values []uint64) []float64 {
+	floats := make([]float64, len(values))
+	for i, v := range values {
+		floats[i] = float64(v)
+	}
+	return floats
 }
 
 // bars draws the most of each column as a bar whose full height is the most of all.
