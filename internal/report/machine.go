@@ -15,7 +15,7 @@ type MachineSummary struct {
 	Device      string  `json:"device,omitempty"`
 	Bytes       uint64  `json:"bytes"` // at the end, or when it could be read last
 	Peak        uint64  `json:"peak"`
-	First       uint64  `json:"first"`                          // at the first OpenCL call
+	First       uint64  `json:"first"`                          // when it was read first
 	DriversOwn  *uint64 `json:"drivers_own,omitempty"`          // on all devices, beyond what is reserved; in one entry
 	Growth      int64   `json:"growth_per_iteration,omitempty"` // beyond that of the buffers, where a report finds it
 	NotReadable string  `json:"not_readable,omitempty"`         // why
@@ -65,7 +65,7 @@ func machineTexts(s *stats.Snapshot) []string {
 		case f.Unread != 0:
 			unread = append(unread, what+" not readable: "+f.Why())
 		case f.Source == wire.MachineRSS && f.Latest >= f.Since+rssLeast:
-			texts = append(texts, "RSS "+units.FormatLong(f.Bytes)+", peak "+units.FormatLong(f.Peak)+", "+units.FormatLong(f.First)+" at the first call")
+			texts = append(texts, "RSS "+units.FormatLong(f.Bytes)+", peak "+units.FormatLong(f.Peak)+", "+units.FormatLong(f.First)+" at first")
 		case f.Source == wire.MachineDMEM:
 			texts = append(texts, "control group "+units.FormatLong(f.Bytes)+", peak "+units.FormatLong(f.Peak))
 		}

@@ -28,7 +28,7 @@ func TestMachineTexts(t *testing.T) {
 	}{
 		"nothing":     {nil, nil},
 		"short RSS":   {[]stats.MachineFigure{{Source: wire.MachineRSS, Bytes: mib, Since: 5, Latest: 6}}, nil},
-		"RSS":         {[]stats.MachineFigure{{Source: wire.MachineRSS, Bytes: 2 * mib, Peak: 3 * mib, First: mib, Since: 5, Latest: 5 + rssLeast}}, []string{"RSS 2.00 MiB, peak 3.00 MiB, 1.00 MiB at the first call"}},
+		"RSS":         {[]stats.MachineFigure{{Source: wire.MachineRSS, Bytes: 2 * mib, Peak: 3 * mib, First: mib, Since: 5, Latest: 5 + rssLeast}}, []string{"RSS 2.00 MiB, peak 3.00 MiB, 1.00 MiB at first"}},
 		"device":      {[]stats.MachineFigure{{Source: wire.MachineNVML, Bytes: reserved + mib, Since: 5}}, []string{"of it reserved: driver's own 1.00 MiB"}},
 		"group":       {[]stats.MachineFigure{{Source: wire.MachineDMEM, Bytes: mib, Peak: mib, Since: 5}}, []string{"control group 1.00 MiB, peak 1.00 MiB"}},
 		"not allowed": {[]stats.MachineFigure{{Source: wire.MachineDRM, Unread: 13}}, []string{"DRM not readable: permission denied"}},

@@ -48,6 +48,7 @@ func grown(t *testing.T, file string) (text string, peak uint64, each int64) {
 // TestMachineGrows: a program whose own memory grows by 256 KiB in each iteration while its buffers are flat is found; one
 // whose buffers grow, and one that warms up, are not.
 func TestMachineGrows(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		kind  string
 		least uint64 // RSS
@@ -80,6 +81,7 @@ func TestMachineGrows(t *testing.T) {
 
 // TestMachineOfAttached: processes that ran already are asked about, too.
 func TestMachineOfAttached(t *testing.T) {
+	t.Parallel()
 	p := start(t, command{args: []string{testProgram("growth"), "400", "20", "host"}})
 	w := attach(t, "-p", strconv.Itoa(p.cmd.Process.Pid))
 	ends(t, p)
