@@ -62,14 +62,14 @@ func pidOf(t *testing.T, answer string) (pid, parent int) {
 
 func TestChildThatIsGone(t *testing.T) {
 	for name, selection := range map[string]func(*program) target.Selection{
-		"by name": func(*program) target.Selection { return target.Selection{Comms: []string{"forkprogram"}} },
+		"by name": func(*program) target.Selection { return target.Selection{Comms: []string{forkProgram}} },
 		"all":     func(*program) target.Selection { return target.Selection{All: true} },
 		"followed": func(p *program) target.Selection {
 			return target.Selection{PIDs: []int{p.pid}, Follow: true}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := beginAs(t, "forkprogram", loader, "create 1 50")
+			p := beginAs(t, forkProgram, loader, "create 1 50")
 			w := watch(t, selection(p))
 			child, _ := pidOf(t, p.do("fork 3"))
 			w.wantChildOf(p, child, p.pid, "process", "create buffer 1 333", "exit 3 signal 0")
@@ -118,9 +118,9 @@ func TestChildOfAnother(t *testing.T) {
 
 // A child that executes another program no longer has the view of its parent.
 func TestChildThatExecutes(t *testing.T) {
-	p := beginAs(t, "forkprogram", loader, "create 1 50")
+	p := beginAs(t, forkProgram, loader, "create 1 50")
 	other := copyOf(t, built.program, "otherprogram")
-	w := watch(t, target.Selection{Comms: []string{"forkprogram"}})
+	w := watch(t, target.Selection{Comms: []string{forkProgram}})
 	for n, want := range [][]string{
 		nil,
 		{"process", "create buffer 1 555", "exit -1 signal 0"},

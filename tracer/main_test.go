@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -21,8 +22,14 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
 )
 
-// patience is how long a test waits for an event.
-const patience = 20 * time.Second
+// patience is how long a test waits for an event, on a busy machine.
+const patience = time.Minute
+
+// Names that no other program has: these tests may run beside those of another copy of the repository.
+var (
+	wantedProgram = "wanted" + strconv.Itoa(os.Getpid())
+	forkProgram   = "forks" + strconv.Itoa(os.Getpid())
+)
 
 // loader is the system's ICD loader, as a program asks for it.
 const loader = "libOpenCL.so.1"

@@ -62,18 +62,18 @@ func TestEnds(t *testing.T) {
 }
 
 func TestByName(t *testing.T) {
-	p, other := beginAs(t, "wantedprogram", loader, "create 1 50"), begin(t, loader, "create 1 50")
-	w := watch(t, target.Selection{Comms: []string{"wantedprogram"}})
+	p, other := beginAs(t, wantedProgram, loader, "create 1 50"), begin(t, loader, "create 1 50")
+	w := watch(t, target.Selection{Comms: []string{wantedProgram}})
 	p.do("create 1 1000")
 	other.do("create 1 1000")
 	w.want(p.pid, "process", "create buffer 1 1000")
 	w.until("the verdict on the other", func() bool { return len(w.eventsOf(other.pid)) == 0 })
 	// A later process is watched from its first call on, even through an unknown loader.
-	later := beginAs(t, "wantedprogram", loader, "create 1 2000")
+	later := beginAs(t, wantedProgram, loader, "create 1 2000")
 	w.want(later.pid, "process", "create buffer 1 2000")
 	later.Send("exit 0")
 	w.want(later.pid, "process", "create buffer 1 2000", "exit 0 signal 0")
-	private := beginAs(t, "wantedprogram", copyOf(t, realLoader(t), "libprivate.so"))
+	private := beginAs(t, wantedProgram, copyOf(t, realLoader(t), "libprivate.so"))
 	w.until("probes", func() bool { return w.table.find(private.pid) != nil })
 	private.do("create 1 3000")
 	w.want(private.pid, "process", "create buffer 1 3000")
@@ -137,8 +137,8 @@ func TestFollow(t *testing.T) {
 // Follow watches the children of a process that is selected by name, whatever their names, even if it has made no call
 // yet.
 func TestFollowByName(t *testing.T) {
-	p := beginAs(t, "wantedprogram", loader)
-	w := watch(t, target.Selection{Comms: []string{"wantedprogram"}, Follow: true})
+	p := beginAs(t, wantedProgram, loader)
+	w := watch(t, target.Selection{Comms: []string{wantedProgram}, Follow: true})
 	child, err := strconv.Atoi(p.do("fork 3"))
 	if err != nil {
 		t.Fatal(err)
@@ -327,8 +327,8 @@ func TestIgnoredProcessThatIsGone(t *testing.T) {
 
 // Programs that were over before we looked at all are watched if they were executed under a selected name.
 func TestEndedBeforeTheLook(t *testing.T) {
-	w := watch(t, target.Selection{Comms: []string{"wantedprogram"}})
-	wanted, other := beginAs(t, "wantedprogram", loader, "create 1 70"), beginAs(t, "otherprogram", loader, "create 1 80")
+	w := watch(t, target.Selection{Comms: []string{wantedProgram}})
+	wanted, other := beginAs(t, wantedProgram, loader, "create 1 70"), beginAs(t, "otherprogram", loader, "create 1 80")
 	wanted.End()
 	other.End()
 	w.want(wanted.pid, "process", "create buffer 1 70", "exit 137 signal 9")
@@ -340,8 +340,8 @@ func TestEndedBeforeTheLook(t *testing.T) {
 
 // A process that executes a selected program while we decide to ignore it is watched.
 func TestIgnoredTooLate(t *testing.T) {
-	p := beginAs(t, "wantedprogram", loader)
-	w := watch(t, target.Selection{Comms: []string{"wantedprogram"}})
+	p := beginAs(t, wantedProgram, loader)
+	w := watch(t, target.Selection{Comms: []string{wantedProgram}})
 	before, err := target.Open(p.pid)
 	if err != nil {
 		t.Fatal(err)

@@ -187,4 +187,8 @@ func TestNeedSaturates(t *testing.T) {
 	if got := p.Need(5); got != math.MaxUint64 {
 		t.Errorf("got %d: want the most there is", got)
 	}
+	p.InUse, p.Requested, p.Device.Global = 5, 5, 1<<30
+	if p.judge(); p.Verdict != VerdictFull || p.PoolToBlame {
+		t.Errorf("%v, the pool to blame: %v; want full, whatever the pool holds", p.Verdict, p.PoolToBlame)
+	}
 }

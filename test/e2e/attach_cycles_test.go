@@ -98,7 +98,7 @@ func TestTracersComeAndGo(t *testing.T) {
 	for range n {
 		at := time.Now()
 		tr, err := tracer.Start(tracer.Options{
-			Selection: target.Selection{Comms: []string{"cyclethreads"}}, Tags: wire.TagsStack, Depth: 8, Uses: true, Clock: monotonic,
+			Selection: target.Selection{Comms: []string{own("cyclethreads")}}, Tags: wire.TagsStack, Depth: 8, Uses: true, Clock: monotonic,
 		})
 		if err != nil {
 			t.Fatal(err)

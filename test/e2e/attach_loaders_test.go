@@ -143,7 +143,7 @@ FORWARD(clEnqueueMapBuffer) FORWARD(clEnqueueUnmapMemObject) FORWARD(clFlush) FO
 
 // Two loaders in one process, which were loaded by their paths: the calls through both are seen.
 func TestAttachedToTwoLoaders(t *testing.T) {
-	program := built(t, "twoloaders", twoLoaders)
+	program := built(t, own("twoloaders"), twoLoaders)
 	w := attach(t, "--comm", "twoloaders")
 	in, out := io.Pipe()
 	second := copyOfLoader(t)

@@ -19,7 +19,7 @@ func countsOf(t *testing.T, file, program string) []uint64 {
 	t.Helper()
 	processes := slices.DeleteFunc(reportOf(t, file).Processes, func(p processFigures) bool {
 		// One that was gone at the first look goes by its number; of another program it is if it created nothing.
-		return !strings.HasSuffix(p.Program, program) && (!strings.HasPrefix(p.Program, "[") || p.Creates == 0)
+		return !strings.HasSuffix(p.Program, program) && !strings.HasSuffix(p.Program, own(program)) && (!strings.HasPrefix(p.Program, "[") || p.Creates == 0)
 	})
 	return creates(processes)
 }
@@ -42,7 +42,12 @@ func TestAttachedToAll(t *testing.T) {
 	shell(t, `seq 100 | xargs -P 10 -I@ "$0"`, program)
 	w.leave()
 	got := countsOf(t, w.file, "everytiny")
-	if len(got) != processes || slices.Max(got) != 1 || slices.Min(got) != 1 {
+	others := slices.ContainsFunc(reportOf(t, w.file).Processes, func(p processFigures) bool {
+		return !strings.HasSuffix(p.Program, own("everytiny")) && !strings.HasPrefix(p.Program, "[")
+	})
+	if others { // they may have no names either, and the same call sites
+		t.Log("other programs use OpenCL at the same time")
+	} else if len(got) != processes || slices.Max(got) != 1 || slices.Min(got) != 1 {
 		t.Errorf("%d processes created %v, want 1 in each of %d", len(got), got, processes)
 	}
 	named := uint64(0)
@@ -51,7 +56,7 @@ func TestAttachedToAll(t *testing.T) {
 			named += tag.Creates
 		}
 	}
-	if named < processes*9/10 || named > processes {
+	if named < processes*9/10 || named > processes && !others {
 		t.Errorf("%d creates at the one call site, want %d", named, processes)
 	}
 }
@@ -78,7 +83,7 @@ func TestAttachedToNoneElse(t *testing.T) {
 	w := attach(t, "--comm", "minetiny")
 	shell(t, `seq 20 | xargs -P 4 -I@ "$0"; "$1"`, other, mine)
 	w.leave()
-	if p := reportOf(t, w.file).Processes; len(p) != 1 || !strings.HasSuffix(p[0].Program, "minetiny") {
+	if p := reportOf(t, w.file).Processes; len(p) != 1 || !strings.HasSuffix(p[0].Program, own("minetiny")) {
 		t.Errorf("processes %+v, want one minetiny", p)
 	}
 }
@@ -103,7 +108,7 @@ func TestAttachedProcessExecutes(t *testing.T) {
 // The first program uses OpenCL before it executes the second: under one process id there are two processes.
 func TestAttachedTwoProgramsOfOneProcess(t *testing.T) {
 	w := attach(t, "--comm", "executor", "--comm", "secondchurn")
-	first := built(t, "executor", executor)
+	first := built(t, own("executor"), executor)
 	ends(t, start(t, command{args: []string{first, called(t, example("churn"), "secondchurn"), "200", "4K"}}))
 	w.leave()
 	processes := reportOf(t, w.file).Processes

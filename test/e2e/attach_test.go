@@ -23,7 +23,13 @@ func attach(t *testing.T, flags ...string) *watcher {
 	t.Helper()
 	rightstest.Need(t)
 	file := filepath.Join(t.TempDir(), "attached.gmt")
-	args := append([]string{gpumemtop(), "attach", "--headless", "-o", file}, flags...)
+	args := []string{gpumemtop(), "attach", "--headless", "-o", file}
+	for i, flag := range flags {
+		if i > 0 && flags[i-1] == "--comm" {
+			flag = own(flag)
+		}
+		args = append(args, flag)
+	}
 	w := &watcher{process: start(t, command{args: args}), file: file}
 	w.await()
 	return w
@@ -79,6 +85,12 @@ func ends(t *testing.T, p *process) outcome {
 	return result
 }
 
+// own is a program's name in these tests alone: others may run beside them, from another copy of the repository.
+func own(name string) string {
+	suffix := strconv.FormatInt(int64(os.Getpid()), 36)
+	return strings.TrimSuffix(name, suffix) + suffix
+}
+
 // called copies a program under a name that no other process of this machine has: tests run beside others.
 func called(t *testing.T, path, name string) string {
 	t.Helper()
@@ -86,7 +98,7 @@ func called(t *testing.T, path, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	renamed := filepath.Join(t.TempDir(), name)
+	renamed := filepath.Join(t.TempDir(), own(name))
 	if err := os.WriteFile(renamed, data, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ const (
 	// runLimit is far more than any program here takes; reaching it is a hang.
 	runLimit = 8 * time.Minute
 	// waitLimit is how long something may take that should happen at once, on a busy machine.
-	waitLimit = 30 * time.Second
+	waitLimit = 2 * time.Minute
 	pollEvery = 20 * time.Millisecond
 
 	poclVendor = "/etc/OpenCL/vendors/pocl.icd" // Debian's

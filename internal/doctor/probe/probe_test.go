@@ -53,7 +53,7 @@ func TestNiceness(t *testing.T) {
 	}
 	niceness = other
 	defer func() { niceness = began }()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if out, err := carry(ctx, script(t, fmt.Sprintf("until [ \"$(nice)\" = %d ]; do :; done; echo end", other)), nil); err != nil || string(out) != "end\n" {
 		t.Errorf("not at niceness %d: %q, %v", other, out, err)

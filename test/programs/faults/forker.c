@@ -58,10 +58,10 @@ static _Noreturn void late_child(const struct gpu *gpu, cl_mem kept, size_t size
 }
 
 /* Runs this very program, alone, for one piece of work. Its output goes nowhere. */
-static _Noreturn void exec_child(void)
+static _Noreturn void exec_child(const char *name)
 {
 	if (dup2(STDERR_FILENO, STDOUT_FILENO) >= 0 && setenv("FORKER_CHILD", "1", 1) == 0)
-		execl("/proc/self/exe", "forker", (char *)NULL);
+		execl("/proc/self/exe", name, (char *)NULL);
 	_exit(125);
 }
 
@@ -87,7 +87,7 @@ int main(int argc, char **argv)
 		late_child(&gpu, kept, size);
 	pid_t other = start_child();
 	if (other == 0)
-		exec_child();
+		exec_child(argv[0]);
 	uint64_t after = work(&gpu, iterations, size);
 	hash = await(other, await(late, hash));
 	CHECK(clReleaseMemObject(kept));
