@@ -2,7 +2,22 @@
 #define _GNU_SOURCE
 #include "session.h"
 
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+
 struct gmt_session gmt_session;
+
+static int filters = SECCOMP_MODE_DISABLED; /* when we were loaded */
+
+__attribute__((constructor)) static void look_for_filters(void)
+{
+	filters = prctl(PR_GET_SECCOMP, 0, 0, 0, 0);
+}
+
+bool gmt_session_filtered(void)
+{
+	return filters == SECCOMP_MODE_DISABLED && prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == SECCOMP_MODE_FILTER;
+}
 
 void gmt_session_quiet(void)
 {

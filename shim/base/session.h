@@ -30,6 +30,12 @@ static inline bool gmt_pooling(void)
 	return atomic_load_explicit(&gmt_session.pooling, memory_order_relaxed) != 0;
 }
 
+/*
+ * Whether the program has installed a filter of system calls since we were loaded: it may kill the program for calls that only
+ * we make. Inherited ones, as of containers, permit what programs do when they start.
+ */
+bool gmt_session_filtered(void);
+
 /* From here on we call the driver only for the program: the drivers may go away. Pooling ends. */
 void gmt_session_quiet(void);
 bool gmt_session_is_quiet(void);

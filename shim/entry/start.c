@@ -317,7 +317,7 @@ bool gmt_session_start(void)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	gmt_inside = 1;
 	const char *dir = secure_getenv(GMT_SESSION_ENV);
-	if (!gmt_dispatch_ready())
+	if (!gmt_dispatch_ready() || gmt_session_filtered())
 		dir = NULL;
 	if (connect_once(dir) && gmt_session.config.pooling)
 		load_core(dir);

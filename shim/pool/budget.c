@@ -104,7 +104,8 @@ void *gmt_budget_looks(void *unused)
 	for (;;) {
 		while (sem_wait(&asked) != 0)
 			;
-		look();
+		if (!gmt_session_filtered())
+			look();
 		atomic_fetch_add(&looks, 1);
 	}
 }

@@ -88,9 +88,15 @@ static void only_watched(void (*refuse)(void), const char *why)
 	OK(clReleaseContext(world.context));
 }
 
-TEST(without_threads_it_only_watches)
+/* It could kill the program for what we do at the start. */
+TEST(behind_a_filter_it_does_not_begin)
 {
-	only_watched(refuse_threads, "takes 24 threads");
+	session_open((struct options){0});
+	refuse_threads();
+	world.context = new_context();
+	OK(clReleaseMemObject(new_buffer(1000)));
+	EQUAL(events(GMT_KIND_CREATE), 0);
+	OK(clReleaseContext(world.context));
 }
 
 TEST(with_few_threads_left_it_only_watches)
