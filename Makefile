@@ -152,9 +152,11 @@ build/libgpumemtop-core.so: FORCE build/libgpumemtop.so build/runtime/overlay.js
 	$(GO) build -overlay build/runtime/overlay.json -buildmode=c-shared -buildvcs=false -trimpath \
 		-ldflags='-s -w -X=runtime.godebugDefault=$(CORE_GODEBUG) -extldflags "$(CORE_LINK)"' -o $@ ./intercept
 
-# Copied only when different, so that an unchanged library does not rebuild the command.
+# Without what debuggers want, because each run writes them anew. Copied only when different, so that an unchanged library does not
+# rebuild the command.
 internal/session/payload/lib/%.so: build/%.so
-	@cmp -s $< $@ || cp $< $@
+	@strip -g -o $<.stripped $<
+	@cmp -s $<.stripped $@ || cp $<.stripped $@
 
 bin/gpumemtop: FORCE $(LIBRARIES)
 	@mkdir -p bin

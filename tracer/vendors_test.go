@@ -2,6 +2,7 @@ package tracer
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +17,11 @@ import (
 // queryingTestDriver makes Options.Ask query the driver for tests.
 func queryingTestDriver(t *testing.T) func(*Options) {
 	t.Helper()
-	library, err := payload.Shim()
+	shim, err := payload.Shim()
+	if err != nil {
+		t.Fatal(err)
+	}
+	library, err := io.ReadAll(shim)
 	if err != nil {
 		t.Fatal(err)
 	}

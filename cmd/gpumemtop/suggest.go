@@ -82,7 +82,10 @@ func warnVariables(environment []string) {
 	}
 	for _, entry := range environment {
 		name, _, _ := strings.Cut(entry, "=")
-		if near := doctor.Nearest(name, known); strings.HasPrefix(name, "GPUMEMTOP_") && near != "" && !slices.Contains(known, name) {
+		if !strings.HasPrefix(name, "GPUMEMTOP_") || slices.Contains(known, name) {
+			continue
+		}
+		if near := doctor.Nearest(name, known); near != "" {
 			console.Say("%s sets nothing: did you mean %s?", name, near)
 		}
 	}

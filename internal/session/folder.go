@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -45,7 +46,7 @@ func candidates() []string {
 
 // content is a file of the folder.
 type content struct {
-	data []byte
+	open func() (io.Reader, error)
 	mode os.FileMode
 }
 
@@ -202,15 +203,24 @@ func stale(path string) bool {
 // fill writes the files.
 func (f *folder) fill(files map[string]content) error {
 	for name, file := range files {
-		err := os.WriteFile(f.join(name), file.data, file.mode)
-		if err == nil {
-			err = os.Chmod(f.join(name), file.mode) // whatever the umask is
-		}
-		if err != nil {
+		if err := file.write(f.join(name)); err != nil {
 			return fmt.Errorf("write runtime folder: %w", err)
 		}
 	}
 	return nil
+}
+
+func (c content) write(path string) error {
+	from, err := c.open()
+	if err != nil {
+		return err
+	}
+	to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, c.mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, from)
+	return errors.Join(err, to.Close(), os.Chmod(path, c.mode)) // whatever the umask is
 }
 
 func (f *folder) join(name string) string { return filepath.Join(f.path, name) }

@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +16,7 @@ import (
 
 func TestFolderIsPrivateAndGoesAway(t *testing.T) {
 	place := t.TempDir()
-	f, err := newFolder([]string{place}, map[string]content{"file": {[]byte("x"), 0o600}})
+	f, err := newFolder([]string{place}, map[string]content{"file": {func() (io.Reader, error) { return strings.NewReader("x"), nil }, 0o600}})
 	if err != nil {
 		t.Fatal(err)
 	}

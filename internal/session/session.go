@@ -8,8 +8,10 @@
 package session
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,7 +41,7 @@ type Options struct {
 	Bare    bool // the program gets its environment as it is, so that no process is watched
 
 	// Shim and Core return the libraries to put into the target. Core is asked only for pooling policies.
-	Shim, Core func() ([]byte, error)
+	Shim, Core func() (io.Reader, error)
 
 	Model     *stats.Model
 	Recorder  Recorder // nil: nothing is recorded. The session does not close it
@@ -163,18 +165,16 @@ func (s *Session) files() (map[string]content, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write settings: %w", err)
 	}
-	files := map[string]content{wire.ConfigName: {config, 0o600}}
-	libraries := map[string]func() ([]byte, error){wire.ShimName: s.options.Shim}
+	files := map[string]content{wire.ShimName: {s.options.Shim, 0o755}}
 	if s.options.Config.Pooling {
-		libraries[wire.CoreName] = s.options.Core
+		files[wire.CoreName] = content{s.options.Core, 0o755}
 	}
-	for name, load := range libraries {
-		library, err := load()
-		if err != nil {
+	for _, library := range files {
+		if _, err := library.open(); err != nil { // whatever the place
 			return nil, err
 		}
-		files[name] = content{library, 0o755}
 	}
+	files[wire.ConfigName] = content{func() (io.Reader, error) { return bytes.NewReader(config), nil }, 0o600}
 	return files, nil
 }
 

@@ -39,8 +39,8 @@ func testOptions(t *testing.T, command ...string) Options {
 	return Options{
 		Command: append([]string{path}, command[1:]...), Name: command[0],
 		Config: wire.Config{Policy: "none", StackDepth: 1},
-		Shim:   func() ([]byte, error) { return library, nil },
-		Core:   func() ([]byte, error) { return nil, errors.New("the core was asked for") },
+		Shim:   func() (io.Reader, error) { return bytes.NewReader(library), nil },
+		Core:   func() (io.Reader, error) { return nil, errors.New("the core was asked for") },
 		Model:  stats.New(stats.Options{Program: command[0]}),
 		Stdin:  null, Stdout: null, Stderr: null,
 		Warn: func(text string) { t.Errorf("warning: %s", text) },

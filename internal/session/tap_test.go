@@ -61,7 +61,7 @@ func TestTapHearsOfEverything(t *testing.T) {
 // TestTapOfAFailedStartIsClosed, because nothing else would close it.
 func TestTapOfAFailedStartIsClosed(t *testing.T) {
 	l := &listener{}
-	library := func() ([]byte, error) { return nil, io.ErrUnexpectedEOF }
+	library := func() (io.Reader, error) { return nil, io.ErrUnexpectedEOF }
 	_, err := Start(Options{Command: []string{"/bin/true"}, Model: stats.New(stats.Options{}), Shim: library, Tap: l})
 	if err == nil || l.closed != 1 {
 		t.Errorf("%v, closed %d times", err, l.closed)

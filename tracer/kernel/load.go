@@ -9,18 +9,28 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/features"
 	"github.com/cilium/ebpf/link"
-	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
 )
 
 // initialNamespace is the inode of the initial pid namespace (PROC_PID_INIT_INO of include/linux/proc_ns.h).
 const initialNamespace = 0xEFFFFFFC
 
-func (k *Kernel) load() error {
-	// Kernels before 5.11, and some 5.15 ones without memory cgroups, charge maps to RLIMIT_MEMLOCK.
-	if err := rlimit.RemoveMemlock(); err != nil {
-		return explain("raise the limit of locked memory", err)
+// raiseLockedMemory lets maps be made where the kernel charges them to RLIMIT_MEMLOCK: before 5.11, and without memory cgroups. Where
+// it is refused but needed, making a map says so. Cilium's package rlimit would try at each start of gpumemtop, with bpf(2).
+func raiseLockedMemory() {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit) != nil || limit.Cur == unix.RLIM_INFINITY {
+		return
 	}
+	all := unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}
+	if unix.Setrlimit(unix.RLIMIT_MEMLOCK, &all) != nil {
+		limit.Cur = limit.Max
+		_ = unix.Setrlimit(unix.RLIMIT_MEMLOCK, &limit)
+	}
+}
+
+func (k *Kernel) load() error {
+	raiseLockedMemory()
 	device, inode, err := namespace()
 	if err != nil {
 		return err

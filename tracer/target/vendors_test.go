@@ -3,6 +3,7 @@ package target
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,7 +18,11 @@ import (
 // asker returns a function that runs the query as QueryDrivers expects, with additions to its environment.
 func asker(t *testing.T, more ...string) func(context.Context, []string) ([]byte, error) {
 	t.Helper()
-	library, err := payload.Shim()
+	shim, err := payload.Shim()
+	if err != nil {
+		t.Fatal(err)
+	}
+	library, err := io.ReadAll(shim)
 	if err != nil {
 		t.Fatal(err)
 	}

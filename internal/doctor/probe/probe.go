@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,9 +40,13 @@ func currentNiceness() int {
 // wire.ProbeEnv says what is asked. It returns what the probe wrote, also with an error: that the process was killed,
 // crashed or, when ctx is done, hung; the error is ctx's cause then. Any goroutine may call it.
 func Run(ctx context.Context, environment []string) ([]byte, error) {
-	library, err := payload.Shim()
+	shim, err := payload.Shim()
 	if err != nil {
 		return nil, err
+	}
+	library, err := io.ReadAll(shim)
+	if err != nil {
+		return nil, fmt.Errorf("read the embedded library: %w", err)
 	}
 	place, err := session.FirstPlace()
 	if err != nil {

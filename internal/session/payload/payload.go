@@ -7,6 +7,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 )
 
@@ -17,19 +18,20 @@ var files embed.FS
 var ErrNotBuilt = errors.New("this gpumemtop was built without its libraries: build it with make")
 
 // Shim returns the preload library. The error is ErrNotBuilt when it was not there at build time.
-func Shim() ([]byte, error) { return read(files, "libgpumemtop.so") }
+func Shim() (io.Reader, error) { return open(files, "libgpumemtop.so") }
 
 // Core returns the Go core that the preload library loads for pooling policies. The error is ErrNotBuilt when it was
 // not there at build time.
-func Core() ([]byte, error) { return read(files, "libgpumemtop-core.so") }
+func Core() (io.Reader, error) { return open(files, "libgpumemtop-core.so") }
 
-func read(from fs.FS, name string) ([]byte, error) {
-	data, err := fs.ReadFile(from, "lib/"+name)
+// open returns a reader that needs no closing: these files are in memory, and a copy of all would cost a short run a millisecond.
+func open(from fs.FS, name string) (io.Reader, error) {
+	file, err := from.Open("lib/" + name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNotBuilt
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read embedded %s: %w", name, err)
+		return nil, fmt.Errorf("open embedded %s: %w", name, err)
 	}
-	return data, nil
+	return file, nil
 }

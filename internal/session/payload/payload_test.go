@@ -3,28 +3,37 @@ package payload
 import (
 	"bytes"
 	"errors"
+	"io"
 	"testing"
 	"testing/fstest"
 )
 
 func TestReadSaysWhenNotBuilt(t *testing.T) {
 	built := fstest.MapFS{"lib/libgpumemtop.so": {Data: []byte("\x7fELF")}}
-	if data, err := read(built, "libgpumemtop.so"); err != nil || string(data) != "\x7fELF" {
+	file, err := open(built, "libgpumemtop.so")
+	if err != nil {
+		t.Fatalf("a file that is there: %v", err)
+	}
+	if data, err := io.ReadAll(file); err != nil || string(data) != "\x7fELF" {
 		t.Errorf("read of a file that is there: %q, %v", data, err)
 	}
-	if _, err := read(fstest.MapFS{}, "libgpumemtop.so"); !errors.Is(err, ErrNotBuilt) {
+	if _, err := open(fstest.MapFS{}, "libgpumemtop.so"); !errors.Is(err, ErrNotBuilt) {
 		t.Errorf("read of a file that is not there: %v, want ErrNotBuilt", err)
 	}
 }
 
 // Whatever this build carries, it is a library or an explanation.
 func TestEmbeddedLibraries(t *testing.T) {
-	for name, get := range map[string]func() ([]byte, error){"Shim": Shim, "Core": Core} {
-		data, err := get()
+	for name, get := range map[string]func() (io.Reader, error){"Shim": Shim, "Core": Core} {
+		library, err := get()
 		if errors.Is(err, ErrNotBuilt) {
 			t.Logf("%s: not built", name)
 			continue
 		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		data, err := io.ReadAll(library)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
