@@ -75,7 +75,8 @@ type Plan struct {
 	Slab     Block // the block that contains this one
 	Offset   uint64
 	SlabSize uint64 // bytes of the slab to create, 0 if it exists
-	Fresh    bool   // a sub-allocation none of whose bytes were used before
+	Route    wire.Route
+	Fresh    bool // a sub-allocation none of whose bytes were used before
 }
 
 // Eviction is a block that left the pool; the caller releases its driver object.

@@ -31,7 +31,7 @@ type entry struct {
 	was        state      // of a planned block: cached for a hit
 	reason     wire.Miss  // of a planned block that is to be created
 	doom       wire.Evict // of a doomed block; none: limit
-	route      route
+	route      wire.Route
 	passes     bool // through: it is not cached
 	isSlab     bool
 	stale      wire.Evict // not none: why it is not cached any more: by a limit that did away with its size, or by a switch

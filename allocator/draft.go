@@ -9,7 +9,7 @@ import (
 // Texts writes a layout in pieces of at most that many bytes, for a Draft to read: "new", the arenas, the places in their
 // order, and "end" with their number. Numbers are hexadecimal.
 //
-//	arenas SIZE:ALIGN,...
+//	arenas SIZE:ALIGN:BOUND,...
 //	places ARENA:TAG:SIZE:OFFSET,...
 func (l *Layout) Texts(most int) []string {
 	texts := []string{"new"}
@@ -26,7 +26,7 @@ func (l *Layout) Texts(most int) []string {
 		texts = append(texts, verb+strings.Join(item, ":"))
 	}
 	for _, a := range l.Arenas {
-		add("arenas ", a.Size, a.Align)
+		add("arenas ", a.Size, a.Align, a.Bound)
 	}
 	for _, p := range l.Places {
 		add("places ", uint64(p.Arena), uint64(p.Tag), p.Size, p.Offset)
@@ -49,7 +49,9 @@ func (d *Draft) Read(text string) (l *Layout, err error) {
 	case !d.begun:
 		err = fmt.Errorf("plan: %.20q without a beginning", text)
 	case verb == "arenas":
-		err = d.items(rest, 2, arenasEach, func(n []uint64) { d.layout.Arenas = append(d.layout.Arenas, Arena{Size: n[0], Align: n[1]}) })
+		err = d.items(rest, 3, arenasEach, func(n []uint64) {
+			d.layout.Arenas = append(d.layout.Arenas, Arena{Size: n[0], Align: n[1], Bound: n[2]})
+		})
 	case verb == "places":
 		err = d.items(rest, 4, placesEach, func(n []uint64) {
 			d.layout.Places = append(d.layout.Places, Place{Arena: int(n[0]), Tag: Tag(n[1]), Size: n[2], Offset: n[3]})
@@ -73,7 +75,7 @@ func (d *Draft) Read(text string) (l *Layout, err error) {
 
 // What the numbers of an arena and of a place are at most.
 var (
-	arenasEach = []uint64{arenaMax, coarsest}
+	arenasEach = []uint64{arenaMax, coarsest, arenaMax}
 	placesEach = []uint64{ArenasMax, 1<<32 - 1, arenaMax, arenaMax}
 )
 

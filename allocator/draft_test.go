@@ -23,7 +23,7 @@ func readAll(texts []string) (*Layout, error) {
 
 // TestLayoutsAsText come back as they were, in pieces that are short enough.
 func TestLayoutsAsText(t *testing.T) {
-	long := Layout{Arenas: []Arena{{arenaMax, 2048}, {1 << 20, 1}}}
+	long := Layout{Arenas: []Arena{{arenaMax, 2048, arenaMax}, {1 << 20, 1, 7}}}
 	for i := range 1000 {
 		long.Places = append(long.Places, Place{Arena: i % 2, Tag: Tag(1<<32 - 1 - i), Size: 1 << 19, Offset: uint64(i)})
 	}
@@ -45,10 +45,10 @@ func TestBadDrafts(t *testing.T) {
 	for want, texts := range map[string][]string{
 		"without a beginning":     {"places 0:1:1:0"},
 		"unknown piece":           {"new", "x"},
-		"want 2 numbers":          {"new", "arenas 5"},
+		"want 3 numbers":          {"new", "arenas 5"},
 		"want 4 numbers":          {"new", "places 0:1:1:0,"},
 		`"g" is no number`:        {"new", "places 0:g:1:0"},
-		"is no number up to 1000": {"new", "places 0:1:1:0", "arenas 1000000000001:1"},
+		"is no number up to 1000": {"new", "places 0:1:1:0", "arenas 1000000000001:1:1"},
 		"1 places came":           {"new", "places 0:1:1:0", "end 2"},
 		"0 places came":           {"new", "end"},
 	} {
@@ -61,7 +61,7 @@ func TestBadDrafts(t *testing.T) {
 func FuzzDraft(f *testing.F) {
 	l := threePlaces()
 	f.Add(strings.Join(l.Texts(40), "\n"))
-	f.Add("new\narenas 1:1,ffff:ffff\nplaces f:f:f:f\nend 1")
+	f.Add("new\narenas 1:1:1,ffff:ffff:0\nplaces f:f:f:f\nend 1")
 	f.Fuzz(func(t *testing.T, text string) {
 		l, err := readAll(strings.Split(text, "\n"))
 		if err != nil || l == nil {

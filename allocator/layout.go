@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator/carve"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // Layout is a plan of what a program allocates in one period: each buffer has its place in an arena, a slab of its own.
@@ -16,6 +17,7 @@ type Layout struct {
 // Arena is the slab that serves one class, the first that makes a request of one of its places.
 type Arena struct {
 	Size, Align uint64 // bytes
+	Bound       uint64 // bytes: none is smaller, as far as is known; the policy does not look at it
 }
 
 // Place is where one request of the period goes: the nth place of its call site serves the nth request there.
@@ -26,11 +28,13 @@ type Place struct {
 	Offset uint64 // bytes
 }
 
-// Bounds of a layout: ArenasMax is how many arenas one has at most.
+// ArenasMax is how many arenas a layout has at most.
 const (
 	ArenasMax = 16
-	placesMax = 1 << 16
-	arenaMax  = 1 << 48 // bytes
+	// SettledAfter is how many periods after the first of a plan nothing is left of what was there before.
+	SettledAfter = unneeded + 2
+	placesMax    = 1 << 16
+	arenaMax     = 1 << 48 // bytes
 )
 
 // Check says what is wrong with a layout.
@@ -75,17 +79,11 @@ const (
 	departures
 )
 
-var departureNames = [departures]string{
-	"no plan yet", "other site", "other class", "other size", "other order", "range in use", "range cooling", "no arena",
-}
+// route returns the same as events have it.
+func (d Departure) route() wire.Route { return wire.RouteNoPlanYet + wire.Route(d) }
 
 // String returns the words for tables.
-func (d Departure) String() string {
-	if d < departures {
-		return departureNames[d]
-	}
-	return "?"
-}
+func (d Departure) String() string { return d.route().String() }
 
 // planner is what a policy with an arena knows of plans.
 type planner struct {
@@ -97,10 +95,12 @@ type planner struct {
 type plan struct {
 	arenas   []arena
 	sites    map[Tag][]*site
-	first    *site  // of the first place
-	size     uint64 // that is asked for there
-	lap      uint32 // counts the periods after which sites begin again
-	departed bool   // in this period
+	first    *site           // of the first place
+	size     uint64          // that is asked for there
+	lap      uint32          // counts the periods after which sites begin again
+	departed bool            // in this period
+	periods  uint64          // that began
+	starts   [unneeded]int64 // of the latest, in ns
 }
 
 // site is a call site with its places in one arena.

@@ -5,6 +5,7 @@ import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
 const (
 	placesAhead   = 8  // places of a site that may serve its next request
 	orderAhead    = 64 // places in which its size is looked for at all
+	unneeded      = 4  // periods that a block of the base policy stays cached without serving
 	leastPatience = 64 // requests for which a driver that refused an arena is not asked again
 )
 
@@ -28,23 +29,16 @@ func (p *Pool) place(req *Request, out []Eviction) (Plan, []Eviction, bool) {
 		present.departed = true
 		return p.depart(why, out)
 	}
-	present.arrive(here, at)
+	if present.arrive(here, at) {
+		out = p.giveUp(present.begun(p.now), out)
+	}
 	return p.takeSpot(here.arena, here.places[at], req, out)
 }
 
 func (p *Pool) depart(why Departure, out []Eviction) (Plan, []Eviction, bool) {
-	p.route = routeDeparted + route(why)
+	p.route = why.route()
 	return Plan{}, out, false
 }
-
-// route says how a request was served.
-type route uint8
-
-const (
-	routeNone route = iota // there was no question of a plan
-	routePlanned
-	routeDeparted // and a Departure
-)
 
 // begins reports whether a request is the first of a plan.
 func (s *plan) begins(req *Request) bool {
@@ -152,14 +146,36 @@ func (p *Pool) occupied(owner int32) Departure {
 	return RangeInUse
 }
 
-// arrive notes that a place is asked for. With the first of the period all sites begin again, if the last period was not
-// as planned: what threads do in their own time is not disturbed otherwise.
-func (s *plan) arrive(here *site, at int) {
-	if at == 0 && here == s.first && s.departed {
+// arrive notes that a place is asked for, and reports whether it is the first of the period. With that all sites begin
+// again, if the last period was not as planned: what threads do in their own time is not disturbed otherwise.
+func (s *plan) arrive(here *site, at int) bool {
+	begins := at == 0 && here == s.first
+	if begins && s.departed {
 		s.lap++
 		here.lap, s.departed = s.lap, false
 	}
 	here.next = here.after(at)
+	return begins
+}
+
+// begun notes that a period begins, and returns when the oldest one did that still counts.
+func (s *plan) begun(now int64) (since int64) {
+	at := &s.starts[s.periods%unneeded]
+	since, *at = *at, now
+	s.periods++
+	return since
+}
+
+// giveUp gives up the base policy's blocks that have been free since before a time.
+func (p *Pool) giveUp(since int64, out []Eviction) []Eviction {
+	for i := p.cachedByAge.oldest; i != 0 && p.entries[i].since < since; {
+		next := p.chain[i].newer
+		if !p.entries[i].isSlab {
+			out = p.evict(i, wire.EvictPolicy, out)
+		}
+		i = next
+	}
+	return out
 }
 
 // takeSpot hands a free range out.
@@ -178,7 +194,7 @@ func (p *Pool) takeSpot(a *arena, at spot, req *Request, out []Eviction) (Plan, 
 		a.placed.Add(number, size)
 		a.slabs++
 	}
-	p.route = routePlanned
+	p.route = wire.RoutePlanned
 	i := p.newEntry()
 	plan := p.subAlloc(i, req, a.placed.Take(at.offset, at.size, i))
 	plan.Hit, plan.SlabSize, plan.Reason = size == 0, size, reason
@@ -201,15 +217,9 @@ func (p *Pool) affords(a *arena, req *Request) bool {
 // back.
 func (p *Pool) clear(class Class, out []Eviction) []Eviction {
 	for i := range p.entries {
-		if e := &p.entries[i]; e.state != unused && e.class == class && (e.isSlab || e.slab == 0) {
+		if e := &p.entries[i]; e.state != unused && e.class == class && e.slab == 0 {
 			e.stale = wire.EvictPolicy
 		}
-	}
-	if c := p.slabs.classes[class]; c != nil {
-		if c.slabs > 0 {
-			p.slabs.former = append(p.slabs.former, c)
-		}
-		delete(p.slabs.classes, class)
 	}
 	return p.evictStale(out)
 }

@@ -186,7 +186,7 @@ func TestAnArenaReplacesWhatTheBasePolicyHad(t *testing.T) {
 	d.free(other.Block, false)
 	d.install(threePlaces())
 	d.period()
-	if d.blocks[used.Slab] == nil || d.blocks[large.Block] == nil || d.blocks[other.Slab] == nil || len(d.blocks) != 5 {
+	if d.blocks[used.Block] == nil || d.blocks[large.Block] == nil || d.blocks[other.Block] == nil || len(d.blocks) != 4 {
 		t.Errorf("%d blocks: want what is in use, what another class has, and the arena", len(d.blocks))
 	}
 	for _, plan := range []Plan{used, large} {
@@ -195,7 +195,7 @@ func TestAnArenaReplacesWhatTheBasePolicyHad(t *testing.T) {
 		}
 	}
 	d.check()
-	if s := d.policy.Stats(); s.Reserved() != 3*mib+other.SlabSize {
+	if s := d.policy.Stats(); s.Reserved() != 3*mib+other.Size {
 		t.Errorf("%d bytes are reserved", s.Reserved())
 	}
 }
@@ -434,4 +434,22 @@ func BenchmarkPlanned(b *testing.B) {
 			})
 		}
 	}
+}
+
+// TestWhatDepartedGoes: a block of the base policy goes back when some periods have not needed it, and stays while they do.
+func TestWhatDepartedGoes(t *testing.T) {
+	d := newArenaDriver(t)
+	d.period()
+	odd, used := d.alloc(5*mib, 1, 7), d.alloc(6*mib, 1, 7)
+	d.free(odd.Block, false)
+	d.free(used.Block, false)
+	for n := range 2 * unneeded {
+		d.period()
+		again := d.alloc(6*mib, 1, 7)
+		d.free(again.Block, false)
+		if _, there := d.blocks[odd.Block]; there != (n < unneeded) || again.Block != used.Block {
+			t.Errorf("after %d periods the block that none needed is there: %v; the other is %v, was %v", n+1, there, again.Block, used.Block)
+		}
+	}
+	d.check()
 }

@@ -26,6 +26,9 @@ type kind struct {
 	planned  bool                                       // takes a Layout
 }
 
+// slabs reports whether a policy cuts any.
+func (k *kind) slabs() bool { return k.carver != nil || k.planned }
+
 // every policy that caches obeys these.
 var every = []string{"max_cached_bytes", "max_cached_fraction", "over_limit", "max_age", "drain_order"}
 
@@ -154,13 +157,14 @@ var catalogue = [...]kind{
 		Description: Description{
 			Name:   "arena",
 			Source: "gpumemtop's own",
-			Summary: "Like slab until it has a plan of what the program allocates in each iteration. Then each buffer gets its planned place in one " +
-				"slab that is hardly larger than what the program needs at once. What departs from the plan is served as by slab.",
+			Summary: "Like futhark until it has a plan of what the program allocates in each iteration. Then each buffer gets its planned place in " +
+				"one slab that is hardly larger than what the program needs at once. What departs from the plan is served as by futhark, and " +
+				"goes back to the driver when a few iterations have not needed it.",
 		},
-		names:   with("max_part", "heap_bytes", "slabs_per_heap"),
-		rule:    futhark{},
-		carver:  func(align uint64, _ *limits) carve.Carver { return carve.NewBestFit(align) },
-		planned: true,
+		names:    with("max_per_tag", "max_waste_ratio", "min_block", "steal_other_tag"),
+		defaults: []Setting{{"drain_order", "slot"}},
+		rule:     futhark{},
+		planned:  true,
 	},
 }
 
@@ -235,7 +239,7 @@ func Describe(name string) (Description, bool) {
 // Carves reports whether a policy cuts slabs into sub-allocations.
 func Carves(name string) bool {
 	k := find(name)
-	return k != nil && k.carver != nil
+	return k != nil && k.slabs()
 }
 
 // New returns a policy with its default limits changed by settings. An unknown policy, or a limit that it does not

@@ -33,7 +33,7 @@ type Pool struct {
 	doomed  []int32        // blocks in that state, for the next call that reports evictions
 	slabs   *slabs         // nil: every block is one of its own, and always was
 	planner *planner       // nil: the policy takes no plan
-	route   route          // of the present request
+	route   wire.Route     // of the present request
 
 	stats Stats
 	tally carve.Tally // of cached blocks of their own
@@ -42,7 +42,7 @@ type Pool struct {
 func newPool(k *kind) *Pool {
 	p := &Pool{kind: k, small: smallDevice, entries: make([]entry, 1), dropped: map[Class]bool{}}
 	p.resetFreeLists()
-	if k.carver != nil {
+	if k.slabs() {
 		p.slabs = newSlabs()
 	}
 	if k.planned {
@@ -64,7 +64,13 @@ func (p *Pool) Name() string { return p.kind.Name }
 
 // Plan decides how to serve a request. The caller releases the evictions before any driver create (futhark-2018 evicts
 // a misfit first). The block of a hit leaves the free list at once, so that no second plan gets it.
-func (p *Pool) Plan(request Request, out []Eviction) (Plan, []Eviction) {
+func (p *Pool) Plan(request Request, out []Eviction) (plan Plan, _ []Eviction) {
+	plan, out = p.decide(request, out)
+	plan.Route = p.route
+	return plan, out
+}
+
+func (p *Pool) decide(request Request, out []Eviction) (Plan, []Eviction) {
 	p.request = request // here, because a pointer to it goes through interfaces
 	req := &p.request
 	out = p.expire(req.Time, p.flush(out))
@@ -177,9 +183,9 @@ func (p *Pool) Commit(plan Plan) {
 		p.stats.Blocks++
 	}
 	switch {
-	case e.route >= routeDeparted:
-		p.stats.Departures[e.route-routeDeparted]++
-	case e.route == routePlanned:
+	case e.route >= wire.RouteNoPlanYet:
+		p.stats.Departures[e.route-wire.RouteNoPlanYet]++
+	case e.route == wire.RoutePlanned:
 		p.stats.Planned++
 	}
 	e.state, e.tag = inUse, plan.Tag

@@ -48,6 +48,9 @@ func newReference(p *Pool) *reference {
 	r := &reference{
 		policy: p.Name(), limits: map[string]string{}, closed: map[Class]bool{},
 	}
+	if p.planned { // without a plan
+		r.policy = "futhark"
+	}
 	for _, l := range p.Limits() {
 		r.limits[l.Name] = l.Text
 	}

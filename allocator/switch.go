@@ -70,7 +70,7 @@ func (p *Pool) makes(size uint64) bool {
 // slab cached.
 func (p *Pool) follow(next *Pool) {
 	p.endPlan()
-	p.kind, p.limits, p.planner, p.route = next.kind, next.limits, next.planner, routeNone
+	p.kind, p.limits, p.planner, p.route = next.kind, next.limits, next.planner, wire.RouteNone
 	p.resetFreeLists()
 	for i := p.cachedByAge.oldest; i != 0; i = p.chain[i].newer {
 		p.free.put(i, &p.entries[i])
@@ -81,7 +81,7 @@ func (p *Pool) follow(next *Pool) {
 	switch {
 	case p.slabs != nil:
 		p.slabs.retire()
-	case p.carver != nil:
+	case p.kind.slabs():
 		p.slabs = newSlabs()
 	}
 }

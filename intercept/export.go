@@ -68,6 +68,7 @@ func gmt_core_plan(request *C.struct_gmt_request, plan *C.struct_gmt_plan, evict
 		handle: C.uint64_t(p.Handle),
 		tag:    C.uint32_t(p.Tag),
 		reason: C.uint8_t(p.Reason),
+		route:  C.uint8_t(p.Route),
 
 		slab:     C.uint64_t(p.Slab),
 		offset:   C.uint64_t(p.Offset),

@@ -28,6 +28,10 @@ func rankMisses(reasons *[wire.MissPolicy + 1]uint64) []int {
 }
 
 func (p missesPane) draw(r region, s *stats.Snapshot) {
+	if plans := &s.Totals.Plans; plans.Asked() > 0 && r.h > 2 {
+		used := drawPlans(r, plans)
+		r = r.rows(used)
+	}
 	t := p.d.tags.current(s)
 	ranked := rankMisses(&s.Totals.MissReasons)
 	if !p.d.mode.pool || len(ranked) == 0 {
@@ -57,6 +61,35 @@ func (p missesPane) draw(r region, s *stats.Snapshot) {
 			r.right(r.w-own, y+1, count(t.MissReasons[reason]), st)
 		}
 	}
+}
+
+// drawPlans says what plans did, in two lines, and returns how many it took: the arenas, and the requests with the reasons
+// why some were not served as planned.
+func drawPlans(r region, p *stats.Plans) int {
+	line := "no iterations recognised yet"
+	if p.Installed > 0 {
+		line = "arena " + bytesText(p.Arenas)
+		switch {
+		case p.Arenas == p.Bound:
+			line += ", optimal"
+		case p.Bound > 0:
+			line += ", at least " + bytesText(p.Bound)
+		}
+		line += "; reserved " + bytesText(p.Learning) + " before"
+		if p.Reserved > 0 {
+			line += ", " + bytesText(p.Reserved) + " now"
+		}
+	}
+	r.text(1, 0, "PLAN", headStyle)
+	r.text(6, 0, line, plain)
+	line = percent(p.Share()) + " % as planned"
+	for route := wire.RouteNoPlanYet; route <= wire.RouteNoArena; route++ {
+		if n := p.Routes[route]; n > 0 {
+			line += ", " + count(n) + " " + route.String()
+		}
+	}
+	r.text(6, 1, line, dim)
+	return 2
 }
 
 // missStyle dims cold misses, which no policy avoids.

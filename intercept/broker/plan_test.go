@@ -20,9 +20,9 @@ func TestAPlanComesInPieces(t *testing.T) {
 			t.Fatalf("%q: %q, number %d, %v", piece, reply, n, err)
 		}
 	}
-	for _, piece := range []string{"plan end 2", "plan new", "plan arenas 2001:100", "plan places 0:1:1000:1", "plan end 1", "plan x", "plan"} {
+	for _, piece := range []string{"plan end 2", "plan new", "plan arenas 2001:100:0", "plan places 0:1:1000:1", "plan end 1", "plan x", "plan"} {
 		_, _, _, err := core.Control(piece, 0, out[:0])
-		if wrong := piece != "plan new" && piece != "plan arenas 2001:100" && piece != "plan places 0:1:1000:1"; (err != nil) != wrong {
+		if wrong := piece != "plan new" && piece != "plan arenas 2001:100:0" && piece != "plan places 0:1:1000:1"; (err != nil) != wrong {
 			t.Errorf("%q: %v", piece, err)
 		}
 	}

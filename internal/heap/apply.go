@@ -173,7 +173,7 @@ func (h *Heap) create(p *Process, thread uint32, c wire.CreateView) {
 	o.ID, o.Block, o.Parent, o.Tag, o.Thread = c.Object(), c.Block(), c.Parent(), c.Tag(), thread
 	o.Size, o.Granted, o.Started = c.Requested(), c.Served(), c.Time()
 	o.Duration, o.Cost, o.Scope, o.Access, o.Shape = c.Duration(), c.Cost(), c.Scope(), c.Access(), c.Shape()
-	o.Memory, o.Outcome, o.Reason = c.Memory(), c.Outcome(), c.Reason()
+	o.Memory, o.Outcome, o.Reason, o.Route = c.Memory(), c.Outcome(), c.Reason(), c.Route()
 	o.NeedsBlock, o.SubAllocation = c.NeedsBlock(), c.SubAllocation()
 	var b *Block
 	if o.Block != 0 {

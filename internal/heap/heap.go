@@ -122,6 +122,7 @@ type Object struct {
 	Memory        wire.Memory
 	Outcome       wire.Outcome // Driver, Hit or Miss
 	Reason        wire.Miss
+	Route         wire.Route
 	NeedsBlock    bool  // no sub-allocation could have served it
 	SubAllocation bool  // its block is a piece of a slab
 	CarriedOver   bool  // it was there before the first record

@@ -18,7 +18,6 @@ type Plan struct {
 	allocator.Layout
 	Phases  [][]Buffer        // the iterations that it is made for; those that are Placed are Layout.Places, in this order
 	Classes []allocator.Class // that each arena is for
-	Bounds  []uint64          // bytes: no arena is smaller
 	Period  int               // requests in an iteration of the first phase
 	Outside int               // of these, that have no place
 	Size    uint64            // bytes of all arenas
@@ -49,7 +48,7 @@ func Solve(phases [][]Buffer) *Plan {
 	}
 	for i := range plan.Arenas {
 		plan.Size += plan.Arenas[i].Size
-		plan.Bound += plan.Bounds[i]
+		plan.Bound += plan.Arenas[i].Bound
 	}
 	for i := range phases[0] {
 		if !plan.Placed(&phases[0][i]) {
@@ -88,7 +87,7 @@ func (plan *Plan) open() {
 			}
 			if number < 0 {
 				number = len(plan.Classes)
-				plan.Classes, plan.Bounds = append(plan.Classes, b.Class), append(plan.Bounds, 0)
+				plan.Classes = append(plan.Classes, b.Class)
 				plan.Arenas = append(plan.Arenas, allocator.Arena{})
 			}
 			plan.Arenas[number].Align = max(plan.Arenas[number].Align, b.Align)
@@ -128,7 +127,7 @@ func (plan *Plan) placeClass(number int, buffers []Buffer, place []allocator.Pla
 			shared, best = alone, other
 		}
 	}
-	a.Size, plan.Bounds[number] = max(a.Size, best.Height), max(plan.Bounds[number], best.Bound)
+	a.Size, a.Bound = max(a.Size, best.Height), max(a.Bound, best.Bound)
 	for k, group := range shared {
 		for _, m := range group {
 			place[m.at] = allocator.Place{Arena: number, Tag: m.Tag, Size: m.Size, Offset: best.Offsets[k]}

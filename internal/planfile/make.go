@@ -188,8 +188,8 @@ func join(b, other *learn.Buffer) {
 // plan says in a file's words what was solved.
 func (m *maker) plan(solved *learn.Plan) *Plan {
 	p := &Plan{}
-	for i, a := range solved.Arenas {
-		p.Arenas = append(p.Arenas, Arena{a.Size, a.Align, solved.Bounds[i]})
+	for _, a := range solved.Arenas {
+		p.Arenas = append(p.Arenas, Arena{a.Size, a.Align, a.Bound})
 	}
 	placed := make([][]Place, len(m.sites))
 	known, next := make([]bool, len(m.sites)), 0

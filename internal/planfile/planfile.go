@@ -70,7 +70,7 @@ func (p *Plan) layout() allocator.Layout {
 func (p *Plan) Learned(tags map[string]allocator.Tag) *learn.Plan {
 	plan := &learn.Plan{}
 	for _, a := range p.Arenas {
-		plan.Arenas = append(plan.Arenas, allocator.Arena{Size: a.Size, Align: a.Align})
+		plan.Arenas = append(plan.Arenas, allocator.Arena{Size: a.Size, Align: a.Align, Bound: a.Bound})
 		plan.Size, plan.Bound = plan.Size+a.Size, plan.Bound+a.Bound
 	}
 	for _, at := range p.inOrder() {

@@ -19,7 +19,7 @@ type Arena struct {
 
 	Departures [len(allocator.Stats{}.Departures)]uint64 // other requests since the policy takes plans
 
-	// While a plan was in force, from its second period on.
+	// While a plan was in force, after allocator.SettledAfter periods.
 	Reserved, Wanted uint64 // at most
 }
 
@@ -87,7 +87,7 @@ func (p *process) install(plan *learn.Plan) {
 		return
 	}
 	p.give()
-	l.plan, l.settling = plan, 2*plan.Period
+	l.plan, l.settling = plan, allocator.SettledAfter*plan.Period
 	l.plans++
 	if heard := p.player.options.Learned; heard != nil {
 		heard(p.player.script.origin(p.number), plan)

@@ -242,6 +242,13 @@ func (v *view) tiles() []htmlTile {
 		{"driver time", durationText(t.DriverNS), things(t.DriverCreates, "create") + ", " + things(t.DriverReleases, "release")},
 		{"time saved", saved, basis + things(t.Hits, "driver create") + " avoided"},
 	}
+	if p := &t.Plans; p.Installed > 0 {
+		note := plansText(p)
+		if text := unplannedText(v.o.Unplanned); text != "" {
+			note += "; without a plan, simulated: " + text
+		}
+		tiles = append(tiles, htmlTile{"as planned", rateText(p.Share(), p.Asked()), note})
+	}
 	if v.a.Run.Header.Attached {
 		tiles = v.watchedTiles(peak)
 	}

@@ -48,6 +48,12 @@ type Part struct {
 func JSON(w io.Writer, a *analysis.Analysis, o Options) error {
 	figures := NewFigures(a)
 	figures.Limits = limitsJSON(o.Limits)
+	if figures.Plan != nil && len(o.Unplanned) > 0 {
+		figures.Plan.Unplanned = map[string]uint64{}
+		for _, u := range o.Unplanned {
+			figures.Plan.Unplanned[u.Policy] = u.Reserved
+		}
+	}
 	if err := units.WriteJSON(w, &figures); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}

@@ -7,4 +7,12 @@ import "codeberg.org/gpumemtop/gpumemtop/internal/whatif/curve"
 type Options struct {
 	Top    int                // rows in each table; 0: all
 	Limits *curve.Measurement // the hit rate by limit; nil: not shown
+	// Unplanned is what other policies would have reserved, for a run under one that takes plans.
+	Unplanned []Unplanned
+}
+
+// Unplanned is the most that a policy would have reserved for poolable memory, in bytes.
+type Unplanned struct {
+	Policy   string
+	Reserved uint64
 }

@@ -5,20 +5,25 @@ import (
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // PlanJSON is what plans did for a policy that takes them; docs/METRICS.md defines the figures.
 type PlanJSON struct {
-	Plans      int               `json:"plans"`
-	Period     int               `json:"period_requests"`
-	Outside    int               `json:"outside_requests"`
+	Plans      uint64            `json:"plans"`
+	Period     int               `json:"period_requests,omitempty"`  // of a replay
+	Outside    int               `json:"outside_requests,omitempty"` // of a replay
+	Places     uint64            `json:"places,omitempty"`           // of a run
 	Size       uint64            `json:"arena_bytes"`
 	Bound      uint64            `json:"bound_bytes"`
 	Planned    uint64            `json:"planned"`
 	Departures map[string]uint64 `json:"departures"`
+	Learning   uint64            `json:"peak_reserved_learning,omitempty"` // of a run
 	Reserved   uint64            `json:"peak_reserved_planned"`
 	Requested  uint64            `json:"peak_requested_planned"`
+	Unplanned  map[string]uint64 `json:"peak_reserved_by_policy,omitempty"` // poolable memory under other policies, simulated
 }
 
 // newPlanJSON returns nil where the policy takes no plans.
@@ -28,7 +33,7 @@ func newPlanJSON(r *replay.Result) *PlanJSON {
 	}
 	a := &r.Arena
 	j := &PlanJSON{
-		Plans: a.Plans, Period: a.Period, Outside: a.Outside, Size: a.Size, Bound: a.Bound, Planned: a.Planned,
+		Plans: uint64(a.Plans), Period: a.Period, Outside: a.Outside, Size: a.Size, Bound: a.Bound, Planned: a.Planned,
 		Departures: map[string]uint64{}, Reserved: a.Reserved, Requested: a.Wanted,
 	}
 	for why, n := range a.Departures {
@@ -37,7 +42,22 @@ func newPlanJSON(r *replay.Result) *PlanJSON {
 	return j
 }
 
-// PlanText says what plans did; empty where the policy takes none.
+// planOf returns the same of a run, nil where no policy took plans.
+func planOf(p *stats.Plans) *PlanJSON {
+	if p.Asked() == 0 {
+		return nil
+	}
+	j := &PlanJSON{
+		Plans: p.Installed, Places: p.Places, Size: p.Arenas, Bound: p.Bound, Planned: p.Routes[wire.RoutePlanned],
+		Departures: map[string]uint64{}, Learning: p.Learning, Reserved: p.Reserved, Requested: p.Requested,
+	}
+	for route := wire.RouteNoPlanYet; route <= wire.RouteNoArena; route++ {
+		j.Departures[units.Key(route.String())] = p.Routes[route]
+	}
+	return j
+}
+
+// PlanText says what plans did in a replay; empty where the policy takes none.
 func PlanText(policy string, a *replay.Arena) string {
 	if policy != replay.Learns {
 		return ""
@@ -45,31 +65,68 @@ func PlanText(policy string, a *replay.Arena) string {
 	if a.Plans == 0 {
 		return "none: no period of requests was found"
 	}
-	parts := []string{fmt.Sprintf("%s of each period in %s (%s)", units.Count(uint64(a.Period-a.Outside), "request"), units.FormatLong(a.Size), gapText(a))}
+	parts := []string{fmt.Sprintf("%s of each period in %s (%s)", units.Count(uint64(a.Period-a.Outside), "request"),
+		units.FormatLong(a.Size), gapText(a.Size, a.Bound))}
 	if a.Outside > 0 {
 		parts = append(parts, fmt.Sprintf("%d outside", a.Outside))
 	}
-	all := a.Planned
-	var why []string
-	for reason, n := range a.Departures {
-		if all += n; n > 0 {
-			why = append(why, fmt.Sprintf("%d %s", n, replay.DepartureName(reason)))
-		}
-	}
-	parts = append(parts, fmt.Sprintf("%s of %s as planned", units.Percent(float64(a.Planned)/float64(max(all, 1)), all), units.Count(all, "request")))
-	if len(why) > 0 {
-		parts = append(parts, strings.Join(why, ", "))
-	}
+	parts = append(parts, servedText(a.Planned, a.Departures[:])...)
 	if a.Reserved > 0 {
 		parts = append(parts, fmt.Sprintf("then peak %s reserved for %s requested", units.FormatLong(a.Reserved), units.FormatLong(a.Wanted)))
 	}
 	return strings.Join(parts, "; ")
 }
 
-// gapText says how far an arena may be from the smallest.
-func gapText(a *replay.Arena) string {
-	if a.Size == a.Bound {
-		return "optimal"
+// plansText says the same of a run; empty where no policy took plans.
+func plansText(p *stats.Plans) string {
+	if p.Asked() == 0 {
+		return ""
 	}
-	return fmt.Sprintf("at least %s, gap %s", units.FormatLong(a.Bound), units.Percent(float64(a.Size)/float64(a.Bound)-1, a.Bound))
+	if p.Installed == 0 {
+		return "none: no iterations were recognised"
+	}
+	parts := []string{fmt.Sprintf("%s of each iteration in %s (%s)", units.Count(p.Places, "request"),
+		units.FormatLong(p.Arenas), gapText(p.Arenas, p.Bound))}
+	parts = append(parts, servedText(p.Routes[wire.RoutePlanned], p.Routes[wire.RouteNoPlanYet:])...)
+	text := "peak reserved " + units.FormatLong(p.Learning) + " before"
+	if p.Reserved > 0 {
+		text += fmt.Sprintf(", then %s for %s requested", units.FormatLong(p.Reserved), units.FormatLong(p.Requested))
+	}
+	return strings.Join(append(parts, text), "; ")
+}
+
+// servedText says how many requests were served as planned, and why others were not.
+func servedText(planned uint64, departures []uint64) (parts []string) {
+	all := planned
+	var why []string
+	for reason, n := range departures {
+		if all += n; n > 0 {
+			why = append(why, fmt.Sprintf("%d %s", n, replay.DepartureName(reason)))
+		}
+	}
+	parts = []string{fmt.Sprintf("%s of %s as planned", units.Percent(float64(planned)/float64(max(all, 1)), all), units.Count(all, "request"))}
+	if len(why) > 0 {
+		parts = append(parts, strings.Join(why, ", "))
+	}
+	return parts
+}
+
+// gapText says how far arenas may be from the smallest.
+func gapText(size, bound uint64) string {
+	switch {
+	case size == bound:
+		return "optimal"
+	case bound == 0:
+		return "how small it could be is unknown"
+	}
+	return fmt.Sprintf("at least %s, gap %s", units.FormatLong(bound), units.Percent(float64(size)/float64(bound)-1, bound))
+}
+
+// unplannedText says what other policies would have reserved.
+func unplannedText(list []Unplanned) string {
+	var parts []string
+	for _, u := range list {
+		parts = append(parts, fmt.Sprintf("%s %s", u.Policy, units.FormatLong(u.Reserved)))
+	}
+	return strings.Join(parts, ", ")
 }

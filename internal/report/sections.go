@@ -174,6 +174,12 @@ func (v *view) totals() section {
 		s.fact("slabs", fmt.Sprintf("%d of %s, %s of them free", t.Slabs, units.FormatLong(t.SlabBytes),
 			units.FormatLong(t.SlabFree)))
 	}
+	if text := plansText(&t.Plans); text != "" {
+		s.fact("plan", text)
+	}
+	if text := unplannedText(v.o.Unplanned); text != "" {
+		s.fact("unplanned", text+" reserved at most, simulated, of poolable memory")
+	}
 	s.fact("hazards", fmt.Sprintf("%d releases of buffers that commands still used", t.HazardsAvoided))
 	return s
 }

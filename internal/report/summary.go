@@ -75,6 +75,7 @@ type Summary struct {
 	LeftOut        []string `json:"left_out,omitempty"` // what a program did more of than gpumemtop keeps, in words
 	// Ghosts are the policies that were simulated beside the run, the best first.
 	Ghosts []GhostSummary `json:"ghosts,omitempty"`
+	Plan   *PlanJSON      `json:"plan_measured,omitempty"` // what plans did, where the policy takes them
 
 	snapshot *stats.Snapshot
 }
@@ -158,7 +159,7 @@ func NewSummary(s *stats.Snapshot) Summary {
 		Machine:     machineSummaries(s.Machine, t),
 		WithoutPool: s.Unpooled.Times, WithoutPoolWhy: s.Unpooled.Why, LeftOut: s.Exceeded,
 		WallSeconds: units.Seconds(s.Started, s.Time), Exit: Exit{Status: -1},
-		Processes: []ProcessSummary{}, PerTag: []TagSummary{}, Ghosts: ghostSummaries(s.Ghosts), snapshot: s,
+		Processes: []ProcessSummary{}, PerTag: []TagSummary{}, Ghosts: ghostSummaries(s.Ghosts), Plan: planOf(&t.Plans), snapshot: s,
 	}
 	for i := range s.Limits {
 		summary.Limits[s.Limits[i].Name] = s.Limits[i].Text

@@ -136,8 +136,11 @@ func (s *Summary) figures() []string {
 	}
 	lines = append(append(lines, kindLines(s.snapshot.Kinds)...),
 		"  driver     "+driverText(t),
-		"  memory     "+memoryText(t),
-		"  at the end "+endText(t))
+		"  memory     "+memoryText(t))
+	if text := plansText(&t.Plans); text != "" {
+		lines = append(lines, "  plan       "+text)
+	}
+	lines = append(lines, "  at the end "+endText(t))
 	return s.concluding(append(lines, machineLines(s.snapshot)...), func(tag *TagSummary) string {
 		return ", hit rate " + units.Percent(tag.HitRate, tag.Hits+tag.Misses)
 	})

@@ -252,6 +252,8 @@ func (m *Model) answer(p *process, r *wire.Record) {
 		m.limits.answer(r)
 	case string(name) == wire.PolicySetting:
 		m.goOver(p, r.AsLimit().Sequence(), string(value))
+	case string(name) == wire.PlanSetting:
+		m.readPlan(p, value)
 	default:
 		m.limits.answer(r)
 	}

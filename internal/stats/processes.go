@@ -3,6 +3,7 @@ package stats
 import (
 	"slices"
 
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/allocator/carve"
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
@@ -29,6 +30,7 @@ type process struct {
 
 	heap     *heap.Process
 	ledger   ledger
+	draft    allocator.Draft // of a plan that comes in pieces
 	tags     map[uint32]*row
 	sizes    table.Sizes // of cached blocks
 	cached   carve.Tally // cached blocks: sizes that no memory has may take the sum of their squares around

@@ -157,13 +157,14 @@ type Totals struct {
 	SavedNS         uint64  // in the driver's creates and releases, less the pool's own time: an estimate
 	SavedKnown      bool    // enough of those were timed
 	SavedTouches    Touches // of all processes together
-	BytesRequested  uint64  // sum of poolable requests
-	BytesAllocated  uint64  // sum of blocks the driver created
-	Requested       uint64  // asked for, of what is in use
-	InUse           uint64  // granted to the application
-	Held            uint64  // the most of that in the last second
-	Cached          uint64  // free in the pool, and of that in slabs: SlabFree
-	Cooling         uint64  // free, still used by queued commands
+	Plans           Plans
+	BytesRequested  uint64 // sum of poolable requests
+	BytesAllocated  uint64 // sum of blocks the driver created
+	Requested       uint64 // asked for, of what is in use
+	InUse           uint64 // granted to the application
+	Held            uint64 // the most of that in the last second
+	Cached          uint64 // free in the pool, and of that in slabs: SlabFree
+	Cooling         uint64 // free, still used by queued commands
 	PeakInUse       uint64
 	PeakInUseTime   uint64
 	PeakReserved    uint64

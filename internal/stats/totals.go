@@ -15,6 +15,7 @@ type ledger struct {
 	calls, driver Histogram
 	costs         costs
 	steady        Steady
+	planning      planning
 	held          recent // bytes in use
 }
 
@@ -26,6 +27,7 @@ func (l *ledger) create(o *heap.Object) {
 	switch o.Outcome {
 	case wire.OutcomeHit:
 		c.Hits++
+		l.served(o.Route)
 		c.HitNS += uint64(o.Duration)
 		c.PoolNS += uint64(o.Duration)
 		c.BytesRequested += o.Size
@@ -33,6 +35,7 @@ func (l *ledger) create(o *heap.Object) {
 		l.steady.Add(true)
 	case wire.OutcomeMiss:
 		c.Misses++
+		l.served(o.Route)
 		c.MissReasons[reason(uint8(o.Reason))]++
 		c.PoolNS += uint64(o.Duration)
 		c.BytesRequested += o.Size
@@ -99,6 +102,7 @@ func (l *ledger) raise(now uint64) {
 	raise(&c.PeakCooling, g.Cooling)
 	raise(&c.PeakSlabs, l.Slabs)
 	raise(&c.PeakReserved, g.Reserved())
+	l.raisePlanned()
 }
 
 // raise notes a gauge that is above its peak, and reports whether it is.

@@ -121,6 +121,32 @@ func (v Miss) String() string {
 	return strconv.Itoa(int(v))
 }
 
+// Route: Whether a plan served a poolable request, and if not why not.
+type Route uint8
+
+const (
+	RouteNone         Route = 0 // the policy takes no plans
+	RoutePlanned      Route = 1 // it has its planned place
+	RouteNoPlanYet    Route = 2
+	RouteOtherSite    Route = 3 // the plan has no place for the call site
+	RouteOtherClass   Route = 4 // it has, in another class
+	RouteOtherSize    Route = 5 // none of the site's next places has the size
+	RouteOtherOrder   Route = 6 // one that comes much later has
+	RouteRangeInUse   Route = 7 // another buffer is there
+	RouteRangeCooling Route = 8 // commands still use what was there
+	RouteNoArena      Route = 9 // there is no memory for the arena
+)
+
+var namesRoute = [...]string{"none", "planned", "no plan yet", "other site", "other class", "other size", "other order", "range in use", "range cooling", "no arena"}
+
+// String returns the word that screens and reports use.
+func (v Route) String() string {
+	if int(v) < len(namesRoute) {
+		return namesRoute[v]
+	}
+	return strconv.Itoa(int(v))
+}
+
 // Evict: Why a pooled block went back to the driver.
 type Evict uint8
 

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* Raised whenever a layout or a meaning below changes; both sides refuse another version. */
-#define GMT_VERSION 8
+#define GMT_VERSION 9
 #define GMT_MAGIC 0x31504d474d45474dull
 
 /* Kinds of event. The tables before struct gmtevent say what each kind carries. */
@@ -84,6 +84,20 @@ enum gmtmiss {
 	GMT_MISS_TAG_CAP = 7,     /* a fitting block was evicted by a per-tag or per-bucket cap */
 	GMT_MISS_DRAINED = 8,     /* a fitting block was handed back to make room */
 	GMT_MISS_POLICY = 9,      /* the policy does not cache */
+};
+
+/* Whether a plan served a poolable request, and if not why not. */
+enum gmtroute {
+	GMT_ROUTE_NONE = 0,          /* the policy takes no plans */
+	GMT_ROUTE_PLANNED = 1,       /* it has its planned place */
+	GMT_ROUTE_NO_PLAN_YET = 2,
+	GMT_ROUTE_OTHER_SITE = 3,    /* the plan has no place for the call site */
+	GMT_ROUTE_OTHER_CLASS = 4,   /* it has, in another class */
+	GMT_ROUTE_OTHER_SIZE = 5,    /* none of the site's next places has the size */
+	GMT_ROUTE_OTHER_ORDER = 6,   /* one that comes much later has */
+	GMT_ROUTE_RANGE_IN_USE = 7,  /* another buffer is there */
+	GMT_ROUTE_RANGE_COOLING = 8, /* commands still use what was there */
+	GMT_ROUTE_NO_ARENA = 9,      /* there is no memory for the arena */
 };
 
 /* Why a pooled block went back to the driver. */
@@ -224,13 +238,15 @@ enum gmtscrub {
 #define GMT_FLAG_CARRIED 64u
 #define GMT_FLAG_SCATTERED 128u
 #define GMT_FLAG_SCRIPT 1u
+#define GMT_FLAG_ROUTE 30u
 
 /*
  * What the fields of struct gmtevent mean in each kind. internal/wire/gen reads these tables and writes views.go and
  * event_access.h from them, so code outside internal/wire uses the names in the second column and never a field itself.
  *
  * Columns, two spaces or more apart:
- *   field    of struct gmtevent; flags.X is the bit GMT_FLAG_X; a:b is a 64-bit number in two fields, high half first;
+ *   field    of struct gmtevent; flags.X is the bit GMT_FLAG_X, or several
+ *            that hold an enumeration; a:b is a 64-bit number in two fields, high half first;
  *            [op=X|Y] or [op!=X]: only for these values of another field
  *   name     of the accessor
  *   type     an enumeration below gmt, bool, double, or the unit of a number
@@ -316,6 +332,7 @@ enum gmtscrub {
  *   flags.WHOLE             NeedsBlock     bool     no sub-allocation could have served it, whatever the policy
  *   flags.SUBALLOC          SubAllocation  bool     the block is a piece of a slab, and ends with its buffer
  *   flags.CARRIED           CarriedOver    bool     it was there before the recording began; nothing happened now
+ *   flags.ROUTE             Route          Route    whether a plan served it
  *   scope                   Scope          scope    of its context; with Access and Shape it makes the class
  *   access                  Access         flags    the lowest 16 bits of its cl_mem_flags
  *   status[outcome!=HIT|MISS]  Status      cl_int   what the call returned, saturating

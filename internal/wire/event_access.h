@@ -242,6 +242,7 @@ struct gmtcreatefields {
 	bool needs_block; /* no sub-allocation could have served it, whatever the policy */
 	bool sub_allocation; /* the block is a piece of a slab, and ends with its buffer */
 	bool carried_over; /* it was there before the recording began; nothing happened now */
+	enum gmtroute route; /* whether a plan served it */
 	uint16_t scope; /* of its context; with Access and Shape it makes the class */
 	uint16_t access; /* the lowest 16 bits of its cl_mem_flags */
 	int16_t status; /* what the call returned, saturating */
@@ -265,7 +266,7 @@ static inline struct gmtevent gmtcreate_event(struct gmtcreatefields f)
 		.op = (uint8_t)f.memory,
 		.outcome = (uint8_t)f.outcome,
 		.reason = (uint8_t)f.reason,
-		.flags = (uint8_t)((f.needs_block ? GMT_FLAG_WHOLE : 0u) | (f.sub_allocation ? GMT_FLAG_SUBALLOC : 0u) | (f.carried_over ? GMT_FLAG_CARRIED : 0u)),
+		.flags = (uint8_t)((f.needs_block ? GMT_FLAG_WHOLE : 0u) | (f.sub_allocation ? GMT_FLAG_SUBALLOC : 0u) | (f.carried_over ? GMT_FLAG_CARRIED : 0u) | (f.route * (GMT_FLAG_ROUTE & -GMT_FLAG_ROUTE) & GMT_FLAG_ROUTE)),
 		.scope = f.scope,
 		.access = f.access,
 		.status = (int16_t)(f.status | f.shape),
@@ -285,6 +286,7 @@ static inline enum gmtmiss gmtcreate_reason(const struct gmtevent *e) { return (
 static inline bool gmtcreate_needs_block(const struct gmtevent *e) { return e->flags & GMT_FLAG_WHOLE; }
 static inline bool gmtcreate_sub_allocation(const struct gmtevent *e) { return e->flags & GMT_FLAG_SUBALLOC; }
 static inline bool gmtcreate_carried_over(const struct gmtevent *e) { return e->flags & GMT_FLAG_CARRIED; }
+static inline enum gmtroute gmtcreate_route(const struct gmtevent *e) { return (enum gmtroute)((e->flags & GMT_FLAG_ROUTE) / (GMT_FLAG_ROUTE & -GMT_FLAG_ROUTE)); }
 static inline uint16_t gmtcreate_scope(const struct gmtevent *e) { return e->scope; }
 static inline uint16_t gmtcreate_access(const struct gmtevent *e) { return e->access; }
 static inline int16_t gmtcreate_status(const struct gmtevent *e) { return (e->outcome != GMT_OUTCOME_HIT && e->outcome != GMT_OUTCOME_MISS) ? e->status : 0; }

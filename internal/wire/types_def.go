@@ -28,6 +28,7 @@ const (
 	FlagCarried    = C.GMT_FLAG_CARRIED
 	FlagScattered  = C.GMT_FLAG_SCATTERED
 	FlagScript     = C.GMT_FLAG_SCRIPT
+	FlagRoute      = C.GMT_FLAG_ROUTE
 
 	SizeofEvent   = C.sizeof_struct_gmtevent
 	SizeofFrame   = C.sizeof_struct_gmtframe

@@ -3,7 +3,7 @@
 package wire
 
 const (
-	Version = 0x8
+	Version = 0x9
 	magic   = 0x31504d474d45474d
 
 	rings       = 0x100
@@ -24,6 +24,7 @@ const (
 	FlagCarried    = 0x40
 	FlagScattered  = 0x80
 	FlagScript     = 0x1
+	FlagRoute      = 0x1e
 
 	SizeofEvent   = 0x40
 	SizeofFrame   = 0x10

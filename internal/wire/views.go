@@ -388,6 +388,9 @@ func (v CreateView) SubAllocation() bool { return v.e.Flags&FlagSubAlloc != 0 }
 // CarriedOver: it was there before the recording began; nothing happened now.
 func (v CreateView) CarriedOver() bool { return v.e.Flags&FlagCarried != 0 }
 
+// Route: whether a plan served it.
+func (v CreateView) Route() Route { return Route(v.e.Flags & FlagRoute / (FlagRoute & -FlagRoute)) }
+
 // Scope: of its context; with Access and Shape it makes the class.
 func (v CreateView) Scope() uint16 { return v.e.Scope }
 
@@ -462,6 +465,7 @@ type CreateFields struct {
 	NeedsBlock    bool    // no sub-allocation could have served it, whatever the policy
 	SubAllocation bool    // the block is a piece of a slab, and ends with its buffer
 	CarriedOver   bool    // it was there before the recording began; nothing happened now
+	Route         Route   // whether a plan served it
 	Scope         uint16  // of its context; with Access and Shape it makes the class
 	Access        uint16  // the lowest 16 bits of its cl_mem_flags
 	Status        int16   // what the call returned, saturating
@@ -487,12 +491,13 @@ func (f CreateFields) Event() Event {
 	if f.CarriedOver {
 		e.Flags |= FlagCarried
 	}
+	e.Flags |= uint8(f.Route) * (FlagRoute & -FlagRoute) & FlagRoute
 	return e
 }
 
 // Fields returns all fields of the event.
 func (v CreateView) Fields() CreateFields {
-	return CreateFields{Time: v.e.Time, Duration: v.Duration(), Cost: v.Cost(), Memory: v.Memory(), Outcome: v.Outcome(), Reason: v.Reason(), NeedsBlock: v.NeedsBlock(), SubAllocation: v.SubAllocation(), CarriedOver: v.CarriedOver(), Scope: v.Scope(), Access: v.Access(), Status: v.Status(), Shape: v.Shape(), Tag: v.Tag(), Object: v.Object(), Requested: v.Requested(), Granted: v.Granted(), OriginNumber: v.OriginNumber(), Block: v.Block(), Parent: v.Parent()}
+	return CreateFields{Time: v.e.Time, Duration: v.Duration(), Cost: v.Cost(), Memory: v.Memory(), Outcome: v.Outcome(), Reason: v.Reason(), NeedsBlock: v.NeedsBlock(), SubAllocation: v.SubAllocation(), CarriedOver: v.CarriedOver(), Route: v.Route(), Scope: v.Scope(), Access: v.Access(), Status: v.Status(), Shape: v.Shape(), Tag: v.Tag(), Object: v.Object(), Requested: v.Requested(), Granted: v.Granted(), OriginNumber: v.OriginNumber(), Block: v.Block(), Parent: v.Parent()}
 }
 
 // RetainView reads a RETAIN event: the program took another reference to memory.

@@ -47,6 +47,7 @@ struct gmt_plan {
 	uint8_t hit;    /* needs no new memory of the driver */
 	uint8_t reason; /* enum gmtmiss */
 	uint8_t fresh;  /* no one has used any of this range before */
+	uint8_t route;  /* enum gmtroute */
 };
 
 /* Free memory in slabs. */

@@ -23,6 +23,7 @@ static struct gmt_served miss(struct gmt_call *call, const struct gmt_request_fo
 {
 	struct gmt_served served = {
 		.granted = plan->size, .block = plan->block, .outcome = GMT_OUTCOME_MISS, .reason = plan->reason, .written = true,
+		.route = plan->route,
 	};
 	struct gmt_request_for block = *r;
 	block.size = plan->size;
@@ -79,6 +80,7 @@ static bool hit(struct gmt_call *call, const struct gmt_request_for *r, const st
 			.block = plan->block,
 			.granted = plan->size,
 			.outcome = GMT_OUTCOME_HIT,
+			.route = plan->route,
 			.written = r->host != NULL,
 		};
 		return true;

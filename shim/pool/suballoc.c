@@ -107,6 +107,7 @@ bool gmt_suballoc_create(struct gmt_call *call, const struct gmt_request_for *r,
 		.offset = plan->offset,
 		.outcome = plan->hit ? GMT_OUTCOME_HIT : GMT_OUTCOME_MISS,
 		.reason = plan->reason,
+		.route = plan->route,
 		.written = plan->fresh,
 	};
 	bool may = gmt_images_allow_suballoc(r->context);

@@ -58,6 +58,7 @@ static void write_create(const struct gmt_call *call, const struct gmt_memory *m
 		.memory = (enum gmtmemory)memory->kind,
 		.outcome = served->outcome,
 		.reason = (enum gmtmiss)served->reason,
+		.route = served->block ? (enum gmtroute)served->route : GMT_ROUTE_NONE,
 		.sub_allocation = suballoc,
 		.needs_block = !suballoc && served->alone,
 		.access = (uint16_t)memory->flags,

@@ -12,7 +12,7 @@ struct gmt_served {
 	uint64_t block, granted, offset;
 	struct gmt_memory *slab; /* of a sub-allocation, which holds a pin of it; else NULL */
 	enum gmtoutcome outcome;
-	uint8_t reason;
+	uint8_t reason, route; /* enum gmtmiss, enum gmtroute */
 	int16_t shape; /* of its class, see event.h */
 	bool written; /* the contents are what the program asked for */
 	bool hosted;  /* see struct gmt_memory */

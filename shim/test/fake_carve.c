@@ -60,7 +60,7 @@ bool carve(const struct gmt_request *request, struct gmt_plan *plan)
 	*plan = (struct gmt_plan){
 		.block = part->number, .size = size, .handle = slab->handle, .slab = slab->number, .offset = offset,
 		.slabsize = hit ? 0 : core.slab, .tag = request->tag, .hit = hit,
-		.reason = hit ? GMT_MISS_NONE : GMT_MISS_COLD, .fresh = offset >= slab->touched,
+		.reason = hit ? GMT_MISS_NONE : GMT_MISS_COLD, .fresh = offset >= slab->touched, .route = GMT_ROUTE_PLANNED,
 	};
 	if (hit && core.stale)
 		plan->slab += BLOCKS; /* as of one that has gone, whose handle is another's now */

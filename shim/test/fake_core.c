@@ -132,7 +132,7 @@ int64_t gmt_core_plan(const struct gmt_request *request, struct gmt_plan *plan, 
 	b->wanted = request->size;
 	*plan = (struct gmt_plan){
 		.block = b->number, .size = b->size, .handle = b->handle, .tag = b->tag, .hit = (uint8_t)hit,
-		.reason = hit ? GMT_MISS_NONE : GMT_MISS_COLD,
+		.reason = hit ? GMT_MISS_NONE : GMT_MISS_COLD, .route = GMT_ROUTE_NO_ARENA,
 	};
 	return decided();
 }

@@ -1,4 +1,5 @@
 /* test_part.c: buffers that are parts of slabs: what the program sees of it, and what becomes of slabs. */
+#include "../../internal/wire/event_access.h"
 #include "carved.h"
 
 static void looks_whole(cl_mem buffer, size_t size, cl_mem_flags flags)
@@ -372,6 +373,32 @@ TEST(a_budget_counts_slabs)
 		OK(clReleaseMemObject(buffer[--count]));
 	cl_mem large = new_buffer(SLAB_BYTES + SLAB_BYTES / 2); /* after one slab went */
 	OK(clReleaseMemObject(large));
+	end_clean();
+}
+
+static enum gmtroute last_route(void)
+{
+	struct gmtevent event = last_event(GMT_KIND_CREATE);
+	return gmtcreate_route(&event);
+}
+
+TEST(creates_say_whether_a_plan_served_them)
+{
+	begin_carved((struct options){0});
+	cl_mem part = new_buffer(1000);
+	EQUAL(last_route(), GMT_ROUTE_PLANNED);
+	CHECK(is_part(GMT_KIND_CREATE));
+	for (int i = 0; i < 2; i++) { /* a miss, and a hit */
+		cl_mem whole = new_buffer(SLAB_BYTES + SLAB_BYTES / 2);
+		EQUAL(last_event(GMT_KIND_CREATE).outcome, i ? GMT_OUTCOME_HIT : GMT_OUTCOME_MISS);
+		EQUAL(last_route(), GMT_ROUTE_NO_ARENA);
+		OK(clReleaseMemObject(whole));
+	}
+	char host[4] = {0};
+	cl_mem theirs = clCreateBuffer(world.context, CL_MEM_USE_HOST_PTR, sizeof host, host, NULL);
+	EQUAL(last_route(), GMT_ROUTE_NONE);
+	OK(clReleaseMemObject(theirs));
+	OK(clReleaseMemObject(part));
 	end_clean();
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // TestArenaLearnsInTheRunningProgram: a training loop switches to a plan. From then on nothing comes from the driver, the
-// base policy's slab goes back, and what is reserved is what the loop needs. The replay repeats each decision, plan
+// base policy's blocks go back, and what is reserved is what the loop needs. The replay repeats each decision, plan
 // included.
 func TestArenaLearnsInTheRunningProgram(t *testing.T) {
 	t.Parallel()
@@ -21,7 +21,7 @@ func TestArenaLearnsInTheRunningProgram(t *testing.T) {
 	if !result.sameEnd(bare) || string(result.stdout) != string(bare.stdout) {
 		t.Fatalf("%s, bare %s\n%s", result, bare, result.stderr)
 	}
-	if !strings.Contains(string(result.stderr), "plan, simulated: 10 requests of each period in") {
+	if !strings.Contains(string(result.stderr), "  plan       10 requests of each iteration in") {
 		t.Errorf("no word of a plan:\n%s", result.stderr)
 	}
 	if c := decidedAgain(t, file); !c.Exact() || c.First != "" {
@@ -52,7 +52,7 @@ func TestArenaLearnsInTheRunningProgram(t *testing.T) {
 			evicted += r.AsEvict().Bytes()
 		}
 	}
-	if planned == 0 || missed != 1 || slabs != 1 || size >= 1<<20 || evicted < 1<<20 {
+	if planned == 0 || missed != 1 || slabs != 1 || size >= 1<<20 || evicted == 0 {
 		t.Errorf("%d pieces of a plan; then %d misses, %d slabs, the last of %d bytes; %d bytes of the base policy went", planned, missed, slabs, size, evicted)
 	}
 }

@@ -29,7 +29,7 @@ var modes = []struct {
 	{"slab", []string{"max_part", "heap_bytes", "max_cached_bytes", "max_age", "over_limit"}},
 	{"buddy", []string{"max_part", "page_bytes", "max_cached_bytes", "max_age"}},
 	{"ualloc", []string{"max_part", "max_cached_bytes", "drain_order"}},
-	{"arena", []string{"max_part", "max_cached_bytes", "max_age", "over_limit"}},
+	{"arena", []string{"max_per_tag", "max_cached_bytes", "max_age", "over_limit"}},
 }
 
 // values are those that a limit may be set to.

@@ -14,6 +14,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 )
@@ -84,8 +85,32 @@ func Report(stdout io.Writer, path string, o *ReportOptions, given func(flag str
 				return err
 			}
 		}
+		if a.Snapshot.Totals.Plans.Installed > 0 {
+			if options.Unplanned, err = unplanned(in.Source); err != nil {
+				return err
+			}
+		}
 		return o.Output.Write(stdout, func(w io.Writer) error { return reporters[format](w, a, options) })
 	})
+}
+
+// unplanned returns what policies without a plan would have reserved.
+func unplanned(src recording.Source) (list []report.Unplanned, err error) {
+	if err := src.Rewind(); err != nil {
+		return nil, err
+	}
+	loaded, err := replay.Load(src)
+	if err != nil {
+		return nil, err
+	}
+	for _, policy := range []string{"futhark", "slab"} {
+		result, err := loaded.Run(replay.Options{Policy: policy})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, report.Unplanned{Policy: policy, Reserved: result.PeakReserved})
+	}
+	return list, nil
 }
 
 func analyse(in *files.Input, tag *regexp.Regexp) (*analysis.Analysis, error) {

@@ -172,8 +172,5 @@ func (r *runner) report(result *session.Result) {
 	if result.Status.Code == console.StatusNotFound && len(result.Snapshot.Processes) == 0 && session.NeedsOpenCL(r.path) {
 		r.notes.Add("the program needs libOpenCL.so.1: if that is missing, install an ICD loader (Debian: ocl-icd-libopencl1)")
 	}
-	if note := r.simulations.PlanNote(); note != "" {
-		r.notes.Add(note)
-	}
 	r.outputs.Announce(result.Snapshot, messages)
 }

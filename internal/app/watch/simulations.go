@@ -10,7 +10,6 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/learn"
 	"codeberg.org/gpumemtop/gpumemtop/internal/planfile"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
-	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
@@ -34,7 +33,6 @@ type Simulations struct {
 	Tap     *live.Tap // feeds events to the simulations
 	// SendPlan gives a process of the program a plan; nil: no policy takes any. It is set before Start.
 	SendPlan func(process uint32, plan *learn.Plan)
-	planner  *live.Planner // nil: none
 
 	setup     *Setup
 	dashboard bool
@@ -92,8 +90,7 @@ func (s *Simulations) Start(model *stats.Model) (session.Tap, error) {
 		listeners = append(listeners, s.Ghosts)
 	}
 	if present := s.setup.Configuration(); s.SendPlan != nil && s.setup.Plan == nil && (len(listeners) > 0 && !s.Resting || present.Policy == replay.Learns) {
-		s.planner = live.NewPlanner(present, s.SendPlan)
-		listeners = append(listeners, s.planner)
+		listeners = append(listeners, live.NewPlanner(present, s.SendPlan))
 	}
 	switch {
 	case len(listeners) == 0:
@@ -143,14 +140,6 @@ func (t *planTap) Close() {
 	if t.next != nil {
 		t.next.Close()
 	}
-}
-
-// PlanNote says what plans did, as simulated; empty when there was no question of any.
-func (s *Simulations) PlanNote() string {
-	if s.planner == nil || s.planner.Figures() == nil {
-		return ""
-	}
-	return "plan, simulated: " + report.PlanText(replay.Learns, s.planner.Figures())
 }
 
 // LeaveDashboard ends the curve, which only the dashboard shows.

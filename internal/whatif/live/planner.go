@@ -1,9 +1,6 @@
 package live
 
 import (
-	"sync/atomic"
-
-	"codeberg.org/gpumemtop/gpumemtop/internal/cost"
 	"codeberg.org/gpumemtop/gpumemtop/internal/learn"
 	"codeberg.org/gpumemtop/gpumemtop/internal/replay"
 )
@@ -14,7 +11,6 @@ type Planner struct {
 	send    func(process uint32, plan *learn.Plan)
 	chorus  *replay.Batch
 	voice   int // -1: none
-	figures atomic.Pointer[replay.Arena]
 }
 
 // NewPlanner returns one for a program that begins under a configuration. send gets each plan, on the goroutine that
@@ -22,9 +18,6 @@ type Planner struct {
 func NewPlanner(present replay.Configuration, send func(process uint32, plan *learn.Plan)) *Planner {
 	return &Planner{present: present, send: send, voice: -1}
 }
-
-// Figures returns what plans did in the latest simulation that had any; nil when there is none.
-func (p *Planner) Figures() *replay.Arena { return p.figures.Load() }
 
 // Begin implements Listener. After records that are missing it learns anew.
 func (p *Planner) Begin(c *replay.Batch, _ uint64) {
@@ -47,15 +40,7 @@ func (p *Planner) Play(part *Part) bool {
 }
 
 // Publish implements Listener: a plan does not wait for it.
-func (p *Planner) Publish(*Load) {
-	if p.voice < 0 {
-		return
-	}
-	r := p.chorus.Result(p.voice, cost.Device{})
-	if r.Arena.Plans > 0 || p.figures.Load() == nil {
-		p.figures.Store(&r.Arena)
-	}
-}
+func (p *Planner) Publish(*Load) {}
 
 // follow starts or ends to learn, as the present policy is.
 func (p *Planner) follow() {

@@ -76,6 +76,8 @@ func (k *kind) cPack(b *bytes.Buffer, lower string) {
 		c := &k.columns[i]
 		value := "f." + snake(c.name)
 		switch {
+		case c.flag != "" && c.isEnum():
+			add(c.field, fmt.Sprintf("(%s * (GMT_FLAG_%[2]s & -GMT_FLAG_%[2]s) & GMT_FLAG_%[2]s)", value, c.flag))
 		case c.flag != "":
 			add(c.field, "("+value+" ? GMT_FLAG_"+c.flag+" : 0u)")
 		case c.low != nil:
@@ -105,6 +107,8 @@ func (k *kind) cRead(c *column) string {
 	switch {
 	case c.low != nil:
 		value = fmt.Sprintf("(uint64_t)%s << %d | e->%s", value, c.low.bits, c.low.c)
+	case c.flag != "" && c.isEnum():
+		value = fmt.Sprintf("(%[1]s)((%[2]s & GMT_FLAG_%[3]s) / (GMT_FLAG_%[3]s & -GMT_FLAG_%[3]s))", c.cType(), value, c.flag)
 	case c.flag != "":
 		value = fmt.Sprintf("%s & GMT_FLAG_%s", value, c.flag)
 	case c.typ == "double":

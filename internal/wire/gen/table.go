@@ -21,7 +21,7 @@ type kind struct {
 type column struct {
 	field   field
 	low     *field // the low half, where two fields hold one number
-	flag    string // GMT_FLAG_*, where one bit of flags is meant
+	flag    string // GMT_FLAG_*, where one bit of flags is meant, or several that hold an enumeration
 	where   field  // the column holds only for some values of this field...
 	values  []string
 	negated bool // ...or for all but these
@@ -119,8 +119,8 @@ func (k *kind) parse(rows string) error {
 		if used[cells[0]] || c.where.c == "" && c.flag == "" && used[c.field.c] {
 			return fmt.Errorf("row %q uses a field again", text)
 		}
-		if (c.flag != "") != (c.typ == "bool") {
-			return fmt.Errorf("row %q: a flag, and nothing else, is a bool", text)
+		if c.flag == "" && c.typ == "bool" || c.flag != "" && c.typ != "bool" && !c.isEnum() {
+			return fmt.Errorf("row %q: only a flag is a bool; it is that or an enumeration", text)
 		}
 		used[cells[0]] = true
 		if c.where.c == "" && c.flag == "" {
@@ -160,7 +160,7 @@ func parseColumn(text string) (column, error) {
 // enumOf returns the column of the field on which another one depends.
 func (k *kind) enumOf(f field) *column {
 	for i := range k.columns {
-		if k.columns[i].field == f && k.columns[i].isEnum() {
+		if k.columns[i].field == f && k.columns[i].flag == "" && k.columns[i].isEnum() {
 			return &k.columns[i]
 		}
 	}

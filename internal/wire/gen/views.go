@@ -110,6 +110,10 @@ func (k *kind) pack(b *bytes.Buffer) {
 	}
 	b.WriteString("}\n")
 	for _, c := range flags {
+		if c.isEnum() {
+			fmt.Fprintf(b, "e.Flags |= uint8(f.%[1]s) * (Flag%[2]s & -Flag%[2]s) & Flag%[2]s\n", c.name, camel(c.flag))
+			continue
+		}
 		fmt.Fprintf(b, "if f.%s {\ne.Flags |= Flag%s\n}\n", c.name, camel(c.flag))
 	}
 	if k.payload == "" {
@@ -156,6 +160,8 @@ func (c *column) goRead(e string) string {
 	switch {
 	case c.low != nil:
 		return fmt.Sprintf("uint64(%s)<<%d | uint64(%s.%s)", value, c.low.bits, e, c.low.goName)
+	case c.flag != "" && c.isEnum():
+		return fmt.Sprintf("%[1]s(%[2]s & Flag%[3]s / (Flag%[3]s & -Flag%[3]s))", c.typ, value, camel(c.flag))
 	case c.flag != "":
 		return fmt.Sprintf("%s&Flag%s != 0", value, camel(c.flag))
 	case c.typ == "double":

@@ -1,0 +1,87 @@
+package stats
+
+import (
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Plans say what plans of a program's memory did, under a policy that takes some. Sizes are bytes, and of all memory.
+type Plans struct {
+	Installed uint64 // plans that the program got
+	Places    uint64 // requests that the latest one has a place for, in an iteration
+	Arenas    uint64 // bytes of its arenas
+	Bound     uint64 // bytes: no arenas are smaller
+	// Routes counts requests by what served them: the plan, or else the base policy, and why.
+	Routes [wire.RouteNoArena + 1]uint64
+	// The most reserved before a plan served anything; and the most reserved and requested since one has served some
+	// iterations (allocator.SettledAfter).
+	Learning, Reserved, Requested uint64
+}
+
+// planning is how far a process is with its plan, or all are.
+type planning struct {
+	asked    bool   // its policy takes plans
+	settling uint64 // requests as planned until peaks count as those of a plan
+}
+
+// Asked returns the requests that a plan could have served.
+func (p *Plans) Asked() (n uint64) {
+	for route, served := range p.Routes {
+		if wire.Route(route) != wire.RouteNone {
+			n += served
+		}
+	}
+	return n
+}
+
+// Share returns the part of these that a plan did serve.
+func (p *Plans) Share() float64 { return rate(p.Routes[wire.RoutePlanned], p.Asked()) }
+
+// install notes that a plan has come.
+func (l *ledger) install(layout *allocator.Layout) {
+	p := &l.counters.Plans
+	p.Installed++
+	p.Places, p.Arenas, p.Bound = uint64(len(layout.Places)), 0, 0
+	for _, a := range layout.Arenas {
+		p.Arenas += a.Size
+		p.Bound += a.Bound
+	}
+	l.planning.settling = allocator.SettledAfter * p.Places
+}
+
+// served counts a request by what served it.
+func (l *ledger) served(route wire.Route) {
+	p := &l.counters.Plans
+	if route == wire.RouteNone || int(route) >= len(p.Routes) {
+		return
+	}
+	l.planning.asked = true
+	p.Routes[route]++
+	if route == wire.RoutePlanned && l.planning.settling > 0 {
+		l.planning.settling--
+	}
+}
+
+// raisePlanned notes new peaks of a policy that takes plans.
+func (l *ledger) raisePlanned() {
+	p := &l.counters.Plans
+	switch {
+	case !l.planning.asked:
+	case p.Routes[wire.RoutePlanned] == 0:
+		raise(&p.Learning, l.Reserved())
+	case p.Installed > 0 && l.planning.settling == 0:
+		raise(&p.Reserved, l.Reserved())
+		raise(&p.Requested, l.Requested)
+	}
+}
+
+// readPlan takes a piece of a plan that a process has got.
+func (m *Model) readPlan(p *process, piece []byte) {
+	layout, err := p.draft.Read(string(piece))
+	if err != nil || layout == nil || layout.Check() != nil {
+		return // not all of it was recorded
+	}
+	for _, l := range m.ledgers(p) {
+		l.install(layout)
+	}
+}
