@@ -40,10 +40,6 @@ var memoryKeys = []string{"drm-total-", "drm-memory-", "drm-resident-"}
 // parseClient reads /proc/PID/fdinfo/N (Linux: Documentation/gpu/drm-usage-stats.rst). ok is false if it is not a DRM
 // file. Each region counts with its best key. Values that make no sense are left out.
 func parseClient(fdinfo []byte) (c client, ok bool) {
-	type amount struct {
-		bytes uint64
-		rank  int
-	}
 	regions := map[string]amount{}
 	for line := range strings.Lines(string(fdinfo)) {
 		key, value, found := strings.Cut(line, ":")
@@ -63,21 +59,32 @@ func parseClient(fdinfo []byte) (c client, ok bool) {
 			c.id, c.hasID = id, err == nil
 			continue
 		}
-		for rank, prefix := range memoryKeys {
-			region, is := strings.CutPrefix(key, prefix)
-			if !is || strings.HasPrefix(region, "cycles-") { // xe has drm-total-cycles-ENGINE
-				continue
-			}
-			if n, valid := parseAmount(value); valid && rank >= regions[region].rank {
-				regions[region] = amount{n, rank}
-			}
-		}
+		noteRegion(regions, key, value)
 	}
 	for _, a := range regions {
 		c.resident = add(c.resident, a.bytes)
 	}
 	c.measures = len(regions) > 0
 	return c, c.driver != ""
+}
+
+// amount is what a region has, by the key of a rank.
+type amount struct {
+	bytes uint64
+	rank  int
+}
+
+// noteRegion notes what a key says of a region, unless a better one has.
+func noteRegion(regions map[string]amount, key, value string) {
+	for rank, prefix := range memoryKeys {
+		region, is := strings.CutPrefix(key, prefix)
+		if !is || strings.HasPrefix(region, "cycles-") { // xe has drm-total-cycles-ENGINE
+			continue
+		}
+		if n, valid := parseAmount(value); valid && rank >= regions[region].rank {
+			regions[region] = amount{n, rank}
+		}
+	}
 }
 
 // parseAmount reads "24 KiB", "3 MiB", or bytes without a unit.
