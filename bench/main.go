@@ -25,6 +25,7 @@ var sections = []section{
 	// Programs, bare and under gpumemtop.
 	{"pool", "What the pool saves: seconds of work, bare and with --policy futhark, by buffer size", (*bench).pool},
 	{"programs", "What each policy does to programs: time and memory", (*bench).programs},
+	{"arena", "What plans of a program's memory save: peak reserved and time", (*bench).arena},
 	{"calls", "What calls cost: ns, while recording", (*bench).calls},
 	{"attach", "What attaching to a running program costs (eBPF)", (*bench).attach},
 	{"start", "What starting costs: ms for a program without OpenCL", (*bench).start},

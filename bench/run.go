@@ -44,6 +44,12 @@ type summary struct {
 	PeakRequested float64 `json:"peak_requested"`
 	PeakReserved  float64 `json:"peak_reserved"`
 	Lost          uint64  `json:"lost_events"`
+	Plan          struct {
+		Plans     float64 `json:"plans"`
+		Planned   float64 `json:"planned"`
+		Reserved  float64 `json:"peak_reserved_planned"`
+		Requested float64 `json:"peak_requested_planned"`
+	} `json:"plan_measured"`
 }
 
 func (b *bench) example(name string) string     { return filepath.Join(b.root, "bin", "examples", name) }
