@@ -56,6 +56,7 @@ BPF_FLAGS := -target bpf -D__TARGET_ARCH_x86 -std=gnu11 -O2 -g -ffreestanding -I
 	-Wall -Wextra -Werror -Wshadow -Wno-unused-parameter
 
 BPF_SOURCES := $(wildcard tracer/kernel/bpf/*.c)
+CGO_SOURCES := $(wildcard intercept/*.c internal/*/*/*.c)
 SHIM_FLOORS := base registry order pool entry hooks
 SHIM_SOURCES := $(foreach floor,$(SHIM_FLOORS),$(wildcard shim/$(floor)/*.c))
 SHIM_HEADERS := $(foreach floor,$(SHIM_FLOORS),$(wildcard shim/$(floor)/*.h shim/$(floor)/*.def)) $(wildcard internal/wire/*.h)
@@ -379,7 +380,7 @@ check-c: | build/test-deps.stamp
 	@{ \
 		for compiler in $(CC) $(CLANG); do \
 			for source in $(PROGRAM_SOURCES); do echo "$$compiler $(PROGRAM_FLAGS) $(MPI_FLAGS) -fsyntax-only $$source"; done; \
-			for source in $(SHIM_SOURCES); do echo "$$compiler $(SHIM_FLAGS) -fsyntax-only $$source"; done; \
+			for source in $(SHIM_SOURCES) $(CGO_SOURCES); do echo "$$compiler $(SHIM_FLAGS) -fsyntax-only $$source"; done; \
 		done; \
 		for source in $(SHIM_SOURCES); do \
 			echo "$(CC) $(SHIM_FLAGS) -fanalyzer -c $$source -o /dev/null"; \

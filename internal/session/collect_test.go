@@ -431,7 +431,7 @@ func TestSitesInGeneratedCode(t *testing.T) {
 	if err := os.WriteFile(path, []byte("7f0010 20 LazyCompile:*step /home/a b/solve.js:42:9\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	defer os.Remove(path) //nolint:errcheck // best effort in /tmp
+	defer os.Remove(path)
 	s := newSites(symbol.New().Frames)
 	process := wire.ProcessFields{PID: uint64(os.Getpid())}.Record([]byte("node"))
 	if _, ok := s.answer(&process); ok {
