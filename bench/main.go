@@ -28,7 +28,7 @@ var sections = []section{
 	{"arena", "What plans of a program's memory save: peak reserved and time", (*bench).arena},
 	{"calls", "What calls cost: ns, while recording", (*bench).calls},
 	{"attach", "What attaching to a running program costs (eBPF)", (*bench).attach},
-	{"start", "What starting costs: ms for a program without OpenCL", (*bench).start},
+	{"start", "What starting costs: ms for a program without OpenCL, and for a small one", (*bench).start},
 	{"record", "What recording costs, and how fast two threads can send events with none lost", (*bench).record},
 	{"read", "How fast one core reads a recording of ten million events", (*bench).read},
 	{"chrome", "What Chrome traces cost: time, and size per buffer", (*bench).chrome},

@@ -87,19 +87,29 @@ func (b *bench) callTable(modes []mode) error {
 	return nil
 }
 
-// start compares programs that do nothing: alone, with the library preloaded, and under gpumemtop.
+// start compares programs that do nothing, or hardly anything with OpenCL: alone, with the library preloaded, and under gpumemtop.
 func (b *bench) start() error {
+	b.row("program", "way", "ms", "over bare")
+	for _, program := range []string{b.testProgram(filepath.Join("faults", "nocl")), b.example("tiny")} {
+		if err := b.startOf(program); err != nil {
+			return err
+		}
+	}
+	b.flush()
+	return nil
+}
+
+func (b *bench) startOf(program string) error {
 	const repeats = 100
-	nocl := b.testProgram(filepath.Join("faults", "nocl"))
 	preload := "LD_PRELOAD=" + filepath.Join(b.root, "build", "libgpumemtop.so")
 	ways := []struct {
 		name string
 		env  []string
 		args []string
 	}{
-		{"bare", nil, []string{nocl}},
-		{"library preloaded", []string{preload}, []string{nocl}},
-		{"gpumemtop --headless", nil, []string{b.gpumemtop(), "--headless", "--policy", "futhark", "--", nocl}},
+		{"bare", nil, []string{program}},
+		{"library preloaded", []string{preload}, []string{program}},
+		{"gpumemtop --headless", nil, []string{b.gpumemtop(), "--headless", "--policy", "futhark", "--", program}},
 	}
 	results := make([][]result, len(ways))
 	for range repeats {
@@ -114,13 +124,11 @@ func (b *bench) start() error {
 			results[i] = append(results[i], r)
 		}
 	}
-	b.row("way", "ms", "over bare")
 	for i, way := range ways {
 		milliseconds := func(r *result) float64 { return float64(r.wall) / float64(time.Millisecond) }
 		here, base := median(results[i], milliseconds), median(results[0], milliseconds)
-		b.row(way.name, fixed(here, 2), fmt.Sprintf("%+.2f", here-base))
+		b.row(filepath.Base(program), way.name, fixed(here, 2), fmt.Sprintf("%+.2f", here-base))
 	}
-	b.flush()
 	return nil
 }
 
