@@ -34,6 +34,7 @@ func (b *bench) pool() error {
 		{"stencil", b.example("stencil"), 1 << 30, 8, 500},
 		{"pipeline", b.example("pipeline"), 1 << 28, 3, 100},
 		{"tiles", b.testProgram("tiles"), 1 << 28, 3, 500},
+		{"pointers", b.testProgram("pointers"), 1 << 28, 3, 500},
 	} {
 		for _, size := range []int{1, 16, 64, 256} {
 			iterations := min(max(program.traffic/(size*mib), program.fewest), program.highest)

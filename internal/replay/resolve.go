@@ -107,9 +107,9 @@ func (r *resolver) classOf(o *recordedProcess, key wire.Class) uint32 {
 	}
 	request := allocator.Request{
 		Max: d.largest, Heap: d.memory, Align: d.align, Pinned: key.Access()&wire.AllocHostPtr != 0,
-		Exact: key.Access()&wire.CopyHostPtr != 0 || key.Shape() != 0,
+		Exact: key.Access()&wire.CopyHostPtr != 0 || key.Shape() > 0,
 	}
-	if request.Exact { // the driver copies as much as it creates, and images are no parts of slabs
+	if request.Exact || key.Shape() != 0 { // the driver copies as much as it creates; images, SVM and USM are no parts of slabs
 		request.Align = 0
 	}
 	i, there := o.classes[key]

@@ -336,7 +336,7 @@ enum gmtscrub {
  *   scope                   Scope          scope    of its context; with Access and Shape it makes the class
  *   access                  Access         flags    the lowest 16 bits of its cl_mem_flags
  *   status[outcome!=HIT|MISS]  Status      cl_int   what the call returned, saturating
- *   status[outcome=HIT|MISS]   Shape       number   images: format and descriptor, from 1 in each context; 0: a buffer
+ *   status[outcome=HIT|MISS]   Shape       number   what else makes the class, in each context: images from 1 up, SVM and USM from -1 down; 0: a buffer
  *   tag                     Tag            tag      its call site; 0: none
  *   object                  Object         id       the new object; 0: none
  *   size                    Requested      bytes    that the program asked for

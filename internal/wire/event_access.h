@@ -246,7 +246,7 @@ struct gmtcreatefields {
 	uint16_t scope; /* of its context; with Access and Shape it makes the class */
 	uint16_t access; /* the lowest 16 bits of its cl_mem_flags */
 	int16_t status; /* what the call returned, saturating */
-	int16_t shape; /* images: format and descriptor, from 1 in each context; 0: a buffer */
+	int16_t shape; /* what else makes the class, in each context: images from 1 up, SVM and USM from -1 down; 0: a buffer */
 	uint32_t tag; /* its call site; 0: none */
 	uint64_t object; /* the new object; 0: none */
 	uint64_t requested; /* bytes that the program asked for */

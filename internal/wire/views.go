@@ -405,7 +405,7 @@ func (v CreateView) Status() int16 {
 	return 0
 }
 
-// Shape: images: format and descriptor, from 1 in each context; 0: a buffer.
+// Shape: what else makes the class, in each context: images from 1 up, SVM and USM from -1 down; 0: a buffer.
 func (v CreateView) Shape() int16 {
 	if v.e.Outcome == OutcomeHit || v.e.Outcome == OutcomeMiss {
 		return v.e.Status
@@ -469,7 +469,7 @@ type CreateFields struct {
 	Scope         uint16  // of its context; with Access and Shape it makes the class
 	Access        uint16  // the lowest 16 bits of its cl_mem_flags
 	Status        int16   // what the call returned, saturating
-	Shape         int16   // images: format and descriptor, from 1 in each context; 0: a buffer
+	Shape         int16   // what else makes the class, in each context: images from 1 up, SVM and USM from -1 down; 0: a buffer
 	Tag           uint32  // its call site; 0: none
 	Object        uint64  // the new object; 0: none
 	Requested     uint64  // bytes that the program asked for

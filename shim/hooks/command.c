@@ -6,6 +6,7 @@
 #include "../order/queue.h"
 #include "../pool/cooling.h"
 #include "../registry/finding.h"
+#include "../registry/memory.h"
 
 bool gmt_command_begin(struct gmt_command *c, cl_command_queue queue, enum gmtcommand op, const char *function)
 {
@@ -16,7 +17,7 @@ bool gmt_command_begin(struct gmt_command *c, cl_command_queue queue, enum gmtco
 	c->site = c->took = 0;
 	c->refused = CL_SUCCESS;
 	c->op = (uint8_t)op;
-	c->unknown = c->uncounted = false;
+	c->unknown = c->uncounted = c->indirect = false;
 	c->count = 0;
 	c->queue = gmt_queue_find(queue);
 	if (c->queue) {
@@ -57,6 +58,21 @@ struct gmt_memory *gmt_command_uses(struct gmt_command *c, cl_mem handle, uint8_
 	gmt_command_access(c, (struct gmt_access){
 		.memory = memory, .extent = extent, .flags = flags, .effect = (uint8_t)effect_of(c, flags),
 	});
+	return memory;
+}
+
+/* What the pool has is no one's: the host can have no memory of its own there. */
+struct gmt_memory *gmt_command_uses_pointer(struct gmt_command *c, const void *pointer, uint8_t flags, size_t bytes)
+{
+	struct gmt_memory *memory = gmt_memory_at(pointer);
+	if (!memory)
+		return NULL;
+	if (gmt_unlikely(gmt_finding_released(memory, c->function)))
+		c->refused = CL_INVALID_VALUE;
+	uint64_t offset = gmt_memory_offset(memory, pointer);
+	if (!bytes && offset < memory->size)
+		bytes = (size_t)(memory->size - offset);
+	gmt_command_access(c, (struct gmt_access){.memory = memory, .extent = GMT_EXTENT(offset, bytes), .flags = flags});
 	return memory;
 }
 
@@ -129,7 +145,7 @@ static void add_uses(const struct gmt_command *c, uint64_t position, const struc
 {
 	for (uint32_t i = 0; i < c->count; i++) {
 		struct gmt_memory *root = root_of(c->access[i].memory);
-		if (root->kind >= GMT_MEMORY_SVM)
+		if (root->kind >= GMT_MEMORY_SVM && !root->block)
 			continue;
 		gmt_use_add(root, c->queue, position, covers);
 		if (root->slab)
@@ -139,6 +155,8 @@ static void add_uses(const struct gmt_command *c, uint64_t position, const struc
 	}
 	if (c->uncounted && c->queue->context)
 		gmt_use_hidden(c->queue->context, c->queue, position);
+	if (gmt_unlikely(c->indirect) && c->queue->context)
+		gmt_use_indirect(c->queue->context, c->queue, position);
 }
 
 /* We did not see the queue created: nothing will report when the memory is free again. */
@@ -146,7 +164,7 @@ static void untracked(const struct gmt_command *c)
 {
 	for (uint32_t i = 0; i < c->count; i++)
 		atomic_store(&root_of(c->access[i].memory)->no_reuse, 1);
-	if (c->uncounted)
+	if (c->uncounted || c->indirect)
 		gmt_pooling_off(GMT_DIAG_TRANSPARENT, "a command that cannot be followed, on a queue that was not seen made");
 }
 

@@ -42,6 +42,7 @@ struct gmt_command {
 	uint8_t op;      /* enum gmtcommand */
 	bool unknown;    /* it names a handle that we do not know */
 	bool uncounted;  /* it uses more memory than fits below, or unknown memory */
+	bool indirect;   /* it may use any shared memory of its context */
 	uint32_t count;
 	struct gmt_access access[GMT_ACCESSES];
 };
@@ -51,6 +52,11 @@ bool gmt_command_begin(struct gmt_command *c, cl_command_queue queue, enum gmtco
 
 /* The command names memory. Returns its entry, NULL if it is unknown. */
 struct gmt_memory *gmt_command_uses(struct gmt_command *c, cl_mem handle, uint8_t flags, struct gmt_extent extent);
+/*
+ * The command names bytes from an address on, 0: all there are. Returns the shared memory that they lie in, or NULL: then the
+ * host's own.
+ */
+struct gmt_memory *gmt_command_uses_pointer(struct gmt_command *c, const void *pointer, uint8_t flags, size_t bytes);
 /* The command names a list of memory: all of each if it migrates it, else no extent is known. */
 void gmt_command_uses_all(struct gmt_command *c, cl_uint count, const cl_mem *handles);
 /* The command names an image; region: elements in each dimension. Returns their bytes, 0 if unknown. */

@@ -31,7 +31,7 @@ struct search {
 static void add(struct gmt_memory *memory, void *arg)
 {
 	struct search *s = arg;
-	if (memory->context != s->context || memory->parent)
+	if (memory->context != s->context || memory->parent || gmt_memory_is_shared(memory))
 		return;
 	gmt_lock(&memory->lock);
 	const struct gmt_uses *uses = &memory->uses;
@@ -126,13 +126,30 @@ static bool counts_objects(cl_context handle, cl_uint now)
 	return with > now;
 }
 
+/* Shared virtual memory; the other kind is close to it in all drivers that have it. */
+static bool counts_pointers(cl_context handle, cl_uint now)
+{
+	cl_uint with = now;
+	void *probe = gmt_driver.clSVMAlloc ? gmt_driver.clSVMAlloc(handle, CL_MEM_READ_WRITE, 1, 0) : NULL;
+	if (!probe)
+		return false;
+	gmt_driver.clGetContextInfo(handle, CL_CONTEXT_REFERENCE_COUNT, sizeof with, &with, NULL);
+	gmt_driver.clSVMFree(handle, probe);
+	return with > now;
+}
+
 cl_uint gmt_hidden_context_references(cl_context handle, cl_uint count)
 {
 	const struct gmt_context *context = gmt_context_find(handle);
 	cl_uint idle = context ? atomic_load(&context->pooled) + (atomic_load(&context->upload) != NULL) : 0;
-	if (!idle || !counts_objects(handle, count))
+	cl_uint pointers = context ? atomic_load(&context->pooled_pointers) : 0;
+	if (pointers && !counts_pointers(handle, count))
+		pointers = 0;
+	if (!idle && !pointers)
 		return count;
-	int64_t hidden = idle + hidden_queues(context), least = atomic_load(&context->references);
+	if (idle && !counts_objects(handle, count)) /* then it counts no queues either */
+		return count - (pointers < count ? pointers : 0);
+	int64_t hidden = idle + pointers + hidden_queues(context), least = atomic_load(&context->references);
 	return (cl_uint)(count > least + hidden ? count - hidden : least);
 }
 

@@ -4,6 +4,7 @@
 #include "../entry/start.h"
 #include "../order/handout.h"
 #include "../pool/evict.h"
+#include "../pool/plan.h"
 
 #include <string.h>
 
@@ -13,13 +14,13 @@ static bool begins(const char *name, const char *with)
 }
 
 /*
- * Commands that we do not follow may use blocks unnoticed. The harmless ones use shared memory, memory of other interfaces,
- * which is never pooled, or none; or they go into a command buffer, which counts as a whole.
+ * Commands that we do not follow may use blocks unnoticed. The harmless ones use memory of other interfaces, which is never
+ * pooled, or none; or they go into a command buffer, which counts as a whole.
  */
 static bool defeats_tracking(const char *name)
 {
 	static const char *const harmless[] = {
-		"clEnqueueAcquire", "clEnqueueRelease", "clEnqueueSVM", "clEnqueueMem", "clEnqueueMigrateMemINTEL",
+		"clEnqueueAcquire", "clEnqueueRelease", "clEnqueueSVM",
 		"clEnqueueSignal", "clEnqueueWait", "clEnqueueReadGlobalVariable", "clEnqueueWriteGlobalVariable",
 		"clEnqueueReadHostPipe", "clEnqueueWriteHostPipe", "clEnqueueGenerateMipmap",
 	};
@@ -43,6 +44,8 @@ static void *extension(const char *name, void *real)
 	if (!ours) {
 		if (defeats_tracking(name))
 			gmt_pooling_off(GMT_DIAG_TRANSPARENT, name);
+		if (begins(name, "clSVMFree") || begins(name, "clEnqueueSVM"))
+			atomic_store(&gmt_pointers_elsewhere, 1);
 		if (begins(name, "clEnqueueWait")) /* semaphores: a queue may wait for anything that sets them */
 			gmt_queue_gate_outside();
 		return real;

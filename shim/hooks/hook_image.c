@@ -13,6 +13,7 @@
 #include "../registry/finding.h"
 #include "../registry/memory.h"
 #include "../registry/objects.h"
+#include "hook_svm.h"
 
 /* Counts it in the budget now that its size is known; false, and it is released, if it does not fit. */
 static bool fits(cl_mem handle, size_t size, cl_int *error)
@@ -136,11 +137,15 @@ static void serve(struct gmt_call *call, struct creation *n, struct gmt_created 
 {
 	struct gmt_image_call *i = &n->image;
 	bool shaped = c->context && has_shape(n);
+	if (i->flags & CL_MEM_USE_HOST_PTR)
+		gmt_pointer_is_host(i->host, 0);
 	struct gmt_shape shape;
 	if (shaped)
 		shape = gmt_shape_of(i->flags, i->format, i->desc);
 	if (shaped && gmt_shape_find(c->context, &shape, &i->class)) {
-		struct gmt_request_for request = {c->context, i->flags, i->class.size, i->host, 0, i};
+		struct gmt_request_for request = {
+			.context = c->context, .flags = i->flags, .size = i->class.size, .host = i->host, .image = i,
+		};
 		if (gmt_plan_image_eligible(&request)) {
 			request.tag = c->tag = gmt_tag(call, &n->caller, request.size);
 			c->size = request.size;

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "../base/dispatch.h"
 #include "../registry/finding.h"
+#include "../registry/memory.h"
 #include "command.h"
 
 #include <string.h>
@@ -55,8 +56,12 @@ GMT_HOOK cl_kernel clCloneKernel(cl_kernel source, cl_int *errcode)
 	if (handle) {
 		kernel_created(handle);
 		struct gmt_kernel *from = gmt_kernel_find(source), *to = gmt_kernel_find(handle);
-		if (from && to && from->arguments == to->arguments && to->arguments)
+		if (from && to && from->arguments == to->arguments && to->arguments) {
 			memcpy(to->argument, from->argument, to->arguments * sizeof *to->argument);
+			memcpy(to->kind, from->kind, to->arguments * sizeof *to->kind);
+		}
+		if (from && to)
+			atomic_store(&to->indirect, atomic_load(&from->indirect));
 	}
 	gmt_leave();
 	return handle;
@@ -89,13 +94,13 @@ GMT_HOOK cl_int clReleaseKernel(cl_kernel handle)
 /* What the driver knows of an argument; asked once. It may know nothing of programs built without argument information. */
 static uint8_t kind_of(struct gmt_kernel *kernel, cl_uint index)
 {
-	uint8_t kind = __atomic_load_n(&kernel->kind[index], __ATOMIC_RELAXED);
+	uint8_t kind = __atomic_load_n(&kernel->kind[index], __ATOMIC_RELAXED), pointer = kind & GMT_ARGUMENT_POINTER;
 	cl_kernel handle = (cl_kernel)atomic_load(&kernel->object.handle);
-	if (kind || !handle || !gmt_driver.clGetKernelArgInfo)
+	if (kind & GMT_ARGUMENT_ASKED || !handle || !gmt_driver.clGetKernelArgInfo)
 		return kind;
 	cl_kernel_arg_address_qualifier address = 0;
 	cl_kernel_arg_type_qualifier type = 0;
-	kind = GMT_ARGUMENT_ASKED;
+	kind = GMT_ARGUMENT_ASKED | pointer;
 	if (gmt_driver.clGetKernelArgInfo(handle, index, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof address, &address, NULL) == CL_SUCCESS) {
 		if (address == CL_KERNEL_ARG_ADDRESS_GLOBAL || address == CL_KERNEL_ARG_ADDRESS_CONSTANT)
 			kind |= GMT_ARGUMENT_MEMORY;
@@ -124,6 +129,15 @@ static bool released_argument(struct gmt_kernel *kernel, cl_uint index, uint64_t
 	       kind_of(kernel, index) & GMT_ARGUMENT_MEMORY && gmt_finding_released(memory, "clSetKernelArg");
 }
 
+/* pointer: GMT_ARGUMENT_POINTER or 0. */
+static void set_argument(struct gmt_kernel *kernel, cl_uint index, uint64_t bits, uint8_t pointer)
+{
+	kernel->argument[index] = bits;
+	uint8_t kind = __atomic_load_n(&kernel->kind[index], __ATOMIC_RELAXED);
+	if (gmt_unlikely((kind & GMT_ARGUMENT_POINTER) != pointer))
+		__atomic_store_n(&kernel->kind[index], (uint8_t)(kind ^ GMT_ARGUMENT_POINTER), __ATOMIC_RELAXED);
+}
+
 /* Arguments have no type. Eight bytes may be a memory object; they are looked up when the kernel is enqueued. */
 GMT_HOOK cl_int clSetKernelArg(cl_kernel handle, cl_uint index, size_t size, const void *value)
 {
@@ -136,20 +150,72 @@ GMT_HOOK cl_int clSetKernelArg(cl_kernel handle, cl_uint index, size_t size, con
 	if (!known || !released_argument(kernel, index, bits))
 		err = gmt_driver.clSetKernelArg(handle, index, size, value);
 	if (known && err == CL_SUCCESS)
-		kernel->argument[index] = bits;
+		set_argument(kernel, index, bits, 0);
 	gmt_leave();
 	return err;
 }
 
-/* Stores the address where clSetKernelArg stores a handle: shared memory is found by its first address. */
+/* Stores the address where clSetKernelArg stores a handle. */
+static cl_int pointer_set(cl_kernel handle, cl_uint index, const void *value, cl_int err)
+{
+	struct gmt_kernel *kernel = err == CL_SUCCESS ? gmt_kernel_find(handle) : NULL;
+	if (kernel && index < kernel->arguments)
+		set_argument(kernel, index, (uintptr_t)value, GMT_ARGUMENT_POINTER);
+	gmt_leave();
+	return err;
+}
+
 GMT_HOOK cl_int clSetKernelArgSVMPointer(cl_kernel handle, cl_uint index, const void *value)
 {
 	if (!gmt_enter_untimed())
 		return gmt_driver.clSetKernelArgSVMPointer(handle, index, value);
-	cl_int err = gmt_driver.clSetKernelArgSVMPointer(handle, index, value);
+	return pointer_set(handle, index, value, gmt_driver.clSetKernelArgSVMPointer(handle, index, value));
+}
+
+cl_int clSetKernelArgMemPointerINTEL(cl_kernel handle, cl_uint index, const void *value)
+{
+	clSetKernelArgMemPointerINTEL_fn set = atomic_load_explicit(&gmt_driver.clSetKernelArgMemPointerINTEL, memory_order_acquire);
+	if (!gmt_enter_untimed())
+		return set(handle, index, value);
+	return pointer_set(handle, index, value, set(handle, index, value));
+}
+
+/* A bit for each way to say that a kernel follows pointers that it finds in memory; 0: this is none. */
+static uint32_t follows(cl_kernel_exec_info what)
+{
+	switch (what) {
+	case CL_KERNEL_EXEC_INFO_SVM_PTRS:
+		return 1;
+	case CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM:
+		return 2;
+	case CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL:
+		return 4;
+	case CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL:
+		return 8;
+	case CL_KERNEL_EXEC_INFO_INDIRECT_SHARED_ACCESS_INTEL:
+		return 16;
+	case CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL:
+		return 32;
+	default:
+		return 0;
+	}
+}
+
+/* Lists can be as long as there are allocations, so we keep none: the kernel may use all. */
+GMT_HOOK cl_int clSetKernelExecInfo(cl_kernel handle, cl_kernel_exec_info what, size_t size, const void *value)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clSetKernelExecInfo(handle, what, size, value);
+	cl_int err = gmt_driver.clSetKernelExecInfo(handle, what, size, value);
 	struct gmt_kernel *kernel = err == CL_SUCCESS ? gmt_kernel_find(handle) : NULL;
-	if (kernel && index < kernel->arguments)
-		kernel->argument[index] = (uintptr_t)value;
+	uint32_t bit = follows(what);
+	bool on = size && value;
+	if (on && size == sizeof(cl_bool) && bit != 1 && bit != 32)
+		on = *(const cl_bool *)value != CL_FALSE;
+	if (kernel && on)
+		atomic_fetch_or(&kernel->indirect, bit);
+	else if (kernel)
+		atomic_fetch_and(&kernel->indirect, ~bit);
 	gmt_leave();
 	return err;
 }
@@ -169,11 +235,12 @@ static uint8_t access_of(const struct gmt_memory *memory, uint8_t kind)
 static void use_argument(struct gmt_command *command, struct gmt_kernel *kernel, cl_uint index)
 {
 	const void *handle = (const void *)(uintptr_t)kernel->argument[index];
-	struct gmt_memory *memory = gmt_memory_find(handle);
+	uint8_t known = __atomic_load_n(&kernel->kind[index], __ATOMIC_RELAXED);
+	struct gmt_memory *memory = known & GMT_ARGUMENT_POINTER ? gmt_memory_at(handle) : gmt_memory_find(handle);
 	if (!memory)
 		return;
 	if (gmt_unlikely(atomic_load_explicit(&memory->references, memory_order_relaxed) == 0) &&
-	    kind_of(kernel, index) & GMT_ARGUMENT_MEMORY)
+	    kind_of(kernel, index) & (GMT_ARGUMENT_MEMORY | GMT_ARGUMENT_POINTER))
 		gmt_finding_released(memory, command->function);
 	enum gmt_effect effect = GMT_EFFECT_WRITES;
 	if (gmt_unlikely(atomic_load_explicit(&memory->unwritten, memory_order_relaxed)) &&
@@ -193,6 +260,7 @@ static void use_arguments(struct gmt_command *command, cl_kernel handle)
 		return;
 	}
 	command->kernel = kernel->object.id;
+	command->indirect = atomic_load_explicit(&kernel->indirect, memory_order_relaxed) != 0;
 	for (uint32_t i = 0; i < kernel->arguments; i++)
 		if (kernel->argument[i])
 			use_argument(command, kernel, i);

@@ -15,6 +15,7 @@
 #include "../registry/finding.h"
 #include "../registry/memory.h"
 #include "../registry/objects.h"
+#include "hook_svm.h"
 
 static void set_error(cl_int *errcode, cl_int error)
 {
@@ -71,8 +72,11 @@ static cl_mem create_buffer(struct gmt_call *call, const struct gmt_caller *call
 		.tag = gmt_tag(call, caller, b->size),
 		.served = {.granted = b->size, .written = true},
 	};
-	struct gmt_request_for request = {c.context, b->flags, b->size, b->host, c.tag, NULL};
-	if (!b->properties && gmt_plan_eligible(&request)) {
+	struct gmt_request_for request = {.context = c.context, .flags = b->flags, .size = b->size, .host = b->host, .tag = c.tag};
+	if (gmt_unlikely(b->flags & CL_MEM_USE_HOST_PTR) && !gmt_pointer_is_host(b->host, b->size)) {
+		error = CL_INVALID_BUFFER_SIZE;
+		c.served.outcome = GMT_OUTCOME_FAILED;
+	} else if (!b->properties && gmt_plan_eligible(&request)) {
 		c.served = gmt_pool_create(call, &request, &error);
 		c.handle = c.served.handle;
 	} else if (gmt_budget_cap(b->size) < b->size) { /* a device of that size would refuse it, however empty */

@@ -1,39 +1,112 @@
-/* hook_svm.c: shared virtual memory: pointers instead of handles; tracked, never pooled. */
+/*
+ * hook_svm.c: shared virtual memory. An address takes the place of the handle, and what frees it does not wait for commands:
+ * the program does.
+ */
 #define _GNU_SOURCE
 #include "hook_svm.h"
 
 #include "../base/dispatch.h"
+#include "../entry/start.h"
 #include "../entry/tags.h"
 #include "../pool/budget.h"
-#include "../pool/driver_create.h"
+#include "../pool/plan.h"
+#include "../pool/pool.h"
+#include "../pool/release.h"
 #include "../registry/created.h"
-#include "command.h"
+#include "../registry/finding.h"
+#include "../registry/memory.h"
 
 #include <stdlib.h>
 
-void gmt_pointer_allocated(struct gmt_call *call, const struct gmt_caller *caller, enum gmtmemory kind, cl_context context, size_t size,
-			   void *pointer, cl_int error)
+/* Kind, flags, alignment and device make the class, with the context. Kinds are no types of images. */
+static struct gmt_shape shape_of(const struct gmt_pointer_call *p)
 {
-	struct gmt_created c = {
-		.handle = pointer,
-		.kind = kind,
-		.context = gmt_context_find(context),
-		.size = size,
-		.tag = gmt_tag(call, caller, size),
-		.served = {.granted = size, .outcome = pointer ? GMT_OUTCOME_DRIVER : GMT_OUTCOME_FAILED},
-	};
-	gmt_created_report(call, &c, error);
+	return (struct gmt_shape){{p->flags, 0, p->kind, p->alignment, (uintptr_t)p->device}};
 }
 
-void gmt_pointer_freed(const struct gmt_call *call, void *pointer)
+static void serve(struct gmt_call *call, struct gmt_created *c, struct gmt_pointer_call *p, cl_int *error)
 {
-	struct gmt_memory *memory = gmt_memory_find(pointer);
-	if (!memory || memory->kind < GMT_MEMORY_SVM)
+	struct gmt_request_for r = {.context = c->context, .flags = c->flags, .size = (size_t)c->size, .tag = c->tag, .pointer = p};
+	struct gmt_shape shape = shape_of(p);
+	*error = CL_SUCCESS;
+	if (gmt_pooling() && gmt_plan_pointer_eligible(&r) && gmt_shape_of_pointers(c->context, &shape, &p->class)) {
+		c->served = gmt_pool_create(call, &r, error);
+		c->handle = c->served.handle;
+		if (gmt_unlikely(c->handle && !p->class.size))
+			gmt_shape_succeeded(c->context, &shape);
 		return;
-	struct gmtevent event = GMT_EVENT_RELEASE(.time = call->start, .memory = (enum gmtmemory)memory->kind, .scope = memory->scope,
-						  .tag = memory->tag, .object = memory->object.id, .requested = memory->size);
+	}
+	c->handle = gmt_driver_create(call, &r, error);
+	c->served = (struct gmt_served){.granted = c->size, .outcome = c->handle ? GMT_OUTCOME_DRIVER : GMT_OUTCOME_FAILED, .written = true};
+}
+
+void *gmt_pointer_create(struct gmt_call *call, const struct gmt_caller *caller, struct gmt_pointer_call *p, size_t size, cl_int *error)
+{
+	struct gmt_created c = {
+		.kind = p->kind,
+		.context = gmt_context_find(p->context),
+		.size = size,
+		/* Host memory that the device accesses, as the flag says of buffers. */
+		.flags = p->kind == GMT_MEMORY_USM_HOST ? CL_MEM_ALLOC_HOST_PTR : p->flags,
+		.tag = gmt_tag(call, caller, size),
+	};
+	serve(call, &c, p, error);
+	gmt_created_report(call, &c, *error);
+	gmt_leave();
+	return c.handle;
+}
+
+/* Memory that the pool has or had, freed once too often; the driver must not free it. */
+static void freed_again(const struct gmt_call *call, const struct gmt_memory *memory, const char *function)
+{
+	struct gmtreleasefields release = gmt_release_fields(call, NULL);
+	gmt_finding(GMT_DIAG_DOUBLE_RELEASE, function, memory, CL_INVALID_VALUE);
+	gmt_release_write(&release, CL_INVALID_VALUE, gmt_now());
+}
+
+/* Made by the driver alone: written before the driver can hand out the address again. */
+static void freed_by_driver(const struct gmt_call *call, struct gmt_memory *memory)
+{
+	struct gmtreleasefields release = gmt_release_fields(call, memory);
 	gmt_budget_give(gmt_memory_unregister(memory));
-	gmt_ring_write(&event);
+	gmt_release_write(&release, CL_SUCCESS, call->start);
+}
+
+static bool in_flight(struct gmt_memory *memory)
+{
+	struct gmt_uses uses = gmt_uses_of(memory);
+	return gmt_uses_state(&uses, NULL) != GMT_FLIGHT_DONE;
+}
+
+bool gmt_pointer_freed(struct gmt_call *call, void *pointer, const char *function, bool waits)
+{
+	struct gmt_memory *memory = pointer ? gmt_memory_find(pointer) : NULL;
+	if (!memory || !gmt_memory_is_shared(memory)) {
+		if (pointer && !memory)
+			gmt_finding_freed_handle(GMT_DIAG_DOUBLE_RELEASE, function, pointer);
+		return false;
+	}
+	uint32_t one = 1;
+	if (!atomic_compare_exchange_strong(&memory->references, &one, 0)) {
+		freed_again(call, memory, function);
+	} else if (!memory->block) {
+		freed_by_driver(call, memory);
+		return false;
+	} else {
+		if (waits && in_flight(memory)) /* the driver can wait for commands, we cannot */
+			atomic_store(&memory->no_reuse, 2);
+		gmt_release_memory(call, memory);
+	}
+	return true;
+}
+
+bool gmt_pointer_is_host(const void *host, size_t size)
+{
+	struct gmt_memory *memory = gmt_memory_at(host);
+	if (gmt_likely(!memory))
+		return true;
+	atomic_store(&memory->no_reuse, 1);
+	return size <= memory->size || size > memory->granted;
 }
 
 GMT_HOOK void *clSVMAlloc(cl_context context, cl_svm_mem_flags flags, size_t size, cl_uint alignment)
@@ -41,15 +114,9 @@ GMT_HOOK void *clSVMAlloc(cl_context context, cl_svm_mem_flags flags, size_t siz
 	struct gmt_call call;
 	if (!gmt_enter(&call))
 		return gmt_driver.clSVMAlloc(context, flags, size, alignment);
-	const struct gmt_context *known = gmt_context_find(context);
-	/* It fails without an error code; do not empty the pool for a call that cannot succeed. */
-	bool possible = known && size > 0 && (!known->largest || size <= known->largest);
-	cl_int error = possible ? CL_MEM_OBJECT_ALLOCATION_FAILURE : CL_INVALID_VALUE;
-	void *pointer;
-	GMT_DRIVER_CREATE(&call, pointer, error, size, gmt_driver.clSVMAlloc(context, flags, size, alignment));
-	gmt_pointer_allocated(&call, &GMT_CALLER, GMT_MEMORY_SVM, context, size, pointer, pointer ? CL_SUCCESS : error);
-	gmt_leave();
-	return pointer;
+	struct gmt_pointer_call p = {.kind = GMT_MEMORY_SVM, .context = context, .flags = flags, .alignment = alignment};
+	cl_int error;
+	return gmt_pointer_create(&call, &GMT_CALLER, &p, size, &error);
 }
 
 GMT_HOOK void clSVMFree(cl_context context, void *pointer)
@@ -59,50 +126,75 @@ GMT_HOOK void clSVMFree(cl_context context, void *pointer)
 		gmt_driver.clSVMFree(context, pointer);
 		return;
 	}
-	gmt_pointer_freed(&call, pointer);
-	gmt_driver.clSVMFree(context, pointer);
+	if (!gmt_pointer_freed(&call, pointer, __func__, false))
+		gmt_driver.clSVMFree(context, pointer);
 	gmt_leave();
 }
 
 typedef void(CL_CALLBACK *svm_free_notify)(cl_command_queue, cl_uint, void *[], void *);
 struct free_callback {
-	svm_free_notify notify;
+	svm_free_notify notify; /* the program's, which frees them; NULL: we do */
 	void *data;
+	cl_context context;
 };
 
+/* What it frees is freed as by the program: when the command runs, as the driver would have. */
 static void CL_CALLBACK free_reached(cl_command_queue queue, cl_uint count, void *pointers[], void *data)
 {
 	struct free_callback callback = *(struct free_callback *)data;
 	free(data);
 	struct gmt_callback before = gmt_callback_begin();
-	callback.notify(queue, count, pointers, callback.data);
+	if (callback.notify)
+		callback.notify(queue, count, pointers, callback.data);
+	for (cl_uint i = 0; !callback.notify && i < count; i++)
+		clSVMFree(callback.context, pointers[i]);
 	gmt_callback_end(before);
 }
 
-/* With a callback the program itself frees them, in the callback. */
-static cl_int free_with(cl_command_queue queue, cl_uint count, void *pointers[], svm_free_notify notify, void *data, cl_uint waits,
-			const cl_event *list, cl_event *event)
+/* A call of clEnqueueSVMFree. */
+struct free_command {
+	cl_command_queue queue;
+	cl_uint count;
+	void **pointers;
+	cl_uint waits;
+	const cl_event *list;
+	cl_event *event;
+};
+
+static cl_int free_with(const struct free_command *f, struct free_callback callback)
 {
 	struct free_callback *ours = malloc(sizeof *ours);
+	if (!ours && callback.notify)
+		return gmt_driver.clEnqueueSVMFree(f->queue, f->count, f->pointers, callback.notify, callback.data, f->waits, f->list, f->event);
 	if (!ours)
-		return gmt_driver.clEnqueueSVMFree(queue, count, pointers, notify, data, waits, list, event);
-	*ours = (struct free_callback){notify, data};
-	cl_int err = gmt_driver.clEnqueueSVMFree(queue, count, pointers, free_reached, ours, waits, list, event);
+		return CL_OUT_OF_HOST_MEMORY;
+	*ours = callback;
+	cl_int err = gmt_driver.clEnqueueSVMFree(f->queue, f->count, f->pointers, free_reached, ours, f->waits, f->list, f->event);
 	if (err != CL_SUCCESS)
 		free(ours);
 	return err;
 }
 
-/* The array may be gone when the call returns. */
-static cl_int free_all(const struct gmt_call *call, cl_command_queue queue, cl_uint count, void *pointers[], cl_uint waits,
-		       const cl_event *list, cl_event *event)
+/* The first that is a block of the pool's, which the driver must not free; NULL if none is. */
+static const struct gmt_memory *first_block(const struct free_command *f)
 {
-	void **copy = pointers && count ? malloc(count * sizeof *copy) : NULL;
-	for (cl_uint i = 0; copy && i < count; i++)
-		copy[i] = pointers[i];
-	cl_int err = gmt_driver.clEnqueueSVMFree(queue, count, pointers, NULL, NULL, waits, list, event);
-	for (cl_uint i = 0; copy && err == CL_SUCCESS && i < count; i++)
-		gmt_pointer_freed(call, copy[i]);
+	for (cl_uint i = 0; f->pointers && i < f->count; i++) {
+		const struct gmt_memory *memory = gmt_memory_find(f->pointers[i]);
+		if (memory && memory->block)
+			return memory;
+	}
+	return NULL;
+}
+
+/* The array may be gone when the call returns. */
+static cl_int free_all(struct gmt_call *call, const struct free_command *f)
+{
+	void **copy = f->pointers && f->count ? malloc(f->count * sizeof *copy) : NULL;
+	for (cl_uint i = 0; copy && i < f->count; i++)
+		copy[i] = f->pointers[i];
+	cl_int err = gmt_driver.clEnqueueSVMFree(f->queue, f->count, f->pointers, NULL, NULL, f->waits, f->list, f->event);
+	for (cl_uint i = 0; copy && err == CL_SUCCESS && i < f->count; i++)
+		gmt_pointer_freed(call, copy[i], "clEnqueueSVMFree", false);
 	free(copy);
 	return err;
 }
@@ -113,86 +205,9 @@ GMT_HOOK cl_int clEnqueueSVMFree(cl_command_queue queue, cl_uint count, void *po
 	struct gmt_call call;
 	if (!gmt_enter(&call))
 		return gmt_driver.clEnqueueSVMFree(queue, count, pointers, notify, data, waits, list, event);
-	cl_int err = notify ? free_with(queue, count, pointers, notify, data, waits, list, event)
-			    : free_all(&call, queue, count, pointers, waits, list, event);
+	struct free_command f = {queue, count, pointers, waits, list, event};
+	const struct gmt_memory *block = notify ? NULL : first_block(&f);
+	cl_int err = notify || block ? free_with(&f, (struct free_callback){notify, data, block ? block->owner : NULL}) : free_all(&call, &f);
 	gmt_leave();
 	return err;
-}
-
-/* The allocation that starts at pointer. We do not find the one that it points into the middle of. */
-static void uses(struct gmt_command *command, const void *pointer, uint8_t flags, struct gmt_extent extent)
-{
-	struct gmt_memory *memory = gmt_memory_find(pointer);
-	if (memory && memory->kind >= GMT_MEMORY_SVM)
-		gmt_command_access(command, (struct gmt_access){.memory = memory, .extent = extent, .flags = flags});
-}
-
-GMT_HOOK cl_int clEnqueueSVMMemcpy(cl_command_queue queue, cl_bool blocking, void *to, const void *from, size_t size,
-				   cl_uint waits, const cl_event *list, cl_event *event)
-{
-	struct gmt_command command;
-	if (!gmt_command_begin(&command, queue, GMT_COMMAND_COPY, __func__))
-		return gmt_driver.clEnqueueSVMMemcpy(queue, blocking, to, from, size, waits, list, event);
-	uses(&command, from, GMT_FLAG_READS, GMT_EXTENT(0, size));
-	uses(&command, to, GMT_FLAG_WRITES, GMT_EXTENT(0, size));
-	gmt_command_copies(&command, &GMT_CALLER);
-	cl_int err;
-	GMT_TRY(err, command, gmt_driver.clEnqueueSVMMemcpy(queue, blocking, to, from, size, waits, list, event));
-	return gmt_command_end(&command, err, blocking, GMT_WAIT_LIST);
-}
-
-GMT_HOOK cl_int clEnqueueSVMMemFill(cl_command_queue queue, void *pointer, const void *pattern, size_t patternsize, size_t size,
-				    cl_uint waits, const cl_event *list, cl_event *event)
-{
-	struct gmt_command command;
-	if (!gmt_command_begin(&command, queue, GMT_COMMAND_FILL, __func__))
-		return gmt_driver.clEnqueueSVMMemFill(queue, pointer, pattern, patternsize, size, waits, list, event);
-	uses(&command, pointer, GMT_FLAG_WRITES, GMT_EXTENT(0, size));
-	cl_int err;
-	GMT_TRY(err, command, gmt_driver.clEnqueueSVMMemFill(queue, pointer, pattern, patternsize, size, waits, list, event));
-	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
-}
-
-GMT_HOOK cl_int clEnqueueSVMMap(cl_command_queue queue, cl_bool blocking, cl_map_flags flags, void *pointer, size_t size,
-				cl_uint waits, const cl_event *list, cl_event *event)
-{
-	struct gmt_command command;
-	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MAP, __func__))
-		return gmt_driver.clEnqueueSVMMap(queue, blocking, flags, pointer, size, waits, list, event);
-	uses(&command, pointer, gmt_map_flags(flags), GMT_EXTENT(0, size));
-	cl_int err;
-	GMT_TRY(err, command, gmt_driver.clEnqueueSVMMap(queue, blocking, flags, pointer, size, waits, list, event));
-	return gmt_command_end(&command, err, blocking, GMT_WAIT_LIST);
-}
-
-GMT_HOOK cl_int clEnqueueSVMUnmap(cl_command_queue queue, void *pointer, cl_uint waits, const cl_event *list, cl_event *event)
-{
-	struct gmt_command command;
-	if (!gmt_command_begin(&command, queue, GMT_COMMAND_UNMAP, __func__))
-		return gmt_driver.clEnqueueSVMUnmap(queue, pointer, waits, list, event);
-	uses(&command, pointer, 0, GMT_SOMEWHERE);
-	cl_int err;
-	GMT_TRY(err, command, gmt_driver.clEnqueueSVMUnmap(queue, pointer, waits, list, event));
-	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
-}
-
-/* A size of 0 stands for all of it. */
-static void migrates(struct gmt_command *command, const void *pointer, size_t size)
-{
-	const struct gmt_memory *memory = gmt_memory_find(pointer);
-	if (memory)
-		uses(command, pointer, 0, GMT_EXTENT(0, size ? size : memory->size));
-}
-
-GMT_HOOK cl_int clEnqueueSVMMigrateMem(cl_command_queue queue, cl_uint count, const void **pointers, const size_t *sizes,
-				       cl_mem_migration_flags flags, cl_uint waits, const cl_event *list, cl_event *event)
-{
-	struct gmt_command command;
-	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MIGRATE, __func__))
-		return gmt_driver.clEnqueueSVMMigrateMem(queue, count, pointers, sizes, flags, waits, list, event);
-	for (cl_uint i = 0; pointers && i < count; i++)
-		migrates(&command, pointers[i], sizes ? sizes[i] : 0);
-	cl_int err;
-	GMT_TRY(err, command, gmt_driver.clEnqueueSVMMigrateMem(queue, count, pointers, sizes, flags, waits, list, event));
-	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
 }

@@ -2,13 +2,20 @@
 #ifndef GMT_HOOK_SVM_H
 #define GMT_HOOK_SVM_H
 
-#include "../../internal/wire/event.h"
-#include "../base/call.h"
+#include "../pool/driver_create.h"
+#include "command.h"
 
-/* Registers and reports an allocation; pointer: NULL if it failed. */
-void gmt_pointer_allocated(struct gmt_call *call, const struct gmt_caller *caller, enum gmtmemory kind, cl_context context, size_t size,
-			   void *pointer, cl_int error);
-/* To be called before the driver can hand out the pointer again. */
-void gmt_pointer_freed(const struct gmt_call *call, void *pointer);
+/* Serves, registers and reports an allocation of size bytes, and leaves the hook; NULL if it failed. */
+void *gmt_pointer_create(struct gmt_call *call, const struct gmt_caller *caller, struct gmt_pointer_call *p, size_t size, cl_int *error);
+/*
+ * The program frees an address with function; waits: once no command uses it any more. False: the driver is to do it, and can
+ * hand out the address from then on.
+ */
+bool gmt_pointer_freed(struct gmt_call *call, void *pointer, const char *function, bool waits);
+/*
+ * A buffer or image is to have its bytes at host. In shared memory the driver may keep track of that, so its block is not
+ * handed out again. False: size is more than the program has allocated there, but the driver could not know.
+ */
+bool gmt_pointer_is_host(const void *host, size_t size);
 
 #endif

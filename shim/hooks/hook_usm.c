@@ -1,21 +1,24 @@
-/* hook_usm.c: unified shared memory (cl_intel_unified_shared_memory): tracked like SVM, never pooled. */
+/*
+ * hook_usm.c: unified shared memory (cl_intel_unified_shared_memory): shared memory like SVM, of three kinds, by functions of
+ * its own.
+ */
 #define _GNU_SOURCE
 #include "../base/dispatch.h"
-#include "../entry/start.h"
-#include "../pool/driver_create.h"
+#include "../registry/memory.h"
 #include "hook_svm.h"
+
+#include <string.h>
 
 #define DRIVER(name) atomic_load_explicit(&gmt_driver.name, memory_order_acquire)
 
-#define USM_ALLOCATE(kind, expression)                                                                                 \
-	cl_int error = CL_SUCCESS;                                                                                     \
-	void *pointer;                                                                                                 \
-	GMT_DRIVER_CREATE(&call, pointer, error, size, expression);                                                    \
-	gmt_pointer_allocated(&call, &GMT_CALLER, kind, context, size, pointer, error);                \
-	if (errcode)                                                                                                   \
-		*errcode = error;                                                                                      \
-	gmt_leave();                                                                                                   \
-	return pointer
+static void *allocate(struct gmt_call *call, const struct gmt_caller *caller, struct gmt_pointer_call p, size_t size, cl_int *errcode)
+{
+	cl_int error;
+	void *pointer = gmt_pointer_create(call, caller, &p, size, &error);
+	if (errcode)
+		*errcode = error;
+	return pointer;
+}
 
 void *clHostMemAllocINTEL(cl_context context, const cl_mem_properties_intel *properties, size_t size, cl_uint alignment,
 			  cl_int *errcode)
@@ -23,7 +26,10 @@ void *clHostMemAllocINTEL(cl_context context, const cl_mem_properties_intel *pro
 	struct gmt_call call;
 	if (!gmt_enter(&call))
 		return DRIVER(clHostMemAllocINTEL)(context, properties, size, alignment, errcode);
-	USM_ALLOCATE(GMT_MEMORY_USM_HOST, DRIVER(clHostMemAllocINTEL)(context, properties, size, alignment, &error));
+	struct gmt_pointer_call p = {
+		.kind = GMT_MEMORY_USM_HOST, .context = context, .properties = properties, .alignment = alignment,
+	};
+	return allocate(&call, &GMT_CALLER, p, size, errcode);
 }
 
 void *clDeviceMemAllocINTEL(cl_context context, cl_device_id device, const cl_mem_properties_intel *properties, size_t size,
@@ -32,7 +38,10 @@ void *clDeviceMemAllocINTEL(cl_context context, cl_device_id device, const cl_me
 	struct gmt_call call;
 	if (!gmt_enter(&call))
 		return DRIVER(clDeviceMemAllocINTEL)(context, device, properties, size, alignment, errcode);
-	USM_ALLOCATE(GMT_MEMORY_USM_DEVICE, DRIVER(clDeviceMemAllocINTEL)(context, device, properties, size, alignment, &error));
+	struct gmt_pointer_call p = {
+		.kind = GMT_MEMORY_USM_DEVICE, .context = context, .device = device, .properties = properties, .alignment = alignment,
+	};
+	return allocate(&call, &GMT_CALLER, p, size, errcode);
 }
 
 void *clSharedMemAllocINTEL(cl_context context, cl_device_id device, const cl_mem_properties_intel *properties, size_t size,
@@ -41,7 +50,10 @@ void *clSharedMemAllocINTEL(cl_context context, cl_device_id device, const cl_me
 	struct gmt_call call;
 	if (!gmt_enter(&call))
 		return DRIVER(clSharedMemAllocINTEL)(context, device, properties, size, alignment, errcode);
-	USM_ALLOCATE(GMT_MEMORY_USM_SHARED, DRIVER(clSharedMemAllocINTEL)(context, device, properties, size, alignment, &error));
+	struct gmt_pointer_call p = {
+		.kind = GMT_MEMORY_USM_SHARED, .context = context, .device = device, .properties = properties, .alignment = alignment,
+	};
+	return allocate(&call, &GMT_CALLER, p, size, errcode);
 }
 
 cl_int clMemFreeINTEL(cl_context context, void *pointer)
@@ -49,8 +61,7 @@ cl_int clMemFreeINTEL(cl_context context, void *pointer)
 	struct gmt_call call;
 	if (!gmt_enter(&call))
 		return DRIVER(clMemFreeINTEL)(context, pointer);
-	gmt_pointer_freed(&call, pointer);
-	cl_int err = DRIVER(clMemFreeINTEL)(context, pointer);
+	cl_int err = gmt_pointer_freed(&call, pointer, __func__, false) ? CL_SUCCESS : DRIVER(clMemFreeINTEL)(context, pointer);
 	gmt_leave();
 	return err;
 }
@@ -60,8 +71,104 @@ cl_int clMemBlockingFreeINTEL(cl_context context, void *pointer)
 	struct gmt_call call;
 	if (!gmt_enter(&call))
 		return DRIVER(clMemBlockingFreeINTEL)(context, pointer);
-	gmt_pointer_freed(&call, pointer);
-	cl_int err = DRIVER(clMemBlockingFreeINTEL)(context, pointer);
+	cl_int err = gmt_pointer_freed(&call, pointer, __func__, true) ? CL_SUCCESS : DRIVER(clMemBlockingFreeINTEL)(context, pointer);
 	gmt_leave();
 	return err;
+}
+
+/*
+ * What the driver says of a block must be what it would say of an allocation that is no larger than the program asked for.
+ * Of what is freed or beyond, it knows nothing: all of that answer is 0 (CL_MEM_TYPE_UNKNOWN_INTEL has a number).
+ */
+static void correct(const struct gmt_memory *memory, const void *pointer, cl_mem_info_intel what, void *value, size_t bytes)
+{
+	static const cl_uint unknown = CL_MEM_TYPE_UNKNOWN_INTEL;
+	bool there = atomic_load(&memory->references) && gmt_memory_offset(memory, pointer) < memory->size;
+	size_t size = (size_t)memory->size;
+	if (!there)
+		memset(value, 0, bytes);
+	if (!there && what == CL_MEM_ALLOC_TYPE_INTEL && bytes == sizeof unknown)
+		memcpy(value, &unknown, sizeof unknown);
+	if (there && what == CL_MEM_ALLOC_SIZE_INTEL && bytes == sizeof size)
+		memcpy(value, &size, sizeof size);
+}
+
+cl_int clGetMemAllocInfoINTEL(cl_context context, const void *pointer, cl_mem_info_intel what, size_t room, void *value, size_t *needed)
+{
+	if (!gmt_enter_untimed())
+		return DRIVER(clGetMemAllocInfoINTEL)(context, pointer, what, room, value, needed);
+	size_t bytes = 0;
+	cl_int err = DRIVER(clGetMemAllocInfoINTEL)(context, pointer, what, room, value, &bytes);
+	const struct gmt_memory *memory = gmt_memory_at(pointer);
+	if (err == CL_SUCCESS && memory && memory->block && value)
+		correct(memory, pointer, what, value, bytes);
+	if (err == CL_SUCCESS && needed)
+		*needed = bytes;
+	gmt_leave();
+	return err;
+}
+
+cl_int clEnqueueMemcpyINTEL(cl_command_queue queue, cl_bool blocking, void *to, const void *from, size_t size, cl_uint waits,
+			    const cl_event *list, cl_event *event)
+{
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_COPY, __func__))
+		return DRIVER(clEnqueueMemcpyINTEL)(queue, blocking, to, from, size, waits, list, event);
+	gmt_command_uses_pointer(&command, from, GMT_FLAG_READS, size);
+	gmt_command_uses_pointer(&command, to, GMT_FLAG_WRITES, size);
+	gmt_command_copies(&command, &GMT_CALLER);
+	cl_int err;
+	GMT_TRY(err, command, DRIVER(clEnqueueMemcpyINTEL)(queue, blocking, to, from, size, waits, list, event));
+	return gmt_command_end(&command, err, blocking, GMT_WAIT_LIST);
+}
+
+cl_int clEnqueueMemFillINTEL(cl_command_queue queue, void *pointer, const void *pattern, size_t patternsize, size_t size,
+			     cl_uint waits, const cl_event *list, cl_event *event)
+{
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_FILL, __func__))
+		return DRIVER(clEnqueueMemFillINTEL)(queue, pointer, pattern, patternsize, size, waits, list, event);
+	gmt_command_uses_pointer(&command, pointer, GMT_FLAG_WRITES, size);
+	cl_int err;
+	GMT_TRY(err, command, DRIVER(clEnqueueMemFillINTEL)(queue, pointer, pattern, patternsize, size, waits, list, event));
+	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
+}
+
+cl_int clEnqueueMemsetINTEL(cl_command_queue queue, void *pointer, cl_int value, size_t size, cl_uint waits, const cl_event *list,
+			    cl_event *event)
+{
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_FILL, __func__))
+		return DRIVER(clEnqueueMemsetINTEL)(queue, pointer, value, size, waits, list, event);
+	gmt_command_uses_pointer(&command, pointer, GMT_FLAG_WRITES, size);
+	cl_int err;
+	GMT_TRY(err, command, DRIVER(clEnqueueMemsetINTEL)(queue, pointer, value, size, waits, list, event));
+	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
+}
+
+cl_int clEnqueueMigrateMemINTEL(cl_command_queue queue, const void *pointer, size_t size, cl_mem_migration_flags flags, cl_uint waits,
+				const cl_event *list, cl_event *event)
+{
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MIGRATE, __func__))
+		return DRIVER(clEnqueueMigrateMemINTEL)(queue, pointer, size, flags, waits, list, event);
+	gmt_command_uses_pointer(&command, pointer, 0, size);
+	cl_int err;
+	GMT_TRY(err, command, DRIVER(clEnqueueMigrateMemINTEL)(queue, pointer, size, flags, waits, list, event));
+	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
+}
+
+/* Advice may stay with the memory, which is then not handed out again. */
+cl_int clEnqueueMemAdviseINTEL(cl_command_queue queue, const void *pointer, size_t size, cl_mem_advice_intel advice, cl_uint waits,
+			       const cl_event *list, cl_event *event)
+{
+	struct gmt_command command;
+	if (!gmt_command_begin(&command, queue, GMT_COMMAND_OTHER, __func__))
+		return DRIVER(clEnqueueMemAdviseINTEL)(queue, pointer, size, advice, waits, list, event);
+	struct gmt_memory *memory = gmt_command_uses_pointer(&command, pointer, 0, size);
+	if (memory)
+		atomic_store(&memory->no_reuse, 1);
+	cl_int err;
+	GMT_TRY(err, command, DRIVER(clEnqueueMemAdviseINTEL)(queue, pointer, size, advice, waits, list, event));
+	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
 }

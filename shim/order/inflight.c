@@ -3,6 +3,7 @@
 #include "inflight.h"
 
 #include "../base/lock.h"
+#include "../registry/memory.h"
 #include "queue.h"
 
 bool gmt_use_over(const struct gmt_use *use)
@@ -74,18 +75,33 @@ void gmt_use_hidden(struct gmt_context *context, struct gmt_queue *queue, uint64
 	gmt_unlock(&context->lock);
 }
 
+void gmt_use_indirect(struct gmt_context *context, struct gmt_queue *queue, uint64_t position)
+{
+	gmt_lock(&context->lock);
+	add(&context->indirect, (struct gmt_use){queue, queue->object.id, position, false}, NULL);
+	gmt_unlock(&context->lock);
+}
+
+static void add_all(struct gmt_uses *uses, const struct gmt_uses *more)
+{
+	for (uint32_t i = 0; i < more->count; i++)
+		add(uses, more->use[i], NULL);
+	uses->many |= more->many;
+}
+
 struct gmt_uses gmt_uses_of(struct gmt_memory *memory)
 {
 	struct gmt_context *context = memory->context;
 	gmt_lock(&memory->lock);
 	struct gmt_uses uses = memory->uses;
 	gmt_unlock(&memory->lock);
-	if (gmt_likely(!context || (!context->hidden.count && !context->hidden.many)))
+	bool shared = context && gmt_memory_is_shared(memory);
+	if (gmt_likely(!context || (!context->hidden.count && !context->hidden.many && !shared)))
 		return uses;
 	gmt_lock(&context->lock);
-	for (uint32_t i = 0; i < context->hidden.count; i++)
-		add(&uses, context->hidden.use[i], NULL);
-	uses.many |= context->hidden.many;
+	add_all(&uses, &context->hidden);
+	if (shared)
+		add_all(&uses, &context->indirect);
 	gmt_unlock(&context->lock);
 	return uses;
 }

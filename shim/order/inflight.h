@@ -25,7 +25,9 @@ bool gmt_use_over(const struct gmt_use *use);
 void gmt_use_add(struct gmt_memory *memory, struct gmt_queue *queue, uint64_t position, const struct gmt_covers *covers);
 /* A command may use any memory of the context. */
 void gmt_use_hidden(struct gmt_context *context, struct gmt_queue *queue, uint64_t position);
-/* The uses of memory, with the hidden ones of its context. */
+/* A command may use any shared memory of the context. */
+void gmt_use_indirect(struct gmt_context *context, struct gmt_queue *queue, uint64_t position);
+/* The uses of memory, with the hidden ones of its context, and with the indirect ones of shared memory. */
 struct gmt_uses gmt_uses_of(struct gmt_memory *memory);
 /* Polls queues. With a context, order within it counts. */
 enum gmt_flight gmt_uses_state(const struct gmt_uses *uses, struct gmt_context *context);

@@ -22,8 +22,45 @@ cl_mem gmt_image_call(const struct gmt_image_call *i, cl_int *error)
 	}
 }
 
+#define INTEL(name) atomic_load_explicit(&gmt_driver.name, memory_order_acquire)
+
+/*
+ * clSVMAlloc has no error code. That memory ran out can only be the reason where such memory can be had at all: the pool
+ * must not be emptied for a call that cannot succeed.
+ */
+static cl_int svm_error(const struct gmt_request_for *r)
+{
+	const struct gmt_pointer_call *p = r->pointer;
+	if (!r->context || !r->size || (r->context->largest && r->size > r->context->largest))
+		return CL_INVALID_VALUE;
+	void *least = p->class.size ? NULL : gmt_driver.clSVMAlloc(p->context, p->flags, 1, p->alignment);
+	if (least)
+		gmt_driver.clSVMFree(p->context, least);
+	return least || p->class.size ? CL_MEM_OBJECT_ALLOCATION_FAILURE : CL_INVALID_VALUE;
+}
+
+static void *ask_for_pointer(const struct gmt_request_for *r, cl_int *error)
+{
+	const struct gmt_pointer_call *p = r->pointer;
+	void *pointer;
+	switch (p->kind) {
+	case GMT_MEMORY_USM_HOST:
+		return INTEL(clHostMemAllocINTEL)(p->context, p->properties, r->size, p->alignment, error);
+	case GMT_MEMORY_USM_DEVICE:
+		return INTEL(clDeviceMemAllocINTEL)(p->context, p->device, p->properties, r->size, p->alignment, error);
+	case GMT_MEMORY_USM_SHARED:
+		return INTEL(clSharedMemAllocINTEL)(p->context, p->device, p->properties, r->size, p->alignment, error);
+	default:
+		pointer = gmt_driver.clSVMAlloc(p->context, p->flags, r->size, p->alignment);
+		*error = pointer ? CL_SUCCESS : svm_error(r);
+		return pointer;
+	}
+}
+
 static cl_mem ask_driver(const struct gmt_request_for *r, cl_int *error)
 {
+	if (gmt_unlikely(r->pointer != NULL))
+		return ask_for_pointer(r, error);
 	if (gmt_unlikely(r->image != NULL))
 		return gmt_image_call(r->image, error);
 	cl_context context = (cl_context)atomic_load(&r->context->object.handle);

@@ -2,6 +2,7 @@
 #ifndef GMT_DRIVER_CREATE_H
 #define GMT_DRIVER_CREATE_H
 
+#include "../../internal/wire/event.h"
 #include "../base/call.h"
 #include "budget.h"
 #include "oom.h"
@@ -20,14 +21,26 @@ struct gmt_image_call {
 };
 cl_mem gmt_image_call(const struct gmt_image_call *call, cl_int *error);
 
-/* A buffer or image that the program asks for. */
+/* A call that allocates shared memory. */
+struct gmt_pointer_call {
+	enum gmtmemory kind;
+	cl_context context;
+	cl_device_id device; /* of unified shared memory, or NULL */
+	const cl_mem_properties_intel *properties;
+	cl_svm_mem_flags flags; /* of shared virtual memory */
+	cl_uint alignment;
+	struct gmt_shape_class class; /* where the pool may serve it */
+};
+
+/* Memory that the program asks for: a buffer unless one of the last is not NULL. */
 struct gmt_request_for {
 	struct gmt_context *context;
 	cl_mem_flags flags;
 	size_t size;
 	void *host; /* to copy from, or NULL */
 	uint32_t tag;
-	const struct gmt_image_call *image; /* NULL: a buffer */
+	const struct gmt_image_call *image;
+	const struct gmt_pointer_call *pointer;
 };
 
 /*
@@ -36,6 +49,18 @@ struct gmt_request_for {
  * CL_MEM_ALLOC_HOST_PTR, which is slower; queries do not show it. False where that means something else, or does not help.
  */
 bool gmt_host_may_serve(const struct gmt_context *context, cl_mem_flags flags, uint64_t bytes, cl_int error);
+
+/* Of a class that context and flags do not make; NULL: a buffer. */
+static inline const struct gmt_shape_class *gmt_request_shape(const struct gmt_request_for *r)
+{
+	return gmt_unlikely(r->image != NULL) ? &r->image->class : gmt_unlikely(r->pointer != NULL) ? &r->pointer->class : NULL;
+}
+
+static inline int16_t gmt_request_shape_number(const struct gmt_request_for *r)
+{
+	const struct gmt_shape_class *shape = gmt_request_shape(r);
+	return shape ? shape->number : 0;
+}
 
 /* One attempt. */
 cl_mem gmt_driver_create_once(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error);

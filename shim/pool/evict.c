@@ -27,11 +27,46 @@ void gmt_evict_end(void)
 	atomic_fetch_sub(&gmt_evict_running, 1);
 }
 
-cl_int gmt_evict_block(const struct gmt_eviction *e, uint64_t counted)
+struct gmt_leaving gmt_memory_leave(struct gmt_memory *memory)
+{
+	struct gmt_leaving leaving = {
+		.handle = gmt_memory_handle(memory), .context = memory->owner, .kind = memory->kind,
+		.waits = atomic_load(&memory->no_reuse) == 2,
+	};
+	leaving.counted = gmt_memory_unregister(memory);
+	return leaving;
+}
+
+/* The program has asked for one of these functions, or it could not have freed the memory. */
+static cl_int free_unified(const struct gmt_leaving *l)
+{
+	clMemFreeINTEL_fn plain = atomic_load(&gmt_driver.clMemFreeINTEL);
+	clMemBlockingFreeINTEL_fn waits = atomic_load(&gmt_driver.clMemBlockingFreeINTEL);
+	if (waits && (l->waits || !plain))
+		return waits(l->context, l->handle);
+	if (plain)
+		return plain(l->context, l->handle);
+	gmt_driver.clSVMFree(l->context, l->handle);
+	return CL_SUCCESS;
+}
+
+cl_int gmt_driver_release(const struct gmt_leaving *l)
+{
+	cl_int err = CL_SUCCESS;
+	if (gmt_likely(l->kind < GMT_MEMORY_SVM || l->kind > GMT_MEMORY_USM_SHARED))
+		err = gmt_driver.clReleaseMemObject(l->handle);
+	else if (l->kind != GMT_MEMORY_SVM)
+		err = free_unified(l);
+	else
+		gmt_driver.clSVMFree(l->context, l->handle);
+	gmt_budget_give(l->counted);
+	return err;
+}
+
+cl_int gmt_evict_block(const struct gmt_eviction *e, struct gmt_leaving leaving)
 {
 	uint64_t start = gmt_now();
-	cl_int err = gmt_driver.clReleaseMemObject((cl_mem)(uintptr_t)e->handle);
-	gmt_budget_give(counted);
+	cl_int err = gmt_driver_release(&leaving);
 	uint64_t cost = gmt_now() - start;
 	struct gmtevent event = GMT_EVENT_EVICT(.time = start, .duration = gmt_clamp32(cost), .cost = gmt_clamp32(cost),
 						.reason = (enum gmtevict)e->reason, .status = gmt_clamp16(err), .tag = e->tag,
@@ -51,7 +86,7 @@ void gmt_slab_unpin(struct gmt_memory *slab)
 		.tag = slab->tag,
 		.reason = slab->reason,
 	};
-	gmt_evict_block(&e, gmt_memory_unregister(slab));
+	gmt_evict_block(&e, gmt_memory_leave(slab));
 	gmt_frag_stats(gmt_now(), true);
 }
 
@@ -117,7 +152,7 @@ static void abandon_all(void)
 			.tag = memory->tag,
 			.reason = GMT_EVICT_POLICY,
 		};
-		gmt_evict_block(&e, gmt_memory_unregister(memory));
+		gmt_evict_block(&e, gmt_memory_leave(memory));
 	}
 }
 
@@ -150,7 +185,7 @@ static void evict(const struct gmt_eviction *e)
 		evict_slab(memory, e->reason);
 		return;
 	}
-	gmt_evict_block(e, gmt_memory_unregister(memory));
+	gmt_evict_block(e, gmt_memory_leave(memory));
 }
 
 /* The core's own thread comes here, too, so it sets the guard itself. */

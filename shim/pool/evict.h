@@ -13,8 +13,20 @@ void gmt_evict_begin(void);
 void gmt_evict_end(void);
 /* Releases the blocks that a call of the core took out of the pool. */
 void gmt_evict_all(struct gmt_evictions *evictions);
-/* Releases a block that has left the pool and the registry; counted: bytes to give back to the budget. */
-cl_int gmt_evict_block(const struct gmt_eviction *e, uint64_t counted);
+/* What the driver needs to release memory whose entry has gone. */
+struct gmt_leaving {
+	void *handle;
+	cl_context context; /* of shared memory */
+	uint64_t counted;   /* bytes to give back to the budget */
+	uint8_t kind;       /* enum gmtmemory */
+	bool waits;         /* the driver is to wait for the commands that use it */
+};
+/* Takes memory out of the registry. */
+struct gmt_leaving gmt_memory_leave(struct gmt_memory *memory);
+cl_int gmt_driver_release(const struct gmt_leaving *leaving);
+
+/* Releases a block that has left the pool and the registry. */
+cl_int gmt_evict_block(const struct gmt_eviction *e, struct gmt_leaving leaving);
 
 /* Drops a pin of a slab: the pool's, or that of a sub-allocation. The last one releases the slab. */
 void gmt_slab_unpin(struct gmt_memory *slab);

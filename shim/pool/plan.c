@@ -39,6 +39,20 @@ bool gmt_plan_image_eligible(const struct gmt_request_for *r)
 	return allowed(r, CL_MEM_KERNEL_READ_AND_WRITE) && (!r->host || type == CL_MEM_OBJECT_IMAGE2D || type == CL_MEM_OBJECT_IMAGE3D);
 }
 
+_Atomic int gmt_pointers_elsewhere;
+
+/* Scrubbing memory that only the device sees takes a function that the program may not have asked for. */
+bool gmt_plan_pointer_eligible(const struct gmt_request_for *r)
+{
+	const struct gmt_pointer_call *p = r->pointer;
+	const cl_svm_mem_flags known = DEVICE_ACCESS | CL_MEM_SVM_FINE_GRAIN_BUFFER | CL_MEM_SVM_ATOMICS;
+	bool properties = p->properties && p->properties[0];
+	bool hidden = p->kind == GMT_MEMORY_USM_DEVICE && gmt_session.config.scrub;
+	return r->context && r->size > 0 && (!r->context->largest || r->size <= r->context->largest) && !properties && !hidden &&
+	       !(p->flags & ~known) && at_most_one(p->flags, DEVICE_ACCESS) && (p->alignment & (p->alignment - 1)) == 0 &&
+	       !atomic_load_explicit(&gmt_pointers_elsewhere, memory_order_relaxed);
+}
+
 uint32_t gmt_plan_class(struct gmt_context *context, cl_mem_flags flags)
 {
 	uint32_t count = atomic_load_explicit(&context->classes, memory_order_acquire), class = 0;
@@ -112,7 +126,7 @@ void gmt_plan_abort(const struct gmt_call *call, const struct gmt_request_for *r
 			.order = GMT_ORDER_ABORT,
 			.scope = gmt_context_id(r->context),
 			.access = (uint16_t)r->flags,
-			.shape = r->image ? r->image->class.number : 0,
+			.shape = gmt_request_shape_number(r),
 			.number = (uint64_t)number,
 			.time = call->last,
 			.decision = (uint64_t)plan->number,

@@ -7,6 +7,9 @@
 /* Whether the pool may serve the request. tracer/calls/create.go follows the same rules for buffers. */
 bool gmt_plan_eligible(const struct gmt_request_for *r);
 bool gmt_plan_image_eligible(const struct gmt_request_for *r);
+bool gmt_plan_pointer_eligible(const struct gmt_request_for *r);
+/* Set once a function that we do not hook may free shared memory: from then on none of it comes from the pool. */
+extern _Atomic int gmt_pointers_elsewhere;
 /* The class of (context, flags); 0 if the context uses more combinations of flags than it has room for. */
 uint32_t gmt_plan_class(struct gmt_context *context, cl_mem_flags flags);
 /* Fills in plan; align: of sub-allocations, 0 if none may serve the request. False: the core has failed. */

@@ -60,7 +60,9 @@ static bool prepare(struct gmt_call *call, const struct gmt_request_for *r, cons
 	if (gmt_uses_state(&uses, NULL) != GMT_FLIGHT_DONE)
 		return false; /* the block may be ordered behind a command, but our queue is not */
 	bool ok;
-	if (r->image)
+	if (r->pointer)
+		ok = gmt_scrub_pointer(r->context, r->pointer->kind, handle, plan->size);
+	else if (r->image)
 		ok = r->host ? gmt_upload_image(r->context, handle, r->image->desc, r->host) : gmt_scrub_image(r->context, handle, r->image->desc);
 	else
 		ok = r->host ? gmt_upload(r->context, handle, r->size, r->host) : gmt_scrub(r->context, handle, plan->size);
@@ -81,7 +83,7 @@ static bool hit(struct gmt_call *call, const struct gmt_request_for *r, const st
 			.granted = plan->size,
 			.outcome = GMT_OUTCOME_HIT,
 			.route = plan->route,
-			.written = r->host != NULL,
+			.written = r->host != NULL || r->pointer, /* the host and kernels write through pointers, unseen */
 		};
 		return true;
 	}
@@ -93,7 +95,7 @@ static bool hit(struct gmt_call *call, const struct gmt_request_for *r, const st
 	if (number > 0)
 		gmt_decision_write((struct gmtorderfields){
 			.order = GMT_ORDER_RETURN, .number = (uint64_t)number, .time = call->start, .decision = (uint64_t)plan->number,
-			.scope = gmt_context_id(r->context), .access = (uint16_t)r->flags, .shape = r->image ? r->image->class.number : 0,
+			.scope = gmt_context_id(r->context), .access = (uint16_t)r->flags, .shape = gmt_request_shape_number(r),
 		});
 	if (number < 0)
 		gmt_pool_fail();
@@ -107,7 +109,8 @@ static bool hit(struct gmt_call *call, const struct gmt_request_for *r, const st
 struct gmt_served gmt_pool_create(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error)
 {
 	bool open = gmt_pooling() && !atomic_load_explicit(&r->context->closed, memory_order_relaxed);
-	uint32_t class = !open ? 0 : gmt_likely(!r->image) ? gmt_plan_class(r->context, r->flags) : r->image->class.class;
+	const struct gmt_shape_class *shape = gmt_request_shape(r);
+	uint32_t class = !open ? 0 : gmt_likely(!shape) ? gmt_plan_class(r->context, r->flags) : shape->class;
 	struct gmt_served served;
 	if (!class) {
 		served = direct(call, r, error);
@@ -141,6 +144,6 @@ struct gmt_served gmt_pool_create(struct gmt_call *call, const struct gmt_reques
 	else if (!hit(call, r, &plan, &served))
 		served = direct(call, r, error);
 	served.alone = align == 0;
-	served.shape = gmt_likely(!r->image) ? 0 : r->image->class.number;
+	served.shape = gmt_likely(!shape) ? 0 : shape->number;
 	return served;
 }

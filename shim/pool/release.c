@@ -13,6 +13,7 @@
 #include "../order/handout.h"
 #include "../order/queue.h"
 #include "../registry/finding.h"
+#include "../registry/memory.h"
 #include "budget.h"
 #include "cooling.h"
 #include "evict.h"
@@ -54,10 +55,8 @@ static void write_release(struct gmtreleasefields *release, enum gmtoutcome outc
 
 static cl_int to_driver(struct gmtreleasefields *release, struct gmt_memory *memory)
 {
-	cl_mem handle = gmt_memory_handle(memory);
-	uint64_t counted = gmt_memory_unregister(memory);
-	cl_int err = gmt_driver.clReleaseMemObject(handle);
-	gmt_budget_give(counted);
+	struct gmt_leaving leaving = gmt_memory_leave(memory);
+	cl_int err = gmt_driver_release(&leaving);
 	uint64_t now = gmt_now();
 	release->cost = gmt_clamp32(now - release->time);
 	write_release(release, GMT_OUTCOME_DRIVER, err, now);
@@ -74,11 +73,11 @@ static cl_int discard(struct gmtreleasefields *release, struct gmt_memory *memor
 		.tag = release->tag,
 		.reason = GMT_EVICT_STATE,
 	};
-	uint64_t counted = gmt_memory_unregister(memory);
+	struct gmt_leaving leaving = gmt_memory_leave(memory);
 	if (!gmt_decision_known(GMT_CORE(forget(release->block)), release->time))
 		gmt_pool_fail();
 	write_release(release, GMT_OUTCOME_REFUSED, CL_SUCCESS, gmt_now());
-	return gmt_evict_block(&eviction, counted);
+	return gmt_evict_block(&eviction, leaving);
 }
 
 /* Returns a block to the policy. Its evictions are released after the event, so that no one waits for them. */
@@ -269,15 +268,16 @@ cl_int gmt_release_memory(struct gmt_call *call, struct gmt_memory *memory)
 	struct gmt_context *context = memory->context;
 	if (memory->slab) /* never mapped: a mapping pins it */
 		return release_suballoc(&release, memory);
-	bool mapped = atomic_load(&memory->maps) > 0;
-	if (gmt_unlikely(mapped))
+	bool mapped = atomic_load(&memory->maps) > 0, shared = gmt_memory_is_shared(memory);
+	if (gmt_unlikely(mapped && !shared)) /* shared memory may be freed so */
 		gmt_finding(GMT_DIAG_STILL_MAPPED, "clReleaseMemObject", memory, CL_SUCCESS);
 	if (!memory->block || !gmt_pooling())
 		return to_driver(&release, memory);
 	if (mapped || atomic_load(&memory->no_reuse) || atomic_load(&context->command_buffers) || atomic_load(&context->closed))
 		return discard(&release, memory);
 	struct gmt_uses uses = gmt_uses_of(memory);
-	enum gmt_flight flight = flight_of(&uses, context);
+	/* The host may write to shared memory at any time: that its next owner's commands run behind others is not enough. */
+	enum gmt_flight flight = gmt_unlikely(shared) ? gmt_uses_state(&uses, NULL) : flight_of(&uses, context);
 	release.would_race = flight == GMT_FLIGHT_BUSY;
 	release.ordered = flight == GMT_FLIGHT_ORDERED;
 	return to_pool(&release, memory, &uses);

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CLASSES_MAX 4096 /* of a context: the policy keeps a little of each */
+#define CLASSES_MAX 4096 /* of images in a context: the policy keeps a little of each */
+#define POINTERS_MAX 512 /* of shared memory */
 #define PLACES 1024      /* a power of two */
 #define WAYS 4
 
@@ -24,7 +25,7 @@ struct gmt_shapes {
 		uint64_t hash, size;
 	} made[PLACES]; /* shapes without a class, each in one of WAYS places from its own on */
 	uint32_t turn;
-	int16_t count;
+	int16_t images, pointers;
 };
 
 uint32_t gmt_class_new(void)
@@ -69,19 +70,43 @@ static struct made *made_of(struct gmt_shapes *s, uint64_t near, uint64_t hash)
 	return NULL;
 }
 
+static struct known *insert(struct gmt_shapes *s, uint64_t hash, const struct gmt_shape *shape, uint64_t size)
+{
+	struct known **place = &s->known[hash % PLACES], *known = malloc(sizeof *known);
+	if (!known)
+		return NULL;
+	*known = (struct known){*place, *shape, {.size = size, .class = gmt_class_new()}};
+	*place = known;
+	return known;
+}
+
 static struct known *add(struct gmt_shapes *s, uint64_t hash, const struct gmt_shape *shape)
 {
 	struct made *made = made_of(s, hash, hash);
-	if (!made)
+	if (!made || s->images == CLASSES_MAX)
 		return NULL;
-	struct known *known = s->count < CLASSES_MAX ? malloc(sizeof *known) : NULL;
+	struct known *known = insert(s, hash, shape, made->size);
 	if (!known)
 		return NULL;
-	struct known **place = &s->known[hash % PLACES];
-	*known = (struct known){*place, *shape, {made->size, gmt_class_new(), ++s->count}};
-	*place = known;
+	known->class.number = ++s->images;
 	*made = (struct made){0, 0};
 	return known;
+}
+
+/* Under the context's lock. */
+static struct known *find(struct gmt_shapes *s, uint64_t hash, const struct gmt_shape *shape)
+{
+	struct known *known = s ? s->known[hash % PLACES] : NULL;
+	while (known && memcmp(&known->shape, shape, sizeof *shape) != 0)
+		known = known->next;
+	return known;
+}
+
+static struct gmt_shapes *shapes_of(struct gmt_context *context)
+{
+	if (!context->shapes)
+		context->shapes = calloc(1, sizeof *context->shapes);
+	return context->shapes;
 }
 
 bool gmt_shape_find(struct gmt_context *context, const struct gmt_shape *shape, struct gmt_shape_class *out)
@@ -89,9 +114,7 @@ bool gmt_shape_find(struct gmt_context *context, const struct gmt_shape *shape, 
 	uint64_t hash = hash_of(shape);
 	gmt_lock(&context->lock);
 	struct gmt_shapes *s = context->shapes;
-	struct known *known = s ? s->known[hash % PLACES] : NULL;
-	while (known && memcmp(&known->shape, shape, sizeof *shape) != 0)
-		known = known->next;
+	struct known *known = find(s, hash, shape);
 	if (!known && s)
 		known = add(s, hash, shape);
 	if (known)
@@ -100,15 +123,37 @@ bool gmt_shape_find(struct gmt_context *context, const struct gmt_shape *shape, 
 	return known != NULL;
 }
 
+bool gmt_shape_of_pointers(struct gmt_context *context, const struct gmt_shape *shape, struct gmt_shape_class *out)
+{
+	uint64_t hash = hash_of(shape);
+	gmt_lock(&context->lock);
+	struct gmt_shapes *s = shapes_of(context);
+	struct known *known = find(s, hash, shape);
+	if (!known && s && s->pointers > -POINTERS_MAX && (known = insert(s, hash, shape, 0)))
+		known->class.number = --s->pointers;
+	if (known)
+		*out = known->class;
+	gmt_unlock(&context->lock);
+	return known != NULL;
+}
+
+void gmt_shape_succeeded(struct gmt_context *context, const struct gmt_shape *shape)
+{
+	uint64_t hash = hash_of(shape);
+	gmt_lock(&context->lock);
+	struct known *known = find(context->shapes, hash, shape);
+	if (known)
+		known->class.size = 1;
+	gmt_unlock(&context->lock);
+}
+
 void gmt_shape_made(struct gmt_context *context, const struct gmt_shape *shape, uint64_t size)
 {
 	uint64_t hash = hash_of(shape);
 	if (!size)
 		return;
 	gmt_lock(&context->lock);
-	if (!context->shapes)
-		context->shapes = calloc(1, sizeof *context->shapes);
-	struct gmt_shapes *s = context->shapes;
+	struct gmt_shapes *s = shapes_of(context);
 	struct made *made = s ? made_of(s, hash, hash) : NULL;
 	if (s && !made)
 		made = made_of(s, hash, 0);

@@ -1,7 +1,11 @@
 /*
- * shapes.h: what must be equal for one image to serve in place of another: its flags, format and descriptor, word for word.
- * Images of one shape in one context are a class of the pool, all of the same size. A shape gets its class with its second
- * image: then its size is known from the driver, and one that comes only once leaves nothing behind.
+ * shapes.h: classes of the pool that need more than context and flags.
+ *
+ * Images: flags, format and descriptor must be equal, word for word, for one to serve in place of another. All of one shape
+ * have the same size. A shape gets its class with its second image: then its size is known from the driver, and one that
+ * comes only once leaves nothing behind.
+ *
+ * Shared memory: kind, flags, alignment and device must be equal. Sizes differ, as those of buffers.
  */
 #ifndef GMT_SHAPES_H
 #define GMT_SHAPES_H
@@ -13,9 +17,9 @@ struct gmt_shape {
 };
 
 struct gmt_shape_class {
-	uint64_t size; /* of each image, in bytes, as the driver says */
+	uint64_t size; /* of each image, in bytes, as the driver says; of shared memory 1 once the driver has made any */
 	uint32_t class;
-	int16_t number; /* in its context, from 1 */
+	int16_t number; /* in its context: of images from 1 up, of shared memory from -1 down */
 };
 
 /* The number of a new class, of images or buffers. */
@@ -24,6 +28,10 @@ uint32_t gmt_class_new(void);
 struct gmt_shape gmt_shape_of(cl_mem_flags flags, const cl_image_format *format, const cl_image_desc *desc);
 /* False: there was no image of that shape, or there are too many shapes. */
 bool gmt_shape_find(struct gmt_context *context, const struct gmt_shape *shape, struct gmt_shape_class *out);
+/* The same for shared memory, whose class is made if there is none. False: there are too many. */
+bool gmt_shape_of_pointers(struct gmt_context *context, const struct gmt_shape *shape, struct gmt_shape_class *out);
+/* The driver has made memory of that class. */
+void gmt_shape_succeeded(struct gmt_context *context, const struct gmt_shape *shape);
 /* The driver has made an image of that shape. */
 void gmt_shape_made(struct gmt_context *context, const struct gmt_shape *shape, uint64_t size);
 /* Forgets all shapes of a context; visit gets each class, with its flags. */

@@ -23,7 +23,7 @@ uint32_t gmt_suballoc_align(const struct gmt_request_for *r)
 {
 	struct gmt_context *context = r->context;
 	/* A callback may run under a lock of the driver that another thread, which creates the slab to share, may need. */
-	bool can = context->align && !r->host && !r->image && !gmt_in_callback && !atomic_load_explicit(&context->command_buffers, memory_order_relaxed);
+	bool can = context->align && !r->host && !r->image && !r->pointer && !gmt_in_callback && !atomic_load_explicit(&context->command_buffers, memory_order_relaxed);
 	return can && atomic_load_explicit(&context->images, memory_order_relaxed) != GMT_IMAGES_OF_BUFFERS_ONLY ? context->align : 0;
 }
 

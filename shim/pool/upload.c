@@ -59,6 +59,20 @@ bool gmt_scrub(struct gmt_context *context, cl_mem handle, size_t size)
 	return finished(done);
 }
 
+bool gmt_scrub_pointer(struct gmt_context *context, enum gmtmemory kind, void *pointer, size_t size)
+{
+	unsigned char byte = filler();
+	if (kind != GMT_MEMORY_SVM) {
+		memset(pointer, byte, size);
+		return true;
+	}
+	cl_command_queue queue = gmt_driver.clEnqueueSVMMemFill ? queue_of(context) : NULL;
+	cl_event done;
+	if (!queue || gmt_driver.clEnqueueSVMMemFill(queue, pointer, &byte, 1, size, 0, NULL, &done) != CL_SUCCESS)
+		return false;
+	return finished(done);
+}
+
 struct region {
 	size_t size[3]; /* elements in each dimension; arrays have one more */
 };

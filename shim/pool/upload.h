@@ -2,6 +2,7 @@
 #ifndef GMT_UPLOAD_H
 #define GMT_UPLOAD_H
 
+#include "../../internal/wire/event.h"
 #include "../registry/objects.h"
 
 /* Both return false if the first size bytes of handle could not be filled. */
@@ -9,6 +10,8 @@ bool gmt_upload(struct gmt_context *context, cl_mem handle, size_t size, const v
 bool gmt_scrub(struct gmt_context *context, cl_mem handle, size_t size);
 /* The same for all of an image, which is no array if it has contents; host: with the pitches of desc. */
 bool gmt_upload_image(struct gmt_context *context, cl_mem handle, const cl_image_desc *desc, const void *host);
+/* Shared memory of a kind that the host can write, or shared virtual memory. */
+bool gmt_scrub_pointer(struct gmt_context *context, enum gmtmemory kind, void *pointer, size_t size);
 bool gmt_scrub_image(struct gmt_context *context, cl_mem handle, const cl_image_desc *desc);
 /* Releases our queue of a context whose last reference goes. */
 void gmt_upload_drop_queue(struct gmt_context *context);

@@ -42,6 +42,11 @@ struct gmt_memory *gmt_created_enter(const struct gmt_created *c)
 	memory->hosted = c->served.hosted || (c->parent && c->parent->hosted);
 	if (gmt_unlikely(c->served.hosted))
 		atomic_fetch_add_explicit(&gmt_memory_hosted, memory->granted, memory_order_relaxed);
+	if (gmt_unlikely(gmt_memory_is_shared(memory)) && c->served.outcome != GMT_OUTCOME_HIT) {
+		memory->owner = c->context ? (cl_context)atomic_load(&c->context->object.handle) : NULL;
+		if (!gmt_memory_has_addresses(memory)) /* a command may use it unnoticed */
+			atomic_store(&memory->no_reuse, 1);
+	}
 	bool recycled = c->served.slab || c->served.outcome == GMT_OUTCOME_HIT;
 	atomic_store_explicit(&memory->unwritten, recycled && !c->served.written, memory_order_relaxed);
 	return memory;

@@ -2,8 +2,8 @@
 #define _GNU_SOURCE
 #include "memory.h"
 
-#include "../../internal/wire/event.h"
 #include "freed_handles.h"
+#include "ranges.h"
 #include "table.h"
 
 GMT_TABLE(memories, gmt_memory, 1 << 18, offsetof(struct gmt_memory, uses.use)); /* uses.count says which uses are valid */
@@ -13,6 +13,19 @@ _Atomic uint64_t gmt_memory_hosted;
 struct gmt_memory *gmt_memory_find(const void *handle)
 {
 	return (struct gmt_memory *)gmt_table_find(&memories, handle);
+}
+
+struct gmt_memory *gmt_memory_at(const void *address)
+{
+	struct gmt_memory *memory = gmt_ranges_any() ? gmt_memory_find(address) : NULL;
+	if (memory)
+		return gmt_memory_is_shared(memory) ? memory : NULL;
+	return address && gmt_ranges_any() ? gmt_range_at(address) : NULL;
+}
+
+bool gmt_memory_has_addresses(struct gmt_memory *memory)
+{
+	return gmt_range_add(gmt_memory_handle(memory), memory->granted, memory);
 }
 
 struct gmt_memory *gmt_memory_add(const void *handle)
@@ -86,7 +99,8 @@ struct gmt_memory *gmt_memory_next_pooled(uint32_t *bucket)
 
 void gmt_memory_to_pool(struct gmt_memory *memory)
 {
-	atomic_fetch_add_explicit(&memory->context->pooled, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(gmt_memory_is_shared(memory) ? &memory->context->pooled_pointers : &memory->context->pooled, 1,
+				  memory_order_relaxed);
 	atomic_store(&memory->pooled, 1);
 }
 
@@ -94,7 +108,8 @@ bool gmt_memory_claim(struct gmt_memory *memory)
 {
 	if (!atomic_exchange(&memory->pooled, 0))
 		return false;
-	atomic_fetch_sub_explicit(&memory->context->pooled, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(gmt_memory_is_shared(memory) ? &memory->context->pooled_pointers : &memory->context->pooled, 1,
+				  memory_order_relaxed);
 	return true;
 }
 
@@ -111,6 +126,8 @@ uint64_t gmt_memory_unregister(struct gmt_memory *memory)
 	uint64_t counted = memory->counted ? memory->granted : 0;
 	if (memory->kind == GMT_MEMORY_SUBBUFFER && memory->parent && memory->parent->slab)
 		gmt_memory_count_child(memory->parent, -1);
+	if (gmt_unlikely(gmt_memory_is_shared(memory)))
+		gmt_range_remove(gmt_memory_handle(memory), memory->granted);
 	if (!memory->is_slab) {
 		const void *handle = atomic_load_explicit(&memory->object.handle, memory_order_relaxed);
 		uint64_t id = atomic_load_explicit(&memory->object.id, memory_order_relaxed);

@@ -1,5 +1,5 @@
 /*
- * memory.h: memory objects by handle (shared memory by pointer), and the states that one goes through. Any thread may
+ * memory.h: memory objects by handle (shared memory by its first address), and the states that one goes through. Any thread may
  * call these functions.
  *
  *              gmt_memory_add
@@ -37,6 +37,7 @@
 #ifndef GMT_MEMORY_H
 #define GMT_MEMORY_H
 
+#include "../../internal/wire/event.h"
 #include "objects.h"
 
 #define GMT_MAPPINGS 4
@@ -48,6 +49,7 @@ struct gmt_memory {
 	uint64_t granted;        /* of the driver's object, bytes */
 	_Atomic uint64_t block;  /* 0: not pooled. Atomic, because readers may look at an entry that is being reused */
 	struct gmt_memory *slab; /* of a sub-allocation: its slab, else NULL */
+	cl_context owner;        /* of shared memory: its context, which the driver wants when it is freed */
 	uint64_t offset;         /* in the slab, bytes; of the program's sub-buffer: in its parent */
 	cl_mem_flags flags;      /* as requested */
 	uint32_t tag;
@@ -60,7 +62,7 @@ struct gmt_memory {
 	uint8_t reason;  /* enum gmtevict, of an evicted slab */
 	_Atomic uint8_t pooled;
 	_Atomic uint8_t released_once;
-	_Atomic uint8_t no_reuse;       /* the driver holds something that belongs to this owner */
+	_Atomic uint8_t no_reuse;       /* the driver holds something that belongs to this owner; 2: its release waits for commands */
 	_Atomic uint8_t unwritten;      /* recycled, and no command has written it since */
 	_Atomic uint8_t unused;         /* recycled, and no command has used it since */
 	_Atomic uint8_t has_destructor; /* a sub-allocation with callbacks, which must not come while commands use it */
@@ -80,6 +82,10 @@ extern _Atomic uint64_t gmt_memory_hosted;
 
 /* Also finds POOLED entries. */
 struct gmt_memory *gmt_memory_find(const void *handle);
+/* The shared memory that has the byte at address; NULL if there is none. Also finds POOLED entries. */
+struct gmt_memory *gmt_memory_at(const void *address);
+/* A new entry of shared memory, whose granted bytes are known, can be found so. False: memory is short. */
+bool gmt_memory_has_addresses(struct gmt_memory *memory);
 /* A HELD entry with one reference and one pin; NULL if memory is short. */
 struct gmt_memory *gmt_memory_add(const void *handle);
 /* The entry of that handle and block, with one more pin; NULL if it is gone, or going. */
@@ -104,9 +110,21 @@ void gmt_memory_each(void (*visit)(struct gmt_memory *, void *), void *arg);
 /* Any POOLED entry from *bucket on, which moves; NULL if there is none. */
 struct gmt_memory *gmt_memory_next_pooled(uint32_t *bucket);
 
+/* Shared virtual memory, or unified shared memory: an address instead of a handle. */
+static inline bool gmt_memory_is_shared(const struct gmt_memory *memory)
+{
+	return memory->kind >= GMT_MEMORY_SVM && memory->kind <= GMT_MEMORY_USM_SHARED;
+}
+
 static inline cl_mem gmt_memory_handle(const struct gmt_memory *memory)
 {
 	return (cl_mem)atomic_load_explicit(&memory->object.handle, memory_order_relaxed);
+}
+
+/* Bytes from its first to address. */
+static inline uint64_t gmt_memory_offset(const struct gmt_memory *memory, const void *address)
+{
+	return (uintptr_t)address - (uintptr_t)gmt_memory_handle(memory);
 }
 
 /*

@@ -41,14 +41,16 @@ struct gmt_context {
 	_Atomic uint32_t gates;      /* user events that the program has not set yet */
 	_Atomic uint32_t command_buffers; /* alive: any buffer may be in one */
 	_Atomic uint32_t closed;     /* 1: terminated, or a command failed: no more pooling */
-	_Atomic uint32_t pooled;     /* blocks of it that are in the pool */
+	_Atomic uint32_t pooled;     /* blocks of it that are in the pool, without shared memory */
+	_Atomic uint32_t pooled_pointers; /* these of shared memory */
 	_Atomic(cl_command_queue) upload; /* ours, for filling recycled blocks */
-	_Atomic uint32_t lock;       /* classes, shapes, hidden */
+	_Atomic uint32_t lock;       /* classes, shapes, hidden, indirect */
 	_Atomic uint32_t classes;    /* used entries of flags and class */
 	cl_mem_flags flags[GMT_CLASSES_MAX];
 	uint32_t class[GMT_CLASSES_MAX];
-	struct gmt_shapes *shapes; /* of images that the pool may serve; NULL: none yet */
+	struct gmt_shapes *shapes; /* of images and shared memory that the pool may serve; NULL: none yet */
 	struct gmt_uses hidden; /* commands that may use any memory: replayed command buffers */
+	struct gmt_uses indirect; /* commands that may use any shared memory, through pointers in other memory */
 };
 
 #define GMT_MARKERS 16
@@ -115,6 +117,7 @@ enum gmt_argument {
 	GMT_ARGUMENT_ASKED = 1,  /* we have asked the driver; no other bit: it did not know */
 	GMT_ARGUMENT_MEMORY = 2, /* a __global or __constant pointer */
 	GMT_ARGUMENT_READS = 4,  /* the kernel cannot write through it */
+	GMT_ARGUMENT_POINTER = 8, /* set to an address, not to a handle; asked or not */
 };
 struct gmt_kernel {
 	struct gmt_object object;
@@ -122,6 +125,7 @@ struct gmt_kernel {
 	uint32_t arguments;
 	uint64_t *argument; /* the 8 bytes last set, 0 for anything else */
 	uint8_t *kind;      /* enum gmt_argument */
+	_Atomic uint32_t indirect; /* not 0: it may use shared memory that no argument names; see hook_kernel.c */
 };
 
 struct gmt_context *gmt_context_find(cl_context handle);

@@ -32,6 +32,7 @@ struct fake {
 	_Atomic uint32_t argaddress[4], argtype[4];
 	_Atomic uint64_t constant;         /* CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE */
 	_Atomic uint32_t alignbits;        /* CL_DEVICE_MEM_BASE_ADDR_ALIGN */
+	_Atomic uint32_t nofinegrain;      /* 1: no shared virtual memory with fine grains */
 	_Atomic uint32_t nofreequery;      /* 1: CL_DEVICE_GLOBAL_FREE_MEMORY_AMD is unknown */
 	_Atomic uint32_t devices;          /* of each context */
 	_Atomic uint32_t imagesofwholes;   /* 1: no images of sub-buffers; 2: such show the start of the whole */
@@ -83,6 +84,9 @@ GMT_HOOK void fake_record(cl_command_buffer_khr buffer, cl_mem memory);
 GMT_HOOK const unsigned char *fake_contents(cl_mem memory);
 /* The program has just been given memory: uses from here on belong to a new owner. */
 GMT_HOOK void fake_hand_out(cl_mem memory);
+/* Commands that use the shared memory at an address; whether there is none. */
+GMT_HOOK uint32_t fake_pending_at(const void *address);
+GMT_HOOK bool fake_is_freed(const void *address);
 /* Bytes of the driver's own object. */
 GMT_HOOK size_t fake_size(cl_mem memory);
 GMT_HOOK cl_mem_flags fake_flags(cl_mem memory);

@@ -10,19 +10,6 @@ static cl_mem intel_buffer(cl_context context, const cl_mem_properties_intel *pr
 	return clCreateBufferWithProperties(context, (const cl_mem_properties *)properties, flags, size, host, errcode);
 }
 
-static void *intel_host(cl_context context, const cl_mem_properties_intel *properties, size_t size, cl_uint alignment, cl_int *errcode)
-{
-	(void)properties, (void)alignment;
-	return fake_allocate(context, size, errcode);
-}
-
-static void *intel_device(cl_context context, cl_device_id device, const cl_mem_properties_intel *properties, size_t size,
-			  cl_uint alignment, cl_int *errcode)
-{
-	(void)device, (void)properties, (void)alignment;
-	return fake_allocate(context, size, errcode);
-}
-
 static cl_int migrate(cl_command_queue queue, cl_uint count, const cl_mem *memories, cl_mem_migration_flags_ext flags, cl_uint waits,
 		      const cl_event *list, cl_event *event)
 {
@@ -101,11 +88,6 @@ void *fake_extension(const char *name)
 		function address;
 	} known[] = {
 		{"clCreateBufferWithPropertiesINTEL", (function)intel_buffer},
-		{"clHostMemAllocINTEL", (function)intel_host},
-		{"clDeviceMemAllocINTEL", (function)intel_device},
-		{"clSharedMemAllocINTEL", (function)intel_device},
-		{"clMemFreeINTEL", (function)fake_free},
-		{"clMemBlockingFreeINTEL", (function)fake_free},
 		{"clEnqueueMigrateMemObjectEXT", (function)migrate},
 		{"clCreateCommandBufferKHR", (function)new_recording},
 		{"clRetainCommandBufferKHR", (function)retain_recording},
@@ -114,6 +96,7 @@ void *fake_extension(const char *name)
 		{"clTerminateContextKHR", (function)terminate},
 		{"clEnqueueSomethingVENDOR", (function)something},
 		{"clGetKernelSubGroupInfoKHR", (function)something},
+		{"clSVMFreeWithPropertiesKHR", (function)something},
 	};
 	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
 		if (strcmp(known[i].name, name) == 0) {
@@ -122,5 +105,5 @@ void *fake_extension(const char *name)
 			return address;
 		}
 	}
-	return NULL;
+	return fake_unified(name);
 }

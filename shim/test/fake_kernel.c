@@ -52,6 +52,7 @@ GMT_HOOK cl_kernel clCloneKernel(cl_kernel source, cl_int *errcode)
 	if (fake_alive(source, FAKE_KERNEL)) {
 		kernel = new_kernel(source->context);
 		memcpy(kernel->memory, source->memory, sizeof kernel->memory);
+		memcpy(kernel->pointer, source->pointer, sizeof kernel->pointer);
 	}
 	if (errcode)
 		*errcode = kernel ? CL_SUCCESS : CL_INVALID_KERNEL;
@@ -105,6 +106,7 @@ GMT_HOOK cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size, con
 		return CL_INVALID_KERNEL;
 	if (index >= FAKE_ARGUMENTS)
 		return CL_INVALID_ARG_INDEX;
+	kernel->pointer[index] = NULL;
 	if (index == FAKE_ARGUMENTS - 1)
 		return CL_SUCCESS;
 	cl_mem memory = NULL;
@@ -120,11 +122,20 @@ GMT_HOOK cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size, con
 
 GMT_HOOK cl_int clSetKernelArgSVMPointer(cl_kernel kernel, cl_uint index, const void *value)
 {
-	(void)value;
 	FAKE_LOCKED;
 	if (!fake_alive(kernel, FAKE_KERNEL))
 		return CL_INVALID_KERNEL;
-	return index < FAKE_ARGUMENTS ? CL_SUCCESS : CL_INVALID_ARG_INDEX;
+	if (index >= FAKE_ARGUMENTS)
+		return CL_INVALID_ARG_INDEX;
+	kernel->pointer[index] = value;
+	return CL_SUCCESS;
+}
+
+GMT_HOOK cl_int clSetKernelExecInfo(cl_kernel kernel, cl_kernel_exec_info what, size_t size, const void *value)
+{
+	FAKE_LOCKED;
+	(void)what, (void)size;
+	return !fake_alive(kernel, FAKE_KERNEL) ? CL_INVALID_KERNEL : value ? CL_SUCCESS : CL_INVALID_VALUE;
 }
 
 static cl_int run_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint waits, const cl_event *list, cl_event *event)
@@ -137,7 +148,10 @@ static cl_int run_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint waits
 	for (unsigned i = 0; i < FAKE_ARGUMENTS - 1; i++)
 		if (kernel->memory[i])
 			used[count++] = kernel->memory[i];
-	return fake_submit(queue, CL_FALSE, count, used, waits, list, event);
+	struct fake_action action = {.kind = FAKE_POINTERS, .pointers = FAKE_ARGUMENTS};
+	for (unsigned i = 0; i < FAKE_ARGUMENTS; i++)
+		action.pointer[i] = kernel->pointer[i];
+	return fake_submit_action(queue, CL_FALSE, count, used, &action, waits, list, event);
 }
 
 GMT_HOOK cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset,

@@ -62,7 +62,7 @@ void fake_hand_out(cl_mem memory)
 
 static uint64_t births;
 
-static bool out_of_luck(cl_int *error)
+bool fake_out_of_luck(cl_int *error)
 {
 	if (fake.failcreates == 0)
 		return false;
@@ -81,7 +81,7 @@ cl_mem fake_new_memory(cl_context context, cl_mem_flags flags, size_t size, cl_m
 		error = CL_CONTEXT_TERMINATED_KHR;
 	else if (size == 0 || size > fake.largest)
 		error = CL_INVALID_BUFFER_SIZE;
-	else if (!out_of_luck(&error) && !parent && fake.cap && fake.livebytes + size > fake.cap)
+	else if (!fake_out_of_luck(&error) && !parent && fake.cap && fake.livebytes + size > fake.cap)
 		error = CL_MEM_OBJECT_ALLOCATION_FAILURE;
 	if (errcode)
 		*errcode = error;

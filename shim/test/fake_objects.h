@@ -6,6 +6,8 @@
 
 enum fake_type { FAKE_DEVICE, FAKE_PROGRAM, FAKE_CONTEXT, FAKE_QUEUE, FAKE_MEMORY, FAKE_KERNEL, FAKE_EVENT, FAKE_RECORDING, FAKE_TYPES };
 
+#define FAKE_ARGUMENTS 4 /* three memory objects and eight bytes of something else */
+
 struct fake_object {
 	uint32_t magic;
 	enum fake_type type;
@@ -50,7 +52,7 @@ struct _cl_mem {
 
 /* What a command does to the contents of memory when it runs. */
 struct fake_action {
-	enum { FAKE_NOTHING, FAKE_READ, FAKE_WRITE, FAKE_FILL, FAKE_COPY, FAKE_RECTANGLE } kind;
+	enum { FAKE_NOTHING, FAKE_READ, FAKE_WRITE, FAKE_FILL, FAKE_COPY, FAKE_RECTANGLE, FAKE_POINTERS, FAKE_POINTER_COPY, FAKE_POINTER_FILL, FAKE_POINTER_FREE } kind;
 	size_t region[3], row, slice, torow, toslice; /* of a rectangle, without zeros */
 	size_t from, to, size;
 	union {
@@ -59,6 +61,12 @@ struct fake_action {
 	} host;
 	unsigned char pattern[16];
 	size_t patternsize;
+	const void *pointer[FAKE_ARGUMENTS]; /* addresses that it uses */
+	unsigned pointers;
+	void(CL_CALLBACK *notify)(cl_command_queue, cl_uint, void *[], void *);
+	void *data;
+	void **free; /* addresses that it frees */
+	cl_uint freed;
 };
 
 #define FAKE_USES 80
@@ -101,11 +109,11 @@ struct _cl_event {
 	cl_int status;
 };
 
-#define FAKE_ARGUMENTS 4 /* three memory objects and eight bytes of something else */
 struct _cl_kernel {
 	struct fake_object object;
 	cl_context context;
 	cl_mem memory[FAKE_ARGUMENTS - 1];
+	const void *pointer[FAKE_ARGUMENTS];
 };
 
 struct _cl_command_buffer_khr {
@@ -162,8 +170,12 @@ void fake_complete_with(struct fake_command *c, cl_int status);
 cl_uint fake_references(const struct fake_object *object, bool holds);
 void fake_queue_ends(cl_command_queue queue);
 void fake_memory_ends(cl_mem memory);
-void *fake_allocate(cl_context context, size_t size, cl_int *errcode);
-cl_int fake_free(cl_context context, void *pointer);
+/* Whether a create is to fail, with which error. */
+bool fake_out_of_luck(cl_int *error);
+/* A command with these addresses is enqueued; it ends, and may have run. */
+void fake_hold_pointers(const struct fake_action *action);
+void fake_act_on_pointers(const struct fake_command *c, bool runs);
+void *fake_unified(const char *name);
 void *fake_extension(const char *name);
 
 #endif

@@ -26,7 +26,9 @@ void fake_queue_ends(cl_command_queue queue)
 void fake_complete_with(struct fake_command *c, cl_int status)
 {
 	cl_command_queue queue = c->queue;
-	if (status == CL_COMPLETE)
+	if (c->action.kind >= FAKE_POINTERS)
+		fake_act_on_pointers(c, status == CL_COMPLETE);
+	else if (status == CL_COMPLETE)
 		fake_act(c);
 	*(c->previous ? &c->previous->next : &queue->first) = c->next;
 	*(c->next ? &c->next->previous : &queue->last) = c->previous;
@@ -213,8 +215,10 @@ cl_int fake_submit_action(cl_command_queue queue, cl_bool blocking, unsigned cou
 	if (refused(count))
 		return fake.enqueueerror;
 	struct fake_command *c = fake_append(queue, waits, list, event);
-	if (action)
+	if (action) {
 		c->action = *action;
+		fake_hold_pointers(action);
+	}
 	for (unsigned i = 0; i < count && i < FAKE_USES; i++)
 		use_memory(c, memories[i]);
 	fake_defer(atomic_exchange(&fake.aftersubmit, NULL));

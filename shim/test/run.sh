@@ -11,7 +11,7 @@ CC=${CC:-gcc}
 warnings=(-Wall -Wextra -Werror -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion -Wvla -Wformat=2)
 common=(-std=gnu11 -g -fPIC -fvisibility=hidden -pthread -DGMT_TEST_STACKS "${warnings[@]}")
 
-driver=(shim/test/fake_{driver,queue,sync,event,memory,command,image,kernel,more,ext,python}.c)
+driver=(shim/test/fake_{driver,queue,sync,event,memory,command,image,kernel,more,svm,ext,python}.c)
 
 # build NAME FLAGS...: one set of libraries and programs in $out/NAME. Leaves the objects of the tests in tests.
 build() {

@@ -284,8 +284,9 @@ TEST(shared_memory_counts)
 	OK(clMemFreeINTEL(world.context, usm));
 	void *all = clSVMAlloc(world.context, 0, 1024, 0);
 	CHECK(all);
-	EQUAL(events(GMT_KIND_EVICT), 1);
+	EQUAL(events(GMT_KIND_EVICT), 3);
 	OK(clEnqueueSVMFree(world.queue, 1, &all, NULL, NULL, 0, NULL, NULL));
+	OK(clFinish(world.queue));
 	OK(create_error(0, 1024, NULL));
 	end_clean();
 }

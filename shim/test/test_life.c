@@ -203,7 +203,7 @@ TEST(images_and_pipes_are_tracked)
 
 TEST(shared_virtual_memory_is_tracked)
 {
-	begin((struct options){0});
+	begin((struct options){.observe = true});
 	void *first = clSVMAlloc(world.context, 0, 100, 0), *second = clSVMAlloc(world.context, 0, 200, 0);
 	EQUAL(last_event(GMT_KIND_CREATE).op, GMT_MEMORY_SVM);
 	EQUAL(last_event(GMT_KIND_CREATE).size, 200);
@@ -214,13 +214,14 @@ TEST(shared_virtual_memory_is_tracked)
 	CHECK(!clSVMAlloc(world.context, 0, (size_t)fake.largest + 1, 0));
 	EQUAL(last_event(GMT_KIND_CREATE).outcome, GMT_OUTCOME_FAILED);
 	EQUAL(events(GMT_KIND_RELEASE), 2);
+	OK(clFinish(world.queue));
 	EQUAL(fake.livepointers, 0);
 	end_clean();
 }
 
 TEST(unified_shared_memory_is_tracked)
 {
-	begin((struct options){0});
+	begin((struct options){.observe = true});
 	EXTENSION(clHostMemAllocINTEL);
 	EXTENSION(clDeviceMemAllocINTEL);
 	EXTENSION(clSharedMemAllocINTEL);

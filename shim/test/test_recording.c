@@ -171,8 +171,10 @@ TEST(commands_on_shared_memory_are_uses)
 	OK(clEnqueueSVMUnmap(world.queue, b, 0, NULL, NULL));
 	OK(clEnqueueSVMMigrateMem(world.queue, 2, (const void *[]){a, b}, NULL, 0, 0, NULL, NULL));
 	EQUAL(events(GMT_KIND_USE), 7);
-	OK(clEnqueueSVMMemcpy(world.queue, CL_TRUE, b + 1, a + 1, 8, 0, NULL, NULL)); /* the middle is not separate */
-	EQUAL(events(GMT_KIND_USE), 7);
+	OK(clEnqueueSVMMemcpy(world.queue, CL_TRUE, b + 1, a + 2, 8, 0, NULL, NULL));
+	EQUAL(events(GMT_KIND_USE), 9);
+	EQUAL(last_event(GMT_KIND_USE).object, second);
+	EQUAL(last_event(GMT_KIND_USE).granted, 1); /* where it begins */
 	CHECK(clEnqueueSVMMemcpy(world.queue, CL_TRUE, NULL, a, 8, 0, NULL, NULL) != CL_SUCCESS);
 	CHECK(clEnqueueSVMMemFill(world.queue, NULL, NULL, 0, 0, 0, NULL, NULL) != CL_SUCCESS);
 	CHECK(clEnqueueSVMMigrateMem(world.queue, 1, NULL, NULL, 0, 0, NULL, NULL) != CL_SUCCESS);
@@ -198,6 +200,7 @@ TEST(kernels_use_shared_memory)
 	OK(clEnqueueNDRangeKernel(world.queue, kernel, 1, NULL, &one, NULL, 0, NULL, NULL));
 	EQUAL(events(GMT_KIND_USE), 3);
 	OK(clReleaseKernel(kernel));
+	OK(clFinish(world.queue));
 	clSVMFree(world.context, a);
 	clSVMFree(world.context, b);
 	end_clean();

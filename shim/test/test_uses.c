@@ -170,6 +170,7 @@ TEST(commands_on_shared_memory_tell_their_bytes)
 	char host[16];
 	OK(clEnqueueSVMMemcpy(world.queue, CL_FALSE, host, a, 16, 0, NULL, NULL)); /* one side of it is the host's */
 	touches(0, 16, READS);
+	OK(clFinish(world.queue));
 	clSVMFree(world.context, a);
 	clSVMFree(world.context, b);
 	end_clean();

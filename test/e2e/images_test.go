@@ -64,3 +64,28 @@ func TestImagesComeFromThePool(t *testing.T) {
 		}
 	}
 }
+
+// So does shared virtual memory, from the first on. When the driver runs a free in the queue, so that its memory can be had
+// again, is up to the driver.
+func TestSharedMemoryComesFromThePool(t *testing.T) {
+	t.Parallel()
+	for _, policy := range allocator.Names() {
+		result, sum := runUnder(t, policy, command{args: []string{testProgram("pointers"), "40"}})
+		i := slices.IndexFunc(sum.PerKind, func(s report.ShareSummary) bool { return s.Kind == "svm" })
+		if result.code != 0 || i < 0 {
+			t.Fatalf("under %s: %s\n%s%+v", policy, result, result.stderr, sum.PerKind)
+		}
+		s, fewest, requests := &sum.PerKind[i], uint64(60), uint64(80)
+		switch policy {
+		case "none":
+			fewest, requests = 0, 0
+		case "pinned":
+			fewest = 0
+		case "futhark-2018": // keeps one block of a call site, which has two
+			fewest = 30
+		}
+		if s.Creates != 80 || s.Hits < fewest || s.Hits+s.Misses != requests || contains(result.stderr, "  svm ") != (policy != "none") {
+			t.Errorf("under %s: %+v\n%s", policy, *s, result.stderr)
+		}
+	}
+}

@@ -41,6 +41,7 @@ func examplePrograms() []program {
 		{name: "mosaic", args: []string{example("mosaic"), "20", "1M"}, steady: 0.95},
 		{name: "neighbours", args: []string{testProgram("neighbours"), "60", "40"}},
 		{name: "tiles", args: []string{testProgram("tiles"), "40"}},
+		{name: "pointers", args: []string{testProgram("pointers"), "40"}},
 		{name: "frag", args: []string{example("frag"), "3", "16M"}},
 		{name: "multiqueue", args: []string{example("multiqueue"), "60", "256K"}},
 		{name: "threads", args: []string{example("threads"), "4", "500", "64K"}},

@@ -38,7 +38,7 @@ type played struct {
 	name, args string // an example's, or "test/" and a test program's
 	ranks      int    // of MPI, 0: none of it
 	long       bool   // with little that other programs have not, too: only policies that differ most
-	images     bool   // alone, which are requests only where there is a pool
+	images     bool   // or SVM alone, which are requests only where there is a pool
 }
 
 // policies are those under which it is played.
@@ -69,7 +69,7 @@ func (p played) words() command {
 var playedPrograms = []played{
 	{name: "test/callcost", args: "200"}, {name: "churn", args: "20000 4K 1"}, {name: "churn", args: "20000 4K 3"}, {name: "test/conformance", long: true},
 	{name: "test/conformance-buffers", long: true}, {name: "test/dynamic", args: "libOpenCL.so.1"}, {name: "frag", args: "3 16M"}, {name: "leak", args: "3 1M"}, {name: "mosaic", args: "20 1M"},
-	{name: "multiqueue", args: "60 256K"}, {name: "test/neighbours", args: "60 40"}, {name: "test/tiles", args: "40", images: true}, {name: "pipeline", args: "16 4M"}, {name: "test/queries", long: true},
+	{name: "multiqueue", args: "60 256K"}, {name: "test/neighbours", args: "60 40"}, {name: "test/tiles", args: "40", images: true}, {name: "test/pointers", args: "40", images: true}, {name: "pipeline", args: "16 4M"}, {name: "test/queries", long: true},
 	{name: "test/queries-buffers"}, {name: "test/ranks", ranks: 2}, {name: "test/soak", args: "--ops 600 --threads 3 5"},
 	{name: "test/soak-buffers", args: "--ops 600 --threads 3 7"}, {name: "staging", args: "40 256K"}, {name: "stencil", args: "40 8M"},
 	{name: "threads", args: "4 500 64K"}, {name: "threads", args: "300 20 4K"}, {name: "tiny"}, {name: "train", args: "30"},
@@ -138,6 +138,7 @@ func TestReplayEvictsAsTheRun(t *testing.T) {
 		{frag, "--policy futhark --device-memory 52M"},
 		{frag, "--policy futhark --set drain_order=all --device-memory 72M"},
 		{frag, "--policy pow2 --device-memory 72M"},
+		{played{name: "test/pointers", args: "40 1M"}, "--policy pow2 --set max_cached_bytes=1000000"},
 		{frag, "--policy mantissa --device-memory 52M"},
 		{frag, "--policy slab --device-memory 100M"},
 		{played{name: "test/neighbours", args: "60 40"}, "--policy futhark --device-memory 3M"},

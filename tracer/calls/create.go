@@ -205,14 +205,17 @@ func (t *Tracker) createFromGL(s *wire.Sample) {
 
 // allocateSVM handles clSVMAlloc, which fails without a status.
 func (t *Tracker) allocateSVM(s *wire.Sample) {
-	c := creation{kind: wire.MemorySVM, context: s.Argument[0], size: s.Argument[2], status: allocationFailure}
+	c := creation{kind: wire.MemorySVM, context: s.Argument[0], flags: s.Argument[1], size: s.Argument[2], status: allocationFailure}
 	if c.size == 0 {
 		c.status = invalidValue
 	}
 	t.recordCreate(s, &c)
 }
 
-func (t *Tracker) allocateHost(s *wire.Sample) { t.allocateUSM(s, wire.MemoryUSMHost, s.Argument[2]) }
+// allocateHost has a flag that buffers have for such memory, as in the shim.
+func (t *Tracker) allocateHost(s *wire.Sample) {
+	t.recordCreate(s, &creation{kind: wire.MemoryUSMHost, context: s.Argument[0], flags: wire.AllocHostPtr, size: s.Argument[2], status: s.Error})
+}
 
 func (t *Tracker) allocateDevice(s *wire.Sample) {
 	t.allocateUSM(s, wire.MemoryUSMDevice, s.Argument[3])

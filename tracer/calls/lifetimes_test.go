@@ -148,10 +148,10 @@ func TestLives(t *testing.T) {
 			p.do(call{name: "clEnqueueSVMFree", args: []uint64{queue, 1, 9, 0x55}, copies: list}) // its callback frees them
 			p.do(call{name: "clEnqueueSVMFree", args: []uint64{queue, 2, 9, 0}, copies: list})
 		}, `
-			create svm driver size=100 object=1 granted=100 scope=1 tag=5 duration=10 cost=10
-			create svm failed size=100 granted=100 scope=1 tag=5 status=-4 duration=10 cost=10
-			create svm failed scope=1 tag=5 status=-30 duration=10 cost=10
-			create usm host driver size=200 object=2 granted=200 scope=1 tag=5 duration=10 cost=10
+			create svm driver size=100 object=1 granted=100 scope=1 tag=5 access=1 duration=10 cost=10
+			create svm failed size=100 granted=100 scope=1 tag=5 access=1 status=-4 duration=10 cost=10
+			create svm failed scope=1 tag=5 access=1 status=-30 duration=10 cost=10
+			create usm host driver size=200 object=2 granted=200 scope=1 tag=5 access=16 duration=10 cost=10
 			create usm device driver size=300 object=3 granted=300 scope=1 tag=5 duration=10 cost=10
 			create usm shared driver size=400 object=4 granted=400 scope=1 tag=5 duration=10 cost=10
 			create usm shared failed size=400 granted=400 scope=1 tag=5 status=-61 duration=10 cost=10

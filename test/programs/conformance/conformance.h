@@ -103,6 +103,12 @@ const char *new_images_are_new(struct bench *bench);
 const char *image_copy_host_flags(struct bench *bench);
 const char *images_of_two_queues(struct bench *bench);
 
+/* addresses.c */
+const char *new_svm_is_new(struct bench *bench);
+const char *buffers_in_svm(struct bench *bench);
+const char *svm_freed_in_turn(struct bench *bench);
+const char *svm_of_two_queues(struct bench *bench);
+
 /* Leaves buffers to be released by atexit and by a destructor, in use and not. */
 void leave_to_exit(struct bench *bench);
 

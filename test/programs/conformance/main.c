@@ -54,12 +54,16 @@ static const struct {
 	CHECK_NAMED(images_released_during_execute),
 	CHECK_NAMED(new_images_are_new),
 	CHECK_NAMED(image_copy_host_flags),
+	CHECK_NAMED(new_svm_is_new),
+	CHECK_NAMED(buffers_in_svm),
+	CHECK_NAMED(svm_freed_in_turn),
 	CHECK_NAMED(allocations),
 	/* From here on there are user events and second queues, with which a pool may have to be more careful. */
 	CHECK_NAMED(release_in_event_callback),
 	CHECK_NAMED(multiple_contexts),
 	CHECK_NAMED(two_queues),
 	CHECK_NAMED(images_of_two_queues),
+	CHECK_NAMED(svm_of_two_queues),
 	CHECK_NAMED(user_events),
 };
 
