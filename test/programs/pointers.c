@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-enum { LOOKED = 4096 }; /* numbers that are checked, at most */
+enum { LOOKED = 1024 }; /* numbers that are checked, at most */
 
 static const char *const source =
 	"__kernel void add(__global const uint *from, __global uint *to, uint number) {\n"

@@ -206,7 +206,7 @@ func (t *Tracker) createFromGL(s *wire.Sample) {
 // allocateSVM handles clSVMAlloc, which fails without a status.
 func (t *Tracker) allocateSVM(s *wire.Sample) {
 	c := creation{kind: wire.MemorySVM, context: s.Argument[0], flags: s.Argument[1], size: s.Argument[2], status: allocationFailure}
-	if c.size == 0 {
+	if alignment := uint32(s.Argument[3]); c.size == 0 || alignment&(alignment-1) != 0 {
 		c.status = invalidValue
 	}
 	t.recordCreate(s, &c)
