@@ -33,10 +33,11 @@ const (
 	KindGauge   Kind = 22 // free memory in slabs, as the policy sees it
 	KindOrder   Kind = 23 // where the policy's next decision stands in the order of all
 	KindAwait   Kind = 24 // a command waits for another
+	KindObject  Kind = 25 // how many objects of a type a call site has created, and how many of these were released
 	KindMachine Kind = 27 // what the machine reports of a process's memory; written by the session
 )
 
-var namesKind = [...]string{"none", "process", "thread", "module", "tag", "site", "device", "context", "queue", "kernel", "create", "retain", "release", "use", "sync", "cooled", "evict", "limit", "diag", "exit", "lost", "slab", "gauge", "order", "await", "", "", "machine"}
+var namesKind = [...]string{"none", "process", "thread", "module", "tag", "site", "device", "context", "queue", "kernel", "create", "retain", "release", "use", "sync", "cooled", "evict", "limit", "diag", "exit", "lost", "slab", "gauge", "order", "await", "object", "", "machine"}
 
 // String returns the word that screens and reports use.
 func (v Kind) String() string {
@@ -189,6 +190,29 @@ var namesLife = [...]string{"create", "retain", "release", "end"}
 func (v Life) String() string {
 	if int(v) < len(namesLife) {
 		return namesLife[v]
+	}
+	return strconv.Itoa(int(v))
+}
+
+// Held: What an OBJECT counts.
+type Held uint8
+
+const (
+	HeldContext       Held = 0
+	HeldQueue         Held = 1
+	HeldProgram       Held = 2
+	HeldKernel        Held = 3
+	HeldEvent         Held = 4
+	HeldSampler       Held = 5
+	HeldCommandBuffer Held = 6
+)
+
+var namesHeld = [...]string{"context", "queue", "program", "kernel", "event", "sampler", "command buffer"}
+
+// String returns the word that screens and reports use.
+func (v Held) String() string {
+	if int(v) < len(namesHeld) {
+		return namesHeld[v]
 	}
 	return strconv.Itoa(int(v))
 }

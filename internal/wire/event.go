@@ -17,11 +17,11 @@ func (e *Event) End() uint64 {
 	return e.Time
 }
 
-// CarriedOver reports whether the event only describes memory that was there before the recording began: it counts as
+// CarriedOver reports whether the event only describes what was there before the recording began: it counts as
 // nothing that happened.
 func (e *Event) CarriedOver() bool {
 	switch e.Kind {
-	case KindCreate, KindRelease, KindSlab:
+	case KindCreate, KindRelease, KindSlab, KindObject:
 		return e.Flags&FlagCarried != 0
 	}
 	return false

@@ -44,6 +44,7 @@ enum gmtkind {
 	GMT_KIND_GAUGE = 22,   /* free memory in slabs, as the policy sees it */
 	GMT_KIND_ORDER = 23,   /* where the policy's next decision stands in the order of all */
 	GMT_KIND_AWAIT = 24,   /* a command waits for another */
+	GMT_KIND_OBJECT = 25,  /* how many objects of a type a call site has created, and how many of these were released */
 	GMT_KIND_MACHINE = 27, /* what the machine reports of a process's memory; written by the session */
 };
 
@@ -120,6 +121,17 @@ enum gmtlife {
 	GMT_LIFE_RETAIN = 1,
 	GMT_LIFE_RELEASE = 2, /* not the last reference */
 	GMT_LIFE_END = 3,     /* the application's last reference */
+};
+
+/* What an OBJECT counts. */
+enum gmtheld {
+	GMT_HELD_CONTEXT = 0,
+	GMT_HELD_QUEUE = 1,
+	GMT_HELD_PROGRAM = 2,
+	GMT_HELD_KERNEL = 3,
+	GMT_HELD_EVENT = 4,
+	GMT_HELD_SAMPLER = 5,
+	GMT_HELD_COMMAND_BUFFER = 6,
 };
 
 /* Commands that use memory. */
@@ -496,6 +508,16 @@ enum gmtscrub {
  *   size    AwaitedTime  time   of the awaited command or marker
  *   link    Queue        id     of the thread's command or marker with the same time, which waits; 0: the thread itself waits, in
  *                               the SYNC with the same time
+ */
+
+/*
+ * OBJECT: counts since the process started, so that a lost one does no harm: the next says the same and more.
+ *   op             Held         Held   what is counted
+ *   flags.CARRIED  CarriedOver  bool   the counts are those at the beginning of the recording
+ *   tag            Tag          tag    the call site
+ *   object         Created      count  objects that it created
+ *   size           Released     count  of these, whose last reference the program gave up
+ *   granted        Most         count  the most that it held since the record before, or now
  */
 
 /*

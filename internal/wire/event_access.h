@@ -767,6 +767,38 @@ static inline uint64_t gmtawait_awaited_queue(const struct gmtevent *e) { return
 static inline uint64_t gmtawait_awaited_time(const struct gmtevent *e) { return e->size; }
 static inline uint64_t gmtawait_queue(const struct gmtevent *e) { return e->link; }
 
+/* OBJECT: how many objects of a type a call site has created, and how many of these were released. */
+struct gmtobjectfields {
+	uint64_t time;
+	enum gmtheld held; /* what is counted */
+	bool carried_over; /* the counts are those at the beginning of the recording */
+	uint32_t tag; /* the call site */
+	uint64_t created; /* count objects that it created */
+	uint64_t released; /* count of these, whose last reference the program gave up */
+	uint64_t most; /* count the most that it held since the record before, or now */
+};
+
+static inline struct gmtevent gmtobject_event(struct gmtobjectfields f)
+{
+	return (struct gmtevent){
+		.time = f.time,
+		.kind = GMT_KIND_OBJECT,
+		.op = (uint8_t)f.held,
+		.flags = (uint8_t)((f.carried_over ? GMT_FLAG_CARRIED : 0u)),
+		.tag = f.tag,
+		.object = f.created,
+		.size = f.released,
+		.granted = f.most,
+	};
+}
+#define GMT_EVENT_OBJECT(...) gmtobject_event((struct gmtobjectfields){__VA_ARGS__})
+static inline enum gmtheld gmtobject_held(const struct gmtevent *e) { return (enum gmtheld)e->op; }
+static inline bool gmtobject_carried_over(const struct gmtevent *e) { return e->flags & GMT_FLAG_CARRIED; }
+static inline uint32_t gmtobject_tag(const struct gmtevent *e) { return e->tag; }
+static inline uint64_t gmtobject_created(const struct gmtevent *e) { return e->object; }
+static inline uint64_t gmtobject_released(const struct gmtevent *e) { return e->size; }
+static inline uint64_t gmtobject_most(const struct gmtevent *e) { return e->granted; }
+
 /* MACHINE: what the machine reports of a process's memory; written by the session. */
 struct gmtmachinefields {
 	uint64_t time;

@@ -1276,6 +1276,59 @@ func (v AwaitView) Fields() AwaitFields {
 	return AwaitFields{Time: v.e.Time, Await: v.Await(), Scope: v.Scope(), AwaitedQueue: v.AwaitedQueue(), AwaitedTime: v.AwaitedTime(), Queue: v.Queue()}
 }
 
+// ObjectView reads a OBJECT event: how many objects of a type a call site has created, and how many of these were released.
+// Counts since the process started, so that a lost one does no harm: the next says the same and more.
+type ObjectView struct{ e *Event }
+
+// AsObject reads e as a OBJECT event; the caller has checked its kind.
+func (e *Event) AsObject() ObjectView { return ObjectView{e} }
+
+// Time is when it took effect: CLOCK_MONOTONIC in ns.
+func (v ObjectView) Time() uint64 { return v.e.Time }
+
+// Held: what is counted.
+func (v ObjectView) Held() Held { return Held(v.e.Op) }
+
+// CarriedOver: the counts are those at the beginning of the recording.
+func (v ObjectView) CarriedOver() bool { return v.e.Flags&FlagCarried != 0 }
+
+// Tag: the call site.
+func (v ObjectView) Tag() uint32 { return v.e.Tag }
+
+// Created: count objects that it created.
+func (v ObjectView) Created() uint64 { return v.e.Object }
+
+// Released: count of these, whose last reference the program gave up.
+func (v ObjectView) Released() uint64 { return v.e.Size }
+
+// Most: count the most that it held since the record before, or now.
+func (v ObjectView) Most() uint64 { return v.e.Granted }
+
+// ObjectFields are the fields of a OBJECT event.
+type ObjectFields struct {
+	Time        uint64 // ns
+	Held        Held   // what is counted
+	CarriedOver bool   // the counts are those at the beginning of the recording
+	Tag         uint32 // the call site
+	Created     uint64 // count objects that it created
+	Released    uint64 // count of these, whose last reference the program gave up
+	Most        uint64 // count the most that it held since the record before, or now
+}
+
+// Event returns the OBJECT event with these fields.
+func (f ObjectFields) Event() Event {
+	e := Event{Time: f.Time, Kind: KindObject, Op: uint8(f.Held), Tag: f.Tag, Object: f.Created, Size: f.Released, Granted: f.Most}
+	if f.CarriedOver {
+		e.Flags |= FlagCarried
+	}
+	return e
+}
+
+// Fields returns all fields of the event.
+func (v ObjectView) Fields() ObjectFields {
+	return ObjectFields{Time: v.e.Time, Held: v.Held(), CarriedOver: v.CarriedOver(), Tag: v.Tag(), Created: v.Created(), Released: v.Released(), Most: v.Most()}
+}
+
 // MachineView reads a MACHINE event: what the machine reports of a process's memory; written by the session.
 type MachineView struct{ e *Event }
 

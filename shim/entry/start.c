@@ -12,6 +12,8 @@
 #include "../pool/budget.h"
 #include "../pool/evict.h"
 #include "../pool/frag_stats.h"
+#include "../registry/held.h"
+#include "../registry/objects.h"
 #include "preload.h"
 #include "room.h"
 
@@ -232,6 +234,7 @@ static void process_exits(void)
 	gmt_frag_stats_end();
 	gmt_session_quiet();
 	gmt_preload_ends();
+	gmt_held_end();
 	struct gmtevent event = GMT_EVENT_EXIT(.time = gmt_now(), .status = -1);
 	gmt_ring_write(&event);
 }
@@ -269,6 +272,7 @@ static bool start(const char *dir)
 		close(socket);
 		return false;
 	}
+	gmt_events_begin();
 	gmt_link_open(socket);
 	atexit(process_exits);
 	return true;

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "command.h"
 
+#include "../entry/sites.h"
 #include "../entry/tags.h"
 #include "../order/queue.h"
 #include "../pool/cooling.h"
@@ -271,12 +272,23 @@ static void failed(const struct gmt_command *c, cl_int err)
 	}
 }
 
+/* The program got an event, which it is to release. */
+static struct gmt_event *add_event(const struct gmt_command *c, const struct gmt_wait_list *waits)
+{
+	struct gmt_event *event = gmt_event_add(*waits->event);
+	if (event) {
+		event->object.site = gmt_site_of_event(waits->caller);
+		gmt_held_created(event->object.site, c->time);
+	}
+	return event;
+}
+
 /* From its event the program can learn that the command, and what it waited for, has completed. */
-static void note_event(cl_event handle, const struct gmt_command *c, uint64_t all, uint64_t position,
-		       const struct gmt_covers *covers)
+static void note_event(const struct gmt_command *c, uint64_t all, uint64_t position, const struct gmt_covers *covers,
+		       const struct gmt_wait_list *waits)
 {
 	struct gmt_queue *queue = c->queue;
-	struct gmt_event *event = gmt_event_add(handle);
+	struct gmt_event *event = add_event(c, waits);
 	if (!event)
 		return;
 	struct gmt_completion *of = &event->of;
@@ -292,11 +304,15 @@ static void note_event(cl_event handle, const struct gmt_command *c, uint64_t al
 static void note_waits(const struct gmt_command *c, uint64_t all, uint64_t position, struct gmt_wait_list waits)
 {
 	struct gmt_covers covers = {0};
-	if (!waits.event || !(gmt_pooling() || gmt_session.config.uses))
+	if (!waits.event)
 		return;
+	if (!gmt_follows_events()) {
+		add_event(c, &waits);
+		return;
+	}
 	if (gmt_pooling())
 		add_covers(&covers, c, waits);
-	note_event(*waits.event, c, all, position, &covers);
+	note_event(c, all, position, &covers, &waits);
 }
 
 void gmt_command_write_sync(const struct gmt_call *call, enum gmtsync op, const struct gmt_queue *queue)
@@ -316,10 +332,13 @@ cl_int gmt_command_end(struct gmt_command *c, cl_int err, bool blocking, struct 
 		gmt_leave();
 		return err;
 	}
-	if (gmt_unlikely(!c->queue)) {
-		untracked(c);
-	} else if (blocking) {
-		blocked(c);
+	if (gmt_unlikely(!c->queue) || blocking) {
+		if (waits.event)
+			add_event(c, &waits);
+		if (c->queue)
+			blocked(c);
+		else
+			untracked(c);
 	} else {
 		uint64_t position = atomic_fetch_add_explicit(&c->queue->enqueued, 1, memory_order_acq_rel) + 1;
 		if (gmt_pooling()) {
@@ -327,7 +346,7 @@ cl_int gmt_command_end(struct gmt_command *c, cl_int err, bool blocking, struct 
 			add_covers(&covers, c, waits);
 			add_uses(c, position, &covers);
 			if (waits.event)
-				note_event(*waits.event, c, before(c), position, &covers);
+				note_event(c, before(c), position, &covers, &waits);
 		} else {
 			note_waits(c, before(c), position, waits);
 		}
@@ -346,7 +365,9 @@ static void raise_fence(struct gmt_queue *queue, uint64_t position)
 
 cl_int gmt_command_end_fence(struct gmt_command *c, cl_int err, bool barrier, struct gmt_wait_list waits)
 {
-	if (err == CL_SUCCESS && c->queue) {
+	if (err == CL_SUCCESS && !c->queue && waits.event) {
+		add_event(c, &waits);
+	} else if (err == CL_SUCCESS && c->queue) {
 		bool all = !waits.waits || c->queue->inorder;
 		uint64_t position = atomic_fetch_add_explicit(&c->queue->enqueued, 1, memory_order_acq_rel) + 1;
 		if (barrier && all)

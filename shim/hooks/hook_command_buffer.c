@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "../base/dispatch.h"
+#include "../entry/sites.h"
 #include "command.h"
 
 #define DRIVER(name) atomic_load_explicit(&gmt_driver.name, memory_order_acquire)
@@ -20,6 +21,7 @@ cl_command_buffer_khr clCreateCommandBufferKHR(cl_uint count, const cl_command_q
 	cl_command_buffer_khr handle = DRIVER(clCreateCommandBufferKHR)(count, queues, properties, errcode);
 	struct gmt_command_buffer *ours = handle ? gmt_command_buffer_add(handle) : NULL;
 	if (ours) { /* else the context stays marked, which is safe */
+		ours->object.site = gmt_site(GMT_HELD_COMMAND_BUFFER, &GMT_CALLER);
 		ours->context = context;
 		ours->queue = count && queues ? queues[0] : NULL;
 		ours->queues = count;

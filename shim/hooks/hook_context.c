@@ -1,6 +1,7 @@
 /* hook_context.c: contexts. They limit how long a pooled block may live. */
 #define _GNU_SOURCE
 #include "../base/dispatch.h"
+#include "../entry/sites.h"
 #include "../entry/start.h"
 #include "../pool/budget.h"
 #include "../pool/images.h"
@@ -92,11 +93,12 @@ static void learn_device(struct gmt_context *context, cl_device_id device)
 	context->old |= is_old(device);
 }
 
-static void context_created(cl_context handle)
+static void context_created(cl_context handle, const struct gmt_caller *caller)
 {
 	struct gmt_context *context = gmt_context_add(handle);
 	if (!context)
 		return;
+	context->object.site = gmt_site(GMT_HELD_CONTEXT, caller);
 	cl_device_id devices[DEVICES_MAX];
 	size_t bytes = 0;
 	if (gmt_driver.clGetContextInfo(handle, CL_CONTEXT_DEVICES, sizeof devices, devices, &bytes) != CL_SUCCESS)
@@ -128,7 +130,7 @@ GMT_HOOK cl_context clCreateContext(const cl_context_properties *properties, cl_
 		return gmt_driver.clCreateContext(properties, count, devices, notify, data, errcode);
 	cl_context handle = gmt_driver.clCreateContext(properties, count, devices, notify, data, errcode);
 	if (handle)
-		context_created(handle);
+		context_created(handle, &GMT_CALLER);
 	gmt_leave();
 	return handle;
 }
@@ -141,7 +143,7 @@ GMT_HOOK cl_context clCreateContextFromType(const cl_context_properties *propert
 		return gmt_driver.clCreateContextFromType(properties, type, notify, data, errcode);
 	cl_context handle = gmt_driver.clCreateContextFromType(properties, type, notify, data, errcode);
 	if (handle)
-		context_created(handle);
+		context_created(handle, &GMT_CALLER);
 	gmt_leave();
 	return handle;
 }

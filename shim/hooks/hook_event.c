@@ -1,6 +1,7 @@
 /* hook_event.c: events: what the program learns about a command, we learn, too. */
 #define _GNU_SOURCE
 #include "../base/dispatch.h"
+#include "../entry/sites.h"
 #include "../order/handout.h"
 #include "../order/queue.h"
 #include "../pool/cooling.h"
@@ -58,6 +59,7 @@ GMT_HOOK cl_int clWaitForEvents(cl_uint count, const cl_event *events)
 	if (gmt_unlikely(err != CL_SUCCESS))
 		find_failure(__func__, err, count, events);
 	gmt_cooling_collect(64, false);
+	gmt_held_tick(call.start);
 	if (err == CL_SUCCESS)
 		gmt_command_awaits(call.start, NULL, count, events);
 	gmt_command_write_sync(&call, GMT_SYNC_WAIT, NULL);
@@ -115,7 +117,7 @@ GMT_HOOK cl_int clSetEventCallback(cl_event handle, cl_int type, void(CL_CALLBAC
 	if (ours) {
 		const struct gmt_event *event = gmt_event_find(handle);
 		*ours = (struct event_callback){.notify = notify, .data = data};
-		if (event)
+		if (event && gmt_follows_events())
 			ours->of = event->of;
 		err = gmt_driver.clSetEventCallback(handle, type, event_reached, ours);
 		if (err != CL_SUCCESS)
@@ -157,12 +159,16 @@ GMT_HOOK cl_event clCreateUserEvent(cl_context context_handle, cl_int *errcode)
 {
 	if (!gmt_enter_untimed())
 		return gmt_driver.clCreateUserEvent(context_handle, errcode);
-	struct gmt_context *context = gmt_context_find(context_handle);
+	struct gmt_context *context = gmt_follows_events() ? gmt_context_find(context_handle) : NULL;
 	if (context)
 		gmt_queue_gate(context);
 	cl_event handle = gmt_driver.clCreateUserEvent(context_handle, errcode);
-	struct gmt_event *event = handle && context ? gmt_event_add(handle) : NULL;
+	struct gmt_event *event = gmt_event_add(handle);
 	if (event) {
+		event->object.site = gmt_site_of_event(&GMT_CALLER);
+		gmt_held_created(event->object.site, 0);
+	}
+	if (event && context) {
 		event->of.context = context;
 		atomic_store(&event->open, 1);
 	} else if (context && !handle) {
@@ -176,7 +182,7 @@ GMT_HOOK cl_int clSetUserEventStatus(cl_event handle, cl_int status)
 {
 	if (!gmt_enter_untimed())
 		return gmt_driver.clSetUserEventStatus(handle, status);
-	struct gmt_event *event = gmt_event_find(handle);
+	struct gmt_event *event = gmt_follows_events() ? gmt_event_find(handle) : NULL;
 	struct gmt_context *context = event ? event->of.context : NULL; /* a callback may release the event */
 	uint64_t number = event ? atomic_load(&event->object.id) : 0;
 	if (status < 0)

@@ -1,13 +1,14 @@
 /* hook_kernel.c: kernels and their arguments, which name most of the memory that commands use. */
 #define _GNU_SOURCE
 #include "../base/dispatch.h"
+#include "../entry/sites.h"
 #include "../registry/finding.h"
 #include "../registry/memory.h"
 #include "command.h"
 
 #include <string.h>
 
-static void kernel_created(cl_kernel handle)
+static void kernel_created(cl_kernel handle, const struct gmt_caller *caller)
 {
 	cl_uint arguments = 0;
 	if (gmt_driver.clGetKernelInfo(handle, CL_KERNEL_NUM_ARGS, sizeof arguments, &arguments, NULL) != CL_SUCCESS)
@@ -15,6 +16,7 @@ static void kernel_created(cl_kernel handle)
 	struct gmt_kernel *kernel = gmt_kernel_add(handle, arguments);
 	if (!kernel)
 		return;
+	kernel->object.site = gmt_site(GMT_HELD_KERNEL, caller);
 	char name[256];
 	size_t length = 0;
 	if (gmt_driver.clGetKernelInfo(handle, CL_KERNEL_FUNCTION_NAME, sizeof name, name, &length) != CL_SUCCESS)
@@ -29,7 +31,7 @@ GMT_HOOK cl_kernel clCreateKernel(cl_program program, const char *name, cl_int *
 		return gmt_driver.clCreateKernel(program, name, errcode);
 	cl_kernel handle = gmt_driver.clCreateKernel(program, name, errcode);
 	if (handle)
-		kernel_created(handle);
+		kernel_created(handle, &GMT_CALLER);
 	gmt_leave();
 	return handle;
 }
@@ -43,7 +45,7 @@ GMT_HOOK cl_int clCreateKernelsInProgram(cl_program program, cl_uint room, cl_ke
 	if (err == CL_SUCCESS && count)
 		*count = made;
 	for (cl_uint i = 0; err == CL_SUCCESS && kernels && i < made && i < room; i++)
-		kernel_created(kernels[i]);
+		kernel_created(kernels[i], &GMT_CALLER);
 	gmt_leave();
 	return err;
 }
@@ -54,7 +56,7 @@ GMT_HOOK cl_kernel clCloneKernel(cl_kernel source, cl_int *errcode)
 		return gmt_driver.clCloneKernel(source, errcode);
 	cl_kernel handle = gmt_driver.clCloneKernel(source, errcode);
 	if (handle) {
-		kernel_created(handle);
+		kernel_created(handle, &GMT_CALLER);
 		struct gmt_kernel *from = gmt_kernel_find(source), *to = gmt_kernel_find(handle);
 		if (from && to && from->arguments == to->arguments && to->arguments) {
 			memcpy(to->argument, from->argument, to->arguments * sizeof *to->argument);

@@ -1,6 +1,7 @@
 /* hook_queue.c: queues. They decide what orders the uses of a block. */
 #define _GNU_SOURCE
 #include "../base/dispatch.h"
+#include "../entry/sites.h"
 #include "../entry/start.h"
 #include "../order/closed_queues.h"
 #include "../order/handout.h"
@@ -16,7 +17,7 @@ static void write_queue(const struct gmt_queue *queue, enum gmtlife life)
 	gmt_ring_write(&event);
 }
 
-static void queue_created(cl_command_queue handle, cl_context contexthandle, cl_command_queue_properties properties)
+static void queue_created(cl_command_queue handle, cl_context contexthandle, cl_command_queue_properties properties, const struct gmt_caller *caller)
 {
 	struct gmt_context *context = gmt_context_find(contexthandle);
 	struct gmt_queue *queue = gmt_queue_add(handle);
@@ -26,6 +27,7 @@ static void queue_created(cl_command_queue handle, cl_context contexthandle, cl_
 			atomic_store(&context->unordered, 1);
 		return;
 	}
+	queue->object.site = gmt_site(GMT_HELD_QUEUE, caller);
 	queue->context = context;
 	queue->inorder = !(properties & (CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_ON_DEVICE));
 	if (context) {
@@ -51,7 +53,7 @@ GMT_HOOK cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id 
 		return gmt_driver.clCreateCommandQueue(context, device, properties, errcode);
 	cl_command_queue handle = gmt_driver.clCreateCommandQueue(context, device, properties, errcode);
 	if (handle)
-		queue_created(handle, context, properties);
+		queue_created(handle, context, properties, &GMT_CALLER);
 	gmt_leave();
 	return handle;
 }
@@ -64,7 +66,7 @@ cl_command_queue clCreateCommandQueueWithPropertiesKHR(cl_context context, cl_de
 		return driver(context, device, properties, errcode);
 	cl_command_queue handle = driver(context, device, properties, errcode);
 	if (handle)
-		queue_created(handle, context, bits_of(properties));
+		queue_created(handle, context, bits_of(properties), &GMT_CALLER);
 	gmt_leave();
 	return handle;
 }
@@ -76,7 +78,7 @@ GMT_HOOK cl_command_queue clCreateCommandQueueWithProperties(cl_context context,
 		return gmt_driver.clCreateCommandQueueWithProperties(context, device, properties, errcode);
 	cl_command_queue handle = gmt_driver.clCreateCommandQueueWithProperties(context, device, properties, errcode);
 	if (handle)
-		queue_created(handle, context, bits_of(properties));
+		queue_created(handle, context, bits_of(properties), &GMT_CALLER);
 	gmt_leave();
 	return handle;
 }

@@ -4,6 +4,7 @@
 #include "../order/queue.h"
 #include "../pool/cooling.h"
 #include "../registry/finding.h"
+#include "../registry/held.h"
 #include "command.h"
 
 GMT_HOOK cl_int clFinish(cl_command_queue handle)
@@ -25,6 +26,7 @@ GMT_HOOK cl_int clFinish(cl_command_queue handle)
 	}
 	if (gmt_unlikely(err != CL_SUCCESS))
 		gmt_finding_out_of_memory(__func__, NULL, 0, err);
+	gmt_held_tick(call.start);
 	gmt_command_write_sync(&call, GMT_SYNC_FINISH, queue);
 	gmt_leave();
 	return err;
@@ -67,7 +69,7 @@ GMT_HOOK cl_int clEnqueueMarker(cl_command_queue queue, cl_event *event)
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_OTHER, __func__))
 		return gmt_driver.clEnqueueMarker(queue, event);
 	cl_int err = gmt_driver.clEnqueueMarker(queue, event);
-	return gmt_command_end_fence(&command, err, false, (struct gmt_wait_list){0, NULL, event});
+	return gmt_command_end_fence(&command, err, false, (struct gmt_wait_list){0, NULL, event, event ? &GMT_CALLER : NULL});
 }
 
 GMT_HOOK cl_int clEnqueueBarrier(cl_command_queue queue)

@@ -8,6 +8,7 @@ struct gmt_object {
 	_Atomic(struct gmt_object *) chain;
 	_Atomic(const void *) handle;
 	_Atomic uint64_t id; /* from 1, never reused within its table; 0 while the entry is free */
+	uint32_t site;       /* where its end is counted, see held.h; 0: it is not */
 };
 
 /* Counts one reference down; true for the last. Never below zero: over-release is the driver's to report. */

@@ -7,8 +7,10 @@
 GMT_TABLE(contexts, gmt_context, 256, sizeof(struct gmt_context));
 GMT_TABLE(queues, gmt_queue, 1024, sizeof(struct gmt_object)); /* gmt_queue_recycle clears the rest */
 GMT_TABLE(kernels, gmt_kernel, 4096, sizeof(struct gmt_kernel));
-GMT_TABLE(events, gmt_event, 1 << 14, offsetof(struct gmt_event, of.wait)); /* of.waits says which waits are valid */
+GMT_TABLE(events, gmt_event, 1 << 18, offsetof(struct gmt_event, of.wait)); /* of.waits says which waits are valid */
 GMT_TABLE(command_buffers, gmt_command_buffer, 64, sizeof(struct gmt_command_buffer));
+GMT_TABLE(programs, gmt_counted, 1024, sizeof(struct gmt_counted));
+GMT_TABLE(samplers, gmt_counted, 256, sizeof(struct gmt_counted));
 
 struct gmt_context *gmt_context_find(cl_context handle)
 {
@@ -119,6 +121,12 @@ bool gmt_kernel_remove(struct gmt_kernel *kernel)
 	return true;
 }
 
+void gmt_events_begin(void)
+{
+	if (!gmt_follows_events())
+		events.entry = events.cleared = offsetof(struct gmt_event, of);
+}
+
 struct gmt_event *gmt_event_find(cl_event handle)
 {
 	return (struct gmt_event *)gmt_table_find(&events, handle);
@@ -153,4 +161,42 @@ struct gmt_command_buffer *gmt_command_buffer_add(cl_command_buffer_khr handle)
 bool gmt_command_buffer_remove(struct gmt_command_buffer *buffer)
 {
 	return gmt_table_remove(&command_buffers, &buffer->object, true);
+}
+
+static struct gmt_counted *add_counted(struct gmt_table *table, const void *handle)
+{
+	struct gmt_counted *counted = (struct gmt_counted *)gmt_table_add(table, handle);
+	if (counted)
+		atomic_store(&counted->references, 1);
+	return counted;
+}
+
+struct gmt_counted *gmt_program_find(cl_program handle)
+{
+	return (struct gmt_counted *)gmt_table_find(&programs, handle);
+}
+
+struct gmt_counted *gmt_program_add(cl_program handle)
+{
+	return add_counted(&programs, handle);
+}
+
+bool gmt_program_remove(struct gmt_counted *program)
+{
+	return gmt_table_remove(&programs, &program->object, true);
+}
+
+struct gmt_counted *gmt_sampler_find(cl_sampler handle)
+{
+	return (struct gmt_counted *)gmt_table_find(&samplers, handle);
+}
+
+struct gmt_counted *gmt_sampler_add(cl_sampler handle)
+{
+	return add_counted(&samplers, handle);
+}
+
+bool gmt_sampler_remove(struct gmt_counted *sampler)
+{
+	return gmt_table_remove(&samplers, &sampler->object, true);
 }

@@ -1,10 +1,12 @@
 /*
- * objects.h: the contexts, queues, kernels, events and command buffers that the program holds, by handle. Any thread may
- * call these functions. find and add return NULL if there is none; remove returns false if another thread was first.
+ * objects.h: the contexts, queues, programs, kernels, events, samplers and command buffers that the program holds, by
+ * handle. Any thread may call these functions. find and add return NULL if there is none; remove returns false if another
+ * thread was first.
  */
 #ifndef GMT_OBJECTS_H
 #define GMT_OBJECTS_H
 
+#include "../base/session.h"
 #include "object.h"
 
 /* The last command on one queue that used a memory object. */
@@ -94,14 +96,15 @@ struct gmt_completion {
 	struct gmt_cover wait[GMT_WAITS];
 };
 
-/* The program can learn from it that a command has completed. */
+/* The program can learn from it that a command has completed. Where gmt_follows_events is false, it is only counted. */
 struct gmt_event {
 	struct gmt_object object;
 	_Atomic uint32_t references;
 	_Atomic uint32_t open; /* 1: a user event that has not been set */
-	struct gmt_completion of;
 	uint64_t time; /* of its command, 0: unknown or not needed */
 	uint8_t await; /* enum gmtawait */
+	/* Not there for those that are only counted. */
+	struct gmt_completion of;
 };
 
 /* A command buffer. */
@@ -126,6 +129,12 @@ struct gmt_kernel {
 	uint64_t *argument; /* the 8 bytes last set, 0 for anything else */
 	uint8_t *kind;      /* enum gmt_argument */
 	_Atomic uint32_t indirect; /* not 0: it may use shared memory that no argument names; see hook_kernel.c */
+};
+
+/* A program or a sampler: it is only counted. */
+struct gmt_counted {
+	struct gmt_object object;
+	_Atomic uint32_t references;
 };
 
 struct gmt_context *gmt_context_find(cl_context handle);
@@ -154,6 +163,13 @@ struct gmt_kernel *gmt_kernel_find(cl_kernel handle);
 struct gmt_kernel *gmt_kernel_add(cl_kernel handle, uint32_t arguments);
 bool gmt_kernel_remove(struct gmt_kernel *kernel);
 
+/* Whether the pool or the recording wants to know which command an event belongs to. */
+static inline bool gmt_follows_events(void)
+{
+	return gmt_session.config.pooling || gmt_session.config.uses;
+}
+/* Before the first event. */
+void gmt_events_begin(void);
 struct gmt_event *gmt_event_find(cl_event handle);
 struct gmt_event *gmt_event_add(cl_event handle);
 bool gmt_event_remove(struct gmt_event *event);
@@ -161,5 +177,13 @@ bool gmt_event_remove(struct gmt_event *event);
 struct gmt_command_buffer *gmt_command_buffer_find(cl_command_buffer_khr handle);
 struct gmt_command_buffer *gmt_command_buffer_add(cl_command_buffer_khr handle);
 bool gmt_command_buffer_remove(struct gmt_command_buffer *buffer);
+
+struct gmt_counted *gmt_program_find(cl_program handle);
+struct gmt_counted *gmt_program_add(cl_program handle);
+bool gmt_program_remove(struct gmt_counted *program);
+
+struct gmt_counted *gmt_sampler_find(cl_sampler handle);
+struct gmt_counted *gmt_sampler_add(cl_sampler handle);
+bool gmt_sampler_remove(struct gmt_counted *sampler);
 
 #endif

@@ -8,6 +8,7 @@
 #define GMT_TABLE_H
 
 #include "../base/lock.h"
+#include "held.h"
 #include "object.h"
 
 #include <stdlib.h>
@@ -115,21 +116,26 @@ static inline struct gmt_object *gmt_table_add(struct gmt_table *t, const void *
 		return NULL;
 	uint32_t bucket = gmt_table_hash(handle) & t->mask;
 	struct gmt_stripe *stripe = gmt_table_stripe(t, bucket);
+	uint32_t unseen = 0;
 	gmt_lock(&stripe->lock);
 	struct gmt_object *o = gmt_table_take_entry(t, stripe);
 	if (o) {
 		memset((char *)o + sizeof *o, 0, t->cleared - sizeof *o);
+		o->site = 0;
 		uint64_t id = atomic_fetch_add_explicit(&t->ids, 1, memory_order_relaxed) + 1;
 		atomic_store_explicit(&o->id, id, memory_order_relaxed);
 		struct gmt_object *first = atomic_load_explicit(&t->buckets[bucket], memory_order_relaxed);
 		struct gmt_object *stale = first ? gmt_table_walk(t, bucket, handle, UINT32_MAX) : NULL;
-		if (stale && gmt_table_unlink(t, bucket, stale))
+		if (stale && gmt_table_unlink(t, bucket, stale)) {
+			unseen = stale->site;
 			first = atomic_load_explicit(&t->buckets[bucket], memory_order_relaxed);
+		}
 		atomic_store_explicit(&o->chain, first, memory_order_relaxed);
 		atomic_store_explicit(&o->handle, handle, memory_order_release);
 		atomic_store_explicit(&t->buckets[bucket], o, memory_order_release);
 	}
 	gmt_unlock(&stripe->lock);
+	gmt_held_released(unseen);
 	return o;
 }
 
@@ -142,10 +148,13 @@ static inline bool gmt_table_remove(struct gmt_table *t, struct gmt_object *o, b
 	uint32_t bucket = gmt_table_hash(handle) & t->mask;
 	struct gmt_stripe *stripe = gmt_table_stripe(t, bucket);
 	gmt_lock(&stripe->lock);
+	uint32_t site = o->site;
 	bool found = gmt_table_unlink(t, bucket, o);
 	if (found && recycle)
 		gmt_table_free_entry(stripe, o);
 	gmt_unlock(&stripe->lock);
+	if (found)
+		gmt_held_released(site);
 	return found;
 }
 

@@ -178,6 +178,13 @@ cl_program fake_program(void)
 	return (cl_program)&program;
 }
 
+void fake_forget(void *object)
+{
+	FAKE_LOCKED;
+	struct fake_object *o = object;
+	fake_release(o, o->type, CL_INVALID_VALUE);
+}
+
 GMT_HOOK cl_int clGetPlatformIDs(cl_uint room, cl_platform_id *platforms, cl_uint *count)
 {
 	static int platform;

@@ -75,6 +75,8 @@ GMT_HOOK void fake_fail_event(cl_event event, cl_int status);
 GMT_HOOK unsigned fake_fail_markers(cl_command_queue queue, cl_int status);
 /* Calls those back that want to know that a command runs. */
 GMT_HOOK void fake_start_event(cl_event event);
+/* The last release of an object without a hook. */
+GMT_HOOK void fake_forget(void *object);
 /* A queue made by a function without a hook. */
 GMT_HOOK cl_command_queue fake_unseen_queue(cl_context context);
 /* A command buffer uses memory from now on whenever it is enqueued; as with real ones, it does not keep it alive. */

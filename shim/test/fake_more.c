@@ -1,4 +1,4 @@
-/* fake_more.c: native kernels, migration, memory of OpenGL. */
+/* fake_more.c: native kernels, migration, memory of OpenGL, programs and samplers. */
 #define _GNU_SOURCE
 #include "fake_objects.h"
 
@@ -99,4 +99,85 @@ GMT_HOOK cl_int clEnqueueReleaseGLObjects(cl_command_queue queue, cl_uint count,
 					  const cl_event *list, cl_event *event)
 {
 	return on_list(queue, count, memories, waits, list, event);
+}
+
+static void *on_context(cl_context context, enum fake_type type, cl_int *errcode)
+{
+	FAKE_LOCKED;
+	bool valid = fake_alive(context, FAKE_CONTEXT);
+	if (errcode)
+		*errcode = valid ? CL_SUCCESS : CL_INVALID_CONTEXT;
+	return valid ? fake_new(type, sizeof(struct fake_object)) : NULL;
+}
+
+GMT_HOOK cl_program clCreateProgramWithSource(cl_context context, cl_uint count, const char **texts, const size_t *lengths,
+					      cl_int *errcode)
+{
+	(void)count, (void)texts, (void)lengths;
+	return on_context(context, FAKE_PROGRAM, errcode);
+}
+
+GMT_HOOK cl_program clCreateProgramWithBinary(cl_context context, cl_uint count, const cl_device_id *devices, const size_t *lengths,
+					      const unsigned char **binaries, cl_int *status, cl_int *errcode)
+{
+	(void)count, (void)devices, (void)lengths, (void)binaries, (void)status;
+	return on_context(context, FAKE_PROGRAM, errcode);
+}
+
+GMT_HOOK cl_program clCreateProgramWithBuiltInKernels(cl_context context, cl_uint count, const cl_device_id *devices,
+						      const char *names, cl_int *errcode)
+{
+	(void)count, (void)devices, (void)names;
+	return on_context(context, FAKE_PROGRAM, errcode);
+}
+
+GMT_HOOK cl_program clCreateProgramWithIL(cl_context context, const void *code, size_t length, cl_int *errcode)
+{
+	(void)code, (void)length;
+	return on_context(context, FAKE_PROGRAM, errcode);
+}
+
+/* It calls back before it returns. */
+GMT_HOOK cl_program clLinkProgram(cl_context context, cl_uint count, const cl_device_id *devices, const char *options,
+				  cl_uint programs, const cl_program *list, void(CL_CALLBACK *notify)(cl_program, void *), void *data,
+				  cl_int *errcode)
+{
+	(void)count, (void)devices, (void)options, (void)programs, (void)list;
+	cl_program program = on_context(context, FAKE_PROGRAM, errcode);
+	if (program && notify)
+		notify(program, data);
+	return program;
+}
+
+GMT_HOOK cl_int clRetainProgram(cl_program program)
+{
+	return fake_retain(program, FAKE_PROGRAM, CL_INVALID_PROGRAM);
+}
+
+GMT_HOOK cl_int clReleaseProgram(cl_program program)
+{
+	return fake_release(program, FAKE_PROGRAM, CL_INVALID_PROGRAM);
+}
+
+GMT_HOOK cl_sampler clCreateSampler(cl_context context, cl_bool normalized, cl_addressing_mode addressing, cl_filter_mode filter,
+				    cl_int *errcode)
+{
+	(void)normalized, (void)addressing, (void)filter;
+	return on_context(context, FAKE_SAMPLER, errcode);
+}
+
+GMT_HOOK cl_sampler clCreateSamplerWithProperties(cl_context context, const cl_sampler_properties *properties, cl_int *errcode)
+{
+	(void)properties;
+	return on_context(context, FAKE_SAMPLER, errcode);
+}
+
+GMT_HOOK cl_int clRetainSampler(cl_sampler sampler)
+{
+	return fake_retain(sampler, FAKE_SAMPLER, CL_INVALID_SAMPLER);
+}
+
+GMT_HOOK cl_int clReleaseSampler(cl_sampler sampler)
+{
+	return fake_release(sampler, FAKE_SAMPLER, CL_INVALID_SAMPLER);
 }

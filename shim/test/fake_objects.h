@@ -4,7 +4,7 @@
 
 #include "fake_driver.h"
 
-enum fake_type { FAKE_DEVICE, FAKE_PROGRAM, FAKE_CONTEXT, FAKE_QUEUE, FAKE_MEMORY, FAKE_KERNEL, FAKE_EVENT, FAKE_RECORDING, FAKE_TYPES };
+enum fake_type { FAKE_DEVICE, FAKE_PROGRAM, FAKE_CONTEXT, FAKE_QUEUE, FAKE_MEMORY, FAKE_KERNEL, FAKE_EVENT, FAKE_RECORDING, FAKE_SAMPLER, FAKE_TYPES };
 
 #define FAKE_ARGUMENTS 4 /* three memory objects and eight bytes of something else */
 

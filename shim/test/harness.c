@@ -173,7 +173,7 @@ static void read_ring(struct gmtring *ring)
 	CHECK(head - at <= GMT_RING_EVENTS);
 	while (at < head) {
 		struct gmtevent event = ring->events[at++ % GMT_RING_EVENTS];
-		CHECK(event.kind > GMT_KIND_NONE && event.kind <= GMT_KIND_AWAIT);
+		CHECK(event.kind > GMT_KIND_NONE && event.kind <= GMT_KIND_OBJECT);
 		keep(&event, false);
 		uint64_t slots = has_payload(event.kind) ? (event.size + sizeof event - 1) / sizeof event : 0;
 		CHECK(at + slots <= head);
@@ -294,6 +294,40 @@ const char *first_text(enum gmtkind kind)
 		if (!session.payload[i] && session.event[i].kind == kind)
 			return text_of(&session.event[i]);
 	return "";
+}
+
+/* Whether another event says more of the same call site: those of several threads come in any order. */
+static bool is_outdated(size_t i)
+{
+	const struct gmtevent *event = &session.event[i];
+	uint64_t changes = event->object + event->size;
+	for (size_t j = 0; j < session.count; j++) {
+		const struct gmtevent *other = &session.event[j];
+		if (session.payload[j] || other->kind != GMT_KIND_OBJECT || other->op != event->op || other->tag != event->tag)
+			continue;
+		uint64_t there = other->object + other->size;
+		if (there > changes || (there == changes && j > i))
+			return true;
+	}
+	return false;
+}
+
+struct held held_now(enum gmtheld type)
+{
+	struct held sum = {0};
+	session_read();
+	for (size_t i = 0; i < session.count; i++) {
+		const struct gmtevent *event = &session.event[i];
+		if (session.payload[i] || event->kind != GMT_KIND_OBJECT || event->op != type)
+			continue;
+		sum.most = event->granted > sum.most ? event->granted : sum.most;
+		if (is_outdated(i))
+			continue;
+		sum.created += event->object;
+		sum.released += event->size;
+		sum.sites++;
+	}
+	return sum;
 }
 
 static size_t count_by(enum gmtkind kind, int op, int outcome)

@@ -73,6 +73,12 @@ struct gmtevent event_before(size_t behind);
 const char *last_text(enum gmtkind kind);
 const char *first_text(enum gmtkind kind);
 size_t diags(enum gmtdiag code);
+/* What the OBJECT events of a type say now, and in how many call sites. */
+struct held {
+	uint64_t created, released, most;
+	unsigned sites;
+};
+struct held held_now(enum gmtheld type);
 /* CREATE or RELEASE events with that outcome. */
 size_t outcomes(enum gmtkind kind, enum gmtoutcome outcome);
 

@@ -3,13 +3,14 @@
 // clock.
 //
 // A part has, in this order: what names things, as it was before Since; for each process what is in the pool and what
-// the application holds, with the times when that came to be; what the policy said last of its slabs, each limit that was
-// changed, with its last value, and the exits that are under way, with their times; all records from the first one that is not before Since to the last one
-// before one that is behind Until; names of call sites in it that came later, at Until. Processes that ended before
-// Since are not in it.
+// the application holds, with the times when that came to be; how many objects of each type each call site holds; what the
+// policy said last of its slabs, each limit that was changed, with its last value, and the exits that are under way, with
+// their times; all records from the first one that is not before Since to the last one before one that is behind Until;
+// names of call sites in it that came later, at Until. Processes that ended before Since are not in it.
 package extract
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -204,14 +205,26 @@ func (p *part) survey(r *wire.Record) error {
 // old is what the records before the part leave behind.
 type old struct {
 	heap    *heap.Heap
-	gauges  map[uint32]wire.Record // the latest of each process
-	figures []wire.Record          // MACHINE: the latest of each source
-	limits  []wire.Record          // the latest of each, in the order of their changes
-	exits   map[uint32]wire.Record // the first of each process
+	gauges  map[uint32]wire.Record  // the latest of each process
+	figures []wire.Record           // MACHINE: the latest of each source
+	limits  []wire.Record           // the latest of each, in the order of their changes
+	exits   map[uint32]wire.Record  // the first of each process
+	counts  map[counted]wire.Record // the latest OBJECT of each
+}
+
+// counted is what an OBJECT counts.
+type counted struct {
+	process, tag uint32
+	held         wire.Held
+}
+
+// compareCounted orders by processes.
+func compareCounted(a, b counted) int {
+	return cmp.Or(cmp.Compare(a.process, b.process), cmp.Compare(a.held, b.held), cmp.Compare(a.tag, b.tag))
 }
 
 func newOld() *old {
-	return &old{heap: heap.New(heap.Options{}), gauges: map[uint32]wire.Record{}, exits: map[uint32]wire.Record{}}
+	return &old{heap: heap.New(heap.Options{}), gauges: map[uint32]wire.Record{}, exits: map[uint32]wire.Record{}, counts: map[counted]wire.Record{}}
 }
 
 // limitsMax bounds the limits that are kept: a policy has a few dozen, in a handful of processes.
@@ -244,6 +257,17 @@ func (o *old) figure(r *wire.Record) {
 	if len(o.figures) < limitsMax {
 		o.figures = append(o.figures, *r)
 	}
+}
+
+// count keeps an OBJECT as one that says what was there. Call sites are bounded by those of the part.
+func (o *old) count(r *wire.Record) {
+	key := counted{r.Process, r.AsObject().Tag(), r.AsObject().Held()}
+	latest := r.AsObject().Fields()
+	if before, known := o.counts[key]; known { // records of several threads may come in another order
+		latest.Created, latest.Released = max(latest.Created, before.AsObject().Created()), max(latest.Released, before.AsObject().Released())
+	}
+	latest.Most, latest.CarriedOver = latest.Created-min(latest.Released, latest.Created), true
+	o.counts[key] = wire.Record{Process: r.Process, Thread: r.Thread, Event: latest.Event()}
 }
 
 // limitName returns the name before the = of a LIMIT.
@@ -290,6 +314,8 @@ func (p *part) before(r *wire.Record) (bool, error) {
 		p.old.gauges[r.Process] = *r
 	case wire.KindMachine:
 		p.old.figure(r)
+	case wire.KindObject:
+		p.old.count(r)
 	default:
 		p.old.heap.Apply(r)
 	}
@@ -303,6 +329,9 @@ func (p *part) enter() {
 		p.carryOver(process)
 	}
 	p.add(p.old.gauges)
+	for _, key := range slices.SortedFunc(maps.Keys(p.old.counts), compareCounted) {
+		p.queue = append(p.queue, p.old.counts[key])
+	}
 	p.queue = append(append(p.queue, p.old.limits...), p.old.figures...)
 	p.add(p.old.exits)
 	p.old = nil

@@ -206,3 +206,26 @@ func TestCopiesKeepTheirSites(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestObjectsAreCarriedOver with the counts that they had, whichever thread wrote them last.
+func TestObjectsAreCarriedOver(t *testing.T) {
+	object := func(process uint32, time uint64, f wire.ObjectFields) wire.Record {
+		f.Time = time
+		return wire.Record{Process: process, Thread: 7, Event: f.Event()}
+	}
+	whole := []wire.Record{
+		object(2, second, wire.ObjectFields{Held: wire.HeldKernel, Tag: 3, Created: 2, Most: 2}),
+		object(1, second, wire.ObjectFields{Held: wire.HeldEvent, Tag: 3, Created: 9, Released: 4, Most: 6}),
+		object(1, second+1, wire.ObjectFields{Held: wire.HeldEvent, Tag: 3, Created: 8, Released: 4, Most: 5}),
+		object(1, 2*second, wire.ObjectFields{Held: wire.HeldEvent, Tag: 3, Created: 20, Released: 4, Most: 16}),
+	}
+	want := []wire.Record{
+		object(1, second+1, wire.ObjectFields{Held: wire.HeldEvent, Tag: 3, Created: 9, Released: 4, Most: 5, CarriedOver: true}),
+		object(2, second, wire.ObjectFields{Held: wire.HeldKernel, Tag: 3, Created: 2, Most: 2, CarriedOver: true}),
+		whole[3],
+	}
+	got := read(t, extract.Range(&randomrun.Tape{Records: whole}, extract.Options{Since: 2 * second}))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -70,7 +70,7 @@ func anyRecord(t *rapid.T) wire.Record {
 	r := wire.Record{Process: rapid.Uint32().Draw(t, "process"), Thread: rapid.Uint32Range(0, 3).Draw(t, "thread")}
 	r.Event = wire.Event{
 		Time: number.Draw(t, "time"), Duration: rapid.Uint32().Draw(t, "duration"), Cost: rapid.Uint32Range(0, 1).Draw(t, "cost"),
-		Kind: wire.Kind(rapid.OneOf(rapid.Uint16(), rapid.Uint16Range(0, 24)).Draw(t, "kind")), Op: small.Draw(t, "op"),
+		Kind: wire.Kind(rapid.OneOf(rapid.Uint16(), rapid.Uint16Range(0, 25)).Draw(t, "kind")), Op: small.Draw(t, "op"),
 		Outcome: wire.Outcome(small.Draw(t, "outcome")), Reason: small.Draw(t, "reason"), Flags: small.Draw(t, "flags"),
 		Scope: rapid.Uint16().Draw(t, "scope"), Status: rapid.Int16().Draw(t, "status"), Access: rapid.Uint16().Draw(t, "access"),
 		Tag: rapid.Uint32().Draw(t, "tag"), Object: number.Draw(t, "object"), Size: number.Draw(t, "size"),
@@ -134,6 +134,7 @@ func TestLines(t *testing.T) {
 		{Process: 1, Event: wire.Event{Kind: wire.KindCreate, Op: 1, Object: 8, Size: 64, Granted: 1, Link: 7}},
 		{Process: 1, Event: wire.Event{Kind: wire.KindCreate, Op: 1, Object: 9, Size: 64, Link: 7}},
 		{Event: wire.Event{Kind: wire.KindEvict, Reason: 4, Outcome: 200, Op: 1}},
+		{Process: 1, Event: wire.ObjectFields{Held: wire.HeldCommandBuffer, CarriedOver: true, Tag: 3, Created: 9, Released: 4, Most: 7}.Event()},
 		{Event: wire.Event{Kind: 999}},
 	}, recording.Footer{EndedNS: 9, Status: 3})
 	want := `{"time":5,"kind":"process","process":1,"object":4711,"link":1,"arguments":["/bin/app","-n","3"]}
@@ -148,8 +149,9 @@ func TestLines(t *testing.T) {
 {"time":0,"kind":"create","process":1,"op":"subbuffer","object":8,"size":64,"offset":0,"link":7}
 {"time":0,"kind":"create","process":1,"op":"subbuffer","object":9,"size":64,"link":7}
 {"time":0,"kind":"evict","op":1,"outcome":200,"reason":"drain"}
+{"time":0,"kind":"object","process":1,"op":"command buffer","flags":64,"tag":3,"object":9,"size":4,"granted":7}
 {"time":0,"kind":999}
-{"footer":{"events":13,"lost":0,"ended_ns":9,"status":3,"signal":0}}
+{"footer":{"events":14,"lost":0,"ended_ns":9,"status":3,"signal":0}}
 `
 	first, rest, _ := strings.Cut(string(got), "\n")
 	if !strings.HasPrefix(first, `{"schema":1,"header":{"version":`) {

@@ -218,6 +218,7 @@ var (
 		wire.KindSync:    newWords(func(v uint64) string { return wire.Sync(v).String() }),
 		wire.KindOrder:   newWords(func(v uint64) string { return wire.Order(v).String() }),
 		wire.KindAwait:   newWords(func(v uint64) string { return wire.Await(v).String() }),
+		wire.KindObject:  newWords(func(v uint64) string { return wire.Held(v).String() }),
 		wire.KindMachine: newWords(func(v uint64) string { return wire.Machine(v).String() }),
 		wire.KindContext: lives,
 		wire.KindQueue:   lives,

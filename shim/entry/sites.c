@@ -1,0 +1,132 @@
+/*
+ * sites.c: see sites.h.
+ *
+ * Even the walk of stack.c takes longer than an event may cost, so each thread remembers the stacks of its commands. A call
+ * with a known return address and stack pointer came the same way as before if the nearest return addresses farther up are
+ * where they were: the frame of a return address has a fixed size, and so the next one is at a fixed place. Only frames with
+ * alloca() have none; if both address and place agree there, too, the call counts as one of the other site.
+ */
+#define _GNU_SOURCE
+#include "sites.h"
+
+#include "../base/call.h"
+#include "../base/session.h"
+#include "python.h"
+#include "tags.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <unwind.h>
+
+#define KNOWN 64u /* stacks that a thread remembers; a power of two */
+#define WAYS 4u   /* places of one stack */
+#define CHECKS 8u /* return addresses of a stack that are compared */
+
+struct known {
+	uintptr_t address, sp; /* of the call; 0: free */
+	uint32_t site, checks;
+	struct check {
+		const uintptr_t *place;
+		uintptr_t address;
+	} check[CHECKS];
+};
+static __thread struct known *stacks __attribute__((tls_model("initial-exec")));
+static pthread_key_t key;
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+
+static void thread_ends(void *memory)
+{
+	stacks = NULL;
+	free(memory);
+}
+
+static void make_key(void)
+{
+	pthread_key_create(&key, thread_ends);
+}
+
+static uint32_t tag_of(const struct gmt_caller *caller)
+{
+	if (gmt_session.config.tagmode == GMT_TAGS_SIZE) /* it has none */
+		return 0;
+	uint64_t now = gmt_now();
+	struct gmt_call call = {.start = now, .last = now};
+	return gmt_tag(&call, caller, 0);
+}
+
+uint32_t gmt_site(enum gmtheld type, const struct gmt_caller *caller)
+{
+	uint32_t site = gmt_held_site(type, tag_of(caller));
+	gmt_held_created(site, 0);
+	return site;
+}
+
+/* The words are other functions' return addresses, which are no objects of theirs. */
+__attribute__((no_sanitize_address, no_sanitize_thread)) static uintptr_t word_at(const uintptr_t *place)
+{
+	return *(const volatile uintptr_t *)place;
+}
+
+struct walk {
+	struct known *known;
+	unsigned most;
+	bool begun;
+};
+
+/* A frame of the caller's, or farther up. The stack pointer after the return to it lies behind the return address. */
+static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *arg)
+{
+	struct walk *walk = arg;
+	struct known *known = walk->known;
+	uintptr_t address = (uintptr_t)_Unwind_GetIP(context);
+	if (!walk->begun) {
+		walk->begun = address == known->address;
+		return _URC_NO_REASON;
+	}
+	const uintptr_t *place = (const uintptr_t *)_Unwind_GetCFA(context) - 1;
+	if (!address || known->checks == walk->most || word_at(place) != address)
+		return _URC_END_OF_STACK;
+	known->check[known->checks++] = (struct check){place, address};
+	return _URC_NO_REASON;
+}
+
+static bool same(const struct known *known, const struct gmt_caller *caller)
+{
+	if (known->address != caller->address || known->sp != caller->sp)
+		return false;
+	for (uint32_t i = 0; i < known->checks; i++)
+		if (word_at(known->check[i].place) != known->check[i].address)
+			return false;
+	return true;
+}
+
+static uint32_t learn(struct known *known, const struct gmt_caller *caller)
+{
+	*known = (struct known){.address = caller->address, .sp = caller->sp, .site = gmt_held_site(GMT_HELD_EVENT, tag_of(caller))};
+	if (gmt_session.config.tagmode == GMT_TAGS_STACK) {
+		uint32_t frames = gmt_session.config.stackdepth - 1; /* the first is the caller */
+		_Unwind_Backtrace(step, &(struct walk){known, frames < CHECKS ? frames : CHECKS, false});
+	}
+	return known->site;
+}
+
+uint32_t gmt_site_of_event(const struct gmt_caller *caller)
+{
+	static __thread uint32_t next __attribute__((tls_model("initial-exec")));
+	if (gmt_unlikely(!stacks)) {
+		pthread_once(&key_once, make_key);
+		stacks = calloc(KNOWN, sizeof *stacks);
+		pthread_setspecific(key, stacks);
+	}
+	if (gmt_unlikely(!stacks || (gmt_session.config.tagmode == GMT_TAGS_STACK && gmt_python_runs()))) /* its stack is elsewhere */
+		return gmt_held_site(GMT_HELD_EVENT, tag_of(caller));
+	uint64_t hash = (caller->address ^ caller->sp << 7) * 0x9e3779b97f4a7c15u;
+	for (uint32_t i = 0; i < WAYS; i++) {
+		struct known *known = &stacks[((hash >> 40) + i) % KNOWN];
+		if (gmt_likely(same(known, caller)))
+			return known->site;
+		if (!known->address)
+			return learn(known, caller);
+	}
+	return learn(&stacks[((hash >> 40) + next++ % WAYS) % KNOWN], caller);
+}

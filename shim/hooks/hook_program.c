@@ -1,0 +1,131 @@
+/* hook_program.c: programs and samplers, which are only counted. */
+#define _GNU_SOURCE
+#include "../base/dispatch.h"
+#include "../entry/sites.h"
+#include "../entry/start.h"
+#include "../registry/objects.h"
+
+#include <stdlib.h>
+
+static void program_created(cl_program handle, const struct gmt_caller *caller)
+{
+	struct gmt_counted *program = gmt_program_add(handle);
+	if (program)
+		program->object.site = gmt_site(GMT_HELD_PROGRAM, caller);
+}
+
+static void sampler_created(cl_sampler handle, const struct gmt_caller *caller)
+{
+	struct gmt_counted *sampler = gmt_sampler_add(handle);
+	if (sampler)
+		sampler->object.site = gmt_site(GMT_HELD_SAMPLER, caller);
+}
+
+/* A hook of a function that creates one: ARGUMENTS as declared, VALUES as given to the driver. */
+#define CREATES(type, created, name, ARGUMENTS, ...)                                                                     \
+	GMT_HOOK type name ARGUMENTS                                                                                      \
+	{                                                                                                                 \
+		if (!gmt_enter_untimed())                                                                                 \
+			return gmt_driver.name(__VA_ARGS__);                                                              \
+		type handle = gmt_driver.name(__VA_ARGS__);                                                               \
+		created(handle, &GMT_CALLER);                                                             \
+		gmt_leave();                                                                                              \
+		return handle;                                                                                            \
+	}
+
+CREATES(cl_program, program_created, clCreateProgramWithSource,
+	(cl_context context, cl_uint count, const char **texts, const size_t *lengths, cl_int *errcode),
+	context, count, texts, lengths, errcode)
+CREATES(cl_program, program_created, clCreateProgramWithBinary,
+	(cl_context context, cl_uint count, const cl_device_id *devices, const size_t *lengths, const unsigned char **binaries,
+	 cl_int *status, cl_int *errcode),
+	context, count, devices, lengths, binaries, status, errcode)
+CREATES(cl_program, program_created, clCreateProgramWithBuiltInKernels,
+	(cl_context context, cl_uint count, const cl_device_id *devices, const char *names, cl_int *errcode),
+	context, count, devices, names, errcode)
+CREATES(cl_program, program_created, clCreateProgramWithIL,
+	(cl_context context, const void *code, size_t length, cl_int *errcode), context, code, length, errcode)
+CREATES(cl_sampler, sampler_created, clCreateSampler,
+	(cl_context context, cl_bool normalized, cl_addressing_mode addressing, cl_filter_mode filter, cl_int *errcode),
+	context, normalized, addressing, filter, errcode)
+CREATES(cl_sampler, sampler_created, clCreateSamplerWithProperties,
+	(cl_context context, const cl_sampler_properties *properties, cl_int *errcode), context, properties, errcode)
+
+struct link_callback {
+	void(CL_CALLBACK *notify)(cl_program, void *);
+	void *data;
+};
+
+static void CL_CALLBACK linked(cl_program program, void *data)
+{
+	struct link_callback callback = *(struct link_callback *)data;
+	free(data);
+	struct gmt_callback before = gmt_callback_begin();
+	callback.notify(program, callback.data);
+	gmt_callback_end(before);
+}
+
+/* After an error the driver may still call back, so that what it would get stays allocated. */
+GMT_HOOK cl_program clLinkProgram(cl_context context, cl_uint count, const cl_device_id *devices, const char *options,
+				  cl_uint programs, const cl_program *list, void(CL_CALLBACK *notify)(cl_program, void *), void *data,
+				  cl_int *errcode)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clLinkProgram(context, count, devices, options, programs, list, notify, data, errcode);
+	struct link_callback *ours = notify ? malloc(sizeof *ours) : NULL;
+	if (ours)
+		*ours = (struct link_callback){notify, data};
+	cl_program handle = gmt_driver.clLinkProgram(context, count, devices, options, programs, list, ours ? linked : notify,
+						     ours ? (void *)ours : data, errcode);
+	program_created(handle, &GMT_CALLER);
+	gmt_leave();
+	return handle;
+}
+
+GMT_HOOK cl_int clRetainProgram(cl_program handle)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clRetainProgram(handle);
+	cl_int err = gmt_driver.clRetainProgram(handle);
+	struct gmt_counted *program = err == CL_SUCCESS ? gmt_program_find(handle) : NULL;
+	if (program)
+		atomic_fetch_add(&program->references, 1);
+	gmt_leave();
+	return err;
+}
+
+GMT_HOOK cl_int clReleaseProgram(cl_program handle)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clReleaseProgram(handle);
+	struct gmt_counted *program = gmt_program_find(handle);
+	if (program && gmt_last_reference(&program->references))
+		gmt_program_remove(program);
+	cl_int err = gmt_driver.clReleaseProgram(handle);
+	gmt_leave();
+	return err;
+}
+
+GMT_HOOK cl_int clRetainSampler(cl_sampler handle)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clRetainSampler(handle);
+	cl_int err = gmt_driver.clRetainSampler(handle);
+	struct gmt_counted *sampler = err == CL_SUCCESS ? gmt_sampler_find(handle) : NULL;
+	if (sampler)
+		atomic_fetch_add(&sampler->references, 1);
+	gmt_leave();
+	return err;
+}
+
+GMT_HOOK cl_int clReleaseSampler(cl_sampler handle)
+{
+	if (!gmt_enter_untimed())
+		return gmt_driver.clReleaseSampler(handle);
+	struct gmt_counted *sampler = gmt_sampler_find(handle);
+	if (sampler && gmt_last_reference(&sampler->references))
+		gmt_sampler_remove(sampler);
+	cl_int err = gmt_driver.clReleaseSampler(handle);
+	gmt_leave();
+	return err;
+}
