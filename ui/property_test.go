@@ -60,7 +60,7 @@ func fill(t *rapid.T, v reflect.Value) {
 		v.SetBool(rapid.Bool().Draw(t, "bool"))
 	case reflect.Float64:
 		v.SetFloat(anyFloat().Draw(t, "float"))
-	case reflect.Int, reflect.Int16, reflect.Int32:
+	case reflect.Int, reflect.Int16, reflect.Int32, reflect.Int64:
 		v.SetInt(rapid.Int64().Draw(t, "int"))
 	default:
 		v.SetUint(anyNumber().Draw(t, "number"))

@@ -194,15 +194,16 @@ type CostPoint struct {
 // Phase is a stretch of the run in which one thread repeats a sequence of creates, or the time between two of those.
 // Stretches of several threads may overlap in time.
 type Phase struct {
-	Process    uint32 `json:"process"` // number in the session
-	Thread     uint32 `json:"thread"`
-	Start      uint64 `json:"start_ns"`
-	End        uint64 `json:"end_ns"`
-	Iterations uint64 `json:"iterations"` // 0: nothing repeats
-	Period     uint64 `json:"period_ns"`  // duration of one iteration, the median
-	Creates    uint64 `json:"creates_per_iteration"`
-	Growth     int64  `json:"growth_per_iteration"` // bytes that the process had in use more after an iteration than before it, the median
-	PeakInUse  uint64 `json:"peak_in_use"`          // of the process, as seen at these creates
+	Process    uint32         `json:"process"` // number in the session
+	Thread     uint32         `json:"thread"`
+	Start      uint64         `json:"start_ns"`
+	End        uint64         `json:"end_ns"`
+	Iterations uint64         `json:"iterations"` // 0: nothing repeats
+	Period     uint64         `json:"period_ns"`  // duration of one iteration, the median
+	Creates    uint64         `json:"creates_per_iteration"`
+	Growth     int64          `json:"growth_per_iteration"` // bytes that the process had in use more after an iteration than before it, the median
+	PeakInUse  uint64         `json:"peak_in_use"`          // of the process, as seen at these creates
+	Objects    []ObjectGrowth `json:"object_growth"`        // of the process; empty: no type grows
 }
 
 // Severity of a diagnosis.

@@ -33,7 +33,7 @@ const (
 
 // rules look for one problem each, in the order of importance within a severity where their shares are equal.
 var rules = []func(*run, *Analysis) (Diagnosis, bool){
-	mistakesFound, memoryGrows, machineGrows, memoryIsKept, neverReleased, lostEvents, deviceFull, hitRateIsLow, policyNone, createsCopy, couldBeHoisted, heldTooLong,
+	mistakesFound, memoryGrows, machineGrows, memoryIsKept, neverReleased, objectsGrow, lostEvents, deviceFull, hitRateIsLow, policyNone, createsCopy, couldBeHoisted, heldTooLong,
 	wasteIsHigh, hosted, poolIsFragmented, nothingCarved, hasOwnPool, callersHidden, originsAreFine,
 }
 

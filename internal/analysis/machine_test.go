@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -137,7 +139,7 @@ func TestMachineChangesNothingElse(t *testing.T) {
 		}
 	}
 	a, b := with.analyse(t), without.analyse(t)
-	if a.Run.Events != b.Run.Events || len(a.Phases) != len(b.Phases) || a.Phases[len(a.Phases)-1] != b.Phases[len(b.Phases)-1] ||
+	if a.Run.Events != b.Run.Events || len(a.Phases) != len(b.Phases) || !cmp.Equal(a.Phases[len(a.Phases)-1], b.Phases[len(b.Phases)-1]) ||
 		a.Peak.Time != b.Peak.Time || len(a.Diagnoses) != len(b.Diagnoses) {
 		t.Errorf("with:    %+v %+v\nwithout: %+v %+v", a.Run, a.Phases, b.Run, b.Phases)
 	}

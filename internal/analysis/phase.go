@@ -6,6 +6,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/period"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
 // phasesMax bounds the list of phases.
@@ -28,6 +29,7 @@ type laps struct {
 	times        sampler
 	growth       sampler
 	peak         int64
+	held, holds  [stats.ObjectTypes]int64 // objects of the process at the first and the last beginning of an iteration
 }
 
 // stream returns the stream of a thread of a process.
@@ -47,27 +49,28 @@ func (x *run) stream(p *process, thread uint32) *stream {
 	return s
 }
 
-// create counts a create. inUse is what the process has in use with it, own its own memory.
-func (s *stream) create(now uint64, inUse, own int64) (number uint64) {
+// create counts a create. inUse is what the process has in use with it, own its own memory, holds its objects.
+func (s *stream) create(now uint64, inUse, own int64, holds *[stats.ObjectTypes]int64) (number uint64) {
 	number = s.creates
 	s.creates++
 	if s.at < len(s.laps) && number >= s.laps[s.at].End {
 		s.at++
 	}
 	if s.at < len(s.laps) && number >= s.laps[s.at].First {
-		s.laps[s.at].create(number, now, inUse, own)
+		s.laps[s.at].create(number, now, inUse, own, holds)
 	}
 	return number
 }
 
-func (l *laps) create(number, now uint64, inUse, own int64) {
+func (l *laps) create(number, now uint64, inUse, own int64, holds *[stats.ObjectTypes]int64) {
 	l.peak = max(l.peak, inUse)
 	l.ended = now
 	if (number-l.First)%l.Period != 0 {
 		return
 	}
+	l.holds = *holds
 	if number == l.First {
-		l.began = now
+		l.began, l.held = now, *holds
 	} else {
 		l.times.add(int64(now - l.mark))
 		l.growth.add(inUse - own - l.before)
@@ -134,6 +137,7 @@ func (x *run) phase(s *stream, l *laps) Phase {
 		Process: s.process, Thread: s.thread, Start: x.since(l.began),
 		End: min(max(x.since(l.mark)+lasts, x.since(l.ended)), x.since(max(x.survey.last, l.ended))), Iterations: iterations,
 		Period: lasts, Creates: l.Period, PeakInUse: count(l.peak), Growth: l.growth.median(),
+		Objects: l.objectGrowth(iterations),
 	}
 }
 

@@ -21,6 +21,7 @@ type run struct {
 	raised    heap.Gauges  // when peaks were looked for last
 	quiet     bool         // the last record was carried over: no peak yet
 	cut       bool         // the run goes on behind the part
+	marks     uint64       // how often objects were counted, see markObjects
 
 	books books
 	rows  map[string]*row
@@ -93,6 +94,7 @@ func (x *run) process(number uint32) *process {
 func (x *run) step(r *wire.Record) {
 	x.record = r
 	x.advance(r)
+	x.markObjects(r.Time)
 	if r.Kind == wire.KindEvict {
 		x.evicted(r.Process, r.AsEvict())
 	}
@@ -193,7 +195,7 @@ func (x *run) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	w.creates++
 	x.sizes.add(o.Size, o.Size)
 	at := x.process(p.Number)
-	o.Note = x.stream(at, o.Thread).create(x.heap.Now, p.InUse, own)
+	o.Note = x.stream(at, o.Thread).create(x.heap.Now, p.InUse, own, x.model.Holds(p.Number))
 	switch {
 	case o.Outcome == wire.OutcomeMiss:
 		x.misses.add(at, o)

@@ -25,6 +25,9 @@ func run() *analysis.Analysis {
 			{Name: "main.c:7 main", Creates: 1, PeakInUse: 1 << 20},
 			{Name: "(slabs)", Slabs: true, PeakInUse: 9 << 20},
 		},
+		Objects: []stats.ObjectCount{
+			{Type: stats.ObjectType(wire.HeldKernel), Live: 4, Leaked: 3}, {Type: stats.Events, Live: 1200, Leaked: 1200}, {Type: stats.SubBuffers, Leaked: 5},
+		},
 		Findings: []stats.Finding{{Kind: wire.DiagDoubleRelease}, {Kind: wire.DiagStaleArgument}},
 	}
 	return &analysis.Analysis{
@@ -32,8 +35,10 @@ func run() *analysis.Analysis {
 		Peak: analysis.Peak{InUse: 3 << 20, Tags: []analysis.PeakTag{
 			{InUse: 2 << 20, Requested: 1 << 20}, {InUse: 2 << 20, Requested: 2 << 20},
 		}},
-		Leaks:  []analysis.Leak{{Name: "main.c:7 main", Buffers: 1, Bytes: 64 << 10}},
-		Phases: []analysis.Phase{{Growth: 1 << 30}, {Iterations: 5, Growth: -4}, {Iterations: 50, Growth: 1024}},
+		Leaks: []analysis.Leak{{Name: "main.c:7 main", Buffers: 1, Bytes: 64 << 10}},
+		Phases: []analysis.Phase{{Growth: 1 << 30}, {Iterations: 5, Growth: -4}, {Iterations: 50, Growth: 1024, Objects: []analysis.ObjectGrowth{
+			{Type: "event", PerIteration: 23.5}, {Type: "kernel", PerIteration: 0.5}, {Type: "sub_buffer", PerIteration: 9},
+		}}},
 	}
 }
 
@@ -54,6 +59,9 @@ func TestBounds(t *testing.T) {
 		{"max_peak_cached", "2097152", "2097151"},
 		{"max_leaked_bytes", `"64KiB"`, "0"},
 		{"max_leaked_buffers", "1", "0"},
+		{"max_leaked_objects", "1203", "1202"},
+		{"max_leaked_events", "1200", "1199"},
+		{"max_object_growth", "24", "23"},
 		{"min_hit_rate", "0.9", "0.91"},
 		{"min_steady_hit_rate", "0.98", "1"},
 		{"max_misses", "10", "9"},
@@ -87,8 +95,8 @@ func TestBounds(t *testing.T) {
 }
 
 func TestEveryRuleIsTested(t *testing.T) {
-	if len(metrics) != 16 {
-		t.Errorf("%d rules, and TestBounds has 16: add the new ones", len(metrics))
+	if len(metrics) != 19 {
+		t.Errorf("%d rules, and TestBounds has 19: add the new ones", len(metrics))
 	}
 }
 

@@ -36,6 +36,9 @@ var metrics = []metric{
 	{"max_peak_cached", amount, "most memory cached at one time", total(func(t *stats.Totals) uint64 { return t.PeakCached }), nil},
 	{"max_leaked_bytes", amount, "memory never released", leaked(func(l *analysis.Leak) uint64 { return l.Bytes }), tagLeak(func(l *analysis.Leak) uint64 { return l.Bytes })},
 	{"max_leaked_buffers", count, "never released", leaked(func(l *analysis.Leak) uint64 { return l.Buffers }), tagLeak(func(l *analysis.Leak) uint64 { return l.Buffers })},
+	{"max_leaked_objects", count, "events, kernels, queues and so on never released", leakedObjects(func(t stats.ObjectType) bool { return t < stats.SubBuffers }), nil},
+	{"max_leaked_events", count, "of these, events", leakedObjects(func(t stats.ObjectType) bool { return t == stats.Events }), nil},
+	{"max_object_growth", count, "growth of these per iteration", objectGrowth, nil},
 	{"min_hit_rate", rate, "share of poolable requests that the pool served", hitRate, tagHitRate},
 	{"min_steady_hit_rate", rate, "the same for the later half of the requests", steadyRate, nil},
 	{"max_misses", count, "poolable requests that reached the driver", total(func(t *stats.Totals) uint64 { return t.Misses }), tagOf(func(t *stats.Tag) uint64 { return t.Misses })},
@@ -81,6 +84,34 @@ func tagLeak(value func(*analysis.Leak) uint64) func(*analysis.Analysis, *stats.
 		}
 		return 0, true, ""
 	}
+}
+
+// leakedObjects counts objects of some types.
+func leakedObjects(counts func(stats.ObjectType) bool) func(*analysis.Analysis) (float64, bool, string) {
+	return of(func(a *analysis.Analysis) uint64 {
+		var sum uint64
+		for i := range a.Snapshot.Objects {
+			if c := &a.Snapshot.Objects[i]; counts(c.Type) {
+				sum += c.Leaked
+			}
+		}
+		return sum
+	})
+}
+
+func objectGrowth(a *analysis.Analysis) (float64, bool, string) {
+	most, known := 0.0, false
+	for i := range a.Phases {
+		known = known || a.Phases[i].Iterations > 0
+		sum := 0.0
+		for _, g := range a.Phases[i].Objects {
+			if !g.SharesMemory() {
+				sum += g.PerIteration
+			}
+		}
+		most = max(most, sum)
+	}
+	return most, known, "no iterations were found, so growth is unknown"
 }
 
 func hitRate(a *analysis.Analysis) (float64, bool, string) {

@@ -129,7 +129,7 @@ func (v *view) sections() []section {
 	list := []section{v.head()}
 	parts := []func() section{
 		v.failures, v.diagnoses, v.totals, v.peak, v.tags, v.misses, v.limits, v.leaks, v.temporaries, v.phases, v.costs, v.lag, v.overTime,
-		v.sizes, v.classes, v.processes, v.mistakes,
+		v.sizes, v.classes, v.objects, v.processes, v.mistakes,
 	}
 	if len(v.s.Processes) == 0 {
 		list[0].Notes = append(list[0].Notes, "no OpenCL call was seen")

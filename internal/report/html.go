@@ -94,7 +94,7 @@ func (v *view) html() *htmlPage {
 	}
 	sections := []section{v.failures(), v.memory(), v.hitRate(), v.freeList(), v.peak(), v.misses(), v.limitChart(), v.fragmentation()}
 	sections = append(sections, v.sizeChart(), v.lifetimeChart(), v.costCharts(), v.lag(), v.temporaries(), v.phases(), v.leaks(), v.flame(),
-		v.processes(), v.mistakes(), v.happened())
+		v.objects(), v.processes(), v.mistakes(), v.happened())
 	p.Sections = slices.DeleteFunc(sections, func(s section) bool { return s.ID == "" })
 	return p
 }

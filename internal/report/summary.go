@@ -62,6 +62,8 @@ type Summary struct {
 	Findings      []FindingSummary `json:"findings"`
 	OtherFindings uint64           `json:"other_findings"`
 	Leaks         []LeakSummary    `json:"leaks"` // what was never released, the most bytes first
+	// Objects are what programs create besides memory: events, kernels and so on, by type; see docs/METRICS.md.
+	Objects []ObjectSummary `json:"objects"`
 	// HeldAtExit says that the leaks are what processes held when a signal ended them.
 	HeldAtExit bool `json:"held_at_exit"`
 	// OutOfMemory are calls that failed for lack of memory, at most stats.PostMortemsMax.
@@ -159,7 +161,7 @@ func NewSummary(s *stats.Snapshot) Summary {
 		Machine:     machineSummaries(s.Machine, t),
 		WithoutPool: s.Unpooled.Times, WithoutPoolWhy: s.Unpooled.Why, LeftOut: s.Exceeded,
 		WallSeconds: units.Seconds(s.Started, s.Time), Exit: Exit{Status: -1},
-		Processes: []ProcessSummary{}, PerTag: []TagSummary{}, Ghosts: ghostSummaries(s.Ghosts), Plan: planOf(&t.Plans), snapshot: s,
+		Processes: []ProcessSummary{}, PerTag: []TagSummary{}, Ghosts: ghostSummaries(s.Ghosts), Objects: objectSummaries(s.Objects), Plan: planOf(&t.Plans), snapshot: s,
 	}
 	for i := range s.Limits {
 		summary.Limits[s.Limits[i].Name] = s.Limits[i].Text

@@ -188,6 +188,7 @@ func (s *Summary) concluding(lines []string, more func(*TagSummary) string) []st
 	if s.Hosted != nil {
 		lines = append(lines, "  hosted     "+hostedText(s.Hosted))
 	}
+	lines = append(lines, s.objectLines()...)
 	lines = append(lines, mistakeLines(s.snapshot)...)
 	if s.LostEvents > 0 {
 		lines = append(lines, "  lost       "+units.Count(s.LostEvents, "event")+": counts are too low, memory in use may be too high")

@@ -48,6 +48,7 @@ func (m observer) Allocated(hp *heap.Process, o *heap.Object, b *heap.Block) {
 			m.shares.create(n.share, o)
 		}
 	}
+	m.countShared(p, o, false)
 	if b != nil {
 		held := noteAt(&m.blocks, b.Place)
 		held.row, held.share = w, n.share
@@ -133,6 +134,9 @@ func releaseOf(v wire.ReleaseView) release {
 // Released implements heap.Observer.
 func (m observer) Released(hp *heap.Process, o *heap.Object, how heap.How) {
 	m.objects[o.Place].row.final().released()
+	if how == heap.Released || how == heap.Unknown {
+		m.countShared(m.processes[hp.Place], o, true)
+	}
 	if how != heap.Released || m.quiet {
 		return
 	}

@@ -50,6 +50,11 @@ var metricsExamples = []func(*stream) string{
 			t.SlabBytes>>10, t.DriverCreates, t.Misses, t.Hits, t.InUse>>10, t.Cached>>10, t.CachedBlocks, t.LargestCached>>10)
 	},
 	func(s *stream) string {
+		s.counted(wire.HeldEvent, 1, 150, 60, 95)
+		o := s.Snapshot().Objects[0]
+		return fmt.Sprintf("a call site creates 150 events and releases 60, having held 95 → created %d, live %d, peak %d", o.Created, o.Live, o.Peak)
+	},
+	func(s *stream) string {
 		for n := range uint64(3) {
 			s.miss(n+1, n+1, 100*(n+1), 100*(n+1), 0)
 		}

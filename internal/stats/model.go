@@ -54,9 +54,10 @@ type Model struct {
 	blocks  []blockNote  // by their places in the heap
 	classes table.Arena[class]
 
-	shares  shares
-	quiet   bool // the present record was carried over: peaks wait
-	carried carried
+	shares   shares
+	holdings holdings
+	quiet    bool // the present record was carried over: peaks wait
+	carried  carried
 
 	rows     []*row
 	parts    int // of all rows
@@ -170,6 +171,8 @@ func (m *Model) Apply(r *wire.Record) {
 		m.heap.Apply(r)
 		m.release = release{}
 		return
+	case wire.KindObject:
+		m.object(p, r.AsObject())
 	case wire.KindRetain, wire.KindCooled: // the heap knows what they mean
 	default:
 		m.rare(p, r)

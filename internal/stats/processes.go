@@ -28,6 +28,7 @@ type process struct {
 	gone    bool    // it surely does nothing any more
 	quiet   bool    // it is in Model.carried
 
+	holds    [ObjectTypes]int64 // objects of each type
 	heap     *heap.Process
 	ledger   ledger
 	draft    allocator.Draft // of a plan that comes in pieces

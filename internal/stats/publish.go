@@ -31,6 +31,7 @@ func (m *Model) Snapshot() *Snapshot {
 		Buckets:       m.shares.bySize(),
 		Kinds:         m.shares.byKind(),
 		Classes:       m.shares.byClass(),
+		Objects:       m.shownObjects(),
 		Marks:         slices.Clone(m.marks.list),
 		Findings:      m.findings.show(m.untagged),
 		OtherFindings: m.findings.others,

@@ -45,6 +45,7 @@ type Snapshot struct {
 	Exceeded      []string     // what a program did more of than gpumemtop keeps, in words
 
 	Machine []MachineFigure // of all processes together, by source and device
+	Objects []ObjectCount   // by type, of those that were created
 }
 
 // CarvesNothing returns why the policy cannot cut slabs as it should; empty: nothing speaks against it, or it has none.

@@ -1,0 +1,109 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// ObjectsLeast is how many live objects of a type are worth a word: many programs leave what they made once to the exit.
+const ObjectsLeast = 100
+
+// Objects grow if the later half of the run added a quarter of those that are live, and the third and the last quarter a
+// part of these each: what a program makes at one time is no growth.
+const (
+	objectsGrown  = 0.25
+	objectsSpread = 0.02
+)
+
+// ObjectGrowth is how many more objects of a type a process has after an iteration than before it, on average.
+type ObjectGrowth struct {
+	Type         string  `json:"type"`
+	PerIteration float64 `json:"per_iteration"`
+}
+
+// SharesMemory reports whether the objects are sub-buffers or images of buffers, which count as buffers elsewhere.
+func (g *ObjectGrowth) SharesMemory() bool {
+	return g.Type == stats.SubBuffers.Key() || g.Type == stats.ImagesOfBuffers.Key()
+}
+
+// markObjects notes what is live when half of the run is over, and when three quarters are.
+func (x *run) markObjects(now uint64) {
+	for x.marks < 2 && now >= x.survey.first+x.length()*(2+x.marks)/4 {
+		x.marks++
+		x.model.MarkObjects()
+	}
+}
+
+// keepsGrowing reports whether many objects of a type are live, and more and more are.
+func keepsGrowing(c *stats.ObjectCount, phases []Phase) bool {
+	if c.Live < ObjectsLeast {
+		return false
+	}
+	if _, all := mostGrowth(phases, c.Type.Key()); all >= float64(c.Live)/2 {
+		return true
+	}
+	live := float64(c.Live)
+	return float64(c.Grown) >= objectsGrown*live && float64(c.Lately) >= objectsSpread*live &&
+		float64(c.Grown-c.Lately) >= objectsSpread*live
+}
+
+// objectGrowth returns the types that grow from iteration to iteration.
+func (l *laps) objectGrowth(iterations uint64) []ObjectGrowth {
+	list := []ObjectGrowth{}
+	if iterations < 2 {
+		return list
+	}
+	for kind := range l.holds {
+		if grown := l.holds[kind] - l.held[kind]; grown > 0 {
+			list = append(list, ObjectGrowth{stats.ObjectType(kind).Key(), float64(grown) / float64(iterations-1)})
+		}
+	}
+	return list
+}
+
+// objectsGrow finds objects that programs keep creating and do not release.
+func objectsGrow(x *run, a *Analysis) (Diagnosis, bool) {
+	counts := slices.DeleteFunc(slices.Clone(x.snapshot.Objects), func(c stats.ObjectCount) bool { return !keepsGrowing(&c, a.Phases) })
+	if len(counts) == 0 {
+		return Diagnosis{}, false
+	}
+	c := slices.MaxFunc(counts, func(a, b stats.ObjectCount) int { return cmp.Compare(a.Live, b.Live) })
+	top, many := &c.Sites[0], c.Type.Many()
+	how := "are never released"
+	severity := Problem
+	if c.Leaked == 0 {
+		severity, how = Advice, "grow in number"
+	}
+	d := Diagnosis{
+		Severity: severity, Title: many + " " + how, Tag: top.Tag, Share: share(c.Live, c.Created),
+		Text: fmt.Sprintf("%d of %d are live at the end, %d of them since half of the run; %d from %s", c.Live, c.Created, c.Grown, top.Live, top.Tag),
+	}
+	if each, all := mostGrowth(a.Phases, c.Type.Key()); all >= float64(c.Live)/2 {
+		d.Title = many + " grow in number with every iteration"
+		d.Text += fmt.Sprintf("; each iteration leaves %.1f more", each)
+	}
+	for i := range counts {
+		if other := &counts[i]; other.Type != c.Type {
+			d.Text += fmt.Sprintf("; so do %s, of which %s live", other.Type.Many(), units.Plural(other.Live, "is", "are"))
+		}
+	}
+	x.doubt(&d, "releases", many+" may grow in number")
+	return d, true
+}
+
+// mostGrowth returns how many objects of a type an iteration leaves behind, and all together, in the phase where that is the most in all; 0 if
+// no phase is long enough.
+func mostGrowth(phases []Phase, kind string) (each, most float64) {
+	for i := range phases {
+		for _, g := range phases[i].Objects {
+			if all := g.PerIteration * float64(phases[i].Iterations); g.Type == kind && all > most && phases[i].Iterations >= growthIterations {
+				most, each = all, g.PerIteration
+			}
+		}
+	}
+	return each, most
+}

@@ -1,0 +1,131 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// ObjectSummary says how many objects of a type there were: events, kernels and so on.
+type ObjectSummary struct {
+	Type    string              `json:"type"` // "event", "command_buffer" and so on
+	Live    uint64              `json:"live"` // at the end, or when their process ended
+	Peak    uint64              `json:"peak"`
+	Created uint64              `json:"created"`
+	Leaked  uint64              `json:"leaked"` // live ones of processes that ended, without a signal
+	PerSite []ObjectSiteSummary `json:"per_site"`
+}
+
+// ObjectSiteSummary is one call site's part of that.
+type ObjectSiteSummary struct {
+	Tag     string   `json:"tag"`
+	Stack   []string `json:"stack,omitempty"` // innermost first
+	Live    uint64   `json:"live"`
+	Created uint64   `json:"created"`
+	Leaked  uint64   `json:"leaked"`
+}
+
+func objectSummaries(counts []stats.ObjectCount) []ObjectSummary {
+	list := []ObjectSummary{}
+	for i := range counts {
+		c := &counts[i]
+		summary := ObjectSummary{Type: c.Type.Key(), Live: c.Live, Peak: c.Peak, Created: c.Created, Leaked: c.Leaked, PerSite: []ObjectSiteSummary{}}
+		for j := range c.Sites {
+			s := &c.Sites[j]
+			summary.PerSite = append(summary.PerSite, ObjectSiteSummary{
+				Tag: s.Tag, Stack: s.Stack, Live: s.Live, Created: s.Created, Leaked: s.Leaked,
+			})
+		}
+		list = append(list, summary)
+	}
+	return list
+}
+
+// objectSite is a call site with the type of its objects.
+type objectSite struct {
+	kind stats.ObjectType
+	*stats.ObjectSite
+}
+
+// objectSites returns call sites with that many live objects, the most first.
+func objectSites(counts []stats.ObjectCount, least uint64) []objectSite {
+	var list []objectSite
+	for i := range counts {
+		for j := range counts[i].Sites {
+			if s := &counts[i].Sites[j]; s.Live >= least {
+				list = append(list, objectSite{counts[i].Type, s})
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b objectSite) int { return cmp.Compare(b.Live, a.Live) })
+	return list
+}
+
+// objectLines say where many objects are live. Programs that keep a few to their end are no matter for a summary.
+func (s *Summary) objectLines() []string {
+	counts := s.snapshot.Objects
+	if !slices.ContainsFunc(counts, func(c stats.ObjectCount) bool { return c.Live >= analysis.ObjectsLeast }) {
+		return nil
+	}
+	var words []string
+	leaked, running := false, s.Running > 0
+	for i := range counts {
+		if c := &counts[i]; c.Live > 0 {
+			words = append(words, units.Plural(c.Live, c.Type.String(), c.Type.Many()))
+			leaked = leaked || c.Leaked > 0
+		}
+	}
+	for i := range s.snapshot.Processes {
+		running = running || s.snapshot.Processes[i].State == stats.Running
+	}
+	how := "held when a signal ended the program"
+	switch {
+	case running:
+		how = "live"
+	case s.LostEvents > 0:
+		how = "perhaps not released: events are lost"
+	case leaked:
+		how = "never released"
+	}
+	lines := []string{"  objects    " + strings.Join(words, ", ") + " " + how}
+	sites := objectSites(counts, analysis.ObjectsLeast)
+	for _, site := range sites[:min(topTags, len(sites))] {
+		lines = append(lines, fmt.Sprintf("             %s at %s", units.Plural(site.Live, site.kind.String(), site.kind.Many()), units.Cut(site.Tag, nameWidth)))
+		for _, frame := range site.Stack[:min(stackLines, len(site.Stack))] {
+			lines = append(lines, "               "+units.Cut(frame, mistakeWidth))
+		}
+	}
+	return lines
+}
+
+// objects lists what programs hold besides buffers.
+func (v *view) objects() section {
+	s := section{ID: "objects", Title: "Objects", Intro: "None was counted."}
+	counts := v.s.Objects
+	if len(counts) == 0 {
+		return s
+	}
+	s.Intro = "What programs created besides memory, and memory without bytes of its own. What is live at the end was never released, or a signal ended the program."
+	t := v.table("Objects by type", len(counts), "#live", "#peak", "#created", "#in later half", "^type")
+	for i := range counts[:v.rows(len(counts))] {
+		c := &counts[i]
+		t.add(v.countCell(c.Live), v.countCell(c.Peak), v.countCell(c.Created), changeCell(c.Grown), wordCell(c.Type.String()))
+	}
+	sites := objectSites(counts, 1)
+	by := v.table("Live objects by call site", len(sites), "#live", "#created", "#in later half", "type", "^call site")
+	by.heading = "live, by call site"
+	for i := range sites[:v.rows(len(sites))] {
+		r := &sites[i]
+		by.add(v.countCell(r.Live), v.countCell(r.Created), changeCell(r.Grown), wordCell(r.kind.String()), v.siteCell(r.Tag, r.Stack))
+	}
+	s.Tables = []table{t, by}
+	return s
+}
+
+// changeCell is for how many more there are than before.
+func changeCell(more int64) cell { return numberCell(fmt.Sprintf("%+d", more), float64(more)) }

@@ -1,0 +1,229 @@
+package stats
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// ObjectType is a type of objects that programs create and release: a wire.Held, or memory without bytes of its own.
+type ObjectType uint8
+
+// Events are the type of which there are most. The others here are no wire.Held.
+const (
+	Events          ObjectType = ObjectType(wire.HeldEvent)
+	SubBuffers      ObjectType = ObjectType(wire.HeldCommandBuffer) + 1
+	ImagesOfBuffers ObjectType = SubBuffers + 1
+	ObjectTypes                = int(ImagesOfBuffers) + 1 // how many there are
+)
+
+// String returns the word for one.
+func (t ObjectType) String() string {
+	switch t {
+	case SubBuffers:
+		return "sub-buffer"
+	case ImagesOfBuffers:
+		return "image of a buffer"
+	}
+	return wire.Held(t).String()
+}
+
+// Many returns the words for several.
+func (t ObjectType) Many() string {
+	if t == ImagesOfBuffers {
+		return "images of buffers"
+	}
+	return t.String() + "s"
+}
+
+// Key returns the word that JSON uses.
+func (t ObjectType) Key() string { return strings.NewReplacer(" ", "_", "-", "_").Replace(t.String()) }
+
+// ObjectCount says how many objects of a type programs hold. What a process held when it ended counts as live.
+type ObjectCount struct {
+	Type    ObjectType
+	Live    uint64
+	Peak    uint64 // the most live; of events, whose counts come a hundred times a second, to within what call sites did between
+	Created uint64
+	Leaked  uint64       // live ones of processes that ended, without a signal
+	Grown   int64        // live ones more than when Model.MarkObjects was called last but one
+	Lately  int64        // live ones more than when it was called last
+	Sites   []ObjectSite // the most live first
+}
+
+// ObjectSite is one call site's part of an ObjectCount.
+type ObjectSite struct {
+	Tag                   string
+	Stack                 []string // innermost first
+	Live, Created, Leaked uint64
+	Grown                 int64
+}
+
+// holding is what one call site of one process holds of one type.
+type holding struct {
+	row               *row
+	owner             *process
+	kind              ObjectType
+	created, released uint64   // since the process started
+	before            uint64   // created before the first record
+	marked            [2]int64 // live then, see MarkObjects
+}
+
+func (h *holding) live() int64 { return int64(h.created - h.released) }
+
+type holdingKey struct {
+	process, tag uint32
+	kind         ObjectType
+}
+
+// holdings are the objects of all processes.
+type holdings struct {
+	places map[holdingKey]int // in list
+	list   []holding
+	live   [ObjectTypes]int64
+	peaks  [ObjectTypes]uint64
+}
+
+// holding returns the entry of a call site, nil when there are too many.
+func (m *Model) holding(p *process, tag uint32, kind ObjectType) *holding {
+	all := &m.holdings
+	key := holdingKey{p.shown.Number, tag, kind}
+	if at, known := all.places[key]; known {
+		return &all.list[at]
+	}
+	if len(all.list) == partsMax {
+		m.exceeded = true
+		return nil
+	}
+	if all.places == nil {
+		all.places = map[holdingKey]int{}
+	}
+	all.places[key] = len(all.list)
+	all.list = append(all.list, holding{row: m.row(p, tag), owner: p, kind: kind})
+	return &all.list[len(all.list)-1]
+}
+
+// object takes an OBJECT. Its counts only grow; records of several threads may come in another order.
+func (m *Model) object(p *process, v wire.ObjectView) {
+	if int(v.Held()) >= int(SubBuffers) {
+		m.heap.Unknown++
+		return
+	}
+	h := m.holding(p, v.Tag(), ObjectType(v.Held()))
+	if h == nil {
+		return
+	}
+	before := h.live()
+	h.created = max(h.created, v.Created())
+	h.released = min(max(h.released, v.Released()), h.created)
+	if v.CarriedOver() {
+		h.before = h.created
+	}
+	m.holdMore(h, h.live()-before, max(h.live(), int64(min(v.Most(), h.created)))-h.live())
+}
+
+// holdMore changes how many objects the owner of a holding has. above is how many more it had for a moment.
+func (m *Model) holdMore(h *holding, more, above int64) {
+	all := &m.holdings
+	all.live[h.kind] += more
+	h.owner.holds[h.kind] += more
+	all.peaks[h.kind] = max(all.peaks[h.kind], heap.Amount(all.live[h.kind]+above))
+}
+
+// shared returns the type of an object that has no memory of its own.
+func shared(o *heap.Object) (kind ObjectType, is bool) {
+	switch {
+	case o.Memory == wire.MemorySubBuffer:
+		return SubBuffers, true
+	case o.Memory == wire.MemoryImage && o.Parent != 0:
+		return ImagesOfBuffers, true
+	}
+	return 0, false
+}
+
+// countShared counts a sub-buffer or an image of a buffer, or its release.
+func (m *Model) countShared(p *process, o *heap.Object, released bool) {
+	kind, is := shared(o)
+	if !is {
+		return
+	}
+	h := m.holding(p, o.Tag, kind)
+	switch {
+	case h == nil:
+	case released:
+		h.released++
+		m.holdMore(h, -1, 0)
+	default:
+		h.created++
+		if o.CarriedOver {
+			h.before++
+		}
+		m.holdMore(h, 1, 0)
+	}
+}
+
+// MarkObjects notes how many objects there are: from then on snapshots say how many more there are. Two notes are kept.
+func (m *Model) MarkObjects() {
+	for i := range m.holdings.list {
+		h := &m.holdings.list[i]
+		h.marked = [2]int64{h.marked[1], h.live()}
+	}
+}
+
+// Holds returns how many objects of each type a process has now; nil when it is not known.
+func (m *Model) Holds(process uint32) *[ObjectTypes]int64 {
+	if p := m.lookup(process); p != nil {
+		return &p.holds
+	}
+	return nil
+}
+
+// shownObjects returns the types that something was created of. It costs time in proportion to call sites.
+func (m *Model) shownObjects() []ObjectCount {
+	list := []ObjectCount{}
+	var places [ObjectTypes]map[*row]int // in Sites
+	for kind := range ObjectTypes {
+		places[kind] = map[*row]int{}
+		list = append(list, ObjectCount{Type: ObjectType(kind), Live: heap.Amount(m.holdings.live[kind]), Peak: m.holdings.peaks[kind]})
+	}
+	for i := range m.holdings.list {
+		h := &m.holdings.list[i]
+		c, w := &list[h.kind], h.row.final().whole
+		at, known := places[h.kind][w]
+		if !known {
+			at = len(c.Sites)
+			places[h.kind][w] = at
+			c.Sites = append(c.Sites, ObjectSite{Tag: w.title(), Stack: w.stack})
+		}
+		c.Sites[at].add(h)
+		c.Created += h.created - h.before
+		c.Grown += h.live() - h.marked[0]
+		c.Lately += h.live() - h.marked[1]
+		c.Leaked += h.leaked()
+	}
+	list = slices.DeleteFunc(list, func(c ObjectCount) bool { return len(c.Sites) == 0 })
+	for i := range list {
+		slices.SortStableFunc(list[i].Sites, func(a, b ObjectSite) int {
+			return cmp.Or(cmp.Compare(b.Live, a.Live), cmp.Compare(b.Created, a.Created))
+		})
+	}
+	return list
+}
+
+func (s *ObjectSite) add(h *holding) {
+	s.Live += heap.Amount(h.live())
+	s.Created += h.created - h.before
+	s.Leaked += h.leaked()
+	s.Grown += h.live() - h.marked[0]
+}
+
+// leaked returns how many objects the process left behind when it ended.
+func (h *holding) leaked() uint64 {
+	if !h.owner.ended || h.owner.shown.aborted() {
+		return 0
+	}
+	return heap.Amount(h.live())
+}
