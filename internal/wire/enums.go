@@ -8,40 +8,41 @@ import "strconv"
 type Kind uint16
 
 const (
-	KindNone    Kind = 0
-	KindProcess Kind = 1  // a process joined the session
-	KindThread  Kind = 2  // another thread writes this ring from here on
-	KindModule  Kind = 3  // a file that the process runs code of
-	KindTag     Kind = 4  // defines a tag
-	KindSite    Kind = 5  // the call site that a tag stands for, with names; written by the session
-	KindDevice  Kind = 6  // a device of a context
-	KindContext Kind = 7  // a context was created, retained or released
-	KindQueue   Kind = 8  // a command queue was created, retained or released
-	KindKernel  Kind = 9  // a kernel was created
-	KindCreate  Kind = 10 // the program asked for memory
-	KindRetain  Kind = 11 // the program took another reference to memory
-	KindRelease Kind = 12 // the program gave up a reference to memory
-	KindUse     Kind = 13 // a command uses memory
-	KindSync    Kind = 14 // a synchronisation point
-	KindCooled  Kind = 15 // a cooling block became free
-	KindEvict   Kind = 16 // a pooled block went back to the driver
-	KindLimit   Kind = 17 // the process answers a control message
-	KindDiag    Kind = 18 // a diagnostic of the shim, or a mistake of the program
-	KindExit    Kind = 19 // the process runs its exit handlers, or is gone
-	KindLost    Kind = 20 // events were lost; written by the session
-	KindSlab    Kind = 21 // the driver created a slab, or refused to
-	KindGauge   Kind = 22 // free memory in slabs, as the policy sees it
-	KindOrder   Kind = 23 // where the policy's next decision stands in the order of all
-	KindAwait   Kind = 24 // a command waits for another
-	KindObject  Kind = 25 // how many objects of a type a call site has created, and how many of these were released
-	KindMachine Kind = 27 // what the machine reports of a process's memory; written by the session
+	KindNone     Kind = 0
+	KindProcess  Kind = 1  // a process joined the session
+	KindThread   Kind = 2  // another thread writes this ring from here on
+	KindModule   Kind = 3  // a file that the process runs code of
+	KindTag      Kind = 4  // defines a tag
+	KindSite     Kind = 5  // the call site that a tag stands for, with names; written by the session
+	KindDevice   Kind = 6  // a device of a context
+	KindContext  Kind = 7  // a context was created, retained or released
+	KindQueue    Kind = 8  // a command queue was created, retained or released
+	KindKernel   Kind = 9  // a kernel was created
+	KindCreate   Kind = 10 // the program asked for memory
+	KindRetain   Kind = 11 // the program took another reference to memory
+	KindRelease  Kind = 12 // the program gave up a reference to memory
+	KindUse      Kind = 13 // a command uses memory
+	KindSync     Kind = 14 // a synchronisation point
+	KindCooled   Kind = 15 // a cooling block became free
+	KindEvict    Kind = 16 // a pooled block went back to the driver
+	KindLimit    Kind = 17 // the process answers a control message
+	KindDiag     Kind = 18 // a diagnostic of the shim, or a mistake of the program
+	KindExit     Kind = 19 // the process runs its exit handlers, or is gone
+	KindLost     Kind = 20 // events were lost; written by the session
+	KindSlab     Kind = 21 // the driver created a slab, or refused to
+	KindGauge    Kind = 22 // free memory in slabs, as the policy sees it
+	KindOrder    Kind = 23 // where the policy's next decision stands in the order of all
+	KindAwait    Kind = 24 // a command waits for another
+	KindObject   Kind = 25 // how many objects of a type a call site has created, and how many of these were released
+	KindTransfer Kind = 26 // more about a command that moves memory
+	KindMachine  Kind = 27 // what the machine reports of a process's memory; written by the session
 )
 
-var namesKind = [...]string{"none", "process", "thread", "module", "tag", "site", "device", "context", "queue", "kernel", "create", "retain", "release", "use", "sync", "cooled", "evict", "limit", "diag", "exit", "lost", "slab", "gauge", "order", "await", "object", "", "machine"}
+var namesKind = [...]string{"none", "process", "thread", "module", "tag", "site", "device", "context", "queue", "kernel", "create", "retain", "release", "use", "sync", "cooled", "evict", "limit", "diag", "exit", "lost", "slab", "gauge", "order", "await", "object", "transfer", "machine"}
 
 // String returns the word that screens and reports use.
 func (v Kind) String() string {
-	if int(v) < len(namesKind) && namesKind[v] != "" {
+	if int(v) < len(namesKind) {
 		return namesKind[v]
 	}
 	return strconv.Itoa(int(v))
@@ -371,6 +372,25 @@ var namesDiag = [...]string{"transparent", "forked", "second loader", "panic", "
 func (v Diag) String() string {
 	if int(v) < len(namesDiag) {
 		return namesDiag[v]
+	}
+	return strconv.Itoa(int(v))
+}
+
+// Transfers: What is written about commands that move memory.
+type Transfers uint8
+
+const (
+	TransfersNone    Transfers = 0
+	TransfersSampled Transfers = 1 // what costs at most a hundredth of the command
+	TransfersHashed  Transfers = 2 // also hashes of all bytes written
+)
+
+var namesTransfers = [...]string{"none", "sampled", "hashed"}
+
+// String returns the word that screens and reports use.
+func (v Transfers) String() string {
+	if int(v) < len(namesTransfers) {
+		return namesTransfers[v]
 	}
 	return strconv.Itoa(int(v))
 }

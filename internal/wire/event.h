@@ -45,6 +45,7 @@ enum gmtkind {
 	GMT_KIND_ORDER = 23,   /* where the policy's next decision stands in the order of all */
 	GMT_KIND_AWAIT = 24,   /* a command waits for another */
 	GMT_KIND_OBJECT = 25,  /* how many objects of a type a call site has created, and how many of these were released */
+	GMT_KIND_TRANSFER = 26, /* more about a command that moves memory */
 	GMT_KIND_MACHINE = 27, /* what the machine reports of a process's memory; written by the session */
 };
 
@@ -232,6 +233,13 @@ enum gmtdiag {
 	GMT_DIAG_HOSTED = 14,           /* memory is the host's, as the device's lacked what the pool wastes; it has what a mistake has */
 };
 
+/* What is written about commands that move memory. */
+enum gmttransfers {
+	GMT_TRANSFERS_NONE = 0,
+	GMT_TRANSFERS_SAMPLED = 1, /* what costs at most a hundredth of the command */
+	GMT_TRANSFERS_HASHED = 2,  /* also hashes of all bytes written */
+};
+
 /* What is done to a recycled block before the program gets it. */
 enum gmtscrub {
 	GMT_SCRUB_NONE = 0,
@@ -251,6 +259,9 @@ enum gmtscrub {
 #define GMT_FLAG_SCATTERED 128u
 #define GMT_FLAG_SCRIPT 1u
 #define GMT_FLAG_ROUTE 30u
+#define GMT_FLAG_UNIFIED 1u
+#define GMT_FLAG_PINNED 1u
+#define GMT_FLAG_PAGEABLE 2u
 
 /*
  * What the fields of struct gmtevent mean in each kind. internal/wire/gen reads these tables and writes views.go and
@@ -301,6 +312,7 @@ enum gmtscrub {
 
 /*
  * DEVICE: of several devices of a context the smallest figure of each, but the largest LargestAlloc.
+ *   flags.UNIFIED  Unified       bool   its memory is the host's; of several devices: that of each is
  *   object         Device        id     the device
  *   granted        Memory        bytes  of global memory
  *   link           LargestAlloc  bytes  of one allocation at most
@@ -393,7 +405,7 @@ enum gmtscrub {
 /*
  * USE
  *   duration            ArgumentNumber  number   1 + the index of the kernel argument that is the memory; 0: none
- *   cost                Duration        ns       of the call of a blocking write to a buffer, saturating; 0: not measured
+ *   cost                Duration        ns       of the call of a blocking command, saturating; 0: not measured, or it does not block
  *   op                  Command         Command  what uses the memory
  *   flags.READS         Reads           bool     it reads the object
  *   flags.WRITES        Writes          bool     it writes the object; neither flag: unknown
@@ -529,6 +541,17 @@ enum gmtscrub {
  */
 
 /*
+ * TRANSFER: comes before the USE events of its thread with the same time, and adds to their command. Neither Pinned nor Pageable: the command has no host side.
+ *   duration        Pages     count   pages of the host's side that were looked at before the command; 0: none
+ *   cost            Cold      count   of these, not in memory: the first touch of each takes time
+ *   flags.PINNED    Pinned    bool    the host's side is memory of the driver: a mapping, USE_HOST_PTR, or USM of the host
+ *   flags.PAGEABLE  Pageable  bool    it is not, as far as we know
+ *   tag             Site      tag     call site of the command; 0: unknown
+ *   size            Hashed    bytes   of a write's source that Hash is made of; 0: none, all of them: it is certain
+ *   link            Hash      number  equal for equal bytes
+ */
+
+/*
  * One event: 64 bytes. time is CLOCK_MONOTONIC in ns at the moment the event takes effect: for a CREATE the return
  * of the driver, for everything else the entry of the call, so that sorting by time never shows a release before
  * its create. The tables above say what the other fields mean.
@@ -632,6 +655,7 @@ struct gmtconfig {
 	uint32_t stackdepth; /* frames, 1 to GMT_STACK_MAX */
 	uint32_t waitms;     /* how long a producer may wait for room in its ring, in all, before events are dropped; 0: never */
 	uint32_t uses;       /* 1: write USE and SYNC events */
+	uint32_t transfers;  /* enum gmttransfers; the USE events of such commands do not depend on uses */
 	uint32_t pooling;    /* 1: load the Go core */
 	uint32_t ungated;    /* 1: hand blocks out while commands still use them; corrupts, for demonstration */
 	uint32_t scrub;      /* enum gmtscrub */

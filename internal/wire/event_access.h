@@ -127,6 +127,7 @@ static inline uint32_t gmtsite_tag(const struct gmtevent *e) { return e->tag; }
 /* DEVICE: a device of a context. */
 struct gmtdevicefields {
 	uint64_t time;
+	bool unified; /* its memory is the host's; of several devices: that of each is */
 	uint64_t device; /* the device */
 	uint64_t memory; /* bytes of global memory */
 	uint64_t largest_alloc; /* bytes of one allocation at most */
@@ -139,6 +140,7 @@ static inline struct gmtevent gmtdevice_event(struct gmtdevicefields f)
 	return (struct gmtevent){
 		.time = f.time,
 		.kind = GMT_KIND_DEVICE,
+		.flags = (uint8_t)((f.unified ? GMT_FLAG_UNIFIED : 0u)),
 		.object = f.device,
 		.granted = f.memory,
 		.link = f.largest_alloc,
@@ -148,6 +150,7 @@ static inline struct gmtevent gmtdevice_event(struct gmtdevicefields f)
 	};
 }
 #define GMT_EVENT_DEVICE(...) gmtdevice_event((struct gmtdevicefields){__VA_ARGS__})
+static inline bool gmtdevice_unified(const struct gmtevent *e) { return e->flags & GMT_FLAG_UNIFIED; }
 static inline uint64_t gmtdevice_device(const struct gmtevent *e) { return e->object; }
 static inline uint64_t gmtdevice_memory(const struct gmtevent *e) { return e->granted; }
 static inline uint64_t gmtdevice_largest_alloc(const struct gmtevent *e) { return e->link; }
@@ -400,7 +403,7 @@ static inline uint64_t gmtrelease_block(const struct gmtevent *e) { return e->li
 struct gmtusefields {
 	uint64_t time;
 	uint32_t argument_number; /* 1 + the index of the kernel argument that is the memory; 0: none */
-	uint32_t duration; /* ns of the call of a blocking write to a buffer, saturating; 0: not measured */
+	uint32_t duration; /* ns of the call of a blocking command, saturating; 0: not measured, or it does not block */
 	enum gmtcommand command; /* what uses the memory */
 	bool reads; /* it reads the object */
 	bool writes; /* it writes the object; neither flag: unknown */
@@ -798,6 +801,40 @@ static inline uint32_t gmtobject_tag(const struct gmtevent *e) { return e->tag; 
 static inline uint64_t gmtobject_created(const struct gmtevent *e) { return e->object; }
 static inline uint64_t gmtobject_released(const struct gmtevent *e) { return e->size; }
 static inline uint64_t gmtobject_most(const struct gmtevent *e) { return e->granted; }
+
+/* TRANSFER: more about a command that moves memory. */
+struct gmttransferfields {
+	uint64_t time;
+	uint32_t pages; /* count pages of the host's side that were looked at before the command; 0: none */
+	uint32_t cold; /* count of these, not in memory: the first touch of each takes time */
+	bool pinned; /* the host's side is memory of the driver: a mapping, USE_HOST_PTR, or USM of the host */
+	bool pageable; /* it is not, as far as we know */
+	uint32_t site; /* call site of the command; 0: unknown */
+	uint64_t hashed; /* bytes of a write's source that Hash is made of; 0: none, all of them: it is certain */
+	uint64_t hash; /* equal for equal bytes */
+};
+
+static inline struct gmtevent gmttransfer_event(struct gmttransferfields f)
+{
+	return (struct gmtevent){
+		.time = f.time,
+		.kind = GMT_KIND_TRANSFER,
+		.duration = f.pages,
+		.cost = f.cold,
+		.flags = (uint8_t)((f.pinned ? GMT_FLAG_PINNED : 0u) | (f.pageable ? GMT_FLAG_PAGEABLE : 0u)),
+		.tag = f.site,
+		.size = f.hashed,
+		.link = f.hash,
+	};
+}
+#define GMT_EVENT_TRANSFER(...) gmttransfer_event((struct gmttransferfields){__VA_ARGS__})
+static inline uint32_t gmttransfer_pages(const struct gmtevent *e) { return e->duration; }
+static inline uint32_t gmttransfer_cold(const struct gmtevent *e) { return e->cost; }
+static inline bool gmttransfer_pinned(const struct gmtevent *e) { return e->flags & GMT_FLAG_PINNED; }
+static inline bool gmttransfer_pageable(const struct gmtevent *e) { return e->flags & GMT_FLAG_PAGEABLE; }
+static inline uint32_t gmttransfer_site(const struct gmtevent *e) { return e->tag; }
+static inline uint64_t gmttransfer_hashed(const struct gmtevent *e) { return e->size; }
+static inline uint64_t gmttransfer_hash(const struct gmtevent *e) { return e->link; }
 
 /* MACHINE: what the machine reports of a process's memory; written by the session. */
 struct gmtmachinefields {

@@ -26,6 +26,7 @@ type Config struct {
 	StackDepth int           // frames, 1 to StackMax
 	Wait       time.Duration // how long a producer may wait for room before events are dropped; 0: never
 	Uses       bool          // write USE and SYNC events
+	Transfers  Transfers     // what is written of commands that move memory
 	Pooling    bool          // load the Go core
 	AnswerFree bool          // answer the query for free memory where the driver does not know it
 	Ungated    bool          // hand blocks out while commands still use them: corrupts data, for demonstration
@@ -41,7 +42,7 @@ type Config struct {
 func (c Config) Encode() ([]byte, error) {
 	raw := rawConfig{
 		Magic: magic, Version: Version, Tagmode: uint32(c.Tags), Stackdepth: uint32(min(max(c.StackDepth, 1), StackMax)),
-		Waitms: uint32(c.Wait.Milliseconds()), Uses: flag(c.Uses), Pooling: flag(c.Pooling),
+		Waitms: uint32(c.Wait.Milliseconds()), Uses: flag(c.Uses), Transfers: uint32(c.Transfers), Pooling: flag(c.Pooling),
 		Ungated: flag(c.Ungated), Scrub: uint32(c.Scrub), Devicememory: c.DeviceMemory, Answerfree: uint64(flag(c.AnswerFree)), Copymin: c.CopyMin,
 	}
 	if err := putText(raw.Policy[:], c.Policy); err != nil {

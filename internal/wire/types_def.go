@@ -29,6 +29,9 @@ const (
 	FlagScattered  = C.GMT_FLAG_SCATTERED
 	FlagScript     = C.GMT_FLAG_SCRIPT
 	FlagRoute      = C.GMT_FLAG_ROUTE
+	FlagUnified    = C.GMT_FLAG_UNIFIED
+	FlagPinned     = C.GMT_FLAG_PINNED
+	FlagPageable   = C.GMT_FLAG_PAGEABLE
 
 	SizeofEvent   = C.sizeof_struct_gmtevent
 	SizeofFrame   = C.sizeof_struct_gmtframe

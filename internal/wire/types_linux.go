@@ -25,6 +25,9 @@ const (
 	FlagScattered  = 0x80
 	FlagScript     = 0x1
 	FlagRoute      = 0x1e
+	FlagUnified    = 0x1
+	FlagPinned     = 0x1
+	FlagPageable   = 0x2
 
 	SizeofEvent   = 0x40
 	SizeofFrame   = 0x10
@@ -32,7 +35,7 @@ const (
 	sizeofRegion  = 0x1030
 	SizeofHello   = 0x818
 	SizeofControl = 0x80
-	SizeofConfig  = 0x480
+	SizeofConfig  = 0x488
 
 	CallArguments = 0x6
 	commSize      = 0x10
@@ -165,6 +168,7 @@ type (
 		Stackdepth   uint32
 		Waitms       uint32
 		Uses         uint32
+		Transfers    uint32
 		Pooling      uint32
 		Ungated      uint32
 		Scrub        uint32

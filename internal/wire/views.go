@@ -183,6 +183,9 @@ func (e *Event) AsDevice() DeviceView { return DeviceView{e} }
 // Time is when it took effect: CLOCK_MONOTONIC in ns.
 func (v DeviceView) Time() uint64 { return v.e.Time }
 
+// Unified: its memory is the host's; of several devices: that of each is.
+func (v DeviceView) Unified() bool { return v.e.Flags&FlagUnified != 0 }
+
 // Device: the device.
 func (v DeviceView) Device() uint64 { return v.e.Object }
 
@@ -201,6 +204,7 @@ func (v DeviceView) Constant() uint64 { return uint64(v.e.Duration)<<32 | uint64
 // DeviceFields are the fields of a DEVICE event.
 type DeviceFields struct {
 	Time         uint64 // ns
+	Unified      bool   // its memory is the host's; of several devices: that of each is
 	Device       uint64 // the device
 	Memory       uint64 // bytes of global memory
 	LargestAlloc uint64 // bytes of one allocation at most
@@ -211,12 +215,15 @@ type DeviceFields struct {
 // Record returns the DEVICE event with these fields and a payload; Process and Thread are the caller's to set.
 func (f DeviceFields) Record(payload []byte) Record {
 	e := Event{Time: f.Time, Kind: KindDevice, Object: f.Device, Granted: f.Memory, Link: f.LargestAlloc, Tag: f.Align, Duration: uint32(f.Constant >> 32), Cost: uint32(f.Constant), Size: uint64(len(payload))}
+	if f.Unified {
+		e.Flags |= FlagUnified
+	}
 	return Record{Event: e, Payload: payload}
 }
 
 // Fields returns all fields of the event.
 func (v DeviceView) Fields() DeviceFields {
-	return DeviceFields{Time: v.e.Time, Device: v.Device(), Memory: v.Memory(), LargestAlloc: v.LargestAlloc(), Align: v.Align(), Constant: v.Constant()}
+	return DeviceFields{Time: v.e.Time, Unified: v.Unified(), Device: v.Device(), Memory: v.Memory(), LargestAlloc: v.LargestAlloc(), Align: v.Align(), Constant: v.Constant()}
 }
 
 // ContextView reads a CONTEXT event: a context was created, retained or released.
@@ -670,7 +677,7 @@ func (v UseView) Time() uint64 { return v.e.Time }
 // ArgumentNumber: 1 + the index of the kernel argument that is the memory; 0: none.
 func (v UseView) ArgumentNumber() uint32 { return v.e.Duration }
 
-// Duration: ns of the call of a blocking write to a buffer, saturating; 0: not measured.
+// Duration: ns of the call of a blocking command, saturating; 0: not measured, or it does not block.
 func (v UseView) Duration() uint32 { return v.e.Cost }
 
 // Command: what uses the memory.
@@ -720,7 +727,7 @@ func (v UseView) Queue() uint64 { return v.e.Link }
 type UseFields struct {
 	Time           uint64  // ns
 	ArgumentNumber uint32  // 1 + the index of the kernel argument that is the memory; 0: none
-	Duration       uint32  // ns of the call of a blocking write to a buffer, saturating; 0: not measured
+	Duration       uint32  // ns of the call of a blocking command, saturating; 0: not measured, or it does not block
 	Command        Command // what uses the memory
 	Reads          bool    // it reads the object
 	Writes         bool    // it writes the object; neither flag: unknown
@@ -1327,6 +1334,66 @@ func (f ObjectFields) Event() Event {
 // Fields returns all fields of the event.
 func (v ObjectView) Fields() ObjectFields {
 	return ObjectFields{Time: v.e.Time, Held: v.Held(), CarriedOver: v.CarriedOver(), Tag: v.Tag(), Created: v.Created(), Released: v.Released(), Most: v.Most()}
+}
+
+// TransferView reads a TRANSFER event: more about a command that moves memory.
+// Comes before the USE events of its thread with the same time, and adds to their command. Neither Pinned nor Pageable: the command has no host side.
+type TransferView struct{ e *Event }
+
+// AsTransfer reads e as a TRANSFER event; the caller has checked its kind.
+func (e *Event) AsTransfer() TransferView { return TransferView{e} }
+
+// Time is when it took effect: CLOCK_MONOTONIC in ns.
+func (v TransferView) Time() uint64 { return v.e.Time }
+
+// Pages: count pages of the host's side that were looked at before the command; 0: none.
+func (v TransferView) Pages() uint32 { return v.e.Duration }
+
+// Cold: count of these, not in memory: the first touch of each takes time.
+func (v TransferView) Cold() uint32 { return v.e.Cost }
+
+// Pinned: the host's side is memory of the driver: a mapping, USE_HOST_PTR, or USM of the host.
+func (v TransferView) Pinned() bool { return v.e.Flags&FlagPinned != 0 }
+
+// Pageable: it is not, as far as we know.
+func (v TransferView) Pageable() bool { return v.e.Flags&FlagPageable != 0 }
+
+// Site: call site of the command; 0: unknown.
+func (v TransferView) Site() uint32 { return v.e.Tag }
+
+// Hashed: bytes of a write's source that Hash is made of; 0: none, all of them: it is certain.
+func (v TransferView) Hashed() uint64 { return v.e.Size }
+
+// Hash: equal for equal bytes.
+func (v TransferView) Hash() uint64 { return v.e.Link }
+
+// TransferFields are the fields of a TRANSFER event.
+type TransferFields struct {
+	Time     uint64 // ns
+	Pages    uint32 // count pages of the host's side that were looked at before the command; 0: none
+	Cold     uint32 // count of these, not in memory: the first touch of each takes time
+	Pinned   bool   // the host's side is memory of the driver: a mapping, USE_HOST_PTR, or USM of the host
+	Pageable bool   // it is not, as far as we know
+	Site     uint32 // call site of the command; 0: unknown
+	Hashed   uint64 // bytes of a write's source that Hash is made of; 0: none, all of them: it is certain
+	Hash     uint64 // equal for equal bytes
+}
+
+// Event returns the TRANSFER event with these fields.
+func (f TransferFields) Event() Event {
+	e := Event{Time: f.Time, Kind: KindTransfer, Duration: f.Pages, Cost: f.Cold, Tag: f.Site, Size: f.Hashed, Link: f.Hash}
+	if f.Pinned {
+		e.Flags |= FlagPinned
+	}
+	if f.Pageable {
+		e.Flags |= FlagPageable
+	}
+	return e
+}
+
+// Fields returns all fields of the event.
+func (v TransferView) Fields() TransferFields {
+	return TransferFields{Time: v.e.Time, Pages: v.Pages(), Cold: v.Cold(), Pinned: v.Pinned(), Pageable: v.Pageable(), Site: v.Site(), Hashed: v.Hashed(), Hash: v.Hash()}
 }
 
 // MachineView reads a MACHINE event: what the machine reports of a process's memory; written by the session.

@@ -94,10 +94,10 @@ static bool wait_for_room(struct writer *w, uint64_t slots)
 	return found;
 }
 
-/* Whether slots are free. USE events leave a quarter of the ring to events that matter more, unless they may wait. */
+/* Whether slots are free. USE events, alone or with a TRANSFER, leave a quarter of the ring to events that matter more, unless they may wait. */
 static bool reserve(struct writer *w, const struct gmtevent *event, uint64_t slots)
 {
-	bool use = event->kind == GMT_KIND_USE;
+	bool use = event->kind == GMT_KIND_USE || event->kind == GMT_KIND_TRANSFER;
 	uint64_t spare = use && gmt_session.config.waitms == 0 ? GMT_RING_EVENTS / 4 : 0;
 	if (gmt_likely(room(w, slots + spare)))
 		return true;
@@ -107,9 +107,10 @@ static bool reserve(struct writer *w, const struct gmtevent *event, uint64_t slo
 	w->tail = tail;
 	if (room(w, slots + spare) || (spare == 0 && wait_for_room(w, slots)))
 		return true;
-	__atomic_fetch_add(&w->ring->lost, 1, __ATOMIC_RELAXED);
+	uint64_t lost = event->kind == GMT_KIND_TRANSFER ? 2 : 1;
+	__atomic_fetch_add(&w->ring->lost, lost, __ATOMIC_RELAXED);
 	if (use)
-		__atomic_fetch_add(&w->ring->lostuses, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&w->ring->lostuses, lost, __ATOMIC_RELAXED);
 	return false;
 }
 
@@ -174,6 +175,11 @@ void gmt_ring_prepare(void)
 void gmt_ring_write(const struct gmtevent *event)
 {
 	write_event(event, NULL, 0);
+}
+
+void gmt_ring_write_pair(const struct gmtevent *first, const struct gmtevent *second)
+{
+	write_event(first, second, sizeof *second);
 }
 
 void gmt_ring_write_payload(struct gmtevent *event, const void *payload, size_t length)

@@ -10,6 +10,8 @@
 
 /* The caller fills in time and duration. */
 void gmt_ring_write(const struct gmtevent *event);
+/* The same of two, of which the session gets both or none, and both at once. */
+void gmt_ring_write_pair(const struct gmtevent *first, const struct gmtevent *second);
 /* Sets the event's size to length, which is cut at GMT_PAYLOAD_MAX. */
 void gmt_ring_write_payload(struct gmtevent *event, const void *payload, size_t length);
 /* Fetches the cache lines of the next write while the driver works: the session's processor has read there. */

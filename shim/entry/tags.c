@@ -98,7 +98,7 @@ static struct gmtframe locate(uintptr_t address)
 	return (struct gmtframe){module, module ? address - (uintptr_t)info.dli_fbase : address};
 }
 
-static void define(uint32_t number, const struct gmt_stack *stack, uint64_t value)
+static void define(uint32_t number, enum gmttagmode mode, const struct gmt_stack *stack, uint64_t value)
 {
 	int saved = errno;
 	struct gmtframe frames[GMT_STACK_MAX];
@@ -115,7 +115,7 @@ static void define(uint32_t number, const struct gmt_stack *stack, uint64_t valu
 	}
 	pthread_mutex_unlock(&defining);
 	gmt_python_look(); /* the program may have loaded it since */
-	struct gmtevent event = GMT_EVENT_TAG(.time = gmt_now(), .mode = (enum gmttagmode)gmt_session.config.tagmode, .tag = number,
+	struct gmtevent event = GMT_EVENT_TAG(.time = gmt_now(), .mode = mode, .tag = number,
 					      .value = value);
 	gmt_ring_write_payload(&event, frames, count * sizeof frames[0]);
 	errno = saved;
@@ -131,7 +131,7 @@ static uint32_t number_of(_Atomic uint32_t *slot)
 }
 
 /* The number for hash. The first thread that comes assigns and defines it. */
-static uint32_t intern(uint64_t hash, const struct gmt_stack *stack, uint64_t value)
+static uint32_t intern(uint64_t hash, enum gmttagmode mode, const struct gmt_stack *stack, uint64_t value)
 {
 	hash += hash == 0; /* 0 marks a free slot */
 	for (uint32_t i = (uint32_t)(hash >> 20);; i++) {
@@ -145,7 +145,7 @@ static uint32_t intern(uint64_t hash, const struct gmt_stack *stack, uint64_t va
 			}
 			if (atomic_compare_exchange_strong(&slot->hash, &seen, hash)) {
 				uint32_t number = atomic_fetch_add(&tags, 1) + 1;
-				define(number, stack, value);
+				define(number, mode, stack, value);
 				atomic_store_explicit(&slot->number, number, memory_order_release);
 				return number;
 			}
@@ -171,12 +171,12 @@ static void collect_caller(struct gmt_call *call, struct gmt_stack *stack, const
 		stack->frames[stack->depth++] = caller->address;
 }
 
-uint32_t gmt_tag(struct gmt_call *call, const struct gmt_caller *caller, uint64_t size)
+static uint32_t tag_as(enum gmttagmode mode, struct gmt_call *call, const struct gmt_caller *caller, uint64_t size)
 {
 	struct gmt_stack stack;
 	stack.depth = stack.lines = 0;
 	uint64_t value = 0;
-	switch (gmt_session.config.tagmode) {
+	switch (mode) {
 	case GMT_TAGS_CALLER:
 		collect_caller(call, &stack, caller);
 		value = stack.frames[0];
@@ -198,5 +198,22 @@ uint32_t gmt_tag(struct gmt_call *call, const struct gmt_caller *caller, uint64_
 	default:
 		return 0;
 	}
-	return intern(mix(0x51ed270b, value), &stack, gmt_session.config.tagmode >= GMT_TAGS_SIZE ? value : 0);
+	return intern(mix(0x51ed270b, value), mode, &stack, mode >= GMT_TAGS_SIZE ? value : 0);
+}
+
+uint32_t gmt_tag(struct gmt_call *call, const struct gmt_caller *caller, uint64_t size)
+{
+	return tag_as((enum gmttagmode)gmt_session.config.tagmode, call, caller, size);
+}
+
+uint32_t gmt_tag_command(const struct gmt_caller *caller, uint64_t bytes, uint64_t *time)
+{
+	enum gmttagmode mode = (enum gmttagmode)gmt_session.config.tagmode;
+	if (mode == GMT_TAGS_STACK && !gmt_python_runs())
+		mode = GMT_TAGS_CALLER;
+	struct gmt_call call;
+	uint32_t before = atomic_load_explicit(&tags, memory_order_relaxed), tag = tag_as(mode, &call, caller, bytes);
+	if (gmt_unlikely(atomic_load_explicit(&tags, memory_order_relaxed) != before))
+		*time = gmt_now(); /* later than the TAG event */
+	return tag;
 }

@@ -16,16 +16,18 @@ bool gmt_command_begin(struct gmt_command *c, cl_command_queue queue, enum gmtco
 	c->function = function;
 	c->before = c->fence = c->time = c->kernel = 0;
 	c->site = c->took = 0;
+	c->transfer = (struct gmt_transfer){0};
 	c->refused = CL_SUCCESS;
 	c->op = (uint8_t)op;
-	c->unknown = c->uncounted = c->indirect = false;
+	c->unknown = c->uncounted = c->indirect = c->moves = false;
+	c->reports = gmt_session.config.uses || (gmt_session.config.transfers && op >= GMT_COMMAND_READ && op <= GMT_COMMAND_MIGRATE);
 	c->count = 0;
 	c->queue = gmt_queue_find(queue);
 	if (c->queue) {
 		c->fence = atomic_load_explicit(&c->queue->fence, memory_order_acquire);
 		c->before = atomic_load_explicit(&c->queue->enqueued, memory_order_acquire);
 	}
-	if (gmt_session.config.uses) {
+	if (c->reports) {
 		gmt_ring_prepare();
 		c->time = gmt_now();
 	}
@@ -97,14 +99,37 @@ uint64_t gmt_command_uses_image(struct gmt_command *c, cl_mem image, uint8_t fla
 
 void gmt_command_copies(struct gmt_command *c, const struct gmt_caller *caller)
 {
-	if (!gmt_session.config.uses || !c->queue || !c->count)
+	if (!c->reports || !c->queue || !c->count)
 		return;
 	struct gmt_call call;
+	if (!gmt_session.config.uses) { /* only a recording is searched for copies that could go */
+		c->site = gmt_tag_command(caller, c->access[0].extent.bytes, &c->time);
+		return;
+	}
 	c->site = gmt_tag(&call, caller, c->access[0].extent.bytes);
 	c->time = gmt_now(); /* later than the TAG event, if that has just been written */
 }
 
-static void blocked(const struct gmt_command *c)
+void gmt_command_transfers(struct gmt_command *c, const struct gmt_caller *caller, const void *host, uint64_t bytes)
+{
+	c->moves = gmt_session.config.transfers && c->queue && c->count;
+	if (!c->moves || c->refused)
+		return;
+	c->site = gmt_tag_command(caller, bytes, &c->time);
+	if (host)
+		gmt_transfer_look(&c->transfer, c->time, c->op == GMT_COMMAND_READ, host, bytes);
+}
+
+void gmt_command_done(struct gmt_command *c)
+{
+	if (!c->reports)
+		return;
+	c->took = gmt_clamp32(gmt_now() - c->time);
+	if (c->op == GMT_COMMAND_WRITE)
+		gmt_transfer_hash(&c->transfer);
+}
+
+static void blocked(struct gmt_command *c)
 {
 	if (c->queue->inorder) {
 		gmt_queue_completed(c->queue, c->before);
@@ -113,7 +138,7 @@ static void blocked(const struct gmt_command *c)
 	gmt_cooling_collect(64, false);
 	if (!gmt_session.config.uses)
 		return;
-	struct gmtevent event = GMT_EVENT_SYNC(.time = c->time, .duration = gmt_clamp32(gmt_now() - c->time), .sync = GMT_SYNC_BLOCKING,
+	struct gmtevent event = GMT_EVENT_SYNC(.time = c->time, .duration = c->took, .sync = GMT_SYNC_BLOCKING,
 					       .scope = gmt_context_id(c->queue->context), .queue = c->queue->object.id);
 	gmt_ring_write(&event);
 }
@@ -200,7 +225,10 @@ static void write_use(const struct gmt_command *c, const struct gmt_access *a)
 		.kernel = c->op == GMT_COMMAND_KERNEL ? c->kernel : 0,
 		.offset = has_offset(c) ? a->extent.offset : 0,
 		.queue = c->queue->object.id);
-	gmt_ring_write(&event);
+	if (c->moves && a == c->access)
+		gmt_transfer_write(&c->transfer, c->site, &event);
+	else
+		gmt_ring_write(&event);
 }
 
 /* A USE event without an object: the command uses more memory, which we do not know. */
@@ -251,7 +279,7 @@ static void succeeded(const struct gmt_command *c, struct gmt_wait_list waits)
 		if (gmt_unlikely(c->queue && c->queue->context && root->context && c->queue->context != root->context))
 			gmt_finding_kernel(GMT_DIAG_WRONG_CONTEXT, c->function, root, c->kernel);
 	}
-	if (!gmt_session.config.uses || !c->queue)
+	if (!c->reports || !c->queue)
 		return;
 	gmt_command_awaits(c->time, c->queue, waits.waits, waits.list);
 	for (uint32_t i = 0; i < c->count; i++) /* after all findings: both sides of a copy stay together */
@@ -333,6 +361,8 @@ cl_int gmt_command_end(struct gmt_command *c, cl_int err, bool blocking, struct 
 		return err;
 	}
 	if (gmt_unlikely(!c->queue) || blocking) {
+		if (blocking)
+			gmt_command_done(c);
 		if (waits.event)
 			add_event(c, &waits);
 		if (c->queue)

@@ -6,6 +6,7 @@
 #include "../entry/start.h"
 #include "../order/inflight.h"
 #include "../pool/oom.h"
+#include "transfer.h"
 
 /* What a command does to memory, as far as it matters to a recycled block that no command has written. */
 enum gmt_effect { GMT_EFFECT_NONE, GMT_EFFECT_READS, GMT_EFFECT_WRITES };
@@ -36,8 +37,11 @@ struct gmt_command {
 	uint64_t fence;          /* how many of these are behind a barrier */
 	uint64_t time;
 	uint64_t kernel;
-	uint32_t site;   /* of a copy: the tag of its call */
-	uint32_t took;   /* ns of a blocking write, 0: not measured */
+	uint32_t site;   /* the tag of its call, where that is wanted */
+	uint32_t took;   /* ns of a blocking command, 0: not measured */
+	struct gmt_transfer transfer;
+	bool reports;    /* it writes USE events */
+	bool moves;      /* and a TRANSFER before them */
 	cl_int refused;  /* what to return instead of calling the driver */
 	uint8_t op;      /* enum gmtcommand */
 	bool unknown;    /* it names a handle that we do not know */
@@ -65,6 +69,14 @@ uint64_t gmt_command_uses_image(struct gmt_command *c, cl_mem image, uint8_t fla
 void gmt_command_access(struct gmt_command *c, struct gmt_access access);
 /* The command, whose memory has been named, is a copy. */
 void gmt_command_copies(struct gmt_command *c, const struct gmt_caller *caller);
+
+/*
+ * The command, whose memory has been named, moves bytes. host: the program's side, NULL if
+ * there is none; bytes: how many lie there in one piece, 0: unknown.
+ */
+void gmt_command_transfers(struct gmt_command *c, const struct gmt_caller *caller, const void *host, uint64_t bytes);
+/* The driver has carried out a command that blocks. */
+void gmt_command_done(struct gmt_command *c);
 
 /* How many bytes, or elements of an image, a region has. */
 static inline uint64_t gmt_volume(const size_t *region)

@@ -14,6 +14,7 @@ GMT_HOOK cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bo
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_READ, __func__))
 		return gmt_driver.clEnqueueReadBuffer(queue, buffer, blocking, offset, size, pointer, waits, list, event);
 	struct gmt_memory *memory = gmt_command_uses(&command, buffer, READS, GMT_EXTENT(offset, size));
+	gmt_command_transfers(&command, &GMT_CALLER, pointer, size);
 	offset = gmt_command_range(memory, offset, size, &size);
 	cl_int err;
 	GMT_TRY(err, command,
@@ -28,12 +29,13 @@ GMT_HOOK cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_b
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_WRITE, __func__))
 		return gmt_driver.clEnqueueWriteBuffer(queue, buffer, blocking, offset, size, pointer, waits, list, event);
 	struct gmt_memory *memory = gmt_command_uses(&command, buffer, WRITES, GMT_EXTENT(offset, size));
+	gmt_command_transfers(&command, &GMT_CALLER, pointer, size);
 	offset = gmt_command_range(memory, offset, size, &size);
 	cl_int err;
 	GMT_TRY(err, command,
 		gmt_driver.clEnqueueWriteBuffer(queue, buffer, blocking, offset, size, pointer, waits, list, event));
-	if (blocking && gmt_session.config.uses)
-		command.took = gmt_clamp32(gmt_now() - command.time);
+	if (blocking && err == CL_SUCCESS)
+		gmt_command_done(&command);
 	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
 }
 
@@ -61,6 +63,7 @@ GMT_HOOK cl_int clEnqueueFillBuffer(cl_command_queue queue, cl_mem buffer, const
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_FILL, __func__))
 		return gmt_driver.clEnqueueFillBuffer(queue, buffer, pattern, patternsize, offset, size, waits, list, event);
 	struct gmt_memory *memory = gmt_command_uses(&command, buffer, WRITES, GMT_EXTENT(offset, size));
+	gmt_command_transfers(&command, &GMT_CALLER, NULL, size);
 	offset = gmt_command_range(memory, offset, size, &size);
 	cl_int err;
 	GMT_TRY(err, command,

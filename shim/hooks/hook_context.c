@@ -25,7 +25,7 @@ static void write_device(const struct gmt_context *context, cl_device_id device)
 		driver = 0;
 	struct gmtevent event = GMT_EVENT_DEVICE(.time = gmt_now(), .device = context->object.id, .memory = context->heap,
 						 .largest_alloc = context->largest, .align = context->align,
-						 .constant = context->constant);
+						 .constant = context->constant, .unified = !context->discrete);
 	gmt_ring_write_payload(&event, text, name + driver);
 }
 
@@ -90,6 +90,8 @@ static void learn_device(struct gmt_context *context, cl_device_id device)
 	gmt_driver.clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
 	if (unified || type & CL_DEVICE_TYPE_CPU)
 		gmt_budget_is_host();
+	else
+		context->discrete = true;
 	context->old |= is_old(device);
 }
 

@@ -10,7 +10,8 @@ GMT_HOOK cl_int clEnqueueReadImage(cl_command_queue queue, cl_mem image, cl_bool
 	struct gmt_command command;
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_READ, __func__))
 		return gmt_driver.clEnqueueReadImage(queue, image, blocking, origin, region, row, slice, pointer, waits, list, event);
-	gmt_command_uses_image(&command, image, GMT_FLAG_READS, region);
+	uint64_t bytes = gmt_command_uses_image(&command, image, GMT_FLAG_READS, region);
+	gmt_command_transfers(&command, &GMT_CALLER, pointer, row || slice ? 0 : bytes);
 	cl_int err;
 	GMT_TRY(err, command,
 		gmt_driver.clEnqueueReadImage(queue, image, blocking, origin, region, row, slice, pointer, waits, list, event));
@@ -24,10 +25,13 @@ GMT_HOOK cl_int clEnqueueWriteImage(cl_command_queue queue, cl_mem image, cl_boo
 	struct gmt_command command;
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_WRITE, __func__))
 		return gmt_driver.clEnqueueWriteImage(queue, image, blocking, origin, region, row, slice, pointer, waits, list, event);
-	gmt_command_uses_image(&command, image, GMT_FLAG_WRITES, region);
+	uint64_t bytes = gmt_command_uses_image(&command, image, GMT_FLAG_WRITES, region);
+	gmt_command_transfers(&command, &GMT_CALLER, pointer, row || slice ? 0 : bytes);
 	cl_int err;
 	GMT_TRY(err, command,
 		gmt_driver.clEnqueueWriteImage(queue, image, blocking, origin, region, row, slice, pointer, waits, list, event));
+	if (blocking && err == CL_SUCCESS)
+		gmt_command_done(&command);
 	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
 }
 
@@ -52,6 +56,7 @@ GMT_HOOK cl_int clEnqueueFillImage(cl_command_queue queue, cl_mem image, const v
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_FILL, __func__))
 		return gmt_driver.clEnqueueFillImage(queue, image, colour, origin, region, waits, list, event);
 	gmt_command_uses_image(&command, image, GMT_FLAG_WRITES, region);
+	gmt_command_transfers(&command, &GMT_CALLER, NULL, 0);
 	cl_int err;
 	GMT_TRY(err, command, gmt_driver.clEnqueueFillImage(queue, image, colour, origin, region, waits, list, event));
 	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);

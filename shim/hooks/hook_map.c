@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "../base/dispatch.h"
 #include "../pool/references.h"
+#include "../registry/host_range.h"
 #include "../registry/mapping.h"
 #include "command.h"
 
@@ -32,6 +33,8 @@ GMT_HOOK void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MAP, __func__))
 		return gmt_driver.clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, size, waits, list, event, errcode);
 	struct gmt_memory *memory = gmt_command_uses(&command, buffer, gmt_map_flags(flags), GMT_EXTENT(offset, size));
+	gmt_command_transfers(&command, &GMT_CALLER, NULL, size);
+	size_t bytes = size;
 	offset = gmt_command_range(memory, offset, size, &size);
 	cl_int err = command.refused;
 	void *pointer = NULL;
@@ -42,6 +45,7 @@ GMT_HOOK void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool
 	while (err != CL_SUCCESS && gmt_oom_drain(&shortage, err, 0));
 	if (err == CL_SUCCESS) {
 		gmt_mapping_add(buffer, pointer);
+		gmt_host_range_add(buffer, pointer, bytes);
 		mapped(buffer);
 	}
 	gmt_command_end(&command, err, blocking, GMT_WAIT_LIST);
@@ -58,6 +62,7 @@ GMT_HOOK void *clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool b
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MAP, __func__))
 		return gmt_driver.clEnqueueMapImage(queue, image, blocking, flags, origin, region, row, slice, waits, list, event, errcode);
 	gmt_command_uses_image(&command, image, gmt_map_flags(flags), region);
+	gmt_command_transfers(&command, &GMT_CALLER, NULL, 0);
 	cl_int err = command.refused;
 	void *pointer = NULL;
 	struct gmt_shortage shortage = gmt_shortage();
@@ -81,13 +86,16 @@ GMT_HOOK cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem handle, v
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_UNMAP, __func__))
 		return gmt_driver.clEnqueueUnmapMemObject(queue, handle, pointer, waits, list, event);
 	gmt_command_uses(&command, handle, 0, GMT_SOMEWHERE);
+	gmt_command_transfers(&command, &GMT_CALLER, NULL, 0);
 	static char nowhere;
 	if (pointer && !gmt_mapping_known(handle, pointer))
 		pointer = &nowhere;
 	cl_int err;
 	GMT_TRY(err, command, gmt_driver.clEnqueueUnmapMemObject(queue, handle, pointer, waits, list, event));
-	if (err == CL_SUCCESS)
+	if (err == CL_SUCCESS) {
 		gmt_mapping_remove(handle, pointer);
+		gmt_host_range_remove(handle, pointer);
+	}
 	struct gmt_memory *suballoc = err == CL_SUCCESS ? unmapped(handle) : NULL;
 	gmt_command_end(&command, err, false, GMT_WAIT_LIST);
 	struct gmt_call call;

@@ -13,6 +13,7 @@
 #include "../pool/suballoc.h"
 #include "../registry/created.h"
 #include "../registry/finding.h"
+#include "../registry/host_range.h"
 #include "../registry/memory.h"
 #include "../registry/objects.h"
 #include "hook_svm.h"
@@ -91,6 +92,8 @@ static cl_mem create_buffer(struct gmt_call *call, const struct gmt_caller *call
 	struct gmt_memory *memory = gmt_created_enter(&c);
 	if (gmt_unlikely(!memory && c.served.slab)) /* the driver's own count keeps the slab alive as long as needed */
 		gmt_suballoc_gone(c.served.slab);
+	if (memory && b->flags & CL_MEM_USE_HOST_PTR)
+		gmt_host_range_add(c.handle, b->host, b->size);
 	gmt_created_write(call, &c, memory, error);
 	set_error(errcode, error);
 	gmt_leave();

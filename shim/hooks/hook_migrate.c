@@ -51,6 +51,7 @@ GMT_HOOK cl_int clEnqueueMigrateMemObjects(cl_command_queue queue, cl_uint count
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MIGRATE, __func__))
 		return gmt_driver.clEnqueueMigrateMemObjects(queue, count, memories, flags, waits, list, event);
 	gmt_command_uses_all(&command, count, memories);
+	gmt_command_transfers(&command, &GMT_CALLER, NULL, 0);
 	struct stand_in s = stand_in_for_suballocs(&command, count, memories);
 	cl_int err;
 	GMT_TRY(err, command, gmt_driver.clEnqueueMigrateMemObjects(queue, count, s.memories, flags, waits, list, event));
@@ -66,6 +67,7 @@ cl_int clEnqueueMigrateMemObjectEXT(cl_command_queue queue, cl_uint count, const
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MIGRATE, __func__))
 		return driver(queue, count, memories, flags, waits, list, event);
 	gmt_command_uses_all(&command, count, memories);
+	gmt_command_transfers(&command, &GMT_CALLER, NULL, 0);
 	struct stand_in s = stand_in_for_suballocs(&command, count, memories);
 	cl_int err;
 	GMT_TRY(err, command, driver(queue, count, s.memories, flags, waits, list, event));

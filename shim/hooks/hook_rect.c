@@ -86,6 +86,7 @@ GMT_HOOK cl_int clEnqueueReadBufferRect(cl_command_queue queue, cl_mem buffer, c
 		return gmt_driver.clEnqueueReadBufferRect(queue, buffer, blocking, origin, hostorigin, region, row, slice, hostrow,
 							hostslice, pointer, waits, list, event);
 	struct gmt_memory *memory = gmt_command_uses(&command, buffer, READS, extent_of(origin, region, row, slice));
+	gmt_command_transfers(&command, &GMT_CALLER, pointer, 0);
 	size_t moved[3];
 	origin = rect_range(memory, origin, region, row, slice, moved, &region);
 	cl_int err;
@@ -105,12 +106,15 @@ GMT_HOOK cl_int clEnqueueWriteBufferRect(cl_command_queue queue, cl_mem buffer, 
 		return gmt_driver.clEnqueueWriteBufferRect(queue, buffer, blocking, origin, hostorigin, region, row, slice, hostrow,
 							 hostslice, pointer, waits, list, event);
 	struct gmt_memory *memory = gmt_command_uses(&command, buffer, WRITES, extent_of(origin, region, row, slice));
+	gmt_command_transfers(&command, &GMT_CALLER, pointer, 0);
 	size_t moved[3];
 	origin = rect_range(memory, origin, region, row, slice, moved, &region);
 	cl_int err;
 	GMT_TRY(err, command,
 		gmt_driver.clEnqueueWriteBufferRect(queue, buffer, blocking, origin, hostorigin, region, row, slice, hostrow,
 						  hostslice, pointer, waits, list, event));
+	if (blocking && err == CL_SUCCESS)
+		gmt_command_done(&command);
 	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
 }
 

@@ -14,6 +14,7 @@
 #include "../pool/release.h"
 #include "../registry/created.h"
 #include "../registry/finding.h"
+#include "../registry/host_range.h"
 #include "../registry/memory.h"
 
 #include <stdlib.h>
@@ -52,6 +53,8 @@ void *gmt_pointer_create(struct gmt_call *call, const struct gmt_caller *caller,
 	};
 	serve(call, &c, p, error);
 	gmt_created_report(call, &c, *error);
+	if (p->kind == GMT_MEMORY_USM_HOST && c.handle && c.served.outcome != GMT_OUTCOME_HIT)
+		gmt_host_range_add(c.handle, c.handle, size);
 	gmt_leave();
 	return c.handle;
 }

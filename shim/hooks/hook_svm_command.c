@@ -24,6 +24,7 @@ GMT_HOOK cl_int clEnqueueSVMMemFill(cl_command_queue queue, void *pointer, const
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_FILL, __func__))
 		return gmt_driver.clEnqueueSVMMemFill(queue, pointer, pattern, patternsize, size, waits, list, event);
 	gmt_command_uses_pointer(&command, pointer, GMT_FLAG_WRITES, size);
+	gmt_command_transfers(&command, &GMT_CALLER, NULL, 0);
 	cl_int err;
 	GMT_TRY(err, command, gmt_driver.clEnqueueSVMMemFill(queue, pointer, pattern, patternsize, size, waits, list, event));
 	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
@@ -39,6 +40,7 @@ GMT_HOOK cl_int clEnqueueSVMMap(cl_command_queue queue, cl_bool blocking, cl_map
 	struct gmt_memory *memory = gmt_command_uses_pointer(&command, pointer, gmt_map_flags(flags), size);
 	if (memory)
 		atomic_fetch_add(&memory->maps, 1);
+	gmt_command_transfers(&command, &GMT_CALLER, NULL, 0);
 	cl_int err;
 	GMT_TRY(err, command, gmt_driver.clEnqueueSVMMap(queue, blocking, flags, pointer, size, waits, list, event));
 	if (memory && err != CL_SUCCESS)
@@ -61,6 +63,7 @@ GMT_HOOK cl_int clEnqueueSVMUnmap(cl_command_queue queue, void *pointer, cl_uint
 	struct gmt_memory *memory = gmt_command_uses_pointer(&command, pointer, 0, 0);
 	if (memory)
 		command.access[0].extent = GMT_SOMEWHERE;
+	gmt_command_transfers(&command, &GMT_CALLER, NULL, 0);
 	cl_int err;
 	GMT_TRY(err, command, gmt_driver.clEnqueueSVMUnmap(queue, pointer, waits, list, event));
 	if (memory && err == CL_SUCCESS)
@@ -76,6 +79,7 @@ GMT_HOOK cl_int clEnqueueSVMMigrateMem(cl_command_queue queue, cl_uint count, co
 		return gmt_driver.clEnqueueSVMMigrateMem(queue, count, pointers, sizes, flags, waits, list, event);
 	for (cl_uint i = 0; pointers && i < count; i++)
 		gmt_command_uses_pointer(&command, pointers[i], 0, sizes ? sizes[i] : 0);
+	gmt_command_transfers(&command, &GMT_CALLER, NULL, 0);
 	cl_int err;
 	GMT_TRY(err, command, gmt_driver.clEnqueueSVMMigrateMem(queue, count, pointers, sizes, flags, waits, list, event));
 	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);

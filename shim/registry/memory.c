@@ -3,6 +3,7 @@
 #include "memory.h"
 
 #include "freed_handles.h"
+#include "host_range.h"
 #include "ranges.h"
 #include "table.h"
 
@@ -132,6 +133,8 @@ uint64_t gmt_memory_unregister(struct gmt_memory *memory)
 		const void *handle = atomic_load_explicit(&memory->object.handle, memory_order_relaxed);
 		uint64_t id = atomic_load_explicit(&memory->object.id, memory_order_relaxed);
 		gmt_freed_handle_remember(handle, (struct gmt_freed_handle){memory->tag, id, memory->size});
+		if (memory->flags & CL_MEM_USE_HOST_PTR || memory->kind == GMT_MEMORY_USM_HOST)
+			gmt_host_range_remove(handle, NULL);
 	}
 	uint64_t hosted = memory->hosted && !memory->parent ? memory->granted : 0;
 	if (!gmt_table_remove(&memories, &memory->object, true))

@@ -38,6 +38,7 @@ struct gmt_context {
 	_Atomic uint8_t images; /* enum gmt_images */
 	_Atomic uint8_t image_copies; /* whether the driver checks them: hooks/image_range.c */
 	bool old;             /* before OpenCL 1.2 */
+	bool discrete;        /* memory of one of its devices is not the host's */
 	_Atomic uint32_t queues;     /* alive */
 	_Atomic uint32_t unordered;  /* 1: order between commands cannot be known (native kernels, unknown queues) */
 	_Atomic uint32_t gates;      /* user events that the program has not set yet */

@@ -45,6 +45,7 @@ struct options {
 	uint32_t scrub;        /* enum gmtscrub */
 	uint64_t devicememory; /* bytes */
 	uint64_t answerfree;   /* 1: of the query for free memory */
+	uint32_t transfers;    /* enum gmttransfers */
 };
 
 /* Writes the config, listens, and sets the environment: before the first OpenCL call. */

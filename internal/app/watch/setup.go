@@ -40,6 +40,7 @@ type SetupOptions struct {
 	Scrub        string
 	DeviceMemory string // a size; empty: what the device has
 	AnswerFree   bool   // answer the query for free memory where the driver does not know it
+	HashWrites   bool   // hash all bytes that the program writes, not samples
 }
 
 // Setup is a checked SetupOptions.
@@ -54,11 +55,12 @@ type Setup struct {
 	Memory   uint64         // bytes of device memory for each process, 0: what the device has
 	Plan     *planfile.Plan // of the program's memory; nil: none is given
 	Free     bool           // answer the query for free memory where the driver does not know it
+	Hash     bool           // hash all bytes that the program writes, not samples
 }
 
 // NewSetup checks settings.
 func NewSetup(o *SetupOptions) (*Setup, error) {
-	s := &Setup{Depth: o.Depth, Ungated: o.Ungated, Free: o.AnswerFree, Auto: o.Policy == allocator.Auto}
+	s := &Setup{Depth: o.Depth, Ungated: o.Ungated, Free: o.AnswerFree, Hash: o.HashWrites, Auto: o.Policy == allocator.Auto}
 	mode, err := OneOf("tags", o.Tags, TagNames())
 	if err != nil {
 		return nil, err
@@ -112,6 +114,10 @@ func (s *Setup) WireConfig(recorded bool) wire.Config {
 	for i, setting := range s.Settings {
 		texts[i] = setting.Name + "=" + setting.Value
 	}
+	transfers := wire.TransfersSampled
+	if s.Hash {
+		transfers = wire.TransfersHashed
+	}
 	patience := ringPatience
 	if recorded {
 		patience = recordingPatience
@@ -121,7 +127,7 @@ func (s *Setup) WireConfig(recorded bool) wire.Config {
 		Policy: s.Policy.Name(), Limits: strings.Join(texts, ","),
 		Wait: patience, Ungated: s.Ungated, CopyMin: copyMin, Scrub: s.Scrub, DeviceMemory: s.Memory, AnswerFree: s.Free,
 		// Most events are uses, and the dashboard needs few of them.
-		Uses: recorded,
+		Uses: recorded, Transfers: transfers,
 	}
 }
 

@@ -1,0 +1,178 @@
+/* test_transfer.c: what TRANSFER events add to the USE events of commands that move memory. */
+#define _GNU_SOURCE
+#include "harness.h"
+
+#include <sys/mman.h>
+
+enum { LARGE = 1 << 20, PAGE = 4096 };
+
+/* The last two events of all are a TRANSFER and its USE. */
+static struct gmtevent transfer(enum gmtcommand op)
+{
+	struct gmtevent more = event_before(1), use = event_before(0);
+	EQUAL(more.kind, GMT_KIND_TRANSFER);
+	EQUAL(use.kind, GMT_KIND_USE);
+	EQUAL(use.op, op);
+	EQUAL(more.time, use.time);
+	CHECK(more.tag && more.tag != use.tag);
+	return more;
+}
+
+static struct gmtevent write_all(cl_mem buffer, cl_bool blocking, const char *host)
+{
+	OK(clEnqueueWriteBuffer(world.queue, buffer, blocking, 0, LARGE, host, 0, NULL, NULL));
+	return transfer(GMT_COMMAND_WRITE);
+}
+
+static char *new_pages(size_t size)
+{
+	void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(pages != MAP_FAILED);
+	return pages;
+}
+
+#define CALLERS ((struct options){.tagmode = GMT_TAGS_CALLER, .transfers = GMT_TRANSFERS_SAMPLED})
+
+TEST(transfers_have_the_site_of_their_call_whatever_the_command)
+{
+	begin(CALLERS);
+	cl_mem buffer = new_buffer(4096);
+	char host[64] = "";
+	const size_t zero[3] = {0}, row[3] = {16, 1, 1};
+	OK(clEnqueueWriteBuffer(world.queue, buffer, CL_FALSE, 0, 64, host, 0, NULL, NULL));
+	struct gmtevent first = transfer(GMT_COMMAND_WRITE);
+	EQUAL(first.flags, GMT_FLAG_PAGEABLE);
+	EQUAL(first.size, 0);
+	EQUAL(event_before(0).cost, 0);
+	OK(clEnqueueReadBuffer(world.queue, buffer, CL_TRUE, 0, 64, host, 0, NULL, NULL));
+	CHECK(transfer(GMT_COMMAND_READ).tag != first.tag);
+	CHECK(event_before(0).cost > 0);
+	OK(clEnqueueWriteBufferRect(world.queue, buffer, CL_TRUE, zero, zero, row, 0, 0, 0, 0, host, 0, NULL, NULL));
+	EQUAL(transfer(GMT_COMMAND_WRITE).flags, GMT_FLAG_PAGEABLE);
+	CHECK(event_before(0).cost > 0);
+	OK(clEnqueueFillBuffer(world.queue, buffer, "z", 1, 0, 64, 0, NULL, NULL));
+	EQUAL(transfer(GMT_COMMAND_FILL).flags, 0);
+	OK(clEnqueueMigrateMemObjects(world.queue, 1, &buffer, 0, 0, NULL, NULL));
+	EQUAL(transfer(GMT_COMMAND_MIGRATE).flags, 0);
+	cl_int err;
+	void *pointer = clEnqueueMapBuffer(world.queue, buffer, CL_TRUE, CL_MAP_READ, 0, 64, 0, NULL, NULL, &err);
+	OK(err);
+	transfer(GMT_COMMAND_MAP);
+	CHECK(event_before(0).cost > 0);
+	OK(clEnqueueUnmapMemObject(world.queue, buffer, pointer, 0, NULL, NULL));
+	transfer(GMT_COMMAND_UNMAP);
+	size_t before = events(GMT_KIND_TRANSFER);
+	CHECK(clEnqueueWriteBuffer(world.queue, buffer, CL_TRUE, 4000, 1000, host, 0, NULL, NULL) != CL_SUCCESS);
+	EQUAL(events(GMT_KIND_TRANSFER), before);
+	OK(clReleaseMemObject(buffer));
+	end_clean();
+}
+
+TEST(equal_bytes_have_equal_hashes)
+{
+	begin(CALLERS);
+	cl_mem buffer = new_buffer(LARGE);
+	char *host = new_pages(LARGE);
+	memset(host, 1, LARGE);
+	struct gmtevent first = write_all(buffer, CL_TRUE, host);
+	EQUAL(first.size, 64 * 64);
+	EQUAL(write_all(buffer, CL_TRUE, host).link, first.link);
+	memset(host + LARGE / 2, 2, LARGE / 4);
+	CHECK(write_all(buffer, CL_TRUE, host).link != first.link);
+	EQUAL(write_all(buffer, CL_FALSE, host).size, 0); /* what it writes may not be there yet */
+	OK(clEnqueueWriteBuffer(world.queue, buffer, CL_TRUE, 0, PAGE, host, 0, NULL, NULL));
+	EQUAL(transfer(GMT_COMMAND_WRITE).size, 0);
+	OK(clReleaseMemObject(buffer));
+	munmap(host, LARGE);
+	end_clean();
+}
+
+TEST(all_bytes_are_hashed_if_asked)
+{
+	begin((struct options){.tagmode = GMT_TAGS_CALLER, .transfers = GMT_TRANSFERS_HASHED});
+	cl_mem buffer = new_buffer(LARGE);
+	char *host = new_pages(LARGE);
+	struct gmtevent first = write_all(buffer, CL_TRUE, host);
+	EQUAL(first.size, LARGE);
+	host[LARGE - 1] = 1;
+	CHECK(write_all(buffer, CL_TRUE, host).link != first.link);
+	host[LARGE - 1] = 0;
+	EQUAL(write_all(buffer, CL_TRUE, host).link, first.link);
+	for (size_t bytes = 1; bytes < 70; bytes++) {
+		OK(clEnqueueWriteBuffer(world.queue, buffer, CL_TRUE, 0, bytes, host, 0, NULL, NULL));
+		struct gmtevent whole = transfer(GMT_COMMAND_WRITE);
+		EQUAL(whole.size, bytes);
+		host[bytes - 1] = 1;
+		OK(clEnqueueWriteBuffer(world.queue, buffer, CL_TRUE, 0, bytes, host, 0, NULL, NULL));
+		CHECK(transfer(GMT_COMMAND_WRITE).link != whole.link);
+		host[bytes - 1] = 0;
+	}
+	OK(clReleaseMemObject(buffer));
+	munmap(host, LARGE);
+	end_clean();
+}
+
+/* Before the call: afterwards its pages are there. */
+TEST(reads_say_whether_the_pages_were_there)
+{
+	begin(CALLERS);
+	enum { SIZE = 4 << 20 };
+	cl_mem buffer = new_buffer(SIZE);
+	char *host = new_pages(SIZE);
+	OK(clEnqueueReadBuffer(world.queue, buffer, CL_TRUE, 0, SIZE, host, 0, NULL, NULL));
+	struct gmtevent cold = transfer(GMT_COMMAND_READ);
+	EQUAL(cold.duration, 16);
+	EQUAL(cold.cost, 16);
+	memset(host, 1, SIZE);
+	OK(clEnqueueReadBuffer(world.queue, buffer, CL_TRUE, 0, SIZE, host, 0, NULL, NULL));
+	struct gmtevent warm = transfer(GMT_COMMAND_READ);
+	EQUAL(warm.duration, 16);
+	EQUAL(warm.cost, 0);
+	OK(clEnqueueReadBuffer(world.queue, buffer, CL_TRUE, 0, LARGE, host, 0, NULL, NULL));
+	EQUAL(transfer(GMT_COMMAND_READ).duration, 0); /* not so soon again */
+	OK(clReleaseMemObject(buffer));
+	munmap(host, SIZE);
+	end_clean();
+}
+
+TEST(mapped_memory_counts_as_pinned)
+{
+	begin(CALLERS);
+	cl_mem staging = new_buffer(LARGE), target = new_buffer(LARGE);
+	cl_int err;
+	char *pointer = clEnqueueMapBuffer(world.queue, staging, CL_TRUE, CL_MAP_WRITE, 0, LARGE, 0, NULL, NULL, &err);
+	OK(err);
+	EQUAL(write_all(target, CL_TRUE, pointer).flags, GMT_FLAG_PINNED);
+	OK(clEnqueueWriteBuffer(world.queue, target, CL_TRUE, 0, 16, pointer + LARGE - 16, 0, NULL, NULL));
+	EQUAL(transfer(GMT_COMMAND_WRITE).flags, GMT_FLAG_PINNED);
+	OK(clEnqueueUnmapMemObject(world.queue, staging, pointer, 0, NULL, NULL));
+	char *pages = new_pages(LARGE);
+	EQUAL(write_all(target, CL_TRUE, pages).flags, GMT_FLAG_PAGEABLE);
+	cl_mem own = clCreateBuffer(world.context, CL_MEM_USE_HOST_PTR, LARGE, pages, &err);
+	OK(err);
+	EQUAL(write_all(target, CL_TRUE, pages).flags, GMT_FLAG_PINNED);
+	OK(clReleaseMemObject(own));
+	EQUAL(write_all(target, CL_TRUE, pages).flags, GMT_FLAG_PAGEABLE);
+	OK(clReleaseMemObject(staging));
+	OK(clReleaseMemObject(target));
+	munmap(pages, LARGE);
+	end_clean();
+}
+
+TEST(transfers_are_reported_where_uses_are_not)
+{
+	begin((struct options){.tagmode = GMT_TAGS_CALLER, .nouses = true, .transfers = GMT_TRANSFERS_SAMPLED});
+	cl_mem a = new_buffer(4096), b = new_buffer(4096);
+	char host[64] = "";
+	OK(clEnqueueWriteBuffer(world.queue, a, CL_TRUE, 0, 64, host, 0, NULL, NULL));
+	transfer(GMT_COMMAND_WRITE);
+	OK(clEnqueueCopyBuffer(world.queue, a, b, 0, 0, 64, 0, NULL, NULL));
+	EQUAL(event_before(1).op, GMT_COMMAND_COPY);
+	CHECK(event_before(0).tag && event_before(0).tag == event_before(1).tag);
+	OK(clFinish(world.queue));
+	EQUAL(events(GMT_KIND_USE), 3);
+	EQUAL(events(GMT_KIND_SYNC), 0);
+	OK(clReleaseMemObject(a));
+	OK(clReleaseMemObject(b));
+	end_clean();
+}
