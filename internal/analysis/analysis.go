@@ -19,21 +19,22 @@ type Analysis struct {
 	Snapshot *stats.Snapshot // at the end of the part: totals, tags that were asked for, processes, mistakes, marks
 
 	Peak        Peak
-	Leaks       []Leak      // the most bytes first
-	Temporaries []Temporary // by tag, the most bytes first
-	Misses      []Miss      // by reason, the most time lost first
-	Timeline    Timeline    // memory, hit rate and free list over time
-	Sizes       []Bin       // buffers created, by size asked for
-	Lifetimes   []Bin       // of buffers that were released, by duration
-	Lag         Lag         // from last use to release
-	CreateCost  CostCurve   // of driver creates that copy nothing
-	CopyCost    CostCurve   // of those that copy the program's bytes (CL_MEM_COPY_HOST_PTR)
-	ReleaseCost CostCurve   // of driver releases
-	Phases      []Phase     // in the order of their start
-	Diagnoses   []Diagnosis // the most important first
-	Growth      []Growth    // memory beside the buffers, the most first
-	Flame       *Frame      // call tree; nil when no stack is known
-	Damage      string      // what part of the recording could not be read
+	Leaks       []Leak            // the most bytes first
+	Temporaries []Temporary       // by tag, the most bytes first
+	Misses      []Miss            // by reason, the most time lost first
+	Timeline    Timeline          // memory, hit rate and free list over time
+	Sizes       []Bin             // buffers created, by size asked for
+	Lifetimes   []Bin             // of buffers that were released, by duration
+	Lag         Lag               // from last use to release
+	CreateCost  CostCurve         // of driver creates that copy nothing
+	CopyCost    CostCurve         // of those that copy the program's bytes (CL_MEM_COPY_HOST_PTR)
+	ReleaseCost CostCurve         // of driver releases
+	Phases      []Phase           // in the order of their start
+	Transfers   []TransferFinding // that could go or be faster, the largest share first
+	Diagnoses   []Diagnosis       // the most important first
+	Growth      []Growth          // memory beside the buffers, the most first
+	Flame       *Frame            // call tree; nil when no stack is known
+	Damage      string            // what part of the recording could not be read
 }
 
 // Run describes what was recorded, and which part of it was analysed.

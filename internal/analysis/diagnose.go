@@ -34,7 +34,8 @@ const (
 // rules look for one problem each, in the order of importance within a severity where their shares are equal.
 var rules = []func(*run, *Analysis) (Diagnosis, bool){
 	mistakesFound, memoryGrows, machineGrows, memoryIsKept, neverReleased, objectsGrow, lostEvents, deviceFull, hitRateIsLow, policyNone, createsCopy, couldBeHoisted, heldTooLong,
-	wasteIsHigh, hosted, poolIsFragmented, nothingCarved, hasOwnPool, callersHidden, originsAreFine,
+	transferRule(Rewritten), transferRule(ReadBack), transferRule(Unchanged), transferRule(Copied), transferRule(SecondOne), transferRule(ColdRead),
+	transferRule(Small), transferRule(Blocking), wasteIsHigh, hosted, poolIsFragmented, nothingCarved, hasOwnPool, callersHidden, originsAreFine,
 }
 
 // diagnose applies the rules. The most important diagnosis comes first.

@@ -115,6 +115,17 @@ var metricsExamples = []func(*testing.T, *tape) string{
 		return fmt.Sprintf("main calls a, which leaks 100 bytes, and b, which creates and releases 50 → %s: %d at the peak, %d asked for, %d creates, %d leaked",
 			main.Name, main.Peak, main.Total, main.Creates, main.Leaked)
 	},
+	func(t *testing.T, s *tape) string {
+		object := s.driver(1, 1_000_000)
+		for range 8 {
+			s.write(object, 0, 1_000_000, 5)
+			s.kernel(object, true)
+		}
+		a := s.analyse(t)
+		f := a.Transfers[0]
+		return fmt.Sprintf("8 times 1000000 bytes are written in 1 ms each, the same ones, and a kernel reads them → %.1f GB/s, %d calls write %d bytes again",
+			a.Snapshot.Transfers.Directions[0].Rate()/1e9, f.Count, f.Bytes)
+	},
 }
 
 func TestMetricsExamples(t *testing.T) {

@@ -33,6 +33,7 @@ type run struct {
 	misses           misses
 	own              own
 	machine          machineSeries
+	moves            moves
 	creates, copies  costs // of blocks and slabs; of blocks with the program's bytes in them
 	frees            costs
 	copyNS           uint64  // of creates that copy and that no pool serves
@@ -97,6 +98,9 @@ func (x *run) step(r *wire.Record) {
 	x.markObjects(r.Time)
 	if r.Kind == wire.KindEvict {
 		x.evicted(r.Process, r.AsEvict())
+	}
+	if x.survey.happened(r) {
+		x.moves.see(x.heap.Lookup(r.Process), r)
 	}
 	x.model.Apply(r)
 	if r.Kind == wire.KindLost {
@@ -184,6 +188,7 @@ func (x *run) Allocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 		s.requested += int64(o.Size)
 		x.hold(w, own)
 	}
+	x.moves.hold(p, o, 1)
 	if o.CarriedOver {
 		if w.before() {
 			x.before++
@@ -232,6 +237,7 @@ func (x *run) Freed(p *heap.Process, o *heap.Object, how heap.How) {
 	w := x.row(s)
 	x.peak.touch(s)
 	s.buffers--
+	x.moves.hold(p, o, -1)
 	if o.Owns {
 		s.inUse -= int64(o.Granted)
 		s.requested -= int64(o.Size)
@@ -312,6 +318,7 @@ func (x *run) finish() *Analysis {
 	a.Lifetimes, a.Lag, a.Temporaries, a.Leaks = x.lifetimes.list(), x.lagOf(), x.temporaries(), x.leaks()
 	a.Misses, a.Timeline, a.Flame = x.misses.list(x), x.line.Timeline, x.flame()
 	a.Growth, a.Timeline.Machine = x.grown(a.Phases), x.machine.over(&a.Timeline, x.started)
+	a.Transfers = x.transfers(a)
 	a.Diagnoses = x.diagnose(a)
 	a.Snapshot = x.narrowed()
 	return a

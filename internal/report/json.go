@@ -23,15 +23,17 @@ type Figures struct {
 	Leaks       []analysis.Leak      `json:"leaks"`
 	Temporaries []analysis.Temporary `json:"temporaries"`
 	Phases      []analysis.Phase     `json:"phases"`
-	CreateCost  analysis.CostCurve   `json:"driver_create_cost"`
-	CopyCost    analysis.CostCurve   `json:"driver_copying_create_cost"`
-	ReleaseCost analysis.CostCurve   `json:"driver_release_cost"`
-	Lag         analysis.Lag         `json:"lag"`
-	Timeline    analysis.Timeline    `json:"timeline"`
-	Sizes       []analysis.Bin       `json:"sizes"`        // bars by bytes asked for
-	Lifetimes   []analysis.Bin       `json:"lifetimes_ns"` // bars by ns
-	Flame       *analysis.Frame      `json:"flame"`        // null when no stack is known
-	Limits      *LimitsJSON          `json:"hit_rate_by_limit,omitempty"`
+	// TransferFindings are transfers that could go or be faster, the largest share first.
+	TransferFindings []analysis.TransferFinding `json:"transfer_findings"`
+	CreateCost       analysis.CostCurve         `json:"driver_create_cost"`
+	CopyCost         analysis.CostCurve         `json:"driver_copying_create_cost"`
+	ReleaseCost      analysis.CostCurve         `json:"driver_release_cost"`
+	Lag              analysis.Lag               `json:"lag"`
+	Timeline         analysis.Timeline          `json:"timeline"`
+	Sizes            []analysis.Bin             `json:"sizes"`        // bars by bytes asked for
+	Lifetimes        []analysis.Bin             `json:"lifetimes_ns"` // bars by ns
+	Flame            *analysis.Frame            `json:"flame"`        // null when no stack is known
+	Limits           *LimitsJSON                `json:"hit_rate_by_limit,omitempty"`
 }
 
 // Part says which part of the recording the figures are of.
@@ -71,7 +73,7 @@ func NewFigures(a *analysis.Analysis) Figures {
 			SinceSeconds: a.Run.Since.Seconds(), UntilSeconds: a.Run.Until.Seconds(), Process: a.Run.Process, Tag: a.Run.Tag,
 			Events: a.Run.Events, Whole: a.Run.Whole,
 		},
-		Diagnoses: a.Diagnoses, Peak: a.Peak, Reasons: a.Misses, Leaks: a.Leaks, Temporaries: a.Temporaries, Phases: a.Phases,
+		Diagnoses: a.Diagnoses, Peak: a.Peak, Reasons: a.Misses, Leaks: a.Leaks, Temporaries: a.Temporaries, Phases: a.Phases, TransferFindings: a.Transfers,
 		CreateCost: a.CreateCost, CopyCost: a.CopyCost, ReleaseCost: a.ReleaseCost, Lag: a.Lag, Timeline: a.Timeline,
 		Sizes: a.Sizes, Lifetimes: a.Lifetimes, Flame: a.Flame,
 	}

@@ -47,6 +47,7 @@ type Summary struct {
 	// Machine is what the machine reports of all processes together.
 	Machine     []MachineSummary `json:"machine,omitempty"`
 	Saved       Saved            `json:"saved"`
+	Transfers   TransfersSummary `json:"transfers"`
 	Events      uint64           `json:"events"`
 	LostEvents  uint64           `json:"lost_events"`
 	WallSeconds float64          `json:"wall_seconds"`
@@ -157,7 +158,7 @@ func NewSummary(s *stats.Snapshot) Summary {
 		PeakRequested: t.PeakRequested, PeakCached: t.PeakCached, PeakCooling: t.PeakCooling,
 		PeakSlabs: t.PeakSlabs, Slabs: t.Slabs, SlabBytes: t.SlabBytes,
 		ExternalFragmentation: t.ExternalFragmentation(), ExternalFragmentationQuadratic: t.QuadraticFragmentation(),
-		ExternalFragmentationRoot: t.RootFragmentation(), HazardsAvoided: t.HazardsAvoided, Saved: savedOf(t), Events: s.Events, LostEvents: s.Lost,
+		ExternalFragmentationRoot: t.RootFragmentation(), HazardsAvoided: t.HazardsAvoided, Saved: savedOf(t), Transfers: transfersSummary(&s.Transfers), Events: s.Events, LostEvents: s.Lost,
 		Machine:     machineSummaries(s.Machine, t),
 		WithoutPool: s.Unpooled.Times, WithoutPoolWhy: s.Unpooled.Why, LeftOut: s.Exceeded,
 		WallSeconds: units.Seconds(s.Started, s.Time), Exit: Exit{Status: -1},

@@ -47,7 +47,7 @@ func TestSummaryKeys(t *testing.T) {
 	want := strings.Fields(`bytes_allocated bytes_cached bytes_cooling bytes_requested driver_creates driver_releases events exit
 		external_fragmentation external_fragmentation_quadratic external_fragmentation_root findings hazards_avoided held_at_exit hit_rate hits in_use largest_cached leaks limits lost_events miss_reasons misses
 		objects other_findings out_of_memory peak_cached peak_cooling peak_in_use peak_requested peak_reserved peak_slabs per_bucket per_class per_kind per_tag policy
-		processes saved slab_bytes slabs steady_hit_rate wall_seconds waste`)
+		processes saved slab_bytes slabs steady_hit_rate transfers wall_seconds waste`)
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(got))); diff != "" {
 		t.Error(diff)
 	}

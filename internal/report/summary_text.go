@@ -26,7 +26,7 @@ const (
 	programWidth = 15 // of a program's name there
 )
 
-// WriteText writes the summary for people: at most 12 lines of plain text; where memory ran out three more, and what the machine reports; where there are several processes one for
+// WriteText writes the summary for people: at most 13 lines of plain text; where memory ran out three more, and what the machine reports; where there are several processes one for
 // each of the largest 20 and at most two more; and as many lines about what was never released and about mistakes of
 // the program as these need, at most 19.
 func (s *Summary) WriteText(w io.Writer) error {
@@ -120,6 +120,7 @@ func (s *Summary) watchedFigures() []string {
 		"  memory     " + memory,
 		"  at the end " + end,
 	}
+	lines = append(lines, transferLines(s.snapshot)...)
 	if before := s.snapshot.BeforeAttach(); before != nil {
 		lines = append(lines, fmt.Sprintf("  before     sizes from before attach are known only as far as used: %s, %s live",
 			units.FormatLong(before.InUse), units.Count(before.Live, "buffer")))
@@ -141,7 +142,7 @@ func (s *Summary) figures() []string {
 		lines = append(lines, "  plan       "+text)
 	}
 	lines = append(lines, "  at the end "+endText(t))
-	return s.concluding(append(lines, machineLines(s.snapshot)...), func(tag *TagSummary) string {
+	return s.concluding(append(append(lines, transferLines(s.snapshot)...), machineLines(s.snapshot)...), func(tag *TagSummary) string {
 		return ", hit rate " + units.Percent(tag.HitRate, tag.Hits+tag.Misses)
 	})
 }

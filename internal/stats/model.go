@@ -22,6 +22,8 @@ type Options struct {
 	// LimitsOf returns the limits of a policy that the program switches to, with their defaults; nil: no limits are shown.
 	LimitsOf func(policy string) []Limit
 	Started  uint64 // ns, CLOCK_MONOTONIC; 0: the time of the first event
+	// TransfersOnly: of all uses, only those by commands that move memory come, so that it is not known what is in use.
+	TransfersOnly bool
 	// Observers see each change in the heap, after the model.
 	Observers []heap.Observer
 }
@@ -41,11 +43,12 @@ type Model struct {
 	turning uint64 // when the present slot ends
 	second  uint64 // since the start
 
-	ledger  ledger // of all processes
-	window  window
-	history history
-	since   since
-	touches touches
+	ledger    ledger // of all processes
+	window    window
+	history   history
+	since     since
+	touches   touches
+	transfers transfers
 
 	seed      uint64
 	processes []*process // by their places in the heap
@@ -152,10 +155,16 @@ func (m *Model) Apply(r *wire.Record) {
 			}
 			m.createFailed(p, c)
 		}
+	case wire.KindTransfer:
+		m.transfers.sides.Note(r)
+		return
 	case wire.KindUse:
-		m.touches.use(p.heap, r.AsUse())
-		p.ledger.counters.Uses++
-		m.ledger.counters.Uses++
+		m.transfer(p, r)
+		if !m.options.TransfersOnly {
+			m.touches.use(p.heap, r.AsUse())
+			p.ledger.counters.Uses++
+			m.ledger.counters.Uses++
+		}
 	case wire.KindSync:
 		p.ledger.counters.Syncs++
 		m.ledger.counters.Syncs++

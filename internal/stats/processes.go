@@ -60,7 +60,8 @@ type process struct {
 }
 
 type device struct {
-	number uint64
+	number  uint64
+	unified bool // its memory is the host's
 	Device
 }
 
@@ -176,7 +177,7 @@ func (p *process) totals() Totals {
 func (m *Model) device(p *process, r *wire.Record) {
 	e := r.AsDevice()
 	name, driver := wire.ParseDevice(r.Payload)
-	d := device{number: e.Device(), Device: Device{
+	d := device{number: e.Device(), unified: e.Unified(), Device: Device{
 		Name: callsite.Clean(name), Driver: callsite.Clean(driver), Global: e.Memory(), Largest: e.LargestAlloc(),
 	}}
 	if len(p.devices) < devicesMax {

@@ -38,6 +38,7 @@ func (m *Model) Snapshot() *Snapshot {
 		PostMortems:   m.shownPostMortems(),
 		Recording:     m.recording,
 		Machine:       m.machine.list(),
+		Transfers:     m.shownTransfers(),
 		Events:        m.events,
 		Lost:          m.lost,
 		LostUses:      m.lostUses,

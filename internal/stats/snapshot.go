@@ -33,6 +33,7 @@ type Snapshot struct {
 	Findings      []Finding    // mistakes of the program, in the order of their first time, at most FindingsMax
 	OtherFindings uint64       // mistakes that came when that list was full
 	PostMortems   []PostMortem // of calls that failed for lack of memory, oldest first, at most PostMortemsMax
+	Transfers     Transfers    // the commands that moved memory
 	Recording     Recording    // Path is empty when nothing is recorded
 	Ghosts        *Ghosts      // nil: there are none
 	Events        uint64       // folded so far

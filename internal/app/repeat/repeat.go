@@ -144,6 +144,7 @@ func (p *Program) start(setup *watch.Setup, output *os.File, outputs *watch.Outp
 	if options.Bare = setup == nil; !options.Bare {
 		subject := watch.Subject{Command: p.Command, Setup: setup}
 		about = subject.ModelOptions()
+		about.TransfersOnly = !outputs.Wanted()
 		about.Limits = limits.Live(setup.Policy)
 		options.Config = setup.WireConfig(outputs.Wanted())
 	}

@@ -115,6 +115,7 @@ func (r *runner) check() error {
 func (r *runner) start() error {
 	setup := r.subject.Setup
 	about := r.subject.ModelOptions()
+	about.TransfersOnly = !r.outputs.Wanted()
 	about.Limits, about.LimitsOf = limits.Live(setup.Policy), stats.DefaultLimits
 	r.model = stats.New(about)
 	if setup.Auto {

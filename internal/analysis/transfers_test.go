@@ -1,0 +1,211 @@
+package analysis
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+const transferTag = 7 // the call site of the transfers below
+
+// moving is a tape of one buffer on a device whose memory is the host's or not.
+func moving(access uint16, unified bool) (*tape, uint64) {
+	s := newTape()
+	s.site(1, "made")
+	s.site(transferTag, "moved")
+	s.device(1 << 30)
+	if unified {
+		s.last().Flags = wire.FlagUnified
+	}
+	object := s.driver(1, mib)
+	s.last().Access = access
+	return s, object
+}
+
+// command is a command on the buffer, with a TRANSFER before it if that says anything. It takes a millisecond if it blocks.
+func (s *tape) command(u wire.UseFields, more wire.TransferFields) {
+	s.now += ms
+	u.Time, more.Time = s.now, s.now
+	if u.Duration > 0 {
+		s.now += uint64(u.Duration)
+	}
+	if more.Site != 0 {
+		s.put(more.Event(), "")
+	}
+	s.put(u.Event(), "")
+}
+
+func (s *tape) write(object, offset, bytes, hash uint64) {
+	u := wire.UseFields{Command: wire.CommandWrite, Writes: true, Object: object, Offset: offset, Bytes: bytes, Tag: 1, Duration: ms}
+	s.command(u, wire.TransferFields{Site: transferTag, Pageable: true, Hashed: bytes, Hash: hash})
+}
+
+func (s *tape) read(object, offset, bytes uint64, cold uint32) {
+	u := wire.UseFields{Command: wire.CommandRead, Reads: true, Object: object, Offset: offset, Bytes: bytes, Tag: 1, Duration: ms}
+	s.command(u, wire.TransferFields{Site: transferTag, Pageable: true, Pages: 16, Cold: cold})
+}
+
+// kernel runs with the buffer as an argument that it may write, or only read.
+func (s *tape) kernel(object uint64, reads bool) {
+	s.command(wire.UseFields{Command: wire.CommandKernel, Reads: reads, Object: object, ArgumentNumber: 1, Tag: 1}, wire.TransferFields{})
+}
+
+func kindsOf(a *Analysis) (kinds []TransferKind) {
+	for i := range a.Transfers {
+		kinds = append(kinds, a.Transfers[i].Kind)
+	}
+	return kinds
+}
+
+// Each rule has a run that it is about, and one that nearly is.
+func TestTransfersThatCouldGo(t *testing.T) {
+	loop := func(times int, do func(s *tape, object uint64, i uint64)) func(*tape, uint64) {
+		return func(s *tape, object uint64) {
+			for i := range times {
+				do(s, object, uint64(i))
+			}
+		}
+	}
+	tests := []struct {
+		kind    TransferKind
+		access  uint16
+		unified bool
+		found   func(*tape, uint64)
+		nearly  []func(*tape, uint64)
+	}{
+		{kind: Rewritten, found: loop(8, func(s *tape, o, _ uint64) {
+			s.write(o, 0, mib, 5)
+			s.kernel(o, true)
+		}), nearly: []func(*tape, uint64){
+			loop(8, func(s *tape, o, i uint64) { s.write(o, 0, mib, 5+i) }),
+			loop(8, func(s *tape, o, i uint64) { s.write(o, i*1024, 1024, 5) }),
+			loop(8, func(s *tape, o, _ uint64) {
+				s.write(o, 0, mib, 5)
+				s.kernel(o, false) // it may have written
+			}),
+			loop(8, func(s *tape, o, _ uint64) { s.write(o, 0, mib, 5); s.kernel(0, false) }),
+		}},
+		{kind: ReadBack, found: loop(8, func(s *tape, o, i uint64) { s.write(o, 0, mib, i); s.read(o, 64, mib/2, 0) }), nearly: []func(*tape, uint64){
+			loop(8, func(s *tape, o, i uint64) { s.write(o, 0, mib, i); s.kernel(o, false); s.read(o, 64, mib/2, 0) }),
+			loop(8, func(s *tape, o, i uint64) { s.write(o, 0, mib/2, i); s.read(o, 64, mib/2, 0) }), // beyond it
+		}},
+		{kind: Unchanged, found: loop(8, func(s *tape, o, i uint64) {
+			if i == 0 {
+				s.kernel(o, false)
+			}
+			s.kernel(o, true)
+			s.read(o, 0, mib, 0)
+		}), nearly: []func(*tape, uint64){
+			loop(8, func(s *tape, o, _ uint64) { s.kernel(o, false); s.read(o, 0, mib, 0) }),
+			loop(8, func(s *tape, o, i uint64) { s.read(o, i*4096, 4096, 0) }),
+		}},
+		{kind: Unchanged, access: wire.CopyHostPtr, found: loop(8, func(s *tape, o, _ uint64) { s.kernel(o, true); s.read(o, 0, mib, 0) }),
+			nearly: []func(*tape, uint64){loop(8, func(s *tape, o, _ uint64) { s.kernel(o, false); s.read(o, 0, mib, 0) })}},
+		{kind: Copied, unified: true, found: loop(8, func(s *tape, o, i uint64) { s.write(o, 0, mib, i); s.kernel(o, false) }),
+			nearly: []func(*tape, uint64){loop(8, func(s *tape, o, i uint64) { s.write(o, 0, 4, i); s.kernel(o, false) })}}, // it only waits
+		{kind: SecondOne, access: wire.CopyHostPtr, unified: true, found: loop(2, func(s *tape, o, _ uint64) { s.kernel(o, true) }),
+			nearly: []func(*tape, uint64){func(s *tape, _ uint64) { s.driver(1, 100*mib) }}}, // a hundredth of the peak
+		{kind: ColdRead, found: loop(8, func(s *tape, o, _ uint64) { s.kernel(o, false); s.read(o, 0, mib, 16) }), nearly: []func(*tape, uint64){
+			loop(8, func(s *tape, o, _ uint64) { s.kernel(o, false); s.read(o, 0, mib, 2) }),
+			loop(8, func(s *tape, o, i uint64) { s.kernel(o, false); s.read(o, 0, mib, uint32(16*(1-min(i, 1)))) }), // the first only
+		}},
+		{kind: Small, found: loop(64, func(s *tape, o, i uint64) { s.write(o, i*4096, 4096, i) }), nearly: []func(*tape, uint64){
+			loop(64, func(s *tape, o, i uint64) { s.write(o, i*8192, 4096, i) }),
+			loop(64, func(s *tape, o, i uint64) { s.write(o, i*4096, 4096, i); s.kernel(o, true) }),
+			loop(7, func(s *tape, o, i uint64) { s.write(o, i*4096, 4096, i) }),
+		}},
+		{kind: Blocking, found: loop(20, func(s *tape, o, _ uint64) { s.kernel(o, false); s.read(o, 0, 4, 0); s.now -= ms }), nearly: []func(*tape, uint64){
+			loop(20, func(s *tape, o, _ uint64) { s.read(o, 0, 4, 0) }),
+			loop(10, func(s *tape, o, _ uint64) { s.kernel(o, false); s.read(o, 0, 4, 0) }),
+			loop(20, func(s *tape, o, _ uint64) { s.kernel(o, false); s.read(o, 0, 4, 0); s.now += 10 * ms }),
+		}},
+	}
+	for _, test := range tests {
+		t.Run(string(test.kind), func(t *testing.T) {
+			s, object := moving(test.access, test.unified)
+			test.found(s, object)
+			a := s.analyse(t)
+			at := slices.IndexFunc(a.Transfers, func(f TransferFinding) bool { return f.Kind == test.kind })
+			if at < 0 {
+				t.Fatalf("not found among %v", kindsOf(a))
+			}
+			if f := &a.Transfers[at]; f.Bytes == 0 || f.Share == 0 || f.Advice == "" || f.Name != "moved.c:7 moved" && test.kind != SecondOne {
+				t.Errorf("%+v", f)
+			}
+			if !slices.ContainsFunc(a.Diagnoses, func(d Diagnosis) bool { return d.Title == string(test.kind) }) {
+				t.Errorf("not among the diagnoses")
+			}
+			for i, nearly := range test.nearly {
+				s, object := moving(test.access, test.unified)
+				nearly(s, object)
+				if a := s.analyse(t); slices.Contains(kindsOf(a), test.kind) {
+					t.Errorf("false alarm %d: %+v", i, a.Transfers)
+				}
+			}
+		})
+	}
+}
+
+// Memory that has two names is left alone.
+func TestTransfersThroughSubBuffers(t *testing.T) {
+	s, object := moving(1, false)
+	part := s.driver(1, mib/2)
+	s.last().Op, s.last().Link, s.last().Granted = uint8(wire.MemorySubBuffer), object, 1
+	for i := range uint64(8) {
+		s.write(object, 0, mib, i)
+		s.kernel(part, false)
+		s.read(object, 0, mib, 0)
+	}
+	if a := s.analyse(t); slices.Contains(kindsOf(a), ReadBack) {
+		t.Errorf("%+v", a.Transfers)
+	}
+}
+
+// Without TRANSFER records there are no hashes and pages, and the call site is that of the memory's create.
+func TestTransfersOfOlderRecordings(t *testing.T) {
+	s, object := moving(1, false)
+	for range 8 {
+		u := wire.UseFields{Command: wire.CommandWrite, Writes: true, Object: object, Bytes: mib, Tag: 1}
+		s.command(u, wire.TransferFields{})
+		u = wire.UseFields{Command: wire.CommandRead, Reads: true, Object: object, Bytes: mib, Tag: 1}
+		s.command(u, wire.TransferFields{})
+	}
+	a := s.analyse(t)
+	if !slices.Equal(kindsOf(a), []TransferKind{ReadBack}) || a.Transfers[0].Name != "made.c:1 made" || a.Transfers[0].Bytes != 8*mib {
+		t.Errorf("%+v", a.Transfers)
+	}
+	if w := a.Snapshot.Transfers; w.OwnSites || w.Directions[0].Bytes != 8*mib || w.Directions[1].Calls != 8 {
+		t.Errorf("%+v", w)
+	}
+}
+
+// A finding never counts more calls or bytes than there were.
+func TestTransferFindingsAreBounded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, object := moving(uint16(rapid.SampledFrom([]int{1, wire.CopyHostPtr}).Draw(t, "access")), rapid.Bool().Draw(t, "unified"))
+		for range rapid.IntRange(1, 60).Draw(t, "commands") {
+			offset := rapid.Uint64Range(0, 3).Draw(t, "offset") * 1024
+			switch rapid.IntRange(0, 3).Draw(t, "command") {
+			case 0:
+				s.write(object, offset, 1024*rapid.Uint64Range(1, 64).Draw(t, "kib"), rapid.Uint64Range(1, 2).Draw(t, "hash"))
+			case 1:
+				s.read(object, offset, 1024*rapid.Uint64Range(1, 64).Draw(t, "kib"), rapid.Uint32Range(0, 16).Draw(t, "cold"))
+			case 2:
+				s.kernel(object, rapid.Bool().Draw(t, "reads"))
+			default:
+				s.kernel(0, false)
+			}
+		}
+		a := s.analyse(t)
+		w := &a.Snapshot.Transfers
+		calls, bytes := w.Directions[0].Calls+w.Directions[1].Calls, w.Directions[0].Bytes+w.Directions[1].Bytes
+		for _, f := range a.Transfers {
+			if f.Kind != SecondOne && (f.Count > calls || f.Bytes > bytes) || f.Share < 0 || f.Share > 1 {
+				t.Errorf("%+v of %d calls, %d bytes", f, calls, bytes)
+			}
+		}
+	})
+}

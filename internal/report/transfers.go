@@ -1,0 +1,170 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// TransfersSummary are the commands that moved memory.
+type TransfersSummary struct {
+	Unified  bool                  `json:"unified"`   // the memory of a device is the host's
+	OwnSites bool                  `json:"own_sites"` // sites are those of the calls, not of the creates
+	ToDevice FlowSummary           `json:"to_device"`
+	ToHost   FlowSummary           `json:"to_host"`
+	Within   FlowSummary           `json:"within"` // device memory to device memory, fills, migrations
+	Mapped   FlowSummary           `json:"mapped"`
+	PerSite  []TransferSiteSummary `json:"per_site"` // the most time first, then the most bytes; at most stats.TransferSitesMax
+	Others   uint64                `json:"other_sites"`
+}
+
+// FlowSummary is what calls moved.
+type FlowSummary struct {
+	Calls         uint64  `json:"calls"`
+	Bytes         uint64  `json:"bytes"`
+	BlockingCalls uint64  `json:"blocking_calls"` // these alone are timed
+	BlockingBytes uint64  `json:"blocking_bytes"`
+	NS            uint64  `json:"blocking_ns"`
+	Rate          float64 `json:"bytes_per_second"` // of these, 0: unknown
+	Pinned        uint64  `json:"pinned_bytes"`
+	Pageable      uint64  `json:"pageable_bytes"`
+	Pages         uint64  `json:"pages_looked_at"` // of the host side, before reads
+	Cold          uint64  `json:"cold_pages"`
+}
+
+// TransferSiteSummary is one call site with one kind of command.
+type TransferSiteSummary struct {
+	Site    string   `json:"site"`
+	Stack   []string `json:"stack,omitempty"` // innermost first
+	Command string   `json:"command"`
+	FlowSummary
+}
+
+func flowSummary(f *stats.Flow) FlowSummary {
+	return FlowSummary{f.Calls, f.Bytes, f.Blocking, f.TimedBytes, f.NS, f.Rate(), f.Pinned, f.Pageable, f.Pages, f.Cold}
+}
+
+func transfersSummary(t *stats.Transfers) TransfersSummary {
+	of := func(d stats.Direction) FlowSummary { return flowSummary(&t.Directions[d]) }
+	s := TransfersSummary{
+		Unified: t.Unified, OwnSites: t.OwnSites, ToDevice: of(stats.ToDevice), ToHost: of(stats.ToHost), Within: of(stats.Within),
+		Mapped: of(stats.Mapped), PerSite: []TransferSiteSummary{}, Others: t.OtherSites,
+	}
+	for i := range t.Sites {
+		x := &t.Sites[i]
+		s.PerSite = append(s.PerSite, TransferSiteSummary{x.Name, x.Stack, x.Command.String(), flowSummary(&x.Flow)})
+	}
+	return s
+}
+
+// speed writes a rate for people, empty when it is unknown.
+func speed(f *stats.Flow) string {
+	switch rate := f.Rate(); {
+	case rate == 0:
+		return ""
+	case rate < 1e8:
+		return fmt.Sprintf("%.1f MB/s", rate/1e6)
+	default:
+		return fmt.Sprintf("%.1f GB/s", rate/1e9)
+	}
+}
+
+// transfersText says what was moved in one line, empty when nothing was.
+func transfersText(t *stats.Transfers) string {
+	var parts []string
+	for d, words := range [...]string{"to the device", "back", "within", "mapped"} {
+		f := &t.Directions[d]
+		if f.Calls == 0 {
+			continue
+		}
+		text := units.FormatLong(f.Bytes) + " " + words
+		if at := speed(f); at != "" && stats.Direction(d) != stats.Mapped {
+			text += " at " + at
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func transferLines(s *stats.Snapshot) []string {
+	if text := transfersText(&s.Transfers); text != "" {
+		return []string{"  transfers  " + text}
+	}
+	return nil
+}
+
+// transfers are what commands moved, by direction and by call site, and what could go.
+func (v *view) transfers() section {
+	t := &v.s.Transfers
+	if !t.Any() {
+		return section{}
+	}
+	s := section{ID: "transfers", Title: "Transfers", Intro: "What commands moved between host and device. Only blocking calls are timed, with what they wait for."}
+	if t.Unified {
+		s.Intro += " Device and host have the same memory."
+		s.Notes = append(s.Notes, "device and host have the same memory")
+	}
+	if !t.OwnSites {
+		s.Intro += " Call sites are those of the memory's creates."
+		s.Notes = append(s.Notes, "call sites are those of the memory's creates: the recording has no others")
+	}
+	s.Tables = []table{v.directions(t), v.transferSites(t), v.transferFindings(v.a.Transfers)}
+	return s
+}
+
+var flowColumns = []string{"#calls", "#bytes", "#blocking", "#in these", "#speed", "#pinned", "#cold"}
+
+func (v *view) flowCells(f *stats.Flow) []cell {
+	at := v.noneCell()
+	if text := speed(f); text != "" {
+		at = numberCell(v.spaced(text), f.Rate())
+	}
+	return []cell{
+		v.countCell(f.Calls), v.bytesCell(f.Bytes), v.countCell(f.Blocking), v.durationCell(f.NS), at,
+		v.rateCell(float64(f.Pinned)/float64(max(f.Pinned+f.Pageable, 1)), f.Pinned+f.Pageable),
+		v.rateCell(float64(f.Cold)/float64(max(f.Pages, 1)), f.Pages),
+	}
+}
+
+func (v *view) directions(t *stats.Transfers) table {
+	table := v.table("Transfers, by direction", 0, append(append([]string{}, flowColumns...), "^direction")...)
+	table.heading = "by direction"
+	for d := stats.ToDevice; d <= stats.Mapped; d++ {
+		if f := &t.Directions[d]; f.Calls > 0 {
+			table.add(append(v.flowCells(f), cell{Text: d.String()})...)
+		}
+	}
+	return table
+}
+
+func (v *view) transferSites(t *stats.Transfers) table {
+	n := len(t.Sites)
+	table := v.table("Transfers, by call site", n+int(min(t.OtherSites, 1<<20)), append(append([]string{}, flowColumns...), "command", "^call site")...)
+	table.heading = "by call site"
+	for i := range t.Sites[:min(v.rows(n), n)] {
+		x, stack := &t.Sites[i], []string(nil)
+		if v.page {
+			stack = x.Stack
+		}
+		table.add(append(v.flowCells(&x.Flow), cell{Text: x.Command.String()}, v.siteCell(x.Name, stack))...)
+	}
+	return table
+}
+
+func (v *view) transferFindings(list []analysis.TransferFinding) table {
+	table := v.table("Transfers that could go or be faster", len(list), "#calls", "#bytes", "#time", "#share", "+what to do", "call site", "^finding")
+	table.heading = "that could go or be faster"
+	for i := range list[:v.rows(len(list))] {
+		f := &list[i]
+		name := string(f.Kind)
+		if !f.Certain {
+			name += " (sampled)"
+		}
+		table.add(v.countCell(f.Count), v.bytesCell(f.Bytes), v.durationCell(f.NS), v.rateCell(f.Share, 1), cell{Text: f.Advice},
+			v.siteCell(f.Name, nil), cell{Text: name})
+	}
+	return table
+}

@@ -1,0 +1,279 @@
+package stats
+
+import (
+	"cmp"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Direction is where a command moves bytes.
+type Direction uint8
+
+// The directions.
+const (
+	ToDevice Direction = iota
+	ToHost
+	Within // from device memory to device memory, or a pattern into it
+	Mapped // made visible to the host: whether bytes move is the driver's choice
+)
+
+var directions = [...]string{"to device", "to host", "within", "mapped"}
+
+// String returns the words that people read.
+func (d Direction) String() string { return directions[d] }
+
+// DirectionOf returns where a command moves bytes, false when it is none that does.
+func DirectionOf(c wire.Command) (Direction, bool) {
+	switch c {
+	case wire.CommandWrite:
+		return ToDevice, true
+	case wire.CommandRead:
+		return ToHost, true
+	case wire.CommandCopy, wire.CommandFill, wire.CommandMigrate:
+		return Within, true
+	case wire.CommandMap, wire.CommandUnmap:
+		return Mapped, true
+	default:
+		return 0, false
+	}
+}
+
+// Flow is what commands moved. Only the calls of those that block have a time.
+type Flow struct {
+	Calls      uint64
+	Bytes      uint64
+	Blocking   uint64 // calls that were timed
+	TimedBytes uint64 // bytes that these moved
+	NS         uint64 // that these took
+	Pinned     uint64 // bytes whose host side was memory of the driver
+	Pageable   uint64 // bytes whose host side was not, as far as is known
+	Pages      uint64 // of the host side that were looked at
+	Cold       uint64 // of these, not in memory
+}
+
+// Rate returns bytes per second of what was timed, 0 when nothing was.
+func (f *Flow) Rate() float64 {
+	if f.NS == 0 {
+		return 0
+	}
+	return float64(f.TimedBytes) / float64(f.NS) * 1e9
+}
+
+// Add joins another flow.
+func (f *Flow) Add(o *Flow) {
+	f.Calls += o.Calls
+	f.Bytes += o.Bytes
+	f.Blocking += o.Blocking
+	f.TimedBytes += o.TimedBytes
+	f.NS += o.NS
+	f.Pinned += o.Pinned
+	f.Pageable += o.Pageable
+	f.Pages += o.Pages
+	f.Cold += o.Cold
+}
+
+// Transfers are the commands that moved memory.
+type Transfers struct {
+	Directions [Mapped + 1]Flow
+	Sites      []TransferSite // the most time first, then the most bytes, at most TransferSitesMax
+	OtherSites uint64         // that are left out
+	OwnSites   bool           // sites are those of the calls; else of the creates of the memory
+	Unified    bool           // the memory of a device is the host's
+	Window     [2]uint64      // bytes to device and to host in the last second
+	Trend      [2][]uint64    // the same of each second of the last minute, oldest first
+}
+
+// TransferSitesMax bounds the list of call sites.
+const TransferSitesMax = 200
+
+// TransferSite is one call site, or several that show the same line, with one kind of command.
+type TransferSite struct {
+	Name    string
+	Stack   []string
+	Command wire.Command
+	Flow
+}
+
+// Any reports whether there was any transfer.
+func (t *Transfers) Any() bool {
+	return slices.ContainsFunc(t.Directions[:], func(f Flow) bool { return f.Calls > 0 })
+}
+
+// transfersMax bounds the pairs of call site and command, and the threads whose TRANSFER is remembered.
+const transfersMax = 4096
+
+// Sides joins TRANSFER records with the USE records that follow them.
+type Sides struct {
+	latest map[uint64]*wire.Event // by process and thread
+	copied wire.Event             // the side of a copy that came last
+	copier uint64
+}
+
+func threadOf(r *wire.Record) uint64 { return uint64(r.Process)<<32 | uint64(r.Thread) }
+
+// Note takes a TRANSFER.
+func (s *Sides) Note(r *wire.Record) {
+	if s.latest == nil || len(s.latest) > transfersMax {
+		s.latest = map[uint64]*wire.Event{}
+	}
+	if e := s.latest[threadOf(r)]; e != nil {
+		*e = r.Event
+		return
+	}
+	e := r.Event
+	s.latest[threadOf(r)] = &e
+}
+
+// Of returns what the TRANSFER of a USE adds, false when there is none.
+func (s *Sides) Of(r *wire.Record) (wire.TransferView, bool) {
+	e := s.latest[threadOf(r)]
+	if e == nil || e.Time != r.Time {
+		return wire.TransferView{}, false
+	}
+	return e.AsTransfer(), true
+}
+
+// Again reports whether a USE is the second side of a copy whose first side was given before.
+func (s *Sides) Again(r *wire.Record) bool {
+	if r.AsUse().Command() != wire.CommandCopy {
+		return false
+	}
+	again := s.copied.Time == r.Time && s.copier == threadOf(r) && s.copied.AsUse().Reads() && r.AsUse().Writes()
+	s.copied, s.copier = r.Event, threadOf(r)
+	return again
+}
+
+// transfers counts them.
+type transfers struct {
+	sides Sides
+	flows [Mapped + 1]Flow
+	sites map[transferKey]*Flow
+	own   bool
+	left  uint64 // calls that found sites full
+	moved ring[[2]uint64]
+	each  [trendPoints][2]uint64
+	second,
+	first uint64 // of each: being filled, and with the first transfer
+}
+
+type transferKey struct {
+	row     *row
+	command wire.Command
+}
+
+// use takes a USE before the heap does.
+func (m *Model) transfer(p *process, r *wire.Record) {
+	u, t := r.AsUse(), &m.transfers
+	direction, moves := DirectionOf(u.Command())
+	if !moves || t.sides.Again(r) {
+		return
+	}
+	flow := Flow{Calls: 1, Bytes: u.Bytes()}
+	if u.Duration() > 0 {
+		flow.Blocking, flow.TimedBytes, flow.NS = 1, u.Bytes(), uint64(u.Duration())
+	}
+	tag := u.Tag()
+	if more, known := t.sides.Of(r); known {
+		t.own = true
+		tag = more.Site()
+		flow.Pages, flow.Cold = uint64(more.Pages()), uint64(more.Cold())
+		switch {
+		case more.Pinned():
+			flow.Pinned = u.Bytes()
+		case more.Pageable():
+			flow.Pageable = u.Bytes()
+		default: // no host side
+		}
+	}
+	t.flows[direction].Add(&flow)
+	t.site(transferKey{m.row(p, tag), u.Command()}, &flow)
+	if direction <= ToHost {
+		t.advance(m.window.slot, m.second)
+		t.moved.current()[direction] += u.Bytes()
+		t.each[t.second%trendPoints][direction] += u.Bytes()
+	}
+}
+
+func (t *transfers) site(key transferKey, flow *Flow) {
+	f := t.sites[key]
+	if f == nil {
+		if len(t.sites) == transfersMax {
+			t.left++
+			return
+		}
+		if t.sites == nil {
+			t.sites = map[transferKey]*Flow{}
+		}
+		f = new(Flow)
+		t.sites[key] = f
+	}
+	f.Add(flow)
+}
+
+// advance moves time on.
+func (t *transfers) advance(slot, second uint64) {
+	t.moved.advance(slot)
+	if t.first == 0 {
+		t.first, t.second = second+1, second
+	}
+	if second > t.second+trendPoints {
+		t.second = second - trendPoints
+	}
+	for t.second < second {
+		t.second++
+		t.each[t.second%trendPoints] = [2]uint64{}
+	}
+}
+
+// shownTransfers returns the transfers as they are now. Tags that were folded since into one row make one site.
+func (m *Model) shownTransfers() Transfers {
+	t := &m.transfers
+	out := Transfers{Directions: t.flows, OwnSites: t.own, OtherSites: t.left}
+	for _, p := range m.processes {
+		for i := range p.devices {
+			out.Unified = out.Unified || p.devices[i].unified
+		}
+	}
+	if !out.Any() {
+		return out
+	}
+	t.advance(m.window.slot, m.second)
+	for slot, moved := range t.moved.slots {
+		if uint64(slot) != t.moved.slot%ringSlots {
+			out.Window[0] += moved[0]
+			out.Window[1] += moved[1]
+		}
+	}
+	for s := max(t.first-1, t.second-min(t.second, trendPoints-1)); s < t.second; s++ {
+		for way := range out.Trend {
+			out.Trend[way] = append(out.Trend[way], t.each[s%trendPoints][way])
+		}
+	}
+	out.Sites = t.shownSites()
+	if n := len(out.Sites); n > TransferSitesMax {
+		out.OtherSites += uint64(n - TransferSitesMax)
+		out.Sites = out.Sites[:TransferSitesMax]
+	}
+	return out
+}
+
+func (t *transfers) shownSites() []TransferSite {
+	var list []TransferSite
+	places := map[transferKey]int{}
+	for key, flow := range t.sites {
+		whole := key.row.final().whole
+		at, known := places[transferKey{whole, key.command}]
+		if !known {
+			at = len(list)
+			places[transferKey{whole, key.command}] = at
+			list = append(list, TransferSite{Name: whole.title(), Stack: whole.stack, Command: key.command})
+		}
+		list[at].Add(flow)
+	}
+	slices.SortFunc(list, func(a, b TransferSite) int {
+		return cmp.Or(cmp.Compare(b.NS, a.NS), cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.Command, b.Command))
+	})
+	return list
+}

@@ -1,0 +1,145 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// transferFigures are what a report and a summary say of transfers.
+type transferFigures struct {
+	Transfers struct {
+		Unified  bool `json:"unified"`
+		OwnSites bool `json:"own_sites"`
+		ToDevice flow `json:"to_device"`
+		ToHost   flow `json:"to_host"`
+		Mapped   flow `json:"mapped"`
+		PerSite  []struct {
+			Site, Command string
+			flow
+		} `json:"per_site"`
+	} `json:"transfers"`
+	Found []struct {
+		Finding, Site string
+		Calls, Bytes  uint64
+		Certain       bool
+	} `json:"transfer_findings"`
+}
+
+type flow struct {
+	Calls, Bytes uint64
+	Blocking     uint64  `json:"blocking_calls"`
+	Rate         float64 `json:"bytes_per_second"`
+	Pageable     uint64  `json:"pageable_bytes"`
+	Cold         uint64  `json:"cold_pages"`
+}
+
+func (f *transferFigures) finds(kind string) bool {
+	for _, found := range f.Found {
+		if found.Finding == kind {
+			return true
+		}
+	}
+	return false
+}
+
+const (
+	transferTurns = 30
+	transferSize  = 4 << 20
+)
+
+func transfersIn(t *testing.T, mode string, flags ...string) (f transferFigures) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "x.gmt")
+	transfers(t, mode, append([]string{"record", "-o", file}, flags...)...)
+	readJSON(t, tool(t, "report", "--format", "json", file), &f)
+	return f
+}
+
+// transfers runs the example under gpumemtop.
+func transfers(t *testing.T, mode string, flags ...string) {
+	t.Helper()
+	args := append(append([]string{gpumemtop()}, flags...), "--", example("transfers"), strconv.Itoa(transferTurns), "4M", mode)
+	if result := run(t, command{args: args}); result.code != 0 {
+		t.Fatalf("%s: %s\n%s", mode, result, result.stderr)
+	}
+}
+
+func readJSON(t *testing.T, file string, to any) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(text, to)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Each finding about transfers has a program that commits it, and one that nearly does.
+func TestTransfersThatCouldGo(t *testing.T) {
+	for mode, kind := range map[string]string{
+		"rewrite": "same bytes written again", "readback": "read back what was just written",
+		"unchanged": "read of what the device never changed", "unified": "copy on unified memory where a map would do",
+		"copyhost": "COPY_HOST_PTR keeps a second copy", "cold": "cold readback",
+		"small": "many small transfers that could be one", "blocking": "blocking read inside the loop",
+	} {
+		t.Run(mode, func(t *testing.T) {
+			f := transfersIn(t, mode)
+			if !f.finds(kind) || !f.Transfers.Unified || !f.Transfers.OwnSites {
+				t.Errorf("%+v", f)
+			}
+			if f := transfersIn(t, "nearly-"+mode); f.finds(kind) {
+				t.Errorf("false alarm: %+v", f.Found)
+			}
+		})
+	}
+	if f := transfersIn(t, "clean"); len(f.Found) > 0 || f.Transfers.ToDevice.Calls+f.Transfers.ToHost.Calls > 0 || f.Transfers.Mapped.Bytes == 0 {
+		t.Errorf("clean: %+v", f)
+	}
+	for _, found := range transfersIn(t, "rewrite", "--hash-writes").Found {
+		if found.Finding == "same bytes written again" && !found.Certain {
+			t.Errorf("not certain, though all bytes are hashed: %+v", found)
+		}
+	}
+}
+
+// Bytes, calls and sites are the program's, whatever writes them down; without a recording, too.
+func TestTransfersAreCounted(t *testing.T) {
+	const mode = "nearly-readback"
+	check := func(t *testing.T, f *transferFigures) {
+		t.Helper()
+		w := &f.Transfers
+		if w.ToDevice.Bytes != (1+transferTurns)*transferSize || w.ToHost.Bytes != transferTurns*transferSize || w.ToHost.Calls != transferTurns {
+			t.Errorf("%+v", w)
+		}
+		if w.ToHost.Blocking != transferTurns || w.ToHost.Rate <= 0 || w.ToHost.Pageable != w.ToHost.Bytes {
+			t.Errorf("to the host: %+v", w.ToHost)
+		}
+		if len(w.PerSite) != 4 || !strings.HasPrefix(w.PerSite[0].Site, "transfers.c:") {
+			t.Errorf("sites: %+v", w.PerSite)
+		}
+	}
+	recorded := transfersIn(t, mode)
+	check(t, &recorded)
+	var live transferFigures
+	file := filepath.Join(t.TempDir(), "summary.json")
+	transfers(t, mode, "--headless", "--summary", file)
+	readJSON(t, file, &live)
+	check(t, &live)
+}
+
+// From outside bytes and calls are the same; times, pages and the calls' own sites are not known.
+func TestTransfersAreCountedFromOutside(t *testing.T) {
+	const mode = "nearly-readback"
+	_, outside := recordedOnce(t, &program{name: mode, args: []string{example("transfers"), strconv.Itoa(transferTurns), "4M", mode}})
+	var f transferFigures
+	readJSON(t, tool(t, "report", "--format", "json", outside), &f)
+	w := &f.Transfers
+	if w.ToDevice.Bytes != (1+transferTurns)*transferSize || w.ToHost.Bytes != transferTurns*transferSize || w.OwnSites || w.ToHost.Rate != 0 {
+		t.Errorf("%+v", w)
+	}
+}
