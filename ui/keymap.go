@@ -32,6 +32,7 @@ const (
 	actAdopt
 	actCurve
 	actFailures
+	actTransfers
 	actInterrupt
 	actRedraw
 	actSuspend
@@ -111,6 +112,7 @@ var keymap = []command{
 	{inRun, actOutput, sectionApp, "output", "o", "output of the program on the whole screen", []string{"o"}},
 	{inRun, actInterrupt, sectionApp, "interrupt", "ctrl+c", "SIGINT to the program; again within 2 s SIGTERM, then SIGKILL", []string{"ctrl+c"}},
 	{inAll, actFailures, sectionScreen, "", "m", "post-mortem: why a call failed for lack of memory, and what to try", []string{"m"}},
+	{inAll, actTransfers, sectionScreen, "", "b", "transfers: bytes between host and device, by direction and call site", []string{"b"}},
 	{inView, actBackwardMore, sectionTime, "", "shift+←", "ten kept instants back", []string{"shift+left"}},
 	{inView, actForwardMore, sectionTime, "", "shift+→", "ten kept instants forward", []string{"shift+right"}},
 	{inView, actBackwardMost, sectionTime, "", "ctrl+←", "fifty kept instants back", []string{"ctrl+left"}},

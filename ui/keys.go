@@ -102,6 +102,8 @@ func (d *dashboard) do(a action, pressed string) tea.Cmd {
 		d.curve.open()
 	case actFailures:
 		d.zoomOn(paneFailures)
+	case actTransfers:
+		d.zoomOn(paneTransfers)
 	case actEnter:
 		d.panes[d.focus].enter()
 	case actBack:

@@ -149,6 +149,7 @@ var paneHelp = []struct{ term, run, attach, view string }{
 		"which hit rate would a pool have? at every limit of cached bytes, simulated with the named policy: ◆ exact, elsewhere estimated; ▲ the knee, beyond which memory gains less, ┊ the limit that [ ] choose",
 		"how much cache would have paid? the hit rate at limits of cached bytes, ◆, each simulated over the whole recording while this pane is open; ▲ the knee, beyond which memory gains less, │ the limit at the time shown, ┊ the one that [ ] choose",
 	},
+	{"b transfers", "what is copied? bytes each way, how fast, and from which call", "", ""},
 	{"m post-mortem", "why did it fail? each kind of lack of memory: the verdict, what to try, who held what", "", ""},
 	{
 		"a policies", "which other policy could serve the program? blocks that suit the new policy stay, the others go back",

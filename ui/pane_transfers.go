@@ -1,0 +1,107 @@
+package ui
+
+import (
+	"fmt"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+)
+
+// transfersPane shows what commands move between host and device, now and in all, and from where.
+type transfersPane struct {
+	basePane
+	list
+}
+
+func (p *transfersPane) title(s *stats.Snapshot) (title, hint []span) {
+	title = []span{{"transfers", titleStyle}, {p.d.processes.scope(), dim}}
+	if s.Transfers.Unified {
+		title = append(title, span{", in memory that host and device share", dim})
+	}
+	return title, []span{{" b", keyStyle}, {" back ", dim}}
+}
+
+// speedText is how fast what was timed went.
+func speedText(f *stats.Flow) string {
+	if f.NS == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f GB/s", f.Rate()/1e9)
+}
+
+func (p *transfersPane) draw(r region, s *stats.Snapshot) {
+	t := &s.Transfers
+	sites := len(t.Sites)
+	if !t.Any() {
+		r.lines(1, 0, "no command has moved memory", dim)
+		return
+	}
+	r = r.sub(1, 0, r.w-2, r.h)
+	y := p.drawDirections(r, t)
+	y++
+	const calls, bytes, speed, command, name = 8, 16, 28, 30, 39
+	for _, head := range []struct {
+		at   int
+		text string
+	}{{calls, "CALLS"}, {bytes, "BYTES"}, {speed, "SPEED"}} {
+		r.right(head.at, y, head.text, headStyle)
+	}
+	r.text(command, y, "COMMAND", headStyle)
+	title := "CALL SITE"
+	if !t.OwnSites {
+		title = "MEMORY OF CALL SITE"
+	}
+	r.text(name, y, title, headStyle)
+	y++
+	p.scroll(r.h-y, sites)
+	for i := range t.Sites[p.top:min(sites, p.top+max(0, r.h-y))] {
+		site := &t.Sites[p.top+i]
+		style := plain
+		if p.top+i == p.at {
+			style = cursorStyle
+		}
+		r.right(calls, y+i, count(site.Calls), style)
+		r.right(bytes, y+i, bytesText(site.Bytes), style)
+		r.right(speed, y+i, speedText(&site.Flow), style)
+		r.text(command, y+i, site.Command.String(), style)
+		r.textIn(name, y+i, r.w-name, site.Name, style)
+	}
+}
+
+// drawDirections draws a row for each direction that something went, and returns how many. The two between host and device
+// have their bytes in the last second, and a line of the last minute.
+func (p *transfersPane) drawDirections(r region, t *stats.Transfers) (rows int) {
+	for d := stats.ToDevice; d <= stats.Mapped; d++ {
+		f := &t.Directions[d]
+		if f.Calls == 0 {
+			continue
+		}
+		items := []item{{0, []span{{fmt.Sprintf("%-10s", d), headStyle}}}}
+		if d <= stats.ToHost {
+			items = append(items, item{1, []span{{fmt.Sprintf("%8s/s", bytesText(t.Window[d])), plain}}})
+		}
+		items = append(items, item{2, []span{{bytesText(f.Bytes), plain}, {" in ", dim}, {plural(f.Calls, "call"), plain}}})
+		if f.NS > 0 && d != stats.Mapped {
+			items = append(items, item{3, []span{{"at ", dim}, {speedText(f), plain}}})
+		}
+		if all := f.Pinned + f.Pageable; f.Pinned > 0 {
+			items = append(items, item{4, []span{{percent(float64(f.Pinned)/float64(all)) + "%", plain}, {" pinned", dim}}})
+		}
+		if f.Cold > 0 {
+			items = append(items, item{5, []span{{percent(float64(f.Cold)/float64(f.Pages)) + "%", warnStyle}, {" into cold pages", dim}}})
+		}
+		x := r.lineOf(0, rows, 2, fit(items, r.w, 2)) + 2
+		if d <= stats.ToHost && r.w-x > 10 {
+			r.trend(x, rows, min(r.w-x, 60), t.Trend[d], trendStyle)
+		}
+		rows++
+	}
+	return rows
+}
+
+func (p *transfersPane) move(a action) {
+	if s := p.d.shown(); s != nil {
+		p.list.move(a, len(s.Transfers.Sites))
+	}
+}
+
+func (p *transfersPane) enter() {}
