@@ -2,6 +2,7 @@ package export
 
 import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap/table"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -10,6 +11,8 @@ type counters struct {
 	free    table.Sizes // sizes of cached blocks
 	room    uint64      // largest free range in slabs, as the policy reported last
 	changed bool        // something, since the last values
+	moved   [2]uint64   // bytes to device and to host
+	written [2]uint64   // the last values of moved
 	started bool        // values were written, or are due
 	due     uint64      // when the next may be written
 
@@ -45,6 +48,14 @@ func (x *chrome) writeCounters(p *running, ns uint64) {
 	x.out.number(`,"cached":`, g.Free())
 	x.out.number(`,"cooling":`, uint64(max(g.Cooling, 0)))
 	x.out.close()
+	if c.moved != c.written {
+		c.written = c.moved
+		x.out.event(`{"ph":"C","name":`, `"transfers"`, p.home, x.at(ns))
+		x.out.args()
+		x.out.number(`"to_device":`, c.moved[stats.ToDevice])
+		x.out.number(`,"to_host":`, c.moved[stats.ToHost])
+		x.out.close()
+	}
 	if x.seen.attached { // the rest is a pool's
 		return
 	}
@@ -90,6 +101,14 @@ func (x *chrome) machine(p *running, m wire.MachineView) {
 		x.out.number(`,"drivers_own":`, all-min(uint64(max(p.life.Reserved(), 0)), all))
 	}
 	x.out.close()
+}
+
+// move counts what a command moves between host and device.
+func (c *counters) move(u wire.UseView) {
+	if d, moves := stats.DirectionOf(u.Command()); moves && d <= stats.ToHost && u.Bytes() > 0 {
+		c.moved[d] += u.Bytes()
+		c.changed = true
+	}
 }
 
 // fragmentation writes waste and external fragmentation where they have changed.

@@ -122,6 +122,8 @@ func (x *chrome) step(r *wire.Record) {
 	switch r.Kind {
 	case wire.KindGauge:
 		p.counters.room = r.AsGauge().Largest()
+	case wire.KindUse:
+		p.counters.move(r.AsUse())
 	case wire.KindExit:
 		p.exited = true
 	default:

@@ -18,9 +18,10 @@ const (
 	Samples   = "samples"
 	Processes = "processes"
 	Tags      = "tags"
+	Transfers = "transfers"
 )
 
-var tableNames = []string{Events, Buffers, Blocks, Samples, Processes, Tags}
+var tableNames = []string{Events, Buffers, Blocks, Samples, Processes, Tags, Transfers}
 
 // Bounds on the writers that are open at a time. A process that has many records takes all the memory that a row group
 // can; one that has few takes little more than its files.
@@ -93,6 +94,7 @@ type writers struct {
 	samples   kind[tables.Sample]
 	processes kind[tables.Process]
 	tags      kind[tables.Tag]
+	transfers kind[tables.Transfer]
 }
 
 // write writes all tables of a group of processes.
@@ -112,7 +114,7 @@ func (w *writers) write(run *tables.Run, src recording.Source, group []*tables.F
 	}
 	err := run.Walk(src, wanted, tables.Sink{
 		Event: w.events.add, Buffer: w.buffers.add, Stay: w.blocks.add, Sample: w.samples.add,
-		Process: w.processes.add, Tag: w.tags.add,
+		Process: w.processes.add, Tag: w.tags.add, Transfer: w.transfers.add,
 	})
 	if err == nil {
 		err = w.finish()
@@ -126,7 +128,8 @@ func (w *writers) write(run *tables.Run, src recording.Source, group []*tables.F
 func (w *writers) open(p *tables.Facts) error {
 	return errors.Join(w.events.start(w.folder, Events, p), w.buffers.start(w.folder, Buffers, p),
 		w.blocks.start(w.folder, Blocks, p), w.samples.start(w.folder, Samples, p),
-		w.processes.start(w.folder, Processes, p), w.tags.start(w.folder, Tags, p))
+		w.processes.start(w.folder, Processes, p), w.tags.start(w.folder, Tags, p),
+		w.transfers.start(w.folder, Transfers, p))
 }
 
 // finish makes the files whole.
@@ -158,5 +161,5 @@ type anyKind interface {
 }
 
 func (w *writers) kinds() []anyKind {
-	return []anyKind{&w.events, &w.buffers, &w.blocks, &w.samples, &w.processes, &w.tags}
+	return []anyKind{&w.events, &w.buffers, &w.blocks, &w.samples, &w.processes, &w.tags, &w.transfers}
 }

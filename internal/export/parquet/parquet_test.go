@@ -76,6 +76,7 @@ func collect(t *testing.T, records []wire.Record, o tables.Options) (c struct {
 	samples   []tables.Sample
 	processes []tables.Process
 	tags      []tables.Tag
+	transfers []tables.Transfer
 }) {
 	t.Helper()
 	src := &randomrun.Tape{Records: records}
@@ -84,12 +85,13 @@ func collect(t *testing.T, records []wire.Record, o tables.Options) (c struct {
 		t.Fatal(err)
 	}
 	err = run.Walk(src, nil, tables.Sink{
-		Event:   func(_ uint32, r *tables.Event) error { c.events = append(c.events, *r); return nil },
-		Buffer:  func(_ uint32, r *tables.Buffer) error { c.buffers = append(c.buffers, *r); return nil },
-		Stay:    func(_ uint32, r *tables.Stay) error { c.stays = append(c.stays, *r); return nil },
-		Sample:  func(_ uint32, r *tables.Sample) error { c.samples = append(c.samples, *r); return nil },
-		Process: func(_ uint32, r *tables.Process) error { c.processes = append(c.processes, *r); return nil },
-		Tag:     func(_ uint32, r *tables.Tag) error { c.tags = append(c.tags, *r); return nil },
+		Event:    func(_ uint32, r *tables.Event) error { c.events = append(c.events, *r); return nil },
+		Buffer:   func(_ uint32, r *tables.Buffer) error { c.buffers = append(c.buffers, *r); return nil },
+		Stay:     func(_ uint32, r *tables.Stay) error { c.stays = append(c.stays, *r); return nil },
+		Sample:   func(_ uint32, r *tables.Sample) error { c.samples = append(c.samples, *r); return nil },
+		Process:  func(_ uint32, r *tables.Process) error { c.processes = append(c.processes, *r); return nil },
+		Tag:      func(_ uint32, r *tables.Tag) error { c.tags = append(c.tags, *r); return nil },
+		Transfer: func(_ uint32, r *tables.Transfer) error { c.transfers = append(c.transfers, *r); return nil },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -112,6 +114,7 @@ func TestRoundTrip(t *testing.T) {
 		compare(t, dir, Samples, want.samples)
 		compare(t, dir, Processes, want.processes)
 		compare(t, dir, Tags, want.tags)
+		compare(t, dir, Transfers, want.transfers)
 	}
 }
 

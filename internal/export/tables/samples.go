@@ -1,6 +1,9 @@
 package tables
 
-import "codeberg.org/gpumemtop/gpumemtop/internal/heap"
+import (
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+)
 
 // sampler is the step of time that a process is in.
 type sampler struct {
@@ -8,6 +11,7 @@ type sampler struct {
 	end          uint64 // of the step: the first moment that does not belong to it
 	now          heap.Gauges
 	peak         int64
+	moved        [2]int64                      // bytes to device and to host within the step
 	hits, misses uint64                        // until now
 	reported     struct{ hits, misses uint64 } // in earlier samples
 }
@@ -56,7 +60,9 @@ func (w *walk) takeSample(p *process) {
 		Step: clamp(w.run.step), InUse: s.now.InUse, Requested: s.now.Requested, PeakInUse: s.peak,
 		Cached: clamp(s.now.Free()), Cooling: s.now.Cooling, SlabFree: s.now.Room,
 		Hits: clamp(s.hits - s.reported.hits), Misses: clamp(s.misses - s.reported.misses),
+		ToDevice: s.moved[stats.ToDevice], ToHost: s.moved[stats.ToHost],
 	}
+	s.moved = [2]int64{}
 	s.reported.hits, s.reported.misses = s.hits, s.misses
 	w.keep(w.sink.Sample(p.Number, &w.sample))
 }

@@ -107,6 +107,32 @@ type Sample struct {
 	SlabFree  int64  `parquet:"slab_free"`
 	Hits      int64  `parquet:"hits"`
 	Misses    int64  `parquet:"misses"`
+	ToDevice  int64  `parquet:"to_device"` // bytes, within the step
+	ToHost    int64  `parquet:"to_host"`
+}
+
+// Transfer is a command that moves memory. A copy is one.
+type Transfer struct {
+	Recording  string `parquet:"recording,dict"`
+	Number     int32  `parquet:"number"`
+	Time       int64  `parquet:"time,timestamp(nanosecond:utc),delta"`
+	TimeNS     int64  `parquet:"time_ns,delta"`
+	Command    string `parquet:"command,dict"`
+	Direction  string `parquet:"direction,dict"`
+	Thread     int64  `parquet:"thread,dict"`
+	Context    int32  `parquet:"context,dict"`
+	Queue      int64  `parquet:"queue,delta"`
+	Object     int64  `parquet:"object,delta"`
+	Site       string `parquet:"site,dict,optional"` // of the call
+	MemorySite string `parquet:"memory_site,dict,optional"`
+	Bytes      int64  `parquet:"bytes,delta"`
+	Offset     *int64 `parquet:"offset,optional"`
+	Duration   *int64 `parquet:"duration_ns,optional"`      // of a call that blocks
+	Host       string `parquet:"host_memory,dict,optional"` // pinned or pageable
+	Pages      *int64 `parquet:"pages,optional"`
+	Cold       *int64 `parquet:"cold_pages,optional"`
+	Hash       *int64 `parquet:"hash,optional"`
+	Hashed     *int64 `parquet:"hashed,optional"`
 }
 
 // Process is one process of a recording.
@@ -152,10 +178,11 @@ type Tag struct {
 // Sink takes rows, in the order in which their subjects ended. Fields that are nil are not asked for. A row is valid
 // during the call only, what its pointers and slices lead to for longer. After an error no more rows come.
 type Sink struct {
-	Event   func(process uint32, row *Event) error
-	Buffer  func(process uint32, row *Buffer) error
-	Stay    func(process uint32, row *Stay) error
-	Sample  func(process uint32, row *Sample) error
-	Process func(process uint32, row *Process) error
-	Tag     func(process uint32, row *Tag) error
+	Event    func(process uint32, row *Event) error
+	Buffer   func(process uint32, row *Buffer) error
+	Stay     func(process uint32, row *Stay) error
+	Sample   func(process uint32, row *Sample) error
+	Transfer func(process uint32, row *Transfer) error
+	Process  func(process uint32, row *Process) error
+	Tag      func(process uint32, row *Tag) error
 }

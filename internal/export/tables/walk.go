@@ -9,6 +9,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -50,6 +51,7 @@ type walk struct {
 	err       error // of the sink, the first
 	cut       bool  // the run goes on behind the source: what is alive then has not leaked
 
+	sides  stats.Sides
 	event  Event
 	buffer Buffer
 	stay   Stay
@@ -95,6 +97,7 @@ func (w *walk) step() {
 	if r.Process != 0 {
 		w.catchUp(p, max(r.Time, w.heap.Now))
 	}
+	w.transfer(p, r)
 	l := w.heap.Apply(r)
 	p.times.note(l, r.Flags&wire.FlagCarried != 0)
 	p.peak = max(p.peak, p.times.peak)

@@ -72,7 +72,7 @@ func reasonWord(e *wire.Event) string {
 // hasTag reports whether an event's tag is a call site.
 func hasTag(e *wire.Event) bool {
 	switch e.Kind {
-	case wire.KindCreate, wire.KindTag, wire.KindSite:
+	case wire.KindCreate, wire.KindTag, wire.KindSite, wire.KindTransfer:
 		return true
 	case wire.KindUse:
 		return wire.Command(e.Op) == wire.CommandCopy && e.Tag > 0 // other uses have their memory's, which says nothing new
