@@ -72,20 +72,33 @@ func (b *bench) callTable(modes []mode) error {
 	if err != nil {
 		return err
 	}
-	b.row("mode", "create+release", "over bare", "set argument", "over bare", "enqueue", "over bare",
-		"and event released", "over bare")
-	keys := []string{"create_release_ns", "set_argument_ns", "enqueue_ns", "enqueue_event_ns"}
+	b.compareCalls(modes, results, []string{
+		"create+release", "create_release_ns", "set argument", "set_argument_ns", "enqueue", "enqueue_ns", "and event released", "enqueue_event_ns",
+	})
+	b.compareCalls(modes, results, []string{
+		"write 4 KiB", "write_ns", "blocking", "write_wait_ns", "1 MiB, blocking", "write_large_ns", "read 4 KiB, blocking", "read_wait_ns",
+		"1 MiB, blocking", "read_large_ns",
+	})
+	return nil
+}
+
+// compareCalls writes a table of figures of callcost: pairs of a title and a key.
+func (b *bench) compareCalls(modes []mode, results [][]result, figures []string) {
+	head := []any{"mode"}
+	for i := 0; i < len(figures); i += 2 {
+		head = append(head, figures[i], "over bare")
+	}
+	b.row(head...)
 	for i, m := range modes {
 		cells := []any{m.name}
-		for _, key := range keys {
-			get := func(r *result) float64 { return r.costs()[key] }
+		for k := 1; k < len(figures); k += 2 {
+			get := func(r *result) float64 { return r.costs()[figures[k]] }
 			here, base := median(results[i], get), median(results[0], get)
 			cells = append(cells, fixed(here, 1), fmt.Sprintf("%+.1f", here-base))
 		}
 		b.row(cells...)
 	}
 	b.flush()
-	return nil
 }
 
 // start compares programs that do nothing, or hardly anything with OpenCL: alone, with the library preloaded, and under gpumemtop.

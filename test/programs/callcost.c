@@ -1,7 +1,7 @@
 /*
  * callcost: measures what single calls cost: clSetKernelArg, an enqueue of one work item without and with an event
- * that is released at once, and a pair of create and release. The figures go to stderr, one JSON object: the median of
- * several batches, in ns.
+ * that is released at once, a pair of create and release, and writes and reads of 4 KiB and 1 MiB. The figures go to stderr, one
+ * JSON object: the median of several batches, in ns.
  *
  *	callcost [-t] [ITERATIONS] [SIZE]     ITERATIONS: calls in a batch, rounded up to hundreds; SIZE: bytes of the buffers
  */
@@ -10,15 +10,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BATCHES = 15, ENQUEUES_PER_FINISH = 100 };
+enum { BATCHES = 15, ENQUEUES_PER_FINISH = 100, SMALL = 4 << 10, LARGE = 1 << 20 };
 
 static const char *const source = "__kernel void add(__global uint *value, uint more) { value[0] += more; }\n";
 
 struct subject {
 	struct gpu gpu;
 	cl_kernel kernel;
-	cl_mem buffer;
+	cl_mem buffer, target; /* target: of the transfers */
 	size_t calls, size;
+	char *host;
 };
 
 static __attribute__((noinline)) cl_mem create_measured(const struct gpu *gpu, size_t size)
@@ -96,6 +97,55 @@ static uint64_t create_and_release(const struct subject *subject)
 	return now_ns() - start;
 }
 
+static uint64_t write_behind_gate(const struct subject *subject, int count)
+{
+	uint64_t start = now_ns();
+	for (int i = 0; i < count; i++)
+		CHECK(clEnqueueWriteBuffer(subject->gpu.queue, subject->target, CL_FALSE, 0, SMALL, subject->host, 0, NULL, NULL));
+	return now_ns() - start;
+}
+
+static uint64_t write_small(const struct subject *subject)
+{
+	return behind_gate(subject, write_behind_gate);
+}
+
+static uint64_t write_and_wait(const struct subject *subject, size_t size, size_t calls)
+{
+	uint64_t start = now_ns();
+	for (size_t i = 0; i < calls; i++)
+		CHECK(clEnqueueWriteBuffer(subject->gpu.queue, subject->target, CL_TRUE, 0, size, subject->host, 0, NULL, NULL));
+	return (now_ns() - start) * subject->calls / calls;
+}
+
+static uint64_t read_and_wait(const struct subject *subject, size_t size, size_t calls)
+{
+	uint64_t start = now_ns();
+	for (size_t i = 0; i < calls; i++)
+		CHECK(clEnqueueReadBuffer(subject->gpu.queue, subject->target, CL_TRUE, 0, size, subject->host, 0, NULL, NULL));
+	return (now_ns() - start) * subject->calls / calls;
+}
+
+static uint64_t write_small_and_wait(const struct subject *subject)
+{
+	return write_and_wait(subject, SMALL, subject->calls / 10);
+}
+
+static uint64_t write_large_and_wait(const struct subject *subject)
+{
+	return write_and_wait(subject, LARGE, subject->calls / 100);
+}
+
+static uint64_t read_small_and_wait(const struct subject *subject)
+{
+	return read_and_wait(subject, SMALL, subject->calls / 10);
+}
+
+static uint64_t read_large_and_wait(const struct subject *subject)
+{
+	return read_and_wait(subject, LARGE, subject->calls / 100);
+}
+
 static int compare(const void *left, const void *right)
 {
 	double a = *(const double *)left, b = *(const double *)right;
@@ -132,8 +182,17 @@ int main(int argc, char **argv)
 	double kernel = measure(&subject, enqueue);
 	double kernel_with_event = measure(&subject, enqueue_with_event);
 	double pair = measure(&subject, create_and_release);
-	fprintf(stderr, "{\"set_argument_ns\":%.1f,\"enqueue_ns\":%.1f,\"enqueue_event_ns\":%.1f,\"create_release_ns\":%.1f}\n",
-		argument, kernel, kernel_with_event, pair);
+	subject.target = create_measured(&subject.gpu, LARGE);
+	subject.host = calloc(1, LARGE);
+	if (!subject.host)
+		return EXIT_FAILURE;
+	fprintf(stderr, "{\"set_argument_ns\":%.1f,\"enqueue_ns\":%.1f,\"enqueue_event_ns\":%.1f,\"create_release_ns\":%.1f", argument,
+		kernel, kernel_with_event, pair);
+	fprintf(stderr, ",\"write_ns\":%.1f,\"write_wait_ns\":%.1f,\"write_large_ns\":%.1f,\"read_wait_ns\":%.1f,\"read_large_ns\":%.1f}\n",
+		measure(&subject, write_small), measure(&subject, write_small_and_wait), measure(&subject, write_large_and_wait),
+		measure(&subject, read_small_and_wait), measure(&subject, read_large_and_wait));
+	CHECK(clReleaseMemObject(subject.target));
+	free(subject.host);
 	uint64_t hash = checksum_buffer(CHECKSUM_START, &subject.gpu, subject.buffer, sizeof(cl_uint));
 	CHECK(clReleaseMemObject(subject.buffer));
 	CHECK(clReleaseKernel(subject.kernel));
