@@ -90,6 +90,8 @@ static void look_at_pages(struct gmt_transfer *t, uint64_t time, const void *hos
 	if (unseen < PAGES_EVERY)
 		return;
 	unseen = 0;
+	if (gmt_session_filtered())
+		return;
 	int saved = errno;
 	unsigned char present[PAGES];
 	uintptr_t first = ((uintptr_t)host + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
