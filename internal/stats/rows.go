@@ -136,6 +136,9 @@ func (m *Model) label(p *process, tag uint32, name string, stack []string) {
 		m.named[name] = w.whole
 		return
 	}
+	if known.unseen && !w.whole.unseen {
+		known.stack = stack // of a site that has memory, rather than one of other objects
+	}
 	m.journal.folded = true
 	// A whole without a name has one part.
 	m.merge(w.whole, known)

@@ -244,7 +244,7 @@ func (c *callChecker) listen(t *testing.T, done <-chan struct{}) {
 // check demands of a call what is true of all that the example makes. Other tests' programs may run as well.
 func (c *callChecker) check(t *testing.T, s *wire.Sample) {
 	t.Helper()
-	if s.Sight != wire.SightCall || commOf(int(s.Pid)) != "cycled" {
+	if s.Sight != wire.SightCall || commOf(int(s.Pid)) != own("cycled") {
 		return
 	}
 	c.samples++

@@ -85,10 +85,12 @@ func ends(t *testing.T, p *process) outcome {
 	return result
 }
 
-// own is a program's name in these tests alone: others may run beside them, from another copy of the repository.
+// own is a program's name in these tests alone: others may run beside them, from another copy of the repository. It is no
+// longer than the kernel's name of a process.
 func own(name string) string {
 	suffix := strconv.FormatInt(int64(os.Getpid()), 36)
-	return strings.TrimSuffix(name, suffix) + suffix
+	name = strings.TrimSuffix(name, suffix)
+	return name[:min(len(name), 15-len(suffix))] + suffix
 }
 
 // called copies a program under a name that no other process of this machine has: tests run beside others.
