@@ -173,7 +173,7 @@ func TestNoCreateFailsForThePool(t *testing.T) {
 // choosy works with any memory as far as OpenCL is concerned, and reads in the session's settings how much it was
 // given: below 3 MiB it hangs once, with a child whose number it leaves in a file, and fails from then on.
 const choosy = `"$1" -s 4 1M || exit 2
-memory=$(od -An -t u8 -j 40 -N 8 "$GPUMEMTOP_SESSION/config")
+memory=$(od -An -t u8 -j 48 -N 8 "$GPUMEMTOP_SESSION/config")
 [ "$memory" -eq 0 ] || [ "$memory" -ge 3145728 ] && exit 0
 [ -e "$2" ] && exit 1
 sleep 1000 &

@@ -184,6 +184,9 @@ func (s served) carves() bool {
 	return slices.Contains([]string{"slab", "buddy", "ualloc", "arena"}, s.policy)
 }
 
+// slabs reports whether the policy makes slabs for any program; arena makes one only for a loop that it has learned.
+func (s served) slabs() bool { return s.carves() && s.policy != "arena" }
+
 // withoutImages is the name of that build.
 func withoutImages(name string) string { return name + "-buffers" }
 

@@ -38,6 +38,7 @@ var values = map[string][]string{
 	"max_waste_ratio":  {"1", "1.5", "4", "8"},
 	"max_cached_bytes": {"0", "4KiB", "64KiB", "1MiB"},
 	"max_per_bucket":   {"1", "2", "4"},
+	"max_per_tag":      {"1", "2", "4"},
 	"max_age":          {"1ms", "10ms"},
 	"over_limit":       {"reject-new", "evict-old"},
 	"drain_order":      {"slot", "largest-first", "oldest-first", "all"},
@@ -125,7 +126,7 @@ func (s soak) under(t *testing.T, way served, bare outcome, totals *soakTotals) 
 	totals.hits += sum.Hits
 	totals.hazardsAvoided += sum.HazardsAvoided
 	totals.cooling += sum.MissReasons["cooling"]
-	if way.carves() && sum.PeakSlabs == 0 {
+	if way.slabs() && sum.PeakSlabs == 0 {
 		t.Errorf("%s: no slabs, so no buffer was a part of one", s.line(way.String()))
 	}
 	difference := differs(bare, here)

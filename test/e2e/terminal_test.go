@@ -185,7 +185,7 @@ func TestCtrlCInTheDashboard(t *testing.T) {
 
 func TestCrashUnderTheDashboardRestoresTheTerminal(t *testing.T) {
 	dir := t.TempDir()
-	term := openTerminal(t, 80, 24)
+	term := openTerminal(t, 80, 40)
 	term.run(dir, gpumemtop(), "-o", dir+"/x.gmt", "--", fault("crash"), "2000")
 	term.leave()
 	term.await(`status=139`)

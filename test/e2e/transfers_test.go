@@ -62,7 +62,11 @@ func transfersIn(t *testing.T, mode string, flags ...string) (f transferFigures)
 // transfers runs the example under gpumemtop.
 func transfers(t *testing.T, mode string, flags ...string) {
 	t.Helper()
-	args := append(append([]string{gpumemtop()}, flags...), "--", example("transfers"), strconv.Itoa(transferTurns), "4M", mode)
+	turns := transferTurns
+	if mode == "blocking" { // for long enough that waiting is a good part of the run, however slow its start is
+		turns *= 100
+	}
+	args := append(append([]string{gpumemtop()}, flags...), "--", example("transfers"), strconv.Itoa(turns), "4M", mode)
 	if result := run(t, command{args: args}); result.code != 0 {
 		t.Fatalf("%s: %s\n%s", mode, result, result.stderr)
 	}

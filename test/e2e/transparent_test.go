@@ -44,7 +44,7 @@ func (s served) check(t *testing.T, bare outcome, args []string) {
 	if s.policy != "none" && sum.Hits == 0 {
 		t.Errorf("no hits in %d misses, so nothing was tried", sum.Misses)
 	}
-	if s.carves() && strings.HasSuffix(args[0], withoutImages("")) && sum.PeakSlabs == 0 {
+	if s.slabs() && strings.HasSuffix(args[0], withoutImages("")) && sum.PeakSlabs == 0 {
 		t.Error("no slabs, so no buffer was a part of one")
 	}
 	if sum.LostEvents != 0 {
