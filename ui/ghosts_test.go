@@ -17,9 +17,9 @@ func ghostSnapshot() *stats.Snapshot {
 	s.Policy = "futhark"
 	s.Ghosts = &stats.Ghosts{
 		Rows: []stats.Ghost{
-			{Name: "slab max_cached_bytes=64M", Policy: "slab", Hits: 9990, Requests: 10_000, RecentHits: 100, RecentRequests: 100, PeakReserved: 96 * mib, Reserved: 64 * mib, DriverNS: 31e6},
-			{Name: "futhark", Policy: "futhark", Present: true, Hits: 9000, Requests: 10_000, RecentHits: 80, RecentRequests: 100, PeakReserved: 80 * mib, Reserved: 64 * mib, DriverNS: 50e6},
-			{Name: "pow2", Policy: "pow2", Hits: 5000, Requests: 10_000, RecentHits: 10, RecentRequests: 100, PeakReserved: 120 * mib, Reserved: 99 * mib, DriverNS: 900e6},
+			{Name: "slab max_cached_bytes=64M", Policy: "slab", Hits: 9990, Requests: 10_000, RecentHits: 100, RecentRequests: 100, PeakReserved: 96 * mib, Reserved: 64 * mib, DriverNS: 3.1e9},
+			{Name: "futhark", Policy: "futhark", Present: true, Hits: 9000, Requests: 10_000, RecentHits: 80, RecentRequests: 100, PeakReserved: 80 * mib, Reserved: 64 * mib, DriverNS: 5e9},
+			{Name: "pow2", Policy: "pow2", Hits: 5000, Requests: 10_000, RecentHits: 10, RecentRequests: 100, PeakReserved: 120 * mib, Reserved: 99 * mib, DriverNS: 90e9},
 			{Name: "buddy", Policy: "buddy", Hits: 400, Requests: 1000, PeakReserved: 64 * mib, DriverNS: 2e6, Stopped: "stopped: could not keep up at 2.1 million events/s"},
 			{Name: "mantissa mantissa_bits=3", Policy: "mantissa", Hits: 10, Requests: 20, PeakReserved: mib, Reserved: mib, DriverNS: 1e5, Since: s.Started + 3e9},
 		},
@@ -168,7 +168,10 @@ func TestGhostHint(t *testing.T) {
 	press(d, "w")
 	hides(t, d, "w shows it")
 	s := ghostSnapshot()
-	s.Ghosts.Rows[1].DriverNS = 32e6
+	s.Ghosts.Rows[1].DriverNS = 3.2e9
+	hides(t, ghostTest(120, 36, s, &adopted, nil), "w shows it")
+	s = ghostSnapshot() // what is hardly any of the run is not worth a word
+	s.Ghosts.Rows[0].DriverNS, s.Ghosts.Rows[1].DriverNS = 31e6, 50e6
 	hides(t, ghostTest(120, 36, s, &adopted, nil), "w shows it")
 }
 

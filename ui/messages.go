@@ -165,7 +165,7 @@ func (d *dashboard) advice(s *stats.Snapshot) string {
 // ghostHint says that another policy would be clearly better, and which key shows it. It is empty if there is none, if the
 // list is on the screen or does not fit, or if the program has ended.
 func (d *dashboard) ghostHint() string {
-	if g := d.ghosts(); d.zoom != paneGhosts && sizeOf(d.w, d.h) >= compact && !d.ended() && g.Worth() {
+	if g := d.ghosts(); d.zoom != paneGhosts && sizeOf(d.w, d.h) >= compact && !d.ended() && d.live != nil && g.Worth(d.wall(d.live)) {
 		return "! if you had used " + g.Leader().Name + d.gainText() + ": w shows it"
 	}
 	return ""

@@ -87,14 +87,15 @@ func (g *Ghosts) Saving() (ns, part float64, known bool) {
 
 // What the leader must save at least to be mentioned.
 const (
-	worthPart = 0.10
+	worthPart = 0.10 // of the time in the driver
+	worthRun  = 0.01 // of the run
 	worthNS   = 1e6
 )
 
-// Worth reports whether the leader would have saved enough to mention it.
-func (g *Ghosts) Worth() bool {
+// Worth reports whether the leader would have saved enough of a run of some ns to mention it.
+func (g *Ghosts) Worth(run uint64) bool {
 	ns, part, known := g.Saving()
-	return known && part >= worthPart && ns >= worthNS
+	return known && part >= worthPart && ns >= max(worthNS, worthRun*float64(run))
 }
 
 // SetGhosts sets the source of Snapshot.Ghosts. Call it before the first event.

@@ -258,7 +258,7 @@ func (o *Outputs) Announce(last *stats.Snapshot, messages []string) {
 	for _, text := range last.Exceeded {
 		o.Notes.Add(text)
 	}
-	if text := ghostNote(last.Ghosts); text != "" {
+	if text := ghostNote(last.Ghosts, last.Time-min(last.Started, last.Time)); text != "" {
 		o.Notes.Add(text)
 	}
 	if o.trace != "" {

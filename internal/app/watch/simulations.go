@@ -148,12 +148,13 @@ func (s *Simulations) LeaveDashboard() { s.curve.Leave() }
 // Curve returns the hit-rate curve for the dashboard.
 func (s *Simulations) Curve() *view.Curve { return s.curve.View() }
 
-// ghostNote says which configuration would have been clearly better, or why that is unknown; empty when none would.
-func ghostNote(g *stats.Ghosts) string {
+// ghostNote says which configuration would have been clearly better in a run of some ns, or why that is unknown; empty when
+// none would.
+func ghostNote(g *stats.Ghosts, run uint64) string {
 	if g != nil && g.Stopped != "" {
 		return "no other policy was simulated to the end: " + g.Stopped
 	}
-	if !g.Worth() {
+	if !g.Worth(run) {
 		return ""
 	}
 	ns, part, _ := g.Saving()
