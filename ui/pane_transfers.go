@@ -1,9 +1,11 @@
 package ui
 
 import (
+	"cmp"
 	"fmt"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
 // transfersPane shows what commands move between host and device, now and in all, and from where.
@@ -22,10 +24,7 @@ func (p *transfersPane) title(s *stats.Snapshot) (title, hint []span) {
 
 // speedText is how fast what was timed went.
 func speedText(f *stats.Flow) string {
-	if f.NS == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.1f GB/s", f.Rate()/1e9)
+	return cmp.Or(units.Rate(f.Rate()), "-")
 }
 
 func (p *transfersPane) draw(r region, s *stats.Snapshot) {

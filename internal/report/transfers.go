@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
@@ -60,18 +59,6 @@ func transfersSummary(t *stats.Transfers) TransfersSummary {
 	return s
 }
 
-// speed writes a rate for people, empty when it is unknown.
-func speed(f *stats.Flow) string {
-	switch rate := f.Rate(); {
-	case rate == 0:
-		return ""
-	case rate < 1e8:
-		return fmt.Sprintf("%.1f MB/s", rate/1e6)
-	default:
-		return fmt.Sprintf("%.1f GB/s", rate/1e9)
-	}
-}
-
 // transfersText says what was moved in one line, empty when nothing was.
 func transfersText(t *stats.Transfers) string {
 	var parts []string
@@ -81,7 +68,7 @@ func transfersText(t *stats.Transfers) string {
 			continue
 		}
 		text := units.FormatLong(f.Bytes) + " " + words
-		if at := speed(f); at != "" && stats.Direction(d) != stats.Mapped {
+		if at := units.Rate(f.Rate()); at != "" && stats.Direction(d) != stats.Mapped {
 			text += " at " + at
 		}
 		parts = append(parts, text)
@@ -119,7 +106,7 @@ var flowColumns = []string{"#calls", "#bytes", "#blocking", "#in these", "#speed
 
 func (v *view) flowCells(f *stats.Flow) []cell {
 	at := v.noneCell()
-	if text := speed(f); text != "" {
+	if text := units.Rate(f.Rate()); text != "" {
 		at = numberCell(v.spaced(text), f.Rate())
 	}
 	return []cell{

@@ -46,6 +46,19 @@ func Compact(v float64) string {
 	return strconv.FormatFloat(v, 'g', 2, 64)
 }
 
+// Rate writes bytes per second, "" for 0.
+func Rate(v float64) string {
+	switch {
+	case v == 0:
+		return ""
+	case v < 1e5:
+		return fmt.Sprintf("%.1f kB/s", v/1e3)
+	case v < 1e8:
+		return fmt.Sprintf("%.1f MB/s", v/1e6)
+	}
+	return fmt.Sprintf("%.1f GB/s", v/1e9)
+}
+
 // Percent writes a rate with one decimal: "12.5 %". A rate of nothing is "-".
 func Percent(rate float64, of uint64) string {
 	if of == 0 {

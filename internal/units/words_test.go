@@ -64,3 +64,11 @@ func TestTable(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+func TestRate(t *testing.T) {
+	for v, want := range map[float64]string{0: "", 156: "0.2 kB/s", 99_000: "99.0 kB/s", 1e5: "0.1 MB/s", 2.5e6: "2.5 MB/s", 1e8: "0.1 GB/s", 3.42e9: "3.4 GB/s"} {
+		if got := Rate(v); got != want {
+			t.Errorf("Rate(%g) = %q, want %q", v, got, want)
+		}
+	}
+}
