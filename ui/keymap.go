@@ -33,6 +33,7 @@ const (
 	actCurve
 	actFailures
 	actTransfers
+	actObjects
 	actInterrupt
 	actRedraw
 	actSuspend
@@ -113,6 +114,7 @@ var keymap = []command{
 	{inRun, actInterrupt, sectionApp, "interrupt", "ctrl+c", "SIGINT to the program; again within 2 s SIGTERM, then SIGKILL", []string{"ctrl+c"}},
 	{inAll, actFailures, sectionScreen, "", "m", "post-mortem: why a call failed for lack of memory, and what to try", []string{"m"}},
 	{inAll, actTransfers, sectionScreen, "", "b", "transfers: bytes between host and device, by direction and call site", []string{"b"}},
+	{inAll, actObjects, sectionScreen, "", "n", "objects: how many contexts, queues, programs, kernels, events and so on are live, and who creates them", []string{"n"}},
 	{inView, actBackwardMore, sectionTime, "", "shift+←", "ten kept instants back", []string{"shift+left"}},
 	{inView, actForwardMore, sectionTime, "", "shift+→", "ten kept instants forward", []string{"shift+right"}},
 	{inView, actBackwardMost, sectionTime, "", "ctrl+←", "fifty kept instants back", []string{"ctrl+left"}},

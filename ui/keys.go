@@ -104,6 +104,8 @@ func (d *dashboard) do(a action, pressed string) tea.Cmd {
 		d.zoomOn(paneFailures)
 	case actTransfers:
 		d.zoomOn(paneTransfers)
+	case actObjects:
+		d.zoomOn(paneObjects)
 	case actEnter:
 		d.panes[d.focus].enter()
 	case actBack:

@@ -150,6 +150,7 @@ var paneHelp = []struct{ term, run, attach, view string }{
 		"how much cache would have paid? the hit rate at limits of cached bytes, ◆, each simulated over the whole recording while this pane is open; ▲ the knee, beyond which memory gains less, │ the limit at the time shown, ┊ the one that [ ] choose",
 	},
 	{"b transfers", "what is copied? bytes each way, how fast, and from which call", "", ""},
+	{"n objects", "which objects pile up? kernels, events and so on, by type and call site; +MINUTE is how many more are live than half a minute to a minute ago", "", ""},
 	{"m post-mortem", "why did it fail? each kind of lack of memory: the verdict, what to try, who held what", "", ""},
 	{
 		"a policies", "which other policy could serve the program? blocks that suit the new policy stay, the others go back",

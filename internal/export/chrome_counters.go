@@ -13,8 +13,9 @@ type counters struct {
 	changed bool        // something, since the last values
 	moved   [2]uint64   // bytes to device and to host
 	written [2]uint64   // the last values of moved
-	started bool        // values were written, or are due
-	due     uint64      // when the next may be written
+	objects objects
+	started bool   // values were written, or are due
+	due     uint64 // when the next may be written
 
 	waste, external uint64 // the last values
 	fragmented      bool   // there are such
@@ -56,6 +57,7 @@ func (x *chrome) writeCounters(p *running, ns uint64) {
 		x.out.number(`,"to_host":`, c.moved[stats.ToHost])
 		x.out.close()
 	}
+	x.writeObjects(p, ns)
 	if x.seen.attached { // the rest is a pool's
 		return
 	}
@@ -109,6 +111,57 @@ func (c *counters) move(u wire.UseView) {
 		c.moved[d] += u.Bytes()
 		c.changed = true
 	}
+}
+
+// objects are how many objects a process holds, of those that are counted.
+type objects struct {
+	live    map[objectKey]uint64
+	all     [wire.HeldCommandBuffer + 1]uint64
+	changed bool // since the last values
+}
+
+type objectKey struct {
+	held wire.Held
+	tag  uint32
+}
+
+// objectsMax bounds the call sites of a process; the shim has fewer.
+const objectsMax = 1 << 13
+
+// hold takes the counts of a call site.
+func (c *counters) hold(v wire.ObjectView) {
+	o, key := &c.objects, objectKey{v.Held(), v.Tag()}
+	before, known := o.live[key]
+	if int(v.Held()) >= len(o.all) || !known && len(o.live) == objectsMax {
+		return
+	}
+	if o.live == nil {
+		o.live = map[objectKey]uint64{}
+	}
+	live := v.Created() - min(v.Released(), v.Created())
+	o.live[key] = live
+	o.all[v.Held()] += live - before
+	o.changed = true
+	c.changed = true
+}
+
+// writeObjects writes how many objects of each type are live, where that has changed.
+func (x *chrome) writeObjects(p *running, ns uint64) {
+	o := &p.counters.objects
+	if !o.changed {
+		return
+	}
+	o.changed = false
+	x.out.event(`{"ph":"C","name":`, `"objects"`, p.home, x.at(ns))
+	x.out.args()
+	for held, live := range o.all {
+		key := `,"` + stats.ObjectType(held).Key() + `":`
+		if held == 0 {
+			key = key[1:]
+		}
+		x.out.number(key, live)
+	}
+	x.out.close()
 }
 
 // fragmentation writes waste and external fragmentation where they have changed.

@@ -53,7 +53,7 @@ type pending struct {
 }
 
 // counterLines is how many lines one set of counters takes.
-const counterLines = 3
+const counterLines = 5
 
 func newChrome(w io.Writer, seen *survey, opts *ChromeOptions, report ChromeReport) *chrome {
 	x := &chrome{
@@ -124,6 +124,8 @@ func (x *chrome) step(r *wire.Record) {
 		p.counters.room = r.AsGauge().Largest()
 	case wire.KindUse:
 		p.counters.move(r.AsUse())
+	case wire.KindObject:
+		p.counters.hold(r.AsObject())
 	case wire.KindExit:
 		p.exited = true
 	default:

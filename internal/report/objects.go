@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,26 +45,6 @@ func objectSummaries(counts []stats.ObjectCount) []ObjectSummary {
 	return list
 }
 
-// objectSite is a call site with the type of its objects.
-type objectSite struct {
-	kind stats.ObjectType
-	*stats.ObjectSite
-}
-
-// objectSites returns call sites with that many live objects, the most first.
-func objectSites(counts []stats.ObjectCount, least uint64) []objectSite {
-	var list []objectSite
-	for i := range counts {
-		for j := range counts[i].Sites {
-			if s := &counts[i].Sites[j]; s.Live >= least {
-				list = append(list, objectSite{counts[i].Type, s})
-			}
-		}
-	}
-	slices.SortStableFunc(list, func(a, b objectSite) int { return cmp.Compare(b.Live, a.Live) })
-	return list
-}
-
 // objectLines say where many objects are live. Programs that keep a few to their end are no matter for a summary.
 func (s *Summary) objectLines() []string {
 	counts := s.snapshot.Objects
@@ -93,9 +72,9 @@ func (s *Summary) objectLines() []string {
 		how = "never released"
 	}
 	lines := []string{"  objects    " + strings.Join(words, ", ") + " " + how}
-	sites := objectSites(counts, analysis.ObjectsLeast)
+	sites := stats.ObjectSites(counts, analysis.ObjectsLeast)
 	for _, site := range sites[:min(topTags, len(sites))] {
-		lines = append(lines, fmt.Sprintf("             %s at %s", units.Plural(site.Live, site.kind.String(), site.kind.Many()), units.Cut(site.Tag, nameWidth)))
+		lines = append(lines, fmt.Sprintf("             %s at %s", units.Plural(site.Live, site.Type.String(), site.Type.Many()), units.Cut(site.Tag, nameWidth)))
 		for _, frame := range site.Stack[:min(stackLines, len(site.Stack))] {
 			lines = append(lines, "               "+units.Cut(frame, mistakeWidth))
 		}
@@ -116,12 +95,12 @@ func (v *view) objects() section {
 		c := &counts[i]
 		t.add(v.countCell(c.Live), v.countCell(c.Peak), v.countCell(c.Created), changeCell(c.Grown), wordCell(c.Type.String()))
 	}
-	sites := objectSites(counts, 1)
+	sites := stats.ObjectSites(counts, 1)
 	by := v.table("Live objects by call site", len(sites), "#live", "#created", "#in later half", "type", "^call site")
 	by.heading = "live, by call site"
 	for i := range sites[:v.rows(len(sites))] {
 		r := &sites[i]
-		by.add(v.countCell(r.Live), v.countCell(r.Created), changeCell(r.Grown), wordCell(r.kind.String()), v.siteCell(r.Tag, r.Stack))
+		by.add(v.countCell(r.Live), v.countCell(r.Created), changeCell(r.Grown), wordCell(r.Type.String()), v.siteCell(r.Tag, r.Stack))
 	}
 	s.Tables = []table{t, by}
 	return s

@@ -352,6 +352,7 @@ func (m *Model) turn(time uint64) {
 	m.turnProcesses(slot)
 	m.turning = started + (slot+1)*slotNS
 	m.second = slot / windowSlots
+	m.holdings.advance(m.second)
 }
 
 // sample reads the gauges.

@@ -51,6 +51,7 @@ type ObjectCount struct {
 	Leaked  uint64       // live ones of processes that ended, without a signal
 	Grown   int64        // live ones more than when Model.MarkObjects was called last but one
 	Lately  int64        // live ones more than when it was called last
+	Recent  int64        // live ones more than half a minute to a minute ago
 	Sites   []ObjectSite // the most live first
 }
 
@@ -59,7 +60,7 @@ type ObjectSite struct {
 	Tag                   string
 	Stack                 []string // innermost first
 	Live, Created, Leaked uint64
-	Grown                 int64
+	Grown, Recent         int64
 }
 
 // holding is what one call site of one process holds of one type.
@@ -70,6 +71,7 @@ type holding struct {
 	created, released uint64   // since the process started
 	before            uint64   // created before the first record
 	marked            [2]int64 // live then, see MarkObjects
+	ago               [2]int64 // live when the last but one and the last half minute began
 }
 
 func (h *holding) live() int64 { return int64(h.created - h.released) }
@@ -85,6 +87,7 @@ type holdings struct {
 	list   []holding
 	live   [ObjectTypes]int64
 	peaks  [ObjectTypes]uint64
+	half   uint64 // minutes times two, until now
 }
 
 // holding returns the entry of a call site, nil when there are too many.
@@ -121,6 +124,7 @@ func (m *Model) object(p *process, v wire.ObjectView) {
 	h.released = min(max(h.released, v.Released()), h.created)
 	if v.CarriedOver() {
 		h.before = h.created
+		h.ago = [2]int64{h.live(), h.live()}
 	}
 	m.holdMore(h, h.live()-before, max(h.live(), int64(min(v.Most(), h.created)))-h.live())
 }
@@ -173,6 +177,22 @@ func (m *Model) MarkObjects() {
 	}
 }
 
+// advance begins another half minute. It costs time in proportion to call sites.
+func (all *holdings) advance(second uint64) {
+	half := second / 30
+	if half == all.half {
+		return
+	}
+	for i := range all.list {
+		h := &all.list[i]
+		h.ago = [2]int64{h.ago[1], h.live()}
+		if half > all.half+1 { // nothing happened meanwhile
+			h.ago[0] = h.live()
+		}
+	}
+	all.half = half
+}
+
 // Holds returns how many objects of each type a process has now; nil when it is not known.
 func (m *Model) Holds(process uint32) *[ObjectTypes]int64 {
 	if p := m.lookup(process); p != nil {
@@ -202,6 +222,7 @@ func (m *Model) shownObjects() []ObjectCount {
 		c.Created += h.created - h.before
 		c.Grown += h.live() - h.marked[0]
 		c.Lately += h.live() - h.marked[1]
+		c.Recent += h.live() - h.ago[0]
 		c.Leaked += h.leaked()
 	}
 	list = slices.DeleteFunc(list, func(c ObjectCount) bool { return len(c.Sites) == 0 })
@@ -218,6 +239,7 @@ func (s *ObjectSite) add(h *holding) {
 	s.Created += h.created - h.before
 	s.Leaked += h.leaked()
 	s.Grown += h.live() - h.marked[0]
+	s.Recent += h.live() - h.ago[0]
 }
 
 // leaked returns how many objects the process left behind when it ended.
@@ -226,4 +248,24 @@ func (h *holding) leaked() uint64 {
 		return 0
 	}
 	return heap.Amount(h.live())
+}
+
+// TypedSite is a call site with the type of its objects.
+type TypedSite struct {
+	Type ObjectType
+	*ObjectSite
+}
+
+// ObjectSites returns call sites with that many live objects, the most first.
+func ObjectSites(counts []ObjectCount, least uint64) []TypedSite {
+	var list []TypedSite
+	for i := range counts {
+		for j := range counts[i].Sites {
+			if s := &counts[i].Sites[j]; s.Live >= least {
+				list = append(list, TypedSite{counts[i].Type, s})
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b TypedSite) int { return cmp.Compare(b.Live, a.Live) })
+	return list
 }

@@ -30,8 +30,8 @@ func TestObjects(t *testing.T) {
 		{Type: ObjectType(wire.HeldQueue), Peak: 1, Created: 1, Sites: []ObjectSite{{Tag: "tag 3", Created: 1}}},
 		{Type: ObjectType(wire.HeldKernel), Peak: 1, Created: 2, Sites: []ObjectSite{{Tag: "tag 3", Created: 2}}},
 		{
-			Type: Events, Live: 100, Peak: 105, Created: 160, Grown: 30,
-			Sites: []ObjectSite{{Tag: "main.c:88 step", Stack: []string{"step main.c:88"}, Live: 100, Created: 160, Grown: 30}},
+			Type: Events, Live: 100, Peak: 105, Created: 160, Grown: 30, Recent: 100,
+			Sites: []ObjectSite{{Tag: "main.c:88 step", Stack: []string{"step main.c:88"}, Live: 100, Created: 160, Grown: 30, Recent: 100}},
 		},
 	}
 	shown := s.Snapshot()
@@ -86,6 +86,25 @@ func TestObjectTypesHaveWords(t *testing.T) {
 	} {
 		if got := [3]string{kind.String(), kind.Many(), kind.Key()}; got != want {
 			t.Errorf("%d: %q, want %q", kind, got, want)
+		}
+	}
+}
+
+// What is new is counted from the half minute before this one; long silence makes nothing new.
+func TestObjectsOfTheLastMinute(t *testing.T) {
+	s := newStream(Options{})
+	recent := func(at, created uint64) int64 {
+		e := wire.ObjectFields{Held: wire.HeldEvent, Tag: 1, Created: created, Most: created}.Event()
+		e.Time = streamStart + at*1e9
+		s.feed(e)
+		return s.Snapshot().Objects[0].Recent
+	}
+	for _, step := range []struct {
+		at, created uint64
+		want        int64
+	}{{2, 10, 10}, {29, 20, 20}, {32, 30, 30}, {62, 45, 25}, {89, 50, 30}, {95, 60, 30}, {300, 61, 1}} {
+		if got := recent(step.at, step.created); got != step.want {
+			t.Errorf("at %d s: %d more, want %d", step.at, got, step.want)
 		}
 	}
 }

@@ -19,9 +19,10 @@ const (
 	Processes = "processes"
 	Tags      = "tags"
 	Transfers = "transfers"
+	Objects   = "objects"
 )
 
-var tableNames = []string{Events, Buffers, Blocks, Samples, Processes, Tags, Transfers}
+var tableNames = []string{Events, Buffers, Blocks, Samples, Processes, Tags, Transfers, Objects}
 
 // Bounds on the writers that are open at a time. A process that has many records takes all the memory that a row group
 // can; one that has few takes little more than its files.
@@ -95,6 +96,7 @@ type writers struct {
 	processes kind[tables.Process]
 	tags      kind[tables.Tag]
 	transfers kind[tables.Transfer]
+	objects   kind[tables.Held]
 }
 
 // write writes all tables of a group of processes.
@@ -114,7 +116,7 @@ func (w *writers) write(run *tables.Run, src recording.Source, group []*tables.F
 	}
 	err := run.Walk(src, wanted, tables.Sink{
 		Event: w.events.add, Buffer: w.buffers.add, Stay: w.blocks.add, Sample: w.samples.add,
-		Process: w.processes.add, Tag: w.tags.add, Transfer: w.transfers.add,
+		Process: w.processes.add, Tag: w.tags.add, Transfer: w.transfers.add, Held: w.objects.add,
 	})
 	if err == nil {
 		err = w.finish()
@@ -129,7 +131,7 @@ func (w *writers) open(p *tables.Facts) error {
 	return errors.Join(w.events.start(w.folder, Events, p), w.buffers.start(w.folder, Buffers, p),
 		w.blocks.start(w.folder, Blocks, p), w.samples.start(w.folder, Samples, p),
 		w.processes.start(w.folder, Processes, p), w.tags.start(w.folder, Tags, p),
-		w.transfers.start(w.folder, Transfers, p))
+		w.transfers.start(w.folder, Transfers, p), w.objects.start(w.folder, Objects, p))
 }
 
 // finish makes the files whole.
@@ -161,5 +163,5 @@ type anyKind interface {
 }
 
 func (w *writers) kinds() []anyKind {
-	return []anyKind{&w.events, &w.buffers, &w.blocks, &w.samples, &w.processes, &w.tags, &w.transfers}
+	return []anyKind{&w.events, &w.buffers, &w.blocks, &w.samples, &w.processes, &w.tags, &w.transfers, &w.objects}
 }

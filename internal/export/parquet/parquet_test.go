@@ -77,6 +77,7 @@ func collect(t *testing.T, records []wire.Record, o tables.Options) (c struct {
 	processes []tables.Process
 	tags      []tables.Tag
 	transfers []tables.Transfer
+	objects   []tables.Held
 }) {
 	t.Helper()
 	src := &randomrun.Tape{Records: records}
@@ -92,6 +93,7 @@ func collect(t *testing.T, records []wire.Record, o tables.Options) (c struct {
 		Process:  func(_ uint32, r *tables.Process) error { c.processes = append(c.processes, *r); return nil },
 		Tag:      func(_ uint32, r *tables.Tag) error { c.tags = append(c.tags, *r); return nil },
 		Transfer: func(_ uint32, r *tables.Transfer) error { c.transfers = append(c.transfers, *r); return nil },
+		Held:     func(_ uint32, r *tables.Held) error { c.objects = append(c.objects, *r); return nil },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -115,6 +117,7 @@ func TestRoundTrip(t *testing.T) {
 		compare(t, dir, Processes, want.processes)
 		compare(t, dir, Tags, want.tags)
 		compare(t, dir, Transfers, want.transfers)
+		compare(t, dir, Objects, want.objects)
 	}
 }
 

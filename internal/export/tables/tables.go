@@ -135,6 +135,22 @@ type Transfer struct {
 	Hashed     *int64 `parquet:"hashed,optional"`
 }
 
+// Held is what a call site held of one type of objects at one time: contexts, queues, programs, kernels, events and so on.
+type Held struct {
+	Recording string `parquet:"recording,dict"`
+	Number    int32  `parquet:"number"`
+	Time      int64  `parquet:"time,timestamp(nanosecond:utc),delta"`
+	TimeNS    int64  `parquet:"time_ns,delta"`
+	Type      string `parquet:"type,dict"`
+	Tag       int64  `parquet:"tag,dict"`
+	Site      string `parquet:"site,dict,optional"`
+	Created   int64  `parquet:"created,delta"` // since the start of the process, as are the released ones
+	Released  int64  `parquet:"released,delta"`
+	Live      int64  `parquet:"live,delta"`
+	Most      int64  `parquet:"most,delta"` // live since the row before
+	Carried   bool   `parquet:"carried"`
+}
+
 // Process is one process of a recording.
 type Process struct {
 	Recording    string            `parquet:"recording,dict"`
@@ -183,6 +199,7 @@ type Sink struct {
 	Stay     func(process uint32, row *Stay) error
 	Sample   func(process uint32, row *Sample) error
 	Transfer func(process uint32, row *Transfer) error
+	Held     func(process uint32, row *Held) error
 	Process  func(process uint32, row *Process) error
 	Tag      func(process uint32, row *Tag) error
 }

@@ -98,6 +98,9 @@ func (w *walk) step() {
 		w.catchUp(p, max(r.Time, w.heap.Now))
 	}
 	w.transfer(p, r)
+	if r.Kind == wire.KindObject && w.sink.Held != nil {
+		w.held(p, r)
+	}
 	l := w.heap.Apply(r)
 	p.times.note(l, r.Flags&wire.FlagCarried != 0)
 	p.peak = max(p.peak, p.times.peak)
@@ -139,6 +142,20 @@ func (w *walk) eventRow(p *process, r *wire.Record) {
 		}
 	}
 	w.keep(w.sink.Event(p.Number, row))
+}
+
+// held makes the row of an OBJECT.
+func (w *walk) held(p *process, r *wire.Record) {
+	v, since := r.AsObject(), w.run.since(r.Time)
+	site := w.run.site(p.Number, v.Tag())
+	if site == nil {
+		return
+	}
+	w.keep(w.sink.Held(p.Number, &Held{
+		Recording: p.Recording, Number: int32(p.Original), Time: w.run.at(since), TimeNS: since, Type: v.Held().String(),
+		Tag: int64(v.Tag()), Site: site.Name, Created: clamp(v.Created()), Released: clamp(v.Released()),
+		Live: clamp(v.Created() - min(v.Released(), v.Created())), Most: clamp(v.Most()), Carried: v.CarriedOver(),
+	}))
 }
 
 // place makes what only the row of a use has.

@@ -1,0 +1,98 @@
+package ui
+
+import (
+	"fmt"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+)
+
+// objectsPane shows how many objects programs hold besides memory, and who created them.
+type objectsPane struct {
+	basePane
+	list
+}
+
+func (p *objectsPane) title(*stats.Snapshot) (title, hint []span) {
+	return []span{{"objects", titleStyle}, {p.d.processes.scope(), dim}}, []span{{" n", keyStyle}, {" back ", dim}}
+}
+
+// moreStyle marks what grows.
+func moreStyle(more int64) style {
+	if more > 0 {
+		return warnStyle
+	}
+	return dim
+}
+
+// moreText writes how many more there are.
+func moreText(more int64) string {
+	if more == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%+d", more)
+}
+
+// Columns of both tables: right edges of numbers, then where words begin.
+const (
+	objectsLive, objectsMore, objectsCreated, objectsPeak = 10, 19, 31, 41
+	objectsType, objectsSite                              = 33, 52
+)
+
+func (p *objectsPane) draw(r region, s *stats.Snapshot) {
+	if len(s.Objects) == 0 {
+		r.lines(1, 0, "no object but memory has been created", dim)
+		return
+	}
+	r = r.sub(1, 0, r.w-2, r.h)
+	drawObjectHeads(r, 0)
+	r.right(objectsPeak, 0, "PEAK", headStyle)
+	r.text(objectsPeak+2, 0, "TYPE", headStyle)
+	y := 1
+	for i := range s.Objects {
+		c := &s.Objects[i]
+		drawObjectNumbers(r, y, c.Live, c.Recent, c.Created, plain)
+		r.right(objectsPeak, y, tableCount(c.Peak), plain)
+		r.textIn(objectsPeak+2, y, r.w-objectsPeak-2, c.Type.Many(), plain)
+		y++
+	}
+	y++
+	drawObjectHeads(r, y)
+	r.text(objectsType, y, "TYPE", headStyle)
+	r.text(objectsSite, y, "CALL SITE", headStyle)
+	y++
+	sites := stats.ObjectSites(s.Objects, 0)
+	p.scroll(r.h-y, len(sites))
+	for i := range min(max(0, r.h-y), len(sites)-p.top) {
+		site, style := &sites[p.top+i], plain
+		if p.top+i == p.at {
+			style = cursorStyle
+		}
+		drawObjectNumbers(r, y+i, site.Live, site.Recent, site.Created, style)
+		r.text(objectsType, y+i, site.Type.String(), style)
+		r.textIn(objectsSite, y+i, r.w-objectsSite, site.Tag, style)
+	}
+}
+
+func drawObjectHeads(r region, y int) {
+	r.right(objectsLive, y, "LIVE", headStyle)
+	r.right(objectsMore, y, "+MINUTE", headStyle)
+	r.right(objectsCreated, y, "CREATED", headStyle)
+}
+
+func drawObjectNumbers(r region, y int, live uint64, more int64, created uint64, st style) {
+	r.right(objectsLive, y, tableCount(live), st)
+	grown := st
+	if st == plain {
+		grown = moreStyle(more)
+	}
+	r.right(objectsMore, y, moreText(more), grown)
+	r.right(objectsCreated, y, tableCount(created), st)
+}
+
+func (p *objectsPane) move(a action) {
+	if s := p.d.shown(); s != nil {
+		p.list.move(a, len(stats.ObjectSites(s.Objects, 0)))
+	}
+}
+
+func (p *objectsPane) enter() {}
