@@ -44,20 +44,20 @@ func (l *Layout) Check() error {
 	}
 	for i, a := range l.Arenas {
 		if a.Align == 0 || a.Align&(a.Align-1) != 0 || a.Align > coarsest {
-			return fmt.Errorf("plan: arena %d: alignment %d: want a power of two up to %d", i, a.Align, coarsest)
+			return fmt.Errorf("plan: arena %d: alignment %d: want a power of two up to %d", i+1, a.Align, coarsest)
 		}
 		if a.Size == 0 || a.Size > arenaMax || a.Size%a.Align != 0 {
-			return fmt.Errorf("plan: arena %d: size %d: want a multiple of %d up to %d", i, a.Size, a.Align, uint64(arenaMax))
+			return fmt.Errorf("plan: arena %d: size %d: want a multiple of %d up to %d", i+1, a.Size, a.Align, uint64(arenaMax))
 		}
 	}
 	for i, place := range l.Places {
 		if place.Arena < 0 || place.Arena >= len(l.Arenas) {
-			return fmt.Errorf("plan: place %d: there is no arena %d", i, place.Arena)
+			return fmt.Errorf("plan: place %d: there is no arena %d", i+1, place.Arena+1)
 		}
 		a := &l.Arenas[place.Arena]
 		if place.Size == 0 || place.Size > a.Size || place.Offset > a.Size-place.Size || place.Offset%a.Align != 0 {
 			return fmt.Errorf("plan: place %d: %d bytes at %d: want them within the arena's %d, at a multiple of %d",
-				i, place.Size, place.Offset, a.Size, a.Align)
+				i+1, place.Size, place.Offset, a.Size, a.Align)
 		}
 	}
 	return nil

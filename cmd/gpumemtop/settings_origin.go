@@ -112,6 +112,11 @@ func (o *origins) checkPolicy() error {
 	if flag == nil {
 		return nil
 	}
+	if plan, _ := o.flags.GetString("plan"); plan != "" && !flag.Changed { // an error: the command has no such flag
+		if err := flag.Value.Set(limits.Planned); err != nil {
+			return err
+		}
+	}
 	choice := o.choice()
 	if choice.Policy == allocator.Auto && flag.Annotations[keyAnnotation][0] == "policy:fixed" {
 		return fmt.Errorf("%s: policy %s switches policies while a program runs: here it can only be one of %s",

@@ -3,11 +3,14 @@ package main
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
@@ -30,6 +33,34 @@ func TestEnvironmentMirrorsFlags(t *testing.T) {
 	want.Dashboard.Headless, want.Dashboard.Refresh = true, time.Second
 	if !reflect.DeepEqual(o, want) { // with Force, a variable would overwrite files
 		t.Errorf("have %+v, want %+v", o, want)
+	}
+}
+
+// TestPlanMeansArena: a plan takes the place of the default policy, and of no policy that was named.
+func TestPlanMeansArena(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string // the policy; empty: an error
+	}{
+		{nil, allocator.Default},
+		{[]string{"--plan", "x"}, limits.Planned},
+		{[]string{"--plan", "x", "--policy", limits.Planned}, limits.Planned},
+		{[]string{"--plan", "x", "--policy", allocator.Default}, ""},
+	} {
+		o := defaultRun()
+		flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+		bind(flags, dashboardRunFields(o))
+		if err := flags.Parse(c.args); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := settle(flags, func(string) (string, bool) { return "", false }); err != nil {
+			t.Fatal(err)
+		}
+		_, err := o.Setup.ReadPlan()
+		refused := err != nil && strings.Contains(err.Error(), "leave out one of --plan and --policy")
+		if refused != (c.want == "") || !refused && o.Setup.Policy != c.want {
+			t.Errorf("%q: policy %s, %v", c.args, o.Setup.Policy, err)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -140,6 +141,9 @@ func (p *Plan) check() error {
 				return fmt.Errorf("site %d, place %d: phase %d, request %d, arena %d: want numbers from 1, and an arena that there is",
 					i+1, k+1, at.Phase, at.Request, at.Arena)
 			}
+			if err := notNegative(at.Size, at.Offset, at.Life); err != nil {
+				return fmt.Errorf("site %d, place %d: %w", i+1, k+1, err)
+			}
 			now := place{at, i}
 			if k > 0 && compare(last, now) >= 0 {
 				return fmt.Errorf("site %d, place %d: request %d comes behind request %d: want them in order", i+1, k+1, at.Request, last.Request)
@@ -148,6 +152,9 @@ func (p *Plan) check() error {
 		}
 	}
 	for i, a := range p.Arenas {
+		if err := notNegative(a.Size, a.Align, a.Bound); err != nil {
+			return fmt.Errorf("arena %d: %w", i+1, err)
+		}
 		if a.Bound > a.Size {
 			return fmt.Errorf("arena %d: lower_bound %d is above its size %d", i+1, a.Bound, a.Size)
 		}
@@ -157,6 +164,16 @@ func (p *Plan) check() error {
 		return errors.New("no place: want a [[site]] with places")
 	}
 	return whole.Check()
+}
+
+// notNegative refuses numbers that are below 0 in the file: the TOML library wraps them.
+func notNegative(numbers ...uint64) error {
+	for _, n := range numbers {
+		if n > math.MaxInt64 {
+			return fmt.Errorf("%d: want numbers from 0", int64(n))
+		}
+	}
+	return nil
 }
 
 // place is one with its site.

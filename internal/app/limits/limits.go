@@ -25,15 +25,16 @@ type Choice struct {
 	Plan      string   // path of a file with a plan, which policy arena takes; empty: none
 }
 
-// ReadPlan reads the plan, nil without one. With a plan the policy is arena unless another is named.
+// Planned is the policy that takes plans: the one that --plan means.
+const Planned = replay.Learns
+
+// ReadPlan reads the plan, nil without one.
 func (c *Choice) ReadPlan() (*planfile.Plan, error) {
 	switch {
 	case c.Plan == "":
 		return nil, nil
-	case c.Policy == allocator.Default:
-		c.Policy = replay.Learns
-	case c.Policy != replay.Learns:
-		return nil, fmt.Errorf("--plan is for policy %s, and not for %s: leave out one of --plan and --policy", replay.Learns, c.Policy)
+	case c.Policy != Planned:
+		return nil, fmt.Errorf("--plan is for policy %s, and not for %s: leave out one of --plan and --policy", Planned, c.Policy)
 	}
 	text, err := files.ReadBounded(c.Plan, planfile.TextMax)
 	if err != nil {

@@ -89,7 +89,7 @@ func (s *Simulations) Start(model *stats.Model) (session.Tap, error) {
 		model.SetGhosts(s.Ghosts.Board)
 		listeners = append(listeners, s.Ghosts)
 	}
-	if present := s.setup.Configuration(); s.SendPlan != nil && s.setup.Plan == nil && (len(listeners) > 0 && !s.Resting || present.Policy == replay.Learns) {
+	if present := s.setup.Configuration(); s.SendPlan != nil && s.setup.Plan == nil && (len(listeners) > 0 || present.Policy == replay.Learns) {
 		listeners = append(listeners, live.NewPlanner(present, s.SendPlan))
 	}
 	switch {

@@ -10,7 +10,7 @@ import (
 )
 
 // usual are the policies that suit most programs: not those that serve only pinned buffers, or none.
-var usual = []string{"futhark", "futhark-2018", "pow2", "buckets", "mantissa", "slab", "buddy"}
+var usual = []string{"futhark", "futhark-2018", "pow2", "buckets", "mantissa", "slab", "buddy", "arena"}
 
 // Default returns the configurations that are worth a look beside a present one: the usual policies, with the limits
 // that are set as far as they have them, and the present one with half and twice its cache limit, if that is set. The
