@@ -8,7 +8,7 @@ import (
 )
 
 // Placed hands out the ranges that its caller names, of one slab. It is a Carver that finds no room by itself: Carve
-// never succeeds. Take costs O(log n) of the number of sub-allocations, Free too.
+// never succeeds. Owner, Take and Free cost O(log n) of the number of sub-allocations.
 //
 // Sub-allocations form a ring in the order of offsets that begins at the slab's start. Behind each lies a gap, which may
 // be empty.
@@ -17,6 +17,8 @@ type Placed struct {
 	spare  []int32
 	ends   treap.Forest // of sub-allocations, by where they end
 	byEnd  treap.Tree
+	parts  table // sub-allocations, by where they begin
+	sought sought
 	gaps   treap.Forest // behind ranges, by size
 	bySize treap.Tree
 	tally  Tally
@@ -33,6 +35,13 @@ type placed struct {
 }
 
 const start = 1
+
+// sought is the answer that Owner gave last, since Take asks the same.
+type sought struct {
+	offset uint64
+	after  int32 // the first that ends behind offset, 0: none
+	holds  bool  // nothing has changed since
+}
 
 // NewPlaced returns one that rounds sizes up to multiples of align bytes. It panics unless align is a power of two,
 // 1 MiB at most.
@@ -75,7 +84,7 @@ func (c *Placed) Remove(slab int32) {
 		panic(fmt.Sprintf("carve: slab %d is to go and has %d parts", slab, c.byEnd.Count))
 	}
 	c.close(start)
-	c.slab, c.size = 0, 0
+	c.slab, c.size, c.sought.holds = 0, 0, false
 }
 
 // Carve implements Carver: it finds nothing.
@@ -83,15 +92,26 @@ func (c *Placed) Carve(uint64) (Part, bool) { return Part{}, false }
 
 // Owner returns who has one of the bytes from offset on, 0 when they are free.
 func (c *Placed) Owner(offset, size uint64) int32 {
-	if i := c.ends.AtLeast(&c.byEnd, offset+1); i != 0 && c.ranges[i].offset < offset+size {
+	if i := c.endsBehind(offset); i != 0 && c.ranges[i].offset < offset+size {
 		return c.ranges[i].owner
 	}
 	return 0
 }
 
+// endsBehind returns the first sub-allocation that ends behind an offset, 0 when there is none.
+func (c *Placed) endsBehind(offset uint64) int32 {
+	if !c.sought.holds || c.sought.offset != offset {
+		c.sought = sought{offset, c.ends.AtLeast(&c.byEnd, offset+1), true}
+	}
+	return c.sought.after
+}
+
+// place is the key of an offset in the slab.
+func (c *Placed) place(offset uint64) uint64 { return place(c.slab, offset/c.align) }
+
 // Take hands out a range that is free, a multiple of the alignment within the slab. Of its bytes, Owner returns owner.
 func (c *Placed) Take(offset, size uint64, owner int32) Part {
-	after := c.ends.AtLeast(&c.byEnd, offset+1)
+	after := c.endsBehind(offset)
 	if size == 0 || offset+size > c.size || (offset|size)&(c.align-1) != 0 || after != 0 && c.ranges[after].offset < offset+size {
 		panic(fmt.Sprintf("carve: %d bytes at %d are not free", size, offset))
 	}
@@ -103,6 +123,8 @@ func (c *Placed) Take(offset, size uint64, owner int32) Part {
 	i := c.newRange(placed{offset, size, before, after, owner})
 	c.ranges[before].after, c.ranges[after].before = i, i
 	c.ends.Insert(&c.byEnd, i, offset+size, 0)
+	c.parts.put(c.place(offset), i)
+	c.sought.holds = false
 	c.open(before)
 	c.open(i)
 	part := Part{Slab: c.slab, Offset: offset, Size: size, Fresh: offset >= c.used}
@@ -112,14 +134,18 @@ func (c *Placed) Take(offset, size uint64, owner int32) Part {
 
 // Free implements Carver.
 func (c *Placed) Free(p Part) (empty bool) {
-	i := c.ends.AtLeast(&c.byEnd, p.Offset+1)
-	if p.Slab != c.slab || i == 0 || c.ranges[i].offset != p.Offset || c.ranges[i].size != p.Size {
+	i := int32(0)
+	if p.Slab == c.slab && p.Offset < c.size {
+		i = c.parts.take(c.place(p.Offset))
+	}
+	if i == 0 || c.ranges[i].offset != p.Offset || c.ranges[i].size != p.Size {
 		panic(fmt.Sprintf("carve: %+v comes back and is no part", p))
 	}
 	r := c.ranges[i]
 	c.close(r.before)
 	c.close(i)
 	c.ends.Remove(&c.byEnd, i)
+	c.sought.holds = false
 	c.ranges[r.before].after, c.ranges[r.after].before = r.after, r.before
 	c.open(r.before)
 	c.ranges[i] = placed{}
