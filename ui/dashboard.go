@@ -38,7 +38,6 @@ type dashboard struct {
 	cursor   timeCursor
 
 	panes       [paneCount]pane
-	recent      recent
 	tags        tagsPane
 	free        freePane
 	limits      limitsPane
@@ -46,6 +45,7 @@ type dashboard struct {
 	processes   processesPane
 	policies    policiesPane
 	curve       curvePane
+	points      pointsPane
 	focus, zoom paneID
 
 	overlay     overlay
@@ -79,12 +79,12 @@ func newDashboard(o Options, t *theme) *dashboard {
 	d := &dashboard{o: o, mode: modeOf(&o), theme: t, focus: paneTags, dirty: true, cursor: timeCursor{at: o.At}}
 	base := basePane{d}
 	d.tags.d, d.free.basePane, d.limits.basePane, d.output.basePane = d, base, base, base
-	d.processes.basePane, d.policies.basePane, d.curve.basePane = base, base, base
+	d.processes.basePane, d.policies.basePane, d.curve.basePane, d.points.basePane = base, base, base, base
 	d.panes = [paneCount]pane{
 		paneMemory: memoryPane{base}, paneRates: ratesPane{base}, paneTags: &d.tags, paneFree: &d.free,
 		paneMisses: missesPane{base}, paneLimits: &d.limits, paneOutput: &d.output, paneProcesses: &d.processes,
 		panePolicies: &d.policies, paneGhosts: ghostsPane{base}, paneCurve: &d.curve, paneFailures: &failuresPane{basePane: base},
-		paneTransfers: &transfersPane{basePane: base}, paneObjects: &objectsPane{basePane: base},
+		paneTransfers: &transfersPane{basePane: base}, paneObjects: &objectsPane{basePane: base}, panePoints: &d.points,
 	}
 	return d
 }
@@ -177,7 +177,7 @@ func (d *dashboard) update(f frameMsg) tea.Cmd {
 		d.received, d.dirty = f.snap, true
 		d.live = d.limits.update(d.live, f.snap)
 		d.tags.update(d.shown())
-		d.recent.update(d.now, d.shown())
+		d.points.update()
 	}
 	if d.live != nil {
 		d.policies.update(d.live)

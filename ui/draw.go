@@ -31,6 +31,9 @@ func (d *dashboard) draw() string {
 		d.drawNumbersOnly(all, s)
 	default:
 		d.drawTop(all.sub(0, 0, d.w, l.top), s, l.size)
+		if l.verdict {
+			d.points.drawLine(all.sub(0, l.top-1, d.w, 1), s)
+		}
 		for i := range l.panes {
 			d.drawPane(all, &l.panes[i], s)
 		}

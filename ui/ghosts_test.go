@@ -159,20 +159,22 @@ func TestGhostsAreOfAllProcesses(t *testing.T) {
 	shows(t, d, "hit rate by limit of cached bytes of all processes ─")
 }
 
-// TestGhostHint checks that the message line points to the ghosts if one is clearly better.
+// TestGhostHint checks that the verdict points to the ghosts if one is clearly better.
 func TestGhostHint(t *testing.T) {
 	var adopted []string
-	const hint = "! if you had used slab max_cached_bytes=64M: −38 % time in the driver: w shows it"
+	const hint = "! slab max_cached_bytes=64M would do better: 38.0 % less time in the driver, simulated"
 	d := ghostTest(120, 36, ghostSnapshot(), &adopted, nil)
-	shows(t, d, hint, "w what if")
-	press(d, "w")
-	hides(t, d, "w shows it")
+	shows(t, d, hint, "w what if", "! list  y apply")
+	press(d, "!", "enter")
+	if d.zoom != paneGhosts {
+		t.Error("enter does not lead to the ghosts")
+	}
 	s := ghostSnapshot()
 	s.Ghosts.Rows[1].DriverNS = 3.2e9
-	hides(t, ghostTest(120, 36, s, &adopted, nil), "w shows it")
+	hides(t, ghostTest(120, 36, s, &adopted, nil), "would do better")
 	s = ghostSnapshot() // what is hardly any of the run is not worth a word
 	s.Ghosts.Rows[0].DriverNS, s.Ghosts.Rows[1].DriverNS = 31e6, 50e6
-	hides(t, ghostTest(120, 36, s, &adopted, nil), "w shows it")
+	hides(t, ghostTest(120, 36, s, &adopted, nil), "would do better")
 }
 
 // TestGhostsInASCII checks that changes keep their sign.

@@ -34,6 +34,7 @@ const (
 	actFailures
 	actTransfers
 	actObjects
+	actPoints
 	actInterrupt
 	actRedraw
 	actSuspend
@@ -93,6 +94,7 @@ var keymap = []command{
 	{inView, actBackward, sectionTime, "", "", "", []string{"left"}},
 	{inView, actForward, sectionTime, "time", "← →", "one kept instant back or forward", []string{"right"}},
 	{inView, actTime, sectionTime, "go to", "t", "go to a time, such as 12.5, 1m30s or 1:30", []string{"t"}},
+	{inAll, actPoints, sectionScreen, "findings", "!", "list of what stands out; enter goes to the call site, y does what is suggested", []string{"!"}},
 	{inAll, actSort, sectionMove, "sort", "s", "sort the tags by the next column", []string{"s"}},
 	{inAll, actNext, sectionScreen, "pane", "tab", "next pane", []string{"tab"}},
 	{inRun, actZoom, sectionScreen, "zoom", "1-7", "zoom a pane; the same key or esc goes back", []string{"1", "2", "3", "4", "5", "6", "7"}},
@@ -106,7 +108,7 @@ var keymap = []command{
 	{inView, actProcess, sectionScreen, "process", "p", nextHelp, []string{"p"}},
 	{inLive, actProcesses, sectionApp, "", "P", "list of the processes; enter shows one", []string{"P"}},
 	{inView, actProcesses, sectionScreen, "", "P", "list of the processes; enter shows one", []string{"P"}},
-	{inRun, actAdopt, sectionWhatIf, "", "y", "switch to the ghost that leads; shows the list first", []string{"y"}},
+	{inRun, actAdopt, sectionWhatIf, "", "y", "do what is suggested: change the limit, or switch to the ghost that leads; shows it first", []string{"y"}},
 	{inAttach | inView, actAdopt, sectionWhatIf, "", "", "", []string{"y"}},
 	{inLive, actCurve, sectionWhatIf, "curve", "c", "hit rate at other limits of cached bytes", []string{"c"}},
 	{inRun, actPolicies, sectionLimits, "policy", "a", "list of the allocator's policies; enter switches to one while the program runs", []string{"a"}},

@@ -97,11 +97,13 @@ func (d *dashboard) do(a action, pressed string) tea.Cmd {
 	case actGhosts:
 		d.openGhosts()
 	case actAdopt:
-		d.adoptLeader()
+		d.doSuggestion()
 	case actCurve:
 		d.curve.open()
 	case actFailures:
 		d.zoomOn(paneFailures)
+	case actPoints:
+		d.zoomOn(panePoints)
 	case actTransfers:
 		d.zoomOn(paneTransfers)
 	case actObjects:

@@ -31,7 +31,7 @@ func TestMove(t *testing.T) {
 		want int
 	}{
 		{nil, 0}, {[]string{"j"}, 1}, {[]string{"down", "down", "k"}, 1}, {[]string{"up"}, 0}, {[]string{"G"}, 21},
-		{[]string{"G", "j"}, 21}, {[]string{"G", "g"}, 0}, {[]string{"pgdown"}, 5}, {[]string{"G", "pgup"}, 16},
+		{[]string{"G", "j"}, 21}, {[]string{"G", "g"}, 0}, {[]string{"pgdown"}, 4}, {[]string{"G", "pgup"}, 17},
 	} {
 		d := newTest((&calls{}).options(), 120, 36, sampleSnapshot())
 		_ = d.View()

@@ -33,6 +33,7 @@ type layout struct {
 	top     int // rows of header and gauge
 	panes   []placed
 	message bool // the row above the keys is for messages
+	verdict bool // the last row of the top says what stands out
 }
 
 // bottom returns how many rows lie under the panes.
@@ -60,9 +61,12 @@ func arrange(w, h int, zoom paneID, output bool) layout {
 	l := layout{size: sizeOf(w, h)}
 	switch l.size {
 	case full:
-		l.top, l.message = 4, true
+		l.top, l.message, l.verdict = 5, true, true
 	case compact:
 		l.top, l.message = 3, h >= 14
+		if l.verdict = h >= 18; l.verdict {
+			l.top++
+		}
 	default:
 		return l
 	}

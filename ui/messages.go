@@ -2,7 +2,6 @@ package ui
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -25,62 +24,22 @@ func (d *dashboard) message(s *stats.Snapshot) (string, style) {
 	case s.Lost > 0:
 		return "! " + count(s.Lost) + " events lost (" + count(s.LostUses) + " of them uses): figures may be too high or too low", badStyle
 	}
-	latest := latestMistake(s)
 	if n := len(s.Marks); n > 0 && since(s.Marks[n-1].Time, s.Time) < 2*answerTime {
 		m := &s.Marks[n-1]
-		detailed := latest != nil && latest.First == m.Time || ranOut(s, m.Time) // the text below has the details
-		if !detailed && (m.Kind == wire.KindDiag || m.Kind == wire.KindLost) {
+		if !isPoint(s, m.Time) && (m.Kind == wire.KindDiag || m.Kind == wire.KindLost) {
 			return "! " + m.Text, warnStyle
 		}
 	}
-	if len(s.PostMortems) > 0 {
-		return "! " + failureText(s), badStyle
-	}
-	if latest != nil {
-		return "! " + mistakeCount(s) + ", the latest: " + latest.Text(bytesText), badStyle
-	}
-	if text := d.ghostHint(); text != "" {
-		return text, warnStyle
-	}
-	if text := d.advice(s); text != "" {
-		return "! " + text, warnStyle
+	if l := d.arrange(); !l.verdict && len(d.points.judge.Points) > 0 {
+		return d.points.text(1)
 	}
 	return d.restText(s), dim
 }
 
-// ranOut reports whether a call failed for lack of memory at a time.
-func ranOut(s *stats.Snapshot, time uint64) bool {
-	return slices.ContainsFunc(s.PostMortems, func(p stats.PostMortem) bool { return p.Time == time })
-}
-
-// failureText says what failed first for lack of memory, and why. What fails later often follows from it.
-func failureText(s *stats.Snapshot) string {
-	p := &s.PostMortems[0]
-	text := p.Call
-	if p.Kernel != "" {
-		text += " of " + p.Kernel
-	} else if !p.Command {
-		text += " of " + bytesText(p.Size)
-	}
-	if p.Tag != "" {
-		text += " at " + p.Tag
-	}
-	text += " failed (" + strconv.Itoa(int(p.Status)) + "): " + p.Verdict.String() + ", " + bytesText(p.InUse) + " in use"
-	if n := len(s.PostMortems) - 1; n > 0 {
-		text += "; " + plural(uint64(n), "later failure")
-	}
-	return text + "; m explains"
-}
-
-// latestMistake returns the mistake that the program made last, nil if there is none.
-func latestMistake(s *stats.Snapshot) *stats.Finding {
-	var latest *stats.Finding
-	for i := range s.Findings {
-		if f := &s.Findings[i]; latest == nil || f.Last > latest.Last {
-			latest = f
-		}
-	}
-	return latest
+// isPoint reports whether what happened at a time is a point with more details.
+func isPoint(s *stats.Snapshot, time uint64) bool {
+	return slices.ContainsFunc(s.PostMortems, func(p stats.PostMortem) bool { return p.Time == time }) ||
+		slices.ContainsFunc(s.Findings, func(f stats.Finding) bool { return f.First == time })
 }
 
 // mistakeCount counts distinct mistakes.
@@ -108,67 +67,6 @@ func (d *dashboard) restText(s *stats.Snapshot) string {
 		return count(s.Events) + " events, none lost; sizes from before attach are lower bounds"
 	}
 	return count(s.Events) + " events, none lost"
-}
-
-// hint is what may reduce the misses of a reason: a text, or settings, if the policy has their limits.
-type hint struct {
-	text     string
-	settings []setting
-}
-
-type setting struct{ limit, text string }
-
-var hints = [wire.MissPolicy + 1]hint{
-	wire.MissTooSmall:    {text: "its sizes keep growing"},
-	wire.MissTooWasteful: {settings: []setting{{"max_waste_ratio", "a higher max_waste_ratio"}, {"steal_other_tag", "steal_other_tag=on"}}},
-	wire.MissOtherClass:  {text: "blocks are free in another context or with other flags"},
-	wire.MissCooling:     {text: "queued commands still use its blocks"},
-	wire.MissLimit:       {settings: []setting{{stats.MaxCachedBytes, "a higher max_cached_bytes"}}},
-	wire.MissTagCap:      {settings: []setting{{"max_per_tag", "a higher max_per_tag"}, {"max_per_bucket", "a higher max_per_bucket"}}},
-	wire.MissDrained:     {text: "device memory ran out"},
-}
-
-// under returns the text for a policy with some limits, empty if it has none that would help.
-func (h *hint) under(limits []stats.Limit) string {
-	var texts []string
-	for _, s := range h.settings {
-		if slices.ContainsFunc(limits, func(l stats.Limit) bool { return l.Name == s.limit }) {
-			texts = append(texts, s.text)
-		}
-	}
-	if len(texts) == 0 {
-		return h.text
-	}
-	return strings.Join(texts, " or ") + " may help"
-}
-
-// advice names the tag that had the most misses lately, and what their most frequent reason suggests. It is empty if no tag
-// is suspicious.
-func (d *dashboard) advice(s *stats.Snapshot) string {
-	var worst *stats.Tag
-	for i := range s.Tags {
-		if t := &s.Tags[i]; d.recent.suspicious(t) && (worst == nil || d.recent.of(t).misses > d.recent.of(worst).misses) {
-			worst = t
-		}
-	}
-	if worst == nil {
-		return ""
-	}
-	for _, reason := range rankMisses(&worst.MissReasons) {
-		if text := hints[reason].under(s.Limits); text != "" {
-			return worst.Name + " hits " + percent(d.recent.of(worst).rate()) + "% (" + wire.Miss(reason).String() + "): " + text
-		}
-	}
-	return ""
-}
-
-// ghostHint says that another policy would be clearly better, and which key shows it. It is empty if there is none, if the
-// list is on the screen or does not fit, or if the program has ended.
-func (d *dashboard) ghostHint() string {
-	if g := d.ghosts(); d.zoom != paneGhosts && sizeOf(d.w, d.h) >= compact && !d.ended() && d.live != nil && g.Worth(d.wall(d.live)) {
-		return "! if you had used " + g.Leader().Name + d.gainText() + ": w shows it"
-	}
-	return ""
 }
 
 // drawKeys draws the keys that fit.

@@ -23,14 +23,14 @@ func mistaken(s *stats.Snapshot) *stats.Snapshot {
 }
 
 func TestMistakesAreShown(t *testing.T) {
-	const latest = "! 2 mistakes, the latest: double release: clReleaseMemObject of a 1.00M buffer created at blur.c:88 make_tmp (3 times)"
+	const latest = "! 2 things: double release: clReleaseMemObject of a 1.00 MiB buffer created at blur.c:88 make_tmp (3 times)"
 	s := mistaken(sampleSnapshot())
 	shows(t, newTest((&calls{}).options(), 160, 36, s), latest, "2 MISTAKES")
 	for _, size := range [][2]int{{80, 24}, {60, 12}} {
 		shows(t, newTest((&calls{}).options(), size[0], size[1], s), "2 MISTAKES")
 	}
 	s.OtherFindings = 1
-	shows(t, newTest((&calls{}).options(), 120, 36, s), "over 2 mistakes")
+	shows(t, newTest((&calls{}).options(), 120, 36, s), "OVER 2 MISTAKES")
 }
 
 // A mark for a mistake says less than the mistake itself; other messages come first while they are new.
@@ -38,7 +38,7 @@ func TestMistakesAndOtherMessages(t *testing.T) {
 	s := mistaken(sampleSnapshot())
 	s.Findings[1].First, s.Findings[1].Last = s.Time, s.Time
 	s.Marks = []stats.Mark{{Time: s.Time, Kind: wire.KindDiag, Text: "stale read: clEnqueueReadBuffer"}}
-	shows(t, newTest((&calls{}).options(), 120, 36, s), "2 mistakes, the latest: stale read: clEnqueueReadBuffer reads")
+	shows(t, newTest((&calls{}).options(), 120, 36, s), "2 things: double release")
 	s.Marks = append(s.Marks, stats.Mark{Time: s.Time - 1, Kind: wire.KindDiag, Text: "panic: core failed"})
 	shows(t, newTest((&calls{}).options(), 120, 36, s), "! panic: core failed")
 }
@@ -54,7 +54,7 @@ func TestOutOfMemoryIsShown(t *testing.T) {
 		{Time: s.Time, Call: "clFinish", Command: true, Status: -5},
 	}
 	s.Marks = []stats.Mark{{Time: s.Time, Kind: wire.KindDiag, Text: "out of memory: create of a buffer"}}
-	const first = "! create of a buffer of 64.0M at grow.c:12 step failed (-4): full, 960.0M in use; 1 later failure"
+	const first = "create of a buffer of 64.0 MiB at grow.c:12 step failed (-4): full, 960.0 MiB in use"
 	shows(t, newTest((&calls{}).options(), 160, 36, s), first, "OUT OF MEMORY")
 	for _, size := range [][2]int{{80, 24}, {60, 12}} {
 		shows(t, newTest((&calls{}).options(), size[0], size[1], s), "OUT OF MEMORY")

@@ -149,6 +149,10 @@ var paneHelp = []struct{ term, run, attach, view string }{
 		"which hit rate would a pool have? at every limit of cached bytes, simulated with the named policy: ◆ exact, elsewhere estimated; ▲ the knee, beyond which memory gains less, ┊ the limit that [ ] choose",
 		"how much cache would have paid? the hit rate at limits of cached bytes, ◆, each simulated over the whole recording while this pane is open; ▲ the knee, beyond which memory gains less, │ the limit at the time shown, ┊ the one that [ ] choose",
 	},
+	{
+		"! stands out", "is all well? growth, leaks, mistakes, failures, hit rates, waste, better policies: of the last 10 to 20 s, as far as the present policy can do better",
+		"", "is all well? mistakes, failures, leaks and growth up to this time",
+	},
 	{"b transfers", "what is copied? bytes each way, how fast, and from which call", "", ""},
 	{"n objects", "which objects pile up? kernels, events and so on, by type and call site; +MINUTE is how many more are live than half a minute to a minute ago", "", ""},
 	{"m post-mortem", "why did it fail? each kind of lack of memory: the verdict, what to try, who held what", "", ""},

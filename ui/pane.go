@@ -21,13 +21,14 @@ const (
 	paneFailures
 	paneTransfers
 	paneObjects
+	panePoints
 	paneCount
 )
 
 // unnumbered reports whether a pane is shown alone or not at all.
 func (p paneID) unnumbered() bool { return p >= paneProcesses }
 
-var paneDigits = [paneCount]string{"", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "", "", "", "", "", "", ""}
+var paneDigits = [paneCount]string{"", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷"}
 
 // pane is one part of the dashboard. The dashboard places it, draws the frame around it, and passes on the keys that
 // move in it.

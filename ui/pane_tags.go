@@ -29,11 +29,8 @@ const minTagName = 22
 // trendTitle marks the column that is a chart.
 const trendTitle = "TREND"
 
-// A tag is suspicious if its hit rate was this low lately, in this many requests.
-const (
-	lowHitRate  = 0.8
-	lowHitCount = 20
-)
+// lowHitRate is a hit rate that is worth a colour.
+const lowHitRate = 0.8
 
 // unlessZero is a style that dims zeros.
 func unlessZero(v func(*stats.Tag) uint64, st style) func(*stats.Tag) style {
@@ -201,6 +198,21 @@ func (t *tagsPane) move(a action) {
 
 func (t *tagsPane) enter() { t.d.zoomOn(paneFree) }
 
+// choose moves the cursor to a tag, false if there is none of that name.
+func (t *tagsPane) choose(name string) bool {
+	s := t.d.shown()
+	if s == nil {
+		return false
+	}
+	at := slices.IndexFunc(s.Tags, func(tag stats.Tag) bool { return tag.Name == name })
+	if at < 0 {
+		return false
+	}
+	t.chosen, t.any = s.Tags[at].ID, true
+	t.order(s)
+	return true
+}
+
 func (t *tagsPane) nextSort() {
 	c := t.sortColumn()
 	for {
@@ -293,7 +305,7 @@ func (t *tagsPane) draw(r region, s *stats.Snapshot) {
 	}
 	for y := range min(body.h, len(t.rows)-t.top) {
 		tag := &s.Tags[t.rows[t.top+y]]
-		mark := t.d.mode.pool && t.d.recent.suspicious(tag)
+		mark := t.d.mode.pool && t.d.points.judge.Suspicious(tag)
 		drawTagRow(body.sub(0, y, body.w, 1), tag, t.top+y == t.at, mark, shown, widths)
 	}
 }

@@ -33,6 +33,7 @@ func (d *dashboard) updateMoment() {
 	if m.Shown != d.live {
 		d.live = m.Shown
 		d.tags.update(d.shown())
+		d.points.update()
 	}
 }
 

@@ -184,7 +184,7 @@ func lostEvents(x *run, _ *Analysis) (Diagnosis, bool) {
 	}
 	return Diagnosis{
 		Severity: Note, Title: fmt.Sprintf("%s lost", units.Count(s.Lost, "event")),
-		Text: fmt.Sprintf("%d of them uses: figures are too low, and memory listed as leaked may have been released", s.LostUses),
+		Text: fmt.Sprintf("%d of them uses: figures may be too high or too low, and memory listed as leaked may have been released", s.LostUses),
 	}, true
 }
 
@@ -314,58 +314,6 @@ func heldTooLong(x *run, a *Analysis) (Diagnosis, bool) {
 		Share: min(a.Lag.ByteSeconds/max(x.byteSeconds, 1), 1),
 		Text: fmt.Sprintf("half of the buffers of %s were held %s or longer after their last use: %s × s of %s × s in use", top.Name,
 			units.Duration(top.P50), units.FormatLong(uint64(top.ByteSeconds)), units.FormatLong(uint64(x.byteSeconds))),
-	}, true
-}
-
-func wasteIsHigh(x *run, a *Analysis) (Diagnosis, bool) {
-	wasted := a.Peak.InUse - min(a.Peak.Requested, a.Peak.InUse)
-	rate := wasteOf(int64(a.Peak.InUse), int64(a.Peak.Requested))
-	if rate < wasteHigh || wasted < bytesLeast {
-		return Diagnosis{}, false
-	}
-	d := Diagnosis{
-		Severity: Advice, Title: "blocks are much larger than requested", Share: rate,
-		Text: fmt.Sprintf("%s of the %s in use at the peak are waste, %s", units.FormatLong(wasted), units.FormatLong(a.Peak.InUse),
-			units.Percent(rate, 1)),
-	}
-	if l := limit(x.snapshot, "mantissa_bits"); l != nil && l.Value < l.Max {
-		d.Knob = Knob{Limit: l.Name, Value: strconv.Itoa(int(l.Value) + 1), Why: "more bits waste less"}
-	} else if l := limit(x.snapshot, "max_waste_ratio"); l != nil && l.Value > wasteRatio && x.snapshot.Policy == "futhark-2018" {
-		// With futhark the limit concerns only blocks of other call sites.
-		d.Knob = Knob{Limit: l.Name, Value: strconv.FormatFloat(wasteRatio, 'f', -1, 64), Why: "larger blocks then serve no such request"}
-	}
-	return d, true
-}
-
-func poolIsFragmented(x *run, a *Analysis) (Diagnosis, bool) {
-	if x.snapshot.WholeBlocks != "" {
-		return Diagnosis{}, false // slabs cannot help
-	}
-	free := a.Peak.Reserved - min(a.Peak.InUse, a.Peak.Reserved)
-	l := &a.Timeline
-	if a.Peak.InUse == 0 || len(l.Fragmentation) == 0 {
-		return Diagnosis{}, false
-	}
-	at := min((a.Peak.Time-min(l.Start, a.Peak.Time))/l.Step, uint64(len(l.Fragmentation)-1))
-	if l.Fragmentation[at] < fragmentationHigh || free < bytesLeast || float64(free) < idleShare*float64(a.Peak.Reserved) {
-		return Diagnosis{}, false
-	}
-	return Diagnosis{
-		Severity: Advice, Title: "free memory is fragmented at the peak", Share: share(free, a.Peak.Reserved),
-		Text: fmt.Sprintf("at the peak %s was free beside %s in use, no piece larger than %s of it: check with gpumemtop replay --policy slab "+
-			"whether sub-allocations fit better", units.FormatLong(free), units.FormatLong(a.Peak.InUse),
-			units.Percent(1-l.Fragmentation[at], free)),
-	}, true
-}
-
-// nothingCarved finds a policy that cannot do its work.
-func nothingCarved(x *run, _ *Analysis) (Diagnosis, bool) {
-	why := x.snapshot.CarvesNothing()
-	if why == "" {
-		return Diagnosis{}, false
-	}
-	return Diagnosis{
-		Severity: Advice, Title: x.snapshot.Policy + " makes no sub-allocations", Text: why + ": choose a policy of whole blocks (--policy futhark)",
 	}, true
 }
 

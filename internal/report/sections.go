@@ -45,7 +45,7 @@ func (v *view) head() section {
 	}
 	v.partFacts(add)
 	if v.s.Lost > 0 {
-		add("lost", "%d events (%d of them uses): figures are too low", v.s.Lost, v.s.LostUses)
+		add("lost", "%d events (%d of them uses): figures may be too high or too low", v.s.Lost, v.s.LostUses)
 	}
 	if v.s.Unknown > 0 {
 		add("unknown", "%d events about unknown objects", v.s.Unknown)

@@ -131,7 +131,12 @@ func (a *findings) renamed() { a.shown = nil }
 
 // Text says in one line what was wrong and how often. bytes writes a size.
 func (f *Finding) Text(bytes func(uint64) string) string {
-	text := f.Kind.String() + ": " + f.sentence(bytes)
+	return f.Kind.String() + ": " + f.Sentence(bytes)
+}
+
+// Sentence says what was wrong and how often, without the kind.
+func (f *Finding) Sentence(bytes func(uint64) string) string {
+	text := f.sentence(bytes)
 	if f.Count > 1 {
 		text += fmt.Sprintf(" (%d times)", f.Count)
 	}

@@ -1,0 +1,217 @@
+package analysis
+
+import (
+	"strings"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+const second = 1_000_000_000
+
+// lively is a snapshot of a run some seconds after its start, with one call site.
+func lively(seconds uint64) *stats.Snapshot {
+	return &stats.Snapshot{
+		Started: 5 * second, Time: (5 + seconds) * second, Policy: "futhark", Device: stats.Device{Global: 1 << 30},
+		Limits:    []stats.Limit{{Name: "max_waste_ratio", Value: 2, Min: 1, Max: 16}},
+		Processes: []stats.Process{{Number: 1}},
+		Tags:      []stats.Tag{{ID: 1, Name: "a.c:1 f"}},
+	}
+}
+
+// missed gives the snapshot hits and misses of one reason.
+func missed(s *stats.Snapshot, hits, misses uint64, reason wire.Miss) *stats.Snapshot {
+	for _, c := range []struct {
+		hits, misses *uint64
+		reasons      *[reasons]uint64
+	}{
+		{&s.Tags[0].Hits, &s.Tags[0].Misses, &s.Tags[0].MissReasons}, {&s.Totals.Hits, &s.Totals.Misses, &s.Totals.MissReasons},
+	} {
+		*c.hits, *c.misses, c.reasons[reason] = hits, misses, misses
+	}
+	s.Totals.DriverNS = misses * second / 50
+	return s
+}
+
+// titled returns the point whose title has a text, nil if there is none.
+func titled(l *Live, text string) *Point {
+	for i := range l.Points {
+		if strings.Contains(l.Points[i].Title, text) {
+			return &l.Points[i]
+		}
+	}
+	return nil
+}
+
+// TestLiveMissesAreRecent: what was cured 20 s ago is no fault.
+func TestLiveMissesAreRecent(t *testing.T) {
+	var l Live
+	judge := func(seconds, hits, misses uint64) *Point {
+		l.Update(missed(lively(seconds), hits, misses, wire.MissTooWasteful), seconds*second)
+		return titled(&l, "a.c:1 f hits")
+	}
+	if p := judge(5, 0, 100); p == nil || p.Title != "a.c:1 f hits 0.0 %" || p.Knob.Limit != "max_waste_ratio" || p.Knob.Value != "2.5" ||
+		p.Text != "100 misses of late, mostly too wasteful: max_waste_ratio=2.5 may help" || p.Tag != "a.c:1 f" {
+		t.Errorf("after 5 s: %+v", l.Points)
+	}
+	if !l.Suspicious(&l.latest.Tags[0]) {
+		t.Error("the row is not marked")
+	}
+	judge(10, 100, 100)
+	if p := judge(20, 500, 100); p != nil {
+		t.Errorf("10 s after the last miss: %+v", p)
+	}
+	if p := judge(31, 600, 100); p != nil || len(l.Points) > 0 {
+		t.Errorf("after 31 s: %+v", l.Points)
+	}
+	if p := judge(39, 700, 400); p == nil || p.Title != "a.c:1 f hits 40.0 %" {
+		t.Errorf("it misses again: %+v", l.Points)
+	}
+}
+
+// TestLiveNamesLimitsOfThePolicy: others cannot be set.
+func TestLiveNamesLimitsOfThePolicy(t *testing.T) {
+	steal := stats.Limit{Name: "steal_other_tag", Kind: stats.LimitSwitch, Text: "off", Choices: []string{"off", "on"}}
+	cached := stats.Limit{Name: stats.MaxCachedBytes, Kind: stats.LimitBytes, Value: 1 << 29, Max: 1 << 60}
+	for _, test := range []struct {
+		limits    []stats.Limit
+		reason    wire.Miss
+		knob, why string
+	}{
+		{[]stats.Limit{steal}, wire.MissTooWasteful, "steal_other_tag", "steal_other_tag=on may help"},
+		{[]stats.Limit{cached}, wire.MissLimit, stats.MaxCachedBytes, "max_cached_bytes=1.00 GiB may help"},
+		{[]stats.Limit{{Name: "max_per_tag", Value: 8, Max: 100}}, wire.MissTagCap, "max_per_tag", "max_per_tag=16 may help"},
+		{nil, wire.MissTooWasteful, "", advice[wire.MissTooWasteful]},
+		{nil, wire.MissLimit, "", advice[wire.MissLimit]},
+	} {
+		s := missed(lively(5), 0, 100, test.reason)
+		s.Limits = test.limits
+		var l Live
+		l.Update(s, 5*second)
+		if p := titled(&l, "hits"); p == nil || p.Knob.Limit != test.knob || !strings.HasSuffix(p.Text, test.why) {
+			t.Errorf("%s: %+v", test.reason, l.Points)
+		}
+		if bites := titled(&l, "bites"); bites != nil {
+			t.Errorf("%s: the same limit again: %+v", test.reason, bites)
+		}
+	}
+}
+
+// growingBy returns a snapshot whose call site rises each second.
+func growingBy(bytes uint64) *stats.Snapshot {
+	s := lively(20)
+	for i := range uint64(20) {
+		s.Tags[0].Trend = append(s.Tags[0].Trend, i*bytes)
+	}
+	s.Totals.InUse, s.Totals.Requested = 19*bytes, 19*bytes
+	s.Tags = append(s.Tags, stats.Tag{ID: 2, Name: "b.c:2 g", Trend: []uint64{7, 7, 7}})
+	return s
+}
+
+func TestLiveGrowth(t *testing.T) {
+	var l Live
+	s := growingBy(10 << 20)
+	l.Update(s, 0)
+	p := titled(&l, "memory grows")
+	if p == nil || p.Title != "memory grows 10.0 MiB/s" || p.Text != "a.c:1 f rises by 10.0 MiB/s; the device is full in 83.4 s" || p.Severity != Problem {
+		t.Fatalf("%+v", l.Points)
+	}
+	missed(s, 0, 100, wire.MissCold)
+	l.Update(s, 0)
+	if titled(&l, "hits") != nil || l.Suspicious(&s.Tags[1]) || !l.Suspicious(&s.Tags[0]) {
+		t.Error("cold misses of what is never released are a point of their own")
+	}
+	s.Lost = 3
+	l.Update(s, 0)
+	if p := titled(&l, "memory may grow"); p == nil || p.Severity != Note || titled(&l, "memory grows") != nil {
+		t.Errorf("with lost events: %+v", l.Points)
+	}
+	for name, change := range map[string]func(*stats.Snapshot){
+		"a fall": func(s *stats.Snapshot) { s.Tags[0].Trend[15] = 0 },
+		"a plateau": func(s *stats.Snapshot) {
+			s.Tags[0].Trend = append(s.Tags[0].Trend, 300<<20, 300<<20, 300<<20, 300<<20, 300<<20)
+		},
+		"a young run":  func(s *stats.Snapshot) { s.Started = s.Time - 9*second },
+		"little of it": func(s *stats.Snapshot) { *s = *growingBy(1000) },
+	} {
+		s := growingBy(10 << 20)
+		change(s)
+		l.Update(s, 0)
+		if len(l.Points) > 0 {
+			t.Errorf("%s: %+v", name, l.Points)
+		}
+	}
+}
+
+// TestLiveEnd: leaks are known at the end, and what could be better no longer counts.
+func TestLiveEnd(t *testing.T) {
+	for _, test := range []struct {
+		status   int
+		lost     uint64
+		title    string
+		severity Severity
+	}{
+		{0, 0, "3 buffers never released", Problem}, {0, 9, "up to 3 buffers never released", Note},
+		{134, 0, "3 buffers held when a signal ended the program", Note},
+	} {
+		s := growingBy(10 << 20)
+		s.Lost = test.lost
+		s.Processes[0] = stats.Process{Number: 1, State: stats.Exited, Status: test.status, Totals: stats.Totals{LiveBuffers: 3, InUse: 190 << 20}}
+		s.Totals.LiveBuffers, s.Tags[0].Live, s.Tags[0].InUse = 3, 3, 190<<20
+		var l Live
+		l.Update(s, 0)
+		p := titled(&l, test.title)
+		if p == nil || p.Title != test.title || p.Severity != test.severity || p.Text != "190.0 MiB in all; 190.0 MiB of it from a.c:1 f" || titled(&l, "grow") != nil {
+			t.Errorf("%+v: %+v", test, l.Points)
+		}
+	}
+}
+
+func TestLiveMistakesAndFailures(t *testing.T) {
+	s := lively(5)
+	s.Findings = []stats.Finding{
+		{Kind: wire.DiagStaleArgument, Tag: "b.c:2 g"}, {Kind: wire.DiagDoubleRelease, Function: "clReleaseMemObject", Tag: "a.c:1 f", Count: 2},
+	}
+	s.OtherFindings = 4
+	s.PostMortems = []stats.PostMortem{{Call: "create of a buffer", Size: 1 << 20, Status: -4, Tag: "a.c:1 f", Verdict: stats.VerdictFull}}
+	var l Live
+	l.Update(s, 0)
+	var titles []string
+	for _, p := range l.Points {
+		titles = append(titles, string(p.Severity)+" "+p.Title)
+	}
+	want := "problem create of a buffer of 1.00 MiB at a.c:1 f failed (-4)|problem double release|problem more mistakes|advice stale argument (not certain)"
+	if got := strings.Join(titles, "|"); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestLiveMemory(t *testing.T) {
+	s := lively(5)
+	s.Totals.InUse, s.Totals.Requested = 950<<20, 500<<20
+	var l Live
+	l.Update(s, 0)
+	if titled(&l, "device memory is nearly full") == nil || titled(&l, "blocks are much larger than requested") == nil {
+		t.Errorf("%+v", l.Points)
+	}
+	s = missed(lively(5), 100, 1, wire.MissTooSmall)
+	s.Totals.InUse, s.Totals.Requested, s.Totals.Cached, s.Totals.LargestCached = 1<<20, 1<<20, 1<<20, 100<<10
+	l.Update(s, 0)
+	if titled(&l, "free memory is fragmented now") == nil {
+		t.Errorf("%+v", l.Points)
+	}
+	s.Limits = []stats.Limit{{Name: "max_per_tag", Value: 8, Max: 100}}
+	missed(s, 900, 40, wire.MissTagCap)
+	l.Update(s, 0)
+	if p := titled(&l, "max_per_tag bites"); p == nil || p.Knob.Value != "16" {
+		t.Errorf("%+v", l.Points)
+	}
+	s.Ghosts = &stats.Ghosts{Rows: []stats.Ghost{
+		{Name: "slab", Requests: 10, DriverNS: 1e6}, {Name: "futhark", Present: true, Requests: 10, DriverNS: 1e9},
+	}}
+	l.Update(s, 5*second)
+	if p := titled(&l, "slab would do better"); p == nil || p.About != AboutGhost || p.Text != "99.9 % less time in the driver, simulated beside the run" {
+		t.Errorf("%+v", l.Points)
+	}
+}

@@ -1,0 +1,231 @@
+package ui
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+)
+
+// pointsPane says what stands out: in one line above the panes, and as a list.
+type pointsPane struct {
+	basePane
+	list
+	judge  analysis.Live
+	due    time.Time // of the next judgement
+	events [3]int    // mistakes, failures and ended processes at the latest
+}
+
+// update judges the latest snapshot, at most once a second unless something happened. A frozen screen keeps its points.
+func (p *pointsPane) update() {
+	s := p.d.live
+	if s == nil || p.d.frozen != nil {
+		return
+	}
+	events := [3]int{len(s.Findings), len(s.PostMortems)}
+	for i := range s.Processes {
+		if s.Processes[i].State != stats.Running {
+			events[2]++
+		}
+	}
+	if p.d.now.Before(p.due) && events == p.events && !p.d.mode.recording {
+		return
+	}
+	p.due, p.events = p.d.now.Add(time.Second), events
+	if p.d.cursor.moment.Rough {
+		p.judge = analysis.Live{}
+		return
+	}
+	p.judge.Update(s, p.d.wall(s))
+}
+
+func severityStyle(s analysis.Severity) style {
+	switch s {
+	case analysis.Problem:
+		return badStyle
+	case analysis.Advice:
+		return warnStyle
+	}
+	return dim
+}
+
+// text writes the first points in one line: the first with its reason, of the others the titles.
+func (p *pointsPane) text(n int) (string, style) {
+	points := p.judge.Points
+	text := "! "
+	if len(points) > 1 {
+		text += strconv.Itoa(len(points)) + " things: "
+	}
+	text += points[0].Title + ": " + points[0].Text
+	for i := 1; i < min(n, len(points)); i++ {
+		text += "  ·  " + points[i].Title
+	}
+	return text, severityStyle(points[0].Severity)
+}
+
+// drawLine draws the verdict.
+func (p *pointsPane) drawLine(r region, s *stats.Snapshot) {
+	points := p.judge.Points
+	switch {
+	case p.d.cursor.moment.Rough, len(points) == 0 && s.Totals.Creates == 0:
+		r.text(1, 0, "no allocation to judge", dim)
+		return
+	case len(points) == 0:
+		r.text(1, 0, "✓ nothing stands out", goodStyle)
+		return
+	}
+	keys := []span{{"!", keyStyle}, {" list", dim}}
+	if _, why := p.suggestion(); why == "" {
+		keys = append(keys, span{"  y", keyStyle}, span{" apply", dim})
+	}
+	n := spansWidth(keys)
+	r.spans(r.w-1-n, 0, keys...)
+	text, st := p.text(3)
+	r.textIn(1, 0, r.w-n-4, text, st)
+}
+
+func (p *pointsPane) title(*stats.Snapshot) (title, hint []span) {
+	title = []span{{"what stands out ", titleStyle}, {strconv.Itoa(len(p.judge.Points)), dim}}
+	return title, []span{{" enter", keyStyle}, {" go there ", dim}, {"y", keyStyle}, {" apply ", dim}, {"esc", keyStyle}, {" back ", dim}}
+}
+
+func (p *pointsPane) move(a action) { p.list.move(a, len(p.judge.Points)) }
+
+// current returns the point at the cursor, nil if there is none.
+func (p *pointsPane) current() *analysis.Point {
+	if p.at >= len(p.judge.Points) {
+		return nil
+	}
+	return &p.judge.Points[p.at]
+}
+
+// enter shows what the point is about.
+func (p *pointsPane) enter() {
+	d, point := p.d, p.current()
+	switch {
+	case point == nil:
+	case point.About == analysis.AboutFailure:
+		d.zoomOn(paneFailures)
+	case point.About == analysis.AboutGhost:
+		d.openGhosts()
+	case point.Tag == "":
+		d.say(dim, "it concerns the whole run")
+	case d.tags.choose(point.Tag):
+		d.zoomOn(paneTags)
+	default:
+		d.say(dim, point.Tag+" is not in the table")
+	}
+}
+
+func (p *pointsPane) draw(r region, s *stats.Snapshot) {
+	points := p.judge.Points
+	if len(points) == 0 {
+		p.drawLine(r, s)
+		return
+	}
+	p.scroll(min(len(points), max(r.h-policyRest, r.h/2)), len(points))
+	for y := range min(p.page, len(points)-p.top) {
+		p.drawRow(r.sub(0, y, r.w, 1), &points[p.top+y], p.top+y == p.at)
+	}
+	p.drawDetails(r.rows(p.page+1), s)
+}
+
+func (p *pointsPane) drawRow(r region, point *analysis.Point, chosen bool) {
+	st, rest := severityStyle(point.Severity), dim
+	if chosen {
+		r.repeat(0, 0, r.w, " ", cursorStyle)
+		r.put(0, 0, "▸", cursorStyle)
+		st, rest = cursorStyle, cursorStyle
+	}
+	if point.Severity != analysis.Note {
+		r.put(1, 0, "!", badStyle)
+	}
+	r.textIn(3, 0, r.w-4, point.Title, st)
+	if x := 5 + width(point.Title); x < r.w {
+		r.textIn(x, 0, r.w-x-1, point.Text, rest)
+	}
+}
+
+// drawDetails draws all of the chosen point: why, what helps, and where.
+func (p *pointsPane) drawDetails(r region, s *stats.Snapshot) {
+	point := p.current()
+	if point == nil || r.h < 1 {
+		return
+	}
+	y := r.lines(1, 0, point.Title+": "+point.Text, severityStyle(point.Severity))
+	if l, to := knobOf(p.d.live, point); l != nil {
+		y = r.lines(1, y, "y sets "+l.Name+" from "+limitText(l, l.Value)+" to "+limitText(l, to), keyStyle)
+	}
+	at := slices.IndexFunc(s.Tags, func(t stats.Tag) bool { return t.Name == point.Tag })
+	if point.Tag == "" || at < 0 {
+		return
+	}
+	for i, frame := range s.Tags[at].Stack {
+		r.textIn(3, y+1+i, r.w-4, frame, plain)
+	}
+}
+
+// knobOf returns the limit that a point wants to change, and its new value; nil: none.
+func knobOf(s *stats.Snapshot, point *analysis.Point) (l *stats.Limit, to float64) {
+	if s == nil {
+		return nil, 0
+	}
+	at := slices.IndexFunc(s.Limits, func(l stats.Limit) bool { return l.Name == point.Knob.Limit })
+	if at < 0 {
+		return nil, 0
+	}
+	to, ok := s.Limits[at].Number(point.Knob.Value)
+	if !ok {
+		return nil, 0
+	}
+	return &s.Limits[at], to
+}
+
+// suggestion returns the place of the first point from the cursor on that can be applied, or why there is none.
+func (p *pointsPane) suggestion() (at int, why string) {
+	first := 0
+	if p.d.zoom == panePoints {
+		first = p.at
+	}
+	for i := first; i < len(p.judge.Points); i++ {
+		point := &p.judge.Points[i]
+		if l, _ := knobOf(p.d.live, point); l != nil && p.d.mode.fixedLimits == "" && !p.d.ended() {
+			return i, ""
+		}
+		if _, why := p.d.adoptable(); point.About == analysis.AboutGhost && why == "" {
+			return i, ""
+		}
+		if p.d.zoom == panePoints {
+			break
+		}
+	}
+	return 0, "nothing is suggested here that can be done"
+}
+
+// doSuggestion does what is suggested. If that is not on the screen, it is shown first, and the same key again does it.
+func (d *dashboard) doSuggestion() {
+	at, why := d.points.suggestion()
+	shown := d.zoom == panePoints
+	switch {
+	case d.zoom == paneGhosts, why != "" && !shown:
+		d.adoptLeader()
+		return
+	case why != "":
+		d.say(dim, why)
+		return
+	}
+	point := &d.points.judge.Points[at]
+	l, to := knobOf(d.live, point)
+	switch {
+	case point.About == analysis.AboutGhost:
+		d.adoptLeader()
+	case !shown:
+		d.points.at = at
+		d.zoomOn(panePoints)
+		d.say(warnStyle, "press y again to set "+l.Name+" to "+limitText(l, to))
+	default:
+		d.limits.request(slices.IndexFunc(d.live.Limits, func(x stats.Limit) bool { return x.Name == l.Name }), clampLimit(l, to))
+	}
+}

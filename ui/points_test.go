@@ -1,0 +1,118 @@
+package ui
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/exp/golden"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// pointsSnapshot is the sample with a mistake, growth and a row that has missed since.
+func pointsSnapshot(since time.Duration) *stats.Snapshot {
+	s := mistaken(sampleSnapshot())
+	s.Time += uint64(since)
+	if since == 0 {
+		return s
+	}
+	for i := range s.Tags {
+		s.Tags[i].Trend = nil
+	}
+	for i := range uint64(20) {
+		s.Tags[2].Trend = append(s.Tags[2].Trend, i*8*mib)
+	}
+	t := &s.Tags[4]
+	t.Misses += 90
+	t.MissReasons[wire.MissLimit] += 90
+	s.Totals.Misses += 90
+	s.Totals.MissReasons[wire.MissLimit] += 90
+	s.Totals.DriverNS += uint64(since)
+	return s
+}
+
+// pointsTest is a dashboard of the sample, judged.
+func pointsTest(o Options, w, h int) *dashboard {
+	d := newTest(o, w, h, pointsSnapshot(0))
+	d.Update(frameMsg{now: testStart.Add(5 * time.Second), snap: pointsSnapshot(5 * time.Second)})
+	return d
+}
+
+func TestPointsGolden(t *testing.T) {
+	for _, theme := range []struct {
+		name string
+		id   Theme
+	}{{"dark", Dark}, {"mono", Mono}} {
+		for _, size := range [][2]int{{140, 42}, {80, 24}, {60, 20}} {
+			t.Run(theme.name+itoa(size[0])+"x"+itoa(size[1]), func(t *testing.T) {
+				o := (&calls{}).options()
+				o.Theme = theme.id
+				d := pointsTest(o, size[0], size[1])
+				main := d.View()
+				press(d, "!")
+				checkFrame(t, d.View(), size[0], size[1])
+				golden.RequireEqual(t, main+"\n"+d.View())
+			})
+		}
+	}
+}
+
+// TestPointsLeadToTheirSites: enter shows the call site.
+func TestPointsLeadToTheirSites(t *testing.T) {
+	d := pointsTest((&calls{}).options(), 140, 42)
+	shows(t, d, "! 4 things: ", "! list  y apply")
+	press(d, "!")
+	shows(t, d, "what stands out 4", "▸!")
+	at := slices.IndexFunc(names(d), func(n string) bool { return n == "main.c:140 upload" })
+	press(d, "j", "j")
+	shows(t, d, "memory grows 8.00 MiB/s: main.c:140 upload rises by 8.00 MiB/s; the device is full in 31m")
+	press(d, "enter")
+	if d.zoom != paneTags || d.tags.at != at || chosenName(d) != "main.c:140 upload" {
+		t.Errorf("pane %d, row %d, %q; want row %d", d.zoom, d.tags.at, chosenName(d), at)
+	}
+	shows(t, d, "call stack", "pipeline.c:31 run_stage")
+}
+
+// TestSuggestionsAreDone: the first y shows what is suggested, the second does it.
+func TestSuggestionsAreDone(t *testing.T) {
+	var c calls
+	d := pointsTest(c.options(), 140, 42)
+	press(d, "y")
+	if d.zoom != panePoints || len(c.limits) > 0 {
+		t.Fatalf("pane %d, asked for %v", d.zoom, c.limits)
+	}
+	shows(t, d, "press y again to set max_cached_bytes to 1.00G", "y sets max_cached_bytes from 512.0M to 1.00G")
+	press(d, "y")
+	if !slices.Equal(c.limits, []string{"max_cached_bytes"}) || !slices.Equal(c.values, []string{"1073741824"}) {
+		t.Errorf("asked for %v %v", c.limits, c.values)
+	}
+	press(d, "k", "k", "k", "k", "y") // the first is a mistake: no limit helps
+	if len(c.limits) != 1 {
+		t.Errorf("asked for %v", c.limits)
+	}
+	shows(t, d, "nothing is suggested here that can be done")
+
+	o := c.options()
+	o.ReadOnly = true
+	d = pointsTest(o, 140, 42)
+	hides(t, d, "y apply")
+	press(d, "y", "y")
+	if len(c.limits) != 1 {
+		t.Errorf("asked for %v though it is read only", c.limits)
+	}
+}
+
+// TestAllIsWell: where nothing is wrong the screen says so, and a program that leaked does not look well at its end.
+func TestAllIsWell(t *testing.T) {
+	d := newTest((&calls{}).options(), 140, 42, sampleSnapshot())
+	shows(t, d, "✓ nothing stands out")
+	press(d, "!")
+	shows(t, d, "what stands out 0", "✓ nothing stands out")
+	s := sampleSnapshot()
+	s.Processes[0].State, s.Processes[0].Totals, s.Processes[0].Orderly = stats.Exited, s.Totals, true
+	s.Processes[0].Status = 0
+	d.Update(frameMsg{now: testStart, snap: s})
+	shows(t, d, "113 buffers never released: 1.43 GiB in all; 768.0 MiB of it from blur.c:88 make_tmp")
+}
