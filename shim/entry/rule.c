@@ -329,7 +329,7 @@ static unsigned read_common(struct program *p, const unsigned char *entry, bool 
 
 static struct gmt_rule rule_of(const struct state *s)
 {
-	struct gmt_rule rule = {.kind = GMT_RULE_UNKNOWN, .described = true};
+	struct gmt_rule rule = {.kind = GMT_RULE_UNKNOWN};
 	bool aligned = s->frame == BY_MEMORY;
 	int64_t offset = aligned ? -s->offset : s->offset;
 	if (s->caller == NOWHERE)
@@ -362,7 +362,7 @@ static bool returns_from_signal(uintptr_t address)
 
 struct gmt_rule gmt_rule_read(uintptr_t address)
 {
-	struct gmt_rule unknown = {.kind = GMT_RULE_UNKNOWN, .described = true};
+	struct gmt_rule unknown = {.kind = GMT_RULE_UNKNOWN};
 	struct bases bases;
 	const unsigned char *entry = _Unwind_Find_FDE((void *)(address - 1), &bases), *common;
 	if (!entry)

@@ -17,7 +17,6 @@ struct gmt_rule {
 	enum gmt_rule_kind kind;
 	uint64_t offset; /* bytes, a multiple of 8 */
 	unsigned saved;  /* the caller's rbp is that number of words below the new stack pointer; 0: still in rbp */
-	bool described;  /* a library's tables describe it; otherwise it must not be remembered */
 };
 
 /* The rule at a return address on the stack of this thread, from the tables that programs have for exceptions. */

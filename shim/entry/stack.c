@@ -7,7 +7,7 @@
  *
  * After dlclose another library may be at the same addresses. glibc counts what it has unloaded, but reading the count takes a
  * lock. So we remember which addresses can be unloaded, and read the count only for stacks that go through those. Code
- * without tables, which a program generates, is not remembered.
+ * that a program generates is in no library, and is not remembered: it changes uncounted, with and without tables.
  */
 #define _GNU_SOURCE
 #include "stack.h"
@@ -83,7 +83,8 @@ static inline uint32_t recall(uintptr_t address)
 
 struct place {
 	uintptr_t address;
-	bool seen, passed, lasting;
+	bool begun, passed;   /* what can be unloaded has begun */
+	bool listed, lasting; /* in the program or a library; in one that cannot be unloaded */
 	uint64_t unloaded;
 };
 
@@ -103,11 +104,12 @@ static int look(struct dl_phdr_info *file, size_t size, void *arg)
 	(void)size;
 	struct place *place = arg;
 	place->unloaded = file->dlpi_subs;
-	if (!place->seen && *file->dlpi_name)
-		return 1; /* a list of its own (dlmopen) */
-	place->seen = true;
-	place->lasting = lies_in(file, place->address);
-	return place->lasting || lies_in(file, (uintptr_t)dl_iterate_phdr);
+	place->passed |= !place->begun && *file->dlpi_name; /* a list of its own (dlmopen) */
+	place->begun = true;
+	place->listed = lies_in(file, place->address);
+	place->lasting = place->listed && !place->passed;
+	place->passed |= lies_in(file, (uintptr_t)dl_iterate_phdr);
+	return place->listed;
 }
 
 static int count(struct dl_phdr_info *file, size_t size, void *number)
@@ -163,9 +165,15 @@ static uint32_t learn(uintptr_t address)
 		rule.kind = GMT_RULE_UNKNOWN;
 	uint32_t packed = (place.lasting ? 0 : UNLOADABLE) | (uint32_t)rule.kind << KIND_SHIFT | rule.saved << SAVED_SHIFT |
 			  (uint32_t)(words & ((1u << OFFSET_BITS) - 1));
-	if (rule.described && !(address >> ADDRESS_BITS))
+	if (place.listed && !(address >> ADDRESS_BITS))
 		store(address, packed, place.unloaded);
 	return packed;
+}
+
+static inline uint32_t rule_at(uintptr_t address)
+{
+	uint32_t rule = recall(address);
+	return gmt_likely(rule) ? rule : learn(address);
 }
 
 static inline uintptr_t word_at(uintptr_t address)
@@ -178,13 +186,12 @@ __attribute__((no_sanitize("address", "thread"))) static bool walk(struct gmt_st
 {
 	bool checked = false;
 	while (take(stack, at.address)) {
-		uint32_t rule = recall(at.address);
-		if (gmt_unlikely(!rule))
-			rule = learn(at.address);
+		uint32_t rule = rule_at(at.address);
 		if (gmt_unlikely(rule & UNLOADABLE && !checked)) {
 			if (outdated())
 				return false;
 			checked = true;
+			rule = rule_at(at.address); /* another thread may have forgotten the former one just before */
 		}
 		uintptr_t offset = (uintptr_t)(rule & ((1u << OFFSET_BITS) - 1)) * 8, saved = rule >> SAVED_SHIFT & 15;
 		switch ((enum gmt_rule_kind)(rule >> KIND_SHIFT & 7)) {

@@ -309,6 +309,49 @@ TEST(stacks_through_libraries_that_replace_each_other)
 	end_clean();
 }
 
+/* libgcc's: tables of generated code, as LLVM, and so Julia and Numba, give them to it. */
+extern void __register_frame(void *tables);
+extern void __deregister_frame(void *tables);
+
+/* What entry_through.c has, with another frame. */
+static void generate(unsigned char *code, unsigned char *tables, unsigned char frame)
+{
+	const unsigned char instructions[] = {0x48, 0x83, 0xec, frame,  /* sub $frame, %rsp */
+					      0x48, 0x89, 0xf8,         /* mov %rdi, %rax */
+					      0x48, 0x89, 0xf7,         /* mov %rsi, %rdi */
+					      0xff, 0xd0,               /* call *%rax */
+					      0x48, 0x83, 0xc4, frame, 0xc3}; /* add $frame, %rsp; ret */
+	memcpy(code, instructions, sizeof instructions);
+	/* A common entry: version 1, no augmentation, factors 1 and -8, return address in 16; frame at rsp + 8. */
+	const unsigned char common[] = {16, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1, 0, 0};
+	/* One of the function: where it is, and the frame behind the first instruction. */
+	unsigned char function[28] = {24, 0, 0, 0, 24, 0, 0, 0, [24] = 0x44, 0x0e, (unsigned char)(frame + 8), 0};
+	const uint64_t range[2] = {(uintptr_t)code, sizeof instructions};
+	memcpy(function + 8, range, sizeof range);
+	memcpy(tables, common, sizeof common);
+	memcpy(tables + sizeof common, function, sizeof function);
+	memset(tables + sizeof common + sizeof function, 0, 4);
+}
+
+TEST(stacks_through_code_that_is_generated_anew)
+{
+	start();
+	unsigned char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(page != MAP_FAILED);
+	struct passage p;
+	memcpy(&p.through, &page, sizeof page);
+	for (int i = 0; i < 20; i++) {
+		generate(page, page + 1024, i % 2 ? 40 : 72);
+		__register_frame(page + 1024);
+		pass(&p);
+		CHECK(!unwinds(pass, &p, 1));
+		CHECK(last_event(GMT_KIND_CREATE).tag != 0);
+		__deregister_frame(page + 1024);
+	}
+	CHECK(munmap(page, 4096) == 0);
+	end_clean();
+}
+
 /* Code without tables, where a library was. */
 TEST(stacks_through_generated_code)
 {
