@@ -272,8 +272,8 @@ test soak bench: export OCL_ICD_VENDORS ?= /etc/OpenCL/vendors/pocl.icd
 # A line for each test that could not run because this kernel refuses eBPF (internal/testkit/rightstest).
 SKIPPED := $(CURDIR)/build/skipped.txt
 
-# The race detector makes these several times slower, and can find nothing: they start no goroutine (internal/archtest checks).
-SERIAL := allocator allocator/carve allocator/treap internal/advise/merging internal/archtest internal/recording internal/replay internal/stats
+# The race detector makes these several times slower, and finds nothing: they start no goroutine of their own (internal/archtest checks).
+SERIAL := allocator allocator/carve allocator/treap internal/advise/merging internal/analysis internal/archtest internal/learn internal/planfile internal/recording internal/replay internal/report internal/stats
 
 # The end-to-end tests watch programs that make has built. The race detector would see only the tests' own reading of
 # recordings, which then takes twice as long. Checks run beside the tests, which often wait: at the lowest priority, so that

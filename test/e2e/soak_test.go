@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	soakSeeds = flag.Int("soak.seeds", 40, "how many random programs TestSoak runs")
+	soakSeeds = flag.Int("soak.seeds", 24, "how many random programs TestSoak runs")
 	soakFirst = flag.Uint64("soak.first", 1, "the seed of the first")
 )
 
