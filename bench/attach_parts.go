@@ -61,6 +61,7 @@ func sampleArgument() wire.Sample {
 type untagged struct{}
 
 func (untagged) Tag(*wire.Sample, uint64) uint32 { return 0 }
+func (untagged) Site(*wire.Sample) uint32        { return 0 }
 func (untagged) Unknown() uint32                 { return 0 }
 
 // takeIn takes the same calls in over and over for a second, and returns how many calls and how many records of them

@@ -89,6 +89,7 @@ func (t *Tracer) watch(p *process, time uint64) {
 // unknownStatus.
 func (t *Tracer) recordEnd(p *process, time, status uint64) {
 	p.recordLosses()
+	p.objects.End(time)
 	exit := wire.ExitFields{Time: time, Status: -1}
 	switch signal := status & 0x7f; {
 	case status == unknownStatus:

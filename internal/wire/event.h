@@ -701,6 +701,7 @@ struct gmtcall {
 	uint8_t shortened; /* 1: the ring had no room for the stack */
 	uint8_t pad;
 	uint64_t result;   /* return value; 0 at an entry */
+	uint64_t event;    /* what the call stored through its event argument, 0 when it has none */
 	uint64_t argument[GMT_CALL_ARGUMENTS];
 	/* Registers of the caller as they are after the return: of a call recorded at its entry, only ip. */
 	uint64_t ip, sp, bp, bx, r12, r13, r14, r15;
@@ -721,6 +722,8 @@ struct gmtshape {
 	uint8_t error;    /* 1 + index of errcode_ret, 0: none */
 	uint8_t object;   /* 1 + index of an OpenCL handle that every call of the function has; 0: none */
 	uint8_t like;     /* 1 + index of a copy that is kept only when it is one handle whose first word is that of object's: both objects of one driver; 0: none */
+	uint8_t event;    /* 1 + index of the event that the call returns, which may be on the stack; 0: none */
+	uint8_t pad[3];
 	struct gmtcopy copy[GMT_CALL_COPIES];
 };
 #define GMT_FUNCTIONS 128 /* shapes at most */
@@ -737,8 +740,8 @@ struct gmtshape {
 
 #if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 _Static_assert(sizeof(struct gmtevent) == 64, "an event is one cache line");
-_Static_assert(sizeof(struct gmtcall) == 160, "no holes that the verifier finds unwritten");
-_Static_assert(sizeof(struct gmtshape) == 12, "shapes fit a map's value");
+_Static_assert(sizeof(struct gmtcall) == 168, "no holes that the verifier finds unwritten");
+_Static_assert(sizeof(struct gmtshape) == 16, "shapes fit a map's value");
 _Static_assert(sizeof(struct gmtframe) == 16, "frames fill payload slots evenly");
 _Static_assert(sizeof(struct gmtregion) <= GMT_RINGS_OFFSET, "the region's head fits before the rings");
 #endif

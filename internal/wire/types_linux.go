@@ -42,8 +42,8 @@ const (
 	CallData      = 0x100
 	CallCopies    = 0x2
 	CallStack     = 0x4000
-	SizeofCall    = 0xa0
-	SizeofShape   = 0xc
+	SizeofCall    = 0xa8
+	SizeofShape   = 0x10
 	Functions     = 0x80
 
 	ShapeReturn = 0x1
@@ -98,6 +98,7 @@ type (
 		Shortened uint8
 		Pad       uint8
 		Result    uint64
+		Event     uint64
 		Argument  [6]uint64
 		Ip        uint64
 		Sp        uint64
@@ -121,6 +122,8 @@ type (
 		Error  uint8
 		Object uint8
 		Like   uint8
+		Event  uint8
+		Pad    [3]uint8
 		Copy   [2]Copy
 	}
 

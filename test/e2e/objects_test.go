@@ -92,3 +92,26 @@ func TestNoObjectLeaks(t *testing.T) {
 		t.Errorf("a finding about objects:\n%s", text)
 	}
 }
+
+// TestAttachedObjects: attach counts what the library counts, at the lines that the commands are on.
+func TestAttachedObjects(t *testing.T) {
+	for mode, live := range map[string]map[string]uint64{
+		"leak": {"event": 600, "kernel": 303, "program": 300, "sampler": 300, "context": 0, "queue": 0},
+		"tidy": {"event": 0, "kernel": 3, "program": 0, "sampler": 0, "context": 0, "queue": 0},
+	} {
+		inside, outside := recordedTwice(t, &program{name: "objects", args: []string{fault("objects"), mode, "300"}})
+		report := func(file string) map[string]objectCount {
+			return objectsOf(t, run(t, command{args: []string{gpumemtop(), "report", "--format", "json", file}}).stdout)
+		}
+		want, got := report(inside), report(outside)
+		for kind, n := range live {
+			w, g := want[kind], got[kind]
+			if g.Live != n || g.Leaked != n || g.Created != w.Created {
+				t.Errorf("%s: %s %+v, want %d live, and as many created as %+v", mode, kind, g, n, w)
+			}
+		}
+		if e := got["event"].PerSite; len(e) != 1 || !strings.HasPrefix(e[0].Tag, "objects.c:") {
+			t.Errorf("%s: call sites of events %+v", mode, e)
+		}
+	}
+}

@@ -39,6 +39,8 @@ type Function struct {
 type Tagger interface {
 	// Tag returns the call site of a create or copy of size bytes.
 	Tag(s *wire.Sample, size uint64) uint32
+	// Site returns the call site of a call without a size, 0 where sizes make tags.
+	Site(s *wire.Sample) uint32
 	// Unknown returns the tag of objects from before we attached.
 	Unknown() uint32
 }

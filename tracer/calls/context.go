@@ -2,12 +2,13 @@ package calls
 
 import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
 
-// object is the common part of contexts, queues, kernels and samplers.
+// object is the common part of contexts, queues, kernels, samplers and programs.
 type object struct {
 	number     uint64
 	references uint32
 	carried    bool // existed before we attached: its references are unknown
 	firstCall  firstCall
+	counts     *counts
 }
 
 // release drops a reference and reports whether the object has ended. A carried object may have had more references than
@@ -48,8 +49,12 @@ func (t *Tracker) createContext(s *wire.Sample) {
 		return
 	}
 	t.endPrevious(s, s.Result)
+	if old != nil {
+		t.uncount(&old.object)
+	}
 	t.numbers.context++
 	c := &context{newObject(s, t.numbers.context)}
+	t.count(s, &c.object, wire.HeldContext)
 	t.contexts[s.Result] = c
 	t.writeContext(s, c, wire.LifeCreate, false)
 }
@@ -86,6 +91,7 @@ func (t *Tracker) releaseContext(s *wire.Sample) {
 	life := wire.LifeRelease
 	if c.release() {
 		delete(t.contexts, s.Argument[0])
+		t.uncount(&c.object)
 		life = wire.LifeEnd
 	}
 	t.writeContext(s, c, life, false)
@@ -124,6 +130,9 @@ func (t *Tracker) newQueue(s *wire.Sample, properties uint64) {
 		return
 	}
 	t.endPrevious(s, s.Result)
+	if old != nil {
+		t.uncount(&old.object)
+	}
 	in := t.contextOf(s, s.Argument[0])
 	t.numbers.queue++
 	q := &queue{
@@ -131,6 +140,7 @@ func (t *Tracker) newQueue(s *wire.Sample, properties uint64) {
 		outOfOrder: properties&(queueOutOfOrder|queueOnDevice) != 0,
 	}
 	t.queues[s.Result] = q
+	t.count(s, &q.object, wire.HeldQueue)
 	t.writeQueue(s, q, wire.LifeCreate, false)
 }
 
@@ -168,6 +178,7 @@ func (t *Tracker) releaseQueue(s *wire.Sample) {
 	life := wire.LifeRelease
 	if q.release() {
 		delete(t.queues, s.Argument[0])
+		t.uncount(&q.object)
 		life = wire.LifeEnd
 	}
 	t.writeQueue(s, q, life, false)

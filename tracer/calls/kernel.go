@@ -69,6 +69,7 @@ func (t *Tracker) newKernel(s *wire.Sample, handle uint64, name string) *kernel 
 	t.numbers.kernel++
 	k := &kernel{object: newObject(s, t.numbers.kernel), name: name}
 	t.kernels[handle] = k
+	t.count(s, &k.object, wire.HeldKernel)
 	t.writeKernel(s, k)
 	return k
 }
@@ -99,6 +100,7 @@ func (t *Tracker) writeKernel(s *wire.Sample, k *kernel) {
 func (t *Tracker) removeKernel(handle uint64) {
 	if k := t.kernels[handle]; k != nil {
 		t.arguments -= len(k.arguments)
+		t.uncount(&k.object)
 		delete(t.kernels, handle)
 		t.latest = nil
 	}
@@ -170,8 +172,13 @@ func (t *Tracker) createSampler(s *wire.Sample) {
 		return
 	}
 	t.endPrevious(s, s.Result)
-	delete(t.samplers, s.Result)
-	t.enterSampler(s.Result, newObject(s, 0))
+	if old := t.samplers[s.Result]; old != nil {
+		t.uncount(old)
+		delete(t.samplers, s.Result)
+	}
+	if o := t.enterSampler(s.Result, newObject(s, 0)); o != nil {
+		t.count(s, o, wire.HeldSampler)
+	}
 }
 
 func (t *Tracker) enterSampler(handle uint64, o object) *object {
@@ -198,5 +205,6 @@ func (t *Tracker) retainSampler(s *wire.Sample) {
 func (t *Tracker) releaseSampler(s *wire.Sample) {
 	if o := t.samplerOf(s); o != nil && o.release() {
 		delete(t.samplers, s.Argument[0])
+		t.uncount(o)
 	}
 }

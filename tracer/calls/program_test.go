@@ -17,6 +17,7 @@ type tags struct{ asked int }
 const unknownTag = 99
 
 func (t *tags) Tag(s *wire.Sample, _ uint64) uint32 { t.asked++; return uint32(s.Ip) }
+func (t *tags) Site(s *wire.Sample) uint32          { return uint32(s.Ip) }
 func (t *tags) Unknown() uint32                     { return unknownTag }
 
 // numbers are the numbers of functions, by name.
@@ -34,6 +35,7 @@ type program struct {
 	tracker *calls.Tracker
 	tags    tags
 	records []wire.Record
+	objects []wire.Record // counts of objects
 	now     uint64
 	tid     uint32
 	called  map[string]bool
@@ -45,6 +47,10 @@ func newProgram(tb testing.TB) *program {
 	p.tracker = calls.NewTracker(&p.tags, func(r *wire.Record) {
 		kept := *r
 		kept.Payload = slices.Clone(r.Payload)
+		if r.Kind == wire.KindObject {
+			p.objects = append(p.objects, kept)
+			return
+		}
 		p.records = append(p.records, kept)
 	})
 	return p
@@ -66,6 +72,7 @@ type call struct {
 	err     int32
 	entered uint64 // 0: 10 ns before its return
 	from    uint64 // call site; 0: 5
+	event   uint64 // that the call returned
 	copies  [2][]byte
 }
 
@@ -81,7 +88,7 @@ func (c *call) sample(tb testing.TB, now uint64, tid uint32) *wire.Sample {
 	}
 	shape := calls.Functions[number].Shape
 	if shape.Flags&wire.ShapeReturn != 0 {
-		s.Entered, s.Result, s.Error = now-10, c.result, c.err
+		s.Entered, s.Result, s.Error, s.Event = now-10, c.result, c.err, c.event
 		if c.entered != 0 {
 			s.Entered = c.entered
 		}

@@ -10,7 +10,7 @@ import (
 // Bounds on what a tracker keeps of one process. It ignores what comes beyond.
 const (
 	memoriesMax  = 1 << 20
-	objectsMax   = 1 << 16 // contexts, queues, kernels and samplers, each
+	objectsMax   = 1 << 16 // contexts, queues, kernels, samplers and programs, each
 	indicesMax   = 1024    // arguments of one kernel
 	argumentsMax = 1 << 20 // of all kernels together
 	accessesMax  = 64      // that one command uses, as in the shim
@@ -30,6 +30,8 @@ type Tracker struct {
 	queues    map[uint64]*queue
 	kernels   map[uint64]*kernel
 	samplers  map[uint64]*object
+	programs  map[uint64]*object
+	ledger    ledger
 	memories  map[uint64]*memory // by handle, shared memory by its address
 	arguments int                // of all kernels
 	latest    *kernel            // whose argument was set last, and its handle
@@ -52,7 +54,7 @@ func NewTracker(tags Tagger, put func(*wire.Record)) *Tracker {
 	return &Tracker{
 		tags: tags, put: put,
 		contexts: map[uint64]*context{}, queues: map[uint64]*queue{}, kernels: map[uint64]*kernel{},
-		samplers: map[uint64]*object{}, memories: map[uint64]*memory{},
+		samplers: map[uint64]*object{}, programs: map[uint64]*object{}, memories: map[uint64]*memory{},
 	}
 }
 
@@ -74,6 +76,12 @@ func (t *Tracker) Call(s *wire.Sample) {
 	}
 	t.function = f.Name
 	f.call(t, s)
+	if s.Event != 0 {
+		t.newEvent(s)
+	}
+	if s.Time >= t.ledger.due {
+		t.ledger.write(t, s)
+	}
 }
 
 // SeenFromStart says that no call of the process was missed. It must come before Call. Otherwise memory that is freed in

@@ -102,6 +102,20 @@ func checkList(t *testing.T, s *wire.Sample, n int) {
 	}
 }
 
+// TestEvent: the address of an event lies on the stack, and may be none.
+func TestEvent(t *testing.T) {
+	kinds(t, Options{Uses: true}, func(t *testing.T, k *Kernel) {
+		d := drive(t)
+		judge(t, k, d.pid, Watch)
+		attach(t, k, 0, launch)
+		d.do("launch 70")
+		got := gather(t, k, 2)
+		if got[0].Event != 71 || got[1].Event != 0 || got[0].Argument != got[1].Argument {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
 func TestEntryReportsCaller(t *testing.T) {
 	d := drive(t)
 	k := open(t, Options{Uses: true})

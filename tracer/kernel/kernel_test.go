@@ -24,10 +24,11 @@ const (
 	list
 	use
 	hold
+	launch
 	functions
 )
 
-var symbols = [functions]string{"create", "set", "name", "list", "use", "hold"}
+var symbols = [functions]string{"create", "set", "name", "list", "use", "hold", "launch"}
 
 var shapes = []wire.Shape{
 	create: {Flags: wire.ShapeReturn | wire.ShapeStack, Error: 5},
@@ -36,6 +37,7 @@ var shapes = []wire.Shape{
 	list:   {Flags: wire.ShapeReturn, Copy: [2]wire.Copy{{Argument: 2, Unit: 8, Count: 1}}},
 	use:    {Flags: wire.ShapeUse},
 	hold:   {Flags: wire.ShapeReturn},
+	launch: {Flags: wire.ShapeReturn | wire.ShapeUse, Event: 9},
 }
 
 // patience is how long a test waits for an event.

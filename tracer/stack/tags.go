@@ -51,6 +51,14 @@ func NewTags(mode wire.TagMode, depth int, walker *Walker, put func(*wire.Record
 // See sets the time and thread of the next records to those of a sample. Tag does so itself.
 func (t *Tags) See(s *wire.Sample) { t.time, t.thread = s.Time, s.Tid }
 
+// Site returns the tag of a call without a size, 0 where sizes make tags.
+func (t *Tags) Site(s *wire.Sample) uint32 {
+	if t.mode == wire.TagsSize {
+		return 0
+	}
+	return t.Tag(s, 0)
+}
+
 // Tag returns the tag of a call that asked for size bytes. It is 0 in mode none, and when there are too many.
 func (t *Tags) Tag(s *wire.Sample, size uint64) uint32 {
 	t.See(s)

@@ -28,12 +28,13 @@ struct callkey {
 	uint64_t function;
 };
 
-/* A power of two of arguments, so that a masked index is always valid. */
+/* A power of two of arguments, so that a masked index is always valid. The one behind those of registers is the event's. */
+#define EVENT GMT_CALL_ARGUMENTS
 struct entry {
 	uint64_t entered;
 	uint64_t argument[8];
 };
-_Static_assert(GMT_CALL_ARGUMENTS <= 8, "there is room for all arguments");
+_Static_assert(EVENT < 8, "there is room for all arguments");
 
 /*
  * Calls between entry and return; entered is 0 if there is none. The entries of a thread outlive it, until the map evicts
@@ -132,12 +133,14 @@ static __noinline int make_copies(const struct report *t, struct datarecord *to)
 static __always_inline void caller(const struct report *t, struct gmtcall *to)
 {
 	struct pt_regs *r = t->registers;
-	to->ip = to->sp = to->bp = to->bx = to->r12 = to->r13 = to->r14 = to->r15 = to->result = 0;
+	to->ip = to->sp = to->bp = to->bx = to->r12 = to->r13 = to->r14 = to->r15 = to->result = to->event = 0;
 	if (!(t->shape->flags & GMT_SHAPE_RETURN)) {
 		bpf_probe_read_user(&to->ip, sizeof to->ip, (void *)r->rsp);
 		return;
 	}
 	to->result = r->rax;
+	if (t->entry.argument[EVENT])
+		bpf_probe_read_user(&to->event, sizeof to->event, (void *)t->entry.argument[EVENT]);
 	to->ip = r->rip;
 	to->sp = r->rsp;
 	to->bp = r->rbp;
@@ -260,6 +263,18 @@ static __always_inline struct callkey key_of(const struct thread *thread, struct
 	return key;
 }
 
+/* The address where the call stores its event. Behind the return address lie the arguments that found no register. */
+static __always_inline uint64_t event_argument(const struct report *t)
+{
+	uint8_t number = t->shape->event;
+	uint64_t address = 0;
+	if (number > GMT_CALL_ARGUMENTS)
+		bpf_probe_read_user(&address, sizeof address, (void *)(t->registers->rsp + 8 * (uint64_t)(number - GMT_CALL_ARGUMENTS)));
+	else if (number)
+		address = argument(t, number);
+	return address;
+}
+
 static __always_inline bool begin(struct report *t, const struct callkey *key, struct pt_regs *registers)
 {
 	uint32_t function = (uint32_t)key->function;
@@ -295,6 +310,7 @@ int enter(struct pt_regs *registers)
 	t.entry.argument[3] = registers->rcx;
 	t.entry.argument[4] = registers->r8;
 	t.entry.argument[5] = registers->r9;
+	t.entry.argument[EVENT] = event_argument(&t);
 	if (!(t.shape->flags & GMT_SHAPE_RETURN)) {
 		report(&t);
 		return 0;

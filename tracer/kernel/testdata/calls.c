@@ -37,3 +37,11 @@ int hold(int n)
 	char byte;
 	return read(0, &byte, 1) == 1 ? n + 1 : -1;
 }
+
+int launch(uint64_t queue, int a, int b, int c, int d, int e, uint32_t count, const uint64_t *list, uint64_t *event)
+{
+	(void)a, (void)b, (void)c, (void)d, (void)e, (void)count, (void)list;
+	if (event)
+		*event = queue + 1;
+	return 0;
+}

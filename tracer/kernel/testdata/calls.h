@@ -8,3 +8,4 @@ int name(const char *text);
 int list(uint32_t count, const uint64_t *values);
 int use(uint64_t object);
 int hold(int n);
+int launch(uint64_t queue, int a, int b, int c, int d, int e, uint32_t count, const uint64_t *list, uint64_t *event);

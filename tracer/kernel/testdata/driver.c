@@ -183,7 +183,10 @@ static int obey(const char *word, long one, long two, char **arguments_of_main)
 		arguments();
 	else if (!strcmp(word, "use"))
 		use((uint64_t)one), printf("0\n");
-	else if (!strcmp(word, "hold"))
+	else if (!strcmp(word, "launch")) {
+		uint64_t event = 0;
+		launch((uint64_t)one, 1, 2, 3, 4, 5, 0, NULL, &event), launch((uint64_t)one, 1, 2, 3, 4, 5, 0, NULL, NULL), printf("0\n");
+	} else if (!strcmp(word, "hold"))
 		printf("holding\n"), fflush(stdout), printf("%d\n", hold((int)one));
 	else if (!strcmp(word, "confine"))
 		printf("%d\n", confine());
