@@ -23,7 +23,7 @@ func newRoot() *cobra.Command {
 		newView(), newReport(), newInfo(), newDiff(), newCheck(), newExport(), newImport(), newTrim(), newMerge())
 	addGroup(root, "Commands that find something better", newReplay(), newTune(), newAdvise(), newPlan())
 	const others = "Other commands"
-	addGroup(root, others, newPolicies(), newProbe(), newDoctor(), newVersion())
+	addGroup(root, others, newPolicies(), newProbe(), newDoctor(), newConfig(), newVersion())
 	root.SetCompletionCommandGroupID(others)
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {

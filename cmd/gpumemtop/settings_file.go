@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/files"
 	"codeberg.org/gpumemtop/gpumemtop/internal/doctor"
@@ -20,9 +23,10 @@ import (
 // settingsFileMax bounds a settings file, bytes.
 const settingsFileMax = 64 << 10
 
-// settingsFile is what --config names.
+// settingsFile is what --config names, or the user's.
 type settingsFile struct {
 	path    string
+	users   bool
 	entries []entry // in the order of the file
 }
 
@@ -57,7 +61,38 @@ func readSettingsFile(path string) (*settingsFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s, %w", path, err)
 	}
-	return &settingsFile{path, entries}, nil
+	return &settingsFile{path: path, entries: entries}, nil
+}
+
+// usersPath returns where the user's settings file is (XDG Base Directory Specification), empty without a home.
+func usersPath(lookup func(string) (string, bool)) string {
+	folder, _ := lookup("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(folder) {
+		home, _ := lookup("HOME")
+		if !filepath.IsAbs(home) {
+			return ""
+		}
+		folder = filepath.Join(home, ".config")
+	}
+	return filepath.Join(folder, "gpumemtop", "config.toml")
+}
+
+// readUsersFile reads the user's settings file, nil if there is none. One that another user owns, as root may find it after
+// su, is an error.
+func readUsersFile(lookup func(string) (string, bool)) (*settingsFile, error) {
+	path := usersPath(lookup)
+	var info unix.Stat_t
+	if path == "" || unix.Stat(path, &info) != nil {
+		return nil, nil
+	}
+	if owner := int(info.Uid); owner != 0 && owner != os.Geteuid() {
+		return nil, fmt.Errorf("%s belongs to user %d: --config FILE names another file, and --config '' none", path, owner)
+	}
+	file, err := readSettingsFile(path)
+	if file != nil {
+		file.users = true
+	}
+	return file, err
 }
 
 // entry returns the entry of a setting, nil if there is none.

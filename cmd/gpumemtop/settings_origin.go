@@ -32,7 +32,7 @@ func settle(flags *pflag.FlagSet, lookup func(string) (string, bool)) (*origins,
 	if err := o.readEnvironment(lookup); err != nil {
 		return nil, err
 	}
-	if err := o.readFile(); err != nil {
+	if err := o.readFile(lookup); err != nil {
 		return nil, err
 	}
 	return o, o.checkPolicy()
@@ -55,14 +55,21 @@ func (o *origins) readEnvironment(lookup func(string) (string, bool)) error {
 	return nil
 }
 
-// readFile reads the file that --config names. All values in it of a flag that can be given several times count together,
-// and only if there are no others.
-func (o *origins) readFile() error {
-	path, err := o.flags.GetString("config")
-	if err != nil || path == "" { // an error: the command takes no file
+// readFile reads the file that --config names, or the user's. All values in it of a flag that can be given several times
+// count together, and only if there are no others.
+func (o *origins) readFile(lookup func(string) (string, bool)) error {
+	flag := o.flags.Lookup("config")
+	if flag == nil { // the command takes no file
 		return nil
 	}
-	if o.file, err = readSettingsFile(path); err != nil {
+	var err error
+	switch {
+	case flag.Value.String() != "":
+		o.file, err = readSettingsFile(flag.Value.String())
+	case !flag.Changed:
+		o.file, err = readUsersFile(lookup)
+	}
+	if err != nil {
 		var placed *lineError
 		if !errors.As(err, &placed) {
 			err = fmt.Errorf("%s: %w", o.name("config"), err)
@@ -71,7 +78,7 @@ func (o *origins) readFile() error {
 	}
 	for _, s := range settingsOf(o.flags) {
 		e := o.file.entry(s.name)
-		if e == nil || !s.inFile() || o.flags.Changed(s.name) {
+		if e == nil || !s.inFile() || o.flags.Changed(s.name) || s.name == "set" && o.othersLimits() {
 			continue
 		}
 		o.of[s.name] = o.file.at(e.line)
@@ -82,6 +89,11 @@ func (o *origins) readFile() error {
 		}
 	}
 	return nil
+}
+
+// othersLimits reports whether the limits in the user's file are for another policy than a flag or variable names.
+func (o *origins) othersLimits() bool {
+	return o.file.users && o.flags.Changed("policy") && !o.inFile("policy")
 }
 
 // name is what has set a setting: a variable, a line of the file, or else the flag.
@@ -229,25 +241,31 @@ func printConfig(w io.Writer, command string, o *origins) error {
 }
 
 func printValue(b *strings.Builder, flags *pflag.FlagSet, flag *pflag.Flag, origin string) error {
-	var value any
-	var err error
-	switch flag.Value.Type() {
-	case "bool":
-		value, err = flags.GetBool(flag.Name)
-	case "int":
-		value, err = flags.GetInt(flag.Name)
-	default:
-		if value = flag.Value.String(); value == "" && flag.DefValue == "" {
-			fmt.Fprintf(b, "# %s is not set\n", flag.Name)
-			return nil
-		}
-	}
+	value, err := valueOf(flags, flag)
 	if err != nil {
 		return err
+	}
+	if value == "" && flag.DefValue == "" {
+		fmt.Fprintf(b, "# %s is not set\n", flag.Name)
+		return nil
 	}
 	line, err := tomlLine(flag.Name, value)
 	fmt.Fprintf(b, "%s  # %s\n", line, comment(origin))
 	return err
+}
+
+// valueOf returns the value of a flag as TOML has it.
+func valueOf(flags *pflag.FlagSet, flag *pflag.Flag) (any, error) {
+	switch flag.Value.Type() {
+	case "bool":
+		return flags.GetBool(flag.Name)
+	case "int":
+		return flags.GetInt(flag.Name)
+	}
+	if list, several := flag.Value.(pflag.SliceValue); several {
+		return list.GetSlice(), nil
+	}
+	return flag.Value.String(), nil
 }
 
 // printTable writes a setting that can be given several times.

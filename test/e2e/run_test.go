@@ -55,8 +55,8 @@ func testProgram(name string) string   { return filepath.Join(root, "bin", "test
 func fault(name string) string         { return testProgram(filepath.Join("faults", name)) }
 func contains(b []byte, s string) bool { return bytes.Contains(b, []byte(s)) }
 
-// environment is that of this process, made the same everywhere: PoCL is the only driver, reports a fixed amount of memory, and
-// keeps the kernels it has compiled between runs.
+// environment is that of this process, made the same everywhere: there is no settings file, and PoCL is the only driver,
+// reports a fixed amount of memory, and keeps the kernels it has compiled between runs.
 func environment(extra ...string) []string {
 	var env []string
 	for _, pair := range os.Environ() {
@@ -68,6 +68,7 @@ func environment(extra ...string) []string {
 	if _, err := os.Stat(poclVendor); err == nil {
 		env = append(env, "OCL_ICD_VENDORS="+poclVendor)
 	}
+	env = append(env, "XDG_CONFIG_HOME="+filepath.Join(root, "build", "no-settings"))
 	env = append(env, "POCL_MEMORY_LIMIT=3", "POCL_CACHE_DIR="+filepath.Join(root, "build", "pocl-cache"))
 	return append(env, extra...)
 }

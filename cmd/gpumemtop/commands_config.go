@@ -1,0 +1,117 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/run"
+)
+
+func newConfig() *cobra.Command {
+	edit := false
+	return newCommand(&cobra.Command{
+		Use:   "config [--edit]",
+		Short: "Show or edit your settings",
+		Long: "Shows the settings that a run would have, and where each comes from. --edit opens ~/.config/gpumemtop/config.toml in\n" +
+			"$VISUAL or $EDITOR; a new file lists all settings, as comments.",
+		Annotations: map[string]string{usageKey: "gpumemtop config [--edit]"},
+		Args:        noArguments,
+	}, fields{"edit": &edit}, func(cmd *cobra.Command, _ []string) error {
+		if edit {
+			return editConfig(usersPath(os.LookupEnv))
+		}
+		flags := runFlags()
+		origins, err := settle(flags, os.LookupEnv)
+		if err != nil {
+			return err
+		}
+		return printConfig(cmd.OutOrStdout(), "gpumemtop", origins)
+	})
+}
+
+// runFlags are those of a run, with the defaults.
+func runFlags() *pflag.FlagSet {
+	o := run.Options{Setup: defaultSetup(), Dashboard: defaultDashboard()}
+	flags := pflag.NewFlagSet("gpumemtop", pflag.ContinueOnError)
+	bind(flags, dashboardRunFields(&o))
+	return flags
+}
+
+// editConfig opens a settings file in the user's editor, and checks it afterwards.
+func editConfig(path string) error {
+	if path == "" {
+		return errors.New("no folder for the settings file: set HOME or XDG_CONFIG_HOME to one")
+	}
+	if err := writeTemplate(path); err != nil {
+		return fmt.Errorf("settings file: %w", err)
+	}
+	editor := "vi"
+	for _, name := range []string{"EDITOR", "VISUAL"} {
+		if value := os.Getenv(name); value != "" {
+			editor = value
+		}
+	}
+	// Editors are named with options: "code --wait".
+	cmd := exec.Command("sh", "-c", editor+` "$1"`, "sh", path) //nolint:gosec // the user's own
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s %s: %w; VISUAL or EDITOR names an editor", editor, path, err)
+	}
+	_, err := settle(runFlags(), func(name string) (string, bool) {
+		if name == "GPUMEMTOP_CONFIG" {
+			return path, true
+		}
+		return "", false
+	})
+	return err
+}
+
+// writeTemplate makes a settings file in which all settings are comments, unless it is there.
+func writeTemplate(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	text, err := template()
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(text)
+	return errors.Join(err, file.Close())
+}
+
+// template returns a settings file in which all settings are comments.
+func template() (string, error) {
+	var b strings.Builder
+	b.WriteString("# Settings of gpumemtop. Options and GPUMEMTOP_ variables override them. Remove a # to set one.\n")
+	flags := runFlags()
+	for _, s := range settingsOf(flags) {
+		if !s.inFile() {
+			continue
+		}
+		value, err := valueOf(flags, flags.Lookup(s.name))
+		if err != nil {
+			return "", err
+		}
+		line, err := tomlLine(s.name, value)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&b, "\n# %s\n#%s\n", s.help, line)
+	}
+	return b.String(), nil
+}
