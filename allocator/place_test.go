@@ -289,7 +289,7 @@ func TestBadLayouts(t *testing.T) {
 		"size 3145729":           func(l *Layout) { l.Arenas[0].Size++ },
 		"arena 1: size":          func(l *Layout) { l.Arenas[0].Size = 1 << 60 },
 		"there is no arena 2":    func(l *Layout) { l.Places[2].Arena = 1 },
-		"there is no arena 0":   func(l *Layout) { l.Places[2].Arena = -1 },
+		"there is no arena 0":    func(l *Layout) { l.Places[2].Arena = -1 },
 		"place 2: 0 bytes":       func(l *Layout) { l.Places[1].Size = 0 },
 		"place 4: 1048576 bytes": func(l *Layout) { l.Places[3].Offset = 1<<64 - 64 },
 		"place 1: 1048576 bytes": func(l *Layout) { l.Places[0].Offset = 32 },
