@@ -29,6 +29,7 @@ type Limit struct {
 	Value    float64  // the same as a number: the place among Choices, how many Sizes
 	Min, Max float64  // inclusive; of each size for Sizes
 	Choices  []string // for Switch and Choice
+	Zero     string   // what 0 means, "no limit" or "auto"; empty: 0
 	Help     string   // one line
 }
 
@@ -93,11 +94,11 @@ var limitTable = [...]struct {
 		func(l *limits) any { return &l.rejectNew },
 	},
 	{
-		Limit{Name: "max_per_tag", Kind: Count, Text: "0", Max: 1e6, Help: "most free blocks of one call site (and class); 0: no limit"},
+		Limit{Name: "max_per_tag", Kind: Count, Text: "0", Max: 1e6, Zero: "no limit", Help: "most free blocks of one call site (and class); 0: no limit"},
 		func(l *limits) any { return &l.maxPerTag },
 	},
 	{
-		Limit{Name: "max_per_bucket", Kind: Count, Text: "0", Max: 1e6, Help: "most free blocks of one size (and class); 0: no limit"},
+		Limit{Name: "max_per_bucket", Kind: Count, Text: "0", Max: 1e6, Zero: "no limit", Help: "most free blocks of one size (and class); 0: no limit"},
 		func(l *limits) any { return &l.maxPerBucket },
 	},
 	{
@@ -121,11 +122,11 @@ var limitTable = [...]struct {
 		func(l *limits) any { return &l.bucketSizes },
 	},
 	{
-		Limit{Name: "max_part", Kind: Bytes, Text: "0", Max: tib, Help: "largest request that a slab serves; 0: a quarter of the slab size that the program's requests suggest"},
+		Limit{Name: "max_part", Kind: Bytes, Text: "0", Max: tib, Zero: "auto", Help: "largest request that a slab serves; 0: a quarter of the slab size that the program's requests suggest"},
 		func(l *limits) any { return &l.maxPart },
 	},
 	{
-		Limit{Name: "heap_bytes", Kind: Bytes, Text: "0", Max: most, Help: "memory to divide into slabs; 0: the most that the program had in use"},
+		Limit{Name: "heap_bytes", Kind: Bytes, Text: "0", Max: most, Zero: "auto", Help: "memory to divide into slabs; 0: the most that the program had in use"},
 		func(l *limits) any { return &l.heapBytes },
 	},
 	{
@@ -137,7 +138,7 @@ var limitTable = [...]struct {
 		func(l *limits) any { return &l.pageBytes },
 	},
 	{
-		Limit{Name: "max_age", Kind: Seconds, Text: "0", Max: 1e6, Help: "how long a block may stay cached; 0: forever"},
+		Limit{Name: "max_age", Kind: Seconds, Text: "0", Max: 1e6, Zero: "no limit", Help: "how long a block may stay cached; 0: forever"},
 		func(l *limits) any { return &l.maxAge },
 	},
 	{

@@ -46,10 +46,12 @@ type dashboard struct {
 	policies    policiesPane
 	curve       curvePane
 	points      pointsPane
+	ledger      ledger
 	focus, zoom paneID
 
 	overlay     overlay
 	helpTop     int
+	prompt      *prompt // nil: none
 	note        note
 	interrupts  int // presses of ctrl+c in a row
 	interrupted time.Time
@@ -78,6 +80,7 @@ func newDashboard(o Options, t *theme) *dashboard {
 	}
 	d := &dashboard{o: o, mode: modeOf(&o), theme: t, focus: paneTags, dirty: true, cursor: timeCursor{at: o.At}}
 	base := basePane{d}
+	d.ledger.d = d
 	d.tags.d, d.free.basePane, d.limits.basePane, d.output.basePane = d, base, base, base
 	d.processes.basePane, d.policies.basePane, d.curve.basePane, d.points.basePane = base, base, base, base
 	d.panes = [paneCount]pane{
@@ -178,6 +181,7 @@ func (d *dashboard) update(f frameMsg) tea.Cmd {
 		d.live = d.limits.update(d.live, f.snap)
 		d.tags.update(d.shown())
 		d.points.update()
+		d.ledger.update(d.live)
 	}
 	if d.live != nil {
 		d.policies.update(d.live)

@@ -28,19 +28,22 @@ func limitText(l *stats.Limit, v float64) string {
 		return none
 	case l.Words():
 		return l.TextOf(v)
+	case v == 0 && l.Zero != "":
+		return l.Zero
 	case l.Kind == stats.LimitSizes:
 		return strconv.FormatFloat(v, 'f', 0, 64) + " sizes"
 	case l.Kind == stats.LimitBytes && v >= unlimitedBytes, math.IsInf(v, 0) || math.Abs(v) >= 1<<53:
-		return "no limit"
+		return noLimit
 	case l.Kind == stats.LimitBytes:
 		return bytesText(uint64(max(v, 0)))
-	case l.Kind == stats.LimitSeconds && v == 0 && l.Min == 0:
-		return "off"
 	case l.Kind == stats.LimitSeconds:
 		return units.Span(v)
 	}
 	return strconv.FormatFloat(v, 'g', 4, 64)
 }
+
+// noLimit is how a limit that does not limit is written.
+const noLimit = "no limit"
 
 // unlimitedBytes is more than any device has: such a limit is none.
 const unlimitedBytes = 1 << 60

@@ -35,6 +35,9 @@ const (
 	actTransfers
 	actObjects
 	actPoints
+	actValue
+	actUndo
+	actSave
 	actInterrupt
 	actRedraw
 	actSuspend
@@ -142,6 +145,9 @@ var keymap = []command{
 	{inView, actSuspend, sectionScreen, "", "ctrl+z", "stop this; the shell's fg continues it", []string{"ctrl+z"}},
 	{inRun, actHalve, sectionLimits, "", "{", "halve the chosen limit", []string{"{"}},
 	{inRun, actDouble, sectionLimits, "", "}", "double the chosen limit", []string{"}"}},
+	{inRun, actValue, sectionLimits, "", "=", "type a value of the chosen limit, such as 96M, 30s or on", []string{"="}},
+	{inRun, actUndo, sectionLimits, "", "u", "undo the latest change of a limit or of the policy", []string{"u"}},
+	{inRun, actSave, sectionLimits, "", "W", "save policy and limits as a file for --config", []string{"W"}},
 	{inView, actPolicies, sectionLimits, "", "", "", []string{"a"}},
 	{inView, actGhosts, sectionWhatIf, "", "", "", []string{"w"}},
 	{inAttach | inView, actLess, sectionWhatIf, "", "[ ]", "on the curve: try half of the limit, or twice", []string{"[", "{"}},

@@ -14,9 +14,13 @@ import (
 // interruptWindow is the time in which another ctrl+c sends a stronger signal.
 const interruptWindow = 2 * time.Second
 
-// pressKeys handles a message of Bubble Tea, which packs letters that arrive together into one. It ignores pasted text.
+// pressKeys handles a message of Bubble Tea, which packs letters that arrive together into one. It takes pasted text only where text is typed.
 func (d *dashboard) pressKeys(msg tea.KeyMsg) tea.Cmd {
-	if msg.Paste {
+	switch {
+	case msg.Paste && d.prompt != nil:
+		d.typeKey(msg)
+		return nil
+	case msg.Paste:
 		return nil
 	}
 	if msg.Type != tea.KeyRunes || len(msg.Runes) == 1 {
@@ -33,8 +37,8 @@ func (d *dashboard) pressKeys(msg tea.KeyMsg) tea.Cmd {
 }
 
 func (d *dashboard) press(msg tea.KeyMsg) tea.Cmd {
-	if d.cursor.typing && msg.Type != tea.KeyCtrlC {
-		d.typeTime(msg)
+	if d.prompt != nil && msg.Type != tea.KeyCtrlC {
+		d.typeKey(msg)
 		return nil
 	}
 	if d.overlay == quitOverlay && msg.Type != tea.KeyCtrlC {
@@ -102,6 +106,12 @@ func (d *dashboard) do(a action, pressed string) tea.Cmd {
 		d.curve.open()
 	case actFailures:
 		d.zoomOn(paneFailures)
+	case actValue:
+		d.limits.askValue()
+	case actUndo:
+		d.ledger.undo()
+	case actSave:
+		d.askSave()
 	case actPoints:
 		d.zoomOn(panePoints)
 	case actTransfers:

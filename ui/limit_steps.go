@@ -19,6 +19,8 @@ func nextLimit(l *stats.Limit, a action, device uint64) (float64, bool) {
 func nextValue(l *stats.Limit, base float64, a action, device uint64) float64 {
 	up := a == actMore || a == actDouble
 	switch {
+	case l.Zero == noLimit:
+		return nextOrNone(l, base, a)
 	case l.Kind == stats.LimitSizes:
 		return base
 	case l.Words() && up:
@@ -29,14 +31,49 @@ func nextValue(l *stats.Limit, base float64, a action, device uint64) float64 {
 		return moreBytes(l, base, device)
 	case l.Kind == stats.LimitBytes:
 		return lessBytes(l, base, device)
-	case a == actDouble:
+	}
+	return nextNumber(l, base, a)
+}
+
+// nextNumber returns the number one step from base.
+func nextNumber(l *stats.Limit, base float64, a action) float64 {
+	switch a {
+	case actDouble:
 		return base * 2
-	case a == actHalve:
+	case actHalve:
 		return roundTo(base/2, l)
-	case a == actMore:
+	case actMore:
 		return roundTo(base+numberStep(l, base), l)
 	}
 	return roundTo(base-numberStep(l, base-numberStep(l, base)/2), l)
+}
+
+// practical is the largest value of a limit that its steps reach before 0, which is no limit.
+func practical(l *stats.Limit) float64 {
+	most := 1024.0
+	if l.Kind == stats.LimitSeconds {
+		most = 3600
+	}
+	return min(most, max(l.Max, 1))
+}
+
+// nextOrNone is the step of a limit that 0 lifts: 0 comes after its largest value.
+func nextOrNone(l *stats.Limit, base float64, a action) float64 {
+	up := a == actMore || a == actDouble
+	switch {
+	case base == 0 && up:
+		return 0
+	case base == 0:
+		return practical(l)
+	}
+	next := nextNumber(l, base, a)
+	switch {
+	case up && base >= practical(l):
+		return 0
+	case up:
+		return min(next, practical(l))
+	}
+	return max(next, 1)
 }
 
 // moreBytes doubles a size. The step after 0 is a megabyte; a size that already exceeds the device goes to the end of
@@ -109,6 +146,11 @@ func clampLimit(l *stats.Limit, v float64) float64 {
 // position returns where v lies in the range of l, from 0 to 1: for sizes on a logarithmic scale, like their steps.
 func position(l *stats.Limit, v float64, device uint64) float64 {
 	low, high := l.Min, l.Max
+	if l.Zero == noLimit {
+		if low, high = 0, practical(l); v == 0 {
+			return 1
+		}
+	}
 	if l.Words() {
 		low, high = 0, float64(len(l.Choices)-1)
 	}

@@ -105,14 +105,14 @@ func TestLimitsFit(t *testing.T) {
 }
 
 func TestLimitText(t *testing.T) {
-	seconds := &stats.Limit{Kind: stats.LimitSeconds, Max: 1e6}
+	seconds := &stats.Limit{Kind: stats.LimitSeconds, Max: 1e6, Zero: noLimit}
 	for _, test := range []struct {
 		limit *stats.Limit
 		value float64
 		want  string
 	}{
-		{seconds, 0, "off"}, {seconds, 0.25, "0.25s"}, {seconds, 30, "30s"}, {seconds, 60, "1m"}, {seconds, 90, "1m30s"},
-		{seconds, 3600, "1h"}, {seconds, 5400, "1h30m"}, {seconds, 3601, "1h0m1s"}, {&stats.Limit{Kind: stats.LimitSeconds, Min: 0.5}, 0, "0s"},
+		{seconds, 0, "no limit"}, {seconds, 0.25, "0.25s"}, {seconds, 30, "30s"}, {seconds, 60, "1m"}, {seconds, 90, "1m30s"},
+		{seconds, 3600, "1h"}, {seconds, 5400, "1h30m"}, {seconds, 3601, "1h0m1s"}, {&stats.Limit{Kind: stats.LimitSeconds, Min: 0.5}, 0, "0s"}, {&stats.Limit{Kind: stats.LimitBytes, Zero: "auto"}, 0, "auto"},
 		{&stats.Limit{Kind: stats.LimitBytes}, 0, "0"}, {&stats.Limit{Kind: stats.LimitBytes}, 1 << 60, "no limit"},
 		{&stats.Limit{Kind: stats.LimitSizes}, 10, "10 sizes"}, {&stats.Limit{}, math.NaN(), none}, {&stats.Limit{}, 1.25, "1.25"},
 		{&stats.Limit{Kind: stats.LimitSwitch, Choices: []string{"off", "on"}}, 1, "on"},
@@ -127,7 +127,8 @@ func TestNextValue(t *testing.T) {
 	size := &stats.Limit{Kind: stats.LimitBytes, Max: 1 << 63}
 	page := &stats.Limit{Kind: stats.LimitBytes, Min: 256, Max: 1 << 24}
 	number := &stats.Limit{Name: "max_per_tag", Kind: stats.LimitCount, Max: 4096}
-	age := &stats.Limit{Kind: stats.LimitSeconds, Max: 1e6}
+	age := &stats.Limit{Kind: stats.LimitSeconds, Max: 1e6, Zero: noLimit}
+	perTag := &stats.Limit{Name: "max_per_bucket", Kind: stats.LimitCount, Max: 1e6, Zero: noLimit}
 	word := &stats.Limit{Kind: stats.LimitChoice, Choices: []string{"a", "b", "c"}}
 	sizes := &stats.Limit{Kind: stats.LimitSizes, Min: 1, Max: 5}
 	fraction := &stats.Limit{Name: "max_waste_ratio", Min: 1, Max: 16}
@@ -141,7 +142,8 @@ func TestNextValue(t *testing.T) {
 		{size, 16 * gib, actMore, 1 << 63}, {size, 1 << 63, actLess, 16 * gib}, {size, 0, actHalve, 0},
 		{number, 0, actMore, 1}, {number, 1, actLess, 0}, {number, 7, actHalve, 3}, {number, 4000, actDouble, 4096},
 		{page, 4096, actMore, 8192}, {page, 4096, actHalve, 2048}, {page, 256, actLess, 256}, {page, 1 << 24, actDouble, 1 << 24},
-		{age, 0, actMore, 1}, {age, 30, actMore, 40}, {age, 1, actLess, 0}, {age, 30, actDouble, 60},
+		{age, 0, actMore, 0}, {age, 30, actMore, 40}, {age, 1, actLess, 1}, {age, 30, actDouble, 60}, {age, 0, actLess, 3600}, {age, 3600, actMore, 0},
+		{perTag, 0, actLess, 1024}, {perTag, 1024, actMore, 0}, {perTag, 1024, actHalve, 512}, {perTag, 0, actDouble, 0}, {perTag, 1, actLess, 1},
 		{word, 0, actMore, 1}, {word, 2, actDouble, 2}, {word, 1, actLess, 0}, {word, 0, actHalve, 0},
 		{sizes, 10, actMore, 10}, {sizes, 10, actLess, 10}, {fraction, 1.7, actMore, 1.9},
 		{fraction, 2, actMore, 2.5}, {fraction, 1, actLess, 1}, {fraction, 2, actHalve, 1},

@@ -15,7 +15,10 @@ func (d *dashboard) drawMessage(r region, s *stats.Snapshot) {
 }
 
 func (d *dashboard) message(s *stats.Snapshot) (string, style) {
-	if text, st := d.momentText(); text != "" && (d.note.text == "" || d.cursor.typing) {
+	if d.prompt != nil {
+		return d.prompt.line(d.w - 2), strong
+	}
+	if text, st := d.momentText(); text != "" && d.note.text == "" {
 		return text, st
 	}
 	switch {
@@ -32,6 +35,9 @@ func (d *dashboard) message(s *stats.Snapshot) (string, style) {
 	}
 	if l := d.arrange(); !l.verdict && len(d.points.judge.Points) > 0 {
 		return d.points.text(1)
+	}
+	if text := d.ledger.latest(s); text != "" {
+		return text, plain
 	}
 	return d.restText(s), dim
 }
@@ -71,7 +77,7 @@ func (d *dashboard) restText(s *stats.Snapshot) string {
 
 // drawKeys draws the keys that fit.
 func (d *dashboard) drawKeys(r region) {
-	if d.cursor.typing {
+	if d.prompt != nil {
 		d.drawTyping(r)
 		return
 	}
@@ -86,18 +92,6 @@ func (d *dashboard) drawKeys(r region) {
 			shown = "[ ]"
 		}
 		items = append(items, item{i, []span{{shown, keyStyle}, {" " + c.short, dim}}})
-	}
-	r.lineOf(1, 0, 2, fit(items, r.w-2, 2))
-}
-
-// drawTyping draws the keys of the prompt, and what was typed if there is no message line for it.
-func (d *dashboard) drawTyping(r region) {
-	var items []item
-	if l := d.arrange(); !l.message {
-		items = append(items, item{0, []span{{"go to: " + d.cursor.typed + "_", strong}}})
-	}
-	for i, k := range typingKeys {
-		items = append(items, item{i + 1, []span{{k.term, keyStyle}, {" " + k.meaning, dim}}})
 	}
 	r.lineOf(1, 0, 2, fit(items, r.w-2, 2))
 }

@@ -28,7 +28,7 @@ func (p *limitsPane) title(*stats.Snapshot) (title, hint []span) {
 	if text := p.d.mode.limitsHint; text != "" {
 		return title, []span{{text, dim}}
 	}
-	hint = []span{{" [ ]", keyStyle}, {" adjust ", dim}}
+	hint = []span{{" [ ]", keyStyle}, {" adjust ", dim}, {"=", keyStyle}, {" type ", dim}}
 	if p.d.o.SetPolicy != nil {
 		hint = append(hint, span{"a", keyStyle}, span{" policy ", dim})
 	}
@@ -50,24 +50,33 @@ func (p *limitsPane) move(a action) {
 // adjust asks for a new value of the chosen limit.
 func (p *limitsPane) adjust(a action) {
 	d := p.d
+	if why := p.obstacle(); why != "" {
+		d.say(warnStyle, why)
+		return
+	}
+	at := p.current(d.live.Limits)
+	l := &d.live.Limits[at]
+	if l.Kind == stats.LimitSizes {
+		d.say(dim, l.Name+" is "+l.Text+": a list cannot be changed here")
+	} else if to, ok := nextLimit(l, a, d.live.Device.Global); ok {
+		p.request(at, to)
+	} else {
+		d.say(dim, l.Name+" is at the end of its range")
+	}
+}
+
+// obstacle says why limits cannot change now, empty if they can.
+func (p *limitsPane) obstacle() string {
+	d := p.d
 	switch {
 	case d.mode.fixedLimits != "":
-		d.say(warnStyle, d.mode.fixedLimits)
+		return d.mode.fixedLimits
 	case d.ended():
-		d.say(warnStyle, "the program has ended: its limits can no longer change")
+		return "the program has ended: its limits can no longer change"
 	case d.live == nil || len(d.live.Limits) == 0:
-		d.say(warnStyle, "the program has not reported its limits yet")
-	default:
-		at := p.current(d.live.Limits)
-		l := &d.live.Limits[at]
-		if l.Kind == stats.LimitSizes {
-			d.say(dim, l.Name+" is "+l.Text+": a list cannot be changed here")
-		} else if to, ok := nextLimit(l, a, d.live.Device.Global); ok {
-			p.request(at, to)
-		} else {
-			d.say(dim, l.Name+" is at the end of its range")
-		}
+		return "the program has not reported its limits yet"
 	}
+	return ""
 }
 
 // request asks for a value, and marks it as pending in the dashboard's own copy of the snapshot.
@@ -105,9 +114,12 @@ func (p *limitsPane) update(last, next *stats.Snapshot) *stats.Snapshot {
 			p.d.say(warnStyle, "✗ "+l.Name+": the program does not answer")
 		case l.Pending:
 		case l.Refused != "":
+			p.d.ledger.answered()
 			p.d.say(badStyle, "✗ "+l.Name+": "+l.Refused)
 		default:
-			p.d.say(goodStyle, "✓ "+l.Name+" "+limitText(l, old.Value)+" → "+limitText(l, l.Value)+" acknowledged")
+			label := l.Name + " " + limitText(l, old.Value) + " → " + limitText(l, l.Value)
+			p.d.say(goodStyle, "✓ "+label+" acknowledged")
+			p.d.ledger.add(&merged, change{label: label, limit: l.Name, value: old.Value})
 		}
 	}
 	return &merged
@@ -147,6 +159,9 @@ func (p *limitsPane) draw(r region, _ *stats.Snapshot) {
 	for y := range min(r.h, len(s.Limits)-top) {
 		p.drawLimit(r.sub(0, y, r.w, 1), columns, &s.Limits[top+y], top+y == at)
 	}
+	if p.d.zoom == paneLimits {
+		p.d.ledger.draw(r.rows(len(s.Limits) + 1))
+	}
 }
 
 // limitColumns are the widths of the columns. A value may be wider than its column if the name leaves room.
@@ -184,9 +199,28 @@ func (p *limitsPane) drawLimit(r region, c limitColumns, l *stats.Limit, chosen 
 	r.textIn(1, 0, min(c.name, right-width(text)-2), l.Name, nameStyle)
 	r.right(right, 0, text, valueStyle)
 	r.spans(right+1, 0, limitMark(l, p.d.live.Time))
-	if c.slider > 0 && l.Kind != stats.LimitSizes {
+	switch {
+	case c.slider > 0 && l.Words():
+		drawChoices(r.sub(right+3, 0, c.slider, 1), l)
+	case c.slider > 0 && l.Kind != stats.LimitSizes:
 		drawSlider(r.sub(right+3, 0, c.slider, 1), position(l, wanted(l), p.d.live.Device.Global), chosen)
 	}
+}
+
+// drawChoices draws the other words that a limit takes, as far as there is room; how many there are, if there is none.
+func drawChoices(r region, l *stats.Limit) {
+	var others []item
+	for i, word := range l.Choices {
+		if float64(i) != wanted(l) {
+			others = append(others, item{i, []span{{word, dim}}})
+		}
+	}
+	shown := fit(others, r.w, 1)
+	if len(shown) == 0 {
+		r.textIn(0, 0, r.w, "1 of "+strconv.Itoa(len(l.Choices)), dim)
+		return
+	}
+	r.lineOf(0, 0, 1, shown)
 }
 
 func drawSlider(r region, at float64, chosen bool) {

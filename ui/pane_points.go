@@ -41,6 +41,12 @@ func (p *pointsPane) update() {
 	p.judge.Update(s, p.d.wall(s))
 }
 
+// restart judges only what happens from now on.
+func (p *pointsPane) restart(s *stats.Snapshot) {
+	p.judge.Restart(s)
+	p.due = time.Time{}
+}
+
 func severityStyle(s analysis.Severity) style {
 	switch s {
 	case analysis.Problem:
@@ -226,6 +232,6 @@ func (d *dashboard) doSuggestion() {
 		d.zoomOn(panePoints)
 		d.say(warnStyle, "press y again to set "+l.Name+" to "+limitText(l, to))
 	default:
-		d.limits.request(slices.IndexFunc(d.live.Limits, func(x stats.Limit) bool { return x.Name == l.Name }), clampLimit(l, to))
+		d.limits.request(d.limits.find(l.Name), clampLimit(l, to))
 	}
 }

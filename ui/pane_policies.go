@@ -18,6 +18,7 @@ type policiesPane struct {
 	// The state before the request.
 	from           string
 	done, refusals uint64
+	limits         []stats.Limit
 
 	reported uint64 // number of the latest automatic change that was reported
 }
@@ -31,7 +32,7 @@ func (b *policiesPane) title(*stats.Snapshot) (title, hint []span) {
 func (b *policiesPane) request(name, label string) {
 	s := b.d.live
 	b.wanted, b.label, b.when = name, label, s.Time
-	b.from, b.done, b.refusals = s.Policy, s.Change.Done, s.Change.Refusals
+	b.from, b.done, b.refusals, b.limits = s.Policy, s.Change.Done, s.Change.Refusals, s.Limits
 }
 
 // update reports the answer to the request, and what an automatic session has changed.
@@ -39,6 +40,9 @@ func (b *policiesPane) update(s *stats.Snapshot) {
 	if text, st := b.answer(s); text != "" {
 		b.wanted, b.d.limits.chosen, b.d.curve.tried = "", "", 0 // the limits are other ones
 		b.d.say(st, text)
+		if st == goodStyle {
+			b.d.ledger.add(s, change{label: "policy " + b.from + " → " + b.label, policy: b.from, limits: b.limits})
+		}
 	}
 	if a := s.Auto; a != nil && a.Number != b.reported {
 		b.reported = a.Number

@@ -24,9 +24,9 @@ func sampleSnapshot() *stats.Snapshot {
 		Limits: []stats.Limit{
 			{Name: "max_cached_bytes", Value: 512 * mib, Max: math.MaxUint64, Kind: stats.LimitBytes},
 			{Name: "max_waste_ratio", Value: 2, Min: 1, Max: 16},
-			{Name: "max_per_tag", Value: 64, Min: 0, Max: 4096, Kind: stats.LimitCount},
+			{Name: "max_per_tag", Value: 64, Min: 0, Max: 4096, Kind: stats.LimitCount, Zero: noLimit},
 			{Name: "min_block", Value: 4 * kib, Min: 1, Max: gib, Kind: stats.LimitBytes},
-			{Name: "max_age", Value: 90, Max: 3600, Kind: stats.LimitSeconds},
+			{Name: "max_age", Value: 90, Max: 3600, Kind: stats.LimitSeconds, Zero: noLimit},
 			{Name: "drain_order", Value: 1, Kind: stats.LimitChoice, Choices: []string{"slot", "largest-first", "oldest-first", "all"}},
 			{Name: "steal_other_tag", Value: 1, Kind: stats.LimitSwitch, Choices: []string{"off", "on"}},
 			{Name: "max_cached_fraction", Value: 0.25, Max: 1},

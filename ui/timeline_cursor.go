@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
-
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/view"
@@ -17,8 +15,6 @@ import (
 type timeCursor struct {
 	at     uint64 // the time asked for
 	moment view.Moment
-	typing bool // the user types a time to go to
-	typed  string
 }
 
 // updateMoment asks for the present place again: reading may have progressed.
@@ -64,7 +60,7 @@ func (d *dashboard) travel(a action) {
 	case actLast:
 		d.goTo(view.LastMoment)
 	case actTime:
-		d.cursor.typing, d.cursor.typed = true, ""
+		d.askTime()
 	}
 }
 
@@ -92,30 +88,19 @@ func (d *dashboard) stepTime(n int) {
 	d.goTo(at)
 }
 
-// typedMax bounds the length of the typed time.
-const typedMax = 16
-
-// typeTime handles a key in the prompt for a time.
-func (d *dashboard) typeTime(msg tea.KeyMsg) {
-	r := &d.cursor
-	switch {
-	case msg.Type == tea.KeyEsc:
-		r.typing = false
-	case msg.Type == tea.KeyEnter:
-		r.typing = false
-		if after, ok := parseTime(r.typed); ok {
-			d.goTo(add(r.moment.From, after))
-		} else {
-			d.say(warnStyle, strconv.Quote(r.typed)+" is not a time: want 12.5, 12.5s, 1m30s or 1:30 after the start")
-		}
-	case msg.Type == tea.KeyBackspace && r.typed != "":
-		r.typed = r.typed[:len(r.typed)-1]
-	case msg.Type == tea.KeyRunes && len(r.typed) < typedMax:
-		for _, c := range msg.Runes {
-			if strings.ContainsRune("0123456789.:hmnus", c) {
-				r.typed += string(c)
+// askTime asks for a time to go to.
+func (d *dashboard) askTime() {
+	d.prompt = &prompt{
+		label: "go to (after the start): ", allowed: "0123456789.:hmnus", keys: []word{{"enter", "go there"}, {"esc", "back"}},
+		done: func(text string) {
+			after, ok := parseTime(text)
+			if !ok {
+				d.say(warnStyle, strconv.Quote(text)+" is not a time: want 12.5, 12.5s, 1m30s or 1:30 after the start")
+				return
 			}
-		}
+			d.note = note{}
+			d.goTo(add(d.cursor.moment.From, after))
+		},
 	}
 }
 
@@ -170,8 +155,6 @@ func exactTime(ns uint64) string {
 func (d *dashboard) momentText() (string, style) {
 	m := &d.cursor.moment
 	switch {
-	case d.cursor.typing:
-		return "go to (after the start): " + d.cursor.typed + "_", strong
 	case m.Note != "":
 		return m.Note, warnStyle
 	case m.Damage != "":
@@ -179,6 +162,3 @@ func (d *dashboard) momentText() (string, style) {
 	}
 	return "", plain
 }
-
-// typingKeys are the keys of the prompt.
-var typingKeys = []word{{"enter", "go there"}, {"esc", "back"}}

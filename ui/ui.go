@@ -43,6 +43,10 @@ type Options struct {
 
 	// SetLimit requests a limit, its value in the allocator's form. A later snapshot has the answer.
 	SetLimit func(name, value string)
+	// ParseLimit turns a value as people write it, "96M", into the allocator's form. The error says what is wrong.
+	ParseLimit func(policy, name, value string) (string, error)
+	// Save writes policy and limits to a new file, which --config takes.
+	Save func(path, policy string, limits []stats.Limit) error
 	// SetPolicy requests one of Policies; nil: there is no choice. An error says why nothing was requested; otherwise a
 	// later snapshot has the answer.
 	SetPolicy func(name string) error

@@ -87,16 +87,21 @@ func (l *Live) Update(s *stats.Snapshot, run uint64) {
 func (l *Live) turn(s *stats.Snapshot) {
 	switch late := l.latest == nil || s.Time < l.latest.Time || s.Time-l.latest.Time > 2*lateNS; {
 	case late && relative(s.Started, s.Time) > lateNS:
-		l.before = countRows(s)
-		l.next = l.before
-		l.all, l.driver = [2]asked{totals(s), totals(s)}, [2]uint64{s.Totals.DriverNS, s.Totals.DriverNS}
-		l.since = [2]uint64{s.Time, s.Time}
+		l.Restart(s)
 	case late:
 		*l = Live{since: [2]uint64{s.Started, s.Started}} // all that happened is late
 	case s.Time-l.since[1] >= lateNS:
 		l.before, l.next = l.next, countRows(s)
 		l.all, l.driver, l.since = [2]asked{l.all[1], totals(s)}, [2]uint64{l.driver[1], s.Totals.DriverNS}, [2]uint64{l.since[1], s.Time}
 	}
+}
+
+// Restart forgets what happened before a snapshot, as when a change has cured or caused it.
+func (l *Live) Restart(s *stats.Snapshot) {
+	l.before = countRows(s)
+	l.next, l.latest = l.before, s
+	l.all, l.driver = [2]asked{totals(s), totals(s)}, [2]uint64{s.Totals.DriverNS, s.Totals.DriverNS}
+	l.since = [2]uint64{s.Time, s.Time}
 }
 
 // Suspicious reports whether a point concerns a row, or its hit rate was low of late though memory does not grow.

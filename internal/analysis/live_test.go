@@ -68,6 +68,10 @@ func TestLiveMissesAreRecent(t *testing.T) {
 	if p := judge(39, 700, 400); p == nil || p.Title != "a.c:1 f hits 40.0 %" {
 		t.Errorf("it misses again: %+v", l.Points)
 	}
+	l.Restart(l.latest)
+	if p := judge(40, 800, 400); p != nil {
+		t.Errorf("after a change: %+v", l.Points)
+	}
 }
 
 // TestLiveNamesLimitsOfThePolicy: others cannot be set.

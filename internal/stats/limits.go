@@ -33,6 +33,7 @@ type Limit struct {
 	Value    float64 // the same as a number: the place among Choices, how many Sizes
 	Min, Max float64
 	Choices  []string // for Switch and Choice
+	Zero     string   // what 0 means, "no limit" or "auto"; empty: 0
 	// While a change is Pending, Wanted is its value; else it is Value.
 	Wanted  float64
 	Pending bool
@@ -44,7 +45,7 @@ type Limit struct {
 
 // LimitOf returns a limit of the allocator as snapshots show it.
 func LimitOf(l *allocator.Limit) Limit {
-	return Limit{Name: l.Name, Kind: l.Kind, Text: l.Text, Value: l.Value, Min: l.Min, Max: l.Max, Choices: l.Choices}
+	return Limit{Name: l.Name, Kind: l.Kind, Text: l.Text, Value: l.Value, Min: l.Min, Max: l.Max, Choices: l.Choices, Zero: l.Zero}
 }
 
 // PolicyLimits returns the limits of a policy with the values given by name, and defaults for the others. An unknown

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/ui"
 )
@@ -22,6 +23,8 @@ func (r *runner) showDashboard() {
 		Output:      r.session.Output,
 		Curve:       r.simulations.Curve,
 		SetLimit:    r.setLimit,
+		ParseLimit:  limits.ParseValue,
+		Save:        limits.Save,
 		SetPolicy:   r.setPolicy,
 		Policies:    policyChoice(),
 		Adopt:       r.adopt,

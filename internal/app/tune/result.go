@@ -153,14 +153,7 @@ func (s *search) writeConfiguration(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# gpumemtop tune, of %s: %s in the driver by replay, %s without a pool\n", units.Clean(s.what),
 		units.DurationOf(best.DriverNS), units.DurationOf(s.result.None.DriverNS))
-	fmt.Fprintf(&b, "policy = %q\n", best.Configuration.Policy)
-	for i, setting := range best.Configuration.Settings {
-		if i == 0 {
-			b.WriteString("\n[set]\n")
-		}
-		name, value := limits.Text(best.Configuration.Policy, setting)
-		fmt.Fprintf(&b, "%s = %q\n", name, value)
-	}
+	b.WriteString(limits.FileText(best.Configuration.Policy, best.Configuration.Settings))
 	return console.WriteText(w, b.String())
 }
 

@@ -1,0 +1,182 @@
+package ui
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/exp/golden"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+)
+
+// tuned is a dashboard that may change everything, and what it asked for.
+func tuned(w, h int) (*dashboard, *calls, *[]string) {
+	var c calls
+	var policies []string
+	o := c.options()
+	o.ParseLimit = func(policy, name, value string) (string, error) {
+		if value == "96M" && policy == "futhark" && name == "max_cached_bytes" {
+			return "100663296", nil
+		}
+		if value == "0" || value == "oldest-first" {
+			return value, nil
+		}
+		return "", errors.New("limit " + name + ": bad value " + value)
+	}
+	o.SetPolicy = func(name string) error { policies = append(policies, name); return nil }
+	o.Policies = []Policy{{"futhark", "a"}, {"slab", "b"}}
+	return newTest(o, w, h, sampleSnapshot()), &c, &policies
+}
+
+// answered gives the dashboard a snapshot in which the first limit has a value, some time after the start, with hits and misses.
+func answered(d *dashboard, asked uint64, value float64, after time.Duration, hits, misses uint64) {
+	s := limitSnapshot(asked, value, value, "")
+	s.Time += uint64(after)
+	s.Totals.Hits += hits
+	s.Totals.Misses += misses
+	s.Totals.DriverCreates += misses
+	s.Totals.Cached += hits * mib
+	d.Update(frameMsg{now: testStart.Add(after), snap: s})
+}
+
+func TestTypedValues(t *testing.T) {
+	d, c, _ := tuned(120, 36)
+	press(d, "=", "9", "6", "X", "backspace", "M")
+	shows(t, d, "max_cached_bytes = 96M_", "enter set it  esc back")
+	press(d, "enter")
+	if !slices.Equal(c.limits, []string{"max_cached_bytes"}) || !slices.Equal(c.values, []string{"100663296"}) {
+		t.Fatalf("asked for %v %v", c.limits, c.values)
+	}
+	shows(t, d, "96.0M …")
+	press(d, "=", "q", "enter")
+	shows(t, d, "✗ limit max_cached_bytes: bad value q")
+	press(d, "=", "5", "esc")
+	hides(t, d, "= 5")
+	press(d, "6", "j", "j", "=")
+	d.Update(pasted("no limit"))
+	press(d, "enter")
+	if got := c.limits[len(c.limits)-1] + "=" + c.values[len(c.values)-1]; got != "max_per_tag=0" {
+		t.Errorf("asked for %s", got)
+	}
+	press(d, "j", "j", "j", "=", "oldest-first", "enter")
+	if got := c.limits[len(c.limits)-1] + "=" + c.values[len(c.values)-1]; got != "drain_order=oldest-first" {
+		t.Errorf("asked for %s", got)
+	}
+	if len(c.limits) != 3 {
+		t.Errorf("asked for %v %v", c.limits, c.values)
+	}
+	o := c.options()
+	o.ReadOnly = true
+	d = newTest(o, 120, 36, sampleSnapshot())
+	press(d, "=")
+	if d.prompt != nil {
+		t.Error("a value can be typed though it is read only")
+	}
+}
+
+// TestEffects: what came of a change 3 s and 30 s later, against the 3 s before.
+func TestEffects(t *testing.T) {
+	d, c, _ := tuned(160, 45)
+	answered(d, 0, 512*mib, 3*time.Second, 1, 3)
+	press(d, "]")
+	answered(d, 1, gib, 3*time.Second+1, 1, 3)
+	shows(t, d, "✓ max_cached_bytes 512.0M → 1.00G acknowledged")
+	answered(d, 1, gib, 6*time.Second, 10, 3)
+	hides(t, d, "→ 100.0 %")
+	answered(d, 1, gib, 6*time.Second+1, 10, 3)
+	shows(t, d, "✓ max_cached_bytes 512.0M → 1.00G: hit 25.0 → 100.0 %, cached 385.0M → 394.0M, driver calls 1.0 → 0.0 /s   u undoes")
+	answered(d, 1, gib, 33*time.Second+1, 40, 33)
+	press(d, "6")
+	shows(t, d, "hit 25.0 → 100.0 → 56.5 %", "changes: before → 3 s after → 30 s after")
+	golden.RequireEqual(t, screen(d))
+	press(d, "6", "u")
+	if want := []string{"1073741824", "536870912"}; !slices.Equal(c.values, want) {
+		t.Fatalf("asked for %v, want %v", c.values, want)
+	}
+	answered(d, 2, 512*mib, 34*time.Second, 40, 33)
+	press(d, "u")
+	shows(t, d, "nothing to undo")
+	if len(c.values) != 2 {
+		t.Errorf("the undo was undone: %v", c.values)
+	}
+}
+
+// TestRefusedUndo: a change after a refused undo can be taken back.
+func TestRefusedUndo(t *testing.T) {
+	d, c, _ := tuned(120, 36)
+	press(d, "]")
+	answered(d, 1, gib, time.Second, 0, 0)
+	press(d, "u")
+	s := limitSnapshot(2, gib, gib, "no")
+	s.Time += 2e9
+	d.Update(frameMsg{now: testStart, snap: s})
+	press(d, "]")
+	answered(d, 3, 2*gib, 3*time.Second, 0, 0)
+	press(d, "u")
+	if got := c.values[len(c.values)-1]; got != "1073741824" {
+		t.Errorf("asked for %v", c.values)
+	}
+}
+
+// TestPolicyIsUndone: the policy comes back with its limits.
+func TestPolicyIsUndone(t *testing.T) {
+	d, c, policies := tuned(120, 36)
+	press(d, "a", "j", "enter")
+	s := sampleSnapshot()
+	s.Policy, s.Change.Done, s.Limits = "slab", 1, []stats.Limit{{Name: "max_part", Kind: stats.LimitBytes, Max: gib}}
+	d.Update(frameMsg{now: testStart, snap: s})
+	press(d, "esc", "u")
+	if !slices.Equal(*policies, []string{"slab", "futhark"}) {
+		t.Fatalf("asked for %v", *policies)
+	}
+	s = sampleSnapshot()
+	s.Change.Done, s.Limits[0].Value = 2, 4*gib
+	d.Update(frameMsg{now: testStart, snap: s})
+	if !slices.Equal(c.limits, []string{"max_cached_bytes"}) || !slices.Equal(c.values, []string{"536870912"}) {
+		t.Errorf("the policy is back with %v %v", c.limits, c.values)
+	}
+	s = limitSnapshot(1, 512*mib, 512*mib, "")
+	s.Change.Done = 2
+	d.Update(frameMsg{now: testStart, snap: s})
+	press(d, "u")
+	shows(t, d, "nothing to undo")
+}
+
+func TestSettingsAreSaved(t *testing.T) {
+	d, _, _ := tuned(120, 36)
+	press(d, "W")
+	if d.prompt != nil {
+		t.Fatal("it asks for a file that nothing writes")
+	}
+	var saved []string
+	d.o.Save = func(path, policy string, limits []stats.Limit) error {
+		if len(saved) > 0 {
+			return errors.New(path + " exists: type another name")
+		}
+		saved = append(saved, path, policy, limits[0].Name)
+		return nil
+	}
+	press(d, "W")
+	shows(t, d, "save policy and limits as: gpumemtop.toml_")
+	press(d, "enter")
+	if got := strings.Join(saved, " "); got != "gpumemtop.toml futhark max_cached_bytes" {
+		t.Errorf("saved %q", got)
+	}
+	shows(t, d, "✓ saved: gpumemtop --config gpumemtop.toml ./app uses them")
+	press(d, "W", "ctrl+u", "a", "enter")
+	shows(t, d, "✗ a exists: type another name")
+}
+
+// TestChoicesAreWords: a limit that takes words shows the others.
+func TestChoicesAreWords(t *testing.T) {
+	d, _, _ := tuned(140, 42)
+	press(d, "6")
+	shows(t, d, "slot oldest-first all", "on   off")
+	s := sampleSnapshot()
+	s.Limits[2].Value = 0
+	d.Update(frameMsg{now: testStart, snap: s})
+	shows(t, d, "no limit", "━●▸")
+}

@@ -1,0 +1,83 @@
+package ui
+
+import "codeberg.org/gpumemtop/gpumemtop/internal/stats"
+
+// defaultSettings is the name that the settings get by default.
+const defaultSettings = "gpumemtop.toml"
+
+// askValue asks for a value of the chosen limit.
+func (p *limitsPane) askValue() {
+	d := p.d
+	if why := p.obstacle(); why != "" {
+		d.say(warnStyle, why)
+		return
+	}
+	name := d.live.Limits[p.current(d.live.Limits)].Name
+	p.chosen = name
+	d.prompt = &prompt{
+		label: name + " = ", keys: []word{{"enter", "set it"}, {"esc", "back"}},
+		done: func(text string) { p.setTyped(name, text) },
+	}
+}
+
+// setTyped asks for a value as people write it.
+func (p *limitsPane) setTyped(name, text string) {
+	d := p.d
+	at := p.find(name)
+	if text == "" || at < 0 {
+		return
+	}
+	l := &d.live.Limits[at]
+	if text == l.Zero {
+		text = "0"
+	}
+	value, err := d.o.ParseLimit(d.live.Policy, name, text)
+	if err != nil {
+		d.say(badStyle, "✗ "+err.Error())
+		return
+	}
+	to, ok := l.Number(value)
+	switch {
+	case !ok:
+		d.say(badStyle, "✗ "+name+" cannot be "+text)
+	case l.Kind == stats.LimitSizes:
+		d.say(dim, name+" is "+l.Text+": a list cannot be changed here")
+	default:
+		p.request(at, to)
+	}
+}
+
+// find returns the place of a limit, -1 if there is none of that name.
+func (p *limitsPane) find(name string) int {
+	for i := range p.d.live.Limits {
+		if p.d.live.Limits[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// askSave asks for the file that gets policy and limits.
+func (d *dashboard) askSave() {
+	switch {
+	case d.o.Save == nil:
+		d.say(warnStyle, "there are no settings to save here")
+		return
+	case d.live == nil || d.live.Policy == "":
+		d.say(warnStyle, "the program has not reported its policy yet")
+		return
+	}
+	d.prompt = &prompt{
+		label: "save policy and limits as: ", text: defaultSettings, keys: []word{{"enter", "save"}, {"ctrl+u", "clear"}, {"esc", "back"}},
+		done: func(path string) {
+			if path == "" {
+				return
+			}
+			if err := d.o.Save(path, d.live.Policy, d.live.Limits); err != nil {
+				d.say(badStyle, "✗ "+err.Error())
+				return
+			}
+			d.say(goodStyle, "✓ saved: gpumemtop --config "+path+" ./app uses them")
+		},
+	}
+}
