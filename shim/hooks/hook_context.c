@@ -4,8 +4,8 @@
 #include "../entry/sites.h"
 #include "../entry/start.h"
 #include "../pool/budget.h"
-#include "../pool/images.h"
 #include "../pool/release.h"
+#include "../pool/trial.h"
 #include "../registry/object.h"
 #include "../registry/objects.h"
 #include "hidden_references.h"
@@ -117,7 +117,7 @@ static void context_created(cl_context handle, const struct gmt_caller *caller)
 	if (bytes >= sizeof devices[0]) {
 		context->device = devices[0];
 		/* For replay, which asks what slabs could have served. */
-		if (context->align && gmt_session.config.uses && !gmt_images_allow_suballoc(context))
+		if (context->align && gmt_session.config.uses && !gmt_trial_images(context))
 			context->align = 0;
 		write_device(context, devices[0]);
 	}

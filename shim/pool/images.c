@@ -1,16 +1,13 @@
 /*
- * images.c: an image may share memory with a buffer, and with some drivers an image of a sub-buffer fails, or shows
- * other memory. In front of such a driver the program could notice sub-allocations, so a program that can create images gets
- * whole blocks. It can if its files import, or if it looks up, a function that creates images.
+ * images.c: a program can create images if its files import, or if it looks up, a function that creates them. It may notice
+ * sub-allocations then: see trial.c.
  */
 #define _GNU_SOURCE
 #include "images.h"
 
-#include "../base/dispatch.h"
-#include "../base/ring.h"
+#include "../base/session.h"
 
 #include <link.h>
-#include <stdlib.h>
 #include <string.h>
 
 _Atomic int gmt_images_wanted;
@@ -136,8 +133,7 @@ static int count_loaded(struct dl_phdr_info *file, size_t size, void *loaded)
 	return 1;
 }
 
-/* Looks again when more files have been loaded. */
-static bool wanted(void)
+bool gmt_images_can_be_made(void)
 {
 	unsigned long long loaded = 1;
 	if (atomic_load_explicit(&gmt_images_wanted, memory_order_relaxed))
@@ -150,88 +146,4 @@ static bool wanted(void)
 		atomic_store(&gmt_images_wanted, 1);
 	atomic_store(&looked, loaded);
 	return found;
-}
-
-enum { TRIED = 16 }; /* bytes: four elements */
-
-static cl_mem image_of(cl_context context, cl_mem buffer)
-{
-	const cl_image_format format = {CL_RGBA, CL_UNSIGNED_INT8};
-	const cl_image_desc desc = {.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = TRIED / 4, .mem_object = buffer};
-	cl_int err = CL_SUCCESS;
-	return buffer && gmt_driver.clCreateImage ? gmt_driver.clCreateImage(context, 0, &format, &desc, NULL, &err) : NULL;
-}
-
-static bool shows(cl_context context, cl_device_id device, cl_mem image, const unsigned char *expected)
-{
-	const size_t origin[3] = {0, 0, 0}, region[3] = {TRIED / 4, 1, 1};
-	unsigned char got[TRIED] = {0};
-	cl_int err = CL_SUCCESS;
-	cl_command_queue queue = gmt_driver.clCreateCommandQueue(context, device, 0, &err);
-	if (!queue)
-		return false;
-	err = gmt_driver.clEnqueueReadImage(queue, image, CL_TRUE, origin, region, 0, 0, got, 0, NULL, NULL);
-	gmt_driver.clReleaseCommandQueue(queue);
-	return err == CL_SUCCESS && memcmp(got, expected, sizeof got) == 0;
-}
-
-/* The driver creates images of buffers, but none of sub-buffers, or such that show other memory (rusticl of Mesa 22.3 does). */
-static bool fails_in(cl_context context, const struct gmt_context *like)
-{
-	unsigned char *contents = calloc(1, like->align + TRIED);
-	if (!contents)
-		return true;
-	memset(contents + like->align, 0xa5, TRIED);
-	cl_buffer_region region = {like->align, TRIED};
-	cl_int err = CL_SUCCESS;
-	cl_mem whole = gmt_driver.clCreateBuffer(context, CL_MEM_COPY_HOST_PTR, like->align + TRIED, contents, &err);
-	cl_mem part = whole ? gmt_driver.clCreateSubBuffer(whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err) : NULL;
-	cl_mem of_whole = image_of(context, whole), of_part = image_of(context, part);
-	bool fails = of_whole && !(of_part && shows(context, like->device, of_part, contents + like->align));
-	cl_mem all[] = {of_whole, of_part, part, whole};
-	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-		if (all[i])
-			gmt_driver.clReleaseMemObject(all[i]);
-	free(contents);
-	return fails;
-}
-
-/* Tries it in a separate context, because a refusal may leave traces (PoCL 3.1 keeps a reference). */
-static bool fails(const struct gmt_context *context)
-{
-	cl_int err = CL_SUCCESS;
-	cl_context own = gmt_driver.clCreateContext(NULL, 1, &context->device, NULL, NULL, &err);
-	bool failed = own && fails_in(own, context);
-	if (own)
-		gmt_driver.clReleaseContext(own);
-	return failed;
-}
-
-/* Once. */
-static void write_failure(void)
-{
-	static atomic_flag written = ATOMIC_FLAG_INIT;
-	if (!atomic_flag_test_and_set(&written))
-		gmt_diag(GMT_DIAG_WHOLE_BLOCKS, "images of sub-buffers fail on this driver, and the program can create images");
-}
-
-bool gmt_images_allow_suballoc(struct gmt_context *context)
-{
-	uint8_t images = atomic_load_explicit(&context->images, memory_order_relaxed);
-	if (images != GMT_IMAGES_UNTRIED)
-		return images == GMT_IMAGES_OF_SUBBUFFERS;
-	if (!wanted())
-		return true; /* so far */
-	static _Atomic int known; /* of the first device: 1 + enum gmt_images */
-	static _Atomic(cl_device_id) first;
-	bool same = atomic_load(&known) && atomic_load(&first) == context->device;
-	images = same ? (uint8_t)(atomic_load(&known) - 1) : fails(context) ? GMT_IMAGES_OF_BUFFERS_ONLY : GMT_IMAGES_OF_SUBBUFFERS;
-	atomic_store(&context->images, images);
-	if (images == GMT_IMAGES_OF_BUFFERS_ONLY)
-		write_failure();
-	if (!atomic_load(&known)) {
-		atomic_store(&first, context->device);
-		atomic_store(&known, 1 + images);
-	}
-	return images == GMT_IMAGES_OF_SUBBUFFERS;
 }

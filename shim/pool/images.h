@@ -1,11 +1,13 @@
-/* images.h: whether sub-allocations may serve a context, as far as images are concerned. */
+/* images.h: whether the program can create images. */
 #ifndef GMT_IMAGES_H
 #define GMT_IMAGES_H
 
-#include "../registry/objects.h"
+#include "../base/opencl.h"
 
-/* False if the program can create images and the driver refuses to create them of sub-buffers. */
-bool gmt_images_allow_suballoc(struct gmt_context *context);
+#include <stdatomic.h>
+
+/* Looks again when more files have been loaded. */
+bool gmt_images_can_be_made(void);
 /* 1: the program has looked up, or called, a function that creates images. */
 extern _Atomic int gmt_images_wanted;
 

@@ -10,10 +10,15 @@
 #include "../base/ring.h"
 #include "../base/signals.h"
 #include "frag_stats.h"
-#include "images.h"
+#include "trial.h"
 #include "upload.h"
 
 #define OWN_STORAGE (CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR) /* not for sub-buffers, which inherit it */
+
+static bool failed(const _Atomic uint8_t *trial)
+{
+	return atomic_load_explicit(trial, memory_order_relaxed) == GMT_TRIAL_FAILED;
+}
 
 /*
  * None where the program could notice one: COPY_HOST_PTR contents belong to the driver's own create, with what it leaves in
@@ -24,7 +29,7 @@ uint32_t gmt_suballoc_align(const struct gmt_request_for *r)
 	struct gmt_context *context = r->context;
 	/* A callback may run under a lock of the driver that another thread, which creates the slab to share, may need. */
 	bool can = context->align && !r->host && !r->image && !r->pointer && !gmt_in_callback && !atomic_load_explicit(&context->command_buffers, memory_order_relaxed);
-	return can && atomic_load_explicit(&context->images, memory_order_relaxed) != GMT_IMAGES_OF_BUFFERS_ONLY ? context->align : 0;
+	return can && !failed(&context->parts) && !failed(&context->images) ? context->align : 0;
 }
 
 static void write_slab(const struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, uint64_t cost,
@@ -110,9 +115,9 @@ bool gmt_suballoc_create(struct gmt_call *call, const struct gmt_request_for *r,
 		.route = plan->route,
 		.written = plan->fresh,
 	};
-	bool may = gmt_images_allow_suballoc(r->context);
+	bool may = gmt_trial_parts(r->context) && gmt_trial_images(r->context);
 	if (gmt_unlikely(plan->slabsize))
-		call->last = gmt_now(); /* without the time that gmt_images_allow_suballoc took */
+		call->last = gmt_now(); /* without the time that trials took */
 	if (may && plan->slabsize)
 		served.slab = grow(call, r, plan);
 	else if (may)

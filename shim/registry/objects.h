@@ -23,8 +23,8 @@ struct gmt_uses {
 	struct gmt_use use[GMT_USES];
 };
 
-/* Whether the driver creates images of sub-buffers. */
-enum gmt_images { GMT_IMAGES_UNTRIED, GMT_IMAGES_OF_SUBBUFFERS, GMT_IMAGES_OF_BUFFERS_ONLY };
+/* Of something that drivers may get wrong. */
+enum gmt_trial { GMT_TRIAL_NONE, GMT_TRIAL_PASSED, GMT_TRIAL_FAILED };
 
 #define GMT_CLASSES_MAX 48 /* all that gmt_plan_eligible lets pass: device, host access, ALLOC_HOST_PTR, COPY_HOST_PTR */
 struct gmt_context {
@@ -35,8 +35,9 @@ struct gmt_context {
 	uint64_t constant;    /* bytes of the largest __constant argument that all of its devices take; 0 unknown */
 	uint64_t heap;        /* bytes of memory of the device that has least; 0 unknown */
 	uint32_t align;       /* of sub-buffers, in bytes, a power of two; 0: no sub-allocations */
-	_Atomic uint8_t images; /* enum gmt_images */
-	_Atomic uint8_t image_copies; /* whether the driver checks them: hooks/image_range.c */
+	_Atomic uint8_t parts;        /* enum gmt_trial: sub-buffers have their own bytes */
+	_Atomic uint8_t images;       /* enum gmt_trial: images can be made of sub-buffers */
+	_Atomic uint8_t image_copies; /* enum gmt_trial: the driver checks them, see hooks/image_range.c */
 	bool old;             /* before OpenCL 1.2 */
 	bool discrete;        /* memory of one of its devices is not the host's */
 	_Atomic uint32_t queues;     /* alive */

@@ -37,6 +37,11 @@ static void copy_rectangle(const struct fake_command *c)
 				fake_bytes(c->memory[0], a->from + z * a->slice + y * a->row), a->region[0]);
 }
 
+static unsigned char *bytes_for(enum fake_wrong kind, cl_mem memory, size_t offset)
+{
+	return fake_bytes(fake.wrongparts & kind && !memory->element ? fake_root(memory) : memory, offset);
+}
+
 void fake_act(const struct fake_command *c)
 {
 	const struct fake_action *a = &c->action;
@@ -45,21 +50,21 @@ void fake_act(const struct fake_command *c)
 		return;
 	switch (a->kind) {
 	case FAKE_READ:
-		memcpy(a->host.out, fake_bytes(c->memory[0], a->from), a->size);
+		memcpy(a->host.out, bytes_for(FAKE_READS, c->memory[0], a->from), a->size);
 		break;
 	case FAKE_WRITE:
 		for (size_t y = 0; y < (a->row ? a->region[1] : 1); y++) /* rows of an image, or all of it */
-			memcpy(fake_bytes(c->memory[0], a->to + y * a->size), (const char *)a->host.in + y * a->row, a->size);
+			memcpy(bytes_for(FAKE_WRITES, c->memory[0], a->to + y * a->size), (const char *)a->host.in + y * a->row, a->size);
 		break;
 	case FAKE_RECTANGLE:
 		copy_rectangle(c);
 		break;
 	case FAKE_COPY:
-		memmove(fake_bytes(c->memory[1], a->to), fake_bytes(c->memory[0], a->from), a->size);
+		memmove(bytes_for(FAKE_COPIES_TO, c->memory[1], a->to), bytes_for(FAKE_COPIES_FROM, c->memory[0], a->from), a->size);
 		break;
 	default:
 		for (size_t i = 0; i < a->size && a->patternsize; i++)
-			fake_bytes(c->memory[0], a->to)[i] = a->pattern[i % a->patternsize];
+			bytes_for(FAKE_FILLS, c->memory[0], a->to)[i] = a->pattern[i % a->patternsize];
 	}
 }
 
@@ -209,7 +214,7 @@ static void *map(cl_command_queue queue, cl_mem memory, cl_bool blocking, size_t
 	memory->maps++;
 	if (fake.countparts && memory->parent)
 		memory->parent->maps++;
-	return fake_bytes(memory, offset);
+	return bytes_for(FAKE_MAPS, memory, offset);
 }
 
 GMT_HOOK void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, cl_map_flags flags, size_t offset,

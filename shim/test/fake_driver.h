@@ -11,6 +11,9 @@
 #include "../base/core.h"
 #include "../registry/memory.h"
 
+/* Kinds of commands. */
+enum fake_wrong { FAKE_READS = 1, FAKE_WRITES = 2, FAKE_FILLS = 4, FAKE_COPIES_FROM = 8, FAKE_COPIES_TO = 16, FAKE_MAPS = 32 };
+
 struct fake {
 	/* Knobs. Sizes in bytes; 0 switches one off, except largest. */
 	_Atomic uint64_t largest;          /* CL_DEVICE_MAX_MEM_ALLOC_SIZE; larger buffers: CL_INVALID_BUFFER_SIZE */
@@ -36,6 +39,7 @@ struct fake {
 	_Atomic uint32_t nofreequery;      /* 1: CL_DEVICE_GLOBAL_FREE_MEMORY_AMD is unknown */
 	_Atomic uint32_t devices;          /* of each context */
 	_Atomic uint32_t imagesofwholes;   /* 1: no images of sub-buffers; 2: such show the start of the whole */
+	_Atomic uint32_t wrongparts;       /* enum fake_wrong: commands that take the start of the whole for that of a sub-buffer */
 	_Atomic uint32_t copiesbeyond;     /* 1: copies from and to images may lie outside of a buffer */
 	_Atomic uint32_t fragile;          /* 1: rectangles, copies to and from images and native kernels on sub-buffers abort */
 	_Atomic uint32_t countparts;       /* 1: sub-buffers and mappings count in the references of their buffer, mappings only there */

@@ -95,6 +95,71 @@ TEST(no_parts_where_images_of_them_show_other_memory)
 	check_no_parts(2);
 }
 
+/* Seen by no create, release or query; where a kernel finds its argument cannot be seen either without running one. */
+static void check_wrong(enum fake_wrong kind)
+{
+	fake.wrongparts = kind;
+	begin_carved((struct options){.nouses = true});
+	for (int i = 0; i < 3; i++) {
+		OK(clReleaseMemObject(new_buffer(100)));
+		CHECK(!is_part(GMT_KIND_CREATE));
+		EQUAL(last_event(GMT_KIND_CREATE).outcome, i ? GMT_OUTCOME_HIT : GMT_OUTCOME_MISS);
+	}
+	EQUAL(fake.creates, 1 + 1 + 2); /* and what it was tried with */
+	EQUAL(events(GMT_KIND_SLAB), 0);
+	EQUAL(events(GMT_KIND_DIAG), 1);
+	EQUAL(last_event(GMT_KIND_DIAG).op, GMT_DIAG_WHOLE_BLOCKS);
+	EQUAL(strcmp(last_text(GMT_KIND_DIAG), "this driver's sub-buffers do not hold their own bytes"), 0);
+	end_clean();
+}
+
+TEST(no_parts_where_reads_of_them_show_other_memory)
+{
+	check_wrong(FAKE_READS);
+}
+
+TEST(no_parts_where_writes_to_them_reach_other_memory)
+{
+	check_wrong(FAKE_WRITES);
+}
+
+TEST(no_parts_where_fills_of_them_reach_other_memory)
+{
+	check_wrong(FAKE_FILLS);
+}
+
+TEST(no_parts_where_copies_from_them_show_other_memory)
+{
+	check_wrong(FAKE_COPIES_FROM);
+}
+
+TEST(no_parts_where_copies_to_them_reach_other_memory)
+{
+	check_wrong(FAKE_COPIES_TO);
+}
+
+TEST(no_parts_where_maps_of_them_show_other_memory)
+{
+	check_wrong(FAKE_MAPS);
+}
+
+/* A program in the middle of its commands waits for none of them. */
+TEST(trials_wait_for_no_command_of_the_program)
+{
+	begin_carved((struct options){0});
+	cl_mem whole = new_buffer(SLAB_BYTES + 1);
+	cl_event gate = clCreateUserEvent(world.context, NULL);
+	cl_event held = fill(world.queue, whole, 1, &gate);
+	OK(clReleaseMemObject(new_buffer(100)));
+	CHECK(is_part(GMT_KIND_CREATE));
+	EQUAL(fake.pending, 1);
+	OK(clSetUserEventStatus(gate, CL_COMPLETE));
+	OK(clReleaseEvent(gate));
+	OK(clReleaseEvent(held));
+	OK(clReleaseMemObject(whole));
+	end_clean();
+}
+
 TEST(images_of_parts)
 {
 	begin_carved((struct options){0});

@@ -25,7 +25,7 @@ void begin(struct options options)
 {
 	session_open(options);
 	world.context = new_context();
-	fake.creates = fake.releases = fake.commands = 0; /* without what images were tried with */
+	fake.creates = fake.releases = fake.commands = fake.finishes = 0; /* without what images were tried with */
 	world.queue = new_queue(world.context, 0);
 }
 
