@@ -7,7 +7,7 @@
 #   make test-drivers   all programs under all policies on PoCL's other devices, rusticl, clover and oclgrind
 #   make gpu-check   try gpumemtop on this machine's OpenCL device; writes build/gpu-check.txt
 #   make check    formatting, static analysis of Go and C, generated files up to date
-#   make soak     random programs, bare and under every policy: SEEDS=2000 of them, from FIRST=1 on
+#   make soak     random programs, bare and under every policy: SEEDS=2000 of them, from FIRST=1 on; DRIVER=rusticl: not on PoCL
 #   make fuzz     every fuzz target for FUZZTIME=10s, or those below a folder: FUZZ=internal/check
 #   make bench    what it costs and what it saves, measured on this machine
 #   make screenshot   docs/dashboard.svg, anew
@@ -326,7 +326,7 @@ shim-test: | build/test-deps.stamp
 # that pass only there.
 .PHONY: soak
 soak: all
-	cd test/e2e && $(GO) test -run '^TestSoak$$' -count=1 -timeout 0 $(TESTFLAGS) -args -soak.seeds=$(SEEDS) -soak.first=$(FIRST)
+	cd test/e2e && $(GO) test -run '^TestSoak$$' -count=1 -timeout 0 $(TESTFLAGS) -args -soak.seeds=$(SEEDS) -soak.first=$(FIRST) $(if $(DRIVER),-soak.driver=$(DRIVER))
 
 .PHONY: fuzz
 fuzz: $(LIBRARIES)

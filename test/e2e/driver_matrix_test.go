@@ -16,7 +16,7 @@ type driven struct {
 	quick bool
 }
 
-func drivenPrograms() []driven {
+func drivenPrograms(d *driver) []driven {
 	list := []driven{
 		{"platforms", []string{fault("platforms")}, true},
 		{"neighbours", []string{testProgram("neighbours"), "50", "20"}, true},
@@ -32,7 +32,7 @@ func drivenPrograms() []driven {
 		list = append(list, driven{name, []string{testProgram(name)}, false})
 	}
 	for seed := range *driversSeeds {
-		s := soakOf(seed + 1)
+		s := soakOf(seed + 1).on(d)
 		list = append(list, driven{"soak", s.args(), false})
 		s.plain = true
 		list = append(list, driven{"soak-buffers", s.args(), false})
@@ -133,7 +133,7 @@ func TestDrivers(t *testing.T) {
 			t.Parallel()
 			m := matrix{driver: d}
 			env := m.environment(t)
-			for _, p := range drivenPrograms() {
+			for _, p := range drivenPrograms(&d) {
 				if p.quick || *driversAll {
 					m.compare(t, p, ways)
 				}

@@ -19,30 +19,59 @@ type driver struct {
 	libraries []string // one for each platform
 	env       []string
 	fails     map[string]string // programs that fail without us, and how; single seeds and checks may do so unlisted
+	soak      []string          // options of soak
+	oneThread bool              // it crashes with more
+	whole     bool              // it gets no slabs: it aligns to 4096 bytes, or has less than 256 MiB
 }
 
 const stuck = "hangs where commands wait for a user event"
 
+var light = []string{"--light"} // soak without user events, and with less work
+
 var (
 	pocl = driver{name: "pocl", libraries: []string{"libpocl.so.2"}}
 	// basic runs a command in the thread that enqueues, or waits.
-	basic = driver{"basic", pocl.libraries, []string{"POCL_DEVICES=basic"}, map[string]string{
-		"multiqueue": stuck, "conformance": stuck, "conformance-buffers": stuck, "soak": stuck, "soak-buffers": stuck,
-	}}
-	twoDevices = driver{"two devices", pocl.libraries, []string{"POCL_DEVICES=pthread basic"}, basic.fails}
-	rusticl    = driver{"rusticl", []string{"libRusticlOpenCL.so.1"}, []string{"RUSTICL_ENABLE=llvmpipe"}, map[string]string{
-		"queries": "aborts", "queries-buffers": "refuses to unmap a second mapping",
-	}}
-	clover = driver{"clover", []string{"libMesaOpenCL.so.1"}, []string{"LP_CL=1"}, map[string]string{ // OpenCL 1.1
-		"multiqueue": "crashes", "queries": "crashes", "queries-buffers": "crashes",
-		"soak": "aborts in its compiler", "soak-buffers": "aborts in its compiler",
-	}}
-	oclgrind = driver{"oclgrind", []string{"/usr/lib/oclgrind/liboclgrind-rt-icd.so"}, nil, map[string]string{
-		"multiqueue": stuck, "conformance": stuck, "conformance-buffers": stuck, "soak": stuck, "soak-buffers": stuck,
-		"queries": stuck, "queries-buffers": "crashes", "threads": "crashes",
-	}}
-	twoPlatforms = driver{"two platforms", append(rusticl.libraries[:1:1], pocl.libraries...), rusticl.env, rusticl.fails}
+	basic = driver{
+		name: "basic", libraries: pocl.libraries, env: []string{"POCL_DEVICES=basic"}, soak: light,
+		fails: map[string]string{"multiqueue": stuck, "conformance": stuck, "conformance-buffers": stuck},
+	}
+	twoDevices = driver{
+		name: "two devices", libraries: pocl.libraries, env: []string{"POCL_DEVICES=pthread basic"}, soak: light, fails: basic.fails,
+	}
+	rusticl = driver{
+		name: "rusticl", libraries: []string{"libRusticlOpenCL.so.1"}, env: []string{"RUSTICL_ENABLE=llvmpipe"},
+		fails: map[string]string{"queries": "aborts", "queries-buffers": "refuses to unmap a second mapping"},
+	}
+	clover = driver{ // OpenCL 1.1
+		name: "clover", libraries: []string{"libMesaOpenCL.so.1"}, env: []string{"LP_CL=1"}, whole: true,
+		fails: map[string]string{"multiqueue": "crashes", "queries": "crashes", "queries-buffers": "crashes"},
+	}
+	oclgrind = driver{
+		name: "oclgrind", libraries: []string{"/usr/lib/oclgrind/liboclgrind-rt-icd.so"}, soak: light, oneThread: true, whole: true,
+		fails: map[string]string{
+			"multiqueue": stuck, "conformance": stuck, "conformance-buffers": stuck, "queries": stuck, "queries-buffers": "crashes",
+			"threads": "crashes",
+		},
+	}
+	twoPlatforms = driver{
+		name: "two platforms", libraries: append(rusticl.libraries[:1:1], pocl.libraries...), env: rusticl.env, fails: rusticl.fails,
+	}
 )
+
+// driverCalled is nil for "", which is PoCL.
+func driverCalled(t *testing.T, name string) *driver {
+	t.Helper()
+	if name == "" {
+		return nil
+	}
+	for _, d := range []driver{pocl, basic, twoDevices, rusticl, clover, oclgrind, twoPlatforms} {
+		if d.name == name {
+			return &d
+		}
+	}
+	t.Fatalf("no driver is called %q", name)
+	return nil
+}
 
 // missing says which of the driver's libraries is not there; "": none.
 func (d *driver) missing() string {

@@ -14,11 +14,21 @@ type soak struct {
 	seed, threads, queues, ops uint64
 	skip                       []uint64 // operations left out, ascending
 	plain                      bool     // the build without images
+	driver                     *driver  // nil: PoCL
 }
 
 // soakOf chooses the shape of a seed's program.
 func soakOf(seed uint64) soak {
 	return soak{seed: seed, threads: 1 + seed%3, queues: 1 + seed/3%3, ops: 60 + seed/9%3*70}
+}
+
+// on is the same program on a driver, as far as that can run it.
+func (s soak) on(d *driver) soak {
+	s.driver = d
+	if d.oneThread {
+		s.threads = 1
+	}
+	return s
 }
 
 func (s soak) args() []string {
@@ -29,10 +39,23 @@ func (s soak) args() []string {
 	args := []string{
 		testProgram(program), "--threads", fmt.Sprint(s.threads), "--queues", fmt.Sprint(s.queues), "--ops", fmt.Sprint(s.ops),
 	}
+	if s.driver != nil {
+		args = append(args, s.driver.soak...)
+	}
 	if len(s.skip) > 0 {
 		args = append(args, "--skip", ranges(s.skip))
 	}
 	return append(args, fmt.Sprint(s.seed))
+}
+
+// command runs it.
+func (s soak) command(t *testing.T) command {
+	t.Helper()
+	c := command{args: s.args()}
+	if s.driver != nil {
+		c.env = s.driver.environment(t)
+	}
+	return c
 }
 
 // all are the numbers of the operations that are not left out.

@@ -14,6 +14,8 @@ void kernels_open(struct thread *t)
 {
 	for (int i = 0; i < KERNELS; i++) {
 		cl_int status;
+		if (i == KERNEL_TEXELS && !t->style->images)
+			continue;
 		t->kernel[i] = (struct kernel){.handle = clCreateKernel(t->world->program, names[i], &status)};
 		MUST(t, status);
 	}
@@ -22,7 +24,8 @@ void kernels_open(struct thread *t)
 void kernels_close(struct thread *t)
 {
 	for (int i = 0; i < KERNELS; i++)
-		MUST(t, clReleaseKernel(t->kernel[i].handle));
+		if (t->kernel[i].handle)
+			MUST(t, clReleaseKernel(t->kernel[i].handle));
 }
 
 static void argument(struct thread *t, cl_kernel kernel, cl_uint index, size_t size, const void *value)
@@ -113,7 +116,7 @@ static bool prepare(struct thread *t, const struct op *op, struct kernel *kernel
 	kernel->a = (cl_uint)draw(&t->random) | 1;
 	kernel->key = (cl_uint)draw(&t->random);
 	if (slow)
-		kernel->rounds = WORK / (kernel->n < 1024 ? 1024 : kernel->n);
+		kernel->rounds = (t->options->light ? WORK / 4096 : WORK) / (kernel->n < 1024 ? 1024 : kernel->n);
 	argument(t, handle, 0, sizeof x->mem, &x->mem);
 	argument(t, handle, 1, sizeof y->mem, &y->mem);
 	argument(t, handle, 2, sizeof kernel->n, &kernel->n);
@@ -182,7 +185,7 @@ void op_clone(struct thread *t, const struct op *op)
 {
 	bool slow = once_in(t, 2);
 	struct kernel *kernel = &t->kernel[slow ? KERNEL_SLOW : KERNEL_AFFINE];
-	if (!prepare(t, op, kernel, slow))
+	if (!t->style->modern || !prepare(t, op, kernel, slow))
 		return;
 	cl_int status;
 	cl_kernel clone = clCloneKernel(kernel->handle, &status);

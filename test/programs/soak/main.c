@@ -1,7 +1,7 @@
 /*
  * soak: a random OpenCL program that checks itself. See soak.h for how.
  *
- *	soak [--ops N] [--threads N] [--queues N] [--skip LIST] [--list] [--trace] SEED
+ *	soak [--ops N] [--threads N] [--queues N] [--skip LIST] [--light] [--list] [--trace] SEED
  *
  * Prints one line that depends on nothing but the arguments. Exit status: 0, 1 when something was wrong (said on
  * stderr), 3 when it hangs.
@@ -123,7 +123,7 @@ int main(int argc, char **argv)
 	if (!options.list) {
 		pthread_t watchdog;
 		struct world common = {0};
-		style = style_of(options.seed, gpu_device());
+		style = style_of(&options, gpu_device());
 		common.profiling = style.profiling;
 		world_open(&common);
 		threads_open(&common);

@@ -141,7 +141,7 @@ void slot_create(struct thread *t, struct slot *slot, size_t size, cl_mem_flags 
 		host = flags & CL_MEM_USE_HOST_PTR ? hostmemory_new(t, storage->mirror, size) : storage->mirror;
 	}
 	cl_int status;
-	cl_mem mem = once_in(t, 6) ? clCreateBufferWithProperties(t->world->context, NULL, flags, size, host, &status)
+	cl_mem mem = once_in(t, 6) && t->style->modern ? clCreateBufferWithProperties(t->world->context, NULL, flags, size, host, &status)
 				   : clCreateBuffer(t->world->context, flags, size, host, &status);
 	MUST(t, status);
 	note(t, "%zu bytes, flags %#llx", size, (unsigned long long)flags);

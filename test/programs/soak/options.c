@@ -6,11 +6,12 @@
 #include <string.h>
 
 static const char *const usage =
-	"usage: soak [--ops N] [--threads N] [--queues N] [--skip LIST] [--list] [--trace] SEED\n"
+	"usage: soak [--ops N] [--threads N] [--queues N] [--skip LIST] [--light] [--list] [--trace] SEED\n"
 	"  --ops N      operations of each thread (default 150)\n"
 	"  --threads N  threads (default 2)\n"
 	"  --queues N   command queues of each thread (default 2)\n"
 	"  --skip LIST  operations to leave out, such as 3,17,20-40\n"
+	"  --light      no user events and short kernels: some drivers hang on those, or only simulate\n"
 	"  --list       print the operations instead of running them\n"
 	"  --trace      say on stderr what is done";
 
@@ -73,7 +74,9 @@ static const char *value_of(const char *option, int argc, char **argv, int *at)
 static void option_read(struct options *options, int argc, char **argv, int *at, const char **skip)
 {
 	const char *value;
-	if (strcmp(argv[*at], "--list") == 0)
+	if (strcmp(argv[*at], "--light") == 0)
+		options->light = true;
+	else if (strcmp(argv[*at], "--list") == 0)
 		options->list = true;
 	else if (strcmp(argv[*at], "--trace") == 0)
 		options->trace = true;

@@ -10,6 +10,7 @@
 #define SOAK_H
 
 #define CL_TARGET_OPENCL_VERSION 300
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS /* for devices that have nothing newer */
 #include "common.h"
 #include "images.h"
 
@@ -34,6 +35,7 @@ struct options {
 	uint64_t seed;
 	unsigned ops, threads, queues; /* ops and queues: of each thread */
 	bool list, trace;
+	bool light; /* no user events, short kernels */
 	bool *skip; /* one for each operation of all threads */
 };
 
@@ -54,6 +56,7 @@ struct style {
 	bool svm;       /* shared virtual memory, and the device can */
 	bool errors;    /* user events are set to errors */
 	bool large;     /* buffers of 4 MiB and more */
+	bool modern;    /* the device has OpenCL 3.0 */
 };
 
 /* One context and what all its threads share. */
@@ -210,7 +213,8 @@ void observe(struct thread *t, uint64_t value);
 void world_open(struct world *world);
 cl_command_queue queue_new(const struct world *world, bool inorder);
 void world_close(struct world *world);
-struct style style_of(uint64_t seed, cl_device_id device);
+/* Called once, before worlds are opened. */
+struct style style_of(const struct options *options, cl_device_id device);
 void thread_open(struct thread *t);
 /* Reads everything back and releases it. */
 void thread_close(struct thread *t);

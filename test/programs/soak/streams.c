@@ -45,7 +45,7 @@ static void stream_add_queue(struct thread *t, struct stream *stream, int index,
 static void stream_use(struct thread *t, struct stream *stream, cl_mem buffer, int index, cl_uint round)
 {
 	cl_command_queue queue = stream->queue[index];
-	cl_uint n = (cl_uint)(stream->size / 4), a = (cl_uint)draw(&t->random) | 1, key = (cl_uint)draw(&t->random), rounds = SLOW;
+	cl_uint n = (cl_uint)(stream->size / 4), a = (cl_uint)draw(&t->random) | 1, key = (cl_uint)draw(&t->random), rounds = t->options->light ? 2 : SLOW;
 	cl_uint value = (cl_uint)draw(&t->random);
 	const size_t items = (n + 63) / 64 * 64, group = 64;
 	cl_event event[2], done;

@@ -4,54 +4,69 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const source =
-	"__kernel void make(__global uint *y, uint n, uint a, uint key) {\n"
-	"	uint i = get_global_id(0);\n"
-	"	if (i < n) y[i] = i * a + key;\n"
+#define KERNELS \
+	"__kernel void make(__global uint *y, uint n, uint a, uint key) {\n" \
+	"	uint i = get_global_id(0);\n" \
+	"	if (i < n) y[i] = i * a + key;\n" \
+	"}\n" \
+	"__kernel void affine(__global const uint *x, __global uint *y, uint n, uint a, uint key) {\n" \
+	"	uint i = get_global_id(0);\n" \
+	"	if (i < n) y[i] = x[i] * a + key;\n" \
+	"}\n" \
+	"__kernel void slow(__global const uint *x, __global uint *y, uint n, uint a, uint key, uint rounds) {\n" \
+	"	uint i = get_global_id(0);\n" \
+	"	if (i >= n) return;\n" \
+	"	uint v = x[i];\n" \
+	"	for (uint k = 0; k < rounds; k++) v = v * a + key;\n" \
+	"	y[i] = v;\n" \
 	"}\n"
-	"__kernel void affine(__global const uint *x, __global uint *y, uint n, uint a, uint key) {\n"
-	"	uint i = get_global_id(0);\n"
-	"	if (i < n) y[i] = x[i] * a + key;\n"
-	"}\n"
-	"__kernel void slow(__global const uint *x, __global uint *y, uint n, uint a, uint key, uint rounds) {\n"
-	"	uint i = get_global_id(0);\n"
-	"	if (i >= n) return;\n"
-	"	uint v = x[i];\n"
-	"	for (uint k = 0; k < rounds; k++) v = v * a + key;\n"
-	"	y[i] = v;\n"
-	"}\n"
-	"__constant sampler_t exact = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_NONE | CLK_FILTER_NEAREST;\n"
-	"__kernel void texels(__read_only image2d_t image, __global uint *y, uint n, uint width) {\n"
-	"	uint i = get_global_id(0);\n"
-	"	if (i >= n) return;\n"
-	"	uint4 v = read_imageui(image, exact, (int2)(i % width, i / width));\n"
-	"	y[i] = v.x | v.y << 8 | v.z << 16 | v.w << 24;\n"
-	"}\n";
 
-struct style style_of(uint64_t seed, cl_device_id device)
+/* Left out where there are no images: clover's compiler aborts. */
+#define IMAGE_KERNELS \
+	"__constant sampler_t exact = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_NONE | CLK_FILTER_NEAREST;\n" \
+	"__kernel void texels(__read_only image2d_t image, __global uint *y, uint n, uint width) {\n" \
+	"	uint i = get_global_id(0);\n" \
+	"	if (i >= n) return;\n" \
+	"	uint4 v = read_imageui(image, exact, (int2)(i % width, i / width));\n" \
+	"	y[i] = v.x | v.y << 8 | v.z << 16 | v.w << 24;\n" \
+	"}\n"
+
+static bool modern, images; /* see struct style */
+
+/* Before OpenCL 2.0 a device does not know the question. */
+static cl_device_svm_capabilities svm_of(cl_device_id device)
 {
-	cl_bool images = CL_FALSE;
+	cl_device_svm_capabilities svm = 0;
+	return clGetDeviceInfo(device, CL_DEVICE_SVM_CAPABILITIES, sizeof svm, &svm, NULL) == CL_SUCCESS ? svm : 0;
+}
+
+struct style style_of(const struct options *options, cl_device_id device)
+{
+	char version[256] = "";
+	cl_bool can_image = CL_FALSE;
 	cl_device_exec_capabilities can = 0;
 	cl_command_queue_properties queues = 0;
-	CHECK(clGetDeviceInfo(device, CL_DEVICE_IMAGE_SUPPORT, sizeof images, &images, NULL));
+	CHECK(clGetDeviceInfo(device, CL_DEVICE_IMAGE_SUPPORT, sizeof can_image, &can_image, NULL));
 	CHECK(clGetDeviceInfo(device, CL_DEVICE_EXECUTION_CAPABILITIES, sizeof can, &can, NULL));
 	CHECK(clGetDeviceInfo(device, CL_DEVICE_QUEUE_ON_HOST_PROPERTIES, sizeof queues, &queues, NULL));
-	cl_device_svm_capabilities svm = 0;
-	CHECK(clGetDeviceInfo(device, CL_DEVICE_SVM_CAPABILITIES, sizeof svm, &svm, NULL));
-	uint64_t more = mix(seed ^ 0x6d6f7265u), bits = mix(seed ^ 0x736f616bu);
+	CHECK(clGetDeviceInfo(device, CL_DEVICE_VERSION, sizeof version, version, NULL));
+	uint64_t more = mix(options->seed ^ 0x6d6f7265u), bits = mix(options->seed ^ 0x736f616bu);
+	modern = strncmp(version, "OpenCL 3.", strlen("OpenCL 3.")) == 0;
+	images = (bits >> 24) % 2 == 0 && can_image && HAS_IMAGES;
 	return (struct style){
-		.gates = bits % 4 != 0,
+		.gates = bits % 4 != 0 && !options->light,
 		.inorder = (bits >> 8) % 4 == 0 || !(queues & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE),
 		.callbacks = (bits >> 16) % 2 == 0,
-		.images = (bits >> 24) % 2 == 0 && images && HAS_IMAGES,
+		.images = images,
 		.native = (bits >> 32) % 4 == 0 && (can & CL_EXEC_NATIVE_KERNEL),
 		.destructors = (bits >> 40) % 2 == 0,
 		.maps = (bits >> 48) % 4 != 0,
 		.late = more % 3 == 0,
 		.profiling = (more >> 8) % 3 == 0,
-		.svm = (more >> 16) % 2 == 0 && (svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER),
-		.errors = (more >> 24) % 3 == 0 && (queues & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE),
+		.svm = (more >> 16) % 2 == 0 && (svm_of(device) & CL_DEVICE_SVM_FINE_GRAIN_BUFFER),
+		.errors = (more >> 24) % 3 == 0 && !options->light && (queues & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE),
 		.large = (more >> 32) % 4 == 0,
+		.modern = modern,
 	};
 }
 
@@ -62,7 +77,8 @@ cl_command_queue queue_new(const struct world *world, bool inorder)
 		wanted |= CL_QUEUE_PROFILING_ENABLE;
 	cl_queue_properties list[] = {CL_QUEUE_PROPERTIES, wanted, 0};
 	cl_int status;
-	cl_command_queue queue = clCreateCommandQueueWithProperties(world->context, world->device, wanted ? list : NULL, &status);
+	cl_command_queue queue = modern ? clCreateCommandQueueWithProperties(world->context, world->device, wanted ? list : NULL, &status)
+					: clCreateCommandQueue(world->context, world->device, wanted, &status);
 	CHECK(status);
 	return queue;
 }
@@ -77,7 +93,7 @@ void world_open(struct world *world)
 	world->context = clCreateContext(NULL, 1, &world->device, NULL, NULL, &status);
 	CHECK(status);
 	struct gpu gpu = {.device = world->device, .context = world->context};
-	world->program = gpu_build(&gpu, source);
+	world->program = gpu_build(&gpu, images ? KERNELS IMAGE_KERNELS : KERNELS);
 }
 
 /* Queues of the world itself are made only for those who share them: a second queue changes what a pool may do. */
