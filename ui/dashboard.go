@@ -19,6 +19,7 @@ const (
 	noOverlay overlay = iota
 	helpOverlay
 	quitOverlay
+	paletteOverlay
 )
 
 // dashboard is the whole program: what is shown, and the panes that show it. Update changes it, View draws it; both run
@@ -51,6 +52,10 @@ type dashboard struct {
 
 	overlay     overlay
 	helpTop     int
+	helpAll     bool // else only what concerns the pane in focus
+	palette     palette
+	filters     [paneCount]filter
+	side        int     // columns of names and lines that are scrolled out at the left
 	prompt      *prompt // nil: none
 	note        note
 	interrupts  int // presses of ctrl+c in a row
@@ -278,7 +283,7 @@ func (d *dashboard) zoomOn(p paneID) {
 	} else {
 		d.zoom, d.focus = p, p
 	}
-	d.output.back, d.free.top = 0, 0
+	d.output.back, d.free.top, d.side = 0, 0, 0
 }
 
 // turnFocus moves the focus to the next pane on the screen; if one is zoomed, it zooms the next. Panes without a number

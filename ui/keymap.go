@@ -35,6 +35,11 @@ const (
 	actTransfers
 	actObjects
 	actPoints
+	actFilter
+	actPalette
+	actGroup
+	actLeft
+	actRight
 	actValue
 	actUndo
 	actSave
@@ -93,11 +98,12 @@ var keymap = []command{
 	{inRun, actQuit, sectionScreen, "quit", "q", "quit; asks what to do with a program that still runs", []string{"q"}},
 	{inAttach, actQuit, sectionScreen, "detach", "q", "detach and quit; the programs go on (also ctrl+c)", []string{"q", "ctrl+c"}},
 	{inView, actQuit, sectionScreen, "quit", "q", "quit (also ctrl+c)", []string{"q", "ctrl+c"}},
-	{inAll, actHelp, sectionScreen, "help", "?", "this help", []string{"?"}},
+	{inAll, actHelp, sectionScreen, "help", "?", "help for the pane, and again for everything", []string{"?"}},
 	{inView, actBackward, sectionTime, "", "", "", []string{"left"}},
 	{inView, actForward, sectionTime, "time", "← →", "one kept instant back or forward", []string{"right"}},
 	{inView, actTime, sectionTime, "go to", "t", "go to a time, such as 12.5, 1m30s or 1:30", []string{"t"}},
 	{inAll, actPoints, sectionScreen, "findings", "!", "list of what stands out; enter goes to the call site, y does what is suggested", []string{"!"}},
+	{inAll, actFilter, sectionMove, "filter", "/", "show only rows or lines with a text; !text: without it; re: a regular expression; esc shows all", []string{"/"}},
 	{inAll, actSort, sectionMove, "sort", "s", "sort the tags by the next column", []string{"s"}},
 	{inAll, actNext, sectionScreen, "pane", "tab", "next pane", []string{"tab"}},
 	{inRun, actZoom, sectionScreen, "zoom", "1-7", "zoom a pane; the same key or esc goes back", []string{"1", "2", "3", "4", "5", "6", "7"}},
@@ -126,6 +132,11 @@ var keymap = []command{
 	{inView, actForwardMost, sectionTime, "", "ctrl+→", "fifty kept instants forward", []string{"ctrl+right"}},
 	{inView, actFirst, sectionTime, "", "home", "to the start", []string{"home"}},
 	{inView, actLast, sectionTime, "", "end", "to the end", []string{"end"}},
+	{inAll, actPalette, sectionScreen, "commands", ":", "all commands, searched by their letters", []string{":"}},
+	{inLive, actGroup, sectionMove, "group", "t", "group call sites by file, function, size, kind of memory and process (also T)", []string{"t", "T"}},
+	{inView, actGroup, sectionMove, "group", "T", "group call sites by file, function, size, kind of memory and process", []string{"T"}},
+	{inAll, actLeft, sectionMove, "", "h l", "names and lines to the left and right", []string{"h"}},
+	{inAll, actRight, sectionMove, "", "", "", []string{"l"}},
 	{inAll, actReverse, sectionMove, "", "S", "reverse the order", []string{"S"}},
 	{inAll, actUp, sectionMove, "", "k ↑", "up in the focused pane", []string{"k", "up"}},
 	{inAll, actDown, sectionMove, "", "j ↓", "down", []string{"j", "down"}},

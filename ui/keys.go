@@ -39,7 +39,9 @@ func (d *dashboard) pressKeys(msg tea.KeyMsg) tea.Cmd {
 func (d *dashboard) press(msg tea.KeyMsg) tea.Cmd {
 	if d.prompt != nil && msg.Type != tea.KeyCtrlC {
 		d.typeKey(msg)
-		return nil
+		command := d.palette.command
+		d.palette.command = nil
+		return command
 	}
 	if d.overlay == quitOverlay && msg.Type != tea.KeyCtrlC {
 		return d.answerQuit(msg.String())
@@ -81,7 +83,7 @@ func (d *dashboard) do(a action, pressed string) tea.Cmd {
 	case actSuspend:
 		return d.suspend()
 	case actHelp:
-		d.overlay, d.helpTop = helpOverlay, 0
+		d.overlay, d.helpTop, d.helpAll = helpOverlay, 0, false
 	case actFreeze:
 		d.freeze()
 	case actNext:
@@ -106,6 +108,16 @@ func (d *dashboard) do(a action, pressed string) tea.Cmd {
 		d.curve.open()
 	case actFailures:
 		d.zoomOn(paneFailures)
+	case actFilter:
+		d.askFilter()
+	case actPalette:
+		d.openPalette()
+	case actGroup:
+		d.tags.groupBy(d.tags.groups.after(d.processes.single(d.shown())))
+	case actLeft:
+		d.side = max(0, d.side-sideStep)
+	case actRight:
+		d.side = min(d.side+sideStep, sideMax)
 	case actValue:
 		d.limits.askValue()
 	case actUndo:
@@ -183,7 +195,9 @@ func (d *dashboard) interrupt() tea.Cmd {
 }
 
 func (d *dashboard) back() {
-	switch {
+	switch p := d.filterPane(); {
+	case d.filters[p].text != "":
+		d.setFilter(p, filter{})
 	case d.zoom != noPane:
 		d.zoomOn(d.zoom)
 	case d.frozen != nil:
@@ -196,6 +210,10 @@ func (d *dashboard) back() {
 func (d *dashboard) moveHelp(a action) {
 	switch a {
 	case actHelp, actBack, actQuit:
+		if a == actHelp && !d.helpAll {
+			d.helpAll, d.helpTop = true, 0
+			return
+		}
 		d.overlay = noOverlay
 	default:
 		d.helpTop = max(0, min(d.helpTop+step(a, max(1, d.h-4)), len(d.helpLines())-1))

@@ -298,7 +298,7 @@ func TestOpenLineIsReplaced(t *testing.T) {
 
 func TestHelpHasEveryKeyAndPane(t *testing.T) {
 	d := newTest((&calls{}).options(), 200, 200, sampleSnapshot())
-	press(d, "?")
+	press(d, "?", "?")
 	got := screen(d)
 	for _, c := range d.mode.keys {
 		if !strings.Contains(got, c.help) {

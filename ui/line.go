@@ -47,6 +47,28 @@ func (r region) line(x, y, gap int, items []item) {
 	r.lineOf(x, y, gap, shown)
 }
 
+// sideStep is how far one key scrolls to the side, and sideMax the furthest, in columns.
+const (
+	sideStep = 8
+	sideMax  = 4096
+)
+
+// nameIn writes a name into n columns: scrolled by side columns, or without its middle if it is too long, as names often
+// differ at the end.
+func (r region) nameIn(x, y, n int, s string, side int, st style) {
+	w := width(s)
+	switch {
+	case w <= n || n < 8:
+		r.textIn(x, y, n, s, st)
+	case side > 0:
+		r.textIn(x, y, n, "…"+s[len(cut(s, min(side, w-n)+1)):], st)
+	default:
+		head := cut(s, (n-1)*2/5)
+		tail := s[len(cut(s, w-(n-1-width(head)))):]
+		r.textIn(x, y, n, head+"…"+tail, st)
+	}
+}
+
 // cut returns the clusters of s that fit n columns.
 func cut(s string, n int) string {
 	rest := s

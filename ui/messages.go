@@ -15,7 +15,7 @@ func (d *dashboard) drawMessage(r region, s *stats.Snapshot) {
 }
 
 func (d *dashboard) message(s *stats.Snapshot) (string, style) {
-	if d.prompt != nil {
+	if d.prompt != nil && d.overlay != paletteOverlay {
 		return d.prompt.line(d.w - 2), strong
 	}
 	if text, st := d.momentText(); text != "" && d.note.text == "" {
@@ -120,6 +120,10 @@ func (d *dashboard) drawOverlay(r region) {
 		d.drawHelp(r)
 	case quitOverlay:
 		d.drawQuit(r)
+	case paletteOverlay:
+		if d.prompt != nil {
+			d.drawPalette(r)
+		}
 	}
 }
 
@@ -148,49 +152,6 @@ func (d *dashboard) drawQuit(r region) {
 	inside.text(max(0, (inside.w-width(text))/2), inside.h/2, text, strong)
 }
 
-// helpLines are the lines of the help: keys, panes, words.
-func (d *dashboard) helpLines() [][]span {
-	var lines [][]span
-	head := func(text string) {
-		if len(lines) > 0 {
-			lines = append(lines, nil)
-		}
-		lines = append(lines, []span{{text, titleStyle}})
-	}
-	entry := func(name, text string, w int) {
-		for i, part := range wrap(text, d.w-w-6) {
-			if i > 0 {
-				name = ""
-			}
-			pad := strings.Repeat(" ", max(1, w-width(name)))
-			lines = append(lines, []span{{"  " + name, keyStyle}, {pad + part, plain}})
-		}
-	}
-	for _, section := range sections {
-		first := true
-		for i := range d.mode.keys {
-			c := &d.mode.keys[i]
-			if c.section != section || c.shown == "" {
-				continue
-			}
-			if first {
-				head("keys: " + section)
-			}
-			first = false
-			entry(c.shown, c.help, 12)
-		}
-	}
-	head("panes")
-	for _, p := range d.mode.panes {
-		entry(p.term, p.meaning, 14)
-	}
-	head("words")
-	for _, w := range d.mode.words {
-		entry(w.term, w.meaning, 15)
-	}
-	return lines
-}
-
 // wrap breaks text between words into lines of at most n columns, as far as words allow.
 func wrap(text string, n int) (lines []string) {
 	line := ""
@@ -205,15 +166,4 @@ func wrap(text string, n int) (lines []string) {
 		}
 	}
 	return append(lines, line)
-}
-
-func (d *dashboard) drawHelp(r region) {
-	r.wipe()
-	hint := []span{{" j k", keyStyle}, {" scroll ", dim}, {"esc", keyStyle}, {" back ", dim}}
-	inside := r.box([]span{{" help ", titleStyle}}, hint, focusStyle)
-	lines := d.helpLines()
-	d.helpTop = max(0, min(d.helpTop, len(lines)-inside.h))
-	for y := range min(inside.h, len(lines)-d.helpTop) {
-		inside.spans(1, y, lines[d.helpTop+y]...)
-	}
 }

@@ -30,6 +30,9 @@ func (p paneID) unnumbered() bool { return p >= paneProcesses }
 
 var paneDigits = [paneCount]string{"", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷"}
 
+// paneNames are the numbered panes.
+var paneNames = [...]string{paneMemory: "memory", paneRates: "rates", paneTags: "tags", paneFree: "free list", paneMisses: "misses", paneLimits: "limits", paneOutput: "output"}
+
 // pane is one part of the dashboard. The dashboard places it, draws the frame around it, and passes on the keys that
 // move in it.
 type pane interface {

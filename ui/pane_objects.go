@@ -13,7 +13,13 @@ type objectsPane struct {
 }
 
 func (p *objectsPane) title(*stats.Snapshot) (title, hint []span) {
-	return []span{{"objects", titleStyle}, {p.d.processes.scope(), dim}}, []span{{" n", keyStyle}, {" back ", dim}}
+	title = []span{{"objects", titleStyle}, {p.d.processes.scope(), dim}}
+	return append(title, p.d.filters[paneObjects].spans()...), []span{{" n", keyStyle}, {" back ", dim}}
+}
+
+// sites are the rows that the filter takes.
+func (p *objectsPane) sites(s *stats.Snapshot) []stats.TypedSite {
+	return filtered(&p.d.filters[paneObjects], stats.ObjectSites(s.Objects, 0), func(o *stats.TypedSite) string { return o.Type.String() + " " + o.Tag })
 }
 
 // moreStyle marks what grows.
@@ -60,7 +66,7 @@ func (p *objectsPane) draw(r region, s *stats.Snapshot) {
 	r.text(objectsType, y, "TYPE", headStyle)
 	r.text(objectsSite, y, "CALL SITE", headStyle)
 	y++
-	sites := stats.ObjectSites(s.Objects, 0)
+	sites := p.sites(s)
 	p.scroll(r.h-y, len(sites))
 	for i := range min(max(0, r.h-y), len(sites)-p.top) {
 		site, style := &sites[p.top+i], plain
@@ -69,7 +75,7 @@ func (p *objectsPane) draw(r region, s *stats.Snapshot) {
 		}
 		drawObjectNumbers(r, y+i, site.Live, site.Recent, site.Created, style)
 		r.text(objectsType, y+i, site.Type.String(), style)
-		r.textIn(objectsSite, y+i, r.w-objectsSite, site.Tag, style)
+		r.nameIn(objectsSite, y+i, r.w-objectsSite, site.Tag, p.d.side, style)
 	}
 }
 
@@ -91,7 +97,7 @@ func drawObjectNumbers(r region, y int, live uint64, more int64, created uint64,
 
 func (p *objectsPane) move(a action) {
 	if s := p.d.shown(); s != nil {
-		p.list.move(a, len(stats.ObjectSites(s.Objects, 0)))
+		p.list.move(a, len(p.sites(s)))
 	}
 }
 

@@ -28,6 +28,7 @@ func (p *outputPane) title(*stats.Snapshot) (title, hint []span) {
 	if p.errors > 0 {
 		title = append(title, span{", " + count(p.errors) + " on stderr", warnStyle})
 	}
+	title = append(title, p.d.filters[paneOutput].spans()...)
 	if p.back > 0 {
 		title = append(title, span{", " + strconv.Itoa(p.back) + " below", dim})
 	}
@@ -67,6 +68,11 @@ func (p *outputPane) update(lines []view.OutputLine, next uint64) bool {
 	return true
 }
 
+// shown are the lines that the filter takes.
+func (p *outputPane) shown() []view.OutputLine {
+	return filtered(&p.d.filters[paneOutput], p.lines, func(l *view.OutputLine) string { return l.Text })
+}
+
 func cleanLines(to, lines []view.OutputLine) []view.OutputLine {
 	for _, line := range lines {
 		line.Text = cleanLine(line.Text)
@@ -76,16 +82,20 @@ func cleanLines(to, lines []view.OutputLine) []view.OutputLine {
 }
 
 func (p *outputPane) move(a action) {
-	p.back = max(0, min(p.back-step(a, max(1, p.page-1)), len(p.lines)-p.page))
+	p.back = max(0, min(p.back-step(a, max(1, p.page-1)), len(p.shown())-p.page))
 }
 
 func (p *outputPane) draw(r region, _ *stats.Snapshot) {
 	p.page = r.h
-	lines := p.lines
+	lines := p.shown()
 	if p.back == 0 { // the latest of what is kept, and what is open
 		lines = append(slices.Clone(lines[max(0, len(lines)-r.h):]), p.open...)
 	}
-	if len(lines) == 0 {
+	switch {
+	case len(lines) == 0 && len(p.lines) > 0:
+		r.text(1, 0, "no line has this: esc shows all", dim)
+		return
+	case len(lines) == 0:
 		r.text(1, 0, "nothing printed yet", dim)
 		return
 	}
@@ -99,6 +109,6 @@ func (p *outputPane) draw(r region, _ *stats.Snapshot) {
 			st, mark = cachedStyle, "!"
 		}
 		r.put(0, y, mark, badStyle)
-		r.textIn(1, y, r.w-1, line.Text, st)
+		r.textIn(1, y, r.w-1, line.Text[len(cut(line.Text, p.d.side)):], st)
 	}
 }

@@ -4,112 +4,11 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
-	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
-
-// tagColumn is one column of the tag table. The first column gets the room that the others leave.
-type tagColumn struct {
-	title string
-	width int // with the blanks before it
-	rank  int // the column with the highest rank is left out first
-	text  func(*stats.Tag) string
-	style func(*stats.Tag) style
-	order func(a, b *stats.Tag) int // nil: the table cannot be sorted by it; larger values first unless reversed
-	pool  bool                      // only makes sense with a pool
-}
-
-const nameColumn = 0
-
-// minTagName is the width that the name gets before columns of numbers.
-const minTagName = 22
-
-// trendTitle marks the column that is a chart.
-const trendTitle = "TREND"
-
-// lowHitRate is a hit rate that is worth a colour.
-const lowHitRate = 0.8
-
-// unlessZero is a style that dims zeros.
-func unlessZero(v func(*stats.Tag) uint64, st style) func(*stats.Tag) style {
-	return func(t *stats.Tag) style {
-		if v(t) == 0 {
-			return dim
-		}
-		return st
-	}
-}
-
-func numberColumn(title string, width, rank int, v func(*stats.Tag) uint64, text func(uint64) string, st style) tagColumn {
-	return tagColumn{title, width, rank, func(t *stats.Tag) string { return text(v(t)) }, unlessZero(v, st),
-		func(a, b *stats.Tag) int { return cmp.Compare(v(b), v(a)) }, false}
-}
-
-// pooled marks a column that only makes sense with a pool.
-func pooled(c tagColumn) tagColumn {
-	c.pool = true
-	return c
-}
-
-func hitStyle(t *stats.Tag) style {
-	switch {
-	case t.Hits == 0 && t.Misses == 0:
-		return dim
-	case t.HitRate() < lowHitRate:
-		return warnStyle
-	case t.HitRate() >= 0.95:
-		return goodStyle
-	}
-	return plain
-}
-
-func wasteStyle(t *stats.Tag) style {
-	if t.Waste() >= 0.25 {
-		return warnStyle
-	}
-	return unlessZero(func(t *stats.Tag) uint64 { return since(t.Requested, t.InUse) }, plain)(t)
-}
-
-// lowerBound marks the bytes of what was allocated before attach, which are known only from later uses.
-func lowerBound(c tagColumn) tagColumn {
-	text := c.text
-	c.text = func(t *stats.Tag) string {
-		if t.Name == wire.BeforeAttach {
-			return "≥" + text(t)
-		}
-		return text(t)
-	}
-	return c
-}
-
-// tagColumns are the columns of the tag table in their order.
-var tagColumns = []tagColumn{
-	{"TAG (call site)", 0, 0, nil, nil, func(a, b *stats.Tag) int { return cmp.Compare(a.Name, b.Name) }, false},
-	lowerBound(numberColumn("HOLDS", 8, 0, held, bytesText, inUseStyle)),
-	lowerBound(numberColumn("IN USE", 8, 10, func(t *stats.Tag) uint64 { return t.InUse }, bytesText, plain)),
-	numberColumn("LIVE", 6, 4, func(t *stats.Tag) uint64 { return t.Live }, tableCount, plain),
-	lowerBound(numberColumn("PEAK", 8, 9, func(t *stats.Tag) uint64 { return t.PeakInUse }, bytesText, plain)),
-	pooled(numberColumn("CACHED", 8, 2, func(t *stats.Tag) uint64 { return t.Cached }, bytesText, cachedStyle)),
-	pooled(numberColumn("FREE", 7, 7, func(t *stats.Tag) uint64 { return t.CachedCount }, tableCount, plain)),
-	{"HIT%", 6, 1, func(t *stats.Tag) string { return ratio(t.Hits, add(t.Hits, t.Misses)) }, hitStyle,
-		func(a, b *stats.Tag) int { return cmp.Compare(b.HitRate(), a.HitRate()) }, true},
-	pooled(numberColumn("MISSES", 8, 8, func(t *stats.Tag) uint64 { return t.Misses }, tableCount, plain)),
-	numberColumn("ALLOC/S", 9, 3, func(t *stats.Tag) uint64 { return t.Window }, tableCount, plain),
-	{"WASTE", 7, 5, func(t *stats.Tag) string { return percent(t.Waste()) + "%" }, wasteStyle,
-		func(a, b *stats.Tag) int { return cmp.Compare(b.Waste(), a.Waste()) }, true},
-	{trendTitle, 12, 6, nil, nil, nil, false},
-}
-
-const sortHeld = 1
-
-// held is the most that a tag had in use in the last second: programs that allocate in a loop hold nothing between two
-// iterations. Summaries of recordings know only one moment.
-func held(t *stats.Tag) uint64 { return max(t.Held, t.InUse) }
-
-// columnWidths holds a width for each entry of tagColumns.
-type columnWidths [12]int
 
 // tagsPane is the table of the tags, and the cursor in it. Snapshots are not changed: rows are indices.
 type tagsPane struct {
@@ -117,7 +16,8 @@ type tagsPane struct {
 	sorted  bool // a column was chosen; until then HOLDS is
 	column  int
 	reverse bool
-	rows    []int     // indices into the tags of the snapshot, in the order of the screen
+	groups  groups
+	rows    []int     // indices into the groups of the snapshot, in the order of the screen
 	ids     []uint32  // of these tags, in the order of the snapshot
 	due     time.Time // when they may be ordered anew
 	chosen  uint32
@@ -145,11 +45,12 @@ func (t *tagsPane) update(s *stats.Snapshot) {
 
 // same reports whether a snapshot has the tags that are shown.
 func (t *tagsPane) same(s *stats.Snapshot) bool {
-	if len(s.Tags) != len(t.ids) {
+	tags := t.groups.of(s)
+	if len(tags) != len(t.ids) {
 		return false
 	}
 	for i, id := range t.ids {
-		if s.Tags[i].ID != id {
+		if tags[i].ID != id {
 			return false
 		}
 	}
@@ -162,12 +63,16 @@ func (t *tagsPane) order(s *stats.Snapshot) {
 	if s == nil {
 		return
 	}
-	for i := range s.Tags {
-		t.rows, t.ids = append(t.rows, i), append(t.ids, s.Tags[i].ID)
+	tags := t.groups.of(s)
+	for i := range tags {
+		t.ids = append(t.ids, tags[i].ID)
+		if t.d.filters[paneTags].takes(tags[i].Name) {
+			t.rows = append(t.rows, i)
+		}
 	}
 	order := tagColumns[t.sortColumn()].order
 	slices.SortStableFunc(t.rows, func(i, j int) int {
-		a, b := &s.Tags[i], &s.Tags[j]
+		a, b := &tags[i], &tags[j]
 		c := order(a, b)
 		if t.reverse {
 			c = -c
@@ -182,17 +87,17 @@ func (t *tagsPane) order(s *stats.Snapshot) {
 	if !t.any {
 		return
 	}
-	if row := slices.IndexFunc(t.rows, func(i int) bool { return s.Tags[i].ID == t.chosen }); row >= 0 {
+	if row := slices.IndexFunc(t.rows, func(i int) bool { return tags[i].ID == t.chosen }); row >= 0 {
 		t.at = row
 		return
 	}
-	t.chosen = s.Tags[t.rows[t.at]].ID
+	t.chosen = tags[t.rows[t.at]].ID
 }
 
 func (t *tagsPane) move(a action) {
 	if s := t.d.shown(); s != nil && len(t.rows) > 0 {
 		t.list.move(a, len(t.rows))
-		t.chosen, t.any = s.Tags[t.rows[t.at]].ID, true
+		t.chosen, t.any = t.groups.of(s)[t.rows[t.at]].ID, true
 	}
 }
 
@@ -208,9 +113,17 @@ func (t *tagsPane) choose(name string) bool {
 	if at < 0 {
 		return false
 	}
+	t.groups.by, t.d.filters[paneTags] = bySite, filter{}
 	t.chosen, t.any = s.Tags[at].ID, true
 	t.order(s)
 	return true
+}
+
+// groupBy groups the rows, with the cursor at the first one.
+func (t *tagsPane) groupBy(by grouping) {
+	t.groups = groups{by: by}
+	t.at, t.any = 0, false
+	t.order(t.d.shown())
 }
 
 func (t *tagsPane) nextSort() {
@@ -221,7 +134,11 @@ func (t *tagsPane) nextSort() {
 			break
 		}
 	}
-	t.sorted, t.column, t.reverse = true, c, false
+	t.sortBy(c)
+}
+
+func (t *tagsPane) sortBy(column int) {
+	t.sorted, t.column, t.reverse = true, column, false
 	t.order(t.d.shown())
 }
 
@@ -232,50 +149,26 @@ func (t *tagsPane) reverseSort() {
 
 // current returns the chosen tag, nil when there is none.
 func (t *tagsPane) current(s *stats.Snapshot) *stats.Tag {
-	if s == nil || t.at >= len(t.rows) || t.rows[t.at] >= len(s.Tags) {
+	if s == nil {
 		return nil
 	}
-	return &s.Tags[t.rows[t.at]]
-}
-
-// fitColumns returns the columns that a width has room for, with their widths.
-func fitColumns(w int, pool bool) (shown []int, widths columnWidths) {
-	for i := range tagColumns {
-		if !pool && tagColumns[i].pool {
-			continue
-		}
-		shown = append(shown, i)
-		widths[i] = tagColumns[i].width
+	tags := t.groups.of(s)
+	if t.at >= len(t.rows) || t.rows[t.at] >= len(tags) {
+		return nil
 	}
-	left := func() int {
-		n := w - 2
-		for _, i := range shown {
-			n -= widths[i]
-		}
-		return n
-	}
-	for left() < minTagName && len(shown) > 1 {
-		worst := 1
-		for k := range shown {
-			if k > 0 && tagColumns[shown[k]].rank >= tagColumns[shown[worst]].rank {
-				worst = k
-			}
-		}
-		shown = slices.Delete(shown, worst, worst+1)
-	}
-	widths[nameColumn] = max(0, left())
-	if last := shown[len(shown)-1]; tagColumns[last].title == trendTitle {
-		if more := min(40, (widths[nameColumn]-26)/2); more > 0 {
-			widths[last] += more
-			widths[nameColumn] -= more
-		}
-	}
-	return shown, widths
+	return &tags[t.rows[t.at]]
 }
 
 // title also says which rows are shown, as of the last draw.
 func (t *tagsPane) title(*stats.Snapshot) (title, hint []span) {
-	title = []span{{"tags ", titleStyle}, {strconv.Itoa(len(t.rows)), dim}}
+	title = []span{{"tags ", titleStyle}}
+	if by := t.groups.by; by != bySite {
+		title = append(title, span{"by " + groupNames[by] + " ", keyStyle})
+	}
+	title = append(title, span{strconv.Itoa(len(t.rows)), dim})
+	if f := &t.d.filters[paneTags]; f.text != "" {
+		title = append(append(title, span{" of " + strconv.Itoa(len(t.ids)), dim}), f.spans()...)
+	}
 	if first, last := t.top+1, min(t.top+t.page, len(t.rows)); len(t.rows) > t.page && t.page > 0 {
 		title = append(title, span{"  " + strconv.Itoa(first) + "–" + strconv.Itoa(last), dim})
 	}
@@ -300,13 +193,18 @@ func (t *tagsPane) draw(r region, s *stats.Snapshot) {
 	}
 	t.scroll(body.h, len(t.rows))
 	if len(t.rows) == 0 {
-		body.text(2, 0, "no OpenCL allocation", dim)
+		text := "no OpenCL allocation"
+		if len(t.ids) > 0 {
+			text = "no row has this: esc shows all"
+		}
+		body.text(2, 0, text, dim)
 		return
 	}
+	tags := t.groups.of(s)
 	for y := range min(body.h, len(t.rows)-t.top) {
-		tag := &s.Tags[t.rows[t.top+y]]
-		mark := t.d.mode.pool && t.d.points.judge.Suspicious(tag)
-		drawTagRow(body.sub(0, y, body.w, 1), tag, t.top+y == t.at, mark, shown, widths)
+		tag := &tags[t.rows[t.top+y]]
+		mark := t.d.mode.pool && t.groups.by == bySite && t.d.points.judge.Suspicious(tag)
+		t.drawRow(body.sub(0, y, body.w, 1), tag, t.top+y == t.at, mark, shown, widths)
 	}
 }
 
@@ -314,6 +212,9 @@ func drawTagHead(r region, t *tagsPane, shown []int, widths columnWidths) {
 	x := 2
 	for _, i := range shown {
 		title, st := tagColumns[i].title, headStyle
+		if i == nameColumn && t.groups.by != bySite {
+			title = strings.ToUpper(groupNames[t.groups.by])
+		}
 		if i == t.sortColumn() {
 			title, st = title+sortMark(i, t.reverse), keyStyle
 		}
@@ -336,7 +237,7 @@ func sortMark(column int, reverse bool) string {
 	return "▼"
 }
 
-func drawTagRow(r region, t *stats.Tag, chosen, mark bool, shown []int, widths columnWidths) {
+func (t *tagsPane) drawRow(r region, tag *stats.Tag, chosen, mark bool, shown []int, widths columnWidths) {
 	nameStyle, trend := plain, trendStyle
 	if chosen {
 		nameStyle, trend = cursorStyle, cursorTrendStyle
@@ -351,15 +252,18 @@ func drawTagRow(r region, t *stats.Tag, chosen, mark bool, shown []int, widths c
 		c := &tagColumns[i]
 		switch {
 		case i == nameColumn:
-			r.textIn(x, 0, widths[i]-1, t.Name, nameStyle)
+			r.nameIn(x, 0, widths[i]-1, tag.Name, t.d.side, nameStyle)
 		case c.title == trendTitle:
-			r.trend(x+2, 0, min(widths[i]-2, r.w-x-2), t.Trend, trend)
+			r.trend(x+2, 0, min(widths[i]-2, r.w-x-2), tag.Trend, trend)
 		default:
-			st := c.style(t)
+			st, text := c.style(tag), c.text(tag)
+			if t.groups.sums() && (c.title == "HOLDS" || c.title == "PEAK") {
+				text = "≤" + text // its sites may have had their most at other times
+			}
 			if chosen {
 				st = cursorStyle
 			}
-			r.sub(x, 0, widths[i], 1).right(widths[i], 0, c.text(t), st)
+			r.sub(x, 0, widths[i], 1).right(widths[i], 0, text, st)
 		}
 		x += widths[i]
 	}
@@ -367,8 +271,11 @@ func drawTagRow(r region, t *stats.Tag, chosen, mark bool, shown []int, widths c
 
 // drawStack shows the call stack of the chosen tag.
 func (t *tagsPane) drawStack(r region, s *stats.Snapshot) {
-	tag := t.current(s)
-	r.sub(0, 0, r.w, 1).rule([]span{{" call stack ", titleStyle}}, nil, frameStyle)
+	tag, title := t.current(s), " call stack "
+	if t.groups.by != bySite {
+		title = " call sites "
+	}
+	r.sub(0, 0, r.w, 1).rule([]span{{title, titleStyle}}, nil, frameStyle)
 	if tag == nil {
 		return
 	}

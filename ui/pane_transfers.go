@@ -19,7 +19,13 @@ func (p *transfersPane) title(s *stats.Snapshot) (title, hint []span) {
 	if s.Transfers.Unified {
 		title = append(title, span{", in memory that host and device share", dim})
 	}
+	title = append(title, p.d.filters[paneTransfers].spans()...)
 	return title, []span{{" b", keyStyle}, {" back ", dim}}
+}
+
+// sites are the rows that the filter takes.
+func (p *transfersPane) sites(s *stats.Snapshot) []stats.TransferSite {
+	return filtered(&p.d.filters[paneTransfers], s.Transfers.Sites, func(t *stats.TransferSite) string { return t.Command.String() + " " + t.Name })
 }
 
 // speedText is how fast what was timed went.
@@ -29,7 +35,8 @@ func speedText(f *stats.Flow) string {
 
 func (p *transfersPane) draw(r region, s *stats.Snapshot) {
 	t := &s.Transfers
-	sites := len(t.Sites)
+	list := p.sites(s)
+	sites := len(list)
 	if !t.Any() {
 		r.lines(1, 0, "no command has moved memory", dim)
 		return
@@ -52,8 +59,8 @@ func (p *transfersPane) draw(r region, s *stats.Snapshot) {
 	r.text(name, y, title, headStyle)
 	y++
 	p.scroll(r.h-y, sites)
-	for i := range t.Sites[p.top:min(sites, p.top+max(0, r.h-y))] {
-		site := &t.Sites[p.top+i]
+	for i := range list[p.top:min(sites, p.top+max(0, r.h-y))] {
+		site := &list[p.top+i]
 		style := plain
 		if p.top+i == p.at {
 			style = cursorStyle
@@ -62,7 +69,7 @@ func (p *transfersPane) draw(r region, s *stats.Snapshot) {
 		r.right(bytes, y+i, bytesText(site.Bytes), style)
 		r.right(speed, y+i, speedText(&site.Flow), style)
 		r.text(command, y+i, site.Command.String(), style)
-		r.textIn(name, y+i, r.w-name, site.Name, style)
+		r.nameIn(name, y+i, r.w-name, site.Name, p.d.side, style)
 	}
 }
 
@@ -99,7 +106,7 @@ func (p *transfersPane) drawDirections(r region, t *stats.Transfers) (rows int) 
 
 func (p *transfersPane) move(a action) {
 	if s := p.d.shown(); s != nil {
-		p.list.move(a, len(s.Transfers.Sites))
+		p.list.move(a, len(p.sites(s)))
 	}
 }
 

@@ -116,6 +116,6 @@ func TestPolicyIsNotOffered(t *testing.T) {
 	attached := attachedTest(120, 36, attachedSnapshot(1), App{Status: -1})
 	press(attached, "a")
 	shows(t, attached, "no command has the key a; ? shows the keys")
-	press(attached, "?")
+	press(attached, "?", "?")
 	hides(t, attached, "a policies", "switches to")
 }

@@ -16,10 +16,14 @@ type prompt struct {
 	changed func(text string) // after each key; nil: nothing
 	done    func(text string) // enter
 	leave   func()            // esc; nil: nothing
+	moved   func(a action)    // up and down; nil: nothing
 }
 
 // typedMax bounds the length of what is typed, in bytes.
 const typedMax = 256
+
+// moveKeys move in a list under a prompt.
+var moveKeys = map[tea.KeyType]action{tea.KeyUp: actUp, tea.KeyDown: actDown, tea.KeyPgUp: actPageUp, tea.KeyPgDown: actPageDown}
 
 // typeKey handles a key while a prompt is open.
 func (d *dashboard) typeKey(msg tea.KeyMsg) {
@@ -44,6 +48,9 @@ func (d *dashboard) typeKey(msg tea.KeyMsg) {
 	case tea.KeyRunes, tea.KeySpace:
 		p.add(msg.Runes)
 	default:
+		if a, moves := moveKeys[msg.Type]; moves && p.moved != nil {
+			p.moved(a)
+		}
 		return
 	}
 	if p.changed != nil {
@@ -71,7 +78,7 @@ func (p *prompt) line(w int) string {
 // drawTyping draws the keys of the prompt, and what was typed if there is no message line for it.
 func (d *dashboard) drawTyping(r region) {
 	var items []item
-	if l := d.arrange(); !l.message {
+	if l := d.arrange(); !l.message && d.overlay != paletteOverlay {
 		items = append(items, item{0, []span{{d.prompt.line(r.w), strong}}})
 	}
 	for i, k := range d.prompt.keys {

@@ -1,0 +1,110 @@
+package ui
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// filter selects rows by their text.
+type filter struct {
+	text       string // as typed; empty: all rows
+	word       string // in lower case, that a row must have
+	expression *regexp.Regexp
+	not        bool
+}
+
+// parseFilter reads a filter: text in any case, "re:" and a regular expression, either with "!" before it for all others.
+func parseFilter(text string) (filter, error) {
+	f := filter{text: text}
+	rest, not := strings.CutPrefix(text, "!")
+	f.not = not && rest != ""
+	pattern, isExpression := strings.CutPrefix(rest, "re:")
+	if !isExpression {
+		f.word = strings.ToLower(rest)
+		return f, nil
+	}
+	var err error
+	f.expression, err = regexp.Compile(pattern)
+	return f, err
+}
+
+// takes reports whether a row is shown.
+func (f *filter) takes(text string) bool {
+	if f.text == "" {
+		return true
+	}
+	var found bool
+	if f.expression != nil {
+		found = f.expression.MatchString(text)
+	} else {
+		found = strings.Contains(strings.ToLower(text), f.word)
+	}
+	return found != f.not
+}
+
+// filtered returns what a filter takes of a list.
+func filtered[T any](f *filter, list []T, text func(*T) string) []T {
+	if f.text == "" {
+		return list
+	}
+	var taken []T
+	for i := range list {
+		if f.takes(text(&list[i])) {
+			taken = append(taken, list[i])
+		}
+	}
+	return taken
+}
+
+// spans is what a title says about a filter.
+func (f *filter) spans() []span {
+	if f.text == "" {
+		return nil
+	}
+	return []span{{"  /" + f.text, keyStyle}}
+}
+
+// filterable are the panes with rows that a filter selects.
+var filterable = []paneID{paneTags, paneOutput, paneTransfers, paneObjects}
+
+// filterPane returns the pane that is searched: the one that is alone on the screen or in focus, else the tags.
+func (d *dashboard) filterPane() paneID {
+	for _, p := range []paneID{d.zoom, d.focus} {
+		if slices.Contains(filterable, p) {
+			return p
+		}
+	}
+	return paneTags
+}
+
+// askFilter asks for a filter, and applies it while it is typed.
+func (d *dashboard) askFilter() {
+	p := d.filterPane()
+	before := d.filters[p]
+	d.prompt = &prompt{
+		label: "/", text: before.text,
+		keys: []word{{"enter", "keep"}, {"esc", "as before"}, {"!", "not"}, {"re:", "regular expression"}},
+		changed: func(text string) {
+			if f, err := parseFilter(text); err == nil {
+				d.setFilter(p, f)
+			}
+		},
+		done: func(text string) {
+			f, err := parseFilter(text)
+			if err != nil {
+				d.setFilter(p, before)
+				d.say(badStyle, "✗ "+err.Error())
+				return
+			}
+			d.setFilter(p, f)
+		},
+		leave: func() { d.setFilter(p, before) },
+	}
+}
+
+func (d *dashboard) setFilter(p paneID, f filter) {
+	d.filters[p] = f
+	d.output.back = 0
+	d.tags.order(d.shown())
+}

@@ -1,0 +1,210 @@
+package ui
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/exp/golden"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/view"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+func TestFilterText(t *testing.T) {
+	for _, test := range []struct {
+		filter, text string
+		want         bool
+	}{
+		{"", "a", true}, {"conv", "CONV.c:1 f", true}, {"Conv", "scan.c", false}, {"!conv", "scan.c", true}, {"!conv", "conv.c", false},
+		{"!", "ab", true}, {"re:^s.*flags$", "scan.c:77 tmp_flags", true}, {"re:^S", "scan", false}, {"!re:^s", "scan", false},
+		{"re:", "x", true},
+	} {
+		f, err := parseFilter(test.filter)
+		if err != nil || f.takes(test.text) != test.want {
+			t.Errorf("%q of %q: %v, %v", test.filter, test.text, !test.want, err)
+		}
+	}
+	if _, err := parseFilter("re:("); err == nil {
+		t.Error("no error for a bad expression")
+	}
+}
+
+func FuzzFilter(f *testing.F) {
+	for _, text := range []string{"", "!", "re:", "!re:(", "re:a{1000}", "\xff"} {
+		f.Add(text, "scan.c:77 tmp_flags")
+	}
+	f.Fuzz(func(t *testing.T, text, row string) {
+		filter, err := parseFilter(text)
+		if err != nil {
+			return
+		}
+		if all := filtered(&filter, []string{row}, func(s *string) string { return *s }); (len(all) == 1) != filter.takes(row) {
+			t.Errorf("%q of %q", text, row)
+		}
+	})
+}
+
+// TestFilterTags: rows appear while it is typed; esc brings back what was there, and then all.
+func TestFilterTags(t *testing.T) {
+	d := newTest((&calls{}).options(), 140, 42, sampleSnapshot())
+	press(d, "/", "s", "t", "a", "g")
+	shows(t, d, "/stag_", "tags 14 of 22  /stag", "io.c:12 staging")
+	if d.prompt == nil {
+		t.Fatal("no prompt")
+	}
+	press(d, "enter", "/", "backspace", "backspace", "backspace", "backspace", "!", "s", "t", "a", "g", "esc")
+	shows(t, d, "tags 14 of 22  /stag")
+	press(d, "G")
+	if got := chosenName(d); !strings.Contains(got, "stage12") {
+		t.Errorf("the last row is %q", got)
+	}
+	press(d, "esc")
+	if len(names(d)) != 22 {
+		t.Errorf("esc leaves %d rows", len(names(d)))
+	}
+	press(d, "/", "r", "e", ":", "(", "enter")
+	shows(t, d, "✗ error parsing regexp", "tags 22")
+	press(d, "/", "Q", "enter")
+	shows(t, d, "no row has this: esc shows all")
+	d.tags.choose("io.c:12 staging")
+	if chosenName(d) != "io.c:12 staging" {
+		t.Error("a point does not lead to a row that the filter leaves out")
+	}
+}
+
+func TestFilterOutput(t *testing.T) {
+	d := newTest((&calls{}).options(), 100, 36, sampleSnapshot())
+	press(d, "o", "/", "i", "t", "e", "r", "enter")
+	shows(t, d, "iter 212/500", "/iter")
+	hides(t, d, "loading", "warning: no GPU")
+	press(d, "esc")
+	shows(t, d, "loading")
+	d.Update(frameMsg{now: testStart, lines: []view.OutputLine{{Text: strings.Repeat("x", 150) + "END"}}, next: 9})
+	hides(t, d, "END")
+	press(d, "l", "l", "l", "l", "l", "l", "l", "l")
+	shows(t, d, "xEND")
+	press(d, "h", "h", "h", "h", "h", "h", "h", "h")
+	hides(t, d, "END")
+}
+
+func TestFilterTransfers(t *testing.T) {
+	s := sampleSnapshot()
+	s.Transfers.Directions[stats.ToDevice].Calls = 2
+	s.Transfers.Sites = []stats.TransferSite{{Name: "a.c:1 send"}, {Name: "b.c:2 take"}}
+	d := newTest((&calls{}).options(), 100, 36, s)
+	press(d, "b", "/", "t", "a", "k", "e", "enter")
+	shows(t, d, "b.c:2 take", "/take")
+	hides(t, d, "a.c:1 send")
+}
+
+// TestNamesAreCutInTheMiddle: names differ at the end.
+func TestNamesAreCutInTheMiddle(t *testing.T) {
+	s := sampleSnapshot()
+	s.Tags[0].Name, s.Tags[1].Name = "error.c:12 create_error_of_this_layer", "error.c:14 create_error_of_this_layer_before"
+	d := newTest((&calls{}).options(), 80, 24, s)
+	shows(t, d, "error.c:…f_this_layer ", "error.c:…layer_before ")
+	press(d, "l")
+	shows(t, d, "…2 create_error_of")
+	press(d, "l", "l", "l", "l", "l", "l", "l", "l", "l")
+	shows(t, d, "…_error_of_this_layer", "…of_this_layer_before")
+	press(d, "h", "h", "h", "h", "h", "h", "h", "h", "h", "h")
+	shows(t, d, "error.c:…layer_before ")
+}
+
+func TestGroups(t *testing.T) {
+	s := sampleSnapshot()
+	s.Tags[1].Name, s.Tags[1].Trend = "blur.c:90 im2col", []uint64{1, 2}
+	s.Buckets = []stats.Bucket{{Smallest: 4096, Largest: 8191, Share: stats.Share{Hits: 3, Misses: 1, Creates: 4, InUse: 8192}}}
+	s.Kinds = []stats.Kind{{Memory: wire.MemoryBuffer, Share: stats.Share{InUse: mib}}}
+	o := (&calls{}).options()
+	d := newTest(o, 140, 42, s)
+	press(d, "j", "t")
+	shows(t, d, "tags by file 21", "▸ blur.c ", "≤1.15G")
+	golden.RequireEqual(t, screen(d))
+	group := d.tags.current(d.shown())
+	last := s.Tags[0].Trend
+	if n := len(group.Trend); group.Live != 20 || group.Trend[n-1] != last[len(last)-1]+2 || !slices.Equal(group.Stack, []string{"blur.c:88 make_tmp", "blur.c:90 im2col"}) {
+		t.Errorf("%+v", group)
+	}
+	press(d, "3")
+	shows(t, d, "call sites", "blur.c:90 im2col")
+	press(d, "3", "t")
+	shows(t, d, "tags by function 10", "make_tmp")
+	press(d, "t")
+	shows(t, d, "tags by size 1", "4.00K to 8.00K")
+	press(d, "t")
+	shows(t, d, "tags by kind 1")
+	press(d, "t")
+	shows(t, d, "tags by process 1", "4711 blur")
+	press(d, "t")
+	shows(t, d, "tags 22")
+}
+
+// TestGroupKeepsItsRow: the cursor follows a group from snapshot to snapshot.
+func TestGroupKeepsItsRow(t *testing.T) {
+	d := newTest((&calls{}).options(), 140, 42, sampleSnapshot())
+	press(d, "t", "j")
+	want := chosenName(d)
+	next := sampleSnapshot()
+	next.Tags[3].Held = 1 << 40
+	d.Update(frameMsg{now: testStart.Add(orderTime), snap: next})
+	if d.tags.at != 2 || chosenName(d) != want {
+		t.Errorf("row %d, %q; want row 2, %q", d.tags.at, chosenName(d), want)
+	}
+}
+
+func TestFuzzy(t *testing.T) {
+	if _, ok := fuzzy("qz", "quit"); ok {
+		t.Error("z is not in quit")
+	}
+	best, _ := fuzzy("sh", "sort by HOLDS")
+	worst, _ := fuzzy("sh", "list of processes; enter shows one")
+	if best <= worst {
+		t.Errorf("%d, %d", best, worst)
+	}
+}
+
+func TestPalette(t *testing.T) {
+	d := newTest((&calls{}).options(), 140, 42, sampleSnapshot())
+	press(d, ":")
+	shows(t, d, "╭─ commands", ":_", "▸ quit; asks what to do")
+	press(d, "s", "o", "r", "t", "p", "e", "a", "k", "enter")
+	if got := tagColumns[d.tags.sortColumn()].title; got != "PEAK" || d.prompt != nil || d.overlay != noOverlay {
+		t.Errorf("sorted by %s", got)
+	}
+	press(d, ":")
+	shows(t, d, "▸ sort by PEAK")
+	press(d, "down", "up", "down", "esc")
+	hides(t, d, "╭─ commands")
+	press(d, ":", "x", "q", "x", "enter")
+	shows(t, d, "no such command")
+	press(d, ":", "g", "r", "o", "u", "p", " ", "f", "u", "n", "enter")
+	shows(t, d, "tags by function")
+	press(d, ":", "q", "u", "i", "t", ";")
+	cmd := press(d, "enter")
+	if d.overlay != quitOverlay || cmd != nil {
+		t.Error("the palette does not quit")
+	}
+}
+
+// TestPaletteQuits: a command of the palette reaches Bubble Tea.
+func TestPaletteQuits(t *testing.T) {
+	d := newTest(Options{}, 140, 42, sampleSnapshot())
+	press(d, ":", "q", "u", "i", "t")
+	if !quits(press(d, "enter")) {
+		t.Error("it does not quit")
+	}
+}
+
+func TestHelpOfAPane(t *testing.T) {
+	d := newTest((&calls{}).options(), 140, 42, sampleSnapshot())
+	press(d, "?")
+	shows(t, d, "who? one row per place that allocates", "keys: move", "? again: all keys")
+	hides(t, d, "keys: program")
+	press(d, "?")
+	shows(t, d, "keys: screen", "keys: limits and policy")
+	press(d, "esc", "6", "?")
+	shows(t, d, "what can I change now?", "keys: limits and policy", "type a value")
+}

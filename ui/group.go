@@ -1,0 +1,164 @@
+package ui
+
+import (
+	"hash/fnv"
+	"strings"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+)
+
+// grouping is what a row of the tags stands for.
+type grouping uint8
+
+const (
+	bySite grouping = iota
+	byFile
+	byFunction
+	bySize
+	byKind
+	byProcess
+	groupings
+)
+
+var groupNames = [groupings]string{"", "file", "function", "size", "kind", "process"}
+
+// groups is a snapshot's tags, grouped.
+type groups struct {
+	by   grouping
+	from *stats.Snapshot // that it was made of
+	tags []stats.Tag
+}
+
+// of returns the rows for a snapshot. It makes them once for each.
+func (g *groups) of(s *stats.Snapshot) []stats.Tag {
+	if g.by == bySite {
+		return s.Tags
+	}
+	if g.from != s {
+		g.from, g.tags = s, groupTags(s, g.by)
+	}
+	return g.tags
+}
+
+// sums reports whether rows are sums of call sites.
+func (g *groups) sums() bool { return g.by == byFile || g.by == byFunction }
+
+// after returns the next way to group. Sizes, kinds and processes are known of all processes together only.
+func (g *groups) after(single bool) grouping {
+	next := (g.by + 1) % groupings
+	if single && next > byFunction {
+		return bySite
+	}
+	return next
+}
+
+func groupTags(s *stats.Snapshot, by grouping) []stats.Tag {
+	switch by {
+	case bySize:
+		return tagsOfSizes(s.Buckets)
+	case byKind:
+		return tagsOfKinds(s.Kinds)
+	case byProcess:
+		return tagsOfProcesses(s.Processes)
+	}
+	places := map[string]int{}
+	var list []stats.Tag
+	for i := range s.Tags {
+		t := &s.Tags[i]
+		name := groupOf(t, by)
+		at, known := places[name]
+		if !known {
+			at = len(list)
+			places[name] = at
+			list = append(list, stats.Tag{ID: idOf(name), Name: name})
+		}
+		join(&list[at], t)
+	}
+	return list
+}
+
+// groupOf returns the group of a call site: "file.c:88 function" has both parts, "module+0x1234" only the first.
+func groupOf(t *stats.Tag, by grouping) string {
+	place, function, known := strings.Cut(t.Name, " ")
+	if by == byFunction && known && !t.Slabs {
+		return function
+	}
+	if i := strings.LastIndexAny(place, ":+"); i > 0 && !t.Slabs {
+		return place[:i]
+	}
+	return t.Name
+}
+
+// idOf returns an ID that a row keeps from snapshot to snapshot.
+func idOf(name string) uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name))
+	return h.Sum32()
+}
+
+// join adds a call site to a group. The peak is the most that it can have been: the sites may have had theirs at other times.
+func join(g, t *stats.Tag) {
+	for _, c := range []struct{ to, from *uint64 }{
+		{&g.Live, &t.Live}, {&g.InUse, &t.InUse}, {&g.Requested, &t.Requested}, {&g.Cached, &t.Cached}, {&g.Cooling, &t.Cooling},
+		{&g.CachedCount, &t.CachedCount}, {&g.Hits, &t.Hits}, {&g.Misses, &t.Misses}, {&g.Creates, &t.Creates}, {&g.Window, &t.Window},
+		{&g.PeakInUse, &t.PeakInUse}, {&g.Held, &t.Held},
+	} {
+		*c.to = add(*c.to, *c.from)
+	}
+	for i := range t.MissReasons {
+		g.MissReasons[i] = add(g.MissReasons[i], t.MissReasons[i])
+	}
+	g.Free = append(g.Free, t.Free...)
+	g.Stack = append(g.Stack, t.Name)
+	g.Trend = sumTrends(g.Trend, t.Trend)
+}
+
+// sumTrends adds trends, which end at the same second.
+func sumTrends(a, b []uint64) []uint64 {
+	if len(a) < len(b) {
+		a = append(make([]uint64, len(b)-len(a), len(b)), a...)
+	}
+	for i, v := range b {
+		at := len(a) - len(b) + i
+		a[at] = add(a[at], v)
+	}
+	return a
+}
+
+func tagOfShare(name string, s *stats.Share) stats.Tag {
+	return stats.Tag{
+		ID: idOf(name), Name: name, InUse: s.InUse, Requested: s.InUse, Cached: s.Cached, Cooling: s.Cooling, CachedCount: s.Blocks,
+		Hits: s.Hits, Misses: s.Misses, Creates: s.Creates,
+	}
+}
+
+func tagsOfSizes(buckets []stats.Bucket) []stats.Tag {
+	tags := make([]stats.Tag, 0, len(buckets))
+	for i := range buckets {
+		b := &buckets[i]
+		tags = append(tags, tagOfShare(bytesText(b.Smallest)+" to "+bytesText(b.Largest), &b.Share))
+	}
+	return tags
+}
+
+func tagsOfKinds(kinds []stats.Kind) []stats.Tag {
+	tags := make([]stats.Tag, 0, len(kinds))
+	for i := range kinds {
+		tags = append(tags, tagOfShare(kinds[i].Memory.String(), &kinds[i].Share))
+	}
+	return tags
+}
+
+func tagsOfProcesses(processes []stats.Process) []stats.Tag {
+	tags := make([]stats.Tag, 0, len(processes))
+	for i := range processes {
+		p := &processes[i]
+		t := &p.Totals
+		tags = append(tags, stats.Tag{
+			ID: p.Number, Name: strings.TrimSpace(pidOf(p) + " " + commandLine(&stats.Snapshot{Program: p.Program, Arguments: p.Arguments})),
+			Live: t.LiveBuffers, InUse: t.InUse, Requested: t.Requested, Cached: t.Cached, Cooling: t.Cooling, CachedCount: t.CachedBlocks,
+			Hits: t.Hits, Misses: t.Misses, MissReasons: t.MissReasons, Creates: t.Creates, Window: p.Window.Creates, PeakInUse: t.PeakInUse, Held: t.Held,
+		})
+	}
+	return tags
+}

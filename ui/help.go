@@ -1,0 +1,119 @@
+package ui
+
+import (
+	"slices"
+	"strings"
+)
+
+// helpPage collects the lines of the help.
+type helpPage struct {
+	lines [][]span
+	w     int
+}
+
+func (p *helpPage) head(text string) {
+	if len(p.lines) > 0 {
+		p.lines = append(p.lines, nil)
+	}
+	p.lines = append(p.lines, []span{{text, titleStyle}})
+}
+
+// entry adds a name in w columns, and its meaning.
+func (p *helpPage) entry(name, text string, w int) {
+	for i, part := range wrap(text, p.w-w-6) {
+		if i > 0 {
+			name = ""
+		}
+		pad := strings.Repeat(" ", max(1, w-width(name)))
+		p.lines = append(p.lines, []span{{"  " + name, keyStyle}, {pad + part, plain}})
+	}
+}
+
+// keys adds the keys of a section.
+func (p *helpPage) keys(commands []command, section string) {
+	first := true
+	for i := range commands {
+		c := &commands[i]
+		if c.section != section || c.shown == "" {
+			continue
+		}
+		if first {
+			p.head("keys: " + section)
+		}
+		first = false
+		p.entry(c.shown, c.help, 12)
+	}
+}
+
+// topic is what the help of a pane has.
+type topic struct {
+	pane     string // how paneHelp names it
+	sections []string
+	words    []string
+}
+
+var topics = [paneCount]topic{
+	paneMemory:    {"1", []string{sectionTime}, []string{"in use", "cached", "cooling", "reserved"}},
+	paneRates:     {"2", nil, []string{"hit, miss", "steady", "avoided"}},
+	paneTags:      {"3", []string{sectionMove}, []string{"tag", "holds", "in use", "cached", "hit, miss", "waste"}},
+	paneFree:      {"4", []string{sectionMove}, []string{"block", "slab", "class", "cached", "cooling"}},
+	paneMisses:    {"5", nil, []string{"cold", "too small", "too wasteful", "other class", "cooling", "limit", "tag cap", "drained", "policy"}},
+	paneLimits:    {"6", []string{sectionLimits}, []string{"limit", "tag cap"}},
+	paneOutput:    {"7", []string{sectionMove, sectionApp}, nil},
+	paneProcesses: {"P", []string{sectionMove, sectionApp}, nil},
+	panePolicies:  {"a", []string{sectionLimits}, nil},
+	paneGhosts:    {"w", []string{sectionWhatIf}, nil},
+	paneCurve:     {"c", []string{sectionWhatIf, sectionLimits}, nil},
+	paneFailures:  {"m", []string{sectionMove}, nil},
+	paneTransfers: {"b", []string{sectionMove}, nil},
+	paneObjects:   {"n", []string{sectionMove}, nil},
+	panePoints:    {"!", []string{sectionMove, sectionWhatIf}, []string{"mistakes", "lost"}},
+}
+
+// helpLines are the lines of the help: of the pane in focus, or of everything.
+func (d *dashboard) helpLines() [][]span {
+	p := &helpPage{w: d.w}
+	if d.helpAll {
+		for _, section := range sections {
+			p.keys(d.mode.keys, section)
+		}
+		p.head("panes")
+		for _, pane := range d.mode.panes {
+			p.entry(pane.term, pane.meaning, 14)
+		}
+		p.head("words")
+		for _, w := range d.mode.words {
+			p.entry(w.term, w.meaning, 15)
+		}
+		return p.lines
+	}
+	t := &topics[d.focus]
+	for _, pane := range d.mode.panes {
+		if id, name, _ := strings.Cut(pane.term, " "); id == t.pane {
+			p.head(name)
+			p.entry("", pane.meaning, 0)
+		}
+	}
+	for _, section := range t.sections {
+		p.keys(d.mode.keys, section)
+	}
+	p.head("words")
+	for _, w := range d.mode.words {
+		if slices.Contains(t.words, w.term) {
+			p.entry(w.term, w.meaning, 15)
+		}
+	}
+	p.head("? again: all keys, panes and words")
+	return p.lines
+}
+
+func (d *dashboard) drawHelp(r region) {
+	r.wipe()
+	hint := []span{{" j k", keyStyle}, {" scroll ", dim}, {"?", keyStyle}, {" all ", dim}, {"esc", keyStyle}, {" back ", dim}}
+	inside := r.box([]span{{" help ", titleStyle}}, hint, focusStyle)
+	lines := d.helpLines()
+	d.helpTop = max(0, min(d.helpTop, len(lines)-inside.h))
+	for y := range min(inside.h, len(lines)-d.helpTop) {
+		inside.spans(1, y, lines[d.helpTop+y]...)
+	}
+}

@@ -1,0 +1,148 @@
+package ui
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+)
+
+// entry is a command that the palette offers.
+type entry struct {
+	name, keys string
+	run        func() tea.Cmd
+}
+
+// palette is the list of all commands, searched by what is typed. Those used last come first.
+type palette struct {
+	list
+	used    []string // names, the latest first
+	entries []entry  // those that match
+	command tea.Cmd  // of the entry that was chosen
+}
+
+// openPalette asks for a command.
+func (d *dashboard) openPalette() {
+	p := &d.palette
+	p.list = list{}
+	p.entries = d.matching("")
+	d.overlay = paletteOverlay
+	d.prompt = &prompt{
+		label: ":", keys: []word{{"enter", "do it"}, {"↑ ↓", "choose"}, {"esc", "back"}},
+		changed: func(text string) { p.entries, p.at = d.matching(text), 0 },
+		done:    func(string) { d.runEntry() },
+		leave:   func() { d.overlay = noOverlay },
+		moved:   func(a action) { p.move(a, len(p.entries)) },
+	}
+}
+
+// runEntry does what was chosen.
+func (d *dashboard) runEntry() {
+	p := &d.palette
+	d.overlay = noOverlay
+	if p.at >= len(p.entries) {
+		d.say(dim, "no such command; ? shows all keys")
+		return
+	}
+	e := p.entries[p.at]
+	p.used = slices.Insert(slices.DeleteFunc(p.used, func(name string) bool { return name == e.name }), 0, e.name)
+	p.command = e.run()
+}
+
+// matching returns the commands that a text finds, the best first.
+func (d *dashboard) matching(text string) []entry {
+	type scored struct {
+		entry
+		score int
+	}
+	var found []scored
+	for _, e := range d.allEntries() {
+		if score, ok := fuzzy(text, e.name); ok {
+			if at := slices.Index(d.palette.used, e.name); at >= 0 && text == "" {
+				score += 1000 - at
+			}
+			found = append(found, scored{e, score})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
+	entries := make([]entry, 0, len(found))
+	for i := range found {
+		entries = append(entries, found[i].entry)
+	}
+	return entries
+}
+
+// allEntries are the commands that have help, and the ways to sort and to group.
+func (d *dashboard) allEntries() (entries []entry) {
+	for i := range d.mode.keys {
+		c := &d.mode.keys[i]
+		if c.help == "" || c.action == actZoom || c.action == actPalette || !d.usable(c.action) {
+			continue
+		}
+		entries = append(entries, entry{c.help, c.shown, func() tea.Cmd { return d.do(c.action, c.keys[0]) }})
+	}
+	for n := paneMemory; n <= d.mode.lastPane; n++ {
+		entries = append(entries, entry{"zoom pane " + paneNames[n], string(rune('0' + n)), func() tea.Cmd { d.zoomOn(n); return nil }})
+	}
+	for i := range tagColumns {
+		if c := &tagColumns[i]; c.order != nil && (d.mode.pool || !c.pool) {
+			entries = append(entries, entry{"sort by " + c.title, "", func() tea.Cmd { d.tags.sortBy(i); return nil }})
+		}
+	}
+	for by := range groupings {
+		name := "group by " + groupNames[by]
+		if by == bySite {
+			name = "group by call site"
+		}
+		entries = append(entries, entry{name, "", func() tea.Cmd { d.tags.groupBy(by); return nil }})
+	}
+	return entries
+}
+
+// fuzzy reports whether a text has the letters of a pattern in their order, in any case. Letters that begin words or follow
+// each other score.
+func fuzzy(pattern, text string) (score int, ok bool) {
+	letters := []rune(strings.ToLower(strings.ReplaceAll(pattern, " ", "")))
+	at, last := 0, -2
+	before := ' '
+	for i, r := range []rune(strings.ToLower(text)) {
+		if at < len(letters) && r == letters[at] {
+			switch {
+			case i == last+1:
+				score += 3
+			case before == ' ':
+				score += 2
+			}
+			if i < 20 {
+				score++
+			}
+			at, last = at+1, i
+		}
+		before = r
+	}
+	return score, at == len(letters)
+}
+
+// drawPalette draws the list over the panes.
+func (d *dashboard) drawPalette(r region) {
+	w, h := min(r.w, 90), min(r.h-2, 18)
+	r = r.sub((r.w-w)/2, max(0, (r.h-h)/3), w, h)
+	r.wipe()
+	inside := r.box([]span{{" commands ", titleStyle}}, nil, focusStyle)
+	inside.textIn(1, 0, inside.w-2, d.prompt.line(inside.w-2), strong)
+	body := inside.rows(1)
+	p := &d.palette
+	p.scroll(body.h, len(p.entries))
+	for y := range min(body.h, len(p.entries)-p.top) {
+		e := &p.entries[p.top+y]
+		st, key := plain, keyStyle
+		if p.top+y == p.at {
+			st, key = cursorStyle, cursorStyle
+			body.repeat(0, y, body.w, " ", cursorStyle)
+			body.put(0, y, "▸", cursorStyle)
+		}
+		body.textIn(2, y, body.w-14, e.name, st)
+		body.right(body.w-1, y, e.keys, key)
+	}
+}

@@ -1,0 +1,145 @@
+package ui
+
+import (
+	"cmp"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// tagColumn is one column of the tag table. The first column gets the room that the others leave.
+type tagColumn struct {
+	title string
+	width int // with the blanks before it
+	rank  int // the column with the highest rank is left out first
+	text  func(*stats.Tag) string
+	style func(*stats.Tag) style
+	order func(a, b *stats.Tag) int // nil: the table cannot be sorted by it; larger values first unless reversed
+	pool  bool                      // only makes sense with a pool
+}
+
+const nameColumn = 0
+
+// minTagName is the width that the name gets before columns of numbers.
+const minTagName = 22
+
+// trendTitle marks the column that is a chart.
+const trendTitle = "TREND"
+
+// lowHitRate is a hit rate that is worth a colour.
+const lowHitRate = 0.8
+
+// unlessZero is a style that dims zeros.
+func unlessZero(v func(*stats.Tag) uint64, st style) func(*stats.Tag) style {
+	return func(t *stats.Tag) style {
+		if v(t) == 0 {
+			return dim
+		}
+		return st
+	}
+}
+
+func numberColumn(title string, width, rank int, v func(*stats.Tag) uint64, text func(uint64) string, st style) tagColumn {
+	return tagColumn{title, width, rank, func(t *stats.Tag) string { return text(v(t)) }, unlessZero(v, st),
+		func(a, b *stats.Tag) int { return cmp.Compare(v(b), v(a)) }, false}
+}
+
+// pooled marks a column that only makes sense with a pool.
+func pooled(c tagColumn) tagColumn {
+	c.pool = true
+	return c
+}
+
+func hitStyle(t *stats.Tag) style {
+	switch {
+	case t.Hits == 0 && t.Misses == 0:
+		return dim
+	case t.HitRate() < lowHitRate:
+		return warnStyle
+	case t.HitRate() >= 0.95:
+		return goodStyle
+	}
+	return plain
+}
+
+func wasteStyle(t *stats.Tag) style {
+	if t.Waste() >= 0.25 {
+		return warnStyle
+	}
+	return unlessZero(func(t *stats.Tag) uint64 { return since(t.Requested, t.InUse) }, plain)(t)
+}
+
+// lowerBound marks the bytes of what was allocated before attach, which are known only from later uses.
+func lowerBound(c tagColumn) tagColumn {
+	text := c.text
+	c.text = func(t *stats.Tag) string {
+		if t.Name == wire.BeforeAttach {
+			return "≥" + text(t)
+		}
+		return text(t)
+	}
+	return c
+}
+
+// tagColumns are the columns of the tag table in their order.
+var tagColumns = []tagColumn{
+	{"TAG (call site)", 0, 0, nil, nil, func(a, b *stats.Tag) int { return cmp.Compare(a.Name, b.Name) }, false},
+	lowerBound(numberColumn("HOLDS", 8, 0, held, bytesText, inUseStyle)),
+	lowerBound(numberColumn("IN USE", 8, 10, func(t *stats.Tag) uint64 { return t.InUse }, bytesText, plain)),
+	numberColumn("LIVE", 6, 4, func(t *stats.Tag) uint64 { return t.Live }, tableCount, plain),
+	lowerBound(numberColumn("PEAK", 8, 9, func(t *stats.Tag) uint64 { return t.PeakInUse }, bytesText, plain)),
+	pooled(numberColumn("CACHED", 8, 2, func(t *stats.Tag) uint64 { return t.Cached }, bytesText, cachedStyle)),
+	pooled(numberColumn("FREE", 7, 7, func(t *stats.Tag) uint64 { return t.CachedCount }, tableCount, plain)),
+	{"HIT%", 6, 1, func(t *stats.Tag) string { return ratio(t.Hits, add(t.Hits, t.Misses)) }, hitStyle,
+		func(a, b *stats.Tag) int { return cmp.Compare(b.HitRate(), a.HitRate()) }, true},
+	pooled(numberColumn("MISSES", 8, 8, func(t *stats.Tag) uint64 { return t.Misses }, tableCount, plain)),
+	numberColumn("ALLOC/S", 9, 3, func(t *stats.Tag) uint64 { return t.Window }, tableCount, plain),
+	{"WASTE", 7, 5, func(t *stats.Tag) string { return percent(t.Waste()) + "%" }, wasteStyle,
+		func(a, b *stats.Tag) int { return cmp.Compare(b.Waste(), a.Waste()) }, true},
+	{trendTitle, 12, 6, nil, nil, nil, false},
+}
+
+const sortHeld = 1
+
+// held is the most that a tag had in use in the last second: programs that allocate in a loop hold nothing between two
+// iterations. Summaries of recordings know only one moment.
+func held(t *stats.Tag) uint64 { return max(t.Held, t.InUse) }
+
+// columnWidths holds a width for each entry of tagColumns.
+type columnWidths [12]int
+
+// fitColumns returns the columns that a width has room for, with their widths.
+func fitColumns(w int, pool bool) (shown []int, widths columnWidths) {
+	for i := range tagColumns {
+		if !pool && tagColumns[i].pool {
+			continue
+		}
+		shown = append(shown, i)
+		widths[i] = tagColumns[i].width
+	}
+	left := func() int {
+		n := w - 2
+		for _, i := range shown {
+			n -= widths[i]
+		}
+		return n
+	}
+	for left() < minTagName && len(shown) > 1 {
+		worst := 1
+		for k := range shown {
+			if k > 0 && tagColumns[shown[k]].rank >= tagColumns[shown[worst]].rank {
+				worst = k
+			}
+		}
+		shown = slices.Delete(shown, worst, worst+1)
+	}
+	widths[nameColumn] = max(0, left())
+	if last := shown[len(shown)-1]; tagColumns[last].title == trendTitle {
+		if more := min(40, (widths[nameColumn]-26)/2); more > 0 {
+			widths[last] += more
+			widths[nameColumn] -= more
+		}
+	}
+	return shown, widths
+}
