@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define SHARED_RING (GMT_RINGS - 1)
+#define WAIT_SHARE 4 /* beyond the limit of one wait, threads wait for at most this part of the time since the first event */
 
 struct writer {
 	struct gmtring *ring;
@@ -29,7 +30,10 @@ static __thread struct writer writer __attribute__((tls_model("initial-exec")));
 static _Atomic uint32_t next_ring;
 static _Atomic uint32_t shared_lock;
 static _Atomic uint32_t shared_thread;
-static _Atomic bool stalled; /* a wait for the session timed out, and it has not read since */
+static _Atomic bool stalled;     /* a wait for the session timed out, and it has not read since */
+static _Atomic uint64_t began;   /* when the process wrote its first event, ns */
+static _Atomic uint64_t waited;  /* ns during which some thread waited for the session */
+static _Atomic uint64_t counted; /* until when waited is known */
 static pthread_key_t key;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 
@@ -75,19 +79,40 @@ static bool room(struct writer *w, uint64_t slots)
 	return w->head - w->tail + slots <= GMT_RING_EVENTS;
 }
 
+/* Adds the time between two readings of a thread that waits, unless another one has counted it. */
+static void count_wait(uint64_t from, uint64_t now)
+{
+	uint64_t until = atomic_load(&counted);
+	while (until < now && !atomic_compare_exchange_weak(&counted, &until, now)) {
+	}
+	if (until < now)
+		atomic_fetch_add(&waited, now - (until > from ? until : from));
+}
+
+/* A session that is slow throughout must not make the program so: all waits together are bounded, too. */
+static bool may_wait(uint64_t limit, uint64_t now)
+{
+	return atomic_load(&waited) < limit + (now - atomic_load(&began)) / WAIT_SHARE;
+}
+
 /* Waits a bounded time for the session to catch up. If it does not, or is gone, no one waits again until it reads. */
 static bool wait_for_room(struct writer *w, uint64_t slots)
 {
 	uint64_t limit = (uint64_t)gmt_session.config.waitms * 1000000u;
 	if (limit == 0 || atomic_load_explicit(&stalled, memory_order_relaxed))
 		return false;
+	uint64_t start = gmt_now();
+	if (!may_wait(limit, start))
+		return false;
 	int saved = errno;
 	w->ring->waits++;
 	bool found = false, alone = false;
-	for (uint64_t start = gmt_now(); !found && !alone && gmt_now() - start < limit;) {
+	for (uint64_t now = start, before = now; !found && !alone && now - start < limit && may_wait(limit, now); before = now) {
 		alone = gmt_link_lost(50000);
 		w->tail = load(&w->ring->tail);
 		found = room(w, slots);
+		now = gmt_now();
+		count_wait(before, now);
 	}
 	atomic_store_explicit(&stalled, !found, memory_order_relaxed);
 	errno = saved;
@@ -125,6 +150,8 @@ static void claim(void)
 {
 	uint32_t tid = (uint32_t)syscall(SYS_gettid);
 	pthread_once(&key_once, make_key);
+	uint64_t none_yet = 0;
+	atomic_compare_exchange_strong(&began, &none_yet, gmt_now());
 	uint32_t first = atomic_fetch_add(&next_ring, 1);
 	for (uint32_t i = 0; i < SHARED_RING; i++) {
 		struct gmtring *ring = ring_at((first + i) % SHARED_RING);

@@ -205,9 +205,12 @@ static struct fate fate_of(const struct gmt_memory *memory, enum gmt_flight flig
 	};
 }
 
-/* Returns the range of a sub-allocation to the policy. */
-static void give_range(const struct gmtreleasefields *release, const struct gmt_cooled *what, const struct gmt_uses *uses,
-		       struct gmt_context *context, struct fate fate)
+/*
+ * Returns the range of a sub-allocation to the policy. What the policy evicts, and the end of the cooling, come after the
+ * event: another thread may see to either as soon as it can, and record it. Returns the time of the event.
+ */
+static uint64_t give_range(struct gmtreleasefields *release, const struct gmt_cooled *what, const struct gmt_uses *uses,
+		       struct gmt_context *context, struct fate fate, cl_int status)
 {
 	struct gmt_evictions evictions;
 	evictions.count = evictions.more = 0;
@@ -215,10 +218,14 @@ static void give_range(const struct gmtreleasefields *release, const struct gmt_
 	bool given = gmt_decision_known(GMT_CORE(free(what->block, fate.busy, (int64_t)release->time, &evictions)), release->time);
 	if (!given)
 		gmt_pool_fail();
-	else if (fate.deferred || (fate.busy && !fate.forever))
+	uint64_t now = gmt_now();
+	release->cost = gmt_clamp32(now - release->time);
+	write_release(release, fate.busy ? GMT_OUTCOME_COOLING : GMT_OUTCOME_CACHED, status, now);
+	if (given && (fate.deferred || (fate.busy && !fate.forever)))
 		gmt_cooling_add(what, uses, context);
 	gmt_evict_all(&evictions);
 	gmt_evict_end();
+	return now;
 }
 
 static cl_int release_suballoc(struct gmtreleasefields *release, struct gmt_memory *memory)
@@ -249,13 +256,10 @@ static cl_int release_suballoc(struct gmtreleasefields *release, struct gmt_memo
 		gmt_memory_to_pool(memory);
 	else
 		err = gmt_suballoc_end(memory);
-	give_range(release, &what, &uses, context, fate);
-	uint64_t now = gmt_now();
-	release->cost = gmt_clamp32(now - release->time);
+	uint64_t now = give_range(release, &what, &uses, context, fate, err);
 	if (fate.deferred)
 		defer_release(&what, &uses);
-	write_release(release, fate.busy ? GMT_OUTCOME_COOLING : GMT_OUTCOME_CACHED, err, now);
-	if (!fate.deferred)
+	else
 		gmt_slab_unpin(slab);
 	gmt_frag_stats(now, false);
 	gmt_pool_recheck();

@@ -1,6 +1,9 @@
 /* test_part_flight.c: parts that are released while something may still use them. */
 #include "carved.h"
 
+#include <pthread.h>
+#include <sched.h>
+
 TEST(a_part_in_use_cools)
 {
 	begin_carved((struct options){0});
@@ -23,6 +26,38 @@ TEST(a_part_in_use_cools)
 	OK(clReleaseMemObject(again));
 	OK(clReleaseCommandQueue(second));
 	end_clean();
+}
+
+static cl_mem released_late;
+
+/* The ring of this thread is full when it records the release. */
+static void *release_late(void *other)
+{
+	OK(clReleaseMemObject(new_buffer(100))); /* so that its next decision needs no event of its own */
+	session_read();
+	for (int i = 0; i < GMT_RING_EVENTS; i++)
+		OK(clRetainMemObject(other));
+	OK(clReleaseMemObject(released_late));
+	return NULL;
+}
+
+TEST(no_other_thread_ends_the_cooling_of_a_part_before_its_release_is_recorded)
+{
+	begin_carved((struct options){.waitms = 3600000});
+	cl_command_queue second = new_queue(world.context, 0);
+	cl_mem other = new_buffer(100);
+	released_late = new_used(world.queue);
+	pthread_t thread;
+	CHECK(pthread_create(&thread, NULL, release_late, other) == 0);
+	while (session_totals().waits == 0)
+		CHECK(sched_yield() == 0);
+	OK(clFinish(world.queue));
+	EQUAL(events(GMT_KIND_COOLED), 0);
+	pthread_join(thread, NULL);
+	EQUAL(last_event(GMT_KIND_RELEASE).outcome, GMT_OUTCOME_COOLING);
+	OK(clFinish(world.queue));
+	EQUAL(events(GMT_KIND_COOLED), 1);
+	OK(clReleaseCommandQueue(second));
 }
 
 TEST(a_range_that_is_ordered_behind_its_commands_is_handed_out)

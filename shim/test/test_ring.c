@@ -3,6 +3,9 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <time.h>
+
+static _Atomic bool came_back;
 
 /* One USE event. The queue never grows long. */
 static void one_use(cl_mem buffer)
@@ -93,7 +96,35 @@ TEST(a_session_that_died_is_not_waited_for)
 	EQUAL(session_totals().waits, 1);
 }
 
-static _Atomic bool came_back;
+enum { ROUNDS = 20 };
+
+/* Some time after the program has begun to wait, each time. */
+static void *read_late(void *unused)
+{
+	(void)unused;
+	const struct timespec moment = {.tv_nsec = 1000000}, late = {.tv_nsec = 300000000};
+	for (uint64_t seen = 0; !atomic_load(&came_back);) {
+		uint64_t waits = session_totals().waits;
+		nanosleep(waits == seen ? &moment : &late, NULL);
+		if (waits != seen)
+			session_read();
+		seen = waits;
+	}
+	return NULL;
+}
+
+TEST(a_session_that_is_slow_throughout_is_not_waited_for_each_time)
+{
+	cl_mem buffer = observed((struct options){.waitms = 1000});
+	pthread_t reader;
+	CHECK(pthread_create(&reader, NULL, read_late, NULL) == 0);
+	for (int i = 0; i < ROUNDS * GMT_RING_EVENTS; i++)
+		OK(clRetainMemObject(buffer));
+	atomic_store(&came_back, true);
+	pthread_join(reader, NULL);
+	CHECK(session_totals().waits > 2);
+	CHECK(session_totals().lost > GMT_RING_EVENTS);
+}
 
 static void *more_than_fits(void *buffer)
 {
