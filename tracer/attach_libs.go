@@ -8,7 +8,9 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
 )
 
-// attachLibraries probes the OpenCL libraries that a process has mapped, and returns how many it has.
+// attachLibraries probes the OpenCL libraries that a process has mapped, and returns how many it has. Where all processes are
+// watched, those of one that runs under gpumemtop stay as they are: probes would hide the callers of its calls from its own
+// session, and show almost nothing.
 func (t *Tracer) attachLibraries(p *target.Process) int {
 	mappings, err := p.Maps()
 	if err != nil {
@@ -17,15 +19,19 @@ func (t *Tracer) attachLibraries(p *target.Process) int {
 	if linker, ok := t.catalog.Linker(p, mappings); ok {
 		t.probe(&linker, p.PID)
 	}
-	n := 0
+	n, preloaded := 0, target.Preloaded(mappings)
 	libraries := t.catalog.Libraries(p, mappings)
 	for i := range libraries {
+		if preloaded && t.options.All {
+			n++
+			continue
+		}
 		if t.probe(&libraries[i], p.PID) {
 			n++
 		}
 		t.queryDrivers(&libraries[i])
 	}
-	if n > 0 && target.Preloaded(mappings) {
+	if n > 0 && preloaded {
 		t.warn(fmt.Errorf("%s (pid %d) already runs under gpumemtop: attach sees almost nothing of it, since its calls bypass the ICD loader", displayName(p), p.PID))
 	}
 	return n

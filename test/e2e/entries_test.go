@@ -194,6 +194,18 @@ func TestBehindOclgrind(t *testing.T) {
 // Through a layer as by name, a buffer's site is the program's, not the loader's.
 func TestSitesThroughALayer(t *testing.T) {
 	t.Parallel()
+	sitesThroughALayer(t)
+}
+
+// The same while all processes are watched: a probe at the return of the loader's functions would hide the caller.
+func TestSitesThroughALayerBesideAttach(t *testing.T) {
+	w := attach(t, "--all")
+	sitesThroughALayer(t)
+	w.leave()
+}
+
+func sitesThroughALayer(t *testing.T) {
+	t.Helper()
 	bundled := copyOf(t, libOpenCL(t), "libbundled.so", 0o644)
 	for _, tags := range []string{"stack", "caller"} {
 		_, sum := runUnder(t, "none", command{
