@@ -44,6 +44,10 @@ func recordingFields(o *watch.OutputOptions) fields {
 	return fields{"json": &o.Trace, "output:record": &o.Recording, "summary": &o.Summary, "force": &o.Force}
 }
 
+func monitorFields(m *watch.MonitorOptions) fields {
+	return fields{"listen": &m.Listen, "textfile": &m.Textfile, "push": &m.Push}
+}
+
 func dashboardFields(d *dashboard.Options) fields {
 	return fields{"headless": &d.Headless, "refresh": &d.Refresh, "ascii": &d.ASCII, "theme": &d.Theme, "no-color": &d.NoColor}
 }
@@ -55,7 +59,7 @@ func runFields(o *run.Options) fields {
 		"policy": &s.Policy, "set": &s.Set, "max-cached": &s.MaxCached, "unsafe-no-gating": &s.Ungated, "scrub": &s.Scrub,
 		"device-memory": &s.DeviceMemory, "answer-free-memory": &s.AnswerFree, "hash-writes": &s.HashWrites, "ghosts": &o.Ghosts,
 		"plan": &s.Plan,
-	}.with(siteFields(s)).with(recordingFields(&o.Outputs))
+	}.with(siteFields(s)).with(recordingFields(&o.Outputs)).with(monitorFields(&o.Monitor))
 }
 
 // dashboardRunFields are the settings of run.
@@ -133,7 +137,8 @@ func newAttach(start attach.StartFeed) *cobra.Command {
 		Args: noProgram,
 	}, fields{
 		"pid": &o.PIDs, "comm": &o.Comms, "cgroup": &o.Cgroups, "all": &o.All, "follow": &o.Follow, "duration": &o.Duration, "ghosts": &o.Ghosts,
-	}.with(siteFields(&o.Setup)).with(recordingFields(&o.Outputs)).with(dashboardFields(&o.Dashboard)),
+	}.with(siteFields(&o.Setup)).with(recordingFields(&o.Outputs)).with(monitorFields(&o.Monitor)).
+		with(dashboardFields(&o.Dashboard)),
 		func(*cobra.Command, []string) error { return attach.Attach(&o, start) })
 }
 

@@ -16,23 +16,24 @@ import (
 
 // Groups of settings, in the order that help shows them.
 const (
-	groupPrograms  = "Programs"
-	groupSearch    = "Search"
-	groupPlacement = "Placement"
-	groupAdvice    = "Advice"
-	groupMeasuring = "Measuring"
-	groupPart      = "Part of the recording"
-	groupChrome    = "Chrome trace"
-	groupAllocator = "Allocator"
-	groupSites     = "Call sites"
-	groupOutput    = "Output"
-	groupDashboard = "Dashboard"
-	groupSettings  = "Settings"
+	groupPrograms   = "Programs"
+	groupSearch     = "Search"
+	groupPlacement  = "Placement"
+	groupAdvice     = "Advice"
+	groupMeasuring  = "Measuring"
+	groupPart       = "Part of the recording"
+	groupChrome     = "Chrome trace"
+	groupAllocator  = "Allocator"
+	groupSites      = "Call sites"
+	groupOutput     = "Output"
+	groupDashboard  = "Dashboard"
+	groupMonitoring = "Monitoring"
+	groupSettings   = "Settings"
 )
 
 var groups = []string{
 	groupPrograms, groupSearch, groupPlacement, groupAdvice, groupMeasuring, groupPart, groupChrome, groupAllocator, groupSites,
-	groupOutput, groupDashboard, groupSettings,
+	groupOutput, groupMonitoring, groupDashboard, groupSettings,
 }
 
 // setting is one thing that can be set. Flags, environment variables, settings files and help come from the table of settings.
@@ -127,6 +128,9 @@ var settings = []setting{
 	{"ascii", "", "", "", groupDashboard, true, "draw with ASCII characters only, as in locales without UTF-8"},
 	{"theme", "", "", "NAME", groupDashboard, true, "colours: " + strings.Join(dashboard.Themes, ", ") + "; auto goes by COLORFGBG, else dark"},
 	{"no-color", "", "", "", groupDashboard, true, "no colours; NO_COLOR does the same"},
+	{"listen", "", "", "ADDR", groupMonitoring, true, "answer Prometheus (/metrics), pprof (/debug/pprof/opencl) and scripts (/summary.json) while the program runs: PORT or HOST:PORT, by default on the loopback interface, or unix:PATH; nothing can be changed over it"},
+	{"textfile", "", "", "DIR", groupMonitoring, true, "at the end, write the metrics into a folder of Prometheus' node_exporter"},
+	{"push", "", "", "URL", groupMonitoring, true, "at the end, send the metrics to Prometheus' Pushgateway"},
 	{"config", "", "", "FILE", groupSettings, true, "read settings that neither a flag nor a variable sets from a file in TOML; its keys are the names of flags that have a variable; by default ~/.config/gpumemtop/config.toml, '' is none"},
 	{"print-config", "", "", "", groupSettings, false, "write the settings in effect and where each comes from, in a form that --config reads, and do nothing else"},
 	{"edit", "", "", "", groupSettings, false, "edit the settings file"},

@@ -50,7 +50,7 @@ var (
 		"internal/doctor", "internal/export", "internal/recording/importer", "internal/replay", "internal/cost",
 		"internal/whatif/auto", "internal/whatif/curve", "internal/whatif/ghost", "internal/whatif/live", "internal/arena",
 		"internal/tune", "internal/heap", "internal/callsite",
-		"internal/devicebench", "internal/advise/merging", "internal/advise", "internal/stats",
+		"internal/devicebench", "internal/monitor", "internal/advise/merging", "internal/advise", "internal/stats",
 		"internal/recording/ndjson", "internal/session/payload", "internal/doctor/probe", "internal/report",
 		"internal/session", "internal/session/inherited", "internal/session/machine", "internal/units", "internal/recording/edit", "internal/symbol", "internal/recording",
 		"internal/tempfile", "internal/timeline", "internal/view", "internal/wire", "tracer", "tracer/rights", "tracer/target", "ui",
@@ -212,6 +212,7 @@ var Places = map[string]Place{
 	}},
 	"internal/doctor/probe": {May: []string{"internal/session/payload", "internal/session", "internal/wire"}},
 	// It measures time, and runs drivers in processes of its own.
+	"internal/monitor":     {May: []string{"internal/stats", "internal/units"}},
 	"internal/devicebench": {May: []string{"internal/devicebench/cl", "internal/cost", "internal/units"}},
 	"internal/doctor": {May: []string{
 		"internal/session/payload", "internal/doctor/probe", "internal/session", "internal/units", "internal/wire", "tracer/rights",
@@ -232,7 +233,7 @@ var Places = map[string]Place{
 	}},
 	"internal/app/watch": {May: []string{
 		"allocator", "internal/app/console", "internal/app/files", "internal/app/limits", "internal/export",
-		"internal/learn", "internal/planfile", "internal/recording", "internal/replay", "internal/report", "internal/session",
+		"internal/learn", "internal/monitor", "internal/planfile", "internal/recording", "internal/replay", "internal/report", "internal/session",
 		"internal/stats", "internal/units",
 		"internal/view", "internal/whatif/curve", "internal/whatif/ghost", "internal/whatif/live", "internal/wire",
 	}},

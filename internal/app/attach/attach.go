@@ -38,6 +38,7 @@ type Options struct {
 
 	Setup     watch.SetupOptions // Tags and Depth count; there is no pool
 	Outputs   watch.OutputOptions
+	Monitor   watch.MonitorOptions
 	Ghosts    string
 	Dashboard dashboard.Options
 }
@@ -71,6 +72,7 @@ type attacher struct {
 	processes   []process // those named by process id
 	subject     *watch.Subject
 	outputs     *watch.Outputs
+	monitor     *watch.Monitor
 	simulations *watch.Simulations
 	model       *stats.Model
 	session     *session.Attached
@@ -85,6 +87,7 @@ func Attach(options *Options, start StartFeed) error {
 	if err := a.check(); err != nil {
 		return err
 	}
+	defer a.monitor.Close()
 	// Until the end: a second Ctrl-C must not lose the recording.
 	signals := session.Catch()
 	defer close(signals)
@@ -99,6 +102,7 @@ func Attach(options *Options, start StartFeed) error {
 	if err := a.begin(); err != nil {
 		return err
 	}
+	a.monitor.Start(a.model.Published, func(s *stats.Snapshot) report.Summary { return report.NewWatchSummary(s, 0) })
 	ctx, detach := a.untilDetached(signals)
 	a.failures = watch.NewFailures(a.model, &a.notes)
 	if a.screen != nil {
@@ -153,7 +157,10 @@ func (a *attacher) check() error {
 	if a.subject.Setup, err = watch.NewSetup(&setup); err != nil {
 		return err
 	}
-	a.outputs, err = watch.NewOutputs(o.Outputs, a.subject, &a.notes)
+	if a.outputs, err = watch.NewOutputs(o.Outputs, a.subject, &a.notes); err != nil {
+		return err
+	}
+	a.monitor, err = watch.NewMonitor(o.Monitor, a.subject, &a.notes)
 	return err
 }
 
@@ -282,6 +289,7 @@ func (a *attacher) report(result *session.Watch) {
 		Lost: result.Snapshot.Lost, EndedNS: result.Snapshot.Time, Status: exit.Status, Signal: exit.Signal, Cut: result.Running > 0,
 	})
 	a.failures.Finish(result.Snapshot)
+	a.monitor.Finish(result.Snapshot)
 	a.outputs.Summarize(result.Snapshot, func(last *stats.Snapshot) report.Summary {
 		return report.NewWatchSummary(last, result.Running)
 	})

@@ -23,6 +23,7 @@ import (
 type Options struct {
 	Setup       watch.SetupOptions
 	Outputs     watch.OutputOptions
+	Monitor     watch.MonitorOptions
 	Ghosts      string
 	Dashboard   dashboard.Options
 	ReadOnly    bool // the dashboard changes neither limits nor the policy
@@ -44,6 +45,7 @@ type runner struct {
 	options     *Options
 	subject     *watch.Subject
 	outputs     *watch.Outputs
+	monitor     *watch.Monitor
 	simulations *watch.Simulations
 	path        string // of the program
 	model       *stats.Model
@@ -62,6 +64,7 @@ func Run(options *Options, command []string) error {
 	if err := r.check(); err != nil {
 		return err
 	}
+	defer r.monitor.Close()
 	r.screen = dashboard.Open(options.Dashboard)
 	defer r.screen.Close()
 	var err error
@@ -71,6 +74,7 @@ func Run(options *Options, command []string) error {
 	if err := r.start(); err != nil {
 		return err
 	}
+	r.monitor.Start(r.model.Published, report.NewSummary)
 	r.startController()
 	r.failures = watch.NewFailures(r.model, &r.notes)
 	if r.screen != nil {
@@ -108,7 +112,10 @@ func (r *runner) check() error {
 	if r.subject.Setup.Ungated {
 		r.notes.Add("gating is off: buffers are reused while commands still use them, and results may be wrong")
 	}
-	r.outputs, err = watch.NewOutputs(r.options.Outputs, r.subject, &r.notes)
+	if r.outputs, err = watch.NewOutputs(r.options.Outputs, r.subject, &r.notes); err != nil {
+		return err
+	}
+	r.monitor, err = watch.NewMonitor(r.options.Monitor, r.subject, &r.notes)
 	return err
 }
 
@@ -165,6 +172,7 @@ func (r *runner) report(result *session.Result) {
 		_, _ = os.Stderr.WriteString("\n")
 	}
 	r.failures.Finish(result.Snapshot)
+	r.monitor.Finish(result.Snapshot)
 	r.outputs.Summarize(result.Snapshot, func(last *stats.Snapshot) report.Summary {
 		summary := report.NewSummary(last)
 		summary.Exit = watch.Exit(result.Status)

@@ -1,0 +1,88 @@
+package watch
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/monitor"
+	"codeberg.org/gpumemtop/gpumemtop/internal/report"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+)
+
+// MonitorOptions say which monitoring systems get figures. Empty ones get none.
+type MonitorOptions struct {
+	Listen   string // address, see monitor.Listen
+	Textfile string // folder
+	Push     string // URL of a Pushgateway
+}
+
+// Monitor gives figures of a subject to monitoring systems.
+type Monitor struct {
+	options MonitorOptions
+	subject *Subject
+	notes   *console.Notes
+	server  *monitor.Server // nil: none
+}
+
+// NewMonitor checks the options and opens the address. The monitor must be closed.
+func NewMonitor(o MonitorOptions, subject *Subject, notes *console.Notes) (*Monitor, error) {
+	m := &Monitor{options: o, subject: subject, notes: notes}
+	if o.Textfile != "" {
+		if info, err := os.Stat(o.Textfile); err != nil || !info.IsDir() {
+			return nil, fmt.Errorf("--textfile %s: want a folder that is there", o.Textfile)
+		}
+	}
+	if o.Push != "" {
+		if u, err := url.Parse(o.Push); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, fmt.Errorf("bad value %q for --push: want a URL, for example http://127.0.0.1:9091", o.Push)
+		}
+	}
+	if o.Listen != "" {
+		var err error
+		if m.server, err = monitor.Listen(o.Listen); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// Start begins to answer from the latest snapshot. about makes a summary of one.
+func (m *Monitor) Start(source func() *stats.Snapshot, about func(*stats.Snapshot) report.Summary) {
+	if m.server == nil {
+		return
+	}
+	m.server.Start(source, !m.subject.Attached, func(s *stats.Snapshot, w io.Writer) error {
+		summary := about(s)
+		return summary.WriteJSON(w)
+	})
+	m.notes.Add("figures are at " + m.server.Address())
+}
+
+// Finish writes and pushes the last figures.
+func (m *Monitor) Finish(last *stats.Snapshot) {
+	inherited := !m.subject.Attached
+	pid := os.Getpid()
+	if len(last.Processes) > 0 {
+		pid = last.Processes[0].PID
+	}
+	if m.options.Textfile != "" {
+		if err := monitor.WriteTextfile(m.options.Textfile, m.subject.Name, pid, last, inherited); err != nil {
+			m.notes.Add("--textfile: " + err.Error())
+		}
+	}
+	if m.options.Push != "" {
+		if err := monitor.Push(m.options.Push, m.subject.Name, last, inherited); err != nil {
+			m.notes.Add("--push: " + err.Error())
+		}
+	}
+}
+
+// Close ends the answers.
+func (m *Monitor) Close() {
+	if m != nil && m.server != nil {
+		_ = m.server.Close() // nothing is left to lose
+	}
+}

@@ -1,0 +1,173 @@
+// Package monitor gives a run's figures to systems that people run already: over HTTP while it lasts, and as a file or a push
+// at its end. It reads snapshots and never makes the program wait.
+package monitor
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+)
+
+// What bounds the number of time series.
+const (
+	processesMax = 64 // the latest
+	sitesMax     = 20 // with the most in use
+)
+
+// labelNames are the labels of each metric. Prometheus takes an empty one for none, and job for its own name of a target.
+var labelNames = []string{"program", "pid", "device", "jobid", "step", "rank", "pod", "container"}
+
+// figure is a metric of a process.
+type figure struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	of   func(t *stats.Totals) float64
+}
+
+func newDesc(name, help string, more ...string) *prometheus.Desc {
+	return prometheus.NewDesc("gpumemtop_"+name, help, append(slices.Clone(labelNames), more...), nil)
+}
+
+func gauge(name, help string, of func(t *stats.Totals) uint64) figure {
+	return figure{newDesc(name, help), prometheus.GaugeValue, func(t *stats.Totals) float64 { return float64(of(t)) }}
+}
+
+func counter(name, help string, of func(t *stats.Totals) float64) figure {
+	return figure{newDesc(name, help), prometheus.CounterValue, of}
+}
+
+// figures are explained in docs/METRICS.md.
+var figures = []figure{
+	gauge("in_use_bytes", "Device memory that the program holds, as granted.", func(t *stats.Totals) uint64 { return t.InUse }),
+	gauge("held_bytes", "The most in use in the last second.", func(t *stats.Totals) uint64 { return t.Held }),
+	gauge("requested_bytes", "What the program asked for, of what it holds.", func(t *stats.Totals) uint64 { return t.Requested }),
+	gauge("cached_bytes", "Free in the pool.", func(t *stats.Totals) uint64 { return t.Cached }),
+	gauge("cooling_bytes", "Released, and still used by queued commands.", func(t *stats.Totals) uint64 { return t.Cooling }),
+	gauge("reserved_bytes", "In use, cached and cooling.", (*stats.Totals).Reserved),
+	gauge("peak_in_use_bytes", "The most in use so far.", func(t *stats.Totals) uint64 { return t.PeakInUse }),
+	gauge("peak_reserved_bytes", "The most reserved so far.", func(t *stats.Totals) uint64 { return t.PeakReserved }),
+	counter("create_failures_total", "Creates that failed.", func(t *stats.Totals) float64 { return float64(t.Failures) }),
+	counter("releases_total", "Last releases by the program.", func(t *stats.Totals) float64 { return float64(t.Releases) }),
+	counter("driver_seconds_total", "Time in the driver's creates and releases, of all threads.",
+		func(t *stats.Totals) float64 { return float64(t.DriverNS) / 1e9 }),
+	counter("saved_seconds_total", "Time in the driver that hits saved: an estimate.",
+		func(t *stats.Totals) float64 { return float64(t.SavedNS) / 1e9 }),
+}
+
+// outcomes are those of creates.
+var outcomes = []struct {
+	name string
+	of   func(t *stats.Totals) uint64
+}{
+	{"hit", func(t *stats.Totals) uint64 { return t.Hits }},
+	{"miss", func(t *stats.Totals) uint64 { return t.Misses }},
+	{"ineligible", func(t *stats.Totals) uint64 { return t.Unpooled }},
+	{"other", func(t *stats.Totals) uint64 { return t.Creates - min(t.Creates, t.Hits+t.Misses+t.Unpooled) }},
+}
+
+var (
+	creates     = newDesc("creates_total", "Creates of memory, by outcome.", "outcome")
+	transferred = newDesc("transferred_bytes_total", "Bytes that commands moved, by direction.", "direction")
+	findings    = newDesc("findings_total", "Mistakes of the program, by kind.", "kind")
+	lost        = newDesc("lost_events_total", "Events that were lost: figures may be too high or too low.")
+	device      = newDesc("device_bytes", "Global memory of the first device.")
+	siteInUse   = newDesc("site_in_use_bytes", "Device memory in use, of the call sites with the most.", "site")
+	machine     = newDesc("machine_bytes", "What the machine reports of the processes' memory, by source.", "source")
+)
+
+// collector makes metrics of the latest snapshot.
+type collector struct {
+	source func() *stats.Snapshot
+	places *places
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(out chan<- *prometheus.Desc) {
+	for i := range figures {
+		out <- figures[i].desc
+	}
+	for _, d := range []*prometheus.Desc{creates, transferred, findings, lost, device, siteInUse, machine} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(out chan<- prometheus.Metric) {
+	s := c.source()
+	for _, p := range s.Processes[max(0, len(s.Processes)-processesMax):] {
+		labels := c.labels(s, p.Program, p.PID)
+		for i := range figures {
+			f := &figures[i]
+			out <- prometheus.MustNewConstMetric(f.desc, f.kind, f.of(&p.Totals), labels...)
+		}
+		for _, o := range outcomes {
+			out <- prometheus.MustNewConstMetric(creates, prometheus.CounterValue, float64(o.of(&p.Totals)), append(labels, o.name)...)
+		}
+	}
+	c.collectShared(s, out)
+}
+
+// collectShared makes the metrics of all processes together.
+func (c *collector) collectShared(s *stats.Snapshot, out chan<- prometheus.Metric) {
+	pid := 0
+	if len(s.Processes) == 1 {
+		pid = s.Processes[0].PID
+	}
+	labels := c.labels(s, s.Program, pid)
+	send := func(desc *prometheus.Desc, kind prometheus.ValueType, value uint64, more ...string) {
+		out <- prometheus.MustNewConstMetric(desc, kind, float64(value), append(slices.Clone(labels), more...)...)
+	}
+	for i := range s.Transfers.Directions {
+		send(transferred, prometheus.CounterValue, s.Transfers.Directions[i].Bytes, stats.Direction(i).String())
+	}
+	kinds := map[string]uint64{}
+	for i := range s.Findings {
+		kinds[s.Findings[i].Kind.String()] += s.Findings[i].Count
+	}
+	for kind, n := range kinds {
+		send(findings, prometheus.CounterValue, n, kind)
+	}
+	send(lost, prometheus.CounterValue, s.Lost)
+	send(device, prometheus.GaugeValue, s.Device.Global)
+	sources := map[string]uint64{}
+	for i := range s.Machine {
+		sources[s.Machine[i].Source.String()] += s.Machine[i].Bytes
+	}
+	for source, bytes := range sources {
+		send(machine, prometheus.GaugeValue, bytes, source)
+	}
+	for _, t := range largest(s.Tags) {
+		send(siteInUse, prometheus.GaugeValue, t.InUse, units.Clean(t.Name))
+	}
+}
+
+// labels returns the values of labelNames.
+func (c *collector) labels(s *stats.Snapshot, program string, pid int) []string {
+	number := ""
+	if pid != 0 {
+		number = strconv.Itoa(pid)
+	}
+	at := c.places.of(pid)
+	return []string{units.Clean(path.Base(cmp.Or(program, s.Program, "all"))), number, units.Clean(s.Device.Name), at.job, at.step, at.rank, at.pod, at.container}
+}
+
+// largest returns the call sites with the most in use. Names differ.
+func largest(tags []stats.Tag) []stats.Tag {
+	list := slices.Clone(tags)
+	slices.SortFunc(list, func(a, b stats.Tag) int { return cmp.Or(cmp.Compare(b.InUse, a.InUse), cmp.Compare(a.ID, b.ID)) })
+	list = slices.DeleteFunc(list, func(t stats.Tag) bool { return t.InUse == 0 })
+	seen := map[string]bool{}
+	list = slices.DeleteFunc(list, func(t stats.Tag) bool {
+		name := units.Clean(t.Name)
+		again := seen[name]
+		seen[name] = true
+		return again
+	})
+	return list[:min(len(list), sitesMax)]
+}

@@ -1,0 +1,424 @@
+package monitor
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/pprof/profile"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// snapshot returns one of several processes and call sites.
+func snapshot(processes, sites int) *stats.Snapshot {
+	s := &stats.Snapshot{Program: "/opt/blur", Device: stats.Device{Name: "a \"card\"\x1b[2J", Global: 1 << 30}, Lost: 3, Time: 5e9}
+	for i := range processes {
+		s.Processes = append(s.Processes, stats.Process{PID: 1<<30 + i, Program: "/opt/blur", Totals: stats.Totals{
+			InUse: uint64(100 + i), Requested: 90, Cached: 7, Cooling: 1, Hits: 5, Misses: 2, Unpooled: 1, Creates: 9, DriverNS: 2e9,
+		}})
+	}
+	for i := range sites {
+		s.Tags = append(s.Tags, stats.Tag{
+			ID: uint32(i), Name: fmt.Sprintf("blur.c:%d f\n", i), InUse: uint64(i) << 20, Live: 2, Creates: 4, PeakInUse: uint64(i) << 21,
+			Stack: []string{fmt.Sprintf("blur.c:%d f", i), "main.c:1 main"},
+		})
+	}
+	s.Findings = []stats.Finding{{Kind: wire.DiagDoubleRelease, Count: 2}, {Kind: wire.DiagDoubleRelease, Count: 1}}
+	return s
+}
+
+// serve starts a server over a snapshot that can be replaced.
+func serve(t *testing.T, address string, s *stats.Snapshot) (*Server, *atomic.Pointer[stats.Snapshot]) {
+	t.Helper()
+	server, err := Listen(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var now atomic.Pointer[stats.Snapshot]
+	now.Store(s)
+	server.Start(now.Load, false, func(s *stats.Snapshot, w io.Writer) error {
+		_, err := fmt.Fprintf(w, `{"lost_events": %d}`, s.Lost)
+		return err
+	})
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return server, &now
+}
+
+func get(t *testing.T, client *http.Client, url string) (int, string) {
+	t.Helper()
+	reply, err := client.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(reply.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := reply.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return reply.StatusCode, string(text)
+}
+
+// families reads metrics as Prometheus does.
+func families(t *testing.T, text string) map[string]int {
+	t.Helper()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	parsed, err := parser.TextToMetricFamilies(strings.NewReader(text))
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	counts := map[string]int{}
+	for name, f := range parsed {
+		counts[name] = len(f.GetMetric())
+	}
+	return counts
+}
+
+func TestMetrics(t *testing.T) {
+	server, now := serve(t, "0", snapshot(2, 3))
+	code, text := get(t, http.DefaultClient, server.Address()+"metrics")
+	counts := families(t, text)
+	if code != 200 || counts["gpumemtop_in_use_bytes"] != 2 || counts["gpumemtop_creates_total"] != 8 || counts["gpumemtop_site_in_use_bytes"] != 2 {
+		t.Errorf("%d, %v", code, counts)
+	}
+	for _, want := range []string{
+		`gpumemtop_reserved_bytes{container="",device="a \"card\" [2J"`, `outcome="hit",pid="1073741824",pod="",program="blur",rank="",step=""} 5`,
+		`outcome="other",pid="1073741825",pod="",program="blur",rank="",step=""} 1`, `kind="double release"`, "} 3\n", "gpumemtop_driver_seconds_total",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+	// More processes and sites than are shown.
+	now.Store(snapshot(500, 5000))
+	_, text = get(t, http.DefaultClient, server.Address()+"metrics")
+	if counts := families(t, text); counts["gpumemtop_in_use_bytes"] != processesMax || counts["gpumemtop_site_in_use_bytes"] != sitesMax {
+		t.Errorf("%v", counts)
+	}
+	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, server.Address()+"metrics", strings.NewReader(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Accept", "application/openmetrics-text; version=1.0.0")
+	reply, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open, _ := io.ReadAll(reply.Body)
+	_ = reply.Body.Close()
+	if !bytes.HasSuffix(open, []byte("# EOF\n")) {
+		t.Errorf("no OpenMetrics: …%q", open[max(0, len(open)-80):])
+	}
+}
+
+// Scrapes between two snapshots cost one.
+func TestScrapesOfOneSnapshotCostOnce(t *testing.T) {
+	server, err := Listen("0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	summaries := 0
+	last := snapshot(1, 1)
+	server.Start(func() *stats.Snapshot { return last }, false, func(_ *stats.Snapshot, w io.Writer) error {
+		summaries++
+		_, err := io.WriteString(w, "{}")
+		return err
+	})
+	for range 50 {
+		get(t, http.DefaultClient, server.Address()+"summary.json")
+	}
+	if err := server.Close(); err != nil {
+		t.Error(err)
+	}
+	if summaries != 1 {
+		t.Errorf("%d summaries", summaries)
+	}
+}
+
+func TestProfile(t *testing.T) {
+	server, now := serve(t, "127.0.0.1:0", snapshot(1, 3))
+	url := server.Address() + "debug/pprof/opencl"
+	read := func(query string) *profile.Profile {
+		code, text := get(t, http.DefaultClient, url+query)
+		p, err := profile.ParseData([]byte(text))
+		if code != 200 || err != nil {
+			t.Fatalf("%s: %d, %v", query, code, err)
+		}
+		return p
+	}
+	p := read("")
+	if len(p.Sample) != 3 || p.DefaultSampleType != "inuse_space" || len(p.Sample[2].Location) != 2 || p.Sample[2].Value[inUseSpace] != 2<<20 || len(p.Location) != 4 {
+		t.Errorf("%v", p)
+	}
+	if p := read("?at=peak"); p.DefaultSampleType != "peak_space" {
+		t.Errorf("%v", p)
+	}
+	go func() {
+		time.Sleep(50 * time.Millisecond)
+		later := snapshot(1, 4)
+		later.Tags[1].InUse += 7
+		now.Store(later)
+	}()
+	if p := read("?seconds=0.5"); len(p.Sample) != 2 || p.Sample[0].Value[inUseSpace] != 7 || p.Sample[1].Value[inUseSpace] != 3<<20 {
+		t.Errorf("%v", p)
+	}
+	for _, query := range []string{"?at=then", "?seconds=0", "?seconds=NaN", "?seconds=1e9", "?seconds=x"} {
+		if code, text := get(t, http.DefaultClient, url+query); code != 400 || !strings.Contains(text, "want") {
+			t.Errorf("%s: %d, %q", query, code, text)
+		}
+	}
+}
+
+// What a client may not do.
+func TestOnlyReadersAreServed(t *testing.T) {
+	server, _ := serve(t, "localhost:0", snapshot(1, 1))
+	for path, want := range map[string]int{"": 200, "metrics/..%2f..%2fetc/passwd": 404, "../../etc/passwd": 404, "debug/pprof/": 404, "metrics": 200, "debug/pprof/cmdline": 404} {
+		if code, _ := get(t, http.DefaultClient, server.Address()+path); code != want {
+			t.Errorf("/%s: %d, want %d", path, code, want)
+		}
+	}
+	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "TRACE"} {
+		request, err := http.NewRequestWithContext(context.Background(), method, server.Address()+"metrics", strings.NewReader("x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = reply.Body.Close()
+		if reply.StatusCode != http.StatusMethodNotAllowed {
+			t.Errorf("%s: %s", method, reply.Status)
+		}
+	}
+	if l := server.listener.Addr().(*net.TCPAddr); !l.IP.IsLoopback() {
+		t.Errorf("listens at %v", l)
+	}
+}
+
+// TestHostileClients send noise, too much, or nothing, and never read. The others are answered.
+func TestHostileClients(t *testing.T) {
+	server, _ := serve(t, "0", snapshot(3, 300))
+	address := server.listener.Addr().String()
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range 40 {
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		switch i % 4 {
+		case 0: // stands still
+		case 1:
+			noise := make([]byte, random.IntN(4000))
+			for k := range noise {
+				noise[k] = byte(random.Uint32())
+			}
+			_, _ = c.Write(noise)
+		case 2: // asks a lot and reads nothing
+			_, _ = c.Write([]byte(strings.Repeat("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", 50)))
+		case 3:
+			_, _ = c.Write([]byte("GET /metrics HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 100<<10) + "\r\n\r\n"))
+		}
+	}
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	_, _ = c.Write([]byte("GET /metrics HTTP/1.0\r\n\r\n"))
+	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	if line, err := bufio.NewReader(c).ReadString('\n'); err != nil || !strings.Contains(line, "200") {
+		t.Errorf("%q, %v", line, err)
+	}
+}
+
+func FuzzRequest(f *testing.F) {
+	for _, text := range []string{"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", "GET /debug/pprof/opencl?at=x HTTP/1.0\r\n\r\n", "PUT / HTTP/1.1\r\nContent-Length: 9\r\n\r\n"} {
+		f.Add([]byte(text))
+	}
+	server, err := Listen("0")
+	if err != nil {
+		f.Fatal(err)
+	}
+	last := snapshot(1, 1)
+	server.Start(func() *stats.Snapshot { return last }, false, func(_ *stats.Snapshot, w io.Writer) error { return nil })
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if bytes.Contains(text, []byte("seconds")) {
+			t.Skip("it waits as long as asked")
+		}
+		c, err := net.Dial("tcp", server.listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = c.Write(text)
+		if err := c.(*net.TCPConn).CloseWrite(); err == nil {
+			_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+			_, _ = io.Copy(io.Discard, c)
+		}
+		_ = c.Close()
+	})
+}
+
+func TestUnixSocket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left.SetUnlinkOnClose(false) // as after kill -9
+	if err := left.Close(); err != nil {
+		t.Fatal(err)
+	}
+	server, _ := serve(t, "unix:"+path, snapshot(1, 1))
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", path)
+	}}}
+	if code, text := get(t, client, "http://gpumemtop/metrics"); code != 200 || !strings.Contains(text, "gpumemtop_lost_events_total") {
+		t.Errorf("%d %s", code, text)
+	}
+	if _, err := Listen("unix:" + path); err == nil || !strings.Contains(err.Error(), "address already in use") {
+		t.Errorf("a second one: %v", err)
+	}
+	if server.Address() != "unix:"+path {
+		t.Error(server.Address())
+	}
+}
+
+func TestListenErrors(t *testing.T) {
+	busy, err := Listen("0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = busy.Close() }()
+	text := filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(text, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for address, want := range map[string]string{
+		busy.listener.Addr().String(): "address already in use", "a:b:c": "want HOST:PORT", "port": "port",
+		"unix:" + text: "address already in use", "unix:/nowhere/s": "no such file", "99999": "99999",
+	} {
+		server, err := Listen(address)
+		if err == nil {
+			_ = server.Close()
+		}
+		if err == nil || !strings.HasPrefix(err.Error(), "--listen "+address+": ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", address, err, want)
+		}
+	}
+	if _, err := os.Stat(text); err != nil {
+		t.Error("a file of another sort is gone")
+	}
+}
+
+func TestTextfileAndPush(t *testing.T) {
+	folder := t.TempDir()
+	if err := WriteTextfile(folder, "/opt/blur", 7, snapshot(1, 1), false); err != nil {
+		t.Fatal(err)
+	}
+	names, _ := filepath.Glob(filepath.Join(folder, "*"))
+	if len(names) != 1 || filepath.Base(names[0]) != "gpumemtop.blur.7.prom" {
+		t.Fatalf("%v", names)
+	}
+	text, err := os.ReadFile(names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	families(t, string(text))
+	var method, path string
+	gateway := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { method, path = r.Method, r.URL.Path }))
+	defer gateway.Close()
+	if err := Push(gateway.URL, "/opt/blur", snapshot(1, 1), false); err != nil || method != "PUT" || path != "/metrics/job/gpumemtop/run/blur" {
+		t.Errorf("%v: %s %s", err, method, path)
+	}
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, strings.Repeat("no ", 1000), http.StatusForbidden)
+	}))
+	defer refusing.Close()
+	if err := Push(refusing.URL, "/opt/blur", snapshot(1, 1), false); err == nil || len(err.Error()) > 400 || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%v", err)
+	}
+	if err := WriteTextfile("/nowhere", "x", 1, snapshot(1, 1), false); err == nil {
+		t.Error("written nowhere")
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	id := strings.Repeat("0123456789abcdef", 4)
+	for text, want := range map[string]place{
+		"0::/user.slice\n": {},
+		"0::/kubepods/burstable/pod12345678-1234-1234-1234-123456789abc/" + id + "\n":                                         {pod: "12345678-1234-1234-1234-123456789abc", container: id},
+		"1:cpu:/x\n0::/kubepods.slice/kubepods-pod12345678_1234_1234_1234_123456789abc.slice/cri-containerd-" + id + ".scope": {pod: "12345678-1234-1234-1234-123456789abc", container: id},
+		"0::/system.slice/docker-" + id + ".scope\n":                                                                          {container: id},
+		"4:memory:/slurm/uid_0/job_17/step_batch/task_0\n":                                                                    {job: "17", step: "batch"},
+		"0::/system.slice/slurmstepd.scope/job_9/step_0/user":                                                                 {job: "9", step: "0"},
+		"nonsense": {},
+	} {
+		if got := parseCgroup(text); got != want {
+			t.Errorf("%q: %+v", text, got)
+		}
+	}
+	t.Setenv("SLURM_JOB_ID", "5")
+	t.Setenv("OMPI_COMM_WORLD_RANK", "3")
+	if at := newPlaces(true).of(0); at.job != "5" || at.rank != "3" {
+		t.Errorf("%+v", at)
+	}
+	if at := newPlaces(false).of(0); at.rank != "" {
+		t.Errorf("%+v", at)
+	}
+}
+
+// BenchmarkScrape is one client that asks all the time: of a snapshot that stays, and of a new one each time.
+func BenchmarkScrape(b *testing.B) {
+	for _, name := range []string{"same", "new"} {
+		b.Run(name, func(b *testing.B) {
+			server, err := Listen("0")
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer func() { _ = server.Close() }()
+			shown := snapshot(1, 30)
+			server.Start(func() *stats.Snapshot {
+				if name == "new" {
+					changed := *shown
+					return &changed
+				}
+				return shown
+			}, false, nil)
+			for b.Loop() {
+				reply, err := http.Get(server.Address() + "metrics")
+				if err != nil {
+					b.Fatal(err)
+				}
+				_, _ = io.Copy(io.Discard, reply.Body)
+				_ = reply.Body.Close()
+			}
+		})
+	}
+}

@@ -1,0 +1,185 @@
+package monitor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+)
+
+// What bounds clients, who may be hostile or stand still.
+const (
+	connectionsMax = 64
+	headerMax      = 8 << 10 // bytes
+	readTimeout    = 5 * time.Second
+	writeTimeout   = 90 * time.Second // a profile may take profileMax
+	idleTimeout    = 2 * time.Minute
+)
+
+// Server answers monitoring systems. Nothing can be changed over it.
+type Server struct {
+	listener net.Listener
+	address  string // as people write it
+	http     http.Server
+	source   func() *stats.Snapshot
+	gatherer *gatherer
+	summary  func(*stats.Snapshot, io.Writer) error
+
+	mu      sync.Mutex // of what was written last: scrapes of one snapshot cost once
+	written map[string]written
+}
+
+type written struct {
+	of   *stats.Snapshot
+	text []byte
+}
+
+// Listen opens an address: HOST:PORT, :PORT or PORT on the loopback interface, or unix:PATH, which only this user can open.
+// Port 0 is any that is free.
+func Listen(address string) (*Server, error) {
+	s := &Server{address: address, written: map[string]written{}}
+	var err error
+	if path, isUnix := strings.CutPrefix(address, "unix:"); isUnix {
+		s.listener, err = listenUnix(path)
+	} else {
+		s.listener, err = listenTCP(address)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--listen %s: %w", address, err)
+	}
+	s.listener = limit(s.listener, connectionsMax)
+	return s, nil
+}
+
+func listenTCP(address string) (net.Listener, error) {
+	if !strings.Contains(address, ":") {
+		address = ":" + address
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, errors.New("want HOST:PORT, PORT or unix:PATH, for example 9400")
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(host, port))
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return nil, op.Err
+	}
+	return l, err
+}
+
+// listenUnix makes a socket that other users cannot open. One that a killed session left is replaced.
+func listenUnix(path string) (net.Listener, error) {
+	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSocket != 0 {
+		if c, err := net.Dial("unix", path); err == nil {
+			_ = c.Close()
+			return nil, unix.EADDRINUSE
+		} else if errors.Is(err, unix.ECONNREFUSED) {
+			_ = os.Remove(path)
+		}
+	}
+	old := unix.Umask(0o177) // no other goroutine makes files yet
+	defer unix.Umask(old)
+	l, err := net.Listen("unix", path)
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return nil, op.Err
+	}
+	return l, err
+}
+
+// Address returns where the server listens, as a client writes it.
+func (s *Server) Address() string {
+	if s.listener.Addr().Network() == "unix" {
+		return s.address
+	}
+	return "http://" + s.listener.Addr().String() + "/"
+}
+
+// Start begins to answer from snapshots. summary writes one as JSON. inherited says that the processes have our environment.
+func (s *Server) Start(source func() *stats.Snapshot, inherited bool, summary func(*stats.Snapshot, io.Writer) error) {
+	s.source, s.gatherer, s.summary = source, newGatherer(source, inherited), summary
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /metrics", s.serveMetrics)
+	mux.HandleFunc("GET /summary.json", s.serveSummary)
+	mux.HandleFunc("GET /debug/pprof/opencl", s.serveProfile)
+	mux.HandleFunc("GET /{$}", s.serveIndex)
+	s.http = http.Server{
+		Handler: mux, MaxHeaderBytes: headerMax, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		ErrorLog: silent,
+	}
+	go func() { _ = s.http.Serve(s.listener) }() // it ends by Close
+}
+
+// Close ends all connections.
+func (s *Server) Close() error {
+	if s.http.Handler == nil {
+		return s.listener.Close()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	if err := s.http.Shutdown(ctx); err == nil {
+		return nil
+	}
+	return s.http.Close()
+}
+
+// once writes a text of the latest snapshot, unless it is there already.
+func (s *Server) once(form string, write func(*stats.Snapshot, io.Writer) error) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.source()
+	if last := s.written[form]; last.of == now {
+		return last.text, nil
+	}
+	var b bytes.Buffer
+	if err := write(now, &b); err != nil {
+		return nil, err
+	}
+	s.written[form] = written{now, b.Bytes()}
+	return b.Bytes(), nil
+}
+
+func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
+	format := negotiate(r.Header)
+	text, err := s.once(string(format), func(_ *stats.Snapshot, out io.Writer) error { return s.gatherer.write(out, format) })
+	reply(w, string(format), text, err)
+}
+
+func (s *Server) serveSummary(w http.ResponseWriter, _ *http.Request) {
+	text, err := s.once("summary", s.summary)
+	reply(w, "application/json", text, err)
+}
+
+func (s *Server) serveIndex(w http.ResponseWriter, _ *http.Request) {
+	const page = `<!DOCTYPE html><title>gpumemtop</title><h1>gpumemtop</h1><ul>
+<li><a href="/metrics">/metrics</a>: for Prometheus
+<li><a href="/summary.json">/summary.json</a>: the figures so far
+<li><a href="/debug/pprof/opencl">/debug/pprof/opencl</a>: memory by call site, for go tool pprof; at=peak, seconds=N
+</ul>
+`
+	reply(w, "text/html; charset=utf-8", []byte(page), nil)
+}
+
+func reply(w http.ResponseWriter, form string, text []byte, err error) {
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", form)
+	_, _ = w.Write(text) // a client that has left
+}
