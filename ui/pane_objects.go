@@ -58,7 +58,11 @@ func (p *objectsPane) draw(r region, s *stats.Snapshot) {
 		c := &s.Objects[i]
 		drawObjectNumbers(r, y, c.Live, c.Recent, c.Created, plain)
 		r.right(objectsPeak, y, tableCount(c.Peak), plain)
-		r.textIn(objectsPeak+2, y, r.w-objectsPeak-2, c.Type.Many(), plain)
+		word := c.Type.Many()
+		if c.Untracked > 0 {
+			word += " at least"
+		}
+		r.textIn(objectsPeak+2, y, r.w-objectsPeak-2, word, plain)
 		y++
 	}
 	y++

@@ -43,6 +43,9 @@ func keepsGrowing(c *stats.ObjectCount, phases []Phase) bool {
 	if c.Live < ObjectsLeast {
 		return false
 	}
+	if c.Untracked > 0 {
+		return true
+	}
 	if _, all := mostGrowth(phases, c.Type.Key()); all >= float64(c.Live)/2 {
 		return true
 	}
@@ -85,6 +88,9 @@ func objectsGrow(x *run, a *Analysis) (Diagnosis, bool) {
 	if each, all := mostGrowth(a.Phases, c.Type.Key()); all >= float64(c.Live)/2 {
 		d.Title = many + " grow in number with every iteration"
 		d.Text += fmt.Sprintf("; each iteration leaves %.1f more", each)
+	}
+	if c.Untracked > 0 {
+		d.Text += fmt.Sprintf("; %d more were created than are tracked, and may be live, too", c.Untracked)
 	}
 	for i := range counts {
 		if other := &counts[i]; other.Type != c.Type {

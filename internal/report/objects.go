@@ -12,12 +12,14 @@ import (
 
 // ObjectSummary says how many objects of a type there were: events, kernels and so on.
 type ObjectSummary struct {
-	Type    string              `json:"type"` // "event", "command_buffer" and so on
-	Live    uint64              `json:"live"` // at the end, or when their process ended
-	Peak    uint64              `json:"peak"`
-	Created uint64              `json:"created"`
-	Leaked  uint64              `json:"leaked"` // live ones of processes that ended, without a signal
-	PerSite []ObjectSiteSummary `json:"per_site"`
+	Type    string `json:"type"` // "event", "command_buffer" and so on
+	Live    uint64 `json:"live"` // at the end, or when their process ended
+	Peak    uint64 `json:"peak"`
+	Created uint64 `json:"created"`
+	Leaked  uint64 `json:"leaked"` // live ones of processes that ended, without a signal
+	// Untracked were created while as many as are tracked were live that only their number is known: Live and Leaked are then lower bounds.
+	Untracked uint64              `json:"untracked,omitempty"`
+	PerSite   []ObjectSiteSummary `json:"per_site"`
 }
 
 // ObjectSiteSummary is one call site's part of that.
@@ -33,7 +35,7 @@ func objectSummaries(counts []stats.ObjectCount) []ObjectSummary {
 	list := []ObjectSummary{}
 	for i := range counts {
 		c := &counts[i]
-		summary := ObjectSummary{Type: c.Type.Key(), Live: c.Live, Peak: c.Peak, Created: c.Created, Leaked: c.Leaked, PerSite: []ObjectSiteSummary{}}
+		summary := ObjectSummary{Type: c.Type.Key(), Live: c.Live, Peak: c.Peak, Created: c.Created, Leaked: c.Leaked, Untracked: c.Untracked, PerSite: []ObjectSiteSummary{}}
 		for j := range c.Sites {
 			s := &c.Sites[j]
 			summary.PerSite = append(summary.PerSite, ObjectSiteSummary{
@@ -55,7 +57,11 @@ func (s *Summary) objectLines() []string {
 	leaked, running := false, s.Running > 0
 	for i := range counts {
 		if c := &counts[i]; c.Live > 0 {
-			words = append(words, units.Plural(c.Live, c.Type.String(), c.Type.Many()))
+			word := units.Plural(c.Live, c.Type.String(), c.Type.Many())
+			if c.Untracked > 0 {
+				word = fmt.Sprintf("at least %s (and perhaps %d more)", word, c.Untracked)
+			}
+			words = append(words, word)
 			leaked = leaked || c.Leaked > 0
 		}
 	}
@@ -93,7 +99,7 @@ func (v *view) objects() section {
 	t := v.table("Objects by type", len(counts), "#live", "#peak", "#created", "#in later half", "^type")
 	for i := range counts[:v.rows(len(counts))] {
 		c := &counts[i]
-		t.add(v.countCell(c.Live), v.countCell(c.Peak), v.countCell(c.Created), changeCell(c.Grown), wordCell(c.Type.String()))
+		t.add(v.countCell(c.Live), v.countCell(c.Peak), v.countCell(c.Created), changeCell(c.Grown), wordCell(typeText(c)))
 	}
 	sites := stats.ObjectSites(counts, 1)
 	by := v.table("Live objects by call site", len(sites), "#live", "#created", "#in later half", "type", "^call site")
@@ -108,3 +114,11 @@ func (v *view) objects() section {
 
 // changeCell is for how many more there are than before.
 func changeCell(more int64) cell { return numberCell(fmt.Sprintf("%+d", more), float64(more)) }
+
+// typeText is the type, with a mark where counts are lower bounds.
+func typeText(c *stats.ObjectCount) string {
+	if c.Untracked == 0 {
+		return c.Type.String()
+	}
+	return fmt.Sprintf("%s (and perhaps %d more)", c.Type, c.Untracked)
+}

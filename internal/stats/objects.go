@@ -48,11 +48,14 @@ type ObjectCount struct {
 	Live    uint64
 	Peak    uint64 // the most live; of events, whose counts come a hundred times a second, to within what call sites did between
 	Created uint64
-	Leaked  uint64       // live ones of processes that ended, without a signal
-	Grown   int64        // live ones more than when Model.MarkObjects was called last but one
-	Lately  int64        // live ones more than when it was called last
-	Recent  int64        // live ones more than half a minute to a minute ago
-	Sites   []ObjectSite // the most live first
+	// Untracked is how many more were created while as many as are tracked were live that only their number is known. What is live is then a
+	// lower bound.
+	Untracked uint64
+	Leaked    uint64       // live ones of processes that ended, without a signal
+	Grown     int64        // live ones more than when Model.MarkObjects was called last but one
+	Lately    int64        // live ones more than when it was called last
+	Recent    int64        // live ones more than half a minute to a minute ago
+	Sites     []ObjectSite // the most live first
 }
 
 // ObjectSite is one call site's part of an ObjectCount.
@@ -68,8 +71,9 @@ type holding struct {
 	row               *row
 	owner             *process
 	kind              ObjectType
-	created, released uint64   // since the process started
-	before            uint64   // created before the first record
+	created, released uint64 // since the process started
+	before            uint64 // created before the first record
+	untracked         uint64
 	marked            [2]int64 // live then, see MarkObjects
 	ago               [2]int64 // live when the last but one and the last half minute began
 }
@@ -121,6 +125,7 @@ func (m *Model) object(p *process, v wire.ObjectView) {
 	}
 	before := h.live()
 	h.created = max(h.created, v.Created())
+	h.untracked = max(h.untracked, v.Untracked())
 	h.released = min(max(h.released, v.Released()), h.created)
 	if v.CarriedOver() {
 		h.before = h.created
@@ -220,6 +225,7 @@ func (m *Model) shownObjects() []ObjectCount {
 		}
 		c.Sites[at].add(h)
 		c.Created += h.created - h.before
+		c.Untracked += h.untracked
 		c.Grown += h.live() - h.marked[0]
 		c.Lately += h.live() - h.marked[1]
 		c.Recent += h.live() - h.ago[0]

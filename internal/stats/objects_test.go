@@ -108,3 +108,13 @@ func TestObjectsOfTheLastMinute(t *testing.T) {
 		}
 	}
 }
+
+// What the shim had no room for makes counts lower bounds.
+func TestObjectsThatAreNotTracked(t *testing.T) {
+	s := newStream(Options{})
+	s.feed(wire.ObjectFields{Held: wire.HeldEvent, Tag: 1, Created: 500, Most: 500, Untracked: 7}.Event())
+	s.feed(wire.ObjectFields{Held: wire.HeldEvent, Tag: 2, Created: 1, Most: 1, Untracked: 2}.Event())
+	if c := s.Snapshot().Objects[0]; c.Live != 501 || c.Untracked != 9 {
+		t.Errorf("%+v", c)
+	}
+}

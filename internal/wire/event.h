@@ -530,6 +530,7 @@ enum gmtscrub {
  *   object         Created      count  objects that it created
  *   size           Released     count  of these, whose last reference the program gave up
  *   granted        Most         count  the most that it held since the record before, or now
+ *   link           Untracked    count  objects that it created beyond these, while as many as are tracked were held: more may be
  */
 
 /*

@@ -779,6 +779,7 @@ struct gmtobjectfields {
 	uint64_t created; /* count objects that it created */
 	uint64_t released; /* count of these, whose last reference the program gave up */
 	uint64_t most; /* count the most that it held since the record before, or now */
+	uint64_t untracked; /* count objects that it created beyond these, while as many as are tracked were held: more may be */
 };
 
 static inline struct gmtevent gmtobject_event(struct gmtobjectfields f)
@@ -792,6 +793,7 @@ static inline struct gmtevent gmtobject_event(struct gmtobjectfields f)
 		.object = f.created,
 		.size = f.released,
 		.granted = f.most,
+		.link = f.untracked,
 	};
 }
 #define GMT_EVENT_OBJECT(...) gmtobject_event((struct gmtobjectfields){__VA_ARGS__})
@@ -801,6 +803,7 @@ static inline uint32_t gmtobject_tag(const struct gmtevent *e) { return e->tag; 
 static inline uint64_t gmtobject_created(const struct gmtevent *e) { return e->object; }
 static inline uint64_t gmtobject_released(const struct gmtevent *e) { return e->size; }
 static inline uint64_t gmtobject_most(const struct gmtevent *e) { return e->granted; }
+static inline uint64_t gmtobject_untracked(const struct gmtevent *e) { return e->link; }
 
 /* TRANSFER: more about a command that moves memory. */
 struct gmttransferfields {

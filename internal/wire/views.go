@@ -1311,6 +1311,9 @@ func (v ObjectView) Released() uint64 { return v.e.Size }
 // Most: count the most that it held since the record before, or now.
 func (v ObjectView) Most() uint64 { return v.e.Granted }
 
+// Untracked: count objects that it created beyond these, while as many as are tracked were held: more may be.
+func (v ObjectView) Untracked() uint64 { return v.e.Link }
+
 // ObjectFields are the fields of a OBJECT event.
 type ObjectFields struct {
 	Time        uint64 // ns
@@ -1320,11 +1323,12 @@ type ObjectFields struct {
 	Created     uint64 // count objects that it created
 	Released    uint64 // count of these, whose last reference the program gave up
 	Most        uint64 // count the most that it held since the record before, or now
+	Untracked   uint64 // count objects that it created beyond these, while as many as are tracked were held: more may be
 }
 
 // Event returns the OBJECT event with these fields.
 func (f ObjectFields) Event() Event {
-	e := Event{Time: f.Time, Kind: KindObject, Op: uint8(f.Held), Tag: f.Tag, Object: f.Created, Size: f.Released, Granted: f.Most}
+	e := Event{Time: f.Time, Kind: KindObject, Op: uint8(f.Held), Tag: f.Tag, Object: f.Created, Size: f.Released, Granted: f.Most, Link: f.Untracked}
 	if f.CarriedOver {
 		e.Flags |= FlagCarried
 	}
@@ -1333,7 +1337,7 @@ func (f ObjectFields) Event() Event {
 
 // Fields returns all fields of the event.
 func (v ObjectView) Fields() ObjectFields {
-	return ObjectFields{Time: v.e.Time, Held: v.Held(), CarriedOver: v.CarriedOver(), Tag: v.Tag(), Created: v.Created(), Released: v.Released(), Most: v.Most()}
+	return ObjectFields{Time: v.e.Time, Held: v.Held(), CarriedOver: v.CarriedOver(), Tag: v.Tag(), Created: v.Created(), Released: v.Released(), Most: v.Most(), Untracked: v.Untracked()}
 }
 
 // TransferView reads a TRANSFER event: more about a command that moves memory.

@@ -110,7 +110,7 @@ static uint32_t learn(struct known *known, const struct gmt_caller *caller)
 	return known->site;
 }
 
-uint32_t gmt_site_of_event(const struct gmt_caller *caller)
+static uint32_t site_of_event(const struct gmt_caller *caller)
 {
 	static __thread uint32_t next __attribute__((tls_model("initial-exec")));
 	if (gmt_unlikely(!stacks)) {
@@ -129,4 +129,15 @@ uint32_t gmt_site_of_event(const struct gmt_caller *caller)
 			return learn(known, caller);
 	}
 	return learn(&stacks[((hash >> 40) + next++ % WAYS) % KNOWN], caller);
+}
+
+void gmt_count_event(struct gmt_event *event, const struct gmt_caller *caller, uint64_t time)
+{
+	uint32_t site = site_of_event(caller);
+	if (gmt_unlikely(!event)) {
+		gmt_held_untracked(site, time);
+		return;
+	}
+	event->object.site = site;
+	gmt_held_created(site, time);
 }

@@ -16,7 +16,6 @@ bool gmt_command_begin(struct gmt_command *c, cl_command_queue queue, enum gmtco
 	c->function = function;
 	c->before = c->fence = c->time = c->kernel = 0;
 	c->site = c->took = 0;
-	c->transfer = (struct gmt_transfer){0};
 	c->refused = CL_SUCCESS;
 	c->op = (uint8_t)op;
 	c->unknown = c->uncounted = c->indirect = c->moves = false;
@@ -113,7 +112,10 @@ void gmt_command_copies(struct gmt_command *c, const struct gmt_caller *caller)
 void gmt_command_transfers(struct gmt_command *c, const struct gmt_caller *caller, const void *host, uint64_t bytes)
 {
 	c->moves = gmt_session.config.transfers && c->queue && c->count;
-	if (!c->moves || c->refused)
+	if (!c->moves)
+		return;
+	c->transfer = (struct gmt_transfer){0};
+	if (c->refused)
 		return;
 	c->site = gmt_tag_command(caller, bytes, &c->time);
 	if (host)
@@ -125,7 +127,7 @@ void gmt_command_done(struct gmt_command *c)
 	if (!c->reports)
 		return;
 	c->took = gmt_clamp32(gmt_now() - c->time);
-	if (c->op == GMT_COMMAND_WRITE)
+	if (c->moves && c->op == GMT_COMMAND_WRITE)
 		gmt_transfer_hash(&c->transfer);
 }
 
@@ -304,10 +306,7 @@ static void failed(const struct gmt_command *c, cl_int err)
 static struct gmt_event *add_event(const struct gmt_command *c, const struct gmt_wait_list *waits)
 {
 	struct gmt_event *event = gmt_event_add(*waits->event);
-	if (event) {
-		event->object.site = gmt_site_of_event(waits->caller);
-		gmt_held_created(event->object.site, c->time);
-	}
+	gmt_count_event(event, waits->caller, c->time);
 	return event;
 }
 

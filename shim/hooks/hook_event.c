@@ -164,10 +164,8 @@ GMT_HOOK cl_event clCreateUserEvent(cl_context context_handle, cl_int *errcode)
 		gmt_queue_gate(context);
 	cl_event handle = gmt_driver.clCreateUserEvent(context_handle, errcode);
 	struct gmt_event *event = gmt_event_add(handle);
-	if (event) {
-		event->object.site = gmt_site_of_event(&GMT_CALLER);
-		gmt_held_created(event->object.site, 0);
-	}
+	if (handle)
+		gmt_count_event(event, &GMT_CALLER, 0);
 	if (event && context) {
 		event->of.context = context;
 		atomic_store(&event->open, 1);

@@ -17,7 +17,8 @@ static struct site {
 	_Alignas(64) _Atomic uint64_t key; /* type and tag; 0: free */
 	_Atomic uint64_t created, released;
 	_Atomic uint64_t most;    /* held since the latest record */
-	_Atomic uint64_t written; /* created + released then */
+	_Atomic uint64_t untracked;
+	_Atomic uint64_t written; /* created + released + untracked then */
 } sites[SITES];
 static _Atomic uint32_t count;
 static _Atomic uint64_t due;  /* when events are written next */
@@ -65,11 +66,12 @@ static void write_site(struct site *site, uint64_t time)
 	uint64_t key = atomic_load_explicit(&site->key, memory_order_acquire);
 	uint64_t released = atomic_load_explicit(&site->released, memory_order_acquire); /* first: never more than were created */
 	uint64_t created = atomic_load_explicit(&site->created, memory_order_acquire);
-	if (!key || atomic_exchange_explicit(&site->written, created + released, memory_order_relaxed) == created + released)
+	uint64_t untracked = atomic_load_explicit(&site->untracked, memory_order_relaxed), all = created + released + untracked;
+	if (!key || atomic_exchange_explicit(&site->written, all, memory_order_relaxed) == all)
 		return;
 	uint64_t most = atomic_exchange_explicit(&site->most, created - released, memory_order_relaxed);
 	struct gmtevent event = GMT_EVENT_OBJECT(.time = time, .held = (enum gmtheld)((key >> 32) - 1), .tag = (uint32_t)key,
-						 .created = created, .released = released, .most = most);
+						 .created = created, .released = released, .most = most, .untracked = untracked);
 	gmt_ring_write(&event);
 }
 
@@ -112,6 +114,13 @@ void gmt_held_created(uint32_t number, uint64_t time)
 	uint64_t held = created - (released < created ? released : created);
 	if (held > atomic_load_explicit(&site->most, memory_order_relaxed))
 		atomic_store_explicit(&site->most, held, memory_order_relaxed);
+	changed(site, time);
+}
+
+void gmt_held_untracked(uint32_t number, uint64_t time)
+{
+	struct site *site = &sites[number - 1];
+	atomic_fetch_add_explicit(&site->untracked, 1, memory_order_relaxed);
 	changed(site, time);
 }
 

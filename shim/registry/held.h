@@ -12,6 +12,8 @@
 uint32_t gmt_held_site(enum gmtheld type, uint32_t tag);
 /* A site created an object. time: now if the caller has just read the clock, else 0. */
 void gmt_held_created(uint32_t site, uint64_t time);
+/* It created one that no table has room for, so that its end will go unseen. */
+void gmt_held_untracked(uint32_t site, uint64_t time);
 /* The program gave up the last reference to an object of a site; 0: it was not counted. */
 void gmt_held_released(uint32_t site);
 /* Writes what is due; time: now. Events are written a hundred times a second at most, other objects at once. */

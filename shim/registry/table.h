@@ -27,9 +27,11 @@ struct gmt_table {
 	uint32_t mask;
 	size_t entry;
 	size_t cleared; /* bytes of a new entry that are set to 0 */
+	uint32_t most;  /* entries of a stripe; 0: as many as come */
 	_Atomic uint64_t ids;
 	struct gmt_stripe {
 		_Atomic uint32_t lock;
+		uint32_t count;
 		struct gmt_object *free;
 		char pad[48];
 	} stripe[GMT_STRIPES];
@@ -103,12 +105,13 @@ static inline bool gmt_table_unlink(struct gmt_table *t, uint32_t bucket, struct
 		return false;
 	atomic_store_explicit(link, atomic_load_explicit(&o->chain, memory_order_relaxed), memory_order_release);
 	atomic_store_explicit(&o->handle, NULL, memory_order_release);
+	gmt_table_stripe(t, bucket)->count--;
 	return true;
 }
 
 /*
  * Adds an entry for a handle that the driver has just returned, and removes an older entry of that handle, which was
- * released without our noticing. NULL if memory is short: the object is then unknown to us.
+ * released without our noticing. NULL if memory is short, or the table full: the object is then unknown to us.
  */
 static inline struct gmt_object *gmt_table_add(struct gmt_table *t, const void *handle)
 {
@@ -118,8 +121,9 @@ static inline struct gmt_object *gmt_table_add(struct gmt_table *t, const void *
 	struct gmt_stripe *stripe = gmt_table_stripe(t, bucket);
 	uint32_t unseen = 0;
 	gmt_lock(&stripe->lock);
-	struct gmt_object *o = gmt_table_take_entry(t, stripe);
+	struct gmt_object *o = gmt_likely(!t->most || stripe->count < t->most) ? gmt_table_take_entry(t, stripe) : NULL;
 	if (o) {
+		stripe->count++;
 		memset((char *)o + sizeof *o, 0, t->cleared - sizeof *o);
 		o->site = 0;
 		uint64_t id = atomic_fetch_add_explicit(&t->ids, 1, memory_order_relaxed) + 1;

@@ -326,6 +326,7 @@ struct held held_now(enum gmtheld type)
 			continue;
 		sum.created += event->object;
 		sum.released += event->size;
+		sum.untracked += event->link;
 		sum.sites++;
 	}
 	return sum;

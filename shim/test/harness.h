@@ -76,7 +76,7 @@ const char *first_text(enum gmtkind kind);
 size_t diags(enum gmtdiag code);
 /* What the OBJECT events of a type say now, and in how many call sites. */
 struct held {
-	uint64_t created, released, most;
+	uint64_t created, released, most, untracked;
 	unsigned sites;
 };
 struct held held_now(enum gmtheld type);

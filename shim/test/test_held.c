@@ -251,6 +251,29 @@ TEST(a_handle_that_comes_again_ends_the_object_before)
 	end_clean();
 }
 
+/* A program that leaks events leaks no more of our memory than that of the first; the others are counted apart. */
+TEST(leaked_events_are_bounded)
+{
+	enum { MOST = 1 << 18, MORE = 20000 };
+	begin((struct options){.observe = true, .tagmode = GMT_TAGS_CALLER});
+	cl_event *all = malloc((MOST + MORE) * sizeof *all);
+	for (int i = 0; i < MOST + MORE; i++)
+		all[i] = clCreateUserEvent(world.context, NULL);
+	written();
+	struct held full = held_now(GMT_HELD_EVENT);
+	EQUAL(full.created + full.untracked, MOST + MORE);
+	CHECK(full.created <= MOST && full.created > MOST - MOST / 64);
+	for (int i = 0; i < MOST + MORE; i++)
+		OK(clReleaseEvent(all[i]));
+	written();
+	HELD(GMT_HELD_EVENT, full.created, full.created);
+	OK(clReleaseEvent(clCreateUserEvent(world.context, NULL)));
+	written();
+	HELD(GMT_HELD_EVENT, full.created + 1, full.created + 1);
+	free(all);
+	end_clean();
+}
+
 enum { THREADS = 8, ROUNDS = 500 };
 static cl_mem shared;
 

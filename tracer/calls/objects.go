@@ -2,8 +2,7 @@ package calls
 
 import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
 
-// Bounds of what is counted. Events beyond theirs are left out, and so are their releases: what is live is then a lower
-// bound.
+// Bounds of what is counted. Of events beyond theirs only the number is known, as in the shim.
 const (
 	eventsMax = 1 << 18
 	countsMax = 1 << 12 // pairs of type and call site; the rest have tag 0
@@ -15,6 +14,7 @@ type counts struct {
 	held                    wire.Held
 	tag                     uint32
 	changed                 bool
+	untracked               uint64 // that there was no room for
 	created, released, most uint64
 }
 
@@ -87,7 +87,7 @@ func (t *Tracker) uncount(o *object) {
 func (l *ledger) write(t *Tracker, s *wire.Sample) {
 	for _, c := range l.changed {
 		t.write(s, wire.ObjectFields{
-			Held: c.held, Tag: c.tag, Created: c.created, Released: c.released, Most: c.most,
+			Held: c.held, Tag: c.tag, Created: c.created, Released: c.released, Most: c.most, Untracked: c.untracked,
 		}.Event())
 		c.changed, c.most = false, c.created-c.released
 	}
@@ -125,6 +125,9 @@ func (t *Tracker) countEvent(s *wire.Sample, handle uint64) {
 		old.counts.released++
 		l.change(old.counts)
 	case len(l.events) == eventsMax:
+		c := l.of(wire.HeldEvent, t.tags.Site(s))
+		c.untracked++
+		l.change(c)
 		return
 	}
 	if l.events == nil {

@@ -104,4 +104,7 @@ func TestEventsAreBounded(t *testing.T) {
 	p.tracker.Call((&call{name: "clReleaseEvent", args: []uint64{1<<32 + most + 5}}).sample(t, 9e6, 7))
 	p.tracker.End(9e6)
 	p.wantHeld(wire.HeldEvent, 5, fmt.Sprintf("%d 0 %d", most, most))
+	if more := p.objects[len(p.objects)-1].AsObject().Untracked(); more != 1000 {
+		t.Errorf("%d more", more)
+	}
 }
