@@ -11,7 +11,7 @@
 #   make fuzz     every fuzz target for FUZZTIME=10s, or those below a folder: FUZZ=internal/check
 #   make bench    what it costs and what it saves, measured on this machine
 #   make screenshot   docs/dashboard.svg, anew
-#   make install  the program, its man pages and completions into PREFIX=/usr/local, below DESTDIR; make uninstall
+#   make install  the program, its man pages, completions and monitoring files into PREFIX=/usr/local, below DESTDIR; make uninstall
 #   make deps     install the Debian packages that a build needs (part of everything above; make test-deps: those of the tests)
 #   make clean    remove what was built
 
@@ -230,6 +230,7 @@ COMPLETIONS := $(SHARE)/bash-completion/completions/gpumemtop $(SHARE)/zsh/site-
 install: bin/gpumemtop
 	install -D -m 755 bin/gpumemtop "$(DESTDIR)$(PREFIX)/bin/gpumemtop"
 	install -D -m 644 LICENSE "$(SHARE)/doc/gpumemtop/LICENSE"
+	install -m 644 monitoring/grafana.json monitoring/alerts.yml "$(SHARE)/doc/gpumemtop"
 	install -d "$(SHARE)/man/man1" $(foreach file,$(COMPLETIONS),"$(dir $(file))")
 	bash docs/man.sh bin/gpumemtop "$(SHARE)/man/man1"
 	bin/gpumemtop completion bash > "$(word 1,$(COMPLETIONS))"

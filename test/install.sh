@@ -12,7 +12,7 @@ make -s install DESTDIR="$folder" PREFIX=/opt/x > /dev/null
 "$folder/opt/x/bin/gpumemtop" info "$folder/tiny.gmt" | grep -q tiny || fail "it recorded nothing"
 rm "$folder/tiny.gmt"
 share=$folder/opt/x/share
-for file in doc/gpumemtop/LICENSE man/man1/gpumemtop.1 man/man1/gpumemtop-report.1 zsh/site-functions/_gpumemtop \
+for file in doc/gpumemtop/LICENSE doc/gpumemtop/grafana.json man/man1/gpumemtop.1 man/man1/gpumemtop-report.1 zsh/site-functions/_gpumemtop \
 	fish/vendor_completions.d/gpumemtop.fish bash-completion/completions/gpumemtop; do
 	[ -s "$share/$file" ] || fail "no $file"
 done

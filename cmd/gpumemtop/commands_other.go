@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"os"
 	"runtime"
@@ -95,20 +97,57 @@ func checkEnvironment() error {
 }
 
 func newVersion() *cobra.Command {
+	asJSON := false
 	return newCommand(&cobra.Command{
-		Use:         "version",
+		Use:         "version [--json]",
 		Short:       "Show the version",
-		Annotations: map[string]string{usageKey: "gpumemtop version"},
+		Annotations: map[string]string{usageKey: "gpumemtop version [--json]"},
 		Args:        noArguments,
-	}, fields{}, interruptible(func(cmd *cobra.Command, _ []string) error {
-		return console.WriteText(cmd.OutOrStdout(), versionText())
+	}, fields{"json:version": &asJSON}, interruptible(func(cmd *cobra.Command, _ []string) error {
+		if !asJSON {
+			return console.WriteText(cmd.OutOrStdout(), versionText())
+		}
+		text, err := json.MarshalIndent(theVersion(), "", "  ")
+		if err != nil {
+			return err
+		}
+		return console.WriteText(cmd.OutOrStdout(), string(text)+"\n")
 	}))
 }
 
-func versionText() string {
-	version := "(unknown)"
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		version = info.Main.Version
+// version is what scripts may ask for.
+type version struct {
+	Version   string `json:"version"`
+	Revision  string `json:"revision,omitempty"` // of the source
+	Modified  bool   `json:"modified,omitempty"` // since that
+	Go        string `json:"go"`
+	System    string `json:"system"`
+	Recording int    `json:"recording_format"`
+	Protocol  int    `json:"event_protocol"`
+}
+
+func theVersion() version {
+	v := version{
+		Version: "(unknown)", Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH,
+		Recording: recording.Version, Protocol: wire.Version,
 	}
-	return fmt.Sprintf("gpumemtop %s, %s, recording format %d, event protocol %d\n", version, runtime.Version(), recording.Version, wire.Version)
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	v.Version = cmp.Or(info.Main.Version, v.Version)
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			v.Revision = s.Value
+		case "vcs.modified":
+			v.Modified = s.Value == "true"
+		}
+	}
+	return v
+}
+
+func versionText() string {
+	v := theVersion()
+	return fmt.Sprintf("gpumemtop %s, %s, recording format %d, event protocol %d\n", v.Version, v.Go, v.Recording, v.Protocol)
 }

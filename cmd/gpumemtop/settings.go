@@ -133,6 +133,7 @@ var settings = []setting{
 	{"push", "", "", "URL", groupMonitoring, true, "at the end, send the metrics to Prometheus' Pushgateway"},
 	{"config", "", "", "FILE", groupSettings, true, "read settings that neither a flag nor a variable sets from a file in TOML; its keys are the names of flags that have a variable; by default ~/.config/gpumemtop/config.toml, '' is none"},
 	{"print-config", "", "", "", groupSettings, false, "write the settings in effect and where each comes from, in a form that --config reads, and do nothing else"},
+	{"json", "version", "", "", groupOutput, false, "write it as JSON"},
 	{"edit", "", "", "", groupSettings, false, "edit the settings file"},
 	{"pid", "", "p", "PID", groupPrograms, false, "a running process; may be given several times, or with commas between"},
 	{"comm", "", "", "NAME", groupPrograms, false, "every process of this name, as ps -o comm shows it, now and later; may be given several times"},

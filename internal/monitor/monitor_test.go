@@ -12,12 +12,14 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/pprof/profile"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
@@ -420,5 +422,31 @@ func BenchmarkScrape(b *testing.B) {
 				_ = reply.Body.Close()
 			}
 		})
+	}
+}
+
+// TestShippedFiles: the dashboard and the alerts ask for metrics that there are.
+func TestShippedFiles(t *testing.T) {
+	descs := make(chan *prometheus.Desc, 100)
+	(&collector{}).Describe(descs)
+	close(descs)
+	known := map[string]bool{}
+	for d := range descs {
+		known[regexp.MustCompile(`gpumemtop_\w+`).FindString(d.String())] = true
+	}
+	for _, name := range []string{"grafana.json", "alerts.yml", "alerts_test.yml"} {
+		text, err := os.ReadFile(filepath.Join("../../monitoring", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := regexp.MustCompile(`gpumemtop_\w+`).FindAllString(string(text), -1)
+		for _, metric := range asked {
+			if !known[metric] {
+				t.Errorf("%s asks for %s", name, metric)
+			}
+		}
+		if len(asked) == 0 {
+			t.Errorf("%s asks for nothing", name)
+		}
 	}
 }
