@@ -34,8 +34,12 @@ type client struct {
 }
 
 // The keys of memory, the best last. "drm-memory-" is an older name of "drm-resident-"; what "drm-total-" counts need not
-// be there yet.
+// be there yet. Keys that begin with "amd-" name parts of regions.
 var memoryKeys = []string{"drm-total-", "drm-memory-", "drm-resident-"}
+
+// panthorKey counts what the kernel allocated itself for a client: queues, heaps. drm-resident- leaves it out (Linux 6.15:
+// Documentation/gpu/panthor.rst).
+const panthorKey = "panthor-resident-memory"
 
 // parseClient reads /proc/PID/fdinfo/N (Linux: Documentation/gpu/drm-usage-stats.rst). ok is false if it is not a DRM
 // file. Each region counts with its best key. Values that make no sense are left out.
@@ -57,6 +61,10 @@ func parseClient(fdinfo []byte) (c client, ok bool) {
 		case "drm-client-id":
 			id, err := strconv.ParseUint(value, 10, 64)
 			c.id, c.hasID = id, err == nil
+			continue
+		}
+		if n, valid := parseAmount(value); key == panthorKey && valid {
+			regions[key] = amount{bytes: n}
 			continue
 		}
 		noteRegion(regions, key, value)

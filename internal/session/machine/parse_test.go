@@ -19,6 +19,7 @@ func TestClients(t *testing.T) {
 		"i915":         {device: 2 << 3, driver: "i915", id: 7, hasID: true, resident: (60416 + 1024) * kib, measures: true},
 		"xe":           {device: 3 << 8, driver: "xe", id: 3, hasID: true, resident: (192 + 23992) * kib, measures: true},
 		"panfrost":     {driver: "panfrost", id: 14, hasID: true, resident: 36496 * kib, measures: true},
+		"panthor":      {driver: "panthor", id: 10, hasID: true, resident: (9 + 16) * mib, measures: true},
 		"msm":          {driver: "msm", id: 4, hasID: true, resident: 118784 * kib, measures: true},
 		"total-only":   {driver: "lima", id: 9, hasID: true, resident: 16 * mib, measures: true},
 		"units":        {device: 0xabcd<<16 | 0xff<<8 | 0x1f<<3 | 7, driver: "vgem", resident: 4096 + 3*kib + 2*mib, measures: true},

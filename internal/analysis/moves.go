@@ -1,0 +1,303 @@
+package analysis
+
+import (
+	"codeberg.org/gpumemtop/gpumemtop/internal/heap"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// moves follows what buffers contain as far as host and commands say, and finds transfers that could go.
+type moves struct {
+	sides    stats.Sides
+	contents []contents // by the places of objects
+	epoch    uint64     // raised by commands that may use any memory
+	found    map[moveKey]*move
+	threads  map[uint64]*mover
+	copies   map[uint64]int64 // bytes in buffers that began as copies, by process and tag
+	held     int64            // in all of these
+	most     int64            // of held
+	mostOf   uint64           // which of copies had most then
+}
+
+type moveKey struct {
+	kind    TransferKind
+	process uint32
+	tag     uint32
+}
+
+type move struct {
+	count, bytes, ns uint64
+	sampled          bool
+	warm             stats.Flow // of ColdRead: reads into warm memory
+}
+
+// mover is a thread that moves memory.
+type mover struct {
+	run, runBytes, runNS uint64
+	key                  moveKey
+	command              wire.Command
+	object, end          uint64
+	launched             bool // a kernel, since its last blocking read
+}
+
+// span is bytes of an object.
+type span struct{ from, to uint64 }
+
+func (s span) holds(o span) bool { return o.from >= s.from && o.to <= s.to && o.to > o.from }
+
+// contents is what is known of an object's bytes.
+type contents struct {
+	id, epoch uint64
+	process   uint32
+	wrote     span // by the host; nothing else has written since
+	hash      uint64
+	hashed    uint64
+	read      span // by the host; nothing has been written since
+	initial   bool // it has the bytes that it was created with
+	mapped    bool // for writing
+}
+
+func (c *contents) changed() { c.wrote, c.read, c.initial, c.hashed = span{}, span{}, false, 0 }
+
+// of returns what is known of an object, nil if others may change it.
+func (m *moves) of(p *heap.Process, o *heap.Object) *contents {
+	if o.Memory >= wire.MemorySVM {
+		return nil
+	}
+	for int(o.Place) >= len(m.contents) {
+		m.contents = append(m.contents, contents{})
+	}
+	c := &m.contents[o.Place]
+	if c.id != o.ID || c.process != p.Number {
+		*c = contents{id: o.ID, process: p.Number, epoch: m.epoch, initial: o.Access&wire.CopyHostPtr != 0 && !o.CarriedOver}
+	}
+	if c.epoch != m.epoch {
+		c.changed()
+		c.epoch = m.epoch
+	}
+	return c
+}
+
+// see takes a record before the heap does.
+func (m *moves) see(p *heap.Process, r *wire.Record) {
+	switch r.Kind {
+	case wire.KindTransfer:
+		m.sides.Note(r)
+	case wire.KindUse:
+		if p != nil {
+			m.use(p, r)
+		}
+	case wire.KindLost:
+		m.epoch++
+	default:
+	}
+}
+
+func (m *moves) use(p *heap.Process, r *wire.Record) {
+	u, thread := r.AsUse(), m.thread(r)
+	o := p.Object(u.Object())
+	if o == nil {
+		if u.Object() == 0 {
+			m.epoch++
+		}
+		return
+	}
+	key := moveKey{process: r.Process, tag: u.Tag()}
+	if more, known := m.sides.Of(r); known {
+		key.tag = more.Site()
+		m.cold(key, u, more)
+	}
+	m.neighbours(thread, key, u)
+	m.waits(thread, key, u)
+	if u.Command() == wire.CommandRead || u.Command() == wire.CommandWrite {
+		m.add(Copied, key, u)
+	}
+	m.follow(p, o, key, r)
+}
+
+// follow compares a command with what the object contains.
+func (m *moves) follow(p *heap.Process, o *heap.Object, key moveKey, r *wire.Record) {
+	u, c := r.AsUse(), m.of(p, o)
+	if c == nil {
+		return
+	}
+	at := span{u.Offset(), u.Offset() + u.Bytes()}
+	if u.Scattered() {
+		at = span{}
+	}
+	switch parent := p.Object(o.Parent); {
+	case o.Parent != 0: // the same bytes have two names
+		if parent != nil && u.Writes() || !u.Reads() {
+			m.forget(p, parent)
+		}
+		c.changed()
+	case u.Command() == wire.CommandWrite:
+		m.written(c, at, key, r)
+	case u.Command() == wire.CommandRead:
+		m.readAgain(c, at, key, u)
+	case u.Command() == wire.CommandMap:
+		if u.Writes() {
+			c.mapped = true
+			c.changed()
+		}
+	case u.Command() == wire.CommandUnmap:
+		if c.mapped {
+			c.changed()
+		}
+		c.mapped = false
+	case u.Command() == wire.CommandMigrate, u.Reads() && !u.Writes():
+	default:
+		c.changed()
+	}
+}
+
+func (m *moves) forget(p *heap.Process, o *heap.Object) {
+	if o == nil {
+		return
+	}
+	if c := m.of(p, o); c != nil {
+		c.changed()
+	}
+}
+
+func (m *moves) written(c *contents, at span, key moveKey, r *wire.Record) {
+	more, known := m.sides.Of(r)
+	hashed := known && more.Hashed() > 0 && at.to > 0
+	if hashed && c.wrote == at && c.hashed == more.Hashed() && c.hash == more.Hash() {
+		if f := m.add(Rewritten, key, r.AsUse()); f != nil {
+			f.sampled = f.sampled || more.Hashed() < r.AsUse().Bytes()
+		}
+	}
+	c.changed()
+	c.wrote = at
+	if hashed {
+		c.hash, c.hashed = more.Hash(), more.Hashed()
+	}
+}
+
+func (m *moves) readAgain(c *contents, at span, key moveKey, u wire.UseView) {
+	switch {
+	case c.mapped:
+		return
+	case c.read.holds(at), c.initial:
+		m.add(Unchanged, key, u)
+	case c.wrote.holds(at):
+		m.add(ReadBack, key, u)
+	}
+	if !c.read.holds(at) {
+		c.read = at
+	}
+}
+
+// cold counts reads whose host pages were looked at.
+func (m *moves) cold(key moveKey, u wire.UseView, more wire.TransferView) {
+	if more.Pages() == 0 || u.Command() != wire.CommandRead {
+		return
+	}
+	if float64(more.Cold()) >= coldShare*float64(more.Pages()) {
+		m.add(ColdRead, key, u)
+	} else if f := m.get(ColdRead, key); f != nil {
+		f.warm.Add(&stats.Flow{TimedBytes: u.Bytes(), NS: uint64(u.Duration())})
+	}
+}
+
+// neighbours counts small transfers that go on where the thread's last command ended.
+func (m *moves) neighbours(t *mover, key moveKey, u wire.UseView) {
+	small := (u.Command() == wire.CommandRead || u.Command() == wire.CommandWrite) && u.Bytes() > 0 && u.Bytes() <= smallMost && !u.Scattered()
+	if t.run > 0 && (!small || u.Object() != t.object || u.Command() != t.command || u.Offset() != t.end) {
+		m.endRun(t)
+	}
+	if !small {
+		return
+	}
+	key.kind = Small
+	t.key, t.command, t.object, t.end = key, u.Command(), u.Object(), u.Offset()+u.Bytes()
+	t.run++
+	t.runBytes += u.Bytes()
+	t.runNS += uint64(u.Duration())
+}
+
+func (m *moves) endRun(t *mover) {
+	if t.run >= smallRun {
+		if f := m.get(Small, t.key); f != nil {
+			f.count += t.run
+			f.bytes += t.runBytes
+			f.ns += t.runNS
+		}
+	}
+	t.run, t.runBytes, t.runNS = 0, 0, 0
+}
+
+// waits counts blocking reads behind a kernel of the same thread.
+func (m *moves) waits(t *mover, key moveKey, u wire.UseView) {
+	switch {
+	case u.Command() == wire.CommandKernel:
+		t.launched = true
+	case u.Command() == wire.CommandRead && u.Duration() > 0 && t.launched:
+		t.launched = false
+		m.add(Blocking, key, u)
+	}
+}
+
+func (m *moves) thread(r *wire.Record) *mover {
+	key := streamOf(r.Process, r.Thread)
+	t := m.threads[key]
+	if t == nil {
+		if m.threads == nil || len(m.threads) == streamsMax {
+			m.threads = map[uint64]*mover{}
+		}
+		t = new(mover)
+		m.threads[key] = t
+	}
+	return t
+}
+
+// movesMax bounds the pairs of finding and call site.
+const movesMax = 1 << 16
+
+// get returns the entry of a finding and call site, nil if there are too many.
+func (m *moves) get(kind TransferKind, key moveKey) *move {
+	key.kind = kind
+	f := m.found[key]
+	if f == nil {
+		if len(m.found) == movesMax {
+			return nil
+		}
+		if m.found == nil {
+			m.found = map[moveKey]*move{}
+		}
+		f = new(move)
+		m.found[key] = f
+	}
+	return f
+}
+
+func (m *moves) add(kind TransferKind, key moveKey, u wire.UseView) *move {
+	f := m.get(kind, key)
+	if f == nil {
+		return nil
+	}
+	f.count++
+	f.bytes += u.Bytes()
+	f.ns += uint64(u.Duration())
+	return f
+}
+
+// hold follows buffers that began as copies of host memory.
+func (m *moves) hold(p *heap.Process, o *heap.Object, sign int64) {
+	if o.Access&wire.CopyHostPtr == 0 || !o.Owns || o.Size < copyHostLeast {
+		return
+	}
+	if m.copies == nil {
+		m.copies = map[uint64]int64{}
+	}
+	key := streamOf(p.Number, o.Tag)
+	m.copies[key] += sign * int64(o.Size)
+	m.held += sign * int64(o.Size)
+	if m.held > m.most {
+		m.most = m.held
+		if m.copies[key] >= m.copies[m.mostOf] {
+			m.mostOf = key
+		}
+	}
+}
