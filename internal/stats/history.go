@@ -163,11 +163,11 @@ type history struct {
 
 // advance closes the samples that end at or before slot. gauges are the values now.
 func (h *history) advance(started, slot uint64, gauges Sample) {
-	if h.samples == nil {
+	if h.spacing == 0 {
+		h.spacing = 1
 		if h.most == 0 {
 			h.most = HistoryMax
 		}
-		h.samples, h.spacing = make([]Sample, 0, h.most), 1
 	}
 	for slot/h.spacing > h.most {
 		h.halve()
@@ -187,7 +187,7 @@ func (h *history) halve() {
 	if n%2 == 1 {
 		h.pending.add(&h.samples[n-1])
 	}
-	halved := make([]Sample, n/2, h.most)
+	halved := make([]Sample, n/2)
 	for i := range halved {
 		halved[i] = h.samples[2*i+1]
 		halved[i].add(&h.samples[2*i])

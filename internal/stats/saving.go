@@ -33,8 +33,9 @@ func (c *costs) saved() (ns uint64, known bool) {
 	return uint64(max(0, total-float64(c.own))), true
 }
 
-// timings are what one kind of driver call took, by size class (the power of two above the size).
-type timings [65]timing
+// timings are what one kind of driver call took, by size class (the power of two above the size). A class that no call had
+// yet has none: there may be thousands of processes, with a few sizes each.
+type timings [65]*timing
 
 // timing keeps the latest figures of one size class.
 type timing struct {
@@ -50,15 +51,29 @@ func (t *timings) add(size uint64, ns uint32) {
 	if ns == 0 {
 		return
 	}
-	c := &t[bits.Len64(size)]
+	c := t[bits.Len64(size)]
+	if c == nil {
+		c = &timing{}
+		t[bits.Len64(size)] = c
+	}
 	c.ns[c.count%uint64(len(c.ns))] = ns
 	c.count++
 }
 
 // known reports whether any class has enough figures.
 func (t *timings) known() bool {
-	return slices.ContainsFunc(t[:], func(c timing) bool { return c.count >= enoughTimed })
+	return slices.ContainsFunc(t[:], (*timing).enough)
 }
+
+// calls returns how many were timed of a class, which may be nil.
+func (c *timing) calls() uint64 {
+	if c == nil {
+		return 0
+	}
+	return c.count
+}
+
+func (c *timing) enough() bool { return c.calls() >= enoughTimed }
 
 // typical returns the ns of a usual call by class: the lower median of the latest, and no more than that of any larger
 // class. A class that has not enough takes the nearest that has, the smaller of two equally near. Without any, all are 0.
@@ -66,7 +81,7 @@ func (t *timings) typical() (ns [65]uint32) {
 	var own [65]uint32
 	least := ^uint32(0)
 	for class := len(t) - 1; class >= 0; class-- {
-		if t[class].count >= enoughTimed {
+		if t[class].enough() {
 			low, _ := t[class].medians()
 			least = min(least, low)
 			own[class] = least

@@ -40,9 +40,9 @@ func (t *touches) use(p *heap.Process, u wire.UseView) {
 // blocks the lower median counts and of the reused ones the upper, so that it is at most hits × the longest first write.
 func (t *touches) saved(hits *[65]uint64) (out Touches) {
 	for class := range hits {
-		fresh, reused := &t.fresh[class], &t.reused[class]
-		out.Fresh, out.Reused = out.Fresh+fresh.count, out.Reused+reused.count
-		if hits[class] == 0 || min(fresh.count, reused.count) < enoughTimed {
+		fresh, reused := t.fresh[class], t.reused[class]
+		out.Fresh, out.Reused = out.Fresh+fresh.calls(), out.Reused+reused.calls()
+		if hits[class] == 0 || !fresh.enough() || !reused.enough() {
 			continue
 		}
 		low, _ := fresh.medians()

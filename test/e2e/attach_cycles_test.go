@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -144,13 +145,13 @@ func poll(t *testing.T, tr *tracer.Tracer, wait time.Duration, s *seen) {
 // calls is right, each time.
 func TestAttachedAThousandTimes(t *testing.T) {
 	rightstest.Need(t)
-	program := called(t, example("threads"), "cycled")
-	stop := busy(t, program, "4", "3000", "16K")
+	program, loader := called(t, example("threads"), "cycled"), copyOfLoader(t) // its own, so that no other program's calls count
+	stop := busy(t, "env", "LD_LIBRARY_PATH="+filepath.Dir(loader), program, "4", "3000", "16K")
 	at, n := time.Now(), cyclesOf(t, linkCycles)
 	var workers sync.WaitGroup
 	var samples, done atomic.Int64
 	for range linkWorkers {
-		checker := newCallChecker(t, "clCreateBuffer", "clReleaseMemObject", "clEnqueueReadBuffer")
+		checker := newCallChecker(t, loader, "clCreateBuffer", "clReleaseMemObject", "clEnqueueReadBuffer")
 		workers.Go(func() {
 			over := make(chan struct{})
 			var listener sync.WaitGroup
@@ -170,7 +171,7 @@ func TestAttachedAThousandTimes(t *testing.T) {
 	}
 }
 
-// callChecker probes functions of the loader in every process, and knows which samples the threads example may give.
+// callChecker probes functions of a loader in every process that has it, and knows which samples the threads example may give.
 type callChecker struct {
 	kernel  *kernel.Kernel
 	loader  string
@@ -179,9 +180,9 @@ type callChecker struct {
 	samples int
 }
 
-func newCallChecker(t *testing.T, names ...string) *callChecker {
+func newCallChecker(t *testing.T, loader string, names ...string) *callChecker {
 	t.Helper()
-	c := &callChecker{names: names, loader: systemLoader(t)}
+	c := &callChecker{names: names, loader: loader}
 	library, err := target.NewCatalog(names, nil).File(c.loader)
 	if err != nil {
 		t.Fatal(err)
@@ -241,7 +242,7 @@ func (c *callChecker) listen(t *testing.T, done <-chan struct{}) {
 	}
 }
 
-// check demands of a call what is true of all that the example makes. Other tests' programs may run as well.
+// check demands of a call what is true of all that the example makes.
 func (c *callChecker) check(t *testing.T, s *wire.Sample) {
 	t.Helper()
 	if s.Sight != wire.SightCall || commOf(int(s.Pid)) != own("cycled") {
@@ -281,21 +282,25 @@ func systemLoader(t *testing.T) string {
 	return ""
 }
 
-// Whole runs of gpumemtop that end by themselves, one after another over programs at work.
+// Whole runs of gpumemtop that end by themselves, one after another over programs at work. On a busy machine some cannot keep
+// up, and say so.
 func TestAttachedAgainAndAgain(t *testing.T) {
 	rightstest.Need(t)
 	stop := busy(t, called(t, example("threads"), "againthreads"), "4", "10000", "16K")
-	creates := uint64(0)
+	creates, late := uint64(0), 0
 	for n := range wholeRuns {
 		w := attach(t, "--comm", "againthreads", "--duration", "200ms")
-		w.end()
+		if lost := w.whole(); lost > 0 {
+			t.Logf("run %d: %d events lost", n, lost)
+			late++
+		}
 		f := figuresIn(t, w.file, true)
 		creates += f.Creates
 		if len(f.Findings) > 0 {
 			t.Errorf("run %d: findings %+v", n, f.Findings)
 		}
 	}
-	if runs := stop(); creates == 0 {
-		t.Errorf("no creates of %d programs", runs)
+	if runs := stop(); creates == 0 || late > wholeRuns/2 {
+		t.Errorf("%d creates of %d programs, %d of %d runs lost events", creates, runs, late, wholeRuns)
 	}
 }

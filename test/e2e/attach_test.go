@@ -56,6 +56,14 @@ func (w *watcher) leave() {
 // end waits for the end, which is a good one: exit status 0, and a recording that is whole, with nothing lost.
 func (w *watcher) end() {
 	w.t.Helper()
+	if lost := w.whole(); lost != 0 {
+		w.t.Errorf("%d events lost", lost)
+	}
+}
+
+// whole is the same, and returns how many events were lost.
+func (w *watcher) whole() (lost uint64) {
+	w.t.Helper()
 	if result := w.wait(); result.code != 0 {
 		w.t.Fatalf("attach ended with %s\n%s", result, result.stderr)
 	}
@@ -63,9 +71,7 @@ func (w *watcher) end() {
 	if got.damage != "" || !got.complete {
 		w.t.Errorf("the recording is not whole: %q", got.damage)
 	}
-	if lost := reportOf(w.t, w.file).Lost; lost != 0 {
-		w.t.Errorf("%d events lost", lost)
-	}
+	return reportOf(w.t, w.file).Lost
 }
 
 func signalTo(t *testing.T, pid int, s syscall.Signal) {
