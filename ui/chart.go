@@ -46,7 +46,7 @@ var (
 	halftone  = [2]byte{0x01 | 0x10 | 0x04 | 0x80, 0x01 | 0x10 | 0x04 | 0x80}
 	sparse    = [2]byte{0x02 | 0x80, 0x02 | 0x80}
 	memLayers = []layer{{inUseStyle, solid}, {cachedStyle, halftone}, {coolingStyle, sparse}}
-	hitLayers = []layer{{hitChartStyle, solid}}
+	hitLayers = []layer{{hitChartStyle, solid}, {frameStyle, sparse}, {badStyle, solid}}
 )
 
 // stacked draws columns with their layers on top of each other, two columns and four dot rows to a cell. It draws
@@ -114,6 +114,11 @@ func (r region) sparkline(values []float64, st style) {
 			top = v
 		}
 	}
+	r.scaled(values, top, st)
+}
+
+// scaled draws values as a sparkline in which top fills the height.
+func (r region) scaled(values []float64, top float64, st style) {
 	for x := range min(r.w, len(values)) {
 		eighths := 0
 		if v := values[x]; v > 0 {

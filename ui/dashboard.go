@@ -29,14 +29,19 @@ type dashboard struct {
 	mode  *mode
 	theme *theme
 
-	w, h     int
-	now      time.Time       // of the latest tick
-	received *stats.Snapshot // the latest from Source
-	live     *stats.Snapshot // the same, with the changes of limits that it does not know of yet
-	frozen   *stats.Snapshot // shown instead while set
-	app      App
-	hasApp   bool
-	cursor   timeCursor
+	w, h       int
+	now        time.Time       // of the latest tick
+	received   *stats.Snapshot // the latest from Source
+	live       *stats.Snapshot // the same, with the changes of limits that it does not know of yet
+	frozen     *stats.Snapshot // shown instead while set
+	app        App
+	hasApp     bool
+	cursor     timeCursor
+	past       past
+	frozenLive *stats.Snapshot // the latest when the screen was frozen
+	marks      []userMark
+	event      uint64 // the time of the event that is shown, 0: none
+	span       uint64 // that charts cover, ns; 0: all
 
 	panes       [paneCount]pane
 	tags        tagsPane
@@ -186,6 +191,7 @@ func (d *dashboard) update(f frameMsg) tea.Cmd {
 		d.live = d.limits.update(d.live, f.snap)
 		d.tags.update(d.shown())
 		d.points.update()
+		d.past.update(d.live)
 		d.ledger.update(d.live)
 	}
 	if d.live != nil {
@@ -223,12 +229,12 @@ func (d *dashboard) whole() *stats.Snapshot {
 }
 
 func (d *dashboard) freeze() {
-	if d.frozen != nil {
-		d.frozen = nil
-	} else {
-		d.frozen = d.live
+	switch {
+	case d.frozen != nil:
+		d.thaw()
+	case d.live != nil:
+		d.show(d.live)
 	}
-	d.tags.update(d.shown())
 }
 
 func (d *dashboard) resize(w, h int) {

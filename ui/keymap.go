@@ -40,6 +40,10 @@ const (
 	actGroup
 	actLeft
 	actRight
+	actSpan
+	actMark
+	actNextEvent
+	actPreviousEvent
 	actValue
 	actUndo
 	actSave
@@ -99,6 +103,14 @@ var keymap = []command{
 	{inAttach, actQuit, sectionScreen, "detach", "q", "detach and quit; the programs go on (also ctrl+c)", []string{"q", "ctrl+c"}},
 	{inView, actQuit, sectionScreen, "quit", "q", "quit (also ctrl+c)", []string{"q", "ctrl+c"}},
 	{inAll, actHelp, sectionScreen, "help", "?", "help for the pane, and again for everything", []string{"?"}},
+	{inLive, actBackward, sectionTime, "", "← →", "what was shown a moment before or after; esc returns to the present (shift: ten moments)", []string{"left"}},
+	{inLive, actForward, sectionTime, "", "", "", []string{"right"}},
+	{inLive, actBackwardMore, sectionTime, "", "", "", []string{"shift+left"}},
+	{inLive, actForwardMore, sectionTime, "", "", "", []string{"shift+right"}},
+	{inAll, actSpan, sectionTime, "", "z", "charts of all time, 10 s, 60 s or 10 min", []string{"z"}},
+	{inAll, actNextEvent, sectionTime, "", "< >", "the event before or after: ▲ a limit changed, ! a message, ■ an end, ● a mark", []string{">"}},
+	{inAll, actPreviousEvent, sectionTime, "", "", "", []string{"<"}},
+	{inAll, actMark, sectionTime, "", "M", "mark this time", []string{"M"}},
 	{inView, actBackward, sectionTime, "", "", "", []string{"left"}},
 	{inView, actForward, sectionTime, "time", "← →", "one kept instant back or forward", []string{"right"}},
 	{inView, actTime, sectionTime, "go to", "t", "go to a time, such as 12.5, 1m30s or 1:30", []string{"t"}},

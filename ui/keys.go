@@ -118,6 +118,14 @@ func (d *dashboard) do(a action, pressed string) tea.Cmd {
 		d.side = max(0, d.side-sideStep)
 	case actRight:
 		d.side = min(d.side+sideStep, sideMax)
+	case actSpan:
+		d.nextSpan()
+	case actMark:
+		d.markNow()
+	case actNextEvent:
+		d.nextEvent(true)
+	case actPreviousEvent:
+		d.nextEvent(false)
 	case actValue:
 		d.limits.askValue()
 	case actUndo:

@@ -41,11 +41,15 @@ type memoryPane struct{ basePane }
 func (p memoryPane) title(s *stats.Snapshot) (title, hint []span) {
 	d := p.d
 	title = []span{{"memory", titleStyle}}
+	if d.span > 0 {
+		title = append(title, span{" " + axisTime(d.span), keyStyle})
+	}
+	keys := []span{{" z", keyStyle}, {" zoom ", dim}, {" ← →", keyStyle}, {" time ", dim}, {" < >", keyStyle}, {" event ", dim}}
 	switch {
 	case !d.mode.pool && sizeOf(d.w, d.h) == full, d.cursor.moment.Rough && sizeOf(d.w, d.h) == full:
-		return title, nil
+		return title, keys
 	case sizeOf(d.w, d.h) == full:
-		return title, []span{{" peak reserved ", dim}, {bytesText(s.Totals.PeakReserved) + " ", plain}}
+		return title, append([]span{{" peak reserved ", dim}, {bytesText(s.Totals.PeakReserved) + " ", plain}}, keys...)
 	case !d.mode.pool:
 		return title, []span{{" █", inUseStyle}, {" in use ", dim}}
 	}
@@ -85,11 +89,16 @@ func (p memoryPane) draw(r region, s *stats.Snapshot) {
 		r.sub(labels, 0, r.w-labels, 1).spans(0, 0, spans...)
 		r = r.rows(1)
 	}
-	chart := r.sub(labels, 0, r.w-labels, r.h)
+	lanes, events := p.lanes(r.h)
 	axis := r.h >= 5
+	below := len(lanes)
 	if axis {
-		chart = r.sub(labels, 0, r.w-labels, r.h-1)
+		below++
 	}
+	if events {
+		below++
+	}
+	chart := r.sub(labels, 0, r.w-labels, r.h-below)
 	if chart.w < 4 || chart.h < 1 {
 		return
 	}
@@ -109,7 +118,20 @@ func (p memoryPane) draw(r region, s *stats.Snapshot) {
 	label(chart.h-1, 0)
 	chart.stacked(columns, memLayers)
 	t.drawCursor(chart)
+	y := chart.h
+	row := func(name string) region {
+		r.right(labels-2, y, name, dim)
+		r.put(labels-1, y, "│", frameStyle)
+		y++
+		return r.sub(labels, y-1, r.w-labels, 1)
+	}
+	for _, l := range lanes {
+		t.drawLane(row(l.name), l)
+	}
+	if events {
+		t.drawEvents(row("event"), p.d.latestMarks(s), p.d.marks)
+	}
 	if axis {
-		t.drawAxis(r.sub(labels, r.h-1, r.w-labels, 1), p.d.latestMarks(s))
+		t.drawAxis(r.sub(labels, y, r.w-labels, 1))
 	}
 }

@@ -138,7 +138,7 @@ func drawMissLine(r region, s *stats.Snapshot, rough bool) {
 	r.lineOf(0, 0, 2, fit(items, r.w, 2))
 }
 
-// drawHits draws the hit rate over time. Spans without requests stay empty.
+// drawHits draws the hit rate over time. Spans without requests carry the last rate on, dim; a rate of 0 is a red line.
 func (t *timeline) drawHits(r region) {
 	const labels = 5
 	chart := r.sub(labels, 0, r.w-labels, r.h)
@@ -149,13 +149,23 @@ func (t *timeline) drawHits(r region) {
 	for i := range columns {
 		columns[i].absent = true
 	}
+	last, known := 0.0, false
 	t.eachColumn(len(columns), func(c int, samples []stats.Sample) {
 		var hits, misses uint64
 		for i := range samples {
 			hits, misses = add(hits, samples[i].Hits), add(misses, samples[i].Misses)
 		}
-		if n := float64(hits) + float64(misses); n > 0 {
-			columns[c] = column{layers: [3]float64{float64(hits) / n}}
+		n := float64(hits) + float64(misses)
+		if n > 0 {
+			last, known = float64(hits)/n, true
+		}
+		switch {
+		case n > 0 && hits > 0:
+			columns[c] = column{layers: [3]float64{last}}
+		case n > 0:
+			columns[c] = column{layers: [3]float64{0, 0, 1e-9}}
+		case known && last > 0:
+			columns[c] = column{layers: [3]float64{0, last}}
 		}
 	})
 	for y := range chart.h {

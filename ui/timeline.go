@@ -1,11 +1,14 @@
 package ui
 
 import (
+	"slices"
 	"sort"
+	"strconv"
+	"strings"
 	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
-	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
 // chartSpans are the lengths of time that a chart may cover, in ns. The shortest that holds the history is used.
@@ -15,17 +18,51 @@ var chartSpans = []uint64{10e9, 20e9, 30e9, 60e9, 120e9, 300e9, 600e9, 1200e9, 1
 type timeline struct {
 	samples     []stats.Sample
 	from, until uint64
-	whole       bool   // a whole recording; else the time up to now
+	whole       bool   // of a recording; else the time up to now
 	over        bool   // up to the end of the program instead
-	at          uint64 // the time cursor of a recording
+	frozen      bool   // up to when the screen was frozen instead
+	at          uint64 // the time cursor, 0: none
+	start       uint64 // of the recording
+}
+
+// spans are the lengths of time that the user can choose for charts, in ns; 0: all.
+var spans = []uint64{0, 10e9, 60e9, 600e9}
+
+// nextSpan shows the next length of time.
+func (d *dashboard) nextSpan() {
+	d.span = spans[(slices.Index(spans, d.span)+1)%len(spans)]
+	text := "all time"
+	if d.span != 0 {
+		text = axisTime(d.span)
+	}
+	d.say(dim, "charts show "+text)
 }
 
 // timeline returns what charts of a snapshot show.
 func (d *dashboard) timeline(s *stats.Snapshot) timeline {
+	var t timeline
 	if d.mode.recording {
-		return d.wholeRun(s)
+		t = d.wholeRun(s)
+	} else {
+		t = d.liveRun(s)
 	}
-	t := timeline{samples: s.History}
+	if d.span > 0 && d.span < t.until-t.from {
+		t.narrow(d.span)
+	}
+	return t
+}
+
+// liveRun returns the run up to now. A frozen screen keeps the time up to when it was frozen.
+func (d *dashboard) liveRun(s *stats.Snapshot) timeline {
+	t := timeline{}
+	if d.frozen != nil && d.frozenLive != nil {
+		t.frozen, t.at = true, s.Time
+		s = d.processes.narrow(d.frozenLive)
+	}
+	t.samples = s.History
+	if d.span > 0 && d.span <= minuteNS && len(s.Minute) > 0 && !d.processes.single(s) {
+		t.samples = s.Minute
+	}
 	if last := lastEnd(s); d.ended() && last > 0 {
 		t.over = true
 		at := sort.Search(len(t.samples), func(i int) bool { return t.samples[i].Time > last })
@@ -38,10 +75,24 @@ func (d *dashboard) timeline(s *stats.Snapshot) timeline {
 	return t
 }
 
+// minuteNS is the time that Snapshot.Minute covers.
+const minuteNS = 60e9
+
+// narrow leaves only the last part of the time, or that around the time cursor.
+func (t *timeline) narrow(span uint64) {
+	if t.at != 0 {
+		t.until = min(t.until, max(add(t.at, span/2), t.from+span))
+	}
+	t.from = t.until - span
+	first := sort.Search(len(t.samples), func(i int) bool { return t.samples[i].Time > t.from })
+	last := sort.Search(len(t.samples), func(i int) bool { return t.samples[i].Time > t.until })
+	t.samples = t.samples[first:max(first, last)]
+}
+
 // wholeRun returns the part of a recording that has been read, for the chosen process if there is one.
 func (d *dashboard) wholeRun(s *stats.Snapshot) timeline {
 	m := &d.cursor.moment
-	t := timeline{samples: m.History, from: m.From, until: max(m.Until, m.From+1), whole: true, at: s.Time}
+	t := timeline{samples: m.History, from: m.From, until: max(m.Until, m.From+1), whole: true, at: s.Time, start: m.From}
 	if d.processes.single(s) && m.Latest != nil {
 		if i := d.processes.find(m.Latest); i >= 0 {
 			t.samples = m.Latest.Processes[i].History
@@ -93,15 +144,18 @@ func (t *timeline) eachColumn(n int, f func(column int, samples []stats.Sample))
 
 // latestMarks returns the marks to draw, in a recording also those after the cursor.
 func (d *dashboard) latestMarks(s *stats.Snapshot) []stats.Mark {
-	if d.mode.recording && d.cursor.moment.Latest != nil {
+	switch {
+	case d.mode.recording && d.cursor.moment.Latest != nil:
 		return d.cursor.moment.Latest.Marks
+	case !d.mode.recording && d.live != nil:
+		return d.live.Marks
 	}
 	return s.Marks
 }
 
 // drawCursor marks the time that is shown.
 func (t *timeline) drawCursor(chart region) {
-	if !t.whole {
+	if t.at == 0 {
 		return
 	}
 	x := t.column(t.at, chart.w)
@@ -116,64 +170,71 @@ func (t *timeline) column(at uint64, w int) int {
 	return max(0, min(w-1, int(share*float64(w))))
 }
 
-// drawAxis labels the quarters of the time, and marks changes of limits and messages.
-func (t *timeline) drawAxis(r region, marks []stats.Mark) {
+// drawAxis labels the quarters of the time.
+func (t *timeline) drawAxis(r region) {
 	length := t.until - t.from
 	quarters := 4
 	if r.w < 40 {
 		quarters = 2
 	}
 	for q := range quarters {
-		behind := length / uint64(quarters) * uint64(quarters-q)
-		label := "-" + axisTime(behind)
+		at := length / uint64(quarters) * uint64(q)
+		label := "-" + axisTime(length-at)
 		if t.whole {
-			label = duration(length / uint64(quarters) * uint64(q))
+			label = axisTime(since(t.start, t.from) + at)
 		}
 		r.text(r.w*q/quarters, 0, label, dim)
 	}
 	last := "now"
 	switch {
 	case t.whole:
-		last = duration(length)
+		last = axisTime(since(t.start, t.until))
+	case t.frozen:
+		last = "frozen"
 	case t.over:
 		last = "end"
 	}
 	r.right(r.w, 0, last, dim)
-	if len(t.samples) > 0 {
-		t.drawMarks(r, marks)
-	}
 }
 
-func (t *timeline) drawMarks(r region, marks []stats.Mark) {
-	length := t.until - t.from
+// drawEvents draws a line with what happened.
+func (t *timeline) drawEvents(r region, marks []stats.Mark, own []userMark) {
+	if len(t.samples) == 0 {
+		return
+	}
 	for i := range marks {
-		m := &marks[i]
-		behind := since(m.Time, t.until)
-		if m.Time > t.until || behind >= length {
-			continue
-		}
-		x := r.w - 1 - int(float64(behind)/float64(length)*float64(r.w))
-		switch m.Kind {
-		case wire.KindLimit:
-			r.put(x, 0, "▲", warnStyle)
-		case wire.KindExit:
-			r.put(x, 0, "■", dim)
-		default:
-			r.put(x, 0, "!", badStyle)
-		}
+		sign := eventSign(marks[i].Kind)
+		t.drawEvent(r, marks[i].Time, sign)
+	}
+	for _, m := range own {
+		t.drawEvent(r, m.time, span{"●", keyStyle})
 	}
 }
 
-// axisTime formats a whole time in its largest unit that keeps it short.
-func axisTime(ns uint64) string {
-	switch s := ns / uint64(time.Second); {
-	case s < 120 && ns%uint64(time.Second) != 0:
-		return decimals(float64(ns)/1e9) + "s"
-	case s < 120:
-		return count(s) + "s"
-	case s < 7200:
-		return count(s/60) + "m"
-	default:
-		return count(s/3600) + "h"
+func (t *timeline) drawEvent(r region, at uint64, sign span) {
+	behind, length := since(at, t.until), t.until-t.from
+	if at > t.until || behind >= length {
+		return
 	}
+	r.put(r.w-1-int(float64(behind)/float64(length)*float64(r.w)), 0, sign.text, sign.style)
+}
+
+// axisTime formats a time exactly enough for an axis, in a few columns: "22.5s", "3:45", "2h".
+func axisTime(ns uint64) string {
+	const second, minute, hour = uint64(time.Second), uint64(time.Minute), uint64(time.Hour)
+	switch {
+	case ns == 0:
+		return "0"
+	case ns < second:
+		return duration(ns)
+	case ns < 2*minute && ns%second != 0:
+		return strconv.FormatFloat(float64(ns)/1e9, 'f', 1, 64) + "s"
+	case ns < 2*minute:
+		return count(ns/second) + "s"
+	case ns%hour == 0:
+		return count(ns/hour) + "h"
+	case ns%minute == 0 && ns < 2*hour:
+		return count(ns/minute) + "m"
+	}
+	return strings.TrimPrefix(units.Clock(ns), "0")
 }

@@ -42,6 +42,11 @@ const (
 
 // travel moves the time cursor.
 func (d *dashboard) travel(a action) {
+	if !d.mode.recording {
+		d.lookBack(map[action]int{actBackward: -smallStep, actForward: smallStep, actBackwardMore: -mediumStep, actForwardMore: mediumStep}[a])
+		return
+	}
+	d.event = 0
 	switch a {
 	case actBackward:
 		d.stepTime(-smallStep)

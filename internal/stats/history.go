@@ -211,6 +211,7 @@ func (s *Sample) add(o *Sample) {
 	s.Hits += o.Hits
 	s.Misses += o.Misses
 	s.Creates += o.Creates
+	s.DriverNS += o.DriverNS
 	if o.InUse > s.InUse {
 		s.InUse, s.Cached, s.Cooling = o.InUse, o.Cached, o.Cooling
 	}

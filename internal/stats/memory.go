@@ -57,6 +57,7 @@ func (m observer) Allocated(hp *heap.Process, o *heap.Object, b *heap.Block) {
 	m.raise(p)
 	if !o.CarriedOver {
 		m.history.pending.raise(&m.ledger)
+		m.minute.most.raise(&m.ledger)
 		p.history.pending.raise(&p.ledger)
 	}
 	m.since.most.raise(&m.ledger)
@@ -93,6 +94,7 @@ func countCreate(now *Rates, sample *Sample, o *heap.Object) {
 	}
 	now.DriverCreates++
 	now.DriverNanos += uint64(o.Cost)
+	sample.DriverNS += uint64(o.Cost)
 }
 
 // hold adds the memory of an object to its shares and its row, or takes it off.
@@ -281,6 +283,7 @@ func (m *Model) carriedAll() {
 	m.journal.note(nil, 0)
 	m.ledger.raise(m.heap.Now)
 	m.history.pending.raise(&m.ledger)
+	m.minute.most.raise(&m.ledger)
 	for _, p := range m.carried.processes {
 		p.quiet = false
 		p.ledger.raise(m.heap.Now)

@@ -46,6 +46,7 @@ type Model struct {
 	ledger    ledger // of all processes
 	window    window
 	history   history
+	minute    minute
 	since     since
 	touches   touches
 	transfers transfers
@@ -346,7 +347,9 @@ func (m *Model) advance(time uint64) {
 func (m *Model) turn(time uint64) {
 	started := m.options.Started
 	slot := (time - started) / slotNS
-	m.history.advance(started, slot, m.sample())
+	gauges := m.sample()
+	m.history.advance(started, slot, gauges)
+	m.minute.advance(started, slot, gauges, m.window.current())
 	m.window.advance(slot)
 	m.ledger.held.turn(slot, heap.Amount(m.ledger.InUse))
 	m.turnProcesses(slot)

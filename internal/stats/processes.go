@@ -293,6 +293,8 @@ func (l *ledger) sample(s spread) Sample {
 func (m *Model) spend(p *process, cost uint32) {
 	p.window.current().DriverNanos += uint64(cost)
 	m.window.current().DriverNanos += uint64(cost)
+	p.history.pending.DriverNS += uint64(cost)
+	m.history.pending.DriverNS += uint64(cost)
 }
 
 // keepRows copies what a process has of each tag, as it is to be shown when its memory is off the common gauges.

@@ -27,6 +27,7 @@ func (m *Model) Snapshot() *Snapshot {
 		Totals:        m.ledger.totals(),
 		Window:        m.window.last(),
 		History:       m.history.list(),
+		Minute:        m.minute.list(),
 		Tags:          m.tags(m.rows),
 		Buckets:       m.shares.bySize(),
 		Kinds:         m.shares.byKind(),

@@ -24,6 +24,7 @@ type Snapshot struct {
 	Processes     []Process
 	Totals        Totals
 	Window        Rates        // over the last second
+	Minute        []Sample     // the last minute, one for each 100 ms, oldest first
 	History       []Sample     // evenly spaced, oldest first, at most HistoryMax
 	Tags          []Tag        // unordered
 	Buckets       []Bucket     // of sizes that something happened in, the smallest first
@@ -87,6 +88,7 @@ func (s *Snapshot) HeldAtExit() bool {
 const (
 	HistoryMax = 600
 	MarksMax   = 64
+	MinuteMax  = 600
 )
 
 // Unpooled counts times that a process's pool was off, and says why it was the first time.
@@ -243,6 +245,7 @@ type Sample struct {
 	InUse, Cached, Cooling uint64
 	Hits, Misses, Creates  uint64
 	Fragmentation          float64
+	DriverNS               uint64 // in calls of the driver, of all threads; 0 in the summaries of a recording
 }
 
 // Tag is one call site, folded: sites that show the same line are one row.

@@ -1,0 +1,39 @@
+package stats
+
+// minute keeps the samples of the last minute, one for each slot. A sample never changes where it is, so snapshots share
+// the list.
+type minute struct {
+	samples []Sample
+	most    Sample // gauges at the moment of the present slot when most was in use
+	slot    uint64 // the present one
+}
+
+// advance closes the slots before slot. gauges are the values now, counts those of the present slot.
+func (m *minute) advance(started, slot uint64, gauges Sample, counts *Rates) {
+	if slot > m.slot+MinuteMax { // nothing happened for longer than a minute
+		m.slot, m.most, counts = slot-MinuteMax, Sample{}, &Rates{}
+	}
+	for ; m.slot < slot; m.slot++ {
+		s := gauges
+		s.Time = started + (m.slot+1)*slotNS
+		s.Hits, s.Misses, s.Creates, s.DriverNS = counts.Hits, counts.Misses, counts.Creates, counts.DriverNanos
+		s.add(&m.most)
+		m.append(s)
+		m.most, counts = Sample{}, &Rates{}
+	}
+}
+
+// append makes room by copying the last minute.
+func (m *minute) append(s Sample) {
+	if len(m.samples) == cap(m.samples) {
+		kept := m.samples[max(0, len(m.samples)-MinuteMax):]
+		m.samples = append(make([]Sample, 0, 2*MinuteMax), kept...)
+	}
+	m.samples = append(m.samples, s)
+}
+
+// list returns the samples, which are immutable.
+func (m *minute) list() []Sample {
+	from := max(0, len(m.samples)-MinuteMax)
+	return m.samples[from:len(m.samples):len(m.samples)]
+}

@@ -1,0 +1,193 @@
+package ui
+
+import (
+	"slices"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// How much of a live run can be shown again: the most moments, and the most call sites that they have together.
+const (
+	pastMoments = 120
+	pastTags    = 60_000
+	pastStep    = 500 * time.Millisecond
+	pastFewest  = 4
+)
+
+// past keeps moments of a live run, evenly spaced: whenever there are too many, every other one goes.
+type past struct {
+	moments []*stats.Snapshot // oldest first
+	step    time.Duration
+}
+
+// update takes the latest snapshot.
+func (p *past) update(s *stats.Snapshot) {
+	p.step = max(p.step, pastStep)
+	if n := len(p.moments); n > 0 && since(p.moments[n-1].Time, s.Time) < uint64(p.step) {
+		return
+	}
+	p.moments = append(p.moments, s)
+	tags := 0
+	for _, m := range p.moments {
+		tags += len(m.Tags)
+	}
+	if n := len(p.moments); n > pastMoments || n > pastFewest && tags > pastTags {
+		kept := p.moments[:0]
+		for i := n % 2; i < n; i += 2 {
+			kept = append(kept, p.moments[i])
+		}
+		clear(p.moments[len(kept):])
+		p.moments, p.step = kept, 2*p.step
+	}
+}
+
+// at returns the place of the last moment until a time, -1 if there is none.
+func (p *past) at(time uint64) int {
+	i, found := slices.BinarySearchFunc(p.moments, time, func(s *stats.Snapshot, t uint64) int {
+		switch {
+		case s.Time < t:
+			return -1
+		case s.Time > t:
+			return 1
+		}
+		return 0
+	})
+	if !found {
+		i--
+	}
+	return i
+}
+
+// lookBack moves the time that a live dashboard shows by some moments. After the latest one it is live again.
+func (d *dashboard) lookBack(n int) {
+	at := len(d.past.moments)
+	if d.frozen != nil {
+		if at = d.past.at(d.frozen.Time); n > 0 && at >= 0 && d.past.moments[at].Time > d.frozen.Time {
+			at--
+		}
+	}
+	d.event = 0
+	switch at += n; {
+	case len(d.past.moments) == 0:
+		d.say(dim, "nothing to look back to yet")
+	case at >= len(d.past.moments):
+		d.thaw()
+	default:
+		d.show(d.past.moments[max(0, at)])
+	}
+}
+
+// show freezes the screen at a moment.
+func (d *dashboard) show(s *stats.Snapshot) {
+	if d.frozen == nil {
+		d.frozenLive = d.live
+	}
+	d.frozen = s
+	d.tags.update(d.shown())
+}
+
+// thaw shows the present again.
+func (d *dashboard) thaw() {
+	d.frozen, d.frozenLive, d.event = nil, nil, 0
+	d.tags.update(d.shown())
+}
+
+// userMark is a moment that the user marked.
+type userMark struct{ time uint64 }
+
+// markNow marks the time that is shown.
+func (d *dashboard) markNow() {
+	s := d.shown()
+	if s == nil {
+		return
+	}
+	d.marks = append(d.marks, userMark{s.Time})
+	d.say(goodStyle, "● mark "+count(uint64(len(d.marks)))+"; < and > go from event to event")
+}
+
+// events are the times of everything on the axis, in order.
+func (d *dashboard) events(s *stats.Snapshot) []uint64 {
+	var times []uint64
+	for _, m := range d.latestMarks(s) {
+		times = append(times, m.Time)
+	}
+	for _, m := range d.marks {
+		times = append(times, m.time)
+	}
+	slices.Sort(times)
+	return slices.Compact(times)
+}
+
+// nextEvent shows the next event after the time shown, or before it.
+func (d *dashboard) nextEvent(forward bool) {
+	s := d.shown()
+	if s == nil {
+		return
+	}
+	times, at := d.events(d.whole()), s.Time
+	if d.event != 0 {
+		at = d.event
+	}
+	i, found := slices.BinarySearch(times, at)
+	switch {
+	case !forward:
+		i--
+	case found:
+		i++
+	}
+	switch {
+	case i < 0 || i >= len(times):
+		d.say(dim, "no event there")
+		return
+	case d.mode.recording:
+		d.goTo(times[i])
+	case !d.showFirstAfter(times[i]):
+		d.say(dim, "that has just happened")
+		return
+	}
+	d.event = times[i]
+	d.say(plain, d.eventText(s, times[i]))
+}
+
+// eventText says what happened at a time.
+func (d *dashboard) eventText(s *stats.Snapshot, time uint64) string {
+	text := units.Clock(since(s.Started, time))
+	for i, m := range d.marks {
+		if m.time == time {
+			text += "  ● mark " + count(uint64(i+1))
+		}
+	}
+	for _, m := range d.latestMarks(s) {
+		if m.Time == time {
+			text += "  " + eventSign(m.Kind).text + " " + m.Text
+		}
+	}
+	return text
+}
+
+// eventSign is how an event is drawn on the axis.
+func eventSign(k wire.Kind) span {
+	switch k {
+	case wire.KindLimit:
+		return span{"▲", warnStyle}
+	case wire.KindExit:
+		return span{"■", dim}
+	}
+	return span{"!", badStyle}
+}
+
+// showFirstAfter shows the first moment that has a time behind it, false if there is none yet.
+func (d *dashboard) showFirstAfter(time uint64) bool {
+	i := d.past.at(time)
+	if i < 0 || d.past.moments[i].Time < time {
+		i++
+	}
+	if i >= len(d.past.moments) {
+		return false
+	}
+	d.show(d.past.moments[i])
+	return true
+}

@@ -1,0 +1,178 @@
+package ui
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/exp/golden"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// later is the sample some time after, with as many creates as seconds have passed.
+func later(after time.Duration) *stats.Snapshot {
+	s := sampleSnapshot()
+	s.Time += uint64(after)
+	s.Totals.LiveBuffers, s.Totals.InUse = uint64(after.Seconds()), uint64(after.Seconds())*mib
+	s.Totals.Held = s.Totals.InUse
+	for i := range s.History {
+		s.History[i].Time += uint64(after)
+	}
+	for i := range uint64(stats.MinuteMax) {
+		s.Minute = append(s.Minute, stats.Sample{Time: s.Time - (stats.MinuteMax-1-i)*1e8, InUse: i * mib, Misses: i % 7, Hits: 1, DriverNS: i * 1e5})
+	}
+	return s
+}
+
+// run gives a dashboard a frame for every half second.
+func run(d *dashboard, from, to time.Duration) {
+	for t := from; t <= to; t += pastStep {
+		d.Update(frameMsg{now: testStart.Add(t), snap: later(t)})
+	}
+}
+
+func TestLookBack(t *testing.T) {
+	d := newTest((&calls{}).options(), 140, 42, later(0))
+	run(d, pastStep, 10*time.Second)
+	shows(t, d, "in use 10.0M")
+	press(d, "left", "left", "left")
+	shows(t, d, "in use 9.00M", "FROZEN 1 s", "frozen")
+	press(d, "shift+left")
+	shows(t, d, "in use 4.00M")
+	run(d, 10500*time.Millisecond, 12*time.Second)
+	shows(t, d, "in use 4.00M", "FROZEN 8 s")
+	press(d, "right", "right")
+	shows(t, d, "in use 5.00M")
+	press(d, "esc")
+	shows(t, d, "in use 12.0M", "now")
+	hides(t, d, "FROZEN")
+	press(d, "left", "right", "right")
+	hides(t, d, "FROZEN")
+	press(d, "shift+left", "shift+left", "shift+left", "left")
+	shows(t, d, "in use 0")
+}
+
+// TestFrozenChartHasACursor: the chart keeps the time up to when it was frozen.
+func TestFrozenChartHasACursor(t *testing.T) {
+	d := newTest((&calls{}).options(), 140, 42, later(0))
+	run(d, pastStep, 10*time.Second)
+	press(d, "left", "left")
+	before := d.timeline(d.shown())
+	run(d, 11*time.Second, 12*time.Second)
+	if got := d.timeline(d.shown()); got.until != before.until || got.at != d.frozen.Time || got.at >= got.until {
+		t.Errorf("until %d, then %d; cursor %d, frozen at %d", before.until, got.until, got.at, d.frozen.Time)
+	}
+	shows(t, d, "│⣿", "frozen")
+}
+
+func TestPastIsBounded(t *testing.T) {
+	for _, tags := range []int{1, 2000, 100_000} {
+		var p past
+		list := make([]stats.Tag, tags)
+		for i := range uint64(5000) {
+			p.update(&stats.Snapshot{Time: i * uint64(pastStep), Tags: list})
+		}
+		if n := len(p.moments); n > pastMoments || n > pastFewest && n*tags > pastTags || n < min(pastFewest/2, pastTags/tags+1) {
+			t.Errorf("%d tags: %d moments", tags, n)
+		}
+		for i := range p.moments {
+			if i > 1 && p.moments[i].Time-p.moments[i-1].Time != p.moments[1].Time-p.moments[0].Time && i+1 < len(p.moments) {
+				t.Errorf("%d tags: moments are not even", tags)
+			}
+		}
+	}
+}
+
+func TestSpans(t *testing.T) {
+	d := newTest((&calls{}).options(), 140, 42, later(10*time.Second))
+	for _, want := range []struct {
+		seconds float64
+		samples int
+		text    string
+	}{{10, 100, "10s"}, {60, 600, "60s"}, {60, 600, "10m"}, {60, 600, "all time"}} {
+		press(d, "z")
+		got := d.timeline(d.shown())
+		if float64(got.until-got.from)/1e9 != want.seconds || len(got.samples) != want.samples {
+			t.Errorf("%s: %d samples of %d s", want.text, len(got.samples), (got.until-got.from)/1e9)
+		}
+		shows(t, d, "charts show "+want.text)
+	}
+	press(d, "z")
+	shows(t, d, "memory 10s", "-7.5s", "-2.5s")
+	golden.RequireEqual(t, screen(d))
+}
+
+// TestEventsOnTheAxis: events have a line of their own, and < and > go from one to the next.
+func TestEventsOnTheAxis(t *testing.T) {
+	d := newTest((&calls{}).options(), 140, 42, later(0))
+	run(d, pastStep, 10*time.Second)
+	press(d, "M")
+	s := later(12 * time.Second)
+	s.Marks = []stats.Mark{
+		{Time: s.Time - 8e9, Kind: wire.KindLimit, Text: "max_age=3"}, {Time: s.Time - 7e9, Kind: wire.KindExit, Text: "ended"},
+	}
+	d.Update(frameMsg{now: testStart.Add(12 * time.Second), snap: s})
+	d.Update(frameMsg{now: testStart.Add(12 * time.Second), snap: later(13 * time.Second)})
+	d.live.Marks = s.Marks
+	press(d, "<")
+	shows(t, d, "01:33  ● mark 1", "in use 10.0M")
+	press(d, "<", "<")
+	shows(t, d, "01:27  ▲ max_age=3", "in use 4.00M")
+	press(d, "<")
+	shows(t, d, "no event there", "in use 4.00M")
+	press(d, ">")
+	shows(t, d, "01:28  ■ ended", "in use 5.00M")
+	for _, line := range strings.Split(screen(d), "\n") {
+		if strings.Contains(line, "event│") && (!strings.Contains(line, "▲") || !strings.Contains(line, "■") || !strings.Contains(line, "●")) {
+			t.Errorf("events: %s", line)
+		}
+		if strings.Contains(line, "-15s") && !strings.Contains(line, "-60s           ") {
+			t.Errorf("the labels are overwritten: %s", line)
+		}
+	}
+}
+
+// TestNoRequestIsNoMiss: where nothing was requested the chart carries the last rate on; 0 % is a line.
+func TestNoRequestIsNoMiss(t *testing.T) {
+	draw := func(hits, misses uint64) string {
+		s := sampleSnapshot()
+		s.Totals.Hits, s.Totals.Misses = 1, 1
+		for i := range s.History {
+			h := &s.History[i]
+			h.Hits, h.Misses = 0, 0
+			if i%20 == 0 {
+				h.Hits, h.Misses = hits, misses
+			}
+		}
+		d := newTest((&calls{}).options(), 140, 42, s)
+		var rows []string
+		for _, line := range strings.Split(screen(d), "\n") {
+			if at := strings.LastIndex(line, "100%│"); at >= 0 {
+				rows = append(rows, line[at:])
+			}
+			if at := strings.LastIndex(line, "    0│"); at >= 0 {
+				rows = append(rows, line[at:])
+			}
+		}
+		return strings.Join(rows, "\n")
+	}
+	all, none, nothing := draw(3, 0), draw(0, 3), draw(0, 0)
+	if strings.Count(all, "⠀")+strings.Count(all, "  ") > 2 {
+		t.Errorf("gaps between requests:\n%s", all)
+	}
+	if none == nothing || !strings.Contains(none, "⣀") && !strings.Contains(none, "⡀") {
+		t.Errorf("0 %%:\n%s\nno request:\n%s", none, nothing)
+	}
+}
+
+func TestAxisTime(t *testing.T) {
+	for ns, want := range map[uint64]string{
+		0: "0", 22.5e9: "22.5s", 15e9: "15s", 225e9: "3:45", 150e9: "2:30", 75e9: "75s", 300e9: "5m", 3600e9: "1h", 5400e9: "90m", 9000e9: "2:30:00", 5e6: "5.0 ms",
+	} {
+		if got := axisTime(ns); got != want {
+			t.Errorf("%d: %q, want %q", ns, got, want)
+		}
+	}
+}
