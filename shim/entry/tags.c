@@ -24,6 +24,7 @@
 #define TAG_SLOTS 65536u          /* power of two */
 #define TAGS_MAX (TAG_SLOTS / 2)  /* so that probing stays short */
 #define MODULES_MAX 1024
+#define WALK_FROM 262144u         /* bytes of a command from which on a walk takes at most a hundredth of its time */
 
 /* Open addressing by a 64-bit hash; a number appears once its TAG event has been written. */
 static struct {
@@ -209,7 +210,7 @@ uint32_t gmt_tag(struct gmt_call *call, const struct gmt_caller *caller, uint64_
 uint32_t gmt_tag_command(const struct gmt_caller *caller, uint64_t bytes, uint64_t *time)
 {
 	enum gmttagmode mode = (enum gmttagmode)gmt_session.config.tagmode;
-	if (mode == GMT_TAGS_STACK && !gmt_python_runs())
+	if (mode == GMT_TAGS_STACK && bytes < WALK_FROM && !gmt_python_runs())
 		mode = GMT_TAGS_CALLER;
 	struct gmt_call call;
 	uint32_t before = atomic_load_explicit(&tags, memory_order_relaxed), tag = tag_as(mode, &call, caller, bytes);
