@@ -243,3 +243,6 @@ func (x scale) drawAxis(r region, c plotted) {
 		r.put(x.column(c.Knee.Limit), 0, "▲", warnStyle)
 	}
 }
+
+// enter does nothing: the pane has no rows.
+func (p *curvePane) enter() {}

@@ -252,3 +252,6 @@ func (t *ghostTable) draw(r region, g *stats.Ghost, place int) {
 	}
 	drawCells(r, t.at, t.columns, ghostRow{g, t.present}, st)
 }
+
+// enter does nothing: y adopts the ghost that leads.
+func (ghostsPane) enter() {}

@@ -115,10 +115,18 @@ func costItems(s *stats.Snapshot, rough bool) []item {
 	}
 	t := &s.Totals
 	return []item{
-		{0, []span{{"create p50 ", dim}, {duration(t.CreateP50NS), plain}}},
-		{1, []span{{"p99 ", dim}, {duration(t.CreateP99NS), plain}}},
-		{2, []span{{"driver ", dim}, {duration(t.DriverCreateP50), plain}}},
+		{0, []span{{"create p50 ", dim}, {tookText(t.CreateP50NS), plain}}},
+		{1, []span{{"p99 ", dim}, {tookText(t.CreateP99NS), plain}}},
+		{2, []span{{"driver ", dim}, {tookText(t.DriverCreateP50), plain}}},
 	}
+}
+
+// tookText is how long calls took; 0: there was none.
+func tookText(ns uint64) string {
+	if ns == 0 {
+		return none
+	}
+	return duration(ns)
 }
 
 // drawMissLine names the most frequent reasons for misses.

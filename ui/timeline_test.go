@@ -176,3 +176,18 @@ func TestAxisTime(t *testing.T) {
 		}
 	}
 }
+
+// TestNoCreateTookNoTime: before the first create there is no time that it took.
+func TestNoCreateTookNoTime(t *testing.T) {
+	d := newTest((&calls{}).options(), 140, 42, &stats.Snapshot{})
+	shows(t, d, "create p50 —  p99 —")
+}
+
+// TestEnterStaysInGhosts: enter leads from there to no free list.
+func TestEnterStaysInGhosts(t *testing.T) {
+	d := newTest((&calls{}).options(), 140, 42, ghostSnapshot())
+	press(d, "w", "enter")
+	if d.zoom != paneGhosts {
+		t.Errorf("enter leads to pane %d", d.zoom)
+	}
+}
