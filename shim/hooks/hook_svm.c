@@ -54,7 +54,7 @@ void *gmt_pointer_create(struct gmt_call *call, const struct gmt_caller *caller,
 	serve(call, &c, p, error);
 	gmt_created_report(call, &c, *error);
 	if (p->kind == GMT_MEMORY_USM_HOST && c.handle && c.served.outcome != GMT_OUTCOME_HIT)
-		gmt_host_range_add(c.handle, c.handle, size);
+		gmt_host_range_add(c.handle, c.handle, (size_t)c.served.granted); /* a later owner may have more than this one */
 	gmt_leave();
 	return c.handle;
 }
@@ -110,6 +110,12 @@ bool gmt_pointer_is_host(const void *host, size_t size)
 		return true;
 	atomic_store(&memory->no_reuse, 1);
 	return size <= memory->size || size > memory->granted;
+}
+
+size_t gmt_pointer_bytes(const struct gmt_memory *memory, const void *pointer, size_t size)
+{
+	bool beyond = memory && gmt_memory_beyond(memory, (size_t)gmt_memory_offset(memory, pointer), size);
+	return beyond ? size + (size_t)(memory->granted - memory->size) : size;
 }
 
 GMT_HOOK void *clSVMAlloc(cl_context context, cl_svm_mem_flags flags, size_t size, cl_uint alignment)
@@ -178,12 +184,15 @@ static cl_int free_with(const struct free_command *f, struct free_callback callb
 	return err;
 }
 
-/* The first that is a block of the pool's, which the driver must not free; NULL if none is. */
-static const struct gmt_memory *first_block(const struct free_command *f)
+/*
+ * The first that we free when the command runs; NULL if the driver may free all. It must not free the pool's blocks. And while
+ * there is a pool it frees nothing that we know: the address could be a block's before we hear of it.
+ */
+static const struct gmt_memory *first_of_ours(const struct free_command *f)
 {
 	for (cl_uint i = 0; f->pointers && i < f->count; i++) {
 		const struct gmt_memory *memory = gmt_memory_find(f->pointers[i]);
-		if (memory && memory->block)
+		if (memory && gmt_memory_is_shared(memory) && (memory->block || gmt_pooling()))
 			return memory;
 	}
 	return NULL;
@@ -209,8 +218,8 @@ GMT_HOOK cl_int clEnqueueSVMFree(cl_command_queue queue, cl_uint count, void *po
 	if (!gmt_enter(&call))
 		return gmt_driver.clEnqueueSVMFree(queue, count, pointers, notify, data, waits, list, event);
 	struct free_command f = {queue, count, pointers, waits, list, event};
-	const struct gmt_memory *block = notify ? NULL : first_block(&f);
-	cl_int err = notify || block ? free_with(&f, (struct free_callback){notify, data, block ? block->owner : NULL}) : free_all(&call, &f);
+	const struct gmt_memory *ours = notify ? NULL : first_of_ours(&f);
+	cl_int err = notify || ours ? free_with(&f, (struct free_callback){notify, data, ours ? ours->owner : NULL}) : free_all(&call, &f);
 	gmt_leave();
 	return err;
 }

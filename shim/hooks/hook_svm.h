@@ -17,5 +17,10 @@ bool gmt_pointer_freed(struct gmt_call *call, void *pointer, const char *functio
  * handed out again. False: size is more than the program has allocated there, but the driver could not know.
  */
 bool gmt_pointer_is_host(const void *host, size_t size);
+/*
+ * The size to give to a command that leaves the bytes as they are: what lies beyond the program's allocation must lie beyond
+ * the driver's. Commands that write must not write more; beyond the allocation they reach the rest of its block.
+ */
+size_t gmt_pointer_bytes(const struct gmt_memory *memory, const void *pointer, size_t size);
 
 #endif

@@ -2,6 +2,10 @@
 #define _GNU_SOURCE
 #include "../base/dispatch.h"
 #include "command.h"
+#include "hook_svm.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 GMT_HOOK cl_int clEnqueueSVMMemcpy(cl_command_queue queue, cl_bool blocking, void *to, const void *from, size_t size,
 				   cl_uint waits, const cl_event *list, cl_event *event)
@@ -42,7 +46,7 @@ GMT_HOOK cl_int clEnqueueSVMMap(cl_command_queue queue, cl_bool blocking, cl_map
 		atomic_fetch_add(&memory->maps, 1);
 	gmt_command_transfers(&command, &GMT_CALLER, NULL, 0);
 	cl_int err;
-	GMT_TRY(err, command, gmt_driver.clEnqueueSVMMap(queue, blocking, flags, pointer, size, waits, list, event));
+	GMT_TRY(err, command, gmt_driver.clEnqueueSVMMap(queue, blocking, flags, pointer, gmt_pointer_bytes(memory, pointer, size), waits, list, event));
 	if (memory && err != CL_SUCCESS)
 		atomic_fetch_sub(&memory->maps, 1);
 	return gmt_command_end(&command, err, blocking, GMT_WAIT_LIST);
@@ -77,10 +81,21 @@ GMT_HOOK cl_int clEnqueueSVMMigrateMem(cl_command_queue queue, cl_uint count, co
 	struct gmt_command command;
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_MIGRATE, __func__))
 		return gmt_driver.clEnqueueSVMMigrateMem(queue, count, pointers, sizes, flags, waits, list, event);
-	for (cl_uint i = 0; pointers && i < count; i++)
-		gmt_command_uses_pointer(&command, pointers[i], 0, sizes ? sizes[i] : 0);
+	size_t *longer = NULL;
+	for (cl_uint i = 0; pointers && i < count; i++) {
+		const struct gmt_memory *memory = gmt_command_uses_pointer(&command, pointers[i], 0, sizes ? sizes[i] : 0);
+		size_t bytes = sizes ? gmt_pointer_bytes(memory, pointers[i], sizes[i]) : 0;
+		if (!sizes || bytes == sizes[i])
+			continue;
+		if (!longer && (longer = malloc(count * sizeof *longer)))
+			memcpy(longer, sizes, count * sizeof *longer);
+		if (longer)
+			longer[i] = bytes;
+	}
 	gmt_command_transfers(&command, &GMT_CALLER, NULL, 0);
+	const size_t *given = longer ? longer : sizes;
 	cl_int err;
-	GMT_TRY(err, command, gmt_driver.clEnqueueSVMMigrateMem(queue, count, pointers, sizes, flags, waits, list, event));
+	GMT_TRY(err, command, gmt_driver.clEnqueueSVMMigrateMem(queue, count, pointers, given, flags, waits, list, event));
+	free(longer);
 	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
 }

@@ -24,19 +24,38 @@ cl_mem gmt_image_call(const struct gmt_image_call *i, cl_int *error)
 
 #define INTEL(name) atomic_load_explicit(&gmt_driver.name, memory_order_acquire)
 
+/* Whether the device has such memory, as it says; alignments go up to the size of a long16. */
+static bool svm_can_be(const struct gmt_request_for *r)
+{
+	const struct gmt_pointer_call *p = r->pointer;
+	const cl_svm_mem_flags access = CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY;
+	const cl_svm_mem_flags known = access | CL_MEM_SVM_FINE_GRAIN_BUFFER | CL_MEM_SVM_ATOMICS;
+	bool one = !(p->flags & access & ((p->flags & access) - 1));
+	bool valid = one && !(p->flags & ~known) && !(p->alignment & (p->alignment - 1)) && p->alignment <= sizeof(cl_long16);
+	cl_device_svm_capabilities can = 0, wanted = CL_DEVICE_SVM_COARSE_GRAIN_BUFFER;
+	if (p->flags & CL_MEM_SVM_FINE_GRAIN_BUFFER)
+		wanted = CL_DEVICE_SVM_FINE_GRAIN_BUFFER;
+	if (p->flags & CL_MEM_SVM_ATOMICS)
+		wanted |= CL_DEVICE_SVM_ATOMICS;
+	return valid && r->context->device &&
+	       gmt_driver.clGetDeviceInfo(r->context->device, CL_DEVICE_SVM_CAPABILITIES, sizeof can, &can, NULL) == CL_SUCCESS &&
+	       (can & wanted) == wanted;
+}
+
 /*
  * clSVMAlloc has no error code. That memory ran out can only be the reason where such memory can be had at all: the pool
- * must not be emptied for a call that cannot succeed.
+ * must not be emptied for a call that cannot succeed. One byte more may be too much for a full device.
  */
 static cl_int svm_error(const struct gmt_request_for *r)
 {
 	const struct gmt_pointer_call *p = r->pointer;
 	if (!r->context || !r->size || (r->context->largest && r->size > r->context->largest))
 		return CL_INVALID_VALUE;
-	void *least = p->class.size ? NULL : gmt_driver.clSVMAlloc(p->context, p->flags, 1, p->alignment);
+	bool can_be = p->class.size || svm_can_be(r);
+	void *least = can_be ? NULL : gmt_driver.clSVMAlloc(p->context, p->flags, 1, p->alignment);
 	if (least)
 		gmt_driver.clSVMFree(p->context, least);
-	return least || p->class.size ? CL_MEM_OBJECT_ALLOCATION_FAILURE : CL_INVALID_VALUE;
+	return least || can_be ? CL_MEM_OBJECT_ALLOCATION_FAILURE : CL_INVALID_VALUE;
 }
 
 static void *ask_for_pointer(const struct gmt_request_for *r, cl_int *error)

@@ -105,7 +105,7 @@ bool gmt_range_add(const void *address, uint64_t bytes, void *what)
 	uintptr_t first = (uintptr_t)address;
 	struct range like = {.what = what, .first = first, .last = last_of(first, bytes)};
 	gmt_lock(&lock);
-	for (const struct range *stale; (stale = find(first));) /* freed without our noticing */
+	for (const struct range *stale; (stale = find(first)) || (stale = find(like.last));) /* freed without our noticing */
 		remove_range(stale->first, stale->last);
 	like.n = level_of(like.last - first + 1);
 	like.piece = first >> like.n;

@@ -214,6 +214,12 @@ GMT_HOOK cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t
 		const char *version = fake.version ? fake.version : "OpenCL 3.0 fake";
 		return fake_answer(version, strlen(version) + 1, room, out, needed);
 	}
+	if (what == CL_DEVICE_SVM_CAPABILITIES) {
+		cl_device_svm_capabilities can = CL_DEVICE_SVM_COARSE_GRAIN_BUFFER;
+		if (!fake.nofinegrain)
+			can |= CL_DEVICE_SVM_FINE_GRAIN_BUFFER | CL_DEVICE_SVM_ATOMICS;
+		return fake_answer(&can, sizeof can, room, out, needed);
+	}
 	cl_uint align = fake.alignbits;
 	if (what == CL_DEVICE_MEM_BASE_ADDR_ALIGN)
 		return fake_answer(&align, sizeof align, room, out, needed);

@@ -183,11 +183,16 @@ static cl_int fill(cl_command_queue queue, void *pointer, const void *pattern, s
 	return fake_submit_action(queue, CL_FALSE, 0, NULL, &action, waits, list, event);
 }
 
-/* Does nothing to it. */
-static cl_int touch(cl_command_queue queue, cl_bool blocking, const void *pointer, bool valid, cl_uint waits, const cl_event *list,
+/* Does nothing to it, but checks that all of the bytes are there. */
+static cl_int touch(cl_command_queue queue, cl_bool blocking, const void *pointer, size_t size, bool valid, cl_uint waits, const cl_event *list,
 		    cl_event *event)
 {
 	struct fake_action action = {.kind = FAKE_POINTERS, .pointers = 1, .pointer = {pointer}};
+	{
+		FAKE_LOCKED;
+		const struct pointer *p = pointer_at(pointer);
+		valid = valid && (!p || size <= p->size - ((uintptr_t)pointer - (uintptr_t)p->first));
+	}
 	return valid ? fake_submit_action(queue, blocking, 0, NULL, &action, waits, list, event) : CL_INVALID_VALUE;
 }
 
@@ -207,19 +212,22 @@ GMT_HOOK cl_int clEnqueueSVMMap(cl_command_queue queue, cl_bool blocking, cl_map
 				cl_uint waits, const cl_event *list, cl_event *event)
 {
 	(void)flags;
-	return touch(queue, blocking, pointer, pointer && size, waits, list, event);
+	return touch(queue, blocking, pointer, size, pointer && size, waits, list, event);
 }
 
 GMT_HOOK cl_int clEnqueueSVMUnmap(cl_command_queue queue, void *pointer, cl_uint waits, const cl_event *list, cl_event *event)
 {
-	return touch(queue, CL_FALSE, pointer, pointer != NULL, waits, list, event);
+	return touch(queue, CL_FALSE, pointer, 0, pointer != NULL, waits, list, event);
 }
 
 GMT_HOOK cl_int clEnqueueSVMMigrateMem(cl_command_queue queue, cl_uint count, const void **list_of, const size_t *sizes,
 				       cl_mem_migration_flags flags, cl_uint waits, const cl_event *list, cl_event *event)
 {
-	(void)sizes, (void)flags;
-	return touch(queue, CL_FALSE, count && list_of ? list_of[0] : NULL, count && list_of, waits, list, event);
+	(void)flags;
+	for (cl_uint i = 1; sizes && list_of && i < count; i++)
+		if (touch(NULL, CL_FALSE, list_of[i], sizes[i], true, 0, NULL, NULL) == CL_INVALID_VALUE)
+			return CL_INVALID_VALUE;
+	return touch(queue, CL_FALSE, count && list_of ? list_of[0] : NULL, sizes && list_of ? sizes[0] : 0, count && list_of, waits, list, event);
 }
 
 static void *host_alloc(cl_context context, const cl_mem_properties_intel *properties, size_t size, cl_uint alignment, cl_int *errcode)
@@ -282,14 +290,14 @@ static cl_int migrate(cl_command_queue queue, const void *pointer, size_t size, 
 		      const cl_event *list, cl_event *event)
 {
 	(void)flags;
-	return touch(queue, CL_FALSE, pointer, pointer && size, waits, list, event);
+	return touch(queue, CL_FALSE, pointer, size, pointer && size, waits, list, event);
 }
 
 static cl_int advise(cl_command_queue queue, const void *pointer, size_t size, cl_mem_advice_intel advice, cl_uint waits,
 		     const cl_event *list, cl_event *event)
 {
 	(void)advice;
-	return touch(queue, CL_FALSE, pointer, pointer && size, waits, list, event);
+	return touch(queue, CL_FALSE, pointer, size, pointer && size, waits, list, event);
 }
 
 void *fake_unified(const char *name)

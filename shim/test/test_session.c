@@ -110,6 +110,39 @@ TEST(a_forked_child_is_transparent)
 	end_clean();
 }
 
+static char *shared, *pooled;
+
+static void use_shared_after_fork(void)
+{
+	uint64_t live = fake.livepointers;
+	char *own = clSVMAlloc(world.context, 0, 3000, 0);
+	CHECK(own && own != pooled);
+	EQUAL(fake.livepointers, live + 1);
+	OK(clEnqueueSVMMemFill(world.queue, shared + 8, "z", 1, 8, 0, NULL, NULL));
+	OK(clFinish(world.queue));
+	EQUAL(shared[8], 'z');
+	clSVMFree(world.context, own);
+	clSVMFree(world.context, shared);
+	EQUAL(fake.livepointers, live - 1);
+	CHECK(fake_is_freed(shared));
+}
+
+/* The child has a copy of what the parent has in use and in the pool, and nothing that it does shows here. */
+TEST(a_forked_child_has_the_shared_memory_of_its_parent)
+{
+	begin((struct options){0});
+	shared = clSVMAlloc(world.context, 0, 3000, 0);
+	pooled = clSVMAlloc(world.context, 0, 3000, 0);
+	clSVMFree(world.context, pooled);
+	in_child(use_shared_after_fork);
+	EQUAL(outcomes(GMT_KIND_RELEASE, GMT_OUTCOME_CACHED), 1);
+	CHECK(clSVMAlloc(world.context, 0, 3000, 0) == pooled);
+	clSVMFree(world.context, shared);
+	clSVMFree(world.context, pooled);
+	EQUAL(outcomes(GMT_KIND_RELEASE, GMT_OUTCOME_CACHED), 3);
+	end_clean();
+}
+
 static void be_a_target(void)
 {
 	world.context = new_context();

@@ -129,6 +129,61 @@ TEST(shared_memory_makes_room_and_asks_for_it)
 	end_clean();
 }
 
+TEST(the_first_shared_memory_makes_room_on_a_device_without_a_free_byte)
+{
+	begin((struct options){0});
+	OK(clReleaseMemObject(new_buffer(512)));
+	fake.cap = 512;
+	freed(allocate(512));
+	EQUAL(last_event(GMT_KIND_EVICT).reason, GMT_EVICT_DRAIN);
+	end_clean();
+}
+
+/* As of the driver's own allocation of that size, where the driver looks. Nothing is larger than the block. */
+TEST(what_lies_beyond_shared_memory_is_refused)
+{
+	begin((struct options){0});
+	EXTENSION(clEnqueueMigrateMemINTEL);
+	freed(allocate(BYTES));
+	char *pointer = allocate(BYTES - 512), host[16] = "beyond";
+	EQUAL(last_event(GMT_KIND_CREATE).granted, BYTES);
+	const void *list[] = {pointer, pointer + 16};
+	for (size_t more = 0; more < 2; more++) {
+		cl_int want = more ? CL_INVALID_VALUE : CL_SUCCESS;
+		const size_t sizes[] = {16, BYTES - 512 - 16 + more};
+		EQUAL(clEnqueueSVMMap(world.queue, CL_TRUE, CL_MAP_WRITE, pointer + 100, BYTES - 512 - 100 + more, 0, NULL, NULL), want);
+		EQUAL(clEnqueueSVMMigrateMem(world.queue, 2, list, sizes, 0, 0, NULL, NULL), want);
+		EQUAL(clEnqueueMigrateMemINTEL(world.queue, pointer, BYTES - 512 + more, 0, 0, NULL, NULL), want);
+	}
+	OK(clEnqueueSVMUnmap(world.queue, pointer + 100, 0, NULL, NULL));
+	OK(clEnqueueSVMMemcpy(world.queue, CL_TRUE, pointer + BYTES - 520, host, 16, 0, NULL, NULL)); /* no driver looks */
+	EQUAL(memcmp(pointer + BYTES - 520, host, 16), 0);
+	freed(pointer);
+	OK(clFinish(world.queue));
+	end_clean();
+}
+
+/* All that the pool holds goes, then what was asked for is tried without rounding. */
+TEST(rounding_fails_no_shared_memory)
+{
+	begin((struct options){0});
+	OK(clReleaseMemObject(new_buffer(100)));
+	fake.cap = 1000;
+	char *pointer = allocate(1000);
+	EQUAL(last_event(GMT_KIND_CREATE).granted, 1000);
+	EQUAL(fake.livebytes, 1000);
+	CHECK(!clSVMAlloc(world.context, CL_MEM_READ_WRITE, 1, 0));
+	EQUAL(freed(pointer), GMT_OUTCOME_DRIVER); /* not the policy's */
+	EXTENSION(clSharedMemAllocINTEL);
+	EXTENSION(clMemFreeINTEL);
+	freed(allocate(512));
+	pointer = clSharedMemAllocINTEL(world.context, NULL, NULL, 1000, 0, NULL);
+	CHECK(pointer);
+	EQUAL(last_event(GMT_KIND_CREATE).granted, 1000);
+	OK(clMemFreeINTEL(world.context, pointer));
+	end_clean();
+}
+
 TEST(shared_memory_cools_until_its_commands_are_over)
 {
 	begin((struct options){0});
@@ -316,6 +371,22 @@ TEST(an_enqueued_free_happens_in_its_turn)
 	EQUAL(fake.livepointers, 0);
 }
 
+/* Were the driver to free it, another thread could get the address as a block's, and our account of the free would be of that. */
+TEST(an_enqueued_free_of_the_drivers_own_is_seen_before_it_happens)
+{
+	begin((struct options){0});
+	void *pointer = clSVMAlloc(world.context, (cl_svm_mem_flags)1 << 20, BYTES, 0), *list = pointer;
+	EQUAL(created(), GMT_OUTCOME_DRIVER);
+	OK(clEnqueueSVMFree(world.queue, 1, &list, NULL, NULL, 0, NULL, NULL));
+	EQUAL(events(GMT_KIND_RELEASE), 0);
+	CHECK(!fake_is_freed(pointer));
+	OK(clFinish(world.queue));
+	EQUAL(released(), GMT_OUTCOME_DRIVER);
+	CHECK(fake_is_freed(pointer));
+	EQUAL(fake.livepointers, 0);
+	end_clean();
+}
+
 /* Legal: the free waits for an event that the program sets when it is done. */
 TEST(shared_memory_is_used_until_its_enqueued_free_runs)
 {
@@ -379,6 +450,28 @@ TEST(a_buffer_in_shared_memory_keeps_it_from_the_pool)
 	CHECK(!clCreateBuffer(world.context, CL_MEM_USE_HOST_PTR, 2 * BYTES, pointer, &err));
 	EQUAL(err, CL_INVALID_BUFFER_SIZE);
 	freed(pointer);
+	end_clean();
+}
+
+/* A mistake: the buffer outlives the memory that it is in. The pool does not hand that memory out. */
+TEST(shared_memory_freed_under_a_buffer_is_not_handed_out)
+{
+	begin((struct options){0});
+	freed(allocate(BYTES)); /* the block is recycled when the buffer is made in it */
+	char *pointer = allocate(BYTES);
+	EQUAL(created(), GMT_OUTCOME_HIT);
+	cl_int err = 1;
+	cl_mem buffer = clCreateBuffer(world.context, CL_MEM_USE_HOST_PTR, BYTES, pointer, &err);
+	OK(err);
+	use(world.queue, buffer);
+	EQUAL(freed(pointer), GMT_OUTCOME_REFUSED);
+	CHECK(fake_is_freed(pointer));
+	char *other = allocate(BYTES);
+	EQUAL(created(), GMT_OUTCOME_MISS);
+	freed(other);
+	OK(clReleaseMemObject(buffer));
+	EQUAL(outcomes(GMT_KIND_RELEASE, GMT_OUTCOME_CACHED), 2);
+	OK(clFinish(world.queue));
 	end_clean();
 }
 
