@@ -28,6 +28,10 @@ func rankMisses(reasons *[wire.MissPolicy + 1]uint64) []int {
 }
 
 func (p missesPane) draw(r region, s *stats.Snapshot) {
+	if kinds := kindItems(s.Kinds); p.d.mode.pool && len(kinds) > 0 && r.h > 2 {
+		r.line(1, 0, 2, kinds)
+		r = r.rows(1)
+	}
 	if plans := &s.Totals.Plans; plans.Asked() > 0 && r.h > 2 {
 		used := drawPlans(r, plans)
 		r = r.rows(used)
@@ -61,6 +65,27 @@ func (p missesPane) draw(r region, s *stats.Snapshot) {
 			r.right(r.w-own, y+1, count(t.MissReasons[reason]), st)
 		}
 	}
+}
+
+// kindItems are creates and hit rate of each kind of memory that a pool may serve; none if there are only buffers.
+func kindItems(kinds []stats.Kind) []item {
+	var items []item
+	others := false
+	for i := range kinds {
+		k := &kinds[i]
+		if k.Hits+k.Misses == 0 {
+			continue
+		}
+		others = others || k.Memory != wire.MemoryBuffer
+		items = append(items, item{i, []span{
+			{k.Memory.String() + " ", dim}, {count(k.Creates), plain}, {" hit ", dim},
+			{hitText(k.Hits, k.Misses), rateStyle(k.HitRate(), k.Hits+k.Misses)},
+		}})
+	}
+	if !others {
+		return nil
+	}
+	return items
 }
 
 // drawPlans says what plans did, in two lines, and returns how many it took: the arenas, and the requests with the reasons

@@ -8,6 +8,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 func (v *view) costs() section {
@@ -139,8 +140,8 @@ func (v *view) sizes() section {
 // classes compares buckets, kinds of memory and classes, where there are several.
 func (v *view) classes() section {
 	s := section{Title: "Buckets and classes"}
-	list := func(heading, last string, n int, share func(i int) (*stats.Share, string)) {
-		if n < 2 {
+	list := func(heading, last string, least, n int, share func(i int) (*stats.Share, string)) {
+		if n < least {
 			return
 		}
 		t := v.table("", n, "#in use", "?#cached", "?#blocks", "#creates", "?#hits", "?#misses", "?#hit rate", last)
@@ -152,10 +153,14 @@ func (v *view) classes() section {
 		}
 		s.Tables = append(s.Tables, t)
 	}
-	list("buckets", "granted", len(v.s.Buckets), func(i int) (*stats.Share, string) {
+	list("buckets", "granted", 2, len(v.s.Buckets), func(i int) (*stats.Share, string) {
 		return &v.s.Buckets[i].Share, "from " + units.Format(v.s.Buckets[i].Smallest)
 	})
-	list("kinds", "kind", len(v.s.Kinds), func(i int) (*stats.Share, string) { return &v.s.Kinds[i].Share, v.s.Kinds[i].Memory.String() })
-	list("classes", "class", len(v.s.Classes), func(i int) (*stats.Share, string) { return &v.s.Classes[i].Share, v.s.Classes[i].Name })
+	kinds := 2
+	if len(v.s.Kinds) == 1 && v.s.Kinds[0].Memory != wire.MemoryBuffer {
+		kinds = 1
+	}
+	list("kinds", "kind", kinds, len(v.s.Kinds), func(i int) (*stats.Share, string) { return &v.s.Kinds[i].Share, v.s.Kinds[i].Memory.String() })
+	list("classes", "class", 2, len(v.s.Classes), func(i int) (*stats.Share, string) { return &v.s.Classes[i].Share, v.s.Classes[i].Name })
 	return s
 }
