@@ -31,6 +31,9 @@ func drivenPrograms(d *driver) []driven {
 	for _, name := range []string{"conformance", "conformance-buffers", "queries", "queries-buffers"} {
 		list = append(list, driven{name, []string{testProgram(name)}, false})
 	}
+	for _, name := range []string{"queries", "queries-buffers"} {
+		list = append(list, driven{"lenient " + name, []string{testProgram(name), "lenient"}, false})
+	}
 	for seed := range *driversSeeds {
 		s := soakOf(seed + 1).on(d)
 		list = append(list, driven{"soak", s.args(), false})
@@ -89,7 +92,12 @@ func (m *matrix) compare(t *testing.T, p driven, ways []served) {
 		m.runs++
 		want, got := withoutFailed(bare.stdout, here.stdout)
 		difference := differingLines(want, got, 5)
-		if difference != "" || checks == 0 && !here.sameEnd(bare) {
+		same := difference == "" && (checks > 0 || here.sameEnd(bare))
+		if !same && strings.HasPrefix(p.name, "soak") && unsteady(t, c, bare) {
+			m.failing = append(m.failing, p.name+" "+p.args[len(p.args)-1]+" at times")
+			return
+		}
+		if !same {
 			m.different++
 			t.Errorf("%s under %s: %s, bare %s\n%s%s", p.name, way, here, bare, difference, here.stderr)
 		}

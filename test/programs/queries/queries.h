@@ -61,6 +61,9 @@ void name_remove(const void *handle);
 /* The name of a handle: "NULL", "other" for one that has none. */
 const char *name_of(const void *handle);
 
+/* Asks less: what drivers abort on, or before OpenCL 3.0 do not have, is left out. */
+extern bool lenient;
+
 /* The name of an error code, or "?". */
 const char *error_name(cl_int code);
 
