@@ -13,9 +13,13 @@
 #include <unistd.h>
 
 #define LOOK_LEAST ((uint64_t)1 << 20)
-/* How long a create waits for a look, which takes about 0.1 ms unless the processors are busy: then some 0.1 s. */
+/*
+ * How long a create waits for a look to begin, which takes about 0.1 ms unless the processors are busy: then some 0.1 s. One that
+ * has begun is waited for longer: the program may install a seccomp filter next, and be killed for a file that we open.
+ */
 #define PAUSE 20000 /* ns */
 #define PAUSES 5000
+#define PAUSES_LOOKING 500000
 
 static _Atomic uint64_t used;
 
@@ -24,8 +28,9 @@ static _Atomic uint64_t host_most = GMT_NO_LIMIT, unlooked;
 static _Atomic bool host;
 
 static sem_t asked;
-static _Atomic bool looking;
-static _Atomic uint32_t looks;
+static _Atomic bool can_look;
+enum { IDLE, ASKED, LOOKING };
+static _Atomic int look_state;
 
 static bool counts(void)
 {
@@ -95,28 +100,39 @@ static void look(void)
 	atomic_store(&unlooked, room > LOOK_LEAST ? room : LOOK_LEAST);
 }
 
+static bool moves(int from, int to)
+{
+	return atomic_compare_exchange_strong(&look_state, &from, to);
+}
+
 void *gmt_budget_looks(void *unused)
 {
 	if (syscall(SYS_close_range, 0U, ~0U, CLOSE_RANGE_UNSHARE) != 0)
 		return unused;
 	sem_init(&asked, 0, 0);
-	atomic_store(&looking, true);
+	atomic_store(&can_look, true);
 	for (;;) {
 		while (sem_wait(&asked) != 0)
 			;
+		if (!moves(ASKED, LOOKING))
+			continue; /* too late */
 		if (!gmt_session_filtered())
 			look();
-		atomic_fetch_add(&looks, 1);
+		atomic_store(&look_state, IDLE);
 	}
 }
 
 static void ask_for_look(void)
 {
-	uint32_t before = atomic_load(&looks);
-	if (!atomic_load(&looking))
+	if (!atomic_load(&can_look))
 		return;
-	sem_post(&asked);
-	for (int i = 0; i < PAUSES && atomic_load(&looks) == before; i++)
+	if (moves(IDLE, ASKED))
+		sem_post(&asked);
+	for (int i = 0; i < PAUSES && atomic_load(&look_state) != IDLE; i++)
+		gmt_pause(PAUSE);
+	if (moves(ASKED, IDLE))
+		return;
+	for (int i = 0; i < PAUSES_LOOKING && atomic_load(&look_state) == LOOKING; i++)
 		gmt_pause(PAUSE);
 }
 
