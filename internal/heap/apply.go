@@ -31,6 +31,7 @@ type Heap struct {
 	Population        // of all processes
 	Unknown    uint64 // records about objects, blocks or processes that are not known
 	Beyond     uint64 // creates and slabs that Options.EntriesMax leaves out
+	Crowded    bool   // Options.ProcessesMax has left out a process
 
 	options   Options
 	observers []Observer
@@ -74,6 +75,7 @@ func (h *Heap) process(number uint32) *Process {
 	p := h.numbers[number]
 	if p == nil {
 		if h.options.ProcessesMax > 0 && len(h.processes) == h.options.ProcessesMax {
+			h.Crowded = true
 			return nil
 		}
 		p = &Process{Number: number, Place: len(h.processes), heap: h}

@@ -70,6 +70,9 @@ func (m *Model) bounds() (texts []string) {
 	if n := m.heap.Beyond; n > 0 {
 		texts = append(texts, fmt.Sprintf("%d creates beyond %d buffers and blocks at once are left out", n, entriesMax))
 	}
+	if m.heap.Crowded {
+		texts = append(texts, fmt.Sprintf("processes beyond %d are left out: figures are too low", processesMax))
+	}
 	if m.exceeded {
 		texts = append(texts, fmt.Sprintf("call sites beyond %d are shown as one", partsMax))
 	}

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -99,8 +100,8 @@ func TestTooManyProcesses(t *testing.T) {
 		s.feed(wire.Event{Kind: wire.KindSync})
 	}
 	snapshot := s.Snapshot()
-	if len(snapshot.Processes) != processesMax || snapshot.Unknown != 10 {
-		t.Errorf("%d processes, %d unknown events", len(snapshot.Processes), snapshot.Unknown)
+	if len(snapshot.Processes) != processesMax || snapshot.Unknown != 10 || len(snapshot.Exceeded) != 1 || !strings.Contains(snapshot.Exceeded[0], "left out") {
+		t.Errorf("%d processes, %d unknown events, %q", len(snapshot.Processes), snapshot.Unknown, snapshot.Exceeded)
 	}
 }
 
