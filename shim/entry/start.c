@@ -190,11 +190,12 @@ static void load_core(const char *dir)
 	gmt_signals_block(&mask);
 	gmt_signals_save(&handlers);
 	const char *why = gmt_room_make();
-	/* glibc opens a file to count processors once more threads use malloc than this says, by default 8: now, not under a filter. */
-	mallopt(M_ARENA_TEST, 1);
 	pthread_t thread;
-	if (!why)
+	if (!why) {
+		/* glibc opens a file to count processors once more threads use malloc than this says, by default 8: now, not under a filter. */
+		mallopt(M_ARENA_TEST, 1);
 		gmt_room_thread(&thread, NULL, gmt_budget_looks, NULL);
+	}
 	void *library = !why && path_in(path, sizeof path, dir, GMT_CORE_NAME) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
 	bool ok = library && core_functions(library) &&
 		  gmt_session.core.start(&gmt_session.config, &callbacks, gmt_session.region) == 0;

@@ -114,8 +114,10 @@ bool gmt_pointer_is_host(const void *host, size_t size)
 
 size_t gmt_pointer_bytes(const struct gmt_memory *memory, const void *pointer, size_t size)
 {
-	bool beyond = memory && gmt_memory_beyond(memory, (size_t)gmt_memory_offset(memory, pointer), size);
-	return beyond ? size + (size_t)(memory->granted - memory->size) : size;
+	if (!memory || !gmt_memory_beyond(memory, (size_t)gmt_memory_offset(memory, pointer), size))
+		return size;
+	size_t rest = (size_t)(memory->granted - memory->size);
+	return size > SIZE_MAX - rest ? size : size + rest;
 }
 
 GMT_HOOK void *clSVMAlloc(cl_context context, cl_svm_mem_flags flags, size_t size, cl_uint alignment)
