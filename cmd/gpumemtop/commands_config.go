@@ -28,7 +28,7 @@ func newConfig() *cobra.Command {
 		if edit {
 			return editConfig(usersPath(os.LookupEnv))
 		}
-		flags := runFlags()
+		flags, _ := runFlags()
 		origins, err := settle(flags, os.LookupEnv)
 		if err != nil {
 			return err
@@ -37,12 +37,12 @@ func newConfig() *cobra.Command {
 	})
 }
 
-// runFlags are those of a run, with the defaults.
-func runFlags() *pflag.FlagSet {
-	o := run.Options{Setup: defaultSetup(), Dashboard: defaultDashboard()}
+// runFlags are those of a run, with the options that they set, which are the defaults.
+func runFlags() (*pflag.FlagSet, *run.Options) {
+	o := &run.Options{Setup: defaultSetup(), Dashboard: defaultDashboard()}
 	flags := pflag.NewFlagSet("gpumemtop", pflag.ContinueOnError)
-	bind(flags, dashboardRunFields(&o))
-	return flags
+	bind(flags, dashboardRunFields(o))
+	return flags, o
 }
 
 // editConfig opens a settings file in the user's editor, and checks it afterwards.
@@ -65,7 +65,8 @@ func editConfig(path string) error {
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s %s: %w; VISUAL or EDITOR names an editor", editor, path, err)
 	}
-	_, err := settle(runFlags(), func(name string) (string, bool) {
+	flags, _ := runFlags()
+	_, err := settle(flags, func(name string) (string, bool) {
 		if name == "GPUMEMTOP_CONFIG" {
 			return path, true
 		}
@@ -98,7 +99,7 @@ func writeTemplate(path string) error {
 func template() (string, error) {
 	var b strings.Builder
 	b.WriteString("# Settings of gpumemtop. Options and GPUMEMTOP_ variables override them. Remove a # to set one.\n")
-	flags := runFlags()
+	flags, _ := runFlags()
 	for _, s := range settingsOf(flags) {
 		if !s.inFile() {
 			continue

@@ -10,13 +10,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/machine"
-	"codeberg.org/gpumemtop/gpumemtop/internal/app/run"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
@@ -86,9 +84,7 @@ func newDoctor() *cobra.Command {
 
 // checkEnvironment returns the error that a run would report about the settings in the environment.
 func checkEnvironment() error {
-	o := run.Options{Setup: defaultSetup(), Dashboard: defaultDashboard()}
-	flags := pflag.NewFlagSet("environment", pflag.ContinueOnError)
-	bind(flags, dashboardRunFields(&o))
+	flags, o := runFlags()
 	origins, err := settle(flags, os.LookupEnv)
 	if err != nil {
 		return err
