@@ -90,7 +90,7 @@ func newDashboard(o Options, t *theme) *dashboard {
 	}
 	d := &dashboard{o: o, mode: modeOf(&o), theme: t, focus: paneTags, dirty: true, cursor: timeCursor{at: o.At}}
 	base := basePane{d}
-	d.ledger.d = d
+	d.ledger.d, d.ledger.undoing, d.limits.before = d, map[string]*change{}, map[string]float64{}
 	d.tags.d, d.free.basePane, d.limits.basePane, d.output.basePane = d, base, base, base
 	d.processes.basePane, d.policies.basePane, d.curve.basePane, d.points.basePane = base, base, base, base
 	d.panes = [paneCount]pane{

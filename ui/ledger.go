@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -62,10 +63,10 @@ type change struct {
 type ledger struct {
 	d       *dashboard
 	tallies []tally // of the last seconds
-	changes []change
-	undoing int           // acknowledgements to come of what takes a change back
-	restore []stats.Limit // limits to set once their policy is in force
-	policy  string        // that one
+	changes []*change
+	undoing map[string]*change // by limit, "" for the policy: what the request on its way takes back; nil: a limit comes back with its policy
+	restore []stats.Limit      // limits to set once their policy is in force
+	policy  string             // that one
 }
 
 // update measures.
@@ -77,12 +78,13 @@ func (l *ledger) update(s *stats.Snapshot) {
 	for len(l.tallies) > 1 && since(l.tallies[1].time, now.time) >= soonNS {
 		l.tallies = l.tallies[1:]
 	}
-	for i := range l.changes {
-		c := &l.changes[i]
+	for _, c := range l.changes {
 		after := since(c.start.time, s.Time)
 		if len(c.effects) == 1 && after >= soonNS || len(c.effects) == 2 && after >= laterNS {
 			c.effects = append(c.effects, between(c.start, now))
-			l.d.say(goodStyle, c.text()+l.undoHint())
+			if n := &l.d.note; n.text == "" || n.style == goodStyle || n.style == dim { // a warning stays
+				l.d.say(goodStyle, c.text()+l.undoHint())
+			}
 		}
 	}
 	if l.restore != nil && s.Policy == l.policy {
@@ -96,7 +98,7 @@ func (l *ledger) restoreLimits(s *stats.Snapshot) {
 		old := &l.restore[i]
 		at := l.d.limits.find(old.Name)
 		if at >= 0 && s.Limits[at].Value != old.Value && old.Kind != stats.LimitSizes {
-			l.undoing++
+			l.undoing[old.Name] = nil
 			l.d.limits.request(at, old.Value)
 		}
 	}
@@ -105,8 +107,9 @@ func (l *ledger) restoreLimits(s *stats.Snapshot) {
 
 // add notes a change.
 func (l *ledger) add(s *stats.Snapshot, c change) {
-	c.start, c.undoes = tallyOf(s), l.undoing > 0
-	l.answered()
+	c.start = tallyOf(s)
+	_, c.undoes = l.undoing[c.limit]
+	delete(l.undoing, c.limit)
 	before := c.start
 	if len(l.tallies) > 0 {
 		before = l.tallies[0]
@@ -115,17 +118,30 @@ func (l *ledger) add(s *stats.Snapshot, c change) {
 	if len(l.changes) == changesMax {
 		l.changes = slices.Delete(l.changes, 0, 1)
 	}
-	l.changes = append(l.changes, c)
+	l.changes = append(l.changes, &c)
 	l.d.points.restart(s)
 }
 
-// answered counts an answer to a request.
-func (l *ledger) answered() { l.undoing = max(0, l.undoing-1) }
+// failed notes that a limit, or the policy for "", did not change. What was to be taken back by that still is.
+func (l *ledger) failed(limit string) {
+	if c := l.undoing[limit]; c != nil {
+		c.undone = false
+	}
+	delete(l.undoing, limit)
+	if limit == "" {
+		l.restore = nil
+	}
+}
+
+// forgetLimits gives up the limits that are on their way: their policy is gone.
+func (l *ledger) forgetLimits() {
+	maps.DeleteFunc(l.undoing, func(limit string, _ *change) bool { return limit != "" })
+}
 
 // last returns the latest change that can be taken back, nil if there is none.
 func (l *ledger) last() *change {
 	for i := len(l.changes) - 1; i >= 0; i-- {
-		if c := &l.changes[i]; !c.undoes && !c.undone {
+		if c := l.changes[i]; !c.undoes && !c.undone {
 			return c
 		}
 	}
@@ -154,7 +170,7 @@ func (l *ledger) undo() {
 			return
 		}
 		c.undone = true
-		l.undoing++
+		l.undoing[c.limit] = c
 		d.limits.request(at, c.value)
 	default:
 		if err := d.o.SetPolicy(c.policy); err != nil {
@@ -162,7 +178,7 @@ func (l *ledger) undo() {
 			return
 		}
 		c.undone = true
-		l.undoing++
+		l.undoing[""] = c
 		l.restore, l.policy = c.limits, c.policy
 		d.policies.request(c.policy, c.policy)
 	}
@@ -202,7 +218,7 @@ func (l *ledger) draw(r region) {
 	}
 	r.text(1, 0, "changes: before → 3 s after → 30 s after", headStyle)
 	for y := range min(r.h-1, len(l.changes)) {
-		c := &l.changes[len(l.changes)-1-y]
+		c := l.changes[len(l.changes)-1-y]
 		st := plain
 		if c.undone {
 			st = dim

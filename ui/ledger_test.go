@@ -119,6 +119,54 @@ func TestRefusedUndo(t *testing.T) {
 	if got := c.values[len(c.values)-1]; got != "1073741824" {
 		t.Errorf("asked for %v", c.values)
 	}
+	press(d, "u")
+	d.Update(frameMsg{now: testStart, snap: lateSnapshot(3, 2*gib, 4*time.Second)})
+	d.Update(frameMsg{now: testStart, snap: lateSnapshot(3, 2*gib, 20*time.Second)})
+	shows(t, d, "does not answer")
+	press(d, "u")
+	if got := len(c.values); got != 6 {
+		t.Errorf("what was not answered cannot be taken back again: asked for %v", c.values)
+	}
+}
+
+// lateSnapshot has the first limit as it is some time after the start.
+func lateSnapshot(asked uint64, value float64, after time.Duration) *stats.Snapshot {
+	s := limitSnapshot(asked, value, value, "")
+	s.Time += uint64(after)
+	return s
+}
+
+// TestUndoKnowsItsOwn: what is acknowledged while an undo is on its way is a change of its own.
+func TestUndoKnowsItsOwn(t *testing.T) {
+	d, c, _ := tuned(120, 36)
+	press(d, "]")
+	answered(d, 1, gib, time.Second, 0, 0)
+	press(d, "6", "j", "]", "k")
+	d.limits.chosen = "max_cached_bytes"
+	press(d, "u")
+	s := limitSnapshot(1, gib, gib, "")
+	s.Limits[1].Asked, s.Limits[1].Value, s.Limits[1].AnsweredAt, s.Time = 1, 2.5, s.Time, s.Time+2e9
+	d.Update(frameMsg{now: testStart, snap: s})
+	s.Limits = slices.Clone(s.Limits)
+	s.Limits[0].Asked, s.Limits[0].Value = 2, 512*mib
+	d.Update(frameMsg{now: testStart, snap: s})
+	press(d, "u")
+	if got := c.limits[len(c.limits)-1] + "=" + c.values[len(c.values)-1]; got != "max_waste_ratio=2" {
+		t.Errorf("took back %s of %v", got, c.limits)
+	}
+}
+
+// TestStepsAreOneChange: steps that follow before the answer are taken back together.
+func TestStepsAreOneChange(t *testing.T) {
+	d, c, _ := tuned(160, 45)
+	press(d, "]", "]")
+	answered(d, 1, gib, time.Second, 0, 0)
+	answered(d, 2, 2*gib, 2*time.Second, 0, 0)
+	shows(t, d, "✓ max_cached_bytes 512.0M → 2.00G acknowledged")
+	press(d, "u")
+	if got := c.values[len(c.values)-1]; got != "536870912" {
+		t.Errorf("asked for %v", c.values)
+	}
 }
 
 // TestPolicyIsUndone: the policy comes back with its limits.

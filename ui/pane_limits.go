@@ -12,6 +12,7 @@ import (
 type limitsPane struct {
 	basePane
 	chosen string
+	before map[string]float64 // the values of the limits that are pending, from before the first request
 }
 
 // answerTime is how long a change may stay unanswered, and ackTime how long an answer is marked, in ns of snapshot time.
@@ -85,6 +86,9 @@ func (p *limitsPane) request(at int, to float64) {
 	s.Limits = slices.Clone(s.Limits)
 	l := &s.Limits[at]
 	p.chosen = l.Name
+	if !l.Pending {
+		p.before[l.Name] = l.Value
+	}
 	l.Wanted, l.Pending, l.Refused, l.Asked, l.AskedAt, l.AnsweredAt = to, true, "", l.Asked+1, s.Time, 0
 	p.d.live = &s
 	p.d.o.SetLimit(l.Name, l.TextOf(to))
@@ -94,6 +98,8 @@ func (p *limitsPane) request(at int, to float64) {
 // others.
 func (p *limitsPane) update(last, next *stats.Snapshot) *stats.Snapshot {
 	if last == nil || last.Policy != next.Policy {
+		clear(p.before)
+		p.d.ledger.forgetLimits()
 		return next
 	}
 	merged := *next
@@ -111,15 +117,20 @@ func (p *limitsPane) update(last, next *stats.Snapshot) *stats.Snapshot {
 			l = &merged.Limits[at]
 			l.Wanted, l.Pending, l.Refused, l.Asked, l.AskedAt, l.AnsweredAt = old.Wanted, true, "", old.Asked, old.AskedAt, 0
 		case l.Asked < old.Asked, l.Pending && late && since(old.AskedAt, last.Time) <= answerTime:
+			p.d.ledger.failed(l.Name)
 			p.d.say(warnStyle, "✗ "+l.Name+": the program does not answer")
 		case l.Pending:
 		case l.Refused != "":
-			p.d.ledger.answered()
+			p.d.ledger.failed(l.Name)
 			p.d.say(badStyle, "✗ "+l.Name+": "+l.Refused)
 		default:
-			label := l.Name + " " + limitText(l, old.Value) + " → " + limitText(l, l.Value)
+			from, known := p.before[l.Name]
+			if !known {
+				from = old.Value
+			}
+			label := l.Name + " " + limitText(l, from) + " → " + limitText(l, l.Value)
 			p.d.say(goodStyle, "✓ "+label+" acknowledged")
-			p.d.ledger.add(&merged, change{label: label, limit: l.Name, value: old.Value})
+			p.d.ledger.add(&merged, change{label: label, limit: l.Name, value: from})
 		}
 	}
 	return &merged

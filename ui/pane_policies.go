@@ -42,6 +42,8 @@ func (b *policiesPane) update(s *stats.Snapshot) {
 		b.d.say(st, text)
 		if st == goodStyle {
 			b.d.ledger.add(s, change{label: "policy " + b.from + " → " + b.label, policy: b.from, limits: b.limits})
+		} else {
+			b.d.ledger.failed("")
 		}
 	}
 	if a := s.Auto; a != nil && a.Number != b.reported {

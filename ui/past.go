@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -17,31 +18,36 @@ const (
 	pastFewest  = 4
 )
 
-// past keeps moments of a live run, evenly spaced: whenever there are too many, every other one goes.
+// past keeps moments of a live run, the denser the younger they are.
 type past struct {
 	moments []*stats.Snapshot // oldest first
-	step    time.Duration
+	tags    int               // of them together
 }
 
 // update takes the latest snapshot.
 func (p *past) update(s *stats.Snapshot) {
-	p.step = max(p.step, pastStep)
-	if n := len(p.moments); n > 0 && since(p.moments[n-1].Time, s.Time) < uint64(p.step) {
+	if n := len(p.moments); n > 0 && since(p.moments[n-1].Time, s.Time) < uint64(pastStep) {
 		return
 	}
 	p.moments = append(p.moments, s)
-	tags := 0
-	for _, m := range p.moments {
-		tags += len(m.Tags)
+	p.tags += len(s.Tags)
+	for len(p.moments) > pastMoments || len(p.moments) > pastFewest && p.tags > pastTags {
+		i := p.dispensable(s.Time)
+		p.tags -= len(p.moments[i].Tags)
+		p.moments = slices.Delete(p.moments, i, i+1)
 	}
-	if n := len(p.moments); n > pastMoments || n > pastFewest && tags > pastTags {
-		kept := p.moments[:0]
-		for i := n % 2; i < n; i += 2 {
-			kept = append(kept, p.moments[i])
+}
+
+// dispensable returns the place of the moment that leaves the smallest gap for its age. The first and the last stay.
+func (p *past) dispensable(now uint64) (at int) {
+	least := math.Inf(1)
+	for i := 1; i < len(p.moments)-1; i++ {
+		gap := since(p.moments[i-1].Time, p.moments[i+1].Time)
+		if share := float64(gap) / float64(add(since(p.moments[i].Time, now), uint64(pastStep))); share < least {
+			at, least = i, share
 		}
-		clear(p.moments[len(kept):])
-		p.moments, p.step = kept, 2*p.step
 	}
+	return at
 }
 
 // at returns the place of the last moment until a time, -1 if there is none.
@@ -65,8 +71,8 @@ func (p *past) at(time uint64) int {
 func (d *dashboard) lookBack(n int) {
 	at := len(d.past.moments)
 	if d.frozen != nil {
-		if at = d.past.at(d.frozen.Time); n > 0 && at >= 0 && d.past.moments[at].Time > d.frozen.Time {
-			at--
+		if at = d.past.at(d.frozen.Time); n < 0 && at >= 0 && d.past.moments[at].Time < d.frozen.Time {
+			at++ // frozen between two
 		}
 	}
 	d.event = 0
@@ -185,9 +191,13 @@ func (d *dashboard) showFirstAfter(time uint64) bool {
 	if i < 0 || d.past.moments[i].Time < time {
 		i++
 	}
-	if i >= len(d.past.moments) {
+	switch {
+	case i < len(d.past.moments):
+		d.show(d.past.moments[i])
+	case d.live != nil && d.live.Time >= time:
+		d.show(d.live)
+	default:
 		return false
 	}
-	d.show(d.past.moments[i])
 	return true
 }
