@@ -28,6 +28,11 @@ func attachedSnapshot(n int) *stats.Snapshot {
 		tag.Misses, tag.Hits, tag.Cached, tag.Cooling, tag.CachedCount, tag.Free = tag.Creates, 0, 0, 0, 0, nil
 		tag.MissReasons = [wire.MissPolicy + 1]uint64{wire.MissPolicy: tag.Misses}
 	}
+	for i := range s.Buckets {
+		b := &s.Buckets[i]
+		b.Hits, b.Cached, b.Cooling, b.Blocks = 0, 0, 0, 0
+	}
+	s.Misses = nil
 	s.Tags = append(s.Tags, stats.Tag{ID: 900, Name: "unknown before attach", Live: 12, InUse: 700 * mib, Requested: 700 * mib, PeakInUse: 700 * mib})
 	return s
 }

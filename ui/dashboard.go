@@ -289,7 +289,7 @@ func (d *dashboard) zoomOn(p paneID) {
 	} else {
 		d.zoom, d.focus = p, p
 	}
-	d.output.back, d.free.top, d.side = 0, 0, 0
+	d.output.back, d.free.top, d.free.site, d.side = 0, 0, false, 0
 }
 
 // turnFocus moves the focus to the next pane on the screen; if one is zoomed, it zooms the next. Panes without a number

@@ -66,7 +66,7 @@ func (f *filter) spans() []span {
 }
 
 // filterable are the panes with rows that a filter selects.
-var filterable = []paneID{paneTags, paneOutput, paneTransfers, paneObjects}
+var filterable = []paneID{paneTags, paneMisses, paneOutput, paneTransfers, paneObjects}
 
 // filterPane returns the pane that is searched: the one that is alone on the screen or in focus, else the tags.
 func (d *dashboard) filterPane() paneID {

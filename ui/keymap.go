@@ -47,6 +47,7 @@ const (
 	actValue
 	actUndo
 	actSave
+	actFit
 	actInterrupt
 	actRedraw
 	actSuspend
@@ -171,6 +172,7 @@ var keymap = []command{
 	{inRun, actValue, sectionLimits, "", "=", "type a value of the chosen limit, such as 96M, 30s or on", []string{"="}},
 	{inRun, actUndo, sectionLimits, "", "u", "undo the latest change of a limit or of the policy", []string{"u"}},
 	{inRun, actSave, sectionLimits, "", "W", "save policy and limits as a file for --config", []string{"W"}},
+	{inRun | inView, actFit, sectionMove, "", "F", "would a size that you type fit now, and where", []string{"F"}},
 	{inView, actPolicies, sectionLimits, "", "", "", []string{"a"}},
 	{inView, actGhosts, sectionWhatIf, "", "", "", []string{"w"}},
 	{inAttach | inView, actLess, sectionWhatIf, "", "[ ]", "on the curve: try half of the limit, or twice", []string{"[", "{"}},

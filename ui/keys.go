@@ -130,6 +130,8 @@ func (d *dashboard) do(a action, pressed string) tea.Cmd {
 		d.limits.askValue()
 	case actUndo:
 		d.ledger.undo()
+	case actFit:
+		d.askSize()
 	case actSave:
 		d.askSave()
 	case actPoints:

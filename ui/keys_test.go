@@ -226,7 +226,9 @@ func TestSlabsRow(t *testing.T) {
 	}}
 	d := newTest((&calls{}).options(), 120, 36, s)
 	got := screen(d)
-	for _, want := range []string{"(slabs)", "SIZE    SLABS", "4.00M        2", "3.00M"} {
+	press(d, "enter")
+	got += screen(d)
+	for _, want := range []string{"(slabs)", "SLABS    BYTES", "2    8.00M", "3.00M"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in\n%s", want, got)
 		}

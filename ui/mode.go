@@ -122,11 +122,11 @@ var paneHelp = []struct{ term, run, attach, view string }{
 	},
 	{"3 tags", "who? one row per place that allocates; ! means that many of its requests miss", "who? one row per place that allocates", ""},
 	{
-		"4 free list", "what does the chosen tag keep? blocks by size, cooling ones, the oldest",
-		"nothing: only a pool keeps blocks; zoomed, the call stack of the chosen tag", "",
+		"4 pool", "what does the pool hold of each size and those up to twice as large? after enter: free list, latest misses and call stack of the chosen tag",
+		"what is in use, by size; after enter, the call stack of the chosen tag", "",
 	},
 	{
-		"5 misses", "why was the driver called? reasons for all tags and for the chosen one",
+		"5 misses", "why was the driver called? reasons for all tags and for the chosen one, and the last 20 misses",
 		"nothing: without a pool every allocation goes to the driver", "",
 	},
 	{

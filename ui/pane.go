@@ -31,7 +31,7 @@ func (p paneID) unnumbered() bool { return p >= paneProcesses }
 var paneDigits = [paneCount]string{"", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷"}
 
 // paneNames are the numbered panes.
-var paneNames = [...]string{paneMemory: "memory", paneRates: "rates", paneTags: "tags", paneFree: "free list", paneMisses: "misses", paneLimits: "limits", paneOutput: "output"}
+var paneNames = [...]string{paneMemory: "memory", paneRates: "rates", paneTags: "tags", paneFree: "pool by size", paneMisses: "misses", paneLimits: "limits", paneOutput: "output"}
 
 // pane is one part of the dashboard. The dashboard places it, draws the frame around it, and passes on the keys that
 // move in it.
@@ -51,7 +51,7 @@ type basePane struct{ d *dashboard }
 
 func (p basePane) move(a action) { p.d.tags.move(a) }
 
-func (p basePane) enter() { p.d.zoomOn(paneFree) }
+func (p basePane) enter() { p.d.openSite() }
 
 // list is the cursor in a list that a pane draws.
 type list struct{ at, top, page int }

@@ -7,25 +7,49 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// freePane is the free list of the chosen tag, one row per size, the largest total first.
+// freePane is the pool by size; after enter on a tag, that tag's free list, the largest total first.
 type freePane struct {
 	basePane
-	top int // first row
+	top   int    // first row
+	site  bool   // it shows the chosen tag
+	asked uint64 // the size that was asked for, see fits; 0: none
 }
 
 func (p *freePane) title(s *stats.Snapshot) (title, hint []span) {
+	fit := []span{{" F", keyStyle}, {" does it fit? ", dim}}
+	if !p.d.mode.pool {
+		fit = nil
+	}
+	if !p.site {
+		title = []span{{"pool by size", titleStyle}, {p.d.processes.scope(), dim}}
+		return title, append(fit, span{"enter", keyStyle}, span{p.d.mode.tagOpens, dim})
+	}
 	title = []span{{"free list ", titleStyle}}
 	if t := p.d.tags.current(s); t != nil {
 		title = append(title, span{t.Name, dim})
 	}
-	return title, nil
+	return title, []span{{" esc", keyStyle}, {" back ", dim}}
 }
 
 func (p *freePane) move(a action) {
 	p.top = max(0, min(p.top, far)+step(a, max(1, p.d.tags.page-1))) // drawing bounds it
 }
 
+// openSite shows the free list of the chosen tag alone.
+func (d *dashboard) openSite() {
+	if d.zoom != paneFree || d.free.site {
+		d.zoomOn(paneFree)
+	}
+	d.free.site = d.zoom == paneFree
+}
+
+func (p *freePane) enter() { p.d.openSite() }
+
 func (p *freePane) draw(r region, s *stats.Snapshot) {
+	if !p.site {
+		p.drawSizes(r, s)
+		return
+	}
 	t := p.d.tags.current(s)
 	if t == nil {
 		r.text(1, 0, "no tag", dim)
@@ -39,9 +63,13 @@ func (p *freePane) draw(r region, s *stats.Snapshot) {
 		drawFreeHead(r, t.Slabs)
 		r = r.rows(1)
 	}
-	if p.d.zoom == paneFree && r.h >= 12 {
+	if r.h >= 12 {
 		p.d.tags.drawStack(r.rows(r.h-6), s)
 		r = r.sub(0, 0, r.w, r.h-6)
+	}
+	if r.h >= 16 && p.d.mode.pool {
+		p.d.drawLatestMisses(r.rows(r.h-8), s, t.Name)
+		r = r.sub(0, 0, r.w, r.h-8)
 	}
 	if len(classes) == 0 {
 		r.text(1, 0, p.d.mode.noBlocks, dim)
@@ -75,12 +103,15 @@ var freeColumns = []tableColumn[freeRow]{
 		}
 		return span{count(c.Cooling), coolingStyle}
 	}},
-	{title: "OLDEST", width: 8, cell: func(c freeRow) span {
-		if c.Oldest == 0 {
-			return span{none, dim}
-		}
-		return span{duration(since(c.Oldest, c.now)), dim}
-	}},
+	{title: "OLDEST", width: 8, cell: func(c freeRow) span { return ageSpan(c.Oldest, c.now) }},
+}
+
+// ageSpan is how long ago something was, 0: it was not.
+func ageSpan(then, now uint64) span {
+	if then == 0 {
+		return span{none, dim}
+	}
+	return span{duration(since(then, now)), dim}
 }
 
 func drawFreeHead(r region, slabs bool) {

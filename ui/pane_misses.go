@@ -3,16 +3,18 @@ package ui
 import (
 	"cmp"
 	"slices"
+	"strconv"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // missesPane counts the reasons for driver calls, for all tags and for the chosen one.
 type missesPane struct{ basePane }
 
-func (missesPane) title(*stats.Snapshot) (title, hint []span) {
-	return []span{{"misses", titleStyle}}, nil
+func (p missesPane) title(*stats.Snapshot) (title, hint []span) {
+	return append([]span{{"misses", titleStyle}}, p.d.filters[paneMisses].spans()...), nil
 }
 
 // rankMisses returns the reasons that occurred, the most frequent first.
@@ -64,6 +66,40 @@ func (p missesPane) draw(r region, s *stats.Snapshot) {
 			}
 			r.right(r.w-own, y+1, count(t.MissReasons[reason]), st)
 		}
+	}
+	if rest := r.rows(len(ranked) + 2); rest.h > 1 {
+		p.d.drawLatestMisses(rest, s, "")
+	}
+}
+
+// drawLatestMisses lists the last misses, of a call site alone if it has a name.
+func (d *dashboard) drawLatestMisses(r region, s *stats.Snapshot, site string) {
+	time, size, reason, tag := 9, 18, 20, 34 // right ends of numbers, then where words begin
+	if r.w < 50 {
+		time, size, reason, tag = 0, 8, 10, 24
+	}
+	r.right(time, 0, "LAST AT", headStyle)
+	r.right(size, 0, "SIZE", headStyle)
+	r.text(reason, 0, "REASON", headStyle)
+	r.text(tag, 0, "CALL SITE", headStyle)
+	y := 1
+	for i := range s.Misses {
+		m := &s.Misses[i]
+		switch n := d.processes.number; {
+		case site != "" && m.Tag != site, n != 0 && m.Process != n, !d.filters[paneMisses].takes(m.Tag + " " + m.Reason.String()):
+			continue
+		case y == r.h:
+			return
+		}
+		at := since(s.Started, m.Time)
+		r.right(time, y, units.Clock(at)+"."+strconv.FormatUint(at/1e8%10, 10), dim)
+		r.right(size, y, bytesText(m.Size), plain)
+		r.text(reason, y, m.Reason.String(), missStyle(m.Reason))
+		r.nameIn(tag, y, r.w-tag-1, m.Tag, d.side, plain)
+		y++
+	}
+	if y == 1 {
+		r.text(2, 1, d.mode.noMisses, dim)
 	}
 }
 

@@ -101,7 +101,7 @@ func (t *tagsPane) move(a action) {
 	}
 }
 
-func (t *tagsPane) enter() { t.d.zoomOn(paneFree) }
+func (t *tagsPane) enter() { t.d.openSite() }
 
 // choose moves the cursor to a tag, false if there is none of that name.
 func (t *tagsPane) choose(name string) bool {

@@ -52,6 +52,20 @@ func sampleSnapshot() *stats.Snapshot {
 	s.Totals.MissReasons[wire.MissLimit] = 12
 	s.History = sampleHistory(now)
 	s.Tags = sampleTags(now)
+	for i, size := range []uint64{64 * kib, mib, 4 * mib, 16 * mib, 64 * mib} {
+		n := uint64(i + 1)
+		share := stats.Share{Hits: 4000 * n, Misses: 7000 / n, InUse: 290 * n / 3 * mib, Cached: 77 * (6 - n) / 3 * mib, Blocks: 60 / n}
+		if i == 1 {
+			share.Cooling = 48 * mib
+		}
+		s.Buckets = append(s.Buckets, stats.Bucket{Smallest: size, Largest: 2*size - 1, Share: share})
+	}
+	for i := range uint64(stats.MissesMax) {
+		t := &s.Tags[[]int{0, 1, 4}[i%3]]
+		s.Misses = append(s.Misses, stats.Miss{
+			Time: now - 1e8 - i*37e8, Size: mib + i*3*mib/2, Reason: wire.Miss(1 + i%4), Tag: t.Name, Process: 1,
+		})
+	}
 	s.Marks = []stats.Mark{{Time: now - 22e9, Kind: wire.KindLimit, Text: "max_cached_bytes=536870912"}}
 	return s
 }

@@ -71,6 +71,9 @@ func (m *Model) countCreate(p *process, w *row, o *heap.Object) {
 	}
 	p.created(o)
 	w.created(o, m.window.slot)
+	if o.Outcome == wire.OutcomeMiss {
+		m.misses.add(p, w, o)
+	}
 	countCreate(p.window.current(), &p.history.pending, o)
 	countCreate(m.window.current(), &m.history.pending, o)
 }

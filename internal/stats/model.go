@@ -71,6 +71,7 @@ type Model struct {
 
 	machine     machine
 	marks       marks
+	misses      misses
 	findings    findings
 	postMortems []*postMortem
 	limits      limits

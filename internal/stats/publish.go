@@ -34,6 +34,7 @@ func (m *Model) Snapshot() *Snapshot {
 		Classes:       m.shares.byClass(),
 		Objects:       m.shownObjects(),
 		Marks:         slices.Clone(m.marks.list),
+		Misses:        m.misses.show(),
 		Findings:      m.findings.show(m.untagged),
 		OtherFindings: m.findings.others,
 		PostMortems:   m.shownPostMortems(),

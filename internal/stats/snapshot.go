@@ -31,6 +31,7 @@ type Snapshot struct {
 	Kinds         []Kind       // of memory that something happened in
 	Classes       []Class      // in the order of their first create, at most ClassesMax; then the others together
 	Marks         []Mark       // what happened, oldest first, at most MarksMax
+	Misses        []Miss       // the latest, the last one first, at most MissesMax
 	Findings      []Finding    // mistakes of the program, in the order of their first time, at most FindingsMax
 	OtherFindings uint64       // mistakes that came when that list was full
 	PostMortems   []PostMortem // of calls that failed for lack of memory, oldest first, at most PostMortemsMax

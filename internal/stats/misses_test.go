@@ -1,0 +1,32 @@
+package stats
+
+import (
+	"slices"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// TestLatestMisses: the latest misses with their sizes, reasons and call sites, under the names that these got since.
+func TestLatestMisses(t *testing.T) {
+	s := newStream(Options{})
+	for i := range uint64(MissesMax + 5) {
+		s.miss(i+1, i+1, 100*(i+1), 128*(i+1), 7)
+	}
+	s.hit(100, 1, 64, 64, 7)
+	first := s.Snapshot()
+	s.site(7, "make_tmp\t/src/blur.c\t88\t/bin/blur+0x12\n")
+	last := s.Snapshot().Misses
+	if len(last) != MissesMax || len(first.Misses) != MissesMax {
+		t.Fatalf("%d misses, then %d, want %d", len(first.Misses), len(last), MissesMax)
+	}
+	if m := last[0]; m.Size != 100*(MissesMax+5) || m.Tag != "blur.c:88 make_tmp" || m.Reason == wire.MissNone || m.Process != 1 {
+		t.Errorf("the last miss is %+v", m)
+	}
+	if m := last[MissesMax-1]; m.Size != 600 {
+		t.Errorf("the oldest miss is %+v", m)
+	}
+	if !slices.IsSortedFunc(last, func(a, b Miss) int { return int(b.Time) - int(a.Time) }) || first.Misses[0].Tag != "tag 7" {
+		t.Errorf("%+v", last)
+	}
+}
