@@ -253,19 +253,20 @@ demo: all
 	@echo "recording: build/demo.gmt (bin/gpumemtop report build/demo.gmt)"
 	@echo "JSON:      build/demo.json (open it at https://ui.perfetto.dev or in chrome://tracing)"
 
-# The picture in the README: the dashboard around a program, as the terminal shows it.
+# The picture in the README: the dashboard around a program, as x saves it.
 SHOT := tmux -L gpumemtop-screenshot -f /dev/null
 
 .PHONY: screenshot
 screenshot: all
-	@/usr/bin/python3 -c 'import rich' 2>/dev/null || { echo "install python3-rich first" >&2; exit 1; }
-	$(SHOT) new-session -d -x 120 -y 36 'cd bin/examples && ../gpumemtop -f -o ../../build/shot.gmt ./train 1000000'
+	@rm -rf build/shot && mkdir -p build/shot
+	$(SHOT) new-session -d -x 120 -y 36 'cd build/shot && ../../bin/gpumemtop --theme dark -o shot.gmt ../../bin/examples/train 1000000'
 	sleep 12
-	$(SHOT) send-keys s
 	$(SHOT) send-keys j '['
-	sleep 0.4
-	$(SHOT) capture-pane -ep | /usr/bin/python3 docs/screenshot.py > docs/dashboard.svg
+	sleep 4
+	$(SHOT) send-keys x
+	sleep 1
 	$(SHOT) kill-server
+	cp build/shot/gpumemtop-*.svg docs/dashboard.svg
 
 # Tests, soak and benchmarks run on PoCL, whatever else is installed; tests of other drivers name those themselves.
 test soak bench: export OCL_ICD_VENDORS ?= /etc/OpenCL/vendors/pocl.icd

@@ -82,10 +82,10 @@ func TestFilterOutput(t *testing.T) {
 	press(d, "esc")
 	shows(t, d, "loading")
 	d.Update(frameMsg{now: testStart, lines: []view.OutputLine{{Text: strings.Repeat("x", 150) + "END"}}, next: 9})
-	hides(t, d, "END")
+	shows(t, d, "xEND")
 	press(d, "l", "l", "l", "l", "l", "l", "l", "l")
 	shows(t, d, "xEND")
-	press(d, "h", "h", "h", "h", "h", "h", "h", "h")
+	press(d, "h", "h", "h", "h", "h", "h", "h")
 	hides(t, d, "END")
 }
 
@@ -204,7 +204,9 @@ func TestHelpOfAPane(t *testing.T) {
 	shows(t, d, "who? one row per place that allocates", "keys: move", "? again: all keys")
 	hides(t, d, "keys: program")
 	press(d, "?")
-	shows(t, d, "keys: screen", "keys: limits and policy")
+	shows(t, d, "keys: screen")
+	press(d, "pgdown")
+	shows(t, d, "keys: limits and policy")
 	press(d, "esc", "6", "?")
 	shows(t, d, "what can I change now?", "keys: limits and policy", "type a value")
 }

@@ -47,6 +47,9 @@ const (
 	actValue
 	actUndo
 	actSave
+	actScreen
+	actExport
+	actCopy
 	actFit
 	actInterrupt
 	actRedraw
@@ -150,7 +153,8 @@ var keymap = []command{
 	{inView, actGroup, sectionMove, "group", "T", "group call sites by file, function, size, kind of memory and process", []string{"T"}},
 	{inAll, actLeft, sectionMove, "", "h l", "names and lines to the left and right", []string{"h"}},
 	{inAll, actRight, sectionMove, "", "", "", []string{"l"}},
-	{inAll, actReverse, sectionMove, "", "S", "reverse the order", []string{"S"}},
+	{inRun, actReverse, sectionMove, "", "S", "reverse the order; in the output: save it", []string{"S"}},
+	{inAttach | inView, actReverse, sectionMove, "", "S", "reverse the order", []string{"S"}},
 	{inAll, actUp, sectionMove, "", "k ↑", "up in the focused pane", []string{"k", "up"}},
 	{inAll, actDown, sectionMove, "", "j ↓", "down", []string{"j", "down"}},
 	{inLive, actTop, sectionMove, "", "g", "to the top", []string{"g", "home"}},
@@ -173,6 +177,9 @@ var keymap = []command{
 	{inRun, actUndo, sectionLimits, "", "u", "undo the latest change of a limit or of the policy", []string{"u"}},
 	{inRun, actSave, sectionLimits, "", "W", "save policy and limits as a file for --config", []string{"W"}},
 	{inRun | inView, actFit, sectionMove, "", "F", "would a size that you type fit now, and where", []string{"F"}},
+	{inAll, actScreen, sectionScreen, "", "x", "save the screen as a picture (SVG) and as text", []string{"x"}},
+	{inAll, actExport, sectionScreen, "", "e", "export what is shown: a profile for go tool pprof, a summary (JSON) or the call sites (CSV)", []string{"e"}},
+	{inAll, actCopy, sectionMove, "", "Y", "copy the chosen row, if the terminal allows it (OSC 52)", []string{"Y"}},
 	{inView, actPolicies, sectionLimits, "", "", "", []string{"a"}},
 	{inView, actGhosts, sectionWhatIf, "", "", "", []string{"w"}},
 	{inAttach | inView, actLess, sectionWhatIf, "", "[ ]", "on the curve: try half of the limit, or twice", []string{"[", "{"}},

@@ -130,6 +130,12 @@ func (d *dashboard) do(a action, pressed string) tea.Cmd {
 		d.limits.askValue()
 	case actUndo:
 		d.ledger.undo()
+	case actScreen:
+		d.saveScreen()
+	case actExport:
+		d.askExport()
+	case actCopy:
+		return d.copyRow()
 	case actFit:
 		d.askSize()
 	case actSave:
@@ -147,7 +153,11 @@ func (d *dashboard) do(a action, pressed string) tea.Cmd {
 	case actSort:
 		d.tags.nextSort()
 	case actReverse:
-		d.tags.reverseSort()
+		if d.focus == paneOutput {
+			d.output.askFile()
+		} else {
+			d.tags.reverseSort()
+		}
 	default:
 		d.panes[d.focus].move(a)
 	}

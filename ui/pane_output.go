@@ -36,7 +36,7 @@ func (p *outputPane) title(*stats.Snapshot) (title, hint []span) {
 	if p.d.zoom == paneOutput {
 		back = " back "
 	}
-	return title, []span{{" o", keyStyle}, {back, dim}}
+	return title, []span{{" /", keyStyle}, {" search ", dim}, {"S", keyStyle}, {" save ", dim}, {"o", keyStyle}, {back, dim}}
 }
 
 // update adds what the program printed and reports whether there was anything new.
@@ -103,12 +103,73 @@ func (p *outputPane) draw(r region, _ *stats.Snapshot) {
 	if end < r.h {
 		end = min(r.h, len(lines))
 	}
-	for y, line := range lines[max(0, end-r.h):end] {
-		st, mark := plain, " "
-		if line.Stderr {
-			st, mark = cachedStyle, "!"
+	rows := make([]outputRow, 0, r.h)
+	for at := end - 1; at >= 0 && len(rows) < r.h; at-- { // the latest of them at the bottom
+		rows = p.appendRows(rows, &lines[at], r.w-1)
+	}
+	rows = rows[:min(len(rows), r.h)]
+	for i := range rows {
+		row, y := &rows[i], len(rows)-1-i
+		st := plain
+		if row.line.Stderr {
+			st = cachedStyle
 		}
-		r.put(0, y, mark, badStyle)
-		r.textIn(1, y, r.w-1, line.Text[len(cut(line.Text, p.d.side)):], st)
+		r.put(0, y, row.mark, badStyle)
+		r.textIn(1, y, r.w-1, row.text, st)
+	}
+}
+
+// outputRow is a row of a line.
+type outputRow struct {
+	line       *view.OutputLine
+	mark, text string
+}
+
+// appendRows appends the rows of a line, the last one first. Alone on the screen, lines are wrapped until they are scrolled to
+// the side.
+func (p *outputPane) appendRows(rows []outputRow, line *view.OutputLine, w int) []outputRow {
+	mark := " "
+	if line.Stderr {
+		mark = "!"
+	}
+	text := line.Text[len(cut(line.Text, p.d.side)):]
+	if p.d.zoom != paneOutput || p.d.side > 0 || w < 2 {
+		return append(rows, outputRow{line, mark, text})
+	}
+	first := len(rows)
+	for width(text) > w {
+		piece := cut(text, w)
+		rows = append(rows, outputRow{line, mark, piece})
+		mark, text = " ", text[len(piece):]
+	}
+	rows = append(rows, outputRow{line, mark, text})
+	slices.Reverse(rows[first:])
+	return rows
+}
+
+// askFile asks for the file that gets the lines that are kept, as far as the filter takes them.
+func (p *outputPane) askFile() {
+	d := p.d
+	if d.o.Write == nil {
+		d.say(warnStyle, "there is nowhere to save here")
+		return
+	}
+	d.prompt = &prompt{
+		label: "save the output as: ", text: "output.txt", keys: []word{{"enter", "save"}, {"ctrl+u", "clear"}, {"esc", "back"}},
+		done: func(path string) {
+			if path == "" {
+				return
+			}
+			lines := append(slices.Clone(p.shown()), p.open...)
+			var text []byte
+			for i := range lines {
+				text = append(append(text, lines[i].Text...), '\n')
+			}
+			if err := d.o.Write(path, text); err != nil {
+				d.say(badStyle, "✗ "+err.Error())
+				return
+			}
+			d.say(goodStyle, "✓ "+plural(uint64(len(lines)), "line")+" saved in "+path)
+		},
 	}
 }

@@ -47,6 +47,9 @@ type Options struct {
 	ParseLimit func(policy, name, value string) (string, error)
 	// Save writes policy and limits to a new file, which --config takes.
 	Save func(path, policy string, limits []stats.Limit) error
+	// Write writes a new file. Export writes a snapshot to one, in the form that its name ends with.
+	Write  func(path string, content []byte) error
+	Export func(path string, s *stats.Snapshot) error
 	// SetPolicy requests one of Policies; nil: there is no choice. An error says why nothing was requested; otherwise a
 	// later snapshot has the answer.
 	SetPolicy func(name string) error

@@ -225,7 +225,7 @@ var Places = map[string]Place{
 		"internal/stats", "internal/units",
 	}},
 	"internal/app/dashboard": {May: []string{
-		"internal/report", "internal/session", "internal/stats", "ui",
+		"internal/monitor", "internal/report", "internal/session", "internal/stats", "ui",
 	}},
 	"internal/app/files": {May: []string{
 		"internal/app/console", "internal/callsite", "internal/tempfile", "internal/export", "internal/recording", "internal/recording/edit",

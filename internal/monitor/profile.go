@@ -3,6 +3,7 @@ package monitor
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -52,6 +53,9 @@ func (s *Server) serveProfile(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Disposition", `attachment; filename="opencl.pb.gz"`)
 	reply(w, "application/octet-stream", b.Bytes(), err)
 }
+
+// WriteProfile writes what is in use at a snapshot for go tool pprof.
+func WriteProfile(w io.Writer, s *stats.Snapshot) error { return newProfile(s, nil, false).Write(w) }
 
 // newProfile makes a profile of a snapshot, less an earlier one if that is not nil.
 func newProfile(s, before *stats.Snapshot, peak bool) *profile.Profile {

@@ -87,6 +87,7 @@ func (s *Screen) Close() {
 func (s *Screen) Show(ctx context.Context, o ui.Options) error {
 	o.Input, o.Terminal = s.tty, s.tty
 	o.PostMortem, o.JobControl = postMortem, jobControl()
+	o.Write, o.Export = writeNew, func(path string, s *stats.Snapshot) error { return export(path, s, o.Attached) }
 	o.Refresh, o.ASCII, o.Theme = s.options.Refresh, s.options.ASCII || asciiOnly(), s.options.theme()
 	_, err := ui.Run(ctx, o)
 	if !errors.Is(err, context.Canceled) {

@@ -1,0 +1,113 @@
+package ui
+
+import (
+	"encoding/base64"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+)
+
+// saveScreen writes what is on the screen as a picture and as text.
+func (d *dashboard) saveScreen() {
+	if d.o.Write == nil || d.canvas == nil {
+		d.say(warnStyle, "there is nowhere to save here")
+		return
+	}
+	d.note = note{}
+	_ = d.draw() // without a former message
+	name := "gpumemtop-" + d.now.Format("20060102-150405")
+	err := d.o.Write(name+".svg", []byte(d.canvas.svg(d.o.Theme, "gpumemtop")))
+	if err == nil {
+		err = d.o.Write(name+".txt", []byte(d.canvas.text()))
+	}
+	if err != nil {
+		d.say(badStyle, "✗ "+err.Error())
+		return
+	}
+	d.say(goodStyle, "✓ the screen is in "+name+".svg and .txt")
+}
+
+// askExport asks for the file that gets the figures.
+func (d *dashboard) askExport() {
+	if d.o.Export == nil {
+		d.say(warnStyle, "there is nothing to export here")
+		return
+	}
+	d.prompt = &prompt{
+		label: "export what is shown as: ", text: "gpumemtop.pb.gz", keys: []word{
+			{"enter", "export"}, {"esc", "back"}, {".pb.gz", "for go tool pprof"}, {".json", "summary"}, {".csv", "call sites"},
+		},
+		done: func(path string) {
+			s := d.shown()
+			if path == "" || s == nil {
+				return
+			}
+			if err := d.o.Export(path, s); err != nil {
+				d.say(badStyle, "✗ "+err.Error())
+				return
+			}
+			d.say(goodStyle, "✓ exported: "+path)
+		},
+	}
+}
+
+// copyRow gives the chosen row to the terminal, which may put it into the clipboard (OSC 52).
+func (d *dashboard) copyRow() tea.Cmd {
+	text := d.rowText()
+	if text == "" {
+		d.say(dim, "there is no row to copy")
+		return nil
+	}
+	d.say(goodStyle, "copied, if the terminal allows it: "+text)
+	terminal := d.o.Terminal
+	return func() tea.Msg {
+		if terminal != nil {
+			_, _ = terminal.WriteString("\x1b]52;c;" + base64.StdEncoding.EncodeToString([]byte(text)) + "\a")
+		}
+		return nil
+	}
+}
+
+// rowText is the chosen row of the pane in focus, or of the tags.
+func (d *dashboard) rowText() string {
+	s := d.shown()
+	if s == nil {
+		return ""
+	}
+	switch d.focus {
+	case paneOutput:
+		if lines := d.output.shown(); len(lines) > d.output.back {
+			return lines[len(lines)-1-d.output.back].Text
+		}
+		return ""
+	case panePoints:
+		if point := d.points.current(); point != nil {
+			return strings.TrimSpace(point.Title + ": " + point.Text + "  " + point.Tag)
+		}
+		return ""
+	case paneObjects:
+		objects := d.panes[paneObjects].(*objectsPane)
+		if sites := objects.sites(s); objects.at < len(sites) {
+			return sites[objects.at].Type.String() + "  " + sites[objects.at].Tag + "  live " + tableCount(sites[objects.at].Live)
+		}
+		return ""
+	default:
+		return tagText(d.tags.current(s), d.mode.pool)
+	}
+}
+
+// tagText writes a row of the tags with the names of its columns.
+func tagText(t *stats.Tag, pool bool) string {
+	if t == nil {
+		return ""
+	}
+	text := t.Name
+	for i := range tagColumns {
+		if c := &tagColumns[i]; c.text != nil && (pool || !c.pool) {
+			text += "  " + c.title + " " + c.text(t)
+		}
+	}
+	return text
+}

@@ -1,0 +1,172 @@
+package ui
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/view"
+)
+
+// files are what a dashboard has written.
+type files map[string]string
+
+func (f files) write(path string, content []byte) error {
+	if _, there := f[path]; there {
+		return errors.New(path + " exists: type another name")
+	}
+	f[path] = string(content)
+	return nil
+}
+
+// textsOf returns the texts of a picture, and fails if it is no XML.
+func textsOf(t *testing.T, picture string) string {
+	t.Helper()
+	var b strings.Builder
+	for d := xml.NewDecoder(strings.NewReader(picture)); ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return b.String()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, ok := token.(xml.CharData); ok {
+			b.Write(text)
+		}
+	}
+}
+
+func TestScreenIsSaved(t *testing.T) {
+	for theme, want := range map[Theme]string{Dark: "#0f1318", Light: "#ffffff", HighContrast: "#000000", Mono: "#0f1318"} {
+		written := files{}
+		o := (&calls{}).options()
+		o.Write, o.Theme = written.write, theme
+		s := sampleSnapshot()
+		s.Tags[0].Name = `a<b>.c:1 "&f"`
+		d := newTest(o, 120, 36, s)
+		before := screen(d)
+		press(d, "x")
+		shows(t, d, "✓ the screen is in gpumemtop-20260102-030405.svg and .txt")
+		picture, text := written["gpumemtop-20260102-030405.svg"], written["gpumemtop-20260102-030405.txt"]
+		if len(written) != 2 || strings.TrimSpace(text) != strings.TrimSpace(before) {
+			t.Errorf("%d files; the text is\n%s\nnot\n%s", len(written), text, before)
+		}
+		if got := textsOf(t, picture); !strings.Contains(got, `a<b>.c:1 "&f"`) || !strings.Contains(picture, want) || strings.Contains(picture, "http://www.w3.org/1999") {
+			t.Errorf("theme %d: %s", theme, got)
+		}
+		press(d, "x")
+		shows(t, d, "✗ gpumemtop-20260102-030405.svg exists")
+	}
+	d := newTest((&calls{}).options(), 120, 36, sampleSnapshot())
+	press(d, "x")
+	shows(t, d, "nowhere to save")
+}
+
+// TestPictureOfTheReadme: docs/dashboard.svg shows the panes, columns and keys of today ("make screenshot" renews it).
+func TestPictureOfTheReadme(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("..", "docs", "dashboard.svg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := textsOf(t, string(b))
+	o := (&calls{}).options()
+	o.Write, o.SetPolicy = files{}.write, func(string) error { return nil }
+	d := newTest(o, 120, 36, sampleSnapshot())
+	l := d.arrange()
+	shown, _ := fitColumns(118, true)
+	var want []string
+	for i := range l.panes {
+		title, _ := d.panes[l.panes[i].pane].title(sampleSnapshot())
+		want = append(want, strings.TrimSpace(title[0].text))
+	}
+	for _, i := range shown {
+		want = append(want, tagColumns[i].title)
+	}
+	for i := range d.mode.keys[:8] {
+		want = append(want, d.mode.keys[i].short)
+	}
+	for _, word := range want {
+		if !strings.Contains(texts, word) {
+			t.Errorf("docs/dashboard.svg has no %q: run make screenshot", word)
+		}
+	}
+}
+
+func TestRowsAreCopied(t *testing.T) {
+	terminal, err := os.Create(filepath.Join(t.TempDir(), "terminal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := (&calls{}).options()
+	o.Terminal = terminal
+	d := newTest(o, 140, 42, sampleSnapshot())
+	press(d, "j")
+	press(d, "Y")()
+	shows(t, d, "copied, if the terminal allows it: conv.c:203 im2col  HOLDS 412.0M")
+	press(d, "o")
+	press(d, "Y")()
+	press(d, "esc", "!")
+	press(d, "Y")
+	shows(t, d, "there is no row to copy")
+	got, err := os.ReadFile(terminal.Name())
+	want := "\x1b]52;c;Y29udi5jOjIwMyBpbTJjb2wg" // conv.c:203 im2col
+	if err != nil || !strings.HasPrefix(string(got), want) || strings.Count(string(got), "\x1b]52;c;") != 2 || strings.Count(string(got), "\a") != 2 {
+		t.Errorf("wrote %q: %v", got, err)
+	}
+}
+
+func TestExportIsAsked(t *testing.T) {
+	d := newTest((&calls{}).options(), 140, 42, sampleSnapshot())
+	press(d, "e")
+	shows(t, d, "nothing to export")
+	var paths []string
+	d.o.Export = func(path string, s *stats.Snapshot) error {
+		paths = append(paths, path)
+		if s != d.shown() || len(paths) > 1 {
+			return errors.New("no room")
+		}
+		return nil
+	}
+	press(d, "e")
+	shows(t, d, "export what is shown as: gpumemtop.pb.gz_", ".csv call sites")
+	press(d, "enter")
+	shows(t, d, "✓ exported: gpumemtop.pb.gz")
+	press(d, "e", "ctrl+u", "a", "enter")
+	shows(t, d, "✗ no room")
+	press(d, "e", "ctrl+u", "enter", "e", "esc")
+	if strings.Join(paths, " ") != "gpumemtop.pb.gz a" {
+		t.Errorf("exported %v", paths)
+	}
+}
+
+// TestLongLinesAreWrapped: alone on the screen all of a line can be read, sideways too; the output can be saved.
+func TestLongLinesAreWrapped(t *testing.T) {
+	written := files{}
+	o := (&calls{}).options()
+	o.Write = written.write
+	d := newTest(o, 80, 24, sampleSnapshot())
+	long := "error: " + strings.Repeat("x", 100) + " the end"
+	d.Update(frameMsg{now: testStart, lines: []view.OutputLine{{Text: long, Stderr: true}, {Text: "after"}}, next: 6})
+	hides(t, d, "the end")
+	press(d, "o")
+	shows(t, d, "the end\n after", "!error: xxx")
+	press(d, "l", "l", "l", "l", "l")
+	shows(t, d, "xxx the end")
+	press(d, "S", "enter")
+	shows(t, d, "✓ 6 lines saved in output.txt")
+	if got := written["output.txt"]; !strings.HasSuffix(got, "iter 213/500    12.1 ms\n"+long+"\nafter\n") {
+		t.Errorf("saved %q", got)
+	}
+	press(d, "/", "a", "f", "t", "enter", "S", "enter")
+	shows(t, d, "✗ output.txt exists")
+	press(d, "esc", "esc", "tab", "tab", "S")
+	if !d.tags.reverse {
+		t.Error("S does not reverse the order of the tags")
+	}
+}
