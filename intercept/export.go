@@ -74,6 +74,8 @@ func gmt_core_plan(request *C.struct_gmt_request, plan *C.struct_gmt_plan, evict
 		offset:   C.uint64_t(p.Offset),
 		slabsize: C.uint64_t(p.SlabSize),
 		waived:   C.int64_t(p.Waived),
+
+		committed: C.int64_t(p.Committed),
 	}
 	if p.Fresh {
 		plan.fresh = 1

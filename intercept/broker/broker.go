@@ -25,8 +25,9 @@ type Eviction struct {
 // Plan is how a request is served. A hit carries its driver object and is in use already.
 type Plan struct {
 	allocator.Plan
-	Handle uint64
-	Waived Number // of the decision before, which was for a slab that there is none of, and was given up one number before this one; 0: none
+	Handle    uint64
+	Committed Number // of the decision by which a sub-allocation is in use already; 0: it is not, or is none
+	Waived    Number // of the decision before, which was for a slab that there is none of, and was given up one number before this one; 0: none
 }
 
 // Number tells in which order the policy decided: they count from 2 on. 0 is none, where the policy was not asked, or
@@ -96,8 +97,8 @@ type object struct {
 // refused stands for the driver object of a slab that could not be created.
 const refused = ^uint64(0)
 
-// Plan decides how to serve a request. A hit of a whole block is in use; everything else is followed by Commit or
-// Abort. Evictions are appended to out.
+// Plan decides how to serve a request. A hit of a whole block is in use, and so is what is Committed: Free takes it back.
+// Everything else is followed by Commit or Abort. Evictions are appended to out.
 //
 // When the request fits a slab that another thread is creating, Plan waits for that thread: there is memory on its way,
 // and to ask the driver for more would be false starvation (seed 001 §3.1). When that create fails, or takes longer
@@ -111,6 +112,10 @@ func (b *Broker) Plan(req allocator.Request, out []Eviction) (plan Plan, n Numbe
 	plan.Plan, b.evicted = b.policy.Plan(req, b.evicted)
 	if plan.Slab != 0 && plan.SlabSize == 0 {
 		if plan.Handle, err = b.await(plan.Slab); err != nil || plan.Handle != refused {
+			if err == nil && b.latest == n { // no other thread decided meanwhile
+				b.policy.Commit(plan.Plan)
+				plan.Committed = b.number()
+			}
 			return plan, n, b.take(out), err
 		}
 		b.number()

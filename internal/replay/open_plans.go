@@ -35,6 +35,10 @@ func (r *player) carryOut(step *op) {
 	}
 	o := p.open[step.slot]
 	switch {
+	case step.code == opGrown && o.plan.Slab != 0 && o.plan.SlabSize == 0: // it was in use until it went back
+		p.policy.Commit(o.plan)
+		o.done = true
+		return
 	case step.code == opGrown:
 		o.grow(p)
 		return

@@ -62,7 +62,7 @@ const (
 	// These are parts of an opCreate, between which other decisions came. A policy that is not the recorded one hears
 	// all with the first.
 	opPlan
-	opGrown  // the slab of the plan is there
+	opGrown  // the slab of the plan is there; of a sub-allocation in one that was: it is in use
 	opCommit // the buffer is there
 
 	// These say how the recorded policy was asked in vain, and are for it alone.

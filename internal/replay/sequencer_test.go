@@ -199,6 +199,29 @@ func TestWhatWasAskedInVain(t *testing.T) {
 	}
 }
 
+// TestARangeThatWentBack was in use for a while: it counted in what the next slab is sized by, and its place is free again.
+func TestARangeThatWentBack(t *testing.T) {
+	const slab = 1
+	s := labtest.New()
+	part := func(object, block uint64, outcome wire.Outcome, reason wire.Miss) {
+		s.By(1).Served(object, block, outcome, reason).Flags |= wire.FlagSubAlloc
+	}
+	s.By(1).Order(wire.OrderNext, 0, 2)
+	s.By(1).Add(wire.Event{Kind: wire.KindSlab, Link: slab, Granted: 64 << 10})
+	part(1, 2, wire.OutcomeMiss, wire.MissCold)   // 2, 3 and 4
+	back := s.By(1).Order(wire.OrderReturn, 6, 7) // 5 is the plan, 6 says that it is in use
+	back.Size, back.Granted = 5, 6
+	s.By(1).Served(2, 1<<32|3, wire.OutcomeMiss, wire.MissCold) // 8 and 9, after a plan without ranges
+	part(3, 4, wire.OutcomeHit, wire.MissNone)                  // 10 and 11
+	c, err := Compare(s, Options{Policy: "slab"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !c.Exact() || c.Requests != 3 {
+		t.Errorf("%+v", c)
+	}
+}
+
 // TestChangesOfThePolicyAreFollowed where the replay is as recorded, and counted where not.
 func TestChangesOfThePolicyAreFollowed(t *testing.T) {
 	s := labtest.New()

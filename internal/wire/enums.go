@@ -250,7 +250,7 @@ type Order uint8
 const (
 	OrderNext   Order = 0 // no decision beyond those that events report
 	OrderAbort  Order = 1 // the plan for the CREATE that follows was given up
-	OrderReturn Order = 2 // the block found for the CREATE that follows could not be used: it is free again
+	OrderReturn Order = 2 // the block or range found for the CREATE that follows could not be used: it is free again
 	OrderDrain  Order = 3 // the driver had no memory, so the policy was asked to make room
 	OrderExpire Order = 4 // the policy evicted blocks for their age
 	OrderDrop   Order = 5 // scope and access name a class that the program no longer uses

@@ -177,7 +177,7 @@ enum gmtcommand {
 enum gmtorder {
 	GMT_ORDER_NEXT = 0,   /* no decision beyond those that events report */
 	GMT_ORDER_ABORT = 1,  /* the plan for the CREATE that follows was given up */
-	GMT_ORDER_RETURN = 2, /* the block found for the CREATE that follows could not be used: it is free again */
+	GMT_ORDER_RETURN = 2, /* the block or range found for the CREATE that follows could not be used: it is free again */
 	GMT_ORDER_DRAIN = 3,  /* the driver had no memory, so the policy was asked to make room */
 	GMT_ORDER_EXPIRE = 4, /* the policy evicted blocks for their age */
 	GMT_ORDER_DROP = 5,   /* scope and access name a class that the program no longer uses */
@@ -509,7 +509,7 @@ enum gmtscrub {
  *   link                   Previous  number  the thread's decision before it; 0: none
  *   size[op=ABORT|RETURN]  Decision  number  the decision that had planned for, or found a block for, the CREATE that follows
  *   size[op=DRAIN]         Bytes     bytes   that the policy was asked to make room for
- *   granted                Slab      number  ABORT: the decision with which its slab was there; 0: none
+ *   granted                Slab      number  the decision with which its slab was there (ABORT), or it was in use (RETURN); 0: none
  */
 
 /*

@@ -712,7 +712,7 @@ struct gmtorderfields {
 	uint64_t previous; /* the thread's decision before it; 0: none */
 	uint64_t decision; /* the decision that had planned for, or found a block for, the CREATE that follows */
 	uint64_t bytes; /* bytes that the policy was asked to make room for */
-	uint64_t slab; /* ABORT: the decision with which its slab was there; 0: none */
+	uint64_t slab; /* the decision with which its slab was there (ABORT), or it was in use (RETURN); 0: none */
 };
 
 static inline struct gmtevent gmtorder_event(struct gmtorderfields f)

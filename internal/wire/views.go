@@ -1210,7 +1210,7 @@ func (v OrderView) Bytes() uint64 {
 	return 0
 }
 
-// Slab: ABORT: the decision with which its slab was there; 0: none.
+// Slab: the decision with which its slab was there (ABORT), or it was in use (RETURN); 0: none.
 func (v OrderView) Slab() uint64 { return v.e.Granted }
 
 // OrderFields are the fields of a ORDER event.
@@ -1224,7 +1224,7 @@ type OrderFields struct {
 	Previous uint64 // the thread's decision before it; 0: none
 	Decision uint64 // the decision that had planned for, or found a block for, the CREATE that follows
 	Bytes    uint64 // bytes that the policy was asked to make room for
-	Slab     uint64 // ABORT: the decision with which its slab was there; 0: none
+	Slab     uint64 // the decision with which its slab was there (ABORT), or it was in use (RETURN); 0: none
 }
 
 // Event returns the ORDER event with these fields.

@@ -6,12 +6,19 @@
 
 struct gmt_call {
 	uint64_t start;  /* CLOCK_MONOTONIC, ns */
-	uint64_t last;   /* the latest reading; shared, because a clock reading costs as much as a lock */
+	uint64_t last;   /* the latest reading; shared, because a clock reading costs as much as a lock. 0: too long ago, see gmt_call_timed */
 	uint64_t driver; /* ns inside the driver */
 };
 
 /* CLOCK_MONOTONIC, ns. */
 uint64_t gmt_now(void);
+
+/* What we did since the latest reading is not the driver's time. */
+static inline void gmt_call_timed(struct gmt_call *call)
+{
+	if (!call->last)
+		call->last = gmt_now();
+}
 
 /* The driver has returned from a call that began right after the latest reading. */
 static inline void gmt_driver_returned(struct gmt_call *call)

@@ -42,6 +42,7 @@ struct gmt_plan {
 	uint64_t offset;   /* in the slab */
 	uint64_t slabsize; /* not 0: create the slab first, with this many bytes */
 	int64_t number;    /* of the decision, as the core returned it; the shim fills it in */
+	int64_t committed; /* a sub-allocation that is in use on return: the number of that decision; 0: it is not, or is none */
 	int64_t waived;    /* an earlier plan that the core gave up with the decision before this one; 0: none */
 	uint32_t tag;
 	uint8_t hit;    /* needs no new memory of the driver */
@@ -97,9 +98,10 @@ typedef int64_t gmt_core_start_fn(const struct gmtconfig *config, const struct g
 				  struct gmtregion *region);
 
 /*
- * A hit of a whole block is in use on return. Anything else the caller creates (a miss with plan->size bytes, a
- * sub-allocation of plan->handle) and then calls gmt_core_commit or gmt_core_abort. May wait for another thread that
- * creates the slab.
+ * A hit of a whole block is in use on return, and so is a sub-allocation with plan->committed, which the caller creates in
+ * plan->handle. If either cannot be, gmt_core_free takes it back. Anything else the caller creates (a miss with plan->size
+ * bytes, a sub-allocation) and then calls gmt_core_commit or gmt_core_abort. May wait for another thread that creates the
+ * slab.
  */
 typedef int64_t gmt_core_plan_fn(const struct gmt_request *request, struct gmt_plan *plan, struct gmt_evictions *evictions);
 /* The slab of plan exists now. gmt_core_abort: the slab, or its sub-allocation, could not be created. */

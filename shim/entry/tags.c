@@ -166,7 +166,7 @@ static void collect_caller(struct gmt_call *call, struct gmt_stack *stack, const
 {
 	if (gmt_unlikely(gmt_layer_holds((const void *)caller->address))) {
 		gmt_stack_collect(stack, caller, 1, false);
-		call->last = gmt_now();
+		call->last = 0;
 	}
 	if (!stack->depth)
 		stack->frames[stack->depth++] = caller->address;
@@ -188,7 +188,7 @@ static uint32_t tag_as(enum gmttagmode mode, struct gmt_call *call, const struct
 			value = mix(value, stack.frames[i]);
 		for (unsigned i = 0; i < stack.lines; i++)
 			value = mix(mix(value, (uintptr_t)stack.line[i].code), stack.line[i].line);
-		call->last = gmt_now(); /* not the driver's time */
+		call->last = 0;
 		break;
 	case GMT_TAGS_SIZE:
 		value = size_class(size);
@@ -202,9 +202,16 @@ static uint32_t tag_as(enum gmttagmode mode, struct gmt_call *call, const struct
 	return intern(mix(0x51ed270b, value), mode, &stack, mode >= GMT_TAGS_SIZE ? value : 0);
 }
 
-uint32_t gmt_tag(struct gmt_call *call, const struct gmt_caller *caller, uint64_t size)
+uint32_t gmt_tag_untimed(struct gmt_call *call, const struct gmt_caller *caller, uint64_t size)
 {
 	return tag_as((enum gmttagmode)gmt_session.config.tagmode, call, caller, size);
+}
+
+uint32_t gmt_tag(struct gmt_call *call, const struct gmt_caller *caller, uint64_t size)
+{
+	uint32_t tag = gmt_tag_untimed(call, caller, size);
+	gmt_call_timed(call);
+	return tag;
 }
 
 uint32_t gmt_tag_command(const struct gmt_caller *caller, uint64_t bytes, uint64_t *time)

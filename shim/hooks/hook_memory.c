@@ -70,14 +70,17 @@ static cl_mem create_buffer(struct gmt_call *call, const struct gmt_caller *call
 		.context = gmt_context_find(b->context),
 		.size = b->size,
 		.flags = b->flags,
-		.tag = gmt_tag(call, caller, b->size),
+		.tag = gmt_tag_untimed(call, caller, b->size),
 		.served = {.granted = b->size, .written = true},
 	};
 	struct gmt_request_for request = {.context = c.context, .flags = b->flags, .size = b->size, .host = b->host, .tag = c.tag};
+	bool pooled = !b->properties && gmt_plan_eligible(&request);
+	if (gmt_unlikely(!pooled))
+		gmt_call_timed(call);
 	if (gmt_unlikely(b->flags & CL_MEM_USE_HOST_PTR) && !gmt_pointer_is_host(b->host, b->size)) {
 		error = CL_INVALID_BUFFER_SIZE;
 		c.served.outcome = GMT_OUTCOME_FAILED;
-	} else if (!b->properties && gmt_plan_eligible(&request)) {
+	} else if (gmt_likely(pooled)) {
 		c.served = gmt_pool_create(call, &request, &error);
 		c.handle = c.served.handle;
 	} else if (gmt_budget_cap(b->size) < b->size) { /* a device of that size would refuse it, however empty */

@@ -158,8 +158,9 @@ static unsigned take_cooled(struct gmt_cooled *out, unsigned room, unsigned most
 {
 	size_t count = atomic_load_explicit(&cooling_count, memory_order_relaxed);
 	unsigned found = 0;
-	struct asked asked = {.count = 0};
+	struct asked asked;
 	struct cooling entry;
+	asked.count = 0;
 	for (size_t looked = 0; looked < most && looked < count && found < room && take_first(&entry); looked++)
 		found += next_cooled(&out[found], &entry, &asked);
 	for (unsigned i = 0; markers && i < asked.count; i++)
@@ -235,6 +236,8 @@ static void give_to_core(const struct gmt_cooled *what)
 
 void gmt_cooling_collect(unsigned most, bool markers)
 {
+	if (gmt_likely(!atomic_load_explicit(&cooling_count, memory_order_relaxed)))
+		return;
 	struct gmt_cooled done[16];
 	unsigned count = take_cooled(done, sizeof done / sizeof done[0], most, markers);
 	for (unsigned i = 0; i < count; i++)

@@ -110,10 +110,31 @@ bool gmt_plan_for(const struct gmt_call *call, const struct gmt_request_for *r, 
 	if (ok) {
 		plan->number = number;
 		gmt_decision_known(number, call->start);
+		gmt_decision_known(plan->committed, call->start);
 		gmt_evict_all(&evictions);
 	}
 	gmt_evict_end();
 	return ok;
+}
+
+void gmt_plan_return(const struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan)
+{
+	struct gmt_evictions evictions;
+	evictions.count = evictions.more = 0;
+	gmt_evict_begin();
+	int64_t number = GMT_CORE(free(plan->block, 0, (int64_t)call->start, &evictions));
+	if (number > 0)
+		gmt_decision_write((struct gmtorderfields){
+			.order = GMT_ORDER_RETURN, .number = (uint64_t)number, .time = call->start, .decision = (uint64_t)plan->number,
+			.scope = gmt_context_id(r->context), .access = (uint16_t)r->flags, .shape = gmt_request_shape_number(r),
+			.slab = (uint64_t)plan->committed,
+		});
+	if (number < 0)
+		gmt_pool_fail();
+	else
+		gmt_evict_all(&evictions);
+	gmt_evict_end();
+	gmt_pool_recheck();
 }
 
 void gmt_plan_abort(const struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, bool grown)

@@ -87,22 +87,8 @@ static bool hit(struct gmt_call *call, const struct gmt_request_for *r, const st
 		};
 		return true;
 	}
-	struct gmt_evictions evictions;
-	evictions.count = evictions.more = 0;
 	gmt_memory_to_pool(memory);
-	gmt_evict_begin();
-	int64_t number = GMT_CORE(free(plan->block, 0, (int64_t)call->start, &evictions));
-	if (number > 0)
-		gmt_decision_write((struct gmtorderfields){
-			.order = GMT_ORDER_RETURN, .number = (uint64_t)number, .time = call->start, .decision = (uint64_t)plan->number,
-			.scope = gmt_context_id(r->context), .access = (uint16_t)r->flags, .shape = gmt_request_shape_number(r),
-		});
-	if (number < 0)
-		gmt_pool_fail();
-	else
-		gmt_evict_all(&evictions);
-	gmt_evict_end();
-	gmt_pool_recheck();
+	gmt_plan_return(call, r, plan);
 	return false;
 }
 
@@ -113,6 +99,7 @@ struct gmt_served gmt_pool_create(struct gmt_call *call, const struct gmt_reques
 	uint32_t class = !open ? 0 : gmt_likely(!shape) ? gmt_plan_class(r->context, r->flags) : shape->class;
 	struct gmt_served served;
 	if (!class) {
+		gmt_call_timed(call);
 		served = direct(call, r, error);
 		if (served.handle && !gmt_session.config.pooling) { /* as a policy would have seen it */
 			served.outcome = GMT_OUTCOME_MISS;

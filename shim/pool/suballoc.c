@@ -125,13 +125,16 @@ bool gmt_suballoc_create(struct gmt_call *call, const struct gmt_request_for *r,
 	if (served.slab)
 		served.handle = carve(call, r, plan, served.slab);
 	if (!served.handle) {
-		gmt_plan_abort(call, r, plan, served.slab && plan->slabsize);
+		if (plan->committed)
+			gmt_plan_return(call, r, plan);
+		else
+			gmt_plan_abort(call, r, plan, served.slab && plan->slabsize);
 		if (served.slab)
 			gmt_slab_unpin(served.slab);
 		return false;
 	}
 	gmt_memory_count_child(served.slab, 1);
-	if (!gmt_decision_known(GMT_CORE(commit(plan, (uint64_t)(uintptr_t)served.handle)), call->last)) {
+	if (gmt_unlikely(!plan->committed) && !gmt_decision_known(GMT_CORE(commit(plan, (uint64_t)(uintptr_t)served.handle)), call->last)) {
 		gmt_pool_fail();
 		served.block = 0;
 		served.outcome = GMT_OUTCOME_DRIVER;

@@ -56,6 +56,7 @@ bool carve(const struct gmt_request *request, struct gmt_plan *plan)
 	struct block *part = new_block(size, request->class, request->tag);
 	part->wanted = request->size;
 	part->slab = slab->number;
+	part->state = hit ? USED : PLANNED;
 	part->offset = offset;
 	*plan = (struct gmt_plan){
 		.block = part->number, .size = size, .handle = slab->handle, .slab = slab->number, .offset = offset,

@@ -56,6 +56,14 @@ static int64_t decided(void)
 	return leave((int64_t)++core.decisions + 1);
 }
 
+/* The same of two. */
+static int64_t decided_twice(int64_t *second)
+{
+	core.decisions += 2;
+	*second = (int64_t)core.decisions + 1;
+	return leave(*second - 1);
+}
+
 struct block *new_block(uint64_t size, uint32_t class, uint32_t tag)
 {
 	struct block *b = &core.block[++core.numbers % BLOCKS];
@@ -120,7 +128,7 @@ int64_t gmt_core_plan(const struct gmt_request *request, struct gmt_plan *plan, 
 	if (enter() != 0)
 		return leave(-1);
 	if (core.slab && request->align && request->size <= core.slab && carve(request, plan))
-		return decided();
+		return plan->hit ? decided_twice(&plan->committed) : decided();
 	uint64_t size = request->exact ? request->size : rounded(request->size, request->round);
 	struct block *b = best(size, request->class, 0);
 	int hit = b != NULL;

@@ -328,7 +328,7 @@ TEST(a_slab_goes_with_its_last_part)
 
 TEST(a_slab_whose_pool_has_ended_goes_with_its_last_part)
 {
-	setenv("FAKE_CORE_FAIL_AT", "7", 1); /* plan, grown, commit, gauge, plan, commit, and then */
+	setenv("FAKE_CORE_FAIL_AT", "6", 1); /* plan, grown, commit, gauge, plan, and then */
 	begin_carved((struct options){0});
 	cl_mem first = new_buffer(100), second = new_buffer(100);
 	cl_mem child = clCreateSubBuffer(second, 0, CL_BUFFER_CREATE_TYPE_REGION, &(cl_buffer_region){0, 50}, NULL);
@@ -363,7 +363,7 @@ TEST(a_part_that_the_core_has_not_learned_of_keeps_no_slab)
 /* Its create was none of the driver's, so its release is none either. */
 TEST(a_part_that_outlives_the_pool_is_released_as_one)
 {
-	setenv("FAKE_CORE_FAIL_AT", "7", 1); /* as above */
+	setenv("FAKE_CORE_FAIL_AT", "6", 1); /* as above */
 	begin_carved((struct options){0});
 	cl_mem first = new_buffer(100), second = new_buffer(100);
 	OK(clReleaseMemObject(first));
@@ -381,6 +381,10 @@ TEST(no_part_is_made_of_what_is_another_slab_by_now)
 	cl_mem first = new_buffer(100), second = new_buffer(100);
 	CHECK(!is_part(GMT_KIND_CREATE));
 	CHECK(fake.livebytes > SLAB_BYTES);
+	struct gmtevent back = last_event(GMT_KIND_ORDER); /* the range was in use by the decision after the plan */
+	EQUAL(back.op, GMT_ORDER_RETURN);
+	EQUAL(back.granted, back.size + 1);
+	EQUAL(back.object, back.size + 2);
 	OK(clReleaseMemObject(first));
 	OK(clReleaseMemObject(second));
 	end_clean();
