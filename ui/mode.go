@@ -53,6 +53,9 @@ func modeOf(o *Options) *mode {
 		m.waiting, m.silent = "waiting for processes to watch", "no allocation seen since attach"
 		m.over = "nothing is left to watch: q quits, everything else still works"
 	}
+	if o.Viewer {
+		m.forViewer(o.Output != nil)
+	}
 	if recording {
 		m.lastPane, m.keys, m.prefixWidth = paneLimits, keymapFor(inView), fullW // the time needs the room
 		m.fixedLimits, m.fixedPolicy = "this is a recording: its limits cannot change", "this is a recording: its policy cannot change"
@@ -62,6 +65,36 @@ func modeOf(o *Options) *mode {
 	}
 	m.panes = panesFor(attached, recording)
 	return m
+}
+
+// forViewer makes it the mode of another terminal: no key reaches the program, and its output is there only if the session
+// keeps it.
+func (m *mode) forViewer(output bool) {
+	m.prefix, m.prefixWidth = "session of ", compactW
+	kept := m.keys[:0]
+	for _, c := range m.keys {
+		switch c.action {
+		case actInterrupt:
+			continue
+		case actQuit:
+			c.short, c.help, c.keys = "leave", "leave; the session goes on (also ctrl+c)", []string{"q", "ctrl+c"}
+		case actSuspend:
+			c.help = "stop this; the shell's fg continues it"
+		case actOutput:
+			if !output {
+				continue
+			}
+		case actZoom:
+			if !output {
+				c.shown, c.keys = "1-6", c.keys[:len(c.keys)-1]
+			}
+		}
+		kept = append(kept, c)
+	}
+	m.keys = kept
+	if !output {
+		m.lastPane = paneLimits
+	}
 }
 
 // word is a term with its meaning. docs/METRICS.md has the formulas, with worked examples.

@@ -170,3 +170,27 @@ func TestLongLinesAreWrapped(t *testing.T) {
 		t.Error("S does not reverse the order of the tags")
 	}
 }
+
+// TestAnotherTerminal: from another terminal no key reaches the program but changes of limits and policy, and leaving asks nothing.
+func TestAnotherTerminal(t *testing.T) {
+	var c calls
+	o := Options{Viewer: true, SetLimit: c.options().SetLimit}
+	d := newTest(o, 140, 42, sampleSnapshot())
+	shows(t, d, "session of blur", "q leave")
+	hides(t, d, "output", "interrupt")
+	press(d, "o", "7", "]")
+	if d.zoom != noPane || len(c.limits) != 1 {
+		t.Errorf("zoom %d, asked for %v", d.zoom, c.limits)
+	}
+	press(d, "?", "?")
+	hides(t, d, "SIGINT", "stop this and the program")
+	press(d, "esc")
+	for _, key := range []string{"q", "ctrl+c"} {
+		if !quits(press(d, key)) || d.overlay == quitOverlay {
+			t.Errorf("%s does not leave", key)
+		}
+		d.leaving = false
+	}
+	o.Output = func(uint64) ([]view.OutputLine, uint64) { return nil, 0 }
+	shows(t, newTest(o, 140, 42, sampleSnapshot()), "iter 213/500", "o output")
+}

@@ -37,6 +37,8 @@ type Options struct {
 	// PostMortem writes a post-mortem; times begin at started, CLOCK_MONOTONIC ns. The first lines are what failed, the
 	// verdict and what to try. Called between two frames; nil: none are written.
 	PostMortem func(p *stats.PostMortem, started uint64) []PostMortemLine
+	// Viewer means that this is another terminal than the session's: leaving it changes nothing.
+	Viewer bool
 	// Attached means that the programs were not started here. Nothing here changes them, they print on their own
 	// terminals, and quitting detaches from them.
 	Attached bool

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -121,30 +122,59 @@ func newRecord() *cobra.Command {
 
 func newAttach(start attach.StartFeed) *cobra.Command {
 	o := attach.Options{Setup: defaultSetup(), Dashboard: defaultDashboard()}
-	return newCommand(&cobra.Command{
+	session, readOnly := "", false
+	cmd := newCommand(&cobra.Command{
 		Use:   "attach [flags]",
 		Short: "Watch programs that are already running",
 		Long: "Watches the OpenCL calls of programs that were not started under gpumemtop. It neither pauses nor modifies\n" +
 			"them, so there is no pool, and the size of older buffers is known only as far as they are used afterwards. Needs\n" +
 			"Linux 5.15, and root or the capabilities that 'gpumemtop doctor' names. It ends with q or Ctrl-C, after\n" +
 			"--duration, or when nothing is left to watch; the programs go on undisturbed.",
-		Annotations: map[string]string{usageKey: "gpumemtop attach (-p PID | --comm NAME | --cgroup PATH | --all)... [flags]"},
+		Annotations: map[string]string{usageKey: "gpumemtop attach (-p PID | --comm NAME | --cgroup PATH | --all)... [flags]\ngpumemtop attach --session [NAME|PID] [--read-only]"},
 		Example: "  gpumemtop attach -p 4711                       dashboard over a running program\n" +
 			"  gpumemtop attach -p 4711 --duration 1m -o a.gmt --headless\n" +
 			"                                                 records a minute of it\n" +
 			"  gpumemtop attach --comm train --follow         all programs of this name, and their children\n" +
-			"  gpumemtop attach --all -o %h-%p.gmt            one file for each process that uses OpenCL",
+			"  gpumemtop attach --all -o %h-%p.gmt            one file for each process that uses OpenCL\n" +
+			"  gpumemtop attach --session                     the dashboard of gpumemtop --headless ./app elsewhere",
 		Args: noProgram,
 	}, fields{
 		"pid": &o.PIDs, "comm": &o.Comms, "cgroup": &o.Cgroups, "all": &o.All, "follow": &o.Follow, "duration": &o.Duration, "ghosts": &o.Ghosts,
+		"session": &session, "read-only": &readOnly,
 	}.with(siteFields(&o.Setup)).with(recordingFields(&o.Outputs)).with(monitorFields(&o.Monitor)).
 		with(dashboardFields(&o.Dashboard)),
-		func(*cobra.Command, []string) error { return attach.Attach(&o, start) })
+		func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("session") {
+				return attach.Attach(&o, start)
+			}
+			return showSession(cmd, append(args, session)[0], readOnly, &o.Dashboard)
+		})
+	cmd.Flags().Lookup("session").NoOptDefVal = anySession
+	return cmd
+}
+
+// anySession is the value of --session without one.
+const anySession = " "
+
+// showSession refuses what only concerns watching programs.
+func showSession(cmd *cobra.Command, name string, readOnly bool, o *dashboard.Options) error {
+	for _, flag := range []string{"pid", "comm", "cgroup", "all", "follow", "duration", "output", "json", "summary", "listen", "textfile", "push", "ghosts"} {
+		if cmd.Flags().Changed(flag) {
+			return fmt.Errorf("--%s is for watching programs: leave it out with --session", flag)
+		}
+	}
+	return attach.ShowSession(strings.TrimSpace(name), readOnly, o)
 }
 
 // noProgram is the Args of attach: it explains how to name a process, and how to start a program.
-func noProgram(_ *cobra.Command, args []string) error {
-	if len(args) == 0 {
+func noProgram(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 && cmd.Flags().Changed("session") { // flags behind the name
+		if err := cmd.Flags().Parse(args[1:]); err != nil {
+			return err
+		}
+		args = append(args[:1:1], cmd.Flags().Args()...)
+	}
+	if len(args) == 0 || len(args) == 1 && cmd.Flags().Changed("session") {
 		return nil
 	}
 	if _, err := strconv.Atoi(args[0]); err == nil {

@@ -136,6 +136,7 @@ var settings = []setting{
 	{"json", "version", "", "", groupOutput, false, "write it as JSON"},
 	{"edit", "", "", "", groupSettings, false, "edit the settings file"},
 	{"pid", "", "p", "PID", groupPrograms, false, "a running process; may be given several times, or with commas between"},
+	{"session", "", "", "NAME", groupPrograms, false, "show the dashboard of a session that runs elsewhere, by the name of its program or a process id; without a name, the only one. Several may look at one, and tune it unless it is --read-only"},
 	{"comm", "", "", "NAME", groupPrograms, false, "every process of this name, as ps -o comm shows it, now and later; may be given several times"},
 	{"cgroup", "", "", "PATH", groupPrograms, false, "every process in this control group and those below it, such as a service's or a container's, now and later; may be given several times"},
 	{"all", "", "", "", groupPrograms, false, "every process that uses OpenCL, now and later"},

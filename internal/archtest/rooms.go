@@ -56,6 +56,7 @@ var rooms = []room{
 	{"internal/session/inherited", "which signals were ignored and blocked at the start"},
 	{"internal/session/machine", "what the machine reports of a process's memory"},
 	{"internal/session", "target, sockets, rings, terminals, shutdown"},
+	{"internal/remote", "a session's dashboard on other terminals"},
 	{"internal/monitor", "a run's figures for Prometheus, pprof and scripts"},
 	{"internal/devicebench", "what buffers cost on this machine's devices"},
 	{"internal/doctor", "whether this machine can run gpumemtop"},

@@ -224,8 +224,9 @@ var Places = map[string]Place{
 		"allocator", "internal/app/console", "internal/app/files", "internal/planfile", "internal/recording", "internal/replay",
 		"internal/stats", "internal/units",
 	}},
+	"internal/remote": {May: []string{"internal/stats", "internal/view"}},
 	"internal/app/dashboard": {May: []string{
-		"internal/monitor", "internal/report", "internal/session", "internal/stats", "ui",
+		"allocator", "internal/monitor", "internal/report", "internal/session", "internal/stats", "ui",
 	}},
 	"internal/app/files": {May: []string{
 		"internal/app/console", "internal/callsite", "internal/tempfile", "internal/export", "internal/recording", "internal/recording/edit",
@@ -239,13 +240,13 @@ var Places = map[string]Place{
 	}},
 	"internal/app/run": {May: []string{
 		"allocator", "internal/app/console", "internal/app/dashboard", "internal/app/limits", "internal/app/watch",
-		"internal/callsite", "internal/learn", "internal/report", "internal/session", "internal/session/payload", "internal/stats",
+		"internal/callsite", "internal/learn", "internal/remote", "internal/report", "internal/session", "internal/session/payload", "internal/stats",
 		"internal/symbol",
 		"internal/whatif/auto", "internal/whatif/ghost", "ui",
 	}},
 	"internal/app/attach": {May: []string{
-		"internal/app/console", "internal/app/dashboard", "internal/app/watch", "internal/doctor/probe",
-		"internal/recording", "internal/report", "internal/session", "internal/stats", "internal/symbol", "tracer",
+		"internal/app/console", "internal/app/dashboard", "internal/app/limits", "internal/app/watch", "internal/callsite", "internal/doctor/probe",
+		"internal/recording", "internal/remote", "internal/report", "internal/session", "internal/stats", "internal/symbol", "tracer",
 		"tracer/target", "ui",
 	}},
 	"internal/app/repeat": {May: []string{

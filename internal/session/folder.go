@@ -21,6 +21,9 @@ import (
 
 const folderPrefix = "gpumemtop-"
 
+// viewName is the socket for other terminals in a runtime folder.
+const viewName = "view"
+
 // socketPathMax is what fits sockaddr_un.sun_path with its final NUL (unix(7)).
 const socketPathMax = 107
 
@@ -185,6 +188,30 @@ func removeStale(place string) {
 	}
 }
 
+// Views returns the sockets for other terminals of this user's sessions.
+func Views() []string {
+	var sockets []string
+	for _, place := range candidates() {
+		paths, _ := filepath.Glob(filepath.Join(place, folderPrefix+"*-*", viewName))
+		for _, path := range paths {
+			var st unix.Stat_t
+			if unix.Lstat(filepath.Dir(path), &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR && int(st.Uid) == os.Geteuid() && safe(place) == nil {
+				sockets = append(sockets, path)
+			}
+		}
+	}
+	return sockets
+}
+
+// NewView makes a runtime folder for the socket alone, and returns its path and what removes it.
+func NewView() (path string, remove func(), err error) {
+	f, err := newFolder(candidates(), nil)
+	if err != nil {
+		return "", nil, err
+	}
+	return f.join(viewName), func() { _, _ = f.remove() }, nil
+}
+
 // stale reports whether a folder is ours by name and owner, and its process does not run.
 func stale(path string) bool {
 	name := strings.TrimPrefix(filepath.Base(path), folderPrefix)
@@ -239,7 +266,7 @@ func (f *folder) remove() (kept bool, err error) {
 	if !kept {
 		err = os.RemoveAll(f.path)
 	} else {
-		for _, name := range []string{wire.ConfigName, wire.CoreName, wire.SocketName, wire.OutsidersName} {
+		for _, name := range []string{wire.ConfigName, wire.CoreName, wire.SocketName, wire.OutsidersName, viewName} {
 			if gone := os.Remove(f.join(name)); !errors.Is(gone, fs.ErrNotExist) {
 				err = errors.Join(err, gone)
 			}

@@ -264,6 +264,9 @@ func (s *Session) Wait() (Result, error) {
 // Ended is closed when the program has ended and everything it printed has been read.
 func (s *Session) Ended() <-chan struct{} { return s.ended }
 
+// ViewPath returns where the socket for other terminals may be, until Wait.
+func (s *Session) ViewPath() string { return s.folder.join(viewName) }
+
 // PID returns the program's process id.
 func (s *Session) PID() int { return s.cmd.Process.Pid }
 

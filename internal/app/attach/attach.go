@@ -18,6 +18,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 	"codeberg.org/gpumemtop/gpumemtop/internal/doctor/probe"
 	"codeberg.org/gpumemtop/gpumemtop/internal/recording"
+	"codeberg.org/gpumemtop/gpumemtop/internal/remote"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -104,6 +105,7 @@ func Attach(options *Options, start StartFeed) error {
 	}
 	a.monitor.Start(a.model.Published, func(s *stats.Snapshot) report.Summary { return report.NewWatchSummary(s, 0) })
 	ctx, detach := a.untilDetached(signals)
+	others := a.serveOthers()
 	a.failures = watch.NewFailures(a.model, &a.notes)
 	if a.screen != nil {
 		a.notes.Hold()
@@ -116,6 +118,7 @@ func Attach(options *Options, start StartFeed) error {
 	}
 	result := a.session.Wait()
 	detach()
+	others()
 	a.report(&result)
 	if result.Err == nil && a.outputs.Partial {
 		return console.Exit(console.StatusFailed, nil)
@@ -144,6 +147,9 @@ func (a *attacher) check() error {
 	}
 	var err error
 	if a.processes, err = findProcesses(o.PIDs); err != nil {
+		return err
+	}
+	if err := inSession(a.processes); err != nil {
 		return err
 	}
 	for i := range a.processes {
@@ -268,6 +274,33 @@ func (a *attacher) showDashboard(ctx context.Context) {
 	})
 	if err != nil {
 		a.notes.Add(err.Error())
+	}
+}
+
+// serveOthers shows the session on other terminals until the function that it returns is called.
+func (a *attacher) serveOthers() func() {
+	path, remove, err := session.NewView()
+	if err != nil {
+		return func() {} // only other terminals miss it
+	}
+	host := remote.Host{
+		About:    remote.About{Program: a.subject.Name, Attached: true, Fixed: true},
+		Snapshot: a.model.Published,
+		State:    func() remote.State { app := a.app(); return remote.State{State: app.State, Status: app.Status} },
+	}
+	if len(a.processes) == 1 {
+		host.About.Child = a.processes[0].pid
+	}
+	if a.screen != nil {
+		host.Curve = a.simulations.Curve
+	}
+	server, err := remote.Serve(path, host)
+	if err != nil {
+		a.notes.Add(err.Error())
+	}
+	return func() {
+		server.Close()
+		remove()
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
@@ -35,6 +36,16 @@ const DefaultRefresh = 100 * time.Millisecond
 
 // Themes are the values of --theme; auto is the first.
 var Themes = []string{"auto", "dark", "light", "high-contrast"}
+
+// Policies are those that a run may switch to.
+func Policies() []ui.Policy {
+	var list []ui.Policy
+	for _, name := range allocator.Names() {
+		description, _ := allocator.Describe(name)
+		list = append(list, ui.Policy{Name: name, Summary: description.Summary})
+	}
+	return list
+}
 
 // Check checks the options.
 func (o *Options) Check() error {

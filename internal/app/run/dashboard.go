@@ -8,7 +8,9 @@ import (
 	"syscall"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/dashboard"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
+	"codeberg.org/gpumemtop/gpumemtop/internal/remote"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/ui"
 )
@@ -26,7 +28,7 @@ func (r *runner) showDashboard() {
 		ParseLimit:  limits.ParseValue,
 		Save:        limits.Save,
 		SetPolicy:   r.setPolicy,
-		Policies:    policyChoice(),
+		Policies:    dashboard.Policies(),
 		Adopt:       r.adopt,
 		Signal:      r.session.Signal,
 		Detach:      func() {}, // the run goes on when the dashboard closes
@@ -109,11 +111,25 @@ func (r *runner) adopt(name string) error {
 	return r.session.SetPolicy(c.Policy, c.Settings)
 }
 
-func policyChoice() []ui.Policy {
-	var list []ui.Policy
-	for _, name := range allocator.Names() {
-		description, _ := allocator.Describe(name)
-		list = append(list, ui.Policy{Name: name, Summary: description.Summary})
+// serveOthers shows the session on other terminals, from which it can be tuned like from here.
+func (r *runner) serveOthers() {
+	host := remote.Host{
+		About:    remote.About{Program: r.subject.Command[0], Child: r.session.PID(), Fixed: r.options.ReadOnly, Captures: r.screen != nil},
+		Snapshot: r.model.Published,
+		State: func() remote.State {
+			app := r.app()
+			return remote.State{PID: app.PID, State: app.State, Status: app.Status}
+		},
+		Output: r.session.Output, SetLimit: r.session.SetLimit, SetPolicy: r.setPolicy,
 	}
-	return list
+	if r.screen != nil {
+		host.Curve = r.simulations.Curve
+	}
+	if r.simulations.Ghosts != nil {
+		host.Adopt = r.adopt
+	}
+	var err error
+	if r.remote, err = remote.Serve(r.session.ViewPath(), host); err != nil {
+		r.notes.Add(err.Error())
+	}
 }

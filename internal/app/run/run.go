@@ -12,6 +12,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/learn"
+	"codeberg.org/gpumemtop/gpumemtop/internal/remote"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session"
 	"codeberg.org/gpumemtop/gpumemtop/internal/session/payload"
@@ -51,6 +52,7 @@ type runner struct {
 	model       *stats.Model
 	session     *session.Session
 	screen      *dashboard.Screen // nil without a dashboard
+	remote      *remote.Server    // nil: other terminals see nothing
 	auto        atomic.Pointer[stats.Auto]
 	controller  *controller // nil unless the policy is auto
 	failures    *watch.Failures
@@ -75,6 +77,7 @@ func Run(options *Options, command []string) error {
 		return err
 	}
 	r.monitor.Start(r.model.Published, report.NewSummary)
+	r.serveOthers()
 	r.startController()
 	r.failures = watch.NewFailures(r.model, &r.notes)
 	if r.screen != nil {
@@ -84,6 +87,7 @@ func Run(options *Options, command []string) error {
 		r.notes.Release()
 	}
 	result, err := r.session.Wait()
+	r.remote.Close()
 	r.controller.wait()
 	if err != nil {
 		r.notes.Add(err.Error())

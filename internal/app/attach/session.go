@@ -1,0 +1,167 @@
+package attach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/dashboard"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
+	"codeberg.org/gpumemtop/gpumemtop/internal/remote"
+	"codeberg.org/gpumemtop/gpumemtop/internal/session"
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/ui"
+)
+
+// found is a session that runs.
+type found struct {
+	client    *remote.Client
+	processes []stats.Process
+}
+
+// findSessions connects to all sessions of this user.
+func findSessions() []found {
+	var list []found
+	for _, path := range session.Views() {
+		client, err := remote.Dial(path)
+		if err != nil {
+			continue // it is ending, or was killed
+		}
+		f := found{client: client}
+		if s := client.Look(); s != nil {
+			f.processes = s.Processes
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+// text names a session.
+func (f *found) text() string {
+	text := fmt.Sprintf("%d %s", f.client.About.PID, callsite.Base(f.client.About.Program))
+	if f.client.About.Child != 0 {
+		text += fmt.Sprintf(" (pid %d)", f.client.About.Child)
+	}
+	return text
+}
+
+// has reports whether the session watches a process.
+func (f *found) has(pid int) bool {
+	return f.client.About.Child == pid || slices.ContainsFunc(f.processes, func(p stats.Process) bool { return p.PID == pid })
+}
+
+// is reports whether the session has a name: that of the program, or a process id of its own or of the program.
+func (f *found) is(name string) bool {
+	if pid, err := strconv.Atoi(name); err == nil {
+		return f.client.About.PID == pid || f.has(pid)
+	}
+	return callsite.Base(f.client.About.Program) == name
+}
+
+// choose returns the session of a name, or the only one for "".
+func choose(list []found, name string) (*found, error) {
+	var fit []*found
+	for i := range list {
+		if name == "" || list[i].is(name) {
+			fit = append(fit, &list[i])
+		}
+	}
+	if len(fit) == 1 {
+		return fit[0], nil
+	}
+	if len(list) == 0 {
+		return nil, errors.New("no session of this user runs here: gpumemtop --headless ./app starts one")
+	}
+	var names []string
+	for i := range list {
+		names = append(names, list[i].text())
+	}
+	if len(fit) == 0 {
+		return nil, fmt.Errorf("no session is %q, only: %s", name, strings.Join(names, ", "))
+	}
+	return nil, fmt.Errorf("several sessions run: name one by its number, as in --session %d: %s", fit[0].client.About.PID, strings.Join(names, ", "))
+}
+
+// ShowSession shows the dashboard of a session that runs elsewhere, by the name of its program or a process id; "" is the
+// only one.
+func ShowSession(name string, readOnly bool, o *dashboard.Options) error {
+	if err := o.Check(); err != nil {
+		return err
+	}
+	list := findSessions()
+	defer func() {
+		for i := range list {
+			list[i].client.Close()
+		}
+	}()
+	chosen, err := choose(list, name)
+	if err != nil {
+		return err
+	}
+	screen := dashboard.Open(*o)
+	if screen == nil {
+		return errors.New("--session needs a terminal, in the foreground, without TERM=dumb, CI and --headless: --listen at the session's start gives figures without one")
+	}
+	defer screen.Close()
+	ctx, stop := console.UntilSignal(context.Background(), syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)
+	defer stop()
+	err = screen.Show(ctx, viewerOptions(chosen.client, readOnly))
+	var sig console.Signaled
+	if errors.As(err, &sig) {
+		return console.ExitLike(sig.Status())
+	}
+	return err
+}
+
+// viewerOptions connect the dashboard with a session.
+func viewerOptions(c *remote.Client, readOnly bool) ui.Options {
+	o := ui.Options{
+		Viewer: true, Source: c.Look, Attached: c.About.Attached, ReadOnly: readOnly || c.About.Fixed,
+		App: func() ui.App {
+			s := c.State()
+			return ui.App{PID: s.PID, State: s.State, Status: s.Status}
+		},
+	}
+	if c.About.Captures {
+		o.Output = c.Output
+	}
+	if c.About.Curve {
+		o.Curve = c.Curve
+	}
+	if o.Attached || o.ReadOnly {
+		return o
+	}
+	o.ParseLimit, o.Save, o.Policies = limits.ParseValue, limits.Save, dashboard.Policies()
+	o.SetLimit = func(name, value string) { _ = c.Do("limit " + name + " " + value) } // the snapshots say what became of it
+	o.SetPolicy = func(name string) error { return c.Do("policy " + name) }
+	o.Adopt = func(name string) error { return c.Do("adopt " + name) }
+	return o
+}
+
+// inSession says which session started a process that is to be watched: its calls are served by a pool, and a probe sees
+// hardly any.
+func inSession(processes []process) error {
+	if len(processes) == 0 {
+		return nil
+	}
+	list := findSessions()
+	for i := range list {
+		defer list[i].client.Close()
+	}
+	for i := range processes {
+		for k := range list {
+			if about := &list[k].client.About; !about.Attached && about.PID != os.Getpid() && list[k].has(processes[i].pid) {
+				return fmt.Errorf("%s (pid %d) runs under gpumemtop already: gpumemtop attach --session %d shows its dashboard",
+					processes[i].comm, processes[i].pid, about.PID)
+			}
+		}
+	}
+	return nil
+}

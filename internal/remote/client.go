@@ -1,0 +1,133 @@
+package remote
+
+import (
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/view"
+)
+
+// answerTime is how long a server may take.
+const answerTime = 5 * time.Second
+
+// Client is a dashboard's place at a server. Any goroutine may call its methods.
+type Client struct {
+	About About
+
+	conn    *net.UnixConn
+	answers *gob.Decoder
+
+	mu    sync.Mutex
+	last  Answer // with the latest snapshot
+	next  uint64 // position in the output to ask from
+	curve bool   // the curve is wanted
+	err   error  // that ended the connection
+}
+
+// Dial connects to a server.
+func Dial(path string) (*Client, error) {
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("connect to the session: %w", err)
+	}
+	c := &Client{conn: conn, answers: gob.NewDecoder(conn)}
+	if uid, known := peerOf(conn); !known || int(uid) != os.Geteuid() && os.Geteuid() != 0 {
+		return nil, errors.Join(fmt.Errorf("the session belongs to user %d", uid), conn.Close())
+	}
+	if err = conn.SetDeadline(time.Now().Add(answerTime)); err == nil {
+		err = c.answers.Decode(&c.About)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("the session does not answer: %w", err), conn.Close())
+	}
+	if c.About.Version != version {
+		return nil, errors.Join(fmt.Errorf("the session (pid %d) is of another version of gpumemtop", c.About.PID), conn.Close())
+	}
+	return c, nil
+}
+
+// Close leaves.
+func (c *Client) Close() { _ = c.conn.Close() }
+
+// ask sends a line and returns the answer. After an error the connection is of no use any more.
+func (c *Client) ask(line string) (a Answer, err error) {
+	if c.err == nil {
+		c.err = c.conn.SetDeadline(time.Now().Add(answerTime))
+	}
+	if c.err == nil {
+		_, c.err = c.conn.Write([]byte(line + "\n"))
+	}
+	if c.err == nil {
+		c.err = c.answers.Decode(&a)
+	}
+	if c.err != nil {
+		return a, fmt.Errorf("the session has ended: %w", c.err)
+	}
+	if a.Final {
+		c.err = errors.New("it has said its last word")
+	}
+	return a, nil
+}
+
+// Look asks for the present state and returns the latest snapshot.
+func (c *Client) Look() *stats.Snapshot {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	line := fmt.Sprintf("look %d", c.next)
+	if c.curve {
+		line += " curve"
+	}
+	a, err := c.ask(line)
+	if err != nil {
+		if c.last.State.State == stats.Running { // how it ended is not known
+			c.last.State.State, c.last.State.Status = stats.Exited, -1
+		}
+		c.last.Lines = nil
+		return c.last.Snapshot
+	}
+	if a.Snapshot == nil {
+		a.Snapshot = c.last.Snapshot
+	}
+	c.last = a
+	return a.Snapshot
+}
+
+// State returns the state of the program at the last look.
+func (c *Client) State() State {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last.State
+}
+
+// Output returns what the program printed up to the last look, and the position to ask from next.
+func (c *Client) Output(uint64) ([]view.OutputLine, uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.next = c.last.Next
+	return c.last.Lines, c.last.Next
+}
+
+// Curve returns the hit-rate curve of the last look, which it asks for from now on.
+func (c *Client) Curve() *view.Curve {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.curve = true
+	return c.last.Curve
+}
+
+// Do asks for a change: "limit NAME VALUE", "policy NAME" or "adopt NAME".
+func (c *Client) Do(line string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a, err := c.ask(line)
+	if err == nil && a.Error != "" {
+		err = errors.New(a.Error)
+	}
+	return err
+}

@@ -1,0 +1,246 @@
+package remote
+
+import (
+	"encoding/gob"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/quick"
+	"time"
+
+	oldrand "math/rand"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/view"
+)
+
+// session is a host whose state a test sets.
+type session struct {
+	shown   atomic.Pointer[stats.Snapshot]
+	ended   atomic.Bool
+	changes chan string
+	server  *Server
+	path    string
+}
+
+func newSession(t *testing.T, about About) *session {
+	t.Helper()
+	s := &session{changes: make(chan string, 100), path: filepath.Join(t.TempDir(), "view")}
+	s.shown.Store(&stats.Snapshot{Events: 1})
+	host := Host{
+		About: about, Snapshot: s.shown.Load,
+		State: func() State {
+			if s.ended.Load() {
+				return State{PID: 7, State: stats.Exited, Status: 3}
+			}
+			return State{PID: 7}
+		},
+		Output: func(since uint64) ([]view.OutputLine, uint64) {
+			return []view.OutputLine{{Text: "line " + string(rune('0'+since)), Stderr: true}}, since + 1
+		},
+		Curve:    func() *view.Curve { return &view.Curve{Requests: 5} },
+		SetLimit: func(name, value string) error { s.changes <- name + "=" + value; return nil },
+		SetPolicy: func(name string) error {
+			if name == "none" {
+				return os.ErrPermission
+			}
+			s.changes <- name
+			return nil
+		},
+	}
+	var err error
+	if s.server, err = Serve(s.path, host); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func dial(t *testing.T, s *session) *Client {
+	t.Helper()
+	c, err := Dial(s.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// TestViewers: several clients see the same and may change it, each at its own place in the output; the last state is theirs.
+func TestViewers(t *testing.T) {
+	s := newSession(t, About{Program: "./blur", Child: 7, Captures: true})
+	if info, err := os.Stat(s.path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the socket has mode %v: %v", info.Mode(), err)
+	}
+	a, b := dial(t, s), dial(t, s)
+	if a.About != (About{Version: version, PID: os.Getpid(), Program: "./blur", Child: 7, Captures: true, Curve: true}) {
+		t.Errorf("about %+v", a.About)
+	}
+	for want := range uint64(3) {
+		if got := a.Look(); got.Events != 1 {
+			t.Errorf("snapshot %+v", got)
+		}
+		lines, next := a.Output(want)
+		if next != want+1 || len(lines) != 1 || lines[0].Text != "line "+string(rune('0'+want)) || !lines[0].Stderr {
+			t.Errorf("output %v, next %d", lines, next)
+		}
+	}
+	first := a.Look()
+	if a.Look() != first {
+		t.Error("an unchanged snapshot was sent again")
+	}
+	s.shown.Store(&stats.Snapshot{Events: 2})
+	if b.Curve() != nil || b.Look().Events != 2 || b.Curve().Requests != 5 {
+		t.Error("no curve, or an old snapshot")
+	}
+	if lines, next := b.Output(0); next != 1 || lines[0].Text != "line 0" {
+		t.Errorf("the other's output %v, next %d", lines, next)
+	}
+	if err := a.Do("limit max_age 30"); err != nil || <-s.changes != "max_age=30" {
+		t.Error(err)
+	}
+	if err := b.Do("policy slab"); err != nil || <-s.changes != "slab" {
+		t.Error(err)
+	}
+	for line, want := range map[string]string{
+		"policy none": "permission denied", "adopt slab": "no pool to change", "limit": "lacks a name", "look x": "bad request", "dance": "bad request",
+	} {
+		if err := a.Do(line); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", line, err, want)
+		}
+	}
+	s.ended.Store(true)
+	done := make(chan struct{})
+	go func() { s.server.Close(); close(done) }()
+	time.Sleep(20 * time.Millisecond)
+	a.Look()
+	if got := a.State(); got != (State{PID: 7, State: stats.Exited, Status: 3}) {
+		t.Errorf("the last state is %+v", got)
+	}
+	if got := a.Look(); got == nil || got.Events != 2 || a.State().Status != 3 {
+		t.Errorf("after the end %+v, %+v", got, a.State())
+	}
+	<-done
+	if b.Look(); b.State() != (State{PID: 7, State: stats.Exited, Status: -1}) {
+		t.Errorf("who did not look sees %+v", b.State())
+	}
+	if err := b.Do("policy slab"); err == nil {
+		t.Error("a change after the end")
+	}
+	if _, err := Dial(s.path); err == nil {
+		t.Error("the socket still answers")
+	}
+}
+
+// TestFixed: a session may let others look only.
+func TestFixed(t *testing.T) {
+	s := newSession(t, About{Fixed: true})
+	defer s.server.Close()
+	if err := dial(t, s).Do("limit max_age 3"); err == nil || len(s.changes) > 0 {
+		t.Errorf("changed: %v", err)
+	}
+}
+
+// TestHostileClients: what is no request ends in an error or the connection, and takes no room from others.
+func TestHostileClients(t *testing.T) {
+	s := newSession(t, About{})
+	for _, text := range []string{strings.Repeat("x", 3*lineMax), "\n\x00\xff\n", "look 99999999999999999999999\n", "look 1"} {
+		conn, err := net.Dial("unix", s.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = conn.Write([]byte(text))
+		_ = conn.Close()
+	}
+	var idle []net.Conn
+	for range 3 * clientsMax {
+		conn, err := net.Dial("unix", s.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		idle = append(idle, conn)
+	}
+	time.Sleep(50 * time.Millisecond)
+	s.server.mu.Lock()
+	n := len(s.server.conns)
+	s.server.mu.Unlock()
+	if n > clientsMax {
+		t.Errorf("%d clients", n)
+	}
+	for _, conn := range idle {
+		_ = conn.Close()
+	}
+	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if c, err := Dial(s.path); err == nil {
+			c.Close()
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+	began := time.Now()
+	s.server.Close()
+	if took := time.Since(began); took > 5*farewell {
+		t.Errorf("it takes %v to close", took)
+	}
+}
+
+// TestWholeSnapshots: nothing of a snapshot is lost on the way.
+func TestWholeSnapshots(t *testing.T) {
+	s := newSession(t, About{})
+	defer s.server.Close()
+	c := dial(t, s)
+	for range 20 {
+		value, ok := quick.Value(reflect.TypeFor[stats.Snapshot](), oldrand.New(oldrand.NewSource(rand.Int64())))
+		if !ok {
+			t.Fatal("no snapshot")
+		}
+		want := value.Interface().(stats.Snapshot)
+		s.shown.Store(&want)
+		if diff := cmp.Diff(&want, c.Look(), cmpopts.EquateEmpty(), cmpopts.EquateNaNs()); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+}
+
+// TestOtherVersions are refused in words.
+func TestOtherVersions(t *testing.T) {
+	s := newSession(t, About{})
+	defer s.server.Close()
+	other := filepath.Join(t.TempDir(), "view")
+	listener, err := net.Listen("unix", other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close() //nolint:errcheck // the test ends
+	go func() {
+		if conn, err := listener.Accept(); err == nil {
+			_ = gob.NewEncoder(conn).Encode(About{Version: version + 1, PID: 4711})
+		}
+	}()
+	if _, err := Dial(other); err == nil || !strings.Contains(err.Error(), "the session (pid 4711) is of another version") {
+		t.Error(err)
+	}
+	if _, err := Serve(s.path, Host{}); err == nil {
+		t.Error("two servers at one path")
+	}
+}
+
+func FuzzRequest(f *testing.F) {
+	for _, line := range []string{"look 0", "look 12 curve", "limit max_age 30", "policy slab", "adopt slab max_part=1M", "", "look", "look -1 x", "limit  "} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		r, err := parseRequest(line)
+		if err == nil && r.verb != "look" && r.name == "" {
+			t.Errorf("%q is a request without a name", line)
+		}
+	})
+}

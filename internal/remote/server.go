@@ -1,0 +1,272 @@
+// Package remote shows the dashboard of a session on other terminals of the same user, over a socket in the session's
+// private folder. A client asks in lines of text; each gets one answer, in Go's gob encoding.
+package remote
+
+import (
+	"bufio"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
+	"codeberg.org/gpumemtop/gpumemtop/internal/view"
+)
+
+// About is what a server says first.
+type About struct {
+	Version  int
+	PID      int    // of gpumemtop
+	Program  string // that it watches; several: the first
+	Child    int    // its process id; 0: there is no single one
+	Attached bool   // the programs were not started by the session
+	Fixed    bool   // nothing can be changed
+	Captures bool   // Output answers
+	Curve    bool   // Curve answers
+}
+
+// version changes when a client of another one would not understand.
+const version = 1
+
+// State of the program.
+type State struct {
+	PID    int
+	State  stats.State
+	Status int // exit status, or signal number when Signaled; -1 when unknown
+}
+
+// Answer is the answer to one line.
+type Answer struct {
+	Error    string          // why nothing was done
+	Snapshot *stats.Snapshot // the latest; nil: as before
+	State    State
+	Lines    []view.OutputLine
+	Next     uint64
+	Curve    *view.Curve
+	Final    bool // nothing will come any more
+}
+
+// Host is what a server shows. All but About and Snapshot may be nil. Any goroutine may call the functions.
+type Host struct {
+	About     About
+	Snapshot  func() *stats.Snapshot
+	State     func() State
+	Output    func(since uint64) ([]view.OutputLine, uint64)
+	Curve     func() *view.Curve
+	SetLimit  func(name, value string) error
+	SetPolicy func(name string) error
+	Adopt     func(name string) error
+}
+
+// Server answers clients.
+type Server struct {
+	host     Host
+	listener *net.UnixListener
+	clients  sync.WaitGroup // and accept
+	closing  chan struct{}
+
+	mu    sync.Mutex
+	conns map[*net.UnixConn]bool
+}
+
+const (
+	clientsMax   = 16
+	lineMax      = 4096                   // bytes of a request
+	writeTimeout = 5 * time.Second        // of an answer that is not read
+	farewell     = 300 * time.Millisecond // for clients to ask a last time
+)
+
+// Serve answers at a path, where nothing may be yet. Only this user and root are let in.
+func Serve(path string, host Host) (*Server, error) {
+	host.About.Version, host.About.PID, host.About.Curve = version, os.Getpid(), host.Curve != nil
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("open the socket for other terminals: %w", err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil { // its folder lets no other user in meanwhile
+		return nil, errors.Join(err, listener.Close())
+	}
+	s := &Server{host: host, listener: listener, closing: make(chan struct{}), conns: map[*net.UnixConn]bool{}}
+	s.clients.Go(s.accept)
+	return s, nil
+}
+
+func (s *Server) accept() {
+	for {
+		conn, err := s.listener.AcceptUnix()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			time.Sleep(10 * time.Millisecond) // too many files are open
+			continue
+		}
+		if !s.admit(conn) {
+			_ = conn.Close()
+			continue
+		}
+		s.clients.Go(func() {
+			s.serve(conn)
+			s.mu.Lock()
+			delete(s.conns, conn)
+			s.mu.Unlock()
+			_ = conn.Close()
+		})
+	}
+}
+
+// admit reports whether a connection may stay.
+func (s *Server) admit(conn *net.UnixConn) bool {
+	uid, known := peerOf(conn)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !known || uid != 0 && int(uid) != os.Geteuid() || len(s.conns) >= clientsMax {
+		return false
+	}
+	s.conns[conn] = true
+	return true
+}
+
+// peerOf returns the user at the other end.
+func peerOf(conn *net.UnixConn) (uid uint32, known bool) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0, false
+	}
+	err = raw.Control(func(fd uintptr) {
+		if who, wrong := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); wrong == nil {
+			uid, known = who.Uid, true
+		}
+	})
+	return uid, known && err == nil
+}
+
+// serve answers until the client leaves or the session ends.
+func (s *Server) serve(conn *net.UnixConn) {
+	answers := gob.NewEncoder(conn)
+	lines := bufio.NewReaderSize(conn, lineMax)
+	send := func(what any) bool {
+		return conn.SetWriteDeadline(time.Now().Add(writeTimeout)) == nil && answers.Encode(what) == nil
+	}
+	if !send(&s.host.About) {
+		return
+	}
+	var last *stats.Snapshot
+	for {
+		select {
+		case <-s.closing: // Close has not seen this connection
+			_ = conn.SetReadDeadline(time.Now().Add(farewell))
+		default:
+		}
+		line, err := lines.ReadSlice('\n')
+		if err != nil {
+			return
+		}
+		answer := s.answer(strings.TrimSuffix(string(line), "\n"))
+		if answer.Snapshot == last {
+			answer.Snapshot = nil
+		} else if answer.Snapshot != nil {
+			last = answer.Snapshot
+		}
+		if !send(&answer) || answer.Final {
+			return
+		}
+	}
+}
+
+// request is a line of a client.
+type request struct {
+	verb, name, value string
+	since             uint64
+	curve             bool
+}
+
+// parseRequest reads "look SINCE CURVE", "limit NAME VALUE", "policy NAME" or "adopt NAME".
+func parseRequest(line string) (request, error) {
+	verb, rest, _ := strings.Cut(line, " ")
+	r := request{verb: verb, name: rest}
+	switch verb {
+	case "look":
+		since, curve, _ := strings.Cut(rest, " ")
+		var err error
+		r.since, err = strconv.ParseUint(since, 10, 64)
+		r.curve = curve == "curve"
+		if err != nil || curve != "" && !r.curve {
+			return r, fmt.Errorf("bad request %q", line)
+		}
+		return r, nil
+	case "limit":
+		r.name, r.value, _ = strings.Cut(rest, " ")
+	case "policy", "adopt":
+	default:
+		return r, fmt.Errorf("bad request %q", line)
+	}
+	if r.name == "" {
+		return r, fmt.Errorf("bad request %q: it lacks a name", line)
+	}
+	return r, nil
+}
+
+func (s *Server) answer(line string) (a Answer) {
+	select {
+	case <-s.closing:
+		a.Final = true
+	default:
+	}
+	r, err := parseRequest(line)
+	switch {
+	case err != nil:
+	case r.verb == "look":
+		s.look(&r, &a)
+	case s.host.About.Fixed:
+		err = errors.New("the session does not let other terminals change anything")
+	case r.verb == "limit" && s.host.SetLimit != nil:
+		err = s.host.SetLimit(r.name, r.value)
+	case r.verb == "policy" && s.host.SetPolicy != nil:
+		err = s.host.SetPolicy(r.name)
+	case r.verb == "adopt" && s.host.Adopt != nil:
+		err = s.host.Adopt(r.name)
+	default:
+		err = errors.New("this session has no pool to change")
+	}
+	if err != nil {
+		a.Error = err.Error()
+	}
+	return a
+}
+
+// look fills in the present state.
+func (s *Server) look(r *request, a *Answer) {
+	a.Snapshot, a.Next = s.host.Snapshot(), r.since
+	if s.host.State != nil {
+		a.State = s.host.State()
+	}
+	if s.host.Output != nil {
+		a.Lines, a.Next = s.host.Output(r.since)
+	}
+	if r.curve && s.host.Curve != nil {
+		a.Curve = s.host.Curve()
+	}
+}
+
+// Close lets clients have the last state, and ends. A nil server has nothing to close.
+func (s *Server) Close() {
+	if s == nil {
+		return
+	}
+	close(s.closing)
+	_ = s.listener.Close()
+	s.mu.Lock()
+	for conn := range s.conns {
+		_ = conn.SetReadDeadline(time.Now().Add(farewell))
+	}
+	s.mu.Unlock()
+	s.clients.Wait()
+}

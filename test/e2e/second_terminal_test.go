@@ -1,0 +1,63 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestSecondTerminal: other terminals show the dashboard of a run without one, and tune it; attach names the session that
+// started a process.
+func TestSecondTerminal(t *testing.T) {
+	dir := t.TempDir()
+	target := exec.Command(gpumemtop(), "--headless", "--summary", dir+"/s.json", example("train"), "1000000")
+	target.Env = environment("XDG_RUNTIME_DIR=" + dir)
+	if err := target.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := itoa(target.Process.Pid)
+	t.Cleanup(func() { _ = target.Process.Signal(os.Interrupt) }) // if the test fails
+	a, b := openTerminal(t, 120, 36), openTerminal(t, 80, 24)
+	for _, term := range []*terminal{a, b} {
+		term.line("export XDG_RUNTIME_DIR=" + dir)
+	}
+	waitFor(t, "the session", func() bool {
+		look := exec.Command(gpumemtop(), "attach", "--session=no-such-program", "--headless")
+		look.Env = environment("XDG_RUNTIME_DIR=" + dir)
+		text, _ := look.CombinedOutput()
+		return strings.Contains(string(text), `no session is "no-such-program", only: `+pid+" train (pid ")
+	})
+	a.line("clear; " + gpumemtop() + " attach --session")
+	b.line("clear; " + gpumemtop() + " attach --session " + pid + " --read-only")
+	for _, term := range []*terminal{a, b} {
+		term.await(`session of train`)
+		term.await(`train\.c:`)
+		term.await(`RUNNING`)
+	}
+	a.keys("]")
+	a.await(`max_cached_bytes .* acknowledged`)
+	b.keys("]")
+	b.await(`limits cannot be changed here`)
+	child := regexp.MustCompile(`pid (\d+)`).FindStringSubmatch(a.screen())
+	if child == nil {
+		t.Fatalf("no process id in\n%s", a.screen())
+	}
+	again := exec.Command(gpumemtop(), "attach", "-p", child[1], "--headless")
+	again.Env = environment("XDG_RUNTIME_DIR=" + dir)
+	if text, err := again.CombinedOutput(); err == nil || !strings.Contains(string(text), "runs under gpumemtop already: gpumemtop attach --session "+pid) {
+		t.Errorf("attach -p: %v: %s", err, text)
+	}
+	a.keys("q")
+	a.await(`(?m)^\$`)
+	b.await(`RUNNING`)
+	if err := exec.Command("kill", "-INT", child[1]).Run(); err != nil {
+		t.Fatal(err)
+	}
+	b.await(`✗ SIGINT`)
+	b.keys("q")
+	if err := target.Wait(); err == nil || target.ProcessState.ExitCode() != 130 && !strings.Contains(err.Error(), "interrupt") {
+		t.Errorf("the session ended with %v", err)
+	}
+}
