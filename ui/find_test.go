@@ -104,13 +104,13 @@ func TestNamesAreCutInTheMiddle(t *testing.T) {
 	s := sampleSnapshot()
 	s.Tags[0].Name, s.Tags[1].Name = "error.c:12 create_error_of_this_layer", "error.c:14 create_error_of_this_layer_before"
 	d := newTest((&calls{}).options(), 80, 24, s)
-	shows(t, d, "error.c:…f_this_layer ", "error.c:…layer_before ")
+	shows(t, d, "error.c:12 …his_layer ", "error.c:14 …er_before ")
 	press(d, "l")
 	shows(t, d, "…2 create_error_of")
 	press(d, "l", "l", "l", "l", "l", "l", "l", "l", "l")
 	shows(t, d, "…_error_of_this_layer", "…of_this_layer_before")
 	press(d, "h", "h", "h", "h", "h", "h", "h", "h", "h", "h")
-	shows(t, d, "error.c:…layer_before ")
+	shows(t, d, "error.c:14 …er_before ")
 }
 
 func TestGroups(t *testing.T) {

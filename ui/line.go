@@ -1,5 +1,7 @@
 package ui
 
+import "strings"
+
 // item is a piece of a line that may be left out: the highest rank goes first.
 type item struct {
 	rank  int
@@ -64,6 +66,9 @@ func (r region) nameIn(x, y, n int, s string, side int, st style) {
 		r.textIn(x, y, n, "…"+s[len(cut(s, min(side, w-n)+1)):], st)
 	default:
 		head := cut(s, (n-1)*2/5)
+		if at := strings.IndexByte(s, ' '); at > 0 && width(s[:at+1]) <= (n-1)*3/5 { // "file.c:88 function": all of the place
+			head = s[:at+1]
+		}
 		tail := s[len(cut(s, w-(n-1-width(head)))):]
 		r.textIn(x, y, n, head+"…"+tail, st)
 	}
