@@ -13,6 +13,7 @@
  *	cold       reads into new memory                      nearly-cold       into memory that it keeps
  *	small      writes in many small parts                 nearly-small      that do not follow each other
  *	blocking   waits for four bytes of the result         nearly-blocking   reads them, and waits at the end
+ *	profiled   writes without waiting, through a queue that measures how long it takes
  */
 #define _GNU_SOURCE
 #include "common.h"
@@ -189,6 +190,16 @@ static void nearly_blocking(struct job *job, size_t i)
 	read_word(job, i, CL_FALSE);
 }
 
+static void profiled(struct job *job, size_t i)
+{
+	cl_event written;
+	fill_random(job->host, job->size, i);
+	CHECK(clEnqueueWriteBuffer(job->gpu.queue, job->in, CL_FALSE, 0, job->size, job->host, 0, NULL, &written));
+	run(job, i);
+	CHECK(clFinish(job->gpu.queue));
+	CHECK(clReleaseEvent(written));
+}
+
 static const struct mode {
 	const char *name;
 	void (*iteration)(struct job *, size_t);
@@ -211,6 +222,7 @@ static const struct mode {
 	{"nearly-small", nearly_small, 0},
 	{"blocking", blocking, 0},
 	{"nearly-blocking", nearly_blocking, 0},
+	{"profiled", profiled, 0},
 };
 
 static const struct mode *mode_named(const char *name)
@@ -228,7 +240,7 @@ int main(int argc, char **argv)
 	struct job job = {.size = arguments_size(&arguments, 1, 4u << 20), .hash = CHECKSUM_START};
 	const struct mode *mode = mode_named(arguments.count > 2 ? arguments.values[2] : "clean");
 
-	job.gpu = gpu_open(0);
+	job.gpu = gpu_open(mode->iteration == profiled ? CL_QUEUE_PROFILING_ENABLE : 0);
 	cl_program program = gpu_build(&job.gpu, source);
 	job.kernel = gpu_kernel(program, "work");
 	job.host = aligned_alloc(PART, (job.size + PART - 1) / PART * PART);

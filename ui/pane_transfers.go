@@ -86,7 +86,7 @@ func (p *transfersPane) drawDirections(r region, t *stats.Transfers) (rows int) 
 			items = append(items, item{1, []span{{fmt.Sprintf("%8s/s", bytesText(t.Window[d])), plain}}})
 		}
 		items = append(items, item{2, []span{{bytesText(f.Bytes), plain}, {" in ", dim}, {plural(f.Calls, "call"), plain}}})
-		if f.NS > 0 && d != stats.Mapped {
+		if f.NS+f.ProfiledNS > 0 && d != stats.Mapped {
 			items = append(items, item{3, []span{{"at ", dim}, {speedText(f), plain}}})
 		}
 		if all := f.Pinned + f.Pageable; f.Pinned > 0 {

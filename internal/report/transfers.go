@@ -24,10 +24,13 @@ type TransfersSummary struct {
 type FlowSummary struct {
 	Calls         uint64  `json:"calls"`
 	Bytes         uint64  `json:"bytes"`
-	BlockingCalls uint64  `json:"blocking_calls"` // these alone are timed
+	BlockingCalls uint64  `json:"blocking_calls"` // timed from call to return
 	BlockingBytes uint64  `json:"blocking_bytes"`
 	NS            uint64  `json:"blocking_ns"`
-	Rate          float64 `json:"bytes_per_second"` // of these, 0: unknown
+	ProfiledCalls uint64  `json:"profiled_calls"` // timed by the device
+	ProfiledBytes uint64  `json:"profiled_bytes"`
+	ProfiledNS    uint64  `json:"profiled_ns"`
+	Rate          float64 `json:"bytes_per_second"` // of these, or else of the blocking ones; 0: unknown
 	Pinned        uint64  `json:"pinned_bytes"`
 	Pageable      uint64  `json:"pageable_bytes"`
 	Pages         uint64  `json:"pages_looked_at"` // of the host side, before reads
@@ -43,7 +46,7 @@ type TransferSiteSummary struct {
 }
 
 func flowSummary(f *stats.Flow) FlowSummary {
-	return FlowSummary{f.Calls, f.Bytes, f.Blocking, f.TimedBytes, f.NS, f.Rate(), f.Pinned, f.Pageable, f.Pages, f.Cold}
+	return FlowSummary{f.Calls, f.Bytes, f.Blocking, f.TimedBytes, f.NS, f.Profiled, f.ProfiledBytes, f.ProfiledNS, f.Rate(), f.Pinned, f.Pageable, f.Pages, f.Cold}
 }
 
 func transfersSummary(t *stats.Transfers) TransfersSummary {
@@ -89,7 +92,8 @@ func (v *view) transfers() section {
 	if !t.Any() {
 		return section{}
 	}
-	s := section{ID: "transfers", Title: "Transfers", Intro: "What commands moved between host and device. Only blocking calls are timed, with what they wait for."}
+	s := section{ID: "transfers", Title: "Transfers", Intro: "What commands moved between host and device. Blocking calls are timed, with what they wait for; " +
+		"a device with profiling times the others."}
 	if t.Unified {
 		s.Intro += " Device and host have the same memory."
 		s.Notes = append(s.Notes, "device and host have the same memory")
@@ -102,7 +106,7 @@ func (v *view) transfers() section {
 	return s
 }
 
-var flowColumns = []string{"#calls", "#bytes", "#blocking", "#in these", "#speed", "#pinned", "#cold"}
+var flowColumns = []string{"#calls", "#bytes", "#blocking", "#in these", "#profiled", "#speed", "#pinned", "#cold"}
 
 func (v *view) flowCells(f *stats.Flow) []cell {
 	at := v.noneCell()
@@ -110,7 +114,7 @@ func (v *view) flowCells(f *stats.Flow) []cell {
 		at = numberCell(v.spaced(text), f.Rate())
 	}
 	return []cell{
-		v.countCell(f.Calls), v.bytesCell(f.Bytes), v.countCell(f.Blocking), v.durationCell(f.NS), at,
+		v.countCell(f.Calls), v.bytesCell(f.Bytes), v.countCell(f.Blocking), v.durationCell(f.NS), v.durationCell(f.ProfiledNS), at,
 		v.rateCell(float64(f.Pinned)/float64(max(f.Pinned+f.Pageable, 1)), f.Pinned+f.Pageable),
 		v.rateCell(float64(f.Cold)/float64(max(f.Pages, 1)), f.Pages),
 	}

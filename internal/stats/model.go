@@ -159,6 +159,7 @@ func (m *Model) Apply(r *wire.Record) {
 		}
 	case wire.KindTransfer:
 		m.transfers.sides.Note(r)
+		m.profiled(p, r.AsTransfer())
 		return
 	case wire.KindUse:
 		m.transfer(p, r)

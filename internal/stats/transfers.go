@@ -39,21 +39,28 @@ func DirectionOf(c wire.Command) (Direction, bool) {
 	}
 }
 
-// Flow is what commands moved. Only the calls of those that block have a time.
+// Flow is what commands moved. The calls of those that block have a time, and the others one on the device where a queue with
+// profiling measured it.
 type Flow struct {
 	Calls      uint64
 	Bytes      uint64
 	Blocking   uint64 // calls that were timed
 	TimedBytes uint64 // bytes that these moved
 	NS         uint64 // that these took
-	Pinned     uint64 // bytes whose host side was memory of the driver
-	Pageable   uint64 // bytes whose host side was not, as far as is known
-	Pages      uint64 // of the host side that were looked at
-	Cold       uint64 // of these, not in memory
+	Profiled   uint64 // calls that a device measured
+	ProfiledBytes,
+	ProfiledNS uint64
+	Pinned   uint64 // bytes whose host side was memory of the driver
+	Pageable uint64 // bytes whose host side was not, as far as is known
+	Pages    uint64 // of the host side that were looked at
+	Cold     uint64 // of these, not in memory
 }
 
-// Rate returns bytes per second of what was timed, 0 when nothing was.
+// Rate returns bytes per second of what the device measured, or else of what was timed, 0 when nothing was.
 func (f *Flow) Rate() float64 {
+	if f.ProfiledNS > 0 {
+		return float64(f.ProfiledBytes) / float64(f.ProfiledNS) * 1e9
+	}
 	if f.NS == 0 {
 		return 0
 	}
@@ -67,6 +74,9 @@ func (f *Flow) Add(o *Flow) {
 	f.Blocking += o.Blocking
 	f.TimedBytes += o.TimedBytes
 	f.NS += o.NS
+	f.Profiled += o.Profiled
+	f.ProfiledBytes += o.ProfiledBytes
+	f.ProfiledNS += o.ProfiledNS
 	f.Pinned += o.Pinned
 	f.Pageable += o.Pageable
 	f.Pages += o.Pages
@@ -112,8 +122,11 @@ type Sides struct {
 
 func threadOf(r *wire.Record) uint64 { return uint64(r.Process)<<32 | uint64(r.Thread) }
 
-// Note takes a TRANSFER.
+// Note takes a TRANSFER. One that comes after its command adds to no USE.
 func (s *Sides) Note(r *wire.Record) {
+	if r.AsTransfer().Profiled() != wire.CommandOther {
+		return
+	}
 	if s.latest == nil || len(s.latest) > transfersMax {
 		s.latest = map[uint64]*wire.Event{}
 	}
@@ -193,6 +206,17 @@ func (m *Model) transfer(p *process, r *wire.Record) {
 		t.moved.current()[direction] += u.Bytes()
 		t.each[t.second%trendPoints][direction] += u.Bytes()
 	}
+}
+
+// profiled takes a TRANSFER of a command that has completed.
+func (m *Model) profiled(p *process, v wire.TransferView) {
+	direction, moves := DirectionOf(v.Profiled())
+	if !moves {
+		return
+	}
+	flow := Flow{Profiled: 1, ProfiledBytes: v.Moved(), ProfiledNS: v.Took()}
+	m.transfers.flows[direction].Add(&flow)
+	m.transfers.site(transferKey{m.row(p, v.Site()), v.Profiled()}, &flow)
 }
 
 func (t *transfers) site(key transferKey, flow *Flow) {

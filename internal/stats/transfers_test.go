@@ -50,6 +50,20 @@ func TestTransfersCount(t *testing.T) {
 	}
 }
 
+// What a device measured gives the speed, and adds no call.
+func TestProfiledTransfers(t *testing.T) {
+	s := newStream(Options{})
+	s.miss(1, 1, 1000, 1000, 3)
+	s.move(wire.UseFields{Command: wire.CommandWrite, Writes: true, Object: 1, Bytes: 600, Duration: 300}, wire.TransferFields{Site: 8})
+	s.move(wire.UseFields{Command: wire.CommandWrite, Writes: true, Object: 1, Bytes: 600}, wire.TransferFields{Site: 8})
+	s.feed(wire.TransferFields{Time: s.time, Profiled: wire.CommandWrite, Site: 8, Moved: 600, Took: 100}.Event())
+	got := s.Snapshot().Transfers
+	want := Flow{Calls: 2, Bytes: 1200, Blocking: 1, TimedBytes: 600, NS: 300, Profiled: 1, ProfiledBytes: 600, ProfiledNS: 100}
+	if got.Directions[ToDevice] != want || len(got.Sites) != 1 || got.Sites[0].Flow != want || want.Rate() != 6e9 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // Sites that turn out to show the same line are one.
 func TestTransferSitesFold(t *testing.T) {
 	s := newStream(Options{})

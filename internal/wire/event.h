@@ -542,12 +542,15 @@ enum gmtscrub {
  */
 
 /*
- * TRANSFER: comes before the USE events of its thread with the same time, and adds to their command. Neither Pinned nor Pageable: the command has no host side.
+ * TRANSFER: comes before the USE events of its thread with the same time, and adds to their command. Neither Pinned nor Pageable: the command has no host side. With Profiled it comes alone, when a command that did not block has completed, and has Site, Moved and Took only.
  *   duration        Pages     count   pages of the host's side that were looked at before the command; 0: none
  *   cost            Cold      count   of these, not in memory: the first touch of each takes time
  *   flags.PINNED    Pinned    bool    the host's side is memory of the driver: a mapping, USE_HOST_PTR, or USM of the host
  *   flags.PAGEABLE  Pageable  bool    it is not, as far as we know
+ *   op              Profiled  Command  that has completed; OTHER: none
  *   tag             Site      tag     call site of the command; 0: unknown
+ *   object          Moved     bytes   by the completed command
+ *   granted         Took      ns      from its start to its end, as the device's profiling says
  *   size            Hashed    bytes   of a write's source that Hash is made of; 0: none, all of them: it is certain
  *   link            Hash      number  equal for equal bytes
  */

@@ -812,7 +812,10 @@ struct gmttransferfields {
 	uint32_t cold; /* count of these, not in memory: the first touch of each takes time */
 	bool pinned; /* the host's side is memory of the driver: a mapping, USE_HOST_PTR, or USM of the host */
 	bool pageable; /* it is not, as far as we know */
+	enum gmtcommand profiled; /* that has completed; OTHER: none */
 	uint32_t site; /* call site of the command; 0: unknown */
+	uint64_t moved; /* bytes by the completed command */
+	uint64_t took; /* ns from its start to its end, as the device's profiling says */
 	uint64_t hashed; /* bytes of a write's source that Hash is made of; 0: none, all of them: it is certain */
 	uint64_t hash; /* equal for equal bytes */
 };
@@ -825,7 +828,10 @@ static inline struct gmtevent gmttransfer_event(struct gmttransferfields f)
 		.duration = f.pages,
 		.cost = f.cold,
 		.flags = (uint8_t)((f.pinned ? GMT_FLAG_PINNED : 0u) | (f.pageable ? GMT_FLAG_PAGEABLE : 0u)),
+		.op = (uint8_t)f.profiled,
 		.tag = f.site,
+		.object = f.moved,
+		.granted = f.took,
 		.size = f.hashed,
 		.link = f.hash,
 	};
@@ -835,7 +841,10 @@ static inline uint32_t gmttransfer_pages(const struct gmtevent *e) { return e->d
 static inline uint32_t gmttransfer_cold(const struct gmtevent *e) { return e->cost; }
 static inline bool gmttransfer_pinned(const struct gmtevent *e) { return e->flags & GMT_FLAG_PINNED; }
 static inline bool gmttransfer_pageable(const struct gmtevent *e) { return e->flags & GMT_FLAG_PAGEABLE; }
+static inline enum gmtcommand gmttransfer_profiled(const struct gmtevent *e) { return (enum gmtcommand)e->op; }
 static inline uint32_t gmttransfer_site(const struct gmtevent *e) { return e->tag; }
+static inline uint64_t gmttransfer_moved(const struct gmtevent *e) { return e->object; }
+static inline uint64_t gmttransfer_took(const struct gmtevent *e) { return e->granted; }
 static inline uint64_t gmttransfer_hashed(const struct gmtevent *e) { return e->size; }
 static inline uint64_t gmttransfer_hash(const struct gmtevent *e) { return e->link; }
 

@@ -1341,7 +1341,7 @@ func (v ObjectView) Fields() ObjectFields {
 }
 
 // TransferView reads a TRANSFER event: more about a command that moves memory.
-// Comes before the USE events of its thread with the same time, and adds to their command. Neither Pinned nor Pageable: the command has no host side.
+// Comes before the USE events of its thread with the same time, and adds to their command. Neither Pinned nor Pageable: the command has no host side. With Profiled it comes alone, when a command that did not block has completed, and has Site, Moved and Took only.
 type TransferView struct{ e *Event }
 
 // AsTransfer reads e as a TRANSFER event; the caller has checked its kind.
@@ -1362,8 +1362,17 @@ func (v TransferView) Pinned() bool { return v.e.Flags&FlagPinned != 0 }
 // Pageable: it is not, as far as we know.
 func (v TransferView) Pageable() bool { return v.e.Flags&FlagPageable != 0 }
 
+// Profiled: that has completed; OTHER: none.
+func (v TransferView) Profiled() Command { return Command(v.e.Op) }
+
 // Site: call site of the command; 0: unknown.
 func (v TransferView) Site() uint32 { return v.e.Tag }
+
+// Moved: bytes by the completed command.
+func (v TransferView) Moved() uint64 { return v.e.Object }
+
+// Took: ns from its start to its end, as the device's profiling says.
+func (v TransferView) Took() uint64 { return v.e.Granted }
 
 // Hashed: bytes of a write's source that Hash is made of; 0: none, all of them: it is certain.
 func (v TransferView) Hashed() uint64 { return v.e.Size }
@@ -1373,19 +1382,22 @@ func (v TransferView) Hash() uint64 { return v.e.Link }
 
 // TransferFields are the fields of a TRANSFER event.
 type TransferFields struct {
-	Time     uint64 // ns
-	Pages    uint32 // count pages of the host's side that were looked at before the command; 0: none
-	Cold     uint32 // count of these, not in memory: the first touch of each takes time
-	Pinned   bool   // the host's side is memory of the driver: a mapping, USE_HOST_PTR, or USM of the host
-	Pageable bool   // it is not, as far as we know
-	Site     uint32 // call site of the command; 0: unknown
-	Hashed   uint64 // bytes of a write's source that Hash is made of; 0: none, all of them: it is certain
-	Hash     uint64 // equal for equal bytes
+	Time     uint64  // ns
+	Pages    uint32  // count pages of the host's side that were looked at before the command; 0: none
+	Cold     uint32  // count of these, not in memory: the first touch of each takes time
+	Pinned   bool    // the host's side is memory of the driver: a mapping, USE_HOST_PTR, or USM of the host
+	Pageable bool    // it is not, as far as we know
+	Profiled Command // that has completed; OTHER: none
+	Site     uint32  // call site of the command; 0: unknown
+	Moved    uint64  // bytes by the completed command
+	Took     uint64  // ns from its start to its end, as the device's profiling says
+	Hashed   uint64  // bytes of a write's source that Hash is made of; 0: none, all of them: it is certain
+	Hash     uint64  // equal for equal bytes
 }
 
 // Event returns the TRANSFER event with these fields.
 func (f TransferFields) Event() Event {
-	e := Event{Time: f.Time, Kind: KindTransfer, Duration: f.Pages, Cost: f.Cold, Tag: f.Site, Size: f.Hashed, Link: f.Hash}
+	e := Event{Time: f.Time, Kind: KindTransfer, Duration: f.Pages, Cost: f.Cold, Op: uint8(f.Profiled), Tag: f.Site, Object: f.Moved, Granted: f.Took, Size: f.Hashed, Link: f.Hash}
 	if f.Pinned {
 		e.Flags |= FlagPinned
 	}
@@ -1397,7 +1409,7 @@ func (f TransferFields) Event() Event {
 
 // Fields returns all fields of the event.
 func (v TransferView) Fields() TransferFields {
-	return TransferFields{Time: v.e.Time, Pages: v.Pages(), Cold: v.Cold(), Pinned: v.Pinned(), Pageable: v.Pageable(), Site: v.Site(), Hashed: v.Hashed(), Hash: v.Hash()}
+	return TransferFields{Time: v.e.Time, Pages: v.Pages(), Cold: v.Cold(), Pinned: v.Pinned(), Pageable: v.Pageable(), Profiled: v.Profiled(), Site: v.Site(), Moved: v.Moved(), Took: v.Took(), Hashed: v.Hashed(), Hash: v.Hash()}
 }
 
 // MachineView reads a MACHINE event: what the machine reports of a process's memory; written by the session.

@@ -132,7 +132,7 @@ static bool reserve(struct writer *w, const struct gmtevent *event, uint64_t slo
 	w->tail = tail;
 	if (room(w, slots + spare) || (spare == 0 && wait_for_room(w, slots)))
 		return true;
-	uint64_t lost = event->kind == GMT_KIND_TRANSFER ? 2 : 1;
+	uint64_t lost = event->kind == GMT_KIND_TRANSFER ? slots : 1;
 	__atomic_fetch_add(&w->ring->lost, lost, __ATOMIC_RELAXED);
 	if (use)
 		__atomic_fetch_add(&w->ring->lostuses, lost, __ATOMIC_RELAXED);

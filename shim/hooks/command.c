@@ -302,11 +302,23 @@ static void failed(const struct gmt_command *c, cl_int err)
 	}
 }
 
+/* Its queue measures how long a transfer takes. */
+static void note_transfer(const struct gmt_command *c, struct gmt_event *event)
+{
+	event->moved = c->access[0].extent.bytes;
+	for (uint32_t i = 1; i < c->count && c->op == GMT_COMMAND_MIGRATE; i++)
+		event->moved += c->access[i].extent.bytes;
+	event->moved_at = c->site;
+	atomic_store_explicit(&event->moves, c->op, memory_order_relaxed);
+}
+
 /* The program got an event, which it is to release. */
 static struct gmt_event *add_event(const struct gmt_command *c, const struct gmt_wait_list *waits)
 {
 	struct gmt_event *event = gmt_event_add(*waits->event);
 	gmt_count_event(event, waits->caller, c->time);
+	if (c->site && !c->took && event && c->queue && c->queue->profiled)
+		note_transfer(c, event);
 	return event;
 }
 

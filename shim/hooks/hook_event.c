@@ -47,6 +47,26 @@ static void find_failure(const char *function, cl_int err, cl_uint count, const 
 			return;
 }
 
+/*
+ * What the device's profiling says of a transfer that did not block. It is asked where the program asks or lets the event go,
+ * so that nothing is asked of commands that are pending.
+ */
+static void time_transfer(struct gmt_event *event, cl_event handle)
+{
+	cl_ulong start = 0, end = 0;
+	if (gmt_likely(!event || !atomic_load_explicit(&event->moves, memory_order_relaxed)))
+		return;
+	if (gmt_driver.clGetEventProfilingInfo(handle, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL) != CL_SUCCESS ||
+	    gmt_driver.clGetEventProfilingInfo(handle, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL) != CL_SUCCESS || end <= start)
+		return;
+	enum gmtcommand command = atomic_exchange(&event->moves, GMT_COMMAND_OTHER);
+	if (command == GMT_COMMAND_OTHER) /* another thread was faster */
+		return;
+	struct gmtevent timed = GMT_EVENT_TRANSFER(.time = gmt_now(), .profiled = command, .site = event->moved_at, .moved = event->moved,
+						   .took = end - start);
+	gmt_ring_write(&timed);
+}
+
 GMT_HOOK cl_int clWaitForEvents(cl_uint count, const cl_event *events)
 {
 	struct gmt_call call;
@@ -84,8 +104,10 @@ GMT_HOOK cl_int clGetEventProfilingInfo(cl_event handle, cl_profiling_info what,
 	if (!gmt_enter_untimed())
 		return gmt_driver.clGetEventProfilingInfo(handle, what, room, value, needed);
 	cl_int err = gmt_driver.clGetEventProfilingInfo(handle, what, room, value, needed);
-	if (err == CL_SUCCESS && what == CL_PROFILING_COMMAND_END && value && *(cl_ulong *)value)
+	if (err == CL_SUCCESS && what == CL_PROFILING_COMMAND_END && value && *(cl_ulong *)value) {
 		learn(handle, CL_COMPLETE);
+		time_transfer(gmt_event_find(handle), handle);
+	}
 	gmt_leave();
 	return err;
 }
@@ -147,8 +169,10 @@ GMT_HOOK cl_int clReleaseEvent(cl_event handle)
 	if (!gmt_enter_untimed())
 		return gmt_driver.clReleaseEvent(handle);
 	struct gmt_event *event = gmt_event_find(handle);
-	if (event && gmt_last_reference(&event->references))
+	if (event && gmt_last_reference(&event->references)) {
+		time_transfer(event, handle);
 		gmt_event_remove(event);
+	}
 	cl_int err = gmt_driver.clReleaseEvent(handle);
 	gmt_leave();
 	return err;

@@ -29,6 +29,7 @@ static void queue_created(cl_command_queue handle, cl_context contexthandle, cl_
 	}
 	queue->object.site = gmt_site(GMT_HELD_QUEUE, caller);
 	queue->context = context;
+	queue->profiled = properties & CL_QUEUE_PROFILING_ENABLE;
 	queue->inorder = !(properties & (CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_ON_DEVICE));
 	if (context) {
 		atomic_fetch_add(&context->queues, 1);

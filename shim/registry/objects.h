@@ -69,6 +69,7 @@ struct gmt_queue {
 	struct gmt_object object;
 	_Atomic(struct gmt_context *) context;
 	_Atomic bool inorder;
+	bool profiled; /* its events have times */
 	_Atomic uint32_t references;
 	_Atomic uint64_t enqueued; /* commands whose enqueue has returned */
 	_Atomic uint64_t done;     /* this many, from the first, have completed */
@@ -105,6 +106,9 @@ struct gmt_event {
 	_Atomic uint32_t open; /* 1: a user event that has not been set */
 	uint64_t time; /* of its command, 0: unknown or not needed */
 	uint8_t await; /* enum gmtawait */
+	_Atomic uint8_t moves; /* enum gmtcommand, of a transfer whose times are not known yet; 0: none */
+	uint32_t moved_at;     /* and its call site */
+	uint64_t moved;        /* and bytes */
 	/* Not there for those that are only counted. */
 	struct gmt_completion of;
 };

@@ -176,3 +176,47 @@ TEST(transfers_are_reported_where_uses_are_not)
 	OK(clReleaseMemObject(b));
 	end_clean();
 }
+
+/* Only what the program's queue measures anyway, when the command has completed, and once. */
+TEST(the_device_times_transfers_that_do_not_block)
+{
+	begin(CALLERS);
+	cl_mem buffer = new_buffer(4096);
+	char host[64] = "";
+	cl_event event;
+	OK(clEnqueueWriteBuffer(world.queue, buffer, CL_FALSE, 0, 64, host, 0, NULL, &event));
+	OK(clFinish(world.queue));
+	OK(clReleaseEvent(event)); /* a queue without profiling */
+	EQUAL(events(GMT_KIND_TRANSFER), 1);
+	cl_command_queue queue = new_queue(world.context, CL_QUEUE_PROFILING_ENABLE);
+	OK(clEnqueueWriteBuffer(queue, buffer, CL_FALSE, 8, 56, host, 0, NULL, &event));
+	uint32_t site = transfer(GMT_COMMAND_WRITE).tag;
+	OK(clFinish(queue));
+	OK(clRetainEvent(event));
+	OK(clReleaseEvent(event));
+	EQUAL(events(GMT_KIND_TRANSFER), 2); /* the program still has it */
+	OK(clReleaseEvent(event));
+	struct gmtevent timed = event_before(0);
+	EQUAL(timed.kind, GMT_KIND_TRANSFER);
+	EQUAL(timed.op, GMT_COMMAND_WRITE);
+	EQUAL(timed.tag, site);
+	EQUAL(timed.object, 56);
+	EQUAL(timed.granted, 1);
+	OK(clEnqueueReadBuffer(queue, buffer, CL_FALSE, 0, 64, host, 0, NULL, &event));
+	OK(clReleaseEvent(event)); /* it may be pending: nothing is known */
+	OK(clFinish(queue));
+	OK(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, 64, host, 0, NULL, &event));
+	OK(clReleaseEvent(event)); /* its call was timed */
+	EQUAL(events(GMT_KIND_TRANSFER), 5);
+	cl_ulong end = 0;
+	OK(clEnqueueFillBuffer(queue, buffer, "z", 1, 0, 32, 0, NULL, &event));
+	OK(clFinish(queue));
+	for (int i = 0; i < 2; i++)
+		OK(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL));
+	OK(clReleaseEvent(event));
+	EQUAL(events(GMT_KIND_TRANSFER), 7);
+	EQUAL(event_before(0).op, GMT_COMMAND_FILL);
+	OK(clReleaseMemObject(buffer));
+	OK(clReleaseCommandQueue(queue));
+	end_clean();
+}

@@ -33,6 +33,7 @@ type flow struct {
 	Calls, Bytes uint64
 	Blocking     uint64  `json:"blocking_calls"`
 	Rate         float64 `json:"bytes_per_second"`
+	Profiled     uint64  `json:"profiled_calls"`
 	Pageable     uint64  `json:"pageable_bytes"`
 	Cold         uint64  `json:"cold_pages"`
 }
@@ -134,6 +135,14 @@ func TestTransfersAreCounted(t *testing.T) {
 	transfers(t, mode, "--headless", "--summary", file)
 	readJSON(t, file, &live)
 	check(t, &live)
+}
+
+// A queue with profiling says how long transfers took that did not block.
+func TestProfiledTransfersAreTimed(t *testing.T) {
+	f := transfersIn(t, "profiled")
+	if w := &f.Transfers.ToDevice; w.Calls != 1+transferTurns || w.Blocking != 1 || w.Profiled != transferTurns || w.Rate < 1e8 || w.Rate > 1e12 {
+		t.Errorf("%+v", w)
+	}
 }
 
 // From outside bytes and calls are the same; times, pages and the calls' own sites are not known.
