@@ -77,7 +77,7 @@ func TestCurveNotes(t *testing.T) {
 		t.Error("the same key does not go back")
 	}
 	d = curveTest(60, 11, sampleCurve(), false)
-	if d.zoom != noPane || !strings.Contains(screen(d), "too small for the curve") {
+	if d.zoom != noPane || !strings.Contains(screen(d), "too small for that") {
 		t.Errorf("no room:\n%s", screen(d))
 	}
 	d = newTest((&calls{}).options(), 80, 24, sampleSnapshot())

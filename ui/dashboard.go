@@ -96,7 +96,7 @@ func newDashboard(o Options, t *theme) *dashboard {
 	d.panes = [paneCount]pane{
 		paneMemory: memoryPane{base}, paneRates: ratesPane{base}, paneTags: &d.tags, paneFree: &d.free,
 		paneMisses: missesPane{base}, paneLimits: &d.limits, paneOutput: &d.output, paneProcesses: &d.processes,
-		panePolicies: &d.policies, paneGhosts: ghostsPane{base}, paneCurve: &d.curve, paneFailures: &failuresPane{basePane: base},
+		panePolicies: &d.policies, paneGhosts: &ghostsPane{basePane: base}, paneCurve: &d.curve, paneFailures: &failuresPane{basePane: base},
 		paneTransfers: &transfersPane{basePane: base}, paneObjects: &objectsPane{basePane: base}, panePoints: &d.points,
 	}
 	return d

@@ -19,8 +19,6 @@ func (d *dashboard) openGhosts() {
 	switch {
 	case d.ghosts() == nil:
 		d.say(warnStyle, d.mode.noGhosts)
-	case sizeOf(d.w, d.h) < compact:
-		d.say(warnStyle, "the terminal is too small for the list of ghosts")
 	default:
 		d.zoomOn(paneGhosts)
 	}

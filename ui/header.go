@@ -18,7 +18,7 @@ func (d *dashboard) drawHeader(r region, s *stats.Snapshot) {
 	if r.w >= d.mode.prefixWidth {
 		x = r.text(x, 0, d.mode.prefix, dim)
 	}
-	right := fit(d.headerItems(s), r.w-x-min(24, r.w/4)-2, gap)
+	right := fitBy(d.headerItems(s), r.w-x-min(24, r.w/4)-2, gap, steadyWidth)
 	n := gap * max(0, len(right)-1)
 	for i := range right {
 		n += spansWidth(right[i].spans)
@@ -91,6 +91,19 @@ func (d *dashboard) headerItems(s *stats.Snapshot) []item {
 	return items
 }
 
+// steadyWidth is the width of an item of the header, of texts that change while a program runs the usual most: else others would
+// come and go with them.
+func steadyWidth(i *item) int {
+	n := spansWidth(i.spans)
+	switch i.spans[0].text {
+	case "policy ":
+		return max(n, width("policy futhark-2018"))
+	case "REC ":
+		return max(n, width("REC 999.9M"))
+	}
+	return n
+}
+
 // policyItem names the policy in force. One that the session chose is left out late.
 func policyItem(s *stats.Snapshot) item {
 	if s.Auto != nil && s.Auto.Steers {
@@ -145,6 +158,9 @@ func stateOf(s *stats.Snapshot) App {
 		return App{}
 	}
 	p := &s.Processes[0]
+	if p.State == stats.Exited && !p.Orderly && p.Status > 128 { // a recording has the status as shells write it
+		return App{PID: p.PID, State: stats.Signaled, Status: p.Status - 128}
+	}
 	return App{PID: p.PID, State: p.State, Status: p.Status}
 }
 

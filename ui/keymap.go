@@ -199,5 +199,16 @@ func keymapFor(m modes) (keys []command) {
 // adjusts reports whether a command changes a limit.
 func (a action) adjusts() bool { return a >= actLess && a <= actDouble }
 
+// needsPanes reports whether a command shows nothing where there is no room for panes.
+func (a action) needsPanes() bool {
+	switch a {
+	case actNext, actPrevious, actZoom, actEnter, actUp, actDown, actTop, actBottom, actPageUp, actPageDown, actSort, actReverse, actOutput,
+		actProcesses, actPolicies, actGhosts, actCurve, actFailures, actTransfers, actObjects, actPoints, actFilter, actGroup, actLeft,
+		actRight, actSpan:
+		return true
+	}
+	return false
+}
+
 // travels reports whether a command moves the time cursor.
 func (a action) travels() bool { return a >= actBackward }

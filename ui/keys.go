@@ -66,6 +66,9 @@ func (d *dashboard) press(msg tea.KeyMsg) tea.Cmd {
 
 func (d *dashboard) do(a action, pressed string) tea.Cmd {
 	switch {
+	case a.needsPanes() && sizeOf(d.w, d.h) < compact:
+		d.say(warnStyle, "the terminal is too small for that: it takes 60×12")
+		return nil
 	case a.adjusts():
 		d.adjust(a)
 		return nil

@@ -10,12 +10,17 @@ type item struct {
 
 // fit drops items until the rest is at most w columns wide with gap blanks between two.
 func fit(items []item, w, gap int) []item {
+	return fitBy(items, w, gap, func(i *item) int { return spansWidth(i.spans) })
+}
+
+// fitBy is fit with other widths.
+func fitBy(items []item, w, gap int, widthOf func(*item) int) []item {
 	items = append([]item(nil), items...)
 	for len(items) > 0 {
 		n := gap * (len(items) - 1)
 		worst := 0
 		for i := range items {
-			n += spansWidth(items[i].spans)
+			n += widthOf(&items[i])
 			if items[i].rank >= items[worst].rank {
 				worst = i
 			}

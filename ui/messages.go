@@ -99,6 +99,8 @@ func (d *dashboard) drawKeys(r region) {
 // usable reports whether a key does anything now.
 func (d *dashboard) usable(a action) bool {
 	switch {
+	case a.needsPanes() && sizeOf(d.w, d.h) < compact:
+		return false
 	case a.adjusts():
 		return d.mode.fixedLimits == ""
 	case a == actGhosts:

@@ -168,6 +168,9 @@ func drawGauge(r region, s *stats.Snapshot, m size) {
 	if whole == 0 {
 		whole = niceCeiling(max(t.PeakReserved, add(t.InUse, t.Cached, t.Cooling)))
 		label = "of " + bytesText(whole)
+		if t.PeakReserved == 0 && t.InUse == 0 {
+			label = none
+		}
 	}
 	x := 0
 	if m == full && s.Device.Global > 0 {
@@ -233,7 +236,10 @@ func (d *dashboard) drawNumbersOnly(r region, s *stats.Snapshot) {
 		}
 		x = r.spans(x, y, it.spans...) + 2
 	}
-	if y+2 < r.h {
+	if d.note.text != "" {
+		r.sub(0, r.h-2, r.w, 1).wipe()
+	}
+	if y+2 < r.h || d.note.text != "" {
 		d.drawMessage(r.sub(0, r.h-2, r.w, 1), s)
 	}
 	d.drawKeys(r.sub(0, r.h-1, r.w, 1))

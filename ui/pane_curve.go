@@ -79,10 +79,6 @@ func (p *curvePane) draw(r region, _ *stats.Snapshot) {
 
 // open shows the curve.
 func (p *curvePane) open() {
-	if sizeOf(p.d.w, p.d.h) < compact {
-		p.d.say(warnStyle, "the terminal is too small for the curve")
-		return
-	}
 	p.d.zoomOn(paneCurve)
 }
 

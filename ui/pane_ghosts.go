@@ -10,9 +10,12 @@ import (
 )
 
 // ghostsPane lists what other configurations would have done, the best first.
-type ghostsPane struct{ basePane }
+type ghostsPane struct {
+	basePane
+	top int // first row
+}
 
-func (p ghostsPane) title(*stats.Snapshot) (title, hint []span) {
+func (p *ghostsPane) title(*stats.Snapshot) (title, hint []span) {
 	n := 0
 	if g := p.d.ghosts(); g != nil {
 		n = len(g.Rows)
@@ -27,7 +30,7 @@ func (p ghostsPane) title(*stats.Snapshot) (title, hint []span) {
 
 // draw also draws notes under the list: what y does and what the ghosts cost. Like the limits it shows the latest state
 // even while the screen is frozen.
-func (p ghostsPane) draw(r region, _ *stats.Snapshot) {
+func (p *ghostsPane) draw(r region, _ *stats.Snapshot) {
 	g := p.d.ghosts()
 	if g == nil {
 		r.text(1, 0, p.d.mode.noGhosts, dim)
@@ -36,11 +39,12 @@ func (p ghostsPane) draw(r region, _ *stats.Snapshot) {
 	t := newGhostTable(g, r.w)
 	notes := p.notes(g, t, r.w-2)
 	rows := max(1, min(len(g.Rows), max(r.h*2/3, r.h-1-len(notes))))
+	p.top = max(0, min(p.top, len(g.Rows)-rows))
 	r.text(ghostNameAt, 0, "IF YOU HAD USED", headStyle)
 	drawTitles(r, t.at, t.columns)
 	for y := range min(rows, len(g.Rows)) {
-		row := &g.Rows[y]
-		if y == rows-1 && t.present != nil && placeOf(g, t.present) > y { // not all rows fit
+		row := &g.Rows[p.top+y]
+		if p.top == 0 && y == rows-1 && t.present != nil && placeOf(g, t.present) > y { // not all rows fit
 			row = t.present
 		}
 		t.draw(r.sub(0, y+1, r.w, 1), row, placeOf(g, row))
@@ -56,7 +60,7 @@ func (p ghostsPane) draw(r region, _ *stats.Snapshot) {
 }
 
 // notes are the lines under the list.
-func (p ghostsPane) notes(g *stats.Ghosts, t *ghostTable, w int) []span {
+func (p *ghostsPane) notes(g *stats.Ghosts, t *ghostTable, w int) []span {
 	var notes []span
 	say := func(text string, st style) {
 		for _, line := range wrap(text, w) {
@@ -254,4 +258,7 @@ func (t *ghostTable) draw(r region, g *stats.Ghost, place int) {
 }
 
 // enter does nothing: y adopts the ghost that leads.
-func (ghostsPane) enter() {}
+func (*ghostsPane) enter() {}
+
+// move scrolls; drawing bounds it.
+func (p *ghostsPane) move(a action) { p.top = max(0, min(p.top, far)+step(a, 4)) }

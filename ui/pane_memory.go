@@ -111,11 +111,13 @@ func (p memoryPane) draw(r region, s *stats.Snapshot) {
 		r.sub(0, 0, labels-1, r.h).right(labels-1, y, bytesText(v), dim)
 		r.put(labels-1, y, "┤", frameStyle)
 	}
-	label(0, top)
-	if chart.h >= 5 {
-		label(chart.h/2, top/2)
+	if s.Totals.PeakReserved > 0 || s.Totals.Creates > 0 { // else there is nothing to measure
+		label(0, top)
+		if chart.h >= 5 {
+			label(chart.h/2, top/2)
+		}
+		label(chart.h-1, 0)
 	}
-	label(chart.h-1, 0)
 	chart.stacked(columns, memLayers)
 	t.drawCursor(chart)
 	y := chart.h

@@ -19,7 +19,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if o.Terminal == nil {
 		return Quit, errors.New("open dashboard: no terminal to draw on; use --headless")
 	}
-	g := &guarded{inner: newDashboard(o, newTheme(o.Terminal, o.Theme, o.ASCII))}
+	g := &guarded{inner: newDashboard(o, newTheme(o.Terminal, o.Theme, o.ASCII, o.FewColors))}
 	p := tea.NewProgram(g, tea.WithInput(o.Input), tea.WithOutput(&syncTTY{o.Terminal}),
 		tea.WithoutSignalHandler(), tea.WithoutCatchPanics(), tea.WithAltScreen(), tea.WithFPS(framesPerSecond))
 	// Not tea.WithContext: it returns while the terminal is still being read.

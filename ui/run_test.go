@@ -148,7 +148,7 @@ func TestNoTerminal(t *testing.T) {
 }
 
 func TestNoColor(t *testing.T) {
-	d := newDashboard(Options{}, newTheme(os.Stdout, Mono, false))
+	d := newDashboard(Options{}, newTheme(os.Stdout, Mono, false, false))
 	d.resize(120, 36)
 	d.Update(frameMsg{now: testStart, snap: sampleSnapshot()})
 	if got := d.View(); strings.Contains(got, "\x1b") || !strings.Contains(got, "▸ blur.c:88") {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/charmbracelet/lipgloss"
+	"github.com/muesli/termenv"
 )
 
 // style is the meaning of a cell; the theme knows what it looks like.
@@ -79,9 +80,14 @@ type theme struct {
 	ascii bool
 }
 
-// newTheme returns the sequences that the terminal behind w understands, according to the environment. It sends no query.
-func newTheme(w io.Writer, name Theme, ascii bool) *theme {
-	return themeOf(lipgloss.NewRenderer(w), name, ascii)
+// newTheme returns the sequences that the terminal behind w understands, according to the environment. few: it has the
+// ANSI colours even if its name does not say so. It sends no query.
+func newTheme(w io.Writer, name Theme, ascii, few bool) *theme {
+	r := lipgloss.NewRenderer(w)
+	if few && r.ColorProfile() == termenv.Ascii {
+		r.SetColorProfile(termenv.ANSI)
+	}
+	return themeOf(r, name, ascii)
 }
 
 // themeOf extracts the opening sequence of each style from a rendered letter.

@@ -74,6 +74,7 @@ type Options struct {
 
 	Refresh     time.Duration // between two calls of Source; 0: 100 ms
 	ASCII       bool          // draw with ASCII only
+	FewColors   bool          // the terminal has the ANSI colours even if its name does not say so
 	Theme       Theme
 	ReadOnly    bool // show limits and policy without changing them
 	ExitWithApp bool // close when the program ends

@@ -29,7 +29,7 @@ func defaultSetup() watch.SetupOptions {
 }
 
 func defaultDashboard() dashboard.Options {
-	return dashboard.Options{Refresh: dashboard.DefaultRefresh, Theme: dashboard.Themes[0], NoColor: os.Getenv("NO_COLOR") != ""}
+	return dashboard.Options{Refresh: dashboard.UsualRefresh(), Theme: dashboard.Themes[0], NoColor: os.Getenv("NO_COLOR") != ""}
 }
 
 // fixedPolicy are the settings of commands whose policy does not change.

@@ -61,3 +61,17 @@ func TestSecondTerminal(t *testing.T) {
 		t.Errorf("the session ended with %v", err)
 	}
 }
+
+// TestDetachedProgramGoesOn: after the dashboard, the terminal says what still runs, and ctrl+c reaches it.
+func TestDetachedProgramGoesOn(t *testing.T) {
+	dir := t.TempDir()
+	term := openTerminal(t, 100, 30)
+	term.run(dir, gpumemtop(), example("train"), "1000000")
+	term.await(`train\.c:\d+`)
+	term.keys("q")
+	term.await(`\[d\]etach`)
+	term.keys("d")
+	term.await(`gpumemtop: train \(pid \d+\) goes on; Ctrl-C reaches it`)
+	term.keys("C-c")
+	term.await(`status=130`)
+}

@@ -31,8 +31,19 @@ type Options struct {
 	Refresh  time.Duration // between two frames, 20 ms to 10 s
 }
 
-// DefaultRefresh is the usual time between two frames.
-const DefaultRefresh = 100 * time.Millisecond
+// DefaultRefresh is the usual time between two frames, and slowRefresh that over a network.
+const (
+	DefaultRefresh = 100 * time.Millisecond
+	slowRefresh    = 500 * time.Millisecond
+)
+
+// UsualRefresh returns the time between two frames on this terminal: sshd sets SSH_TTY.
+func UsualRefresh() time.Duration {
+	if os.Getenv("SSH_TTY") != "" {
+		return slowRefresh
+	}
+	return DefaultRefresh
+}
 
 // Themes are the values of --theme; auto is the first.
 var Themes = []string{"auto", "dark", "light", "high-contrast"}
@@ -98,6 +109,7 @@ func (s *Screen) Close() {
 func (s *Screen) Show(ctx context.Context, o ui.Options) error {
 	o.Input, o.Terminal = s.tty, s.tty
 	o.PostMortem, o.JobControl = postMortem, jobControl()
+	o.FewColors = os.Getenv("NO_COLOR") == "" && fewColors(os.Getenv("TERM"))
 	o.Write, o.Export = writeNew, func(path string, s *stats.Snapshot) error { return export(path, s, o.Attached) }
 	o.Refresh, o.ASCII, o.Theme = s.options.Refresh, s.options.ASCII || asciiOnly(), s.options.theme()
 	_, err := ui.Run(ctx, o)
@@ -133,6 +145,16 @@ func asciiOnly() bool {
 	}
 	locale := strings.ToLower(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG")))
 	return locale != "" && !strings.Contains(locale, "utf-8") && !strings.Contains(locale, "utf8")
+}
+
+// fewColors reports whether a terminal has the ANSI colours though its name does not say so (terminfo: colors#8).
+func fewColors(term string) bool {
+	for _, name := range []string{"screen", "tmux", "rxvt", "putty", "konsole", "linux", "xterm"} {
+		if term == name || strings.HasPrefix(term, name+"-") || strings.HasPrefix(term, name+".") {
+			return true
+		}
+	}
+	return false
 }
 
 // jobControl reports whether a shell waits that can continue our process group once it has stopped: the kernel ignores stop

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"testing"
+	"time"
 
 	"codeberg.org/gpumemtop/gpumemtop/ui"
 )
@@ -57,5 +58,23 @@ func TestKinship(t *testing.T) {
 	}
 	if _, _, _, err := kinship(1 << 30); err == nil {
 		t.Error("a process that is not there has kin")
+	}
+}
+
+// TestUsualRefresh: over SSH there are fewer frames.
+func TestUsualRefresh(t *testing.T) {
+	for tty, want := range map[string]time.Duration{"": DefaultRefresh, "/dev/pts/3": slowRefresh} {
+		t.Setenv("SSH_TTY", tty)
+		if got := UsualRefresh(); got != want {
+			t.Errorf("SSH_TTY=%q: %v", tty, got)
+		}
+	}
+}
+
+func TestFewColors(t *testing.T) {
+	for term, want := range map[string]bool{"screen": true, "screen.xterm": true, "tmux-direct": true, "linux": true, "vt100": false, "screenwriter": false} {
+		if fewColors(term) != want {
+			t.Errorf("%s: %v", term, !want)
+		}
 	}
 }

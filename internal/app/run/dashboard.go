@@ -8,8 +8,10 @@ import (
 	"syscall"
 
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
+	"codeberg.org/gpumemtop/gpumemtop/internal/app/console"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/dashboard"
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/limits"
+	"codeberg.org/gpumemtop/gpumemtop/internal/callsite"
 	"codeberg.org/gpumemtop/gpumemtop/internal/remote"
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/ui"
@@ -19,6 +21,7 @@ import (
 func (r *runner) showDashboard() {
 	ctx, cancel := r.untilSignal()
 	defer cancel()
+	detached := false
 	err := r.screen.Show(ctx, ui.Options{
 		Source:      r.model.Published,
 		App:         r.app,
@@ -31,7 +34,7 @@ func (r *runner) showDashboard() {
 		Policies:    dashboard.Policies(),
 		Adopt:       r.adopt,
 		Signal:      r.session.Signal,
-		Detach:      func() {}, // the run goes on when the dashboard closes
+		Detach:      func() { detached = true }, // the run goes on when the dashboard closes
 		Terminate:   r.session.Terminate,
 		Resize:      r.session.Resize,
 		ReadOnly:    r.options.ReadOnly,
@@ -39,6 +42,9 @@ func (r *runner) showDashboard() {
 	})
 	if err != nil {
 		r.notes.Add(err.Error())
+	}
+	if detached {
+		console.Say("%s (pid %d) goes on; Ctrl-C reaches it", callsite.Base(r.path), r.session.PID())
 	}
 	if err := r.session.Reveal(!r.options.NoReplay); err != nil {
 		r.notes.Add(err.Error())
