@@ -38,6 +38,7 @@ type dashboard struct {
 	hasApp     bool
 	cursor     timeCursor
 	past       past
+	baseline   baseline
 	frozenLive *stats.Snapshot // the latest when the screen was frozen
 	marks      []userMark
 	event      uint64 // the time of the event that is shown, 0: none
@@ -223,9 +224,9 @@ func (d *dashboard) shown() *stats.Snapshot { return d.processes.narrow(d.whole(
 // whole returns the snapshot of all processes.
 func (d *dashboard) whole() *stats.Snapshot {
 	if d.frozen != nil {
-		return d.frozen
+		return d.baseline.of(d.frozen)
 	}
-	return d.live
+	return d.baseline.of(d.live)
 }
 
 func (d *dashboard) freeze() {

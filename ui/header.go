@@ -48,6 +48,9 @@ func (d *dashboard) headerItems(s *stats.Snapshot) []item {
 	if d.frozen != nil {
 		items = append(items, item{0, []span{{d.frozenText(), bannerStyle}}})
 	}
+	if d.baseline.at != nil {
+		items = append(items, item{0, []span{{d.baseline.text(), bannerStyle}}})
+	}
 	if d.processes.single(s) {
 		items = append(items, item{0, []span{{d.processes.placeText(), keyStyle}}})
 	}

@@ -47,6 +47,7 @@ const (
 	actValue
 	actUndo
 	actSave
+	actBaseline
 	actScreen
 	actExport
 	actCopy
@@ -177,6 +178,7 @@ var keymap = []command{
 	{inRun, actUndo, sectionLimits, "", "u", "undo the latest change of a limit or of the policy", []string{"u"}},
 	{inRun, actSave, sectionLimits, "", "W", "save policy and limits as a file for --config", []string{"W"}},
 	{inRun | inView, actFit, sectionMove, "", "F", "would a size that you type fit now, and where", []string{"F"}},
+	{inLive, actBaseline, sectionTime, "", "B", "counts and hit rates from now on; again: from the start", []string{"B"}},
 	{inAll, actScreen, sectionScreen, "", "x", "save the screen as a picture (SVG) and as text", []string{"x"}},
 	{inAll, actExport, sectionScreen, "", "e", "export what is shown: a profile for go tool pprof, a summary (JSON) or the call sites (CSV)", []string{"e"}},
 	{inAll, actCopy, sectionMove, "", "Y", "copy the chosen row, if the terminal allows it (OSC 52)", []string{"Y"}},

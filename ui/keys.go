@@ -139,6 +139,8 @@ func (d *dashboard) do(a action, pressed string) tea.Cmd {
 		d.askExport()
 	case actCopy:
 		return d.copyRow()
+	case actBaseline:
+		d.toggleBaseline()
 	case actFit:
 		d.askSize()
 	case actSave:

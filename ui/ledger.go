@@ -65,6 +65,7 @@ type ledger struct {
 	tallies []tally // of the last seconds
 	changes []*change
 	undoing map[string]*change // by limit, "" for the policy: what the request on its way takes back; nil: a limit comes back with its policy
+	base    map[uint32]tally   // what each tag had counted at the latest change; nil: there was none
 	restore []stats.Limit      // limits to set once their policy is in force
 	policy  string             // that one
 }
@@ -115,11 +116,22 @@ func (l *ledger) add(s *stats.Snapshot, c change) {
 		before = l.tallies[0]
 	}
 	c.effects = []effect{between(before, c.start)}
+	l.base = make(map[uint32]tally, len(s.Tags))
+	for i := range s.Tags {
+		t := &s.Tags[i]
+		l.base[t.ID] = tally{hits: t.Hits, misses: t.Misses}
+	}
 	if len(l.changes) == changesMax {
 		l.changes = slices.Delete(l.changes, 0, 1)
 	}
 	l.changes = append(l.changes, &c)
 	l.d.points.restart(s)
+}
+
+// since returns what a tag counted after the latest change, false before there is one, or in a moment before it.
+func (l *ledger) since(t *stats.Tag) (hits, misses uint64, known bool) {
+	was := l.base[t.ID] // a tag that came later had nothing
+	return since(was.hits, t.Hits), since(was.misses, t.Misses), l.base != nil && t.Hits >= was.hits
 }
 
 // failed notes that a limit, or the policy for "", did not change. What was to be taken back by that still is.

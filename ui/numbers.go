@@ -105,9 +105,12 @@ func (d *dashboard) poollessItems(s *stats.Snapshot) []item {
 	}
 }
 
-// leastText marks a lower bound: sizes from before attach are known only from later uses.
+// leastText marks what lost events may have made too high or too low, and a lower bound: sizes from before attach are known only from later uses.
 func leastText(s *stats.Snapshot) string {
-	if s.BeforeAttach() == nil {
+	switch {
+	case s.Lost > 0:
+		return "≈ "
+	case s.BeforeAttach() == nil:
 		return ""
 	}
 	return "≥ "

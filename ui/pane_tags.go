@@ -184,7 +184,7 @@ func (t *tagsPane) title(*stats.Snapshot) (title, hint []span) {
 }
 
 func (t *tagsPane) draw(r region, s *stats.Snapshot) {
-	shown, widths := fitColumns(r.w, t.d.mode.pool)
+	shown, widths := fitColumns(r.w, t.d.mode.pool, t.d.ledger.base != nil)
 	drawTagHead(r, t, shown, widths)
 	body := r.rows(1)
 	if t.d.zoom == paneTags && body.h >= 12 {
@@ -204,7 +204,7 @@ func (t *tagsPane) draw(r region, s *stats.Snapshot) {
 	for y := range min(body.h, len(t.rows)-t.top) {
 		tag := &tags[t.rows[t.top+y]]
 		mark := t.d.mode.pool && t.groups.by == bySite && t.d.points.judge.Suspicious(tag)
-		t.drawRow(body.sub(0, y, body.w, 1), tag, t.top+y == t.at, mark, shown, widths)
+		t.drawRow(body.sub(0, y, body.w, 1), tag, t.top+y == t.at, mark, s.Lost > 0, shown, widths)
 	}
 }
 
@@ -237,7 +237,7 @@ func sortMark(column int, reverse bool) string {
 	return "▼"
 }
 
-func (t *tagsPane) drawRow(r region, tag *stats.Tag, chosen, mark bool, shown []int, widths columnWidths) {
+func (t *tagsPane) drawRow(r region, tag *stats.Tag, chosen, mark, lossy bool, shown []int, widths columnWidths) {
 	nameStyle, trend := plain, trendStyle
 	if chosen {
 		nameStyle, trend = cursorStyle, cursorTrendStyle
@@ -256,8 +256,11 @@ func (t *tagsPane) drawRow(r region, tag *stats.Tag, chosen, mark bool, shown []
 		case c.title == trendTitle:
 			r.trend(x+2, 0, min(widths[i]-2, r.w-x-2), tag.Trend, trend)
 		default:
-			st, text := c.style(tag), c.text(tag)
-			if t.groups.sums() && (c.title == "HOLDS" || c.title == "PEAK") {
+			st, text := t.cell(c, tag)
+			switch {
+			case lossy && slices.Contains(gaugeColumns, c.title):
+				text = "≈" + text
+			case t.groups.sums() && (c.title == "HOLDS" || c.title == "PEAK"):
 				text = "≤" + text // its sites may have had their most at other times
 			}
 			if chosen {
@@ -267,6 +270,18 @@ func (t *tagsPane) drawRow(r region, tag *stats.Tag, chosen, mark bool, shown []
 		}
 		x += widths[i]
 	}
+}
+
+// cell is what a column of numbers has in a row.
+func (t *tagsPane) cell(c *tagColumn, tag *stats.Tag) (style, string) {
+	if c.title != sinceTitle {
+		return c.style(tag), c.text(tag)
+	}
+	hits, misses, known := t.d.ledger.since(tag)
+	if !known || t.groups.by != bySite || t.d.processes.number != 0 {
+		return dim, none
+	}
+	return rateStyle(float64(hits)/float64(max(1, hits+misses)), hits+misses), ratio(hits, hits+misses)
 }
 
 // drawStack shows the call stack of the chosen tag.

@@ -8,8 +8,8 @@ import (
 
 // The size of a cell of a picture, in SVG units, and how far its baseline is below its top.
 const (
-	cellW, cellH, baseline = 8.4, 17, 13
-	pictureMargin          = 10
+	cellW, cellH, letterBase = 8.4, 17, 13
+	pictureMargin            = 10
 )
 
 // brightColors are the ANSI colours of the high-contrast theme.
@@ -89,7 +89,7 @@ func (c *canvas) svgRow(b *strings.Builder, y int, name Theme) {
 		}
 		if strings.Trim(text, " ") != "" {
 			fmt.Fprintf(b, `<text class="s%d" x="%.1f" y="%d" textLength="%.1f">%s</text>`+"\n",
-				row[from].style, x, pictureMargin+y*cellH+baseline, width, html.EscapeString(text))
+				row[from].style, x, pictureMargin+y*cellH+letterBase, width, html.EscapeString(text))
 		}
 		from = to
 	}

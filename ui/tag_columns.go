@@ -93,12 +93,19 @@ var tagColumns = []tagColumn{
 	pooled(numberColumn("FREE", 7, 7, func(t *stats.Tag) uint64 { return t.CachedCount }, tableCount, plain)),
 	{"HIT%", 6, 1, func(t *stats.Tag) string { return ratio(t.Hits, add(t.Hits, t.Misses)) }, hitStyle,
 		func(a, b *stats.Tag) int { return cmp.Compare(b.HitRate(), a.HitRate()) }, true},
+	{sinceTitle, 7, 7, nil, nil, nil, true},
 	pooled(numberColumn("MISSES", 8, 8, func(t *stats.Tag) uint64 { return t.Misses }, tableCount, plain)),
 	numberColumn("ALLOC/S", 9, 3, func(t *stats.Tag) uint64 { return t.Window }, tableCount, plain),
 	{"WASTE", 7, 5, func(t *stats.Tag) string { return percent(t.Waste()) + "%" }, wasteStyle,
 		func(a, b *stats.Tag) int { return cmp.Compare(b.Waste(), a.Waste()) }, true},
 	{trendTitle, 12, 6, nil, nil, nil, false},
 }
+
+// sinceTitle marks the column of the hit rate since the latest change, which is there once something was changed.
+const sinceTitle = "HIT%▲"
+
+// gaugeColumns are what lost events may have made too high or too low.
+var gaugeColumns = []string{"HOLDS", "IN USE", "LIVE", "PEAK", "CACHED", "FREE"}
 
 const sortHeld = 1
 
@@ -107,12 +114,12 @@ const sortHeld = 1
 func held(t *stats.Tag) uint64 { return max(t.Held, t.InUse) }
 
 // columnWidths holds a width for each entry of tagColumns.
-type columnWidths [12]int
+type columnWidths [13]int
 
-// fitColumns returns the columns that a width has room for, with their widths.
-func fitColumns(w int, pool bool) (shown []int, widths columnWidths) {
+// fitColumns returns the columns that a width has room for, with their widths. changed: that of the latest change, too.
+func fitColumns(w int, pool, changed bool) (shown []int, widths columnWidths) {
 	for i := range tagColumns {
-		if !pool && tagColumns[i].pool {
+		if !pool && tagColumns[i].pool || !changed && tagColumns[i].title == sinceTitle {
 			continue
 		}
 		shown = append(shown, i)

@@ -79,7 +79,7 @@ func TestPictureOfTheReadme(t *testing.T) {
 	o.Write, o.SetPolicy = files{}.write, func(string) error { return nil }
 	d := newTest(o, 120, 36, sampleSnapshot())
 	l := d.arrange()
-	shown, _ := fitColumns(118, true)
+	shown, _ := fitColumns(118, true, false)
 	var want []string
 	for i := range l.panes {
 		title, _ := d.panes[l.panes[i].pane].title(sampleSnapshot())
