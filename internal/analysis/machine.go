@@ -213,6 +213,9 @@ func machineGrows(x *run, a *Analysis) (Diagnosis, bool) {
 		return Diagnosis{}, false
 	}
 	g := &a.Growth[0]
+	if g.Source == wire.MachineRSS && a.Peak.Reserved == 0 { // there are no buffers that it could grow beside: it compiles, say
+		return Diagnosis{}, false
+	}
 	buffers := "while its buffers are flat"
 	if g.Buffers >= bytesLeast {
 		buffers = "beyond the " + units.FormatLong(g.Buffers) + " of its buffers"

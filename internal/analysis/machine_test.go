@@ -119,6 +119,19 @@ func TestNoGrowth(t *testing.T) {
 	}
 }
 
+// A program without buffers that compiles, say, has nothing beside which it could grow.
+func TestGrowthNeedsBuffers(t *testing.T) {
+	for buffers, want := range map[float64]bool{0: false, 64: true} {
+		c := course{
+			seconds: 60, once: true, buffers: func(float64) float64 { return buffers },
+			resident: func(done float64, _ int) float64 { return 200 + 600*done },
+		}
+		if a := c.tape().analyse(t); len(a.Growth) != 1 || (diagnosisOf(a, "beside") != nil) != want {
+			t.Errorf("%v MiB of buffers: %+v, %+v", buffers, a.Growth, a.Diagnoses)
+		}
+	}
+}
+
 // TestLongSeries: a long run keeps its figures at wider steps.
 func TestLongSeries(t *testing.T) {
 	c := course{seconds: 2000, source: wire.MachineRSS, resident: func(_ float64, i int) float64 { return 150 + float64(i)/64 }}

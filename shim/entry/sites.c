@@ -54,11 +54,15 @@ static uint32_t tag_of(const struct gmt_caller *caller)
 	return gmt_tag(&call, caller, 0);
 }
 
-uint32_t gmt_site(enum gmtheld type, const struct gmt_caller *caller)
+void gmt_count(struct gmt_object *object, enum gmtheld type, const struct gmt_caller *caller)
 {
 	uint32_t site = gmt_held_site(type, tag_of(caller));
+	if (gmt_unlikely(!object)) {
+		gmt_held_untracked(site, 0);
+		return;
+	}
+	object->site = site;
 	gmt_held_created(site, 0);
-	return site;
 }
 
 /* The words are other functions' return addresses, which are no objects of theirs. */

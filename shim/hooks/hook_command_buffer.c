@@ -20,8 +20,9 @@ cl_command_buffer_khr clCreateCommandBufferKHR(cl_uint count, const cl_command_q
 		atomic_fetch_add(&context->command_buffers, 1);
 	cl_command_buffer_khr handle = DRIVER(clCreateCommandBufferKHR)(count, queues, properties, errcode);
 	struct gmt_command_buffer *ours = handle ? gmt_command_buffer_add(handle) : NULL;
+	if (handle)
+		gmt_count(ours ? &ours->object : NULL, GMT_HELD_COMMAND_BUFFER, &GMT_CALLER);
 	if (ours) { /* else the context stays marked, which is safe */
-		ours->object.site = gmt_site(GMT_HELD_COMMAND_BUFFER, &GMT_CALLER);
 		ours->context = context;
 		ours->queue = count && queues ? queues[0] : NULL;
 		ours->queues = count;

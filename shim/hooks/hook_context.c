@@ -98,9 +98,9 @@ static void learn_device(struct gmt_context *context, cl_device_id device)
 static void context_created(cl_context handle, const struct gmt_caller *caller)
 {
 	struct gmt_context *context = gmt_context_add(handle);
+	gmt_count(context ? &context->object : NULL, GMT_HELD_CONTEXT, caller);
 	if (!context)
 		return;
-	context->object.site = gmt_site(GMT_HELD_CONTEXT, caller);
 	cl_device_id devices[DEVICES_MAX];
 	size_t bytes = 0;
 	if (gmt_driver.clGetContextInfo(handle, CL_CONTEXT_DEVICES, sizeof devices, devices, &bytes) != CL_SUCCESS)

@@ -14,9 +14,9 @@ static void kernel_created(cl_kernel handle, const struct gmt_caller *caller)
 	if (gmt_driver.clGetKernelInfo(handle, CL_KERNEL_NUM_ARGS, sizeof arguments, &arguments, NULL) != CL_SUCCESS)
 		arguments = 0;
 	struct gmt_kernel *kernel = gmt_kernel_add(handle, arguments);
+	gmt_count(kernel ? &kernel->object : NULL, GMT_HELD_KERNEL, caller);
 	if (!kernel)
 		return;
-	kernel->object.site = gmt_site(GMT_HELD_KERNEL, caller);
 	char name[256];
 	size_t length = 0;
 	if (gmt_driver.clGetKernelInfo(handle, CL_KERNEL_FUNCTION_NAME, sizeof name, name, &length) != CL_SUCCESS)

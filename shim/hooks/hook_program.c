@@ -10,15 +10,15 @@
 static void program_created(cl_program handle, const struct gmt_caller *caller)
 {
 	struct gmt_counted *program = gmt_program_add(handle);
-	if (program)
-		program->object.site = gmt_site(GMT_HELD_PROGRAM, caller);
+	if (handle)
+		gmt_count(program ? &program->object : NULL, GMT_HELD_PROGRAM, caller);
 }
 
 static void sampler_created(cl_sampler handle, const struct gmt_caller *caller)
 {
 	struct gmt_counted *sampler = gmt_sampler_add(handle);
-	if (sampler)
-		sampler->object.site = gmt_site(GMT_HELD_SAMPLER, caller);
+	if (handle)
+		gmt_count(sampler ? &sampler->object : NULL, GMT_HELD_SAMPLER, caller);
 }
 
 /* A hook of a function that creates one: ARGUMENTS as declared, VALUES as given to the driver. */

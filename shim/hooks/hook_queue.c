@@ -21,13 +21,13 @@ static void queue_created(cl_command_queue handle, cl_context contexthandle, cl_
 {
 	struct gmt_context *context = gmt_context_find(contexthandle);
 	struct gmt_queue *queue = gmt_queue_add(handle);
+	gmt_count(queue ? &queue->object : NULL, GMT_HELD_QUEUE, caller);
 	if (!queue) {
 		/* We cannot follow this queue, so we cannot rely on any order. */
 		if (context)
 			atomic_store(&context->unordered, 1);
 		return;
 	}
-	queue->object.site = gmt_site(GMT_HELD_QUEUE, caller);
 	queue->context = context;
 	queue->profiled = properties & CL_QUEUE_PROFILING_ENABLE;
 	queue->inorder = !(properties & (CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_ON_DEVICE));

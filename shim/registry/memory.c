@@ -7,7 +7,7 @@
 #include "ranges.h"
 #include "table.h"
 
-GMT_TABLE(memories, gmt_memory, 1 << 18, offsetof(struct gmt_memory, uses.use)); /* uses.count says which uses are valid */
+GMT_TABLE(memories, gmt_memory, 1 << 18, offsetof(struct gmt_memory, uses.use), 0); /* uses.count says which uses are valid */
 
 _Atomic uint64_t gmt_memory_hosted;
 

@@ -4,14 +4,17 @@
 
 #include "table.h"
 
-GMT_TABLE(contexts, gmt_context, 256, sizeof(struct gmt_context));
-GMT_TABLE(queues, gmt_queue, 1024, sizeof(struct gmt_object)); /* gmt_queue_recycle clears the rest */
-GMT_TABLE(kernels, gmt_kernel, 4096, sizeof(struct gmt_kernel));
-GMT_TABLE(events, gmt_event, 1 << 18, offsetof(struct gmt_event, of.wait)); /* of.waits says which waits are valid */
-#define EVENTS_MAX (1u << 18) /* 80 MB with a pool, 12 without: a program that leaks events has us leak no more */
-GMT_TABLE(command_buffers, gmt_command_buffer, 64, sizeof(struct gmt_command_buffer));
-GMT_TABLE(programs, gmt_counted, 1024, sizeof(struct gmt_counted));
-GMT_TABLE(samplers, gmt_counted, 256, sizeof(struct gmt_counted));
+/* A program that leaks objects has us leak no more than these: 80 MB for events with a pool, 12 without; 65 MB for kernels of ten arguments. */
+#define MANY (1u << 18)
+#define FEW (1u << 16) /* each of them costs the driver far more than us */
+
+GMT_TABLE(contexts, gmt_context, 256, sizeof(struct gmt_context), FEW);
+GMT_TABLE(queues, gmt_queue, 1024, sizeof(struct gmt_object), FEW); /* gmt_queue_recycle clears the rest */
+GMT_TABLE(kernels, gmt_kernel, 4096, sizeof(struct gmt_kernel), MANY);
+GMT_TABLE(events, gmt_event, 1 << 18, offsetof(struct gmt_event, of.wait), MANY); /* of.waits says which waits are valid */
+GMT_TABLE(command_buffers, gmt_command_buffer, 64, sizeof(struct gmt_command_buffer), FEW);
+GMT_TABLE(programs, gmt_counted, 1024, sizeof(struct gmt_counted), FEW);
+GMT_TABLE(samplers, gmt_counted, 256, sizeof(struct gmt_counted), FEW);
 
 struct gmt_context *gmt_context_find(cl_context handle)
 {
@@ -124,7 +127,6 @@ bool gmt_kernel_remove(struct gmt_kernel *kernel)
 
 void gmt_events_begin(void)
 {
-	events.most = EVENTS_MAX / GMT_STRIPES;
 	if (!gmt_follows_events())
 		events.entry = events.cleared = offsetof(struct gmt_event, of);
 }

@@ -175,10 +175,13 @@ static inline void gmt_table_each(struct gmt_table *t, void (*visit)(struct gmt_
 	}
 }
 
-/* Defines a table of struct type with size buckets, a power of two; clear: bytes of a new entry that are set to 0. */
-#define GMT_TABLE(name, type, size, clear)                                                                             \
+/*
+ * Defines a table of struct type with size buckets, a power of two; clear: bytes of a new entry that are set to 0; max:
+ * entries, 0: as many as come.
+ */
+#define GMT_TABLE(name, type, size, clear, max)                                                                            \
 	static _Atomic(struct gmt_object *) name##_buckets[size];                                                     \
 	static struct gmt_table name = {                                                                              \
-		.buckets = name##_buckets, .mask = (size)-1, .entry = sizeof(struct type), .cleared = (clear)}
+		.buckets = name##_buckets, .mask = (size)-1, .entry = sizeof(struct type), .cleared = (clear), .most = (max) / GMT_STRIPES}
 
 #endif

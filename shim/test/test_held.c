@@ -274,6 +274,32 @@ TEST(leaked_events_are_bounded)
 	end_clean();
 }
 
+static __attribute__((noinline)) cl_sampler leak(void)
+{
+	cl_sampler sampler = clCreateSampler(world.context, CL_FALSE, CL_ADDRESS_NONE, CL_FILTER_NEAREST, NULL);
+	CHECK(sampler); /* after the call, so that this function is its caller */
+	return sampler;
+}
+
+TEST(leaked_objects_are_bounded)
+{
+	enum { MOST = 1 << 16, MORE = 5000 };
+	begin((struct options){.observe = true, .tagmode = GMT_TAGS_CALLER});
+	cl_sampler *all = malloc((MOST + MORE) * sizeof(cl_sampler));
+	for (int i = 0; i < MOST + MORE; i++) {
+		if (i == MOST + MORE - 1)
+			events(GMT_KIND_OBJECT); /* now there is room for the last one, which says all */
+		all[i] = leak();
+	}
+	struct held full = held_now(GMT_HELD_SAMPLER);
+	EQUAL(full.created + full.untracked, MOST + MORE);
+	CHECK(full.created <= MOST && full.created > MOST - MOST / 64);
+	for (int i = 0; i < MOST + MORE; i++)
+		OK(clReleaseSampler(all[i]));
+	free(all);
+	end_clean();
+}
+
 enum { THREADS = 8, ROUNDS = 500 };
 static cl_mem shared;
 
