@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -67,6 +68,12 @@ func TestMachine(t *testing.T) {
 		if text := screen(attachedTest(120, 36, s, App{Status: -1})); !strings.Contains(text, want) || strings.Contains(plain, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
+	}
+	for i := range s.History {
+		s.History[i].Machine = uint64(i) * mib
+	}
+	if lane := regexp.MustCompile(`mach *│ *▁+▂+▃+▄+▅+▆+▇+█`); !lane.MatchString(screen(attachedTest(120, 48, s, App{Status: -1}))) || lane.MatchString(plain) {
+		t.Errorf("no curve in\n%s", screen(attachedTest(120, 48, s, App{Status: -1})))
 	}
 	s.Machine = []stats.MachineFigure{{Source: wire.MachineDRM, Unread: 13}}
 	if text := screen(attachedTest(120, 36, s, App{Status: -1})); !strings.Contains(text, "DRM not readable: permission denied") {

@@ -89,7 +89,8 @@ func (p memoryPane) draw(r region, s *stats.Snapshot) {
 		r.sub(labels, 0, r.w-labels, 1).spans(0, 0, spans...)
 		r = r.rows(1)
 	}
-	lanes, events := p.lanes(r.h)
+	t := p.d.timeline(s)
+	lanes, events := p.lanes(r.h, s, &t)
 	axis := r.h >= 5
 	below := len(lanes)
 	if axis {
@@ -102,7 +103,6 @@ func (p memoryPane) draw(r region, s *stats.Snapshot) {
 	if chart.w < 4 || chart.h < 1 {
 		return
 	}
-	t := p.d.timeline(s)
 	columns, top := memoryColumns(&t, 2*chart.w)
 	for y := range chart.h {
 		r.put(labels-1, y, "│", frameStyle)

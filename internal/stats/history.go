@@ -212,6 +212,7 @@ func (s *Sample) add(o *Sample) {
 	s.Misses += o.Misses
 	s.Creates += o.Creates
 	s.DriverNS += o.DriverNS
+	s.Machine = max(s.Machine, o.Machine)
 	if o.InUse > s.InUse {
 		s.InUse, s.Cached, s.Cooling = o.InUse, o.Cached, o.Cooling
 	}

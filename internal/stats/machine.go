@@ -53,6 +53,17 @@ func OnDevice(figures []MachineFigure) (bytes uint64, known bool) {
 	return bytes, known
 }
 
+// reported returns what processes have on devices or, if the machine does not say, as RSS.
+func (m *machine) reported() uint64 {
+	bytes, known := OnDevice(m.figures)
+	for i := 0; !known && i < len(m.figures); i++ {
+		if f := &m.figures[i]; f.Source == wire.MachineRSS {
+			bytes, known = f.Bytes, true
+		}
+	}
+	return bytes
+}
+
 // DriversOwn returns what processes have on devices beyond what is reserved; false if the machine does not say.
 func DriversOwn(figures []MachineFigure, t *Totals) (uint64, bool) {
 	bytes, known := OnDevice(figures)

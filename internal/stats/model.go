@@ -361,7 +361,11 @@ func (m *Model) turn(time uint64) {
 }
 
 // sample reads the gauges.
-func (m *Model) sample() Sample { return m.ledger.sample(m.spread()) }
+func (m *Model) sample() Sample {
+	s := m.ledger.sample(m.spread())
+	s.Machine = m.machine.reported()
+	return s
+}
 
 func (u *Unpooled) note(kind wire.Diag, why []byte) {
 	if kind != wire.DiagTransparent && kind != wire.DiagPanic {

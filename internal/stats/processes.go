@@ -276,7 +276,9 @@ func (m *Model) turnProcesses(slot uint64) {
 		p.window.advance(slot)
 		p.ledger.held.turn(slot, heap.Amount(p.ledger.InUse))
 		if !p.heap.Left {
-			p.history.advance(m.options.Started+p.born*slotNS, slot-p.born, p.ledger.sample(p.spread()))
+			s := p.ledger.sample(p.spread())
+			s.Machine = p.machine.reported()
+			p.history.advance(m.options.Started+p.born*slotNS, slot-p.born, s)
 		}
 	}
 }

@@ -247,6 +247,7 @@ type Sample struct {
 	Hits, Misses, Creates  uint64
 	Fragmentation          float64
 	DriverNS               uint64 // in calls of the driver, of all threads; 0 in the summaries of a recording
+	Machine                uint64 // what the machine reports on devices, or else as RSS; 0: nothing, and in the summaries of a recording
 }
 
 // Tag is one call site, folded: sites that show the same line are one row.
