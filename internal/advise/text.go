@@ -57,6 +57,9 @@ func (p *Program) text(b *bytes.Buffer, most int) {
 	}
 	shown, _ := units.Top(p.worthwhile(most), most)
 	left := len(p.Advice) - len(shown)
+	if len(shown) == 0 && left > 0 {
+		fmt.Fprintln(b, "none that matters: what is held too early or too late is below 1 % of the peak")
+	}
 	for i := range shown {
 		a := &shown[i]
 		units.Wrap(b, textWidth, "- ", a.Verdict.String()+": "+a.Sentence)
@@ -124,19 +127,25 @@ func (r *Run) blocks(b *bytes.Buffer) {
 		return []string{name, strconv.Itoa(d.Blocks), units.FormatLong(d.Peak)}
 	}
 	best := "best: " + u.Method
-	if u.Best.Peak > u.Before.Peak {
+	switch fewer := u.Best.Blocks+u.Fixed.Blocks < u.Before.Blocks; {
+	case !fewer && u.Best.Peak+u.Fixed.Peak >= u.Before.Peak:
+		best = "no better: " + u.Method
+	case u.Best.Peak+u.Fixed.Peak > u.Before.Peak:
 		best = "fewest blocks: " + u.Method
 	}
 	if u.Optimal {
 		best += ", optimal"
 	}
-	rows := [][]string{{"", "blocks", "bytes"}, row("now", u.Before), row("as advised", u.After), row("lower bound", u.Bound)}
+	plan := func(name string, d merging.Demand) []string {
+		return row(name, merging.Demand{Blocks: d.Blocks + u.Fixed.Blocks, Peak: d.Peak + u.Fixed.Peak})
+	}
+	rows := [][]string{{"", "blocks", "bytes"}, row("now", u.Before), row("as advised", u.After), plan("lower bound", u.Bound)}
 	if u.Linear.Blocks > 0 {
-		rows = append(rows, row("linear scan", u.Linear))
+		rows = append(rows, plan("linear scan", u.Linear))
 	}
 	fmt.Fprintf(b, "\nBLOCKS by %s, %s\n", lifetimes(u.Form), sizeRule(u.Max))
-	table(b, append(rows, row(best, u.Best)))
-	units.Wrap(b, textWidth, "", "Blocks are all that are made. Bytes now and as advised are the most at once, those of plans all blocks of what could be moved.")
+	table(b, append(rows, plan(best, u.Best)))
+	units.Wrap(b, textWidth, "", "Blocks are all that are made. Bytes now and as advised are the most at once, those of plans all blocks.")
 }
 
 func lifetimes(f merging.Form) string {

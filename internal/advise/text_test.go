@@ -1,6 +1,8 @@
 package advise
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/advise/merging"
@@ -18,5 +20,33 @@ func TestWorthwhile(t *testing.T) {
 	}
 	if got := p.worthwhile(-1); len(got) != len(p.Advice) {
 		t.Errorf("all are wanted: %+v", got)
+	}
+}
+
+// A plan is called the best only where it beats the program, with all the blocks that it leaves alone.
+func TestBestPlan(t *testing.T) {
+	for name, c := range map[string]struct {
+		best, fixed merging.Demand
+		want        string
+	}{
+		"fewer blocks and bytes": {merging.Demand{Blocks: 2, Peak: 500}, merging.Demand{Blocks: 1, Peak: 100}, "best: plan 3 600 B"},
+		"nothing to move":        {merging.Demand{Blocks: 1, Peak: 10}, merging.Demand{Blocks: 5, Peak: 990}, "no better: plan 6 1000 B"},
+		"fewer, and larger":      {merging.Demand{Blocks: 2, Peak: 900}, merging.Demand{Blocks: 1, Peak: 101}, "fewest blocks: plan 3 1001 B"},
+		"as many, and smaller":   {merging.Demand{Blocks: 6, Peak: 900}, merging.Demand{}, "best: plan 6 900 B"},
+	} {
+		run := Run{Found: merging.Run{Reuse: &merging.Reuse{Before: merging.Demand{Blocks: 6, Peak: 1000}, Best: c.best, Fixed: c.fixed, Method: "plan"}}}
+		var b bytes.Buffer
+		if run.blocks(&b); !strings.Contains(strings.Join(strings.Fields(b.String()), " "), c.want) {
+			t.Errorf("%s: no %q in\n%s", name, c.want, b.String())
+		}
+	}
+}
+
+// Where all advice is too small for a line, the text says so.
+func TestNothingThatMatters(t *testing.T) {
+	p := Program{Runs: []Run{{Found: merging.Run{Now: merging.Metrics{Peak: 1000}, Reuse: &merging.Reuse{}}}}, Advice: []merging.Advice{{Topic: merging.HeldEarly, Bytes: 1}}}
+	var b bytes.Buffer
+	if p.text(&b, 5); !strings.Contains(b.String(), "ADVICE\nnone that matters: ") || !strings.HasSuffix(b.String(), "1 more: --max 0 shows all\n") {
+		t.Error(b.String())
 	}
 }

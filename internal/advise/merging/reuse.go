@@ -15,8 +15,10 @@ type Reuse struct {
 	// Bound is what no plan for this form can go below, Linear what the thesis' linear scan needs (zero when there are
 	// too many buffers for it), Best what the best plan needs. Their Peak is not that of a run but all blocks at once.
 	Bound, Linear, Best Demand
-	Optimal             bool
-	Method              string
+	// Fixed are blocks that plans leave alone, and the bytes of all of them: what is pinned or never used.
+	Fixed   Demand
+	Optimal bool
+	Method  string
 	// After is the best plan made so that it never holds more memory at once than the program did: a block is there
 	// from the first create of its buffers to their last release, and groups for which that is too long are split.
 	After  Demand
@@ -51,6 +53,12 @@ func (a *Analysis) Reuse(form Form, grow bool, copies []Copy) (*Reuse, error) {
 	}
 	r.Best, r.Optimal, r.Method = Demand{len(best.Groups), best.Bytes}, best.Optimal, best.Method
 	a.settle(r, best, buffers, gone)
+	for i := range a.Program.Buffers {
+		if a.root(i) && !a.movable(i) && !gone[i] {
+			r.Fixed.Blocks++
+			r.Fixed.Peak += a.Program.Buffers[i].Size
+		}
+	}
 	return r, nil
 }
 
