@@ -1,6 +1,8 @@
 /* test_session.c: with a session and without, forks, the end of the process. */
+#define _GNU_SOURCE
 #include "harness.h"
 
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -234,4 +236,56 @@ TEST(no_tags)
 	EQUAL(last_event(GMT_KIND_CREATE).tag, 0);
 	EQUAL(events(GMT_KIND_TAG), 0);
 	end_clean();
+}
+
+extern char **environ;
+
+/* What starts another program: all of the C library's functions that do. */
+static const char *const ways[] = {"execv", "execve", "execvp", "execvpe", "execl", "execle", "execlp", "posix_spawn", "posix_spawnp"};
+static const char *way;
+
+#define SHELL "/bin/sh", "sh", "-c", "test \"$LD_PRELOAD-$KEPT\" = libm.so.6-1 && exit 3", NULL
+
+/* Starts a shell, which ends with 3 if our library is not in its environment, and all else is. */
+static void start_another(void)
+{
+	char *program[] = {SHELL};
+	pid_t child = 0;
+	int status = 0, ended = 0;
+	setenv("LD_PRELOAD", "/nonexistent/" GMT_SHIM_NAME ":libm.so.6", 1);
+	setenv("KEPT", "1", 1);
+	if (strcmp(way, "execv") == 0)
+		execv(program[0], program + 1);
+	else if (strcmp(way, "execve") == 0)
+		execve(program[0], program + 1, environ);
+	else if (strcmp(way, "execvp") == 0)
+		execvp(program[1], program + 1);
+	else if (strcmp(way, "execvpe") == 0)
+		execvpe(program[1], program + 1, environ);
+	else if (strcmp(way, "execl") == 0)
+		execl(SHELL);
+	else if (strcmp(way, "execle") == 0)
+		execle(SHELL, environ);
+	else if (strcmp(way, "execlp") == 0)
+		execlp(SHELL);
+	else if (strcmp(way, "posix_spawn") == 0)
+		status = posix_spawn(&child, program[0], NULL, NULL, program + 1, environ);
+	else
+		status = posix_spawnp(&child, program[1], NULL, NULL, program + 1, environ);
+	CHECK(status == 0 && child > 0 && waitpid(child, &ended, 0) == child);
+	_exit(WEXITSTATUS(ended));
+}
+
+TEST(out_of_reach_of_our_library_programs_start_without_it)
+{
+	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+		way = ways[i];
+		pid_t child = fork();
+		if (child == 0)
+			start_another();
+		int status;
+		EQUAL(waitpid(child, &status, 0), child);
+		CHECK(WIFEXITED(status));
+		EQUAL(WEXITSTATUS(status), 3);
+	}
 }

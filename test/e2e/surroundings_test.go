@@ -125,6 +125,48 @@ $(env true 2>&1)end" >"$2") >/dev/null 2>&1 & :`
 	}
 }
 
+// A process that can no longer open the library starts programs without it, and without a complaint of the linker.
+func TestLibraryOutOfReach(t *testing.T) {
+	const mounts = `mount -t tmpfs none "${GPUMEMTOP_SESSION%/*}" && true && env true && sh -c "exec env true"`
+	here := inNamespace(t, `exec "$@"`, gpumemtop(), "--headless", "--", "sh", "-c", mounts)
+	if here.code != 0 || contains(here.stderr, "ld.so") {
+		t.Errorf("under a mount: %s\n%s", here, here.stderr)
+	}
+	words := []string{built(t, "confined", confined), "sh", "-c", "true; env true"}
+	bare := runBare(t, words...)
+	if contains(bare.stderr, "confined: ") {
+		t.Skipf("this kernel has no landlock: %s", bare.stderr)
+	}
+	here = run(t, command{args: append([]string{gpumemtop(), "--headless", "--"}, words...)})
+	if difference := differs(bare, here); difference != "" || contains(here.stderr, "ld.so") {
+		t.Errorf("under landlock: %s\n%s", difference, here.stderr)
+	}
+}
+
+// confined gives up all files but the system's, by landlock, and executes its arguments.
+const confined = `
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <linux/landlock.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	struct landlock_ruleset_attr files = {LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_EXECUTE};
+	int rules = (int)syscall(SYS_landlock_create_ruleset, &files, sizeof files, 0);
+	struct landlock_path_beneath_attr system = {files.handled_access_fs, open("/usr", O_PATH)}, settings = {files.handled_access_fs, open("/etc", O_PATH)};
+	if (rules < 0 || syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &system, 0) ||
+	    syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &settings, 0) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    syscall(SYS_landlock_restrict_self, rules, 0)) {
+		perror("confined: landlock");
+		return 0;
+	}
+	execvp(argv[1], argv + 1);
+	return argc > 0;
+}`
+
 // A program that is refused threads, or has little address space, ends as it does alone. The core opens no descriptor for
 // the timers that threads wait with where one of them creates a slab.
 func TestLittleRoom(t *testing.T) {

@@ -64,8 +64,11 @@ func transfersIn(t *testing.T, mode string, flags ...string) (f transferFigures)
 func transfers(t *testing.T, mode string, flags ...string) {
 	t.Helper()
 	turns := transferTurns
-	if mode == "blocking" { // for long enough that waiting is a good part of the run, however slow its start is
+	switch mode { // for long enough that transfers are a good part of the run, however slow its start is
+	case "blocking":
 		turns *= 100
+	case "unified":
+		turns *= 5
 	}
 	args := append(append([]string{gpumemtop()}, flags...), "--", example("transfers"), strconv.Itoa(turns), "4M", mode)
 	if result := run(t, command{args: args}); result.code != 0 {

@@ -1,0 +1,205 @@
+/*
+ * exec.c: a process that can no longer open our library, as after chroot, a mount over its folder or landlock, starts programs
+ * without it: the dynamic linker would complain in each. What system() and popen() start goes around these hooks.
+ *
+ * All of it may run in a child of vfork: on the stack, without locks.
+ */
+#define _GNU_SOURCE
+#include "../base/dispatch.h"
+#include "../base/session.h"
+
+#include <alloca.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+#define VARIABLE "LD_PRELOAD="
+#define VARIABLES_MAX 8192 /* of an environment: a pointer each on the stack; larger ones stay as they are */
+
+/* Whether the linker will find that it cannot open what the list begins with, and that is ours. */
+static bool out_of_reach(const char *list)
+{
+	char path[PATH_MAX];
+	size_t length = strcspn(list, ": "), name = strlen("/" GMT_SHIM_NAME);
+	if (length < name || length >= sizeof path || strncmp(list + length - name, "/" GMT_SHIM_NAME, name) != 0)
+		return false;
+	memcpy(path, list, length);
+	path[length] = '\0';
+	int fd = open(path, O_RDONLY | O_CLOEXEC), why = errno;
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 && (why == ENOENT || why == ENOTDIR || why == EACCES || why == EPERM);
+}
+
+/* The bytes that the environment takes without us; 0: it stays as it is. */
+static size_t room_without_us(char *const *environment)
+{
+	int before = errno;
+	const char *list = NULL;
+	size_t count = 0;
+	for (; environment && environment[count]; count++)
+		if (!list && strncmp(environment[count], VARIABLE, strlen(VARIABLE)) == 0)
+			list = environment[count] + strlen(VARIABLE);
+	size_t room = 0;
+	if (list && count <= VARIABLES_MAX && out_of_reach(list))
+		room = (count + 1) * sizeof *environment + strlen(VARIABLE) + strlen(list) + 1;
+	errno = before;
+	return room;
+}
+
+static char *const *without_us(char *const *environment, void *room)
+{
+	char **copy = room;
+	size_t count = 0, kept = 0;
+	while (environment[count])
+		count++;
+	char *variable = (char *)(copy + count + 1);
+	for (size_t i = 0; i < count; i++) {
+		const char *rest = environment[i] + strlen(VARIABLE);
+		if (strncmp(environment[i], VARIABLE, strlen(VARIABLE)) != 0 || variable == NULL) {
+			copy[kept++] = environment[i];
+			continue;
+		}
+		rest += strcspn(rest, ": ");
+		if (*rest) {
+			strcpy(stpcpy(variable, VARIABLE), rest + 1);
+			copy[kept++] = variable;
+		}
+		variable = NULL;
+	}
+	copy[kept] = NULL;
+	return copy;
+}
+
+/* The environment for a program that the caller starts, in the caller's frame if it is another. */
+#define REACHABLE(environment)                                                                                         \
+	__extension__({                                                                                                \
+		size_t gmt_room = room_without_us(environment);                                                        \
+		gmt_room ? without_us(environment, alloca(gmt_room)) : (environment);                                  \
+	})
+
+typedef int exec_fn(const char *program, char *const *words, char *const *environment);
+typedef int spawn_fn(pid_t *pid, const char *program, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
+		     char *const *words, char *const *environment);
+
+static struct {
+	exec_fn *execve, *execvpe;
+	spawn_fn *spawn, *spawnp;
+} libc;
+
+static void find(const char *name, void *function)
+{
+	void *found = gmt_real_dlsym()(RTLD_NEXT, name);
+	memcpy(function, &found, sizeof found);
+}
+
+/* At the start: dlsym takes locks. */
+__attribute__((constructor)) static void find_libc(void)
+{
+	find("execve", &libc.execve);
+	find("execvpe", &libc.execvpe);
+	find("posix_spawn", &libc.spawn);
+	find("posix_spawnp", &libc.spawnp);
+}
+
+/* Where another library's constructor is before ours. */
+static void ready(void)
+{
+	if (gmt_unlikely(!libc.spawnp))
+		find_libc();
+}
+
+GMT_HOOK int execve(const char *program, char *const *words, char *const *environment)
+{
+	ready();
+	char *const *reachable = REACHABLE(environment);
+	return libc.execve(program, words, reachable);
+}
+
+GMT_HOOK int execvpe(const char *program, char *const *words, char *const *environment)
+{
+	ready();
+	char *const *reachable = REACHABLE(environment);
+	return libc.execvpe(program, words, reachable);
+}
+
+GMT_HOOK int execv(const char *program, char *const *words)
+{
+	return execve(program, words, environ);
+}
+
+GMT_HOOK int execvp(const char *program, char *const *words)
+{
+	return execvpe(program, words, environ);
+}
+
+GMT_HOOK int posix_spawn(pid_t *pid, const char *program, const posix_spawn_file_actions_t *actions,
+			 const posix_spawnattr_t *attributes, char *const *words, char *const *environment)
+{
+	ready();
+	char *const *reachable = REACHABLE(environment);
+	return libc.spawn(pid, program, actions, attributes, words, reachable);
+}
+
+GMT_HOOK int posix_spawnp(pid_t *pid, const char *program, const posix_spawn_file_actions_t *actions,
+			  const posix_spawnattr_t *attributes, char *const *words, char *const *environment)
+{
+	ready();
+	char *const *reachable = REACHABLE(environment);
+	return libc.spawnp(pid, program, actions, attributes, words, reachable);
+}
+
+/* The words after the first, which end with NULL, into a list of as many; without a list it counts them. */
+static size_t gather(va_list *arguments, const char *first, char **words)
+{
+	size_t count = 0;
+	for (const char *word = first; word; word = va_arg(*arguments, const char *)) {
+		if (words)
+			words[count] = (char *)(uintptr_t)word;
+		count++;
+	}
+	if (words)
+		words[count] = NULL;
+	return count;
+}
+
+/* The list of a function's words in its frame; what follows them is the next of the arguments. */
+#define WORDS(arguments, first)                                                                                        \
+	__extension__({                                                                                                \
+		va_start(arguments, first);                                                                            \
+		char **gmt_words = alloca((gather(&(arguments), first, NULL) + 1) * sizeof *gmt_words);                \
+		va_end(arguments);                                                                                     \
+		va_start(arguments, first);                                                                            \
+		gather(&(arguments), first, gmt_words);                                                                \
+		gmt_words;                                                                                             \
+	})
+
+GMT_HOOK int execl(const char *program, const char *first, ...)
+{
+	va_list arguments;
+	char **words = WORDS(arguments, first);
+	va_end(arguments);
+	return execve(program, words, environ);
+}
+
+GMT_HOOK int execlp(const char *program, const char *first, ...)
+{
+	va_list arguments;
+	char **words = WORDS(arguments, first);
+	va_end(arguments);
+	return execvpe(program, words, environ);
+}
+
+GMT_HOOK int execle(const char *program, const char *first, ...)
+{
+	va_list arguments;
+	char **words = WORDS(arguments, first);
+	char *const *environment = va_arg(arguments, char *const *);
+	va_end(arguments);
+	return execve(program, words, environment);
+}
