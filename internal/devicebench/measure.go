@@ -1,6 +1,12 @@
 // Package devicebench finds out what buffers cost on this machine's OpenCL devices: to create, to touch for the first time,
 // to use again and to release, by size. Drivers run in child processes of this program (Child), so that one that crashes
 // or hangs takes nothing else with it; the parent (Run) gathers what they tell, fits lines and judges.
+//
+// A driver may crash, hang, or leak threads and memory. A child reports each figure at once, is killed first when memory
+// runs out, runs without preemption and garbage collection, and inherits no file capabilities. First touch is a
+// difference of small numbers: each kind of command first goes to a small buffer to wake PoCL's threads, and sizes come
+// in random order so that drift does not look like a cost. Lines minimise relative error; a second line must improve the
+// sum 1.5 times.
 package devicebench
 
 import "codeberg.org/gpumemtop/gpumemtop/internal/cost"

@@ -1,5 +1,8 @@
 // Package doctor looks at a machine and says what gpumemtop can do on it, line by line, with what to do where it
 // cannot. What it looks at comes through a [System], so that any machine can be imagined.
+//
+// One run of true answers whether the preload library gets into programs, and what drivers then say. The probe runs at
+// exit, because drivers start threads that load libraries, which would deadlock with a constructor.
 package doctor
 
 import (

@@ -17,6 +17,10 @@
 // The eBPF program sees six arguments, and 128 bytes of what an argument points to. So only the first 16 objects of a
 // list count, and where the error is a later argument, a failure is a result of zero without a status. No argument has
 // the size of memory that belongs to OpenGL: it is 0, and counts nowhere.
+//
+// Tools such as opencl-intercept-layer are a libOpenCL.so.1 before the real one; both are probed. Calls recorded at
+// their return count once, the inner one; those recorded at entry are dropped if they come from a loader. Releases of a
+// wrapper that tail-calls the real function count twice.
 package calls
 
 import (

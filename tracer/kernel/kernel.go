@@ -3,6 +3,9 @@
 //
 // The kernel removes programs and probes with the descriptors that hold them, so nothing outlives our process, even after
 // kill -9.
+//
+// A BPF ring reserves slots under a lock: a call that begins after another has returned has a later slot, in whatever
+// thread. Times of independent calls may cross between processors by less than a call; they are kept monotonic.
 package kernel
 
 //go:generate -command compile go tool bpf2go -target amd64 -no-global-types -cflags "-I../../internal/wire -I/usr/include/x86_64-linux-gnu -std=gnu11 -ffreestanding -Wall -Wextra -Werror -Wshadow -Wno-unused-parameter"

@@ -1,6 +1,10 @@
 // Package stack turns the registers and stack bytes of a call into the frames that _Unwind_Backtrace would find in the
 // process, and these into tags equal to the shim's, without running code in the process. It unwinds with the call frame
 // information that every library for amd64 has for exceptions. It reads no clock.
+//
+// bpf_get_stack follows frame pointers, which most libraries lack; tags would differ from the shim's, which unwinds by
+// .eh_frame. So the eBPF program copies registers and up to 16 KiB of stack at a create, and tracer/stack unwinds by the
+// same tables. Stacks may fill seven eighths of the ring: a call with one frame is better than a lost one.
 package stack
 
 import (
