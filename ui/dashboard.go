@@ -67,6 +67,7 @@ type dashboard struct {
 	interrupts  int // presses of ctrl+c in a row
 	interrupted time.Time
 	suspended   bool // the program was stopped with us
+	typing      bool // keys go to the program
 
 	result  Result
 	leaving bool
@@ -186,6 +187,10 @@ func (d *dashboard) update(f frameMsg) tea.Cmd {
 	}
 	if f.hasApp != d.hasApp || f.app != d.app {
 		d.app, d.hasApp, d.dirty = f.app, f.hasApp, true
+	}
+	if d.app.FullScreen && d.o.Detach != nil && !d.ended() {
+		d.o.Detach()
+		return d.leave(Detached)
 	}
 	if f.snap != nil && f.snap != d.received {
 		d.received, d.dirty = f.snap, true

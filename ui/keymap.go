@@ -47,6 +47,7 @@ const (
 	actValue
 	actUndo
 	actSave
+	actType
 	actBaseline
 	actScreen
 	actExport
@@ -139,6 +140,7 @@ var keymap = []command{
 	{inLive, actCurve, sectionWhatIf, "curve", "c", "hit rate at other limits of cached bytes", []string{"c"}},
 	{inRun, actPolicies, sectionLimits, "policy", "a", "list of the allocator's policies; enter switches to one while the program runs", []string{"a"}},
 	{inRun, actOutput, sectionApp, "output", "o", "output of the program on the whole screen", []string{"o"}},
+	{inRun, actType, sectionApp, "", "i", "type into the program; ctrl+\\ ends", []string{"i"}},
 	{inRun, actInterrupt, sectionApp, "interrupt", "ctrl+c", "SIGINT to the program; again within 2 s SIGTERM, then SIGKILL", []string{"ctrl+c"}},
 	{inAll, actFailures, sectionScreen, "", "m", "post-mortem: why a call failed for lack of memory, and what to try", []string{"m"}},
 	{inAll, actTransfers, sectionScreen, "", "b", "transfers: bytes between host and device, by direction and call site", []string{"b"}},

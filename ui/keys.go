@@ -17,6 +17,9 @@ const interruptWindow = 2 * time.Second
 // pressKeys handles a message of Bubble Tea, which packs letters that arrive together into one. It takes pasted text only where text is typed.
 func (d *dashboard) pressKeys(msg tea.KeyMsg) tea.Cmd {
 	switch {
+	case d.typing:
+		d.typeInto(msg)
+		return nil
 	case msg.Paste && d.prompt != nil:
 		d.typeKey(msg)
 		return nil
@@ -141,6 +144,8 @@ func (d *dashboard) do(a action, pressed string) tea.Cmd {
 		return d.copyRow()
 	case actBaseline:
 		d.toggleBaseline()
+	case actType:
+		d.beginTyping()
 	case actFit:
 		d.askSize()
 	case actSave:

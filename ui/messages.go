@@ -18,6 +18,9 @@ func (d *dashboard) message(s *stats.Snapshot) (string, style) {
 	if d.prompt != nil && d.overlay != paletteOverlay {
 		return d.prompt.line(d.w - 2), strong
 	}
+	if d.typing {
+		return typingText, warnStyle
+	}
 	if text, st := d.momentText(); text != "" && d.note.text == "" {
 		return text, st
 	}

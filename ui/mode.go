@@ -74,7 +74,7 @@ func (m *mode) forViewer(output bool) {
 	kept := m.keys[:0]
 	for _, c := range m.keys {
 		switch c.action {
-		case actInterrupt:
+		case actInterrupt, actType:
 			continue
 		case actQuit:
 			c.short, c.help, c.keys = "leave", "leave; the session goes on (also ctrl+c)", []string{"q", "ctrl+c"}

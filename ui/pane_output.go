@@ -36,7 +36,11 @@ func (p *outputPane) title(*stats.Snapshot) (title, hint []span) {
 	if p.d.zoom == paneOutput {
 		back = " back "
 	}
-	return title, []span{{" /", keyStyle}, {" search ", dim}, {"S", keyStyle}, {" save ", dim}, {"o", keyStyle}, {back, dim}}
+	hint = []span{{" /", keyStyle}, {" search ", dim}}
+	if p.d.o.Type != nil {
+		hint = append(hint, span{"i", keyStyle}, span{" type ", dim})
+	}
+	return title, append(hint, span{"S", keyStyle}, span{" save ", dim}, span{"o", keyStyle}, span{back, dim})
 }
 
 // update adds what the program printed and reports whether there was anything new.

@@ -58,6 +58,8 @@ type Options struct {
 	Policies  []Policy
 	// Adopt requests the configuration of a ghost, by its name; nil: that is not possible. Otherwise like SetPolicy.
 	Adopt func(name string) error
+	// Type gives the program keys; nil: it has no terminal here. An error says why it does not get them.
+	Type func(keys []byte) error
 	// Signal sends a signal to the program.
 	Signal func(os.Signal)
 	// Detach and Terminate carry out an answer of the quit dialog; the dashboard closes afterwards. If both are nil, there
@@ -96,6 +98,8 @@ type App struct {
 	PID    int
 	State  stats.State
 	Status int // exit status, or signal number when Signaled; -1 when unknown
+	// FullScreen: it draws on the whole screen, so that the dashboard detaches to let it.
+	FullScreen bool
 }
 
 // Policy is a policy to choose from.

@@ -35,6 +35,9 @@ type output struct {
 	first   uint64 // position of lines[0]
 	bytes   int
 	partial [2][]byte // the last, unfinished line of each stream
+
+	screen bool   // the program has the alternate screen
+	tail   []byte // the end of the last chunk of stdout, which may begin a sequence
 }
 
 func newOutput(out, err io.Writer) *output { return &output{to: [2]io.Writer{out, err}} }
@@ -51,7 +54,41 @@ func (o *output) write(stream int, chunk []byte) {
 		return
 	}
 	o.spool.add(stream, chunk)
+	if stream == stdout {
+		o.noteScreen(chunk)
+	}
 	o.split(stream, chunk)
+}
+
+// alternate are the sequences that take the alternate screen, without their last letter: h takes it, l gives it back (xterm's
+// ctlseqs, private modes 47, 1047 and 1049).
+var alternate = [][]byte{[]byte("\x1b[?1049"), []byte("\x1b[?1047"), []byte("\x1b[?47")}
+
+// noteScreen looks for sequences that take the alternate screen or give it back.
+func (o *output) noteScreen(chunk []byte) {
+	text := chunk
+	if len(o.tail) > 0 {
+		text = append(o.tail, chunk...)
+	}
+	last := -1
+	for _, sequence := range alternate {
+		if at := bytes.LastIndex(text, sequence); at > last && at+len(sequence) < len(text) {
+			if end := text[at+len(sequence)]; end == 'h' || end == 'l' {
+				last, o.screen = at, end == 'h'
+			}
+		}
+	}
+	o.tail = o.tail[:0]
+	if at := bytes.LastIndexByte(text, 0x1b); at >= 0 && len(text)-at <= len(alternate[0]) {
+		o.tail = append(o.tail, text[at:]...)
+	}
+}
+
+// fullScreen reports whether the program has the alternate screen.
+func (o *output) fullScreen() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.screen
 }
 
 // split cuts a chunk into lines.

@@ -140,3 +140,28 @@ func TestProgressIsOneLine(t *testing.T) {
 		t.Errorf("%d lines, the last %q", next, lines[0].Text)
 	}
 }
+
+// TestFullScreen: programs that take the alternate screen are noticed, however their output is cut.
+func TestFullScreen(t *testing.T) {
+	for text, want := range map[string]bool{
+		"plain": false, "\x1b[?1049h\x1b[2Jtop": true, "\x1b[?1049hvim\x1b[?1049l": false, "\x1b[?47h": true, "\x1b[?1047hx\x1b[31m": true, "\x1b[?25l": false,
+		"\x1b[?1049": false, "\x1b[?1049hx\x1b[?1049lx\x1b[?1049h": true,
+	} {
+		for cut := range len(text) + 1 {
+			o := newOutput(io.Discard, io.Discard)
+			for _, chunk := range []string{text[:cut], text[cut:]} {
+				if chunk != "" {
+					o.write(stdout, []byte(chunk))
+				}
+			}
+			if o.fullScreen() != want {
+				t.Errorf("%q cut at %d: %v", text, cut, !want)
+			}
+		}
+	}
+	o := newOutput(io.Discard, io.Discard)
+	o.write(stderr, []byte("\x1b[?1049h"))
+	if o.fullScreen() {
+		t.Error("stderr takes the screen")
+	}
+}

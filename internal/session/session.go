@@ -335,6 +335,28 @@ func (s *Session) Output(since uint64) ([]view.OutputLine, uint64) {
 	return s.streams.output.since(since)
 }
 
+// typeTimeout bounds how long a program that does not read its input keeps what is typed.
+const typeTimeout = 100 * time.Millisecond
+
+// Type gives the program keys as its terminal would. The error says why it cannot.
+func (s *Session) Type(keys []byte) error {
+	master := s.streams.masters[0]
+	if master == nil || s.streams.files[0] != s.streams.slaves[0] {
+		return errors.New("the program's input is no terminal: nothing can be typed into it")
+	}
+	if err := master.SetWriteDeadline(time.Now().Add(typeTimeout)); err != nil {
+		return err
+	}
+	_, err := master.Write(keys)
+	if err != nil {
+		err = fmt.Errorf("the program does not read its input: %w", err)
+	}
+	return errors.Join(err, master.SetWriteDeadline(time.Time{})) // the relay waits
+}
+
+// FullScreen reports whether the program draws on the whole screen, which only a terminal of its own can show.
+func (s *Session) FullScreen() bool { return s.streams.output != nil && s.streams.output.fullScreen() }
+
 // Resize tells the program's terminal its size in cells.
 func (s *Session) Resize(cols, rows int) { s.streams.resize(cols, rows) }
 

@@ -75,3 +75,32 @@ func TestDetachedProgramGoesOn(t *testing.T) {
 	term.keys("C-c")
 	term.await(`status=130`)
 }
+
+// TestTypingIntoTheProgram: i gives keys to the program, whose terminal echoes them; a program that takes the whole screen
+// gets the terminal while the recording goes on.
+func TestTypingIntoTheProgram(t *testing.T) {
+	dir := t.TempDir()
+	script := dir + "/ask"
+	text := "read x; echo \"got $x\"; " + example("train") + " 5; printf '\\033[?1049h\\033[Hwhole screen'; read y; printf '\\033[?1049l'; echo \"then $y\"; " + example("train") + " 5\n"
+	if err := os.WriteFile(script, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	term := openTerminal(t, 100, 30)
+	term.run(dir, gpumemtop(), "-o", dir+"/x.gmt", "sh", script)
+	term.await(`STARTING|RUNNING`)
+	term.keys("i")
+	term.await(`what you type goes to the program`)
+	term.line("hello")
+	term.await(`^\s*whole screen`)
+	term.line("world")
+	term.await(`status=0`)
+	for _, want := range []string{"got hello", "then world"} {
+		if screen := term.tmux("capture-pane", "-p", "-S", "-200"); !strings.Contains(screen, want) {
+			t.Errorf("no %q in\n%s", want, screen)
+		}
+	}
+	term.checkRestored(dir)
+	if info := run(t, command{args: []string{gpumemtop(), "info", dir + "/x.gmt"}}); strings.Count(string(info.stdout), "train") < 2 {
+		t.Errorf("the recording lacks a program:\n%s", info.stdout)
+	}
+}

@@ -33,6 +33,7 @@ func (r *runner) showDashboard() {
 		SetPolicy:   r.setPolicy,
 		Policies:    dashboard.Policies(),
 		Adopt:       r.adopt,
+		Type:        r.session.Type,
 		Signal:      r.session.Signal,
 		Detach:      func() { detached = true }, // the run goes on when the dashboard closes
 		Terminate:   r.session.Terminate,
@@ -79,7 +80,7 @@ func (r *runner) untilSignal() (context.Context, func()) {
 
 // app returns the state of the program.
 func (r *runner) app() ui.App {
-	app := ui.App{PID: r.session.PID(), Status: -1}
+	app := ui.App{PID: r.session.PID(), Status: -1, FullScreen: r.session.FullScreen()}
 	status, done := r.session.Status()
 	switch {
 	case done && status.Signal != 0:
