@@ -68,11 +68,24 @@ func (d *dashboard) liveRun(s *stats.Snapshot) timeline {
 		at := sort.Search(len(t.samples), func(i int) bool { return t.samples[i].Time > last })
 		t.samples = t.samples[:min(at+1, len(t.samples))] // the sample with the end in it
 	}
+	if n := len(t.samples); n > 0 && !t.over && !t.frozen && since(t.samples[n-1].Time, d.live.Time) < chartStep {
+		t.samples = t.samples[:max(1, stepEnd(t.samples, d.live.Started))]
+	}
 	if n := len(t.samples); n > 0 {
 		t.until = t.samples[n-1].Time
 	}
 	t.from = t.until - chartSpan(t.samples) // may wrap around: only the difference counts
 	return t
+}
+
+// chartStep is how often charts of a live program move, in ns of the run: each move draws all of their lines anew.
+const chartStep = 5e8
+
+// stepEnd returns how many samples there are up to the latest step.
+func stepEnd(h []stats.Sample, started uint64) int {
+	last := h[len(h)-1].Time
+	end := last - since(started, last)%chartStep
+	return sort.Search(len(h), func(i int) bool { return h[i].Time > end })
 }
 
 // minuteNS is the time that Snapshot.Minute covers.

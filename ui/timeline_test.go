@@ -215,3 +215,33 @@ func TestEnterStaysInGhosts(t *testing.T) {
 		t.Errorf("enter leads to pane %d", d.zoom)
 	}
 }
+
+// TestChartsMoveInSteps: between two steps no line of a chart changes, so that a frame is small.
+func TestChartsMoveInSteps(t *testing.T) {
+	d := newTest((&calls{}).options(), 200, 60, later(0))
+	chart := func() string {
+		l := d.arrange()
+		lines := strings.Split(screen(d), "\n")[l.panes[0].y : l.panes[0].y+l.panes[0].h-1]
+		for i := range lines {
+			lines[i] = string([]rune(lines[i])[:l.panes[0].w])
+		}
+		return strings.Join(lines, "\n")
+	}
+	changes, last := 0, chart()
+	for i := range 50 {
+		after := time.Duration(i) * 100 * time.Millisecond
+		s := later(after)
+		s.History = nil
+		for at := s.Started + 50e9; at <= s.Time; at += 1e8 {
+			n := at / 1e8
+			s.History = append(s.History, stats.Sample{Time: at, InUse: n * 7919 % 97 * mib, Misses: n % 5, DriverNS: n % 3 * 1e7})
+		}
+		d.Update(frameMsg{now: testStart.Add(after), snap: s})
+		if now := chart(); now != last {
+			changes, last = changes+1, now
+		}
+	}
+	if changes < 8 || changes > 11 {
+		t.Errorf("the chart moved %d times in 5 s", changes)
+	}
+}
