@@ -15,7 +15,7 @@ const (
 	pastMoments = 120
 	pastTags    = 60_000
 	pastStep    = 500 * time.Millisecond
-	pastFewest  = 4
+	pastFewest  = 2
 )
 
 // past keeps moments of a live run, the denser the younger they are.
