@@ -126,7 +126,7 @@ func memoryGrows(x *run, a *Analysis) (Diagnosis, bool) {
 	}
 	if len(a.Leaks) > 0 {
 		d.Tag = a.Leaks[0].Name
-		d.Text += fmt.Sprintf("; most leaked memory comes from %s", d.Tag)
+		d.Text += fmt.Sprintf("; most of what is left comes from %s", d.Tag)
 	}
 	x.doubt(&d, "releases", "memory may grow with every iteration")
 	return d, true
