@@ -112,8 +112,9 @@ func (f *settingsFile) at(line int) string { return fmt.Sprintf("%s, line %d", f
 
 // parseSettings reads settings in TOML: keys are the names of flags that have a variable. Errors are lineErrors.
 func parseSettings(text string) ([]entry, error) {
-	if err := units.CheckNesting(text); err != nil {
-		return nil, &lineError{1, err.Error()}
+	var deep *units.NestingError
+	if err := units.CheckNesting(text); errors.As(err, &deep) {
+		return nil, &lineError{deep.Line, deep.Text()}
 	}
 	var all map[string]toml.Primitive
 	meta, err := toml.Decode(text, &all)

@@ -80,7 +80,8 @@ max_age = 2.5
 // Errors name the line.
 func TestFileErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"\npolcy = \"none\"":                               `line 2: unknown setting "polcy": did you mean policy?`,
+		"\npolcy = \"none\"":                            `line 2: unknown setting "polcy": did you mean policy?`,
+		"policy = \"slab\"\n" + strings.Repeat("[", 17): "line 2: nested too deeply",
 		"zzz = 1":                                          `line 1: unknown setting "zzz": want one of policy, set, `,
 		"max_cached = 1":                                   "did you mean max-cached?",
 		"policy = 5":                                       "line 1: policy is 5: want a text in quotes",

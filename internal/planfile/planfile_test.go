@@ -176,7 +176,7 @@ func TestParse(t *testing.T) {
 		"site 1, place 1: -100: want":       {"size = 100", "size = -100"},
 		"arena 1: -128: want numbers":       {"alignment = 128", "alignment = -128"},
 		"site 2 has the frames of another":  {"[[site]]", "[[site]]\nframes = [\"p+0x1\"]\n[[site]]"},
-		"is nested too deeply":              {"version", strings.Repeat("[", 40) + "version"},
+		"nested too deeply":                 {"version", strings.Repeat("[", 40) + "version"},
 	} {
 		_, err := Parse(strings.Replace(small, change[0], change[1], 1))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {

@@ -192,18 +192,25 @@ func TestObstacle(t *testing.T) {
 	}
 	foreign := slices.Clone(shell)
 	foreign[18], foreign[19] = 0xf3, 0x42 // e_machine
-	files := map[string][]byte{"shell": shell, "foreign": foreign, "script": []byte("#!/bin/sh\n"), "empty": nil}
+	narrow := slices.Clone(shell[:52]) // the header of a program of 32 bits, without sections
+	copy(narrow[4:], []byte{1, 1, 1})
+	clear(narrow[24:])
+	narrow[18], narrow[19], narrow[40], narrow[46] = 3, 0, 52, 40 // e_machine, e_ehsize, e_shentsize
+	files := map[string][]byte{"shell": shell, "foreign": foreign, "narrow": narrow, "script": []byte("#!/bin/sh\n"), "empty": nil}
 	for name, data := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, want := range map[string]string{"shell": "", "script": "", "empty": "", "foreign": "another kind of processor", "missing": ""} {
+	for name, want := range map[string]string{
+		"shell": "", "script": "", "empty": "", "missing": "",
+		"foreign": "another kind of processor", "narrow": "another kind of processor (32-bit 386)",
+	} {
 		got := Obstacle(filepath.Join(dir, name))
 		if (want == "") != (got == "") || !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
-		if complains(filepath.Join(dir, name)) != (name == "foreign") {
+		if complains(filepath.Join(dir, name)) != strings.HasPrefix(want, "another") {
 			t.Errorf("%s: wrong about a complaint of the linker", name)
 		}
 	}

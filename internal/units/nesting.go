@@ -9,7 +9,19 @@ import (
 // square of both.
 const nestingMax = 16
 
-// CheckNesting refuses a TOML text whose lists, tables or dotted keys are nested deeper than any that we read.
+// NestingError says where a text is nested too deeply.
+type NestingError struct{ Line int }
+
+// Error implements error.
+func (e *NestingError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Text()) }
+
+// Text returns the error without the line.
+func (e *NestingError) Text() string {
+	return fmt.Sprintf("nested too deeply: want at most %d brackets or dots", nestingMax)
+}
+
+// CheckNesting refuses a TOML text whose lists, tables or dotted keys are nested deeper than any that we read: it returns a
+// *NestingError.
 func CheckNesting(text string) error {
 	brackets, dots := 0, 0
 	for i := 0; i < len(text); i++ {
@@ -28,7 +40,7 @@ func CheckNesting(text string) error {
 			i += quoted(text[i:]) - 1
 		}
 		if brackets > nestingMax || dots > nestingMax {
-			return fmt.Errorf("line %d is nested too deeply: want at most %d brackets or dots", 1+strings.Count(text[:i], "\n"), nestingMax)
+			return &NestingError{1 + strings.Count(text[:i], "\n")}
 		}
 	}
 	return nil

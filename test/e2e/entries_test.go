@@ -109,6 +109,7 @@ func closedPrograms(t *testing.T) []entry {
 	}
 	return []entry{
 		{name: "static", args: []string{compiled(t, "static", source, "-static")}, stderr: "cannot be pooled: it is linked statically"},
+		{name: "static-pie", args: []string{compiled(t, "static-pie", source, "-static-pie")}, stderr: "cannot be pooled: it is linked statically"},
 		{name: "sudo", args: []string{"sudo", "-V"}, stderr: "put gpumemtop behind it, as in sudo gpumemtop ./app"},
 		{
 			name: "oclgrind", args: []string{"oclgrind", example("tiny")},
