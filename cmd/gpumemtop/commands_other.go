@@ -77,7 +77,8 @@ func newDoctor() *cobra.Command {
 			}
 		}
 		return machine.Doctor(cmd.OutOrStdout(), format, machine.DoctorOptions{
-			Version: versionText(), Policies: allocator.Names(), Settings: variables, Check: checkEnvironment,
+			Version: versionText(), Policies: allocator.Names(), Settings: variables,
+			SettingsFile: presentUsersFile(os.LookupEnv), Check: checkEnvironment,
 		})
 	}))
 }

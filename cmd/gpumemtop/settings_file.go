@@ -77,10 +77,19 @@ func usersPath(lookup func(string) (string, bool)) string {
 	return filepath.Join(folder, "gpumemtop", "config.toml")
 }
 
+// presentUsersFile returns where the user's settings file is, empty if it is not there.
+func presentUsersFile(lookup func(string) (string, bool)) string {
+	path := usersPath(lookup)
+	if _, err := os.Stat(path); err != nil {
+		return ""
+	}
+	return path
+}
+
 // readUsersFile reads the user's settings file, nil if there is none. One that another user owns, as root may find it after
 // su, is an error.
 func readUsersFile(lookup func(string) (string, bool)) (*settingsFile, error) {
-	path := usersPath(lookup)
+	path := presentUsersFile(lookup)
 	var info unix.Stat_t
 	if path == "" || unix.Stat(path, &info) != nil {
 		return nil, nil

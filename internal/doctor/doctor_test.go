@@ -233,6 +233,7 @@ func TestSettings(t *testing.T) {
 	m := newMachine()
 	m.Environ = append(m.Environ, "GPUMEMTOP_POLICY=pow2", "GPUMEMTOP_MAX_CACHED=", "GPUMEMTOP_MAXCACHED=1", "GPUMEMTOP_XYZZY_PLUGH=1")
 	o := options()
+	o.SettingsFile = "/home/u/config.toml"
 	o.Check = func() error { return errors.New("no such policy") }
 	r := Examine(m.System, o)
 	var got []string
@@ -242,11 +243,12 @@ func TestSettings(t *testing.T) {
 		}
 	}
 	want := []string{
+		"fact: /home/u/config.toml is read > ",
 		"warning: GPUMEMTOP_MAXCACHED sets nothing: gpumemtop knows no such variable > did you mean GPUMEMTOP_MAX_CACHED?",
 		"fact: GPUMEMTOP_MAX_CACHED is empty, and so is not looked at > ",
 		"fact: GPUMEMTOP_POLICY sets --policy to pow2 > ",
 		"warning: GPUMEMTOP_XYZZY_PLUGH sets nothing: gpumemtop knows no such variable > see the table of settings in gpumemtop --help; or unset GPUMEMTOP_XYZZY_PLUGH",
-		"problem: these settings do not work: no such policy > correct or unset the variable",
+		"problem: these settings do not work: no such policy > correct or remove it",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -23,7 +23,9 @@ type Options struct {
 	Policies []string
 	// Settings are the variables that set something, with their flags.
 	Settings map[string]string
-	// Check says what is wrong with the settings that the environment makes, nil for nothing.
+	// SettingsFile is the user's file of settings, empty if there is none.
+	SettingsFile string
+	// Check says what is wrong with the settings that the environment and the file make, nil for nothing.
 	Check func() error
 }
 

@@ -14,14 +14,17 @@ import (
 func (r *Report) tool(o Options) {
 	r.say(areaTool, Fact, "", "%s", strings.TrimSpace(o.Version))
 	r.say(areaTool, Fact, "", "policies: %s", strings.Join(o.Policies, ", "))
-	r.say(areaTool, Fact, "", "recordings go where -o says, by default to ./gpumemtop.PROGRAM.PID.gmt; there are no other files, and no file of settings")
+	r.say(areaTool, Fact, "", "recordings go where -o says, by default to ./gpumemtop.PROGRAM.PID.gmt")
 }
 
 const variablePrefix = "GPUMEMTOP_"
 
-// settings reports what the environment sets.
+// settings reports what the environment and the user's file set.
 func (r *Report) settings(s *System, o Options) {
-	found := false
+	found := o.SettingsFile != ""
+	if found {
+		r.say(areaSettings, Fact, "", "%s is read", o.SettingsFile)
+	}
 	for _, entry := range slices.Sorted(slices.Values(s.Environ)) {
 		name, value, _ := strings.Cut(entry, "=")
 		if !strings.HasPrefix(name, variablePrefix) {
@@ -43,10 +46,10 @@ func (r *Report) settings(s *System, o Options) {
 		}
 	}
 	if !found {
-		r.say(areaSettings, OK, "", "no %s… variable is set: all settings are as gpumemtop --help says", variablePrefix)
+		r.say(areaSettings, OK, "", "no %s… variable is set, and there is no file of settings: all settings are as gpumemtop --help says", variablePrefix)
 	}
 	if err := o.Check(); err != nil {
-		r.say(areaSettings, Problem, "correct or unset the variable", "these settings do not work: %v", err)
+		r.say(areaSettings, Problem, "correct or remove it", "these settings do not work: %v", err)
 	}
 }
 
