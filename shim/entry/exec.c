@@ -84,11 +84,13 @@ static char *const *without_us(char *const *environment, void *room)
 	})
 
 typedef int exec_fn(const char *program, char *const *words, char *const *environment);
+typedef int exec_here_fn(const char *program, char *const *words); /* with the caller's own environment */
 typedef int spawn_fn(pid_t *pid, const char *program, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
 		     char *const *words, char *const *environment);
 
 static struct {
 	exec_fn *execve, *execvpe;
+	exec_here_fn *execv, *execvp;
 	spawn_fn *spawn, *spawnp;
 } libc;
 
@@ -103,6 +105,8 @@ __attribute__((constructor)) static void find_libc(void)
 {
 	find("execve", &libc.execve);
 	find("execvpe", &libc.execvpe);
+	find("execv", &libc.execv);
+	find("execvp", &libc.execvp);
 	find("posix_spawn", &libc.spawn);
 	find("posix_spawnp", &libc.spawnp);
 }
@@ -128,14 +132,19 @@ GMT_HOOK int execvpe(const char *program, char *const *words, char *const *envir
 	return libc.execvpe(program, words, reachable);
 }
 
+/* These two go on to what bears their name: another preloaded library may have hooked them alone. */
 GMT_HOOK int execv(const char *program, char *const *words)
 {
-	return execve(program, words, environ);
+	ready();
+	char *const *reachable = REACHABLE(environ);
+	return reachable == environ ? libc.execv(program, words) : libc.execve(program, words, reachable);
 }
 
 GMT_HOOK int execvp(const char *program, char *const *words)
 {
-	return execvpe(program, words, environ);
+	ready();
+	char *const *reachable = REACHABLE(environ);
+	return reachable == environ ? libc.execvp(program, words) : libc.execvpe(program, words, reachable);
 }
 
 GMT_HOOK int posix_spawn(pid_t *pid, const char *program, const posix_spawn_file_actions_t *actions,
@@ -184,7 +193,7 @@ GMT_HOOK int execl(const char *program, const char *first, ...)
 	va_list arguments;
 	char **words = WORDS(arguments, first);
 	va_end(arguments);
-	return execve(program, words, environ);
+	return execv(program, words);
 }
 
 GMT_HOOK int execlp(const char *program, const char *first, ...)
@@ -192,7 +201,7 @@ GMT_HOOK int execlp(const char *program, const char *first, ...)
 	va_list arguments;
 	char **words = WORDS(arguments, first);
 	va_end(arguments);
-	return execvpe(program, words, environ);
+	return execvp(program, words);
 }
 
 GMT_HOOK int execle(const char *program, const char *first, ...)
