@@ -192,7 +192,7 @@ func TestObstacle(t *testing.T) {
 	}
 	foreign := slices.Clone(shell)
 	foreign[18], foreign[19] = 0xf3, 0x42 // e_machine
-	narrow := slices.Clone(shell[:52]) // the header of a program of 32 bits, without sections
+	narrow := slices.Clone(shell[:52])    // the header of a program of 32 bits, without sections
 	copy(narrow[4:], []byte{1, 1, 1})
 	clear(narrow[24:])
 	narrow[18], narrow[19], narrow[40], narrow[46] = 3, 0, 52, 40 // e_machine, e_ehsize, e_shentsize
