@@ -37,8 +37,8 @@ type Request struct {
 	Time   int64 // ns, any epoch, the same for all calls, not negative
 }
 
-// most returns the bytes of the largest block that may be created for the request, 0 if unknown.
-func (r *Request) most() uint64 {
+// Most returns the bytes of the largest block that may be created for the request, 0 if unknown.
+func (r *Request) Most() uint64 {
 	if r.Round != 0 {
 		return r.Round
 	}
@@ -50,8 +50,8 @@ func (r *Request) bounded(size uint64) uint64 {
 	switch {
 	case r.Exact:
 		return r.Size
-	case size < r.Size || over(size, r.most()):
-		return max(r.most(), r.Size)
+	case size < r.Size || over(size, r.Most()):
+		return max(r.Most(), r.Size)
 	}
 	return size
 }

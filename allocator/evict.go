@@ -257,19 +257,24 @@ func (p *Pool) expire(time int64, out []Eviction) []Eviction {
 func (p *Pool) DropClass(c Class, out []Eviction) []Eviction {
 	out = p.flush(out)
 	p.dropped[c] = true
-	for i := p.free.first(c, 0); i != 0; i = p.free.first(c, 0) {
-		out = p.evict(i, wire.EvictContext, out)
+	both := [...]Class{c, c | ofPlans}
+	for _, c := range both {
+		for i := p.free.first(c, 0); i != 0; i = p.free.first(c, 0) {
+			out = p.evict(i, wire.EvictContext, out)
+		}
 	}
 	if p.slabs != nil {
 		out = p.dropSlabs(c, out)
 	}
-	for i := p.coolingBlocks.first(c, 0); i != 0; i = p.coolingBlocks.first(c, 0) {
-		p.leaveCooling(i)
-		out = p.dismiss(i, wire.EvictContext, out)
+	for _, c := range both {
+		for i := p.coolingBlocks.first(c, 0); i != 0; i = p.coolingBlocks.first(c, 0) {
+			p.leaveCooling(i)
+			out = p.dismiss(i, wire.EvictContext, out)
+		}
+		p.free.drop(c)
+		p.coolingBlocks.drop(c)
+		p.evicted.drop(c)
 	}
-	p.free.drop(c)
-	p.coolingBlocks.drop(c)
-	p.evicted.drop(c)
 	return out
 }
 

@@ -14,7 +14,8 @@ type Layout struct {
 	Places []Place // in the order of the period
 }
 
-// Arena is the slab that serves one class, the first that makes a request of one of its places.
+// Arena is the slab that serves one class, the first that makes a request of one of its places. Without an alignment it
+// serves requests that get no sub-allocations, with blocks: places at the same offset share one, as large as the largest.
 type Arena struct {
 	Size, Align uint64 // bytes
 	Bound       uint64 // bytes: none is smaller, as far as is known; the policy does not look at it
@@ -43,11 +44,11 @@ func (l *Layout) Check() error {
 		return fmt.Errorf("plan: %d arenas and %d places: want at most %d and %d", len(l.Arenas), len(l.Places), ArenasMax, placesMax)
 	}
 	for i, a := range l.Arenas {
-		if a.Align == 0 || a.Align&(a.Align-1) != 0 || a.Align > coarsest {
-			return fmt.Errorf("plan: arena %d: alignment %d: want a power of two up to %d", i+1, a.Align, coarsest)
+		if a.Align&(a.Align-1) != 0 || a.Align > coarsest {
+			return fmt.Errorf("plan: arena %d: alignment %d: want 0 or a power of two up to %d", i+1, a.Align, coarsest)
 		}
-		if a.Size == 0 || a.Size > arenaMax || a.Size%a.Align != 0 {
-			return fmt.Errorf("plan: arena %d: size %d: want a multiple of %d up to %d", i+1, a.Size, a.Align, uint64(arenaMax))
+		if a.Size == 0 || a.Size > arenaMax || a.Size%max(a.Align, 1) != 0 {
+			return fmt.Errorf("plan: arena %d: size %d: want a multiple of %d up to %d", i+1, a.Size, max(a.Align, 1), uint64(arenaMax))
 		}
 	}
 	for i, place := range l.Places {
@@ -55,9 +56,32 @@ func (l *Layout) Check() error {
 			return fmt.Errorf("plan: place %d: there is no arena %d", i+1, place.Arena+1)
 		}
 		a := &l.Arenas[place.Arena]
-		if place.Size == 0 || place.Size > a.Size || place.Offset > a.Size-place.Size || place.Offset%a.Align != 0 {
+		if place.Size == 0 || place.Size > a.Size || place.Offset > a.Size-place.Size || place.Offset%max(a.Align, 1) != 0 {
 			return fmt.Errorf("plan: place %d: %d bytes at %d: want them within the arena's %d, at a multiple of %d",
-				i+1, place.Size, place.Offset, a.Size, a.Align)
+				i+1, place.Size, place.Offset, a.Size, max(a.Align, 1))
+		}
+	}
+	return l.checkBlocks()
+}
+
+// checkBlocks says which arena its blocks are too large for.
+func (l *Layout) checkBlocks() error {
+	type start struct {
+		arena  int
+		offset uint64
+	}
+	blocks, sums := map[start]uint64{}, make([]uint64, len(l.Arenas))
+	for i := range l.Places {
+		at := &l.Places[i]
+		here := start{at.Arena, at.Offset}
+		if was := blocks[here]; l.Arenas[at.Arena].Align == 0 && at.Size > was {
+			blocks[here] = at.Size
+			sums[at.Arena] += at.Size - was
+		}
+	}
+	for i, sum := range sums {
+		if sum > l.Arenas[i].Size {
+			return fmt.Errorf("plan: arena %d: blocks of %d bytes: want at most its size, %d", i+1, sum, l.Arenas[i].Size)
 		}
 	}
 	return nil
@@ -111,12 +135,15 @@ type site struct {
 	lap    uint32
 }
 
-type spot struct{ size, offset uint64 } // granted
+type spot struct{ size, offset uint64 } // granted; of a block its number is the offset
 
-// arena is a slab, or the absence of one, with what lies there.
+// arena is a slab, or the absence of one, with what lies there; or blocks.
 type arena struct {
 	*carved
 	placed   *carve.Placed
+	whole    bool              // blocks
+	blocks   []planBlock       // in the order of their first places
+	numbers  map[uint64]uint64 // of blocks, by offset
 	size     uint64
 	class    Class // 0: no request has been served
 	alone    bool  // what the base policy had of the class went
@@ -124,23 +151,46 @@ type arena struct {
 	patience int
 }
 
+// planBlock is one that a plan keeps for some of its places.
+type planBlock struct {
+	size uint64
+	is   Block // 0, or gone: to be created
+}
+
 // newPlan returns a layout that was checked, ready for use.
 func newPlan(l *Layout) *plan {
 	s := &plan{sites: map[Tag][]*site{}, size: l.Places[0].Size}
 	for _, a := range l.Arenas {
-		placed := carve.NewPlaced(a.Align)
+		placed := carve.NewPlaced(max(a.Align, 1))
 		s.arenas = append(s.arenas, arena{
-			carved: &carved{carver: placed, align: a.Align}, placed: placed, size: a.Size, patience: leastPatience,
+			carved: &carved{carver: placed, align: a.Align}, placed: placed, whole: a.Align == 0, numbers: map[uint64]uint64{},
+			size: a.Size, patience: leastPatience,
 		})
 	}
 	for _, place := range l.Places {
 		here := s.site(&s.arenas[place.Arena], place.Tag)
-		here.places = append(here.places, spot{here.arena.placed.Round(place.Size), place.Offset})
+		at := spot{here.arena.placed.Round(place.Size), place.Offset}
+		if here.arena.whole {
+			at.offset = here.arena.blockAt(&place)
+		}
+		here.places = append(here.places, at)
 		if s.first == nil {
 			s.first = here
 		}
 	}
 	return s
+}
+
+// blockAt returns the number of the block for a place.
+func (a *arena) blockAt(place *Place) uint64 {
+	number, known := a.numbers[place.Offset]
+	if !known {
+		number = uint64(len(a.blocks))
+		a.numbers[place.Offset] = number
+		a.blocks = append(a.blocks, planBlock{})
+	}
+	a.blocks[number].size = max(a.blocks[number].size, place.Size)
+	return number
 }
 
 // site returns the places of a call site in an arena.

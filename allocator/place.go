@@ -7,6 +7,8 @@ const (
 	orderAhead    = 64 // places in which its size is looked for at all
 	unneeded      = 4  // periods that a block of the base policy stays cached without serving
 	leastPatience = 64 // requests for which a driver that refused an arena is not asked again
+
+	ofPlans = Class(1) << 31 // the class of a plan's blocks, with that of their requests: the base policy has others
 )
 
 // place serves a request as the plan says. Otherwise p.route says why not.
@@ -32,6 +34,9 @@ func (p *Pool) place(req *Request, out []Eviction) (Plan, []Eviction, bool) {
 	if present.arrive(here, at) {
 		out = p.giveUp(present.begun(p.now), out)
 	}
+	if here.arena.whole {
+		return p.takeBlock(here.arena, &here.arena.blocks[here.places[at].offset], req, out)
+	}
 	return p.takeSpot(here.arena, here.places[at], req, out)
 }
 
@@ -53,8 +58,11 @@ func (s *plan) begins(req *Request) bool {
 	return false
 }
 
-// takes reports whether parts of an arena are aligned as a request needs it.
+// takes reports whether parts of an arena are aligned as a request needs it, or it has blocks and the request needs one.
 func (a *arena) takes(req *Request) bool {
+	if a.whole {
+		return req.Align == 0 && req.Class != 0
+	}
 	return req.Align != 0 && a.align%req.Align == 0 && req.Class != 0
 }
 
@@ -70,7 +78,7 @@ func (p *Pool) siteOf(s *plan, req *Request) (*site, Departure) {
 			return here, 0
 		}
 	}
-	if p.dropped[req.Class] || s.has(req.Class) {
+	if p.dropped[req.Class] || s.has(req) {
 		return nil, OtherClass
 	}
 	for _, here := range list {
@@ -83,10 +91,10 @@ func (p *Pool) siteOf(s *plan, req *Request) (*site, Departure) {
 	return nil, OtherClass
 }
 
-// has reports whether a class has an arena.
-func (s *plan) has(class Class) bool {
+// has reports whether the class of a request has an arena of the kind that it needs.
+func (s *plan) has(req *Request) bool {
 	for i := range s.arenas {
-		if s.arenas[i].class == class {
+		if a := &s.arenas[i]; a.class == req.Class && a.whole == (req.Align == 0) {
 			return true
 		}
 	}
@@ -102,7 +110,7 @@ func (p *Pool) spotFor(present *plan, s *site, req *Request) (at int, why Depart
 	}
 	size := a.placed.Round(req.Size)
 	why, at = OtherSize, s.next
-	if over(size, req.most()) {
+	if over(size, req.Most()) {
 		return -1, OtherClass
 	}
 	for n := range min(len(s.places), orderAhead) {
@@ -112,10 +120,7 @@ func (p *Pool) spotFor(present *plan, s *site, req *Request) (at int, why Depart
 			return -1, OtherOrder
 		}
 		if spot.size == size && n < placesAhead {
-			owner := int32(0)
-			if a.slabs != 0 {
-				owner = a.placed.Owner(spot.offset, spot.size)
-			}
+			owner := p.owner(a, spot)
 			if owner == 0 {
 				present.departed = present.departed || n > 0
 				return at, 0
@@ -128,6 +133,20 @@ func (p *Pool) spotFor(present *plan, s *site, req *Request) (at int, why Depart
 	}
 	s.next = s.after(s.next)
 	return -1, why
+}
+
+// owner returns who has a place, 0 when it is free.
+func (p *Pool) owner(a *arena, at *spot) int32 {
+	switch {
+	case a.whole:
+		if i := p.entryOf(a.blocks[at.offset].is); i != 0 && p.entries[i].state != cached {
+			return i
+		}
+		return 0
+	case a.slabs == 0:
+		return 0
+	}
+	return a.placed.Owner(at.offset, at.size)
 }
 
 // after returns the place of a site that comes after another, round and round.
@@ -202,6 +221,30 @@ func (p *Pool) takeSpot(a *arena, at spot, req *Request, out []Eviction) (Plan, 
 	return plan, out, true
 }
 
+// takeBlock hands a block out that is free, or is to be created.
+func (p *Pool) takeBlock(a *arena, b *planBlock, req *Request, out []Eviction) (Plan, []Eviction, bool) {
+	if b.size > req.Size && over(b.size, req.Most()) {
+		return p.depart(OtherClass, out)
+	}
+	if i := p.entryOf(b.is); i != 0 {
+		p.route = wire.RoutePlanned
+		return p.reuse(i, req), out, true
+	}
+	if waste := b.size - req.Size; req.Exact && waste != 0 || waste > p.slack(req, least(req.Heap, p.short)) {
+		return p.depart(NoArena, out)
+	}
+	if !a.alone {
+		out = p.clear(req.Class, out)
+		a.alone = true
+	}
+	reason := p.reason(req)
+	p.route = wire.RoutePlanned
+	i := p.create(req, b.size, reason)
+	p.entries[i].class |= ofPlans
+	b.is = p.block(i)
+	return Plan{Block: b.is, Size: b.size, Reason: reason, Tag: req.Tag}, out, true
+}
+
 // affords reports whether an arena may be created.
 func (p *Pool) affords(a *arena, req *Request) bool {
 	if a.most != 0 { // refused
@@ -224,10 +267,15 @@ func (p *Pool) clear(class Class, out []Eviction) []Eviction {
 	return p.evictStale(out)
 }
 
-// endPlan ends the present plan. Its arenas go with their last sub-allocations.
+// endPlan ends the present plan. Its arenas go with their last sub-allocations, and its blocks as they come back.
 func (p *Pool) endPlan() {
 	if p.planner == nil || p.planner.present == nil {
 		return
+	}
+	for i := range p.entries {
+		if e := &p.entries[i]; e.state != unused && e.class >= ofPlans {
+			e.stale = wire.EvictPolicy
+		}
 	}
 	for i := range p.planner.present.arenas {
 		if a := &p.planner.present.arenas[i]; a.slabs > 0 {

@@ -78,6 +78,99 @@ func TestAPlanServes(t *testing.T) {
 	}
 }
 
+// blockPlan is for requests that no parts of slabs can serve: two blocks, of which one serves three places.
+func blockPlan() Layout {
+	return Layout{
+		Arenas: []Arena{{Size: 3 * mib}},
+		Places: []Place{
+			{Tag: 1, Size: mib, Offset: 2 * mib}, {Tag: 1, Size: 2 * mib}, {Tag: 1, Size: mib / 2}, {Tag: 2, Size: mib},
+		},
+	}
+}
+
+// blockPeriod makes its requests.
+func (d *driver) blockPeriod() {
+	d.t.Helper()
+	first, second := d.alloc(mib, 1, 1), d.alloc(2*mib, 1, 1)
+	d.free(second.Block, false)
+	third := d.alloc(mib/2, 1, 1)
+	d.free(third.Block, true)
+	d.cooled(third.Block)
+	fourth := d.alloc(mib, 1, 2)
+	if third.Block != second.Block || fourth.Block != second.Block || fourth.Size != 2*mib || first.Slab != 0 {
+		d.t.Errorf("blocks %+v, %+v, %+v, %+v", first, second, third, fourth)
+	}
+	d.free(first.Block, false)
+	d.free(fourth.Block, false)
+	d.check()
+}
+
+// TestAPlanOfBlocks: blocks serve what is planned for them, and nothing that departs; they go with the plan.
+func TestAPlanOfBlocks(t *testing.T) {
+	d := newDriver(t, "arena", "")
+	d.install(blockPlan())
+	for range 3 {
+		d.blockPeriod()
+	}
+	if s := d.policy.Stats(); s.Planned != 12 || s.Misses != 2 || len(d.departed()) != 0 || s.PeakReserved != 3*mib {
+		t.Errorf("%+v, want two misses in 12 requests and 3 MiB", s)
+	}
+	if other := d.alloc(mib, 1, 9); other.Hit {
+		t.Errorf("a block of the plan serves another site: %+v", other)
+	}
+	first := d.alloc(mib, 1, 1)
+	d.install(threePlaces())
+	d.align = 64
+	d.alloc(mib, 1, 1)
+	d.align = 0
+	d.free(first.Block, false)
+	if s := d.policy.Stats(); s.BytesCached != 2*mib {
+		t.Errorf("%d bytes are cached, want the new arena's other 2 MiB", s.BytesCached)
+	}
+	d.check()
+}
+
+// TestBlocksOfADroppedClass go, and after a change of policy they serve what the next one would have created them for.
+func TestBlocksOfADroppedClass(t *testing.T) {
+	d := newDriver(t, "arena", "")
+	d.install(blockPlan())
+	d.blockPeriod()
+	next, _ := New("futhark", nil)
+	d.release(d.policy.Switch(next, d.now, nil))
+	if !d.alloc(2*mib, 1, 9).Hit || d.policy.Validate() != nil {
+		t.Error("a block of the plan was not kept")
+	}
+	d = newDriver(t, "arena", "")
+	d.install(blockPlan())
+	d.blockPeriod()
+	busy, _ := d.alloc(mib, 1, 1), d.alloc(2*mib, 1, 1)
+	d.free(busy.Block, true)
+	d.policy.DropClass(1, nil) // gives up what cools as well
+	if s := d.policy.Stats(); s.BytesCached != 0 || s.BytesCooling != 0 || d.policy.Validate() != nil {
+		t.Errorf("after the drop: %+v", s)
+	}
+}
+
+// TestNoBlockFits where less than the block may serve the request, or what is too much cannot be spared.
+func TestNoBlockFits(t *testing.T) {
+	for want, change := range map[Departure]func(*Request){
+		OtherClass: func(r *Request) { r.Round = mib / 2 },
+		NoArena:    func(r *Request) { r.Exact = true },
+	} {
+		d := newDriver(t, "arena", "")
+		l := blockPlan()
+		l.Places = l.Places[2:]
+		l.Places[0].Offset = l.Places[1].Offset
+		d.install(l)
+		req := d.request(mib/2, 1, 1)
+		change(&req)
+		plan, _ := d.policy.Plan(req, nil)
+		if d.policy.Commit(plan); plan.Size != mib/2 || d.policy.Stats().Departures[want] != 1 {
+			t.Errorf("%v: %+v, %+v", want, plan, d.policy.Stats())
+		}
+	}
+}
+
 func TestDepartures(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -282,7 +375,7 @@ func TestNoArenaFits(t *testing.T) {
 
 func TestBadLayouts(t *testing.T) {
 	for want, change := range map[string]func(l *Layout){
-		"alignment 0":            func(l *Layout) { l.Arenas[0].Align = 0 },
+		"blocks of 4194304":      func(l *Layout) { l.Arenas[0].Align = 0; l.Places[3].Offset = 2 * mib },
 		"alignment 3":            func(l *Layout) { l.Arenas[0].Align = 3 },
 		"alignment 4096":         func(l *Layout) { l.Arenas[0].Align = 4096 },
 		"size 0":                 func(l *Layout) { l.Arenas[0].Size = 0 },
@@ -312,15 +405,23 @@ func (y *yard) install() {
 	l := Layout{}
 	for range 1 + y.next()%3 {
 		l.Arenas = append(l.Arenas, Arena{Size: uint64(1+y.next()) * 16 * 1024, Align: unit << (y.next() % 3)})
+		if y.next()%4 == 0 {
+			l.Arenas[len(l.Arenas)-1].Align = 0
+		}
 	}
 	for range y.next() % 32 {
 		arena := y.next() % len(l.Arenas)
 		a := l.Arenas[arena]
 		l.Places = append(l.Places, Place{
 			Arena: arena, Tag: Tag(y.next() % 3), Size: partSizes[y.next()%len(partSizes)],
-			Offset: uint64(y.next()) * a.Size / 300 &^ (a.Align - 1),
+			Offset: uint64(y.next()) * a.Size / 300 &^ (max(a.Align, 1) - 1),
 		})
-		if last := &l.Places[len(l.Places)-1]; last.Offset+last.Size > a.Size && y.next()%64 != 0 {
+		last := &l.Places[len(l.Places)-1]
+		if a.Align == 0 { // four blocks
+			last.Offset = last.Offset / (a.Size / 4) * (a.Size / 4)
+			last.Size = min(last.Size, a.Size/4+uint64(y.next()/255))
+		}
+		if last.Offset+last.Size > a.Size && y.next()%64 != 0 {
 			last.Offset, last.Size = 0, min(last.Size, a.Size)
 		}
 	}

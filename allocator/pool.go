@@ -96,10 +96,7 @@ func (p *Pool) decide(request Request, out []Eviction) (Plan, []Eviction) {
 	}
 	p.tighten(req)
 	if i := p.rule.find(&p.free, req.Class, req, &p.limits); i != 0 {
-		p.unkeep(i)
-		e := &p.entries[i]
-		e.state, e.was, e.wanted, e.route = planned, cached, req.Size, p.route
-		return Plan{Hit: true, Block: p.block(i), Size: e.size, Tag: req.Tag}, out
+		return p.reuse(i, req), out
 	}
 	reason := p.reason(req)
 	if i := p.rule.misfit(&p.free, req, &p.limits); i != 0 {
@@ -108,6 +105,14 @@ func (p *Pool) decide(request Request, out []Eviction) (Plan, []Eviction) {
 	size := p.rule.grant(req, &p.limits)
 	i := p.create(req, size, reason)
 	return Plan{Block: p.block(i), Size: size, Reason: reason, Tag: req.Tag}, out
+}
+
+// reuse takes a cached block for a request.
+func (p *Pool) reuse(i int32, req *Request) Plan {
+	p.unkeep(i)
+	e := &p.entries[i]
+	e.state, e.was, e.wanted, e.route = planned, cached, req.Size, p.route
+	return Plan{Hit: true, Block: p.block(i), Size: e.size, Tag: req.Tag}
 }
 
 // create reserves an entry for a block that the driver is to make.
@@ -136,7 +141,7 @@ func (p *Pool) reason(req *Request) wire.Miss {
 		return wire.MissTooWasteful
 	}
 	for _, c := range p.free.filled[:min(len(p.free.filled), othersMax)] {
-		if c.class != req.Class && p.rule.find(&p.free, c.class, req, &p.limits) != 0 {
+		if c.class != req.Class && c.class < ofPlans && p.rule.find(&p.free, c.class, req, &p.limits) != 0 {
 			return wire.MissOtherClass
 		}
 	}
@@ -210,7 +215,7 @@ func (p *Pool) Abort(plan Plan) {
 		p.abortSubAlloc(i)
 	case e.was != cached:
 		p.recycle(i)
-	case p.dropped[e.class] || e.stale != wire.EvictNone || p.stats.BytesCached+e.size > p.cap():
+	case p.gone(e.class) || e.stale != wire.EvictNone || p.stats.BytesCached+e.size > p.cap():
 		e.doom = e.stale
 		p.doom(i)
 	case p.tooMany(e, 1):
@@ -233,7 +238,7 @@ func (p *Pool) doom(i int32) {
 func (p *Pool) flush(out []Eviction) []Eviction {
 	for _, i := range p.doomed {
 		reason := cmp.Or(p.entries[i].doom, wire.EvictLimit)
-		if p.dropped[p.entries[i].class] {
+		if p.gone(p.entries[i].class) {
 			reason = wire.EvictContext
 		}
 		out = p.dismiss(i, reason, out)
@@ -258,9 +263,9 @@ func (p *Pool) Free(b Block, busy bool, time int64, out []Eviction) []Eviction {
 	switch {
 	case e.passes:
 		return p.dismiss(i, wire.EvictPolicy, out)
-	case p.isSubAlloc(i) && (!busy || p.dropped[e.class]): // no request gets a range of a dropped class
+	case p.isSubAlloc(i) && (!busy || p.gone(e.class)): // no request gets a range of a dropped class
 		return p.freeSubAlloc(i, out)
-	case p.dropped[e.class]:
+	case p.gone(e.class):
 		return p.dismiss(i, wire.EvictContext, out)
 	case !busy:
 		return p.shelve(i, out)
@@ -268,6 +273,9 @@ func (p *Pool) Free(b Block, busy bool, time int64, out []Eviction) []Eviction {
 	p.enterCooling(i)
 	return out
 }
+
+// gone reports whether a block's class is not cached any more.
+func (p *Pool) gone(class Class) bool { return p.dropped[class&^ofPlans] }
 
 // Cooled reports that the last command that used a cooling block has completed.
 func (p *Pool) Cooled(b Block, time int64, out []Eviction) []Eviction {
@@ -339,11 +347,17 @@ func (p *Pool) block(i int32) Block {
 
 // find returns the entry of a block in that state, 0 if there is none. A slab is never handed out itself.
 func (p *Pool) find(b Block, s state) int32 {
-	i := uint64(uint32(b))
-	if i == 0 || i >= uint64(len(p.entries)) {
+	i := p.entryOf(b)
+	if e := &p.entries[i]; i == 0 || e.state != s || e.isSlab {
 		return 0
 	}
-	if e := &p.entries[i]; e.generation != uint32(b>>32) || e.state != s || e.isSlab {
+	return i
+}
+
+// entryOf returns the entry of a block, 0 if it is gone.
+func (p *Pool) entryOf(b Block) int32 {
+	i := uint64(uint32(b))
+	if i >= uint64(len(p.entries)) || p.entries[i].generation != uint32(b>>32) {
 		return 0
 	}
 	return int32(i)

@@ -86,7 +86,7 @@ func (p *Pool) carve(req *Request) (Plan, bool) {
 	if c == nil {
 		return Plan{}, false
 	}
-	if size := c.carver.Round(req.Size); size == 0 || over(size, req.most()) {
+	if size := c.carver.Round(req.Size); size == 0 || over(size, req.Most()) {
 		return Plan{}, false
 	}
 	c.largest = max(c.largest, req.Size)

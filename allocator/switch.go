@@ -69,6 +69,9 @@ func (p *Pool) makes(size uint64) bool {
 // follow adopts another policy's rule and limits and sorts the free lists by it. No cached block may be stale, and no
 // slab cached.
 func (p *Pool) follow(next *Pool) {
+	for i := range p.entries {
+		p.entries[i].class &^= ofPlans // the free lists follow
+	}
 	p.endPlan()
 	p.kind, p.limits, p.planner, p.route = next.kind, next.limits, next.planner, wire.RouteNone
 	p.resetFreeLists()

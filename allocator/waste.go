@@ -45,7 +45,7 @@ func (p *Pool) tighten(req *Request) {
 	case p.rule.grant(req, &p.limits) > most:
 		req.Round = req.Size
 	default:
-		req.Round = least(req.most(), most)
+		req.Round = least(req.Most(), most)
 	}
 }
 

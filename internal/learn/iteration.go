@@ -7,12 +7,13 @@ type Buffer struct {
 	Tag   allocator.Tag
 	Class allocator.Class
 	Size  uint64 // bytes
-	Align uint64 // bytes; 0: no part of a slab can serve it
+	Align uint64 // bytes; 0: no part of a slab can serve it, and its place is a block
+	Most  uint64 // bytes: no larger block than this or Size may serve it; 0: any
 	Life  uint64 // requests from its own on until its memory is free again; 0: more than an iteration
 }
 
 // placeable reports whether a buffer can have a place in an arena.
-func (b *Buffer) placeable() bool { return b.Life != 0 && b.Align != 0 }
+func (b *Buffer) placeable() bool { return b.Life != 0 }
 
 // iteration returns the iteration of that many requests that the latest ones repeat, nil when too little of it is
 // remembered. alternates says that some buffers live on into the next one until after their successors come: in two
@@ -25,7 +26,7 @@ func (l *Learner) iteration(length uint64) (buffers []Buffer, alternates bool) {
 	base := l.count - 3*length
 	for i := range length {
 		r := l.at(base + i)
-		b := Buffer{Tag: r.tag, Class: r.class, Size: r.size, Align: r.align, Life: 1}
+		b := Buffer{Tag: r.tag, Class: r.class, Size: r.size, Align: r.align, Most: r.most, Life: 1}
 		for _, again := range []uint64{0, length} { // of these at least a whole iteration has passed
 			is := l.at(base + i + again)
 			switch {
@@ -33,7 +34,7 @@ func (l *Learner) iteration(length uint64) (buffers []Buffer, alternates bool) {
 				return nil, false
 			case is.ended == 0 || is.ended-is.number > length:
 				b.Life = 0
-				alternates = alternates || is.ended != 0 && is.ended-is.number <= 2*length && b.Align != 0
+				alternates = alternates || is.ended != 0 && is.ended-is.number <= 2*length
 			case b.Life != 0:
 				b.Life = max(b.Life, is.ended-is.number)
 			}

@@ -3,16 +3,20 @@
 package learn
 
 import (
+	"slices"
+
 	"codeberg.org/gpumemtop/gpumemtop/allocator"
 	"codeberg.org/gpumemtop/gpumemtop/internal/period"
 )
 
 const (
-	window     = 8192 // requests that are remembered
-	leastSteps = 32   // requests that must have repeated before a plan is made, twice as many after every few plans
-	fewPlans   = 4    // that are these
-	plansMax   = 64   // that one process gets: a program that needs more has no steady iteration
-	retryFirst = 4    // iterations after a plan until lives are looked at again, then twice as many each time
+	window      = 8192 // requests that are remembered
+	leastSteps  = 32   // requests that must have repeated before a plan is made, twice as many after every few plans
+	fewPlans    = 4    // that are these
+	plansMax    = 64   // that one process gets: a program that needs more has no steady iteration
+	repeatMost  = 4    // iterations in a row that are placed as one
+	repeatedMax = 256  // requests in these
+	retryFirst  = 4    // iterations after a plan until lives are looked at again, then twice as many each time
 )
 
 // Learner follows the requests of one process, in the order of its policy's decisions. Each takes O(1); now and then
@@ -31,7 +35,8 @@ type request struct {
 	number uint64
 	key    uint64
 	size   uint64
-	align  uint64 // bytes; 0: it has no place in an arena
+	align  uint64 // bytes; 0: no part of a slab can serve it
+	most   uint64 // bytes of the largest block that may serve it, 0: any
 	ended  uint64 // requests that had been made when nothing used the memory any more; 0: it is used
 	class  allocator.Class
 	tag    allocator.Tag
@@ -46,7 +51,7 @@ func (l *Learner) Request(r *allocator.Request) (number uint64) {
 	l.finder.Add(key)
 	number = l.count
 	l.requests[number%window] = request{
-		number: number, key: key, size: r.Size, align: r.Align, class: r.Class, tag: r.Tag,
+		number: number, key: key, size: r.Size, align: r.Align, most: r.Most(), class: r.Class, tag: r.Tag,
 	}
 	l.count++
 	return number
@@ -95,13 +100,14 @@ func (l *Learner) Plan() (*Plan, bool) {
 // solve makes a plan for an iteration, and for the one before it if that can be: where two phases take turns, both stay.
 func (l *Learner) solve(buffers []Buffer) (*Plan, bool) {
 	before := l.present
-	l.present = []*planned{{buffers: buffers, wait: retryFirst}}
-	plan := Solve([][]Buffer{buffers})
+	plan := solveRepeated(buffers)
+	l.present = []*planned{{buffers: buffers, laid: buffers, wait: retryFirst}}
 	if plan == nil {
 		return nil, false
 	}
+	l.present[0].laid = plan.Phases[0]
 	if len(before) > 0 {
-		if both := Solve([][]Buffer{buffers, before[0].buffers}); both != nil {
+		if both := Solve([][]Buffer{plan.Phases[0], before[0].laid}); both != nil {
 			l.present = append(l.present, before[0])
 			return both, true
 		}
@@ -109,10 +115,24 @@ func (l *Learner) solve(buffers []Buffer) (*Plan, bool) {
 	return plan, true
 }
 
+// solveRepeated makes a plan for an iteration, or for some in a row if that takes less memory: what lives on into the next
+// one has other places there, and more of them fit into each other's ranges.
+func solveRepeated(buffers []Buffer) *Plan {
+	best := Solve([][]Buffer{buffers})
+	for times := 2; best != nil && times <= repeatMost && times*len(buffers) <= repeatedMax && best.Size > best.Bound; times++ {
+		row := slices.Repeat(buffers, times)
+		if other := Solve([][]Buffer{row}); other != nil && other.Size < best.Size {
+			best = other
+		}
+	}
+	return best
+}
+
 // planned is an iteration that there is a plan for, or can be none.
 type planned struct {
 	buffers []Buffer
-	wait    uint64 // iterations until lives are looked at again
+	laid    []Buffer // the same, once or some times in a row, as it has places
+	wait    uint64   // iterations until lives are looked at again
 }
 
 // covers reports whether a plan is for the same requests and for lives at least as long, wherever the iteration begins.

@@ -22,6 +22,7 @@ type program struct {
 	ends     map[int][]live // by request before which they do
 	made     int
 	reserved uint64
+	align    uint64
 	plans    []*Plan
 }
 
@@ -36,7 +37,7 @@ func newProgram(t testing.TB) *program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &program{TB: t, pool: pool, ends: map[int][]live{}}
+	return &program{TB: t, pool: pool, ends: map[int][]live{}, align: 256}
 }
 
 func (p *program) run(times int, loop []item) {
@@ -57,7 +58,7 @@ func (p *program) run(times int, loop []item) {
 }
 
 func (p *program) request(it item) {
-	req := allocator.Request{Size: it.size, Align: 256, Class: 1, Tag: it.tag}
+	req := allocator.Request{Size: it.size, Align: p.align, Class: 1, Tag: it.tag}
 	plan, _ := p.pool.Plan(req, nil)
 	if plan.SlabSize != 0 {
 		p.pool.Grown(plan)

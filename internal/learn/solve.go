@@ -20,6 +20,7 @@ type Plan struct {
 	Classes []allocator.Class // that each arena is for
 	Period  int               // requests in an iteration of the first phase
 	Outside int               // of these, that have no place
+	blocks  [][]uint64        // bytes of the blocks of each arena that has any, the largest first in each phase
 	Size    uint64            // bytes of all arenas
 	Bound   uint64            // bytes: no arenas are smaller
 }
@@ -46,6 +47,7 @@ func Solve(phases [][]Buffer) *Plan {
 			}
 		}
 	}
+	plan.lineUp()
 	for i := range plan.Arenas {
 		plan.Size += plan.Arenas[i].Size
 		plan.Bound += plan.Arenas[i].Bound
@@ -76,12 +78,13 @@ func shareSites(phases [][]Buffer) bool {
 	return false
 }
 
-// open makes an arena, without a size, for each class that needs one.
+// open makes an arena, without a size, for each class that needs one. A class of which only some requests can be parts
+// of slabs needs two.
 func (plan *Plan) open() {
 	for _, buffers := range plan.Phases {
 		for i := range buffers {
 			b := &buffers[i]
-			number := slices.Index(plan.Classes, b.Class)
+			number := plan.arenaFor(b)
 			if !b.placeable() || number < 0 && len(plan.Classes) == allocator.ArenasMax {
 				continue
 			}
@@ -89,15 +92,26 @@ func (plan *Plan) open() {
 				number = len(plan.Classes)
 				plan.Classes = append(plan.Classes, b.Class)
 				plan.Arenas = append(plan.Arenas, allocator.Arena{})
+				plan.blocks = append(plan.blocks, nil)
 			}
 			plan.Arenas[number].Align = max(plan.Arenas[number].Align, b.Align)
 		}
 	}
 }
 
+// arenaFor returns the number of a buffer's arena, -1 when there is none.
+func (plan *Plan) arenaFor(b *Buffer) int {
+	for i, class := range plan.Classes {
+		if class == b.Class && (plan.Arenas[i].Align == 0) == (b.Align == 0) {
+			return i
+		}
+	}
+	return -1
+}
+
 // Placed reports whether a buffer of the phases has a place.
 func (plan *Plan) Placed(b *Buffer) bool {
-	return b.placeable() && slices.Contains(plan.Classes, b.Class)
+	return b.placeable() && plan.arenaFor(b) >= 0
 }
 
 // placeClass places the buffers of one class in their arena. A site whose buffers are never needed at once gets one range
@@ -106,11 +120,16 @@ func (plan *Plan) placeClass(number int, buffers []Buffer, place []allocator.Pla
 	a := &plan.Arenas[number]
 	var members []member
 	for i := range buffers {
-		if b := &buffers[i]; b.placeable() && b.Class == plan.Classes[number] {
-			members = append(members, member{b, i, (b.Size + a.Align - 1) &^ (a.Align - 1)})
+		if b := &buffers[i]; b.placeable() && plan.arenaFor(b) == number {
+			unit := max(a.Align, 1)
+			members = append(members, member{b, i, (b.Size + unit - 1) &^ (unit - 1)})
 		}
 	}
 	if len(members) == 0 {
+		return true
+	}
+	if a.Align == 0 {
+		plan.placeBlocks(number, members, place)
 		return true
 	}
 	shared := byRange(members, len(buffers))

@@ -17,7 +17,6 @@ type Run struct {
 // Why a request has no place.
 const (
 	livesOn  = "is needed for longer than an iteration"
-	noPart   = "no part of a slab can serve it"
 	noArena  = "there are too many classes of buffers"
 	notInAll = "is not the same in each recording"
 )
@@ -219,10 +218,7 @@ func (m *maker) plan(solved *learn.Plan) *Plan {
 
 // why says why a request has no place.
 func why(b *learn.Buffer) string {
-	switch {
-	case b.Align == 0:
-		return noPart
-	case b.Life == 0:
+	if b.Life == 0 {
 		return livesOn
 	}
 	return noArena

@@ -25,6 +25,7 @@ const version = 1
 const head = `# Where this program's buffers go: gpumemtop --plan FILE PROGRAM
 # Sizes, offsets and alignments are bytes. A place serves the requests of its call site in their order, once in each
 # iteration. A lifetime counts requests of the iteration, from the buffer's own on until its memory is free again.
+# An arena is one block of the driver; with alignment 0 it is one for each offset, for buffers that share no block.
 `
 
 // Write writes a plan.

@@ -100,3 +100,22 @@ func TestPlanFile(t *testing.T) {
 		}
 	}
 }
+
+// TestArenaOfBlocks: where the driver gets no sub-allocations, a plan gives its places blocks, each for several sizes.
+func TestArenaOfBlocks(t *testing.T) {
+	t.Parallel()
+	program := []string{"/usr/bin/python3", filepath.Join(root, "test", "programs", "rounds.py")}
+	bare := run(t, command{args: program})
+	file := filepath.Join(t.TempDir(), "x.gmt")
+	result := run(t, command{args: append([]string{gpumemtop(), "record", "--policy", "arena", "-o", file, "--"}, program...)})
+	if !result.sameEnd(bare) || string(result.stdout) != string(bare.stdout) || len(bare.stdout) == 0 {
+		t.Fatalf("%s, bare %s\n%s", result, bare, result.stderr)
+	}
+	const want = "  plan       8 requests of each iteration in 128.0 MiB (optimal)"
+	if text := string(result.stderr); !strings.Contains(text, want) || !strings.Contains(text, "then 128.0 MiB for 128.0 MiB requested") {
+		t.Errorf("not %q:\n%s", want, text)
+	}
+	if c := decidedAgain(t, file); !c.Exact() || c.First != "" {
+		t.Errorf("replay: %+v", *c)
+	}
+}

@@ -1,0 +1,54 @@
+package learn
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestLearnsBlocks plays loops of which no request can be served by parts of slabs: once there is a plan every request is
+// served by it, and no more is reserved than it says.
+func TestLearnsBlocks(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		loop := randomLoop(rng, 4)
+		p := newProgram(t)
+		p.align = 0
+		p.run(8+64/len(loop), loop)
+		if len(p.plans) == 0 {
+			t.Fatalf("%d: no plan of %v", seed, loop)
+		}
+		p.run(8, loop)
+		plan := p.plans[len(p.plans)-1]
+		if n, reserved := p.departed(8, loop); n != 0 || reserved > plan.Size || plan.Bound > plan.Size {
+			t.Errorf("%d: %d departures, %d bytes, the plan has %d of at least %d: %v", seed, n, reserved, plan.Size, plan.Bound, loop)
+		}
+	}
+}
+
+// TestBlocksAreShared: buffers that are never needed at once have one block, also of different sizes; a run of iterations
+// in a row needs less where buffers live on into the next one.
+func TestBlocksAreShared(t *testing.T) {
+	for _, c := range []struct {
+		loop []item
+		size uint64
+	}{
+		{[]item{{1, 4096, 1}, {2, 8192, 2}, {3, 512, 1}, {1, 1024, 1}}, 8192 + 512},
+		{[]item{{1, 100, 4}, {2, 100, 4}, {3, 100, 4}}, 400},
+	} {
+		p := newProgram(t)
+		p.align = 0
+		p.run(80, c.loop)
+		plan := p.plans[len(p.plans)-1]
+		if n, reserved := p.departed(12, c.loop); n != 0 || reserved != c.size || plan.Size != c.size || plan.Bound != c.size {
+			t.Errorf("%d departures, %d bytes, plan of %d, at least %d: want %d", n, reserved, plan.Size, plan.Bound, c.size)
+		}
+	}
+}
+
+// TestBlocksOfALimitedSize: a buffer that no larger block may serve has none of these.
+func TestBlocksOfALimitedSize(t *testing.T) {
+	plan := Solve([][]Buffer{{{Tag: 1, Class: 1, Size: 4096, Life: 1}, {Tag: 2, Class: 1, Size: 512, Most: 1024, Life: 1}}})
+	if plan == nil || plan.Size != 4096+512 || plan.Places[0].Offset == plan.Places[1].Offset {
+		t.Errorf("%+v", plan)
+	}
+}
