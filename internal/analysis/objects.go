@@ -46,7 +46,7 @@ func keepsGrowing(c *stats.ObjectCount, phases []Phase) bool {
 	if c.Untracked > 0 {
 		return true
 	}
-	if _, all := mostGrowth(phases, c.Type.Key()); all >= float64(c.Live)/2 {
+	if _, all := MostObjectGrowth(phases, c.Type.Key()); all >= float64(c.Live)/2 {
 		return true
 	}
 	live := float64(c.Live)
@@ -85,7 +85,7 @@ func objectsGrow(x *run, a *Analysis) (Diagnosis, bool) {
 		Severity: severity, Title: many + " " + how, Tag: top.Tag, Share: share(c.Live, c.Created),
 		Text: fmt.Sprintf("%d of %d are live at the end, %d of them since half of the run; %d from %s", c.Live, c.Created, c.Grown, top.Live, top.Tag),
 	}
-	if each, all := mostGrowth(a.Phases, c.Type.Key()); all >= float64(c.Live)/2 {
+	if each, all := MostObjectGrowth(a.Phases, c.Type.Key()); all >= float64(c.Live)/2 {
 		d.Title = many + " grow in number with every iteration"
 		d.Text += fmt.Sprintf("; each iteration leaves %.1f more", each)
 	}
@@ -101,9 +101,9 @@ func objectsGrow(x *run, a *Analysis) (Diagnosis, bool) {
 	return d, true
 }
 
-// mostGrowth returns how many objects of a type an iteration leaves behind, and all together, in the phase where that is the most in all; 0 if
+// MostObjectGrowth returns how many objects of a type an iteration leaves behind, and all together, in the phase where that is the most in all; 0 if
 // no phase is long enough.
-func mostGrowth(phases []Phase, kind string) (each, most float64) {
+func MostObjectGrowth(phases []Phase, kind string) (each, most float64) {
 	for i := range phases {
 		for _, g := range phases[i].Objects {
 			if all := g.PerIteration * float64(phases[i].Iterations); g.Type == kind && all > most && phases[i].Iterations >= growthIterations {

@@ -78,6 +78,7 @@ func NewFigures(a *analysis.Analysis) Figures {
 		Sizes: a.Sizes, Lifetimes: a.Lifetimes, Flame: a.Flame,
 	}
 	addGrowth(f.Machine, a.Growth)
+	addObjectGrowth(f.Objects, a.Phases)
 	if a.Run.Whole {
 		f.Exit = Exit{Status: a.Run.Footer.Status, Signal: a.Run.Footer.Signal}
 	}

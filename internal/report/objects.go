@@ -19,6 +19,7 @@ type ObjectSummary struct {
 	Leaked  uint64 `json:"leaked"` // live ones of processes that ended, without a signal
 	// Untracked were created while as many as are tracked were live that only their number is known: Live and Leaked are then lower bounds.
 	Untracked uint64              `json:"untracked,omitempty"`
+	Growth    float64             `json:"growth_per_iteration,omitempty"` // in the phase that leaves the most, where a report finds it
 	PerSite   []ObjectSiteSummary `json:"per_site"`
 }
 
@@ -45,6 +46,13 @@ func objectSummaries(counts []stats.ObjectCount) []ObjectSummary {
 		list = append(list, summary)
 	}
 	return list
+}
+
+// addObjectGrowth notes what iterations leave behind.
+func addObjectGrowth(list []ObjectSummary, phases []analysis.Phase) {
+	for i := range list {
+		list[i].Growth, _ = analysis.MostObjectGrowth(phases, list[i].Type)
+	}
 }
 
 // objectLines say where many objects are live. Programs that keep a few to their end are no matter for a summary.

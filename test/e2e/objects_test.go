@@ -13,6 +13,7 @@ import (
 type objectCount struct {
 	Type                        string
 	Live, Peak, Created, Leaked uint64
+	Growth                      float64 `json:"growth_per_iteration"`
 	PerSite                     []struct {
 		Tag                   string
 		Live, Created, Leaked uint64
@@ -50,6 +51,9 @@ func TestObjectLeaks(t *testing.T) {
 				if o := objects[kind]; o.Live != want || o.Leaked != want || o.Peak < want {
 					t.Errorf("%s: %s %+v, want %d live", policy, kind, o, want)
 				}
+			}
+			if each := objects["event"].Growth; len(args) == 5 && (each < 1.9 || each > 2.1) {
+				t.Errorf("%s: an iteration leaves %v events, want 2", policy, each)
 			}
 		}
 		text := run(t, command{args: []string{gpumemtop(), "report", file}}).stdout
