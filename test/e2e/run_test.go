@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -40,6 +41,9 @@ var root = func() string {
 }()
 
 func TestMain(m *testing.M) {
+	if signal.Ignored(os.Interrupt) { // as behind "&" in a script: gpumemtop would ignore it, too, and attach would not end
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGQUIT)
+	}
 	for _, name := range []string{"bin/gpumemtop", "bin/examples/tiny", "bin/test/faults/crash"} {
 		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
 			fmt.Fprintf(os.Stderr, "e2e: %s is not there: run make first\n", name)
