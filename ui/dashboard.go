@@ -115,6 +115,9 @@ func (d *dashboard) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.KeyMsg:
 		d.dirty = true
 		return d, d.pressKeys(msg)
+	case tea.MouseMsg:
+		d.dirty = true
+		d.useMouse(msg)
 	case tea.WindowSizeMsg:
 		d.resize(msg.Width, msg.Height)
 	case suspendMsg:

@@ -83,8 +83,11 @@ func machineSpans(s *stats.Snapshot) []span {
 	return spans
 }
 
+// memoryLabels is the width of the labels beside the chart.
+const memoryLabels = 7
+
 func (p memoryPane) draw(r region, s *stats.Snapshot) {
-	const labels = 7
+	const labels = memoryLabels
 	if spans := machineSpans(s); len(spans) > 0 && r.h >= 6 && !p.d.cursor.moment.Rough {
 		r.sub(labels, 0, r.w-labels, 1).spans(0, 0, spans...)
 		r = r.rows(1)

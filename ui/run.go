@@ -20,8 +20,14 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Quit, errors.New("open dashboard: no terminal to draw on; use --headless")
 	}
 	g := &guarded{inner: newDashboard(o, newTheme(o.Terminal, o.Theme, o.ASCII, o.FewColors))}
-	p := tea.NewProgram(g, tea.WithInput(o.Input), tea.WithOutput(&syncTTY{o.Terminal}),
-		tea.WithoutSignalHandler(), tea.WithoutCatchPanics(), tea.WithAltScreen(), tea.WithFPS(framesPerSecond))
+	options := []tea.ProgramOption{
+		tea.WithInput(o.Input), tea.WithOutput(&syncTTY{o.Terminal}),
+		tea.WithoutSignalHandler(), tea.WithoutCatchPanics(), tea.WithAltScreen(), tea.WithFPS(framesPerSecond),
+	}
+	if o.Mouse {
+		options = append(options, tea.WithMouseCellMotion())
+	}
+	p := tea.NewProgram(g, options...)
 	// Not tea.WithContext: it returns while the terminal is still being read.
 	defer context.AfterFunc(ctx, p.Quit)()
 	if o.JobControl {

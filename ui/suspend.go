@@ -56,6 +56,9 @@ func (d *dashboard) resume() tea.Cmd {
 		d.o.Signal(syscall.SIGCONT)
 	}
 	d.suspended, d.dirty = false, true
+	if d.o.Mouse {
+		return tea.Batch(tea.ClearScreen, tea.EnableMouseCellMotion)
+	}
 	return tea.ClearScreen
 }
 

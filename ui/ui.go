@@ -78,6 +78,7 @@ type Options struct {
 	ASCII       bool          // draw with ASCII only
 	FewColors   bool          // the terminal has the ANSI colours even if its name does not say so
 	Theme       Theme
+	Mouse       bool // the wheel and clicks act
 	ReadOnly    bool // show limits and policy without changing them
 	ExitWithApp bool // close when the program ends
 }

@@ -50,7 +50,7 @@ func monitorFields(m *watch.MonitorOptions) fields {
 }
 
 func dashboardFields(d *dashboard.Options) fields {
-	return fields{"headless": &d.Headless, "refresh": &d.Refresh, "ascii": &d.ASCII, "theme": &d.Theme, "no-color": &d.NoColor}
+	return fields{"headless": &d.Headless, "refresh": &d.Refresh, "ascii": &d.ASCII, "theme": &d.Theme, "mouse": &d.Mouse, "no-color": &d.NoColor}
 }
 
 // runFields are the settings that run and record share.

@@ -127,6 +127,7 @@ var settings = []setting{
 	{"refresh", "", "", "TIME", groupDashboard, true, "time between two frames, 20ms to 10s; over SSH 500ms unless set"},
 	{"ascii", "", "", "", groupDashboard, true, "draw with ASCII characters only, as in locales without UTF-8"},
 	{"theme", "", "", "NAME", groupDashboard, true, "colours: " + strings.Join(dashboard.Themes, ", ") + "; auto goes by COLORFGBG, else dark"},
+	{"mouse", "", "", "", groupDashboard, true, "the wheel moves, a click chooses a row, sorts by a column or shows a time; the terminal selects text with shift then"},
 	{"no-color", "", "", "", groupDashboard, true, "no colours; NO_COLOR does the same"},
 	{"listen", "", "", "ADDR", groupMonitoring, true, "answer Prometheus (/metrics), pprof (/debug/pprof/opencl) and scripts (/summary.json) while the program runs: PORT or HOST:PORT, by default on the loopback interface, or unix:PATH; nothing can be changed over it"},
 	{"textfile", "", "", "DIR", groupMonitoring, true, "at the end, write the metrics into a folder of Prometheus' node_exporter"},

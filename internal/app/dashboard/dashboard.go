@@ -27,6 +27,7 @@ type Options struct {
 	Headless bool
 	ASCII    bool
 	NoColor  bool
+	Mouse    bool
 	Theme    string        // one of Themes; empty: auto
 	Refresh  time.Duration // between two frames, 20 ms to 10 s
 }
@@ -109,6 +110,7 @@ func (s *Screen) Close() {
 func (s *Screen) Show(ctx context.Context, o ui.Options) error {
 	o.Input, o.Terminal = s.tty, s.tty
 	o.PostMortem, o.JobControl = postMortem, jobControl()
+	o.Mouse = s.options.Mouse
 	o.FewColors = os.Getenv("NO_COLOR") == "" && fewColors(os.Getenv("TERM"))
 	o.Write, o.Export = writeNew, func(path string, s *stats.Snapshot) error { return export(path, s, o.Attached) }
 	o.Refresh, o.ASCII, o.Theme = s.options.Refresh, s.options.ASCII || asciiOnly(), s.options.theme()
