@@ -81,3 +81,38 @@ func newMerge() *cobra.Command {
 func recordingOutput(o *files.Output) fields {
 	return fields{"output:recording": &o.Path, "force": &o.Force}
 }
+
+func newReduce() *cobra.Command {
+	o := convert.ReduceOptions{Top: 20}
+	return newCommand(&cobra.Command{
+		Use:   "reduce [flags] DIR",
+		Short: "Compare the flight logs of many processes",
+		Long: "Reads the records that processes without a session left in a folder (see gpumemtop library), and says for each\n" +
+			"call site what it held at most: minimum, median and maximum over the processes, and which stand out. A file that\n" +
+			"is no whole record is skipped and named.",
+		Annotations: map[string]string{usageKey: "gpumemtop reduce [--json] [-o OUT.parquet] [-f] DIR"},
+		Example:     "  gpumemtop reduce logs/ -o job.parquet",
+		Args:        takes(1, 1, "one folder"),
+	}, fields{"output:reduce": &o.Output.Path, "force": &o.Output.Force, "json:reduce": &o.JSON, "top": &o.Top},
+		interruptible(func(cmd *cobra.Command, args []string) error {
+			return convert.Reduce(cmd.OutOrStdout(), args[0], &o)
+		}))
+}
+
+func newLibrary() *cobra.Command {
+	var output files.Output
+	return newCommand(&cobra.Command{
+		Use:   "library -o FILE",
+		Short: "Write the library that goes into programs, for flight logs",
+		Long: "Programs with this library preloaded and GPUMEMTOP_LOG=DIR in their environment need no gpumemtop beside them:\n" +
+			"each leaves a record of at most 64 KiB in that folder when it ends, by exit, _exit, abort, or a signal other than\n" +
+			"SIGKILL. GPUMEMTOP_LABEL is kept in it. OPENCL_LAYERS=FILE does instead of LD_PRELOAD for programs that end with\n" +
+			"exit. 'gpumemtop reduce DIR' reads the records.",
+		Annotations: map[string]string{usageKey: "gpumemtop library -o FILE [-f]"},
+		Example: "  gpumemtop library -o /shared/libgpumemtop.so\n" +
+			"  GPUMEMTOP_LOG=/shared/logs LD_PRELOAD=/shared/libgpumemtop.so ./app",
+		Args: noArguments,
+	}, fields{"output:library": &output.Path, "force": &output.Force}, interruptible(func(*cobra.Command, []string) error {
+		return convert.Library(output)
+	}))
+}

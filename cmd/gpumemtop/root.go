@@ -20,10 +20,10 @@ func newRoot() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}")
 	addGroup(root, "Commands that run or watch programs", newRecord(), newAttach(attach.StartTracer), newCompare(), newFit())
 	addGroup(root, "Commands that read recordings",
-		newView(), newReport(), newInfo(), newDiff(), newCheck(), newExport(), newImport(), newTrim(), newMerge())
+		newView(), newReport(), newInfo(), newDiff(), newCheck(), newExport(), newImport(), newTrim(), newMerge(), newReduce())
 	addGroup(root, "Commands that find something better", newReplay(), newTune(), newAdvise(), newPlan())
 	const others = "Other commands"
-	addGroup(root, others, newPolicies(), newProbe(), newDoctor(), newConfig(), newVersion())
+	addGroup(root, others, newPolicies(), newProbe(), newDoctor(), newConfig(), newLibrary(), newVersion())
 	root.SetCompletionCommandGroupID(others)
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {

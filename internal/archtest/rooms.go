@@ -57,6 +57,7 @@ var rooms = []room{
 	{"internal/session/machine", "what the machine reports of a process's memory"},
 	{"internal/session", "target, sockets, rings, terminals, shutdown"},
 	{"internal/remote", "a session's dashboard on other terminals"},
+	{"internal/flight", "flight logs of many processes, reduced"},
 	{"internal/monitor", "a run's figures for Prometheus, pprof and scripts"},
 	{"internal/devicebench", "what buffers cost on this machine's devices"},
 	{"internal/doctor", "whether this machine can run gpumemtop"},

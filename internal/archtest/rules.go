@@ -212,6 +212,7 @@ var Places = map[string]Place{
 	}},
 	"internal/doctor/probe": {May: []string{"internal/session/payload", "internal/session", "internal/wire"}},
 	// It measures time, and runs drivers in processes of its own.
+	"internal/flight":      {May: []string{"internal/callsite", "internal/symbol", "internal/units", "internal/wire"}, Timeless: true},
 	"internal/monitor":     {May: []string{"internal/stats", "internal/units"}},
 	"internal/devicebench": {May: []string{"internal/devicebench/cl", "internal/cost", "internal/units"}},
 	"internal/doctor": {May: []string{
@@ -278,8 +279,8 @@ var Places = map[string]Place{
 	}},
 	"internal/app/convert": {May: []string{
 		"internal/app/analyze", "internal/app/console", "internal/app/files", "internal/export", "internal/recording",
-		"internal/recording/edit", "internal/recording/importer", "internal/recording/ndjson", "internal/tempfile",
-		"internal/units", "internal/wire",
+		"internal/flight", "internal/recording/edit", "internal/recording/importer", "internal/recording/ndjson",
+		"internal/session/payload", "internal/tempfile", "internal/units", "internal/wire",
 	}},
 	"internal/app/place": {May: []string{
 		"internal/app/console", "internal/app/files", "internal/arena", "internal/export", "internal/recording",

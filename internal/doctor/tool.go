@@ -37,6 +37,8 @@ func (r *Report) settings(s *System, o Options) {
 			r.say(areaSettings, Warning, "leave the session, or: unset "+name, "%s is set: this runs under gpumemtop", name)
 		case name == wire.ProbeEnv:
 			r.say(areaSettings, Warning, "unset "+name, "%s is set: programs would be probed instead of watched", name)
+		case name == wire.LogEnv || name == wire.LabelEnv:
+			r.say(areaSettings, Fact, "", "%s is %s, for flight logs: see gpumemtop library --help", name, value)
 		case !known:
 			r.say(areaSettings, Warning, nearest(name, o.Settings), "%s sets nothing: gpumemtop knows no such variable", name)
 		case value == "":

@@ -3,7 +3,7 @@
 // Input of cgo -godefs: the Go names of what event.h defines. Run go generate after a change.
 package wire
 
-// #include "event.h"
+// #include "flight.h"
 import "C"
 
 const (
@@ -61,6 +61,16 @@ const (
 	shimName      = C.GMT_SHIM_NAME
 	sessionEnv    = C.GMT_SESSION_ENV
 	probeEnv      = C.GMT_PROBE_ENV
+
+	// LogEnv names the folder for the flight log of a process without a session; LabelEnv its labels.
+	LogEnv   = C.GMT_LOG_ENV
+	LabelEnv = C.GMT_LABEL_ENV
+	// FlightSuffix ends the names of records of the flight log.
+	FlightSuffix = C.GMT_FLIGHT_SUFFIX
+	// SizeofFlight is the length of a record's file.
+	SizeofFlight  = C.sizeof_struct_gmtflight
+	flightMagic   = C.GMT_FLIGHT_MAGIC
+	flightVersion = C.GMT_FLIGHT_VERSION
 )
 
 type (
@@ -75,6 +85,17 @@ type (
 	Copy C.struct_gmtcopy
 	// Shape says what to record of a function.
 	Shape C.struct_gmtshape
+
+	// Flight is a record of the flight log; the field comments are in flight.h.
+	Flight C.struct_gmtflight
+	// FlightCounts are the counts of a call site or a process.
+	FlightCounts C.struct_gmtflightcounts
+	// FlightSite is a call site of a Flight.
+	FlightSite C.struct_gmtflightsite
+	// FlightModule is what frames lie in.
+	FlightModule C.struct_gmtflightmodule
+	// FlightFailure counts creates that failed with one status.
+	FlightFailure C.struct_gmtflightfailure
 
 	rawRegion  C.struct_gmtregion
 	rawRing    C.struct_gmtring

@@ -57,6 +57,15 @@ const (
 	shimName      = "libgpumemtop.so"
 	sessionEnv    = "GPUMEMTOP_SESSION"
 	probeEnv      = "GPUMEMTOP_PROBE"
+
+	LogEnv   = "GPUMEMTOP_LOG"
+	LabelEnv = "GPUMEMTOP_LABEL"
+
+	FlightSuffix = ".flight"
+
+	SizeofFlight  = 0x95c8
+	flightMagic   = 0x31474f4c544d4747
+	flightVersion = 0x1
 )
 
 type (
@@ -125,6 +134,66 @@ type (
 		Event  uint8
 		Pad    [3]uint8
 		Copy   [2]Copy
+	}
+
+	Flight struct {
+		Magic     uint64
+		Version   uint32
+		Size      uint32
+		Pid       uint32
+		Uid       uint32
+		Status    int32
+		Signal    uint32
+		Started   uint64
+		Ended     uint64
+		Peaktime  uint64
+		Distinct  uint64
+		Total     FlightCounts
+		Others    FlightCounts
+		Findings  [32]uint64
+		Sizes     [64]uint64
+		Failures  [16]FlightFailure
+		Host      [64]uint8
+		Program   [256]uint8
+		Arguments [1024]uint8
+		Device    [128]uint8
+		Driver    [128]uint8
+		Policy    [64]uint8
+		Limits    [256]uint8
+		Job       [64]uint8
+		Step      [64]uint8
+		Rank      [32]uint8
+		Labels    [512]uint8
+		Sites     [32]FlightSite
+		Modules   [64]FlightModule
+		Sum       uint64
+	}
+
+	FlightCounts struct {
+		Creates  uint64
+		Failed   uint64
+		Releases uint64
+		Bytes    uint64
+		Inuse    uint64
+		Peak     uint64
+	}
+
+	FlightSite struct {
+		Counts FlightCounts
+		Depth  uint32
+		Pad    uint32
+		Frames [32]Frame
+	}
+
+	FlightModule struct {
+		Script uint8
+		Path   [255]uint8
+	}
+
+	FlightFailure struct {
+		Status int32
+		Pad    uint32
+		Count  uint64
 	}
 
 	rawRegion struct {

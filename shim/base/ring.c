@@ -6,6 +6,7 @@
 #include "ring.h"
 
 #include "call.h"
+#include "flight_counts.h"
 #include "link.h"
 #include "lock.h"
 #include "session.h"
@@ -180,8 +181,10 @@ static void write_shared(const struct gmtevent *event, const void *payload, size
 
 static void write_event(const struct gmtevent *event, const void *payload, size_t length)
 {
-	if (gmt_unlikely(!gmt_session.region))
+	if (gmt_unlikely(!gmt_session.region)) {
+		gmt_flight_event(event, payload, length);
 		return;
+	}
 	if (gmt_unlikely(!writer.ring))
 		claim();
 	uint64_t slots = 1 + (length + sizeof *event - 1) / sizeof *event;

@@ -6,6 +6,7 @@
 #include "signals.h"
 
 #include "dispatch.h"
+#include "flight_ends.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -108,15 +109,22 @@ sighandler_t __sysv_signal(int number, sighandler_t handler);
 
 GMT_HOOK int sigaction(int number, const struct sigaction *restrict action, struct sigaction *restrict before)
 {
-	if (action)
+	struct sigaction instead;
+	if (action) {
 		note(number, action);
-	return __sigaction(number, action, before);
+		instead = *action;
+		instead.sa_handler = gmt_flight_instead(number, action->sa_handler);
+	}
+	int err = __sigaction(number, action ? &instead : NULL, before);
+	if (before && err == 0)
+		before->sa_handler = gmt_flight_shown(before->sa_handler);
+	return err;
 }
 
 GMT_HOOK sighandler_t signal(int number, sighandler_t handler)
 {
 	note(number, &(struct sigaction){.sa_handler = handler});
-	return bsd_signal(number, handler);
+	return gmt_flight_shown(bsd_signal(number, gmt_flight_instead(number, handler)));
 }
 
 GMT_HOOK sighandler_t ssignal(int number, sighandler_t handler)

@@ -1,11 +1,14 @@
 /*
  * start.c: the first OpenCL call of a process connects it to gpumemtop's session, maps its rings and, for pooling
- * policies, loads the Go core. Nothing happens before that call, and nothing at all outside a gpumemtop run.
+ * policies, loads the Go core. Nothing happens before that call, and nothing at all outside a gpumemtop run, unless the
+ * environment asks for a flight log.
  */
 #define _GNU_SOURCE
 #include "start.h"
 
 #include "../base/dispatch.h"
+#include "../base/flight.h"
+#include "../base/flight_ends.h"
 #include "../base/link.h"
 #include "../base/ring.h"
 #include "../base/signals.h"
@@ -298,14 +301,17 @@ static bool forked_quietly(void)
 	return false;
 }
 
-/* True for the first thread only. */
-static bool connect_once(const char *dir)
+/* True for the first thread only, and if there is a session. Without one there may be a flight log. */
+static bool connect_once(const char *dir, const char *log)
 {
 	bool first = false;
 	pthread_mutex_lock(&starting);
 	if (atomic_load(&gmt_session.state) == GMT_STATE_NEW) {
 		first = start(dir);
-		atomic_store_explicit(&gmt_session.state, first ? GMT_STATE_ON : GMT_STATE_OFF, memory_order_release);
+		bool logs = !first && gmt_flight_begin(log);
+		if (logs)
+			gmt_flight_ends();
+		atomic_store_explicit(&gmt_session.state, first || logs ? GMT_STATE_ON : GMT_STATE_OFF, memory_order_release);
 	}
 	pthread_mutex_unlock(&starting);
 	return first;
@@ -324,10 +330,9 @@ bool gmt_session_start(void)
 	}
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	gmt_inside = 1;
-	const char *dir = secure_getenv(GMT_SESSION_ENV);
-	if (!gmt_dispatch_ready() || gmt_session_filtered())
-		dir = NULL;
-	if (connect_once(dir) && gmt_session.config.pooling)
+	bool may = gmt_dispatch_ready() && !gmt_session_filtered();
+	const char *dir = may ? secure_getenv(GMT_SESSION_ENV) : NULL, *log = may ? secure_getenv(GMT_LOG_ENV) : NULL;
+	if (connect_once(dir, log) && gmt_session.config.pooling)
 		load_core(dir);
 	gmt_inside = 0;
 	pthread_setcancelstate(cancel, NULL);

@@ -1,0 +1,109 @@
+package flight_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/flight"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// write writes the records of ranks of a program that has many call sites. One rank holds ten times as much as all others.
+func write(t testing.TB, ranks int) string {
+	t.Helper()
+	dir := t.TempDir()
+	var f wire.Flight
+	copy(f.Program[:], "/opt/app/solver")
+	copy(f.Modules[0].Path[:], "/opt/app/solver")
+	for i := range f.Sites {
+		f.Sites[i].Depth = 16
+		for j := range f.Sites[i].Frames {
+			f.Sites[i].Frames[j] = wire.Frame{Module: 1, Offset: uint64(0x1000*i + 16*j)}
+		}
+	}
+	for rank := range ranks {
+		f.Pid = uint32(1000 + rank)
+		f.Rank = [32]uint8{}
+		copy(f.Rank[:], fmt.Sprint(rank))
+		copy(f.Host[:], fmt.Sprintf("node%02d", rank/16))
+		peak := uint64(1 << 20)
+		if rank == 3 {
+			peak *= 10
+			f.Status, f.Failures[0] = 1, wire.FlightFailure{Status: -4, Count: 2}
+		} else {
+			f.Status, f.Failures[0] = 0, wire.FlightFailure{}
+		}
+		f.Total = wire.FlightCounts{Creates: 640, Peak: 32 * peak}
+		for i := range f.Sites {
+			f.Sites[i].Counts = wire.FlightCounts{Creates: 20, Peak: peak + uint64(rank)}
+		}
+		name := filepath.Join(dir, fmt.Sprintf("%s-%d-1%s", f.Host[:6], f.Pid, wire.FlightSuffix))
+		if err := os.WriteFile(name, wire.AppendFlight(nil, &f), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestRead(t *testing.T) {
+	dir := write(t, 40)
+	for name, content := range map[string]string{"cut.flight": "GGMTLOG1", ".half.tmp": "x", "notes.txt": "x"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "folder.flight"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	log, err := flight.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(log.Processes) != 40 || len(log.Sites) != 33 || len(log.Bad) != 2 || log.Bad[0].File != "cut.flight" {
+		t.Fatalf("%d processes, %d sites, bad: %v", len(log.Processes), len(log.Sites), log.Bad)
+	}
+	whole, site := &log.Sites[0], &log.Sites[1]
+	if !whole.All || whole.Program != "solver" || whole.Of(flight.Creates) != (flight.Spread{Min: 640, Median: 640, Max: 640}) {
+		t.Errorf("%+v", whole)
+	}
+	if got, want := site.Of(flight.Peak), (flight.Spread{Min: 1 << 20, Median: 1<<20 + 20, Max: 10<<20 + 3}); got != want {
+		t.Errorf("peak %+v, want %+v", got, want)
+	}
+	out := site.Outliers()
+	if len(out) != 1 || log.Processes[out[0].Process].Rank != "3" || log.Processes[out[0].Process].Failures["-4"] != 2 {
+		t.Errorf("outliers %+v", out)
+	}
+	if site.Name == "" || len(site.Stack) != 16 {
+		t.Errorf("%q %q", site.Name, site.Stack)
+	}
+}
+
+func TestReadNothing(t *testing.T) {
+	if _, err := flight.Read(filepath.Join(t.TempDir(), "nothing")); err == nil {
+		t.Error("no error")
+	}
+}
+
+// A tenth of what may take ten seconds, with room for a machine that has other work.
+func TestReadTime(t *testing.T) {
+	dir := write(t, 1000)
+	began := time.Now()
+	if log, err := flight.Read(dir); err != nil || len(log.Processes) != 1000 {
+		t.Fatal(log, err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("1000 records took %v", took)
+	}
+}
+
+func BenchmarkRead10000(b *testing.B) {
+	dir := write(b, 10000)
+	for b.Loop() {
+		if _, err := flight.Read(dir); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

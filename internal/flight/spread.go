@@ -1,0 +1,65 @@
+package flight
+
+import (
+	"cmp"
+	"slices"
+
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
+)
+
+// Spread is a figure over processes. The median of an even number is the lower of the two in the middle.
+type Spread struct {
+	Min    uint64 `json:"min"`
+	Median uint64 `json:"median"`
+	Max    uint64 `json:"max"`
+}
+
+// Figures of a call site.
+var (
+	Peak     = func(c *wire.FlightCounts) uint64 { return c.Peak }
+	InUse    = func(c *wire.FlightCounts) uint64 { return c.Inuse } // at the end
+	Bytes    = func(c *wire.FlightCounts) uint64 { return c.Bytes }
+	Creates  = func(c *wire.FlightCounts) uint64 { return c.Creates }
+	Failed   = func(c *wire.FlightCounts) uint64 { return c.Failed }
+	Releases = func(c *wire.FlightCounts) uint64 { return c.Releases }
+)
+
+func (s *Site) sorted(figure func(*wire.FlightCounts) uint64) []uint64 {
+	values := make([]uint64, len(s.Ranks))
+	for i := range s.Ranks {
+		values[i] = figure(&s.Ranks[i].Counts)
+	}
+	slices.Sort(values)
+	return values
+}
+
+// Of returns a figure over the processes that have the call site.
+func (s *Site) Of(figure func(*wire.FlightCounts) uint64) Spread {
+	values := s.sorted(figure)
+	return Spread{values[0], values[(len(values)-1)/2], values[len(values)-1]}
+}
+
+// An outlier's peak differs from the median by a tenth of it and by five times the median of all such differences.
+const (
+	outlierShare     = 10
+	outlierDeviation = 5
+	outliersLeast    = 4 // processes: of fewer, none stands out
+)
+
+// Outliers are the processes whose peak at the call site is far from that of most, the farthest first.
+func (s *Site) Outliers() []Rank {
+	if len(s.Ranks) < outliersLeast {
+		return nil
+	}
+	median := s.Of(Peak).Median
+	away := func(c *wire.FlightCounts) uint64 { return max(c.Peak, median) - min(c.Peak, median) }
+	bound := max(median/outlierShare, outlierDeviation*s.Of(away).Median)
+	var found []Rank
+	for i := range s.Ranks {
+		if away(&s.Ranks[i].Counts) > bound {
+			found = append(found, s.Ranks[i])
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Rank) int { return cmp.Compare(away(&b.Counts), away(&a.Counts)) })
+	return found
+}

@@ -1,0 +1,21 @@
+/*
+ * flight.h: the flight log. A process with GPUMEMTOP_LOG in its environment that has no session counts its events itself and
+ * leaves one record of them when it ends.
+ */
+#ifndef GMT_FLIGHT_LOG_H
+#define GMT_FLIGHT_LOG_H
+
+#include "../../internal/wire/flight.h"
+#include "opencl.h"
+
+/* Begins to count, for a record in a folder. False: not possible, and nothing has changed. */
+bool gmt_flight_begin(const char *folder);
+/*
+ * Writes the record if this process has a flight log: whole, and renamed; at most 1 ms on a local disk. Any thread may call it, and
+ * a signal handler.
+ */
+void gmt_flight_write(int status, int signal);
+/* The same if anything has changed since. */
+void gmt_flight_write_again(void);
+
+#endif

@@ -1,0 +1,124 @@
+/*
+ * flight_ends.c: how a process can end, and that each way writes the flight log. exit() runs handlers, the last of which is the
+ * destructor of this library; _exit() runs none, and neither does a signal: those have hooks, and handlers of ours. Nothing
+ * can be done about SIGKILL.
+ */
+#define _GNU_SOURCE
+#include "flight_ends.h"
+
+#include "dispatch.h"
+#include "flight.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Those that end a process whose handlers are the defaults, and that come from outside or from abort(). */
+static const int ending[] = {SIGHUP, SIGINT, SIGTERM, SIGABRT};
+
+static bool replaced; /* our handlers stand in for the defaults */
+
+static bool ends(int number)
+{
+	for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
+		if (ending[i] == number)
+			return true;
+	return false;
+}
+
+int __sigaction(int number, const struct sigaction *action, struct sigaction *before); /* not our hook */
+
+/* Then the signal does what it would have done at once. In a child of vfork() only that. */
+static void stand_in(int number)
+{
+	struct sigaction usual = {.sa_handler = SIG_DFL};
+	sigset_t one;
+	gmt_flight_write(-1, number);
+	__sigaction(number, &usual, NULL);
+	raise(number);
+	sigemptyset(&one);
+	sigaddset(&one, number);
+	pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+}
+
+sighandler_t gmt_flight_instead(int number, sighandler_t handler)
+{
+	return gmt_unlikely(replaced && handler == SIG_DFL && ends(number)) ? stand_in : handler;
+}
+
+sighandler_t gmt_flight_shown(sighandler_t handler)
+{
+	return gmt_unlikely(handler == stand_in) ? SIG_DFL : handler;
+}
+
+static void exits(int status, void *nothing)
+{
+	(void)nothing;
+	gmt_flight_write(status, 0);
+}
+
+static void exits_quickly(void)
+{
+	gmt_flight_write(-1, 0);
+}
+
+/* Destructors of the program and of its libraries may have released memory since. */
+__attribute__((destructor)) static void all_has_ended(void)
+{
+	gmt_flight_write_again();
+}
+
+/* Signals do not end process 1 by default. */
+void gmt_flight_ends(void)
+{
+	on_exit(exits, NULL);
+	at_quick_exit(exits_quickly);
+	replaced = getpid() != 1;
+	for (size_t i = 0; i < sizeof ending / sizeof *ending && replaced; i++) {
+		struct sigaction now, ours = {.sa_handler = stand_in, .sa_flags = SA_ONSTACK | SA_RESTART};
+		if (__sigaction(ending[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+			__sigaction(ending[i], &ours, NULL);
+	}
+}
+
+#ifndef GMT_NO_DLSYM /* sanitizers define these, too */
+
+static void (*next_exit)(int status);
+static void (*next_abort)(void);
+
+/* Before main: a child of vfork() that ends must not call the linker. */
+__attribute__((constructor)) static void find_next(void)
+{
+	void *found = gmt_real_dlsym()(RTLD_NEXT, "_exit");
+	memcpy(&next_exit, &found, sizeof found);
+	found = gmt_real_dlsym()(RTLD_NEXT, "abort");
+	memcpy(&next_abort, &found, sizeof found);
+}
+
+GMT_HOOK void _exit(int status)
+{
+	gmt_flight_write(status, 0);
+	if (next_exit)
+		next_exit(status);
+	for (;;)
+		(void)syscall(SYS_exit_group, status);
+}
+
+GMT_HOOK void _Exit(int status)
+{
+	_exit(status);
+}
+
+/* A driver's handler of SIGABRT may come before ours (LLVM's). */
+GMT_HOOK void abort(void)
+{
+	gmt_flight_write(-1, SIGABRT);
+	if (next_abort)
+		next_abort();
+	for (;;)
+		__builtin_trap();
+}
+
+#endif
