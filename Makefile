@@ -12,6 +12,7 @@
 #   make bench    what it costs and what it saves, measured on this machine
 #   make screenshot   docs/dashboard.svg, anew
 #   make install  the program, its man pages, completions and monitoring files into PREFIX=/usr/local, below DESTDIR; make uninstall
+#   make dist     a Debian package, a tarball, checksums and a bill of materials in build/dist
 #   make deps     install the Debian packages that a build needs (part of everything above; make test-deps: those of the tests)
 #   make clean    remove what was built
 
@@ -241,6 +242,10 @@ install: bin/gpumemtop
 uninstall:
 	rm -f "$(DESTDIR)$(PREFIX)/bin/gpumemtop" "$(SHARE)"/man/man1/gpumemtop.1 "$(SHARE)"/man/man1/gpumemtop-*.1 $(foreach file,$(COMPLETIONS),"$(file)")
 	rm -rf "$(SHARE)/doc/gpumemtop"
+
+.PHONY: dist
+dist: bin/gpumemtop
+	GO=$(GO) bash packaging/dist.sh build/dist
 
 # --- demo, tests, measurements --------------------------------------------------------------------------------------
 
