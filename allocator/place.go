@@ -12,7 +12,7 @@ const (
 )
 
 // place serves a request as the plan says. Otherwise p.route says why not.
-func (p *Pool) place(req *Request, out []Eviction) (Plan, []Eviction, bool) {
+func (p *Pool) place(plan *Plan, req *Request, out []Eviction) ([]Eviction, bool) {
 	if next := p.planner.next; next != nil && next.begins(req) {
 		p.endPlan()
 		out = p.evictStale(out)
@@ -35,14 +35,14 @@ func (p *Pool) place(req *Request, out []Eviction) (Plan, []Eviction, bool) {
 		out = p.giveUp(present.begun(p.now), out)
 	}
 	if here.arena.whole {
-		return p.takeBlock(here.arena, &here.arena.blocks[here.places[at].offset], req, out)
+		return p.takeBlock(plan, here.arena, &here.arena.blocks[here.places[at].offset], req, out)
 	}
-	return p.takeSpot(here.arena, here.places[at], req, out)
+	return p.takeSpot(plan, here.arena, here.places[at], req, out)
 }
 
-func (p *Pool) depart(why Departure, out []Eviction) (Plan, []Eviction, bool) {
+func (p *Pool) depart(why Departure, out []Eviction) ([]Eviction, bool) {
 	p.route = why.route()
-	return Plan{}, out, false
+	return out, false
 }
 
 // begins reports whether a request is the first of a plan.
@@ -74,16 +74,16 @@ func (p *Pool) siteOf(s *plan, req *Request) (*site, Departure) {
 		return nil, OtherSite
 	}
 	for _, here := range list {
-		if here.arena.class == req.Class && here.arena.takes(req) && !p.dropped[req.Class] {
+		if here.arena.class == req.Class && here.arena.takes(req) && !p.gone(req.Class) {
 			return here, 0
 		}
 	}
-	if p.dropped[req.Class] || s.has(req) {
+	if p.gone(req.Class) || s.has(req) {
 		return nil, OtherClass
 	}
 	for _, here := range list {
 		a := here.arena
-		if (a.class == 0 || p.dropped[a.class]) && a.slabs == 0 && a.takes(req) {
+		if (a.class == 0 || p.gone(a.class)) && a.slabs == 0 && a.takes(req) {
 			a.class, a.alone = req.Class, false
 			return here, 0
 		}
@@ -198,7 +198,7 @@ func (p *Pool) giveUp(since int64, out []Eviction) []Eviction {
 }
 
 // takeSpot hands a free range out.
-func (p *Pool) takeSpot(a *arena, at spot, req *Request, out []Eviction) (Plan, []Eviction, bool) {
+func (p *Pool) takeSpot(plan *Plan, a *arena, at spot, req *Request, out []Eviction) ([]Eviction, bool) {
 	size, reason := uint64(0), wire.MissNone
 	if a.slabs == 0 {
 		if !p.affords(a, req) {
@@ -215,20 +215,21 @@ func (p *Pool) takeSpot(a *arena, at spot, req *Request, out []Eviction) (Plan, 
 	}
 	p.route = wire.RoutePlanned
 	i := p.newEntry()
-	plan := p.subAlloc(i, req, a.placed.Take(at.offset, at.size, i))
+	p.subAlloc(plan, i, req, a.placed.Take(at.offset, at.size, i))
 	plan.Hit, plan.SlabSize, plan.Reason = size == 0, size, reason
 	p.entries[i].reason = reason
-	return plan, out, true
+	return out, true
 }
 
 // takeBlock hands a block out that is free, or is to be created.
-func (p *Pool) takeBlock(a *arena, b *planBlock, req *Request, out []Eviction) (Plan, []Eviction, bool) {
+func (p *Pool) takeBlock(plan *Plan, a *arena, b *planBlock, req *Request, out []Eviction) ([]Eviction, bool) {
 	if b.size > req.Size && over(b.size, req.Most()) {
 		return p.depart(OtherClass, out)
 	}
 	if i := p.entryOf(b.is); i != 0 {
 		p.route = wire.RoutePlanned
-		return p.reuse(i, req), out, true
+		p.reuse(plan, i, req)
+		return out, true
 	}
 	if waste := b.size - req.Size; req.Exact && waste != 0 || waste > p.slack(req, least(req.Heap, p.short)) {
 		return p.depart(NoArena, out)
@@ -239,10 +240,10 @@ func (p *Pool) takeBlock(a *arena, b *planBlock, req *Request, out []Eviction) (
 	}
 	reason := p.reason(req)
 	p.route = wire.RoutePlanned
-	i := p.create(req, b.size, reason)
-	p.entries[i].class |= ofPlans
-	b.is = p.block(i)
-	return Plan{Block: b.is, Size: b.size, Reason: reason, Tag: req.Tag}, out, true
+	p.create(plan, req, b.size, reason)
+	p.entries[uint32(plan.Block)].class |= ofPlans
+	b.is = plan.Block
+	return out, true
 }
 
 // affords reports whether an arena may be created.

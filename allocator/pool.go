@@ -65,14 +65,20 @@ func (p *Pool) Name() string { return p.kind.Name }
 // Plan decides how to serve a request. The caller releases the evictions before any driver create (futhark-2018 evicts
 // a misfit first). The block of a hit leaves the free list at once, so that no second plan gets it.
 func (p *Pool) Plan(request Request, out []Eviction) (plan Plan, _ []Eviction) {
-	plan, out = p.decide(request, out)
-	plan.Route = p.route
+	out = p.PlanInto(&plan, &request, out)
 	return plan, out
 }
 
-func (p *Pool) decide(request Request, out []Eviction) (Plan, []Eviction) {
-	p.request = request // here, because a pointer to it goes through interfaces
-	req := &p.request
+// PlanInto is Plan for frequent calls: plans are large, and copies of what was just written are slow.
+func (p *Pool) PlanInto(plan *Plan, request *Request, out []Eviction) []Eviction {
+	p.request = *request // here, because a pointer to it goes through interfaces
+	*plan = Plan{Tag: request.Tag}
+	out = p.decide(plan, &p.request, out)
+	plan.Route = p.route
+	return out
+}
+
+func (p *Pool) decide(plan *Plan, req *Request, out []Eviction) []Eviction {
 	out = p.expire(req.Time, p.flush(out))
 	req.Size = max(req.Size, 1)
 	if req.Heap > p.heap {
@@ -80,48 +86,47 @@ func (p *Pool) decide(request Request, out []Eviction) (Plan, []Eviction) {
 		out = p.shrink(p.cap(), wire.EvictLimit, out) // there was no cap by a fraction before the first
 	}
 	if p.rule == nil || p.pinned && !req.Pinned {
-		i := p.create(req, req.Size, wire.MissPolicy)
-		return Plan{Block: p.block(i), Size: req.Size, Reason: wire.MissPolicy, Tag: req.Tag}, out
+		p.create(plan, req, req.Size, wire.MissPolicy)
+		return out
 	}
 	if p.planner != nil {
-		plan, evicted, ok := p.place(req, out)
+		evicted, ok := p.place(plan, req, out)
 		if out = evicted; ok {
-			return plan, out
+			return out
 		}
 	}
-	if p.carver != nil {
-		if plan, ok := p.carve(req); ok {
-			return plan, out
-		}
+	if p.carver != nil && p.carve(plan, req) {
+		return out
 	}
 	p.tighten(req)
 	if i := p.rule.find(&p.free, req.Class, req, &p.limits); i != 0 {
-		return p.reuse(i, req), out
+		p.reuse(plan, i, req)
+		return out
 	}
 	reason := p.reason(req)
 	if i := p.rule.misfit(&p.free, req, &p.limits); i != 0 {
 		out = p.evict(i, wire.EvictMisfit, out)
 	}
 	size := p.rule.grant(req, &p.limits)
-	i := p.create(req, size, reason)
-	return Plan{Block: p.block(i), Size: size, Reason: reason, Tag: req.Tag}, out
+	p.create(plan, req, size, reason)
+	return out
 }
 
 // reuse takes a cached block for a request.
-func (p *Pool) reuse(i int32, req *Request) Plan {
+func (p *Pool) reuse(plan *Plan, i int32, req *Request) {
 	p.unkeep(i)
 	e := &p.entries[i]
 	e.state, e.was, e.wanted, e.route = planned, cached, req.Size, p.route
-	return Plan{Hit: true, Block: p.block(i), Size: e.size, Tag: req.Tag}
+	plan.Hit, plan.Block, plan.Size = true, p.block(i), e.size
 }
 
-// create reserves an entry for a block that the driver is to make.
-func (p *Pool) create(req *Request, size uint64, reason wire.Miss) int32 {
+// create plans a block that the driver is to make.
+func (p *Pool) create(plan *Plan, req *Request, size uint64, reason wire.Miss) {
 	i := p.newEntry()
 	e := &p.entries[i]
 	e.size, e.wanted, e.tag, e.class = size, req.Size, req.Tag, req.Class
 	e.state, e.was, e.reason, e.passes, e.route = planned, unused, reason, reason == wire.MissPolicy, p.route
-	return i
+	plan.Block, plan.Size, plan.Reason = p.block(i), size, reason
 }
 
 // othersMax is how many classes a miss looks into for a block that would have served: programs have few, and one that
@@ -274,8 +279,8 @@ func (p *Pool) Free(b Block, busy bool, time int64, out []Eviction) []Eviction {
 	return out
 }
 
-// gone reports whether a block's class is not cached any more.
-func (p *Pool) gone(class Class) bool { return p.dropped[class&^ofPlans] }
+// gone reports whether a block's class is not cached any more. Most programs have no such class.
+func (p *Pool) gone(class Class) bool { return len(p.dropped) > 0 && p.dropped[class&^ofPlans] }
 
 // Cooled reports that the last command that used a cooling block has completed.
 func (p *Pool) Cooled(b Block, time int64, out []Eviction) []Eviction {

@@ -48,7 +48,7 @@ func (p *Pool) settle(s *slab) {
 	case s.used == e.size: // all of it is lost
 		e.doom = wire.EvictState
 		p.doom(s.entry)
-	case p.dropped[e.class] || e.stale != wire.EvictNone || p.stats.BytesCached > p.cap():
+	case p.gone(e.class) || e.stale != wire.EvictNone || p.stats.BytesCached > p.cap():
 		e.doom = e.stale
 		p.doom(s.entry)
 	default:
@@ -81,7 +81,7 @@ func (p *Pool) freeSubAlloc(i int32, out []Eviction) []Eviction {
 	p.giveBack(i)
 	if s.idle() {
 		switch {
-		case p.dropped[p.entries[s.entry].class]:
+		case p.gone(p.entries[s.entry].class):
 			return p.dismiss(s.entry, wire.EvictContext, out)
 		case p.entries[s.entry].stale != wire.EvictNone:
 			return p.dismiss(s.entry, p.entries[s.entry].stale, out)
@@ -132,8 +132,9 @@ func (p *Pool) removeSlab(i int32, reason wire.Evict) {
 
 // forgetCarver ends a class that was dropped, with its last slab.
 func (p *Pool) forgetCarver(class Class) {
-	if c := p.slabs.classes[class]; c != nil && c.slabs == 0 && p.dropped[class] {
+	if c := p.slabs.classes[class]; c != nil && c.slabs == 0 && p.gone(class) {
 		delete(p.slabs.classes, class)
+		p.slabs.last = nil
 	}
 }
 

@@ -12,6 +12,8 @@ const humongous = 16 << 20
 // slabs are the large blocks of a policy that carves, and who carves them.
 type slabs struct {
 	classes map[Class]*carved
+	last    *carved   // of latest
+	latest  Class     // asked for
 	former  []*carved // of other policies, as long as they have slabs: nothing more is carved out of these
 	list    []slab    // by number, [0] is none
 	spare   []int32   // unused numbers
@@ -60,7 +62,10 @@ const coarsest = 2048
 // carverOf returns the carver of a class; nil if the class has slabs of another alignment, or the alignment cannot be
 // served. A class that has a slab keeps its carver: its sub-allocations cannot move.
 func (p *Pool) carverOf(class Class, align uint64) *carved {
-	c := p.slabs.classes[class]
+	c := p.slabs.last
+	if c == nil || p.slabs.latest != class {
+		c = p.slabs.classes[class]
+	}
 	if c == nil {
 		if align&(align-1) != 0 || align > coarsest {
 			return nil
@@ -68,6 +73,7 @@ func (p *Pool) carverOf(class Class, align uint64) *carved {
 		c = &carved{align: align}
 		p.slabs.classes[class] = c
 	}
+	p.slabs.last, p.slabs.latest = c, class
 	if c.align != align {
 		return nil
 	}
@@ -78,27 +84,27 @@ func (p *Pool) carverOf(class Class, align uint64) *carved {
 }
 
 // carve serves a request with a sub-allocation, an old one or one to be created; false: it gets a block of its own.
-func (p *Pool) carve(req *Request) (Plan, bool) {
-	if req.Align == 0 || p.dropped[req.Class] || over(req.Size, p.limits.mostSubAlloc()) {
-		return Plan{}, false
+func (p *Pool) carve(plan *Plan, req *Request) bool {
+	if req.Align == 0 || p.gone(req.Class) || over(req.Size, p.limits.mostSubAlloc()) {
+		return false
 	}
 	c := p.carverOf(req.Class, req.Align)
 	if c == nil {
-		return Plan{}, false
+		return false
 	}
 	if size := c.carver.Round(req.Size); size == 0 || over(size, req.Most()) {
-		return Plan{}, false
+		return false
 	}
 	c.largest = max(c.largest, req.Size)
 	if part, ok := c.carver.Carve(req.Size); ok {
-		plan := p.newSubAlloc(req, part)
+		p.subAlloc(plan, p.newEntry(), req, part)
 		plan.Hit = true
-		return plan, true
+		return true
 	}
 	if i := p.free.first(req.Class, req.Size); i != 0 && within(p.free.sizeOf(i), req.Size, &p.limits) {
-		return Plan{}, false // a block of its own that is there already
+		return false // a block of its own that is there already
 	}
-	return p.grow(req, c)
+	return p.grow(plan, req, c)
 }
 
 // mostSubAlloc returns the largest request that a slab serves.
@@ -110,10 +116,10 @@ func (l *limits) mostSubAlloc() uint64 {
 }
 
 // grow plans a new slab with the request's sub-allocation in it.
-func (p *Pool) grow(req *Request, c *carved) (Plan, bool) {
+func (p *Pool) grow(plan *Plan, req *Request, c *carved) bool {
 	slack := p.slack(req, req.Heap) // after a shortage carved.most holds slabs down
 	if slack < req.Size {
-		return Plan{}, false
+		return false
 	}
 	sizing := carve.Sizing{
 		M: p.limits.maxPart, H: p.limits.heapBytes, K: p.limits.slabsPerHeap, Limit: least(p.mostSlab(req, c), slack), Memory: p.heap,
@@ -121,10 +127,10 @@ func (p *Pool) grow(req *Request, c *carved) (Plan, bool) {
 	size, serves := sizing.Choose(c.carver, carve.Hints{Request: c.largest, InUse: p.stats.PeakWanted})
 	if req.Size > serves || len(p.slabs.spare) == 0 && len(p.slabs.list) == carve.MaxSlabs {
 		c.regain()
-		return Plan{}, false
+		return false
 	}
 	if size > slack {
-		return Plan{}, false
+		return false
 	}
 	reason := p.slabReason(req, c)
 	number := p.newSlab(req, size, c)
@@ -133,12 +139,12 @@ func (p *Pool) grow(req *Request, c *carved) (Plan, bool) {
 	part, ok := c.carver.Carve(req.Size)
 	if !ok { // Choose promised room
 		p.forgetSlab(number)
-		return Plan{}, false
+		return false
 	}
-	plan := p.newSubAlloc(req, part)
+	p.subAlloc(plan, p.newEntry(), req, part)
 	plan.SlabSize, plan.Reason = size, reason
 	p.entries[uint32(plan.Block)].reason = reason
-	return plan, true
+	return true
 }
 
 // share of the device's memory is the size limit of a slab whose size is not set.
@@ -187,13 +193,8 @@ func (p *Pool) newSlab(req *Request, size uint64, home *carved) (number int32) {
 	return number
 }
 
-// newSubAlloc makes an entry for a sub-allocation that was carved.
-func (p *Pool) newSubAlloc(req *Request, part carve.Part) Plan {
-	return p.subAlloc(p.newEntry(), req, part)
-}
-
-// subAlloc fills entry i for a carved range, and counts it in the slab.
-func (p *Pool) subAlloc(i int32, req *Request, part carve.Part) Plan {
+// subAlloc fills entry i and the plan for a carved range, and counts it in the slab.
+func (p *Pool) subAlloc(plan *Plan, i int32, req *Request, part carve.Part) {
 	s := &p.slabs.list[part.Slab]
 	if p.entries[s.entry].state == cached {
 		p.unkeep(s.entry)
@@ -207,10 +208,8 @@ func (p *Pool) subAlloc(i int32, req *Request, part carve.Part) Plan {
 	e := &p.entries[i]
 	e.size, e.wanted, e.tag, e.class, e.state, e.route = part.Size, req.Size, req.Tag, req.Class, planned, p.route
 	e.slab, e.offset = part.Slab, part.Offset
-	return Plan{
-		Block: p.block(i), Size: part.Size, Tag: req.Tag,
-		Slab: p.block(s.entry), Offset: part.Offset, Fresh: part.Fresh,
-	}
+	plan.Block, plan.Size = p.block(i), part.Size
+	plan.Slab, plan.Offset, plan.Fresh = p.block(s.entry), part.Offset, part.Fresh
 }
 
 // slabReason says why no slab has room.

@@ -97,4 +97,5 @@ func (s *slabs) retire() {
 		}
 	}
 	clear(s.classes)
+	s.last = nil
 }

@@ -46,7 +46,8 @@ func gmt_core_start(config *C.struct_gmtconfig, callbacks *C.struct_gmt_callback
 //export gmt_core_plan
 func gmt_core_plan(request *C.struct_gmt_request, plan *C.struct_gmt_plan, evictions *C.struct_gmt_evictions) C.int64_t {
 	var scratch [few]broker.Eviction
-	p, n, out, err := core.Plan(allocator.Request{
+	var p broker.Plan
+	n, out, err := core.Plan(&p, &allocator.Request{
 		Size:  uint64(request.size),
 		Max:   uint64(request.max),
 		Round: uint64(request.round),
@@ -62,29 +63,25 @@ func gmt_core_plan(request *C.struct_gmt_request, plan *C.struct_gmt_plan, evict
 	if err != nil {
 		return failed
 	}
-	*plan = C.struct_gmt_plan{
-		block:  C.uint64_t(p.Block),
-		size:   C.uint64_t(p.Size),
-		handle: C.uint64_t(p.Handle),
-		tag:    C.uint32_t(p.Tag),
-		reason: C.uint8_t(p.Reason),
-		route:  C.uint8_t(p.Route),
-
-		slab:     C.uint64_t(p.Slab),
-		offset:   C.uint64_t(p.Offset),
-		slabsize: C.uint64_t(p.SlabSize),
-		waived:   C.int64_t(p.Waived),
-
-		committed: C.int64_t(p.Committed),
-	}
-	if p.Fresh {
-		plan.fresh = 1
-	}
-	if p.Hit {
-		plan.hit = 1
-	}
+	answer(plan, &p)
 	give(evictions, out)
 	return C.int64_t(n)
+}
+
+// answer fills the shim's plan field by field: a composite would be built elsewhere, and copied.
+func answer(plan *C.struct_gmt_plan, p *broker.Plan) {
+	plan.block, plan.size, plan.handle = C.uint64_t(p.Block), C.uint64_t(p.Size), C.uint64_t(p.Handle)
+	plan.slab, plan.offset, plan.slabsize = C.uint64_t(p.Slab), C.uint64_t(p.Offset), C.uint64_t(p.SlabSize)
+	plan.number, plan.committed, plan.waived = 0, C.int64_t(p.Committed), C.int64_t(p.Waived)
+	plan.tag, plan.reason, plan.route = C.uint32_t(p.Tag), C.uint8_t(p.Reason), C.uint8_t(p.Route)
+	plan.hit, plan.fresh = flag(p.Hit), flag(p.Fresh)
+}
+
+func flag(set bool) C.uint8_t {
+	if set {
+		return 1
+	}
+	return 0
 }
 
 //export gmt_core_grown

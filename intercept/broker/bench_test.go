@@ -32,7 +32,7 @@ func (c *client) alloc(slot int) error {
 	if c.miss {
 		size = wholeSlab
 	}
-	plan, _, _, err := c.core.Plan(allocator.Request{Size: size, Align: 256, Class: 1, Tag: c.tag, Pinned: true}, c.out[:0])
+	plan, _, _, err := ask(c.core, allocator.Request{Size: size, Align: 256, Class: 1, Tag: c.tag, Pinned: true}, c.out[:0])
 	if err == nil && plan.SlabSize != 0 {
 		_, err = c.core.Grown(plan.Plan, 1)
 	}

@@ -97,32 +97,33 @@ type object struct {
 // refused stands for the driver object of a slab that could not be created.
 const refused = ^uint64(0)
 
-// Plan decides how to serve a request. A hit of a whole block is in use, and so is what is Committed: Free takes it back.
+// Plan fills an empty plan with how to serve a request. A hit of a whole block is in use, and so is what is Committed: Free takes it back.
 // Everything else is followed by Commit or Abort. Evictions are appended to out.
 //
 // When the request fits a slab that another thread is creating, Plan waits for that thread: there is memory on its way,
 // and to ask the driver for more would be false starvation (seed 001 §3.1). When that create fails, or takes longer
 // than patience, the request gets a block of its own.
-func (b *Broker) Plan(req allocator.Request, out []Eviction) (plan Plan, n Number, _ []Eviction, err error) {
+func (b *Broker) Plan(plan *Plan, req *allocator.Request, out []Eviction) (n Number, _ []Eviction, err error) {
 	defer b.leave(&err)
 	if err = b.enter(); err != nil {
-		return plan, 0, out, err
+		return 0, out, err
 	}
 	n = b.number()
-	plan.Plan, b.evicted = b.policy.Plan(req, b.evicted)
+	b.evicted = b.policy.PlanInto(&plan.Plan, req, b.evicted)
 	if plan.Slab != 0 && plan.SlabSize == 0 {
 		if plan.Handle, err = b.await(plan.Slab); err != nil || plan.Handle != refused {
 			if err == nil && b.latest == n { // no other thread decided meanwhile
 				b.policy.Commit(plan.Plan)
 				plan.Committed = b.number()
 			}
-			return plan, n, b.take(out), err
+			return n, b.take(out), err
 		}
 		b.number()
 		b.policy.Abort(plan.Plan)
-		req.Align = 0
+		whole := *req
+		whole.Align = 0
 		plan.Waived, n = n, b.number()
-		plan.Plan, b.evicted = b.policy.Plan(req, b.evicted)
+		b.evicted = b.policy.PlanInto(&plan.Plan, &whole, b.evicted)
 	}
 	out = b.take(out)
 	switch {
@@ -132,7 +133,7 @@ func (b *Broker) Plan(req allocator.Request, out []Eviction) (plan Plan, n Numbe
 		b.policy.Commit(plan.Plan)
 		plan.Handle = b.handle(plan.Block)
 	}
-	return plan, n, out, nil
+	return n, out, nil
 }
 
 // await returns the driver object of a slab, or refused, when it is known. A slab that was refused is forgotten, and

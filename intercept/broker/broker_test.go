@@ -10,6 +10,12 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
+// ask returns the plan for a request.
+func ask(b *Broker, req allocator.Request, out []Eviction) (plan Plan, n Number, _ []Eviction, err error) {
+	n, out, err = b.Plan(&plan, &req, out)
+	return plan, n, out, err
+}
+
 func newBroker(t testing.TB, policy, limits string) *Broker {
 	t.Helper()
 	b, err := New(policy, limits)
@@ -22,7 +28,7 @@ func newBroker(t testing.TB, policy, limits string) *Broker {
 // serve does what the shim does: plan, create on a miss, commit.
 func serve(t testing.TB, b *Broker, handle uint64) Plan {
 	t.Helper()
-	plan, _, out, err := b.Plan(allocator.Request{Size: 1 << 20, Class: 1, Tag: 1}, nil)
+	plan, _, out, err := ask(b, allocator.Request{Size: 1 << 20, Class: 1, Tag: 1}, nil)
 	if err != nil || len(out) > 0 {
 		t.Fatalf("plan: %v, evictions %v", err, out)
 	}
@@ -133,7 +139,7 @@ func TestControlChangesThePolicy(t *testing.T) {
 func TestPanicBecomesLastingFailure(t *testing.T) {
 	b := newBroker(t, "futhark", "")
 	b.policy = nil // the next call panics
-	_, _, _, err := b.Plan(allocator.Request{Size: 1, Class: 1}, nil)
+	_, _, _, err := ask(b, allocator.Request{Size: 1, Class: 1}, nil)
 	if !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "nil pointer") {
 		t.Fatalf("err = %v", err)
 	}
@@ -159,7 +165,7 @@ func TestHammer(t *testing.T) {
 	for g := range 8 {
 		wg.Go(func() {
 			for i := range 2000 {
-				plan, _, _, err := b.Plan(allocator.Request{Size: uint64(1+(g*i)%64) << 12, Class: 1, Tag: allocator.Tag(g)}, nil)
+				plan, _, _, err := ask(b, allocator.Request{Size: uint64(1+(g*i)%64) << 12, Class: 1, Tag: allocator.Tag(g)}, nil)
 				if err != nil {
 					t.Error(err)
 					return

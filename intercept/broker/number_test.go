@@ -20,7 +20,7 @@ func TestDecisionsAreNumbered(t *testing.T) {
 		numbers = append(numbers, n)
 	}
 	request := func(time int64) Plan {
-		plan, n, _, err := b.Plan(allocator.Request{Size: 1 << 20, Class: 1, Time: time}, nil)
+		plan, n, _, err := ask(b, allocator.Request{Size: 1 << 20, Class: 1, Time: time}, nil)
 		count(n, err)
 		return plan
 	}
@@ -63,7 +63,7 @@ func TestAPlanThatWaitedForNothingHasThreeNumbers(t *testing.T) {
 		}
 		other := make(chan answer, 1)
 		go func() {
-			plan, n, _, err := b.Plan(allocator.Request{Size: 4096, Align: 128, Class: 1}, nil) // 3
+			plan, n, _, err := ask(b, allocator.Request{Size: 4096, Align: 128, Class: 1}, nil) // 3
 			if err != nil {
 				t.Error(err)
 			}

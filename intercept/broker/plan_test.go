@@ -26,7 +26,7 @@ func TestAPlanComesInPieces(t *testing.T) {
 			t.Errorf("%q: %v", piece, err)
 		}
 	}
-	plan, _, _, err := core.Plan(allocator.Request{Size: 4096, Align: 256, Class: 1, Tag: 1}, out[:0])
+	plan, _, _, err := ask(core, allocator.Request{Size: 4096, Align: 256, Class: 1, Tag: 1}, out[:0])
 	if err != nil || plan.SlabSize != 8192 || plan.Offset != 4096 {
 		t.Errorf("%+v, %v: want the plan's place", plan, err)
 	}

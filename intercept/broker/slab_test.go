@@ -11,7 +11,7 @@ import (
 // part asks for a buffer that slabs can serve.
 func part(t *testing.T, b *Broker) Plan {
 	t.Helper()
-	plan, _, out, err := b.Plan(allocator.Request{Size: 4096, Align: 128, Class: 1, Max: 1 << 30, Heap: 1 << 32}, nil)
+	plan, _, out, err := ask(b, allocator.Request{Size: 4096, Align: 128, Class: 1, Max: 1 << 30, Heap: 1 << 32}, nil)
 	if err != nil || len(out) > 0 {
 		t.Errorf("plan: %v, evictions %v", err, out)
 	}
@@ -132,7 +132,7 @@ func TestAPlanDoesNotWaitForEver(t *testing.T) {
 func TestWhatAWaitingPlanEvictsIsThereForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBroker(t, "slab", "max_age=1")
-		old, _, _, err := b.Plan(allocator.Request{Size: 1 << 30, Class: 1, Time: 1}, nil)
+		old, _, _, err := ask(b, allocator.Request{Size: 1 << 30, Class: 1, Time: 1}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +144,7 @@ func TestWhatAWaitingPlanEvictsIsThereForOthers(t *testing.T) {
 		}
 		first := part(t, b)
 		go func() {
-			if _, _, _, err := b.Plan(allocator.Request{Size: 4096, Align: 128, Class: 1, Time: 5e9}, nil); err != nil {
+			if _, _, _, err := ask(b, allocator.Request{Size: 4096, Align: 128, Class: 1, Time: 5e9}, nil); err != nil {
 				t.Error(err)
 			}
 		}()
@@ -182,7 +182,7 @@ func TestWaitersLearnThatTheBrokerHasFailed(t *testing.T) {
 		}
 		failed := make(chan error, 1)
 		go func() {
-			_, _, _, err := b.Plan(allocator.Request{Size: 4096, Align: 128, Class: 1}, nil)
+			_, _, _, err := ask(b, allocator.Request{Size: 4096, Align: 128, Class: 1}, nil)
 			failed <- err
 		}()
 		synctest.Wait()

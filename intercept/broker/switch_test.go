@@ -53,7 +53,7 @@ func (d *device) release(b *Broker, out []Eviction, err error) {
 // cycle creates a buffer and releases it, as the shim does.
 func (d *device) cycle(b *Broker, req allocator.Request, cools bool) {
 	var room [4]Eviction
-	plan, _, out, err := b.Plan(req, room[:0])
+	plan, _, out, err := ask(b, req, room[:0])
 	d.release(b, out, err)
 	handle, shared := plan.Handle, 1
 	if plan.SlabSize != 0 {

@@ -147,10 +147,9 @@ func (p *process) count(req *allocator.Request, plan *allocator.Plan, slot uint3
 	}
 }
 
-// plan asks the policy, and gives back what left the pool for that. Plans are large, and copies of what was just
-// written are slow: the answer has one place.
+// plan asks the policy, and gives back what left the pool for that.
 func (p *process) plan(req *allocator.Request, plan *allocator.Plan) {
-	*plan, p.evictions = p.policy.Plan(*req, p.evictions[:0])
+	p.evictions = p.policy.PlanInto(plan, req, p.evictions[:0])
 	if len(p.evictions) > 0 {
 		p.give()
 	}

@@ -150,7 +150,7 @@ static void serve(struct gmt_call *call, struct creation *n, struct gmt_created 
 			request.tag = c->tag = gmt_tag(call, &n->caller, request.size);
 			c->size = request.size;
 			*error = CL_SUCCESS;
-			c->served = gmt_pool_create(call, &request, error);
+			gmt_pool_create(call, &request, &c->served, error);
 			c->handle = c->served.handle;
 			return;
 		}

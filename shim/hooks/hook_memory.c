@@ -81,7 +81,7 @@ static cl_mem create_buffer(struct gmt_call *call, const struct gmt_caller *call
 		error = CL_INVALID_BUFFER_SIZE;
 		c.served.outcome = GMT_OUTCOME_FAILED;
 	} else if (gmt_likely(pooled)) {
-		c.served = gmt_pool_create(call, &request, &error);
+		gmt_pool_create(call, &request, &c.served, &error);
 		c.handle = c.served.handle;
 	} else if (gmt_budget_cap(b->size) < b->size) { /* a device of that size would refuse it, however empty */
 		error = CL_INVALID_BUFFER_SIZE;

@@ -31,7 +31,7 @@ static void serve(struct gmt_call *call, struct gmt_created *c, struct gmt_point
 	struct gmt_shape shape = shape_of(p);
 	*error = CL_SUCCESS;
 	if (gmt_pooling() && gmt_plan_pointer_eligible(&r) && gmt_shape_of_pointers(c->context, &shape, &p->class)) {
-		c->served = gmt_pool_create(call, &r, error);
+		gmt_pool_create(call, &r, &c->served, error);
 		c->handle = c->served.handle;
 		if (gmt_unlikely(c->handle && !p->class.size))
 			gmt_shape_succeeded(c->context, &shape);

@@ -77,14 +77,13 @@ static bool hit(struct gmt_call *call, const struct gmt_request_for *r, const st
 	if (!memory || !gmt_memory_claim(memory))
 		return false; /* evicted meanwhile: pooling has ended */
 	if (prepare(call, r, plan, memory)) {
-		*served = (struct gmt_served){
-			.handle = (cl_mem)(uintptr_t)plan->handle,
-			.block = plan->block,
-			.granted = plan->size,
-			.outcome = GMT_OUTCOME_HIT,
-			.route = plan->route,
-			.written = r->host != NULL || r->pointer, /* the host and kernels write through pointers, unseen */
-		};
+		/* One by one: a literal would be built elsewhere, and the copy wait until all of it has been written. */
+		served->handle = (cl_mem)(uintptr_t)plan->handle;
+		served->block = plan->block;
+		served->granted = plan->size;
+		served->outcome = GMT_OUTCOME_HIT;
+		served->route = plan->route;
+		served->written = r->host != NULL || r->pointer; /* the host and kernels write through pointers, unseen */
 		return true;
 	}
 	gmt_memory_to_pool(memory);
@@ -92,20 +91,19 @@ static bool hit(struct gmt_call *call, const struct gmt_request_for *r, const st
 	return false;
 }
 
-struct gmt_served gmt_pool_create(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error)
+void gmt_pool_create(struct gmt_call *call, const struct gmt_request_for *r, struct gmt_served *served, cl_int *error)
 {
 	bool open = gmt_pooling() && !atomic_load_explicit(&r->context->closed, memory_order_relaxed);
 	const struct gmt_shape_class *shape = gmt_request_shape(r);
 	uint32_t class = !open ? 0 : gmt_likely(!shape) ? gmt_plan_class(r->context, r->flags) : shape->class;
-	struct gmt_served served;
 	if (!class) {
 		gmt_call_timed(call);
-		served = direct(call, r, error);
-		if (served.handle && !gmt_session.config.pooling) { /* as a policy would have seen it */
-			served.outcome = GMT_OUTCOME_MISS;
-			served.reason = GMT_MISS_POLICY;
+		*served = direct(call, r, error);
+		if (served->handle && !gmt_session.config.pooling) { /* as a policy would have seen it */
+			served->outcome = GMT_OUTCOME_MISS;
+			served->reason = GMT_MISS_POLICY;
 		}
-		return served;
+		return;
 	}
 	gmt_cooling_collect(4, true);
 	struct gmt_plan plan;
@@ -113,9 +111,9 @@ struct gmt_served gmt_pool_create(struct gmt_call *call, const struct gmt_reques
 	bool planned = gmt_plan_for(call, r, class, align, &plan);
 	call->last = gmt_now();
 	if (planned && plan.slab) {
-		if (gmt_suballoc_create(call, r, &plan, &served)) {
+		if (gmt_suballoc_create(call, r, &plan, served)) {
 			*error = CL_SUCCESS;
-			return served;
+			return;
 		}
 		planned = gmt_pooling() && gmt_plan_for(call, r, class, 0, &plan); /* a whole block needs less memory */
 		call->last = gmt_now();
@@ -123,14 +121,14 @@ struct gmt_served gmt_pool_create(struct gmt_call *call, const struct gmt_reques
 	if (!planned) {
 		if (gmt_pooling())
 			gmt_pool_fail();
-		return direct(call, r, error);
+		*served = direct(call, r, error);
+		return;
 	}
 	*error = CL_SUCCESS;
 	if (!plan.hit)
-		served = miss(call, r, &plan, error);
-	else if (!hit(call, r, &plan, &served))
-		served = direct(call, r, error);
-	served.alone = align == 0;
-	served.shape = gmt_likely(!shape) ? 0 : shape->number;
-	return served;
+		*served = miss(call, r, &plan, error);
+	else if (!hit(call, r, &plan, served))
+		*served = direct(call, r, error);
+	served->alone = align == 0;
+	served->shape = gmt_likely(!shape) ? 0 : shape->number;
 }

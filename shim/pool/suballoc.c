@@ -104,43 +104,47 @@ static cl_mem carve(struct gmt_call *call, const struct gmt_request_for *r, cons
 	return NULL;
 }
 
-bool gmt_suballoc_create(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, struct gmt_served *out)
+/* The plan came to nothing. */
+static bool give_up(const struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, struct gmt_served *served)
 {
-	struct gmt_served served = {
-		.granted = plan->size,
-		.block = plan->block,
-		.offset = plan->offset,
-		.outcome = plan->hit ? GMT_OUTCOME_HIT : GMT_OUTCOME_MISS,
-		.reason = plan->reason,
-		.route = plan->route,
-		.written = plan->fresh,
-	};
+	struct gmt_memory *slab = served->slab;
+	served->slab = NULL;
+	if (plan->committed)
+		gmt_plan_return(call, r, plan);
+	else
+		gmt_plan_abort(call, r, plan, slab && plan->slabsize);
+	if (slab)
+		gmt_slab_unpin(slab);
+	return false;
+}
+
+bool gmt_suballoc_create(struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, struct gmt_served *served)
+{
 	bool may = gmt_trial_parts(r->context) && gmt_trial_images(r->context);
 	if (gmt_unlikely(plan->slabsize))
 		call->last = gmt_now(); /* without the time that trials took */
 	if (may && plan->slabsize)
-		served.slab = grow(call, r, plan);
+		served->slab = grow(call, r, plan);
 	else if (may)
-		served.slab = gmt_memory_pin((const void *)(uintptr_t)plan->handle, plan->slab);
-	if (served.slab)
-		served.handle = carve(call, r, plan, served.slab);
-	if (!served.handle) {
-		if (plan->committed)
-			gmt_plan_return(call, r, plan);
-		else
-			gmt_plan_abort(call, r, plan, served.slab && plan->slabsize);
-		if (served.slab)
-			gmt_slab_unpin(served.slab);
-		return false;
-	}
-	gmt_memory_count_child(served.slab, 1);
-	if (gmt_unlikely(!plan->committed) && !gmt_decision_known(GMT_CORE(commit(plan, (uint64_t)(uintptr_t)served.handle)), call->last)) {
+		served->slab = gmt_memory_pin((const void *)(uintptr_t)plan->handle, plan->slab);
+	if (served->slab)
+		served->handle = carve(call, r, plan, served->slab);
+	if (!served->handle)
+		return give_up(call, r, plan, served);
+	served->granted = plan->size;
+	served->block = plan->block;
+	served->offset = plan->offset;
+	served->outcome = plan->hit ? GMT_OUTCOME_HIT : GMT_OUTCOME_MISS;
+	served->reason = plan->reason;
+	served->route = plan->route;
+	served->written = plan->fresh;
+	gmt_memory_count_child(served->slab, 1);
+	if (gmt_unlikely(!plan->committed) && !gmt_decision_known(GMT_CORE(commit(plan, (uint64_t)(uintptr_t)served->handle)), call->last)) {
 		gmt_pool_fail();
-		served.block = 0;
-		served.outcome = GMT_OUTCOME_DRIVER;
+		served->block = 0;
+		served->outcome = GMT_OUTCOME_DRIVER;
 	}
 	gmt_frag_stats(call->last, plan->slabsize != 0);
-	*out = served;
 	return true;
 }
 
