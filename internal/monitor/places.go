@@ -58,11 +58,16 @@ func (a place) or(b place) place {
 
 var (
 	// Kubernetes: kubepods…/pod<uid>/<id>, or with systemd kubepods-besteffort-pod<uid with _>.slice/cri-containerd-<id>.scope.
-	podPattern       = regexp.MustCompile(`pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12})`)
-	containerPattern = regexp.MustCompile(`(?:^|[/-])([0-9a-f]{64})(?:\.scope)?(?:/|$)`)
+	podPattern       = pattern(`pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12})`)
+	containerPattern = pattern(`(?:^|[/-])([0-9a-f]{64})(?:\.scope)?(?:/|$)`)
 	// Slurm: …/job_<id>/step_<id>/…
-	slurmPattern = regexp.MustCompile(`/job_(\d+)(?:/step_([^/]+))?`)
+	slurmPattern = pattern(`/job_(\d+)(?:/step_([^/]+))?`)
 )
+
+// pattern compiles when it is first used: few runs look.
+func pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
 
 // parseCgroup reads /proc/PID/cgroup.
 func parseCgroup(text string) (at place) {
@@ -71,13 +76,13 @@ func parseCgroup(text string) (at place) {
 		if len(parts) < 3 {
 			continue
 		}
-		if m := podPattern.FindStringSubmatch(parts[2]); m != nil {
+		if m := podPattern().FindStringSubmatch(parts[2]); m != nil {
 			at.pod = strings.ReplaceAll(m[1], "_", "-")
 		}
-		if m := containerPattern.FindStringSubmatch(parts[2]); m != nil {
+		if m := containerPattern().FindStringSubmatch(parts[2]); m != nil {
 			at.container = m[1]
 		}
-		if m := slurmPattern.FindStringSubmatch(parts[2]); m != nil {
+		if m := slurmPattern().FindStringSubmatch(parts[2]); m != nil {
 			at.job, at.step = m[1], m[2]
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/analysis"
 	"codeberg.org/gpumemtop/gpumemtop/internal/report/plot"
@@ -17,9 +18,12 @@ import (
 var htmlFiles embed.FS
 
 var (
-	htmlStyle    = htmlFile("html/style.css")
-	htmlScript   = htmlFile("html/script.js")
-	htmlTemplate = template.Must(template.New("report.html").ParseFS(htmlFiles, "html/*.html"))
+	htmlStyle  = htmlFile("html/style.css")
+	htmlScript = htmlFile("html/script.js")
+	// Parsed by who needs it: every run would wait for it.
+	htmlTemplate = sync.OnceValue(func() *template.Template {
+		return template.Must(template.New("report.html").ParseFS(htmlFiles, "html/*.html"))
+	})
 )
 
 func htmlFile(name string) string {
@@ -33,7 +37,7 @@ func htmlFile(name string) string {
 // HTML writes a report as one file that needs no network, and no script to be read. It has at most 2 MiB, however large
 // the recording; tables say what they leave out. The error is the writer's.
 func HTML(w io.Writer, a *analysis.Analysis, o Options) error {
-	return htmlTemplate.ExecuteTemplate(w, "report.html", newView(a, o, true).html())
+	return htmlTemplate().ExecuteTemplate(w, "report.html", newView(a, o, true).html())
 }
 
 // htmlPage is the data of the template.

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -53,13 +54,15 @@ func (m *PerfMap) Frame(address uint64) Frame {
 }
 
 // generated are names that have a source: of V8 ("JS:*step /src/a.js:42:9"), and of CPython ("py::step:/src/a.py").
-var generated = []*regexp.Regexp{
-	regexp.MustCompile(`^(?:JS|LazyCompile|Function|Eval|Script):[*~^+']?(?P<function>\S*) (?P<file>.+?):(?P<line>\d+)(?::\d+)?$`),
-	regexp.MustCompile(`^py::(?P<function>[^:]+):(?P<file>.+?)(?P<line>)$`),
-}
+var generated = sync.OnceValue(func() []*regexp.Regexp {
+	return []*regexp.Regexp{
+		regexp.MustCompile(`^(?:JS|LazyCompile|Function|Eval|Script):[*~^+']?(?P<function>\S*) (?P<file>.+?):(?P<line>\d+)(?::\d+)?$`),
+		regexp.MustCompile(`^py::(?P<function>[^:]+):(?P<file>.+?)(?P<line>)$`),
+	}
+})
 
 func parseGenerated(name string) Frame {
-	for _, g := range generated {
+	for _, g := range generated() {
 		if parts := g.FindStringSubmatch(name); parts != nil {
 			line, _ := strconv.Atoi(parts[g.SubexpIndex("line")]) // 0: unknown
 			return Frame{Function: parts[g.SubexpIndex("function")], File: parts[g.SubexpIndex("file")], Line: line}
