@@ -9,7 +9,8 @@
 #   make check    formatting, static analysis of Go and C, generated files up to date
 #   make soak     random programs, bare and under every policy: SEEDS=2000 of them, from FIRST=1 on; DRIVER=rusticl: not on PoCL
 #   make fuzz     every fuzz target for FUZZTIME=10s, or those below a folder: FUZZ=internal/check
-#   make bench    what it costs and what it saves, measured on this machine
+#   make bench    what it costs and what it saves, measured on this machine; bench-peers: single calls, beside
+#                 Intel's intercept layer if INTEL_LAYER=DIR has its source
 #   make screenshot   docs/dashboard.svg, anew
 #   make install  the program, its man pages, completions and monitoring files into PREFIX=/usr/local, below DESTDIR; make uninstall
 #   make dist     a Debian package, a tarball, checksums and a bill of materials in build/dist
@@ -274,7 +275,7 @@ screenshot: all
 	cp build/shot/gpumemtop-*.svg docs/dashboard.svg
 
 # Tests, soak and benchmarks run on PoCL, whatever else is installed; tests of other drivers name those themselves.
-test soak bench: export OCL_ICD_VENDORS ?= /etc/OpenCL/vendors/pocl.icd
+test soak bench bench-peers: export OCL_ICD_VENDORS ?= /etc/OpenCL/vendors/pocl.icd
 
 # A line for each test that could not run because this kernel refuses eBPF (internal/testkit/rightstest).
 SKIPPED := $(CURDIR)/build/skipped.txt
@@ -350,6 +351,16 @@ fuzz: $(LIBRARIES)
 .PHONY: bench
 bench: all build/test-deps.stamp .tools/benchstat
 	$(GO) run ./bench $(BENCHFLAGS)
+
+# Beside Intel's intercept layer for OpenCL, if INTEL_LAYER names a folder with its source (github.com/intel/opencl-intercept-layer).
+PEERS := $(if $(INTEL_LAYER),build/intel-layer/intercept/libOpenCL.so.1)
+.PHONY: bench-peers
+bench-peers: all $(PEERS)
+	INTEL_LAYER_LIB=$(if $(INTEL_LAYER),$(CURDIR)/build/intel-layer/intercept) $(GO) run ./bench -runs 11 -only peers
+
+build/intel-layer/intercept/libOpenCL.so.1:
+	cmake -S $(INTEL_LAYER) -B build/intel-layer -DCMAKE_BUILD_TYPE=Release
+	$(MAKE) -C build/intel-layer OpenCL
 
 # Only measurements need it: it is not in go.mod.
 .tools/benchstat:

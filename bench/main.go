@@ -19,66 +19,68 @@ import (
 type section struct {
 	name, title string
 	measure     func(*bench) error
+	asked       bool // measured only if it is named
 }
 
 var sections = []section{
 	// Programs, bare and under gpumemtop.
-	{"pool", "What the pool saves: seconds of work, bare and with --policy futhark, by buffer size", (*bench).pool},
-	{"programs", "What each policy does to programs: time and memory", (*bench).programs},
-	{"arena", "What plans of a program's memory save: peak reserved and time", (*bench).arena},
-	{"calls", "What calls cost: ns, while recording", (*bench).calls},
-	{"attach", "What attaching to a running program costs (eBPF)", (*bench).attach},
-	{"start", "What starting costs: ms for a program without OpenCL, and for a small one", (*bench).start},
-	{"record", "What recording costs, and how fast two threads can send events with none lost", (*bench).record},
-	{"read", "How fast one core reads a recording of ten million events", (*bench).read},
-	{"chrome", "What Chrome traces cost: time, and size per buffer", (*bench).chrome},
-	{"view", "How soon view shows a long recording", (*bench).view},
-	{"auto", "How programs run under --policy auto, compared with futhark", (*bench).auto},
+	{name: "pool", title: "What the pool saves: seconds of work, bare and with --policy futhark, by buffer size", measure: (*bench).pool},
+	{name: "programs", title: "What each policy does to programs: time and memory", measure: (*bench).programs},
+	{name: "arena", title: "What plans of a program's memory save: peak reserved and time", measure: (*bench).arena},
+	{name: "calls", title: "What calls cost: ns, while recording", measure: (*bench).calls},
+	{name: "peers", title: "What calls cost beside Intel's intercept layer: ns, while recording", measure: (*bench).peers, asked: true},
+	{name: "attach", title: "What attaching to a running program costs (eBPF)", measure: (*bench).attach},
+	{name: "start", title: "What starting costs: ms for a program without OpenCL, and for a small one", measure: (*bench).start},
+	{name: "record", title: "What recording costs, and how fast two threads can send events with none lost", measure: (*bench).record},
+	{name: "read", title: "How fast one core reads a recording of ten million events", measure: (*bench).read},
+	{name: "chrome", title: "What Chrome traces cost: time, and size per buffer", measure: (*bench).chrome},
+	{name: "view", title: "How soon view shows a long recording", measure: (*bench).view},
+	{name: "auto", title: "How programs run under --policy auto, compared with futhark", measure: (*bench).auto},
 	// Go benchmarks.
-	{"replay", "How fast one core replays a recording through each policy", benchmarks(parts{
+	{name: "replay", title: "How fast one core replays a recording through each policy", measure: benchmarks(parts{
 		pattern: "^BenchmarkRun$", duration: "300ms", units: []string{"Mevents/s"}, packages: []string{"./internal/replay"},
 		programs: []string{"churn 1000000 4K 2", "train 2000"},
 	})},
-	{"ghosts", "What ghosts cost: processor ns per record", benchmarks(parts{
+	{name: "ghosts", title: "What ghosts cost: processor ns per record", measure: benchmarks(parts{
 		pattern: "^BenchmarkGhosts$", duration: "1x", units: []string{"ns/record"}, packages: []string{"./internal/whatif/ghost"},
 		programs: []string{"churn 200000 4K 2", "train 5000 4K"},
 		footnotes: "Take is what the collecting goroutine pays. Below 1000 ns for EightAndCurve, one core keeps up with a million\n" +
 			"records per second.",
 	})},
-	{"curve", "What the hit-rate curve costs: ns per record; and its error in points of hit rate", benchmarks(parts{
+	{name: "curve", title: "What the hit-rate curve costs: ns per record; and its error in points of hit rate", measure: benchmarks(parts{
 		pattern: "^BenchmarkLive$", duration: "1x", units: []string{"ns/record", "points-expected", "points-off"}, packages: []string{"./internal/whatif/curve"},
 		programs: []string{"churn 30000 4K 2", "train 1000", "threads"},
 	})},
-	{"tune", "How long a search for policy and limits takes", benchmarks(parts{
+	{name: "tune", title: "How long a search for policy and limits takes", measure: benchmarks(parts{
 		pattern: "^BenchmarkSearch$", duration: "1x", packages: []string{"./internal/tune"},
 	})},
-	{"plan", "How soon MiniMalloc's challenging instances are placed", benchmarks(parts{
+	{name: "plan", title: "How soon MiniMalloc's challenging instances are placed", measure: benchmarks(parts{
 		pattern: "^BenchmarkChallenging$", duration: "1x", columns: "/workers", packages: []string{"./internal/arena"},
 	})},
-	{"advise", "How fast advise analyses recordings", benchmarks(parts{
+	{name: "advise", title: "How fast advise analyses recordings", measure: benchmarks(parts{
 		pattern: "^BenchmarkAdvise$", duration: "1x", packages: []string{"./internal/advise"},
 	})},
-	{"policies", "What one allocation and release costs, by number of threads", benchmarks(parts{
+	{name: "policies", title: "What one allocation and release costs, by number of threads", measure: benchmarks(parts{
 		pattern: "^Benchmark(Serve|AllocFree|Ring)$", duration: "100ms", columns: "/threads",
 		packages: []string{"./intercept/broker", "./allocator/concurrent/tbuddy", "./allocator/concurrent/ualloc"},
 		footnotes: "Serve: policies behind one mutex, as in a program, without the driver, the shim and the clock. A miss creates a block\n" +
 			"or a slab. AllocFree and Ring: structures that all threads call directly.",
 	})},
-	{"flat", "Whether a hit costs the same with any number of blocks", benchmarks(parts{
+	{name: "flat", title: "Whether a hit costs the same with any number of blocks", measure: benchmarks(parts{
 		pattern: "^Benchmark(Hit|Map)$", duration: "30ms", columns: "/blocks", units: []string{"ns/op"}, packages: []string{"./allocator"},
 		footnotes: "Blocks are used in random order, so that the processor's caches hold the first columns and not the last: a Go map shows\n" +
 			"what that alone costs.",
 	})},
-	{"exhaustion", "How fast a pool is exhausted, and how many requests fail", benchmarks(parts{
+	{name: "exhaustion", title: "How fast a pool is exhausted, and how many requests fail", measure: benchmarks(parts{
 		pattern: "^BenchmarkExhaust$", duration: "1x", units: []string{"ns/request", "%failed"}, packages: []string{"./allocator/concurrent/ualloc"},
 	})},
-	{"semaphores", "Bulk semaphores and counting ones", benchmarks(parts{
+	{name: "semaphores", title: "Bulk semaphores and counting ones", measure: benchmarks(parts{
 		pattern: "^BenchmarkTake$", duration: "400ms", columns: "/threads", packages: []string{"./allocator/concurrent/semaphore"},
 	})},
-	{"rcu", "Delegated barriers and plain ones", benchmarks(parts{
+	{name: "rcu", title: "Delegated barriers and plain ones", measure: benchmarks(parts{
 		pattern: "^BenchmarkRemove$", duration: "100ms", columns: "/goroutines", units: []string{"ns/tag"}, packages: []string{"./allocator/concurrent/rcu"},
 	})},
-	{"go", "Other parts", benchmarks(parts{
+	{name: "go", title: "Other parts", measure: benchmarks(parts{
 		pattern: ".", duration: "100ms",
 		packages: []string{
 			"./allocator/carve", "./allocator/concurrent/collective", "./internal/wire/...", "./internal/recording/...", "./internal/stats/...",
@@ -136,7 +138,7 @@ func run(runs int, only string) error {
 	b := &bench{root: root, temp: temp, runs: runs, out: tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', tabwriter.AlignRight)}
 	fmt.Printf("%s, %d cores, %s; median of %d runs in turns\n", processor(), runtime.NumCPU(), b.driver(), runs)
 	for _, s := range sections {
-		if !slices.Contains(wanted, s.name) {
+		if !slices.Contains(wanted, s.name) || s.asked && only == "" {
 			continue
 		}
 		fmt.Printf("\n%s\n\n", s.title)

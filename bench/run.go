@@ -19,6 +19,7 @@ type mode struct {
 	policy   string
 	attached bool
 	flags    []string
+	env      []string // variables besides those of all modes
 }
 
 // result is how one run went.
@@ -68,7 +69,9 @@ func (b *bench) once(m mode, args ...string) (result, error) {
 		wrap := []string{b.gpumemtop(), "record", "-f", "-o", r.file, "--policy", m.policy, "--summary", report}
 		args = slices.Concat(wrap, m.flags, []string{"--"}, args)
 	}
-	if err := r.execute(b.program(args)); err != nil || m.policy == "" {
+	cmd := b.program(args)
+	cmd.Env = append(cmd.Env, m.env...)
+	if err := r.execute(cmd); err != nil || m.policy == "" {
 		return r, err
 	}
 	err := r.read(report)
