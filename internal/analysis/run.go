@@ -64,7 +64,7 @@ func newRun(o *Options, s *survey) *run {
 	}
 	x.model = stats.New(stats.Options{
 		Program: o.Header.Program, Arguments: o.Header.Arguments, Policy: o.Header.Policy,
-		Limits: stats.PolicyLimits(o.Header.Policy, o.Header.Limits), LimitsOf: stats.DefaultLimits, Auto: o.Header.Auto, Started: x.started,
+		Limits: stats.PolicyLimits(o.Header.Policy, o.Header.Limits), LimitsOf: stats.DefaultLimits, Auto: o.Header.Auto, Started: x.started, NoTrends: true,
 		Observers: []heap.Observer{x},
 	})
 	x.heap = x.model.Heap()

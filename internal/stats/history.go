@@ -104,10 +104,11 @@ func (r *recent) most() uint64 { return slices.Max(r.slots[:]) }
 // trend keeps the most that a gauge had in each of the last trendPoints seconds: at the end of a second a program that
 // allocates in a loop may hold nothing.
 type trend struct {
-	points [trendPoints]uint64
-	born   uint64 // the first second it knows
-	second uint64 // being filled: the last point kept is the one before
-	most   uint64 // in that second so far
+	points *[trendPoints]uint64 // nil: only the last of them is kept
+	last   uint64               // the point before second
+	born   uint64               // the first second it knows
+	second uint64               // being filled: the last point kept is the one before
+	most   uint64               // in that second so far
 }
 
 // advance ends seconds, in which the gauge has had value since the last call.
@@ -117,7 +118,10 @@ func (t *trend) advance(second, value uint64) {
 	}
 	t.raise(value)
 	for ; t.second < second; t.second++ {
-		t.points[t.second%trendPoints], t.most = t.most, value
+		if t.points != nil {
+			t.points[t.second%trendPoints] = t.most
+		}
+		t.last, t.most = t.most, value
 	}
 }
 
@@ -129,11 +133,14 @@ func (t *trend) held() uint64 {
 	if t.second == t.born {
 		return t.most
 	}
-	return max(t.most, t.points[(t.second-1)%trendPoints])
+	return max(t.most, t.last)
 }
 
 // list returns the points, oldest first.
 func (t *trend) list() []uint64 {
+	if t.points == nil {
+		return nil
+	}
 	n := min(t.second-t.born, trendPoints)
 	points := make([]uint64, 0, n)
 	for s := t.second - n; s < t.second; s++ {
@@ -144,9 +151,12 @@ func (t *trend) list() []uint64 {
 
 // merge adds another trend's points, second by second: the most of the sum is not known, and at most this.
 func (t *trend) merge(o *trend) {
-	for i := range t.points {
-		t.points[i] += o.points[i]
+	if t.points != nil {
+		for i, value := range o.points {
+			t.points[i] += value
+		}
 	}
+	t.last += o.last
 	t.born = min(t.born, o.born)
 	t.most += o.most
 }

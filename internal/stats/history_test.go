@@ -46,7 +46,7 @@ func TestPace(t *testing.T) {
 }
 
 func TestTrendPoints(t *testing.T) {
-	w := trend{born: 5, second: 5}
+	w := trend{points: new([trendPoints]uint64), born: 5, second: 5}
 	w.advance(7, 10)
 	w.advance(8, 20)
 	if got := w.list(); !slices.Equal(got, []uint64{10, 10, 20}) {

@@ -15,7 +15,7 @@ import (
 const (
 	processesMax = 4096    // further processes are only counted, in Unknown
 	entriesMax   = 4 << 20 // buffers and blocks at once, of all processes: see Snapshot.Exceeded
-	partsMax     = 1 << 17 // call sites of all processes; the shim has at most a quarter of that
+	partsMax     = 100_000 // call sites of all processes; the shim has at most a third of that
 	devicesMax   = 16      // per process
 	argumentsMax = 1024    // per process
 )
@@ -305,6 +305,9 @@ func (m *Model) keepRows(p *process) []row {
 	for i, w := range p.rows {
 		m.show(w)
 		kept[i] = *w
+		if points := w.trend.points; points != nil {
+			kept[i].trend.points = new(*points)
+		}
 	}
 	return kept
 }

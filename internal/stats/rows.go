@@ -119,6 +119,9 @@ func (m *Model) newWhole(id uint32) *row {
 func (m *Model) newRow(id uint32) *row {
 	w := &row{id: id, unseen: true}
 	w.trend.born, w.trend.second = m.second, m.second
+	if !m.options.NoTrends {
+		w.trend.points = new([trendPoints]uint64)
+	}
 	return w
 }
 
