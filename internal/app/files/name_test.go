@@ -46,3 +46,23 @@ func TestFolderOfRecordings(t *testing.T) {
 		}
 	}
 }
+
+func TestCheckWritable(t *testing.T) {
+	folder := t.TempDir()
+	there := filepath.Join(folder, "there")
+	if err := os.WriteFile(there, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"": "", "-": "", "/dev/null": "", filepath.Join(folder, "new"): "",
+		there: there + " exists: use -f to overwrite it or --summary to name another", folder: "--summary " + folder + ": it is a folder: name a file",
+	} {
+		err := Output{Path: path}.CheckWritable("summary")
+		if got := fmt.Sprint(err); (err != nil || want != "") && got != want {
+			t.Errorf("%q: %s, want %q", path, got, want)
+		}
+	}
+	if err := (Output{Path: there, Force: true}).CheckWritable("summary"); err != nil {
+		t.Error(err)
+	}
+}

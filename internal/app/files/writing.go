@@ -77,7 +77,7 @@ func (o Output) CheckWritable(flag string) error {
 		return fmt.Errorf("--%s %s: it is a folder: name a file", flag, o.Path)
 	case errors.Is(err, fs.ErrNotExist):
 		err = unix.Access(filepath.Dir(o.Path), unix.W_OK)
-	case err == nil && !o.Force:
+	case err == nil && info.Mode().IsRegular() && !o.Force:
 		return fmt.Errorf("%s exists: use -f to overwrite it or --%s to name another", o.Path, flag)
 	case err == nil:
 		err = unix.Access(o.Path, unix.W_OK)
