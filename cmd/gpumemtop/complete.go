@@ -1,6 +1,11 @@
 package main
 
 import (
+	_ "embed" // bashWords
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,13 +22,51 @@ var completions = map[string][]string{
 	"tags": watch.TagNames(), "scrub": watch.ScrubNames(), "ghosts": append([]string{watch.GhostsUsual, watch.GhostsOff}, allocator.Names()...),
 	"format": analyze.TextFormats, "format:report": analyze.ReportFormats, "format:export": convert.ExportFormats(),
 	"format:import": convert.ImportFormats(), "table": convert.Tables, "form": analyze.Forms(), "sizes": analyze.SizeRules,
-	"pid": nil, "comm": nil, // no files
+}
+
+// recordingReaders are the commands whose arguments are recordings, and nothing else.
+var recordingReaders = []string{"view", "report", "info", "diff", "check", "export", "trim", "merge", "replay", "advise", "plan"}
+
+// bashWords is what cobra's script for bash needs of the package bash-completion.
+//
+//go:embed bash_words.sh
+var bashWords string
+
+// addCompletion adds the command that writes scripts for shells.
+func addCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	completion, _, err := root.Find([]string{"completion"})
+	if err != nil {
+		return
+	}
+	completion.RunE = func(cmd *cobra.Command, words []string) error {
+		if len(words) > 0 {
+			return noTopic(cmd, words[0])
+		}
+		return cmd.Help()
+	}
+	completion.Args = cobra.ArbitraryArgs
+	if bash, _, err := completion.Find([]string{"bash"}); err == nil {
+		script := bash.RunE
+		bash.RunE = func(cmd *cobra.Command, words []string) error {
+			if _, err := fmt.Fprint(cmd.OutOrStdout(), bashWords); err != nil {
+				return err
+			}
+			return script(cmd, words)
+		}
+		bash.Long = strings.Replace(bash.Long, "This script depends on the 'bash-completion' package.\nIf it is not installed already, you can install it via your OS's package manager.\n\n", "", 1)
+	}
 }
 
 // complete lets shells complete the values of a command's flags.
 func complete(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	if flags.Lookup("pid") != nil { // attach, which takes no arguments
+	switch {
+	case slices.Contains(recordingReaders, cmd.Name()):
+		cmd.ValidArgsFunction = cobra.FixedCompletions([]string{"gmt"}, cobra.ShellCompDirectiveFilterFileExt)
+	case cmd.Name() == "policies":
+		cmd.ValidArgsFunction = cobra.FixedCompletions(allocator.Names(), cobra.ShellCompDirectiveNoFileComp)
+	case flags.Lookup("pid") != nil: // attach, which takes no arguments
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
 	}
 	for _, s := range settingsOf(flags) {
@@ -31,6 +74,8 @@ func complete(cmd *cobra.Command) {
 		switch {
 		case s.name == "set":
 			_ = cmd.RegisterFlagCompletionFunc("set", completeLimit)
+		case s.name == "pid", s.name == "comm":
+			_ = cmd.RegisterFlagCompletionFunc(s.name, completeProcess(s.name))
 		case known: // registering fails only for flags that do not exist
 			_ = cmd.RegisterFlagCompletionFunc(s.name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 		}
@@ -53,4 +98,28 @@ func completeLimit(cmd *cobra.Command, _ []string, typed string) ([]string, cobr
 		}
 	}
 	return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// completeProcess completes numbers or names of the processes that use OpenCL, as far as the user may look at them.
+func completeProcess(flag string) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		var offers []string
+		processes, _ := filepath.Glob("/proc/[1-9]*/maps")
+		for _, maps := range processes {
+			text, err := os.ReadFile(maps)
+			if err != nil || !strings.Contains(string(text), "/libOpenCL.so") {
+				continue
+			}
+			folder := filepath.Dir(maps)
+			name, _ := os.ReadFile(filepath.Join(folder, "comm"))
+			comm := strings.TrimSpace(string(name))
+			if flag == "comm" {
+				offers = append(offers, comm)
+			} else {
+				offers = append(offers, fmt.Sprintf("%s\t%s", filepath.Base(folder), comm))
+			}
+		}
+		slices.Sort(offers)
+		return slices.Compact(offers), cobra.ShellCompDirectiveNoFileComp
+	}
 }

@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -81,5 +84,33 @@ func TestFlowing(t *testing.T) {
 	want := "a b\n\n  key    " + strings.TrimSpace(strings.Repeat("word ", 20)) + "\n         " + strings.TrimSpace(strings.Repeat("word ", 10)) + "\n  x = 1\nc"
 	if got := flowing(text); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestCompletionWithoutItsPackage: the script for bash works where the package bash-completion is not loaded.
+func TestCompletionWithoutItsPackage(t *testing.T) {
+	folder := t.TempDir()
+	for _, name := range []string{"a.gmt", "b.txt"} {
+		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var script bytes.Buffer
+	script.WriteString(bashWords)
+	if err := newRoot().GenBashCompletionV2(&script, true); err != nil {
+		t.Fatal(err)
+	}
+	script.WriteString(`
+gpumemtop() { [[ $1 == __complete && $2 == report ]] && printf 'gmt\n:8\n' || printf 'slab\n:4\n'; }
+compopt() { :; }
+try() { COMP_LINE="$1" COMP_POINT=${#1} COMPREPLY=(); __start_gpumemtop; echo "${COMPREPLY[@]}"; }
+COMP_WORDS=(gpumemtop report '') COMP_CWORD=2; try 'gpumemtop report '
+COMP_WORDS=(gpumemtop --policy = sl) COMP_CWORD=3; try 'gpumemtop --policy=sl'
+`)
+	bash := exec.Command("bash", "--norc")
+	bash.Dir, bash.Stdin = folder, &script
+	out, err := bash.CombinedOutput()
+	if err != nil || string(out) != "a.gmt\nslab\n" {
+		t.Errorf("%v: %s", err, out)
 	}
 }

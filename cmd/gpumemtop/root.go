@@ -25,16 +25,7 @@ func newRoot() *cobra.Command {
 	const others = "Other commands"
 	addGroup(root, others, newPolicies(), newProbe(), newDoctor(), newConfig(), newLibrary(), newVersion())
 	root.SetCompletionCommandGroupID(others)
-	root.InitDefaultCompletionCmd()
-	if completion, _, err := root.Find([]string{"completion"}); err == nil {
-		completion.RunE = func(cmd *cobra.Command, words []string) error {
-			if len(words) > 0 {
-				return noTopic(cmd, words[0])
-			}
-			return cmd.Help()
-		}
-		completion.Args = cobra.ArbitraryArgs
-	}
+	addCompletion(root)
 	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true, RunE: func(_ *cobra.Command, words []string) error {
 		cmd, rest, err := root.Find(words) // the root if there is no such command
 		if err != nil {
