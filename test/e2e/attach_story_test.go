@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -145,6 +146,31 @@ func (s *story) counted(process uint64) map[string]int {
 		counts[line]++
 	}
 	return counts
+}
+
+// onlyStacksDiffer reports whether two stories are the same but for call stacks.
+func onlyStacksDiffer(want, got *story) bool {
+	if len(want.processes) != len(got.processes) {
+		return false
+	}
+	differ := false
+	for i := range want.processes {
+		a, b := want.counted(want.processes[i]), got.counted(got.processes[i])
+		differ = differ || !maps.Equal(a, b)
+		if !maps.Equal(withoutStacks(a), withoutStacks(b)) {
+			return false
+		}
+	}
+	return differ
+}
+
+func withoutStacks(counts map[string]int) map[string]int {
+	all := map[string]int{}
+	for line, n := range counts {
+		event, _, _ := strings.Cut(line, " by ")
+		all[event] += n
+	}
+	return all
 }
 
 // compareStories says what two recordings tell differently. Where threads race the order is not compared.
