@@ -148,7 +148,7 @@ func (s *story) counted(process uint64) map[string]int {
 	return counts
 }
 
-// onlyStacksDiffer reports whether two stories are the same but for call stacks.
+// onlyStacksDiffer reports whether two stories are the same except for call stacks.
 func onlyStacksDiffer(want, got *story) bool {
 	if len(want.processes) != len(got.processes) {
 		return false
