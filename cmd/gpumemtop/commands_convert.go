@@ -105,9 +105,9 @@ func newLibrary() *cobra.Command {
 		Use:   "library -o FILE",
 		Short: "Write the library that goes into programs, for flight logs",
 		Long: "Programs with this library preloaded and GPUMEMTOP_LOG=DIR in their environment need no gpumemtop beside them:\n" +
-			"each leaves a record of at most 64 KiB in that folder when it ends, by exit, _exit, abort, or a signal other than\n" +
-			"SIGKILL. GPUMEMTOP_LABEL is kept in it. OPENCL_LAYERS=FILE does instead of LD_PRELOAD for programs that end with\n" +
-			"exit. 'gpumemtop reduce DIR' reads the records.",
+			"each leaves a record of 38 KB in that folder when it ends, by exit, _exit, abort, SIGTERM, SIGINT or SIGHUP, not\n" +
+			"by other signals. GPUMEMTOP_LABEL is kept in it. OPENCL_LAYERS=FILE does instead of LD_PRELOAD for programs that\n" +
+			"end with exit. 'gpumemtop reduce DIR' reads the records.",
 		Annotations: map[string]string{usageKey: "gpumemtop library -o FILE [-f]"},
 		Example: "  gpumemtop library -o /shared/libgpumemtop.so\n" +
 			"  GPUMEMTOP_LOG=/shared/logs LD_PRELOAD=/shared/libgpumemtop.so ./app",
